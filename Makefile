@@ -1,0 +1,116 @@
+# Verbatim. `make`, `make test`, `make demo`, `make bench`, `make install PREFIX=...`
+# SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart.
+CC      ?= cc
+PREFIX  ?= /usr/local
+SAN     ?=
+BUILD   ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+comma   := ,
+
+CFLAGS  ?= -O2 -g
+ALLCFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes \
+	-fPIC -fvisibility=hidden -fno-omit-frame-pointer -I. -I$(BUILD) -MMD -MP \
+	-DVERBATIM_VERSION='"$(VERSION)"' $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
+ALLLDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
+VERSION := 0.1
+
+# each outside library, once
+STORE_LIBS = -lsqlite3 -lzstd -ljansson
+DWARF_LIBS = -ldw -lelf
+VERBS_LIBS = -libverbs
+TEST_LIBS  = -lcmocka
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard $(1))))
+GEN     = $(BUILD)/gen/verbs_gen.h
+WIRE    = $(call objects,core/wire/*.c) $(BUILD)/obj/gen/verbs_gen.o
+STORE   = $(call objects,core/store/*.c)
+TRACE   = $(call objects,shim/trace/*.c)
+SOFT    = $(call objects,shim/soft/*.c)
+COMMAND = $(call objects,cli/*.c replay/*.c analyzer/*.c) $(STORE) $(WIRE)
+TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.c tests/*/*/*_test.c)))
+APPS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
+LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-soft.so $(BUILD)/dropin/libibverbs.so.1 \
+	  $(BUILD)/libverbatim-sqlite.so
+
+all: $(BUILD)/verbatim $(LIBS)
+
+$(GEN): scripts/gen-verbs core/wire/verbs.list core/wire/structs.list
+	scripts/gen-verbs core/wire/verbs.list core/wire/structs.list $(BUILD)/gen
+
+$(BUILD)/obj/gen/verbs_gen.o: $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) -c -o $@ $(BUILD)/gen/verbs_gen.c
+
+$(BUILD)/obj/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) -c -o $@ $<
+
+$(BUILD)/verbatim: $(COMMAND)
+	$(CC) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS)
+
+# the guest: nothing but libc (libunwind is loaded when the first verb is recorded)
+$(BUILD)/libverbatim.so: $(TRACE) $(filter-out %/log.o,$(WIRE))
+	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim.so -Wl,--version-script=$(BUILD)/gen/trace.map \
+		-o $@ $^
+
+$(BUILD)/libverbatim-soft.so: $(SOFT) shim/soft/soft.map
+	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-soft.so -Wl,--version-script=shim/soft/soft.map \
+		-o $@ $(SOFT)
+
+$(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
+	@mkdir -p $(@D)
+	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=shim/soft/dropin.map \
+		-o $@ $(SOFT)
+
+$(BUILD)/libverbatim-sqlite.so: $(STORE) $(WIRE)
+	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-sqlite.so -o $@ $^ $(STORE_LIBS)
+
+# a unit test has all of the project at hand; what it does not use is left out
+$(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/shim/soft/%_test: tests/shim/soft/%_test.c $(SOFT)
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SOFT) $(TEST_LIBS)
+
+$(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE)
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(TRACE) $(WIRE) $(TEST_LIBS)
+
+$(BUILD)/tests/apps/%: tests/apps/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(VERBS_LIBS) -lpthread
+
+$(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(TEST_LIBS)
+
+tests: all $(TESTS) $(APPS)
+
+deps:
+	scripts/install-deps
+
+test: deps
+	$(MAKE) tests
+	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests
+
+demo: deps
+	$(MAKE) all $(BUILD)/tests/apps/demo_bug
+	BUILD=$(BUILD) scripts/demo
+
+bench: deps
+	$(MAKE) all
+	BUILD=$(BUILD) CC=$(CC) scripts/bench
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(filter-out %.so.1,$(LIBS)) $(DESTDIR)$(PREFIX)/lib/verbatim/
+	install -m 644 $(BUILD)/dropin/libibverbs.so.1 $(DESTDIR)$(PREFIX)/lib/verbatim/dropin/
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+
+clean:
+	rm -rf build build-*
+
+.PHONY: all tests deps test demo bench install clean
+.DELETE_ON_ERROR:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,261 @@
+#pragma once
+/*
+ * A recorded trace, read in time order.
+ *
+ * The same stream whether the data plane lies in chunks (as recorded) or in
+ * plain tables (after `verbatim unpack`). A struct trace and what comes from
+ * it are used by one thread at a time.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/desc.h"
+
+struct sqlite3;
+struct trace;
+
+/* T:N, the name of an event: thread of the trace from 1, event of that thread from 1. */
+struct event_id {
+	uint32_t thread; /* 0: none */
+	uint64_t n;
+};
+
+/* For "%u:%llu"-like output: writes "3:1042" or "-" into @text, and returns it. */
+const char *event_id_text(struct event_id id, char text[32]);
+
+/* An object of the trace: table `object`. Never changes while the trace is open. */
+struct object {
+	uint32_t id;       /* 1.. in the trace */
+	uint32_t process;
+	enum object_kind kind;
+	uint32_t ordinal;  /* 1: the first of its kind in its process */
+	uint64_t handle;   /* its address there */
+	uint32_t number;   /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
+	uint32_t rkey;     /* of an MR */
+	uint32_t parent;   /* id of the PD, context or device it was made from; 0 none */
+	struct event_id created;   /* call that made it; 0:0 for one that was there before */
+	struct event_id destroyed; /* call that destroyed it with success; 0:0 if none did */
+	int64_t created_at;        /* ns: return of that call */
+	int64_t destroyed_at;      /* ns: begin of that call; INT64_MAX if none */
+	const char *name;          /* "qp2" within the process; a device's own name */
+};
+
+/* A control verb: table `call`. */
+struct call {
+	enum verb verb;
+	int64_t begin, end;  /* ns since the start; end is -1 where it never returned */
+	int64_t ret;
+	int error;           /* errno after it */
+	unsigned int depth;  /* 0: called by the application */
+	bool ours;           /* a look at the device by the recorder itself */
+	bool failed;
+	uint32_t stack;      /* id in table `stack`, 0 none */
+	uint32_t object;     /* what it acted on or made, id; 0 unknown or none */
+	uint64_t handle;     /* the same as its address */
+	const char *args;    /* JSON object of what went in, by argument name */
+	const char *out;     /* JSON object of what came out; "ret" holds a new object's fields */
+};
+
+struct sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+/* A work request: one row of virtual table `wr`. */
+struct wr {
+	uint64_t wr_id;
+	int opcode;             /* enum ibv_wr_opcode; -1 for a receive */
+	uint32_t send_flags;
+	int num_sge;            /* as the application gave it; nsge are recorded */
+	uint32_t nsge;
+	uint32_t imm;           /* host order, or the key to invalidate */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add, swap;
+	uint64_t ah;
+	uint32_t remote_qpn, remote_qkey;
+	uint32_t remote_srqn;
+	const struct sge *sge;
+};
+
+/* One call of ibv_post_send, ibv_post_recv or ibv_post_srq_recv. */
+struct post {
+	enum verb verb;
+	uint64_t handle;
+	uint32_t object;  /* QP or SRQ; 0 unknown */
+	int ret;
+	uint32_t bad;     /* 0, or 1 + index of *bad_wr */
+	uint32_t nwr;
+	const struct wr *wr;
+};
+
+/* A completion: one row of virtual table `wc`. */
+struct wc {
+	uint64_t wr_id;
+	int status;
+	int opcode;
+	uint32_t vendor_err, byte_len;
+	uint32_t imm;     /* host order, or the invalidated key */
+	uint32_t qp_num, src_qp, wc_flags;
+	uint16_t pkey_index, slid;
+	uint8_t sl, dlid_path_bits;
+	/* found by the matcher (core/store/match.h) */
+	uint32_t qp;                /* object, 0 unknown */
+	struct event_id request;    /* the post that it completes; 0:0 unknown */
+	uint32_t request_index;     /* which of its work requests */
+	int64_t posted_at;
+};
+
+/* A poll that returned completions or failed. */
+struct poll {
+	uint64_t handle;
+	uint32_t object;  /* CQ; 0 unknown */
+	int ret;
+	uint64_t empty;   /* empty polls by this thread of this CQ since its last event */
+	uint32_t nwc;
+	const struct wc *wc;
+};
+
+struct notify {
+	uint64_t handle;
+	uint32_t object;
+	int solicited_only;
+	int ret;
+};
+
+struct fork_event {
+	uint32_t child;    /* process; 0: the child never called a verb */
+	uint32_t stack;
+};
+
+enum trace_event_kind {
+	TRACE_CALL,    /* a control verb begins; .call, its return already known */
+	TRACE_RETURN,  /* it has returned; .call */
+	TRACE_POST,
+	TRACE_POLL,
+	TRACE_NOTIFY,
+	TRACE_FORK,    /* in the parent */
+	TRACE_PROCESS, /* a process is seen first; .id is its first event */
+	TRACE_EXIT,    /* a process has ended */
+};
+
+struct trace_event {
+	enum trace_event_kind kind;
+	struct event_id id; /* of a return: of its call */
+	uint32_t process;
+	int64_t time;       /* ns since the start of the recording */
+	bool inner;         /* called by the library or a provider inside another verb */
+	union {
+		const struct call *call;
+		const struct post *post;
+		const struct poll *poll;
+		const struct notify *notify;
+		const struct fork_event *fork;
+	};
+};
+
+struct process {
+	uint32_t id;
+	int pid, ppid;
+	uint32_t parent;      /* process of the trace it was forked from; 0 */
+	struct event_id fork; /* event of the parent; 0:0 */
+	int64_t fork_time;    /* ns */
+	int64_t start, end;   /* ns; end is -1 if not known */
+	const char *exe, *cmdline;
+};
+
+struct thread {
+	uint32_t id;
+	uint32_t process;
+	int tid;
+	const char *comm;
+	uint64_t events;
+};
+
+struct frame {
+	uint64_t ip;
+	const char *module;   /* path, NULL if unknown */
+	const char *build_id; /* hex, NULL if unknown */
+	uint64_t offset;      /* of @ip in the file's address space */
+};
+
+/*
+ * Open the trace at @path for reading. A trace whose recorder died is
+ * completed first (that needs write permission).
+ *
+ * Returns 0 and a trace to be given to trace_close(); or -errno with
+ * *@ret_trace untouched, after log_err(): -EINVAL it is not a trace of ours or
+ * is damaged, -EPROTO another version's, -EBUSY still being recorded.
+ */
+int trace_open(const char *path, struct trace **ret_trace);
+
+/* Accepts NULL. */
+void trace_close(struct trace *trace);
+
+/* The database, with the virtual tables; borrowed. */
+struct sqlite3 *trace_db(struct trace *trace);
+
+/* "version", "clock", "device", ... of table meta; NULL if there is none. */
+const char *trace_meta(struct trace *trace, const char *key);
+
+/* Counted from 1; NULL past the last. Borrowed until trace_close(). */
+const struct process *trace_process(struct trace *trace, uint32_t id);
+const struct thread *trace_thread(struct trace *trace, uint32_t id);
+const struct object *trace_object(struct trace *trace, uint32_t id);
+
+/*
+ * The object at address @handle of @process at @time: the live one; else the
+ * last one that was there (its destroyed_at is then before @time); else what
+ * @process inherited from the one it was forked from; else NULL.
+ */
+const struct object *trace_object_at(struct trace *trace, uint32_t process,
+				     enum object_kind kind, uint64_t handle, int64_t time);
+
+/* Frames of a stack, innermost first; returns how many, <= @max. Borrowed until trace_close(). */
+unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,
+			 unsigned int max);
+
+/* Lost events over all threads, and whether the trace was cut short. */
+struct trace_loss {
+	uint64_t events;
+	bool interrupted;  /* the recorder died: what came after is not there */
+	bool damaged;      /* a ring or a chunk could not be read to its end */
+};
+struct trace_loss trace_loss(struct trace *trace);
+
+struct cursor;
+
+/* Which events a cursor gives; zeroed: all. */
+struct trace_filter {
+	uint32_t process, thread;  /* 0: any */
+	int64_t from, to;          /* ns; to 0: to the end */
+	bool control_only;
+};
+
+/*
+ * Start reading in time order over all threads. @filter may be NULL.
+ * The trace must stay open. Returns 0 or -errno after log_err().
+ */
+int cursor_open(struct trace *trace, const struct trace_filter *filter,
+		struct cursor **ret_cursor);
+
+/*
+ * The next event. Returns 1 and an event that is valid until the next call;
+ * 0 at the end; -errno after log_err() (damaged trace).
+ */
+int cursor_next(struct cursor *cursor, const struct trace_event **ret_event);
+
+/* Accepts NULL. */
+void cursor_close(struct cursor *cursor);
+
+/*
+ * Values of a call's JSON, by path: "attr.qp_state", "sg_list[0].lkey",
+ * "ret.qp_num". Numbers as they are; an enumerator gives its value.
+ * Return false if it is not there or not of that type.
+ */
+struct args;
+int args_parse(const char *json, struct args **ret_args);
+void args_free(struct args *args);
+bool args_get(const struct args *args, const char *path, int64_t *ret_value);
+const char *args_text(const struct args *args, const char *path);

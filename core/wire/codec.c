@@ -1,0 +1,365 @@
+/*
+ * Structures of verbs to words and back
+ *
+ * One walk over the descriptors writes, one reads; the layout is in codec.h.
+ * The writer runs in the traced program and follows the application's
+ * pointers only where the verb itself would: no array longer than its count,
+ * no structure further than the size the caller gave, lists no deeper than
+ * CODEC_DEPTH. The reader believes nothing: each length is held against what
+ * is left.
+ */
+#include "core/wire/codec.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void put_struct(struct codec_out *out, const struct struct_info *info, const void *base,
+		       uint64_t mask, size_t limit, unsigned int dir, int depth);
+
+static bool put_word(struct codec_out *out, uint64_t word)
+{
+	if (out->used == out->size) {
+		out->cut = true;
+		return false;
+	}
+	out->words[out->used++] = word;
+	return true;
+}
+
+static void put_bytes(struct codec_out *out, const void *bytes, size_t n)
+{
+	size_t words = (n + 7) / 8;
+
+	if (out->used + 1 + words > out->size) {
+		out->cut = true;
+		return;
+	}
+	out->words[out->used++] = n;
+	if (words)
+		out->words[out->used + words - 1] = 0;
+	memcpy(out->words + out->used, bytes, n);
+	out->used += words;
+}
+
+static uint64_t load_unsigned(const void *at, size_t size)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, at, size < 8 ? size : 8); /* little endian */
+	return v;
+}
+
+static int64_t load_signed(const void *at, size_t size)
+{
+	unsigned int unused = size < 8 ? 64 - 8 * (unsigned int)size : 0;
+
+	return (int64_t)(load_unsigned(at, size) << unused) >> unused;
+}
+
+static uint64_t load_number(const struct field_info *field, const void *at)
+{
+	switch (field->kind) {
+	case FIELD_INT:
+	case FIELD_ENUM:
+		return (uint64_t)load_signed(at, field->size);
+	case FIELD_BE:
+		if (field->size == 2)
+			return __builtin_bswap16((uint16_t)load_unsigned(at, 2));
+		if (field->size == 4)
+			return __builtin_bswap32((uint32_t)load_unsigned(at, 4));
+		return __builtin_bswap64(load_unsigned(at, 8));
+	default:
+		return load_unsigned(at, field->size);
+	}
+}
+
+static uint64_t load_field(const struct struct_info *info, int index, const void *base)
+{
+	const struct field_info *field = &info->fields[index];
+
+	return load_number(field, (const char *)base + field->offset);
+}
+
+static size_t element_count(const struct codec_out *out, const struct struct_info *info,
+			    const struct field_info *field, const void *base)
+{
+	uint64_t n = 1;
+
+	if (field->count == COUNT_RET)
+		n = out->ret > 0 ? (uint64_t)out->ret : 0;
+	else if (field->count >= 0)
+		n = load_field(info, field->count, base);
+	if (field->shift)
+		n = n < 32 ? 1ull << n : 0;
+	return n < CODEC_ELEMENTS ? n : CODEC_ELEMENTS;
+}
+
+static size_t struct_limit(const struct struct_info *info, const struct field_info *field,
+			   const void *base)
+{
+	if (field->limit == -1)
+		return SIZE_MAX;
+	return field->limit < 0 ? (size_t)-field->limit : load_field(info, field->limit, base);
+}
+
+/* _ibv_query_gid_table(): the caller's elements may be longer or shorter than ours. */
+static size_t stride(const struct field_info *field, size_t limit)
+{
+	return limit == SIZE_MAX ? field->type->size : limit;
+}
+
+static void put_pointer(struct codec_out *out, const struct struct_info *info,
+			const struct field_info *field, const void *base, unsigned int dir,
+			int depth)
+{
+	const char *at;
+	uint64_t mask = UINT64_MAX;
+	size_t n, limit;
+
+	memcpy(&at, (const char *)base + field->offset, sizeof(at));
+	if (!at || depth == CODEC_DEPTH) {
+		put_word(out, CODEC_NULL);
+		return;
+	}
+	n = element_count(out, info, field, base);
+	limit = struct_limit(info, field, base);
+	if (field->mask >= 0)
+		mask = load_field(info, field->mask, base);
+	put_word(out, n);
+	for (size_t i = 0; i < n && !out->cut; i++)
+		put_struct(out, field->type, at + i * stride(field, limit), mask, limit, dir,
+			   depth + 1);
+}
+
+static void put_text(struct codec_out *out, const struct field_info *field, const char *at)
+{
+	if (field->kind == FIELD_STR) {
+		put_bytes(out, at, strnlen(at, field->size));
+		return;
+	}
+	memcpy(&at, at, sizeof(at));
+	if (at)
+		put_bytes(out, at, strnlen(at, 4096));
+	else
+		put_word(out, CODEC_NULL);
+}
+
+static void put_field(struct codec_out *out, const struct struct_info *info,
+		      const struct field_info *field, const void *base, unsigned int dir,
+		      int depth)
+{
+	const char *at = (const char *)base + field->offset;
+
+	switch (field->kind) {
+	case FIELD_STRUCT:
+		put_struct(out, field->type, at, UINT64_MAX, SIZE_MAX, dir, depth + 1);
+		break;
+	case FIELD_PTR:
+		put_pointer(out, info, field, base, dir, depth);
+		break;
+	case FIELD_STR:
+	case FIELD_TEXT:
+		put_text(out, field, at);
+		break;
+	case FIELD_BYTES:
+		put_bytes(out, at, field->size);
+		break;
+	default:
+		put_word(out, load_number(field, at));
+	}
+}
+
+/* @dir: 0 for all fields, else only arguments of that direction. */
+static bool wanted(const struct field_info *field, uint64_t mask, size_t limit, unsigned int dir)
+{
+	if (dir && !(field->dir & dir))
+		return false;
+	if (field->when && !(mask & field->when))
+		return false;
+	return (size_t)field->offset + field->size <= limit;
+}
+
+static void put_struct(struct codec_out *out, const struct struct_info *info, const void *base,
+		       uint64_t mask, size_t limit, unsigned int dir, int depth)
+{
+	uint64_t there = 0;
+
+	if (info->mask >= 0)
+		mask = load_field(info, info->mask, base);
+	for (unsigned int i = 0; i < info->nfields; i++)
+		if (wanted(&info->fields[i], mask, limit, dir))
+			there |= 1ull << i;
+	if (!put_word(out, there))
+		return;
+	for (unsigned int i = 0; i < info->nfields && !out->cut; i++)
+		if (there & (1ull << i))
+			put_field(out, info, &info->fields[i], base, 0, depth);
+}
+
+void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
+		    enum field_dir dir)
+{
+	put_struct(out, &verb_infos[verb].args, args, UINT64_MAX, SIZE_MAX, dir, 0);
+}
+
+void codec_put_object(struct codec_out *out, enum object_kind kind, const void *handle)
+{
+	put_struct(out, &object_infos[kind], handle, UINT64_MAX, SIZE_MAX, 0, 0);
+}
+
+void codec_put_objects(struct codec_out *out, enum object_kind kind, void *const *handles)
+{
+	size_t n = 0;
+
+	while (handles && handles[n] && n < CODEC_ELEMENTS)
+		n++;
+	put_word(out, handles ? n : CODEC_NULL);
+	for (size_t i = 0; handles && i < n && !out->cut; i++) {
+		put_word(out, (uint64_t)(uintptr_t)handles[i]);
+		codec_put_object(out, kind, handles[i]);
+	}
+}
+
+/* The reader. */
+struct in {
+	const uint64_t *words;
+	size_t left;
+	const struct codec_visitor *visitor;
+};
+
+#define TELL(in, what, ...)                                                     \
+	do {                                                                    \
+		if ((in)->visitor->what)                                        \
+			(in)->visitor->what((in)->visitor->arg, __VA_ARGS__);   \
+	} while (0)
+
+static int get_struct(struct in *in, const struct struct_info *info, int depth);
+
+static int get_word(struct in *in, uint64_t *ret_word)
+{
+	if (!in->left)
+		return -EBADMSG;
+	*ret_word = *in->words++;
+	in->left--;
+	return 0;
+}
+
+static int get_text(struct in *in, const struct field_info *field)
+{
+	uint64_t n;
+	int err = get_word(in, &n);
+
+	if (err)
+		return err;
+	if (n == CODEC_NULL) {
+		TELL(in, null, field);
+		return 0;
+	}
+	if (n > in->left * 8)
+		return -EBADMSG;
+	TELL(in, text, field, (const char *)in->words, n);
+	in->words += (n + 7) / 8;
+	in->left -= (n + 7) / 8;
+	return 0;
+}
+
+static int get_pointer(struct in *in, const struct field_info *field, int depth)
+{
+	uint64_t n;
+	int err = get_word(in, &n);
+
+	if (err)
+		return err;
+	if (n == CODEC_NULL) {
+		TELL(in, null, field);
+		return 0;
+	}
+	if (n > in->left || depth > CODEC_DEPTH)
+		return -EBADMSG;
+	TELL(in, begin, field, n);
+	for (uint64_t i = 0; i < n && !err; i++) {
+		TELL(in, element, field, i);
+		err = get_struct(in, field->type, depth + 1);
+		TELL(in, element_end, field);
+	}
+	TELL(in, end, field);
+	return err;
+}
+
+static int get_field(struct in *in, const struct field_info *field, int depth)
+{
+	uint64_t word;
+	int err;
+
+	switch (field->kind) {
+	case FIELD_STRUCT:
+		TELL(in, begin, field, (size_t)1);
+		TELL(in, element, field, (size_t)0);
+		err = get_struct(in, field->type, depth + 1);
+		TELL(in, element_end, field);
+		TELL(in, end, field);
+		return err;
+	case FIELD_PTR:
+		return get_pointer(in, field, depth);
+	case FIELD_STR:
+	case FIELD_TEXT:
+	case FIELD_BYTES:
+		return get_text(in, field);
+	default:
+		err = get_word(in, &word);
+		if (!err)
+			TELL(in, number, field, (int64_t)word);
+		return err;
+	}
+}
+
+static int get_struct(struct in *in, const struct struct_info *info, int depth)
+{
+	uint64_t there;
+	int err = get_word(in, &there);
+
+	if (!err && info->nfields < 64 && there >> info->nfields)
+		err = -EBADMSG;
+	for (unsigned int i = 0; i < info->nfields && !err; i++)
+		if (there & (1ull << i))
+			err = get_field(in, &info->fields[i], depth);
+	return err;
+}
+
+ssize_t codec_visit(const uint64_t *words, size_t nwords, const struct struct_info *info,
+		    const struct codec_visitor *visitor)
+{
+	struct in in = { words, nwords, visitor };
+	int err = get_struct(&in, info, 0);
+
+	return err ? err : (ssize_t)(nwords - in.left);
+}
+
+static const struct field_info handle_field = { .name = "handle", .kind = FIELD_ADDR, .size = 8 };
+
+ssize_t codec_visit_objects(const uint64_t *words, size_t nwords, const struct field_info *field,
+			    const struct codec_visitor *visitor)
+{
+	struct in in = { words, nwords, visitor };
+	uint64_t n, handle;
+	int err = get_word(&in, &n);
+
+	if (!err && n == CODEC_NULL)
+		return 1;
+	if (!err && n > in.left)
+		err = -EBADMSG;
+	if (err)
+		return err;
+	TELL(&in, begin, field, n);
+	for (uint64_t i = 0; i < n && !err; i++) {
+		TELL(&in, element, field, i);
+		err = get_word(&in, &handle);
+		if (!err) {
+			TELL(&in, number, &handle_field, (int64_t)handle);
+			err = get_struct(&in, &object_infos[field->object], 0);
+		}
+		TELL(&in, element_end, field);
+	}
+	TELL(&in, end, field);
+	return err ? err : (ssize_t)(nwords - in.left);
+}

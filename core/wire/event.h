@@ -1,0 +1,226 @@
+#pragma once
+/*
+ * An event as it lies in a ring
+ *
+ * Every event starts with a struct event_head, is a whole number of 8-byte
+ * words long and 8-byte aligned; the byte order is the machine's, since a
+ * session never leaves it. docs/TRACE-FORMAT.md draws each of them.
+ *
+ *	head | body of a fixed size, by type | what it counts
+ *
+ * Plain records; any thread.
+ */
+#include <stdint.h>
+
+enum event_type {
+	EVENT_PROCESS = 1, /* first event of a process's first ring */
+	EVENT_MODULE,      /* a mapped object file, for symbols */
+	EVENT_FORK,        /* in the parent, before fork() */
+	EVENT_CALL,        /* a control verb begins */
+	EVENT_RETURN,      /* it has returned */
+	EVENT_POST,        /* ibv_post_send, ibv_post_recv, ibv_post_srq_recv, one event a call */
+	EVENT_POLL,        /* a poll that returned completions or failed */
+	EVENT_NOTIFY,      /* ibv_req_notify_cq */
+	EVENT_COUNT,       /* a poll counter of a thread, as it was when its CQ was destroyed */
+	EVENT_BLIND,       /* something was done that is not recorded */
+	EVENT_TYPES,
+};
+
+enum event_flag {
+	EVENT_INNER = 1,   /* called by the library or a provider inside another verb */
+	EVENT_OURS = 2,    /* called by the recorder itself: a snapshot of the device */
+	EVENT_PART = 4,    /* EVENT_POST: more of the same call follows in the next event */
+	EVENT_CUT = 8,     /* too long: what did not fit is missing */
+};
+
+struct event_head {
+	uint16_t words; /* length with this head, in 8-byte words */
+	uint8_t type;
+	uint8_t flags;
+	uint32_t seq;   /* N of T:N: 1 for the thread's first event, low 32 bits */
+	uint64_t ticks; /* of the session's clock */
+};
+
+/* followed by the executable's path and the command line (argv joined by '\0') */
+struct event_process {
+	struct event_head head;
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t forked_from; /* pid whose image it goes on with after fork; 0 after exec */
+	uint32_t fork_seq;    /* which fork of that process: struct event_fork.fork_seq */
+	uint64_t fork_ticks;
+	uint16_t exe_bytes;   /* without a terminating 0 */
+	uint16_t cmd_bytes;
+	uint32_t pad;
+	/* char exe[], cmd[] */
+};
+
+struct event_module {
+	struct event_head head;
+	uint64_t base;  /* load address: what is added to the file's addresses */
+	uint64_t start; /* first and past the last mapped byte */
+	uint64_t end;
+	uint16_t path_bytes;
+	uint16_t build_id_bytes;
+	uint32_t pad;
+	/* char path[], uint8_t build_id[] */
+};
+
+struct event_fork {
+	struct event_head head;
+	uint32_t fork_seq; /* 1 for the process's first fork */
+	uint32_t nframes;
+	/* uint64_t frames[nframes], innermost first */
+};
+
+struct event_call {
+	struct event_head head;
+	uint16_t verb;
+	uint8_t nframes;
+	uint8_t depth; /* 0 for a call of the application */
+	uint32_t nargs; /* words of encoded arguments */
+	/* uint64_t frames[nframes], args[nargs]: codec.h */
+};
+
+struct event_return {
+	struct event_head head;
+	uint32_t call_seq; /* of its struct event_call */
+	int32_t error;     /* errno as the application saw it afterwards */
+	int64_t ret;
+	uint32_t nouts;    /* words: what was written to the arguments, then the new object */
+	uint32_t pad;
+	/* uint64_t outs[nouts] */
+};
+
+struct event_post {
+	struct event_head head;
+	uint64_t object;  /* QP or SRQ */
+	uint16_t verb;
+	uint16_t nwr;     /* in this event */
+	int16_t ret;      /* valid where EVENT_PART is not set */
+	uint16_t bad;     /* 0, or 1 + index in the whole call of *bad_wr */
+	/* struct event_wr wrs[nwr], each with its parts */
+};
+
+enum event_wr_part {
+	WR_RDMA = 1,   /* struct event_rdma */
+	WR_ATOMIC = 2, /* struct event_atomic */
+	WR_UD = 4,     /* struct event_ud */
+	WR_XRC = 8,    /* uint64_t remote_srqn */
+	WR_BIND = 16,  /* struct event_bind */
+	WR_TSO = 32,   /* struct event_tso */
+	WR_ODD = 64,   /* struct event_odd: fields that do not fit the short form */
+};
+
+/* followed by its parts in the order of the bits, then struct event_sge[nsge] */
+struct event_wr {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum ibv_wr_opcode; 0 for receives */
+	uint8_t flags;  /* enum ibv_send_flags */
+	uint8_t nsge;   /* recorded here */
+	uint8_t parts;
+	uint32_t imm;   /* imm_data in host order, or invalidate_rkey */
+};
+
+struct event_rdma {
+	uint64_t remote_addr;
+	uint64_t rkey;
+};
+
+struct event_atomic {
+	uint64_t compare_add;
+	uint64_t swap;
+};
+
+struct event_ud {
+	uint64_t ah;
+	uint32_t remote_qpn;
+	uint32_t remote_qkey;
+};
+
+struct event_bind {
+	uint64_t mw;
+	uint64_t mr;
+	uint64_t addr;
+	uint64_t length;
+	uint32_t rkey;
+	uint32_t access;
+};
+
+struct event_tso {
+	uint64_t hdr;
+	uint32_t hdr_sz;
+	uint32_t mss;
+};
+
+struct event_odd {
+	int32_t opcode;
+	uint32_t flags;
+	int32_t num_sge;
+	uint32_t pad;
+};
+
+struct event_sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+struct event_poll {
+	struct event_head head;
+	uint64_t cq;
+	uint64_t empty; /* empty polls of this CQ by this thread so far, ever growing */
+	int32_t ret;
+	uint32_t nwc;
+	/* struct event_wc wcs[nwc] */
+};
+
+/* struct ibv_wc, byte for byte */
+struct event_wc {
+	uint64_t wr_id;
+	uint32_t status;
+	uint32_t opcode;
+	uint32_t vendor_err;
+	uint32_t byte_len;
+	uint32_t imm; /* network order, or the invalidated rkey */
+	uint32_t qp_num;
+	uint32_t src_qp;
+	uint32_t wc_flags;
+	uint16_t pkey_index;
+	uint16_t slid;
+	uint8_t sl;
+	uint8_t dlid_path_bits;
+	uint16_t pad;
+};
+
+struct event_notify {
+	struct event_head head;
+	uint64_t cq;
+	int32_t solicited_only;
+	int32_t ret;
+};
+
+struct event_count {
+	struct event_head head;
+	uint32_t ring;  /* whose counter: index of the ring in the session */
+	uint32_t pad;
+	uint64_t cq;
+	uint64_t empty;
+};
+
+enum event_blind_what {
+	BLIND_EXTENDED_QP, /* posts by ibv_wr_* on this QP */
+	BLIND_EXTENDED_CQ, /* completions by ibv_start_poll on this CQ */
+	BLIND_WQ,          /* posts to this WQ */
+	BLIND_DM,          /* copies to and from device memory */
+	BLIND_PROVIDERS,   /* more providers in one process than there are slots */
+	BLIND_THREAD,      /* a thread that got no ring */
+	BLIND_KINDS,
+};
+
+struct event_blind {
+	struct event_head head;
+	uint32_t what;
+	uint32_t pad;
+	uint64_t object;
+};

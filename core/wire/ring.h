@@ -1,0 +1,124 @@
+#pragma once
+/*
+ * One ring of events: one writer, one reader, in a file that both map.
+ *
+ * The writer is a thread of the traced program, the reader the collector in
+ * another process; either may vanish at any moment. See ring.c for the file.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/wire/event.h"
+
+enum {
+	RING_POLLS = 64,            /* poll counters of a thread */
+	RING_PAGE = 4096,
+	RING_BYTES = 4 << 20,       /* default; a power of two, at least RING_MIN */
+	RING_MIN = 256 << 10,
+	RING_EVENT_MAX = 64 << 10,  /* longest event, bytes */
+};
+
+/* How often a thread found one CQ empty; read by the collector, too. */
+struct ring_polls {
+	_Atomic uint64_t cq;
+	_Atomic uint64_t empty;
+};
+
+struct ring_head {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t index;  /* of the ring in its session */
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t bytes;  /* of the data, a power of two */
+	uint64_t ticks;  /* when it was made */
+	char comm[16];   /* name of the thread */
+	_Atomic uint64_t closed; /* ticks when the thread ended; 0 while it runs */
+	/* written by the thread */
+	_Alignas(64) _Atomic uint64_t tail; /* bytes committed since the start */
+	_Atomic uint64_t dropped;           /* events that found no room */
+	_Atomic uint64_t drop_first;        /* ticks */
+	_Atomic uint64_t drop_last;
+	/* written by the collector */
+	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
+	_Alignas(64) struct ring_polls polls[RING_POLLS];
+};
+
+_Static_assert(sizeof(struct ring_head) <= RING_PAGE, "the head is one page");
+
+struct ring {
+	struct ring_head *head;
+	uint8_t *data;       /* mapped twice in a row: an event never wraps */
+	uint64_t mask;
+	uint64_t reserved;   /* writer: next free byte; reader: next byte to read */
+	uint64_t limit;      /* writer: reserved may grow to here without a look at head */
+	uint32_t seq;        /* of the last event */
+};
+
+/*
+ * Make the file @path (0600, must not exist) with @bytes of data and map it.
+ * Returns 0 or -errno with *@ring untouched.
+ */
+int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index);
+
+/*
+ * Map an existing file for reading. What it says is checked, not trusted.
+ * Returns 0; -ENOENT; -EPROTO if it is not (yet) a ring of this version.
+ */
+int ring_open(struct ring *ring, const char *path);
+
+/* Unmap; accepts one that was never made. */
+void ring_close(struct ring *ring);
+
+/* Is there room for @bytes? Looks at the reader's head only when it must. */
+static inline bool ring_room(struct ring *ring, size_t bytes)
+{
+	if (__builtin_expect(ring->reserved + bytes <= ring->limit, 1))
+		return true;
+	/* pairs with the store in ring_consume() */
+	ring->limit = atomic_load_explicit(&ring->head->head, memory_order_acquire) +
+		      ring->mask + 1;
+	return ring->reserved + bytes <= ring->limit;
+}
+
+/* Where the next event goes; ring_room() has said yes. */
+static inline void *ring_next(struct ring *ring)
+{
+	return ring->data + (ring->reserved & ring->mask);
+}
+
+/* The event at ring_next() is whole and @words long: number it and let the reader see it. */
+static inline void ring_commit(struct ring *ring, struct event_head *event, size_t words)
+{
+	event->words = (uint16_t)words;
+	event->seq = ++ring->seq;
+	ring->reserved += words * 8;
+	/* pairs with the load in ring_peek() */
+	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
+}
+
+/* Count an event that could not be written. */
+void ring_drop(struct ring *ring, uint64_t ticks);
+
+/*
+ * The next committed event. Returns its length in bytes, 0 if there is none,
+ * or -EBADMSG where the ring is damaged (length, type or number impossible):
+ * nothing after that can be read. The event stays until ring_consume().
+ */
+int ring_peek(struct ring *ring, const struct event_head **ret_event);
+
+/* Step over the event that ring_peek() returned with this length. */
+static inline void ring_step(struct ring *ring, size_t bytes)
+{
+	ring->reserved += bytes;
+	ring->seq++;
+}
+
+/* Give the room of all that was stepped over back to the writer. */
+static inline void ring_consume(struct ring *ring)
+{
+	/* pairs with the load in ring_room() */
+	atomic_store_explicit(&ring->head->head, ring->reserved, memory_order_release);
+}

@@ -1,0 +1,86 @@
+#pragma once
+/*
+ * A session: the directory where the traced processes leave their rings.
+ *
+ *	DIR/session      one page, struct session_page; made by the collector
+ *	DIR/ring.N       N-th ring (core/wire/ring.h); made by a thread of the program
+ *
+ * DIR is 0700 and belongs to the user; VERBATIM_DIR tells it to the program.
+ * The page is shared memory between processes: any thread, by the named
+ * operations below.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/wire/clock.h"
+
+#define SESSION_ENV "VERBATIM_DIR"
+
+enum {
+	SESSION_PATH = 240,
+	SESSION_RINGS = 1 << 20, /* more threads than that get no ring */
+};
+
+enum session_state {
+	SESSION_RUNNING = 1,
+	SESSION_CLOSED, /* the collector has ended: record nothing more */
+	SESSION_ORPHAN, /* a writer found the collector dead */
+};
+
+enum session_on_full { ON_FULL_WAIT, ON_FULL_DROP };
+
+struct session_page {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t on_full;       /* enum session_on_full */
+	uint64_t fingerprint;   /* verbs_fingerprint of the collector */
+	uint64_t ring_bytes;
+	uint32_t collector;     /* pid */
+	uint32_t pad;
+	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
+	struct clock clock;
+	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
+	_Atomic uint32_t rings;              /* numbers given out */
+	_Atomic uint64_t beat;               /* grows while the collector lives */
+};
+
+struct session {
+	struct session_page *page; /* NULL: there is none */
+	char dir[SESSION_PATH];
+};
+
+/*
+ * Make DIR under @parent ("/dev/shm"; NULL: VERBATIM_SESSIONS, else /dev/shm,
+ * else /tmp) and its page. Returns 0 or -errno with *@session untouched.
+ */
+int session_create(struct session *session, const char *parent, uint64_t ring_bytes,
+		   enum session_on_full on_full);
+
+/*
+ * Join the session at @dir, as a traced process. -EACCES: the directory is
+ * another user's or open to others; -EPROTO: another version's, or none.
+ */
+int session_join(struct session *session, const char *dir);
+
+/* Unmap; the directory stays. */
+void session_leave(struct session *session);
+
+/* Remove the directory with all that a session leaves in it, and unmap. */
+void session_remove(struct session *session);
+
+/* Path of ring @index: @path has SESSION_PATH + 16 bytes. */
+void session_ring_path(const struct session *session, uint32_t index, char *path);
+
+/* Is the process with this start time alive? 0 as start time: unknown. */
+bool session_process_alive(pid_t pid, uint64_t start);
+
+/* Field 22 of /proc/PID/stat, 0 if there is no such process. */
+uint64_t session_process_start(pid_t pid);
+
+static inline bool session_running(const struct session *session)
+{
+	return session->page && atomic_load_explicit(&session->page->state,
+						     memory_order_relaxed) == SESSION_RUNNING;
+}
