@@ -1,0 +1,62 @@
+#pragma once
+/*
+ * A trace being made: events of rings in, an SQLite file out.
+ *
+ * One thread. After a failure (disk full, most often) the writer takes nothing
+ * more, and what was committed before stays readable; writer_finish() may
+ * still be tried and then completes what there is.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/clock.h"
+#include "core/wire/event.h"
+#include "core/wire/ring.h"
+
+struct writer;
+
+struct writer_info {
+	const struct clock *clock;
+	const char *command;     /* what was recorded, as one line */
+	const char *device;      /* "soft", or the name asked for, or "" */
+};
+
+/*
+ * Make a new trace at @path (0600). A trace of ours that is there already is
+ * replaced; anything else in the way (another file, a link, another user's) is
+ * refused: -EEXIST, -ELOOP, -EACCES. Returns 0 or -errno after log_err().
+ */
+int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer);
+
+/* A new ring: its thread, and its process if that is new, too. Returns 0 or -errno. */
+int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread);
+
+/*
+ * One event of @thread; @event is whole (ring_peek() said so) but its body is
+ * not trusted. Returns 0; -EBADMSG, and the event is counted as damaged; or
+ * another -errno after log_err().
+ */
+int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event);
+
+/* The ring of @thread cannot be read further: noted in `coverage` and trace_loss(). */
+int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left);
+
+/* The thread has ended, or is as good as that: its last poll counters, what it dropped. */
+int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head);
+
+/* The process has ended. @status as of waitpid(), -1 where not known. */
+int writer_process_end(struct writer *writer, int pid, int64_t time, int status);
+
+/* Commit what there is: what survives if we are killed now. */
+int writer_flush(struct writer *writer);
+
+struct writer_progress {
+	uint64_t events, lost, bytes; /* bytes: of the file so far, about */
+};
+struct writer_progress writer_progress(const struct writer *writer);
+
+/*
+ * Complete the trace: objects, references, devices, indexes; one file, marked
+ * as whole. Frees the writer whatever happens. Returns 0 or -errno after log_err().
+ */
+int writer_finish(struct writer *writer);
