@@ -169,7 +169,7 @@ struct event_sge {
 struct event_poll {
 	struct event_head head;
 	uint64_t cq;
-	uint64_t empty; /* empty polls of this CQ by this thread so far, ever growing */
+	uint64_t empty; /* empty polls of this CQ by this thread so far */
 	int32_t ret;
 	uint32_t nwc;
 	/* struct event_wc wcs[nwc] */
@@ -200,6 +200,10 @@ struct event_notify {
 	int32_t ret;
 };
 
+/*
+ * Written when a CQ is destroyed, for each thread that had polled it: that
+ * thread's counter of a CQ at this address starts from 0 again.
+ */
 struct event_count {
 	struct event_head head;
 	uint32_t ring;  /* whose counter: index of the ring in the session */

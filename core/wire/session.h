@@ -44,6 +44,7 @@ struct session_page {
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */
 	_Atomic uint64_t beat;               /* grows while the collector lives */
+	_Atomic uint32_t ringless;           /* threads that could not make a ring: not recorded */
 };
 
 struct session {

@@ -1,0 +1,124 @@
+/*
+ * A control verb in the ring
+ *
+ *	EVENT_CALL    verb, frames of the stack, arguments that go in
+ *	...           what is called meanwhile, marked as inner
+ *	EVENT_RETURN  result, errno, arguments that came out, the new object
+ *
+ * Verbs nest: the library calls itself, providers call it. The depth is taken
+ * back if the outermost verb's frame is gone, as after a cancellation or a
+ * longjmp out of it: then this call is not inside it.
+ */
+#include "shim/trace/call.h"
+
+#include <errno.h>
+
+#include "core/wire/codec.h"
+#include "shim/trace/process.h"
+#include "shim/trace/record.h"
+#include "shim/trace/stack.h"
+
+static void enter(struct call *call, const void *frame)
+{
+	/* the stack grows down: an outer frame lies above this one */
+	if (recorder.depth && recorder.frame <= frame)
+		recorder.depth = 0;
+	call->depth = recorder.depth;
+	call->frame = recorder.frame;
+	if (!recorder.depth)
+		recorder.frame = frame;
+}
+
+static size_t words_left(const void *event, const void *at)
+{
+	return (RING_EVENT_MAX - (size_t)((const char *)at - (const char *)event)) / 8;
+}
+
+static void write_call(struct call *call)
+{
+	struct event_call *event;
+	struct codec_out out;
+	uint64_t *words;
+
+	process_modules();
+	event = record_reserve(RING_EVENT_MAX);
+	if (!event)
+		return;
+	words = (uint64_t *)(event + 1);
+	record_head(&event->head, EVENT_CALL, record_ticks());
+	event->verb = (uint16_t)call->verb;
+	event->depth = (uint8_t)(recorder.depth < 255 ? recorder.depth : 255);
+	event->nframes = (uint8_t)(recorder.ours ? 0 : stack_take(words, STACK_FRAMES));
+	words += event->nframes;
+	out = (struct codec_out){ .words = words, .size = words_left(event, words) };
+	codec_put_args(&out, call->verb, call->args, DIR_IN);
+	if (out.cut)
+		event->head.flags |= EVENT_CUT;
+	event->nargs = (uint32_t)out.used;
+	record_commit(&event->head, sizeof(*event) / 8 + event->nframes + out.used);
+	call->seq = recorder.ring.seq;
+}
+
+void call_begin(struct call *call, enum verb verb, const uint64_t *args)
+{
+	int saved = errno;
+
+	call->verb = verb;
+	call->args = args;
+	call->seq = 0;
+	call->on = record_ready();
+	if (!call->on)
+		return;
+	enter(call, __builtin_frame_address(0));
+	write_call(call);
+	recorder.depth = call->depth + 1;
+	errno = saved;
+}
+
+static void put_outs(struct codec_out *out, const struct call *call, uint64_t ret)
+{
+	const struct field_info *made = &verb_infos[call->verb].ret;
+
+	codec_put_args(out, call->verb, call->args, DIR_OUT);
+	if (made->kind == FIELD_OBJ)
+		codec_put_object(out, made->object, (const void *)(uintptr_t)ret);
+	else if (made->kind == FIELD_OBJS)
+		codec_put_objects(out, made->object, (void *const *)(uintptr_t)ret);
+}
+
+static void write_return(const struct call *call, uint64_t ret, int error)
+{
+	struct event_return *event = record_reserve(RING_EVENT_MAX);
+	struct codec_out out;
+	uint64_t *words;
+
+	if (!event)
+		return;
+	words = (uint64_t *)(event + 1);
+	record_head(&event->head, EVENT_RETURN, record_ticks());
+	event->call_seq = call->seq;
+	event->error = error;
+	event->ret = (int64_t)ret;
+	event->pad = 0;
+	out = (struct codec_out){ .words = words, .size = words_left(event, words),
+				  .ret = (int64_t)ret };
+	if (!verb_failed(call->verb, (int64_t)ret))
+		put_outs(&out, call, ret);
+	if (out.cut)
+		event->head.flags |= EVENT_CUT;
+	event->nouts = (uint32_t)out.used;
+	record_commit(&event->head, sizeof(*event) / 8 + out.used);
+}
+
+void call_end(struct call *call, uint64_t ret)
+{
+	int error = errno;
+
+	if (!call->on)
+		return;
+	recorder.depth = call->depth;
+	recorder.frame = call->frame;
+	if (call->seq && recorder.generation == *record_generation)
+		write_return(call, ret, error);
+	errno = error;
+}

@@ -1,0 +1,129 @@
+/*
+ * The data path
+ *
+ * ibv_post_send() and its kin go through pointers in ibv_context.ops. For each
+ * slot there are SLOTS functions of ours, each for one function of a provider:
+ *
+ *	ops.post_send -> post_send_0 -> record_post_send(originals.post_send[0])
+ *
+ * Not here: how a work request or a completion is written (post.h, poll.h).
+ */
+#include "shim/trace/data.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "shim/trace/poll.h"
+#include "shim/trace/post.h"
+
+enum { SLOTS = 4 };
+
+typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+typedef int post_recv_fn(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+typedef int post_srq_recv_fn(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+typedef int poll_cq_fn(struct ibv_cq *, int, struct ibv_wc *);
+typedef int req_notify_cq_fn(struct ibv_cq *, int);
+
+static struct {
+	post_send_fn *post_send[SLOTS];
+	post_recv_fn *post_recv[SLOTS];
+	post_srq_recv_fn *post_srq_recv[SLOTS];
+	poll_cq_fn *poll_cq[SLOTS];
+	req_notify_cq_fn *req_notify_cq[SLOTS];
+} originals;
+
+#define EACH_SLOT(_) _(0) _(1) _(2) _(3)
+
+#define FUNCTIONS(i)                                                                              \
+	static int post_send_##i(struct ibv_qp *qp, struct ibv_send_wr *wr,                       \
+				 struct ibv_send_wr **bad)                                        \
+	{                                                                                         \
+		struct post post;                                                                 \
+		bool on = post_begin_send(&post, qp, wr);                                         \
+		int ret = originals.post_send[i](qp, wr, bad);                                    \
+		if (on)                                                                           \
+			post_end_send(&post, ret, wr, bad);                                       \
+		return ret;                                                                       \
+	}                                                                                         \
+	static int post_recv_##i(struct ibv_qp *qp, struct ibv_recv_wr *wr,                       \
+				 struct ibv_recv_wr **bad)                                        \
+	{                                                                                         \
+		struct post post;                                                                 \
+		bool on = post_begin_recv(&post, VERB_post_recv, qp, wr);                         \
+		int ret = originals.post_recv[i](qp, wr, bad);                                    \
+		if (on)                                                                           \
+			post_end_recv(&post, ret, wr, bad);                                       \
+		return ret;                                                                       \
+	}                                                                                         \
+	static int post_srq_recv_##i(struct ibv_srq *srq, struct ibv_recv_wr *wr,                 \
+				     struct ibv_recv_wr **bad)                                    \
+	{                                                                                         \
+		struct post post;                                                                 \
+		bool on = post_begin_recv(&post, VERB_post_srq_recv, srq, wr);                    \
+		int ret = originals.post_srq_recv[i](srq, wr, bad);                               \
+		if (on)                                                                           \
+			post_end_recv(&post, ret, wr, bad);                                       \
+		return ret;                                                                       \
+	}                                                                                         \
+	static int poll_cq_##i(struct ibv_cq *cq, int n, struct ibv_wc *wc)                       \
+	{                                                                                         \
+		int ret = originals.poll_cq[i](cq, n, wc);                                        \
+		poll_record(cq, ret, wc);                                                         \
+		return ret;                                                                       \
+	}                                                                                         \
+	static int req_notify_cq_##i(struct ibv_cq *cq, int solicited_only)                       \
+	{                                                                                         \
+		uint64_t ticks = record_ticks();                                                  \
+		int ret = originals.req_notify_cq[i](cq, solicited_only);                         \
+		poll_record_notify(cq, solicited_only, ret, ticks);                               \
+		return ret;                                                                       \
+	}
+
+EACH_SLOT(FUNCTIONS)
+
+/* our functions for a slot, in the order of the originals */
+#define NAME(verb, i) verb##_##i
+#define OURS(verb)                                                                                \
+	static verb##_fn *const our_##verb[SLOTS] = { NAME(verb, 0), NAME(verb, 1), NAME(verb, 2), \
+						      NAME(verb, 3) };
+
+OURS(post_send)
+OURS(post_recv)
+OURS(post_srq_recv)
+OURS(poll_cq)
+OURS(req_notify_cq)
+
+/* Where @original is, or may be put; -1: it is ours already; -2: no room. */
+#define PATCH(verb)                                                                               \
+	static int patch_##verb(verb##_fn **slot)                                                 \
+	{                                                                                         \
+		for (int i = 0; i < SLOTS; i++)                                                   \
+			if (!*slot || *slot == our_##verb[i])                                     \
+				return 0;                                                         \
+		for (int i = 0; i < SLOTS; i++) {                                                 \
+			if (originals.verb[i] && originals.verb[i] != *slot)                      \
+				continue;                                                         \
+			originals.verb[i] = *slot;                                                \
+			*slot = our_##verb[i];                                                    \
+			return 0;                                                                 \
+		}                                                                                 \
+		return -ENOSPC;                                                                   \
+	}
+
+PATCH(post_send)
+PATCH(post_recv)
+PATCH(post_srq_recv)
+PATCH(poll_cq)
+PATCH(req_notify_cq)
+
+int data_patch(struct ibv_context_ops *ops)
+{
+	int err = 0;
+
+	err |= patch_post_send(&ops->post_send);
+	err |= patch_post_recv(&ops->post_recv);
+	err |= patch_post_srq_recv(&ops->post_srq_recv);
+	err |= patch_poll_cq(&ops->poll_cq);
+	err |= patch_req_notify_cq(&ops->req_notify_cq);
+	return err ? -ENOSPC : 0;
+}

@@ -1,0 +1,63 @@
+/*
+ * The functions behind ours
+ *
+ * RTLD_NEXT finds the library that comes after us in the program's global
+ * scope: the software device when it is preloaded, else rdma-core. It finds
+ * nothing where libibverbs came in by an RTLD_LOCAL dlopen (Python, plug-ins):
+ * then the library itself is asked by its name. What would be ourselves again
+ * is nothing.
+ */
+#include "shim/trace/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static bool is_ours(const void *at)
+{
+	return (const char *)at >= __ehdr_start && (const char *)at < _end;
+}
+
+static void *find(const struct verb_info *info)
+{
+	void *at = dlvsym(RTLD_NEXT, info->symbol, info->node);
+	void *lib;
+
+	if (at && !is_ours(at))
+		return at;
+	lib = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+	at = lib ? dlvsym(lib, info->symbol, info->node) : NULL;
+	return is_ours(at) ? NULL : at;
+}
+
+void *next_symbol(enum verb verb)
+{
+	static _Atomic(void *) found[VERB_COUNT];
+	void *at = atomic_load_explicit(&found[verb], memory_order_relaxed);
+	int saved = errno;
+
+	if (at)
+		return at;
+	at = find(&verb_infos[verb]);
+	atomic_store_explicit(&found[verb], at, memory_order_relaxed);
+	errno = saved;
+	return at;
+}
+
+int64_t missing_verb(enum verb verb)
+{
+	errno = EOPNOTSUPP;
+	switch (verb_infos[verb].fail) {
+	case FAIL_NONZERO:
+		return EOPNOTSUPP;
+	case FAIL_NEGATIVE:
+		return -1;
+	default:
+		return 0;
+	}
+}

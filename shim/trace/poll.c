@@ -1,0 +1,125 @@
+/*
+ * Polls of completion queues
+ *
+ * A program that waits by polling finds nothing tens of millions of times a
+ * second. Such polls are counted, by CQ, in the head of the thread's ring,
+ * where the collector reads the number even if the program is killed; the next
+ * poll that returns something carries the count in its event.
+ *
+ * When a CQ is destroyed its counters of all threads are written, and their
+ * places marked as GONE: another CQ at the same address starts from 0.
+ */
+#include "shim/trace/poll.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { GONE = 1, EVENT_WCS = 1024 };
+
+_Static_assert(sizeof(struct event_wc) == sizeof(struct ibv_wc), "copied as it is");
+_Static_assert(RING_POLLS == 64, "poll_slot() takes 6 bits");
+
+struct ring_polls *poll_counter(const void *cq)
+{
+	uint64_t key = (uint64_t)(uintptr_t)cq;
+	uint64_t start = (key >> 4) * 0x9e3779b97f4a7c15ull >> 58;
+	struct ring_polls *free_slot = NULL;
+
+	for (unsigned int i = 0; i < RING_POLLS; i++) {
+		struct ring_polls *slot = &recorder.ring.head->polls[(start + i) % RING_POLLS];
+		uint64_t has = atomic_load_explicit(&slot->cq, memory_order_relaxed);
+
+		if (has == key)
+			return slot;
+		if (has <= GONE && !free_slot)
+			free_slot = slot;
+		if (!has)
+			break;
+	}
+	if (free_slot) {
+		atomic_store_explicit(&free_slot->empty, 0, memory_order_relaxed);
+		atomic_store_explicit(&free_slot->cq, key, memory_order_relaxed);
+	}
+	return free_slot;
+}
+
+static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+{
+	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
+	struct ring_polls *slot = poll_slot(cq);
+
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_POLL, record_ticks());
+	event->cq = (uint64_t)(uintptr_t)cq;
+	event->empty = slot ? atomic_load_explicit(&slot->empty, memory_order_relaxed) : 0;
+	event->ret = ret;
+	event->nwc = nwc;
+	for (uint32_t i = 0; i < nwc; i++)
+		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
+	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
+}
+
+/* More completions than fit an event look like several polls. */
+void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+{
+	if (ret < 0)
+		write_some(cq, ret, wc, 0);
+	for (int at = 0; at < ret; at += EVENT_WCS) {
+		int n = ret - at < EVENT_WCS ? ret - at : EVENT_WCS;
+
+		write_some(cq, n, wc + at, (uint32_t)n);
+	}
+}
+
+void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)
+{
+	struct event_notify *event;
+
+	if (!record_ready())
+		return;
+	event = record_reserve(sizeof(*event));
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_NOTIFY, ticks);
+	event->cq = (uint64_t)(uintptr_t)cq;
+	event->solicited_only = solicited_only;
+	event->ret = ret;
+	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+static void write_count(const struct ring_head *head, const struct ring_polls *slot)
+{
+	struct event_count *event = record_reserve(sizeof(*event));
+
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_COUNT, record_ticks());
+	event->ring = head->index;
+	event->pad = 0;
+	event->cq = atomic_load_explicit(&slot->cq, memory_order_relaxed);
+	event->empty = atomic_load_explicit(&slot->empty, memory_order_relaxed);
+	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+static void forget_in(struct ring_head *head, void *arg)
+{
+	for (unsigned int i = 0; i < RING_POLLS; i++) {
+		struct ring_polls *slot = &head->polls[i];
+
+		if (atomic_load_explicit(&slot->cq, memory_order_relaxed) !=
+		    (uint64_t)(uintptr_t)arg)
+			continue;
+		write_count(head, slot);
+		atomic_store_explicit(&slot->cq, GONE, memory_order_relaxed);
+	}
+}
+
+void poll_forget(const struct ibv_cq *cq)
+{
+	int saved = errno;
+
+	if (record_ready())
+		record_each_ring(forget_in, (void *)(uintptr_t)cq);
+	errno = saved;
+}

@@ -1,0 +1,52 @@
+#pragma once
+/*
+ * Polls of completion queues: what they returned, and how many returned nothing.
+ */
+#include <infiniband/verbs.h>
+
+#include "shim/trace/record.h"
+
+/* The counter of this CQ in this thread's ring; NULL where there are too many. */
+struct ring_polls *poll_counter(const void *cq);
+
+/* @ret is not 0: completions, or a failure. */
+void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
+
+static inline struct ring_polls *poll_slot(const void *cq)
+{
+	uint64_t key = (uint64_t)(uintptr_t)cq;
+	uint64_t at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 58; /* 0..RING_POLLS - 1 */
+	struct ring_polls *slot = &recorder.ring.head->polls[at];
+
+	if (__builtin_expect(atomic_load_explicit(&slot->cq, memory_order_relaxed) == key, 1))
+		return slot;
+	return poll_counter(cq);
+}
+
+/* Only this thread writes the counter: no read-modify-write is needed. */
+static inline void poll_count(const void *cq)
+{
+	struct ring_polls *slot = poll_slot(cq);
+	uint64_t n;
+
+	if (!slot)
+		return;
+	n = atomic_load_explicit(&slot->empty, memory_order_relaxed);
+	atomic_store_explicit(&slot->empty, n + 1, memory_order_relaxed);
+}
+
+static inline void poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+{
+	if (!record_ready())
+		return;
+	if (__builtin_expect(ret == 0, 1))
+		poll_count(cq);
+	else
+		poll_write(cq, ret, wc);
+}
+
+/* @ticks is the time before the verb was called. */
+void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks);
+
+/* The CQ at this address is gone. */
+void poll_forget(const struct ibv_cq *cq);

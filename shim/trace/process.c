@@ -1,0 +1,216 @@
+/*
+ * What the trace knows of a process
+ *
+ * The first ring of a process starts with EVENT_PROCESS and an EVENT_MODULE
+ * for each object file that is mapped; when the loader's counters say that
+ * files were loaded or unloaded since, the list is written again (a module is
+ * named by where it lies: what is written twice says the same).
+ *
+ * A fork is recorded in the parent, before it happens, with a number; the
+ * child repeats the number when it calls its first verb.
+ */
+#include "shim/trace/process.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/trace/record.h"
+#include "shim/trace/stack.h"
+
+enum { CMD_MAX = 4096, PATH_BYTES = 1024 };
+
+static atomic_bool written;
+static atomic_ullong modules_seen; /* of dlpi_adds and dlpi_subs */
+static uint32_t fork_seq;
+static uint64_t fork_ticks;
+static pid_t fork_pid;             /* who forked last */
+static pid_t forked_from;
+
+void process_begin(pid_t before)
+{
+	forked_from = before == getpid() ? 0 : before;
+	if (forked_from && fork_pid != forked_from) {
+		fork_seq = 0; /* a raw clone(): nobody told us */
+		fork_ticks = record_ticks();
+	}
+	atomic_store(&written, false);
+	atomic_store(&modules_seen, 0);
+}
+
+/* libc's open() and read() are cancellation points and may be someone's own; record_start()
+ * has switched cancellation off. */
+static size_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, size);
+	close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static size_t words_for(size_t bytes)
+{
+	return (bytes + 7) / 8;
+}
+
+static void write_process(void)
+{
+	struct event_process *event = record_reserve(sizeof(*event) + PATH_BYTES + CMD_MAX + 16);
+	char *text;
+	ssize_t exe;
+
+	if (!event)
+		return;
+	text = (char *)(event + 1);
+	record_head(&event->head, EVENT_PROCESS, record_ticks());
+	event->pid = (uint32_t)getpid();
+	event->ppid = (uint32_t)getppid();
+	event->forked_from = (uint32_t)forked_from;
+	event->fork_seq = forked_from ? fork_seq : 0;
+	event->fork_ticks = forked_from ? fork_ticks : 0;
+	exe = readlink("/proc/self/exe", text, PATH_BYTES);
+	event->exe_bytes = exe > 0 ? (uint16_t)exe : 0;
+	event->cmd_bytes = (uint16_t)read_file("/proc/self/cmdline", text + event->exe_bytes, CMD_MAX);
+	event->pad = 0;
+	record_commit(&event->head,
+		      sizeof(*event) / 8 + words_for((size_t)event->exe_bytes + event->cmd_bytes));
+}
+
+/* The note that names the build, in a loaded segment. */
+static const ElfW(Nhdr) *find_build_id(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const char *at = (const char *)info->dlpi_addr + ph->p_vaddr;
+		const char *end = at + ph->p_memsz;
+
+		while (ph->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) < end) {
+			const ElfW(Nhdr) *note = (const void *)at;
+
+			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+			    !memcmp(note + 1, "GNU", 4))
+				return note;
+			at += sizeof(*note) + ((note->n_namesz + 3) & ~3u) +
+			      ((note->n_descsz + 3) & ~3u);
+		}
+	}
+	return NULL;
+}
+
+static void module_range(const struct dl_phdr_info *info, struct event_module *event)
+{
+	event->base = info->dlpi_addr;
+	event->start = UINT64_MAX;
+	event->end = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uint64_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD)
+			continue;
+		if (start < event->start)
+			event->start = start;
+		if (start + ph->p_memsz > event->end)
+			event->end = start + ph->p_memsz;
+	}
+}
+
+static size_t module_path(const struct dl_phdr_info *info, char *text)
+{
+	size_t n = strnlen(info->dlpi_name, PATH_BYTES);
+	ssize_t exe;
+
+	if (n) {
+		memcpy(text, info->dlpi_name, n);
+		return n;
+	}
+	exe = readlink("/proc/self/exe", text, PATH_BYTES); /* the program itself has no name */
+	return exe > 0 ? (size_t)exe : 0;
+}
+
+static int write_module(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	const ElfW(Nhdr) *note = find_build_id(info);
+	struct event_module *event = record_reserve(sizeof(*event) + PATH_BYTES + 64);
+	char *text;
+
+	(void)size;
+	(void)unused;
+	if (!event)
+		return 0;
+	text = (char *)(event + 1);
+	record_head(&event->head, EVENT_MODULE, record_ticks());
+	module_range(info, event);
+	event->path_bytes = (uint16_t)module_path(info, text);
+	event->build_id_bytes = note && note->n_descsz <= 32 ? (uint16_t)note->n_descsz : 0;
+	event->pad = 0;
+	if (event->build_id_bytes)
+		memcpy(text + event->path_bytes, (const char *)(note + 1) + 4, note->n_descsz);
+	record_commit(&event->head, sizeof(*event) / 8 + words_for((size_t)event->path_bytes +
+								   event->build_id_bytes));
+	return 0;
+}
+
+static int count_modules(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(unsigned long long *)arg = info->dlpi_adds + info->dlpi_subs;
+	return 1;
+}
+
+void process_modules(void)
+{
+	unsigned long long now = 0;
+
+	dl_iterate_phdr(count_modules, &now);
+	if (atomic_exchange_explicit(&modules_seen, now, memory_order_relaxed) != now)
+		dl_iterate_phdr(write_module, NULL);
+}
+
+void process_write(void)
+{
+	if (!atomic_exchange(&written, true))
+		write_process();
+}
+
+static void fork_write(void)
+{
+	struct event_fork *event;
+	int saved = errno;
+
+	if (recorder.busy || recorder.generation != *record_generation)
+		return; /* this thread has called no verb */
+	process_modules();
+	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8);
+	if (event) {
+		record_head(&event->head, EVENT_FORK, fork_ticks);
+		event->fork_seq = fork_seq;
+		event->nframes = stack_take((uint64_t *)(event + 1), STACK_FRAMES);
+		record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
+	}
+	errno = saved;
+}
+
+static void before_fork(void)
+{
+	fork_seq++;
+	fork_ticks = record_ticks();
+	fork_pid = getpid();
+	fork_write();
+}
+
+void process_watch_forks(void)
+{
+	pthread_atfork(before_fork, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/*
+ * A ring for each thread, made at its first verb
+ *
+ * Nothing happens before a program calls a verb. Then the process joins the
+ * session of VERBATIM_DIR, and each thread that calls a verb makes a ring.
+ *
+ *	generation page:  N while recording; wiped to 0 in a forked child
+ *	                  (MADV_WIPEONFORK); OFF when recording has ended
+ *	recorder:         this thread's ring, with the generation it was made in
+ *
+ * Equal numbers: record. Anything else: record_start() finds out why. So one
+ * load tells a child from its parent, and "off" costs the same as "on".
+ *
+ * An event whose verb is still running is held: it has its place, and what a
+ * signal handler records meanwhile is put behind it; all of it is published
+ * when the verb has returned. Should the ring fill up first, what is there is
+ * published as it is.
+ *
+ * Not here: what events hold (call.c, post.c, poll.c, process.c).
+ */
+#include "shim/trace/record.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/wire/session.h"
+#include "shim/trace/process.h"
+
+enum {
+	OFF = UINT32_MAX,
+	RINGS_MAX = 4096,          /* rings of live threads that a process keeps track of */
+	WAIT_NS = 50 * 1000,
+	WAITS_BETWEEN_LOOKS = 2000, /* about 100 ms: is the collector alive? */
+};
+
+enum process_state { PROCESS_NEW, PROCESS_JOINING, PROCESS_READY, PROCESS_OFF };
+
+__thread struct recorder recorder __attribute__((tls_model("initial-exec")));
+
+static uint32_t not_recording = OFF;
+const volatile uint32_t *record_generation = &not_recording;
+uint32_t record_clock;
+
+static struct session session;
+static uint32_t *generation_page;
+static uint32_t last_generation;
+static pid_t recorded_pid;
+static _Atomic enum process_state state;
+static pthread_key_t thread_key;
+
+static pthread_mutex_t rings_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ring_head *rings[RINGS_MAX];
+
+/* Recording has ended for this process; what runs in other threads notices. */
+static void turn_off(void)
+{
+	atomic_store(&state, PROCESS_OFF);
+	if (generation_page)
+		*(volatile uint32_t *)generation_page = OFF;
+}
+
+static void rings_add(struct ring_head *head)
+{
+	pthread_mutex_lock(&rings_lock);
+	for (int i = 0; i < RINGS_MAX; i++) {
+		if (!rings[i]) {
+			rings[i] = head;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&rings_lock);
+}
+
+static void rings_remove(struct ring_head *head)
+{
+	pthread_mutex_lock(&rings_lock);
+	for (int i = 0; i < RINGS_MAX; i++)
+		if (rings[i] == head)
+			rings[i] = NULL;
+	pthread_mutex_unlock(&rings_lock);
+}
+
+void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg)
+{
+	pthread_mutex_lock(&rings_lock);
+	for (int i = 0; i < RINGS_MAX; i++)
+		if (rings[i])
+			visit(rings[i], arg);
+	pthread_mutex_unlock(&rings_lock);
+}
+
+/* Everything that is held becomes visible, finished or not. */
+static void publish_held(void)
+{
+	struct ring *ring = &recorder.ring;
+
+	ring->reserved += recorder.held;
+	recorder.held = 0;
+	recorder.holds++;
+	/* pairs with the load in ring_peek() */
+	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
+}
+
+static void thread_end(void *unused)
+{
+	struct ring *ring = &recorder.ring;
+
+	(void)unused;
+	if (!ring->head || recorder.generation != *record_generation)
+		return;
+	if (recorder.held)
+		publish_held();
+	recorder.generation = 0;
+	recorder.depth = 0;
+	rings_remove(ring->head);
+	/* pairs with the collector's load: all events are committed before it */
+	atomic_store_explicit(&ring->head->closed, record_ticks(), memory_order_release);
+	ring_close(ring);
+}
+
+/* pthread_mutex_t survives fork only if nobody held it. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&rings_lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&rings_lock);
+}
+
+static void after_fork_child(void)
+{
+	pthread_mutex_unlock(&rings_lock);
+	if (generation_page && *generation_page != OFF)
+		*(volatile uint32_t *)generation_page = 0; /* where the kernel did not */
+}
+
+static int make_generation_page(void)
+{
+	void *page = mmap(NULL, RING_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	madvise(page, RING_PAGE, MADV_WIPEONFORK);
+	generation_page = page;
+	return 0;
+}
+
+/* Once an image: what stays over fork. */
+static bool join(void)
+{
+	const char *dir = getenv(SESSION_ENV);
+
+	if (!dir || !*dir || session_join(&session, dir))
+		return false;
+	if (!session_running(&session) || make_generation_page() ||
+	    pthread_key_create(&thread_key, thread_end))
+		return false;
+	record_clock = session.page->clock.kind;
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	process_watch_forks();
+	return true;
+}
+
+/* A new process: the first, or a child that goes on with its parent's image. */
+static bool process_start(void)
+{
+	if (!generation_page && !join())
+		return false;
+	memset(rings, 0, sizeof(rings));
+	process_begin(recorded_pid);
+	recorded_pid = getpid();
+	*(volatile uint32_t *)generation_page = ++last_generation;
+	record_generation = generation_page;
+	return true;
+}
+
+/* One thread does it, the others wait; false: this process is not recorded. */
+static bool process_ready(void)
+{
+	enum process_state found = atomic_load(&state);
+
+	if (found == PROCESS_READY && *generation_page == 0) {
+		/* a forked child has one thread: nobody else does this now */
+		found = PROCESS_NEW;
+		atomic_store(&state, found);
+	}
+	if (found == PROCESS_NEW && atomic_compare_exchange_strong(&state, &found, PROCESS_JOINING)) {
+		bool ok = process_start();
+
+		atomic_store(&state, ok ? PROCESS_READY : PROCESS_OFF);
+		return ok;
+	}
+	while ((found = atomic_load(&state)) == PROCESS_JOINING)
+		sched_yield();
+	return found == PROCESS_READY;
+}
+
+static bool make_ring(void)
+{
+	char path[SESSION_PATH + 16];
+	uint32_t index = atomic_fetch_add(&session.page->rings, 1);
+
+	/* after fork it is the parent's: this process has no use for it */
+	ring_close(&recorder.ring);
+	recorder.held = 0;
+	recorder.depth = 0;
+	recorder.writing = false;
+	if (index >= SESSION_RINGS)
+		return false;
+	session_ring_path(&session, index, path);
+	if (ring_create(&recorder.ring, path, session.page->ring_bytes, index))
+		return false;
+	recorder.ring.head->ticks = record_ticks();
+	prctl(PR_GET_NAME, recorder.ring.head->comm);
+	rings_add(recorder.ring.head);
+	pthread_setspecific(thread_key, &recorder);
+	recorder.generation = *record_generation;
+	return true;
+}
+
+bool record_start(void)
+{
+	int saved = errno, cancel;
+	bool ok = false;
+
+	if (recorder.busy || atomic_load_explicit(&state, memory_order_relaxed) == PROCESS_OFF)
+		return false;
+	recorder.busy = true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (process_ready()) {
+		ok = make_ring();
+		if (ok)
+			process_write();
+		else if (session_running(&session))
+			atomic_fetch_add(&session.page->ringless, 1);
+	}
+	pthread_setcancelstate(cancel, &cancel);
+	recorder.busy = false;
+	errno = saved;
+	return ok;
+}
+
+void record_drop(void)
+{
+	ring_drop(&recorder.ring, record_ticks());
+}
+
+static bool collector_died(void)
+{
+	struct session_page *page = session.page;
+
+	if (session_process_alive((pid_t)page->collector, page->collector_start))
+		return false;
+	atomic_store(&page->state, SESSION_ORPHAN);
+	return true;
+}
+
+static void doze(void)
+{
+	struct timespec pause = { .tv_nsec = WAIT_NS };
+
+	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
+}
+
+bool record_wait(size_t bytes)
+{
+	struct ring *ring = &recorder.ring;
+	int saved = errno;
+	bool room = false;
+
+	if (recorder.held)
+		publish_held();
+	for (unsigned int i = 1; session.page->on_full == ON_FULL_WAIT; i++) {
+		room = ring_room(ring, bytes);
+		if (room || !session_running(&session))
+			break;
+		if (i % WAITS_BETWEEN_LOOKS == 0 && collector_died())
+			break;
+		doze();
+	}
+	if (!room && !session_running(&session))
+		turn_off();
+	if (!room)
+		record_drop();
+	errno = saved;
+	return room;
+}
+
+void record_commit_held(struct event_head *event, size_t words)
+{
+	event->words = (uint16_t)words;
+	event->seq = ++recorder.ring.seq;
+	recorder.held += words * 8;
+}
+
+struct hold record_hold(struct event_head *event, size_t words)
+{
+	struct hold hold = { recorder.holds, recorder.held == 0 };
+
+	record_commit_held(event, words);
+	/* a signal handler of this thread finds the place taken */
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = false;
+	return hold;
+}
+
+void record_release(struct hold hold)
+{
+	if (hold.outer && record_held(hold))
+		publish_held();
+}
+
+void record_blind(enum event_blind_what what, const void *object)
+{
+	struct event_blind *event;
+
+	if (!record_ready())
+		return;
+	event = record_reserve(sizeof(*event));
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_BLIND, record_ticks());
+	event->what = what;
+	event->pad = 0;
+	event->object = (uint64_t)(uintptr_t)object;
+	record_commit(&event->head, sizeof(*event) / 8);
+}

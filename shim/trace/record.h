@@ -1,0 +1,126 @@
+#pragma once
+/*
+ * The recorder's state of this thread, and how an event gets into its ring.
+ *
+ * Everything here is called by the thread itself, in the traced program: no
+ * lock, no allocation, no system call once the thread has its ring. errno is
+ * left as it was.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/clock.h"
+#include "core/wire/ring.h"
+
+struct recorder {
+	uint32_t generation; /* of the process when the ring was made; 0: no ring */
+	uint32_t depth;      /* verbs of this thread that have begun and not returned */
+	const void *frame;   /* of the outermost of them */
+	bool busy;           /* making the ring: whatever is called now is not recorded */
+	bool ours;           /* the recorder itself calls verbs: EVENT_OURS */
+	bool writing;        /* between record_reserve() and record_commit() */
+	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */
+	uint32_t holds;      /* counts published holds, so that their owner notices */
+	struct ring ring;
+};
+
+extern __thread struct recorder recorder __attribute__((tls_model("initial-exec")));
+
+/* Generation of the process: 0 in a child after fork (the page is wiped), so
+ * that no thread's own number fits and record_start() is asked. */
+extern const volatile uint32_t *record_generation;
+extern uint32_t record_clock; /* enum clock_kind */
+
+/* The way to a ring, slow: join the session, make the ring. False: do not record. */
+bool record_start(void);
+
+static inline bool record_ready(void)
+{
+	if (__builtin_expect(recorder.generation == *record_generation, 1))
+		return true;
+	return record_start();
+}
+
+static inline uint64_t record_ticks(void)
+{
+	return clock_ticks(record_clock);
+}
+
+/* Wait for room, as the session says; false: dropped and counted. */
+bool record_wait(size_t bytes);
+
+/* A signal handler that interrupted the writing of an event cannot write its own. */
+void record_drop(void);
+
+/*
+ * Where an event of at most @bytes may be written; NULL: it is dropped, and
+ * counted. record_commit() or record_hold() must follow.
+ */
+static inline void *record_reserve(size_t bytes)
+{
+	struct ring *ring = &recorder.ring;
+
+	if (__builtin_expect(recorder.writing, 0)) {
+		record_drop();
+		return NULL;
+	}
+	if (!ring_room(ring, recorder.held + bytes) && !record_wait(bytes))
+		return NULL;
+	recorder.writing = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	return ring->data + ((ring->reserved + recorder.held) & ring->mask);
+}
+
+/* What nests in an event that is held is published with it, not before. */
+void record_commit_held(struct event_head *event, size_t words);
+
+static inline void record_commit(struct event_head *event, size_t words)
+{
+	if (__builtin_expect(recorder.held != 0, 0))
+		record_commit_held(event, words);
+	else
+		ring_commit(&recorder.ring, event, words);
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = false;
+}
+
+/* An event whose verb is still running. */
+struct hold {
+	uint32_t holds; /* recorder.holds at the time */
+	bool outer;     /* nothing was held before it */
+};
+
+/*
+ * Give @event its place and number, but do not let the reader see it yet: the
+ * verb is still to be called, and verbs called meanwhile (by a signal handler)
+ * come after it.
+ */
+struct hold record_hold(struct event_head *event, size_t words);
+
+/* May the event still be written to? Not if the ring was full meanwhile. */
+static inline bool record_held(struct hold hold)
+{
+	return hold.holds == recorder.holds;
+}
+
+/* The verb has returned: publish it. Nothing of the event may be touched after that. */
+void record_release(struct hold hold);
+
+/* The flags that an event of this moment has. */
+static inline uint8_t record_flags(void)
+{
+	return (uint8_t)((recorder.depth ? EVENT_INNER : 0) | (recorder.ours ? EVENT_OURS : 0));
+}
+
+static inline void record_head(struct event_head *head, enum event_type type, uint64_t ticks)
+{
+	head->type = (uint8_t)type;
+	head->flags = record_flags();
+	head->ticks = ticks;
+}
+
+/* Say that something is done that is not recorded. */
+void record_blind(enum event_blind_what what, const void *object);
+
+/* Call @visit for the head of every ring of this process; takes a lock. */
+void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg);

@@ -1,0 +1,215 @@
+/*
+ * The exported verbs, and those of struct verbs_context
+ *
+ * Made from the list: each writes its begin, calls the function behind it, and
+ * writes its return (gen/wrappers_gen.h). Beside the list stand the hooks,
+ * which run after the return was written, and the table of contexts.
+ *
+ * A context is patched in place when it is opened: the pointers in it become
+ * ours, the provider's are kept here under the context's address. An entry
+ * stays after the context is closed, and serves the next one at that address.
+ */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "shim/trace/call.h"
+#include "shim/trace/context.h"
+#include "shim/trace/data.h"
+#include "shim/trace/next.h"
+#include "shim/trace/poll.h"
+#include "shim/trace/record.h"
+
+struct entry {
+	struct entry *next;
+	struct ibv_context *context;
+	struct context_next saved;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct entry *) entries;
+
+static struct entry *entry_find(const struct ibv_context *context)
+{
+	/* pairs with the store in entry_get() */
+	struct entry *e = atomic_load_explicit(&entries, memory_order_acquire);
+
+	while (e && e->context != context)
+		e = e->next;
+	return e;
+}
+
+static struct entry *entry_get(struct ibv_context *context)
+{
+	struct entry *e = entry_find(context);
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->context = context;
+	e->next = atomic_load_explicit(&entries, memory_order_relaxed);
+	/* pairs with the load in entry_find() */
+	atomic_store_explicit(&entries, e, memory_order_release);
+	return e;
+}
+
+const struct context_next *context_next(const struct ibv_context *context)
+{
+	const struct entry *e = entry_find(context);
+
+	return e ? &e->saved : NULL;
+}
+
+/* Private to libibverbs' neighbours: exported, and in no public header. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+static void hook_open_device(const struct call *call, struct ibv_context *context);
+static void hook_import_device(const struct call *call, struct ibv_context *context);
+static void hook_destroy_cq(const struct call *call, int ret);
+static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *qp);
+static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq);
+static void hook_create_wq(const struct call *call, struct ibv_wq *wq);
+static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
+static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
+
+#include "gen/wrappers_gen.h"
+
+/* A slot exists only where the provider's structure reaches so far. */
+#define PATCH_VCTX(slot, verb)                                                            \
+	if (vctx->sz >= sizeof(*vctx) - offsetof(struct verbs_context, slot) && vctx->slot && \
+	    vctx->slot != vctx_##verb) {                                                      \
+		saved->vctx.slot = vctx->slot;                                                \
+		vctx->slot = vctx_##verb;                                                     \
+	}
+
+#define PATCH_OPS(slot, verb)                                          \
+	if (context->ops.slot && context->ops.slot != ops_##verb) {    \
+		saved->ops.slot = context->ops.slot;                   \
+		context->ops.slot = ops_##verb;                        \
+	}
+
+static int patch(struct ibv_context *context, struct context_next *saved)
+{
+	struct verbs_context *vctx = verbs_get_ctx(context);
+
+	CONTROL_OPS(PATCH_OPS)
+	if (vctx) {
+		CONTROL_VCTX(PATCH_VCTX)
+	}
+	return data_patch(&context->ops);
+}
+
+int context_patch(struct ibv_context *context)
+{
+	struct entry *e;
+	int err = -ENOMEM;
+
+	pthread_mutex_lock(&lock);
+	e = entry_get(context);
+	if (e)
+		err = patch(context, &e->saved);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+enum { SNAPSHOT_GIDS = 256 };
+
+static void snapshot_gids(struct ibv_context *context)
+{
+	struct ibv_gid_entry *gids = calloc(SNAPSHOT_GIDS, sizeof(*gids));
+
+	if (gids && next_symbol(VERB_query_gid_table))
+		_ibv_query_gid_table(context, gids, SNAPSHOT_GIDS, 0, sizeof(*gids));
+	free(gids);
+}
+
+/* The device as it was: attributes, ports, GIDs, by the recorded verbs themselves. */
+static void snapshot(struct ibv_context *context)
+{
+	struct ibv_device_attr attr;
+	struct ibv_device_attr_ex attr_ex;
+	struct ibv_port_attr port;
+	int saved = errno;
+	int ports = 0;
+
+	recorder.ours = true;
+	if (!ibv_query_device_ex(context, NULL, &attr_ex))
+		ports = attr_ex.phys_port_cnt_ex ? (int)attr_ex.phys_port_cnt_ex :
+						   attr_ex.orig_attr.phys_port_cnt;
+	else if (!ibv_query_device(context, &attr))
+		ports = attr.phys_port_cnt;
+	for (int i = 1; i <= ports && i <= UINT8_MAX; i++)
+		ibv_query_port(context, (uint8_t)i, &port);
+	snapshot_gids(context);
+	recorder.ours = false;
+	errno = saved;
+}
+
+static void opened(struct ibv_context *context)
+{
+	int saved = errno;
+
+	if (!context || !record_ready())
+		return;
+	if (context_patch(context))
+		record_blind(BLIND_PROVIDERS, context);
+	if (!recorder.ours && !recorder.depth)
+		snapshot(context);
+	errno = saved;
+}
+
+static void hook_open_device(const struct call *call, struct ibv_context *context)
+{
+	(void)call;
+	opened(context);
+}
+
+static void hook_import_device(const struct call *call, struct ibv_context *context)
+{
+	(void)call;
+	opened(context);
+}
+
+static void hook_destroy_cq(const struct call *call, int ret)
+{
+	if (!ret)
+		poll_forget((const struct ibv_cq *)(uintptr_t)call->args[0]);
+}
+
+static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *qp)
+{
+	(void)call;
+	if (qp)
+		record_blind(BLIND_EXTENDED_QP, qp);
+}
+
+static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
+{
+	(void)call;
+	if (cq)
+		record_blind(BLIND_EXTENDED_CQ, cq);
+}
+
+static void hook_create_wq(const struct call *call, struct ibv_wq *wq)
+{
+	(void)call;
+	if (wq)
+		record_blind(BLIND_WQ, wq);
+}
+
+static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm)
+{
+	(void)call;
+	if (dm)
+		record_blind(BLIND_DM, dm);
+}
+
+static void hook_import_dm(const struct call *call, struct ibv_dm *dm)
+{
+	hook_alloc_dm(call, dm);
+}
