@@ -133,13 +133,15 @@ static void put_pointer(struct codec_out *out, const struct struct_info *info,
 
 static void put_text(struct codec_out *out, const struct field_info *field, const char *at)
 {
+	const char *text;
+
 	if (field->kind == FIELD_STR) {
 		put_bytes(out, at, strnlen(at, field->size));
 		return;
 	}
-	memcpy(&at, at, sizeof(at));
-	if (at)
-		put_bytes(out, at, strnlen(at, 4096));
+	memcpy(&text, at, sizeof(text));
+	if (text)
+		put_bytes(out, text, strnlen(text, 4096));
 	else
 		put_word(out, CODEC_NULL);
 }

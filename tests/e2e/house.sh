@@ -1,0 +1,39 @@
+# The house: arrows between rooms, the list of verbs against the installed library.
+BUILD=${BUILD:-build}
+
+try() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: $out"; fi
+}
+
+# a verb that is taken off the list must be missed
+removed_verb_is_missed() {
+	local dir
+	dir=$(mktemp -d) && mkdir "$dir/gen" &&
+		sed '/\bdealloc_pd(/d' core/wire/verbs.list >"$dir/verbs.list" &&
+		scripts/gen-verbs "$dir/verbs.list" core/wire/structs.list "$dir/gen" || return 1
+	scripts/check-verbs "$dir" | grep -q '^check-verbs: ibv_dealloc_pd: exported'
+	local status=$?
+	rm -r "$dir"
+	return $status
+}
+
+# what the guest needs beside libc would be loaded into every descendant
+guest_needs_libc_only() {
+	local needed
+	needed=$(objdump -p "$BUILD/libverbatim.so" | awk '/NEEDED/ { print $2 }' | grep -v '^libc\.so\|^libasan\|^libubsan\|^libtsan\|^libgcc_s\|^libm\.so\|^ld-linux')
+	[ -z "$needed" ] || { echo "needs $needed"; return 1; }
+}
+
+guest_exports_verbs_only() {
+	local other
+	other=$(nm -D --defined-only "$BUILD/libverbatim.so" | awk '{ print $3 }' | grep -v '@@IBVERBS_\|^IBVERBS_')
+	[ -z "$other" ] || { echo "exports $other"; return 1; }
+}
+
+try layers_hold scripts/check-layers
+try list_is_complete scripts/check-verbs "$BUILD"
+try removed_verb_is_missed removed_verb_is_missed
+try guest_needs_libc_only guest_needs_libc_only
+try guest_exports_verbs_only guest_exports_verbs_only
