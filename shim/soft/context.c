@@ -1,0 +1,211 @@
+/*
+ * Opening and closing the device
+ *
+ * Every slot of verbs_context is filled, so that a program that asks for
+ * what is not there gets EOPNOTSUPP rather than a jump to nowhere. Programs
+ * and tracers may replace the pointers; we never call through them.
+ *
+ * A child that was forked has nothing: process_epoch() differs from what the
+ * inherited contexts remember, and its first ibv_open_device() begins anew.
+ */
+#include "shim/soft/context.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "shim/soft/pending.h"
+#include "shim/soft/pipe.h"
+#include "shim/soft/poll.h"
+#include "shim/soft/recv.h"
+#include "shim/soft/sq.h"
+
+enum { COMP_VECTORS = 8 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int contexts;
+
+/* In a child, before it does anything of its own. */
+static void forget_inherited(void)
+{
+	pthread_mutex_init(&soft_mutex, NULL);
+	memset(soft_qps, 0, sizeof(soft_qps));
+	memset(soft_cqs, 0, sizeof(soft_cqs));
+	memset(soft_srqs, 0, sizeof(soft_srqs));
+	memset(soft_mrs, 0, sizeof(soft_mrs));
+	pending_forget();
+	fabric_forget();
+	contexts = 0;
+}
+
+/* Yama lets parents write to children only, unless the target agrees. */
+static void allow_peers(void)
+{
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope",
+		      O_RDONLY | O_CLOEXEC);
+	char scope = '0';
+
+	if (fd < 0)
+		return;
+	if (read(fd, &scope, 1) == 1 && scope == '1')
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	close(fd);
+}
+
+static int begin(void)
+{
+	int err;
+
+	if (!process_epoch()) {
+		forget_inherited();
+		err = process_new_epoch();
+		if (err < 0)
+			return err;
+	}
+	err = fabric_join();
+	if (err < 0)
+		return err;
+	if (!contexts++)
+		allow_peers();
+	return 0;
+}
+
+static void fill_ops(struct ibv_context_ops *ops)
+{
+	ops->poll_cq = soft_poll_cq;
+	ops->req_notify_cq = soft_req_notify_cq;
+	ops->post_send = soft_post_send;
+	ops->post_recv = soft_post_recv;
+	ops->post_srq_recv = soft_post_srq_recv;
+}
+
+static void fill_verbs(struct verbs_context *verbs)
+{
+	verbs->sz = sizeof(*verbs);
+	unsupported_init(verbs);
+	verbs->query_port = soft_query_port;
+	verbs->query_device_ex = soft_query_device_ex;
+	verbs->query_rt_values = soft_query_rt_values;
+	verbs->create_cq_ex = soft_create_cq_ex;
+	verbs->modify_cq = soft_modify_cq;
+	verbs->create_qp_ex = soft_create_qp_ex;
+	verbs->create_srq_ex = soft_create_srq_ex;
+	fill_ops(&verbs->context.ops);
+}
+
+static int fill(struct soft_context *context, struct ibv_device *device)
+{
+	struct ibv_context *ibv = &context->verbs.context;
+
+	ibv->async_fd = pipe_open(&context->async);
+	if (ibv->async_fd < 0)
+		return ibv->async_fd;
+	/* nothing is behind it, but programs dup() it and look at it */
+	ibv->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (ibv->cmd_fd < 0) {
+		pipe_close(ibv->async_fd, context->async);
+		return -errno;
+	}
+	ibv->device = device;
+	ibv->num_comp_vectors = COMP_VECTORS;
+	ibv->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&ibv->mutex, NULL);
+	context->epoch = process_epoch();
+	fill_verbs(&context->verbs);
+	return 0;
+}
+
+static int open_locked(struct ibv_device *device, struct soft_context *context)
+{
+	int err = begin();
+
+	if (err < 0)
+		return err;
+	err = fill(context, device);
+	if (err < 0) {
+		contexts--;
+		fabric_leave();
+	}
+	return err;
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct soft_context *context;
+	int err;
+
+	if (device != device_soft)
+		return soft_fail(ENODEV);
+	context = calloc(1, sizeof(*context));
+	if (!context)
+		return soft_fail(ENOMEM);
+	pthread_mutex_lock(&mutex);
+	err = open_locked(device, context);
+	pthread_mutex_unlock(&mutex);
+	if (err < 0) {
+		free(context);
+		return soft_fail(err);
+	}
+	return &context->verbs.context;
+}
+
+/* Objects that the program has left are dead, but their memory is its. */
+static void close_objects(struct ibv_context *context)
+{
+	qp_close_all(context);
+	srq_close_all(context);
+	mr_close_all(context);
+	cq_close_all(context);
+}
+
+EXPORT int ibv_close_device(struct ibv_context *context)
+{
+	struct soft_context *soft = to_context(context);
+
+	if (!soft_ours(context))
+		return EIO;
+	pthread_mutex_lock(&mutex);
+	close_objects(context);
+	pipe_close(context->async_fd, soft->async);
+	close(context->cmd_fd);
+	contexts--;
+	fabric_leave();
+	pthread_mutex_unlock(&mutex);
+	pthread_mutex_destroy(&context->mutex);
+	free(soft);
+	return 0;
+}
+
+EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	(void)cmd_fd;
+	return soft_fail(EOPNOTSUPP);
+}
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+static void fork_child(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* At exit with contexts open: leave nothing behind, unmap nothing. */
+__attribute__((destructor)) static void fini(void)
+{
+	if (contexts && process_epoch())
+		fabric_exit();
+}

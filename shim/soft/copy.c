@@ -1,0 +1,178 @@
+/*
+ * Keys, and the bytes behind them
+ *
+ * A key is the slot of its memory region above a generation, whose lowest
+ * bit tells a remote key from a local one:
+ *
+ *	| slot: 17 | generation: 14 | remote: 1 |
+ *
+ * Bytes of another process go through process_vm_writev() and _readv().
+ */
+#include "shim/soft/copy.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct shm_mr *find(struct shm_seg *seg, uint32_t key, bool remote)
+{
+	const struct shm_mr *mr = &seg->mr[key >> SHM_KEY_BITS];
+	/* pair with the store_release of soft_mr_publish() */
+	uint32_t have = __atomic_load_n(remote ? &mr->rkey : &mr->lkey,
+					__ATOMIC_ACQUIRE);
+
+	return key && have == key ? mr : NULL;
+}
+
+static bool inside(const struct shm_mr *mr, uint64_t addr, uint64_t len)
+{
+	uint64_t off = addr - mr->iova;
+
+	return off <= mr->length && len <= mr->length - off;
+}
+
+static bool add(struct copy_list *list, struct shm_seg *seg, uint32_t pd,
+		uint32_t access, uint64_t addr, uint64_t len,
+		uint32_t key, bool remote)
+{
+	const struct shm_mr *mr = find(seg, key, remote);
+
+	if (!mr || mr->pd != pd || (mr->access & access) != access ||
+	    !inside(mr, addr, len))
+		return false;
+	list->iov[list->count].iov_base = (void *)(mr->addr + (addr - mr->iova));
+	list->iov[list->count++].iov_len = len;
+	return true;
+}
+
+bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
+		const struct ibv_sge *sge, uint32_t num, uint64_t length,
+		struct copy_list *list)
+{
+	uint64_t len;
+	uint32_t i;
+
+	list->count = 0;
+	for (i = 0; i < num; i++) {
+		if (!sge[i].length)
+			continue;
+		if (!add(list, seg, pd, access, sge[i].addr, sge[i].length,
+			 sge[i].lkey, false))
+			return false;
+		len = sge[i].length < length ? sge[i].length : length;
+		length -= len;
+		list->iov[list->count - 1].iov_len = len;
+		if (!len)
+			list->count--;
+	}
+	return true;
+}
+
+bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t access,
+		       uint64_t addr, uint32_t rkey, uint64_t length,
+		       struct copy_list *list)
+{
+	list->count = 0;
+	/* without bytes the key is not looked at (C9-88) */
+	return !length ||
+		add(list, seg, pd, access, addr, length, rkey, true);
+}
+
+void copy_gather(uint8_t *to, const struct copy_list *from)
+{
+	unsigned int i;
+
+	for (i = 0; i < from->count; i++) {
+		memcpy(to, from->iov[i].iov_base, from->iov[i].iov_len);
+		to += from->iov[i].iov_len;
+	}
+}
+
+void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len)
+{
+	unsigned int i;
+	size_t n;
+
+	for (i = 0; i < to->count && len; i++) {
+		n = to->iov[i].iov_len < len ? to->iov[i].iov_len : len;
+		memcpy(to->iov[i].iov_base, from, n);
+		from += n;
+		len -= n;
+	}
+}
+
+/* Step over the first @n bytes. */
+static void advance(struct copy_list *list, unsigned int *first, size_t n)
+{
+	struct iovec *iov;
+
+	while (*first < list->count) {
+		iov = &list->iov[*first];
+		if (n < iov->iov_len) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= n;
+			return;
+		}
+		n -= iov->iov_len;
+		++*first;
+	}
+}
+
+/* Source and destination may be the same memory. */
+static void copy_here(struct copy_list to, struct copy_list from)
+{
+	unsigned int t = 0, f = 0;
+	size_t n;
+
+	while (t < to.count && f < from.count) {
+		n = to.iov[t].iov_len;
+		if (from.iov[f].iov_len < n)
+			n = from.iov[f].iov_len;
+		memmove(to.iov[t].iov_base, from.iov[f].iov_base, n);
+		advance(&to, &t, n);
+		advance(&from, &f, n);
+	}
+}
+
+typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local,
+			      unsigned long num_local,
+			      const struct iovec *remote,
+			      unsigned long num_remote, unsigned long flags);
+
+/* The kernel may stop short, at 2 GiB or at a fault. */
+static int copy_across(process_vm_fn *move, int pid, struct copy_list local,
+		       struct copy_list remote)
+{
+	unsigned int l = 0, r = 0;
+	ssize_t n;
+
+	while (l < local.count && r < remote.count) {
+		n = move(pid, local.iov + l, local.count - l, remote.iov + r,
+			 remote.count - r, 0);
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EFAULT;
+		advance(&local, &l, n);
+		advance(&remote, &r, n);
+	}
+	return 0;
+}
+
+int copy_put(struct fabric_peer *peer, const struct copy_list *local,
+	     const struct copy_list *remote)
+{
+	if (peer->seg != fabric_seg)
+		return copy_across(process_vm_writev, peer->pid, *local, *remote);
+	copy_here(*remote, *local);
+	return 0;
+}
+
+int copy_get(struct fabric_peer *peer, const struct copy_list *local,
+	     const struct copy_list *remote)
+{
+	if (peer->seg != fabric_seg)
+		return copy_across(process_vm_readv, peer->pid, *local, *remote);
+	copy_here(*local, *remote);
+	return 0;
+}

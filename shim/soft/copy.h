@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * Moving bytes between scatter lists, within and between processes.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "shim/soft/fabric.h"
+
+struct copy_list {
+	struct iovec	iov[SHM_SGE_MAX];
+	unsigned int	count;
+};
+
+/*
+ * Check @sge against the memory regions of @seg for @access (enum
+ * ibv_access_flags, 0 for reading) in protection domain @pd, and list where
+ * the first @length bytes of them lie. False if one check fails.
+ */
+bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
+		const struct ibv_sge *sge, uint32_t num, uint64_t length,
+		struct copy_list *list);
+
+/* The same for a remote key. */
+bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t access,
+		       uint64_t addr, uint32_t rkey, uint64_t length,
+		       struct copy_list *list);
+
+void copy_gather(uint8_t *to, const struct copy_list *from);
+void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len);
+
+/*
+ * All of @local to @remote, which has the same length, in the address space
+ * of @peer, or the other way. 0, -ESRCH: it is dead, -EFAULT, -EPERM: the
+ * kernel forbids it.
+ */
+int copy_put(struct fabric_peer *peer, const struct copy_list *local,
+	     const struct copy_list *remote);
+int copy_get(struct fabric_peer *peer, const struct copy_list *local,
+	     const struct copy_list *remote);

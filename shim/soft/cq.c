@@ -1,0 +1,270 @@
+/*
+ * Completion queues: create, resize, destroy
+ */
+#include "shim/soft/context.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/event.h"
+#include "shim/soft/heap.h"
+#include "shim/soft/pipe.h"
+#include "shim/soft/poll.h"
+
+enum {
+	WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	STAMPS	 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+};
+
+static uint32_t next_slot;
+
+static uint32_t ring_size(uint32_t cqe)
+{
+	uint32_t size = 1;
+
+	while (size < cqe)
+		size <<= 1;
+	return size;
+}
+
+static uint64_t ring_bytes(uint32_t size)
+{
+	return (uint64_t)size * sizeof(struct shm_cqe);
+}
+
+/* Under the object mutex. */
+static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
+{
+	struct shm_cq *shm = &fabric_seg->cq[slot];
+
+	memset(shm, 0, sizeof(*shm));
+	shm->cqe = cqe;
+	shm->size = ring_size(cqe);
+	shm->ring_off = heap_alloc(ring_bytes(shm->size));
+	shm->bounce_off = heap_alloc(SHM_BOUNCE);
+	if (!shm->ring_off || !shm->bounce_off) {
+		heap_free(shm->ring_off, ring_bytes(shm->size));
+		return -ENOMEM;
+	}
+	shm->serial = cq->serial;
+	cq->shm = shm;
+	return cqring_find(fabric_seg, slot, &cq->ring);
+}
+
+static void free_ring(struct soft_cq *cq)
+{
+	heap_free(cq->shm->ring_off, ring_bytes(cq->shm->size));
+	heap_free(cq->shm->bounce_off, SHM_BOUNCE);
+	memset(cq->shm, 0, sizeof(*cq->shm));
+}
+
+static int take_slot(struct soft_cq *cq, uint32_t cqe)
+{
+	int slot, err;
+
+	pthread_mutex_lock(&soft_mutex);
+	slot = soft_slot(soft_cqs, SHM_CQ_MAX, &next_slot);
+	err = slot < 0 ? slot : make_ring(cq, slot, cqe);
+	if (!err) {
+		cq->ex.handle = slot;
+		__atomic_store_n(&soft_cqs[slot], cq, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+static int check(struct ibv_context *context,
+		 const struct ibv_cq_init_attr_ex *attr)
+{
+	if (!soft_ours(context))
+		return EIO;
+	if (attr->cqe < 1 || attr->cqe > SHM_CQE_MAX ||
+	    attr->comp_vector >= (uint32_t)context->num_comp_vectors)
+		return EINVAL;
+	if (attr->wc_flags & ~WC_FLAGS ||
+	    attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS ||
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	     attr->flags & ~CQ_FLAGS))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static void init(struct soft_cq *cq, struct ibv_context *context,
+		 const struct ibv_cq_init_attr_ex *attr)
+{
+	cq->ex.context = context;
+	cq->ex.channel = attr->channel;
+	cq->ex.cq_context = attr->cq_context;
+	cq->ex.cqe = attr->cqe;
+	cq->serial = soft_serial();
+	pthread_mutex_init(&cq->ex.mutex, NULL);
+	pthread_cond_init(&cq->ex.cond, NULL);
+	poll_init_ex(cq);
+}
+
+static void attach_channel(struct soft_cq *cq)
+{
+	struct soft_channel *channel = (struct soft_channel *)cq->ex.channel;
+
+	cq->shm->async = to_context(cq->ex.context)->async;
+	if (!channel)
+		return;
+	cq->shm->channel = channel->id;
+	cq->shm->flags |= SHM_CQ_EVENTS;
+	__atomic_add_fetch(&channel->channel.refcnt, 1, __ATOMIC_RELAXED);
+}
+
+static struct soft_cq *create(struct ibv_context *context,
+			      const struct ibv_cq_init_attr_ex *attr)
+{
+	struct soft_cq *cq;
+	int err;
+
+	err = check(context, attr);
+	if (err)
+		return soft_fail(err);
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return soft_fail(ENOMEM);
+	init(cq, context, attr);
+	err = take_slot(cq, attr->cqe);
+	if (err < 0) {
+		free(cq);
+		return soft_fail(err);
+	}
+	attach_channel(cq);
+	if (attr->wc_flags & STAMPS)
+		cq->shm->flags |= SHM_CQ_STAMPS;
+	return cq;
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
+				    void *cq_context,
+				    struct ibv_comp_channel *channel,
+				    int comp_vector)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe < 0 ? 0 : cqe,
+		.cq_context = cq_context,
+		.channel = channel,
+		.comp_vector = comp_vector,
+	};
+
+	return (struct ibv_cq *)create(context, &attr);
+}
+
+struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
+				    struct ibv_cq_init_attr_ex *attr)
+{
+	struct soft_cq *cq = create(context, attr);
+
+	return cq ? &cq->ex : NULL;
+}
+
+/* Moderation is a hint about interrupts, of which there are none. */
+int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	if (!soft_ours(cq->context))
+		return EIO;
+	return attr->attr_mask & ~IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
+}
+
+/* Move what was not polled. */
+static void move_entries(struct soft_cq *cq, struct shm_cqe *to, uint32_t mask)
+{
+	uint32_t pos;
+
+	for (pos = cq->cons; pos != cq->shm->prod; pos++)
+		to[pos & mask] = cq->ring.entries[pos & cq->ring.mask];
+}
+
+/* Nobody adds or polls meanwhile. */
+static int resize_locked(struct soft_cq *cq, uint32_t cqe)
+{
+	uint64_t old_off = cq->shm->ring_off;
+	uint32_t old_size = cq->shm->size;
+	uint32_t size = ring_size(cqe);
+	uint64_t off;
+
+	if (cqe < cq->shm->prod - cq->cons)
+		return EINVAL;
+	off = heap_alloc(ring_bytes(size));
+	if (!off)
+		return ENOMEM;
+	move_entries(cq, shm_at(fabric_seg, off, ring_bytes(size)), size - 1);
+	cq->shm->ring_off = off;
+	cq->shm->size = size;
+	cq->shm->cqe = cqe;
+	cq->shm->rings++;	/* those who add find it anew */
+	cqring_find(fabric_seg, cq->ex.handle, &cq->ring);
+	heap_free(old_off, ring_bytes(old_size));
+	cq->ex.cqe = cqe;
+	return 0;
+}
+
+EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct soft_cq *cq = to_cq(ibcq);
+	int err;
+
+	if (!soft_ours(ibcq->context))
+		return EIO;
+	if (cqe < 1 || cqe > SHM_CQE_MAX)
+		return EINVAL;
+	pthread_mutex_lock(&soft_mutex);
+	lock_take(&cq->polling);
+	lock_take(&cq->shm->lock);
+	err = resize_locked(cq, cqe);
+	lock_drop(&cq->shm->lock);
+	lock_drop(&cq->polling);
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+static void destroy(struct soft_cq *cq)
+{
+	struct ibv_cq_ex *ex = &cq->ex;
+
+	__atomic_store_n(&soft_cqs[ex->handle], NULL, __ATOMIC_RELEASE);
+	if (ex->channel)
+		pipe_purge(cq->shm->channel, PIPE_COMPLETION, ex->handle,
+			   cq->serial);
+	pipe_purge(cq->shm->async, PIPE_CQ, ex->handle, cq->serial);
+	free_ring(cq);
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
+{
+	struct soft_cq *cq = to_cq(ibcq);
+
+	if (!soft_ours(ibcq->context))
+		return EIO;
+	pthread_mutex_lock(&soft_mutex);
+	if (cq->refs) {
+		pthread_mutex_unlock(&soft_mutex);
+		return EBUSY;
+	}
+	destroy(cq);
+	pthread_mutex_unlock(&soft_mutex);
+	event_wait_acks(&ibcq->mutex, &ibcq->cond,
+			&ibcq->comp_events_completed, cq->events);
+	event_wait_acks(&ibcq->mutex, &ibcq->cond,
+			&ibcq->async_events_completed, cq->async_events);
+	if (ibcq->channel)
+		__atomic_sub_fetch(&ibcq->channel->refcnt, 1, __ATOMIC_RELEASE);
+	free(cq);
+	return 0;
+}
+
+void cq_close_all(struct ibv_context *context)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&soft_mutex);
+	for (i = 0; i < SHM_CQ_MAX; i++)
+		if (soft_cqs[i] && soft_cqs[i]->ex.context == context)
+			destroy(soft_cqs[i]);
+	pthread_mutex_unlock(&soft_mutex);
+}

@@ -1,0 +1,131 @@
+/*
+ * Adding to a completion queue
+ *
+ * An entry is published by its sequence number, the position plus one, so
+ * that a poll looks at one word and takes no lock of ours. Those who add
+ * exclude each other with the queue's lock; if one dies in between, its
+ * entry is unpublished and is written over by the next.
+ *
+ * Payload that does not fit an entry travels in a ring of bytes beside it,
+ * in the order of the entries:
+ *
+ *	entries  | 7 | 8 | 9 |   |   |		cons = 7, prod = 10
+ *	bounce   ...|777|888888|99|....		bounce_cons, bounce_prod
+ */
+#include "shim/soft/cqring.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/soft/pipe.h"
+#include "shim/soft/process.h"
+
+int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
+{
+	struct shm_cq *cq;
+	uint32_t size;
+
+	if (index >= SHM_CQ_MAX)
+		return -EPROTO;
+	cq = &seg->cq[index];
+	size = cq->size;
+	if (!cq->serial || !size || size > 2 * SHM_CQE_MAX ||
+	    (size & (size - 1)) || cq->ring_off % SHM_LINE ||
+	    cq->bounce_off % SHM_LINE)
+		return -EPROTO;
+	ring->seg = seg;
+	ring->shm = cq;
+	ring->index = index;
+	ring->rings = cq->rings;
+	ring->mask = size - 1;
+	ring->entries = shm_at(seg, cq->ring_off,
+			       (uint64_t)size * sizeof(struct shm_cqe));
+	ring->bounce = shm_at(seg, cq->bounce_off, SHM_BOUNCE);
+	return ring->entries && ring->bounce ? 0 : -EPROTO;
+}
+
+static void tell_overrun(struct cqring *ring)
+{
+	struct pipe_event event = { PIPE_CQ, ring->index, ring->shm->serial,
+				    IBV_EVENT_CQ_ERR };
+
+	if (ring->shm->overrun)
+		return;
+	ring->shm->overrun = 1;
+	pipe_send(ring->seg, ring->shm->async, &event);
+}
+
+struct shm_cqe *cqring_begin(struct cqring *ring)
+{
+	struct shm_cq *cq = ring->shm;
+	struct shm_cqe *cqe;
+
+	lock_take(&cq->lock);
+	if (unlikely(cq->rings != ring->rings) &&
+	    cqring_find(ring->seg, ring->index, ring) < 0)
+		goto fail;
+	/* pairs with the store_release of polls: its entry was read */
+	if (unlikely(cq->prod - __atomic_load_n(&cq->cons, __ATOMIC_ACQUIRE)
+		     >= cq->cqe)) {
+		tell_overrun(ring);
+		goto fail;
+	}
+	cqe = &ring->entries[cq->prod & ring->mask];
+	memset((char *)cqe + sizeof(cqe->seq), 0,
+	       offsetof(struct shm_cqe, data) - sizeof(cqe->seq));
+	if (cq->flags & SHM_CQ_STAMPS)
+		cqe->stamp = process_now();
+	return cqe;
+fail:
+	lock_drop(&cq->lock);
+	return NULL;
+}
+
+/* Armed queues fire once. */
+static void fire(struct cqring *ring, bool solicited)
+{
+	struct pipe_event event = { PIPE_COMPLETION, ring->index,
+				    ring->shm->serial, 0 };
+	uint32_t armed = __atomic_load_n(&ring->shm->armed, __ATOMIC_SEQ_CST);
+
+	if (armed == SHM_ARM_NONE ||
+	    (armed == SHM_ARM_SOLICITED && !solicited))
+		return;
+	__atomic_store_n(&ring->shm->armed, SHM_ARM_NONE, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&ring->shm->events, 1, __ATOMIC_RELAXED);
+	pipe_send(ring->seg, ring->shm->channel, &event);
+}
+
+void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t pos = cq->prod++;
+
+	if (!(cq->flags & SHM_CQ_EVENTS)) {
+		/* pairs with the load_acquire of polls */
+		__atomic_store_n(&cqe->seq, pos + 1, __ATOMIC_RELEASE);
+	} else {
+		/* published before armed is read: see soft_req_notify_cq() */
+		__atomic_store_n(&cqe->seq, pos + 1, __ATOMIC_SEQ_CST);
+		fire(ring, solicited);
+	}
+	lock_drop(&cq->lock);
+}
+
+uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
+	uint32_t at = cq->bounce_prod;
+	uint32_t left = SHM_BOUNCE - at % SHM_BOUNCE;
+
+	if (left < room)
+		at += left;	/* in one piece: go on at the beginning */
+	if (at + room - __atomic_load_n(&cq->bounce_cons, __ATOMIC_ACQUIRE)
+	    > SHM_BOUNCE)
+		return NULL;
+	cq->bounce_prod = at + room;
+	cqe->where = SHM_BOUNCED;
+	cqe->bounce = at;
+	return ring->bounce + at % SHM_BOUNCE;
+}

@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * A completion queue as those see it who add to it, in whichever process.
+ * Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/soft/shared.h"
+
+struct cqring {
+	struct shm_seg	*seg;
+	struct shm_cq	*shm;
+	struct shm_cqe	*entries;
+	uint8_t		*bounce;
+	uint32_t	mask;
+	uint32_t	rings;
+	uint32_t	index;
+};
+
+/* Check and remember where @index of @seg lies. 0 or -EPROTO. */
+int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
+
+/*
+ * Begin to add an entry: the queue is locked, and the entry zero but for
+ * its payload, until cqring_commit(). NULL if the queue
+ * overruns, about which its owner has been told.
+ */
+struct shm_cqe *cqring_begin(struct cqring *ring);
+void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited);
+
+/*
+ * Room for @len bytes that travel with @cqe, between begin and commit, or
+ * NULL.
+ */
+uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);

@@ -1,0 +1,221 @@
+/*
+ * The device: its names and limits
+ */
+#include "shim/soft/context.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <stdio.h>
+
+/*
+ * Behind an ibv_device lies what a provider keeps there, and libmlx5 looks
+ * at it to learn whether the device is its own: it must find memory.
+ */
+static struct {
+	struct ibv_device	device;
+	uint8_t			provider[512];
+} soft = {
+	.device = {
+		.node_type	= IBV_NODE_CA,
+		.transport_type	= IBV_TRANSPORT_IB,
+		.name		= "verbatim0",
+		.dev_name	= "uverbs0",
+		.dev_path	= "/sys/class/infiniband_verbs/uverbs0",
+		.ibdev_path	= "/sys/class/infiniband/verbatim0",
+	},
+};
+
+struct ibv_device *const device_soft = &soft.device;
+
+/* In no header of libibverbs-dev. */
+int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
+			size_t size);
+const char *ibv_get_sysfs_path(void);
+
+#define GUID	0x0256424d00000001ull
+
+EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct ibv_device **list = calloc(2, sizeof(*list));
+
+	if (!list)
+		return soft_fail(ENOMEM);
+	list[0] = device_soft;
+	if (num_devices)
+		*num_devices = 1;
+	return list;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	return device == device_soft ? 0 : -1;
+}
+
+EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	return device == device_soft ? htobe64(GUID) : 0;
+}
+
+static const struct ibv_device_attr limits = {
+	.fw_ver			= "1.0.0",
+	.max_mr_size		= UINT64_MAX,
+	.page_size_cap		= 0xfffffffffffff000,
+	.vendor_id		= 0x56424d,
+	.vendor_part_id		= 1,
+	.hw_ver			= 1,
+	.max_qp			= SHM_QP_MAX,
+	.max_qp_wr		= SHM_WR_MAX,
+	.device_cap_flags	= IBV_DEVICE_CURR_QP_STATE_MOD |
+				  IBV_DEVICE_SYS_IMAGE_GUID |
+				  IBV_DEVICE_RC_RNR_NAK_GEN |
+				  IBV_DEVICE_PORT_ACTIVE_EVENT,
+	.max_sge		= SHM_SGE_MAX,
+	.max_sge_rd		= SHM_SGE_MAX,
+	.max_cq			= SHM_CQ_MAX,
+	.max_cqe		= SHM_CQE_MAX,
+	.max_mr			= SHM_MR_MAX,
+	.max_pd			= 1 << 24,
+	.max_qp_rd_atom		= 16,
+	.max_res_rd_atom	= 16 * SHM_QP_MAX,
+	.max_qp_init_rd_atom	= 16,
+	.atomic_cap		= IBV_ATOMIC_HCA,
+	.max_ah			= 1 << 24,
+	.max_srq		= SHM_SRQ_MAX,
+	.max_srq_wr		= SHM_WR_MAX,
+	.max_srq_sge		= SHM_SGE_MAX,
+	.max_pkeys		= 1,
+	.local_ca_ack_delay	= 15,
+	.phys_port_cnt		= 1,
+};
+
+static void device_attr(struct ibv_device_attr *attr)
+{
+	*attr = limits;
+	attr->node_guid = htobe64(GUID);
+	attr->sys_image_guid = htobe64(GUID);
+}
+
+EXPORT int ibv_query_device(struct ibv_context *context,
+			    struct ibv_device_attr *attr)
+{
+	if (!soft_ours(context))
+		return EIO;
+	device_attr(attr);
+	return 0;
+}
+
+/* Sizes come from the program: copy the smaller, zero the rest. */
+int soft_query_device_ex(struct ibv_context *context,
+			 const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex all = {
+		.completion_timestamp_mask	= UINT64_MAX,
+		.hca_core_clock			= 1000000,	/* kHz: ns */
+		.phys_port_cnt_ex		= 1,
+	};
+
+	if (!soft_ours(context))
+		return EIO;
+	if (input && input->comp_mask)
+		return EINVAL;
+	if (size < sizeof(all.orig_attr))
+		return EINVAL;
+	device_attr(&all.orig_attr);
+	memset(attr, 0, size);
+	memcpy(attr, &all, size < sizeof(all) ? size : sizeof(all));
+	return 0;
+}
+
+int soft_query_rt_values(struct ibv_context *context,
+			 struct ibv_values_ex *values)
+{
+	uint64_t now = process_now();
+	uint32_t asked = values->comp_mask;
+
+	if (!soft_ours(context))
+		return EIO;
+	if (asked & ~IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;
+	if (values->comp_mask) {
+		/* in cycles of hca_core_clock, as in completions */
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = now;
+	}
+	return 0;
+}
+
+EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
+				      uint32_t flags)
+{
+	(void)qp;
+	(void)op;
+	(void)flags;
+	return 0;
+}
+
+/* What tools read of the device below /sys. */
+static const struct {
+	const char *name, *value;
+} files[] = {
+	{ "board_id",		"VBM0000000001" },
+	{ "fw_ver",		"1.0.0" },
+	{ "hca_type",		"verbatim-soft" },
+	{ "hw_rev",		"1" },
+	{ "node_desc",		"verbatim-soft" },
+	{ "node_guid",		"0256:424d:0000:0001" },
+	{ "node_type",		"1: CA" },
+	{ "sys_image_guid",	"0256:424d:0000:0001" },
+};
+
+static int read_own_file(const char *name, char *buf, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strcmp(name, files[i].name))
+			return snprintf(buf, size, "%s", files[i].value);
+	return -1;
+}
+
+EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
+			       size_t size)
+{
+	char path[512];
+	FILE *file;
+	size_t n;
+
+	if (!strcmp(dir, soft.device.ibdev_path))
+		return read_own_file(name, buf, size);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	n = fread(buf, 1, size, file);
+	fclose(file);
+	if (n > 0 && buf[n - 1] == '\n')
+		buf[--n] = '\0';
+	else if (n < size)
+		buf[n] = '\0';
+	else
+		return -1;
+	return n;
+}
+
+EXPORT const char *ibv_get_sysfs_path(void)
+{
+	const char *path = getenv("SYSFS_PATH");
+
+	return path ? path : "/sys";
+}

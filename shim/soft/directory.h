@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * The fabric's directory: found or made, checked, swept. Callers serialize.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { DIRECTORY_PATH = 400 };
+
+/*
+ * The directory of this user, or that of VERBATIM_SOFT_FABRIC; made if it
+ * is not there (*ret_made). 0, or -EPERM if it is not a directory of ours
+ * that is closed to others, or -errno.
+ */
+int directory_open(bool *ret_made);
+
+const char *directory_path(void);
+
+/* Unlink what belongs to a node that @keep does not know. */
+void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance));

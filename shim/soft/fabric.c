@@ -1,0 +1,407 @@
+/*
+ * Who takes part in the fabric, and whose each queue pair number is
+ *
+ * Both stand in one file that all processes map:
+ *
+ *	+--------+-------------------+----------------------------+
+ *	| header | nodes: pid, start | queue pair numbers: whose  |
+ *	+--------+-------------------+----------------------------+
+ *
+ * It changes under flock(), which the kernel undoes when a process dies, and
+ * in this process under the mutex. It is read without: an entry of the
+ * second table is good if it holds the very number that was looked for.
+ *
+ * A process joins with its first context and leaves with its last, or at
+ * exit. Who was killed is swept by the next to join.
+ *
+ * A queue pair number is an index of 16 bits below a generation of 8, so a
+ * number comes back only after 256 others at its index.
+ *
+ * Not here: how a peer's segment is mapped (peer.c).
+ */
+#include "shim/soft/fabric.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/soft/directory.h"
+#include "shim/soft/heap.h"
+#include "shim/soft/peer.h"
+#include "shim/soft/process.h"
+
+enum {
+	NODES		= 1024,
+	NUMBERS		= 1 << 16,
+	FIRST_NUMBER	= 17,	/* 0 and 1 are the management queue pairs */
+};
+
+struct node {
+	uint64_t	start;
+	uint64_t	instance;
+	int32_t		pid;		/* 0: free */
+	uint32_t	unused;
+};
+
+struct number {
+	uint32_t	qpn;		/* 0: free */
+	uint16_t	node;
+	uint16_t	qp;
+	uint32_t	generation;
+};
+
+struct file {
+	uint64_t	magic;
+	uint32_t	version;
+	uint32_t	made;		/* the directory too; take it away */
+	uint64_t	instances;
+	uint32_t	next_number;
+	uint32_t	high_number;	/* none was ever used from here on */
+	struct node	node[NODES];
+	struct number	number[NUMBERS];
+};
+
+struct shm_seg *fabric_seg;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct file *file;
+static int fd = -1;
+static unsigned int joined;
+static uint32_t self;
+
+static void lock(void)
+{
+	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
+		;
+}
+
+static void unlock(void)
+{
+	flock(fd, LOCK_UN);
+}
+
+static bool node_lives(const struct node *node)
+{
+	return node->pid && process_start(node->pid) == node->start;
+}
+
+bool fabric_alive(uint32_t node)
+{
+	return file && node < NODES && node_lives(&file->node[node]);
+}
+
+void fabric_path(char path[FABRIC_PATH], const char *kind, uint32_t node,
+		 uint64_t instance, uint32_t id)
+{
+	snprintf(path, FABRIC_PATH, "%s/%s.%u.%llu.%u", directory_path(), kind,
+		 node, (unsigned long long)instance, id);
+}
+
+/* Open and lock DIR/fabric; who left last may take it away in between. */
+static int open_file(void)
+{
+	char path[FABRIC_PATH];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/fabric", directory_path());
+	for (;;) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return -errno;
+		lock();
+		if (fstat(fd, &st) == 0 && st.st_nlink > 0)
+			return 0;
+		close(fd);
+	}
+}
+
+static int map_file(bool made)
+{
+	if (ftruncate(fd, sizeof(*file)) < 0)
+		return -errno;
+	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    fd, 0);
+	if (file == MAP_FAILED) {
+		file = NULL;
+		return -errno;
+	}
+	madvise(file, sizeof(*file), MADV_DONTFORK);
+	if (!file->magic) {
+		file->version = SHM_VERSION;
+		file->next_number = FIRST_NUMBER;
+		file->high_number = FIRST_NUMBER;
+		file->made = made;
+		file->magic = SHM_MAGIC;
+	}
+	return file->magic == SHM_MAGIC && file->version == SHM_VERSION ?
+		0 : -EPROTO;
+}
+
+static void drop_numbers(uint32_t node)
+{
+	uint32_t i;
+
+	for (i = FIRST_NUMBER; i < file->high_number && i < NUMBERS; i++)
+		if (file->number[i].node == node)
+			__atomic_store_n(&file->number[i].qpn, 0,
+					 __ATOMIC_RELEASE);
+}
+
+static bool registered(uint32_t node, uint64_t instance)
+{
+	return node < NODES && file->node[node].pid &&
+		file->node[node].instance == instance;
+}
+
+static unsigned int sweep(void)
+{
+	unsigned int i, alive = 0;
+
+	for (i = 0; i < NODES; i++) {
+		if (!file->node[i].pid)
+			continue;
+		if (node_lives(&file->node[i])) {
+			alive++;
+			continue;
+		}
+		drop_numbers(i);
+		file->node[i].pid = 0;
+	}
+	directory_sweep(registered);
+	return alive;
+}
+
+static int make_segment(const struct node *node)
+{
+	char path[FABRIC_PATH];
+	int seg_fd, err = 0;
+
+	fabric_path(path, "node", self, node->instance, 0);
+	seg_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (seg_fd < 0)
+		return -errno;
+	if (ftruncate(seg_fd, SHM_SIZE) < 0)
+		err = -errno;
+	else
+		err = peer_map(seg_fd, &fabric_seg);
+	close(seg_fd);
+	if (err < 0)
+		return err;
+	fabric_seg->version = SHM_VERSION;
+	fabric_seg->node = self;
+	fabric_seg->instance = node->instance;
+	fabric_seg->magic = SHM_MAGIC;
+	return 0;
+}
+
+static int take_node(void)
+{
+	struct node *node;
+	uint32_t i;
+
+	for (i = 0; i < NODES && file->node[i].pid; i++)
+		;
+	if (i == NODES)
+		return -EUSERS;
+	self = i;
+	lock_self = i + 1;
+	node = &file->node[i];
+	node->instance = ++file->instances;
+	node->start = process_start(getpid());
+	node->pid = getpid();
+	return make_segment(node);
+}
+
+/* Take away what is ours; and the fabric, if nobody is left. */
+static void clean_up(void)
+{
+	char path[FABRIC_PATH];
+
+	if (lock_self) {
+		file->node[self].pid = 0;
+		drop_numbers(self);
+	}
+	if (sweep())
+		return;
+	snprintf(path, sizeof(path), "%s/fabric", directory_path());
+	unlink(path);
+	if (file->made)
+		rmdir(directory_path());
+}
+
+static void give_up(void)
+{
+	if (file) {
+		clean_up();
+		munmap(file, sizeof(*file));
+	}
+	if (fabric_seg)
+		munmap(fabric_seg, SHM_SIZE);
+	if (fd >= 0) {
+		unlock();
+		close(fd);
+	}
+	file = NULL;
+	fabric_seg = NULL;
+	fd = -1;
+}
+
+static int join(void)
+{
+	bool made;
+	int err;
+
+	err = directory_open(&made);
+	if (err < 0)
+		return err;
+	lock_self = 0;
+	err = open_file();
+	if (!err)
+		err = map_file(made);
+	if (!err) {
+		sweep();
+		err = take_node();
+	}
+	if (err < 0) {
+		give_up();
+		return err;
+	}
+	unlock();
+	return 0;
+}
+
+int fabric_join(void)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&mutex);
+	if (!joined)
+		err = join();
+	if (!err)
+		joined++;
+	pthread_mutex_unlock(&mutex);
+	return err;
+}
+
+void fabric_leave(void)
+{
+	pthread_mutex_lock(&mutex);
+	if (joined && --joined == 0) {
+		__atomic_store_n(&fabric_seg->gone, 1, __ATOMIC_RELEASE);
+		peer_forget();
+		heap_forget();
+		lock();
+		give_up();
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+void fabric_exit(void)
+{
+	pthread_mutex_lock(&mutex);
+	if (joined) {
+		__atomic_store_n(&fabric_seg->gone, 1, __ATOMIC_RELEASE);
+		lock();
+		clean_up();
+		unlock();
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+/* The segments are not mapped in a child (MADV_DONTFORK). */
+void fabric_forget(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
+	file = NULL;
+	fabric_seg = NULL;
+	joined = 0;
+	heap_forget();
+	peer_forget_inherited();
+}
+
+static struct number *free_number(uint32_t *ret_index)
+{
+	uint32_t n, i = file->next_number;
+
+	for (n = 0; n < NUMBERS; n++, i++) {
+		if (i >= NUMBERS)
+			i = FIRST_NUMBER;
+		if (file->number[i].qpn)
+			continue;
+		file->next_number = i + 1;
+		if (i >= file->high_number)
+			file->high_number = i + 1;
+		*ret_index = i;
+		return &file->number[i];
+	}
+	return NULL;
+}
+
+int fabric_add_qpn(uint32_t qp, uint32_t *ret_qpn)
+{
+	struct number *number;
+	uint32_t index, qpn;
+
+	pthread_mutex_lock(&mutex);
+	lock();
+	number = free_number(&index);
+	if (number) {
+		number->node = self;
+		number->qp = qp;
+		qpn = (number->generation++ & 0xff) << 16 | index;
+		__atomic_store_n(&number->qpn, qpn, __ATOMIC_RELEASE);
+		*ret_qpn = qpn;
+	}
+	unlock();
+	pthread_mutex_unlock(&mutex);
+	return number ? 0 : -ENOMEM;
+}
+
+void fabric_del_qpn(uint32_t qpn)
+{
+	pthread_mutex_lock(&mutex);
+	lock();
+	__atomic_store_n(&file->number[qpn % NUMBERS].qpn, 0, __ATOMIC_RELEASE);
+	unlock();
+	pthread_mutex_unlock(&mutex);
+}
+
+int fabric_find(uint32_t qpn, struct fabric_peer **ret_peer, uint32_t *ret_qp)
+{
+	struct number *number = &file->number[qpn % NUMBERS];
+	struct node *node;
+	uint32_t qp;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&mutex);
+	/* pairs with the store_release in fabric_add_qpn() */
+	if (qpn && __atomic_load_n(&number->qpn, __ATOMIC_ACQUIRE) == qpn &&
+	    number->node < NODES && number->qp < SHM_QP_MAX) {
+		qp = number->qp;
+		node = &file->node[number->node];
+		err = peer_get(number->node, node->pid, node->start,
+			       node->instance, ret_peer);
+		if (!err)
+			*ret_qp = qp;
+	}
+	pthread_mutex_unlock(&mutex);
+	return err;
+}
+
+void fabric_put(struct fabric_peer *peer)
+{
+	if (!peer)
+		return;
+	pthread_mutex_lock(&mutex);
+	peer_put(peer);
+	pthread_mutex_unlock(&mutex);
+}

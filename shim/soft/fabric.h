@@ -1,0 +1,64 @@
+#pragma once
+/*
+ * The fabric: a private directory under the shared memory file system in
+ * which processes meet.
+ *
+ * Any thread may call these, unless a comment says otherwise.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/soft/shared.h"
+
+/* This process's own segment, NULL until it has joined. */
+extern struct shm_seg *fabric_seg;
+
+/* A peer's segment in our address space; possibly our own. */
+struct fabric_peer {
+	struct shm_seg	*seg;
+	int		pid;
+	uint64_t	start;		/* of the process, in clock ticks */
+	uint32_t	node;
+	uint64_t	instance;
+	uint32_t	refs;
+	uint32_t	dead;		/* found out; never taken back */
+	uint64_t	looked;		/* when it was last looked at, coarse ns */
+};
+
+/*
+ * Take part in the fabric. Counted: the last fabric_leave() removes what
+ * this process has put there. 0 or -errno: -EPERM means that the directory
+ * is somebody else's, or open to others.
+ */
+int fabric_join(void);
+void fabric_leave(void);
+
+/* The process ends: the same, but other threads may still look at segments. */
+void fabric_exit(void);
+
+/* Forget everything inherited, in a child that was forked. */
+void fabric_forget(void);
+
+/* Does the process on @node still live? */
+bool fabric_alive(uint32_t node);
+
+/* A number for the queue pair in slot @qp, unique in the fabric, or -errno. */
+int fabric_add_qpn(uint32_t qp, uint32_t *ret_qpn);
+void fabric_del_qpn(uint32_t qpn);
+
+/*
+ * Whose is queue pair number @qpn? A reference to its process, to be given
+ * to fabric_put(), and the slot there; -ENOENT if it is nobody's.
+ */
+int fabric_find(uint32_t qpn, struct fabric_peer **ret_peer, uint32_t *ret_qp);
+void fabric_put(struct fabric_peer *peer);
+
+/* Is the peer alive, as far as known some milliseconds ago? Cheap. */
+bool fabric_peer_alive(struct fabric_peer *peer);
+/* The same, asked of the kernel now. */
+bool fabric_peer_look(struct fabric_peer *peer);
+
+/* The path of file @kind number @id of a node's: "DIR/KIND.NODE.INSTANCE.ID" */
+enum { FABRIC_PATH = 512 };
+void fabric_path(char path[FABRIC_PATH], const char *kind, uint32_t node,
+		 uint64_t instance, uint32_t id);

@@ -1,0 +1,108 @@
+/*
+ * The heap of the segment: extents of whole pages, first fit
+ *
+ * Pages come out zeroed: new ones because the file is sparse, old ones
+ * because their memory is given back to the kernel when they are freed.
+ */
+#include "shim/soft/heap.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "shim/soft/fabric.h"
+
+struct extent {
+	uint64_t	off;
+	uint64_t	size;
+	struct extent	*next;		/* by offset */
+};
+
+enum { PAGE = 4096 };
+
+static struct extent *freed;
+static uint64_t end;			/* nothing was ever used behind it */
+
+static uint64_t pages(uint64_t size)
+{
+	return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+static uint64_t reuse(uint64_t size)
+{
+	struct extent **p, *e;
+	uint64_t off;
+
+	for (p = &freed; (e = *p); p = &e->next) {
+		if (e->size < size)
+			continue;
+		off = e->off;
+		e->off += size;
+		e->size -= size;
+		if (!e->size) {
+			*p = e->next;
+			free(e);
+		}
+		return off;
+	}
+	return 0;
+}
+
+uint64_t heap_alloc(uint64_t size)
+{
+	uint64_t off;
+
+	size = pages(size);
+	off = reuse(size);
+	if (off)
+		return off;
+	if (!end)
+		end = pages(sizeof(struct shm_seg));
+	if (size > SHM_SIZE - end)
+		return 0;
+	off = end;
+	end += size;
+	return off;
+}
+
+/* Neighbours become one, so that sizes can grow again. */
+static void merge(struct extent *e)
+{
+	struct extent *next = e->next;
+
+	if (!next || e->off + e->size != next->off)
+		return;
+	e->size += next->size;
+	e->next = next->next;
+	free(next);
+}
+
+void heap_free(uint64_t off, uint64_t size)
+{
+	struct extent **p, *e, *prev = NULL;
+
+	if (!off)
+		return;
+	size = pages(size);
+	madvise((uint8_t *)fabric_seg + off, size, MADV_REMOVE);
+	e = malloc(sizeof(*e));
+	if (!e)
+		return;		/* address space is lost, no memory */
+	for (p = &freed; *p && (*p)->off < off; p = &(*p)->next)
+		prev = *p;
+	*e = (struct extent){ off, size, *p };
+	*p = e;
+	merge(e);
+	if (prev)
+		merge(prev);
+}
+
+void heap_forget(void)
+{
+	struct extent *e;
+
+	while ((e = freed)) {
+		freed = e->next;
+		free(e);
+	}
+	end = 0;
+}

@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Pages of our own segment, for rings. Callers hold the object mutex.
+ */
+#include <stdint.h>
+
+/* An offset in the segment of @size zeroed bytes, or 0 if it is full. */
+uint64_t heap_alloc(uint64_t size);
+/* Accepts offset 0. */
+void heap_free(uint64_t off, uint64_t size);
+void heap_forget(void);

@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * A lock that survives its owner's death.
+ *
+ * The word holds who owns it: a node of the fabric, plus one. Who waits too
+ * long asks whether that process is alive, and else takes the lock over. So
+ * whatever is guarded by one must be right after any store of its owner.
+ *
+ * Lock order: send queue, peer's queue pair, its shared receive queue, a
+ * completion queue; a queue pair's own lock inside its send queue's.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lock {
+	uint32_t owner;
+};
+
+extern uint32_t lock_self;	/* this process's node + 1 */
+
+/* The slow half: spin, yield, and take over from the dead. */
+void lock_wait(struct lock *lock);
+
+static inline bool lock_try(struct lock *lock)
+{
+	uint32_t nobody = 0;
+
+	return __atomic_compare_exchange_n(&lock->owner, &nobody, lock_self,
+					   false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void lock_take(struct lock *lock)
+{
+	if (!lock_try(lock))
+		lock_wait(lock);
+}
+
+/* Pairs with the acquire of lock_try(). */
+static inline void lock_drop(struct lock *lock)
+{
+	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
+}

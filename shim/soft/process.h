@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Processes: is one alive, are we still the one that opened the device.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* When @pid was started, in clock ticks; 0 if it is dead or a zombie. */
+uint64_t process_start(int pid);
+
+/*
+ * A number that a child does not have from its parent: 0 right after fork,
+ * however it was forked. process_new_epoch() gives a child its own.
+ */
+extern uint32_t *process_epoch_page;
+
+static inline uint32_t process_epoch(void)
+{
+	return *process_epoch_page;
+}
+
+/* 0 or -errno. Idempotent; a no-op while the epoch is valid. */
+int process_new_epoch(void);
+
+/* ns of CLOCK_MONOTONIC, and its cheap relative (some ms behind). */
+uint64_t process_now(void);
+uint64_t process_now_coarse(void);

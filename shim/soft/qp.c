@@ -1,0 +1,266 @@
+/*
+ * Queue pairs: create, query, destroy
+ *
+ * A queue pair's receive queue and state lie in the segment; its send queue
+ * is private, since only its own process carries it out.
+ *
+ * Not here: ibv_modify_qp() (qp_state.c).
+ */
+#include "shim/soft/qp.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/carry.h"
+#include "shim/soft/context.h"
+#include "shim/soft/event.h"
+#include "shim/soft/pending.h"
+#include "shim/soft/pipe.h"
+#include "shim/soft/poll.h"
+#include "shim/soft/sq.h"
+
+enum { INLINE_MAX = 1024 };
+
+static uint32_t next_slot;
+
+void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
+{
+	__atomic_store_n(&qp->shm->state, state, __ATOMIC_SEQ_CST);
+}
+
+void qp_reset(struct soft_qp *qp)
+{
+	lock_take(&qp->sq.lock);
+	lock_take(&qp->shm->lock);
+	qp_set_state(qp, IBV_QPS_RESET);
+	qp->shm->established = 0;
+	qp->shm->dest_qpn = 0;
+	if (qp->rq.shm) {
+		__atomic_store_n(&qp->rq.shm->taken, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&qp->rq.shm->prod, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&qp->rq_retired, 0, __ATOMIC_RELEASE);
+	}
+	lock_drop(&qp->shm->lock);
+	poll_purge(qp->send_cq, qp->shm->qpn);
+	if (qp->recv_cq != qp->send_cq)
+		poll_purge(qp->recv_cq, qp->shm->qpn);
+	sq_reset(&qp->sq);
+	carry_drop_peer(qp);
+	lock_drop(&qp->sq.lock);
+}
+
+static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type != IBV_QPT_RC)
+		return EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq ||
+	    attr->send_cq->context != pd->context ||
+	    attr->recv_cq->context != pd->context)
+		return EINVAL;
+	if (cap->max_send_wr > SHM_WR_MAX || cap->max_recv_wr > SHM_WR_MAX ||
+	    cap->max_send_sge > SHM_SGE_MAX ||
+	    cap->max_recv_sge > SHM_SGE_MAX ||
+	    cap->max_inline_data > INLINE_MAX)
+		return EINVAL;
+	return 0;
+}
+
+static int fill_slot(struct soft_qp *qp, uint32_t slot)
+{
+	const struct ibv_qp_cap *cap = &qp->init.cap;
+	struct shm_qp *shm = &fabric_seg->qp[slot];
+	int err;
+
+	memset(shm, 0, sizeof(*shm));
+	qp->shm = shm;
+	if (!qp->srq) {
+		err = rq_make(&shm->rq, cap->max_recv_wr, cap->max_recv_sge,
+			      false, &qp->rq);
+		if (err < 0)
+			return err;
+	}
+	shm->pd = qp->ex.qp_base.pd->handle;
+	shm->recv_cq = qp->recv_cq->ex.handle;
+	shm->srq = qp->srq ? qp->srq->srq.handle + 1 : 0;
+	shm->async = to_context(qp->ex.qp_base.context)->async;
+	shm->serial = soft_serial();
+	return fabric_add_qpn(slot, &shm->qpn);
+}
+
+static int take_slot(struct soft_qp *qp)
+{
+	int slot, err;
+
+	pthread_mutex_lock(&soft_mutex);
+	slot = soft_slot(soft_qps, SHM_QP_MAX, &next_slot);
+	err = slot < 0 ? slot : fill_slot(qp, slot);
+	if (!err) {
+		qp->ex.qp_base.handle = slot;
+		qp->ex.qp_base.qp_num = qp->shm->qpn;
+		__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
+		qp->send_cq->refs++;
+		qp->recv_cq->refs++;
+		if (qp->srq)
+			qp->srq->refs++;
+	} else {
+		rq_free(&qp->rq);
+	}
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+static void init(struct soft_qp *qp, struct ibv_pd *pd,
+		 const struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+
+	ibqp->context = pd->context;
+	ibqp->qp_context = attr->qp_context;
+	ibqp->pd = pd;
+	ibqp->send_cq = attr->send_cq;
+	ibqp->recv_cq = attr->recv_cq;
+	ibqp->srq = attr->srq;
+	ibqp->qp_type = attr->qp_type;
+	ibqp->state = IBV_QPS_RESET;
+	pthread_mutex_init(&ibqp->mutex, NULL);
+	pthread_cond_init(&ibqp->cond, NULL);
+	pthread_mutex_init(&qp->modifying, NULL);
+	qp->send_cq = to_cq(attr->send_cq);
+	qp->recv_cq = to_cq(attr->recv_cq);
+	qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
+	qp->init = *attr;
+	if (qp->srq) {
+		qp->init.cap.max_recv_wr = 0;
+		qp->init.cap.max_recv_sge = 0;
+	}
+}
+
+static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct soft_qp *qp;
+	int err;
+
+	if (!soft_ours(pd->context))
+		return soft_fail(EIO);
+	err = check(pd, attr);
+	if (err)
+		return soft_fail(err);
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return soft_fail(ENOMEM);
+	init(qp, pd, attr);
+	err = sq_make(&qp->sq, &qp->init.cap);
+	if (!err)
+		err = take_slot(qp);
+	if (err < 0) {
+		sq_free(&qp->sq);
+		free(qp);
+		return soft_fail(err);
+	}
+	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
+	attr->cap = qp->init.cap;
+	return &qp->ex.qp_base;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+				    struct ibv_qp_init_attr *attr)
+{
+	return create(pd, attr);
+}
+
+/* The builders (send_ops_flags) and all other extensions are not there. */
+struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr basic;
+	struct ibv_qp *qp;
+
+	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
+				IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	     attr->create_flags))
+		return soft_fail(EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return soft_fail(EINVAL);
+	/* the one begins as the other does */
+	memcpy(&basic, attr, sizeof(basic));
+	qp = create(attr->pd, &basic);
+	if (qp)
+		attr->cap = basic.cap;
+	return qp;
+}
+
+EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	(void)qp;
+	return NULL;
+}
+
+EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
+			int attr_mask, struct ibv_qp_init_attr *init_attr)
+{
+	struct soft_qp *qp = to_qp(ibqp);
+
+	(void)attr_mask;	/* what was not asked for may be told */
+	if (!soft_ours(ibqp->context))
+		return EIO;
+	lock_take(&qp->sq.lock);
+	*attr = qp->attr;
+	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
+	lock_drop(&qp->sq.lock);
+	attr->cur_qp_state = attr->qp_state;
+	attr->cap = qp->init.cap;
+	*init_attr = qp->init;
+	return 0;
+}
+
+/* Out of everybody's sight; under the object mutex. */
+static void withdraw(struct soft_qp *qp)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+
+	pending_del(qp);
+	fabric_del_qpn(qp->shm->qpn);
+	qp_reset(qp);
+	pending_del(qp);
+	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
+	lock_take(&qp->shm->lock);
+	pipe_purge(qp->shm->async, PIPE_QP, ibqp->handle, qp->shm->serial);
+	qp->shm->qpn = 0;
+	lock_drop(&qp->shm->lock);
+	rq_free(&qp->rq);
+	qp->send_cq->refs--;
+	qp->recv_cq->refs--;
+	if (qp->srq)
+		qp->srq->refs--;
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct soft_qp *qp = to_qp(ibqp);
+
+	if (!soft_ours(ibqp->context))
+		return EIO;
+	pthread_mutex_lock(&soft_mutex);
+	withdraw(qp);
+	pthread_mutex_unlock(&soft_mutex);
+	event_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed,
+			qp->events);
+	__atomic_sub_fetch(&to_pd(ibqp->pd)->refs, 1, __ATOMIC_RELEASE);
+	sq_free(&qp->sq);
+	free(qp);
+	return 0;
+}
+
+void qp_close_all(struct ibv_context *context)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&soft_mutex);
+	for (i = 0; i < SHM_QP_MAX; i++)
+		if (soft_qps[i] && soft_qps[i]->ex.qp_base.context == context)
+			withdraw(soft_qps[i]);
+	pthread_mutex_unlock(&soft_mutex);
+}

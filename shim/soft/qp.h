@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Queue pairs: what creation and change of state share.
+ */
+#include "shim/soft/soft.h"
+
+/* Back to how it was created, in state RESET; purges its completions. */
+void qp_reset(struct soft_qp *qp);
+
+/* Set @state for peers to see; under its lock if it matters. */
+void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);

@@ -1,0 +1,102 @@
+/*
+ * Receive queues
+ *
+ * The owner writes a request into a slot and then publishes the position;
+ * who delivers takes the next position. Positions are masked with a size
+ * that was checked, so a peer can spoil its messages but not our memory.
+ */
+#include "shim/soft/rq.h"
+
+#include <errno.h>
+
+#include "shim/soft/fabric.h"
+#include "shim/soft/heap.h"
+
+int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
+{
+	struct rq found = {
+		.shm = shm,
+		.mask = shm->size - 1,
+		.max_sge = shm->max_sge,
+		.stride = shm->stride,
+	};
+
+	if (!shm->size || shm->size > SHM_WR_MAX || (shm->size & found.mask) ||
+	    found.max_sge > SHM_SGE_MAX ||
+	    found.stride != rq_stride(found.max_sge) || shm->wqe_off % 16 ||
+	    shm->order_off % 16)
+		return -EPROTO;
+	found.wqes = shm_at(seg, shm->wqe_off,
+			    (uint64_t)(found.mask + 1) * found.stride);
+	if (shm->order_off) {
+		found.order = shm_at(seg, shm->order_off,
+				     (found.mask + 1) * sizeof(uint32_t));
+		if (!found.order)
+			return -EPROTO;
+	}
+	if (!found.wqes)
+		return -EPROTO;
+	found.seen = __atomic_load_n(&shm->taken, __ATOMIC_RELAXED);
+	*rq = found;
+	return 0;
+}
+
+static uint32_t power(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size <<= 1;
+	return size;
+}
+
+int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
+	    struct rq *rq)
+{
+	*shm = (struct shm_rq){
+		.size = power(max_wr),
+		.stride = rq_stride(max_sge),
+		.max_sge = max_sge,
+	};
+	shm->wqe_off = heap_alloc((uint64_t)shm->size * shm->stride);
+	if (!shm->wqe_off)
+		return -ENOMEM;
+	if (shared) {
+		shm->order_off = heap_alloc(shm->size * sizeof(uint32_t));
+		if (!shm->order_off) {
+			heap_free(shm->wqe_off,
+				  (uint64_t)shm->size * shm->stride);
+			return -ENOMEM;
+		}
+	}
+	return rq_find(fabric_seg, shm, rq);
+}
+
+void rq_free(struct rq *rq)
+{
+	uint32_t size = rq->mask + 1;
+
+	if (!rq->shm)
+		return;
+	heap_free(rq->shm->wqe_off, (uint64_t)size * rq->stride);
+	heap_free(rq->shm->order_off, size * sizeof(uint32_t));
+	rq->shm = NULL;
+}
+
+int rq_write(const struct rq *rq, uint32_t slot, const struct ibv_recv_wr *wr)
+{
+	struct shm_wqe *wqe = rq_wqe(rq, slot);
+	uint64_t length = 0;
+	int i;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+		return EINVAL;
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++) {
+		wqe->sge[i] = wr->sg_list[i];
+		length += wr->sg_list[i].length;
+	}
+	wqe->length = length < UINT32_MAX ? length : UINT32_MAX;
+	return 0;
+}

@@ -1,0 +1,192 @@
+#pragma once
+/*
+ * What lies in shared memory: the segment that each process offers its peers.
+ *
+ * A segment belongs to one process (a node of the fabric). Its owner creates
+ * and destroys the objects in it; a peer that carries an operation takes
+ * receive requests, writes completions and changes queue pair states, always
+ * under the lock of the object concerned. Everything a peer reads here is
+ * input: offsets and sizes are checked once when a queue pair is resolved
+ * (carry.c), positions are masked with the checked size.
+ */
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "shim/soft/lock.h"
+
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+
+#define SHM_LINE	64
+#define SHM_ALIGNED	__attribute__((aligned(SHM_LINE)))
+
+enum {
+	SHM_VERSION	= 1,
+	SHM_QP_MAX	= 16384,
+	SHM_CQ_MAX	= 16384,
+	SHM_SRQ_MAX	= 4096,
+	SHM_MR_BITS	= 17,
+	SHM_MR_MAX	= 1 << SHM_MR_BITS,
+	SHM_KEY_BITS	= 32 - SHM_MR_BITS,	/* generation, bit 0: rkey */
+	SHM_SGE_MAX	= 32,
+	SHM_WR_MAX	= 32768,
+	SHM_CQE_MAX	= 1 << 22,
+	SHM_BOUNCE	= 256 << 10,
+	SHM_BOUNCE_MSG	= 8 << 10,	/* longer messages are copied across */
+};
+
+#define SHM_MAGIC	0x31746f5366726556ull	/* "VerfSot1" */
+#define SHM_SIZE	(8ull << 30)		/* sparse */
+
+/* A receive request. The next one lies @stride bytes behind it. */
+struct shm_wqe {
+	uint64_t	wr_id;
+	uint32_t	num_sge;
+	uint32_t	length;		/* of all SGEs, saturated */
+	struct ibv_sge	sge[];
+};
+
+/*
+ * A receive queue: of a queue pair, where the queue pair's lock guards
+ * @taken, or shared, where its own lock does. The owner posts at @prod.
+ * A shared one is completed out of order, so that @order names the slots.
+ */
+struct shm_rq {
+	struct lock	lock;
+	uint32_t	taken;
+	uint32_t	size;		/* a power of two */
+	uint32_t	stride;
+	uint32_t	max_sge;
+	uint32_t	limit;		/* of an armed shared queue, or 0 */
+	uint64_t	wqe_off;
+	uint64_t	order_off;	/* uint32_t[size]; 0: slot is position */
+
+	uint32_t	prod SHM_ALIGNED;
+};
+
+struct shm_qp {
+	struct lock	lock;
+	uint32_t	qpn;		/* 0: no queue pair here */
+	uint32_t	state;		/* enum ibv_qp_state */
+	uint32_t	dest_qpn;
+	uint32_t	access;
+	uint32_t	pd;
+	uint32_t	recv_cq;
+	uint32_t	srq;		/* index + 1, or 0 */
+	uint32_t	async;		/* pipe of the context's events */
+	uint32_t	serial;		/* of the object, for events */
+	uint8_t		max_dest_rd;
+	uint8_t		min_rnr_timer;
+	uint8_t		established;	/* COMM_EST was given, or is too late */
+
+	struct shm_rq	rq SHM_ALIGNED;
+};
+
+struct shm_srq {
+	uint32_t	serial;		/* 0: none here */
+	uint32_t	pd;
+	uint32_t	async;
+	struct shm_rq	rq SHM_ALIGNED;
+};
+
+/* How a completion's payload reaches its buffers: when it is polled. */
+enum {
+	SHM_LANDED,		/* it is there, or there is none */
+	SHM_INLINE,		/* in the entry */
+	SHM_BOUNCED,		/* in the bounce ring of the queue */
+};
+
+enum {
+	SHM_CQE_DEAD	= 1,	/* purged: polls step over it */
+	SHM_CQE_RECV	= 2,	/* retires a receive request, else a send */
+	SHM_CQE_SRQ	= 4,	/* of a shared queue */
+	SHM_CQE_LANDED	= 8,	/* payload was brought in before its poll */
+};
+
+enum { SHM_CQE_INLINE = 72 };
+
+struct shm_cqe {
+	uint32_t	seq;		/* position + 1 once valid */
+	uint8_t		status;
+	uint8_t		opcode;
+	uint8_t		wc_flags;
+	uint8_t		flags;
+	uint64_t	wr_id;
+	uint32_t	byte_len;
+	uint32_t	imm;
+	uint32_t	qpn;
+	uint32_t	src_qp;
+	uint32_t	retire;		/* position of a send, slot of a receive */
+	uint16_t	qp;		/* index; of the SRQ in @srq */
+	uint16_t	srq;
+	uint8_t		where;
+	uint8_t		vendor_err;
+	uint16_t	unused;
+	uint32_t	bounce;		/* where the payload begins */
+	uint64_t	stamp;		/* ns, where asked for */
+	uint8_t		data[SHM_CQE_INLINE];
+} SHM_ALIGNED;
+
+enum {
+	SHM_CQ_EVENTS	= 1,	/* has a completion channel */
+	SHM_CQ_STAMPS	= 2,
+};
+
+enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };
+
+struct shm_cq {
+	struct lock	lock;		/* of those who add, never of polls */
+	uint32_t	prod;
+	uint32_t	cqe;		/* it overruns exactly there */
+	uint32_t	size;		/* slots, a power of two */
+	uint64_t	ring_off;
+	uint64_t	bounce_off;
+	uint32_t	bounce_prod;	/* bytes */
+	uint32_t	serial;		/* 0: none here */
+	uint32_t	rings;		/* how many rings it has had */
+	uint32_t	flags;
+	uint32_t	channel;	/* pipe */
+	uint32_t	async;		/* pipe */
+	uint32_t	overrun;
+
+	uint32_t	cons SHM_ALIGNED;
+	uint32_t	bounce_cons;
+
+	uint32_t	armed SHM_ALIGNED;
+	uint32_t	events;		/* sent to the channel */
+};
+
+struct shm_mr {
+	uint32_t	lkey;		/* 0: none here */
+	uint32_t	rkey;
+	uint64_t	addr;
+	uint64_t	length;
+	uint64_t	iova;
+	uint32_t	access;
+	uint32_t	pd;
+} SHM_ALIGNED;
+
+struct shm_seg {
+	uint64_t	magic;
+	uint32_t	version;
+	uint32_t	node;
+	uint64_t	instance;
+	uint32_t	gone;		/* its process has left in order */
+	struct lock	atomics SHM_ALIGNED;
+	struct shm_qp	qp[SHM_QP_MAX] SHM_ALIGNED;
+	struct shm_cq	cq[SHM_CQ_MAX];
+	struct shm_srq	srq[SHM_SRQ_MAX];
+	struct shm_mr	mr[SHM_MR_MAX];
+	uint8_t		heap[] __attribute__((aligned(4096)));
+};
+
+_Static_assert(sizeof(struct shm_cqe) == 128, "two lines an entry");
+_Static_assert(offsetof(struct shm_cqe, data) == 56, "8 bytes in the first line");
+
+/* @off of @seg, or NULL if [off, off + len) does not lie in the heap. */
+static inline void *shm_at(struct shm_seg *seg, uint64_t off, uint64_t len)
+{
+	if (off < sizeof(*seg) || len > SHM_SIZE || off > SHM_SIZE - len)
+		return NULL;
+	return (uint8_t *)seg + off;
+}

@@ -1,0 +1,190 @@
+#pragma once
+/*
+ * The objects of the device as this process holds them.
+ *
+ * Each begins with what verbs.h promises the program, so that a pointer to
+ * the one is a pointer to the other. What peers must reach lies in the
+ * segment (shared.h), at @shm.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "shim/soft/cqring.h"
+#include "shim/soft/fabric.h"
+#include "shim/soft/process.h"
+#include "shim/soft/rq.h"
+#include "shim/soft/shared.h"
+
+/* A function that programs see. Never call one from inside. */
+#define EXPORT	__attribute__((visibility("default")))
+
+#define container(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+
+struct soft_context {
+	struct verbs_context	verbs;
+	uint32_t		epoch;
+	uint32_t		async;		/* pipe */
+	unsigned int		refs;		/* of imports */
+};
+
+struct soft_pd {
+	struct ibv_pd		pd;
+	unsigned int		refs;
+};
+
+struct soft_mr {
+	struct ibv_mr		mr;
+	struct shm_mr		*shm;
+};
+
+struct soft_channel {
+	struct ibv_comp_channel	channel;
+	uint32_t		id;		/* pipe */
+};
+
+struct soft_cq {
+	struct ibv_cq_ex	ex;
+	struct lock		polling;
+	uint32_t		cons;		/* next to be polled */
+	struct cqring		ring;
+	struct shm_cq		*shm;
+	uint32_t		serial;		/* in events */
+	uint32_t		events;		/* handed to the program */
+	uint32_t		async_events;
+	unsigned int		refs;
+	struct shm_cqe		*current;	/* of an extended poll */
+};
+
+struct soft_srq {
+	struct ibv_srq		srq;
+	struct lock		posting;
+	struct shm_srq		*shm;
+	struct rq		rq;
+	uint32_t		max_wr;
+	uint32_t		*free;		/* slots that are not posted */
+	uint32_t		num_free;
+	uint32_t		events;
+	unsigned int		refs;
+};
+
+/* A send request, kept from its post to its completion. */
+struct soft_wr {
+	uint64_t		wr_id;
+	uint32_t		opcode;		/* enum ibv_wr_opcode */
+	uint32_t		flags;		/* enum ibv_send_flags */
+	uint32_t		num_sge;
+	uint32_t		length;
+	uint32_t		imm;
+	uint32_t		rkey;
+	uint64_t		remote_addr;
+	uint64_t		compare_add;
+	uint64_t		swap;
+	struct ibv_sge		sge[];		/* or the inline data */
+};
+
+/* What the head of a send queue waits for. */
+enum soft_wait { WAIT_NONE, WAIT_RNR, WAIT_PEER };
+
+/* Positions only grow: retired <= next <= head <= retired + depth. */
+struct soft_sq {
+	struct lock		lock;
+	uint32_t		head;		/* next to be posted */
+	uint32_t		next;		/* next to be carried out */
+	uint32_t		retired;	/* its completion was polled */
+	uint32_t		depth;
+	uint32_t		mask;
+	uint32_t		stride;
+	uint8_t			*wrs;
+	enum soft_wait		wait;
+	uint64_t		wait_until;	/* ns; 0: for ever */
+};
+
+/* The other end, resolved from the queue pair number; see carry.c. */
+struct soft_remote {
+	struct fabric_peer	*peer;
+	struct shm_qp		*shm;
+	struct rq		rq;
+	struct cqring		cq;
+	struct lock		*rq_lock;	/* of a shared queue, or NULL */
+	uint32_t		rq_pd;
+	struct shm_srq		*srq;
+};
+
+struct soft_qp {
+	struct ibv_qp_ex	ex;
+	struct shm_qp		*shm;
+	struct soft_sq		sq;
+	struct soft_remote	remote;
+	struct lock		posting;	/* of receives */
+	struct rq		rq;
+	uint32_t		rq_retired;
+	struct soft_cq		*send_cq;
+	struct soft_cq		*recv_cq;
+	struct soft_srq		*srq;
+	struct ibv_qp_attr	attr;
+	struct ibv_qp_init_attr	init;
+	pthread_mutex_t		modifying;
+	bool			reachable;	/* its address is somebody's */
+	uint32_t		events;
+	bool			listed;		/* pending.c */
+	struct soft_qp		*next_listed;
+};
+
+struct soft_ah {
+	struct ibv_ah		ah;
+	struct ibv_ah_attr	attr;
+};
+
+/* All objects of a kind by slot; under soft_mutex. */
+extern pthread_mutex_t soft_mutex;
+extern struct soft_qp *soft_qps[SHM_QP_MAX];
+extern struct soft_cq *soft_cqs[SHM_CQ_MAX];
+extern struct soft_srq *soft_srqs[SHM_SRQ_MAX];
+extern struct soft_mr *soft_mrs[SHM_MR_MAX];
+
+/* A free slot of @table, the oldest first, or -ENOMEM. */
+int soft_slot(void *table, uint32_t size, uint32_t *next);
+
+/* Serial numbers for objects, never 0. */
+uint32_t soft_serial(void);
+
+static inline struct soft_context *to_context(struct ibv_context *context)
+{
+	return container(context, struct soft_context, verbs.context);
+}
+
+static inline struct soft_qp *to_qp(struct ibv_qp *qp)
+{
+	return container(qp, struct soft_qp, ex.qp_base);
+}
+
+static inline struct soft_cq *to_cq(struct ibv_cq *cq)
+{
+	return (struct soft_cq *)cq;
+}
+
+static inline struct soft_srq *to_srq(struct ibv_srq *srq)
+{
+	return container(srq, struct soft_srq, srq);
+}
+
+static inline struct soft_pd *to_pd(struct ibv_pd *pd)
+{
+	return container(pd, struct soft_pd, pd);
+}
+
+/* False in a child for all that it has inherited. */
+static inline bool soft_ours(struct ibv_context *context)
+{
+	return likely(to_context(context)->epoch == process_epoch());
+}
+
+/* For verbs that return a pointer. */
+static inline void *soft_fail(int err)
+{
+	errno = err < 0 ? -err : err;
+	return NULL;
+}

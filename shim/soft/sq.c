@@ -1,0 +1,308 @@
+/*
+ * Send queues: post, carry out in order, complete
+ *
+ *	retired         next              head       retired + depth
+ *	   | carried out  | to be carried   | free        |
+ *
+ * A request keeps its slot until a completion at or behind it was polled,
+ * as on hardware: who never asks for one fills the queue for good.
+ *
+ * What cannot be carried out at once, because the receiver is not ready or
+ * nobody answers, stays at the head with a time limit, and pending.c tries
+ * it again. Everything behind it waits.
+ */
+#include "shim/soft/sq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/soft/carry.h"
+#include "shim/soft/pending.h"
+
+int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap)
+{
+	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);
+	uint32_t size = 1;
+
+	if (payload < cap->max_inline_data)
+		payload = cap->max_inline_data;
+	while (size < cap->max_send_wr)
+		size <<= 1;
+	sq->depth = cap->max_send_wr;
+	sq->mask = size - 1;
+	sq->stride = (sizeof(struct soft_wr) + payload + 15) & ~15u;
+	sq->wrs = calloc(size, sq->stride);
+	return sq->wrs ? 0 : -ENOMEM;
+}
+
+void sq_free(struct soft_sq *sq)
+{
+	free(sq->wrs);
+	sq->wrs = NULL;
+}
+
+void sq_reset(struct soft_sq *sq)
+{
+	__atomic_store_n(&sq->retired, 0, __ATOMIC_RELAXED);
+	sq->head = 0;
+	sq->next = 0;
+	sq->wait = WAIT_NONE;
+}
+
+static struct soft_wr *slot(struct soft_sq *sq, uint32_t pos)
+{
+	return (struct soft_wr *)(sq->wrs +
+				  (uint64_t)(pos & sq->mask) * sq->stride);
+}
+
+static const uint8_t wc_opcode[] = {
+	[IBV_WR_RDMA_WRITE]		= IBV_WC_RDMA_WRITE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM]	= IBV_WC_RDMA_WRITE,
+	[IBV_WR_SEND]			= IBV_WC_SEND,
+	[IBV_WR_SEND_WITH_IMM]		= IBV_WC_SEND,
+	[IBV_WR_RDMA_READ]		= IBV_WC_RDMA_READ,
+	[IBV_WR_ATOMIC_CMP_AND_SWP]	= IBV_WC_COMP_SWAP,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= IBV_WC_FETCH_ADD,
+};
+
+/* The request at next is done. False if its completion could not be told. */
+static bool complete(struct soft_qp *qp, const struct soft_wr *wr, int status)
+{
+	uint32_t pos = qp->sq.next++;
+	struct shm_cqe *cqe;
+
+	if (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED))
+		return true;
+	cqe = cqring_begin(&qp->send_cq->ring);
+	if (!cqe)
+		return false;
+	cqe->status = status;
+	cqe->opcode = wc_opcode[wr->opcode];
+	cqe->wr_id = wr->wr_id;
+	cqe->byte_len = wr->length;
+	cqe->qpn = qp->shm->qpn;
+	cqe->qp = qp->shm - fabric_seg->qp;
+	cqe->retire = pos + 1;
+	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
+	return true;
+}
+
+static void flush(struct soft_qp *qp)
+{
+	while (qp->sq.next != qp->sq.head)
+		complete(qp, slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
+	qp->sq.wait = WAIT_NONE;
+}
+
+void sq_fail(struct soft_qp *qp)
+{
+	struct rq rq = qp->rq;
+
+	lock_take(&qp->shm->lock);
+	rq.seen = rq.shm ? rq.shm->taken : 0;
+	carry_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
+		   &qp->recv_cq->ring, -1);
+	lock_drop(&qp->shm->lock);
+	flush(qp);
+}
+
+/* From IBA 9.7.5.2.8, in tens of microseconds. */
+static const uint32_t rnr_timer[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
+	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+	24576, 32768, 49152,
+};
+
+/* How long the head may wait; ns, or UINT64_MAX. */
+static uint64_t patience(struct soft_qp *qp, enum soft_wait wait)
+{
+	const struct ibv_qp_attr *attr = &qp->attr;
+
+	if (wait == WAIT_PEER)
+		return attr->timeout ? (attr->retry_cnt + 1) *
+			(4096ull << (attr->timeout & 31)) : UINT64_MAX;
+	if (attr->rnr_retry == 7)
+		return UINT64_MAX;
+	return attr->rnr_retry * 10000ull *
+		rnr_timer[qp->remote.shm->min_rnr_timer & 31];
+}
+
+/* False when it has waited long enough. */
+static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
+{
+	struct soft_sq *sq = &qp->sq;
+	uint64_t now = process_now(), ns;
+
+	if (sq->wait != wait) {
+		ns = patience(qp, wait);
+		sq->wait = wait;
+		sq->wait_until = ns == UINT64_MAX ? 0 : now + ns;
+	}
+	if (sq->wait_until && now >= sq->wait_until)
+		return false;
+	pending_add(qp);
+	return true;
+}
+
+/* False when the rest must wait. */
+static bool run_one(struct soft_qp *qp)
+{
+	struct soft_wr *wr = slot(&qp->sq, qp->sq.next);
+	int status = carry(qp, wr);
+
+	if (unlikely(status == CARRY_RNR)) {
+		if (may_wait(qp, WAIT_RNR))
+			return false;
+		status = IBV_WC_RNR_RETRY_EXC_ERR;
+	} else if (unlikely(status == CARRY_NO_PEER)) {
+		if (may_wait(qp, WAIT_PEER))
+			return false;
+		status = IBV_WC_RETRY_EXC_ERR;
+	}
+	qp->sq.wait = WAIT_NONE;
+	if (unlikely(!complete(qp, wr, status) || status != IBV_WC_SUCCESS))
+		sq_fail(qp);
+	return true;
+}
+
+static enum ibv_qp_state state_of(struct soft_qp *qp)
+{
+	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
+}
+
+void sq_run(struct soft_qp *qp)
+{
+	while (qp->sq.next != qp->sq.head) {
+		switch (state_of(qp)) {
+		case IBV_QPS_RTS:
+			if (!run_one(qp))
+				return;
+			break;
+		case IBV_QPS_ERR:
+			flush(qp);
+			break;
+		default:
+			return;		/* drained: until it is RTS again */
+		}
+	}
+}
+
+static uint32_t imm_or_zero(const struct ibv_send_wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND_WITH_IMM ||
+		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? wr->imm_data : 0;
+}
+
+static void copy_addresses(struct soft_wr *to, const struct ibv_send_wr *wr)
+{
+	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		to->remote_addr = wr->wr.atomic.remote_addr;
+		to->rkey = wr->wr.atomic.rkey;
+		to->compare_add = wr->wr.atomic.compare_add;
+		to->swap = wr->wr.atomic.swap;
+	} else {
+		to->remote_addr = wr->wr.rdma.remote_addr;
+		to->rkey = wr->wr.rdma.rkey;
+	}
+}
+
+static int copy_inline(struct soft_qp *qp, struct soft_wr *to,
+		       const struct ibv_send_wr *wr)
+{
+	uint8_t *data = (uint8_t *)to->sge;
+	uint64_t length = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (length > qp->init.cap.max_inline_data)
+		return EINVAL;
+	to->length = length;
+	for (i = 0; i < wr->num_sge; i++) {
+		memcpy(data, (void *)wr->sg_list[i].addr, wr->sg_list[i].length);
+		data += wr->sg_list[i].length;
+	}
+	return 0;
+}
+
+static int copy_sge(struct soft_wr *to, const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		to->sge[i] = wr->sg_list[i];
+		length += wr->sg_list[i].length;
+	}
+	to->length = length < UINT32_MAX ? length : UINT32_MAX;
+	return 0;
+}
+
+static bool is_known(const struct ibv_send_wr *wr)
+{
+	if (wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return false;
+	/* what is read comes back, so it cannot be inline */
+	return wr->opcode < IBV_WR_RDMA_READ ||
+		!(wr->send_flags & IBV_SEND_INLINE);
+}
+
+static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_wr *to = slot(sq, sq->head);
+	int err;
+
+	/* pairs with the store_release of polls: its slot is free */
+	if (sq->head - __atomic_load_n(&sq->retired, __ATOMIC_ACQUIRE) >=
+	    sq->depth)
+		return ENOMEM;
+	if (wr->num_sge < 0 ||
+	    (uint32_t)wr->num_sge > qp->init.cap.max_send_sge || !is_known(wr))
+		return EINVAL;
+	to->wr_id = wr->wr_id;
+	to->opcode = wr->opcode;
+	to->flags = wr->send_flags |
+		(qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
+	to->num_sge = wr->num_sge;
+	to->imm = imm_or_zero(wr);
+	copy_addresses(to, wr);
+	if (wr->send_flags & IBV_SEND_INLINE)
+		err = copy_inline(qp, to, wr);
+	else
+		err = copy_sge(to, wr);
+	if (!err)
+		sq->head++;
+	return err;
+}
+
+int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr)
+{
+	struct soft_qp *qp = to_qp(ibqp);
+	enum ibv_qp_state state;
+	int err = 0;
+
+	if (unlikely(!soft_ours(ibqp->context))) {
+		*bad_wr = wr;
+		return EIO;
+	}
+	lock_take(&qp->sq.lock);
+	state = state_of(qp);
+	if (state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN)
+		err = EINVAL;
+	for (; !err && wr; wr = wr->next) {
+		err = post_one(qp, wr);
+		if (err)
+			break;
+		/* behind one that waits there is nothing to do */
+		if (qp->sq.wait == WAIT_NONE)
+			sq_run(qp);
+	}
+	lock_drop(&qp->sq.lock);
+	if (err)
+		*bad_wr = wr;
+	return err;
+}

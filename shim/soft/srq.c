@@ -1,0 +1,187 @@
+/*
+ * Shared receive queues, of the basic type
+ */
+#include "shim/soft/context.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/event.h"
+#include "shim/soft/pipe.h"
+#include "shim/soft/poll.h"
+
+static uint32_t next_slot;
+
+static int fill_slot(struct soft_srq *srq, uint32_t slot,
+		     const struct ibv_srq_attr *attr)
+{
+	struct shm_srq *shm = &fabric_seg->srq[slot];
+	uint32_t i;
+	int err;
+
+	memset(shm, 0, sizeof(*shm));
+	err = rq_make(&shm->rq, attr->max_wr, attr->max_sge, true, &srq->rq);
+	if (err < 0)
+		return err;
+	srq->shm = shm;
+	srq->max_wr = attr->max_wr;
+	for (i = 0; i < attr->max_wr; i++)
+		srq->free[i] = attr->max_wr - 1 - i;
+	srq->num_free = attr->max_wr;
+	shm->pd = srq->srq.pd->handle;
+	shm->async = to_context(srq->srq.context)->async;
+	shm->serial = soft_serial();
+	srq->srq.handle = slot;
+	__atomic_store_n(&soft_srqs[slot], srq, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
+{
+	int slot, err;
+
+	pthread_mutex_lock(&soft_mutex);
+	slot = soft_slot(soft_srqs, SHM_SRQ_MAX, &next_slot);
+	err = slot < 0 ? slot : fill_slot(srq, slot, attr);
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+static int check(const struct ibv_srq_attr *attr)
+{
+	return attr->max_wr < 1 || attr->max_wr > SHM_WR_MAX ||
+		attr->max_sge > SHM_SGE_MAX ? EINVAL : 0;
+}
+
+static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
+			      const struct ibv_srq_attr *attr)
+{
+	struct soft_srq *srq;
+	int err;
+
+	if (!soft_ours(pd->context))
+		return soft_fail(EIO);
+	err = check(attr);
+	if (err)
+		return soft_fail(err);
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return soft_fail(ENOMEM);
+	srq->srq.context = pd->context;
+	srq->srq.srq_context = srq_context;
+	srq->srq.pd = pd;
+	pthread_mutex_init(&srq->srq.mutex, NULL);
+	pthread_cond_init(&srq->srq.cond, NULL);
+	srq->free = calloc(attr->max_wr, sizeof(*srq->free));
+	err = srq->free ? take_slot(srq, attr) : -ENOMEM;
+	if (err < 0) {
+		free(srq->free);
+		free(srq);
+		return soft_fail(err);
+	}
+	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
+	return &srq->srq;
+}
+
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
+				      struct ibv_srq_init_attr *attr)
+{
+	return create(pd, attr->srq_context, &attr->attr);
+}
+
+struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
+				   struct ibv_srq_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD) ||
+	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
+	     attr->srq_type != IBV_SRQT_BASIC))
+		return soft_fail(EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return soft_fail(EINVAL);
+	return create(attr->pd, attr->srq_context, &attr->attr);
+}
+
+EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
+			  int mask)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+
+	if (!soft_ours(ibsrq->context))
+		return EIO;
+	if (mask & IBV_SRQ_MAX_WR)
+		return EOPNOTSUPP;
+	if (mask & ~IBV_SRQ_LIMIT || attr->srq_limit >= srq->max_wr)
+		return EINVAL;
+	if (!(mask & IBV_SRQ_LIMIT))
+		return 0;
+	lock_take(&srq->shm->rq.lock);
+	srq->shm->rq.limit = attr->srq_limit;
+	lock_drop(&srq->shm->rq.lock);
+	return 0;
+}
+
+EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+
+	if (!soft_ours(ibsrq->context))
+		return EIO;
+	lock_take(&srq->shm->rq.lock);
+	attr->max_wr = srq->max_wr;
+	attr->max_sge = srq->rq.max_sge;
+	attr->srq_limit = srq->shm->rq.limit;
+	lock_drop(&srq->shm->rq.lock);
+	return 0;
+}
+
+static void purge_completions(struct soft_srq *srq)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHM_CQ_MAX; i++)
+		if (soft_cqs[i])
+			poll_purge_srq(soft_cqs[i], srq);
+}
+
+/* Under the object mutex. */
+static void withdraw(struct soft_srq *srq)
+{
+	purge_completions(srq);
+	__atomic_store_n(&soft_srqs[srq->srq.handle], NULL, __ATOMIC_RELEASE);
+	pipe_purge(srq->shm->async, PIPE_SRQ, srq->srq.handle,
+		   srq->shm->serial);
+	srq->shm->serial = 0;
+	rq_free(&srq->rq);
+}
+
+EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+
+	if (!soft_ours(ibsrq->context))
+		return EIO;
+	pthread_mutex_lock(&soft_mutex);
+	if (srq->refs) {
+		pthread_mutex_unlock(&soft_mutex);
+		return EBUSY;
+	}
+	withdraw(srq);
+	pthread_mutex_unlock(&soft_mutex);
+	event_wait_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed,
+			srq->events);
+	__atomic_sub_fetch(&to_pd(ibsrq->pd)->refs, 1, __ATOMIC_RELEASE);
+	free(srq->free);
+	free(srq);
+	return 0;
+}
+
+void srq_close_all(struct ibv_context *context)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&soft_mutex);
+	for (i = 0; i < SHM_SRQ_MAX; i++)
+		if (soft_srqs[i] && soft_srqs[i]->srq.context == context)
+			withdraw(soft_srqs[i]);
+	pthread_mutex_unlock(&soft_mutex);
+}

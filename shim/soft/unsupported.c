@@ -1,0 +1,163 @@
+/*
+ * Verbs that this device does not have: each answers EOPNOTSUPP, in the way
+ * its manual page says
+ *
+ * docs/SOFT-DEVICE.md lists them with the reasons.
+ */
+#include "shim/soft/context.h"
+
+/* name, its parameters */
+#define NULL_VERBS(V)                                                         \
+	V(ibv_dm,		alloc_dm,		(struct ibv_context *a, struct ibv_alloc_dm_attr *b))         \
+	V(ibv_mr,		alloc_null_mr,		(struct ibv_pd *a))                                            \
+	V(ibv_pd,		alloc_parent_domain,	(struct ibv_context *a, struct ibv_parent_domain_init_attr *b)) \
+	V(ibv_td,		alloc_td,		(struct ibv_context *a, struct ibv_td_init_attr *b))          \
+	V(ibv_counters,		create_counters,	(struct ibv_context *a, struct ibv_counters_init_attr *b))    \
+	V(ibv_flow_action,	create_flow_action_esp,	(struct ibv_context *a, struct ibv_flow_action_esp_attr *b))  \
+	V(ibv_flow,		ibv_create_flow,	(struct ibv_qp *a, struct ibv_flow_attr *b))                  \
+	V(ibv_rwq_ind_table,	create_rwq_ind_table,	(struct ibv_context *a, struct ibv_rwq_ind_table_init_attr *b)) \
+	V(ibv_wq,		create_wq,		(struct ibv_context *a, struct ibv_wq_init_attr *b))          \
+	V(ibv_qp,		open_qp,		(struct ibv_context *a, struct ibv_qp_open_attr *b))          \
+	V(ibv_xrcd,		open_xrcd,		(struct ibv_context *a, struct ibv_xrcd_init_attr *b))        \
+	V(ibv_mr,		reg_dm_mr,		(struct ibv_pd *a, struct ibv_dm *b, uint64_t c, size_t d, unsigned int e))
+
+#define ERRNO_VERBS(V)                                                        \
+	V(advise_mr,			(struct ibv_pd *a, enum ibv_advise_mr_advice b, uint32_t c, struct ibv_sge *d, uint32_t e)) \
+	V(attach_counters_point_flow,	(struct ibv_counters *a, struct ibv_counter_attach_attr *b, struct ibv_flow *c))       \
+	V(close_xrcd,			(struct ibv_xrcd *a))                                                                  \
+	V(dealloc_td,			(struct ibv_td *a))                                                                    \
+	V(destroy_counters,		(struct ibv_counters *a))                                                              \
+	V(destroy_flow_action,		(struct ibv_flow_action *a))                                                           \
+	V(destroy_rwq_ind_table,	(struct ibv_rwq_ind_table *a))                                                         \
+	V(destroy_wq,			(struct ibv_wq *a))                                                                    \
+	V(free_dm,			(struct ibv_dm *a))                                                                    \
+	V(get_srq_num,			(struct ibv_srq *a, uint32_t *b))                                                      \
+	V(ibv_destroy_flow,		(struct ibv_flow *a))                                                                  \
+	V(modify_flow_action_esp,	(struct ibv_flow_action *a, struct ibv_flow_action_esp_attr *b))                       \
+	V(modify_qp_rate_limit,		(struct ibv_qp *a, struct ibv_qp_rate_limit_attr *b))                                  \
+	V(modify_wq,			(struct ibv_wq *a, struct ibv_wq_attr *b))                                             \
+	V(post_srq_ops,			(struct ibv_srq *a, struct ibv_ops_wr *b, struct ibv_ops_wr **c))                      \
+	V(read_counters,		(struct ibv_counters *a, uint64_t *b, uint32_t c, uint32_t d))
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define V(type, name, params) \
+	static struct type *no_##name params { return soft_fail(EOPNOTSUPP); }
+NULL_VERBS(V)
+#undef V
+
+#define V(name, params) static int no_##name params { return EOPNOTSUPP; }
+ERRNO_VERBS(V)
+#undef V
+
+static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	return soft_fail(EOPNOTSUPP);
+}
+
+static int no_dealloc_mw(struct ibv_mw *mw)
+{
+	return EOPNOTSUPP;
+}
+
+static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
+		      struct ibv_mw_bind *mw_bind)
+{
+	return EOPNOTSUPP;
+}
+
+void unsupported_init(struct verbs_context *verbs)
+{
+#define V(type, name, params) verbs->name = no_##name;
+	NULL_VERBS(V)
+#undef V
+#define V(name, params) verbs->name = no_##name;
+	ERRNO_VERBS(V)
+#undef V
+	verbs->context.ops.alloc_mw = no_alloc_mw;
+	verbs->context.ops.dealloc_mw = no_dealloc_mw;
+	verbs->context.ops.bind_mw = no_bind_mw;
+}
+
+EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+			    uint16_t lid)
+{
+	return EOPNOTSUPP;
+}
+
+EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+			    uint16_t lid)
+{
+	return EOPNOTSUPP;
+}
+
+EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
+			       struct ibv_wc *wc, struct ibv_grh *grh,
+			       struct ibv_ah_attr *ah_attr)
+{
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
+					    struct ibv_wc *wc,
+					    struct ibv_grh *grh,
+					    uint8_t port_num)
+{
+	return soft_fail(EOPNOTSUPP);
+}
+
+EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context,
+				    uint32_t pd_handle)
+{
+	return soft_fail(EOPNOTSUPP);
+}
+
+EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
+{
+}
+
+EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
+{
+	return soft_fail(EOPNOTSUPP);
+}
+
+EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
+{
+}
+
+EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
+				    uint32_t dm_handle)
+{
+	return soft_fail(EOPNOTSUPP);
+}
+
+EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
+{
+}
+
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+					size_t length, uint64_t iova, int fd,
+					int access)
+{
+	return soft_fail(EOPNOTSUPP);
+}
+
+EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return EOPNOTSUPP;
+}
+
+EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return EOPNOTSUPP;
+}
+
+EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
+				       struct ibv_ah_attr *attr,
+				       uint8_t eth_mac[ETHERNET_LL_SIZE],
+				       uint16_t *vid)
+{
+	errno = EOPNOTSUPP;
+	return -1;
+}
