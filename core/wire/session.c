@@ -158,51 +158,51 @@ void session_ring_path(const struct session *session, uint32_t index, char *path
 	snprintf(path, SESSION_PATH + 16, "%s/ring.%u", session->dir, index);
 }
 
-uint64_t session_process_start(pid_t pid)
+/* What /proc/PID/stat says of a process. */
+struct stat_line {
+	char state;
+	unsigned long long threads; /* 1 where only a dead leader is left */
+	unsigned long long start;
+};
+
+static bool read_stat(pid_t pid, struct stat_line *line)
 {
 	char path[32], text[1024], *at;
-	unsigned long long start = 0;
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return false;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n < 0 ? 0 : n] = '\0';
 	at = strrchr(text, ')'); /* the name before it may hold anything */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		start = strtoull(at, NULL, 10);
-	return start;
+	/* fields 3, 20 and 22 of proc(5) */
+	return at && sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+				    "%*s %*s %*s %llu %*s %llu",
+			    &line->state, &line->threads, &line->start) == 3;
 }
 
-/* A zombie has ended: its memory is gone. */
-static bool is_zombie(pid_t pid)
+uint64_t session_process_start(pid_t pid)
 {
-	char path[32], text[512], *at;
-	ssize_t n;
-	int fd;
+	struct stat_line line;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	at = strrchr(text, ')');
-	return at && (at[2] == 'Z' || at[2] == 'X');
+	return read_stat(pid, &line) ? line.start : 0;
 }
 
+/*
+ * A zombie has ended: its memory is gone. Not so the leader that has left by
+ * pthread_exit() while other threads go on; it is in state Z, too.
+ */
 bool session_process_alive(pid_t pid, uint64_t start)
 {
-	if (kill(pid, 0) && errno == ESRCH)
+	struct stat_line line;
+
+	if (!read_stat(pid, &line)) /* no such process; or no /proc to ask */
+		return !kill(pid, 0) || errno == EPERM;
+	if (start && line.start != start)
 		return false;
-	if (start && session_process_start(pid) != start)
-		return false;
-	return !is_zombie(pid);
+	return (line.state != 'Z' && line.state != 'X') || line.threads > 1;
 }
