@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * Signals to the recorder, and whether the program got them, too.
+ *
+ * A signal to the process group (Ctrl-C, timeout(1)) or to a whole control
+ * group (systemd) reaches the program without us; one to our pid does not, and
+ * has to be passed on. To know which it was there is a bystander: a process
+ * in our group that does nothing but note the signals that it gets.
+ *
+ * One thread.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct bystander {
+	pid_t pid;
+	int fd;           /* a byte for each signal that it got */
+	sigset_t signals; /* those that we pass on: not those that we were started to ignore */
+	sigset_t before;  /* our mask as it was */
+	sigset_t got;     /* by the bystander */
+};
+
+/* Block the signals that we pass on and start the bystander. Returns 0 or -errno. */
+int bystander_start(struct bystander *bystander);
+
+/* Take in what it got until now. */
+void bystander_look(struct bystander *bystander);
+
+/* Did @signal reach more than us, by the last look? */
+bool bystander_got(const struct bystander *bystander, int signal);
+
+/* What was got so far has been dealt with. */
+void bystander_forget(struct bystander *bystander);
+
+/* End it; accepts one that was never started. */
+void bystander_stop(struct bystander *bystander);

@@ -1,0 +1,447 @@
+/*
+ * The collector: empties the rings of a session into a trace
+ *
+ *	ring.0 --\
+ *	ring.1 ---> feeds, each in turn, a bounded share --> writer
+ *	ring.2 --/
+ *
+ * A ring's number is given out before its file is there, and its maker may be
+ * killed in between: a number without a ring is looked for again and again,
+ * and holds nothing up. A feed ends when its ring is empty and its thread has
+ * said goodbye, or is gone, or its process is.
+ *
+ * Nothing in a ring is trusted: a damaged one is left alone from there on.
+ *
+ * Not here: when to come back and when all is over (record.c), what the
+ * writer makes of an event (core/store).
+ */
+#include "cli/collector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/guests.h"
+#include "core/wire/log.h"
+
+enum {
+	SHARE = 1 << 20,      /* bytes of one ring before the next has its turn */
+	CONSUME = 128 << 10,  /* give room back to the program that often */
+	FLUSH_NS = 700000000, /* between commits */
+	LAST_ROUNDS = 1000,   /* for who goes on writing in spite of the closed session */
+};
+
+/* A ring that is read. */
+struct feed {
+	struct ring ring;
+	uint32_t index;
+	uint32_t thread; /* of the trace */
+	pid_t pid, tid;
+	bool over;       /* its thread is gone: ends as soon as it is empty */
+	bool damaged;
+};
+
+/* A process that has, or had, rings, and has not ended. */
+struct guest {
+	pid_t pid;
+	uint64_t start;
+};
+
+struct collector {
+	struct session *session;
+	struct writer *writer;
+	struct feed *feeds;
+	unsigned int nfeeds, feeds_size;
+	struct guest *guests;
+	unsigned int nguests, guests_size;
+	unsigned int processes; /* guests so far */
+	uint32_t *missing; /* numbers of rings that are not there yet */
+	unsigned int nmissing, missing_size;
+	uint32_t known;    /* numbers below it are feeds, missing, or done */
+	uint64_t flushed;  /* CLOCK_MONOTONIC of the last commit */
+	pid_t child;       /* ours: its end is what waitpid() says */
+	bool child_ended;
+	int child_status;
+	int error;
+};
+
+/* Room for one more in an array; false where there is no memory. */
+static bool grow(void *array, unsigned int n, unsigned int *size, size_t item)
+{
+	void **items = array;
+	void *grown;
+
+	if (n < *size)
+		return true;
+	grown = realloc(*items, (*size * 2 + 16) * item);
+	if (!grown)
+		return false;
+	*items = grown;
+	*size = *size * 2 + 16;
+	return true;
+}
+
+int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return log_err(-ENOMEM, "start the collector");
+	c->session = session;
+	c->writer = writer;
+	c->flushed = clock_monotonic();
+	*ret_collector = c;
+	return 0;
+}
+
+/* The writer takes no more: the program must not wait for us. */
+static int fail(struct collector *c, int err)
+{
+	if (!c->error)
+		c->error = err;
+	atomic_store(&c->session->page->state, SESSION_CLOSED);
+	return c->error;
+}
+
+static bool knows_guest(const struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nguests; i++)
+		if (c->guests[i].pid == pid)
+			return true;
+	return false;
+}
+
+static int know_guest(struct collector *c, pid_t pid)
+{
+	if (knows_guest(c, pid))
+		return 0;
+	if (!grow(&c->guests, c->nguests, &c->guests_size, sizeof(*c->guests)))
+		return log_err(-ENOMEM, "take in process %d", (int)pid);
+	c->guests[c->nguests++] = (struct guest){ pid, session_process_start(pid) };
+	c->processes++;
+	return 0;
+}
+
+/* A thread has one ring at a time: an older one is of before its exec. */
+static void end_older(struct collector *c, pid_t pid, pid_t tid)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (c->feeds[i].pid == pid && c->feeds[i].tid == tid)
+			c->feeds[i].over = true;
+}
+
+static int add_feed(struct collector *c, const struct ring *ring, uint32_t index)
+{
+	struct feed feed = {
+		.ring = *ring,
+		.index = index,
+		.pid = (pid_t)ring->head->pid,
+		.tid = (pid_t)ring->head->tid,
+	};
+	int err = know_guest(c, feed.pid);
+
+	if (err)
+		return err;
+	if (!grow(&c->feeds, c->nfeeds, &c->feeds_size, sizeof(*c->feeds)))
+		return log_err(-ENOMEM, "take in ring %u", index);
+	end_older(c, feed.pid, feed.tid);
+	err = writer_thread(c->writer, ring->head, &feed.thread);
+	if (!err)
+		c->feeds[c->nfeeds++] = feed;
+	return err;
+}
+
+/* Returns 1 if the ring is there now, 0 if not yet, or -errno. */
+static int try_ring(struct collector *c, uint32_t index)
+{
+	char path[SESSION_PATH + 16];
+	struct ring ring;
+	int err;
+
+	session_ring_path(c->session, index, path);
+	if (ring_open(&ring, path))
+		return 0;
+	err = add_feed(c, &ring, index);
+	if (err)
+		ring_close(&ring);
+	return err ? err : 1;
+}
+
+static int find_missing(struct collector *c)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < c->nmissing; i++) {
+		int found = try_ring(c, c->missing[i]);
+
+		if (found < 0)
+			return found;
+		if (!found)
+			c->missing[left++] = c->missing[i];
+	}
+	c->nmissing = left;
+	return 0;
+}
+
+static int find_new(struct collector *c)
+{
+	uint32_t given = atomic_load_explicit(&c->session->page->rings, memory_order_acquire);
+
+	if (given > SESSION_RINGS)
+		given = SESSION_RINGS;
+	for (; c->known < given; c->known++) {
+		int found = try_ring(c, c->known);
+
+		if (found < 0)
+			return found;
+		if (found)
+			continue;
+		if (!grow(&c->missing, c->nmissing, &c->missing_size, sizeof(*c->missing)))
+			return log_err(-ENOMEM, "take in ring %u", c->known);
+		c->missing[c->nmissing++] = c->known;
+	}
+	return 0;
+}
+
+static uint64_t feed_waiting(const struct feed *feed)
+{
+	/* pairs with the store in ring_commit() */
+	return atomic_load_explicit(&feed->ring.head->tail, memory_order_acquire) -
+	       feed->ring.reserved;
+}
+
+static int damage(struct collector *c, struct feed *feed)
+{
+	uint64_t left = feed_waiting(feed);
+
+	log_note("ring %u of process %d is damaged: %llu bytes of it are lost", feed->index,
+		 (int)feed->pid, (unsigned long long)left);
+	feed->damaged = true;
+	return writer_damage(c->writer, feed->thread, left);
+}
+
+/* Read a share of one ring. Returns 0 or -errno of the writer. */
+static int drain_feed(struct collector *c, struct feed *feed)
+{
+	const struct event_head *event;
+	uint64_t unread = 0;
+	int n = 0, err = 0;
+
+	for (uint64_t total = 0; total < SHARE; total += (uint64_t)n) {
+		n = ring_peek(&feed->ring, &event);
+		if (n <= 0)
+			break;
+		err = writer_event(c->writer, feed->thread, event);
+		if (err && err != -EBADMSG)
+			return err;
+		ring_step(&feed->ring, (size_t)n);
+		unread += (uint64_t)n;
+		if (unread >= CONSUME) {
+			ring_consume(&feed->ring);
+			unread = 0;
+		}
+	}
+	ring_consume(&feed->ring);
+	return n < 0 ? damage(c, feed) : 0;
+}
+
+int collector_drain(struct collector *c)
+{
+	int fullest = 0, err = c->error;
+
+	if (!err)
+		err = find_new(c);
+	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
+		struct feed *feed = &c->feeds[i];
+		uint64_t waiting = feed->damaged ? 0 : feed_waiting(feed);
+		int percent;
+
+		if (!waiting)
+			continue;
+		/* where tail is damaged, too, drain_feed() finds out */
+		percent = waiting > feed->ring.mask ? 100 : (int)(waiting * 100 / feed->ring.mask);
+		fullest = percent > fullest ? percent : fullest ? fullest : 1;
+		err = drain_feed(c, feed);
+	}
+	return err ? fail(c, err) : fullest;
+}
+
+static bool feed_ended(const struct feed *feed)
+{
+	/* in this order: what was written before the goodbye is seen */
+	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);
+
+	return (closed || feed->over) && (feed->damaged || !feed_waiting(feed));
+}
+
+static int end_feed(struct collector *c, struct feed *feed)
+{
+	char path[SESSION_PATH + 16];
+	int err = writer_thread_end(c->writer, feed->thread, feed->ring.head);
+
+	session_ring_path(c->session, feed->index, path);
+	unlink(path);
+	ring_close(&feed->ring);
+	return err;
+}
+
+static int end_feeds(struct collector *c)
+{
+	unsigned int left = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nfeeds; i++) {
+		if (!err && feed_ended(&c->feeds[i]))
+			err = end_feed(c, &c->feeds[i]);
+		else
+			c->feeds[left++] = c->feeds[i];
+	}
+	c->nfeeds = left;
+	return err;
+}
+
+static bool has_feed(const struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (c->feeds[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Threads that are gone without a goodbye: killed, or ended by exec or _exit. */
+static void find_gone_threads(struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (!c->feeds[i].over && !guests_has_thread(c->feeds[i].pid, c->feeds[i].tid))
+			c->feeds[i].over = true;
+}
+
+static int end_guest(struct collector *c, const struct guest *guest)
+{
+	const struct clock *clock = &c->session->page->clock;
+
+	return writer_process_end(c->writer, guest->pid, clock_ns(clock, clock_ticks(clock->kind)),
+				  guest->pid == c->child ? c->child_status : -1);
+}
+
+static bool guest_lives(const struct collector *c, const struct guest *guest)
+{
+	if (guest->pid == c->child)
+		return !c->child_ended;
+	return session_process_alive(guest->pid, guest->start);
+}
+
+static void end_feeds_of(struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (c->feeds[i].pid == pid)
+			c->feeds[i].over = true;
+}
+
+/* A process has ended when it is dead and its rings are read. */
+static int end_guests(struct collector *c)
+{
+	unsigned int left = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nguests; i++) {
+		struct guest guest = c->guests[i];
+		bool lives = guest_lives(c, &guest);
+
+		if (!lives)
+			end_feeds_of(c, guest.pid);
+		if (!lives && !has_feed(c, guest.pid) && !err)
+			err = end_guest(c, &guest);
+		else
+			c->guests[left++] = guest;
+	}
+	c->nguests = left;
+	return err;
+}
+
+/* What need not be done often. */
+static int flush(struct collector *c)
+{
+	uint64_t now = clock_monotonic();
+
+	if (now - c->flushed < FLUSH_NS)
+		return 0;
+	c->flushed = now;
+	find_gone_threads(c);
+	return writer_flush(c->writer);
+}
+
+int collector_tend(struct collector *c)
+{
+	int err = c->error;
+
+	if (!err)
+		err = find_missing(c);
+	if (!err)
+		err = end_feeds(c);
+	if (!err)
+		err = end_guests(c);
+	if (!err)
+		err = flush(c);
+	return err ? fail(c, err) : 0;
+}
+
+void collector_child(struct collector *c, pid_t pid)
+{
+	c->child = pid;
+}
+
+void collector_ended(struct collector *c, int status)
+{
+	c->child_ended = true;
+	c->child_status = status;
+}
+
+bool collector_busy(const struct collector *c)
+{
+	return !c->error && c->nfeeds;
+}
+
+unsigned int collector_processes(const struct collector *c)
+{
+	return c->processes;
+}
+
+/* Threads that live on have stopped recording, or will at their next verb. */
+static int end_all_feeds(struct collector *c)
+{
+	int err = 0;
+
+	for (; c->nfeeds && !err; c->nfeeds--)
+		err = end_feed(c, &c->feeds[c->nfeeds - 1]);
+	return err;
+}
+
+int collector_finish(struct collector *c)
+{
+	int err;
+
+	atomic_store(&c->session->page->state, SESSION_CLOSED);
+	for (int round = 0; round < LAST_ROUNDS && (err = collector_drain(c)) > 0; round++)
+		;
+	if (!c->error)
+		collector_tend(c);
+	err = c->error;
+	if (!err)
+		err = end_all_feeds(c);
+	if (!err)
+		err = end_guests(c);
+	return err ? fail(c, err) : 0;
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		ring_close(&c->feeds[i].ring);
+	free(c->feeds);
+	free(c->guests);
+	free(c->missing);
+	free(c);
+}

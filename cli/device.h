@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * On which device a program runs, and what it needs in its environment for it.
+ * One thread.
+ */
+#include <stdbool.h>
+
+#define DEVICE_SYSFS "/sys/class/infiniband"
+
+/*
+ * Decide: the software device if @asked is "soft", or if it is NULL and
+ * @sysfs lists no device. Returns 0; or -ENODEV, after one line, where the
+ * device asked for is not there.
+ */
+int device_choose(const char *asked, const char *sysfs, bool *ret_soft);
+
+/*
+ * Put what a traced (@dir: the session's directory, or NULL) or a soft device
+ * needs into our environment, for the program to inherit. Returns 0 or -errno
+ * after one line: our libraries are not there, or their path cannot be given.
+ */
+int device_environment(const char *dir, bool soft);

@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * Numbers for a reader: each writes into @text and returns it. Any thread.
+ */
+#include <stdint.h>
+
+enum { FORMAT_TEXT = 32 };
+
+/* 12,345 */
+const char *format_count(uint64_t n, char text[FORMAT_TEXT]);
+
+/* 512 B, 1.2 MB (powers of 1000) */
+const char *format_bytes(uint64_t n, char text[FORMAT_TEXT]);
+
+/* 890 ns, 12.3 us, 4.56 ms, 3.4 s; "-" for a negative one */
+const char *format_time(int64_t ns, char text[FORMAT_TEXT]);

@@ -1,0 +1,159 @@
+/*
+ * Processes that take part in a session, as /proc tells
+ *
+ * A guest is known by the environment it was started with: that needs nothing
+ * of the guest, neither a descriptor nor a parent. Processes of other users
+ * cannot be read, but they cannot have joined either.
+ */
+#include "cli/guests.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
+
+/* All of a file of /proc, ended by a 0; NULL if it cannot be read. */
+static char *read_file(const char *path, size_t *ret_bytes)
+{
+	size_t size = 16 << 10, used = 0;
+	char *text = malloc(size + 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = -1;
+
+	while (fd >= 0 && text && (n = read(fd, text + used, size - used)) > 0) {
+		used += (size_t)n;
+		if (used == size) {
+			char *grown = realloc(text, 2 * size + 1);
+
+			if (!grown)
+				break;
+			text = grown;
+			size *= 2;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[used] = '\0';
+	*ret_bytes = used;
+	return text;
+}
+
+static bool environment_has(const char *text, size_t bytes, const char *entry)
+{
+	for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
+		if (!strcmp(at, entry))
+			return true;
+	return false;
+}
+
+static bool was_started_with(pid_t pid, const char *entry)
+{
+	char path[40];
+	size_t bytes;
+	char *text;
+	bool has;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	text = read_file(path, &bytes);
+	if (!text)
+		return false;
+	has = environment_has(text, bytes, entry);
+	free(text);
+	return has;
+}
+
+unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max)
+{
+	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];
+	DIR *proc = opendir("/proc");
+	unsigned int n = 0;
+
+	snprintf(entry, sizeof(entry), "%s=%s", SESSION_ENV, dir);
+	for (struct dirent *d; proc && (d = readdir(proc));) {
+		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? atoi(d->d_name) : 0;
+
+		if (!pid || !was_started_with(pid, entry) || !session_process_alive(pid, 0))
+			continue;
+		if (n < max)
+			pids[n] = pid;
+		n++;
+	}
+	if (proc)
+		closedir(proc);
+	return n;
+}
+
+bool guests_has_thread(pid_t pid, pid_t tid)
+{
+	char path[56];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
+	return !access(path, F_OK);
+}
+
+/* Does a living process own ring @path? */
+static bool ring_lives(const char *path)
+{
+	struct ring ring = { 0 };
+	bool lives;
+
+	if (ring_open(&ring, path))
+		return false;
+	lives = session_process_alive((pid_t)ring.head->pid, 0);
+	ring_close(&ring);
+	return lives;
+}
+
+static bool session_lives(const struct session *session)
+{
+	const struct session_page *page = session->page;
+	char path[SESSION_PATH + 16];
+	pid_t pid;
+
+	if (session_process_alive((pid_t)page->collector, page->collector_start) ||
+	    guests_scan(session->dir, &pid, 1))
+		return true;
+	for (uint32_t i = 0; i < atomic_load(&page->rings) && i < SESSION_RINGS; i++) {
+		session_ring_path(session, i, path);
+		if (ring_lives(path))
+			return true;
+	}
+	return false;
+}
+
+void guests_sweep(const char *dir)
+{
+	char parent[SESSION_PATH], prefix[32], path[PATH_MAX];
+	const char *slash = strrchr(dir, '/');
+	struct session session;
+	DIR *list;
+
+	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - dir), dir);
+	snprintf(prefix, sizeof(prefix), "verbatim-%u-", (unsigned int)getuid());
+	list = opendir(parent);
+	for (struct dirent *d; list && (d = readdir(list));) {
+		snprintf(path, sizeof(path), "%s/%s", parent, d->d_name);
+		if (strncmp(d->d_name, prefix, strlen(prefix)) || !strcmp(path, dir) ||
+		    session_join(&session, path))
+			continue;
+		if (session_lives(&session))
+			session_leave(&session);
+		else
+			session_remove(&session);
+	}
+	if (list)
+		closedir(list);
+}

@@ -1,0 +1,25 @@
+#pragma once
+/*
+ * Processes that take part in a session, as /proc tells. One thread.
+ */
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { GUESTS_MAX = 64 };
+
+/*
+ * Pids of living processes that were started with VERBATIM_DIR=@dir, up to
+ * @max of them in @pids; returns how many there are. A process that was
+ * between two looks while its parent ended may be missed by one scan; not by
+ * two in a row that find nothing.
+ */
+unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
+
+/* Is @tid a thread of the living process @pid? */
+bool guests_has_thread(pid_t pid, pid_t tid);
+
+/*
+ * Remove what recorders that were killed have left beside @dir: sessions of
+ * this user whose recorder is gone and in which no process lives.
+ */
+void guests_sweep(const char *dir);

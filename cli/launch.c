@@ -1,0 +1,105 @@
+/*
+ * Starting the program
+ *
+ * Whether exec has worked is told by a pipe that exec closes.
+ */
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/wire/log.h"
+
+static int check_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : -EACCES;
+}
+
+/* As execvp() does: a file without permission counts only if no other is found. */
+static int check_path(const char *program, const char *path)
+{
+	int err = -ENOENT;
+
+	for (const char *at = path, *end; at; at = end) {
+		char file[PATH_MAX];
+
+		end = strchr(at, ':');
+		snprintf(file, sizeof(file), "%.*s%s%s", (int)(end ? end - at : (int)strlen(at)),
+			 at, *at && *at != ':' ? "/" : "", program);
+		end = end ? end + 1 : NULL;
+		switch (check_file(file)) {
+		case 0:
+			return 0;
+		case -EACCES:
+			err = -EACCES;
+		}
+	}
+	return err;
+}
+
+int launch_check(const char *program)
+{
+	const char *path = getenv("PATH");
+	int err = strchr(program, '/') ? check_file(program) :
+		  path		       ? check_path(program, path) : 0;
+
+	return err ? log_err(err, "start '%s'", program) : 0;
+}
+
+static _Noreturn void become(char **argv, const sigset_t *mask, int report)
+{
+	int err;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	err = -errno;
+	if (write(report, &err, sizeof(err)) < 0)
+		_exit(CLI_CANNOT_RUN);
+	_exit(launch_failure(err));
+}
+
+int launch(char **argv, const sigset_t *mask, pid_t *ret_pid)
+{
+	int fds[2], err = 0;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return log_err(-errno, "make a pipe");
+	pid = fork();
+	if (!pid)
+		become(argv, mask, fds[1]);
+	close(fds[1]);
+	if (pid < 0)
+		err = log_err(-errno, "fork");
+	else if (read(fds[0], &err, sizeof(err)) == sizeof(err)) {
+		waitpid(pid, NULL, 0);
+		log_err(err, "start '%s'", argv[0]);
+	}
+	close(fds[0]);
+	if (!err)
+		*ret_pid = pid;
+	return err;
+}
+
+int launch_failure(int err)
+{
+	return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
+}
+
+int launch_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * Starting the program. One thread.
+ */
+#include <signal.h>
+#include <sys/types.h>
+
+/*
+ * Can @program be started, as execvp(3) would look for it? Returns 0; or
+ * -ENOENT or -EACCES after one line.
+ */
+int launch_check(const char *program);
+
+/*
+ * Start @argv[0] with @mask as its signal mask and all else as we have it.
+ * Returns 0 and its pid; or -errno of execvp() after one line.
+ */
+int launch(char **argv, const sigset_t *mask, pid_t *ret_pid);
+
+/* The exit status of a shell for a program that could not be started. */
+int launch_failure(int err);
+
+/* The exit status of a shell for what waitpid() gave. */
+int launch_status(int status);

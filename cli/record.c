@@ -1,0 +1,435 @@
+/*
+ * verbatim record: run a program and record every verb that it calls
+ *
+ *	session, trace -> program started -> drain, tend, sleep -> nobody left -> trace whole
+ *
+ * All signals are blocked and taken by the sleep between two rounds, so there
+ * is no handler and no race. The first signal that asks us to end is the
+ * program's business; a second one ends the recording and leaves the program
+ * running.
+ *
+ * Not here: rings (collector.c), who is a descendant (guests.c), whether the
+ * program got a signal without us (bystander.c).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/bystander.h"
+#include "cli/cli.h"
+#include "cli/collector.h"
+#include "cli/device.h"
+#include "cli/guests.h"
+#include "cli/launch.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "core/wire/log.h"
+
+#define MS 1000000ull
+
+enum {
+	BEAT_NS = 50 * 1000000,
+	TEND_MS = 20,
+	SCAN_MS = 50,
+	SETTLE_MS = 20,  /* a signal to all has reached all by then */
+	AGAIN_MS = 300,  /* signals closer together are one wish: timeout(1) sends two */
+	PATIENCE_MS = 2000, /* before saying for whom we still wait */
+	SLEEP_MIN_NS = 50000,
+	SLEEP_MAX_NS = 2000000,
+	RING_MAX = 1 << 30,
+};
+
+enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, QUIET };
+
+static const struct option_row rows[] = {
+	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
+	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME must be there" },
+	[ON_FULL] = { "on-full", 0, "wait|drop", "what a full ring does; wait" },
+	[RING_SIZE] = { "ring-size", 0, "BYTES", "of each thread's ring; 4M" },
+	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
+	{ 0 },
+};
+
+struct recording {
+	const char *path;
+	const char *device;
+	char **program;
+	bool soft;
+	uint64_t ring_bytes;
+	enum session_on_full on_full;
+
+	struct session session;
+	struct writer *writer;
+	struct collector *collector;
+	struct bystander bystander;
+	struct progress progress;
+	pthread_t beater;
+	_Atomic bool beating;
+
+	pid_t child;
+	bool ended;           /* the child */
+	int status;           /* the child's, as a shell says it */
+	uint64_t ended_at;
+	uint64_t tended_at, scanned_at;
+	sigset_t pending;     /* signals to pass on */
+	uint64_t pending_at;  /* 0: none */
+	uint64_t asked_at;    /* first asked to end; 0: not */
+	int asked;            /* by which signal */
+	bool stop;            /* asked again: leave the program running */
+	bool told;            /* for whom we wait */
+	int error;
+};
+
+/* So that a long commit is not taken for our death. */
+static void *beat(void *arg)
+{
+	struct recording *r = arg;
+	const struct timespec pause = { .tv_nsec = BEAT_NS };
+
+	while (atomic_load(&r->beating)) {
+		atomic_fetch_add_explicit(&r->session.page->beat, 1, memory_order_relaxed);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static void fail(struct recording *r, int err)
+{
+	if (r->error)
+		return;
+	r->error = err;
+	progress_clear(&r->progress);
+	log_note("recording has stopped; the program goes on without it");
+}
+
+static void reap(struct recording *r)
+{
+	int status;
+
+	if (r->ended || waitpid(r->child, &status, WNOHANG) != r->child)
+		return;
+	r->ended = true;
+	r->ended_at = clock_monotonic();
+	r->status = launch_status(status);
+	collector_ended(r->collector, status);
+}
+
+static bool asks_to_end(int signal)
+{
+	return signal != SIGUSR1 && signal != SIGUSR2;
+}
+
+static void take_signal(struct recording *r, int signal)
+{
+	uint64_t now = clock_monotonic();
+
+	if (signal == SIGCHLD) {
+		r->tended_at = 0;
+		return;
+	}
+	sigaddset(&r->pending, signal);
+	r->pending_at = now;
+	if (!asks_to_end(signal))
+		return;
+	if (r->asked_at && now - r->asked_at > AGAIN_MS * MS)
+		r->stop = true;
+	if (!r->asked_at)
+		r->asked_at = now;
+	r->asked = signal;
+}
+
+/* What came to us alone is for the program; if that has ended, it is for us. */
+static void pass_on(struct recording *r)
+{
+	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS)
+		return;
+	bystander_look(&r->bystander);
+	for (int signal = 1; signal < NSIG; signal++) {
+		if (sigismember(&r->pending, signal) != 1 ||
+		    bystander_got(&r->bystander, signal))
+			continue;
+		if (!r->ended)
+			kill(r->child, signal);
+		else if (asks_to_end(signal))
+			r->stop = true;
+	}
+	bystander_forget(&r->bystander);
+	sigemptyset(&r->pending);
+	r->pending_at = 0;
+}
+
+/* Sleep, shorter the fuller the rings were; a signal ends the sleep. */
+static void doze(struct recording *r, int fullest, uint64_t *pause)
+{
+	sigset_t set = r->bystander.signals;
+	struct timespec timeout = { 0 };
+	int signal;
+
+	if (fullest > 25)
+		*pause = 0;
+	else if (fullest > 6)
+		*pause /= 2;
+	else
+		*pause = *pause < SLEEP_MIN_NS ? SLEEP_MIN_NS : *pause + *pause / 4;
+	if (*pause > SLEEP_MAX_NS)
+		*pause = SLEEP_MAX_NS;
+	timeout.tv_nsec = (long)*pause;
+	sigaddset(&set, SIGCHLD);
+	signal = sigtimedwait(&set, NULL, &timeout);
+	if (signal > 0)
+		take_signal(r, signal);
+}
+
+static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n)
+{
+	if (r->told || r->progress.quiet || clock_monotonic() - r->ended_at < PATIENCE_MS * MS)
+		return;
+	r->told = true;
+	progress_clear(&r->progress);
+	if (n)
+		log_note("the program has ended; %u of its descendants still run (pid %d%s): "
+			 "Ctrl-C ends the recording", n, (int)pids[0], n > 1 ? ", ..." : "");
+}
+
+/* Nobody is left who could record. */
+static bool deserted(struct recording *r)
+{
+	uint64_t now = clock_monotonic();
+	pid_t pids[GUESTS_MAX];
+	unsigned int n;
+
+	if (!r->ended || r->error)
+		return r->ended;
+	if (now - r->scanned_at < SCAN_MS * MS)
+		return false;
+	r->scanned_at = now;
+	n = guests_scan(r->session.dir, pids, GUESTS_MAX);
+	if (!n)
+		n = guests_scan(r->session.dir, pids, GUESTS_MAX);
+	tell_patience(r, pids, n);
+	if (n)
+		return false;
+	/* what the last of them had written may not have been read */
+	r->scanned_at = 0;
+	return !collector_busy(r->collector);
+}
+
+static void follow(struct recording *r)
+{
+	uint64_t pause = 0;
+	bool over = false;
+
+	while (!over && !r->stop) {
+		int fullest = collector_drain(r->collector);
+
+		if (fullest < 0)
+			fail(r, fullest);
+		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
+			int err;
+
+			r->tended_at = clock_monotonic();
+			reap(r);
+			err = collector_tend(r->collector);
+			if (err)
+				fail(r, err);
+			progress_show(&r->progress, r->writer);
+			over = deserted(r);
+		}
+		pass_on(r);
+		if (!over)
+			doze(r, fullest, &pause);
+	}
+}
+
+static char *join(char **words)
+{
+	size_t size = 1;
+	char *text;
+
+	for (char **w = words; *w; w++)
+		size += strlen(*w) + 1;
+	text = calloc(1, size);
+	for (char **w = words; text && *w; w++) {
+		strcat(text, *w);
+		if (w[1])
+			strcat(text, " ");
+	}
+	return text;
+}
+
+static int create_trace(struct recording *r)
+{
+	char *command = join(r->program);
+	struct writer_info info = {
+		.clock = &r->session.page->clock,
+		.command = command ? command : r->program[0],
+		.device = r->soft ? "soft" : r->device ? r->device : "",
+	};
+	int err = writer_create(r->path, &info, &r->writer);
+
+	if (!err)
+		err = collector_new(&r->session, r->writer, &r->collector);
+	free(command);
+	return err;
+}
+
+/* The session, the trace and what the program needs to find both. */
+static int prepare(struct recording *r)
+{
+	int err = session_create(&r->session, NULL, r->ring_bytes, r->on_full);
+
+	if (err)
+		return log_err(err, "make a directory for the session");
+	guests_sweep(r->session.dir);
+	err = device_environment(r->session.dir, r->soft);
+	if (!err)
+		err = create_trace(r);
+	return err;
+}
+
+/* A trace of nothing is worse than none. */
+static int start(struct recording *r)
+{
+	int err = bystander_start(&r->bystander);
+
+	if (err)
+		return log_err(err, "take over the signals");
+	err = launch(r->program, &r->bystander.before, &r->child);
+	if (err)
+		return err;
+	signal(SIGPIPE, SIG_IGN); /* stderr may be a pipe to nobody */
+	collector_child(r->collector, r->child);
+	atomic_store(&r->beating, true);
+	if (pthread_create(&r->beater, NULL, beat, r))
+		atomic_store(&r->beating, false);
+	return 0;
+}
+
+static void stop_beating(struct recording *r)
+{
+	if (atomic_exchange(&r->beating, false))
+		pthread_join(r->beater, NULL);
+}
+
+static void tell_end(struct recording *r, unsigned int processes, struct writer_progress *done)
+{
+	if (r->stop && !r->ended)
+		log_note("the recording has ended; the program is left running (pid %d)",
+			 (int)r->child);
+	if (!processes && !r->error && !r->progress.quiet)
+		log_note("no process of '%s' called a verb, or it is linked statically or set-user-ID",
+			 r->program[0]);
+	if (r->error)
+		log_note("%s is INCOMPLETE: it ends where recording stopped", r->path);
+	progress_end(&r->progress, r->path, processes, done);
+}
+
+static int finish(struct recording *r)
+{
+	unsigned int processes;
+	struct writer_progress done;
+	int err = collector_finish(r->collector);
+
+	if (err)
+		fail(r, err);
+	processes = collector_processes(r->collector);
+	done = writer_progress(r->writer);
+	stop_beating(r);
+	collector_free(r->collector);
+	session_remove(&r->session);
+	err = writer_finish(r->writer);
+	if (err && !r->error)
+		fail(r, err);
+	bystander_stop(&r->bystander);
+	tell_end(r, processes, &done);
+	if (!r->ended)
+		return 128 + r->asked;
+	return r->error && !r->status ? CLI_ENVIRONMENT : r->status;
+}
+
+/* Nothing was started: leave nothing. */
+static int give_up(struct recording *r, int status)
+{
+	bystander_stop(&r->bystander);
+	collector_free(r->collector);
+	if (r->session.page)
+		session_remove(&r->session);
+	if (r->writer && !writer_finish(r->writer))
+		unlink(r->path);
+	return status;
+}
+
+static int record(struct recording *r)
+{
+	int err = prepare(r);
+
+	if (err)
+		return give_up(r, CLI_ENVIRONMENT);
+	progress_start(&r->progress, r->progress.quiet);
+	err = start(r);
+	if (err)
+		return give_up(r, r->bystander.pid ? launch_failure(err) : CLI_ENVIRONMENT);
+	follow(r);
+	return finish(r);
+}
+
+/* "4M", "256k", "1048576": up to a power of two; 0 where that is no size of a ring. */
+static uint64_t parse_size(const char *text)
+{
+	char *end;
+	uint64_t n = strtoull(text, &end, 10), bytes = RING_MIN;
+
+	if (*end == 'k' || *end == 'K')
+		n <<= 10;
+	else if (*end == 'M')
+		n <<= 20;
+	if (end == text || (*end && (!strchr("kKM", *end) || end[1])) || n < RING_MIN ||
+	    n > RING_MAX)
+		return 0;
+	while (bytes < n)
+		bytes *= 2;
+	return bytes;
+}
+
+static int read_options(struct recording *r, const struct options *options)
+{
+	const char *full = options->value[ON_FULL];
+	const char *size = options->value[RING_SIZE];
+
+	if (!options->nargs)
+		return cli_misuse("record", "no program is given");
+	if (full && strcmp(full, "wait") && strcmp(full, "drop"))
+		return cli_misuse("record", "--on-full is wait or drop, not '%s'", full);
+	r->ring_bytes = size ? parse_size(size) : RING_BYTES;
+	if (!r->ring_bytes)
+		return cli_misuse("record", "--ring-size is 256k to 1024M, not '%s'", size);
+	r->on_full = full && !strcmp(full, "drop") ? ON_FULL_DROP : ON_FULL_WAIT;
+	r->path = options->value[OUTPUT] ? options->value[OUTPUT] : "verbatim.db";
+	r->device = options->value[DEVICE];
+	r->progress.quiet = options->value[QUIET];
+	r->program = options->args;
+	return 0;
+}
+
+int cli_record(int argc, char **argv)
+{
+	struct recording r = { 0 };
+	struct options options;
+	int err;
+
+	options_parse(argc, argv, rows, true, &options);
+	err = read_options(&r, &options);
+	if (err)
+		return err;
+	if (device_choose(r.device, DEVICE_SYSFS, &r.soft))
+		return CLI_ENVIRONMENT;
+	err = launch_check(r.program[0]);
+	if (err)
+		return launch_failure(err);
+	return record(&r);
+}
