@@ -237,7 +237,6 @@ static void finish_current(struct soft_cq *cq)
 {
 	if (!cq->current)
 		return;
-	retire(cq->current);
 	step(cq, cq->current);
 	cq->current = NULL;
 }
@@ -252,6 +251,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 	if (!cqe)
 		return ENOENT;
 	land_once(cq, cqe);
+	retire(cqe);	/* the program may post again before it ends the poll */
 	cq->current = cqe;
 	ex->wr_id = cqe->wr_id;
 	ex->status = cqe->status;
