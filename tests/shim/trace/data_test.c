@@ -1,0 +1,494 @@
+/*
+ * The data path of the recorder, over a provider that does nothing
+ *
+ * Each test runs in a child of its own, because a process joins a session
+ * once: the child makes the session, calls verbs, and reads its rings.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <infiniband/verbs.h>
+
+#include "core/wire/desc.h"
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
+#include "shim/trace/context.h"
+#include "shim/trace/data.h"
+
+/* in a child: the line of what does not hold is its exit status' reason */
+#define HOLDS(cond)                                                               \
+	do {                                                                      \
+		if (!(cond)) {                                                    \
+			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #cond);     \
+			_exit(1);                                                 \
+		}                                                                 \
+	} while (0)
+
+static struct session session;
+static struct ibv_context context;
+static struct ibv_qp qp = { .context = &context, .qp_type = IBV_QPT_RC };
+static struct ibv_cq cq = { .context = &context };
+static int next_ret;
+static int next_errno;
+static struct ibv_wc next_wc;
+static void (*during)(void); /* called inside the provider's post_send */
+
+static int fake_post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)q;
+	if (during)
+		during();
+	if (next_ret)
+		*bad = wr->next;
+	if (next_errno)
+		errno = next_errno;
+	return next_ret;
+}
+
+static int fake_post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)q, (void)wr, (void)bad;
+	return next_ret;
+}
+
+static int fake_poll_cq(struct ibv_cq *c, int n, struct ibv_wc *wc)
+{
+	(void)c;
+	if (next_ret > 0 && n > 0)
+		wc[0] = next_wc;
+	return next_ret;
+}
+
+static int fake_notify(struct ibv_cq *c, int solicited)
+{
+	(void)c, (void)solicited;
+	return 0;
+}
+
+static void begin(uint64_t ring_bytes, enum session_on_full on_full)
+{
+	HOLDS(session_create(&session, NULL, ring_bytes, on_full) == 0);
+	setenv(SESSION_ENV, session.dir, 1);
+	context.ops.post_send = fake_post_send;
+	context.ops.post_recv = fake_post_recv;
+	context.ops.poll_cq = fake_poll_cq;
+	context.ops.req_notify_cq = fake_notify;
+	HOLDS(data_patch(&context.ops) == 0);
+}
+
+static struct ring open_ring(uint32_t index)
+{
+	char path[SESSION_PATH + 16];
+	struct ring ring = { 0 };
+
+	session_ring_path(&session, index, path);
+	HOLDS(ring_open(&ring, path) == 0);
+	return ring;
+}
+
+/* The next event of a type; the process's own records are stepped over. */
+static const void *expect(struct ring *ring, enum event_type type)
+{
+	const struct event_head *event;
+	int bytes;
+
+	while ((bytes = ring_peek(ring, &event)) > 0) {
+		ring_step(ring, (size_t)bytes);
+		if (event->type == type)
+			return event;
+		HOLDS(event->type == EVENT_PROCESS || event->type == EVENT_MODULE);
+	}
+	HOLDS(bytes == 0);
+	return NULL;
+}
+
+static int send_one(uint64_t wr_id)
+{
+	struct ibv_sge sge = { .addr = 0x1000, .length = 64, .lkey = 7 };
+	struct ibv_send_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1,
+				  .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad;
+
+	return ibv_post_send(&qp, &wr, &bad);
+}
+
+static void in_child(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		body();
+		session_remove(&session);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void post_body(void)
+{
+	struct ring ring;
+	const struct event_post *post;
+	const struct event_wr *wr;
+	const struct event_sge *sge;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(send_one(42) == 0);
+	ring = open_ring(0);
+	post = expect(&ring, EVENT_POST);
+	HOLDS(post && post->verb == VERB_post_send && post->nwr == 1 && post->ret == 0);
+	HOLDS(post->object == (uintptr_t)&qp && post->head.words == 8);
+	wr = (const void *)(post + 1);
+	HOLDS(wr->wr_id == 42 && wr->opcode == IBV_WR_SEND && wr->nsge == 1 && !wr->parts);
+	HOLDS(wr->flags == IBV_SEND_SIGNALED);
+	sge = (const void *)(wr + 1);
+	HOLDS(sge->addr == 0x1000 && sge->length == 64 && sge->lkey == 7);
+}
+
+static void post_is_one_event_of_64_bytes(void **state)
+{
+	(void)state;
+	in_child(post_body);
+}
+
+static void failed_post_body(void)
+{
+	struct ibv_send_wr second = { .wr_id = 2 }, first = { .wr_id = 1, .next = &second }, *bad;
+	struct ring ring;
+	const struct event_post *post;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	next_ret = ENOMEM;
+	next_errno = EIO;
+	errno = 0;
+	HOLDS(ibv_post_send(&qp, &first, &bad) == ENOMEM && errno == EIO && bad == &second);
+	ring = open_ring(0);
+	post = expect(&ring, EVENT_POST);
+	HOLDS(post && post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
+}
+
+static void failed_post_keeps_result_errno_and_bad_wr(void **state)
+{
+	(void)state;
+	in_child(failed_post_body);
+}
+
+static void rdma_body(void)
+{
+	struct ibv_send_wr wr = { .wr_id = 9, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+				  .imm_data = htobe32(0x11223344),
+				  .wr.rdma = { .remote_addr = 0xabc0, .rkey = 77 } }, *bad;
+	struct ring ring;
+	const struct event_post *post;
+	const struct event_wr *got;
+	const struct event_rdma *rdma;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!ibv_post_send(&qp, &wr, &bad));
+	ring = open_ring(0);
+	post = expect(&ring, EVENT_POST);
+	got = (const void *)(post + 1);
+	rdma = (const void *)(got + 1);
+	HOLDS(got->parts == WR_RDMA && got->imm == 0x11223344);
+	HOLDS(rdma->remote_addr == 0xabc0 && rdma->rkey == 77);
+}
+
+static void remote_address_and_immediate_are_recorded(void **state)
+{
+	(void)state;
+	in_child(rdma_body);
+}
+
+static void bogus_sges_body(void)
+{
+	struct ibv_send_wr wr = { .num_sge = 1 << 20, .sg_list = (void *)8 }, *bad;
+	struct ring ring;
+	const struct event_post *post;
+	const struct event_wr *got;
+	const struct event_odd *odd;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	next_ret = EINVAL;
+	wr.opcode = IBV_WR_SEND;
+	HOLDS(ibv_post_send(&qp, &wr, &bad) == EINVAL);
+	ring = open_ring(0);
+	post = expect(&ring, EVENT_POST);
+	got = (const void *)(post + 1);
+	odd = (const void *)(got + 1);
+	HOLDS(got->nsge == 0 && got->parts == WR_ODD && odd->num_sge == 1 << 20);
+}
+
+static void impossible_number_of_sges_is_not_followed(void **state)
+{
+	(void)state;
+	in_child(bogus_sges_body);
+}
+
+static void long_list_body(void)
+{
+	enum { N = 3000 };
+	static struct ibv_send_wr wr[N];
+	struct ibv_send_wr *bad;
+	struct ring ring;
+	const struct event_post *post;
+	unsigned int total = 0;
+
+	begin(1 << 20, ON_FULL_WAIT);
+	for (int i = 0; i < N; i++) {
+		wr[i].wr_id = (uint64_t)i;
+		wr[i].opcode = IBV_WR_SEND;
+		wr[i].next = i + 1 < N ? &wr[i + 1] : NULL;
+	}
+	HOLDS(!ibv_post_send(&qp, wr, &bad));
+	ring = open_ring(0);
+	do {
+		post = expect(&ring, EVENT_POST);
+		HOLDS(post);
+		total += post->nwr;
+	} while (post->head.flags & EVENT_PART);
+	HOLDS(total == N && !expect(&ring, EVENT_POST));
+}
+
+static void long_list_goes_on_in_parts(void **state)
+{
+	(void)state;
+	in_child(long_list_body);
+}
+
+static void polls_body(void)
+{
+	struct ibv_wc wc;
+	struct ring ring;
+	const struct event_poll *poll;
+	const struct event_wc *got;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	next_ret = 0;
+	for (int i = 0; i < 1000; i++)
+		HOLDS(ibv_poll_cq(&cq, 1, &wc) == 0);
+	next_ret = 1;
+	next_wc = (struct ibv_wc){ .wr_id = 5, .status = IBV_WC_RETRY_EXC_ERR, .qp_num = 17 };
+	HOLDS(ibv_poll_cq(&cq, 1, &wc) == 1);
+	ring = open_ring(0);
+	poll = expect(&ring, EVENT_POLL);
+	HOLDS(poll && poll->empty == 1000 && poll->ret == 1 && poll->nwc == 1);
+	got = (const void *)(poll + 1);
+	HOLDS(got->wr_id == 5 && got->status == IBV_WC_RETRY_EXC_ERR && got->qp_num == 17);
+	HOLDS(!expect(&ring, EVENT_POLL));
+}
+
+static void empty_polls_are_counted_not_recorded(void **state)
+{
+	(void)state;
+	in_child(polls_body);
+}
+
+static void many_cqs_body(void)
+{
+	enum { N = 40 };
+	static struct ibv_cq cqs[N];
+	struct ibv_wc wc;
+	struct ring ring;
+	unsigned int found = 0;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < N; i++) {
+			cqs[i].context = &context;
+			ibv_poll_cq(&cqs[i], 1, &wc);
+		}
+	}
+	ring = open_ring(0);
+	for (int i = 0; i < RING_POLLS; i++) {
+		if (!atomic_load(&ring.head->polls[i].cq))
+			continue;
+		HOLDS(atomic_load(&ring.head->polls[i].empty) == 10);
+		found++;
+	}
+	HOLDS(found == N);
+}
+
+static void each_cq_has_its_own_counter(void **state)
+{
+	(void)state;
+	in_child(many_cqs_body);
+}
+
+static void post_in_handler(int sig)
+{
+	(void)sig;
+	during = NULL;
+	send_one(2);
+}
+
+static void raise_usr1(void)
+{
+	raise(SIGUSR1);
+}
+
+static void nested_body(void)
+{
+	struct ring ring;
+	const struct event_post *post;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	signal(SIGUSR1, post_in_handler);
+	during = raise_usr1;
+	HOLDS(!send_one(1) && !send_one(3));
+	ring = open_ring(0);
+	for (uint64_t id = 1; id <= 3; id++) {
+		post = expect(&ring, EVENT_POST);
+		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == id);
+	}
+}
+
+static void post_in_a_signal_handler_inside_a_post_is_kept(void **state)
+{
+	(void)state;
+	in_child(nested_body);
+}
+
+static void drop_body(void)
+{
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_DROP);
+	for (int i = 0; i < 100000; i++)
+		HOLDS(!send_one((uint64_t)i));
+	ring = open_ring(0);
+	HOLDS(atomic_load(&ring.head->dropped) > 90000);
+	HOLDS(atomic_load(&ring.head->drop_first) < atomic_load(&ring.head->drop_last));
+}
+
+static void full_ring_drops_and_counts(void **state)
+{
+	(void)state;
+	in_child(drop_body);
+}
+
+static void orphan_body(void)
+{
+	int status;
+	pid_t gone = fork();
+
+	if (!gone)
+		_exit(0);
+	waitpid(gone, &status, 0);
+	begin(RING_MIN, ON_FULL_WAIT);
+	session.page->collector = (uint32_t)gone;
+	for (int i = 0; i < 100000; i++)
+		HOLDS(!send_one((uint64_t)i));
+	HOLDS(atomic_load(&session.page->state) == SESSION_ORPHAN);
+}
+
+static void dead_collector_does_not_stop_the_program(void **state)
+{
+	(void)state;
+	in_child(orphan_body);
+}
+
+static void child_body(void)
+{
+	struct ring ring;
+	const struct event_process *process;
+	const struct event_head *event;
+	pid_t pid;
+	int status;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	pid = fork();
+	if (!pid) {
+		send_one(2);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	ring = open_ring(1);
+	HOLDS(ring.head->pid == (uint32_t)pid);
+	HOLDS(ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS);
+	process = (const void *)event;
+	HOLDS(process->forked_from == (uint32_t)getpid() && process->fork_seq == 1);
+	ring_close(&ring);
+	ring = open_ring(0);
+	HOLDS(expect(&ring, EVENT_POST));
+	HOLDS(expect(&ring, EVENT_FORK) && !expect(&ring, EVENT_POST));
+}
+
+static void forked_child_has_a_ring_of_its_own(void **state)
+{
+	(void)state;
+	in_child(child_body);
+}
+
+static void *thread_main(void *unused)
+{
+	send_one(1);
+	return unused;
+}
+
+static void thread_body(void)
+{
+	pthread_t thread;
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
+	pthread_join(thread, NULL);
+	ring = open_ring(0);
+	HOLDS(atomic_load(&ring.head->closed));
+	HOLDS(ring.head->pid == (uint32_t)getpid() && ring.head->tid != ring.head->pid);
+}
+
+static void thread_that_ends_closes_its_ring(void **state)
+{
+	(void)state;
+	in_child(thread_body);
+}
+
+static void no_session_body(void)
+{
+	begin(RING_MIN, ON_FULL_WAIT);
+	unsetenv(SESSION_ENV);
+	next_ret = ENOMEM;
+	HOLDS(send_one(1) == ENOMEM);
+	HOLDS(atomic_load(&session.page->rings) == 0);
+}
+
+static void nothing_is_recorded_without_a_session(void **state)
+{
+	(void)state;
+	in_child(no_session_body);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(post_is_one_event_of_64_bytes),
+		cmocka_unit_test(failed_post_keeps_result_errno_and_bad_wr),
+		cmocka_unit_test(remote_address_and_immediate_are_recorded),
+		cmocka_unit_test(impossible_number_of_sges_is_not_followed),
+		cmocka_unit_test(long_list_goes_on_in_parts),
+		cmocka_unit_test(empty_polls_are_counted_not_recorded),
+		cmocka_unit_test(each_cq_has_its_own_counter),
+		cmocka_unit_test(post_in_a_signal_handler_inside_a_post_is_kept),
+		cmocka_unit_test(full_ring_drops_and_counts),
+		cmocka_unit_test(dead_collector_does_not_stop_the_program),
+		cmocka_unit_test(forked_child_has_a_ring_of_its_own),
+		cmocka_unit_test(thread_that_ends_closes_its_ring),
+		cmocka_unit_test(nothing_is_recorded_without_a_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
