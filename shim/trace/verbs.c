@@ -20,6 +20,7 @@
 #include "shim/trace/data.h"
 #include "shim/trace/next.h"
 #include "shim/trace/poll.h"
+#include "shim/trace/poll_ex.h"
 #include "shim/trace/record.h"
 
 struct entry {
@@ -191,7 +192,7 @@ static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *qp)
 static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
 {
 	(void)call;
-	if (cq)
+	if (cq && poll_ex_patch(cq))
 		record_blind(BLIND_EXTENDED_CQ, cq);
 }
 

@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * Completions taken with ibv_start_poll() and ibv_next_poll().
+ */
+#include <infiniband/verbs.h>
+
+/*
+ * Replace the iterator's pointers of a new extended CQ. Any thread. Returns 0;
+ * -ENOSPC where there are more different iterators than functions of ours:
+ * then what is polled from this CQ is not seen.
+ */
+int poll_ex_patch(struct ibv_cq_ex *cq);
