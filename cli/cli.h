@@ -56,3 +56,6 @@ int cli_misuse(const char *command, const char *format, ...) __attribute__((form
 
 /* --format: true for json, false for text or NULL; anything else exits. */
 int cli_wants_json(const char *command, const char *format);
+
+/* To stderr: that @trace was interrupted, is damaged or has lost events; nothing if it is whole. */
+void cli_tell_loss(struct trace *trace);

@@ -55,9 +55,12 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 		return -ENODEV;
 	}
 	*ret_soft = asked ? !strcmp(asked, "soft") : !*names;
-	if (!asked && *ret_soft)
-		log_note("this machine has no RDMA device: using the software device");
 	return 0;
+}
+
+void device_tell_soft(void)
+{
+	log_note("this machine has no RDMA device: using the software device");
 }
 
 /* The path of library @name; -ENOENT after one line. */

@@ -14,6 +14,9 @@
  */
 int device_choose(const char *asked, const char *sysfs, bool *ret_soft);
 
+/* That it was not asked for. */
+void device_tell_soft(void);
+
 /*
  * Put what a traced (@dir: the session's directory, or NULL) or a soft device
  * needs into our environment, for the program to inherit. Returns 0 or -errno

@@ -1,8 +1,276 @@
-/* The command: not there yet. */
+/*
+ * verbatim dump: the events of a trace, a line each, in time order
+ *
+ *	seconds  T:N  comm:tid  verb(arguments) = result <duration>
+ *
+ * Not here: what follows the tag (render.c).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/options.h"
+#include "cli/render.h"
+#include "core/store/trace.h"
+#include "core/wire/log.h"
+
+enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, FRAMES_MAX = 128 };
+
+static const struct option_row rows[] = {
+	[THREAD] = { "thread", 't', "T", "only this thread of the trace" },
+	[PROCESS] = { "process", 'p', "P", "only this process of the trace" },
+	[OBJECT] = { "object", 0, "NAME|ID", "only what concerns an object: qp2, or its id" },
+	[VERB] = { "verb", 0, "NAME", "only this verb, with or without ibv_" },
+	[FROM] = { "from", 0, "SECONDS", "only from that time on" },
+	[TO] = { "to", 0, "SECONDS", "only before that time" },
+	[FAILED] = { "failed", 0, NULL, "only what failed or never returned" },
+	{ 0 },
+};
+
+struct dump {
+	struct render render;
+	struct trace *trace;
+	struct trace_filter filter;
+	struct event_id wanted; /* thread 0: none */
+	const char *object;     /* as it was asked for; NULL: any */
+	int verb;               /* -1: any */
+	bool failed;
+	bool found;
+};
+
+static bool parse_number(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	*ret = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end;
+}
+
+static bool parse_id(const char *text, struct event_id *ret_id)
+{
+	unsigned int thread;
+	unsigned long long n;
+	int length = 0;
+
+	if (sscanf(text, "%u:%llu%n", &thread, &n, &length) != 2 || text[length] || !thread)
+		return false;
+	*ret_id = (struct event_id){ thread, n };
+	return true;
+}
+
+static int parse_filter_id(const char *what, const char *text, uint32_t *ret)
+{
+	uint64_t n = 0;
+
+	if (text && (!parse_number(text, &n) || !n || n > UINT32_MAX))
+		return cli_misuse("dump", "--%s takes a number of the trace, not '%s'", what, text);
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+static int parse_seconds(const char *what, const char *text, int64_t *ret_ns)
+{
+	char *end;
+	double seconds = text ? strtod(text, &end) : 0;
+
+	if (text && (end == text || *end || !(seconds >= 0 && seconds < 1e9)))
+		return cli_misuse("dump", "--%s takes seconds, not '%s'", what, text);
+	*ret_ns = (int64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int read_options(struct dump *d, const struct options *options)
+{
+	const char *verb = options->value[VERB];
+	int err = parse_filter_id("thread", options->value[THREAD], &d->filter.thread);
+
+	if (!err)
+		err = parse_filter_id("process", options->value[PROCESS], &d->filter.process);
+	if (!err)
+		err = parse_seconds("from", options->value[FROM], &d->filter.from);
+	if (!err)
+		err = parse_seconds("to", options->value[TO], &d->filter.to);
+	if (err)
+		return err;
+	d->verb = verb ? verb_find(verb) : -1;
+	if (verb && d->verb < 0)
+		return cli_misuse("dump", "there is no verb '%s'", verb);
+	d->object = options->value[OBJECT];
+	d->failed = options->value[FAILED];
+	if (options->nargs > 1 && !parse_id(options->args[1], &d->wanted))
+		return cli_misuse("dump", "'%s' names no event: give T:N", options->args[1]);
+	if (d->wanted.thread)
+		d->filter = (struct trace_filter){ .thread = d->wanted.thread };
+	return 0;
+}
+
+static bool is_asked_for(const struct dump *d, const struct object *object)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", object->id);
+	return !strcmp(d->object, object->name) || !strcmp(d->object, id);
+}
+
+static int check_object(const struct dump *d)
+{
+	const struct object *object;
+
+	for (uint32_t id = 1; d->object && (object = trace_object(d->trace, id)); id++)
+		if (is_asked_for(d, object))
+			return 0;
+	return d->object ? cli_misuse("dump", "the trace has no object '%s'", d->object) : 0;
+}
+
+/* Several processes may have a qp2: each counts. */
+static bool concerns_object(const struct dump *d, const struct trace_event *event)
+{
+	const struct object *object;
+
+	for (uint32_t id = 1; (object = trace_object(d->trace, id)); id++)
+		if (is_asked_for(d, object) && render_concerns(d->trace, event, object))
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct dump *d, const struct trace_event *event)
+{
+	if (event->kind == TRACE_RETURN)
+		return false;
+	if (d->wanted.thread)
+		return event->id.thread == d->wanted.thread && event->id.n == d->wanted.n &&
+		       event->kind != TRACE_PROCESS && event->kind != TRACE_EXIT;
+	if (d->verb >= 0 && render_verb(event) != d->verb)
+		return false;
+	if (d->failed && !render_failed(event))
+		return false;
+	return !d->object || concerns_object(d, event);
+}
+
+static void print_line(const struct dump *d, const struct trace_event *event)
+{
+	const struct thread *thread = trace_thread(d->trace, event->id.thread);
+	char id[32], tag[40] = "-";
+
+	if (thread)
+		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
+	printf("%14.9f  %-8s  %-18s  ", (double)event->time / 1e9, event_id_text(event->id, id),
+	       tag);
+	render_event(&d->render, event);
+	putchar('\n');
+}
+
+static uint32_t event_stack(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+		return event->call->stack;
+	case TRACE_FORK:
+		return event->fork->stack;
+	default:
+		return 0;
+	}
+}
+
+static void print_stack(const struct dump *d, uint32_t stack)
+{
+	struct frame frames[FRAMES_MAX];
+	unsigned int n = stack ? trace_stack(d->trace, stack, frames, FRAMES_MAX) : 0;
+
+	if (n)
+		printf("\ncalled from\n");
+	for (unsigned int i = 0; i < n; i++)
+		printf("  #%-2u 0x%016" PRIx64 "  %s+0x%" PRIx64 "\n", i, frames[i].ip,
+		       frames[i].module ? frames[i].module : "?", frames[i].offset);
+}
+
+static void print_object(const struct dump *d, uint32_t id)
+{
+	const struct object *object = id ? trace_object(d->trace, id) : NULL;
+	char made[32], gone[32];
+
+	if (!object)
+		return;
+	printf("\n%s: object %u, handle 0x%" PRIx64 ", made by %s, ", object->name, object->id,
+	       object->handle, event_id_text(object->created, made));
+	if (object->destroyed.thread)
+		printf("destroyed by %s\n", event_id_text(object->destroyed, gone));
+	else
+		printf("never destroyed\n");
+}
+
+static uint32_t event_object(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+		return event->call->object;
+	case TRACE_POST:
+		return event->post->object;
+	case TRACE_POLL:
+		return event->poll->object;
+	case TRACE_NOTIFY:
+		return event->notify->object;
+	default:
+		return 0;
+	}
+}
+
+static int dump_events(struct dump *d)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(d->trace, &d->filter, &cursor);
+
+	if (err)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		if (!is_wanted(d, event))
+			continue;
+		d->found = true;
+		print_line(d, event);
+		if (!d->wanted.thread)
+			continue;
+		print_object(d, event_object(event));
+		print_stack(d, event_stack(event));
+		err = 0;
+		break;
+	}
+	cursor_close(cursor);
+	return err;
+}
+
+static int dump(struct dump *d)
+{
+	char id[32];
+	int status = check_object(d);
+
+	if (status)
+		return status;
+	d->render = (struct render){ stdout, d->trace, d->wanted.thread };
+	status = cli_status(dump_events(d));
+	cli_tell_loss(d->trace);
+	if (!status && d->wanted.thread && !d->found)
+		return cli_misuse("dump", "the trace has no event %s", event_id_text(d->wanted, id));
+	return status;
+}
 
 int cli_dump(int argc, char **argv)
 {
-	(void)argc;
-	return cli_misuse(argv[0], "not implemented yet");
+	struct dump d = { 0 };
+	struct options options;
+	int status;
+
+	options_parse(argc, argv, rows, false, &options);
+	status = read_options(&d, &options);
+	if (!status)
+		status = cli_open("dump", options.nargs > 2 ? options.nargs : options.nargs > 0,
+				  options.args, &d.trace);
+	if (status)
+		return status;
+	status = dump(&d);
+	trace_close(d.trace);
+	return status;
 }

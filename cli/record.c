@@ -69,7 +69,7 @@ struct recording {
 	struct bystander bystander;
 	struct progress progress;
 	pthread_t beater;
-	_Atomic bool beating;
+	bool beating;
 
 	pid_t child;
 	bool ended;           /* the child */
@@ -91,9 +91,9 @@ static void *beat(void *arg)
 	struct recording *r = arg;
 	const struct timespec pause = { .tv_nsec = BEAT_NS };
 
-	while (atomic_load(&r->beating)) {
+	for (;;) {
 		atomic_fetch_add_explicit(&r->session.page->beat, 1, memory_order_relaxed);
-		nanosleep(&pause, NULL);
+		nanosleep(&pause, NULL); /* where stop_beating() ends us */
 	}
 	return NULL;
 }
@@ -304,16 +304,17 @@ static int start(struct recording *r)
 		return err;
 	signal(SIGPIPE, SIG_IGN); /* stderr may be a pipe to nobody */
 	collector_child(r->collector, r->child);
-	atomic_store(&r->beating, true);
-	if (pthread_create(&r->beater, NULL, beat, r))
-		atomic_store(&r->beating, false);
+	r->beating = !pthread_create(&r->beater, NULL, beat, r);
 	return 0;
 }
 
 static void stop_beating(struct recording *r)
 {
-	if (atomic_exchange(&r->beating, false))
-		pthread_join(r->beater, NULL);
+	if (!r->beating)
+		return;
+	pthread_cancel(r->beater);
+	pthread_join(r->beater, NULL);
+	r->beating = false;
 }
 
 static void tell_end(struct recording *r, unsigned int processes, struct writer_progress *done)
@@ -428,6 +429,8 @@ int cli_record(int argc, char **argv)
 		return err;
 	if (device_choose(r.device, DEVICE_SYSFS, &r.soft))
 		return CLI_ENVIRONMENT;
+	if (r.soft && !r.device && !r.progress.quiet)
+		device_tell_soft();
 	err = launch_check(r.program[0]);
 	if (err)
 		return launch_failure(err);

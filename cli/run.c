@@ -31,6 +31,8 @@ int cli_run(int argc, char **argv)
 		return cli_misuse("run", "no program is given");
 	if (device_choose(options.value[DEVICE], DEVICE_SYSFS, &soft))
 		return CLI_ENVIRONMENT;
+	if (soft && !options.value[DEVICE])
+		device_tell_soft();
 	err = launch_check(options.args[0]);
 	if (err)
 		return launch_failure(err);

@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * How times are distributed, in little memory and with a known error.
+ *
+ * A value is counted in one of 32 classes between two powers of two: what a
+ * percentile says is at most 1/32 above the value that it stands for.
+ */
+#include <stdint.h>
+
+enum {
+	HISTOGRAM_BITS = 5, /* classes of one power of two: 1 << that */
+	HISTOGRAM_CLASSES = (64 - HISTOGRAM_BITS + 1) << HISTOGRAM_BITS,
+};
+
+struct histogram {
+	uint64_t count, total, max;
+	uint32_t classes[HISTOGRAM_CLASSES];
+};
+
+/* Negative values count as 0. */
+void histogram_add(struct histogram *histogram, int64_t value);
+
+/* The value that @percent of all do not exceed; -1 where there are none. */
+int64_t histogram_percentile(const struct histogram *histogram, double percent);

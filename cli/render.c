@@ -1,0 +1,364 @@
+/*
+ * An event as one line, in the manner of strace
+ *
+ * A control verb is told where it begins, its return being known already;
+ * where an argument goes both ways, "=>" stands between what went in and what
+ * came out.
+ */
+#include "cli/render.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/format.h"
+#include "cli/scan.h"
+#include "cli/values.h"
+#include "core/store/trace.h"
+
+static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags;
+
+static void find_names(void)
+{
+	if (wr_opcodes)
+		return;
+	wr_opcodes = enum_find("ibv_wr_opcode");
+	send_flags = enum_find("ibv_send_flags");
+	wc_statuses = enum_find("ibv_wc_status");
+	wc_opcodes = enum_find("ibv_wc_opcode");
+	wc_flags = enum_find("ibv_wc_flags");
+}
+
+/* The error that a failed call has told: returned, or left in errno. */
+static int told_error(const struct call *call)
+{
+	if (verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0)
+		return (int)call->ret;
+	return call->error;
+}
+
+static void put_error(FILE *out, int error)
+{
+	const char *name = error > 0 ? strerrorname_np(error) : NULL;
+
+	if (name)
+		fprintf(out, " %s (%s)", name, strerror(error));
+}
+
+static void put_return(const struct values *v, const struct call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+	const struct object *made = NULL;
+	char time[FORMAT_TEXT];
+
+	if (call->end < 0) {
+		fputs(" = ?  never returned", v->out);
+		return;
+	}
+	if (verb->effect == EFFECT_CREATE && call->object)
+		made = trace_object(v->trace, call->object);
+	if (made && call->ret)
+		fprintf(v->out, " = %s", made->name);
+	else if (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_ADDR)
+		fprintf(v->out, call->ret ? " = 0x%" PRIx64 : " = NULL", (uint64_t)call->ret);
+	else if (verb->returns && verb->ret.kind == FIELD_ENUM) {
+		fputs(" = ", v->out);
+		values_enum(v->out, verb->ret.names, call->ret);
+	} else if (verb->returns)
+		fprintf(v->out, " = %" PRId64, call->ret);
+	if (call->failed)
+		put_error(v->out, told_error(call));
+	fprintf(v->out, " <%s>", format_time(call->end - call->begin, time));
+}
+
+static void put_call(const struct values *v, const struct call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+
+	fprintf(v->out, "%s(", verb->name);
+	for (unsigned int i = 0; i < verb->args.nfields; i++) {
+		const struct field_info *field = &verb->args.fields[i];
+		const char *in = call->args ? scan_member(call->args, field->name) : NULL;
+		const char *out = call->out ? scan_member(call->out, field->name) : NULL;
+
+		fputs(i ? ", " : "", v->out);
+		if (in)
+			values_field(v, field, in);
+		if (in && out)
+			fputs(" => ", v->out);
+		if (out)
+			values_field(v, field, out);
+		if (!in && !out)
+			fputc('?', v->out);
+	}
+	fputc(')', v->out);
+	put_return(v, call);
+	if (call->ours)
+		fputs(" [the recorder's own]", v->out);
+}
+
+static void put_sge(const struct values *v, const struct wr *wr)
+{
+	fputs(", sge=[", v->out);
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		fprintf(v->out, "%s{addr=0x%" PRIx64 ", length=%u, lkey=0x%x}", i ? ", " : "",
+			wr->sge[i].addr, wr->sge[i].length, wr->sge[i].lkey);
+	fputc(']', v->out);
+	if (wr->num_sge != (int)wr->nsge)
+		fprintf(v->out, ", num_sge=%d", wr->num_sge);
+}
+
+/* What the opcode and the queue pair use of the rest. */
+static void put_remote(const struct values *v, const struct wr *wr)
+{
+	if (wr->remote_addr || wr->rkey)
+		fprintf(v->out, ", remote_addr=0x%" PRIx64 ", rkey=0x%x", wr->remote_addr,
+			wr->rkey);
+	if (wr->compare_add || wr->swap)
+		fprintf(v->out, ", compare_add=%" PRIu64 ", swap=%" PRIu64, wr->compare_add,
+			wr->swap);
+	if (wr->ah) {
+		fputs(", ah=", v->out);
+		values_handle(v, OBJECT_ah, wr->ah);
+		fprintf(v->out, ", remote_qpn=0x%x, remote_qkey=0x%x", wr->remote_qpn,
+			wr->remote_qkey);
+	}
+	if (wr->remote_srqn)
+		fprintf(v->out, ", remote_srqn=0x%x", wr->remote_srqn);
+	if (wr->imm)
+		fprintf(v->out, ", imm_data=0x%x", wr->imm);
+}
+
+static void put_wr(const struct values *v, const struct wr *wr)
+{
+	fprintf(v->out, "{wr_id=0x%" PRIx64, wr->wr_id);
+	if (wr->opcode >= 0) {
+		fputs(", opcode=", v->out);
+		values_enum(v->out, wr_opcodes, wr->opcode);
+		fputs(", send_flags=", v->out);
+		values_flags(v->out, send_flags, wr->send_flags);
+	}
+	put_sge(v, wr);
+	put_remote(v, wr);
+	fputc('}', v->out);
+}
+
+static void put_post(const struct render *r, const struct values *v, const struct post *post)
+{
+	const char *sep = r->full ? ",\n    " : ", ";
+
+	fprintf(v->out, "%s(", verb_infos[post->verb].name);
+	values_handle(v, verb_infos[post->verb].object, post->handle);
+	fputs(r->full ? ", [\n    " : ", [", v->out);
+	for (uint32_t i = 0; i < post->nwr; i++) {
+		fputs(i ? sep : "", v->out);
+		put_wr(v, &post->wr[i]);
+	}
+	fprintf(v->out, "]) = %d", post->ret);
+	if (post->ret)
+		put_error(v->out, post->ret);
+	if (post->bad)
+		fprintf(v->out, ", bad_wr is [%u]", post->bad - 1);
+}
+
+static void put_request(const struct values *v, const struct wc *wc)
+{
+	char id[32], latency[FORMAT_TEXT];
+
+	if (wc->request.thread)
+		fprintf(v->out, ", of %s[%u], %s after it", event_id_text(wc->request, id),
+			wc->request_index, format_time(v->time - wc->posted_at, latency));
+}
+
+/* Of a failed one only these are defined: ibv_poll_cq(3). */
+static void put_wc(const struct values *v, const struct wc *wc)
+{
+	const struct object *qp = wc->qp ? trace_object(v->trace, wc->qp) : NULL;
+
+	fprintf(v->out, "{wr_id=0x%" PRIx64 ", status=", wc->wr_id);
+	values_enum(v->out, wc_statuses, wc->status);
+	if (wc->status) {
+		fprintf(v->out, ", vendor_err=0x%x", wc->vendor_err);
+	} else {
+		fputs(", opcode=", v->out);
+		values_enum(v->out, wc_opcodes, wc->opcode);
+		fprintf(v->out, ", byte_len=%u", wc->byte_len);
+		if (wc->wc_flags) {
+			fputs(", wc_flags=", v->out);
+			values_flags(v->out, wc_flags, wc->wc_flags);
+			fprintf(v->out, ", imm_data=0x%x, src_qp=0x%x", wc->imm, wc->src_qp);
+		}
+	}
+	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
+	if (qp)
+		fprintf(v->out, " (%s)", qp->name);
+	put_request(v, wc);
+	fputc('}', v->out);
+}
+
+static void put_poll(const struct render *r, const struct values *v, const struct poll *poll)
+{
+	const char *sep = r->full ? ",\n    " : ", ";
+
+	fputs("ibv_poll_cq(", v->out);
+	values_handle(v, OBJECT_cq, poll->handle);
+	fprintf(v->out, ") = %d", poll->ret);
+	if (poll->nwc)
+		fputs(r->full ? " [\n    " : " [", v->out);
+	for (uint32_t i = 0; i < poll->nwc; i++) {
+		fputs(i ? sep : "", v->out);
+		put_wc(v, &poll->wc[i]);
+	}
+	if (poll->nwc)
+		fputc(']', v->out);
+	if (poll->empty)
+		fprintf(v->out, " after %" PRIu64 " empty", poll->empty);
+}
+
+static void put_notify(const struct values *v, const struct notify *notify)
+{
+	fputs("ibv_req_notify_cq(", v->out);
+	values_handle(v, OBJECT_cq, notify->handle);
+	fprintf(v->out, ", %d) = %d", notify->solicited_only, notify->ret);
+	if (notify->ret)
+		put_error(v->out, notify->ret);
+}
+
+static void put_process(const struct values *v, bool began)
+{
+	const struct process *p = trace_process(v->trace, v->process);
+
+	if (!p)
+		return;
+	if (began)
+		fprintf(v->out, "+++ process %u: pid %d, %s +++", p->id, p->pid,
+			p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
+	else
+		fprintf(v->out, "+++ process %u (pid %d) has ended +++", p->id, p->pid);
+}
+
+static void put_fork(const struct values *v, const struct fork_event *fork)
+{
+	const struct process *child = fork->child ? trace_process(v->trace, fork->child) : NULL;
+
+	if (child)
+		fprintf(v->out, "fork() = %d, process %u", child->pid, child->id);
+	else
+		fputs("fork() = ?  the child called no verb", v->out);
+}
+
+void render_event(const struct render *r, const struct trace_event *event)
+{
+	const struct values v = { r->out, r->trace, event->process, event->time };
+
+	find_names();
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		put_call(&v, event->call);
+		break;
+	case TRACE_POST:
+		put_post(r, &v, event->post);
+		break;
+	case TRACE_POLL:
+		put_poll(r, &v, event->poll);
+		break;
+	case TRACE_NOTIFY:
+		put_notify(&v, event->notify);
+		break;
+	case TRACE_FORK:
+		put_fork(&v, event->fork);
+		break;
+	case TRACE_PROCESS:
+	case TRACE_EXIT:
+		put_process(&v, event->kind == TRACE_PROCESS);
+		break;
+	}
+	if (event->inner)
+		fputs(" [inner]", r->out);
+}
+
+int render_verb(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->verb;
+	case TRACE_POST:
+		return event->post->verb;
+	case TRACE_POLL:
+		return verb_find("ibv_poll_cq");
+	case TRACE_NOTIFY:
+		return verb_find("ibv_req_notify_cq");
+	default:
+		return -1;
+	}
+}
+
+static bool poll_concerns(const struct poll *poll, uint32_t object)
+{
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		if (poll->wc[i].qp == object)
+			return true;
+	return poll->object == object;
+}
+
+/* Does an argument of @call, at any depth, hold the object's handle? */
+static bool call_names(struct trace *trace, const struct trace_event *event,
+		       const struct object *object)
+{
+	char digits[32];
+	const char *at = event->call->args;
+	size_t n = (size_t)snprintf(digits, sizeof(digits), ":%" PRId64, (int64_t)object->handle);
+
+	while (at && (at = strstr(at, digits))) {
+		if (strchr(",}", at[n]) &&
+		    trace_object_at(trace, event->process, object->kind, object->handle,
+				    event->time) == object)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+bool render_concerns(struct trace *trace, const struct trace_event *event,
+		     const struct object *object)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->object == object->id || call_names(trace, event, object);
+	case TRACE_POST:
+		return event->post->object == object->id;
+	case TRACE_POLL:
+		return poll_concerns(event->poll, object->id);
+	case TRACE_NOTIFY:
+		return event->notify->object == object->id;
+	default:
+		return false;
+	}
+}
+
+static bool poll_failed(const struct poll *poll)
+{
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		if (poll->wc[i].status)
+			return true;
+	return poll->ret < 0;
+}
+
+bool render_failed(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->failed || event->call->end < 0;
+	case TRACE_POST:
+		return event->post->ret;
+	case TRACE_POLL:
+		return poll_failed(event->poll);
+	case TRACE_NOTIFY:
+		return event->notify->ret;
+	default:
+		return false;
+	}
+}

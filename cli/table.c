@@ -1,0 +1,257 @@
+/*
+ * Results as a table
+ *
+ * Cells are kept as they are shown in text and as JSON, both made when a cell
+ * is added: tables of results are small.
+ */
+#include "cli/table.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cli/format.h"
+#include "core/store/trace.h"
+#include "core/wire/log.h"
+
+struct cell {
+	char *text;  /* "-" for nothing */
+	bool null;
+	int64_t value; /* of all kinds but text */
+};
+
+struct table {
+	const char *name;
+	const struct column *columns;
+	unsigned int ncolumns;
+	struct cell *cells; /* row by row */
+	size_t ncells, size;
+};
+
+struct table *table_new(const char *name, const struct column *columns)
+{
+	struct table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		abort(); /* of a command at its start */
+	table->name = name;
+	table->columns = columns;
+	while (columns[table->ncolumns].name)
+		table->ncolumns++;
+	return table;
+}
+
+static void add(struct table *table, const char *text, bool null, int64_t value)
+{
+	if (table->ncells == table->size) {
+		table->size = table->size * 2 + 64;
+		table->cells = realloc(table->cells, table->size * sizeof(*table->cells));
+	}
+	if (!table->cells)
+		abort();
+	table->cells[table->ncells++] = (struct cell){ strdup(text), null, value };
+}
+
+static const char *status_text(int status, char text[FORMAT_TEXT])
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, FORMAT_TEXT, "SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
+	else
+		snprintf(text, FORMAT_TEXT, "exit %d", WEXITSTATUS(status));
+	return text;
+}
+
+static const char *cell_text(enum column_kind kind, int64_t value, char text[FORMAT_TEXT])
+{
+	switch (kind) {
+	case COLUMN_COUNT:
+		return format_count((uint64_t)value, text);
+	case COLUMN_BYTES:
+		return format_bytes((uint64_t)value, text);
+	case COLUMN_TIME:
+		return format_time(value, text);
+	case COLUMN_STATUS:
+		return status_text((int)value, text);
+	default:
+		snprintf(text, FORMAT_TEXT, "%lld", (long long)value);
+		return text;
+	}
+}
+
+static enum column_kind next_kind(const struct table *table)
+{
+	return table->columns[table->ncells % table->ncolumns].kind;
+}
+
+void table_number(struct table *table, int64_t value)
+{
+	enum column_kind kind = next_kind(table);
+	char text[FORMAT_TEXT];
+
+	add(table, cell_text(kind, value, text), kind == COLUMN_TIME && value < 0, value);
+}
+
+void table_text(struct table *table, const char *text)
+{
+	add(table, text ? text : "-", !text, 0);
+}
+
+static void add_sql(struct table *table, sqlite3_stmt *stmt, int column)
+{
+	if (sqlite3_column_type(stmt, column) == SQLITE_NULL)
+		table_text(table, NULL);
+	else if (next_kind(table) == COLUMN_TEXT)
+		table_text(table, (const char *)sqlite3_column_text(stmt, column));
+	else
+		table_number(table, sqlite3_column_int64(stmt, column));
+}
+
+int table_query(struct table *table, struct trace *trace, const char *sql)
+{
+	struct sqlite3 *db = trace_db(trace);
+	sqlite3_stmt *stmt = NULL;
+	int err = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+
+	while (!err && (err = sqlite3_step(stmt)) == SQLITE_ROW) {
+		for (unsigned int i = 0; i < table->ncolumns; i++)
+			add_sql(table, stmt, (int)i);
+		err = SQLITE_OK;
+	}
+	if (err != SQLITE_DONE)
+		log_err(0, "read %s: %s", table->name, sqlite3_errmsg(db));
+	sqlite3_finalize(stmt);
+	return err == SQLITE_DONE ? 0 : -EBADMSG;
+}
+
+unsigned int table_rows(const struct table *table)
+{
+	return (unsigned int)(table->ncells / table->ncolumns);
+}
+
+/* Bytes on the screen: what goes on a character takes no room. */
+static int width(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* "mean_ns" is mean: the cells tell the unit. */
+static const char *title(const struct column *column, char text[FORMAT_TEXT])
+{
+	snprintf(text, FORMAT_TEXT, "%s", column->name);
+	if (column->kind == COLUMN_TIME && strlen(text) > 3)
+		text[strlen(text) - 3] = '\0';
+	for (char *at = text; *at; at++)
+		if (*at == '_')
+			*at = ' ';
+	return text;
+}
+
+static int column_width(const struct table *table, unsigned int column)
+{
+	char head[FORMAT_TEXT];
+	int widest = width(title(&table->columns[column], head));
+
+	for (size_t i = column; i < table->ncells; i += table->ncolumns) {
+		int w = width(table->cells[i].text);
+
+		widest = w > widest ? w : widest;
+	}
+	return widest;
+}
+
+/* Text to the left, numbers to the right; nothing behind the last. */
+static void put_cell(const struct table *table, unsigned int column, int room, const char *text)
+{
+	bool left = table->columns[column].kind == COLUMN_TEXT ||
+		    table->columns[column].kind == COLUMN_STATUS;
+	bool last = column + 1 == table->ncolumns;
+	int pad = room - width(text);
+
+	printf("%s%*s%s%*s", "  ", left ? 0 : pad, "", text,
+	       left && !last ? pad : 0, "");
+}
+
+void table_print(const struct table *table)
+{
+	int widths[table->ncolumns];
+	char head[FORMAT_TEXT];
+
+	if (!table->ncells)
+		return;
+	printf("\n%s\n", table->name);
+	for (unsigned int c = 0; c < table->ncolumns; c++) {
+		widths[c] = column_width(table, c);
+		put_cell(table, c, widths[c], title(&table->columns[c], head));
+	}
+	for (size_t i = 0; i < table->ncells; i++) {
+		unsigned int c = (unsigned int)(i % table->ncolumns);
+
+		if (!c)
+			putchar('\n');
+		put_cell(table, c, widths[c], table->cells[i].text);
+	}
+	putchar('\n');
+}
+
+void json_text(const char *text)
+{
+	if (!text) {
+		fputs("null", stdout);
+		return;
+	}
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			printf("\\%c", *text);
+		else if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			printf("\\u%04x", *text);
+		else
+			putchar(*text);
+	}
+	putchar('"');
+}
+
+static void put_json_cell(const struct column *column, const struct cell *cell)
+{
+	json_text(column->name);
+	fputs(": ", stdout);
+	if (cell->null)
+		fputs("null", stdout);
+	else if (column->kind == COLUMN_TEXT || column->kind == COLUMN_STATUS)
+		json_text(cell->text);
+	else
+		printf("%lld", (long long)cell->value);
+}
+
+void table_print_json(const struct table *table)
+{
+	printf("  ");
+	json_text(table->name);
+	printf(": [");
+	for (size_t i = 0; i < table->ncells; i++) {
+		unsigned int c = (unsigned int)(i % table->ncolumns);
+
+		fputs(c ? ", " : i ? ",\n    {" : "\n    {", stdout);
+		put_json_cell(&table->columns[c], &table->cells[i]);
+		if (c + 1 == table->ncolumns)
+			putchar('}');
+	}
+	printf("%s]", table->ncells ? "\n  " : "");
+}
+
+void table_free(struct table *table)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->ncells; i++)
+		free(table->cells[i].text);
+	free(table->cells);
+	free(table);
+}

@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * Results as a table: aligned text for people, JSON for programs, of the same
+ * rows. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace;
+struct table;
+
+enum column_kind {
+	COLUMN_TEXT,
+	COLUMN_NUMBER, /* an identifier: as it is */
+	COLUMN_COUNT,  /* 12,345 */
+	COLUMN_BYTES,  /* 1.2 MB */
+	COLUMN_TIME,   /* ns, negative: not known; 12.3 us */
+	COLUMN_STATUS, /* as of waitpid(), NULL not known; "exit 3", "SIGKILL" */
+};
+
+struct column {
+	const char *name;  /* in JSON; in text without its last word if that is a unit: "mean_ns" */
+	enum column_kind kind;
+};
+
+/* @name: the table's in JSON, its headline in text; @columns ends with no name. Both borrowed. */
+struct table *table_new(const char *name, const struct column *columns);
+
+/* The cells of a row, one by one from the left; a row is full when it has all. */
+void table_number(struct table *table, int64_t value);
+void table_text(struct table *table, const char *text); /* copied; NULL: nothing */
+
+/* A row for each that @sql gives, its columns being the table's. 0 or -errno after log_err(). */
+int table_query(struct table *table, struct trace *trace, const char *sql);
+
+unsigned int table_rows(const struct table *table);
+
+/* As text; nothing where there are no rows. */
+void table_print(const struct table *table);
+
+/* As a member of the JSON object that the caller is printing. */
+void table_print_json(const struct table *table);
+
+/* Accepts NULL. */
+void table_free(struct table *table);
+
+/* @text as a JSON string; null for NULL. */
+void json_text(const char *text);
