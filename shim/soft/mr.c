@@ -44,7 +44,14 @@ static int check_access(unsigned int access)
 	return 0;
 }
 
-/* Kernels before 5.14 cannot populate: then only see that it is mapped. */
+/* Kernels before 5.14 do not, and answer EINVAL as for what is forbidden. */
+static bool can_populate(size_t page)
+{
+	uintptr_t here = (uintptr_t)&next_slot & ~(page - 1);
+
+	return madvise((void *)here, page, MADV_POPULATE_READ) == 0;
+}
+
 static int bring_in(void *addr, size_t length, unsigned int access)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -57,7 +64,9 @@ static int bring_in(void *addr, size_t length, unsigned int access)
 		return EINVAL;
 	if (!length || madvise((void *)from, to - from, advice) == 0)
 		return 0;
-	if (errno == EINVAL && msync((void *)from, to - from, MS_ASYNC) == 0)
+	/* then only see that it is mapped */
+	if (errno == EINVAL && !can_populate(page) &&
+	    msync((void *)from, to - from, MS_ASYNC) == 0)
 		return 0;
 	return EFAULT;
 }

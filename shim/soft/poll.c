@@ -211,28 +211,6 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
-{
-	struct soft_cq *cq = (struct soft_cq *)ex;
-	int err;
-
-	if (attr->comp_mask)
-		return EINVAL;
-	if (unlikely(!soft_ours(ex->context)))
-		return EIO;
-	if (looks_empty(cq)) {
-		if (!pending_any())
-			return ENOENT;
-		pending_try();
-	}
-	lock_take(&cq->polling);
-	cq->current = NULL;
-	err = ex->next_poll(ex);
-	if (err)
-		lock_drop(&cq->polling);
-	return err;
-}
-
 static void finish_current(struct soft_cq *cq)
 {
 	if (!cq->current)
@@ -258,11 +236,35 @@ static int next_poll(struct ibv_cq_ex *ex)
 	return 0;
 }
 
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct soft_cq *cq = (struct soft_cq *)ex;
+	int err;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	if (unlikely(!soft_ours(ex->context)))
+		return EIO;
+	if (looks_empty(cq)) {
+		if (!pending_any())
+			return ENOENT;
+		pending_try();
+	}
+	lock_take(&cq->polling);
+	err = next_poll(ex);
+	if (err)
+		lock_drop(&cq->polling);
+	else
+		__atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
+	return err;
+}
+
 static void end_poll(struct ibv_cq_ex *ex)
 {
 	struct soft_cq *cq = (struct soft_cq *)ex;
 
 	finish_current(cq);
+	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
 	lock_drop(&cq->polling);
 }
 
@@ -355,20 +357,27 @@ void poll_init_ex(struct soft_cq *cq)
 
 typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
 
-/* Visit all entries that were not polled yet. */
+/*
+ * Visit all entries that were not polled yet. Programs destroy things
+ * between ibv_start_poll() and ibv_end_poll(), where they hold the lock.
+ */
 static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
+	bool holds = __atomic_load_n(&cq->poller, __ATOMIC_RELAXED) ==
+		pthread_self();
 	struct shm_cqe *cqe;
 	uint32_t pos;
 
-	lock_take(&cq->polling);
+	if (!holds)
+		lock_take(&cq->polling);
 	for (pos = cq->cons;; pos++) {
 		cqe = entry_at(cq, pos);
 		if (!is_valid(cqe, pos))
 			break;
 		fn(cq, cqe, arg);
 	}
-	lock_drop(&cq->polling);
+	if (!holds)
+		lock_drop(&cq->polling);
 }
 
 static void purge_qp(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)

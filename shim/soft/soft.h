@@ -55,7 +55,8 @@ struct soft_cq {
 	uint32_t		events;		/* handed to the program */
 	uint32_t		async_events;
 	unsigned int		refs;
-	struct shm_cqe		*current;	/* of an extended poll */
+	struct shm_cqe		*current;	/* of an extended poll, */
+	uint64_t		poller;		/* and whose thread's it is */
 };
 
 struct soft_srq {

@@ -1,0 +1,360 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <endian.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct end *name = *state
+
+static int setup(void **state)
+{
+	struct end *e = calloc(1, sizeof(*e));
+
+	end_open(e);
+	*state = e;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	end_close(*state);
+	free(*state);
+	return 0;
+}
+
+static void busy_objects_stay(void **state)
+{
+	GIVEN(e);
+	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
+	struct ibv_ah *ah;
+
+	assert_int_equal(ibv_destroy_cq(e->cq), EBUSY);
+	assert_int_equal(ibv_destroy_comp_channel(e->channel), EBUSY);
+	assert_int_equal(ibv_dereg_mr(e->mr), 0);
+	e->mr = NULL;
+	assert_int_equal(ibv_dealloc_pd(e->pd), EBUSY);
+	assert_int_equal(ibv_destroy_qp(e->qp), 0);
+	e->qp = NULL;
+	ah = ibv_create_ah(e->pd, &attr);
+	assert_non_null(ah);
+	assert_int_equal(ibv_dealloc_pd(e->pd), EBUSY);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+}
+
+static void keys_differ_and_change(void **state)
+{
+	GIVEN(e);
+	uint32_t keys[100];
+	struct ibv_mr *mr;
+	int i, j;
+
+	for (i = 0; i < 100; i += 2) {
+		mr = ibv_reg_mr(e->pd, e->buf, 64, 0);
+		keys[i] = mr->lkey;
+		keys[i + 1] = mr->rkey;
+		assert_int_equal(ibv_dereg_mr(mr), 0);
+	}
+	for (i = 0; i < 100; i++)
+		for (j = 0; j < i; j++)
+			assert_int_not_equal(keys[i], keys[j]);
+}
+
+static void queue_pair_numbers_change(void **state)
+{
+	GIVEN(e);
+	uint32_t first = e->qp->qp_num;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(ibv_destroy_qp(e->qp), 0);
+		e->qp = make_qp(e, NULL);
+		assert_int_not_equal(e->qp->qp_num, first);
+		assert_true(e->qp->qp_num > 1 && e->qp->qp_num < 1 << 24);
+	}
+}
+
+static void unmapped_memory_is_efault(void **state)
+{
+	GIVEN(e);
+	uint8_t *mem = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	struct ibv_mr *mr;
+
+	errno = 0;
+	assert_null(ibv_reg_mr(e->pd, mem, 100, IBV_ACCESS_LOCAL_WRITE));
+	assert_int_equal(errno, EFAULT);
+	mr = ibv_reg_mr(e->pd, mem, 100, 0);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	munmap(mem + 4096, 4096);
+	errno = 0;
+	assert_null(ibv_reg_mr(e->pd, mem, 5000, 0));
+	assert_int_equal(errno, EFAULT);
+	munmap(mem, 4096);
+}
+
+static void remote_write_needs_local_write(void **state)
+{
+	GIVEN(e);
+
+	errno = 0;
+	assert_null(ibv_reg_mr(e->pd, e->buf, 64, IBV_ACCESS_REMOTE_WRITE));
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_null(ibv_reg_mr(e->pd, e->buf, 64, 1 << 15));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void iova_names_the_memory(void **state)
+{
+	GIVEN(e);
+	struct ibv_mr *mr = ibv_reg_mr_iova(e->pd, e->buf, 64, 0x1000,
+					    ALL_ACCESS);
+
+	connect_to(e->qp, e->qp->qp_num);
+	memcpy(e->buf + 1000, "iova", 5);
+	assert_int_equal(send_wr(e, (struct ibv_send_wr){
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { 0x1000 + 10, mr->rkey } },
+		sge_of(e, 1000, 5)), 0);
+	expect(e->cq, 0, IBV_WC_SUCCESS);
+	assert_string_equal((char *)e->buf + 10, "iova");
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void rereg_moves_a_region(void **state)
+{
+	GIVEN(e);
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 64, 0);
+	uint32_t old = mr->rkey;
+
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION |
+				      IBV_REREG_MR_CHANGE_ACCESS, NULL,
+				      e->buf + 64, 32, ALL_ACCESS), 0);
+	assert_ptr_equal(mr->addr, e->buf + 64);
+	assert_int_not_equal(mr->rkey, old);
+	assert_int_equal(ibv_rereg_mr(mr, 1 << 7, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void port_answers_both_structures(void **state)
+{
+	GIVEN(e);
+	struct {
+		struct ibv_port_attr attr;
+		uint8_t guard;
+	} now, old;
+
+	memset(&now, 0xee, sizeof(now));
+	memset(&old, 0xee, sizeof(old));
+	assert_int_equal(ibv_query_port(e->context, 1, &now.attr), 0);
+	assert_int_equal((ibv_query_port)(e->context, 1, (void *)&old.attr), 0);
+	assert_int_equal(now.attr.lid, 1);
+	assert_int_equal(old.attr.lid, 1);
+	assert_int_equal(now.attr.link_layer, IBV_LINK_LAYER_INFINIBAND);
+	assert_int_equal(now.guard, 0xee);
+	assert_int_equal(old.attr.port_cap_flags2, 0xeeee);
+	assert_int_equal(ibv_query_port(e->context, 2, &now.attr), EINVAL);
+}
+
+static void addresses_are_in_all_tables(void **state)
+{
+	GIVEN(e);
+	struct ibv_gid_entry entry, table[8];
+	union ibv_gid gid;
+	ssize_t n, i;
+
+	n = ibv_query_gid_table(e->context, table, 8, 0);
+	assert_true(n >= 2);
+	assert_int_equal(ibv_query_gid_table(e->context, table, 1, 0), -EINVAL);
+	for (i = 0; i < n; i++) {
+		assert_int_equal(ibv_query_gid(e->context, 1, i, &gid), 0);
+		assert_int_equal(ibv_query_gid_ex(e->context, 1, i, &entry, 0),
+				 0);
+		assert_memory_equal(&entry, &table[i], sizeof(entry));
+		assert_memory_equal(&entry.gid, &gid, sizeof(gid));
+	}
+	assert_int_equal(ibv_query_gid_ex(e->context, 1, n, &entry, 0), ENODATA);
+	assert_int_equal(ibv_query_gid(e->context, 1, 1000, &gid), -1);
+	assert_int_equal(ibv_query_gid(e->context, 2, 0, &gid), -1);
+}
+
+static void roce_has_addresses_and_no_lid(void **state)
+{
+	GIVEN(e);
+	struct ibv_port_attr port;
+	struct ibv_gid_entry entry;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.ah_attr = { .port_num = 1, .is_global = 1 },
+	};
+	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		IBV_QP_MIN_RNR_TIMER;
+
+	setenv("VERBATIM_SOFT_LINK", "roce", 1);
+	assert_int_equal(ibv_query_port(e->context, 1, &port), 0);
+	assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+	assert_int_equal(port.lid, 0);
+	assert_int_equal(ibv_query_gid_ex(e->context, 1, 1, &entry, 0), 0);
+	assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V2);
+	assert_int_equal(to_init(e->qp, 0), 0);
+	assert_int_equal(ibv_modify_qp(e->qp, &attr, rtr), ETIMEDOUT);
+	attr.ah_attr.grh.dgid = entry.gid;
+	assert_int_equal(ibv_modify_qp(e->qp, &attr, rtr), 0);
+	unsetenv("VERBATIM_SOFT_LINK");
+}
+
+static void partition_is_the_default(void **state)
+{
+	GIVEN(e);
+	__be16 pkey;
+
+	assert_int_equal(ibv_query_pkey(e->context, 1, 0, &pkey), 0);
+	assert_int_equal(be16toh(pkey), 0xffff);
+	assert_int_equal(ibv_query_pkey(e->context, 1, 1, &pkey), -1);
+	assert_int_equal(ibv_get_pkey_index(e->context, 1, pkey), 0);
+	assert_int_equal(ibv_get_pkey_index(e->context, 1, htobe16(5)), -1);
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+	GIVEN(e);
+	struct ibv_device_attr dev;
+	struct ibv_qp_init_attr attr = { .send_cq = e->cq, .recv_cq = e->cq,
+					 .qp_type = IBV_QPT_RC };
+
+	assert_int_equal(ibv_query_device(e->context, &dev), 0);
+	attr.cap.max_send_wr = dev.max_qp_wr + 1;
+	assert_null(ibv_create_qp(e->pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.cap.max_send_wr = 1;
+	attr.cap.max_send_sge = dev.max_sge + 1;
+	assert_null(ibv_create_qp(e->pd, &attr));
+	assert_null(ibv_create_cq(e->context, 0, NULL, NULL, 0));
+	assert_null(ibv_create_cq(e->context, dev.max_cqe + 1, NULL, NULL, 0));
+	assert_null(ibv_create_cq(e->context, 1, NULL, NULL, 1000));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void what_is_not_there_is_eopnotsupp(void **state)
+{
+	GIVEN(e);
+	struct ibv_alloc_dm_attr dm = { .length = 1 };
+	struct ibv_qp_init_attr_ex ex = { .comp_mask =
+		IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS };
+	struct ibv_qp_init_attr ud = { .send_cq = e->cq, .recv_cq = e->cq,
+				       .qp_type = IBV_QPT_UD };
+
+#define EXPECT_NULL(call)					\
+	do {							\
+		errno = 0;					\
+		assert_null(call);				\
+		assert_int_equal(errno, EOPNOTSUPP);		\
+	} while (0)
+	EXPECT_NULL(ibv_alloc_dm(e->context, &dm));
+	EXPECT_NULL(ibv_alloc_mw(e->pd, IBV_MW_TYPE_1));
+	EXPECT_NULL(ibv_alloc_null_mr(e->pd));
+	EXPECT_NULL(ibv_alloc_td(e->context, &(struct ibv_td_init_attr){ 0 }));
+	EXPECT_NULL(ibv_open_xrcd(e->context, NULL));
+	EXPECT_NULL(ibv_create_wq(e->context, NULL));
+	EXPECT_NULL(ibv_import_device(3));
+	EXPECT_NULL(ibv_create_qp_ex(e->context, &ex));
+	EXPECT_NULL(ibv_create_qp(e->pd, &ud));
+	assert_int_equal(ibv_attach_mcast(e->qp, NULL, 0), EOPNOTSUPP);
+	assert_int_equal(ibv_advise_mr(e->pd, 0, 0, NULL, 0), EOPNOTSUPP);
+	assert_int_equal(ibv_query_ece(e->qp, NULL), EOPNOTSUPP);
+}
+
+static void extended_device_query_copies_the_smaller(void **state)
+{
+	GIVEN(e);
+	struct ibv_device_attr_ex attr;
+	uint8_t more[sizeof(attr) + 64];
+	struct verbs_context *verbs = verbs_get_ctx(e->context);
+
+	memset(more, 0xee, sizeof(more));
+	assert_int_equal(ibv_query_device_ex(e->context, NULL, &attr), 0);
+	assert_true(attr.completion_timestamp_mask != 0);
+	assert_int_equal(verbs->query_device_ex(e->context, NULL, (void *)more,
+						sizeof(more)), 0);
+	assert_memory_equal(more, &attr, sizeof(attr));
+	assert_int_equal(more[sizeof(attr)], 0);
+	assert_int_equal(verbs->query_device_ex(e->context, NULL, (void *)more,
+						16), EINVAL);
+}
+
+static void fork_world_is_a_knob(void **state)
+{
+	GIVEN(e);
+
+	(void)e;
+	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
+	assert_int_equal(ibv_fork_init(), 0);
+	setenv("VERBATIM_SOFT_FORK", "disabled", 1);
+	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_DISABLED);
+	assert_int_equal(ibv_fork_init(), EINVAL);	/* a region is there */
+	setenv("VERBATIM_SOFT_FORK", "enabled", 1);
+	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_ENABLED);
+	unsetenv("VERBATIM_SOFT_FORK");
+}
+
+static void context_closes_over_open_objects(void **state)
+{
+	struct end e = { 0 };
+
+	(void)state;
+	end_open(&e);
+	connect_to(e.qp, e.qp->qp_num);
+	assert_int_equal(ibv_close_device(e.context), 0);
+	munmap(e.buf, END_BYTES);
+}
+
+static void strings_and_rates_are_known(void **state)
+{
+	(void)state;
+	assert_string_equal(ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR),
+			    "transport retry counter exceeded");
+	assert_string_equal(ibv_wc_status_str(1000), "unknown");
+	assert_string_equal(ibv_node_type_str(IBV_NODE_CA),
+			    "InfiniBand channel adapter");
+	assert_string_equal(ibv_event_type_str(IBV_EVENT_COMM_EST),
+			    "communication established");
+	assert_string_equal(ibv_port_state_str(-1), "unknown");
+	assert_int_equal(ibv_rate_to_mult(IBV_RATE_5_GBPS), 2);
+	assert_int_equal(mult_to_ibv_rate(2), IBV_RATE_5_GBPS);
+	assert_int_equal(ibv_rate_to_mbps(IBV_RATE_100_GBPS), 103125);
+	assert_int_equal(mbps_to_ibv_rate(103125), IBV_RATE_100_GBPS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(busy_objects_stay),
+		TEST(keys_differ_and_change),
+		TEST(queue_pair_numbers_change),
+		TEST(unmapped_memory_is_efault),
+		TEST(remote_write_needs_local_write),
+		TEST(iova_names_the_memory),
+		TEST(rereg_moves_a_region),
+		TEST(port_answers_both_structures),
+		TEST(addresses_are_in_all_tables),
+		TEST(roce_has_addresses_and_no_lid),
+		TEST(partition_is_the_default),
+		TEST(impossible_sizes_are_refused),
+		TEST(what_is_not_there_is_eopnotsupp),
+		TEST(extended_device_query_copies_the_smaller),
+		TEST(fork_world_is_a_knob),
+		cmocka_unit_test(context_closes_over_open_objects),
+		cmocka_unit_test(strings_and_rates_are_known),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
