@@ -1,8 +1,228 @@
-/* The command: not there yet. */
+/*
+ * verbatim info: what is in a trace, for somebody who has not made it
+ *
+ * All of it comes from the ordinary tables: quick, however long the trace.
+ * What is wrong with the trace itself comes first.
+ */
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
 #include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "core/store/trace.h"
+
+enum { FORMAT };
+
+static const struct option_row rows[] = {
+	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
+	{ 0 },
+};
+
+/* The parts of the report. */
+static const struct part {
+	const char *name;
+	struct column columns[10];
+	const char *sql;
+} parts[] = {
+	{ "processes",
+	  { { "id", COLUMN_NUMBER }, { "pid", COLUMN_NUMBER }, { "parent", COLUMN_NUMBER },
+	    { "threads", COLUMN_COUNT }, { "events", COLUMN_COUNT }, { "start_ns", COLUMN_TIME },
+	    { "end_ns", COLUMN_TIME }, { "status", COLUMN_STATUS }, { "command", COLUMN_TEXT } },
+	  "SELECT p.id, pid, nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
+	  " CASE WHEN status >= 0 THEN status END, coalesce(nullif(cmdline, ''), exe)"
+	  " FROM process p LEFT JOIN thread t ON t.process = p.id GROUP BY p.id ORDER BY p.id" },
+	{ "threads",
+	  { { "id", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "tid", COLUMN_NUMBER },
+	    { "name", COLUMN_TEXT }, { "events", COLUMN_COUNT }, { "lost", COLUMN_COUNT } },
+	  "SELECT t.id, t.process, tid, comm, t.events, coalesce(l.events, 0) FROM thread t"
+	  " LEFT JOIN loss l ON l.thread = t.id ORDER BY t.id" },
+	{ "devices",
+	  { { "device", COLUMN_TEXT }, { "type", COLUMN_TEXT }, { "transport", COLUMN_TEXT },
+	    { "firmware", COLUMN_TEXT }, { "port", COLUMN_NUMBER }, { "state", COLUMN_TEXT },
+	    { "mtu", COLUMN_TEXT }, { "lid", COLUMN_NUMBER }, { "gids", COLUMN_COUNT } },
+	  "SELECT name, node_type, transport_type, fw_ver, p.port, p.state, p.active_mtu, p.lid,"
+	  " (SELECT count(*) FROM gid g WHERE g.device = d.id AND g.port = p.port)"
+	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port" },
+	{ "objects",
+	  { { "kind", COLUMN_TEXT }, { "made", COLUMN_COUNT }, { "destroyed", COLUMN_COUNT },
+	    { "alive_at_the_end", COLUMN_COUNT } },
+	  "SELECT kind, count(*), sum(coalesce(destroyed_n, 0) > 0),"
+	  " sum(coalesce(destroyed_n, 0) = 0) FROM object GROUP BY kind ORDER BY min(id)" },
+	{ "control verbs",
+	  { { "verb", COLUMN_TEXT }, { "calls", COLUMN_COUNT }, { "failed", COLUMN_COUNT },
+	    { "unfinished", COLUMN_COUNT } },
+	  "SELECT verb, count(*), sum(failed), sum(coalesce(end, -1) < 0) FROM call"
+	  " WHERE NOT ours AND depth = 0 GROUP BY verb ORDER BY min(begin)" },
+	{ "completion queues",
+	  { { "cq", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "polls", COLUMN_COUNT },
+	    { "empty_polls", COLUMN_COUNT }, { "completions", COLUMN_COUNT } },
+	  "SELECT coalesce(o.name, printf('0x%x', p.handle)), p.process,"
+	  " sum(polls) + sum(empty), sum(empty), sum(completions) FROM poll_count p"
+	  " LEFT JOIN object o ON o.id = p.cq GROUP BY p.process, p.handle, p.life"
+	  " ORDER BY p.process, o.id" },
+	{ "asynchronous events",
+	  { { "event", COLUMN_TEXT }, { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME } },
+	  "SELECT type, count(*), min(time) FROM event GROUP BY type ORDER BY min(time)" },
+	{ "lost",
+	  { { "thread", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "events", COLUMN_COUNT },
+	    { "first_ns", COLUMN_TIME }, { "last_ns", COLUMN_TIME } },
+	  "SELECT thread, process, events, first, last FROM loss ORDER BY thread" },
+	{ "not seen",
+	  { { "what", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "object", COLUMN_TEXT },
+	    { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME }, { "detail", COLUMN_TEXT } },
+	  "SELECT what, c.process, o.name, count(*), min(c.time), max(c.detail) FROM coverage c"
+	  " LEFT JOIN object o ON o.id = c.object GROUP BY what, c.process, c.object"
+	  " ORDER BY min(c.time)" },
+};
+
+enum { PARTS = sizeof(parts) / sizeof(*parts) };
+
+static int64_t ask(struct trace *trace, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	int64_t answer = 0;
+
+	if (!sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL) &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		answer = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return answer;
+}
+
+static const char *meta(struct trace *trace, const char *key)
+{
+	const char *value = trace_meta(trace, key);
+
+	return value ? value : "";
+}
+
+static int64_t meta_number(struct trace *trace, const char *key)
+{
+	return strtoll(meta(trace, key), NULL, 10);
+}
+
+static const char *date(int64_t ns, char text[FORMAT_TEXT])
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, FORMAT_TEXT, "%Y-%m-%d %H:%M:%S UTC", &tm))
+		text[0] = '\0';
+	return text;
+}
+
+/* First of all what makes the rest incomplete. */
+static void print_faults(struct trace *trace)
+{
+	struct trace_loss loss = trace_loss(trace);
+	char text[FORMAT_TEXT];
+
+	if (loss.interrupted)
+		printf("INTERRUPTED: the recorder ended before the program; what came after is "
+		       "not here\n");
+	if (loss.damaged)
+		printf("DAMAGED: some of the recording could not be read\n");
+	if (loss.events)
+		printf("LOST: %s events found no room in a ring\n",
+		       format_count(loss.events, text));
+}
+
+static void print_head(struct trace *trace, const char *path)
+{
+	char text[FORMAT_TEXT], other[FORMAT_TEXT];
+	struct stat st = { 0 };
+
+	stat(path, &st);
+	print_faults(trace);
+	printf("trace     %s, %s\n", path, format_bytes((uint64_t)st.st_size, text));
+	printf("program   %s\n", meta(trace, "command"));
+	printf("recorded  %s, %s, by verbatim %s\n", date(meta_number(trace, "realtime"), text),
+	       format_time(meta_number(trace, "duration"), other), meta(trace, "version"));
+	printf("machine   %s, %s, Linux %s, clock %s\n", meta(trace, "host"),
+	       meta(trace, "machine"), meta(trace, "kernel"), meta(trace, "clock"));
+	printf("device    %s\n", *meta(trace, "device") ? meta(trace, "device") : "the machine's");
+	printf("events    %s, of them %s lost\n",
+	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread"), text),
+	       format_count(trace_loss(trace).events, other));
+}
+
+static void print_member(const char *name, const char *value)
+{
+	printf("    ");
+	json_text(name);
+	printf(": ");
+	json_text(value);
+	printf(",\n");
+}
+
+static void print_head_json(struct trace *trace, const char *path)
+{
+	static const char *const keys[] = { "command", "version", "host",  "machine",
+					    "kernel",  "clock",   "device" };
+	struct trace_loss loss = trace_loss(trace);
+
+	printf("{\n  \"trace\": {\n");
+	print_member("path", path);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		print_member(keys[i], meta(trace, keys[i]));
+	printf("    \"realtime_ns\": %" PRId64 ",\n    \"duration_ns\": %" PRId64 ",\n",
+	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
+	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n",
+	       ask(trace, "SELECT sum(events) FROM thread"), loss.events);
+	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",
+	       loss.interrupted ? "true" : "false", loss.damaged ? "true" : "false");
+}
+
+static int print_part(struct trace *trace, const struct part *part, bool json)
+{
+	struct table *table = table_new(part->name, part->columns);
+	int err = table_query(table, trace, part->sql);
+
+	if (!err && json) {
+		printf(",\n");
+		table_print_json(table);
+	} else if (!err) {
+		table_print(table);
+	}
+	table_free(table);
+	return err;
+}
+
+static int info(struct trace *trace, const char *path, bool json)
+{
+	int err = 0;
+
+	if (json)
+		print_head_json(trace, path);
+	else
+		print_head(trace, path);
+	for (int i = 0; i < PARTS && !err; i++)
+		err = print_part(trace, &parts[i], json);
+	if (json)
+		printf("\n}\n");
+	return err;
+}
 
 int cli_info(int argc, char **argv)
 {
-	(void)argc;
-	return cli_misuse(argv[0], "not implemented yet");
+	struct options options;
+	struct trace *trace;
+	bool json;
+	int status;
+
+	options_parse(argc, argv, rows, false, &options);
+	json = cli_wants_json("info", options.value[FORMAT]);
+	status = cli_open("info", options.nargs, options.args, &trace);
+	if (status)
+		return status;
+	status = cli_status(info(trace, options.args[0], json));
+	trace_close(trace);
+	return status;
 }

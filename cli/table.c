@@ -218,6 +218,15 @@ void json_text(const char *text)
 	putchar('"');
 }
 
+/* "control verbs" is control_verbs. */
+static void put_json_name(const char *name)
+{
+	putchar('"');
+	for (; *name; name++)
+		putchar(*name == ' ' ? '_' : *name);
+	putchar('"');
+}
+
 static void put_json_cell(const struct column *column, const struct cell *cell)
 {
 	json_text(column->name);
@@ -233,7 +242,7 @@ static void put_json_cell(const struct column *column, const struct cell *cell)
 void table_print_json(const struct table *table)
 {
 	printf("  ");
-	json_text(table->name);
+	put_json_name(table->name);
 	printf(": [");
 	for (size_t i = 0; i < table->ncells; i++) {
 		unsigned int c = (unsigned int)(i % table->ncolumns);
