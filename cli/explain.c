@@ -1,8 +1,29 @@
-/* The command: not there yet. */
+/*
+ * verbatim explain: what a rule means, why it matters, what to do
+ */
+#include <stdio.h>
+
+#include "analyzer/report.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 
 int cli_explain(int argc, char **argv)
 {
-	(void)argc;
-	return cli_misuse(argv[0], "not implemented yet");
+	static const struct option_row rows[] = { { 0 } };
+	struct options options;
+
+	options_parse(argc, argv, rows, false, &options);
+	if (!options.nargs)
+		report_rules(stdout);
+	for (int i = 0; i < options.nargs; i++) {
+		int rule = rule_find(options.args[i]);
+
+		if (rule < 0)
+			return cli_misuse(argv[0], "there is no rule '%s'; without an argument all "
+						   "are listed", options.args[i]);
+		if (i > 0)
+			putchar('\n');
+		report_rule(stdout, (enum rule_id)rule);
+	}
+	return CLI_FINE;
 }

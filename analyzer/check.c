@@ -1,0 +1,196 @@
+/*
+ * All rules over the events of a trace
+ *
+ *	events --> model --> uses, destroys, leaks --> rules --> findings
+ *	       --> first errors ------------------------------>
+ *
+ * Which rules are interested in what is found out once.
+ */
+#include "analyzer/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/evidence.h"
+#include "analyzer/first.h"
+#include "analyzer/judge.h"
+#include "core/wire/log.h"
+
+struct checker {
+	struct check check;
+	struct evidence evidence;
+	struct first *first;
+	/* the functions of the rules that are on; NULL ends a list */
+	use_fn *use[RULE_COUNT + 1];
+	destroy_fn *destroy[RULE_COUNT + 1];
+	leak_fn *leak[RULE_COUNT + 1];
+};
+
+static void on_use(void *arg, const struct model_use *use)
+{
+	struct checker *checker = arg;
+
+	/* nearly all are of this kind, and no rule minds */
+	if (use->object->state == LIFE_LIVE && !use->object->inherited)
+		return;
+	for (use_fn **fn = checker->use; *fn; fn++)
+		(*fn)(&checker->check, use);
+}
+
+static void on_destroy(void *arg, const struct model_destroy *destroy)
+{
+	struct checker *checker = arg;
+
+	for (destroy_fn **fn = checker->destroy; *fn; fn++)
+		(*fn)(&checker->check, destroy);
+}
+
+static void on_leak(void *arg, const struct model_leak *leak)
+{
+	struct checker *checker = arg;
+
+	for (leak_fn **fn = checker->leak; *fn; fn++)
+		(*fn)(&checker->check, leak);
+}
+
+static void choose_rules(struct checker *checker)
+{
+	use_fn **use = checker->use;
+	destroy_fn **destroy = checker->destroy;
+	leak_fn **leak = checker->leak;
+
+	for (int i = 0; i < RULE_COUNT; i++) {
+		if (checker->check.findings->off[i] || checker->check.findings->skip[i])
+			continue;
+		if (rules[i].use)
+			*use++ = rules[i].use;
+		if (rules[i].destroy)
+			*destroy++ = rules[i].destroy;
+		if (rules[i].leak)
+			*leak++ = rules[i].leak;
+	}
+}
+
+void check_close(struct checker *checker)
+{
+	if (!checker)
+		return;
+	model_free(checker->check.model);
+	findings_free(checker->check.findings);
+	first_free(checker->first);
+	evidence_fini(&checker->evidence);
+	free(checker);
+}
+
+static int prepare(struct checker *checker, const struct check_options *options)
+{
+	struct model_watcher watcher = {
+		.use = on_use, .destroy = on_destroy, .leak = on_leak, .arg = checker
+	};
+	struct check *check = &checker->check;
+	int err;
+
+	check->findings = calloc(1, sizeof(*check->findings));
+	if (!check->findings)
+		return log_err(-ENOMEM, "findings");
+	for (int i = 0; options && i < RULE_COUNT; i++)
+		check->findings->off[i] = options->mute[i];
+	err = evidence_load(check->trace, &checker->evidence);
+	if (!err)
+		err = evidence_gaps(&checker->evidence, check->trace, check->findings);
+	if (!err)
+		err = model_new(check->trace, &watcher, &check->model);
+	if (!err)
+		err = first_new(check->findings, &checker->first);
+	if (!err)
+		choose_rules(checker);
+	return err;
+}
+
+int check_open(struct trace *trace, const struct check_options *options,
+	       struct checker **ret_checker)
+{
+	struct checker *checker = calloc(1, sizeof(*checker));
+	int err;
+
+	if (!checker)
+		return log_err(-ENOMEM, "check");
+	checker->check.trace = trace;
+	err = prepare(checker, options);
+	if (err < 0) {
+		check_close(checker);
+		return err;
+	}
+	*ret_checker = checker;
+	return 0;
+}
+
+static int end_process(struct checker *checker, uint32_t process, int64_t time)
+{
+	enum model_end how = MODEL_UNKNOWN;
+
+	if (model_has(checker->check.model, process))
+		how = evidence_end(&checker->evidence, checker->check.trace, process,
+				   checker->check.findings);
+	return model_end(checker->check.model, process, time, how);
+}
+
+int check_event(struct checker *checker, const struct trace_event *event)
+{
+	struct findings *findings = checker->check.findings;
+	int err;
+
+	findings->events++;
+	findings->last = event->time;
+	if (event->kind == TRACE_EXIT)
+		return end_process(checker, event->process, event->time);
+	err = model_event(checker->check.model, event);
+	if (!err && event->kind == TRACE_POLL && !event->inner)
+		err = first_event(checker->first, event);
+	return err;
+}
+
+int check_finish(struct checker *checker, struct findings **ret_findings)
+{
+	struct findings *findings = checker->check.findings;
+	int err = 0;
+
+	for (uint32_t id = 1; id <= checker->evidence.nprocesses && !err; id++)
+		err = end_process(checker, id, findings->last);
+	if (!err)
+		err = first_finish(checker->first, checker->check.trace);
+	if (!err && findings->err)
+		err = log_err(findings->err, "findings");
+	if (!err) {
+		*ret_findings = findings;
+		checker->check.findings = NULL;
+	}
+	check_close(checker);
+	return err;
+}
+
+int check_trace(struct trace *trace, const struct check_options *options,
+		struct findings **ret_findings)
+{
+	const struct trace_event *event;
+	struct checker *checker;
+	struct cursor *cursor;
+	int err;
+
+	err = cursor_open(trace, NULL, &cursor);
+	if (err < 0)
+		return err;
+	err = check_open(trace, options, &checker);
+	if (err < 0) {
+		cursor_close(cursor);
+		return err;
+	}
+	while (!err && (err = cursor_next(cursor, &event)) == 1)
+		err = check_event(checker, event);
+	cursor_close(cursor);
+	if (err < 0) {
+		check_close(checker);
+		return err;
+	}
+	return check_finish(checker, ret_findings);
+}

@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * All rules over the events of a trace.
+ *
+ * Events come in time order from anywhere: check_trace() reads a file,
+ * check_event() takes them one by one. One thread.
+ */
+#include <stdbool.h>
+
+#include "analyzer/findings.h"
+
+struct check_options {
+	bool mute[RULE_COUNT];
+};
+
+/*
+ * Check @trace. @options may be NULL. Returns 0 and findings to be given to
+ * findings_free(); or -errno after log_err() with *@ret_findings untouched.
+ */
+int check_trace(struct trace *trace, const struct check_options *options,
+		struct findings **ret_findings);
+
+struct checker;
+
+/* The same step by step: make one, give it each event in time order, end it. */
+int check_open(struct trace *trace, const struct check_options *options,
+	       struct checker **ret_checker);
+int check_event(struct checker *checker, const struct trace_event *event);
+int check_finish(struct checker *checker, struct findings **ret_findings);
+
+/* Without an end; accepts NULL. */
+void check_close(struct checker *checker);

@@ -1,0 +1,154 @@
+/*
+ * What a trace can bear witness to
+ *
+ * Lost events take the ground from every rule that needs to have seen all: a
+ * creation that was lost would make the next use of that address an error. So
+ * these rules are not checked then. What was never recorded (table `coverage`)
+ * only hides mistakes, and the rules that look there are checked in part.
+ */
+#include "analyzer/evidence.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/store/sql.h"
+#include "core/wire/log.h"
+
+int evidence_load(struct trace *trace, struct evidence *ret_evidence)
+{
+	struct evidence evidence = { .interrupted = trace_loss(trace).interrupted };
+	sqlite3_stmt *stmt;
+	int err;
+
+	while (trace_process(trace, evidence.nprocesses + 1))
+		evidence.nprocesses++;
+	evidence.statuses = malloc((evidence.nprocesses + 1) * sizeof(int));
+	if (!evidence.statuses)
+		return log_err(-ENOMEM, "how processes ended");
+	memset(evidence.statuses, -1, (evidence.nprocesses + 1) * sizeof(int));
+	err = sql_prepare(trace_db(trace),
+			  "SELECT id, status FROM process WHERE status IS NOT NULL", &stmt);
+	while (!err && (err = sql_step(stmt)) == 1) {
+		uint32_t id = sql_u32(stmt, 0);
+
+		if (id <= evidence.nprocesses)
+			evidence.statuses[id] = (int)sql_u32(stmt, 1);
+		err = 0;
+	}
+	sqlite3_finalize(stmt);
+	if (err < 0) {
+		free(evidence.statuses);
+		return err;
+	}
+	*ret_evidence = evidence;
+	return 0;
+}
+
+void evidence_fini(struct evidence *evidence)
+{
+	free(evidence->statuses);
+	memset(evidence, 0, sizeof(*evidence));
+}
+
+static bool looks_at(enum rule_id rule, char kind)
+{
+	return strchr(rules[rule].evidence, kind);
+}
+
+/* What `coverage` calls it: which events hide behind it. */
+static const struct {
+	const char *what;
+	char kind;
+	const char *text;
+} blind[] = {
+	{ "extended_qp", 'd', "work requests that were posted by ibv_wr_*()" },
+	{ "extended_cq", 'q', "completions that were polled by ibv_start_poll()" },
+	{ "wq", 'd', "receives that were posted to work queues" },
+	{ "dm", 'd', "copies to and from device memory" },
+	{ "providers", 'd', "the data path of a provider" },
+	{ "thread", 'c', "the calls of a thread" },
+};
+
+static void blind_spot(struct findings *findings, const char *what, uint64_t n)
+{
+	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++)
+		for (int rule = 0; rule < RULE_COUNT; rule++)
+			if (!strcmp(blind[i].what, what) && looks_at(rule, blind[i].kind))
+				findings_unchecked(findings, rule, true,
+						   "%s were not recorded (%" PRIu64
+						   " times, table coverage)",
+						   blind[i].text, n);
+}
+
+static int blind_spots(struct trace *trace, struct findings *findings)
+{
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = sql_prepare(trace_db(trace),
+			  "SELECT what, count(*) FROM coverage GROUP BY what ORDER BY what", &stmt);
+	while (!err && (err = sql_step(stmt)) == 1) {
+		char *what = sql_strdup(stmt, 0);
+
+		if (what)
+			blind_spot(findings, what, sql_u32(stmt, 1));
+		free(what);
+		err = 0;
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+int evidence_gaps(const struct evidence *evidence, struct trace *trace,
+		  struct findings *findings)
+{
+	struct trace_loss loss = trace_loss(trace);
+
+	for (int rule = 0; rule < RULE_COUNT; rule++) {
+		if (loss.events)
+			findings_unchecked(findings, rule, false,
+					   "%" PRIu64 " events were lost", loss.events);
+		else if (loss.damaged)
+			findings_unchecked(findings, rule, false, "the trace is damaged");
+	}
+	if (evidence->interrupted && !loss.events && !loss.damaged)
+		findings_unchecked(findings, RULE_COMPL_003, true,
+				   "the recorder died: whether a destroy returned later is not "
+				   "known");
+	return blind_spots(trace, findings);
+}
+
+/* By exec: the same pid comes back as another process. */
+static bool replaced(struct trace *trace, const struct process *process)
+{
+	const struct process *other;
+
+	for (uint32_t id = 1; (other = trace_process(trace, id)); id++)
+		if (other->id != process->id && other->pid == process->pid &&
+		    other->start >= process->start && other->parent == 0)
+			return true;
+	return false;
+}
+
+enum model_end evidence_end(const struct evidence *evidence, struct trace *trace,
+			    uint32_t id, struct findings *findings)
+{
+	const struct process *process = trace_process(trace, id);
+	int status = id <= evidence->nprocesses ? evidence->statuses[id] : -1;
+
+	if (process && replaced(trace, process))
+		return MODEL_REPLACED;
+	if (status != -1 && WIFEXITED(status))
+		return MODEL_EXITED;
+	if (status != -1) {
+		findings_unchecked(findings, RULE_LIFE_004, true,
+				   "process %u was killed by signal %d, and its objects with it", id,
+				   WTERMSIG(status));
+		return MODEL_KILLED;
+	}
+	findings_unchecked(findings, RULE_LIFE_004, true, "how process %u ended was not seen", id);
+	return MODEL_UNKNOWN;
+}

@@ -1,0 +1,171 @@
+/*
+ * The first completion in error of each queue pair
+ *
+ * The first of them flushes all that was posted behind it, so that a thousand
+ * errors have one cause. What was posted is read again from the trace when its
+ * end is known: remembering every request would cost more.
+ */
+#include "analyzer/first.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/wire/log.h"
+
+struct first {
+	struct findings *findings;
+	uint32_t *by_qp; /* 1 + index in findings->errors, by object */
+	uint32_t nqps;
+};
+
+int first_new(struct findings *findings, struct first **ret_first)
+{
+	struct first *first = calloc(1, sizeof(*first));
+
+	if (!first)
+		return log_err(-ENOMEM, "first errors");
+	first->findings = findings;
+	*ret_first = first;
+	return 0;
+}
+
+void first_free(struct first *first)
+{
+	if (first)
+		free(first->by_qp);
+	free(first);
+}
+
+/* A queue pair that the trace does not know is one by its number. */
+static struct first_error *find(struct first *first, uint32_t process, const struct wc *wc)
+{
+	struct findings *findings = first->findings;
+
+	if (wc->qp)
+		return wc->qp < first->nqps && first->by_qp[wc->qp] ?
+			       &findings->errors[first->by_qp[wc->qp] - 1] : NULL;
+	for (size_t i = 0; i < findings->nerrors; i++)
+		if (!findings->errors[i].qp && findings->errors[i].process == process &&
+		    findings->errors[i].qp_num == wc->qp_num)
+			return &findings->errors[i];
+	return NULL;
+}
+
+static int room_for(struct first *first, uint32_t qp)
+{
+	struct first_error *errors;
+	uint32_t *by_qp;
+
+	errors = realloc(first->findings->errors,
+			 (first->findings->nerrors + 1) * sizeof(errors[0]));
+	if (!errors)
+		return -ENOMEM;
+	first->findings->errors = errors;
+	if (qp < first->nqps)
+		return 0;
+	by_qp = realloc(first->by_qp, (qp + 1) * sizeof(by_qp[0]));
+	if (!by_qp)
+		return -ENOMEM;
+	first->by_qp = by_qp;
+	while (first->nqps <= qp)
+		by_qp[first->nqps++] = 0;
+	return 0;
+}
+
+static int add(struct first *first, const struct trace_event *event, uint32_t index)
+{
+	const struct wc *wc = &event->poll->wc[index];
+	struct first_error *error;
+
+	if (room_for(first, wc->qp) < 0)
+		return log_err(-ENOMEM, "first errors");
+	error = &first->findings->errors[first->findings->nerrors++];
+	*error = (struct first_error){
+		.process = event->process,
+		.qp = wc->qp,
+		.qp_num = wc->qp_num,
+		.event = event->id,
+		.index = index,
+		.time = event->time,
+		.status = wc->status,
+		.vendor_err = wc->vendor_err,
+		.wr_id = wc->wr_id,
+		.request = wc->request,
+		.request_index = wc->request_index,
+		.posted_at = wc->posted_at,
+	};
+	if (wc->qp)
+		first->by_qp[wc->qp] = (uint32_t)first->findings->nerrors;
+	return 0;
+}
+
+int first_event(struct first *first, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	struct first_error *error;
+	int err = 0;
+
+	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
+		if (poll->wc[i].status == FIRST_SUCCESS)
+			continue;
+		error = find(first, event->process, &poll->wc[i]);
+		if (poll->wc[i].status == FIRST_FLUSH) {
+			if (error)
+				error->flushes++;
+		} else if (!error) {
+			err = add(first, event, i);
+		}
+	}
+	return err;
+}
+
+static void take_request(struct first_error *error, const struct post *post)
+{
+	const struct wr *wr;
+
+	if (error->request_index >= post->nwr) {
+		error->request = (struct event_id){ 0, 0 };
+		return;
+	}
+	wr = &post->wr[error->request_index];
+	error->is_recv = post->verb != VERB_post_send;
+	error->opcode = wr->opcode;
+	error->nsge = wr->nsge;
+	if (wr->nsge)
+		error->sge = wr->sge[0];
+	error->remote_addr = wr->remote_addr;
+	error->rkey = wr->rkey;
+}
+
+static int look_up(struct first_error *error, struct trace *trace)
+{
+	struct trace_filter filter = { .thread = error->request.thread,
+				       .from = error->posted_at,
+				       .to = error->posted_at + 1 };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(trace, &filter, &cursor);
+
+	if (err < 0)
+		return err;
+	while ((err = cursor_next(cursor, &event)) == 1)
+		if (event->kind == TRACE_POST && event->id.thread == error->request.thread &&
+		    event->id.n == error->request.n)
+			break;
+	if (err == 1)
+		take_request(error, event->post);
+	else
+		error->request = (struct event_id){ 0, 0 };
+	cursor_close(cursor);
+	return err < 0 ? err : 0;
+}
+
+int first_finish(struct first *first, struct trace *trace)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < first->findings->nerrors && !err; i++)
+		if (first->findings->errors[i].request.thread)
+			err = look_up(&first->findings->errors[i], trace);
+	return err;
+}

@@ -1,0 +1,39 @@
+#pragma once
+/*
+ * What a rule has at hand, and the rules' functions.
+ *
+ * For the files of the rules (life.c, compl.c, fork.c) and check.c only.
+ */
+#include "analyzer/findings.h"
+#include "analyzer/model.h"
+#include "analyzer/rule.h"
+
+struct check {
+	struct trace *trace;
+	struct model *model;
+	struct findings *findings;
+};
+
+/* Declared by its hook: use_fn life_001; */
+typedef void use_fn(struct check *check, const struct model_use *use);
+typedef void destroy_fn(struct check *check, const struct model_destroy *destroy);
+typedef void leak_fn(struct check *check, const struct model_leak *leak);
+
+#define RULE(id, text, name, severity, evidence, hook, function, ...) hook##_fn function;
+#include "analyzer/rules.def"
+#undef RULE
+
+/* "ibv_create_qp(): qp_init_attr.send_cq" for a use */
+void judge_where(struct finding *finding, const struct model_use *use);
+
+/* The event of a use as a mark; data verbs have no stack. */
+struct mark judge_mark(const struct model_use *use);
+
+/* What the call of a use came to: ", which returned 22 (Invalid argument)". */
+const char *judge_outcome(const struct model_use *use, char *text, size_t size);
+
+/* 1234567 as "1.235 ms". */
+const char *judge_span(int64_t ns, char text[32]);
+
+/* "qp2 (number 0x11)", "mr1 (lkey 0x1000)", "pd1" */
+const char *judge_name(const struct life *object, char *text, size_t size);

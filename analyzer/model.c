@@ -1,0 +1,274 @@
+/*
+ * The objects that live while programs run
+ *
+ *	call, return		control.c
+ *	post, poll, notify	a use
+ *	fork			the child has copies of what its parent has
+ */
+#include "analyzer/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/control.h"
+#include "core/wire/log.h"
+
+int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model)
+{
+	struct model *model = calloc(1, sizeof(*model));
+
+	if (!model)
+		return log_err(-ENOMEM, "model of live objects");
+	model->trace = trace;
+	model->watcher = *watcher;
+	if (handles_init(&model->handles) < 0 || lives_init(&model->lives) < 0) {
+		model_free(model);
+		return log_err(-ENOMEM, "model of live objects");
+	}
+	*ret_model = model;
+	return 0;
+}
+
+void model_free(struct model *model)
+{
+	struct forked *forked;
+
+	if (!model)
+		return;
+	control_end(model, 0, 0);
+	while ((forked = model->forks)) {
+		model->forks = forked->next;
+		free(forked);
+	}
+	lives_fini(&model->lives);
+	handles_fini(&model->handles);
+	free(model);
+}
+
+struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
+			uint64_t handle)
+{
+	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
+}
+
+size_t model_live(const struct model *model)
+{
+	return model->lives.live;
+}
+
+void model_used(struct model *model, const struct trace_event *event, enum verb verb,
+		const struct life *life, const char *path, unsigned int index)
+{
+	struct model_use use = { .event = event,
+				 .object = life,
+				 .verb = verb,
+				 .path = path,
+				 .index = index };
+	const char *self = handles_self(verb);
+
+	if (!life)
+		return;
+	use.destroys = verb_infos[verb].effect == EFFECT_DESTROY && self && !strcmp(self, path);
+	model->watcher.use(model->watcher.arg, &use);
+}
+
+/* Data verbs */
+
+static void on_post(struct model *model, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	struct life *life;
+
+	life = model_find(model, event->process, verb_infos[post->verb].object, post->handle);
+	model_used(model, event, post->verb, life, handles_self(post->verb), 0);
+	if (life)
+		life->posted += post->ret && post->bad ? post->bad - 1 : post->nwr;
+	for (uint32_t i = 0; i < post->nwr; i++)
+		if (post->wr[i].ah)
+			model_used(model, event, post->verb,
+				 model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
+				 "wr[].wr.ud.ah", i);
+}
+
+static void on_poll(struct model *model, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	const struct object *qp;
+	struct life *life;
+
+	model_used(model, event, VERB_poll_cq,
+		 model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
+	for (uint32_t i = 0; model->trace && i < poll->nwc; i++) {
+		qp = poll->wc[i].qp ? trace_object(model->trace, poll->wc[i].qp) : NULL;
+		life = qp ? model_find(model, event->process, OBJECT_qp, qp->handle) : NULL;
+		if (life)
+			life->completed++;
+	}
+}
+
+/* Processes */
+
+static struct life *copy_for(const struct life *life, uint32_t process)
+{
+	struct life *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *life;
+	copy->process = process;
+	copy->inherited = true;
+	copy->children = copy->parents = NULL;
+	copy->groups = NULL;
+	copy->ngroups = 0;
+	copy->next = copy->older = copy->newer = NULL;
+	return copy;
+}
+
+static int inherit(struct model *model, uint32_t child, const struct mark *mark)
+{
+	struct forked *forked = calloc(1, sizeof(*forked));
+	struct life **lives, *copy;
+	ssize_t n;
+
+	if (!forked)
+		return log_err(-ENOMEM, "objects of a forked process");
+	n = lives_of(&model->lives, mark->process, &lives);
+	if (n < 0) {
+		free(forked);
+		return log_err((int)n, "objects of a forked process");
+	}
+	forked->process = child;
+	forked->mark = *mark;
+	forked->next = model->forks;
+	model->forks = forked;
+	for (ssize_t i = 0; i < n; i++)
+		if ((lives[i]->state == LIFE_LIVE || lives[i]->state == LIFE_DYING) &&
+		    lives[i]->created.time <= mark->time &&
+		    (copy = copy_for(lives[i], child)))
+			lives_add(&model->lives, copy);
+	free(lives);
+	return 0;
+}
+
+const struct mark *model_fork(const struct model *model, uint32_t process)
+{
+	for (const struct forked *forked = model->forks; forked; forked = forked->next)
+		if (forked->process == process)
+			return &forked->mark;
+	return NULL;
+}
+
+static int on_fork(struct model *model, const struct trace_event *event)
+{
+	struct mark mark = { .id = event->id,
+			     .verb = VERB_COUNT,
+			     .process = event->process,
+			     .stack = event->fork->stack,
+			     .time = event->time };
+
+	if (!event->fork->child || model_fork(model, event->fork->child))
+		return 0;
+	return inherit(model, event->fork->child, &mark);
+}
+
+/* Forked in a way that the parent's recorder did not see. */
+static int on_process(struct model *model, const struct trace_event *event)
+{
+	const struct process *process;
+	struct mark mark = { .verb = VERB_COUNT };
+
+	process = model->trace ? trace_process(model->trace, event->process) : NULL;
+	if (!process || !process->parent || model_fork(model, event->process))
+		return 0;
+	mark.id = process->fork;
+	mark.process = process->parent;
+	mark.time = process->fork_time;
+	return inherit(model, event->process, &mark);
+}
+
+/* What the application did, not what a library did for it. */
+static bool application(const struct trace_event *event)
+{
+	return !event->inner && !event->call->ours && event->call->depth == 0;
+}
+
+int model_event(struct model *model, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+		return application(event) ? control_call(model, event) : 0;
+	case TRACE_RETURN:
+		return application(event) ? control_return(model, event) : 0;
+	case TRACE_POST:
+		if (!event->inner)
+			on_post(model, event);
+		return 0;
+	case TRACE_POLL:
+		if (!event->inner)
+			on_poll(model, event);
+		return 0;
+	case TRACE_NOTIFY:
+		if (!event->inner)
+			model_used(model, event, VERB_req_notify_cq,
+				 model_find(model, event->process, OBJECT_cq,
+					    event->notify->handle),
+				 "cq", 0);
+		return 0;
+	case TRACE_FORK:
+		return on_fork(model, event);
+	case TRACE_PROCESS:
+		return on_process(model, event);
+	default:
+		return 0;
+	}
+}
+
+bool model_has(const struct model *model, uint32_t process)
+{
+	for (const struct pending *pending = model->pending; pending; pending = pending->next)
+		if (pending->destroy.mark.process == process)
+			return true;
+	for (size_t i = 0; i < model->lives.nbuckets; i++)
+		for (const struct life *life = model->lives.buckets[i]; life; life = life->next)
+			if (life->process == process && !life->inherited &&
+			    (life->state == LIFE_LIVE || life->state == LIFE_DYING))
+				return true;
+	return false;
+}
+
+static void forget_fork(struct model *model, uint32_t process)
+{
+	struct forked **at, *forked;
+
+	for (at = &model->forks; (forked = *at); at = &forked->next)
+		if (forked->process == process) {
+			*at = forked->next;
+			free(forked);
+			return;
+		}
+}
+
+int model_end(struct model *model, uint32_t process, int64_t time, enum model_end how)
+{
+	struct model_leak leak = { .at = { .verb = VERB_COUNT, .process = process, .time = time } };
+	struct life **lives;
+	ssize_t n;
+
+	control_end(model, process, time);
+	n = lives_of(&model->lives, process, &lives);
+	if (n < 0)
+		return log_err((int)n, "objects of a process that ended");
+	for (ssize_t i = 0; i < n; i++) {
+		leak.object = lives[i];
+		if (how == MODEL_EXITED && lives[i]->state == LIFE_LIVE && !lives[i]->inherited &&
+		    !lives[i]->borrowed)
+			model->watcher.leak(model->watcher.arg, &leak);
+	}
+	for (ssize_t i = 0; i < n; i++)
+		lives_drop(&model->lives, lives[i]);
+	free(lives);
+	forget_fork(model, process);
+	return 0;
+}

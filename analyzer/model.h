@@ -1,0 +1,97 @@
+#pragma once
+/*
+ * The objects that live while programs run, from the stream of their events.
+ *
+ * Each process has its own objects, by address. An object is live from the
+ * return of its creation, dying from the begin of its destroy to the return of
+ * it, and gone afterwards; the last LIVES_DEAD of those are remembered until
+ * their address is used again. Calls that the library makes inside another
+ * verb, or the recorder itself, are not looked at: what matters is what the
+ * application asked for.
+ *
+ * The model judges nothing: it tells its watcher what happened, and the rules
+ * (rule.h) judge. Memory grows with what is alive, not with the trace.
+ *
+ * One thread.
+ */
+#include "analyzer/lives.h"
+
+struct model;
+
+enum { MODEL_SHOWN = 8 };
+
+/* A call of the application was given @object by an argument. */
+struct model_use {
+	const struct trace_event *event;
+	const struct life *object;
+	enum verb verb;
+	const char *path;   /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
+	unsigned int index;
+	bool destroys;      /* it is what the call destroys */
+};
+
+struct model_child {
+	enum object_kind kind;
+	char name[LIFE_NAME];
+	struct mark created;
+};
+
+/* A destroy has ended, or never will. */
+struct model_destroy {
+	const struct life *object;
+	struct mark mark;     /* of the call */
+	bool returned;        /* false: it had not when its process or the trace ended */
+	bool failed;
+	int64_t ret;
+	int64_t end;          /* when it returned, or its process ended */
+	/* in the way when it failed; left without it when it succeeded */
+	unsigned int nchildren;
+	struct model_child children[MODEL_SHOWN]; /* the first of them */
+};
+
+/* @object was alive when its context was closed or its process ended. */
+struct model_leak {
+	const struct life *object;
+	struct mark at; /* the close; at the end of a process its id is 0:0 */
+};
+
+/* Told what happened, in order. */
+struct model_watcher {
+	void (*use)(void *arg, const struct model_use *use);
+	void (*destroy)(void *arg, const struct model_destroy *destroy);
+	void (*leak)(void *arg, const struct model_leak *leak);
+	void *arg;
+};
+
+/* How a process ended decides what it has left behind. */
+enum model_end {
+	MODEL_EXITED,
+	MODEL_REPLACED, /* by exec, which released what it had */
+	MODEL_KILLED,
+	MODEL_UNKNOWN,  /* nobody saw it, or the trace ends first */
+};
+
+/* @trace gives names and nothing else. Returns 0 or -errno. */
+int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model);
+
+/* Accepts NULL. */
+void model_free(struct model *model);
+
+/* The next event of the stream. Returns 0 or -errno after log_err(). */
+int model_event(struct model *model, const struct trace_event *event);
+
+/* @process has ended: tells of destroys that never returned, of leaks; then forgets it. */
+int model_end(struct model *model, uint32_t process, int64_t time, enum model_end how);
+
+/* Has @process anything that is alive, or a destroy that has not returned? */
+bool model_has(const struct model *model, uint32_t process);
+
+/* The fork that made @process, or NULL. */
+const struct mark *model_fork(const struct model *model, uint32_t process);
+
+/* Dying and dead ones too; NULL if there is none. */
+struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
+			uint64_t handle);
+
+/* How many are alive now. */
+size_t model_live(const struct model *model);

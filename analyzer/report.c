@@ -1,0 +1,51 @@
+/*
+ * What both kinds of report need
+ */
+#include "analyzer/report.h"
+
+#include <string.h>
+
+static const char *enum_text(const char *info, int64_t value, char text[32])
+{
+	const char *name = enum_name(enum_find(info), value);
+
+	if (name)
+		return name;
+	snprintf(text, 32, "%d", (int)value);
+	return text;
+}
+
+const char *report_status(int status, char text[32])
+{
+	return enum_text("ibv_wc_status", status, text);
+}
+
+const char *report_opcode(const struct first_error *error, char text[32])
+{
+	if (!error->request.thread)
+		return "unknown";
+	return error->is_recv ? "receive" : enum_text("ibv_wr_opcode", error->opcode, text);
+}
+
+const char *report_qp(struct trace *trace, const struct first_error *error, char text[32])
+{
+	const struct object *object = error->qp ? trace_object(trace, error->qp) : NULL;
+
+	if (object && object->name)
+		return object->name;
+	snprintf(text, 32, "a queue pair");
+	return text;
+}
+
+unsigned int report_frames(const struct report *report, uint32_t stack, struct frame *frames,
+			   struct symbol *symbols)
+{
+	unsigned int n = stack ? trace_stack(report->trace, stack, frames, REPORT_FRAMES) : 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		symbols_find(report->symbols, &frames[i], &symbols[i]);
+		if (symbols[i].function && !strcmp(symbols[i].function, "main"))
+			return i + 1;
+	}
+	return n;
+}

@@ -1,0 +1,45 @@
+#pragma once
+/*
+ * Findings for people and for programs.
+ *
+ * One thread.
+ */
+#include <stdio.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/symbols.h"
+
+struct report {
+	FILE *out;
+	struct trace *trace;
+	const char *path;         /* of the trace, as it was given */
+	const struct findings *findings;
+	struct symbols *symbols;
+};
+
+/* Line one is the first error. */
+void report_text(const struct report *report);
+
+/* One object; docs/man/verbatim-check.1 has its fields. Returns 0 or -ENOMEM after log_err(). */
+int report_json(const struct report *report);
+
+/* What a rule is: everything that rules.def says about it. */
+void report_rule(FILE *out, enum rule_id rule);
+
+/* A line for each rule. */
+void report_rules(FILE *out);
+
+/* "IBV_WC_REM_ACCESS_ERR", or its number in @text */
+const char *report_status(int status, char text[32]);
+
+/* "IBV_WR_RDMA_WRITE", "receive" */
+const char *report_opcode(const struct first_error *error, char text[32]);
+
+/* "qp2", or its number in @text */
+const char *report_qp(struct trace *trace, const struct first_error *error, char text[32]);
+
+enum { REPORT_FRAMES = 16 };
+
+/* Frames of a stack down to main(); returns how many, at most REPORT_FRAMES. */
+unsigned int report_frames(const struct report *report, uint32_t stack, struct frame *frames,
+			   struct symbol *symbols);

@@ -1,0 +1,237 @@
+/*
+ * Findings for a colleague at a terminal
+ *
+ *	first error: ...
+ *
+ *	E LIFE-001 use-after-destroy  1:23  12.3 ms  process 1 (demo_bug), thread 1
+ *	  ibv_modify_qp(): qp  qp1
+ *	  sentence
+ *	    created    1:12  ibv_create_qp()
+ *	        connection_open+0x3c (demo_bug.c:40)
+ *	    ...
+ *	  to do   once a rule
+ *	  source
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/judge.h"
+#include "analyzer/report.h"
+
+enum { WIDTH = 96 };
+
+/* @text in lines of WIDTH, each but the first after @indent blanks. */
+static void wrap(FILE *out, int column, int indent, const char *text)
+{
+	while (*text) {
+		int n = (int)strcspn(text, " ");
+
+		if (column + n > WIDTH && column > indent)
+			column = fprintf(out, "\n%*s", indent, "") - 1;
+		fwrite(text, 1, (size_t)n, out);
+		column += n + 1;
+		text += n;
+		if (*text) {
+			text++;
+			if (column + (int)strcspn(text, " ") <= WIDTH)
+				fputc(' ', out);
+		}
+	}
+	fputc('\n', out);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "?";
+}
+
+static void print_request(FILE *out, const struct first_error *error)
+{
+	char id[32], when[32], opcode[32];
+
+	fprintf(out, "  %s posted at %s wr[%u], %s before",
+		report_opcode(error, opcode), event_id_text(error->request, id),
+		error->request_index, judge_span(error->time - error->posted_at, when));
+	if (error->nsge)
+		fprintf(out, ", sge[0] addr 0x%" PRIx64 " length %u lkey 0x%x%s", error->sge.addr,
+			error->sge.length, error->sge.lkey, error->nsge > 1 ? " (of more)" : "");
+	if (error->remote_addr || error->rkey)
+		fprintf(out, ", remote_addr 0x%" PRIx64 " rkey 0x%x", error->remote_addr,
+			error->rkey);
+	fputc('\n', out);
+}
+
+static void print_first(const struct report *report, const struct first_error *error)
+{
+	char id[32], when[32], status[32], qp[32], opcode[32] = "";
+	FILE *out = report->out;
+
+	fprintf(out, "first error: %s on %s (number 0x%x) of process %u: ",
+		report_status(error->status, status), report_qp(report->trace, error, qp),
+		error->qp_num, error->process);
+	if (error->request.thread)
+		fprintf(out, "%s wr_id 0x%" PRIx64, report_opcode(error, opcode), error->wr_id);
+	else
+		fprintf(out, "wr_id 0x%" PRIx64 " (its work request is not known)", error->wr_id);
+	fprintf(out, ", vendor_err 0x%x, at %s wc[%u], %s\n", error->vendor_err,
+		event_id_text(error->event, id), error->index, judge_span(error->time, when));
+	if (error->request.thread)
+		print_request(out, error);
+	if (error->flushes)
+		fprintf(out, "  %" PRIu64 " completions of it were flushed afterwards\n",
+			error->flushes);
+}
+
+static void print_stack(const struct report *report, uint32_t stack)
+{
+	struct symbol symbols[REPORT_FRAMES];
+	struct frame frames[REPORT_FRAMES];
+	char text[512];
+	unsigned int n = report_frames(report, stack, frames, symbols);
+
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(report->out, "        %s\n",
+			symbols_frame(report->symbols, &frames[i], text, sizeof(text)));
+}
+
+static void print_step(const struct report *report, const struct finding_step *step)
+{
+	const struct mark *mark = &step->mark;
+	char id[32], when[32];
+
+	fprintf(report->out, "    %-15s %s", step->what, event_id_text(mark->id, id));
+	if (mark->verb != VERB_COUNT)
+		fprintf(report->out, "  %s()", verb_infos[mark->verb].name);
+	fprintf(report->out, "  at %s%s\n", judge_span(mark->time, when),
+		mark->stack ? "" : "  (no call stack: only control verbs have one)");
+	print_stack(report, mark->stack);
+}
+
+static void print_head(const struct report *report, const struct finding *finding)
+{
+	const struct process *process = trace_process(report->trace, finding->process);
+	const struct thread *thread = trace_thread(report->trace, finding->thread);
+	const struct rule *rule = &rules[finding->rule];
+	char id[32], when[32];
+	FILE *out = report->out;
+
+	fprintf(out, "\n%c %s %s  %s  %s  process %u", rule->severity, rule->id, rule->name,
+		event_id_text(finding->event, id), judge_span(finding->time, when),
+		finding->process);
+	if (process)
+		fprintf(out, " (%s, pid %d)", base_name(process->exe), process->pid);
+	fprintf(out, ", thread %u", finding->thread);
+	if (thread && thread->comm)
+		fprintf(out, " (%s)", thread->comm);
+	fprintf(out, "\n  %s   %s\n  ", finding->where ? finding->where : "",
+		finding->object ? finding->object : "");
+	wrap(out, 2, 2, finding->says ? finding->says : "");
+}
+
+/* Once a rule: the same words at each finding would hide what differs. */
+static void print_advice(const struct report *report, enum rule_id rule, bool *told)
+{
+	if (told[rule])
+		return;
+	told[rule] = true;
+	fprintf(report->out, "  to do:  ");
+	wrap(report->out, 10, 10, rules[rule].advice);
+	fprintf(report->out, "  source: ");
+	wrap(report->out, 10, 10, rules[rule].source);
+}
+
+static void print_finding(const struct report *report, const struct finding *finding, bool *told)
+{
+	const struct finding_site *site = finding->site;
+	bool last = finding->of_site == site->kept;
+
+	print_head(report, finding);
+	if (site->group || finding->of_site == 1)
+		for (unsigned int i = 0; i < finding->nsteps; i++)
+			print_step(report, &finding->steps[i]);
+	else
+		fprintf(report->out, "    from the same place as %s above\n",
+			rules[finding->rule].id);
+	if (!site->group && last && site->count > site->kept)
+		fprintf(report->out, "    and %" PRIu64 " more from there\n",
+			site->count - site->kept);
+	print_advice(report, finding->rule, told);
+}
+
+static void print_unchecked(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+
+	for (size_t i = 0; i < findings->nunchecked; i++) {
+		const struct unchecked *u = &findings->unchecked[i];
+
+		if (i == 0)
+			fputc('\n', report->out);
+		fprintf(report->out, "%s: %s %s, because %s\n", rules[u->rule].id,
+			rules[u->rule].name, u->partly ? "checked in part" : "not checked",
+			u->because ? u->because : "?");
+	}
+}
+
+static void print_sum(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+	unsigned int checked = 0, muted = 0;
+
+	for (int i = 0; i < RULE_COUNT; i++) {
+		muted += findings->off[i];
+		checked += !findings->off[i] && !findings->skip[i];
+	}
+	fprintf(report->out,
+		"\n%s: %" PRIu64 " errors, %" PRIu64 " warnings; %u of %d rules over %" PRIu64
+		" events",
+		report->path, findings_count(findings, 'E'), findings_count(findings, 'W'), checked,
+		RULE_COUNT, findings->events);
+	if (muted)
+		fprintf(report->out, ", %u muted", muted);
+	fputc('\n', report->out);
+	if (findings->n)
+		fprintf(report->out, "`verbatim explain ID` tells more about a rule\n");
+}
+
+void report_text(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+	bool told[RULE_COUNT] = { false };
+
+	for (size_t i = 0; i < findings->nerrors; i++)
+		print_first(report, &findings->errors[i]);
+	if (!findings->nerrors)
+		fprintf(report->out, "first error: none, no completion failed\n");
+	for (size_t i = 0; i < findings->n; i++)
+		print_finding(report, findings->all[i], told);
+	print_unchecked(report);
+	print_sum(report);
+}
+
+static void print_field(FILE *out, const char *title, const char *text)
+{
+	int column = fprintf(out, "%-12s ", title);
+
+	wrap(out, column, 13, text);
+}
+
+void report_rule(FILE *out, enum rule_id rule)
+{
+	const struct rule *r = &rules[rule];
+
+	fprintf(out, "%s %s, %s\n\n", r->id, r->name, rule_severity(r->severity));
+	print_field(out, "what", r->means);
+	print_field(out, "why", r->harm);
+	print_field(out, "to do", r->advice);
+	print_field(out, "source", r->source);
+}
+
+void report_rules(FILE *out)
+{
+	for (int i = 0; i < RULE_COUNT; i++)
+		fprintf(out, "%-10s %-24s %s\n", rules[i].id, rules[i].name,
+			rule_severity(rules[i].severity));
+}

@@ -1,0 +1,40 @@
+/*
+ * The rules as a table, made from rules.def
+ */
+#include "analyzer/rule.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "analyzer/judge.h"
+
+const struct rule rules[RULE_COUNT] = {
+#define RULE(ident, text, title, level, events, hook, function, what, why, todo, from) \
+	[RULE_##ident] = { .id = text, .name = title, .severity = level, .evidence = events,  \
+			   .means = what, .harm = why, .advice = todo, .source = from,        \
+			   .hook = function },
+#include "analyzer/rules.def"
+#undef RULE
+};
+
+int rule_find(const char *id)
+{
+	for (int i = 0; i < RULE_COUNT; i++)
+		if (!strcasecmp(rules[i].id, id) || !strcmp(rules[i].name, id))
+			return i;
+	return -1;
+}
+
+const char *rule_severity(char severity)
+{
+	switch (severity) {
+	case 'E':
+		return "error";
+	case 'W':
+		return "warning";
+	case 'P':
+		return "performance";
+	default:
+		return "information";
+	}
+}

@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * Names for recorded frames: function, offset, and the line where the program
+ * has debug information. Offline, from the files that were mapped; the only
+ * door to elfutils.
+ *
+ * A file that is not there any more, or is another build, gives its name and
+ * an offset: no name is better than a wrong one. One thread.
+ */
+#include <stddef.h>
+
+#include "core/store/trace.h"
+
+struct symbols;
+
+/* Returns 0 or -errno after log_err(). */
+int symbols_open(struct symbols **ret_symbols);
+
+/* Accepts NULL. */
+void symbols_close(struct symbols *symbols);
+
+/*
+ * Write "connection_close+0x1f (demo_bug.c:58)", "libfoo.so+0x1234",
+ * "libfoo.so+0x1234 (binary changed)" or "0x7f..." into @text, and return it.
+ */
+const char *symbols_frame(struct symbols *symbols, const struct frame *frame, char *text,
+			  size_t size);
+
+/* The same in parts: NULL and 0 where not known. Borrowed until symbols_close(). */
+struct symbol {
+	const char *function;
+	uint64_t offset;    /* in the function; of the module where there is none */
+	const char *file;
+	int line;
+	const char *module; /* without its directory */
+	const char *problem; /* why there is no function: "binary changed", "not found" */
+};
+void symbols_find(struct symbols *symbols, const struct frame *frame, struct symbol *ret_symbol);
