@@ -105,10 +105,12 @@ int cli_check(int argc, char **argv)
 	if (status)
 		return status;
 	err = check_trace(trace, &check, &findings);
-	if (!err) {
+	if (err < 0) {
+		status = cli_status(err);
+	} else {
 		status = print(options.args[0], trace, findings, json);
 		findings_free(findings);
 	}
 	trace_close(trace);
-	return err < 0 ? cli_status(err) : status;
+	return status;
 }
