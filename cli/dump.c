@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/symbols.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options.h"
@@ -179,12 +180,15 @@ static void print_stack(const struct dump *d, uint32_t stack)
 {
 	struct frame frames[FRAMES_MAX];
 	unsigned int n = stack ? trace_stack(d->trace, stack, frames, FRAMES_MAX) : 0;
+	struct symbols *symbols;
+	char text[512];
 
-	if (n)
-		printf("\ncalled from\n");
+	if (!n || symbols_open(&symbols))
+		return;
+	printf("\ncalled from\n");
 	for (unsigned int i = 0; i < n; i++)
-		printf("  #%-2u 0x%016" PRIx64 "  %s+0x%" PRIx64 "\n", i, frames[i].ip,
-		       frames[i].module ? frames[i].module : "?", frames[i].offset);
+		printf("  #%-2u %s\n", i, symbols_frame(symbols, &frames[i], text, sizeof(text)));
+	symbols_close(symbols);
 }
 
 static void print_object(const struct dump *d, uint32_t id)

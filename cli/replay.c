@@ -1,8 +1,228 @@
-/* The command: not there yet. */
+/*
+ * verbatim replay: do again what was recorded, and compare
+ *
+ * The software device is a library before libibverbs, so for it the command
+ * starts itself again with that in its environment, on a fabric of its own:
+ *
+ *	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
+ *	                -> remove the fabric, the child's status
+ *
+ * Not here: the replay (replay/replay.c), its report (replay/report.c).
+ */
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "cli/cli.h"
+#include "cli/device.h"
+#include "cli/options.h"
+#include "core/store/trace.h"
+#include "core/wire/log.h"
+#include "replay/replay.h"
+#include "replay/report.h"
+
+#define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
+
+enum { DEVICE, PACE, REPORT, FORMAT, TIMEOUT };
+
+static const struct option_row rows[] = {
+	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME for all" },
+	[PACE] = { "pace", 'p', "asap|recorded|xN", "how fast: at once, as recorded, N times that" },
+	[REPORT] = { "report", 'r', "FILE", "write the report there, too, as JSON" },
+	[FORMAT] = { "format", 'f', "text|json", "of the report; text" },
+	[TIMEOUT] = { "timeout", 't', "SECONDS", "to wait for a completion or an event; 10" },
+	{ 0 },
+};
+
+static int read_positive(const char *text, double *ret_value)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value > 0) || value > 1e9)
+		return -EINVAL;
+	*ret_value = value;
+	return 0;
+}
+
+static int read_pace(const char *text, double *ret_pace)
+{
+	*ret_pace = 0;
+	if (!text || !strcmp(text, "asap"))
+		return 0;
+	if (!strcmp(text, "recorded")) {
+		*ret_pace = 1;
+		return 0;
+	}
+	return *text == 'x' ? read_positive(text + 1, ret_pace) : -EINVAL;
+}
+
+/* Returns 0 or CLI_USAGE. */
+static int read_options(const struct options *options, struct replay_options *ret_replay)
+{
+	const char *timeout = options->value[TIMEOUT];
+	double seconds = 10;
+
+	if (read_pace(options->value[PACE], &ret_replay->pace))
+		return cli_misuse("replay", "--pace is asap, recorded or xN, not '%s'",
+				  options->value[PACE]);
+	if (timeout && read_positive(timeout, &seconds))
+		return cli_misuse("replay", "--timeout is a number of seconds, not '%s'", timeout);
+	ret_replay->timeout = (int64_t)(seconds * 1e9);
+	ret_replay->device = getenv(FABRIC_ENV) ? NULL : options->value[DEVICE];
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static void become_child(char **argv, const char *fabric)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (setenv("VERBATIM_SOFT_FABRIC", fabric, 1) || setenv(FABRIC_ENV, fabric, 1))
+		_exit(CLI_ENVIRONMENT);
+	if (device_environment(NULL, true))
+		_exit(CLI_ENVIRONMENT);
+	execv("/proc/self/exe", argv);
+	log_err(-errno, "start ourselves again");
+	_exit(CLI_ENVIRONMENT);
+}
+
+static int wait_for(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return log_err(-errno, "wait for the replay");
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	log_note("the replay was ended by signal %d (%s)", WTERMSIG(status),
+		 strsignal(WTERMSIG(status)));
+	return CLI_ENVIRONMENT;
+}
+
+/* The same command on the software device and a fabric that nobody else is on. */
+static int replay_on_soft(char **again)
+{
+	char fabric[] = "/dev/shm/verbatim-replay-XXXXXX";
+	pid_t child;
+	int status;
+
+	if (!mkdtemp(fabric)) {
+		log_err(-errno, "make a directory for the software device in /dev/shm");
+		return CLI_ENVIRONMENT;
+	}
+	signal(SIGINT, SIG_IGN); /* the child's to end by; then we remove the fabric */
+	signal(SIGTERM, SIG_IGN);
+	child = fork();
+	if (!child) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+		become_child(again, fabric);
+	}
+	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
+	nftw(fabric, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return status < 0 ? CLI_ENVIRONMENT : status;
+}
+
+static int write_report(const struct report *report, const char *path)
+{
+	FILE *to = fopen(path, "we");
+
+	if (!to) {
+		log_err(-errno, "write the report to %s", path);
+		return CLI_ENVIRONMENT;
+	}
+	report_json(report, to);
+	if (fclose(to)) {
+		log_err(-errno, "write the report to %s", path);
+		return CLI_ENVIRONMENT;
+	}
+	return CLI_FINE;
+}
+
+static void tell_loss(struct trace *trace, struct report *report)
+{
+	struct trace_loss loss = trace_loss(trace);
+
+	if (loss.events)
+		report_note(report, "the recording lost %llu events: what needs them differs",
+			    (unsigned long long)loss.events);
+	if (loss.interrupted)
+		report_note(report, "the recording was cut short: what came after is not there");
+	if (loss.damaged)
+		report_note(report, "a part of the recording could not be read");
+}
+
+static int print_reports(const struct report *report, const struct options *options)
+{
+	int status = CLI_FINE;
+
+	if (cli_wants_json("replay", options->value[FORMAT]))
+		report_json(report, stdout);
+	else
+		report_text(report, stdout);
+	if (options->value[REPORT])
+		status = write_report(report, options->value[REPORT]);
+	if (status == CLI_FINE && report_divergences(report))
+		status = CLI_FINDINGS;
+	return status;
+}
+
+static int replay_here(struct trace *trace, const struct options *options,
+		       const struct replay_options *replay)
+{
+	struct report *report;
+	int status, err = report_new(&report);
+
+	if (err) {
+		log_err(err, "make a report");
+		return CLI_ENVIRONMENT;
+	}
+	report_trace(report, options->args[0]);
+	tell_loss(trace, report);
+	err = replay_run(trace, replay, report);
+	status = err ? (int)cli_status(err) : print_reports(report, options);
+	report_free(report);
+	return status;
+}
 
 int cli_replay(int argc, char **argv)
 {
-	(void)argc;
-	return cli_misuse(argv[0], "not implemented yet");
+	struct replay_options replay = { 0 };
+	struct options options;
+	struct trace *trace;
+	char *again[argc + 2]; /* before the options are put in order */
+	bool soft = false;
+	int status;
+
+	again[0] = (char *)"verbatim";
+	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
+	options_parse(argc, argv, rows, false, &options);
+	cli_wants_json("replay", options.value[FORMAT]);
+	status = read_options(&options, &replay);
+	if (!status)
+		status = cli_open("replay", options.nargs, options.args, &trace);
+	if (status)
+		return status;
+	if (!getenv(FABRIC_ENV) && device_choose(options.value[DEVICE], DEVICE_SYSFS, &soft))
+		status = CLI_ENVIRONMENT;
+	else if (!soft)
+		status = replay_here(trace, &options, &replay);
+	trace_close(trace);
+	if (!soft)
+		return status;
+	if (!options.value[DEVICE])
+		device_tell_soft();
+	return replay_on_soft(again);
 }

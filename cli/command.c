@@ -1,0 +1,106 @@
+/*
+ * The subcommands, and what they share
+ *
+ * A row of the table, a function, a file, a manual page: a subcommand is all
+ * four under one name.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/format.h"
+#include "core/store/trace.h"
+#include "core/wire/log.h"
+
+const struct command commands[] = {
+	{ "record", cli_record, "Run a program and record every RDMA verb that it calls",
+	  "[-o FILE] [--device soft|NAME] [--on-full wait|drop] [--] PROGRAM [ARG...]" },
+	{ "run", cli_run, "Run a program on the software device, recording nothing",
+	  "[--device soft|NAME] [--] PROGRAM [ARG...]" },
+	{ "info", cli_info, "Say what is in a trace", "[--format text|json] TRACE" },
+	{ "dump", cli_dump, "Print the events of a trace, a line each",
+	  "[--thread T] [--process P] [--object NAME] [--verb NAME] [--failed] TRACE [T:N]" },
+	{ "stat", cli_stat, "Count and time the verbs, queue pairs and completion queues of a trace",
+	  "[--format text|json] TRACE" },
+	{ "sql", cli_sql, "Ask a trace a question in SQL", "[--csv|--json] [--header] TRACE QUERY" },
+	{ "unpack", cli_unpack, "Turn a trace into one that any SQLite program can read",
+	  "-o FILE TRACE" },
+	{ "check", cli_check, "Look for mistakes in the use of verbs",
+	  "[--format text|json|sarif|junit] [--mute ID] TRACE" },
+	{ "explain", cli_explain, "Explain a rule of `verbatim check`", "[ID]" },
+	{ "replay", cli_replay, "Do again what was recorded, and compare",
+	  "[--device NAME] [--pace asap|recorded|xN] [--report FILE] TRACE" },
+	{ 0 },
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}
+
+enum cli_exit cli_status(int err)
+{
+	switch (-err) {
+	case 0:
+		return CLI_FINE;
+	case EINVAL:
+	case EPROTO:
+	case EBADMSG:
+		return CLI_TRACE;
+	default:
+		return CLI_ENVIRONMENT;
+	}
+}
+
+int cli_misuse(const char *command, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	log_note("%s: %s; see 'verbatim help %s'", command, text, command);
+	return CLI_USAGE;
+}
+
+int cli_open(const char *command, int nargs, char **args, struct trace **ret_trace)
+{
+	if (nargs < 1)
+		return cli_misuse(command, "no trace is given");
+	if (nargs > 1)
+		return cli_misuse(command, "too much is given: '%s'", args[1]);
+	signal(SIGPIPE, SIG_DFL); /* `| head` ends us quietly, whatever was inherited */
+	return cli_status(trace_open(args[0], ret_trace));
+}
+
+int cli_wants_json(const char *command, const char *format)
+{
+	if (!format || !strcmp(format, "text"))
+		return 0;
+	if (!strcmp(format, "json"))
+		return 1;
+	exit(cli_misuse(command, "--format is text or json, not '%s'", format));
+}
+
+void cli_tell_loss(struct trace *trace)
+{
+	struct trace_loss loss = trace_loss(trace);
+	char lost[FORMAT_TEXT];
+
+	if (loss.interrupted)
+		log_note("the recording was INTERRUPTED: what came after is not in the trace");
+	if (loss.damaged)
+		log_note("the trace is DAMAGED: some of it could not be read");
+	if (loss.events)
+		log_note("%s events were LOST: the rings were full",
+			 format_count(loss.events, lost));
+}

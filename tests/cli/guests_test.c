@@ -1,0 +1,153 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/guests.h"
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
+
+static char parent[] = "/tmp/guests_test-XXXXXX";
+
+static int make_parent(void **state)
+{
+	(void)state;
+	return mkdtemp(parent) ? 0 : -1;
+}
+
+static int remove_parent(void **state)
+{
+	(void)state;
+	return rmdir(parent);
+}
+
+/* A process that was started with VERBATIM_DIR=@dir; it has done so when this returns. */
+static pid_t start_guest(const char *dir)
+{
+	char entry[300], byte;
+	int fds[2];
+	pid_t pid;
+
+	snprintf(entry, sizeof(entry), SESSION_ENV "=%s", dir);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		execle("/bin/sleep", "sleep", "60", NULL, (char *[]){ "A=1", entry, NULL });
+		_exit(1);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 0); /* closed by exec */
+	close(fds[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void guest_is_found_by_its_environment(void **state)
+{
+	pid_t pid = start_guest("/tmp/guests"), other = start_guest("/tmp/guests2"), found[4];
+
+	(void)state;
+	assert_int_equal(guests_scan("/tmp/guests", found, 4), 1);
+	assert_int_equal(found[0], pid);
+	end(pid);
+	assert_int_equal(guests_scan("/tmp/guests", found, 4), 0);
+	end(other);
+}
+
+static void own_thread_is_there(void **state)
+{
+	(void)state;
+	assert_true(guests_has_thread(getpid(), getpid()));
+	assert_false(guests_has_thread(getpid(), 1));
+}
+
+/* A session whose recorder is gone. */
+static void leave_session(char dir[SESSION_PATH])
+{
+	struct session session;
+
+	assert_int_equal(session_create(&session, parent, RING_MIN, ON_FULL_WAIT), 0);
+	session.page->collector_start--;
+	strcpy(dir, session.dir);
+	session_leave(&session);
+}
+
+static bool is_there(const char *dir)
+{
+	struct stat st;
+
+	return !stat(dir, &st);
+}
+
+static void sweep_removes_what_a_dead_recorder_left(void **state)
+{
+	struct session ours;
+	char dir[SESSION_PATH];
+
+	(void)state;
+	leave_session(dir);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(ours.dir);
+	assert_false(is_there(dir));
+	assert_true(is_there(ours.dir));
+	session_remove(&ours);
+}
+
+static void sweep_leaves_a_session_where_somebody_lives(void **state)
+{
+	struct session ours, left;
+	char dir[SESSION_PATH];
+	pid_t pid;
+
+	(void)state;
+	leave_session(dir);
+	pid = start_guest(dir);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(ours.dir);
+	assert_true(is_there(dir));
+	end(pid);
+	assert_int_equal(session_join(&left, dir), 0);
+	session_remove(&left);
+	session_remove(&ours);
+}
+
+static void sweep_leaves_a_session_that_is_recorded(void **state)
+{
+	struct session ours, other;
+
+	(void)state;
+	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(ours.dir);
+	assert_true(is_there(other.dir));
+	session_remove(&other);
+	session_remove(&ours);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guest_is_found_by_its_environment),
+		cmocka_unit_test(own_thread_is_there),
+		cmocka_unit_test(sweep_removes_what_a_dead_recorder_left),
+		cmocka_unit_test(sweep_leaves_a_session_where_somebody_lives),
+		cmocka_unit_test(sweep_leaves_a_session_that_is_recorded),
+	};
+
+	return cmocka_run_group_tests(tests, make_parent, remove_parent);
+}
