@@ -17,6 +17,7 @@ enum { MESSAGES = 2000, PAIRS = 3 };
 struct half {
 	struct end	*e;
 	struct ibv_qp	*qp;
+	uint32_t	off;		/* its own part of the buffers */
 	unsigned int	done;
 	unsigned int	failed;
 };
@@ -24,7 +25,7 @@ struct half {
 static void *receive(void *arg)
 {
 	struct half *h = arg;
-	struct ibv_sge sge = sge_of(h->e, 0, 64);
+	struct ibv_sge sge = sge_of(h->e, h->off, 64);
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	unsigned int i;
 
@@ -37,7 +38,7 @@ static void *receive(void *arg)
 static void *send_all(void *arg)
 {
 	struct half *h = arg;
-	struct ibv_sge sge = sge_of(h->e, 128, 64);
+	struct ibv_sge sge = sge_of(h->e, h->off + 2048, 64);
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
 				  .send_flags = IBV_SEND_SIGNALED }, *bad;
@@ -92,8 +93,10 @@ static void many_threads_share_two_queues(void **state)
 	unsigned int i, n = 0;
 
 	for (i = 0; i < PAIRS; i++) {
-		a[i] = (struct half){ .e = &p->a, .qp = make_qp(&p->a, NULL) };
-		b[i] = (struct half){ .e = &p->b, .qp = make_qp(&p->b, NULL) };
+		a[i] = (struct half){ .e = &p->a, .off = 64 * i,
+					.qp = make_qp(&p->a, NULL) };
+		b[i] = (struct half){ .e = &p->b, .off = 64 * i,
+					.qp = make_qp(&p->b, NULL) };
 		join_qps(a[i].qp, b[i].qp);
 		join_qps(b[i].qp, a[i].qp);
 	}

@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# Unmodified programs on the software device: as a preload beside rdma-core,
+# and as a drop-in in its place. Each runs in a fabric of its own, which must
+# be empty at the end.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=$PWD/${BUILD:-build}
+failed=0
+port=21000
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"; rm -rf "${VERBATIM_SOFT_FABRIC:-$work}"' EXIT
+export VERBATIM_SOFT_FABRIC
+VERBATIM_SOFT_FABRIC=$(mktemp -d /dev/shm/verbatim-soft-e2e.XXXXXX) || exit 1
+
+ok() { echo "ok $1"; }
+not_ok() { echo "not ok $1: $2"; failed=1; }
+skip() { echo "skip $1: $2"; }
+
+# env and its arguments that put a command on the device; exec'd, so that $!
+# is the command's own.
+choose() {
+	face=$1
+	case $face in
+	preload) device=(env "LD_PRELOAD=$build/libverbatim-soft.so") ;;
+	dropin) device=(env "LD_LIBRARY_PATH=$build/dropin") ;;
+	esac
+}
+
+have() {
+	command -v "$1" >/dev/null && return 0
+	skip "$face $1" "not installed"
+	return 1
+}
+
+# A port that nobody listens on.
+next_port() {
+	port=$((port + 1))
+	while ss -ltnH "sport = :$port" | grep -q .; do port=$((port + 1)); done
+}
+
+listens() { # port, pid
+	local n
+	for ((n = 0; n < 500; n++)); do
+		ss -ltnH "sport = :$1" | grep -q . && return 0
+		kill -0 "$2" 2>/dev/null || return 1
+		sleep 0.02
+	done
+	return 1
+}
+
+# Run a server and a client with the same arguments.
+both() { # name, program, arguments...
+	local name="$face $1" server status
+	shift
+	have "$1" || return
+	next_port
+	"${device[@]}" timeout 60 "$@" -p $port >"$work/server" 2>&1 &
+	server=$!
+	if ! listens $port $server; then
+		not_ok "$name" "server does not listen: $(tail -1 "$work/server")"
+		wait $server
+		return
+	fi
+	"${device[@]}" timeout 60 "$@" -p $port localhost >"$work/client" 2>&1
+	status=$?
+	if ! wait $server; then
+		not_ok "$name" "server: $(tail -1 "$work/server")"
+	elif [ $status -ne 0 ]; then
+		not_ok "$name" "client: $(tail -1 "$work/client")"
+	else
+		ok "$name"
+	fi
+}
+
+single() { # name, pattern, program, arguments...
+	local name="$face $1" pattern=$2
+	shift 2
+	have "$1" || return
+	if "${device[@]}" "$@" >"$work/out" 2>&1 && grep -q "$pattern" "$work/out"; then
+		ok "$name"
+	else
+		not_ok "$name" "$(tail -1 "$work/out")"
+	fi
+}
+
+# Has it computed for 0.3 s? Then it is sending: they spin, and print nothing.
+busy() { # pid
+	[ -n "$1" ] && [ "$(awk '{ print $14 }' "/proc/$1/stat")" -gt 30 ]
+}
+
+# The client must end by itself, with an error, when its server is killed.
+killed() {
+	local name="$face client whose server is killed" server client
+	have ib_send_bw || return
+	next_port
+	"${device[@]}" ib_send_bw -F --use_old_post_send -D 30 -p $port >"$work/server" 2>&1 &
+	server=$!
+	listens $port $server
+	"${device[@]}" timeout 60 ib_send_bw -F --use_old_post_send -D 30 -p $port localhost >"$work/client" 2>&1 &
+	client=$!
+	until busy "$(pgrep -P $client)" || ! kill -0 $client 2>/dev/null; do
+		sleep 0.02
+	done
+	kill -KILL $server
+	wait $server 2>/dev/null
+	wait $client
+	case $? in
+	0) not_ok "$name" "it has not noticed" ;;
+	124) not_ok "$name" "it hangs" ;;
+	*) ok "$name" ;;
+	esac
+}
+
+emptied() {
+	local name="$face leaves nothing behind"
+	# who was killed is swept by the next
+	"${device[@]}" ibv_devinfo >/dev/null 2>&1
+	if [ -z "$(ls -A "$VERBATIM_SOFT_FABRIC")" ]; then
+		ok "$name"
+	else
+		not_ok "$name" "$(ls -A "$VERBATIM_SOFT_FABRIC" | head -3 | tr '\n' ' ')"
+	fi
+}
+
+case ${SAN:-} in
+?*) skip "soft clients" "a sanitizer's library cannot be loaded into them"; exit 0 ;;
+esac
+
+for each in preload dropin; do
+	choose $each
+	single ibv_devices verbatim0 ibv_devices
+	single "ibv_devinfo -v" "GID\[  0\]" ibv_devinfo -v
+	single "ibv_devinfo roce" "link_layer:.*Ethernet" env VERBATIM_SOFT_LINK=roce ibv_devinfo
+	both ibv_rc_pingpong ibv_rc_pingpong
+	both "ibv_rc_pingpong -e" ibv_rc_pingpong -e
+	both "ibv_rc_pingpong -t" ibv_rc_pingpong -t
+	both "ibv_rc_pingpong -c" ibv_rc_pingpong -c
+	both "ibv_rc_pingpong -n 20000" ibv_rc_pingpong -n 20000
+	both "ibv_rc_pingpong -s 65536" ibv_rc_pingpong -s 65536 -c
+	both "ibv_rc_pingpong -m 1024" ibv_rc_pingpong -m 1024
+	both "ibv_rc_pingpong -g 0" ibv_rc_pingpong -g 0
+	both "ibv_rc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_rc_pingpong -g 1
+	both "ibv_srq_pingpong" ibv_srq_pingpong
+	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw ib_atomic_lat ib_atomic_bw; do
+		both $program $program -F --use_old_post_send -n 1000
+	done
+	both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n 100
+	both "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n 1000
+	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n 1000
+	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x 1 -n 1000
+	killed
+	emptied
+done
+exit $failed
