@@ -99,7 +99,7 @@ demo: deps
 
 bench: deps
 	$(MAKE) all
-	BUILD=$(BUILD) CC=$(CC) scripts/bench
+	BUILD=$(BUILD) CC=$(CC) scripts/bench/run
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin $(DESTDIR)$(PREFIX)/share/man/man1

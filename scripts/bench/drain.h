@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * A thread that plays the collector: empties this process's only ring.
+ */
+#include <stdbool.h>
+
+/* Make a session and tell the recorder of it; before the first verb. Returns 0 or -errno. */
+int drain_start(void);
+
+/* Empty the ring now, by the other thread, and wait for it. */
+void drain_now(void);
+
+/* From now on it empties the ring all the time (or no longer). */
+void drain_always(bool always);
+
+/* Of the last control verb. */
+unsigned int drain_frames(void);
+
+/* Was anything lost? */
+bool drain_dropped(void);
+
+/* Close the session: the recorder stops when its ring is full. */
+void drain_end_session(void);
+
+/* Remove the session. Returns 0, or -EBADMSG after a line to stderr. */
+int drain_stop(void);

@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * A libibverbs whose only device does nothing. One thread.
+ */
+#include <infiniband/verbs.h>
+
+/* A context that nobody has opened, and so nobody has changed. */
+struct ibv_context *fake_context(void);
+
+/* What ibv_poll_cq() returns from now on; no completion is written. */
+extern int fake_returns;

@@ -1,0 +1,245 @@
+"""Run the programs of this folder, and others, and take the figures out of what they print."""
+import functools
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.join(TOP, os.environ.get('BUILD', 'build'))
+BENCH = os.path.join(BUILD, 'bench')
+VERBATIM = os.path.join(BUILD, 'verbatim')
+RECORDER = os.path.join(BUILD, 'libverbatim.so')
+SOFT = os.path.join(BUILD, 'libverbatim-soft.so')
+ROUNDS = 5
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+class Missing(Exception):
+    """What a row measures is not there: the reason is printed in its place."""
+
+
+# what is made: sources here, folders of objects it is linked with, flags
+WIRE = ['core/wire', 'gen']
+PROGRAMS = {
+    'libibverbs.so.1': (['fake_verbs.c'], [], ['-shared', '-Wl,-soname,libibverbs.so.1',
+                        '-Wl,--version-script=scripts/bench/fake_verbs.map']),
+    'verbs': (['verbs.c', 'sample.c', 'drain.c'], WIRE, ['-l:libibverbs.so.1']),
+    'ust.so': (['ust.c'], [], ['-shared', '-Wno-missing-prototypes', '-llttng-ust']),
+    'limits': (['limits.c', 'sample.c'], [], []),
+    'hold': (['hold.c'], WIRE, []),
+}
+
+
+def objects(folders):
+    found = []
+    for folder in folders:
+        path = os.path.join(BUILD, 'obj', folder)
+        found += sorted(os.path.join(path, f) for f in os.listdir(path) if f.endswith('.o'))
+    return found
+
+
+@functools.cache
+def program(name):
+    """The path of a program of this folder, compiled."""
+    sources, folders, flags = PROGRAMS[name]
+    out = os.path.join(BENCH, name)
+    os.makedirs(BENCH, exist_ok=True)
+    if '-l:libibverbs.so.1' in flags:
+        program('libibverbs.so.1')
+    subprocess.run(
+        [os.environ.get('CC', 'cc'), '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra',
+         '-Werror', '-Wmissing-prototypes', '-fPIC', '-fno-omit-frame-pointer', '-I.',
+         '-I' + BUILD, '-o', out] + ['scripts/bench/' + s for s in sources] + objects(folders) +
+        ['-L' + BENCH, '-Wl,-rpath,$ORIGIN'] + flags + ['-lpthread'], cwd=TOP, check=True)
+    return out
+
+
+def need(path, what):
+    if not os.path.exists(path):
+        raise Missing(what + ' not there yet')
+
+
+def preload(*libraries, **more):
+    return dict(os.environ, LD_PRELOAD=':'.join(libraries), **more)
+
+
+def read_samples(text):
+    """Lines "NAME NUMBER ..." as lists by name."""
+    rows = {}
+    for line in text.splitlines():
+        name, *numbers = line.split()
+        rows.setdefault(name, []).extend(float(n) for n in numbers)
+    return rows
+
+
+def merge(rounds):
+    all_rows = {}
+    for rows in rounds:
+        for name, samples in rows.items():
+            all_rows.setdefault(name, []).extend(samples)
+    return all_rows
+
+
+def run(argv, **more):
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, **more)
+    if done.returncode:
+        raise Missing('failed: ' + (done.stderr.strip().splitlines() or ['?'])[-1][:60])
+    return done
+
+
+# the recorder around a verb that does nothing
+
+MODES = ('plain', 'off', 'ended', 'on')
+
+
+def verbs_once(mode, *more):
+    env = os.environ if mode in ('plain', 'ust') else preload(RECORDER)
+    env = {k: v for k, v in env.items() if k != 'VERBATIM_DIR'}
+    return read_samples(run([program('verbs'), mode, *more], env=env).stdout)
+
+
+@functools.cache
+def verbs():
+    """Samples by (mode, row), the modes in turn."""
+    need(RECORDER, 'recorder')
+    rounds = [{(mode, name): samples for mode in MODES
+               for name, samples in verbs_once(mode).items()} for _ in range(3)]
+    return merge(rounds)
+
+
+def ust_recorded(lib):
+    """LTTng's tracepoint in a session of its own."""
+    folder = tempfile.mkdtemp(prefix='verbatim-bench.')
+    try:
+        done = run([os.path.join(HERE, 'with-lttng'), folder, program('verbs'), 'ust', lib])
+    finally:
+        shutil.rmtree(folder)
+    if 'discarded 0' not in done.stderr:
+        raise Missing('LTTng lost events: ' + done.stderr.strip()[-40:])
+    return read_samples(done.stdout)
+
+
+@functools.cache
+def ust():
+    """Samples of a post, in turn: by LTTng, by us, by LTTng without a session."""
+    need(RECORDER, 'recorder')
+    if not shutil.which('lttng-sessiond'):
+        raise Missing('LTTng not installed')
+    lib = program('ust.so')
+    rounds = []
+    for _ in range(3):
+        rounds.append(ust_recorded(lib))
+        rounds.append({'post_one': verbs_once('on')['post_one']})
+        rounds.append({'ust_idle': verbs_once('ust', lib)['ust_post']})
+    return merge(rounds)
+
+
+# two processes of one machine
+
+@functools.cache
+def limits():
+    return merge(read_samples(run([program('limits')]).stdout) for _ in range(2))
+
+
+def listening(port):
+    for table in ('/proc/net/tcp', '/proc/net/tcp6'):
+        with open(table) as f:
+            if re.search(r':%04X [0-9A-F:]+ 0A ' % port, f.read()):
+                return True
+    return False
+
+
+def free_port():
+    port = 18500 + os.getpid() % 400
+    while listening(port):
+        port += 1
+    return port
+
+
+def pair(server, client, env=None, around=()):
+    """Run a server and, once it listens, its client; what the client prints."""
+    port = free_port()
+    on = lambda cpu, argv: ['taskset', '-c', str(cpu), *around, *argv, '-p', str(port)]
+    first = subprocess.Popen(on(CPUS[-1], server), env=env, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        until = time.time() + 10
+        while not listening(port):
+            if time.time() > until or first.poll() is not None:
+                raise Missing('failed: the server does not listen')
+            time.sleep(0.01)
+        return run(on(CPUS[0], client), env=env).stdout
+    finally:
+        try:
+            first.wait(5)
+        except subprocess.TimeoutExpired:
+            first.kill()
+            first.wait()
+
+
+# what perftest prints in its last line of figures
+COLUMNS = {'lat': 4, 'bw': 3, 'rate': 4}
+
+
+def perftest(argv, column, env, around=()):
+    """One run: t_typical in us, or MB/s, or million messages a second."""
+    if not shutil.which(argv[0]):
+        raise Missing('perftest not installed')
+    out = pair(argv, argv + ['localhost'], env, around)
+    lines = [l.split() for l in out.splitlines() if re.match(r' *\d+ +\d+ +[\d.]', l)]
+    if not lines:
+        raise Missing('failed: no figures')
+    return float(lines[-1][COLUMNS[column]])
+
+
+def ucx(argv, column):
+    """One run of ucx_perftest over shared memory: median us, or MB/s."""
+    if not shutil.which('ucx_perftest'):
+        raise Missing('ucx_perftest not installed')
+    argv = ['ucx_perftest'] + argv
+    out = pair(argv, argv + ['localhost'], dict(os.environ, UCX_TLS='sm'))
+    final = [l.split() for l in out.splitlines() if l.startswith('Final:')][-1]
+    return float(final[{'lat': 2, 'bw': 5}[column]])
+
+
+# name: program and options, which figure, and the same over UCX
+TESTS = {
+    'send_lat': (['ib_send_lat', '-s', '8', '-n', '20000'], 'lat',
+                 ['-t', 'tag_lat', '-s', '8', '-n', '100000']),
+    'write_lat': (['ib_write_lat', '-s', '8', '-n', '20000'], 'lat', None),
+    'read_lat': (['ib_read_lat', '-s', '8', '-n', '20000'], 'lat', None),
+    'send_rate': (['ib_send_bw', '-s', '8', '-n', '300000'], 'rate', None),
+    'write_bw': (['ib_write_bw', '-s', '1048576', '-n', '5000'], 'bw',
+                 ['-t', 'ucp_put_bw', '-s', '1048576', '-n', '5000']),
+    'send_bw': (['ib_send_bw', '-s', '1048576', '-n', '5000'], 'bw',
+                ['-t', 'tag_bw', '-s', '1048576', '-n', '5000']),
+}
+
+
+@functools.cache
+def device(test):
+    """Samples by way, in turn: bare, recorded, and UCX where it has the like."""
+    need(SOFT, 'software device')
+    argv, column, peer = TESTS[test]
+    rows = {'bare': [], 'held': []}
+    for _ in range(ROUNDS):
+        rows['bare'].append(perftest(argv, column, preload(SOFT)))
+        rows['held'].append(perftest(argv, column, preload(RECORDER, SOFT), [program('hold')]))
+        if peer and shutil.which('ucx_perftest'):
+            rows.setdefault('ucx', []).append(ucx(peer, column))
+    if peer and 'ucx' not in rows:
+        rows['ucx'] = None
+    return rows
+
+
+def ratio(a, b):
+    """Of samples taken in turn; of medians where their numbers differ."""
+    if len(a) == len(b):
+        return [x / y for x, y in zip(a, b)]
+    middle = statistics.median(b)
+    return [x / middle for x in a]

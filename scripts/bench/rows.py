@@ -1,0 +1,157 @@
+"""The rows: what is measured, what it may be, and how it comes from the samples.
+
+`less` and `more` say on which side of the budget a row should lie; a row
+without a budget is there for reference.
+"""
+import collections
+import statistics
+
+import measure
+from measure import Missing, ratio
+
+Row = collections.namedtuple('Row', 'id group title unit better budget samples')
+MIB = 1 << 20
+LIST, WCS, FRAMES = 9, 17, 12  # of verbs.c
+
+
+def verb(mode, name):
+    return lambda: measure.verbs()[mode, name]
+
+
+def further(many, one, n):
+    """What each one after the first costs."""
+    def samples():
+        rows = measure.verbs()
+        return [(m - o) / (n - 1) for m, o in zip(rows['on', many], rows['on', one])]
+    return samples
+
+
+def ust(name):
+    return lambda: measure.ust()[name]
+
+
+def ust_ratio():
+    rows = measure.ust()
+    return ratio(rows['post_one'], rows['ust_post'])
+
+
+def limit(name, convert=lambda ns: ns):
+    return lambda: [convert(ns) for ns in measure.limits()[name]]
+
+
+def gbytes(ns):
+    return MIB / ns
+
+
+def device(test, way='bare'):
+    def samples():
+        found = measure.device(test)[way]
+        if found is None:
+            raise Missing('ucx_perftest not installed')
+        return found
+    return samples
+
+
+def against_ucx(test):
+    return lambda: ratio(device(test)(), device(test, 'ucx')())
+
+
+def recorded(test, faster_is_less):
+    """Rate when recorded, as a part of the rate when not."""
+    def samples():
+        bare, held = device(test)(), device(test, 'held')()
+        return ratio(bare, held) if faster_is_less else ratio(held, bare)
+    return samples
+
+
+def against_vm_call(test):
+    """Time of an operation, as a multiple of one process_vm call and a flag."""
+    def samples():
+        rows = measure.limits()
+        least = statistics.median(rows['vm_write_8']) + statistics.median(rows['half_trip'])
+        return [us * 1000 / least for us in device(test)()]
+    return samples
+
+
+def against_vm_bw(test):
+    def samples():
+        least = statistics.median(measure.limits()['vm_write_1m'])
+        return [mb * MIB / (MIB / least * 1e9) for mb in device(test)()]
+    return samples
+
+
+def nothing_yet(what):
+    def samples():
+        raise Missing(what + ' not there yet')
+    return samples
+
+
+RECORDING = [
+    ('off_control', 'recorder loaded, no session: control verb', 'less', 2, verb('off', 'control')),
+    ('off_post', 'recorder loaded, no session: post', 'less', 2, verb('off', 'post_one')),
+    ('off_poll', 'recorder loaded, no session: poll', 'less', 2, verb('off', 'poll_empty')),
+    ('ended_control', 'session closed: control verb', 'less', 2, verb('ended', 'control')),
+    ('ended_post', 'session closed: post', 'less', 2, verb('ended', 'post_one')),
+    ('ended_poll', 'session closed: poll', 'less', 2, verb('ended', 'poll_empty')),
+    ('poll_empty', 'poll of an empty CQ', 'less', 3, verb('on', 'poll_empty')),
+    ('post_one', 'post of one work request, one SGE', 'less', 15, verb('on', 'post_one')),
+    ('post_read', 'the same, its ring read meanwhile', None, None, verb('on', 'post_one_read')),
+    ('post_further', 'each further one in the list', 'less', 6,
+     further('post_list', 'post_one', LIST)),
+    ('post_recv', 'post of one receive, one SGE', 'less', 15, verb('on', 'post_recv')),
+    ('notify', 'request for notification', 'less', 15, verb('on', 'notify')),
+    ('poll_one', 'poll that returns one completion', 'less', 18, verb('on', 'poll_one')),
+    ('poll_many', 'poll that returns %d' % WCS, 'less', 12 + 6 * WCS, verb('on', 'poll_many')),
+    ('control', 'control verb, backtrace of %d frames' % FRAMES, 'less', 2000, verb('on', 'control')),
+    ('frames', 'frames that it has', None, None, verb('on', 'frames')),
+    ('noise', 'the same call twice, nothing loaded', None, None, verb('plain', 'post_one')),
+    ('verb_itself', 'a verb that does nothing', None, None, verb('plain', 'verb_itself')),
+    ('rdtsc', 'reading the time stamp counter', None, None, verb('plain', 'rdtsc')),
+    ('clock_gettime', 'clock_gettime()', None, None, verb('plain', 'clock_gettime')),
+    ('ust_idle', 'LTTng tracepoint, no session', None, None, ust('ust_idle')),
+    ('ust_post', 'LTTng tracepoint of a post', None, None, ust('ust_post')),
+]
+
+ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
+        for id, title, better, budget, samples in RECORDING] + [
+    Row('ust_ratio', 'recording', 'post: against LTTng', 'x', 'less', 1 / 8, ust_ratio),
+    Row('rec_send_lat', 'recording', 'ib_send_lat 8 B: recorded, of its rate', 'x', 'more', 0.9,
+        recorded('send_lat', True)),
+    Row('rec_send_rate', 'recording', 'ib_send_bw 8 B: recorded, of its rate', 'x', 'more', 0.9,
+        recorded('send_rate', False)),
+    Row('rec_write_bw', 'recording', 'ib_write_bw 1 MiB: recorded, of its rate', 'x', 'more', 0.9,
+        recorded('write_bw', False)),
+
+    Row('sustained', 'trace', 'into trace.db, nothing lost', 'M/s', 'more', 15,
+        nothing_yet('writer')),
+    Row('size', 'trace', 'bytes an event, perftest', 'B', 'less', 4, nothing_yet('writer')),
+    Row('open', 'trace', 'opening, to the first answer', 's', 'less', 1, nothing_yet('reader')),
+    Row('scan', 'trace', 'a full scan', 'M/s', 'more', 5, nothing_yet('reader')),
+    Row('check', 'trace', 'verbatim check, all rules', 'M/s', 'more', 3, nothing_yet('check')),
+    Row('replay', 'trace', 'replay --pace asap, of the own rate', 'x', 'more', 0.5,
+        nothing_yet('replay')),
+
+    Row('half_trip', 'device', 'flag and payload, half a round trip', 'ns', None, None,
+        limit('half_trip')),
+    Row('vm_write_8', 'device', 'process_vm_writev() 8 B', 'ns', None, None, limit('vm_write_8')),
+    Row('vm_write_1m', 'device', 'process_vm_writev() 1 MiB', 'GB/s', None, None,
+        limit('vm_write_1m', gbytes)),
+    Row('memcpy_1m', 'device', 'memcpy() 1 MiB', 'GB/s', None, None, limit('memcpy_1m', gbytes)),
+    Row('ucx_tag_lat', 'device', 'UCX tag_lat 8 B', 'us', None, None, device('send_lat', 'ucx')),
+    Row('send_lat', 'device', 'ib_send_lat 8 B', 'us', None, None, device('send_lat')),
+    Row('send_lat_ucx', 'device', 'ib_send_lat 8 B against UCX', 'x', 'less', 1,
+        against_ucx('send_lat')),
+    Row('write_lat', 'device', 'ib_write_lat 8 B against process_vm', 'x', 'less', 1.3,
+        against_vm_call('write_lat')),
+    Row('read_lat', 'device', 'ib_read_lat 8 B against process_vm', 'x', 'less', 1.3,
+        against_vm_call('read_lat')),
+    Row('send_rate', 'device', 'ib_send_bw 8 B', 'M/s', 'more', 4, device('send_rate')),
+    Row('write_bw', 'device', 'ib_write_bw 1 MiB against process_vm', 'x', 'more', 0.7,
+        against_vm_bw('write_bw')),
+    Row('write_bw_ucx', 'device', 'ib_write_bw 1 MiB against UCX', 'x', 'more', 1,
+        against_ucx('write_bw')),
+    Row('send_bw', 'device', 'ib_send_bw 1 MiB against process_vm', 'x', 'more', 0.7,
+        against_vm_bw('send_bw')),
+    Row('send_bw_ucx', 'device', 'ib_send_bw 1 MiB against UCX', 'x', 'more', 1,
+        against_ucx('send_bw')),
+]

@@ -1,0 +1,85 @@
+/*
+ * Samples of what a call costs
+ *
+ * Not here: what is called (verbs.c, limits.c).
+ */
+#include "scripts/bench/sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+uint64_t sample_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double sample_median(double *values, int n)
+{
+	qsort(values, (size_t)n, sizeof(*values), compare);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void sample_print(const char *name, const double *samples, int n)
+{
+	printf("%s", name);
+	for (int i = 0; i < n; i++)
+		printf(" %.3f", samples[i]);
+	printf("\n");
+	fflush(stdout);
+}
+
+/* ns a call */
+static double run(const struct side *side, long n)
+{
+	uint64_t start = sample_now();
+	uint64_t took;
+
+	side->run(side->arg, n);
+	took = sample_now() - start;
+	if (side->after)
+		side->after();
+	return (double)took / (double)n;
+}
+
+static double one_sample(const struct side *a, const struct side *b, long n)
+{
+	double pairs[PAIRS];
+
+	for (int i = 0; i < PAIRS; i++) {
+		double before = a ? run(a, n) : 0;
+
+		pairs[i] = run(b, n) - before;
+	}
+	return sample_median(pairs, PAIRS);
+}
+
+static void print_samples(const char *name, const struct side *a, const struct side *b, long n)
+{
+	double samples[SAMPLES];
+
+	one_sample(a, b, n); /* warm */
+	for (int i = 0; i < SAMPLES; i++)
+		samples[i] = one_sample(a, b, n);
+	sample_print(name, samples, SAMPLES);
+}
+
+void sample_difference(const char *name, const struct side *a, const struct side *b, long n)
+{
+	print_samples(name, a, b, n);
+}
+
+void sample_cost(const char *name, const struct side *a, long n)
+{
+	print_samples(name, NULL, a, n);
+}

@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * Samples of what a call costs, two sides measured in turn. One thread.
+ *
+ * A machine that others use drifts and stumbles: each sample is the median of
+ * PAIRS short runs of one side and the other, A B A B ..., and SAMPLES of them
+ * are printed on a line, for scripts/bench/run to look at:
+ *
+ *	NAME SAMPLE SAMPLE ...
+ */
+#include <stdint.h>
+
+enum { SAMPLES = 9, PAIRS = 25 };
+
+/* One side: a loop of @n calls, and what is to be done after it, untimed (may be NULL). */
+struct side {
+	void (*run)(void *arg, long n);
+	void *arg;
+	void (*after)(void);
+};
+
+uint64_t sample_now(void); /* ns */
+
+/* Sorts @values. */
+double sample_median(double *values, int n);
+
+void sample_print(const char *name, const double *samples, int n);
+
+/* Print @name with what a call of @b takes more than one of @a, in ns. */
+void sample_difference(const char *name, const struct side *a, const struct side *b, long n);
+
+/* Print @name with what a call of @a takes, loop included, in ns. */
+void sample_cost(const char *name, const struct side *a, long n);

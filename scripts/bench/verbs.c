@@ -1,0 +1,297 @@
+/*
+ * What recording costs a verb
+ *
+ * The verb does nothing (fake_verbs.c). It is called in two ways in turn, on
+ * two contexts: one that nobody has opened, which has the provider's own
+ * pointers, and one from ibv_open_device(), which the recorder has changed.
+ * The difference is the recorder.
+ *
+ *	verbs plain          the recorder is not loaded: the noise
+ *	verbs off            it is loaded, and there is no session
+ *	verbs ended          it has recorded, and the session was closed
+ *	verbs on             it records
+ *	verbs ust UST.so     LTTng's tracepoint in UST.so, without the recorder
+ *
+ * An unmodified program: the recorder comes by LD_PRELOAD.
+ */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <infiniband/verbs.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "scripts/bench/drain.h"
+#include "scripts/bench/fake_verbs.h"
+#include "scripts/bench/sample.h"
+
+enum { LIST = 9, WCS = 17, FRAMES = 12, CALLS = 4000, CONTROL_CALLS = 400, UST_CALLS = 2000 };
+
+/* one way to the verbs */
+struct way {
+	struct ibv_qp qp;
+	struct ibv_cq cq;
+	int (*dealloc_pd)(struct ibv_pd *pd);
+	int deeper; /* frames to make before the verb is called */
+};
+
+static struct way straight, traced, ust;
+static struct ibv_sge sges[LIST];
+static struct ibv_send_wr sends[LIST];
+static struct ibv_recv_wr recvs[LIST];
+
+static void post_one(void *arg, long n)
+{
+	struct way *way = arg;
+	struct ibv_send_wr *bad;
+
+	while (n--)
+		ibv_post_send(&way->qp, &sends[LIST - 1], &bad);
+}
+
+static void post_list(void *arg, long n)
+{
+	struct way *way = arg;
+	struct ibv_send_wr *bad;
+
+	while (n--)
+		ibv_post_send(&way->qp, sends, &bad);
+}
+
+static void post_recv(void *arg, long n)
+{
+	struct way *way = arg;
+	struct ibv_recv_wr *bad;
+
+	while (n--)
+		ibv_post_recv(&way->qp, &recvs[LIST - 1], &bad);
+}
+
+static void poll(void *arg, long n)
+{
+	struct way *way = arg;
+	struct ibv_wc wc[WCS];
+
+	memset(wc, 0, sizeof(wc));
+	while (n--)
+		ibv_poll_cq(&way->cq, WCS, wc);
+}
+
+static void notify(void *arg, long n)
+{
+	struct way *way = arg;
+
+	while (n--)
+		ibv_req_notify_cq(&way->cq, 0);
+}
+
+static void control_here(const struct way *way, long n)
+{
+	static struct ibv_pd pd;
+
+	while (n--)
+		way->dealloc_pd(&pd);
+}
+
+static __attribute__((noinline)) void control_below(const struct way *way, long n, int deeper)
+{
+	if (deeper > 0)
+		control_below(way, n, deeper - 1);
+	else
+		control_here(way, n);
+	__asm__ volatile(""); /* no tail call: each level is a frame */
+}
+
+static void control(void *arg, long n)
+{
+	const struct way *way = arg;
+
+	control_below(way, n, way->deeper);
+}
+
+/* So many frames does a verb have above it when control() calls it. */
+static void count_frames(void *arg, long n)
+{
+	void *frames[64];
+
+	(void)n;
+	*(int *)arg = backtrace(frames, 64) + 1;
+}
+
+static int deeper_for(int frames)
+{
+	struct side side = { .run = count_frames };
+	int here = 0;
+
+	side.arg = &here;
+	side.run(side.arg, 1);
+	here += 2; /* of sample.c */
+	return here < frames ? frames - here : 0;
+}
+
+static void rdtsc(void *unused, long n)
+{
+	(void)unused;
+	while (n--)
+		__asm__ volatile("" : : "r"(__builtin_ia32_rdtsc()));
+}
+
+static void gettime(void *unused, long n)
+{
+	struct timespec ts;
+
+	(void)unused;
+	while (n--)
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+}
+
+static void make_requests(void)
+{
+	for (int i = 0; i < LIST; i++) {
+		sges[i] = (struct ibv_sge){ .addr = 0x1000, .length = 64, .lkey = 7 };
+		sends[i] = (struct ibv_send_wr){ .wr_id = 1, .sg_list = &sges[i], .num_sge = 1,
+						 .opcode = IBV_WR_SEND,
+						 .send_flags = IBV_SEND_SIGNALED };
+		recvs[i] = (struct ibv_recv_wr){ .wr_id = 1, .sg_list = &sges[i], .num_sge = 1 };
+		sends[i].next = i + 1 < LIST ? &sends[i + 1] : NULL;
+	}
+}
+
+static void make_way(struct way *way, struct ibv_context *context)
+{
+	*way = (struct way){ .qp = { .context = context, .qp_type = IBV_QPT_RC },
+			     .cq = { .context = context },
+			     .dealloc_pd = ibv_dealloc_pd,
+			     .deeper = deeper_for(FRAMES) };
+}
+
+static void make_ways(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	void *fake = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	make_way(&traced, ibv_open_device(list[0]));
+	make_way(&straight, fake_context());
+	straight.dealloc_pd = (int (*)(struct ibv_pd *))dlvsym(fake, "ibv_dealloc_pd", "IBVERBS_1.1");
+	ibv_free_device_list(list);
+	make_requests();
+}
+
+static void row(const char *name, void (*run)(void *, long), long n, void (*after)(void))
+{
+	struct side a = { run, &straight, NULL }, b = { run, &traced, after };
+
+	sample_difference(name, &a, &b, n);
+}
+
+static void let_lttng_read(void)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+static int ust_rows(const char *path)
+{
+	void *lib = dlopen(path, RTLD_NOW);
+	void **next = lib ? dlsym(lib, "ust_next") : NULL;
+	struct ibv_context *context = fake_context();
+	struct side a = { post_one, &straight, NULL }, b = { post_one, &ust, let_lttng_read };
+
+	if (!next) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	*next = (void *)context->ops.post_send;
+	context->ops.post_send = (int (*)(struct ibv_qp *, struct ibv_send_wr *,
+					  struct ibv_send_wr **))dlsym(lib, "ust_post_send");
+	make_way(&ust, context);
+	sample_difference("ust_post", &a, &b, UST_CALLS);
+	return 0;
+}
+
+static void data_rows(void (*after)(void))
+{
+	row("post_one", post_one, CALLS, after);
+	row("post_list", post_list, CALLS / 8, after);
+	row("post_recv", post_recv, CALLS, after);
+	row("notify", notify, CALLS, after);
+	fake_returns = 1;
+	row("poll_one", poll, CALLS, after);
+	fake_returns = WCS;
+	row("poll_many", poll, CALLS / 16, after);
+	fake_returns = 0;
+	row("poll_empty", poll, CALLS, after);
+	row("control", control, CONTROL_CALLS, after);
+}
+
+static void machine_rows(void)
+{
+	struct side call = { poll, &straight, NULL }, tsc = { rdtsc, NULL, NULL },
+		    clock = { gettime, NULL, NULL };
+
+	sample_cost("verb_itself", &call, CALLS);
+	sample_cost("rdtsc", &tsc, CALLS);
+	sample_cost("clock_gettime", &clock, CALLS);
+}
+
+static void say_frames(void)
+{
+	double n = drain_frames();
+
+	sample_print("frames", &n, 1);
+}
+
+static void recorded_rows(void)
+{
+	data_rows(drain_now);
+	say_frames();
+	drain_always(true);
+	row("post_one_read", post_one, CALLS, NULL);
+	drain_always(false);
+}
+
+/* The recorder looks at the session when its ring is full. */
+static void ended_rows(void)
+{
+	post_one(&traced, 1);
+	drain_now();
+	drain_end_session();
+	while (!drain_dropped())
+		post_one(&traced, 1);
+	data_rows(NULL);
+}
+
+static int recorded(void (*rows)(void))
+{
+	int err = drain_start();
+
+	if (err)
+		return 1;
+	make_ways();
+	rows();
+	if (rows == recorded_rows && drain_dropped()) {
+		fprintf(stderr, "the ring was full\n");
+		err = 1;
+	}
+	return drain_stop() || err;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "plain";
+
+	if (!strcmp(mode, "on"))
+		return recorded(recorded_rows);
+	if (!strcmp(mode, "ended"))
+		return recorded(ended_rows);
+	make_ways();
+	if (!strcmp(mode, "ust"))
+		return argc > 2 ? ust_rows(argv[2]) : 1;
+	if (!strcmp(mode, "plain"))
+		machine_rows();
+	data_rows(NULL);
+	return 0;
+}
