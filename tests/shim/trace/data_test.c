@@ -1,41 +1,20 @@
 /*
  * The data path of the recorder, over a provider that does nothing
  *
- * Each test runs in a child of its own, because a process joins a session
- * once: the child makes the session, calls verbs, and reads its rings.
+ * Each child makes a session, calls verbs, and reads its own rings.
  */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <infiniband/verbs.h>
 
 #include "core/wire/desc.h"
-#include "core/wire/ring.h"
-#include "core/wire/session.h"
 #include "shim/trace/context.h"
 #include "shim/trace/data.h"
+#include "tests/shim/trace/fixture.h"
 
-/* in a child: the line of what does not hold is its exit status' reason */
-#define HOLDS(cond)                                                               \
-	do {                                                                      \
-		if (!(cond)) {                                                    \
-			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #cond);     \
-			_exit(1);                                                 \
-		}                                                                 \
-	} while (0)
-
-static struct session session;
 static struct ibv_context context;
 static struct ibv_qp qp = { .context = &context, .qp_type = IBV_QPT_RC };
 static struct ibv_cq cq = { .context = &context };
@@ -78,39 +57,12 @@ static int fake_notify(struct ibv_cq *c, int solicited)
 
 static void begin(uint64_t ring_bytes, enum session_on_full on_full)
 {
-	HOLDS(session_create(&session, NULL, ring_bytes, on_full) == 0);
-	setenv(SESSION_ENV, session.dir, 1);
+	session_begin(ring_bytes, on_full);
 	context.ops.post_send = fake_post_send;
 	context.ops.post_recv = fake_post_recv;
 	context.ops.poll_cq = fake_poll_cq;
 	context.ops.req_notify_cq = fake_notify;
 	HOLDS(data_patch(&context.ops) == 0);
-}
-
-static struct ring open_ring(uint32_t index)
-{
-	char path[SESSION_PATH + 16];
-	struct ring ring = { 0 };
-
-	session_ring_path(&session, index, path);
-	HOLDS(ring_open(&ring, path) == 0);
-	return ring;
-}
-
-/* The next event of a type; the process's own records are stepped over. */
-static const void *expect(struct ring *ring, enum event_type type)
-{
-	const struct event_head *event;
-	int bytes;
-
-	while ((bytes = ring_peek(ring, &event)) > 0) {
-		ring_step(ring, (size_t)bytes);
-		if (event->type == type)
-			return event;
-		HOLDS(event->type == EVENT_PROCESS || event->type == EVENT_MODULE);
-	}
-	HOLDS(bytes == 0);
-	return NULL;
 }
 
 static int send_one(uint64_t wr_id)
@@ -123,20 +75,6 @@ static int send_one(uint64_t wr_id)
 	return ibv_post_send(&qp, &wr, &bad);
 }
 
-static void in_child(void (*body)(void))
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		body();
-		session_remove(&session);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
 static void post_body(void)
 {
 	struct ring ring;
@@ -146,7 +84,7 @@ static void post_body(void)
 
 	begin(RING_MIN, ON_FULL_WAIT);
 	HOLDS(send_one(42) == 0);
-	ring = open_ring(0);
+	ring = session_ring(0);
 	post = expect(&ring, EVENT_POST);
 	HOLDS(post && post->verb == VERB_post_send && post->nwr == 1 && post->ret == 0);
 	HOLDS(post->object == (uintptr_t)&qp && post->head.words == 8);
@@ -174,7 +112,7 @@ static void failed_post_body(void)
 	next_errno = EIO;
 	errno = 0;
 	HOLDS(ibv_post_send(&qp, &first, &bad) == ENOMEM && errno == EIO && bad == &second);
-	ring = open_ring(0);
+	ring = session_ring(0);
 	post = expect(&ring, EVENT_POST);
 	HOLDS(post && post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
 }
@@ -197,7 +135,7 @@ static void rdma_body(void)
 
 	begin(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!ibv_post_send(&qp, &wr, &bad));
-	ring = open_ring(0);
+	ring = session_ring(0);
 	post = expect(&ring, EVENT_POST);
 	got = (const void *)(post + 1);
 	rdma = (const void *)(got + 1);
@@ -223,7 +161,7 @@ static void bogus_sges_body(void)
 	next_ret = EINVAL;
 	wr.opcode = IBV_WR_SEND;
 	HOLDS(ibv_post_send(&qp, &wr, &bad) == EINVAL);
-	ring = open_ring(0);
+	ring = session_ring(0);
 	post = expect(&ring, EVENT_POST);
 	got = (const void *)(post + 1);
 	odd = (const void *)(got + 1);
@@ -252,7 +190,7 @@ static void long_list_body(void)
 		wr[i].next = i + 1 < N ? &wr[i + 1] : NULL;
 	}
 	HOLDS(!ibv_post_send(&qp, wr, &bad));
-	ring = open_ring(0);
+	ring = session_ring(0);
 	do {
 		post = expect(&ring, EVENT_POST);
 		HOLDS(post);
@@ -281,7 +219,7 @@ static void polls_body(void)
 	next_ret = 1;
 	next_wc = (struct ibv_wc){ .wr_id = 5, .status = IBV_WC_RETRY_EXC_ERR, .qp_num = 17 };
 	HOLDS(ibv_poll_cq(&cq, 1, &wc) == 1);
-	ring = open_ring(0);
+	ring = session_ring(0);
 	poll = expect(&ring, EVENT_POLL);
 	HOLDS(poll && poll->empty == 1000 && poll->ret == 1 && poll->nwc == 1);
 	got = (const void *)(poll + 1);
@@ -310,7 +248,7 @@ static void many_cqs_body(void)
 			ibv_poll_cq(&cqs[i], 1, &wc);
 		}
 	}
-	ring = open_ring(0);
+	ring = session_ring(0);
 	for (int i = 0; i < RING_POLLS; i++) {
 		if (!atomic_load(&ring.head->polls[i].cq))
 			continue;
@@ -347,7 +285,7 @@ static void nested_body(void)
 	signal(SIGUSR1, post_in_handler);
 	during = raise_usr1;
 	HOLDS(!send_one(1) && !send_one(3));
-	ring = open_ring(0);
+	ring = session_ring(0);
 	for (uint64_t id = 1; id <= 3; id++) {
 		post = expect(&ring, EVENT_POST);
 		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == id);
@@ -367,7 +305,7 @@ static void drop_body(void)
 	begin(RING_MIN, ON_FULL_DROP);
 	for (int i = 0; i < 100000; i++)
 		HOLDS(!send_one((uint64_t)i));
-	ring = open_ring(0);
+	ring = session_ring(0);
 	HOLDS(atomic_load(&ring.head->dropped) > 90000);
 	HOLDS(atomic_load(&ring.head->drop_first) < atomic_load(&ring.head->drop_last));
 }
@@ -415,13 +353,13 @@ static void child_body(void)
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);
-	ring = open_ring(1);
+	ring = session_ring(1);
 	HOLDS(ring.head->pid == (uint32_t)pid);
 	HOLDS(ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS);
 	process = (const void *)event;
 	HOLDS(process->forked_from == (uint32_t)getpid() && process->fork_seq == 1);
 	ring_close(&ring);
-	ring = open_ring(0);
+	ring = session_ring(0);
 	HOLDS(expect(&ring, EVENT_POST));
 	HOLDS(expect(&ring, EVENT_FORK) && !expect(&ring, EVENT_POST));
 }
@@ -446,7 +384,7 @@ static void thread_body(void)
 	begin(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
 	pthread_join(thread, NULL);
-	ring = open_ring(0);
+	ring = session_ring(0);
 	HOLDS(atomic_load(&ring.head->closed));
 	HOLDS(ring.head->pid == (uint32_t)getpid() && ring.head->tid != ring.head->pid);
 }
