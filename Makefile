@@ -47,6 +47,7 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 $(BUILD)/verbatim: $(COMMAND)
 	$(CC) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS)
 
+ifeq ($(SAN),)
 # the guest: nothing but libc (libunwind is loaded when the first verb is recorded)
 $(BUILD)/libverbatim.so: $(TRACE) $(filter-out %/log.o,$(WIRE))
 	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim.so -Wl,--version-script=$(BUILD)/gen/trace.map \
@@ -63,6 +64,12 @@ $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 
 $(BUILD)/libverbatim-sqlite.so: $(STORE) $(WIRE)
 	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-sqlite.so -o $@ $^ $(STORE_LIBS)
+else
+# these are loaded into programs of others, where a sanitizer cannot follow: the unit tests have them sanitized
+$(LIBS) &: FORCE
+	$(MAKE) SAN= BUILD=build $(LIBS:$(BUILD)/%=build/%)
+	mkdir -p $(BUILD)/dropin && cp build/*.so $(BUILD)/ && cp build/dropin/* $(BUILD)/dropin/
+endif
 
 # a unit test has all of the project at hand; what it does not use is left out
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
@@ -90,15 +97,15 @@ deps:
 	scripts/install-deps
 
 test: deps
-	$(MAKE) tests
+	$(MAKE) -j$$(nproc) tests
 	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests
 
 demo: deps
-	$(MAKE) all $(BUILD)/tests/apps/demo_bug
+	$(MAKE) -j$$(nproc) all $(BUILD)/tests/apps/demo_bug
 	BUILD=$(BUILD) scripts/demo
 
 bench: deps
-	$(MAKE) all
+	$(MAKE) -j$$(nproc) all
 	BUILD=$(BUILD) CC=$(CC) scripts/bench/run
 
 install: all
@@ -110,6 +117,8 @@ install: all
 
 clean:
 	rm -rf build build-*
+
+FORCE:
 
 .PHONY: all tests deps test demo bench install clean
 .DELETE_ON_ERROR:
