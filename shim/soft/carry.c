@@ -71,6 +71,7 @@ static bool resolve(struct soft_qp *qp)
 	if (!qp->reachable || fabric_find(dest, &r->peer, &index) < 0)
 		return false;
 	r->shm = &r->peer->seg->qp[index];
+	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
 	if (find_queues(r) < 0) {
 		carry_drop_peer(qp);
 		return false;
@@ -85,6 +86,7 @@ static bool connected(struct soft_qp *qp)
 	uint32_t state = state_of(peer);
 
 	return peer->qpn == qp->shm->dest_qpn &&
+		peer->resets == qp->remote.resets &&
 		peer->dest_qpn == qp->shm->qpn &&
 		(state == IBV_QPS_RTS || state == IBV_QPS_RTR ||
 		 state == IBV_QPS_SQD) &&
@@ -175,6 +177,7 @@ void carry_fail(struct shm_seg *seg, uint32_t index, struct rq *rq,
 	struct shm_qp *qp = &seg->qp[index];
 	struct soft_remote r = { .shm = qp, .cq = *cq };
 	struct fabric_peer peer = { .seg = seg };
+	bool again = state_of(qp) == IBV_QPS_ERR;
 	struct shm_cqe *cqe;
 	struct shm_wqe *wqe;
 	uint32_t slot;
@@ -191,7 +194,7 @@ void carry_fail(struct shm_seg *seg, uint32_t index, struct rq *rq,
 	}
 	if (event >= 0)
 		tell(seg, qp, event);
-	if (qp->srq)
+	if (qp->srq && !again)
 		tell(seg, qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
@@ -273,7 +276,7 @@ static bool travels(struct soft_remote *r, const struct soft_wr *wr)
 
 /* Bring the bytes there, and begin the completion that says so. */
 static int deliver(struct soft_remote *r, const struct soft_wr *wr,
-		   const struct copy_list *from, const struct copy_list *to,
+		   struct copy_list *from, struct copy_list *to,
 		   struct shm_wqe *wqe, uint32_t slot,
 		   struct shm_cqe **ret_cqe)
 {
@@ -297,7 +300,7 @@ static int deliver(struct soft_remote *r, const struct soft_wr *wr,
 }
 
 static int send_to(struct soft_qp *qp, struct soft_wr *wr,
-		   const struct copy_list *from)
+		   struct copy_list *from)
 {
 	struct soft_remote *r = &qp->remote;
 	struct copy_list to;
@@ -346,7 +349,7 @@ static int notify_of_write(struct soft_qp *qp, struct soft_wr *wr)
 }
 
 static int write_to(struct soft_qp *qp, struct soft_wr *wr,
-		    const struct copy_list *from)
+		    struct copy_list *from)
 {
 	struct soft_remote *r = &qp->remote;
 	struct copy_list to;
@@ -390,7 +393,7 @@ static int check_response(struct soft_qp *qp, struct soft_wr *wr,
 }
 
 static int read_from(struct soft_qp *qp, struct soft_wr *wr,
-		     const struct copy_list *to)
+		     struct copy_list *to)
 {
 	struct soft_remote *r = &qp->remote;
 	struct copy_list from;
@@ -416,16 +419,20 @@ static uint64_t atomic_result(const struct soft_wr *wr, uint64_t old)
 static int change_there(struct soft_remote *r, const struct soft_wr *wr,
 			const struct copy_list *there, uint64_t *old)
 {
+	struct copy_list here, remote = *there;
 	uint64_t new;
-	struct copy_list here = { .iov = { { old, sizeof(*old) } }, .count = 1 };
 	int err;
 
+	here.count = 1;
+	here.iov[0] = (struct iovec){ old, sizeof(*old) };
+
 	lock_take(&r->peer->seg->atomics);
-	err = copy_get(r->peer, &here, there);
+	err = copy_get(r->peer, &here, &remote);
 	if (!err) {
 		new = atomic_result(wr, *old);
-		here.iov[0].iov_base = &new;
-		err = copy_put(r->peer, &here, there);
+		here.iov[0] = (struct iovec){ &new, sizeof(new) };
+		remote = *there;
+		err = copy_put(r->peer, &here, &remote);
 	}
 	lock_drop(&r->peer->seg->atomics);
 	return err;
@@ -452,7 +459,7 @@ static int atomic_at(struct soft_qp *qp, struct soft_wr *wr,
 }
 
 static int carry_locked(struct soft_qp *qp, struct soft_wr *wr,
-			const struct copy_list *local)
+			struct copy_list *local)
 {
 	establish(&qp->remote);
 	switch (wr->opcode) {

@@ -119,18 +119,18 @@ static void advance(struct copy_list *list, unsigned int *first, size_t n)
 }
 
 /* Source and destination may be the same memory. */
-static void copy_here(struct copy_list to, struct copy_list from)
+static void copy_here(struct copy_list *to, struct copy_list *from)
 {
 	unsigned int t = 0, f = 0;
 	size_t n;
 
-	while (t < to.count && f < from.count) {
-		n = to.iov[t].iov_len;
-		if (from.iov[f].iov_len < n)
-			n = from.iov[f].iov_len;
-		memmove(to.iov[t].iov_base, from.iov[f].iov_base, n);
-		advance(&to, &t, n);
-		advance(&from, &f, n);
+	while (t < to->count && f < from->count) {
+		n = to->iov[t].iov_len;
+		if (from->iov[f].iov_len < n)
+			n = from->iov[f].iov_len;
+		memmove(to->iov[t].iov_base, from->iov[f].iov_base, n);
+		advance(to, &t, n);
+		advance(from, &f, n);
 	}
 }
 
@@ -140,39 +140,39 @@ typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local,
 			      unsigned long num_remote, unsigned long flags);
 
 /* The kernel may stop short, at 2 GiB or at a fault. */
-static int copy_across(process_vm_fn *move, int pid, struct copy_list local,
-		       struct copy_list remote)
+static int copy_across(process_vm_fn *move, int pid, struct copy_list *local,
+		       struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
 	ssize_t n;
 
-	while (l < local.count && r < remote.count) {
-		n = move(pid, local.iov + l, local.count - l, remote.iov + r,
-			 remote.count - r, 0);
+	while (l < local->count && r < remote->count) {
+		n = move(pid, local->iov + l, local->count - l, remote->iov + r,
+			 remote->count - r, 0);
 		if (n < 0)
 			return -errno;
 		if (n == 0)
 			return -EFAULT;
-		advance(&local, &l, n);
-		advance(&remote, &r, n);
+		advance(local, &l, n);
+		advance(remote, &r, n);
 	}
 	return 0;
 }
 
-int copy_put(struct fabric_peer *peer, const struct copy_list *local,
-	     const struct copy_list *remote)
+int copy_put(struct fabric_peer *peer, struct copy_list *local,
+	     struct copy_list *remote)
 {
 	if (peer->seg != fabric_seg)
-		return copy_across(process_vm_writev, peer->pid, *local, *remote);
-	copy_here(*remote, *local);
+		return copy_across(process_vm_writev, peer->pid, local, remote);
+	copy_here(remote, local);
 	return 0;
 }
 
-int copy_get(struct fabric_peer *peer, const struct copy_list *local,
-	     const struct copy_list *remote)
+int copy_get(struct fabric_peer *peer, struct copy_list *local,
+	     struct copy_list *remote)
 {
 	if (peer->seg != fabric_seg)
-		return copy_across(process_vm_readv, peer->pid, *local, *remote);
-	copy_here(*local, *remote);
+		return copy_across(process_vm_readv, peer->pid, local, remote);
+	copy_here(local, remote);
 	return 0;
 }

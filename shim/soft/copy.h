@@ -33,9 +33,9 @@ void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len)
 /*
  * All of @local to @remote, which has the same length, in the address space
  * of @peer, or the other way. 0, -ESRCH: it is dead, -EFAULT, -EPERM: the
- * kernel forbids it.
+ * kernel forbids it. The lists are used up.
  */
-int copy_put(struct fabric_peer *peer, const struct copy_list *local,
-	     const struct copy_list *remote);
-int copy_get(struct fabric_peer *peer, const struct copy_list *local,
-	     const struct copy_list *remote);
+int copy_put(struct fabric_peer *peer, struct copy_list *local,
+	     struct copy_list *remote);
+int copy_get(struct fabric_peer *peer, struct copy_list *local,
+	     struct copy_list *remote);

@@ -324,7 +324,7 @@ void fabric_forget(void)
 	file = NULL;
 	fabric_seg = NULL;
 	joined = 0;
-	heap_forget();
+	heap_forget_inherited();
 	peer_forget_inherited();
 }
 

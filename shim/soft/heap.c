@@ -106,3 +106,9 @@ void heap_forget(void)
 	}
 	end = 0;
 }
+
+void heap_forget_inherited(void)
+{
+	freed = NULL;
+	end = 0;
+}

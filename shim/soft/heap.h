@@ -9,3 +9,5 @@ uint64_t heap_alloc(uint64_t size);
 /* Accepts offset 0. */
 void heap_free(uint64_t off, uint64_t size);
 void heap_forget(void);
+/* In a child: the lists may have been in the middle of a change. */
+void heap_forget_inherited(void);

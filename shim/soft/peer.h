@@ -12,6 +12,6 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
 	     struct fabric_peer **ret_peer);
 void peer_put(struct fabric_peer *peer);
 
-/* Unmap all; and the same where nothing is mapped any more. */
+/* Unmap all; and in a child, where nothing is mapped, drop the list. */
 void peer_forget(void);
 void peer_forget_inherited(void);

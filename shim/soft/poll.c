@@ -41,28 +41,35 @@ static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 		__atomic_load_n(&soft_srqs[cqe->srq], __ATOMIC_ACQUIRE) : NULL;
 }
 
+/* Where it lies; NULL if a peer wrote nonsense. */
+static const uint8_t *payload(struct soft_cq *cq, const struct shm_cqe *cqe)
+{
+	uint32_t at = cqe->bounce % SHM_BOUNCE;
+
+	if (cqe->where != SHM_BOUNCED)
+		return cqe->byte_len <= SHM_CQE_INLINE ? cqe->data : NULL;
+	return cqe->byte_len <= SHM_BOUNCE - at ? cq->ring.bounce + at : NULL;
+}
+
 /* The payload to the buffers of the receive request. */
 static void land(struct soft_cq *cq, struct shm_cqe *cqe)
 {
 	struct soft_qp *qp = qp_of(cqe);
 	struct soft_srq *srq = cqe->flags & SHM_CQE_SRQ ? srq_of(cqe) : NULL;
-	const uint8_t *from = cqe->data;
+	const uint8_t *from = payload(cq, cqe);
 	const struct rq *rq;
 	struct copy_list to;
 	struct shm_wqe *wqe;
-	uint32_t pd;
+	uint32_t pd, num;
 
-	if (!qp || (cqe->flags & SHM_CQE_SRQ && !srq))
+	if (!from || !qp || (cqe->flags & SHM_CQE_SRQ && !srq))
 		return;
 	rq = srq ? &srq->rq : &qp->rq;
 	pd = srq ? srq->shm->pd : qp->shm->pd;
 	wqe = rq_wqe(rq, cqe->retire);
-	if (cqe->where == SHM_BOUNCED)
-		from = cq->ring.bounce + cqe->bounce % SHM_BOUNCE;
-	else if (cqe->byte_len > SHM_CQE_INLINE)
-		return;
+	num = wqe->num_sge < rq->max_sge ? wqe->num_sge : rq->max_sge;
 	if (copy_check(fabric_seg, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
-		       wqe->num_sge, cqe->byte_len, &to))
+		       num, cqe->byte_len, &to))
 		copy_scatter(&to, from, cqe->byte_len);
 }
 

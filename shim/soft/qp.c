@@ -32,6 +32,7 @@ void qp_reset(struct soft_qp *qp)
 	lock_take(&qp->sq.lock);
 	lock_take(&qp->shm->lock);
 	qp_set_state(qp, IBV_QPS_RESET);
+	__atomic_add_fetch(&qp->shm->resets, 1, __ATOMIC_RELEASE);
 	qp->shm->established = 0;
 	qp->shm->dest_qpn = 0;
 	if (qp->rq.shm) {

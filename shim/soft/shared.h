@@ -75,6 +75,7 @@ struct shm_qp {
 	uint32_t	srq;		/* index + 1, or 0 */
 	uint32_t	async;		/* pipe of the context's events */
 	uint32_t	serial;		/* of the object, for events */
+	uint32_t	resets;		/* peers must look anew */
 	uint8_t		max_dest_rd;
 	uint8_t		min_rnr_timer;
 	uint8_t		established;	/* COMM_EST was given, or is too late */

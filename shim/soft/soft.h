@@ -112,6 +112,7 @@ struct soft_remote {
 	struct lock		*rq_lock;	/* of a shared queue, or NULL */
 	uint32_t		rq_pd;
 	struct shm_srq		*srq;
+	uint32_t		resets;		/* as of this connection */
 };
 
 struct soft_qp {

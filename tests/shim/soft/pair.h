@@ -136,16 +136,21 @@ HELPER int to_rtr(struct ibv_qp *qp, uint32_t dest)
 			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
-/* Times out after 8 times 1 ms; receivers get 2 times 10 us. */
-HELPER int to_rts(struct ibv_qp *qp)
+/* Times out after 8 times 1 ms; waits for receivers for ever if 7. */
+HELPER int to_rts_with(struct ibv_qp *qp, uint8_t rnr_retry)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 8,
-				    .retry_cnt = 7, .rnr_retry = 2,
+				    .retry_cnt = 7, .rnr_retry = rnr_retry,
 				    .max_rd_atomic = 1 };
 
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
 			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+HELPER int to_rts(struct ibv_qp *qp)
+{
+	return to_rts_with(qp, 7);
 }
 
 HELPER int to_state(struct ibv_qp *qp, enum ibv_qp_state state)

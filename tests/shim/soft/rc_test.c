@@ -260,6 +260,25 @@ static void reset_purges_completions(void **state)
 	expect(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
+/* What a peer remembers of our queue must not outlive it. */
+static void peer_may_reset_alone(void **state)
+{
+	GIVEN(p);
+	int i;
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(recv_at(&p->b, i, 0, 6), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
+	connect_to(p->b.qp, p->a.qp->qp_num);
+	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
+	expect_none(p->b.cq);		/* nothing is posted */
+	assert_int_equal(recv_at(&p->b, 7, 0, 6), 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect(p->b.cq, 7, IBV_WC_SUCCESS);
+}
+
 static void shared_queue_serves_all(void **state)
 {
 	GIVEN(p);
@@ -367,6 +386,7 @@ int main(void)
 		TEST(drained_queue_waits_for_rts),
 		TEST(queue_pair_talks_to_itself),
 		TEST(reset_purges_completions),
+		TEST(peer_may_reset_alone),
 		TEST(shared_queue_serves_all),
 		TEST(extended_poll_reads_all_fields),
 		TEST(resize_keeps_completions),

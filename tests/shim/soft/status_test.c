@@ -240,6 +240,10 @@ static void receiver_that_is_never_ready(void **state)
 {
 	GIVEN(p);
 
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(to_init(p->a.qp, 0), 0);
+	assert_int_equal(to_rtr(p->a.qp, p->b.qp->qp_num), 0);
+	assert_int_equal(to_rts_with(p->a.qp, 2), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 1), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 1), 0);
 	expect(p->a.cq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
@@ -311,9 +315,7 @@ static void error_flushes_both_queues(void **state)
 static void failing_peer_flushes_waiting_sends(void **state)
 {
 	GIVEN(p);
-	struct ibv_qp_attr attr = { .rnr_retry = 7 };
 
-	(void)attr;
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_SQD), 0);
 	assert_int_equal(send_at(&p->b, 4, 0, 1), 0);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, 0, 1), 0);
