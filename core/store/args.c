@@ -1,0 +1,98 @@
+/*
+ * Values of a call's JSON, by path
+ *
+ * The only door to jansson.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/trace.h"
+#include "core/wire/log.h"
+
+struct args {
+	json_t *root;
+};
+
+extern const struct enum_info *const enum_infos[];
+
+int args_parse(const char *json, struct args **ret_args)
+{
+	struct args *args = malloc(sizeof(*args));
+	json_error_t error;
+
+	if (!args)
+		return -ENOMEM;
+	args->root = json_loads(json ? json : "{}", JSON_ALLOW_NUL, &error);
+	if (!args->root) {
+		free(args);
+		return log_err(-EINVAL, "arguments of a call: %s", error.text);
+	}
+	*ret_args = args;
+	return 0;
+}
+
+void args_free(struct args *args)
+{
+	if (!args)
+		return;
+	json_decref(args->root);
+	free(args);
+}
+
+/* One step of a path: "name" or "[3]"; @path moves behind it and a dot. */
+static json_t *step(json_t *at, const char **path)
+{
+	size_t n;
+	char *end;
+
+	if (**path == '[') {
+		unsigned long i = strtoul(*path + 1, &end, 10);
+
+		if (*end != ']')
+			return NULL;
+		*path = end + 1 + (end[1] == '.');
+		return json_array_get(at, i);
+	}
+	n = strcspn(*path, ".[");
+	at = json_object_getn(at, *path, n);
+	*path += n + ((*path)[n] == '.');
+	return at;
+}
+
+static json_t *find(const struct args *args, const char *path)
+{
+	json_t *at = args->root;
+
+	while (at && *path)
+		at = step(at, &path);
+	return at;
+}
+
+static bool enumerator(const char *name, int64_t *ret_value)
+{
+	for (const struct enum_info *const *e = enum_infos; *e; e++)
+		for (unsigned int i = 0; i < (*e)->nvalues; i++)
+			if (!strcmp((*e)->values[i].name, name)) {
+				*ret_value = (*e)->values[i].value;
+				return true;
+			}
+	return false;
+}
+
+bool args_get(const struct args *args, const char *path, int64_t *ret_value)
+{
+	const json_t *value = find(args, path);
+
+	if (json_is_integer(value)) {
+		*ret_value = json_integer_value(value);
+		return true;
+	}
+	return json_is_string(value) && enumerator(json_string_value(value), ret_value);
+}
+
+const char *args_text(const struct args *args, const char *path)
+{
+	return json_string_value(find(args, path));
+}

@@ -1,0 +1,114 @@
+#pragma once
+/*
+ * One column of integers on its way into a chunk, and out of one.
+ *
+ * See column.c for the bytes. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum column_code {
+	COLUMN_LINEAR, /* base, base + step, base + 2 step, ... */
+	COLUMN_RAW,    /* varints of zigzag differences */
+	COLUMN_ZSTD,   /* the same, compressed */
+	COLUMN_CODES,
+};
+
+/* Being filled. Zeroed it is empty. */
+struct column {
+	uint64_t last, step, base;
+	uint32_t count;
+	bool bent;     /* not linear: what came is in @bytes */
+	bool failed;   /* out of memory: the column is not to be used */
+	uint32_t used, size;
+	uint8_t *bytes;
+};
+
+/* The first value that is not on the line. */
+void column_bend(struct column *column, uint64_t step);
+
+/* Make room for one more varint. */
+void column_grow(struct column *column);
+
+static inline uint64_t zigzag(uint64_t n)
+{
+	return (n << 1) ^ (uint64_t)((int64_t)n >> 63);
+}
+
+static inline uint64_t unzigzag(uint64_t n)
+{
+	return (n >> 1) ^ -(n & 1);
+}
+
+static inline size_t varint_put(uint8_t *at, uint64_t n)
+{
+	size_t used = 0;
+
+	while (n >= 0x80) {
+		at[used++] = (uint8_t)n | 0x80;
+		n >>= 7;
+	}
+	at[used++] = (uint8_t)n;
+	return used;
+}
+
+/* Bytes read, or 0 where @left does not hold a whole one. */
+static inline size_t varint_get(const uint8_t *at, size_t left, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < left && i < 10; i++) {
+		n |= (uint64_t)(at[i] & 0x7f) << (7 * i);
+		if (!(at[i] & 0x80)) {
+			*ret = n;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+static inline void column_put(struct column *column, uint64_t value)
+{
+	uint64_t step = value - column->last;
+
+	column->last = value;
+	if (__builtin_expect(!column->bent, 1)) {
+		if (__builtin_expect(step == column->step, 1))
+			column->count++;
+		else
+			column_bend(column, step);
+		return;
+	}
+	if (__builtin_expect(column->used + 10 > column->size, 0))
+		column_grow(column);
+	column->count++;
+	if (__builtin_expect(!column->failed, 1))
+		column->used += (uint32_t)varint_put(column->bytes + column->used, zigzag(step));
+}
+
+/* Empty, and keep the memory. */
+static inline void column_clear(struct column *column)
+{
+	column->last = column->step = column->base = 0;
+	column->count = column->used = 0;
+	column->bent = false;
+}
+
+void column_fini(struct column *column);
+
+/* As it lies in a chunk; @bytes are borrowed from there. */
+struct column_view {
+	enum column_code code;
+	uint32_t count;
+	uint64_t base, step;       /* COLUMN_LINEAR */
+	const uint8_t *bytes;
+	uint32_t packed, unpacked; /* of @bytes; before compression */
+};
+
+/*
+ * All values of @view, which is not linear, into @values (view->count of
+ * them). @scratch has view->unpacked bytes. Returns 0 or -EBADMSG.
+ */
+int column_read(const struct column_view *view, void *dctx, uint8_t *scratch, uint64_t *values);

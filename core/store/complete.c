@@ -1,0 +1,203 @@
+/*
+ * What is made of a recording when it ends
+ *
+ * All of it comes from what the recorder wrote, in one transaction; so it can
+ * be done as well by the one who finds a trace whose recorder died.
+ *
+ * Not here: objects and what refers to them (lifetimes.c, refs.c).
+ */
+#include "core/store/complete.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/objects.h"
+#include "core/store/schema.h"
+#include "core/wire/log.h"
+
+/* The forks of a pid are numbered; a pid that came back has the last process's. */
+static const char processes_sql[] =
+	"UPDATE process SET (parent, fork_thread, fork_n) ="
+	" (SELECT f.process, f.thread, f.n FROM fork f JOIN process p ON p.id = f.process"
+	"  WHERE p.pid = process.forked_from AND f.fork_seq = process.fork_seq"
+	"  AND p.id < process.id ORDER BY p.id DESC LIMIT 1) WHERE forked_from IS NOT NULL;"
+	/* a parent that recorded nothing of the fork */
+	"UPDATE process SET parent = (SELECT max(p.id) FROM process p"
+	"  WHERE p.pid = process.forked_from AND p.id < process.id)"
+	" WHERE forked_from IS NOT NULL AND parent IS NULL;"
+	"UPDATE fork SET child = (SELECT p.id FROM process p"
+	"  WHERE p.fork_thread = fork.thread AND p.fork_n = fork.n);"
+	/* nothing of a process comes after its end */
+	"UPDATE process SET end = max(end, (SELECT max(t.end) FROM thread t"
+	"  WHERE t.process = process.id)) WHERE end IS NOT NULL"
+	"  AND EXISTS (SELECT 1 FROM thread t WHERE t.process = process.id AND t.end NOT NULL);";
+
+/* Attributes come from whatever asked for them, the program's calls or ours; the last counts. */
+static const char devices_sql[] =
+	"DELETE FROM device; DELETE FROM port; DELETE FROM gid;"
+	"CREATE TEMP VIEW asked AS SELECT d.name AS name, c.verb AS verb, c.args AS args,"
+	"  c.out AS out, c.begin AS begin FROM call c JOIN object x ON x.id = c.object"
+	"  JOIN object d ON d.id = x.parent AND d.kind = 'device' WHERE c.failed = 0;"
+	"INSERT OR IGNORE INTO device(name, node_type, transport_type)"
+	" SELECT json_extract(d.value, '$.name'), json_extract(d.value, '$.node_type'),"
+	"  json_extract(d.value, '$.transport_type') FROM call c, json_each(c.out, '$.ret') d"
+	"  WHERE c.verb = 'ibv_get_device_list' AND c.failed = 0"
+	"  AND json_extract(d.value, '$.name') IS NOT NULL ORDER BY c.begin, d.key;"
+	"INSERT OR IGNORE INTO device(name) SELECT DISTINCT name FROM asked;"
+	"UPDATE device SET attr = a.attr FROM (SELECT name, json_extract(out, '$.device_attr')"
+	"  AS attr, max(begin) FROM asked WHERE verb = 'ibv_query_device' GROUP BY name) a"
+	"  WHERE a.name = device.name;"
+	"UPDATE device SET attr = a.attr FROM (SELECT name, json_extract(out, '$.attr')"
+	"  AS attr, max(begin) FROM asked WHERE verb = 'ibv_query_device_ex' GROUP BY name) a"
+	"  WHERE a.name = device.name AND a.attr IS NOT NULL;"
+	"UPDATE device SET (guid, fw_ver, vendor_id, vendor_part_id, hw_ver, ports) ="
+	" (SELECT json_extract(o, '$.node_guid'), json_extract(o, '$.fw_ver'),"
+	"  json_extract(o, '$.vendor_id'), json_extract(o, '$.vendor_part_id'),"
+	"  json_extract(o, '$.hw_ver'), json_extract(o, '$.phys_port_cnt')"
+	"  FROM (SELECT coalesce(json_extract(attr, '$.orig_attr'), attr) AS o))"
+	" WHERE attr IS NOT NULL;"
+	"INSERT OR REPLACE INTO port SELECT d.id, json_extract(args, '$.port_num'),"
+	"  json_extract(p, '$.state'), json_extract(p, '$.max_mtu'),"
+	"  json_extract(p, '$.active_mtu'), json_extract(p, '$.lid'),"
+	"  json_extract(p, '$.sm_lid'), json_extract(p, '$.link_layer'),"
+	"  json_extract(p, '$.gid_tbl_len'), json_extract(p, '$.pkey_tbl_len'),"
+	"  json_extract(p, '$.max_msg_sz'), p FROM (SELECT name, args, begin,"
+	"  json_extract(out, '$.port_attr') AS p FROM asked WHERE verb = 'ibv_query_port')"
+	"  JOIN device d USING(name) WHERE p IS NOT NULL"
+	"  AND json_extract(args, '$.port_num') IS NOT NULL ORDER BY begin;"
+	"INSERT OR REPLACE INTO gid SELECT d.id, json_extract(e.value, '$.port_num'),"
+	"  json_extract(e.value, '$.gid_index'), json_extract(e.value, '$.gid.raw'),"
+	"  json_extract(e.value, '$.gid_type'), json_extract(e.value, '$.ndev_ifindex')"
+	"  FROM asked a JOIN device d USING(name), json_each(a.out, '$.entries') e"
+	"  WHERE a.verb = 'ibv_query_gid_table' AND json_extract(e.value, '$.gid.raw') NOT NULL"
+	"  AND json_extract(e.value, '$.port_num') NOT NULL"
+	"  AND json_extract(e.value, '$.gid_index') NOT NULL ORDER BY a.begin;"
+	"INSERT OR IGNORE INTO gid SELECT d.id, json_extract(args, '$.port_num'),"
+	"  json_extract(args, '$.index'), json_extract(out, '$.gid.raw'), NULL, NULL"
+	"  FROM asked JOIN device d USING(name) WHERE verb = 'ibv_query_gid'"
+	"  AND json_extract(args, '$.port_num') NOT NULL AND json_extract(args, '$.index') NOT NULL"
+	"  ORDER BY begin DESC;"
+	"DROP VIEW asked;";
+
+struct module {
+	int64_t id;
+	uint32_t process;
+	uint64_t base, start, end;
+};
+
+struct modules {
+	struct module *list;
+	size_t count;
+	struct objects processes; /* their lineage only */
+};
+
+static int load_modules(sqlite3 *db, struct modules *modules)
+{
+	sqlite3_stmt *stmt;
+	int err = objects_load_lineages(db, &modules->processes);
+
+	if (!err)
+		err = sql_prepare(db, "SELECT id, process, base, start, end FROM module"
+				      " ORDER BY id", &stmt);
+	if (err)
+		return err;
+	while (!err && (err = sql_step(stmt)) > 0) {
+		struct module *more = realloc(modules->list,
+					      (modules->count + 1) * sizeof(*more));
+
+		err = more ? 0 : log_err(-ENOMEM, "read modules");
+		if (err)
+			break;
+		modules->list = more;
+		more[modules->count++] = (struct module){
+			sqlite3_column_int64(stmt, 0), sql_u32(stmt, 1),
+			(uint64_t)sqlite3_column_int64(stmt, 2),
+			(uint64_t)sqlite3_column_int64(stmt, 3),
+			(uint64_t)sqlite3_column_int64(stmt, 4) };
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* The module that was mapped there last, in the process or one it was forked from. */
+static const struct module *module_at(const struct modules *modules, uint32_t process, uint64_t ip)
+{
+	while (process && process <= modules->processes.nlineages) {
+		uint32_t parent = modules->processes.lineages[process - 1].parent;
+
+		for (size_t i = modules->count; i > 0; i--) {
+			const struct module *m = &modules->list[i - 1];
+
+			if (m->process == process && ip >= m->start && ip < m->end)
+				return m;
+		}
+		process = parent < process ? parent : 0;
+	}
+	return NULL;
+}
+
+static int find_modules(sqlite3 *db, const struct modules *modules)
+{
+	sqlite3_stmt *from, *to = NULL;
+	int err = sql_prepare(db, "SELECT f.stack, f.i, f.ip, s.process FROM frame f"
+				  " JOIN stack s ON s.id = f.stack", &from);
+
+	if (!err)
+		err = sql_prepare(db, "UPDATE frame SET module = ?, offset = ?"
+				      " WHERE stack = ? AND i = ?", &to);
+	while (!err && (err = sql_step(from)) > 0) {
+		uint64_t ip = (uint64_t)sqlite3_column_int64(from, 2);
+		const struct module *m = module_at(modules, sql_u32(from, 3), ip);
+
+		err = m ? sql_run(to, "iiuu", m->id, ip - m->base, sql_u32(from, 0),
+				  sql_u32(from, 1)) : 0;
+	}
+	sqlite3_finalize(from);
+	sqlite3_finalize(to);
+	return err;
+}
+
+static int complete_frames(sqlite3 *db)
+{
+	struct modules modules = { 0 };
+	int err = load_modules(db, &modules);
+
+	if (!err)
+		err = find_modules(db, &modules);
+	objects_fini(&modules.processes);
+	free(modules.list);
+	return err;
+}
+
+static int run(sqlite3 *db, enum complete_state state)
+{
+	int err = sql_exec(db, "BEGIN IMMEDIATE");
+
+	if (!err)
+		err = sql_exec(db, processes_sql);
+	if (!err)
+		err = objects_build(db);
+	if (!err)
+		err = complete_frames(db);
+	if (!err)
+		err = sql_exec(db, devices_sql);
+	if (!err)
+		err = schema_complete(db);
+	if (!err)
+		err = schema_set_meta(db, "state",
+				      state == COMPLETE_WHOLE ? "complete" : "interrupted");
+	return err ? err : sql_exec(db, "COMMIT");
+}
+
+int complete(sqlite3 *db, enum complete_state state)
+{
+	int err = run(db, state);
+
+	if (err) {
+		if (!sqlite3_get_autocommit(db))
+			sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+		return err;
+	}
+	return sql_exec(db, "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
+			    "SELECT count(*) FROM meta");
+}

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * What is made of a recording when it ends: objects, references, devices,
+ * indexes. By writer_finish(), or by whoever first opens a trace whose
+ * recorder died.
+ */
+#include "core/store/sql.h"
+
+enum complete_state { COMPLETE_WHOLE, COMPLETE_INTERRUPTED };
+
+/*
+ * Complete the trace, write @state into its meta and make it one file. All or
+ * nothing: after -errno (and log_err()) it may be tried again.
+ */
+int complete(sqlite3 *db, enum complete_state state);

@@ -1,0 +1,156 @@
+#pragma once
+/*
+ * The insides of a writer, for the files that make it up: writer.c (threads,
+ * transactions), calls.c (control verbs), stacks.c, polls.c, processes.c.
+ *
+ * One thread.
+ */
+#include "core/store/batch.h"
+#include "core/store/schema.h"
+#include "core/store/text.h"
+#include "core/store/writer.h"
+#include "core/wire/desc.h"
+
+/* A control verb that has begun. */
+struct pending {
+	uint64_t n;
+	int64_t begin;
+	enum verb verb;
+	unsigned int depth;
+	bool ours;
+	bool stored;     /* its row is in `call` already, without an end */
+	uint32_t stack;
+	uint64_t handle; /* what it acts on, 0 unknown */
+	char *args;      /* JSON */
+	uint64_t async_type, async_element; /* of an ibv_async_event that it takes or gives */
+};
+
+/* Polls of one CQ by one thread. */
+struct poll_counter {
+	uint64_t cq;
+	uint32_t life;      /* the address came back so often */
+	bool dirty;         /* differs from its row */
+	bool dead;          /* destroyed, at @died: what comes after is the next life's */
+	uint64_t died;      /* ticks */
+	uint64_t polls, completions;
+	uint64_t empty;     /* of this life, as far as known */
+	uint64_t seen;      /* as it was in the last event */
+	int64_t last;       /* ns */
+};
+
+/* A thread of the traced program. */
+struct lane {
+	uint32_t id, process;
+	uint32_t ring;      /* its number in the session */
+	int pid;
+	uint64_t n;         /* of the last event */
+	int64_t start, last; /* ns */
+	bool ended;
+	struct batch batch;
+	struct pending *pending; /* innermost last */
+	size_t npending, pending_size;
+	struct poll_counter *counters;
+	size_t ncounters, counter; /* the one found last */
+	uint64_t lost;
+};
+
+struct known_process {
+	uint32_t id;
+	int pid;
+	bool described; /* its EVENT_PROCESS has come */
+};
+
+/* A stack that has its number. */
+struct known_stack {
+	uint64_t hash;
+	uint32_t id, process;
+	uint32_t nframes;
+	uint64_t *frames;
+};
+
+#define STATEMENTS(S) \
+	S(chunk, "INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data) VALUES(?, ?, ?, ?, ?, ?, ?)") \
+	S(call, "INSERT INTO call VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)") \
+	S(call_end, "UPDATE call SET end = ?3, ret = ?4, error = ?5, failed = ?6, out = ?7, handle = ?8, end_n = ?9 WHERE thread = ?1 AND n = ?2") \
+	S(ref, "INSERT OR IGNORE INTO ref VALUES(?, ?, ?, ?, ?, NULL)") \
+	S(event, "INSERT OR IGNORE INTO event VALUES(?, ?, ?, ?, ?, ?, ?, NULL)") \
+	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?)") \
+	S(stack, "INSERT INTO stack VALUES(?, ?, ?)") \
+	S(frame, "INSERT INTO frame VALUES(?, ?, ?, NULL, NULL)") \
+	S(module, "INSERT INTO module VALUES(NULL, ?, ?, ?, ?, ?, ?)") \
+	S(process, "INSERT INTO process(id, pid, ppid, start) VALUES(?, ?, ?, ?)") \
+	S(process_is, "UPDATE process SET ppid = ?2, exe = ?3, cmdline = ?4, thread = ?5, n = ?6, forked_from = ?7, fork_seq = ?8, fork_time = ?9, start = min(start, ?10) WHERE id = ?1") \
+	S(process_end, "UPDATE process SET end = ?2, status = ?3 WHERE id = ?1") \
+	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
+	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \
+	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?)") \
+	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?)") \
+	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")
+
+enum statement {
+#define S(name, sql) STATEMENT_##name,
+	STATEMENTS(S)
+#undef S
+	STATEMENT_COUNT,
+};
+
+struct writer {
+	sqlite3 *db;
+	sqlite3_stmt *statements[STATEMENT_COUNT];
+	struct clock clock;
+	int err;               /* the failure after which nothing more is taken */
+	struct lane **lanes;
+	size_t nlanes, lanes_size;
+	struct known_process *processes;
+	size_t nprocesses;
+	struct known_stack *stacks; /* open addressing, a power of two */
+	size_t nstacks, stacks_size;
+	struct packer packer;
+	struct text args, out;
+	uint64_t events, lost, damaged;
+	uint64_t chunk_bytes;  /* since the last commit */
+	int64_t last;          /* ns */
+};
+
+/* Run a statement of the list: sql_run(), and remember a failure. */
+#define WRITER_RUN(writer, name, ...) \
+	writer_keep(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
+
+/* Remember @err as what stopped the writer, unless it is 0 or there was one before. */
+int writer_keep(struct writer *writer, int err);
+
+/* Something could not be seen or read: table `coverage`. */
+int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int64_t time,
+		 const char *what, uint64_t handle, const char *detail);
+
+/* calls.c; @n and @time are the event's. All return 0, -EBADMSG or a kept failure. */
+int calls_begin(struct writer *writer, struct lane *lane, const struct event_call *event,
+		uint64_t n, int64_t time);
+int calls_end(struct writer *writer, struct lane *lane, const struct event_return *event,
+	      uint64_t n, int64_t time);
+/* Store the calls that have not returned yet. */
+int calls_flush(struct writer *writer, struct lane *lane);
+void calls_fini(struct lane *lane);
+
+/* stacks.c: the number of a stack, 0 for none. */
+int stacks_number(struct writer *writer, uint32_t process, const uint64_t *frames,
+		  uint32_t nframes, uint32_t *ret_stack);
+void stacks_fini(struct writer *writer);
+
+/* polls.c: count a poll; empty polls since the last one that is an event. */
+int polls_count(struct writer *writer, struct lane *lane, const struct event_poll *event,
+		int64_t time, uint64_t *ret_empty);
+/* A counter as it was when its CQ was destroyed. */
+int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
+/* The counters that a ring's head has at its end. */
+int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head);
+int polls_flush(struct writer *writer, struct lane *lane);
+
+/* processes.c */
+int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process);
+struct known_process *processes_of_pid(struct writer *writer, int pid);
+int processes_event(struct writer *writer, struct lane *lane, const struct event_process *event,
+		    uint64_t n, int64_t time);
+int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event);
+int processes_fork(struct writer *writer, struct lane *lane, const struct event_fork *event,
+		   uint64_t n, int64_t time);

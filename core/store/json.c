@@ -1,0 +1,213 @@
+/*
+ * What codec.h made, as JSON
+ *
+ * The codec's walk names fields and elements; this keeps where in the text
+ * and in the path the walk is. A level is a field that holds others: its
+ * elements are objects, or plain values where the type is a scalar.
+ *
+ * Not here: reading JSON (args.c).
+ */
+#include "core/store/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEVELS = sizeof(((struct json *)0)->path_ends) / sizeof(size_t) };
+
+static bool is_array(const struct field_info *field)
+{
+	return field->kind == FIELD_OBJS || (field->kind == FIELD_PTR && field->count != COUNT_ONE);
+}
+
+static bool is_scalar(const struct field_info *field)
+{
+	return field->kind == FIELD_PTR && field->type->scalar;
+}
+
+static void put_comma(struct json *json)
+{
+	if (json->comma)
+		text_char(json->out, ',');
+	json->comma = true;
+}
+
+static void put_name(struct json *json, const char *name)
+{
+	put_comma(json);
+	text_char(json->out, '"');
+	text_add(json->out, name, strlen(name));
+	text_add(json->out, "\":", 2);
+}
+
+/* A field's own name, unless it is the value that its parent stands for. */
+static void put_field_name(struct json *json, const struct field_info *field)
+{
+	if (!json->scalar)
+		put_name(json, field->name);
+}
+
+static void push_path(struct json *json, const char *name)
+{
+	if (json->depth < LEVELS)
+		json->path_ends[json->depth] = json->path.used;
+	json->depth++;
+	if (json->path.used && *name && *name != '[')
+		text_char(&json->path, '.');
+	text_add(&json->path, name, strlen(name));
+}
+
+static void pop_path(struct json *json)
+{
+	json->depth--;
+	if (json->depth < LEVELS)
+		text_cut(&json->path, json->path_ends[json->depth]);
+}
+
+static void tell(struct json *json, const struct field_info *field, int64_t value)
+{
+	if (!json->told)
+		return;
+	if (!json->scalar)
+		push_path(json, field->name);
+	if (!json->path.failed && json->path.at)
+		json->told(json->arg, json->path.at, field, value);
+	if (!json->scalar)
+		pop_path(json);
+}
+
+static void number(void *arg, const struct field_info *field, int64_t value)
+{
+	struct json *json = arg;
+	const char *name = field->kind == FIELD_ENUM ? enum_name(field->names, value) : NULL;
+
+	put_field_name(json, field);
+	if (name)
+		text_addf(json->out, "\"%s\"", name);
+	else
+		text_addf(json->out, "%" PRId64, value);
+	tell(json, field, value);
+}
+
+static void put_hex(struct text *out, const char *bytes, size_t n)
+{
+	text_char(out, '"');
+	for (size_t i = 0; i < n; i++)
+		text_addf(out, "%02x", (unsigned char)bytes[i]);
+	text_char(out, '"');
+}
+
+static void text(void *arg, const struct field_info *field, const char *bytes, size_t n)
+{
+	struct json *json = arg;
+
+	put_field_name(json, field);
+	if (field->kind == FIELD_BYTES)
+		put_hex(json->out, bytes, n);
+	else
+		text_json(json->out, bytes, n);
+}
+
+static void null(void *arg, const struct field_info *field)
+{
+	struct json *json = arg;
+
+	put_field_name(json, field);
+	text_add(json->out, "null", 4);
+}
+
+static void begin(void *arg, const struct field_info *field, size_t count)
+{
+	struct json *json = arg;
+
+	(void)count;
+	put_field_name(json, field);
+	push_path(json, field->name);
+	if (is_array(field))
+		text_char(json->out, '[');
+	json->comma = false;
+}
+
+static void element(void *arg, const struct field_info *field, size_t index)
+{
+	struct json *json = arg;
+	char name[32];
+
+	snprintf(name, sizeof(name), "[%zu]", index);
+	push_path(json, is_array(field) ? name : "");
+	if (is_array(field) && index)
+		text_char(json->out, ',');
+	if (!is_scalar(field))
+		text_char(json->out, '{');
+	json->scalar = is_scalar(field);
+	json->comma = false;
+}
+
+static void element_end(void *arg, const struct field_info *field)
+{
+	struct json *json = arg;
+
+	pop_path(json);
+	if (!is_scalar(field))
+		text_char(json->out, '}');
+	json->scalar = false;
+	json->comma = true;
+}
+
+static void end(void *arg, const struct field_info *field)
+{
+	struct json *json = arg;
+
+	pop_path(json);
+	if (is_array(field))
+		text_char(json->out, ']');
+	json->comma = true;
+}
+
+static struct codec_visitor visitor(struct json *json)
+{
+	return (struct codec_visitor){ .number = number,
+				       .text = text,
+				       .null = null,
+				       .begin = begin,
+				       .element = element,
+				       .element_end = element_end,
+				       .end = end,
+				       .arg = json };
+}
+
+ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
+		     const struct struct_info *info)
+{
+	struct codec_visitor v = visitor(json);
+
+	return codec_visit(words, nwords, info, &v);
+}
+
+ssize_t json_objects(struct json *json, const uint64_t *words, size_t nwords,
+		     const struct field_info *field)
+{
+	struct codec_visitor v = visitor(json);
+
+	return codec_visit_objects(words, nwords, field, &v);
+}
+
+void json_open(struct json *json, const char *name)
+{
+	put_name(json, name);
+	text_char(json->out, '{');
+	push_path(json, name);
+	json->comma = false;
+}
+
+void json_close(struct json *json)
+{
+	pop_path(json);
+	text_char(json->out, '}');
+	json->comma = true;
+}
+
+void json_fini(struct json *json)
+{
+	text_fini(&json->path);
+}

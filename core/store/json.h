@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * What codec.h made, as the JSON of a trace.
+ *
+ * Numbers are signed 64-bit integers (handles, addresses and flags, too),
+ * enumerators their names ("IBV_QPS_RTS"; a number if it has none), bytes hex
+ * text, structures objects, arrays arrays, a pointer to one structure that
+ * structure, a pointer to one value that value, no pointer null. What the
+ * mask of a verb leaves out is absent. One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/store/text.h"
+#include "core/wire/codec.h"
+
+/* Told about each number, with its path: "attr.sg_list[0].lkey". @field may be an element's. */
+typedef void json_told(void *arg, const char *path, const struct field_info *field, int64_t value);
+
+struct json {
+	struct text *out;
+	json_told *told; /* may be NULL */
+	void *arg;
+	/* private */
+	struct text path;
+	size_t path_ends[32];
+	unsigned int depth;
+	bool comma;  /* something stands before in this object or array */
+	bool scalar; /* the next number has no name */
+};
+
+/* Write the members of @info's structure, without the braces. As codec_visit(). */
+ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
+		     const struct struct_info *info);
+
+/* Write "NAME":[...] of codec_put_objects(). As codec_visit_objects(). */
+ssize_t json_objects(struct json *json, const uint64_t *words, size_t nwords,
+		     const struct field_info *field);
+
+/* "NAME":{ ... } around members. */
+void json_open(struct json *json, const char *name);
+void json_close(struct json *json);
+
+/* Frees the path, not the text. */
+void json_fini(struct json *json);

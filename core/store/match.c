@@ -1,0 +1,404 @@
+/*
+ * Which work request does a completion belong to?
+ *
+ * For each queue the requests that are outstanding, oldest first, in a ring
+ * that grows. A completion takes the first that fits; the unsignaled before it
+ * are retired with it, the signaled stay, since another thread's poll may
+ * carry an earlier time stamp than it should. What never completes where we
+ * can see it (an extended CQ, a lost event) is pushed out when more is posted
+ * than the queue holds.
+ *
+ * On an error the opcode is not valid, so the side is not known: the queue
+ * whose CQ it is; else the one that has the wr_id at its front; else the one
+ * that has it at all; of both the older one.
+ */
+#include "core/store/match.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+
+enum { UNKNOWN_MAX = 1 << 16, SMALL = 16 };
+
+struct entry {
+	uint64_t wr_id, n;
+	int64_t time;
+	uint32_t thread, index;
+	bool signaled;
+};
+
+struct queue {
+	struct entry *ring;
+	uint32_t first, count, size; /* size is 0 or a power of two */
+	uint32_t max;                /* 0 unknown */
+};
+
+struct state {
+	struct queue sq, rq; /* an SRQ has only rq */
+	struct match_qp info;
+};
+
+struct match {
+	struct state **states; /* by object */
+	uint32_t count;
+};
+
+int match_new(struct match **ret_match)
+{
+	struct match *match = calloc(1, sizeof(*match));
+
+	if (!match)
+		return log_err(-ENOMEM, "match completions");
+	*ret_match = match;
+	return 0;
+}
+
+static void state_free(struct state *state)
+{
+	if (!state)
+		return;
+	free(state->sq.ring);
+	free(state->rq.ring);
+	free(state);
+}
+
+void match_free(struct match *match)
+{
+	if (!match)
+		return;
+	for (uint32_t i = 0; i < match->count; i++)
+		state_free(match->states[i]);
+	free(match->states);
+	free(match);
+}
+
+static struct state *find(const struct match *match, uint32_t object)
+{
+	return object < match->count ? match->states[object] : NULL;
+}
+
+static struct state *make(struct match *match, uint32_t object)
+{
+	struct state *state = find(match, object);
+
+	if (state || !object)
+		return state;
+	if (object >= match->count) {
+		uint32_t count = match->count ? match->count : 64;
+		struct state **more;
+
+		while (count <= object)
+			count *= 2;
+		more = realloc(match->states, count * sizeof(*more));
+		if (!more)
+			return NULL;
+		memset(more + match->count, 0, (count - match->count) * sizeof(*more));
+		match->states = more;
+		match->count = count;
+	}
+	state = calloc(1, sizeof(*state));
+	match->states[object] = state;
+	return state;
+}
+
+int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
+{
+	struct state *state = make(match, qp);
+
+	if (!state)
+		return qp ? -ENOMEM : 0;
+	state->info = *info;
+	/* a device gives more than was asked for, but not twice as much */
+	state->sq.max = info->max_send_wr * 2;
+	state->rq.max = info->max_recv_wr * 2;
+	return 0;
+}
+
+int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr)
+{
+	struct state *state = make(match, srq);
+
+	if (!state)
+		return srq ? -ENOMEM : 0;
+	state->rq.max = max_wr * 2;
+	return 0;
+}
+
+static void empty(struct queue *queue)
+{
+	free(queue->ring);
+	queue->ring = NULL;
+	queue->first = queue->count = queue->size = 0;
+}
+
+void match_reset(struct match *match, uint32_t qp)
+{
+	struct state *state = find(match, qp);
+
+	if (!state)
+		return;
+	empty(&state->sq);
+	empty(&state->rq);
+}
+
+void match_remove(struct match *match, uint32_t object)
+{
+	if (!find(match, object))
+		return;
+	state_free(match->states[object]);
+	match->states[object] = NULL;
+}
+
+static struct entry *entry_at(const struct queue *queue, uint32_t i)
+{
+	return &queue->ring[(queue->first + i) & (queue->size - 1)];
+}
+
+static int grow(struct queue *queue)
+{
+	uint32_t size = queue->size ? queue->size * 2 : SMALL;
+	struct entry *ring = malloc(size * sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < queue->count; i++)
+		ring[i] = *entry_at(queue, i);
+	free(queue->ring);
+	queue->ring = ring;
+	queue->first = 0;
+	queue->size = size;
+	return 0;
+}
+
+static int push(struct queue *queue, const struct entry *entry)
+{
+	uint32_t max = queue->max ? queue->max : UNKNOWN_MAX;
+
+	if (queue->count >= max) {
+		queue->first = (queue->first + 1) & (queue->size - 1);
+		queue->count--;
+	}
+	if (queue->count == queue->size && grow(queue))
+		return -ENOMEM;
+	*entry_at(queue, queue->count++) = *entry;
+	return 0;
+}
+
+int match_post(struct match *match, uint32_t object, const struct post *post, struct event_id id,
+	       int64_t time)
+{
+	struct state *state = make(match, object);
+	bool send = post->verb == VERB_post_send;
+	uint32_t count = post->nwr;
+
+	if (!state)
+		return object ? -ENOMEM : 0;
+	if (post->ret)
+		count = !post->bad ? 0 : post->bad - 1 < count ? post->bad - 1 : count;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct wr *wr = &post->wr[i];
+		struct entry entry = { wr->wr_id, id.n, time, id.thread, i,
+				       !send || state->info.sq_sig_all ||
+					       (wr->send_flags & IBV_SEND_SIGNALED) };
+
+		if (push(send ? &state->sq : &state->rq, &entry))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The first with that wr_id, and signaled if it must be; -1 if there is none. */
+static int64_t search(const struct queue *queue, uint64_t wr_id, bool signaled)
+{
+	for (uint32_t i = 0; i < queue->count; i++) {
+		const struct entry *entry = entry_at(queue, i);
+
+		if (entry->wr_id == wr_id && (!signaled || entry->signaled))
+			return i;
+	}
+	return -1;
+}
+
+/* Take it out, and the unsignaled before it. */
+static struct entry take(struct queue *queue, uint32_t at)
+{
+	struct entry taken = *entry_at(queue, at);
+	uint32_t keep = at + 1; /* what stays moves up to here */
+
+	for (uint32_t i = at; i > 0; i--)
+		if (entry_at(queue, i - 1)->signaled)
+			*entry_at(queue, --keep) = *entry_at(queue, i - 1);
+	queue->first = (queue->first + keep) & (queue->size - 1);
+	queue->count -= keep;
+	return taken;
+}
+
+static struct queue *receive_queue(struct match *match, struct state *state)
+{
+	struct state *srq = state->info.srq ? find(match, state->info.srq) : NULL;
+
+	return srq ? &srq->rq : &state->rq;
+}
+
+/* An error: its opcode says nothing. */
+static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
+			     const struct wc *wc)
+{
+	const struct match_qp *info = &state->info;
+	struct queue *rq = receive_queue(match, state);
+	int64_t s, r;
+
+	if (cq && info->send_cq && info->recv_cq && info->send_cq != info->recv_cq &&
+	    (cq == info->send_cq || cq == info->recv_cq))
+		return cq == info->recv_cq;
+	s = search(&state->sq, wc->wr_id, false);
+	r = search(rq, wc->wr_id, false);
+	if (s < 0 || r < 0)
+		return r >= 0;
+	if (!s != !r)
+		return !r;
+	return entry_at(rq, (uint32_t)r)->time < entry_at(&state->sq, (uint32_t)s)->time;
+}
+
+bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
+	      struct match_found *ret_found)
+{
+	struct state *state = find(match, qp);
+	bool success = wc->status == IBV_WC_SUCCESS;
+	struct queue *queue;
+	struct entry entry;
+	int64_t at;
+
+	*ret_found = (struct match_found){ .posted_at = -1, .receive = wc->opcode & IBV_WC_RECV };
+	if (!state)
+		return false;
+	if (!success)
+		ret_found->receive = error_is_receive(match, state, cq, wc);
+	queue = ret_found->receive ? receive_queue(match, state) : &state->sq;
+	at = search(queue, wc->wr_id, success);
+	if (at < 0)
+		at = search(queue, wc->wr_id, false);
+	if (at < 0)
+		return false;
+	entry = take(queue, (uint32_t)at);
+	ret_found->request = (struct event_id){ entry.thread, entry.n };
+	ret_found->index = entry.index;
+	ret_found->posted_at = entry.time;
+	return true;
+}
+
+static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
+			   const struct args *args, const char *path, enum object_kind kind)
+{
+	const struct object *o = NULL;
+	int64_t handle;
+
+	if (args_get(args, path, &handle))
+		o = trace_object_at(trace, event->process, kind, (uint64_t)handle, event->time);
+	return o ? o->id : 0;
+}
+
+/* The larger of what was asked for and what came out, under either name of the argument. */
+static uint32_t capability(const struct args *in, const struct args *out, const char *const *paths)
+{
+	int64_t value, most = 0;
+
+	for (; *paths; paths++) {
+		if (args_get(in, *paths, &value) && value > most)
+			most = value;
+		if (args_get(out, *paths, &value) && value > most)
+			most = value;
+	}
+	return most < UINT32_MAX / 4 ? (uint32_t)most : 0;
+}
+
+static int add_created(struct match *match, struct trace *trace, const struct trace_event *event,
+		       const struct args *in, const struct args *out)
+{
+	static const char *const send[] = { "qp_init_attr.cap.max_send_wr",
+					    "qp_init_attr_ex.cap.max_send_wr", NULL };
+	static const char *const recv[] = { "qp_init_attr.cap.max_recv_wr",
+					    "qp_init_attr_ex.cap.max_recv_wr", NULL };
+	static const char *const all[] = { "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all",
+					   NULL };
+	static const char *const srq[] = { "srq_init_attr.attr.max_wr",
+					   "srq_init_attr_ex.attr.max_wr", NULL };
+	struct match_qp info;
+
+	if (verb_infos[event->call->verb].object == OBJECT_srq)
+		return match_add_srq(match, event->call->object, capability(in, out, srq));
+	info = (struct match_qp){
+		.send_cq = object_arg(trace, event, out, "ret.send_cq", OBJECT_cq),
+		.recv_cq = object_arg(trace, event, out, "ret.recv_cq", OBJECT_cq),
+		.srq = object_arg(trace, event, out, "ret.srq", OBJECT_srq),
+		.max_send_wr = capability(in, out, send),
+		.max_recv_wr = capability(in, out, recv),
+		.sq_sig_all = capability(in, out, all),
+	};
+	return match_add_qp(match, event->call->object, &info);
+}
+
+/* ibv_bind_mw() posts to the send queue: ibv_bind_mw(3). */
+static int add_bind(struct match *match, struct trace *trace, const struct trace_event *event,
+		    const struct args *in)
+{
+	uint32_t qp = object_arg(trace, event, in, "qp", OBJECT_qp);
+	int64_t wr_id = 0, flags = 0;
+	struct wr wr = { 0 };
+	struct post post = { .verb = VERB_post_send, .nwr = 1, .wr = &wr };
+
+	args_get(in, "mw_bind.wr_id", &wr_id);
+	args_get(in, "mw_bind.send_flags", &flags);
+	wr.wr_id = (uint64_t)wr_id;
+	wr.send_flags = (uint32_t)flags;
+	return match_post(match, qp, &post, event->id, event->time);
+}
+
+static int with_args(struct match *match, struct trace *trace, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct args *in = NULL, *out = NULL;
+	int64_t state;
+	int err = args_parse(call->args, &in);
+
+	if (!err)
+		err = args_parse(call->out, &out);
+	if (err)
+		goto done;
+	if (call->verb == VERB_bind_mw)
+		err = add_bind(match, trace, event, in);
+	else if (call->verb != VERB_modify_qp)
+		err = add_created(match, trace, event, in, out);
+	else if (args_get(in, "attr.qp_state", &state) && state == IBV_QPS_RESET)
+		match_reset(match, call->object);
+done:
+	args_free(in);
+	args_free(out);
+	return err;
+}
+
+int match_event(struct match *match, struct trace *trace, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const struct verb_info *verb;
+
+	if (event->kind == TRACE_POST)
+		return match_post(match, event->post->object, event->post, event->id, event->time);
+	if ((event->kind != TRACE_CALL && event->kind != TRACE_RETURN) || call->failed ||
+	    call->end < 0 || !call->object)
+		return 0;
+	verb = &verb_infos[call->verb];
+	/* its completion may be polled by another thread before it returns */
+	if (event->kind == TRACE_CALL)
+		return call->verb == VERB_bind_mw ? with_args(match, trace, event) : 0;
+	if (verb->object != OBJECT_qp && verb->object != OBJECT_srq)
+		return 0;
+	if (verb->effect == EFFECT_DESTROY)
+		match_remove(match, call->object);
+	else if (verb->effect == EFFECT_CREATE || call->verb == VERB_modify_qp)
+		return with_args(match, trace, event);
+	return 0;
+}

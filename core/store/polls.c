@@ -1,0 +1,130 @@
+/*
+ * How often each thread polled each completion queue
+ *
+ * A thread counts its empty polls in its ring's head, one counter a CQ, and
+ * each poll that is an event carries the counter as it was. When a CQ is
+ * destroyed, whoever does it writes the counters of all threads as events and
+ * clears them: the address may come back as another CQ. That event comes
+ * through another ring than the polls, perhaps before them; so it only marks
+ * the counter, and polls that are younger begin the next life.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/ingest.h"
+
+static struct poll_counter *find(struct lane *lane, uint64_t cq)
+{
+	struct poll_counter *counter;
+
+	if (lane->counter < lane->ncounters && lane->counters[lane->counter].cq == cq)
+		return &lane->counters[lane->counter];
+	for (lane->counter = 0; lane->counter < lane->ncounters; lane->counter++)
+		if (lane->counters[lane->counter].cq == cq)
+			return &lane->counters[lane->counter];
+	counter = realloc(lane->counters, (lane->ncounters + 1) * sizeof(*counter));
+	if (!counter)
+		return NULL;
+	lane->counters = counter;
+	counter += lane->ncounters++;
+	*counter = (struct poll_counter){ .cq = cq };
+	return counter;
+}
+
+static int store(struct writer *writer, const struct lane *lane, struct poll_counter *counter)
+{
+	if (!counter->dirty)
+		return 0;
+	counter->dirty = false;
+	return WRITER_RUN(writer, poll_count, "uiuuiiii", lane->id, counter->cq, counter->life,
+			  lane->process, counter->polls, counter->completions, counter->empty,
+			  counter->last);
+}
+
+static int next_life(struct writer *writer, struct lane *lane, struct poll_counter *counter)
+{
+	int err = store(writer, lane, counter);
+
+	*counter = (struct poll_counter){ .cq = counter->cq, .life = counter->life + 1 };
+	return err;
+}
+
+int polls_count(struct writer *writer, struct lane *lane, const struct event_poll *event,
+		int64_t time, uint64_t *ret_empty)
+{
+	struct poll_counter *counter = find(lane, event->cq);
+
+	if (!counter)
+		return writer_keep(writer, -ENOMEM);
+	if (counter->dead && event->head.ticks > counter->died)
+		next_life(writer, lane, counter);
+	*ret_empty = event->empty - (event->empty >= counter->seen ? counter->seen : 0);
+	counter->seen = event->empty;
+	if (event->empty > counter->empty)
+		counter->empty = event->empty;
+	counter->polls++;
+	counter->completions += event->nwc;
+	counter->last = time;
+	counter->dirty = true;
+	return writer->err;
+}
+
+static struct lane *lane_of_ring(struct writer *writer, uint32_t ring)
+{
+	for (size_t i = writer->nlanes; i > 0; i--)
+		if (writer->lanes[i - 1]->ring == ring)
+			return writer->lanes[i - 1];
+	return NULL;
+}
+
+int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes)
+{
+	struct poll_counter *counter;
+	struct lane *lane;
+
+	if (bytes < sizeof(*event))
+		return -EBADMSG;
+	lane = lane_of_ring(writer, event->ring);
+	if (!lane)
+		return 0; /* that thread never got here */
+	counter = find(lane, event->cq);
+	if (!counter)
+		return writer_keep(writer, -ENOMEM);
+	if (event->empty > counter->empty)
+		counter->empty = event->empty;
+	counter->dead = true;
+	counter->died = event->head.ticks;
+	counter->last = clock_ns(&writer->clock, event->head.ticks);
+	counter->dirty = true;
+	return store(writer, lane, counter);
+}
+
+int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head)
+{
+	for (int i = 0; i < RING_POLLS; i++) {
+		uint64_t cq = atomic_load_explicit(&head->polls[i].cq, memory_order_relaxed);
+		uint64_t empty = atomic_load_explicit(&head->polls[i].empty, memory_order_relaxed);
+		struct poll_counter *counter;
+
+		if (!cq || !empty)
+			continue;
+		counter = find(lane, cq);
+		if (!counter)
+			return writer_keep(writer, -ENOMEM);
+		if (counter->dead)
+			next_life(writer, lane, counter);
+		counter->empty = empty;
+		counter->last = lane->last;
+		counter->dirty = true;
+	}
+	return polls_flush(writer, lane);
+}
+
+int polls_flush(struct writer *writer, struct lane *lane)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < lane->ncounters && !err; i++)
+		err = store(writer, lane, &lane->counters[i]);
+	return err;
+}

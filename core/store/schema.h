@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * The tables of a trace: the one list of them. docs/TRACE-FORMAT.md describes
+ * each.
+ */
+#include "core/store/sql.h"
+
+enum {
+	SCHEMA_APPLICATION = 0x56726274, /* "Vrbt", at byte 68 of the file */
+	SCHEMA_VERSION = 1,              /* at byte 60 */
+};
+
+/* Make all tables in an empty database. */
+int schema_create(sqlite3 *db);
+
+/* What is only worth having in a whole trace: indexes and views. */
+int schema_complete(sqlite3 *db);
+
+/* Table meta. */
+int schema_set_meta(sqlite3 *db, const char *key, const char *value);
+int schema_set_meta_int(sqlite3 *db, const char *key, int64_t value);

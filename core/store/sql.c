@@ -1,0 +1,144 @@
+/*
+ * SQLite, as this folder uses it
+ *
+ * Not here: what is in the file (schema.c).
+ */
+#include "core/store/sql.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+
+static int error_of(sqlite3 *db)
+{
+	switch (sqlite3_errcode(db) & 0xff) {
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_ERROR: /* a table that is not there */
+		return -EINVAL;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+	case SQLITE_CANTOPEN:
+		return -EACCES;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	default:
+		return sqlite3_system_errno(db) == ENOSPC ? -ENOSPC : -EIO;
+	}
+}
+
+int sql_fail(sqlite3 *db, const char *what)
+{
+	const char *path = sqlite3_db_filename(db, "main");
+	int err = error_of(db);
+
+	if (err == -ENOSPC)
+		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
+	return log_err(err, "%s: %s: %s", path ? path : "trace", what, sqlite3_errmsg(db));
+}
+
+int sql_exec(sqlite3 *db, const char *sql)
+{
+	return sqlite3_exec(db, sql, NULL, NULL, NULL) ? sql_fail(db, sql) : 0;
+}
+
+int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt)
+{
+	return sqlite3_prepare_v2(db, sql, -1, ret_stmt, NULL) ? sql_fail(db, sql) : 0;
+}
+
+static void bind_list(sqlite3_stmt *stmt, const char *types, va_list args)
+{
+	const void *blob;
+	int64_t number;
+
+	for (int i = 1; *types; i++) {
+		switch (*types++) {
+		case 'd':
+			sqlite3_bind_int64(stmt, i, va_arg(args, int));
+			break;
+		case 'u':
+			sqlite3_bind_int64(stmt, i, va_arg(args, unsigned int));
+			break;
+		case 'i':
+			sqlite3_bind_int64(stmt, i, va_arg(args, int64_t));
+			break;
+		case 'z':
+			number = va_arg(args, int64_t);
+			if (number)
+				sqlite3_bind_int64(stmt, i, number);
+			else
+				sqlite3_bind_null(stmt, i);
+			break;
+		case 't':
+			sqlite3_bind_text(stmt, i, va_arg(args, const char *), -1, SQLITE_STATIC);
+			break;
+		case 'b':
+			blob = va_arg(args, const void *);
+			sqlite3_bind_blob64(stmt, i, blob, va_arg(args, size_t), SQLITE_STATIC);
+			break;
+		default:
+			sqlite3_bind_null(stmt, i);
+		}
+	}
+}
+
+void sql_bind(sqlite3_stmt *stmt, const char *types, ...)
+{
+	va_list args;
+
+	va_start(args, types);
+	bind_list(stmt, types, args);
+	va_end(args);
+}
+
+int sql_run(sqlite3_stmt *stmt, const char *types, ...)
+{
+	va_list args;
+	int err;
+
+	va_start(args, types);
+	bind_list(stmt, types, args);
+	va_end(args);
+	err = sql_step(stmt);
+	sqlite3_reset(stmt);
+	return err < 0 ? err : 0;
+}
+
+int sql_step(sqlite3_stmt *stmt)
+{
+	switch (sqlite3_step(stmt)) {
+	case SQLITE_ROW:
+		return 1;
+	case SQLITE_DONE:
+		return 0;
+	default:
+		return sql_fail(sqlite3_db_handle(stmt), sqlite3_sql(stmt));
+	}
+}
+
+int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
+{
+	sqlite3_stmt *stmt = NULL;
+	int64_t value = fallback;
+
+	if (!sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) && sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return value;
+}
+
+char *sql_strdup(sqlite3_stmt *stmt, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+
+	return text ? strdup(text) : NULL;
+}

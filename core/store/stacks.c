@@ -1,0 +1,104 @@
+/*
+ * Call stacks, each stored once
+ *
+ * A program has few places that it calls verbs from: the stacks that were
+ * seen are kept in a hash table with open addressing, by process (the same
+ * address means another thing in another image).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/ingest.h"
+
+static uint64_t hash_of(uint32_t process, const uint64_t *frames, uint32_t n)
+{
+	uint64_t hash = process * 0x9e3779b97f4a7c15ull;
+
+	for (uint32_t i = 0; i < n; i++)
+		hash = (hash ^ frames[i]) * 0xff51afd7ed558ccdull, hash ^= hash >> 32;
+	return hash;
+}
+
+static bool same(const struct known_stack *stack, uint64_t hash, uint32_t process,
+		 const uint64_t *frames, uint32_t n)
+{
+	return stack->hash == hash && stack->process == process && stack->nframes == n &&
+	       !memcmp(stack->frames, frames, n * sizeof(*frames));
+}
+
+/* The stack's place, or the empty one where it would be. */
+static struct known_stack *place(struct known_stack *table, size_t size, uint64_t hash,
+				 uint32_t process, const uint64_t *frames, uint32_t n)
+{
+	size_t i = hash & (size - 1);
+
+	while (table[i].id && !same(&table[i], hash, process, frames, n))
+		i = (i + 1) & (size - 1);
+	return &table[i];
+}
+
+static int grow(struct writer *writer)
+{
+	size_t size = writer->stacks_size ? writer->stacks_size * 2 : 1024;
+	struct known_stack *table;
+
+	if (writer->nstacks * 2 < writer->stacks_size)
+		return 0;
+	table = calloc(size, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < writer->stacks_size; i++) {
+		struct known_stack *s = &writer->stacks[i];
+
+		if (s->id)
+			*place(table, size, s->hash, s->process, s->frames, s->nframes) = *s;
+	}
+	free(writer->stacks);
+	writer->stacks = table;
+	writer->stacks_size = size;
+	return 0;
+}
+
+static int store(struct writer *writer, const struct known_stack *stack)
+{
+	int err = WRITER_RUN(writer, stack, "uuu", stack->id, stack->process, stack->nframes);
+
+	for (uint32_t i = 0; i < stack->nframes && !err; i++)
+		err = WRITER_RUN(writer, frame, "uui", stack->id, i, stack->frames[i]);
+	return err;
+}
+
+int stacks_number(struct writer *writer, uint32_t process, const uint64_t *frames,
+		  uint32_t nframes, uint32_t *ret_stack)
+{
+	uint64_t hash = hash_of(process, frames, nframes);
+	struct known_stack *stack;
+
+	*ret_stack = 0;
+	if (!nframes)
+		return 0;
+	if (grow(writer))
+		return writer_keep(writer, -ENOMEM);
+	stack = place(writer->stacks, writer->stacks_size, hash, process, frames, nframes);
+	if (!stack->id) {
+		uint64_t *copy = malloc(nframes * sizeof(*copy));
+
+		if (!copy)
+			return writer_keep(writer, -ENOMEM);
+		memcpy(copy, frames, nframes * sizeof(*copy));
+		*stack = (struct known_stack){ hash, (uint32_t)++writer->nstacks, process, nframes,
+					       copy };
+		if (store(writer, stack))
+			return writer->err;
+	}
+	*ret_stack = stack->id;
+	return 0;
+}
+
+void stacks_fini(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->stacks_size; i++)
+		free(writer->stacks[i].frames);
+	free(writer->stacks);
+}

@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * The events of one thread in order: control verbs and the data plane merged
+ * by their numbers. For cursor.c, which merges the threads. One thread.
+ */
+#include "core/store/block.h"
+#include "core/store/trace_int.h"
+
+struct stream;
+
+/* @data: with posts, polls and notifies. Returns 0 or -errno after log_err(). */
+int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream **ret_stream);
+
+/* Accepts NULL. */
+void stream_close(struct stream *stream);
+
+/* Time of the next event: 1, 0 at the end. */
+int stream_time(const struct stream *stream, int64_t *ret_time);
+
+/*
+ * The next event into @event; what it points to is valid until the next call.
+ * Objects of posts, polls and notifies are not resolved. 0 or -errno.
+ */
+int stream_next(struct stream *stream, struct trace_event *event);

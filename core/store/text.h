@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * A text that grows. Zeroed it is empty. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct text {
+	char *at;      /* terminated; NULL as long as nothing was added */
+	size_t used, size;
+	bool failed;   /* out of memory: the text is not to be used */
+};
+
+void text_add(struct text *text, const char *bytes, size_t n);
+void text_addf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_cut(struct text *text, size_t used);
+void text_fini(struct text *text);
+
+static inline void text_char(struct text *text, char c)
+{
+	if (__builtin_expect(text->used + 1 < text->size, 1)) {
+		text->at[text->used++] = c;
+		text->at[text->used] = '\0';
+		return;
+	}
+	text_add(text, &c, 1);
+}
+
+/* A quoted JSON string; bytes that are not UTF-8 become \u00XX. */
+void text_json(struct text *text, const char *bytes, size_t n);

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * The insides of a trace, for the files that read it: trace.c, stream.c,
+ * cursor.c, vtab.c. One thread.
+ */
+#include "core/store/objects.h"
+#include "core/store/trace.h"
+
+struct meta {
+	char *key, *value;
+};
+
+/* An event that stands in a small table: a fork, a process's first. */
+struct rare {
+	enum trace_event_kind kind; /* TRACE_FORK, TRACE_PROCESS */
+	struct event_id id;
+	uint32_t process;
+	int64_t time;
+	struct fork_event fork;
+};
+
+struct known_module {
+	int64_t id;
+	char *path, *build_id;
+};
+
+struct trace {
+	sqlite3 *db;
+	bool borrowed;        /* the database is somebody else's */
+	bool plain;           /* the data plane is in plain tables */
+	struct objects objects;
+	struct process *processes;
+	uint32_t nprocesses;
+	struct thread *threads;
+	uint32_t nthreads;
+	struct meta *meta;
+	size_t nmeta;
+	struct rare *rares;   /* sorted by thread, n */
+	size_t nrares;
+	struct known_module *modules;
+	size_t nmodules;
+	sqlite3_stmt *frames;
+	struct trace_loss loss;
+};
+
+/* A trace on an open database that stays the caller's. As trace_open(). */
+int trace_borrow(sqlite3 *db, struct trace **ret_trace);

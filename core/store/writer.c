@@ -1,0 +1,438 @@
+/*
+ * A trace being made
+ *
+ * Events of the data plane go into the thread's batch, and a full batch
+ * becomes a row of table `chunk`; all else goes straight into its table. One
+ * transaction runs from one flush to the next. While it is written the file is
+ * in WAL mode, locked by us, and its meta says "recording" with our pid: who
+ * finds that without our lock knows that we died, and completes it
+ * (complete.c), as writer_finish() does.
+ *
+ * Not here: control verbs (calls.c), processes (processes.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/store/complete.h"
+#include "core/store/file.h"
+#include "core/store/ingest.h"
+#include "core/wire/log.h"
+#include "core/wire/session.h"
+
+enum { COMMIT_BYTES = 16 << 20 };
+
+int writer_keep(struct writer *writer, int err)
+{
+	if (err && !writer->err)
+		writer->err = err;
+	return writer->err;
+}
+
+int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int64_t time,
+		 const char *what, uint64_t handle, const char *detail)
+{
+	return WRITER_RUN(writer, coverage, "uzuitzt", lane->id, n, lane->process, time, what,
+			  handle, detail);
+}
+
+static int set_meta(struct writer *writer, const struct writer_info *info)
+{
+	sqlite3 *db = writer->db;
+	struct utsname host;
+	char boot[64];
+	int err = 0;
+
+	uname(&host);
+	file_boot_id(boot);
+	const struct { const char *key, *value; } texts[] = {
+		{ "state", "recording" },       { "version", VERBATIM_VERSION },
+		{ "command", info->command },   { "device", info->device },
+		{ "kernel", host.release },     { "host", host.nodename },
+		{ "machine", host.machine },    { "recorder_boot", boot },
+		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
+		{ "sqlite", sqlite3_libversion() },
+	};
+	const struct { const char *key; int64_t value; } numbers[] = {
+		{ "realtime", (int64_t)writer->clock.realtime },
+		{ "recorder", getpid() },
+		{ "recorder_start", (int64_t)session_process_start(getpid()) },
+		{ "fingerprint", (int64_t)verbs_fingerprint },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !err; i++)
+		err = schema_set_meta(db, texts[i].key, texts[i].value ? texts[i].value : "");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++)
+		err = schema_set_meta_int(db, numbers[i].key, numbers[i].value);
+	return err;
+}
+
+static int prepare(struct writer *writer)
+{
+	static const char *const sql[] = {
+#define S(name, sql) [STATEMENT_##name] = sql,
+		STATEMENTS(S)
+#undef S
+	};
+	int err = 0;
+
+	for (int i = 0; i < STATEMENT_COUNT && !err; i++)
+		err = sql_prepare(writer->db, sql[i], &writer->statements[i]);
+	return err;
+}
+
+/* Meta is written before WAL begins: the file itself says from the start what it is. */
+static int begin(struct writer *writer, const struct writer_info *info)
+{
+	int err = schema_create(writer->db);
+
+	if (!err)
+		err = sql_exec(writer->db, "BEGIN");
+	if (!err)
+		err = set_meta(writer, info);
+	if (!err)
+		err = sql_exec(writer->db, "COMMIT");
+	if (!err)
+		err = sql_exec(writer->db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;"
+					   "PRAGMA synchronous=NORMAL;"
+					   "PRAGMA wal_autocheckpoint=1024; BEGIN");
+	return err ? err : prepare(writer);
+}
+
+static void writer_free(struct writer *writer)
+{
+	for (int i = 0; i < STATEMENT_COUNT; i++)
+		sqlite3_finalize(writer->statements[i]);
+	for (size_t i = 0; i < writer->nlanes; i++) {
+		batch_fini(&writer->lanes[i]->batch);
+		calls_fini(writer->lanes[i]);
+		free(writer->lanes[i]->counters);
+		free(writer->lanes[i]);
+	}
+	free(writer->lanes);
+	free(writer->processes);
+	stacks_fini(writer);
+	packer_fini(&writer->packer);
+	text_fini(&writer->args);
+	text_fini(&writer->out);
+	sqlite3_close(writer->db);
+	free(writer);
+}
+
+int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer)
+{
+	struct writer *writer;
+	int err = file_make_way(path);
+
+	if (err)
+		return err;
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return log_err(-ENOMEM, "make %s", path);
+	writer->clock = *info->clock;
+	if (sqlite3_open_v2(path, &writer->db, SQLITE_OPEN_READWRITE, NULL))
+		err = sql_fail(writer->db, "open");
+	else
+		err = begin(writer, info);
+	if (err) {
+		writer_free(writer);
+		file_remove(path);
+		return err;
+	}
+	*ret_writer = writer;
+	return 0;
+}
+
+static struct lane *add_lane(struct writer *writer)
+{
+	struct lane *lane;
+
+	if (writer->nlanes == writer->lanes_size) {
+		size_t size = writer->lanes_size ? writer->lanes_size * 2 : 16;
+		struct lane **more = realloc(writer->lanes, size * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		writer->lanes = more;
+		writer->lanes_size = size;
+	}
+	lane = calloc(1, sizeof(*lane));
+	if (!lane)
+		return NULL;
+	writer->lanes[writer->nlanes++] = lane;
+	lane->id = (uint32_t)writer->nlanes;
+	return lane;
+}
+
+int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread)
+{
+	struct known_process *process;
+	struct lane *lane;
+	char comm[sizeof(head->comm) + 1];
+
+	if (writer->err)
+		return writer->err;
+	lane = add_lane(writer);
+	if (!lane)
+		return writer_keep(writer, log_err(-ENOMEM, "take a thread"));
+	lane->ring = head->index;
+	lane->pid = (int)head->pid;
+	lane->start = clock_ns(&writer->clock, head->ticks ? head->ticks : writer->clock.start);
+	lane->last = INT64_MIN;
+	process = processes_of_pid(writer, lane->pid);
+	if (process)
+		lane->process = process->id;
+	else if (processes_new(writer, lane->pid, lane->start, &lane->process))
+		return writer->err;
+	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(head->comm), head->comm);
+	if (WRITER_RUN(writer, thread, "uudti", lane->id, lane->process, (int)head->tid, comm,
+		       lane->start))
+		return writer->err;
+	*ret_thread = lane->id;
+	return 0;
+}
+
+static int commit(struct writer *writer)
+{
+	writer->chunk_bytes = 0;
+	return writer_keep(writer, sql_exec(writer->db, "COMMIT; BEGIN"));
+}
+
+static int flush_batch(struct writer *writer, struct lane *lane)
+{
+	struct batch *batch = &lane->batch;
+	uint32_t events = batch_events(batch);
+
+	if (!events || batch->open)
+		return 0;
+	if (packer_pack(&writer->packer, batch))
+		return writer_keep(writer, log_err(-ENOMEM, "pack %u events", events));
+	if (WRITER_RUN(writer, chunk, "uiiiiub", lane->id, batch->first_n, batch->last_n,
+		       batch->begin, batch->end, events, writer->packer.bytes,
+		       writer->packer.used))
+		return writer->err;
+	batch_clear(batch);
+	writer->chunk_bytes += writer->packer.used;
+	return 0;
+}
+
+static int take_poll(struct writer *writer, struct lane *lane, const struct event_head *event,
+		     uint64_t n, int64_t time)
+{
+	const struct event_poll *poll = (const void *)event;
+	uint64_t empty;
+
+	if (event->words * 8u < sizeof(*poll) ||
+	    poll->nwc > (event->words * 8u - sizeof(*poll)) / sizeof(struct event_wc))
+		return -EBADMSG;
+	if (polls_count(writer, lane, poll, time, &empty))
+		return writer->err;
+	return batch_poll(&lane->batch, poll, n, time, empty);
+}
+
+static int take_blind(struct writer *writer, struct lane *lane, const struct event_head *event,
+		      uint64_t n, int64_t time)
+{
+	static const char *const names[BLIND_KINDS] = {
+		[BLIND_EXTENDED_QP] = "extended-qp", [BLIND_EXTENDED_CQ] = "extended-cq",
+		[BLIND_WQ] = "wq",		     [BLIND_DM] = "dm",
+		[BLIND_PROVIDERS] = "providers",     [BLIND_THREAD] = "thread",
+	};
+	const struct event_blind *blind = (const void *)event;
+
+	if (event->words * 8u < sizeof(*blind) || blind->what >= BLIND_KINDS)
+		return -EBADMSG;
+	return writer_cover(writer, lane, n, time, names[blind->what], blind->object, NULL);
+}
+
+static int take_rare(struct writer *writer, struct lane *lane, const struct event_head *event,
+		     uint64_t n, int64_t time)
+{
+	const void *body = event;
+
+	switch (event->type) {
+	case EVENT_PROCESS:
+		return processes_event(writer, lane, body, n, time);
+	case EVENT_MODULE:
+		return processes_module(writer, lane, body);
+	case EVENT_FORK:
+		return processes_fork(writer, lane, body, n, time);
+	case EVENT_CALL:
+		return calls_begin(writer, lane, body, n, time);
+	case EVENT_RETURN:
+		return calls_end(writer, lane, body, n, time);
+	case EVENT_NOTIFY:
+		return batch_notify(&lane->batch, body, n, time);
+	case EVENT_COUNT:
+		return polls_destroyed(writer, body, event->words * 8u);
+	case EVENT_BLIND:
+		return take_blind(writer, lane, event, n, time);
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int take(struct writer *writer, struct lane *lane, const struct event_head *event,
+		uint64_t n, int64_t time)
+{
+	if (event->type == EVENT_POST)
+		return batch_post(&lane->batch, (const void *)event, n, time);
+	if (lane->batch.open) {
+		batch_close(&lane->batch);
+		writer_cover(writer, lane, lane->batch.last_n, time, "cut", 0, "the rest of a post");
+	}
+	if (event->type == EVENT_POLL)
+		return take_poll(writer, lane, event, n, time);
+	return take_rare(writer, lane, event, n, time);
+}
+
+/* An event that is too short or says impossible things; the first of a thread is noted. */
+static int damaged(struct writer *writer, struct lane *lane, uint64_t n, int64_t time, int type)
+{
+	char detail[64];
+
+	if (!writer->damaged++) {
+		snprintf(detail, sizeof(detail), "event of type %d cannot be read", type);
+		writer_cover(writer, lane, n, time, "damaged", 0, detail);
+	}
+	return writer->err ? writer->err : -EBADMSG;
+}
+
+int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+	int64_t time = clock_ns(&writer->clock, event->ticks);
+	uint64_t n = lane->n + (uint32_t)(event->seq - (uint32_t)lane->n);
+	int err;
+
+	if (writer->err)
+		return writer->err;
+	/* the counter is read without a barrier: a thread's own order decides */
+	if (time < lane->last)
+		time = lane->last;
+	lane->last = time;
+	lane->n = n;
+	writer->events++;
+	err = take(writer, lane, event, n, time);
+	if (batch_full(&lane->batch) && !flush_batch(writer, lane) &&
+	    writer->chunk_bytes > COMMIT_BYTES)
+		commit(writer);
+	if (err == -EBADMSG)
+		return damaged(writer, lane, n, time, event->type);
+	return writer->err;
+}
+
+int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+	char detail[96];
+
+	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read", bytes_left);
+	writer->damaged++;
+	return writer_cover(writer, lane, lane->n, lane->last, "damaged", 0, detail);
+}
+
+static int store_lane(struct writer *writer, struct lane *lane)
+{
+	if (flush_batch(writer, lane) || calls_flush(writer, lane) || polls_flush(writer, lane))
+		return writer->err;
+	if (lane->last > writer->last)
+		writer->last = lane->last;
+	return WRITER_RUN(writer, thread_is, "uiiu", lane->id, lane->n,
+			  lane->last == INT64_MIN ? lane->start : lane->last, lane->process);
+}
+
+static int store_loss(struct writer *writer, struct lane *lane, const struct ring_head *head)
+{
+	/* pairs with the store in ring_drop() */
+	uint64_t lost = atomic_load_explicit(&head->dropped, memory_order_acquire);
+	uint64_t first = atomic_load_explicit(&head->drop_first, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&head->drop_last, memory_order_relaxed);
+
+	if (!lost || lost == lane->lost)
+		return 0;
+	writer->lost += lost - lane->lost;
+	lane->lost = lost;
+	return WRITER_RUN(writer, loss, "uuiii", lane->id, lane->process, lost,
+			  clock_ns(&writer->clock, first), clock_ns(&writer->clock, last));
+}
+
+int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+
+	if (writer->err || lane->ended)
+		return writer->err;
+	lane->ended = true;
+	batch_close(&lane->batch);
+	if (store_loss(writer, lane, head) || polls_final(writer, lane, head) ||
+	    store_lane(writer, lane))
+		return writer->err;
+	batch_fini(&lane->batch);
+	return 0;
+}
+
+int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
+{
+	struct known_process *process = processes_of_pid(writer, pid);
+
+	if (writer->err || !process)
+		return writer->err;
+	return WRITER_RUN(writer, process_end, "uid", process->id, time, status);
+}
+
+static int store_all(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlanes && !writer->err; i++)
+		if (!writer->lanes[i]->ended)
+			store_lane(writer, writer->lanes[i]);
+	if (!writer->err)
+		writer_keep(writer, schema_set_meta_int(writer->db, "duration", writer->last));
+	if (!writer->err)
+		writer_keep(writer, schema_set_meta_int(writer->db, "damaged",
+							(int64_t)writer->damaged));
+	return writer->err;
+}
+
+int writer_flush(struct writer *writer)
+{
+	if (writer->err)
+		return writer->err;
+	return store_all(writer) ? writer->err : commit(writer);
+}
+
+struct writer_progress writer_progress(const struct writer *writer)
+{
+	int64_t pages = sql_int(writer->db, "PRAGMA page_count", 0);
+
+	return (struct writer_progress){ writer->events, writer->lost, (uint64_t)pages * 4096 };
+}
+
+int writer_finish(struct writer *writer)
+{
+	bool whole = !writer->err;
+	int err = writer->err;
+
+	for (size_t i = 0; i < writer->nlanes && whole; i++)
+		batch_close(&writer->lanes[i]->batch);
+	if (whole)
+		err = store_all(writer);
+	if (err && !sqlite3_get_autocommit(writer->db))
+		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
+	else if (!err)
+		err = writer_keep(writer, sql_exec(writer->db, "COMMIT"));
+	for (int i = 0; i < STATEMENT_COUNT; i++) {
+		sqlite3_finalize(writer->statements[i]);
+		writer->statements[i] = NULL;
+	}
+	if (complete(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
+		err = -EIO;
+	writer_free(writer);
+	return err;
+}
