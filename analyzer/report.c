@@ -37,15 +37,27 @@ const char *report_qp(struct trace *trace, const struct first_error *error, char
 	return text;
 }
 
-unsigned int report_frames(const struct report *report, uint32_t stack, struct frame *frames,
-			   struct symbol *symbols)
+static bool is_main(const struct symbol *symbol)
 {
-	unsigned int n = stack ? trace_stack(report->trace, stack, frames, REPORT_FRAMES) : 0;
+	return symbol->function && !strcmp(symbol->function, "main");
+}
 
-	for (unsigned int i = 0; i < n; i++) {
-		symbols_find(report->symbols, &frames[i], &symbols[i]);
-		if (symbols[i].function && !strcmp(symbols[i].function, "main"))
-			return i + 1;
+unsigned int report_stack(const struct report *report, uint32_t stack,
+			  struct report_line lines[REPORT_FRAMES])
+{
+	struct frame frames[REPORT_FRAMES];
+	struct symbol symbols[REPORT_FRAMES];
+	unsigned int nframes = stack ? trace_stack(report->trace, stack, frames, REPORT_FRAMES) : 0;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < nframes && n < REPORT_FRAMES; i++) {
+		unsigned int inside = symbols_find(report->symbols, &frames[i], symbols,
+						   REPORT_FRAMES - n);
+
+		for (unsigned int k = 0; k < inside; k++)
+			lines[n++] = (struct report_line){ frames[i], symbols[k] };
+		if (is_main(&symbols[inside - 1]))
+			break;
 	}
 	return n;
 }

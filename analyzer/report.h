@@ -40,6 +40,11 @@ const char *report_qp(struct trace *trace, const struct first_error *error, char
 
 enum { REPORT_FRAMES = 16 };
 
-/* Frames of a stack down to main(); returns how many, at most REPORT_FRAMES. */
-unsigned int report_frames(const struct report *report, uint32_t stack, struct frame *frames,
-			   struct symbol *symbols);
+struct report_line {
+	struct frame frame;
+	struct symbol symbol;
+};
+
+/* A stack down to main(), a line a function; returns how many, at most REPORT_FRAMES. */
+unsigned int report_stack(const struct report *report, uint32_t stack,
+			  struct report_line lines[REPORT_FRAMES]);

@@ -100,15 +100,17 @@ static void put_first(struct text *t, const struct report *report,
 	text_char(t, '}');
 }
 
-static void put_frame(struct text *t, const struct frame *frame, const struct symbol *symbol)
+static void put_frame(struct text *t, const struct report_line *line)
 {
+	const struct symbol *symbol = &line->symbol;
+
 	element(t);
 	text_char(t, '{');
-	put_text(t, "module", frame->module);
-	put_number(t, "module_offset", (int64_t)frame->offset);
+	put_text(t, "module", line->frame.module);
+	put_number(t, "module_offset", (int64_t)line->frame.offset);
 	put_text(t, "function", symbol->function);
 	if (symbol->function)
-		put_number(t, "offset", (int64_t)symbol->offset);
+		put_bool(t, "inlined", symbol->inlined);
 	if (symbol->file) {
 		put_text(t, "file", symbol->file);
 		put_number(t, "line", symbol->line);
@@ -120,9 +122,8 @@ static void put_frame(struct text *t, const struct frame *frame, const struct sy
 
 static void put_step(struct text *t, const struct report *report, const struct finding_step *step)
 {
-	struct symbol symbols[REPORT_FRAMES];
-	struct frame frames[REPORT_FRAMES];
-	unsigned int n = report_frames(report, step->mark.stack, frames, symbols);
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, step->mark.stack, lines);
 
 	element(t);
 	text_char(t, '{');
@@ -134,7 +135,7 @@ static void put_step(struct text *t, const struct report *report, const struct f
 	put_number(t, "time", step->mark.time);
 	open_array(t, "stack");
 	for (unsigned int i = 0; i < n; i++)
-		put_frame(t, &frames[i], &symbols[i]);
+		put_frame(t, &lines[i]);
 	text_addf(t, "]}");
 }
 

@@ -86,14 +86,13 @@ static void print_first(const struct report *report, const struct first_error *e
 
 static void print_stack(const struct report *report, uint32_t stack)
 {
-	struct symbol symbols[REPORT_FRAMES];
-	struct frame frames[REPORT_FRAMES];
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, stack, lines);
 	char text[512];
-	unsigned int n = report_frames(report, stack, frames, symbols);
 
 	for (unsigned int i = 0; i < n; i++)
 		fprintf(report->out, "        %s\n",
-			symbols_frame(report->symbols, &frames[i], text, sizeof(text)));
+			symbol_text(&lines[i].symbol, text, sizeof(text)));
 }
 
 static void print_step(const struct report *report, const struct finding_step *step)

@@ -127,67 +127,130 @@ static struct binary *find(struct symbols *symbols, const struct frame *frame)
 	return binary;
 }
 
-/* The innermost function at @addr by DWARF, inlined ones too; NULL if it has none. */
-static const char *dwarf_function(const struct binary *binary, Dwarf_Addr addr)
+static const char *without_directory(const char *path)
 {
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/* Where @die was inlined: DW_AT_call_file and DW_AT_call_line. */
+static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbol *symbol)
+{
+	Dwarf_Word file = 0, line = 0;
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	size_t nfiles;
+
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) ||
+	    dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) ||
+	    dwarf_getsrcfiles(cu, &files, &nfiles) || file >= nfiles)
+		return;
+	symbol->file = without_directory(dwarf_filesrc(files, file, NULL, NULL));
+	symbol->line = (int)line;
+}
+
+/* The functions around @addr by DWARF: inlined ones, then the one they are in. */
+static unsigned int dwarf_functions(const struct binary *binary, Dwarf_Addr addr,
+				    struct symbol *list, unsigned int max)
+{
+	Dwarf_Die *scopes = NULL, *around = NULL;
+	unsigned int found = 0;
 	Dwarf_Addr bias;
-	Dwarf_Die *cu = dwfl_module_addrdie(binary->module, addr, &bias), *scopes = NULL;
-	const char *name = NULL;
+	Dwarf_Die *cu = dwfl_module_addrdie(binary->module, addr, &bias);
 	int n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
 
-	for (int i = 0; i < n && !name; i++) {
-		int tag = dwarf_tag(&scopes[i]);
+	if (n > 0)
+		n = dwarf_getscopes_die(&scopes[0], &around);
+	for (int i = 0; i < n && found < max; i++) {
+		int tag = dwarf_tag(&around[i]);
 
-		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
-			name = dwarf_diename(&scopes[i]);
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+			continue;
+		list[found].function = dwarf_diename(&around[i]);
+		list[found].inlined = tag == DW_TAG_inlined_subroutine;
+		if (!list[found].function)
+			break;
+		if (!list[found++].inlined)
+			break;
+		if (found < max)
+			call_site(cu, &around[i], &list[found]);
 	}
 	free(scopes);
-	return name;
+	free(around);
+	return found;
 }
 
 static void find_line(const struct binary *binary, Dwarf_Addr addr, struct symbol *symbol)
 {
 	Dwfl_Line *line = dwfl_module_getsrc(binary->module, addr);
-	const char *slash;
 
-	if (!line)
-		return;
-	symbol->file = dwfl_lineinfo(line, NULL, &symbol->line, NULL, NULL, NULL);
-	slash = symbol->file ? strrchr(symbol->file, '/') : NULL;
-	if (slash)
-		symbol->file = slash + 1;
+	if (line)
+		symbol->file = without_directory(
+			dwfl_lineinfo(line, NULL, &symbol->line, NULL, NULL, NULL));
 }
 
-static void find_function(const struct binary *binary, Dwarf_Addr addr, struct symbol *symbol)
+/* By the symbol table: the name, where DWARF has none, and the offset. */
+static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct symbol *symbol)
 {
-	const char *name = dwarf_function(binary, addr), *table;
 	GElf_Off offset = 0;
 	GElf_Sym sym;
+	const char *name;
 
-	table = dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
+	name = dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
 	/* a name that only lies before the address says nothing */
-	if (table && sym.st_size && offset >= sym.st_size)
-		table = NULL;
-	if (!name && !table)
+	if (!name || (sym.st_size && offset >= sym.st_size))
 		return;
-	symbol->function = name ? name : table;
-	symbol->offset = table ? offset + 1 : 0;
+	if (!symbol->function)
+		symbol->function = name;
+	symbol->offset = offset + 1; /* that of the return address */
 }
 
-void symbols_find(struct symbols *symbols, const struct frame *frame, struct symbol *ret_symbol)
+unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
+			  struct symbol *ret_symbols, unsigned int max)
 {
 	struct binary *binary = frame->module ? find(symbols, frame) : NULL;
+	unsigned int n = 0;
+	Dwarf_Addr addr;
 
-	*ret_symbol = (struct symbol){ .offset = frame->module ? frame->offset : frame->ip };
-	if (!binary)
-		return;
-	ret_symbol->module = binary->name;
-	ret_symbol->problem = binary->problem;
-	if (binary->problem || !frame->offset)
-		return;
-	find_function(binary, frame->offset - 1 + binary->bias, ret_symbol);
-	if (ret_symbol->function)
-		find_line(binary, frame->offset - 1 + binary->bias, ret_symbol);
+	memset(ret_symbols, 0, max * sizeof(ret_symbols[0]));
+	if (binary && !binary->problem && frame->offset) {
+		addr = frame->offset - 1 + binary->bias;
+		n = dwarf_functions(binary, addr, ret_symbols, max);
+		find_in_table(binary, addr, &ret_symbols[n ? n - 1 : 0]);
+		if (ret_symbols[0].function)
+			find_line(binary, addr, &ret_symbols[0]);
+	}
+	if (!ret_symbols[0].function)
+		ret_symbols[0].offset = frame->module ? frame->offset : frame->ip;
+	n = n ? n : 1;
+	for (unsigned int i = 0; i < n && binary; i++) {
+		ret_symbols[i].module = binary->name;
+		ret_symbols[i].problem = binary->problem;
+	}
+	return n;
+}
+
+const char *symbol_text(const struct symbol *symbol, char *text, size_t size)
+{
+	char offset[32] = "", file[256];
+
+	if (symbol->offset)
+		snprintf(offset, sizeof(offset), "+0x%" PRIx64, symbol->offset);
+	if (symbol->file)
+		snprintf(file, sizeof(file), "%s:%d", symbol->file, symbol->line);
+	else
+		snprintf(file, sizeof(file), "%s", symbol->module ? symbol->module : "");
+	if (!symbol->module)
+		snprintf(text, size, "0x%" PRIx64, symbol->offset);
+	else if (symbol->function)
+		snprintf(text, size, "%s%s (%s%s)", symbol->function, offset, file,
+			 symbol->inlined ? ", inlined" : "");
+	else if (symbol->problem)
+		snprintf(text, size, "%s%s (%s)", symbol->module, offset, symbol->problem);
+	else
+		snprintf(text, size, "%s%s", symbol->module, offset);
+	return text;
 }
 
 const char *symbols_frame(struct symbols *symbols, const struct frame *frame, char *text,
@@ -195,18 +258,6 @@ const char *symbols_frame(struct symbols *symbols, const struct frame *frame, ch
 {
 	struct symbol symbol;
 
-	symbols_find(symbols, frame, &symbol);
-	if (!symbol.module)
-		snprintf(text, size, "0x%" PRIx64, frame->ip);
-	else if (!symbol.function)
-		snprintf(text, size, "%s+0x%" PRIx64 "%s%s%s", symbol.module, symbol.offset,
-			 symbol.problem ? " (" : "", symbol.problem ? symbol.problem : "",
-			 symbol.problem ? ")" : "");
-	else if (symbol.file)
-		snprintf(text, size, "%s+0x%" PRIx64 " (%s:%d)", symbol.function, symbol.offset,
-			 symbol.file, symbol.line);
-	else
-		snprintf(text, size, "%s+0x%" PRIx64 " (%s)", symbol.function, symbol.offset,
-			 symbol.module);
-	return text;
+	symbols_find(symbols, frame, &symbol, 1);
+	return symbol_text(&symbol, text, size);
 }

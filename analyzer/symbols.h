@@ -29,10 +29,20 @@ const char *symbols_frame(struct symbols *symbols, const struct frame *frame, ch
 /* The same in parts: NULL and 0 where not known. Borrowed until symbols_close(). */
 struct symbol {
 	const char *function;
-	uint64_t offset;    /* in the function; of the module where there is none */
-	const char *file;
+	uint64_t offset;     /* in the function; of the module where there is none */
+	const char *file;    /* without its directory */
 	int line;
-	const char *module; /* without its directory */
-	const char *problem; /* why there is no function: "binary changed", "not found" */
+	bool inlined;        /* into the next symbol's function, which has the same frame */
+	const char *module;  /* without its directory */
+	const char *problem; /* why there is no function: "binary changed", "file not found" */
 };
-void symbols_find(struct symbols *symbols, const struct frame *frame, struct symbol *ret_symbol);
+
+/*
+ * What was called at @frame, innermost first: more than one where the compiler
+ * put functions into another. Returns how many, at least 1 and at most @max.
+ */
+unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
+			  struct symbol *ret_symbols, unsigned int max);
+
+/* One of those as text. */
+const char *symbol_text(const struct symbol *symbol, char *text, size_t size);

@@ -1,0 +1,161 @@
+/* The rules of analyzer/compl.c over stored traces. */
+#include "tests/analyzer/story.h"
+
+#include <errno.h>
+
+static void begin(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	story_do(s, 0, VERB_create_comp_channel, 11, W(&a_channel), W(&a_context));
+	a_cq.channel = &a_channel;
+	create_cq(s);
+	a_cq.channel = NULL;
+}
+
+static void get_event(struct story *s, int thread)
+{
+	struct ibv_cq *cq = &a_cq;
+	void *unused = NULL;
+
+	story_do(s, thread, VERB_get_cq_event, 12, 0, W(&a_channel), W(&cq), W(&unused));
+}
+
+static void ack(struct story *s, int thread, unsigned int n)
+{
+	story_do(s, thread, VERB_ack_cq_events, 13, 0, W(&a_cq), W(n));
+}
+
+static void a_destroy_waits_for_ever(void **state)
+{
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	get_event(&s, 0);
+	get_event(&s, 0);
+	ack(&s, 0, 1);
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	story_exit(&s, STORY_PID, 14);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_COMPL_003);
+	assert_string_equal(f->where, "ibv_destroy_cq(): cq");
+	assert_non_null(strstr(f->says, "1 completion event of cq1 had been got"));
+	assert_int_equal(f->nsteps, 3);
+	assert_int_equal(f->steps[1].mark.verb, VERB_get_cq_event);
+	story_end(&s);
+}
+
+/* The trace ends with the program still waiting. */
+static void nobody_saw_the_end(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	get_event(&s, 0);
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	story_check(&s, NULL);
+	story_only(&s, RULE_COMPL_003);
+	story_end(&s);
+}
+
+static void all_are_acknowledged_at_once(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	for (int i = 0; i < 5; i++)
+		get_event(&s, 0);
+	ack(&s, 0, 5);
+	destroy_cq(&s, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+static void another_thread_acknowledges_during_the_destroy(void **state)
+{
+	struct story_call destroy;
+	struct story s;
+	int other;
+
+	(void)state;
+	begin(&s);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	get_event(&s, other);
+	destroy = story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	ack(&s, other, 1);
+	story_return(&s, &destroy, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+static void a_lenient_device_lets_it_pass(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	get_event(&s, 0);
+	destroy_cq(&s, 0);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_COMPL_003)->says, "this device let it pass"));
+	story_end(&s);
+}
+
+static void a_failed_get_is_no_event(void **state)
+{
+	struct ibv_cq *cq = NULL;
+	void *unused = NULL;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	story_do(&s, 0, VERB_get_cq_event, 12, W(-1), W(&a_channel), W(&cq), W(&unused));
+	destroy_cq(&s, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+static void asynchronous_events_count_too(void **state)
+{
+	struct ibv_async_event event = { .event_type = IBV_EVENT_COMM_EST };
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	create_cq(&s);
+	create_qp(&s);
+	event.element.qp = &a_qp;
+	for (int i = 0; i < 2; i++)
+		story_do(&s, 0, VERB_get_async_event, 12, 0, W(&a_context), W(&event));
+	story_do(&s, 0, VERB_ack_async_event, 13, 0, W(&event));
+	story_call(&s, 0, VERB_destroy_qp, 6, W(&a_qp));
+	story_exit(&s, STORY_PID, 9);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_COMPL_003)->says,
+			       "1 asynchronous event of qp1"));
+	story_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_destroy_waits_for_ever),
+		cmocka_unit_test(nobody_saw_the_end),
+		cmocka_unit_test(all_are_acknowledged_at_once),
+		cmocka_unit_test(another_thread_acknowledges_during_the_destroy),
+		cmocka_unit_test(a_lenient_device_lets_it_pass),
+		cmocka_unit_test(a_failed_get_is_no_event),
+		cmocka_unit_test(asynchronous_events_count_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* analyzer/first.c over stored traces. */
+#include "tests/analyzer/story.h"
+
+static const struct event_sge sge = { 0x7000, 4096, 0x10 };
+
+static void begin(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+	create_qp(s); /* to 1:9 */
+}
+
+static void the_first_error_has_its_request(void **state)
+{
+	const struct first_error *e;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	story_post(&s, 0, VERB_post_send, &a_qp, 1, IBV_WR_SEND, sge);
+	story_post(&s, 0, VERB_post_send, &a_qp, 2, IBV_WR_RDMA_READ, sge); /* 1:11 */
+	story_post(&s, 0, VERB_post_send, &a_qp, 3, IBV_WR_SEND, sge);
+	story_poll(&s, 0, &a_cq, 1, IBV_WC_SUCCESS, 0x21);
+	story_poll(&s, 0, &a_cq, 2, IBV_WC_REM_ACCESS_ERR, 0x21); /* 1:14 */
+	story_poll(&s, 0, &a_cq, 3, IBV_WC_WR_FLUSH_ERR, 0x21);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->nerrors, 1);
+	e = &s.findings->errors[0];
+	assert_int_equal(e->event.n, 14);
+	assert_int_equal(e->status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(e->vendor_err, 0x88);
+	assert_int_equal(e->request.n, 11);
+	assert_int_equal(e->opcode, IBV_WR_RDMA_READ);
+	assert_int_equal(e->sge.lkey, 0x10);
+	assert_int_equal(e->sge.addr, 0x7000);
+	assert_int_equal(e->flushes, 1);
+	story_end(&s);
+}
+
+static void a_flush_alone_is_no_error(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	story_post(&s, 0, VERB_post_recv, &a_qp, 1, 0, sge);
+	story_poll(&s, 0, &a_cq, 1, IBV_WC_WR_FLUSH_ERR, 0x21);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->nerrors, 0);
+	story_end(&s);
+}
+
+static void an_unknown_queue_pair_has_its_number(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
+	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->nerrors, 1);
+	assert_int_equal(s.findings->errors[0].qp_num, 0x999);
+	assert_int_equal(s.findings->errors[0].request.thread, 0);
+	story_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_error_has_its_request),
+		cmocka_unit_test(a_flush_alone_is_no_error),
+		cmocka_unit_test(an_unknown_queue_pair_has_its_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

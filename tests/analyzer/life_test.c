@@ -1,0 +1,396 @@
+/* The rules of analyzer/life.c over stored traces. */
+#include "tests/analyzer/story.h"
+
+#include <errno.h>
+
+static void query_qp(struct story *s)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	memset(&init, 0, sizeof(init));
+	story_do(s, 0, VERB_query_qp, 20, EINVAL, W(&a_qp), W(&attr), W(1), W(&init));
+}
+
+static void begin(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+}
+
+static void a_clean_life_has_no_findings(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	reg_mr(&s, &a_mr);
+	query_qp(&s);
+	destroy_qp(&s, 0);
+	dereg_mr(&s, &a_mr, 0);
+	destroy_cq(&s, 0);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	assert_int_equal(s.findings->nunchecked, 0);
+	story_end(&s);
+}
+
+static void use_after_destroy_has_three_stacks(void **state)
+{
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);   /* 1:8 */
+	destroy_qp(&s, 0);
+	query_qp(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_001);
+	assert_string_equal(f->where, "ibv_query_qp(): qp");
+	assert_string_equal(f->object, "qp1");
+	assert_int_equal(f->event.n, 12);
+	assert_int_equal(f->nsteps, 3);
+	assert_int_equal(f->steps[0].mark.id.n, 8);
+	assert_int_equal(f->steps[0].mark.verb, VERB_create_qp);
+	assert_int_equal(f->steps[1].mark.id.n, 10);
+	assert_int_equal(f->steps[2].mark.id.n, 12);
+	for (int i = 0; i < 3; i++)
+		assert_int_not_equal(f->steps[i].mark.stack, 0);
+	assert_non_null(strstr(f->says, "qp1 (number 0x21) was destroyed by ibv_destroy_qp() at "
+					"1:10"));
+	story_end(&s);
+}
+
+static void a_dead_cq_of_a_creation_is_used(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	destroy_cq(&s, 0);
+	create_qp(&s);
+	story_check(&s, NULL);
+	assert_string_equal(s.findings->all[0]->where, "ibv_create_qp(): qp_init_attr.send_cq");
+	assert_int_equal(s.findings->rules[RULE_LIFE_001], 2); /* send_cq and recv_cq */
+	story_end(&s);
+}
+
+static void a_post_on_a_dead_qp_is_used(void **state)
+{
+	struct event_sge sge = { 0x1000, 64, 0x10 };
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	destroy_qp(&s, 0);
+	story_post(&s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_001);
+	assert_string_equal(f->where, "ibv_post_send(): qp");
+	assert_int_equal(f->steps[2].mark.stack, 0);
+	story_end(&s);
+}
+
+static void an_address_comes_back(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	destroy_qp(&s, 0);
+	create_qp(&s);
+	query_qp(&s);
+	destroy_qp(&s, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+/* Another thread is given the address while the destroy has not returned yet. */
+static void an_address_comes_back_before_the_destroy_returns(void **state)
+{
+	struct story_call destroy;
+	struct story s;
+	int other;
+
+	(void)state;
+	begin(&s);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	create_qp(&s);
+	destroy = story_call(&s, other, VERB_destroy_qp, 6, W(&a_qp));
+	create_qp(&s);
+	story_return(&s, &destroy, 0);
+	query_qp(&s);
+	destroy_qp(&s, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+static void a_failed_destroy_leaves_it_alive(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	destroy_qp(&s, EBUSY);
+	query_qp(&s);
+	destroy_qp(&s, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+static void a_failed_creation_makes_nothing(void **state)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	story_do(&s, 0, VERB_create_qp, 4, 0, W(&a_pd), W(&attr));
+	destroy_cq(&s, 0);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+static void a_child_of_a_closed_context_is_used(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	close_context(&s); /* 1:8 */
+	destroy_cq(&s, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_LIFE_004], 2); /* pd and cq */
+	assert_int_equal(s.findings->rules[RULE_LIFE_001], 1);
+	assert_int_equal(s.findings->rules[RULE_LIFE_002], 0);
+	assert_int_equal(s.findings->n, 3);
+	assert_non_null(strstr(s.findings->all[2]->says, "left behind by ibv_close_device() at "
+							 "1:8"));
+	story_end(&s);
+}
+
+static void double_destroy_is_not_a_use(void **state)
+{
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	destroy_cq(&s, 0);
+	destroy_cq(&s, 0);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_002);
+	assert_string_equal(f->where, "ibv_destroy_cq(): cq");
+	assert_int_equal(f->nsteps, 3);
+	story_end(&s);
+}
+
+static void busy_pd_names_who_is_in_the_way(void **state)
+{
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	reg_mr(&s, &a_mr);
+	dealloc_pd(&s, EBUSY);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_003);
+	assert_non_null(strstr(f->says, "since mr1 still depended on it"));
+	assert_int_equal(f->steps[1].mark.verb, VERB_reg_mr);
+	story_end(&s);
+}
+
+static void a_cq_is_destroyed_under_its_qp(void **state)
+{
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	destroy_cq(&s, 0);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_003);
+	assert_non_null(strstr(f->says, "while qp1 still depended on it, and the device let"));
+	story_end(&s);
+}
+
+static void a_channel_is_destroyed_under_its_cq(void **state)
+{
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	open_context(&s);
+	story_do(&s, 0, VERB_create_comp_channel, 11, W(&a_channel), W(&a_context));
+	a_cq.channel = &a_channel;
+	create_cq(&s);
+	a_cq.channel = NULL;
+	story_do(&s, 0, VERB_destroy_comp_channel, 12, EBUSY, W(&a_channel));
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "cq1"));
+	story_end(&s);
+}
+
+static void a_qp_in_a_multicast_group_is_destroyed(void **state)
+{
+	union ibv_gid gid = { .raw = { 0xff, 0x0e } };
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	for (int i = 0; i < 2; i++) /* twice is once */
+		story_do(&s, 0, VERB_attach_mcast, 13, 0, W(&a_qp), W(&gid), W(0xc000));
+	destroy_qp(&s, EBUSY);
+	story_do(&s, 0, VERB_detach_mcast, 14, 0, W(&a_qp), W(&gid), W(0xc000));
+	destroy_qp(&s, 0);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "1 multicast group."));
+	story_end(&s);
+}
+
+static void a_bound_mr_is_deregistered(void **state)
+{
+	struct ibv_mw mw = { .context = &a_context, .pd = &a_pd, .rkey = 0x31 };
+	struct ibv_mw_bind bind = { .bind_info = { .mr = &a_mr, .length = 16 } };
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	reg_mr(&s, &a_mr);
+	story_do(&s, 0, VERB_alloc_mw, 15, W(&mw), W(&a_pd), W(IBV_MW_TYPE_1));
+	story_do(&s, 0, VERB_bind_mw, 16, 0, W(&a_qp), W(&mw), W(&bind));
+	dereg_mr(&s, &a_mr, EBUSY);
+	bind.bind_info.length = 0;
+	story_do(&s, 0, VERB_bind_mw, 16, 0, W(&a_qp), W(&mw), W(&bind));
+	dereg_mr(&s, &a_mr, 0);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "since mw1"));
+	story_end(&s);
+}
+
+static void leaks_are_one_finding_a_place(void **state)
+{
+	struct ibv_mr mrs[50];
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	alloc_pd(&s);
+	for (int i = 0; i < 50; i++) {
+		mrs[i] = a_mr;
+		reg_mr(&s, &mrs[i]);
+	}
+	for (int i = 0; i < 50; i += 2)
+		dereg_mr(&s, &mrs[i], 0);
+	dealloc_pd(&s, 0);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->n, 2); /* and LIFE-003 */
+	f = s.findings->all[1];
+	assert_int_equal(f->rule, RULE_LIFE_004);
+	assert_int_equal(f->site->count, 25);
+	assert_non_null(strstr(f->says, "25 objects of 102400 bytes, made by ibv_reg_mr()"));
+	assert_non_null(strstr(f->says, "process 1 exited: mr2 to mr50"));
+	story_end(&s);
+}
+
+static void the_killed_do_not_leak(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	story_exit(&s, STORY_PID, 9);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	assert_int_equal(s.findings->nunchecked, 1);
+	assert_int_equal(s.findings->unchecked[0].rule, RULE_LIFE_004);
+	story_end(&s);
+}
+
+static void the_replaced_do_not_leak(void **state)
+{
+	struct event_process *process;
+	struct story s;
+	int thread;
+
+	(void)state;
+	begin(&s);
+	thread = story_thread(&s, STORY_PID, 0, 0);
+	process = (struct event_process *)s.words;
+	process->pid = STORY_PID;
+	story_event(&s, thread, EVENT_PROCESS, sizeof(*process) / 8);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	assert_int_equal(s.findings->nunchecked, 0);
+	story_end(&s);
+}
+
+static void ten_of_a_site_are_kept_and_all_counted(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	destroy_qp(&s, 0);
+	for (int i = 0; i < 1000; i++)
+		query_qp(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->n, FINDINGS_SHOWN);
+	assert_int_equal(s.findings->rules[RULE_LIFE_001], 1000);
+	assert_int_equal(s.findings->all[0]->site->count, 1000);
+	story_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clean_life_has_no_findings),
+		cmocka_unit_test(use_after_destroy_has_three_stacks),
+		cmocka_unit_test(a_dead_cq_of_a_creation_is_used),
+		cmocka_unit_test(a_post_on_a_dead_qp_is_used),
+		cmocka_unit_test(an_address_comes_back),
+		cmocka_unit_test(an_address_comes_back_before_the_destroy_returns),
+		cmocka_unit_test(a_failed_destroy_leaves_it_alive),
+		cmocka_unit_test(a_failed_creation_makes_nothing),
+		cmocka_unit_test(a_child_of_a_closed_context_is_used),
+		cmocka_unit_test(double_destroy_is_not_a_use),
+		cmocka_unit_test(busy_pd_names_who_is_in_the_way),
+		cmocka_unit_test(a_cq_is_destroyed_under_its_qp),
+		cmocka_unit_test(a_channel_is_destroyed_under_its_cq),
+		cmocka_unit_test(a_qp_in_a_multicast_group_is_destroyed),
+		cmocka_unit_test(a_bound_mr_is_deregistered),
+		cmocka_unit_test(leaks_are_one_finding_a_place),
+		cmocka_unit_test(the_killed_do_not_leak),
+		cmocka_unit_test(the_replaced_do_not_leak),
+		cmocka_unit_test(ten_of_a_site_are_kept_and_all_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,320 @@
+#pragma once
+/*
+ * A trace without a device: calls are told to the store's writer as a traced
+ * program would have written them.
+ *
+ * Handles are addresses of objects in the test's own memory. Each step takes
+ * 1000 ns. Included by one test program at a time.
+ */
+#include <infiniband/verbs.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analyzer/check.h"
+#include "core/store/trace.h"
+#include "core/store/writer.h"
+#include "core/wire/codec.h"
+
+enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };
+
+struct story {
+	char path[64];
+	struct writer *writer;
+	struct clock clock;
+	uint64_t now;
+	struct {
+		struct ring_head head;
+		uint32_t id; /* in the trace */
+		uint32_t seq;
+	} threads[STORY_THREADS];
+	int nthreads;
+	struct trace *trace;
+	struct findings *findings;
+	uint64_t words[8192]; /* the event being made */
+};
+
+/* A control verb that has begun. */
+struct story_call {
+	int thread;
+	enum verb verb;
+	uint32_t seq;
+	uint64_t args[STORY_ARGS];
+};
+
+static inline void story_event(struct story *s, int thread, int type, size_t words)
+{
+	struct event_head *head = (struct event_head *)s->words;
+
+	head->words = (uint16_t)words;
+	head->type = (uint8_t)type;
+	head->seq = ++s->threads[thread].seq;
+	head->ticks = s->now += 1000;
+	assert_int_equal(writer_event(s->writer, s->threads[thread].id, head), 0);
+	memset(s->words, 0, sizeof(s->words));
+}
+
+/* A thread of process @pid; the first of a process says whose fork it is. Returns its index. */
+static inline int story_thread(struct story *s, int pid, int forked_from, uint32_t fork_seq)
+{
+	struct event_process *process = (struct event_process *)s->words;
+	int t = s->nthreads++;
+
+	s->threads[t].head = (struct ring_head){ .index = (uint32_t)t,
+						 .pid = (uint32_t)pid,
+						 .tid = (uint32_t)(pid + t),
+						 .ticks = s->now,
+						 .comm = "story" };
+	assert_int_equal(writer_thread(s->writer, &s->threads[t].head, &s->threads[t].id), 0);
+	for (int i = 0; i < t; i++)
+		if (s->threads[i].head.pid == (uint32_t)pid)
+			return t;
+	process->pid = (uint32_t)pid;
+	process->ppid = (uint32_t)forked_from;
+	process->forked_from = (uint32_t)forked_from;
+	process->fork_seq = fork_seq;
+	process->fork_ticks = s->now;
+	process->exe_bytes = 8;
+	memcpy(process + 1, "/bin/app", 8);
+	story_event(s, t, EVENT_PROCESS, (sizeof(*process) + 8) / 8);
+	return t;
+}
+
+static inline void story_begin(struct story *s)
+{
+	struct writer_info info = { .clock = &s->clock, .command = "story", .device = "" };
+	static int number;
+
+	memset(s, 0, sizeof(*s));
+	s->clock.kind = CLOCK_KIND_MONOTONIC;
+	s->clock.mult = 1;
+	snprintf(s->path, sizeof(s->path), "/tmp/verbatim-story-%d-%d.db", (int)getpid(), number++);
+	assert_int_equal(writer_create(s->path, &info, &s->writer), 0);
+	assert_int_equal(story_thread(s, STORY_PID, 0, 0), 0);
+}
+
+/* @stack stands for a place in the program; 0 is none. The arguments follow as uint64_t. */
+static inline struct story_call story_call_args(struct story *s, int thread, enum verb verb,
+						uint64_t stack, va_list list)
+{
+	struct event_call *event = (struct event_call *)s->words;
+	struct story_call call = { .thread = thread, .verb = verb };
+	uint64_t *words = (uint64_t *)(event + 1);
+	struct codec_out out;
+
+	for (int i = 0; i < verb_infos[verb].args.nfields; i++)
+		call.args[i] = va_arg(list, uint64_t);
+	event->verb = (uint16_t)verb;
+	if (stack) {
+		event->nframes = 1;
+		*words++ = stack;
+	}
+	out = (struct codec_out){ .words = words, .size = 4096 };
+	codec_put_args(&out, verb, call.args, DIR_IN);
+	event->nargs = (uint32_t)out.used;
+	story_event(s, thread, EVENT_CALL, sizeof(*event) / 8 + event->nframes + out.used);
+	call.seq = s->threads[thread].seq;
+	return call;
+}
+
+static inline struct story_call story_call(struct story *s, int thread, enum verb verb,
+					   uint64_t stack, ...)
+{
+	struct story_call call;
+	va_list list;
+
+	va_start(list, stack);
+	call = story_call_args(s, thread, verb, stack, list);
+	va_end(list);
+	return call;
+}
+
+static inline void story_return(struct story *s, const struct story_call *call, uint64_t ret)
+{
+	const struct field_info *made = &verb_infos[call->verb].ret;
+	struct event_return *event = (struct event_return *)s->words;
+	struct codec_out out = { .words = (uint64_t *)(event + 1), .size = 4096,
+				 .ret = (int64_t)ret };
+
+	event->call_seq = call->seq;
+	event->ret = (int64_t)ret;
+	if (!verb_failed(call->verb, (int64_t)ret)) {
+		codec_put_args(&out, call->verb, call->args, DIR_OUT);
+		if (made->kind == FIELD_OBJ)
+			codec_put_object(&out, made->object, (const void *)(uintptr_t)ret);
+	}
+	event->nouts = (uint32_t)out.used;
+	story_event(s, call->thread, EVENT_RETURN, sizeof(*event) / 8 + out.used);
+}
+
+/* A call and its return. */
+static inline void story_do(struct story *s, int thread, enum verb verb, uint64_t stack,
+			    uint64_t ret, ...)
+{
+	struct story_call call;
+	va_list list;
+
+	va_start(list, ret);
+	call = story_call_args(s, thread, verb, stack, list);
+	va_end(list);
+	story_return(s, &call, ret);
+}
+
+/* Post one work request of one SGE on @qp. */
+static inline void story_post(struct story *s, int thread, enum verb verb, const void *qp,
+			      uint64_t wr_id, int opcode, struct event_sge sge)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+
+	event->object = (uintptr_t)qp;
+	event->verb = (uint16_t)verb;
+	event->nwr = 1;
+	wr->wr_id = wr_id;
+	wr->opcode = (uint8_t)opcode;
+	wr->flags = IBV_SEND_SIGNALED;
+	wr->nsge = 1;
+	memcpy(wr + 1, &sge, sizeof(sge));
+	story_event(s, thread, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(sge)) / 8);
+}
+
+static inline void story_poll(struct story *s, int thread, const void *cq, uint64_t wr_id,
+			      int status, uint32_t qp_num)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = (uintptr_t)cq;
+	event->ret = 1;
+	event->nwc = 1;
+	wc->wr_id = wr_id;
+	wc->status = (uint32_t)status;
+	wc->vendor_err = 0x88;
+	wc->qp_num = qp_num;
+	story_event(s, thread, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+static inline void story_fork(struct story *s, int thread, uint32_t fork_seq)
+{
+	struct event_fork *event = (struct event_fork *)s->words;
+
+	event->fork_seq = fork_seq;
+	story_event(s, thread, EVENT_FORK, sizeof(*event) / 8);
+}
+
+/* Process @pid ends with @status of waitpid(). */
+static inline void story_exit(struct story *s, int pid, int status)
+{
+	assert_int_equal(writer_process_end(s->writer, pid, (int64_t)(s->now += 1000), status), 0);
+}
+
+/* End the recording and check it. */
+static inline struct findings *story_check(struct story *s, const struct check_options *options)
+{
+	for (int i = 0; i < s->nthreads; i++)
+		assert_int_equal(writer_thread_end(s->writer, s->threads[i].id,
+						   &s->threads[i].head), 0);
+	assert_int_equal(writer_finish(s->writer), 0);
+	assert_int_equal(trace_open(s->path, &s->trace), 0);
+	assert_int_equal(check_trace(s->trace, options, &s->findings), 0);
+	return s->findings;
+}
+
+static inline void story_end(struct story *s)
+{
+	findings_free(s->findings);
+	trace_close(s->trace);
+	unlink(s->path);
+}
+
+/* The findings of all rules. */
+static inline uint64_t story_found(const struct story *s)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < RULE_COUNT; i++)
+		n += s->findings->rules[i];
+	return n;
+}
+
+/* The only finding there is, of @rule. */
+static inline const struct finding *story_only(const struct story *s, enum rule_id rule)
+{
+	assert_int_equal(s->findings->n, 1);
+	assert_int_equal(s->findings->all[0]->rule, rule);
+	return s->findings->all[0];
+}
+
+/* Public structures, as handles; no test needs all of them. */
+#pragma GCC diagnostic ignored "-Wunused-variable"
+static struct ibv_context a_context = { .num_comp_vectors = 1 };
+static struct ibv_pd a_pd = { .context = &a_context, .handle = 1 };
+static struct ibv_comp_channel a_channel = { .context = &a_context, .fd = 5 };
+static struct ibv_cq a_cq = { .context = &a_context, .cqe = 16 };
+static struct ibv_mr a_mr = { .context = &a_context, .pd = &a_pd, .length = 4096, .lkey = 0x10,
+			      .rkey = 0x11 };
+static struct ibv_qp a_qp = { .context = &a_context, .pd = &a_pd, .send_cq = &a_cq,
+			      .recv_cq = &a_cq, .qp_num = 0x21, .qp_type = IBV_QPT_RC };
+
+#define W(x) ((uint64_t)(uintptr_t)(x))
+
+/* The calls that most stories start with; the stacks are 1 to 9. */
+static inline void open_context(struct story *s)
+{
+	story_do(s, 0, VERB_open_device, 1, W(&a_context), W(0x1000));
+}
+
+static inline void alloc_pd(struct story *s)
+{
+	story_do(s, 0, VERB_alloc_pd, 2, W(&a_pd), W(&a_context));
+}
+
+static inline void create_cq(struct story *s)
+{
+	story_do(s, 0, VERB_create_cq, 3, W(&a_cq), W(&a_context), W(16), W(0), W(a_cq.channel),
+		 W(0));
+}
+
+static inline void create_qp(struct story *s)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_RC };
+
+	story_do(s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+}
+
+static inline void reg_mr(struct story *s, struct ibv_mr *mr)
+{
+	story_do(s, 0, VERB_reg_mr, 5, W(mr), W(mr->pd), W(mr->addr), W(mr->length), W(1));
+}
+
+static inline void destroy_qp(struct story *s, uint64_t ret)
+{
+	story_do(s, 0, VERB_destroy_qp, 6, ret, W(&a_qp));
+}
+
+static inline void destroy_cq(struct story *s, uint64_t ret)
+{
+	story_do(s, 0, VERB_destroy_cq, 7, ret, W(&a_cq));
+}
+
+static inline void dealloc_pd(struct story *s, uint64_t ret)
+{
+	story_do(s, 0, VERB_dealloc_pd, 8, ret, W(&a_pd));
+}
+
+static inline void dereg_mr(struct story *s, struct ibv_mr *mr, uint64_t ret)
+{
+	story_do(s, 0, VERB_dereg_mr, 9, ret, W(mr));
+}
+
+static inline void close_context(struct story *s)
+{
+	story_do(s, 0, VERB_close_device, 10, 0, W(&a_context));
+}
