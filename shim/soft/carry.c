@@ -517,7 +517,7 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 		return status;
 	if (!resolve(qp))
 		return CARRY_NO_PEER;
-	lock_take(&r->shm->lock);
+	lock_take(&r->shm->rq.lock);
 	if (unlikely(!connected(qp)))
 		status = CARRY_NO_PEER;
 	else if (r->rq_lock) {
@@ -526,7 +526,7 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 		lock_drop(r->rq_lock);
 	} else
 		status = carry_locked(qp, wr, &local);
-	lock_drop(&r->shm->lock);
+	lock_drop(&r->shm->rq.lock);
 	if (unlikely(status == CARRY_NO_PEER))
 		carry_drop_peer(qp);	/* look anew next time */
 	return status;

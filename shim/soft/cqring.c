@@ -55,6 +55,16 @@ static void tell_overrun(struct cqring *ring)
 	pipe_send(ring->seg, ring->shm->async, &event);
 }
 
+/* Only a queue that looks full is read anew. */
+static bool has_room(struct shm_cq *cq)
+{
+	if (likely(cq->prod - cq->cons_seen < cq->cqe))
+		return true;
+	/* pairs with the store_release of polls: the entry was read */
+	cq->cons_seen = __atomic_load_n(&cq->cons, __ATOMIC_ACQUIRE);
+	return cq->prod - cq->cons_seen < cq->cqe;
+}
+
 struct shm_cqe *cqring_begin(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -64,9 +74,7 @@ struct shm_cqe *cqring_begin(struct cqring *ring)
 	if (unlikely(cq->rings != ring->rings) &&
 	    cqring_find(ring->seg, ring->index, ring) < 0)
 		goto fail;
-	/* pairs with the store_release of polls: its entry was read */
-	if (unlikely(cq->prod - __atomic_load_n(&cq->cons, __ATOMIC_ACQUIRE)
-		     >= cq->cqe)) {
+	if (unlikely(!has_room(cq))) {
 		tell_overrun(ring);
 		goto fail;
 	}
@@ -121,8 +129,10 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
 
 	if (left < room)
 		at += left;	/* in one piece: go on at the beginning */
-	if (at + room - __atomic_load_n(&cq->bounce_cons, __ATOMIC_ACQUIRE)
-	    > SHM_BOUNCE)
+	if (at + room - cq->bounce_seen > SHM_BOUNCE)
+		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons,
+						  __ATOMIC_ACQUIRE);
+	if (at + room - cq->bounce_seen > SHM_BOUNCE)
 		return NULL;
 	cq->bounce_prod = at + room;
 	cqe->where = SHM_BOUNCED;

@@ -102,8 +102,8 @@ static void wait_for_users(void)
 			continue;
 		lock_take(&qp->sq.lock);
 		lock_drop(&qp->sq.lock);
-		lock_take(&qp->shm->lock);
-		lock_drop(&qp->shm->lock);
+		lock_take(&qp->shm->rq.lock);
+		lock_drop(&qp->shm->rq.lock);
 	}
 }
 

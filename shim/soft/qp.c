@@ -30,7 +30,7 @@ void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
 void qp_reset(struct soft_qp *qp)
 {
 	lock_take(&qp->sq.lock);
-	lock_take(&qp->shm->lock);
+	lock_take(&qp->shm->rq.lock);
 	qp_set_state(qp, IBV_QPS_RESET);
 	__atomic_add_fetch(&qp->shm->resets, 1, __ATOMIC_RELEASE);
 	qp->shm->established = 0;
@@ -40,7 +40,7 @@ void qp_reset(struct soft_qp *qp)
 		__atomic_store_n(&qp->rq.shm->prod, 0, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&qp->rq_retired, 0, __ATOMIC_RELEASE);
 	}
-	lock_drop(&qp->shm->lock);
+	lock_drop(&qp->shm->rq.lock);
 	poll_purge(qp->send_cq, qp->shm->qpn);
 	if (qp->recv_cq != qp->send_cq)
 		poll_purge(qp->recv_cq, qp->shm->qpn);
@@ -73,7 +73,7 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 	struct shm_qp *shm = &fabric_seg->qp[slot];
 	int err;
 
-	memset(shm, 0, sizeof(*shm));
+	memset(shm, 0, offsetof(struct shm_qp, rq));
 	qp->shm = shm;
 	if (!qp->srq) {
 		err = rq_make(&shm->rq, cap->max_recv_wr, cap->max_recv_sge,
@@ -227,10 +227,10 @@ static void withdraw(struct soft_qp *qp)
 	qp_reset(qp);
 	pending_del(qp);
 	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
-	lock_take(&qp->shm->lock);
+	lock_take(&qp->shm->rq.lock);
 	pipe_purge(qp->shm->async, PIPE_QP, ibqp->handle, qp->shm->serial);
 	qp->shm->qpn = 0;
-	lock_drop(&qp->shm->lock);
+	lock_drop(&qp->shm->rq.lock);
 	rq_free(&qp->rq);
 	qp->send_cq->refs--;
 	qp->recv_cq->refs--;

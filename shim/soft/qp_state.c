@@ -147,12 +147,12 @@ static void publish(struct soft_qp *qp)
 static void enter(struct soft_qp *qp, enum ibv_qp_state to)
 {
 	lock_take(&qp->sq.lock);
-	lock_take(&qp->shm->lock);
+	lock_take(&qp->shm->rq.lock);
 	publish(qp);
 	/* a peer may have failed it meanwhile: that stays */
 	if (qp->shm->state != IBV_QPS_ERR)
 		qp_set_state(qp, to);
-	lock_drop(&qp->shm->lock);
+	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
 	sq_run(qp);
 	lock_drop(&qp->sq.lock);

@@ -27,12 +27,12 @@ static void flush(struct soft_qp *qp)
 {
 	struct rq rq = qp->rq;
 
-	lock_take(&qp->shm->lock);
+	lock_take(&qp->shm->rq.lock);
 	rq.seen = rq.shm->taken;
 	if (state_of(qp) == IBV_QPS_ERR)
 		carry_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
 			   &qp->recv_cq->ring, -1);
-	lock_drop(&qp->shm->lock);
+	lock_drop(&qp->shm->rq.lock);
 }
 
 static int post_one(struct soft_qp *qp, uint32_t pos,

@@ -53,11 +53,14 @@ static uint32_t power(uint32_t n)
 int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
 	    struct rq *rq)
 {
-	*shm = (struct shm_rq){
-		.size = power(max_wr),
-		.stride = rq_stride(max_sge),
-		.max_sge = max_sge,
-	};
+	/* not the lock: who remembers an earlier owner may hold it */
+	shm->taken = 0;
+	shm->prod = 0;
+	shm->limit = 0;
+	shm->size = power(max_wr);
+	shm->stride = rq_stride(max_sge);
+	shm->max_sge = max_sge;
+	shm->order_off = 0;
 	shm->wqe_off = heap_alloc((uint64_t)shm->size * shm->stride);
 	if (!shm->wqe_off)
 		return -ENOMEM;

@@ -47,8 +47,8 @@ struct shm_wqe {
 };
 
 /*
- * A receive queue: of a queue pair, where the queue pair's lock guards
- * @taken, or shared, where its own lock does. The owner posts at @prod.
+ * A receive queue: of a queue pair, or shared. The lock guards @taken. The
+ * owner posts at @prod.
  * A shared one is completed out of order, so that @order names the slots.
  */
 struct shm_rq {
@@ -64,8 +64,11 @@ struct shm_rq {
 	uint32_t	prod SHM_ALIGNED;
 };
 
+/*
+ * Its lock is that of its receive queue, which lies in another line: who
+ * delivers writes there, while the owner reads the state as it posts.
+ */
 struct shm_qp {
-	struct lock	lock;
 	uint32_t	qpn;		/* 0: no queue pair here */
 	uint32_t	state;		/* enum ibv_qp_state */
 	uint32_t	dest_qpn;
@@ -146,6 +149,8 @@ struct shm_cq {
 	uint32_t	serial;		/* 0: none here */
 	uint32_t	rings;		/* how many rings it has had */
 	uint32_t	flags;
+	uint32_t	cons_seen;	/* when last read: spares the line */
+	uint32_t	bounce_seen;
 	uint32_t	channel;	/* pipe */
 	uint32_t	async;		/* pipe */
 	uint32_t	overrun;

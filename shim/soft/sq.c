@@ -99,11 +99,11 @@ void sq_fail(struct soft_qp *qp)
 {
 	struct rq rq = qp->rq;
 
-	lock_take(&qp->shm->lock);
+	lock_take(&qp->shm->rq.lock);
 	rq.seen = rq.shm ? rq.shm->taken : 0;
 	carry_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
 		   &qp->recv_cq->ring, -1);
-	lock_drop(&qp->shm->lock);
+	lock_drop(&qp->shm->rq.lock);
 	flush(qp);
 }
 
