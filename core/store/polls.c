@@ -106,7 +106,7 @@ int polls_final(struct writer *writer, struct lane *lane, const struct ring_head
 		uint64_t empty = atomic_load_explicit(&head->polls[i].empty, memory_order_relaxed);
 		struct poll_counter *counter;
 
-		if (!cq || !empty)
+		if (cq <= RING_POLLS_GONE || !empty)
 			continue;
 		counter = find(lane, cq);
 		if (!counter)

@@ -14,13 +14,18 @@
 
 enum {
 	RING_POLLS = 64,            /* poll counters of a thread */
+	RING_POLLS_GONE = 1,
 	RING_PAGE = 4096,
 	RING_BYTES = 4 << 20,       /* default; a power of two, at least RING_MIN */
 	RING_MIN = 256 << 10,
 	RING_EVENT_MAX = 64 << 10,  /* longest event, bytes */
 };
 
-/* How often a thread found one CQ empty; read by the collector, too. */
+/*
+ * How often a thread found one CQ empty; read by the collector, too. @cq is 0
+ * where the place was never used, RING_POLLS_GONE where the CQ is destroyed
+ * and its count was written (EVENT_COUNT).
+ */
 struct ring_polls {
 	_Atomic uint64_t cq;
 	_Atomic uint64_t empty;

@@ -7,14 +7,14 @@
  * poll that returns something carries the count in its event.
  *
  * When a CQ is destroyed its counters of all threads are written, and their
- * places marked as GONE: another CQ at the same address starts from 0.
+ * places marked as gone: another CQ at the same address starts from 0.
  */
 #include "shim/trace/poll.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { GONE = 1, EVENT_WCS = 1024 };
+enum { EVENT_WCS = 1024 };
 
 _Static_assert(sizeof(struct event_wc) == sizeof(struct ibv_wc), "copied as it is");
 _Static_assert(RING_POLLS == 64, "poll_slot() takes 6 bits");
@@ -31,7 +31,7 @@ struct ring_polls *poll_counter(const void *cq)
 
 		if (has == key)
 			return slot;
-		if (has <= GONE && !free_slot)
+		if (has <= RING_POLLS_GONE && !free_slot)
 			free_slot = slot;
 		if (!has)
 			break;
@@ -111,7 +111,7 @@ static void forget_in(struct ring_head *head, void *arg)
 		    (uint64_t)(uintptr_t)arg)
 			continue;
 		write_count(head, slot);
-		atomic_store_explicit(&slot->cq, GONE, memory_order_relaxed);
+		atomic_store_explicit(&slot->cq, RING_POLLS_GONE, memory_order_relaxed);
 	}
 }
 
