@@ -1,0 +1,106 @@
+/*
+ * A queue pair connected to itself that sends until it is killed, and counts
+ * in a shared file what has returned.
+ *
+ *	loop COUNTS [N]: N sends, or for ever
+ *
+ * COUNTS then holds three 64-bit numbers: posts of receives, posts of sends,
+ * completions polled. A verb is counted after it has returned, so the file
+ * never says more than what a recorder must have.
+ */
+#include "tests/apps/app.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct counts {
+	volatile uint64_t recvs;
+	volatile uint64_t sends;
+	volatile uint64_t completions;
+};
+
+static struct counts *map_counts(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	struct counts *counts;
+
+	MUST(fd < 0);
+	MUST(ftruncate(fd, sizeof(*counts)));
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(counts == MAP_FAILED);
+	return counts;
+}
+
+static void connect_to_itself(struct ibv_qp *qp)
+{
+	struct ibv_port_attr port;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	MUST(ibv_query_port(qp->context, 1, &port));
+	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						IBV_QP_ACCESS_FLAGS));
+	attr.qp_state = IBV_QPS_RTR;
+	attr.path_mtu = IBV_MTU_1024;
+	attr.dest_qp_num = qp->qp_num;
+	attr.max_dest_rd_atomic = 1;
+	attr.min_rnr_timer = 12;
+	attr.ah_attr = (struct ibv_ah_attr){ .dlid = port.lid, .port_num = 1 };
+	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+						IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+						IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	attr.qp_state = IBV_QPS_RTS;
+	attr.timeout = 14;
+	attr.retry_cnt = 7;
+	attr.rnr_retry = 7;
+	attr.max_rd_atomic = 1;
+	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+						IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+						IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+/* One message from the queue pair to itself. */
+static void send_one(struct ibv_qp *qp, struct ibv_mr *mr, struct counts *counts, uint64_t n)
+{
+	struct ibv_sge to = { (uintptr_t)mr->addr + 64, 64, mr->lkey };
+	struct ibv_sge from = { (uintptr_t)mr->addr, 64, mr->lkey };
+	struct ibv_recv_wr recv = { .wr_id = n, .sg_list = &to, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = { .wr_id = n, .sg_list = &from, .num_sge = 1,
+				    .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_wc wc;
+
+	MUST(ibv_post_recv(qp, &recv, &bad_recv));
+	counts->recvs++;
+	MUST(ibv_post_send(qp, &send, &bad));
+	counts->sends++;
+	for (int done = 0; done < 2;) {
+		int got = ibv_poll_cq(qp->send_cq, 1, &wc);
+
+		MUST(got < 0 || (got && wc.status));
+		counts->completions += (uint64_t)got;
+		done += got;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static char buffer[128];
+	struct counts *counts = map_counts(NEED(argc > 1 ? argv[1] : NULL));
+	uint64_t end = argc > 2 ? strtoull(argv[2], NULL, 10) : UINT64_MAX;
+	struct ibv_context *context = open_first_device();
+	struct ibv_pd *pd = NEED(ibv_alloc_pd(context));
+	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE));
+	struct ibv_cq *cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
+	struct ibv_qp *qp = create_rc_qp(pd, cq);
+
+	connect_to_itself(qp);
+	for (uint64_t n = 0; n < end; n++)
+		send_one(qp, mr, counts, n);
+	MUST(ibv_destroy_qp(qp));
+	MUST(ibv_destroy_cq(cq));
+	MUST(ibv_dereg_mr(mr));
+	MUST(ibv_dealloc_pd(pd));
+	MUST(ibv_close_device(context));
+	return 0;
+}

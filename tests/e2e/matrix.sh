@@ -1,0 +1,115 @@
+# Real clients on the software device: bare, recorded, checked clean, replayed;
+# and what a trace must hold, counted.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+loop=$PWD/$BUILD/tests/apps/loop
+tmp=$(mktemp -d) || exit 1
+export VERBATIM_SOFT_FABRIC=$tmp/fabric
+trap 'rm -rf "$tmp"' EXIT
+port=19100
+
+# name, function, arguments: what the function prints is why it failed
+try() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then echo "ok matrix: $name"; else echo "not ok matrix: $name: $out"; fi
+}
+
+# A server and its client: one program that ends when both have.
+cat >"$tmp/both" <<'PROGRAM'
+#!/bin/bash
+port=$1; shift
+"$@" -p "$port" >/dev/null & server=$!
+until ss -ltnH "sport = :$port" | grep -q .; do kill -0 $server || exit 9; done
+"$@" -p "$port" localhost || exit
+wait $server
+PROGRAM
+chmod +x "$tmp/both"
+
+client() {
+	local t=$tmp/t.db
+	while ss -ltnH "sport = :$((++port))" | grep -q .; do :; done
+	timeout 60 "$VERBATIM" run --device soft -- "$tmp/both" "$port" "$@" >"$tmp/out" ||
+		{ echo "bare: status $?: $(tail -2 "$tmp/out")"; return 1; }
+	timeout 60 "$VERBATIM" record -q --device soft -o "$t" -- "$tmp/both" "$port" "$@" >"$tmp/out" ||
+		{ echo "recorded: status $?: $(tail -2 "$tmp/out")"; return 1; }
+	timeout 60 "$VERBATIM" check "$t" >"$tmp/out" || { echo "check: $(head -5 "$tmp/out")"; return 1; }
+	timeout 60 "$VERBATIM" replay --device soft "$t" >"$tmp/out" || { echo "replay: $(cat "$tmp/out")"; return 1; }
+	[ "$("$VERBATIM" sql "$t" "select coalesce(sum(events), 0) from loss")" = 0 ] || { echo "events were lost"; return 1; }
+}
+
+single() {
+	local t=$tmp/t.db
+	"$VERBATIM" run --device soft -- "$@" >"$tmp/bare" || { echo "bare: status $?"; return 1; }
+	"$VERBATIM" record -q --device soft -o "$t" -- "$@" >"$tmp/out" || { echo "recorded: status $?"; return 1; }
+	cmp "$tmp/bare" "$tmp/out" || return 1
+	"$VERBATIM" check "$t" >"$tmp/out" || { echo "check: $(head -5 "$tmp/out")"; return 1; }
+	"$VERBATIM" replay --device soft "$t" >"$tmp/out" || { echo "replay: $(cat "$tmp/out")"; return 1; }
+}
+
+is() { [ "$2" = "$3" ] || { echo "$1: $2 instead of $3"; return 1; }; }
+sql() { "$VERBATIM" sql "$tmp/t.db" "$1"; }
+
+# each side's 1000 sends and its 2000 completions, each joined to its request
+pingpong_is_counted() {
+	while ss -ltnH "sport = :$((++port))" | grep -q .; do :; done
+	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$tmp/both" $port ibv_rc_pingpong -n 1000 >/dev/null || return
+	is completions "$(sql 'select count(*) from wc where status = 0')" 4000 &&
+	is "sends by process" "$(sql "select group_concat(n) from (select count(*) n from wr where verb = 'ibv_post_send' group by process)")" 1000,1000 &&
+	is "completions by process" "$(sql 'select group_concat(n) from (select count(*) n from wc group by process)')" 2000,2000 &&
+	is joined "$(sql 'select count(*) from wc join wr on wr.thread = wc.wr_thread and wr.n = wc.wr_n and wr.i = wc.wr_i where wr.wr_id = wc.wr_id and wr.qp = wc.qp')" 4000 &&
+	is "requests completed twice" "$(sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0 &&
+	is "receives never completed" "$(sql "select (select count(*) from wr where verb = 'ibv_post_recv') - (select count(*) from wc where opcode >= 128) >= 0")" 1 &&
+	is "in sqlite3 itself" "$(sqlite3 "$tmp/t.db" ".load $PWD/$BUILD/libverbatim-sqlite" 'select count(*) from wc where status = 0')" 4000 &&
+	is "control verbs in sqlite3 without anything" "$(sqlite3 "$tmp/t.db" "select count(*) from call where verb = 'ibv_modify_qp'")" 6
+}
+
+at() { od -An -tu8 -j "$1" -N8 "$tmp/counts" | tr -d ' '; }
+
+# killed in mid-flight: what had returned is there
+killed_program_loses_nothing() {
+	rm -f "$tmp/counts"
+	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$loop" "$tmp/counts" &
+	local recorder=$! want got
+	until [ -s "$tmp/counts" ] && [ "$(at 16)" -gt "$1" ]; do kill -0 $recorder || return; done
+	pkill -KILL -P $recorder -x loop
+	wait $recorder
+	is "exit status" $? 137 || return
+	for want in "recvs 0 ibv_post_recv" "sends 8 ibv_post_send"; do
+		set -- $want
+		got=$(sql "select count(*) from wr where verb = '$3'")
+		[ "$got" -ge "$(at "$2")" ] && [ "$got" -le $(($(at "$2") + 1)) ] ||
+			{ echo "$1: $got in the trace, $(at "$2") had returned"; return 1; }
+	done
+	got=$(sql 'select count(*) from wc')
+	[ "$got" -ge "$(at 16)" ] && [ "$got" -le $(($(at 16) + 1)) ] ||
+		{ echo "completions: $got in the trace, $(at 16) had returned"; return 1; }
+}
+
+killed_collector_does_no_harm() {
+	rm -f "$tmp/counts"
+	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- sh -c "$loop $tmp/counts 400000; echo \$? >$tmp/status" &
+	local recorder=$!
+	until [ -s "$tmp/counts" ] && [ "$(at 16)" -gt 1000 ]; do kill -0 $recorder || return; done
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	until [ -s "$tmp/status" ]; do :; done
+	is "the program's status" "$(cat "$tmp/status")" 0 && is "its sends" "$(at 8)" 400000 &&
+		"$VERBATIM" info "$tmp/t.db" >"$tmp/out" && grep -qi interrupted "$tmp/out"
+}
+
+try "ibv_devices" single ibv_devices
+try "ibv_devinfo -v" single ibv_devinfo -v
+for options in "" "-e" "-t" "-n 20000" "-s 65536" "-m 1024"; do
+	# shellcheck disable=SC2086
+	try "ibv_rc_pingpong $options" client ibv_rc_pingpong $options
+done
+for program in "ib_send_lat -n 1000" "ib_send_bw -n 1000" "ib_write_bw -n 5000" "ib_write_lat -n 1000" "ib_read_lat -n 1000"; do
+	# shellcheck disable=SC2086
+	try "$program" client $program -F --use_old_post_send
+done
+try "a pingpong of 1000 is 4000 completions, each with its request" pingpong_is_counted
+for n in 10 1000 50000; do
+	try "program killed after $n completions loses nothing" killed_program_loses_nothing $n
+done
+try "killed collector does no harm" killed_collector_does_no_harm
