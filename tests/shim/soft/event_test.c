@@ -211,6 +211,22 @@ static void shared_queue_tells_its_limit_and_end(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
+/* Nobody calls: the thread that waits for such does it. */
+static void sleeper_is_served_when_the_receiver_is_ready(void **state)
+{
+	GIVEN(p);
+	struct ibv_cq *cq;
+	void *context;
+
+	assert_int_equal(ibv_req_notify_cq(p->a.cq, 0), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
+	assert_int_equal(recv_at(&p->b, 2, 0, 8), 0);
+	assert_int_equal(ibv_get_cq_event(p->a.channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
 
@@ -224,6 +240,7 @@ int main(void)
 		TEST(channel_works_with_epoll),
 		TEST(undelivered_events_go_with_their_queue),
 		TEST(destruction_waits_for_acks),
+		TEST(sleeper_is_served_when_the_receiver_is_ready),
 		TEST(first_message_before_rts_is_an_event),
 		TEST(shared_queue_tells_its_limit_and_end),
 	};

@@ -355,6 +355,21 @@ static void overrun_queue_is_an_event(void **state)
 	p->b.cq = old;
 }
 
+static void strict_device_spoils_what_is_not_valid(void **state)
+{
+	GIVEN(p);
+	struct ibv_wc wc;
+
+	setenv("VERBATIM_SOFT_STRICT", "1", 1);
+	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);
+	assert_int_equal(to_state(p->b.qp, IBV_QPS_ERR), 0);
+	wc = expect(p->b.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.qp_num, p->b.qp->qp_num);
+	assert_int_not_equal(wc.opcode, IBV_WC_RECV);
+	assert_int_equal(wc.byte_len, 0xdeadbeef);
+	unsetenv("VERBATIM_SOFT_STRICT");
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
 
@@ -384,6 +399,7 @@ int main(void)
 		TEST(error_flushes_both_queues),
 		TEST(failing_peer_flushes_waiting_sends),
 		TEST(overrun_queue_is_an_event),
+		TEST(strict_device_spoils_what_is_not_valid),
 	};
 
 	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
