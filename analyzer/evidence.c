@@ -58,29 +58,35 @@ static bool looks_at(enum rule_id rule, char kind)
 	return strchr(rules[rule].evidence, kind);
 }
 
-/* What `coverage` calls it: which events hide behind it. */
+/* What `coverage` calls it, and which events hide behind it. */
 static const struct {
 	const char *what;
 	char kind;
+	bool all;   /* what the rules do see may be wrong without it */
 	const char *text;
 } blind[] = {
-	{ "extended_qp", 'd', "work requests that were posted by ibv_wr_*()" },
-	{ "extended_cq", 'q', "completions that were polled by ibv_start_poll()" },
-	{ "wq", 'd', "receives that were posted to work queues" },
-	{ "dm", 'd', "copies to and from device memory" },
-	{ "providers", 'd', "the data path of a provider" },
-	{ "thread", 'c', "the calls of a thread" },
+	{ "extended-qp", 'd', false, "work requests that were posted by ibv_wr_*()" },
+	{ "extended-cq", 'q', false, "completions that were polled by ibv_start_poll()" },
+	{ "wq", 'd', false, "receives that were posted to work queues" },
+	{ "dm", 'd', false, "copies to and from device memory" },
+	{ "providers", 'd', false, "the data path of a provider" },
+	{ "thread", 'c', true, "the calls of a thread" },
+	{ "cut", 'c', false, "some arguments of very long calls" },
 };
 
 static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 {
-	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++)
+	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
+		if (strcmp(blind[i].what, what))
+			continue;
+		findings->blind |= blind[i].kind == 'q' || blind[i].all;
 		for (int rule = 0; rule < RULE_COUNT; rule++)
-			if (!strcmp(blind[i].what, what) && looks_at(rule, blind[i].kind))
-				findings_unchecked(findings, rule, true,
+			if (looks_at(rule, blind[i].kind))
+				findings_unchecked(findings, rule, !blind[i].all,
 						   "%s were not recorded (%" PRIu64
 						   " times, table coverage)",
 						   blind[i].text, n);
+	}
 }
 
 static int blind_spots(struct trace *trace, struct findings *findings)
@@ -107,6 +113,7 @@ int evidence_gaps(const struct evidence *evidence, struct trace *trace,
 {
 	struct trace_loss loss = trace_loss(trace);
 
+	findings->blind = loss.events || loss.damaged || loss.interrupted;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {
 		if (loss.events)
 			findings_unchecked(findings, rule, false,

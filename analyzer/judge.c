@@ -41,12 +41,12 @@ static const char *call_outcome(const struct call *call, char *text, size_t size
 	if (!info->returns)
 		return "";
 	if (!call->failed)
-		return ", and the call succeeded";
+		return "; the call succeeded";
 	if (info->fail == FAIL_NULL)
-		snprintf(text, size, ", which failed with errno %d (%s)", call->error,
+		snprintf(text, size, "; the call failed with errno %d (%s)", call->error,
 			 strerror(call->error));
 	else
-		snprintf(text, size, ", which returned %" PRId64 " (%s)", call->ret,
+		snprintf(text, size, "; the call returned %" PRId64 " (%s)", call->ret,
 			 strerror((int)(call->ret < 0 ? call->error : call->ret)));
 	return text;
 }
@@ -62,8 +62,8 @@ const char *judge_outcome(const struct model_use *use, char *text, size_t size)
 	if (use->event->kind == TRACE_NOTIFY)
 		ret = use->event->notify->ret;
 	if (!ret)
-		return ", and the call succeeded";
-	snprintf(text, size, ", which returned %d (%s)", ret, strerror(ret < 0 ? -ret : ret));
+		return "; the call succeeded";
+	snprintf(text, size, "; the call returned %d (%s)", ret, strerror(ret < 0 ? -ret : ret));
 	return text;
 }
 
@@ -71,12 +71,12 @@ const char *judge_span(int64_t ns, char text[32])
 {
 	if (ns < 10000)
 		snprintf(text, 32, "%" PRId64 " ns", ns);
-	else if (ns < 10000000)
+	else if (ns < 1000000)
 		snprintf(text, 32, "%.1f us", (double)ns / 1e3);
-	else if (ns < 10000000000)
+	else if (ns < 1000000000)
 		snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
 	else
-		snprintf(text, 32, "%.1f s", (double)ns / 1e9);
+		snprintf(text, 32, "%.2f s", (double)ns / 1e9);
 	return text;
 }
 

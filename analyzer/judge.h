@@ -29,7 +29,7 @@ void judge_where(struct finding *finding, const struct model_use *use);
 /* The event of a use as a mark; data verbs have no stack. */
 struct mark judge_mark(const struct model_use *use);
 
-/* What the call of a use came to: ", which returned 22 (Invalid argument)". */
+/* What the call of a use came to: "; the call returned 22 (Invalid argument)". */
 const char *judge_outcome(const struct model_use *use, char *text, size_t size);
 
 /* 1234567 as "1.235 ms". */

@@ -76,8 +76,8 @@ void life_002(struct check *check, const struct model_use *use)
 		return;
 	fill_use(finding, use, "destroyed again");
 	finding_text(&finding->says,
-		     "%s was destroyed by %s() at %s, and again %s later%s; nothing was made in its "
-		     "place in between.",
+		     "%s was destroyed by %s() at %s, and again %s later, though nothing had been "
+		     "made in its place%s.",
 		     judge_name(object, name, sizeof(name)), verb_infos[object->destroyed.verb].name,
 		     event_id_text(object->destroyed.id, id),
 		     judge_span(use->event->time - object->destroyed.time, when),

@@ -37,9 +37,15 @@ const char *report_qp(struct trace *trace, const struct first_error *error, char
 	return text;
 }
 
-static bool is_main(const struct symbol *symbol)
+/* What is behind these is the same in every program. */
+static bool is_start(const struct symbol *symbol)
 {
-	return symbol->function && !strcmp(symbol->function, "main");
+	static const char *const starts[] = { "__libc_start", "start_thread", "_start", "clone" };
+
+	for (size_t i = 0; symbol->function && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strncmp(symbol->function, starts[i], strlen(starts[i])))
+			return true;
+	return false;
 }
 
 unsigned int report_stack(const struct report *report, uint32_t stack,
@@ -54,10 +60,10 @@ unsigned int report_stack(const struct report *report, uint32_t stack,
 		unsigned int inside = symbols_find(report->symbols, &frames[i], symbols,
 						   REPORT_FRAMES - n);
 
+		if (is_start(&symbols[inside - 1]))
+			break;
 		for (unsigned int k = 0; k < inside; k++)
 			lines[n++] = (struct report_line){ frames[i], symbols[k] };
-		if (is_main(&symbols[inside - 1]))
-			break;
 	}
 	return n;
 }

@@ -45,6 +45,6 @@ struct report_line {
 	struct symbol symbol;
 };
 
-/* A stack down to main(), a line a function; returns how many, at most REPORT_FRAMES. */
+/* A stack without what started the program, a line a function; returns how many, at most REPORT_FRAMES. */
 unsigned int report_stack(const struct report *report, uint32_t stack,
 			  struct report_line lines[REPORT_FRAMES]);

@@ -47,41 +47,48 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "?";
 }
 
+static void print_count(FILE *out, uint64_t n, const char *what)
+{
+	fprintf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
 static void print_request(FILE *out, const struct first_error *error)
 {
-	char id[32], when[32], opcode[32];
+	char opcode[32];
 
-	fprintf(out, "  %s posted at %s wr[%u], %s before",
-		report_opcode(error, opcode), event_id_text(error->request, id),
-		error->request_index, judge_span(error->time - error->posted_at, when));
+	fprintf(out, "%s", report_opcode(error, opcode));
 	if (error->nsge)
-		fprintf(out, ", sge[0] addr 0x%" PRIx64 " length %u lkey 0x%x%s", error->sge.addr,
-			error->sge.length, error->sge.lkey, error->nsge > 1 ? " (of more)" : "");
+		fprintf(out, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)%s", error->sge.length,
+			error->sge.addr, error->sge.lkey, error->nsge > 1 ? " and more" : "");
 	if (error->remote_addr || error->rkey)
-		fprintf(out, ", remote_addr 0x%" PRIx64 " rkey 0x%x", error->remote_addr,
+		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr,
 			error->rkey);
-	fputc('\n', out);
 }
 
 static void print_first(const struct report *report, const struct first_error *error)
 {
-	char id[32], when[32], status[32], qp[32], opcode[32] = "";
+	char id[32], when[32], status[32], qp[32];
 	FILE *out = report->out;
 
-	fprintf(out, "first error: %s on %s (number 0x%x) of process %u: ",
+	fprintf(out, "first error: %s on %s (number 0x%x) of process %u at %s, %s: ",
 		report_status(error->status, status), report_qp(report->trace, error, qp),
-		error->qp_num, error->process);
-	if (error->request.thread)
-		fprintf(out, "%s wr_id 0x%" PRIx64, report_opcode(error, opcode), error->wr_id);
-	else
-		fprintf(out, "wr_id 0x%" PRIx64 " (its work request is not known)", error->wr_id);
-	fprintf(out, ", vendor_err 0x%x, at %s wc[%u], %s\n", error->vendor_err,
-		event_id_text(error->event, id), error->index, judge_span(error->time, when));
+		error->qp_num, error->process, event_id_text(error->event, id),
+		judge_span(error->time, when));
 	if (error->request.thread)
 		print_request(out, error);
-	if (error->flushes)
-		fprintf(out, "  %" PRIu64 " completions of it were flushed afterwards\n",
-			error->flushes);
+	else
+		fprintf(out, "its work request is not known");
+	fprintf(out, "\n  wc[%u], wr_id 0x%" PRIx64 ", vendor_err 0x%x", error->index, error->wr_id,
+		error->vendor_err);
+	if (error->request.thread)
+		fprintf(out, "; posted at %s wr[%u], %s before", event_id_text(error->request, id),
+			error->request_index, judge_span(error->time - error->posted_at, when));
+	if (error->flushes) {
+		fprintf(out, "; ");
+		print_count(out, error->flushes, "completion");
+		fprintf(out, " flushed behind it");
+	}
+	fputc('\n', out);
 }
 
 static void print_stack(const struct report *report, uint32_t stack)
@@ -183,11 +190,12 @@ static void print_sum(const struct report *report)
 		muted += findings->off[i];
 		checked += !findings->off[i] && !findings->skip[i];
 	}
-	fprintf(report->out,
-		"\n%s: %" PRIu64 " errors, %" PRIu64 " warnings; %u of %d rules over %" PRIu64
-		" events",
-		report->path, findings_count(findings, 'E'), findings_count(findings, 'W'), checked,
-		RULE_COUNT, findings->events);
+	fprintf(report->out, "\n%s: ", report->path);
+	print_count(report->out, findings_count(findings, 'E'), "error");
+	fprintf(report->out, ", ");
+	print_count(report->out, findings_count(findings, 'W'), "warning");
+	fprintf(report->out, "; %u of %d rules over ", checked, RULE_COUNT);
+	print_count(report->out, findings->events, "event");
 	if (muted)
 		fprintf(report->out, ", %u muted", muted);
 	fputc('\n', report->out);
@@ -203,7 +211,9 @@ void report_text(const struct report *report)
 	for (size_t i = 0; i < findings->nerrors; i++)
 		print_first(report, &findings->errors[i]);
 	if (!findings->nerrors)
-		fprintf(report->out, "first error: none, no completion failed\n");
+		fprintf(report->out, "first error: none%s\n",
+			findings->blind ? " seen, but not all completions are in the trace" :
+					  ", no completion failed");
 	for (size_t i = 0; i < findings->n; i++)
 		print_finding(report, findings->all[i], told);
 	print_unchecked(report);
