@@ -29,6 +29,7 @@ struct story {
 	struct writer *writer;
 	struct clock clock;
 	uint64_t now;
+	bool inner; /* what comes is called inside another verb */
 	struct {
 		struct ring_head head;
 		uint32_t id; /* in the trace */
@@ -54,6 +55,7 @@ static inline void story_event(struct story *s, int thread, int type, size_t wor
 
 	head->words = (uint16_t)words;
 	head->type = (uint8_t)type;
+	head->flags = s->inner ? EVENT_INNER : 0;
 	head->seq = ++s->threads[thread].seq;
 	head->ticks = s->now += 1000;
 	assert_int_equal(writer_event(s->writer, s->threads[thread].id, head), 0);
@@ -111,6 +113,7 @@ static inline struct story_call story_call_args(struct story *s, int thread, enu
 	for (int i = 0; i < verb_infos[verb].args.nfields; i++)
 		call.args[i] = va_arg(list, uint64_t);
 	event->verb = (uint16_t)verb;
+	event->depth = s->inner;
 	if (stack) {
 		event->nframes = 1;
 		*words++ = stack;

@@ -1,0 +1,194 @@
+/* analyzer/check.c, evidence.c and the reports over stored traces. */
+#include "tests/analyzer/story.h"
+
+#include <errno.h>
+
+#include "analyzer/report.h"
+
+/* A use after destroy and a leak. */
+static void mistakes(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	create_cq(s);
+	destroy_cq(s, 0);
+	create_qp(s);
+	story_exit(s, STORY_PID, 0);
+}
+
+static char *text_of(struct story *s, bool json)
+{
+	char *text = NULL;
+	size_t size = 0;
+	struct report report = { .out = open_memstream(&text, &size), .trace = s->trace,
+				 .path = "a \"trace\"", .findings = s->findings };
+
+	assert_int_equal(symbols_open(&report.symbols), 0);
+	if (json)
+		assert_int_equal(report_json(&report), 0);
+	else
+		report_text(&report);
+	symbols_close(report.symbols);
+	fclose(report.out);
+	return text;
+}
+
+static void a_muted_rule_finds_nothing(void **state)
+{
+	struct check_options options = { .mute = { [RULE_LIFE_001] = true } };
+	struct story s;
+
+	(void)state;
+	mistakes(&s);
+	story_check(&s, &options);
+	assert_int_equal(s.findings->rules[RULE_LIFE_001], 0);
+	assert_int_equal(findings_count(s.findings, 'E'), 0);
+	assert_int_not_equal(findings_count(s.findings, 'W'), 0);
+	story_end(&s);
+}
+
+static void with_events_lost_nothing_is_checked_and_it_says_so(void **state)
+{
+	struct story s;
+	char *text;
+
+	(void)state;
+	mistakes(&s);
+	s.threads[0].head.dropped = 3;
+	s.threads[0].head.drop_first = s.threads[0].head.drop_last = s.now;
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	assert_int_equal(s.findings->nunchecked, RULE_COUNT);
+	text = text_of(&s, false);
+	assert_non_null(strstr(text, "LIFE-001: use-after-destroy not checked, because 3 events "
+				     "were lost"));
+	assert_non_null(strstr(text, "first error: none seen"));
+	free(text);
+	story_end(&s);
+}
+
+static void what_is_not_recorded_is_named(void **state)
+{
+	struct event_blind *blind;
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	blind = (struct event_blind *)s.words;
+	blind->what = BLIND_EXTENDED_QP;
+	story_event(&s, 0, EVENT_BLIND, sizeof(*blind) / 8);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->nunchecked, 2); /* LIFE-001 and FORK-003 look at posts */
+	assert_true(s.findings->unchecked[0].partly);
+	assert_non_null(strstr(s.findings->unchecked[0].because, "ibv_wr_*()"));
+	story_end(&s);
+}
+
+static void line_one_is_the_first_error(void **state)
+{
+	struct story s;
+	char *text;
+
+	(void)state;
+	mistakes(&s);
+	story_check(&s, NULL);
+	text = text_of(&s, false);
+	assert_int_equal(strncmp(text, "first error: none, no completion failed\n", 40), 0);
+	free(text);
+	story_end(&s);
+}
+
+static void advice_is_given_once_a_rule(void **state)
+{
+	const char *first;
+	struct story s;
+	char *text;
+
+	(void)state;
+	mistakes(&s);
+	story_check(&s, NULL);
+	text = text_of(&s, false);
+	first = strstr(text, "Look at the stack of the destroy");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "Look at the stack of the destroy"));
+	free(text);
+	story_end(&s);
+}
+
+static void json_quotes(void **state)
+{
+	struct story s;
+	char *text;
+
+	(void)state;
+	mistakes(&s);
+	story_check(&s, NULL);
+	text = text_of(&s, true);
+	assert_non_null(strstr(text, "\"trace\":\"a \\u0022trace\\u0022\""));
+	assert_non_null(strstr(text, "\"rule\":\"LIFE-001\""));
+	assert_non_null(strstr(text, "\"where\":\"ibv_create_qp(): qp_init_attr.send_cq\""));
+	free(text);
+	story_end(&s);
+}
+
+/* A call of the library inside a verb is no use of the application's. */
+static void inner_calls_do_not_count(void **state)
+{
+	struct story_call outer;
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	open_context(&s);
+	create_cq(&s);
+	destroy_cq(&s, 0);
+	outer = story_call(&s, 0, VERB_query_device, 30, W(&a_context), W(0));
+	s.inner = true;
+	destroy_cq(&s, 0);
+	s.inner = false;
+	story_return(&s, &outer, 0);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+static void rules_are_found_by_id_and_name(void **state)
+{
+	(void)state;
+	assert_int_equal(rule_find("life-001"), RULE_LIFE_001);
+	assert_int_equal(rule_find("leak"), RULE_LIFE_004);
+	assert_int_equal(rule_find("LIFE-999"), -1);
+}
+
+/* An identifier is stable; a row says all that a reader needs, and looks at something. */
+static void every_rule_is_whole(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RULE_COUNT; i++) {
+		const struct rule *r = &rules[i];
+
+		assert_int_equal(rule_find(r->id), i);
+		assert_int_equal(rule_find(r->name), i);
+		assert_non_null(strchr("EWPI", r->severity));
+		assert_true(strlen(r->means) > 20 && strlen(r->harm) > 20);
+		assert_true(strlen(r->advice) > 20 && strlen(r->source) > 5);
+		assert_true(r->use || r->destroy || r->leak);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_muted_rule_finds_nothing),
+		cmocka_unit_test(with_events_lost_nothing_is_checked_and_it_says_so),
+		cmocka_unit_test(what_is_not_recorded_is_named),
+		cmocka_unit_test(line_one_is_the_first_error),
+		cmocka_unit_test(advice_is_given_once_a_rule),
+		cmocka_unit_test(json_quotes),
+		cmocka_unit_test(inner_calls_do_not_count),
+		cmocka_unit_test(rules_are_found_by_id_and_name),
+		cmocka_unit_test(every_rule_is_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* analyzer/lives.c through its header. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "analyzer/lives.h"
+
+static struct life *add(struct lives *lives, uint32_t process, enum object_kind kind,
+			uint64_t handle)
+{
+	struct life *life = calloc(1, sizeof(*life));
+
+	assert_non_null(life);
+	life->process = process;
+	life->kind = kind;
+	life->handle = handle;
+	life->created.time = (int64_t)handle;
+	lives_add(lives, life);
+	return life;
+}
+
+static void process_kind_and_address_tell_apart(void **state)
+{
+	struct lives lives;
+	struct life *qp;
+
+	(void)state;
+	assert_int_equal(lives_init(&lives), 0);
+	qp = add(&lives, 1, OBJECT_qp, 0x1000);
+	assert_ptr_equal(lives_find(&lives, 1, OBJECT_qp, 0x1000), qp);
+	assert_null(lives_find(&lives, 2, OBJECT_qp, 0x1000));
+	assert_null(lives_find(&lives, 1, OBJECT_cq, 0x1000));
+	assert_null(lives_find(&lives, 1, OBJECT_qp, 0x1010));
+	lives_fini(&lives);
+}
+
+static void the_table_grows(void **state)
+{
+	struct lives lives;
+
+	(void)state;
+	assert_int_equal(lives_init(&lives), 0);
+	for (uint64_t i = 1; i <= 10000; i++)
+		add(&lives, 1, OBJECT_mr, i * 64);
+	assert_int_equal(lives.live, 10000);
+	for (uint64_t i = 1; i <= 10000; i++)
+		assert_non_null(lives_find(&lives, 1, OBJECT_mr, i * 64));
+	lives_fini(&lives);
+}
+
+static void the_dead_are_remembered_for_a_while(void **state)
+{
+	struct lives lives;
+
+	(void)state;
+	assert_int_equal(lives_init(&lives), 0);
+	for (uint64_t i = 1; i <= LIVES_DEAD + 10; i++)
+		lives_bury(&lives, add(&lives, 1, OBJECT_mr, i * 64), LIFE_GONE);
+	assert_int_equal(lives.live, 0);
+	assert_int_equal(lives.dead, LIVES_DEAD);
+	assert_null(lives_find(&lives, 1, OBJECT_mr, 10 * 64));
+	assert_non_null(lives_find(&lives, 1, OBJECT_mr, 11 * 64));
+	lives_fini(&lives);
+}
+
+static void a_new_one_takes_the_place_of_the_dead(void **state)
+{
+	struct lives lives;
+	struct life *life;
+
+	(void)state;
+	assert_int_equal(lives_init(&lives), 0);
+	lives_bury(&lives, add(&lives, 1, OBJECT_pd, 64), LIFE_GONE);
+	life = add(&lives, 1, OBJECT_pd, 64);
+	assert_ptr_equal(lives_find(&lives, 1, OBJECT_pd, 64), life);
+	assert_int_equal(lives.count, 1);
+	assert_int_equal(lives.dead, 0);
+	lives_fini(&lives);
+}
+
+static void links_end_with_either(void **state)
+{
+	struct life *pd, *cq, *qp;
+	struct lives lives;
+
+	(void)state;
+	assert_int_equal(lives_init(&lives), 0);
+	pd = add(&lives, 1, OBJECT_pd, 64);
+	cq = add(&lives, 1, OBJECT_cq, 128);
+	qp = add(&lives, 1, OBJECT_qp, 192);
+	assert_int_equal(life_link(pd, qp), 0);
+	assert_int_equal(life_link(cq, qp), 0);
+	assert_int_equal(life_link(cq, qp), 0); /* twice is once */
+	assert_null(cq->children->next_child);
+	lives_bury(&lives, cq, LIFE_GONE);
+	assert_ptr_equal(qp->parents->parent, pd);
+	assert_null(qp->parents->next_parent);
+	lives_bury(&lives, qp, LIFE_GONE);
+	assert_null(pd->children);
+	lives_fini(&lives);
+}
+
+static void those_of_a_process_come_in_order(void **state)
+{
+	struct life **found;
+	struct lives lives;
+
+	(void)state;
+	assert_int_equal(lives_init(&lives), 0);
+	for (uint64_t i = 20; i > 0; i--)
+		add(&lives, i % 2 ? 1 : 2, OBJECT_mr, i * 64);
+	assert_int_equal(lives_of(&lives, 1, &found), 10);
+	for (int i = 1; i < 10; i++)
+		assert_true(found[i - 1]->created.time < found[i]->created.time);
+	free(found);
+	lives_fini(&lives);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(process_kind_and_address_tell_apart),
+		cmocka_unit_test(the_table_grows),
+		cmocka_unit_test(the_dead_are_remembered_for_a_while),
+		cmocka_unit_test(a_new_one_takes_the_place_of_the_dead),
+		cmocka_unit_test(links_end_with_either),
+		cmocka_unit_test(those_of_a_process_come_in_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
