@@ -3,6 +3,7 @@ import functools
 import os
 import re
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import tempfile
@@ -25,6 +26,8 @@ class Missing(Exception):
 
 # what is made: sources here, folders of objects it is linked with, flags
 WIRE = ['core/wire', 'gen']
+STORE = ['core/store'] + WIRE
+STORE_LIBS = ['-lsqlite3', '-lzstd', '-ljansson']
 PROGRAMS = {
     'libibverbs.so.1': (['fake_verbs.c'], [], ['-shared', '-Wl,-soname,libibverbs.so.1',
                         '-Wl,--version-script=scripts/bench/fake_verbs.map']),
@@ -32,6 +35,8 @@ PROGRAMS = {
     'ust.so': (['ust.c'], [], ['-shared', '-Wno-missing-prototypes', '-llttng-ust']),
     'limits': (['limits.c', 'sample.c'], [], []),
     'hold': (['hold.c'], WIRE, []),
+    'feed': (['feed.c', 'sample.c'], STORE, STORE_LIBS),
+    'scan': (['scan.c', 'sample.c'], STORE, STORE_LIBS),
 }
 
 
@@ -51,11 +56,13 @@ def program(name):
     os.makedirs(BENCH, exist_ok=True)
     if '-l:libibverbs.so.1' in flags:
         program('libibverbs.so.1')
-    subprocess.run(
+    made = subprocess.run(
         [os.environ.get('CC', 'cc'), '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra',
          '-Werror', '-Wmissing-prototypes', '-fPIC', '-fno-omit-frame-pointer', '-I.',
          '-I' + BUILD, '-o', out] + ['scripts/bench/' + s for s in sources] + objects(folders) +
-        ['-L' + BENCH, '-Wl,-rpath,$ORIGIN'] + flags + ['-lpthread'], cwd=TOP, check=True)
+        ['-L' + BENCH, '-Wl,-rpath,$ORIGIN'] + flags + ['-lpthread'], cwd=TOP)
+    if made.returncode:
+        raise Missing('%s does not build' % name)
     return out
 
 
@@ -235,6 +242,66 @@ def device(test):
     if peer and 'ucx' not in rows:
         rows['ucx'] = None
     return rows
+
+
+# the trace
+
+def scratch(name):
+    """A path for a trace that one run needs; nothing is there."""
+    path = os.path.join(BENCH, name)
+    if os.path.exists(path):
+        os.remove(path)
+    return path
+
+
+@functools.cache
+def feed():
+    """The writer's samples, and the trace that it made."""
+    need(os.path.join(BUILD, 'obj/core/store/writer.o'), 'writer')
+    path = scratch('feed.db')
+    return read_samples(run([program('feed'), path]).stdout), path
+
+
+@functools.cache
+def scan():
+    """Samples of reading what feed() wrote, and how far it is from 100 M events."""
+    return read_samples(run([program('scan'), feed()[1]]).stdout)
+
+
+# programs whose traces are typical, each with some hundred thousand events
+RECORDED = {
+    'ib_send_lat': ['ib_send_lat', '-s', '8', '-n', '100000'],
+    'ib_write_lat': ['ib_write_lat', '-s', '8', '-n', '20000'],
+    'ib_send_bw': ['ib_send_bw', '-s', '64', '-n', '200000'],
+    'ib_write_bw': ['ib_write_bw', '-s', '4096', '-n', '200000'],
+    'ib_read_bw': ['ib_read_bw', '-s', '4096', '-n', '100000'],
+}
+
+
+def both(argv):
+    return [os.path.join(HERE, 'both'), str(free_port())] + argv
+
+
+@functools.cache
+def recorded(name):
+    """The trace of a program and its server, its events, bytes and seconds."""
+    need(VERBATIM, 'verbatim')
+    need(SOFT, 'software device')
+    path = scratch(name + '.db')
+    run([VERBATIM, 'record', '-q', '--device', 'soft', '-o', path, '--'] + both(RECORDED[name]))
+    db = sqlite3.connect('file:%s?mode=ro' % path, uri=True)
+    events = db.execute('SELECT sum(events) FROM thread').fetchone()[0]
+    begin, end = db.execute('SELECT min(begin), max(end) FROM chunk').fetchone()
+    db.close()
+    return path, events, os.path.getsize(path), (end - begin) / 1e9
+
+
+def seconds(argv, accept=(0,)):
+    start = time.monotonic()
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    if done.returncode not in accept:
+        raise Missing('failed: ' + (done.stderr.strip().splitlines() or ['?'])[-1][:60])
+    return time.monotonic() - start
 
 
 def ratio(a, b):

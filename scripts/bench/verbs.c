@@ -272,8 +272,8 @@ static int recorded(void (*rows)(void))
 		return 1;
 	make_ways();
 	rows();
-	if (rows == recorded_rows && drain_dropped()) {
-		fprintf(stderr, "the ring was full\n");
+	if (rows == recorded_rows && (drain_dropped() || !drain_frames())) {
+		fprintf(stderr, "%s\n", drain_dropped() ? "the ring was full" : "not recorded");
 		err = 1;
 	}
 	return drain_stop() || err;
