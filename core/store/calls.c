@@ -221,20 +221,6 @@ static struct pending *find(struct lane *lane, uint32_t seq)
 	return NULL;
 }
 
-/* What it made, as "ret": the fields of a handle, or of each of several. */
-static ssize_t read_made(struct json *json, const struct field_info *ret, const uint64_t *words,
-			 size_t nwords)
-{
-	ssize_t used;
-
-	if (ret->kind == FIELD_OBJS)
-		return json_objects(json, words, nwords, ret);
-	json_open(json, ret->name);
-	used = json_members(json, words, nwords, &object_infos[ret->object]);
-	json_close(json);
-	return used;
-}
-
 static bool read_out(struct writer *writer, struct lane *lane, struct pending *call,
 		     const struct event_return *event)
 {
@@ -251,7 +237,7 @@ static bool read_out(struct writer *writer, struct lane *lane, struct pending *c
 	json.told = NULL; /* its context, PD and CQs are in its own row */
 	if (used >= 0 && (uint32_t)used < event->nouts &&
 	    (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_OBJS))
-		used = read_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
+		used = json_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
 	text_char(&writer->out, '}');
 	json_fini(&json);
 	if (writer->out.failed)

@@ -184,15 +184,7 @@ ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
 	return codec_visit(words, nwords, info, &v);
 }
 
-ssize_t json_objects(struct json *json, const uint64_t *words, size_t nwords,
-		     const struct field_info *field)
-{
-	struct codec_visitor v = visitor(json);
-
-	return codec_visit_objects(words, nwords, field, &v);
-}
-
-void json_open(struct json *json, const char *name)
+static void open_member(struct json *json, const char *name)
 {
 	put_name(json, name);
 	text_char(json->out, '{');
@@ -200,11 +192,25 @@ void json_open(struct json *json, const char *name)
 	json->comma = false;
 }
 
-void json_close(struct json *json)
+static void close_member(struct json *json)
 {
 	pop_path(json);
 	text_char(json->out, '}');
 	json->comma = true;
+}
+
+ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_t *words,
+		  size_t nwords)
+{
+	struct codec_visitor v = visitor(json);
+	ssize_t used;
+
+	if (ret->kind == FIELD_OBJS)
+		return codec_visit_objects(words, nwords, ret, &v);
+	open_member(json, ret->name);
+	used = json_members(json, words, nwords, &object_infos[ret->object]);
+	close_member(json);
+	return used;
 }
 
 void json_fini(struct json *json)

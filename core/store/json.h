@@ -34,13 +34,12 @@ struct json {
 ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
 		     const struct struct_info *info);
 
-/* Write "NAME":[...] of codec_put_objects(). As codec_visit_objects(). */
-ssize_t json_objects(struct json *json, const uint64_t *words, size_t nwords,
-		     const struct field_info *field);
-
-/* "NAME":{ ... } around members. */
-void json_open(struct json *json, const char *name);
-void json_close(struct json *json);
+/*
+ * Write what a verb made, as member "ret": the fields of the new object, or an
+ * array where there are several. @ret is the verb's. As codec_visit().
+ */
+ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_t *words,
+		  size_t nwords);
 
 /* Frees the path, not the text. */
 void json_fini(struct json *json);

@@ -204,12 +204,12 @@ void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
 	put_struct(out, &verb_infos[verb].args, args, UINT64_MAX, SIZE_MAX, dir, 0);
 }
 
-void codec_put_object(struct codec_out *out, enum object_kind kind, const void *handle)
+static void put_object(struct codec_out *out, enum object_kind kind, const void *handle)
 {
 	put_struct(out, &object_infos[kind], handle, UINT64_MAX, SIZE_MAX, 0, 0);
 }
 
-void codec_put_objects(struct codec_out *out, enum object_kind kind, void *const *handles)
+static void put_objects(struct codec_out *out, enum object_kind kind, void *const *handles)
 {
 	size_t n = 0;
 
@@ -218,8 +218,19 @@ void codec_put_objects(struct codec_out *out, enum object_kind kind, void *const
 	put_word(out, handles ? n : CODEC_NULL);
 	for (size_t i = 0; handles && i < n && !out->cut; i++) {
 		put_word(out, (uint64_t)(uintptr_t)handles[i]);
-		codec_put_object(out, kind, handles[i]);
+		put_object(out, kind, handles[i]);
 	}
+}
+
+void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args)
+{
+	const struct field_info *made = &verb_infos[verb].ret;
+
+	codec_put_args(out, verb, args, DIR_OUT);
+	if (made->kind == FIELD_OBJ)
+		put_object(out, made->object, (const void *)(uintptr_t)out->ret);
+	else if (made->kind == FIELD_OBJS)
+		put_objects(out, made->object, (void *const *)(uintptr_t)out->ret);
 }
 
 /* The reader. */

@@ -26,18 +26,19 @@ struct codec_out {
 	size_t size;  /* of @words */
 	size_t used;
 	bool cut;     /* it did not fit: what is there is whole as far as it goes */
-	int64_t ret;  /* of the verb, for arrays as long as it says */
+	int64_t ret;  /* of the verb */
 };
 
 /* Append the arguments @args of @verb: those that go in, or those that came out. */
 void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
 		    enum field_dir dir);
 
-/* Append the public fields of the object at @handle. */
-void codec_put_object(struct codec_out *out, enum object_kind kind, const void *handle);
-
-/* Append a NULL-terminated array of handles, each followed by its fields. */
-void codec_put_objects(struct codec_out *out, enum object_kind kind, void *const *handles);
+/*
+ * Append what came out of @verb, which has not failed: the arguments it wrote
+ * to, then what it made (out->ret): the public fields of a new object, or each
+ * of an array of handles, NULL-terminated, with its fields.
+ */
+void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args);
 
 /* Told about each field in order; any may be NULL. @text is not terminated. */
 struct codec_visitor {
@@ -61,6 +62,6 @@ struct codec_visitor {
 ssize_t codec_visit(const uint64_t *words, size_t nwords, const struct struct_info *info,
 		    const struct codec_visitor *visitor);
 
-/* Walk what codec_put_objects() made. */
+/* Walk the array of handles of codec_put_outs(): a verb whose ret is FIELD_OBJS. */
 ssize_t codec_visit_objects(const uint64_t *words, size_t nwords, const struct field_info *field,
 			    const struct codec_visitor *visitor);

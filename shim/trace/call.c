@@ -75,17 +75,6 @@ void call_begin(struct call *call, enum verb verb, const uint64_t *args)
 	errno = saved;
 }
 
-static void put_outs(struct codec_out *out, const struct call *call, uint64_t ret)
-{
-	const struct field_info *made = &verb_infos[call->verb].ret;
-
-	codec_put_args(out, call->verb, call->args, DIR_OUT);
-	if (made->kind == FIELD_OBJ)
-		codec_put_object(out, made->object, (const void *)(uintptr_t)ret);
-	else if (made->kind == FIELD_OBJS)
-		codec_put_objects(out, made->object, (void *const *)(uintptr_t)ret);
-}
-
 static void write_return(const struct call *call, uint64_t ret, int error)
 {
 	struct event_return *event = record_reserve(RING_EVENT_MAX);
@@ -103,7 +92,7 @@ static void write_return(const struct call *call, uint64_t ret, int error)
 	out = (struct codec_out){ .words = words, .size = words_left(event, words),
 				  .ret = (int64_t)ret };
 	if (!verb_failed(call->verb, (int64_t)ret))
-		put_outs(&out, call, ret);
+		codec_put_outs(&out, call->verb, call->args);
 	if (out.cut)
 		event->head.flags |= EVENT_CUT;
 	event->nouts = (uint32_t)out.used;

@@ -140,18 +140,14 @@ static inline struct story_call story_call(struct story *s, int thread, enum ver
 
 static inline void story_return(struct story *s, const struct story_call *call, uint64_t ret)
 {
-	const struct field_info *made = &verb_infos[call->verb].ret;
 	struct event_return *event = (struct event_return *)s->words;
 	struct codec_out out = { .words = (uint64_t *)(event + 1), .size = 4096,
 				 .ret = (int64_t)ret };
 
 	event->call_seq = call->seq;
 	event->ret = (int64_t)ret;
-	if (!verb_failed(call->verb, (int64_t)ret)) {
-		codec_put_args(&out, call->verb, call->args, DIR_OUT);
-		if (made->kind == FIELD_OBJ)
-			codec_put_object(&out, made->object, (const void *)(uintptr_t)ret);
-	}
+	if (!verb_failed(call->verb, (int64_t)ret))
+		codec_put_outs(&out, call->verb, call->args);
 	event->nouts = (uint32_t)out.used;
 	story_event(s, call->thread, EVENT_RETURN, sizeof(*event) / 8 + out.used);
 }

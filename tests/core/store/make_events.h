@@ -200,18 +200,12 @@ static inline void make_return(struct maker *m, uint32_t call, enum verb verb,
 			       const uint64_t *args, int64_t ret, int error)
 {
 	static uint64_t words[8192];
-	const struct verb_info *info = &verb_infos[verb];
 	struct codec_out out = { .words = words, .size = 8000, .ret = ret };
 	struct event_return *e;
 	size_t bytes;
 
-	if (!verb_failed(verb, ret)) {
-		codec_put_args(&out, verb, args, DIR_OUT);
-		if (info->ret.kind == FIELD_OBJ)
-			codec_put_object(&out, info->ret.object, (const void *)ret);
-		if (info->ret.kind == FIELD_OBJS)
-			codec_put_objects(&out, info->ret.object, (void *const *)ret);
-	}
+	if (!verb_failed(verb, ret))
+		codec_put_outs(&out, verb, args);
 	bytes = sizeof(*e) + out.used * 8;
 	e = make_room(m, EVENT_RETURN, 0, bytes);
 	e->call_seq = call;
