@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/scan.h"
+#include "cli/jscan.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
 {
@@ -99,7 +99,7 @@ static void put_bytes(FILE *out, const char *json)
 {
 	unsigned char bytes[16];
 	char text[INET6_ADDRSTRLEN];
-	size_t n = (size_t)(scan_skip(json) - json) - 2;
+	size_t n = (size_t)(jscan_skip(json) - json) - 2;
 
 	for (size_t i = 0; i < 16 && n == 32; i++)
 		if (sscanf(json + 1 + 2 * i, "%2hhx", &bytes[i]) != 1)
@@ -112,7 +112,7 @@ static void put_bytes(FILE *out, const char *json)
 
 static void put_text(const struct values *v, const struct field_info *field, const char *json)
 {
-	int length = (int)(scan_skip(json) - json);
+	int length = (int)(jscan_skip(json) - json);
 
 	if (field->kind == FIELD_BYTES)
 		put_bytes(v->out, json);
@@ -138,14 +138,14 @@ static void put_struct(const struct values *v, const struct struct_info *info, c
 	size_t length;
 
 	fputc('{', v->out);
-	while ((value = scan_next(&at, &name, &length))) {
+	while ((value = jscan_next(&at, &name, &length))) {
 		const struct field_info *field = name ? find_field(info, name, length) : NULL;
 
 		fprintf(v->out, "%s%.*s=", sep, (int)length, name ? name : "");
 		if (field)
 			values_field(v, field, value);
 		else
-			fprintf(v->out, "%.*s", (int)(scan_skip(value) - value), value);
+			fprintf(v->out, "%.*s", (int)(jscan_skip(value) - value), value);
 		sep = ", ";
 	}
 	fputc('}', v->out);
@@ -157,7 +157,7 @@ static void put_array(const struct values *v, const struct field_info *field, co
 	size_t length;
 
 	fputc('[', v->out);
-	while ((value = scan_next(&at, &name, &length))) {
+	while ((value = jscan_next(&at, &name, &length))) {
 		fputs(sep, v->out);
 		values_field(v, field, value);
 		sep = ", ";

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "cli/scan.h"
+#include "cli/jscan.h"
 
 static const char json[] = "{\"a\":1,\"b\":{\"c\":\"x,}\\\"]\",\"d\":[1,2]},\"e\":[{},{\"a\":2}],"
 			   "\"f\":null,\"ab\":-7}";
@@ -15,32 +15,32 @@ static const char json[] = "{\"a\":1,\"b\":{\"c\":\"x,}\\\"]\",\"d\":[1,2]},\"e\
 static void assert_value(const char *value, const char *text)
 {
 	assert_non_null(value);
-	assert_int_equal(scan_skip(value) - value, strlen(text));
+	assert_int_equal(jscan_skip(value) - value, strlen(text));
 	assert_memory_equal(value, text, strlen(text));
 }
 
 static void members_are_found_by_name(void **state)
 {
 	(void)state;
-	assert_value(scan_member(json, "a"), "1");
-	assert_value(scan_member(json, "e"), "[{},{\"a\":2}]");
-	assert_value(scan_member(json, "f"), "null");
-	assert_value(scan_member(json, "ab"), "-7");
-	assert_value(scan_member(scan_member(json, "b"), "c"), "\"x,}\\\"]\"");
-	assert_null(scan_member(json, "c"));
-	assert_null(scan_member("{}", "a"));
+	assert_value(jscan_member(json, "a"), "1");
+	assert_value(jscan_member(json, "e"), "[{},{\"a\":2}]");
+	assert_value(jscan_member(json, "f"), "null");
+	assert_value(jscan_member(json, "ab"), "-7");
+	assert_value(jscan_member(jscan_member(json, "b"), "c"), "\"x,}\\\"]\"");
+	assert_null(jscan_member(json, "c"));
+	assert_null(jscan_member("{}", "a"));
 }
 
 static void elements_come_in_order(void **state)
 {
-	const char *at = scan_member(json, "e"), *name;
+	const char *at = jscan_member(json, "e"), *name;
 	size_t length;
 
 	(void)state;
-	assert_value(scan_next(&at, &name, &length), "{}");
+	assert_value(jscan_next(&at, &name, &length), "{}");
 	assert_null(name);
-	assert_value(scan_next(&at, &name, &length), "{\"a\":2}");
-	assert_null(scan_next(&at, &name, &length));
+	assert_value(jscan_next(&at, &name, &length), "{\"a\":2}");
+	assert_null(jscan_next(&at, &name, &length));
 }
 
 /* Whatever the text is cut to, nothing behind its end is looked at. */
@@ -52,7 +52,7 @@ static void cut_text_ends_quietly(void **state)
 		const char *at = cut, *name;
 		size_t length;
 
-		while (scan_next(&at, &name, &length))
+		while (jscan_next(&at, &name, &length))
 			assert_true(at <= cut + n);
 		free(cut);
 	}

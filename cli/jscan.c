@@ -1,7 +1,7 @@
 /*
  * The JSON of a call's arguments, read where it lies
  */
-#include "cli/scan.h"
+#include "cli/jscan.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static const char *skip_text(const char *at)
 	return *at ? at + 1 : at;
 }
 
-const char *scan_skip(const char *value)
+const char *jscan_skip(const char *value)
 {
 	int depth = 0;
 
@@ -36,14 +36,14 @@ const char *scan_skip(const char *value)
 	return value;
 }
 
-const char *scan_next(const char **at, const char **ret_name, size_t *ret_length)
+const char *jscan_next(const char **at, const char **ret_name, size_t *ret_length)
 {
 	const char *value = *at, *end;
 
 	if (!*value || !strchr("{[,", *value) || !value[1] || strchr("}]", value[1]))
 		return NULL;
 	value++;
-	end = scan_skip(value);
+	end = jscan_skip(value);
 	*ret_name = NULL;
 	*ret_length = 0;
 	if (*value == '"') {
@@ -53,21 +53,21 @@ const char *scan_next(const char **at, const char **ret_name, size_t *ret_length
 			*ret_name = value + 1;
 			*ret_length = (size_t)(after - value) - 2;
 			value = after + 1;
-			end = scan_skip(value);
+			end = jscan_skip(value);
 		}
 	}
 	*at = end;
 	return value;
 }
 
-const char *scan_member(const char *value, const char *name)
+const char *jscan_member(const char *value, const char *name)
 {
 	const char *at = value, *member, *found;
 	size_t length;
 
 	if (*value != '{')
 		return NULL;
-	while ((member = scan_next(&at, &found, &length)))
+	while ((member = jscan_next(&at, &found, &length)))
 		if (found && strlen(name) == length && !strncmp(found, name, length))
 			return member;
 	return NULL;

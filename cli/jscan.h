@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 /* What follows @value; at the text's end if it is damaged. */
-const char *scan_skip(const char *value);
+const char *jscan_skip(const char *value);
 
 /*
  * Step through an object or an array: *@at is the value itself at first, and
  * then belongs to these. Returns the next element, with its name if it has
  * one, or NULL.
  */
-const char *scan_next(const char **at, const char **ret_name, size_t *ret_length);
+const char *jscan_next(const char **at, const char **ret_name, size_t *ret_length);
 
 /* The member @name of the object @value, or NULL. */
-const char *scan_member(const char *value, const char *name);
+const char *jscan_member(const char *value, const char *name);
