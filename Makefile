@@ -62,8 +62,13 @@ $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=shim/soft/dropin.map \
 		-o $@ $(SOFT)
 
-$(BUILD)/libverbatim-sqlite.so: $(STORE) $(WIRE)
-	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-sqlite.so -o $@ $^ $(STORE_LIBS)
+# the store once more, on the SQLite that loads it
+$(BUILD)/obj/extension/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) -DSTORE_EXTENSION -c -o $@ $<
+
+$(BUILD)/libverbatim-sqlite.so: $(STORE:$(BUILD)/obj/%=$(BUILD)/obj/extension/%) $(WIRE)
+	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-sqlite.so -o $@ $^ $(filter-out -lsqlite3,$(STORE_LIBS))
 else
 # these are loaded into programs of others, where a sanitizer cannot follow: the unit tests have them sanitized
 $(LIBS) &: FORCE

@@ -1,11 +1,310 @@
+/*
+ * The data plane of one thread from plain tables
+ *
+ * Six queries in the order of the primary keys, read side by side: the events
+ * by their numbers, and with each event the rows that belong to it. What the
+ * rows say counts, not how many the event says there are: somebody may have
+ * added some, or taken some away.
+ *
+ * Not here: how these tables are made (unpack.c).
+ */
 #include "core/store/plain.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/tables.h"
+#include "core/wire/event.h"
+#include "core/wire/log.h"
+
+enum { EVENTS = 4096 }; /* of a block */
+
+struct plain {
+	sqlite3_stmt *rows[TABLES];
+	bool there[TABLES];  /* a row is waiting */
+};
+
+/* Columns from 0: the key without the thread, then what goes into the block. */
+static const char *const queries[TABLES] = {
+	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad FROM post"
+		       " WHERE thread = ? ORDER BY n",
+	[TABLE_wr] = "SELECT n, i, wr_id, send_flags, imm, opcode, num_sge, remote_addr, rkey,"
+		     " compare_add, swap, ah, remote_qpn, remote_qkey, remote_srqn, bind_mw,"
+		     " bind_mr, bind_addr, bind_length, bind_rkey, bind_access, tso_hdr,"
+		     " tso_hdr_sz, tso_mss FROM wr WHERE thread = ? ORDER BY n, i",
+	[TABLE_sge] = "SELECT n, i, j, addr, length, lkey FROM sge WHERE thread = ?"
+		      " ORDER BY n, i, j",
+	[TABLE_poll] = "SELECT n, time, inner, handle, ret, empty FROM poll WHERE thread = ?"
+		       " ORDER BY n",
+	[TABLE_wc] = "SELECT n, i, wr_id, status, opcode, vendor_err, byte_len, imm, qp_num,"
+		     " src_qp, wc_flags, pkey_index, slid, sl, dlid_path_bits FROM wc"
+		     " WHERE thread = ? ORDER BY n, i",
+	[TABLE_notify] = "SELECT n, time, inner, handle, solicited_only, ret FROM notify"
+			 " WHERE thread = ? ORDER BY n",
+};
+
+enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7 };
+
+/* Columns of `wr` from WR_PARTS on: the part that each belongs to. */
+static const struct {
+	enum column_id column;
+	enum event_wr_part part;
+} parts[] = {
+	{ COLUMN_remote_addr, WR_RDMA }, { COLUMN_rkey, WR_RDMA },
+	{ COLUMN_compare_add, WR_ATOMIC }, { COLUMN_swap, WR_ATOMIC },
+	{ COLUMN_ah, WR_UD }, { COLUMN_remote_qpn, WR_UD }, { COLUMN_remote_qkey, WR_UD },
+	{ COLUMN_remote_srqn, WR_XRC },
+	{ COLUMN_bind_mw, WR_BIND }, { COLUMN_bind_mr, WR_BIND }, { COLUMN_bind_addr, WR_BIND },
+	{ COLUMN_bind_length, WR_BIND }, { COLUMN_bind_rkey, WR_BIND },
+	{ COLUMN_bind_access, WR_BIND },
+	{ COLUMN_tso_hdr, WR_TSO }, { COLUMN_tso_hdr_sz, WR_TSO }, { COLUMN_tso_mss, WR_TSO },
+};
+
+enum { NPARTS = sizeof(parts) / sizeof(*parts) };
+
+static int step(struct plain *plain, enum table_id table)
+{
+	int more = sql_step(plain->rows[table]);
+
+	plain->there[table] = more > 0;
+	return more < 0 ? more : 0;
+}
 
 int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain)
 {
-	(void)db; (void)thread; (void)ret_plain;
-	return -ENOSYS;
+	struct plain *plain = calloc(1, sizeof(*plain));
+	int err = plain ? 0 : log_err(-ENOMEM, "read thread %u", thread);
+
+	for (int t = 0; t < TABLES && !err; t++) {
+		err = sql_prepare(db, queries[t], &plain->rows[t]);
+		if (err)
+			break;
+		sql_bind(plain->rows[t], "u", thread);
+		err = step(plain, (enum table_id)t);
+	}
+	if (err) {
+		plain_close(plain);
+		return err;
+	}
+	*ret_plain = plain;
+	return 0;
 }
-void plain_close(struct plain *plain) { (void)plain; }
-int plain_load(struct plain *plain, struct block *block) { (void)plain; (void)block; return 0; }
+
+void plain_close(struct plain *plain)
+{
+	if (!plain)
+		return;
+	for (int t = 0; t < TABLES; t++)
+		sqlite3_finalize(plain->rows[t]);
+	free(plain);
+}
+
+static uint64_t number(struct plain *plain, enum table_id table, int column)
+{
+	return (uint64_t)sqlite3_column_int64(plain->rows[table], column);
+}
+
+static bool is_null(struct plain *plain, int column)
+{
+	return sqlite3_column_type(plain->rows[TABLE_wr], column) == SQLITE_NULL;
+}
+
+/* Consecutive columns of a row from @from on. */
+static int add_row(struct plain *plain, struct block *block, enum table_id table, int from,
+		   const enum column_id *columns, int n)
+{
+	int err = 0;
+
+	for (int i = 0; i < n && !err; i++)
+		err = block_add(block, columns[i], number(plain, table, from + i));
+	return err;
+}
+
+/* Is the row at hand before the element (@n, @i)? Such rows belong to nothing. */
+static bool is_before(struct plain *plain, enum table_id table, uint64_t n, uint64_t i)
+{
+	uint64_t its = number(plain, table, 0);
+
+	return its < n || (its == n && number(plain, table, 1) < i);
+}
+
+static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64_t i,
+		    uint32_t *ret_count)
+{
+	static const enum column_id columns[] = { COLUMN_addr, COLUMN_length, COLUMN_lkey };
+	int err = 0;
+
+	*ret_count = 0;
+	while (!err && plain->there[TABLE_sge] && is_before(plain, TABLE_sge, n, i))
+		err = step(plain, TABLE_sge);
+	while (!err && plain->there[TABLE_sge] && number(plain, TABLE_sge, 0) == n &&
+	       number(plain, TABLE_sge, 1) == i) {
+		err = add_row(plain, block, TABLE_sge, 3, columns, 3);
+		++*ret_count;
+		if (!err)
+			err = step(plain, TABLE_sge);
+	}
+	return err;
+}
+
+/* A part is there if one of its columns is. */
+static unsigned int parts_there(struct plain *plain)
+{
+	unsigned int there = 0;
+
+	for (int i = 0; i < NPARTS; i++)
+		if (!is_null(plain, WR_PARTS + i))
+			there |= parts[i].part;
+	return there;
+}
+
+static int add_odd(struct plain *plain, struct block *block)
+{
+	int err = block_add(block, COLUMN_odd_opcode, number(plain, TABLE_wr, WR_OPCODE));
+
+	if (!err)
+		err = block_add(block, COLUMN_odd_flags, number(plain, TABLE_wr, WR_FLAGS));
+	return err ? err : block_add(block, COLUMN_odd_num_sge, number(plain, TABLE_wr, WR_NUM_SGE));
+}
+
+static int add_wr(struct plain *plain, struct block *block, uint64_t n)
+{
+	static const enum column_id columns[] = { COLUMN_wr_id, COLUMN_send_flags, COLUMN_imm,
+						  COLUMN_opcode };
+	unsigned int there = parts_there(plain);
+	uint32_t nsge;
+	int err = add_sges(plain, block, n, number(plain, TABLE_wr, 1), &nsge);
+
+	if (!err)
+		err = add_row(plain, block, TABLE_wr, 2, columns, 4);
+	if (nsge != number(plain, TABLE_wr, WR_NUM_SGE))
+		there |= WR_ODD;
+	if (!err)
+		err = block_add(block, COLUMN_nsge, nsge);
+	if (!err)
+		err = block_add(block, COLUMN_parts, there);
+	for (int i = 0; i < NPARTS && !err; i++)
+		if (there & parts[i].part)
+			err = block_add(block, parts[i].column,
+					number(plain, TABLE_wr, WR_PARTS + i));
+	return !err && there & WR_ODD ? add_odd(plain, block) : err;
+}
+
+static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_t *ret_count)
+{
+	int err = 0;
+
+	*ret_count = 0;
+	while (!err && plain->there[TABLE_wr] && number(plain, TABLE_wr, 0) < n)
+		err = step(plain, TABLE_wr);
+	while (!err && plain->there[TABLE_wr] && number(plain, TABLE_wr, 0) == n) {
+		err = add_wr(plain, block, n);
+		++*ret_count;
+		if (!err)
+			err = step(plain, TABLE_wr);
+	}
+	return err;
+}
+
+static int add_wcs(struct plain *plain, struct block *block, uint64_t n, uint32_t *ret_count)
+{
+	static const enum column_id columns[] = {
+		COLUMN_wc_wr_id, COLUMN_status, COLUMN_wc_opcode, COLUMN_vendor_err,
+		COLUMN_byte_len, COLUMN_wc_imm, COLUMN_qp_num, COLUMN_src_qp, COLUMN_wc_flags,
+		COLUMN_pkey_index, COLUMN_slid, COLUMN_sl, COLUMN_dlid_path_bits };
+	int err = 0;
+
+	*ret_count = 0;
+	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) < n)
+		err = step(plain, TABLE_wc);
+	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) == n) {
+		err = add_row(plain, block, TABLE_wc, 2, columns, 13);
+		++*ret_count;
+		if (!err)
+			err = step(plain, TABLE_wc);
+	}
+	return err;
+}
+
+static int add_event(struct plain *plain, struct block *block, enum table_id table, uint64_t kind)
+{
+	static const enum column_id columns[] = { COLUMN_n, COLUMN_time };
+	int err = add_row(plain, block, table, 0, columns, 2);
+
+	if (number(plain, table, 2))
+		kind |= KIND_INNER;
+	return err ? err : block_add(block, COLUMN_kind, kind);
+}
+
+static int add_post(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_post_handle, COLUMN_post_ret,
+						  COLUMN_post_bad };
+	const char *verb = (const char *)sqlite3_column_text(plain->rows[TABLE_post], 3);
+	uint64_t kind = !verb || !strcmp(verb, "ibv_post_send") ? KIND_POST_SEND :
+			!strcmp(verb, "ibv_post_recv") ? KIND_POST_RECV : KIND_POST_SRQ_RECV;
+	uint32_t nwr;
+	int err = add_event(plain, block, TABLE_post, kind);
+
+	if (!err)
+		err = add_row(plain, block, TABLE_post, 4, columns, 3);
+	if (!err)
+		err = add_wrs(plain, block, number(plain, TABLE_post, 0), &nwr);
+	return err ? err : block_add(block, COLUMN_nwr, nwr);
+}
+
+static int add_poll(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret,
+						  COLUMN_empty };
+	uint32_t nwc;
+	int err = add_event(plain, block, TABLE_poll, KIND_POLL);
+
+	if (!err)
+		err = add_row(plain, block, TABLE_poll, 3, columns, 3);
+	if (!err)
+		err = add_wcs(plain, block, number(plain, TABLE_poll, 0), &nwc);
+	return err ? err : block_add(block, COLUMN_nwc, nwc);
+}
+
+static int add_notify(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_notify_handle, COLUMN_solicited,
+						  COLUMN_notify_ret };
+	int err = add_event(plain, block, TABLE_notify, KIND_NOTIFY);
+
+	return err ? err : add_row(plain, block, TABLE_notify, 3, columns, 3);
+}
+
+/* The table that has the next event, TABLES at the end. */
+static enum table_id next_table(struct plain *plain)
+{
+	static const enum table_id events[] = { TABLE_post, TABLE_poll, TABLE_notify };
+	enum table_id best = TABLES;
+
+	for (int i = 0; i < 3; i++)
+		if (plain->there[events[i]] &&
+		    (best == TABLES || number(plain, events[i], 0) < number(plain, best, 0)))
+			best = events[i];
+	return best;
+}
+
+int plain_load(struct plain *plain, struct block *block)
+{
+	int err = 0;
+
+	block_clear(block);
+	for (int i = 0; i < EVENTS && !err; i++) {
+		enum table_id table = next_table(plain);
+
+		if (table == TABLES)
+			break;
+		err = table == TABLE_post ? add_post(plain, block) :
+		      table == TABLE_poll ? add_poll(plain, block) : add_notify(plain, block);
+		if (!err)
+			err = step(plain, table);
+	}
+	return err ? err : block_count(block, COLUMN_n) > 0;
+}

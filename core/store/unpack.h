@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * A trace with plain tables only: any SQLite reads it without the extension,
+ * and its data plane may be edited.
+ */
+
+/*
+ * Write the trace @from again as @to. What may be in the way of @to is as in
+ * writer_create(). Returns 0 or -errno after log_err().
+ */
+int trace_unpack(const char *from, const char *to);
