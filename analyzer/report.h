@@ -26,6 +26,9 @@ int report_json(const struct report *report);
 /* What a rule is: everything that rules.def says about it. */
 void report_rule(FILE *out, enum rule_id rule);
 
+/* The same for docs/RULES.md. */
+void report_markdown(FILE *out, enum rule_id rule);
+
 /* A line for each rule. */
 void report_rules(FILE *out);
 

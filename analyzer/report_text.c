@@ -238,6 +238,21 @@ void report_rule(FILE *out, enum rule_id rule)
 	print_field(out, "source", r->source);
 }
 
+void report_markdown(FILE *out, enum rule_id rule)
+{
+	const struct rule *r = &rules[rule];
+
+	fprintf(out, "\n## %s %s\n\nSeverity: %s.\n\n", r->id, r->name,
+		rule_severity(r->severity));
+	wrap(out, 0, 0, r->means);
+	fprintf(out, "\n**Why.** ");
+	wrap(out, 9, 0, r->harm);
+	fprintf(out, "\n**What to do.** ");
+	wrap(out, 16, 0, r->advice);
+	fprintf(out, "\n**Source.** ");
+	wrap(out, 12, 0, r->source);
+}
+
 void report_rules(FILE *out)
 {
 	for (int i = 0; i < RULE_COUNT; i++)

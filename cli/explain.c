@@ -7,13 +7,21 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 
+enum { MARKDOWN };
+
+static const struct option_row rows[] = {
+	[MARKDOWN] = { "markdown", 0, NULL, "print all rules for docs/RULES.md" },
+	{ 0 },
+};
+
 int cli_explain(int argc, char **argv)
 {
-	static const struct option_row rows[] = { { 0 } };
 	struct options options;
 
 	options_parse(argc, argv, rows, false, &options);
-	if (!options.nargs)
+	for (int i = 0; options.value[MARKDOWN] && i < RULE_COUNT; i++)
+		report_markdown(stdout, (enum rule_id)i);
+	if (!options.nargs && !options.value[MARKDOWN])
 		report_rules(stdout);
 	for (int i = 0; i < options.nargs; i++) {
 		int rule = rule_find(options.args[i]);

@@ -1,0 +1,179 @@
+# verbatim check: each rule finds its program's mistake and is silent about its twin.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+root=$PWD apps=$PWD/$BUILD/tests/apps
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+# A test is a function: what it prints is why it failed.
+try() {
+	local out name="check: ${*//_/ }"
+	if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/; }"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
+has() { case $1 in *"$2"*) ;; *) echo "no '$2' in '$1'"; return 1 ;; esac }
+record() { "$VERBATIM" record -q -o t.db -- "$@" >/dev/null 2>&1; }
+report() { "$VERBATIM" check --format json t.db >t.json; }
+# report, and the exit status must be that
+ends() { local want=$1; report; is "exit $?" "exit $want"; }
+ask() { jq -r "$1" t.json; }
+
+program_of() { tr 'A-Z-' 'a-z_' <<<"$1"; }
+severity_of() { "$VERBATIM" explain | awk -v id="$1" '$1 == id { print $3 }'; }
+
+# A rule's program breaks that rule, and no other of its severity.
+finds() {
+	record "$apps/$(program_of "$1")" bad
+	ends 1 && is "$(ask "[.findings[] | select(.severity == \"$(severity_of "$1")\") | .rule] | unique[]")" "$1"
+}
+
+# The same program without the mistake has no finding at all, and all rules were looked at.
+is_silent_about_the_twin() {
+	record "$apps/$(program_of "$1")" good || { echo "the twin failed"; return 1; }
+	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.not_checked[].because')" ""
+}
+
+# what, event, verb and innermost functions of each step
+steps() { ask '.findings[0].steps[] | "\(.what) \(.verb) " + ([.stack[].function // "?"] | join("<"))'; }
+
+# the events of the steps are what dump says they are
+events_are_what_they_are_called() {
+	local id verb
+	while read -r id verb; do
+		is "$("$VERBATIM" sql t.db "SELECT verb FROM call WHERE thread || ':' || n = '$id'")" "$verb" || return
+	done < <(ask '.findings[0].steps[] | select(.verb) | "\(.event) \(.verb)"')
+	is "$(ask '.findings[0].event')" "$(ask '.findings[0].steps[-1].event')"
+}
+
+demo_has_three_stacks_with_names() {
+	record "$apps/demo_bug" && ends 1 || return
+	is "$(ask '.findings[0].where')" "ibv_ack_cq_events(): cq" &&
+		is "$(ask '.findings[0].steps | length')" 3 &&
+		has "$(steps)" "created ibv_create_cq connection_open<main" &&
+		has "$(steps)" "destroyed ibv_destroy_cq connection_close<main" &&
+		has "$(steps)" "used ibv_ack_cq_events acknowledge_events<heartbeat_timer<timers_fire<main" &&
+		is "$(ask '.findings[0].steps[] | .stack[0].file' | sort -u)" demo_bug.c &&
+		events_are_what_they_are_called
+}
+
+demo_lines_are_those_of_the_source() {
+	record "$apps/demo_bug" && ends 1 || return
+	local line
+	line=$(ask '.findings[0].steps[1].stack[0].line')
+	has "$(sed -n "${line}p" "$root/tests/apps/demo_bug.c")" "ibv_destroy_cq("
+}
+
+a_file_that_was_changed_gives_no_names() {
+	cp "$apps/demo_bug" ./app && record ./app && cp "$apps/life_001" ./app && ends 1 &&
+		is "$(ask '[.findings[0].steps[].stack[0] | .function, .problem] | unique | map(tostring) | join(" ")')" \
+			"null binary changed"
+	local status=$?
+	rm -f app
+	return $status
+}
+
+text_report_starts_with_the_first_error() {
+	record "$apps/first_error" bad && ends 0 &&
+		is "$(ask '.first_errors | length')" 1 &&
+		is "$(ask '.first_errors[0] | "\(.status) \(.opcode) \(.wr_id) \(.length) \(.flushed)"')" \
+			"IBV_WC_REM_ACCESS_ERR IBV_WR_RDMA_WRITE 101 64 1" &&
+		has "$("$VERBATIM" dump t.db "$(ask '.first_errors[0].request')")" "wr_id=0x65" &&
+		has "$("$VERBATIM" check t.db | head -1)" "first error: IBV_WC_REM_ACCESS_ERR on qp1" &&
+		has "$("$VERBATIM" check t.db | head -1)" "IBV_WR_RDMA_WRITE of 64 bytes at"
+}
+
+no_error_is_said_too() {
+	record "$apps/first_error" good &&
+		is "$("$VERBATIM" check t.db | head -1)" "first error: none, no completion failed"
+}
+
+leaks_of_one_place_are_one_finding() {
+	record "$apps/life_004" && ends 1 &&
+		is "$(ask '[.findings[] | select(.where == "ibv_reg_mr()") | .count] | join(" ")')" 20
+}
+
+a_hung_destroy_says_how_it_ended() {
+	record "$apps/compl_003"
+	ends 1 && has "$(ask '.findings[0].message')" "had not returned" &&
+		has "$(ask '.not_checked[].because')" "killed by signal 14"
+}
+
+muting_is_per_rule_and_counts_for_the_status() {
+	record "$apps/demo_bug" || return
+	"$VERBATIM" check --mute LIFE-001 t.db >/dev/null; is "exit $?" "exit 0" || return
+	"$VERBATIM" check --mute LIFE-002 --mute LIFE-004,use-after-destroy t.db >/dev/null; is "exit $?" "exit 0" || return
+	"$VERBATIM" check --mute LIFE-002 t.db >/dev/null; is "exit $?" "exit 1" || return
+	"$VERBATIM" check --mute LIFE-999 t.db >/dev/null 2>&1; is "exit $?" "exit 2"
+}
+
+what_is_no_trace_is_refused() {
+	echo nonsense >x.db
+	"$VERBATIM" check x.db >/dev/null 2>&1; is "exit $?" "exit 3" || return
+	"$VERBATIM" check none.db >/dev/null 2>&1; is "exit $?" "exit 4" || return
+	"$VERBATIM" check >/dev/null 2>&1; is "exit $?" "exit 2"
+}
+
+explain_knows_every_rule() {
+	local id
+	for id in $rules; do
+		has "$("$VERBATIM" explain "$id")" "to do" || return
+	done
+	"$VERBATIM" explain LIFE-999 >/dev/null 2>&1; is "exit $?" "exit 2"
+}
+
+docs_are_made_from_the_list() {
+	"$VERBATIM" explain --markdown >made.md
+	sed '1,/^<!-- from here on/d' "$root/docs/RULES.md" | diff - made.md
+}
+
+# Two sides of a pingpong, as one recorded program.
+pingpong() {
+	local port=$((20000 + RANDOM % 10000))
+	"$@" -p $port >/dev/null 2>&1 & local server=$!
+	until ss -ltnH "sport = :$port" | grep -q .; do kill -0 $server || return; done
+	"$@" -p $port localhost >/dev/null 2>&1
+	local status=$?
+	wait $server && return $status
+}
+export -f pingpong
+
+is_clean() {
+	command -v "$1" >/dev/null || { echo "$1 is not installed"; return 1; }
+	record bash -c 'pingpong "$@"' _ "$@" || { echo "it failed"; return 1; }
+	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.first_errors | length')" 0
+}
+
+# rule -> its negative program, its twin, its stored-trace tests
+table() {
+	local id program tests status=0
+	printf '%-10s %-14s %-20s %s\n' rule program twin "stored-trace tests"
+	for id in $rules; do
+		program=$(program_of "$id")
+		tests=$(grep -l "RULE_$(tr a-z- A-Z_ <<<"$id")" "$root"/tests/analyzer/*_test.c | xargs -rn1 basename | tr '\n' ' ')
+		[ -x "$apps/$program" ] && [ -n "$tests" ] || status=1
+		printf '%-10s %-14s %-20s %s\n' "$id" "$program" "$program good" "${tests:-MISSING}"
+	done
+	return $status
+}
+
+rules=$("$VERBATIM" explain | awk '{ print $1 }')
+for id in $rules; do
+	try finds "$id"
+	try is_silent_about_the_twin "$id"
+done
+for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
+	 a_file_that_was_changed_gives_no_names text_report_starts_with_the_first_error \
+	 no_error_is_said_too leaks_of_one_place_are_one_finding a_hung_destroy_says_how_it_ended \
+	 muting_is_per_rule_and_counts_for_the_status what_is_no_trace_is_refused \
+	 explain_knows_every_rule docs_are_made_from_the_list; do
+	try $t
+done
+try is_clean ibv_rc_pingpong
+try is_clean ibv_rc_pingpong -e -n 200
+try is_clean ibv_srq_pingpong
+table
+try table
