@@ -18,11 +18,11 @@
 #include "core/store/batch.h"
 
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
+#include "core/store/abi.h"
 #include "core/store/block.h"
 #include "gen/verbs_gen.h"
 
@@ -250,7 +250,7 @@ int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, 
 static void put_wc(struct batch *batch, const struct event_wc *wc)
 {
 	/* the one case where the field is not in network order: ibv_poll_cq(3) */
-	uint32_t imm = wc->wc_flags & IBV_WC_WITH_INV ? wc->imm : __builtin_bswap32(wc->imm);
+	uint32_t imm = wc->wc_flags & ABI_WC_WITH_INV ? wc->imm : __builtin_bswap32(wc->imm);
 
 	PUT(batch, wc_wr_id, wc->wr_id);
 	PUT(batch, status, wc->status);

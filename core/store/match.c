@@ -15,10 +15,10 @@
 #include "core/store/match.h"
 
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/abi.h"
 #include "core/wire/log.h"
 
 enum { UNKNOWN_MAX = 1 << 16, SMALL = 16 };
@@ -202,7 +202,7 @@ int match_post(struct match *match, uint32_t object, const struct post *post, st
 		const struct wr *wr = &post->wr[i];
 		struct entry entry = { wr->wr_id, id.n, time, id.thread, i,
 				       !send || state->info.sq_sig_all ||
-					       (wr->send_flags & IBV_SEND_SIGNALED) };
+					       (wr->send_flags & ABI_SEND_SIGNALED) };
 
 		if (push(send ? &state->sq : &state->rq, &entry))
 			return -ENOMEM;
@@ -267,12 +267,12 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	      struct match_found *ret_found)
 {
 	struct state *state = find(match, qp);
-	bool success = wc->status == IBV_WC_SUCCESS;
+	bool success = wc->status == ABI_WC_SUCCESS;
 	struct queue *queue;
 	struct entry entry;
 	int64_t at;
 
-	*ret_found = (struct match_found){ .posted_at = -1, .receive = wc->opcode & IBV_WC_RECV };
+	*ret_found = (struct match_found){ .posted_at = -1, .receive = wc->opcode & ABI_WC_RECV };
 	if (!state)
 		return false;
 	if (!success)
@@ -372,7 +372,7 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 		err = add_bind(match, trace, event, in);
 	else if (call->verb != VERB_modify_qp)
 		err = add_created(match, trace, event, in, out);
-	else if (args_get(in, "attr.qp_state", &state) && state == IBV_QPS_RESET)
+	else if (args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET)
 		match_reset(match, call->object);
 done:
 	args_free(in);
