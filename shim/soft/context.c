@@ -30,13 +30,15 @@ static unsigned int contexts;
 static void forget_inherited(void)
 {
 	pthread_mutex_init(&soft_mutex, NULL);
+	pending_forget();
+	fabric_forget();
+	if (!contexts)
+		return;
+	contexts = 0;
 	memset(soft_qps, 0, sizeof(soft_qps));
 	memset(soft_cqs, 0, sizeof(soft_cqs));
 	memset(soft_srqs, 0, sizeof(soft_srqs));
 	memset(soft_mrs, 0, sizeof(soft_mrs));
-	pending_forget();
-	fabric_forget();
-	contexts = 0;
 }
 
 /* Yama lets parents write to children only, unless the target agrees. */

@@ -123,11 +123,14 @@ static void undelivered_events_go_with_their_queue(void **state)
 	p->b.cq = ibv_create_cq(p->b.context, 1, NULL, p->b.channel, 0);
 }
 
+static bool acked;
+
 static void *ack_late(void *arg)
 {
 	struct ibv_cq *cq = arg;
 
 	usleep(20000);
+	acked = true;
 	ibv_ack_cq_events(cq, 1);
 	return NULL;
 }
@@ -145,8 +148,10 @@ static void destruction_waits_for_acks(void **state)
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
 	assert_int_equal(ibv_destroy_comp_channel(p->b.channel), EBUSY);
+	acked = false;
 	pthread_create(&thread, NULL, ack_late, cq);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_true(acked);
 	pthread_join(thread, NULL);
 	p->b.cq = ibv_create_cq(p->b.context, 1, NULL, p->b.channel, 0);
 }

@@ -232,6 +232,25 @@ static void errors_appear_on_both_sides(void **state)
 	tell(&t->other, 'e', t->seen);	/* its receive was flushed */
 }
 
+/* It came before; so it is there though it was not polled. */
+static void payload_is_there_when_its_region_goes(void **state)
+{
+	GIVEN(t);
+	struct address *there = &t->other.address;
+
+	memset(t->e.buf, 'x', 64);
+	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 64, there->addr,
+				 there->rkey), 0);
+	expect(t->e.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(recv_at(&t->e, 3, 4096, 64), 0);
+	tell(&t->other, 's', t->seen);
+	assert_int_equal(ibv_dereg_mr(t->e.mr), 0);
+	t->e.mr = NULL;
+	assert_memory_equal(t->e.buf + 4096, t->e.buf, 64);
+	expect(t->e.cq, 3, IBV_WC_SUCCESS);
+	assert_memory_equal(t->e.buf + 4096, t->e.buf, 64);
+}
+
 static void kill_other(struct two *t)
 {
 	kill(t->other.pid, SIGKILL);
@@ -406,6 +425,7 @@ int main(void)
 		TEST(messages_come_back),
 		TEST(sleeper_is_woken_across_processes),
 		TEST(errors_appear_on_both_sides),
+		TEST(payload_is_there_when_its_region_goes),
 		TEST(dead_peer_is_found_out),
 		TEST(traces_of_the_dead_are_swept),
 		TEST(child_begins_anew),
