@@ -7,11 +7,12 @@
  *	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
  *	                -> remove the fabric, the child's status
  *
- * Not here: the replay (replay/replay.c), its report (replay/report.c).
+ * Not here: the replay (replay/replay.c), its report (replay/outcome.c).
  */
 #include <errno.h>
 #include <ftw.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #include "core/store/trace.h"
 #include "core/wire/log.h"
 #include "replay/replay.h"
-#include "replay/report.h"
+#include "replay/outcome.h"
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
 
@@ -33,7 +34,8 @@ enum { DEVICE, PACE, REPORT, FORMAT, TIMEOUT };
 
 static const struct option_row rows[] = {
 	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME for all" },
-	[PACE] = { "pace", 'p', "asap|recorded|xN", "how fast: at once, as recorded, N times that" },
+	[PACE] = { "pace", 'p', "asap|recorded|xN",
+		   "how fast: at once, as recorded, N times that" },
 	[REPORT] = { "report", 'r', "FILE", "write the report there, too, as JSON" },
 	[FORMAT] = { "format", 'f', "text|json", "of the report; text" },
 	[TIMEOUT] = { "timeout", 't', "SECONDS", "to wait for a completion or an event; 10" },
@@ -135,7 +137,7 @@ static int replay_on_soft(char **again)
 	return status < 0 ? CLI_ENVIRONMENT : status;
 }
 
-static int write_report(const struct report *report, const char *path)
+static int write_report(const struct outcome *outcome, const char *path)
 {
 	FILE *to = fopen(path, "we");
 
@@ -143,7 +145,7 @@ static int write_report(const struct report *report, const char *path)
 		log_err(-errno, "write the report to %s", path);
 		return CLI_ENVIRONMENT;
 	}
-	report_json(report, to);
+	outcome_json(outcome, to);
 	if (fclose(to)) {
 		log_err(-errno, "write the report to %s", path);
 		return CLI_ENVIRONMENT;
@@ -151,30 +153,53 @@ static int write_report(const struct report *report, const char *path)
 	return CLI_FINE;
 }
 
-static void tell_loss(struct trace *trace, struct report *report)
+/* Table `coverage`: what happened there and is not in the trace. */
+static void tell_coverage(struct trace *trace, struct outcome *outcome)
+{
+	static const char sql[] = "SELECT c.what, count(*), min(o.name), min(c.process)"
+				  " FROM coverage c LEFT JOIN object o ON o.id = c.object"
+				  " GROUP BY c.what";
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
+		return;
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		const char *object = (const char *)sqlite3_column_text(stmt, 2);
+
+		outcome_note(outcome,
+			     "not in the trace, so not replayed: %s, %d times, first %s of "
+			     "process %d",
+			     (const char *)sqlite3_column_text(stmt, 0),
+			     sqlite3_column_int(stmt, 1), object ? object : "-",
+			     sqlite3_column_int(stmt, 3));
+	}
+	sqlite3_finalize(stmt);
+}
+
+static void tell_loss(struct trace *trace, struct outcome *outcome)
 {
 	struct trace_loss loss = trace_loss(trace);
 
 	if (loss.events)
-		report_note(report, "the recording lost %llu events: what needs them differs",
-			    (unsigned long long)loss.events);
+		outcome_note(outcome, "the recording lost %llu events: what needs them differs",
+			     (unsigned long long)loss.events);
 	if (loss.interrupted)
-		report_note(report, "the recording was cut short: what came after is not there");
+		outcome_note(outcome, "the recording was cut short: what came after is not there");
 	if (loss.damaged)
-		report_note(report, "a part of the recording could not be read");
+		outcome_note(outcome, "a part of the recording could not be read");
 }
 
-static int print_reports(const struct report *report, const struct options *options)
+static int print_reports(const struct outcome *outcome, const struct options *options)
 {
 	int status = CLI_FINE;
 
 	if (cli_wants_json("replay", options->value[FORMAT]))
-		report_json(report, stdout);
+		outcome_json(outcome, stdout);
 	else
-		report_text(report, stdout);
+		outcome_text(outcome, stdout);
 	if (options->value[REPORT])
-		status = write_report(report, options->value[REPORT]);
-	if (status == CLI_FINE && report_divergences(report))
+		status = write_report(outcome, options->value[REPORT]);
+	if (status == CLI_FINE && outcome_divergences(outcome))
 		status = CLI_FINDINGS;
 	return status;
 }
@@ -182,18 +207,19 @@ static int print_reports(const struct report *report, const struct options *opti
 static int replay_here(struct trace *trace, const struct options *options,
 		       const struct replay_options *replay)
 {
-	struct report *report;
-	int status, err = report_new(&report);
+	struct outcome *outcome;
+	int status, err = outcome_new(&outcome);
 
 	if (err) {
 		log_err(err, "make a report");
 		return CLI_ENVIRONMENT;
 	}
-	report_trace(report, options->args[0]);
-	tell_loss(trace, report);
-	err = replay_run(trace, replay, report);
-	status = err ? (int)cli_status(err) : print_reports(report, options);
-	report_free(report);
+	outcome_trace(outcome, options->args[0]);
+	tell_loss(trace, outcome);
+	tell_coverage(trace, outcome);
+	err = replay_run(trace, replay, outcome);
+	status = err ? (int)cli_status(err) : print_reports(outcome, options);
+	outcome_free(outcome);
 	return status;
 }
 

@@ -1,0 +1,279 @@
+/*
+ * Control verbs, called again
+ *
+ *	recorded JSON -> structures here -> translated -> called -> compared
+ *
+ * A verb is called at the time when it began, so that what it allows is
+ * allowed before anybody uses it; one that takes something away, or waits, at
+ * the time when it returned, when what it waited for has happened.
+ */
+#include "replay/calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/build.h"
+#include "core/wire/log.h"
+#include "replay/differ.h"
+#include "replay/dispatch.h"
+#include "replay/events.h"
+#include "replay/state.h"
+#include "replay/translate.h"
+
+/* Verbs that are not called again, and why. */
+static const char *const left_out[VERB_COUNT] = {
+	[VERB_import_device] = "a file descriptor of another process does not come with a trace",
+	[VERB_import_pd] = "a handle of another process's context means nothing here",
+	[VERB_import_mr] = "a handle of another process's context means nothing here",
+	[VERB_import_dm] = "a handle of another process's context means nothing here",
+	[VERB_unimport_pd] = "imported objects are not replayed",
+	[VERB_unimport_mr] = "imported objects are not replayed",
+	[VERB_unimport_dm] = "imported objects are not replayed",
+	[VERB_reg_dmabuf_mr] = "a file descriptor of a DMA buffer does not come with a trace",
+	[VERB_create_flow] = "the specifications of a flow are not in the trace",
+	[VERB_create_flow_action_esp] = "keys are not in the trace",
+	[VERB_modify_flow_action_esp] = "keys are not in the trace",
+	[VERB_post_srq_ops] = "tag matching lists are not replayed",
+};
+
+static bool at_return(enum verb verb)
+{
+	const struct verb_info *v = &verb_infos[verb];
+
+	return v->effect == EFFECT_DESTROY || v->effect == EFFECT_GET || v->blocks;
+}
+
+/* What the keys of a new region count from. */
+static int note_base(struct live *live, const struct call *call, const uint64_t *args)
+{
+	int64_t addr = 0, iova = 0, access = 0;
+	struct args *in;
+	int err = args_parse(call->args, &in);
+
+	if (err)
+		return err;
+	args_get(in, "addr", &addr);
+	args_get(in, "iova", &iova);
+	args_get(in, "access", &access);
+	args_free(in);
+	if (access & IBV_ACCESS_ZERO_BASED)
+		return 0;
+	if (call->verb == VERB_reg_mr) {
+		live->base_there = (uint64_t)addr;
+		live->base_here = args[1];
+	} else if (call->verb == VERB_reg_mr_iova || call->verb == VERB_reg_mr_iova2) {
+		live->base_there = (uint64_t)iova;
+		live->base_here = args[3];
+	} else if (call->verb == VERB_rereg_mr && (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION)) {
+		live->base_there = (uint64_t)addr;
+		live->base_here = args[3];
+	}
+	return 0;
+}
+
+static void undo(const struct call *call, int64_t ret)
+{
+	uint64_t args[16] = { (uint64_t)ret };
+
+	for (int v = 0; v < VERB_COUNT; v++)
+		if (verb_infos[v].effect == EFFECT_DESTROY &&
+		    verb_infos[v].object == verb_infos[call->verb].object) {
+			dispatch((enum verb)v, args);
+			return;
+		}
+}
+
+/* A creation: both made it, or one of the two did not. */
+static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
+			int64_t ret)
+{
+	struct live *live = live_of(r, call->object);
+	int err;
+
+	if (ret && (call->failed || !live)) {
+		undo(call, ret);
+		return 0;
+	}
+	if (!ret && live)
+		live->why = "its object could not be made here";
+	if (!ret || !live)
+		return 0;
+	live->extended = call->verb == VERB_create_cq_ex;
+	err = live_made(r, call->object, (void *)(uintptr_t)ret);
+	if (!err && verb_infos[call->verb].object == OBJECT_mr)
+		err = note_base(live, call, args);
+	return err;
+}
+
+static void note_queue_pair(struct replay *r, const struct call *call, const uint64_t *args)
+{
+	struct live *live = live_of(r, call->object);
+	const struct ibv_qp_attr *attr = (void *)(uintptr_t)args[1];
+
+	if (!live || !live->qp || !attr)
+		return;
+	if (!(args[2] & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
+		return;
+	requests_clear(&live->qp->out[SIDE_SEND]);
+	requests_clear(&live->qp->out[SIDE_RECV]);
+	requests_clear(&live->qp->sent);
+}
+
+static int note_srq_number(struct replay *r, const struct call *call, const uint64_t *args)
+{
+	const uint32_t *here = (void *)(uintptr_t)args[1];
+	struct args *out;
+	int64_t there;
+	int err = call->out ? args_parse(call->out, &out) : -ENOENT;
+
+	if (err)
+		return 0;
+	if (here && args_get(out, "srq_num", &there))
+		err = map_put(&r->srqns, (uint64_t)there, *here);
+	args_free(out);
+	return err;
+}
+
+/* What changes here by what was called. */
+static int note_effect(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
+{
+	const struct verb_info *v = &verb_infos[call->verb];
+
+	if (v->effect == EFFECT_CREATE)
+		return note_created(r, call, args, ret);
+	if (verb_failed(call->verb, ret))
+		return 0;
+	if (v->effect == EFFECT_DESTROY)
+		live_gone(r, call->object);
+	else if (call->verb == VERB_modify_qp)
+		note_queue_pair(r, call, args);
+	else if (call->verb == VERB_rereg_mr && live_of(r, call->object))
+		return note_base(live_of(r, call->object), call, args);
+	else if (call->verb == VERB_get_srq_num)
+		return note_srq_number(r, call, args);
+	return 0;
+}
+
+static int compare_outputs(struct replay *r, const struct trace_event *event, const uint64_t *args,
+			   int64_t ret)
+{
+	const struct call *call = event->call;
+	char *json;
+	int err;
+
+	if (!call->out || call->failed || verb_failed(call->verb, ret))
+		return 0;
+	err = args_out_json(call->verb, args, ret, &json);
+	if (err)
+		return err;
+	err = differ_outputs(r->outcome, event->id, call->verb, call->out, json);
+	free(json);
+	return err;
+}
+
+static int call_again(struct replay *r, const struct trace_event *event, const uint64_t *args)
+{
+	const struct call *call = event->call;
+	int64_t ret;
+	int err;
+
+	if (verb_infos[call->verb].effect == EFFECT_DESTROY)
+		events_before_destroy(r, call->object);
+	ret = dispatch(call->verb, args);
+	err = errno;
+	outcome_called(r->outcome, call->verb);
+	differ_result(r->outcome, event->id, call, ret, err);
+	err = compare_outputs(r, event, args, ret);
+	return err ? err : note_effect(r, call, args, ret);
+}
+
+static void leave_out(struct replay *r, const struct trace_event *event, const char *why)
+{
+	struct live *live = live_of(r, event->call->object);
+
+	outcome_skipped(r->outcome, event->id, event->call->verb, why);
+	if (live && !live->handle && !live->why &&
+	    verb_infos[event->call->verb].effect == EFFECT_CREATE)
+		live->why = "its object was not made here";
+}
+
+static int build_and_call(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct translation t = { .r = r, .event = event, .time = call->begin };
+	uint64_t args[16] = { 0 };
+	struct build *build;
+	int err;
+
+	err = build_args(call->verb, call->args, translate_field, &t, args, &build);
+	if (err)
+		return err;
+	if (!t.missing)
+		translate_call(&t, args);
+	if (t.missing)
+		leave_out(r, event, t.missing);
+	else
+		err = call_again(r, event, args);
+	build_free(build);
+	return err;
+}
+
+/* The application frees its list; ours stays, since devices are kept by pointer. */
+static int list_devices(struct replay *r, const struct trace_event *event)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	outcome_called(r->outcome, event->call->verb);
+	differ_result(r->outcome, event->id, event->call, (int64_t)(uintptr_t)list, errno);
+	if (list)
+		ibv_free_device_list(list);
+	return 0;
+}
+
+static int free_devices(struct replay *r, const struct trace_event *event)
+{
+	outcome_called(r->outcome, event->call->verb);
+	return 0;
+}
+
+static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_event *) = {
+	[VERB_get_device_list] = list_devices,	   [VERB_free_device_list] = free_devices,
+	[VERB_get_cq_event] = events_get_cq,	   [VERB_ack_cq_events] = events_ack_cq,
+	[VERB_get_async_event] = events_get_async, [VERB_ack_async_event] = events_ack_async,
+};
+
+/* Why the call is not done again, or NULL. */
+static const char *why_not(struct replay *r, const struct call *call)
+{
+	const struct live *live = live_of(r, call->object);
+
+	if (call->end < 0)
+		return "it never returned";
+	if (live && live->qp && live->qp->cut && verb_infos[call->verb].effect != EFFECT_DESTROY)
+		return live->qp->cut;
+	return left_out[call->verb];
+}
+
+int calls_replay(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const char *why;
+	char text[32];
+	int err;
+
+	if (event->inner || call->ours || call->depth)
+		return 0;
+	if (call->end >= 0 && (event->kind == TRACE_RETURN) != at_return(call->verb))
+		return 0;
+	if (call->end < 0 && event->kind == TRACE_RETURN)
+		return 0;
+	why = why_not(r, call);
+	if (why) {
+		leave_out(r, event, why);
+		return 0;
+	}
+	err = by_hand[call->verb] ? by_hand[call->verb](r, event) : build_and_call(r, event);
+	return err < 0 ? log_err(err, "replay %s at %s", verb_infos[call->verb].name,
+				 event_id_text(event->id, text))
+		       : 0;
+}

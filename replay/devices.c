@@ -1,0 +1,233 @@
+/*
+ * The devices at hand, and which of them plays which recorded one
+ *
+ * Recorded LIDs and GIDs are learned from what the recorded program was told
+ * about its ports; an address of the trace is looked up there and becomes the
+ * address of the port that plays it.
+ */
+#include "replay/devices.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+#include "replay/map.h"
+
+enum { DEVICES_MAX = 64 };
+
+struct role {
+	char name[64];
+	unsigned int device;
+};
+
+struct devices {
+	struct ibv_device **list;
+	struct device devices[DEVICES_MAX];
+	unsigned int ndevices;
+	struct role roles[DEVICES_MAX];
+	unsigned int nroles;
+	struct map lids, gids; /* recorded, to role << 8 | port */
+};
+
+static bool is_zero(const union ibv_gid *gid)
+{
+	static const union ibv_gid zero;
+
+	return !memcmp(gid, &zero, sizeof(zero));
+}
+
+static void look_at_gids(struct ibv_context *context, uint8_t number, struct port *port)
+{
+	struct ibv_gid_entry entry;
+
+	for (int i = 0; i < port->ngids; i++) {
+		if (ibv_query_gid(context, number, i, &port->gids[i]))
+			memset(&port->gids[i], 0, sizeof(port->gids[i]));
+		if (port->best_gid || !port->ethernet || is_zero(&port->gids[i]))
+			continue;
+		if (!ibv_query_gid_ex(context, number, (uint32_t)i, &entry, 0) &&
+		    entry.gid_type == IBV_GID_TYPE_ROCE_V2)
+			port->best_gid = i;
+	}
+}
+
+static void look_at_port(struct ibv_context *context, uint8_t number, struct port *port)
+{
+	struct ibv_port_attr attr;
+
+	if (ibv_query_port(context, number, &attr))
+		return;
+	port->there = true;
+	port->lid = attr.lid;
+	port->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	port->mtu = attr.active_mtu;
+	port->ngids = attr.gid_tbl_len < GIDS_MAX ? attr.gid_tbl_len : GIDS_MAX;
+	look_at_gids(context, number, port);
+}
+
+static int look_at(struct device *d)
+{
+	d->name = ibv_get_device_name(d->device);
+	d->context = ibv_open_device(d->device);
+	if (!d->context)
+		return log_err(-errno, "open device %s", d->name);
+	if (ibv_query_device(d->context, &d->attr))
+		return log_err(-EIO, "query device %s", d->name);
+	for (int i = 1; i <= d->attr.phys_port_cnt && i <= PORTS_MAX; i++)
+		look_at_port(d->context, (uint8_t)i, &d->ports[i]);
+	return 0;
+}
+
+static int look_at_all(struct devices *ds, const char *only)
+{
+	int err;
+
+	for (int i = 0; ds->list && ds->list[i] && ds->ndevices < DEVICES_MAX; i++) {
+		if (only && strcmp(only, ibv_get_device_name(ds->list[i])))
+			continue;
+		ds->devices[ds->ndevices].device = ds->list[i];
+		err = look_at(&ds->devices[ds->ndevices++]);
+		if (err)
+			return err;
+	}
+	if (!ds->ndevices)
+		return log_err(-ENODEV, only ? "look for device %s" : "look for an RDMA device",
+			       only);
+	return 0;
+}
+
+int devices_open(const char *only, struct devices **ret_devices)
+{
+	struct devices *ds = calloc(1, sizeof(*ds));
+	int err;
+
+	if (!ds)
+		return log_err(-ENOMEM, "open devices");
+	ds->list = ibv_get_device_list(NULL);
+	err = look_at_all(ds, only);
+	if (err) {
+		devices_close(ds);
+		return err;
+	}
+	*ret_devices = ds;
+	return 0;
+}
+
+void devices_close(struct devices *ds)
+{
+	if (!ds)
+		return;
+	for (unsigned int i = 0; i < ds->ndevices; i++)
+		if (ds->devices[i].context)
+			ibv_close_device(ds->devices[i].context);
+	if (ds->list)
+		ibv_free_device_list(ds->list);
+	map_fini(&ds->lids);
+	map_fini(&ds->gids);
+	free(ds);
+}
+
+/* The role of that name, a new one if there is none. */
+static unsigned int find_role(struct devices *ds, const char *name)
+{
+	struct role *role;
+	unsigned int i;
+
+	for (i = 0; i < ds->nroles; i++)
+		if (!strcmp(ds->roles[i].name, name))
+			return i;
+	if (i == DEVICES_MAX)
+		return 0;
+	role = &ds->roles[ds->nroles++];
+	snprintf(role->name, sizeof(role->name), "%s", name);
+	role->device = i % ds->ndevices;
+	for (unsigned int d = 0; d < ds->ndevices; d++)
+		if (!strcmp(ds->devices[d].name, name))
+			role->device = d;
+	return i;
+}
+
+const struct device *devices_role(struct devices *ds, const char *name)
+{
+	return &ds->devices[ds->roles[find_role(ds, name)].device];
+}
+
+const struct device *devices_of(const struct devices *ds, const struct ibv_context *context)
+{
+	for (unsigned int i = 0; i < ds->ndevices; i++)
+		if (ds->devices[i].device == context->device)
+			return &ds->devices[i];
+	return &ds->devices[0];
+}
+
+uint8_t device_port(const struct device *device, uint8_t port)
+{
+	return port <= PORTS_MAX && device->ports[port].there ? port : 1;
+}
+
+void devices_names(const struct devices *ds, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (unsigned int i = 0; i < ds->ndevices && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+					 ds->devices[i].name);
+}
+
+static uint64_t gid_key(const union ibv_gid *gid)
+{
+	return gid->global.subnet_prefix * 31 + gid->global.interface_id;
+}
+
+int devices_recorded_lid(struct devices *ds, const char *name, uint8_t port, uint16_t lid)
+{
+	return lid ? map_put(&ds->lids, lid, find_role(ds, name) << 8 | port) : 0;
+}
+
+int devices_recorded_gid(struct devices *ds, const char *name, uint8_t port,
+			 const union ibv_gid *gid)
+{
+	return is_zero(gid) ? 0 : map_put(&ds->gids, gid_key(gid), find_role(ds, name) << 8 | port);
+}
+
+bool devices_find_address(struct devices *ds, const struct ibv_ah_attr *av,
+			  const struct device **ret_device, uint8_t *ret_port)
+{
+	uint64_t place;
+	bool found = av->is_global && map_get(&ds->gids, gid_key(&av->grh.dgid), &place);
+
+	if (!found && !map_get(&ds->lids, av->dlid, &place))
+		return false;
+	*ret_device = &ds->devices[ds->roles[place >> 8].device];
+	*ret_port = device_port(*ret_device, (uint8_t)place);
+	return true;
+}
+
+static bool has_gid(const struct port *port, int index)
+{
+	return index < port->ngids && !is_zero(&port->gids[index]);
+}
+
+void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
+		       struct ibv_ah_attr *av)
+{
+	uint8_t from_port = device_port(from, av->port_num);
+	const struct port *source = &from->ports[from_port];
+	const struct port *target = &to->ports[device_port(to, to_port)];
+	int index = av->is_global ? av->grh.sgid_index : source->best_gid;
+
+	av->port_num = from_port;
+	av->dlid = target->lid;
+	if (!av->is_global && !source->ethernet)
+		return;
+	if (!has_gid(source, index) || !has_gid(target, index))
+		index = source->best_gid;
+	if (!av->is_global)
+		av->grh.hop_limit = 64;
+	av->is_global = 1;
+	av->grh.sgid_index = (uint8_t)index;
+	av->grh.dgid = target->gids[has_gid(target, index) ? index : target->best_gid];
+}

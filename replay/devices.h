@@ -1,0 +1,72 @@
+#pragma once
+/*
+ * The devices at hand, and which of them plays which recorded one.
+ *
+ * One thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PORTS_MAX = 4, GIDS_MAX = 16 };
+
+struct port {
+	bool there;
+	uint16_t lid;
+	bool ethernet;
+	enum ibv_mtu mtu;
+	int ngids;
+	union ibv_gid gids[GIDS_MAX];
+	int best_gid; /* RoCE v2 where there is one */
+};
+
+struct device {
+	struct ibv_device *device;
+	struct ibv_context *context;
+	const char *name;
+	struct ibv_device_attr attr;
+	struct port ports[PORTS_MAX + 1]; /* from 1 */
+};
+
+struct devices;
+
+/*
+ * Open them all; @only the one of that name, or all for NULL. Returns 0;
+ * -ENODEV after log_err() if there is none, or another -errno.
+ */
+int devices_open(const char *only, struct devices **ret_devices);
+
+/* Accepts NULL. */
+void devices_close(struct devices *devices);
+
+/* The one that plays recorded device @name: of the same name, else by turns. Never NULL. */
+const struct device *devices_role(struct devices *devices, const char *name);
+
+/* The one that @context was opened on. */
+const struct device *devices_of(const struct devices *devices,
+				const struct ibv_context *context);
+
+/* Port @port of it, or the first where it has not as many. */
+uint8_t device_port(const struct device *device, uint8_t port);
+
+/* Names of all, "a, b". */
+void devices_names(const struct devices *devices, char *text, size_t size);
+
+/*
+ * Where recorded packets went to: @gid or @lid as recorded, of port @port of a
+ * device that played @name.
+ */
+int devices_recorded_lid(struct devices *devices, const char *name, uint8_t port, uint16_t lid);
+int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port,
+			 const union ibv_gid *gid);
+
+/*
+ * Turn the recorded address @av, sent by @from at its port, into one that
+ * reaches port @to_port of @to.
+ */
+void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
+		       struct ibv_ah_attr *av);
+
+/* The port that recorded address @av meant; false if no recorded device had it. */
+bool devices_find_address(struct devices *devices, const struct ibv_ah_attr *av,
+			  const struct device **ret_device, uint8_t *ret_port);

@@ -1,0 +1,293 @@
+/*
+ * Differences between what was recorded and what happens here
+ *
+ * The list of what says nothing is a table; docs/REPLAY.md has the same rows.
+ *
+ * Not here: completions (differ_wc.c).
+ */
+#include "replay/differ.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/outcome.h"
+
+static const char numbers[] = "numbers that a device gives (keys, queue pairs, handles, files)";
+static const char limits[] = "attributes of the device";
+static const char port[] = "attributes of the port, its LID and GIDs";
+static const char rounding[] = "a size that the device rounds up";
+static const char one_process[] = "fork support, which all replayed processes share";
+static const char transport[] = "the state of the transport: sequence numbers, path, timers";
+static const char provider[] = "options that only providers know";
+static const char clocks[] = "clocks and counters";
+
+/* in the order of looking: the first that fits */
+const struct tolerance tolerances[] = {
+	{ "*", "ret.handle", numbers },
+	{ "*", "ret.lkey", numbers },
+	{ "*", "ret.rkey", numbers },
+	{ "*", "ret.qp_num", numbers },
+	{ "*", "ret.wq_num", numbers },
+	{ "*", "ret.fd", numbers },
+	{ "*", "ret.cmd_fd", numbers },
+	{ "*", "ret.async_fd", numbers },
+	{ "*", "ret.ind_tbl_*", numbers },
+	{ "get_srq_num", "srq_num", numbers },
+	{ "alloc_mw", "ret.*", numbers },
+	{ "get_device_*", "*", limits },
+	{ "open_device", "ret.num_comp_vectors", limits },
+	{ "query_device*", "*", limits },
+	{ "query_port*", "port_attr.state", NULL },
+	{ "query_port*", "port_attr.*", port },
+	{ "query_gid*", "*", port },
+	{ "get_pkey_index", "*", port },
+	{ "query_pkey", "*", port },
+	{ "init_ah_from_wc", "ah_attr.*", port },
+	{ "resolve_eth_l2_from_gid", "*", port },
+	{ "create_*", "ret.cqe", rounding },
+	{ "create_qp*", "*.cap.*", rounding },
+	{ "create_wq", "wq_init_attr.max_*", rounding },
+	{ "query_srq", "srq_attr.max_*", rounding },
+	{ "query_qp", "*.cap.*", rounding },
+	{ "query_qp", "*.qp_state", NULL },
+	{ "query_qp", "*.cur_qp_state", NULL },
+	{ "query_qp", "attr.*", transport },
+	{ "fork_init", "*", one_process },
+	{ "is_fork_initialized", "*", one_process },
+	{ "do*fork_range", "*", one_process },
+	{ "*_ece", "*", provider },
+	{ "query_qp_data_in_order", "*", provider },
+	{ "query_rt_values_ex", "*", clocks },
+	{ "read_counters", "*", clocks },
+	{ 0 },
+};
+
+const char *tolerance_find(enum verb verb, const char *path)
+{
+	const char *name = verb_infos[verb].name;
+
+	name += strncmp(name, "ibv_", 4) ? 0 : 4;
+	for (const struct tolerance *t = tolerances; t->verb; t++)
+		if (!fnmatch(t->verb, name, 0) && !fnmatch(t->path, path, 0))
+			return t->reason;
+	return NULL;
+}
+
+const char *errno_text(int64_t err, char text[64])
+{
+	const char *name = err > 0 && err < 4096 ? strerrorname_np((int)err) : NULL;
+
+	if (err && name)
+		snprintf(text, 64, "%s (%" PRId64 ")", name, err);
+	else
+		snprintf(text, 64, "%" PRId64, err);
+	return text;
+}
+
+const char *value_text(const struct enum_info *names, int64_t value, char text[96])
+{
+	const char *name = names ? enum_name(names, value) : NULL;
+
+	if (name)
+		snprintf(text, 96, "%s (%" PRId64 ")", name, value);
+	else
+		snprintf(text, 96, "%" PRId64, value);
+	return text;
+}
+
+void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, const char *path,
+		  const char *recorded, const char *replayed)
+{
+	const char *reason = tolerance_find(verb, path);
+
+	if (reason) {
+		outcome_tolerated(outcome, reason);
+		return;
+	}
+	outcome_divergence(outcome, &(struct divergence){ .event = event,
+							  .verb = verb,
+							  .field = path,
+							  .recorded = recorded,
+							  .replayed = replayed });
+}
+
+static void differ_values(struct outcome *outcome, struct event_id event, enum verb verb,
+			  const struct field_info *field, const char *path, int64_t recorded,
+			  int64_t replayed)
+{
+	const struct enum_info *names = field && field->kind == FIELD_ENUM ? field->names : NULL;
+	char there[96], here[96];
+
+	differ_texts(outcome, event, verb, path, value_text(names, recorded, there),
+		     value_text(names, replayed, here));
+}
+
+void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
+		    const char *path, int64_t recorded, int64_t replayed)
+{
+	differ_values(outcome, event, verb, NULL, path, recorded, replayed);
+}
+
+static void differ_errnos(struct outcome *outcome, struct event_id event, enum verb verb,
+			  const char *path, int64_t recorded, int64_t replayed)
+{
+	char there[64], here[64];
+
+	if (recorded != replayed)
+		differ_texts(outcome, event, verb, path, errno_text(recorded, there),
+			     errno_text(replayed, here));
+}
+
+static void differ_pointer(struct outcome *outcome, struct event_id event, const struct call *call,
+			   int64_t ret, int err)
+{
+	char here[64], there[64];
+
+	if (!call->ret && !ret)
+		differ_errnos(outcome, event, call->verb, "errno", call->error, err);
+	else if (!call->ret)
+		differ_texts(outcome, event, call->verb, "ret", errno_text(call->error, there),
+			     "success");
+	else if (!ret)
+		differ_texts(outcome, event, call->verb, "ret", "success", errno_text(err, here));
+}
+
+void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
+		   int64_t ret, int err)
+{
+	bool both = !call->failed && !verb_failed(call->verb, ret);
+
+	switch (verb_infos[call->verb].fail) {
+	case FAIL_NEVER:
+		if (call->ret != ret && verb_infos[call->verb].ret.kind != FIELD_OBJ)
+			differ_numbers(outcome, event, call->verb, "ret", call->ret, ret);
+		return;
+	case FAIL_NULL:
+		differ_pointer(outcome, event, call, ret, err);
+		return;
+	default:
+		if (call->ret == -1 && ret == -1)
+			differ_errnos(outcome, event, call->verb, "errno", call->error, err);
+		else if (both)
+			differ_errnos(outcome, event, call->verb, "ret", call->ret, ret);
+		else
+			differ_errnos(outcome, event, call->verb, "ret",
+				      call->ret == -1 ? call->error : call->ret,
+				      ret == -1 ? err : ret);
+	}
+}
+
+/* A walk over what the descriptors say a verb writes. */
+struct walk {
+	struct outcome *outcome;
+	struct event_id event;
+	enum verb verb;
+	const struct args *there, *here;
+};
+
+static void walk_struct(struct walk *w, const struct struct_info *info, const char *prefix);
+
+static void walk_number(struct walk *w, const struct field_info *field, const char *path)
+{
+	int64_t there, here;
+
+	if (!args_get(w->there, path, &there))
+		return;
+	if (!args_get(w->here, path, &here))
+		return;
+	if (there != here)
+		differ_values(w->outcome, w->event, w->verb, field, path, there, here);
+}
+
+static void walk_text(struct walk *w, const char *path)
+{
+	const char *there = args_text(w->there, path);
+	const char *here = args_text(w->here, path);
+
+	if (there && here && strcmp(there, here))
+		differ_texts(w->outcome, w->event, w->verb, path, there, here);
+}
+
+static void walk_pointer(struct walk *w, const struct field_info *field, const char *path)
+{
+	char element[320];
+	int64_t value;
+
+	if (field->type->scalar) {
+		walk_number(w, &field->type->fields[0], path);
+		return;
+	}
+	if (field->count == COUNT_ONE) {
+		walk_struct(w, field->type, path);
+		return;
+	}
+	for (int i = 0; i < 256; i++) {
+		snprintf(element, sizeof(element), "%s[%d].%s", path, i,
+			 field->type->fields[field->type->nfields - 1].name);
+		if (!args_get(w->there, element, &value))
+			return;
+		snprintf(element, sizeof(element), "%s[%d]", path, i);
+		walk_struct(w, field->type, element);
+	}
+}
+
+static void walk_field(struct walk *w, const struct field_info *field, const char *path)
+{
+	switch (field->kind) {
+	case FIELD_STRUCT:
+		walk_struct(w, field->type, path);
+		break;
+	case FIELD_PTR:
+		walk_pointer(w, field, path);
+		break;
+	case FIELD_STR:
+	case FIELD_TEXT:
+	case FIELD_BYTES:
+		walk_text(w, path);
+		break;
+	case FIELD_OBJ:
+	case FIELD_OBJS:
+	case FIELD_ADDR:
+		break; /* addresses: what they stand for was used to find them */
+	default:
+		walk_number(w, field, path);
+	}
+}
+
+static void walk_struct(struct walk *w, const struct struct_info *info, const char *prefix)
+{
+	char path[256];
+
+	for (unsigned int i = 0; i < info->nfields; i++) {
+		snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "." : "",
+			 info->fields[i].name);
+		walk_field(w, &info->fields[i], path);
+	}
+}
+
+int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
+		   const char *recorded, const char *replayed)
+{
+	const struct verb_info *v = &verb_infos[verb];
+	struct args *there = NULL, *here = NULL;
+	int err = args_parse(recorded, &there);
+
+	if (!err)
+		err = args_parse(replayed, &here);
+	if (!err) {
+		struct walk w = { outcome, event, verb, there, here };
+
+		for (unsigned int i = 0; i < v->args.nfields; i++)
+			if (v->args.fields[i].dir & DIR_OUT)
+				walk_field(&w, &v->args.fields[i], v->args.fields[i].name);
+		if (v->effect == EFFECT_CREATE)
+			walk_struct(&w, &object_infos[v->object], "ret");
+	}
+	args_free(there);
+	args_free(here);
+	return err;
+}

@@ -1,0 +1,58 @@
+#pragma once
+/*
+ * Differences between what was recorded and what happens here: which of them
+ * say something, and how a value is written.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/trace.h"
+
+struct outcome;
+
+/* A class of differences that says nothing. Ends with a NULL reason. */
+struct tolerance {
+	const char *verb; /* without "ibv_"; a pattern of fnmatch(3) */
+	const char *path; /* likewise */
+	const char *reason;
+};
+extern const struct tolerance tolerances[];
+
+/* Why a difference of @verb at @path says nothing, or NULL: it is a divergence. */
+const char *tolerance_find(enum verb verb, const char *path);
+
+/* "EINVAL (22)" or the number. */
+const char *errno_text(int64_t err, char text[64]);
+
+/* "IBV_WC_SUCCESS (0)" or the number. */
+const char *value_text(const struct enum_info *names, int64_t value, char text[96]);
+
+/* Report it as a divergence, or as tolerated. */
+void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
+		    const char *path, int64_t recorded, int64_t replayed);
+void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb,
+		  const char *path, const char *recorded, const char *replayed);
+
+/* The result of a control verb: recorded in @call, here @ret and errno @err. */
+void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
+		   int64_t ret, int err);
+
+/* What a control verb wrote and made: JSON as args_out_json() gives it. */
+int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
+		   const char *recorded, const char *replayed);
+
+/* A completion there and the one here. */
+struct differ_wc {
+	struct event_id event;
+	uint32_t index;      /* in its poll */
+	enum ibv_qp_type type;
+	const struct wc *there;
+	const struct ibv_wc *here;
+	uint64_t wr_id;      /* of here, as it was recorded with the request */
+	const struct ibv_cq_ex *ex; /* where it came from, if that is extended */
+	bool shared;         /* its receive request came from a queue that others use, too */
+	uint32_t length;     /* of the request here */
+	struct event_id about, sender; /* as in struct divergence */
+};
+void differ_completion(struct outcome *outcome, const struct differ_wc *d);

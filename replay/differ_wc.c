@@ -1,0 +1,99 @@
+/*
+ * Differences between two completions
+ *
+ * Only fields that the specification says are valid are looked at: of an
+ * error wr_id and status; of a success also the opcode, the immediate data
+ * where there is any, and the length of what was received or fetched.
+ */
+#include <stdio.h>
+
+#include "replay/differ.h"
+#include "replay/outcome.h"
+
+static void diverge(struct outcome *outcome, const struct differ_wc *d, const char *field,
+		    const struct enum_info *names, uint64_t recorded, uint64_t replayed)
+{
+	char path[64], there[96], here[96];
+
+	if (recorded == replayed)
+		return;
+	snprintf(path, sizeof(path), "wc[%u].%s", d->index, field);
+	outcome_divergence(outcome, &(struct divergence){
+					    .event = d->event,
+					    .verb = VERB_poll_cq,
+					    .field = path,
+					    .recorded = value_text(names, (int64_t)recorded, there),
+					    .replayed = value_text(names, (int64_t)replayed, here),
+					    .about = d->about,
+					    .sender = d->sender });
+}
+
+static void tolerate(struct outcome *outcome, uint64_t recorded, uint64_t replayed,
+		     const char *reason)
+{
+	if (recorded != replayed)
+		outcome_tolerated(outcome, reason);
+}
+
+/* The length of a send or a write is known to who posted it, and devices leave it out. */
+static bool has_length(const struct differ_wc *d)
+{
+	if (d->ex && !d->ex->read_byte_len)
+		return false; /* the program had not asked for it */
+	switch ((int)d->here->opcode) {
+	case IBV_WC_RECV:
+	case IBV_WC_RECV_RDMA_WITH_IMM:
+	case IBV_WC_RDMA_READ:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Where the device says how much was sent, and said so there. */
+static bool is_sent_length(const struct differ_wc *d)
+{
+	return !(d->here->opcode & IBV_WC_RECV) && d->there->byte_len && d->length &&
+	       d->here->byte_len == d->length && (!d->ex || d->ex->read_byte_len);
+}
+
+static void differ_success(struct outcome *outcome, const struct differ_wc *d)
+{
+	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
+	const struct wc *there = d->there;
+	const struct ibv_wc *here = d->here;
+
+	diverge(outcome, d, "opcode", enum_find("ibv_wc_opcode"), (uint64_t)there->opcode,
+		here->opcode);
+	if (has_length(d) || is_sent_length(d))
+		diverge(outcome, d, "byte_len", NULL, there->byte_len, here->byte_len);
+	else
+		tolerate(outcome, there->byte_len, here->byte_len, "the length of what was sent");
+	if (!(here->opcode & IBV_WC_RECV) || (d->ex && !d->ex->read_wc_flags))
+		return;
+	diverge(outcome, d, "wc_flags", enum_find("ibv_wc_flags"), there->wc_flags & flags,
+		here->wc_flags & flags);
+	tolerate(outcome, there->wc_flags & ~flags, here->wc_flags & ~flags,
+		 "flags of the link (GRH, checksums)");
+	if ((there->wc_flags & here->wc_flags & IBV_WC_WITH_IMM) &&
+	    (!d->ex || d->ex->read_imm_data))
+		diverge(outcome, d, "imm_data", NULL, there->imm, be32toh(here->imm_data));
+}
+
+void differ_completion(struct outcome *outcome, const struct differ_wc *d)
+{
+	const struct wc *there = d->there;
+	const struct ibv_wc *here = d->here;
+
+	diverge(outcome, d, "status", enum_find("ibv_wc_status"), (uint64_t)there->status,
+		here->status);
+	if (d->shared)
+		tolerate(outcome, there->wr_id, d->wr_id,
+			 "which request of a shared receive queue was taken");
+	else
+		diverge(outcome, d, "wr_id", NULL, there->wr_id, d->wr_id);
+	if (there->status == IBV_WC_SUCCESS && here->status == IBV_WC_SUCCESS)
+		differ_success(outcome, d);
+	else
+		tolerate(outcome, there->vendor_err, here->vendor_err, "vendor error codes");
+}

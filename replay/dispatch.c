@@ -1,0 +1,45 @@
+/*
+ * A control verb by its number
+ *
+ * The calls come from the list of verbs. One of struct verbs_context that the
+ * device does not have fails with EOPNOTSUPP as its inline function would.
+ */
+#include "replay/dispatch.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+/* exported for providers and declared in their header only */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+static int64_t unsupported(enum verb verb)
+{
+	errno = EOPNOTSUPP;
+	switch (verb_infos[verb].fail) {
+	case FAIL_NULL:
+		return 0;
+	case FAIL_NEGATIVE:
+		return -EOPNOTSUPP;
+	default:
+		return EOPNOTSUPP;
+	}
+}
+
+#define vctx_call(ctx, slot, ...)                                                                  \
+	({                                                                                         \
+		struct verbs_context *vctx_ = verbs_get_ctx_op(ctx, slot);                         \
+		if (!vctx_)                                                                        \
+			return unsupported(verb);                                                  \
+		vctx_->slot(__VA_ARGS__);                                                          \
+	})
+
+int64_t dispatch(enum verb verb, const uint64_t *a)
+{
+	errno = 0;
+	switch (verb) {
+#include "gen/dispatch_gen.h"
+	default:
+		return -EOPNOTSUPP;
+	}
+}

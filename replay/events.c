@@ -1,0 +1,318 @@
+/*
+ * Completion events and asynchronous events
+ *
+ * A recorded event is waited for at the time when the recorded call returned.
+ * Events of one channel may come in another order: those that come before
+ * they are asked for are kept. Where the completion that the event told of
+ * came here before the queue was armed, there is no event and none is needed.
+ *
+ * Events are acknowledged as recorded, but never more of them than came here;
+ * what is left is acknowledged before a destroy, which would wait for ever.
+ */
+#include "replay/events.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "replay/differ.h"
+#include "replay/polls.h"
+#include "replay/state.h"
+#include "replay/translate.h"
+
+static const char merged[] = "a completion event whose completion came before the queue was armed";
+static const char no_event[] = "a request for an event that returned without one";
+
+#define MERGED_AFTER 2000000 /* ns until a completion counts instead of its event */
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* A number among the results of a call. */
+static uint64_t result(const struct call *call, const char *path)
+{
+	struct args *out;
+	int64_t value = 0;
+
+	if (!call->out || args_parse(call->out, &out))
+		return 0;
+	args_get(out, path, &value);
+	args_free(out);
+	return (uint64_t)value;
+}
+
+static uint64_t argument(const struct call *call, const char *path)
+{
+	const struct call as_out = { .out = call->args };
+
+	return result(&as_out, path);
+}
+
+static struct live *find(struct replay *r, const struct trace_event *event, enum object_kind kind,
+			 uint64_t handle, uint32_t *ret_id)
+{
+	const struct object *o =
+		trace_object_at(r->trace, event->process, kind, handle, event->time);
+
+	*ret_id = o ? o->id : 0;
+	return o && o->process == event->process ? live_of(r, o->id) : NULL;
+}
+
+static int skip(struct replay *r, const struct trace_event *event, const struct live *live,
+		const char *why)
+{
+	outcome_skipped(r->outcome, event->id, event->call->verb,
+			live && live->why ? live->why : why);
+	return 0;
+}
+
+static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
+{
+	struct live *live;
+	struct ibv_cq *cq;
+	void *context;
+	uint64_t id;
+
+	if (ibv_get_cq_event(channel, &cq, &context))
+		return;
+	if (!map_get(&r->handles, (uintptr_t)cq, &id))
+		return;
+	live = live_of(r, (uint32_t)id);
+	live->events++;
+	live->unacked++;
+}
+
+static void wait_cq_event(struct replay *r, const struct trace_event *event,
+			  struct ibv_comp_channel *channel, struct live *cq)
+{
+	int64_t start = replay_now(), deadline = start + r->options->timeout;
+	unsigned int turns = 0;
+
+	while (!cq->events) {
+		if (readable(channel->fd)) {
+			take_cq_event(r, channel);
+			continue;
+		}
+		if (replay_now() - start > MERGED_AFTER &&
+		    (cq->fresh || polls_take(r, cq, 1) > 0)) {
+			outcome_tolerated(r->outcome, merged);
+			return;
+		}
+		if (!replay_wait(&turns, deadline)) {
+			differ_texts(r->outcome, event->id, event->call->verb, "cq", "an event",
+				     "no event");
+			return;
+		}
+	}
+	cq->events--;
+}
+
+int events_get_cq(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct live *channel, *cq;
+	uint32_t id;
+
+	if (call->failed) {
+		outcome_tolerated(r->outcome, no_event);
+		return 0;
+	}
+	channel = find(r, event, OBJECT_comp_channel, argument(call, "channel"), &id);
+	cq = find(r, event, OBJECT_cq, result(call, "cq"), &id);
+	if (!channel || !channel->handle)
+		return skip(r, event, channel, "its completion channel is not there");
+	if (!cq || !cq->handle)
+		return skip(r, event, cq, "its completion queue is not there");
+	outcome_called(r->outcome, call->verb);
+	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
+	wait_cq_event(r, event, channel->handle, cq);
+	return 0;
+}
+
+int events_ack_cq(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	uint32_t id;
+	struct live *cq = find(r, event, OBJECT_cq, argument(call, "cq"), &id);
+	unsigned int n = (unsigned int)argument(call, "nevents");
+
+	if (!cq || !cq->handle)
+		return skip(r, event, cq, "its completion queue is not there");
+	outcome_called(r->outcome, call->verb);
+	n = n < cq->unacked ? n : cq->unacked;
+	if (n)
+		ibv_ack_cq_events(cq->handle, n);
+	cq->unacked -= n;
+	return 0;
+}
+
+static enum object_kind kind_of_event(enum ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return OBJECT_cq;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return OBJECT_srq;
+	case IBV_EVENT_WQ_FATAL:
+		return OBJECT_wq;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return OBJECT_qp;
+	default:
+		return OBJECT_device; /* a port's or the device's */
+	}
+}
+
+static int take_async(struct replay *r, uint32_t context)
+{
+	struct async *async = calloc(1, sizeof(*async));
+
+	if (!async)
+		return -ENOMEM;
+	if (ibv_get_async_event(live_of(r, context)->handle, &async->event)) {
+		free(async);
+		return 0;
+	}
+	async->context = context;
+	async->next = r->asyncs;
+	r->asyncs = async;
+	return 0;
+}
+
+/* One of that type and element that came and was (@taken) or was not asked for. */
+static struct async **find_async(struct replay *r, uint32_t context, enum ibv_event_type type,
+				 const void *element, bool taken)
+{
+	struct async **at = &r->asyncs;
+
+	for (; *at; at = &(*at)->next) {
+		const struct async *a = *at;
+
+		if (a->taken != taken || a->event.event_type != type)
+			continue;
+		if (context && a->context != context)
+			continue;
+		if (kind_of_event(type) == OBJECT_device || a->event.element.qp == element)
+			break;
+	}
+	return at;
+}
+
+/* What event @type of @call is about, as it is here. */
+static const void *element_here(struct replay *r, const struct trace_event *event,
+				enum ibv_event_type type, uint64_t element)
+{
+	enum object_kind kind = kind_of_event(type);
+	struct live *live;
+	uint32_t id;
+
+	if (kind == OBJECT_device)
+		return NULL;
+	live = find(r, event, kind, element, &id);
+	return live ? live->handle : NULL;
+}
+
+static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
+		      enum ibv_event_type type, const void *element)
+{
+	struct ibv_context *here = live_of(r, context)->handle;
+	int64_t deadline = replay_now() + r->options->timeout;
+	unsigned int turns = 0;
+	struct async **found;
+
+	while (!*(found = find_async(r, context, type, element, false))) {
+		if (readable(here->async_fd)) {
+			if (take_async(r, context))
+				return -ENOMEM;
+		} else if (!replay_wait(&turns, deadline)) {
+			differ_texts(r->outcome, event->id, event->call->verb, "event.event_type",
+				     ibv_event_type_str(type), "no event");
+			return 0;
+		}
+	}
+	(*found)->taken = true;
+	return 0;
+}
+
+int events_get_async(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	enum ibv_event_type type = (enum ibv_event_type)result(call, "event.event_type");
+	const void *element;
+	struct live *context;
+	uint32_t id;
+
+	if (call->failed) {
+		outcome_tolerated(r->outcome, no_event);
+		return 0;
+	}
+	element = element_here(r, event, type, result(call, "event.element"));
+	context = find(r, event, OBJECT_context, argument(call, "context"), &id);
+	if (!context || !context->handle)
+		return skip(r, event, context, "its context is not there");
+	outcome_called(r->outcome, call->verb);
+	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
+	return wait_async(r, event, id, type, element);
+}
+
+static void ack(struct async **at)
+{
+	struct async *async = *at;
+
+	*at = async->next;
+	ibv_ack_async_event(&async->event);
+	free(async);
+}
+
+int events_ack_async(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	enum ibv_event_type type = (enum ibv_event_type)argument(call, "event.event_type");
+	const void *element = element_here(r, event, type, argument(call, "event.element"));
+	struct async **at = find_async(r, 0, type, element, true);
+
+	outcome_called(r->outcome, call->verb);
+	if (*at)
+		ack(at);
+	return 0;
+}
+
+void events_before_destroy(struct replay *r, uint32_t object)
+{
+	struct live *live = live_of(r, object);
+	struct async **at = &r->asyncs;
+
+	if (!live || !live->handle)
+		return;
+	if (live->unacked)
+		ibv_ack_cq_events(live->handle, live->unacked);
+	live->unacked = 0;
+	while (*at) {
+		if (kind_of_event((*at)->event.event_type) != OBJECT_device &&
+		    (void *)(*at)->event.element.qp == live->handle)
+			ack(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+void events_fini(struct replay *r)
+{
+	while (r->asyncs) {
+		struct async *async = r->asyncs;
+
+		r->asyncs = async->next;
+		free(async);
+	}
+}

@@ -1,0 +1,217 @@
+/*
+ * What must be known of the whole trace before its first event is replayed
+ *
+ * One pass over the control verbs: memory that is registered, so that ranges
+ * which overlap get memory that overlaps; which queue pairs exist and where
+ * they are connected to; the LIDs and GIDs that the programs were told.
+ */
+#include "replay/learn.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/wire/log.h"
+#include "replay/state.h"
+
+bool learn_gid(const char *text, union ibv_gid *ret_gid)
+{
+	union ibv_gid gid = { 0 };
+	unsigned int n = 0;
+
+	for (const char *at = text; *at; at++) {
+		int c = tolower((unsigned char)*at);
+
+		if (c == ':')
+			continue;
+		if (!isxdigit(c) || n == 32)
+			return false;
+		gid.raw[n / 2] =
+			(uint8_t)(gid.raw[n / 2] << 4 | (isdigit(c) ? c - '0' : c - 'a' + 10));
+		n++;
+	}
+	*ret_gid = gid;
+	return n == 32;
+}
+
+static uint64_t number(const struct args *args, const char *path)
+{
+	int64_t value = 0;
+
+	args_get(args, path, &value);
+	return (uint64_t)value;
+}
+
+/* The name of the device that context @object was opened on. */
+static const char *device_name(const struct replay *r, uint32_t object)
+{
+	const struct object *o = trace_object(r->trace, object);
+
+	while (o && o->kind != OBJECT_device)
+		o = trace_object(r->trace, o->parent);
+	return o && o->name ? o->name : "";
+}
+
+static int learn_port(struct replay *r, const struct call *call, const struct args *in,
+		      const struct args *out)
+{
+	return devices_recorded_lid(r->devices, device_name(r, call->object),
+				    (uint8_t)number(in, "port_num"),
+				    (uint16_t)number(out, "port_attr.lid"));
+}
+
+static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port, const char *text)
+{
+	union ibv_gid gid;
+
+	if (!text || !learn_gid(text, &gid))
+		return 0;
+	return devices_recorded_gid(r->devices, device_name(r, call->object), port, &gid);
+}
+
+static int learn_gids(struct replay *r, const struct call *call, const struct args *out)
+{
+	char path[64];
+	int64_t port;
+	int err = 0;
+
+	for (int i = 0; i < 256 && !err; i++) {
+		snprintf(path, sizeof(path), "entries[%d].port_num", i);
+		if (!args_get(out, path, &port))
+			break;
+		snprintf(path, sizeof(path), "entries[%d].gid.raw", i);
+		err = learn_one_gid(r, call, (uint8_t)port, args_text(out, path));
+	}
+	return err;
+}
+
+static int learn_memory(struct replay *r, const struct trace_event *event, const struct args *in)
+{
+	struct memory *memory = r->memory[event->process];
+	bool range =
+		event->call->verb == VERB_dontfork_range || event->call->verb == VERB_dofork_range;
+
+	return memory_add(memory, number(in, range ? "base" : "addr"),
+			  number(in, range ? "size" : "length"));
+}
+
+static int learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
+		      const struct args *out)
+{
+	const struct call *call = event->call;
+	int64_t dest;
+
+	switch (call->verb) {
+	case VERB_reg_mr:
+	case VERB_reg_mr_iova:
+	case VERB_reg_mr_iova2:
+	case VERB_rereg_mr:
+	case VERB_dontfork_range:
+	case VERB_dofork_range:
+		return learn_memory(r, event, in);
+	case VERB_modify_qp:
+		if (!call->failed && args_get(in, "attr.dest_qp_num", &dest))
+			return peers_connect(r->peers, call->object, (uint32_t)dest);
+		return 0;
+	case VERB_query_port:
+	case VERB_query_port_compat:
+		return learn_port(r, call, in, out);
+	case VERB_query_gid:
+		return learn_one_gid(r, call, (uint8_t)number(in, "port_num"),
+				     args_text(out, "gid.raw"));
+	case VERB_query_gid_ex:
+		return learn_one_gid(r, call, (uint8_t)number(in, "port_num"),
+				     args_text(out, "entry.gid.raw"));
+	case VERB_query_gid_table:
+		return learn_gids(r, call, out);
+	default:
+		return 0;
+	}
+}
+
+static int learn_event(struct replay *r, const struct trace_event *event)
+{
+	struct args *in = NULL, *out = NULL;
+	int err;
+
+	if (event->kind != TRACE_CALL)
+		return 0;
+	err = args_parse(event->call->args ? event->call->args : "{}", &in);
+	if (!err)
+		err = args_parse(event->call->out ? event->call->out : "{}", &out);
+	if (!err)
+		err = learn_call(r, event, in, out);
+	args_free(in);
+	args_free(out);
+	return err;
+}
+
+static int learn_events(struct replay *r)
+{
+	const struct trace_filter filter = { .control_only = true };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(r->trace, &filter, &cursor);
+
+	if (err < 0)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		err = learn_event(r, event);
+		if (err < 0) {
+			char text[32];
+
+			log_err(err, "read event %s", event_id_text(event->id, text));
+			break;
+		}
+	}
+	cursor_close(cursor);
+	return err;
+}
+
+static int learn_objects(struct replay *r)
+{
+	const struct object *o;
+
+	for (r->nlive = 1; (o = trace_object(r->trace, r->nlive)); r->nlive++) {
+		if (o->kind != OBJECT_qp)
+			continue;
+		if (peers_add(r->peers, o->id, o->number, o->created_at, o->destroyed_at))
+			return -ENOMEM;
+	}
+	r->live = calloc(r->nlive, sizeof(*r->live));
+	r->made = calloc(r->nlive, sizeof(*r->made));
+	return r->live && r->made ? 0 : -ENOMEM;
+}
+
+static int learn_processes(struct replay *r)
+{
+	const struct thread *thread;
+
+	for (r->nprocesses = 1; trace_process(r->trace, r->nprocesses); r->nprocesses++)
+		;
+	r->memory = calloc(r->nprocesses, sizeof(*r->memory));
+	r->nthreads = calloc(r->nprocesses, sizeof(*r->nthreads));
+	if (!r->memory || !r->nthreads)
+		return -ENOMEM;
+	for (uint32_t i = 1; (thread = trace_thread(r->trace, i)); i++)
+		if (thread->process < r->nprocesses)
+			r->nthreads[thread->process]++;
+	for (uint32_t i = 1; i < r->nprocesses; i++)
+		if (memory_new(&r->memory[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+int learn(struct replay *r)
+{
+	int err = learn_processes(r);
+
+	if (!err)
+		err = learn_objects(r);
+	if (err)
+		return log_err(err, "prepare the replay");
+	err = learn_events(r);
+	for (uint32_t i = 1; i < r->nprocesses && !err; i++)
+		err = memory_map(r->memory[i]);
+	return err;
+}

@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * What must be known of the whole trace before its first event is replayed.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+struct replay;
+
+/* Objects, memory, connections, ports. Returns 0 or -errno after log_err(). */
+int learn(struct replay *r);
+
+/* "fe80:0000:..." or 32 hexadecimal digits. */
+bool learn_gid(const char *text, union ibv_gid *ret_gid);

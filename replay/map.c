@@ -1,0 +1,71 @@
+/*
+ * A hash table from one number to another
+ *
+ * Open addressing, linear, at most two thirds full.
+ */
+#include "replay/map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct map_cell {
+	uint64_t key;
+	uint64_t value;
+	bool used;
+};
+
+/* The cell of @key, or the free one where it belongs. */
+static struct map_cell *find(const struct map *map, uint64_t key)
+{
+	size_t at = (size_t)(key * 0x9e3779b97f4a7c15ull >> 20) & (map->size - 1);
+
+	while (map->cells[at].used && map->cells[at].key != key)
+		at = (at + 1) & (map->size - 1);
+	return &map->cells[at];
+}
+
+static int grow(struct map *map)
+{
+	struct map bigger = { .size = map->size ? map->size * 2 : 64, .used = map->used };
+
+	bigger.cells = calloc(bigger.size, sizeof(*bigger.cells));
+	if (!bigger.cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < map->size; i++)
+		if (map->cells[i].used)
+			*find(&bigger, map->cells[i].key) = map->cells[i];
+	free(map->cells);
+	*map = bigger;
+	return 0;
+}
+
+int map_put(struct map *map, uint64_t key, uint64_t value)
+{
+	struct map_cell *cell;
+
+	if ((map->used + 1) * 3 > map->size * 2 && grow(map))
+		return -ENOMEM;
+	cell = find(map, key);
+	map->used += !cell->used;
+	*cell = (struct map_cell){ key, value, true };
+	return 0;
+}
+
+bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value)
+{
+	const struct map_cell *cell;
+
+	if (!map->size)
+		return false;
+	cell = find(map, key);
+	if (!cell->used)
+		return false;
+	*ret_value = cell->value;
+	return true;
+}
+
+void map_fini(struct map *map)
+{
+	free(map->cells);
+	*map = (struct map){ 0 };
+}

@@ -1,0 +1,69 @@
+#pragma once
+/*
+ * What a replay did, where it differed, and what it left out.
+ *
+ * One thread.
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/store/trace.h"
+
+enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are counted */
+
+enum outcome_count {
+	OUTCOME_CALLS,       /* control verbs done again */
+	OUTCOME_POSTS,       /* calls of post_send, post_recv, post_srq_recv */
+	OUTCOME_REQUESTS,    /* work requests in them */
+	OUTCOME_POLLS,
+	OUTCOME_COMPLETIONS, /* recorded ones that were held against one of here */
+	OUTCOME_NOTIFIES,
+	OUTCOME_EVENTS,      /* completion and asynchronous events */
+	OUTCOME_UNPOLLED,    /* completions of here that the recorded program did not ask for */
+	OUTCOME_COUNTS,
+};
+
+struct divergence {
+	struct event_id event;
+	enum verb verb;
+	const char *field;    /* path: "ret", "wc[0].status", "attr.qp_state" */
+	const char *recorded; /* as text */
+	const char *replayed;
+	struct event_id about;  /* the post of the request, 0:0 where that says nothing */
+	struct event_id sender; /* the post of what was received, 0:0 likewise */
+};
+
+struct outcome;
+
+int outcome_new(struct outcome **ret_outcome);
+
+/* Accepts NULL. */
+void outcome_free(struct outcome *outcome);
+
+/* What was replayed, and on what; copied. */
+void outcome_trace(struct outcome *outcome, const char *path);
+void outcome_device(struct outcome *outcome, const char *names);
+
+void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n);
+void outcome_called(struct outcome *outcome, enum verb verb);
+
+/* Keeps a copy. */
+void outcome_divergence(struct outcome *outcome, const struct divergence *divergence);
+
+/* The event was left out; @why is a sentence without its end. Copied. */
+void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
+		    const char *why);
+
+/* Something the reader must know, once. */
+void outcome_note(struct outcome *outcome, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* A difference of a class that says nothing; @reason lives for ever. */
+void outcome_tolerated(struct outcome *outcome, const char *reason);
+
+void outcome_time(struct outcome *outcome, double recorded, double replayed);
+
+uint64_t outcome_divergences(const struct outcome *outcome);
+
+void outcome_text(const struct outcome *outcome, FILE *to);
+void outcome_json(const struct outcome *outcome, FILE *to);

@@ -1,0 +1,141 @@
+/*
+ * The report as one JSON object
+ *
+ *	{ "trace", "device", "seconds": {...}, "counts": {...}, "calls": {...},
+ *	  "divergences": N, "divergence": [...], "skipped": [...],
+ *	  "tolerated": [...], "notes": [...] }
+ */
+#include <inttypes.h>
+
+#include "replay/outcome_private.h"
+
+static const char *const count_names[OUTCOME_COUNTS] = {
+	[OUTCOME_CALLS] = "calls",
+	[OUTCOME_POSTS] = "posts",
+	[OUTCOME_REQUESTS] = "requests",
+	[OUTCOME_POLLS] = "polls",
+	[OUTCOME_COMPLETIONS] = "completions",
+	[OUTCOME_NOTIFIES] = "notifies",
+	[OUTCOME_EVENTS] = "events",
+	[OUTCOME_UNPOLLED] = "unpolled",
+};
+
+static void put_text(FILE *to, const char *text)
+{
+	fputc('"', to);
+	for (const char *at = text ? text : ""; *at; at++) {
+		unsigned char c = (unsigned char)*at;
+
+		if (c == '"' || c == '\\')
+			fprintf(to, "\\%c", c);
+		else if (c < 0x20)
+			fprintf(to, "\\u%04x", c);
+		else
+			fputc(c, to);
+	}
+	fputc('"', to);
+}
+
+static void put_member(FILE *to, const char *name, const char *text)
+{
+	fprintf(to, "\"%s\": ", name);
+	put_text(to, text);
+}
+
+static void put_event(FILE *to, const char *name, struct event_id event)
+{
+	char text[32];
+
+	put_member(to, name, event_id_text(event, text));
+}
+
+static void put_counts(const struct outcome *r, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "  \"counts\": {");
+	for (int i = 0; i < OUTCOME_COUNTS; i++)
+		fprintf(to, "%s\"%s\": %" PRIu64, i ? ", " : "", count_names[i], r->counts[i]);
+	fprintf(to, "},\n  \"calls\": {");
+	for (int v = 0; v < VERB_COUNT; v++) {
+		if (!r->calls[v])
+			continue;
+		fprintf(to, "%s\"%s\": %" PRIu64, comma, verb_infos[v].name, r->calls[v]);
+		comma = ", ";
+	}
+	fprintf(to, "},\n");
+}
+
+static void put_divergence(const struct divergence *d, FILE *to)
+{
+	fprintf(to, "    {");
+	put_event(to, "event", d->event);
+	fprintf(to, ", ");
+	put_member(to, "verb", verb_infos[d->verb].name);
+	fprintf(to, ", ");
+	put_member(to, "field", d->field);
+	fprintf(to, ", ");
+	put_member(to, "recorded", d->recorded);
+	fprintf(to, ", ");
+	put_member(to, "replayed", d->replayed);
+	if (d->about.thread) {
+		fprintf(to, ", ");
+		put_event(to, "request", d->about);
+	}
+	if (d->sender.thread) {
+		fprintf(to, ", ");
+		put_event(to, "sender", d->sender);
+	}
+	fputc('}', to);
+}
+
+static void put_skip(const struct skip *s, FILE *to)
+{
+	fprintf(to, "    {");
+	put_event(to, "first", s->event);
+	fprintf(to, ", ");
+	put_member(to, "verb", verb_infos[s->verb].name);
+	fprintf(to, ", \"count\": %" PRIu64 ", ", s->n);
+	put_member(to, "why", s->why);
+	fputc('}', to);
+}
+
+static void put_tolerated(const struct outcome *r, FILE *to)
+{
+	fprintf(to, "  \"tolerated\": [");
+	for (size_t i = 0; i < r->ntolerated; i++) {
+		fprintf(to, "%s\n    {\"count\": %" PRIu64 ", ", i ? "," : "", r->tolerated[i].n);
+		put_member(to, "reason", r->tolerated[i].reason);
+		fputc('}', to);
+	}
+	fprintf(to, "],\n  \"notes\": [");
+	for (size_t i = 0; i < r->nnotes; i++) {
+		fprintf(to, "%s\n    ", i ? "," : "");
+		put_text(to, r->notes[i]);
+	}
+	fprintf(to, "]\n");
+}
+
+void outcome_json(const struct outcome *r, FILE *to)
+{
+	fprintf(to, "{\n  ");
+	put_member(to, "trace", r->trace);
+	fprintf(to, ",\n  ");
+	put_member(to, "device", r->device);
+	fprintf(to, ",\n  \"seconds\": {\"recorded\": %.6f, \"replayed\": %.6f},\n", r->recorded,
+		r->replayed);
+	put_counts(r, to);
+	fprintf(to, "  \"divergences\": %" PRIu64 ",\n  \"divergence\": [", r->ndivergences);
+	for (size_t i = 0; i < r->nkept; i++) {
+		fprintf(to, "%s\n", i ? "," : "");
+		put_divergence(&r->kept[i], to);
+	}
+	fprintf(to, "],\n  \"skipped\": [");
+	for (size_t i = 0; i < r->nskips; i++) {
+		fprintf(to, "%s\n", i ? "," : "");
+		put_skip(&r->skips[i], to);
+	}
+	fprintf(to, "],\n");
+	put_tolerated(r, to);
+	fprintf(to, "}\n");
+}

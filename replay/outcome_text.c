@@ -1,0 +1,83 @@
+/*
+ * The report for a reader
+ */
+#include <inttypes.h>
+
+#include "replay/outcome_private.h"
+
+static void print_total(const struct outcome *r, FILE *to)
+{
+	const uint64_t *n = r->counts;
+
+	fprintf(to,
+		"replayed %s on %s: %" PRIu64 " calls, %" PRIu64 " posts of %" PRIu64
+		" work requests, %" PRIu64 " polls with %" PRIu64 " completions, %" PRIu64
+		" notification requests, %" PRIu64 " events\n",
+		r->trace ? r->trace : "-", r->device ? r->device : "-", n[OUTCOME_CALLS],
+		n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS], n[OUTCOME_COMPLETIONS],
+		n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
+	fprintf(to, "recorded in %.3f s, replayed in %.3f s\n", r->recorded, r->replayed);
+	if (n[OUTCOME_UNPOLLED])
+		fprintf(to,
+			"%" PRIu64 " completions came that the recorded program had not asked "
+			"for when it ended\n",
+			n[OUTCOME_UNPOLLED]);
+}
+
+static void print_divergence(const struct divergence *d, FILE *to)
+{
+	char event[32], about[32], sender[32];
+
+	fprintf(to, "  %s %s: %s: recorded %s, replayed %s", event_id_text(d->event, event),
+		verb_infos[d->verb].name, d->field, d->recorded, d->replayed);
+	if (d->about.thread)
+		fprintf(to, " (request of %s%s%s)", event_id_text(d->about, about),
+			d->sender.thread ? ", sent by " : "",
+			d->sender.thread ? event_id_text(d->sender, sender) : "");
+	fputc('\n', to);
+}
+
+static void print_divergences(const struct outcome *r, FILE *to)
+{
+	size_t shown = r->nkept < OUTCOME_PRINTED ? r->nkept : OUTCOME_PRINTED;
+
+	if (!r->ndivergences) {
+		fprintf(to, "no divergence\n");
+		return;
+	}
+	fprintf(to, "%" PRIu64 " divergence%s:\n", r->ndivergences,
+		r->ndivergences == 1 ? "" : "s");
+	for (size_t i = 0; i < shown; i++)
+		print_divergence(&r->kept[i], to);
+	if (r->ndivergences > shown)
+		fprintf(to, "  and %" PRIu64 " more\n", r->ndivergences - shown);
+}
+
+static void print_skips(const struct outcome *r, FILE *to)
+{
+	char event[32];
+
+	if (r->nskipped)
+		fprintf(to, "%" PRIu64 " events not replayed:\n", r->nskipped);
+	for (size_t i = 0; i < r->nskips && i < OUTCOME_PRINTED; i++) {
+		const struct skip *s = &r->skips[i];
+
+		fprintf(to, "  %" PRIu64 " x %s, first at %s: %s\n", s->n, verb_infos[s->verb].name,
+			event_id_text(s->event, event), s->why);
+	}
+	if (r->nskips > OUTCOME_PRINTED)
+		fprintf(to, "  and %zu more reasons\n", r->nskips - OUTCOME_PRINTED);
+}
+
+void outcome_text(const struct outcome *r, FILE *to)
+{
+	print_total(r, to);
+	print_divergences(r, to);
+	print_skips(r, to);
+	if (r->ntolerated)
+		fprintf(to, "differences that say nothing:\n");
+	for (size_t i = 0; i < r->ntolerated; i++)
+		fprintf(to, "  %" PRIu64 " x %s\n", r->tolerated[i].n, r->tolerated[i].reason);
+	for (size_t i = 0; i < r->nnotes; i++)
+		fprintf(to, "note: %s\n", r->notes[i]);
+}

@@ -1,0 +1,400 @@
+/*
+ * Recorded completions, held against those that come here
+ *
+ * A completion queue mixes what comes from several queue pairs, in an order
+ * that is the network's. So what comes here is sorted by queue pair and side,
+ * and each recorded completion is held against the next of its own:
+ *
+ *	here:  CQ -> poll -> qp1 send | qp1 recv | qp2 send | ...
+ *	there: poll of n  ->  qp2 send? qp1 recv? ...
+ *
+ * Not here: which of their differences say something (differ_wc.c).
+ */
+#include "replay/polls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/wire/log.h"
+#include "replay/differ.h"
+#include "replay/posts.h"
+#include "replay/state.h"
+
+enum { BATCH = 32 };
+
+#define OTHER_ORDER_NS 50000000 /* to wait for a completion while another of its queue is there */
+
+static const char threads_order[] = "the order of what several threads posted or polled";
+
+/* Whose completion it is. */
+static struct live_qp *queue_pair_of(struct replay *r, struct live *owner, const struct ibv_wc *wc)
+{
+	struct live *live;
+	uint64_t id;
+
+	if (owner && owner->qp)
+		return owner->qp;
+	if (!map_get(&r->numbers, wc->qp_num, &id))
+		return NULL;
+	live = live_of(r, (uint32_t)id);
+	return live ? live->qp : NULL;
+}
+
+/* The post of what the peer of @qp sent: connected queue pairs receive in order. */
+static struct event_id sender_of(struct replay *r, const struct live_qp *qp)
+{
+	struct live *peer = live_of(r, qp->peer);
+	struct request sent;
+
+	if (!peer || !peer->qp || !requests_next(&peer->qp->sent, &sent))
+		return (struct event_id){ 0 };
+	return sent.event;
+}
+
+static int sort_in(struct replay *r, const struct ibv_wc *wc)
+{
+	struct live *owner = live_of(r, (uint32_t)(wc->wr_id >> 33));
+	unsigned int side = wc->wr_id >> 32 & 1;
+	struct live_qp *qp = queue_pair_of(r, owner, wc);
+	struct requests *requests = !owner	? NULL
+				    : owner->qp ? &owner->qp->out[side]
+						: owner->requests;
+	const struct request *request =
+		requests ? requests_get(requests, (uint32_t)wc->wr_id) : NULL;
+	struct arrival arrival = { .wc = *wc };
+
+	if (request)
+		arrival.request = *request;
+	else
+		arrival.request.wr_id = wc->wr_id;
+	if (requests)
+		requests_complete(requests, (uint32_t)wc->wr_id, side == SIDE_SEND);
+	if (qp && side == SIDE_RECV && wc->status == IBV_WC_SUCCESS)
+		arrival.sender = sender_of(r, qp);
+	return qp ? arrivals_put(&qp->in[side], &arrival) : 0;
+}
+
+int polls_take(struct replay *r, struct live *cq, int max)
+{
+	struct ibv_wc wcs[BATCH];
+	int n, err;
+
+	if (!cq->handle)
+		return 0;
+	n = ibv_poll_cq(cq->handle, max < BATCH ? max : BATCH, wcs);
+	for (int i = 0; i < n; i++) {
+		err = sort_in(r, &wcs[i]);
+		if (err)
+			return err;
+	}
+	if (n > 0)
+		cq->fresh += (unsigned int)n;
+	return n < 0 ? -EIO : n;
+}
+
+static struct live *live_at(struct replay *r, void *handle)
+{
+	uint64_t id;
+
+	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? live_of(r, (uint32_t)id)
+								      : NULL;
+}
+
+void polls_drain(struct replay *r, struct live *live)
+{
+	struct ibv_qp *qp = live->handle;
+	struct live *send = live_at(r, qp->send_cq), *recv = live_at(r, qp->recv_cq);
+
+	while (send && polls_take(r, send, BATCH) > 0)
+		;
+	while (recv && polls_take(r, recv, BATCH) > 0)
+		;
+}
+
+/* One recorded completion that is waited for. */
+struct expected {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct wc *wc;
+	uint32_t index;
+	struct live *cq, *live; /* live: of the queue pair */
+	struct live_qp *qp;
+};
+
+static bool same(struct event_id a, struct event_id b)
+{
+	return a.thread == b.thread && a.n == b.n;
+}
+
+static bool came(const struct expected *e, enum side side)
+{
+	const struct arrival *a = arrivals_first(&e->qp->in[side]);
+
+	return a && same(a->request.event, e->wc->request);
+}
+
+/*
+ * An error completion does not say whether it was a send: only its request
+ * does. Where that is not known, whatever came or is under way.
+ */
+static enum side side_of_failed(const struct expected *e)
+{
+	const struct requests *sends = &e->qp->out[SIDE_SEND];
+
+	if (e->wc->request.thread) {
+		if (came(e, SIDE_SEND))
+			return SIDE_SEND;
+		if (came(e, SIDE_RECV))
+			return SIDE_RECV;
+		return requests_has(sends, e->wc->request, e->wc->request_index) ? SIDE_SEND
+										 : SIDE_RECV;
+	}
+	if (arrivals_first(&e->qp->in[SIDE_SEND]))
+		return SIDE_SEND;
+	if (arrivals_first(&e->qp->in[SIDE_RECV]))
+		return SIDE_RECV;
+	return requests_count(sends) ? SIDE_SEND : SIDE_RECV;
+}
+
+static enum side side_of(const struct expected *e)
+{
+	if (e->wc->status != IBV_WC_SUCCESS)
+		return side_of_failed(e);
+	return e->wc->opcode & IBV_WC_RECV ? SIDE_RECV : SIDE_SEND;
+}
+
+/* A queue pair from which completions were missing is not waited for as long again. */
+static int64_t patience(const struct expected *e)
+{
+	unsigned int shift = e->qp->missed < 10 ? e->qp->missed : 10;
+
+	return e->r->options->timeout >> shift;
+}
+
+static const struct arrival *await(struct expected *e, enum side side)
+{
+	struct arrivals *in = &e->qp->in[side];
+	const struct arrival *a = arrivals_first(in);
+	int64_t deadline = 0;
+	unsigned int turns = 0;
+
+	while (!a) {
+		int n = polls_take(e->r, e->cq, (int)(e->event->poll->nwc - e->index));
+
+		a = arrivals_first(in);
+		if (a || n < 0)
+			break;
+		if (n)
+			continue;
+		if (!deadline)
+			deadline = replay_now() + patience(e);
+		if (!replay_wait(&turns, deadline))
+			break;
+	}
+	return a;
+}
+
+static void missing(struct expected *e)
+{
+	const struct wc *wc = e->wc;
+	char field[64], status[96], there[160], here[64];
+
+	value_text(enum_find("ibv_wc_status"), wc->status, status);
+	snprintf(there, sizeof(there), "%s of wr_id %" PRIu64, status, wc->wr_id);
+	snprintf(here, sizeof(here), "no completion in %.1f s", (double)patience(e) / 1e9);
+	snprintf(field, sizeof(field), "wc[%u]", e->index);
+	outcome_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
+								.verb = VERB_poll_cq,
+								.field = field,
+								.recorded = there,
+								.replayed = here,
+								.about = wc->request });
+	e->qp->missed++;
+}
+
+static void extra(struct replay *r, struct event_id event, const struct arrival *a)
+{
+	char here[96];
+
+	value_text(enum_find("ibv_wc_status"), a->wc.status, here);
+	outcome_divergence(r->outcome, &(struct divergence){ .event = event,
+							     .verb = VERB_poll_cq,
+							     .field = "wc",
+							     .recorded = "no completion",
+							     .replayed = here,
+							     .about = a->request.event });
+}
+
+/*
+ * < 0: @a completes a request from before the expected one's; > 0: from after
+ * it; 0: the same, or unknown.
+ */
+static int order(const struct expected *e, const struct arrival *a)
+{
+	struct event_id there = e->wc->request, here = a->request.event;
+
+	if (!there.thread || there.thread != here.thread || a->request.wr_id == e->wc->wr_id)
+		return 0;
+	if (there.n != here.n)
+		return here.n < there.n ? -1 : 1;
+	return (a->request.index > e->wc->request_index) -
+	       (a->request.index < e->wc->request_index);
+}
+
+static void compare(struct expected *e, enum side side, const struct arrival *a)
+{
+	struct differ_wc d = { .event = e->event->id,
+			       .index = e->index,
+			       .there = e->wc,
+			       .here = &a->wc,
+			       .wr_id = a->request.wr_id,
+			       .about = a->request.event,
+			       .type = e->qp->type };
+	const struct ibv_qp *qp = e->live->handle;
+
+	d.length = a->request.length;
+	d.sender = a->sender;
+	d.ex = e->cq->extended ? e->cq->handle : NULL;
+	d.shared = side == SIDE_RECV && qp && qp->srq;
+	differ_completion(e->r->outcome, &d);
+	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
+	if (e->cq->fresh)
+		e->cq->fresh--;
+}
+
+/*
+ * Threads that post to one queue, or poll from one, do not write their events
+ * in the very order of the queue: the completion is then the one of the same
+ * request, wherever it stands. NULL if it does not come.
+ */
+static const struct arrival *other_order(struct expected *e, enum side side,
+					 const struct arrival *first)
+{
+	const struct arrival *a = NULL;
+	int64_t deadline = replay_now() + OTHER_ORDER_NS;
+	unsigned int turns = 0;
+
+	if (e->r->nthreads[e->event->process] < 2 || !e->wc->request.thread || came(e, side))
+		return NULL;
+	if (first->request.wr_id == e->wc->wr_id)
+		return NULL;
+	do {
+		a = arrivals_find(&e->qp->in[side], e->wc->request, e->wc->request_index);
+		if (!a && polls_take(e->r, e->cq, BATCH) < 0)
+			return NULL;
+	} while (!a && replay_wait(&turns, deadline));
+	return a;
+}
+
+static bool check_other_order(struct expected *e, enum side side, const struct arrival *first)
+{
+	const struct arrival *a = first ? other_order(e, side, first) : NULL;
+
+	if (!a)
+		return false;
+	outcome_tolerated(e->r->outcome, threads_order);
+	compare(e, side, a);
+	arrivals_remove(&e->qp->in[side], a);
+	return true;
+}
+
+static void check(struct expected *e)
+{
+	enum side side = side_of(e);
+	const struct arrival *a = await(e, side);
+
+	if (check_other_order(e, side, a))
+		return;
+	while (a && order(e, a) < 0) {
+		extra(e->r, e->event->id, a);
+		arrivals_drop(&e->qp->in[side]);
+		a = await(e, side);
+	}
+	if (!a && e->wc->status != IBV_WC_SUCCESS && side_of(e) != side) {
+		side = side_of(e);
+		a = arrivals_first(&e->qp->in[side]);
+	}
+	if (!a || order(e, a) > 0) {
+		missing(e);
+		return;
+	}
+	compare(e, side, a);
+	arrivals_drop(&e->qp->in[side]);
+}
+
+/* Why the completion cannot come here, or NULL. */
+static const char *why_not(struct expected *e)
+{
+	uint64_t from;
+
+	if (!e->live || !e->live->qp)
+		return e->live && e->live->why ? e->live->why
+					       : "the trace does not know its queue pair";
+	if (!e->cq || !e->cq->handle)
+		return e->cq && e->cq->why ? e->cq->why : "its completion queue was not made here";
+	if (e->live->qp->cut)
+		return e->live->qp->cut;
+	if (map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
+	    e->wc->request_index + 1 >= from)
+		return "its request was not posted here";
+	return NULL;
+}
+
+static void expect(struct replay *r, const struct trace_event *event, struct live *cq, uint32_t i)
+{
+	const struct wc *wc = &event->poll->wc[i];
+	struct expected e = {
+		.r = r, .event = event, .wc = wc, .index = i, .cq = cq, .live = live_of(r, wc->qp)
+	};
+	const char *why;
+
+	e.qp = e.live ? e.live->qp : NULL;
+	why = why_not(&e);
+	if (why)
+		outcome_skipped(r->outcome, event->id, VERB_poll_cq, why);
+	else
+		check(&e);
+}
+
+/* A poll that failed there. */
+static void failed(struct replay *r, const struct trace_event *event, struct live *cq)
+{
+	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
+
+	if (n >= 0)
+		differ_numbers(r->outcome, event->id, VERB_poll_cq, "ret", event->poll->ret, n);
+}
+
+int polls_replay(struct replay *r, const struct trace_event *event)
+{
+	struct live *cq = live_of(r, event->poll->object);
+
+	if (event->inner)
+		return 0;
+	outcome_count(r->outcome, OUTCOME_POLLS, 1);
+	if (event->poll->ret < 0)
+		failed(r, event, cq);
+	for (uint32_t i = 0; i < event->poll->nwc; i++)
+		expect(r, event, cq, i);
+	return 0;
+}
+
+static void leftover(struct replay *r, struct live_qp *qp, enum side side)
+{
+	const struct arrival *a;
+
+	for (; (a = arrivals_first(&qp->in[side])); arrivals_drop(&qp->in[side])) {
+		if (a->wc.status == IBV_WC_SUCCESS || a->wc.status == IBV_WC_WR_FLUSH_ERR)
+			outcome_count(r->outcome, OUTCOME_UNPOLLED, 1);
+		else
+			extra(r, a->request.event, a);
+	}
+}
+
+void polls_end(struct replay *r)
+{
+	for (uint32_t i = 0; i < r->nlive; i++)
+		for (int side = 0; r->live[i].qp && side < SIDES; side++)
+			leftover(r, r->live[i].qp, (enum side)side);
+}

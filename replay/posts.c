@@ -1,0 +1,377 @@
+/*
+ * Work requests, posted again
+ *
+ * A recorded list becomes a list here, its buffers, keys and numbers
+ * translated; the device's answer is held against the recorded one. What a
+ * device here does not take, though the recorded one did, may be waiting for
+ * completions that the recorded program took in a way that is not recorded:
+ * so its queue is emptied, and the rest tried again.
+ */
+#include "replay/posts.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/wire/log.h"
+#include "replay/differ.h"
+#include "replay/polls.h"
+#include "replay/state.h"
+#include "replay/translate.h"
+
+/* The list that is being posted; kept for the next one. */
+struct wrs {
+	struct ibv_send_wr *send;
+	struct ibv_recv_wr *recv;
+	size_t nwr;
+	struct ibv_sge *sges;
+	size_t nsges;
+};
+
+enum { SGES_MAX = 4096 }; /* beyond, a list of SGEs is only pretended to */
+
+static uint32_t sges_of(const struct wr *wr)
+{
+	uint32_t n = wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
+
+	n = n > SGES_MAX ? SGES_MAX : n;
+	return n > wr->nsge ? n : wr->nsge;
+}
+
+static int make_room(struct wrs *wrs, const struct post *post)
+{
+	size_t nsges = 0;
+
+	for (uint32_t i = 0; i < post->nwr; i++)
+		nsges += sges_of(&post->wr[i]);
+	if (post->nwr > wrs->nwr) {
+		free(wrs->send);
+		free(wrs->recv);
+		wrs->nwr = post->nwr;
+		wrs->send = calloc(wrs->nwr, sizeof(*wrs->send));
+		wrs->recv = calloc(wrs->nwr, sizeof(*wrs->recv));
+	}
+	if (nsges > wrs->nsges) {
+		free(wrs->sges);
+		wrs->nsges = nsges;
+		wrs->sges = calloc(nsges, sizeof(*wrs->sges));
+	}
+	if ((post->nwr && (!wrs->send || !wrs->recv)) || (nsges && !wrs->sges)) {
+		wrs->nwr = wrs->nsges = 0;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* One post on its way. */
+struct posting {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct post *post;
+	struct live *live;	   /* QP or SRQ */
+	struct requests *requests; /* of its side */
+	enum side side;
+	struct ibv_sge *sge; /* next free */
+	const char *missing;
+	char text[160];
+};
+
+static struct ibv_sge *put_sges(struct posting *p, const struct wr *wr, bool keys)
+{
+	struct ibv_sge *first = p->sge;
+	uint32_t n = sges_of(wr);
+
+	for (uint32_t i = 0; i < n; i++, p->sge++) {
+		struct ibv_sge *to = p->sge;
+
+		*to = (struct ibv_sge){ 0 };
+		if (i >= wr->nsge)
+			continue;
+		to->length = wr->sge[i].length;
+		to->lkey = wr->sge[i].lkey;
+		if (!keys) { /* inline: no key is looked at, and one may name anything */
+			void *at = memory_at(p->r->memory[p->event->process], wr->sge[i].addr);
+
+			to->lkey = 0;
+			to->addr = (uintptr_t)(at ? at
+						  : memory_scratch(p->r->memory[p->event->process],
+								   to->length));
+			continue;
+		}
+		to->addr = translate_local(p->r, p->event->process, wr->sge[i].addr,
+					   wr->sge[i].length, &to->lkey);
+	}
+	return first;
+}
+
+static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+{
+	static const struct field_info ah = { .name = "ah",
+					      .kind = FIELD_OBJ,
+					      .object = OBJECT_ah };
+	struct translation t = { .r = p->r, .event = p->event, .time = p->event->time };
+
+	to->wr.ud.ah = (void *)(uintptr_t)translate_field(&t, &ah, wr->ah);
+	to->wr.ud.remote_qpn = wr->remote_qpn == 0xffffff
+				       ? 0xffffff
+				       : translate_qpn(p->r, wr->remote_qpn, p->event->time);
+	to->wr.ud.remote_qkey = wr->remote_qkey;
+	if (t.missing) {
+		__builtin_memcpy(p->text, t.text, sizeof(p->text));
+		p->missing = p->text;
+	}
+}
+
+static void put_operation(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+{
+	uint32_t peer = translate_peer_process(p->r, p->live->qp, p->event->process);
+	uint32_t rkey = wr->rkey;
+
+	switch (wr->opcode) {
+	case IBV_WR_SEND:
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+		to->imm_data = htonl(wr->imm);
+		break;
+	case IBV_WR_SEND_WITH_INV:
+		to->invalidate_rkey = translate_rkey(p->r, peer, wr->imm);
+		break;
+	case IBV_WR_LOCAL_INV:
+		to->invalidate_rkey = translate_rkey(p->r, p->event->process, wr->imm);
+		break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		to->imm_data = htonl(wr->imm);
+		/* fallthrough */
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_READ:
+		to->wr.rdma.remote_addr = translate_remote(p->r, peer, wr->remote_addr, &rkey);
+		to->wr.rdma.rkey = rkey;
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		to->wr.atomic.remote_addr = translate_remote(p->r, peer, wr->remote_addr, &rkey);
+		to->wr.atomic.rkey = rkey;
+		to->wr.atomic.compare_add = wr->compare_add;
+		to->wr.atomic.swap = wr->swap;
+		break;
+	case IBV_WR_BIND_MW:
+		p->missing = "what a memory window was bound to is not in the trace";
+		break;
+	case IBV_WR_TSO:
+		p->missing = "headers for segmentation are not in the trace";
+		break;
+	default:
+		break;
+	}
+}
+
+static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+{
+	uint64_t srqn;
+
+	*to = (struct ibv_send_wr){ .opcode = (enum ibv_wr_opcode)wr->opcode,
+				    .send_flags = wr->send_flags,
+				    .num_sge = wr->num_sge };
+	to->sg_list = put_sges(p, wr, !(wr->send_flags & IBV_SEND_INLINE));
+	put_operation(p, wr, to);
+	if (p->live->qp->type == IBV_QPT_UD)
+		put_datagram(p, wr, to);
+	if (p->live->qp->type == IBV_QPT_XRC_SEND)
+		to->qp_type.xrc.remote_srqn = map_get(&p->r->srqns, wr->remote_srqn, &srqn)
+						      ? (uint32_t)srqn
+						      : wr->remote_srqn;
+}
+
+static void put_recv(struct posting *p, const struct wr *wr, struct ibv_recv_wr *to)
+{
+	*to = (struct ibv_recv_wr){ .num_sge = wr->num_sge };
+	to->sg_list = put_sges(p, wr, true);
+}
+
+static uint32_t length_of(const struct wr *wr)
+{
+	uint32_t length = 0;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		length += wr->sge[i].length;
+	return length;
+}
+
+/* Fill the list, a request noted for each. */
+static int put_list(struct posting *p)
+{
+	struct wrs *wrs = p->r->wrs;
+	uint32_t number;
+
+	p->sge = wrs->sges;
+	for (uint32_t i = 0; i < p->post->nwr; i++) {
+		const struct wr *wr = &p->post->wr[i];
+		struct request request = { wr->wr_id, p->event->id, i, length_of(wr), false };
+		uint64_t cookie;
+
+		if (requests_put(p->requests, &request, &number))
+			return -ENOMEM;
+		cookie = posts_cookie(p->post->object, p->side, number);
+		if (p->side == SIDE_SEND) {
+			put_send(p, wr, &wrs->send[i]);
+			wrs->send[i].wr_id = cookie;
+			wrs->send[i].next = i + 1 < p->post->nwr ? &wrs->send[i + 1] : NULL;
+		} else {
+			put_recv(p, wr, &wrs->recv[i]);
+			wrs->recv[i].wr_id = cookie;
+			wrs->recv[i].next = i + 1 < p->post->nwr ? &wrs->recv[i + 1] : NULL;
+		}
+	}
+	return 0;
+}
+
+static bool takes_receive(const struct wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* Remember what the peer will receive: all of it, and in order, on a reliable connection. */
+static int note_sent(struct posting *p, uint32_t taken)
+{
+	struct live_qp *qp = p->live->qp;
+	uint32_t number;
+
+	if (p->side != SIDE_SEND || qp->type != IBV_QPT_RC)
+		return 0;
+	for (uint32_t i = 0; i < taken; i++) {
+		const struct request request = { .event = p->event->id, .index = i };
+
+		if (takes_receive(&p->post->wr[i]) && requests_put(&qp->sent, &request, &number))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Post from request @from on; returns what the verb does, and how many were taken in all. */
+static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
+{
+	struct wrs *wrs = p->r->wrs;
+	struct ibv_send_wr *bad_send = NULL, *send = p->post->nwr ? &wrs->send[from] : NULL;
+	struct ibv_recv_wr *bad_recv = NULL, *recv = p->post->nwr ? &wrs->recv[from] : NULL;
+	int ret;
+
+	if (p->post->verb == VERB_post_send)
+		ret = ibv_post_send(p->live->handle, send, &bad_send);
+	else if (p->post->verb == VERB_post_recv)
+		ret = ibv_post_recv(p->live->handle, recv, &bad_recv);
+	else
+		ret = ibv_post_srq_recv(p->live->handle, recv, &bad_recv);
+	*ret_taken = p->post->nwr;
+	if (ret && bad_send)
+		*ret_taken = (uint32_t)(bad_send - wrs->send);
+	if (ret && bad_recv)
+		*ret_taken = (uint32_t)(bad_recv - wrs->recv);
+	return ret;
+}
+
+static int post_patiently(struct posting *p, uint32_t *ret_taken)
+{
+	int64_t deadline = 0;
+	unsigned int turns = 0;
+	int ret = post_from(p, 0, ret_taken);
+
+	while (ret == ENOMEM && !p->post->ret && p->live->qp) {
+		if (!deadline)
+			deadline = replay_now() + p->r->options->timeout;
+		polls_drain(p->r, p->live);
+		if (!replay_wait(&turns, deadline))
+			break;
+		ret = post_from(p, *ret_taken, ret_taken);
+	}
+	return ret;
+}
+
+/* Requests from @from on will never complete here. */
+static int leave_out(struct posting *p, uint32_t from)
+{
+	return map_put(&p->r->left_out, event_key(p->event->id), from + 1);
+}
+
+static int compare(struct posting *p, int ret, uint32_t taken)
+{
+	const struct post *post = p->post;
+	char there[64], here[64];
+
+	if (ret != post->ret)
+		differ_texts(p->r->outcome, p->event->id, post->verb, "ret",
+			     errno_text(post->ret, there), errno_text(ret, here));
+	else if (ret && post->bad && post->bad != taken + 1)
+		differ_numbers(p->r->outcome, p->event->id, post->verb, "bad_wr", post->bad - 1,
+			       taken);
+	if (!ret)
+		return 0;
+	requests_undo(p->requests, post->nwr - taken);
+	return leave_out(p, taken);
+}
+
+static int skip(struct posting *p, const char *why)
+{
+	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, why);
+	return leave_out(p, 0);
+}
+
+static int post_again(struct posting *p)
+{
+	uint32_t taken;
+	int ret;
+
+	if (make_room(p->r->wrs, p->post) || put_list(p))
+		return -ENOMEM;
+	if (p->missing) {
+		requests_undo(p->requests, p->post->nwr);
+		return skip(p, p->missing);
+	}
+	ret = post_patiently(p, &taken);
+	if (note_sent(p, taken))
+		return -ENOMEM;
+	outcome_count(p->r->outcome, OUTCOME_POSTS, 1);
+	outcome_count(p->r->outcome, OUTCOME_REQUESTS, p->post->nwr);
+	return compare(p, ret, taken);
+}
+
+int posts_replay(struct replay *r, const struct trace_event *event)
+{
+	struct posting p = { .r = r, .event = event, .post = event->post };
+	char text[32];
+	int err;
+
+	if (event->inner)
+		return 0;
+	p.live = live_of(r, p.post->object);
+	p.side = p.post->verb == VERB_post_send ? SIDE_SEND : SIDE_RECV;
+	if (!p.live)
+		err = skip(&p, "the trace does not know its queue");
+	else if (!p.live->handle)
+		err = skip(&p, p.live->why ? p.live->why : "its queue was not made here");
+	else if (p.live->qp && p.live->qp->cut)
+		err = skip(&p, p.live->qp->cut);
+	else if (trace_object(r->trace, p.post->object)->process != event->process)
+		err = skip(&p, "a forked process uses what its parent made");
+	else {
+		p.requests = p.live->qp ? &p.live->qp->out[p.side] : p.live->requests;
+		err = post_again(&p);
+	}
+	return err < 0 ? log_err(err, "replay the post at %s", event_id_text(event->id, text)) : 0;
+}
+
+int posts_init(struct replay *r)
+{
+	r->wrs = calloc(1, sizeof(*r->wrs));
+	return r->wrs ? 0 : -ENOMEM;
+}
+
+void posts_fini(struct replay *r)
+{
+	if (!r->wrs)
+		return;
+	free(r->wrs->send);
+	free(r->wrs->recv);
+	free(r->wrs->sges);
+	free(r->wrs);
+}

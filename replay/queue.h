@@ -1,0 +1,86 @@
+#pragma once
+/*
+ * What is under way on a queue: requests that were posted, and completions
+ * that came and were not yet asked for.
+ *
+ * The replayer gives each request a number of its own as wr_id, so that a
+ * completion names its request with certainty; the recorded wr_id is kept
+ * here. Zeroed is empty. One thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/trace.h"
+
+struct request {
+	uint64_t wr_id;        /* as recorded */
+	struct event_id event; /* the post */
+	uint32_t index;        /* which of its requests */
+	uint32_t length;       /* bytes in all of its buffers */
+	bool done;
+};
+
+struct requests {
+	struct request *cells;
+	uint32_t size;       /* 0 or a power of two */
+	uint32_t head, tail; /* oldest, and past the newest; run freely */
+};
+
+/* Returns 0 and the request's number; or -ENOMEM. */
+int requests_put(struct requests *requests, const struct request *request, uint32_t *ret_number);
+
+/* Take back the last @n: they were not posted after all. */
+void requests_undo(struct requests *requests, uint32_t n);
+
+/* The request of that number, or NULL if it is not under way. Borrowed until the next call. */
+const struct request *requests_get(const struct requests *requests, uint32_t number);
+
+/*
+ * It is complete; with @all_before so is all that was posted earlier (a send
+ * queue: requests that were not signalled).
+ */
+void requests_complete(struct requests *requests, uint32_t number, bool all_before);
+
+/* Nothing is under way any more. */
+void requests_clear(struct requests *requests);
+
+/* The oldest that is under way, completed by that. Returns false if there is none. */
+bool requests_next(struct requests *requests, struct request *ret_request);
+
+/* Is a request of this post under way? */
+bool requests_has(const struct requests *requests, struct event_id event, uint32_t index);
+
+static inline uint32_t requests_count(const struct requests *requests)
+{
+	return requests->tail - requests->head;
+}
+
+void requests_fini(struct requests *requests);
+
+/* A completion that came, with its request as it was; event 0:0 if that is unknown. */
+struct arrival {
+	struct ibv_wc wc;
+	struct request request;
+	struct event_id sender; /* of a receive: the post of what was received; 0:0 unknown */
+};
+
+struct arrivals {
+	struct arrival *cells;
+	uint32_t size, head, tail;
+};
+
+int arrivals_put(struct arrivals *arrivals, const struct arrival *arrival);
+
+/* The oldest, or NULL. Borrowed until the next put. */
+const struct arrival *arrivals_first(const struct arrivals *arrivals);
+void arrivals_drop(struct arrivals *arrivals);
+
+/* The one whose request is that, or NULL. Borrowed likewise. */
+const struct arrival *arrivals_find(const struct arrivals *arrivals, struct event_id event,
+				    uint32_t index);
+
+/* Take out @arrival, one of @arrivals. */
+void arrivals_remove(struct arrivals *arrivals, const struct arrival *arrival);
+
+void arrivals_fini(struct arrivals *arrivals);

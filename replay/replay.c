@@ -1,0 +1,190 @@
+/*
+ * A trace, done again
+ *
+ * The events of all recorded processes and threads are replayed by one thread
+ * in the order of their times. That order is causal: a post and the call of a
+ * verb carry the time when they began, a poll and the return of a call the
+ * time when they ended, so what an event depends on stands before it. The
+ * loopback of the device carries the traffic between the contexts, which were
+ * different processes once.
+ *
+ * Not here: single verbs (calls.c), posts (posts.c), polls (polls.c), events
+ * (events.c); docs/REPLAY.md tells how they fit together.
+ */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/wire/log.h"
+#include "replay/calls.h"
+#include "replay/differ.h"
+#include "replay/events.h"
+#include "replay/learn.h"
+#include "replay/polls.h"
+#include "replay/posts.h"
+#include "replay/state.h"
+
+enum { SCRATCH = 1 << 16, SPINS = 200 };
+
+int64_t replay_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bool replay_wait(unsigned int *turns, int64_t deadline)
+{
+	if (++*turns < SPINS)
+		return true;
+	if (replay_now() > deadline)
+		return false;
+	if (*turns < 2 * SPINS)
+		sched_yield();
+	else
+		usleep(50);
+	return true;
+}
+
+/* Until it is the event's turn. */
+static void keep_pace(const struct replay *r, int64_t time)
+{
+	int64_t due = r->start + (int64_t)((double)time / r->options->pace);
+	struct timespec at = { due / 1000000000, due % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+static int notify(struct replay *r, const struct trace_event *event)
+{
+	const struct notify *n = event->notify;
+	struct live *cq = live_of(r, n->object);
+	char there[64], here[64];
+	int ret;
+
+	if (event->inner)
+		return 0;
+	if (!cq || !cq->handle) {
+		outcome_skipped(r->outcome, event->id, VERB_req_notify_cq,
+				"its completion queue is not there");
+		return 0;
+	}
+	ret = ibv_req_notify_cq(cq->handle, n->solicited_only);
+	outcome_count(r->outcome, OUTCOME_NOTIFIES, 1);
+	if (ret != n->ret)
+		differ_texts(r->outcome, event->id, VERB_req_notify_cq, "ret",
+			     errno_text(n->ret, there), errno_text(ret, here));
+	return 0;
+}
+
+static int replay_event(struct replay *r, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return calls_replay(r, event);
+	case TRACE_POST:
+		return posts_replay(r, event);
+	case TRACE_POLL:
+		return polls_replay(r, event);
+	case TRACE_NOTIFY:
+		return notify(r, event);
+	case TRACE_FORK:
+		outcome_note(r->outcome,
+			     "process %u forked: its child is replayed as far as it "
+			     "made objects of its own",
+			     event->process);
+		return 0;
+	case TRACE_EXIT:
+		live_clear(r, event->process);
+		return 0;
+	case TRACE_PROCESS:
+		return 0;
+	}
+	return 0;
+}
+
+static int replay_events(struct replay *r)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int64_t last = 0;
+	int err = cursor_open(r->trace, NULL, &cursor);
+
+	if (err < 0)
+		return err;
+	r->start = replay_now();
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		if (r->options->pace > 0)
+			keep_pace(r, event->time);
+		last = event->time;
+		err = replay_event(r, event);
+		if (err < 0)
+			break;
+	}
+	outcome_time(r->outcome, (double)last / 1e9, (double)(replay_now() - r->start) / 1e9);
+	cursor_close(cursor);
+	return err;
+}
+
+static int init(struct replay *r)
+{
+	int err;
+
+	r->xrc_file = -1;
+	r->scratch =
+		mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (r->scratch == MAP_FAILED)
+		r->scratch = NULL;
+	if (!r->scratch || posts_init(r) || peers_new(&r->peers))
+		return log_err(-ENOMEM, "prepare the replay");
+	err = devices_open(r->options->device, &r->devices);
+	return err ? err : learn(r);
+}
+
+static void fini(struct replay *r)
+{
+	live_fini(r);
+	posts_fini(r);
+	events_fini(r);
+	for (uint32_t i = 0; r->memory && i < r->nprocesses; i++)
+		memory_free(r->memory[i]);
+	free(r->memory);
+	free(r->nthreads);
+	map_fini(&r->lkeys);
+	map_fini(&r->rkeys);
+	map_fini(&r->srqns);
+	map_fini(&r->numbers);
+	map_fini(&r->handles);
+	map_fini(&r->left_out);
+	peers_free(r->peers);
+	devices_close(r->devices);
+	if (r->scratch)
+		munmap(r->scratch, SCRATCH);
+	if (r->xrc_file >= 0)
+		close(r->xrc_file);
+}
+
+int replay_run(struct trace *trace, const struct replay_options *options, struct outcome *outcome)
+{
+	struct replay r = { .trace = trace, .options = options, .outcome = outcome };
+	char names[256];
+	int err = init(&r);
+
+	if (!err) {
+		devices_names(r.devices, names, sizeof(names));
+		outcome_device(outcome, names);
+		err = replay_events(&r);
+		polls_end(&r);
+		live_clear(&r, 0);
+	}
+	fini(&r);
+	return err < 0 ? err : 0;
+}

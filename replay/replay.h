@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * A trace, done again on the devices at hand, and compared.
+ *
+ * All recorded processes are replayed by one thread of one process, in the
+ * order of the recorded time. One thread.
+ */
+#include <stdint.h>
+
+struct outcome;
+struct trace;
+
+struct replay_options {
+	const char *device;  /* NULL: those that there are */
+	double pace;         /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
+	int64_t timeout;     /* ns to wait for a completion or event */
+};
+
+/*
+ * Replay @trace and fill @report. Returns 0, with divergences or without; or
+ * -errno after log_err(): -ENODEV no device, -ENOMEM, -EBADMSG damaged trace...
+ */
+int replay_run(struct trace *trace, const struct replay_options *options, struct outcome *outcome);

@@ -1,0 +1,113 @@
+#pragma once
+/*
+ * A replay as it stands: what the files of this folder share.
+ *
+ * One thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/trace.h"
+#include "replay/devices.h"
+#include "replay/map.h"
+#include "replay/memory.h"
+#include "replay/peers.h"
+#include "replay/queue.h"
+#include "replay/replay.h"
+#include "replay/outcome.h"
+
+enum side { SIDE_SEND, SIDE_RECV, SIDES };
+
+/* A queue pair beyond its handle. */
+struct live_qp {
+	enum ibv_qp_type type;
+	uint8_t port;                  /* as recorded; 1 until it is told */
+	uint32_t peer;                 /* object; 0 none */
+	const char *cut;               /* why it is not driven any more, or NULL */
+	unsigned int missed;           /* completions that did not come */
+	struct requests out[SIDES];
+	struct requests sent;          /* that take a receive request of the peer's, in order */
+	struct arrivals in[SIDES];
+};
+
+/* An object of the trace, as it is here. */
+struct live {
+	void *handle;                  /* NULL: not there (yet, any more, ever) */
+	const char *why;               /* why it is not there, where that is known */
+	uint32_t number, rkey;         /* here; as struct object has them there */
+	uint64_t base_there, base_here; /* MR: what its keys count from */
+	struct live_qp *qp;
+	struct requests *requests;     /* SRQ */
+	bool extended;                 /* CQ: made by create_cq_ex */
+	unsigned int events;           /* CQ: completion events not yet asked for */
+	unsigned int unacked;          /* CQ: of those taken, not acknowledged */
+	unsigned int fresh;            /* CQ: completions here that were not asked for yet */
+};
+
+/* An asynchronous event that came. */
+struct async {
+	struct async *next;
+	struct ibv_async_event event;
+	uint32_t context; /* object */
+	bool taken;       /* by a recorded call; else it waits for one */
+};
+
+struct replay {
+	struct trace *trace;
+	const struct replay_options *options;
+	struct outcome *outcome;
+	struct devices *devices;
+	struct peers *peers;
+	struct live *live;             /* by object */
+	uint32_t nlive;                /* objects and one */
+	uint32_t *made;                /* objects as they were made */
+	uint32_t nmade;
+	struct memory **memory;        /* by process */
+	uint32_t *nthreads;            /* by process: threads with events */
+	uint32_t nprocesses;           /* processes and one */
+	struct map lkeys, rkeys;       /* process << 32 | key there, to object */
+	struct map srqns;              /* XRC receive queue there, to here */
+	struct map numbers;            /* qp_num here, to object */
+	struct map handles;            /* handle here, to object */
+	struct map left_out;           /* posts that were not done: event, to first request left out + 1 */
+	struct async *asyncs;
+	struct wrs *wrs;               /* posts.c */
+	void *scratch;                 /* a page for what a verb writes and nobody reads */
+	int xrc_file;
+	int64_t start;                 /* ns of the clock here when it began */
+};
+
+/* Monotonic clock, ns. */
+int64_t replay_now(void);
+
+static inline uint64_t event_key(struct event_id id)
+{
+	return (uint64_t)id.thread << 40 ^ id.n;
+}
+
+static inline uint64_t process_key(uint32_t process, uint32_t key)
+{
+	return (uint64_t)process << 32 | key;
+}
+
+static inline struct live *live_of(struct replay *r, uint32_t object)
+{
+	return object && object < r->nlive ? &r->live[object] : NULL;
+}
+
+/* live.c: objects come and go. */
+
+/* @object was made here at @handle: note what is to be known of it. Returns 0 or -ENOMEM. */
+int live_made(struct replay *r, uint32_t object, void *handle);
+
+/* It is gone here, too. */
+void live_gone(struct replay *r, uint32_t object);
+
+/* Destroy what process @process left, newest first; 0: all that is there. */
+void live_clear(struct replay *r, uint32_t process);
+
+void live_fini(struct replay *r);
+
+/* Wait a moment, from nothing up to 50 us the more often it was called; false after @deadline. */
+bool replay_wait(unsigned int *turns, int64_t deadline);

@@ -1,0 +1,160 @@
+/*
+ * Recorded handles, addresses, keys and numbers, as they are here
+ *
+ * A handle is found by its object, a buffer by the memory region of its key:
+ *
+ *	here = there - base_there + base_here
+ *
+ * so that what lay outside its region there lies outside by as much here.
+ * A number that stood for nothing there must stand for nothing here: it is
+ * left alone, unless it happens to be one of ours.
+ *
+ * Not here: the arguments of single verbs (translate_call.c).
+ */
+#include "replay/translate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "replay/state.h"
+
+static uint64_t nothing(struct translation *t, enum object_kind kind, const char *why)
+{
+	snprintf(t->text, sizeof(t->text), "%s (%s)", why, object_names[kind]);
+	t->missing = t->text;
+	return 0;
+}
+
+static uint64_t translate_handle(struct translation *t, enum object_kind kind, uint64_t recorded)
+{
+	const struct object *o;
+	struct live *live;
+
+	if (!recorded)
+		return 0;
+	o = trace_object_at(t->r->trace, t->event->process, kind, recorded, t->time);
+	if (!o)
+		return nothing(t, kind, "the trace does not know it");
+	if (kind == OBJECT_device)
+		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
+	if (o->process != t->event->process)
+		return nothing(t, kind, "a forked process uses what its parent made");
+	live = live_of(t->r, o->id);
+	if (!live->handle)
+		return nothing(t, kind, live->why ? live->why : "its object was not made here");
+	return (uintptr_t)live->handle;
+}
+
+/* Contexts are given back as they are, and never followed; no function of there is called. */
+static uint64_t translate_address(struct translation *t, const struct field_info *field,
+				  uint64_t recorded)
+{
+	struct memory *memory = t->r->memory[t->event->process];
+	void *at;
+
+	if (strstr(field->name, "context") || !strcmp(field->name, "element"))
+		return recorded;
+	if (!strcmp(field->name, "alloc") || !strcmp(field->name, "free") || !recorded)
+		return 0;
+	if (strcmp(field->name, "addr") && strcmp(field->name, "base"))
+		return (uintptr_t)t->r->scratch;
+	at = memory_at(memory, recorded);
+	return at ? (uintptr_t)at : recorded;
+}
+
+uint64_t translate_field(void *arg, const struct field_info *field, uint64_t recorded)
+{
+	struct translation *t = arg;
+
+	if (field->kind == FIELD_OBJ)
+		return translate_handle(t, field->object, recorded);
+	return translate_address(t, field, recorded);
+}
+
+/* The region or window that @key of @process stood for, the latest. */
+static struct live *find_key(struct replay *r, const struct map *keys, uint32_t process,
+			     uint32_t key)
+{
+	uint64_t id;
+
+	return map_get(keys, process_key(process, key), &id) ? live_of(r, (uint32_t)id) : NULL;
+}
+
+uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
+			 uint32_t *key)
+{
+	const struct live *mr = find_key(r, &r->lkeys, process, *key);
+	void *at;
+
+	if (mr) {
+		*key = mr->number;
+		return addr - mr->base_there + mr->base_here;
+	}
+	at = memory_at(r->memory[process], addr);
+	return (uintptr_t)(at ? at : memory_scratch(r->memory[process], length));
+}
+
+/* The window whose key had the same index: windows get new keys when they are bound. */
+static const struct live *find_window(struct replay *r, uint32_t process, uint32_t key)
+{
+	for (uint32_t i = r->nmade; i-- > 0;) {
+		const struct object *o = trace_object(r->trace, r->made[i]);
+
+		if (o->kind == OBJECT_mw && o->process == process && o->number >> 8 == key >> 8)
+			return live_of(r, o->id);
+	}
+	return NULL;
+}
+
+static const struct live *find_remote(struct replay *r, uint32_t process, uint32_t key)
+{
+	const struct live *live = find_key(r, &r->rkeys, process, key);
+
+	return live ? live : find_window(r, process, key);
+}
+
+static uint32_t key_here(const struct live *live, enum object_kind kind)
+{
+	if (kind == OBJECT_mw && live->handle)
+		return ((struct ibv_mw *)live->handle)->rkey;
+	return live->rkey;
+}
+
+uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key)
+{
+	const struct live *live = find_remote(r, process, key);
+
+	if (!live)
+		return key;
+	return key_here(live, trace_object(r->trace, (uint32_t)(live - r->live))->kind);
+}
+
+uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key)
+{
+	const struct live *live = find_remote(r, process, *key);
+	void *at;
+
+	*key = translate_rkey(r, process, *key);
+	if (live && trace_object(r->trace, (uint32_t)(live - r->live))->kind == OBJECT_mr)
+		return addr - live->base_there + live->base_here;
+	at = memory_at(r->memory[process], addr);
+	return at ? (uintptr_t)at : addr;
+}
+
+uint32_t translate_peer_process(const struct replay *r, const struct live_qp *qp, uint32_t process)
+{
+	const struct object *peer = qp->peer ? trace_object(r->trace, qp->peer) : NULL;
+
+	return peer ? peer->process : process;
+}
+
+uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time)
+{
+	uint32_t id = peers_find(r->peers, 0, qpn, time);
+	const struct live *live = live_of(r, id);
+	uint64_t ours;
+
+	if (live && live->number)
+		return live->number;
+	return map_get(&r->numbers, qpn, &ours) ? 0xfffffe : qpn;
+}

@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * Recorded handles, addresses, keys and numbers, as they are here.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/desc.h"
+
+struct replay;
+struct trace_event;
+struct live;
+struct live_qp;
+
+/* What is being translated: arguments of one call. */
+struct translation {
+	struct replay *r;
+	const struct trace_event *event;
+	int64_t time;
+	const char *missing; /* out: why something has no counterpart here; NULL if all has */
+	char text[160];
+};
+
+/* A handle or an address; a build_resolve of core/store/build.h. */
+uint64_t translate_field(void *arg, const struct field_info *field, uint64_t recorded);
+
+/* What the descriptors cannot know of the arguments @args of a call: numbers, ports, keys. */
+void translate_call(struct translation *t, uint64_t *args);
+
+/*
+ * A buffer at @addr under local key *@key of @process; the key is replaced.
+ * @length bytes of scratch memory where nothing is known of it.
+ */
+uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
+			 uint32_t *key);
+
+/* An address under remote key *@key of @process; the key is replaced. */
+uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key);
+
+/* A remote key alone. */
+uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
+
+/* The process that queue pair @qp talks to; the other one of two where nothing is known. */
+uint32_t translate_peer_process(const struct replay *r, const struct live_qp *qp,
+				uint32_t process);
+
+/* The number here of the datagram queue pair that had number @qpn at @time. */
+uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);

@@ -1,0 +1,298 @@
+/*
+ * The arguments of single control verbs, beyond handles and addresses
+ *
+ * A row for each verb that has numbers which mean something only there.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "replay/posts.h"
+#include "replay/state.h"
+#include "replay/translate.h"
+
+static void *pointer(uint64_t value)
+{
+	return (void *)(uintptr_t)value;
+}
+
+static const struct device *device_of_qp(struct replay *r, uint32_t id)
+{
+	const struct live *live = live_of(r, id);
+
+	if (!live || !live->handle)
+		return NULL;
+	return devices_of(r->devices, ((struct ibv_qp *)live->handle)->context);
+}
+
+/* A connected queue pair's address: the port of its peer. */
+static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer,
+			 struct ibv_ah_attr *av)
+{
+	const struct device *from = devices_of(t->r->devices, qp->context);
+	const struct device *to = device_of_qp(t->r, peer);
+	const struct live *live = live_of(t->r, peer);
+
+	av->port_num = live_of(t->r, t->event->call->object)->qp->port;
+	devices_translate(from, to ? to : from, to ? live->qp->port : av->port_num, av);
+}
+
+/* Where the other side is not here, the queue pair is left alone from now on. */
+static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
+{
+	uint32_t me = t->event->call->object;
+	uint32_t peer = peers_find(t->r->peers, me, attr->dest_qp_num, t->time);
+	struct live *mine = live_of(t->r, me), *live = live_of(t->r, peer);
+
+	if (!live || !live->number) {
+		snprintf(t->text, sizeof(t->text),
+			 "queue pair %s of process %u is connected to number %u, %s",
+			 trace_object(t->r->trace, me)->name, t->event->process, attr->dest_qp_num,
+			 live ? "which was not made here" : "which the trace does not have");
+		t->missing = t->text;
+		if (!mine->qp->cut)
+			mine->qp->cut =
+				live ? "the other side of its queue pair was not made here"
+				     : "the other side of its queue pair is not in the trace";
+		outcome_note(t->r->outcome, "%s", t->text);
+		return;
+	}
+	mine->qp->peer = peer;
+	attr->dest_qp_num = live->number;
+}
+
+static void modify_qp(struct translation *t, uint64_t *a)
+{
+	struct ibv_qp *qp = pointer(a[0]);
+	struct ibv_qp_attr *attr = pointer(a[1]);
+	struct live *live = live_of(t->r, t->event->call->object);
+	const struct device *device = devices_of(t->r->devices, qp->context);
+	int mask = (int)a[2];
+
+	if (!attr || !live || !live->qp)
+		return;
+	if (mask & IBV_QP_PORT) {
+		live->qp->port = attr->port_num;
+		attr->port_num = device_port(device, attr->port_num);
+	}
+	if (mask & IBV_QP_DEST_QPN)
+		connect_qp(t, attr);
+	if (mask & IBV_QP_AV)
+		connect_path(t, qp, live->qp->peer, &attr->ah_attr);
+	if (mask & IBV_QP_ALT_PATH)
+		connect_path(t, qp, live->qp->peer, &attr->alt_ah_attr);
+	if (mask & IBV_QP_PATH_MTU) {
+		enum ibv_mtu mtu = device->ports[device_port(device, live->qp->port)].mtu;
+
+		if (mtu && attr->path_mtu > mtu) {
+			attr->path_mtu = mtu;
+			outcome_tolerated(t->r->outcome, "a path MTU above that of the port here");
+		}
+	}
+}
+
+static void translate_av(struct translation *t, struct ibv_context *context, struct ibv_ah_attr *av)
+{
+	const struct device *from = devices_of(t->r->devices, context), *to = from;
+	uint8_t port = av->port_num;
+
+	if (av->dlid >= 0xc000 || (av->is_global && av->grh.dgid.raw[0] == 0xff))
+		return; /* multicast is the same everywhere */
+	if (!devices_find_address(t->r->devices, av, &to, &port))
+		outcome_note(t->r->outcome,
+			     "an address handle goes to LID %u, which no recorded "
+			     "process was told; it goes to the own port here",
+			     av->dlid);
+	devices_translate(from, to, port, av);
+}
+
+static void create_ah(struct translation *t, uint64_t *a)
+{
+	struct ibv_pd *pd = pointer(a[0]);
+
+	if (pd && a[1])
+		translate_av(t, pd->context, pointer(a[1]));
+}
+
+/* A completion that came from where the own device is, as all do here. */
+static void translate_wc(struct translation *t, struct ibv_context *context, uint8_t number,
+			 struct ibv_wc *wc, struct ibv_grh *grh)
+{
+	const struct device *device = devices_of(t->r->devices, context);
+	const struct port *port = &device->ports[device_port(device, number)];
+
+	if (!wc)
+		return;
+	wc->slid = port->lid;
+	wc->src_qp = translate_qpn(t->r, wc->src_qp, t->time);
+	if (port->ethernet)
+		wc->wc_flags |= IBV_WC_GRH;
+	if (grh && (wc->wc_flags & IBV_WC_GRH))
+		grh->sgid = grh->dgid = port->gids[port->best_gid];
+}
+
+static void create_ah_from_wc(struct translation *t, uint64_t *a)
+{
+	struct ibv_pd *pd = pointer(a[0]);
+
+	if (pd)
+		translate_wc(t, pd->context, (uint8_t)a[3], pointer(a[1]), pointer(a[2]));
+}
+
+static void init_ah_from_wc(struct translation *t, uint64_t *a)
+{
+	if (a[0])
+		translate_wc(t, pointer(a[0]), (uint8_t)a[1], pointer(a[2]), pointer(a[3]));
+}
+
+static void resolve_gid(struct translation *t, uint64_t *a)
+{
+	if (a[0] && a[1])
+		translate_av(t, pointer(a[0]), pointer(a[1]));
+}
+
+/* A registration that failed because there was no memory must find none here. */
+static void reg_mr(struct translation *t, uint64_t *a)
+{
+	const struct call *call = t->event->call;
+
+	if (call->failed && call->error == EFAULT)
+		a[1] = (uintptr_t)memory_hole(t->r->memory[t->event->process]);
+}
+
+/* The virtual address that keys count from: the memory's own, or one that was chosen. */
+static void reg_mr_iova(struct translation *t, uint64_t *a)
+{
+	int64_t there = 0;
+	struct args *in;
+
+	reg_mr(t, a);
+	if (args_parse(t->event->call->args, &in))
+		return;
+	if (args_get(in, "addr", &there) && (uint64_t)there == a[3])
+		a[3] = a[1];
+	args_free(in);
+}
+
+static void parent_domain(struct translation *t, uint64_t *a)
+{
+	struct ibv_parent_domain_init_attr *attr = pointer(a[1]);
+
+	(void)t;
+	if (attr)
+		attr->comp_mask &= ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+}
+
+/* Domains that processes shared by a file share one here. */
+static void open_xrcd(struct translation *t, uint64_t *a)
+{
+	struct ibv_xrcd_init_attr *attr = pointer(a[1]);
+
+	if (!attr || attr->fd < 0)
+		return;
+	if (t->r->xrc_file < 0)
+		t->r->xrc_file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	attr->fd = t->r->xrc_file;
+}
+
+static void ind_table(struct translation *t, uint64_t *a)
+{
+	static const struct field_info wq = { .name = "ind_tbl",
+					      .kind = FIELD_OBJ,
+					      .object = OBJECT_wq };
+	struct ibv_rwq_ind_table_init_attr *attr = pointer(a[1]);
+
+	for (uint32_t i = 0; attr && attr->ind_tbl && i < 1u << (attr->log_ind_tbl_size & 15); i++)
+		attr->ind_tbl[i] = pointer(translate_field(t, &wq, (uintptr_t)attr->ind_tbl[i]));
+}
+
+/* It completes like a work request, and so needs a number like one. */
+static void number_bind(struct translation *t, uint64_t qp, struct ibv_mw_bind *bind)
+{
+	struct request request = { .wr_id = bind->wr_id, .event = t->event->id };
+	struct live *live;
+	uint32_t number;
+	uint64_t id;
+
+	if (!map_get(&t->r->handles, qp, &id))
+		return;
+	live = live_of(t->r, (uint32_t)id);
+	if (live->qp && !requests_put(&live->qp->out[SIDE_SEND], &request, &number))
+		bind->wr_id = posts_cookie((uint32_t)id, SIDE_SEND, number);
+}
+
+static void bind_mw(struct translation *t, uint64_t *a)
+{
+	struct ibv_mw_bind *bind = pointer(a[2]);
+	uint64_t id;
+
+	if (!bind)
+		return;
+	number_bind(t, a[0], bind);
+	if (!bind->bind_info.mr || !map_get(&t->r->handles, (uintptr_t)bind->bind_info.mr, &id))
+		return;
+	bind->bind_info.addr +=
+		live_of(t->r, (uint32_t)id)->base_here - live_of(t->r, (uint32_t)id)->base_there;
+}
+
+static void advise_mr(struct translation *t, uint64_t *a)
+{
+	struct ibv_sge *sge = pointer(a[3]);
+
+	for (uint32_t i = 0; sge && i < (uint32_t)a[4]; i++)
+		sge[i].addr = translate_local(t->r, t->event->process, sge[i].addr, sge[i].length,
+					      &sge[i].lkey);
+}
+
+static void open_qp(struct translation *t, uint64_t *a)
+{
+	struct ibv_qp_open_attr *attr = pointer(a[1]);
+
+	if (attr)
+		attr->qp_num = translate_qpn(t->r, attr->qp_num, t->time);
+}
+
+static void port_argument(struct translation *t, uint64_t *a)
+{
+	if (a[0])
+		a[1] = device_port(devices_of(t->r->devices, pointer(a[0])), (uint8_t)a[1]);
+}
+
+static void create_cq(struct translation *t, uint64_t *a)
+{
+	struct ibv_context *context = pointer(a[0]);
+
+	(void)t;
+	if (context && context->num_comp_vectors && (int)a[4] >= context->num_comp_vectors)
+		a[4] %= (uint64_t)context->num_comp_vectors;
+}
+
+static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) = {
+	[VERB_modify_qp] = modify_qp,
+	[VERB_create_ah] = create_ah,
+	[VERB_create_ah_from_wc] = create_ah_from_wc,
+	[VERB_init_ah_from_wc] = init_ah_from_wc,
+	[VERB_resolve_eth_l2_from_gid] = resolve_gid,
+	[VERB_reg_mr] = reg_mr,
+	[VERB_reg_mr_iova] = reg_mr_iova,
+	[VERB_reg_mr_iova2] = reg_mr_iova,
+	[VERB_alloc_parent_domain] = parent_domain,
+	[VERB_open_xrcd] = open_xrcd,
+	[VERB_create_rwq_ind_table] = ind_table,
+	[VERB_bind_mw] = bind_mw,
+	[VERB_advise_mr] = advise_mr,
+	[VERB_open_qp] = open_qp,
+	[VERB_create_cq] = create_cq,
+	[VERB_query_port] = port_argument,
+	[VERB_query_port_compat] = port_argument,
+	[VERB_query_gid] = port_argument,
+	[VERB_query_pkey] = port_argument,
+};
+
+void translate_call(struct translation *t, uint64_t *args)
+{
+	if (translators[t->event->call->verb])
+		translators[t->event->call->verb](t, args);
+}

@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# Record whole programs and replay what was recorded: without a divergence as
+# it is, with one at the right event where the trace was altered.
+set -u
+VERBATIM=${VERBATIM:-$PWD/${BUILD:-build}/verbatim}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+export VERBATIM_QUIET=1
+port=18700
+
+ok() { echo "ok replay $1"; }
+bad() { echo "not ok replay $1: $2"; }
+skip() { echo "skip replay $1: $2"; }
+
+# a server, and a client as soon as somebody listens
+cat >"$dir/pair" <<'EOF'
+#!/usr/bin/env bash
+hex=$(printf ':%04X' "$1")
+$2 &
+for _ in $(seq 100); do
+	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$hex [0-9A-F:]* 0A" && break
+	sleep 0.05
+done
+$3
+status=$?
+wait $!
+[ $status -eq 0 ] && [ $? -eq 0 ]
+EOF
+chmod +x "$dir/pair"
+
+# record NAME SERVER CLIENT, both without the port's option
+record() {
+	port=$((port + 1))
+	timeout 120 "$VERBATIM" record --device soft -o "$dir/$1.db" -- \
+		"$dir/pair" $port "$2 -p $port" "$3 -p $port" >"$dir/$1.log" 2>&1
+}
+
+# replay FILE: report in $dir/out
+replay() { timeout 120 "$VERBATIM" replay "$@" --report "$dir/report.json" >"$dir/out" 2>&1; }
+
+first_line() { grep -m1 "${1:-.}" "$dir/out"; }
+
+# the same traffic comes again
+same() {
+	local name=$1 status
+	if ! command -v "${2%% *}" >/dev/null; then
+		skip "$name" "${2%% *} is not installed"
+		return
+	fi
+	if ! record "$name" "$2" "$3"; then
+		bad "$name" "recording: $(tail -1 "$dir/$name.log")"
+		return
+	fi
+	replay --device soft "$dir/$name.db"
+	status=$?
+	if [ $status -ne 0 ]; then
+		bad "$name" "exit status $status: $(grep -m1 -A1 diverg "$dir/out" | tr '\n' ' ')"
+	elif grep -q 'not replayed' "$dir/out"; then
+		bad "$name" "$(grep -A1 'not replayed' "$dir/out" | tr '\n' ' ')"
+	else
+		ok "$name"
+	fi
+}
+
+pingpong() { same "$1" "ibv_rc_pingpong $2" "ibv_rc_pingpong $2 localhost"; }
+perf() { same "$1" "$1 --use_old_post_send -F $2" "$1 --use_old_post_send -F $2 localhost"; }
+
+pingpong rc_pingpong ""
+pingpong rc_pingpong_events "-e"
+pingpong rc_pingpong_many "-n 20000"
+pingpong rc_pingpong_long "-s 65536"
+pingpong rc_pingpong_mtu "-m 1024"
+pingpong rc_pingpong_timestamps "-t"
+same uc_pingpong "ibv_uc_pingpong" "ibv_uc_pingpong localhost"
+same ud_pingpong "ibv_ud_pingpong" "ibv_ud_pingpong localhost"
+same srq_pingpong "ibv_srq_pingpong" "ibv_srq_pingpong localhost"
+perf ib_send_lat "-n 1000"
+perf ib_send_bw "-n 1000"
+perf ib_write_bw "-n 5000"
+perf ib_write_lat "-n 1000"
+perf ib_read_lat "-n 1000"
+perf ib_read_bw "-n 1000"
+perf ib_atomic_lat "-n 1000"
+
+
+# altered NAME FROM WHERE SET TEXT: in the trace of program FROM's unpacked form,
+# "UPDATE TABLE SET ... " of the row that WHERE chooses; the report says TEXT,
+# with @ for the name of the row's event
+altered() {
+	local name=$1 from=$2 table=${3%% *} where=${3#* } set=$4 text=$5 event status
+	rm -f "$dir/altered.db"
+	if [ ! -s "$dir/$from.db" ]; then
+		skip "$name" "there is no trace of $from"
+		return
+	fi
+	if ! "$VERBATIM" unpack -o "$dir/altered.db" "$dir/$from.db" >"$dir/out" 2>&1; then
+		bad "$name" "unpack: $(tail -1 "$dir/out")"
+		return
+	fi
+	event=$(sqlite3 "$dir/altered.db" "SELECT thread || ':' || n FROM $table WHERE $where
+		ORDER BY thread, n LIMIT 1 OFFSET 100" 2>"$dir/out")
+	[ -n "$event" ] || event=$(sqlite3 "$dir/altered.db" "SELECT thread || ':' || n
+		FROM $table WHERE $where ORDER BY thread, n LIMIT 1" 2>"$dir/out")
+	if [ -z "$event" ] || ! sqlite3 "$dir/altered.db" "UPDATE $table SET $set
+		WHERE thread = ${event%:*} AND n = ${event#*:}" 2>>"$dir/out"; then
+		bad "$name" "sqlite3: no such row, or $(tail -1 "$dir/out")"
+		return
+	fi
+	replay --device soft --timeout 2 "$dir/altered.db"
+	status=$?
+	if [ $status -ne 1 ]; then
+		bad "$name" "exit status $status, not 1: $(head -1 "$dir/out")"
+	elif ! grep -q -- "${text//@/$event}" "$dir/out"; then
+		bad "$name" "no \"${text//@/$event}\": $(grep -A1 'diverg' "$dir/out" | tr '\n' ' ')"
+	else
+		ok "$name"
+	fi
+}
+
+# an unpacked trace is the same trace
+unpacked() {
+	local status
+	rm -f "$dir/altered.db"
+	"$VERBATIM" unpack -o "$dir/altered.db" "$dir/rc_pingpong.db" >"$dir/out" 2>&1 &&
+		replay --device soft "$dir/altered.db"
+	status=$?
+	if [ $status -eq 0 ]; then ok unpacked; else bad unpacked "$(tail -1 "$dir/out")"; fi
+}
+
+if command -v sqlite3 >/dev/null; then
+	unpacked
+	altered altered_status rc_pingpong "wc status = 0 AND opcode = 128" "status = 12" \
+		"@ ibv_poll_cq: wc\[0\].status: recorded IBV_WC_RETRY_EXC_ERR (12), replayed IBV_WC_SUCCESS (0)"
+	altered altered_wr_id rc_pingpong "wc opcode = 128" "wr_id = 77" \
+		"@ ibv_poll_cq: wc\[0\].wr_id: recorded 77, replayed 1"
+	altered altered_received_length rc_pingpong "wc opcode = 128" "byte_len = 5" \
+		"@ ibv_poll_cq: wc\[0\].byte_len: recorded 5, replayed 4096"
+	altered altered_immediate rc_pingpong "wc opcode = 128" "wc_flags = 2, imm = 5" \
+		"@ ibv_poll_cq: wc\[0\].wc_flags: recorded IBV_WC_WITH_IMM (2), replayed 0"
+	altered altered_sent_length rc_pingpong \
+		"sge (thread, n) IN (SELECT thread, n FROM wr WHERE opcode = 2)" "length = 1024" \
+		"byte_len: recorded 4096, replayed 1024 (request of [0-9:]*, sent by @)"
+	altered altered_written_length ib_write_bw \
+		"sge (thread, n) IN (SELECT thread, n FROM wr WHERE opcode = 0)" "length = 1024" \
+		"byte_len: recorded 65536, replayed 1024 (request of @)"
+	altered altered_remote_key ib_write_bw "wr opcode = 0" "rkey = 4242" \
+		"status: recorded IBV_WC_SUCCESS (0), replayed IBV_WC_REM_ACCESS_ERR (10) (request of @)"
+	altered altered_post rc_pingpong "post ret = 0" "ret = 12" \
+		"@ ibv_post_recv: ret: recorded ENOMEM (12), replayed 0"
+	altered altered_arguments rc_pingpong "call verb = 'ibv_reg_mr'" \
+		"args = json_set(args, '\$.length', 8192)" \
+		"@ ibv_reg_mr: ret.length: recorded 4096, replayed 8192"
+	altered altered_result rc_pingpong "call verb = 'ibv_dereg_mr'" "ret = 22, failed = 1" \
+		"@ ibv_dereg_mr: ret: recorded EINVAL (22), replayed 0"
+else
+	skip altered "sqlite3 is not installed"
+fi
+
+# one side only: what cannot be connected is named, and nothing diverges
+one_sided() {
+	local status
+	export VERBATIM_SOFT_FABRIC
+	VERBATIM_SOFT_FABRIC=$(mktemp -d /dev/shm/verbatim-replay-e2e.XXXXXX) || exit 1
+	"$dir/pair" 18790 "$VERBATIM run --device soft -- ibv_rc_pingpong -p 18790" \
+		"$VERBATIM record --device soft -o $dir/one.db -- ibv_rc_pingpong -p 18790 localhost" \
+		>"$dir/one.log" 2>&1
+	rm -rf "$VERBATIM_SOFT_FABRIC"
+	unset VERBATIM_SOFT_FABRIC
+	replay --device soft "$dir/one.db"
+	status=$?
+	if [ $status -ne 0 ]; then
+		bad one_sided "exit status $status: $(tail -1 "$dir/out")"
+	elif ! grep -q 'qp1 of process 1 is connected to number [0-9]*, which the trace does not have' "$dir/out"; then
+		bad one_sided "does not say why: $(head -3 "$dir/out" | tr '\n' ' ')"
+	else
+		ok one_sided
+	fi
+}
+
+# both ends killed in the middle
+killed() {
+	local status
+	cat >"$dir/kill" <<-'EOF'
+		ibv_rc_pingpong -p 18791 -n 100000000 & a=$!
+		sleep 0.5
+		ibv_rc_pingpong -p 18791 -n 100000000 localhost & b=$!
+		sleep 0.5
+		kill -9 $a $b
+		wait
+	EOF
+	"$VERBATIM" record --device soft -o "$dir/killed.db" -- bash "$dir/kill" >"$dir/killed.log" 2>&1
+	replay --device soft "$dir/killed.db"
+	status=$?
+	if [ $status -ne 0 ]; then
+		bad killed "exit status $status: $(grep -A1 diverg "$dir/out" | tr '\n' ' ')"
+	elif ! grep -q 'posts of [1-9]' "$dir/out"; then
+		bad killed "nothing was posted: $(head -1 "$dir/out")"
+	else
+		ok killed
+	fi
+}
+
+nothing_is_left() {
+	if ls -d /dev/shm/verbatim-replay-?????? >/dev/null 2>&1; then
+		bad nothing_is_left "$(ls -d /dev/shm/verbatim-replay-??????)"
+	else
+		ok nothing_is_left
+	fi
+}
+
+refuses() {
+	local status
+	"$VERBATIM" replay --pace never "$dir/rc_pingpong.db" >"$dir/out" 2>&1
+	[ $? -eq 2 ] && ok wrong_usage_is_2 || bad wrong_usage_is_2 "$(tail -1 "$dir/out")"
+	echo nothing >"$dir/nothing.db"
+	"$VERBATIM" replay "$dir/nothing.db" >"$dir/out" 2>&1
+	status=$?
+	[ $status -eq 3 ] && ok bad_trace_is_3 || bad bad_trace_is_3 "exit status $status: $(tail -1 "$dir/out")"
+	"$VERBATIM" replay --device no_such_device "$dir/rc_pingpong.db" >"$dir/out" 2>&1
+	status=$?
+	[ $status -eq 4 ] && ok no_device_is_4 || bad no_device_is_4 "exit status $status"
+}
+
+# half as fast as recorded, at most, on the same device
+speed() {
+	local seconds
+	seconds=$(sed -n 's/^recorded in \([0-9.]*\) s, replayed in \([0-9.]*\) s/\1 \2/p' "$dir/out")
+	echo "# 20000 round trips: recorded and replayed in seconds: $seconds"
+}
+
+command -v ibv_rc_pingpong >/dev/null && { one_sided; killed; }
+[ -s "$dir/rc_pingpong.db" ] && refuses
+if [ -s "$dir/rc_pingpong_many.db" ]; then
+	replay --device soft "$dir/rc_pingpong_many.db"
+	speed
+	replay --device soft --pace x50 "$dir/rc_pingpong_many.db" && ok paced || bad paced "$(tail -1 "$dir/out")"
+fi
+nothing_is_left
+exit 0

@@ -1,0 +1,297 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "replay/differ.h"
+#include "replay/outcome.h"
+
+static const struct event_id here = { 3, 7 };
+
+static struct outcome *make(void)
+{
+	struct outcome *outcome;
+
+	assert_int_equal(outcome_new(&outcome), 0);
+	return outcome;
+}
+
+/* Its text; to be freed. */
+static char *text_of(struct outcome *outcome)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	outcome_text(outcome, to);
+	fclose(to);
+	return text;
+}
+
+static void assert_says(struct outcome *outcome, const char *what)
+{
+	char *text = text_of(outcome);
+
+	if (!strstr(text, what))
+		fail_msg("\"%s\" is not in:\n%s", what, text);
+	free(text);
+}
+
+static uint64_t differences(const char *verb, const char *recorded, const char *replayed)
+{
+	struct outcome *r = make();
+	uint64_t n;
+
+	assert_int_equal(differ_outputs(r, here, (enum verb)verb_find(verb), recorded, replayed),
+			 0);
+	n = outcome_divergences(r);
+	outcome_free(r);
+	return n;
+}
+
+static void what_is_the_same_does_not_diverge(void **state)
+{
+	const char *out = "{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\"}}";
+
+	(void)state;
+	assert_int_equal(differences("query_qp", out, out), 0);
+}
+
+static void a_state_diverges(void **state)
+{
+	(void)state;
+	assert_int_equal(differences("query_qp", "{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\"}}",
+				     "{\"attr\":{\"qp_state\":\"IBV_QPS_ERR\"}}"),
+			 1);
+}
+
+static void numbers_of_the_device_are_tolerated(void **state)
+{
+	(void)state;
+	assert_int_equal(differences("reg_mr", "{\"ret\":{\"lkey\":1,\"rkey\":2,\"length\":64}}",
+				     "{\"ret\":{\"lkey\":3,\"rkey\":4,\"length\":64}}"),
+			 0);
+	assert_int_equal(differences("create_qp", "{\"ret\":{\"qp_num\":1,\"handle\":2}}",
+				     "{\"ret\":{\"qp_num\":3,\"handle\":4}}"),
+			 0);
+}
+
+static void the_length_of_a_region_diverges(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		differences("reg_mr", "{\"ret\":{\"length\":64}}", "{\"ret\":{\"length\":65}}"), 1);
+}
+
+static void limits_of_a_device_are_tolerated_by_name(void **state)
+{
+	struct outcome *r = make();
+
+	(void)state;
+	differ_outputs(r, here, VERB_query_device,
+		       "{\"device_attr\":{\"max_qp\":1,\"fw_ver\":\"a\"}}",
+		       "{\"device_attr\":{\"max_qp\":2,\"fw_ver\":\"b\"}}");
+	assert_int_equal(outcome_divergences(r), 0);
+	assert_says(r, "2 x attributes of the device");
+	outcome_free(r);
+}
+
+static void the_state_of_a_port_diverges_its_lid_does_not(void **state)
+{
+	(void)state;
+	assert_int_equal(differences("query_port",
+				     "{\"port_attr\":{\"state\":\"IBV_PORT_ACTIVE\",\"lid\":1}}",
+				     "{\"port_attr\":{\"state\":\"IBV_PORT_DOWN\",\"lid\":2}}"),
+			 1);
+}
+
+static void errno_is_named(void **state)
+{
+	const struct call call = { .verb = VERB_modify_qp, .ret = 0 };
+	struct outcome *r = make();
+
+	(void)state;
+	differ_result(r, here, &call, 22, 22);
+	assert_says(r, "3:7 ibv_modify_qp: ret: recorded 0, replayed EINVAL (22)");
+	outcome_free(r);
+}
+
+static void the_same_failure_does_not_diverge(void **state)
+{
+	const struct call call = { .verb = VERB_destroy_cq, .ret = 16, .failed = true };
+	const struct call create = { .verb = VERB_create_cq, .error = 22, .failed = true };
+	struct outcome *r = make();
+
+	(void)state;
+	differ_result(r, here, &call, 16, 16);
+	differ_result(r, here, &create, 0, 22);
+	assert_int_equal(outcome_divergences(r), 0);
+	differ_result(r, here, &create, 0, 12);
+	assert_int_equal(outcome_divergences(r), 1);
+	differ_result(r, here, &create, 0x1000, 0);
+	assert_int_equal(outcome_divergences(r), 2);
+	outcome_free(r);
+}
+
+static uint64_t completions(const struct wc *there, const struct ibv_wc *wc, uint64_t wr_id,
+			    bool shared)
+{
+	const struct differ_wc d = { .event = here,
+				     .index = 2,
+				     .there = there,
+				     .here = wc,
+				     .wr_id = wr_id,
+				     .shared = shared };
+	struct outcome *r = make();
+	uint64_t n;
+
+	differ_completion(r, &d);
+	n = outcome_divergences(r);
+	outcome_free(r);
+	return n;
+}
+
+static void equal_completions_do_not_diverge(void **state)
+{
+	const struct wc there = { .wr_id = 5,
+				  .opcode = IBV_WC_RECV,
+				  .byte_len = 64,
+				  .qp_num = 1,
+				  .imm = 7,
+				  .wc_flags = IBV_WC_WITH_IMM };
+	struct ibv_wc wc = { .wr_id = 99,
+			     .opcode = IBV_WC_RECV,
+			     .byte_len = 64,
+			     .qp_num = 2,
+			     .wc_flags = IBV_WC_WITH_IMM };
+
+	(void)state;
+	wc.imm_data = htonl(7);
+	assert_int_equal(completions(&there, &wc, 5, false), 0);
+	wc.imm_data = htonl(8);
+	assert_int_equal(completions(&there, &wc, 5, false), 1);
+	wc.byte_len = 65;
+	assert_int_equal(completions(&there, &wc, 5, false), 2);
+}
+
+static void of_an_error_only_status_and_wr_id_count(void **state)
+{
+	const struct wc there = { .wr_id = 5,
+				  .status = IBV_WC_RETRY_EXC_ERR,
+				  .opcode = 1,
+				  .byte_len = 3,
+				  .vendor_err = 1 };
+	const struct ibv_wc wc = { .status = IBV_WC_RETRY_EXC_ERR,
+				   .opcode = IBV_WC_RECV,
+				   .byte_len = 9,
+				   .vendor_err = 2 };
+
+	(void)state;
+	assert_int_equal(completions(&there, &wc, 5, false), 0);
+	assert_int_equal(completions(&there, &wc, 6, false), 1);
+}
+
+static void a_status_diverges(void **state)
+{
+	const struct wc there = { .status = IBV_WC_WR_FLUSH_ERR };
+	const struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
+
+	(void)state;
+	assert_int_equal(completions(&there, &wc, 0, false), 1);
+}
+
+static void a_shared_queue_may_give_another_request(void **state)
+{
+	const struct wc there = { .wr_id = 5, .opcode = IBV_WC_RECV };
+	const struct ibv_wc wc = { .opcode = IBV_WC_RECV };
+
+	(void)state;
+	assert_int_equal(completions(&there, &wc, 6, true), 0);
+	assert_int_equal(completions(&there, &wc, 6, false), 1);
+}
+
+static void the_length_of_a_send_is_tolerated(void **state)
+{
+	const struct wc there = { .opcode = IBV_WC_SEND, .byte_len = 64 };
+	const struct ibv_wc wc = { .opcode = IBV_WC_SEND, .byte_len = 0 };
+
+	(void)state;
+	assert_int_equal(completions(&there, &wc, 0, false), 0);
+}
+
+static void twenty_are_printed_and_all_counted(void **state)
+{
+	const struct call call = { .verb = VERB_modify_qp, .ret = 0 };
+	struct outcome *r = make();
+
+	(void)state;
+	for (int i = 0; i < 25; i++)
+		differ_result(r, here, &call, 22, 22);
+	assert_says(r, "25 divergences:");
+	assert_says(r, "and 5 more");
+	outcome_free(r);
+}
+
+static void json_escapes_what_it_must(void **state)
+{
+	struct outcome *r = make();
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	outcome_trace(r, "a\"b\\c\n");
+	outcome_json(r, to);
+	fclose(to);
+	assert_non_null(strstr(text, "\"a\\\"b\\\\c\\u000a\""));
+	free(text);
+	outcome_free(r);
+}
+
+/* The page has the reasons of the list, word for word. */
+static void every_reason_is_in_the_page(void **state)
+{
+	FILE *page = fopen("docs/REPLAY.md", "r");
+	static char text[1 << 16];
+	size_t n;
+
+	(void)state;
+	if (!page)
+		skip();
+	n = fread(text, 1, sizeof(text) - 1, page);
+	text[n] = '\0';
+	fclose(page);
+	for (const struct tolerance *t = tolerances; t->verb; t++)
+		if (t->reason && !strstr(text, t->reason))
+			fail_msg("docs/REPLAY.md does not say \"%s\"", t->reason);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_the_same_does_not_diverge),
+		cmocka_unit_test(a_state_diverges),
+		cmocka_unit_test(numbers_of_the_device_are_tolerated),
+		cmocka_unit_test(the_length_of_a_region_diverges),
+		cmocka_unit_test(limits_of_a_device_are_tolerated_by_name),
+		cmocka_unit_test(the_state_of_a_port_diverges_its_lid_does_not),
+		cmocka_unit_test(errno_is_named),
+		cmocka_unit_test(the_same_failure_does_not_diverge),
+		cmocka_unit_test(equal_completions_do_not_diverge),
+		cmocka_unit_test(of_an_error_only_status_and_wr_id_count),
+		cmocka_unit_test(a_status_diverges),
+		cmocka_unit_test(a_shared_queue_may_give_another_request),
+		cmocka_unit_test(the_length_of_a_send_is_tolerated),
+		cmocka_unit_test(twenty_are_printed_and_all_counted),
+		cmocka_unit_test(json_escapes_what_it_must),
+		cmocka_unit_test(every_reason_is_in_the_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "replay/queue.h"
+
+static uint32_t put(struct requests *r, uint64_t wr_id)
+{
+	const struct request request = { .wr_id = wr_id, .event = { 1, wr_id } };
+	uint32_t number = 0;
+
+	assert_int_equal(requests_put(r, &request, &number), 0);
+	return number;
+}
+
+static void a_request_is_found_by_its_number(void **state)
+{
+	struct requests r = { 0 };
+	uint32_t number = put(&r, 42);
+
+	(void)state;
+	assert_int_equal(requests_get(&r, number)->wr_id, 42);
+	assert_null(requests_get(&r, number + 1));
+	requests_fini(&r);
+}
+
+static void requests_outlive_growth_and_wrap(void **state)
+{
+	struct requests r = { .head = UINT32_MAX - 50, .tail = UINT32_MAX - 50 };
+	uint32_t numbers[500];
+
+	(void)state;
+	for (uint32_t i = 0; i < 500; i++)
+		numbers[i] = put(&r, i);
+	for (uint32_t i = 0; i < 500; i++)
+		assert_int_equal(requests_get(&r, numbers[i])->wr_id, i);
+	requests_fini(&r);
+}
+
+static void a_send_completes_those_before_it(void **state)
+{
+	struct requests r = { 0 };
+	uint32_t first = put(&r, 1), second = put(&r, 2), third = put(&r, 3);
+
+	(void)state;
+	requests_complete(&r, second, true);
+	assert_null(requests_get(&r, first));
+	assert_null(requests_get(&r, second));
+	assert_non_null(requests_get(&r, third));
+	assert_int_equal(requests_count(&r), 1);
+	requests_fini(&r);
+}
+
+static void a_shared_queue_completes_out_of_order(void **state)
+{
+	struct requests r = { 0 };
+	uint32_t first = put(&r, 1), second = put(&r, 2);
+
+	(void)state;
+	requests_complete(&r, second, false);
+	assert_non_null(requests_get(&r, first));
+	assert_null(requests_get(&r, second));
+	requests_complete(&r, first, false);
+	assert_int_equal(requests_count(&r), 0);
+	requests_fini(&r);
+}
+
+static void what_was_not_posted_is_taken_back(void **state)
+{
+	struct requests r = { 0 };
+	uint32_t first = put(&r, 1), second = put(&r, 2);
+
+	(void)state;
+	requests_undo(&r, 1);
+	assert_non_null(requests_get(&r, first));
+	assert_null(requests_get(&r, second));
+	requests_undo(&r, 5);
+	assert_int_equal(requests_count(&r), 0);
+	requests_fini(&r);
+}
+
+static void a_post_is_known_while_under_way(void **state)
+{
+	struct requests r = { 0 };
+	uint32_t number = put(&r, 9);
+
+	(void)state;
+	assert_true(requests_has(&r, (struct event_id){ 1, 9 }, 0));
+	assert_false(requests_has(&r, (struct event_id){ 1, 9 }, 1));
+	assert_false(requests_has(&r, (struct event_id){ 2, 9 }, 0));
+	requests_complete(&r, number, false);
+	assert_false(requests_has(&r, (struct event_id){ 1, 9 }, 0));
+	requests_fini(&r);
+}
+
+static void the_oldest_comes_next(void **state)
+{
+	struct requests r = { 0 };
+	struct request next = { 0 };
+
+	(void)state;
+	assert_false(requests_next(&r, &next));
+	put(&r, 1);
+	put(&r, 2);
+	assert_true(requests_next(&r, &next));
+	assert_int_equal(next.wr_id, 1);
+	requests_clear(&r);
+	assert_false(requests_next(&r, &next));
+	requests_fini(&r);
+}
+
+static void completions_come_out_as_they_went_in(void **state)
+{
+	struct arrivals a = { 0 };
+
+	(void)state;
+	assert_null(arrivals_first(&a));
+	for (uint64_t i = 0; i < 300; i++) {
+		const struct arrival arrival = { .request = { .wr_id = i } };
+
+		assert_int_equal(arrivals_put(&a, &arrival), 0);
+	}
+	for (uint64_t i = 0; i < 300; i++) {
+		assert_int_equal(arrivals_first(&a)->request.wr_id, i);
+		arrivals_drop(&a);
+	}
+	assert_null(arrivals_first(&a));
+	arrivals_drop(&a);
+	arrivals_fini(&a);
+}
+
+static void a_completion_is_taken_from_the_middle(void **state)
+{
+	struct arrivals a = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 5; i++) {
+		const struct arrival arrival = { .request = { .wr_id = i, .event = { 1, i } } };
+
+		arrivals_put(&a, &arrival);
+	}
+	assert_null(arrivals_find(&a, (struct event_id){ 1, 3 }, 1));
+	arrivals_remove(&a, arrivals_find(&a, (struct event_id){ 1, 3 }, 0));
+	for (uint64_t i = 0; i < 5; i++) {
+		if (i == 3)
+			continue;
+		assert_int_equal(arrivals_first(&a)->request.wr_id, i);
+		arrivals_drop(&a);
+	}
+	assert_null(arrivals_first(&a));
+	arrivals_fini(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_is_found_by_its_number),
+		cmocka_unit_test(requests_outlive_growth_and_wrap),
+		cmocka_unit_test(a_send_completes_those_before_it),
+		cmocka_unit_test(a_shared_queue_completes_out_of_order),
+		cmocka_unit_test(what_was_not_posted_is_taken_back),
+		cmocka_unit_test(a_post_is_known_while_under_way),
+		cmocka_unit_test(the_oldest_comes_next),
+		cmocka_unit_test(completions_come_out_as_they_went_in),
+		cmocka_unit_test(a_completion_is_taken_from_the_middle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
