@@ -33,33 +33,6 @@ static struct counts *map_counts(const char *path)
 	return counts;
 }
 
-static void connect_to_itself(struct ibv_qp *qp)
-{
-	struct ibv_port_attr port;
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
-
-	MUST(ibv_query_port(qp->context, 1, &port));
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-						IBV_QP_ACCESS_FLAGS));
-	attr.qp_state = IBV_QPS_RTR;
-	attr.path_mtu = IBV_MTU_1024;
-	attr.dest_qp_num = qp->qp_num;
-	attr.max_dest_rd_atomic = 1;
-	attr.min_rnr_timer = 12;
-	attr.ah_attr = (struct ibv_ah_attr){ .dlid = port.lid, .port_num = 1 };
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-						IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
-	attr.qp_state = IBV_QPS_RTS;
-	attr.timeout = 14;
-	attr.retry_cnt = 7;
-	attr.rnr_retry = 7;
-	attr.max_rd_atomic = 1;
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-						IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-						IBV_QP_MAX_QP_RD_ATOMIC));
-}
-
 /* One message from the queue pair to itself. */
 static void send_one(struct ibv_qp *qp, struct ibv_mr *mr, struct counts *counts, uint64_t n)
 {
@@ -94,7 +67,7 @@ int main(int argc, char **argv)
 	struct ibv_cq *cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
 	struct ibv_qp *qp = create_rc_qp(pd, cq);
 
-	connect_to_itself(qp);
+	connect_to_itself(context, qp);
 	for (uint64_t n = 0; n < end; n++)
 		send_one(qp, mr, counts, n);
 	MUST(ibv_destroy_qp(qp));
