@@ -1,0 +1,318 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+#include "core/wire/codec.h"
+
+static uint64_t seed;
+
+static uint64_t next(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void choose_seed(void)
+{
+	const char *given = getenv("VERBATIM_SEED");
+
+	seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + 1;
+	print_message("VERBATIM_SEED=%llu\n", (unsigned long long)seed);
+}
+
+/* What a walk told, as one text: "qp=5 attr{[0]qp_state=3}". */
+struct told {
+	char text[1 << 16];
+	size_t used;
+	int depth;
+};
+
+static void say(struct told *told, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (told->used < sizeof(told->text) - 256)
+		told->used += (size_t)vsnprintf(told->text + told->used, 256, format, args);
+	va_end(args);
+}
+
+static void number(void *arg, const struct field_info *field, int64_t value)
+{
+	say(arg, "%s=%lld ", field->name, (long long)value);
+}
+
+static void text(void *arg, const struct field_info *field, const char *bytes, size_t n)
+{
+	say(arg, "%s=", field->name);
+	for (size_t i = 0; i < n && i < 32; i++)
+		say(arg, "%02x", (unsigned char)bytes[i]);
+	say(arg, " ");
+}
+
+static void null(void *arg, const struct field_info *field)
+{
+	say(arg, "%s=null ", field->name);
+}
+
+static void begin(void *arg, const struct field_info *field, size_t count)
+{
+	((struct told *)arg)->depth++;
+	say(arg, "%s*%zu{", field->name, count);
+}
+
+static void element(void *arg, const struct field_info *field, size_t index)
+{
+	(void)field;
+	((struct told *)arg)->depth++;
+	say(arg, "[%zu]", index);
+}
+
+static void element_end(void *arg, const struct field_info *field)
+{
+	(void)field;
+	((struct told *)arg)->depth--;
+}
+
+static void end(void *arg, const struct field_info *field)
+{
+	(void)field;
+	((struct told *)arg)->depth--;
+	say(arg, "} ");
+}
+
+static struct told told;
+
+static ssize_t walk(const uint64_t *words, size_t n, const struct struct_info *info)
+{
+	const struct codec_visitor visitor = { number, text, null, begin, element, element_end, end,
+					       &told };
+	ssize_t used;
+
+	told.used = 0;
+	told.text[0] = '\0';
+	used = codec_visit(words, n, info, &visitor);
+	assert_int_equal(told.depth, 0);
+	return used;
+}
+
+static uint64_t words[8192];
+
+static size_t encode(enum verb verb, const uint64_t *args, enum field_dir dir)
+{
+	struct codec_out out = { .words = words, .size = 8192 };
+
+	codec_put_args(&out, verb, args, dir);
+	assert_false(out.cut);
+	return out.used;
+}
+
+static void masked_fields_are_absent(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .qkey = 7, .port_num = 1 };
+	const uint64_t args[] = { 0x5000, (uintptr_t)&attr, IBV_QP_STATE | IBV_QP_PORT };
+	size_t n = encode(VERB_modify_qp, args, DIR_IN);
+
+	(void)state;
+	assert_int_equal(walk(words, n, &verb_infos[VERB_modify_qp].args), n);
+	assert_string_equal(told.text, "qp=20480 attr*1{[0]qp_state=1 port_num=1 } attr_mask=33 ");
+}
+
+static void directions_are_apart(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_qp_init_attr init = { .sq_sig_all = 1 };
+	const uint64_t args[] = { 0x5000, (uintptr_t)&attr, 1, (uintptr_t)&init };
+	size_t n = encode(VERB_query_qp, args, DIR_IN);
+
+	(void)state;
+	walk(words, n, &verb_infos[VERB_query_qp].args);
+	assert_string_equal(told.text, "qp=20480 attr_mask=1 ");
+	n = encode(VERB_query_qp, args, DIR_OUT);
+	assert_int_equal(walk(words, n, &verb_infos[VERB_query_qp].args), n);
+	assert_non_null(strstr(told.text, "attr*1{[0]qp_state=3"));
+	assert_non_null(strstr(told.text, "sq_sig_all=1"));
+}
+
+static void arrays_are_as_long_as_their_count(void **state)
+{
+	struct ibv_sge sges[3] = { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } };
+	const uint64_t args[] = { 1, 0, 0, (uintptr_t)sges, 3 };
+	size_t n = encode(VERB_advise_mr, args, DIR_IN);
+
+	(void)state;
+	assert_int_equal(walk(words, n, &verb_infos[VERB_advise_mr].args), n);
+	assert_non_null(strstr(told.text, "sg_list*3{[0]addr=1 length=2 lkey=3 [1]addr=4 length=5 "
+					  "lkey=6 [2]addr=7 length=8 lkey=9 }"));
+}
+
+static void structure_ends_where_the_caller_said(void **state)
+{
+	struct ibv_port_attr attr = { .state = IBV_PORT_ACTIVE };
+	const uint64_t args[] = { 1, 1, (uintptr_t)&attr, 8 };
+	size_t n = encode(VERB_query_port, args, DIR_OUT);
+
+	(void)state;
+	walk(words, n, &verb_infos[VERB_query_port].args);
+	assert_string_equal(told.text, "port_attr*1{[0]state=4 max_mtu=0 } ");
+}
+
+static void no_pointer_is_null(void **state)
+{
+	const uint64_t args[] = { 1, 0, 0 };
+	size_t n = encode(VERB_modify_qp, args, DIR_IN);
+
+	(void)state;
+	walk(words, n, &verb_infos[VERB_modify_qp].args);
+	assert_string_equal(told.text, "qp=1 attr=null attr_mask=0 ");
+}
+
+static void new_object_follows_the_outs(void **state)
+{
+	struct ibv_context context = { .cmd_fd = 5 };
+	const uint64_t args[] = { 1 };
+	struct codec_out out = { .words = words, .size = 8192,
+				 .ret = (int64_t)(uintptr_t)&context };
+	ssize_t used;
+
+	(void)state;
+	codec_put_outs(&out, VERB_open_device, args);
+	used = walk(words, out.used, &verb_infos[VERB_open_device].args);
+	assert_int_equal(used, 1);
+	assert_int_equal(walk(words + used, out.used - (size_t)used, &object_infos[OBJECT_context]),
+			 out.used - (size_t)used);
+	assert_non_null(strstr(told.text, "cmd_fd=5 "));
+}
+
+static void list_of_devices_is_each_of_them(void **state)
+{
+	struct ibv_device a = { .node_type = IBV_NODE_CA }, b = { .node_type = IBV_NODE_RNIC };
+	struct ibv_device *list[] = { &a, &b, NULL };
+	int n = 2;
+	const uint64_t args[] = { (uintptr_t)&n };
+	struct codec_out out = { .words = words, .size = 8192, .ret = (int64_t)(uintptr_t)list };
+	const struct codec_visitor visitor = { number, text, null, begin, element, element_end, end,
+					       &told };
+	ssize_t used;
+
+	(void)state;
+	codec_put_outs(&out, VERB_get_device_list, args);
+	used = walk(words, out.used, &verb_infos[VERB_get_device_list].args);
+	assert_string_equal(told.text, "num_devices*1{[0]value=2 } ");
+	told.used = 0;
+	assert_int_equal(codec_visit_objects(words + used, out.used - (size_t)used,
+					     &verb_infos[VERB_get_device_list].ret, &visitor),
+			 out.used - (size_t)used);
+	assert_non_null(strstr(told.text, "ret*2{[0]handle="));
+	assert_non_null(strstr(told.text, "[1]handle="));
+}
+
+/* Arguments of any verb: numbers at random, pointers to zeroed memory or none. */
+static void random_args(enum verb verb, uint64_t *args, char *memory, size_t each)
+{
+	const struct struct_info *info = &verb_infos[verb].args;
+
+	for (unsigned int i = 0; i < info->nfields; i++) {
+		bool pointer = info->fields[i].kind == FIELD_PTR ||
+			       info->fields[i].kind == FIELD_TEXT;
+
+		args[i] = pointer ? (next() % 4 ? (uintptr_t)(memory + i * each) : 0) :
+			  next() % 3 ? next() % 64 : (uint32_t)next();
+	}
+}
+
+static void every_verb_is_read_as_it_was_written(void **state)
+{
+	enum { EACH = 1 << 19 };
+	char *memory = calloc(8, EACH);
+
+	(void)state;
+	choose_seed();
+	assert_non_null(memory);
+	for (int round = 0; round < 200; round++)
+		for (int verb = 0; verb < VERB_COUNT; verb++) {
+			struct codec_out out = { .words = words, .size = 8192, .ret = 3 };
+			uint64_t args[8];
+
+			random_args((enum verb)verb, args, memory, EACH);
+			codec_put_args(&out, (enum verb)verb, args, round % 2 ? DIR_IN : DIR_OUT);
+			if (out.cut)
+				continue;
+			assert_int_equal(walk(words, out.used, &verb_infos[verb].args), out.used);
+		}
+	free(memory);
+}
+
+static void cut_words_are_noticed(void **state)
+{
+	struct ibv_qp_init_attr init = { .sq_sig_all = 1 };
+	const uint64_t args[] = { 0x5000, (uintptr_t)&init };
+	size_t n = encode(VERB_create_qp, args, DIR_IN);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(walk(words, i, &verb_infos[VERB_create_qp].args), -EBADMSG);
+}
+
+static void small_buffer_is_never_overrun(void **state)
+{
+	struct ibv_qp_init_attr init = { .sq_sig_all = 1 };
+	const uint64_t args[] = { 0x5000, (uintptr_t)&init };
+	size_t n = encode(VERB_create_qp, args, DIR_IN);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		struct codec_out out = { .words = words, .size = i };
+
+		words[i] = 0x5a5a;
+		codec_put_args(&out, VERB_create_qp, args, DIR_IN);
+		assert_true(out.cut);
+		assert_true(out.used <= i);
+		assert_int_equal(words[i], 0x5a5a);
+	}
+}
+
+static void any_words_are_read_without_harm(void **state)
+{
+	(void)state;
+	choose_seed();
+	for (int round = 0; round < 20000; round++) {
+		size_t n = next() % 64;
+		ssize_t used;
+
+		for (size_t i = 0; i < n; i++)
+			words[i] = next() % 3 ? next() % 16 : next();
+		used = walk(words, n, &verb_infos[next() % VERB_COUNT].args);
+		assert_true(used == -EBADMSG || (used >= 0 && (size_t)used <= n));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(masked_fields_are_absent),
+		cmocka_unit_test(directions_are_apart),
+		cmocka_unit_test(arrays_are_as_long_as_their_count),
+		cmocka_unit_test(structure_ends_where_the_caller_said),
+		cmocka_unit_test(no_pointer_is_null),
+		cmocka_unit_test(new_object_follows_the_outs),
+		cmocka_unit_test(list_of_devices_is_each_of_them),
+		cmocka_unit_test(every_verb_is_read_as_it_was_written),
+		cmocka_unit_test(cut_words_are_noticed),
+		cmocka_unit_test(small_buffer_is_never_overrun),
+		cmocka_unit_test(any_words_are_read_without_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
