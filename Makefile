@@ -48,18 +48,21 @@ $(BUILD)/verbatim: $(COMMAND)
 	$(CC) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS)
 
 ifeq ($(SAN),)
+# what is loaded into programs stays: threads, fork handlers and patched pointers lead into it
+GUEST = -shared -Wl,-z,nodelete
+
 # the guest: nothing but libc (libunwind is loaded when the first verb is recorded)
 $(BUILD)/libverbatim.so: $(TRACE) $(filter-out %/log.o,$(WIRE))
-	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim.so -Wl,--version-script=$(BUILD)/gen/trace.map \
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so -Wl,--version-script=$(BUILD)/gen/trace.map \
 		-o $@ $^
 
 $(BUILD)/libverbatim-soft.so: $(SOFT) shim/soft/soft.map
-	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-soft.so -Wl,--version-script=shim/soft/soft.map \
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so -Wl,--version-script=shim/soft/soft.map \
 		-o $@ $(SOFT)
 
 $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 	@mkdir -p $(@D)
-	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=shim/soft/dropin.map \
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libibverbs.so.1 -Wl,--version-script=shim/soft/dropin.map \
 		-o $@ $(SOFT)
 
 # the store once more, on the SQLite that loads it
