@@ -3,6 +3,7 @@
 
 enum { CHILD = STORY_PID + 50 };
 
+static struct ibv_context child_context;
 static struct ibv_mr child_mr = { .context = &a_context, .pd = &a_pd, .length = 64, .lkey = 0x40 };
 
 /* Returns the child's thread. */
@@ -94,8 +95,8 @@ static void an_inherited_object_is_no_leak_of_the_child(void **state)
 
 	(void)state;
 	child = forks(&s);
-	story_do(&s, child, VERB_open_device, 1, W(&child_mr), W(0x1000));
-	story_do(&s, child, VERB_close_device, 10, 0, W(&child_mr));
+	story_do(&s, child, VERB_open_device, 1, W(&child_context), W(0x1000));
+	story_do(&s, child, VERB_close_device, 10, 0, W(&child_context));
 	story_exit(&s, CHILD, 0);
 	story_check(&s, NULL);
 	assert_int_equal(story_found(&s), 0);
