@@ -154,6 +154,14 @@ const struct device *devices_role(struct devices *ds, const char *name)
 	return &ds->devices[ds->roles[find_role(ds, name)].device];
 }
 
+bool devices_are_recorded(const struct devices *ds)
+{
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		if (strcmp(ds->roles[i].name, ds->devices[ds->roles[i].device].name))
+			return false;
+	return true;
+}
+
 const struct device *devices_of(const struct devices *ds, const struct ibv_context *context)
 {
 	for (unsigned int i = 0; i < ds->ndevices; i++)

@@ -42,6 +42,9 @@ void devices_close(struct devices *devices);
 /* The one that plays recorded device @name: of the same name, else by turns. Never NULL. */
 const struct device *devices_role(struct devices *devices, const char *name);
 
+/* Do all recorded devices that were named so far play themselves? */
+bool devices_are_recorded(const struct devices *devices);
+
 /* The one that @context was opened on. */
 const struct device *devices_of(const struct devices *devices,
 				const struct ibv_context *context);

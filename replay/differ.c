@@ -19,7 +19,7 @@
 static const char numbers[] = "numbers that a device gives (keys, queue pairs, handles, files)";
 static const char limits[] = "attributes of the device";
 static const char port[] = "attributes of the port, its LID and GIDs";
-static const char rounding[] = "a size that the device rounds up";
+static const char rounding[] = "a size that another device rounds in another way";
 static const char one_process[] = "fork support, which all replayed processes share";
 static const char transport[] = "the state of the transport: sequence numbers, path, timers";
 static const char provider[] = "options that only providers know";
@@ -27,53 +27,53 @@ static const char clocks[] = "clocks and counters";
 
 /* in the order of looking: the first that fits */
 const struct tolerance tolerances[] = {
-	{ "*", "ret.handle", numbers },
-	{ "*", "ret.lkey", numbers },
-	{ "*", "ret.rkey", numbers },
-	{ "*", "ret.qp_num", numbers },
-	{ "*", "ret.wq_num", numbers },
-	{ "*", "ret.fd", numbers },
-	{ "*", "ret.cmd_fd", numbers },
-	{ "*", "ret.async_fd", numbers },
-	{ "*", "ret.ind_tbl_*", numbers },
-	{ "get_srq_num", "srq_num", numbers },
-	{ "alloc_mw", "ret.*", numbers },
-	{ "get_device_*", "*", limits },
-	{ "open_device", "ret.num_comp_vectors", limits },
-	{ "query_device*", "*", limits },
-	{ "query_port*", "port_attr.state", NULL },
-	{ "query_port*", "port_attr.*", port },
-	{ "query_gid*", "*", port },
-	{ "get_pkey_index", "*", port },
-	{ "query_pkey", "*", port },
-	{ "init_ah_from_wc", "ah_attr.*", port },
-	{ "resolve_eth_l2_from_gid", "*", port },
-	{ "create_*", "ret.cqe", rounding },
-	{ "create_qp*", "*.cap.*", rounding },
-	{ "create_wq", "wq_init_attr.max_*", rounding },
-	{ "query_srq", "srq_attr.max_*", rounding },
-	{ "query_qp", "*.cap.*", rounding },
-	{ "query_qp", "*.qp_state", NULL },
-	{ "query_qp", "*.cur_qp_state", NULL },
-	{ "query_qp", "attr.*", transport },
-	{ "fork_init", "*", one_process },
-	{ "is_fork_initialized", "*", one_process },
-	{ "do*fork_range", "*", one_process },
-	{ "*_ece", "*", provider },
-	{ "query_qp_data_in_order", "*", provider },
-	{ "query_rt_values_ex", "*", clocks },
-	{ "read_counters", "*", clocks },
+	{ "*", "ret.handle", numbers, false },
+	{ "*", "ret.lkey", numbers, false },
+	{ "*", "ret.rkey", numbers, false },
+	{ "*", "ret.qp_num", numbers, false },
+	{ "*", "ret.wq_num", numbers, false },
+	{ "*", "ret.fd", numbers, false },
+	{ "*", "ret.cmd_fd", numbers, false },
+	{ "*", "ret.async_fd", numbers, false },
+	{ "*", "ret.ind_tbl_*", numbers, false },
+	{ "get_srq_num", "srq_num", numbers, false },
+	{ "alloc_mw", "ret.*", numbers, false },
+	{ "get_device_*", "*", limits, false },
+	{ "open_device", "ret.num_comp_vectors", limits, false },
+	{ "query_device*", "*", limits, false },
+	{ "query_port*", "port_attr.state", NULL, false },
+	{ "query_port*", "port_attr.*", port, false },
+	{ "query_gid*", "*", port, false },
+	{ "get_pkey_index", "*", port, false },
+	{ "query_pkey", "*", port, false },
+	{ "init_ah_from_wc", "ah_attr.*", port, false },
+	{ "resolve_eth_l2_from_gid", "*", port, false },
+	{ "create_*", "ret.cqe", rounding, true },
+	{ "create_qp*", "*.cap.*", rounding, true },
+	{ "create_wq", "wq_init_attr.max_*", rounding, true },
+	{ "query_srq", "srq_attr.max_*", rounding, true },
+	{ "query_qp", "*.cap.*", rounding, true },
+	{ "query_qp", "*.qp_state", NULL, false },
+	{ "query_qp", "*.cur_qp_state", NULL, false },
+	{ "query_qp", "attr.*", transport, false },
+	{ "fork_init", "*", one_process, false },
+	{ "is_fork_initialized", "*", one_process, false },
+	{ "do*fork_range", "*", one_process, false },
+	{ "*_ece", "*", provider, false },
+	{ "query_qp_data_in_order", "*", provider, false },
+	{ "query_rt_values_ex", "*", clocks, false },
+	{ "read_counters", "*", clocks, false },
 	{ 0 },
 };
 
-const char *tolerance_find(enum verb verb, const char *path)
+const char *tolerance_find(enum verb verb, const char *path, bool other)
 {
 	const char *name = verb_infos[verb].name;
 
 	name += strncmp(name, "ibv_", 4) ? 0 : 4;
 	for (const struct tolerance *t = tolerances; t->verb; t++)
 		if (!fnmatch(t->verb, name, 0) && !fnmatch(t->path, path, 0))
-			return t->reason;
+			return t->other && !other ? NULL : t->reason;
 	return NULL;
 }
 
@@ -102,7 +102,7 @@ const char *value_text(const struct enum_info *names, int64_t value, char text[9
 void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, const char *path,
 		  const char *recorded, const char *replayed)
 {
-	const char *reason = tolerance_find(verb, path);
+	const char *reason = tolerance_find(verb, path, outcome_is_other_device(outcome));
 
 	if (reason) {
 		outcome_tolerated(outcome, reason);

@@ -16,11 +16,15 @@ struct tolerance {
 	const char *verb; /* without "ibv_"; a pattern of fnmatch(3) */
 	const char *path; /* likewise */
 	const char *reason;
+	bool other; /* only where the device is not the recorded one */
 };
 extern const struct tolerance tolerances[];
 
-/* Why a difference of @verb at @path says nothing, or NULL: it is a divergence. */
-const char *tolerance_find(enum verb verb, const char *path);
+/*
+ * Why a difference of @verb at @path says nothing, or NULL: it is a
+ * divergence. @other: the device is not the recorded one.
+ */
+const char *tolerance_find(enum verb verb, const char *path, bool other);
 
 /* "EINVAL (22)" or the number. */
 const char *errno_text(int64_t err, char text[64]);

@@ -102,6 +102,10 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	int64_t dest;
 
 	switch (call->verb) {
+	case VERB_open_device:
+		if (!call->failed)
+			devices_role(r->devices, device_name(r, call->object));
+		return 0;
 	case VERB_reg_mr:
 	case VERB_reg_mr_iova:
 	case VERB_reg_mr_iova2:
@@ -136,6 +140,8 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 
 	if (event->kind != TRACE_CALL)
 		return 0;
+	if (!event->process || event->process >= r->nprocesses)
+		return -EBADMSG;
 	err = args_parse(event->call->args ? event->call->args : "{}", &in);
 	if (!err)
 		err = args_parse(event->call->out ? event->call->out : "{}", &out);

@@ -60,6 +60,16 @@ void outcome_device(struct outcome *r, const char *names)
 	r->device = strdup(names);
 }
 
+void outcome_other_device(struct outcome *r)
+{
+	r->other_device = true;
+}
+
+bool outcome_is_other_device(const struct outcome *r)
+{
+	return r->other_device;
+}
+
 void outcome_count(struct outcome *r, enum outcome_count what, uint64_t n)
 {
 	r->counts[what] += n;

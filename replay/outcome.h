@@ -4,6 +4,7 @@
  *
  * One thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -43,6 +44,10 @@ void outcome_free(struct outcome *outcome);
 /* What was replayed, and on what; copied. */
 void outcome_trace(struct outcome *outcome, const char *path);
 void outcome_device(struct outcome *outcome, const char *names);
+
+/* The devices are others than the recorded ones: their sizes may differ. */
+void outcome_other_device(struct outcome *outcome);
+bool outcome_is_other_device(const struct outcome *outcome);
 
 void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n);
 void outcome_called(struct outcome *outcome, enum verb verb);

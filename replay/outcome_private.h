@@ -20,6 +20,7 @@ struct tolerated {
 
 struct outcome {
 	char *trace, *device;
+	bool other_device;
 	uint64_t counts[OUTCOME_COUNTS];
 	uint64_t calls[VERB_COUNT];
 	struct divergence *kept;

@@ -86,6 +86,9 @@ static int notify(struct replay *r, const struct trace_event *event)
 
 static int replay_event(struct replay *r, const struct trace_event *event)
 {
+	if (!event->process || event->process >= r->nprocesses)
+		return log_err(-EBADMSG, "replay an event of process %u, which is not in the trace",
+			       event->process);
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
@@ -181,6 +184,8 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 	if (!err) {
 		devices_names(r.devices, names, sizeof(names));
 		outcome_device(outcome, names);
+		if (!devices_are_recorded(r.devices))
+			outcome_other_device(outcome);
 		err = replay_events(&r);
 		polls_end(&r);
 		live_clear(&r, 0);

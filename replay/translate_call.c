@@ -63,6 +63,81 @@ static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
 	attr->dest_qp_num = live->number;
 }
 
+static const char too_large[] = "a size above what the device here can do";
+
+static bool can_lower(const struct translation *t)
+{
+	return outcome_is_other_device(t->r->outcome) && !t->event->call->failed;
+}
+
+/* What the recorded device granted and the one here does not have is lowered to what it has. */
+#define LOWER(t, value, max)                                                                       \
+	do {                                                                                       \
+		if (can_lower(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) {              \
+			(value) = (typeof(value))(max);                                            \
+			outcome_tolerated((t)->r->outcome, too_large);                             \
+		}                                                                                  \
+	} while (0)
+
+static void lower_mtu(struct translation *t, const struct device *device, uint8_t port,
+		      struct ibv_qp_attr *attr)
+{
+	enum ibv_mtu mtu = device->ports[device_port(device, port)].mtu;
+
+	if (!mtu || attr->path_mtu <= mtu)
+		return;
+	attr->path_mtu = mtu;
+	outcome_tolerated(t->r->outcome, "a path MTU above that of the port here");
+}
+
+static void lower_caps(struct translation *t, const struct device *device, struct ibv_qp_cap *cap)
+{
+	LOWER(t, cap->max_send_wr, device->attr.max_qp_wr);
+	LOWER(t, cap->max_recv_wr, device->attr.max_qp_wr);
+	LOWER(t, cap->max_send_sge, device->attr.max_sge);
+	LOWER(t, cap->max_recv_sge, device->attr.max_sge);
+}
+
+static void create_qp(struct translation *t, uint64_t *a)
+{
+	struct ibv_pd *pd = pointer(a[0]);
+	struct ibv_qp_init_attr *attr = pointer(a[1]);
+
+	if (pd && attr)
+		lower_caps(t, devices_of(t->r->devices, pd->context), &attr->cap);
+}
+
+static void create_qp_ex(struct translation *t, uint64_t *a)
+{
+	struct ibv_qp_init_attr_ex *attr = pointer(a[1]);
+
+	if (a[0] && attr)
+		lower_caps(t, devices_of(t->r->devices, pointer(a[0])), &attr->cap);
+}
+
+static void lower_srq(struct translation *t, const struct device *device, struct ibv_srq_attr *attr)
+{
+	LOWER(t, attr->max_wr, device->attr.max_srq_wr);
+	LOWER(t, attr->max_sge, device->attr.max_srq_sge);
+}
+
+static void create_srq(struct translation *t, uint64_t *a)
+{
+	struct ibv_pd *pd = pointer(a[0]);
+	struct ibv_srq_init_attr *attr = pointer(a[1]);
+
+	if (pd && attr)
+		lower_srq(t, devices_of(t->r->devices, pd->context), &attr->attr);
+}
+
+static void create_srq_ex(struct translation *t, uint64_t *a)
+{
+	struct ibv_srq_init_attr_ex *attr = pointer(a[1]);
+
+	if (a[0] && attr)
+		lower_srq(t, devices_of(t->r->devices, pointer(a[0])), &attr->attr);
+}
+
 static void modify_qp(struct translation *t, uint64_t *a)
 {
 	struct ibv_qp *qp = pointer(a[0]);
@@ -83,14 +158,12 @@ static void modify_qp(struct translation *t, uint64_t *a)
 		connect_path(t, qp, live->qp->peer, &attr->ah_attr);
 	if (mask & IBV_QP_ALT_PATH)
 		connect_path(t, qp, live->qp->peer, &attr->alt_ah_attr);
-	if (mask & IBV_QP_PATH_MTU) {
-		enum ibv_mtu mtu = device->ports[device_port(device, live->qp->port)].mtu;
-
-		if (mtu && attr->path_mtu > mtu) {
-			attr->path_mtu = mtu;
-			outcome_tolerated(t->r->outcome, "a path MTU above that of the port here");
-		}
-	}
+	if (mask & IBV_QP_PATH_MTU)
+		lower_mtu(t, device, live->qp->port, attr);
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		LOWER(t, attr->max_rd_atomic, device->attr.max_qp_init_rd_atom);
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		LOWER(t, attr->max_dest_rd_atomic, device->attr.max_qp_rd_atom);
 }
 
 static void translate_av(struct translation *t, struct ibv_context *context, struct ibv_ah_attr *av)
@@ -264,9 +337,23 @@ static void create_cq(struct translation *t, uint64_t *a)
 {
 	struct ibv_context *context = pointer(a[0]);
 
-	(void)t;
-	if (context && context->num_comp_vectors && (int)a[4] >= context->num_comp_vectors)
+	if (!context)
+		return;
+	LOWER(t, a[1], devices_of(t->r->devices, context)->attr.max_cqe);
+	if (context->num_comp_vectors && (int)a[4] >= context->num_comp_vectors)
 		a[4] %= (uint64_t)context->num_comp_vectors;
+}
+
+static void create_cq_ex(struct translation *t, uint64_t *a)
+{
+	struct ibv_context *context = pointer(a[0]);
+	struct ibv_cq_init_attr_ex *attr = pointer(a[1]);
+
+	if (!context || !attr)
+		return;
+	LOWER(t, attr->cqe, devices_of(t->r->devices, context)->attr.max_cqe);
+	if (context->num_comp_vectors)
+		attr->comp_vector %= (uint32_t)context->num_comp_vectors;
 }
 
 static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) = {
@@ -285,6 +372,11 @@ static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) =
 	[VERB_advise_mr] = advise_mr,
 	[VERB_open_qp] = open_qp,
 	[VERB_create_cq] = create_cq,
+	[VERB_create_cq_ex] = create_cq_ex,
+	[VERB_create_qp] = create_qp,
+	[VERB_create_qp_ex] = create_qp_ex,
+	[VERB_create_srq] = create_srq,
+	[VERB_create_srq_ex] = create_srq_ex,
 	[VERB_query_port] = port_argument,
 	[VERB_query_port_compat] = port_argument,
 	[VERB_query_gid] = port_argument,

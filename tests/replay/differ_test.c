@@ -102,6 +102,20 @@ static void limits_of_a_device_are_tolerated_by_name(void **state)
 	outcome_free(r);
 }
 
+static void sizes_differ_on_another_device_only(void **state)
+{
+	const char *there = "{\"ret\":{\"cqe\":100}}", *replayed = "{\"ret\":{\"cqe\":127}}";
+	struct outcome *r = make();
+
+	(void)state;
+	differ_outputs(r, here, VERB_create_cq, there, replayed);
+	assert_int_equal(outcome_divergences(r), 1);
+	outcome_other_device(r);
+	differ_outputs(r, here, VERB_create_cq, there, replayed);
+	assert_int_equal(outcome_divergences(r), 1);
+	outcome_free(r);
+}
+
 static void the_state_of_a_port_diverges_its_lid_does_not(void **state)
 {
 	(void)state;
@@ -280,6 +294,7 @@ int main(void)
 		cmocka_unit_test(numbers_of_the_device_are_tolerated),
 		cmocka_unit_test(the_length_of_a_region_diverges),
 		cmocka_unit_test(limits_of_a_device_are_tolerated_by_name),
+		cmocka_unit_test(sizes_differ_on_another_device_only),
 		cmocka_unit_test(the_state_of_a_port_diverges_its_lid_does_not),
 		cmocka_unit_test(errno_is_named),
 		cmocka_unit_test(the_same_failure_does_not_diverge),
