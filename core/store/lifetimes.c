@@ -327,7 +327,8 @@ static int play(struct build *b)
 
 	if (err)
 		return err;
-	qsort(b->actions, b->nactions, sizeof(*b->actions), by_time);
+	if (b->nactions)
+		qsort(b->actions, b->nactions, sizeof(*b->actions), by_time);
 	for (size_t i = 0; i < b->nactions; i++) {
 		struct action *action = &b->actions[i];
 
