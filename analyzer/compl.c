@@ -9,8 +9,7 @@
 static const char *owed(const struct life *object, char *text, size_t size)
 {
 	if (object->events && object->async_events)
-		snprintf(text, size,
-			 "%" PRIu64 " completion and %" PRIu64 " asynchronous events",
+		snprintf(text, size, "%" PRIu64 " completion and %" PRIu64 " asynchronous events",
 			 object->events, object->async_events);
 	else if (object->events)
 		snprintf(text, size, "%" PRIu64 " completion event%s", object->events,
@@ -35,10 +34,11 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 			     "this device let it pass, others wait for ever.",
 			     events, name, verb);
 	else
-		finding_text(&finding->says,
-			     "%s of %s had been got and not acknowledged: %s() waited for that, and "
-			     "had not returned %s later, when the process ended.",
-			     events, name, verb, when);
+		finding_text(
+			&finding->says,
+			"%s of %s had been got and not acknowledged: %s() waited for that, and "
+			"had not returned %s later, when the process ended.",
+			events, name, verb, when);
 }
 
 /*

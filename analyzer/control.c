@@ -43,9 +43,9 @@ static enum object_kind async_kind(int64_t type)
 		const char *name;
 		enum object_kind kind;
 	} types[] = {
-		{ "IBV_EVENT_QP", OBJECT_qp },           { "IBV_EVENT_COMM_EST", OBJECT_qp },
-		{ "IBV_EVENT_SQ_DRAINED", OBJECT_qp },   { "IBV_EVENT_PATH_MIG", OBJECT_qp },
-		{ "IBV_EVENT_CQ", OBJECT_cq },           { "IBV_EVENT_SRQ", OBJECT_srq },
+		{ "IBV_EVENT_QP", OBJECT_qp },	       { "IBV_EVENT_COMM_EST", OBJECT_qp },
+		{ "IBV_EVENT_SQ_DRAINED", OBJECT_qp }, { "IBV_EVENT_PATH_MIG", OBJECT_qp },
+		{ "IBV_EVENT_CQ", OBJECT_cq },	       { "IBV_EVENT_SRQ", OBJECT_srq },
 		{ "IBV_EVENT_WQ", OBJECT_wq },
 	};
 	const char *name = enum_name(enum_find("ibv_event_type"), type);
@@ -87,11 +87,11 @@ static void call_uses(struct model *model, const struct parsed *p)
 
 	for (unsigned int i = 0; i < list->n; i++)
 		model_used(model, p->event, p->call->verb,
-			 by_path(model, p, p->args, list->paths[i].path, list->paths[i].kind),
-			 list->paths[i].path, 0);
+			   by_path(model, p, p->args, list->paths[i].path, list->paths[i].kind),
+			   list->paths[i].path, 0);
 	if (p->call->verb == VERB_ack_async_event)
 		model_used(model, p->event, p->call->verb, async_element(model, p, p->args),
-			 "event.element", 0);
+			   "event.element", 0);
 }
 
 /* Destroys */
@@ -217,8 +217,8 @@ static int link_paths(struct model *model, const struct parsed *p, const struct 
 	int err = 0;
 
 	for (unsigned int i = 0; i < list->n && !err; i++) {
-		struct life *parent = by_path(model, p, args, list->paths[i].path,
-					      list->paths[i].kind);
+		struct life *parent =
+			by_path(model, p, args, list->paths[i].path, list->paths[i].kind);
 
 		if (parent && parent != life && !parent->inherited &&
 		    (parent->state == LIFE_LIVE || parent->state == LIFE_DYING))
@@ -371,8 +371,8 @@ static void event_is_got(struct model *model, const struct parsed *p)
 
 	if (!p->out)
 		return;
-	life = completion ? by_path(model, p, p->out, "cq", OBJECT_cq) :
-			    async_element(model, p, p->out);
+	life = completion ? by_path(model, p, p->out, "cq", OBJECT_cq)
+			  : async_element(model, p, p->out);
 	if (!life)
 		return;
 	life->got = mark_call(p);

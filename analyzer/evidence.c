@@ -62,7 +62,7 @@ static bool looks_at(enum rule_id rule, char kind)
 static const struct {
 	const char *what;
 	char kind;
-	bool all;   /* what the rules do see may be wrong without it */
+	bool all; /* what the rules do see may be wrong without it */
 	const char *text;
 } blind[] = {
 	{ "extended-qp", 'd', false, "work requests that were posted by ibv_wr_*()" },
@@ -108,16 +108,15 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 	return err;
 }
 
-int evidence_gaps(const struct evidence *evidence, struct trace *trace,
-		  struct findings *findings)
+int evidence_gaps(const struct evidence *evidence, struct trace *trace, struct findings *findings)
 {
 	struct trace_loss loss = trace_loss(trace);
 
 	findings->blind = loss.events || loss.damaged || loss.interrupted;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {
 		if (loss.events)
-			findings_unchecked(findings, rule, false,
-					   "%" PRIu64 " events were lost", loss.events);
+			findings_unchecked(findings, rule, false, "%" PRIu64 " events were lost",
+					   loss.events);
 		else if (loss.damaged)
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}
@@ -140,8 +139,8 @@ static bool replaced(struct trace *trace, const struct process *process)
 	return false;
 }
 
-enum model_end evidence_end(const struct evidence *evidence, struct trace *trace,
-			    uint32_t id, struct findings *findings)
+enum model_end evidence_end(const struct evidence *evidence, struct trace *trace, uint32_t id,
+			    struct findings *findings)
 {
 	const struct process *process = trace_process(trace, id);
 	int status = id <= evidence->nprocesses ? evidence->statuses[id] : -1;
@@ -152,8 +151,8 @@ enum model_end evidence_end(const struct evidence *evidence, struct trace *trace
 		return MODEL_EXITED;
 	if (status != -1) {
 		findings_unchecked(findings, RULE_LIFE_004, true,
-				   "process %u was killed by signal %d, and its objects with it", id,
-				   WTERMSIG(status));
+				   "process %u was killed by signal %d, and its objects with it",
+				   id, WTERMSIG(status));
 		return MODEL_KILLED;
 	}
 	findings_unchecked(findings, RULE_LIFE_004, true, "how process %u ended was not seen", id);

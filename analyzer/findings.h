@@ -25,7 +25,7 @@ struct finding_step {
 struct finding_site {
 	uint64_t key;
 	enum rule_id rule;
-	uint64_t count;       /* findings of this site */
+	uint64_t count; /* findings of this site */
 	unsigned int kept;
 	struct finding *group; /* of findings_group() */
 	struct finding_site *next;
@@ -36,22 +36,22 @@ struct finding {
 	struct event_id event; /* that broke it */
 	int64_t time;
 	uint32_t process, thread;
-	char *where;           /* "ibv_modify_qp(): qp" */
-	char *object;          /* "qp2" */
+	char *where;  /* "ibv_modify_qp(): qp" */
+	char *object; /* "qp2" */
 	char *says;
 	unsigned int nsteps;
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
-	uint64_t of_site;      /* the how-manieth of it, from 1 */
-	uint64_t bytes;        /* of all objects of a group */
+	uint64_t of_site; /* the how-manieth of it, from 1 */
+	uint64_t bytes;	  /* of all objects of a group */
 };
 
 /* The first completion in error of a queue pair that is not a flush. */
 struct first_error {
-	uint32_t process, qp;  /* object, 0 unknown */
+	uint32_t process, qp; /* object, 0 unknown */
 	uint32_t qp_num;
 	struct event_id event; /* poll */
-	uint32_t index;        /* of its completions */
+	uint32_t index;	       /* of its completions */
 	int64_t time;
 	int status;
 	uint32_t vendor_err;
@@ -60,12 +60,12 @@ struct first_error {
 	uint32_t request_index;
 	int64_t posted_at;
 	bool is_recv;
-	int opcode;            /* enum ibv_wr_opcode; -1 a receive */
+	int opcode; /* enum ibv_wr_opcode; -1 a receive */
 	uint32_t nsge;
-	struct sge sge;        /* the first */
+	struct sge sge; /* the first */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint64_t flushes;      /* completions flushed after it */
+	uint64_t flushes; /* completions flushed after it */
 };
 
 /* A rule, or a part of it, that the trace has no evidence for. */
@@ -82,14 +82,14 @@ struct findings {
 	size_t nerrors;
 	struct unchecked *unchecked;
 	size_t nunchecked;
-	bool off[RULE_COUNT];   /* muted */
-	bool skip[RULE_COUNT];  /* not checked at all: see unchecked */
+	bool off[RULE_COUNT];	    /* muted */
+	bool skip[RULE_COUNT];	    /* not checked at all: see unchecked */
 	uint64_t rules[RULE_COUNT]; /* findings of each, those that are not kept, too */
-	bool blind;             /* there were completions that the trace does not have */
-	uint64_t events;        /* read */
-	int64_t last;           /* time of the last */
+	bool blind;		    /* there were completions that the trace does not have */
+	uint64_t events;	    /* read */
+	int64_t last;		    /* time of the last */
 	struct finding_site *sites[256];
-	int err;                /* -ENOMEM: something is missing here */
+	int err; /* -ENOMEM: something is missing here */
 };
 
 /* Accepts NULL. */

@@ -42,8 +42,9 @@ static struct first_error *find(struct first *first, uint32_t process, const str
 	struct findings *findings = first->findings;
 
 	if (wc->qp)
-		return wc->qp < first->nqps && first->by_qp[wc->qp] ?
-			       &findings->errors[first->by_qp[wc->qp] - 1] : NULL;
+		return wc->qp < first->nqps && first->by_qp[wc->qp]
+			       ? &findings->errors[first->by_qp[wc->qp] - 1]
+			       : NULL;
 	for (size_t i = 0; i < findings->nerrors; i++)
 		if (!findings->errors[i].qp && findings->errors[i].process == process &&
 		    findings->errors[i].qp_num == wc->qp_num)

@@ -5,8 +5,8 @@
 
 #include "analyzer/judge.h"
 
-static void say_inherited(struct check *check, struct finding *finding,
-			  const struct model_use *use, const struct mark *fork)
+static void say_inherited(struct check *check, struct finding *finding, const struct model_use *use,
+			  const struct mark *fork)
 {
 	const struct process *child = trace_process(check->trace, use->event->process);
 	char name[64], outcome[128], id[32];

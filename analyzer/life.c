@@ -10,8 +10,7 @@
 
 static bool is_dead(const struct life *object)
 {
-	return !object->inherited &&
-	       (object->state == LIFE_GONE || object->state == LIFE_CLOSED);
+	return !object->inherited && (object->state == LIFE_GONE || object->state == LIFE_CLOSED);
 }
 
 /* One place in the program: a stack; for data verbs, which have none, the object. */
@@ -54,12 +53,12 @@ void life_001(struct check *check, const struct model_use *use)
 	fill_use(finding, use, "used");
 	if (object->state == LIFE_CLOSED)
 		end = "left behind";
-	finding_text(&finding->says, "%s was %s by %s() at %s, %s before, and %s() used it again%s.",
-		     judge_name(object, name, sizeof(name)), end,
-		     verb_infos[object->destroyed.verb].name,
-		     event_id_text(object->destroyed.id, id),
-		     judge_span(use->event->time - object->destroyed.time, when),
-		     verb_infos[use->verb].name, judge_outcome(use, outcome, sizeof(outcome)));
+	finding_text(
+		&finding->says, "%s was %s by %s() at %s, %s before, and %s() used it again%s.",
+		judge_name(object, name, sizeof(name)), end,
+		verb_infos[object->destroyed.verb].name, event_id_text(object->destroyed.id, id),
+		judge_span(use->event->time - object->destroyed.time, when),
+		verb_infos[use->verb].name, judge_outcome(use, outcome, sizeof(outcome)));
 }
 
 /* LIFE-002 */
@@ -78,7 +77,8 @@ void life_002(struct check *check, const struct model_use *use)
 	finding_text(&finding->says,
 		     "%s was destroyed by %s() at %s, and again %s later, though nothing had been "
 		     "made in its place%s.",
-		     judge_name(object, name, sizeof(name)), verb_infos[object->destroyed.verb].name,
+		     judge_name(object, name, sizeof(name)),
+		     verb_infos[object->destroyed.verb].name,
 		     event_id_text(object->destroyed.id, id),
 		     judge_span(use->event->time - object->destroyed.time, when),
 		     judge_outcome(use, outcome, sizeof(outcome)));
@@ -181,9 +181,10 @@ void life_004(struct check *check, const struct model_leak *leak)
 	const struct life *object = leak->object;
 	struct finding *finding;
 
-	finding = findings_group(check->findings, RULE_LIFE_004,
-				 findings_key(((uint64_t)object->process << 32) | object->created.verb,
-					      object->created.stack, leak->at.id.thread != 0));
+	finding = findings_group(
+		check->findings, RULE_LIFE_004,
+		findings_key(((uint64_t)object->process << 32) | object->created.verb,
+			     object->created.stack, leak->at.id.thread != 0));
 	if (!finding)
 		return;
 	if (!finding->object)

@@ -19,9 +19,9 @@ enum {
 /* A call, kept when its event has gone by. */
 struct mark {
 	struct event_id id; /* 0:0: not in the trace */
-	enum verb verb;     /* VERB_COUNT: none, or unknown */
+	enum verb verb;	    /* VERB_COUNT: none, or unknown */
 	uint32_t process;
-	uint32_t stack;     /* of the trace, 0 none */
+	uint32_t stack; /* of the trace, 0 none */
 	int64_t time;
 };
 
@@ -39,22 +39,22 @@ struct life {
 	enum life_state state;
 	uint32_t process;
 	uint64_t handle;
-	uint32_t number;       /* as in struct object */
-	uint64_t bytes;        /* of an MR */
+	uint32_t number; /* as in struct object */
+	uint64_t bytes;	 /* of an MR */
 	char name[LIFE_NAME];
-	bool inherited;        /* made by a process that this one was forked from */
-	bool borrowed;         /* imported: it is not this process's to destroy */
-	bool hashed;           /* found by lives_find() */
+	bool inherited; /* made by a process that this one was forked from */
+	bool borrowed;	/* imported: it is not this process's to destroy */
+	bool hashed;	/* found by lives_find() */
 	struct mark created, destroyed;
 	uint64_t events;       /* of a CQ: got from the channel, not acknowledged */
 	uint64_t async_events; /* the same from the context */
 	struct mark got;       /* the last of either */
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
-	uint64_t posted;       /* work requests that a QP or SRQ took */
-	uint64_t completed;    /* completions of a QP */
+	uint64_t posted;    /* work requests that a QP or SRQ took */
+	uint64_t completed; /* completions of a QP */
 	struct life_link *children, *parents;
-	struct life *next;         /* of the same bucket */
+	struct life *next;	    /* of the same bucket */
 	struct life *older, *newer; /* among the dead */
 };
 

@@ -61,11 +61,9 @@ size_t model_live(const struct model *model)
 void model_used(struct model *model, const struct trace_event *event, enum verb verb,
 		const struct life *life, const char *path, unsigned int index)
 {
-	struct model_use use = { .event = event,
-				 .object = life,
-				 .verb = verb,
-				 .path = path,
-				 .index = index };
+	struct model_use use = {
+		.event = event, .object = life, .verb = verb, .path = path, .index = index
+	};
 	const char *self = handles_self(verb);
 
 	if (!life)
@@ -88,8 +86,8 @@ static void on_post(struct model *model, const struct trace_event *event)
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			model_used(model, event, post->verb,
-				 model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
-				 "wr[].wr.ud.ah", i);
+				   model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
+				   "wr[].wr.ud.ah", i);
 }
 
 static void on_poll(struct model *model, const struct trace_event *event)
@@ -99,7 +97,7 @@ static void on_poll(struct model *model, const struct trace_event *event)
 	struct life *life;
 
 	model_used(model, event, VERB_poll_cq,
-		 model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
+		   model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
 	for (uint32_t i = 0; model->trace && i < poll->nwc; i++) {
 		qp = poll->wc[i].qp ? trace_object(model->trace, poll->wc[i].qp) : NULL;
 		life = qp ? model_find(model, event->process, OBJECT_qp, qp->handle) : NULL;
@@ -145,8 +143,7 @@ static int inherit(struct model *model, uint32_t child, const struct mark *mark)
 	model->forks = forked;
 	for (ssize_t i = 0; i < n; i++)
 		if ((lives[i]->state == LIFE_LIVE || lives[i]->state == LIFE_DYING) &&
-		    lives[i]->created.time <= mark->time &&
-		    (copy = copy_for(lives[i], child)))
+		    lives[i]->created.time <= mark->time && (copy = copy_for(lives[i], child)))
 			lives_add(&model->lives, copy);
 	free(lives);
 	return 0;
@@ -211,10 +208,10 @@ int model_event(struct model *model, const struct trace_event *event)
 		return 0;
 	case TRACE_NOTIFY:
 		if (!event->inner)
-			model_used(model, event, VERB_req_notify_cq,
-				 model_find(model, event->process, OBJECT_cq,
-					    event->notify->handle),
-				 "cq", 0);
+			model_used(
+				model, event, VERB_req_notify_cq,
+				model_find(model, event->process, OBJECT_cq, event->notify->handle),
+				"cq", 0);
 		return 0;
 	case TRACE_FORK:
 		return on_fork(model, event);

@@ -25,9 +25,9 @@ struct model_use {
 	const struct trace_event *event;
 	const struct life *object;
 	enum verb verb;
-	const char *path;   /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
+	const char *path; /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
 	unsigned int index;
-	bool destroys;      /* it is what the call destroys */
+	bool destroys; /* it is what the call destroys */
 };
 
 struct model_child {
@@ -39,11 +39,11 @@ struct model_child {
 /* A destroy has ended, or never will. */
 struct model_destroy {
 	const struct life *object;
-	struct mark mark;     /* of the call */
-	bool returned;        /* false: it had not when its process or the trace ended */
+	struct mark mark; /* of the call */
+	bool returned;	  /* false: it had not when its process or the trace ended */
 	bool failed;
 	int64_t ret;
-	int64_t end;          /* when it returned, or its process ended */
+	int64_t end; /* when it returned, or its process ended */
 	/* in the way when it failed; left without it when it succeeded */
 	unsigned int nchildren;
 	struct model_child children[MODEL_SHOWN]; /* the first of them */
@@ -68,7 +68,7 @@ enum model_end {
 	MODEL_EXITED,
 	MODEL_REPLACED, /* by exec, which released what it had */
 	MODEL_KILLED,
-	MODEL_UNKNOWN,  /* nobody saw it, or the trace ends first */
+	MODEL_UNKNOWN, /* nobody saw it, or the trace ends first */
 };
 
 /* @trace gives names and nothing else. Returns 0 or -errno. */

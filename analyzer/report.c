@@ -57,8 +57,8 @@ unsigned int report_stack(const struct report *report, uint32_t stack,
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < nframes && n < REPORT_FRAMES; i++) {
-		unsigned int inside = symbols_find(report->symbols, &frames[i], symbols,
-						   REPORT_FRAMES - n);
+		unsigned int inside =
+			symbols_find(report->symbols, &frames[i], symbols, REPORT_FRAMES - n);
 
 		if (is_start(&symbols[inside - 1]))
 			break;

@@ -12,7 +12,7 @@
 struct report {
 	FILE *out;
 	struct trace *trace;
-	const char *path;         /* of the trace, as it was given */
+	const char *path; /* of the trace, as it was given */
 	const struct findings *findings;
 	struct symbols *symbols;
 };
@@ -48,6 +48,7 @@ struct report_line {
 	struct symbol symbol;
 };
 
-/* A stack without what started the program, a line a function; returns how many, at most REPORT_FRAMES. */
+/* A stack without what started the program, a line a function; returns how many, at most
+ * REPORT_FRAMES. */
 unsigned int report_stack(const struct report *report, uint32_t stack,
 			  struct report_line lines[REPORT_FRAMES]);

@@ -79,8 +79,7 @@ static void put_request(struct text *t, const struct first_error *error)
 	put_number(t, "rkey", error->rkey);
 }
 
-static void put_first(struct text *t, const struct report *report,
-		      const struct first_error *error)
+static void put_first(struct text *t, const struct report *report, const struct first_error *error)
 {
 	char qp[32], status[32];
 
@@ -139,8 +138,7 @@ static void put_step(struct text *t, const struct report *report, const struct f
 	text_addf(t, "]}");
 }
 
-static void put_finding(struct text *t, const struct report *report,
-			const struct finding *finding)
+static void put_finding(struct text *t, const struct report *report, const struct finding *finding)
 {
 	const struct rule *rule = &rules[finding->rule];
 

@@ -61,8 +61,7 @@ static void print_request(FILE *out, const struct first_error *error)
 		fprintf(out, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)%s", error->sge.length,
 			error->sge.addr, error->sge.lkey, error->nsge > 1 ? " and more" : "");
 	if (error->remote_addr || error->rkey)
-		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr,
-			error->rkey);
+		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr, error->rkey);
 }
 
 static void print_first(const struct report *report, const struct first_error *error)
@@ -212,8 +211,8 @@ void report_text(const struct report *report)
 		print_first(report, &findings->errors[i]);
 	if (!findings->nerrors)
 		fprintf(report->out, "first error: none%s\n",
-			findings->blind ? " seen, but not all completions are in the trace" :
-					  ", no completion failed");
+			findings->blind ? " seen, but not all completions are in the trace"
+					: ", no completion failed");
 	for (size_t i = 0; i < findings->n; i++)
 		print_finding(report, findings->all[i], told);
 	print_unchecked(report);
@@ -242,8 +241,7 @@ void report_markdown(FILE *out, enum rule_id rule)
 {
 	const struct rule *r = &rules[rule];
 
-	fprintf(out, "\n## %s %s\n\nSeverity: %s.\n\n", r->id, r->name,
-		rule_severity(r->severity));
+	fprintf(out, "\n## %s %s\n\nSeverity: %s.\n\n", r->id, r->name, rule_severity(r->severity));
 	wrap(out, 0, 0, r->means);
 	fprintf(out, "\n**Why.** ");
 	wrap(out, 9, 0, r->harm);

@@ -16,9 +16,9 @@ enum rule_id {
 };
 
 struct rule {
-	const char *id;       /* "LIFE-001": stable, never used again */
+	const char *id;	      /* "LIFE-001": stable, never used again */
 	const char *name;     /* "use-after-destroy" */
-	char severity;        /* 'E' error, 'W' warning, 'P' performance, 'I' information */
+	char severity;	      /* 'E' error, 'W' warning, 'P' performance, 'I' information */
 	const char *evidence; /* kinds of events: c control, d data, q polling, f fork */
 	const char *means, *harm, *advice, *source;
 	/* what it looks at; any may be NULL */

@@ -20,7 +20,7 @@
 
 struct binary {
 	char *path, *build_id;
-	const char *name;    /* path without the directory */
+	const char *name; /* path without the directory */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Dwarf_Addr bias;     /* of the file's addresses in @dwfl */

@@ -29,10 +29,10 @@ const char *symbols_frame(struct symbols *symbols, const struct frame *frame, ch
 /* The same in parts: NULL and 0 where not known. Borrowed until symbols_close(). */
 struct symbol {
 	const char *function;
-	uint64_t offset;     /* in the function; of the module where there is none */
-	const char *file;    /* without its directory */
+	uint64_t offset;  /* in the function; of the module where there is none */
+	const char *file; /* without its directory */
 	int line;
-	bool inlined;        /* into the next symbol's function, which has the same frame */
+	bool inlined;	     /* into the next symbol's function, which has the same frame */
 	const char *module;  /* without its directory */
 	const char *problem; /* why there is no function: "binary changed", "file not found" */
 };

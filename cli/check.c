@@ -36,8 +36,10 @@ static int mute(const char *command, const char *ids, struct check_options *opti
 		snprintf(id, sizeof(id), "%.*s", (int)n, ids);
 		rule = rule_find(id);
 		if (rule < 0)
-			return cli_misuse(command, "there is no rule '%s'; 'verbatim explain' "
-						   "lists them", id);
+			return cli_misuse(command,
+					  "there is no rule '%s'; 'verbatim explain' "
+					  "lists them",
+					  id);
 		options->mute[rule] = true;
 	}
 	return 0;
@@ -69,8 +71,9 @@ static int read_options(int argc, char **argv, struct options *options, struct c
 
 static int print(const char *path, struct trace *trace, const struct findings *findings, bool json)
 {
-	struct report report = { .out = stdout, .trace = trace, .path = path,
-				 .findings = findings };
+	struct report report = {
+		.out = stdout, .trace = trace, .path = path, .findings = findings
+	};
 	int err = symbols_open(&report.symbols);
 
 	if (err < 0)
@@ -84,8 +87,8 @@ static int print(const char *path, struct trace *trace, const struct findings *f
 		err = log_err(-EIO, "write the report");
 	if (err < 0)
 		return cli_status(err);
-	return findings_count(findings, 'E') || findings_count(findings, 'W') ? CLI_FINDINGS :
-										CLI_FINE;
+	return findings_count(findings, 'E') || findings_count(findings, 'W') ? CLI_FINDINGS
+									      : CLI_FINE;
 }
 
 int cli_check(int argc, char **argv)

@@ -27,8 +27,10 @@ int cli_explain(int argc, char **argv)
 		int rule = rule_find(options.args[i]);
 
 		if (rule < 0)
-			return cli_misuse(argv[0], "there is no rule '%s'; without an argument all "
-						   "are listed", options.args[i]);
+			return cli_misuse(argv[0],
+					  "there is no rule '%s'; without an argument all "
+					  "are listed",
+					  options.args[i]);
 		if (i > 0)
 			putchar('\n');
 		report_rule(stdout, (enum rule_id)rule);

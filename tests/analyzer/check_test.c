@@ -20,8 +20,10 @@ static char *text_of(struct story *s, bool json)
 {
 	char *text = NULL;
 	size_t size = 0;
-	struct report report = { .out = open_memstream(&text, &size), .trace = s->trace,
-				 .path = "a \"trace\"", .findings = s->findings };
+	struct report report = { .out = open_memstream(&text, &size),
+				 .trace = s->trace,
+				 .path = "a \"trace\"",
+				 .findings = s->findings };
 
 	assert_int_equal(symbols_open(&report.symbols), 0);
 	if (json)

@@ -140,8 +140,8 @@ static void asynchronous_events_count_too(void **state)
 	story_call(&s, 0, VERB_destroy_qp, 6, W(&a_qp));
 	story_exit(&s, STORY_PID, 9);
 	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_COMPL_003)->says,
-			       "1 asynchronous event of qp1"));
+	assert_non_null(
+		strstr(story_only(&s, RULE_COMPL_003)->says, "1 asynchronous event of qp1"));
 	story_end(&s);
 }
 

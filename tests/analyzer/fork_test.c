@@ -11,7 +11,7 @@ static int forks(struct story *s)
 {
 	story_begin(s);
 	open_context(s);
-	alloc_pd(s);   /* 1:4 */
+	alloc_pd(s);	     /* 1:4 */
 	story_fork(s, 0, 1); /* 1:6 */
 	return story_thread(s, CHILD, STORY_PID, 1);
 }

@@ -49,7 +49,7 @@ static void use_after_destroy_has_three_stacks(void **state)
 
 	(void)state;
 	begin(&s);
-	create_qp(&s);   /* 1:8 */
+	create_qp(&s); /* 1:8 */
 	destroy_qp(&s, 0);
 	query_qp(&s);
 	story_check(&s, NULL);

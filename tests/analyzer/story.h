@@ -141,7 +141,8 @@ static inline struct story_call story_call(struct story *s, int thread, enum ver
 static inline void story_return(struct story *s, const struct story_call *call, uint64_t ret)
 {
 	struct event_return *event = (struct event_return *)s->words;
-	struct codec_out out = { .words = (uint64_t *)(event + 1), .size = 4096,
+	struct codec_out out = { .words = (uint64_t *)(event + 1),
+				 .size = 4096,
 				 .ret = (int64_t)ret };
 
 	event->call_seq = call->seq;
@@ -217,8 +218,8 @@ static inline void story_exit(struct story *s, int pid, int status)
 static inline struct findings *story_check(struct story *s, const struct check_options *options)
 {
 	for (int i = 0; i < s->nthreads; i++)
-		assert_int_equal(writer_thread_end(s->writer, s->threads[i].id,
-						   &s->threads[i].head), 0);
+		assert_int_equal(
+			writer_thread_end(s->writer, s->threads[i].id, &s->threads[i].head), 0);
 	assert_int_equal(writer_finish(s->writer), 0);
 	assert_int_equal(trace_open(s->path, &s->trace), 0);
 	assert_int_equal(check_trace(s->trace, options, &s->findings), 0);
@@ -256,10 +257,15 @@ static struct ibv_context a_context = { .num_comp_vectors = 1 };
 static struct ibv_pd a_pd = { .context = &a_context, .handle = 1 };
 static struct ibv_comp_channel a_channel = { .context = &a_context, .fd = 5 };
 static struct ibv_cq a_cq = { .context = &a_context, .cqe = 16 };
-static struct ibv_mr a_mr = { .context = &a_context, .pd = &a_pd, .length = 4096, .lkey = 0x10,
-			      .rkey = 0x11 };
-static struct ibv_qp a_qp = { .context = &a_context, .pd = &a_pd, .send_cq = &a_cq,
-			      .recv_cq = &a_cq, .qp_num = 0x21, .qp_type = IBV_QPT_RC };
+static struct ibv_mr a_mr = {
+	.context = &a_context, .pd = &a_pd, .length = 4096, .lkey = 0x10, .rkey = 0x11
+};
+static struct ibv_qp a_qp = { .context = &a_context,
+			      .pd = &a_pd,
+			      .send_cq = &a_cq,
+			      .recv_cq = &a_cq,
+			      .qp_num = 0x21,
+			      .qp_type = IBV_QPT_RC };
 
 #define W(x) ((uint64_t)(uintptr_t)(x))
 
@@ -282,7 +288,8 @@ static inline void create_cq(struct story *s)
 
 static inline void create_qp(struct story *s)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .recv_cq = &a_cq,
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
 					 .qp_type = IBV_QPT_RC };
 
 	story_do(s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));

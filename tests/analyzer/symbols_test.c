@@ -18,7 +18,7 @@
 static char path[PATH_MAX], build_id[129];
 static uint64_t base;
 
-static void take_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) *segment)
+static void take_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * segment)
 {
 	const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr);
 	const char *end = at + segment->p_memsz;
@@ -96,8 +96,9 @@ static void another_build_gives_no_name(void **state)
 
 static void a_file_that_is_gone_gives_an_offset(void **state)
 {
-	struct frame frame = { .ip = 0x1234, .module = "/no/such/libfoo.so", .build_id = "ab",
-			       .offset = 0x1234 };
+	struct frame frame = {
+		.ip = 0x1234, .module = "/no/such/libfoo.so", .build_id = "ab", .offset = 0x1234
+	};
 	struct symbols *symbols;
 	char text[256];
 

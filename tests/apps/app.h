@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEED(what)                                                \
-	({                                                        \
-		typeof(what) need_ = (what);                      \
-		if (!need_) {                                     \
-			fprintf(stderr, "%s failed\n", #what);    \
-			exit(2);                                  \
-		}                                                 \
-		need_;                                            \
+#define NEED(what)                                                                                 \
+	({                                                                                         \
+		typeof(what) need_ = (what);                                                       \
+		if (!need_) {                                                                      \
+			fprintf(stderr, "%s failed\n", #what);                                     \
+			exit(2);                                                                   \
+		}                                                                                  \
+		need_;                                                                             \
 	})
 #define MUST(what) ((void)NEED((what) == 0))
 
@@ -50,13 +50,14 @@ static inline struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 /* From RESET to RTS; on RoCE by the port's first GID. */
 static inline void connect_to_itself(struct ibv_context *context, struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
 				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 	struct ibv_port_attr port;
 
 	MUST(ibv_query_port(context, 1, &port));
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				      IBV_QP_ACCESS_FLAGS));
+	MUST(ibv_modify_qp(qp, &attr,
+			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	attr.qp_state = IBV_QPS_RTR;
 	attr.path_mtu = IBV_MTU_1024;
 	attr.dest_qp_num = qp->qp_num;
@@ -69,15 +70,16 @@ static inline void connect_to_itself(struct ibv_context *context, struct ibv_qp 
 		attr.ah_attr.grh.hop_limit = 1;
 		MUST(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid));
 	}
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	MUST(ibv_modify_qp(qp, &attr,
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				   IBV_QP_MIN_RNR_TIMER));
 	attr.qp_state = IBV_QPS_RTS;
 	attr.timeout = 14;
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
 	attr.max_rd_atomic = 1;
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				      IBV_QP_MAX_QP_RD_ATOMIC));
+	MUST(ibv_modify_qp(qp, &attr,
+			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
 }
