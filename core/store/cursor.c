@@ -215,9 +215,7 @@ static int next_of_threads(struct cursor *cursor)
 	if (err)
 		return err;
 	err = resolve(cursor);
-	if (err)
-		return log_err(err, "match completions");
-	return 0;
+	return err == -ENOMEM ? log_err(err, "match completions") : err;
 }
 
 /*

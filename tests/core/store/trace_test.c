@@ -1,0 +1,570 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "tests/core/store/make_events.h"
+
+static char path[256];
+
+static int setup(void **state)
+{
+	(void)state;
+	make_now = 1000;
+	snprintf(path, sizeof(path), "%s", make_path("trace.db"));
+	return 0;
+}
+
+static bool exists(const char *tail)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s%s", path, tail);
+	return !access(name, F_OK);
+}
+
+static int teardown(void **state)
+{
+	static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
+	char name[300];
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
+		unlink(name);
+	}
+	return 0;
+}
+
+static int open_it(void)
+{
+	struct trace *trace = (void *)-1;
+	int err = trace_open(path, &trace);
+
+	if (err)
+		assert_ptr_equal(trace, (void *)-1);
+	else
+		trace_close(trace);
+	return err;
+}
+
+/* A small trace with some of everything; not finished. */
+static struct writer *begin_trace(struct maker *m, struct make_world *world)
+{
+	struct writer *w = make_writer(path);
+
+	make_thread(m, w, 0, 100, 101);
+	make_process(m, 1, 0, 0, 0);
+	make_world(m, world, 17);
+	make_modify(m, world, IBV_QPS_RTS);
+	for (uint64_t i = 0; i < 20; i++)
+		make_post(m, VERB_post_send, &world->qp, i, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	return w;
+}
+
+static void make_trace(void)
+{
+	struct make_world world;
+	struct maker m;
+	struct writer *w = begin_trace(&m, &world);
+
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+}
+
+static void write_file(const void *bytes, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(write(fd, bytes, n), n);
+	close(fd);
+}
+
+static void whole_trace_is_one_file(void **state)
+{
+	struct trace *trace;
+
+	(void)state;
+	make_trace();
+	assert_false(exists("-wal"));
+	assert_false(exists("-shm"));
+	assert_false(exists("-journal"));
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_string_equal(trace_meta(trace, "state"), "complete");
+	assert_string_equal(trace_meta(trace, "command"), "app --flag");
+	assert_string_equal(trace_meta(trace, "device"), "soft");
+	assert_null(trace_meta(trace, "no such key"));
+	assert_false(trace_loss(trace).interrupted);
+	assert_false(trace_loss(trace).damaged);
+	assert_string_equal(trace_process(trace, 1)->exe, "/usr/bin/app");
+	assert_string_equal(trace_process(trace, 1)->cmdline, "app --flag");
+	assert_string_equal(trace_thread(trace, 1)->comm, "thread-101");
+	assert_null(trace_process(trace, 2));
+	assert_null(trace_thread(trace, 0));
+	trace_close(trace);
+}
+
+static void trace_is_private(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	make_trace();
+	stat(path, &st);
+	assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void close_accepts_null(void **state)
+{
+	(void)state;
+	trace_close(NULL);
+	cursor_close(NULL);
+	args_free(NULL);
+}
+
+static void missing_file_is_enoent(void **state)
+{
+	(void)state;
+	assert_int_equal(open_it(), -ENOENT);
+}
+
+static void empty_file_is_einval(void **state)
+{
+	(void)state;
+	write_file("", 0);
+	assert_int_equal(open_it(), -EINVAL);
+}
+
+static void text_is_einval(void **state)
+{
+	char text[5000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	write_file(text, 20);
+	assert_int_equal(open_it(), -EINVAL);
+	write_file(text, sizeof(text));
+	assert_int_equal(open_it(), -EINVAL);
+}
+
+static void directory_is_einval(void **state)
+{
+	struct trace *trace;
+
+	(void)state;
+	assert_int_equal(trace_open("/tmp", &trace), -EINVAL);
+}
+
+static void foreign_database_is_einval_and_untouched(void **state)
+{
+	struct stat before, after;
+	sqlite3 *db;
+
+	(void)state;
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "PRAGMA journal_mode=WAL; CREATE TABLE t(x)", NULL, NULL, NULL);
+	sqlite3_close(db);
+	stat(path, &before);
+	assert_int_equal(open_it(), -EINVAL);
+	stat(path, &after);
+	assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	assert_false(exists("-wal"));
+}
+
+static void other_versions_are_eproto(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	make_trace();
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(open_it(), -EPROTO);
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "PRAGMA user_version = 0", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(open_it(), -EPROTO);
+}
+
+static void cut_off_file_is_einval(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	make_trace();
+	stat(path, &st);
+	for (off_t size = st.st_size - 1; size > 0; size -= 4096) {
+		assert_int_equal(truncate(path, size), 0);
+		assert_int_equal(open_it(), -EINVAL);
+	}
+}
+
+/* Any byte may be wrong: never a crash, and either an error or a trace that can be read. */
+static void damaged_pages_do_no_harm(void **state)
+{
+	unsigned char bytes[1 << 18], saved[1 << 18];
+	ssize_t n;
+	int fd;
+
+	(void)state;
+	make_trace();
+	fd = open(path, O_RDONLY);
+	n = read(fd, saved, sizeof(saved));
+	close(fd);
+	srand(1);
+	for (int round = 0; round < 300; round++) {
+		const struct trace_event *e;
+		struct cursor *cursor;
+		struct trace *trace;
+
+		memcpy(bytes, saved, (size_t)n);
+		for (int i = 0; i < 40; i++)
+			bytes[100 + rand() % (n - 100)] = (unsigned char)rand();
+		write_file(bytes, (size_t)n);
+		if (trace_open(path, &trace))
+			continue;
+		if (!cursor_open(trace, NULL, &cursor)) {
+			while (cursor_next(cursor, &e) > 0)
+				;
+			cursor_close(cursor);
+		}
+		trace_close(trace);
+	}
+}
+
+/* A recorder in another process, up to @then; its pid. It waits, or dies by @signal. */
+static pid_t start_recorder(int signal_to_self)
+{
+	int fds[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		struct make_world world;
+		struct maker m;
+		struct writer *w = begin_trace(&m, &world);
+
+		make_call(&m, VERB_destroy_qp, 0, 0, MAKE_ARGS(MAKE_PTR(&world.qp)));
+		writer_flush(w);
+		/* this is lost with us */
+		make_post(&m, VERB_post_recv, &world.qp, 99, 0, 0);
+		unlink(m.path);
+		if (write(fds[1], "x", 1) != 1 || signal_to_self)
+			raise(signal_to_self);
+		pause();
+		_exit(0);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	return pid;
+}
+
+static void trace_of_a_living_recorder_is_ebusy(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	pid = start_recorder(0);
+	assert_int_equal(open_it(), -EBUSY);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(open_it(), 0);
+}
+
+static void killed_recorder_leaves_what_it_committed(void **state)
+{
+	const struct trace_event *e;
+	struct cursor *cursor;
+	struct trace *trace;
+	int posts = 0, calls = 0, returns = 0, unfinished = 0;
+
+	(void)state;
+	waitpid(start_recorder(SIGKILL), NULL, 0);
+	assert_true(exists("-wal"));
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_true(trace_loss(trace).interrupted);
+	assert_string_equal(trace_meta(trace, "state"), "interrupted");
+	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+	while (cursor_next(cursor, &e) > 0) {
+		posts += e->kind == TRACE_POST;
+		calls += e->kind == TRACE_CALL;
+		returns += e->kind == TRACE_RETURN;
+		if (e->kind == TRACE_POST) {
+			assert_int_not_equal(e->post->object, 0); /* objects were made */
+			assert_int_equal(e->post->verb, VERB_post_send);
+		}
+		if (e->kind == TRACE_CALL && e->call->end < 0) {
+			unfinished++;
+			assert_int_equal(e->call->verb, VERB_destroy_qp);
+			assert_int_not_equal(e->call->object, 0);
+		}
+	}
+	assert_int_equal(posts, 20);
+	assert_int_equal(unfinished, 1);
+	assert_int_equal(calls, returns + 1);
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_false(exists("-wal"));
+	assert_int_equal(open_it(), 0); /* and again, as a whole one */
+}
+
+static void recorder_killed_at_once_leaves_an_empty_trace(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		make_writer(path);
+		raise(SIGKILL);
+	}
+	waitpid(pid, NULL, 0);
+	assert_int_equal(open_it(), 0);
+}
+
+/* A limit on the file's size is as good as a full disk. */
+static void full_disk_is_said_and_never_looks_whole(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		struct rlimit limit = { 300 << 10, 300 << 10 };
+		struct make_world world;
+		struct maker m;
+		struct writer *w = begin_trace(&m, &world);
+		int err = writer_flush(w);
+
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		for (int i = 0; i < 20000 && !err; i++) {
+			make_modify(&m, &world, IBV_QPS_RTS);
+			if (i % 100 == 0)
+				err = writer_flush(w);
+		}
+		unlink(m.path);
+		if (!err || !writer_finish(w))
+			_exit(1);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	{
+		struct trace *trace;
+
+		assert_int_equal(trace_open(path, &trace), 0);
+		assert_true(trace_loss(trace).interrupted);
+		trace_close(trace);
+	}
+}
+
+static int create(const char *at)
+{
+	struct writer_info info = { &make_clock, "app", "" };
+	struct writer *w = (void *)-1;
+	int err = writer_create(at, &info, &w);
+
+	if (err)
+		assert_ptr_equal(w, (void *)-1);
+	else
+		assert_int_equal(writer_finish(w), 0);
+	return err;
+}
+
+static void trace_in_the_way_is_replaced(void **state)
+{
+	struct trace *trace;
+
+	(void)state;
+	make_trace();
+	assert_int_equal(create(path), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_string_equal(trace_meta(trace, "command"), "app");
+	trace_close(trace);
+}
+
+static void anything_else_in_the_way_is_refused(void **state)
+{
+	char link[300];
+
+	(void)state;
+	write_file("precious", 8);
+	assert_int_equal(create(path), -EEXIST);
+	assert_true(exists(""));
+	assert_int_equal(create("/tmp"), -EEXIST);
+	snprintf(link, sizeof(link), "%s.link", path);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(create(link), -ELOOP);
+	unlink(link);
+	assert_int_equal(create("/no/such/directory/t.db"), -ENOENT);
+}
+
+static void trace_being_recorded_is_not_replaced(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	pid = start_recorder(0);
+	assert_int_equal(create(path), -EBUSY);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void stacks_know_their_modules(void **state)
+{
+	struct frame frames[8];
+	struct make_world world;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+
+	(void)state;
+	w = make_writer(path);
+	make_thread(&m, w, 0, 100, 101);
+	make_process(&m, 1, 0, 0, 0);
+	make_module(&m, 0x400000, 0x401000, 0x401fff, "/usr/bin/app");
+	make_world(&m, &world, 17);
+	make_modify(&m, &world, IBV_QPS_RTS);
+	make_modify(&m, &world, IBV_QPS_ERR);
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_stack(trace, 1, frames, 8), 2);
+	assert_string_equal(frames[0].module, "/usr/bin/app");
+	assert_string_equal(frames[0].build_id, "deadbeef");
+	assert_int_equal(frames[0].offset, frames[0].ip - 0x400000);
+	assert_null(frames[1].module);
+	assert_int_equal(trace_stack(trace, 1, frames, 1), 1);
+	assert_int_equal(trace_stack(trace, 999, frames, 8), 0);
+	/* both modify calls came from one place: 7 stacks for 8 calls */
+	assert_int_equal(trace_stack(trace, 7, frames, 8), 2);
+	assert_int_equal(trace_stack(trace, 8, frames, 8), 0);
+	trace_close(trace);
+}
+
+static void loss_is_told(void **state)
+{
+	struct make_world world;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+
+	(void)state;
+	w = begin_trace(&m, &world);
+	ring_drop(&m.in, 5000);
+	ring_drop(&m.in, 6000);
+	make_end(&m);
+	assert_int_equal(writer_progress(w).lost, 2);
+	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_loss(trace).events, 2);
+	trace_close(trace);
+}
+
+static void damage_of_a_ring_is_told(void **state)
+{
+	struct make_world world;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+
+	(void)state;
+	w = begin_trace(&m, &world);
+	assert_int_equal(writer_damage(w, m.thread, 4096), 0);
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_true(trace_loss(trace).damaged);
+	trace_close(trace);
+}
+
+/* Bodies of any kind: refused or taken, and the trace is whole all the same. */
+static void any_event_bodies_do_no_harm(void **state)
+{
+	struct make_world world;
+	struct writer *w;
+	struct maker m;
+	int refused = 0;
+
+	(void)state;
+	w = begin_trace(&m, &world);
+	srand(1);
+	for (int i = 0; i < 100000; i++) {
+		_Alignas(8) unsigned char bytes[512];
+		struct event_head *head = (void *)bytes;
+
+		for (size_t b = 0; b < sizeof(bytes); b++)
+			bytes[b] = rand() % 3 ? (unsigned char)(rand() % 4) : (unsigned char)rand();
+		head->type = (uint8_t)(1 + rand() % (EVENT_TYPES - 1));
+		head->words = (uint16_t)(2 + rand() % 62);
+		head->seq = m.in.seq + 1u + (unsigned int)i;
+		head->ticks = make_now++;
+		refused += writer_event(w, m.thread, head) == -EBADMSG;
+	}
+	assert_true(refused > 1000);
+	assert_true(refused < 100000);
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+	{
+		const struct trace_event *e;
+		struct cursor *cursor;
+		struct trace *trace;
+		int more;
+
+		assert_int_equal(trace_open(path, &trace), 0);
+		assert_true(trace_loss(trace).damaged);
+		assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+		while ((more = cursor_next(cursor, &e)) > 0)
+			;
+		assert_int_equal(more, 0);
+		cursor_close(cursor);
+		trace_close(trace);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(whole_trace_is_one_file),
+		TEST(trace_is_private),
+		TEST(close_accepts_null),
+		TEST(missing_file_is_enoent),
+		TEST(empty_file_is_einval),
+		TEST(text_is_einval),
+		TEST(directory_is_einval),
+		TEST(foreign_database_is_einval_and_untouched),
+		TEST(other_versions_are_eproto),
+		TEST(cut_off_file_is_einval),
+		TEST(damaged_pages_do_no_harm),
+		TEST(trace_of_a_living_recorder_is_ebusy),
+		TEST(killed_recorder_leaves_what_it_committed),
+		TEST(recorder_killed_at_once_leaves_an_empty_trace),
+		TEST(full_disk_is_said_and_never_looks_whole),
+		TEST(trace_in_the_way_is_replaced),
+		TEST(anything_else_in_the_way_is_refused),
+		TEST(trace_being_recorded_is_not_replaced),
+		TEST(stacks_know_their_modules),
+		TEST(loss_is_told),
+		TEST(damage_of_a_ring_is_told),
+		TEST(any_event_bodies_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
