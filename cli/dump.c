@@ -144,6 +144,8 @@ static bool is_wanted(const struct dump *d, const struct trace_event *event)
 	if (d->wanted.thread)
 		return event->id.thread == d->wanted.thread && event->id.n == d->wanted.n &&
 		       event->kind != TRACE_PROCESS && event->kind != TRACE_EXIT;
+	if (event->kind == TRACE_CALL && event->call->ours)
+		return false;
 	if (d->verb >= 0 && render_verb(event) != d->verb)
 		return false;
 	if (d->failed && !render_failed(event))

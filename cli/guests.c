@@ -10,7 +10,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,9 +116,8 @@ static bool ring_lives(const char *path)
 	return lives;
 }
 
-static bool session_lives(const struct session *session)
+static bool session_lives(const struct session *session, const struct session_page *page)
 {
-	const struct session_page *page = session->page;
 	char path[SESSION_PATH + 16];
 	pid_t pid;
 
@@ -134,24 +132,43 @@ static bool session_lives(const struct session *session)
 	return false;
 }
 
-void guests_sweep(const char *dir)
+/*
+ * A copy of the page in @dir. Not by session_join(): a recorder with another
+ * list of verbs leaves sessions, too.
+ */
+static bool read_page(const char *dir, const struct session_page *ours, struct session_page *page)
 {
-	char parent[SESSION_PATH], prefix[32], path[PATH_MAX];
-	const char *slash = strrchr(dir, '/');
-	struct session session;
+	char path[SESSION_PATH + 16];
+	bool read_whole;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/session", dir);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	read_whole = read(fd, page, sizeof(*page)) == sizeof(*page);
+	close(fd);
+	return read_whole && page->magic == ours->magic && page->version == ours->version;
+}
+
+void guests_sweep(const struct session *ours)
+{
+	char prefix[32];
+	const char *slash = strrchr(ours->dir, '/');
+	int parent = (int)(slash - ours->dir);
+	struct session session = { 0 };
+	struct session_page page;
 	DIR *list;
 
-	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - dir), dir);
 	snprintf(prefix, sizeof(prefix), "verbatim-%u-", (unsigned int)getuid());
-	list = opendir(parent);
+	snprintf(session.dir, sizeof(session.dir), "%.*s", parent, ours->dir);
+	list = opendir(session.dir);
 	for (struct dirent *d; list && (d = readdir(list));) {
-		snprintf(path, sizeof(path), "%s/%s", parent, d->d_name);
-		if (strncmp(d->d_name, prefix, strlen(prefix)) || !strcmp(path, dir) ||
-		    session_join(&session, path))
+		if (strncmp(d->d_name, prefix, strlen(prefix)) || !strcmp(d->d_name, slash + 1) ||
+		    snprintf(session.dir, sizeof(session.dir), "%.*s/%s", parent, ours->dir,
+			     d->d_name) >= (int)sizeof(session.dir))
 			continue;
-		if (session_lives(&session))
-			session_leave(&session);
-		else
+		if (read_page(session.dir, ours->page, &page) && !session_lives(&session, &page))
 			session_remove(&session);
 	}
 	if (list)

@@ -18,8 +18,10 @@ unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 /* Is @tid a thread of the living process @pid? */
 bool guests_has_thread(pid_t pid, pid_t tid);
 
+struct session;
+
 /*
- * Remove what recorders that were killed have left beside @dir: sessions of
+ * Remove what recorders that were killed have left beside @ours: sessions of
  * this user whose recorder is gone and in which no process lives.
  */
-void guests_sweep(const char *dir);
+void guests_sweep(const struct session *ours);

@@ -285,7 +285,7 @@ static int prepare(struct recording *r)
 
 	if (err)
 		return log_err(err, "make a directory for the session");
-	guests_sweep(r->session.dir);
+	guests_sweep(&r->session);
 	err = device_environment(r->session.dir, r->soft);
 	if (!err)
 		err = create_trace(r);

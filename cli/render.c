@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cli/format.h"
-#include "cli/scan.h"
+#include "cli/jscan.h"
 #include "cli/values.h"
 #include "core/store/trace.h"
 
@@ -48,6 +48,7 @@ static void put_return(const struct values *v, const struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
 	const struct object *made = NULL;
+	const char *text = call->out ? jscan_member(call->out, "ret") : NULL;
 	char time[FORMAT_TEXT];
 
 	if (call->end < 0) {
@@ -58,7 +59,9 @@ static void put_return(const struct values *v, const struct call *call)
 		made = trace_object(v->trace, call->object);
 	if (made && call->ret)
 		fprintf(v->out, " = %s", made->name);
-	else if (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_ADDR)
+	else if (text && *text == '"')
+		fprintf(v->out, " = %.*s", (int)(jscan_skip(text) - text), text);
+	else if (verb->fail == FAIL_NULL)
 		fprintf(v->out, call->ret ? " = 0x%" PRIx64 : " = NULL", (uint64_t)call->ret);
 	else if (verb->returns && verb->ret.kind == FIELD_ENUM) {
 		fputs(" = ", v->out);
@@ -77,8 +80,8 @@ static void put_call(const struct values *v, const struct call *call)
 	fprintf(v->out, "%s(", verb->name);
 	for (unsigned int i = 0; i < verb->args.nfields; i++) {
 		const struct field_info *field = &verb->args.fields[i];
-		const char *in = call->args ? scan_member(call->args, field->name) : NULL;
-		const char *out = call->out ? scan_member(call->out, field->name) : NULL;
+		const char *in = call->args ? jscan_member(call->args, field->name) : NULL;
+		const char *out = call->out ? jscan_member(call->out, field->name) : NULL;
 
 		fputs(i ? ", " : "", v->out);
 		if (in)

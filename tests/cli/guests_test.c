@@ -102,7 +102,7 @@ static void sweep_removes_what_a_dead_recorder_left(void **state)
 	(void)state;
 	leave_session(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(ours.dir);
+	guests_sweep(&ours);
 	assert_false(is_there(dir));
 	assert_true(is_there(ours.dir));
 	session_remove(&ours);
@@ -118,7 +118,7 @@ static void sweep_leaves_a_session_where_somebody_lives(void **state)
 	leave_session(dir);
 	pid = start_guest(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(ours.dir);
+	guests_sweep(&ours);
 	assert_true(is_there(dir));
 	end(pid);
 	assert_int_equal(session_join(&left, dir), 0);
@@ -133,7 +133,7 @@ static void sweep_leaves_a_session_that_is_recorded(void **state)
 	(void)state;
 	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(ours.dir);
+	guests_sweep(&ours);
 	assert_true(is_there(other.dir));
 	session_remove(&other);
 	session_remove(&ours);

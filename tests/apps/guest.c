@@ -1,0 +1,94 @@
+/*
+ * A program to be recorded in odd situations, told by its arguments in order:
+ *
+ *	calls N   allocate and free a protection domain N times
+ *	until     the same until SIGTERM or SIGINT comes; then until no more have
+ *	          come for 0.2 seconds; prints how many came
+ *	deaf      ignore SIGTERM and SIGINT from here on
+ *	say TEXT  print it
+ *	child     go on in a child, which waits until its parent has ended
+ *	kill N    kill itself with signal N
+ *	exit N    end with status N
+ */
+#include "tests/apps/app.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t signals;
+static struct ibv_context *context;
+
+static void note(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+static void call(long n)
+{
+	if (!context)
+		context = open_first_device();
+	for (; n > 0; n--)
+		MUST(ibv_dealloc_pd(NEED(ibv_alloc_pd(context))));
+}
+
+static void call_until_signal(void)
+{
+	signal(SIGTERM, note);
+	signal(SIGINT, note);
+	alarm(20); /* nobody wants us any more */
+	printf("ready\n");
+	fflush(stdout);
+	while (!signals)
+		call(1);
+	while (poll(NULL, 0, 200) < 0)
+		;
+	printf("signals %d\n", (int)signals);
+	fflush(stdout);
+}
+
+static void go_on_in_child(void)
+{
+	int fds[2];
+	char byte;
+
+	MUST(pipe(fds));
+	fflush(stdout);
+	if (fork()) {
+		_exit(0);
+	}
+	close(fds[1]);
+	MUST(read(fds[0], &byte, 1)); /* ends with the parent */
+	context = NULL;
+}
+
+static int take(char **word)
+{
+	if (!strcmp(*word, "until"))
+		call_until_signal();
+	else if (!strcmp(*word, "deaf"))
+		signal(SIGTERM, SIG_IGN), signal(SIGINT, SIG_IGN);
+	else if (!strcmp(*word, "child"))
+		go_on_in_child();
+	else if (!word[1])
+		exit(2);
+	else if (!strcmp(*word, "calls"))
+		return call(atol(word[1])), 2;
+	else if (!strcmp(*word, "say"))
+		return printf("%s\n", word[1]), fflush(stdout), 2;
+	else if (!strcmp(*word, "kill"))
+		return raise(atoi(word[1])), 2;
+	else if (!strcmp(*word, "exit"))
+		exit(atoi(word[1]));
+	else
+		exit(2);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc;)
+		i += take(argv + i);
+	return 0;
+}

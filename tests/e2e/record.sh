@@ -1,0 +1,221 @@
+# verbatim record: the program must not notice, and the trace must be whole.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+guest=$PWD/$BUILD/tests/apps/guest
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+# What a failed test has left running would hold the others up.
+stop_all() {
+	local pids
+	pids=$(jobs -p)
+	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+	pkill -KILL -f "^$guest "
+}
+
+# A test is a function: what it prints is why it failed.
+try() {
+	local out
+	if out=$(trap stop_all EXIT; "$1" 2>&1); then echo "ok record: ${1//_/ }"; else echo "not ok record: ${1//_/ }: $out"; fi
+	rm -f "$tmp"/t.db "$tmp"/out "$tmp"/err
+}
+
+# Wait for a condition, at most ten seconds.
+await() {
+	local end=$((SECONDS + 10))
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
+		read -rt 0.01 <> <(:)
+	done
+	return 0 # not what read said
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+calls() { "$VERBATIM" sql t.db "SELECT count(*) FROM call WHERE verb='ibv_alloc_pd' $*"; }
+ended() { ! kill -0 "$1"; }
+record() { "$VERBATIM" record -q -o t.db "$@"; }
+
+exit_status_0_is_kept() { record "$guest" calls 5; is $? 0 && is "$(calls)" 5; }
+exit_status_3_is_kept() { record "$guest" calls 5 exit 3; is $? 3 && is "$(calls)" 5; }
+death_by_a_signal_is_kept() { record "$guest" calls 5 kill 9; is $? 137 && is "$(calls)" 5; }
+
+stdout_is_untouched_byte_for_byte() {
+	head -c 300000 /dev/urandom >in
+	record cat <in >out && cmp in out
+}
+
+stderr_is_the_programs_alone_when_quiet() {
+	record "$guest" calls 1 exit 1 2>err
+	record sh -c 'echo mine >&2; exit 1' 2>>err
+	is "$(cat err)" mine
+}
+
+signal_to_the_recorder_is_passed_on_once() {
+	"$VERBATIM" record -q -o t.db "$guest" until exit 5 >out & local pid=$!
+	await grep -q ready out || return
+	kill -TERM $pid
+	wait $pid; is $? 5 && is "$(tail -1 out)" "signals 1"
+}
+
+signal_to_the_group_comes_once() {
+	setsid "$VERBATIM" record -q -o t.db "$guest" until exit 5 >out & local pid=$!
+	await grep -q ready out || return
+	kill -TERM -- -$pid
+	wait $pid; is $? 5 && is "$(tail -1 out)" "signals 1"
+}
+
+ctrl_c_comes_once_and_leaves_a_whole_trace() {
+	mkfifo keys
+	script -qec "$VERBATIM record -q -o t.db $guest until exit 5" /dev/null <keys >out 2>&1 &
+	local pid=$!
+	exec 9>keys
+	await grep -q ready out || return
+	printf '\003' >&9
+	wait $pid; local status=$?
+	exec 9>&-
+	is $status 5 && grep -q "signals 1" out && "$VERBATIM" info t.db | head -1 | grep -q ^trace
+}
+
+timeout_is_one_wish() {
+	timeout 1 "$VERBATIM" record -q -o t.db "$guest" until exit 5 >out
+	is $? 124 && await grep -q "^signals [12]" out
+}
+
+second_request_leaves_the_program_running() {
+	# deaf to all: only a second request, 0.3 seconds later, ends the recording
+	"$VERBATIM" record -o t.db sh -c "trap '' TERM; $guest deaf calls 3 say ready; exec sleep 100" >out 2>err &
+	local pid=$! left
+	await grep -q ready out || return
+	kill -TERM $pid
+	read -rt 0.5 <> <(:)
+	kill -TERM $pid
+	wait $pid; is $? 143 || return
+	left=$(sed -n 's/.*left running (pid \([0-9]*\)).*/\1/p' err)
+	kill -KILL "$left" || return
+	is "$(calls)" 3
+}
+
+ignored_signal_is_left_alone() {
+	(trap '' HUP; exec "$VERBATIM" record -q -o t.db "$guest" until exit 5 >out) & local pid=$!
+	await grep -q ready out || return
+	kill -HUP $pid
+	kill -TERM $pid
+	wait $pid; is $? 5
+}
+
+descendants_are_followed_after_the_program() {
+	record "$guest" calls 5 child calls 7 exit 4
+	is $? 0 && is "$(calls)" 12 && is "$("$VERBATIM" sql t.db 'SELECT count(*) FROM process')" 2
+}
+
+grandchildren_without_a_verb_between_are_followed() {
+	record sh -c "($guest child calls 4 &) ; exit 6"
+	is $? 6 && is "$(calls)" 4
+}
+
+killed_recorder_does_not_hurt_the_program() {
+	"$VERBATIM" record -q -o t.db sh -c "$guest until exit 5; echo \$? >status" >out 2>/dev/null &
+	local pid=$! app
+	await grep -q ready out && app=$(pgrep -f "^$guest until") || return
+	await test -s t.db-wal || return
+	kill -KILL "$pid"
+	await ended "$pid" || return
+	kill -TERM "$app"
+	await test -s status && is "$(cat status)" 5 || return
+	"$VERBATIM" info t.db >info 2>err; is $? 0 && grep -q INTERRUPTED info
+}
+
+session_of_a_killed_recorder_is_swept() {
+	is "$(ls sessions | wc -l)" 1 || return # of the test before
+	record true; is $? 0 && is "$(ls sessions)" ""
+}
+
+killed_program_leaves_a_whole_trace() {
+	"$VERBATIM" record -q -o t.db "$guest" until >out & local pid=$!
+	await grep -q ready out || return
+	pkill -KILL -P $pid guest
+	wait $pid; is $? 137 || return
+	[ "$(calls)" -gt 0 ] && ! "$VERBATIM" info t.db | grep -q INTERRUPTED
+}
+
+trace_and_session_are_closed_to_others() {
+	(umask 0; exec "$VERBATIM" record -q -o t.db "$guest" until >out) & local pid=$!
+	await grep -q ready out || return
+	is "$(stat -c %a sessions/*)" 700 && is "$(stat -c %a sessions/*/* | sort -u)" 600 || return
+	kill -TERM $pid; wait $pid
+	is "$(stat -c %a t.db)" 600
+}
+
+program_that_is_not_there_leaves_the_old_trace() {
+	record "$guest" calls 5 || return
+	record "$tmp/nothing" 2>err; is $? 127 && is "$(wc -l <err)" 1 && is "$(calls)" 5
+}
+
+program_that_cannot_start_leaves_nothing() {
+	printf '\177ELF rubbish' >rubbish; chmod +x rubbish
+	record ./rubbish 2>err; is $? 126 && [ ! -e t.db ]
+}
+
+loss_is_told_even_when_quiet() {
+	"$VERBATIM" record -q -o t.db --on-full drop --ring-size 256k "$guest" calls 1 until calls 20000 >out 2>err & local pid=$!
+	await grep -q ready out || return
+	kill -STOP $pid
+	pkill -TERM -P $pid guest
+	await test -z "$(pgrep -P $pid -r S,R,D guest)"
+	kill -CONT $pid
+	wait $pid; is $? 0 && grep -q "events were lost" err || return
+	"$VERBATIM" info t.db | grep -q ^LOST
+}
+
+full_disk_stops_the_recording_only() {
+	mkdir -p small
+	mount -t tmpfs -o size=2m small none 2>/dev/null || mount -t tmpfs -o size=2m none small || return
+	"$VERBATIM" record -q -o small/t.db "$guest" calls 200000 say done >out 2>err; local status=$?
+	"$VERBATIM" info small/t.db >info 2>/dev/null
+	umount small
+	is $status 4 && is "$(cat out)" done && grep -q INCOMPLETE err
+}
+
+nothing_is_left_of_sessions() { is "$(ls sessions)" ""; }
+
+pingpong_is_recorded_on_both_sides() {
+	"$VERBATIM" record -q -o s.db ibv_rc_pingpong >out & local pid=$!
+	local end=$((SECONDS + 10))
+	until record ibv_rc_pingpong localhost 2>/dev/null >out2; do
+		[ $SECONDS -lt $end ] || return
+	done
+	wait $pid; is $? 0 || return
+	is "$("$VERBATIM" sql t.db 'SELECT count(*) FROM wc WHERE status = 0')" 2000 &&
+		is "$("$VERBATIM" sql s.db 'SELECT count(*) FROM wc WHERE status = 0')" 2000
+}
+
+for need in "$guest" "$VERBATIM"; do
+	[ -x "$need" ] || { echo "not ok record: $need is not built"; exit 1; }
+done
+try exit_status_0_is_kept
+try exit_status_3_is_kept
+try death_by_a_signal_is_kept
+try stdout_is_untouched_byte_for_byte
+try stderr_is_the_programs_alone_when_quiet
+try signal_to_the_recorder_is_passed_on_once
+try signal_to_the_group_comes_once
+try ctrl_c_comes_once_and_leaves_a_whole_trace
+try timeout_is_one_wish
+try second_request_leaves_the_program_running
+try ignored_signal_is_left_alone
+try descendants_are_followed_after_the_program
+try grandchildren_without_a_verb_between_are_followed
+try killed_recorder_does_not_hurt_the_program
+try session_of_a_killed_recorder_is_swept
+try killed_program_leaves_a_whole_trace
+try trace_and_session_are_closed_to_others
+try program_that_is_not_there_leaves_the_old_trace
+try program_that_cannot_start_leaves_nothing
+try loss_is_told_even_when_quiet
+if [ "$(id -u)" -eq 0 ]; then try full_disk_stops_the_recording_only
+else echo "skip record: full disk stops the recording only: needs root to mount"; fi
+try nothing_is_left_of_sessions
+try pingpong_is_recorded_on_both_sides
