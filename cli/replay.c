@@ -99,9 +99,20 @@ static void become_child(char **argv, const char *fabric)
 	_exit(CLI_ENVIRONMENT);
 }
 
+static volatile sig_atomic_t running; /* the child */
+
+static void pass_on(int signal)
+{
+	if (running)
+		kill(running, signal);
+}
+
+/* What ends us ends the child; we end after it, when its fabric is removed. */
 static int wait_for(pid_t child)
 {
 	int status;
+
+	running = child;
 
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
@@ -116,6 +127,7 @@ static int wait_for(pid_t child)
 /* The same command on the software device and a fabric that nobody else is on. */
 static int replay_on_soft(char **again)
 {
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	char fabric[] = "/dev/shm/verbatim-replay-XXXXXX";
 	pid_t child;
 	int status;
@@ -124,14 +136,11 @@ static int replay_on_soft(char **again)
 		log_err(-errno, "make a directory for the software device in /dev/shm");
 		return CLI_ENVIRONMENT;
 	}
-	signal(SIGINT, SIG_IGN); /* the child's to end by; then we remove the fabric */
-	signal(SIGTERM, SIG_IGN);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		signal(ends[i], pass_on); /* gone in the child with its exec */
 	child = fork();
-	if (!child) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGTERM, SIG_DFL);
+	if (!child)
 		become_child(again, fabric);
-	}
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
 	nftw(fabric, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return status < 0 ? CLI_ENVIRONMENT : status;

@@ -54,7 +54,7 @@ const struct tolerance tolerances[] = {
 	{ "query_srq", "srq_attr.max_*", rounding, true },
 	{ "query_qp", "*.cap.*", rounding, true },
 	{ "query_qp", "*.qp_state", NULL, false },
-	{ "query_qp", "*.cur_qp_state", NULL, false },
+	{ "query_qp", "*.cur_qp_state", transport, true },
 	{ "query_qp", "attr.*", transport, false },
 	{ "fork_init", "*", one_process, false },
 	{ "is_fork_initialized", "*", one_process, false },

@@ -6,6 +6,7 @@ VERBATIM=${VERBATIM:-$PWD/${BUILD:-build}/verbatim}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 export VERBATIM_QUIET=1
+cd "$(dirname "$0")/../.." || exit 1
 port=18700
 
 ok() { echo "ok replay $1"; }
@@ -86,6 +87,24 @@ perf ib_read_lat "-n 1000"
 perf ib_read_bw "-n 1000"
 perf ib_atomic_lat "-n 1000"
 
+
+# two threads on one queue, failures of each kind, a shared queue's limit
+every_failure() {
+	local status
+	if ! ${CC:-cc} -o "$dir/errors" tests/replay/errors.c -libverbs -lpthread 2>"$dir/out"; then
+		bad every_failure "cc: $(tail -1 "$dir/out")"
+	elif ! timeout 60 "$VERBATIM" record --device soft -o "$dir/errors.db" -- "$dir/errors" \
+			>"$dir/out" 2>&1; then
+		bad every_failure "recording: $(tail -1 "$dir/out")"
+	else
+		replay --device soft "$dir/errors.db"
+		status=$?
+		if [ $status -eq 0 ]; then ok every_failure; else
+			bad every_failure "exit status $status: $(grep -A2 diverg "$dir/out" | tr '\n' ' ')"
+		fi
+	fi
+}
+every_failure
 
 # altered NAME FROM WHERE SET TEXT: in the trace of program FROM's unpacked form,
 # "UPDATE TABLE SET ... " of the row that WHERE chooses; the report says TEXT,
@@ -204,6 +223,17 @@ killed() {
 	fi
 }
 
+# a signal to the command ends it, and its fabric is removed
+signalled() {
+	"$VERBATIM" replay --device soft --pace x0.01 "$dir/rc_pingpong.db" >"$dir/out" 2>&1 &
+	local pid=$! status
+	sleep 1
+	kill -TERM $pid
+	wait $pid
+	status=$?
+	if [ $status -eq 4 ]; then ok signalled; else bad signalled "exit status $status"; fi
+}
+
 nothing_is_left() {
 	if ls -d /dev/shm/verbatim-replay-?????? >/dev/null 2>&1; then
 		bad nothing_is_left "$(ls -d /dev/shm/verbatim-replay-??????)"
@@ -233,7 +263,7 @@ speed() {
 }
 
 command -v ibv_rc_pingpong >/dev/null && { one_sided; killed; }
-[ -s "$dir/rc_pingpong.db" ] && refuses
+[ -s "$dir/rc_pingpong.db" ] && { refuses; signalled; }
 if [ -s "$dir/rc_pingpong_many.db" ]; then
 	replay --device soft "$dir/rc_pingpong_many.db"
 	speed
