@@ -1,0 +1,339 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+
+#include "core/store/abi.h"
+#include "core/store/match.h"
+
+enum { QP = 5, OTHER = 6, SRQ = 7, SEND_CQ = 8, RECV_CQ = 9 };
+
+static struct match *match;
+static uint64_t last_n;
+
+static int setup(void **state)
+{
+	(void)state;
+	last_n = 0;
+	return match_new(&match);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	match_free(match);
+	return 0;
+}
+
+/* Post requests with these wr_ids; returns the number of the call. */
+static uint64_t post_list(enum verb verb, uint32_t object, const uint64_t *ids, uint32_t n,
+			  uint32_t flags, int ret, uint32_t bad)
+{
+	struct wr wrs[64] = { 0 };
+	struct post post = { .verb = verb, .nwr = n, .wr = wrs, .ret = ret, .bad = bad };
+
+	for (uint32_t i = 0; i < n; i++) {
+		wrs[i].wr_id = ids[i];
+		wrs[i].send_flags = flags;
+	}
+	last_n++;
+	assert_int_equal(match_post(match, object, &post, (struct event_id){ 1, last_n },
+				    (int64_t)last_n * 10), 0);
+	return last_n;
+}
+
+static uint64_t send(uint64_t wr_id, uint32_t flags)
+{
+	return post_list(VERB_post_send, QP, &wr_id, 1, flags, 0, 0);
+}
+
+static uint64_t receive(uint64_t wr_id)
+{
+	return post_list(VERB_post_recv, QP, &wr_id, 1, 0, 0, 0);
+}
+
+static struct match_found complete_on(uint32_t qp, uint32_t cq, uint64_t wr_id, int status,
+				      int opcode)
+{
+	struct wc wc = { .wr_id = wr_id, .status = status, .opcode = opcode };
+	struct match_found found;
+	bool fits = match_wc(match, qp, cq, &wc, &found);
+
+	assert_int_equal(fits, found.request.thread != 0);
+	return found;
+}
+
+/* Number of the call that the completion belongs to, 0 for none. */
+static uint64_t sent(uint64_t wr_id)
+{
+	return complete_on(QP, 0, wr_id, 0, IBV_WC_SEND).request.n;
+}
+
+static uint64_t received(uint64_t wr_id)
+{
+	return complete_on(QP, 0, wr_id, 0, IBV_WC_RECV).request.n;
+}
+
+static uint64_t failed(uint64_t wr_id)
+{
+	return complete_on(QP, 0, wr_id, IBV_WC_WR_FLUSH_ERR, 77).request.n;
+}
+
+static void numbers_are_those_of_the_header(void **state)
+{
+	(void)state;
+	assert_int_equal(ABI_WC_SUCCESS, IBV_WC_SUCCESS);
+	assert_int_equal(ABI_WC_RECV, IBV_WC_RECV);
+	assert_int_equal(ABI_WC_WITH_INV, IBV_WC_WITH_INV);
+	assert_int_equal(ABI_SEND_SIGNALED, IBV_SEND_SIGNALED);
+	assert_int_equal(ABI_QPS_RESET, IBV_QPS_RESET);
+}
+
+static void completion_finds_its_request(void **state)
+{
+	uint64_t n = send(42, IBV_SEND_SIGNALED);
+	struct match_found found = complete_on(QP, 0, 42, 0, IBV_WC_SEND);
+
+	(void)state;
+	assert_int_equal(found.request.n, n);
+	assert_int_equal(found.posted_at, n * 10);
+	assert_false(found.receive);
+	assert_int_equal(sent(42), 0);
+}
+
+static void wr_id_used_again_goes_by_order(void **state)
+{
+	uint64_t a = send(2, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
+
+	(void)state;
+	assert_int_equal(sent(2), a);
+	assert_int_equal(sent(2), b);
+}
+
+static void same_wr_id_on_both_sides_goes_by_opcode(void **state)
+{
+	uint64_t r = receive(1), s = send(1, IBV_SEND_SIGNALED);
+
+	(void)state;
+	assert_int_equal(sent(1), s);
+	assert_int_equal(received(1), r);
+}
+
+static void unsignaled_are_retired_by_a_later_one(void **state)
+{
+	uint64_t last;
+
+	(void)state;
+	for (int i = 0; i < 15; i++)
+		send(0, 0);
+	last = send(0, IBV_SEND_SIGNALED);
+	assert_int_equal(sent(0), last);
+	assert_int_equal(failed(0), 0); /* nothing is left */
+}
+
+static void sq_sig_all_signals_all(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ .sq_sig_all = true });
+	a = send(0, 0);
+	b = send(0, 0);
+	assert_int_equal(sent(0), a);
+	assert_int_equal(sent(0), b);
+}
+
+static void poll_with_an_early_time_takes_nothing_away(void **state)
+{
+	uint64_t a = send(1, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
+
+	(void)state;
+	assert_int_equal(sent(2), b); /* polled by a thread whose clock is ahead */
+	assert_int_equal(sent(1), a);
+}
+
+static void list_counts_by_index(void **state)
+{
+	const uint64_t ids[] = { 7, 8, 9 };
+	uint64_t n = post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 0, 0);
+	struct match_found found;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		found = complete_on(QP, 0, ids[i], 0, IBV_WC_SEND);
+		assert_int_equal(found.request.n, n);
+		assert_int_equal(found.index, i);
+	}
+}
+
+static void failed_post_counts_up_to_bad_wr(void **state)
+{
+	const uint64_t ids[] = { 7, 8, 9 };
+
+	(void)state;
+	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 3);
+	assert_int_not_equal(sent(7), 0);
+	assert_int_not_equal(sent(8), 0);
+	assert_int_equal(sent(9), 0);
+	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 1);
+	assert_int_equal(sent(7), 0);
+	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 0);
+	assert_int_equal(sent(7), 0);
+}
+
+static void error_goes_by_its_cq(void **state)
+{
+	uint64_t s, r;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ .send_cq = SEND_CQ, .recv_cq = RECV_CQ });
+	r = receive(1);
+	s = send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(complete_on(QP, SEND_CQ, 1, 5, 0).request.n, s);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 5, 0).request.n, r);
+}
+
+static void error_goes_by_the_front(void **state)
+{
+	uint64_t r, s;
+
+	(void)state;
+	receive(8);
+	r = receive(1);
+	s = send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(failed(1), s); /* in front there, second here */
+	assert_int_equal(failed(1), r);
+}
+
+static void error_of_an_unsignaled_request_is_found(void **state)
+{
+	uint64_t a = send(3, 0), b = send(4, 0);
+
+	(void)state;
+	assert_int_equal(failed(3), a);
+	assert_int_equal(failed(4), b);
+}
+
+static void flushes_empty_both_sides(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++) {
+		send(i, 0);
+		receive(100 + i);
+	}
+	for (uint64_t i = 0; i < 10; i++) {
+		assert_int_not_equal(failed(100 + i), 0);
+		assert_int_not_equal(failed(i), 0);
+	}
+	assert_int_equal(failed(0), 0);
+}
+
+static void reset_and_destroy_forget(void **state)
+{
+	(void)state;
+	send(1, IBV_SEND_SIGNALED);
+	receive(2);
+	match_reset(match, QP);
+	assert_int_equal(sent(1), 0);
+	assert_int_equal(received(2), 0);
+	send(1, IBV_SEND_SIGNALED);
+	match_remove(match, QP);
+	assert_int_equal(sent(1), 0);
+	match_remove(match, 12345);
+	match_reset(match, 12345);
+}
+
+static void shared_receives_are_found_from_any_queue(void **state)
+{
+	const struct match_qp info = { .srq = SRQ };
+	const uint64_t ids[] = { 1, 2, 1 };
+
+	(void)state;
+	match_add_srq(match, SRQ, 100);
+	match_add_qp(match, QP, &info);
+	match_add_qp(match, OTHER, &info);
+	post_list(VERB_post_srq_recv, SRQ, ids, 3, 0, 0, 0);
+	assert_int_equal(complete_on(OTHER, 0, 2, 0, IBV_WC_RECV).index, 1);
+	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).index, 0);
+	assert_int_equal(complete_on(OTHER, 0, 1, 0, IBV_WC_RECV).index, 2);
+	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).request.n, 0);
+}
+
+/* Completions by an extended CQ are not seen: the oldest must go. */
+static void queues_do_not_grow_without_completions(void **state)
+{
+	uint64_t n = 0;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ .max_send_wr = 8 });
+	for (uint64_t i = 0; i < 100; i++)
+		n = send(i, IBV_SEND_SIGNALED);
+	assert_int_equal(sent(50), 0);
+	assert_int_equal(sent(99), n);
+}
+
+static void unknown_queue_has_no_request(void **state)
+{
+	(void)state;
+	assert_int_equal(complete_on(77, 0, 1, 0, IBV_WC_SEND).request.n, 0);
+	assert_int_equal(complete_on(0, 0, 1, 0, IBV_WC_SEND).request.n, 0);
+}
+
+/* Against a plain list that does the same slowly. */
+static void any_order_of_receives_is_matched(void **state)
+{
+	static struct { uint64_t wr_id, n; } waiting[4096];
+	size_t count = 0;
+
+	(void)state;
+	srand(3);
+	for (int i = 0; i < 20000; i++) {
+		uint64_t wr_id = (uint64_t)(rand() % 50);
+		size_t at = 0;
+
+		if (rand() % 2 && count < 1000) {
+			waiting[count].wr_id = wr_id;
+			waiting[count++].n = receive(wr_id);
+			continue;
+		}
+		while (at < count && waiting[at].wr_id != wr_id)
+			at++;
+		assert_int_equal(received(wr_id), at < count ? waiting[at].n : 0);
+		for (; at + 1 < count; at++)
+			waiting[at] = waiting[at + 1];
+		count -= at < count;
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(numbers_are_those_of_the_header),
+		TEST(completion_finds_its_request),
+		TEST(wr_id_used_again_goes_by_order),
+		TEST(same_wr_id_on_both_sides_goes_by_opcode),
+		TEST(unsignaled_are_retired_by_a_later_one),
+		TEST(sq_sig_all_signals_all),
+		TEST(poll_with_an_early_time_takes_nothing_away),
+		TEST(list_counts_by_index),
+		TEST(failed_post_counts_up_to_bad_wr),
+		TEST(error_goes_by_its_cq),
+		TEST(error_goes_by_the_front),
+		TEST(error_of_an_unsignaled_request_is_found),
+		TEST(flushes_empty_both_sides),
+		TEST(reset_and_destroy_forget),
+		TEST(shared_receives_are_found_from_any_queue),
+		TEST(queues_do_not_grow_without_completions),
+		TEST(unknown_queue_has_no_request),
+		TEST(any_order_of_receives_is_matched),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
