@@ -24,7 +24,7 @@
 
 #include "scripts/bench/sample.h"
 
-enum { MIB = 1 << 20, TRIPS = 20000, SMALL_CALLS = 2000, BIG_CALLS = 40 };
+enum { MIB = 1 << 20, TRIPS = 4000, SMALL_CALLS = 400, BIG_CALLS = 10 };
 
 struct mail {
 	_Alignas(64) _Atomic uint64_t flag;

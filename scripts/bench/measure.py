@@ -148,9 +148,13 @@ def ust():
 
 # two processes of one machine
 
+def limits_once():
+    return read_samples(run([program('limits')]).stdout)
+
+
 @functools.cache
 def limits():
-    return merge(read_samples(run([program('limits')]).stdout) for _ in range(2))
+    return merge(limits_once() for _ in range(2))
 
 
 def listening(port):
@@ -189,7 +193,7 @@ def pair(server, client, env=None, around=()):
             first.wait()
 
 
-# what perftest prints in its last line of figures
+# where the figure stands in the last line of perftest's table
 COLUMNS = {'lat': 4, 'bw': 3, 'rate': 4}
 
 
@@ -197,7 +201,10 @@ def perftest(argv, column, env, around=()):
     """One run: t_typical in us, or MB/s, or million messages a second."""
     if not shutil.which(argv[0]):
         raise Missing('perftest not installed')
-    out = pair(argv, argv + ['localhost'], env, around)
+    return figure(pair(argv, argv + ['localhost'], env, around), column)
+
+
+def figure(out, column):
     lines = [l.split() for l in out.splitlines() if re.match(r' *\d+ +\d+ +[\d.]', l)]
     if not lines:
         raise Missing('failed: no figures')
@@ -214,34 +221,35 @@ def ucx(argv, column):
     return float(final[{'lat': 2, 'bw': 5}[column]])
 
 
-# name: program and options, which figure, and the same over UCX
+# name: program and options, which figure, whether recorded, too, and the same over UCX
 TESTS = {
-    'send_lat': (['ib_send_lat', '-s', '8', '-n', '20000'], 'lat',
+    'send_lat': (['ib_send_lat', '-s', '8', '-n', '20000'], 'lat', True,
                  ['-t', 'tag_lat', '-s', '8', '-n', '100000']),
-    'write_lat': (['ib_write_lat', '-s', '8', '-n', '20000'], 'lat', None),
-    'read_lat': (['ib_read_lat', '-s', '8', '-n', '20000'], 'lat', None),
-    'send_rate': (['ib_send_bw', '-s', '8', '-n', '300000'], 'rate', None),
-    'write_bw': (['ib_write_bw', '-s', '1048576', '-n', '5000'], 'bw',
-                 ['-t', 'ucp_put_bw', '-s', '1048576', '-n', '5000']),
-    'send_bw': (['ib_send_bw', '-s', '1048576', '-n', '5000'], 'bw',
-                ['-t', 'tag_bw', '-s', '1048576', '-n', '5000']),
+    'write_lat': (['ib_write_lat', '-s', '8', '-n', '20000'], 'lat', False, None),
+    'read_lat': (['ib_read_lat', '-s', '8', '-n', '20000'], 'lat', False, None),
+    'send_rate': (['ib_send_bw', '-s', '8', '-n', '300000'], 'rate', True, None),
+    'write_bw': (['ib_write_bw', '-s', '1048576', '-n', '3000'], 'bw', True,
+                 ['-t', 'tag_bw', '-s', '1048576', '-n', '3000']),
+    'send_bw': (['ib_send_bw', '-s', '1048576', '-n', '3000'], 'bw', False,
+                ['-t', 'tag_bw', '-s', '1048576', '-n', '3000']),
 }
 
 
 @functools.cache
 def device(test):
-    """Samples by way, in turn: bare, recorded, and UCX where it has the like."""
+    """Samples by way, in turn: bare, recorded, the machine's limits, and UCX."""
     need(SOFT, 'software device')
-    argv, column, peer = TESTS[test]
-    rows = {'bare': [], 'held': []}
+    argv, column, held, peer = TESTS[test]
+    rounds = []
     for _ in range(ROUNDS):
-        rows['bare'].append(perftest(argv, column, preload(SOFT)))
-        rows['held'].append(perftest(argv, column, preload(RECORDER, SOFT), [program('hold')]))
+        rows = {name: [statistics.median(samples)] for name, samples in limits_once().items()}
+        rows['bare'] = [perftest(argv, column, preload(SOFT))]
+        if held:
+            rows['held'] = [perftest(argv, column, preload(RECORDER, SOFT), [program('hold')])]
         if peer and shutil.which('ucx_perftest'):
-            rows.setdefault('ucx', []).append(ucx(peer, column))
-    if peer and 'ucx' not in rows:
-        rows['ucx'] = None
-    return rows
+            rows['ucx'] = [ucx(peer, column)]
+        rounds.append(rows)
+    return merge(rounds)
 
 
 # the trace
@@ -296,7 +304,22 @@ def recorded(name):
     return path, events, os.path.getsize(path), (end - begin) / 1e9
 
 
+@functools.cache
+def whole(test):
+    """A server and a client under one `verbatim`, not recorded and recorded, in turn."""
+    need(VERBATIM, 'verbatim')
+    need(SOFT, 'software device')
+    argv, column, _, _ = TESTS[test]
+    rows = {'run': [], 'record': []}
+    for _ in range(ROUNDS):
+        for way, more in (('run', []), ('record', ['-q', '-o', scratch('whole.db')])):
+            done = run([VERBATIM, way, '--device', 'soft'] + more + ['--'] + both(argv))
+            rows[way].append(figure(done.stdout, column))
+    return rows
+
+
 def seconds(argv, accept=(0,)):
+    """How long it runs; `accept` are the statuses that are no failure."""
     start = time.monotonic()
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
     if done.returncode not in accept:

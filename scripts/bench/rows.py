@@ -4,7 +4,6 @@
 without a budget is there for reference.
 """
 import collections
-import statistics
 
 import measure
 from measure import Missing, ratio
@@ -12,6 +11,7 @@ from measure import Missing, ratio
 Row = collections.namedtuple('Row', 'id group title unit better budget samples')
 MIB = 1 << 20
 LIST, WCS, FRAMES = 9, 17, 12  # of verbs.c
+WHOLE = 'more' if len(measure.CPUS) > 2 else None  # the collector has a processor of its own
 
 
 def verb(mode, name):
@@ -45,10 +45,10 @@ def gbytes(ns):
 
 def device(test, way='bare'):
     def samples():
-        found = measure.device(test)[way]
-        if found is None:
+        found = measure.device(test)
+        if way not in found:
             raise Missing('ucx_perftest not installed')
-        return found
+        return found[way]
     return samples
 
 
@@ -64,19 +64,32 @@ def recorded(test, faster_is_less):
     return samples
 
 
+def recorded_whole(test, faster_is_less):
+    def samples():
+        rows = measure.whole(test)
+        return ratio(*(rows['run'], rows['record'])[::1 if faster_is_less else -1])
+    return samples
+
+
+def ucx_put():
+    return [measure.ucx(['-t', 'ucp_put_bw', '-s', str(MIB), '-n', '3000'], 'bw') * MIB / 1e9
+            for _ in range(measure.ROUNDS)]
+
+
 def against_vm_call(test):
     """Time of an operation, as a multiple of one process_vm call and a flag."""
     def samples():
-        rows = measure.limits()
-        least = statistics.median(rows['vm_write_8']) + statistics.median(rows['half_trip'])
-        return [us * 1000 / least for us in device(test)()]
+        found = measure.device(test)
+        return [us * 1000 / (call + flag) for us, call, flag in
+                zip(found['bare'], found['vm_write_8'], found['half_trip'])]
     return samples
 
 
 def against_vm_bw(test):
+    """perftest's MB are of 2^20 bytes."""
     def samples():
-        least = statistics.median(measure.limits()['vm_write_1m'])
-        return [mb * MIB / (MIB / least * 1e9) for mb in device(test)()]
+        found = measure.device(test)
+        return [mb * MIB * ns / 1e9 / MIB for mb, ns in zip(found['bare'], found['vm_write_1m'])]
     return samples
 
 
@@ -92,11 +105,22 @@ def check_rate():
             for _ in range(measure.ROUNDS)]
 
 
+def replay_seconds():
+    path = measure.recorded('ib_send_lat')[0]
+    return measure.seconds([measure.VERBATIM, 'replay', '--pace', 'asap', '--device', 'soft', path])
+
+
 def replay_rate():
-    """The recorded program's own time for its data path, of what all of a replay takes."""
-    path, _, _, own = measure.recorded('ib_send_lat')
-    replay = [measure.VERBATIM, 'replay', '--pace', 'asap', '--device', 'soft', path]
-    return [own / measure.seconds(replay, (0, 1)) for _ in range(measure.ROUNDS)]
+    """All of a replay against what its messages take the program itself, in turn."""
+    own = measure.RECORDED['ib_send_lat']
+    messages = 2 * int(own[own.index('-n') + 1])
+    return [measure.perftest(own, 'lat', measure.preload(measure.SOFT)) * messages / 1e6 /
+            replay_seconds() for _ in range(measure.ROUNDS)]
+
+
+def replay_recorded():
+    span = measure.recorded('ib_send_lat')[3]
+    return [span / replay_seconds() for _ in range(measure.ROUNDS)]
 
 
 RECORDING = [
@@ -135,6 +159,11 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('rec_write_bw', 'recording', 'ib_write_bw 1 MiB: recorded, of its rate', 'x', 'more', 0.9,
         recorded('write_bw', False)),
 
+    Row('whole_send_lat', 'recording', 'ib_send_lat under verbatim record', 'x', WHOLE, 0.9,
+        recorded_whole('send_lat', True)),
+    Row('whole_write_bw', 'recording', 'ib_write_bw 1 MiB under verbatim record', 'x', WHOLE, 0.9,
+        recorded_whole('write_bw', False)),
+
     Row('sustained', 'trace', 'into trace.db, one core', 'M/s', 'more', 15,
         lambda: measure.feed()[0]['sustained']),
     Row('size', 'trace', 'bytes an event, perftest', 'B', 'less', 4, bytes_an_event),
@@ -143,6 +172,8 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('scan', 'trace', 'a full scan', 'M/s', 'more', 5, lambda: measure.scan()['scan']),
     Row('check', 'trace', 'verbatim check, all rules', 'M/s', 'more', 3, check_rate),
     Row('replay', 'trace', 'replay --pace asap, of the own rate', 'x', 'more', 0.5, replay_rate),
+    Row('replay_recorded', 'trace', 'the same, of the rate while recorded', 'x', None, None,
+        replay_recorded),
 
     Row('half_trip', 'device', 'flag and payload, half a round trip', 'ns', None, None,
         limit('half_trip')),
@@ -163,6 +194,7 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
         against_vm_bw('write_bw')),
     Row('write_bw_ucx', 'device', 'ib_write_bw 1 MiB against UCX', 'x', 'more', 1,
         against_ucx('write_bw')),
+    Row('ucx_put_bw', 'device', 'UCX put 1 MiB, memory of its own', 'GB/s', None, None, ucx_put),
     Row('send_bw', 'device', 'ib_send_bw 1 MiB against process_vm', 'x', 'more', 0.7,
         against_vm_bw('send_bw')),
     Row('send_bw_ucx', 'device', 'ib_send_bw 1 MiB against UCX', 'x', 'more', 1,
