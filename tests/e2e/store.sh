@@ -1,0 +1,82 @@
+# The trace as others see it: any sqlite3, with and without the extension.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+ext=$PWD/$BUILD/libverbatim-sqlite
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+try() {
+	local out
+	if out=$("$1" 2>&1); then echo "ok store: ${1//_/ }"; else echo "not ok store: ${1//_/ }: $out"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+plain() { sqlite3 "$1" "$2"; }
+loaded() { sqlite3 "$1" ".load $ext" "$2"; }
+
+# a client and a server in one trace; they find each other by the port
+traffic() {
+	if ! command -v ibv_rc_pingpong >/dev/null; then return 1; fi
+	cat >pingpong <<-'END'
+		ibv_rc_pingpong -n 500 -p "$1" >/dev/null &
+		until ibv_rc_pingpong -n 500 -p "$1" localhost >/dev/null 2>&1; do
+			kill -0 $! || exit 1
+		done
+		wait
+	END
+	timeout 120 "$VERBATIM" record -q -o t.db -- sh pingpong $((20000 + $$ % 20000))
+}
+
+control_plane_needs_no_extension() {
+	is "$(plain t.db "SELECT count(*) > 0 FROM call WHERE verb = 'ibv_create_qp'")" 1 &&
+		is "$(plain t.db "SELECT DISTINCT json_extract(out, '$.ret.qp_type') FROM call
+			WHERE verb = 'ibv_create_qp' AND failed = 0")" IBV_QPT_RC &&
+		is "$(plain t.db "SELECT count(DISTINCT process) >= 2 FROM object WHERE kind = 'qp'")" 1
+}
+
+extension_loads_in_sqlite3() {
+	is "$(loaded t.db 'SELECT count(*) FROM wc WHERE status = 0')" 2000
+}
+
+every_completion_has_its_request() {
+	is "$(loaded t.db 'SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread AND
+		wr.n = wc.wr_n AND wr.i = wc.wr_i AND wr.wr_id = wc.wr_id')" 2000
+}
+
+event_names_an_event() { is "$(loaded t.db 'SELECT event(3, 1042)')" 3:1042; }
+
+extension_refuses_what_is_no_trace() {
+	plain other.db 'CREATE TABLE t(x)' &&
+		loaded other.db 'SELECT * FROM wc' 2>&1 | grep -q 'not a trace of verbatim'
+}
+
+unpacked_trace_needs_no_extension() {
+	"$VERBATIM" unpack -o u.db t.db &&
+		is "$(plain u.db 'SELECT count(*) FROM wc WHERE wr_n IS NOT NULL')" 2000 &&
+		is "$(plain u.db 'SELECT DISTINCT status_name FROM wc')" IBV_WC_SUCCESS
+}
+
+edit_of_an_unpacked_trace_counts() {
+	cp u.db e.db && plain e.db 'UPDATE wc SET status = 5 WHERE wr_id = 2' &&
+		is "$("$VERBATIM" sql e.db "SELECT count(*) FROM wc WHERE status_name = 'IBV_WC_WR_FLUSH_ERR'")" 1000
+}
+
+sqlite_finds_no_fault() {
+	is "$(plain t.db 'PRAGMA integrity_check')" ok && is "$(plain u.db 'PRAGMA integrity_check')" ok
+}
+
+if traffic; then
+	try control_plane_needs_no_extension
+	try extension_loads_in_sqlite3
+	try every_completion_has_its_request
+	try event_names_an_event
+	try extension_refuses_what_is_no_trace
+	try unpacked_trace_needs_no_extension
+	try edit_of_an_unpacked_trace_counts
+	try sqlite_finds_no_fault
+else
+	echo "not ok store: no traffic: ibv_rc_pingpong did not run"
+fi
