@@ -79,7 +79,7 @@ static int parse_seconds(const char *what, const char *text, int64_t *ret_ns)
 
 	if (text && (end == text || *end || !(seconds >= 0 && seconds < 1e9)))
 		return cli_misuse("dump", "--%s takes seconds, not '%s'", what, text);
-	*ret_ns = (int64_t)(seconds * 1e9);
+	*ret_ns = (int64_t)(seconds * 1e9 + 0.5);
 	return 0;
 }
 
@@ -96,6 +96,8 @@ static int read_options(struct dump *d, const struct options *options)
 		err = parse_seconds("to", options->value[TO], &d->filter.to);
 	if (err)
 		return err;
+	if (d->filter.to)
+		d->filter.to--; /* the cursor's is still in */
 	d->verb = verb ? verb_find(verb) : -1;
 	if (verb && d->verb < 0)
 		return cli_misuse("dump", "there is no verb '%s'", verb);

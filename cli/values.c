@@ -132,11 +132,21 @@ static const struct field_info *find_field(const struct struct_info *info, const
 	return NULL;
 }
 
+/* A GID is its bytes. */
+static bool is_raw(const struct struct_info *info)
+{
+	return info && info->nfields == 1 && !strcmp(info->fields[0].name, "raw");
+}
+
 static void put_struct(const struct values *v, const struct struct_info *info, const char *json)
 {
 	const char *at = json, *value, *name, *sep = "";
 	size_t length;
 
+	if (is_raw(info) && (value = scan_member(json, "raw"))) {
+		values_field(v, &info->fields[0], value);
+		return;
+	}
 	fputc('{', v->out);
 	while ((value = jscan_next(&at, &name, &length))) {
 		const struct field_info *field = name ? find_field(info, name, length) : NULL;

@@ -1,0 +1,128 @@
+# What each command says, and how it ends, where its input is not what it should be.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+guest=$PWD/$BUILD/tests/apps/guest
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'chmod -R u+w "$tmp"; rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+for need in "$guest" "$VERBATIM"; do
+	[ -x "$need" ] || { echo "not ok badinput: $need is not built"; exit 1; }
+done
+
+# expect NAME STATUS COMMAND...: ends so, with one to three lines on stderr, nothing on stdout
+expect() {
+	local name=$1 status=$2 got lines
+	shift 2
+	timeout 60 "$@" >out 2>err </dev/null
+	got=$? lines=$(wc -l <err)
+	if [ $got -ne "$status" ]; then
+		echo "not ok badinput: $name: exit status $got instead of $status: $(head -c 300 err)"
+	elif [ "$lines" -lt 1 ] || [ "$lines" -gt 3 ] || grep -qv '^verbatim: ' err; then
+		echo "not ok badinput: $name: says $(head -c 300 err)"
+	elif [ -s out ]; then
+		echo "not ok badinput: $name: prints $(head -c 300 out)"
+	else
+		echo "ok badinput: $name"
+	fi
+}
+
+# A command that reads a trace, with all that it needs besides.
+reads() {
+	local trace=$1
+	case $2 in
+	sql) "$VERBATIM" sql "$trace" 'SELECT count(*) FROM call' ;;
+	unpack) "$VERBATIM" unpack -o unpacked.db "$trace" ;;
+	*) "$VERBATIM" "$2" "$trace" ;;
+	esac
+}
+export -f reads
+export VERBATIM
+
+"$VERBATIM" record -q -o good.db "$guest" calls 2000 || echo "not ok badinput: record: exit status $?"
+: >empty.db
+echo 'This is not a trace.' >text.db
+sqlite3 other.db 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'
+head -c 20000 good.db >short.db
+head -c $(($(stat -c %s good.db) / 2)) good.db >half.db
+mkdir folder.db
+cp good.db closed.db
+
+for command in info dump stat sql unpack check replay; do
+	expect "$command: no such file" 4 bash -c "reads nothing.db $command"
+	expect "$command: empty file" 3 bash -c "reads empty.db $command"
+	expect "$command: text file" 3 bash -c "reads text.db $command"
+	expect "$command: another database" 3 bash -c "reads other.db $command"
+	expect "$command: trace cut to its first pages" 3 bash -c "reads short.db $command"
+	expect "$command: trace cut in half" 3 bash -c "reads half.db $command"
+	expect "$command: directory" 3 bash -c "reads folder.db $command"
+	expect "$command: no argument" 2 "$VERBATIM" $command
+	expect "$command: unknown option" 2 "$VERBATIM" $command --no-such-option good.db
+	expect "$command: too many arguments" 2 "$VERBATIM" $command good.db 1:1 1:1
+done
+for command in record run; do
+	expect "$command: no program" 2 "$VERBATIM" $command
+	expect "$command: unknown option" 2 "$VERBATIM" $command --no-such-option true
+	expect "$command: program that is not there" 127 "$VERBATIM" $command -- no-such-program
+	expect "$command: path that is not there" 127 "$VERBATIM" $command -- ./no-such-program
+	expect "$command: program without permission" 126 "$VERBATIM" $command -- ./text.db
+	expect "$command: device that is not there" 4 "$VERBATIM" $command --device mlx5_77 true
+done
+expect "command that is not there" 2 "$VERBATIM" no-such-command
+expect "option that is not there" 2 "$VERBATIM" --no-such-option
+expect "help: command that is not there" 2 "$VERBATIM" help no-such-command
+expect "explain: rule that is not there" 2 "$VERBATIM" explain NO-SUCH-RULE
+expect "record: --on-full" 2 "$VERBATIM" record --on-full explode true
+expect "record: --ring-size is no number" 2 "$VERBATIM" record --ring-size big true
+expect "record: --ring-size is too small" 2 "$VERBATIM" record --ring-size 1k true
+expect "info: --format" 2 "$VERBATIM" info --format xml good.db
+expect "dump: no such verb" 2 "$VERBATIM" dump --verb ibv_fly good.db
+expect "dump: no such object" 2 "$VERBATIM" dump --object qp99 good.db
+expect "dump: no such event" 2 "$VERBATIM" dump good.db 77:1
+expect "dump: no name of an event" 2 "$VERBATIM" dump good.db one
+expect "dump: --thread is no number" 2 "$VERBATIM" dump --thread main good.db
+expect "dump: --from is no number" 2 "$VERBATIM" dump --from noon good.db
+expect "sql: wrong query" 2 "$VERBATIM" sql good.db 'SELEKT'
+expect "sql: no such table" 2 "$VERBATIM" sql good.db 'SELECT * FROM no_such_table'
+expect "sql: a trace is not written to" 2 "$VERBATIM" sql good.db 'DELETE FROM call'
+expect "sql: no query" 2 "$VERBATIM" sql good.db
+expect "sql: two formats" 2 "$VERBATIM" sql --csv --json good.db 'SELECT 1'
+expect "unpack: no output" 2 "$VERBATIM" unpack good.db
+expect "unpack: into itself" 2 "$VERBATIM" unpack -o good.db good.db
+
+# what is in the way of a new trace
+intact() {
+	if [ "$(cat precious)" = precious ] && [ -L link.db ] && [ -d folder.db ]; then echo "ok badinput: $1 leaves what is in its way"
+	else echo "not ok badinput: $1 leaves what is in its way: $(ls -l)"; fi
+}
+echo precious >precious
+ln -s precious link.db
+for way in precious link.db folder.db no/such/folder/t.db; do
+	expect "record: $way in the way" 4 "$VERBATIM" record -q -o $way true
+	expect "unpack: $way in the way" 4 "$VERBATIM" unpack -o $way good.db
+done
+intact "record, unpack"
+if "$VERBATIM" record -q -o good.db "$guest" calls 1 && "$VERBATIM" unpack -o good2.db good.db &&
+	"$VERBATIM" unpack -o good2.db good.db; then echo "ok badinput: an older trace is replaced"
+else echo "not ok badinput: an older trace is replaced: exit status $?"; fi
+
+# as somebody without rights
+as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
+if [ "$(id -u)" -ne 0 ] || ! "${as_nobody[@]}" true 2>/dev/null; then
+	echo "skip badinput: no permission: needs root to give up its rights"
+	exit 0
+fi
+chmod 755 "$tmp"
+chmod 777 sessions
+chmod 600 closed.db
+mkdir readonly && cp good.db readonly/ && chmod 644 readonly/good.db && chmod 555 readonly
+if ! "${as_nobody[@]}" test -x "$VERBATIM"; then
+	echo "skip badinput: no permission: somebody else cannot reach $VERBATIM"
+	exit 0
+fi
+expect "info: no permission to read" 4 "${as_nobody[@]}" "$VERBATIM" info closed.db
+expect "record: no permission to write" 4 "${as_nobody[@]}" "$VERBATIM" record -q -o readonly/t.db true
+expect "record: no permission to make a session" 4 "${as_nobody[@]}" env VERBATIM_SESSIONS="$tmp/readonly" "$VERBATIM" record -q -o /dev/null/t.db true
+if "${as_nobody[@]}" "$VERBATIM" info readonly/good.db >out 2>err; then echo "ok badinput: a whole trace is read in a read-only folder"
+else echo "not ok badinput: a whole trace is read in a read-only folder: $(cat err)"; fi

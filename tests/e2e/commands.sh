@@ -1,0 +1,162 @@
+# What the commands print of a trace that is known.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+guest=$PWD/$BUILD/tests/apps/guest
+root=$PWD
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+for need in "$guest" "$VERBATIM"; do
+	[ -x "$need" ] || { echo "not ok commands: $need is not built"; exit 1; }
+done
+
+try() {
+	local out
+	if out=$("$1" 2>&1); then echo "ok commands: ${1//_/ }"; else echo "not ok commands: ${1//_/ }: $out"; fi
+}
+is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
+sql() { "$VERBATIM" sql "$@"; }
+dump() { "$VERBATIM" dump "$@"; }
+
+record_traces() {
+	"$VERBATIM" record -q --device soft -o guest.db "$guest" calls 100 child calls 50 &&
+		"$VERBATIM" record -q --device soft -o s.db ibv_rc_pingpong -n 200 >/dev/null & local pid=$!
+	local end=$((SECONDS + 20))
+	until "$VERBATIM" record -q --device soft -o t.db ibv_rc_pingpong -n 200 localhost >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+	done
+	wait $pid
+}
+
+info_counts_what_happened() {
+	"$VERBATIM" info guest.db >out || return
+	grep -q '^ *pd  *150  *150  *0$' out && grep -q '^ *ibv_alloc_pd  *150  *0  *0$' out
+}
+info_in_json_is_the_same() {
+	"$VERBATIM" info --format json guest.db >out || return
+	is "$(jq -r '.processes | length' out)" 2 &&
+		is "$(jq -r '.control_verbs[] | select(.verb == "ibv_alloc_pd") | .calls' out)" 150 &&
+		is "$(jq -r .trace.lost out)" 0
+}
+info_takes_its_format_from_the_environment() { VERBATIM_FORMAT=json "$VERBATIM" info t.db | jq -e .trace >/dev/null; }
+
+dump_decodes_arguments() {
+	dump t.db >all || return
+	grep -q 'ibv_modify_qp(qp1, {qp_state=IBV_QPS_RTR, path_mtu=IBV_MTU_1024, .*dest_qp_num=0x[0-9a-f]*, ah_attr={grh={dgid=::, .*}, IBV_QP_STATE|IBV_QP_AV|.*) = 0 <' all &&
+		grep -q 'ibv_reg_mr(pd1, 0x[0-9a-f]*, 4096, IBV_ACCESS_LOCAL_WRITE.*) = mr1 <' all &&
+		grep -q 'ibv_post_send(qp1, \[{wr_id=0x2, opcode=IBV_WR_SEND, send_flags=IBV_SEND_SIGNALED, sge=\[{addr=0x[0-9a-f]*, length=4096, lkey=0x[0-9a-f]*}\]}\]) = 0' all &&
+		grep -q 'ibv_poll_cq(cq1) = 1 \[{wr_id=0x1, status=IBV_WC_SUCCESS, opcode=IBV_WC_RECV, byte_len=4096, qp_num=0x[0-9a-f]* (qp1), of 1:[0-9]*\[0\]' all
+}
+dump_is_in_the_order_of_time() { sort -s -n -k1,1 all | cmp - all; }
+dump_has_each_event_once() {
+	is "$(awk '{ print $2 }' all | grep -v '^1:1$' | sort | uniq -d)" "" &&
+		is "$(grep -c ibv_post_ all)" "$(sql t.db 'SELECT count(DISTINCT n) FROM wr')"
+}
+dump_of_a_thread() { is "$(dump -t 2 guest.db | awk '{ print $2 }' | cut -d: -f1 | sort -u)" 2; }
+dump_of_a_process() { is "$(dump -p 2 --verb alloc_pd guest.db | wc -l)" 50; }
+dump_of_a_verb() { is "$(dump --verb ibv_dealloc_pd guest.db | wc -l)" 150; }
+dump_of_an_object() {
+	dump --object mr1 t.db >out
+	is "$(wc -l <out)" 2 && grep -q ibv_reg_mr out && grep -q 'ibv_dereg_mr(mr1) = 0' out
+}
+dump_of_a_time() {
+	local mid n
+	mid=$(awk 'NR == 100 { print $1 }' all)
+	n=$(($(dump --to "$mid" t.db | wc -l) + $(dump --from "$mid" t.db | wc -l)))
+	is "$n" "$(wc -l <all)"
+}
+dump_of_failures_is_empty_where_nothing_failed() { is "$(dump --failed t.db)" ""; }
+dump_of_one_event_has_its_stack() {
+	local id
+	id=$(dump --verb create_qp t.db | awk '{ print $2 }')
+	dump t.db "$id" >out || return
+	grep -q 'ibv_create_qp(pd1' out && grep -q '^qp1: object' out && grep -q '^called from' out && grep -q 'ibv_rc_pingpong' out
+}
+dump_to_a_closed_pipe_ends_quietly() { is "$(dump t.db 2>&1 | head -1 | wc -l)" 1; }
+dump_to_a_full_disk_says_so() { ! dump t.db 2>err >/dev/full && grep -q 'write to standard output' err; }
+
+stat_counts_what_happened() {
+	"$VERBATIM" stat --format json t.db >out || return
+	is "$(jq -c '.queues[] | [.queue, .sends, .completions, .errors, .sent_bytes, .received_bytes]' out)" \
+		'["qp1",200,400,0,819200,819200]' &&
+		is "$(jq '.completion_queues[0] | .polls - .empty_polls' out)" "$(sql t.db 'SELECT count(DISTINCT n) FROM wc')" &&
+		jq -e '.queues[0] | .p50_ns > 0 and .p50_ns <= .p90_ns and .p90_ns <= .p99_ns and .p99_ns <= .max_ns' out >/dev/null
+}
+stat_in_text_has_the_same_queues() { "$VERBATIM" stat t.db | grep -q '^  qp1  *1  *200 .* 819 kB  *819 kB '; }
+
+sql_prints_rows() { is "$(sql guest.db "SELECT verb, count(*) FROM call WHERE verb LIKE '%loc_pd' GROUP BY 1 ORDER BY 1")" $'ibv_alloc_pd|150\nibv_dealloc_pd|150'; }
+sql_prints_csv() { is "$(sql --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS y, 1")" $'x,y,1\n"a""b,c",,1'; }
+sql_prints_json() { is "$(sql --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'; }
+sql_has_the_data_plane() { is "$(sql t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'; }
+
+unpacked_trace_reads_the_same() {
+	rm -f u.db
+	"$VERBATIM" unpack -o u.db t.db && dump u.db | cmp - all &&
+		is "$("$VERBATIM" stat u.db | md5sum)" "$("$VERBATIM" stat t.db | md5sum)"
+}
+unpacked_trace_is_read_by_any_sqlite() { is "$(sqlite3 u.db 'SELECT count(*) FROM wc')" 400; }
+
+every_command_has_help_and_a_page() {
+	local c
+	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do
+		"$VERBATIM" help "$c" | grep -q "^usage: verbatim $c " || { echo "help $c"; return 1; }
+		"$VERBATIM" "$c" --help | grep -q "^usage: verbatim $c " || { echo "$c --help"; return 1; }
+		[ -s "$root/docs/man/verbatim-$c.1" ] || { echo "no page of $c"; return 1; }
+	done
+}
+pages_name_every_option() {
+	local c o
+	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do
+		for o in $("$VERBATIM" help "$c" | grep -o '^  [^[]*--[a-z-]*' | grep -o -- '--[a-z-]*'); do
+			[ "$o" = --help ] || grep -q -- "Fl -${o#--}\|, -${o#--}" "$root/docs/man/verbatim-$c.1" ||
+				{ echo "verbatim-$c.1 lacks $o"; return 1; }
+		done
+	done
+}
+pages_are_clean() {
+	local out
+	out=$(mandoc -T lint -W warning "$root"/docs/man/*.1 2>&1)
+	[ -z "$out" ] || { echo "$out"; return 1; }
+}
+version_is_told() { "$VERBATIM" --version | grep -q '^verbatim [0-9]'; }
+
+software_device_without_recording() { "$VERBATIM" run --device soft -- ibv_devinfo | grep -q 'hca_id:'; }
+run_keeps_the_exit_status() { "$VERBATIM" run --device soft -- sh -c 'exit 9'; is $? 9; }
+machine_without_device_is_told() {
+	[ ! -d /sys/class/infiniband ] || [ -z "$(ls /sys/class/infiniband)" ] || return 0
+	is "$("$VERBATIM" run true 2>&1)" "verbatim: this machine has no RDMA device: using the software device"
+}
+
+try record_traces
+try info_counts_what_happened
+try info_in_json_is_the_same
+try info_takes_its_format_from_the_environment
+try dump_decodes_arguments
+try dump_is_in_the_order_of_time
+try dump_has_each_event_once
+try dump_of_a_thread
+try dump_of_a_process
+try dump_of_a_verb
+try dump_of_an_object
+try dump_of_a_time
+try dump_of_failures_is_empty_where_nothing_failed
+try dump_of_one_event_has_its_stack
+try dump_to_a_closed_pipe_ends_quietly
+try dump_to_a_full_disk_says_so
+try stat_counts_what_happened
+try stat_in_text_has_the_same_queues
+try sql_prints_rows
+try sql_prints_csv
+try sql_prints_json
+try sql_has_the_data_plane
+try unpacked_trace_reads_the_same
+try unpacked_trace_is_read_by_any_sqlite
+try every_command_has_help_and_a_page
+if command -v mandoc >/dev/null; then try pages_are_clean; else echo "skip commands: pages are clean: no mandoc"; fi
+try pages_name_every_option
+try version_is_told
+try software_device_without_recording
+try run_keeps_the_exit_status
+try machine_without_device_is_told
