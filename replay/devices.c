@@ -45,11 +45,13 @@ static void look_at_gids(struct ibv_context *context, uint8_t number, struct por
 	for (int i = 0; i < port->ngids; i++) {
 		if (ibv_query_gid(context, number, i, &port->gids[i]))
 			memset(&port->gids[i], 0, sizeof(port->gids[i]));
-		if (port->best_gid || !port->ethernet || is_zero(&port->gids[i]))
+		if (port->best_is_v2 || !port->ethernet || is_zero(&port->gids[i]))
 			continue;
-		if (!ibv_query_gid_ex(context, number, (uint32_t)i, &entry, 0) &&
-		    entry.gid_type == IBV_GID_TYPE_ROCE_V2)
-			port->best_gid = i;
+		if (ibv_query_gid_ex(context, number, (uint32_t)i, &entry, 0) ||
+		    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+			continue;
+		port->best_gid = i;
+		port->best_is_v2 = true;
 	}
 }
 

@@ -17,7 +17,8 @@ struct port {
 	enum ibv_mtu mtu;
 	int ngids;
 	union ibv_gid gids[GIDS_MAX];
-	int best_gid; /* RoCE v2 where there is one */
+	int best_gid;    /* RoCE v2 where there is one */
+	bool best_is_v2;
 };
 
 struct device {

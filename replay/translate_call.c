@@ -189,6 +189,21 @@ static void create_ah(struct translation *t, uint64_t *a)
 		translate_av(t, pd->context, pointer(a[1]));
 }
 
+/*
+ * As if it had come from the own port. Of RoCE over IPv4 the recorded one has
+ * an IP header in its place; all addresses have the long form here.
+ */
+static void make_grh(const struct port *port, struct ibv_grh *grh)
+{
+	enum { GRH_VERSION = 6, NEXT_UDP = 17, NEXT_IB = 0x1b };
+
+	*grh = (struct ibv_grh){ .version_tclass_flow = htonl(GRH_VERSION << 28),
+				 .next_hdr = port->best_is_v2 ? NEXT_UDP : NEXT_IB,
+				 .hop_limit = 64,
+				 .sgid = port->gids[port->best_gid],
+				 .dgid = port->gids[port->best_gid] };
+}
+
 /* A completion that came from where the own device is, as all do here. */
 static void translate_wc(struct translation *t, struct ibv_context *context, uint8_t number,
 			 struct ibv_wc *wc, struct ibv_grh *grh)
@@ -203,7 +218,7 @@ static void translate_wc(struct translation *t, struct ibv_context *context, uin
 	if (port->ethernet)
 		wc->wc_flags |= IBV_WC_GRH;
 	if (grh && (wc->wc_flags & IBV_WC_GRH))
-		grh->sgid = grh->dgid = port->gids[port->best_gid];
+		make_grh(port, grh);
 }
 
 static void create_ah_from_wc(struct translation *t, uint64_t *a)
