@@ -266,7 +266,8 @@ static bool wanted(const struct cursor *cursor)
 	const struct trace_filter *filter = &cursor->filter;
 	const struct trace_event *event = &cursor->event;
 
-	return event->time >= filter->from && (!filter->thread || event->id.thread == filter->thread);
+	return event->time >= filter->from &&
+	       (!filter->thread || event->id.thread == filter->thread);
 }
 
 int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)

@@ -46,8 +46,8 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 	if (be32(head + 68) != SCHEMA_APPLICATION)
 		return log_err(-EINVAL, "%s is an SQLite file, but not a trace; %s", path, next);
 	if (version != SCHEMA_VERSION)
-		return log_err(-EPROTO, "%s is a trace of format %u, this verbatim reads format %d; "
-					"read it with the version that made it, or record again",
+		return log_err(-EPROTO, "%s is a trace of format %u, this verbatim reads format "
+					"%d; read it with the version that made it, or record again",
 			       path, version, SCHEMA_VERSION);
 	if (be32(head + 24) == be32(head + 92) && head[18] == 1 &&
 	    (int64_t)be32(head + 28) * page > bytes)

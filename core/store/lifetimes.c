@@ -46,7 +46,7 @@ struct build {
 	size_t nactions, actions_size;
 	struct objects objects;
 	size_t list_size;
-	struct { uint64_t parent; enum object_kind kind; } *parents; /* by first place in the list */
+	struct { uint64_t parent; enum object_kind kind; } *parents; /* by first place in list */
 	uint32_t nparents;
 	struct slot *slots;  /* open addressing: the last object of each address */
 	size_t slots_size;

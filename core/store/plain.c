@@ -166,7 +166,9 @@ static int add_odd(struct plain *plain, struct block *block)
 
 	if (!err)
 		err = block_add(block, COLUMN_odd_flags, number(plain, TABLE_wr, WR_FLAGS));
-	return err ? err : block_add(block, COLUMN_odd_num_sge, number(plain, TABLE_wr, WR_NUM_SGE));
+	if (!err)
+		err = block_add(block, COLUMN_odd_num_sge, number(plain, TABLE_wr, WR_NUM_SGE));
+	return err;
 }
 
 static int add_wr(struct plain *plain, struct block *block, uint64_t n)

@@ -512,7 +512,8 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 					     (int64_t)odd(scan, COLUMN_opcode, COLUMN_odd_opcode));
 		break;
 	case VALUE_SEND_FLAGS:
-		sqlite3_result_int64(context, (int64_t)odd(scan, COLUMN_send_flags, COLUMN_odd_flags));
+		sqlite3_result_int64(context, (int64_t)odd(scan, COLUMN_send_flags,
+							   COLUMN_odd_flags));
 		break;
 	case VALUE_NUM_SGE:
 		sqlite3_result_int64(context, (int64_t)odd(scan, COLUMN_nsge, COLUMN_odd_num_sge));

@@ -32,7 +32,8 @@ const struct table tables[TABLES] = {
 		P(bind_mw), P(bind_mr), P(bind_addr), P(bind_length), P(bind_rkey), P(bind_access),
 		P(tso_hdr), P(tso_hdr_sz), P(tso_mss),
 	} },
-	[TABLE_sge] = { "sge", "thread, n, i, j", FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE), {
+	[TABLE_sge] = { "sge", "thread, n, i, j",
+			FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE), {
 		V(THREAD, "thread"), V(N, "n"), V(I, "i"), V(J, "j"), V(TIME, "time"), C(addr),
 		C(length), C(lkey),
 	} },

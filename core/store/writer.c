@@ -285,7 +285,8 @@ static int take(struct writer *writer, struct lane *lane, const struct event_hea
 		return batch_post(&lane->batch, (const void *)event, n, time);
 	if (lane->batch.open) {
 		batch_close(&lane->batch);
-		writer_cover(writer, lane, lane->batch.last_n, time, "cut", 0, "the rest of a post");
+		writer_cover(writer, lane, lane->batch.last_n, time, "cut", 0,
+			     "the rest of a post");
 	}
 	if (event->type == EVENT_POLL)
 		return take_poll(writer, lane, event, n, time);
@@ -333,7 +334,8 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left)
 	struct lane *lane = writer->lanes[thread - 1];
 	char detail[96];
 
-	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read", bytes_left);
+	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read",
+		 bytes_left);
 	writer->damaged++;
 	return writer_cover(writer, lane, lane->n, lane->last, "damaged", 0, detail);
 }
