@@ -143,7 +143,7 @@ static void put_struct(const struct values *v, const struct struct_info *info, c
 	const char *at = json, *value, *name, *sep = "";
 	size_t length;
 
-	if (is_raw(info) && (value = scan_member(json, "raw"))) {
+	if (is_raw(info) && (value = jscan_member(json, "raw"))) {
 		values_field(v, &info->fields[0], value);
 		return;
 	}

@@ -174,8 +174,9 @@ full_disk_stops_the_recording_only() {
 	mkdir -p small
 	mount -t tmpfs -o size=2m none small || return
 	"$VERBATIM" record -q -o small/t.db "$guest" calls 200000 say done >out 2>err; local status=$?
-	"$VERBATIM" info small/t.db >info 2>&1; local opens=$?
+	cp small/t.db* . # where there is room to complete it
 	umount small
+	"$VERBATIM" info t.db >info 2>&1; local opens=$?
 	is $opens 0 && is $status 4 && is "$(cat out)" done && grep -q INCOMPLETE err
 }
 
