@@ -36,6 +36,7 @@
 
 enum {
 	OFF = UINT32_MAX,
+	NO_RING = UINT32_MAX - 1,  /* a thread's own: not even the 0 of a wiped page fits */
 	RINGS_MAX = 4096,          /* rings of live threads that a process keeps track of */
 	WAIT_NS = 50 * 1000,
 	WAITS_BETWEEN_LOOKS = 2000, /* about 100 ms: is the collector alive? */
@@ -43,7 +44,9 @@ enum {
 
 enum process_state { PROCESS_NEW, PROCESS_JOINING, PROCESS_READY, PROCESS_OFF };
 
-__thread struct recorder recorder __attribute__((tls_model("initial-exec")));
+__thread struct recorder recorder __attribute__((tls_model("initial-exec"))) = {
+	.generation = NO_RING,
+};
 
 static uint32_t not_recording = OFF;
 const volatile uint32_t *record_generation = &not_recording;
@@ -118,7 +121,7 @@ static void thread_end(void *unused)
 		return;
 	if (recorder.held)
 		publish_held();
-	recorder.generation = 0;
+	recorder.generation = NO_RING;
 	recorder.depth = 0;
 	rings_remove(ring->head);
 	/* pairs with the collector's load: all events are committed before it */

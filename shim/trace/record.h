@@ -13,7 +13,7 @@
 #include "core/wire/ring.h"
 
 struct recorder {
-	uint32_t generation; /* of the process when the ring was made; 0: no ring */
+	uint32_t generation; /* of the process when the ring was made */
 	uint32_t depth;      /* verbs of this thread that have begun and not returned */
 	const void *frame;   /* of the outermost of them */
 	bool busy;           /* making the ring: whatever is called now is not recorded */

@@ -370,6 +370,39 @@ static void forked_child_has_a_ring_of_its_own(void **state)
 	in_child(child_body);
 }
 
+static void *fork_and_send(void *ret_status)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		send_one(2);
+		_exit(0);
+	}
+	waitpid(pid, ret_status, 0);
+	return NULL;
+}
+
+static void quiet_fork_body(void)
+{
+	struct ring ring;
+	pthread_t thread;
+	int status = -1;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	HOLDS(!pthread_create(&thread, NULL, fork_and_send, &status));
+	pthread_join(thread, NULL);
+	HOLDS(status == 0);
+	ring = session_ring(1);
+	HOLDS(ring.head->pid != (uint32_t)getpid() && expect(&ring, EVENT_POST));
+}
+
+static void child_of_a_thread_without_a_ring_is_recorded(void **state)
+{
+	(void)state;
+	in_child(quiet_fork_body);
+}
+
 static void *thread_main(void *unused)
 {
 	send_one(1);
@@ -424,6 +457,7 @@ int main(void)
 		cmocka_unit_test(full_ring_drops_and_counts),
 		cmocka_unit_test(dead_collector_does_not_stop_the_program),
 		cmocka_unit_test(forked_child_has_a_ring_of_its_own),
+		cmocka_unit_test(child_of_a_thread_without_a_ring_is_recorded),
 		cmocka_unit_test(thread_that_ends_closes_its_ring),
 		cmocka_unit_test(nothing_is_recorded_without_a_session),
 	};
