@@ -42,7 +42,7 @@ static struct {
 		bool on = post_begin_send(&post, qp, wr);                                         \
 		int ret = originals.post_send[i](qp, wr, bad);                                    \
 		if (on)                                                                           \
-			post_end_send(&post, ret, wr, bad);                                       \
+			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
 		return ret;                                                                       \
 	}                                                                                         \
 	static int post_recv_##i(struct ibv_qp *qp, struct ibv_recv_wr *wr,                       \
@@ -52,7 +52,7 @@ static struct {
 		bool on = post_begin_recv(&post, VERB_post_recv, qp, wr);                         \
 		int ret = originals.post_recv[i](qp, wr, bad);                                    \
 		if (on)                                                                           \
-			post_end_recv(&post, ret, wr, bad);                                       \
+			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
 		return ret;                                                                       \
 	}                                                                                         \
 	static int post_srq_recv_##i(struct ibv_srq *srq, struct ibv_recv_wr *wr,                 \
@@ -62,7 +62,7 @@ static struct {
 		bool on = post_begin_recv(&post, VERB_post_srq_recv, srq, wr);                    \
 		int ret = originals.post_srq_recv[i](srq, wr, bad);                               \
 		if (on)                                                                           \
-			post_end_recv(&post, ret, wr, bad);                                       \
+			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
 		return ret;                                                                       \
 	}                                                                                         \
 	static int poll_cq_##i(struct ibv_cq *cq, int n, struct ibv_wc *wc)                       \

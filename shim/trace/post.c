@@ -194,6 +194,13 @@ static inline char *put_recv(char *at, const struct ibv_recv_wr *from)
 	return put_sges(at, from->sg_list, wr->nsge);
 }
 
+static inline void remember(struct post *post, const void *wr)
+{
+	if (post->nwr < POST_WRS)
+		post->wrs[post->nwr] = wr;
+	post->nwr++;
+}
+
 static bool hold(struct post *post, struct event_post *event, const char *end)
 {
 	post->event = event;
@@ -211,6 +218,7 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 	event = start(VERB_post_send, qp);
 	if (!event)
 		return false;
+	post->nwr = 0;
 	at = (char *)(event + 1);
 	for (int n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
 		if (bytes_of(event, at) > PART_BYTES) {
@@ -219,6 +227,7 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 				return false;
 			at = (char *)(event + 1);
 		}
+		remember(post, wr);
 		at = put_send(at, qp, wr);
 		event->nwr++;
 	}
@@ -236,6 +245,7 @@ bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 	event = start((uint16_t)verb, queue);
 	if (!event)
 		return false;
+	post->nwr = 0;
 	at = (char *)(event + 1);
 	for (int n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
 		if (bytes_of(event, at) > PART_BYTES) {
@@ -244,41 +254,27 @@ bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 				return false;
 			at = (char *)(event + 1);
 		}
+		remember(post, wr);
 		at = put_recv(at, wr);
 		event->nwr++;
 	}
 	return hold(post, event, at);
 }
 
-static void end(struct post *post, int ret, unsigned int bad)
+/* 1 + the place of @bad in the list; 0 where it is not among the first POST_WRS. */
+static uint16_t find_bad(const struct post *post, const void *bad)
+{
+	for (unsigned int i = 0; i < post->nwr && i < POST_WRS; i++)
+		if (post->wrs[i] == bad)
+			return (uint16_t)(i + 1);
+	return 0;
+}
+
+void post_end(struct post *post, int ret, const void *bad)
 {
 	if (record_held(post->hold)) {
 		post->event->ret = (int16_t)ret;
-		post->event->bad = (uint16_t)(bad > UINT16_MAX ? UINT16_MAX : bad);
+		post->event->bad = ret ? find_bad(post, bad) : 0;
 	}
 	record_release(post->hold);
-}
-
-void post_end_send(struct post *post, int ret, const struct ibv_send_wr *wr,
-		   struct ibv_send_wr *const *bad)
-{
-	unsigned int n = 1;
-
-	while (ret && wr && wr != *bad && n < LIST_MAX) {
-		wr = wr->next;
-		n++;
-	}
-	end(post, ret, ret && wr ? n : 0);
-}
-
-void post_end_recv(struct post *post, int ret, const struct ibv_recv_wr *wr,
-		   struct ibv_recv_wr *const *bad)
-{
-	unsigned int n = 1;
-
-	while (ret && wr && wr != *bad && n < LIST_MAX) {
-		wr = wr->next;
-		n++;
-	}
-	end(post, ret, ret && wr ? n : 0);
 }

@@ -4,6 +4,7 @@
  *
  * The requests are written before the verb is called, since they are the
  * provider's afterwards: another thread may poll the completion and free them.
+ * That goes for a post that fails, too: what came before *bad_wr was posted.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -11,10 +12,13 @@
 #include "core/wire/desc.h"
 #include "shim/trace/record.h"
 
+enum { POST_WRS = 256 };
+
 struct post {
 	struct event_post *event;
 	struct hold hold;
-	uint16_t verb;
+	unsigned int nwr;          /* in the whole call */
+	const void *wrs[POST_WRS]; /* where the first of them lie, to know *bad_wr again */
 };
 
 /* Returns false where it is not recorded: then its end must not be called. */
@@ -22,8 +26,5 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 		     const struct ibv_recv_wr *wr);
 
-/* @wr is the head of the list, and is read only where the post failed. */
-void post_end_send(struct post *post, int ret, const struct ibv_send_wr *wr,
-		   struct ibv_send_wr *const *bad);
-void post_end_recv(struct post *post, int ret, const struct ibv_recv_wr *wr,
-		   struct ibv_recv_wr *const *bad);
+/* @bad: *bad_wr of a post that failed. */
+void post_end(struct post *post, int ret, const void *bad);

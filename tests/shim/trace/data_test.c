@@ -20,6 +20,7 @@ static struct ibv_qp qp = { .context = &context, .qp_type = IBV_QPT_RC };
 static struct ibv_cq cq = { .context = &context };
 static int next_ret;
 static int next_errno;
+static struct ibv_send_wr *bad_wr; /* NULL: the second */
 static struct ibv_wc next_wc;
 static void (*during)(void); /* called inside the provider's post_send */
 
@@ -29,7 +30,7 @@ static int fake_post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_s
 	if (during)
 		during();
 	if (next_ret)
-		*bad = wr->next;
+		*bad = bad_wr ? bad_wr : wr->next;
 	if (next_errno)
 		errno = next_errno;
 	return next_ret;
@@ -121,6 +122,37 @@ static void failed_post_keeps_result_errno_and_bad_wr(void **state)
 {
 	(void)state;
 	in_child(failed_post_body);
+}
+
+static struct ibv_send_wr *posted;
+
+/* what another thread does that polls the completion and frees the request */
+static void free_posted(void)
+{
+	posted->next = (void *)0x10;
+}
+
+static void freed_post_body(void)
+{
+	struct ibv_send_wr second = { .wr_id = 2 }, first = { .wr_id = 1, .next = &second }, *bad;
+	struct ring ring;
+	const struct event_post *post;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	next_ret = ENOMEM;
+	bad_wr = &second;
+	posted = &first;
+	during = free_posted;
+	HOLDS(ibv_post_send(&qp, &first, &bad) == ENOMEM && bad == &second);
+	ring = session_ring(0);
+	post = expect(&ring, EVENT_POST);
+	HOLDS(post && post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
+}
+
+static void failed_post_does_not_look_at_what_was_posted(void **state)
+{
+	(void)state;
+	in_child(freed_post_body);
 }
 
 static void rdma_body(void)
@@ -448,6 +480,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(post_is_one_event_of_64_bytes),
 		cmocka_unit_test(failed_post_keeps_result_errno_and_bad_wr),
+		cmocka_unit_test(failed_post_does_not_look_at_what_was_posted),
 		cmocka_unit_test(remote_address_and_immediate_are_recorded),
 		cmocka_unit_test(impossible_number_of_sges_is_not_followed),
 		cmocka_unit_test(long_list_goes_on_in_parts),
