@@ -25,8 +25,8 @@
 #include "core/wire/log.h"
 
 enum {
-	SHARE = 1 << 20,      /* bytes of one ring before the next has its turn */
-	CONSUME = 128 << 10,  /* give room back to the program that often */
+	SHARE = 256 << 10,    /* bytes of one ring before the next has its turn */
+	CONSUME = 64 << 10,   /* give room back to the program that often */
 	FLUSH_NS = 700000000, /* between commits */
 	LAST_ROUNDS = 1000,   /* for who goes on writing in spite of the closed session */
 };
