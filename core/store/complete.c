@@ -171,7 +171,7 @@ static int complete_frames(sqlite3 *db)
 
 static int run(sqlite3 *db, enum complete_state state)
 {
-	int err = sql_exec(db, "BEGIN IMMEDIATE");
+	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
 
 	if (!err)
 		err = sql_exec(db, processes_sql);
@@ -180,9 +180,9 @@ static int run(sqlite3 *db, enum complete_state state)
 	if (!err)
 		err = complete_frames(db);
 	if (!err)
-		err = sql_exec(db, devices_sql);
+		err = schema_complete(db); /* what follows looks for verbs */
 	if (!err)
-		err = schema_complete(db);
+		err = sql_exec(db, devices_sql);
 	if (!err)
 		err = schema_set_meta(db, "state",
 				      state == COMPLETE_WHOLE ? "complete" : "interrupted");

@@ -149,8 +149,7 @@ static void tables_agree_with_their_plain_copies(void **state)
 		"SELECT sum(empty) FROM poll", "SELECT sum(solicited_only + ret) FROM notify",
 		"SELECT sum(nwr * 3 + ret + bad) FROM post",
 		"SELECT sum(wr_n + wr_thread * 5 + wr_i + posted) FROM wc",
-		"SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread AND wr.n = wc.wr_n"
-		" AND wr.i = wc.wr_i",
+		"SELECT count(*) FROM wc JOIN wr ON (wr.thread, wr.n, wr.i) = (wr_thread, wr_n, wr_i)",
 		"SELECT count(*) FROM sge JOIN wr USING(thread, n, i) WHERE wr.opcode = 2",
 	};
 	struct prints made = { 0 };
@@ -212,6 +211,34 @@ static void control_only_leaves_the_rest(void **state)
 	cursor_close(cursor);
 	trace_close(trace);
 	free(made.list);
+	unlink(path);
+}
+
+/* Of a post that failed with *bad_wr the second of three, the first was taken. */
+static void requests_not_taken_are_told(void **state)
+{
+	struct {
+		struct event_post post;
+		struct event_wr wrs[3];
+	} body = { { .verb = VERB_post_send, .nwr = 3, .ret = 12, .bad = 2 }, { { 0 } } };
+	struct event_head head;
+	struct writer *w;
+	struct maker m;
+	void *room;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", make_path("round.db"));
+	unlink(path);
+	w = make_writer(path);
+	make_thread(&m, w, 0, 100, 100);
+	room = make_room(&m, EVENT_POST, 0, sizeof(body));
+	memcpy(&head, room, sizeof(head));
+	body.post.head = head;
+	memcpy(room, &body, sizeof(body));
+	make_done(&m, room, sizeof(body));
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(query(path, "SELECT sum(bad << i) FROM wr"), 6);
 	unlink(path);
 }
 
@@ -283,6 +310,7 @@ int main(void)
 		cmocka_unit_test(tables_agree_with_their_plain_copies),
 		cmocka_unit_test(filter_gives_its_part),
 		cmocka_unit_test(control_only_leaves_the_rest),
+		cmocka_unit_test(requests_not_taken_are_told),
 		cmocka_unit_test(edited_copy_reads_as_edited),
 		cmocka_unit_test(unpack_refuses_what_is_in_the_way),
 	};
