@@ -108,6 +108,11 @@ void drain_end_session(void)
 	atomic_store(&session.page->state, SESSION_CLOSED);
 }
 
+bool drain_recorded(void)
+{
+	return ring.head;
+}
+
 bool drain_dropped(void)
 {
 	return ring.head && atomic_load(&ring.head->dropped);

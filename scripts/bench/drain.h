@@ -16,6 +16,9 @@ void drain_always(bool always);
 /* Of the last control verb. */
 unsigned int drain_frames(void);
 
+/* Was there a ring at all? */
+bool drain_recorded(void);
+
 /* Was anything lost? */
 bool drain_dropped(void);
 
