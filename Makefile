@@ -99,7 +99,7 @@ $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(TEST_LIBS)
 
-tests: all $(TESTS) $(APPS)
+tests: all $(SOFT) $(TRACE) $(TESTS) $(APPS)
 
 deps:
 	scripts/install-deps
