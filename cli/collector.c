@@ -39,12 +39,14 @@ struct feed {
 	pid_t pid, tid;
 	bool over;       /* its thread is gone: ends as soon as it is empty */
 	bool damaged;
+	bool foreign;    /* of another PID namespace: its pid and tid mean nothing here */
 };
 
 /* A process that has, or had, rings, and has not ended. */
 struct guest {
 	pid_t pid;
 	uint64_t start;
+	bool foreign; /* see struct feed */
 };
 
 struct collector {
@@ -103,23 +105,30 @@ static int fail(struct collector *c, int err)
 	return c->error;
 }
 
-static bool knows_guest(const struct collector *c, pid_t pid)
+static const struct guest *find_guest(const struct collector *c, pid_t pid)
 {
 	for (unsigned int i = 0; i < c->nguests; i++)
 		if (c->guests[i].pid == pid)
-			return true;
-	return false;
+			return &c->guests[i];
+	return NULL;
 }
 
-static int know_guest(struct collector *c, pid_t pid)
+/* The process of that pid, taken in if it is new; NULL where there is no memory. */
+static const struct guest *know_guest(struct collector *c, pid_t pid)
 {
-	if (knows_guest(c, pid))
-		return 0;
+	const struct guest *known = find_guest(c, pid);
+
+	if (known)
+		return known;
 	if (!grow(&c->guests, c->nguests, &c->guests_size, sizeof(*c->guests)))
-		return log_err(-ENOMEM, "take in process %d", (int)pid);
-	c->guests[c->nguests++] = (struct guest){ pid, session_process_start(pid) };
+		return NULL;
+	c->guests[c->nguests] = (struct guest){
+		.pid = pid,
+		.start = session_process_start(pid),
+		.foreign = guests_is_foreign(pid, c->session->dir),
+	};
 	c->processes++;
-	return 0;
+	return &c->guests[c->nguests++];
 }
 
 /* A thread has one ring at a time: an older one is of before its exec. */
@@ -138,12 +147,12 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 		.pid = (pid_t)ring->head->pid,
 		.tid = (pid_t)ring->head->tid,
 	};
-	int err = know_guest(c, feed.pid);
+	const struct guest *guest = know_guest(c, feed.pid);
+	int err;
 
-	if (err)
-		return err;
-	if (!grow(&c->feeds, c->nfeeds, &c->feeds_size, sizeof(*c->feeds)))
+	if (!guest || !grow(&c->feeds, c->nfeeds, &c->feeds_size, sizeof(*c->feeds)))
 		return log_err(-ENOMEM, "take in ring %u", index);
+	feed.foreign = guest->foreign;
 	end_older(c, feed.pid, feed.tid);
 	err = writer_thread(c->writer, ring->head, &feed.thread);
 	if (!err)
@@ -214,6 +223,8 @@ static int damage(struct collector *c, struct feed *feed)
 {
 	uint64_t left = feed_waiting(feed);
 
+	if (left > feed->ring.mask)
+		left = feed->ring.mask + 1;
 	log_note("ring %u of process %d is damaged: %llu bytes of it are lost", feed->index,
 		 (int)feed->pid, (unsigned long long)left);
 	feed->damaged = true;
@@ -312,7 +323,7 @@ static bool has_feed(const struct collector *c, pid_t pid)
 static void find_gone_threads(struct collector *c)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
-		if (!c->feeds[i].over && !guests_has_thread(c->feeds[i].pid, c->feeds[i].tid))
+		if (!c->feeds[i].foreign && !guests_has_thread(c->feeds[i].pid, c->feeds[i].tid))
 			c->feeds[i].over = true;
 }
 
@@ -326,6 +337,8 @@ static int end_guest(struct collector *c, const struct guest *guest)
 
 static bool guest_lives(const struct collector *c, const struct guest *guest)
 {
+	if (guest->foreign)
+		return true; /* as far as we can see */
 	if (guest->pid == c->child)
 		return !c->child_ended;
 	return session_process_alive(guest->pid, guest->start);
@@ -399,7 +412,10 @@ void collector_ended(struct collector *c, int status)
 
 bool collector_busy(const struct collector *c)
 {
-	return !c->error && c->nfeeds;
+	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
+		if (!c->feeds[i].foreign)
+			return true;
+	return false;
 }
 
 unsigned int collector_processes(const struct collector *c)

@@ -36,7 +36,7 @@ void collector_child(struct collector *collector, pid_t pid);
 /* The child has ended with @status, as of waitpid(). */
 void collector_ended(struct collector *collector, int status);
 
-/* Has a living process a ring that is not ended? */
+/* Has a process that we can watch a ring that is not ended? */
 bool collector_busy(const struct collector *collector);
 
 /* Processes that had a ring, so far. */

@@ -103,6 +103,20 @@ bool guests_has_thread(pid_t pid, pid_t tid)
 	return !access(path, F_OK);
 }
 
+bool guests_is_foreign(pid_t pid, const char *dir)
+{
+	char path[40];
+	size_t bytes;
+	char *maps;
+	bool foreign;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = read_file(path, &bytes);
+	foreign = maps && bytes && !strstr(maps, dir);
+	free(maps);
+	return foreign;
+}
+
 /* Does a living process own ring @path? */
 static bool ring_lives(const char *path)
 {

@@ -18,6 +18,12 @@ unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 /* Is @tid a thread of the living process @pid? */
 bool guests_has_thread(pid_t pid, pid_t tid);
 
+/*
+ * Is @pid, which a ring says it belongs to, a pid of another PID namespace?
+ * Then a process of that number here has nothing of @dir mapped.
+ */
+bool guests_is_foreign(pid_t pid, const char *dir);
+
 struct session;
 
 /*

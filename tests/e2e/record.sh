@@ -116,6 +116,11 @@ grandchildren_without_a_verb_between_are_followed() {
 	is $? 6 && is "$(calls)" 4
 }
 
+descendant_in_another_pid_namespace_is_recorded() {
+	record unshare --fork --pid --mount-proc "$guest" calls 5 exit 6
+	is $? 6 && is "$(calls)" 5
+}
+
 killed_recorder_does_not_hurt_the_program() {
 	"$VERBATIM" record -q -o t.db sh -c "$guest until exit 5; echo \$? >status" >out 2>/dev/null &
 	local pid=$! app
@@ -209,6 +214,8 @@ try second_request_leaves_the_program_running
 try ignored_signal_is_left_alone
 try descendants_are_followed_after_the_program
 try grandchildren_without_a_verb_between_are_followed
+if unshare --fork --pid --mount-proc true 2>/dev/null; then try descendant_in_another_pid_namespace_is_recorded
+else echo "skip record: descendant in another pid namespace is recorded: may not make one"; fi
 try killed_recorder_does_not_hurt_the_program
 try session_of_a_killed_recorder_is_swept
 try killed_program_leaves_a_whole_trace
