@@ -192,10 +192,14 @@ static int find_missing(struct collector *c)
 	return 0;
 }
 
+/* What was missing comes first: processes and threads are numbered as they began. */
 static int find_new(struct collector *c)
 {
 	uint32_t given = atomic_load_explicit(&c->session->page->rings, memory_order_acquire);
+	int err = c->known < given ? find_missing(c) : 0;
 
+	if (err)
+		return err;
 	if (given > SESSION_RINGS)
 		given = SESSION_RINGS;
 	for (; c->known < given; c->known++) {
