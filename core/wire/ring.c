@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,12 +56,22 @@ static int map(struct ring *ring, int fd, uint64_t bytes)
 	return 0;
 }
 
+/* Beyond RLIMIT_FSIZE a file does not only not grow: the process gets SIGXFSZ. */
+static bool too_long(uint64_t file_bytes)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < file_bytes;
+}
+
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index)
 {
 	int fd, err;
 
 	if (!is_power_of_two(bytes) || bytes < RING_MIN)
 		return -EINVAL;
+	if (too_long(RING_PAGE + bytes))
+		return -EFBIG;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ enum process_state { PROCESS_NEW, PROCESS_JOINING, PROCESS_READY, PROCESS_OFF };
 
 __thread struct recorder recorder __attribute__((tls_model("initial-exec"))) = {
 	.generation = NO_RING,
+	.ringless = NO_RING,
 };
 
 static uint32_t not_recording = OFF;
@@ -232,24 +234,50 @@ static bool make_ring(void)
 	return true;
 }
 
+/* A handler's verbs would go unrecorded, and a signal ends posix_fallocate(); faults stay. */
+static void block_signals(sigset_t *ret_before)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t all;
+
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &all, ret_before);
+}
+
+/* The thread goes on unrecorded; trying at each verb would cost it dearly. */
+static void give_up_ring(void)
+{
+	recorder.ringless = *record_generation;
+	if (session_running(&session))
+		atomic_fetch_add(&session.page->ringless, 1);
+	else
+		turn_off();
+}
+
 bool record_start(void)
 {
 	int saved = errno, cancel;
 	bool ok = false;
+	sigset_t mask;
 
-	if (recorder.busy || atomic_load_explicit(&state, memory_order_relaxed) == PROCESS_OFF)
+	if (recorder.busy || atomic_load_explicit(&state, memory_order_relaxed) == PROCESS_OFF ||
+	    recorder.ringless == *record_generation)
 		return false;
+	block_signals(&mask);
 	recorder.busy = true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (process_ready()) {
 		ok = make_ring();
 		if (ok)
 			process_write();
-		else if (session_running(&session))
-			atomic_fetch_add(&session.page->ringless, 1);
+		else
+			give_up_ring();
 	}
 	pthread_setcancelstate(cancel, &cancel);
 	recorder.busy = false;
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	errno = saved;
 	return ok;
 }

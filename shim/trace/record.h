@@ -14,6 +14,7 @@
 
 struct recorder {
 	uint32_t generation; /* of the process when the ring was made */
+	uint32_t ringless;   /* generation in which no ring could be had: not tried again */
 	uint32_t depth;      /* verbs of this thread that have begun and not returned */
 	const void *frame;   /* of the outermost of them */
 	bool busy;           /* making the ring: whatever is called now is not recorded */

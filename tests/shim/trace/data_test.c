@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <infiniband/verbs.h>
 
@@ -460,6 +461,24 @@ static void thread_that_ends_closes_its_ring(void **state)
 	in_child(thread_body);
 }
 
+static void no_room_body(void)
+{
+	struct rlimit limit = { 1 << 16, RLIM_INFINITY };
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!setrlimit(RLIMIT_FSIZE, &limit));
+	for (int i = 0; i < 100; i++)
+		HOLDS(!send_one(1));
+	HOLDS(atomic_load(&session.page->ringless) == 1);
+	HOLDS(atomic_load(&session.page->rings) == 1);
+}
+
+static void ring_that_cannot_be_made_is_tried_once(void **state)
+{
+	(void)state;
+	in_child(no_room_body);
+}
+
 static void no_session_body(void)
 {
 	begin(RING_MIN, ON_FULL_WAIT);
@@ -492,6 +511,7 @@ int main(void)
 		cmocka_unit_test(forked_child_has_a_ring_of_its_own),
 		cmocka_unit_test(child_of_a_thread_without_a_ring_is_recorded),
 		cmocka_unit_test(thread_that_ends_closes_its_ring),
+		cmocka_unit_test(ring_that_cannot_be_made_is_tried_once),
 		cmocka_unit_test(nothing_is_recorded_without_a_session),
 	};
 
