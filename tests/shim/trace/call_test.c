@@ -2,7 +2,10 @@
  * Control verbs of the recorder, over a context whose verbs do nothing
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <infiniband/verbs.h>
 
@@ -239,6 +242,57 @@ static void library_that_is_not_in_the_global_scope_is_found(void **state)
 	in_child(fork_init_body);
 }
 
+/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret: code that nothing is known about */
+static void call_from_nowhere(void (*function)(void))
+{
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+
+	HOLDS(at != MAP_FAILED);
+	memcpy(at, code, sizeof(code));
+	((void (*)(void (*)(void)))at)(function);
+}
+
+static void query(void)
+{
+	struct ibv_port_attr port;
+
+	HOLDS(!ibv_query_port(&vctx.context, 1, &port));
+}
+
+/* Put @fd, which holds 8 bytes, where pipes are. */
+static void replace_pipes(int fd)
+{
+	struct stat st;
+
+	for (int i = 3; i < 64; i++)
+		if (i != fd && !fstat(i, &st) && S_ISFIFO(st.st_mode) &&
+		    fcntl(i, F_GETFL) & O_NONBLOCK)
+			HOLDS(dup2(fd, i) == i);
+}
+
+static void closed_body(void)
+{
+	FILE *file = tmpfile();
+	struct stat st;
+
+	HOLDS(file && write(fileno(file), "12345678", 8) == 8);
+	HOLDS(lseek(fileno(file), 0, SEEK_SET) == 0);
+	begin();
+	query();
+	replace_pipes(fileno(file));
+	call_from_nowhere(query);
+	HOLDS(lseek(fileno(file), 0, SEEK_CUR) == 0);
+	HOLDS(!fstat(fileno(file), &st) && st.st_size == 8);
+}
+
+static void files_of_a_program_that_closed_all_are_left_alone(void **state)
+{
+	(void)state;
+	in_child(closed_body);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +301,7 @@ int main(void)
 		cmocka_unit_test(structure_is_read_as_far_as_the_caller_has_it),
 		cmocka_unit_test(verb_inside_a_verb_is_marked),
 		cmocka_unit_test(verb_left_by_longjmp_is_not_around_the_next),
+		cmocka_unit_test(files_of_a_program_that_closed_all_are_left_alone),
 		cmocka_unit_test(library_that_is_not_in_the_global_scope_is_found),
 	};
 
