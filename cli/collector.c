@@ -125,7 +125,7 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 	c->guests[c->nguests] = (struct guest){
 		.pid = pid,
 		.start = session_process_start(pid),
-		.foreign = guests_is_foreign(pid, c->session->dir),
+		.foreign = guests_is_foreign(pid, c->session),
 	};
 	c->processes++;
 	return &c->guests[c->nguests++];

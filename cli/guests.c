@@ -103,18 +103,26 @@ bool guests_has_thread(pid_t pid, pid_t tid)
 	return !access(path, F_OK);
 }
 
-bool guests_is_foreign(pid_t pid, const char *dir)
+/* Can maps of @pid be read, and do they lack @dir? */
+static bool maps_lack(pid_t pid, const char *dir)
 {
 	char path[40];
 	size_t bytes;
 	char *maps;
-	bool foreign;
+	bool lack;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	maps = read_file(path, &bytes);
-	foreign = maps && bytes && !strstr(maps, dir);
+	lack = maps && bytes && !strstr(maps, dir);
 	free(maps);
-	return foreign;
+	return lack;
+}
+
+bool guests_is_foreign(pid_t pid, const struct session *session)
+{
+	uint64_t start = session_process_start(pid);
+
+	return start && (start < session->page->collector_start || maps_lack(pid, session->dir));
 }
 
 /* Does a living process own ring @path? */

@@ -18,13 +18,14 @@ unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 /* Is @tid a thread of the living process @pid? */
 bool guests_has_thread(pid_t pid, pid_t tid);
 
+struct session;
+
 /*
  * Is @pid, which a ring says it belongs to, a pid of another PID namespace?
- * Then a process of that number here has nothing of @dir mapped.
+ * Then the process of that number here is older than the session, or has
+ * nothing of it mapped.
  */
-bool guests_is_foreign(pid_t pid, const char *dir);
-
-struct session;
+bool guests_is_foreign(pid_t pid, const struct session *session);
 
 /*
  * Remove what recorders that were killed have left beside @ours: sessions of

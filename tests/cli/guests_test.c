@@ -76,6 +76,25 @@ static void own_thread_is_there(void **state)
 	assert_false(guests_has_thread(getpid(), 1));
 }
 
+static void process_without_our_ring_is_foreign(void **state)
+{
+	struct session session;
+	struct ring ring;
+	char path[SESSION_PATH + 16];
+	pid_t pid = start_guest("/tmp/guests");
+
+	(void)state;
+	assert_int_equal(session_create(&session, parent, RING_MIN, ON_FULL_WAIT), 0);
+	session_ring_path(&session, 0, path);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0), 0);
+	assert_false(guests_is_foreign(getpid(), &session));
+	assert_true(guests_is_foreign(pid, &session));
+	assert_true(guests_is_foreign(1, &session));
+	ring_close(&ring);
+	session_remove(&session);
+	end(pid);
+}
+
 /* A session whose recorder is gone. */
 static void leave_session(char dir[SESSION_PATH])
 {
@@ -144,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guest_is_found_by_its_environment),
 		cmocka_unit_test(own_thread_is_there),
+		cmocka_unit_test(process_without_our_ring_is_foreign),
 		cmocka_unit_test(sweep_removes_what_a_dead_recorder_left),
 		cmocka_unit_test(sweep_leaves_a_session_where_somebody_lives),
 		cmocka_unit_test(sweep_leaves_a_session_that_is_recorded),
