@@ -13,7 +13,6 @@
 #include "shim/trace/poll_ex.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "shim/trace/poll.h"
 
@@ -24,7 +23,6 @@ typedef int next_poll_fn(struct ibv_cq_ex *);
 
 static start_poll_fn *start_originals[SLOTS];
 static next_poll_fn *next_originals[SLOTS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define READ(field) (cq->read_##field ? cq->read_##field(cq) : 0)
 
@@ -116,8 +114,8 @@ int poll_ex_patch(struct ibv_cq_ex *cq)
 {
 	int err;
 
-	pthread_mutex_lock(&lock);
+	record_lock();
 	err = patch(cq);
-	pthread_mutex_unlock(&lock);
+	record_unlock();
 	return err;
 }

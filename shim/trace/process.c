@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 
-enum { CMD_MAX = 4096, PATH_BYTES = 1024 };
+enum { CMD_MAX = 4096, PATH_BYTES = 1024, HOLDER_YIELDS = 100000 };
 
 static atomic_bool written;
 static atomic_ullong modules_seen; /* of dlpi_adds and dlpi_subs */
@@ -33,6 +34,9 @@ static uint32_t fork_seq;
 static uint64_t fork_ticks;
 static pid_t fork_pid;             /* who forked last */
 static pid_t forked_from;
+
+static atomic_uint holders;        /* threads where a fork would do harm */
+static atomic_bool forking;
 
 void process_begin(pid_t before)
 {
@@ -173,9 +177,11 @@ void process_modules(void)
 {
 	unsigned long long now = 0;
 
+	process_hold_forks();
 	dl_iterate_phdr(count_modules, &now);
 	if (atomic_exchange_explicit(&modules_seen, now, memory_order_relaxed) != now)
 		dl_iterate_phdr(write_module, NULL);
+	process_allow_forks();
 }
 
 void process_write(void)
@@ -202,15 +208,57 @@ static void fork_write(void)
 	errno = saved;
 }
 
+void process_hold_forks(void)
+{
+	if (recorder.forks_held++)
+		return;
+	for (;;) {
+		atomic_fetch_add(&holders, 1);
+		if (!atomic_load(&forking))
+			return;
+		atomic_fetch_sub(&holders, 1);
+		sched_yield();
+	}
+}
+
+void process_allow_forks(void)
+{
+	if (!--recorder.forks_held)
+		atomic_fetch_sub(&holders, 1);
+}
+
+/* Not for ever: a holder may have been left by a longjmp out of a signal handler. */
+static void wait_for_holders(void)
+{
+	unsigned int ours = recorder.forks_held ? 1 : 0;
+
+	atomic_store(&forking, true);
+	for (int i = 0; atomic_load(&holders) > ours && i < HOLDER_YIELDS; i++)
+		sched_yield();
+}
+
+/* One fork at a time: record.c holds its lock. */
 static void before_fork(void)
 {
 	fork_seq++;
 	fork_ticks = record_ticks();
 	fork_pid = getpid();
 	fork_write();
+	wait_for_holders();
+}
+
+static void after_fork_parent(void)
+{
+	atomic_store(&forking, false);
+}
+
+static void after_fork_child(void)
+{
+	atomic_store(&holders, recorder.forks_held ? 1 : 0);
+	atomic_store(&forking, false);
 }
 
 void process_watch_forks(void)
 {
-	pthread_atfork(before_fork, NULL, NULL);
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }

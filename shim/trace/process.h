@@ -15,3 +15,10 @@ void process_modules(void);
 
 /* From now on each fork is recorded in the parent. Once an image. */
 void process_watch_forks(void);
+
+/*
+ * No fork in between: the locks of the loader's list and of libunwind would
+ * stay held in the child, where nobody frees them. Nests.
+ */
+void process_hold_forks(void);
+void process_allow_forks(void);

@@ -43,7 +43,8 @@ enum {
 	WAITS_BETWEEN_LOOKS = 2000, /* about 100 ms: is the collector alive? */
 };
 
-enum process_state { PROCESS_NEW, PROCESS_JOINING, PROCESS_READY, PROCESS_OFF };
+/* else the pid of the process whose thread is joining: after a fork not the child's */
+enum process_state { PROCESS_NEW, PROCESS_READY = -1, PROCESS_OFF = -2 };
 
 __thread struct recorder recorder __attribute__((tls_model("initial-exec"))) = {
 	.generation = NO_RING,
@@ -55,13 +56,13 @@ const volatile uint32_t *record_generation = &not_recording;
 uint32_t record_clock;
 
 static struct session session;
-static uint32_t *generation_page;
+static volatile uint32_t *generation_page;
 static uint32_t last_generation;
 static pid_t recorded_pid;
-static _Atomic enum process_state state;
+static _Atomic pid_t state; /* enum process_state */
 static pthread_key_t thread_key;
 
-static pthread_mutex_t rings_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ring_head *rings[RINGS_MAX];
 
 /* Recording has ended for this process; what runs in other threads notices. */
@@ -69,37 +70,47 @@ static void turn_off(void)
 {
 	atomic_store(&state, PROCESS_OFF);
 	if (generation_page)
-		*(volatile uint32_t *)generation_page = OFF;
+		*generation_page = OFF;
+}
+
+void record_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void record_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
 }
 
 static void rings_add(struct ring_head *head)
 {
-	pthread_mutex_lock(&rings_lock);
+	record_lock();
 	for (int i = 0; i < RINGS_MAX; i++) {
 		if (!rings[i]) {
 			rings[i] = head;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&rings_lock);
+	record_unlock();
 }
 
 static void rings_remove(struct ring_head *head)
 {
-	pthread_mutex_lock(&rings_lock);
+	record_lock();
 	for (int i = 0; i < RINGS_MAX; i++)
 		if (rings[i] == head)
 			rings[i] = NULL;
-	pthread_mutex_unlock(&rings_lock);
+	record_unlock();
 }
 
 void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg)
 {
-	pthread_mutex_lock(&rings_lock);
+	record_lock();
 	for (int i = 0; i < RINGS_MAX; i++)
 		if (rings[i])
 			visit(rings[i], arg);
-	pthread_mutex_unlock(&rings_lock);
+	record_unlock();
 }
 
 /* Everything that is held becomes visible, finished or not. */
@@ -131,22 +142,22 @@ static void thread_end(void *unused)
 	ring_close(ring);
 }
 
-/* pthread_mutex_t survives fork only if nobody held it. */
+/* pthread_mutex_t survives fork only if nobody held it. Runs before those of process.c. */
 static void before_fork(void)
 {
-	pthread_mutex_lock(&rings_lock);
+	record_lock();
 }
 
 static void after_fork_parent(void)
 {
-	pthread_mutex_unlock(&rings_lock);
+	record_unlock();
 }
 
 static void after_fork_child(void)
 {
-	pthread_mutex_unlock(&rings_lock);
+	record_unlock();
 	if (generation_page && *generation_page != OFF)
-		*(volatile uint32_t *)generation_page = 0; /* where the kernel did not */
+		*generation_page = 0; /* where the kernel did not */
 }
 
 static int make_generation_page(void)
@@ -161,20 +172,25 @@ static int make_generation_page(void)
 	return 0;
 }
 
-/* Once an image: what stays over fork. */
+/* Once an image: what stays over fork. A fork may have cut it short: each step is one of its own. */
 static bool join(void)
 {
+	static bool joined, key_made, watching;
 	const char *dir = getenv(SESSION_ENV);
 
-	if (!dir || !*dir || session_join(&session, dir))
+	if (!joined && (!dir || !*dir || session_join(&session, dir)))
 		return false;
-	if (!session_running(&session) || make_generation_page() ||
-	    pthread_key_create(&thread_key, thread_end))
+	joined = true;
+	if (!session_running(&session) || (!key_made && pthread_key_create(&thread_key, thread_end)))
 		return false;
+	key_made = true;
 	record_clock = session.page->clock.kind;
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-	process_watch_forks();
-	return true;
+	if (!watching) {
+		watching = true;
+		process_watch_forks();
+		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	}
+	return !make_generation_page();
 }
 
 /* A new process: the first, or a child that goes on with its parent's image. */
@@ -185,7 +201,7 @@ static bool process_start(void)
 	memset(rings, 0, sizeof(rings));
 	process_begin(recorded_pid);
 	recorded_pid = getpid();
-	*(volatile uint32_t *)generation_page = ++last_generation;
+	*generation_page = ++last_generation;
 	record_generation = generation_page;
 	return true;
 }
@@ -193,22 +209,21 @@ static bool process_start(void)
 /* One thread does it, the others wait; false: this process is not recorded. */
 static bool process_ready(void)
 {
-	enum process_state found = atomic_load(&state);
+	pid_t me = getpid(), found;
+	bool ok;
 
-	if (found == PROCESS_READY && *generation_page == 0) {
-		/* a forked child has one thread: nobody else does this now */
-		found = PROCESS_NEW;
-		atomic_store(&state, found);
-	}
-	if (found == PROCESS_NEW && atomic_compare_exchange_strong(&state, &found, PROCESS_JOINING)) {
-		bool ok = process_start();
-
-		atomic_store(&state, ok ? PROCESS_READY : PROCESS_OFF);
-		return ok;
-	}
-	while ((found = atomic_load(&state)) == PROCESS_JOINING)
-		sched_yield();
-	return found == PROCESS_READY;
+	do {
+		while ((found = atomic_load(&state)) == me)
+			sched_yield();
+		if (found == PROCESS_OFF)
+			return false;
+		if (found == PROCESS_READY && *generation_page)
+			return true;
+	} while (!atomic_compare_exchange_strong(&state, &found, me));
+	/* another thread may have been through with it before we came to the exchange */
+	ok = (found == PROCESS_READY && *generation_page) || process_start();
+	atomic_store(&state, ok ? PROCESS_READY : PROCESS_OFF);
+	return ok;
 }
 
 static bool make_ring(void)

@@ -20,6 +20,7 @@ struct recorder {
 	bool busy;           /* making the ring: whatever is called now is not recorded */
 	bool ours;           /* the recorder itself calls verbs: EVENT_OURS */
 	bool writing;        /* between record_reserve() and record_commit() */
+	uint32_t forks_held; /* process_hold_forks() */
 	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */
 	uint32_t holds;      /* counts published holds, so that their owner notices */
 	struct ring ring;
@@ -122,6 +123,10 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 
 /* Say that something is done that is not recorded. */
 void record_blind(enum event_blind_what what, const void *object);
+
+/* The recorder's one lock, not for the fast path; held over fork, so that a child finds it free. */
+void record_lock(void);
+void record_unlock(void);
 
 /* Call @visit for the head of every ring of this process; takes a lock. */
 void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg);

@@ -26,6 +26,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/trace/process.h"
+
 typedef int backtrace_fn(void **frames, int max);
 
 enum { OWN_FRAMES = 7 }; /* of the recorder, at most, above the application's */
@@ -94,10 +96,12 @@ static bool is_ours(const void *ip)
 unsigned int stack_take(uint64_t *frames, unsigned int max)
 {
 	void *found[STACK_FRAMES + OWN_FRAMES];
-	int n = walk(found, STACK_FRAMES + OWN_FRAMES);
 	unsigned int taken = 0;
-	int i = 0;
+	int n, i = 0;
 
+	process_hold_forks();
+	n = walk(found, STACK_FRAMES + OWN_FRAMES);
+	process_allow_forks();
 	while (i < n && is_ours(found[i]))
 		i++;
 	for (; i < n && taken < max; i++)

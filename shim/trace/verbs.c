@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -29,7 +28,6 @@ struct entry {
 	struct context_next saved;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct entry *) entries;
 
 static struct entry *entry_find(const struct ibv_context *context)
@@ -110,11 +108,11 @@ int context_patch(struct ibv_context *context)
 	struct entry *e;
 	int err = -ENOMEM;
 
-	pthread_mutex_lock(&lock);
+	record_lock();
 	e = entry_get(context);
 	if (e)
 		err = patch(context, &e->saved);
-	pthread_mutex_unlock(&lock);
+	record_unlock();
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include "core/wire/desc.h"
 #include "shim/trace/context.h"
 #include "shim/trace/data.h"
+#include "shim/trace/process.h"
 #include "tests/shim/trace/fixture.h"
 
 static struct ibv_context context;
@@ -403,6 +404,8 @@ static void forked_child_has_a_ring_of_its_own(void **state)
 	in_child(child_body);
 }
 
+static atomic_bool stop;
+
 static void *fork_and_send(void *ret_status)
 {
 	pid_t pid = fork();
@@ -434,6 +437,159 @@ static void child_of_a_thread_without_a_ring_is_recorded(void **state)
 {
 	(void)state;
 	in_child(quiet_fork_body);
+}
+
+/* Fork @n times while @busy runs in a thread; each child does @verb in time. */
+static void fork_beside(int n, void *(*busy)(void *), void (*verb)(void))
+{
+	pthread_t thread;
+	int status = 0;
+
+	stop = false;
+	HOLDS(!pthread_create(&thread, NULL, busy, NULL));
+	for (int i = 0; i < n && !status; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			alarm(5);
+			verb();
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	HOLDS(status == 0);
+}
+
+static void *look_at_modules(void *unused)
+{
+	send_one(1);
+	while (!stop)
+		process_modules();
+	return unused;
+}
+
+static void loader_body(void)
+{
+	begin(RING_MIN, ON_FULL_DROP);
+	HOLDS(!send_one(1));
+	fork_beside(300, look_at_modules, process_modules);
+}
+
+static void fork_waits_until_the_loader_is_free(void **state)
+{
+	(void)state;
+	in_child(loader_body);
+}
+
+static void *patch_contexts(void *unused)
+{
+	struct ibv_context other;
+
+	while (!stop) {
+		memset(&other, 0, sizeof(other));
+		context_patch(&other);
+	}
+	return unused;
+}
+
+static void patch_once(void)
+{
+	struct ibv_context other = { 0 };
+
+	context_patch(&other);
+}
+
+static void context_lock_body(void)
+{
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	fork_beside(300, patch_contexts, patch_once);
+}
+
+static void fork_waits_until_contexts_are_patched(void **state)
+{
+	(void)state;
+	in_child(context_lock_body);
+}
+
+static void *send_first(void *unused)
+{
+	send_one(1);
+	return unused;
+}
+
+static void send_second(void)
+{
+	send_one(2);
+}
+
+static void joining_body(void)
+{
+	begin(RING_MIN, ON_FULL_WAIT);
+	fork_beside(4, send_first, send_second);
+}
+
+static void child_of_a_process_about_to_join_joins(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		in_child(joining_body);
+}
+
+static void *first_verb(void *barrier)
+{
+	pthread_barrier_wait(barrier);
+	send_one(1);
+	return NULL;
+}
+
+static void start_together(void)
+{
+	pthread_barrier_t barrier;
+	pthread_t threads[2];
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (int i = 0; i < 2; i++)
+		HOLDS(!pthread_create(&threads[i], NULL, first_verb, &barrier));
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void child_threads_body(void)
+{
+	enum { N = 50 };
+	const struct event_head *event;
+	unsigned int processes = 0;
+	struct ring ring;
+	int status;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	for (int i = 0; i < N; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			start_together();
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+		HOLDS(status == 0);
+	}
+	HOLDS(atomic_load(&session.page->rings) == 1 + 2 * N);
+	for (uint32_t i = 1; i <= 2 * N; i++) {
+		ring = session_ring(i);
+		processes += ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS;
+		ring_close(&ring);
+	}
+	HOLDS(processes == N);
+}
+
+static void threads_of_a_child_make_one_process(void **state)
+{
+	(void)state;
+	in_child(child_threads_body);
 }
 
 static void *thread_main(void *unused)
@@ -510,6 +666,10 @@ int main(void)
 		cmocka_unit_test(dead_collector_does_not_stop_the_program),
 		cmocka_unit_test(forked_child_has_a_ring_of_its_own),
 		cmocka_unit_test(child_of_a_thread_without_a_ring_is_recorded),
+		cmocka_unit_test(fork_waits_until_the_loader_is_free),
+		cmocka_unit_test(fork_waits_until_contexts_are_patched),
+		cmocka_unit_test(child_of_a_process_about_to_join_joins),
+		cmocka_unit_test(threads_of_a_child_make_one_process),
 		cmocka_unit_test(thread_that_ends_closes_its_ring),
 		cmocka_unit_test(ring_that_cannot_be_made_is_tried_once),
 		cmocka_unit_test(nothing_is_recorded_without_a_session),
