@@ -437,6 +437,18 @@ static int end_all_feeds(struct collector *c)
 	return err;
 }
 
+/* No room in shared memory, most often: their verbs went by unseen. */
+static int tell_ringless(struct collector *c)
+{
+	uint32_t n = atomic_load(&c->session->page->ringless);
+
+	if (!n)
+		return 0;
+	log_note("%u threads were not recorded: no ring could be made for them in %s "
+		 "(--ring-size makes them smaller)", n, c->session->dir);
+	return writer_ringless(c->writer, n);
+}
+
 int collector_finish(struct collector *c)
 {
 	int err;
@@ -451,6 +463,8 @@ int collector_finish(struct collector *c)
 		err = end_all_feeds(c);
 	if (!err)
 		err = end_guests(c);
+	if (!err)
+		err = tell_ringless(c);
 	return err ? fail(c, err) : 0;
 }
 

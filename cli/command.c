@@ -31,7 +31,7 @@ const struct command commands[] = {
 	{ "unpack", cli_unpack, "Turn a trace into one that any SQLite program can read",
 	  "-o FILE TRACE" },
 	{ "check", cli_check, "Look for mistakes in the use of verbs",
-	  "[--format text|json|sarif|junit] [--mute ID] TRACE" },
+	  "[--format text|json] [--mute ID] TRACE" },
 	{ "explain", cli_explain, "Explain a rule of `verbatim check`", "[ID]" },
 	{ "replay", cli_replay, "Do again what was recorded, and compare",
 	  "[--device NAME] [--pace asap|recorded|xN] [--report FILE] TRACE" },

@@ -340,6 +340,15 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left)
 	return writer_cover(writer, lane, lane->n, lane->last, "damaged", 0, detail);
 }
 
+int writer_ringless(struct writer *writer, uint32_t threads)
+{
+	static const struct lane none;
+	char detail[64];
+
+	snprintf(detail, sizeof(detail), "%u threads could not make a ring", threads);
+	return writer_cover(writer, &none, 0, 0, "thread", 0, detail);
+}
+
 static int store_lane(struct writer *writer, struct lane *lane)
 {
 	if (flush_batch(writer, lane) || calls_flush(writer, lane) || polls_flush(writer, lane))

@@ -41,6 +41,9 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 /* The ring of @thread cannot be read further: noted in `coverage` and trace_loss(). */
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left);
 
+/* So many threads could not make a ring: nothing of them is in the trace but this. */
+int writer_ringless(struct writer *writer, uint32_t threads);
+
 /* The thread has ended, or is as good as that: its last poll counters, what it dropped. */
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head);
 

@@ -223,7 +223,15 @@ try trace_and_session_are_closed_to_others
 try program_that_is_not_there_leaves_the_old_trace
 try program_that_cannot_start_leaves_nothing
 try loss_is_told_even_when_quiet
-if [ "$(id -u)" -eq 0 ]; then try full_disk_stops_the_recording_only
+full_shared_memory_is_told() {
+	mkdir -p small
+	mount -t tmpfs -o size=1m none small || return
+	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 10 exit 3 2>err; local status=$?
+	umount small
+	is $status 3 && grep -q '1 threads were not recorded' err &&
+		is "$("$VERBATIM" sql t.db "SELECT what || ': ' || detail FROM coverage")" "thread: 1 threads could not make a ring"
+}
+if [ "$(id -u)" -eq 0 ]; then try full_disk_stops_the_recording_only; try full_shared_memory_is_told
 else echo "skip record: full disk stops the recording only: needs root to mount"; fi
 try nothing_is_left_of_sessions
 try pingpong_is_recorded_on_both_sides
