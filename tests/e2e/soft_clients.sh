@@ -122,10 +122,6 @@ emptied() {
 	fi
 }
 
-case ${SAN:-} in
-?*) skip "soft clients" "a sanitizer's library cannot be loaded into them"; exit 0 ;;
-esac
-
 for each in preload dropin; do
 	choose $each
 	single ibv_devices verbatim0 ibv_devices
