@@ -107,7 +107,7 @@ void call_end(struct call *call, uint64_t ret)
 		return;
 	recorder.depth = call->depth;
 	recorder.frame = call->frame;
-	if (call->seq && recorder.generation == *record_generation)
+	if (call->seq && recorder.generation == record_generation())
 		write_return(call, ret, error);
 	errno = error;
 }

@@ -195,7 +195,7 @@ static void fork_write(void)
 	struct event_fork *event;
 	int saved = errno;
 
-	if (recorder.busy || recorder.generation != *record_generation)
+	if (recorder.busy || recorder.generation != record_generation())
 		return; /* this thread has called no verb */
 	process_modules();
 	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8);

@@ -51,12 +51,12 @@ __thread struct recorder recorder __attribute__((tls_model("initial-exec"))) = {
 	.ringless = NO_RING,
 };
 
-static uint32_t not_recording = OFF;
-const volatile uint32_t *record_generation = &not_recording;
-uint32_t record_clock;
+static _Atomic uint32_t not_recording = OFF;
+_Atomic(_Atomic uint32_t *) record_page = &not_recording;
+_Atomic uint32_t record_clock;
 
 static struct session session;
-static volatile uint32_t *generation_page;
+static _Atomic uint32_t *generation_page;
 static uint32_t last_generation;
 static pid_t recorded_pid;
 static _Atomic pid_t state; /* enum process_state */
@@ -130,7 +130,7 @@ static void thread_end(void *unused)
 	struct ring *ring = &recorder.ring;
 
 	(void)unused;
-	if (!ring->head || recorder.generation != *record_generation)
+	if (!ring->head || recorder.generation != record_generation())
 		return;
 	if (recorder.held)
 		publish_held();
@@ -184,7 +184,7 @@ static bool join(void)
 	if (!session_running(&session) || (!key_made && pthread_key_create(&thread_key, thread_end)))
 		return false;
 	key_made = true;
-	record_clock = session.page->clock.kind;
+	atomic_store_explicit(&record_clock, session.page->clock.kind, memory_order_relaxed);
 	if (!watching) {
 		watching = true;
 		process_watch_forks();
@@ -202,7 +202,8 @@ static bool process_start(void)
 	process_begin(recorded_pid);
 	recorded_pid = getpid();
 	*generation_page = ++last_generation;
-	record_generation = generation_page;
+	/* pairs with the load in record_generation() */
+	atomic_store_explicit(&record_page, generation_page, memory_order_release);
 	return true;
 }
 
@@ -234,6 +235,7 @@ static bool make_ring(void)
 	/* after fork it is the parent's: this process has no use for it */
 	ring_close(&recorder.ring);
 	recorder.held = 0;
+	recorder.holds++;
 	recorder.depth = 0;
 	recorder.writing = false;
 	if (index >= SESSION_RINGS)
@@ -245,7 +247,7 @@ static bool make_ring(void)
 	prctl(PR_GET_NAME, recorder.ring.head->comm);
 	rings_add(recorder.ring.head);
 	pthread_setspecific(thread_key, &recorder);
-	recorder.generation = *record_generation;
+	recorder.generation = record_generation();
 	return true;
 }
 
@@ -264,7 +266,7 @@ static void block_signals(sigset_t *ret_before)
 /* The thread goes on unrecorded; trying at each verb would cost it dearly. */
 static void give_up_ring(void)
 {
-	recorder.ringless = *record_generation;
+	recorder.ringless = record_generation();
 	if (session_running(&session))
 		atomic_fetch_add(&session.page->ringless, 1);
 	else
@@ -278,7 +280,7 @@ bool record_start(void)
 	sigset_t mask;
 
 	if (recorder.busy || atomic_load_explicit(&state, memory_order_relaxed) == PROCESS_OFF ||
-	    recorder.ringless == *record_generation)
+	    recorder.ringless == record_generation())
 		return false;
 	block_signals(&mask);
 	recorder.busy = true;

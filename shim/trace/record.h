@@ -30,22 +30,30 @@ extern __thread struct recorder recorder __attribute__((tls_model("initial-exec"
 
 /* Generation of the process: 0 in a child after fork (the page is wiped), so
  * that no thread's own number fits and record_start() is asked. */
-extern const volatile uint32_t *record_generation;
-extern uint32_t record_clock; /* enum clock_kind */
+extern _Atomic(_Atomic uint32_t *) record_page;
+
+static inline uint32_t record_generation(void)
+{
+	/* pairs with the store in process_start() */
+	return atomic_load_explicit(atomic_load_explicit(&record_page, memory_order_acquire),
+				    memory_order_relaxed);
+}
+
+extern _Atomic uint32_t record_clock; /* enum clock_kind */
 
 /* The way to a ring, slow: join the session, make the ring. False: do not record. */
 bool record_start(void);
 
 static inline bool record_ready(void)
 {
-	if (__builtin_expect(recorder.generation == *record_generation, 1))
+	if (__builtin_expect(recorder.generation == record_generation(), 1))
 		return true;
 	return record_start();
 }
 
 static inline uint64_t record_ticks(void)
 {
-	return clock_ticks(record_clock);
+	return clock_ticks(atomic_load_explicit(&record_clock, memory_order_relaxed));
 }
 
 /* Wait for room, as the session says; false: dropped and counted. */
@@ -99,10 +107,10 @@ struct hold {
  */
 struct hold record_hold(struct event_head *event, size_t words);
 
-/* May the event still be written to? Not if the ring was full meanwhile. */
+/* May the event still be written to? Not if the ring was full meanwhile, or is the parent's. */
 static inline bool record_held(struct hold hold)
 {
-	return hold.holds == recorder.holds;
+	return hold.holds == recorder.holds && recorder.generation == record_generation();
 }
 
 /* The verb has returned: publish it. Nothing of the event may be touched after that. */

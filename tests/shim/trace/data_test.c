@@ -517,6 +517,8 @@ static void fork_waits_until_contexts_are_patched(void **state)
 static void *send_first(void *unused)
 {
 	send_one(1);
+	while (!stop)
+		sched_yield();
 	return unused;
 }
 
