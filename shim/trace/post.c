@@ -151,8 +151,17 @@ static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, 
 
 static bool is_odd(const struct ibv_send_wr *from)
 {
-	return (unsigned int)from->num_sge > SGES || (unsigned int)from->opcode > 255 ||
-	       from->send_flags > 255;
+	return (unsigned int)from->num_sge > SGES || (from->num_sge && !from->sg_list) ||
+	       (unsigned int)from->opcode > 255 || from->send_flags > 255;
+}
+
+/* How many are read: these operations have none, whatever is in the fields. */
+static inline uint8_t sges_of(const struct ibv_send_wr *from)
+{
+	if ((unsigned int)from->num_sge > SGES || !from->sg_list ||
+	    from->opcode == IBV_WR_LOCAL_INV || from->opcode == IBV_WR_BIND_MW)
+		return 0;
+	return (uint8_t)from->num_sge;
 }
 
 static inline char *put_send(char *at, const struct ibv_qp *qp, const struct ibv_send_wr *from)
@@ -164,8 +173,7 @@ static inline char *put_send(char *at, const struct ibv_qp *qp, const struct ibv
 	*wr = (struct event_wr){ .wr_id = from->wr_id,
 				 .opcode = (uint8_t)from->opcode,
 				 .flags = (uint8_t)from->send_flags,
-				 .nsge = odd && (unsigned int)from->num_sge > SGES ?
-						 0 : (uint8_t)from->num_sge };
+				 .nsge = sges_of(from) };
 	if (from->opcode != IBV_WR_SEND) {
 		wr->imm = immediate(from);
 		at = put_operation(at, wr, from);
@@ -185,7 +193,7 @@ static inline char *put_send(char *at, const struct ibv_qp *qp, const struct ibv
 static inline char *put_recv(char *at, const struct ibv_recv_wr *from)
 {
 	struct event_wr *wr = (void *)at;
-	bool odd = (unsigned int)from->num_sge > SGES;
+	bool odd = (unsigned int)from->num_sge > SGES || (from->num_sge && !from->sg_list);
 
 	at += sizeof(*wr);
 	*wr = (struct event_wr){ .wr_id = from->wr_id, .nsge = odd ? 0 : (uint8_t)from->num_sge };
