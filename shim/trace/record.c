@@ -132,6 +132,7 @@ static void thread_end(void *unused)
 	(void)unused;
 	if (!ring->head || recorder.generation != record_generation())
 		return;
+	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */
 	if (recorder.held)
 		publish_held();
 	recorder.generation = NO_RING;
@@ -140,6 +141,7 @@ static void thread_end(void *unused)
 	/* pairs with the collector's load: all events are committed before it */
 	atomic_store_explicit(&ring->head->closed, record_ticks(), memory_order_release);
 	ring_close(ring);
+	recorder.busy = false;
 }
 
 /* pthread_mutex_t survives fork only if nobody held it. Runs before those of process.c. */
@@ -304,14 +306,19 @@ void record_drop(void)
 	ring_drop(&recorder.ring, record_ticks());
 }
 
+/* Reads /proc with open() and read(), which are cancellation points; the verb that waits may be none. */
 static bool collector_died(void)
 {
 	struct session_page *page = session.page;
+	bool alive;
+	int cancel;
 
-	if (session_process_alive((pid_t)page->collector, page->collector_start))
-		return false;
-	atomic_store(&page->state, SESSION_ORPHAN);
-	return true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	alive = session_process_alive((pid_t)page->collector, page->collector_start);
+	pthread_setcancelstate(cancel, &cancel);
+	if (!alive)
+		atomic_store(&page->state, SESSION_ORPHAN);
+	return !alive;
 }
 
 static void doze(void)

@@ -208,6 +208,30 @@ static void impossible_number_of_sges_is_not_followed(void **state)
 	in_child(bogus_sges_body);
 }
 
+static void no_sges_body(void)
+{
+	struct ibv_send_wr inv = { .opcode = IBV_WR_LOCAL_INV, .num_sge = 3, .sg_list = (void *)8 };
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .num_sge = 2, .next = &inv }, *bad;
+	struct ibv_recv_wr recv = { .num_sge = 1 }, *bad_recv;
+	const struct event_post *post;
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!ibv_post_send(&qp, &send, &bad));
+	HOLDS(!ibv_post_recv(&qp, &recv, &bad_recv));
+	ring = session_ring(0);
+	post = expect(&ring, EVENT_POST);
+	HOLDS(post && post->nwr == 2);
+	post = expect(&ring, EVENT_POST);
+	HOLDS(post && post->nwr == 1 && ((const struct event_wr *)(post + 1))->nsge == 0);
+}
+
+static void sges_that_are_not_there_are_not_read(void **state)
+{
+	(void)state;
+	in_child(no_sges_body);
+}
+
 static void long_list_body(void)
 {
 	enum { N = 3000 };
@@ -363,6 +387,38 @@ static void orphan_body(void)
 	for (int i = 0; i < 100000; i++)
 		HOLDS(!send_one((uint64_t)i));
 	HOLDS(atomic_load(&session.page->state) == SESSION_ORPHAN);
+}
+
+static void *send_while_cancelled(void *done)
+{
+	pthread_cancel(pthread_self());
+	for (int i = 0; i < 100000; i++)
+		send_one((uint64_t)i);
+	*(bool *)done = true;
+	return NULL;
+}
+
+static void cancelled_body(void)
+{
+	bool done = false;
+	pthread_t thread;
+	int status;
+	pid_t gone = fork();
+
+	if (!gone)
+		_exit(0);
+	waitpid(gone, &status, 0);
+	begin(RING_MIN, ON_FULL_WAIT);
+	session.page->collector = (uint32_t)gone;
+	HOLDS(!pthread_create(&thread, NULL, send_while_cancelled, &done));
+	pthread_join(thread, NULL);
+	HOLDS(done);
+}
+
+static void waiting_for_room_is_no_cancellation_point(void **state)
+{
+	(void)state;
+	in_child(cancelled_body);
 }
 
 static void dead_collector_does_not_stop_the_program(void **state)
@@ -660,12 +716,14 @@ int main(void)
 		cmocka_unit_test(failed_post_does_not_look_at_what_was_posted),
 		cmocka_unit_test(remote_address_and_immediate_are_recorded),
 		cmocka_unit_test(impossible_number_of_sges_is_not_followed),
+		cmocka_unit_test(sges_that_are_not_there_are_not_read),
 		cmocka_unit_test(long_list_goes_on_in_parts),
 		cmocka_unit_test(empty_polls_are_counted_not_recorded),
 		cmocka_unit_test(each_cq_has_its_own_counter),
 		cmocka_unit_test(post_in_a_signal_handler_inside_a_post_is_kept),
 		cmocka_unit_test(full_ring_drops_and_counts),
 		cmocka_unit_test(dead_collector_does_not_stop_the_program),
+		cmocka_unit_test(waiting_for_room_is_no_cancellation_point),
 		cmocka_unit_test(forked_child_has_a_ring_of_its_own),
 		cmocka_unit_test(child_of_a_thread_without_a_ring_is_recorded),
 		cmocka_unit_test(fork_waits_until_the_loader_is_free),
