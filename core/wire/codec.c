@@ -89,6 +89,8 @@ static size_t element_count(const struct codec_out *out, const struct struct_inf
 		n = out->ret > 0 ? (uint64_t)out->ret : 0;
 	else if (field->count >= 0)
 		n = load_field(info, field->count, base);
+	if (n > INT64_MAX)
+		n = 0; /* a negative number */
 	if (field->shift)
 		n = n < 32 ? 1ull << n : 0;
 	return n < CODEC_ELEMENTS ? n : CODEC_ELEMENTS;
@@ -188,6 +190,8 @@ static void put_struct(struct codec_out *out, const struct struct_info *info, co
 
 	if (info->mask >= 0)
 		mask = load_field(info, info->mask, base);
+	if (info->select)
+		mask = mask < 64 ? 1ull << mask : 0;
 	for (unsigned int i = 0; i < info->nfields; i++)
 		if (wanted(&info->fields[i], mask, limit, dir))
 			there |= 1ull << i;

@@ -79,6 +79,7 @@ struct struct_info {
 	uint16_t size;
 	uint16_t nfields; /* at most 64 */
 	int16_t mask;     /* its own field that says which are valid, or -1 */
+	bool select;      /* by its number, not by its bits: 1 << N is the mask */
 	bool scalar;      /* a single value behind a pointer */
 	const struct field_info *fields;
 };

@@ -157,6 +157,58 @@ static void arrays_are_as_long_as_their_count(void **state)
 					  "lkey=6 [2]addr=7 length=8 lkey=9 }"));
 }
 
+static void union_is_read_by_its_selector(void **state)
+{
+	struct ibv_sge sge = { 1, 2, 3 };
+	struct ibv_ops_wr op = { .opcode = IBV_WR_TAG_DEL,
+				 .tm = { .handle = 9, .add = { .sg_list = (void *)8, .num_sge = 5 } } };
+	const uint64_t args[] = { 1, (uintptr_t)&op, 0 };
+
+	(void)state;
+	walk(words, encode(VERB_post_srq_ops, args, DIR_IN), &verb_infos[VERB_post_srq_ops].args);
+	assert_non_null(strstr(told.text, "handle=9 "));
+	assert_null(strstr(told.text, "sg_list"));
+	op.opcode = IBV_WR_TAG_ADD;
+	op.tm.add.sg_list = &sge;
+	op.tm.add.num_sge = 1;
+	walk(words, encode(VERB_post_srq_ops, args, DIR_IN), &verb_infos[VERB_post_srq_ops].args);
+	assert_non_null(strstr(told.text, "sg_list*1{[0]addr=1 length=2 lkey=3 }"));
+	op.tm.add.num_sge = -1;
+	walk(words, encode(VERB_post_srq_ops, args, DIR_IN), &verb_infos[VERB_post_srq_ops].args);
+	assert_non_null(strstr(told.text, "sg_list*0{}"));
+}
+
+static void elements_lie_as_far_apart_as_the_caller_said(void **state)
+{
+	struct { struct ibv_gid_entry entry; uint64_t more; } table[2] = {
+		{ .entry.gid_index = 4 }, { .entry.gid_index = 5 },
+	};
+	const uint64_t args[] = { 1, (uintptr_t)table, 2, 0, sizeof(table[0]) };
+	struct codec_out out = { .words = words, .size = 8192, .ret = 2 };
+
+	(void)state;
+	codec_put_args(&out, VERB_query_gid_table, args, DIR_OUT);
+	walk(words, out.used, &verb_infos[VERB_query_gid_table].args);
+	assert_non_null(strstr(told.text, "gid_index=4"));
+	assert_non_null(strstr(told.text, "gid_index=5"));
+}
+
+static void fields_of_a_newer_structure_are_not_read(void **state)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd_context = (void *)5 };
+	struct ibv_qp_attr qp_attr = { .rate_limit = 5 };
+	struct ibv_qp_init_attr init = { 0 };
+	const uint64_t args[] = { 1, (uintptr_t)&attr };
+	const uint64_t query[] = { 1, (uintptr_t)&qp_attr, IBV_QP_STATE, (uintptr_t)&init };
+
+	(void)state;
+	walk(words, encode(VERB_alloc_parent_domain, args, DIR_IN),
+	     &verb_infos[VERB_alloc_parent_domain].args);
+	assert_null(strstr(told.text, "pd_context"));
+	walk(words, encode(VERB_query_qp, query, DIR_OUT), &verb_infos[VERB_query_qp].args);
+	assert_null(strstr(told.text, "rate_limit"));
+}
+
 static void structure_ends_where_the_caller_said(void **state)
 {
 	struct ibv_port_attr attr = { .state = IBV_PORT_ACTIVE };
@@ -230,6 +282,9 @@ static void random_args(enum verb verb, uint64_t *args, char *memory, size_t eac
 		args[i] = pointer ? (next() % 4 ? (uintptr_t)(memory + i * each) : 0) :
 			  next() % 3 ? next() % 64 : (uint32_t)next();
 	}
+	for (unsigned int i = 0; i < info->nfields; i++) /* no more than there is */
+		if (info->fields[i].limit >= 0)
+			args[info->fields[i].limit] %= 64;
 }
 
 static void every_verb_is_read_as_it_was_written(void **state)
@@ -304,6 +359,9 @@ int main(void)
 		cmocka_unit_test(masked_fields_are_absent),
 		cmocka_unit_test(directions_are_apart),
 		cmocka_unit_test(arrays_are_as_long_as_their_count),
+		cmocka_unit_test(union_is_read_by_its_selector),
+		cmocka_unit_test(elements_lie_as_far_apart_as_the_caller_said),
+		cmocka_unit_test(fields_of_a_newer_structure_are_not_read),
 		cmocka_unit_test(structure_ends_where_the_caller_said),
 		cmocka_unit_test(no_pointer_is_null),
 		cmocka_unit_test(new_object_follows_the_outs),
