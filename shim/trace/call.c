@@ -55,8 +55,8 @@ static void write_call(struct call *call)
 	if (out.cut)
 		event->head.flags |= EVENT_CUT;
 	event->nargs = (uint32_t)out.used;
+	call->seq = recorder.ring.seq + 1; /* as record_commit() will number it */
 	record_commit(&event->head, sizeof(*event) / 8 + event->nframes + out.used);
-	call->seq = recorder.ring.seq;
 }
 
 void call_begin(struct call *call, enum verb verb, const uint64_t *args)

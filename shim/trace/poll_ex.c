@@ -53,10 +53,11 @@ static void record(struct ibv_cq_ex *cq, int ret)
 	}
 	if (!record_ready())
 		return;
-	wc.vendor_err = READ(vendor_err);
 	wc.qp_num = READ(qp_num);
 	if (wc.status == IBV_WC_SUCCESS)
 		read_valid(cq, &wc);
+	else
+		wc.vendor_err = READ(vendor_err);
 	poll_record(ibv_cq_ex_to_cq(cq), 1, &wc);
 	errno = saved;
 }
@@ -94,6 +95,8 @@ static next_poll_fn *const our_next[SLOTS] = { EACH_SLOT(NEXT) };
 
 static int patch(struct ibv_cq_ex *cq)
 {
+	if (!cq->start_poll || !cq->next_poll)
+		return 0; /* no iterator */
 	for (int i = 0; i < SLOTS; i++)
 		if (cq->start_poll == our_start[i])
 			return 0;

@@ -328,6 +328,13 @@ static void doze(void)
 	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
 }
 
+static void set_writing(bool on)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = on;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 bool record_wait(size_t bytes)
 {
 	struct ring *ring = &recorder.ring;
@@ -342,12 +349,16 @@ bool record_wait(size_t bytes)
 			break;
 		if (i % WAITS_BETWEEN_LOOKS == 0 && collector_died())
 			break;
+		set_writing(false);
 		doze();
+		set_writing(true);
 	}
 	if (!room && !session_running(&session))
 		turn_off();
-	if (!room)
+	if (!room) {
 		record_drop();
+		set_writing(false);
+	}
 	errno = saved;
 	return room;
 }

@@ -56,7 +56,10 @@ static inline uint64_t record_ticks(void)
 	return clock_ticks(atomic_load_explicit(&record_clock, memory_order_relaxed));
 }
 
-/* Wait for room, as the session says; false: dropped and counted. */
+/*
+ * Wait for room, as the session says; false: dropped and counted. In and, if
+ * true, out of it recorder.writing is set; signal handlers write meanwhile.
+ */
 bool record_wait(size_t bytes);
 
 /* A signal handler that interrupted the writing of an event cannot write its own. */
@@ -74,10 +77,11 @@ static inline void *record_reserve(size_t bytes)
 		record_drop();
 		return NULL;
 	}
-	if (!ring_room(ring, recorder.held + bytes) && !record_wait(bytes))
-		return NULL;
+	/* from here on no signal handler takes the room that we find */
 	recorder.writing = true;
 	atomic_signal_fence(memory_order_seq_cst);
+	if (!ring_room(ring, recorder.held + bytes) && !record_wait(bytes))
+		return NULL;
 	return ring->data + ((ring->reserved + recorder.held) & ring->mask);
 }
 
