@@ -209,10 +209,10 @@ static inline void remember(struct post *post, const void *wr)
 	post->nwr++;
 }
 
-static bool hold(struct post *post, struct event_post *event, const char *end)
+static bool hold(struct post *post, struct event_post *event, const char *end, const void *frame)
 {
 	post->event = event;
-	post->hold = record_hold(&event->head, bytes_of(event, end) / 8);
+	post->hold = record_hold(&event->head, bytes_of(event, end) / 8, frame);
 	return true;
 }
 
@@ -239,7 +239,7 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 		at = put_send(at, qp, wr);
 		event->nwr++;
 	}
-	return hold(post, event, at);
+	return hold(post, event, at, __builtin_frame_address(0));
 }
 
 bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
@@ -266,7 +266,7 @@ bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 		at = put_recv(at, wr);
 		event->nwr++;
 	}
-	return hold(post, event, at);
+	return hold(post, event, at, __builtin_frame_address(0));
 }
 
 /* 1 + the place of @bad in the list; 0 where it is not among the first POST_WRS. */

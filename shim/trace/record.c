@@ -370,10 +370,16 @@ void record_commit_held(struct event_head *event, size_t words)
 	recorder.held += words * 8;
 }
 
-struct hold record_hold(struct event_head *event, size_t words)
+struct hold record_hold(struct event_head *event, size_t words, const void *frame)
 {
-	struct hold hold = { recorder.holds, recorder.held == 0 };
+	struct hold hold;
 
+	/* the stack grows down: an outer frame lies above this one */
+	if (recorder.held && recorder.hold_frame <= frame)
+		publish_held();
+	hold = (struct hold){ recorder.holds, recorder.held == 0 };
+	if (hold.outer)
+		recorder.hold_frame = frame;
 	record_commit_held(event, words);
 	/* a signal handler of this thread finds the place taken */
 	atomic_signal_fence(memory_order_seq_cst);

@@ -21,6 +21,7 @@ struct recorder {
 	bool ours;           /* the recorder itself calls verbs: EVENT_OURS */
 	bool writing;        /* between record_reserve() and record_commit() */
 	uint32_t forks_held; /* process_hold_forks() */
+	const void *hold_frame; /* of the outermost hold */
 	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */
 	uint32_t holds;      /* counts published holds, so that their owner notices */
 	struct ring ring;
@@ -107,9 +108,10 @@ struct hold {
 /*
  * Give @event its place and number, but do not let the reader see it yet: the
  * verb is still to be called, and verbs called meanwhile (by a signal handler)
- * come after it.
+ * come after it. @frame is the caller's: a hold whose frame is gone, as after a
+ * longjmp out of the verb, is over.
  */
-struct hold record_hold(struct event_head *event, size_t words);
+struct hold record_hold(struct event_head *event, size_t words, const void *frame);
 
 /* May the event still be written to? Not if the ring was full meanwhile, or is the parent's. */
 static inline bool record_held(struct hold hold)

@@ -356,6 +356,37 @@ static void post_in_a_signal_handler_inside_a_post_is_kept(void **state)
 	in_child(nested_body);
 }
 
+static jmp_buf away;
+
+static void jump_away(void)
+{
+	longjmp(away, 1);
+}
+
+static void left_body(void)
+{
+	const struct event_post *post;
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	during = jump_away;
+	if (!setjmp(away))
+		send_one(1);
+	during = NULL;
+	HOLDS(!send_one(2));
+	ring = session_ring(0);
+	for (uint64_t id = 1; id <= 2; id++) {
+		post = expect(&ring, EVENT_POST);
+		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == id);
+	}
+}
+
+static void post_left_by_longjmp_holds_nothing_back(void **state)
+{
+	(void)state;
+	in_child(left_body);
+}
+
 static void drop_body(void)
 {
 	struct ring ring;
@@ -721,6 +752,7 @@ int main(void)
 		cmocka_unit_test(empty_polls_are_counted_not_recorded),
 		cmocka_unit_test(each_cq_has_its_own_counter),
 		cmocka_unit_test(post_in_a_signal_handler_inside_a_post_is_kept),
+		cmocka_unit_test(post_left_by_longjmp_holds_nothing_back),
 		cmocka_unit_test(full_ring_drops_and_counts),
 		cmocka_unit_test(dead_collector_does_not_stop_the_program),
 		cmocka_unit_test(waiting_for_room_is_no_cancellation_point),
