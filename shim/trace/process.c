@@ -91,6 +91,19 @@ static void write_process(void)
 		      sizeof(*event) / 8 + words_for((size_t)event->exe_bytes + event->cmd_bytes));
 }
 
+/* A header may name notes that were not loaded: they are not there to be read. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) *note)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && ph->p_flags & PF_R && note->p_vaddr >= ph->p_vaddr &&
+		    note->p_vaddr + note->p_memsz <= ph->p_vaddr + ph->p_memsz)
+			return true;
+	}
+	return false;
+}
+
 /* The note that names the build, in a loaded segment. */
 static const ElfW(Nhdr) *find_build_id(const struct dl_phdr_info *info)
 {
@@ -99,10 +112,13 @@ static const ElfW(Nhdr) *find_build_id(const struct dl_phdr_info *info)
 		const char *at = (const char *)info->dlpi_addr + ph->p_vaddr;
 		const char *end = at + ph->p_memsz;
 
-		while (ph->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) < end) {
+		if (ph->p_type != PT_NOTE || !is_loaded(info, ph))
+			continue;
+		while (at + sizeof(ElfW(Nhdr)) < end) {
 			const ElfW(Nhdr) *note = (const void *)at;
 
 			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+			    note->n_descsz <= 32 && at + sizeof(*note) + 4 + note->n_descsz <= end &&
 			    !memcmp(note + 1, "GNU", 4))
 				return note;
 			at += sizeof(*note) + ((note->n_namesz + 3) & ~3u) +
@@ -157,7 +173,7 @@ static int write_module(struct dl_phdr_info *info, size_t size, void *unused)
 	record_head(&event->head, EVENT_MODULE, record_ticks());
 	module_range(info, event);
 	event->path_bytes = (uint16_t)module_path(info, text);
-	event->build_id_bytes = note && note->n_descsz <= 32 ? (uint16_t)note->n_descsz : 0;
+	event->build_id_bytes = note ? (uint16_t)note->n_descsz : 0;
 	event->pad = 0;
 	if (event->build_id_bytes)
 		memcpy(text + event->path_bytes, (const char *)(note + 1) + 4, note->n_descsz);

@@ -1,8 +1,10 @@
 /*
  * Control verbs of the recorder, over a context whose verbs do nothing
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -224,6 +226,55 @@ static void verb_left_by_longjmp_is_not_around_the_next(void **state)
 	in_child(longjmp_body);
 }
 
+static void query(void)
+{
+	struct ibv_port_attr port;
+
+	HOLDS(!ibv_query_port(&vctx.context, 1, &port));
+}
+
+/* Have the notes of the object file in @image lie where nothing is mapped. */
+static void move_notes(char *image)
+{
+	const ElfW(Ehdr) *head = (const void *)image;
+	ElfW(Phdr) *ph = (void *)(image + head->e_phoff);
+
+	for (int i = 0; i < head->e_phnum; i++)
+		if (ph[i].p_type == PT_NOTE)
+			ph[i].p_vaddr = 1ul << 40;
+}
+
+static void load_without_notes(void)
+{
+	static char image[1 << 20];
+	char path[] = "/tmp/verbatim-test-XXXXXX";
+	int from, to = mkstemp(path);
+	ssize_t n;
+	Dl_info info;
+
+	HOLDS(dladdr((void *)(uintptr_t)_cmocka_run_group_tests, &info));
+	from = open(info.dli_fname, O_RDONLY);
+	n = read(from, image, sizeof(image));
+	HOLDS(to >= 0 && n > 0);
+	move_notes(image);
+	HOLDS(write(to, image, (size_t)n) == n);
+	HOLDS(dlopen(path, RTLD_NOW | RTLD_LOCAL));
+	unlink(path);
+}
+
+static void notes_body(void)
+{
+	begin();
+	load_without_notes();
+	query();
+}
+
+static void notes_that_are_not_mapped_are_not_read(void **state)
+{
+	(void)state;
+	in_child(notes_body);
+}
+
 static void fork_init_body(void)
 {
 	const struct event_call *call;
@@ -252,13 +303,6 @@ static void call_from_nowhere(void (*function)(void))
 	HOLDS(at != MAP_FAILED);
 	memcpy(at, code, sizeof(code));
 	((void (*)(void (*)(void)))at)(function);
-}
-
-static void query(void)
-{
-	struct ibv_port_attr port;
-
-	HOLDS(!ibv_query_port(&vctx.context, 1, &port));
 }
 
 /* Put @fd, which holds 8 bytes, where pipes are. */
@@ -302,6 +346,7 @@ int main(void)
 		cmocka_unit_test(verb_inside_a_verb_is_marked),
 		cmocka_unit_test(verb_left_by_longjmp_is_not_around_the_next),
 		cmocka_unit_test(files_of_a_program_that_closed_all_are_left_alone),
+		cmocka_unit_test(notes_that_are_not_mapped_are_not_read),
 		cmocka_unit_test(library_that_is_not_in_the_global_scope_is_found),
 	};
 
