@@ -59,16 +59,12 @@ static void write_call(struct call *call)
 	record_commit(&event->head, sizeof(*event) / 8 + event->nframes + out.used);
 }
 
-void call_begin(struct call *call, enum verb verb, const uint64_t *args)
+void call_write_begin(struct call *call, enum verb verb)
 {
 	int saved = errno;
 
 	call->verb = verb;
-	call->args = args;
 	call->seq = 0;
-	call->on = record_ready();
-	if (!call->on)
-		return;
 	enter(call, __builtin_frame_address(0));
 	write_call(call);
 	recorder.depth = call->depth + 1;
@@ -99,12 +95,10 @@ static void write_return(const struct call *call, uint64_t ret, int error)
 	record_commit(&event->head, sizeof(*event) / 8 + out.used);
 }
 
-void call_end(struct call *call, uint64_t ret)
+void call_write_end(struct call *call, uint64_t ret)
 {
 	int error = errno;
 
-	if (!call->on)
-		return;
 	recorder.depth = call->depth;
 	recorder.frame = call->frame;
 	if (call->seq && recorder.generation == record_generation())

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/wire/desc.h"
+#include "shim/trace/record.h"
 
 struct call {
 	enum verb verb;
@@ -19,7 +20,21 @@ struct call {
 	const uint64_t *args; /* for what comes out by them */
 };
 
-void call_begin(struct call *call, enum verb verb, const uint64_t *args);
+/* What the two below do where the verb is recorded. */
+void call_write_begin(struct call *call, enum verb verb);
+void call_write_end(struct call *call, uint64_t ret);
+
+static inline void call_begin(struct call *call, enum verb verb, const uint64_t *args)
+{
+	call->args = args; /* for the hooks, in any case */
+	call->on = record_ready();
+	if (call->on)
+		call_write_begin(call, verb);
+}
 
 /* @ret: what it returned, widened to 64 bits with its sign; 0 for void. */
-void call_end(struct call *call, uint64_t ret);
+static inline void call_end(struct call *call, uint64_t ret)
+{
+	if (call->on)
+		call_write_end(call, ret);
+}

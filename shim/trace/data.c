@@ -39,8 +39,13 @@ static struct {
 				 struct ibv_send_wr **bad)                                        \
 	{                                                                                         \
 		struct post post;                                                                 \
-		bool on = post_begin_send(&post, qp, wr);                                         \
-		int ret = originals.post_send[i](qp, wr, bad);                                    \
+		bool on;                                                                          \
+		int ret;                                                                          \
+                                                                                                  \
+		if (!record_ready())                                                              \
+			return originals.post_send[i](qp, wr, bad);                               \
+		on = post_begin_send(&post, qp, wr);                                              \
+		ret = originals.post_send[i](qp, wr, bad);                                        \
 		if (on)                                                                           \
 			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
 		return ret;                                                                       \
@@ -49,8 +54,13 @@ static struct {
 				 struct ibv_recv_wr **bad)                                        \
 	{                                                                                         \
 		struct post post;                                                                 \
-		bool on = post_begin_recv(&post, VERB_post_recv, qp, wr);                         \
-		int ret = originals.post_recv[i](qp, wr, bad);                                    \
+		bool on;                                                                          \
+		int ret;                                                                          \
+                                                                                                  \
+		if (!record_ready())                                                              \
+			return originals.post_recv[i](qp, wr, bad);                               \
+		on = post_begin_recv(&post, VERB_post_recv, qp, wr);                              \
+		ret = originals.post_recv[i](qp, wr, bad);                                        \
 		if (on)                                                                           \
 			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
 		return ret;                                                                       \
@@ -59,8 +69,13 @@ static struct {
 				     struct ibv_recv_wr **bad)                                    \
 	{                                                                                         \
 		struct post post;                                                                 \
-		bool on = post_begin_recv(&post, VERB_post_srq_recv, srq, wr);                    \
-		int ret = originals.post_srq_recv[i](srq, wr, bad);                               \
+		bool on;                                                                          \
+		int ret;                                                                          \
+                                                                                                  \
+		if (!record_ready())                                                              \
+			return originals.post_srq_recv[i](srq, wr, bad);                          \
+		on = post_begin_recv(&post, VERB_post_srq_recv, srq, wr);                         \
+		ret = originals.post_srq_recv[i](srq, wr, bad);                                   \
 		if (on)                                                                           \
 			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
 		return ret;                                                                       \
@@ -73,8 +88,13 @@ static struct {
 	}                                                                                         \
 	static int req_notify_cq_##i(struct ibv_cq *cq, int solicited_only)                       \
 	{                                                                                         \
-		uint64_t ticks = record_ticks();                                                  \
-		int ret = originals.req_notify_cq[i](cq, solicited_only);                         \
+		uint64_t ticks;                                                                   \
+		int ret;                                                                          \
+                                                                                                  \
+		if (!record_ready())                                                              \
+			return originals.req_notify_cq[i](cq, solicited_only);                    \
+		ticks = record_ticks();                                                           \
+		ret = originals.req_notify_cq[i](cq, solicited_only);                             \
 		poll_record_notify(cq, solicited_only, ret, ticks);                               \
 		return ret;                                                                       \
 	}

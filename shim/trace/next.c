@@ -35,16 +35,14 @@ static void *find(const struct verb_info *info)
 	return is_ours(at) ? NULL : at;
 }
 
-void *next_symbol(enum verb verb)
-{
-	static _Atomic(void *) found[VERB_COUNT];
-	void *at = atomic_load_explicit(&found[verb], memory_order_relaxed);
-	int saved = errno;
+_Atomic(void *) next_found[VERB_COUNT];
 
-	if (at)
-		return at;
-	at = find(&verb_infos[verb]);
-	atomic_store_explicit(&found[verb], at, memory_order_relaxed);
+void *next_find(enum verb verb)
+{
+	int saved = errno;
+	void *at = find(&verb_infos[verb]);
+
+	atomic_store_explicit(&next_found[verb], at, memory_order_relaxed);
 	errno = saved;
 	return at;
 }

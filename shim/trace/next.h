@@ -3,12 +3,24 @@
  * The functions behind ours: those of the libibverbs that the program would
  * have called. Any thread.
  */
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/wire/desc.h"
 
+/* The slow way of next_symbol(): look for it. */
+void *next_find(enum verb verb);
+
+extern _Atomic(void *) next_found[VERB_COUNT];
+
 /* The exported function of @verb, or NULL where the library has none. */
-void *next_symbol(enum verb verb);
+static inline void *next_symbol(enum verb verb)
+{
+	void *at = atomic_load_explicit(&next_found[verb], memory_order_relaxed);
+
+	return __builtin_expect(at != NULL, 1) ? at : next_find(verb);
+}
 
 /* Sets errno and gives what @verb returns when it is not supported. */
 int64_t missing_verb(enum verb verb);

@@ -21,7 +21,7 @@ struct post {
 	const void *wrs[POST_WRS]; /* where the first of them lie, to know *bad_wr again */
 };
 
-/* Returns false where it is not recorded: then its end must not be called. */
+/* After record_ready(). Returns false where it is dropped: then its end must not be called. */
 bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr);
 bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 		     const struct ibv_recv_wr *wr);

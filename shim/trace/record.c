@@ -5,7 +5,7 @@
  * session of VERBATIM_DIR, and each thread that calls a verb makes a ring.
  *
  *	generation page:  N while recording; wiped to 0 in a forked child
- *	                  (MADV_WIPEONFORK); OFF when recording has ended
+ *	                  (MADV_WIPEONFORK); RECORD_OFF when recording has ended
  *	recorder:         this thread's ring, with the generation it was made in
  *
  * Equal numbers: record. Anything else: record_start() finds out why. So one
@@ -36,8 +36,8 @@
 #include "shim/trace/process.h"
 
 enum {
-	OFF = UINT32_MAX,
 	NO_RING = UINT32_MAX - 1,  /* a thread's own: not even the 0 of a wiped page fits */
+	UNKNOWN = UINT32_MAX - 2,  /* nobody has asked yet whether this process is recorded */
 	RINGS_MAX = 4096,          /* rings of live threads that a process keeps track of */
 	WAIT_NS = 50 * 1000,
 	WAITS_BETWEEN_LOOKS = 2000, /* about 100 ms: is the collector alive? */
@@ -51,7 +51,7 @@ __thread struct recorder recorder __attribute__((tls_model("initial-exec"))) = {
 	.ringless = NO_RING,
 };
 
-static _Atomic uint32_t not_recording = OFF;
+static _Atomic uint32_t not_recording = UNKNOWN;
 _Atomic(_Atomic uint32_t *) record_page = &not_recording;
 _Atomic uint32_t record_clock;
 
@@ -69,8 +69,7 @@ static struct ring_head *rings[RINGS_MAX];
 static void turn_off(void)
 {
 	atomic_store(&state, PROCESS_OFF);
-	if (generation_page)
-		*generation_page = OFF;
+	*(generation_page ? generation_page : &not_recording) = RECORD_OFF;
 }
 
 void record_lock(void)
@@ -158,7 +157,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	record_unlock();
-	if (generation_page && *generation_page != OFF)
+	if (generation_page && *generation_page != RECORD_OFF)
 		*generation_page = 0; /* where the kernel did not */
 }
 
@@ -225,7 +224,10 @@ static bool process_ready(void)
 	} while (!atomic_compare_exchange_strong(&state, &found, me));
 	/* another thread may have been through with it before we came to the exchange */
 	ok = (found == PROCESS_READY && *generation_page) || process_start();
-	atomic_store(&state, ok ? PROCESS_READY : PROCESS_OFF);
+	if (ok)
+		atomic_store(&state, PROCESS_READY);
+	else
+		turn_off();
 	return ok;
 }
 

@@ -42,14 +42,19 @@ static inline uint32_t record_generation(void)
 
 extern _Atomic uint32_t record_clock; /* enum clock_kind */
 
+/* Generation of a process that is not recorded, and will not be. */
+#define RECORD_OFF UINT32_MAX
+
 /* The way to a ring, slow: join the session, make the ring. False: do not record. */
 bool record_start(void);
 
 static inline bool record_ready(void)
 {
-	if (__builtin_expect(recorder.generation == record_generation(), 1))
+	uint32_t now = record_generation();
+
+	if (__builtin_expect(recorder.generation == now, 1))
 		return true;
-	return record_start();
+	return now != RECORD_OFF && record_start();
 }
 
 static inline uint64_t record_ticks(void)
