@@ -374,6 +374,19 @@ static int store_loss(struct writer *writer, struct lane *lane, const struct rin
 			  clock_ns(&writer->clock, first), clock_ns(&writer->clock, last));
 }
 
+/* A thread with more CQs than counters: which of them were found empty is not known. */
+static int cover_uncounted(struct writer *writer, struct lane *lane, const struct ring_head *head)
+{
+	uint64_t n = atomic_load_explicit(&head->uncounted, memory_order_relaxed);
+	char detail[64];
+
+	if (!n)
+		return 0;
+	snprintf(detail, sizeof(detail), "%" PRIu64 " empty polls of more than %d CQs", n,
+		 RING_POLLS);
+	return writer_cover(writer, lane, lane->n, lane->last, "polls", 0, detail);
+}
+
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)
 {
 	struct lane *lane = writer->lanes[thread - 1];
@@ -382,7 +395,8 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 		return writer->err;
 	lane->ended = true;
 	batch_close(&lane->batch);
-	if (store_loss(writer, lane, head) || polls_final(writer, lane, head) ||
+	if (store_loss(writer, lane, head) || cover_uncounted(writer, lane, head) ||
+	    polls_final(writer, lane, head) ||
 	    store_lane(writer, lane))
 		return writer->err;
 	batch_fini(&lane->batch);

@@ -46,6 +46,7 @@ struct ring_head {
 	_Atomic uint64_t dropped;           /* events that found no room */
 	_Atomic uint64_t drop_first;        /* ticks */
 	_Atomic uint64_t drop_last;
+	_Atomic uint64_t uncounted;         /* empty polls of more CQs than there are counters */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];

@@ -27,12 +27,10 @@ static inline struct ring_polls *poll_slot(const void *cq)
 static inline void poll_count(const void *cq)
 {
 	struct ring_polls *slot = poll_slot(cq);
-	uint64_t n;
+	_Atomic uint64_t *count = slot ? &slot->empty : &recorder.ring.head->uncounted;
+	uint64_t n = atomic_load_explicit(count, memory_order_relaxed);
 
-	if (!slot)
-		return;
-	n = atomic_load_explicit(&slot->empty, memory_order_relaxed);
-	atomic_store_explicit(&slot->empty, n + 1, memory_order_relaxed);
+	atomic_store_explicit(count, n + 1, memory_order_relaxed);
 }
 
 static inline void poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)

@@ -316,6 +316,27 @@ static void many_cqs_body(void)
 	HOLDS(found == N);
 }
 
+static void more_cqs_body(void)
+{
+	static struct ibv_cq cqs[RING_POLLS + 7];
+	struct ibv_wc wc;
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	for (int i = 0; i < RING_POLLS + 7; i++) {
+		cqs[i].context = &context;
+		ibv_poll_cq(&cqs[i], 1, &wc);
+	}
+	ring = session_ring(0);
+	HOLDS(atomic_load(&ring.head->uncounted) == 7);
+}
+
+static void polls_of_more_cqs_than_counters_are_told(void **state)
+{
+	(void)state;
+	in_child(more_cqs_body);
+}
+
 static void each_cq_has_its_own_counter(void **state)
 {
 	(void)state;
@@ -751,6 +772,7 @@ int main(void)
 		cmocka_unit_test(long_list_goes_on_in_parts),
 		cmocka_unit_test(empty_polls_are_counted_not_recorded),
 		cmocka_unit_test(each_cq_has_its_own_counter),
+		cmocka_unit_test(polls_of_more_cqs_than_counters_are_told),
 		cmocka_unit_test(post_in_a_signal_handler_inside_a_post_is_kept),
 		cmocka_unit_test(post_left_by_longjmp_holds_nothing_back),
 		cmocka_unit_test(full_ring_drops_and_counts),
