@@ -34,52 +34,28 @@ static struct {
 
 #define EACH_SLOT(_) _(0) _(1) _(2) _(3)
 
+#define POST(verb, queue_t, wr_t, begin, i)                                                       \
+	static int verb##_##i(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad)          \
+	{                                                                                         \
+		struct post post;                                                                 \
+		bool on;                                                                          \
+		int ret;                                                                          \
+                                                                                                  \
+		if (!record_ready())                                                              \
+			return originals.verb[i](queue, wr, bad);                                 \
+		on = begin;                                                                       \
+		ret = originals.verb[i](queue, wr, bad);                                          \
+		if (on)                                                                           \
+			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
+		return ret;                                                                       \
+	}
+
 #define FUNCTIONS(i)                                                                              \
-	static int post_send_##i(struct ibv_qp *qp, struct ibv_send_wr *wr,                       \
-				 struct ibv_send_wr **bad)                                        \
-	{                                                                                         \
-		struct post post;                                                                 \
-		bool on;                                                                          \
-		int ret;                                                                          \
-                                                                                                  \
-		if (!record_ready())                                                              \
-			return originals.post_send[i](qp, wr, bad);                               \
-		on = post_begin_send(&post, qp, wr);                                              \
-		ret = originals.post_send[i](qp, wr, bad);                                        \
-		if (on)                                                                           \
-			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
-		return ret;                                                                       \
-	}                                                                                         \
-	static int post_recv_##i(struct ibv_qp *qp, struct ibv_recv_wr *wr,                       \
-				 struct ibv_recv_wr **bad)                                        \
-	{                                                                                         \
-		struct post post;                                                                 \
-		bool on;                                                                          \
-		int ret;                                                                          \
-                                                                                                  \
-		if (!record_ready())                                                              \
-			return originals.post_recv[i](qp, wr, bad);                               \
-		on = post_begin_recv(&post, VERB_post_recv, qp, wr);                              \
-		ret = originals.post_recv[i](qp, wr, bad);                                        \
-		if (on)                                                                           \
-			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
-		return ret;                                                                       \
-	}                                                                                         \
-	static int post_srq_recv_##i(struct ibv_srq *srq, struct ibv_recv_wr *wr,                 \
-				     struct ibv_recv_wr **bad)                                    \
-	{                                                                                         \
-		struct post post;                                                                 \
-		bool on;                                                                          \
-		int ret;                                                                          \
-                                                                                                  \
-		if (!record_ready())                                                              \
-			return originals.post_srq_recv[i](srq, wr, bad);                          \
-		on = post_begin_recv(&post, VERB_post_srq_recv, srq, wr);                         \
-		ret = originals.post_srq_recv[i](srq, wr, bad);                                   \
-		if (on)                                                                           \
-			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
-		return ret;                                                                       \
-	}                                                                                         \
+	POST(post_send, ibv_qp, ibv_send_wr, post_begin_send(&post, queue, wr), i)                \
+	POST(post_recv, ibv_qp, ibv_recv_wr,                                                      \
+	     post_begin_recv(&post, VERB_post_recv, queue, wr), i)                                \
+	POST(post_srq_recv, ibv_srq, ibv_recv_wr,                                                 \
+	     post_begin_recv(&post, VERB_post_srq_recv, queue, wr), i)                            \
 	static int poll_cq_##i(struct ibv_cq *cq, int n, struct ibv_wc *wc)                       \
 	{                                                                                         \
 		int ret = originals.poll_cq[i](cq, n, wc);                                        \
