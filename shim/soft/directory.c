@@ -40,7 +40,7 @@ static int check(void)
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return -errno;
+		return errno == ENOENT ? -EAGAIN : -errno;
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & 077))
 		return -EPERM;

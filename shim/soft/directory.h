@@ -10,7 +10,7 @@ enum { DIRECTORY_PATH = 400 };
 /*
  * The directory of this user, or that of VERBATIM_SOFT_FABRIC; made if it
  * is not there (*ret_made). 0, or -EPERM if it is not a directory of ours
- * that is closed to others, or -errno.
+ * that is closed to others, -EAGAIN if it was taken away meanwhile, or -errno.
  */
 int directory_open(bool *ret_made);
 

@@ -103,7 +103,10 @@ void fabric_path(char path[FABRIC_PATH], const char *kind, uint32_t node,
 		 node, (unsigned long long)instance, id);
 }
 
-/* Open and lock DIR/fabric; who left last may take it away in between. */
+/*
+ * Open and lock DIR/fabric; who left last may take it away in between, and
+ * DIR, too: -EAGAIN.
+ */
 static int open_file(void)
 {
 	char path[FABRIC_PATH];
@@ -113,7 +116,7 @@ static int open_file(void)
 	for (;;) {
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
-			return -errno;
+			return errno == ENOENT ? -EAGAIN : -errno;
 		lock();
 		if (fstat(fd, &st) == 0 && st.st_nlink > 0)
 			return 0;
@@ -136,9 +139,9 @@ static int map_file(bool made)
 		file->version = SHM_VERSION;
 		file->next_number = FIRST_NUMBER;
 		file->high_number = FIRST_NUMBER;
-		file->made = made;
 		file->magic = SHM_MAGIC;
 	}
+	file->made |= made; /* who made the directory need not be the first in it */
 	return file->magic == SHM_MAGIC && file->version == SHM_VERSION ?
 		0 : -EPROTO;
 }
@@ -257,13 +260,15 @@ static int join(void)
 	bool made;
 	int err;
 
-	err = directory_open(&made);
+	do {
+		err = directory_open(&made);
+		if (!err)
+			err = open_file();
+	} while (err == -EAGAIN);
 	if (err < 0)
 		return err;
 	lock_self = 0;
-	err = open_file();
-	if (!err)
-		err = map_file(made);
+	err = map_file(made);
 	if (!err) {
 		sweep();
 		err = take_node();

@@ -122,8 +122,27 @@ emptied() {
 	fi
 }
 
+# The last to leave takes the fabric away while others come.
+come_and_go() {
+	local name="$face devices opened and closed at once" round each out pids
+	local fabric=$VERBATIM_SOFT_FABRIC/gone # which each round makes and removes
+	for ((round = 0; round < 40; round++)); do
+		pids=
+		for each in 1 2 3; do
+			"${device[@]}" VERBATIM_SOFT_FABRIC="$fabric" ibv_devinfo >"$work/devinfo.$each" 2>&1 &
+			pids="$pids $!"
+		done
+		for each in $pids; do
+			wait "$each" || { not_ok "$name" "$(cat "$work"/devinfo.* | grep -i fail)"; wait; return; }
+		done
+		[ ! -e "$fabric" ] || { not_ok "$name" "left: $(ls "$fabric")"; return; }
+	done
+	ok "$name"
+}
+
 for each in preload dropin; do
 	choose $each
+	come_and_go
 	single ibv_devices verbatim0 ibv_devices
 	single "ibv_devinfo -v" "GID\[  0\]" ibv_devinfo -v
 	single "ibv_devinfo roce" "link_layer:.*Ethernet" env VERBATIM_SOFT_LINK=roce ibv_devinfo
