@@ -60,8 +60,20 @@ int directory_open(bool *ret_made)
 	err = check();
 	if (err < 0)
 		return err;
-	*ret_made = made;
+	*ret_made |= made;
 	return 0;
+}
+
+void directory_remove(const char *last)
+{
+	char gone[DIRECTORY_PATH + 32], name[DIRECTORY_PATH + 48];
+
+	snprintf(gone, sizeof(gone), "%s.gone.%d", path, (int)getpid());
+	if (rename(path, gone) < 0)
+		return;
+	snprintf(name, sizeof(name), "%s/%s", gone, last);
+	unlink(name);
+	rmdir(gone);
 }
 
 const char *directory_path(void)

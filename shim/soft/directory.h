@@ -9,10 +9,17 @@ enum { DIRECTORY_PATH = 400 };
 
 /*
  * The directory of this user, or that of VERBATIM_SOFT_FABRIC; made if it
- * is not there (*ret_made). 0, or -EPERM if it is not a directory of ours
+ * is not there (then *ret_made is set). 0, or -EPERM if it is not a directory of ours
  * that is closed to others, -EAGAIN if it was taken away meanwhile, or -errno.
  */
 int directory_open(bool *ret_made);
+
+/*
+ * Take the directory away with the file @last, on which the caller has the
+ * lock that all others wait for. It goes by one rename: who comes meanwhile
+ * finds all of it, or nothing, never an empty directory to put a file into.
+ */
+void directory_remove(const char *last);
 
 const char *directory_path(void);
 

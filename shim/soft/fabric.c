@@ -232,10 +232,12 @@ static void clean_up(void)
 	}
 	if (sweep())
 		return;
+	if (file->made) {
+		directory_remove("fabric");
+		return;
+	}
 	snprintf(path, sizeof(path), "%s/fabric", directory_path());
 	unlink(path);
-	if (file->made)
-		rmdir(directory_path());
 }
 
 static void give_up(void)
@@ -257,7 +259,7 @@ static void give_up(void)
 
 static int join(void)
 {
-	bool made;
+	bool made = false;
 	int err;
 
 	do {
