@@ -18,6 +18,25 @@ void judge_where(struct finding *finding, const struct model_use *use)
 		finding_text(&finding->where, "%s(): %s", name, use->path);
 }
 
+struct finding *judge_destroy(struct check *check, enum rule_id rule,
+			      const struct model_destroy *destroy)
+{
+	const struct mark *mark = &destroy->mark;
+	struct finding *finding = findings_add(check->findings, rule,
+					       findings_key(mark->verb, mark->stack, 0));
+
+	if (!finding)
+		return NULL;
+	finding->event = mark->id;
+	finding->time = mark->time;
+	finding->process = mark->process;
+	finding->thread = mark->id.thread;
+	finding_text(&finding->where, "%s(): %s", verb_infos[mark->verb].name,
+		     object_names[destroy->object->kind]);
+	finding_text(&finding->object, "%s", destroy->object->name);
+	return finding;
+}
+
 static uint32_t stack_of(const struct trace_event *event)
 {
 	return event->kind == TRACE_CALL ? event->call->stack : 0;

@@ -134,17 +134,9 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 		return;
 	if (destroy->failed && destroy->ret != EBUSY)
 		return;
-	finding = findings_add(check->findings, RULE_LIFE_003,
-			       findings_key(destroy->mark.verb, destroy->mark.stack, 0));
+	finding = judge_destroy(check, RULE_LIFE_003, destroy);
 	if (!finding)
 		return;
-	finding->event = destroy->mark.id;
-	finding->time = destroy->mark.time;
-	finding->process = destroy->mark.process;
-	finding->thread = destroy->mark.id.thread;
-	finding_text(&finding->where, "%s(): %s", verb_infos[destroy->mark.verb].name,
-		     object_names[object->kind]);
-	finding_text(&finding->object, "%s", object->name);
 	say_children(finding, destroy);
 	finding_step(finding, "created", &object->created);
 	if (destroy->nchildren)
