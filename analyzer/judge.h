@@ -26,10 +26,7 @@ typedef void leak_fn(struct check *check, const struct model_leak *leak);
 /* "ibv_create_qp(): qp_init_attr.send_cq" for a use */
 void judge_where(struct finding *finding, const struct model_use *use);
 
-/*
- * A finding on a destroy, with where and on what it is; NULL where there is one
- * of this rule and site already, or no memory.
- */
+/* findings_add() for a destroy, with where and on what it is. */
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy);
 
