@@ -78,11 +78,25 @@ struct soft_wr {
 	uint32_t		flags;		/* enum ibv_send_flags */
 	uint32_t		num_sge;
 	uint32_t		length;
-	uint32_t		imm;
+	uint32_t		imm;		/* or the rkey to invalidate */
 	uint32_t		rkey;
-	uint64_t		remote_addr;
-	uint64_t		compare_add;
-	uint64_t		swap;
+	union {
+		struct {			/* RDMA and atomics */
+			uint64_t	remote_addr;
+			uint64_t	compare_add;
+			uint64_t	swap;
+		};
+		struct {			/* datagrams */
+			struct soft_ah	*ah;
+			uint32_t	remote_qpn;
+			uint32_t	remote_qkey;
+		};
+		struct {			/* IBV_WR_BIND_MW */
+			struct soft_mw	*mw;
+			struct soft_bind *bind;
+		};
+	};
+	uint32_t		srqn;		/* XRC: the remote queue */
 	struct ibv_sge		sge[];		/* or the inline data */
 };
 
