@@ -81,6 +81,7 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 		if (err < 0)
 			return err;
 	}
+	shm->type = qp->init.qp_type;
 	shm->pd = qp->ex.qp_base.pd->handle;
 	shm->recv_cq = qp->recv_cq->ex.handle;
 	shm->srq = qp->srq ? qp->srq->srq.handle + 1 : 0;

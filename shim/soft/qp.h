@@ -9,3 +9,10 @@ void qp_reset(struct soft_qp *qp);
 
 /* Set @state for peers to see; under its lock if it matters. */
 void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);
+
+/*
+ * Does ibv_modify_qp() lead a queue pair of @type from @from to @to with these
+ * attributes (enum ibv_qp_attr_mask)?
+ */
+bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
+	       enum ibv_qp_state to, int mask);

@@ -1,9 +1,12 @@
 /*
  * The state machine of queue pairs
  *
- * One table: from where to where, what must be given, what may be. All else
- * is EINVAL and changes nothing. To RESET and to ERR leads a way from
- * everywhere, with nothing given.
+ * One table: of which transports, from where to where, what must be given,
+ * what may be. All else is
+ * EINVAL and changes nothing. To RESET and to ERR leads a way from
+ * everywhere, with nothing given, except from RESET to ERR.
+ *
+ * To SQE leads none: a send queue of UC or UD that has failed is there.
  *
  * Source: ibv_modify_qp(3), and the specification's 11.2.5.2.
  */
@@ -13,49 +16,124 @@
 #include "shim/soft/port.h"
 #include "shim/soft/sq.h"
 
+enum {
+	RC	= 1 << 0,
+	UC	= 1 << 1,
+	UD	= 1 << 2,
+	XS	= 1 << 3,	/* XRC, sends */
+	XR	= 1 << 4,	/* XRC, receives */
+	RAW	= 1 << 5,
+
+	CONNECTED = RC | UC | XS | XR,
+};
+
 struct step {
+	int			transports;
 	enum ibv_qp_state	from, to;
 	int			must;
 	int			may;
 };
 
-#define PATH_OF_RTR	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | \
+#define PORT		(IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define PATH		(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | \
 			 IBV_QP_RQ_PSN)
+#define RESPONDER	(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define RETRIES		(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
+#define REQUESTER	(RETRIES | IBV_QP_MAX_QP_RD_ATOMIC)
 #define LATER		(IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | \
-			 IBV_QP_ALT_PATH | IBV_QP_MIN_RNR_TIMER | \
-			 IBV_QP_PATH_MIG_STATE)
+			 IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
+#define DRAINED		(IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | \
+			 IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE)
 
-/* Of a reliable connection. */
-static const struct step rc_steps[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT,
-	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
-	{ IBV_QPS_INIT, IBV_QPS_INIT,
-	  0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
-	{ IBV_QPS_INIT, IBV_QPS_RTR,
-	  PATH_OF_RTR | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
-	{ IBV_QPS_RTR, IBV_QPS_RTS,
-	  RETRIES | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC, LATER },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, LATER },
-	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, LATER },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, 0,
-	  LATER | RETRIES | IBV_QP_PORT | IBV_QP_AV | IBV_QP_PKEY_INDEX |
-	  IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC },
+#define RESET	IBV_QPS_RESET
+#define INIT	IBV_QPS_INIT
+#define RTR	IBV_QPS_RTR
+#define RTS	IBV_QPS_RTS
+#define SQD	IBV_QPS_SQD
+#define SQE	IBV_QPS_SQE
+
+static const struct step steps[] = {
+	{ CONNECTED,	RESET, INIT,	PORT | IBV_QP_ACCESS_FLAGS, 0 },
+	{ UD,		RESET, INIT,	PORT | IBV_QP_QKEY, 0 },
+	{ RAW,		RESET, INIT,	IBV_QP_PORT, 0 },
+
+	{ CONNECTED,	INIT, INIT,	0, PORT | IBV_QP_ACCESS_FLAGS },
+	{ UD,		INIT, INIT,	0, PORT | IBV_QP_QKEY },
+	{ RAW,		INIT, INIT,	0, 0 },
+
+	{ RC | XR,	INIT, RTR,	PATH | RESPONDER, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	{ UC | XS,	INIT, RTR,	PATH, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	{ UD,		INIT, RTR,	0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
+	{ RAW,		INIT, RTR,	0, 0 },
+
+	{ RC,		RTR, RTS,	IBV_QP_SQ_PSN | REQUESTER, LATER | IBV_QP_MIN_RNR_TIMER },
+	{ XS,		RTR, RTS,	IBV_QP_SQ_PSN | REQUESTER, LATER },
+	{ XR,		RTR, RTS,	IBV_QP_SQ_PSN | IBV_QP_TIMEOUT, LATER | IBV_QP_MIN_RNR_TIMER },
+	{ UC,		RTR, RTS,	IBV_QP_SQ_PSN, LATER },
+	{ UD,		RTR, RTS,	IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ RAW,		RTR, RTS,	0, IBV_QP_RATE_LIMIT },
+
+	{ RC | XR,	RTS, RTS,	0, LATER | IBV_QP_MIN_RNR_TIMER },
+	{ UC | XS,	RTS, RTS,	0, LATER },
+	{ UD,		RTS, RTS,	0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ RAW,		RTS, RTS,	0, IBV_QP_RATE_LIMIT },
+
+	{ CONNECTED | UD, RTS, SQD,	0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
+	{ RAW,		RTS, SQD,	0, 0 },
+
+	{ RC | XR,	SQD, RTS,	0, LATER | IBV_QP_MIN_RNR_TIMER },
+	{ UC | XS,	SQD, RTS,	0, LATER },
+	{ UD,		SQD, RTS,	0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ RAW,		SQD, RTS,	0, 0 },
+
+	{ RC,		SQD, SQD,	0, DRAINED | IBV_QP_PORT | REQUESTER | RESPONDER },
+	{ XS,		SQD, SQD,	0, DRAINED | IBV_QP_PORT | REQUESTER },
+	{ XR,		SQD, SQD,	0, DRAINED | IBV_QP_PORT | IBV_QP_TIMEOUT | RESPONDER },
+	{ UC,		SQD, SQD,	0, DRAINED },
+	{ UD,		SQD, SQD,	0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
+	{ RAW,		SQD, SQD,	0, 0 },
+
+	{ UC,		SQE, RTS,	0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
+	{ UD,		SQE, RTS,	0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ RAW,		SQE, RTS,	0, 0 },
 };
 
-static bool allowed(enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+static int transport_of(enum ibv_qp_type type)
 {
+	switch (type) {
+	case IBV_QPT_RC:
+		return RC;
+	case IBV_QPT_UC:
+		return UC;
+	case IBV_QPT_UD:
+		return UD;
+	case IBV_QPT_XRC_SEND:
+		return XS;
+	case IBV_QPT_XRC_RECV:
+		return XR;
+	case IBV_QPT_RAW_PACKET:
+		return RAW;
+	default:
+		return 0;
+	}
+}
+
+bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
+	       enum ibv_qp_state to, int mask)
+{
+	int transport = transport_of(type);
 	const struct step *step;
 	size_t i;
 
 	mask &= ~IBV_QP_STATE;
-	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+	if (to == IBV_QPS_RESET)
 		return !mask;
-	for (i = 0; i < sizeof(rc_steps) / sizeof(rc_steps[0]); i++) {
-		step = &rc_steps[i];
-		if (step->from == from && step->to == to)
+	if (to == IBV_QPS_ERR)
+		return !mask && from != IBV_QPS_RESET;
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		step = &steps[i];
+		if (step->transports & transport && step->from == from &&
+		    step->to == to)
 			return (mask & step->must) == step->must &&
 				!(mask & ~(step->must | step->may));
 	}
@@ -119,6 +197,10 @@ static void merge_limits(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
 {
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		to->qp_access_flags = attr->qp_access_flags;
+	if (mask & IBV_QP_QKEY)
+		to->qkey = attr->qkey;
+	if (mask & IBV_QP_RATE_LIMIT)
+		to->rate_limit = attr->rate_limit;
 	if (mask & IBV_QP_TIMEOUT)
 		to->timeout = attr->timeout;
 	if (mask & IBV_QP_RETRY_CNT)
@@ -142,15 +224,17 @@ static void publish(struct soft_qp *qp)
 	shm->access = qp->attr.qp_access_flags;
 	shm->max_dest_rd = qp->attr.max_dest_rd_atomic;
 	shm->min_rnr_timer = qp->attr.min_rnr_timer;
+	shm->qkey = qp->attr.qkey;
 }
 
-static void enter(struct soft_qp *qp, enum ibv_qp_state to)
+static void enter(struct soft_qp *qp, enum ibv_qp_state from,
+		  enum ibv_qp_state to)
 {
 	lock_take(&qp->sq.lock);
 	lock_take(&qp->shm->rq.lock);
 	publish(qp);
-	/* a peer may have failed it meanwhile: that stays */
-	if (qp->shm->state != IBV_QPS_ERR)
+	/* a peer or a post may have failed it meanwhile: that stays */
+	if (qp->shm->state == from)
 		qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
@@ -158,7 +242,8 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state to)
 	lock_drop(&qp->sq.lock);
 }
 
-static void change(struct soft_qp *qp, enum ibv_qp_state to)
+static void change(struct soft_qp *qp, enum ibv_qp_state from,
+		   enum ibv_qp_state to)
 {
 	switch (to) {
 	case IBV_QPS_RESET:
@@ -171,7 +256,7 @@ static void change(struct soft_qp *qp, enum ibv_qp_state to)
 		lock_drop(&qp->sq.lock);
 		break;
 	default:
-		enter(qp, to);
+		enter(qp, from, to);
 		break;
 	}
 }
@@ -185,7 +270,7 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
 		return EINVAL;
-	if (!allowed(from, to, mask))
+	if (!qp_may_go(qp->ex.qp_base.qp_type, from, to, mask))
 		return EINVAL;
 	err = check_values(attr, mask);
 	if (err)
@@ -194,7 +279,7 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	merge_path(&qp->attr, attr, mask);
 	merge_limits(&qp->attr, attr, mask);
 	lock_drop(&qp->sq.lock);
-	change(qp, to);
+	change(qp, from, to);
 	qp->ex.qp_base.state = to;
 	return 0;
 }

@@ -79,9 +79,11 @@ struct shm_qp {
 	uint32_t	async;		/* pipe of the context's events */
 	uint32_t	serial;		/* of the object, for events */
 	uint32_t	resets;		/* peers must look anew */
+	uint32_t	qkey;
 	uint8_t		max_dest_rd;
 	uint8_t		min_rnr_timer;
 	uint8_t		established;	/* COMM_EST was given, or is too late */
+	uint8_t		type;		/* enum ibv_qp_type */
 
 	struct shm_rq	rq SHM_ALIGNED;
 };

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "shim/soft/qp.h"
 #include "tests/shim/soft/pair.h"
 
 #define GIVEN(name)	struct end *name = *state
@@ -156,6 +157,126 @@ static void posts_depend_on_the_state(void **state)
 	assert_int_equal(send_at(e, 1, 0, 1), EINVAL);
 }
 
+enum { PKEY_PORT = IBV_QP_PKEY_INDEX | IBV_QP_PORT };
+
+enum {
+	PATH = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+	RESPONDER = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	REQUESTER = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		    IBV_QP_MAX_QP_RD_ATOMIC,
+};
+
+/* What ibv_modify_qp(3) and the kernel require of each transport. */
+static const struct way {
+	enum ibv_qp_type	type;
+	int			init, rtr, rts;
+} ways[] = {
+	{ IBV_QPT_RC, PKEY_PORT | IBV_QP_ACCESS_FLAGS, PATH | RESPONDER,
+	  IBV_QP_SQ_PSN | REQUESTER },
+	{ IBV_QPT_UC, PKEY_PORT | IBV_QP_ACCESS_FLAGS, PATH, IBV_QP_SQ_PSN },
+	{ IBV_QPT_UD, PKEY_PORT | IBV_QP_QKEY, 0, IBV_QP_SQ_PSN },
+	{ IBV_QPT_XRC_SEND, PKEY_PORT | IBV_QP_ACCESS_FLAGS, PATH,
+	  IBV_QP_SQ_PSN | REQUESTER },
+	{ IBV_QPT_XRC_RECV, PKEY_PORT | IBV_QP_ACCESS_FLAGS, PATH | RESPONDER,
+	  IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
+	{ IBV_QPT_RAW_PACKET, IBV_QP_PORT, 0, 0 },
+};
+
+#define FOR_WAYS(way) \
+	for (way = ways; way < ways + sizeof(ways) / sizeof(ways[0]); way++)
+
+static void expect_step(const struct way *way, enum ibv_qp_state from,
+			enum ibv_qp_state to, int must)
+{
+	int bit;
+
+	assert_true(qp_may_go(way->type, from, to, IBV_QP_STATE | must));
+	for (bit = IBV_QP_CUR_STATE; bit <= IBV_QP_RATE_LIMIT; bit <<= 1)
+		if (must & bit)
+			assert_false(qp_may_go(way->type, from, to, must & ~bit));
+	assert_false(qp_may_go(way->type, from, to, must | IBV_QP_CAP));
+}
+
+static void each_transport_needs_its_masks(void **state)
+{
+	const struct way *way;
+
+	(void)state;
+	FOR_WAYS(way) {
+		expect_step(way, IBV_QPS_RESET, IBV_QPS_INIT, way->init);
+		expect_step(way, IBV_QPS_INIT, IBV_QPS_RTR, way->rtr);
+		expect_step(way, IBV_QPS_RTR, IBV_QPS_RTS, way->rts);
+		expect_step(way, IBV_QPS_RTS, IBV_QPS_SQD, 0);
+		expect_step(way, IBV_QPS_SQD, IBV_QPS_RTS, 0);
+	}
+}
+
+static bool may_in(enum ibv_qp_type type, enum ibv_qp_state state, int attr)
+{
+	return qp_may_go(type, state, state, attr);
+}
+
+static void options_are_those_of_the_transport(void **state)
+{
+	const struct way *way;
+	bool ud, responds;
+
+	(void)state;
+	FOR_WAYS(way) {
+		ud = way->type == IBV_QPT_UD;
+		responds = way->type == IBV_QPT_RC ||
+			way->type == IBV_QPT_XRC_RECV;
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS, IBV_QP_QKEY),
+				 ud);
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS,
+					IBV_QP_ACCESS_FLAGS),
+				 !ud && way->type != IBV_QPT_RAW_PACKET);
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS,
+					IBV_QP_MIN_RNR_TIMER), responds);
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS,
+					IBV_QP_RATE_LIMIT),
+				 way->type == IBV_QPT_RAW_PACKET);
+		assert_int_equal(may_in(way->type, IBV_QPS_SQD,
+					IBV_QP_MAX_DEST_RD_ATOMIC), responds);
+		assert_int_equal(may_in(way->type, IBV_QPS_SQD, IBV_QP_RNR_RETRY),
+				 way->type == IBV_QPT_RC ||
+				 way->type == IBV_QPT_XRC_SEND);
+		assert_false(may_in(way->type, IBV_QPS_RTR, IBV_QP_QKEY));
+	}
+}
+
+static void only_the_unreliable_leave_sqe(void **state)
+{
+	const struct way *way;
+	bool ud, uc, raw;
+
+	(void)state;
+	FOR_WAYS(way) {
+		ud = way->type == IBV_QPT_UD;
+		uc = way->type == IBV_QPT_UC;
+		raw = way->type == IBV_QPT_RAW_PACKET;
+		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS,
+					   0), ud || uc || raw);
+		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS,
+					   IBV_QP_QKEY), ud);
+		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS,
+					   IBV_QP_ACCESS_FLAGS), uc);
+		assert_false(qp_may_go(way->type, IBV_QPS_RTS, IBV_QPS_SQE, 0));
+	}
+}
+
+static void error_is_reached_from_all_but_reset(void **state)
+{
+	GIVEN(e);
+
+	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), EINVAL);
+	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);
+	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), 0);
+	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
+	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
+	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -167,6 +288,10 @@ int main(void)
 		TEST(claimed_state_must_be_true),
 		TEST(query_tells_what_was_given),
 		TEST(posts_depend_on_the_state),
+		TEST(error_is_reached_from_all_but_reset),
+		cmocka_unit_test(each_transport_needs_its_masks),
+		cmocka_unit_test(options_are_those_of_the_transport),
+		cmocka_unit_test(only_the_unreliable_leave_sqe),
 	};
 
 	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
