@@ -25,6 +25,7 @@
 
 #include "shim/soft/copy.h"
 #include "shim/soft/pipe.h"
+#include "shim/soft/srq.h"
 
 enum { MSG_MAX = 1 << 30 };
 
@@ -150,14 +151,9 @@ static struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
 static void tell_limit(struct soft_remote *r)
 {
 	struct shm_rq *rq = &r->srq->rq;
-	struct pipe_event event = { PIPE_SRQ, r->srq - r->peer->seg->srq,
-				    r->srq->serial,
-				    IBV_EVENT_SRQ_LIMIT_REACHED };
 
-	if (!rq->limit || r->rq.seen - rq->taken >= rq->limit)
-		return;
-	rq->limit = 0;
-	pipe_send(r->peer->seg, r->srq->async, &event);
+	if (rq->limit && r->rq.seen - rq->taken < rq->limit)
+		srq_tell_limit(r->peer->seg, r->srq);
 }
 
 static void take(struct soft_remote *r)
@@ -506,6 +502,13 @@ static int check_local(struct soft_qp *qp, struct soft_wr *wr,
 	return IBV_WC_SUCCESS;
 }
 
+/* It may have grown. */
+static bool shared_queue_found(struct soft_remote *r)
+{
+	return likely(r->rq.rings == r->rq.shm->rings) ||
+		rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0;
+}
+
 int carry(struct soft_qp *qp, struct soft_wr *wr)
 {
 	struct soft_remote *r = &qp->remote;
@@ -522,7 +525,8 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 		status = CARRY_NO_PEER;
 	else if (r->rq_lock) {
 		lock_take(r->rq_lock);
-		status = carry_locked(qp, wr, &local);
+		status = shared_queue_found(r) ?
+			carry_locked(qp, wr, &local) : CARRY_NO_PEER;
 		lock_drop(r->rq_lock);
 	} else
 		status = carry_locked(qp, wr, &local);

@@ -78,6 +78,7 @@ static const struct ibv_device_attr limits = {
 	.device_cap_flags	= IBV_DEVICE_CURR_QP_STATE_MOD |
 				  IBV_DEVICE_SYS_IMAGE_GUID |
 				  IBV_DEVICE_RC_RNR_NAK_GEN |
+				  IBV_DEVICE_SRQ_RESIZE |
 				  IBV_DEVICE_PORT_ACTIVE_EVENT,
 	.max_sge		= SHM_SGE_MAX,
 	.max_sge_rd		= SHM_SGE_MAX,

@@ -52,25 +52,44 @@ static const uint8_t *payload(struct soft_cq *cq, const struct shm_cqe *cqe)
 }
 
 /* The payload to the buffers of the receive request. */
-static void land(struct soft_cq *cq, struct shm_cqe *cqe)
+static void land_in(const struct rq *rq, uint32_t pd, const struct shm_cqe *cqe,
+		    const uint8_t *from)
 {
-	struct soft_qp *qp = qp_of(cqe);
-	struct soft_srq *srq = cqe->flags & SHM_CQE_SRQ ? srq_of(cqe) : NULL;
-	const uint8_t *from = payload(cq, cqe);
-	const struct rq *rq;
+	struct shm_wqe *wqe = rq_wqe(rq, cqe->retire);
+	uint32_t num = wqe->num_sge < rq->max_sge ? wqe->num_sge : rq->max_sge;
 	struct copy_list to;
-	struct shm_wqe *wqe;
-	uint32_t pd, num;
 
-	if (!from || !qp || (cqe->flags & SHM_CQE_SRQ && !srq))
-		return;
-	rq = srq ? &srq->rq : &qp->rq;
-	pd = srq ? srq->shm->pd : qp->shm->pd;
-	wqe = rq_wqe(rq, cqe->retire);
-	num = wqe->num_sge < rq->max_sge ? wqe->num_sge : rq->max_sge;
 	if (copy_check(fabric_seg, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
 		       num, cqe->byte_len, &to))
 		copy_scatter(&to, from, cqe->byte_len);
+}
+
+/* A shared queue may grow meanwhile, and its requests move. */
+static void land_shared(struct soft_srq *srq, const struct shm_cqe *cqe,
+			const uint8_t *from)
+{
+	lock_take(&srq->posting);
+	land_in(&srq->rq, srq->shm->pd, cqe, from);
+	lock_drop(&srq->posting);
+}
+
+static void land(struct soft_cq *cq, struct shm_cqe *cqe)
+{
+	const uint8_t *from = payload(cq, cqe);
+	struct soft_srq *srq;
+	struct soft_qp *qp;
+
+	if (!from)
+		return;
+	if (cqe->flags & SHM_CQE_SRQ) {
+		srq = srq_of(cqe);
+		if (srq)
+			land_shared(srq, cqe, from);
+		return;
+	}
+	qp = qp_of(cqe);
+	if (qp)
+		land_in(&qp->rq, qp->shm->pd, cqe, from);
 }
 
 static void land_once(struct soft_cq *cq, struct shm_cqe *cqe)
@@ -85,7 +104,7 @@ static void land_once(struct soft_cq *cq, struct shm_cqe *cqe)
 static void retire_shared(struct soft_srq *srq, uint32_t slot)
 {
 	lock_take(&srq->posting);
-	if (srq->num_free < srq->max_wr)
+	if (srq->num_free < srq->slots)
 		srq->free[srq->num_free++] = slot;
 	lock_drop(&srq->posting);
 }

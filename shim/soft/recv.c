@@ -91,7 +91,7 @@ static int post_shared(struct soft_srq *srq, const struct ibv_recv_wr *wr)
 	uint32_t slot;
 	int err;
 
-	if (!srq->num_free)
+	if (srq->slots - srq->num_free >= srq->max_wr)
 		return ENOMEM;
 	slot = srq->free[srq->num_free - 1];
 	err = rq_write(rq, slot, wr);

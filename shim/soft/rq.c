@@ -8,17 +8,21 @@
 #include "shim/soft/rq.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "shim/soft/fabric.h"
 #include "shim/soft/heap.h"
 
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 {
+	/* before all else: pairs with the store of rq_grow() */
+	uint32_t rings = __atomic_load_n(&shm->rings, __ATOMIC_ACQUIRE);
 	struct rq found = {
 		.shm = shm,
 		.mask = shm->size - 1,
 		.max_sge = shm->max_sge,
 		.stride = shm->stride,
+		.rings = rings,
 	};
 
 	if (!shm->size || shm->size > SHM_WR_MAX || (shm->size & found.mask) ||
@@ -61,6 +65,7 @@ int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
 	shm->stride = rq_stride(max_sge);
 	shm->max_sge = max_sge;
 	shm->order_off = 0;
+	shm->rings++;
 	shm->wqe_off = heap_alloc((uint64_t)shm->size * shm->stride);
 	if (!shm->wqe_off)
 		return -ENOMEM;
@@ -84,6 +89,37 @@ void rq_free(struct rq *rq)
 	heap_free(rq->shm->wqe_off, (uint64_t)size * rq->stride);
 	heap_free(rq->shm->order_off, size * sizeof(uint32_t));
 	rq->shm = NULL;
+}
+
+static void move_requests(const struct rq *from, const struct rq *to)
+{
+	uint32_t prod = from->shm->prod;
+	uint32_t pos;
+
+	memcpy(to->wqes, from->wqes,
+	       (uint64_t)(from->mask + 1) * from->stride);
+	for (pos = from->shm->taken; pos != prod; pos++)
+		to->order[pos & to->mask] = from->order[pos & from->mask];
+}
+
+int rq_grow(struct rq *rq, uint32_t max_wr)
+{
+	struct shm_rq *shm = rq->shm, old = *shm, new = *shm;
+	struct rq from = *rq, to;
+	int err;
+
+	err = rq_make(&new, max_wr, rq->max_sge, true, &to);
+	if (err < 0)
+		return err;
+	move_requests(&from, &to);
+	shm->size = new.size;
+	shm->wqe_off = new.wqe_off;
+	shm->order_off = new.order_off;
+	__atomic_store_n(&shm->rings, old.rings + 1, __ATOMIC_RELEASE);
+	err = rq_find(fabric_seg, shm, rq);
+	from.shm = &old;
+	rq_free(&from);
+	return err;
 }
 
 int rq_write(const struct rq *rq, uint32_t slot, const struct ibv_recv_wr *wr)

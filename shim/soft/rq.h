@@ -15,6 +15,7 @@ struct rq {
 	uint32_t	stride;
 	uint32_t	max_sge;
 	uint32_t	seen;		/* posted up to here, when last read */
+	uint32_t	rings;		/* which this is; see rq_grow() */
 };
 
 static inline uint32_t rq_stride(uint32_t max_sge)
@@ -43,6 +44,13 @@ int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq);
 int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
 	    struct rq *rq);
 void rq_free(struct rq *rq);
+
+/*
+ * Give a shared queue room for @max_wr: slots keep their numbers. Under the
+ * object mutex and the queue's lock; those who deliver find it anew. 0 or
+ * -ENOMEM.
+ */
+int rq_grow(struct rq *rq, uint32_t max_wr);
 
 /* Write a request into a slot. 0 or EINVAL. */
 int rq_write(const struct rq *rq, uint32_t slot, const struct ibv_recv_wr *wr);

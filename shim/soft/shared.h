@@ -58,6 +58,7 @@ struct shm_rq {
 	uint32_t	stride;
 	uint32_t	max_sge;
 	uint32_t	limit;		/* of an armed shared queue, or 0 */
+	uint32_t	rings;		/* how many it has had, as it grew */
 	uint64_t	wqe_off;
 	uint64_t	order_off;	/* uint32_t[size]; 0: slot is position */
 

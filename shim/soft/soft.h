@@ -64,7 +64,8 @@ struct soft_srq {
 	struct lock		posting;
 	struct shm_srq		*shm;
 	struct rq		rq;
-	uint32_t		max_wr;
+	uint32_t		max_wr;		/* requests, of */
+	uint32_t		slots;		/* that there is room for */
 	uint32_t		*free;		/* slots that are not posted */
 	uint32_t		num_free;
 	uint32_t		events;

@@ -1,15 +1,25 @@
 /*
  * Shared receive queues, of the basic type
  */
-#include "shim/soft/context.h"
+#include "shim/soft/srq.h"
 
 #include <stdlib.h>
 
+#include "shim/soft/context.h"
 #include "shim/soft/event.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 
 static uint32_t next_slot;
+
+void srq_tell_limit(struct shm_seg *seg, struct shm_srq *srq)
+{
+	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
+				    IBV_EVENT_SRQ_LIMIT_REACHED };
+
+	__atomic_store_n(&srq->rq.limit, 0, __ATOMIC_RELAXED);
+	pipe_send(seg, srq->async, &event);
+}
 
 static int fill_slot(struct soft_srq *srq, uint32_t slot,
 		     const struct ibv_srq_attr *attr)
@@ -18,12 +28,14 @@ static int fill_slot(struct soft_srq *srq, uint32_t slot,
 	uint32_t i;
 	int err;
 
-	memset(shm, 0, sizeof(*shm));
+	/* not the queue's lock: see rq_make() */
+	memset(shm, 0, offsetof(struct shm_srq, rq));
 	err = rq_make(&shm->rq, attr->max_wr, attr->max_sge, true, &srq->rq);
 	if (err < 0)
 		return err;
 	srq->shm = shm;
 	srq->max_wr = attr->max_wr;
+	srq->slots = attr->max_wr;
 	for (i = 0; i < attr->max_wr; i++)
 		srq->free[i] = attr->max_wr - 1 - i;
 	srq->num_free = attr->max_wr;
@@ -101,23 +113,78 @@ struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
 	return create(attr->pd, attr->srq_context, &attr->attr);
 }
 
+static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr,
+			int mask)
+{
+	uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
+		srq->shm->rq.limit;
+
+	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) || limit > max_wr)
+		return EINVAL;
+	if (max_wr < 1 || max_wr > SHM_WR_MAX ||
+	    max_wr < srq->slots - srq->num_free)
+		return EINVAL;
+	return 0;
+}
+
+/* It only shrinks in what it takes: requests keep their slots. */
+static int resize(struct soft_srq *srq, uint32_t max_wr)
+{
+	uint32_t *free_slots;
+
+	if (max_wr > srq->slots) {
+		free_slots = realloc(srq->free, max_wr * sizeof(*srq->free));
+		if (!free_slots)
+			return ENOMEM;
+		srq->free = free_slots;
+		if (rq_grow(&srq->rq, max_wr) < 0)
+			return ENOMEM;
+		while (srq->slots < max_wr)
+			srq->free[srq->num_free++] = srq->slots++;
+	}
+	srq->max_wr = max_wr;
+	return 0;
+}
+
+/* Who arms a queue that is below its limit learns so at once. */
+static void arm(struct soft_srq *srq, uint32_t limit)
+{
+	struct shm_rq *rq = &srq->shm->rq;
+
+	rq->limit = limit;
+	if (limit && rq->prod - rq->taken < limit)
+		srq_tell_limit(fabric_seg, srq->shm);
+}
+
+static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr,
+			 int mask)
+{
+	int err = check_change(srq, attr, mask);
+
+	if (!err && mask & IBV_SRQ_MAX_WR)
+		err = resize(srq, attr->max_wr);
+	if (!err && mask & IBV_SRQ_LIMIT)
+		arm(srq, attr->srq_limit);
+	return err;
+}
+
 EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
 			  int mask)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
+	int err;
 
 	if (!soft_ours(ibsrq->context))
 		return EIO;
-	if (mask & IBV_SRQ_MAX_WR)
-		return EOPNOTSUPP;
-	if (mask & ~IBV_SRQ_LIMIT || attr->srq_limit >= srq->max_wr)
-		return EINVAL;
-	if (!(mask & IBV_SRQ_LIMIT))
-		return 0;
+	pthread_mutex_lock(&soft_mutex);
+	lock_take(&srq->posting);
 	lock_take(&srq->shm->rq.lock);
-	srq->shm->rq.limit = attr->srq_limit;
+	err = modify_locked(srq, attr, mask);
 	lock_drop(&srq->shm->rq.lock);
-	return 0;
+	lock_drop(&srq->posting);
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
 }
 
 EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
@@ -126,11 +193,12 @@ EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 
 	if (!soft_ours(ibsrq->context))
 		return EIO;
-	lock_take(&srq->shm->rq.lock);
+	lock_take(&srq->posting);
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->rq.max_sge;
-	attr->srq_limit = srq->shm->rq.limit;
-	lock_drop(&srq->shm->rq.lock);
+	attr->srq_limit = __atomic_load_n(&srq->shm->rq.limit,
+					  __ATOMIC_RELAXED);
+	lock_drop(&srq->posting);
 	return 0;
 }
 

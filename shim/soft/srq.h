@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Shared receive queues: what those who deliver need.
+ */
+#include "shim/soft/soft.h"
+
+/*
+ * The queue of @seg has reached its limit: tell its owner, once. Under its
+ * lock.
+ */
+void srq_tell_limit(struct shm_seg *seg, struct shm_srq *srq);

@@ -1,0 +1,325 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdbool.h>
+
+#include "tests/shim/soft/pair.h"
+
+/* A pair whose second end receives from a shared queue of DEPTH. */
+enum { DEPTH = 4 };
+
+struct shared {
+	struct pair	p;
+	struct ibv_srq	*srq;
+};
+
+#define GIVEN(name)	struct shared *name = *state
+
+static struct ibv_srq *make_srq(struct end *e, uint32_t max_wr)
+{
+	struct ibv_srq_init_attr init = { .attr = { max_wr, 1, 0 } };
+	struct ibv_srq *srq = ibv_create_srq(e->pd, &init);
+
+	assert_non_null(srq);
+	return srq;
+}
+
+static int setup(void **state)
+{
+	struct shared *s = calloc(1, sizeof(*s));
+
+	end_open(&s->p.a);
+	end_open(&s->p.b);
+	s->srq = make_srq(&s->p.b, DEPTH);
+	assert_int_equal(ibv_destroy_qp(s->p.b.qp), 0);
+	s->p.b.qp = make_qp(&s->p.b, s->srq);
+	connect_to(s->p.a.qp, s->p.b.qp->qp_num);
+	connect_to(s->p.b.qp, s->p.a.qp->qp_num);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	GIVEN(s);
+
+	assert_int_equal(ibv_destroy_qp(s->p.b.qp), 0);
+	s->p.b.qp = NULL;
+	assert_int_equal(ibv_destroy_srq(s->srq), 0);
+	end_close(&s->p.a);
+	end_close(&s->p.b);
+	free(s);
+	return 0;
+}
+
+static int post(struct shared *s, uint64_t wr_id)
+{
+	struct ibv_sge sge = sge_of(&s->p.b, 64 * wr_id, 64);
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad = NULL;
+	int err = ibv_post_srq_recv(s->srq, &wr, &bad);
+
+	assert_ptr_equal(bad, err ? &wr : NULL);
+	return err;
+}
+
+static int modify(struct shared *s, uint32_t max_wr, uint32_t limit, int mask)
+{
+	struct ibv_srq_attr attr = { .max_wr = max_wr, .srq_limit = limit };
+
+	return ibv_modify_srq(s->srq, &attr, mask);
+}
+
+static struct ibv_srq_attr query(struct shared *s)
+{
+	struct ibv_srq_attr attr;
+
+	assert_int_equal(ibv_query_srq(s->srq, &attr), 0);
+	return attr;
+}
+
+/* The byte @value must arrive in the buffer of request @wr_id. */
+static void exchange(struct shared *s, uint64_t wr_id, uint8_t value)
+{
+	s->p.a.buf[0] = value;
+	assert_int_equal(send_at(&s->p.a, 99, 0, 1), 0);
+	expect(s->p.a.cq, 99, IBV_WC_SUCCESS);
+	expect(s->p.b.cq, wr_id, IBV_WC_SUCCESS);
+	assert_int_equal(s->p.b.buf[64 * wr_id], value);
+}
+
+static void requests_are_taken_in_the_order_of_posts(void **state)
+{
+	GIVEN(s);
+	uint64_t n;
+
+	for (n = 0; n < 3; n++)
+		assert_int_equal(post(s, n % 16), 0);
+	/* often enough to go around it many times */
+	for (n = 0; n < 50; n++) {
+		exchange(s, n % 16, n);
+		assert_int_equal(post(s, (n + 3) % 16), 0);
+	}
+}
+
+static void full_queue_is_enomem(void **state)
+{
+	GIVEN(s);
+	uint64_t n;
+
+	for (n = 0; n < DEPTH; n++)
+		assert_int_equal(post(s, n), 0);
+	assert_int_equal(post(s, 9), ENOMEM);
+	exchange(s, 0, 1);
+	assert_int_equal(post(s, 9), 0);
+	assert_int_equal(post(s, 9), ENOMEM);
+}
+
+/* As long as its completion was not polled, a request has its place. */
+static void place_is_free_when_its_completion_was_polled(void **state)
+{
+	GIVEN(s);
+	uint64_t n;
+
+	for (n = 0; n < DEPTH; n++)
+		assert_int_equal(post(s, n), 0);
+	assert_int_equal(send_at(&s->p.a, 1, 0, 1), 0);
+	expect(s->p.a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(post(s, 9), ENOMEM);
+	expect(s->p.b.cq, 0, IBV_WC_SUCCESS);
+	assert_int_equal(post(s, 9), 0);
+}
+
+static void list_stops_at_the_one_that_does_not_fit(void **state)
+{
+	GIVEN(s);
+	struct ibv_recv_wr wr[DEPTH + 2], *bad = NULL;
+	struct ibv_sge sge = sge_of(&s->p.b, 0, 64);
+	int n;
+
+	for (n = 0; n < DEPTH + 2; n++)
+		wr[n] = (struct ibv_recv_wr){ n, n < DEPTH + 1 ? &wr[n + 1] :
+					      NULL, &sge, 1 };
+	assert_int_equal(ibv_post_srq_recv(s->srq, wr, &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[DEPTH]);
+	exchange(s, 0, 1);
+}
+
+static void too_many_sges_are_einval(void **state)
+{
+	GIVEN(s);
+	struct ibv_sge sge[2] = { sge_of(&s->p.b, 0, 1), sge_of(&s->p.b, 1, 1) };
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 }, *bad;
+
+	assert_int_equal(ibv_post_srq_recv(s->srq, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+}
+
+static void grows_with_requests_outstanding(void **state)
+{
+	GIVEN(s);
+	uint64_t n;
+
+	/* the ring has wrapped, and one request is taken but not polled */
+	assert_int_equal(post(s, 0), 0);
+	exchange(s, 0, 7);
+	for (n = 1; n <= DEPTH; n++)
+		assert_int_equal(post(s, n), 0);
+	s->p.a.buf[0] = 77;
+	assert_int_equal(send_at(&s->p.a, 1, 0, 1), 0);
+	expect(s->p.a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(modify(s, 100, 0, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(query(s).max_wr, 100);
+	for (; n <= 100; n++)
+		assert_int_equal(post(s, n), 0);
+	assert_int_equal(post(s, n), ENOMEM);
+	expect(s->p.b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(s->p.b.buf[64], 77);
+	for (n = 2; n <= 100; n++)
+		exchange(s, n, n);
+}
+
+static void shrinks_to_what_is_outstanding(void **state)
+{
+	GIVEN(s);
+
+	assert_int_equal(post(s, 0), 0);
+	assert_int_equal(post(s, 1), 0);
+	assert_int_equal(post(s, 2), 0);
+	assert_int_equal(modify(s, 2, 0, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(query(s).max_wr, DEPTH);
+	assert_int_equal(modify(s, 3, 0, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(query(s).max_wr, 3);
+	assert_int_equal(post(s, 3), ENOMEM);
+	exchange(s, 0, 1);
+	assert_int_equal(post(s, 3), 0);
+}
+
+static void sizes_are_checked(void **state)
+{
+	GIVEN(s);
+
+	assert_int_equal(modify(s, 0, 0, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(modify(s, 1 << 30, 0, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(modify(s, 0, DEPTH + 1, IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(modify(s, 0, 0, 1 << 7), EINVAL);
+	/* none of the attributes, if one is invalid */
+	assert_int_equal(modify(s, 8, 9, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(query(s).max_wr, DEPTH);
+	assert_int_equal(modify(s, 8, 8, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	/* a queue must not become smaller than its limit: it is no longer armed */
+	assert_int_equal(modify(s, 2, 0, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(modify(s, 0, 0, 0), 0);
+}
+
+static bool has_event(struct shared *s)
+{
+	struct pollfd pfd = { .fd = s->p.b.context->async_fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void expect_limit(struct shared *s)
+{
+	struct ibv_async_event event;
+
+	assert_true(has_event(s));
+	assert_int_equal(ibv_get_async_event(s->p.b.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_ptr_equal(event.element.srq, s->srq);
+	ibv_ack_async_event(&event);
+	assert_false(has_event(s));
+}
+
+static void limit_fires_once_and_is_armed_again(void **state)
+{
+	GIVEN(s);
+	uint64_t n;
+
+	for (n = 0; n < DEPTH; n++)
+		assert_int_equal(post(s, n), 0);
+	assert_int_equal(modify(s, 0, 3, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(query(s).srq_limit, 3);
+	exchange(s, 0, 1);		/* three are left */
+	assert_false(has_event(s));
+	exchange(s, 1, 1);
+	expect_limit(s);
+	assert_int_equal(query(s).srq_limit, 0);
+	exchange(s, 2, 1);
+	assert_false(has_event(s));
+	for (n = 0; n < 3; n++)
+		assert_int_equal(post(s, n), 0);
+	assert_int_equal(modify(s, 0, 4, IBV_SRQ_LIMIT), 0);
+	exchange(s, 3, 1);
+	expect_limit(s);
+}
+
+static void limit_above_the_count_fires_at_once(void **state)
+{
+	GIVEN(s);
+
+	assert_int_equal(post(s, 0), 0);
+	assert_int_equal(modify(s, 0, 2, IBV_SRQ_LIMIT), 0);
+	expect_limit(s);
+	assert_int_equal(query(s).srq_limit, 0);
+}
+
+static void limit_of_zero_disarms(void **state)
+{
+	GIVEN(s);
+
+	assert_int_equal(post(s, 0), 0);
+	assert_int_equal(modify(s, 0, 1, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(modify(s, 0, 0, IBV_SRQ_LIMIT), 0);
+	exchange(s, 0, 1);
+	assert_false(has_event(s));
+}
+
+static void queue_in_use_is_ebusy(void **state)
+{
+	GIVEN(s);
+
+	assert_int_equal(ibv_destroy_srq(s->srq), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(s->p.b.pd), EBUSY);
+}
+
+static void creation_checks_its_sizes(void **state)
+{
+	GIVEN(s);
+	struct ibv_srq_init_attr init = { .attr = { 0, 1, 0 } };
+
+	errno = 0;
+	assert_null(ibv_create_srq(s->p.b.pd, &init));
+	assert_int_equal(errno, EINVAL);
+	init.attr.max_wr = 1 << 30;
+	assert_null(ibv_create_srq(s->p.b.pd, &init));
+	init.attr = (struct ibv_srq_attr){ 1, 1 << 20, 0 };
+	assert_null(ibv_create_srq(s->p.b.pd, &init));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(requests_are_taken_in_the_order_of_posts),
+		TEST(full_queue_is_enomem),
+		TEST(place_is_free_when_its_completion_was_polled),
+		TEST(list_stops_at_the_one_that_does_not_fit),
+		TEST(too_many_sges_are_einval),
+		TEST(grows_with_requests_outstanding),
+		TEST(shrinks_to_what_is_outstanding),
+		TEST(sizes_are_checked),
+		TEST(limit_fires_once_and_is_armed_again),
+		TEST(limit_above_the_count_fires_at_once),
+		TEST(limit_of_zero_disarms),
+		TEST(queue_in_use_is_ebusy),
+		TEST(creation_checks_its_sizes),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
