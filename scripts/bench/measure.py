@@ -35,6 +35,8 @@ PROGRAMS = {
     'ust.so': (['ust.c'], [], ['-shared', '-Wno-missing-prototypes', '-llttng-ust']),
     'limits': (['limits.c', 'sample.c'], [], []),
     'hold': (['hold.c'], WIRE, []),
+    'loopback': (['loopback.c', 'sample.c'], [], ['-libverbs']),
+    'mpi_lat': (['mpi_lat.c'], [], ['-Wno-unused-parameter']),
     'feed': (['feed.c', 'sample.c'], STORE, STORE_LIBS),
     'scan': (['scan.c', 'sample.c'], STORE, STORE_LIBS),
 }
@@ -48,6 +50,14 @@ def objects(folders):
     return found
 
 
+def compiler(name):
+    if not name.startswith('mpi_'):
+        return os.environ.get('CC', 'cc')
+    if not shutil.which('mpicc') or not shutil.which('mpirun'):
+        raise Missing('Open MPI not installed')
+    return 'mpicc'
+
+
 @functools.cache
 def program(name):
     """The path of a program of this folder, compiled."""
@@ -57,7 +67,7 @@ def program(name):
     if '-l:libibverbs.so.1' in flags:
         program('libibverbs.so.1')
     made = subprocess.run(
-        [os.environ.get('CC', 'cc'), '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra',
+        [compiler(name), '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra',
          '-Werror', '-Wmissing-prototypes', '-fPIC', '-fno-omit-frame-pointer', '-I.',
          '-I' + BUILD, '-o', out] + ['scripts/bench/' + s for s in sources] + objects(folders) +
         ['-L' + BENCH, '-Wl,-rpath,$ORIGIN'] + flags + ['-lpthread'], cwd=TOP)
@@ -221,6 +231,13 @@ def ucx(argv, column):
     return float(final[{'lat': 2, 'bw': 5}[column]])
 
 
+def mpi_lat(size):
+    """One run of two ranks over Open MPI's own shared memory: median us."""
+    argv = ['mpirun', '--allow-run-as-root', '--bind-to', 'core', '-np', '2', '--mca', 'pml', 'ob1',
+            '--mca', 'btl', 'self,vader', program('mpi_lat'), str(size)]
+    return statistics.median(read_samples(run(argv).stdout)['mpi_lat'])
+
+
 # name: program and options, which figure, whether recorded, too, and the same over UCX
 TESTS = {
     'send_lat': (['ib_send_lat', '-s', '8', '-n', '20000'], 'lat', True,
@@ -250,6 +267,21 @@ def device(test):
             rows['ucx'] = [ucx(peer, column)]
         rounds.append(rows)
     return merge(rounds)
+
+
+@functools.cache
+def against_mpi():
+    """ib_send_lat of 64 B and Open MPI in turn."""
+    need(SOFT, 'software device')
+    argv = ['ib_send_lat', '-s', '64', '-n', '20000']
+    return merge({'bare': [perftest(argv, 'lat', preload(SOFT))], 'mpi': [mpi_lat(64)]}
+                 for _ in range(ROUNDS))
+
+
+@functools.cache
+def loopback():
+    need(SOFT, 'software device')
+    return read_samples(run([program('loopback')], env=preload(SOFT)).stdout)
 
 
 # the trace
