@@ -16,6 +16,7 @@
 
 #include "shim/soft/context.h"
 #include "shim/soft/poll.h"
+#include "shim/soft/sq.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ	22
@@ -100,8 +101,8 @@ static void wait_for_users(void)
 		qp = soft_qps[i];
 		if (!qp)
 			continue;
-		lock_take(&qp->sq.lock);
-		lock_drop(&qp->sq.lock);
+		if (sq_take(&qp->sq))
+			lock_drop(&qp->sq.lock);
 		lock_take(&qp->shm->rq.lock);
 		lock_drop(&qp->shm->rq.lock);
 	}

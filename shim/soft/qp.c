@@ -17,6 +17,7 @@
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/sq.h"
+#include "shim/soft/wr.h"
 
 enum { INLINE_MAX = 1024 };
 
@@ -29,7 +30,8 @@ void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
 
 void qp_reset(struct soft_qp *qp)
 {
-	lock_take(&qp->sq.lock);
+	bool taken = sq_take(&qp->sq);
+
 	lock_take(&qp->shm->rq.lock);
 	qp_set_state(qp, IBV_QPS_RESET);
 	__atomic_add_fetch(&qp->shm->resets, 1, __ATOMIC_RELEASE);
@@ -46,7 +48,8 @@ void qp_reset(struct soft_qp *qp)
 		poll_purge(qp->recv_cq, qp->shm->qpn);
 	sq_reset(&qp->sq);
 	carry_drop_peer(qp);
-	lock_drop(&qp->sq.lock);
+	if (taken)
+		lock_drop(&qp->sq.lock);
 }
 
 static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
@@ -132,6 +135,7 @@ static void init(struct soft_qp *qp, struct ibv_pd *pd,
 	qp->recv_cq = to_cq(attr->recv_cq);
 	qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
 	qp->init = *attr;
+	qp->opcodes = sq_opcodes(attr->qp_type);
 	if (qp->srq) {
 		qp->init.cap.max_recv_wr = 0;
 		qp->init.cap.max_recv_sge = 0;
@@ -171,47 +175,58 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 	return create(pd, attr);
 }
 
-/* The builders (send_ops_flags) and all other extensions are not there. */
+static int check_ex(struct ibv_context *context,
+		    const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
+				IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	     attr->create_flags))
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return EINVAL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		return wr_check(attr->qp_type, attr->send_ops_flags);
+	return 0;
+}
+
 struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
 				 struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_init_attr basic;
 	struct ibv_qp *qp;
+	int err;
 
-	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
-				IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	     attr->create_flags))
-		return soft_fail(EOPNOTSUPP);
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context)
-		return soft_fail(EINVAL);
+	err = check_ex(context, attr);
+	if (err)
+		return soft_fail(err);
 	/* the one begins as the other does */
 	memcpy(&basic, attr, sizeof(basic));
 	qp = create(attr->pd, &basic);
-	if (qp)
-		attr->cap = basic.cap;
+	if (!qp)
+		return NULL;
+	attr->cap = basic.cap;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		wr_init(to_qp(qp), attr->send_ops_flags);
 	return qp;
-}
-
-EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
-{
-	(void)qp;
-	return NULL;
 }
 
 EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 			int attr_mask, struct ibv_qp_init_attr *init_attr)
 {
 	struct soft_qp *qp = to_qp(ibqp);
+	bool taken;
 
 	(void)attr_mask;	/* what was not asked for may be told */
 	if (!soft_ours(ibqp->context))
 		return EIO;
-	lock_take(&qp->sq.lock);
+	taken = sq_take(&qp->sq);
 	*attr = qp->attr;
 	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
-	lock_drop(&qp->sq.lock);
+	if (taken)
+		lock_drop(&qp->sq.lock);
 	attr->cur_qp_state = attr->qp_state;
 	attr->cap = qp->init.cap;
 	*init_attr = qp->init;

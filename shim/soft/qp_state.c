@@ -230,7 +230,8 @@ static void publish(struct soft_qp *qp)
 static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		  enum ibv_qp_state to)
 {
-	lock_take(&qp->sq.lock);
+	bool taken = sq_take(&qp->sq);
+
 	lock_take(&qp->shm->rq.lock);
 	publish(qp);
 	/* a peer or a post may have failed it meanwhile: that stays */
@@ -239,21 +240,25 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
 	sq_run(qp);
-	lock_drop(&qp->sq.lock);
+	if (taken)
+		lock_drop(&qp->sq.lock);
 }
 
 static void change(struct soft_qp *qp, enum ibv_qp_state from,
 		   enum ibv_qp_state to)
 {
+	bool taken;
+
 	switch (to) {
 	case IBV_QPS_RESET:
 		qp_reset(qp);
 		memset(&qp->attr, 0, sizeof(qp->attr));
 		break;
 	case IBV_QPS_ERR:
-		lock_take(&qp->sq.lock);
+		taken = sq_take(&qp->sq);
 		sq_fail(qp);
-		lock_drop(&qp->sq.lock);
+		if (taken)
+			lock_drop(&qp->sq.lock);
 		break;
 	default:
 		enter(qp, from, to);
@@ -266,6 +271,7 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	enum ibv_qp_state from = __atomic_load_n(&qp->shm->state,
 						 __ATOMIC_SEQ_CST);
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+	bool taken;
 	int err;
 
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
@@ -275,10 +281,11 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	err = check_values(attr, mask);
 	if (err)
 		return err;
-	lock_take(&qp->sq.lock);
+	taken = sq_take(&qp->sq);
 	merge_path(&qp->attr, attr, mask);
 	merge_limits(&qp->attr, attr, mask);
-	lock_drop(&qp->sq.lock);
+	if (taken)
+		lock_drop(&qp->sq.lock);
 	change(qp, from, to);
 	qp->ex.qp_base.state = to;
 	return 0;

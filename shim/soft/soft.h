@@ -116,6 +116,13 @@ struct soft_sq {
 	uint8_t			*wrs;
 	enum soft_wait		wait;
 	uint64_t		wait_until;	/* ns; 0: for ever */
+	struct {				/* between wr_start and _complete */
+		uint64_t	thread;		/* whose lock it is, or 0 */
+		uint32_t	tail;		/* requests from head to here */
+		uint8_t		may, must;	/* be called for the last one */
+		int		err;		/* the first */
+		struct soft_wr	*wr;		/* the last one */
+	} build;
 };
 
 /* The other end, resolved from the queue pair number; see carry.c. */
@@ -132,6 +139,10 @@ struct soft_remote {
 
 struct soft_qp {
 	struct ibv_qp_ex	ex;
+	void			(*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey,
+					    uint64_t remote_addr, size_t len,
+					    uint8_t type, uint8_t level);
+				/* the next member of @ex in newer headers */
 	struct shm_qp		*shm;
 	struct soft_sq		sq;
 	struct soft_remote	remote;
@@ -143,6 +154,7 @@ struct soft_qp {
 	struct soft_srq		*srq;
 	struct ibv_qp_attr	attr;
 	struct ibv_qp_init_attr	init;
+	uint32_t		opcodes;	/* that it can post, as bits */
 	pthread_mutex_t		modifying;
 	bool			reachable;	/* its address is somebody's */
 	uint32_t		events;

@@ -32,7 +32,7 @@ int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 	sq->depth = cap->max_send_wr;
 	sq->mask = size - 1;
 	sq->stride = (sizeof(struct soft_wr) + payload + 15) & ~15u;
-	sq->wrs = calloc(size, sq->stride);
+	sq->wrs = calloc(size + 1, sq->stride);
 	return sq->wrs ? 0 : -ENOMEM;
 }
 
@@ -48,12 +48,7 @@ void sq_reset(struct soft_sq *sq)
 	sq->head = 0;
 	sq->next = 0;
 	sq->wait = WAIT_NONE;
-}
-
-static struct soft_wr *slot(struct soft_sq *sq, uint32_t pos)
-{
-	return (struct soft_wr *)(sq->wrs +
-				  (uint64_t)(pos & sq->mask) * sq->stride);
+	sq->build.err = EINVAL;		/* what was begun is gone */
 }
 
 static const uint8_t wc_opcode[] = {
@@ -91,7 +86,7 @@ static bool complete(struct soft_qp *qp, const struct soft_wr *wr, int status)
 static void flush(struct soft_qp *qp)
 {
 	while (qp->sq.next != qp->sq.head)
-		complete(qp, slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
+		complete(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
 	qp->sq.wait = WAIT_NONE;
 }
 
@@ -148,7 +143,7 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 /* False when the rest must wait. */
 static bool run_one(struct soft_qp *qp)
 {
-	struct soft_wr *wr = slot(&qp->sq, qp->sq.next);
+	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
 	int status = carry(qp, wr);
 
 	if (unlikely(status == CARRY_RNR)) {
@@ -166,7 +161,7 @@ static bool run_one(struct soft_qp *qp)
 	return true;
 }
 
-static enum ibv_qp_state state_of(struct soft_qp *qp)
+static enum ibv_qp_state state_of(const struct soft_qp *qp)
 {
 	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 }
@@ -188,118 +183,139 @@ void sq_run(struct soft_qp *qp)
 	}
 }
 
-static uint32_t imm_or_zero(const struct ibv_send_wr *wr)
+#define BIT(opcode)	(1u << IBV_WR_##opcode)
+
+enum {
+	OPS_DATAGRAM	= BIT(SEND) | BIT(SEND_WITH_IMM),
+	OPS_UNRELIABLE	= OPS_DATAGRAM | BIT(RDMA_WRITE) |
+			  BIT(RDMA_WRITE_WITH_IMM),
+	OPS_RELIABLE	= OPS_UNRELIABLE | BIT(RDMA_READ) |
+			  BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD),
+};
+
+/* From the table in ibv_wr_post(3). */
+uint32_t sq_opcodes(enum ibv_qp_type type)
 {
-	return wr->opcode == IBV_WR_SEND_WITH_IMM ||
-		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? wr->imm_data : 0;
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
+		return OPS_RELIABLE;
+	case IBV_QPT_UC:
+		return OPS_UNRELIABLE;
+	case IBV_QPT_UD:
+		return OPS_DATAGRAM;
+	default:
+		return 0;
+	}
 }
 
-static void copy_addresses(struct soft_wr *to, const struct ibv_send_wr *wr)
+int sq_check_state(const struct soft_qp *qp)
 {
-	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	enum ibv_qp_state state = state_of(qp);
+
+	return state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN ? EINVAL : 0;
+}
+
+int sq_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
+	       const struct ibv_sge *sge, uint64_t num)
+{
+	uint64_t length = 0;
+	uint32_t i;
+
+	if (num > qp->init.cap.max_send_sge)
+		return EINVAL;
+	for (i = 0; i < num; i++) {
+		wr->sge[i] = sge[i];
+		length += sge[i].length;
+	}
+	wr->num_sge = num;
+	wr->length = length < UINT32_MAX ? length : UINT32_MAX;
+	return 0;
+}
+
+int sq_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
+		  const void *data, uint64_t length)
+{
+	/* what is read comes back, so it cannot be inline */
+	if (wr->opcode >= IBV_WR_RDMA_READ ||
+	    length > qp->init.cap.max_inline_data - wr->length)
+		return EINVAL;
+	wr->flags |= IBV_SEND_INLINE;
+	memcpy((uint8_t *)wr->sge + wr->length, data, length);
+	wr->length += length;
+	return 0;
+}
+
+static int set_inline(const struct soft_qp *qp, struct soft_wr *to,
+		      const struct ibv_send_wr *wr)
+{
+	int i, err;
+
+	err = sq_add_inline(qp, to, NULL, 0);
+	for (i = 0; !err && i < wr->num_sge; i++)
+		err = sq_add_inline(qp, to, (void *)wr->sg_list[i].addr,
+				    wr->sg_list[i].length);
+	return err;
+}
+
+static void set_target(struct soft_wr *to, const struct ibv_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		to->remote_addr = wr->wr.atomic.remote_addr;
 		to->rkey = wr->wr.atomic.rkey;
 		to->compare_add = wr->wr.atomic.compare_add;
 		to->swap = wr->wr.atomic.swap;
-	} else {
+		return;
+	case IBV_WR_SEND_WITH_IMM:
+		to->imm = wr->imm_data;
+		return;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		to->imm = wr->imm_data;
+		/* fall through */
+	default:
 		to->remote_addr = wr->wr.rdma.remote_addr;
 		to->rkey = wr->wr.rdma.rkey;
 	}
 }
 
-static int copy_inline(struct soft_qp *qp, struct soft_wr *to,
-		       const struct ibv_send_wr *wr)
-{
-	uint8_t *data = (uint8_t *)to->sge;
-	uint64_t length = 0;
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
-	if (length > qp->init.cap.max_inline_data)
-		return EINVAL;
-	to->length = length;
-	for (i = 0; i < wr->num_sge; i++) {
-		memcpy(data, (void *)wr->sg_list[i].addr, wr->sg_list[i].length);
-		data += wr->sg_list[i].length;
-	}
-	return 0;
-}
-
-static int copy_sge(struct soft_wr *to, const struct ibv_send_wr *wr)
-{
-	uint64_t length = 0;
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++) {
-		to->sge[i] = wr->sg_list[i];
-		length += wr->sg_list[i].length;
-	}
-	to->length = length < UINT32_MAX ? length : UINT32_MAX;
-	return 0;
-}
-
-static bool is_known(const struct ibv_send_wr *wr)
-{
-	if (wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
-		return false;
-	/* what is read comes back, so it cannot be inline */
-	return wr->opcode < IBV_WR_RDMA_READ ||
-		!(wr->send_flags & IBV_SEND_INLINE);
-}
-
 static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
-	struct soft_sq *sq = &qp->sq;
-	struct soft_wr *to = slot(sq, sq->head);
-	int err;
+	struct soft_wr *to = sq_slot(&qp->sq, qp->sq.head);
 
-	/* pairs with the store_release of polls: its slot is free */
-	if (sq->head - __atomic_load_n(&sq->retired, __ATOMIC_ACQUIRE) >=
-	    sq->depth)
+	if (sq_full(&qp->sq, qp->sq.head))
 		return ENOMEM;
 	if (wr->num_sge < 0 ||
-	    (uint32_t)wr->num_sge > qp->init.cap.max_send_sge || !is_known(wr))
+	    (uint32_t)wr->num_sge > qp->init.cap.max_send_sge ||
+	    wr->opcode > 31 || !(qp->opcodes & 1u << wr->opcode))
 		return EINVAL;
-	to->wr_id = wr->wr_id;
-	to->opcode = wr->opcode;
-	to->flags = wr->send_flags |
-		(qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
-	to->num_sge = wr->num_sge;
-	to->imm = imm_or_zero(wr);
-	copy_addresses(to, wr);
-	if (wr->send_flags & IBV_SEND_INLINE)
-		err = copy_inline(qp, to, wr);
-	else
-		err = copy_sge(to, wr);
-	if (!err)
-		sq->head++;
-	return err;
+	sq_begin(qp, to, wr->wr_id, wr->opcode, wr->send_flags);
+	set_target(to, wr);
+	return wr->send_flags & IBV_SEND_INLINE ? set_inline(qp, to, wr) :
+		sq_set_sge(qp, to, wr->sg_list, wr->num_sge);
 }
 
 int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr)
 {
 	struct soft_qp *qp = to_qp(ibqp);
-	enum ibv_qp_state state;
-	int err = 0;
+	int err;
 
 	if (unlikely(!soft_ours(ibqp->context))) {
 		*bad_wr = wr;
 		return EIO;
 	}
-	lock_take(&qp->sq.lock);
-	state = state_of(qp);
-	if (state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN)
-		err = EINVAL;
+	if (unlikely(!sq_take(&qp->sq))) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	err = sq_check_state(qp);
 	for (; !err && wr; wr = wr->next) {
 		err = post_one(qp, wr);
 		if (err)
 			break;
-		/* behind one that waits there is nothing to do */
-		if (qp->sq.wait == WAIT_NONE)
-			sq_run(qp);
+		sq_accept(qp, qp->sq.head + 1);
 	}
 	lock_drop(&qp->sq.lock);
 	if (err)

@@ -1,6 +1,10 @@
 #pragma once
 /*
  * Send queues. Any thread.
+ *
+ * A request is written into the slot of its position, at head or behind it,
+ * and then accepted, which carries it out or queues it. ibv_post_send() does
+ * that one by one, the builders (wr.c) with all that they have built.
  */
 #include "shim/soft/soft.h"
 
@@ -16,6 +20,76 @@ void sq_reset(struct soft_sq *sq);
 
 /* Set our own state to error and flush both queues; under the lock. */
 void sq_fail(struct soft_qp *qp);
+
+/*
+ * Take the lock for a verb that the program calls. False if this thread has
+ * it already: it is between ibv_wr_start() and ibv_wr_complete().
+ */
+static inline bool sq_take(struct soft_sq *sq)
+{
+	if (likely(lock_try(&sq->lock)))
+		return true;
+	if (__atomic_load_n(&sq->build.thread, __ATOMIC_RELAXED) ==
+	    pthread_self())
+		return false;
+	lock_wait(&sq->lock);
+	return true;
+}
+
+static inline struct soft_wr *sq_slot(const struct soft_sq *sq, uint32_t pos)
+{
+	return (struct soft_wr *)(sq->wrs +
+				  (uint64_t)(pos & sq->mask) * sq->stride);
+}
+
+/* Behind all slots: where requests go that will not be accepted. */
+static inline struct soft_wr *sq_spare(const struct soft_sq *sq)
+{
+	return (struct soft_wr *)(sq->wrs +
+				  (uint64_t)(sq->mask + 1) * sq->stride);
+}
+
+/* Does the slot of @pos still belong to an earlier request? */
+static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
+{
+	/* pairs with the store_release of polls: the slot is free */
+	return pos - __atomic_load_n(&sq->retired, __ATOMIC_ACQUIRE) >=
+		sq->depth;
+}
+
+/* All before @head are written; under the lock. */
+static inline void sq_accept(struct soft_qp *qp, uint32_t head)
+{
+	qp->sq.head = head;
+	/* behind one that waits there is nothing to do */
+	if (qp->sq.wait == WAIT_NONE)
+		sq_run(qp);
+}
+
+/* May requests be posted in its state? 0 or EINVAL. */
+int sq_check_state(const struct soft_qp *qp);
+
+/* The opcodes (enum ibv_wr_opcode) that a type of queue pair has, as bits. */
+uint32_t sq_opcodes(enum ibv_qp_type type);
+
+/* A request without data, not inline. */
+static inline void sq_begin(const struct soft_qp *qp, struct soft_wr *wr,
+			    uint64_t wr_id, uint32_t opcode, uint32_t flags)
+{
+	wr->wr_id = wr_id;
+	wr->opcode = opcode;
+	wr->flags = (flags & ~(uint32_t)IBV_SEND_INLINE) |
+		(qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
+	wr->num_sge = 0;
+	wr->length = 0;
+	wr->imm = 0;
+}
+
+/* Its data: either a list, or inline piece by piece. 0 or EINVAL: too much. */
+int sq_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
+	       const struct ibv_sge *sge, uint64_t num);
+int sq_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
+		  const void *data, uint64_t length);
 
 int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr);

@@ -152,16 +152,19 @@ for each in preload dropin; do
 	both "ibv_rc_pingpong -c" ibv_rc_pingpong -c
 	both "ibv_rc_pingpong -n 20000" ibv_rc_pingpong -n 20000
 	both "ibv_rc_pingpong -s 65536" ibv_rc_pingpong -s 65536 -c
+	both "ibv_rc_pingpong -N" ibv_rc_pingpong -N -c
 	both "ibv_rc_pingpong -m 1024" ibv_rc_pingpong -m 1024
 	both "ibv_rc_pingpong -g 0" ibv_rc_pingpong -g 0
 	both "ibv_rc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_rc_pingpong -g 1
 	both "ibv_srq_pingpong" ibv_srq_pingpong
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw ib_atomic_lat ib_atomic_bw; do
 		both $program $program -F --use_old_post_send -n 1000
+		both "$program builders" $program -F -n 1000
 	done
 	both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n 100
 	both "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n 1000
 	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n 1000
+	both "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n 1000
 	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x 1 -n 1000
 	killed
 	emptied

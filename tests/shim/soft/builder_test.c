@@ -1,0 +1,589 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct pair *name = *state
+
+#define ALL_OPS (IBV_QP_EX_WITH_RDMA_WRITE | \
+		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
+		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
+		 IBV_QP_EX_WITH_RDMA_READ | \
+		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+
+/* The slot that newer headers have behind the structure of these. */
+struct newer_qp_ex {
+	struct ibv_qp_ex	ex;
+	void			(*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey,
+					    uint64_t remote_addr, size_t len,
+					    uint8_t type, uint8_t level);
+};
+
+static struct ibv_qp *make_ex(struct end *e, enum ibv_qp_type type,
+			      uint64_t ops)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.qp_type = type,
+		.cap = { END_DEPTH, END_DEPTH, 4, 4, 64 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = e->pd,
+		.send_ops_flags = ops,
+	};
+
+	return ibv_create_qp_ex(e->context, &attr);
+}
+
+static struct ibv_qp_ex *ex_of(struct end *e)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(e->qp);
+
+	assert_non_null(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	return ex;
+}
+
+static int setup(void **state)
+{
+	struct pair *p;
+
+	pair_setup(state);
+	p = *state;
+	assert_int_equal(ibv_destroy_qp(p->a.qp), 0);
+	p->a.qp = make_ex(&p->a, IBV_QPT_RC, ALL_OPS);
+	assert_non_null(p->a.qp);
+	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
+	connect_to(p->a.qp, p->b.qp->qp_num);
+	connect_to(p->b.qp, p->a.qp->qp_num);
+	return 0;
+}
+
+static uint64_t far(struct pair *p)
+{
+	return (uintptr_t)p->b.buf;
+}
+
+static uint64_t near(struct pair *p)
+{
+	return (uintptr_t)p->a.buf;
+}
+
+static void send_from(struct pair *p, struct ibv_qp_ex *ex, uint64_t wr_id,
+		      uint32_t length)
+{
+	ex->wr_id = wr_id;
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), length);
+}
+
+static void send_arrives(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	struct ibv_wc wc;
+
+	memcpy(p->a.buf, "hello", 5);
+	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
+	ibv_wr_start(ex);
+	send_from(p, ex, 1, 5);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	wc = expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_SEND);
+	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, 5);
+	assert_memory_equal(p->b.buf, "hello", 5);
+}
+
+static void immediate_data_arrives(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	struct ibv_wc wc;
+
+	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
+	assert_int_equal(recv_at(&p->b, 3, 0, 64), 0);
+	ibv_wr_start(ex);
+	ibv_wr_send_imm(ex, 0x11223344);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ibv_wr_rdma_write_imm(ex, p->b.mr->rkey, far(p) + 100, 0x55667788);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 6);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_RECV);
+	assert_int_equal(wc.imm_data, 0x11223344);
+	wc = expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(wc.imm_data, 0x55667788);
+	assert_int_equal(wc.byte_len, 6);
+}
+
+static void write_and_read_move_bytes(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	memcpy(p->a.buf, "there", 5);
+	memcpy(p->b.buf + 200, "and back", 8);
+	ibv_wr_start(ex);
+	ex->wr_id = 1;
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ex->wr_id = 2;
+	ibv_wr_rdma_read(ex, p->b.mr->rkey, far(p) + 200);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p) + 300, 8);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(expect(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
+			 IBV_WC_RDMA_WRITE);
+	assert_int_equal(expect(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
+			 IBV_WC_RDMA_READ);
+	assert_memory_equal(p->b.buf, "there", 5);
+	assert_memory_equal(p->a.buf + 300, "and back", 8);
+}
+
+static void atomics_change_the_far_word(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	uint64_t *word = (uint64_t *)p->b.buf, *old = (uint64_t *)p->a.buf;
+
+	*word = 40;
+	ibv_wr_start(ex);
+	ex->wr_id = 1;
+	ibv_wr_atomic_fetch_add(ex, p->b.mr->rkey, far(p), 2);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 8);
+	ex->wr_id = 2;
+	ibv_wr_atomic_cmp_swp(ex, p->b.mr->rkey, far(p), 42, 7);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p) + 8, 8);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(expect(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
+			 IBV_WC_FETCH_ADD);
+	assert_int_equal(expect(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
+			 IBV_WC_COMP_SWAP);
+	assert_int_equal(old[0], 40);
+	assert_int_equal(old[1], 42);
+	assert_int_equal(*word, 7);
+}
+
+static void lists_are_concatenated(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	struct ibv_sge sge[] = { sge_of(&p->a, 8, 3), sge_of(&p->a, 0, 4) };
+	struct ibv_data_buf buf[] = { { "xy", 2 }, { NULL, 0 }, { "z", 1 } };
+
+	memcpy(p->a.buf, "data....abc", 11);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_sge_list(ex, 2, sge);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p) + 7);
+	ibv_wr_set_inline_data_list(ex, 3, buf);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_memory_equal(p->b.buf, "abcdataxyz", 11);
+}
+
+static void inline_data_is_copied_by_its_setter(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	char data[] = "before";
+
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_inline_data(ex, data, 6);
+	memcpy(data, "after!", 6);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_memory_equal(p->b.buf, "before", 6);
+}
+
+/* Some programs leave the flag of the classic request in place. */
+static void inline_flag_without_inline_data_means_nothing(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	memcpy(p->a.buf, "bytes", 5);
+	ex->wr_flags |= IBV_SEND_INLINE;
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_memory_equal(p->b.buf, "bytes", 5);
+}
+
+static void requests_need_no_data(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
+	ex->wr_id = 1;
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, 0);
+}
+
+static void unsignaled_requests_are_silent(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	ex->wr_flags = 0;
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ex->wr_id = 2;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_none(p->a.cq);
+}
+
+static void nothing_happens_before_complete(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	memcpy(p->a.buf, "early", 5);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	expect_none(p->a.cq);
+	assert_int_equal(p->b.buf[0], 0);
+	memcpy(p->a.buf, "later", 5);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_memory_equal(p->b.buf, "later", 5);
+}
+
+static void abort_drops_all(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	int i;
+
+	for (i = 0; i < 3 * END_DEPTH; i++) {
+		ibv_wr_start(ex);
+		send_from(p, ex, 1, 5);
+		ibv_wr_abort(ex);
+	}
+	expect_none(p->a.cq);
+	send_arrives(state);
+}
+
+static void one_error_drops_the_whole_batch(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	uint8_t much[65] = { 0 };
+
+	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
+	assert_int_equal(recv_at(&p->b, 3, 0, 64), 0);
+	ibv_wr_start(ex);
+	send_from(p, ex, 1, 5);
+	ibv_wr_send(ex);
+	ibv_wr_set_inline_data(ex, much, sizeof(much));
+	send_from(p, ex, 3, 5);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	expect_none(p->a.cq);
+	expect_none(p->b.cq);
+	/* and does no harm to the next */
+	ibv_wr_start(ex);
+	send_from(p, ex, 4, 5);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	expect(p->a.cq, 4, IBV_WC_SUCCESS);
+	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+}
+
+static void a_full_queue_is_told_by_complete(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	int i;
+
+	ibv_wr_start(ex);
+	for (i = 0; i < END_DEPTH + 1; i++) {
+		ex->wr_id = i;
+		ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+		ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	}
+	assert_int_equal(ibv_wr_complete(ex), ENOMEM);
+	expect_none(p->a.cq);
+	ibv_wr_start(ex);
+	for (i = 0; i < END_DEPTH; i++) {
+		ex->wr_id = i;
+		ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+		ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	}
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	for (i = 0; i < END_DEPTH; i++)
+		expect(p->a.cq, i, IBV_WC_SUCCESS);
+}
+
+static void too_many_sges(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	struct ibv_sge sge[5] = { { 0 } };
+
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_sge_list(ex, 5, sge);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+}
+
+static void inline_data_for_a_read(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	char data[8] = "";
+
+	ibv_wr_start(ex);
+	ibv_wr_rdma_read(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_inline_data(ex, data, 8);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+}
+
+static void setter_without_request(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	ibv_wr_start(ex);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+}
+
+static void setter_called_twice(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	ibv_wr_start(ex);
+	send_from(p, ex, 1, 5);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+}
+
+static void state_that_cannot_send(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(to_init(p->a.qp, ALL_ACCESS), 0);
+	ibv_wr_start(ex);
+	send_from(p, ex, 1, 5);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+}
+
+static void state_of_error_flushes(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), 0);
+	ibv_wr_start(ex);
+	send_from(p, ex, 1, 5);
+	send_from(p, ex, 2, 5);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	expect(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void reset_drops_what_was_begun(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	ibv_wr_start(ex);
+	send_from(p, ex, 1, 5);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	connect_to(p->a.qp, p->b.qp->qp_num);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	expect_none(p->a.cq);
+}
+
+/* A thread that builds may call whatever it likes, also what locks. */
+static void other_verbs_within_a_batch(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+	struct ibv_mr *mr;
+
+	ibv_wr_start(ex);
+	mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(state_of(p->a.qp), IBV_QPS_RTS);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, far(p),
+				 p->b.mr->rkey), EINVAL);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+}
+
+static void start_within_a_batch(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	ibv_wr_start(ex);
+	ibv_wr_start(ex);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);	/* it has ended */
+	send_arrives(state);
+}
+
+enum { THREADS = 4, BATCHES = 500, BATCH = 4 };
+
+static void *build_batches(void *arg)
+{
+	struct pair *p = arg;
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(p->a.qp);
+	int i, n;
+
+	for (i = 0; i < BATCHES; i++) {
+		ibv_wr_start(ex);
+		ex->wr_flags = 0;
+		for (n = 0; n < BATCH; n++) {
+			ex->wr_id = i * BATCH + n;
+			if (n == BATCH - 1)
+				ex->wr_flags = IBV_SEND_SIGNALED;
+			ibv_wr_atomic_fetch_add(ex, p->b.mr->rkey, far(p), 1);
+			ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 8);
+		}
+		if (ibv_wr_complete(ex) == 0)
+			poll_one(p->a.cq);
+		else
+			i--;
+	}
+	return NULL;
+}
+
+static void batches_exclude_each_other(void **state)
+{
+	GIVEN(p);
+	pthread_t threads[THREADS];
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, build_batches, p);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(*(uint64_t *)p->b.buf, THREADS * BATCHES * BATCH);
+	expect_none(p->a.cq);
+}
+
+static void only_what_was_asked_for_is_there(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp *qp = make_ex(&p->a, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+
+	assert_non_null(ex->wr_send);
+	assert_non_null(ex->wr_set_sge);
+	assert_null(ex->wr_send_imm);
+	assert_null(ex->wr_rdma_write);
+	assert_null(ex->wr_set_ud_addr);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+static void classic_queue_pair_has_no_builders(void **state)
+{
+	GIVEN(p);
+
+	assert_null(ibv_qp_to_qp_ex(p->b.qp));
+}
+
+static void operations_that_a_type_lacks(void **state)
+{
+	GIVEN(p);
+
+	errno = 0;
+	assert_null(make_ex(&p->a, IBV_QPT_RC, IBV_QP_EX_WITH_TSO));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(make_ex(&p->a, IBV_QPT_RC, 1ull << 40));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(make_ex(&p->a, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(make_ex(&p->a, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE));
+	assert_int_equal(errno, EOPNOTSUPP);
+}
+
+static void flush_of_newer_headers_is_refused(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_ex *ex = ex_of(&p->a);
+
+	ibv_wr_start(ex);
+	((struct newer_qp_ex *)ex)->wr_flush(ex, p->b.mr->rkey, far(p), 8, 0, 0);
+	assert_int_equal(ibv_wr_complete(ex), EOPNOTSUPP);
+}
+
+static void capabilities_are_given_back_exactly(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = p->a.cq, .recv_cq = p->a.cq, .qp_type = IBV_QPT_RC,
+		.cap = { 3, 5, 2, 3, 7 }, .pd = p->a.pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(p->a.context, &attr);
+
+	assert_non_null(qp);
+	assert_int_equal(attr.cap.max_send_wr, 3);
+	assert_int_equal(attr.cap.max_recv_wr, 5);
+	assert_int_equal(attr.cap.max_send_sge, 2);
+	assert_int_equal(attr.cap.max_recv_sge, 3);
+	assert_int_equal(attr.cap.max_inline_data, 7);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(send_arrives),
+		TEST(immediate_data_arrives),
+		TEST(write_and_read_move_bytes),
+		TEST(atomics_change_the_far_word),
+		TEST(lists_are_concatenated),
+		TEST(inline_data_is_copied_by_its_setter),
+		TEST(inline_flag_without_inline_data_means_nothing),
+		TEST(requests_need_no_data),
+		TEST(unsignaled_requests_are_silent),
+		TEST(nothing_happens_before_complete),
+		TEST(abort_drops_all),
+		TEST(one_error_drops_the_whole_batch),
+		TEST(a_full_queue_is_told_by_complete),
+		TEST(too_many_sges),
+		TEST(inline_data_for_a_read),
+		TEST(setter_without_request),
+		TEST(setter_called_twice),
+		TEST(state_that_cannot_send),
+		TEST(state_of_error_flushes),
+		TEST(reset_drops_what_was_begun),
+		TEST(other_verbs_within_a_batch),
+		TEST(start_within_a_batch),
+		TEST(batches_exclude_each_other),
+		TEST(only_what_was_asked_for_is_there),
+		TEST(classic_queue_pair_has_no_builders),
+		TEST(operations_that_a_type_lacks),
+		TEST(flush_of_newer_headers_is_refused),
+		TEST(capabilities_are_given_back_exactly),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
