@@ -4,8 +4,7 @@
  * For one request, under the lock of the send queue:
  *
  *	check our own buffers
- *	find the peer's queue pair: number -> process -> slot in its segment
- *	lock it; is it connected to us?
+ *	find the peer's queue pair and lock it (remote.c)
  *	take its receive request, check its buffers or its remote key
  *	move the bytes
  *	write its completion
@@ -25,6 +24,7 @@
 
 #include "shim/soft/copy.h"
 #include "shim/soft/pipe.h"
+#include "shim/soft/remote.h"
 #include "shim/soft/srq.h"
 
 enum { MSG_MAX = 1 << 30 };
@@ -32,66 +32,6 @@ enum { MSG_MAX = 1 << 30 };
 static uint32_t state_of(struct shm_qp *shm)
 {
 	return __atomic_load_n(&shm->state, __ATOMIC_SEQ_CST);
-}
-
-void carry_drop_peer(struct soft_qp *qp)
-{
-	fabric_put(qp->remote.peer);
-	memset(&qp->remote, 0, sizeof(qp->remote));
-}
-
-static int find_queues(struct soft_remote *r)
-{
-	struct shm_seg *seg = r->peer->seg;
-	uint32_t srq = r->shm->srq;
-	int err;
-
-	err = cqring_find(seg, r->shm->recv_cq, &r->cq);
-	if (err < 0)
-		return err;
-	if (!srq) {
-		r->rq_pd = r->shm->pd;
-		return rq_find(seg, &r->shm->rq, &r->rq);
-	}
-	if (srq > SHM_SRQ_MAX)
-		return -EPROTO;
-	r->srq = &seg->srq[srq - 1];
-	r->rq_lock = &r->srq->rq.lock;
-	r->rq_pd = r->srq->pd;
-	return rq_find(seg, &r->srq->rq, &r->rq);
-}
-
-static bool resolve(struct soft_qp *qp)
-{
-	struct soft_remote *r = &qp->remote;
-	uint32_t dest = qp->shm->dest_qpn;
-	uint32_t index;
-
-	if (likely(r->shm))
-		return true;
-	if (!qp->reachable || fabric_find(dest, &r->peer, &index) < 0)
-		return false;
-	r->shm = &r->peer->seg->qp[index];
-	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
-	if (find_queues(r) < 0) {
-		carry_drop_peer(qp);
-		return false;
-	}
-	return true;
-}
-
-/* Under the peer's lock: is it what we were told to talk to, and ready? */
-static bool connected(struct soft_qp *qp)
-{
-	struct shm_qp *peer = qp->remote.shm;
-	uint32_t state = state_of(peer);
-
-	return peer->qpn == qp->shm->dest_qpn &&
-		peer->resets == qp->remote.resets &&
-		peer->dest_qpn == qp->shm->qpn &&
-		(state == IBV_QPS_RTS || state == IBV_QPS_RTR ||
-		 state == IBV_QPS_SQD) &&
-		fabric_peer_alive(qp->remote.peer);
 }
 
 static void tell(struct shm_seg *seg, struct shm_qp *qp, int type)
@@ -234,8 +174,8 @@ static bool has_imm(const struct soft_wr *wr)
 		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static void finish_recv(struct soft_qp *qp, const struct soft_wr *wr,
-			struct shm_cqe *cqe)
+static void finish_recv(struct soft_qp *qp, struct soft_remote *r,
+			const struct soft_wr *wr, struct shm_cqe *cqe)
 {
 	if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		cqe->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
@@ -245,8 +185,8 @@ static void finish_recv(struct soft_qp *qp, const struct soft_wr *wr,
 	}
 	cqe->byte_len = wr->length;
 	cqe->src_qp = qp->shm->qpn;
-	take(&qp->remote);
-	cqring_commit(&qp->remote.cq, cqe, wr->flags & IBV_SEND_SOLICITED);
+	take(r);
+	cqring_commit(&r->cq, cqe, wr->flags & IBV_SEND_SOLICITED);
 }
 
 /* Let the payload travel with the completion, if there is room. */
@@ -295,10 +235,9 @@ static int deliver(struct soft_remote *r, const struct soft_wr *wr,
 	}
 }
 
-static int send_to(struct soft_qp *qp, struct soft_wr *wr,
-		   struct copy_list *from)
+static int send_to(struct soft_qp *qp, struct soft_remote *r,
+		   struct soft_wr *wr, struct copy_list *from)
 {
-	struct soft_remote *r = &qp->remote;
 	struct copy_list to;
 	struct shm_cqe *cqe;
 	struct shm_wqe *wqe;
@@ -324,14 +263,14 @@ static int send_to(struct soft_qp *qp, struct soft_wr *wr,
 		return fail_peer(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	if (err < 0)
 		return copy_error(err);
-	finish_recv(qp, wr, cqe);
+	finish_recv(qp, r, wr, cqe);
 	return IBV_WC_SUCCESS;
 }
 
 /* The receive request of a write with immediate data takes no bytes. */
-static int notify_of_write(struct soft_qp *qp, struct soft_wr *wr)
+static int notify_of_write(struct soft_qp *qp, struct soft_remote *r,
+			   struct soft_wr *wr)
 {
-	struct soft_remote *r = &qp->remote;
 	struct shm_cqe *cqe;
 	struct shm_wqe *wqe;
 	uint32_t slot;
@@ -340,14 +279,13 @@ static int notify_of_write(struct soft_qp *qp, struct soft_wr *wr)
 	cqe = wqe ? begin_recv(r, wqe, slot, IBV_WC_SUCCESS) : NULL;
 	if (!cqe)
 		return fail_peer(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
-	finish_recv(qp, wr, cqe);
+	finish_recv(qp, r, wr, cqe);
 	return IBV_WC_SUCCESS;
 }
 
-static int write_to(struct soft_qp *qp, struct soft_wr *wr,
-		    struct copy_list *from)
+static int write_to(struct soft_qp *qp, struct soft_remote *r,
+		    struct soft_wr *wr, struct copy_list *from)
 {
-	struct soft_remote *r = &qp->remote;
 	struct copy_list to;
 	uint32_t slot;
 	int err;
@@ -355,7 +293,7 @@ static int write_to(struct soft_qp *qp, struct soft_wr *wr,
 	if (!(r->shm->access & IBV_ACCESS_REMOTE_WRITE))
 		return fail_peer(r, IBV_EVENT_QP_REQ_ERR,
 				 IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_check_remote(r->peer->seg, r->shm->pd,
+	if (!copy_check_remote(r->peer->seg, r->pd,
 			       IBV_ACCESS_REMOTE_WRITE, wr->remote_addr,
 			       wr->rkey, wr->length, &to))
 		return fail_peer(r, IBV_EVENT_QP_ACCESS_ERR,
@@ -367,35 +305,33 @@ static int write_to(struct soft_qp *qp, struct soft_wr *wr,
 		return fail_peer(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	if (err < 0)
 		return copy_error(err);
-	return has_imm(wr) ? notify_of_write(qp, wr) : IBV_WC_SUCCESS;
+	return has_imm(wr) ? notify_of_write(qp, r, wr) : IBV_WC_SUCCESS;
 }
 
 /* What reads and atomics have in common: may they be answered? */
-static int check_response(struct soft_qp *qp, struct soft_wr *wr,
+static int check_response(struct soft_remote *r, struct soft_wr *wr,
 			  uint32_t access, uint64_t length,
 			  struct copy_list *from)
 {
-	struct soft_remote *r = &qp->remote;
 
 	if (!(r->shm->access & access) || !r->shm->max_dest_rd ||
 	    (access == IBV_ACCESS_REMOTE_ATOMIC && wr->remote_addr % 8))
 		return fail_peer(r, IBV_EVENT_QP_REQ_ERR,
 				 IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_check_remote(r->peer->seg, r->shm->pd, access,
+	if (!copy_check_remote(r->peer->seg, r->pd, access,
 			       wr->remote_addr, wr->rkey, length, from))
 		return fail_peer(r, IBV_EVENT_QP_ACCESS_ERR,
 				 IBV_WC_REM_ACCESS_ERR);
 	return IBV_WC_SUCCESS;
 }
 
-static int read_from(struct soft_qp *qp, struct soft_wr *wr,
+static int read_from(struct soft_remote *r, struct soft_wr *wr,
 		     struct copy_list *to)
 {
-	struct soft_remote *r = &qp->remote;
 	struct copy_list from;
 	int err;
 
-	err = check_response(qp, wr, IBV_ACCESS_REMOTE_READ, wr->length, &from);
+	err = check_response(r, wr, IBV_ACCESS_REMOTE_READ, wr->length, &from);
 	if (err)
 		return err;
 	err = copy_get(r->peer, to, &from);
@@ -434,15 +370,14 @@ static int change_there(struct soft_remote *r, const struct soft_wr *wr,
 	return err;
 }
 
-static int atomic_at(struct soft_qp *qp, struct soft_wr *wr,
+static int atomic_at(struct soft_remote *r, struct soft_wr *wr,
 		     const struct copy_list *to)
 {
-	struct soft_remote *r = &qp->remote;
 	struct copy_list there;
 	uint64_t old;
 	int err;
 
-	err = check_response(qp, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old),
+	err = check_response(r, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old),
 			     &there);
 	if (err)
 		return err;
@@ -454,21 +389,21 @@ static int atomic_at(struct soft_qp *qp, struct soft_wr *wr,
 	return copy_error(err);
 }
 
-static int carry_locked(struct soft_qp *qp, struct soft_wr *wr,
-			struct copy_list *local)
+static int carry_locked(struct soft_qp *qp, struct soft_remote *r,
+			struct soft_wr *wr, struct copy_list *local)
 {
-	establish(&qp->remote);
+	establish(r);
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
-		return send_to(qp, wr, local);
+		return send_to(qp, r, wr, local);
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return write_to(qp, wr, local);
+		return write_to(qp, r, wr, local);
 	case IBV_WR_RDMA_READ:
-		return read_from(qp, wr, local);
+		return read_from(r, wr, local);
 	default:
-		return atomic_at(qp, wr, local);
+		return atomic_at(r, wr, local);
 	}
 }
 
@@ -502,36 +437,24 @@ static int check_local(struct soft_qp *qp, struct soft_wr *wr,
 	return IBV_WC_SUCCESS;
 }
 
-/* It may have grown. */
-static bool shared_queue_found(struct soft_remote *r)
-{
-	return likely(r->rq.rings == r->rq.shm->rings) ||
-		rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0;
-}
-
 int carry(struct soft_qp *qp, struct soft_wr *wr)
 {
-	struct soft_remote *r = &qp->remote;
+	struct soft_remote *r;
 	struct copy_list local;
 	int status;
 
 	status = check_local(qp, wr, &local);
 	if (status)
 		return status;
-	if (!resolve(qp))
+	r = remote_find(qp, wr);
+	if (!r)
 		return CARRY_NO_PEER;
-	lock_take(&r->shm->rq.lock);
-	if (unlikely(!connected(qp)))
-		status = CARRY_NO_PEER;
-	else if (r->rq_lock) {
-		lock_take(r->rq_lock);
-		status = shared_queue_found(r) ?
-			carry_locked(qp, wr, &local) : CARRY_NO_PEER;
-		lock_drop(r->rq_lock);
+	if (likely(remote_lock(qp, r))) {
+		status = carry_locked(qp, r, wr, &local);
+		remote_unlock(r);
 	} else
-		status = carry_locked(qp, wr, &local);
-	lock_drop(&r->shm->rq.lock);
+		status = CARRY_NO_PEER;
 	if (unlikely(status == CARRY_NO_PEER))
-		carry_drop_peer(qp);	/* look anew next time */
+		remote_drop(qp);
 	return status;
 }

@@ -14,9 +14,6 @@ enum {
 /* The completion status (enum ibv_wc_status), or one of the above. */
 int carry(struct soft_qp *qp, struct soft_wr *wr);
 
-/* Forget the peer, on reset and destruction. */
-void carry_drop_peer(struct soft_qp *qp);
-
 /*
  * Bring a queue pair of @seg to the error state and flush what was posted
  * to its receive queue; under its lock. @event is for its owner, or -1.

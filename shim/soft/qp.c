@@ -10,12 +10,12 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/carry.h"
 #include "shim/soft/context.h"
 #include "shim/soft/event.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
+#include "shim/soft/remote.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/wr.h"
 
@@ -47,7 +47,7 @@ void qp_reset(struct soft_qp *qp)
 	if (qp->recv_cq != qp->send_cq)
 		poll_purge(qp->recv_cq, qp->shm->qpn);
 	sq_reset(&qp->sq);
-	carry_drop_peer(qp);
+	remote_drop(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
 }

@@ -125,15 +125,15 @@ struct soft_sq {
 	} build;
 };
 
-/* The other end, resolved from the queue pair number; see carry.c. */
+/* The other end, resolved from the queue pair number; see remote.c. */
 struct soft_remote {
 	struct fabric_peer	*peer;
 	struct shm_qp		*shm;
 	struct rq		rq;
 	struct cqring		cq;
-	struct lock		*rq_lock;	/* of a shared queue, or NULL */
+	struct shm_srq		*srq;		/* whose @rq is, or NULL */
 	uint32_t		rq_pd;
-	struct shm_srq		*srq;
+	uint32_t		pd;		/* of remote keys */
 	uint32_t		resets;		/* as of this connection */
 };
 
