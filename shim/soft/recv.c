@@ -5,13 +5,13 @@
  * may change while we post: whoever changes it flushes what is published
  * before, we flush what is published after, so publishing and reading the
  * state are sequentially consistent, as are the two on the other side
- * (carry_fail()).
+ * (deliver_fail()).
  */
 #include "shim/soft/recv.h"
 
 #include <errno.h>
 
-#include "shim/soft/carry.h"
+#include "shim/soft/deliver.h"
 
 static void rq_publish(struct rq *rq, uint32_t prod)
 {
@@ -30,8 +30,8 @@ static void flush(struct soft_qp *qp)
 	lock_take(&qp->shm->rq.lock);
 	rq.seen = rq.shm->taken;
 	if (state_of(qp) == IBV_QPS_ERR)
-		carry_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
-			   &qp->recv_cq->ring, -1);
+		deliver_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
+			     &qp->recv_cq->ring, -1);
 	lock_drop(&qp->shm->rq.lock);
 }
 

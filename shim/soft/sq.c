@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "shim/soft/carry.h"
+#include "shim/soft/deliver.h"
 #include "shim/soft/pending.h"
 
 int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap)
@@ -96,8 +97,8 @@ void sq_fail(struct soft_qp *qp)
 
 	lock_take(&qp->shm->rq.lock);
 	rq.seen = rq.shm ? rq.shm->taken : 0;
-	carry_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
-		   &qp->recv_cq->ring, -1);
+	deliver_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
+		     &qp->recv_cq->ring, -1);
 	lock_drop(&qp->shm->rq.lock);
 	flush(qp);
 }

@@ -1,0 +1,296 @@
+/*
+ * Delivering to a receive queue, in whichever process it is
+ *
+ *	take its request, check its buffers
+ *	move the bytes
+ *	write its completion
+ *
+ * Short payload goes into the completion itself or into the ring of bytes
+ * beside it, and the receiver brings it to its buffers when it polls; the
+ * rest is written into its memory. Within a process it is always written.
+ *
+ * When a reliable responder fails, its queue pair fails as well, as the
+ * specification has it (9.9.3). Others drop what is longer than their buffer
+ * and what their keys do not allow; an error of their own is one for them,
+ * too. A request of a shared queue is used up by what is too long (class E).
+ */
+#include "shim/soft/deliver.h"
+
+#include <errno.h>
+
+#include "shim/soft/pipe.h"
+#include "shim/soft/srq.h"
+
+static uint32_t state_of(struct shm_qp *shm)
+{
+	return __atomic_load_n(&shm->state, __ATOMIC_SEQ_CST);
+}
+
+static bool is_reliable(const struct soft_remote *r)
+{
+	return r->shm->type == IBV_QPT_RC || r->shm->type == IBV_QPT_XRC_RECV;
+}
+
+static void tell(struct shm_seg *seg, struct shm_qp *qp, int type)
+{
+	struct pipe_event event = { PIPE_QP, qp - seg->qp, qp->serial, type };
+
+	pipe_send(seg, qp->async, &event);
+}
+
+void deliver_establish(struct soft_remote *r)
+{
+	if (likely(r->shm->established))
+		return;
+	r->shm->established = 1;
+	if (state_of(r->shm) == IBV_QPS_RTR)
+		tell(r->peer->seg, r->shm, IBV_EVENT_COMM_EST);
+}
+
+/* The receive request at the head, or NULL. */
+static struct shm_wqe *first(struct rq *rq, uint32_t *ret_slot)
+{
+	uint32_t taken = rq->shm->taken;
+
+	/* others may have taken, too; a limit needs what is there now */
+	if ((int32_t)(rq->seen - taken) <= 0 || rq->order) {
+		/* pairs with the store of rq_publish() */
+		rq->seen = __atomic_load_n(&rq->shm->prod, __ATOMIC_SEQ_CST);
+		if (taken == rq->seen)
+			return NULL;
+	}
+	*ret_slot = rq_slot(rq, taken);
+	return rq_wqe(rq, *ret_slot);
+}
+
+bool deliver_ready(struct soft_remote *r)
+{
+	uint32_t slot;
+
+	return first(&r->rq, &slot);
+}
+
+/* A completion of the receiver's; NULL if its queue overruns. */
+static struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
+				  uint32_t slot, int status)
+{
+	struct shm_cqe *cqe = cqring_begin(&r->cq);
+
+	if (!cqe)
+		return NULL;
+	cqe->status = status;
+	cqe->opcode = IBV_WC_RECV;
+	cqe->flags = SHM_CQE_RECV;
+	cqe->wr_id = wqe->wr_id;
+	cqe->qpn = r->shm->qpn;
+	cqe->qp = r->shm - r->peer->seg->qp;
+	cqe->retire = slot;
+	if (r->srq) {
+		cqe->flags |= SHM_CQE_SRQ;
+		cqe->srq = r->srq - r->peer->seg->srq;
+	}
+	return cqe;
+}
+
+static void tell_limit(struct soft_remote *r)
+{
+	struct shm_rq *rq = &r->srq->rq;
+
+	if (rq->limit && r->rq.seen - rq->taken < rq->limit)
+		srq_tell_limit(r->peer->seg, r->srq);
+}
+
+static void take(struct soft_remote *r)
+{
+	uint32_t taken = r->rq.shm->taken + 1;
+
+	__atomic_store_n(&r->rq.shm->taken, taken, __ATOMIC_RELEASE);
+	if (r->srq)
+		tell_limit(r);
+	else
+		__builtin_prefetch(rq_wqe(&r->rq, taken));
+}
+
+void deliver_fail(struct shm_seg *seg, uint32_t index, struct rq *rq,
+		  struct cqring *cq, int event)
+{
+	struct shm_qp *qp = &seg->qp[index];
+	struct soft_remote r = { .shm = qp, .cq = *cq };
+	struct fabric_peer peer = { .seg = seg };
+	bool again = state_of(qp) == IBV_QPS_ERR;
+	struct shm_cqe *cqe;
+	struct shm_wqe *wqe;
+	uint32_t slot;
+
+	r.peer = &peer;
+	/* before the queue is read: see rq_publish() */
+	__atomic_store_n(&qp->state, IBV_QPS_ERR, __ATOMIC_SEQ_CST);
+	while (!qp->srq && (wqe = first(rq, &slot))) {
+		rq->shm->taken++;
+		cqe = begin_recv(&r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
+		if (!cqe)
+			break;
+		cqring_commit(&r.cq, cqe, true);
+	}
+	if (event >= 0)
+		tell(seg, qp, event);
+	if (qp->srq && !again)
+		tell(seg, qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+int deliver_break(struct soft_remote *r, int event, int status)
+{
+	deliver_fail(r->peer->seg, r->shm - r->peer->seg->qp, &r->rq, &r->cq,
+		     event);
+	return status;
+}
+
+int deliver_refuse(struct soft_remote *r, int event, int status)
+{
+	return is_reliable(r) ? deliver_break(r, event, status) : status;
+}
+
+static void complete_with(struct soft_remote *r, struct shm_wqe *wqe,
+			  uint32_t slot, int status)
+{
+	struct shm_cqe *cqe = begin_recv(r, wqe, slot, status);
+
+	take(r);
+	if (cqe)
+		cqring_commit(&r->cq, cqe, true);
+}
+
+/* It fails on the receive request it has taken. */
+static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot,
+		     int recv_status, int status)
+{
+	complete_with(r, wqe, slot, recv_status);
+	return deliver_break(r, -1, status);
+}
+
+static int too_long(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot)
+{
+	if (is_reliable(r))
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_LEN_ERR,
+				 IBV_WC_REM_INV_REQ_ERR);
+	if (r->srq)
+		complete_with(r, wqe, slot, IBV_WC_LOC_LEN_ERR);
+	return IBV_WC_REM_INV_REQ_ERR;
+}
+
+int deliver_copy_error(int err)
+{
+	switch (err) {
+	case 0:
+		return IBV_WC_SUCCESS;
+	case -ESRCH:
+		return CARRY_NO_PEER;
+	case -EPERM:
+		return IBV_WC_LOC_QP_OP_ERR;
+	default:
+		return IBV_WC_REM_OP_ERR;
+	}
+}
+
+static void finish(struct soft_remote *r, const struct message *m,
+		   struct shm_cqe *cqe)
+{
+	cqe->opcode = m->opcode;
+	cqe->wc_flags = m->wc_flags;
+	cqe->imm = m->imm;
+	cqe->byte_len = m->length;
+	cqe->src_qp = m->src_qp;
+	take(r);
+	cqring_commit(&r->cq, cqe, m->solicited);
+}
+
+/* Let the payload travel with the completion, if there is room. */
+static bool pack(struct soft_remote *r, struct shm_cqe *cqe,
+		 const struct message *m)
+{
+	uint32_t length = m->length - m->absent;
+	uint8_t *to = cqe->data;
+
+	if (length > SHM_CQE_INLINE)
+		to = cqring_bounce(&r->cq, cqe, length);
+	else
+		cqe->where = SHM_INLINE;
+	if (to)
+		copy_gather(to, m->from);
+	return to;
+}
+
+static bool travels(struct soft_remote *r, const struct message *m)
+{
+	uint32_t length = m->length - m->absent;
+
+	return r->peer->seg != fabric_seg && length && length <= SHM_BOUNCE_MSG;
+}
+
+/* Bring the bytes there, and begin the completion that says so. */
+static int move(struct soft_remote *r, const struct message *m,
+		struct copy_list *to, struct shm_wqe *wqe, uint32_t slot,
+		struct shm_cqe **ret_cqe)
+{
+	bool landed = !travels(r, m);
+	int err = 0;
+
+	for (;;) {
+		if (landed)
+			err = copy_put(r->peer, m->from, to);
+		if (err < 0)
+			return err;
+		*ret_cqe = begin_recv(r, wqe, slot, IBV_WC_SUCCESS);
+		if (!*ret_cqe)
+			return -ENOSPC;
+		if (landed || pack(r, *ret_cqe, m))
+			return 0;
+		/* no room: across after all; this entry stays unpublished */
+		lock_drop(&r->cq.shm->lock);
+		landed = true;
+	}
+}
+
+int deliver(struct soft_remote *r, struct message *m)
+{
+	struct copy_list to;
+	struct shm_cqe *cqe;
+	struct shm_wqe *wqe;
+	uint32_t slot, num;
+	int err;
+
+	wqe = first(&r->rq, &slot);
+	if (!wqe)
+		return CARRY_RNR;
+	if (m->length > wqe->length)
+		return too_long(r, wqe, slot);
+	num = wqe->num_sge < r->rq.max_sge ? wqe->num_sge : r->rq.max_sge;
+	if (!copy_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE,
+			wqe->sge, num, m->length, &to))
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
+				 IBV_WC_REM_OP_ERR);
+	err = move(r, m, &to, wqe, slot, &cqe);
+	if (err == -EFAULT)
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
+				 IBV_WC_REM_OP_ERR);
+	if (err == -ENOSPC)
+		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+	if (err < 0)
+		return deliver_copy_error(err);
+	finish(r, m, cqe);
+	return IBV_WC_SUCCESS;
+}
+
+int deliver_notice(struct soft_remote *r, const struct message *m)
+{
+	struct shm_cqe *cqe;
+	struct shm_wqe *wqe;
+	uint32_t slot;
+
+	wqe = first(&r->rq, &slot);
+	cqe = wqe ? begin_recv(r, wqe, slot, IBV_WC_SUCCESS) : NULL;
+	if (!cqe)
+		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+	finish(r, m, cqe);
+	return IBV_WC_SUCCESS;
+}
