@@ -137,6 +137,7 @@ static int change_there(struct soft_remote *r, const struct soft_wr *wr,
 	err = copy_get(r->peer, &here, &remote);
 	if (!err) {
 		new = atomic_result(wr, *old);
+		here.count = 1;
 		here.iov[0] = (struct iovec){ &new, sizeof(new) };
 		remote = *there;
 		err = copy_put(r->peer, &here, &remote);

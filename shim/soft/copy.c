@@ -6,13 +6,16 @@
  *
  *	| slot: 17 | generation: 14 | remote: 1 |
  *
- * Bytes of another process go through process_vm_writev() and _readv().
+ * Bytes of another process go through process_vm_writev() and _readv(), or
+ * where the kernel forbids them, through that process's hands (stage.c).
  */
 #include "shim/soft/copy.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "shim/soft/stage.h"
 
 static const struct shm_mr *find(struct shm_seg *seg, uint32_t key, bool remote)
 {
@@ -118,6 +121,26 @@ static void advance(struct copy_list *list, unsigned int *first, size_t n)
 	}
 }
 
+uint64_t copy_cut(struct copy_list *list, uint64_t max, struct copy_list *piece)
+{
+	unsigned int first = 0, i;
+	uint64_t len = 0, n;
+
+	piece->count = 0;
+	for (i = 0; i < list->count && len < max; i++) {
+		n = list->iov[i].iov_len;
+		if (n > max - len)
+			n = max - len;
+		piece->iov[piece->count].iov_base = list->iov[i].iov_base;
+		piece->iov[piece->count++].iov_len = n;
+		len += n;
+	}
+	advance(list, &first, len);
+	list->count -= first;
+	memmove(list->iov, list->iov + first, list->count * sizeof(*list->iov));
+	return len;
+}
+
 /* Source and destination may be the same memory. */
 static void copy_here(struct copy_list *to, struct copy_list *from)
 {
@@ -139,9 +162,12 @@ typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local,
 			      const struct iovec *remote,
 			      unsigned long num_remote, unsigned long flags);
 
+typedef int staged_fn(struct fabric_peer *peer, struct copy_list *local,
+		      struct copy_list *remote);
+
 /* The kernel may stop short, at 2 GiB or at a fault. */
-static int copy_across(process_vm_fn *move, int pid, struct copy_list *local,
-		       struct copy_list *remote)
+static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local,
+		   struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
 	ssize_t n;
@@ -159,11 +185,28 @@ static int copy_across(process_vm_fn *move, int pid, struct copy_list *local,
 	return 0;
 }
 
+/* Once refused, always; it is refused before anything is copied. */
+static int copy_across(struct fabric_peer *peer, process_vm_fn *move,
+		       staged_fn *staged, struct copy_list *local,
+		       struct copy_list *remote)
+{
+	int err;
+
+	if (likely(!__atomic_load_n(&peer->forbidden, __ATOMIC_RELAXED))) {
+		err = copy_vm(move, peer->pid, local, remote);
+		if (likely(err != -EPERM && err != -ENOSYS))
+			return err;
+		__atomic_store_n(&peer->forbidden, 1, __ATOMIC_RELAXED);
+	}
+	return staged(peer, local, remote);
+}
+
 int copy_put(struct fabric_peer *peer, struct copy_list *local,
 	     struct copy_list *remote)
 {
 	if (peer->seg != fabric_seg)
-		return copy_across(process_vm_writev, peer->pid, local, remote);
+		return copy_across(peer, process_vm_writev, stage_put, local,
+				   remote);
 	copy_here(remote, local);
 	return 0;
 }
@@ -172,7 +215,8 @@ int copy_get(struct fabric_peer *peer, struct copy_list *local,
 	     struct copy_list *remote)
 {
 	if (peer->seg != fabric_seg)
-		return copy_across(process_vm_readv, peer->pid, local, remote);
+		return copy_across(peer, process_vm_readv, stage_get, local,
+				   remote);
 	copy_here(local, remote);
 	return 0;
 }

@@ -31,9 +31,15 @@ void copy_gather(uint8_t *to, const struct copy_list *from);
 void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len);
 
 /*
+ * Move the first bytes of @list, up to @max, to @piece. How many, 0 at its
+ * end.
+ */
+uint64_t copy_cut(struct copy_list *list, uint64_t max, struct copy_list *piece);
+
+/*
  * All of @local to @remote, which has the same length, in the address space
- * of @peer, or the other way. 0, -ESRCH: it is dead, -EFAULT, -EPERM: the
- * kernel forbids it. The lists are used up.
+ * of @peer, or the other way. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must
+ * help, and did not come to it yet. The lists are used up.
  */
 int copy_put(struct fabric_peer *peer, struct copy_list *local,
 	     struct copy_list *remote);

@@ -185,8 +185,8 @@ int deliver_copy_error(int err)
 		return IBV_WC_SUCCESS;
 	case -ESRCH:
 		return CARRY_NO_PEER;
-	case -EPERM:
-		return IBV_WC_LOC_QP_OP_ERR;
+	case -EAGAIN:
+		return CARRY_LATER;
 	default:
 		return IBV_WC_REM_OP_ERR;
 	}

@@ -35,6 +35,7 @@
 #include "shim/soft/heap.h"
 #include "shim/soft/peer.h"
 #include "shim/soft/process.h"
+#include "shim/soft/stage.h"
 
 enum {
 	NODES		= 1024,
@@ -199,8 +200,23 @@ static int make_segment(const struct node *node)
 	fabric_seg->version = SHM_VERSION;
 	fabric_seg->node = self;
 	fabric_seg->instance = node->instance;
+	fabric_seg->stage.forbidden = stage_needed();
 	fabric_seg->magic = SHM_MAGIC;
 	return 0;
+}
+
+int fabric_reserve(uint64_t off, uint64_t len)
+{
+	char path[FABRIC_PATH];
+	int seg_fd, err;
+
+	fabric_path(path, "node", self, file->node[self].instance, 0);
+	seg_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (seg_fd < 0)
+		return -ENOMEM;
+	err = fallocate(seg_fd, 0, off, len) < 0 ? -ENOMEM : 0;
+	close(seg_fd);
+	return err;
 }
 
 static int take_node(void)
@@ -301,6 +317,7 @@ void fabric_leave(void)
 	pthread_mutex_lock(&mutex);
 	if (joined && --joined == 0) {
 		__atomic_store_n(&fabric_seg->gone, 1, __ATOMIC_RELEASE);
+		stage_stop();
 		peer_forget();
 		heap_forget();
 		lock();
@@ -332,6 +349,7 @@ void fabric_forget(void)
 	fabric_seg = NULL;
 	joined = 0;
 	heap_forget_inherited();
+	stage_forget();
 	peer_forget_inherited();
 }
 

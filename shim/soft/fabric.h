@@ -21,6 +21,7 @@ struct fabric_peer {
 	uint32_t	node;
 	uint64_t	instance;
 	uint32_t	refs;
+	uint32_t	forbidden;	/* process_vm: the kernel refuses */
 	uint32_t	dead;		/* found out; never taken back */
 	uint64_t	looked;		/* when it was last looked at, coarse ns */
 };
@@ -38,6 +39,9 @@ void fabric_exit(void);
 
 /* Forget everything inherited, in a child that was forked. */
 void fabric_forget(void);
+
+/* Give our segment's file room at [@off, @off + @len). 0 or -errno. */
+int fabric_reserve(uint64_t off, uint64_t len);
 
 /* Does the process on @node still live? */
 bool fabric_alive(uint32_t node);

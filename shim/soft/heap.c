@@ -6,10 +6,15 @@
  */
 #include "shim/soft/heap.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "shim/soft/fabric.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
 
 struct extent {
 	uint64_t	off;
@@ -62,6 +67,19 @@ uint64_t heap_alloc(uint64_t size)
 	off = end;
 	end += size;
 	return off;
+}
+
+/* Kernels before 5.14 do not know the advice. */
+int heap_reserve(void *at, uint64_t size)
+{
+	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
+	uint64_t len = pages((uintptr_t)at + size - from);
+
+	if (!madvise((void *)from, len, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -ENOMEM;
+	return fabric_reserve(from - (uintptr_t)fabric_seg, len);
 }
 
 /* Neighbours become one, so that sizes can grow again. */

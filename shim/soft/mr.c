@@ -17,6 +17,7 @@
 #include "shim/soft/context.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/sq.h"
+#include "shim/soft/stage.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ	22
@@ -124,7 +125,7 @@ static int take_slot(struct soft_mr *mr, uint64_t iova, unsigned int access)
 	pthread_mutex_lock(&soft_mutex);
 	slot = soft_slot(soft_mrs, SHM_MR_MAX, &next_slot);
 	if (slot >= 0) {
-		soft_mrs[slot] = mr;
+		__atomic_store_n(&soft_mrs[slot], mr, __ATOMIC_RELEASE);
 		mr->shm = &fabric_seg->mr[slot];
 		mr->shm->addr = (uintptr_t)mr->mr.addr;
 		mr->shm->length = mr->mr.length;
@@ -192,7 +193,9 @@ static void release(struct soft_mr *mr)
 {
 	withdraw(mr->shm);
 	wait_for_users();
-	soft_mrs[mr->mr.handle] = NULL;
+	stage_hold();
+	__atomic_store_n(&soft_mrs[mr->mr.handle], NULL, __ATOMIC_RELEASE);
+	stage_release();
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
@@ -259,8 +262,10 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if (changes)
 		mr->shm->access = access;
 	if (moves) {
+		stage_hold();
 		ibmr->addr = addr;
 		ibmr->length = length;
+		stage_release();
 		mr->shm->addr = mr->shm->iova = (uintptr_t)addr;
 		mr->shm->length = length;
 	}

@@ -91,7 +91,8 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
 			return -ENOMEM;
 		}
 		e->peer = (struct fabric_peer){ .seg = seg, .pid = pid,
-			.start = start, .node = node, .instance = instance };
+			.start = start, .node = node, .instance = instance,
+			.forbidden = fabric_seg->stage.forbidden };
 		e->next = entries;
 		entries = e;
 	}

@@ -60,6 +60,8 @@ static void try_all(void)
 
 void pending_try(void)
 {
+	if (stage_asked())
+		stage_serve();
 	if (pthread_mutex_trylock(&mutex))
 		return;
 	try_all();

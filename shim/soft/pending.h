@@ -3,6 +3,7 @@
  * Send queues whose head waits for time to pass, or for the peer.
  */
 #include "shim/soft/soft.h"
+#include "shim/soft/stage.h"
 
 extern unsigned int pending_count;
 
@@ -12,12 +13,13 @@ void pending_add(struct soft_qp *qp);
 /* The queue pair goes away. Without its lock. */
 void pending_del(struct soft_qp *qp);
 
-/* Somebody has the time: try all. */
+/* Somebody has the time: try all, and copy what peers ask for. */
 void pending_try(void);
 
 static inline bool pending_any(void)
 {
-	return unlikely(__atomic_load_n(&pending_count, __ATOMIC_RELAXED));
+	return unlikely(__atomic_load_n(&pending_count, __ATOMIC_RELAXED)) ||
+		stage_asked();
 }
 
 /* In a child: the thread was not inherited. */

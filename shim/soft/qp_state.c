@@ -15,6 +15,7 @@
 #include "shim/soft/carry.h"
 #include "shim/soft/port.h"
 #include "shim/soft/sq.h"
+#include "shim/soft/stage.h"
 
 enum {
 	RC	= 1 << 0,
@@ -242,6 +243,8 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 	sq_run(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
+	if (to == IBV_QPS_RTR)
+		stage_expect(qp->attr.dest_qp_num);
 }
 
 static void change(struct soft_qp *qp, enum ibv_qp_state from,

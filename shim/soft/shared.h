@@ -10,6 +10,7 @@
  * (carry.c), positions are masked with the checked size.
  */
 #include <stdint.h>
+#include <sys/uio.h>
 #include <infiniband/verbs.h>
 
 #include "shim/soft/lock.h"
@@ -175,6 +176,28 @@ struct shm_mr {
 	uint32_t	pd;
 } SHM_ALIGNED;
 
+/* What the owner of the segment is asked to copy: see stage.c. */
+struct shm_stage {
+	uint32_t	forbidden;	/* process_vm, to this process */
+	uint32_t	ready;		/* jobs may be left here */
+	uint32_t	asked;		/* a futex */
+	uint32_t	sleeping;	/* somebody must be woken */
+} SHM_ALIGNED;
+
+enum { SHM_JOBS = 4, SHM_JOB_BYTES = 128 << 10 };
+enum { SHM_JOB_IDLE, SHM_JOB_ASKED, SHM_JOB_SERVED, SHM_JOB_DONE };
+
+struct shm_job {
+	struct lock	lock;		/* of the requester */
+	uint32_t	state;		/* a futex */
+	uint32_t	waits;		/* the requester sleeps */
+	uint32_t	write;		/* to the owner's memory, else from it */
+	int32_t		result;		/* 0 or -errno */
+	uint32_t	count;
+	struct iovec	iov[SHM_SGE_MAX];
+	uint8_t		bytes[SHM_JOB_BYTES] __attribute__((aligned(4096)));
+};
+
 struct shm_seg {
 	uint64_t	magic;
 	uint32_t	version;
@@ -182,10 +205,12 @@ struct shm_seg {
 	uint64_t	instance;
 	uint32_t	gone;		/* its process has left in order */
 	struct lock	atomics SHM_ALIGNED;
+	struct shm_stage stage;
 	struct shm_qp	qp[SHM_QP_MAX] SHM_ALIGNED;
 	struct shm_cq	cq[SHM_CQ_MAX];
 	struct shm_srq	srq[SHM_SRQ_MAX];
 	struct shm_mr	mr[SHM_MR_MAX];
+	struct shm_job	job[SHM_JOBS];
 	uint8_t		heap[] __attribute__((aligned(4096)));
 };
 

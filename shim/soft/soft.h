@@ -102,7 +102,7 @@ struct soft_wr {
 };
 
 /* What the head of a send queue waits for. */
-enum soft_wait { WAIT_NONE, WAIT_RNR, WAIT_PEER };
+enum soft_wait { WAIT_NONE, WAIT_RNR, WAIT_PEER, WAIT_COPY };
 
 /* Positions only grow: retired <= next <= head <= retired + depth. */
 struct soft_sq {

@@ -103,6 +103,8 @@ void sq_fail(struct soft_qp *qp)
 	flush(qp);
 }
 
+#define COPY_PATIENCE	10000000000ull	/* ns */
+
 /* From IBA 9.7.5.2.8, in tens of microseconds. */
 static const uint32_t rnr_timer[32] = {
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
@@ -110,14 +112,26 @@ static const uint32_t rnr_timer[32] = {
 	24576, 32768, 49152,
 };
 
-/* How long the head may wait; ns, or UINT64_MAX. */
+/* IBA 9.7.6.1.3 */
+static uint64_t transport_patience(const struct ibv_qp_attr *attr)
+{
+	return attr->timeout ? (attr->retry_cnt + 1) *
+		(4096ull << (attr->timeout & 31)) : UINT64_MAX;
+}
+
+/*
+ * How long the head may wait; ns, or UINT64_MAX. A process that must copy
+ * for us has other things to do, which no adapter has.
+ */
 static uint64_t patience(struct soft_qp *qp, enum soft_wait wait)
 {
 	const struct ibv_qp_attr *attr = &qp->attr;
+	uint64_t ns = transport_patience(attr);
 
 	if (wait == WAIT_PEER)
-		return attr->timeout ? (attr->retry_cnt + 1) *
-			(4096ull << (attr->timeout & 31)) : UINT64_MAX;
+		return ns;
+	if (wait == WAIT_COPY)
+		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)
 		return UINT64_MAX;
 	return attr->rnr_retry * 10000ull *
@@ -153,6 +167,10 @@ static bool run_one(struct soft_qp *qp)
 		status = IBV_WC_RNR_RETRY_EXC_ERR;
 	} else if (unlikely(status == CARRY_NO_PEER)) {
 		if (may_wait(qp, WAIT_PEER))
+			return false;
+		status = IBV_WC_RETRY_EXC_ERR;
+	} else if (unlikely(status == CARRY_LATER)) {
+		if (may_wait(qp, WAIT_COPY))
 			return false;
 		status = IBV_WC_RETRY_EXC_ERR;
 	}

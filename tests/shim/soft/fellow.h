@@ -1,0 +1,99 @@
+#pragma once
+/*
+ * A second process for tests, connected to an end of ours; what it does is
+ * given as a function. Include after <cmocka.h>.
+ */
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "tests/shim/soft/pair.h"
+
+struct fellow {
+	pid_t		pid;
+	int		fd;
+	struct address	address;
+};
+
+/* In the fellow, connected; it ends when this returns. */
+typedef void fellow_fn(struct end *e, int fd, struct address yours);
+
+HELPER void say(int fd, const void *data, size_t len)
+{
+	assert_int_equal(write(fd, data, len), len);
+}
+
+HELPER void hear(int fd, void *data, size_t len)
+{
+	assert_int_equal(recv(fd, data, len, MSG_WAITALL), len);
+}
+
+/* Until the other side says so, or is gone. */
+HELPER void await_word(int fd)
+{
+	char word;
+
+	while (read(fd, &word, 1) < 0)
+		;
+}
+
+HELPER void fellow_main(int fd, fellow_fn *fn)
+{
+	struct address mine, yours;
+	struct end e = { 0 };
+
+	end_open(&e);
+	mine = end_address(&e);
+	say(fd, &mine, sizeof(mine));
+	hear(fd, &yours, sizeof(yours));
+	connect_to(e.qp, yours.qpn);
+	say(fd, "k", 1);
+	fn(&e, fd, yours);
+	end_close(&e);
+	exit(0);
+}
+
+HELPER struct fellow fellow_start(fellow_fn *fn)
+{
+	struct fellow f = { 0 };
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	f.pid = fork();
+	if (!f.pid) {
+		close(fds[0]);
+		fellow_main(fds[1], fn);
+	}
+	close(fds[1]);
+	f.fd = fds[0];
+	hear(f.fd, &f.address, sizeof(f.address));
+	return f;
+}
+
+HELPER void fellow_meet(struct fellow *f, struct end *e)
+{
+	struct address mine = end_address(e);
+
+	say(f->fd, &mine, sizeof(mine));
+	connect_to(e->qp, f->address.qpn);
+	await_word(f->fd);
+}
+
+/* Its exit status; 0 if all went well. */
+HELPER int fellow_stop(struct fellow *f)
+{
+	int status;
+
+	if (!f->pid)
+		return 0;
+	close(f->fd);
+	waitpid(f->pid, &status, 0);
+	f->pid = 0;
+	return status;
+}
+
+HELPER void fellow_kill(struct fellow *f)
+{
+	kill(f->pid, SIGKILL);
+	fellow_stop(f);
+}
