@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * What the device's faces below /sys and /dev show.
+ */
+#include <stddef.h>
+
+/* The paths whose place our tree takes, with all that is below. */
+enum { SYSFS_PATHS = 4 };
+extern const char *const sysfs_paths[SYSFS_PATHS];
+
+/* Device nodes, for which files stand. */
+enum { SYSFS_UVERBS, SYSFS_CM, SYSFS_NODES };
+extern const struct sysfs_node {
+	const char	*path;
+	unsigned int	major;
+	unsigned int	minor;
+} sysfs_nodes[SYSFS_NODES];
+
+/* Fill the directory @root. 0 or -errno. No malloc(). */
+int sysfs_make(int root);
+
+/* A file of @len bytes. */
+int sysfs_put(int root, const char *path, const char *text, size_t len);
