@@ -214,24 +214,40 @@ static int check_local(struct soft_qp *qp, struct soft_wr *wr,
 	return IBV_WC_SUCCESS;
 }
 
-int carry(struct soft_qp *qp, struct soft_wr *wr)
+/* What happens at the other end, nobody tells who sends without a return. */
+static int unacknowledged(int status)
+{
+	return status == CARRY_LATER ? status : IBV_WC_SUCCESS;
+}
+
+static int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
+			   struct copy_list *local)
 {
 	struct soft_remote *r;
-	struct copy_list local;
 	int status;
 
-	status = check_local(qp, wr, &local);
-	if (status)
-		return status;
 	r = remote_find(qp, wr);
 	if (!r)
 		return CARRY_NO_PEER;
 	if (likely(remote_lock(qp, r))) {
-		status = carry_locked(qp, r, wr, &local);
+		status = carry_locked(qp, r, wr, local);
 		remote_unlock(r);
 	} else
 		status = CARRY_NO_PEER;
 	if (unlikely(status == CARRY_NO_PEER))
 		remote_drop(qp);
 	return status;
+}
+
+int carry(struct soft_qp *qp, struct soft_wr *wr)
+{
+	struct copy_list local;
+	int status;
+
+	status = check_local(qp, wr, &local);
+	if (unlikely(status))
+		return status;
+	status = carry_connected(qp, wr, &local);
+	return likely(qp->shm->type != IBV_QPT_UC) ? status :
+		unacknowledged(status);
 }

@@ -56,7 +56,7 @@ static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IBV_QPT_RC)
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC)
 		return EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq ||
 	    attr->send_cq->context != pd->context ||

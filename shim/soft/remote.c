@@ -60,6 +60,11 @@ struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr)
 	return likely(r->shm) || resolve(qp, r) ? r : NULL;
 }
 
+static uint8_t receives_from(uint8_t type)
+{
+	return type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
+}
+
 static bool connected(struct soft_qp *qp, struct soft_remote *r)
 {
 	struct shm_qp *peer = r->shm;
@@ -68,8 +73,8 @@ static bool connected(struct soft_qp *qp, struct soft_remote *r)
 	return peer->qpn == qp->shm->dest_qpn &&
 		peer->resets == r->resets &&
 		peer->dest_qpn == qp->shm->qpn &&
-		(state == IBV_QPS_RTS || state == IBV_QPS_RTR ||
-		 state == IBV_QPS_SQD) &&
+		receives_from(peer->type) == qp->shm->type &&
+		state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
 		fabric_peer_alive(r->peer);
 }
 

@@ -52,6 +52,11 @@ void sq_reset(struct soft_sq *sq)
 	sq->build.err = EINVAL;		/* what was begun is gone */
 }
 
+static enum ibv_qp_state state_of(const struct soft_qp *qp)
+{
+	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
+}
+
 static const uint8_t wc_opcode[] = {
 	[IBV_WR_RDMA_WRITE]		= IBV_WC_RDMA_WRITE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM]	= IBV_WC_RDMA_WRITE,
@@ -99,6 +104,24 @@ void sq_fail(struct soft_qp *qp)
 	rq.seen = rq.shm ? rq.shm->taken : 0;
 	deliver_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
 		     &qp->recv_cq->ring, -1);
+	lock_drop(&qp->shm->rq.lock);
+	flush(qp);
+}
+
+/*
+ * An error of our own end: an unreliable send queue stops, and what it
+ * receives is not concerned (SQE); a reliable one takes both down.
+ */
+static void stop(struct soft_qp *qp)
+{
+	if (qp->shm->type != IBV_QPT_UC && qp->shm->type != IBV_QPT_UD) {
+		sq_fail(qp);
+		return;
+	}
+	lock_take(&qp->shm->rq.lock);
+	if (state_of(qp) == IBV_QPS_RTS)
+		__atomic_store_n(&qp->shm->state, IBV_QPS_SQE,
+				 __ATOMIC_SEQ_CST);
 	lock_drop(&qp->shm->rq.lock);
 	flush(qp);
 }
@@ -175,14 +198,11 @@ static bool run_one(struct soft_qp *qp)
 		status = IBV_WC_RETRY_EXC_ERR;
 	}
 	qp->sq.wait = WAIT_NONE;
-	if (unlikely(!complete(qp, wr, status) || status != IBV_WC_SUCCESS))
+	if (unlikely(!complete(qp, wr, status)))
 		sq_fail(qp);
+	else if (unlikely(status != IBV_WC_SUCCESS))
+		stop(qp);
 	return true;
-}
-
-static enum ibv_qp_state state_of(const struct soft_qp *qp)
-{
-	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 }
 
 void sq_run(struct soft_qp *qp)
@@ -193,6 +213,7 @@ void sq_run(struct soft_qp *qp)
 			if (!run_one(qp))
 				return;
 			break;
+		case IBV_QPS_SQE:
 		case IBV_QPS_ERR:
 			flush(qp);
 			break;

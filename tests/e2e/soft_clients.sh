@@ -157,6 +157,13 @@ for each in preload dropin; do
 	both "ibv_rc_pingpong -g 0" ibv_rc_pingpong -g 0
 	both "ibv_rc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_rc_pingpong -g 1
 	both "ibv_srq_pingpong" ibv_srq_pingpong
+	both "ibv_uc_pingpong" ibv_uc_pingpong
+	both "ibv_uc_pingpong -e" ibv_uc_pingpong -e
+	both "ibv_uc_pingpong -s 65536 -c" ibv_uc_pingpong -s 65536 -c
+	both "ibv_uc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_uc_pingpong -g 1
+	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw; do
+		both "$program -c UC" $program -c UC -F -n 1000
+	done
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw ib_atomic_lat ib_atomic_bw; do
 		both $program $program -F --use_old_post_send -n 1000
 		both "$program builders" $program -F -n 1000

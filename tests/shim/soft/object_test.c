@@ -246,8 +246,6 @@ static void what_is_not_there_is_eopnotsupp(void **state)
 {
 	GIVEN(e);
 	struct ibv_alloc_dm_attr dm = { .length = 1 };
-	struct ibv_qp_init_attr_ex ex = { .comp_mask =
-		IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS };
 	struct ibv_qp_init_attr ud = { .send_cq = e->cq, .recv_cq = e->cq,
 				       .qp_type = IBV_QPT_UD };
 
@@ -264,7 +262,6 @@ static void what_is_not_there_is_eopnotsupp(void **state)
 	EXPECT_NULL(ibv_open_xrcd(e->context, NULL));
 	EXPECT_NULL(ibv_create_wq(e->context, NULL));
 	EXPECT_NULL(ibv_import_device(3));
-	EXPECT_NULL(ibv_create_qp_ex(e->context, &ex));
 	EXPECT_NULL(ibv_create_qp(e->pd, &ud));
 	assert_int_equal(ibv_attach_mcast(e->qp, NULL, 0), EOPNOTSUPP);
 	assert_int_equal(ibv_advise_mr(e->pd, 0, 0, NULL, 0), EOPNOTSUPP);

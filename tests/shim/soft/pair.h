@@ -62,19 +62,32 @@ HELPER struct ibv_context *open_context(void)
 	return context;
 }
 
-HELPER struct ibv_qp *make_qp(struct end *e, struct ibv_srq *srq)
+HELPER struct ibv_qp *make_qp_of(struct end *e, enum ibv_qp_type type,
+				 struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = e->cq,
 		.recv_cq = e->cq,
 		.srq = srq,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = type,
 		.cap = { END_DEPTH, END_DEPTH, 4, 4, 64 },
 	};
 	struct ibv_qp *qp = ibv_create_qp(e->pd, &attr);
 
 	assert_non_null(qp);
 	return qp;
+}
+
+HELPER struct ibv_qp *make_qp(struct end *e, struct ibv_srq *srq)
+{
+	return make_qp_of(e, IBV_QPT_RC, srq);
+}
+
+/* In place of the one that @e was opened with. */
+HELPER void use_qp_of(struct end *e, enum ibv_qp_type type, struct ibv_srq *srq)
+{
+	assert_int_equal(ibv_destroy_qp(e->qp), 0);
+	e->qp = make_qp_of(e, type, srq);
 }
 
 enum { ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
