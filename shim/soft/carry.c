@@ -131,6 +131,7 @@ static int change_there(struct soft_remote *r, const struct soft_wr *wr,
 	int err;
 
 	here.count = 1;
+	here.nulls = 0;
 	here.iov[0] = (struct iovec){ old, sizeof(*old) };
 
 	lock_take(&r->peer->seg->atomics);
@@ -201,6 +202,7 @@ static int check_local(struct soft_qp *qp, struct soft_wr *wr,
 		list->iov[0].iov_base = wr->sge;
 		list->iov[0].iov_len = wr->length;
 		list->count = 1;
+		list->nulls = 0;
 		return IBV_WC_SUCCESS;
 	}
 	if (!copy_check(fabric_seg, qp->shm->pd,

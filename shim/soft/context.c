@@ -89,6 +89,8 @@ static void fill_verbs(struct verbs_context *verbs)
 	verbs->query_port = soft_query_port;
 	verbs->query_device_ex = soft_query_device_ex;
 	verbs->query_rt_values = soft_query_rt_values;
+	verbs->alloc_null_mr = soft_alloc_null_mr;
+	verbs->advise_mr = soft_advise_mr;
 	verbs->create_cq_ex = soft_create_cq_ex;
 	verbs->modify_cq = soft_modify_cq;
 	verbs->create_qp_ex = soft_create_qp_ex;

@@ -17,6 +17,9 @@ int soft_query_rt_values(struct ibv_context *context,
 			 struct ibv_values_ex *values);
 struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 				    struct ibv_cq_init_attr_ex *attr);
+struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);
+int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+		   uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge);
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
 				 struct ibv_qp_init_attr_ex *attr);

@@ -8,6 +8,9 @@
  *
  * Bytes of another process go through process_vm_writev() and _readv(), or
  * where the kernel forbids them, through that process's hands (stage.c).
+ *
+ * Entries of a null region have no memory: reading gives zeros, what is
+ * written is gone. On-demand regions have their page faults here.
  */
 #include "shim/soft/copy.h"
 
@@ -15,7 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/soft/pages.h"
 #include "shim/soft/stage.h"
+
+#define SPECIAL	(SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
 static const struct shm_mr *find(struct shm_seg *seg, uint32_t key, bool remote)
 {
@@ -43,9 +49,39 @@ static bool add(struct copy_list *list, struct shm_seg *seg, uint32_t pd,
 	if (!mr || mr->pd != pd || (mr->access & access) != access ||
 	    !inside(mr, addr, len))
 		return false;
+	if (unlikely(mr->access & SPECIAL)) {
+		list->paged |= mr->access & IBV_ACCESS_ON_DEMAND;
+		if (mr->access & SHM_MR_NULL)
+			list->nulls |= 1u << list->count;
+	}
 	list->iov[list->count].iov_base = (void *)(mr->addr + (addr - mr->iova));
 	list->iov[list->count++].iov_len = len;
 	return true;
+}
+
+static bool is_null(const struct copy_list *list, unsigned int i)
+{
+	return list->nulls >> i & 1;
+}
+
+/* Page faults of the device; the pages are ours. */
+static bool fault_in(const struct copy_list *list, bool write)
+{
+	unsigned int i;
+
+	for (i = 0; i < list->count; i++)
+		if (!is_null(list, i) &&
+		    pages_bring_in(list->iov[i].iov_base, list->iov[i].iov_len,
+				   write))
+			return false;
+	return true;
+}
+
+static void clear(struct copy_list *list)
+{
+	list->count = 0;
+	list->nulls = 0;
+	list->paged = 0;
 }
 
 bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
@@ -55,7 +91,7 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 	uint64_t len;
 	uint32_t i;
 
-	list->count = 0;
+	clear(list);
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
@@ -66,16 +102,17 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		length -= len;
 		list->iov[list->count - 1].iov_len = len;
 		if (!len)
-			list->count--;
+			list->nulls &= ~(1u << --list->count);
 	}
-	return true;
+	return likely(!list->paged) || seg != fabric_seg ||
+		fault_in(list, access & IBV_ACCESS_LOCAL_WRITE);
 }
 
 bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		       uint64_t addr, uint32_t rkey, uint64_t length,
 		       struct copy_list *list)
 {
-	list->count = 0;
+	clear(list);
 	/* without bytes the key is not looked at (C9-88) */
 	return !length ||
 		add(list, seg, pd, access, addr, length, rkey, true);
@@ -86,7 +123,10 @@ void copy_gather(uint8_t *to, const struct copy_list *from)
 	unsigned int i;
 
 	for (i = 0; i < from->count; i++) {
-		memcpy(to, from->iov[i].iov_base, from->iov[i].iov_len);
+		if (unlikely(is_null(from, i)))
+			memset(to, 0, from->iov[i].iov_len);
+		else
+			memcpy(to, from->iov[i].iov_base, from->iov[i].iov_len);
 		to += from->iov[i].iov_len;
 	}
 }
@@ -98,7 +138,8 @@ void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len)
 
 	for (i = 0; i < to->count && len; i++) {
 		n = to->iov[i].iov_len < len ? to->iov[i].iov_len : len;
-		memcpy(to->iov[i].iov_base, from, n);
+		if (likely(!is_null(to, i)))
+			memcpy(to->iov[i].iov_base, from, n);
 		from += n;
 		len -= n;
 	}
@@ -126,7 +167,7 @@ uint64_t copy_cut(struct copy_list *list, uint64_t max, struct copy_list *piece)
 	unsigned int first = 0, i;
 	uint64_t len = 0, n;
 
-	piece->count = 0;
+	clear(piece);
 	for (i = 0; i < list->count && len < max; i++) {
 		n = list->iov[i].iov_len;
 		if (n > max - len)
@@ -201,22 +242,104 @@ static int copy_across(struct fabric_peer *peer, process_vm_fn *move,
 	return staged(peer, local, remote);
 }
 
-int copy_put(struct fabric_peer *peer, struct copy_list *local,
-	     struct copy_list *remote)
+static int put(struct fabric_peer *peer, struct copy_list *local,
+	       struct copy_list *remote)
 {
 	if (peer->seg != fabric_seg)
 		return copy_across(peer, process_vm_writev, stage_put, local,
 				   remote);
+	if (unlikely(remote->paged) && !fault_in(remote, true))
+		return -EFAULT;
 	copy_here(remote, local);
 	return 0;
+}
+
+static int get(struct fabric_peer *peer, struct copy_list *local,
+	       struct copy_list *remote)
+{
+	if (peer->seg != fabric_seg)
+		return copy_across(peer, process_vm_readv, stage_get, local,
+				   remote);
+	if (unlikely(remote->paged) && !fault_in(remote, false))
+		return -EFAULT;
+	copy_here(local, remote);
+	return 0;
+}
+
+static struct copy_list one_of(const struct copy_list *list, unsigned int i,
+			       size_t n)
+{
+	struct copy_list one = { .count = 1, .paged = list->paged };
+
+	one.iov[0].iov_base = list->iov[i].iov_base;
+	one.iov[0].iov_len = n;
+	return one;
+}
+
+static const uint8_t zeros[16384];
+
+/* Piece by piece, where entries have no memory. */
+static int put_pieces(struct fabric_peer *peer, struct copy_list *local,
+		      struct copy_list *remote)
+{
+	unsigned int l = 0, r = 0;
+	struct copy_list from, to;
+	size_t n;
+	int err = 0;
+
+	while (!err && l < local->count && r < remote->count) {
+		n = local->iov[l].iov_len;
+		if (remote->iov[r].iov_len < n)
+			n = remote->iov[r].iov_len;
+		if (is_null(local, l) && n > sizeof(zeros))
+			n = sizeof(zeros);
+		from = one_of(local, l, n);
+		to = one_of(remote, r, n);
+		if (is_null(local, l))
+			from.iov[0].iov_base = (void *)zeros;
+		if (!is_null(remote, r))
+			err = put(peer, &from, &to);
+		advance(local, &l, n);
+		advance(remote, &r, n);
+	}
+	return err;
+}
+
+/* A null region cannot be read by others: it has no remote key. */
+static int get_pieces(struct fabric_peer *peer, struct copy_list *local,
+		      struct copy_list *remote)
+{
+	unsigned int l = 0, r = 0;
+	struct copy_list from, to;
+	size_t n;
+	int err = 0;
+
+	while (!err && l < local->count && r < remote->count) {
+		n = local->iov[l].iov_len;
+		if (remote->iov[r].iov_len < n)
+			n = remote->iov[r].iov_len;
+		from = one_of(remote, r, n);
+		to = one_of(local, l, n);
+		if (!is_null(local, l))
+			err = get(peer, &to, &from);
+		advance(local, &l, n);
+		advance(remote, &r, n);
+	}
+	return err;
+}
+
+int copy_put(struct fabric_peer *peer, struct copy_list *local,
+	     struct copy_list *remote)
+{
+	if (unlikely(local->nulls | remote->nulls))
+		return put_pieces(peer, local, remote);
+	return put(peer, local, remote);
 }
 
 int copy_get(struct fabric_peer *peer, struct copy_list *local,
 	     struct copy_list *remote)
 {
-	if (peer->seg != fabric_seg)
-		return copy_across(peer, process_vm_readv, stage_get, local,
-				   remote);
-	copy_here(local, remote);
-	return 0;
+	if (unlikely(local->nulls))
+		return get_pieces(peer, local, remote);
+	return get(peer, local, remote);
 }

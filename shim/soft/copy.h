@@ -11,18 +11,22 @@
 struct copy_list {
 	struct iovec	iov[SHM_SGE_MAX];
 	unsigned int	count;
+	uint32_t	nulls;	/* those entries, by bit, have no memory */
+	uint32_t	paged;	/* some region is on-demand: it may fault */
 };
 
 /*
  * Check @sge against the memory regions of @seg for @access (enum
  * ibv_access_flags, 0 for reading) in protection domain @pd, and list where
- * the first @length bytes of them lie. False if one check fails.
+ * the first @length bytes of them lie. False if one check fails. In our own
+ * segment, pages of on-demand regions are brought in (false if they can't
+ * be); a peer's may be missing: @list->paged must go by copy_put() or _get().
  */
 bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		const struct ibv_sge *sge, uint32_t num, uint64_t length,
 		struct copy_list *list);
 
-/* The same for a remote key. */
+/* The same for a remote key; pages are brought in by copy_put() or _get(). */
 bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		       uint64_t addr, uint32_t rkey, uint64_t length,
 		       struct copy_list *list);

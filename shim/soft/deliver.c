@@ -220,11 +220,14 @@ static bool pack(struct soft_remote *r, struct shm_cqe *cqe,
 	return to;
 }
 
-static bool travels(struct soft_remote *r, const struct message *m)
+/* Not where the receiver could have a page fault when it polls. */
+static bool travels(struct soft_remote *r, const struct message *m,
+		    const struct copy_list *to)
 {
 	uint32_t length = m->length - m->absent;
 
-	return r->peer->seg != fabric_seg && length && length <= SHM_BOUNCE_MSG;
+	return r->peer->seg != fabric_seg && length &&
+		length <= SHM_BOUNCE_MSG && !to->paged;
 }
 
 /* Bring the bytes there, and begin the completion that says so. */
@@ -232,7 +235,7 @@ static int move(struct soft_remote *r, const struct message *m,
 		struct copy_list *to, struct shm_wqe *wqe, uint32_t slot,
 		struct shm_cqe **ret_cqe)
 {
-	bool landed = !travels(r, m);
+	bool landed = !travels(r, m, to);
 	int err = 0;
 
 	for (;;) {

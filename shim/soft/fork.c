@@ -6,10 +6,12 @@
  * with VERBATIM_SOFT_FORK=disabled or =enabled: the answers are those of
  * such a kernel, and ibv_fork_init() is late after a first registration.
  */
-#include "shim/soft/soft.h"
+#include "shim/soft/fork.h"
 
 #include <stdlib.h>
 #include <strings.h>
+
+#include "shim/soft/soft.h"
 
 static bool asked;
 
@@ -49,11 +51,21 @@ EXPORT int ibv_fork_init(void)
 	return err;
 }
 
+static enum ibv_fork_status status(void)
+{
+	enum ibv_fork_status now = world();
+
+	return now == IBV_FORK_DISABLED && asked ? IBV_FORK_ENABLED : now;
+}
+
 EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
 {
-	enum ibv_fork_status status = world();
+	return status();
+}
 
-	return status == IBV_FORK_DISABLED && asked ? IBV_FORK_ENABLED : status;
+bool fork_is_kept_from(void)
+{
+	return status() == IBV_FORK_ENABLED;
 }
 
 /* Once for drivers; exported, never needed here. */

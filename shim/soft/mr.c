@@ -1,95 +1,84 @@
 /*
- * Memory regions
+ * Memory regions: register, deregister
  *
  * Registering brings the pages in for the access asked for, as pinning does:
- * what is not mapped, or not writable, is refused here with EFAULT.
+ * what is not mapped, or not writable, is refused here with EFAULT. Pages of
+ * an on-demand region come when they are used (copy.c); one from address 0
+ * with all of the length is the whole address space (implicit).
  *
  * Deregistering first takes the keys away, then waits for everybody who may
  * have found them: payload that is still on its way to a buffer of ours is
  * brought in, and each queue pair's locks are taken once.
+ *
+ * Not here: ibv_rereg_mr() (rereg.c), imports (import.c).
  */
-#include "shim/soft/soft.h"
+#include "shim/soft/mr.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "shim/soft/context.h"
+#include "shim/soft/pages.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/stage.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
-#endif
 
 enum {
 	NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 	KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-		IBV_ACCESS_HUGETLB,
+		IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+		IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |
+		IBV_ACCESS_OPTIONAL_RANGE,
 };
 
 static uint32_t next_slot;
 
-static int check_access(unsigned int access)
+int mr_check_access(unsigned int access)
 {
-	access &= ~IBV_ACCESS_OPTIONAL_RANGE;
-	if (access & ~(IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-		       IBV_ACCESS_ON_DEMAND | KNOWN))
+	if (access & ~KNOWN)
 		return EINVAL;
-	if (access & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED))
-		return EOPNOTSUPP;
 	if (access & NEEDS_LOCAL_WRITE && !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
 	return 0;
 }
 
-/* Kernels before 5.14 do not, and answer EINVAL as for what is forbidden. */
-static bool can_populate(size_t page)
+static bool is_implicit(const struct mr_range *range)
 {
-	uintptr_t here = (uintptr_t)&next_slot & ~(page - 1);
-
-	return madvise((void *)here, page, MADV_POPULATE_READ) == 0;
+	return range->access & IBV_ACCESS_ON_DEMAND && !range->memory &&
+		range->length == SIZE_MAX;
 }
 
-static int bring_in(void *addr, size_t length, unsigned int access)
+int mr_check_memory(const struct mr_range *range)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-	uintptr_t from = (uintptr_t)addr & ~(page - 1);
-	uintptr_t to = ((uintptr_t)addr + length + page - 1) & ~(page - 1);
-	int advice = access & IBV_ACCESS_LOCAL_WRITE ?
-		MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	uintptr_t from = (uintptr_t)range->memory;
+	bool huge = range->access & IBV_ACCESS_HUGETLB;
 
-	if ((uintptr_t)addr + length < (uintptr_t)addr)
+	if (is_implicit(range))
+		return range->iova || huge ? EINVAL : 0;
+	if (from + range->length < from)
 		return EINVAL;
-	if (!length || madvise((void *)from, to - from, advice) == 0)
-		return 0;
-	/* then only see that it is mapped */
-	if (errno == EINVAL && !can_populate(page) &&
-	    msync((void *)from, to - from, MS_ASYNC) == 0)
-		return 0;
-	return EFAULT;
+	if (!(range->access & IBV_ACCESS_ON_DEMAND))
+		return pages_bring_in(range->memory, range->length,
+				      range->access & IBV_ACCESS_LOCAL_WRITE);
+	return huge && !pages_are_huge(range->memory, range->length) ?
+		EINVAL : 0;
 }
 
 /* Keys change on reuse: see copy.c for their parts. */
-static void publish(struct shm_mr *shm, uint32_t slot)
+void mr_publish(struct soft_mr *mr)
 {
 	static uint16_t generation[SHM_MR_MAX];
+	uint32_t slot = mr->mr.handle;
 	uint32_t key = slot << SHM_KEY_BITS |
 		(++generation[slot] << 1 & ((1u << SHM_KEY_BITS) - 1));
 
 	if (!key)
 		key = ++generation[slot] << 1;
-	__atomic_store_n(&shm->lkey, key, __ATOMIC_RELEASE);
-	__atomic_store_n(&shm->rkey, key | 1, __ATOMIC_RELEASE);
-}
-
-static void withdraw(struct shm_mr *shm)
-{
-	__atomic_store_n(&shm->lkey, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&shm->rkey, 0, __ATOMIC_RELEASE);
+	mr->mr.lkey = key;
+	mr->mr.rkey = mr->shm->access & SHM_MR_NULL ? 0 : key | 1;
+	__atomic_store_n(&mr->shm->lkey, mr->mr.lkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&mr->shm->rkey, mr->mr.rkey, __ATOMIC_RELEASE);
 }
 
 /* Nobody uses what was found before; under the object mutex. */
@@ -118,7 +107,15 @@ static void land_payload(void)
 			poll_land_all(soft_cqs[i]);
 }
 
-static int take_slot(struct soft_mr *mr, uint64_t iova, unsigned int access)
+void mr_withdraw(struct soft_mr *mr)
+{
+	land_payload();
+	__atomic_store_n(&mr->shm->lkey, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&mr->shm->rkey, 0, __ATOMIC_RELEASE);
+	wait_for_users();
+}
+
+static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 {
 	int slot;
 
@@ -126,48 +123,61 @@ static int take_slot(struct soft_mr *mr, uint64_t iova, unsigned int access)
 	slot = soft_slot(soft_mrs, SHM_MR_MAX, &next_slot);
 	if (slot >= 0) {
 		__atomic_store_n(&soft_mrs[slot], mr, __ATOMIC_RELEASE);
-		mr->shm = &fabric_seg->mr[slot];
-		mr->shm->addr = (uintptr_t)mr->mr.addr;
-		mr->shm->length = mr->mr.length;
-		mr->shm->iova = iova;
-		mr->shm->access = access;
-		mr->shm->pd = mr->mr.pd->handle;
-		publish(mr->shm, slot);
 		mr->mr.handle = slot;
-		mr->mr.lkey = mr->shm->lkey;
-		mr->mr.rkey = mr->shm->rkey;
+		mr->shm = &fabric_seg->mr[slot];
+		mr->shm->addr = (uintptr_t)range->memory;
+		mr->shm->length = range->length;
+		mr->shm->iova = range->iova;
+		mr->shm->access = range->access;
+		mr->shm->pd = mr->mr.pd->handle;
+		mr_publish(mr);
 	}
 	pthread_mutex_unlock(&soft_mutex);
 	return slot < 0 ? slot : 0;
 }
 
+struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
+{
+	struct soft_mr *mr = calloc(1, sizeof(*mr));
+	int err;
+
+	if (!mr)
+		return soft_fail(ENOMEM);
+	mr->mr.context = pd->context;
+	mr->mr.pd = pd;
+	mr->mr.addr = range->addr;
+	mr->mr.length = range->length;
+	mr->memory = range->memory;
+	mr->bytes = range->access & SHM_MR_NULL ? 0 : range->length;
+	mr->pd = to_pd(pd);
+	soft_twin_init(&mr->twin);
+	err = take_slot(mr, range);
+	if (err < 0) {
+		free(mr);
+		return soft_fail(err);
+	}
+	__atomic_add_fetch(&mr->pd->refs, 1, __ATOMIC_RELAXED);
+	return mr;
+}
+
 static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
 			  uint64_t iova, unsigned int access)
 {
+	struct mr_range range = { addr, addr, length, iova, access };
 	struct soft_mr *mr;
 	int err;
 
 	if (!soft_ours(pd->context))
 		return soft_fail(EIO);
-	err = check_access(access);
+	if (access & IBV_ACCESS_ZERO_BASED)
+		range.iova = 0;
+	err = mr_check_access(access);
 	if (!err)
-		err = bring_in(addr, length, access);
+		err = mr_check_memory(&range);
 	if (err)
 		return soft_fail(err);
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return soft_fail(ENOMEM);
-	mr->mr.context = pd->context;
-	mr->mr.pd = pd;
-	mr->mr.addr = addr;
-	mr->mr.length = length;
-	err = take_slot(mr, iova, access);
-	if (err < 0) {
-		free(mr);
-		return soft_fail(err);
-	}
-	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
-	return &mr->mr;
+	mr = mr_new(pd, &range);
+	return mr ? &mr->mr : NULL;
 }
 
 EXPORT struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
@@ -189,100 +199,73 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 	return reg(pd, addr, length, iova, access);
 }
 
-static void release(struct soft_mr *mr)
+struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
 {
-	withdraw(mr->shm);
-	wait_for_users();
+	struct mr_range range = {
+		.length = SIZE_MAX,
+		.access = IBV_ACCESS_LOCAL_WRITE | SHM_MR_NULL,
+	};
+	struct soft_mr *mr;
+
+	if (!soft_ours(pd->context))
+		return soft_fail(EIO);
+	mr = mr_new(pd, &range);
+	return mr ? &mr->mr : NULL;
+}
+
+/* The object, not the structures; under the object mutex. */
+static void destroy(struct soft_mr *mr)
+{
+	struct soft_twin *t = &mr->twin;
+
+	mr_withdraw(mr);
 	stage_hold();
 	__atomic_store_n(&soft_mrs[mr->mr.handle], NULL, __ATOMIC_RELEASE);
 	stage_release();
+	if (mr->mapping)
+		munmap(mr->mapping, mr->mapped);
+	__atomic_sub_fetch(&mr->pd->refs, 1, __ATOMIC_RELEASE);
+	if (mr->dm)
+		mr->dm->refs--;
+	do {
+		container(t, struct soft_mr, twin)->shm = NULL;
+		t = t->next;
+	} while (t != &mr->twin);
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 {
-	struct soft_mr *mr = container(ibmr, struct soft_mr, mr);
+	struct soft_mr *mr = to_mr(ibmr);
+	int err = 0;
 
 	if (!soft_ours(ibmr->context))
 		return EIO;
 	pthread_mutex_lock(&soft_mutex);
-	land_payload();
-	release(mr);
-	pthread_mutex_unlock(&soft_mutex);
-	__atomic_sub_fetch(&to_pd(ibmr->pd)->refs, 1, __ATOMIC_RELEASE);
-	free(mr);
-	return 0;
-}
-
-static int check_rereg(int flags, struct ibv_mr *mr, struct ibv_pd *pd,
-		       int access)
-{
-	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags)
-		return EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_PD &&
-	    (!pd || pd->context != mr->context))
-		return EINVAL;
-	return flags & IBV_REREG_MR_CHANGE_ACCESS ? check_access(access) : 0;
-}
-
-static void change_pd(struct soft_mr *mr, struct ibv_pd *pd)
-{
-	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
-	__atomic_sub_fetch(&to_pd(mr->mr.pd)->refs, 1, __ATOMIC_RELEASE);
-	mr->mr.pd = pd;
-	mr->shm->pd = pd->handle;
-}
-
-EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
-			void *addr, size_t length, int access)
-{
-	struct soft_mr *mr = container(ibmr, struct soft_mr, mr);
-	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-	bool changes = flags & IBV_REREG_MR_CHANGE_ACCESS;
-	int err;
-
-	if (!soft_ours(ibmr->context)) {
-		errno = EIO;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
-	err = check_rereg(flags, ibmr, pd, access);
+	if (!mr->shm)
+		err = ENOENT;
+	else
+		destroy(mr);
 	if (!err)
-		err = bring_in(moves ? addr : ibmr->addr,
-			       moves ? length : ibmr->length,
-			       changes ? (unsigned int)access : mr->shm->access);
-	if (err) {
-		errno = err;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
-	pthread_mutex_lock(&soft_mutex);
-	land_payload();
-	withdraw(mr->shm);
-	wait_for_users();
-	if (flags & IBV_REREG_MR_CHANGE_PD)
-		change_pd(mr, pd);
-	if (changes)
-		mr->shm->access = access;
-	if (moves) {
-		stage_hold();
-		ibmr->addr = addr;
-		ibmr->length = length;
-		stage_release();
-		mr->shm->addr = mr->shm->iova = (uintptr_t)addr;
-		mr->shm->length = length;
-	}
-	publish(mr->shm, ibmr->handle);
-	ibmr->lkey = mr->shm->lkey;
-	ibmr->rkey = mr->shm->rkey;
+		soft_twin_part(&mr->twin);
 	pthread_mutex_unlock(&soft_mutex);
-	return 0;
+	if (!err)
+		free(mr);
+	return err;
 }
 
 void mr_close_all(struct ibv_context *context)
 {
+	struct soft_mr *mr;
 	unsigned int i;
 
 	pthread_mutex_lock(&soft_mutex);
-	for (i = 0; i < SHM_MR_MAX; i++)
-		if (soft_mrs[i] && soft_mrs[i]->mr.context == context)
-			release(soft_mrs[i]);
+	for (i = 0; i < SHM_MR_MAX; i++) {
+		mr = soft_mrs[i];
+		if (!mr || mr->mr.context != context)
+			continue;
+		destroy(mr);
+		if (mr->twin.left)
+			free(mr);
+	}
 	pthread_mutex_unlock(&soft_mutex);
 }

@@ -25,6 +25,32 @@ int soft_slot(void *table, uint32_t size, uint32_t *next)
 	return -ENOMEM;
 }
 
+void soft_twin_init(struct soft_twin *twin)
+{
+	twin->next = twin;
+}
+
+void soft_twin_join(struct soft_twin *twin, struct soft_twin *with)
+{
+	twin->next = with->next;
+	with->next = twin;
+}
+
+void soft_twin_part(struct soft_twin *twin)
+{
+	struct soft_twin *t = twin;
+
+	while (t->next != twin)
+		t = t->next;
+	t->next = twin->next;
+	twin->next = twin;
+}
+
+bool soft_twin_alone(const struct soft_twin *twin)
+{
+	return twin->next == twin;
+}
+
 uint32_t soft_serial(void)
 {
 	static uint32_t last;

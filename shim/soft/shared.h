@@ -166,6 +166,9 @@ struct shm_cq {
 	uint32_t	events;		/* sent to the channel */
 };
 
+/* Beside enum ibv_access_flags: it has no memory. */
+#define SHM_MR_NULL	(1u << 31)
+
 struct shm_mr {
 	uint32_t	lkey;		/* 0: none here */
 	uint32_t	rkey;

@@ -30,14 +30,43 @@ struct soft_context {
 	unsigned int		refs;		/* of imports */
 };
 
+/*
+ * An object and its imports are a ring of structures, all the same object:
+ * who destroys it leaves the others empty. Under soft_mutex.
+ */
+struct soft_twin {
+	struct soft_twin	*next;
+	bool			left;	/* unimported, kept for the object */
+};
+
 struct soft_pd {
-	struct ibv_pd		pd;
+	struct ibv_pd		pd;	/* of a parent domain: its PD's handle */
 	unsigned int		refs;
+	struct soft_twin	twin;
+	struct soft_pd		*next;	/* of all */
+	struct soft_parent	*parent;	/* or NULL; domain.c */
 };
 
 struct soft_mr {
 	struct ibv_mr		mr;
-	struct shm_mr		*shm;
+	struct shm_mr		*shm;	/* NULL: a twin destroyed it */
+	void			*memory;	/* change these in stage_hold() */
+	size_t			bytes;
+	struct soft_twin	twin;
+	struct soft_pd		*pd;	/* that counts it, */
+	struct soft_dm		*dm;	/* and, unless NULL, this */
+	void			*mapping;	/* of a dma-buf, or NULL */
+	size_t			mapped;
+	bool			imported;
+};
+
+struct soft_dm {
+	struct ibv_dm		dm;
+	uint8_t			*memory;	/* NULL: a twin freed it */
+	size_t			length;
+	unsigned int		refs;
+	struct soft_twin	twin;
+	struct soft_dm		*next;	/* of all */
 };
 
 struct soft_channel {
@@ -177,6 +206,11 @@ extern struct soft_mr *soft_mrs[SHM_MR_MAX];
 /* A free slot of @table, the oldest first, or -ENOMEM. */
 int soft_slot(void *table, uint32_t size, uint32_t *next);
 
+void soft_twin_init(struct soft_twin *twin);
+void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);
+void soft_twin_part(struct soft_twin *twin);
+bool soft_twin_alone(const struct soft_twin *twin);
+
 /* Serial numbers for objects, never 0. */
 uint32_t soft_serial(void);
 
@@ -203,6 +237,16 @@ static inline struct soft_srq *to_srq(struct ibv_srq *srq)
 static inline struct soft_pd *to_pd(struct ibv_pd *pd)
 {
 	return container(pd, struct soft_pd, pd);
+}
+
+static inline struct soft_mr *to_mr(struct ibv_mr *mr)
+{
+	return container(mr, struct soft_mr, mr);
+}
+
+static inline struct soft_dm *to_dm(struct ibv_dm *dm)
+{
+	return container(dm, struct soft_dm, dm);
 }
 
 /* False in a child for all that it has inherited. */

@@ -32,17 +32,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim/soft/heap.h"
+#include "shim/soft/pages.h"
 #include "shim/soft/soft.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
-#endif
 
 enum {
 	SPINS		= 2000,
@@ -89,9 +84,9 @@ static void ring(struct shm_stage *stage)
 
 static bool holds(const struct soft_mr *mr, uintptr_t addr, size_t len)
 {
-	uintptr_t off = addr - (uintptr_t)mr->mr.addr;
+	uintptr_t off = addr - (uintptr_t)mr->memory;
 
-	return off <= mr->mr.length && len <= mr->mr.length - off;
+	return off <= mr->bytes && len <= mr->bytes - off;
 }
 
 /* Is it registered? Under the serving mutex, as all change of it. */
@@ -111,20 +106,6 @@ static bool is_registered(const struct iovec *iov)
 	return false;
 }
 
-/* Kernels before 5.14 cannot tell. */
-static bool is_mapped(const struct iovec *iov, bool write)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	uintptr_t from = (uintptr_t)iov->iov_base & ~(page - 1);
-	uintptr_t to = (uintptr_t)iov->iov_base + iov->iov_len;
-	uintptr_t here = (uintptr_t)&running & ~(page - 1);
-	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-
-	return madvise((void *)from, to - from, advice) == 0 ||
-		(errno == EINVAL &&
-		 madvise((void *)here, page, MADV_POPULATE_READ) < 0);
-}
-
 /* Take the list out of the peers' reach, and check it. */
 static int take_list(const struct shm_job *job, bool write,
 		     struct copy_list *list, size_t *ret_len)
@@ -136,11 +117,13 @@ static int take_list(const struct shm_job *job, bool write,
 		return -EFAULT;
 	memcpy(list->iov, job->iov, count * sizeof(*list->iov));
 	list->count = count;
+	list->nulls = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	for (i = 0; i < count; i++) {
 		if (list->iov[i].iov_len > SHM_JOB_BYTES - len ||
 		    !is_registered(&list->iov[i]) ||
-		    !is_mapped(&list->iov[i], write))
+		    pages_bring_in(list->iov[i].iov_base,
+				   list->iov[i].iov_len, write))
 			return -EFAULT;
 		len += list->iov[i].iov_len;
 	}

@@ -9,7 +9,6 @@
 /* name, its parameters */
 #define NULL_VERBS(V)                                                         \
 	V(ibv_dm,		alloc_dm,		(struct ibv_context *a, struct ibv_alloc_dm_attr *b))         \
-	V(ibv_mr,		alloc_null_mr,		(struct ibv_pd *a))                                            \
 	V(ibv_pd,		alloc_parent_domain,	(struct ibv_context *a, struct ibv_parent_domain_init_attr *b)) \
 	V(ibv_td,		alloc_td,		(struct ibv_context *a, struct ibv_td_init_attr *b))          \
 	V(ibv_counters,		create_counters,	(struct ibv_context *a, struct ibv_counters_init_attr *b))    \
@@ -22,7 +21,6 @@
 	V(ibv_mr,		reg_dm_mr,		(struct ibv_pd *a, struct ibv_dm *b, uint64_t c, size_t d, unsigned int e))
 
 #define ERRNO_VERBS(V)                                                        \
-	V(advise_mr,			(struct ibv_pd *a, enum ibv_advise_mr_advice b, uint32_t c, struct ibv_sge *d, uint32_t e)) \
 	V(attach_counters_point_flow,	(struct ibv_counters *a, struct ibv_counter_attach_attr *b, struct ibv_flow *c))       \
 	V(close_xrcd,			(struct ibv_xrcd *a))                                                                  \
 	V(dealloc_td,			(struct ibv_td *a))                                                                    \

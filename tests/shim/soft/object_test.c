@@ -257,14 +257,12 @@ static void what_is_not_there_is_eopnotsupp(void **state)
 	} while (0)
 	EXPECT_NULL(ibv_alloc_dm(e->context, &dm));
 	EXPECT_NULL(ibv_alloc_mw(e->pd, IBV_MW_TYPE_1));
-	EXPECT_NULL(ibv_alloc_null_mr(e->pd));
 	EXPECT_NULL(ibv_alloc_td(e->context, &(struct ibv_td_init_attr){ 0 }));
 	EXPECT_NULL(ibv_open_xrcd(e->context, NULL));
 	EXPECT_NULL(ibv_create_wq(e->context, NULL));
 	EXPECT_NULL(ibv_import_device(3));
 	EXPECT_NULL(ibv_create_qp(e->pd, &ud));
 	assert_int_equal(ibv_attach_mcast(e->qp, NULL, 0), EOPNOTSUPP);
-	assert_int_equal(ibv_advise_mr(e->pd, 0, 0, NULL, 0), EOPNOTSUPP);
 	assert_int_equal(ibv_query_ece(e->qp, NULL), EOPNOTSUPP);
 }
 

@@ -1,0 +1,138 @@
+/*
+ * Changing a memory region
+ *
+ * The error says whether the region is still good: ibv_rereg_mr(3). What is
+ * wrong with the arguments leaves it as it was. What a driver would find out
+ * while it carries the command out (pages that are not there, access flags
+ * that do not go together) costs the region its keys: "MR shouldn't be used".
+ *
+ * The two that speak of fork come where fork support is enabled (fork.c) and
+ * the range to be kept from, or given back to, children is not mapped.
+ */
+#include "shim/soft/mr.h"
+
+#include "shim/soft/fork.h"
+#include "shim/soft/pages.h"
+#include "shim/soft/stage.h"
+
+static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd,
+		       void *addr, size_t length, int access)
+{
+	if (!soft_ours(mr->mr.context))
+		return EIO;
+	if (mr->imported || mr->mapping || !mr->shm ||
+	    mr->shm->access & SHM_MR_NULL)
+		return EINVAL;
+	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !length))
+		return EINVAL;
+	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_PD &&
+	    (!pd || pd->context != mr->mr.context))
+		return EINVAL;
+	return 0;
+}
+
+static int check_command(struct soft_mr *mr, int flags,
+			 const struct mr_range *range)
+{
+	int err;
+
+	if (!flags || mr->dm)
+		return EINVAL;
+	err = mr_check_access(range->access);
+	return err ? err : mr_check_memory(range);
+}
+
+/* What the region is to be. */
+static struct mr_range wanted(struct soft_mr *mr, int flags, void *addr,
+			      size_t length, int access)
+{
+	struct mr_range range = {
+		.addr	= mr->mr.addr,
+		.memory	= (void *)(uintptr_t)mr->shm->addr,
+		.length	= mr->shm->length,
+		.iova	= mr->shm->iova,
+		.access	= mr->shm->access,
+	};
+
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		range.access = access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		range.addr = range.memory = addr;
+		range.length = length;
+		range.iova = range.access & IBV_ACCESS_ZERO_BASED ?
+			0 : (uintptr_t)addr;
+	}
+	return range;
+}
+
+static void change_pd(struct soft_mr *mr, struct ibv_pd *pd)
+{
+	struct soft_twin *t = &mr->twin;
+
+	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&mr->pd->refs, 1, __ATOMIC_RELEASE);
+	mr->mr.pd = pd;
+	mr->shm->pd = pd->handle;
+	do {
+		container(t, struct soft_mr, twin)->pd = to_pd(pd);
+		t = t->next;
+	} while (t != &mr->twin);
+}
+
+static void change(struct soft_mr *mr, const struct mr_range *range)
+{
+	stage_hold();
+	mr->memory = range->memory;
+	mr->bytes = range->length;
+	stage_release();
+	mr->mr.addr = range->addr;
+	mr->mr.length = range->length;
+	mr->shm->addr = (uintptr_t)range->memory;
+	mr->shm->length = range->length;
+	mr->shm->iova = range->iova;
+	mr->shm->access = range->access;
+	mr_publish(mr);
+}
+
+static int fail(int err, int code)
+{
+	errno = err;
+	return code;
+}
+
+EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
+			void *addr, size_t length, int access)
+{
+	struct soft_mr *mr = to_mr(ibmr);
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	void *old_addr = ibmr->addr;
+	size_t old_length = ibmr->length;
+	struct mr_range range;
+	int err;
+
+	err = check_input(mr, flags, pd, addr, length, access);
+	if (err)
+		return fail(err, IBV_REREG_MR_ERR_INPUT);
+	if (moves && fork_is_kept_from() && !pages_are_mapped(addr, length))
+		return fail(ENOMEM, IBV_REREG_MR_ERR_DONT_FORK_NEW);
+	range = wanted(mr, flags, addr, length, access);
+	err = check_command(mr, flags, &range);
+
+	pthread_mutex_lock(&soft_mutex);
+	mr_withdraw(mr);
+	if (!err && flags & IBV_REREG_MR_CHANGE_PD)
+		change_pd(mr, pd);
+	if (!err)
+		change(mr, &range);
+	pthread_mutex_unlock(&soft_mutex);
+	if (err)
+		return fail(err, IBV_REREG_MR_ERR_CMD);
+	if (moves && fork_is_kept_from() &&
+	    !pages_are_mapped(old_addr, old_length))
+		return fail(ENOMEM, IBV_REREG_MR_ERR_DO_FORK_OLD);
+	return 0;
+}

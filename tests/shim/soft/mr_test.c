@@ -1,0 +1,437 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct pair *name = *state
+
+enum { PAGE = 4096, ODP = ALL_ACCESS | IBV_ACCESS_ON_DEMAND };
+
+static void *map_pages(size_t bytes, int prot)
+{
+	void *mem = mmap(NULL, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(mem != MAP_FAILED);
+	return mem;
+}
+
+/* Is the page in memory? */
+static bool is_there(void *page)
+{
+	unsigned char there;
+
+	assert_int_equal(mincore(page, PAGE, &there), 0);
+	return there & 1;
+}
+
+static int rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge,
+		uint64_t addr, uint32_t rkey)
+{
+	struct ibv_send_wr wr = { .opcode = op };
+
+	wr.wr.rdma.remote_addr = addr;
+	wr.wr.rdma.rkey = rkey;
+	return send_wr(e, wr, sge);
+}
+
+static void zero_based_region_begins_at_zero(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf + 100, 64,
+				       ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
+
+	memcpy(p->a.buf, "zero", 5);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, 10, mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_string_equal((char *)p->b.buf + 110, "zero");
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 5,
+				 (uintptr_t)p->b.buf + 100, mr->rkey), 0);
+	expect(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void iova_may_be_anything(void **state)
+{
+	GIVEN(p);
+	uint64_t iovas[] = { 0, 1, 0x1003, 1ull << 63, UINT64_MAX - 100 };
+	struct ibv_mr *mr;
+	size_t i;
+
+	for (i = 0; i < sizeof(iovas) / sizeof(iovas[0]); i++) {
+		mr = ibv_reg_mr_iova2(p->b.pd, p->b.buf + 7, 64, iovas[i],
+				      ALL_ACCESS);
+		assert_non_null(mr);
+		p->a.buf[0] = 'A' + i;
+		assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, i, 1,
+					 iovas[i] + 63, mr->rkey), 0);
+		expect(p->a.cq, i, IBV_WC_SUCCESS);
+		assert_int_equal(p->b.buf[7 + 63], 'A' + i);
+		assert_int_equal(ibv_dereg_mr(mr), 0);
+	}
+}
+
+static void optional_access_is_taken(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, 64,
+				       IBV_ACCESS_RELAXED_ORDERING | 1 << 25);
+
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void on_demand_brings_nothing_in_at_registration(void **state)
+{
+	GIVEN(p);
+	uint8_t *mem = map_pages(2 * PAGE, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, 2 * PAGE, ODP);
+
+	assert_non_null(mr);
+	assert_false(is_there(mem));
+	memcpy(p->a.buf, "late", 5);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
+				 (uintptr_t)mem, mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_string_equal((char *)mem, "late");
+	assert_true(is_there(mem));
+	assert_false(is_there(mem + PAGE));
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	munmap(mem, 2 * PAGE);
+}
+
+static void sending_what_is_not_mapped_is_a_local_error(void **state)
+{
+	GIVEN(p);
+	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, mem, PAGE, ODP);
+
+	munmap(mem, PAGE);
+	assert_int_equal(recv_at(&p->b, 9, 0, 100), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
+		.wr_id = 1, .opcode = IBV_WR_SEND },
+		(struct ibv_sge){ (uintptr_t)mem, 8, mr->lkey }), 0);
+	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void receiving_where_nothing_is_mapped_fails_both_ends(void **state)
+{
+	GIVEN(p);
+	uint8_t *mem = map_pages(PAGE, PROT_READ);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ODP);
+
+	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){
+		(uintptr_t)mem, 64, mr->lkey }), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
+	expect(p->b.cq, 9, IBV_WC_LOC_PROT_ERR);
+	expect(p->a.cq, 1, IBV_WC_REM_OP_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	munmap(mem, PAGE);
+}
+
+static void fault_of_remote_access_is_an_operation_error(void **state)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE,
+						  IBV_WR_RDMA_READ };
+	GIVEN(p);
+	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ODP);
+	int i;
+
+	munmap(mem, PAGE);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(rdma_at(&p->a, ops[i], i, 8, (uintptr_t)mem,
+					 mr->rkey), 0);
+		expect(p->a.cq, i, IBV_WC_REM_OP_ERR);
+		to_state(p->a.qp, IBV_QPS_RESET);
+		to_state(p->b.qp, IBV_QPS_RESET);
+		connect_to(p->a.qp, p->b.qp->qp_num);
+		connect_to(p->b.qp, p->a.qp->qp_num);
+	}
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void implicit_region_is_the_address_space(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *a = ibv_reg_mr(p->a.pd, NULL, SIZE_MAX, ODP);
+	struct ibv_mr *b = ibv_reg_mr(p->b.pd, NULL, SIZE_MAX, ODP);
+	char from[] = "anywhere", to[sizeof(from)] = "";
+
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){
+		(uintptr_t)to, sizeof(to), b->lkey }), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
+		.wr_id = 1, .opcode = IBV_WR_SEND },
+		(struct ibv_sge){ (uintptr_t)from, sizeof(from), a->lkey }), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect(p->b.cq, 9, IBV_WC_SUCCESS);
+	assert_string_equal(to, "anywhere");
+	/* nobody has anything at address 16 */
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, 16, b->rkey), 0);
+	expect(p->a.cq, 2, IBV_WC_REM_OP_ERR);
+	assert_int_equal(ibv_dereg_mr(a), 0);
+	assert_int_equal(ibv_dereg_mr(b), 0);
+}
+
+static void implicit_region_has_no_other_form(void **state)
+{
+	GIVEN(p);
+
+	errno = 0;
+	assert_null(ibv_reg_mr(p->a.pd, NULL, SIZE_MAX,
+			       ODP | IBV_ACCESS_HUGETLB));
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_null(ibv_reg_mr(p->a.pd, (void *)4096, SIZE_MAX, ODP));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_reg_mr(p->a.pd, NULL, SIZE_MAX, ALL_ACCESS));
+}
+
+static void huge_pages_are_promised_in_truth(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *mr;
+
+	errno = 0;
+	assert_null(ibv_reg_mr(p->a.pd, p->a.buf, PAGE,
+			       ODP | IBV_ACCESS_HUGETLB));
+	assert_int_equal(errno, EINVAL);
+	/* without paging on demand it is a hint */
+	mr = ibv_reg_mr(p->a.pd, p->a.buf, PAGE, IBV_ACCESS_HUGETLB);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static int advise(struct end *e, int advice, uint32_t flags, struct ibv_sge sge)
+{
+	return ibv_advise_mr(e->pd, advice, flags, &sge, 1);
+}
+
+static void prefetch_brings_pages_in(void **state)
+{
+	GIVEN(p);
+	uint8_t *mem = map_pages(3 * PAGE, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, mem, 3 * PAGE, ODP);
+	struct ibv_sge sge = { (uintptr_t)mem, PAGE, mr->lkey };
+
+	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+				IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
+	assert_false(is_there(mem));
+	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
+				IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
+	assert_true(is_there(mem));
+	sge.addr += PAGE;
+	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0,
+				sge), 0);
+	assert_true(is_there(mem + PAGE));
+	assert_false(is_there(mem + 2 * PAGE));
+	munmap(mem, 3 * PAGE);
+	/* later or never is success, at once is not */
+	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge), 0);
+	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
+				IBV_ADVISE_MR_FLAG_FLUSH, sge), EFAULT);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void bad_advice_says_what_is_wrong(void **state)
+{
+	enum { PREFETCH = IBV_ADVISE_MR_ADVICE_PREFETCH,
+	       WRITE = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE };
+	GIVEN(p);
+	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, PAGE,
+				       IBV_ACCESS_ON_DEMAND);
+	struct ibv_sge sge = { (uintptr_t)p->a.buf, PAGE, mr->lkey };
+	struct ibv_sge other = sge;
+
+	assert_int_equal(advise(&p->a, 17, 0, sge), ENOTSUP);
+	assert_int_equal(advise(&p->a, PREFETCH, 2, sge), EINVAL);
+	assert_int_equal(ibv_advise_mr(p->a.pd, 0, 0, NULL, 0), EINVAL);
+	assert_int_equal(advise(&p->a, WRITE, 0, sge), EPERM);
+	assert_int_equal(advise(&p->b, PREFETCH, 0, sge), EPERM);
+	assert_int_equal(advise(&p->a, PREFETCH, 0, sge_of(&p->a, 0, 8)), EINVAL);
+	other.length++;
+	assert_int_equal(advise(&p->a, PREFETCH, 0, other), EFAULT);
+	other = sge;
+	other.lkey = mr->rkey;
+	assert_int_equal(advise(&p->a, PREFETCH, 0, other), ENOENT);
+	other.lkey = 0xfffff000;
+	assert_int_equal(advise(&p->a, PREFETCH, 0, other), EFAULT);
+	assert_int_equal(advise(&p->a, PREFETCH, 0, sge), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static int send_two(struct end *e, struct ibv_sge first, struct ibv_sge second)
+{
+	struct ibv_sge sges[] = { first, second };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 1, .opcode = IBV_WR_SEND, .sg_list = sges,
+		.num_sge = 2, .send_flags = IBV_SEND_SIGNALED,
+	};
+
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+static void null_region_reads_zeros(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *null = ibv_alloc_null_mr(p->a.pd);
+	enum { LONG = 50000 };
+	uint32_t i;
+
+	assert_non_null(null);
+	memset(p->b.buf, 0xff, LONG + 8);
+	assert_int_equal(recv_at(&p->b, 9, 0, LONG + 8), 0);
+	assert_int_equal(send_two(&p->a, (struct ibv_sge){ 12345, LONG, null->lkey },
+				  sge_of(&p->a, 0, 4)), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect(p->b.cq, 9, IBV_WC_SUCCESS).byte_len, LONG + 4);
+	for (i = 0; i < LONG; i++)
+		assert_int_equal(p->b.buf[i], 0);
+	assert_int_equal(p->b.buf[LONG + 4], 0xff);
+	assert_int_equal(ibv_dereg_mr(null), 0);
+}
+
+static void null_region_discards_what_is_written(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *null = ibv_alloc_null_mr(p->b.pd);
+	struct ibv_sge sges[] = { { 0, 1000, null->lkey }, sge_of(&p->b, 0, 8) };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 9, .sg_list = sges,
+					.num_sge = 2 };
+
+	memset(p->a.buf, 'x', 1000);
+	memcpy(p->a.buf + 1000, "kept", 5);
+	assert_int_equal(ibv_post_recv(p->b.qp, &wr, &bad), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 1005), 0);
+	expect(p->b.cq, 9, IBV_WC_SUCCESS);
+	assert_string_equal((char *)p->b.buf, "kept");
+	assert_int_equal(rdma(&p->b, IBV_WR_RDMA_READ,
+			      (struct ibv_sge){ 7, 5000, null->lkey },
+			      (uintptr_t)p->a.buf, p->a.mr->rkey), 0);
+	expect(p->b.cq, 0, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_dereg_mr(null), 0);
+}
+
+static void null_region_has_no_remote_key(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *null = ibv_alloc_null_mr(p->b.pd);
+
+	assert_null(null->addr);
+	assert_int_equal(null->length, SIZE_MAX);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 0,
+				 null->lkey | 1), 0);
+	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	errno = 0;
+	assert_int_equal(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, NULL,
+				      NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_dereg_mr(null), 0);
+}
+
+
+struct meeting {
+	struct address	parent, child;
+	int		step;
+};
+
+static void wait_step(struct meeting *m, int step)
+{
+	while (__atomic_load_n(&m->step, __ATOMIC_ACQUIRE) < step)
+		usleep(100);
+}
+
+static void set_step(struct meeting *m, int step)
+{
+	__atomic_store_n(&m->step, step, __ATOMIC_RELEASE);
+}
+
+/*
+ * The child receives once into memory that is gone, of an on-demand region.
+ * Any failure ends it with another status.
+ */
+static void child_with_a_hole(struct meeting *m)
+{
+	struct end e;
+	struct ibv_mr *mr;
+	uint8_t *mem;
+	struct ibv_wc wc;
+
+	end_open(&e);
+	mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
+	mr = ibv_reg_mr(e.pd, mem, PAGE, ODP);
+	munmap(mem, PAGE);
+	m->child = end_address(&e);
+	set_step(m, 1);
+	wait_step(m, 2);
+	connect_to(e.qp, m->parent.qpn);
+	if (recv_sge(&e, 9, (struct ibv_sge){ (uintptr_t)mem, 64, mr->lkey }))
+		_exit(2);
+	set_step(m, 3);
+	wc = poll_one(e.cq);
+	ibv_dereg_mr(mr);
+	end_close(&e);
+	_exit(wc.status == IBV_WC_LOC_PROT_ERR ? 0 : 3);
+}
+
+static void fault_in_another_process_fails_both_ends(void **state)
+{
+	struct meeting *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct end e;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid)
+		child_with_a_hole(m);
+	end_open(&e);
+	wait_step(m, 1);
+	m->parent = end_address(&e);
+	connect_to(e.qp, m->child.qpn);
+	set_step(m, 2);
+	wait_step(m, 3);
+	assert_int_equal(send_at(&e, 1, 0, 8), 0);
+	expect(e.cq, 1, IBV_WC_REM_OP_ERR);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	end_close(&e);
+	munmap(m, sizeof(*m));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(zero_based_region_begins_at_zero),
+		TEST(iova_may_be_anything),
+		TEST(optional_access_is_taken),
+		TEST(on_demand_brings_nothing_in_at_registration),
+		TEST(sending_what_is_not_mapped_is_a_local_error),
+		TEST(receiving_where_nothing_is_mapped_fails_both_ends),
+		TEST(fault_of_remote_access_is_an_operation_error),
+		TEST(implicit_region_is_the_address_space),
+		TEST(implicit_region_has_no_other_form),
+		TEST(huge_pages_are_promised_in_truth),
+		TEST(prefetch_brings_pages_in),
+		TEST(bad_advice_says_what_is_wrong),
+		TEST(null_region_reads_zeros),
+		TEST(null_region_discards_what_is_written),
+		TEST(null_region_has_no_remote_key),
+		cmocka_unit_test(fault_in_another_process_fails_both_ends),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
