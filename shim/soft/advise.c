@@ -51,8 +51,11 @@ static int find_range(const struct ibv_pd *pd, const struct ibv_sge *sge,
 static int check(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 		 uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge)
 {
-	if (!soft_ours(pd->context))
-		return EIO;
+	int err;
+
+	err = soft_enter(pd->context, "advise_mr");
+	if (err)
+		return err;
 	switch (advice) {
 	case IBV_ADVISE_MR_ADVICE_PREFETCH:
 	case IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE:

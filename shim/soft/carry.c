@@ -253,3 +253,13 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 	return likely(qp->shm->type != IBV_QPT_UC) ? status :
 		unacknowledged(status);
 }
+
+void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)
+{
+	struct soft_remote *r = remote_find(qp, wr);
+
+	if (!r || !remote_lock(qp, r))
+		return;
+	deliver_break(r, event, 0);
+	remote_unlock(r);
+}

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "shim/soft/fault.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
@@ -30,7 +31,10 @@ static unsigned int contexts;
 static void forget_inherited(void)
 {
 	pthread_mutex_init(&soft_mutex, NULL);
+	pthread_mutex_init(&soft_contexts_mutex, NULL);
+	soft_contexts = NULL;
 	pending_forget();
+	fault_unload();
 	fabric_forget();
 	if (!contexts)
 		return;
@@ -68,6 +72,11 @@ static int begin(void)
 	err = fabric_join();
 	if (err < 0)
 		return err;
+	err = contexts ? 0 : fault_load(fabric_seg->node);
+	if (err < 0) {
+		fabric_leave();
+		return err;
+	}
 	if (!contexts++)
 		allow_peers();
 	return 0;
@@ -120,18 +129,41 @@ static int fill(struct soft_context *context, struct ibv_device *device)
 	return 0;
 }
 
+static void list(struct soft_context *context)
+{
+	pthread_mutex_lock(&soft_contexts_mutex);
+	context->next = soft_contexts;
+	soft_contexts = context;
+	pthread_mutex_unlock(&soft_contexts_mutex);
+}
+
+static void unlist(struct soft_context *context)
+{
+	struct soft_context **p = &soft_contexts;
+
+	pthread_mutex_lock(&soft_contexts_mutex);
+	while (*p != context)
+		p = &(*p)->next;
+	*p = context->next;
+	pthread_mutex_unlock(&soft_contexts_mutex);
+}
+
 static int open_locked(struct ibv_device *device, struct soft_context *context)
 {
 	int err = begin();
 
 	if (err < 0)
 		return err;
-	err = fill(context, device);
+	err = fault_any ? -enter_fault("open_device") : 0;
+	if (!err)
+		err = fill(context, device);
 	if (err < 0) {
 		contexts--;
 		fabric_leave();
+		return err;
 	}
-	return err;
+	list(context);
+	return 0;
 }
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
@@ -166,10 +198,13 @@ static void close_objects(struct ibv_context *context)
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct soft_context *soft = to_context(context);
+	int err;
 
-	if (!soft_ours(context))
-		return EIO;
+	err = soft_enter(context, "close_device");
+	if (err)
+		return err;
 	pthread_mutex_lock(&mutex);
+	unlist(soft);
 	close_objects(context);
 	pipe_close(context->async_fd, soft->async);
 	close(context->cmd_fd);

@@ -78,8 +78,11 @@ static int take_slot(struct soft_cq *cq, uint32_t cqe)
 static int check(struct ibv_context *context,
 		 const struct ibv_cq_init_attr_ex *attr)
 {
-	if (!soft_ours(context))
-		return EIO;
+	int err;
+
+	err = soft_enter(context, "create_cq");
+	if (err)
+		return err;
 	if (attr->cqe < 1 || attr->cqe > SHM_CQE_MAX ||
 	    attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
@@ -166,8 +169,11 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 /* Moderation is a hint about interrupts, of which there are none. */
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	if (!soft_ours(cq->context))
-		return EIO;
+	int err;
+
+	err = soft_enter(cq->context, "modify_cq");
+	if (err)
+		return err;
 	return attr->attr_mask & ~IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
 }
 
@@ -209,8 +215,9 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	struct soft_cq *cq = to_cq(ibcq);
 	int err;
 
-	if (!soft_ours(ibcq->context))
-		return EIO;
+	err = soft_enter(ibcq->context, "resize_cq");
+	if (err)
+		return err;
 	if (cqe < 1 || cqe > SHM_CQE_MAX)
 		return EINVAL;
 	pthread_mutex_lock(&soft_mutex);
@@ -238,9 +245,11 @@ static void destroy(struct soft_cq *cq)
 EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct soft_cq *cq = to_cq(ibcq);
+	int err;
 
-	if (!soft_ours(ibcq->context))
-		return EIO;
+	err = soft_enter(ibcq->context, "destroy_cq");
+	if (err)
+		return err;
 	pthread_mutex_lock(&soft_mutex);
 	if (cq->refs) {
 		pthread_mutex_unlock(&soft_mutex);

@@ -55,6 +55,13 @@ static void tell_overrun(struct cqring *ring)
 	pipe_send(ring->seg, ring->shm->async, &event);
 }
 
+void cqring_overrun(struct cqring *ring)
+{
+	lock_take(&ring->shm->lock);
+	tell_overrun(ring);
+	lock_drop(&ring->shm->lock);
+}
+
 /* Only a queue that looks full is read anew. */
 static bool has_room(struct shm_cq *cq)
 {
@@ -74,7 +81,7 @@ struct shm_cqe *cqring_begin(struct cqring *ring)
 	if (unlikely(cq->rings != ring->rings) &&
 	    cqring_find(ring->seg, ring->index, ring) < 0)
 		goto fail;
-	if (unlikely(!has_room(cq))) {
+	if (unlikely(cq->overrun || !has_room(cq))) {
 		tell_overrun(ring);
 		goto fail;
 	}

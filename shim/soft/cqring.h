@@ -29,6 +29,9 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
 struct shm_cqe *cqring_begin(struct cqring *ring);
 void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited);
 
+/* It overruns now, full or not. */
+void cqring_overrun(struct cqring *ring);
+
 /*
  * Room for @len bytes that travel with @cqe, between begin and commit, or
  * NULL.

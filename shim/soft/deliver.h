@@ -12,6 +12,7 @@ enum {
 	CARRY_RNR	= -1,	/* the peer has no receive request */
 	CARRY_NO_PEER	= -2,	/* nobody answers */
 	CARRY_LATER	= -3,	/* the peer must copy, and is slow */
+	CARRY_HELD	= -4,	/* by a fault on demand */
 };
 
 struct message {

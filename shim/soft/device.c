@@ -109,8 +109,11 @@ static void device_attr(struct ibv_device_attr *attr)
 EXPORT int ibv_query_device(struct ibv_context *context,
 			    struct ibv_device_attr *attr)
 {
-	if (!soft_ours(context))
-		return EIO;
+	int err;
+
+	err = soft_enter(context, "query_device");
+	if (err)
+		return err;
 	device_attr(attr);
 	return 0;
 }
@@ -125,9 +128,11 @@ int soft_query_device_ex(struct ibv_context *context,
 		.hca_core_clock			= 1000000,	/* kHz: ns */
 		.phys_port_cnt_ex		= 1,
 	};
+	int err;
 
-	if (!soft_ours(context))
-		return EIO;
+	err = soft_enter(context, "query_device_ex");
+	if (err)
+		return err;
 	if (input && input->comp_mask)
 		return EINVAL;
 	if (size < sizeof(all.orig_attr))
@@ -143,9 +148,11 @@ int soft_query_rt_values(struct ibv_context *context,
 {
 	uint64_t now = process_now();
 	uint32_t asked = values->comp_mask;
+	int err;
 
-	if (!soft_ours(context))
-		return EIO;
+	err = soft_enter(context, "query_rt_values");
+	if (err)
+		return err;
 	if (asked & ~IBV_VALUES_MASK_RAW_CLOCK)
 		return EINVAL;
 	values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;

@@ -17,9 +17,11 @@ EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
 {
 	struct soft_channel *channel;
 	int fd;
+	int err;
 
-	if (!soft_ours(context))
-		return soft_fail(EIO);
+	err = soft_enter(context, "create_comp_channel");
+	if (err)
+		return soft_fail(err);
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return soft_fail(ENOMEM);
@@ -36,9 +38,11 @@ EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
 EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibchannel)
 {
 	struct soft_channel *channel = (struct soft_channel *)ibchannel;
+	int err;
 
-	if (!soft_ours(ibchannel->context))
-		return EIO;
+	err = soft_enter(ibchannel->context, "destroy_comp_channel");
+	if (err)
+		return err;
 	if (__atomic_load_n(&ibchannel->refcnt, __ATOMIC_ACQUIRE))
 		return EBUSY;
 	pipe_close(ibchannel->fd, channel->id);
@@ -83,9 +87,11 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 {
 	struct pipe_event event;
 	struct soft_cq *cq;
+	int err;
 
-	if (!soft_ours(channel->context)) {
-		errno = EIO;
+	err = soft_enter(channel->context, "get_cq_event");
+	if (err) {
+		errno = err;
 		return -1;
 	}
 	do {
@@ -158,6 +164,10 @@ static bool take_async(const struct pipe_event *event,
 	case PIPE_SRQ:
 		taken = take_srq(event, out);
 		break;
+	case PIPE_PORT:
+		out->element.port_num = event->index;
+		taken = true;
+		break;
 	}
 	pthread_mutex_unlock(&soft_mutex);
 	return taken;
@@ -167,9 +177,11 @@ EXPORT int ibv_get_async_event(struct ibv_context *context,
 			       struct ibv_async_event *out)
 {
 	struct pipe_event event;
+	int err;
 
-	if (!soft_ours(context)) {
-		errno = EIO;
+	err = soft_enter(context, "get_async_event");
+	if (err) {
+		errno = err;
 		return -1;
 	}
 	do {

@@ -167,8 +167,9 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
 	struct soft_mr *mr;
 	int err;
 
-	if (!soft_ours(pd->context))
-		return soft_fail(EIO);
+	err = soft_enter(pd->context, "reg_mr");
+	if (err)
+		return soft_fail(err);
 	if (access & IBV_ACCESS_ZERO_BASED)
 		range.iova = 0;
 	err = mr_check_access(access);
@@ -206,9 +207,11 @@ struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
 		.access = IBV_ACCESS_LOCAL_WRITE | SHM_MR_NULL,
 	};
 	struct soft_mr *mr;
+	int err;
 
-	if (!soft_ours(pd->context))
-		return soft_fail(EIO);
+	err = soft_enter(pd->context, "alloc_null_mr");
+	if (err)
+		return soft_fail(err);
 	mr = mr_new(pd, &range);
 	return mr ? &mr->mr : NULL;
 }
@@ -236,10 +239,11 @@ static void destroy(struct soft_mr *mr)
 EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 {
 	struct soft_mr *mr = to_mr(ibmr);
-	int err = 0;
+	int err;
 
-	if (!soft_ours(ibmr->context))
-		return EIO;
+	err = soft_enter(ibmr->context, "dereg_mr");
+	if (err)
+		return err;
 	pthread_mutex_lock(&soft_mutex);
 	if (!mr->shm)
 		err = ENOENT;

@@ -8,6 +8,8 @@ struct soft_qp *soft_qps[SHM_QP_MAX];
 struct soft_cq *soft_cqs[SHM_CQ_MAX];
 struct soft_srq *soft_srqs[SHM_SRQ_MAX];
 struct soft_mr *soft_mrs[SHM_MR_MAX];
+pthread_mutex_t soft_contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
+struct soft_context *soft_contexts;
 
 int soft_slot(void *table, uint32_t size, uint32_t *next)
 {

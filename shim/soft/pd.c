@@ -10,9 +10,11 @@
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct soft_pd *pd;
+	int err;
 
-	if (!soft_ours(context))
-		return soft_fail(EIO);
+	err = soft_enter(context, "alloc_pd");
+	if (err)
+		return soft_fail(err);
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return soft_fail(ENOMEM);
@@ -24,9 +26,11 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct soft_pd *pd = to_pd(ibpd);
+	int err;
 
-	if (!soft_ours(ibpd->context))
-		return EIO;
+	err = soft_enter(ibpd->context, "dealloc_pd");
+	if (err)
+		return err;
 	if (__atomic_load_n(&pd->refs, __ATOMIC_ACQUIRE))
 		return EBUSY;
 	free(pd);
@@ -36,9 +40,11 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct soft_ah *ah;
+	int err;
 
-	if (!soft_ours(pd->context))
-		return soft_fail(EIO);
+	err = soft_enter(pd->context, "create_ah");
+	if (err)
+		return soft_fail(err);
 	if (attr->port_num != 1 || (port_is_roce() && !attr->is_global))
 		return soft_fail(EINVAL);
 	ah = calloc(1, sizeof(*ah));
@@ -55,9 +61,11 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 {
 	struct soft_ah *ah = container(ibah, struct soft_ah, ah);
+	int err;
 
-	if (!soft_ours(ibah->context))
-		return EIO;
+	err = soft_enter(ibah->context, "destroy_ah");
+	if (err)
+		return err;
 	__atomic_sub_fetch(&to_pd(ibah->pd)->refs, 1, __ATOMIC_RELEASE);
 	free(ah);
 	return 0;

@@ -201,9 +201,11 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct soft_cq *cq = to_cq(ibcq);
 	int n;
+	int err;
 
-	if (unlikely(!soft_ours(ibcq->context))) {
-		errno = EIO;
+	err = soft_enter(ibcq->context, "poll_cq");
+	if (unlikely(err)) {
+		errno = err;
 		return -1;
 	}
 	if (looks_empty(cq)) {
@@ -226,9 +228,11 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	struct soft_cq *cq = to_cq(ibcq);
 	uint32_t arm = solicited_only ? SHM_ARM_SOLICITED : SHM_ARM_ANY;
 	uint32_t *armed;
+	int err;
 
-	if (unlikely(!soft_ours(ibcq->context)))
-		return EIO;
+	err = soft_enter(ibcq->context, "req_notify_cq");
+	if (unlikely(err))
+		return err;
 	armed = &cq->shm->armed;
 	if (arm == SHM_ARM_SOLICITED &&
 	    __atomic_load_n(armed, __ATOMIC_SEQ_CST) == SHM_ARM_ANY)
@@ -269,8 +273,9 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
-	if (unlikely(!soft_ours(ex->context)))
-		return EIO;
+	err = soft_enter(ex->context, "start_poll");
+	if (unlikely(err))
+		return err;
 	if (looks_empty(cq)) {
 		if (!pending_any())
 			return ENOENT;

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 
 #include "shim/soft/port.h"
+#include "shim/soft/port_state.h"
 
-enum { LID = 1, GIDS = 16 };
+enum { LID = 1, GIDS = 16, PHYS_DISABLED = 3 };
 
 struct gid {
 	uint8_t			raw[16];
@@ -98,12 +99,18 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num,
 		    struct ibv_port_attr *attr, size_t size)
 {
 	struct ibv_port_attr all;
+	int err;
 
-	if (!soft_ours(context))
-		return EIO;
+	err = soft_enter(context, "query_port");
+	if (err)
+		return err;
 	if (port_num != 1)
 		return EINVAL;
 	port_attr(&all);
+	if (port_blocked(fabric_seg, port_num)) {
+		all.state = IBV_PORT_DOWN;
+		all.phys_state = PHYS_DISABLED;
+	}
 	memset(attr, 0, size);
 	memcpy(attr, &all, size < sizeof(all) ? size : sizeof(all));
 	return 0;
@@ -121,9 +128,12 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
 			 int index, union ibv_gid *gid)
 {
 	const struct gid *have = gid_at(index);
+	int err = soft_enter(context, "query_gid");
 
-	if (!soft_ours(context) || port_num != 1 || index < 0 || index >= GIDS) {
-		errno = soft_ours(context) ? EINVAL : EIO;
+	if (!err && (port_num != 1 || index < 0 || index >= GIDS))
+		err = EINVAL;
+	if (err) {
+		errno = err;
 		return -1;
 	}
 	memset(gid, 0, sizeof(*gid));
@@ -151,8 +161,11 @@ EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 			     uint32_t index, struct ibv_gid_entry *entry,
 			     uint32_t flags, size_t size)
 {
-	if (!soft_ours(context))
-		return EIO;
+	int err;
+
+	err = soft_enter(context, "query_gid_ex");
+	if (err)
+		return err;
 	if (flags)
 		return EOPNOTSUPP;
 	if (port_num != 1 || index >= GIDS)
@@ -168,9 +181,11 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 				    uint32_t flags, size_t size)
 {
 	uint32_t i;
+	int err;
 
-	if (!soft_ours(context))
-		return -EIO;
+	err = soft_enter(context, "query_gid_table");
+	if (err)
+		return -err;
 	if (flags)
 		return -EOPNOTSUPP;
 	for (i = 0; gid_at(i); i++) {
@@ -200,8 +215,12 @@ EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 			  int index, __be16 *pkey)
 {
-	if (!soft_ours(context) || port_num != 1 || index != 0) {
-		errno = EINVAL;
+	int err = soft_enter(context, "query_pkey");
+
+	if (!err && (port_num != 1 || index != 0))
+		err = EINVAL;
+	if (err) {
+		errno = err;
 		return -1;
 	}
 	*pkey = htobe16(0xffff);
@@ -211,10 +230,13 @@ EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num,
 			      __be16 pkey)
 {
+	int err = soft_enter(context, "get_pkey_index");
+
 	/* full or limited members, as the kernel compares them */
-	if (soft_ours(context) && port_num == 1 &&
-	    (be16toh(pkey) & 0x7fff) == 0x7fff)
+	if (!err && (port_num != 1 || (be16toh(pkey) & 0x7fff) != 0x7fff))
+		err = EINVAL;
+	if (!err)
 		return 0;
-	errno = EINVAL;
+	errno = err;
 	return -1;
 }

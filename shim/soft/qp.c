@@ -147,8 +147,9 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	struct soft_qp *qp;
 	int err;
 
-	if (!soft_ours(pd->context))
-		return soft_fail(EIO);
+	err = soft_enter(pd->context, "create_qp");
+	if (err)
+		return soft_fail(err);
 	err = check(pd, attr);
 	if (err)
 		return soft_fail(err);
@@ -218,10 +219,12 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 {
 	struct soft_qp *qp = to_qp(ibqp);
 	bool taken;
+	int err;
 
 	(void)attr_mask;	/* what was not asked for may be told */
-	if (!soft_ours(ibqp->context))
-		return EIO;
+	err = soft_enter(ibqp->context, "query_qp");
+	if (err)
+		return err;
 	taken = sq_take(&qp->sq);
 	*attr = qp->attr;
 	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
@@ -257,9 +260,11 @@ static void withdraw(struct soft_qp *qp)
 EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct soft_qp *qp = to_qp(ibqp);
+	int err;
 
-	if (!soft_ours(ibqp->context))
-		return EIO;
+	err = soft_enter(ibqp->context, "destroy_qp");
+	if (err)
+		return err;
 	pthread_mutex_lock(&soft_mutex);
 	withdraw(qp);
 	pthread_mutex_unlock(&soft_mutex);

@@ -225,6 +225,7 @@ static void publish(struct soft_qp *qp)
 	shm->access = qp->attr.qp_access_flags;
 	shm->max_dest_rd = qp->attr.max_dest_rd_atomic;
 	shm->min_rnr_timer = qp->attr.min_rnr_timer;
+	shm->port = qp->attr.port_num;
 	shm->qkey = qp->attr.qkey;
 }
 
@@ -299,8 +300,9 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 	struct soft_qp *qp = to_qp(ibqp);
 	int err;
 
-	if (!soft_ours(ibqp->context))
-		return EIO;
+	err = soft_enter(ibqp->context, "modify_qp");
+	if (err)
+		return err;
 	pthread_mutex_lock(&qp->modifying);
 	err = modify(qp, attr, mask);
 	pthread_mutex_unlock(&qp->modifying);

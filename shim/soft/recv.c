@@ -69,12 +69,14 @@ int soft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		   struct ibv_recv_wr **bad_wr)
 {
 	struct soft_qp *qp = to_qp(ibqp);
-	int err = EINVAL;
+	int err;
 
-	if (unlikely(!soft_ours(ibqp->context))) {
+	err = soft_enter(ibqp->context, "post_recv");
+	if (unlikely(err)) {
 		*bad_wr = wr;
-		return EIO;
+		return err;
 	}
+	err = EINVAL;
 	lock_take(&qp->posting);
 	if (!qp->srq && state_of(qp) != IBV_QPS_RESET)
 		err = post_list(qp, &wr);
@@ -107,11 +109,12 @@ int soft_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		       struct ibv_recv_wr **bad_wr)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
-	int err = 0;
+	int err;
 
-	if (unlikely(!soft_ours(ibsrq->context))) {
+	err = soft_enter(ibsrq->context, "post_srq_recv");
+	if (unlikely(err)) {
 		*bad_wr = wr;
-		return EIO;
+		return err;
 	}
 	lock_take(&srq->posting);
 	for (; wr; wr = wr->next) {

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include "shim/soft/port_state.h"
+
 void remote_drop(struct soft_qp *qp)
 {
 	fabric_put(qp->remote.peer);
@@ -65,6 +67,13 @@ static uint8_t receives_from(uint8_t type)
 	return type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
 }
 
+/* By a fault on demand. */
+static bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
+{
+	return port_blocked(fabric_seg, qp->attr.port_num) ||
+		port_blocked(r->peer->seg, r->shm->port);
+}
+
 static bool connected(struct soft_qp *qp, struct soft_remote *r)
 {
 	struct shm_qp *peer = r->shm;
@@ -75,7 +84,7 @@ static bool connected(struct soft_qp *qp, struct soft_remote *r)
 		peer->dest_qpn == qp->shm->qpn &&
 		receives_from(peer->type) == qp->shm->type &&
 		state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
-		fabric_peer_alive(r->peer);
+		likely(!is_cut_off(qp, r)) && fabric_peer_alive(r->peer);
 }
 
 /* The shared queue may have grown. */

@@ -18,8 +18,11 @@
 static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd,
 		       void *addr, size_t length, int access)
 {
-	if (!soft_ours(mr->mr.context))
-		return EIO;
+	int err;
+
+	err = soft_enter(mr->mr.context, "rereg_mr");
+	if (err)
+		return err;
 	if (mr->imported || mr->mapping || !mr->shm ||
 	    mr->shm->access & SHM_MR_NULL)
 		return EINVAL;

@@ -85,6 +85,7 @@ struct shm_qp {
 	uint8_t		max_dest_rd;
 	uint8_t		min_rnr_timer;
 	uint8_t		established;	/* COMM_EST was given, or is too late */
+	uint8_t		port;
 	uint8_t		type;		/* enum ibv_qp_type */
 
 	struct shm_rq	rq SHM_ALIGNED;
@@ -207,6 +208,7 @@ struct shm_seg {
 	uint32_t	node;
 	uint64_t	instance;
 	uint32_t	gone;		/* its process has left in order */
+	uint32_t	ports_down;	/* by a fault: bits, from 1 */
 	struct lock	atomics SHM_ALIGNED;
 	struct shm_stage stage;
 	struct shm_qp	qp[SHM_QP_MAX] SHM_ALIGNED;

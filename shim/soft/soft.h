@@ -12,6 +12,7 @@
 
 #include "shim/soft/cqring.h"
 #include "shim/soft/fabric.h"
+#include "shim/soft/fault.h"
 #include "shim/soft/process.h"
 #include "shim/soft/rq.h"
 #include "shim/soft/shared.h"
@@ -28,6 +29,7 @@ struct soft_context {
 	uint32_t		epoch;
 	uint32_t		async;		/* pipe */
 	unsigned int		refs;		/* of imports */
+	struct soft_context	*next;		/* in soft_contexts */
 };
 
 /*
@@ -131,7 +133,13 @@ struct soft_wr {
 };
 
 /* What the head of a send queue waits for. */
-enum soft_wait { WAIT_NONE, WAIT_RNR, WAIT_PEER, WAIT_COPY };
+enum soft_wait {
+	WAIT_NONE,
+	WAIT_RNR,
+	WAIT_PEER,
+	WAIT_COPY,	/* by the peer */
+	WAIT_HELD,	/* by a fault */
+};
 
 /* Positions only grow: retired <= next <= head <= retired + depth. */
 struct soft_sq {
@@ -145,6 +153,9 @@ struct soft_sq {
 	uint8_t			*wrs;
 	enum soft_wait		wait;
 	uint64_t		wait_until;	/* ns; 0: for ever */
+	uint8_t			vendor_err;	/* of a fault, for the completion */
+	uint8_t			tries;		/* of the head, that a fault ate */
+	bool			judged;		/* the head, by fault.c */
 	struct {				/* between wr_start and _complete */
 		uint64_t	thread;		/* whose lock it is, or 0 */
 		uint32_t	tail;		/* requests from head to here */
@@ -203,6 +214,10 @@ extern struct soft_cq *soft_cqs[SHM_CQ_MAX];
 extern struct soft_srq *soft_srqs[SHM_SRQ_MAX];
 extern struct soft_mr *soft_mrs[SHM_MR_MAX];
 
+/* All open contexts; inside all other locks. */
+extern pthread_mutex_t soft_contexts_mutex;
+extern struct soft_context *soft_contexts;
+
 /* A free slot of @table, the oldest first, or -ENOMEM. */
 int soft_slot(void *table, uint32_t size, uint32_t *next);
 
@@ -253,6 +268,21 @@ static inline struct soft_dm *to_dm(struct ibv_dm *dm)
 static inline bool soft_ours(struct ibv_context *context)
 {
 	return likely(to_context(context)->epoch == process_epoch());
+}
+
+/* What a fault does to a verb: its errno, or 0. */
+int enter_fault(const char *verb);
+
+/*
+ * How each verb begins: 0, or the errno with which it ends without having
+ * done anything. @verb is its name without ibv_; extended forms go by the
+ * plain one's.
+ */
+static inline int soft_enter(struct ibv_context *context, const char *verb)
+{
+	if (unlikely(!soft_ours(context)))
+		return EIO;
+	return unlikely(fault_any) ? enter_fault(verb) : 0;
 }
 
 /* For verbs that return a pointer. */

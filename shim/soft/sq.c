@@ -19,7 +19,9 @@
 
 #include "shim/soft/carry.h"
 #include "shim/soft/deliver.h"
+#include "shim/soft/fault.h"
 #include "shim/soft/pending.h"
+#include "shim/soft/sq_fault.h"
 
 int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 {
@@ -85,12 +87,15 @@ static bool complete(struct soft_qp *qp, const struct soft_wr *wr, int status)
 	cqe->qpn = qp->shm->qpn;
 	cqe->qp = qp->shm - fabric_seg->qp;
 	cqe->retire = pos + 1;
+	if (unlikely(status))
+		cqe->vendor_err = qp->sq.vendor_err;
 	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
 	return true;
 }
 
 static void flush(struct soft_qp *qp)
 {
+	qp->sq.vendor_err = 0;
 	while (qp->sq.next != qp->sq.head)
 		complete(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
 	qp->sq.wait = WAIT_NONE;
@@ -135,6 +140,11 @@ static const uint32_t rnr_timer[32] = {
 	24576, 32768, 49152,
 };
 
+uint64_t sq_rnr_ns(uint8_t timer)
+{
+	return rnr_timer[timer & 31] * 10000ull;
+}
+
 /* IBA 9.7.6.1.3 */
 static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 {
@@ -157,8 +167,7 @@ static uint64_t patience(struct soft_qp *qp, enum soft_wait wait)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)
 		return UINT64_MAX;
-	return attr->rnr_retry * 10000ull *
-		rnr_timer[qp->remote.shm->min_rnr_timer & 31];
+	return attr->rnr_retry * sq_rnr_ns(qp->remote.shm->min_rnr_timer);
 }
 
 /* False when it has waited long enough. */
@@ -182,8 +191,11 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 static bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
-	int status = carry(qp, wr);
+	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) :
+		carry(qp, wr);
 
+	if (unlikely(status == CARRY_HELD))
+		return false;
 	if (unlikely(status == CARRY_RNR)) {
 		if (may_wait(qp, WAIT_RNR))
 			return false;
@@ -342,9 +354,10 @@ int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	struct soft_qp *qp = to_qp(ibqp);
 	int err;
 
-	if (unlikely(!soft_ours(ibqp->context))) {
+	err = soft_enter(ibqp->context, "post_send");
+	if (unlikely(err)) {
 		*bad_wr = wr;
-		return EIO;
+		return err;
 	}
 	if (unlikely(!sq_take(&qp->sq))) {
 		*bad_wr = wr;

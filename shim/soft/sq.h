@@ -15,6 +15,9 @@ void sq_free(struct soft_sq *sq);
 /* Carry out what can be; under the lock of the send queue. */
 void sq_run(struct soft_qp *qp);
 
+/* What an RNR timer (enum of IBA 9.7.5.2.8) stands for. */
+uint64_t sq_rnr_ns(uint8_t timer);
+
 /* Back to how it was made; under the lock. */
 void sq_reset(struct soft_sq *sq);
 

@@ -70,8 +70,9 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
 	struct soft_srq *srq;
 	int err;
 
-	if (!soft_ours(pd->context))
-		return soft_fail(EIO);
+	err = soft_enter(pd->context, "create_srq");
+	if (err)
+		return soft_fail(err);
 	err = check(attr);
 	if (err)
 		return soft_fail(err);
@@ -175,8 +176,9 @@ EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
 	struct soft_srq *srq = to_srq(ibsrq);
 	int err;
 
-	if (!soft_ours(ibsrq->context))
-		return EIO;
+	err = soft_enter(ibsrq->context, "modify_srq");
+	if (err)
+		return err;
 	pthread_mutex_lock(&soft_mutex);
 	lock_take(&srq->posting);
 	lock_take(&srq->shm->rq.lock);
@@ -190,9 +192,11 @@ EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
 EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
+	int err;
 
-	if (!soft_ours(ibsrq->context))
-		return EIO;
+	err = soft_enter(ibsrq->context, "query_srq");
+	if (err)
+		return err;
 	lock_take(&srq->posting);
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->rq.max_sge;
@@ -225,9 +229,11 @@ static void withdraw(struct soft_srq *srq)
 EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
+	int err;
 
-	if (!soft_ours(ibsrq->context))
-		return EIO;
+	err = soft_enter(ibsrq->context, "destroy_srq");
+	if (err)
+		return err;
 	pthread_mutex_lock(&soft_mutex);
 	if (srq->refs) {
 		pthread_mutex_unlock(&soft_mutex);

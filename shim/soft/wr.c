@@ -266,6 +266,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	finish(qp);
 	err = qp->sq.build.err;
 	if (likely(!err))
+		err = soft_enter(ex->qp_base.context, "wr_complete");
+	if (likely(!err))
 		err = sq_check_state(qp);
 	if (likely(!err))
 		sq_accept(qp, qp->sq.build.tail);

@@ -1,0 +1,409 @@
+/* Faults on demand, as a program meets them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <time.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct pair *name = *state
+
+static char path[] = "/tmp/verbatim-faults.XXXXXX";
+
+/* The device reads the file when it is first opened. */
+static int setup_with(void **state, const char *text)
+{
+	FILE *file = fopen(path, "w");
+	int err;
+
+	fputs(text, file);
+	fclose(file);
+	setenv("VERBATIM_SOFT_FAULTS", path, 1);
+	err = pair_setup(state);
+	unsetenv("VERBATIM_SOFT_FAULTS");
+	return err;
+}
+
+static struct ibv_async_event next_async(struct end *e)
+{
+	struct ibv_async_event event;
+
+	assert_int_equal(ibv_get_async_event(e->context, &event), 0);
+	ibv_ack_async_event(&event);
+	return event;
+}
+
+static double now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
+}
+
+#define STATUSES(S)			\
+	S(LOC_LEN_ERR)			\
+	S(LOC_QP_OP_ERR)		\
+	S(LOC_EEC_OP_ERR)		\
+	S(LOC_PROT_ERR)			\
+	S(MW_BIND_ERR)			\
+	S(BAD_RESP_ERR)			\
+	S(LOC_ACCESS_ERR)		\
+	S(REM_INV_REQ_ERR)		\
+	S(REM_ACCESS_ERR)		\
+	S(REM_OP_ERR)			\
+	S(RETRY_EXC_ERR)		\
+	S(RNR_RETRY_EXC_ERR)		\
+	S(LOC_RDD_VIOL_ERR)		\
+	S(REM_INV_RD_REQ_ERR)		\
+	S(REM_ABORT_ERR)		\
+	S(INV_EECN_ERR)			\
+	S(INV_EEC_STATE_ERR)		\
+	S(FATAL_ERR)			\
+	S(RESP_TIMEOUT_ERR)		\
+	S(GENERAL_ERR)
+
+static void expect_status(struct pair *p, int status)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(send_at(&p->a, 3, 0, 8), 0);
+	wc = expect(p->a.cq, 3, status);
+	assert_int_equal(wc.vendor_err, 0x77);
+	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
+	assert_int_equal(send_at(&p->a, 4, 0, 8), 0);
+	wc = expect(p->a.cq, 4, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.vendor_err, 0);
+}
+
+#define S(name)								\
+static int setup_##name(void **state)					\
+{									\
+	return setup_with(state, "n=2 status=" #name " vendor_err=0x77\n"); \
+}									\
+static void status_##name(void **state)					\
+{									\
+	expect_status(*state, IBV_WC_##name);				\
+}
+STATUSES(S)
+#undef S
+
+static int setup_refused(void **state)
+{
+	return setup_with(state, "opcode=SEND status=REM_ACCESS_ERR\n");
+}
+
+static void responder_that_refuses_fails(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect(p->b.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(next_async(&p->b).event_type, IBV_EVENT_QP_ACCESS_ERR);
+}
+
+static int setup_delay(void **state)
+{
+	return setup_with(state, "n=1 delay=30ms\n");
+}
+
+static void delay_holds_the_queue_up(void **state)
+{
+	GIVEN(p);
+	double start = now_ms();
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 3, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 4, 0, 8), 0);
+	expect_none(p->a.cq);
+	expect(p->a.cq, 3, IBV_WC_SUCCESS);
+	assert_true(now_ms() - start >= 30);
+	expect(p->a.cq, 4, IBV_WC_SUCCESS);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+}
+
+static int setup_lost_once(void **state)
+{
+	return setup_with(state, "n=1 lose\n");
+}
+
+static void lost_packet_is_sent_again(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect_none(p->b.cq);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+}
+
+static int setup_all_lost(void **state)
+{
+	return setup_with(state, "lose\n");
+}
+
+/* eight tries of a millisecond each: see to_rts_with() */
+static void retries_run_out(void **state)
+{
+	GIVEN(p);
+	double start = now_ms();
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	assert_true(now_ms() - start >= 7 * 1.048);
+	expect_none(p->b.cq);
+}
+
+static int setup_not_ready(void **state)
+{
+	return setup_with(state, "n=1 rnr\n");
+}
+
+static void receiver_is_ready_later(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+}
+
+static int setup_never_ready(void **state)
+{
+	int err = setup_with(state, "rnr\n");
+	struct pair *p = *state;
+
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(to_init(p->a.qp, ALL_ACCESS), 0);
+	assert_int_equal(to_rtr(p->a.qp, p->b.qp->qp_num), 0);
+	assert_int_equal(to_rts_with(p->a.qp, 3), 0);
+	return err;
+}
+
+static void rnr_retries_run_out(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+static int setup_overrun(void **state)
+{
+	return setup_with(state, "n=1 overrun\n");
+}
+
+static void overrun_is_told(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	assert_int_equal(next_async(&p->a).event_type, IBV_EVENT_CQ_ERR);
+	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
+}
+
+#define EVENTS(E)			\
+	E(CQ_ERR)			\
+	E(QP_FATAL)			\
+	E(QP_REQ_ERR)			\
+	E(QP_ACCESS_ERR)		\
+	E(COMM_EST)			\
+	E(SQ_DRAINED)			\
+	E(PATH_MIG)			\
+	E(PATH_MIG_ERR)			\
+	E(DEVICE_FATAL)			\
+	E(PORT_ACTIVE)			\
+	E(PORT_ERR)			\
+	E(LID_CHANGE)			\
+	E(PKEY_CHANGE)			\
+	E(SM_CHANGE)			\
+	E(QP_LAST_WQE_REACHED)		\
+	E(CLIENT_REREGISTER)		\
+	E(GID_CHANGE)
+
+static void expect_fault_event(struct pair *p, int type)
+{
+	struct ibv_async_event event;
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	event = next_async(&p->a);
+	assert_int_equal(event.event_type, type);
+	if (type == IBV_EVENT_CQ_ERR)
+		assert_ptr_equal(event.element.cq, p->a.cq);
+	else if (type < IBV_EVENT_DEVICE_FATAL ||
+		 type == IBV_EVENT_QP_LAST_WQE_REACHED)
+		assert_ptr_equal(event.element.qp, p->a.qp);
+	else if (type != IBV_EVENT_DEVICE_FATAL)
+		assert_int_equal(event.element.port_num, 1);
+}
+
+#define E(name)								\
+static int setup_event_##name(void **state)				\
+{									\
+	return setup_with(state, "n=1 event=" #name "\n");		\
+}									\
+static void event_##name(void **state)					\
+{									\
+	expect_fault_event(*state, IBV_EVENT_##name);			\
+}
+EVENTS(E)
+#undef E
+
+static int setup_port(void **state)
+{
+	return setup_with(state, "n=1 port=down for=5ms\n");
+}
+
+static enum ibv_port_state port_state(struct end *e)
+{
+	struct ibv_port_attr attr;
+
+	assert_int_equal(ibv_query_port(e->context, 1, &attr), 0);
+	return attr.state;
+}
+
+/* for a shorter time than the queue pair is ready to wait */
+static void port_goes_down_and_comes_up(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	assert_int_equal(port_state(&p->a), IBV_PORT_DOWN);
+	assert_int_equal(next_async(&p->a).event_type, IBV_EVENT_PORT_ERR);
+	assert_int_equal(next_async(&p->b).event_type, IBV_EVENT_PORT_ERR);
+	assert_int_equal(next_async(&p->a).event_type, IBV_EVENT_PORT_ACTIVE);
+	assert_int_equal(port_state(&p->a), IBV_PORT_ACTIVE);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+}
+
+static int setup_port_gone(void **state)
+{
+	return setup_with(state, "n=1 port=down\n");
+}
+
+static void nothing_passes_a_port_that_is_down(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(send_at(&p->b, 3, 0, 8), 0);
+	expect(p->b.cq, 3, IBV_WC_RETRY_EXC_ERR);
+}
+
+static int setup_verbs(void **state)
+{
+	return setup_with(state,
+			  "verb=reg_mr n=3 errno=ENOMEM\n"
+			  "verb=create_cq n=3 errno=EMFILE\n"
+			  "verb=modify_qp n=7 errno=ETIMEDOUT\n"
+			  "verb=query_gid errno=EINVAL\n"
+			  "verb=post_send n=2 errno=ENOMEM\n"
+			  "verb=post_recv n=2 errno=ENOMEM\n"
+			  "verb=poll_cq n=1 errno=EIO\n"
+			  "verb=dealloc_pd n=1 errno=EBUSY\n");
+}
+
+static void verbs_fail_as_told(void **state)
+{
+	GIVEN(p);
+	union ibv_gid gid;
+	struct ibv_wc wc;
+	struct ibv_pd *pd;
+
+	errno = 0;
+	assert_null(ibv_reg_mr(p->a.pd, p->a.buf, 64, 0));
+	assert_int_equal(errno, ENOMEM);
+	assert_null(ibv_create_cq(p->a.context, 1, NULL, NULL, 0));
+	assert_int_equal(errno, EMFILE);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), ETIMEDOUT);
+	assert_int_equal(state_of(p->a.qp), IBV_QPS_RTS);
+	assert_int_equal(ibv_query_gid(p->a.context, 1, 0, &gid), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(recv_at(&p->b, 1, 0, 8), 0);
+	assert_int_equal(recv_at(&p->b, 1, 0, 8), ENOMEM);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), ENOMEM);
+	assert_true(ibv_poll_cq(p->a.cq, 1, &wc) < 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	pd = ibv_alloc_pd(p->a.context);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void bad_file_keeps_the_device_closed(void **state)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	(void)state;
+	setenv("VERBATIM_SOFT_FAULTS", "/nonexistent", 1);
+	errno = 0;
+	assert_null(ibv_open_device(list[0]));
+	assert_int_equal(errno, EINVAL);
+	unsetenv("VERBATIM_SOFT_FAULTS");
+	ibv_free_device_list(list);
+}
+
+static int setup_group(void **state)
+{
+	int fd = mkstemp(path);
+
+	return fd < 0 || close(fd) ? -1 : fabric_setup(state);
+}
+
+static int teardown_group(void **state)
+{
+	unlink(path);
+	return fabric_teardown(state);
+}
+
+#define WITH(setup, name) \
+	cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define S(name)	WITH(setup_##name, status_##name),
+		STATUSES(S)
+#undef S
+#define E(name)	WITH(setup_event_##name, event_##name),
+		EVENTS(E)
+#undef E
+		WITH(setup_refused, responder_that_refuses_fails),
+		WITH(setup_delay, delay_holds_the_queue_up),
+		WITH(setup_lost_once, lost_packet_is_sent_again),
+		WITH(setup_all_lost, retries_run_out),
+		WITH(setup_not_ready, receiver_is_ready_later),
+		WITH(setup_never_ready, rnr_retries_run_out),
+		WITH(setup_overrun, overrun_is_told),
+		WITH(setup_port, port_goes_down_and_comes_up),
+		WITH(setup_port_gone, nothing_passes_a_port_that_is_down),
+		WITH(setup_verbs, verbs_fail_as_told),
+		cmocka_unit_test(bad_file_keeps_the_device_closed),
+	};
+
+	return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
