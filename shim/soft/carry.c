@@ -15,7 +15,9 @@
 
 #include "shim/soft/copy.h"
 #include "shim/soft/deliver.h"
+#include "shim/soft/mw.h"
 #include "shim/soft/remote.h"
+#include "shim/soft/sq.h"
 
 enum { MSG_MAX = 1 << 30 };
 
@@ -35,7 +37,9 @@ static struct message message_of(struct soft_qp *qp, const struct soft_wr *wr,
 		.imm		= wr->imm,
 		.opcode		= wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
 				  IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-		.wc_flags	= has_imm(wr) ? IBV_WC_WITH_IMM : 0,
+		.wc_flags	= has_imm(wr) ? IBV_WC_WITH_IMM :
+				  wr->opcode == IBV_WR_SEND_WITH_INV ?
+				  IBV_WC_WITH_INV : 0,
 		.solicited	= wr->flags & IBV_SEND_SOLICITED,
 	};
 }
@@ -66,7 +70,7 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r,
 	if (!(r->shm->access & IBV_ACCESS_REMOTE_WRITE))
 		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
 				      IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_check_remote(r->peer->seg, r->pd,
+	if (!copy_check_remote(r->peer->seg, r->pd, r->shm->qpn,
 			       IBV_ACCESS_REMOTE_WRITE, wr->remote_addr,
 			       wr->rkey, wr->length, &to))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
@@ -82,17 +86,23 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r,
 	return has_imm(wr) ? notify_of_write(qp, r, wr) : IBV_WC_SUCCESS;
 }
 
+static bool is_atomic(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		wr->opcode == IBV_WR_ATOMIC_WRITE;
+}
+
 /* What reads and atomics have in common: may they be answered? */
 static int check_response(struct soft_remote *r, struct soft_wr *wr,
 			  uint32_t access, uint64_t length,
 			  struct copy_list *from)
 {
-
 	if (!(r->shm->access & access) || !r->shm->max_dest_rd ||
-	    (access == IBV_ACCESS_REMOTE_ATOMIC && wr->remote_addr % 8))
+	    (is_atomic(wr) && wr->remote_addr % 8))
 		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
 				      IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_check_remote(r->peer->seg, r->pd, access,
+	if (!copy_check_remote(r->peer->seg, r->pd, r->shm->qpn, access,
 			       wr->remote_addr, wr->rkey, length, from))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
 				      IBV_WC_REM_ACCESS_ERR);
@@ -167,6 +177,24 @@ static int atomic_at(struct soft_remote *r, struct soft_wr *wr,
 	return deliver_copy_error(err);
 }
 
+static int atomic_write_to(struct soft_remote *r, struct soft_wr *wr,
+			   struct copy_list *from)
+{
+	struct copy_list to;
+	int err;
+
+	err = check_response(r, wr, IBV_ACCESS_REMOTE_WRITE, wr->length, &to);
+	if (err)
+		return err;
+	lock_take(&r->peer->seg->atomics);
+	err = copy_put(r->peer, from, &to);
+	lock_drop(&r->peer->seg->atomics);
+	if (err == -EFAULT)
+		return deliver_break(r, IBV_EVENT_QP_FATAL,
+				     IBV_WC_REM_OP_ERR);
+	return deliver_copy_error(err);
+}
+
 static int carry_locked(struct soft_qp *qp, struct soft_remote *r,
 			struct soft_wr *wr, struct copy_list *local)
 {
@@ -174,22 +202,28 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r,
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_SEND_WITH_INV:
 		return send_to(qp, r, wr, local);
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		return write_to(qp, r, wr, local);
 	case IBV_WR_RDMA_READ:
 		return read_from(r, wr, local);
+	case IBV_WR_ATOMIC_WRITE:
+		return atomic_write_to(r, wr, local);
 	default:
 		return atomic_at(r, wr, local);
 	}
 }
 
-static bool reads(const struct soft_wr *wr)
+/* The rules for what has a response. */
+static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 {
-	return wr->opcode == IBV_WR_RDMA_READ ||
-		wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	if (is_atomic(wr) && wr->length != 8)
+		return IBV_WC_LOC_LEN_ERR;
+	if (wr->opcode != IBV_WR_SEND_WITH_INV && !qp->attr.max_rd_atomic)
+		return IBV_WC_LOC_QP_OP_ERR;
+	return IBV_WC_SUCCESS;
 }
 
 /* Our own end, which needs no peer. */
@@ -203,17 +237,13 @@ static int check_local(struct soft_qp *qp, struct soft_wr *wr,
 		list->iov[0].iov_len = wr->length;
 		list->count = 1;
 		list->nulls = 0;
-		return IBV_WC_SUCCESS;
-	}
-	if (!copy_check(fabric_seg, qp->shm->pd,
-			reads(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr->sge,
-			wr->num_sge, wr->length, list))
+	} else if (!copy_check(fabric_seg, qp->shm->pd,
+			       sq_reads(wr->opcode) ?
+			       IBV_ACCESS_LOCAL_WRITE : 0, wr->sge, wr->num_sge,
+			       wr->length, list))
 		return IBV_WC_LOC_PROT_ERR;
-	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && wr->length != 8)
-		return IBV_WC_LOC_LEN_ERR;
-	if (reads(wr) && !qp->attr.max_rd_atomic)
-		return IBV_WC_LOC_QP_OP_ERR;
-	return IBV_WC_SUCCESS;
+	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS :
+		check_request(qp, wr);
 }
 
 /* What happens at the other end, nobody tells who sends without a return. */
@@ -246,6 +276,8 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 	struct copy_list local;
 	int status;
 
+	if (wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV)
+		return mw_carry(qp, wr);
 	status = check_local(qp, wr, &local);
 	if (unlikely(status))
 		return status;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "shim/soft/fault.h"
+#include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
@@ -43,6 +44,7 @@ static void forget_inherited(void)
 	memset(soft_cqs, 0, sizeof(soft_cqs));
 	memset(soft_srqs, 0, sizeof(soft_srqs));
 	memset(soft_mrs, 0, sizeof(soft_mrs));
+	mw_forget();
 }
 
 /* Yama lets parents write to children only, unless the target agrees. */
@@ -84,6 +86,9 @@ static int begin(void)
 
 static void fill_ops(struct ibv_context_ops *ops)
 {
+	ops->alloc_mw = soft_alloc_mw;
+	ops->bind_mw = soft_bind_mw;
+	ops->dealloc_mw = soft_dealloc_mw;
 	ops->poll_cq = soft_poll_cq;
 	ops->req_notify_cq = soft_req_notify_cq;
 	ops->post_send = soft_post_send;
@@ -191,6 +196,7 @@ static void close_objects(struct ibv_context *context)
 {
 	qp_close_all(context);
 	srq_close_all(context);
+	mw_close_all(context);
 	mr_close_all(context);
 	cq_close_all(context);
 }

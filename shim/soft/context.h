@@ -21,6 +21,10 @@ struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);
 int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 		   uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge);
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+struct ibv_mw *soft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
+		 struct ibv_mw_bind *mw_bind);
+int soft_dealloc_mw(struct ibv_mw *mw);
 struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
 				 struct ibv_qp_init_attr_ex *attr);
 struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
@@ -32,6 +36,7 @@ void unsupported_init(struct verbs_context *verbs);
 /* Take the objects of a context that is closed away from the peers. */
 void qp_close_all(struct ibv_context *context);
 void mr_close_all(struct ibv_context *context);
+void mw_close_all(struct ibv_context *context);
 void cq_close_all(struct ibv_context *context);
 void srq_close_all(struct ibv_context *context);
 

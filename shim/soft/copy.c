@@ -6,6 +6,8 @@
  *
  *	| slot: 17 | generation: 14 | remote: 1 |
  *
+ * The slots of memory windows are others, and their keys are remote (mw.c).
+ *
  * Bytes of another process go through process_vm_writev() and _readv(), or
  * where the kernel forbids them, through that process's hands (stage.c).
  *
@@ -41,13 +43,13 @@ static bool inside(const struct shm_mr *mr, uint64_t addr, uint64_t len)
 }
 
 static bool add(struct copy_list *list, struct shm_seg *seg, uint32_t pd,
-		uint32_t access, uint64_t addr, uint64_t len,
+		uint32_t qpn, uint32_t access, uint64_t addr, uint64_t len,
 		uint32_t key, bool remote)
 {
 	const struct shm_mr *mr = find(seg, key, remote);
 
 	if (!mr || mr->pd != pd || (mr->access & access) != access ||
-	    !inside(mr, addr, len))
+	    (mr->qpn && mr->qpn != qpn) || !inside(mr, addr, len))
 		return false;
 	if (unlikely(mr->access & SPECIAL)) {
 		list->paged |= mr->access & IBV_ACCESS_ON_DEMAND;
@@ -95,7 +97,7 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		if (!add(list, seg, pd, access, sge[i].addr, sge[i].length,
+		if (!add(list, seg, pd, 0, access, sge[i].addr, sge[i].length,
 			 sge[i].lkey, false))
 			return false;
 		len = sge[i].length < length ? sge[i].length : length;
@@ -108,14 +110,14 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		fault_in(list, access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t access,
-		       uint64_t addr, uint32_t rkey, uint64_t length,
-		       struct copy_list *list)
+bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
+		       uint32_t access, uint64_t addr, uint32_t rkey,
+		       uint64_t length, struct copy_list *list)
 {
 	clear(list);
 	/* without bytes the key is not looked at (C9-88) */
 	return !length ||
-		add(list, seg, pd, access, addr, length, rkey, true);
+		add(list, seg, pd, qpn, access, addr, length, rkey, true);
 }
 
 void copy_gather(uint8_t *to, const struct copy_list *from)

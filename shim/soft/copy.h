@@ -26,10 +26,13 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		const struct ibv_sge *sge, uint32_t num, uint64_t length,
 		struct copy_list *list);
 
-/* The same for a remote key; pages are brought in by copy_put() or _get(). */
-bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t access,
-		       uint64_t addr, uint32_t rkey, uint64_t length,
-		       struct copy_list *list);
+/*
+ * The same for a remote key that is used on queue pair @qpn of @seg; pages
+ * are brought in by copy_put() or _get().
+ */
+bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
+		       uint32_t access, uint64_t addr, uint32_t rkey,
+		       uint64_t length, struct copy_list *list);
 
 void copy_gather(uint8_t *to, const struct copy_list *from);
 void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len);

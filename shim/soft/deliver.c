@@ -18,6 +18,7 @@
 
 #include <errno.h>
 
+#include "shim/soft/mw.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/srq.h"
 
@@ -272,6 +273,10 @@ int deliver(struct soft_remote *r, struct message *m)
 			wqe->sge, num, m->length, &to))
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
 				 IBV_WC_REM_OP_ERR);
+	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
+	    !mw_invalidate(r->peer->seg, r->shm, m->imm))
+		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR,
+				 IBV_WC_REM_ACCESS_ERR);
 	err = move(r, m, &to, wqe, slot, &cqe);
 	if (err == -EFAULT)
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,

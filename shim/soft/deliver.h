@@ -20,7 +20,7 @@ struct message {
 	uint32_t		length;		/* as the receiver is told */
 	uint32_t		absent;		/* so many of them, the first, are not sent */
 	uint32_t		src_qp;
-	uint32_t		imm;
+	uint32_t		imm;		/* or the rkey to invalidate */
 	uint8_t			opcode;		/* enum ibv_wc_opcode */
 	uint8_t			wc_flags;
 	bool			solicited;

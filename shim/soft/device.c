@@ -79,12 +79,15 @@ static const struct ibv_device_attr limits = {
 				  IBV_DEVICE_SYS_IMAGE_GUID |
 				  IBV_DEVICE_RC_RNR_NAK_GEN |
 				  IBV_DEVICE_SRQ_RESIZE |
-				  IBV_DEVICE_PORT_ACTIVE_EVENT,
+				  IBV_DEVICE_PORT_ACTIVE_EVENT |
+				  IBV_DEVICE_MEM_WINDOW |
+				  IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 	.max_sge		= SHM_SGE_MAX,
 	.max_sge_rd		= SHM_SGE_MAX,
 	.max_cq			= SHM_CQ_MAX,
 	.max_cqe		= SHM_CQE_MAX,
 	.max_mr			= SHM_MR_MAX,
+	.max_mw			= SHM_MW_MAX,
 	.max_pd			= 1 << 24,
 	.max_qp_rd_atom		= 16,
 	.max_res_rd_atom	= 16 * SHM_QP_MAX,

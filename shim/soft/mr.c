@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #include "shim/soft/context.h"
+#include "shim/soft/mw.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/sq.h"
@@ -245,9 +246,8 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	if (!mr->shm)
-		err = ENOENT;
-	else
+	err = mr->shm ? mw_release_region(mr->shm) : ENOENT;
+	if (!err)
 		destroy(mr);
 	if (!err)
 		soft_twin_part(&mr->twin);

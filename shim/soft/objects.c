@@ -8,6 +8,7 @@ struct soft_qp *soft_qps[SHM_QP_MAX];
 struct soft_cq *soft_cqs[SHM_CQ_MAX];
 struct soft_srq *soft_srqs[SHM_SRQ_MAX];
 struct soft_mr *soft_mrs[SHM_MR_MAX];
+struct soft_mw *soft_mws[SHM_MW_MAX];
 pthread_mutex_t soft_contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
 struct soft_context *soft_contexts;
 

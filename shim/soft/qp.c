@@ -12,6 +12,7 @@
 
 #include "shim/soft/context.h"
 #include "shim/soft/event.h"
+#include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
@@ -32,6 +33,7 @@ void qp_reset(struct soft_qp *qp)
 {
 	bool taken = sq_take(&qp->sq);
 
+	mw_reset(qp);
 	lock_take(&qp->shm->rq.lock);
 	qp_set_state(qp, IBV_QPS_RESET);
 	__atomic_add_fetch(&qp->shm->resets, 1, __ATOMIC_RELEASE);

@@ -12,6 +12,7 @@
 #include "shim/soft/mr.h"
 
 #include "shim/soft/fork.h"
+#include "shim/soft/mw.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/stage.h"
 
@@ -115,7 +116,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	void *old_addr = ibmr->addr;
 	size_t old_length = ibmr->length;
 	struct mr_range range;
-	int err;
+	int err, busy;
 
 	err = check_input(mr, flags, pd, addr, length, access);
 	if (err)
@@ -126,6 +127,11 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	err = check_command(mr, flags, &range);
 
 	pthread_mutex_lock(&soft_mutex);
+	busy = mw_release_region(mr->shm);
+	if (busy) {
+		pthread_mutex_unlock(&soft_mutex);
+		return fail(busy, IBV_REREG_MR_ERR_INPUT);
+	}
 	mr_withdraw(mr);
 	if (!err && flags & IBV_REREG_MR_CHANGE_PD)
 		change_pd(mr, pd);

@@ -27,7 +27,8 @@ enum {
 	SHM_CQ_MAX	= 16384,
 	SHM_SRQ_MAX	= 4096,
 	SHM_MR_BITS	= 17,
-	SHM_MR_MAX	= 1 << SHM_MR_BITS,
+	SHM_MR_MAX	= 96 << 10,	/* slots of regions, then */
+	SHM_MW_MAX	= 32 << 10,	/* of windows */
 	SHM_KEY_BITS	= 32 - SHM_MR_BITS,	/* generation, bit 0: rkey */
 	SHM_SGE_MAX	= 32,
 	SHM_WR_MAX	= 32768,
@@ -170,6 +171,7 @@ struct shm_cq {
 /* Beside enum ibv_access_flags: it has no memory. */
 #define SHM_MR_NULL	(1u << 31)
 
+/* A memory region, or a bound window, which has no lkey: see mw.c. */
 struct shm_mr {
 	uint32_t	lkey;		/* 0: none here */
 	uint32_t	rkey;
@@ -178,6 +180,8 @@ struct shm_mr {
 	uint64_t	iova;
 	uint32_t	access;
 	uint32_t	pd;
+	uint32_t	qpn;		/* of a bound window of type 2, or 0 */
+	uint32_t	bound;		/* with this rkey; may be invalidated */
 } SHM_ALIGNED;
 
 /* What the owner of the segment is asked to copy: see stage.c. */
@@ -214,11 +218,12 @@ struct shm_seg {
 	struct shm_qp	qp[SHM_QP_MAX] SHM_ALIGNED;
 	struct shm_cq	cq[SHM_CQ_MAX];
 	struct shm_srq	srq[SHM_SRQ_MAX];
-	struct shm_mr	mr[SHM_MR_MAX];
+	struct shm_mr	mr[1 << SHM_MR_BITS];
 	struct shm_job	job[SHM_JOBS];
 	uint8_t		heap[] __attribute__((aligned(4096)));
 };
 
+_Static_assert(SHM_MR_MAX + SHM_MW_MAX == 1 << SHM_MR_BITS, "a slot each");
 _Static_assert(sizeof(struct shm_cqe) == 128, "two lines an entry");
 _Static_assert(offsetof(struct shm_cqe, data) == 56, "8 bytes in the first line");
 

@@ -71,6 +71,13 @@ struct soft_dm {
 	struct soft_dm		*next;	/* of all */
 };
 
+struct soft_mw {
+	struct ibv_mw		mw;
+	struct shm_mr		*shm;
+	uint32_t		key;		/* all but the program's bits */
+	uint32_t		region;		/* lkey, while it is bound */
+};
+
 struct soft_channel {
 	struct ibv_comp_channel	channel;
 	uint32_t		id;		/* pipe */
@@ -110,7 +117,7 @@ struct soft_wr {
 	uint32_t		flags;		/* enum ibv_send_flags */
 	uint32_t		num_sge;
 	uint32_t		length;
-	uint32_t		imm;		/* or the rkey to invalidate */
+	uint32_t		imm;		/* rkey to invalidate, rights to bind */
 	uint32_t		rkey;
 	union {
 		struct {			/* RDMA and atomics */
@@ -123,9 +130,10 @@ struct soft_wr {
 			uint32_t	remote_qpn;
 			uint32_t	remote_qkey;
 		};
-		struct {			/* IBV_WR_BIND_MW */
-			struct soft_mw	*mw;
-			struct soft_bind *bind;
+		struct {			/* IBV_WR_BIND_MW: the window */
+			uint64_t	bind_addr;
+			uint64_t	bind_length;
+			uint32_t	region;		/* lkey, or 0 */
 		};
 	};
 	uint32_t		srqn;		/* XRC: the remote queue */
@@ -213,6 +221,7 @@ extern struct soft_qp *soft_qps[SHM_QP_MAX];
 extern struct soft_cq *soft_cqs[SHM_CQ_MAX];
 extern struct soft_srq *soft_srqs[SHM_SRQ_MAX];
 extern struct soft_mr *soft_mrs[SHM_MR_MAX];
+extern struct soft_mw *soft_mws[SHM_MW_MAX];	/* under mw.c's lock */
 
 /* All open contexts; inside all other locks. */
 extern pthread_mutex_t soft_contexts_mutex;

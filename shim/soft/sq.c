@@ -20,6 +20,7 @@
 #include "shim/soft/carry.h"
 #include "shim/soft/deliver.h"
 #include "shim/soft/fault.h"
+#include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/sq_fault.h"
 
@@ -28,6 +29,8 @@ int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);
 	uint32_t size = 1;
 
+	if (payload < sizeof(uint64_t))		/* of ibv_wr_atomic_write() */
+		payload = sizeof(uint64_t);
 	if (payload < cap->max_inline_data)
 		payload = cap->max_inline_data;
 	while (size < cap->max_send_wr)
@@ -67,6 +70,10 @@ static const uint8_t wc_opcode[] = {
 	[IBV_WR_RDMA_READ]		= IBV_WC_RDMA_READ,
 	[IBV_WR_ATOMIC_CMP_AND_SWP]	= IBV_WC_COMP_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= IBV_WC_FETCH_ADD,
+	[IBV_WR_LOCAL_INV]		= IBV_WC_LOCAL_INV,
+	[IBV_WR_BIND_MW]		= IBV_WC_BIND_MW,
+	[IBV_WR_SEND_WITH_INV]		= IBV_WC_SEND,
+	[IBV_WR_ATOMIC_WRITE]		= IBV_WC_ATOMIC_WRITE,
 };
 
 /* The request at next is done. False if its completion could not be told. */
@@ -240,9 +247,11 @@ void sq_run(struct soft_qp *qp)
 enum {
 	OPS_DATAGRAM	= BIT(SEND) | BIT(SEND_WITH_IMM),
 	OPS_UNRELIABLE	= OPS_DATAGRAM | BIT(RDMA_WRITE) |
-			  BIT(RDMA_WRITE_WITH_IMM),
+			  BIT(RDMA_WRITE_WITH_IMM) | BIT(SEND_WITH_INV) |
+			  BIT(BIND_MW) | BIT(LOCAL_INV),
 	OPS_RELIABLE	= OPS_UNRELIABLE | BIT(RDMA_READ) |
-			  BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD),
+			  BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD) |
+			  BIT(ATOMIC_WRITE),
 };
 
 /* From the table in ibv_wr_post(3). */
@@ -288,8 +297,7 @@ int sq_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
 int sq_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
 		  const void *data, uint64_t length)
 {
-	/* what is read comes back, so it cannot be inline */
-	if (wr->opcode >= IBV_WR_RDMA_READ ||
+	if (sq_reads(wr->opcode) ||
 	    length > qp->init.cap.max_inline_data - wr->length)
 		return EINVAL;
 	wr->flags |= IBV_SEND_INLINE;
@@ -310,31 +318,46 @@ static int set_inline(const struct soft_qp *qp, struct soft_wr *to,
 	return err;
 }
 
-static void set_target(struct soft_wr *to, const struct ibv_send_wr *wr)
+static int set_target(struct soft_wr *to, const struct ibv_send_wr *wr)
 {
 	switch (wr->opcode) {
+	case IBV_WR_BIND_MW:
+		return mw_set(to, wr->bind_mw.mw, wr->bind_mw.rkey,
+			      &wr->bind_mw.bind_info);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		to->remote_addr = wr->wr.atomic.remote_addr;
 		to->rkey = wr->wr.atomic.rkey;
 		to->compare_add = wr->wr.atomic.compare_add;
 		to->swap = wr->wr.atomic.swap;
-		return;
+		return 0;
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		to->imm = wr->invalidate_rkey;
+		return 0;
 	case IBV_WR_SEND_WITH_IMM:
 		to->imm = wr->imm_data;
-		return;
+		return 0;
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		to->imm = wr->imm_data;
 		/* fall through */
 	default:
 		to->remote_addr = wr->wr.rdma.remote_addr;
 		to->rkey = wr->wr.rdma.rkey;
+		return 0;
 	}
+}
+
+/* Neither a window nor its key is data. */
+static bool has_data(const struct ibv_send_wr *wr)
+{
+	return wr->opcode != IBV_WR_BIND_MW && wr->opcode != IBV_WR_LOCAL_INV;
 }
 
 static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct soft_wr *to = sq_slot(&qp->sq, qp->sq.head);
+	int err;
 
 	if (sq_full(&qp->sq, qp->sq.head))
 		return ENOMEM;
@@ -343,7 +366,9 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	    wr->opcode > 31 || !(qp->opcodes & 1u << wr->opcode))
 		return EINVAL;
 	sq_begin(qp, to, wr->wr_id, wr->opcode, wr->send_flags);
-	set_target(to, wr);
+	err = set_target(to, wr);
+	if (err || !has_data(wr))
+		return err;
 	return wr->send_flags & IBV_SEND_INLINE ? set_inline(qp, to, wr) :
 		sq_set_sge(qp, to, wr->sg_list, wr->num_sge);
 }

@@ -75,6 +75,14 @@ int sq_check_state(const struct soft_qp *qp);
 /* The opcodes (enum ibv_wr_opcode) that a type of queue pair has, as bits. */
 uint32_t sq_opcodes(enum ibv_qp_type type);
 
+/* What is read comes back: not inline, and into memory that is writable. */
+static inline bool sq_reads(uint32_t opcode)
+{
+	return opcode == IBV_WR_RDMA_READ ||
+		opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 /* A request without data, not inline. */
 static inline void sq_begin(const struct soft_qp *qp, struct soft_wr *wr,
 			    uint64_t wr_id, uint32_t opcode, uint32_t flags)

@@ -48,22 +48,6 @@ NULL_VERBS(V)
 ERRNO_VERBS(V)
 #undef V
 
-static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	return soft_fail(EOPNOTSUPP);
-}
-
-static int no_dealloc_mw(struct ibv_mw *mw)
-{
-	return EOPNOTSUPP;
-}
-
-static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
-		      struct ibv_mw_bind *mw_bind)
-{
-	return EOPNOTSUPP;
-}
-
 void unsupported_init(struct verbs_context *verbs)
 {
 #define V(type, name, params) verbs->name = no_##name;
@@ -72,9 +56,6 @@ void unsupported_init(struct verbs_context *verbs)
 #define V(name, params) verbs->name = no_##name;
 	ERRNO_VERBS(V)
 #undef V
-	verbs->context.ops.alloc_mw = no_alloc_mw;
-	verbs->context.ops.dealloc_mw = no_dealloc_mw;
-	verbs->context.ops.bind_mw = no_bind_mw;
 }
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,

@@ -15,6 +15,7 @@
  */
 #include "shim/soft/wr.h"
 
+#include "shim/soft/mw.h"
 #include "shim/soft/sq.h"
 
 /* Setters that a request allows, and those that it needs. */
@@ -140,6 +141,39 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
 {
 	begin_rdma(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)
 		->compare_add = add;
+}
+
+/* Eight bytes that are the program's no longer than the call. */
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey,
+			    uint64_t remote_addr, const void *atomic_wr)
+{
+	struct soft_wr *wr = begin_rdma(ex, IBV_WR_ATOMIC_WRITE, rkey,
+					remote_addr);
+
+	of(ex)->sq.build.may &= ~SET_DATA;
+	wr->flags |= IBV_SEND_INLINE;
+	wr->length = sizeof(uint64_t);
+	memcpy(wr->sge, atomic_wr, sizeof(uint64_t));
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	begin(ex, IBV_WR_SEND_WITH_INV)->imm = invalidate_rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	begin_bare(ex, IBV_WR_LOCAL_INV)->imm = invalidate_rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *bind_info)
+{
+	struct soft_wr *wr = begin_bare(ex, IBV_WR_BIND_MW);
+	int err = mw_set(wr, mw, rkey, bind_info);
+
+	if (unlikely(err))
+		fail(of(ex), err);
 }
 
 /* No queue pair has it; a program of newer headers may call it all the same. */
@@ -291,7 +325,11 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	V(SEND_WITH_IMM,        wr_send_imm)                    \
 	V(RDMA_READ,            wr_rdma_read)                   \
 	V(ATOMIC_CMP_AND_SWP,   wr_atomic_cmp_swp)              \
-	V(ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add)
+	V(ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add)            \
+	V(LOCAL_INV,            wr_local_inv)                   \
+	V(BIND_MW,              wr_bind_mw)                     \
+	V(SEND_WITH_INV,        wr_send_inv)                    \
+	V(ATOMIC_WRITE,         wr_atomic_write)
 
 int wr_check(enum ibv_qp_type type, uint64_t send_ops_flags)
 {
