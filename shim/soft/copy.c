@@ -27,11 +27,16 @@
 
 static const struct shm_mr *find(struct shm_seg *seg, uint32_t key, bool remote)
 {
-	const struct shm_mr *mr = &seg->mr[key >> SHM_KEY_BITS];
-	/* pair with the store_release of soft_mr_publish() */
-	uint32_t have = __atomic_load_n(remote ? &mr->rkey : &mr->lkey,
-					__ATOMIC_ACQUIRE);
+	uint32_t slot = key >> SHM_KEY_BITS;
+	const struct shm_mr *mr = &seg->mr[slot];
+	uint32_t have;
 
+	/* pairs with the store_release of reserve_table() */
+	if (slot >= __atomic_load_n(&seg->mrs, __ATOMIC_ACQUIRE))
+		return NULL;
+	/* pair with the store_release of soft_mr_publish() */
+	have = __atomic_load_n(remote ? &mr->rkey : &mr->lkey,
+			       __ATOMIC_ACQUIRE);
 	return key && have == key ? mr : NULL;
 }
 
@@ -86,21 +91,33 @@ static void clear(struct copy_list *list)
 	list->paged = 0;
 }
 
+/* A peer may change it between the check and the use: read it once. */
+static struct ibv_sge read_once(const struct ibv_sge *sge)
+{
+	return (struct ibv_sge){
+		__atomic_load_n(&sge->addr, __ATOMIC_RELAXED),
+		__atomic_load_n(&sge->length, __ATOMIC_RELAXED),
+		__atomic_load_n(&sge->lkey, __ATOMIC_RELAXED),
+	};
+}
+
 bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		const struct ibv_sge *sge, uint32_t num, uint64_t length,
 		struct copy_list *list)
 {
+	struct ibv_sge one;
 	uint64_t len;
 	uint32_t i;
 
 	clear(list);
 	for (i = 0; i < num; i++) {
-		if (!sge[i].length)
+		one = read_once(&sge[i]);
+		if (!one.length)
 			continue;
-		if (!add(list, seg, pd, 0, access, sge[i].addr, sge[i].length,
-			 sge[i].lkey, false))
+		if (!add(list, seg, pd, 0, access, one.addr, one.length,
+			 one.lkey, false))
 			return false;
-		len = sge[i].length < length ? sge[i].length : length;
+		len = one.length < length ? one.length : length;
 		length -= len;
 		list->iov[list->count - 1].iov_len = len;
 		if (!len)

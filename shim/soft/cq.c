@@ -39,13 +39,16 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
 {
 	struct shm_cq *shm = &fabric_seg->cq[slot];
 
+	if (heap_reserve(shm, sizeof(*shm)) < 0)
+		return -ENOMEM;
 	memset(shm, 0, sizeof(*shm));
 	shm->cqe = cqe;
 	shm->size = ring_size(cqe);
 	shm->ring_off = heap_alloc(ring_bytes(shm->size));
-	shm->bounce_off = heap_alloc(SHM_BOUNCE);
+	shm->bounce_off = heap_alloc_bare(SHM_BOUNCE);
 	if (!shm->ring_off || !shm->bounce_off) {
 		heap_free(shm->ring_off, ring_bytes(shm->size));
+		heap_free(shm->bounce_off, SHM_BOUNCE);
 		return -ENOMEM;
 	}
 	shm->serial = cq->serial;
@@ -55,8 +58,8 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
 
 static void free_ring(struct soft_cq *cq)
 {
-	heap_free(cq->shm->ring_off, ring_bytes(cq->shm->size));
-	heap_free(cq->shm->bounce_off, SHM_BOUNCE);
+	heap_free_at(cq->ring.entries, ring_bytes(cq->ring.mask + 1));
+	heap_free_at(cq->ring.bounce, SHM_BOUNCE);
 	memset(cq->shm, 0, sizeof(*cq->shm));
 }
 
@@ -189,8 +192,7 @@ static void move_entries(struct soft_cq *cq, struct shm_cqe *to, uint32_t mask)
 /* Nobody adds or polls meanwhile. */
 static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 {
-	uint64_t old_off = cq->shm->ring_off;
-	uint32_t old_size = cq->shm->size;
+	struct cqring old = cq->ring;
 	uint32_t size = ring_size(cqe);
 	uint64_t off;
 
@@ -205,7 +207,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 	cq->shm->cqe = cqe;
 	cq->shm->rings++;	/* those who add find it anew */
 	cqring_find(fabric_seg, cq->ex.handle, &cq->ring);
-	heap_free(old_off, ring_bytes(old_size));
+	heap_free_at(old.entries, ring_bytes(old.mask + 1));
 	cq->ex.cqe = cqe;
 	return 0;
 }

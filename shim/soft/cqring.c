@@ -17,8 +17,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/soft/heap.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/process.h"
+
+enum { BOUNCE_STEP = 32 << 10 };
 
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 {
@@ -127,6 +130,21 @@ void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
 	lock_drop(&cq->lock);
 }
 
+/* Memory for the ring of bytes comes when it is first used. */
+static bool reserve(struct cqring *ring, uint32_t end)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t from = cq->bounce_ready;
+
+	if (likely(end <= from))
+		return true;
+	end = (end + BOUNCE_STEP - 1) & ~(BOUNCE_STEP - 1u);
+	if (heap_reserve_in(ring->seg, ring->bounce + from, end - from) < 0)
+		return false;
+	cq->bounce_ready = end;
+	return true;
+}
+
 uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
 {
 	struct shm_cq *cq = ring->shm;
@@ -139,7 +157,8 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
 	if (at + room - cq->bounce_seen > SHM_BOUNCE)
 		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons,
 						  __ATOMIC_ACQUIRE);
-	if (at + room - cq->bounce_seen > SHM_BOUNCE)
+	if (at + room - cq->bounce_seen > SHM_BOUNCE ||
+	    !reserve(ring, at % SHM_BOUNCE + room))
 		return NULL;
 	cq->bounce_prod = at + room;
 	cqe->where = SHM_BOUNCED;

@@ -7,8 +7,8 @@
  *	| header | nodes: pid, start | queue pair numbers: whose  |
  *	+--------+-------------------+----------------------------+
  *
- * It changes under flock(), which the kernel undoes when a process dies, and
- * in this process under the mutex. It is read without: an entry of the
+ * It changes under a record lock, which the kernel undoes when a process dies
+ * and no child inherits, and in this process under the mutex. It is read without: an entry of the
  * second table is good if it holds the very number that was looked for.
  *
  * A process joins with its first context and leaves with its last, or at
@@ -26,11 +26,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/soft/defer.h"
 #include "shim/soft/directory.h"
 #include "shim/soft/heap.h"
 #include "shim/soft/peer.h"
@@ -38,7 +39,8 @@
 #include "shim/soft/stage.h"
 
 enum {
-	NODES		= 1024,
+	NODE_BITS	= 10,
+	NODES		= 1 << NODE_BITS,
 	NUMBERS		= 1 << 16,
 	FIRST_NUMBER	= 17,	/* 0 and 1 are the management queue pairs */
 };
@@ -69,32 +71,45 @@ struct file {
 };
 
 struct shm_seg *fabric_seg;
+struct fabric_id fabric_self;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct file *file;
 static int fd = -1;
 static unsigned int joined;
-static uint32_t self;
 
 static void lock(void)
 {
-	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
+	struct flock all = { .l_type = F_WRLCK };
+
+	while (fcntl(fd, F_SETLKW, &all) < 0 && errno == EINTR)
 		;
 }
 
 static void unlock(void)
 {
-	flock(fd, LOCK_UN);
+	struct flock all = { .l_type = F_UNLCK };
+
+	fcntl(fd, F_SETLK, &all);
 }
 
 static bool node_lives(const struct node *node)
 {
-	return node->pid && process_start(node->pid) == node->start;
+	return node->pid && process_lives(node->pid, node->start);
 }
 
-bool fabric_alive(uint32_t node)
+/* What a process writes into the locks that it takes; never 0. */
+static uint32_t owner_of(uint32_t node, uint64_t instance)
 {
-	return file && node < NODES && node_lives(&file->node[node]);
+	return 1u << 31 | (instance & 0x1fffff) << NODE_BITS | node;
+}
+
+bool fabric_alive(uint32_t owner)
+{
+	uint32_t node = owner % NODES;
+
+	return file && owner == owner_of(node, file->node[node].instance) &&
+		node_lives(&file->node[node]);
 }
 
 void fabric_path(char path[FABRIC_PATH], const char *kind, uint32_t node,
@@ -120,15 +135,17 @@ static int open_file(void)
 			return errno == ENOENT ? -EAGAIN : -errno;
 		lock();
 		if (fstat(fd, &st) == 0 && st.st_nlink > 0)
-			return 0;
+			return S_ISREG(st.st_mode) ? 0 : -EPROTO;
 		close(fd);
 	}
 }
 
 static int map_file(bool made)
 {
-	if (ftruncate(fd, sizeof(*file)) < 0)
-		return -errno;
+	/* all of it: any number may be looked for */
+	if (ftruncate(fd, sizeof(*file)) < 0 ||
+	    (fallocate(fd, 0, 0, sizeof(*file)) < 0 && errno == ENOSPC))
+		return errno == ENOSPC ? -ENOMEM : -errno;
 	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED,
 		    fd, 0);
 	if (file == MAP_FAILED) {
@@ -181,12 +198,37 @@ static unsigned int sweep(void)
 	return alive;
 }
 
-static int make_segment(const struct node *node)
+/* Beyond the limit, the kernel would send SIGXFSZ. */
+static bool may_be_large(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 ||
+		limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= SHM_SIZE;
+}
+
+static int fill_header(void)
+{
+	int err = heap_reserve(fabric_seg, offsetof(struct shm_seg, qp));
+
+	if (err < 0)
+		return err;
+	fabric_seg->version = SHM_VERSION;
+	fabric_seg->node = fabric_self.node;
+	fabric_seg->instance = fabric_self.instance;
+	fabric_seg->stage.forbidden = stage_needed();
+	fabric_seg->magic = SHM_MAGIC;
+	return 0;
+}
+
+static int make_segment(void)
 {
 	char path[FABRIC_PATH];
 	int seg_fd, err = 0;
 
-	fabric_path(path, "node", self, node->instance, 0);
+	if (!may_be_large())
+		return -EFBIG;
+	fabric_path(path, "node", fabric_self.node, fabric_self.instance, 0);
 	seg_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (seg_fd < 0)
 		return -errno;
@@ -195,22 +237,15 @@ static int make_segment(const struct node *node)
 	else
 		err = peer_map(seg_fd, &fabric_seg);
 	close(seg_fd);
-	if (err < 0)
-		return err;
-	fabric_seg->version = SHM_VERSION;
-	fabric_seg->node = self;
-	fabric_seg->instance = node->instance;
-	fabric_seg->stage.forbidden = stage_needed();
-	fabric_seg->magic = SHM_MAGIC;
-	return 0;
+	return err < 0 ? err : fill_header();
 }
 
-int fabric_reserve(uint64_t off, uint64_t len)
+int fabric_reserve(struct shm_seg *seg, uint64_t off, uint64_t len)
 {
 	char path[FABRIC_PATH];
 	int seg_fd, err;
 
-	fabric_path(path, "node", self, file->node[self].instance, 0);
+	fabric_path(path, "node", seg->node, seg->instance, 0);
 	seg_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (seg_fd < 0)
 		return -ENOMEM;
@@ -228,13 +263,15 @@ static int take_node(void)
 		;
 	if (i == NODES)
 		return -EUSERS;
-	self = i;
-	lock_self = i + 1;
 	node = &file->node[i];
-	node->instance = ++file->instances;
 	node->start = process_start(getpid());
+	if (!node->start)
+		return -EMFILE;
+	node->instance = ++file->instances;
 	node->pid = getpid();
-	return make_segment(node);
+	fabric_self = (struct fabric_id){ i, node->instance };
+	lock_self = owner_of(i, node->instance);
+	return make_segment();
 }
 
 /* Take away what is ours; and the fabric, if nobody is left. */
@@ -243,8 +280,8 @@ static void clean_up(void)
 	char path[FABRIC_PATH];
 
 	if (lock_self) {
-		file->node[self].pid = 0;
-		drop_numbers(self);
+		file->node[fabric_self.node].pid = 0;
+		drop_numbers(fabric_self.node);
 	}
 	if (sweep())
 		return;
@@ -350,6 +387,7 @@ void fabric_forget(void)
 	joined = 0;
 	heap_forget_inherited();
 	stage_forget();
+	defer_forget();
 	peer_forget_inherited();
 }
 
@@ -380,7 +418,7 @@ int fabric_add_qpn(uint32_t qp, uint32_t *ret_qpn)
 	lock();
 	number = free_number(&index);
 	if (number) {
-		number->node = self;
+		number->node = fabric_self.node;
 		number->qp = qp;
 		qpn = (number->generation++ & 0xff) << 16 | index;
 		__atomic_store_n(&number->qpn, qpn, __ATOMIC_RELEASE);

@@ -13,6 +13,14 @@
 /* This process's own segment, NULL until it has joined. */
 extern struct shm_seg *fabric_seg;
 
+/* Whose a segment or a pipe is. Of ours, not what peers can write. */
+struct fabric_id {
+	uint32_t	node;
+	uint64_t	instance;	/* never used again */
+};
+
+extern struct fabric_id fabric_self;
+
 /* A peer's segment in our address space; possibly our own. */
 struct fabric_peer {
 	struct shm_seg	*seg;
@@ -40,11 +48,11 @@ void fabric_exit(void);
 /* Forget everything inherited, in a child that was forked. */
 void fabric_forget(void);
 
-/* Give our segment's file room at [@off, @off + @len). 0 or -errno. */
-int fabric_reserve(uint64_t off, uint64_t len);
+/* Give the file of @seg room at [@off, @off + @len). 0 or -ENOMEM. */
+int fabric_reserve(struct shm_seg *seg, uint64_t off, uint64_t len);
 
-/* Does the process on @node still live? */
-bool fabric_alive(uint32_t node);
+/* Does the owner of a lock still live? */
+bool fabric_alive(uint32_t owner);
 
 /* A number for the queue pair in slot @qp, unique in the fabric, or -errno. */
 int fabric_add_qpn(uint32_t qp, uint32_t *ret_qpn);

@@ -3,6 +3,9 @@
  *
  * Pages come out zeroed: new ones because the file is sparse, old ones
  * because their memory is given back to the kernel when they are freed.
+ *
+ * A sparse file of a full file system is SIGBUS for who writes to it, so
+ * memory is put behind every page before somebody is told of it.
  */
 #include "shim/soft/heap.h"
 
@@ -32,6 +35,24 @@ static uint64_t pages(uint64_t size)
 	return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
+/* Kernels before 5.14 do not know the advice. */
+int heap_reserve_in(struct shm_seg *seg, void *at, uint64_t size)
+{
+	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
+	uint64_t len = pages((uintptr_t)at + size - from);
+
+	if (!madvise((void *)from, len, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -ENOMEM;
+	return fabric_reserve(seg, from - (uintptr_t)seg, len);
+}
+
+int heap_reserve(void *at, uint64_t size)
+{
+	return heap_reserve_in(fabric_seg, at, size);
+}
+
 static uint64_t reuse(uint64_t size)
 {
 	struct extent **p, *e;
@@ -52,7 +73,7 @@ static uint64_t reuse(uint64_t size)
 	return 0;
 }
 
-uint64_t heap_alloc(uint64_t size)
+uint64_t heap_alloc_bare(uint64_t size)
 {
 	uint64_t off;
 
@@ -67,19 +88,6 @@ uint64_t heap_alloc(uint64_t size)
 	off = end;
 	end += size;
 	return off;
-}
-
-/* Kernels before 5.14 do not know the advice. */
-int heap_reserve(void *at, uint64_t size)
-{
-	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
-	uint64_t len = pages((uintptr_t)at + size - from);
-
-	if (!madvise((void *)from, len, MADV_POPULATE_WRITE))
-		return 0;
-	if (errno != EINVAL)
-		return -ENOMEM;
-	return fabric_reserve(from - (uintptr_t)fabric_seg, len);
 }
 
 /* Neighbours become one, so that sizes can grow again. */
@@ -129,4 +137,21 @@ void heap_forget_inherited(void)
 {
 	freed = NULL;
 	end = 0;
+}
+
+uint64_t heap_alloc(uint64_t size)
+{
+	uint64_t off = heap_alloc_bare(size);
+
+	if (off && heap_reserve((uint8_t *)fabric_seg + off, size) < 0) {
+		heap_free(off, size);
+		return 0;
+	}
+	return off;
+}
+
+void heap_free_at(void *at, uint64_t size)
+{
+	if (at)
+		heap_free((uint8_t *)at - (uint8_t *)fabric_seg, size);
 }

@@ -12,7 +12,7 @@
 
 enum { SPINS = 100, YIELDS = 512 };
 
-uint32_t lock_self = 1;
+uint32_t lock_self;
 
 static void relax(void)
 {
@@ -26,7 +26,7 @@ static bool take_over(struct lock *lock)
 {
 	uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
 
-	if (owner == 0 || owner == lock_self || fabric_alive(owner - 1))
+	if (owner == 0 || owner == lock_self || fabric_alive(owner))
 		return false;
 	return __atomic_compare_exchange_n(&lock->owner, &owner, lock_self,
 					   false, __ATOMIC_ACQUIRE,

@@ -2,8 +2,8 @@
 /*
  * A lock that survives its owner's death.
  *
- * The word holds who owns it: a node of the fabric, plus one. Who waits too
- * long asks whether that process is alive, and else takes the lock over. So
+ * The word holds who owns it: a node of the fabric and which process there
+ * (fabric_owner()). Who waits too long asks whether that process is alive, and else takes the lock over. So
  * whatever is guarded by one must be right after any store of its owner.
  *
  * Lock order: send queue, peer's queue pair, its shared receive queue, a
@@ -16,7 +16,7 @@ struct lock {
 	uint32_t owner;
 };
 
-extern uint32_t lock_self;	/* this process's node + 1 */
+extern uint32_t lock_self;	/* this process, 0 while it has no node */
 
 /* The slow half: spin, yield, and take over from the dead. */
 void lock_wait(struct lock *lock);

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #include "shim/soft/context.h"
+#include "shim/soft/heap.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/poll.h"
@@ -116,12 +117,28 @@ void mr_withdraw(struct soft_mr *mr)
 	wait_for_users();
 }
 
+/* Any key may be looked for, so peers must know where the table ends. */
+static int reserve_table(uint32_t slot)
+{
+	uint32_t mrs = fabric_seg->mrs, more = 1024;
+
+	if (slot < mrs)
+		return 0;
+	if (heap_reserve(&fabric_seg->mr[mrs], more * sizeof(struct shm_mr)) < 0)
+		return -ENOMEM;
+	/* pairs with the load_acquire of find() in copy.c */
+	__atomic_store_n(&fabric_seg->mrs, mrs + more, __ATOMIC_RELEASE);
+	return 0;
+}
+
 static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 {
 	int slot;
 
 	pthread_mutex_lock(&soft_mutex);
 	slot = soft_slot(soft_mrs, SHM_MR_MAX, &next_slot);
+	if (slot >= 0 && reserve_table(slot) < 0)
+		slot = -ENOMEM;
 	if (slot >= 0) {
 		__atomic_store_n(&soft_mrs[slot], mr, __ATOMIC_RELEASE);
 		mr->mr.handle = slot;

@@ -46,7 +46,7 @@ static int map_node(uint32_t node, uint64_t instance, struct shm_seg **ret_seg)
 	char path[FABRIC_PATH];
 	int fd, err;
 
-	if (fabric_seg->node == node && fabric_seg->instance == instance) {
+	if (fabric_self.node == node && fabric_self.instance == instance) {
 		*ret_seg = fabric_seg;
 		return 0;
 	}
@@ -141,7 +141,7 @@ bool fabric_peer_look(struct fabric_peer *peer)
 	if (__atomic_load_n(&peer->dead, __ATOMIC_RELAXED))
 		return false;
 	alive = !__atomic_load_n(&peer->seg->gone, __ATOMIC_ACQUIRE) &&
-		process_start(peer->pid) == peer->start;
+		process_lives(peer->pid, peer->start);
 	if (!alive)
 		__atomic_store_n(&peer->dead, 1, __ATOMIC_RELAXED);
 	return alive;

@@ -9,19 +9,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/soft/defer.h"
 #include "shim/soft/fabric.h"
 
-enum { PURGE_MAX = 4096 };	/* as many records as a pipe holds by default */
+enum {
+	PURGE_MAX	= 4096,		/* as many as a pipe holds by default */
+	PIECE		= PIPE_BUF / sizeof(struct pipe_event),
+};
 
 static uint32_t last_id;
 
 static void own_path(char path[FABRIC_PATH], uint32_t id)
 {
-	fabric_path(path, "pipe", fabric_seg->node, fabric_seg->instance, id);
+	fabric_path(path, "pipe", fabric_self.node, fabric_self.instance, id);
 }
 
 int pipe_open(uint32_t *ret_id)
@@ -53,18 +58,27 @@ void pipe_close(int fd, uint32_t id)
 	close(fd);
 }
 
+/* Also for reading: so the reader's death is no SIGPIPE for us. */
+bool pipe_write(const char *path, const struct pipe_event *event)
+{
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	bool done;
+
+	if (fd < 0)
+		return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+	done = write(fd, event, sizeof(*event)) >= 0 || errno != EAGAIN;
+	close(fd);
+	return done;
+}
+
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
 {
 	char path[FABRIC_PATH];
-	int fd, saved = errno;
+	int saved = errno;
 
 	fabric_path(path, "pipe", seg->node, seg->instance, id);
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0) {
-		if (write(fd, event, sizeof(*event)) < 0)
-			errno = saved;	/* full: 4096 events are unread */
-		close(fd);
-	}
+	if (defer_has(path) || !pipe_write(path, event))
+		defer_add(path, event);
 	errno = saved;
 }
 
@@ -75,11 +89,37 @@ static bool is_for(const struct pipe_event *event, uint32_t kind,
 		event->serial == serial;
 }
 
+/* All that is in the pipe, which may be garbage, but for what is_for(). */
+static size_t take_others(int fd, struct pipe_event *events, uint32_t kind,
+			  uint32_t index, uint32_t serial)
+{
+	ssize_t len = read(fd, events, PURGE_MAX * sizeof(*events));
+	size_t i, n = 0;
+
+	for (i = 0; len > 0 && i < len / sizeof(*events); i++)
+		if (!is_for(&events[i], kind, index, serial))
+			events[n++] = events[i];
+	return n;
+}
+
+/* In pieces that the kernel takes as a whole, or not at all. */
+static void put_back(int fd, const char *path, const struct pipe_event *events,
+		     size_t num)
+{
+	size_t i, n;
+
+	for (i = 0; i < num; i += n) {
+		n = num - i < PIECE ? num - i : PIECE;
+		if (write(fd, &events[i], n * sizeof(*events)) < 0)
+			break;
+	}
+	for (; i < num; i++)
+		defer_add(path, &events[i]);
+}
+
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 {
-	static struct pipe_event kept[PURGE_MAX];	/* under the mutex */
-	struct pipe_event event;
-	unsigned int i, n = 0;
+	static struct pipe_event events[PURGE_MAX];	/* under the mutex */
 	char path[FABRIC_PATH];
 	int fd;
 
@@ -87,12 +127,7 @@ void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return;
-	while (n < PURGE_MAX &&
-	       read(fd, &event, sizeof(event)) == sizeof(event))
-		if (!is_for(&event, kind, index, serial))
-			kept[n++] = event;
-	for (i = 0; i < n; i++)
-		if (write(fd, &kept[i], sizeof(kept[i])) < 0)
-			break;
+	put_back(fd, path, events,
+		 take_others(fd, events, kind, index, serial));
 	close(fd);
 }

@@ -3,6 +3,7 @@
  * Events for a process, in a named pipe of the fabric: a real file
  * descriptor to poll, written by whoever causes the event. Any thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "shim/soft/shared.h"
@@ -20,8 +21,11 @@ struct pipe_event {
 int pipe_open(uint32_t *ret_id);
 void pipe_close(int fd, uint32_t id);
 
-/* To pipe @id of the process whose segment @seg is. Never blocks. */
+/* To pipe @id of the process whose segment @seg is. Never blocks or fails. */
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event);
+
+/* Write to the pipe at @path. False: try again later (defer.c). */
+bool pipe_write(const char *path, const struct pipe_event *event);
 
 /* Take out of our pipe @id what was sent for an object. */
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial);

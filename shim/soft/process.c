@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,22 +41,47 @@ static uint64_t parse_stat(const char *stat)
 	return start;
 }
 
-uint64_t process_start(int pid)
+static int read_stat(int pid, char *stat, size_t size)
 {
-	char path[32], stat[1024];
+	char path[32];
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
-	n = read(fd, stat, sizeof(stat) - 1);
+		return -errno;
+	n = read(fd, stat, size - 1);
 	close(fd);
 	if (n <= 0)
-		return 0;
+		return -ESRCH;
 	stat[n] = '\0';
-	return parse_stat(stat);
+	return 0;
+}
+
+uint64_t process_start(int pid)
+{
+	char stat[1024];
+
+	return read_stat(pid, stat, sizeof(stat)) < 0 ? 0 : parse_stat(stat);
+}
+
+/* Without a file descriptor to spare, the pid must do. */
+bool process_lives(int pid, uint64_t start)
+{
+	char stat[1024];
+	int err, saved = errno;
+	bool lives;
+
+	err = read_stat(pid, stat, sizeof(stat));
+	if (!err)
+		lives = parse_stat(stat) == start;
+	else if (err == -ENOENT || err == -ESRCH)
+		lives = false;
+	else
+		lives = kill(pid, 0) == 0 || errno == EPERM;
+	errno = saved;
+	return lives;
 }
 
 int process_new_epoch(void)

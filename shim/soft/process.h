@@ -5,8 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When @pid was started, in clock ticks; 0 if it is dead or a zombie. */
+/*
+ * When @pid was started, in clock ticks; 0 if it is dead or a zombie, or
+ * cannot be looked at.
+ */
 uint64_t process_start(int pid);
+
+/* Does the process live that was started then? If in doubt, yes. */
+bool process_lives(int pid, uint64_t start);
 
 /*
  * A number that a child does not have from its parent: 0 right after fork,

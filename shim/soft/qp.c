@@ -12,6 +12,7 @@
 
 #include "shim/soft/context.h"
 #include "shim/soft/event.h"
+#include "shim/soft/heap.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/pipe.h"
@@ -78,6 +79,8 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 	struct shm_qp *shm = &fabric_seg->qp[slot];
 	int err;
 
+	if (heap_reserve(shm, sizeof(*shm)) < 0)
+		return -ENOMEM;
 	memset(shm, 0, offsetof(struct shm_qp, rq));
 	qp->shm = shm;
 	if (!qp->srq) {

@@ -86,19 +86,19 @@ void rq_free(struct rq *rq)
 
 	if (!rq->shm)
 		return;
-	heap_free(rq->shm->wqe_off, (uint64_t)size * rq->stride);
-	heap_free(rq->shm->order_off, size * sizeof(uint32_t));
+	heap_free_at(rq->wqes, (uint64_t)size * rq->stride);
+	heap_free_at(rq->order, size * sizeof(uint32_t));
 	rq->shm = NULL;
 }
 
 static void move_requests(const struct rq *from, const struct rq *to)
 {
-	uint32_t prod = from->shm->prod;
-	uint32_t pos;
+	uint32_t pos = from->shm->taken;
+	uint32_t n = from->shm->prod - pos;
 
 	memcpy(to->wqes, from->wqes,
 	       (uint64_t)(from->mask + 1) * from->stride);
-	for (pos = from->shm->taken; pos != prod; pos++)
+	for (; n && n <= from->mask + 1; n--, pos++)
 		to->order[pos & to->mask] = from->order[pos & from->mask];
 }
 

@@ -160,6 +160,7 @@ struct shm_cq {
 	uint32_t	channel;	/* pipe */
 	uint32_t	async;		/* pipe */
 	uint32_t	overrun;
+	uint32_t	bounce_ready;	/* so many bytes have memory behind them */
 
 	uint32_t	cons SHM_ALIGNED;
 	uint32_t	bounce_cons;
@@ -213,6 +214,7 @@ struct shm_seg {
 	uint64_t	instance;
 	uint32_t	gone;		/* its process has left in order */
 	uint32_t	ports_down;	/* by a fault: bits, from 1 */
+	uint32_t	mrs;		/* so many have memory behind them */
 	struct lock	atomics SHM_ALIGNED;
 	struct shm_stage stage;
 	struct shm_qp	qp[SHM_QP_MAX] SHM_ALIGNED;

@@ -7,6 +7,7 @@
 
 #include "shim/soft/context.h"
 #include "shim/soft/event.h"
+#include "shim/soft/heap.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 
@@ -29,6 +30,8 @@ static int fill_slot(struct soft_srq *srq, uint32_t slot,
 	int err;
 
 	/* not the queue's lock: see rq_make() */
+	if (heap_reserve(shm, sizeof(*shm)) < 0)
+		return -ENOMEM;
 	memset(shm, 0, offsetof(struct shm_srq, rq));
 	err = rq_make(&shm->rq, attr->max_wr, attr->max_sge, true, &srq->rq);
 	if (err < 0)
