@@ -31,8 +31,7 @@ static const struct shm_mr *find(struct shm_seg *seg, uint32_t key, bool remote)
 	const struct shm_mr *mr = &seg->mr[slot];
 	uint32_t have;
 
-	/* pairs with the store_release of reserve_table() */
-	if (slot >= __atomic_load_n(&seg->mrs, __ATOMIC_ACQUIRE))
+	if (unlikely(!shm_has_mr(seg, slot)))
 		return NULL;
 	/* pair with the store_release of soft_mr_publish() */
 	have = __atomic_load_n(remote ? &mr->rkey : &mr->lkey,

@@ -117,17 +117,18 @@ void mr_withdraw(struct soft_mr *mr)
 	wait_for_users();
 }
 
-/* Any key may be looked for, so peers must know where the table ends. */
-static int reserve_table(uint32_t slot)
+int mr_reserve(uint32_t slot)
 {
-	uint32_t mrs = fabric_seg->mrs, more = 1024;
+	uint32_t part = slot / SHM_MR_PART;
 
-	if (slot < mrs)
+	if (shm_has_mr(fabric_seg, slot))
 		return 0;
-	if (heap_reserve(&fabric_seg->mr[mrs], more * sizeof(struct shm_mr)) < 0)
+	if (heap_reserve(&fabric_seg->mr[part * SHM_MR_PART],
+			 SHM_MR_PART * sizeof(struct shm_mr)) < 0)
 		return -ENOMEM;
-	/* pairs with the load_acquire of find() in copy.c */
-	__atomic_store_n(&fabric_seg->mrs, mrs + more, __ATOMIC_RELEASE);
+	/* pairs with the load_acquire of shm_has_mr() */
+	__atomic_or_fetch(&fabric_seg->mr_parts[part / 64], 1ull << part % 64,
+			  __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -137,7 +138,7 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 
 	pthread_mutex_lock(&soft_mutex);
 	slot = soft_slot(soft_mrs, SHM_MR_MAX, &next_slot);
-	if (slot >= 0 && reserve_table(slot) < 0)
+	if (slot >= 0 && mr_reserve(slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {
 		__atomic_store_n(&soft_mrs[slot], mr, __ATOMIC_RELEASE);

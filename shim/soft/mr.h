@@ -19,6 +19,9 @@ int mr_check_access(unsigned int access);
 /* Bring its pages in, unless they come on demand. 0, EFAULT or EINVAL. */
 int mr_check_memory(const struct mr_range *range);
 
+/* Put memory behind @slot of the table of regions. 0 or -ENOMEM. */
+int mr_reserve(uint32_t slot);
+
 /* A region with new keys, or NULL and errno. Nothing of the range is checked. */
 struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range);
 

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "shim/soft/context.h"
+#include "shim/soft/mr.h"
 #include "shim/soft/sq.h"
 
 enum {
@@ -105,6 +106,8 @@ static int take_slot(struct soft_mw *mw)
 
 	lock_take(&lock);
 	slot = soft_slot(soft_mws, SHM_MW_MAX, &next_slot);
+	if (slot >= 0 && mr_reserve(SHM_MR_MAX + slot) < 0)
+		slot = -ENOMEM;
 	if (slot >= 0) {
 		assign(mw, slot);
 		soft_mws[slot] = mw;

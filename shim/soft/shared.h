@@ -9,6 +9,7 @@
  * input: offsets and sizes are checked once when a queue pair is resolved
  * (carry.c), positions are masked with the checked size.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
 #include <infiniband/verbs.h>
@@ -214,7 +215,7 @@ struct shm_seg {
 	uint64_t	instance;
 	uint32_t	gone;		/* its process has left in order */
 	uint32_t	ports_down;	/* by a fault: bits, from 1 */
-	uint32_t	mrs;		/* so many have memory behind them */
+	uint64_t	mr_parts[2];	/* those have memory behind them: bits */
 	struct lock	atomics SHM_ALIGNED;
 	struct shm_stage stage;
 	struct shm_qp	qp[SHM_QP_MAX] SHM_ALIGNED;
@@ -228,6 +229,23 @@ struct shm_seg {
 _Static_assert(SHM_MR_MAX + SHM_MW_MAX == 1 << SHM_MR_BITS, "a slot each");
 _Static_assert(sizeof(struct shm_cqe) == 128, "two lines an entry");
 _Static_assert(offsetof(struct shm_cqe, data) == 56, "8 bytes in the first line");
+
+enum { SHM_MR_PART = 1024 };
+
+_Static_assert((1 << SHM_MR_BITS) / SHM_MR_PART == 128, "a bit each");
+
+/*
+ * Has the table of regions memory at @slot? Any key may be looked for, and
+ * looking would take memory, or be SIGBUS where there is none.
+ */
+static inline bool shm_has_mr(struct shm_seg *seg, uint32_t slot)
+{
+	uint32_t part = slot / SHM_MR_PART;
+
+	/* pairs with the store_release of mr_reserve() */
+	return __atomic_load_n(&seg->mr_parts[part / 64], __ATOMIC_ACQUIRE) >>
+		part % 64 & 1;
+}
 
 /* @off of @seg, or NULL if [off, off + len) does not lie in the heap. */
 static inline void *shm_at(struct shm_seg *seg, uint64_t off, uint64_t len)
