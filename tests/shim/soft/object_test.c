@@ -256,7 +256,6 @@ static void what_is_not_there_is_eopnotsupp(void **state)
 		assert_int_equal(errno, EOPNOTSUPP);		\
 	} while (0)
 	EXPECT_NULL(ibv_alloc_dm(e->context, &dm));
-	EXPECT_NULL(ibv_alloc_mw(e->pd, IBV_MW_TYPE_1));
 	EXPECT_NULL(ibv_alloc_td(e->context, &(struct ibv_td_init_attr){ 0 }));
 	EXPECT_NULL(ibv_open_xrcd(e->context, NULL));
 	EXPECT_NULL(ibv_create_wq(e->context, NULL));
