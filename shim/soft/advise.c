@@ -35,11 +35,14 @@ static int check_region(const struct soft_mr *mr, const struct ibv_pd *pd,
 static int find_range(const struct ibv_pd *pd, const struct ibv_sge *sge,
 		      bool write, void **ret_addr)
 {
+	uint32_t slot = sge->lkey >> SHM_KEY_BITS;
 	struct soft_mr *mr;
 	int err;
 
+	if (slot >= SHM_MR_MAX)
+		return EINVAL;		/* a window's */
 	pthread_mutex_lock(&soft_mutex);
-	mr = soft_mrs[sge->lkey >> SHM_KEY_BITS];
+	mr = soft_mrs[slot];
 	err = check_region(mr, pd, sge, write);
 	if (!err)
 		*ret_addr = (void *)(uintptr_t)(mr->shm->addr +

@@ -12,7 +12,9 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/soft/fault.h"
@@ -23,10 +25,13 @@
 #include "shim/soft/recv.h"
 #include "shim/soft/sq.h"
 
+#define MAGIC	"Verbatim's context"
+
 enum { COMP_VECTORS = 8 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int contexts;
+static struct soft_context *closed;	/* but others have their file open */
 
 /* In a child, before it does anything of its own. */
 static void forget_inherited(void)
@@ -37,6 +42,9 @@ static void forget_inherited(void)
 	pending_forget();
 	fault_unload();
 	fabric_forget();
+	dm_forget();
+	pd_forget();
+	closed = NULL;
 	if (!contexts)
 		return;
 	contexts = 0;
@@ -103,6 +111,12 @@ static void fill_verbs(struct verbs_context *verbs)
 	verbs->query_port = soft_query_port;
 	verbs->query_device_ex = soft_query_device_ex;
 	verbs->query_rt_values = soft_query_rt_values;
+	verbs->alloc_td = soft_alloc_td;
+	verbs->dealloc_td = soft_dealloc_td;
+	verbs->alloc_parent_domain = soft_alloc_parent_domain;
+	verbs->alloc_dm = soft_alloc_dm;
+	verbs->free_dm = soft_free_dm;
+	verbs->reg_dm_mr = soft_reg_dm_mr;
 	verbs->alloc_null_mr = soft_alloc_null_mr;
 	verbs->advise_mr = soft_advise_mr;
 	verbs->create_cq_ex = soft_create_cq_ex;
@@ -112,20 +126,43 @@ static void fill_verbs(struct verbs_context *verbs)
 	fill_ops(&verbs->context.ops);
 }
 
-static int fill(struct soft_context *context, struct ibv_device *device)
+/*
+ * Nothing is behind it, but programs dup() it and look at it: the duplicate
+ * leads back to us. Others read in it that it is one of ours.
+ */
+static int make_file(void)
+{
+	int fd = memfd_create("verbatim-context", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, MAGIC, sizeof(MAGIC)) < 0) {
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
+static bool is_file_of_ours(int fd)
+{
+	char have[sizeof(MAGIC)];
+
+	return pread(fd, have, sizeof(have), 0) == sizeof(have) &&
+		!memcmp(have, MAGIC, sizeof(have));
+}
+
+/* @cmd_fd is the context's from here on. */
+static int fill(struct soft_context *context, int cmd_fd)
 {
 	struct ibv_context *ibv = &context->verbs.context;
+	struct stat st;
 
 	ibv->async_fd = pipe_open(&context->async);
 	if (ibv->async_fd < 0)
 		return ibv->async_fd;
-	/* nothing is behind it, but programs dup() it and look at it */
-	ibv->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (ibv->cmd_fd < 0) {
-		pipe_close(ibv->async_fd, context->async);
-		return -errno;
-	}
-	ibv->device = device;
+	ibv->cmd_fd = cmd_fd;
+	context->file = fstat(cmd_fd, &st) < 0 ? 0 : st.st_ino;
+	ibv->device = device_soft;
 	ibv->num_comp_vectors = COMP_VECTORS;
 	ibv->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&ibv->mutex, NULL);
@@ -153,15 +190,16 @@ static void unlist(struct soft_context *context)
 	pthread_mutex_unlock(&soft_contexts_mutex);
 }
 
-static int open_locked(struct ibv_device *device, struct soft_context *context)
+static int open_locked(const char *verb, struct soft_context *context,
+		       int cmd_fd)
 {
 	int err = begin();
 
 	if (err < 0)
 		return err;
-	err = fault_any ? -enter_fault("open_device") : 0;
+	err = fault_any ? -enter_fault(verb) : 0;
 	if (!err)
-		err = fill(context, device);
+		err = fill(context, cmd_fd);
 	if (err < 0) {
 		contexts--;
 		fabric_leave();
@@ -174,15 +212,63 @@ static int open_locked(struct ibv_device *device, struct soft_context *context)
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct soft_context *context;
-	int err;
+	int cmd_fd, err;
 
 	if (device != device_soft)
 		return soft_fail(ENODEV);
 	context = calloc(1, sizeof(*context));
 	if (!context)
 		return soft_fail(ENOMEM);
+	cmd_fd = err = make_file();
+	if (cmd_fd >= 0) {
+		pthread_mutex_lock(&mutex);
+		err = open_locked("open_device", context, cmd_fd);
+		pthread_mutex_unlock(&mutex);
+		if (err < 0)
+			close(cmd_fd);
+	}
+	if (err < 0) {
+		free(context);
+		return soft_fail(err);
+	}
+	return &context->verbs.context;
+}
+
+/* An open one of that file that is not inherited. */
+static bool is_open(uint64_t file)
+{
+	struct soft_context *c;
+
+	pthread_mutex_lock(&soft_contexts_mutex);
+	for (c = soft_contexts; c; c = c->next)
+		if (c->file == file && soft_ours(&c->verbs.context))
+			break;
+	pthread_mutex_unlock(&soft_contexts_mutex);
+	return c;
+}
+
+static int import_locked(int cmd_fd, struct soft_context *context)
+{
+	struct stat st;
+
+	if (fstat(cmd_fd, &st) < 0)
+		return -EINVAL;
+	if (!is_file_of_ours(cmd_fd))
+		return S_ISCHR(st.st_mode) ? -ENODEV : -EINVAL;
+	if (!is_open(st.st_ino))
+		return -EOPNOTSUPP;	/* another process's; see import.c */
+	return open_locked("import_device", context, cmd_fd);
+}
+
+EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	struct soft_context *context = calloc(1, sizeof(*context));
+	int err;
+
+	if (!context)
+		return soft_fail(ENOMEM);
 	pthread_mutex_lock(&mutex);
-	err = open_locked(device, context);
+	err = import_locked(cmd_fd, context);
 	pthread_mutex_unlock(&mutex);
 	if (err < 0) {
 		free(context);
@@ -199,6 +285,27 @@ static void close_objects(struct ibv_context *context)
 	mw_close_all(context);
 	mr_close_all(context);
 	cq_close_all(context);
+	dm_close_all(context);
+	pd_close_all(context);
+}
+
+/* The last of its file takes what all of them have left. */
+static void close_file(uint64_t file)
+{
+	struct soft_context **p = &closed, *c;
+
+	for (c = closed; c; c = c->next)
+		if (c->file == file)
+			close_objects(&c->verbs.context);
+	while ((c = *p)) {
+		if (c->file != file) {
+			p = &c->next;
+			continue;
+		}
+		*p = c->next;
+		pthread_mutex_destroy(&c->verbs.context.mutex);
+		free(c);
+	}
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)
@@ -211,21 +318,16 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 		return err;
 	pthread_mutex_lock(&mutex);
 	unlist(soft);
-	close_objects(context);
+	soft->next = closed;
+	closed = soft;
 	pipe_close(context->async_fd, soft->async);
 	close(context->cmd_fd);
+	if (!is_open(soft->file))
+		close_file(soft->file);
 	contexts--;
 	fabric_leave();
 	pthread_mutex_unlock(&mutex);
-	pthread_mutex_destroy(&context->mutex);
-	free(soft);
 	return 0;
-}
-
-EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
-{
-	(void)cmd_fd;
-	return soft_fail(EOPNOTSUPP);
 }
 
 static void fork_prepare(void)

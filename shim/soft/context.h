@@ -17,6 +17,16 @@ int soft_query_rt_values(struct ibv_context *context,
 			 struct ibv_values_ex *values);
 struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 				    struct ibv_cq_init_attr_ex *attr);
+struct ibv_td *soft_alloc_td(struct ibv_context *context,
+			     struct ibv_td_init_attr *attr);
+int soft_dealloc_td(struct ibv_td *td);
+struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
+				struct ibv_parent_domain_init_attr *attr);
+struct ibv_dm *soft_alloc_dm(struct ibv_context *context,
+			     struct ibv_alloc_dm_attr *attr);
+int soft_free_dm(struct ibv_dm *dm);
+struct ibv_mr *soft_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+			      uint64_t off, size_t length, unsigned int access);
 struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);
 int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 		   uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge);
@@ -33,10 +43,22 @@ struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
 /* All that answers EOPNOTSUPP. */
 void unsupported_init(struct verbs_context *verbs);
 
+/* Do two contexts share a command file, by import? */
+static inline bool context_same_file(struct ibv_context *a,
+				     struct ibv_context *b)
+{
+	return to_context(a)->file == to_context(b)->file;
+}
+
 /* Take the objects of a context that is closed away from the peers. */
 void qp_close_all(struct ibv_context *context);
 void mr_close_all(struct ibv_context *context);
 void mw_close_all(struct ibv_context *context);
 void cq_close_all(struct ibv_context *context);
 void srq_close_all(struct ibv_context *context);
+void dm_close_all(struct ibv_context *context);
+void pd_close_all(struct ibv_context *context);
 
+/* Forget what was inherited, in a child. */
+void dm_forget(void);
+void pd_forget(void);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "shim/soft/domain.h"
 #include "shim/soft/event.h"
 #include "shim/soft/heap.h"
 #include "shim/soft/pipe.h"
@@ -90,10 +91,15 @@ static int check(struct ibv_context *context,
 	    attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->wc_flags & ~WC_FLAGS ||
-	    attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS ||
+	    attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS |
+				IBV_CQ_INIT_ATTR_MASK_PD) ||
 	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 	     attr->flags & ~CQ_FLAGS))
 		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	    (!attr->parent_domain || attr->parent_domain->context != context ||
+	     !domain_is_parent(attr->parent_domain)))
+		return EINVAL;
 	return 0;
 }
 
@@ -141,6 +147,10 @@ static struct soft_cq *create(struct ibv_context *context,
 		return soft_fail(err);
 	}
 	attach_channel(cq);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		cq->parent = to_pd(attr->parent_domain);
+		__atomic_add_fetch(&cq->parent->refs, 1, __ATOMIC_RELAXED);
+	}
 	if (attr->wc_flags & STAMPS)
 		cq->shm->flags |= SHM_CQ_STAMPS;
 	return cq;
@@ -265,6 +275,8 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 			&ibcq->async_events_completed, cq->async_events);
 	if (ibcq->channel)
 		__atomic_sub_fetch(&ibcq->channel->refcnt, 1, __ATOMIC_RELEASE);
+	if (cq->parent)
+		__atomic_sub_fetch(&cq->parent->refs, 1, __ATOMIC_RELEASE);
 	free(cq);
 	return 0;
 }

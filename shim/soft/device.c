@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <stdio.h>
 
+#include "shim/soft/dm.h"
+#include "shim/soft/pd.h"
+
 /*
  * Behind an ibv_device lies what a provider keeps there, and libmlx5 looks
  * at it to learn whether the device is its own: it must find memory.
@@ -88,7 +91,7 @@ static const struct ibv_device_attr limits = {
 	.max_cqe		= SHM_CQE_MAX,
 	.max_mr			= SHM_MR_MAX,
 	.max_mw			= SHM_MW_MAX,
-	.max_pd			= 1 << 24,
+	.max_pd			= PD_MAX,
 	.max_qp_rd_atom		= 16,
 	.max_res_rd_atom	= 16 * SHM_QP_MAX,
 	.max_qp_init_rd_atom	= 16,
@@ -129,6 +132,7 @@ int soft_query_device_ex(struct ibv_context *context,
 	struct ibv_device_attr_ex all = {
 		.completion_timestamp_mask	= UINT64_MAX,
 		.hca_core_clock			= 1000000,	/* kHz: ns */
+		.max_dm_size			= DM_MAX,
 		.phys_port_cnt_ex		= 1,
 	};
 	int err;

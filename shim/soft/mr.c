@@ -253,6 +253,19 @@ static void destroy(struct soft_mr *mr)
 		container(t, struct soft_mr, twin)->shm = NULL;
 		t = t->next;
 	} while (t != &mr->twin);
+	while ((t = soft_twin_take_left(&mr->twin)))
+		free(container(t, struct soft_mr, twin));
+}
+
+void mr_represent(struct soft_mr *mr, struct soft_mr *other)
+{
+	struct soft_mr **slot = &soft_mrs[mr->mr.handle];
+
+	if (*slot != mr)
+		return;
+	stage_hold();
+	__atomic_store_n(slot, other, __ATOMIC_RELEASE);
+	stage_release();
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)

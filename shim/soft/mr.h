@@ -31,3 +31,6 @@ struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range);
  */
 void mr_withdraw(struct soft_mr *mr);
 void mr_publish(struct soft_mr *mr);
+
+/* @mr will go, @other of its ring stands for the object now. The same. */
+void mr_represent(struct soft_mr *mr, struct soft_mr *other);

@@ -54,6 +54,18 @@ bool soft_twin_alone(const struct soft_twin *twin)
 	return twin->next == twin;
 }
 
+struct soft_twin *soft_twin_take_left(struct soft_twin *twin)
+{
+	struct soft_twin *t;
+
+	for (t = twin->next; t != twin; t = t->next)
+		if (t->left) {
+			soft_twin_part(t);
+			return t;
+		}
+	return NULL;
+}
+
 uint32_t soft_serial(void)
 {
 	static uint32_t last;

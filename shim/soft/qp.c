@@ -162,7 +162,7 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	if (!qp)
 		return soft_fail(ENOMEM);
 	init(qp, pd, attr);
-	err = sq_make(&qp->sq, &qp->init.cap);
+	err = sq_make(&qp->sq, pd, &qp->init.cap);
 	if (!err)
 		err = take_slot(qp);
 	if (err < 0) {

@@ -28,8 +28,15 @@ struct soft_context {
 	struct verbs_context	verbs;
 	uint32_t		epoch;
 	uint32_t		async;		/* pipe */
-	unsigned int		refs;		/* of imports */
-	struct soft_context	*next;		/* in soft_contexts */
+	uint64_t		file;		/* imports have the same */
+	struct soft_context	*next;		/* in soft_contexts, while open */
+};
+
+/* Memory for a queue, perhaps from a program's allocator; domain.c. */
+struct soft_memory {
+	void			*mem;
+	struct soft_parent	*from;	/* or NULL */
+	uint32_t		type;
 };
 
 /*
@@ -93,6 +100,7 @@ struct soft_cq {
 	uint32_t		events;		/* handed to the program */
 	uint32_t		async_events;
 	unsigned int		refs;
+	struct soft_pd		*parent;	/* domain, or NULL */
 	struct shm_cqe		*current;	/* of an extended poll, */
 	uint64_t		poller;		/* and whose thread's it is */
 };
@@ -159,6 +167,7 @@ struct soft_sq {
 	uint32_t		mask;
 	uint32_t		stride;
 	uint8_t			*wrs;
+	struct soft_memory	memory;		/* of those */
 	enum soft_wait		wait;
 	uint64_t		wait_until;	/* ns; 0: for ever */
 	uint8_t			vendor_err;	/* of a fault, for the completion */
@@ -234,6 +243,8 @@ void soft_twin_init(struct soft_twin *twin);
 void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);
 void soft_twin_part(struct soft_twin *twin);
 bool soft_twin_alone(const struct soft_twin *twin);
+/* Another of the ring that was left, taken out of it; or NULL. */
+struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
 
 /* Serial numbers for objects, never 0. */
 uint32_t soft_serial(void);

@@ -19,15 +19,17 @@
 
 #include "shim/soft/carry.h"
 #include "shim/soft/deliver.h"
+#include "shim/soft/domain.h"
 #include "shim/soft/fault.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/sq_fault.h"
 
-int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap)
+int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap)
 {
 	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);
 	uint32_t size = 1;
+	int err;
 
 	if (payload < sizeof(uint64_t))		/* of ibv_wr_atomic_write() */
 		payload = sizeof(uint64_t);
@@ -38,13 +40,16 @@ int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 	sq->depth = cap->max_send_wr;
 	sq->mask = size - 1;
 	sq->stride = (sizeof(struct soft_wr) + payload + 15) & ~15u;
-	sq->wrs = calloc(size + 1, sq->stride);
-	return sq->wrs ? 0 : -ENOMEM;
+	err = domain_alloc(pd, (size + 1ul) * sq->stride, DOMAIN_SEND_QUEUE,
+			   &sq->memory);
+	if (!err)
+		sq->wrs = sq->memory.mem;
+	return err;
 }
 
 void sq_free(struct soft_sq *sq)
 {
-	free(sq->wrs);
+	domain_free(&sq->memory);
 	sq->wrs = NULL;
 }
 

@@ -9,7 +9,7 @@
 #include "shim/soft/soft.h"
 
 /* 0 or -ENOMEM. */
-int sq_make(struct soft_sq *sq, const struct ibv_qp_cap *cap);
+int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap);
 void sq_free(struct soft_sq *sq);
 
 /* Carry out what can be; under the lock of the send queue. */

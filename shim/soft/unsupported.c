@@ -8,9 +8,6 @@
 
 /* name, its parameters */
 #define NULL_VERBS(V)                                                         \
-	V(ibv_dm,		alloc_dm,		(struct ibv_context *a, struct ibv_alloc_dm_attr *b))         \
-	V(ibv_pd,		alloc_parent_domain,	(struct ibv_context *a, struct ibv_parent_domain_init_attr *b)) \
-	V(ibv_td,		alloc_td,		(struct ibv_context *a, struct ibv_td_init_attr *b))          \
 	V(ibv_counters,		create_counters,	(struct ibv_context *a, struct ibv_counters_init_attr *b))    \
 	V(ibv_flow_action,	create_flow_action_esp,	(struct ibv_context *a, struct ibv_flow_action_esp_attr *b))  \
 	V(ibv_flow,		ibv_create_flow,	(struct ibv_qp *a, struct ibv_flow_attr *b))                  \
@@ -18,17 +15,14 @@
 	V(ibv_wq,		create_wq,		(struct ibv_context *a, struct ibv_wq_init_attr *b))          \
 	V(ibv_qp,		open_qp,		(struct ibv_context *a, struct ibv_qp_open_attr *b))          \
 	V(ibv_xrcd,		open_xrcd,		(struct ibv_context *a, struct ibv_xrcd_init_attr *b))        \
-	V(ibv_mr,		reg_dm_mr,		(struct ibv_pd *a, struct ibv_dm *b, uint64_t c, size_t d, unsigned int e))
 
 #define ERRNO_VERBS(V)                                                        \
 	V(attach_counters_point_flow,	(struct ibv_counters *a, struct ibv_counter_attach_attr *b, struct ibv_flow *c))       \
 	V(close_xrcd,			(struct ibv_xrcd *a))                                                                  \
-	V(dealloc_td,			(struct ibv_td *a))                                                                    \
 	V(destroy_counters,		(struct ibv_counters *a))                                                              \
 	V(destroy_flow_action,		(struct ibv_flow_action *a))                                                           \
 	V(destroy_rwq_ind_table,	(struct ibv_rwq_ind_table *a))                                                         \
 	V(destroy_wq,			(struct ibv_wq *a))                                                                    \
-	V(free_dm,			(struct ibv_dm *a))                                                                    \
 	V(get_srq_num,			(struct ibv_srq *a, uint32_t *b))                                                      \
 	V(ibv_destroy_flow,		(struct ibv_flow *a))                                                                  \
 	V(modify_flow_action_esp,	(struct ibv_flow_action *a, struct ibv_flow_action_esp_attr *b))                       \
@@ -84,35 +78,6 @@ EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
 					    uint8_t port_num)
 {
 	return soft_fail(EOPNOTSUPP);
-}
-
-EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context,
-				    uint32_t pd_handle)
-{
-	return soft_fail(EOPNOTSUPP);
-}
-
-EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
-{
-}
-
-EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
-{
-	return soft_fail(EOPNOTSUPP);
-}
-
-EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
-{
-}
-
-EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
-				    uint32_t dm_handle)
-{
-	return soft_fail(EOPNOTSUPP);
-}
-
-EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
-{
 }
 
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,

@@ -264,8 +264,10 @@ static void bad_advice_says_what_is_wrong(void **state)
 	other = sge;
 	other.lkey = mr->rkey;
 	assert_int_equal(advise(&p->a, PREFETCH, 0, other), ENOENT);
-	other.lkey = 0xfffff000;
+	other.lkey = mr->lkey + (1000 << 15);	/* another slot */
 	assert_int_equal(advise(&p->a, PREFETCH, 0, other), EFAULT);
+	other.lkey = UINT32_MAX;
+	assert_int_equal(advise(&p->a, PREFETCH, 0, other), EINVAL);
 	assert_int_equal(advise(&p->a, PREFETCH, 0, sge), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }

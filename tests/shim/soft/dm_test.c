@@ -1,0 +1,209 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct pair *name = *state
+
+enum { DM_ACCESS = ALL_ACCESS | IBV_ACCESS_ZERO_BASED };
+
+static struct ibv_dm *alloc_dm(struct ibv_context *context, size_t length)
+{
+	struct ibv_alloc_dm_attr attr = { .length = length };
+
+	return ibv_alloc_dm(context, &attr);
+}
+
+static uint64_t max_size(struct ibv_context *context)
+{
+	struct ibv_device_attr_ex attr;
+
+	assert_int_equal(ibv_query_device_ex(context, NULL, &attr), 0);
+	return attr.max_dm_size;
+}
+
+static void what_is_copied_in_comes_out(void **state)
+{
+	GIVEN(p);
+	struct ibv_dm *dm = alloc_dm(p->a.context, 4096);
+	char back[8] = "";
+
+	assert_non_null(dm);
+	assert_int_equal(ibv_memcpy_from_dm(back, dm, 4088, 8), 0);
+	assert_int_equal(back[0], 0);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 4088, "device!", 8), 0);
+	assert_int_equal(ibv_memcpy_from_dm(back, dm, 4088, 8), 0);
+	assert_string_equal(back, "device!");
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
+static void copying_keeps_to_words_and_bounds(void **state)
+{
+	GIVEN(p);
+	struct ibv_dm *dm = alloc_dm(p->a.context, 100);
+	char host[128] = "";
+
+	assert_int_equal(ibv_memcpy_to_dm(dm, 3, host, 4), EINVAL);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 4, host, 3), EINVAL);
+	assert_int_equal(ibv_memcpy_from_dm(host, dm, 2, 4), EINVAL);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 104, host, 4), EFAULT);
+	assert_int_equal(ibv_memcpy_from_dm(host, dm, 0, 104), EFAULT);
+	assert_int_equal(ibv_memcpy_from_dm(host, dm, UINT64_MAX - 3, 8), EFAULT);
+	assert_int_equal(ibv_memcpy_from_dm(host, dm, 100, 0), 0);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
+static void there_is_no_more_than_the_device_says(void **state)
+{
+	GIVEN(p);
+	uint64_t max = max_size(p->a.context);
+	struct ibv_dm *half = alloc_dm(p->a.context, max / 2), *rest;
+
+	errno = 0;
+	assert_null(alloc_dm(p->a.context, max + 1));
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_null(alloc_dm(p->b.context, max / 2 + 4));
+	assert_int_equal(errno, ENOMEM);
+	rest = alloc_dm(p->b.context, max / 2);
+	assert_non_null(rest);
+	assert_int_equal(ibv_free_dm(rest), 0);
+	assert_int_equal(ibv_free_dm(half), 0);
+}
+
+static void impossible_memory_is_refused(void **state)
+{
+	GIVEN(p);
+	struct ibv_alloc_dm_attr attr = { .length = 64, .comp_mask = 1 };
+
+	assert_null(ibv_alloc_dm(p->a.context, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr = (struct ibv_alloc_dm_attr){ .length = 64, .log_align_req = 40 };
+	assert_null(ibv_alloc_dm(p->a.context, &attr));
+	assert_null(alloc_dm(p->a.context, 0));
+}
+
+static void regions_of_it_are_zero_based(void **state)
+{
+	GIVEN(p);
+	struct ibv_dm *dm = alloc_dm(p->a.context, 100);
+	struct ibv_mr *mr;
+
+	errno = 0;
+	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 0, 100, IBV_ACCESS_LOCAL_WRITE));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 0, 104, DM_ACCESS));
+	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 60, 44, DM_ACCESS));
+	assert_null(ibv_reg_dm_mr(p->a.pd, dm, UINT64_MAX - 3, 8, DM_ACCESS));
+	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 0, 100, DM_ACCESS |
+				  IBV_ACCESS_ON_DEMAND));
+	assert_null(ibv_reg_dm_mr(p->b.pd, dm, 0, 100, DM_ACCESS));
+	assert_int_equal(errno, EINVAL);
+	mr = ibv_reg_dm_mr(p->a.pd, dm, 60, 40, DM_ACCESS);
+	assert_non_null(mr);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
+				      NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(ibv_free_dm(dm), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
+static void peers_reach_it(void **state)
+{
+	GIVEN(p);
+	struct ibv_dm *dm = alloc_dm(p->b.context, 128);
+	struct ibv_mr *mr = ibv_reg_dm_mr(p->b.pd, dm, 64, 64, DM_ACCESS);
+	uint64_t word = 40;
+	char text[8];
+
+	memcpy(p->a.buf, "written", 8);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 8, mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_memcpy_from_dm(text, dm, 72, 8), 0);
+	assert_string_equal(text, "written");
+
+	assert_int_equal(ibv_memcpy_to_dm(dm, 64, &word, 8), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 2,
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic = { .remote_addr = 0, .compare_add = 2,
+			       .rkey = mr->rkey } }, sge_of(&p->a, 0, 8)), 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_memcpy_from_dm(&word, dm, 64, 8), 0);
+	assert_int_equal(word, 42);
+
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 3, 8, 60, mr->rkey), 0);
+	expect(p->a.cq, 3, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
+static void messages_come_from_and_go_to_it(void **state)
+{
+	GIVEN(p);
+	struct ibv_dm *a = alloc_dm(p->a.context, 64);
+	struct ibv_dm *b = alloc_dm(p->b.context, 64);
+	struct ibv_mr *from = ibv_reg_dm_mr(p->a.pd, a, 0, 64, DM_ACCESS);
+	struct ibv_mr *to = ibv_reg_dm_mr(p->b.pd, b, 0, 64, DM_ACCESS);
+	char text[8];
+
+	assert_int_equal(ibv_memcpy_to_dm(a, 16, "message", 8), 0);
+	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){ 4, 60, to->lkey }), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
+		.wr_id = 1, .opcode = IBV_WR_SEND },
+		(struct ibv_sge){ 16, 8, from->lkey }), 0);
+	expect(p->b.cq, 9, IBV_WC_SUCCESS);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_memcpy_from_dm(text, b, 4, 8), 0);
+	assert_string_equal(text, "message");
+	assert_int_equal(ibv_dereg_mr(from), 0);
+	assert_int_equal(ibv_dereg_mr(to), 0);
+	assert_int_equal(ibv_free_dm(a), 0);
+	assert_int_equal(ibv_free_dm(b), 0);
+}
+
+static void child_allocates_with_what_it_inherits(void **state)
+{
+	GIVEN(p);
+	struct ibv_dm *dm;
+	uint32_t word = 7;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		dm = alloc_dm(p->a.context, 64);
+		if (!dm || ibv_memcpy_to_dm(dm, 60, &word, 4))
+			_exit(1);
+		/* but there is nothing that could be registered */
+		if (ibv_reg_dm_mr(p->a.pd, dm, 0, 64, DM_ACCESS) ||
+		    errno != EIO)
+			_exit(2);
+		_exit(ibv_free_dm(dm));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_copied_in_comes_out),
+		TEST(copying_keeps_to_words_and_bounds),
+		TEST(there_is_no_more_than_the_device_says),
+		TEST(impossible_memory_is_refused),
+		TEST(regions_of_it_are_zero_based),
+		TEST(peers_reach_it),
+		TEST(messages_come_from_and_go_to_it),
+		TEST(child_allocates_with_what_it_inherits),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
