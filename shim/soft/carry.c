@@ -19,8 +19,6 @@
 #include "shim/soft/remote.h"
 #include "shim/soft/sq.h"
 
-enum { MSG_MAX = 1 << 30 };
-
 static bool has_imm(const struct soft_wr *wr)
 {
 	return wr->opcode == IBV_WR_SEND_WITH_IMM ||
@@ -230,7 +228,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 static int check_local(struct soft_qp *qp, struct soft_wr *wr,
 		       struct copy_list *list)
 {
-	if (wr->length > MSG_MAX)
+	if (wr->length > qp->max_msg_sz)
 		return IBV_WC_LOC_LEN_ERR;
 	if (wr->flags & IBV_SEND_INLINE) {
 		list->iov[0].iov_base = wr->sge;

@@ -20,14 +20,13 @@
 #include "shim/soft/fault.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/recv.h"
 #include "shim/soft/sq.h"
 
 #define MAGIC	"Verbatim's context"
-
-enum { COMP_VECTORS = 8 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int contexts;
@@ -163,7 +162,7 @@ static int fill(struct soft_context *context, int cmd_fd)
 	ibv->cmd_fd = cmd_fd;
 	context->file = fstat(cmd_fd, &st) < 0 ? 0 : st.st_ino;
 	ibv->device = device_soft;
-	ibv->num_comp_vectors = COMP_VECTORS;
+	ibv->num_comp_vectors = persona_get()->num_comp_vectors;
 	ibv->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	context->epoch = process_epoch();
@@ -193,8 +192,10 @@ static void unlist(struct soft_context *context)
 static int open_locked(const char *verb, struct soft_context *context,
 		       int cmd_fd)
 {
-	int err = begin();
+	int err = persona_check();
 
+	if (!err)
+		err = begin();
 	if (err < 0)
 		return err;
 	err = fault_any ? -enter_fault(verb) : 0;

@@ -8,6 +8,7 @@
 #include "shim/soft/domain.h"
 #include "shim/soft/event.h"
 #include "shim/soft/heap.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 
@@ -69,7 +70,7 @@ static int take_slot(struct soft_cq *cq, uint32_t cqe)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_cqs, SHM_CQ_MAX, &next_slot);
+	slot = soft_slot(soft_cqs, persona_limits()->max_cq, &next_slot);
 	err = slot < 0 ? slot : make_ring(cq, slot, cqe);
 	if (!err) {
 		cq->ex.handle = slot;
@@ -87,7 +88,7 @@ static int check(struct ibv_context *context,
 	err = soft_enter(context, "create_cq");
 	if (err)
 		return err;
-	if (attr->cqe < 1 || attr->cqe > SHM_CQE_MAX ||
+	if (attr->cqe < 1 || attr->cqe > (uint32_t)persona_limits()->max_cqe ||
 	    attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->wc_flags & ~WC_FLAGS ||
@@ -230,7 +231,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	err = soft_enter(ibcq->context, "resize_cq");
 	if (err)
 		return err;
-	if (cqe < 1 || cqe > SHM_CQE_MAX)
+	if (cqe < 1 || cqe > persona_limits()->max_cqe)
 		return EINVAL;
 	pthread_mutex_lock(&soft_mutex);
 	lock_take(&cq->polling);

@@ -8,7 +8,9 @@
 #include <stdio.h>
 
 #include "shim/soft/dm.h"
+#include "shim/soft/face.h"
 #include "shim/soft/pd.h"
+#include "shim/soft/persona.h"
 
 /*
  * Behind an ibv_device lies what a provider keeps there, and libmlx5 looks
@@ -21,14 +23,26 @@ static struct {
 	.device = {
 		.node_type	= IBV_NODE_CA,
 		.transport_type	= IBV_TRANSPORT_IB,
-		.name		= "verbatim0",
 		.dev_name	= "uverbs0",
 		.dev_path	= "/sys/class/infiniband_verbs/uverbs0",
-		.ibdev_path	= "/sys/class/infiniband/verbatim0",
 	},
 };
 
 struct ibv_device *const device_soft = &soft.device;
+
+static void name_device(void)
+{
+	const char *name = persona_get()->name;
+
+	snprintf(soft.device.name, sizeof(soft.device.name), "%s", name);
+	snprintf(soft.device.ibdev_path, sizeof(soft.device.ibdev_path),
+		 "/sys/class/infiniband/%s", name);
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	name_device();
+}
 
 /* In no header of libibverbs-dev. */
 int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
@@ -43,6 +57,9 @@ EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 
 	if (!list)
 		return soft_fail(ENOMEM);
+	persona_check();
+	if (!soft.device.name[0])
+		name_device();	/* before our constructor: one thread */
 	list[0] = device_soft;
 	if (num_devices)
 		*num_devices = 1;
@@ -66,7 +83,7 @@ EXPORT int ibv_get_device_index(struct ibv_device *device)
 
 EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
-	return device == device_soft ? htobe64(GUID) : 0;
+	return device == device_soft ? persona_limits()->node_guid : 0;
 }
 
 static const struct ibv_device_attr limits = {
@@ -105,11 +122,26 @@ static const struct ibv_device_attr limits = {
 	.phys_port_cnt		= 1,
 };
 
-static void device_attr(struct ibv_device_attr *attr)
+void device_own(struct persona *out)
 {
-	*attr = limits;
-	attr->node_guid = htobe64(GUID);
-	attr->sys_image_guid = htobe64(GUID);
+	*out = (struct persona){
+		.attr = {
+			.completion_timestamp_mask	= UINT64_MAX,
+			.hca_core_clock			= 1000000,	/* kHz: ns */
+			.max_dm_size			= DM_MAX,
+			.phys_port_cnt_ex		= 1,
+		},
+		.max_inline_data	= 1024,
+		.num_comp_vectors	= 8,
+		.name			= "verbatim0",
+		.hca_type		= "verbatim-soft",
+		.board_id		= "VBM0000000001",
+		.node_desc		= "verbatim-soft",
+	};
+	out->attr.orig_attr = limits;
+	out->attr.orig_attr.node_guid = htobe64(GUID);
+	out->attr.orig_attr.sys_image_guid = htobe64(GUID);
+	out->attr.device_cap_flags_ex |= limits.device_cap_flags;
 }
 
 EXPORT int ibv_query_device(struct ibv_context *context,
@@ -120,7 +152,7 @@ EXPORT int ibv_query_device(struct ibv_context *context,
 	err = soft_enter(context, "query_device");
 	if (err)
 		return err;
-	device_attr(attr);
+	*attr = *persona_limits();
 	return 0;
 }
 
@@ -129,12 +161,7 @@ int soft_query_device_ex(struct ibv_context *context,
 			 const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size)
 {
-	struct ibv_device_attr_ex all = {
-		.completion_timestamp_mask	= UINT64_MAX,
-		.hca_core_clock			= 1000000,	/* kHz: ns */
-		.max_dm_size			= DM_MAX,
-		.phys_port_cnt_ex		= 1,
-	};
+	const struct ibv_device_attr_ex *all = &persona_get()->attr;
 	int err;
 
 	err = soft_enter(context, "query_device_ex");
@@ -142,11 +169,10 @@ int soft_query_device_ex(struct ibv_context *context,
 		return err;
 	if (input && input->comp_mask)
 		return EINVAL;
-	if (size < sizeof(all.orig_attr))
+	if (size < sizeof(all->orig_attr))
 		return EINVAL;
-	device_attr(&all.orig_attr);
 	memset(attr, 0, size);
-	memcpy(attr, &all, size < sizeof(all) ? size : sizeof(all));
+	memcpy(attr, all, size < sizeof(*all) ? size : sizeof(*all));
 	return 0;
 }
 
@@ -180,41 +206,16 @@ EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 	return 0;
 }
 
-/* What tools read of the device below /sys. */
-static const struct {
-	const char *name, *value;
-} files[] = {
-	{ "board_id",		"VBM0000000001" },
-	{ "fw_ver",		"1.0.0" },
-	{ "hca_type",		"verbatim-soft" },
-	{ "hw_rev",		"1" },
-	{ "node_desc",		"verbatim-soft" },
-	{ "node_guid",		"0256:424d:0000:0001" },
-	{ "node_type",		"1: CA" },
-	{ "sys_image_guid",	"0256:424d:0000:0001" },
-};
-
-static int read_own_file(const char *name, char *buf, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (!strcmp(name, files[i].name))
-			return snprintf(buf, size, "%s", files[i].value);
-	return -1;
-}
-
 EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
 			       size_t size)
 {
-	char path[512];
+	char path[512], there[FACE_PATH];
 	FILE *file;
 	size_t n;
 
-	if (!strcmp(dir, soft.device.ibdev_path))
-		return read_own_file(name, buf, size);
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	file = fopen(path, "re");
+	/* where libc comes before us, its fopen() does not ask */
+	file = fopen(face_path(path, there), "re");
 	if (!file)
 		return -1;
 	n = fread(buf, 1, size, file);

@@ -16,6 +16,7 @@
 
 #include "shim/soft/context.h"
 #include "shim/soft/mr.h"
+#include "shim/soft/persona.h"
 
 enum {
 	WORD = 4,
@@ -107,7 +108,8 @@ struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle)
 /* Atomic, because a child may have been forked while the mutex was held. */
 static bool reserve(size_t length)
 {
-	if (__atomic_add_fetch(&used, length, __ATOMIC_RELAXED) <= DM_MAX)
+	if (__atomic_add_fetch(&used, length, __ATOMIC_RELAXED) <=
+	    persona_get()->attr.max_dm_size)
 		return true;
 	__atomic_sub_fetch(&used, length, __ATOMIC_RELAXED);
 	return false;
@@ -146,7 +148,8 @@ struct ibv_dm *soft_alloc_dm(struct ibv_context *context,
 		err = soft_enter(context, "alloc_dm");
 	if (err)
 		return soft_fail(err);
-	if (attr->comp_mask || !attr->length || attr->length > DM_MAX ||
+	if (attr->comp_mask || !attr->length ||
+	    attr->length > persona_get()->attr.max_dm_size ||
 	    attr->log_align_req > LOG_ALIGN_MAX)
 		return soft_fail(EINVAL);
 	err = allocate(attr->length, attr->log_align_req, &memory);

@@ -20,6 +20,7 @@
 #include "shim/soft/context.h"
 #include "shim/soft/heap.h"
 #include "shim/soft/mw.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/sq.h"
@@ -58,7 +59,8 @@ int mr_check_memory(const struct mr_range *range)
 
 	if (is_implicit(range))
 		return range->iova || huge ? EINVAL : 0;
-	if (from + range->length < from)
+	if (from + range->length < from ||
+	    range->length > persona_limits()->max_mr_size)
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
 		return pages_bring_in(range->memory, range->length,
@@ -137,7 +139,7 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 	int slot;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_mrs, SHM_MR_MAX, &next_slot);
+	slot = soft_slot(soft_mrs, persona_limits()->max_mr, &next_slot);
 	if (slot >= 0 && mr_reserve(slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {

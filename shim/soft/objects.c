@@ -66,6 +66,28 @@ struct soft_twin *soft_twin_take_left(struct soft_twin *twin)
 	return NULL;
 }
 
+bool soft_tally_add(struct soft_tally *tally, int max)
+{
+	bool room;
+
+	pthread_mutex_lock(&soft_mutex);
+	if (tally->epoch != process_epoch()) {
+		tally->epoch = process_epoch();
+		tally->count = 0;
+	}
+	room = tally->count < max;
+	tally->count += room;
+	pthread_mutex_unlock(&soft_mutex);
+	return room;
+}
+
+void soft_tally_sub(struct soft_tally *tally)
+{
+	pthread_mutex_lock(&soft_mutex);
+	tally->count--;
+	pthread_mutex_unlock(&soft_mutex);
+}
+
 uint32_t soft_serial(void)
 {
 	static uint32_t last;

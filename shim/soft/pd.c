@@ -7,7 +7,10 @@
 
 #include "shim/soft/context.h"
 #include "shim/soft/domain.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/port.h"
+
+static struct soft_tally ahs;
 
 static struct soft_pd *all;
 static unsigned int count;		/* of objects, not of structures */
@@ -45,7 +48,7 @@ static int add_object(struct soft_pd *pd)
 	int err = 0;
 
 	pthread_mutex_lock(&soft_mutex);
-	if (count < PD_MAX) {
+	if (count < (unsigned int)persona_limits()->max_pd) {
 		count++;
 		pd_add(pd);
 	} else {
@@ -176,11 +179,16 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	err = soft_enter(pd->context, "create_ah");
 	if (err)
 		return soft_fail(err);
-	if (attr->port_num != 1 || (port_is_roce() && !attr->is_global))
-		return soft_fail(EINVAL);
-	ah = calloc(1, sizeof(*ah));
-	if (!ah)
+	err = port_check(attr);
+	if (err)
+		return soft_fail(err);
+	if (!soft_tally_add(&ahs, persona_limits()->max_ah))
 		return soft_fail(ENOMEM);
+	ah = calloc(1, sizeof(*ah));
+	if (!ah) {
+		soft_tally_sub(&ahs);
+		return soft_fail(ENOMEM);
+	}
 	ah->ah.context = pd->context;
 	ah->ah.pd = pd;
 	ah->ah.handle = soft_serial();
@@ -198,6 +206,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 	if (err)
 		return err;
 	__atomic_sub_fetch(&to_pd(ibah->pd)->refs, 1, __ATOMIC_RELEASE);
+	soft_tally_sub(&ahs);
 	free(ah);
 	return 0;
 }

@@ -1,112 +1,200 @@
 /*
- * The port: link, addresses, partition keys
+ * The ports: link, addresses, partition keys
  *
- * An InfiniBand link with LID 1, or a RoCE one with VERBATIM_SOFT_LINK=roce.
- * All processes of a fabric are on the one port, told apart by their queue
- * pair numbers, as on a machine with one adapter.
+ * One port on an InfiniBand link with LID 1, or on a RoCE one with
+ * VERBATIM_SOFT_LINK=roce, or those that a personality describes. All
+ * processes of a fabric are on the same ports, told apart by their queue pair
+ * numbers, as on a machine with one adapter whose ports are cabled together.
  */
 #include "shim/soft/context.h"
 
 #include <endian.h>
 #include <stdlib.h>
 
+#include "shim/soft/persona.h"
 #include "shim/soft/port.h"
 #include "shim/soft/port_state.h"
 
-enum { LID = 1, GIDS = 16, PHYS_DISABLED = 3 };
-
-struct gid {
-	uint8_t			raw[16];
-	enum ibv_gid_type	type;
+enum {
+	IFINDEX_LO	= 1,	/* the kernel's in each network namespace */
+	PHYS_DISABLED	= 3,
 };
 
 #define LINK_LOCAL	0xfe, 0x80, 0, 0, 0, 0, 0, 0
-#define LOCALHOST	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1
+#define IB_GID(n)	{ { LINK_LOCAL, 0x02, 'V', 'B', 'M', 0, 0, n, 1 } }
+#define ROCE_GID	{ { LINK_LOCAL, 0, 'V', 'B', 0xff, 0xfe, 'M', 0, 1 } }
+#define LOCALHOST	{ { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } }
 
-static const struct gid ib_gids[] = {
-	{ { LINK_LOCAL, 0x02, 'V', 'B', 'M', 0, 0, 0, 1 }, IBV_GID_TYPE_IB },
-	{ { LINK_LOCAL, 0x02, 'V', 'B', 'M', 0, 0, 1, 1 }, IBV_GID_TYPE_IB },
+static const struct port ib_port = {
+	.attr = {
+		.state		= IBV_PORT_ACTIVE,
+		.max_mtu	= IBV_MTU_4096,
+		.active_mtu	= IBV_MTU_4096,
+		.gid_tbl_len	= 16,
+		.port_cap_flags	= IBV_PORT_CM_SUP,
+		.max_msg_sz	= 1 << 30,
+		.pkey_tbl_len	= 1,
+		.lid		= 1,
+		.sm_lid		= 1,
+		.max_vl_num	= 1,
+		.subnet_timeout	= 18,
+		.active_width	= 2,	/* 4X */
+		.active_speed	= 32,	/* 25 Gbit/s a lane */
+		.phys_state	= 5,	/* LinkUp */
+		.link_layer	= IBV_LINK_LAYER_INFINIBAND,
+	},
+	.gid = {
+		{ IB_GID(0), IBV_GID_TYPE_IB },
+		{ IB_GID(1), IBV_GID_TYPE_IB },
+	},
+	.pkey = { 0xffff },
 };
 
-static const struct gid roce_gids[] = {
-	{ { LINK_LOCAL, 0, 'V', 'B', 0xff, 0xfe, 'M', 0, 1 }, IBV_GID_TYPE_ROCE_V1 },
-	{ { LINK_LOCAL, 0, 'V', 'B', 0xff, 0xfe, 'M', 0, 1 }, IBV_GID_TYPE_ROCE_V2 },
-	{ { LOCALHOST }, IBV_GID_TYPE_ROCE_V1 },
-	{ { LOCALHOST }, IBV_GID_TYPE_ROCE_V2 },
+static const struct port_gid roce_gids[] = {
+	{ ROCE_GID, IBV_GID_TYPE_ROCE_V1 },
+	{ ROCE_GID, IBV_GID_TYPE_ROCE_V2 },
+	{ LOCALHOST, IBV_GID_TYPE_ROCE_V1 },
+	{ LOCALHOST, IBV_GID_TYPE_ROCE_V2 },
 };
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
-
-bool port_is_roce(void)
+bool port_wants_roce(void)
 {
 	const char *link = getenv("VERBATIM_SOFT_LINK");
 
 	return link && !strcmp(link, "roce");
 }
 
-static const struct gid *gid_at(uint32_t index)
+static void make_roce(struct port *port)
 {
-	if (port_is_roce())
-		return index < COUNT(roce_gids) ? &roce_gids[index] : NULL;
-	return index < COUNT(ib_gids) ? &ib_gids[index] : NULL;
+	port->attr.port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
+	port->attr.lid = 0;
+	port->attr.sm_lid = 0;
+	port->attr.link_layer = IBV_LINK_LAYER_ETHERNET;
+	port->attr.flags = IBV_QPF_GRH_REQUIRED;
+	memcpy(port->gid, roce_gids, sizeof(roce_gids));
 }
 
-bool port_has_gid(const union ibv_gid *gid)
+void port_own(uint32_t num, bool roce, struct port *out)
 {
-	const struct gid *have;
 	uint32_t i;
 
-	for (i = 0; (have = gid_at(i)); i++)
-		if (!memcmp(have->raw, gid->raw, sizeof(gid->raw)))
+	*out = ib_port;
+	out->attr.lid = num;
+	if (roce)
+		make_roce(out);
+	for (i = 0; port_has_index(out, i); i++)
+		out->gid[i].gid.raw[15] = num;
+}
+
+static struct port own[2];
+
+__attribute__((constructor)) static void init(void)
+{
+	port_own(1, false, &own[0]);
+	port_own(1, true, &own[1]);
+}
+
+const struct port *port_at(uint32_t num)
+{
+	const struct persona *persona = persona_get();
+
+	if (persona->num_ports)
+		return num - 1 < persona->num_ports ?
+			&persona->port[num - 1] : NULL;
+	return num == 1 ? &own[port_wants_roce()] : NULL;
+}
+
+static uint32_t num_gids(const struct port *port)
+{
+	return port ? port->attr.gid_tbl_len : 0;
+}
+
+bool port_has_index(const struct port *port, uint32_t index)
+{
+	static const union ibv_gid unset;
+
+	return index < num_gids(port) &&
+		memcmp(&port->gid[index].gid, &unset, sizeof(unset));
+}
+
+bool port_is_roce(uint32_t num)
+{
+	const struct port *port = port_at(num);
+
+	return port && port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+static bool has_gid(const struct port *port, const union ibv_gid *gid)
+{
+	uint32_t i;
+
+	for (i = 0; i < num_gids(port); i++)
+		if (port_has_index(port, i) &&
+		    !memcmp(&port->gid[i].gid, gid, sizeof(*gid)))
 			return true;
 	return false;
 }
 
-bool port_reaches(const struct ibv_ah_attr *attr)
+static bool has_lid(const struct port *port, uint16_t lid)
 {
-	if (attr->is_global)
-		return port_has_gid(&attr->grh.dgid);
-	return !port_is_roce() && attr->dlid == LID;
+	return port->attr.link_layer != IBV_LINK_LAYER_ETHERNET && lid &&
+		lid >> port->attr.lmc == port->attr.lid >> port->attr.lmc;
 }
 
-static void port_attr(struct ibv_port_attr *attr)
+bool port_has_gid(const union ibv_gid *gid)
 {
-	bool roce = port_is_roce();
+	const struct port *port;
+	uint32_t num;
 
-	*attr = (struct ibv_port_attr){
-		.state		= IBV_PORT_ACTIVE,
-		.max_mtu	= IBV_MTU_4096,
-		.active_mtu	= IBV_MTU_4096,
-		.gid_tbl_len	= GIDS,
-		.port_cap_flags	= IBV_PORT_CM_SUP |
-				  (roce ? IBV_PORT_IP_BASED_GIDS : 0),
-		.max_msg_sz	= 1 << 30,
-		.pkey_tbl_len	= 1,
-		.lid		= roce ? 0 : LID,
-		.sm_lid		= roce ? 0 : LID,
-		.max_vl_num	= 1,
-		.subnet_timeout	= 18,
-		.active_width	= 2,	/* 4X */
-		.active_speed	= 32,	/* 25 Gbit/s a lane */
-		.phys_state	= 5,	/* LinkUp */
-		.link_layer	= roce ? IBV_LINK_LAYER_ETHERNET :
-					 IBV_LINK_LAYER_INFINIBAND,
-		.flags		= roce ? IBV_QPF_GRH_REQUIRED : 0,
-	};
+	for (num = 1; (port = port_at(num)); num++)
+		if (has_gid(port, gid))
+			return true;
+	return false;
+}
+
+/* Of one link layer, both up. */
+static bool connected(const struct port *from, const struct port *to)
+{
+	return from->attr.state == IBV_PORT_ACTIVE &&
+		to->attr.state == IBV_PORT_ACTIVE &&
+		from->attr.link_layer == to->attr.link_layer;
+}
+
+bool port_reaches(const struct ibv_ah_attr *attr)
+{
+	const struct port *from = port_at(attr->port_num), *to;
+	uint32_t num;
+
+	for (num = 1; from && (to = port_at(num)); num++)
+		if (connected(from, to) &&
+		    (attr->is_global ? has_gid(to, &attr->grh.dgid) :
+				       has_lid(to, attr->dlid)))
+			return true;
+	return false;
+}
+
+int port_check(const struct ibv_ah_attr *attr)
+{
+	const struct port *port = port_at(attr->port_num);
+
+	if (!port || (port_is_roce(attr->port_num) && !attr->is_global))
+		return EINVAL;
+	return attr->is_global && attr->grh.sgid_index >= num_gids(port) ?
+		EINVAL : 0;
 }
 
 int soft_query_port(struct ibv_context *context, uint8_t port_num,
 		    struct ibv_port_attr *attr, size_t size)
 {
+	const struct port *port = port_at(port_num);
+	int err = soft_enter(context, "query_port");
 	struct ibv_port_attr all;
-	int err;
 
-	err = soft_enter(context, "query_port");
 	if (err)
 		return err;
-	if (port_num != 1)
+	if (!port)
 		return EINVAL;
-	port_attr(&all);
+	all = port->attr;
 	if (port_blocked(fabric_seg, port_num)) {
 		all.state = IBV_PORT_DOWN;
 		all.phys_state = PHYS_DISABLED;
@@ -124,35 +212,39 @@ EXPORT int (ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 			       offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
+/* For verbs that return -1. */
+static int refuse(int err)
+{
+	errno = err;
+	return -1;
+}
+
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
 			 int index, union ibv_gid *gid)
 {
-	const struct gid *have = gid_at(index);
+	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "query_gid");
 
-	if (!err && (port_num != 1 || index < 0 || index >= GIDS))
+	if (!err && (uint32_t)index >= num_gids(port))
 		err = EINVAL;
-	if (err) {
-		errno = err;
-		return -1;
-	}
-	memset(gid, 0, sizeof(*gid));
-	if (have)
-		memcpy(gid->raw, have->raw, sizeof(have->raw));
+	if (err)
+		return refuse(err);
+	*gid = port->gid[index].gid;
 	return 0;
 }
 
-static void fill_entry(struct ibv_gid_entry *entry, size_t size, uint32_t index)
+static void fill_entry(struct ibv_gid_entry *entry, size_t size, uint32_t num,
+		       uint32_t index)
 {
-	const struct gid *gid = gid_at(index);
+	const struct port_gid *gid = &port_at(num)->gid[index];
 	struct ibv_gid_entry all = {
+		.gid		= gid->gid,
 		.gid_index	= index,
-		.port_num	= 1,
+		.port_num	= num,
 		.gid_type	= gid->type,
-		.ndev_ifindex	= port_is_roce() ? 1 : 0,
+		.ndev_ifindex	= port_is_roce(num) ? IFINDEX_LO : 0,
 	};
 
-	memcpy(all.gid.raw, gid->raw, sizeof(gid->raw));
 	memset(entry, 0, size);
 	memcpy(entry, &all, size < sizeof(all) ? size : sizeof(all));
 }
@@ -161,18 +253,18 @@ EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 			     uint32_t index, struct ibv_gid_entry *entry,
 			     uint32_t flags, size_t size)
 {
-	int err;
+	const struct port *port = port_at(port_num);
+	int err = soft_enter(context, "query_gid_ex");
 
-	err = soft_enter(context, "query_gid_ex");
 	if (err)
 		return err;
 	if (flags)
 		return EOPNOTSUPP;
-	if (port_num != 1 || index >= GIDS)
+	if (index >= num_gids(port))
 		return EINVAL;
-	if (!gid_at(index))
+	if (!port_has_index(port, index))
 		return ENODATA;
-	fill_entry(entry, size, index);
+	fill_entry(entry, size, port_num, index);
 	return 0;
 }
 
@@ -180,20 +272,26 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 				    struct ibv_gid_entry *entries, size_t max,
 				    uint32_t flags, size_t size)
 {
-	uint32_t i;
-	int err;
+	int err = soft_enter(context, "query_gid_table");
+	const struct port *port;
+	uint32_t num, i;
+	size_t n = 0;
 
-	err = soft_enter(context, "query_gid_table");
 	if (err)
 		return -err;
 	if (flags)
 		return -EOPNOTSUPP;
-	for (i = 0; gid_at(i); i++) {
-		if (i >= max)
-			return -EINVAL;
-		fill_entry((void *)((char *)entries + i * size), size, i);
+	for (num = 1; (port = port_at(num)); num++) {
+		for (i = 0; i < num_gids(port); i++) {
+			if (!port_has_index(port, i))
+				continue;
+			if (n >= max)
+				return -EINVAL;
+			fill_entry((void *)((char *)entries + n++ * size), size,
+				   num, i);
+		}
 	}
-	return i;
+	return n;
 }
 
 /* Private, but ibv_devinfo and pyverbs import it. 0: IB or v1, 1: RoCE v2. */
@@ -202,41 +300,39 @@ EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
 			      unsigned int index, int *type)
 {
-	const struct gid *gid = gid_at(index);
+	const struct port *port = port_at(port_num);
 
-	if (!soft_ours(context) || port_num != 1 || index >= GIDS) {
-		errno = EINVAL;
-		return -1;
-	}
-	*type = gid && gid->type == IBV_GID_TYPE_ROCE_V2;
+	if (!soft_ours(context) || index >= num_gids(port))
+		return refuse(EINVAL);
+	*type = port_has_index(port, index) &&
+		port->gid[index].type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
 
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 			  int index, __be16 *pkey)
 {
+	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "query_pkey");
 
-	if (!err && (port_num != 1 || index != 0))
+	if (!err && (!port || index < 0 || index >= port->attr.pkey_tbl_len))
 		err = EINVAL;
-	if (err) {
-		errno = err;
-		return -1;
-	}
-	*pkey = htobe16(0xffff);
+	if (err)
+		return refuse(err);
+	*pkey = htobe16(port->pkey[index]);
 	return 0;
 }
 
 EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num,
 			      __be16 pkey)
 {
+	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "get_pkey_index");
+	int i;
 
 	/* full or limited members, as the kernel compares them */
-	if (!err && (port_num != 1 || (be16toh(pkey) & 0x7fff) != 0x7fff))
-		err = EINVAL;
-	if (!err)
-		return 0;
-	errno = err;
-	return -1;
+	for (i = 0; !err && port && i < port->attr.pkey_tbl_len; i++)
+		if (!((be16toh(pkey) ^ port->pkey[i]) & 0x7fff))
+			return i;
+	return refuse(err ? err : EINVAL);
 }

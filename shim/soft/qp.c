@@ -15,13 +15,12 @@
 #include "shim/soft/heap.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/remote.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/wr.h"
-
-enum { INLINE_MAX = 1024 };
 
 static uint32_t next_slot;
 
@@ -57,6 +56,8 @@ void qp_reset(struct soft_qp *qp)
 
 static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
+	const struct ibv_device_attr *limits = persona_limits();
+	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC)
@@ -65,10 +66,9 @@ static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	    attr->send_cq->context != pd->context ||
 	    attr->recv_cq->context != pd->context)
 		return EINVAL;
-	if (cap->max_send_wr > SHM_WR_MAX || cap->max_recv_wr > SHM_WR_MAX ||
-	    cap->max_send_sge > SHM_SGE_MAX ||
-	    cap->max_recv_sge > SHM_SGE_MAX ||
-	    cap->max_inline_data > INLINE_MAX)
+	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
+	    cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
+	    cap->max_inline_data > persona_get()->max_inline_data)
 		return EINVAL;
 	return 0;
 }
@@ -103,7 +103,7 @@ static int take_slot(struct soft_qp *qp)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_qps, SHM_QP_MAX, &next_slot);
+	slot = soft_slot(soft_qps, persona_limits()->max_qp, &next_slot);
 	err = slot < 0 ? slot : fill_slot(qp, slot);
 	if (!err) {
 		qp->ex.qp_base.handle = slot;

@@ -13,6 +13,7 @@
 #include "shim/soft/qp.h"
 
 #include "shim/soft/carry.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/port.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/stage.h"
@@ -141,29 +142,36 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
 	return false;
 }
 
-static int check_values(const struct ibv_qp_attr *attr, int mask)
+static int check_values(const struct soft_qp *qp,
+			const struct ibv_qp_attr *attr, int mask)
 {
-	if ((mask & IBV_QP_PORT && attr->port_num != 1) ||
-	    (mask & IBV_QP_PKEY_INDEX && attr->pkey_index) ||
-	    (mask & IBV_QP_PATH_MTU && (attr->path_mtu < IBV_MTU_256 ||
-					attr->path_mtu > IBV_MTU_4096)) ||
+	const struct ibv_device_attr *limits = persona_limits();
+	const struct port *port = port_at(mask & IBV_QP_PORT ?
+					  attr->port_num : qp->attr.port_num);
+
+	if ((mask & IBV_QP_PORT && !port) ||
+	    (mask & IBV_QP_PKEY_INDEX &&
+	     (!port || attr->pkey_index >= port->attr.pkey_tbl_len)) ||
+	    (mask & IBV_QP_PATH_MTU &&
+	     (!port || attr->path_mtu < IBV_MTU_256 ||
+	      attr->path_mtu > port->attr.max_mtu)) ||
 	    (mask & IBV_QP_TIMEOUT && attr->timeout > 31) ||
 	    (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
 	    (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
 	    (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
-	    (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > 16) ||
+	    (mask & IBV_QP_MAX_QP_RD_ATOMIC &&
+	     attr->max_rd_atomic > limits->max_qp_init_rd_atom) ||
 	    (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
-	     attr->max_dest_rd_atomic > 16) ||
+	     attr->max_dest_rd_atomic > limits->max_qp_rd_atom) ||
 	    (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >> 24))
 		return EINVAL;
 	if (!(mask & IBV_QP_AV))
 		return 0;
-	if (attr->ah_attr.port_num != 1 ||
-	    (port_is_roce() && !attr->ah_attr.is_global))
+	if (port_check(&attr->ah_attr))
 		return EINVAL;
 	/* on Ethernet, an address must be resolved */
-	return port_is_roce() && !port_has_gid(&attr->ah_attr.grh.dgid) ?
-		ETIMEDOUT : 0;
+	return port_is_roce(attr->ah_attr.port_num) &&
+		!port_has_gid(&attr->ah_attr.grh.dgid) ? ETIMEDOUT : 0;
 }
 
 static void merge_path(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
@@ -233,6 +241,7 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		  enum ibv_qp_state to)
 {
 	bool taken = sq_take(&qp->sq);
+	const struct port *port;
 
 	lock_take(&qp->shm->rq.lock);
 	publish(qp);
@@ -241,6 +250,8 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
+	port = port_at(qp->attr.port_num);
+	qp->max_msg_sz = port ? port->attr.max_msg_sz : 0;
 	sq_run(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
@@ -282,7 +293,7 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	if (!qp_may_go(qp->ex.qp_base.qp_type, from, to, mask))
 		return EINVAL;
-	err = check_values(attr, mask);
+	err = check_values(qp, attr, mask);
 	if (err)
 		return err;
 	taken = sq_take(&qp->sq);

@@ -214,6 +214,7 @@ struct soft_qp {
 	uint32_t		opcodes;	/* that it can post, as bits */
 	pthread_mutex_t		modifying;
 	bool			reachable;	/* its address is somebody's */
+	uint32_t		max_msg_sz;	/* its port's */
 	uint32_t		events;
 	bool			listed;		/* pending.c */
 	struct soft_qp		*next_listed;
@@ -245,6 +246,16 @@ void soft_twin_part(struct soft_twin *twin);
 bool soft_twin_alone(const struct soft_twin *twin);
 /* Another of the ring that was left, taken out of it; or NULL. */
 struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
+
+/* How many of a kind this process has, where no table tells. */
+struct soft_tally {
+	uint32_t	epoch;		/* a child has none */
+	int		count;
+};
+
+/* One more, if there are fewer than @max. */
+bool soft_tally_add(struct soft_tally *tally, int max);
+void soft_tally_sub(struct soft_tally *tally);
 
 /* Serial numbers for objects, never 0. */
 uint32_t soft_serial(void);

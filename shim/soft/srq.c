@@ -8,6 +8,7 @@
 #include "shim/soft/context.h"
 #include "shim/soft/event.h"
 #include "shim/soft/heap.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 
@@ -55,7 +56,7 @@ static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_srqs, SHM_SRQ_MAX, &next_slot);
+	slot = soft_slot(soft_srqs, persona_limits()->max_srq, &next_slot);
 	err = slot < 0 ? slot : fill_slot(srq, slot, attr);
 	pthread_mutex_unlock(&soft_mutex);
 	return err;
@@ -63,8 +64,11 @@ static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
 
 static int check(const struct ibv_srq_attr *attr)
 {
-	return attr->max_wr < 1 || attr->max_wr > SHM_WR_MAX ||
-		attr->max_sge > SHM_SGE_MAX ? EINVAL : 0;
+	const struct ibv_device_attr *limits = persona_limits();
+
+	return attr->max_wr < 1 ||
+		attr->max_wr > (uint32_t)limits->max_srq_wr ||
+		attr->max_sge > (uint32_t)limits->max_srq_sge ? EINVAL : 0;
 }
 
 static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
@@ -126,7 +130,7 @@ static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr,
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) || limit > max_wr)
 		return EINVAL;
-	if (max_wr < 1 || max_wr > SHM_WR_MAX ||
+	if (max_wr < 1 || max_wr > (uint32_t)persona_limits()->max_srq_wr ||
 	    max_wr < srq->slots - srq->num_free)
 		return EINVAL;
 	return 0;

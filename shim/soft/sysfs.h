@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* The paths whose place our tree takes, with all that is below. */
-enum { SYSFS_PATHS = 4 };
+enum { SYSFS_PATHS = 9 };
 extern const char *const sysfs_paths[SYSFS_PATHS];
 
 /* Device nodes, for which files stand. */
