@@ -21,6 +21,7 @@
 
 #include "shim/soft/context.h"
 #include "shim/soft/mr.h"
+#include "shim/soft/persona.h"
 #include "shim/soft/sq.h"
 
 enum {
@@ -105,7 +106,7 @@ static int take_slot(struct soft_mw *mw)
 	int slot;
 
 	lock_take(&lock);
-	slot = soft_slot(soft_mws, SHM_MW_MAX, &next_slot);
+	slot = soft_slot(soft_mws, persona_limits()->max_mw, &next_slot);
 	if (slot >= 0 && mr_reserve(SHM_MR_MAX + slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {
