@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "shim/soft/copy.h"
+#include "shim/soft/datagram.h"
 #include "shim/soft/deliver.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/remote.h"
@@ -279,6 +280,8 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 	status = check_local(qp, wr, &local);
 	if (unlikely(status))
 		return status;
+	if (qp->shm->type == IBV_QPT_UD)
+		return datagram_send(qp, wr, &local);
 	status = carry_connected(qp, wr, &local);
 	return likely(qp->shm->type != IBV_QPT_UC) ? status :
 		unacknowledged(status);

@@ -58,7 +58,7 @@ static bool add(struct copy_list *list, struct shm_seg *seg, uint32_t pd,
 	if (unlikely(mr->access & SPECIAL)) {
 		list->paged |= mr->access & IBV_ACCESS_ON_DEMAND;
 		if (mr->access & SHM_MR_NULL)
-			list->nulls |= 1u << list->count;
+			list->nulls |= 1ull << list->count;
 	}
 	list->iov[list->count].iov_base = (void *)(mr->addr + (addr - mr->iova));
 	list->iov[list->count++].iov_len = len;
@@ -120,7 +120,7 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		length -= len;
 		list->iov[list->count - 1].iov_len = len;
 		if (!len)
-			list->nulls &= ~(1u << --list->count);
+			list->nulls &= ~(1ull << --list->count);
 	}
 	return likely(!list->paged) || seg != fabric_seg ||
 		fault_in(list, access & IBV_ACCESS_LOCAL_WRITE);
@@ -178,6 +178,23 @@ static void advance(struct copy_list *list, unsigned int *first, size_t n)
 		n -= iov->iov_len;
 		++*first;
 	}
+}
+
+void copy_prepend(struct copy_list *list, void *base, size_t len)
+{
+	memmove(list->iov + 1, list->iov, list->count++ * sizeof(*list->iov));
+	list->iov[0] = (struct iovec){ base, len };
+	list->nulls <<= 1;
+}
+
+void copy_skip(struct copy_list *list, size_t len)
+{
+	unsigned int first = 0;
+
+	advance(list, &first, len);
+	list->count -= first;
+	list->nulls >>= first;
+	memmove(list->iov, list->iov + first, list->count * sizeof(*list->iov));
 }
 
 uint64_t copy_cut(struct copy_list *list, uint64_t max, struct copy_list *piece)

@@ -9,9 +9,9 @@
 #include "shim/soft/fabric.h"
 
 struct copy_list {
-	struct iovec	iov[SHM_SGE_MAX];
+	struct iovec	iov[SHM_SGE_MAX + 1];	/* and a header */
 	unsigned int	count;
-	uint32_t	nulls;	/* those entries, by bit, have no memory */
+	uint64_t	nulls;	/* those entries, by bit, have no memory */
 	uint32_t	paged;	/* some region is on-demand: it may fault */
 };
 
@@ -33,6 +33,12 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
 		       uint32_t access, uint64_t addr, uint32_t rkey,
 		       uint64_t length, struct copy_list *list);
+
+/* Put one more in front: @len bytes at @base. */
+void copy_prepend(struct copy_list *list, void *base, size_t len);
+
+/* Take the first @len bytes off. */
+void copy_skip(struct copy_list *list, size_t len);
 
 void copy_gather(uint8_t *to, const struct copy_list *from);
 void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len);

@@ -201,6 +201,9 @@ static void finish(struct soft_remote *r, const struct message *m,
 	cqe->imm = m->imm;
 	cqe->byte_len = m->length;
 	cqe->src_qp = m->src_qp;
+	cqe->slid = m->slid;
+	cqe->sl = m->sl;
+	cqe->flags |= m->flags;
 	take(r);
 	cqring_commit(&r->cq, cqe, m->solicited);
 }
@@ -239,6 +242,8 @@ static int move(struct soft_remote *r, const struct message *m,
 	bool landed = !travels(r, m, to);
 	int err = 0;
 
+	if (m->absent)
+		copy_skip(to, m->absent);
 	for (;;) {
 		if (landed)
 			err = copy_put(r->peer, m->from, to);

@@ -21,6 +21,9 @@ struct message {
 	uint32_t		absent;		/* so many of them, the first, are not sent */
 	uint32_t		src_qp;
 	uint32_t		imm;		/* or the rkey to invalidate */
+	uint16_t		slid;
+	uint8_t			sl;
+	uint8_t			flags;		/* SHM_CQE_DATAGRAM */
 	uint8_t			opcode;		/* enum ibv_wc_opcode */
 	uint8_t			wc_flags;
 	bool			solicited;

@@ -68,6 +68,7 @@ struct file {
 	uint32_t	high_number;	/* none was ever used from here on */
 	struct node	node[NODES];
 	struct number	number[NUMBERS];
+	struct fabric_members members;
 };
 
 struct shm_seg *fabric_seg;
@@ -174,6 +175,18 @@ static void drop_numbers(uint32_t node)
 					 __ATOMIC_RELEASE);
 }
 
+static void drop_members(uint32_t node)
+{
+	struct fabric_members *members = &file->members;
+	uint32_t i;
+
+	for (i = 0; i < FABRIC_MEMBERS; i++)
+		if (members->at[i].qpn && members->at[i].node == node) {
+			members->at[i].qpn = 0;
+			__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
+		}
+}
+
 static bool registered(uint32_t node, uint64_t instance)
 {
 	return node < NODES && file->node[node].pid &&
@@ -192,6 +205,7 @@ static unsigned int sweep(void)
 			continue;
 		}
 		drop_numbers(i);
+		drop_members(i);
 		file->node[i].pid = 0;
 	}
 	directory_sweep(registered);
@@ -282,6 +296,7 @@ static void clean_up(void)
 	if (lock_self) {
 		file->node[fabric_self.node].pid = 0;
 		drop_numbers(fabric_self.node);
+		drop_members(fabric_self.node);
 	}
 	if (sweep())
 		return;
@@ -458,6 +473,25 @@ int fabric_find(uint32_t qpn, struct fabric_peer **ret_peer, uint32_t *ret_qp)
 	}
 	pthread_mutex_unlock(&mutex);
 	return err;
+}
+
+struct fabric_members *fabric_lock_members(void)
+{
+	pthread_mutex_lock(&mutex);
+	lock();
+	return &file->members;
+}
+
+void fabric_unlock_members(void)
+{
+	unlock();
+	pthread_mutex_unlock(&mutex);
+}
+
+/* pairs with the stores of qpn before the count: mcast.c */
+uint32_t fabric_member_changes(void)
+{
+	return __atomic_load_n(&file->members.changes, __ATOMIC_ACQUIRE);
 }
 
 void fabric_put(struct fabric_peer *peer)

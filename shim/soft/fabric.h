@@ -65,6 +65,28 @@ void fabric_del_qpn(uint32_t qpn);
 int fabric_find(uint32_t qpn, struct fabric_peer **ret_peer, uint32_t *ret_qp);
 void fabric_put(struct fabric_peer *peer);
 
+/* Who is attached to which multicast group. */
+struct fabric_member {
+	union ibv_gid	gid;
+	uint32_t	qpn;		/* 0: nobody, whatever else stands here */
+	uint16_t	lid;
+	uint16_t	node;
+};
+
+enum { FABRIC_MEMBERS = 8192 };
+
+struct fabric_members {
+	uint32_t		changes;	/* so many, after each */
+	struct fabric_member	at[FABRIC_MEMBERS];
+};
+
+/* Nobody in the fabric changes them in between. */
+struct fabric_members *fabric_lock_members(void);
+void fabric_unlock_members(void);
+
+/* How often they have changed; without the lock. */
+uint32_t fabric_member_changes(void);
+
 /* Is the peer alive, as far as known some milliseconds ago? Cheap. */
 bool fabric_peer_alive(struct fabric_peer *peer);
 /* The same, asked of the kernel now. */

@@ -1,5 +1,5 @@
 /*
- * Protection domains and address handles
+ * Protection domains
  */
 #include "shim/soft/pd.h"
 
@@ -8,9 +8,6 @@
 #include "shim/soft/context.h"
 #include "shim/soft/domain.h"
 #include "shim/soft/persona.h"
-#include "shim/soft/port.h"
-
-static struct soft_tally ahs;
 
 static struct soft_pd *all;
 static unsigned int count;		/* of objects, not of structures */
@@ -169,44 +166,4 @@ void pd_forget(void)
 {
 	all = NULL;
 	count = 0;
-}
-
-EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
-{
-	struct soft_ah *ah;
-	int err;
-
-	err = soft_enter(pd->context, "create_ah");
-	if (err)
-		return soft_fail(err);
-	err = port_check(attr);
-	if (err)
-		return soft_fail(err);
-	if (!soft_tally_add(&ahs, persona_limits()->max_ah))
-		return soft_fail(ENOMEM);
-	ah = calloc(1, sizeof(*ah));
-	if (!ah) {
-		soft_tally_sub(&ahs);
-		return soft_fail(ENOMEM);
-	}
-	ah->ah.context = pd->context;
-	ah->ah.pd = pd;
-	ah->ah.handle = soft_serial();
-	ah->attr = *attr;
-	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
-	return &ah->ah;
-}
-
-EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
-{
-	struct soft_ah *ah = container(ibah, struct soft_ah, ah);
-	int err;
-
-	err = soft_enter(ibah->context, "destroy_ah");
-	if (err)
-		return err;
-	__atomic_sub_fetch(&to_pd(ibah->pd)->refs, 1, __ATOMIC_RELEASE);
-	soft_tally_sub(&ahs);
-	free(ah);
-	return 0;
 }

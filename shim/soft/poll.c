@@ -41,14 +41,22 @@ static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 		__atomic_load_n(&soft_srqs[cqe->srq], __ATOMIC_ACQUIRE) : NULL;
 }
 
+/* So many bytes of the message, the first, did not travel. */
+static uint32_t absent(const struct shm_cqe *cqe)
+{
+	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) &&
+		!(cqe->wc_flags & IBV_WC_GRH) ? sizeof(struct ibv_grh) : 0;
+}
+
 /* Where it lies; NULL if a peer wrote nonsense. */
 static const uint8_t *payload(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
+	uint32_t len = cqe->byte_len - absent(cqe);
 	uint32_t at = cqe->bounce % SHM_BOUNCE;
 
 	if (cqe->where != SHM_BOUNCED)
-		return cqe->byte_len <= SHM_CQE_INLINE ? cqe->data : NULL;
-	return cqe->byte_len <= SHM_BOUNCE - at ? cq->ring.bounce + at : NULL;
+		return len <= SHM_CQE_INLINE ? cqe->data : NULL;
+	return len <= SHM_BOUNCE - at ? cq->ring.bounce + at : NULL;
 }
 
 /* The payload to the buffers of the receive request. */
@@ -59,9 +67,12 @@ static void land_in(const struct rq *rq, uint32_t pd, const struct shm_cqe *cqe,
 	uint32_t num = wqe->num_sge < rq->max_sge ? wqe->num_sge : rq->max_sge;
 	struct copy_list to;
 
-	if (copy_check(fabric_seg, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
-		       num, cqe->byte_len, &to))
-		copy_scatter(&to, from, cqe->byte_len);
+	if (!copy_check(fabric_seg, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
+			num, cqe->byte_len, &to))
+		return;
+	if (absent(cqe))
+		copy_skip(&to, absent(cqe));
+	copy_scatter(&to, from, cqe->byte_len - absent(cqe));
 }
 
 /* A shared queue may grow meanwhile, and its requests move. */
@@ -139,8 +150,8 @@ static void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
 	wc->src_qp = cqe->src_qp;
 	wc->wc_flags = cqe->wc_flags;
 	wc->pkey_index = 0;
-	wc->slid = 0;
-	wc->sl = 0;
+	wc->slid = cqe->slid;
+	wc->sl = cqe->sl;
 	wc->dlid_path_bits = 0;
 	if (unlikely(wc->status != IBV_WC_SUCCESS))
 		noise_wc(wc);
@@ -149,7 +160,8 @@ static void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
 /* The entry was read: its place, and its bytes, are free. */
 static void step(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
-	uint32_t room = (cqe->byte_len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
+	uint32_t len = cqe->byte_len - absent(cqe);
+	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
 
 	if (cqe->where == SHM_BOUNCED)
 		__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room,
@@ -341,8 +353,12 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
-	(void)ex;
-	return 0;
+	return current(ex)->slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return current(ex)->sl;
 }
 
 static uint8_t read_nothing(struct ibv_cq_ex *ex)
@@ -380,7 +396,7 @@ void poll_init_ex(struct soft_cq *cq)
 	ex->read_src_qp = read_src_qp;
 	ex->read_wc_flags = read_wc_flags;
 	ex->read_slid = read_slid;
-	ex->read_sl = read_nothing;
+	ex->read_sl = read_sl;
 	ex->read_dlid_path_bits = read_nothing;
 	ex->read_completion_ts = read_completion_ts;
 	ex->read_completion_wallclock_ns = read_wallclock;

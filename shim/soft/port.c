@@ -135,6 +135,29 @@ static bool has_gid(const struct port *port, const union ibv_gid *gid)
 	return false;
 }
 
+bool port_gid(uint32_t num, uint32_t index, struct port_gid *gid)
+{
+	const struct port *port = port_at(num);
+
+	if (!port_has_index(port, index))
+		return false;
+	*gid = port->gid[index];
+	return true;
+}
+
+int port_find_gid(uint32_t num, const union ibv_gid *gid,
+		  enum ibv_gid_type type)
+{
+	const struct port *port = port_at(num);
+	uint32_t i;
+
+	for (i = 0; i < num_gids(port); i++)
+		if (port->gid[i].type == type &&
+		    !memcmp(&port->gid[i].gid, gid, sizeof(*gid)))
+			return i;
+	return -1;
+}
+
 static bool has_lid(const struct port *port, uint16_t lid)
 {
 	return port->attr.link_layer != IBV_LINK_LAYER_ETHERNET && lid &&

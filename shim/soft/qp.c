@@ -11,8 +11,10 @@
 #include <stdlib.h>
 
 #include "shim/soft/context.h"
+#include "shim/soft/datagram.h"
 #include "shim/soft/event.h"
 #include "shim/soft/heap.h"
+#include "shim/soft/mcast.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/persona.h"
@@ -50,6 +52,7 @@ void qp_reset(struct soft_qp *qp)
 		poll_purge(qp->recv_cq, qp->shm->qpn);
 	sq_reset(&qp->sq);
 	remote_drop(qp);
+	datagram_forget(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
 }
@@ -60,7 +63,8 @@ static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC)
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq ||
 	    attr->send_cq->context != pd->context ||
@@ -181,15 +185,22 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 	return create(pd, attr);
 }
 
+static uint32_t flags_of(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ?
+		attr->create_flags : 0;
+}
+
 static int check_ex(struct ibv_context *context,
 		    const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
 				IBV_QP_INIT_ATTR_CREATE_FLAGS |
 				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	     attr->create_flags))
+	    flags_of(attr) & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 		return EOPNOTSUPP;
+	if (flags_of(attr) && attr->qp_type != IBV_QPT_UD)
+		return EINVAL;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
 	    attr->pd->context != context)
 		return EINVAL;
@@ -214,6 +225,7 @@ struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
 	if (!qp)
 		return NULL;
 	attr->cap = basic.cap;
+	to_qp(qp)->deaf = flags_of(attr) & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		wr_init(to_qp(qp), attr->send_ops_flags);
 	return qp;
@@ -247,6 +259,7 @@ static void withdraw(struct soft_qp *qp)
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
 
 	pending_del(qp);
+	mcast_leave(qp);
 	fabric_del_qpn(qp->shm->qpn);
 	qp_reset(qp);
 	pending_del(qp);
@@ -270,6 +283,8 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	err = soft_enter(ibqp->context, "destroy_qp");
 	if (err)
 		return err;
+	if (__atomic_load_n(&qp->groups, __ATOMIC_ACQUIRE))
+		return EBUSY;
 	pthread_mutex_lock(&soft_mutex);
 	withdraw(qp);
 	pthread_mutex_unlock(&soft_mutex);

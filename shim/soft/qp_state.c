@@ -237,11 +237,18 @@ static void publish(struct soft_qp *qp)
 	shm->qkey = qp->attr.qkey;
 }
 
+static uint32_t longest(const struct soft_qp *qp, const struct port *port)
+{
+	if (!port)
+		return 0;
+	return qp->ex.qp_base.qp_type == IBV_QPT_UD ?
+		128u << port->attr.active_mtu : port->attr.max_msg_sz;
+}
+
 static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		  enum ibv_qp_state to)
 {
 	bool taken = sq_take(&qp->sq);
-	const struct port *port;
 
 	lock_take(&qp->shm->rq.lock);
 	publish(qp);
@@ -250,8 +257,7 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
-	port = port_at(qp->attr.port_num);
-	qp->max_msg_sz = port ? port->attr.max_msg_sz : 0;
+	qp->max_msg_sz = longest(qp, port_at(qp->attr.port_num));
 	sq_run(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);

@@ -11,10 +11,15 @@
 
 #include "shim/soft/port_state.h"
 
+void remote_forget(struct soft_remote *r)
+{
+	fabric_put(r->peer);
+	memset(r, 0, sizeof(*r));
+}
+
 void remote_drop(struct soft_qp *qp)
 {
-	fabric_put(qp->remote.peer);
-	memset(&qp->remote, 0, sizeof(qp->remote));
+	remote_forget(&qp->remote);
 }
 
 static int find_queues(struct soft_remote *r)
@@ -38,17 +43,16 @@ static int find_queues(struct soft_remote *r)
 	return rq_find(seg, &r->srq->rq, &r->rq);
 }
 
-static bool resolve(struct soft_qp *qp, struct soft_remote *r)
+bool remote_resolve(struct soft_remote *r, uint32_t qpn)
 {
 	uint32_t index;
 
-	if (!qp->reachable ||
-	    fabric_find(qp->shm->dest_qpn, &r->peer, &index) < 0)
+	if (fabric_find(qpn, &r->peer, &index) < 0)
 		return false;
 	r->shm = &r->peer->seg->qp[index];
 	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
 	if (find_queues(r) < 0) {
-		remote_drop(qp);
+		remote_forget(r);
 		return false;
 	}
 	return true;
@@ -59,7 +63,9 @@ struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr)
 	struct soft_remote *r = &qp->remote;
 
 	(void)wr;
-	return likely(r->shm) || resolve(qp, r) ? r : NULL;
+	if (likely(r->shm))
+		return r;
+	return qp->reachable && remote_resolve(r, qp->shm->dest_qpn) ? r : NULL;
 }
 
 static uint8_t receives_from(uint8_t type)
@@ -74,17 +80,22 @@ static bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 		port_blocked(r->peer->seg, r->shm->port);
 }
 
-static bool connected(struct soft_qp *qp, struct soft_remote *r)
+/* Is it still number @qpn, for the same transport, and may it receive? */
+static bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	struct shm_qp *peer = r->shm;
 	uint32_t state = __atomic_load_n(&peer->state, __ATOMIC_SEQ_CST);
 
-	return peer->qpn == qp->shm->dest_qpn &&
-		peer->resets == r->resets &&
-		peer->dest_qpn == qp->shm->qpn &&
+	return peer->qpn == qpn && peer->resets == r->resets &&
 		receives_from(peer->type) == qp->shm->type &&
 		state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
 		likely(!is_cut_off(qp, r)) && fabric_peer_alive(r->peer);
+}
+
+static bool connected(struct soft_qp *qp, struct soft_remote *r)
+{
+	return r->shm->dest_qpn == qp->shm->qpn &&
+		answers(qp, r, qp->shm->dest_qpn);
 }
 
 /* The shared queue may have grown. */
@@ -102,6 +113,16 @@ bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 {
 	lock_take(&r->shm->rq.lock);
 	if (likely(connected(qp, r)) && (!r->srq || lock_shared(r)))
+		return true;
+	lock_drop(&r->shm->rq.lock);
+	return false;
+}
+
+bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
+			  uint32_t qpn)
+{
+	lock_take(&r->shm->rq.lock);
+	if (likely(answers(qp, r, qpn)) && (!r->srq || lock_shared(r)))
 		return true;
 	lock_drop(&r->shm->rq.lock);
 	return false;

@@ -13,6 +13,15 @@ struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr);
  * False, with nothing locked, if it is not connected to us, or not ready.
  */
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r);
+/*
+ * The same for those that a datagram names: find queue pair @qpn for @r, which
+ * is empty; lock it. Guarded by the lock of the sender's send queue.
+ */
+bool remote_resolve(struct soft_remote *r, uint32_t qpn);
+bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
+			  uint32_t qpn);
+void remote_forget(struct soft_remote *r);
+
 void remote_unlock(struct soft_remote *r);
 
 /* Forget it: look anew next time. On reset and destruction, too. */

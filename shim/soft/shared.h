@@ -112,6 +112,7 @@ enum {
 	SHM_CQE_RECV	= 2,	/* retires a receive request, else a send */
 	SHM_CQE_SRQ	= 4,	/* of a shared queue */
 	SHM_CQE_LANDED	= 8,	/* payload was brought in before its poll */
+	SHM_CQE_DATAGRAM = 16,	/* room for a GRH is in front of the payload */
 };
 
 enum { SHM_CQE_INLINE = 72 };
@@ -126,13 +127,13 @@ struct shm_cqe {
 	uint32_t	byte_len;
 	uint32_t	imm;
 	uint32_t	qpn;
-	uint32_t	src_qp;
+	uint32_t	src_qp : 24, sl : 8;
 	uint32_t	retire;		/* position of a send, slot of a receive */
 	uint16_t	qp;		/* index; of the SRQ in @srq */
 	uint16_t	srq;
 	uint8_t		where;
 	uint8_t		vendor_err;
-	uint16_t	unused;
+	uint16_t	slid;
 	uint32_t	bounce;		/* where the payload begins */
 	uint64_t	stamp;		/* ns, where asked for */
 	uint8_t		data[SHM_CQE_INLINE];

@@ -203,6 +203,7 @@ struct soft_qp {
 	struct shm_qp		*shm;
 	struct soft_sq		sq;
 	struct soft_remote	remote;
+	struct datagram_peers	*peers;		/* of UD; see datagram.c */
 	struct lock		posting;	/* of receives */
 	struct rq		rq;
 	uint32_t		rq_retired;
@@ -214,7 +215,9 @@ struct soft_qp {
 	uint32_t		opcodes;	/* that it can post, as bits */
 	pthread_mutex_t		modifying;
 	bool			reachable;	/* its address is somebody's */
-	uint32_t		max_msg_sz;	/* its port's */
+	uint32_t		max_msg_sz;	/* its port's; of UD the MTU */
+	bool			deaf;		/* to its own multicasts */
+	uint32_t		groups;		/* that it is attached to */
 	uint32_t		events;
 	bool			listed;		/* pending.c */
 	struct soft_qp		*next_listed;
@@ -223,6 +226,13 @@ struct soft_qp {
 struct soft_ah {
 	struct ibv_ah		ah;
 	struct ibv_ah_attr	attr;
+	uint32_t		pd;
+	uint16_t		slid;
+	bool			multicast;
+	bool			reachable;
+	bool			ipv4;		/* @grh ends in that header */
+	uint8_t			extra;		/* bytes that count as payload in it */
+	struct ibv_grh		grh;		/* all but lengths */
 };
 
 /* All objects of a kind by slot; under soft_mutex. */

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/soft/ah.h"
 #include "shim/soft/carry.h"
 #include "shim/soft/deliver.h"
 #include "shim/soft/domain.h"
@@ -323,8 +324,23 @@ static int set_inline(const struct soft_qp *qp, struct soft_wr *to,
 	return err;
 }
 
-static int set_target(struct soft_wr *to, const struct ibv_send_wr *wr)
+static int set_datagram(struct soft_wr *to, const struct ibv_send_wr *wr)
 {
+	if (!wr->wr.ud.ah)
+		return EINVAL;
+	if (wr->opcode == IBV_WR_SEND_WITH_IMM)
+		to->imm = wr->imm_data;
+	to->ah = to_ah(wr->wr.ud.ah);
+	to->remote_qpn = wr->wr.ud.remote_qpn;
+	to->remote_qkey = wr->wr.ud.remote_qkey;
+	return 0;
+}
+
+static int set_target(const struct soft_qp *qp, struct soft_wr *to,
+		      const struct ibv_send_wr *wr)
+{
+	if (qp->ex.qp_base.qp_type == IBV_QPT_UD)
+		return set_datagram(to, wr);
 	switch (wr->opcode) {
 	case IBV_WR_BIND_MW:
 		return mw_set(to, wr->bind_mw.mw, wr->bind_mw.rkey,
@@ -371,7 +387,7 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	    wr->opcode > 31 || !(qp->opcodes & 1u << wr->opcode))
 		return EINVAL;
 	sq_begin(qp, to, wr->wr_id, wr->opcode, wr->send_flags);
-	err = set_target(to, wr);
+	err = set_target(qp, to, wr);
 	if (err || !has_data(wr))
 		return err;
 	return wr->send_flags & IBV_SEND_INLINE ? set_inline(qp, to, wr) :

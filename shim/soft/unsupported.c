@@ -52,34 +52,6 @@ void unsupported_init(struct verbs_context *verbs)
 #undef V
 }
 
-EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			    uint16_t lid)
-{
-	return EOPNOTSUPP;
-}
-
-EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			    uint16_t lid)
-{
-	return EOPNOTSUPP;
-}
-
-EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
-			       struct ibv_wc *wc, struct ibv_grh *grh,
-			       struct ibv_ah_attr *ah_attr)
-{
-	errno = EOPNOTSUPP;
-	return -1;
-}
-
-EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
-					    struct ibv_wc *wc,
-					    struct ibv_grh *grh,
-					    uint8_t port_num)
-{
-	return soft_fail(EOPNOTSUPP);
-}
-
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					size_t length, uint64_t iova, int fd,
 					int access)

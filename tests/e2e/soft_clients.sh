@@ -164,6 +164,14 @@ for each in preload dropin; do
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw; do
 		both "$program -c UC" $program -c UC -F -n 1000
 	done
+	both ibv_ud_pingpong ibv_ud_pingpong
+	both "ibv_ud_pingpong -e -s 64" ibv_ud_pingpong -e -s 64
+	both "ibv_ud_pingpong -g 0" ibv_ud_pingpong -g 0
+	both "ibv_ud_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_ud_pingpong -g 3
+	both "ib_send_lat -c UD" ib_send_lat -c UD -F -n 1000
+	both "ib_send_lat -c UD -e" ib_send_lat -c UD -F -e -n 1000
+	both "ib_send_bw -c UD" ib_send_bw -c UD -F -n 1000
+	both "ib_send_bw -c UD -g" env VERBATIM_SOFT_LINK=roce ib_send_bw -c UD -F -g -n 1000 -x 1
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw ib_atomic_lat ib_atomic_bw; do
 		both $program $program -F --use_old_post_send -n 1000
 		both "$program builders" $program -F -n 1000

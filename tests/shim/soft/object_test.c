@@ -245,8 +245,6 @@ static void impossible_sizes_are_refused(void **state)
 static void what_is_not_there_is_eopnotsupp(void **state)
 {
 	GIVEN(e);
-	struct ibv_qp_init_attr ud = { .send_cq = e->cq, .recv_cq = e->cq,
-				       .qp_type = IBV_QPT_UD };
 
 #define EXPECT_NULL(call)					\
 	do {							\
@@ -256,8 +254,6 @@ static void what_is_not_there_is_eopnotsupp(void **state)
 	} while (0)
 	EXPECT_NULL(ibv_open_xrcd(e->context, NULL));
 	EXPECT_NULL(ibv_create_wq(e->context, NULL));
-	EXPECT_NULL(ibv_create_qp(e->pd, &ud));
-	assert_int_equal(ibv_attach_mcast(e->qp, NULL, 0), EOPNOTSUPP);
 	assert_int_equal(ibv_query_ece(e->qp, NULL), EOPNOTSUPP);
 }
 

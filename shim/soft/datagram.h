@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Datagrams. The caller holds the lock of the send queue.
+ */
+#include "shim/soft/copy.h"
+#include "shim/soft/soft.h"
+
+/* Send @wr, whose own buffers are @from. Its completion status. */
+int datagram_send(struct soft_qp *qp, struct soft_wr *wr,
+		  struct copy_list *from);
+
+/* Forget whom it has sent to, on reset and destruction. */
+void datagram_forget(struct soft_qp *qp);
