@@ -17,7 +17,8 @@ enum {
 		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 	STAMPS	 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
+		   IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 };
 
 static uint32_t next_slot;
@@ -114,7 +115,7 @@ static void init(struct soft_cq *cq, struct ibv_context *context,
 	cq->serial = soft_serial();
 	pthread_mutex_init(&cq->ex.mutex, NULL);
 	pthread_cond_init(&cq->ex.cond, NULL);
-	poll_init_ex(cq);
+	poll_init_ex(cq, attr->wc_flags);
 }
 
 static void attach_channel(struct soft_cq *cq)
@@ -154,6 +155,9 @@ static struct soft_cq *create(struct ibv_context *context,
 	}
 	if (attr->wc_flags & STAMPS)
 		cq->shm->flags |= SHM_CQ_STAMPS;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+		cq->shm->flags |= SHM_CQ_LOSSY;
 	return cq;
 }
 
@@ -234,7 +238,10 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (cqe < 1 || cqe > persona_limits()->max_cqe)
 		return EINVAL;
 	pthread_mutex_lock(&soft_mutex);
-	lock_take(&cq->polling);
+	if (!poll_take(cq)) {
+		pthread_mutex_unlock(&soft_mutex);
+		return EBUSY;
+	}
 	lock_take(&cq->shm->lock);
 	err = resize_locked(cq, cqe);
 	lock_drop(&cq->shm->lock);

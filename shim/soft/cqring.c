@@ -75,6 +75,25 @@ static bool has_room(struct shm_cq *cq)
 	return cq->prod - cq->cons_seen < cq->cqe;
 }
 
+/* Where entries go that are to be dropped. */
+static _Thread_local struct shm_cqe nowhere;
+
+bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe)
+{
+	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqe == &nowhere;
+}
+
+static struct shm_cqe *overrun(struct cqring *ring)
+{
+	if (ring->shm->flags & SHM_CQ_LOSSY && !ring->shm->overrun) {
+		nowhere = (struct shm_cqe){ 0 };
+		return &nowhere;
+	}
+	tell_overrun(ring);
+	lock_drop(&ring->shm->lock);
+	return NULL;
+}
+
 struct shm_cqe *cqring_begin(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -82,21 +101,18 @@ struct shm_cqe *cqring_begin(struct cqring *ring)
 
 	lock_take(&cq->lock);
 	if (unlikely(cq->rings != ring->rings) &&
-	    cqring_find(ring->seg, ring->index, ring) < 0)
-		goto fail;
-	if (unlikely(cq->overrun || !has_room(cq))) {
-		tell_overrun(ring);
-		goto fail;
+	    cqring_find(ring->seg, ring->index, ring) < 0) {
+		lock_drop(&cq->lock);
+		return NULL;
 	}
+	if (unlikely(cq->overrun || !has_room(cq)))
+		return overrun(ring);
 	cqe = &ring->entries[cq->prod & ring->mask];
 	memset((char *)cqe + sizeof(cqe->seq), 0,
 	       offsetof(struct shm_cqe, data) - sizeof(cqe->seq));
 	if (cq->flags & SHM_CQ_STAMPS)
 		cqe->stamp = process_now();
 	return cqe;
-fail:
-	lock_drop(&cq->lock);
-	return NULL;
 }
 
 /* Armed queues fire once. */
@@ -117,8 +133,13 @@ static void fire(struct cqring *ring, bool solicited)
 void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
 {
 	struct shm_cq *cq = ring->shm;
-	uint32_t pos = cq->prod++;
+	uint32_t pos;
 
+	if (cqring_drops(ring, cqe)) {
+		lock_drop(&cq->lock);
+		return;
+	}
+	pos = cq->prod++;
 	if (!(cq->flags & SHM_CQ_EVENTS)) {
 		/* pairs with the load_acquire of polls */
 		__atomic_store_n(&cqe->seq, pos + 1, __ATOMIC_RELEASE);

@@ -32,6 +32,9 @@ void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited);
 /* It overruns now, full or not. */
 void cqring_overrun(struct cqring *ring);
 
+/* Is the entry one that commit drops? Then no payload can go with it. */
+bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe);
+
 /*
  * Room for @len bytes that travel with @cqe, between begin and commit, or
  * NULL.

@@ -215,6 +215,8 @@ static bool pack(struct soft_remote *r, struct shm_cqe *cqe,
 	uint32_t length = m->length - m->absent;
 	uint8_t *to = cqe->data;
 
+	if (cqring_drops(&r->cq, cqe))
+		return false;
 	if (length > SHM_CQE_INLINE)
 		to = cqring_bounce(&r->cq, cqe, length);
 	else

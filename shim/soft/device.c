@@ -131,6 +131,7 @@ void device_own(struct persona *out)
 		.attr = {
 			.completion_timestamp_mask	= UINT64_MAX,
 			.hca_core_clock			= 1000000,	/* kHz: ns */
+			.cq_mod_caps			= { UINT16_MAX, UINT16_MAX },
 			.max_dm_size			= DM_MAX,
 			.phys_port_cnt_ex		= 1,
 		},

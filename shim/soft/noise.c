@@ -6,10 +6,20 @@
  */
 #include "shim/soft/noise.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
-static bool strict(void)
+const struct shm_cqe noise_entry = {
+	.opcode		= 0x5a,
+	.wc_flags	= 0x5a,
+	.byte_len	= 0xdeadbeef,
+	.imm		= 0xdeadbeef,
+	.src_qp		= 0xadbeef,
+	.sl		= 0x5a,
+	.slid		= 0xdead,
+	.stamp		= 0xdeadbeefdeadbeef,
+};
+
+bool noise_wanted(void)
 {
 	const char *value = getenv("VERBATIM_SOFT_STRICT");
 
@@ -18,15 +28,13 @@ static bool strict(void)
 
 void noise_wc(struct ibv_wc *wc)
 {
-	if (!strict())
-		return;
-	wc->opcode = 0x5a;
-	wc->byte_len = 0xdeadbeef;
-	wc->imm_data = 0xdeadbeef;
-	wc->src_qp = 0xdeadbeef;
-	wc->wc_flags = 0x5a5a5a5a;
+	wc->opcode = noise_entry.opcode;
+	wc->byte_len = noise_entry.byte_len;
+	wc->imm_data = noise_entry.imm;
+	wc->src_qp = noise_entry.src_qp;
+	wc->wc_flags = noise_entry.wc_flags;
 	wc->pkey_index = 0xdead;
-	wc->slid = 0xdead;
-	wc->sl = 0x5a;
+	wc->slid = noise_entry.slid;
+	wc->sl = noise_entry.sl;
 	wc->dlid_path_bits = 0x5a;
 }

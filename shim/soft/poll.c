@@ -5,12 +5,11 @@
  * exclude each other with a lock of this process; those who add entries are
  * not held up.
  *
- * Not here: how entries are added (cqring.c).
+ * Not here: extended polls (poll_ex.c), how entries are added (cqring.c).
  */
 #include "shim/soft/poll.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "shim/soft/copy.h"
 #include "shim/soft/noise.h"
@@ -153,12 +152,11 @@ static void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
 	wc->slid = cqe->slid;
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = 0;
-	if (unlikely(wc->status != IBV_WC_SUCCESS))
+	if (unlikely(wc->status != IBV_WC_SUCCESS && noise_wanted()))
 		noise_wc(wc);
 }
 
-/* The entry was read: its place, and its bytes, are free. */
-static void step(struct soft_cq *cq, const struct shm_cqe *cqe)
+void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	uint32_t len = cqe->byte_len - absent(cqe);
 	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
@@ -181,7 +179,7 @@ static struct shm_cqe *next_entry(struct soft_cq *cq)
 			return NULL;
 		if (likely(!(cqe->flags & SHM_CQE_DEAD)))
 			return cqe;
-		step(cq, cqe);
+		poll_step(cq, cqe);
 	}
 }
 
@@ -192,19 +190,38 @@ static bool looks_empty(struct soft_cq *cq)
 	return !is_valid(entry_at(cq, pos), pos);
 }
 
+bool poll_is_vain(struct soft_cq *cq)
+{
+	if (!looks_empty(cq))
+		return false;
+	if (!pending_any())
+		return true;
+	pending_try();
+	return false;
+}
+
+struct shm_cqe *poll_entry(struct soft_cq *cq)
+{
+	struct shm_cqe *cqe = next_entry(cq);
+
+	if (!cqe)
+		return NULL;
+	land_once(cq, cqe);
+	retire(cqe);
+	return cqe;
+}
+
 static int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 {
 	struct shm_cqe *cqe;
 	int n;
 
 	for (n = 0; n < max; n++) {
-		cqe = next_entry(cq);
+		cqe = poll_entry(cq);
 		if (!cqe)
 			break;
-		land_once(cq, cqe);
 		fill(cqe, &wc[n]);
-		retire(cqe);
-		step(cq, cqe);
+		poll_step(cq, cqe);
 	}
 	return n;
 }
@@ -212,20 +229,19 @@ static int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct soft_cq *cq = to_cq(ibcq);
-	int n;
-	int err;
+	int n, err;
 
 	err = soft_enter(ibcq->context, "poll_cq");
 	if (unlikely(err)) {
 		errno = err;
 		return -1;
 	}
-	if (looks_empty(cq)) {
-		if (!pending_any())
-			return 0;
-		pending_try();
+	if (poll_is_vain(cq))
+		return 0;
+	if (unlikely(!poll_take(cq))) {
+		errno = EINVAL;
+		return -1;
 	}
-	lock_take(&cq->polling);
 	n = take_entries(cq, num_entries, wc);
 	lock_drop(&cq->polling);
 	return n;
@@ -253,155 +269,6 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-static void finish_current(struct soft_cq *cq)
-{
-	if (!cq->current)
-		return;
-	step(cq, cq->current);
-	cq->current = NULL;
-}
-
-static int next_poll(struct ibv_cq_ex *ex)
-{
-	struct soft_cq *cq = (struct soft_cq *)ex;
-	struct shm_cqe *cqe;
-
-	finish_current(cq);
-	cqe = next_entry(cq);
-	if (!cqe)
-		return ENOENT;
-	land_once(cq, cqe);
-	retire(cqe);	/* the program may post again before it ends the poll */
-	cq->current = cqe;
-	ex->wr_id = cqe->wr_id;
-	ex->status = cqe->status;
-	return 0;
-}
-
-static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
-{
-	struct soft_cq *cq = (struct soft_cq *)ex;
-	int err;
-
-	if (attr->comp_mask)
-		return EINVAL;
-	err = soft_enter(ex->context, "start_poll");
-	if (unlikely(err))
-		return err;
-	if (looks_empty(cq)) {
-		if (!pending_any())
-			return ENOENT;
-		pending_try();
-	}
-	lock_take(&cq->polling);
-	err = next_poll(ex);
-	if (err)
-		lock_drop(&cq->polling);
-	else
-		__atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
-	return err;
-}
-
-static void end_poll(struct ibv_cq_ex *ex)
-{
-	struct soft_cq *cq = (struct soft_cq *)ex;
-
-	finish_current(cq);
-	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
-	lock_drop(&cq->polling);
-}
-
-static const struct shm_cqe *current(struct ibv_cq_ex *ex)
-{
-	return ((struct soft_cq *)ex)->current;
-}
-
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
-{
-	return current(ex)->opcode;
-}
-
-static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
-{
-	return current(ex)->vendor_err;
-}
-
-static uint32_t read_byte_len(struct ibv_cq_ex *ex)
-{
-	return current(ex)->byte_len;
-}
-
-static __be32 read_imm_data(struct ibv_cq_ex *ex)
-{
-	return current(ex)->imm;
-}
-
-static uint32_t read_qp_num(struct ibv_cq_ex *ex)
-{
-	return current(ex)->qpn;
-}
-
-static uint32_t read_src_qp(struct ibv_cq_ex *ex)
-{
-	return current(ex)->src_qp;
-}
-
-static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
-{
-	return current(ex)->wc_flags;
-}
-
-static uint32_t read_slid(struct ibv_cq_ex *ex)
-{
-	return current(ex)->slid;
-}
-
-static uint8_t read_sl(struct ibv_cq_ex *ex)
-{
-	return current(ex)->sl;
-}
-
-static uint8_t read_nothing(struct ibv_cq_ex *ex)
-{
-	(void)ex;
-	return 0;
-}
-
-static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
-{
-	return current(ex)->stamp;
-}
-
-static uint64_t read_wallclock(struct ibv_cq_ex *ex)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec -
-		(process_now() - current(ex)->stamp);
-}
-
-void poll_init_ex(struct soft_cq *cq)
-{
-	struct ibv_cq_ex *ex = &cq->ex;
-
-	ex->start_poll = start_poll;
-	ex->next_poll = next_poll;
-	ex->end_poll = end_poll;
-	ex->read_opcode = read_opcode;
-	ex->read_vendor_err = read_vendor_err;
-	ex->read_byte_len = read_byte_len;
-	ex->read_imm_data = read_imm_data;
-	ex->read_qp_num = read_qp_num;
-	ex->read_src_qp = read_src_qp;
-	ex->read_wc_flags = read_wc_flags;
-	ex->read_slid = read_slid;
-	ex->read_sl = read_sl;
-	ex->read_dlid_path_bits = read_nothing;
-	ex->read_completion_ts = read_completion_ts;
-	ex->read_completion_wallclock_ns = read_wallclock;
-}
-
 typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
 
 /*
@@ -410,20 +277,19 @@ typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
  */
 static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
-	bool holds = __atomic_load_n(&cq->poller, __ATOMIC_RELAXED) ==
-		pthread_self();
+	bool taken = poll_take(cq);
 	struct shm_cqe *cqe;
-	uint32_t pos;
+	uint32_t pos = cq->cons;
 
-	if (!holds)
-		lock_take(&cq->polling);
-	for (pos = cq->cons;; pos++) {
+	if (cq->current)
+		pos++;		/* it was polled */
+	for (;; pos++) {
 		cqe = entry_at(cq, pos);
 		if (!is_valid(cqe, pos))
 			break;
 		fn(cq, cqe, arg);
 	}
-	if (!holds)
+	if (taken)
 		lock_drop(&cq->polling);
 }
 

@@ -142,6 +142,7 @@ struct shm_cqe {
 enum {
 	SHM_CQ_EVENTS	= 1,	/* has a completion channel */
 	SHM_CQ_STAMPS	= 2,
+	SHM_CQ_LOSSY	= 4,	/* what does not fit is dropped */
 };
 
 enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };

@@ -102,6 +102,7 @@ struct soft_cq {
 	unsigned int		refs;
 	struct soft_pd		*parent;	/* domain, or NULL */
 	struct shm_cqe		*current;	/* of an extended poll, */
+	const struct shm_cqe	*shown;		/* what is read of it, */
 	uint64_t		poller;		/* and whose thread's it is */
 };
 
