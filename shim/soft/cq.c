@@ -184,15 +184,22 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 	return cq ? &cq->ex : NULL;
 }
 
-/* Moderation is a hint about interrupts, of which there are none. */
+/* Moderation only allows to tell later, and nobody is told later here. */
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
+	const struct ibv_cq_moderation_caps *caps =
+		&persona_get()->attr.cq_mod_caps;
 	int err;
 
 	err = soft_enter(cq->context, "modify_cq");
 	if (err)
 		return err;
-	return attr->attr_mask & ~IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
+	if (attr->attr_mask & ~IBV_CQ_ATTR_MODERATE ||
+	    (attr->attr_mask && (attr->moderate.cq_count > caps->max_cq_count ||
+				 attr->moderate.cq_period >
+				 caps->max_cq_period)))
+		return EINVAL;
+	return 0;
 }
 
 /* Move what was not polled. */
