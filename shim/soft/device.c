@@ -125,10 +125,25 @@ static const struct ibv_device_attr limits = {
 	.phys_port_cnt		= 1,
 };
 
+enum {
+	ODP_UC	= IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+		  IBV_ODP_SUPPORT_WRITE,
+	ODP_RC	= ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+		  IBV_ODP_SUPPORT_SRQ_RECV,
+	ODP_UD	= IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+		  IBV_ODP_SUPPORT_SRQ_RECV,
+};
+
+/* What is not named is not there: TSO, pacing, tag matching, PCI atomics. */
 void device_own(struct persona *out)
 {
 	*out = (struct persona){
 		.attr = {
+			.odp_caps = {
+				.general_caps = IBV_ODP_SUPPORT |
+						IBV_ODP_SUPPORT_IMPLICIT,
+				.per_transport_caps = { ODP_RC, ODP_UC, ODP_UD },
+			},
 			.completion_timestamp_mask	= UINT64_MAX,
 			.hca_core_clock			= 1000000,	/* kHz: ns */
 			.cq_mod_caps			= { UINT16_MAX, UINT16_MAX },
@@ -153,7 +168,7 @@ EXPORT int ibv_query_device(struct ibv_context *context,
 {
 	int err;
 
-	err = soft_enter(context, "query_device");
+	err = soft_enter_inherited(context, "query_device");
 	if (err)
 		return err;
 	*attr = *persona_limits();
@@ -168,7 +183,7 @@ int soft_query_device_ex(struct ibv_context *context,
 	const struct ibv_device_attr_ex *all = &persona_get()->attr;
 	int err;
 
-	err = soft_enter(context, "query_device_ex");
+	err = soft_enter_inherited(context, "query_device_ex");
 	if (err)
 		return err;
 	if (input && input->comp_mask)

@@ -142,12 +142,13 @@ struct ibv_dm *soft_alloc_dm(struct ibv_context *context,
 {
 	struct soft_dm *dm;
 	void *memory;
-	int err = 0;
+	int err;
 
-	if (soft_ours(context))
-		err = soft_enter(context, "alloc_dm");
+	err = soft_enter_inherited(context, "alloc_dm");
 	if (err)
 		return soft_fail(err);
+	if (!persona_get()->attr.max_dm_size)
+		return soft_fail(EOPNOTSUPP);
 	if (attr->comp_mask || !attr->length ||
 	    attr->length > persona_get()->attr.max_dm_size ||
 	    attr->log_align_req > LOG_ALIGN_MAX)

@@ -4,7 +4,7 @@
  */
 #include "shim/soft/soft.h"
 
-enum { DM_MAX = 256 << 10 };	/* bytes, of all that a process has */
+enum { DM_MAX = 256 << 10 };	/* bytes in a process, if nobody says otherwise */
 
 /* What @handle names in the file that @context is of, or NULL. */
 struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle);

@@ -55,10 +55,14 @@ static bool is_implicit(const struct mr_range *range)
 int mr_check_memory(const struct mr_range *range)
 {
 	uintptr_t from = (uintptr_t)range->memory;
+	uint64_t odp = persona_get()->attr.odp_caps.general_caps;
 	bool huge = range->access & IBV_ACCESS_HUGETLB;
 
+	if (range->access & IBV_ACCESS_ON_DEMAND && !(odp & IBV_ODP_SUPPORT))
+		return EOPNOTSUPP;
 	if (is_implicit(range))
-		return range->iova || huge ? EINVAL : 0;
+		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ?
+			EINVAL : 0;
 	if (from + range->length < from ||
 	    range->length > persona_limits()->max_mr_size)
 		return EINVAL;
@@ -70,7 +74,7 @@ int mr_check_memory(const struct mr_range *range)
 }
 
 /* Keys change on reuse: see copy.c for their parts. */
-void mr_publish(struct soft_mr *mr)
+void mr_rekey(struct soft_mr *mr)
 {
 	static uint16_t generation[SHM_MR_MAX];
 	uint32_t slot = mr->mr.handle;
@@ -79,8 +83,13 @@ void mr_publish(struct soft_mr *mr)
 
 	if (!key)
 		key = ++generation[slot] << 1;
-	mr->mr.lkey = key;
-	mr->mr.rkey = mr->shm->access & SHM_MR_NULL ? 0 : key | 1;
+	mr->key = key;
+}
+
+void mr_publish(struct soft_mr *mr)
+{
+	mr->mr.lkey = mr->key;
+	mr->mr.rkey = mr->shm->access & SHM_MR_NULL ? 0 : mr->key | 1;
 	__atomic_store_n(&mr->shm->lkey, mr->mr.lkey, __ATOMIC_RELEASE);
 	__atomic_store_n(&mr->shm->rkey, mr->mr.rkey, __ATOMIC_RELEASE);
 }
@@ -151,6 +160,7 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 		mr->shm->iova = range->iova;
 		mr->shm->access = range->access;
 		mr->shm->pd = mr->mr.pd->handle;
+		mr_rekey(mr);
 		mr_publish(mr);
 	}
 	pthread_mutex_unlock(&soft_mutex);

@@ -26,10 +26,11 @@ int mr_reserve(uint32_t slot);
 struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range);
 
 /*
- * Take the keys away and wait for all who may use them; and give new ones.
- * Under the object mutex.
+ * Take the keys away and wait for all who may use them; and give them again,
+ * after mr_rekey() others. Under the object mutex.
  */
 void mr_withdraw(struct soft_mr *mr);
+void mr_rekey(struct soft_mr *mr);
 void mr_publish(struct soft_mr *mr);
 
 /* @mr will go, @other of its ring stands for the object now. The same. */

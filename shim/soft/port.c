@@ -18,8 +18,11 @@
 enum {
 	IFINDEX_LO	= 1,	/* the kernel's in each network namespace */
 	PHYS_DISABLED	= 3,
+	NO_VLAN		= 0xffff,
 };
 
+/* The link-local addresses on Ethernet are made of it. */
+#define MAC		0x02, 'V', 'B', 'M', 0, 1
 #define LINK_LOCAL	0xfe, 0x80, 0, 0, 0, 0, 0, 0
 #define IB_GID(n)	{ { LINK_LOCAL, 0x02, 'V', 'B', 'M', 0, 0, n, 1 } }
 #define ROCE_GID	{ { LINK_LOCAL, 0, 'V', 'B', 0xff, 0xfe, 'M', 0, 1 } }
@@ -358,4 +361,31 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num,
 		if (!((be16toh(pkey) ^ port->pkey[i]) & 0x7fff))
 			return i;
 	return refuse(err ? err : EINVAL);
+}
+
+/*
+ * Everybody is on this port. Source: libibverbs' verbs.c; there is no
+ * manual page.
+ */
+EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
+				       struct ibv_ah_attr *attr,
+				       uint8_t eth_mac[ETHERNET_LL_SIZE],
+				       uint16_t *vid)
+{
+	static const uint8_t mac[ETHERNET_LL_SIZE] = { MAC };
+	int err = soft_enter(context, "resolve_eth_l2_from_gid");
+
+	if (!err && !port_is_roce(attr->port_num))
+		err = EOPNOTSUPP;
+	if (!err && (!attr->is_global ||
+		     !port_has_index(port_at(attr->port_num),
+				     attr->grh.sgid_index)))
+		err = EINVAL;
+	if (!err && !port_has_gid(&attr->grh.dgid))
+		err = ETIMEDOUT;
+	if (err)
+		return refuse(err);
+	memcpy(eth_mac, mac, sizeof(mac));
+	*vid = NO_VLAN;
+	return 0;
 }

@@ -6,6 +6,9 @@
  * while it carries the command out (pages that are not there, access flags
  * that do not go together) costs the region its keys: "MR shouldn't be used".
  *
+ * Who changes access or protection domain only keeps the keys, which peers
+ * may have been told; other memory has other keys.
+ *
  * The two that speak of fork come where fork support is enabled (fork.c) and
  * the range to be kept from, or given back to, children is not mapped.
  */
@@ -135,6 +138,8 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	mr_withdraw(mr);
 	if (!err && flags & IBV_REREG_MR_CHANGE_PD)
 		change_pd(mr, pd);
+	if (!err && moves)
+		mr_rekey(mr);
 	if (!err)
 		change(mr, &range);
 	pthread_mutex_unlock(&soft_mutex);

@@ -59,6 +59,7 @@ struct soft_pd {
 struct soft_mr {
 	struct ibv_mr		mr;
 	struct shm_mr		*shm;	/* NULL: a twin destroyed it */
+	uint32_t		key;		/* as the program knows it */
 	void			*memory;	/* change these in stage_hold() */
 	size_t			bytes;
 	struct soft_twin	twin;
@@ -325,6 +326,14 @@ static inline int soft_enter(struct ibv_context *context, const char *verb)
 	if (unlikely(!soft_ours(context)))
 		return EIO;
 	return unlikely(fault_any) ? enter_fault(verb) : 0;
+}
+
+/* For verbs that need nothing of the context's: a child may use what it has
+ * inherited, as with the kernel's file. */
+static inline int soft_enter_inherited(struct ibv_context *context,
+				       const char *verb)
+{
+	return soft_ours(context) ? soft_enter(context, verb) : 0;
 }
 
 /* For verbs that return a pointer. */

@@ -52,13 +52,6 @@ void unsupported_init(struct verbs_context *verbs)
 #undef V
 }
 
-EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
-					size_t length, uint64_t iova, int fd,
-					int access)
-{
-	return soft_fail(EOPNOTSUPP);
-}
-
 EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	return EOPNOTSUPP;
@@ -67,13 +60,4 @@ EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	return EOPNOTSUPP;
-}
-
-EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
-				       struct ibv_ah_attr *attr,
-				       uint8_t eth_mac[ETHERNET_LL_SIZE],
-				       uint16_t *vid)
-{
-	errno = EOPNOTSUPP;
-	return -1;
 }

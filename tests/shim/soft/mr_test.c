@@ -342,6 +342,189 @@ static void null_region_has_no_remote_key(void **state)
 }
 
 
+static int rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		 size_t length, int access)
+{
+	errno = 0;
+	return ibv_rereg_mr(mr, flags, pd, addr, length, access);
+}
+
+enum {
+	MOVE	= IBV_REREG_MR_CHANGE_TRANSLATION,
+	TO_PD	= IBV_REREG_MR_CHANGE_PD,
+	ACCESS	= IBV_REREG_MR_CHANGE_ACCESS,
+};
+
+static void bad_arguments_leave_the_region_good(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *mr = p->b.mr;
+
+	assert_int_equal(rereg(mr, 1 << 7, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rereg(mr, MOVE, NULL, NULL, 64, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg(mr, MOVE, NULL, p->b.buf, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg(mr, MOVE, NULL, p->b.buf, 64, ALL_ACCESS),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg(mr, TO_PD, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg(mr, TO_PD, p->a.pd, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
+				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+}
+
+static void failed_command_costs_the_region_its_keys(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *mr = p->b.mr;
+	uint8_t *gone = map_pages(PAGE, PROT_READ);
+
+	assert_int_equal(rereg(mr, ACCESS, NULL, NULL, 0,
+			       IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(errno, EINVAL);
+	munmap(gone, PAGE);
+	assert_int_equal(rereg(mr, MOVE, NULL, gone, PAGE, 0),
+			 IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(rereg(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
+				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	/* until it is given others */
+	assert_int_equal(rereg(mr, ACCESS, NULL, NULL, 0, ALL_ACCESS), 0);
+}
+
+static void keys_stay_unless_the_memory_changes(void **state)
+{
+	GIVEN(p);
+	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
+	uint32_t rkey = p->b.mr->rkey;
+
+	assert_int_equal(rereg(p->b.mr, ACCESS | TO_PD, pd, NULL, 0,
+			       IBV_ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(p->b.mr->rkey, rkey);
+	assert_ptr_equal(p->b.mr->pd, pd);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(rereg(p->b.mr, TO_PD | ACCESS | MOVE, p->b.pd,
+			       p->b.buf + 64, 64, ALL_ACCESS), 0);
+	assert_int_not_equal(p->b.mr->rkey, rkey);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
+				 (uintptr_t)p->b.buf + 64, p->b.mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8,
+				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	expect(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+}
+
+static void region_becomes_on_demand(void **state)
+{
+	GIVEN(p);
+	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
+
+	assert_int_equal(rereg(p->b.mr, ACCESS | MOVE, NULL, mem, PAGE, ODP), 0);
+	assert_false(is_there(mem));
+	assert_int_equal(rereg(p->b.mr, ACCESS, NULL, NULL, 0, ALL_ACCESS), 0);
+	assert_true(is_there(mem));
+	assert_int_equal(rereg(p->b.mr, MOVE, NULL, p->b.buf, 64, 0), 0);
+	munmap(mem, PAGE);
+}
+
+static void zero_based_region_stays_so_where_it_moves(void **state)
+{
+	GIVEN(p);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
+				       ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
+
+	assert_int_equal(rereg(mr, MOVE, NULL, p->b.buf + 200, 64, 0), 0);
+	p->a.buf[0] = 'z';
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 1, 63, mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(p->b.buf[263], 'z');
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void fork_errors_tell_which_region_is_good(void **state)
+{
+	GIVEN(p);
+	uint8_t *mem = map_pages(2 * PAGE, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ALL_ACCESS);
+	uint32_t rkey = mr->rkey;
+
+	munmap(mem + PAGE, PAGE);
+	setenv("VERBATIM_SOFT_FORK", "enabled", 1);
+	assert_int_equal(rereg(mr, MOVE, NULL, mem + PAGE, PAGE, 0),
+			 IBV_REREG_MR_ERR_DONT_FORK_NEW);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(mr->rkey, rkey);
+	munmap(mem, PAGE);
+	assert_int_equal(rereg(mr, MOVE, NULL, p->b.buf, 64, 0),
+			 IBV_REREG_MR_ERR_DO_FORK_OLD);
+	unsetenv("VERBATIM_SOFT_FORK");
+	assert_ptr_equal(mr->addr, p->b.buf);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
+				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void memory_file_is_registered(void **state)
+{
+	GIVEN(p);
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	struct ibv_mr *mr;
+	char text[8] = "";
+
+	assert_int_equal(ftruncate(fd, 2 * PAGE), 0);
+	mr = ibv_reg_dmabuf_mr(p->b.pd, PAGE + 16, 64, 0x7016, fd, ALL_ACCESS);
+	assert_null(mr);	/* other offsets in their pages */
+	assert_int_equal(errno, EINVAL);
+	mr = ibv_reg_dmabuf_mr(p->b.pd, PAGE + 16, 64, 0x7010, fd, ALL_ACCESS);
+	assert_non_null(mr);
+	memcpy(p->a.buf, "dmabuf!", 8);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 0x7018,
+				 mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(pread(fd, text, 8, PAGE + 24), 8);
+	assert_string_equal(text, "dmabuf!");
+	assert_int_equal(rereg(mr, ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	close(fd);
+}
+
+static int dmabuf_error(struct end *e, size_t length, int fd, int access)
+{
+	errno = 0;
+	assert_null(ibv_reg_dmabuf_mr(e->pd, 0, length, 0, fd, access));
+	return errno;
+}
+
+static void file_that_is_no_memory_is_refused(void **state)
+{
+	GIVEN(p);
+	int fd = memfd_create("test", MFD_CLOEXEC), ends[2];
+
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(dmabuf_error(&p->b, 64, -1, 0), EBADF);
+	assert_int_equal(dmabuf_error(&p->b, 64, ends[0], 0), EINVAL);
+	assert_int_equal(dmabuf_error(&p->b, PAGE + 1, fd, 0), EINVAL);
+	assert_int_equal(dmabuf_error(&p->b, 0, fd, 0), EINVAL);
+	assert_int_equal(dmabuf_error(&p->b, 64, fd, IBV_ACCESS_ON_DEMAND),
+			 EINVAL);
+	assert_int_equal(dmabuf_error(&p->b, 64, fd, IBV_ACCESS_REMOTE_WRITE),
+			 EINVAL);
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+}
+
 struct meeting {
 	struct address	parent, child;
 	int		step;
@@ -432,6 +615,14 @@ int main(void)
 		TEST(null_region_reads_zeros),
 		TEST(null_region_discards_what_is_written),
 		TEST(null_region_has_no_remote_key),
+		TEST(bad_arguments_leave_the_region_good),
+		TEST(failed_command_costs_the_region_its_keys),
+		TEST(keys_stay_unless_the_memory_changes),
+		TEST(region_becomes_on_demand),
+		TEST(zero_based_region_stays_so_where_it_moves),
+		TEST(fork_errors_tell_which_region_is_good),
+		TEST(memory_file_is_registered),
+		TEST(file_that_is_no_memory_is_refused),
 		cmocka_unit_test(fault_in_another_process_fails_both_ends),
 	};
 

@@ -210,6 +210,30 @@ static void roce_has_addresses_and_no_lid(void **state)
 	unsetenv("VERBATIM_SOFT_LINK");
 }
 
+static void ethernet_address_is_resolved(void **state)
+{
+	GIVEN(e);
+	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1 };
+	uint8_t mac[ETHERNET_LL_SIZE] = { 0 };
+	uint16_t vid = 1;
+
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac,
+						     &vid), -1);
+	assert_int_equal(errno, EOPNOTSUPP);	/* InfiniBand */
+	setenv("VERBATIM_SOFT_LINK", "roce", 1);
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac,
+						     &vid), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(ibv_query_gid(e->context, 1, 1, &attr.grh.dgid), 0);
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac,
+						     &vid), 0);
+	/* the address is made of it */
+	assert_int_equal(mac[0] ^ 2, attr.grh.dgid.raw[8]);
+	assert_memory_equal(mac + 3, attr.grh.dgid.raw + 13, 3);
+	assert_int_equal(vid, 0xffff);
+	unsetenv("VERBATIM_SOFT_LINK");
+}
+
 static void partition_is_the_default(void **state)
 {
 	GIVEN(e);
@@ -333,6 +357,7 @@ int main(void)
 		TEST(port_answers_both_structures),
 		TEST(addresses_are_in_all_tables),
 		TEST(roce_has_addresses_and_no_lid),
+		TEST(ethernet_address_is_resolved),
 		TEST(partition_is_the_default),
 		TEST(impossible_sizes_are_refused),
 		TEST(what_is_not_there_is_eopnotsupp),
