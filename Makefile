@@ -123,6 +123,8 @@ install: all
 	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(filter-out %.so.1,$(LIBS)) $(DESTDIR)$(PREFIX)/lib/verbatim/
 	install -m 644 $(BUILD)/dropin/libibverbs.so.1 $(DESTDIR)$(PREFIX)/lib/verbatim/dropin/
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 shim/trace/verbatim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:

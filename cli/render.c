@@ -7,6 +7,7 @@
  */
 #include "cli/render.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -249,6 +250,18 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 		fputs("fork() = ?  the child called no verb", v->out);
 }
 
+static void put_mark(const struct values *v, const struct mark_event *mark)
+{
+	static const char *const kinds[] = { [TRACE_MARK_POINT] = "---",
+					     [TRACE_MARK_BEGIN] = "--> begin",
+					     [TRACE_MARK_END] = "<-- end" };
+
+	fprintf(v->out, "%s ", kinds[mark->kind]);
+	/* a program's own text: nothing of it reaches the terminal's controls */
+	for (const char *c = mark->text ? mark->text : ""; *c; c++)
+		fputc(iscntrl((unsigned char)*c) ? '?' : *c, v->out);
+}
+
 void render_event(const struct render *r, const struct trace_event *event)
 {
 	const struct values v = { r->out, r->trace, event->process, event->time };
@@ -270,6 +283,9 @@ void render_event(const struct render *r, const struct trace_event *event)
 		break;
 	case TRACE_FORK:
 		put_fork(&v, event->fork);
+		break;
+	case TRACE_MARK:
+		put_mark(&v, event->mark);
 		break;
 	case TRACE_PROCESS:
 	case TRACE_EXIT:

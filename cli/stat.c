@@ -296,6 +296,28 @@ static int cq_table(const struct stat *s, struct table **ret_table)
 			   " GROUP BY p.process, p.handle, p.life ORDER BY p.process, o.id");
 }
 
+/* A phase that has ended as often as it began has a duration, however it nests. */
+static int mark_table(const struct stat *s, struct table **ret_table)
+{
+	static const struct column columns[] = {
+		{ "mark", COLUMN_TEXT },     { "kind", COLUMN_TEXT },
+		{ "process", COLUMN_NUMBER }, { "times", COLUMN_COUNT },
+		{ "total_ns", COLUMN_TIME }, { "mean_ns", COLUMN_TIME },
+		{ 0 },
+	};
+
+	*ret_table = table_new("marks", columns);
+	return table_query(*ret_table, s->trace,
+			   "SELECT text, kind, process, times,"
+			   " CASE WHEN times = ends THEN took ELSE -1 END,"
+			   " CASE WHEN times = ends THEN took / times ELSE -1 END"
+			   " FROM (SELECT text, CASE kind WHEN 'point' THEN kind ELSE 'phase' END"
+			   " AS kind, process, count(*) - sum(kind = 'end') AS times,"
+			   " sum(kind = 'end') AS ends, sum(CASE kind WHEN 'begin' THEN -time"
+			   " WHEN 'end' THEN time ELSE 0 END) AS took, min(time) AS first"
+			   " FROM mark GROUP BY 1, 2, 3) ORDER BY first");
+}
+
 static void print_tables(struct table *const *tables, unsigned int n, bool json)
 {
 	if (json)
@@ -312,7 +334,7 @@ static void print_tables(struct table *const *tables, unsigned int n, bool json)
 
 static int stat_trace(struct stat *s, bool json)
 {
-	struct table *tables[3] = { 0 };
+	struct table *tables[4] = { 0 };
 	int err;
 
 	prepare(s);
@@ -322,8 +344,10 @@ static int stat_trace(struct stat *s, bool json)
 	if (!err)
 		err = cq_table(s, &tables[2]);
 	if (!err)
-		print_tables(tables, 3, json);
-	for (int i = 0; i < 3; i++)
+		err = mark_table(s, &tables[3]);
+	if (!err)
+		print_tables(tables, 4, json);
+	for (int i = 0; i < 4; i++)
 		table_free(tables[i]);
 	return err;
 }

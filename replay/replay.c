@@ -108,6 +108,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	case TRACE_EXIT:
 		live_clear(r, event->process);
 		return 0;
+	case TRACE_MARK:
 	case TRACE_PROCESS:
 		return 0;
 	}

@@ -75,6 +75,7 @@ struct known_stack {
 	S(ref, "INSERT OR IGNORE INTO ref VALUES(?, ?, ?, ?, ?, NULL)") \
 	S(event, "INSERT OR IGNORE INTO event VALUES(?, ?, ?, ?, ?, ?, ?, NULL)") \
 	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?)") \
+	S(mark, "INSERT OR IGNORE INTO mark VALUES(?, ?, ?, ?, ?, ?)") \
 	S(stack, "INSERT INTO stack VALUES(?, ?, ?)") \
 	S(frame, "INSERT INTO frame VALUES(?, ?, ?, NULL, NULL)") \
 	S(module, "INSERT INTO module VALUES(NULL, ?, ?, ?, ?, ?, ?)") \

@@ -46,6 +46,8 @@ static const char *const tables[] = {
 	" element INTEGER, port INTEGER, object INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"fork(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, fork_seq INTEGER,"
 	" child INTEGER, stack INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	"mark(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, kind TEXT, text TEXT,"
+	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"loss(thread INTEGER PRIMARY KEY, process INTEGER, events INTEGER, first INTEGER,"
 	" last INTEGER)",
 	"coverage(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT,"

@@ -346,7 +346,10 @@ static int give_rare(struct stream *s, struct trace_event *event)
 
 	event->kind = rare->kind;
 	event->id = rare->id;
-	event->fork = &rare->fork;
+	if (rare->kind == TRACE_MARK)
+		event->mark = &rare->mark;
+	else
+		event->fork = &rare->fork;
 	step_rare(s);
 	return 0;
 }

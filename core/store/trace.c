@@ -132,6 +132,21 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 	return 0;
 }
 
+static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
+{
+	const char *kind = (const char *)sqlite3_column_text(stmt, 4);
+	struct rare *rare = add_rare(trace, TRACE_MARK, sql_u32(stmt, 0),
+				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
+				     sqlite3_column_int64(stmt, 3));
+
+	if (!rare)
+		return log_err(-ENOMEM, "read marks");
+	rare->mark.kind = !kind || *kind == 'p' ? TRACE_MARK_POINT :
+			  *kind == 'b' ? TRACE_MARK_BEGIN : TRACE_MARK_END;
+	rare->mark.text = sql_strdup(stmt, 5);
+	return 0;
+}
+
 static int read_module(struct trace *trace, sqlite3_stmt *stmt)
 {
 	struct known_module *m = more(&trace->modules, &trace->nmodules, sizeof(*m));
@@ -195,6 +210,9 @@ static int load(struct trace *trace)
 	if (!err)
 		err = each(trace, "SELECT thread, n, process, time, child, stack FROM fork",
 			   read_fork);
+	if (!err)
+		err = each(trace, "SELECT thread, n, process, time, kind, text FROM mark",
+			   read_mark);
 	if (!err)
 		err = each(trace, "SELECT id, path, build_id FROM module ORDER BY id", read_module);
 	if (!err)
@@ -339,6 +357,9 @@ void trace_close(struct trace *trace)
 	free(trace->processes);
 	free(trace->threads);
 	free(trace->meta);
+	for (size_t i = 0; i < trace->nrares; i++)
+		if (trace->rares[i].kind == TRACE_MARK)
+			free((char *)trace->rares[i].mark.text);
 	free(trace->rares);
 	free(trace->modules);
 	objects_fini(&trace->objects);

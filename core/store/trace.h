@@ -129,6 +129,12 @@ struct fork_event {
 	uint32_t stack;
 };
 
+/* What the program said of itself: table `mark`. */
+struct mark_event {
+	enum { TRACE_MARK_POINT, TRACE_MARK_BEGIN, TRACE_MARK_END } kind;
+	const char *text;
+};
+
 enum trace_event_kind {
 	TRACE_CALL,    /* a control verb begins; .call, its return already known */
 	TRACE_RETURN,  /* it has returned; .call */
@@ -136,6 +142,7 @@ enum trace_event_kind {
 	TRACE_POLL,
 	TRACE_NOTIFY,
 	TRACE_FORK,    /* in the parent */
+	TRACE_MARK,
 	TRACE_PROCESS, /* a process is seen first; .id is its first event */
 	TRACE_EXIT,    /* a process has ended */
 };
@@ -152,6 +159,7 @@ struct trace_event {
 		const struct poll *poll;
 		const struct notify *notify;
 		const struct fork_event *fork;
+		const struct mark_event *mark;
 	};
 };
 

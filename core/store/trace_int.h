@@ -12,11 +12,14 @@ struct meta {
 
 /* An event that stands in a small table: a fork, a process's first. */
 struct rare {
-	enum trace_event_kind kind; /* TRACE_FORK, TRACE_PROCESS */
+	enum trace_event_kind kind; /* TRACE_FORK, TRACE_MARK, TRACE_PROCESS */
 	struct event_id id;
 	uint32_t process;
 	int64_t time;
-	struct fork_event fork;
+	union {
+		struct fork_event fork;
+		struct mark_event mark;
+	};
 };
 
 struct known_module {

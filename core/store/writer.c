@@ -251,6 +251,24 @@ static int take_blind(struct writer *writer, struct lane *lane, const struct eve
 	return writer_cover(writer, lane, n, time, names[blind->what], blind->object, NULL);
 }
 
+static int take_mark(struct writer *writer, struct lane *lane, const struct event_head *event,
+		     uint64_t n, int64_t time)
+{
+	static const char *const kinds[MARK_KINDS] = {
+		[MARK_POINT] = "point", [MARK_BEGIN] = "begin", [MARK_END] = "end",
+	};
+	const struct event_mark *mark = (const void *)event;
+	char text[UINT16_MAX + 1];
+
+	if (event->words * 8u < sizeof(*mark) || mark->kind >= MARK_KINDS ||
+	    mark->bytes > event->words * 8u - sizeof(*mark))
+		return -EBADMSG;
+	memcpy(text, mark + 1, mark->bytes);
+	text[mark->bytes] = '\0';
+	return WRITER_RUN(writer, mark, "uiuitt", lane->id, n, lane->process, time,
+			  kinds[mark->kind], text);
+}
+
 static int take_rare(struct writer *writer, struct lane *lane, const struct event_head *event,
 		     uint64_t n, int64_t time)
 {
@@ -273,6 +291,8 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 		return polls_destroyed(writer, body, event->words * 8u);
 	case EVENT_BLIND:
 		return take_blind(writer, lane, event, n, time);
+	case EVENT_MARK:
+		return take_mark(writer, lane, event, n, time);
 	default:
 		return -EBADMSG;
 	}

@@ -23,6 +23,7 @@ enum event_type {
 	EVENT_NOTIFY,      /* ibv_req_notify_cq */
 	EVENT_COUNT,       /* a poll counter of a thread, as it was when its CQ was destroyed */
 	EVENT_BLIND,       /* something was done that is not recorded */
+	EVENT_MARK,        /* the program says where it is */
 	EVENT_TYPES,
 };
 
@@ -227,4 +228,14 @@ struct event_blind {
 	uint32_t what;
 	uint32_t pad;
 	uint64_t object;
+};
+
+enum event_mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_KINDS };
+
+struct event_mark {
+	struct event_head head;
+	uint16_t kind;
+	uint16_t bytes;
+	uint32_t pad;
+	/* char text[] */
 };

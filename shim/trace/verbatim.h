@@ -1,0 +1,57 @@
+#pragma once
+/*
+ * Marks of a program in its own recording
+ *
+ *	verbatim_mark("checkpoint 3 written");
+ *	verbatim_phase("warm-up", 1);
+ *	...
+ *	verbatim_phase("warm-up", 0);
+ *
+ * They show in `verbatim dump` and `verbatim stat`, and in table `mark` of the
+ * trace. Where the program is not being recorded they do nothing. Nothing has
+ * to be linked: the recorder is looked up when the first of them is called.
+ *
+ * Any thread; text is cut after 1000 bytes. errno is left alone.
+ */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void *dlsym(void *handle, const char *name);
+
+typedef void verbatim_mark_fn(int kind, const char *text);
+
+/* Of the recorder, or NULL. dlsym() is asked once in each file that has marks. */
+static inline verbatim_mark_fn *verbatim_find(void)
+{
+	static verbatim_mark_fn *found;
+	static int asked;
+
+	if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE)) {
+		*(void **)&found = dlsym((void *)0, "verbatim_record_mark");
+		__atomic_store_n(&asked, 1, __ATOMIC_RELEASE);
+	}
+	return found;
+}
+
+/* Something has happened here. */
+static inline void verbatim_mark(const char *text)
+{
+	verbatim_mark_fn *mark = verbatim_find();
+
+	if (mark)
+		mark(0, text);
+}
+
+/* A phase of the program begins (@begin is not 0), or ends. Phases of one name nest. */
+static inline void verbatim_phase(const char *name, int begin)
+{
+	verbatim_mark_fn *mark = verbatim_find();
+
+	if (mark)
+		mark(begin ? 1 : 2, name);
+}
+
+#ifdef __cplusplus
+}
+#endif

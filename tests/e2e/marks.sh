@@ -1,0 +1,55 @@
+# Marks of a program: in the trace, and nothing without one.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+app=$PWD/$BUILD/tests/apps/marks
+tmp=$(mktemp -d) || exit 1
+export VERBATIM_SOFT_FABRIC=$tmp/fabric
+trap 'rm -rf "$tmp"' EXIT
+t=$tmp/t.db
+
+try() {
+	local name=$1 out
+	if out=$("$name" 2>&1); then echo "ok marks: ${name//_/ }"; else echo "not ok marks: ${name//_/ }: $out"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+sql() { "$VERBATIM" sql "$t" "$1"; }
+
+do_nothing_unrecorded() { "$VERBATIM" run --device soft -- "$app"; }
+
+are_recorded() {
+	"$VERBATIM" record -q --device soft -o "$t" -- "$app" &&
+		is "$(sql "select group_concat(kind || ' ' || replace(text, char(10), '/'), ', ') from (select * from mark order by n)")" \
+			"point before the first verb, begin set-up, end set-up, begin round, point a/b, end round, begin round, point a/b, end round, begin round, point a/b, end round, begin never ends"
+}
+
+stand_among_the_verbs() {
+	is "$("$VERBATIM" dump "$t" | grep -A1 -- '--> begin round' | grep -c alloc_pd)" 3 &&
+		is "$("$VERBATIM" dump "$t" | grep -c -- '--- a?b')" 3
+}
+
+are_counted() {
+	"$VERBATIM" stat --format json "$t" >"$tmp/stat"
+	is "$(jq -c '.marks[] | select(.kind == "phase") | [.mark, .times, .total_ns > 0]' "$tmp/stat" | tr '\n' ' ')" \
+		'["set-up",1,true] ["round",3,true] ["never ends",1,false] '
+}
+
+survive_unpacking() {
+	"$VERBATIM" unpack -o "$tmp/plain.db" "$t" >/dev/null && is "$(sqlite3 "$tmp/plain.db" 'select count(*) from mark')" 13
+}
+
+hinder_neither_check_nor_replay() {
+	{ "$VERBATIM" check "$t" && "$VERBATIM" replay --device soft "$t"; } >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+}
+
+header_serves_cpp_and_c89() {
+	echo '#include "shim/trace/verbatim.h"' >"$tmp/a.c"
+	echo 'int main(void) { verbatim_mark("x"); return 0; }' >>"$tmp/a.c"
+	gcc -std=gnu89 -pedantic -Wall -Werror -I. -o "$tmp/a" "$tmp/a.c" && "$tmp/a" &&
+		gcc -x c++ -Wall -Werror -fsyntax-only -I. "$tmp/a.c" 2>"$tmp/out" || ! grep -v cc1plus "$tmp/out"
+}
+
+for each in do_nothing_unrecorded are_recorded stand_among_the_verbs are_counted survive_unpacking \
+	hinder_neither_check_nor_replay header_serves_cpp_and_c89; do
+	try $each
+done
