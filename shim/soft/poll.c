@@ -10,6 +10,7 @@
 #include "shim/soft/poll.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "shim/soft/copy.h"
 #include "shim/soft/noise.h"
@@ -104,8 +105,7 @@ static void land(struct soft_cq *cq, struct shm_cqe *cqe)
 
 static void land_once(struct soft_cq *cq, struct shm_cqe *cqe)
 {
-	if (cqe->where == SHM_LANDED ||
-	    (cqe->flags & (SHM_CQE_LANDED | SHM_CQE_DEAD)))
+	if (cqe->where == SHM_LANDED || cqe->flags & SHM_CQE_LANDED)
 		return;
 	land(cq, cqe);
 	cqe->flags |= SHM_CQE_LANDED;
@@ -156,31 +156,35 @@ static void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
 		noise_wc(wc);
 }
 
-void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
+/* The bytes that travelled with it are free. */
+static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	uint32_t len = cqe->byte_len - absent(cqe);
 	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
 
-	if (cqe->where == SHM_BOUNCED)
-		__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room,
-				 __ATOMIC_RELEASE);
-	cq->cons++;
-	__atomic_store_n(&cq->shm->cons, cq->cons, __ATOMIC_RELEASE);
+	__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room,
+			 __ATOMIC_RELEASE);
 }
 
-/* The next entry that is alive, or NULL; under the polling lock. */
+static void set_cons(struct soft_cq *cq, uint32_t cons)
+{
+	cq->cons = cons;
+	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
+}
+
+void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
+{
+	if (cqe->where == SHM_BOUNCED)
+		free_bounced(cq, cqe);
+	set_cons(cq, cq->cons + 1);
+}
+
+/* The next entry, or NULL; under the polling lock. */
 static struct shm_cqe *next_entry(struct soft_cq *cq)
 {
-	struct shm_cqe *cqe;
+	struct shm_cqe *cqe = entry_at(cq, cq->cons);
 
-	for (;;) {
-		cqe = entry_at(cq, cq->cons);
-		if (!is_valid(cqe, cq->cons))
-			return NULL;
-		if (likely(!(cqe->flags & SHM_CQE_DEAD)))
-			return cqe;
-		poll_step(cq, cqe);
-	}
+	return is_valid(cqe, cq->cons) ? cqe : NULL;
 }
 
 static bool looks_empty(struct soft_cq *cq)
@@ -269,6 +273,38 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
+/* Each position keeps its sequence number: polls find one there meanwhile. */
+static void move_up(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
+{
+	if (cqe == to)
+		return;
+	memcpy((char *)to + sizeof(to->seq), (char *)cqe + sizeof(cqe->seq),
+	       sizeof(*cqe) - sizeof(cqe->seq));
+	if (cq->current == cqe)
+		cq->current = to;
+}
+
+/* What is purged takes no room, so what is left before @end moves up. */
+static void close_gaps(struct soft_cq *cq, uint32_t end)
+{
+	struct shm_cqe last_dead = { .where = SHM_LANDED }, *cqe;
+	bool bounced = false;
+	uint32_t from, to = end;
+
+	for (from = end; from != cq->cons;) {
+		cqe = entry_at(cq, --from);
+		if (!(cqe->flags & SHM_CQE_DEAD)) {
+			bounced |= cqe->where == SHM_BOUNCED;
+			move_up(cq, cqe, entry_at(cq, --to));
+		} else if (cqe->where == SHM_BOUNCED &&
+			   last_dead.where != SHM_BOUNCED)
+			last_dead = *cqe;
+	}
+	if (!bounced && last_dead.where == SHM_BOUNCED)
+		free_bounced(cq, &last_dead);
+	set_cons(cq, to);
+}
+
 typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
 
 /*
@@ -279,6 +315,7 @@ static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
 	bool taken = poll_take(cq);
 	struct shm_cqe *cqe;
+	bool purged = false;
 	uint32_t pos = cq->cons;
 
 	if (cq->current)
@@ -288,7 +325,10 @@ static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
 		if (!is_valid(cqe, pos))
 			break;
 		fn(cq, cqe, arg);
+		purged |= cqe->flags & SHM_CQE_DEAD;
 	}
+	if (purged)
+		close_gaps(cq, pos);
 	if (taken)
 		lock_drop(&cq->polling);
 }
@@ -296,7 +336,7 @@ static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
 static void purge_qp(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 {
 	(void)cq;
-	if (cqe->qpn != *(uint32_t *)arg || cqe->flags & SHM_CQE_DEAD)
+	if (cqe->qpn != *(uint32_t *)arg)
 		return;
 	if (cqe->flags & SHM_CQE_SRQ)
 		retire(cqe);

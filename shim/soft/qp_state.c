@@ -258,6 +258,8 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
 	qp->max_msg_sz = longest(qp, port_at(qp->attr.port_num));
+	if (qp->sq.wait == WAIT_STATE)
+		qp->sq.wait = WAIT_NONE;
 	sq_run(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);

@@ -108,7 +108,7 @@ enum {
 };
 
 enum {
-	SHM_CQE_DEAD	= 1,	/* purged: polls step over it */
+	SHM_CQE_DEAD	= 1,	/* purged: about to be closed over */
 	SHM_CQE_RECV	= 2,	/* retires a receive request, else a send */
 	SHM_CQE_SRQ	= 4,	/* of a shared queue */
 	SHM_CQE_LANDED	= 8,	/* payload was brought in before its poll */

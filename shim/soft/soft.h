@@ -157,6 +157,7 @@ enum soft_wait {
 	WAIT_PEER,
 	WAIT_COPY,	/* by the peer */
 	WAIT_HELD,	/* by a fault */
+	WAIT_STATE,	/* to be RTS again, or failed by its peer */
 };
 
 /* Positions only grow: retired <= next <= head <= retired + depth. */

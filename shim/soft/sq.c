@@ -243,7 +243,11 @@ void sq_run(struct soft_qp *qp)
 			flush(qp);
 			break;
 		default:
-			return;		/* drained: until it is RTS again */
+			/* drained: until it is RTS again, or failed */
+			if (qp->sq.wait == WAIT_NONE)
+				qp->sq.wait = WAIT_STATE;
+			pending_add(qp);
+			return;
 		}
 	}
 }
