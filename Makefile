@@ -26,6 +26,7 @@ WIRE    = $(call objects,core/wire/*.c) $(BUILD)/obj/gen/verbs_gen.o
 STORE   = $(call objects,core/store/*.c)
 TRACE   = $(call objects,shim/trace/*.c)
 SOFT    = $(call objects,shim/soft/*.c)
+MODEL   = $(call objects,tests/shim/soft/model/*.c)
 COMMAND = $(call objects,cli/*.c replay/*.c analyzer/*.c) $(STORE) $(WIRE)
 TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.c tests/*/*/*_test.c)))
 APPS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
@@ -84,9 +85,11 @@ endif
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 	rm -f $@ && $(AR) rcs $@ $^
 
+$(BUILD)/tests/shim/soft/model_test: $(MODEL)
+
 $(BUILD)/tests/shim/soft/%_test: tests/shim/soft/%_test.c $(SOFT)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SOFT) $(TEST_LIBS)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
 
 $(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE)
 	@mkdir -p $(@D)

@@ -1,0 +1,113 @@
+/*
+ * The model's queues: what a post is told
+ */
+#include "tests/shim/soft/model/model.h"
+
+#include <errno.h>
+
+static bool fits_inline(const struct model_qp *qp, const struct request *wr)
+{
+	if (!(wr->flags & IBV_SEND_INLINE))
+		return true;
+	return wr->opcode < IBV_WR_RDMA_READ &&
+		(int)piece_total(wr->sge, wr->num_sge) <= qp->max_inline;
+}
+
+/* A request keeps the keys that it was posted with. */
+static void name_keys(const struct model *m, int proc, int peer,
+		      struct request *wr)
+{
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		wr->sge[i].generation =
+			m->mr[proc][wr->sge[i].mr].generation;
+	wr->remote.generation = m->mr[peer][wr->remote.mr].generation;
+}
+
+static void enqueue(struct model *m, struct model_qp *qp, int peer,
+		    const struct request *posted)
+{
+	uint32_t at = qp->head++ % SQ_MAX;
+	struct request *wr = &qp->sq[at];
+
+	*wr = *posted;
+	name_keys(m, qp->proc, peer, wr);
+	if (wr->flags & IBV_SEND_INLINE)
+		qp->inlined[at] = memory_gather(m,
+			(struct where){ qp->proc, wr->sge, wr->num_sge },
+			piece_total(wr->sge, wr->num_sge));
+}
+
+void model_post_send(struct model *m, const struct step *s, struct result *r)
+{
+	struct model_qp *qp = &m->qp[s->slot];
+	int i;
+
+	if (qp->state < IBV_QPS_RTS) {
+		r->ret = EINVAL;
+		r->bad = 0;
+		return;
+	}
+	for (i = 0; i < s->num_wr; i++) {
+		if ((int)(qp->head - qp->retired) >= qp->max_send_wr)
+			r->ret = ENOMEM;
+		else if (s->wr[i].num_sge > SGE_MAX || !fits_inline(qp, &s->wr[i]))
+			r->ret = EINVAL;
+		if (r->ret) {
+			r->bad = i;
+			return;
+		}
+		enqueue(m, qp, s->arg.send.peer, &s->wr[i]);
+		model_run(m, qp);
+	}
+}
+
+void model_post_recv(struct model *m, const struct step *s, struct result *r)
+{
+	struct model_qp *qp = &m->qp[s->slot];
+	int i;
+
+	if (qp->srq != NONE || qp->state == IBV_QPS_RESET) {
+		r->ret = EINVAL;
+		r->bad = 0;
+		return;
+	}
+	for (i = 0; i < s->num_wr; i++) {
+		if ((int)(qp->rq.head - qp->rq.retired) >= qp->rq.max_wr)
+			r->ret = ENOMEM;
+		else if (s->wr[i].num_sge > SGE_MAX)
+			r->ret = EINVAL;
+		if (r->ret) {
+			r->bad = i;
+			break;
+		}
+		qp->rq.wr[qp->rq.head % RQ_MAX] = s->wr[i];
+		name_keys(m, s->proc, s->proc,
+			  &qp->rq.wr[qp->rq.head++ % RQ_MAX]);
+	}
+	if (qp->state == IBV_QPS_ERR)
+		model_flush_rq(m, qp);
+}
+
+void model_post_srq_recv(struct model *m, const struct step *s,
+			  struct result *r)
+{
+	struct model_srq *srq = &m->srq[s->proc][s->slot];
+	int i;
+
+	for (i = 0; i < s->num_wr; i++) {
+		if (srq->outstanding >= srq->rq.max_wr)
+			r->ret = ENOMEM;
+		else if (s->wr[i].num_sge > SGE_MAX)
+			r->ret = EINVAL;
+		if (r->ret) {
+			r->bad = i;
+			return;
+		}
+		srq->outstanding++;
+		srq->rq.wr[srq->rq.head % RQ_MAX] = s->wr[i];
+		name_keys(m, s->proc, s->proc,
+			  &srq->rq.wr[srq->rq.head++ % RQ_MAX]);
+	}
+}

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Sequences on the device and on the model, step by step.
+ */
+#include "tests/shim/soft/model/model.h"
+#include "tests/shim/soft/model/world.h"
+
+struct runner {
+	struct world	world;
+	struct model	*model;
+	FILE		*log;		/* each step and result, or NULL */
+	unsigned int	patience;	/* ms, for what must come */
+	/* for tests of the test: changes what the device has answered */
+	void		(*spoil)(const struct step *step, struct result *r);
+};
+
+/* Returns 0 or -errno. */
+int runner_open(struct runner *r);
+/* Returns how many processes did not end well. */
+int runner_close(struct runner *r);
+
+/*
+ * One sequence. True if the device did what the model says; else a report
+ * is written to @report: what was expected and what came, and the steps
+ * that are needed for it.
+ */
+bool runner_sequence(struct runner *r, uint64_t seed, FILE *report);

@@ -1,0 +1,51 @@
+#pragma once
+/*
+ * The two processes in which sequences happen.
+ *
+ * They are forked before the first verb, and do one step at a time, as told
+ * through memory that they share with the runner; their areas lie there as
+ * well, so that the runner sees what each has in memory.
+ */
+#include <sys/types.h>
+
+#include "tests/shim/soft/model/step.h"
+
+struct keys {
+	uint32_t	lkey, rkey;
+	uint32_t	old_lkey, old_rkey;
+};
+
+/* What a process must know of the other's objects; and the order and answer. */
+struct board {
+	uint8_t		area[PROCS][AREA] __attribute__((aligned(4096)));
+	uint32_t	patience;	/* ms, for what must come */
+	uint32_t	qpn[QPS];	/* of the last one in the slot */
+	struct keys	mr[PROCS][MRS];
+	struct step	step;
+	struct result	result;
+};
+
+struct world {
+	struct board	*board;
+	int		to[PROCS], from[PROCS];
+	pid_t		pid[PROCS];
+};
+
+/* Returns 0 or -errno. Each process opens the device. */
+int world_open(struct world *w);
+
+/*
+ * Let @step's process do it. The result is at w->board->result until the
+ * next. Returns 0, or -EPIPE if the process died, -ETIME if it hangs.
+ */
+int world_do(struct world *w, const struct step *step);
+
+/* Returns how many of the processes did not end well. */
+int world_close(struct world *w);
+
+/* What a process does with a step: worker.c. */
+struct worker;
+
+struct worker *worker_open(struct board *board, int proc);
+void worker_do(struct worker *w, const struct step *step, struct result *r);
+bool worker_close(struct worker *w);
