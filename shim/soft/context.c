@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "shim/soft/fault.h"
+#include "shim/soft/cm.h"
 #include "shim/soft/mw.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/persona.h"
@@ -39,6 +40,7 @@ static void forget_inherited(void)
 	pthread_mutex_init(&soft_contexts_mutex, NULL);
 	soft_contexts = NULL;
 	pending_forget();
+	cm_forget();
 	fault_unload();
 	fabric_forget();
 	dm_forget();
@@ -89,6 +91,24 @@ static int begin(void)
 	if (!contexts++)
 		allow_peers();
 	return 0;
+}
+
+int soft_join(void)
+{
+	int err;
+
+	pthread_mutex_lock(&mutex);
+	err = begin();
+	pthread_mutex_unlock(&mutex);
+	return err;
+}
+
+void soft_leave(void)
+{
+	pthread_mutex_lock(&mutex);
+	contexts--;
+	fabric_leave();
+	pthread_mutex_unlock(&mutex);
 }
 
 static void fill_ops(struct ibv_context_ops *ops)

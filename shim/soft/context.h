@@ -7,6 +7,13 @@
 /* The one device. */
 extern struct ibv_device *const device_soft;
 
+/*
+ * Take part in the fabric without a context, as a child that has not yet
+ * opened anything, too. 0 or -errno.
+ */
+int soft_join(void);
+void soft_leave(void);
+
 /* In verbs_context; see the inlines of verbs.h. */
 int soft_query_port(struct ibv_context *context, uint8_t port_num,
 		    struct ibv_port_attr *attr, size_t size);

@@ -4,6 +4,8 @@
  *	DIR/fabric			who takes part (fabric.c)
  *	DIR/node.NODE.INSTANCE.0	a process's segment
  *	DIR/pipe.NODE.INSTANCE.ID	events for a process (pipe.c)
+ *	DIR/cm				who has bound which port (cm_port.c)
+ *	DIR/cmid.NODE.INSTANCE.SERIAL	messages to an id (cm_wire.c)
  *
  * Nobody else may enter it, since who can write a segment can make its
  * readers write to their own memory. So it is a real directory, not a link,
@@ -91,8 +93,7 @@ void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance))
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
-		if (sscanf(entry->d_name, "node.%u.%llu.", &node, &instance) != 2 &&
-		    sscanf(entry->d_name, "pipe.%u.%llu.", &node, &instance) != 2)
+		if (sscanf(entry->d_name, "%*[a-z].%u.%llu.", &node, &instance) != 2)
 			continue;
 		if (!keep(node, instance))
 			unlinkat(dirfd(dir), entry->d_name, 0);

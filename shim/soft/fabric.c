@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim/soft/defer.h"
@@ -111,6 +112,39 @@ bool fabric_alive(uint32_t owner)
 
 	return file && owner == owner_of(node, file->node[node].instance) &&
 		node_lives(&file->node[node]);
+}
+
+/* The process itself, if it lives, or NULL. */
+static const struct node *member(uint32_t node, uint64_t instance)
+{
+	const struct node *found;
+
+	if (!file || node >= NODES)
+		return NULL;
+	found = &file->node[node];
+	return found->instance == instance && node_lives(found) ? found : NULL;
+}
+
+bool fabric_has(uint32_t node, uint64_t instance)
+{
+	return member(node, instance);
+}
+
+int fabric_pidfd(uint32_t node, uint64_t instance)
+{
+	const struct node *found = member(node, instance);
+	int pidfd;
+
+	if (!found)
+		return -ESRCH;
+	pidfd = syscall(SYS_pidfd_open, found->pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	/* the number may have been used again in between */
+	if (member(node, instance))
+		return pidfd;
+	close(pidfd);
+	return -ESRCH;
 }
 
 void fabric_path(char path[FABRIC_PATH], const char *kind, uint32_t node,
@@ -300,6 +334,8 @@ static void clean_up(void)
 	}
 	if (sweep())
 		return;
+	snprintf(path, sizeof(path), "%s/cm", directory_path());
+	unlink(path);
 	if (file->made) {
 		directory_remove("fabric");
 		return;

@@ -54,6 +54,15 @@ int fabric_reserve(struct shm_seg *seg, uint64_t off, uint64_t len);
 /* Does the owner of a lock still live? */
 bool fabric_alive(uint32_t owner);
 
+/* The same of just this process, which is on @node. */
+bool fabric_has(uint32_t node, uint64_t instance);
+
+/*
+ * A descriptor that becomes readable when that process ends; -ESRCH if it
+ * has, or -errno.
+ */
+int fabric_pidfd(uint32_t node, uint64_t instance);
+
 /* A number for the queue pair in slot @qp, unique in the fabric, or -errno. */
 int fabric_add_qpn(uint32_t qp, uint32_t *ret_qpn);
 void fabric_del_qpn(uint32_t qpn);

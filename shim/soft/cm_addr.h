@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * Addresses of the connection manager: IP addresses of this machine.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cm_addr {
+	uint16_t	family;		/* AF_INET, AF_INET6; 0: none */
+	uint16_t	port;		/* in network order */
+	uint32_t	scope;		/* interface of a link-local address */
+	uint8_t		ip[16];		/* 4 of them for AF_INET, then zeros */
+};
+
+/* Room for any socket address of the kernel's interface. */
+enum { CM_SOCKADDR = 128 };
+
+/*
+ * From the socket address in @sockaddr, of @size bytes. 0, -EINVAL, or
+ * -EAFNOSUPPORT for AF_IB: librdmacm then keeps to IP addresses.
+ */
+int cm_addr_from(struct cm_addr *addr, const void *sockaddr, size_t size);
+
+/* Its length; the rest of the @size bytes is zeroed. */
+size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size);
+
+bool cm_addr_any(const struct cm_addr *addr);
+bool cm_addr_multicast(const struct cm_addr *addr);
+bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b);
+
+/* Is it an address of this machine? */
+bool cm_addr_local(const struct cm_addr *addr);
+
+/* Where packets to the local address @dst come from; the port is kept. */
+void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst);
