@@ -18,7 +18,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -297,17 +296,9 @@ static int put_text(struct reading *r, const struct item *item, char *to,
 	return 0;
 }
 
-/* All numbers of 4 bytes are int somewhere. */
 static uint64_t most(const struct item *item)
 {
-	switch (item->size) {
-	case 8:
-		return UINT64_MAX;
-	case 4:
-		return item->kind == LIMIT ? INT_MAX : UINT32_MAX;
-	default:
-		return (1ull << 8 * item->size) - 1;
-	}
+	return UINT64_MAX >> (64 - 8 * item->size);
 }
 
 static int put_item(struct reading *r, const struct item *item, void *base,
