@@ -1,0 +1,219 @@
+/* What is below /sys and /dev says what the verbs say. */
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define DEVICE	"/sys/class/infiniband/verbatim0"
+
+int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, size_t size);
+
+/* The first line of a file below the device. */
+static const char *line_of(const char *name)
+{
+	static char text[256];
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", DEVICE, name);
+	file = fopen(path, "re");
+	if (!file)
+		fail_msg("%s: %s", path, strerror(errno));
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+static void device_files_are_the_attributes(void **state)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_device_attr attr;
+	unsigned int a, b, c, d;
+
+	(void)state;
+	assert_int_equal(ibv_query_device(context, &attr), 0);
+	assert_string_equal(line_of("node_type"), "1: CA");
+	assert_string_equal(line_of("fw_ver"), attr.fw_ver);
+	assert_int_equal(strtoul(line_of("hw_rev"), NULL, 16), attr.hw_ver);
+	assert_int_equal(sscanf(line_of("node_guid"), "%x:%x:%x:%x", &a, &b, &c, &d), 4);
+	assert_int_equal((uint64_t)a << 48 | (uint64_t)b << 32 | c << 16 | d, be64toh(attr.node_guid));
+	assert_int_equal(strtoul(line_of("device/vendor"), NULL, 16), attr.vendor_id & 0xffff);
+	assert_int_equal(strtoul(line_of("device/device"), NULL, 16), attr.vendor_part_id & 0xffff);
+	assert_true(strlen(line_of("hca_type")) && strlen(line_of("board_id")) &&
+		    strlen(line_of("node_desc")) && strlen(line_of("sys_image_guid")));
+	ibv_close_device(context);
+}
+
+static void port_files_are_the_attributes(void **state)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_port_attr attr;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(context, 1, &attr), 0);
+	assert_string_equal(line_of("ports/1/state"), "4: ACTIVE");
+	assert_string_equal(line_of("ports/1/phys_state"), "5: LinkUp");
+	assert_string_equal(line_of("ports/1/rate"), "100 Gb/sec (4X EDR)");
+	assert_int_equal(strtoul(line_of("ports/1/lid"), NULL, 16), attr.lid);
+	assert_int_equal(strtoul(line_of("ports/1/sm_lid"), NULL, 16), attr.sm_lid);
+	assert_int_equal(strtoul(line_of("ports/1/cap_mask"), NULL, 16), attr.port_cap_flags);
+	assert_string_equal(line_of("ports/1/link_layer"),
+			    attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
+	assert_string_equal(line_of("ports/1/counters/port_xmit_data"), "0");
+	assert_string_equal(line_of("ports/1/hw_counters/out_of_sequence"), "0");
+	assert_int_equal(access(DEVICE "/ports/2", F_OK), -1);
+	ibv_close_device(context);
+}
+
+static void expect_gid(const char *text, const union ibv_gid *gid)
+{
+	char expected[40];
+	int i, n = 0;
+
+	for (i = 0; i < 16; i += 2)
+		n += sprintf(expected + n, "%s%02x%02x", i ? ":" : "", gid->raw[i], gid->raw[i + 1]);
+	assert_string_equal(text, expected);
+}
+
+static void tables_are_those_of_the_verbs(void **state)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_gid_entry entry;
+	struct ibv_port_attr attr;
+	char name[64], path[128];
+	union ibv_gid gid;
+	__be16 pkey;
+	int i, set = 0;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(context, 1, &attr), 0);
+	for (i = 0; i < attr.gid_tbl_len; i++) {
+		assert_int_equal(ibv_query_gid(context, 1, i, &gid), 0);
+		snprintf(name, sizeof(name), "ports/1/gids/%d", i);
+		expect_gid(line_of(name), &gid);
+		snprintf(name, sizeof(name), "ports/1/gid_attrs/types/%d", i);
+		snprintf(path, sizeof(path), "%s/%s", DEVICE, name);
+		if (ibv_query_gid_ex(context, 1, i, &entry, 0)) {
+			assert_int_equal(access(path, F_OK), -1);
+			continue;
+		}
+		set++;
+		assert_string_equal(line_of(name), entry.gid_type == IBV_GID_TYPE_ROCE_V2 ?
+				    "RoCE v2" : "IB/RoCE v1");
+		snprintf(name, sizeof(name), "ports/1/gid_attrs/ndevs/%d", i);
+		if (entry.ndev_ifindex)
+			assert_int_equal(if_nametoindex(line_of(name)), entry.ndev_ifindex);
+	}
+	assert_true(set > 1);
+	for (i = 0; i < attr.pkey_tbl_len; i++) {
+		assert_int_equal(ibv_query_pkey(context, 1, i, &pkey), 0);
+		snprintf(name, sizeof(name), "ports/1/pkeys/%d", i);
+		assert_int_equal(strtoul(line_of(name), NULL, 16), be16toh(pkey));
+	}
+	ibv_close_device(context);
+}
+
+/* A child reads its own environment. */
+static void roce_shows_in_all_of_them(void **state)
+{
+	int status, pid = fork();
+
+	if (!pid) {
+		setenv("VERBATIM_SOFT_LINK", "roce", 1);
+		port_files_are_the_attributes(state);
+		tables_are_those_of_the_verbs(state);
+		assert_string_equal(line_of("ports/1/link_layer"), "Ethernet");
+		assert_string_equal(line_of("ports/1/gid_attrs/types/1"), "RoCE v2");
+		assert_string_equal(line_of("ports/1/gid_attrs/ndevs/1"), "lo");
+		exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void classes_link_to_the_function(void **state)
+{
+	char *device = realpath(DEVICE "/device", NULL);
+	char *verbs = realpath("/sys/class/infiniband_verbs/uverbs0/device", NULL);
+	char *bus, link[256], path[512];
+	ssize_t n;
+
+	(void)state;
+	assert_non_null(device);
+	assert_memory_equal(device, "/sys/devices/pci", 16);
+	assert_string_equal(device, verbs);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", strrchr(device, '/') + 1);
+	bus = realpath(path, NULL);
+	assert_string_equal(device, bus);
+	/* as those ask who look for what is near: from the bus up and down */
+	snprintf(path, sizeof(path), "/sys/class/pci_bus/%.7s/../../%s/numa_node",
+		 strrchr(device, '/') + 1, strrchr(device, '/') + 1);
+	assert_int_equal(access(path, R_OK), 0);
+	snprintf(path, sizeof(path), "%s/../%s/infiniband/verbatim0/node_guid", device,
+		 strrchr(device, '/') + 1);
+	assert_int_equal(access(path, R_OK), 0);
+	n = readlink(DEVICE, link, sizeof(link) - 1);
+	assert_true(n > 0);
+	link[n] = '\0';
+	assert_memory_equal(link, "../../devices/pci", 17);
+	free(device);
+	free(verbs);
+	free(bus);
+}
+
+static void verbs_class_names_the_device(void **state)
+{
+	char text[64];
+
+	(void)state;
+	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs/uverbs0", "ibdev", text, sizeof(text)) > 0);
+	assert_string_equal(text, "verbatim0");
+	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs", "abi_version", text, sizeof(text)) > 0);
+	assert_string_equal(text, "6");
+	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs/uverbs0", "dev", text, sizeof(text)) > 0);
+	assert_string_equal(text, "231:192");
+	assert_true(ibv_read_sysfs_file(DEVICE, "fw_ver", text, sizeof(text)) > 0);
+	assert_string_equal(text, line_of("fw_ver"));
+	assert_int_equal(ibv_read_sysfs_file(DEVICE, "no_such", text, sizeof(text)), -1);
+}
+
+/* The next to read finds what was there before. */
+static void device_file_takes_no_harm(void **state)
+{
+	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);
+	struct stat st;
+	char c;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, &c, 1), 0);
+	assert_true(S_ISCHR((fstat(fd, &st), st.st_mode)));
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(device_files_are_the_attributes),
+		cmocka_unit_test(port_files_are_the_attributes),
+		cmocka_unit_test(tables_are_those_of_the_verbs),
+		cmocka_unit_test(roce_shows_in_all_of_them),
+		cmocka_unit_test(classes_link_to_the_function),
+		cmocka_unit_test(verbs_class_names_the_device),
+		cmocka_unit_test(device_file_takes_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
