@@ -230,9 +230,10 @@ static struct soft_mw *find(uint32_t rkey)
 /* NULL if it is gone, or about to go (mw_release_region()). */
 static const struct shm_mr *find_region(uint32_t lkey)
 {
-	const struct shm_mr *mr = &fabric_seg->mr[lkey >> SHM_KEY_BITS];
+	uint32_t slot = lkey >> SHM_KEY_BITS;
+	const struct shm_mr *mr = &fabric_seg->mr[slot];
 
-	return lkey && __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
+	return lkey && shm_has_mr(fabric_seg, slot) && __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
 		__atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE) ? mr : NULL;
 }
 
@@ -308,9 +309,11 @@ static bool bind(struct soft_qp *qp, const struct soft_wr *wr)
 
 bool mw_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rkey)
 {
-	struct shm_mr *mw = &seg->mr[rkey >> SHM_KEY_BITS];
+	uint32_t slot = rkey >> SHM_KEY_BITS;
+	struct shm_mr *mw = &seg->mr[slot];
 
-	if (!rkey || mw->bound != rkey || mw->qpn != qp->qpn)
+	if (!rkey || !shm_has_mr(seg, slot) || mw->bound != rkey ||
+	    mw->qpn != qp->qpn)
 		return false;
 	__atomic_store_n(&mw->rkey, 0, __ATOMIC_RELEASE);
 	return true;

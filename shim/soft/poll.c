@@ -168,7 +168,8 @@ static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 
 static void set_cons(struct soft_cq *cq, uint32_t cons)
 {
-	cq->cons = cons;
+	/* read without the lock by looks_empty() */
+	__atomic_store_n(&cq->cons, cons, __ATOMIC_RELAXED);
 	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
 }
 

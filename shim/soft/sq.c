@@ -311,7 +311,8 @@ int sq_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
 	    length > qp->init.cap.max_inline_data - wr->length)
 		return EINVAL;
 	wr->flags |= IBV_SEND_INLINE;
-	memcpy((uint8_t *)wr->sge + wr->length, data, length);
+	if (length)
+		memcpy((uint8_t *)wr->sge + wr->length, data, length);
 	wr->length += length;
 	return 0;
 }

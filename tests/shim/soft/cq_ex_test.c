@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "tests/shim/soft/pair.h"
+#include "tests/shim/soft/fellow.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -341,6 +341,51 @@ static void overrun_may_be_ignored(void **state)
 	expect(p->b.cq, 5, IBV_WC_SUCCESS);
 }
 
+static void send_four(struct end *e, int fd, struct address yours)
+{
+	int i;
+
+	(void)yours;
+	await_word(fd);
+	for (i = 0; i < 4; i++) {
+		memset(e->buf, 'a' + i, 100);
+		assert_int_equal(send_at(e, i, 0, i % 2 ? 100 : 1), 0);
+		expect(e->cq, i, IBV_WC_SUCCESS);
+	}
+	say(fd, "d", 1);
+	await_word(fd);
+}
+
+/* Payload that travels with its completion does not go with it. */
+static void dropped_completions_leave_their_payload(void **state)
+{
+	struct fellow f = fellow_start(send_four);
+	struct end e = { 0 };
+	char word;
+	int i;
+
+	(void)state;
+	end_open(&e);
+	assert_int_equal(ibv_destroy_qp(e.qp), 0);
+	assert_int_equal(ibv_destroy_cq(e.cq), 0);
+	e.cq = ibv_cq_ex_to_cq(make(&e, 2, 0,
+				    IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
+	e.qp = make_qp(&e, NULL);
+	fellow_meet(&f, &e);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(recv_at(&e, i, i * 128, 128), 0);
+	say(f.fd, "g", 1);
+	hear(f.fd, &word, 1);
+	expect(e.cq, 0, IBV_WC_SUCCESS);
+	expect(e.cq, 1, IBV_WC_SUCCESS);
+	expect_none(e.cq);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(e.buf[i * 128], 'a' + i);
+	assert_int_equal(e.buf[3 * 128 + 99], 'd');
+	assert_int_equal(fellow_stop(&f), 0);
+	end_close(&e);
+}
+
 static void moderation_is_taken(void **state)
 {
 	GIVEN(p);
@@ -408,6 +453,7 @@ int main(void)
 		TEST(fields_that_the_device_lacks),
 		TEST(single_threaded_queue_works),
 		TEST(overrun_may_be_ignored),
+		cmocka_unit_test(dropped_completions_leave_their_payload),
 		TEST(moderation_is_taken),
 		TEST(strict_device_spoils_what_is_read_of_errors),
 		TEST(errors_are_plain_otherwise),

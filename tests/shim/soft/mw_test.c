@@ -5,7 +5,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "tests/shim/soft/pair.h"
+#include "tests/shim/soft/fellow.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -687,6 +687,55 @@ static void builders_of_them(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
+/* The fellow binds; its peer here writes, and invalidates with its send. */
+static void own_a_window(struct end *e, int fd, struct address yours)
+{
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 4096, BINDABLE);
+	struct ibv_mw *mw = alloc(e, IBV_MW_TYPE_2);
+	struct ibv_wc wc;
+
+	(void)yours;
+	assert_int_equal(bind_2(e, mw, mw->rkey,
+				part_of(mr, 16, 64, ALL_REMOTE |
+					IBV_ACCESS_ZERO_BASED)), 0);
+	expect(e->cq, 12, IBV_WC_SUCCESS);
+	assert_int_equal(recv_at(e, 1, 4096, 8192), 0);
+	say(fd, &mw->rkey, sizeof(mw->rkey));
+	wc = expect(e->cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
+	assert_int_equal(wc.invalidated_rkey, mw->rkey);
+	assert_memory_equal(e->buf + 20, "across", 6);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	say(fd, "d", 1);
+	await_word(fd);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+}
+
+static void window_of_another_process(void **state)
+{
+	struct fellow f = fellow_start(own_a_window);
+	struct ibv_send_wr inv = { .wr_id = 2, .opcode = IBV_WR_SEND_WITH_INV };
+	struct end e = { 0 };
+	char word;
+
+	(void)state;
+	end_open(&e);
+	fellow_meet(&f, &e);
+	hear(f.fd, &inv.invalidate_rkey, sizeof(inv.invalidate_rkey));
+	memcpy(e.buf, "across", 6);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 6, 4,
+				 inv.invalidate_rkey), 0);
+	expect(e.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(send_wr(&e, inv, sge_of(&e, 0, 200)), 0);
+	expect(e.cq, 2, IBV_WC_SUCCESS);
+	hear(f.fd, &word, 1);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 3, 6, 4,
+				 inv.invalidate_rkey), 0);
+	expect(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(fellow_stop(&f), 0);
+	end_close(&e);
+}
+
 static void bind_without_a_window(void **state)
 {
 	GIVEN(p);
@@ -742,6 +791,7 @@ int main(void)
 		TEST(atomic_write_without_the_right),
 		TEST(builders_of_them),
 		TEST(bind_without_a_window),
+		cmocka_unit_test(window_of_another_process),
 	};
 
 	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
