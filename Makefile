@@ -96,9 +96,11 @@ $(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(TRACE) $(WIRE) $(TEST_LIBS)
 
 # programs to be recorded, some with mistakes that a sanitizer would find before us
+$(BUILD)/tests/apps/model_run: $(wildcard tests/shim/soft/model/*.c)
+
 $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)
-	$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(VERBS_LIBS) -lpthread
+	$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(VERBS_LIBS) -lpthread
 
 $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a
 	@mkdir -p $(@D)

@@ -287,7 +287,6 @@ static void rereg_mr(struct model *m, const struct step *s, struct result *r)
 		mr->broken = true;
 		return;
 	}
-	mr->generation++;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		mr->off = s->arg.mr.off;
 		mr->len = s->arg.mr.len;

@@ -194,6 +194,8 @@ void result_print(FILE *to, const struct step *s, const struct result *r)
 	if (s->op == OP_QUERY_QP)
 		fprintf(to, " %s access %x", r->state >= 0 && r->state <= 6 ?
 			state_names[r->state] : "?", r->num);
+	if (s->op == OP_REREG_MR && r->state)
+		fprintf(to, " other keys");
 	if (s->op == OP_QUERY_SRQ)
 		fprintf(to, " limit %d max_wr %d", r->state, r->num);
 	if (s->op == OP_POLL || s->op == OP_DRAIN)

@@ -120,13 +120,39 @@ static void compare_memory(struct runner *r, char *reason)
 				return;
 }
 
+static int by_serial(const void *a, const void *b)
+{
+	uint32_t x = ((const struct completion *)a)->wr_id;
+	uint32_t y = ((const struct completion *)b)->wr_id;
+
+	return (x > y) - (x < y);
+}
+
+static int by_object(const void *a, const void *b)
+{
+	const struct happening *x = a, *y = b;
+
+	return x->type != y->type ? x->type - y->type : x->slot - y->slot;
+}
+
+/* What several threads brought at once is sorted, what is open left out. */
 static void log_step(struct runner *r, const struct step *s)
 {
+	struct result *now = &r->shown;
+
 	if (!r->log)
 		return;
 	step_print(r->log, s);
 	fputs("\n\t= ", r->log);
-	result_print(r->log, s, &r->world.board->result);
+	*now = r->world.board->result;
+	if (s->op == OP_DRAIN)
+		qsort(now->wc, now->num, sizeof(now->wc[0]), by_serial);
+	if (s->op == OP_ASYNC_EVENTS) {
+		if (r->model->overrun)
+			now->num = 0;
+		qsort(now->event, now->num, sizeof(now->event[0]), by_object);
+	}
+	result_print(r->log, s, now);
 	fputc('\n', r->log);
 }
 

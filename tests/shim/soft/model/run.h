@@ -9,6 +9,7 @@ struct runner {
 	struct world	world;
 	struct model	*model;
 	FILE		*log;		/* each step and result, or NULL */
+	struct result	shown;		/* in the log */
 	unsigned int	patience;	/* ms, for what must come */
 	/* for tests of the test: changes what the device has answered */
 	void		(*spoil)(const struct step *step, struct result *r);

@@ -171,9 +171,13 @@ static void rereg_mr(struct worker *w, const struct step *s, struct result *r)
 	r->ret = ibv_rereg_mr(w->mr[s->slot], s->arg.mr.flags,
 			      w->pd[s->arg.mr.pd], at, s->arg.mr.len,
 			      s->arg.mr.access);
-	if (r->ret)
+	if (r->ret) {
 		r->err = errno;
-	else
+		return;
+	}
+	r->state = w->mr[s->slot]->lkey !=
+		w->board->mr[w->proc][s->slot].lkey;
+	if (r->state)
 		tell_keys(w, s->slot);
 }
 

@@ -1,0 +1,29 @@
+/*
+ * Random sequences of verbs as a program: model_run [seed [count]]
+ *
+ * Prints each step and what came of it, the same in each run of a seed: so
+ * that what a recorder changes can be seen. Exits 1 where verbs promise
+ * something else (tests/shim/soft/model).
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tests/shim/soft/model/run.h"
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	struct runner r = { .log = stdout };
+	bool agree = true;
+
+	if (runner_open(&r)) {
+		fputs("model_run: no device\n", stderr);
+		return 2;
+	}
+	for (; agree && count; count--, seed++) {
+		printf("seed %" PRIu64 "\n", seed);
+		agree = runner_sequence(&r, seed, stdout);
+	}
+	return runner_close(&r) || !agree;
+}
