@@ -3,6 +3,7 @@
  *
  *	send_BYTES	a send, its receive request and both completions, ns
  *	write_BYTES	an RDMA write and its completion, ns
+ *	build_BYTES	the same built with ibv_wr_*, above ibv_post_send(), ns
  */
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -36,13 +37,17 @@ static void must(int ok, const char *what)
 
 static void open_end(struct end *e, struct ibv_pd *pd)
 {
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { DEPTH, DEPTH, 1, 1, 64 } };
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC, .cap = { DEPTH, DEPTH, 1, 1, 64 }, .pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
 
 	e->cq = ibv_create_cq(pd->context, DEPTH, NULL, NULL, 0);
 	must(e->cq != NULL, "ibv_create_cq");
 	attr.send_cq = attr.recv_cq = e->cq;
-	e->qp = ibv_create_qp(pd, &attr);
-	must(e->qp != NULL, "ibv_create_qp");
+	e->qp = ibv_create_qp_ex(pd->context, &attr);
+	must(e->qp != NULL, "ibv_create_qp_ex");
 }
 
 static void connect_end(struct end *e, uint32_t dest)
@@ -111,6 +116,22 @@ static void writes(void *arg, long n)
 	}
 }
 
+static void builds(void *arg, long n)
+{
+	struct loop *l = arg;
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(l->a.qp);
+
+	while (n--) {
+		ibv_wr_start(qp);
+		qp->wr_id = 0;
+		qp->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_rdma_write(qp, l->mr->rkey, (uintptr_t)l->buf + REGION / 2);
+		ibv_wr_set_sge(qp, l->mr->lkey, (uintptr_t)l->buf, l->bytes);
+		must(!ibv_wr_complete(qp), "ibv_wr_complete");
+		take_one(l->a.cq);
+	}
+}
+
 static void copies(void *arg, long n)
 {
 	struct loop *l = arg;
@@ -121,13 +142,14 @@ static void copies(void *arg, long n)
 	}
 }
 
-static void measure(struct loop *l, const char *name, void (*call)(void *, long))
+static void measure(struct loop *l, const char *name, void (*than)(void *, long),
+		    void (*call)(void *, long))
 {
-	const struct side copy = { copies, l, NULL }, message = { call, l, NULL };
+	const struct side base = { than, l, NULL }, message = { call, l, NULL };
 	char row[32];
 
 	snprintf(row, sizeof(row), "%s_%u", name, l->bytes);
-	sample_difference(row, &copy, &message, CALLS);
+	sample_difference(row, &base, &message, CALLS);
 }
 
 int main(void)
@@ -146,8 +168,9 @@ int main(void)
 	connect_end(&l.b, l.a.qp->qp_num);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		l.bytes = sizes[i];
-		measure(&l, "send", sends);
-		measure(&l, "write", writes);
+		measure(&l, "send", copies, sends);
+		measure(&l, "write", copies, writes);
+		measure(&l, "build", writes, builds);
 	}
 	return 0;
 }

@@ -195,6 +195,8 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
         lambda: measure.loopback()['write_8']),
     Row('loop_write_4k', 'device', 'one process: write 4 KiB, above memcpy', 'ns', 'less', 100,
         lambda: measure.loopback()['write_4096']),
+    Row('loop_build', 'device', 'one process: write 8 B built, above posted', 'ns', 'less', 10,
+        lambda: measure.loopback()['build_8']),
     Row('write_lat', 'device', 'ib_write_lat 8 B against process_vm', 'x', 'less', 1.3,
         against_vm_call('write_lat')),
     Row('read_lat', 'device', 'ib_read_lat 8 B against process_vm', 'x', 'less', 1.3,
