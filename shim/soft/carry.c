@@ -197,6 +197,12 @@ static int atomic_write_to(struct soft_remote *r, struct soft_wr *wr,
 static int carry_locked(struct soft_qp *qp, struct soft_remote *r,
 			struct soft_wr *wr, struct copy_list *local)
 {
+	int status;
+
+	if (unlikely(r->xrc && (status = remote_check_xrc(r))))
+		return deliver_break(r, status == IBV_WC_REM_OP_ERR ?
+				     IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
+				     status);
 	deliver_establish(r);
 	switch (wr->opcode) {
 	case IBV_WR_SEND:

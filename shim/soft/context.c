@@ -26,6 +26,7 @@
 #include "shim/soft/poll.h"
 #include "shim/soft/recv.h"
 #include "shim/soft/sq.h"
+#include "shim/soft/xrc_qp.h"
 
 #define MAGIC	"Verbatim's context"
 
@@ -42,6 +43,7 @@ static void forget_inherited(void)
 	pending_forget();
 	cm_forget();
 	fault_unload();
+	xrcd_forget();
 	fabric_forget();
 	dm_forget();
 	pd_forget();
@@ -142,6 +144,10 @@ static void fill_verbs(struct verbs_context *verbs)
 	verbs->modify_cq = soft_modify_cq;
 	verbs->create_qp_ex = soft_create_qp_ex;
 	verbs->create_srq_ex = soft_create_srq_ex;
+	verbs->get_srq_num = soft_get_srq_num;
+	verbs->open_xrcd = soft_open_xrcd;
+	verbs->close_xrcd = soft_close_xrcd;
+	verbs->open_qp = soft_open_qp;
 	fill_ops(&verbs->context.ops);
 }
 
@@ -304,6 +310,7 @@ static void close_objects(struct ibv_context *context)
 	qp_close_all(context);
 	srq_close_all(context);
 	mw_close_all(context);
+	xrcd_close_all(context);
 	mr_close_all(context);
 	cq_close_all(context);
 	dm_close_all(context);

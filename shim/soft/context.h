@@ -46,6 +46,10 @@ struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
 				 struct ibv_qp_init_attr_ex *attr);
 struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
 				   struct ibv_srq_init_attr_ex *attr);
+int soft_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+struct ibv_xrcd *soft_open_xrcd(struct ibv_context *context,
+				struct ibv_xrcd_init_attr *attr);
+int soft_close_xrcd(struct ibv_xrcd *xrcd);
 
 /* All that answers EOPNOTSUPP. */
 void unsupported_init(struct verbs_context *verbs);
@@ -65,6 +69,9 @@ void cq_close_all(struct ibv_context *context);
 void srq_close_all(struct ibv_context *context);
 void dm_close_all(struct ibv_context *context);
 void pd_close_all(struct ibv_context *context);
+void xrcd_close_all(struct ibv_context *context);
+/* In a child. */
+void xrcd_forget(void);
 
 /* Forget what was inherited, in a child. */
 void dm_forget(void);

@@ -21,6 +21,7 @@
 #include "shim/soft/mw.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/srq.h"
+#include "shim/soft/xrc.h"
 
 static uint32_t state_of(struct shm_qp *shm)
 {
@@ -32,11 +33,17 @@ static bool is_reliable(const struct soft_remote *r)
 	return r->shm->type == IBV_QPT_RC || r->shm->type == IBV_QPT_XRC_RECV;
 }
 
-static void tell(struct shm_seg *seg, struct shm_qp *qp, int type)
+static void tell(const struct soft_remote *r, int type)
 {
-	struct pipe_event event = { PIPE_QP, qp - seg->qp, qp->serial, type };
+	struct pipe_event event;
 
-	pipe_send(seg, qp->async, &event);
+	if (r->xrc) {
+		xrc_tell(r->xrc, type);
+		return;
+	}
+	event = (struct pipe_event){ PIPE_QP, r->shm - r->peer->seg->qp,
+				     r->shm->serial, type };
+	pipe_send(r->peer->seg, r->shm->async, &event);
 }
 
 void deliver_establish(struct soft_remote *r)
@@ -45,7 +52,7 @@ void deliver_establish(struct soft_remote *r)
 		return;
 	r->shm->established = 1;
 	if (state_of(r->shm) == IBV_QPS_RTR)
-		tell(r->peer->seg, r->shm, IBV_EVENT_COMM_EST);
+		tell(r, IBV_EVENT_COMM_EST);
 }
 
 /* The receive request at the head, or NULL. */
@@ -84,7 +91,8 @@ static struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
 	cqe->flags = SHM_CQE_RECV;
 	cqe->wr_id = wqe->wr_id;
 	cqe->qpn = r->shm->qpn;
-	cqe->qp = r->shm - r->peer->seg->qp;
+	/* with XRC, the queue pair may be of no object in that process */
+	cqe->qp = r->xrc ? UINT16_MAX : r->shm - r->peer->seg->qp;
 	cqe->retire = slot;
 	if (r->srq) {
 		cqe->flags |= SHM_CQE_SRQ;
@@ -112,38 +120,61 @@ static void take(struct soft_remote *r)
 		__builtin_prefetch(rq_wqe(&r->rq, taken));
 }
 
-void deliver_fail(struct shm_seg *seg, uint32_t index, struct rq *rq,
-		  struct cqring *cq, int event)
+static void flush(struct soft_remote *r)
 {
-	struct shm_qp *qp = &seg->qp[index];
-	struct soft_remote r = { .shm = qp, .cq = *cq };
-	struct fabric_peer peer = { .seg = seg };
-	bool again = state_of(qp) == IBV_QPS_ERR;
 	struct shm_cqe *cqe;
 	struct shm_wqe *wqe;
 	uint32_t slot;
 
-	r.peer = &peer;
-	/* before the queue is read: see rq_publish() */
-	__atomic_store_n(&qp->state, IBV_QPS_ERR, __ATOMIC_SEQ_CST);
-	while (!qp->srq && (wqe = first(rq, &slot))) {
-		rq->shm->taken++;
-		cqe = begin_recv(&r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
+	while ((wqe = first(&r->rq, &slot))) {
+		r->rq.shm->taken++;
+		cqe = begin_recv(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
 		if (!cqe)
 			break;
-		cqring_commit(&r.cq, cqe, true);
+		cqring_commit(&r->cq, cqe, true);
 	}
+}
+
+static void fail(struct soft_remote *r, int event)
+{
+	bool shared = r->xrc || r->shm->srq;
+	bool again = state_of(r->shm) == IBV_QPS_ERR;
+
+	/* before the queue is read: see rq_publish() */
+	__atomic_store_n(&r->shm->state, IBV_QPS_ERR, __ATOMIC_SEQ_CST);
+	if (!shared && r->rq.shm)
+		flush(r);
 	if (event >= 0)
-		tell(seg, qp, event);
-	if (qp->srq && !again)
-		tell(seg, qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+		tell(r, event);
+	if (shared && !again)
+		tell(r, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+void deliver_fail(struct soft_qp *qp)
+{
+	struct fabric_peer self = { .seg = fabric_seg };
+	struct soft_remote r = { .peer = &self, .shm = qp->shm, .rq = qp->rq,
+				 .xrc = qp->xrc };
+
+	if (qp->recv_cq)
+		r.cq = qp->recv_cq->ring;
+	if (r.rq.shm)
+		r.rq.seen = r.rq.shm->taken;
+	fail(&r, -1);
 }
 
 int deliver_break(struct soft_remote *r, int event, int status)
 {
-	deliver_fail(r->peer->seg, r->shm - r->peer->seg->qp, &r->rq, &r->cq,
-		     event);
+	fail(r, event);
 	return status;
+}
+
+/* The completion queue overruns; one of XRC is the shared queue's. */
+static int overrun(struct soft_remote *r)
+{
+	if (r->xrc)
+		srq_fail(r->peer->seg, r->srq);
+	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
 int deliver_refuse(struct soft_remote *r, int event, int status)
@@ -289,7 +320,7 @@ int deliver(struct soft_remote *r, struct message *m)
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
 				 IBV_WC_REM_OP_ERR);
 	if (err == -ENOSPC)
-		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+		return overrun(r);
 	if (err < 0)
 		return deliver_copy_error(err);
 	finish(r, m, cqe);
@@ -305,7 +336,7 @@ int deliver_notice(struct soft_remote *r, const struct message *m)
 	wqe = first(&r->rq, &slot);
 	cqe = wqe ? begin_recv(r, wqe, slot, IBV_WC_SUCCESS) : NULL;
 	if (!cqe)
-		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+		return overrun(r);
 	finish(r, m, cqe);
 	return IBV_WC_SUCCESS;
 }

@@ -54,8 +54,7 @@ int deliver_copy_error(int err);
 void deliver_establish(struct soft_remote *r);
 
 /*
- * Bring a queue pair of @seg to the error state and flush what was posted
- * to its receive queue; under its lock. @event is for its owner, or -1.
+ * Bring our own queue pair to the error state and flush what was posted to
+ * its receive queue; under its lock.
  */
-void deliver_fail(struct shm_seg *seg, uint32_t index, struct rq *rq,
-		  struct cqring *cq, int event);
+void deliver_fail(struct soft_qp *qp);

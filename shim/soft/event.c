@@ -128,7 +128,7 @@ static bool take_qp(const struct pipe_event *event, struct ibv_async_event *out)
 	struct soft_qp *qp = event->index < SHM_QP_MAX ?
 		soft_qps[event->index] : NULL;
 
-	if (!qp || qp->shm->serial != event->serial)
+	if (!qp || qp->serial != event->serial)
 		return false;
 	qp->events++;
 	out->element.qp = &qp->ex.qp_base;

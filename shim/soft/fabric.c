@@ -1,11 +1,12 @@
 /*
- * Who takes part in the fabric, and whose each queue pair number is
+ * Who takes part in the fabric, whose each number is, and what of XRC is
+ * nobody's (xrc.c)
  *
- * Both stand in one file that all processes map:
+ * All stand in one file that all processes map:
  *
- *	+--------+-------------------+----------------------------+
- *	| header | nodes: pid, start | queue pair numbers: whose  |
- *	+--------+-------------------+----------------------------+
+ *	+--------+-------------------+----------------+-----+
+ *	| header | nodes: pid, start | numbers: whose | XRC |
+ *	+--------+-------------------+----------------+-----+
  *
  * It changes under a record lock, which the kernel undoes when a process dies
  * and no child inherits, and in this process under the mutex. It is read without: an entry of the
@@ -14,7 +15,7 @@
  * A process joins with its first context and leaves with its last, or at
  * exit. Who was killed is swept by the next to join.
  *
- * A queue pair number is an index of 16 bits below a generation of 8, so a
+ * A number is an index of 16 bits below a generation of 8, so a
  * number comes back only after 256 others at its index.
  *
  * Not here: how a peer's segment is mapped (peer.c).
@@ -38,6 +39,7 @@
 #include "shim/soft/peer.h"
 #include "shim/soft/process.h"
 #include "shim/soft/stage.h"
+#include "shim/soft/xrc.h"
 
 enum {
 	NODE_BITS	= 10,
@@ -54,10 +56,11 @@ struct node {
 };
 
 struct number {
-	uint32_t	qpn;		/* 0: free */
+	uint32_t	value;		/* 0: free */
 	uint16_t	node;
-	uint16_t	qp;
-	uint32_t	generation;
+	uint16_t	slot;
+	uint16_t	kind;		/* enum fabric_kind */
+	uint16_t	generation;
 };
 
 struct file {
@@ -70,6 +73,7 @@ struct file {
 	struct node	node[NODES];
 	struct number	number[NUMBERS];
 	struct fabric_members members;
+	struct shm_xrc	xrc;		/* last: see fabric_back() */
 };
 
 struct shm_seg *fabric_seg;
@@ -177,9 +181,10 @@ static int open_file(void)
 
 static int map_file(bool made)
 {
-	/* all of it: any number may be looked for */
+	/* any number may be looked for; of XRC, see fabric_back() */
 	if (ftruncate(fd, sizeof(*file)) < 0 ||
-	    (fallocate(fd, 0, 0, sizeof(*file)) < 0 && errno == ENOSPC))
+	    (fallocate(fd, 0, 0, offsetof(struct file, xrc.xrcd)) < 0 &&
+	     errno == ENOSPC))
 		return errno == ENOSPC ? -ENOMEM : -errno;
 	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED,
 		    fd, 0);
@@ -204,8 +209,9 @@ static void drop_numbers(uint32_t node)
 	uint32_t i;
 
 	for (i = FIRST_NUMBER; i < file->high_number && i < NUMBERS; i++)
-		if (file->number[i].node == node)
-			__atomic_store_n(&file->number[i].qpn, 0,
+		if (file->number[i].node == node &&
+		    file->number[i].kind != FABRIC_XRC_QP)
+			__atomic_store_n(&file->number[i].value, 0,
 					 __ATOMIC_RELEASE);
 }
 
@@ -242,6 +248,7 @@ static unsigned int sweep(void)
 		drop_members(i);
 		file->node[i].pid = 0;
 	}
+	xrc_sweep(&file->xrc, registered);
 	directory_sweep(registered);
 	return alive;
 }
@@ -274,8 +281,6 @@ static int make_segment(void)
 	char path[FABRIC_PATH];
 	int seg_fd, err = 0;
 
-	if (!may_be_large())
-		return -EFBIG;
 	fabric_path(path, "node", fabric_self.node, fabric_self.instance, 0);
 	seg_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (seg_fd < 0)
@@ -366,6 +371,8 @@ static int join(void)
 	bool made = false;
 	int err;
 
+	if (!may_be_large())
+		return -EFBIG;
 	do {
 		err = directory_open(&made);
 		if (!err)
@@ -449,7 +456,7 @@ static struct number *free_number(uint32_t *ret_index)
 	for (n = 0; n < NUMBERS; n++, i++) {
 		if (i >= NUMBERS)
 			i = FIRST_NUMBER;
-		if (file->number[i].qpn)
+		if (file->number[i].value)
 			continue;
 		file->next_number = i + 1;
 		if (i >= file->high_number)
@@ -460,68 +467,121 @@ static struct number *free_number(uint32_t *ret_index)
 	return NULL;
 }
 
-int fabric_add_qpn(uint32_t qp, uint32_t *ret_qpn)
+int fabric_new_number(enum fabric_kind kind, uint32_t slot, uint32_t *ret)
 {
 	struct number *number;
-	uint32_t index, qpn;
+	uint32_t index, value;
 
-	pthread_mutex_lock(&mutex);
-	lock();
 	number = free_number(&index);
-	if (number) {
-		number->node = fabric_self.node;
-		number->qp = qp;
-		qpn = (number->generation++ & 0xff) << 16 | index;
-		__atomic_store_n(&number->qpn, qpn, __ATOMIC_RELEASE);
-		*ret_qpn = qpn;
-	}
-	unlock();
-	pthread_mutex_unlock(&mutex);
-	return number ? 0 : -ENOMEM;
+	if (!number)
+		return -ENOMEM;
+	number->node = fabric_self.node;
+	number->slot = slot;
+	number->kind = kind;
+	value = (number->generation++ & 0xff) << 16 | index;
+	__atomic_store_n(&number->value, value, __ATOMIC_RELEASE);
+	*ret = value;
+	return 0;
 }
 
-void fabric_del_qpn(uint32_t qpn)
+void fabric_free_number(uint32_t number)
+{
+	__atomic_store_n(&file->number[number % NUMBERS].value, 0,
+			 __ATOMIC_RELEASE);
+}
+
+void fabric_lock(void)
 {
 	pthread_mutex_lock(&mutex);
 	lock();
-	__atomic_store_n(&file->number[qpn % NUMBERS].qpn, 0, __ATOMIC_RELEASE);
+}
+
+void fabric_unlock(void)
+{
 	unlock();
 	pthread_mutex_unlock(&mutex);
 }
 
-int fabric_find(uint32_t qpn, struct fabric_peer **ret_peer, uint32_t *ret_qp)
+int fabric_back(const void *from, size_t len)
 {
-	struct number *number = &file->number[qpn % NUMBERS];
+	off_t off = (const char *)from - (const char *)file;
+
+	return fallocate(fd, 0, off, len) < 0 && errno == ENOSPC ? -ENOMEM : 0;
+}
+
+struct shm_xrc *fabric_xrc(void)
+{
+	return &file->xrc;
+}
+
+int fabric_add_number(enum fabric_kind kind, uint32_t slot, uint32_t *ret)
+{
+	int err;
+
+	fabric_lock();
+	err = fabric_new_number(kind, slot, ret);
+	fabric_unlock();
+	return err;
+}
+
+void fabric_del_number(uint32_t number)
+{
+	fabric_lock();
+	fabric_free_number(number);
+	fabric_unlock();
+}
+
+static const struct number *find_number(enum fabric_kind kind, uint32_t value)
+{
+	const struct number *number = &file->number[value % NUMBERS];
+
+	/* pairs with the store_release in fabric_new_number() */
+	return value && __atomic_load_n(&number->value, __ATOMIC_ACQUIRE) ==
+		value && number->kind == kind ? number : NULL;
+}
+
+int fabric_find_number(enum fabric_kind kind, uint32_t value,
+		       struct fabric_peer **ret_peer, uint32_t *ret_slot)
+{
+	uint32_t slots = kind == FABRIC_SRQ ? SHM_SRQ_MAX : SHM_QP_MAX;
+	const struct number *number;
 	struct node *node;
-	uint32_t qp;
+	uint32_t slot;
 	int err = -ENOENT;
 
 	pthread_mutex_lock(&mutex);
-	/* pairs with the store_release in fabric_add_qpn() */
-	if (qpn && __atomic_load_n(&number->qpn, __ATOMIC_ACQUIRE) == qpn &&
-	    number->node < NODES && number->qp < SHM_QP_MAX) {
-		qp = number->qp;
+	number = find_number(kind, value);
+	if (number && number->node < NODES && number->slot < slots) {
+		slot = number->slot;
 		node = &file->node[number->node];
 		err = peer_get(number->node, node->pid, node->start,
 			       node->instance, ret_peer);
 		if (!err)
-			*ret_qp = qp;
+			*ret_slot = slot;
 	}
 	pthread_mutex_unlock(&mutex);
 	return err;
 }
 
+int fabric_find_xrc(uint32_t qpn, uint32_t *ret_slot)
+{
+	const struct number *number = find_number(FABRIC_XRC_QP, qpn);
+
+	if (!number || number->slot >= SHM_XRC_QP_MAX)
+		return -ENOENT;
+	*ret_slot = number->slot;
+	return 0;
+}
+
 struct fabric_members *fabric_lock_members(void)
 {
-	pthread_mutex_lock(&mutex);
-	lock();
+	fabric_lock();
 	return &file->members;
 }
 
 void fabric_unlock_members(void)
 {
-	unlock();
-	pthread_mutex_unlock(&mutex);
+	fabric_unlock();
 }
 
 /* pairs with the stores of qpn before the count: mcast.c */

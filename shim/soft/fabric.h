@@ -63,15 +63,39 @@ bool fabric_has(uint32_t node, uint64_t instance);
  */
 int fabric_pidfd(uint32_t node, uint64_t instance);
 
-/* A number for the queue pair in slot @qp, unique in the fabric, or -errno. */
-int fabric_add_qpn(uint32_t qp, uint32_t *ret_qpn);
-void fabric_del_qpn(uint32_t qpn);
+/*
+ * Numbers of queue pairs and of shared receive queues are unique in the
+ * fabric. Each is a slot's: of a process's segment, or of struct shm_xrc.
+ */
+enum fabric_kind { FABRIC_QP, FABRIC_SRQ, FABRIC_XRC_QP };
+
+/* A number for @slot of ours, or -ENOMEM. */
+int fabric_add_number(enum fabric_kind kind, uint32_t slot, uint32_t *ret);
+void fabric_del_number(uint32_t number);
 
 /*
- * Whose is queue pair number @qpn? A reference to its process, to be given
- * to fabric_put(), and the slot there; -ENOENT if it is nobody's.
+ * Whose is @number? A reference to its process, to be given to fabric_put(),
+ * and the slot there; -ENOENT if it is nobody's, or of another kind.
  */
-int fabric_find(uint32_t qpn, struct fabric_peer **ret_peer, uint32_t *ret_qp);
+int fabric_find_number(enum fabric_kind kind, uint32_t number,
+		       struct fabric_peer **ret_peer, uint32_t *ret_slot);
+static inline int fabric_find(uint32_t qpn, struct fabric_peer **ret_peer,
+			      uint32_t *ret_qp)
+{
+	return fabric_find_number(FABRIC_QP, qpn, ret_peer, ret_qp);
+}
+/* The slot of an XRC receive queue pair, which is no process's. */
+int fabric_find_xrc(uint32_t qpn, uint32_t *ret_slot);
+
+/* The fabric's lock, and what changes under it only; see xrc.c. */
+void fabric_lock(void);
+void fabric_unlock(void);
+struct shm_xrc *fabric_xrc(void);
+/* Memory for a part of it, before it is touched: 0 or -ENOMEM. */
+int fabric_back(const void *from, size_t len);
+int fabric_new_number(enum fabric_kind kind, uint32_t slot, uint32_t *ret);
+void fabric_free_number(uint32_t number);
+
 void fabric_put(struct fabric_peer *peer);
 
 /* Who is attached to which multicast group. */

@@ -94,11 +94,24 @@ void mr_publish(struct soft_mr *mr)
 	__atomic_store_n(&mr->shm->rkey, mr->mr.rkey, __ATOMIC_RELEASE);
 }
 
-/* Nobody uses what was found before; under the object mutex. */
+static void wait_for(struct lock *lock)
+{
+	lock_take(lock);
+	lock_drop(lock);
+}
+
+/*
+ * Nobody uses what was found before; under the object mutex. Who delivers
+ * through an XRC queue pair holds the lock of our shared queue.
+ */
 static void wait_for_users(void)
 {
 	struct soft_qp *qp;
 	unsigned int i;
+
+	for (i = 0; i < SHM_SRQ_MAX; i++)
+		if (soft_srqs[i])
+			wait_for(&soft_srqs[i]->shm->rq.lock);
 
 	for (i = 0; i < SHM_QP_MAX; i++) {
 		qp = soft_qps[i];

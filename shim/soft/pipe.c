@@ -73,10 +73,16 @@ bool pipe_write(const char *path, const struct pipe_event *event)
 
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
 {
+	pipe_send_to(seg->node, seg->instance, id, event);
+}
+
+void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
+		  const struct pipe_event *event)
+{
 	char path[FABRIC_PATH];
 	int saved = errno;
 
-	fabric_path(path, "pipe", seg->node, seg->instance, id);
+	fabric_path(path, "pipe", node, instance, id);
 	if (defer_has(path) || !pipe_write(path, event))
 		defer_add(path, event);
 	errno = saved;

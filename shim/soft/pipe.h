@@ -23,6 +23,9 @@ void pipe_close(int fd, uint32_t id);
 
 /* To pipe @id of the process whose segment @seg is. Never blocks or fails. */
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event);
+/* The same for a process that is known by its place in the fabric. */
+void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
+		  const struct pipe_event *event);
 
 /* Write to the pipe at @path. False: try again later (defer.c). */
 bool pipe_write(const char *path, const struct pipe_event *event);

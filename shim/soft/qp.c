@@ -23,8 +23,14 @@
 #include "shim/soft/remote.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/wr.h"
+#include "shim/soft/xrc_qp.h"
 
 static uint32_t next_slot;
+
+int qp_slot(void)
+{
+	return soft_slot(soft_qps, persona_limits()->max_qp, &next_slot);
+}
 
 void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
 {
@@ -47,8 +53,9 @@ void qp_reset(struct soft_qp *qp)
 		__atomic_store_n(&qp->rq_retired, 0, __ATOMIC_RELEASE);
 	}
 	lock_drop(&qp->shm->rq.lock);
-	poll_purge(qp->send_cq, qp->shm->qpn);
-	if (qp->recv_cq != qp->send_cq)
+	if (qp->send_cq)
+		poll_purge(qp->send_cq, qp->shm->qpn);
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
 		poll_purge(qp->recv_cq, qp->shm->qpn);
 	sq_reset(&qp->sq);
 	remote_drop(qp);
@@ -57,18 +64,30 @@ void qp_reset(struct soft_qp *qp)
 		lock_drop(&qp->sq.lock);
 }
 
+/* The sending end of XRC does not; what it is given for that is ignored. */
+static bool receives(const struct ibv_qp_init_attr *attr)
+{
+	return attr->qp_type != IBV_QPT_XRC_SEND;
+}
+
+static bool is_of(const struct ibv_cq *cq, const struct ibv_pd *pd)
+{
+	return cq && cq->context == pd->context;
+}
+
 static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_device_attr *limits = persona_limits();
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return EINVAL;	/* ibv_create_qp_ex(), in a domain */
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD)
+	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_XRC_SEND)
 		return EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq ||
-	    attr->send_cq->context != pd->context ||
-	    attr->recv_cq->context != pd->context)
+	if (!is_of(attr->send_cq, pd) ||
+	    (receives(attr) && !is_of(attr->recv_cq, pd)))
 		return EINVAL;
 	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
 	    cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
@@ -87,7 +106,7 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 		return -ENOMEM;
 	memset(shm, 0, offsetof(struct shm_qp, rq));
 	qp->shm = shm;
-	if (!qp->srq) {
+	if (qp->recv_cq && !qp->srq) {
 		err = rq_make(&shm->rq, cap->max_recv_wr, cap->max_recv_sge,
 			      false, &qp->rq);
 		if (err < 0)
@@ -95,11 +114,11 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 	}
 	shm->type = qp->init.qp_type;
 	shm->pd = qp->ex.qp_base.pd->handle;
-	shm->recv_cq = qp->recv_cq->ex.handle;
+	shm->recv_cq = qp->recv_cq ? qp->recv_cq->ex.handle : SHM_CQ_MAX;
 	shm->srq = qp->srq ? qp->srq->srq.handle + 1 : 0;
 	shm->async = to_context(qp->ex.qp_base.context)->async;
-	shm->serial = soft_serial();
-	return fabric_add_qpn(slot, &shm->qpn);
+	shm->serial = qp->serial = soft_serial();
+	return fabric_add_number(FABRIC_QP, slot, &shm->qpn);
 }
 
 static int take_slot(struct soft_qp *qp)
@@ -107,14 +126,15 @@ static int take_slot(struct soft_qp *qp)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_qps, persona_limits()->max_qp, &next_slot);
+	slot = qp_slot();
 	err = slot < 0 ? slot : fill_slot(qp, slot);
 	if (!err) {
 		qp->ex.qp_base.handle = slot;
 		qp->ex.qp_base.qp_num = qp->shm->qpn;
 		__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
 		qp->send_cq->refs++;
-		qp->recv_cq->refs++;
+		if (qp->recv_cq)
+			qp->recv_cq->refs++;
 		if (qp->srq)
 			qp->srq->refs++;
 	} else {
@@ -141,11 +161,13 @@ static void init(struct soft_qp *qp, struct ibv_pd *pd,
 	pthread_cond_init(&ibqp->cond, NULL);
 	pthread_mutex_init(&qp->modifying, NULL);
 	qp->send_cq = to_cq(attr->send_cq);
-	qp->recv_cq = to_cq(attr->recv_cq);
-	qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
+	if (receives(attr)) {
+		qp->recv_cq = to_cq(attr->recv_cq);
+		qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
+	}
 	qp->init = *attr;
 	qp->opcodes = sq_opcodes(attr->qp_type);
-	if (qp->srq) {
+	if (!qp->recv_cq || qp->srq) {
 		qp->init.cap.max_recv_wr = 0;
 		qp->init.cap.max_recv_sge = 0;
 	}
@@ -195,12 +217,16 @@ static int check_ex(struct ibv_context *context,
 		    const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
+				IBV_QP_INIT_ATTR_XRCD |
 				IBV_QP_INIT_ATTR_CREATE_FLAGS |
 				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
 	    flags_of(attr) & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 		return EOPNOTSUPP;
 	if (flags_of(attr) && attr->qp_type != IBV_QPT_UD)
 		return EINVAL;
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+			attr->send_ops_flags ? EOPNOTSUPP : 0;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
 	    attr->pd->context != context)
 		return EINVAL;
@@ -216,9 +242,13 @@ struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
 	struct ibv_qp *qp;
 	int err;
 
+	if (!soft_ours(context))
+		return soft_fail(EIO);
 	err = check_ex(context, attr);
 	if (err)
 		return soft_fail(err);
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return xrc_create_qp(context, attr);
 	/* the one begins as the other does */
 	memcpy(&basic, attr, sizeof(basic));
 	qp = create(attr->pd, &basic);
@@ -242,11 +272,13 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 	err = soft_enter(ibqp->context, "query_qp");
 	if (err)
 		return err;
+	xrc_take_attr(qp);
 	taken = sq_take(&qp->sq);
 	*attr = qp->attr;
 	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	if (taken)
 		lock_drop(&qp->sq.lock);
+	xrc_give_attr(qp);
 	attr->cur_qp_state = attr->qp_state;
 	attr->cap = qp->init.cap;
 	*init_attr = qp->init;
@@ -258,9 +290,13 @@ static void withdraw(struct soft_qp *qp)
 {
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
 
+	if (qp->xrc) {
+		xrc_withdraw(qp);
+		return;
+	}
 	pending_del(qp);
 	mcast_leave(qp);
-	fabric_del_qpn(qp->shm->qpn);
+	fabric_del_number(qp->shm->qpn);
 	qp_reset(qp);
 	pending_del(qp);
 	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
@@ -270,7 +306,8 @@ static void withdraw(struct soft_qp *qp)
 	lock_drop(&qp->shm->rq.lock);
 	rq_free(&qp->rq);
 	qp->send_cq->refs--;
-	qp->recv_cq->refs--;
+	if (qp->recv_cq)
+		qp->recv_cq->refs--;
 	if (qp->srq)
 		qp->srq->refs--;
 }
@@ -290,7 +327,8 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	pthread_mutex_unlock(&soft_mutex);
 	event_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed,
 			qp->events);
-	__atomic_sub_fetch(&to_pd(ibqp->pd)->refs, 1, __ATOMIC_RELEASE);
+	if (ibqp->pd)
+		__atomic_sub_fetch(&to_pd(ibqp->pd)->refs, 1, __ATOMIC_RELEASE);
 	sq_free(&qp->sq);
 	free(qp);
 	return 0;

@@ -4,6 +4,9 @@
  */
 #include "shim/soft/soft.h"
 
+/* A free slot of soft_qps, or -ENOMEM; under the object mutex. */
+int qp_slot(void);
+
 /* Back to how it was created, in state RESET; purges its completions. */
 void qp_reset(struct soft_qp *qp);
 

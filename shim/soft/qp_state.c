@@ -16,6 +16,7 @@
 #include "shim/soft/persona.h"
 #include "shim/soft/port.h"
 #include "shim/soft/sq.h"
+#include "shim/soft/xrc_qp.h"
 #include "shim/soft/stage.h"
 
 enum {
@@ -140,6 +141,19 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
 				!(mask & ~(step->must | step->may));
 	}
 	return false;
+}
+
+/* Either end of XRC may be given what is the other's, which it ignores. */
+static int ignored(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_XRC_SEND:
+		return RESPONDER;
+	case IBV_QPT_XRC_RECV:
+		return REQUESTER & ~IBV_QP_TIMEOUT;
+	default:
+		return 0;
+	}
 }
 
 static int check_values(const struct soft_qp *qp,
@@ -297,6 +311,7 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	bool taken;
 	int err;
 
+	mask &= ~ignored(qp->ex.qp_base.qp_type);
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
 		return EINVAL;
 	if (!qp_may_go(qp->ex.qp_base.qp_type, from, to, mask))
@@ -323,7 +338,9 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 	if (err)
 		return err;
 	pthread_mutex_lock(&qp->modifying);
+	xrc_take_attr(qp);
 	err = modify(qp, attr, mask);
+	xrc_give_attr(qp);
 	pthread_mutex_unlock(&qp->modifying);
 	return err;
 }

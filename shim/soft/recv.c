@@ -25,13 +25,9 @@ static enum ibv_qp_state state_of(struct soft_qp *qp)
 
 static void flush(struct soft_qp *qp)
 {
-	struct rq rq = qp->rq;
-
 	lock_take(&qp->shm->rq.lock);
-	rq.seen = rq.shm->taken;
 	if (state_of(qp) == IBV_QPS_ERR)
-		deliver_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
-			     &qp->recv_cq->ring, -1);
+		deliver_fail(qp);
 	lock_drop(&qp->shm->rq.lock);
 }
 
@@ -78,7 +74,7 @@ int soft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	}
 	err = EINVAL;
 	lock_take(&qp->posting);
-	if (!qp->srq && state_of(qp) != IBV_QPS_RESET)
+	if (qp->rq.shm && state_of(qp) != IBV_QPS_RESET)
 		err = post_list(qp, &wr);
 	lock_drop(&qp->posting);
 	if (err)

@@ -4,10 +4,27 @@
  * It is looked up once, with all that is needed to deliver there, and
  * checked at each request, under its lock: is it still the queue pair that
  * we were told to talk to, connected to us, and ready?
+ *
+ * With XRC there is one queue pair and one of these for each shared queue
+ * that requests have named: the list begins at the queue pair's own.
  */
 #include "shim/soft/remote.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+#include "shim/soft/xrc.h"
+
+static void drop_shared(struct soft_remote *r)
+{
+	struct soft_remote *next;
+
+	for (; r; r = next) {
+		next = r->next;
+		fabric_put(r->peer);
+		free(r);
+	}
+}
 
 #include "shim/soft/port_state.h"
 
@@ -19,6 +36,7 @@ void remote_forget(struct soft_remote *r)
 
 void remote_drop(struct soft_qp *qp)
 {
+	drop_shared(qp->remote.next);
 	remote_forget(&qp->remote);
 }
 
@@ -58,11 +76,72 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn)
 	return true;
 }
 
+/* XRC: first the queue pair, which is no process's. */
+static bool resolve_xrc(struct soft_qp *qp)
+{
+	struct soft_remote *r = &qp->remote;
+	uint32_t slot;
+
+	if (!qp->reachable || fabric_find_xrc(qp->shm->dest_qpn, &slot) < 0)
+		return false;
+	r->xrc = &fabric_xrc()->qp[slot];
+	r->shm = &r->xrc->qp;
+	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
+	return true;
+}
+
+static int find_shared(struct soft_remote *r)
+{
+	uint32_t slot;
+	int err;
+
+	err = fabric_find_number(FABRIC_SRQ, r->srqn, &r->peer, &slot);
+	if (err < 0)
+		return err;
+	if (!fabric_peer_look(r->peer))
+		return -ENOENT;
+	r->srq = &r->peer->seg->srq[slot];
+	r->pd = r->rq_pd = r->srq->pd;
+	err = cqring_find(r->peer->seg, r->srq->cq, &r->cq);
+	return err < 0 ? err : rq_find(r->peer->seg, &r->srq->rq, &r->rq);
+}
+
+/* Then the shared queue; without one, the queue pair will refuse. */
+static struct soft_remote *resolve_shared(struct soft_qp *qp, uint32_t srqn)
+{
+	struct soft_remote *r = malloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	*r = qp->remote;
+	r->srqn = srqn;
+	if (find_shared(r) < 0) {
+		fabric_put(r->peer);
+		free(r);
+		return &qp->remote;
+	}
+	qp->remote.next = r;
+	return r;
+}
+
+static struct soft_remote *find_xrc(struct soft_qp *qp, uint32_t srqn)
+{
+	struct soft_remote *r;
+
+	if (!qp->remote.xrc && !resolve_xrc(qp))
+		return NULL;
+	for (r = qp->remote.next; r; r = r->next)
+		if (r->srqn == srqn)
+			return r;
+	return resolve_shared(qp, srqn);
+}
+
 struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_remote *r = &qp->remote;
 
-	(void)wr;
+	if (unlikely(qp->shm->type == IBV_QPT_XRC_SEND))
+		return find_xrc(qp, wr->srqn);
 	if (likely(r->shm))
 		return r;
 	return qp->reachable && remote_resolve(r, qp->shm->dest_qpn) ? r : NULL;
@@ -77,7 +156,22 @@ static uint8_t receives_from(uint8_t type)
 static bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 {
 	return port_blocked(fabric_seg, qp->attr.port_num) ||
-		port_blocked(r->peer->seg, r->shm->port);
+		(r->peer && port_blocked(r->peer->seg, r->shm->port));
+}
+
+/* Of XRC: who delivers for a dead process is told at the next tick. */
+static bool alive(struct soft_remote *r)
+{
+	uint64_t now;
+
+	if (r->peer && !fabric_peer_alive(r->peer))
+		return false;
+	if (likely(!r->xrc))
+		return true;
+	now = process_now_coarse();
+	if (r->held != now && xrc_held(r->xrc))
+		r->held = now;
+	return r->held == now;
 }
 
 /* Is it still number @qpn, for the same transport, and may it receive? */
@@ -89,7 +183,7 @@ static bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 	return peer->qpn == qpn && peer->resets == r->resets &&
 		receives_from(peer->type) == qp->shm->type &&
 		state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
-		likely(!is_cut_off(qp, r)) && fabric_peer_alive(r->peer);
+		likely(!is_cut_off(qp, r)) && alive(r);
 }
 
 static bool connected(struct soft_qp *qp, struct soft_remote *r)
@@ -98,12 +192,13 @@ static bool connected(struct soft_qp *qp, struct soft_remote *r)
 		answers(qp, r, qp->shm->dest_qpn);
 }
 
-/* The shared queue may have grown. */
+/* The shared queue may have grown; one of XRC may be gone. */
 static bool lock_shared(struct soft_remote *r)
 {
 	lock_take(&r->srq->rq.lock);
-	if (likely(r->rq.rings == r->rq.shm->rings) ||
-	    rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0)
+	if (r->srq->srqn == r->srqn &&
+	    (likely(r->rq.rings == r->rq.shm->rings) ||
+	     rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0))
 		return true;
 	lock_drop(&r->srq->rq.lock);
 	return false;
@@ -126,6 +221,13 @@ bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
 		return true;
 	lock_drop(&r->shm->rq.lock);
 	return false;
+}
+
+int remote_check_xrc(const struct soft_remote *r)
+{
+	if (!r->srq || r->srq->xrcd != r->xrc->xrcd)
+		return IBV_WC_REM_INV_REQ_ERR;
+	return r->srq->error ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS;
 }
 
 void remote_unlock(struct soft_remote *r)

@@ -21,6 +21,11 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn);
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
 			  uint32_t qpn);
 void remote_forget(struct soft_remote *r);
+/*
+ * Does the queue pair of XRC know the shared queue that was named? A status
+ * for the sender, which breaks the connection; under the locks.
+ */
+int remote_check_xrc(const struct soft_remote *r);
 
 void remote_unlock(struct soft_remote *r);
 

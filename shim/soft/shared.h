@@ -27,6 +27,9 @@ enum {
 	SHM_QP_MAX	= 16384,
 	SHM_CQ_MAX	= 16384,
 	SHM_SRQ_MAX	= 4096,
+	SHM_XRCD_MAX	= 1024,
+	SHM_XRC_QP_MAX	= 4096,
+	SHM_HOLDERS	= 256,		/* of one XRC domain or queue pair */
 	SHM_MR_BITS	= 17,
 	SHM_MR_MAX	= 96 << 10,	/* slots of regions, then */
 	SHM_MW_MAX	= 32 << 10,	/* of windows */
@@ -97,6 +100,10 @@ struct shm_srq {
 	uint32_t	serial;		/* 0: none here */
 	uint32_t	pd;
 	uint32_t	async;
+	uint32_t	srqn;		/* of XRC, or 0 */
+	uint32_t	xrcd;		/* its domain */
+	uint32_t	cq;		/* its completion queue */
+	uint32_t	error;		/* SRQ_ERR was told: it takes no more */
 	struct shm_rq	rq SHM_ALIGNED;
 };
 
@@ -208,6 +215,42 @@ struct shm_job {
 	uint32_t	count;
 	struct iovec	iov[SHM_SGE_MAX];
 	uint8_t		bytes[SHM_JOB_BYTES] __attribute__((aligned(4096)));
+};
+
+/* A process that has something of XRC open, and where its events go. */
+struct shm_holder {
+	uint64_t	instance;
+	uint32_t	node;
+	uint32_t	serial;		/* of its object; 0: none here */
+	uint32_t	index;		/* its slot there */
+	uint32_t	async;		/* pipe */
+};
+
+struct shm_xrcd {
+	uint32_t	id;		/* 0: no domain here */
+	uint32_t	generation;
+	uint64_t	dev, ino;	/* of its file, or 0 */
+	struct shm_holder holder[SHM_HOLDERS];
+};
+
+/* The lock of @qp is that of the whole, but for @modifying. */
+struct shm_xrc_qp {
+	struct shm_qp	qp;
+	uint32_t	xrcd;
+	struct lock	modifying;	/* who changes @attr and the state */
+	struct ibv_qp_attr attr;
+	struct shm_holder holder[SHM_HOLDERS];
+} SHM_ALIGNED;
+
+/*
+ * What of XRC outlives the process that made it: in the fabric's file, and
+ * changed under the fabric's lock.
+ */
+struct shm_xrc {
+	uint32_t	high_xrcd;	/* none was ever used from here on */
+	uint32_t	high_qp;
+	struct shm_xrcd	xrcd[SHM_XRCD_MAX];
+	struct shm_xrc_qp qp[SHM_XRC_QP_MAX];
 };
 
 struct shm_seg {

@@ -107,8 +107,19 @@ struct soft_cq {
 	uint64_t		poller;		/* and whose thread's it is */
 };
 
+struct soft_xrcd {
+	struct ibv_xrcd		xrcd;
+	uint32_t		id;		/* in the fabric */
+	uint32_t		serial;		/* as its holder */
+	int			fd;		/* of its file, or -1 */
+	unsigned int		refs;
+	struct soft_xrcd	*next;
+};
+
 struct soft_srq {
 	struct ibv_srq		srq;
+	struct soft_xrcd	*xrcd;		/* of XRC, or NULL */
+	struct soft_cq		*cq;
 	struct lock		posting;
 	struct shm_srq		*shm;
 	struct rq		rq;
@@ -192,6 +203,10 @@ struct soft_remote {
 	struct rq		rq;
 	struct cqring		cq;
 	struct shm_srq		*srq;		/* whose @rq is, or NULL */
+	struct shm_xrc_qp	*xrc;		/* whose @shm is, or NULL */
+	uint32_t		srqn;		/* for which it was found */
+	uint64_t		held;		/* when somebody last held @xrc */
+	struct soft_remote	*next;		/* shared queue of the same @xrc */
 	uint32_t		rq_pd;
 	uint32_t		pd;		/* of remote keys */
 	uint32_t		resets;		/* as of this connection */
@@ -204,6 +219,9 @@ struct soft_qp {
 					    uint8_t type, uint8_t level);
 				/* the next member of @ex in newer headers */
 	struct shm_qp		*shm;
+	uint32_t		serial;		/* in events */
+	struct shm_xrc_qp	*xrc;		/* XRC_RECV: whose @shm is, */
+	struct soft_xrcd	*xrcd;		/* and in which domain */
 	struct soft_sq		sq;
 	struct soft_remote	remote;
 	struct datagram_peers	*peers;		/* of UD; see datagram.c */
@@ -291,6 +309,11 @@ static inline struct soft_cq *to_cq(struct ibv_cq *cq)
 static inline struct soft_srq *to_srq(struct ibv_srq *srq)
 {
 	return container(srq, struct soft_srq, srq);
+}
+
+static inline struct soft_xrcd *to_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container(xrcd, struct soft_xrcd, xrcd);
 }
 
 static inline struct soft_pd *to_pd(struct ibv_pd *pd)

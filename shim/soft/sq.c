@@ -116,12 +116,8 @@ static void flush(struct soft_qp *qp)
 
 void sq_fail(struct soft_qp *qp)
 {
-	struct rq rq = qp->rq;
-
 	lock_take(&qp->shm->rq.lock);
-	rq.seen = rq.shm ? rq.shm->taken : 0;
-	deliver_fail(fabric_seg, qp->shm - fabric_seg->qp, &rq,
-		     &qp->recv_cq->ring, -1);
+	deliver_fail(qp);
 	lock_drop(&qp->shm->rq.lock);
 	flush(qp);
 }
@@ -284,7 +280,8 @@ int sq_check_state(const struct soft_qp *qp)
 {
 	enum ibv_qp_state state = state_of(qp);
 
-	return state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN ? EINVAL : 0;
+	return state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN ||
+		!qp->sq.wrs ? EINVAL : 0;
 }
 
 int sq_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
@@ -392,6 +389,8 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	    wr->opcode > 31 || !(qp->opcodes & 1u << wr->opcode))
 		return EINVAL;
 	sq_begin(qp, to, wr->wr_id, wr->opcode, wr->send_flags);
+	if (qp->init.qp_type == IBV_QPT_XRC_SEND)
+		to->srqn = wr->qp_type.xrc.remote_srqn;
 	err = set_target(qp, to, wr);
 	if (err || !has_data(wr))
 		return err;

@@ -1,5 +1,8 @@
 /*
- * Shared receive queues, of the basic type
+ * Shared receive queues
+ *
+ * One of XRC has a number, a domain and a completion queue of its own, since
+ * the queue pairs that deliver to it have none.
  */
 #include "shim/soft/srq.h"
 
@@ -21,6 +24,38 @@ void srq_tell_limit(struct shm_seg *seg, struct shm_srq *srq)
 
 	__atomic_store_n(&srq->rq.limit, 0, __ATOMIC_RELAXED);
 	pipe_send(seg, srq->async, &event);
+}
+
+void srq_fail(struct shm_seg *seg, struct shm_srq *srq)
+{
+	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
+				    IBV_EVENT_SRQ_ERR };
+
+	if (srq->error)
+		return;
+	srq->error = 1;
+	pipe_send(seg, srq->async, &event);
+}
+
+static void drop_xrc(struct soft_srq *srq)
+{
+	if (!srq->xrcd)
+		return;
+	srq->xrcd->refs--;
+	srq->cq->refs--;
+}
+
+static int number(struct soft_srq *srq, uint32_t slot)
+{
+	struct shm_srq *shm = srq->shm;
+
+	if (!srq->xrcd)
+		return 0;
+	shm->xrcd = srq->xrcd->id;
+	shm->cq = srq->cq->ex.handle;
+	srq->xrcd->refs++;
+	srq->cq->refs++;
+	return fabric_add_number(FABRIC_SRQ, slot, &shm->srqn);
 }
 
 static int fill_slot(struct soft_srq *srq, uint32_t slot,
@@ -47,6 +82,12 @@ static int fill_slot(struct soft_srq *srq, uint32_t slot,
 	shm->async = to_context(srq->srq.context)->async;
 	shm->serial = soft_serial();
 	srq->srq.handle = slot;
+	err = number(srq, slot);
+	if (err < 0) {
+		rq_free(&srq->rq);
+		drop_xrc(srq);
+		return err;
+	}
 	__atomic_store_n(&soft_srqs[slot], srq, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -72,7 +113,8 @@ static int check(const struct ibv_srq_attr *attr)
 }
 
 static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
-			      const struct ibv_srq_attr *attr)
+			      const struct ibv_srq_attr *attr,
+			      struct soft_xrcd *xrcd, struct soft_cq *cq)
 {
 	struct soft_srq *srq;
 	int err;
@@ -86,6 +128,8 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return soft_fail(ENOMEM);
+	srq->xrcd = xrcd;
+	srq->cq = cq;
 	srq->srq.context = pd->context;
 	srq->srq.srq_context = srq_context;
 	srq->srq.pd = pd;
@@ -105,20 +149,58 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 				      struct ibv_srq_init_attr *attr)
 {
-	return create(pd, attr->srq_context, &attr->attr);
+	return create(pd, attr->srq_context, &attr->attr, NULL, NULL);
+}
+
+static int check_ex(struct ibv_context *context,
+		    const struct ibv_srq_init_attr_ex *attr, bool *ret_is_xrc)
+{
+	uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	uint32_t mask = attr->comp_mask;
+	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ?
+		attr->srq_type : IBV_SRQT_BASIC;
+
+	if (mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc) ||
+	    (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
+		return EOPNOTSUPP;
+	*ret_is_xrc = type == IBV_SRQT_XRC;
+	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return EINVAL;
+	if (!*ret_is_xrc)
+		return mask & xrc ? EINVAL : 0;
+	return (mask & xrc) != xrc || !attr->xrcd || !attr->cq ||
+		attr->xrcd->context != context ||
+		attr->cq->context != context ? EINVAL : 0;
 }
 
 struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
 				   struct ibv_srq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD) ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
-	     attr->srq_type != IBV_SRQT_BASIC))
-		return soft_fail(EOPNOTSUPP);
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context)
-		return soft_fail(EINVAL);
-	return create(attr->pd, attr->srq_context, &attr->attr);
+	bool is_xrc;
+	int err;
+
+	err = check_ex(context, attr, &is_xrc);
+	if (err)
+		return soft_fail(err);
+	return create(attr->pd, attr->srq_context, &attr->attr,
+		      is_xrc ? to_xrcd(attr->xrcd) : NULL,
+		      is_xrc ? to_cq(attr->cq) : NULL);
+}
+
+int soft_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+
+	int err;
+
+	err = soft_enter(ibsrq->context, "get_srq_num");
+	if (err)
+		return err;
+	if (!srq->xrcd)
+		return EINVAL;
+	*srq_num = srq->shm->srqn;
+	return 0;
 }
 
 static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr,
@@ -225,12 +307,18 @@ static void purge_completions(struct soft_srq *srq)
 /* Under the object mutex. */
 static void withdraw(struct soft_srq *srq)
 {
+	if (srq->xrcd)
+		fabric_del_number(srq->shm->srqn);
+	lock_take(&srq->shm->rq.lock);
+	srq->shm->srqn = UINT32_MAX;	/* who has found it looks anew */
+	lock_drop(&srq->shm->rq.lock);
 	purge_completions(srq);
 	__atomic_store_n(&soft_srqs[srq->srq.handle], NULL, __ATOMIC_RELEASE);
 	pipe_purge(srq->shm->async, PIPE_SRQ, srq->srq.handle,
 		   srq->shm->serial);
 	srq->shm->serial = 0;
 	rq_free(&srq->rq);
+	drop_xrc(srq);
 }
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)

@@ -9,3 +9,6 @@
  * lock.
  */
 void srq_tell_limit(struct shm_seg *seg, struct shm_srq *srq);
+
+/* It can complete nothing any more: SRQ_ERR, once. Under its lock. */
+void srq_fail(struct shm_seg *seg, struct shm_srq *srq);

@@ -13,17 +13,13 @@
 	V(ibv_flow,		ibv_create_flow,	(struct ibv_qp *a, struct ibv_flow_attr *b))                  \
 	V(ibv_rwq_ind_table,	create_rwq_ind_table,	(struct ibv_context *a, struct ibv_rwq_ind_table_init_attr *b)) \
 	V(ibv_wq,		create_wq,		(struct ibv_context *a, struct ibv_wq_init_attr *b))          \
-	V(ibv_qp,		open_qp,		(struct ibv_context *a, struct ibv_qp_open_attr *b))          \
-	V(ibv_xrcd,		open_xrcd,		(struct ibv_context *a, struct ibv_xrcd_init_attr *b))        \
 
 #define ERRNO_VERBS(V)                                                        \
 	V(attach_counters_point_flow,	(struct ibv_counters *a, struct ibv_counter_attach_attr *b, struct ibv_flow *c))       \
-	V(close_xrcd,			(struct ibv_xrcd *a))                                                                  \
 	V(destroy_counters,		(struct ibv_counters *a))                                                              \
 	V(destroy_flow_action,		(struct ibv_flow_action *a))                                                           \
 	V(destroy_rwq_ind_table,	(struct ibv_rwq_ind_table *a))                                                         \
 	V(destroy_wq,			(struct ibv_wq *a))                                                                    \
-	V(get_srq_num,			(struct ibv_srq *a, uint32_t *b))                                                      \
 	V(ibv_destroy_flow,		(struct ibv_flow *a))                                                                  \
 	V(modify_flow_action_esp,	(struct ibv_flow_action *a, struct ibv_flow_action_esp_attr *b))                       \
 	V(modify_qp_rate_limit,		(struct ibv_qp *a, struct ibv_qp_rate_limit_attr *b))                                  \

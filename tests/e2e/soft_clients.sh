@@ -72,6 +72,13 @@ both() { # name, program, arguments...
 	fi
 }
 
+# The last perftest must have told how fast that was.
+reports() {
+	if ! grep -Eq '^ [0-9]+ +[0-9]+ +[0-9.]+ +[0-9.]+' "$work/client"; then
+		not_ok "$face report of it" "$(tail -1 "$work/client")"
+	fi
+}
+
 single() { # name, pattern, program, arguments...
 	local name="$face $1" pattern=$2
 	shift 2
@@ -176,6 +183,16 @@ for each in preload dropin; do
 		both $program $program -F --use_old_post_send -n 1000
 		both "$program builders" $program -F -n 1000
 	done
+	both "ibv_xsrq_pingpong" ibv_xsrq_pingpong
+	both "ibv_xsrq_pingpong -e" ibv_xsrq_pingpong -e
+	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_bw ib_atomic_bw; do
+		both "$program -c XRC" $program -c XRC -F -n 1000
+		reports
+	done
+	both "ib_send_bw -c XRC --use-srq" ib_send_bw -c XRC --use-srq -F -n 1000
+	reports
+	both "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n 1000
+	reports
 	both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n 100
 	both "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n 1000
 	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n 1000
