@@ -249,7 +249,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 		pthread_mutex_unlock(&soft_mutex);
 		return EBUSY;
 	}
-	lock_take(&cq->shm->lock);
+	cqring_lock(&cq->ring);
 	err = resize_locked(cq, cqe);
 	lock_drop(&cq->shm->lock);
 	lock_drop(&cq->polling);

@@ -4,7 +4,8 @@
  * An entry is published by its sequence number, the position plus one, so
  * that a poll looks at one word and takes no lock of ours. Those who add
  * exclude each other with the queue's lock; if one dies in between, its
- * entry is unpublished and is written over by the next.
+ * entry is unpublished and is written over by the next, or it is published
+ * and the next counts it (repair()).
  *
  * Payload that does not fit an entry travels in a ring of bytes beside it,
  * in the order of the entries:
@@ -94,27 +95,6 @@ static struct shm_cqe *overrun(struct cqring *ring)
 	return NULL;
 }
 
-struct shm_cqe *cqring_begin(struct cqring *ring)
-{
-	struct shm_cq *cq = ring->shm;
-	struct shm_cqe *cqe;
-
-	lock_take(&cq->lock);
-	if (unlikely(cq->rings != ring->rings) &&
-	    cqring_find(ring->seg, ring->index, ring) < 0) {
-		lock_drop(&cq->lock);
-		return NULL;
-	}
-	if (unlikely(cq->overrun || !has_room(cq)))
-		return overrun(ring);
-	cqe = &ring->entries[cq->prod & ring->mask];
-	memset((char *)cqe + sizeof(cqe->seq), 0,
-	       offsetof(struct shm_cqe, data) - sizeof(cqe->seq));
-	if (cq->flags & SHM_CQ_STAMPS)
-		cqe->stamp = process_now();
-	return cqe;
-}
-
 /* Armed queues fire once. */
 static void fire(struct cqring *ring, bool solicited)
 {
@@ -130,22 +110,75 @@ static void fire(struct cqring *ring, bool solicited)
 	pipe_send(ring->seg, ring->shm->channel, &event);
 }
 
+/*
+ * Who had the lock died: what was published is there, and the owner of the
+ * queue may not have been woken.
+ */
+static void repair(struct cqring *ring)
+{
+	struct shm_cq *cq = ring->shm;
+
+	while (ring->entries[cq->prod & ring->mask].seq == cq->prod + 1)
+		cq->prod++;
+	__atomic_store_n(&cq->armed, SHM_ARM_ANY, __ATOMIC_SEQ_CST);
+	if (cq->flags & SHM_CQ_EVENTS)
+		fire(ring, true);
+}
+
+static bool is_found(struct cqring *ring)
+{
+	return likely(ring->shm->rings == ring->rings) ||
+		cqring_find(ring->seg, ring->index, ring) == 0;
+}
+
+bool cqring_lock(struct cqring *ring)
+{
+	bool half_done = lock_take(&ring->shm->lock);
+
+	if (!is_found(ring))
+		return false;
+	if (unlikely(half_done))
+		repair(ring);
+	return true;
+}
+
+struct shm_cqe *cqring_begin(struct cqring *ring)
+{
+	struct shm_cq *cq = ring->shm;
+	struct shm_cqe *cqe;
+
+	if (unlikely(!cqring_lock(ring))) {
+		lock_drop(&cq->lock);
+		return NULL;
+	}
+	if (unlikely(cq->overrun || !has_room(cq)))
+		return overrun(ring);
+	cqe = &ring->entries[cq->prod & ring->mask];
+	memset((char *)cqe + sizeof(cqe->seq), 0,
+	       offsetof(struct shm_cqe, data) - sizeof(cqe->seq));
+	if (cq->flags & SHM_CQ_STAMPS)
+		cqe->stamp = process_now();
+	return cqe;
+}
+
 void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
 {
 	struct shm_cq *cq = ring->shm;
-	uint32_t pos;
+	uint32_t next = cq->prod + 1;
 
 	if (cqring_drops(ring, cqe)) {
 		lock_drop(&cq->lock);
 		return;
 	}
-	pos = cq->prod++;
+	/* first published, then counted: see repair() */
 	if (!(cq->flags & SHM_CQ_EVENTS)) {
 		/* pairs with the load_acquire of polls */
-		__atomic_store_n(&cqe->seq, pos + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
+		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
 	} else {
 		/* published before armed is read: see soft_req_notify_cq() */
-		__atomic_store_n(&cqe->seq, pos + 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&cqe->seq, next, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
 		fire(ring, solicited);
 	}
 	lock_drop(&cq->lock);

@@ -21,6 +21,9 @@ struct cqring {
 /* Check and remember where @index of @seg lies. 0 or -EPROTO. */
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
 
+/* Lock it. False, but locked, if it is not there any more. */
+bool cqring_lock(struct cqring *ring);
+
 /*
  * Begin to add an entry: the queue is locked, and the entry zero but for
  * its payload, until cqring_commit(). NULL if the queue

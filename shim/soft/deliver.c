@@ -109,29 +109,90 @@ static void tell_limit(struct soft_remote *r)
 		srq_tell_limit(r->peer->seg, r->srq);
 }
 
+/*
+ * A request is taken and completed, though its taker may die in between:
+ * it says before which request, and which completion, that is to be.
+ */
+static void begin_take(struct soft_remote *r)
+{
+	struct shm_rq *rq = r->rq.shm;
+
+	rq->doing_cq = r->cq.index;
+	__atomic_store_n(&rq->doing, (uint64_t)rq->taken << 32 |
+			 (uint32_t)(r->cq.shm->prod + 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&rq->taken, rq->taken + 1, __ATOMIC_RELEASE);
+}
+
+static void end_take(struct soft_remote *r)
+{
+	__atomic_store_n(&r->rq.shm->doing, 0, __ATOMIC_RELEASE);
+}
+
+/* Is the completion at @pos that of the request in @slot? */
+static bool is_published(struct soft_remote *r, const struct cqring *cq,
+			 uint32_t pos, uint32_t slot)
+{
+	const struct shm_cqe *cqe = &cq->entries[pos & cq->mask];
+
+	if (cqe->seq != pos + 1)
+		return (int32_t)(cqe->seq - pos - 1) > 0;	/* long ago */
+	if (!(cqe->flags & SHM_CQE_RECV) || cqe->retire != slot)
+		return false;
+	return r->srq ? cqe->flags & SHM_CQE_SRQ &&
+			cqe->srq == r->srq - r->peer->seg->srq :
+			cqe->qpn == r->shm->qpn;
+}
+
+static void mend(struct soft_remote *r)
+{
+	struct shm_rq *rq = r->rq.shm;
+	uint32_t pos = rq->doing >> 32;
+	struct cqring cq;
+
+	if (rq->taken != pos + 1 ||
+	    cqring_find(r->peer->seg, rq->doing_cq, &cq) < 0)
+		return;
+	if (cqring_lock(&cq) &&
+	    !is_published(r, &cq, (uint32_t)rq->doing - 1,
+			  rq_slot(&r->rq, pos)))
+		__atomic_store_n(&rq->taken, pos, __ATOMIC_RELEASE);
+	lock_drop(&cq.shm->lock);
+}
+
+/* If the last taker died: give back what it did not complete. */
+static void give_back(struct soft_remote *r)
+{
+	if (likely(!r->rq.shm->doing))
+		return;
+	mend(r);
+	end_take(r);
+}
+
 static void take(struct soft_remote *r)
 {
-	uint32_t taken = r->rq.shm->taken + 1;
-
-	__atomic_store_n(&r->rq.shm->taken, taken, __ATOMIC_RELEASE);
+	begin_take(r);
 	if (r->srq)
 		tell_limit(r);
 	else
-		__builtin_prefetch(rq_wqe(&r->rq, taken));
+		__builtin_prefetch(rq_wqe(&r->rq, r->rq.shm->taken));
 }
 
 static void flush(struct soft_remote *r)
 {
 	struct shm_cqe *cqe;
 	struct shm_wqe *wqe;
-	uint32_t slot;
+	uint32_t slot, n;
 
-	while ((wqe = first(&r->rq, &slot))) {
-		r->rq.shm->taken++;
+	give_back(r);
+	/* once around, whatever a peer has written there */
+	for (n = 0; n <= r->rq.mask && (wqe = first(&r->rq, &slot)); n++) {
 		cqe = begin_recv(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
+		begin_take(r);
+		if (cqe)
+			cqring_commit(&r->cq, cqe, true);
+		end_take(r);
 		if (!cqe)
 			break;
-		cqring_commit(&r->cq, cqe, true);
 	}
 }
 
@@ -190,6 +251,7 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe,
 	take(r);
 	if (cqe)
 		cqring_commit(&r->cq, cqe, true);
+	end_take(r);
 }
 
 /* It fails on the receive request it has taken. */
@@ -237,6 +299,7 @@ static void finish(struct soft_remote *r, const struct message *m,
 	cqe->flags |= m->flags;
 	take(r);
 	cqring_commit(&r->cq, cqe, m->solicited);
+	end_take(r);
 }
 
 /* Let the payload travel with the completion, if there is room. */
@@ -301,6 +364,7 @@ int deliver(struct soft_remote *r, struct message *m)
 	uint32_t slot, num;
 	int err;
 
+	give_back(r);
 	wqe = first(&r->rq, &slot);
 	if (!wqe)
 		return CARRY_RNR;
@@ -333,6 +397,7 @@ int deliver_notice(struct soft_remote *r, const struct message *m)
 	struct shm_wqe *wqe;
 	uint32_t slot;
 
+	give_back(r);
 	wqe = first(&r->rq, &slot);
 	cqe = wqe ? begin_recv(r, wqe, slot, IBV_WC_SUCCESS) : NULL;
 	if (!cqe)

@@ -38,18 +38,18 @@ static bool seems_free(struct lock *lock)
 	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == 0;
 }
 
-void lock_wait(struct lock *lock)
+bool lock_wait(struct lock *lock)
 {
 	unsigned int n;
 
 	for (n = 0;; n++) {
 		if (seems_free(lock) && lock_try(lock))
-			return;
+			return false;
 		if (n < SPINS)
 			relax();
 		else
 			sched_yield();
 		if (n % YIELDS == YIELDS - 1 && take_over(lock))
-			return;
+			return true;
 	}
 }

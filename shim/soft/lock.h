@@ -18,8 +18,8 @@ struct lock {
 
 extern uint32_t lock_self;	/* this process, 0 while it has no node */
 
-/* The slow half: spin, yield, and take over from the dead. */
-void lock_wait(struct lock *lock);
+/* The slow half: spin, yield, and take over from the dead, which is told. */
+bool lock_wait(struct lock *lock);
 
 static inline bool lock_try(struct lock *lock)
 {
@@ -30,10 +30,10 @@ static inline bool lock_try(struct lock *lock)
 					   __ATOMIC_RELAXED);
 }
 
-static inline void lock_take(struct lock *lock)
+/* True if its owner died with it: what it guards may be half done. */
+static inline bool lock_take(struct lock *lock)
 {
-	if (!lock_try(lock))
-		lock_wait(lock);
+	return !lock_try(lock) && lock_wait(lock);
 }
 
 /* Pairs with the acquire of lock_try(). */

@@ -49,6 +49,7 @@ void qp_reset(struct soft_qp *qp)
 	qp->shm->dest_qpn = 0;
 	if (qp->rq.shm) {
 		__atomic_store_n(&qp->rq.shm->taken, 0, __ATOMIC_RELAXED);
+		qp->rq.shm->doing = 0;
 		__atomic_store_n(&qp->rq.shm->prod, 0, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&qp->rq_retired, 0, __ATOMIC_RELEASE);
 	}

@@ -60,6 +60,7 @@ int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
 	/* not the lock: who remembers an earlier owner may hold it */
 	shm->taken = 0;
 	shm->prod = 0;
+	shm->doing = 0;
 	shm->limit = 0;
 	shm->size = power(max_wr);
 	shm->stride = rq_stride(max_sge);

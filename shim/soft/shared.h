@@ -68,6 +68,9 @@ struct shm_rq {
 	uint64_t	wqe_off;
 	uint64_t	order_off;	/* uint32_t[size]; 0: slot is position */
 
+	uint64_t	doing;		/* being taken: see deliver.c */
+	uint32_t	doing_cq;
+
 	uint32_t	prod SHM_ALIGNED;
 };
 

@@ -235,8 +235,11 @@ void sq_run(struct soft_qp *qp)
 				return;
 			break;
 		case IBV_QPS_SQE:
-		case IBV_QPS_ERR:
 			flush(qp);
+			break;
+		case IBV_QPS_ERR:
+			/* who failed it may have died before its end */
+			sq_fail(qp);
 			break;
 		default:
 			/* drained: until it is RTS again, or failed */

@@ -1,0 +1,226 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "tests/shim/soft/fellow.h"
+
+/*
+ * A peer is killed after each of the instructions that carry out one
+ * operation (some of them, unless ROUNDS says more): whatever it has half
+ * done, we get all our completions, once.
+ */
+
+enum { RECVS = 4 };
+
+typedef int operation(struct end *e, struct address there);
+
+static int send_short(struct end *e, struct address there)
+{
+	(void)there;
+	return send_at(e, 1, 0, 8);
+}
+
+static int send_in_ring(struct end *e, struct address there)
+{
+	(void)there;
+	return send_at(e, 1, 0, 1000);
+}
+
+static int send_long(struct end *e, struct address there)
+{
+	(void)there;
+	return send_at(e, 1, 0, 100000);
+}
+
+static int write_and_tell(struct end *e, struct address there)
+{
+	return rdma_at(e, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 64, there.addr,
+		       there.rkey);
+}
+
+static int write_wrongly(struct end *e, struct address there)
+{
+	return rdma_at(e, IBV_WR_RDMA_WRITE, 1, 64, there.addr, 0x12345);
+}
+
+static operation *chosen;
+static long kill_at;		/* instructions */
+static volatile long passed;
+
+/* The processor traps after each instruction. */
+static void count(int signo)
+{
+	(void)signo;
+	if (++passed == kill_at)
+		kill(getpid(), SIGKILL);
+}
+
+#ifdef __x86_64__
+static void trap(bool on)
+{
+	if (on)		/* beyond the red zone */
+		asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
+			     "orq $0x100, (%%rsp)\n\tpopfq\n\t"
+			     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+	else
+		asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
+			     "andq $~0x100, (%%rsp)\n\tpopfq\n\t"
+			     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+}
+#else
+static void trap(bool on)
+{
+	(void)on;
+}
+#endif
+
+/* In the peer: all is prepared, then each instruction is counted. */
+static void carry_out(struct end *e, int fd, struct address yours)
+{
+	struct sigaction action = { .sa_handler = count };
+	long all;
+
+	await_word(fd);
+	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 8, yours.addr,
+				 yours.rkey), 0);
+	expect(e->cq, 1, IBV_WC_SUCCESS);
+	sigaction(SIGTRAP, &action, NULL);
+	trap(true);
+	chosen(e, yours);
+	trap(false);
+	all = passed;
+	say(fd, &all, sizeof(all));
+	pause();
+}
+
+struct tally {
+	unsigned int	recvs[RECVS];
+	unsigned int	sends;
+};
+
+static void drain(struct end *e, struct tally *tally)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(e->cq, 1, &wc) > 0) {
+		if (wc.wr_id < RECVS)
+			tally->recvs[wc.wr_id]++;
+		else
+			tally->sends++;
+	}
+}
+
+/* Asleep, as a program would be, until our own send has come back. */
+static void sleep_for_send(struct end *e, struct tally *tally)
+{
+	struct pollfd p = { .fd = e->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!tally->sends) {
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		assert_int_equal(ibv_get_cq_event(e->channel, &cq, &context), 0);
+		ibv_ack_cq_events(cq, 1);
+		assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+		drain(e, tally);
+	}
+}
+
+static void post(struct end *e)
+{
+	int i;
+
+	for (i = 0; i < RECVS; i++)
+		assert_int_equal(recv_at(e, i, 200000 * i, 200000), 0);
+	assert_int_equal(ibv_req_notify_cq(e->cq, 0), 0);
+}
+
+static void expect_all(struct end *e)
+{
+	struct tally tally = { { 0 }, 0 };
+	int i;
+
+	assert_int_equal(send_at(e, RECVS, 0, 8), 0);
+	sleep_for_send(e, &tally);
+	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
+	drain(e, &tally);
+	assert_int_equal(tally.sends, 1);
+	for (i = 0; i < RECVS; i++)
+		assert_int_equal(tally.recvs[i], 1);
+}
+
+/* How long the operation is, if it was not killed in it. */
+static long kill_after(long steps)
+{
+	struct fellow f;
+	struct end e = { 0 };
+	long length = 0;
+
+	kill_at = steps;
+	f = fellow_start(carry_out);
+	end_open(&e);
+	fellow_meet(&f, &e);
+	post(&e);
+	say(f.fd, "g", 1);
+	/* the end of file, if it dies */
+	if (recv(f.fd, &length, sizeof(length), MSG_WAITALL) < 0)
+		length = 0;
+	fellow_kill(&f);
+	expect_all(&e);
+	end_close(&e);
+	return length;
+}
+
+static long number(const char *name, long otherwise)
+{
+	const char *given = getenv(name);
+
+	return given ? atol(given) : otherwise;
+}
+
+static void survive(operation *op)
+{
+	long s = number("SEED", time(NULL));
+	long length, stride, at;
+
+	chosen = op;
+	length = kill_after(0);
+	if (!length)
+		skip();
+	stride = length / number("ROUNDS", 12) + 1;
+	print_message("%ld instructions, SEED=%ld\n", length, s);
+	for (at = 1 + s % stride; at < length; at += stride)
+		kill_after(at);
+}
+
+#define SURVIVES(op)					\
+	static void peer_may_die_in_##op(void **state)	\
+	{						\
+		(void)state;				\
+		survive(op);				\
+	}
+
+SURVIVES(send_short)
+SURVIVES(send_in_ring)
+SURVIVES(send_long)
+SURVIVES(write_and_tell)
+SURVIVES(write_wrongly)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peer_may_die_in_send_short),
+		cmocka_unit_test(peer_may_die_in_send_in_ring),
+		cmocka_unit_test(peer_may_die_in_send_long),
+		cmocka_unit_test(peer_may_die_in_write_and_tell),
+		cmocka_unit_test(peer_may_die_in_write_wrongly),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
