@@ -1,0 +1,100 @@
+# Libraries above verbs on the software device, unmodified: UCX, Open MPI over
+# UCX and over its own openib, libfabric, qperf. Each may use the device only,
+# so that what works has gone through it.
+BUILD=${BUILD:-build}
+tmp=$(mktemp -d) || exit 1
+fabric=$(mktemp -d /dev/shm/verbatim-soft-clients.XXXXXX) || exit 1
+trap 'rm -rf "$tmp" "$fabric"' EXIT
+export VERBATIM_SOFT_FABRIC=$fabric
+soft=$PWD/$BUILD/libverbatim-soft.so
+port=23000
+
+# name, function, arguments: what the function prints is why it failed
+try() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then echo "ok clients: $name"; else echo "not ok clients: $name: $(tail -3 <<<"$out" | tr '\n' ' ')"; fi
+}
+
+next_port() {
+	port=$((port + 1))
+	while ss -ltnH "sport = :$port" | grep -q .; do port=$((port + 1)); done
+}
+
+# Start a server, wait until it listens, run its client; both must end well.
+pair() { # server command... -- client command...
+	local server=() pid status
+	while [ "$1" != -- ]; do server+=("$1"); shift; done
+	shift
+	LD_PRELOAD=$soft timeout 60 "${server[@]}" >"$tmp/server" 2>&1 &
+	pid=$!
+	until ss -ltnH "sport = :$port" | grep -q .; do
+		kill -0 $pid 2>/dev/null || { cat "$tmp/server"; return 1; }
+	done
+	LD_PRELOAD=$soft timeout 60 "$@" >"$tmp/client" 2>&1
+	status=$?
+	cat "$tmp/client"
+	[ $status -eq 0 ] || { kill $pid 2>/dev/null; wait $pid; echo "client: status $status"; return 1; }
+	[ -n "${keep:-}" ] && { kill $pid; wait $pid 2>/dev/null; return 0; }
+	wait $pid || { echo "server: $(tail -1 "$tmp/server")"; return 1; }
+}
+
+# all iterations were done, and took some time
+ucx() { # transport, test, options
+	local tls=$1
+	shift
+	next_port
+	UCX_TLS=$tls UCX_NET_DEVICES=verbatim0:1 pair ucx_perftest -p $port -t "$@" -n 1000 -w 100 -- \
+		ucx_perftest -p $port -t "$@" -n 1000 -w 100 localhost &&
+		awk '/^Final:/ { good = $2 == 1000 && $4 > 0 } END { exit !good }' "$tmp/client"
+}
+
+mpi() { # options
+	LD_PRELOAD= timeout 120 mpirun --allow-run-as-root --oversubscribe -np 2 -x LD_PRELOAD="$soft" -x VERBATIM_SOFT_FABRIC \
+		"$@" "$tmp/mpi_check" >"$tmp/out" 2>&1 && grep -qx good "$tmp/out" || { cat "$tmp/out"; return 1; }
+}
+
+fabrics() { # provider, endpoint
+	next_port
+	pair fi_pingpong -p "$1" -e "$2" -I 100 -c -B $port -- \
+		fi_pingpong -p "$1" -e "$2" -I 100 -c -P $port 127.0.0.1 &&
+		[ "$(grep -c "=100 " "$tmp/client")" -ge 4 ]
+}
+
+qperf_is() { # tests
+	next_port
+	keep=1 pair qperf -lp $port -- qperf -lp $port -t 1 -m 4096 localhost "$@" &&
+		[ "$(grep -c ' = .*[1-9]' "$tmp/client")" -ge $# ]
+}
+
+emptied() {
+	LD_PRELOAD=$soft ibv_devinfo >/dev/null # who was killed is swept by the next
+	[ -z "$(ls -A "$fabric")" ] || { ls -A "$fabric"; return 1; }
+}
+
+rc=rc_verbs,ud_verbs:aux
+for each in tag_lat tag_bw ucp_put_lat ucp_put_bw ucp_get ucp_add ucp_fadd ucp_swap ucp_cswap ucp_am_lat stream_bw; do
+	try "UCX rc_verbs $each" ucx $rc $each -s 8
+done
+for each in tag_lat tag_bw ucp_put_bw ucp_get ucp_am_lat; do
+	try "UCX rc_verbs $each 1 MiB" ucx $rc $each -s 1048576 -O 4
+done
+for each in tag_lat tag_bw ucp_put_lat ucp_get ucp_add ucp_fadd ucp_cswap ucp_am_lat; do
+	try "UCX ud_verbs $each" ucx ud_verbs $each -s 8
+done
+for each in rc_verbs ud_verbs; do
+	try "UCX $each am_lat" ucx $each am_lat -s 8 -d verbatim0:1 -x $each
+done
+try "UCX rc_verbs put_lat" ucx rc_verbs put_lat -s 8 -d verbatim0:1 -x rc_verbs
+
+mpicc -O2 -Wall -o "$tmp/mpi_check" tests/e2e/mpi_check.c
+try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x UCX_NET_DEVICES=verbatim0:1
+try "Open MPI over openib" mpi --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1 --mca osc rdma
+
+try "libfabric msg" fabrics verbs msg
+try "libfabric rdm" fabrics "verbs;ofi_rxm" rdm
+try "libfabric dgram" fabrics verbs dgram
+
+try "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat rc_rdma_write_bw
+try "qperf atomics, verified" qperf_is rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap ver_rc_fetch_add
+try "nothing is left behind" emptied

@@ -1,0 +1,83 @@
+/*
+ * Two ranks exchange messages of many sizes, each way, by send and receive and
+ * by one-sided access, and look at every byte. Prints "good", or what is not.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 4 << 20 };
+
+static unsigned char pattern(size_t i, int round, int rank)
+{
+	return (unsigned char)(i * 7 + (i >> 8) + round * 31 + rank * 101);
+}
+
+static void fill(unsigned char *buf, size_t n, int round, int rank)
+{
+	for (size_t i = 0; i < n; i++)
+		buf[i] = pattern(i, round, rank);
+}
+
+static void look(const unsigned char *buf, size_t n, int round, int rank, const char *what)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (buf[i] == pattern(i, round, rank))
+			continue;
+		fprintf(stderr, "%s of %zu bytes: byte %zu is wrong\n", what, n, i);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+}
+
+static void exchange(unsigned char *out, unsigned char *in, int n, int round, int rank)
+{
+	MPI_Request requests[2];
+
+	fill(out, n, round, rank);
+	memset(in, 0, n);
+	MPI_Irecv(in, n, MPI_BYTE, !rank, round, MPI_COMM_WORLD, &requests[0]);
+	MPI_Isend(out, n, MPI_BYTE, !rank, round, MPI_COMM_WORLD, &requests[1]);
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	look(in, n, round, !rank, "message");
+}
+
+static void put_and_get(unsigned char *out, unsigned char *window_at, MPI_Win window, int n,
+			int round, int rank)
+{
+	fill(out, n, round, rank);
+	MPI_Win_fence(0, window);
+	MPI_Put(out, n, MPI_BYTE, !rank, 0, n, MPI_BYTE, window);
+	MPI_Win_fence(0, window);
+	look(window_at, n, round, !rank, "put");
+	memset(out, 0, n);
+	MPI_Get(out, n, MPI_BYTE, !rank, 0, n, MPI_BYTE, window);
+	MPI_Win_fence(0, window);
+	look(out, n, round, rank, "get");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned char *out = malloc(MOST), *in = malloc(MOST);
+	int rank, ranks, sum, round = 0;
+	MPI_Win window;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Win_create(in, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	for (int n = 1; n <= MOST; n *= 4)
+		exchange(out, in, n, round++, rank);
+	for (int i = 0; i < 2000; i++)
+		exchange(out, in, i % 100, round++, rank);
+	for (int n = 1; n <= MOST; n *= 16)
+		put_and_get(out, in, window, n, round++, rank);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Win_free(&window);
+	if (rank == 0)
+		puts(ranks == 2 && sum == 1 ? "good" : "the ranks do not meet");
+	MPI_Finalize();
+	free(out);
+	free(in);
+	return 0;
+}
