@@ -24,6 +24,7 @@
 #include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
+#include "shim/soft/port.h"
 #include "shim/soft/recv.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/xrc_qp.h"
@@ -90,8 +91,10 @@ static int begin(void)
 		fabric_leave();
 		return err;
 	}
-	if (!contexts++)
+	if (!contexts++) {
 		allow_peers();
+		port_publish();
+	}
 	return 0;
 }
 

@@ -98,6 +98,19 @@ void fabric_free_number(uint32_t number);
 
 void fabric_put(struct fabric_peer *peer);
 
+/*
+ * Where a port of a process can be reached: a LID with those that share its
+ * upper bits, or a GID. Nobody's if that process is no more: see address.h.
+ */
+struct fabric_address {
+	uint64_t	instance;
+	uint32_t	node;
+	uint16_t	lid;		/* 0: the GID */
+	uint8_t		lmc;
+	uint8_t		link_layer;
+	union ibv_gid	gid;
+};
+
 /* Who is attached to which multicast group. */
 struct fabric_member {
 	union ibv_gid	gid;
@@ -106,11 +119,13 @@ struct fabric_member {
 	uint16_t	node;
 };
 
-enum { FABRIC_MEMBERS = 8192 };
+enum { FABRIC_MEMBERS = 8192, FABRIC_ADDRESSES = 1024 };
 
 struct fabric_members {
 	uint32_t		changes;	/* so many, after each */
 	struct fabric_member	at[FABRIC_MEMBERS];
+	uint32_t		high_address;	/* none was ever used from here on */
+	struct fabric_address	address[FABRIC_ADDRESSES];
 };
 
 /* Nobody in the fabric changes them in between. */

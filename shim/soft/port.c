@@ -11,6 +11,7 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#include "shim/soft/address.h"
 #include "shim/soft/persona.h"
 #include "shim/soft/port.h"
 #include "shim/soft/port_state.h"
@@ -167,6 +168,12 @@ static bool has_lid(const struct port *port, uint16_t lid)
 		lid >> port->attr.lmc == port->attr.lid >> port->attr.lmc;
 }
 
+static bool is_gid(const struct fabric_address *address, const void *gid)
+{
+	return !address->lid &&
+		!memcmp(&address->gid, gid, sizeof(address->gid));
+}
+
 bool port_has_gid(const union ibv_gid *gid)
 {
 	const struct port *port;
@@ -175,7 +182,20 @@ bool port_has_gid(const union ibv_gid *gid)
 	for (num = 1; (port = port_at(num)); num++)
 		if (has_gid(port, gid))
 			return true;
-	return false;
+	return address_find(is_gid, gid);
+}
+
+/* Of an address that other processes alone have. */
+static bool is_dest(const struct fabric_address *address, const void *arg)
+{
+	const struct ibv_ah_attr *attr = arg;
+
+	if (address->link_layer != port_at(attr->port_num)->attr.link_layer)
+		return false;
+	if (attr->is_global)
+		return is_gid(address, &attr->grh.dgid);
+	return address->lid &&
+		address->lid >> address->lmc == attr->dlid >> address->lmc;
 }
 
 /* Of one link layer, both up. */
@@ -196,7 +216,40 @@ bool port_reaches(const struct ibv_ah_attr *attr)
 		    (attr->is_global ? has_gid(to, &attr->grh.dgid) :
 				       has_lid(to, attr->dlid)))
 			return true;
-	return false;
+	return from && from->attr.state == IBV_PORT_ACTIVE &&
+		address_find(is_dest, attr);
+}
+
+static void publish(const struct port *port)
+{
+	struct fabric_address address = {
+		.link_layer	= port->attr.link_layer,
+		.lmc		= port->attr.lmc,
+		.lid		= port->attr.lid,
+	};
+	uint32_t i;
+
+	if (address.lid && address.link_layer != IBV_LINK_LAYER_ETHERNET)
+		address_add(&address);
+	address.lid = 0;
+	for (i = 0; i < num_gids(port); i++) {
+		if (!port_has_index(port, i))
+			continue;
+		address.gid = port->gid[i].gid;
+		address_add(&address);
+	}
+}
+
+void port_publish(void)
+{
+	const struct port *port;
+	uint32_t num;
+
+	if (!persona_get()->num_ports)
+		return;
+	for (num = 1; (port = port_at(num)); num++)
+		if (port->attr.state == IBV_PORT_ACTIVE)
+			publish(port);
 }
 
 int port_check(const struct ibv_ah_attr *attr)

@@ -34,7 +34,7 @@ bool port_has_index(const struct port *port, uint32_t index);
 /* False for a port that is not there, too. */
 bool port_is_roce(uint32_t num);
 
-/* Is it the GID of one of our ports? */
+/* Is it the GID of one of our ports, or of anybody's? */
 bool port_has_gid(const union ibv_gid *gid);
 
 /* What stands at @index of its table; false: nothing. */
@@ -45,6 +45,9 @@ int port_find_gid(uint32_t num, const union ibv_gid *gid,
 
 /* Does anybody answer at this address? */
 bool port_reaches(const struct ibv_ah_attr *attr);
+
+/* Tell the fabric where we are, if not where everybody is. */
+void port_publish(void);
 
 /* 0; EINVAL if no port of ours sends to such an address. */
 int port_check(const struct ibv_ah_attr *attr);

@@ -212,6 +212,9 @@ static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr,
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) || limit > max_wr)
 		return EINVAL;
+	if (mask & IBV_SRQ_MAX_WR && !(persona_limits()->device_cap_flags &
+				       IBV_DEVICE_SRQ_RESIZE))
+		return EOPNOTSUPP;
 	if (max_wr < 1 || max_wr > (uint32_t)persona_limits()->max_srq_wr ||
 	    max_wr < srq->slots - srq->num_free)
 		return EINVAL;

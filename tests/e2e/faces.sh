@@ -101,7 +101,7 @@ python_sees() {
 	END
 }
 
-# The two ends of a pingpong with the same arguments.
+# The two ends of a pingpong with the same arguments; the client on $other.
 pingpong() { # name, arguments...
 	local name="$face: $1" server
 	shift
@@ -110,7 +110,7 @@ pingpong() { # name, arguments...
 	"${device[@]}" timeout 60 ibv_rc_pingpong -p $port "$@" >"$work/server" 2>&1 &
 	server=$!
 	until ss -ltnH "sport = :$port" | grep -q . || ! kill -0 $server 2>/dev/null; do sleep 0.02; done
-	if "${device[@]}" timeout 60 ibv_rc_pingpong -p $port "$@" localhost >"$work/client" 2>&1 &&
+	if "${device[@]}" "VERBATIM_SOFT_PERSONA=${other:-${VERBATIM_SOFT_PERSONA:-}}" timeout 60 ibv_rc_pingpong -p $port "$@" localhost >"$work/client" 2>&1 &&
 		wait $server; then
 		ok "$name"
 	else
@@ -148,6 +148,11 @@ persona() {
 	finds "persona's second port" "link_layer:.*Ethernet" ibv_devinfo -i 2
 	pingpong "traffic on persona's first port" -i 1 -n 100
 	pingpong "traffic on persona's second port" -i 2 -g 1 -n 100
+	sed 's/lid .*/lid 40/; s/:d67/:e67/; s/\.1\.7/.1.8/' "$work/machine" >"$work/other"
+	local other=$work/other
+	pingpong "two machines, InfiniBand" -i 1 -n 100
+	pingpong "two machines, InfiniBand, by GID" -i 1 -g 0 -n 100
+	pingpong "two machines, RoCE" -i 2 -g 3 -n 100
 	if "${device[@]}" ibv_rc_pingpong -i 3 >"$work/out" 2>&1; then
 		not_ok "$face: no third port" "it opens"
 	else
@@ -161,6 +166,42 @@ persona() {
 	else
 		ok "$face: bad persona"
 	fi
+}
+
+exchange() {
+	cat <<-'END'
+		#include <mpi.h>
+		#include <stdio.h>
+		static char bytes[1 << 20];
+		int main(int argc, char **argv)
+		{
+			int rank, size, i, status = 0;
+
+			MPI_Init(&argc, &argv);
+			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+			for (i = 1; i < 100; i++) {
+				size = i % 2 ? 64 : sizeof(bytes);
+				if (!rank)
+					bytes[size - 1] = i;
+				MPI_Bcast(bytes, size, MPI_CHAR, 0, MPI_COMM_WORLD);
+				status |= bytes[size - 1] != i;
+			}
+			MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+			if (!rank && !status)
+				puts("all there");
+			return MPI_Finalize() || status;
+		}
+	END
+}
+
+# It finds ports and their distance below /sys, and connects with datagrams.
+openib() {
+	command -v mpicc >/dev/null || { skip "$face: openib" "mpicc is not installed"; return; }
+	exchange >"$work/exchange.c"
+	mpicc -o "$work/exchange" "$work/exchange.c" || { not_ok "$face: openib" "mpicc fails"; return; }
+	finds "Open MPI's openib" "^all there" mpirun --allow-run-as-root --oversubscribe -np 2 \
+		--mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1 \
+		--mca btl_openib_warn_no_device_params_found 0 "$work/exchange"
 }
 
 # Trees of processes that are no more, after the next has swept.
@@ -209,6 +250,7 @@ any() {
 	finds ibstat "^CA 'verbatim0'" ibstat
 	finds "ucx_info rc_verbs" "Transport: rc_verbs" ucx_info -d
 	finds "ucx_info ud_verbs" "Transport: ud_verbs" ucx_info -d
+	openib
 	killed
 }
 
