@@ -17,6 +17,7 @@
 #include "shim/soft/datagram.h"
 #include "shim/soft/deliver.h"
 #include "shim/soft/mw.h"
+#include "shim/soft/raw.h"
 #include "shim/soft/remote.h"
 #include "shim/soft/sq.h"
 
@@ -288,6 +289,8 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 		return status;
 	if (qp->shm->type == IBV_QPT_UD)
 		return datagram_send(qp, wr, &local);
+	if (qp->shm->type == IBV_QPT_RAW_PACKET)
+		return raw_send(qp, wr, &local);
 	status = carry_connected(qp, wr, &local);
 	return likely(qp->shm->type != IBV_QPT_UC) ? status :
 		unacknowledged(status);

@@ -46,6 +46,7 @@ static void forget_inherited(void)
 	fault_unload();
 	xrcd_forget();
 	fabric_forget();
+	flow_forget();
 	dm_forget();
 	pd_forget();
 	closed = NULL;
@@ -135,6 +136,17 @@ static void fill_verbs(struct verbs_context *verbs)
 	verbs->query_port = soft_query_port;
 	verbs->query_device_ex = soft_query_device_ex;
 	verbs->query_rt_values = soft_query_rt_values;
+	verbs->create_wq = soft_create_wq;
+	verbs->modify_wq = soft_modify_wq;
+	verbs->destroy_wq = soft_destroy_wq;
+	verbs->create_rwq_ind_table = soft_create_rwq_ind_table;
+	verbs->destroy_rwq_ind_table = soft_destroy_rwq_ind_table;
+	verbs->ibv_create_flow = soft_create_flow;
+	verbs->ibv_destroy_flow = soft_destroy_flow;
+	verbs->create_counters = soft_create_counters;
+	verbs->destroy_counters = soft_destroy_counters;
+	verbs->attach_counters_point_flow = soft_attach_counters_point_flow;
+	verbs->read_counters = soft_read_counters;
 	verbs->alloc_td = soft_alloc_td;
 	verbs->dealloc_td = soft_dealloc_td;
 	verbs->alloc_parent_domain = soft_alloc_parent_domain;
@@ -310,6 +322,7 @@ EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 /* Objects that the program has left are dead, but their memory is its. */
 static void close_objects(struct ibv_context *context)
 {
+	flow_close_all(context);
 	qp_close_all(context);
 	srq_close_all(context);
 	mw_close_all(context);

@@ -24,6 +24,24 @@ int soft_query_rt_values(struct ibv_context *context,
 			 struct ibv_values_ex *values);
 struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 				    struct ibv_cq_init_attr_ex *attr);
+struct ibv_wq *soft_create_wq(struct ibv_context *context,
+			      struct ibv_wq_init_attr *attr);
+int soft_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr);
+int soft_destroy_wq(struct ibv_wq *wq);
+struct ibv_rwq_ind_table *
+soft_create_rwq_ind_table(struct ibv_context *context,
+			  struct ibv_rwq_ind_table_init_attr *attr);
+int soft_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
+struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int soft_destroy_flow(struct ibv_flow *flow);
+struct ibv_counters *soft_create_counters(struct ibv_context *context,
+				  struct ibv_counters_init_attr *attr);
+int soft_destroy_counters(struct ibv_counters *counters);
+int soft_attach_counters_point_flow(struct ibv_counters *counters,
+				    struct ibv_counter_attach_attr *attr,
+				    struct ibv_flow *flow);
+int soft_read_counters(struct ibv_counters *counters, uint64_t *values,
+		       uint32_t num, uint32_t flags);
 struct ibv_td *soft_alloc_td(struct ibv_context *context,
 			     struct ibv_td_init_attr *attr);
 int soft_dealloc_td(struct ibv_td *td);
@@ -67,6 +85,7 @@ void mr_close_all(struct ibv_context *context);
 void mw_close_all(struct ibv_context *context);
 void cq_close_all(struct ibv_context *context);
 void srq_close_all(struct ibv_context *context);
+void flow_close_all(struct ibv_context *context);
 void dm_close_all(struct ibv_context *context);
 void pd_close_all(struct ibv_context *context);
 void xrcd_close_all(struct ibv_context *context);
@@ -74,5 +93,6 @@ void xrcd_close_all(struct ibv_context *context);
 void xrcd_forget(void);
 
 /* Forget what was inherited, in a child. */
+void flow_forget(void);
 void dm_forget(void);
 void pd_forget(void);

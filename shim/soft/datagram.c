@@ -73,8 +73,8 @@ static struct peer *add(struct peer **at, uint32_t qpn)
 	return peer;
 }
 
-/* Who has number @qpn, locked; or NULL. What is known of it may be old. */
-static struct soft_remote *find(struct soft_qp *qp, uint32_t qpn)
+/* What is known of it may be old. */
+struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 {
 	struct peer **at = &qp->peers->at[qpn % PEERS];
 	struct peer *peer = *at;
@@ -96,7 +96,7 @@ static struct soft_remote *find(struct soft_qp *qp, uint32_t qpn)
 static void send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey,
 		    struct message *m)
 {
-	struct soft_remote *r = find(qp, qpn);
+	struct soft_remote *r = datagram_find(qp, qpn);
 
 	if (unlikely(!r))
 		return;
@@ -132,13 +132,23 @@ static void add_grh(const struct soft_ah *ah, const struct soft_wr *wr,
 	m->absent = 0;
 }
 
-static int check(struct soft_qp *qp, const struct soft_wr *wr)
+static bool have_peers(struct soft_qp *qp)
 {
-	if (wr->ah->pd != qp->shm->pd)
-		return IBV_WC_LOC_QP_OP_ERR;
 	if (unlikely(!qp->peers))
 		qp->peers = calloc(1, sizeof(*qp->peers));
-	return qp->peers ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
+	return qp->peers;
+}
+
+const struct mcast_group *datagram_group(struct soft_qp *qp,
+					 const struct ibv_ah_attr *attr)
+{
+	return have_peers(qp) ? mcast_find(&qp->peers->groups, attr) : NULL;
+}
+
+static int check(struct soft_qp *qp, const struct soft_wr *wr)
+{
+	return wr->ah->pd == qp->shm->pd && have_peers(qp) ?
+		IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 }
 
 /* With the high bit set, the one of the queue pair is meant (10.2.5). */

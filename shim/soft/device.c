@@ -11,6 +11,7 @@
 #include "shim/soft/face.h"
 #include "shim/soft/pd.h"
 #include "shim/soft/persona.h"
+#include "shim/soft/rss.h"
 
 /*
  * Behind an ibv_device lies what a provider keeps there, and libmlx5 looks
@@ -135,6 +136,21 @@ enum {
 		  IBV_ODP_SUPPORT_SRQ_RECV,
 };
 
+/* Of an Ethernet link. */
+static void add_raw(struct ibv_device_attr_ex *attr)
+{
+	attr->orig_attr.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+	attr->orig_attr.max_raw_ethy_qp = SHM_QP_MAX;
+	attr->max_wq_type_rq = SHM_QP_MAX;
+	attr->rss_caps = (struct ibv_rss_caps){
+		.supported_qpts			= 1 << IBV_QPT_RAW_PACKET,
+		.max_rwq_indirection_tables	= SHM_QP_MAX,
+		.max_rwq_indirection_table_size	= SHM_RSS_MAX,
+		.rx_hash_fields_mask		= RSS_FIELDS,
+		.rx_hash_function		= IBV_RX_HASH_FUNC_TOEPLITZ,
+	};
+}
+
 /* What is not named is not there: TSO, pacing, tag matching, PCI atomics. */
 void device_own(struct persona *out)
 {
@@ -161,7 +177,9 @@ void device_own(struct persona *out)
 	out->attr.orig_attr = limits;
 	out->attr.orig_attr.node_guid = htobe64(GUID);
 	out->attr.orig_attr.sys_image_guid = htobe64(GUID);
-	out->attr.device_cap_flags_ex |= limits.device_cap_flags;
+	if (port_wants_roce())
+		add_raw(&out->attr);
+	out->attr.device_cap_flags_ex |= out->attr.orig_attr.device_cap_flags;
 }
 
 EXPORT int ibv_query_device(struct ibv_context *context,

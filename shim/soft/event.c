@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shim/soft/pipe.h"
+#include "shim/soft/wq.h"
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -132,6 +133,10 @@ static bool take_qp(const struct pipe_event *event, struct ibv_async_event *out)
 		return false;
 	qp->events++;
 	out->element.qp = &qp->ex.qp_base;
+	if (qp->wq) {
+		out->event_type = IBV_EVENT_WQ_FATAL;
+		out->element.wq = &qp->wq->wq;
+	}
 	return true;
 }
 
@@ -204,6 +209,7 @@ EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	struct ibv_cq *cq = event->element.cq;
 	struct ibv_qp *qp = event->element.qp;
 	struct ibv_srq *srq = event->element.srq;
+	struct ibv_wq *wq = event->element.wq;
 
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:
@@ -222,6 +228,9 @@ EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		ack(&srq->mutex, &srq->cond, &srq->events_completed);
+		break;
+	case IBV_EVENT_WQ_FATAL:
+		ack(&wq->mutex, &wq->cond, &wq->events_completed);
 		break;
 	default:
 		break;

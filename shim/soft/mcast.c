@@ -187,6 +187,30 @@ static int detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 	return member ? 0 : EINVAL;
 }
 
+static const union ibv_gid raw_group;
+
+int mcast_join_raw(struct soft_qp *qp)
+{
+	int err = add(fabric_lock_members(), qp->shm->qpn, &raw_group, 0);
+
+	fabric_unlock_members();
+	if (!err)
+		__atomic_add_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
+	return err;
+}
+
+void mcast_leave_raw(struct soft_qp *qp)
+{
+	struct fabric_members *members = fabric_lock_members();
+	struct fabric_member *member = find(members, qp->shm->qpn, &raw_group, 0);
+
+	if (member) {
+		clear(members, member);
+		__atomic_sub_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
+	}
+	fabric_unlock_members();
+}
+
 void mcast_leave(struct soft_qp *qp)
 {
 	struct fabric_members *members;

@@ -28,3 +28,10 @@ void mcast_forget(struct mcast_groups *groups);
 
 /* Detach a queue pair that goes away from all groups. */
 void mcast_leave(struct soft_qp *qp);
+
+/*
+ * The group of all queue pairs that have flow rules: its address is zero. 0
+ * or -ENOMEM.
+ */
+int mcast_join_raw(struct soft_qp *qp);
+void mcast_leave_raw(struct soft_qp *qp);

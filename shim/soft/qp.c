@@ -13,6 +13,7 @@
 #include "shim/soft/context.h"
 #include "shim/soft/datagram.h"
 #include "shim/soft/event.h"
+#include "shim/soft/flow.h"
 #include "shim/soft/heap.h"
 #include "shim/soft/mcast.h"
 #include "shim/soft/mw.h"
@@ -21,6 +22,7 @@
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/remote.h"
+#include "shim/soft/rss.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/wr.h"
 #include "shim/soft/xrc_qp.h"
@@ -81,12 +83,26 @@ static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	const struct ibv_device_attr *limits = persona_limits();
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
+	int err = 0;
 
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return EINVAL;	/* ibv_create_qp_ex(), in a domain */
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_XRC_SEND)
-		return EOPNOTSUPP;
+	switch (attr->qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+		break;
+	case IBV_QPT_RAW_PACKET:
+		err = flow_may_be_raw();
+		break;
+	case IBV_QPT_XRC_RECV:
+		err = EINVAL;	/* ibv_create_qp_ex(), in a domain */
+		break;
+	default:
+		err = EOPNOTSUPP;
+		break;
+	}
+	if (err)
+		return err;
 	if (!is_of(attr->send_cq, pd) ||
 	    (receives(attr) && !is_of(attr->recv_cq, pd)))
 		return EINVAL;
@@ -174,18 +190,11 @@ static void init(struct soft_qp *qp, struct ibv_pd *pd,
 	}
 }
 
-static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	struct soft_qp *qp;
+	struct soft_qp *qp = calloc(1, sizeof(*qp));
 	int err;
 
-	err = soft_enter(pd->context, "create_qp");
-	if (err)
-		return soft_fail(err);
-	err = check(pd, attr);
-	if (err)
-		return soft_fail(err);
-	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return soft_fail(ENOMEM);
 	init(qp, pd, attr);
@@ -198,6 +207,22 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		return soft_fail(err);
 	}
 	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
+	return qp;
+}
+
+static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct soft_qp *qp;
+	int err;
+
+	err = soft_enter(pd->context, "create_qp");
+	if (!err)
+		err = check(pd, attr);
+	if (err)
+		return soft_fail(err);
+	qp = qp_new(pd, attr);
+	if (!qp)
+		return NULL;
 	attr->cap = qp->init.cap;
 	return &qp->ex.qp_base;
 }
@@ -245,6 +270,8 @@ struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
 
 	if (!soft_ours(context))
 		return soft_fail(EIO);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		return rss_create_qp(context, attr);
 	err = check_ex(context, attr);
 	if (err)
 		return soft_fail(err);
@@ -286,8 +313,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
-/* Out of everybody's sight; under the object mutex. */
-static void withdraw(struct soft_qp *qp)
+void qp_withdraw(struct soft_qp *qp)
 {
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
 
@@ -311,6 +337,18 @@ static void withdraw(struct soft_qp *qp)
 		qp->recv_cq->refs--;
 	if (qp->srq)
 		qp->srq->refs--;
+	rss_free(qp->rss);
+	qp->rss = NULL;
+}
+
+void qp_free(struct soft_qp *qp)
+{
+	struct ibv_pd *pd = qp->ex.qp_base.pd;
+
+	if (pd)
+		__atomic_sub_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELEASE);
+	sq_free(&qp->sq);
+	free(qp);
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
@@ -324,14 +362,11 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	if (__atomic_load_n(&qp->groups, __ATOMIC_ACQUIRE))
 		return EBUSY;
 	pthread_mutex_lock(&soft_mutex);
-	withdraw(qp);
+	qp_withdraw(qp);
 	pthread_mutex_unlock(&soft_mutex);
 	event_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed,
 			qp->events);
-	if (ibqp->pd)
-		__atomic_sub_fetch(&to_pd(ibqp->pd)->refs, 1, __ATOMIC_RELEASE);
-	sq_free(&qp->sq);
-	free(qp);
+	qp_free(qp);
 	return 0;
 }
 
@@ -342,6 +377,6 @@ void qp_close_all(struct ibv_context *context)
 	pthread_mutex_lock(&soft_mutex);
 	for (i = 0; i < SHM_QP_MAX; i++)
 		if (soft_qps[i] && soft_qps[i]->ex.qp_base.context == context)
-			withdraw(soft_qps[i]);
+			qp_withdraw(soft_qps[i]);
 	pthread_mutex_unlock(&soft_mutex);
 }

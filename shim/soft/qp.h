@@ -19,3 +19,10 @@ void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);
  */
 bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
 	       enum ibv_qp_state to, int mask);
+
+/* One whose attributes are good, or NULL and errno. */
+struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
+
+/* Out of everybody's sight, under the object mutex; then free it. */
+void qp_withdraw(struct soft_qp *qp);
+void qp_free(struct soft_qp *qp);

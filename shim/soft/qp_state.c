@@ -251,12 +251,20 @@ static void publish(struct soft_qp *qp)
 	shm->qkey = qp->attr.qkey;
 }
 
+enum { RAW_HEADER = 14 + 4 };	/* Ethernet's, with a VLAN tag */
+
 static uint32_t longest(const struct soft_qp *qp, const struct port *port)
 {
 	if (!port)
 		return 0;
-	return qp->ex.qp_base.qp_type == IBV_QPT_UD ?
-		128u << port->attr.active_mtu : port->attr.max_msg_sz;
+	switch (qp->ex.qp_base.qp_type) {
+	case IBV_QPT_UD:
+		return 128u << port->attr.active_mtu;
+	case IBV_QPT_RAW_PACKET:
+		return (128u << port->attr.active_mtu) + RAW_HEADER;
+	default:
+		return port->attr.max_msg_sz;
+	}
 }
 
 static void enter(struct soft_qp *qp, enum ibv_qp_state from,

@@ -15,6 +15,7 @@
 #include <infiniband/verbs.h>
 
 #include "shim/soft/lock.h"
+#include "shim/soft/packet.h"
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
@@ -256,6 +257,29 @@ struct shm_xrc {
 	struct shm_xrc_qp qp[SHM_XRC_QP_MAX];
 };
 
+enum {
+	SHM_FLOW_MAX	= 256,
+	SHM_RSS_LOG_MAX	= 7,
+	SHM_RSS_MAX	= 1 << SHM_RSS_LOG_MAX,
+	SHM_RSS_KEY	= 40,
+};
+
+/* A flow rule: which packets a queue pair is to have. */
+struct shm_flow {
+	uint32_t	qpn;		/* 0: none here */
+	uint32_t	priority;	/* 0 is the best */
+	uint8_t		type;		/* enum ibv_flow_attr_type */
+	uint8_t		layers;		/* that must be there (packet.h) */
+	bool		passes_on;	/* others may have it, too */
+	bool		drop;
+	struct packet	val, mask;
+	uint64_t	packets, bytes;	/* that it got */
+	uint32_t	spread;		/* over so many targets, or 0 */
+	uint64_t	fields;		/* by those (enum ibv_rx_hash_fields) */
+	uint8_t		key[SHM_RSS_KEY];
+	uint32_t	target[SHM_RSS_MAX];	/* queue pair numbers */
+};
+
 struct shm_seg {
 	uint64_t	magic;
 	uint32_t	version;
@@ -271,6 +295,9 @@ struct shm_seg {
 	struct shm_srq	srq[SHM_SRQ_MAX];
 	struct shm_mr	mr[1 << SHM_MR_BITS];
 	struct shm_job	job[SHM_JOBS];
+	struct lock	flow_lock SHM_ALIGNED;
+	uint32_t	flows;		/* rules beyond were never used */
+	struct shm_flow	flow[SHM_FLOW_MAX] SHM_ALIGNED;
 	uint8_t		heap[] __attribute__((aligned(4096)));
 };
 

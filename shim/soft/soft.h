@@ -242,6 +242,9 @@ struct soft_qp {
 	uint32_t		events;
 	bool			listed;		/* pending.c */
 	struct soft_qp		*next_listed;
+	unsigned int		flows;		/* rules for it */
+	struct soft_rss		*rss;		/* or NULL */
+	struct soft_wq		*wq;		/* that it is, or NULL */
 };
 
 struct soft_ah {

@@ -128,7 +128,8 @@ void sq_fail(struct soft_qp *qp)
  */
 static void stop(struct soft_qp *qp)
 {
-	if (qp->shm->type != IBV_QPT_UC && qp->shm->type != IBV_QPT_UD) {
+	if (qp->shm->type != IBV_QPT_UC && qp->shm->type != IBV_QPT_UD &&
+	    qp->shm->type != IBV_QPT_RAW_PACKET) {
 		sq_fail(qp);
 		return;
 	}
@@ -274,6 +275,8 @@ uint32_t sq_opcodes(enum ibv_qp_type type)
 		return OPS_UNRELIABLE;
 	case IBV_QPT_UD:
 		return OPS_DATAGRAM;
+	case IBV_QPT_RAW_PACKET:
+		return BIT(SEND);
 	default:
 		return 0;
 	}

@@ -30,7 +30,8 @@ static int hold(struct soft_qp *qp, uint64_t ns)
 static bool is_reliable(const struct soft_qp *qp)
 {
 	return qp->ex.qp_base.qp_type != IBV_QPT_UD &&
-		qp->ex.qp_base.qp_type != IBV_QPT_UC;
+		qp->ex.qp_base.qp_type != IBV_QPT_UC &&
+		qp->ex.qp_base.qp_type != IBV_QPT_RAW_PACKET;
 }
 
 static int lose(struct soft_qp *qp)

@@ -8,24 +8,13 @@
 
 /* name, its parameters */
 #define NULL_VERBS(V)                                                         \
-	V(ibv_counters,		create_counters,	(struct ibv_context *a, struct ibv_counters_init_attr *b))    \
-	V(ibv_flow_action,	create_flow_action_esp,	(struct ibv_context *a, struct ibv_flow_action_esp_attr *b))  \
-	V(ibv_flow,		ibv_create_flow,	(struct ibv_qp *a, struct ibv_flow_attr *b))                  \
-	V(ibv_rwq_ind_table,	create_rwq_ind_table,	(struct ibv_context *a, struct ibv_rwq_ind_table_init_attr *b)) \
-	V(ibv_wq,		create_wq,		(struct ibv_context *a, struct ibv_wq_init_attr *b))          \
+	V(ibv_flow_action,	create_flow_action_esp,	(struct ibv_context *a, struct ibv_flow_action_esp_attr *b))
 
 #define ERRNO_VERBS(V)                                                        \
-	V(attach_counters_point_flow,	(struct ibv_counters *a, struct ibv_counter_attach_attr *b, struct ibv_flow *c))       \
-	V(destroy_counters,		(struct ibv_counters *a))                                                              \
 	V(destroy_flow_action,		(struct ibv_flow_action *a))                                                           \
-	V(destroy_rwq_ind_table,	(struct ibv_rwq_ind_table *a))                                                         \
-	V(destroy_wq,			(struct ibv_wq *a))                                                                    \
-	V(ibv_destroy_flow,		(struct ibv_flow *a))                                                                  \
 	V(modify_flow_action_esp,	(struct ibv_flow_action *a, struct ibv_flow_action_esp_attr *b))                       \
 	V(modify_qp_rate_limit,		(struct ibv_qp *a, struct ibv_qp_rate_limit_attr *b))                                  \
-	V(modify_wq,			(struct ibv_wq *a, struct ibv_wq_attr *b))                                             \
-	V(post_srq_ops,			(struct ibv_srq *a, struct ibv_ops_wr *b, struct ibv_ops_wr **c))                      \
-	V(read_counters,		(struct ibv_counters *a, uint64_t *b, uint32_t c, uint32_t d))
+	V(post_srq_ops,			(struct ibv_srq *a, struct ibv_ops_wr *b, struct ibv_ops_wr **c))
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

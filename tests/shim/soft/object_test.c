@@ -276,7 +276,8 @@ static void what_is_not_there_is_eopnotsupp(void **state)
 		assert_null(call);				\
 		assert_int_equal(errno, EOPNOTSUPP);		\
 	} while (0)
-	EXPECT_NULL(ibv_create_wq(e->context, NULL));
+	EXPECT_NULL(ibv_create_wq(e->context,
+				  &(struct ibv_wq_init_attr){ 0 }));
 	assert_int_equal(ibv_query_ece(e->qp, NULL), EOPNOTSUPP);
 }
 

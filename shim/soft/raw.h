@@ -1,0 +1,9 @@
+#pragma once
+/*
+ * Raw Ethernet packets. The caller holds the lock of the send queue.
+ */
+#include "shim/soft/copy.h"
+#include "shim/soft/soft.h"
+
+/* To all whose rules want it. The completion status (enum ibv_wc_status). */
+int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);

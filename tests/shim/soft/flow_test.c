@@ -1,0 +1,456 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct net *name = *state
+
+/* One sends; the others have rules. */
+struct net {
+	struct end	from, a, b;
+};
+
+enum { BYTES = 64 };
+
+static const uint8_t frame[BYTES] = {
+	1, 0x50, 0x56, 0x19, 0x20, 0xa7, 0x24, 0x8a, 7, 0xa5, 0x28, 0xc8,
+	0x08, 0x00,
+	0x45, 0, 0, 50, 0, 0, 0x40, 0, 64, 17, 0, 0,
+	1, 1, 1, 1, 2, 2, 2, 2,
+	4, 0xd2, 0x16, 0x2e, 0, 30, 0, 0, 'h', 'e', 'l', 'l', 'o',
+};
+
+static struct ibv_qp *raw_qp(struct end *e, enum ibv_qp_state to)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = e->cq, .recv_cq = e->cq,
+		.qp_type = IBV_QPT_RAW_PACKET,
+		.cap = { END_DEPTH, END_DEPTH, 2, 2, 0 },
+	};
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp *qp = ibv_create_qp(e->pd, &attr);
+
+	assert_non_null(qp);
+	assert_int_equal(ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PORT), 0);
+	assert_int_equal(to_state(qp, IBV_QPS_RTR), 0);
+	if (to == IBV_QPS_RTS)
+		assert_int_equal(to_state(qp, IBV_QPS_RTS), 0);
+	return qp;
+}
+
+static void open_raw(struct end *e, enum ibv_qp_state to)
+{
+	end_open(e);
+	assert_int_equal(ibv_destroy_qp(e->qp), 0);
+	e->qp = raw_qp(e, to);
+}
+
+static int setup(void **state)
+{
+	struct net *n = calloc(1, sizeof(*n));
+
+	setenv("VERBATIM_SOFT_LINK", "roce", 1);
+	open_raw(&n->from, IBV_QPS_RTS);
+	open_raw(&n->a, IBV_QPS_RTR);
+	open_raw(&n->b, IBV_QPS_RTR);
+	memcpy(n->from.buf, frame, BYTES);
+	*state = n;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct net *n = *state;
+
+	end_close(&n->from);
+	end_close(&n->a);
+	end_close(&n->b);
+	free(n);
+	unsetenv("VERBATIM_SOFT_LINK");
+	return 0;
+}
+
+/* What is to match stands right behind the head. */
+struct rule {
+	struct ibv_flow_attr	attr;
+	uint8_t			room[492];
+	size_t			used;
+};
+
+static struct rule rule_of(enum ibv_flow_attr_type type, uint16_t priority)
+{
+	return (struct rule){ .attr = { .type = type, .priority = priority,
+					.port = 1,
+					.size = sizeof(struct ibv_flow_attr) } };
+}
+
+static void add_spec(struct rule *r, const void *spec, size_t size)
+{
+	memcpy(r->room + r->used, spec, size);
+	r->used += size;
+	r->attr.size += size;
+	r->attr.num_of_specs++;
+}
+
+static void match_dst_mac(struct rule *r, const uint8_t *mac)
+{
+	struct ibv_flow_spec_eth eth = { IBV_FLOW_SPEC_ETH, sizeof(eth),
+					 { { 0 }, { 0 }, 0, 0 },
+					 { { 0 }, { 0 }, 0, 0 } };
+
+	memcpy(eth.val.dst_mac, mac, 6);
+	memset(eth.mask.dst_mac, 0xff, 6);
+	add_spec(r, &eth, sizeof(eth));
+}
+
+static void match_ipv4(struct rule *r, const void *src)
+{
+	struct ibv_flow_spec_ipv4 ip = { IBV_FLOW_SPEC_IPV4, sizeof(ip),
+					 { 0, 0 }, { UINT32_MAX, 0 } };
+
+	memcpy(&ip.val.src_ip, src, 4);
+	add_spec(r, &ip, sizeof(ip));
+}
+
+static void match_port(struct rule *r, enum ibv_flow_spec_type type,
+		       const void *dst)
+{
+	struct ibv_flow_spec_tcp_udp port = { type, sizeof(port), { 0, 0 },
+					      { UINT16_MAX, 0 } };
+
+	memcpy(&port.val.dst_port, dst, 2);
+	add_spec(r, &port, sizeof(port));
+}
+
+static struct ibv_flow *steer(struct end *e, struct rule *r)
+{
+	struct ibv_flow *flow = ibv_create_flow(e->qp, &r->attr);
+
+	assert_non_null(flow);
+	return flow;
+}
+
+static void send_frame(struct net *n)
+{
+	assert_int_equal(send_at(&n->from, 7, 0, BYTES), 0);
+	expect(n->from.cq, 7, IBV_WC_SUCCESS);
+}
+
+static void expect_frame(struct end *e)
+{
+	assert_int_equal(expect(e->cq, 9, IBV_WC_SUCCESS).byte_len, BYTES);
+	assert_memory_equal(e->buf, frame, BYTES);
+	memset(e->buf, 0, BYTES);
+	assert_int_equal(recv_at(e, 9, 0, BYTES), 0);
+}
+
+static void both_receive(struct net *n)
+{
+	assert_int_equal(recv_at(&n->a, 9, 0, BYTES), 0);
+	assert_int_equal(recv_at(&n->b, 9, 0, BYTES), 0);
+}
+
+static void without_rules_packets_are_lost(void **state)
+{
+	GIVEN(n);
+
+	both_receive(n);
+	send_frame(n);
+	expect_none(n->a.cq);
+	expect_none(n->b.cq);
+}
+
+static void each_header_can_be_matched(void **state)
+{
+	GIVEN(n);
+	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct ibv_flow *flow;
+
+	match_dst_mac(&r, frame);
+	match_ipv4(&r, frame + 26);
+	match_port(&r, IBV_FLOW_SPEC_UDP, frame + 36);
+	flow = steer(&n->a, &r);
+	both_receive(n);
+	send_frame(n);
+	expect_frame(&n->a);
+	expect_none(n->b.cq);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	send_frame(n);
+	expect_none(n->a.cq);
+}
+
+static void what_differs_does_not_match(void **state)
+{
+	GIVEN(n);
+	struct rule mac = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct rule ip = mac, tcp = mac;
+	struct ibv_flow *flows[3];
+	int i;
+
+	match_dst_mac(&mac, frame + 1);
+	match_ipv4(&ip, frame + 27);
+	match_port(&tcp, IBV_FLOW_SPEC_TCP, frame + 36);
+	flows[0] = steer(&n->a, &mac);
+	flows[1] = steer(&n->a, &ip);
+	flows[2] = steer(&n->a, &tcp);
+	both_receive(n);
+	send_frame(n);
+	expect_none(n->a.cq);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(ibv_destroy_flow(flows[i]), 0);
+}
+
+static void better_priority_takes_the_packet(void **state)
+{
+	GIVEN(n);
+	struct rule first = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
+	struct rule second = rule_of(IBV_FLOW_ATTR_NORMAL, 2);
+	struct ibv_flow *a, *b;
+
+	match_dst_mac(&first, frame);
+	match_dst_mac(&second, frame);
+	b = steer(&n->b, &second);
+	a = steer(&n->a, &first);
+	both_receive(n);
+	send_frame(n);
+	expect_frame(&n->a);
+	expect_none(n->b.cq);
+	assert_int_equal(ibv_destroy_flow(a), 0);
+	send_frame(n);
+	expect_frame(&n->b);
+	assert_int_equal(ibv_destroy_flow(b), 0);
+}
+
+static void packet_passes_on_where_it_is_not_trapped(void **state)
+{
+	GIVEN(n);
+	struct rule first = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
+	struct rule second = rule_of(IBV_FLOW_ATTR_NORMAL, 2);
+	struct ibv_flow *a, *b;
+
+	first.attr.flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+	match_dst_mac(&first, frame);
+	match_dst_mac(&second, frame);
+	a = steer(&n->a, &first);
+	b = steer(&n->b, &second);
+	both_receive(n);
+	send_frame(n);
+	expect_frame(&n->a);
+	expect_frame(&n->b);
+	assert_int_equal(ibv_destroy_flow(a), 0);
+	assert_int_equal(ibv_destroy_flow(b), 0);
+}
+
+static void default_gets_what_nobody_wants(void **state)
+{
+	GIVEN(n);
+	struct rule rest = rule_of(IBV_FLOW_ATTR_MC_DEFAULT, 0);
+	struct rule mine = rule_of(IBV_FLOW_ATTR_NORMAL, 9);
+	struct ibv_flow *a, *b;
+
+	b = steer(&n->b, &rest);
+	both_receive(n);
+	send_frame(n);
+	expect_frame(&n->b);
+	match_dst_mac(&mine, frame);
+	a = steer(&n->a, &mine);
+	send_frame(n);
+	expect_frame(&n->a);
+	expect_none(n->b.cq);
+	assert_int_equal(ibv_destroy_flow(a), 0);
+	n->from.buf[0] = 2;	/* no multicast */
+	send_frame(n);
+	expect_none(n->b.cq);
+	assert_int_equal(ibv_destroy_flow(b), 0);
+}
+
+static void sniffer_gets_all(void **state)
+{
+	GIVEN(n);
+	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
+	struct rule mine = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct ibv_flow *a, *b;
+
+	match_dst_mac(&mine, frame);
+	a = steer(&n->a, &mine);
+	b = steer(&n->b, &all);
+	both_receive(n);
+	send_frame(n);
+	expect_frame(&n->a);
+	expect_frame(&n->b);
+	assert_int_equal(ibv_destroy_flow(a), 0);
+	assert_int_equal(ibv_destroy_flow(b), 0);
+}
+
+static void dropped_packets_are_counted(void **state)
+{
+	GIVEN(n);
+	struct ibv_counters_init_attr init = { 0 };
+	struct ibv_counter_attach_attr bytes = {
+		.counter_desc = IBV_COUNTER_BYTES, .index = 2 };
+	struct ibv_counters *counters;
+	struct ibv_flow_spec_counter_action count = {
+		IBV_FLOW_SPEC_ACTION_COUNT, sizeof(count), NULL };
+	struct ibv_flow_spec_action_drop drop = {
+		IBV_FLOW_SPEC_ACTION_DROP, sizeof(drop) };
+	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct ibv_flow *flow;
+	uint64_t values[3];
+
+	counters = ibv_create_counters(n->a.context, &init);
+	assert_non_null(counters);
+	assert_int_equal(ibv_attach_counters_point_flow(counters,
+		&(struct ibv_counter_attach_attr){ 0 }, NULL), 0);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL),
+			 0);
+	match_dst_mac(&r, frame);
+	count.counters = counters;
+	add_spec(&r, &count, sizeof(count));
+	add_spec(&r, &drop, sizeof(drop));
+	flow = steer(&n->a, &r);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL),
+			 EBUSY);
+	assert_int_equal(ibv_destroy_counters(counters), EBUSY);
+	both_receive(n);
+	send_frame(n);
+	send_frame(n);
+	expect_none(n->a.cq);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	assert_int_equal(ibv_read_counters(counters, values, 3, 0), 0);
+	assert_int_equal(values[0], 2);
+	assert_int_equal(values[1], 0);
+	assert_int_equal(values[2], 2 * BYTES);
+	assert_int_equal(ibv_read_counters(counters, values, 3, 2), EINVAL);
+	assert_int_equal(ibv_destroy_counters(counters), 0);
+}
+
+static int flow_error(struct end *e, struct rule *r)
+{
+	errno = 0;
+	assert_null(ibv_create_flow(e->qp, &r->attr));
+	return errno;
+}
+
+static void bad_rules_are_refused(void **state)
+{
+	GIVEN(n);
+	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
+	struct rule twice = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct ibv_flow_spec_action_drop short_ipv6 = {
+		IBV_FLOW_SPEC_IPV6, sizeof(short_ipv6) };
+	struct ibv_flow_spec_tunnel vxlan = {
+		IBV_FLOW_SPEC_VXLAN_TUNNEL, sizeof(vxlan), { 0 }, { 0 } };
+	struct rule small = twice, tunnel = twice, egress = twice, port = twice;
+
+	r.attr.flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+	assert_int_equal(flow_error(&n->a, &r), EINVAL);
+	r = rule_of(IBV_FLOW_ATTR_ALL_DEFAULT, 0);
+	match_dst_mac(&r, frame);
+	assert_int_equal(flow_error(&n->a, &r), EINVAL);
+	match_dst_mac(&twice, frame);
+	match_dst_mac(&twice, frame);
+	assert_int_equal(flow_error(&n->a, &twice), EINVAL);
+	add_spec(&small, &short_ipv6, sizeof(short_ipv6));
+	assert_int_equal(flow_error(&n->a, &small), EINVAL);
+	add_spec(&tunnel, &vxlan, sizeof(vxlan));
+	assert_int_equal(flow_error(&n->a, &tunnel), EOPNOTSUPP);
+	egress.attr.flags = IBV_FLOW_ATTR_FLAGS_EGRESS;
+	assert_int_equal(flow_error(&n->a, &egress), EOPNOTSUPP);
+	port.attr.port = 2;
+	assert_int_equal(flow_error(&n->a, &port), EINVAL);
+}
+
+static void queue_pair_with_rules_is_busy(void **state)
+{
+	GIVEN(n);
+	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
+	struct ibv_flow *flows[2] = { steer(&n->a, &r), steer(&n->a, &r) };
+
+	assert_int_equal(ibv_destroy_flow(flows[0]), 0);
+	assert_int_equal(ibv_destroy_qp(n->a.qp), EBUSY);
+	assert_int_equal(ibv_destroy_flow(flows[1]), 0);
+	assert_int_equal(ibv_destroy_qp(n->a.qp), 0);
+	n->a.qp = NULL;
+}
+
+static void raw_packets_need_the_capability(void **state)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
+	struct end e;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		setenv("VERBATIM_SOFT_LINK", "roce", 1);
+		if (syscall(SYS_capget, &head, data))
+			_exit(2);
+		data[0].effective &= ~(1u << CAP_NET_RAW);
+		if (syscall(SYS_capset, &head, data))
+			_exit(3);
+		end_open(&e);
+		attr.send_cq = attr.recv_cq = e.cq;
+		status = ibv_create_qp(e.pd, &attr) || errno != EPERM;
+		end_close(&e);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void infiniband_carries_no_ethernet(void **state)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
+	struct end e;
+
+	(void)state;
+	end_open(&e);
+	attr.send_cq = attr.recv_cq = e.cq;
+	assert_null(ibv_create_qp(e.pd, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	end_close(&e);
+}
+
+static void bad_packets_do_not_leave(void **state)
+{
+	GIVEN(n);
+
+	assert_int_equal(send_at(&n->from, 1, 0, 13), 0);
+	expect(n->from.cq, 1, IBV_WC_LOC_LEN_ERR);
+	assert_int_equal(state_of(n->from.qp), IBV_QPS_SQE);
+	assert_int_equal(rdma_at(&n->from, IBV_WR_RDMA_WRITE, 2, BYTES, 0, 0),
+			 EINVAL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_rules_packets_are_lost),
+		TEST(each_header_can_be_matched),
+		TEST(what_differs_does_not_match),
+		TEST(better_priority_takes_the_packet),
+		TEST(packet_passes_on_where_it_is_not_trapped),
+		TEST(default_gets_what_nobody_wants),
+		TEST(sniffer_gets_all),
+		TEST(dropped_packets_are_counted),
+		TEST(bad_rules_are_refused),
+		TEST(queue_pair_with_rules_is_busy),
+		TEST(bad_packets_do_not_leave),
+		cmocka_unit_test(raw_packets_need_the_capability),
+		cmocka_unit_test(infiniband_carries_no_ethernet),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
