@@ -7,9 +7,29 @@
  */
 #include "tests/shim/soft/model/model.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { WAITS = -1, NOBODY = -2 };
+enum { WAITS = -1, NOBODY = -2, GRH = 40, DATAGRAM_MAX = 4096 };
+
+bool model_has(int type, int opcode)
+{
+	switch (opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+		return true;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return type != IBV_QPT_UD;
+	default:
+		return type == IBV_QPT_RC;
+	}
+}
+
+static bool is_reliable(const struct model_qp *qp)
+{
+	return qp->type == IBV_QPT_RC;
+}
 
 static bool has_imm(const struct request *wr)
 {
@@ -60,6 +80,8 @@ static bool all_allowed(const struct model *m, int proc, int pd,
 static int check_local(const struct model *m, const struct model_qp *qp,
 		       const struct request *wr)
 {
+	if (qp->type == IBV_QPT_UD && length_of(wr) > DATAGRAM_MAX)
+		return IBV_WC_LOC_LEN_ERR;
 	if (!(wr->flags & IBV_SEND_INLINE) &&
 	    !all_allowed(m, qp->proc, qp->pd,
 			 brings(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr))
@@ -71,18 +93,22 @@ static int check_local(const struct model *m, const struct model_qp *qp,
 	return IBV_WC_SUCCESS;
 }
 
+static bool receives(const struct model_qp *qp)
+{
+	return qp->state >= IBV_QPS_RTR && qp->state <= IBV_QPS_SQE;
+}
+
 /* The other end, if it is there and talks to us. */
 static struct model_qp *peer_of(struct model *m, const struct model_qp *qp)
 {
 	struct model_qp *peer = &m->qp[qp->dest];
 	int me = qp - m->qp;
 
-	if (!peer->live || peer->life != qp->dest_life ||
+	if (!peer->live || peer->type != qp->type || peer->life != qp->dest_life ||
 	    peer->epoch != qp->dest_epoch || peer->dest != me ||
 	    peer->dest_life != qp->life || peer->dest_epoch != qp->epoch)
 		return NULL;
-	return peer->state == IBV_QPS_RTR || peer->state == IBV_QPS_RTS ||
-		peer->state == IBV_QPS_SQD ? peer : NULL;
+	return receives(peer) ? peer : NULL;
 }
 
 static struct model_rq *rq_of(struct model *m, struct model_qp *qp)
@@ -133,6 +159,17 @@ static int fail_recv(struct model *m, struct model_qp *peer, int recv_status,
 	return status;
 }
 
+/* An unreliable one loses the message; a shared request is used up by it. */
+static int too_long(struct model *m, struct model_qp *peer)
+{
+	if (is_reliable(peer))
+		return fail_recv(m, peer, IBV_WC_LOC_LEN_ERR,
+				 IBV_WC_REM_INV_REQ_ERR);
+	if (peer->srq != NONE)
+		complete_recv(m, peer, take(m, peer, IBV_WC_LOC_LEN_ERR), true);
+	return IBV_WC_REM_INV_REQ_ERR;
+}
+
 static void describe(struct model_wc *wc, const struct request *wr)
 {
 	if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -159,19 +196,33 @@ static struct payload outgoing(struct model *m, struct model_qp *qp,
 	return p;
 }
 
+/* The bytes of a GRH that was not sent are not known. */
+static void prepend_grh(struct payload *p)
+{
+	struct payload whole = { .len = p->len + GRH,
+				 .bytes = calloc(1, p->len + GRH),
+				 .unknown = calloc(1, p->len + GRH) };
+
+	memset(whole.unknown, 1, GRH);
+	memcpy(whole.bytes + GRH, p->bytes, p->len);
+	memcpy(whole.unknown + GRH, p->unknown, p->len);
+	payload_free(p);
+	*p = whole;
+}
+
 static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 		   const struct request *wr)
 {
+	bool datagram = peer->type == IBV_QPT_UD;
 	struct request *to = first(m, peer);
-	uint32_t length = length_of(wr);
+	uint32_t length = length_of(wr) + (datagram ? GRH : 0);
 	struct model_wc wc;
 	int pd;
 
 	if (!to)
 		return WAITS;
 	if (length > length_of(to))
-		return fail_recv(m, peer, IBV_WC_LOC_LEN_ERR,
-				 IBV_WC_REM_INV_REQ_ERR);
+		return too_long(m, peer);
 	pd = peer->srq == NONE ? peer->pd : m->srq[peer->proc][peer->srq].pd;
 	if (!all_allowed(m, peer->proc, pd, IBV_ACCESS_LOCAL_WRITE, to))
 		return fail_recv(m, peer, IBV_WC_LOC_PROT_ERR,
@@ -180,6 +231,13 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	describe(&wc, wr);
 	wc.payload = outgoing(m, qp, wr, (struct where){ peer->proc, to->sge,
 							 to->num_sge });
+	if (datagram) {
+		prepend_grh(&wc.payload);
+		wc.wc.byte_len = length;
+		wc.datagram = true;
+		wc.src_life = qp->life;
+		wc.wc.src_qp = qp - m->qp;
+	}
 	memory_deliver(m, &wc);
 	complete_recv(m, peer, wc, wr->flags & IBV_SEND_SOLICITED);
 	return IBV_WC_SUCCESS;
@@ -192,14 +250,16 @@ static bool check_remote(struct model *m, struct model_qp *peer,
 {
 	if (!(peer->access & access) || (brings(wr) && !peer->max_dest_rd) ||
 	    (is_atomic(wr) && wr->remote.off % 8)) {
-		model_fail(m, peer, IBV_EVENT_QP_REQ_ERR);
+		if (is_reliable(peer))
+			model_fail(m, peer, IBV_EVENT_QP_REQ_ERR);
 		*ret_status = IBV_WC_REM_INV_REQ_ERR;
 		return false;
 	}
 	/* without bytes the key is not looked at (C9-88) */
 	if (wr->remote.len &&
 	    !model_mr_allows(m, peer->proc, peer->pd, access, &wr->remote, true)) {
-		model_fail(m, peer, IBV_EVENT_QP_ACCESS_ERR);
+		if (is_reliable(peer))
+			model_fail(m, peer, IBV_EVENT_QP_ACCESS_ERR);
 		*ret_status = IBV_WC_REM_ACCESS_ERR;
 		return false;
 	}
@@ -290,16 +350,22 @@ static void establish(struct model *m, struct model_qp *peer)
 	peer->established = true;
 }
 
-/* The request's status, WAITS for a receive request, or NOBODY is there. */
-static int carry_out(struct model *m, struct model_qp *qp,
-		     const struct request *wr)
+/* Lost, unless somebody with that key has room for it. */
+static void do_datagram(struct model *m, struct model_qp *qp,
+			const struct request *wr)
 {
-	int status = check_local(m, qp, wr);
-	struct model_qp *peer;
+	struct model_qp *peer = &m->qp[wr->dest];
 
-	if (status)
-		return status;
-	peer = peer_of(m, qp);
+	if (peer->live && peer->life == wr->dest_life &&
+	    peer->type == IBV_QPT_UD && receives(peer) && !wr->other_qkey)
+		do_send(m, qp, peer, wr);
+}
+
+static int do_connected(struct model *m, struct model_qp *qp,
+			const struct request *wr)
+{
+	struct model_qp *peer = peer_of(m, qp);
+
 	if (!peer)
 		return NOBODY;
 	establish(m, peer);
@@ -314,6 +380,26 @@ static int carry_out(struct model *m, struct model_qp *qp,
 		return do_read(m, qp, peer, wr);
 	default:
 		return do_atomic(m, qp, peer, wr);
+	}
+}
+
+/* The request's status, WAITS for a receive request, or NOBODY is there. */
+static int carry_out(struct model *m, struct model_qp *qp,
+		     const struct request *wr)
+{
+	int status = check_local(m, qp, wr);
+
+	if (status)
+		return status;
+	switch (qp->type) {
+	case IBV_QPT_UD:
+		do_datagram(m, qp, wr);
+		return IBV_WC_SUCCESS;
+	case IBV_QPT_UC:
+		do_connected(m, qp, wr);	/* nobody tells */
+		return IBV_WC_SUCCESS;
+	default:
+		return do_connected(m, qp, wr);
 	}
 }
 
@@ -372,6 +458,16 @@ void model_fail(struct model *m, struct model_qp *qp, int event)
 			    qp - m->qp);
 }
 
+/* What an unreliable one receives is not concerned. */
+static void stop(struct model *m, struct model_qp *qp)
+{
+	if (is_reliable(qp))
+		model_fail(m, qp, NONE);
+	else if (qp->state == IBV_QPS_RTS)
+		qp->state = IBV_QPS_SQE;
+	flush_sq(m, qp);
+}
+
 static void run_one(struct model *m, struct model_qp *qp)
 {
 	int status = carry_out(m, qp, &qp->sq[qp->next % SQ_MAX]);
@@ -388,10 +484,8 @@ static void run_one(struct model *m, struct model_qp *qp)
 			IBV_WC_RETRY_EXC_ERR;
 	}
 	complete_send(m, qp, status);
-	if (status != IBV_WC_SUCCESS) {
-		model_fail(m, qp, NONE);
-		flush_sq(m, qp);
-	}
+	if (status != IBV_WC_SUCCESS)
+		stop(m, qp);
 	m->alone = alone;
 }
 
@@ -399,7 +493,7 @@ void model_run(struct model *m, struct model_qp *qp)
 {
 	uint32_t before;
 
-	if (qp->state == IBV_QPS_ERR)
+	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE)
 		flush_sq(m, qp);
 	do {
 		before = qp->next;

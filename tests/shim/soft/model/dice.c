@@ -108,11 +108,25 @@ static int any_cq(struct dice *d, const struct model *m, int proc)
 	return m->cq[proc][slot].live ? slot : 0;
 }
 
+/* Mostly such that it can talk to the other one of its pair. */
+static int any_type(struct dice *d, const struct model *m, int slot)
+{
+	static const uint8_t types[] = {
+		IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
+	};
+
+	if (m->qp[slot ^ 1].live && !dice_percent(d, 5))
+		return m->qp[slot ^ 1].type;
+	return types[dice_roll(d, 5)];
+}
+
 static void make_qp(struct dice *d, const struct model *m, int slot)
 {
 	int proc = dice_roll(d, PROCS);
 	struct step *s = push(d, OP_CREATE_QP, proc, slot);
 
+	s->arg.qp.type = any_type(d, m, slot);
+	s->arg.qp.builders = dice_percent(d, 40);
 	s->arg.qp.pd = dice_percent(d, 4);
 	s->arg.qp.send_cq = any_cq(d, m, proc);
 	s->arg.qp.recv_cq = dice_percent(d, 40) ? s->arg.qp.send_cq :
@@ -134,7 +148,7 @@ static struct step *push_modify(struct dice *d, const struct model *m, int slot,
 	s->arg.modify.access = ALL_ACCESS;
 	if (dice_percent(d, 5))
 		s->arg.modify.access = dice_roll(d, 16);
-	s->arg.modify.rnr_retry = dice_percent(d, 60) ? 7 : dice_roll(d, 3);
+	s->arg.modify.rnr_retry = dice_percent(d, 85) ? 7 : dice_roll(d, 3);
 	s->arg.modify.timeout = 1 + dice_roll(d, 3);
 	s->arg.modify.retry_cnt = dice_roll(d, 8);
 	s->arg.modify.rd = dice_percent(d, 3) ? 0 : 1 + dice_roll(d, 4);
@@ -154,7 +168,8 @@ static void join(struct dice *d, const struct model *m, int a, int b)
 		push_modify(d, m, end[i], IBV_QPS_RTR,
 			    MASK_FULL)->arg.modify.dest = end[n - 1 - i];
 	for (i = 0; i < n; i++)
-		push_modify(d, m, end[i], IBV_QPS_RTS, MASK_FULL);
+		if (!i || !dice_percent(d, 12))
+			push_modify(d, m, end[i], IBV_QPS_RTS, MASK_FULL);
 }
 
 static int any_qp(struct dice *d, const struct model *m)
@@ -171,6 +186,16 @@ static int list_length(struct dice *d)
 	return dice_percent(d, 60) ? 1 : 1 + dice_roll(d, LIST_MAX);
 }
 
+static bool is_usable(const struct model *m, const struct model_qp *qp)
+{
+	const struct model_qp *peer = &m->qp[qp->dest];
+
+	return (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) &&
+		(qp->type == IBV_QPT_UD ||
+		 (peer->live && peer->epoch == qp->dest_epoch &&
+		  peer->state >= IBV_QPS_RTR && peer->state <= IBV_QPS_SQE));
+}
+
 static void post_send(struct dice *d, const struct model *m)
 {
 	int slot = any_qp(d, m), i;
@@ -178,13 +203,20 @@ static void post_send(struct dice *d, const struct model *m)
 	struct step *s;
 
 	/* a broken connection is seldom used, and then made anew */
-	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD &&
-	    dice_percent(d, 60) && m->qp[slot ^ 1].live) {
+	if (qp->state == IBV_QPS_SQE && dice_percent(d, 50)) {
+		push_modify(d, m, slot, IBV_QPS_RTS, MASK_STATE);
+		return;
+	}
+	if (!is_usable(m, qp) && dice_percent(d, 75) &&
+	    m->qp[slot ^ 1].live) {
 		join(d, m, slot, dice_percent(d, 5) ? slot : slot ^ 1);
 		return;
 	}
 	s = push(d, OP_POST_SEND, qp->proc, slot);
 	s->arg.send.peer = m->qp[qp->dest].proc;
+	s->arg.send.datagrams = qp->type == IBV_QPT_UD;
+	if (qp->builders && dice_percent(d, 70))
+		s->arg.send.how = dice_percent(d, 90) ? HOW_BUILDER : HOW_ABORT;
 	s->num_wr = list_length(d);
 	for (i = 0; i < s->num_wr; i++)
 		dice_send(d, m, qp, &s->wr[i]);
@@ -225,7 +257,8 @@ static void modify_any(struct dice *d, const struct model *m)
 	int slot = any_qp(d, m), to = states[dice_roll(d, 8)];
 	struct step *s;
 
-	if (m->qp[slot].state == IBV_QPS_SQD && dice_percent(d, 60))
+	if ((m->qp[slot].state == IBV_QPS_SQD ||
+	     m->qp[slot].state == IBV_QPS_SQE) && dice_percent(d, 60))
 		to = IBV_QPS_RTS;
 	s = push_modify(d, m, slot, to, dice_roll(d, MASKS));
 	if (to != IBV_QPS_RTR && m->qp[slot].state >= IBV_QPS_RTS &&
@@ -274,17 +307,19 @@ static void change_cq(struct dice *d, const struct model *m)
 
 static void change_srq(struct dice *d, const struct model *m)
 {
-	int proc = dice_roll(d, PROCS), slot = dice_roll(d, SRQS);
+	int proc = dice_roll(d, PROCS), slot = dice_percent(d, 15);
 	const struct model_srq *srq = &m->srq[proc][slot];
+	int posted = srq->rq.head - srq->rq.taken;
 
 	if (!srq->live)
 		make_srq(d, proc, slot);
-	else if (dice_percent(d, 15))
+	else if (dice_percent(d, 8))
 		push(d, OP_DESTROY_SRQ, proc, slot);
 	else if (dice_percent(d, 30))
 		push(d, OP_QUERY_SRQ, proc, slot);
 	else
 		push(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.limit =
+			dice_percent(d, 90) ? dice_roll(d, posted + 1) :
 			dice_roll(d, srq->rq.max_wr + 2);
 }
 
@@ -354,7 +389,7 @@ static const struct {
 	void		(*make)(struct dice *d, const struct model *m);
 } faces[] = {
 	{ 320, post_send },
-	{ 200, post_recv },
+	{ 240, post_recv },
 	{ 260, poll_any },
 	{ 40, notify_any },
 	{ 30, take_cq_events },
@@ -365,7 +400,7 @@ static const struct {
 	{ 15, join_any },
 	{ 12, change_qp },
 	{ 15, change_cq },
-	{ 15, change_srq },
+	{ 30, change_srq },
 	{ 15, change_mr },
 	{ 3, dealloc_any },
 };

@@ -48,9 +48,12 @@ static struct piece any_piece(struct dice *d, const struct model *m, int proc,
 	return p;
 }
 
-static void spoil_piece(struct dice *d, struct piece *p)
+static void spoil_piece(struct dice *d, const struct model *m, int proc,
+			struct piece *p)
 {
-	switch (dice_roll(d, 4)) {
+	const struct model_mr *mr;
+
+	switch (dice_roll(d, 6)) {
 	case 0:
 		p->key = KEY_OTHER;
 		break;
@@ -60,8 +63,15 @@ static void spoil_piece(struct dice *d, struct piece *p)
 	case 2:
 		p->mr = dice_roll(d, MRS);
 		break;
-	default:
+	case 3:
 		p->off = dice_roll(d, AREA - p->len + 1);
+		break;
+	default:	/* a byte of it before, or behind */
+		mr = &m->mr[proc][p->mr];
+		if (dice_percent(d, 50) && mr->off)
+			p->off = mr->off - 1;
+		else if (mr->off + mr->len < AREA && p->len <= mr->len)
+			p->off = mr->off + mr->len - p->len + 1;
 		break;
 	}
 }
@@ -79,7 +89,7 @@ static void any_pieces(struct dice *d, const struct model *m, int proc, int pd,
 		len -= wr->sge[i].len;
 	}
 	if (wr->num_sge && dice_percent(d, 2))
-		spoil_piece(d, &wr->sge[dice_roll(d, wr->num_sge)]);
+		spoil_piece(d, m, proc, &wr->sge[dice_roll(d, wr->num_sge)]);
 	if (dice_percent(d, 1) && dice_percent(d, 40))
 		wr->num_sge = SGE_MAX + 1;
 }
@@ -99,9 +109,11 @@ void dice_recv(struct dice *d, const struct model *m, int proc, int pd,
 }
 
 /* Most messages fit: the length of what they will meet. */
-static uint32_t room_at(const struct model *m, const struct model_qp *qp)
+static uint32_t room_at(const struct model *m, const struct model_qp *qp,
+			int dest)
 {
-	const struct model_qp *peer = &m->qp[qp->dest];
+	const struct model_qp *peer = &m->qp[qp->type == IBV_QPT_UD ?
+					     dest : qp->dest];
 	const struct model_rq *rq = peer->srq == NONE || !peer->live ?
 		&peer->rq : &m->srq[peer->proc][peer->srq].rq;
 	const struct request *wr = &rq->wr[rq->taken % RQ_MAX];
@@ -140,7 +152,7 @@ static void any_remote(struct dice *d, const struct model *m,
 	    wr->opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD && !dice_percent(d, 2))
 		wr->remote.off &= ~7u;
 	if (dice_percent(d, 3))
-		spoil_piece(d, &wr->remote);
+		spoil_piece(d, m, peer->proc, &wr->remote);
 }
 
 void dice_send(struct dice *d, const struct model *m,
@@ -151,12 +163,21 @@ void dice_send(struct dice *d, const struct model *m,
 		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
 	};
-	uint32_t len = any_length(d), room = room_at(m, qp);
+	uint32_t len = any_length(d), room;
 	bool brings;
 
 	wr->wr_id = any_id(d);
-	wr->opcode = opcodes[dice_roll(d, 9)];
+	do
+		wr->opcode = opcodes[dice_roll(d, 9)];
+	while (!model_has(qp->type, wr->opcode) && !dice_percent(d, 2));
+	wr->dest = dice_percent(d, 80) ? (qp - m->qp) ^ 1 : dice_roll(d, QPS);
+	wr->other_qkey = dice_percent(d, 3);
+	if (qp->type == IBV_QPT_UD && len > 4096 && !dice_percent(d, 4))
+		len = dice_roll(d, 4097);
 	brings = wr->opcode >= IBV_WR_RDMA_READ;
+	room = room_at(m, qp, wr->dest);
+	if (qp->type == IBV_QPT_UD)
+		room = room < 40 ? 0 : room - 40;
 	if (wr->opcode <= IBV_WR_SEND_WITH_IMM && len > room && !dice_percent(d, 6))
 		len = dice_roll(d, room + 1);
 	if (wr->opcode > IBV_WR_RDMA_READ)

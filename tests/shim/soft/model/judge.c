@@ -22,7 +22,7 @@ static bool would_compete(struct model *m, const struct model_qp *qp)
 	const struct model_qp *peer = &m->qp[qp->dest];
 	const struct model_qp *other, *its;
 
-	if (!peer->live || peer->srq == NONE)
+	if (!peer->live || peer->srq == NONE || qp->type != IBV_QPT_RC)
 		return false;
 	for (other = m->qp; other < m->qp + QPS; other++) {
 		if (other == qp || !other->live || !other->waits)
@@ -55,7 +55,7 @@ static bool half_open(const struct model *m, const struct model_qp *qp,
 
 	return peer->live && peer->dest == qp - m->qp &&
 		peer->dest_life == qp->life && peer->dest_epoch != qp->epoch &&
-		peer->state >= IBV_QPS_RTR && peer->state <= IBV_QPS_SQD;
+		peer->state >= IBV_QPS_RTR && peer->state <= IBV_QPS_SQE;
 }
 
 static bool modify_applies(struct model *m, const struct step *s)
@@ -65,7 +65,7 @@ static bool modify_applies(struct model *m, const struct step *s)
 
 	if (!qp->live || qp->proc != s->proc)
 		return false;
-	if (to == IBV_QPS_RTR)
+	if (to == IBV_QPS_RTR && qp->type != IBV_QPT_UD)
 		return m->qp[s->arg.modify.dest].life &&
 			!half_open(m, qp, s->arg.modify.dest);
 	if (to == IBV_QPS_SQD && qp->waits)
@@ -74,12 +74,27 @@ static bool modify_applies(struct model *m, const struct step *s)
 		!would_compete(m, qp);
 }
 
+/* Builders have no way to say what is never right. */
+static bool can_build(const struct model_qp *qp, const struct step *s)
+{
+	int i;
+
+	for (i = 0; i < s->num_wr; i++)
+		if (!model_has(qp->type, s->wr[i].opcode) ||
+		    (s->wr[i].flags & IBV_SEND_INLINE &&
+		     s->wr[i].opcode >= IBV_WR_RDMA_READ))
+			return false;
+	return qp->builders;
+}
+
 static bool send_applies(struct model *m, const struct step *s)
 {
 	struct model_qp *qp = &m->qp[s->slot];
 	int i;
 
 	if (!qp->live || qp->proc != s->proc)
+		return false;
+	if (s->arg.send.how != HOW_LIST && !can_build(qp, s))
 		return false;
 	/* a key of one process may by chance be one of the other's */
 	if (qp->state >= IBV_QPS_RTS && m->qp[qp->dest].live &&
@@ -176,7 +191,7 @@ static bool is_early(const struct model_cq *cq, int at)
 }
 
 /* ibv_poll_cq(3) says which fields are valid when. */
-static const char *compare_wc(const struct model_wc *want,
+static const char *compare_wc(const struct model *m, const struct model_wc *want,
 			      const struct completion *got)
 {
 	const struct completion *wc = &want->wc;
@@ -193,6 +208,10 @@ static const char *compare_wc(const struct model_wc *want,
 		return "another opcode";
 	if ((want->recv || brings) && got->byte_len != wc->byte_len)
 		return "another byte_len";
+	/* a number of one that is gone may be nobody's */
+	if (want->datagram && got->src_qp != wc->src_qp &&
+	    m->qp[wc->src_qp].life == want->src_life)
+		return "another src_qp";
 	if (got->wc_flags != wc->wc_flags)
 		return "other wc_flags";
 	if (wc->wc_flags & IBV_WC_WITH_IMM && got->imm != wc->imm)
@@ -212,7 +231,7 @@ static const char *take_wc(struct model *m, const struct step *s,
 	*expect = cq->wc[at].wc;
 	if (is_early(cq, at))
 		return "a completion before one that was posted earlier";
-	wrong = compare_wc(&cq->wc[at], got);
+	wrong = compare_wc(m, &cq->wc[at], got);
 	if (wrong)
 		return wrong;
 	memory_land(m, s->proc, &cq->wc[at]);

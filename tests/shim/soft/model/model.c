@@ -321,6 +321,7 @@ static void create_qp(struct model *m, const struct step *s, struct result *r)
 	*qp = (struct model_qp){
 		.live = true, .proc = s->proc, .pd = s->arg.qp.pd,
 		.send_cq = s->arg.qp.send_cq, .recv_cq = s->arg.qp.recv_cq,
+		.type = s->arg.qp.type, .builders = s->arg.qp.builders,
 		.srq = s->arg.qp.srq, .sig_all = s->arg.qp.sig_all,
 		.max_inline = s->arg.qp.max_inline,
 		.max_send_wr = s->arg.qp.max_send_wr,
@@ -350,35 +351,78 @@ static void destroy_qp(struct model *m, const struct step *s, struct result *r)
 	forget_events(m, s->proc, OP_CREATE_QP, s->slot);
 }
 
-struct way {
-	int	from, to;
-	int	masks;		/* bits of enum mask */
+enum {
+	RC = 1, UC = 2, UD = 4, CONNECTED = RC | UC, ALL = CONNECTED | UD,
+	STATE = 1 << MASK_STATE, FULL = 1 << MASK_FULL, ACCESS = 1 << MASK_ACCESS,
 };
 
-static const struct way ways[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT, 1 << MASK_FULL },
-	{ IBV_QPS_INIT, IBV_QPS_INIT,
-	  1 << MASK_FULL | 1 << MASK_STATE | 1 << MASK_ACCESS },
-	{ IBV_QPS_INIT, IBV_QPS_RTR, 1 << MASK_FULL },
-	{ IBV_QPS_RTR, IBV_QPS_RTS, 1 << MASK_FULL },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, 1 << MASK_STATE | 1 << MASK_ACCESS },
-	{ IBV_QPS_RTS, IBV_QPS_SQD, 1 << MASK_STATE },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, 1 << MASK_STATE | 1 << MASK_ACCESS },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, 1 << MASK_STATE | 1 << MASK_ACCESS },
+/* ibv_modify_qp(3): for the types, with any of the masks. */
+static const struct way {
+	int	types, from, to, masks;
+} ways[] = {
+	{ ALL,		IBV_QPS_RESET,	IBV_QPS_INIT,	FULL },
+	{ CONNECTED,	IBV_QPS_INIT,	IBV_QPS_INIT,	STATE | FULL | ACCESS },
+	{ UD,		IBV_QPS_INIT,	IBV_QPS_INIT,	STATE | FULL },
+	{ CONNECTED,	IBV_QPS_INIT,	IBV_QPS_RTR,	FULL },
+	{ UD,		IBV_QPS_INIT,	IBV_QPS_RTR,	STATE | FULL },
+	{ ALL,		IBV_QPS_RTR,	IBV_QPS_RTS,	FULL },
+	{ CONNECTED,	IBV_QPS_RTS,	IBV_QPS_RTS,	STATE | ACCESS },
+	{ UD,		IBV_QPS_RTS,	IBV_QPS_RTS,	STATE },
+	{ ALL,		IBV_QPS_RTS,	IBV_QPS_SQD,	STATE | FULL },
+	{ CONNECTED,	IBV_QPS_SQD,	IBV_QPS_SQD,	STATE | FULL | ACCESS },
+	{ UD,		IBV_QPS_SQD,	IBV_QPS_SQD,	STATE | FULL },
+	{ CONNECTED,	IBV_QPS_SQD,	IBV_QPS_RTS,	STATE | ACCESS },
+	{ UD,		IBV_QPS_SQD,	IBV_QPS_RTS,	STATE },
+	{ UC,		IBV_QPS_SQE,	IBV_QPS_RTS,	STATE | ACCESS },
+	{ UD,		IBV_QPS_SQE,	IBV_QPS_RTS,	STATE },
 };
 
-static bool is_way(int from, int to, int mask)
+static int bit_of(int type)
+{
+	return type == IBV_QPT_RC ? RC : type == IBV_QPT_UC ? UC : UD;
+}
+
+static bool is_way(const struct model_qp *qp, int to, int mask)
 {
 	size_t i;
 
-	if (to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET))
+	if (to == IBV_QPS_RESET ||
+	    (to == IBV_QPS_ERR && qp->state != IBV_QPS_RESET))
 		return mask != MASK_ACCESS;
-	if (to == IBV_QPS_SQD && mask == MASK_FULL)
-		mask = MASK_STATE;	/* it needs no more */
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (ways[i].from == from && ways[i].to == to)
+		if (ways[i].types & bit_of(qp->type) &&
+		    ways[i].from == qp->state && ways[i].to == to)
 			return ways[i].masks & 1 << mask;
 	return false;
+}
+
+/* Is there anything in the attributes to be left out, or to be wrong? */
+static bool is_faulty(const struct model_qp *qp, const struct step *s)
+{
+	int to = s->arg.modify.to;
+
+	switch (s->arg.modify.fault) {
+	case FAULT_NONE:
+		return false;
+	case FAULT_MISSING:
+		return to == IBV_QPS_INIT ? qp->state == IBV_QPS_RESET :
+			qp->type == IBV_QPT_RC ||
+			(to == IBV_QPS_RTR && qp->type == IBV_QPT_UC);
+	case FAULT_VALUE:
+		return to == IBV_QPS_INIT || qp->type == IBV_QPT_RC ||
+			(to == IBV_QPS_RTR && qp->type == IBV_QPT_UC);
+	default:
+		return true;
+	}
+}
+
+/* An unreliable one needs one attribute to be RTS: without it, none is left. */
+static int mask_of(const struct model_qp *qp, const struct step *s)
+{
+	return s->arg.modify.fault == FAULT_MISSING &&
+		s->arg.modify.to == IBV_QPS_RTS && qp->type != IBV_QPT_RC &&
+		s->arg.modify.mask == MASK_FULL ?
+		MASK_STATE : s->arg.modify.mask;
 }
 
 static void connect_qp(struct model *m, struct model_qp *qp,
@@ -392,20 +436,12 @@ static void connect_qp(struct model *m, struct model_qp *qp,
 	qp->max_dest_rd = s->arg.modify.rd;
 }
 
-/* Once it is INIT, nothing is needed to stay there. */
-static bool is_faulty(int from, const struct step *s)
-{
-	return s->arg.modify.fault != FAULT_NONE &&
-		!(s->arg.modify.fault == FAULT_MISSING &&
-		  from == IBV_QPS_INIT && s->arg.modify.to == IBV_QPS_INIT);
-}
-
 static void modify_qp(struct model *m, const struct step *s, struct result *r)
 {
 	struct model_qp *qp = &m->qp[s->slot];
-	int from = qp->state, to = s->arg.modify.to, mask = s->arg.modify.mask;
+	int to = s->arg.modify.to, mask = mask_of(qp, s);
 
-	if (!is_way(from, to, mask) || is_faulty(from, s)) {
+	if (!is_way(qp, to, mask) || is_faulty(qp, s)) {
 		r->ret = EINVAL;
 		return;
 	}
@@ -418,9 +454,10 @@ static void modify_qp(struct model *m, const struct step *s, struct result *r)
 		model_run(m, qp);
 		return;
 	}
-	if (mask == MASK_ACCESS || (to == IBV_QPS_INIT && mask == MASK_FULL))
+	if (qp->type != IBV_QPT_UD &&
+	    (mask == MASK_ACCESS || (to == IBV_QPS_INIT && mask == MASK_FULL)))
 		qp->access = s->arg.modify.access;
-	if (to == IBV_QPS_RTR)
+	if (to == IBV_QPS_RTR && qp->type != IBV_QPT_UD)
 		connect_qp(m, qp, s);
 	if (to == IBV_QPS_RTS && mask == MASK_FULL) {
 		qp->rnr_retry = s->arg.modify.rnr_retry;

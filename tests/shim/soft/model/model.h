@@ -38,7 +38,8 @@ struct model_mr {
 
 struct model_wc {
 	struct completion wc;
-	bool		recv;
+	bool		recv, datagram;
+	int		src_life;	/* of its sender */
 	int		srq;		/* or NONE */
 	uint32_t	retire;		/* requests before this one are free */
 	int		delivery;	/* of bytes that the poll must see, or 0 */
@@ -71,7 +72,9 @@ struct model_srq {
 
 struct model_qp {
 	bool		live;
+	int		type;		/* enum ibv_qp_type */
 	int		proc, pd, send_cq, recv_cq, srq;
+	bool		builders;
 	int		max_inline;
 	bool		sig_all;
 	int		state;
@@ -161,6 +164,8 @@ void model_complete(struct model *m, int proc, int cq, struct model_wc wc,
 		    bool solicited);
 void model_flush_rq(struct model *m, struct model_qp *qp);
 void model_fail(struct model *m, struct model_qp *qp, int event);
+/* Does this type of queue pair have @opcode? */
+bool model_has(int type, int opcode);
 /* Carry out what can be. */
 void model_run(struct model *m, struct model_qp *qp);
 bool model_mr_allows(const struct model *m, int proc, int pd,

@@ -22,6 +22,7 @@ static void name_keys(const struct model *m, int proc, int peer,
 	for (i = 0; i < wr->num_sge; i++)
 		wr->sge[i].generation =
 			m->mr[proc][wr->sge[i].mr].generation;
+	wr->dest_life = m->qp[wr->dest].life;
 	wr->remote.generation = m->mr[peer][wr->remote.mr].generation;
 }
 
@@ -39,21 +40,55 @@ static void enqueue(struct model *m, struct model_qp *qp, int peer,
 			piece_total(wr->sge, wr->num_sge));
 }
 
+/* Why @wr cannot be the one at @pos, or 0. */
+static int refuse(const struct model_qp *qp, uint32_t pos,
+		  const struct request *wr, bool built)
+{
+	/* a list of buffers is not one of SGEs */
+	bool buffers = built && wr->flags & IBV_SEND_INLINE;
+
+	if ((int)(pos - qp->retired) >= qp->max_send_wr)
+		return ENOMEM;
+	return (wr->num_sge > SGE_MAX && !buffers) || !model_has(qp->type, wr->opcode) ||
+		!fits_inline(qp, wr) ? EINVAL : 0;
+}
+
+/* All or nothing: ibv_wr_post(3). */
+static int build(struct model *m, struct model_qp *qp, const struct step *s)
+{
+	uint32_t pos = qp->head;
+	int i, err = 0;
+
+	if (s->arg.send.how == HOW_ABORT)
+		return 0;
+	for (i = 0; i < s->num_wr && !err; i++) {
+		err = refuse(qp, pos, &s->wr[i], true);
+		pos++;
+	}
+	if (!err && qp->state < IBV_QPS_RTS)
+		err = EINVAL;
+	for (i = 0; i < s->num_wr && !err; i++)
+		enqueue(m, qp, s->arg.send.peer, &s->wr[i]);
+	model_run(m, qp);
+	return err;
+}
+
 void model_post_send(struct model *m, const struct step *s, struct result *r)
 {
 	struct model_qp *qp = &m->qp[s->slot];
 	int i;
 
+	if (s->arg.send.how != HOW_LIST) {
+		r->ret = build(m, qp, s);
+		return;
+	}
 	if (qp->state < IBV_QPS_RTS) {
 		r->ret = EINVAL;
 		r->bad = 0;
 		return;
 	}
 	for (i = 0; i < s->num_wr; i++) {
-		if ((int)(qp->head - qp->retired) >= qp->max_send_wr)
-			r->ret = ENOMEM;
-		else if (s->wr[i].num_sge > SGE_MAX || !fits_inline(qp, &s->wr[i]))
-			r->ret = EINVAL;
+		r->ret = refuse(qp, qp->head, &s->wr[i], false);
 		if (r->ret) {
 			r->bad = i;
 			return;

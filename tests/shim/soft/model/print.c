@@ -64,7 +64,8 @@ static void piece_print(FILE *to, const struct piece *p)
 	fprintf(to, "mr%d%s+%u:%u", p->mr, key_names[p->key], p->off, p->len);
 }
 
-static void request_print(FILE *to, const struct request *wr, bool send)
+static void request_print(FILE *to, const struct request *wr, bool send,
+			  bool datagrams)
 {
 	int i;
 
@@ -85,6 +86,9 @@ static void request_print(FILE *to, const struct request *wr, bool send)
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM ||
 	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		fprintf(to, " imm %x", wr->imm);
+	if (datagrams)
+		fprintf(to, " to qp %d%s", wr->dest,
+			wr->other_qkey ? " other qkey" : "");
 	if (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM)
 		return;
 	fprintf(to, " remote ");
@@ -96,6 +100,7 @@ static void arguments_print(FILE *to, const struct step *s)
 	static const char *const faults[] = {
 		"", " without one", " with qkey", " wrong value",
 	};
+	static const char *const hows[HOWS] = { "", " built", " aborted" };
 	static const char *const masks[] = { "", " full", " access" };
 
 	switch (s->op) {
@@ -124,7 +129,10 @@ static void arguments_print(FILE *to, const struct step *s)
 			s->arg.mr.len, s->arg.mr.access, s->arg.mr.pd);
 		break;
 	case OP_CREATE_QP:
-		fprintf(to, " pd %d send_cq %d recv_cq %d srq %d max_send_wr %d max_recv_wr %d max_inline %d%s",
+		fprintf(to, " %s%s pd %d send_cq %d recv_cq %d srq %d max_send_wr %d max_recv_wr %d max_inline %d%s",
+			s->arg.qp.type == IBV_QPT_RC ? "RC" :
+			s->arg.qp.type == IBV_QPT_UC ? "UC" : "UD",
+			s->arg.qp.builders ? " builders" : "",
 			s->arg.qp.pd, s->arg.qp.send_cq, s->arg.qp.recv_cq,
 			s->arg.qp.srq, s->arg.qp.max_send_wr,
 			s->arg.qp.max_recv_wr, s->arg.qp.max_inline,
@@ -146,6 +154,9 @@ static void arguments_print(FILE *to, const struct step *s)
 		else
 			fprintf(to, " access %x", s->arg.modify.access);
 		break;
+	case OP_POST_SEND:
+		fputs(hows[s->arg.send.how], to);
+		break;
 	case OP_POLL:
 	case OP_DRAIN:
 		fprintf(to, " %d", s->arg.poll.num);
@@ -164,7 +175,8 @@ void step_print(FILE *to, const struct step *s)
 		s->added ? " (to wait)" : "");
 	arguments_print(to, s);
 	for (i = 0; i < s->num_wr; i++)
-		request_print(to, &s->wr[i], s->op == OP_POST_SEND);
+		request_print(to, &s->wr[i], s->op == OP_POST_SEND,
+			      s->arg.send.datagrams);
 }
 
 /* Only what is valid: ibv_poll_cq(3). */

@@ -77,7 +77,14 @@ struct request {
 	uint32_t	imm;
 	uint64_t	compare_add;
 	uint64_t	swap;
+	/* of datagrams: to the queue pair in this slot */
+	uint8_t		dest;
+	bool		other_qkey;
+	int		dest_life;	/* the model's, since the post */
 };
+
+/* How requests are posted: ibv_post_send(), or ibv_wr_start() and so on. */
+enum how { HOW_LIST, HOW_BUILDER, HOW_ABORT, HOWS };
 
 /* Which attributes a modify gives. */
 enum mask { MASK_STATE, MASK_FULL /* all that the way to the state needs */, MASK_ACCESS, MASKS };
@@ -98,7 +105,8 @@ struct step {
 		struct {
 			int32_t	pd, send_cq, recv_cq, srq;
 			int32_t	max_send_wr, max_recv_wr, max_inline;
-			bool	sig_all;
+			int32_t	type;		/* enum ibv_qp_type */
+			bool	sig_all, builders;
 		} qp;
 		struct {
 			int32_t	to;		/* enum ibv_qp_state */
@@ -107,7 +115,11 @@ struct step {
 			uint32_t access;
 			int32_t	rnr_retry, timeout, retry_cnt, rd;
 		} modify;
-		struct { int32_t peer; } send;	/* whose memory: the process */
+		struct {
+			int32_t	peer;	/* whose memory: the process */
+			int32_t	how;
+			bool	datagrams;
+		} send;
 		struct { int32_t num; } poll;
 		struct { bool solicited; } notify;
 	} arg;
@@ -121,6 +133,7 @@ struct completion {
 	int16_t		status;
 	int16_t		opcode;
 	int16_t		qp;
+	int16_t		src_qp;		/* of datagrams */
 	uint16_t	wc_flags;
 	uint32_t	byte_len;
 	uint32_t	imm;

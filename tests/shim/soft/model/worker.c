@@ -1,7 +1,7 @@
 /*
  * One of the two processes: its objects, and the verb of each step
  */
-#include "tests/shim/soft/model/world.h"
+#include "tests/shim/soft/model/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,20 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-struct worker {
-	struct board		*board;
-	int			proc;
-	struct ibv_context	*context;
-	struct ibv_comp_channel	*channel;
-	struct ibv_pd		*pd[PDS];
-	struct ibv_cq		*idle;		/* nothing ever comes there */
-	struct ibv_cq		*cq[CQS];
-	bool			extended[CQS];
-	struct ibv_srq		*srq[SRQS];
-	struct ibv_mr		*mr[MRS];
-	struct ibv_qp		*qp[QPS];
-};
 
 static struct ibv_context *open_first(void)
 {
@@ -195,6 +181,35 @@ static void dealloc_pd(struct worker *w, const struct step *s, struct result *r)
 		w->pd[s->slot] = ibv_alloc_pd(w->context);
 }
 
+static struct ibv_qp *create_extended(struct ibv_pd *pd,
+				      const struct ibv_qp_init_attr *attr)
+{
+	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	struct ibv_qp_init_attr_ex ex = {
+		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq,
+		.srq = attr->srq, .cap = attr->cap, .qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all, .pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	};
+
+	if (attr->qp_type != IBV_QPT_UD)
+		ops |= IBV_QP_EX_WITH_RDMA_WRITE |
+			IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	if (attr->qp_type == IBV_QPT_RC)
+		ops |= IBV_QP_EX_WITH_RDMA_READ |
+			IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	ex.send_ops_flags = ops;
+	return ibv_create_qp_ex(pd->context, &ex);
+}
+
+static struct ibv_ah *make_ah(struct ibv_pd *pd)
+{
+	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
+
+	return ibv_create_ah(pd, &attr);
+}
+
 static void create_qp(struct worker *w, const struct step *s, struct result *r)
 {
 	struct ibv_qp_init_attr attr = {
@@ -203,45 +218,55 @@ static void create_qp(struct worker *w, const struct step *s, struct result *r)
 		.srq = s->arg.qp.srq == NONE ? NULL : w->srq[s->arg.qp.srq],
 		.cap = { s->arg.qp.max_send_wr, s->arg.qp.max_recv_wr, SGE_MAX,
 			 SGE_MAX, s->arg.qp.max_inline },
-		.qp_type = IBV_QPT_RC,
+		.qp_type = s->arg.qp.type,
 		.sq_sig_all = s->arg.qp.sig_all,
 	};
+	struct ibv_pd *pd = w->pd[s->arg.qp.pd];
 
-	w->qp[s->slot] = ibv_create_qp(w->pd[s->arg.qp.pd], &attr);
+	w->qp[s->slot] = s->arg.qp.builders ? create_extended(pd, &attr) :
+		ibv_create_qp(pd, &attr);
 	object(r, w->qp[s->slot]);
-	if (w->qp[s->slot])
-		w->board->qpn[s->slot] = w->qp[s->slot]->qp_num;
+	if (!w->qp[s->slot])
+		return;
+	w->board->qpn[s->slot] = w->qp[s->slot]->qp_num;
+	if (s->arg.qp.type == IBV_QPT_UD)
+		w->ah[s->slot] = make_ah(pd);
 }
 
-static int full_mask(int to)
+static int full_mask(int type, int to)
 {
+	bool rc = type == IBV_QPT_RC, ud = type == IBV_QPT_UD;
+
 	switch (to) {
 	case IBV_QPS_INIT:
-		return IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+		return IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			(ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
 	case IBV_QPS_RTR:
-		return IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			IBV_QP_MIN_RNR_TIMER;
+		return (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU |
+			IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
+			(rc ? IBV_QP_MAX_DEST_RD_ATOMIC |
+			 IBV_QP_MIN_RNR_TIMER : 0);
 	case IBV_QPS_RTS:
-		return IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+		return IBV_QP_SQ_PSN | (rc ? IBV_QP_TIMEOUT |
+			IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC : 0);
 	default:
 		return 0;
 	}
 }
 
-static int mask_of(const struct step *s)
+static int mask_of(int type, const struct step *s)
 {
 	int mask = IBV_QP_STATE;
 
 	if (s->arg.modify.mask == MASK_FULL)
-		mask |= full_mask(s->arg.modify.to);
+		mask |= full_mask(type, s->arg.modify.to);
 	if (s->arg.modify.mask == MASK_ACCESS)
 		mask |= IBV_QP_ACCESS_FLAGS;
 	if (s->arg.modify.fault == FAULT_MISSING)
-		mask &= ~(IBV_QP_PORT | IBV_QP_DEST_QPN | IBV_QP_RETRY_CNT);
+		mask &= ~(IBV_QP_PORT | IBV_QP_DEST_QPN | IBV_QP_SQ_PSN);
 	if (s->arg.modify.fault == FAULT_EXTRA)
-		mask |= IBV_QP_QKEY;
+		mask |= type == IBV_QPT_UD ? IBV_QP_DEST_QPN : IBV_QP_QKEY;
 	return mask;
 }
 
@@ -251,6 +276,7 @@ static void modify_qp(struct worker *w, const struct step *s, struct result *r)
 	struct ibv_qp_attr attr = {
 		.qp_state = s->arg.modify.to,
 		.port_num = wrong ? 2 : 1,
+		.qkey = QKEY,
 		.qp_access_flags = s->arg.modify.access,
 		.path_mtu = wrong ? 9 : IBV_MTU_1024,
 		.dest_qp_num = w->board->qpn[s->arg.modify.dest],
@@ -263,7 +289,8 @@ static void modify_qp(struct worker *w, const struct step *s, struct result *r)
 		.rnr_retry = s->arg.modify.rnr_retry,
 	};
 
-	r->ret = ibv_modify_qp(w->qp[s->slot], &attr, mask_of(s));
+	r->ret = ibv_modify_qp(w->qp[s->slot], &attr,
+			       mask_of(w->qp[s->slot]->qp_type, s));
 }
 
 static void query_qp(struct worker *w, const struct step *s, struct result *r)
@@ -281,93 +308,12 @@ static void query_qp(struct worker *w, const struct step *s, struct result *r)
 static void destroy_qp(struct worker *w, const struct step *s, struct result *r)
 {
 	r->ret = ibv_destroy_qp(w->qp[s->slot]);
-	if (!r->ret)
-		w->qp[s->slot] = NULL;
-}
-
-static struct ibv_sge local_sge(const struct worker *w, const struct piece *p)
-{
-	const struct keys *keys = &w->board->mr[w->proc][p->mr];
-	uint32_t key = p->key == KEY_RIGHT ? keys->lkey :
-		p->key == KEY_OTHER ? keys->rkey : keys->old_lkey;
-
-	return (struct ibv_sge){ (uintptr_t)w->board->area[w->proc] + p->off,
-				 p->len, key };
-}
-
-static uint32_t remote_key(const struct keys *keys, int which)
-{
-	return which == KEY_RIGHT ? keys->rkey :
-		which == KEY_OTHER ? keys->lkey : keys->old_rkey;
-}
-
-/* @proc: whose memory the remote piece is in. */
-static void set_remote(const struct worker *w, const struct request *q,
-		       int proc, struct ibv_send_wr *wr)
-{
-	uint64_t addr = (uintptr_t)w->board->area[proc] + q->remote.off;
-	uint32_t rkey = remote_key(&w->board->mr[proc][q->remote.mr],
-				   q->remote.key);
-
-	if (q->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    q->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr->wr.atomic.remote_addr = addr;
-		wr->wr.atomic.rkey = rkey;
-		wr->wr.atomic.compare_add = q->compare_add;
-		wr->wr.atomic.swap = q->swap;
-	} else {
-		wr->wr.rdma.remote_addr = addr;
-		wr->wr.rdma.rkey = rkey;
-	}
-}
-
-static int set_sges(const struct worker *w, const struct request *q,
-		    struct ibv_sge *sge)
-{
-	int i;
-
-	for (i = 0; i < q->num_sge && i < SGE_MAX; i++)
-		sge[i] = local_sge(w, &q->sge[i]);
-	return q->num_sge;
-}
-
-static void post_send(struct worker *w, const struct step *s, struct result *r)
-{
-	struct ibv_sge sge[LIST_MAX][SGE_MAX + 1] = { 0 };
-	struct ibv_send_wr wr[LIST_MAX] = { 0 }, *bad = NULL;
-	int i;
-
-	for (i = 0; i < s->num_wr; i++) {
-		wr[i].wr_id = s->wr[i].wr_id;
-		wr[i].opcode = s->wr[i].opcode;
-		wr[i].send_flags = s->wr[i].flags;
-		wr[i].imm_data = s->wr[i].imm;
-		wr[i].sg_list = sge[i];
-		wr[i].num_sge = set_sges(w, &s->wr[i], sge[i]);
-		wr[i].next = i + 1 < s->num_wr ? &wr[i + 1] : NULL;
-		set_remote(w, &s->wr[i], s->arg.send.peer, &wr[i]);
-	}
-	r->ret = ibv_post_send(w->qp[s->slot], wr, &bad);
-	r->bad = r->ret ? bad - wr : NONE;
-}
-
-static void post_recv(struct worker *w, const struct step *s, struct result *r)
-{
-	struct ibv_sge sge[LIST_MAX][SGE_MAX + 1] = { 0 };
-	struct ibv_recv_wr wr[LIST_MAX] = { 0 }, *bad = NULL;
-	int i;
-
-	for (i = 0; i < s->num_wr; i++) {
-		wr[i].wr_id = s->wr[i].wr_id;
-		wr[i].sg_list = sge[i];
-		wr[i].num_sge = set_sges(w, &s->wr[i], sge[i]);
-		wr[i].next = i + 1 < s->num_wr ? &wr[i + 1] : NULL;
-	}
-	if (s->op == OP_POST_RECV)
-		r->ret = ibv_post_recv(w->qp[s->slot], wr, &bad);
-	else
-		r->ret = ibv_post_srq_recv(w->srq[s->slot], wr, &bad);
-	r->bad = r->ret ? bad - wr : NONE;
+	if (r->ret)
+		return;
+	w->qp[s->slot] = NULL;
+	if (w->ah[s->slot])
+		r->ret = ibv_destroy_ah(w->ah[s->slot]);
+	w->ah[s->slot] = NULL;
 }
 
 static int qp_slot(const struct worker *w, uint32_t qpn)
@@ -376,6 +322,17 @@ static int qp_slot(const struct worker *w, uint32_t qpn)
 
 	for (i = 0; i < QPS; i++)
 		if (w->qp[i] && w->qp[i]->qp_num == qpn)
+			return i;
+	return NONE;
+}
+
+/* Of both processes. */
+static int any_slot(const struct worker *w, uint32_t qpn)
+{
+	int i;
+
+	for (i = 0; i < QPS; i++)
+		if (w->board->qpn[i] == qpn)
 			return i;
 	return NONE;
 }
@@ -391,7 +348,8 @@ static int poll_plain(struct worker *w, struct ibv_cq *cq, int num,
 	for (i = 0; i < n; i++)
 		out[i] = (struct completion){
 			wc[i].wr_id, wc[i].status, wc[i].opcode,
-			qp_slot(w, wc[i].qp_num), wc[i].wc_flags,
+			qp_slot(w, wc[i].qp_num), any_slot(w, wc[i].src_qp),
+			wc[i].wc_flags,
 			wc[i].byte_len, wc[i].imm_data, wc[i].vendor_err };
 	return n;
 }
@@ -409,6 +367,7 @@ static struct completion read_current(struct worker *w, struct ibv_cq_ex *cq)
 	c.opcode = ibv_wc_read_opcode(cq);
 	c.wc_flags = ibv_wc_read_wc_flags(cq);
 	c.byte_len = ibv_wc_read_byte_len(cq);
+	c.src_qp = any_slot(w, ibv_wc_read_src_qp(cq));
 	if (c.wc_flags & IBV_WC_WITH_IMM)
 		c.imm = ibv_wc_read_imm_data(cq);
 	return c;
@@ -566,9 +525,9 @@ static verb_fn *const verbs[OPS] = {
 	[OP_MODIFY_QP]		= modify_qp,
 	[OP_QUERY_QP]		= query_qp,
 	[OP_DESTROY_QP]		= destroy_qp,
-	[OP_POST_SEND]		= post_send,
-	[OP_POST_RECV]		= post_recv,
-	[OP_POST_SRQ_RECV]	= post_recv,
+	[OP_POST_SEND]		= worker_post_send,
+	[OP_POST_RECV]		= worker_post_recv,
+	[OP_POST_SRQ_RECV]	= worker_post_recv,
 	[OP_POLL]		= poll_cq,
 	[OP_DRAIN]		= drain_cq,
 	[OP_NOTIFY]		= notify,
