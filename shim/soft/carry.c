@@ -255,7 +255,8 @@ static int check_local(struct soft_qp *qp, struct soft_wr *wr,
 /* What happens at the other end, nobody tells who sends without a return. */
 static int unacknowledged(int status)
 {
-	return status == CARRY_LATER ? status : IBV_WC_SUCCESS;
+	return status == CARRY_LATER || status == CARRY_RNR ? status :
+		IBV_WC_SUCCESS;
 }
 
 static int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
@@ -274,6 +275,9 @@ static int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
 		status = CARRY_NO_PEER;
 	if (unlikely(status == CARRY_NO_PEER))
 		remote_drop(qp);
+	else if (unlikely(status == CARRY_RNR) &&
+		 qp->shm->type == IBV_QPT_UC && !remote_lags(r))
+		status = IBV_WC_SUCCESS;
 	return status;
 }
 

@@ -93,16 +93,20 @@ struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 	return NULL;
 }
 
-static void send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey,
-		    struct message *m)
+/* IBV_WC_SUCCESS; CARRY_RNR if it is worth while to wait for the receiver. */
+static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey,
+		   struct message *m)
 {
 	struct soft_remote *r = datagram_find(qp, qpn);
+	int status = IBV_WC_SUCCESS;
 
 	if (unlikely(!r))
-		return;
+		return status;
 	if (likely(r->shm->qkey == qkey))
-		deliver(r, m);
+		status = deliver(r, m);
 	remote_unlock(r);
+	return unlikely(status == CARRY_RNR) && remote_lags(r) ? CARRY_RNR :
+		IBV_WC_SUCCESS;
 }
 
 static void send_to_all(struct soft_qp *qp, const struct soft_ah *ah,
@@ -183,11 +187,9 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr,
 		return status;
 	if (ah->attr.is_global)
 		add_grh(ah, wr, &m, &grh);
-	if (unlikely(wr->remote_qpn == AH_MULTICAST_QPN)) {
-		if (ah->multicast)
-			send_to_all(qp, ah, qkey_of(qp, wr), &m);
-	} else if (likely(ah->reachable)) {
-		send_to(qp, wr->remote_qpn, qkey_of(qp, wr), &m);
-	}
+	if (likely(ah->reachable && wr->remote_qpn != AH_MULTICAST_QPN))
+		return send_to(qp, wr->remote_qpn, qkey_of(qp, wr), &m);
+	if (ah->multicast && wr->remote_qpn == AH_MULTICAST_QPN)
+		send_to_all(qp, ah, qkey_of(qp, wr), &m);
 	return IBV_WC_SUCCESS;
 }

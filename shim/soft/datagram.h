@@ -5,7 +5,10 @@
 #include "shim/soft/copy.h"
 #include "shim/soft/soft.h"
 
-/* Send @wr, whose own buffers are @from. Its completion status. */
+/*
+ * Send @wr, whose own buffers are @from. Its completion status, or CARRY_RNR
+ * of deliver.h.
+ */
 int datagram_send(struct soft_qp *qp, struct soft_wr *wr,
 		  struct copy_list *from);
 

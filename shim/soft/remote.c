@@ -11,8 +11,10 @@
 #include "shim/soft/remote.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
+#include "shim/soft/port_state.h"
 #include "shim/soft/xrc.h"
 
 static void drop_shared(struct soft_remote *r)
@@ -25,8 +27,6 @@ static void drop_shared(struct soft_remote *r)
 		free(r);
 	}
 }
-
-#include "shim/soft/port_state.h"
 
 void remote_forget(struct soft_remote *r)
 {
@@ -228,6 +228,26 @@ int remote_check_xrc(const struct soft_remote *r)
 	if (!r->srq || r->srq->xrcd != r->xrc->xrcd)
 		return IBV_WC_REM_INV_REQ_ERR;
 	return r->srq->error ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS;
+}
+
+#define LAG_MAX		200000000ull	/* ns */
+
+bool remote_lags(struct soft_remote *r)
+{
+	uint32_t prod = __atomic_load_n(&r->rq.shm->prod, __ATOMIC_RELAXED);
+	uint64_t now;
+
+	if (!prod)
+		return false;
+	now = process_now();
+	if (prod != r->lag_prod) {
+		r->lag_prod = prod;
+		r->lag_until = now + LAG_MAX;
+	}
+	if (now >= r->lag_until)
+		return false;
+	sched_yield();		/* it may be our processor that it waits for */
+	return true;
 }
 
 void remote_unlock(struct soft_remote *r)

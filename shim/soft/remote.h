@@ -27,6 +27,14 @@ void remote_forget(struct soft_remote *r);
  */
 int remote_check_xrc(const struct soft_remote *r);
 
+/*
+ * It has no receive request; is one to be expected? Who sends without a
+ * return waits a while for a receiver that did post some: it may only wait
+ * for a processor, which it would not have to share with the sender of a
+ * real network. Once that was in vain, no longer, until it posts again.
+ */
+bool remote_lags(struct soft_remote *r);
+
 void remote_unlock(struct soft_remote *r);
 
 /* Forget it: look anew next time. On reset and destruction, too. */

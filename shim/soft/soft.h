@@ -210,6 +210,8 @@ struct soft_remote {
 	uint32_t		rq_pd;
 	uint32_t		pd;		/* of remote keys */
 	uint32_t		resets;		/* as of this connection */
+	uint32_t		lag_prod;	/* see remote_lags() */
+	uint64_t		lag_until;
 };
 
 struct soft_qp {

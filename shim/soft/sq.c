@@ -122,14 +122,19 @@ void sq_fail(struct soft_qp *qp)
 	flush(qp);
 }
 
+static bool is_unreliable(const struct soft_qp *qp)
+{
+	return qp->shm->type == IBV_QPT_UC || qp->shm->type == IBV_QPT_UD ||
+		qp->shm->type == IBV_QPT_RAW_PACKET;
+}
+
 /*
  * An error of our own end: an unreliable send queue stops, and what it
  * receives is not concerned (SQE); a reliable one takes both down.
  */
 static void stop(struct soft_qp *qp)
 {
-	if (qp->shm->type != IBV_QPT_UC && qp->shm->type != IBV_QPT_UD &&
-	    qp->shm->type != IBV_QPT_RAW_PACKET) {
+	if (!is_unreliable(qp)) {
 		sq_fail(qp);
 		return;
 	}
@@ -173,6 +178,8 @@ static uint64_t patience(struct soft_qp *qp, enum soft_wait wait)
 
 	if (wait == WAIT_PEER)
 		return ns;
+	if (is_unreliable(qp))
+		return UINT64_MAX;	/* carry() gives it up */
 	if (wait == WAIT_COPY)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)

@@ -90,6 +90,27 @@ single() { # name, pattern, program, arguments...
 	fi
 }
 
+# qperf's server serves one client after the other.
+served() {
+	local name server test
+	have qperf || return
+	next_port
+	"${device[@]}" timeout 60 qperf -lp $port >"$work/server" 2>&1 &
+	server=$!
+	listens $port $server
+	for test in ud_lat ud_bw uc_lat uc_bw; do
+		name="$face qperf $test"
+		if "${device[@]}" timeout 30 qperf -lp $port -t 1 localhost $test >"$work/client" 2>&1 &&
+			grep -q "=" "$work/client"; then
+			ok "$name"
+		else
+			not_ok "$name" "$(tail -1 "$work/client")"
+		fi
+	done
+	kill $server
+	wait $server 2>/dev/null
+}
+
 # Has it computed for 0.3 s? Then it is sending: they spin, and print nothing.
 busy() { # pid
 	[ -n "$1" ] && [ "$(awk '{ print $14 }' "/proc/$1/stat")" -gt 30 ]
@@ -198,6 +219,7 @@ for each in preload dropin; do
 	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n 1000
 	both "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n 1000
 	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x 1 -n 1000
+	served
 	killed
 	emptied
 done

@@ -128,6 +128,43 @@ static void message_without_a_request_is_lost(void **state)
 	assert_int_equal(expect(p->b.cq, 3, IBV_WC_SUCCESS).byte_len, 7);
 }
 
+static void receiver_that_posts_is_waited_for(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
+	expect_sent(p, 2);
+	assert_int_equal(send_at(&p->a, 3, 0, 7), 0);
+	expect_none(p->a.cq);
+	assert_int_equal(recv_at(&p->b, 4, 0, 100), 0);
+	expect_sent(p, 3);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect(p->b.cq, 4, IBV_WC_SUCCESS).byte_len, 7);
+}
+
+static void receiver_that_has_stopped_is_given_up(void **state)
+{
+	GIVEN(p);
+	struct ibv_wc wc;
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
+	assert_int_equal(send_at(&p->a, 3, 0, 6), 0);
+	expect_sent(p, 2);
+	expect_sent(p, 3);	/* after a while */
+	/* from now on at once */
+	assert_int_equal(send_at(&p->a, 4, 0, 6), 0);
+	assert_int_equal(ibv_poll_cq(p->a.cq, 1, &wc), 1);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(recv_at(&p->b, 5, 0, 100), 0);
+	expect_none(p->b.cq);
+	/* until it posts again */
+	assert_int_equal(send_at(&p->a, 6, 0, 6), 0);
+	expect(p->b.cq, 5, IBV_WC_SUCCESS);
+	expect_sent(p, 6);
+}
+
 static void message_that_is_too_long_leaves_the_request(void **state)
 {
 	GIVEN(p);
@@ -258,6 +295,8 @@ int main(void)
 		TEST(writes_arrive),
 		TEST(nothing_can_be_read),
 		TEST(message_without_a_request_is_lost),
+		TEST(receiver_that_posts_is_waited_for),
+		TEST(receiver_that_has_stopped_is_given_up),
 		TEST(message_that_is_too_long_leaves_the_request),
 		TEST(write_that_is_not_allowed_is_lost),
 		TEST(bad_buffer_fails_the_receiver_alone),

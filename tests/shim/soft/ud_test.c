@@ -145,6 +145,26 @@ static void loss_is_a_success(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
+static void receiver_that_posts_is_waited_for(void **state)
+{
+	GIVEN(p);
+	struct ibv_ah *ah = make_ah(&p->a, local_attr());
+	struct ibv_send_wr wr = datagram(ah, p->b.qp->qp_num, QKEY, 3);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
+	to_b(p, QKEY, 6);
+	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 7)), 0);
+	expect_none(p->a.cq);
+	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
+	expect(p->a.cq, 3, IBV_WC_SUCCESS);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, GRH + 7);
+	/* or given up */
+	to_b(p, QKEY, 6);
+	expect_none(p->b.cq);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+}
+
 static void receiver_is_found_again_after_reset(void **state)
 {
 	GIVEN(p);
@@ -484,6 +504,7 @@ int main(void)
 		TEST(qkey_must_fit),
 		TEST(qkey_can_be_changed),
 		TEST(loss_is_a_success),
+		TEST(receiver_that_posts_is_waited_for),
 		TEST(receiver_is_found_again_after_reset),
 		TEST(connections_take_no_datagrams),
 		TEST(longer_than_the_mtu_stops_the_send_queue),
