@@ -24,9 +24,9 @@
 #include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
+#include "shim/soft/post.h"
 #include "shim/soft/port.h"
 #include "shim/soft/recv.h"
-#include "shim/soft/sq.h"
 #include "shim/soft/xrc_qp.h"
 
 #define MAGIC	"Verbatim's context"

@@ -22,7 +22,7 @@
 #include "shim/soft/context.h"
 #include "shim/soft/mr.h"
 #include "shim/soft/persona.h"
-#include "shim/soft/sq.h"
+#include "shim/soft/post.h"
 
 enum {
 	KEY_PROGRAM	= 0xff,

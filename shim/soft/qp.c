@@ -21,6 +21,7 @@
 #include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
+#include "shim/soft/post.h"
 #include "shim/soft/remote.h"
 #include "shim/soft/rss.h"
 #include "shim/soft/sq.h"
@@ -183,7 +184,7 @@ static void init(struct soft_qp *qp, struct ibv_pd *pd,
 		qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
 	}
 	qp->init = *attr;
-	qp->opcodes = sq_opcodes(attr->qp_type);
+	qp->opcodes = post_opcodes(attr->qp_type);
 	if (!qp->recv_cq || qp->srq) {
 		qp->init.cap.max_recv_wr = 0;
 		qp->init.cap.max_recv_sge = 0;

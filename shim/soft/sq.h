@@ -3,8 +3,8 @@
  * Send queues. Any thread.
  *
  * A request is written into the slot of its position, at head or behind it,
- * and then accepted, which carries it out or queues it. ibv_post_send() does
- * that one by one, the builders (wr.c) with all that they have built.
+ * and then accepted, which carries it out or queues it: post.c does that one
+ * by one, wr.c with all that was built.
  */
 #include "shim/soft/soft.h"
 
@@ -69,12 +69,6 @@ static inline void sq_accept(struct soft_qp *qp, uint32_t head)
 		sq_run(qp);
 }
 
-/* May requests be posted in its state? 0 or EINVAL. */
-int sq_check_state(const struct soft_qp *qp);
-
-/* The opcodes (enum ibv_wr_opcode) that a type of queue pair has, as bits. */
-uint32_t sq_opcodes(enum ibv_qp_type type);
-
 /* What is read comes back: not inline, and into memory that is writable. */
 static inline bool sq_reads(uint32_t opcode)
 {
@@ -82,25 +76,3 @@ static inline bool sq_reads(uint32_t opcode)
 		opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 		opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
-
-/* A request without data, not inline. */
-static inline void sq_begin(const struct soft_qp *qp, struct soft_wr *wr,
-			    uint64_t wr_id, uint32_t opcode, uint32_t flags)
-{
-	wr->wr_id = wr_id;
-	wr->opcode = opcode;
-	wr->flags = (flags & ~(uint32_t)IBV_SEND_INLINE) |
-		(qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
-	wr->num_sge = 0;
-	wr->length = 0;
-	wr->imm = 0;
-}
-
-/* Its data: either a list, or inline piece by piece. 0 or EINVAL: too much. */
-int sq_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
-	       const struct ibv_sge *sge, uint64_t num);
-int sq_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
-		  const void *data, uint64_t length);
-
-int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		   struct ibv_send_wr **bad_wr);

@@ -16,6 +16,7 @@
 #include "shim/soft/wr.h"
 
 #include "shim/soft/mw.h"
+#include "shim/soft/post.h"
 #include "shim/soft/sq.h"
 
 /* Setters that a request allows, and those that it needs. */
@@ -69,7 +70,7 @@ static struct soft_wr *begin_bare(struct ibv_qp_ex *ex, uint32_t opcode)
 	} else {
 		sq->build.tail++;
 	}
-	sq_begin(qp, wr, ex->wr_id, opcode, ex->wr_flags);
+	post_begin(qp, wr, ex->wr_id, opcode, ex->wr_flags);
 	sq->build.wr = wr;
 	sq->build.may = 0;
 	sq->build.must = 0;
@@ -222,7 +223,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 			    const struct ibv_sge *sg_list)
 {
-	int err = sq_set_sge(of(ex), set(ex, SET_DATA), sg_list, num_sge);
+	int err = post_set_sge(of(ex), set(ex, SET_DATA), sg_list, num_sge);
 
 	if (unlikely(err))
 		fail(of(ex), err);
@@ -240,11 +241,11 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
 	struct soft_wr *wr = set(ex, SET_DATA);
-	int err = sq_add_inline(of(ex), wr, NULL, 0);
+	int err = post_add_inline(of(ex), wr, NULL, 0);
 	size_t i;
 
 	for (i = 0; !err && i < num_buf; i++)
-		err = sq_add_inline(of(ex), wr, buf_list[i].addr,
+		err = post_add_inline(of(ex), wr, buf_list[i].addr,
 				    buf_list[i].length);
 	if (unlikely(err))
 		fail(of(ex), err);
@@ -302,7 +303,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	if (likely(!err))
 		err = soft_enter(ex->qp_base.context, "wr_complete");
 	if (likely(!err))
-		err = sq_check_state(qp);
+		err = post_check_state(qp);
 	if (likely(!err))
 		sq_accept(qp, qp->sq.build.tail);
 	end(qp);
@@ -333,7 +334,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 int wr_check(enum ibv_qp_type type, uint64_t send_ops_flags)
 {
-	uint32_t opcodes = sq_opcodes(type);
+	uint32_t opcodes = post_opcodes(type);
 
 #define V(op, function)                                         \
 	if (opcodes & 1u << IBV_WR_##op)                        \
