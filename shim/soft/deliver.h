@@ -20,10 +20,10 @@ struct message {
 	uint32_t		length;		/* as the receiver is told */
 	uint32_t		absent;		/* so many of them, the first, are not sent */
 	uint32_t		src_qp;
-	uint32_t		imm;		/* or the rkey to invalidate */
+	uint32_t		imm;		/* or the rkey to invalidate, or a tag */
 	uint16_t		slid;
 	uint8_t			sl;
-	uint8_t			flags;		/* SHM_CQE_DATAGRAM */
+	uint8_t			flags;		/* SHM_CQE_DATAGRAM, _TAGGED */
 	uint8_t			opcode;		/* enum ibv_wc_opcode */
 	uint8_t			wc_flags;
 	bool			solicited;

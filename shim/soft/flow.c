@@ -6,7 +6,7 @@
  * can match it; its queue pair is a member of the group of all that have
  * rules (mcast.c).
  *
- * Source: ibv_create_flow(3). Tunnels, ESP, tags and actions of the kind
+ * Source: ibv_create_flow(3). Tunnels, ESP and actions of the kind
  * ibv_create_flow_action() makes are not there.
  *
  * Not here: which of the rules that match wins (raw.c).
@@ -158,6 +158,7 @@ static const struct {
 	{ IBV_FLOW_SPEC_IPV6, sizeof(struct ibv_flow_spec_ipv6), PACKET_IPV6 },
 	{ IBV_FLOW_SPEC_TCP, sizeof(struct ibv_flow_spec_tcp_udp), PACKET_TCP },
 	{ IBV_FLOW_SPEC_UDP, sizeof(struct ibv_flow_spec_tcp_udp), PACKET_UDP },
+	{ IBV_FLOW_SPEC_ACTION_TAG, sizeof(struct ibv_flow_spec_action_tag), 0 },
 	{ IBV_FLOW_SPEC_ACTION_DROP, sizeof(struct ibv_flow_spec_action_drop), 0 },
 	{ IBV_FLOW_SPEC_ACTION_COUNT,
 	  sizeof(struct ibv_flow_spec_counter_action), 0 },
@@ -195,6 +196,9 @@ static void add_spec(struct shm_flow *rule, const struct ibv_flow_spec *spec,
 		break;
 	case IBV_FLOW_SPEC_IPV6:
 		add_ipv6(rule, &spec->ipv6);
+		break;
+	case IBV_FLOW_SPEC_ACTION_TAG:
+		rule->tag = spec->flow_tag.tag_id;
 		break;
 	case IBV_FLOW_SPEC_ACTION_DROP:
 		rule->drop = true;

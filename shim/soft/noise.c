@@ -10,6 +10,7 @@
 
 const struct shm_cqe noise_entry = {
 	.opcode		= 0x5a,
+	.flags		= SHM_CQE_TAGGED,
 	.wc_flags	= 0x5a,
 	.byte_len	= 0xdeadbeef,
 	.imm		= 0xdeadbeef,

@@ -129,6 +129,14 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 	return 0;
 }
 
+/* 0 where no rule has given one. */
+static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
+{
+	const struct shm_cqe *cqe = of(ex)->shown;
+
+	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
+}
+
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
 	return of(ex)->shown->stamp;
@@ -152,6 +160,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 	V(SLID,                           read_slid)                    \
 	V(SL,                             read_sl)                      \
 	V(DLID_PATH_BITS,                 read_dlid_path_bits)          \
+	V(FLOW_TAG,                       read_flow_tag)                \
 	V(COMPLETION_TIMESTAMP,           read_completion_ts)           \
 	V(COMPLETION_TIMESTAMP_WALLCLOCK, read_completion_wallclock_ns)
 

@@ -29,7 +29,10 @@ struct steering {
 	uint32_t	length;
 	uint32_t	best;		/* priority, or NOBODY */
 	uint32_t	count;
-	uint32_t	target[TARGETS];	/* queue pair numbers */
+	struct {
+		uint32_t	qpn;
+		uint32_t	tag;
+	}		target[TARGETS];
 };
 
 static bool is_better(uint32_t priority, uint32_t best)
@@ -60,16 +63,18 @@ static bool gets_it(const struct shm_flow *flow, const struct steering *s)
 	}
 }
 
-/* Many rules of one queue pair make one packet. */
-static void add_target(struct steering *s, uint32_t qpn)
+/* Many rules of one queue pair make one packet, with the first one's tag. */
+static void add_target(struct steering *s, uint32_t qpn, uint32_t tag)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->count; i++)
-		if (s->target[i] == qpn)
+		if (s->target[i].qpn == qpn)
 			return;
-	if (s->count < TARGETS)
-		s->target[s->count++] = qpn;
+	if (s->count == TARGETS)
+		return;
+	s->target[s->count].qpn = qpn;
+	s->target[s->count++].tag = tag;
 }
 
 static void choose(struct shm_flow *flow, void *arg)
@@ -81,7 +86,8 @@ static void choose(struct shm_flow *flow, void *arg)
 	__atomic_add_fetch(&flow->packets, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&flow->bytes, s->length, __ATOMIC_RELAXED);
 	if (!flow->drop)
-		add_target(s, rss_target(flow, s->layers, &s->packet));
+		add_target(s, rss_target(flow, s->layers, &s->packet),
+			   flow->tag);
 }
 
 static void ask_all(const struct mcast_group *group, struct steering *s,
@@ -129,6 +135,7 @@ int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 	struct message m = {
 		.length		= wr->length,
 		.opcode		= IBV_WC_RECV,
+		.flags		= SHM_CQE_TAGGED,
 		.solicited	= wr->flags & IBV_SEND_SOLICITED,
 	};
 	struct steering s = { .length = wr->length, .best = NOBODY };
@@ -141,7 +148,9 @@ int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 	group = datagram_group(qp, &everybody);
 	ask_all(group, &s, note_best);
 	ask_all(group, &s, choose);
-	for (i = 0; i < s.count; i++)
-		deliver_to(qp, s.target[i], &m, from);
+	for (i = 0; i < s.count; i++) {
+		m.imm = s.target[i].tag;
+		deliver_to(qp, s.target[i].qpn, &m, from);
+	}
 	return IBV_WC_SUCCESS;
 }

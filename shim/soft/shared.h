@@ -124,6 +124,7 @@ enum {
 	SHM_CQE_SRQ	= 4,	/* of a shared queue */
 	SHM_CQE_LANDED	= 8,	/* payload was brought in before its poll */
 	SHM_CQE_DATAGRAM = 16,	/* room for a GRH is in front of the payload */
+	SHM_CQE_TAGGED	= 32,	/* imm is the tag of a flow rule */
 };
 
 enum { SHM_CQE_INLINE = 72 };
@@ -272,6 +273,7 @@ struct shm_flow {
 	uint8_t		layers;		/* that must be there (packet.h) */
 	bool		passes_on;	/* others may have it, too */
 	bool		drop;
+	uint32_t	tag;		/* for what it got, or 0 */
 	struct packet	val, mask;
 	uint64_t	packets, bytes;	/* that it got */
 	uint32_t	spread;		/* over so many targets, or 0 */

@@ -158,6 +158,60 @@ static void both_receive(struct net *n)
 	assert_int_equal(recv_at(&n->b, 9, 0, BYTES), 0);
 }
 
+static void tag_of(struct rule *r, uint32_t tag)
+{
+	struct ibv_flow_spec_action_tag spec = { IBV_FLOW_SPEC_ACTION_TAG,
+						 sizeof(spec), tag };
+
+	add_spec(r, &spec, sizeof(spec));
+}
+
+/* The tag of the one packet that has arrived. */
+static uint32_t tag_read(struct ibv_cq_ex *cq)
+{
+	struct ibv_poll_cq_attr none = { 0 };
+	uint32_t tag;
+
+	assert_int_equal(ibv_start_poll(cq, &none), 0);
+	assert_int_equal(cq->status, IBV_WC_SUCCESS);
+	assert_false(ibv_wc_read_wc_flags(cq) & IBV_WC_WITH_IMM);
+	tag = ibv_wc_read_flow_tag(cq);
+	ibv_end_poll(cq);
+	return tag;
+}
+
+static void tag_of_the_rule_is_read(void **state)
+{
+	GIVEN(n);
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 4, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG,
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(n->a.context, &attr);
+	struct ibv_cq *old = n->a.cq;
+	struct rule tagged = rule_of(IBV_FLOW_ATTR_NORMAL, 0), plain = tagged;
+	struct ibv_flow *flow;
+
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_qp(n->a.qp), 0);
+	n->a.cq = ibv_cq_ex_to_cq(cq);
+	n->a.qp = raw_qp(&n->a, IBV_QPS_RTR);
+	match_dst_mac(&tagged, frame);
+	tag_of(&tagged, 0x1234567);
+	match_dst_mac(&plain, frame);
+	both_receive(n);
+
+	flow = steer(&n->a, &tagged);
+	send_frame(n);
+	assert_int_equal(tag_read(cq), 0x1234567);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	flow = steer(&n->a, &plain);
+	assert_int_equal(recv_at(&n->a, 9, 0, BYTES), 0);
+	send_frame(n);
+	assert_int_equal(tag_read(cq), 0);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	assert_int_equal(ibv_destroy_cq(old), 0);
+}
+
 static void without_rules_packets_are_lost(void **state)
 {
 	GIVEN(n);
@@ -445,6 +499,7 @@ int main(void)
 		TEST(default_gets_what_nobody_wants),
 		TEST(sniffer_gets_all),
 		TEST(dropped_packets_are_counted),
+		TEST(tag_of_the_rule_is_read),
 		TEST(bad_rules_are_refused),
 		TEST(queue_pair_with_rules_is_busy),
 		TEST(bad_packets_do_not_leave),
