@@ -33,7 +33,7 @@ static bool is_reliable(const struct soft_remote *r)
 	return r->shm->type == IBV_QPT_RC || r->shm->type == IBV_QPT_XRC_RECV;
 }
 
-static void tell(const struct soft_remote *r, int type)
+void deliver_tell(const struct soft_remote *r, int type)
 {
 	struct pipe_event event;
 
@@ -52,7 +52,7 @@ void deliver_establish(struct soft_remote *r)
 		return;
 	r->shm->established = 1;
 	if (state_of(r->shm) == IBV_QPS_RTR)
-		tell(r, IBV_EVENT_COMM_EST);
+		deliver_tell(r, IBV_EVENT_COMM_EST);
 }
 
 /* The receive request at the head, or NULL. */
@@ -206,9 +206,9 @@ static void fail(struct soft_remote *r, int event)
 	if (!shared && r->rq.shm)
 		flush(r);
 	if (event >= 0)
-		tell(r, event);
+		deliver_tell(r, event);
 	if (shared && !again)
-		tell(r, IBV_EVENT_QP_LAST_WQE_REACHED);
+		deliver_tell(r, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 void deliver_fail(struct soft_qp *qp)

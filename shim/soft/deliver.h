@@ -53,6 +53,9 @@ int deliver_copy_error(int err);
 /* The first message for a connection: COMM_EST, if it is not RTS by then. */
 void deliver_establish(struct soft_remote *r);
 
+/* An event of type @type for the receiver. */
+void deliver_tell(const struct soft_remote *r, int type);
+
 /*
  * Bring our own queue pair to the error state and flush what was posted to
  * its receive queue; under its lock.

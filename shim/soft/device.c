@@ -99,6 +99,7 @@ static const struct ibv_device_attr limits = {
 	.device_cap_flags	= IBV_DEVICE_CURR_QP_STATE_MOD |
 				  IBV_DEVICE_SYS_IMAGE_GUID |
 				  IBV_DEVICE_RC_RNR_NAK_GEN |
+				  IBV_DEVICE_AUTO_PATH_MIG |
 				  IBV_DEVICE_SRQ_RESIZE |
 				  IBV_DEVICE_XRC |
 				  IBV_DEVICE_PORT_ACTIVE_EVENT |

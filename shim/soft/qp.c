@@ -17,6 +17,7 @@
 #include "shim/soft/heap.h"
 #include "shim/soft/mcast.h"
 #include "shim/soft/mw.h"
+#include "shim/soft/migrate.h"
 #include "shim/soft/pending.h"
 #include "shim/soft/persona.h"
 #include "shim/soft/pipe.h"
@@ -40,6 +41,14 @@ void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
 	__atomic_store_n(&qp->shm->state, state, __ATOMIC_SEQ_CST);
 }
 
+void qp_tell(struct soft_qp *qp, int type)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+	struct pipe_event event = { PIPE_QP, ibqp->handle, qp->serial, type };
+
+	pipe_send(fabric_seg, to_context(ibqp->context)->async, &event);
+}
+
 void qp_reset(struct soft_qp *qp)
 {
 	bool taken = sq_take(&qp->sq);
@@ -49,6 +58,8 @@ void qp_reset(struct soft_qp *qp)
 	qp_set_state(qp, IBV_QPS_RESET);
 	__atomic_add_fetch(&qp->shm->resets, 1, __ATOMIC_RELEASE);
 	qp->shm->established = 0;
+	qp->shm->mig_state = IBV_MIG_MIGRATED;
+	qp->migrations = qp->shm->migrations;
 	qp->shm->dest_qpn = 0;
 	if (qp->rq.shm) {
 		__atomic_store_n(&qp->rq.shm->taken, 0, __ATOMIC_RELAXED);
@@ -303,8 +314,12 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		return err;
 	xrc_take_attr(qp);
 	taken = sq_take(&qp->sq);
+	migrate_follow(qp);
 	*attr = qp->attr;
 	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
+	attr->path_mig_state = __atomic_load_n(&qp->shm->mig_state,
+					       __ATOMIC_SEQ_CST);
+	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && qp->sq.draining;
 	if (taken)
 		lock_drop(&qp->sq.lock);
 	xrc_give_attr(qp);

@@ -7,6 +7,9 @@
 /* A free slot of soft_qps, or -ENOMEM; under the object mutex. */
 int qp_slot(void);
 
+/* An event of type @type for the program. */
+void qp_tell(struct soft_qp *qp, int type);
+
 /* Back to how it was created, in state RESET; purges its completions. */
 void qp_reset(struct soft_qp *qp);
 

@@ -14,7 +14,9 @@
 
 #include "shim/soft/carry.h"
 #include "shim/soft/persona.h"
+#include "shim/soft/migrate.h"
 #include "shim/soft/port.h"
+#include "shim/soft/remote.h"
 #include "shim/soft/sq.h"
 #include "shim/soft/xrc_qp.h"
 #include "shim/soft/stage.h"
@@ -156,6 +158,14 @@ static int ignored(enum ibv_qp_type type)
 	}
 }
 
+static bool alternate_is_valid(const struct ibv_qp_attr *attr)
+{
+	const struct port *port = port_at(attr->alt_port_num);
+
+	return port && attr->alt_pkey_index < port->attr.pkey_tbl_len &&
+		attr->alt_timeout <= 31 && !port_check(&attr->alt_ah_attr);
+}
+
 static int check_values(const struct soft_qp *qp,
 			const struct ibv_qp_attr *attr, int mask)
 {
@@ -178,6 +188,14 @@ static int check_values(const struct soft_qp *qp,
 	    (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
 	     attr->max_dest_rd_atomic > limits->max_qp_rd_atom) ||
 	    (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >> 24))
+		return EINVAL;
+	if (mask & IBV_QP_ALT_PATH && !alternate_is_valid(attr))
+		return EINVAL;
+	/* what is not there cannot be armed */
+	if (mask & IBV_QP_PATH_MIG_STATE &&
+	    (attr->path_mig_state > IBV_MIG_ARMED ||
+	     (attr->path_mig_state != IBV_MIG_MIGRATED &&
+	      !(mask & IBV_QP_ALT_PATH) && !qp->attr.alt_port_num)))
 		return EINVAL;
 	if (!(mask & IBV_QP_AV))
 		return 0;
@@ -211,8 +229,8 @@ static void merge_path(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
 		to->alt_port_num = attr->alt_port_num;
 		to->alt_timeout = attr->alt_timeout;
 	}
-	if (mask & IBV_QP_PATH_MIG_STATE)
-		to->path_mig_state = attr->path_mig_state;
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 }
 
 static void merge_limits(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
@@ -267,8 +285,15 @@ static uint32_t longest(const struct soft_qp *qp, const struct port *port)
 	}
 }
 
+static void begin_drain(struct soft_qp *qp)
+{
+	qp->sq.draining = qp->sq.wait != WAIT_NONE;
+	if (!qp->sq.draining)
+		sq_drained(qp);
+}
+
 static void enter(struct soft_qp *qp, enum ibv_qp_state from,
-		  enum ibv_qp_state to)
+		  enum ibv_qp_state to, int mask, enum ibv_mig_state mig_state)
 {
 	bool taken = sq_take(&qp->sq);
 
@@ -282,6 +307,14 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 	qp->max_msg_sz = longest(qp, port_at(qp->attr.port_num));
 	if (qp->sq.wait == WAIT_STATE)
 		qp->sq.wait = WAIT_NONE;
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		migrate_set(qp, mig_state);
+	if (!qp->reachable)
+		remote_drop(qp);
+	if (to != IBV_QPS_SQD)
+		qp->sq.draining = false;
+	else if (from == IBV_QPS_RTS)
+		begin_drain(qp);
 	sq_run(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
@@ -290,7 +323,7 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 }
 
 static void change(struct soft_qp *qp, enum ibv_qp_state from,
-		   enum ibv_qp_state to)
+		   enum ibv_qp_state to, int mask, enum ibv_mig_state mig_state)
 {
 	bool taken;
 
@@ -306,7 +339,7 @@ static void change(struct soft_qp *qp, enum ibv_qp_state from,
 			lock_drop(&qp->sq.lock);
 		break;
 	default:
-		enter(qp, from, to);
+		enter(qp, from, to, mask, mig_state);
 		break;
 	}
 }
@@ -328,11 +361,14 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	taken = sq_take(&qp->sq);
+	migrate_follow(qp);
+	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
+		qp->attr.en_sqd_async_notify = 0;
 	merge_path(&qp->attr, attr, mask);
 	merge_limits(&qp->attr, attr, mask);
 	if (taken)
 		lock_drop(&qp->sq.lock);
-	change(qp, from, to);
+	change(qp, from, to, mask, attr->path_mig_state);
 	qp->ex.qp_base.state = to;
 	return 0;
 }

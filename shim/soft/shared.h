@@ -96,6 +96,8 @@ struct shm_qp {
 	uint8_t		established;	/* COMM_EST was given, or is too late */
 	uint8_t		port;
 	uint8_t		type;		/* enum ibv_qp_type */
+	uint8_t		mig_state;	/* enum ibv_mig_state */
+	uint8_t		migrations;	/* that peers have asked for */
 
 	struct shm_rq	rq SHM_ALIGNED;
 };

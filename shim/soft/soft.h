@@ -184,6 +184,7 @@ struct soft_sq {
 	struct soft_memory	memory;		/* of those */
 	enum soft_wait		wait;
 	uint64_t		wait_until;	/* ns; 0: for ever */
+	bool			draining;	/* SQD: the head had begun */
 	uint8_t			vendor_err;	/* of a fault, for the completion */
 	uint8_t			tries;		/* of the head, that a fault ate */
 	bool			judged;		/* the head, by fault.c */
@@ -238,6 +239,7 @@ struct soft_qp {
 	uint32_t		opcodes;	/* that it can post, as bits */
 	pthread_mutex_t		modifying;
 	bool			reachable;	/* its address is somebody's */
+	uint8_t			migrations;	/* that were followed */
 	uint32_t		max_msg_sz;	/* its port's; of UD the MTU */
 	bool			deaf;		/* to its own multicasts */
 	uint32_t		groups;		/* that it is attached to */

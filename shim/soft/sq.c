@@ -21,7 +21,9 @@
 #include "shim/soft/deliver.h"
 #include "shim/soft/domain.h"
 #include "shim/soft/fault.h"
+#include "shim/soft/migrate.h"
 #include "shim/soft/pending.h"
+#include "shim/soft/qp.h"
 #include "shim/soft/sq_fault.h"
 
 int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap)
@@ -58,6 +60,7 @@ void sq_reset(struct soft_sq *sq)
 	sq->head = 0;
 	sq->next = 0;
 	sq->wait = WAIT_NONE;
+	sq->draining = false;
 	sq->build.err = EINVAL;		/* what was begun is gone */
 }
 
@@ -107,6 +110,7 @@ static bool complete(struct soft_qp *qp, const struct soft_wr *wr, int status)
 static void flush(struct soft_qp *qp)
 {
 	qp->sq.vendor_err = 0;
+	qp->sq.draining = false;
 	while (qp->sq.next != qp->sq.head)
 		complete(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
 	qp->sq.wait = WAIT_NONE;
@@ -218,6 +222,10 @@ static bool run_one(struct soft_qp *qp)
 	} else if (unlikely(status == CARRY_NO_PEER)) {
 		if (may_wait(qp, WAIT_PEER))
 			return false;
+		if (migrate_away(qp)) {
+			qp->sq.wait = WAIT_NONE;
+			return true;
+		}
 		status = IBV_WC_RETRY_EXC_ERR;
 	} else if (unlikely(status == CARRY_LATER)) {
 		if (may_wait(qp, WAIT_COPY))
@@ -229,6 +237,24 @@ static bool run_one(struct soft_qp *qp)
 		sq_fail(qp);
 	else if (unlikely(status != IBV_WC_SUCCESS))
 		stop(qp);
+	return true;
+}
+
+void sq_drained(struct soft_qp *qp)
+{
+	qp->sq.draining = false;
+	if (qp->attr.en_sqd_async_notify)
+		qp_tell(qp, IBV_EVENT_SQ_DRAINED);
+}
+
+/* What had begun goes on. False: it waits. */
+static bool drain(struct soft_qp *qp)
+{
+	if (!run_one(qp))
+		return false;
+	qp->sq.draining = false;
+	if (state_of(qp) == IBV_QPS_SQD)
+		sq_drained(qp);
 	return true;
 }
 
@@ -247,6 +273,13 @@ void sq_run(struct soft_qp *qp)
 			/* who failed it may have died before its end */
 			sq_fail(qp);
 			break;
+		case IBV_QPS_SQD:
+			if (qp->sq.draining) {
+				if (!drain(qp))
+					return;
+				break;
+			}
+			/* fall through */
 		default:
 			/* drained: until it is RTS again, or failed */
 			if (qp->sq.wait == WAIT_NONE)

@@ -21,6 +21,9 @@ uint64_t sq_rnr_ns(uint8_t timer);
 /* Back to how it was made; under the lock. */
 void sq_reset(struct soft_sq *sq);
 
+/* Nothing that was begun is left, in SQD; under the lock. */
+void sq_drained(struct soft_qp *qp);
+
 /* Set our own state to error and flush both queues; under the lock. */
 void sq_fail(struct soft_qp *qp);
 

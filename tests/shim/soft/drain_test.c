@@ -1,0 +1,201 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdbool.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct pair *name = *state
+
+static int drain(struct pair *p, uint8_t notify)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD,
+				    .en_sqd_async_notify = notify };
+
+	return ibv_modify_qp(p->a.qp, &attr, IBV_QP_STATE |
+			     IBV_QP_EN_SQD_ASYNC_NOTIFY);
+}
+
+static struct ibv_qp_attr query(struct pair *p)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(p->a.qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr;
+}
+
+static bool has_event(struct end *e)
+{
+	struct pollfd pfd = { .fd = e->context->async_fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void expect_drained(struct pair *p)
+{
+	struct ibv_async_event event;
+
+	assert_int_equal(ibv_get_async_event(p->a.context, &event), 0);
+	ibv_ack_async_event(&event);
+	assert_int_equal(event.event_type, IBV_EVENT_SQ_DRAINED);
+	assert_ptr_equal(event.element.qp, p->a.qp);
+}
+
+static void empty_queue_is_drained_at_once(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(drain(p, 1), 0);
+	assert_int_equal(query(p).sq_draining, 0);
+	assert_int_equal(query(p).en_sqd_async_notify, 1);
+	expect_drained(p);
+	assert_false(has_event(&p->a));
+}
+
+static void who_does_not_ask_is_not_told(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(drain(p, 0), 0);
+	assert_int_equal(query(p).qp_state, IBV_QPS_SQD);
+	assert_false(has_event(&p->a));
+	/* nor who asked the time before */
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
+	assert_int_equal(drain(p, 1), 0);
+	expect_drained(p);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
+	assert_false(has_event(&p->a));
+}
+
+static void request_that_has_begun_ends_first(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);	/* nobody receives it */
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	assert_int_equal(drain(p, 1), 0);
+	assert_int_equal(query(p).sq_draining, 1);
+	assert_false(has_event(&p->a));
+	assert_int_equal(recv_at(&p->b, 3, 0, 8), 0);
+	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_drained(p);
+	assert_int_equal(query(p).sq_draining, 0);
+	/* and what had not begun waits */
+	expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	expect_none(p->a.cq);
+	expect_none(p->b.cq);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect(p->b.cq, 4, IBV_WC_SUCCESS);
+	assert_false(has_event(&p->a));
+}
+
+static void posts_wait_for_the_return(void **state)
+{
+	GIVEN(p);
+	int i;
+
+	assert_int_equal(drain(p, 0), 0);
+	assert_int_equal(recv_at(&p->b, 3, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
+	for (i = 0; i < 10; i++)
+		expect_none(p->a.cq);
+	expect_none(p->b.cq);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect(p->b.cq, 3, IBV_WC_SUCCESS);
+}
+
+static void drained_end_still_receives(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(drain(p, 0), 0);
+	assert_int_equal(recv_at(&p->a, 3, 0, 8), 0);
+	assert_int_equal(send_at(&p->b, 1, 0, 8), 0);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect(p->a.cq, 3, IBV_WC_SUCCESS);
+}
+
+static void address_changes_while_drained(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_attr attr = { .timeout = 1, .retry_cnt = 0,
+		.ah_attr = { .dlid = 77, .port_num = 1 } };
+
+	assert_int_equal(recv_at(&p->b, 3, 0, 8), 0);
+	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV), EINVAL);
+	assert_int_equal(drain(p, 0), 0);
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV |
+				       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT), 0);
+	assert_int_equal(query(p).ah_attr.dlid, 77);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	expect_none(p->b.cq);
+}
+
+static void error_while_draining_flushes(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	assert_int_equal(drain(p, 1), 0);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), 0);
+	expect(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(query(p).sq_draining, 0);
+	assert_false(has_event(&p->a));
+}
+
+static void reset_takes_everything_back(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(recv_at(&p->a, 3, 0, 8), 0);
+	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);	/* done, not polled */
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);	/* waits */
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	expect_none(p->a.cq);
+	assert_int_equal(query(p).timeout, 0);
+	assert_int_equal(query(p).dest_qp_num, 0);
+	assert_int_equal(query(p).cap.max_send_wr, END_DEPTH);
+	expect(p->b.cq, 4, IBV_WC_SUCCESS);	/* which is its peer's */
+	connect_to(p->a.qp, p->b.qp->qp_num);
+	assert_int_equal(recv_at(&p->b, 5, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 6, 0, 8), 0);
+	expect(p->a.cq, 6, IBV_WC_SUCCESS);
+	expect(p->b.cq, 5, IBV_WC_SUCCESS);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(empty_queue_is_drained_at_once),
+		TEST(who_does_not_ask_is_not_told),
+		TEST(request_that_has_begun_ends_first),
+		TEST(posts_wait_for_the_return),
+		TEST(drained_end_still_receives),
+		TEST(address_changes_while_drained),
+		TEST(error_while_draining_flushes),
+		TEST(reset_takes_everything_back),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}

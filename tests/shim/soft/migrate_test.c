@@ -1,0 +1,198 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdbool.h>
+
+#include "tests/shim/soft/pair.h"
+
+#define GIVEN(name)	struct pair *name = *state
+
+enum { NOBODY = 77 };	/* a LID */
+
+static int load(struct end *e, uint16_t dlid)
+{
+	struct ibv_qp_attr attr = { .alt_port_num = 1, .alt_timeout = 9,
+		.alt_ah_attr = { .dlid = dlid, .port_num = 1, .sl = 3 } };
+
+	return ibv_modify_qp(e->qp, &attr, IBV_QP_ALT_PATH);
+}
+
+static int set_mig(struct end *e, int to)
+{
+	struct ibv_qp_attr attr = { .path_mig_state = to };
+
+	return ibv_modify_qp(e->qp, &attr, IBV_QP_PATH_MIG_STATE);
+}
+
+static struct ibv_qp_attr query(struct end *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr;
+}
+
+static bool has_event(struct end *e)
+{
+	struct pollfd pfd = { .fd = e->context->async_fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void expect_event(struct end *e, int type)
+{
+	struct ibv_async_event event;
+
+	assert_int_equal(ibv_get_async_event(e->context, &event), 0);
+	ibv_ack_async_event(&event);
+	assert_int_equal(event.event_type, type);
+	assert_ptr_equal(event.element.qp, e->qp);
+}
+
+static void exchange(struct end *from, struct end *to)
+{
+	assert_int_equal(recv_at(to, 1, 0, 8), 0);
+	assert_int_equal(send_at(from, 2, 0, 8), 0);
+	expect(from->cq, 2, IBV_WC_SUCCESS);
+	expect(to->cq, 1, IBV_WC_SUCCESS);
+}
+
+static void arm(struct pair *p, uint16_t dlid)
+{
+	assert_int_equal(load(&p->a, dlid), 0);
+	assert_int_equal(load(&p->b, 1), 0);
+	assert_int_equal(set_mig(&p->a, IBV_MIG_REARM), 0);
+	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_REARM);
+	assert_int_equal(set_mig(&p->b, IBV_MIG_REARM), 0);
+}
+
+static void both_ends_arm_each_other(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_MIGRATED);
+	arm(p, 1);
+	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_ARMED);
+	assert_int_equal(query(&p->b).path_mig_state, IBV_MIG_ARMED);
+	assert_int_equal(query(&p->a).alt_ah_attr.sl, 3);
+	assert_int_equal(query(&p->a).ah_attr.sl, 0);
+	assert_false(has_event(&p->a));
+}
+
+static void program_migrates_both_ends(void **state)
+{
+	GIVEN(p);
+
+	arm(p, 1);
+	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
+	expect_event(&p->a, IBV_EVENT_PATH_MIG);
+	expect_event(&p->b, IBV_EVENT_PATH_MIG);
+	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_MIGRATED);
+	assert_int_equal(query(&p->b).path_mig_state, IBV_MIG_MIGRATED);
+	assert_int_equal(query(&p->a).ah_attr.sl, 3);
+	assert_int_equal(query(&p->a).timeout, 9);
+	assert_int_equal(query(&p->b).ah_attr.sl, 3);
+	exchange(&p->a, &p->b);
+	exchange(&p->b, &p->a);
+}
+
+static void alternate_that_reaches_nobody_is_an_error(void **state)
+{
+	GIVEN(p);
+
+	arm(p, NOBODY);
+	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
+	expect_event(&p->a, IBV_EVENT_PATH_MIG_ERR);
+	assert_false(has_event(&p->b));
+	assert_int_equal(query(&p->a).ah_attr.sl, 0);
+	exchange(&p->a, &p->b);		/* it stays where it was */
+}
+
+static void peer_that_is_not_ready_learns_of_it(void **state)
+{
+	GIVEN(p);
+
+	assert_int_equal(load(&p->a, 1), 0);
+	assert_int_equal(set_mig(&p->a, IBV_MIG_ARMED), 0);
+	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
+	expect_event(&p->a, IBV_EVENT_PATH_MIG);
+	expect_event(&p->b, IBV_EVENT_PATH_MIG_ERR);
+}
+
+/* The primary path is changed for one that leads nowhere. */
+static void lose_path(struct pair *p)
+{
+	struct ibv_qp_attr attr = { .ah_attr = { .dlid = NOBODY, .port_num = 1 } };
+
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV), 0);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
+}
+
+static void path_that_fails_is_left(void **state)
+{
+	GIVEN(p);
+
+	arm(p, 1);
+	lose_path(p);
+	exchange(&p->a, &p->b);
+	expect_event(&p->a, IBV_EVENT_PATH_MIG);
+	expect_event(&p->b, IBV_EVENT_PATH_MIG);
+	assert_int_equal(query(&p->a).ah_attr.dlid, 1);
+}
+
+static void two_paths_that_fail_are_one_too_many(void **state)
+{
+	GIVEN(p);
+
+	arm(p, NOBODY);
+	lose_path(p);
+	assert_int_equal(recv_at(&p->b, 1, 0, 8), 0);
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
+	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	expect_event(&p->a, IBV_EVENT_PATH_MIG_ERR);
+	expect_none(p->b.cq);
+}
+
+static void only_what_was_loaded_is_armed(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp_attr attr = { .alt_port_num = 9,
+		.alt_ah_attr = { .dlid = 1, .port_num = 1 } };
+
+	assert_int_equal(set_mig(&p->a, IBV_MIG_REARM), EINVAL);
+	assert_int_equal(set_mig(&p->a, IBV_MIG_ARMED), EINVAL);
+	assert_int_equal(set_mig(&p->a, 3), EINVAL);
+	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_ALT_PATH), EINVAL);
+	attr.alt_port_num = 1;
+	attr.alt_timeout = 32;
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_ALT_PATH), EINVAL);
+	attr.alt_timeout = 0;
+	attr.path_mig_state = IBV_MIG_REARM;
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_ALT_PATH |
+				       IBV_QP_PATH_MIG_STATE), 0);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(both_ends_arm_each_other),
+		TEST(program_migrates_both_ends),
+		TEST(alternate_that_reaches_nobody_is_an_error),
+		TEST(peer_that_is_not_ready_learns_of_it),
+		TEST(path_that_fails_is_left),
+		TEST(two_paths_that_fail_are_one_too_many),
+		TEST(only_what_was_loaded_is_armed),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}
