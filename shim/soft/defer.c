@@ -11,10 +11,11 @@
 #include "shim/soft/defer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "shim/soft/thread.h"
 
 enum {
 	PERIOD_MIN	= 1000000,	/* ns; it doubles up to */
@@ -72,22 +73,6 @@ static void *run(void *unused)
 	return unused;
 }
 
-/* Signals are the program's. */
-static void start(void)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	running = pthread_create(&thread, &attr, run, NULL) == 0;
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-
 /* Where it belongs, or NULL if the same is there already. */
 static struct kept **place(const char *path, const struct pipe_event *event)
 {
@@ -114,7 +99,7 @@ void defer_add(const char *path, const struct pipe_event *event)
 		*p = kept;
 	}
 	if (!running)
-		start();
+		running = thread_start(run, NULL, NULL);
 	pthread_mutex_unlock(&mutex);
 }
 

@@ -10,10 +10,10 @@
  */
 #include "shim/soft/pending.h"
 
-#include <signal.h>
 #include <time.h>
 
 #include "shim/soft/sq.h"
+#include "shim/soft/thread.h"
 
 enum {
 	PERIOD_MIN	= 200000,	/* ns; it doubles up to */
@@ -97,22 +97,6 @@ static void *run(void *unused)
 	return unused;
 }
 
-/* Signals are the program's. */
-static void start(void)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	running = pthread_create(&thread, &attr, run, NULL) == 0;
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-
 /*
  * Called again with every try: then it is listed. The mutex is taken with
  * the send queue's lock held, which try_all() respects.
@@ -127,7 +111,7 @@ void pending_add(struct soft_qp *qp)
 	list = qp;
 	__atomic_add_fetch(&pending_count, 1, __ATOMIC_RELAXED);
 	if (!running)
-		start();
+		running = thread_start(run, NULL, NULL);
 	pthread_mutex_unlock(&mutex);
 }
 

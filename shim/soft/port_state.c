@@ -6,12 +6,12 @@
  */
 #include "shim/soft/port_state.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "shim/soft/pipe.h"
 #include "shim/soft/soft.h"
+#include "shim/soft/thread.h"
 
 struct outage {
 	uint8_t		port;
@@ -77,24 +77,6 @@ static void *end_outage(void *arg)
 	return NULL;
 }
 
-/* Signals are the program's. */
-static bool start(struct outage *outage)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, end_outage, outage);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return !err;
-}
-
 static void end_later(uint8_t port, uint64_t ns)
 {
 	struct outage *outage = malloc(sizeof(*outage));
@@ -102,7 +84,7 @@ static void end_later(uint8_t port, uint64_t ns)
 	if (!outage)
 		return;
 	*outage = (struct outage){ port, fabric_seg->instance, ns };
-	if (!start(outage))
+	if (!thread_start(end_outage, outage, NULL))
 		free(outage);
 }
 

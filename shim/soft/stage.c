@@ -29,7 +29,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -38,6 +37,7 @@
 #include "shim/soft/heap.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/soft.h"
+#include "shim/soft/thread.h"
 
 enum {
 	SPINS		= 2000,
@@ -203,19 +203,14 @@ static void *help(void *unused)
 	return unused;
 }
 
-/* Signals are the program's. */
 static void start_locked(void)
 {
 	struct shm_stage *stage = &fabric_seg->stage;
-	sigset_t all, old;
 
 	if (heap_reserve(fabric_seg->job, sizeof(fabric_seg->job)) < 0)
 		return;		/* who asks is told by silence */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	stopping = 0;
-	running = pthread_create(&helper, NULL, help, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	running = thread_start(help, NULL, &helper);
 	if (running)
 		/* pairs with the load in take_job() */
 		__atomic_store_n(&stage->ready, 1, __ATOMIC_RELEASE);
