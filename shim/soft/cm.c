@@ -17,10 +17,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/soft/cm_conn.h"
@@ -29,7 +30,7 @@
 #include "shim/soft/cm_route.h"
 #include "shim/soft/context.h"
 
-enum { FDS = 1 << 16 };
+enum { FDS = 1 << 16, MOMENTS = 50 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct cm_channel *channels[FDS];	/* by descriptor */
@@ -458,29 +459,56 @@ static int find(const void *buf, size_t len, struct rdma_ucm_cmd_hdr *hdr,
 /* Sleeps until something may have happened; a point of cancellation. */
 static int wait_for_event(int fd)
 {
-	struct epoll_event event;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	if (fcntl(fd, F_GETFL) & O_NONBLOCK)
 		return -EAGAIN;
-	return epoll_wait(fd, &event, 1, -1) < 0 ? -errno : 0;
+	return poll(&p, 1, -1) < 0 ? -errno : 0;
+}
+
+/*
+ * The channel was closed by another thread while this one slept on it. In
+ * the kernel it would not wake, and programs rely on that.
+ */
+static int sleep_on(void)
+{
+	pause();
+	return -EINTR;
+}
+
+/* @number is of the channel that was meant first; 0: not yet known. */
+static int run_at(int fd, uint32_t *number, const struct command *command,
+		  const char *buf, const struct rdma_ucm_cmd_hdr *hdr)
+{
+	struct cm_channel *channel;
+	int err, state = lock();
+
+	channel = channel_at(fd);
+	if (!channel || (*number && *number != channel->number)) {
+		unlock(state);
+		return *number ? sleep_on() : -EBADF;
+	}
+	*number = channel->number;
+	err = run(channel, command, buf + sizeof(*hdr), hdr->in, hdr->out);
+	if (hdr->cmd == RDMA_USER_CM_CMD_GET_EVENT) {
+		channel->reading = !err;
+		channel->reader = pthread_self();
+	}
+	unlock(state);
+	return err;
 }
 
 static int execute(int fd, const void *buf, size_t len)
 {
 	const struct command *command;
 	struct rdma_ucm_cmd_hdr hdr;
-	struct cm_channel *channel;
-	int state, err = find(buf, len, &hdr, &command);
+	uint32_t number = 0;
+	int err = find(buf, len, &hdr, &command);
 
 	if (err < 0)
 		return err;
 	for (;;) {
-		state = lock();
-		channel = channel_at(fd);
-		err = channel ? run(channel, command,
-				    (const char *)buf + sizeof(hdr), hdr.in,
-				    hdr.out) : -EBADF;
-		unlock(state);
+		err = run_at(fd, &number, command, buf, &hdr);
 		if (err != -EAGAIN || hdr.cmd != RDMA_USER_CM_CMD_GET_EVENT)
 			return err;
 		err = wait_for_event(fd);
@@ -547,6 +575,29 @@ int cm_open(int flags)
 	return fd;
 }
 
+/*
+ * A thread that handles an event will come back for the next. The kernel is
+ * so slow to take a connection down that it always has, before its channel
+ * is closed; it would find somebody else's descriptor.
+ */
+static int let_reader_return(int fd, int state)
+{
+	const struct timespec moment = { .tv_nsec = 200000 };
+	struct cm_channel *channel;
+	int n;
+
+	for (n = 0; n < MOMENTS; n++) {
+		channel = channel_at(fd);
+		if (!channel || !channel->reading ||
+		    pthread_equal(channel->reader, pthread_self()))
+			break;
+		unlock(state);
+		nanosleep(&moment, NULL);
+		state = lock();
+	}
+	return state;
+}
+
 static void close_channel(struct cm_channel *channel)
 {
 	cm_channel_run(channel);
@@ -563,6 +614,7 @@ void cm_close(int fd)
 	struct cm_channel *channel;
 	int saved = errno, state = lock();
 
+	state = let_reader_return(fd, state);
 	channel = channel_at(fd);
 	if (channel)
 		close_channel(channel);

@@ -3,6 +3,7 @@
  * An event channel: the descriptor that the program polls, its ids and
  * events. Callers hold the connection manager's lock (cm.c).
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <rdma/rdma_user_cm.h>
@@ -27,6 +28,8 @@ struct cm_channel {
 	uint32_t		number;		/* of the mailbox */
 	uint32_t		epoch;
 	uint64_t		armed;		/* ns of the timer; 0: not */
+	pthread_t		reader;		/* has got an event, and was not */
+	bool			reading;	/* seen since, if there is one */
 	struct cm_id		*ids;
 	struct cm_event		*first, **last;
 	struct cm_watch		*watches;

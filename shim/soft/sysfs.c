@@ -196,6 +196,9 @@ static void put_pci(struct tree *tree)
 	show(tree, "uevent", "DRIVER=verbatim-soft\nPCI_CLASS=20700\n"
 	     "PCI_ID=%04X:%04X\nPCI_SLOT_NAME=%s", attr->vendor_id & 0xffff,
 	     attr->vendor_part_id & 0xffff, FUNC);
+	/* the interface whose addresses lead to the device */
+	show(tree, "net/lo/ifindex", "1");
+	show(tree, "net/lo/address", "00:00:00:00:00:00");
 	show_cpus(tree);
 	put_link(tree, "../../../bus/pci", "%s/subsystem", PCI);
 	put_link(tree, "../../../devices/pci5642:00/" FUNC,

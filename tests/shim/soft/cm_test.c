@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -957,6 +958,47 @@ static void blocked_thread_can_be_cancelled(void **state)
 	establish(e);
 }
 
+static void *wait_until_interrupted(void *arg)
+{
+	struct waiter *w = arg;
+
+	while (!get_event(w->fd, &w->event))
+		;
+	return NULL;
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+/* As in the kernel, where the thread holds the file. */
+static void thread_sleeps_on_when_its_channel_is_closed(void **state)
+{
+	GIVEN(e);
+	struct sigaction act = { .sa_handler = ignore };
+	struct waiter w = { .fd = e->a };
+	pthread_t thread;
+	int before = e->a;
+
+	sigaction(SIGUSR1, &act, NULL);
+	assert_int_equal(fcntl(e->a, F_SETFL, 0), 0);
+	pthread_create(&thread, NULL, wait_until_interrupted, &w);
+	request(e);
+	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), 0);
+	/* it has the response, or will: its channel goes when it is back */
+	while (__atomic_load_n(&w.event.event, __ATOMIC_ACQUIRE) !=
+	       CM_EVENT_CONNECT_RESPONSE)
+		sched_yield();
+	close_channel(e->a);
+	e->a = new_channel();
+	assert_int_equal(e->a, before);	/* a new one of the same number */
+	e->id = resolved(e->a, RDMA_PS_TCP, 1, PORT);
+	while (pthread_tryjoin_np(thread, NULL) == EBUSY)
+		pthread_kill(thread, SIGUSR1);
+	expect_event(e->b, 3, CM_EVENT_REJECTED, 28);
+}
+
 static void descriptor_works_in_an_epoll(void **state)
 {
 	GIVEN(e);
@@ -1189,6 +1231,7 @@ int main(void)
 		TEST(garbage_of_peers_is_passed_over),
 		TEST(blocked_thread_gets_its_event),
 		TEST(blocked_thread_can_be_cancelled),
+		TEST(thread_sleeps_on_when_its_channel_is_closed),
 		TEST(descriptor_works_in_an_epoll),
 		TEST(many_connections_through_one_listener),
 		cmocka_unit_test(killed_client_is_disconnected),

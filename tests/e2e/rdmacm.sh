@@ -1,0 +1,237 @@
+#!/usr/bin/env bash
+# Unmodified programs of librdmacm on the software device: as a preload, and as
+# a drop-in where the program loads libibverbs before libc (else the drop-in
+# does not see the commands to the kernel). Each test has a fabric of its own,
+# which must be gone at its end; ports are the fabric's, so none is ever taken.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=$PWD/${BUILD:-build}
+failed=0
+count=0
+work=$(mktemp -d) || exit 1
+shm=$(mktemp -d /dev/shm/verbatim-soft-cm.XXXXXX) || exit 1
+trap 'rm -rf "$work" "$shm"' EXIT
+
+ok() { echo "ok $1"; }
+not_ok() { echo "not ok $1: $2"; failed=1; }
+skip() { echo "skip $1: $2"; }
+
+choose() {
+	face=$1
+	case $face in
+	preload) device=(env "LD_PRELOAD=$build/libverbatim-soft.so") ;;
+	dropin) device=(env "LD_LIBRARY_PATH=$build/dropin") ;;
+	esac
+}
+
+# Can this program be tested here? If so, in a new fabric.
+begin() { # name, program
+	name="$face $1"
+	if ! command -v "$2" >/dev/null; then
+		skip "$name" "not installed"
+		return 1
+	fi
+	if [ "$face" = dropin ] && ! ordered "$2"; then
+		skip "$name" "$2 loads libc before libibverbs"
+		return 1
+	fi
+	count=$((count + 1))
+	export VERBATIM_SOFT_FABRIC=$shm/$count
+}
+
+# Does it load libibverbs before libc?
+ordered() {
+	local lib
+	for lib in $(readelf -d "$(command -v "$1")" | awk -F'[][]' '/NEEDED/ { print $2 }'); do
+		case $lib in
+		libibverbs.so*) return 0 ;;
+		libc.so*) return 1 ;;
+		esac
+	done
+	return 1
+}
+
+run() { "${device[@]}" timeout 60 "$@"; }
+
+# Somebody listens: a port space and a backlog in the table (cm_port.h).
+listening() {
+	od -An -v -tu4 -w56 -j8 -N56000 "$VERBATIM_SOFT_FABRIC/cm" 2>/dev/null |
+		awk '$11 && $12 { found = 1 } END { exit !found }'
+}
+
+serve() { # program, arguments...
+	"${device[@]}" timeout 60 "$@" >"$work/server" 2>&1 &
+	server=$!
+	until listening || says server 'joined dgid'; do
+		kill -0 $server 2>/dev/null || return 1
+		sleep 0.02
+	done
+}
+
+# The fabric goes with its last process; who was killed is swept by the next.
+emptied() {
+	[ -e "$VERBATIM_SOFT_FABRIC" ] || return 0
+	run ibv_devinfo >/dev/null 2>&1
+	[ ! -e "$VERBATIM_SOFT_FABRIC" ] || { why="left: $(ls "$VERBATIM_SOFT_FABRIC" | head -3 | tr '\n' ' ')"; return 1; }
+}
+
+# Is @2 in the file @1 at least @3 times?
+says() {
+	[ "$(grep -c -e "$2" "$work/$1")" -ge "${3:-1}" ] && return 0
+	why="$1 does not say '$2' ${3:-1} times: $(tail -1 "$work/$1")"
+	return 1
+}
+
+verdict() { # commands that must hold; why is set where one does not
+	local check
+	why=
+	for check in "$@" emptied; do
+		eval "$check" || { not_ok "$name" "${why:-$check}"; return 1; }
+	done
+	ok "$name"
+}
+
+# Behind env and stdbuf.
+program_of() {
+	while :; do
+		case $1 in
+		env | stdbuf | -* | *=*) shift ;;
+		*) echo "$1"; return ;;
+		esac
+	done
+}
+
+# A server's and a client's command, and what must hold of their output.
+both() { # name, server's command, client's, checks...
+	local status program
+	program=$(program_of $2)
+	begin "$1" "$program" || return
+	if ! serve $2; then
+		not_ok "$name" "server: $(tail -1 "$work/server")"
+		return
+	fi
+	run $3 >"$work/client" 2>&1
+	status=$?
+	wait $server
+	why_status="server $?, client $status: $(tail -1 "$work/client")"
+	shift 3
+	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' "$@"
+}
+
+# The server goes on until it is killed; 143 is that.
+against() { # name, server's command, client's, times, checks...
+	local n status=0 program
+	program=$(program_of $2)
+	begin "$1" "$program" || return
+	if ! serve $2; then
+		not_ok "$name" "server: $(tail -1 "$work/server")"
+		return
+	fi
+	: >"$work/client"
+	for ((n = 0; n < $4; n++)); do
+		run $3 >>"$work/client" 2>&1 || status=$?
+	done
+	kill $server
+	wait $server 2>/dev/null
+	shift 4
+	verdict "[ $status -eq 0 ] || { why='client: $status'; false; }" "$@"
+}
+
+refused() {
+	begin "nobody listens" rping || return
+	run rping -c -v -C 1 -a 127.0.0.1 >"$work/client" 2>&1
+	verdict "[ $? -ne 0 ]" "says client 'RDMA_CM_EVENT_REJECTED, error 8'"
+}
+
+listener_gone() {
+	begin "listener is killed" rping || return
+	serve rping -s -P -v -a 127.0.0.1 || { not_ok "$name" "server"; return; }
+	{ pkill -KILL -P $server; wait $server; } 2>/dev/null
+	run rping -c -v -C 1 -a 127.0.0.1 >"$work/client" 2>&1
+	verdict "[ $? -ne 0 ]" "says client 'RDMA_CM_EVENT_REJECTED, error 8'"
+}
+
+# Both sides run until one is killed; the other must end by itself.
+peer_killed() { # name, victim
+	local client victim other
+	begin "$1" rping || return
+	serve rping -s -v -C 100000000 -a 127.0.0.1 || { not_ok "$name" "server"; return; }
+	"${device[@]}" timeout 60 rping -c -v -C 100000000 -a 127.0.0.1 >"$work/client" 2>&1 &
+	client=$!
+	until says client "rdma-ping-9" || ! kill -0 $client 2>/dev/null; do sleep 0.02; done
+	victim=$server other=$client
+	[ "$2" = client ] && victim=$client other=$server
+	{ pkill -KILL -P $victim; wait $victim; } 2>/dev/null
+	wait $other
+	other=$?
+	verdict "[ $other -ne 124 ] || { why='it hangs'; false; }" \
+		"[ $other -ne 0 ] || says $3 'DISCONNECT'" "says $3 'DISCONNECT EVENT'"
+}
+
+copied() {
+	local source=$work/source copy=$work/copy
+	begin rcopy rcopy || return
+	head -c 3000000 /dev/urandom >"$source"
+	serve rcopy || { not_ok "$name" "server: $(tail -1 "$work/server")"; return; }
+	run rcopy "$source" "127.0.0.1:$copy" >"$work/client" 2>&1
+	verdict_status=$?
+	kill $server
+	wait $server 2>/dev/null
+	verdict "[ $verdict_status -eq 0 ]" "cmp '$source' '$copy'"
+	rm -f "$copy"
+}
+
+pyverbs() {
+	local tests=/usr/share/doc/rdma-core/tests
+	begin "pyverbs test_rdmacm" /usr/bin/python3 || return
+	[ $face = preload ] || return
+	if ! [ -d $tests ] || ! /usr/bin/python3 -c 'import pyverbs' 2>/dev/null; then
+		skip "$name" "not installed"
+		return
+	fi
+	cp -r $tests "$work/tests"
+	find "$work/tests" -name '*.gz' -exec gunzip -f {} +
+	(cd "$work" && run /usr/bin/python3 tests/run_tests.py -v tests.test_rdmacm) >"$work/client" 2>&1
+	verdict "says client ' ok\$' 10" "says client '^OK\$'"
+}
+
+for each in preload dropin; do
+	choose $each
+	a="-a 127.0.0.1" s="-s 127.0.0.1"
+	both "rping" "rping -s -v -C 10 $a" "rping -c -v -C 10 $a" \
+		"says server 'server ping data: rdma-ping-' 10" "says client '^ping data: rdma-ping-' 10"
+	both "rping -S 60000" "rping -s -V -C 10 -S 60000 $a" "rping -c -V -C 10 -S 60000 $a"
+	both "rping IPv6" "rping -s -v -C 10 -a ::1" "rping -c -v -C 10 -a ::1" \
+		"says client '^ping data: rdma-ping-' 10"
+	both "rping to the wildcard" "rping -s -v -C 10" "rping -c -v -C 10 -a 127.0.0.2" \
+		"says client '^ping data: rdma-ping-' 10"
+	both "rping roce" "env VERBATIM_SOFT_LINK=roce rping -s -v -C 10 $a" \
+		"env VERBATIM_SOFT_LINK=roce rping -c -v -C 10 $a" "says client '^ping data: rdma-ping-' 10"
+	against "rping persistent" "rping -s -P -v $a" "rping -c -v -C 10 $a" 3 \
+		"says client '^ping data: rdma-ping-' 30"
+	both "ucmatose" "ucmatose" "ucmatose $s" "says client 'return status 0'" "says server 'return status 0'"
+	both "ucmatose -c 200" "ucmatose -c 200" "ucmatose $s -c 200" \
+		"says client 'return status 0'" "says server 'return status 0'" "says server disconnected 1"
+	both "ucmatose -m" "ucmatose -c 5 -m" "ucmatose $s -c 5 -m" "says client 'return status 0'" "says server 'return status 0'"
+	both "udaddy" "udaddy -c 5" "udaddy $s -c 5" "says client 'return status 0'" "says server 'return status 0'"
+	both "mckey" "stdbuf -oL mckey -m 239.1.2.3 -b 127.0.0.1" "mckey -m 239.1.2.3 -b 127.0.0.1 -s" \
+		"says server 'data transfers complete'" "says server 'return status 0'"
+	both "rdma_client" "rdma_server" "rdma_client $s" "says client 'end 0'" "says server 'end 0'"
+	both "rstream verified" "rstream -T v -S 4000 -I 20 -C 10" "rstream $s -T v -S 4000 -I 20 -C 10" "says client custom"
+	both "rstream blocking" "rstream -T b -S 65536 -I 20 -C 10" "rstream $s -T b -S 65536 -I 20 -C 10" "says client custom"
+	both "rstream nonblocking" "rstream -T n -S 65536 -I 20 -C 10" "rstream $s -T n -S 65536 -I 20 -C 10" "says client custom"
+	both "rstream resolving" "rstream -T r -S 64 -I 20 -C 10" "rstream $s -T r -S 64 -I 20 -C 10" "says client custom"
+	both "riostream" "riostream -T v -S 4000 -I 20 -C 10" "riostream $s -T v -S 4000 -I 20 -C 10" "says client custom"
+	copied
+	against "cmtime" "cmtime" "cmtime $s -c 100" 1 "says client '^connect'" "says client '^disconnect'"
+	for program in ib_send_bw ib_send_lat ib_write_bw ib_read_lat; do
+		both "$program -R" "$program -R -F --use_old_post_send -n 500" \
+			"$program -R -F --use_old_post_send -n 500 127.0.0.1" "says client '^ [0-9]* *500 '"
+	done
+	refused
+	listener_gone
+	peer_killed "rping whose server is killed" server client
+	peer_killed "rping whose client is killed" client server
+	pyverbs
+done
+exit $failed
