@@ -94,7 +94,10 @@ python_sees() {
 		walked = [d for d, _, _ in os.walk('/sys/class/infiniband/%s/ports' % name)]
 		assert len(walked) > 5, walked
 		assert os.path.realpath('/sys/class/infiniband/%s/device' % name).startswith('/sys/devices/pci')
-		import subprocess, multiprocessing
+		import ctypes, subprocess, multiprocessing
+		verbs, count = ctypes.CDLL('libibverbs.so.1'), ctypes.c_int()
+		verbs.ibv_get_device_list.restype = ctypes.c_void_p
+		assert verbs.ibv_get_device_list(ctypes.byref(count)) and count.value == 1
 		assert subprocess.check_output(['cat', '/sys/class/infiniband/%s/fw_ver' % name])
 		with multiprocessing.get_context('fork').Pool(2) as pool:
 		    assert pool.map(os.path.exists, ['/sys/class/infiniband/' + name] * 4) == [True] * 4

@@ -1,0 +1,74 @@
+/*
+ * Programs that load libibverbs themselves
+ *
+ * NCCL and whoever has no libibverbs at build time call dlopen(3), and what
+ * they look up in the library's handle is the library's: a preload is not
+ * asked. So dlopen() of libibverbs gives our own handle, which has the same
+ * symbols under the same versions.
+ *
+ * All else goes on by a jump, not a call: dlopen() searches the RUNPATH of who
+ * calls it, and knows that from the return address. No compiler promises
+ * that for C.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef void *dlopen_function(const char *file, int flags);
+
+extern dlopen_function *dlopen_next;
+dlopen_function *dlopen_next;
+
+/* Our handle, or NULL if it is not us who is wanted. */
+void *dlopen_ours(const char *file, int flags);
+
+static bool is_verbs(const char *file)
+{
+	const char *name = file ? strrchr(file, '/') : NULL;
+
+	if (!file)
+		return false;
+	name = name ? name + 1 : file;
+	return !strcmp(name, "libibverbs.so.1") || !strcmp(name, "libibverbs.so");
+}
+
+void *dlopen_ours(const char *file, int flags)
+{
+	Dl_info self;
+
+	if (!dlopen_next)
+		dlopen_next = (dlopen_function *)dlsym(RTLD_NEXT, "dlopen");
+	if (!is_verbs(file) || !dladdr((void *)dlopen_ours, &self) ||
+	    !strstr(self.dli_fname, ".so"))
+		return NULL;	/* built into a test */
+	return dlopen_next(self.dli_fname, flags);
+}
+
+#ifdef __x86_64__
+__asm__(".text\n"
+	".globl dlopen\n"
+	".type dlopen, @function\n"
+	"dlopen:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	push %rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	push %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	sub $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call dlopen_ours\n"
+	"	add $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	test %rax, %rax\n"
+	"	jne 1f\n"
+	"	jmp *dlopen_next(%rip)\n"
+	"1:	ret\n"
+	"	.cfi_endproc\n"
+	".size dlopen, . - dlopen\n");
+#endif
