@@ -251,7 +251,8 @@ static char *tree_of(int pid, char path[64])
 	return path;
 }
 
-static int in_child(void (*does)(void))
+/* Its number, when it has ended in this way. */
+static int in_child(void (*does)(void), int ending)
 {
 	int pid = fork(), status;
 
@@ -260,6 +261,7 @@ static int in_child(void (*does)(void))
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, ending);
 	return pid;
 }
 
@@ -271,7 +273,11 @@ static void looks(void)
 
 static void is_killed(void)
 {
+	char path[64];
+
 	looks();
+	if (access(tree_of(getpid(), path), F_OK))
+		abort();
 	kill(getpid(), SIGKILL);
 }
 
@@ -281,7 +287,7 @@ static void a_child_leaves_nothing(void **state)
 
 	(void)state;
 	looks();
-	tree_of(in_child(looks), path);
+	tree_of(in_child(looks, 0), path);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(tree_of(getpid(), path), F_OK), 0);
 }
@@ -291,9 +297,9 @@ static void the_killed_are_swept_by_the_next(void **state)
 	char path[64];
 
 	(void)state;
-	tree_of(in_child(is_killed), path);
-	assert_int_equal(access(path, F_OK), 0);
-	in_child(looks);
+	/* other programs may have swept it already */
+	tree_of(in_child(is_killed, SIGKILL), path);
+	in_child(looks, 0);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
