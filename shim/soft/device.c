@@ -133,6 +133,7 @@ enum {
 		  IBV_ODP_SUPPORT_WRITE,
 	ODP_RC	= ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
 		  IBV_ODP_SUPPORT_SRQ_RECV,
+	ODP_XRC	= ODP_RC & ~IBV_ODP_SUPPORT_RECV,	/* shared queues only */
 	ODP_UD	= IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
 		  IBV_ODP_SUPPORT_SRQ_RECV,
 };
@@ -166,6 +167,7 @@ void device_own(struct persona *out)
 			.hca_core_clock			= 1000000,	/* kHz: ns */
 			.cq_mod_caps			= { UINT16_MAX, UINT16_MAX },
 			.max_dm_size			= DM_MAX,
+			.xrc_odp_caps			= ODP_XRC,
 			.phys_port_cnt_ex		= 1,
 		},
 		.max_inline_data	= 1024,

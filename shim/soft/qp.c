@@ -23,6 +23,7 @@
 #include "shim/soft/pipe.h"
 #include "shim/soft/poll.h"
 #include "shim/soft/post.h"
+#include "shim/soft/raw.h"
 #include "shim/soft/remote.h"
 #include "shim/soft/rss.h"
 #include "shim/soft/sq.h"
@@ -75,6 +76,7 @@ void qp_reset(struct soft_qp *qp)
 	sq_reset(&qp->sq);
 	remote_drop(qp);
 	datagram_forget(qp);
+	raw_forget(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
 }

@@ -14,6 +14,8 @@
  */
 #include "shim/soft/raw.h"
 
+#include <stdlib.h>
+
 #include "shim/soft/datagram.h"
 #include "shim/soft/deliver.h"
 #include "shim/soft/flow.h"
@@ -22,6 +24,16 @@
 #include "shim/soft/rss.h"
 
 enum { NOBODY = UINT32_MAX, TARGETS = 256, ETHERNET_MIN = 14 };
+
+/* Who has rules, as of so many changes of all groups. */
+struct raw_peers {
+	uint32_t	changes;
+	uint32_t	count;
+	struct {
+		uint32_t		qpn;
+		struct fabric_peer	*peer;
+	} at[];
+};
 
 struct steering {
 	struct packet	packet;
@@ -90,19 +102,56 @@ static void choose(struct shm_flow *flow, void *arg)
 			   flow->tag);
 }
 
-static void ask_all(const struct mcast_group *group, struct steering *s,
-		    flow_fn *fn)
+void raw_forget(struct soft_qp *qp)
 {
-	struct fabric_peer *peer;
+	uint32_t i;
+
+	for (i = 0; qp->raw && i < qp->raw->count; i++)
+		fabric_put(qp->raw->at[i].peer);
+	free(qp->raw);
+	qp->raw = NULL;
+}
+
+static struct raw_peers *find_peers(const struct mcast_group *group)
+{
+	struct raw_peers *peers;
 	uint32_t i, unused;
 
-	for (i = 0; group && i < group->count; i++) {
-		if (fabric_find(group->qpn[i], &peer, &unused) < 0)
-			continue;
-		flow_match(peer->seg, group->qpn[i], s->layers, &s->packet, fn,
-			   s);
-		fabric_put(peer);
+	peers = malloc(sizeof(*peers) + group->count * sizeof(peers->at[0]));
+	if (!peers)
+		return NULL;
+	peers->changes = group->changes;
+	peers->count = 0;
+	for (i = 0; i < group->count; i++)
+		if (fabric_find(group->qpn[i], &peers->at[peers->count].peer,
+				&unused) == 0)
+			peers->at[peers->count++].qpn = group->qpn[i];
+	return peers;
+}
+
+static const struct raw_peers *peers_of(struct soft_qp *qp)
+{
+	const struct ibv_ah_attr everybody = { .port_num = qp->attr.port_num };
+	const struct mcast_group *group = datagram_group(qp, &everybody);
+
+	if (!group)
+		return NULL;
+	if (!qp->raw || qp->raw->changes != group->changes) {
+		raw_forget(qp);
+		qp->raw = find_peers(group);
 	}
+	return qp->raw;
+}
+
+static void ask_all(const struct raw_peers *peers, struct steering *s,
+		    flow_fn *fn)
+{
+	uint32_t i;
+
+	for (i = 0; peers && i < peers->count; i++)
+		if (fabric_peer_alive(peers->at[i].peer))
+			flow_match(peers->at[i].peer->seg, peers->at[i].qpn,
+				   s->layers, &s->packet, fn, s);
 }
 
 static void read_headers(const struct copy_list *from, struct steering *s)
@@ -131,7 +180,6 @@ static void deliver_to(struct soft_qp *qp, uint32_t qpn, struct message *m,
 
 int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 {
-	const struct ibv_ah_attr everybody = { .port_num = qp->attr.port_num };
 	struct message m = {
 		.length		= wr->length,
 		.opcode		= IBV_WC_RECV,
@@ -139,15 +187,15 @@ int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 		.solicited	= wr->flags & IBV_SEND_SOLICITED,
 	};
 	struct steering s = { .length = wr->length, .best = NOBODY };
-	const struct mcast_group *group;
+	const struct raw_peers *peers;
 	uint32_t i;
 
 	if (wr->length < ETHERNET_MIN)
 		return IBV_WC_LOC_LEN_ERR;
 	read_headers(from, &s);
-	group = datagram_group(qp, &everybody);
-	ask_all(group, &s, note_best);
-	ask_all(group, &s, choose);
+	peers = peers_of(qp);
+	ask_all(peers, &s, note_best);
+	ask_all(peers, &s, choose);
 	for (i = 0; i < s.count; i++) {
 		m.imm = s.target[i].tag;
 		deliver_to(qp, s.target[i].qpn, &m, from);

@@ -248,6 +248,7 @@ struct soft_qp {
 	struct soft_qp		*next_listed;
 	unsigned int		flows;		/* rules for it */
 	struct soft_rss		*rss;		/* or NULL */
+	struct raw_peers	*raw;		/* as it has sent */
 	struct soft_wq		*wq;		/* that it is, or NULL */
 };
 

@@ -5,9 +5,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <sys/wait.h>
 
-#include "tests/shim/soft/pair.h"
+#include "tests/shim/soft/fellow.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -190,6 +189,50 @@ static void child_allocates_with_what_it_inherits(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void offer_device_memory(struct end *e, int fd, struct address yours)
+{
+	struct ibv_dm *dm = alloc_dm(e->context, 64);
+	struct ibv_mr *mr = ibv_reg_dm_mr(e->pd, dm, 0, 64, DM_ACCESS);
+	struct address a = { .rkey = mr->rkey };
+	uint64_t words[2] = { 5 };
+
+	(void)yours;
+	assert_int_equal(ibv_memcpy_to_dm(dm, 0, words, 8), 0);
+	say(fd, &a, sizeof(a));
+	await_word(fd);
+	assert_int_equal(ibv_memcpy_from_dm(words, dm, 0, 16), 0);
+	assert_int_equal(words[0], 12);
+	assert_int_equal(words[1], 99);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
+static void another_process_reaches_it(void **state)
+{
+	struct fellow f = fellow_start(offer_device_memory);
+	struct address there;
+	uint64_t *word;
+	struct end e;
+
+	(void)state;
+	end_open(&e);
+	fellow_meet(&f, &e);
+	hear(f.fd, &there, sizeof(there));
+	word = (uint64_t *)e.buf;
+	assert_int_equal(send_wr(&e, (struct ibv_send_wr){ .wr_id = 1,
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic = { .remote_addr = 0, .compare_add = 7,
+			       .rkey = there.rkey } }, sge_of(&e, 0, 8)), 0);
+	expect(e.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(*word, 5);
+	*word = 99;
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 2, 8, 8, there.rkey), 0);
+	expect(e.cq, 2, IBV_WC_SUCCESS);
+	say(f.fd, "d", 1);
+	end_close(&e);
+	assert_int_equal(fellow_stop(&f), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
 
 int main(void)
@@ -203,6 +246,7 @@ int main(void)
 		TEST(peers_reach_it),
 		TEST(messages_come_from_and_go_to_it),
 		TEST(child_allocates_with_what_it_inherits),
+		cmocka_unit_test(another_process_reaches_it),
 	};
 
 	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);

@@ -223,21 +223,25 @@ static void numbers_of_other_files_are_enoent(void **state)
 
 static void objects_live_until_the_last_context_closes(void **state)
 {
+	/* what nobody destroyed stays the program's */
+	static struct ibv_pd *pd[2];
+	static struct ibv_mr *mr[2];
 	GIVEN(p);
-	struct ibv_context *first = open_context();
-	struct ibv_pd *old = ibv_alloc_pd(first);
-	struct ibv_mr *mr = ibv_reg_mr(old, p->b.buf, 64, ALL_ACCESS);
-	struct ibv_context *context = import_of(first);
-	uint32_t pd_handle = old->handle, mr_handle = mr->handle;
-	struct ibv_pd *pd;
+	struct ibv_context *first = open_context(), *context;
+	uint32_t pd_handle, mr_handle;
 
+	pd[0] = ibv_alloc_pd(first);
+	mr[0] = ibv_reg_mr(pd[0], p->b.buf, 64, ALL_ACCESS);
+	pd_handle = pd[0]->handle;
+	mr_handle = mr[0]->handle;
+	context = import_of(first);
 	assert_int_equal(ibv_close_device(first), 0);
-	pd = ibv_import_pd(context, pd_handle);
-	assert_non_null(pd);
-	assert_non_null(ibv_import_mr(pd, mr_handle));
+	pd[1] = ibv_import_pd(context, pd_handle);
+	assert_non_null(pd[1]);
+	mr[1] = ibv_import_mr(pd[1], mr_handle);
+	assert_non_null(mr[1]);
 	assert_int_equal(ibv_close_device(context), 0);
 	assert_null(ibv_import_mr(p->b.pd, mr_handle));
-	/* what nobody destroyed stays the program's */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)

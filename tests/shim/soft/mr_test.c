@@ -6,9 +6,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <sys/wait.h>
 
-#include "tests/shim/soft/pair.h"
+#include "tests/shim/soft/fellow.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -525,74 +524,125 @@ static void file_that_is_no_memory_is_refused(void **state)
 	close(fd);
 }
 
-struct meeting {
-	struct address	parent, child;
-	int		step;
-};
-
-static void wait_step(struct meeting *m, int step)
+/* What the other process tells of a region of its own. */
+static void tell_region(int fd, const struct ibv_mr *mr)
 {
-	while (__atomic_load_n(&m->step, __ATOMIC_ACQUIRE) < step)
-		usleep(100);
+	struct address a = { .rkey = mr->rkey, .addr = (uintptr_t)mr->addr };
+
+	say(fd, &a, sizeof(a));
 }
 
-static void set_step(struct meeting *m, int step)
+/* Receives once where nothing is mapped any more, on demand. */
+static void receive_in_a_hole(struct end *e, int fd, struct address yours)
 {
-	__atomic_store_n(&m->step, step, __ATOMIC_RELEASE);
-}
+	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, mem, PAGE, ODP);
 
-/*
- * The child receives once into memory that is gone, of an on-demand region.
- * Any failure ends it with another status.
- */
-static void child_with_a_hole(struct meeting *m)
-{
-	struct end e;
-	struct ibv_mr *mr;
-	uint8_t *mem;
-	struct ibv_wc wc;
-
-	end_open(&e);
-	mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
-	mr = ibv_reg_mr(e.pd, mem, PAGE, ODP);
+	(void)yours;
 	munmap(mem, PAGE);
-	m->child = end_address(&e);
-	set_step(m, 1);
-	wait_step(m, 2);
-	connect_to(e.qp, m->parent.qpn);
-	if (recv_sge(&e, 9, (struct ibv_sge){ (uintptr_t)mem, 64, mr->lkey }))
-		_exit(2);
-	set_step(m, 3);
-	wc = poll_one(e.cq);
-	ibv_dereg_mr(mr);
-	end_close(&e);
-	_exit(wc.status == IBV_WC_LOC_PROT_ERR ? 0 : 3);
+	assert_int_equal(recv_sge(e, 9, (struct ibv_sge){
+		(uintptr_t)mem, 64, mr->lkey }), 0);
+	say(fd, "r", 1);
+	expect(e->cq, 9, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
 static void fault_in_another_process_fails_both_ends(void **state)
 {
-	struct meeting *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct fellow f = fellow_start(receive_in_a_hole);
 	struct end e;
-	int status;
-	pid_t pid;
 
 	(void)state;
-	pid = fork();
-	if (!pid)
-		child_with_a_hole(m);
 	end_open(&e);
-	wait_step(m, 1);
-	m->parent = end_address(&e);
-	connect_to(e.qp, m->child.qpn);
-	set_step(m, 2);
-	wait_step(m, 3);
+	fellow_meet(&f, &e);
+	await_word(f.fd);
 	assert_int_equal(send_at(&e, 1, 0, 8), 0);
 	expect(e.cq, 1, IBV_WC_REM_OP_ERR);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
 	end_close(&e);
-	munmap(m, sizeof(*m));
+	assert_int_equal(fellow_stop(&f), 0);
+}
+
+/* Has an on-demand region of which the second page is a hole. */
+static void offer_half_a_region(struct end *e, int fd, struct address yours)
+{
+	uint8_t *mem = map_pages(2 * PAGE, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, mem, 2 * PAGE, ODP);
+
+	(void)yours;
+	munmap(mem + PAGE, PAGE);
+	assert_false(is_there(mem));
+	tell_region(fd, mr);
+	await_word(fd);
+	assert_string_equal((char *)mem, "faulted");
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	munmap(mem, PAGE);
+}
+
+static void remote_access_faults_pages_in_or_fails(void **state)
+{
+	struct fellow f = fellow_start(offer_half_a_region);
+	struct address there;
+	struct end e;
+
+	(void)state;
+	end_open(&e);
+	fellow_meet(&f, &e);
+	hear(f.fd, &there, sizeof(there));
+	memcpy(e.buf, "faulted", 8);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 8, there.addr,
+				 there.rkey), 0);
+	expect(e.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_READ, 2, 8, there.addr + PAGE,
+				 there.rkey), 0);
+	expect(e.cq, 2, IBV_WC_REM_OP_ERR);
+	say(f.fd, "d", 1);
+	end_close(&e);
+	assert_int_equal(fellow_stop(&f), 0);
+}
+
+/* Receives long and short messages, with a null region in the middle. */
+static void receive_around_a_null_region(struct end *e, int fd,
+					 struct address yours)
+{
+	struct ibv_mr *null = ibv_alloc_null_mr(e->pd);
+	struct ibv_sge sges[] = { sge_of(e, 0, 4), { 0, 30000, null->lkey },
+				  sge_of(e, 4, 4) };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 9, .sg_list = sges,
+					.num_sge = 3 };
+
+	(void)yours;
+	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);
+	sges[1].length = 3000;
+	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);
+	say(fd, "r", 1);
+	expect(e->cq, 9, IBV_WC_SUCCESS);
+	assert_memory_equal(e->buf, "headtail", 8);
+	memset(e->buf, 0, 8);
+	say(fd, "r", 1);
+	expect(e->cq, 9, IBV_WC_SUCCESS);
+	assert_memory_equal(e->buf, "headtail", 8);
+	assert_int_equal(ibv_dereg_mr(null), 0);
+}
+
+static void null_region_of_another_process_discards(void **state)
+{
+	struct fellow f = fellow_start(receive_around_a_null_region);
+	static const uint32_t middle[] = { 30000, 3000 };
+	struct end e;
+	int i;
+
+	(void)state;
+	end_open(&e);
+	fellow_meet(&f, &e);
+	for (i = 0; i < 2; i++) {
+		memcpy(e.buf, "head", 4);
+		memcpy(e.buf + 4 + middle[i], "tail", 4);
+		await_word(f.fd);
+		assert_int_equal(send_at(&e, i, 0, middle[i] + 8), 0);
+		expect(e.cq, i, IBV_WC_SUCCESS);
+	}
+	end_close(&e);
+	assert_int_equal(fellow_stop(&f), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
@@ -624,6 +674,8 @@ int main(void)
 		TEST(memory_file_is_registered),
 		TEST(file_that_is_no_memory_is_refused),
 		cmocka_unit_test(fault_in_another_process_fails_both_ends),
+		cmocka_unit_test(remote_access_faults_pages_in_or_fails),
+		cmocka_unit_test(null_region_of_another_process_discards),
 	};
 
 	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
