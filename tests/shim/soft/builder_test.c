@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/shim/soft/datagrams.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -520,6 +521,78 @@ static void operations_that_a_type_lacks(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
+static void datagram_needs_its_address(void **state)
+{
+	GIVEN(p);
+	struct ibv_ah *ah = make_ah(&p->a, local_attr());
+	struct ibv_qp_ex *ex;
+	struct ibv_wc wc;
+
+	use_datagrams(&p->b, NULL);
+	assert_int_equal(ibv_destroy_qp(p->a.qp), 0);
+	p->a.qp = make_ex(&p->a, IBV_QPT_UD, IBV_QP_EX_WITH_SEND_WITH_IMM);
+	open_datagrams(p->a.qp, QKEY);
+	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
+	ex = ex_of(&p->a);
+	assert_non_null(ex->wr_set_ud_addr);
+	assert_null(ex->wr_set_xrc_srqn);
+
+	ibv_wr_start(ex);
+	ibv_wr_send_imm(ex, 1);
+	ibv_wr_set_inline_data(ex, "lost", 4);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	ibv_wr_start(ex);
+	ibv_wr_send_imm(ex, 1);
+	ibv_wr_set_ud_addr(ex, NULL, p->b.qp->qp_num, QKEY);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	expect_none(p->b.cq);
+
+	ibv_wr_start(ex);
+	ibv_wr_send_imm(ex, 0x778899aa);
+	ibv_wr_set_inline_data(ex, "found", 5);
+	ibv_wr_set_ud_addr(ex, ah, p->b.qp->qp_num, QKEY);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, GRH + 5);
+	assert_int_equal(wc.imm_data, 0x778899aa);
+	assert_memory_equal(p->b.buf + GRH, "found", 5);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+}
+
+static void connect_sender(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.dest_qp_num = 1, .ah_attr = { .dlid = 1, .port_num = 1 },
+	};
+
+	assert_int_equal(to_init(qp, 0), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
+				       IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				       IBV_QP_RQ_PSN), 0);
+	assert_int_equal(to_rts(qp), 0);
+}
+
+/* For each operation, as the table of ibv_wr_post(3) has it. */
+static void extended_connection_needs_its_queue(void **state)
+{
+	GIVEN(p);
+	struct ibv_qp *qp = make_ex(&p->a, IBV_QPT_XRC_SEND, ALL_OPS);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+
+	assert_non_null(ex->wr_set_xrc_srqn);
+	assert_null(ex->wr_set_ud_addr);
+	connect_sender(qp);
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_xrc_srqn(ex, 1);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 static void flush_of_newer_headers_is_refused(void **state)
 {
 	GIVEN(p);
@@ -581,6 +654,8 @@ int main(void)
 		TEST(only_what_was_asked_for_is_there),
 		TEST(classic_queue_pair_has_no_builders),
 		TEST(operations_that_a_type_lacks),
+		TEST(datagram_needs_its_address),
+		TEST(extended_connection_needs_its_queue),
 		TEST(flush_of_newer_headers_is_refused),
 		TEST(capabilities_are_given_back_exactly),
 	};
