@@ -487,18 +487,14 @@ static void bad_packets_do_not_leave(void **state)
 			 EINVAL);
 }
 
-struct meeting {
-	int	step;
-};
-
-static void wait_for(struct meeting *m, int step)
+static void wait_for(int *at, int step)
 {
-	while (__atomic_load_n(&m->step, __ATOMIC_ACQUIRE) < step)
+	while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < step)
 		usleep(100);
 }
 
 /* Sniffs two packets and ends. */
-static void sniff(struct meeting *m)
+static void sniff(int *at)
 {
 	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
 	struct ibv_flow *flow;
@@ -510,7 +506,7 @@ static void sniff(struct meeting *m)
 	flow = steer(&e, &all);
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(recv_at(&e, 9, 0, 9000), 0);
-		__atomic_store_n(&m->step, i + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(at, i + 1, __ATOMIC_RELEASE);
 		assert_int_equal(expect(e.cq, 9, IBV_WC_SUCCESS).byte_len,
 				 i ? 4000 : BYTES);
 		assert_memory_equal(e.buf, frame, BYTES);
@@ -523,23 +519,23 @@ static void sniff(struct meeting *m)
 static void packets_reach_other_processes(void **state)
 {
 	GIVEN(n);
-	struct meeting *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
+	int *at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status;
 	pid_t pid = fork();
 
 	if (!pid)
-		sniff(m);
-	wait_for(m, 1);
+		sniff(at);
+	wait_for(at, 1);
 	send_frame(n);
-	wait_for(m, 2);
+	wait_for(at, 2);
 	assert_int_equal(send_at(&n->from, 8, 0, 4000), 0);
 	expect(n->from.cq, 8, IBV_WC_SUCCESS);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	/* and its rule is gone with it */
 	send_frame(n);
-	munmap(m, sizeof(*m));
+	munmap(at, sizeof(*at));
 }
 
 /* A process that is killed leaves its rules; they must not matter. */
@@ -548,7 +544,7 @@ static void rules_of_the_dead_do_not_matter(void **state)
 	GIVEN(n);
 	struct rule keep = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct rule late = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
-	struct meeting *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
+	int *at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct ibv_flow *flow;
 	struct end e;
@@ -560,11 +556,11 @@ static void rules_of_the_dead_do_not_matter(void **state)
 	if (!pid) {
 		open_raw(&e, IBV_QPS_RTR);
 		steer(&e, &keep);
-		__atomic_store_n(&m->step, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(at, 1, __ATOMIC_RELEASE);
 		for (;;)
 			pause();
 	}
-	wait_for(m, 1);
+	wait_for(at, 1);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	flow = steer(&n->a, &late);
@@ -572,7 +568,7 @@ static void rules_of_the_dead_do_not_matter(void **state)
 	send_frame(n);
 	expect_frame(&n->a);
 	assert_int_equal(ibv_destroy_flow(flow), 0);
-	munmap(m, sizeof(*m));
+	munmap(at, sizeof(*at));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
