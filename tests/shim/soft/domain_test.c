@@ -204,6 +204,28 @@ static void completion_queue_takes_a_parent_domain_only(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
+static void there_are_as_many_domains_as_the_device_says(void **state)
+{
+	GIVEN(p);
+	struct ibv_device_attr attr;
+	struct ibv_pd **pds;
+	int i, count;
+
+	assert_int_equal(ibv_query_device(p->a.context, &attr), 0);
+	pds = calloc(attr.max_pd, sizeof(*pds));
+	/* two are there already */
+	for (count = 0; count < attr.max_pd - 2; count++) {
+		pds[count] = ibv_alloc_pd(p->a.context);
+		assert_non_null(pds[count]);
+	}
+	errno = 0;
+	assert_null(ibv_alloc_pd(p->a.context));
+	assert_int_equal(errno, ENOMEM);
+	for (i = count; i--;)
+		assert_int_equal(ibv_dealloc_pd(pds[i]), 0);
+	free(pds);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
 
 int main(void)
@@ -217,6 +239,7 @@ int main(void)
 		TEST(default_memory_is_not_given_to_its_free),
 		TEST(allocator_that_fails_is_enomem),
 		TEST(completion_queue_takes_a_parent_domain_only),
+		TEST(there_are_as_many_domains_as_the_device_says),
 	};
 
 	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
