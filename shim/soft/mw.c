@@ -64,11 +64,11 @@ static bool is_bound(const struct soft_mw *mw)
 	return __atomic_load_n(&mw->shm->rkey, __ATOMIC_ACQUIRE);
 }
 
+/* The rest stays: somebody may have found it, and look at it yet. */
 static void unbind(struct soft_mw *mw)
 {
 	set_rkey(mw, 0);
-	mw->shm->bound = 0;
-	mw->shm->qpn = 0;
+	__atomic_store_n(&mw->shm->bound, 0, __ATOMIC_RELAXED);
 }
 
 /* Peers that have found an rkey hold the lock of one of our queue pairs. */
@@ -90,13 +90,12 @@ static void wait_for_users(void)
 static void assign(struct soft_mw *mw, uint32_t slot)
 {
 	static uint8_t generation[SHM_MW_MAX];
-	uint32_t pd = mw->mw.pd->handle;
 
 	mw->key = (SHM_MR_MAX + slot) << SHM_KEY_BITS |
 		(++generation[slot] & 0x7fu) << 8;
 	mw->shm = &fabric_seg->mr[SHM_MR_MAX + slot];
-	memset(mw->shm, 0, sizeof(*mw->shm));
-	mw->shm->pd = pd;
+	mw->shm->pd = mw->mw.pd->handle;
+	mw->shm->qpn = 0;
 	mw->mw.rkey = mw->key;
 	mw->mw.handle = slot;
 }
@@ -291,7 +290,7 @@ static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw,
 		return false;
 	fill(mw, mr, wr);
 	mw->shm->qpn = qp->shm->qpn;
-	mw->shm->bound = wr->rkey;
+	__atomic_store_n(&mw->shm->bound, wr->rkey, __ATOMIC_RELAXED);
 	set_rkey(mw, wr->rkey);
 	return true;
 }
@@ -312,7 +311,8 @@ bool mw_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rkey)
 	uint32_t slot = rkey >> SHM_KEY_BITS;
 	struct shm_mr *mw = &seg->mr[slot];
 
-	if (!rkey || !shm_has_mr(seg, slot) || mw->bound != rkey ||
+	if (!rkey || !shm_has_mr(seg, slot) ||
+	    __atomic_load_n(&mw->bound, __ATOMIC_RELAXED) != rkey ||
 	    mw->qpn != qp->qpn)
 		return false;
 	__atomic_store_n(&mw->rkey, 0, __ATOMIC_RELEASE);

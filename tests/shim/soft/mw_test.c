@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
 
 #include "tests/shim/soft/fellow.h"
 
@@ -627,6 +628,79 @@ static void atomic_write_without_the_right(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
+struct writer {
+	struct pair	*p;
+	uint32_t	rkey;
+	uint32_t	done;
+};
+
+static void *write_until_denied(void *arg)
+{
+	struct writer *w = arg;
+	int status;
+
+	do {
+		assert_int_equal(rdma_at(&w->p->a, IBV_WR_RDMA_WRITE, 1, 64,
+					 far(w->p), w->rkey), 0);
+		status = poll_one(w->p->a.cq).status;
+		__atomic_add_fetch(&w->done, 1, __ATOMIC_RELAXED);
+	} while (status == IBV_WC_SUCCESS);
+	assert_int_equal(status, IBV_WC_REM_ACCESS_ERR);
+	return NULL;
+}
+
+static void reconnect(struct pair *p)
+{
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
+	connect_to(p->a.qp, p->b.qp->qp_num);
+	connect_to(p->b.qp, p->a.qp->qp_num);
+}
+
+/* Once @close_it has completed, the memory is ours alone. */
+static void close_under_load(struct pair *p, struct ibv_mw *mw,
+			     void (*close_it)(struct pair *p, struct ibv_mw *mw))
+{
+	struct writer w = { .p = p, .rkey = mw->rkey };
+	pthread_t thread;
+	uint8_t ours[64];
+
+	memset(ours, 0x77, sizeof(ours));
+	assert_int_equal(pthread_create(&thread, NULL, write_until_denied, &w),
+			 0);
+	while (!__atomic_load_n(&w.done, __ATOMIC_RELAXED))
+		sched_yield();
+	close_it(p, mw);
+	memcpy(p->b.buf, ours, sizeof(ours));
+	pthread_join(thread, NULL);
+	assert_memory_equal(p->b.buf, ours, sizeof(ours));
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	reconnect(p);
+}
+
+static void unbind(struct pair *p, struct ibv_mw *mw)
+{
+	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 0, 0, 0)), 0);
+	expect(p->b.cq, 11, IBV_WC_SUCCESS);
+}
+
+static void invalidate_it(struct pair *p, struct ibv_mw *mw)
+{
+	assert_int_equal(invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey), 0);
+	expect(p->b.cq, 13, IBV_WC_SUCCESS);
+}
+
+static void nobody_writes_after_the_end(void **state)
+{
+	GIVEN(p);
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		close_under_load(p, bound_1(p, ALL_REMOTE), unbind);
+		close_under_load(p, bound_2(p, ALL_REMOTE), invalidate_it);
+	}
+}
+
 /* The four that only memory windows and newer devices need. */
 static void builders_of_them(void **state)
 {
@@ -789,6 +863,7 @@ int main(void)
 		TEST(atomic_write_of_other_lengths),
 		TEST(atomic_write_off_its_alignment),
 		TEST(atomic_write_without_the_right),
+		TEST(nobody_writes_after_the_end),
 		TEST(builders_of_them),
 		TEST(bind_without_a_window),
 		cmocka_unit_test(window_of_another_process),
