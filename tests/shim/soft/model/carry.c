@@ -111,14 +111,14 @@ static struct model_qp *peer_of(struct model *m, const struct model_qp *qp)
 	return receives(peer) ? peer : NULL;
 }
 
-static struct model_rq *rq_of(struct model *m, struct model_qp *qp)
+struct model_rq *model_rq_of(struct model *m, struct model_qp *qp)
 {
 	return qp->srq == NONE ? &qp->rq : &m->srq[qp->proc][qp->srq].rq;
 }
 
 static struct request *first(struct model *m, struct model_qp *peer)
 {
-	struct model_rq *rq = rq_of(m, peer);
+	struct model_rq *rq = model_rq_of(m, peer);
 
 	return rq->taken == rq->head ? NULL : &rq->wr[rq->taken % RQ_MAX];
 }
@@ -128,7 +128,7 @@ static struct model_wc take(struct model *m, struct model_qp *peer, int status)
 {
 	struct model_srq *srq = peer->srq == NONE ? NULL :
 		&m->srq[peer->proc][peer->srq];
-	struct model_rq *rq = rq_of(m, peer);
+	struct model_rq *rq = model_rq_of(m, peer);
 	struct request *wr = first(m, peer);
 	struct model_wc wc = { .recv = true, .srq = peer->srq, .where = *wr };
 
@@ -196,6 +196,16 @@ static struct payload outgoing(struct model *m, struct model_qp *qp,
 	return p;
 }
 
+/*
+ * An unreliable one loses it. That may take a while, if the receiver is one
+ * that posts: whoever waited for a processor is not too late.
+ */
+static int not_ready(struct model *m, struct model_qp *peer)
+{
+	m->lags += !is_reliable(peer) && model_rq_of(m, peer)->head;
+	return WAITS;
+}
+
 /* The bytes of a GRH that was not sent are not known. */
 static void prepend_grh(struct payload *p)
 {
@@ -220,7 +230,7 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	int pd;
 
 	if (!to)
-		return WAITS;
+		return not_ready(m, peer);
 	if (length > length_of(to))
 		return too_long(m, peer);
 	pd = peer->srq == NONE ? peer->pd : m->srq[peer->proc][peer->srq].pd;
@@ -277,7 +287,7 @@ static int do_write(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	if (!check_remote(m, peer, wr, IBV_ACCESS_REMOTE_WRITE, &status))
 		return status;
 	if (has_imm(wr) && !first(m, peer))
-		return WAITS;
+		return not_ready(m, peer);
 	p = outgoing(m, qp, wr, to);
 	memory_scatter(m, to, &p);
 	payload_free(&p);
@@ -470,8 +480,12 @@ static void stop(struct model *m, struct model_qp *qp)
 
 static void run_one(struct model *m, struct model_qp *qp)
 {
+	int lags = m->lags;
 	int status = carry_out(m, qp, &qp->sq[qp->next % SQ_MAX]);
 	bool alone = m->alone;
+
+	if (m->lags != lags)
+		m->alone = qp->ran = true;
 
 	if (status == WAITS && qp->rnr_retry == 7) {
 		qp->waits = true;

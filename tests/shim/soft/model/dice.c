@@ -219,7 +219,7 @@ static void post_send(struct dice *d, const struct model *m)
 		s->arg.send.how = dice_percent(d, 90) ? HOW_BUILDER : HOW_ABORT;
 	s->num_wr = list_length(d);
 	for (i = 0; i < s->num_wr; i++)
-		dice_send(d, m, qp, &s->wr[i]);
+		dice_send(d, m, qp, i, &s->wr[i]);
 }
 
 static void post_recv(struct dice *d, const struct model *m)

@@ -26,7 +26,8 @@ bool dice_next(struct dice *d, const struct model *m, struct step *step);
 /* Between its parts. */
 uint32_t dice_roll(struct dice *d, uint32_t sides);
 bool dice_percent(struct dice *d, uint32_t n);
+/* @before: how many are in the list already. */
 void dice_send(struct dice *d, const struct model *m, const struct model_qp *qp,
-	       struct request *wr);
+	       int before, struct request *wr);
 void dice_recv(struct dice *d, const struct model *m, int proc, int pd,
 	       struct request *wr);

@@ -122,6 +122,25 @@ static uint32_t room_at(const struct model *m, const struct model_qp *qp,
 		piece_total(wr->sge, wr->num_sge);
 }
 
+/* What an unreliable receiver has no request for may take long to be lost. */
+static void avoid_lag(struct dice *d, const struct model *m,
+		      const struct model_qp *qp, int before, struct request *wr)
+{
+	const struct model_qp *peer = &m->qp[qp->type == IBV_QPT_UD ?
+					     wr->dest : qp->dest];
+	const struct model_rq *rq = peer->srq == NONE || !peer->live ?
+		&peer->rq : &m->srq[peer->proc][peer->srq].rq;
+
+	if (qp->type == IBV_QPT_RC || !rq->head ||
+	    (int)(rq->head - rq->taken) > before ||
+	    (dice_percent(d, 2) && dice_percent(d, 20)))
+		return;
+	if (qp->type == IBV_QPT_UD)
+		wr->other_qkey = true;
+	else
+		wr->opcode = IBV_WR_RDMA_WRITE;
+}
+
 static uint32_t remote_access(int opcode)
 {
 	switch (opcode) {
@@ -156,7 +175,7 @@ static void any_remote(struct dice *d, const struct model *m,
 }
 
 void dice_send(struct dice *d, const struct model *m,
-		     const struct model_qp *qp, struct request *wr)
+	       const struct model_qp *qp, int before, struct request *wr)
 {
 	static const uint8_t opcodes[] = {
 		IBV_WR_SEND, IBV_WR_SEND, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM,
@@ -174,6 +193,7 @@ void dice_send(struct dice *d, const struct model *m,
 	wr->other_qkey = dice_percent(d, 3);
 	if (qp->type == IBV_QPT_UD && len > 4096 && !dice_percent(d, 4))
 		len = dice_roll(d, 4097);
+	avoid_lag(d, m, qp, before, wr);
 	brings = wr->opcode >= IBV_WR_RDMA_READ;
 	room = room_at(m, qp, wr->dest);
 	if (qp->type == IBV_QPT_UD)

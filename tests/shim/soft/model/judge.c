@@ -372,6 +372,7 @@ static void begin(struct model *m)
 			m->cq[p][i].arrived = 0;
 	for (i = 0; i < QPS; i++)
 		m->qp[i].ran = false;
+	m->lags = 0;
 }
 
 /* Those that wait, or were failed by their peers, go on by themselves. */

@@ -106,6 +106,7 @@ struct model {
 	int		lives;
 	bool		alone;		/* what happens now happens by itself */
 	bool		overrun;	/* nothing is promised any more */
+	int		lags;		/* in this step: lost, but not at once */
 };
 
 struct model *model_new(void);
@@ -166,6 +167,7 @@ void model_flush_rq(struct model *m, struct model_qp *qp);
 void model_fail(struct model *m, struct model_qp *qp, int event);
 /* Does this type of queue pair have @opcode? */
 bool model_has(int type, int opcode);
+struct model_rq *model_rq_of(struct model *m, struct model_qp *qp);
 /* Carry out what can be. */
 void model_run(struct model *m, struct model_qp *qp);
 bool model_mr_allows(const struct model *m, int proc, int pd,

@@ -15,10 +15,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/shim/soft/model/dice.h"
 
 enum { STEPS_MAX = 1024, CHUNK = 512, SHRINK_MAX = 500, REASON = 200,
+       LAG = 300000,	/* us: docs/SOFT-DEVICE.md has 200 ms */
        PATIENCE = 20000, LESS_PATIENCE = 300 };
 
 /* How a sequence ended. */
@@ -218,6 +220,7 @@ static bool settle(struct runner *r, struct outcome *out)
 			come[p][i] = m->cq[p][i].arrived && m->cq[p][i].live;
 	if (!any || m->overrun)
 		return true;
+	usleep(m->lags * LAG);
 	for (i = 0; i < QPS; i++)
 		if (ran[i] && !wait_at(r, OP_NUDGE, m->qp[i].proc, 0, 0, out))
 			return false;
