@@ -144,6 +144,85 @@ static void query_tells_what_was_given(void **state)
 	assert_int_equal(init.qp_type, IBV_QPT_RC);
 }
 
+/* Each value is another, so that none can stand for its neighbour. */
+static const struct ibv_qp_attr given = {
+	.qp_access_flags = IBV_ACCESS_REMOTE_READ, .port_num = 1,
+	.path_mtu = IBV_MTU_512, .dest_qp_num = 0x123456, .rq_psn = 0xaaaaaa,
+	.sq_psn = 0xbbbbbb, .max_dest_rd_atomic = 3, .max_rd_atomic = 4,
+	.min_rnr_timer = 5, .timeout = 6, .retry_cnt = 2, .rnr_retry = 1,
+	.ah_attr = { .dlid = 1, .sl = 7, .port_num = 1, .static_rate = 2 },
+	.alt_ah_attr = { .dlid = 1, .sl = 8, .port_num = 1 },
+	.alt_port_num = 1, .alt_timeout = 9,
+	.path_mig_state = IBV_MIG_REARM,
+};
+
+static void give(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
+{
+	struct ibv_qp_attr attr = given;
+
+	attr.qp_state = to;
+	assert_int_equal(ibv_modify_qp(qp, &attr, mask), 0);
+}
+
+static void query_tells_each_attribute(void **state)
+{
+	GIVEN(e);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	give(e->qp, IBV_QPS_INIT, INIT);
+	give(e->qp, IBV_QPS_RTR, RTR | IBV_QP_ALT_PATH);
+	give(e->qp, IBV_QPS_RTS, RTS | IBV_QP_PATH_MIG_STATE);
+	assert_int_equal(ibv_query_qp(e->qp, &attr, -1, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
+	assert_int_equal(attr.cur_qp_state, IBV_QPS_RTS);
+#define SAME(member)	assert_int_equal(attr.member, given.member)
+	SAME(qp_access_flags);
+	SAME(port_num);
+	SAME(path_mtu);
+	SAME(dest_qp_num);
+	SAME(rq_psn);
+	SAME(sq_psn);
+	SAME(max_dest_rd_atomic);
+	SAME(max_rd_atomic);
+	SAME(min_rnr_timer);
+	SAME(timeout);
+	SAME(retry_cnt);
+	SAME(rnr_retry);
+	SAME(alt_port_num);
+	SAME(alt_timeout);
+	SAME(path_mig_state);
+#undef SAME
+	assert_memory_equal(&attr.ah_attr, &given.ah_attr, sizeof(attr.ah_attr));
+	assert_memory_equal(&attr.alt_ah_attr, &given.alt_ah_attr,
+			    sizeof(attr.ah_attr));
+	assert_int_equal(attr.sq_draining, 0);
+}
+
+static void query_tells_how_it_was_created(void **state)
+{
+	GIVEN(e);
+	struct ibv_srq_init_attr shared = { .attr = { 1, 1, 0 } };
+	struct ibv_qp_init_attr want = {
+		.qp_context = &shared, .send_cq = e->cq, .recv_cq = e->cq,
+		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+		.cap = { 3, 0, 2, 0, 17 },
+	};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp;
+
+	want.srq = ibv_create_srq(e->pd, &shared);
+	init = want;
+	qp = ibv_create_qp(e->pd, &init);
+	assert_non_null(qp);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_memory_equal(&init, &want, sizeof(want));
+	assert_memory_equal(&attr.cap, &want.cap, sizeof(want.cap));
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(want.srq), 0);
+}
+
 static void posts_depend_on_the_state(void **state)
 {
 	GIVEN(e);
@@ -287,6 +366,8 @@ int main(void)
 		TEST(values_are_checked),
 		TEST(claimed_state_must_be_true),
 		TEST(query_tells_what_was_given),
+		TEST(query_tells_each_attribute),
+		TEST(query_tells_how_it_was_created),
 		TEST(posts_depend_on_the_state),
 		TEST(error_is_reached_from_all_but_reset),
 		cmocka_unit_test(each_transport_needs_its_masks),

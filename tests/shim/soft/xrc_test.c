@@ -834,6 +834,8 @@ static void closing_the_device_lets_go_of_all(void **state)
 	uint32_t qpn = qp->qp_num;
 
 	assert_int_equal(ibv_close_device(context), 0);
+	free(qp);	/* their memory is the program's */
+	free(xrcd);
 	xrcd = open_domain(&x->a, fd, O_CREAT | O_EXCL);
 	assert_non_null(xrcd);
 	assert_null(open_recv(&x->a, xrcd, qpn));
