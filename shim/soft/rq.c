@@ -105,7 +105,10 @@ static void move_requests(const struct rq *from, const struct rq *to)
 
 int rq_grow(struct rq *rq, uint32_t max_wr)
 {
-	struct shm_rq *shm = rq->shm, old = *shm, new = *shm;
+	struct shm_rq *shm = rq->shm;
+	struct shm_rq old = { .wqe_off = shm->wqe_off,
+			      .order_off = shm->order_off };
+	struct shm_rq new = { 0 };
 	struct rq from = *rq, to;
 	int err;
 
@@ -116,7 +119,7 @@ int rq_grow(struct rq *rq, uint32_t max_wr)
 	shm->size = new.size;
 	shm->wqe_off = new.wqe_off;
 	shm->order_off = new.order_off;
-	__atomic_store_n(&shm->rings, old.rings + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shm->rings, shm->rings + 1, __ATOMIC_RELEASE);
 	err = rq_find(fabric_seg, shm, rq);
 	from.shm = &old;
 	rq_free(&from);

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/pair.h"
@@ -183,6 +184,45 @@ static void grows_with_requests_outstanding(void **state)
 		exchange(s, n, n);
 }
 
+enum { MESSAGES = 3000 };
+
+/* The first four bytes of each message are its number. */
+static void *send_all(void *arg)
+{
+	struct shared *s = arg;
+	uint32_t n;
+
+	for (n = 0; n < MESSAGES; n++) {
+		memcpy(s->p.a.buf, &n, sizeof(n));
+		assert_int_equal(send_at(&s->p.a, n, 0, sizeof(n)), 0);
+		expect(s->p.a.cq, n, IBV_WC_SUCCESS);
+	}
+	return NULL;
+}
+
+static void grows_beneath_traffic(void **state)
+{
+	GIVEN(s);
+	struct ibv_wc wc;
+	pthread_t thread;
+	uint32_t n, got;
+
+	for (n = 0; n < DEPTH; n++)
+		assert_int_equal(post(s, n), 0);
+	pthread_create(&thread, NULL, send_all, s);
+	for (n = 0; n < MESSAGES; n++) {
+		if (n % 10 == 0)
+			assert_int_equal(modify(s, DEPTH + n / 2, 0,
+						IBV_SRQ_MAX_WR), 0);
+		wc = expect(s->p.b.cq, n % DEPTH, IBV_WC_SUCCESS);
+		memcpy(&got, s->p.b.buf + 64 * wc.wr_id, sizeof(got));
+		assert_int_equal(got, n);
+		assert_int_equal(post(s, wc.wr_id), 0);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(query(s).max_wr, DEPTH + (MESSAGES - 10) / 2);
+}
+
 static void shrinks_to_what_is_outstanding(void **state)
 {
 	GIVEN(s);
@@ -312,6 +352,7 @@ int main(void)
 		TEST(list_stops_at_the_one_that_does_not_fit),
 		TEST(too_many_sges_are_einval),
 		TEST(grows_with_requests_outstanding),
+		TEST(grows_beneath_traffic),
 		TEST(shrinks_to_what_is_outstanding),
 		TEST(sizes_are_checked),
 		TEST(limit_fires_once_and_is_armed_again),
