@@ -224,8 +224,8 @@ static void numbers_of_other_files_are_enoent(void **state)
 static void objects_live_until_the_last_context_closes(void **state)
 {
 	/* what nobody destroyed stays the program's */
-	static struct ibv_pd *pd[2];
-	static struct ibv_mr *mr[2];
+	static struct ibv_pd *volatile pd[2];
+	static struct ibv_mr *volatile mr[2];
 	GIVEN(p);
 	struct ibv_context *first = open_context(), *context;
 	uint32_t pd_handle, mr_handle;
