@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -23,6 +24,8 @@ struct xrc {
 	struct ibv_xrcd	*xrcd;
 	struct ibv_srq	*srq;
 	struct ibv_qp	*send, *recv;
+	uint32_t	srqn;
+	bool		done;
 };
 
 #define GIVEN(name)	struct xrc *name = *state
@@ -646,6 +649,57 @@ static void reset_takes_the_connection_back(void **state)
 	expect(x->b.cq, 7, IBV_WC_SUCCESS);
 }
 
+enum { ROUNDS = 300 };
+
+/*
+ * Each round a connection of its own sends to a shared queue that goes away,
+ * sooner or later: it arrives, or the connection breaks.
+ */
+static void *send_rounds(void *arg)
+{
+	struct xrc *x = arg;
+	struct ibv_wc wc;
+	struct ibv_qp *recv;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		recv = make_recv(&x->b, x->xrcd);
+		assert_int_equal(to_state(x->send, IBV_QPS_RESET), 0);
+		connect_send(x->send, recv->qp_num);
+		connect_recv(recv, x->send->qp_num);
+		assert_int_equal(send_to(x, i, 8, __atomic_load_n(&x->srqn,
+						__ATOMIC_RELAXED)), 0);
+		wc = poll_one(x->a.cq);
+		if (wc.status != IBV_WC_SUCCESS)
+			assert_int_equal(wc.status, IBV_WC_REM_INV_REQ_ERR);
+		assert_int_equal(ibv_destroy_qp(recv), 0);
+	}
+	__atomic_store_n(&x->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void shared_queues_come_and_go_beneath_traffic(void **state)
+{
+	GIVEN(x);
+	struct ibv_srq *srq;
+	pthread_t thread;
+	struct ibv_wc wc;
+
+	x->srqn = number_of(x->srq);
+	assert_int_equal(post(x, 1, 8), 0);
+	pthread_create(&thread, NULL, send_rounds, x);
+	while (!__atomic_load_n(&x->done, __ATOMIC_ACQUIRE)) {
+		srq = make_srq(&x->b, x->xrcd, x->b.cq);
+		assert_int_equal(post_to(srq, &x->b, 1, 0, 8), 0);
+		assert_int_equal(post_to(srq, &x->b, 2, 0, 8), 0);
+		__atomic_store_n(&x->srqn, number_of(srq), __ATOMIC_RELAXED);
+		ibv_poll_cq(x->b.cq, 1, &wc);
+		assert_int_equal(ibv_destroy_srq(x->srq), 0);
+		x->srq = srq;
+	}
+	pthread_join(thread, NULL);
+}
+
 /* Another process, which has the domain of the same file open. */
 struct other {
 	pid_t		pid;
@@ -873,6 +927,7 @@ int main(void)
 		TEST(queue_pair_lives_until_its_last_close),
 		TEST(only_what_is_in_the_domain_can_be_opened),
 		TEST(reset_takes_the_connection_back),
+		TEST(shared_queues_come_and_go_beneath_traffic),
 		TEST(message_reaches_the_shared_queue_of_another_process),
 		TEST(queue_pair_outlives_its_process),
 		TEST(queue_pair_that_nobody_holds_dies_with_its_process),
