@@ -110,6 +110,8 @@ finding="LIFE-004 cq2" try "ib_send_bw -n 1000" client ib_send_bw -n 1000 -F --u
 for program in "ib_send_lat -n 1000" "ib_write_bw -n 5000" "ib_write_lat -n 1000" "ib_read_lat -n 1000"; do
 	# shellcheck disable=SC2086
 	try "$program" client $program -F --use_old_post_send
+	# shellcheck disable=SC2086
+	try "$program, builders" client $program -F
 done
 try "a pingpong of 1000 is 4000 completions, each with its request" pingpong_is_counted
 for n in 10 1000 50000; do
