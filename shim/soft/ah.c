@@ -178,6 +178,7 @@ static struct ibv_ah *create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 	ah->ah.pd = pd;
 	ah->ah.handle = soft_serial();
 	ah->attr = *attr;
+	ah->refs = 1;
 	ah->pd = pd->handle;
 	ah->slid = port_at(attr->port_num)->attr.lid | attr->src_path_bits;
 	ah->multicast = is_multicast(attr);
@@ -195,6 +196,17 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	return err ? soft_fail(err) : create(pd, attr);
 }
 
+void ah_get(struct soft_ah *ah)
+{
+	__atomic_add_fetch(&ah->refs, 1, __ATOMIC_RELAXED);
+}
+
+void ah_put(struct soft_ah *ah)
+{
+	if (!__atomic_sub_fetch(&ah->refs, 1, __ATOMIC_ACQ_REL))
+		free(ah);
+}
+
 EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 {
 	int err;
@@ -204,7 +216,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 		return err;
 	__atomic_sub_fetch(&to_pd(ibah->pd)->refs, 1, __ATOMIC_RELEASE);
 	soft_tally_sub(&count);
-	free(to_ah(ibah));
+	ah_put(to_ah(ibah));
 	return 0;
 }
 

@@ -12,6 +12,10 @@ static inline struct soft_ah *to_ah(struct ibv_ah *ah)
 	return container(ah, struct soft_ah, ah);
 }
 
+/* A request that could not be sent at once keeps its handle. */
+void ah_get(struct soft_ah *ah);
+void ah_put(struct soft_ah *ah);
+
 /* Is it an address of many? IPv4 counts as in ::ffff:224.0.0.0/100. */
 bool ah_gid_is_multicast(const union ibv_gid *gid);
 

@@ -105,8 +105,8 @@ static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey,
 	if (likely(r->shm->qkey == qkey))
 		status = deliver(r, m);
 	remote_unlock(r);
-	return unlikely(status == CARRY_RNR) && remote_lags(r) ? CARRY_RNR :
-		IBV_WC_SUCCESS;
+	return unlikely(status == CARRY_RNR || status == CARRY_LATER) &&
+		remote_lags(r) ? CARRY_RNR : IBV_WC_SUCCESS;
 }
 
 static void send_to_all(struct soft_qp *qp, const struct soft_ah *ah,

@@ -352,6 +352,9 @@ static int move(struct soft_remote *r, const struct message *m,
 			return 0;
 		/* no room: across after all; this entry stays unpublished */
 		lock_drop(&r->cq.shm->lock);
+		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
+		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))
+			return -EAGAIN;	/* not worth its owner's time */
 		landed = true;
 	}
 }

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "shim/soft/soft.h"
+#include "shim/soft/sq.h"
 
 /* May requests be posted in its state? 0 or EINVAL. */
 static inline int post_check_state(const struct soft_qp *qp)
@@ -25,7 +25,7 @@ static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr,
 {
 	wr->wr_id = wr_id;
 	wr->opcode = opcode;
-	wr->flags = (flags & ~(uint32_t)IBV_SEND_INLINE) |
+	wr->flags = (flags & ~(IBV_SEND_INLINE | SQ_KEEPS_AH)) |
 		(qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
 	wr->num_sge = 0;
 	wr->length = 0;

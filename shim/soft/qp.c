@@ -73,7 +73,7 @@ void qp_reset(struct soft_qp *qp)
 		poll_purge(qp->send_cq, qp->shm->qpn);
 	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
 		poll_purge(qp->recv_cq, qp->shm->qpn);
-	sq_reset(&qp->sq);
+	sq_reset(qp);
 	remote_drop(qp);
 	datagram_forget(qp);
 	raw_forget(qp);

@@ -255,6 +255,7 @@ struct soft_qp {
 struct soft_ah {
 	struct ibv_ah		ah;
 	struct ibv_ah_attr	attr;
+	uint32_t		refs;		/* the program, requests that wait */
 	uint32_t		pd;
 	uint16_t		slid;
 	bool			multicast;

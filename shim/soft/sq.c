@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/soft/ah.h"
 #include "shim/soft/carry.h"
 #include "shim/soft/deliver.h"
 #include "shim/soft/domain.h"
@@ -54,8 +55,36 @@ void sq_free(struct soft_sq *sq)
 	sq->wrs = NULL;
 }
 
-void sq_reset(struct soft_sq *sq)
+void sq_keep(struct soft_qp *qp, uint32_t first)
 {
+	struct soft_sq *sq = &qp->sq;
+	struct soft_wr *wr;
+
+	if (qp->ex.qp_base.qp_type != IBV_QPT_UD)
+		return;
+	if ((int32_t)(sq->next - first) > 0)
+		first = sq->next;
+	for (; first != sq->head; first++) {
+		wr = sq_slot(sq, first);
+		wr->flags |= SQ_KEEPS_AH;
+		ah_get(wr->ah);
+	}
+}
+
+static void let_go(struct soft_wr *wr)
+{
+	if (unlikely(wr->flags & SQ_KEEPS_AH)) {
+		wr->flags &= ~SQ_KEEPS_AH;
+		ah_put(wr->ah);
+	}
+}
+
+void sq_reset(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+
+	for (; sq->next != sq->head; sq->next++)
+		let_go(sq_slot(sq, sq->next));
 	__atomic_store_n(&sq->retired, 0, __ATOMIC_RELAXED);
 	sq->head = 0;
 	sq->next = 0;
@@ -84,11 +113,12 @@ static const uint8_t wc_opcode[] = {
 };
 
 /* The request at next is done. False if its completion could not be told. */
-static bool complete(struct soft_qp *qp, const struct soft_wr *wr, int status)
+static bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	uint32_t pos = qp->sq.next++;
 	struct shm_cqe *cqe;
 
+	let_go(wr);
 	if (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED))
 		return true;
 	cqe = cqring_begin(&qp->send_cq->ring);

@@ -8,6 +8,9 @@
  */
 #include "shim/soft/soft.h"
 
+/* Beside enum ibv_send_flags: a request that waits keeps its address handle. */
+#define SQ_KEEPS_AH	(1u << 31)
+
 /* 0 or -ENOMEM. */
 int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap);
 void sq_free(struct soft_sq *sq);
@@ -19,7 +22,7 @@ void sq_run(struct soft_qp *qp);
 uint64_t sq_rnr_ns(uint8_t timer);
 
 /* Back to how it was made; under the lock. */
-void sq_reset(struct soft_sq *sq);
+void sq_reset(struct soft_qp *qp);
 
 /* Nothing that was begun is left, in SQD; under the lock. */
 void sq_drained(struct soft_qp *qp);
@@ -63,13 +66,24 @@ static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
 		sq->depth;
 }
 
+/*
+ * Those from @first on that could not be carried out at once must outlive
+ * what they name: the program may destroy it, as it may on hardware, which
+ * has copied it.
+ */
+void sq_keep(struct soft_qp *qp, uint32_t first);
+
 /* All before @head are written; under the lock. */
 static inline void sq_accept(struct soft_qp *qp, uint32_t head)
 {
+	uint32_t first = qp->sq.head;
+
 	qp->sq.head = head;
 	/* behind one that waits there is nothing to do */
 	if (qp->sq.wait == WAIT_NONE)
 		sq_run(qp);
+	if (unlikely(qp->sq.next != head))
+		sq_keep(qp, first);
 }
 
 /* What is read comes back: not inline, and into memory that is writable. */

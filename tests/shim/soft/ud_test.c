@@ -345,10 +345,36 @@ static void drained_queue_sends_when_it_runs_again(void **state)
 				 sge_of(&p->a, 0, 4)), 0);
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);
+	/* as with hardware that has copied it */
+	assert_int_equal(ibv_destroy_ah(ah), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	expect(p->a.cq, 2, IBV_WC_SUCCESS);
 	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+}
+
+static void what_waits_is_gone_with_its_queue(void **state)
+{
+	GIVEN(p);
+	struct ibv_ah *ah = make_ah(&p->a, local_attr());
+	struct ibv_send_wr wr = datagram(ah, p->b.qp->qp_num, QKEY, 3);
+
+	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
+	to_b(p, QKEY, 6);
+	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
+	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), 0);
+	expect(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
+	expect(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	open_datagrams(p->a.qp, QKEY);
+	ah = make_ah(&p->a, local_attr());
+	wr.wr.ud.ah = ah;
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
+	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	expect_none(p->a.cq);
 }
 
 static void many_are_reached_from_one(void **state)
@@ -516,6 +542,7 @@ int main(void)
 		TEST(it_reaches_itself),
 		TEST(reset_purges),
 		TEST(drained_queue_sends_when_it_runs_again),
+		TEST(what_waits_is_gone_with_its_queue),
 		TEST(many_are_reached_from_one),
 		TEST(rivals_for_a_place_are_both_reached),
 		cmocka_unit_test(processes_talk),
