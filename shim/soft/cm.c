@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -456,6 +457,24 @@ static int find(const void *buf, size_t len, struct rdma_ucm_cmd_hdr *hdr,
 	return 0;
 }
 
+/*
+ * Whether the kernel would go on after a signal that was handled: its write()
+ * would where SA_RESTART was asked for, poll() never does. Which signal it was
+ * is not known, so all handlers must have asked.
+ */
+static bool goes_on(void)
+{
+	struct sigaction act;
+	int i;
+
+	for (i = 1; i < NSIG; i++)
+		if (sigaction(i, NULL, &act) == 0 &&
+		    act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN &&
+		    !(act.sa_flags & SA_RESTART))
+			return false;
+	return true;
+}
+
 /* Sleeps until something may have happened; a point of cancellation. */
 static int wait_for_event(int fd)
 {
@@ -463,7 +482,9 @@ static int wait_for_event(int fd)
 
 	if (fcntl(fd, F_GETFL) & O_NONBLOCK)
 		return -EAGAIN;
-	return poll(&p, 1, -1) < 0 ? -errno : 0;
+	if (poll(&p, 1, -1) >= 0)
+		return 0;
+	return errno == EINTR && goes_on() ? 0 : -errno;
 }
 
 /*
@@ -472,7 +493,9 @@ static int wait_for_event(int fd)
  */
 static int sleep_on(void)
 {
-	pause();
+	do
+		pause();
+	while (goes_on());
 	return -EINTR;
 }
 

@@ -212,6 +212,21 @@ void cm_port_release(uint32_t slot, const struct cm_name *owner)
 	unlock();
 }
 
+void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse,
+		   bool afonly)
+{
+	struct cm_port *port;
+
+	if (lock() < 0)
+		return;
+	port = own(slot, owner);
+	if (port) {
+		port->reuse = reuse;
+		port->afonly = afonly;
+	}
+	unlock();
+}
+
 int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog)
 {
 	struct cm_port *port;

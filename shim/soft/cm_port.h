@@ -32,6 +32,10 @@ struct cm_port {
 int cm_port_bind(struct cm_port *want, uint32_t *ret_slot);
 void cm_port_release(uint32_t slot, const struct cm_name *owner);
 
+/* What may share the port with it, from now on. */
+void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse,
+		   bool afonly);
+
 /* -EADDRINUSE if the address was only shared by reuse. */
 int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog);
 

@@ -127,6 +127,15 @@ int cm_route_listen(struct cm_id *id, uint32_t backlog)
 	return 0;
 }
 
+static int share(struct cm_id *id)
+{
+	struct cm_name name = cm_id_name(id);
+
+	if (id->has_port)
+		cm_port_share(id->port, &name, id->reuse, id->afonly);
+	return 0;
+}
+
 static int set_id_option(struct cm_id *id, uint32_t name, const void *value,
 			 uint32_t len)
 {
@@ -145,19 +154,20 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value,
 		id->tos = number;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
-		/* it is for the port, which must not be taken yet */
-		if (id->state != CM_IDLE && number)
+		/* it cannot be taken back */
+		if (number ? id->state == CM_LISTENING : id->state != CM_IDLE)
 			return -EINVAL;
 		id->reuse = number;
-		return 0;
+		return share(id);
 	case RDMA_OPTION_ID_AFONLY:
 		if (id->state != CM_IDLE && id->state != CM_BOUND)
 			return -EINVAL;
 		id->afonly = number;
 		id->afonly_set = true;
-		return 0;
+		return share(id);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (id->qp_type != IBV_QPT_RC || number > MAX_ACK_TIMEOUT)
+		if ((id->qp_type != IBV_QPT_RC &&
+		     id->qp_type != IBV_QPT_XRC_SEND) || number > MAX_ACK_TIMEOUT)
 			return -EINVAL;
 		id->ack_timeout = number;
 		return 0;

@@ -229,6 +229,22 @@ static struct rdma_ucm_event_resp next_event(int fd)
 	return event;
 }
 
+/* While channel @other, which has no event, is looked after, too. */
+static void expect_event_turning(int fd, int other, uint64_t uid, int type)
+{
+	struct pollfd p[] = { { .fd = fd, .events = POLLIN },
+			      { .fd = other, .events = POLLIN } };
+	struct rdma_ucm_event_resp event;
+
+	while (get_event(fd, &event) == -EAGAIN) {
+		assert_true(poll(p, 2, WAIT_MS) > 0);
+		if (p[1].revents)
+			assert_int_equal(get_event(other, &event), -EAGAIN);
+	}
+	assert_int_equal(event.event, type);
+	assert_int_equal(event.uid, uid);
+}
+
 static struct rdma_ucm_event_resp expect_event(int fd, uint64_t uid, int type,
 					       int status)
 {
@@ -795,6 +811,21 @@ static void reuse_shares_a_port_until_one_listens(void **state)
 	close_channel(fd);
 }
 
+static void reuse_may_be_asked_for_when_bound(void **state)
+{
+	int fd = new_channel(), one = 1, zero = 0;
+	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
+
+	(void)state;
+	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
+	assert_int_equal(set_option(fd, b, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
+	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), -EADDRINUSE);
+	assert_int_equal(set_option(fd, a, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
+	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), 0);
+	assert_int_equal(set_option(fd, a, RDMA_OPTION_ID_REUSEADDR, &zero, 4), -EINVAL);
+	close_channel(fd);
+}
+
 static void options_are_checked(void **state)
 {
 	int fd = new_channel(), number = 1;
@@ -918,6 +949,7 @@ static void garbage_of_peers_is_passed_over(void **state)
 
 struct waiter {
 	int	fd;
+	int	events;		/* it has had so many */
 	struct rdma_ucm_event_resp event;
 };
 
@@ -963,13 +995,31 @@ static void *wait_until_interrupted(void *arg)
 	struct waiter *w = arg;
 
 	while (!get_event(w->fd, &w->event))
-		;
+		__atomic_add_fetch(&w->events, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 static void ignore(int signal)
 {
 	(void)signal;
+}
+
+static void blocked_thread_sleeps_on_after_a_signal_that_restarts(void **state)
+{
+	GIVEN(e);
+	struct sigaction act = { .sa_handler = ignore, .sa_flags = SA_RESTART };
+	struct waiter w = { .fd = e->b };
+	pthread_t thread;
+	int i;
+
+	sigaction(SIGUSR1, &act, NULL);
+	assert_int_equal(fcntl(e->b, F_SETFL, 0), 0);
+	pthread_create(&thread, NULL, wait_blocking, &w);
+	for (i = 0; i < 100; i++)
+		pthread_kill(thread, SIGUSR1);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(w.event.event, CM_EVENT_CONNECT_REQUEST);
 }
 
 /* As in the kernel, where the thread holds the file. */
@@ -987,8 +1037,7 @@ static void thread_sleeps_on_when_its_channel_is_closed(void **state)
 	request(e);
 	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), 0);
 	/* it has the response, or will: its channel goes when it is back */
-	while (__atomic_load_n(&w.event.event, __ATOMIC_ACQUIRE) !=
-	       CM_EVENT_CONNECT_RESPONSE)
+	while (!__atomic_load_n(&w.events, __ATOMIC_ACQUIRE))
 		sched_yield();
 	close_channel(e->a);
 	e->a = new_channel();
@@ -1012,6 +1061,59 @@ static void descriptor_works_in_an_epoll(void **state)
 	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
 	assert_int_equal(epoll_wait(ep, &event, 1, 0), 0);
 	close(ep);
+}
+
+static uint32_t serial_of(uint32_t handle)
+{
+	uint32_t serial;
+
+	for (serial = 1; serial < 100000; serial++)
+		if (cm_id_by_serial(serial) &&
+		    cm_id_by_serial(serial)->handle == handle)
+			return serial;
+	return 0;
+}
+
+/* The listener's mailbox, made as small as can be. */
+static void shrink_mailbox(uint32_t serial)
+{
+	char path[512], want[32];
+	struct dirent *entry;
+	DIR *dir = opendir(fabric_dir);
+	int fd, n = 0;
+
+	snprintf(want, sizeof(want), ".%u", serial);
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "cmid.", 5) ||
+		    strcmp(strrchr(entry->d_name, '.'), want))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", fabric_dir, entry->d_name);
+		fd = open(path, O_RDWR | O_NONBLOCK);
+		assert_true(fcntl(fd, F_SETPIPE_SZ, 4096) > 0);
+		close(fd);
+		n++;
+	}
+	closedir(dir);
+	assert_int_equal(n, 1);
+}
+
+enum { FLOOD = 40 };		/* more than fit into a page */
+
+static void full_mailbox_is_tried_again(void **state)
+{
+	GIVEN(e);
+	uint32_t id[FLOOD], i;
+
+	shrink_mailbox(serial_of(e->listener));
+	assert_int_equal(destroy(e->a, e->id), 2);
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, FLOOD);
+	for (i = 0; i < FLOOD; i++) {
+		id[i] = resolved(e->a, RDMA_PS_TCP, 100 + i, PORT);
+		assert_int_equal(connect_with(e->a, id[i], param_of("")), 0);
+	}
+	for (i = 0; i < FLOOD; i++)
+		expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
 }
 
 enum { MANY = 200 };
@@ -1223,6 +1325,7 @@ int main(void)
 		UDP_TEST(group_has_the_kernels_gid),
 		cmocka_unit_test(address_in_use_is_refused),
 		cmocka_unit_test(reuse_shares_a_port_until_one_listens),
+		cmocka_unit_test(reuse_may_be_asked_for_when_bound),
 		cmocka_unit_test(options_are_checked),
 		cmocka_unit_test(ipv6_wildcard_hears_ipv4_unless_told),
 		cmocka_unit_test(address_of_another_machine_is_refused),
@@ -1233,6 +1336,8 @@ int main(void)
 		TEST(blocked_thread_can_be_cancelled),
 		TEST(thread_sleeps_on_when_its_channel_is_closed),
 		TEST(descriptor_works_in_an_epoll),
+		TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts),
+		TEST(full_mailbox_is_tried_again),
 		TEST(many_connections_through_one_listener),
 		cmocka_unit_test(killed_client_is_disconnected),
 		cmocka_unit_test(killed_client_cannot_be_accepted),
