@@ -363,7 +363,7 @@ void qp_free(struct soft_qp *qp)
 {
 	struct ibv_pd *pd = qp->ex.qp_base.pd;
 
-	if (pd)
+	if (pd && !qp->xrcd)
 		__atomic_sub_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELEASE);
 	sq_free(&qp->sq);
 	free(qp);

@@ -83,6 +83,7 @@ static struct ibv_qp *make(struct ibv_context *context, struct ibv_xrcd *xrcd,
 struct ibv_qp *xrc_create_qp(struct ibv_context *context,
 			     const struct ibv_qp_init_attr_ex *attr)
 {
+	struct ibv_qp *ibqp;
 	int err;
 
 	err = soft_enter(context, "create_qp");
@@ -91,7 +92,11 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context,
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd ||
 	    attr->xrcd->context != context || attr->srq)
 		return soft_fail(EINVAL);
-	return make(context, attr->xrcd, attr->qp_context, 0);
+	ibqp = make(context, attr->xrcd, attr->qp_context, 0);
+	/* it is of none, but shows what was given: librdmacm relies on that */
+	if (ibqp && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
+		ibqp->pd = attr->pd;
+	return ibqp;
 }
 
 struct ibv_qp *soft_open_qp(struct ibv_context *context,
