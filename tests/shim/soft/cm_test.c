@@ -437,6 +437,56 @@ static void attributes_are_for_the_other_end(void **state)
 	assert_int_equal(b.rnr_retry, 6);
 }
 
+static uint32_t rts_mask(int fd, int qp_type, uint32_t *rtr_mask)
+{
+	struct ib_uverbs_qp_attr attr;
+	struct rdma_ucm_event_resp event;
+	int id = try_create(fd, RDMA_PS_TCP, qp_type, 50);
+	uint32_t mask;
+
+	assert_true(id >= 0);
+	assert_int_equal(resolve_ip(fd, id, "127.0.0.1", PORT), 0);
+	expect_event(fd, 50, CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(resolve_route(fd, id), 0);
+	expect_event(fd, 50, CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(connect_with(fd, id, param_of("")), 0);
+	event = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(accept_with(fd, event.id, 3, param_of("")), 0);
+	expect_event(fd, 50, CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(query_attr(fd, id, IBV_QPS_RTR, &attr), 0);
+	*rtr_mask = attr.qp_attr_mask;
+	assert_int_equal(query_attr(fd, id, IBV_QPS_RTS, &attr), 0);
+	mask = attr.qp_attr_mask;
+	if (qp_type == IBV_QPT_XRC_SEND) {
+		/* the other end is its receiver */
+		assert_int_equal(query_attr(fd, event.id, IBV_QPS_RTR, &attr), 0);
+		assert_int_equal(attr.qp_attr_mask, RC_RTR);
+		assert_int_equal(query_attr(fd, event.id, IBV_QPS_RTS, &attr), 0);
+		assert_int_equal(attr.qp_attr_mask, IBV_QP_STATE |
+				 IBV_QP_SQ_PSN | IBV_QP_TIMEOUT);
+	}
+	return mask;
+}
+
+static void attributes_are_those_of_the_transport(void **state)
+{
+	const uint32_t plain = RC_RTR & ~(IBV_QP_MAX_DEST_RD_ATOMIC |
+					  IBV_QP_MIN_RNR_TIMER);
+	int fd = new_channel();
+	uint32_t rtr;
+
+	(void)state;
+	listener(fd, RDMA_PS_TCP, 2, 10);
+	assert_int_equal(rts_mask(fd, IBV_QPT_RC, &rtr), RC_RTS);
+	assert_int_equal(rtr, RC_RTR);
+	assert_int_equal(rts_mask(fd, IBV_QPT_UC, &rtr),
+			 IBV_QP_STATE | IBV_QP_SQ_PSN);
+	assert_int_equal(rtr, plain);
+	assert_int_equal(rts_mask(fd, IBV_QPT_XRC_SEND, &rtr), RC_RTS);
+	assert_int_equal(rtr, plain);
+	close_channel(fd);
+}
+
 static void both_sides_are_disconnected(void **state)
 {
 	GIVEN(e);
@@ -1142,6 +1192,46 @@ static void many_connections_through_one_listener(void **state)
 		expect_event(e->b, 2000 + i, CM_EVENT_ESTABLISHED, 0);
 }
 
+enum { THREADS = 4, ROUNDS = 30 };
+
+/* A server and its client, over and over, on channels of the thread. */
+static void *connect_and_leave(void *arg)
+{
+	uint16_t port = PORT + (uintptr_t)arg;
+	struct ends e;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		e.a = new_channel();
+		e.b = new_channel();
+		e.listener = create(e.b, RDMA_PS_TCP, 2);
+		assert_int_equal(bind_ip(e.b, e.listener, "0.0.0.0", port), 0);
+		assert_int_equal(listen_at(e.b, e.listener, 1), 0);
+		e.id = resolved(e.a, RDMA_PS_TCP, 1, port);
+		establish(&e);
+		assert_int_equal(disconnect(e.a, e.id), 0);
+		expect_event(e.b, 3, CM_EVENT_DISCONNECTED, 0);
+		if (i % 2)
+			assert_int_equal(destroy(e.b, e.child), 2);
+		close_channel(e.b);
+		expect_event(e.a, 1, CM_EVENT_DISCONNECTED, 0);
+		close_channel(e.a);
+	}
+	return NULL;
+}
+
+static void threads_are_not_in_each_others_way(void **state)
+{
+	pthread_t thread[THREADS];
+	uintptr_t i;
+
+	(void)state;
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, connect_and_leave, (void *)i);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
 /* Another process, which goes as far as it is told, and sleeps. */
 static pid_t client(int far, int *ret_fd)
 {
@@ -1303,6 +1393,7 @@ int main(void)
 		TEST(both_sides_learn_of_the_other),
 		TEST(addresses_are_those_of_both_ends),
 		TEST(attributes_are_for_the_other_end),
+		cmocka_unit_test(attributes_are_those_of_the_transport),
 		TEST(both_sides_are_disconnected),
 		TEST(disconnects_that_cross_are_one_event_each),
 		TEST(destroying_one_end_disconnects_the_other),
@@ -1339,6 +1430,7 @@ int main(void)
 		TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts),
 		TEST(full_mailbox_is_tried_again),
 		TEST(many_connections_through_one_listener),
+		cmocka_unit_test(threads_are_not_in_each_others_way),
 		cmocka_unit_test(killed_client_is_disconnected),
 		cmocka_unit_test(killed_client_cannot_be_accepted),
 		cmocka_unit_test(client_killed_after_accept_is_unreachable),
