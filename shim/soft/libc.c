@@ -46,7 +46,8 @@ static int cm_high = -1;
 /* The functions, and those of the same code. */
 #define FUNCTIONS(V) \
 	V(open) V(openat) V(__open_2) V(__openat_2) V(fopen) V(freopen) \
-	V(opendir) V(scandir) V(scandirat) V(readdir) V(glob) V(chdir) \
+	V(opendir) V(scandir) V(scandirat) V(readdir) V(glob) \
+	V(chdir) V(getcwd) V(__getcwd_chk) V(get_current_dir_name) \
 	V(stat) V(lstat) V(fstat) V(fstatat) V(statx) \
 	V(__xstat) V(__lxstat) V(__fxstat) V(__fxstatat) \
 	V(access) V(euidaccess) V(eaccess) V(faccessat) \
@@ -204,6 +205,21 @@ DEFINE(char *, canonicalize_file_name, (const char *path))
 	char buf[FACE_PATH];
 
 	return face_strip(NEXT(canonicalize_file_name)(face_path(path, buf)));
+}
+
+DEFINE(char *, getcwd, (char *path, size_t size))
+{
+	return face_strip(NEXT(getcwd)(path, size));
+}
+
+DEFINE(char *, __getcwd_chk, (char *path, size_t size, size_t room))
+{
+	return face_strip(NEXT(__getcwd_chk)(path, size, room));
+}
+
+DEFINE(char *, get_current_dir_name, (void))
+{
+	return face_strip(NEXT(get_current_dir_name)());
 }
 
 static bool has_mode(int flags)

@@ -236,10 +236,14 @@ static void glob_finds_files(void **state)
 
 static void chdir_enters_a_face(void **state)
 {
-	char *back = getcwd(NULL, 0), text[64];
+	char *back = getcwd(NULL, 0), *here, text[64];
 
 	(void)state;
 	assert_int_equal(chdir(MISC), 0);
+	here = getcwd(NULL, 0);
+	assert_memory_equal(here, "/sys/", 5);
+	assert_int_equal(access(here, F_OK), 0);
+	free(here);
 	assert_string_equal(read_fd(open("abi_version", O_RDONLY), text), "4\n");
 	assert_int_equal(chdir(back), 0);
 	free(back);
