@@ -269,9 +269,30 @@ static void event_##name(void **state)					\
 EVENTS(E)
 #undef E
 
+/* Ready to wait for seconds, however busy the machine is. */
+static void connect_patiently(struct ibv_qp *qp, uint32_t dest)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 18,
+				    .retry_cnt = 7, .rnr_retry = 7,
+				    .max_rd_atomic = 1 };
+
+	assert_int_equal(to_state(qp, IBV_QPS_RESET), 0);
+	assert_int_equal(to_init(qp, ALL_ACCESS), 0);
+	assert_int_equal(to_rtr(qp, dest), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
+				       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				       IBV_QP_SQ_PSN |
+				       IBV_QP_MAX_QP_RD_ATOMIC), 0);
+}
+
 static int setup_port(void **state)
 {
-	return setup_with(state, "n=1 port=down for=5ms\n");
+	int err = setup_with(state, "n=1 port=down for=50ms\n");
+	struct pair *p = *state;
+
+	connect_patiently(p->a.qp, p->b.qp->qp_num);
+	connect_patiently(p->b.qp, p->a.qp->qp_num);
+	return err;
 }
 
 static enum ibv_port_state port_state(struct end *e)
@@ -282,7 +303,6 @@ static enum ibv_port_state port_state(struct end *e)
 	return attr.state;
 }
 
-/* for a shorter time than the queue pair is ready to wait */
 static void port_goes_down_and_comes_up(void **state)
 {
 	GIVEN(p);
