@@ -20,23 +20,32 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/soft/mr.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/stage.h"
 
 #define SPECIAL	(SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
+/* pairs with the store_release of mr_set_keys() */
+static uint32_t key_of(const struct shm_mr *mr, bool remote)
+{
+	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);
+}
+
 static const struct shm_mr *find(struct shm_seg *seg, uint32_t key, bool remote)
 {
 	uint32_t slot = key >> SHM_KEY_BITS;
 	const struct shm_mr *mr = &seg->mr[slot];
-	uint32_t have;
 
 	if (unlikely(!shm_has_mr(seg, slot)))
 		return NULL;
-	/* pair with the store_release of soft_mr_publish() */
-	have = __atomic_load_n(remote ? &mr->rkey : &mr->lkey,
-			       __ATOMIC_ACQUIRE);
-	return key && have == key ? mr : NULL;
+	if (!key || key_of(mr, remote) != key)
+		return NULL;
+	if (seg != fabric_seg)
+		return mr;
+	/* ours: peers take keys of windows away, and can write nothing else */
+	mr = &mr_own[slot];
+	return key_of(mr, remote) == key ? mr : NULL;
 }
 
 static bool inside(const struct shm_mr *mr, uint64_t addr, uint64_t len)

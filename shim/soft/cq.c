@@ -204,32 +204,37 @@ int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 }
 
 /* Move what was not polled. */
-static void move_entries(struct soft_cq *cq, struct shm_cqe *to, uint32_t mask)
+static void move_entries(const struct cqring *from, struct soft_cq *cq,
+			 uint32_t num)
 {
+	struct cqring *to = &cq->ring;
 	uint32_t pos;
 
-	for (pos = cq->cons; pos != cq->shm->prod; pos++)
-		to[pos & mask] = cq->ring.entries[pos & cq->ring.mask];
+	for (pos = cq->cons; num--; pos++)
+		to->entries[pos & to->mask] = from->entries[pos & from->mask];
 }
 
 /* Nobody adds or polls meanwhile. */
 static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 {
 	struct cqring old = cq->ring;
+	uint32_t num = cq->shm->prod - cq->cons;
 	uint32_t size = ring_size(cqe);
 	uint64_t off;
 
-	if (cqe < cq->shm->prod - cq->cons)
+	if (cqe < num)
 		return EINVAL;
 	off = heap_alloc(ring_bytes(size));
 	if (!off)
 		return ENOMEM;
-	move_entries(cq, shm_at(fabric_seg, off, ring_bytes(size)), size - 1);
+	cq->ring.entries = shm_at(fabric_seg, off, ring_bytes(size));
+	cq->ring.mask = size - 1;
+	move_entries(&old, cq, num);
 	cq->shm->ring_off = off;
 	cq->shm->size = size;
 	cq->shm->cqe = cqe;
-	cq->shm->rings++;	/* those who add find it anew */
-	cqring_find(fabric_seg, cq->ex.handle, &cq->ring);
+	cq->ring.rings++;
+	cq->shm->rings = cq->ring.rings;	/* those who add find it anew */
 	heap_free_at(old.entries, ring_bytes(old.mask + 1));
 	cq->ex.cqe = cqe;
 	return 0;

@@ -26,6 +26,7 @@ enum { BOUNCE_STEP = 32 << 10 };
 
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 {
+	struct cqring found;
 	struct shm_cq *cq;
 	uint32_t size;
 
@@ -37,15 +38,20 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 	    (size & (size - 1)) || cq->ring_off % SHM_LINE ||
 	    cq->bounce_off % SHM_LINE)
 		return -EPROTO;
-	ring->seg = seg;
-	ring->shm = cq;
-	ring->index = index;
-	ring->rings = cq->rings;
-	ring->mask = size - 1;
-	ring->entries = shm_at(seg, cq->ring_off,
-			       (uint64_t)size * sizeof(struct shm_cqe));
-	ring->bounce = shm_at(seg, cq->bounce_off, SHM_BOUNCE);
-	return ring->entries && ring->bounce ? 0 : -EPROTO;
+	found = (struct cqring){
+		.seg = seg,
+		.shm = cq,
+		.index = index,
+		.rings = cq->rings,
+		.mask = size - 1,
+		.entries = shm_at(seg, cq->ring_off,
+				  (uint64_t)size * sizeof(struct shm_cqe)),
+		.bounce = shm_at(seg, cq->bounce_off, SHM_BOUNCE),
+	};
+	if (!found.entries || !found.bounce)
+		return -EPROTO;
+	*ring = found;
+	return 0;
 }
 
 static void tell_overrun(struct cqring *ring)

@@ -373,7 +373,7 @@ int deliver(struct soft_remote *r, struct message *m)
 		return CARRY_RNR;
 	if (m->length > wqe->length)
 		return too_long(r, wqe, slot);
-	num = wqe->num_sge < r->rq.max_sge ? wqe->num_sge : r->rq.max_sge;
+	num = rq_num_sge(&r->rq, wqe);
 	if (!copy_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE,
 			wqe->sge, num, m->length, &to))
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,

@@ -51,14 +51,33 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibchannel)
 	return 0;
 }
 
-/* One record; -1 and errno as of read(2). */
+static bool is_record(const struct pipe_event *event)
+{
+	return event->kind >= PIPE_COMPLETION && event->kind < PIPE_END;
+}
+
+/*
+ * One record; -1 and errno as of read(2). Anybody of this user can write
+ * into the pipe: what is no record is stepped over, byte by byte.
+ */
 static int next_event(int fd, struct pipe_event *event)
 {
-	ssize_t n = read(fd, event, sizeof(*event));
+	char *bytes = (char *)event;
+	size_t have = 0;
+	ssize_t n;
 
-	if (n == sizeof(*event))
-		return 0;
-	if (n >= 0)
+	for (;;) {
+		n = read(fd, bytes + have, sizeof(*event) - have);
+		if (n <= 0)
+			break;
+		have += n;
+		if (have < sizeof(*event))
+			continue;
+		if (is_record(event))
+			return 0;
+		memmove(bytes, bytes + 1, --have);
+	}
+	if (n == 0)
 		errno = EIO;
 	return -1;
 }
@@ -76,7 +95,7 @@ static struct soft_cq *take_completion(const struct pipe_event *event)
 	struct soft_cq *cq;
 
 	pthread_mutex_lock(&soft_mutex);
-	cq = cq_at(event);
+	cq = event->kind == PIPE_COMPLETION ? cq_at(event) : NULL;
 	if (cq)
 		cq->events++;
 	pthread_mutex_unlock(&soft_mutex);
@@ -152,11 +171,37 @@ static bool take_srq(const struct pipe_event *event, struct ibv_async_event *out
 	return true;
 }
 
+/* Of which kind of object is an event of @type? */
+static uint32_t kind_of(uint32_t type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return PIPE_CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return PIPE_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return PIPE_SRQ;
+	default:
+		return type <= IBV_EVENT_WQ_FATAL ? PIPE_PORT : PIPE_END;
+	}
+}
+
 static bool take_async(const struct pipe_event *event,
 		       struct ibv_async_event *out)
 {
 	bool taken = false;
 
+	/* else its acknowledgement would be counted elsewhere, or nowhere */
+	if (event->kind != kind_of(event->type))
+		return false;
 	out->event_type = event->type;
 	pthread_mutex_lock(&soft_mutex);
 	switch (event->kind) {
@@ -211,22 +256,14 @@ EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	struct ibv_srq *srq = event->element.srq;
 	struct ibv_wq *wq = event->element.wq;
 
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (kind_of(event->event_type)) {
+	case PIPE_CQ:
 		ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case PIPE_QP:
 		ack(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case PIPE_SRQ:
 		ack(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	case IBV_EVENT_WQ_FATAL:

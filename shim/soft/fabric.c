@@ -18,7 +18,7 @@
  * A number is an index of 16 bits below a generation of 8, so a
  * number comes back only after 256 others at its index.
  *
- * Not here: how a peer's segment is mapped (peer.c).
+ * Not here: our own segment (segment.c), and how a peer's is mapped (peer.c).
  */
 #include "shim/soft/fabric.h"
 
@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,6 +37,7 @@
 #include "shim/soft/heap.h"
 #include "shim/soft/peer.h"
 #include "shim/soft/process.h"
+#include "shim/soft/segment.h"
 #include "shim/soft/stage.h"
 #include "shim/soft/xrc.h"
 
@@ -179,6 +179,19 @@ static int open_file(void)
 	}
 }
 
+/* Another version's is left alone; garbage is nobody's, and goes. */
+static int not_ours(void)
+{
+	char path[FABRIC_PATH];
+
+	snprintf(path, sizeof(path), "%s/fabric", directory_path());
+	if (file->magic != SHM_MAGIC)
+		unlink(path);
+	munmap(file, sizeof(*file));
+	file = NULL;
+	return -EPROTO;
+}
+
 static int map_file(bool made)
 {
 	/* any number may be looked for; of XRC, see fabric_back() */
@@ -199,9 +212,10 @@ static int map_file(bool made)
 		file->high_number = FIRST_NUMBER;
 		file->magic = SHM_MAGIC;
 	}
+	if (file->magic != SHM_MAGIC || file->version != SHM_VERSION)
+		return not_ours();
 	file->made |= made; /* who made the directory need not be the first in it */
-	return file->magic == SHM_MAGIC && file->version == SHM_VERSION ?
-		0 : -EPROTO;
+	return 0;
 }
 
 static void drop_numbers(uint32_t node)
@@ -253,60 +267,6 @@ static unsigned int sweep(void)
 	return alive;
 }
 
-/* Beyond the limit, the kernel would send SIGXFSZ. */
-static bool may_be_large(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) < 0 ||
-		limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= SHM_SIZE;
-}
-
-static int fill_header(void)
-{
-	int err = heap_reserve(fabric_seg, offsetof(struct shm_seg, qp));
-
-	if (err < 0)
-		return err;
-	fabric_seg->version = SHM_VERSION;
-	fabric_seg->node = fabric_self.node;
-	fabric_seg->instance = fabric_self.instance;
-	fabric_seg->stage.forbidden = stage_needed();
-	fabric_seg->magic = SHM_MAGIC;
-	return 0;
-}
-
-static int make_segment(void)
-{
-	char path[FABRIC_PATH];
-	int seg_fd, err = 0;
-
-	fabric_path(path, "node", fabric_self.node, fabric_self.instance, 0);
-	seg_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (seg_fd < 0)
-		return -errno;
-	if (ftruncate(seg_fd, SHM_SIZE) < 0)
-		err = -errno;
-	else
-		err = peer_map(seg_fd, &fabric_seg);
-	close(seg_fd);
-	return err < 0 ? err : fill_header();
-}
-
-int fabric_reserve(struct shm_seg *seg, uint64_t off, uint64_t len)
-{
-	char path[FABRIC_PATH];
-	int seg_fd, err;
-
-	fabric_path(path, "node", seg->node, seg->instance, 0);
-	seg_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (seg_fd < 0)
-		return -ENOMEM;
-	err = fallocate(seg_fd, 0, off, len) < 0 ? -ENOMEM : 0;
-	close(seg_fd);
-	return err;
-}
-
 static int take_node(void)
 {
 	struct node *node;
@@ -324,7 +284,7 @@ static int take_node(void)
 	node->pid = getpid();
 	fabric_self = (struct fabric_id){ i, node->instance };
 	lock_self = owner_of(i, node->instance);
-	return make_segment();
+	return segment_make();
 }
 
 /* Take away what is ours; and the fabric, if nobody is left. */
@@ -371,7 +331,7 @@ static int join(void)
 	bool made = false;
 	int err;
 
-	if (!may_be_large())
+	if (!segment_may_be())
 		return -EFBIG;
 	do {
 		err = directory_open(&made);

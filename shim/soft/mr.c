@@ -35,6 +35,8 @@ enum {
 		IBV_ACCESS_OPTIONAL_RANGE,
 };
 
+struct shm_mr mr_own[1 << SHM_MR_BITS];
+
 static uint32_t next_slot;
 
 int mr_check_access(unsigned int access)
@@ -86,12 +88,34 @@ void mr_rekey(struct soft_mr *mr)
 	mr->key = key;
 }
 
+static void show(struct shm_mr *shm, const struct shm_mr *own)
+{
+	shm->addr = own->addr;
+	shm->length = own->length;
+	shm->iova = own->iova;
+	shm->access = own->access;
+	shm->pd = own->pd;
+	shm->qpn = own->qpn;
+}
+
+void mr_set_keys(struct shm_mr *shm, uint32_t lkey, uint32_t rkey)
+{
+	struct shm_mr *own = mr_mine(shm);
+
+	if (lkey || rkey)
+		show(shm, own);
+	/* pair with the load_acquire of find() in copy.c */
+	__atomic_store_n(&own->lkey, lkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&own->rkey, rkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&shm->lkey, lkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&shm->rkey, rkey, __ATOMIC_RELEASE);
+}
+
 void mr_publish(struct soft_mr *mr)
 {
 	mr->mr.lkey = mr->key;
-	mr->mr.rkey = mr->shm->access & SHM_MR_NULL ? 0 : mr->key | 1;
-	__atomic_store_n(&mr->shm->lkey, mr->mr.lkey, __ATOMIC_RELEASE);
-	__atomic_store_n(&mr->shm->rkey, mr->mr.rkey, __ATOMIC_RELEASE);
+	mr->mr.rkey = mr_mine(mr->shm)->access & SHM_MR_NULL ? 0 : mr->key | 1;
+	mr_set_keys(mr->shm, mr->mr.lkey, mr->mr.rkey);
 }
 
 static void wait_for(struct lock *lock)
@@ -136,8 +160,7 @@ static void land_payload(void)
 void mr_withdraw(struct soft_mr *mr)
 {
 	land_payload();
-	__atomic_store_n(&mr->shm->lkey, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&mr->shm->rkey, 0, __ATOMIC_RELEASE);
+	mr_set_keys(mr->shm, 0, 0);
 	wait_for_users();
 }
 
@@ -158,6 +181,7 @@ int mr_reserve(uint32_t slot)
 
 static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 {
+	struct shm_mr *own;
 	int slot;
 
 	pthread_mutex_lock(&soft_mutex);
@@ -168,11 +192,12 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 		__atomic_store_n(&soft_mrs[slot], mr, __ATOMIC_RELEASE);
 		mr->mr.handle = slot;
 		mr->shm = &fabric_seg->mr[slot];
-		mr->shm->addr = (uintptr_t)range->memory;
-		mr->shm->length = range->length;
-		mr->shm->iova = range->iova;
-		mr->shm->access = range->access;
-		mr->shm->pd = mr->mr.pd->handle;
+		own = mr_mine(mr->shm);
+		own->addr = (uintptr_t)range->memory;
+		own->length = range->length;
+		own->iova = range->iova;
+		own->access = range->access;
+		own->pd = mr->mr.pd->handle;
 		mr_rekey(mr);
 		mr_publish(mr);
 	}

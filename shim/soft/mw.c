@@ -55,8 +55,7 @@ void mw_forget(void)
 
 static void set_rkey(struct soft_mw *mw, uint32_t rkey)
 {
-	/* pairs with the load_acquire of lookups (copy.c) */
-	__atomic_store_n(&mw->shm->rkey, rkey, __ATOMIC_RELEASE);
+	mr_set_keys(mw->shm, 0, rkey);
 }
 
 static bool is_bound(const struct soft_mw *mw)
@@ -94,8 +93,8 @@ static void assign(struct soft_mw *mw, uint32_t slot)
 	mw->key = (SHM_MR_MAX + slot) << SHM_KEY_BITS |
 		(++generation[slot] & 0x7fu) << 8;
 	mw->shm = &fabric_seg->mr[SHM_MR_MAX + slot];
-	mw->shm->pd = mw->mw.pd->handle;
-	mw->shm->qpn = 0;
+	mr_mine(mw->shm)->pd = mw->mw.pd->handle;
+	mr_mine(mw->shm)->qpn = 0;
 	mw->mw.rkey = mw->key;
 	mw->mw.handle = slot;
 }
@@ -233,7 +232,7 @@ static const struct shm_mr *find_region(uint32_t lkey)
 	const struct shm_mr *mr = &fabric_seg->mr[slot];
 
 	return lkey && shm_has_mr(fabric_seg, slot) && __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
-		__atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE) ? mr : NULL;
+		__atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE) ? &mr_own[slot] : NULL;
 }
 
 static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
@@ -247,7 +246,7 @@ static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
 static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw,
 		     const struct soft_wr *wr)
 {
-	return mr && mr->pd == mw->shm->pd &&
+	return mr && mr->pd == mr_mine(mw->shm)->pd &&
 		mr->access & IBV_ACCESS_MW_BIND &&
 		!(mr->access & IBV_ACCESS_ZERO_BASED) &&
 		!(wr->imm & ~KNOWN) &&
@@ -259,7 +258,7 @@ static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw,
 static void fill(struct soft_mw *mw, const struct shm_mr *mr,
 		 const struct soft_wr *wr)
 {
-	struct shm_mr *shm = mw->shm;
+	struct shm_mr *shm = mr_mine(mw->shm);
 
 	shm->addr = mr->addr + (wr->bind_addr - mr->iova);
 	shm->length = wr->bind_length;
@@ -289,7 +288,7 @@ static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw,
 	if (is_bound(mw) || !wr->bind_length || !may_bind(mr, mw, wr))
 		return false;
 	fill(mw, mr, wr);
-	mw->shm->qpn = qp->shm->qpn;
+	mr_mine(mw->shm)->qpn = qp->shm->qpn;
 	__atomic_store_n(&mw->shm->bound, wr->rkey, __ATOMIC_RELAXED);
 	set_rkey(mw, wr->rkey);
 	return true;
@@ -300,7 +299,7 @@ static bool bind(struct soft_qp *qp, const struct soft_wr *wr)
 	const struct shm_mr *mr = find_region(wr->region);
 	struct soft_mw *mw = find(wr->rkey);
 
-	if (!mw || mw->shm->pd != qp->shm->pd)
+	if (!mw || mr_mine(mw->shm)->pd != qp->shm->pd)
 		return false;
 	return mw->mw.type == IBV_MW_TYPE_1 ? bind_type_1(mw, mr, wr) :
 		bind_type_2(qp, mw, mr, wr);

@@ -8,7 +8,15 @@
 
 #include "shim/soft/shared.h"
 
-enum { PIPE_COMPLETION, PIPE_CQ, PIPE_QP, PIPE_SRQ, PIPE_PORT };
+/* Telling enough to find a record again behind what is none. */
+enum {
+	PIPE_COMPLETION = 0x56657231,
+	PIPE_CQ,
+	PIPE_QP,
+	PIPE_SRQ,
+	PIPE_PORT,
+	PIPE_END,
+};
 
 struct pipe_event {
 	uint32_t	kind;		/* of object */

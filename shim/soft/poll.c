@@ -48,59 +48,75 @@ static uint32_t absent(const struct shm_cqe *cqe)
 		!(cqe->wc_flags & IBV_WC_GRH) ? sizeof(struct ibv_grh) : 0;
 }
 
-/* Where it lies; NULL if a peer wrote nonsense. */
-static const uint8_t *payload(struct soft_cq *cq, const struct shm_cqe *cqe)
-{
-	uint32_t len = cqe->byte_len - absent(cqe);
-	uint32_t at = cqe->bounce % SHM_BOUNCE;
+/* What travelled with an entry, read once: peers can write there. */
+struct payload {
+	const uint8_t	*from;
+	uint32_t	byte_len;
+	uint32_t	absent;		/* so many of them are not there */
+};
 
-	if (cqe->where != SHM_BOUNCED)
-		return len <= SHM_CQE_INLINE ? cqe->data : NULL;
-	return len <= SHM_BOUNCE - at ? cq->ring.bounce + at : NULL;
+/* False if a peer wrote nonsense. */
+static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
+			 struct payload *p)
+{
+	uint32_t at = __atomic_load_n(&cqe->bounce, __ATOMIC_RELAXED) %
+		SHM_BOUNCE;
+	uint32_t room = SHM_BOUNCE - at;
+
+	p->byte_len = __atomic_load_n(&cqe->byte_len, __ATOMIC_RELAXED);
+	p->absent = absent(cqe);
+	p->from = cq->ring.bounce + at;
+	if (cqe->where != SHM_BOUNCED) {
+		p->from = cqe->data;
+		room = SHM_CQE_INLINE;
+	}
+	return p->absent <= p->byte_len && p->byte_len - p->absent <= room;
 }
 
 /* The payload to the buffers of the receive request. */
-static void land_in(const struct rq *rq, uint32_t pd, const struct shm_cqe *cqe,
-		    const uint8_t *from)
+static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot,
+		    const struct payload *p)
 {
-	struct shm_wqe *wqe = rq_wqe(rq, cqe->retire);
-	uint32_t num = wqe->num_sge < rq->max_sge ? wqe->num_sge : rq->max_sge;
 	struct copy_list to;
+	struct shm_wqe *wqe;
 
+	if (unlikely(!rq->wqes))
+		return;		/* it has a shared queue, says another entry */
+	wqe = rq_wqe(rq, slot);
 	if (!copy_check(fabric_seg, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
-			num, cqe->byte_len, &to))
+			rq_num_sge(rq, wqe), p->byte_len, &to))
 		return;
-	if (absent(cqe))
-		copy_skip(&to, absent(cqe));
-	copy_scatter(&to, from, cqe->byte_len - absent(cqe));
+	if (p->absent)
+		copy_skip(&to, p->absent);
+	copy_scatter(&to, p->from, p->byte_len - p->absent);
 }
 
 /* A shared queue may grow meanwhile, and its requests move. */
-static void land_shared(struct soft_srq *srq, const struct shm_cqe *cqe,
-			const uint8_t *from)
+static void land_shared(struct soft_srq *srq, uint32_t slot,
+			const struct payload *p)
 {
 	lock_take(&srq->posting);
-	land_in(&srq->rq, srq->shm->pd, cqe, from);
+	land_in(&srq->rq, srq->shm->pd, slot, p);
 	lock_drop(&srq->posting);
 }
 
 static void land(struct soft_cq *cq, struct shm_cqe *cqe)
 {
-	const uint8_t *from = payload(cq, cqe);
 	struct soft_srq *srq;
 	struct soft_qp *qp;
+	struct payload p;
 
-	if (!from)
+	if (!find_payload(cq, cqe, &p))
 		return;
 	if (cqe->flags & SHM_CQE_SRQ) {
 		srq = srq_of(cqe);
 		if (srq)
-			land_shared(srq, cqe, from);
+			land_shared(srq, cqe->retire, &p);
 		return;
 	}
 	qp = qp_of(cqe);
 	if (qp)
-		land_in(&qp->rq, qp->shm->pd, cqe, from);
+		land_in(&qp->rq, qp->shm->pd, cqe->retire, &p);
 }
 
 static void land_once(struct soft_cq *cq, struct shm_cqe *cqe)

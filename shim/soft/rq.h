@@ -29,6 +29,14 @@ static inline struct shm_wqe *rq_wqe(const struct rq *rq, uint32_t slot)
 				  rq->stride);
 }
 
+/* How many SGEs it has; peers can write there, so read it once. */
+static inline uint32_t rq_num_sge(const struct rq *rq, const struct shm_wqe *wqe)
+{
+	uint32_t num = __atomic_load_n(&wqe->num_sge, __ATOMIC_RELAXED);
+
+	return num < rq->max_sge ? num : rq->max_sge;
+}
+
 static inline uint32_t rq_slot(const struct rq *rq, uint32_t pos)
 {
 	return rq->order ? rq->order[pos & rq->mask] : pos;

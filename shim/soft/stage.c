@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/soft/heap.h"
@@ -244,13 +245,25 @@ void stage_release(void)
 	pthread_mutex_unlock(&serving);
 }
 
+/* It sleeps on a word that peers can write: tell it until it has heard. */
+static void join(void)
+{
+	struct timespec limit;
+
+	do {
+		__atomic_store_n(&fabric_seg->stage.asked, 1, __ATOMIC_SEQ_CST);
+		wake(&fabric_seg->stage.asked);
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec++;
+	} while (pthread_timedjoin_np(helper, NULL, &limit) == ETIMEDOUT);
+}
+
 void stage_stop(void)
 {
 	pthread_mutex_lock(&starting);
 	if (running) {
 		__atomic_store_n(&stopping, 1, __ATOMIC_RELEASE);
-		ring(&fabric_seg->stage);
-		pthread_join(helper, NULL);
+		join();
 	}
 	running = false;
 	pthread_mutex_unlock(&starting);

@@ -50,6 +50,7 @@ HELPER void fellow_main(int fd, fellow_fn *fn)
 	hear(fd, &yours, sizeof(yours));
 	connect_to(e.qp, yours.qpn);
 	say(fd, "k", 1);
+	await_word(fd);		/* they are connected, too */
 	fn(&e, fd, yours);
 	end_close(&e);
 	exit(0);
@@ -79,6 +80,7 @@ HELPER void fellow_meet(struct fellow *f, struct end *e)
 	say(f->fd, &mine, sizeof(mine));
 	connect_to(e->qp, f->address.qpn);
 	await_word(f->fd);
+	say(f->fd, "k", 1);
 }
 
 /* Its exit status; 0 if all went well. */
