@@ -631,9 +631,15 @@ static int let_reader_return(int fd, int state)
 
 static void close_channel(struct cm_channel *channel)
 {
+	struct cm_id *id;
+
 	cm_channel_run(channel);
-	while (channel->ids)
-		cm_id_destroy(channel->ids);
+	while ((id = channel->ids)) {
+		if (id->destroyed)
+			cm_id_free(id);
+		else
+			cm_id_destroy(id);
+	}
 	__atomic_store_n(&channels[channel->fd], NULL, __ATOMIC_RELEASE);
 	cm_channel_free(channel);
 	if (!--open_channels)

@@ -183,7 +183,8 @@ static void drop_events(struct cm_id *id)
 
 /*
  * In this order: the name goes first, so that what is not in the mailbox
- * then does not come any more (cm_wire.c).
+ * then does not come any more (cm_wire.c). If its peer's mailbox is full, it
+ * stays in its channel until it has said that it goes.
  */
 void cm_id_destroy(struct cm_id *id)
 {
@@ -196,8 +197,15 @@ void cm_id_destroy(struct cm_id *id)
 	cm_channel_drain(id->channel);
 	drop_events(id);
 	cm_mcast_free_all(id);
-	leave_channel(id);
 	ids[id->handle] = NULL;
+	id->destroyed = true;
+	if (!id->resend)
+		cm_id_free(id);
+}
+
+void cm_id_free(struct cm_id *id)
+{
+	leave_channel(id);
 	free(id);
 }
 

@@ -64,6 +64,7 @@ struct cm_id {
 	bool			watching;	/* the peer's process */
 	uint64_t		deadline;	/* of the state, ns; 0: none */
 	uint64_t		resend;		/* @unsent, ns; 0: nothing */
+	bool			destroyed;	/* only @unsent is left of it */
 	struct cm_msg		unsent;
 
 	uint32_t		qkey;
@@ -82,6 +83,9 @@ int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type,
 	      struct cm_id **ret_id);
 /* Ends its connection, drops its events and the requests among them. */
 void cm_id_destroy(struct cm_id *id);
+
+/* What is left of one in its channel's list, with a message unsent or not. */
+void cm_id_free(struct cm_id *id);
 
 /* -ENOENT, or -EINVAL if it belongs to another channel. */
 int cm_id_get(struct cm_channel *channel, uint32_t handle, struct cm_id **ret_id);

@@ -297,6 +297,10 @@ void cm_id_time(struct cm_id *id)
 {
 	if (id->resend && id->resend <= process_now())
 		send_again(id);
+	if (id->destroyed && !id->resend) {
+		cm_id_free(id);
+		return;
+	}
 	if (!id->deadline || id->deadline > process_now())
 		return;
 	switch (id->state) {

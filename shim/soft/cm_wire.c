@@ -138,6 +138,9 @@ int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 	do
 		err = put(path, msg);
 	while (err == -ESTALE && ++tries < MOVES);
+	/* nobody will make room there */
+	if (err == -EAGAIN && !fabric_has(to->node, to->instance))
+		return -ENOENT;
 	return err;
 }
 

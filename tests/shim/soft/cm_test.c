@@ -1125,26 +1125,44 @@ static uint32_t serial_of(uint32_t handle)
 }
 
 /* The listener's mailbox, made as small as can be. */
-static void shrink_mailbox(uint32_t serial)
+static int shrink_mailbox(uint32_t serial)
 {
 	char path[512], want[32];
 	struct dirent *entry;
 	DIR *dir = opendir(fabric_dir);
-	int fd, n = 0;
+	int fd = -1;
 
 	snprintf(want, sizeof(want), ".%u", serial);
 	while ((entry = readdir(dir))) {
 		if (strncmp(entry->d_name, "cmid.", 5) ||
 		    strcmp(strrchr(entry->d_name, '.'), want))
 			continue;
+		assert_int_equal(fd, -1);
 		snprintf(path, sizeof(path), "%s/%s", fabric_dir, entry->d_name);
 		fd = open(path, O_RDWR | O_NONBLOCK);
 		assert_true(fcntl(fd, F_SETPIPE_SZ, 4096) > 0);
-		close(fd);
-		n++;
 	}
 	closedir(dir);
-	assert_int_equal(n, 1);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void end_is_told_when_there_is_room(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_event_resp event;
+	char garbage[4096] = "";
+	int box;
+
+	establish(e);
+	box = shrink_mailbox(serial_of(e->child));
+	while (write(box, garbage, sizeof(garbage)) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+	close(box);
+	assert_true(destroy(e->a, e->id) > 0);
+	assert_int_equal(get_event(e->b, &event), -EAGAIN);
+	expect_event_turning(e->b, e->a, 3, CM_EVENT_DISCONNECTED);
 }
 
 enum { FLOOD = 40 };		/* more than fit into a page */
@@ -1154,7 +1172,7 @@ static void full_mailbox_is_tried_again(void **state)
 	GIVEN(e);
 	uint32_t id[FLOOD], i;
 
-	shrink_mailbox(serial_of(e->listener));
+	close(shrink_mailbox(serial_of(e->listener)));
 	assert_int_equal(destroy(e->a, e->id), 2);
 	assert_int_equal(destroy(e->b, e->listener), 0);
 	e->listener = listener(e->b, RDMA_PS_TCP, 2, FLOOD);
@@ -1429,6 +1447,7 @@ int main(void)
 		TEST(descriptor_works_in_an_epoll),
 		TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts),
 		TEST(full_mailbox_is_tried_again),
+		TEST(end_is_told_when_there_is_room),
 		TEST(many_connections_through_one_listener),
 		cmocka_unit_test(threads_are_not_in_each_others_way),
 		cmocka_unit_test(killed_client_is_disconnected),
