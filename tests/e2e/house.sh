@@ -37,3 +37,4 @@ try list_is_complete scripts/check-verbs "$BUILD"
 try removed_verb_is_missed removed_verb_is_missed
 try guest_needs_libc_only guest_needs_libc_only
 try guest_exports_verbs_only guest_exports_verbs_only
+try "table of the software device's verbs is up to date" scripts/soft-table --check
