@@ -173,10 +173,11 @@ static int query_route(struct cm_channel *channel,
 struct query_resp {
 	union {
 		struct rdma_ucm_query_addr_resp addr;
-		struct {
-			struct rdma_ucm_query_path_resp	path;
-			struct ib_path_rec_data		data;
-		};
+		struct {	/* struct rdma_ucm_query_path_resp with one */
+			uint32_t		num_paths;
+			uint32_t		reserved;
+			struct ib_path_rec_data	data;
+		} path;
 	};
 };
 
@@ -196,7 +197,7 @@ static int query(struct cm_channel *channel, const struct rdma_ucm_query *cmd,
 		cm_path_gid(id, &resp->addr);
 		return 0;
 	case RDMA_USER_CM_QUERY_PATH:
-		resp->path.num_paths = cm_path_data(id, &resp->data);
+		resp->path.num_paths = cm_path_data(id, &resp->path.data);
 		return 0;
 	default:
 		return -ENOSYS;

@@ -61,7 +61,7 @@ static bool strikes(struct fault_rule *rule, bool again)
 
 struct fault fault_verb(const char *verb)
 {
-	struct fault fault = { FAULT_NONE };
+	struct fault fault = { .kind = FAULT_NONE };
 	unsigned int i;
 
 	pthread_mutex_lock(&mutex);
@@ -81,7 +81,7 @@ static bool concerns(const struct fault_rule *rule, uint32_t qpn, int opcode)
 
 struct fault fault_request(uint32_t qpn, int opcode, bool again)
 {
-	struct fault fault = { FAULT_NONE };
+	struct fault fault = { .kind = FAULT_NONE };
 	unsigned int i;
 
 	pthread_mutex_lock(&mutex);

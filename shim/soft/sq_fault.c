@@ -123,13 +123,13 @@ static struct fault judge(struct soft_qp *qp, const struct soft_wr *wr)
 	sq->judged = true;
 	if (first || sq->tries)
 		return fault_request(qp->shm->qpn, wr->opcode, !first);
-	return (struct fault){ FAULT_NONE };	/* it was only held up */
+	return (struct fault){ .kind = FAULT_NONE };	/* it was only held up */
 }
 
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 {
 	struct soft_sq *sq = &qp->sq;
-	struct fault fault = { FAULT_NONE };
+	struct fault fault = { .kind = FAULT_NONE };
 	int status;
 
 	if (sq->wait == WAIT_HELD && process_now() < sq->wait_until) {
