@@ -943,7 +943,7 @@ static void af_ib_is_declined(void **state)
 	(void)state;
 	c.cmd.id = id;
 	c.cmd.addr_size = 48;
-	*(uint16_t *)&c.cmd.addr = 27;
+	c.cmd.addr.ss_family = 27;	/* AF_IB */
 	assert_int_equal(PUT(fd, c, BIND), -EAFNOSUPPORT);
 	close_channel(fd);
 }
