@@ -22,7 +22,7 @@
 #include "shim/soft/pipe.h"
 #include "shim/soft/process.h"
 
-enum { BOUNCE_STEP = 32 << 10 };
+enum { BOUNCE_STEP = 32 << 10, UNKNOWN = -1 };
 
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 {
@@ -50,7 +50,13 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 	};
 	if (!found.entries || !found.bounce)
 		return -EPROTO;
-	*ring = found;
+	if (ring->shm != cq)
+		*ring = found;
+	/* what a resize leaves alone is read to find the lock: not written */
+	ring->rings = found.rings;
+	ring->mask = found.mask;
+	ring->entries = found.entries;
+	ring->bounce = found.bounce;
 	return 0;
 }
 
@@ -135,6 +141,12 @@ static bool is_found(struct cqring *ring)
 {
 	return likely(ring->shm->rings == ring->rings) ||
 		cqring_find(ring->seg, ring->index, ring) == 0;
+}
+
+void cqring_copy(struct cqring *to, const struct cqring *ring)
+{
+	*to = (struct cqring){ .seg = ring->seg, .shm = ring->shm,
+			       .index = ring->index, .rings = UNKNOWN };
 }
 
 bool cqring_lock(struct cqring *ring)

@@ -21,6 +21,9 @@ struct cqring {
 /* Check and remember where @index of @seg lies. 0 or -EPROTO. */
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
 
+/* For another holder, without the lock: what a resize changes is found anew. */
+void cqring_copy(struct cqring *to, const struct cqring *ring);
+
 /* Lock it. False, but locked, if it is not there any more. */
 bool cqring_lock(struct cqring *ring);
 

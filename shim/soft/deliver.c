@@ -147,7 +147,7 @@ static void mend(struct soft_remote *r)
 {
 	struct shm_rq *rq = r->rq.shm;
 	uint32_t pos = rq->doing >> 32;
-	struct cqring cq;
+	struct cqring cq = { 0 };
 
 	if (rq->taken != pos + 1 ||
 	    cqring_find(r->peer->seg, rq->doing_cq, &cq) < 0)
@@ -218,7 +218,7 @@ void deliver_fail(struct soft_qp *qp)
 				 .xrc = qp->xrc };
 
 	if (qp->recv_cq)
-		r.cq = qp->recv_cq->ring;
+		cqring_copy(&r.cq, &qp->recv_cq->ring);
 	if (r.rq.shm)
 		r.rq.seen = r.rq.shm->taken;
 	fail(&r, -1);

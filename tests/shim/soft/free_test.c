@@ -30,7 +30,11 @@
 #include "tests/shim/soft/pair.h"
 
 enum {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	ROUNDS		= 300,
+#else
 	ROUNDS		= 1500,
+#endif
 	LANES		= 2,		/* connections between the two */
 	DEPTH		= 16,
 	SLOT		= 10 << 10,

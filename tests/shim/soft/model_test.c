@@ -18,7 +18,11 @@
 #include "tests/shim/soft/model/run.h"
 #include "tests/shim/soft/pair.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SEQUENCES = 1000, BASE = 1 };
+#else
 enum { SEQUENCES = 10000, BASE = 1 };
+#endif
 
 static uint64_t number(const char *name, uint64_t otherwise)
 {

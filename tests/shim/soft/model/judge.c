@@ -106,6 +106,39 @@ static bool send_applies(struct model *m, const struct step *s)
 	return !would_compete(m, qp);
 }
 
+static bool names(const struct request *wr, int mr, bool remote)
+{
+	int i;
+
+	if (remote)
+		return wr->remote.mr == mr;
+	for (i = 0; i < wr->num_sge && i < SGE_MAX; i++)
+		if (wr->sge[i].mr == mr)
+			return true;
+	return false;
+}
+
+/*
+ * Changing a region is as good as taking it away and coming back, says
+ * ibv_rereg_mr(3): who waits to use it may look in between.
+ */
+static bool rereg_applies(const struct model *m, const struct step *s)
+{
+	const struct model_mr *mr = &m->mr[s->proc][s->slot];
+	const struct request *wr;
+	const struct model_qp *qp;
+
+	for (qp = m->qp; qp < m->qp + QPS; qp++) {
+		wr = &qp->sq[qp->next % SQ_MAX];
+		if (qp->live && qp->waits &&
+		    ((qp->proc == s->proc && names(wr, s->slot, false)) ||
+		     (m->qp[qp->dest].proc == s->proc &&
+		      names(wr, s->slot, true))))
+			return false;
+	}
+	return mr->live && !mr->broken;
+}
+
 static bool limit_applies(struct model *m, const struct step *s)
 {
 	const struct model_srq *srq = &m->srq[s->proc][s->slot];
@@ -149,8 +182,7 @@ bool model_applies(struct model *m, const struct step *s)
 	case OP_REG_MR:
 		return !m->mr[s->proc][s->slot].live;
 	case OP_REREG_MR:
-		return m->mr[s->proc][s->slot].live &&
-			!m->mr[s->proc][s->slot].broken;
+		return rereg_applies(m, s);
 	case OP_DEREG_MR:
 		return m->mr[s->proc][s->slot].live;
 	case OP_CREATE_QP:
