@@ -1,4 +1,4 @@
-# Verbatim. `make`, `make test`, `make demo`, `make bench`, `make install PREFIX=...`
+# Verbatim. `make`, `make test`, `make demo`, `make bench`, `make soak`, `make install PREFIX=...`
 # SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart.
 CC      ?= cc
 PREFIX  ?= /usr/local
@@ -123,6 +123,15 @@ bench: deps
 	$(MAKE) -j$$(nproc) all
 	BUILD=$(BUILD) CC=$(CC) scripts/bench/run
 
+# peers killed, forked and reconnected, and segments overwritten, at random, for so long
+SECONDS ?= 600
+SOAKS   = $(BUILD)/tests/shim/soft/kill_test $(BUILD)/tests/shim/soft/fuzz_test
+
+soak: $(SOAKS)
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 3)) $(BUILD)/tests/shim/soft/kill_test
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 3)) VERBATIM_SOFT_VM=off $(BUILD)/tests/shim/soft/kill_test
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 3)) $(BUILD)/tests/shim/soft/fuzz_test
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
@@ -137,6 +146,6 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps test demo bench install clean
+.PHONY: all tests deps test demo bench soak install clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
