@@ -55,9 +55,61 @@ static void sequences_do_what_the_model_says(void **state)
 	assert_true(agree);
 }
 
+static void lie_about_length(const struct step *step, struct result *r)
+{
+	int i;
+
+	if (step->op != OP_POLL)
+		return;
+	for (i = 0; i < r->num; i++)
+		if (r->wc[i].status == IBV_WC_SUCCESS &&
+		    r->wc[i].opcode == IBV_WC_RECV)
+			r->wc[i].byte_len++;
+}
+
+static void swap_completions(const struct step *step, struct result *r)
+{
+	struct completion first = r->wc[0];
+
+	if (step->op != OP_POLL || r->num < 2 || r->wc[0].qp != r->wc[1].qp)
+		return;
+	r->wc[0] = r->wc[1];
+	r->wc[1] = first;
+}
+
+/* Run until a lie is found out; what is said of it. */
+static void expect_found_out(void (*spoil)(const struct step *step,
+					   struct result *r))
+{
+	struct runner r = { .spoil = spoil };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *report = open_memstream(&text, &size);
+	bool agree = true;
+	uint64_t seed;
+
+	assert_int_equal(runner_open(&r), 0);
+	for (seed = 1; agree && seed < 100; seed++)
+		agree = runner_sequence(&r, seed, report);
+	assert_int_equal(runner_close(&r), 0);
+	fclose(report);
+	assert_false(agree);
+	assert_non_null(strstr(text, "steps remain"));
+	assert_non_null(strstr(text, "MODEL_SEED="));
+	free(text);
+}
+
+static void wrong_answers_are_found_out(void **state)
+{
+	(void)state;
+	expect_found_out(lie_about_length);
+	expect_found_out(swap_completions);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_answers_are_found_out),
 		cmocka_unit_test(sequences_do_what_the_model_says),
 	};
 
