@@ -441,7 +441,7 @@ static uint32_t rts_mask(int fd, int qp_type, uint32_t *rtr_mask)
 {
 	struct ib_uverbs_qp_attr attr;
 	struct rdma_ucm_event_resp event;
-	int id = try_create(fd, RDMA_PS_TCP, qp_type, 50);
+	int id = try_create(fd, RDMA_PS_IB, qp_type, 50);
 	uint32_t mask;
 
 	assert_true(id >= 0);
@@ -476,7 +476,7 @@ static void attributes_are_those_of_the_transport(void **state)
 	uint32_t rtr;
 
 	(void)state;
-	listener(fd, RDMA_PS_TCP, 2, 10);
+	listener(fd, RDMA_PS_IB, 2, 10);
 	assert_int_equal(rts_mask(fd, IBV_QPT_RC, &rtr), RC_RTS);
 	assert_int_equal(rtr, RC_RTR);
 	assert_int_equal(rts_mask(fd, IBV_QPT_UC, &rtr),
