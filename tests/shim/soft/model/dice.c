@@ -316,6 +316,9 @@ static void change_srq(struct dice *d, const struct model *m)
 	else if (dice_percent(d, 8))
 		push(d, OP_DESTROY_SRQ, proc, slot);
 	else if (dice_percent(d, 30))
+		push(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.max_wr =
+			1 + dice_roll(d, 40);
+	else if (dice_percent(d, 30))
 		push(d, OP_QUERY_SRQ, proc, slot);
 	else
 		push(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.limit =

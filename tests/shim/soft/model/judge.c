@@ -144,6 +144,8 @@ static bool limit_applies(struct model *m, const struct step *s)
 	const struct model_srq *srq = &m->srq[s->proc][s->slot];
 	int limit = s->arg.srq.limit;
 
+	if (s->arg.srq.max_wr)
+		return srq->live && s->arg.srq.max_wr > srq->limit;
 	/* below it from the beginning, or all of the queue: not specified */
 	return srq->live && limit != srq->rq.max_wr &&
 		(limit > srq->rq.max_wr ||

@@ -232,7 +232,12 @@ static void modify_srq(struct model *m, const struct step *s, struct result *r)
 {
 	struct model_srq *srq = &m->srq[s->proc][s->slot];
 
-	if (s->arg.srq.limit > srq->rq.max_wr)
+	if (s->arg.srq.max_wr) {
+		if (s->arg.srq.max_wr < srq->outstanding)
+			r->ret = EINVAL;
+		else
+			srq->rq.max_wr = s->arg.srq.max_wr;
+	} else if (s->arg.srq.limit > srq->rq.max_wr)
 		r->ret = EINVAL;
 	else
 		srq->limit = s->arg.srq.limit;

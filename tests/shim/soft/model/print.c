@@ -119,7 +119,8 @@ static void arguments_print(FILE *to, const struct step *s)
 			s->arg.srq.pd);
 		break;
 	case OP_MODIFY_SRQ:
-		fprintf(to, " limit %d", s->arg.srq.limit);
+		fprintf(to, s->arg.srq.max_wr ? " max_wr %d" : " limit %d",
+			s->arg.srq.max_wr ? s->arg.srq.max_wr : s->arg.srq.limit);
 		break;
 	case OP_REREG_MR:
 		fprintf(to, " flags %d", s->arg.mr.flags);

@@ -100,6 +100,7 @@ struct step {
 	union {
 		struct { uint32_t off, len; uint64_t seed; } fill;
 		struct { int32_t cqe; bool extended; } cq;
+		/* a modify sets the size, or else the limit */
 		struct { int32_t max_wr, limit, pd; } srq;
 		struct { uint32_t off, len, access; int32_t pd, flags; } mr;
 		struct {

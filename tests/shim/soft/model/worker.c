@@ -110,9 +110,11 @@ static void create_srq(struct worker *w, const struct step *s, struct result *r)
 
 static void modify_srq(struct worker *w, const struct step *s, struct result *r)
 {
-	struct ibv_srq_attr attr = { .srq_limit = s->arg.srq.limit };
+	struct ibv_srq_attr attr = { .srq_limit = s->arg.srq.limit,
+				     .max_wr = s->arg.srq.max_wr };
 
-	r->ret = ibv_modify_srq(w->srq[s->slot], &attr, IBV_SRQ_LIMIT);
+	r->ret = ibv_modify_srq(w->srq[s->slot], &attr, s->arg.srq.max_wr ?
+				IBV_SRQ_MAX_WR : IBV_SRQ_LIMIT);
 }
 
 static void query_srq(struct worker *w, const struct step *s, struct result *r)
