@@ -33,6 +33,8 @@ static void enqueue(struct model *m, struct model_qp *qp, int peer,
 	struct request *wr = &qp->sq[at];
 
 	*wr = *posted;
+	if (wr->num_sge > SGE_MAX)
+		wr->num_sge = SGE_MAX;	/* the one too many is empty */
 	name_keys(m, qp->proc, peer, wr);
 	if (wr->flags & IBV_SEND_INLINE)
 		qp->inlined[at] = memory_gather(m,
