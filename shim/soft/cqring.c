@@ -139,7 +139,8 @@ static void repair(struct cqring *ring)
 
 static bool is_found(struct cqring *ring)
 {
-	return likely(ring->shm->rings == ring->rings) ||
+	/* a peer can write UNKNOWN, too */
+	return likely(ring->shm->rings == ring->rings && ring->entries) ||
 		cqring_find(ring->seg, ring->index, ring) == 0;
 }
 

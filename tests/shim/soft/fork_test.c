@@ -64,9 +64,10 @@ static void *send_on(void *arg)
 
 static int setup(void **state)
 {
+	struct fellow f = fellow_start(echo);	/* which inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
 
-	g->f = fellow_start(echo);
+	g->f = f;
 	end_open(&g->e);
 	fellow_meet(&g->f, &g->e);
 	pthread_create(&g->thread, NULL, send_on, g);
@@ -175,6 +176,9 @@ static void bare_clone_has_nothing(void **state)
 	pid_t pid;
 	int i;
 
+#ifdef __SANITIZE_THREAD__
+	skip();		/* it must know of each */
+#endif
 	for (i = 0; i < CHILDREN; i++) {
 		pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
 		if (!pid)

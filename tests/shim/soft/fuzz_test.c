@@ -146,6 +146,10 @@ static int map_segments(struct shm_seg **segs)
 		fd = openat(dirfd(dir), entry->d_name, O_RDWR);
 		if (fd < 0)
 			continue;
+		if (lseek(fd, 0, SEEK_END) != (off_t)SHM_SIZE) {
+			close(fd);	/* it is being made */
+			continue;
+		}
 		segs[n] = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_NORESERVE, fd, 0);
 		close(fd);

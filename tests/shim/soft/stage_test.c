@@ -31,9 +31,10 @@ static void sleep_on(struct end *e, int fd, struct address yours)
 
 static int begin(void **state, fellow_fn *fn)
 {
+	struct fellow f = fellow_start(fn);	/* which inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
 
-	g->f = fellow_start(fn);
+	g->f = f;
 	end_open(&g->e);
 	fellow_meet(&g->f, &g->e);
 	*state = g;
