@@ -35,6 +35,7 @@ int cli_unpack(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_replay(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
 
 /* The row of that name, or NULL. */
 const struct command *command_find(const char *name);

@@ -35,6 +35,8 @@ const struct command commands[] = {
 	{ "explain", cli_explain, "Explain a rule of `verbatim check`", "[ID]" },
 	{ "replay", cli_replay, "Do again what was recorded, and compare",
 	  "[--device NAME] [--pace asap|recorded|xN] [--report FILE] TRACE" },
+	{ "doctor", cli_doctor, "Say what stops RDMA or recording on this machine, and what to do",
+	  "[--format text|json] [--] [PROGRAM]" },
 	{ 0 },
 };
 

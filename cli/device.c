@@ -63,8 +63,7 @@ void device_tell_soft(void)
 	log_note("this machine has no RDMA device: using the software device");
 }
 
-/* The path of library @name; -ENOENT after one line. */
-static int find_library(const char *name, char path[PATH_MAX])
+int device_library(const char *name, char path[PATH_MAX])
 {
 	static const char *const places[] = { "", "../lib/verbatim/" };
 	char self[PATH_MAX], tried[PATH_MAX + 64];
@@ -101,7 +100,7 @@ static int prepend(const char *name, const char *value)
 static int preload(const char *library)
 {
 	char path[PATH_MAX];
-	int err = find_library(library, path);
+	int err = device_library(library, path);
 
 	return err ? err : prepend("LD_PRELOAD", path);
 }
@@ -123,7 +122,7 @@ static bool has_rdma_core(void)
 static int drop_in(void)
 {
 	char path[PATH_MAX];
-	int err = find_library("dropin/libibverbs.so.1", path);
+	int err = device_library("dropin/libibverbs.so.1", path);
 
 	if (err)
 		return err;

@@ -3,6 +3,7 @@
  * On which device a program runs, and what it needs in its environment for it.
  * One thread.
  */
+#include <limits.h>
 #include <stdbool.h>
 
 #define DEVICE_SYSFS "/sys/class/infiniband"
@@ -23,3 +24,6 @@ void device_tell_soft(void);
  * after one line: our libraries are not there, or their path cannot be given.
  */
 int device_environment(const char *dir, bool soft);
+
+/* The path of @name, one of our libraries. Returns 0, or -errno as above. */
+int device_library(const char *name, char path[PATH_MAX]);

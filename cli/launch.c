@@ -28,18 +28,16 @@ static int check_file(const char *path)
 }
 
 /* As execvp() does: a file without permission counts only if no other is found. */
-static int check_path(const char *program, const char *path)
+static int search(const char *program, const char *path, char found[PATH_MAX])
 {
 	int err = -ENOENT;
 
 	for (const char *at = path, *end; at; at = end) {
-		char file[PATH_MAX];
-
 		end = strchr(at, ':');
-		snprintf(file, sizeof(file), "%.*s%s%s", (int)(end ? end - at : (int)strlen(at)),
+		snprintf(found, PATH_MAX, "%.*s%s%s", (int)(end ? end - at : (int)strlen(at)),
 			 at, *at && *at != ':' ? "/" : "", program);
 		end = end ? end + 1 : NULL;
-		switch (check_file(file)) {
+		switch (check_file(found)) {
 		case 0:
 			return 0;
 		case -EACCES:
@@ -49,11 +47,20 @@ static int check_path(const char *program, const char *path)
 	return err;
 }
 
-int launch_check(const char *program)
+int launch_find(const char *program, char found[PATH_MAX])
 {
 	const char *path = getenv("PATH");
-	int err = strchr(program, '/') ? check_file(program) :
-		  path		       ? check_path(program, path) : 0;
+
+	if (!strchr(program, '/') && path)
+		return search(program, path, found);
+	snprintf(found, PATH_MAX, "%s", program);
+	return strchr(program, '/') ? check_file(program) : 0;
+}
+
+int launch_check(const char *program)
+{
+	char found[PATH_MAX];
+	int err = launch_find(program, found);
 
 	return err ? log_err(err, "start '%s'", program) : 0;
 }

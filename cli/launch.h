@@ -2,8 +2,12 @@
 /*
  * Starting the program. One thread.
  */
+#include <limits.h>
 #include <signal.h>
 #include <sys/types.h>
+
+/* The file that execvp(3) would start for @program. Returns 0, -ENOENT or -EACCES. */
+int launch_find(const char *program, char found[PATH_MAX]);
 
 /*
  * Can @program be started, as execvp(3) would look for it? Returns 0; or

@@ -1,0 +1,100 @@
+#pragma once
+/*
+ * What `verbatim doctor` looks at, and what it finds.
+ *
+ * One thread.
+ */
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum verdict {
+	DOCTOR_OK,
+	DOCTOR_NOTE,    /* works, with a limit worth knowing */
+	DOCTOR_PROBLEM, /* stops RDMA or tracing */
+	DOCTOR_VERDICTS,
+};
+
+struct finding {
+	enum verdict verdict;
+	const char *check;  /* name of the check that found it */
+	char *text;
+	const char *remedy; /* NULL: none is needed */
+};
+
+struct doctor {
+	const char *root;      /* before each path of the machine: "" */
+	const char *program;   /* to look at; NULL: none */
+	unsigned int devices;  /* RDMA devices of this machine, once doctor_devices() has looked */
+	const char *check;     /* that is at work */
+	struct finding *findings;
+	size_t nfindings;
+	char image[PATH_MAX];  /* what is loaded for the program: itself, or a script's interpreter */
+};
+
+struct doctor_check {
+	const char *name;
+	void (*look)(struct doctor *doctor); /* any number of doctor_say() */
+};
+
+/* Of the machine, and of a program; the last of each has no name. */
+extern const struct doctor_check doctor_machine_checks[], doctor_program_checks[];
+
+/* Run a table of checks. */
+void doctor_run(struct doctor *doctor, const struct doctor_check *checks);
+
+/* A finding of the check at work; @remedy is borrowed, NULL where nothing is to be done. */
+void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* How many have @verdict. */
+size_t doctor_count(const struct doctor *doctor, enum verdict verdict);
+
+/* Frees the findings. */
+void doctor_fini(struct doctor *doctor);
+
+/* The path of the machine that @format names, with the root before it. */
+void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* First line of a file of the machine, without its end; false, and "", if it cannot be read. */
+bool doctor_line(const struct doctor *doctor, const char *name, char *line, size_t size);
+
+/* Is there such a file on the machine? */
+bool doctor_has(const struct doctor *doctor, const char *name);
+
+/* Called for each entry of a folder, in the order of names. */
+typedef void doctor_entry(struct doctor *doctor, const char *name);
+
+/* How many entries the folder has; 0 if it is not there. @entry may be NULL. */
+unsigned int doctor_each(struct doctor *doctor, const char *folder, doctor_entry *entry);
+
+/* One check each: doctor_machine.c, doctor_device.c, doctor_verbs.c, doctor_program.c. */
+void doctor_devices(struct doctor *doctor);
+void doctor_nodes(struct doctor *doctor);
+void doctor_modules(struct doctor *doctor);
+void doctor_memlock(struct doctor *doctor);
+void doctor_ports(struct doctor *doctor);
+void doctor_library(struct doctor *doctor);
+void doctor_kernel(struct doctor *doctor);
+void doctor_fork(struct doctor *doctor);
+void doctor_ptrace(struct doctor *doctor);
+void doctor_shm(struct doctor *doctor);
+void doctor_session(struct doctor *doctor);
+void doctor_guest(struct doctor *doctor);
+void doctor_preload(struct doctor *doctor);
+void doctor_lttng(struct doctor *doctor);
+void doctor_clock(struct doctor *doctor);
+
+void doctor_found(struct doctor *doctor);
+void doctor_format(struct doctor *doctor);
+void doctor_secure(struct doctor *doctor);
+void doctor_linked(struct doctor *doctor);
+void doctor_direct(struct doctor *doctor);
+
+/* Does the kernel copy pinned pages on fork (Linux 5.12)? */
+bool doctor_copies_on_fork(const struct doctor *doctor);
+
+/* What is said of @free_bytes left for rings at @where. */
+void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_bytes);

@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * What the dynamic linker will do with a file: enough of ELF for that.
+ *
+ * Files are those of others: everything is checked against their size. One
+ * thread.
+ */
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf {
+	const uint8_t *data; /* the file, mapped */
+	size_t size;
+	const char *interp;  /* who loads it; NULL: nobody, it is static */
+	const char *runpath; /* NULL: none */
+	const char *strings; /* its dynamic strings, ended by a 0; NULL: it has none */
+	size_t nstrings;
+	const void *dynamic;
+	size_t ndynamic;
+	char path[PATH_MAX];
+};
+
+/*
+ * Map @path. Returns 0, -errno of open() and mmap(), or -ENOEXEC where it is
+ * no ELF file of this machine (64 bit, its byte order and processor).
+ */
+int elf_open(const char *path, struct elf *ret_elf);
+
+/* Accepts one that is closed. */
+void elf_close(struct elf *elf);
+
+/* The @index-th library that it asks for, NULL after the last. */
+const char *elf_needed(const struct elf *elf, unsigned int index);
+
+/* Does @text stand anywhere in the file? */
+bool elf_mentions(const struct elf *elf, const char *text);
+
+/*
+ * The file for library @name, looked for as ld.so(8) does, but in the usual
+ * folders instead of its cache. Returns 0 or -ENOENT.
+ */
+int elf_find(const struct elf *elf, const char *name, char path[PATH_MAX]);

@@ -1,0 +1,106 @@
+# verbatim doctor: this machine, and programs of each kind.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+tmp=$(mktemp -d) || exit 1
+export VERBATIM_SOFT_FABRIC=$tmp/fabric
+trap 'rm -rf "$tmp"' EXIT
+chmod 755 "$tmp"
+
+try() {
+	local name=$1 out
+	if out=$("$name" 2>&1); then echo "ok doctor: ${name//_/ }"; else echo "not ok doctor: ${name//_/ }: $out"; fi
+}
+
+# doctor of $1 ends with status $2 and says $3 (a pattern of grep)
+says() {
+	local status
+	"$VERBATIM" doctor -- "$1" >"$tmp/out" 2>&1
+	status=$?
+	[ $status = "$2" ] && grep -q -- "$3" "$tmp/out" || { echo "status $status"; cat "$tmp/out"; return 1; }
+}
+
+compile() {
+	echo "#include <stdio.h>
+int main(void) { FILE *f = fopen(\"$tmp/was_run\", \"w\"); return f ? fclose(f) : 0; }" >"$tmp/a.c"
+	gcc "$@" "$tmp/a.c"
+}
+
+# what stops on a machine is for it to say; that it says something of each must hold
+each_line_has_a_verdict() {
+	"$VERBATIM" doctor >"$tmp/out" 2>"$tmp/err"
+	local status=$?
+	! grep -vE '^(ok|note|problem) +[a-z]+ +.' "$tmp/out" && [ ! -s "$tmp/err" ] &&
+		for check in device memlock library kernel fork ptrace shm guest lttng clock; do
+			grep -qE "^[a-z]+ +$check " "$tmp/out" || { echo "nothing of $check"; return 1; }
+		done &&
+		[ $status = "$(grep -q ^problem "$tmp/out" && echo 1 || echo 0)" ]
+}
+
+json_says_the_same() {
+	"$VERBATIM" doctor >"$tmp/text"
+	"$VERBATIM" doctor --format json | jq -r '.findings[] | .verdict + " " + .check' >"$tmp/json" || return 1
+	awk '{ print $1, $2 }' "$tmp/text" | diff - "$tmp/json"
+}
+
+software_device_has_a_port() {
+	"$VERBATIM" run --device soft -- "$VERBATIM" doctor >"$tmp/out" 2>&1
+	grep -q '^ok .*port .*port 1: .*, active, .* GID' "$tmp/out" && grep -q '^ok .*the software device' "$tmp/out" ||
+		{ cat "$tmp/out"; return 1; }
+}
+
+lack_of_memlock_is_told() {
+	[ "$(id -u)" = 0 ] || { (ulimit -l 64 && says /bin/true 0 'only 65.5 kB'); return; }
+	setpriv --reuid=65534 --clear-groups --inh-caps=-all bash -c "ulimit -l 64; '$VERBATIM' doctor" >"$tmp/out" 2>&1
+	grep -q 'only 65.5 kB may be registered.*ulimit -l' "$tmp/out" || { cat "$tmp/out"; return 1; }
+}
+
+session_folder_that_lacks_is_a_problem() {
+	VERBATIM_SESSIONS=$tmp/none says /bin/true 1 "VERBATIM_SESSIONS=$tmp/none cannot be used"
+}
+
+client_is_fine() { says ibv_rc_pingpong 0 'linked with libibverbs'; }
+other_program_is_told_apart() { says /bin/true 0 'neither it nor its libraries'; }
+absent_program_is_a_problem() { says no-such-program 1 "'no-such-program' cannot be started"; }
+static_program_is_a_problem() { compile -static -o "$tmp/static" && says "$tmp/static" 1 'linked statically'; }
+static_pie_is_a_problem() { compile -static-pie -o "$tmp/spie" && says "$tmp/spie" 1 'linked statically'; }
+direct_verbs_are_told() { says ib_write_bw 0 'linked with libmlx5.so.1'; }
+
+setuid_program_is_a_problem() {
+	[ "$(id -u)" = 0 ] || { echo skipped; return 0; }
+	compile -o "$tmp/setuid" && chown 65534 "$tmp/setuid" && chmod 4755 "$tmp/setuid" &&
+		says "$tmp/setuid" 1 'set-user-ID.*LD_PRELOAD'
+}
+
+dlopen_is_told() {
+	compile -o "$tmp/plain" -DNAME='"x"' && printf 'libibverbs.so.1\0' >>"$tmp/plain" &&
+		says "$tmp/plain" 0 'plain names libibverbs'
+}
+
+script_is_followed() {
+	printf '#!/usr/bin/env python3\n' >"$tmp/script" && chmod +x "$tmp/script" && says "$tmp/script" 0 'python3 is looked at'
+}
+
+library_of_a_library_counts() {
+	echo 'extern void *ibv_get_device_list(int *); void *f(void); void *f(void) { return ibv_get_device_list(0); }' >"$tmp/l.c"
+	gcc -shared -fPIC -o "$tmp/libl.so" "$tmp/l.c" -libverbs &&
+		compile -Wl,--no-as-needed -o "$tmp/over" -L"$tmp" -ll -Wl,-rpath,'$ORIGIN' && says "$tmp/over" 0 'linked with libibverbs'
+}
+
+program_is_not_run() {
+	compile -o "$tmp/run" && "$VERBATIM" doctor -- "$tmp/run" >/dev/null
+	[ ! -e "$tmp/was_run" ]
+}
+
+bad_options_are_usage() {
+	"$VERBATIM" doctor --format xml >"$tmp/out" 2>&1
+	[ $? = 2 ] && "$VERBATIM" doctor --nonsense >"$tmp/out" 2>&1
+	[ $? = 2 ]
+}
+
+for each in each_line_has_a_verdict json_says_the_same software_device_has_a_port lack_of_memlock_is_told \
+	session_folder_that_lacks_is_a_problem client_is_fine other_program_is_told_apart \
+	absent_program_is_a_problem static_program_is_a_problem static_pie_is_a_problem direct_verbs_are_told \
+	setuid_program_is_a_problem dlopen_is_told script_is_followed library_of_a_library_counts \
+	program_is_not_run bad_options_are_usage; do
+	try $each
+done
