@@ -18,7 +18,9 @@
 #include "tests/shim/soft/model/run.h"
 #include "tests/shim/soft/pair.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__)
+enum { SEQUENCES = 150, BASE = 1 };
+#elif defined(__SANITIZE_ADDRESS__)
 enum { SEQUENCES = 1000, BASE = 1 };
 #else
 enum { SEQUENCES = 10000, BASE = 1 };
