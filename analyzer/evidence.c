@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -139,20 +140,30 @@ static bool replaced(struct trace *trace, const struct process *process)
 	return false;
 }
 
+static const char *signal_text(int signal, char text[32])
+{
+	snprintf(text, 32, "signal %d", signal);
+	return text;
+}
+
 enum model_end evidence_end(const struct evidence *evidence, struct trace *trace, uint32_t id,
 			    struct findings *findings)
 {
 	const struct process *process = trace_process(trace, id);
 	int status = id <= evidence->nprocesses ? evidence->statuses[id] : -1;
+	char text[32];
 
-	if (process && replaced(trace, process))
+	const char *ending = process && process->ending ? process->ending : "";
+
+	if (!strcmp(ending, "exec") || (process && replaced(trace, process)))
 		return MODEL_REPLACED;
 	if (status != -1 && WIFEXITED(status))
 		return MODEL_EXITED;
-	if (status != -1) {
+	if (status != -1 || !strcmp(ending, "killed")) {
 		findings_unchecked(findings, RULE_LIFE_004, true,
-				   "process %u was killed by signal %d, and its objects with it",
-				   id, WTERMSIG(status));
+				   "process %u was killed%s%s, and its objects with it", id,
+				   status == -1 ? "" : " by ",
+				   status == -1 ? "" : signal_text(WTERMSIG(status), text));
 		return MODEL_KILLED;
 	}
 	findings_unchecked(findings, RULE_LIFE_004, true, "how process %u ended was not seen", id);

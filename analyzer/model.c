@@ -165,7 +165,8 @@ static int on_fork(struct model *model, const struct trace_event *event)
 			     .stack = event->fork->stack,
 			     .time = event->time };
 
-	if (!event->fork->child || model_fork(model, event->fork->child))
+	if (event->fork->kind != TRACE_FORKED || !event->fork->child ||
+	    model_fork(model, event->fork->child))
 		return 0;
 	return inherit(model, event->fork->child, &mark);
 }

@@ -47,6 +47,7 @@ struct guest {
 	pid_t pid;
 	uint64_t start;
 	bool foreign; /* see struct feed */
+	int watch;    /* guests_watch() */
 };
 
 struct collector {
@@ -126,7 +127,10 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 		.pid = pid,
 		.start = session_process_start(pid),
 		.foreign = guests_is_foreign(pid, c->session),
+		.watch = -1,
 	};
+	if (pid != c->child && !c->guests[c->nguests].foreign)
+		c->guests[c->nguests].watch = guests_watch(pid);
 	c->processes++;
 	return &c->guests[c->nguests++];
 }
@@ -333,10 +337,12 @@ static void find_gone_threads(struct collector *c)
 
 static int end_guest(struct collector *c, const struct guest *guest)
 {
+	int status = guest->pid == c->child ? c->child_status :
+					      guests_status(guest->watch, guest->pid);
 	const struct clock *clock = &c->session->page->clock;
 
 	return writer_process_end(c->writer, guest->pid, clock_ns(clock, clock_ticks(clock->kind)),
-				  guest->pid == c->child ? c->child_status : -1);
+				  status);
 }
 
 static bool guest_lives(const struct collector *c, const struct guest *guest)
@@ -474,6 +480,9 @@ void collector_free(struct collector *c)
 		return;
 	for (unsigned int i = 0; i < c->nfeeds; i++)
 		ring_close(&c->feeds[i].ring);
+	for (unsigned int i = 0; i < c->nguests; i++)
+		if (c->guests[i].watch >= 0)
+			close(c->guests[i].watch);
 	free(c->feeds);
 	free(c->guests);
 	free(c->missing);

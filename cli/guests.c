@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/wire/ring.h"
@@ -101,6 +103,63 @@ bool guests_has_thread(pid_t pid, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
 	return !access(path, F_OK);
+}
+
+/*
+ * <linux/pidfd.h> of kernel 6.15, which is newer than our headers: what a
+ * process that is dead and reaped has left behind.
+ */
+struct pidfd_info_v0 {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid, ids[8];
+	int32_t exit_code;
+};
+
+#define PIDFD_EXIT_V0 (1u << 3)
+#define PIDFD_GET_INFO_V0 _IOWR(0xff, 11, struct pidfd_info_v0)
+
+int guests_watch(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec */
+}
+
+/* A zombie's exit_code is the last field of its line, where we may see it. */
+static int zombie_status(pid_t pid)
+{
+	char path[32], *text, *at;
+	size_t bytes;
+	int status = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = read_file(path, &bytes);
+	at = text ? strrchr(text, ')') : NULL;
+	if (at && at[1] == ' ' && at[2] == 'Z' && (at = strrchr(at, ' ')))
+		status = atoi(at + 1);
+	free(text);
+	return status > 0 ? status : -1; /* 0: perhaps because it is not ours to see */
+}
+
+static int reaped_status(int fd)
+{
+	struct pidfd_info_v0 info = { .mask = PIDFD_EXIT_V0 };
+
+	return !ioctl(fd, PIDFD_GET_INFO_V0, &info) && info.mask & PIDFD_EXIT_V0 ? info.exit_code :
+										   -1;
+}
+
+int guests_status(int fd, pid_t pid)
+{
+	int status;
+
+	if (fd < 0)
+		return -1;
+	status = reaped_status(fd);
+	if (status == -1)
+		status = zombie_status(pid);
+	if (status == -1) /* reaped in between */
+		status = reaped_status(fd);
+	close(fd);
+	return status;
 }
 
 /* Can maps of @pid be read, and do they lack @dir? */

@@ -21,6 +21,15 @@ bool guests_has_thread(pid_t pid, pid_t tid);
 struct session;
 
 /*
+ * How a process ends that is not our child. Opened while it lives: -1 where
+ * the kernel cannot tell.
+ */
+int guests_watch(pid_t pid);
+
+/* Its status as of waitpid() now that it is dead, -1 not known. Closes @fd, which may be -1. */
+int guests_status(int fd, pid_t pid);
+
+/*
  * Is @pid, which a ring says it belongs to, a pid of another PID namespace?
  * Then the process of that number here is older than the session, or has
  * nothing of it mapped.

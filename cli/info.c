@@ -34,9 +34,10 @@ static const struct part {
 	{ "processes",
 	  { { "id", COLUMN_NUMBER }, { "pid", COLUMN_NUMBER }, { "parent", COLUMN_NUMBER },
 	    { "threads", COLUMN_COUNT }, { "events", COLUMN_COUNT }, { "start_ns", COLUMN_TIME },
-	    { "end_ns", COLUMN_TIME }, { "status", COLUMN_STATUS }, { "command", COLUMN_TEXT } },
+	    { "end_ns", COLUMN_TIME }, { "status", COLUMN_STATUS }, { "ended_by", COLUMN_TEXT },
+	    { "command", COLUMN_TEXT } },
 	  "SELECT p.id, pid, nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
-	  " CASE WHEN status >= 0 THEN status END, coalesce(nullif(cmdline, ''), exe)"
+	  " CASE WHEN status >= 0 THEN status END, ending, coalesce(nullif(cmdline, ''), exe)"
 	  " FROM process p LEFT JOIN thread t ON t.process = p.id GROUP BY p.id ORDER BY p.id" },
 	{ "threads",
 	  { { "id", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "tid", COLUMN_NUMBER },

@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "cli/format.h"
 #include "cli/jscan.h"
@@ -227,6 +228,22 @@ static void put_notify(const struct values *v, const struct notify *notify)
 		put_error(v->out, notify->ret);
 }
 
+static void put_end(FILE *out, const struct process *p)
+{
+	const char *how = p->ending ? p->ending : "";
+
+	fprintf(out, "+++ process %u (pid %d) has ended", p->id, p->pid);
+	if (!strcmp(how, "exec"))
+		fputs(" by exec", out);
+	else if (p->status != -1 && WIFEXITED(p->status))
+		fprintf(out, " by %s(%d)", *how ? how : "exit", WEXITSTATUS(p->status));
+	else if (p->status != -1)
+		fprintf(out, ", killed by signal %d", WTERMSIG(p->status));
+	else if (*how)
+		fprintf(out, ", %s", how);
+	fputs(" +++", out);
+}
+
 static void put_process(const struct values *v, bool began)
 {
 	const struct process *p = trace_process(v->trace, v->process);
@@ -237,17 +254,30 @@ static void put_process(const struct values *v, bool began)
 		fprintf(v->out, "+++ process %u: pid %d, %s +++", p->id, p->pid,
 			p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
 	else
-		fprintf(v->out, "+++ process %u (pid %d) has ended +++", p->id, p->pid);
+		put_end(v->out, p);
 }
 
 static void put_fork(const struct values *v, const struct fork_event *fork)
 {
 	const struct process *child = fork->child ? trace_process(v->trace, fork->child) : NULL;
+	const char *how = fork->how ? fork->how : "fork";
+	const char *who = fork->kind == TRACE_REPLACED ? "new program" : "child";
 
-	if (child)
-		fprintf(v->out, "fork() = %d, process %u", child->pid, child->id);
-	else
-		fputs("fork() = ?  the child called no verb", v->out);
+	fprintf(v->out, "%s()", how);
+	if (fork->error) {
+		fputs(" failed", v->out);
+		put_error(v->out, fork->error);
+	} else if (fork->kind == TRACE_REPLACED && child) {
+		fprintf(v->out, ", from here on process %u", child->id);
+	} else if (child) {
+		fprintf(v->out, " = %d, process %u", child->pid, child->id);
+	} else if (!strcmp(how, "system") || !strcmp(how, "popen")) {
+		fputs("  runs a shell", v->out); /* which calls no verb; its children may */
+	} else if (fork->pid) {
+		fprintf(v->out, " = %d  the %s called no verb", fork->pid, who);
+	} else {
+		fprintf(v->out, " = ?  the %s called no verb", who);
+	}
 }
 
 static void put_mark(const struct values *v, const struct mark_event *mark)

@@ -27,6 +27,20 @@ static const char processes_sql[] =
 	" WHERE forked_from IS NOT NULL AND parent IS NULL;"
 	"UPDATE fork SET child = (SELECT p.id FROM process p"
 	"  WHERE p.fork_thread = fork.thread AND p.fork_n = fork.n);"
+	/* images that are new, by pid where that is known */
+	"UPDATE fork SET child = (SELECT p.id FROM process p WHERE p.pid = fork.pid"
+	"  AND p.forked_from IS NULL AND p.start >= fork.time ORDER BY p.start LIMIT 1)"
+	" WHERE fork.pid IS NOT NULL AND child IS NULL;"
+	"UPDATE fork SET child = (SELECT p.id FROM process p JOIN process old ON old.id = fork.process"
+	"  WHERE p.pid = old.pid AND p.id > old.id AND p.start >= fork.time ORDER BY p.id LIMIT 1)"
+	" WHERE how = 'exec' AND error IS NULL;"
+	/* else the last that its parent made before it was there */
+	"UPDATE fork SET child = c.child FROM (SELECT p.id AS child, max(f.time), f.thread AS t, f.n AS n"
+	"  FROM process p JOIN process parent ON parent.pid = p.ppid AND parent.id < p.id"
+	"  JOIN fork f ON f.process = parent.id AND f.time <= p.start AND f.pid IS NULL"
+	"   AND f.error IS NULL AND f.child IS NULL AND f.how IN ('vfork', 'system', 'popen')"
+	"  WHERE p.forked_from IS NULL AND p.id NOT IN (SELECT child FROM fork WHERE child NOT NULL)"
+	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;"
 	/* nothing of a process comes after its end */
 	"UPDATE process SET end = max(end, (SELECT max(t.end) FROM thread t"
 	"  WHERE t.process = process.id)) WHERE end IS NOT NULL"

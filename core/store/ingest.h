@@ -52,12 +52,17 @@ struct lane {
 	struct poll_counter *counters;
 	size_t ncounters, counter; /* the one found last */
 	uint64_t lost;
+	uint32_t fork_seq;  /* of the last EVENT_FORK, and its event */
+	uint64_t fork_n;
 };
 
 struct known_process {
 	uint32_t id;
 	int pid;
 	bool described; /* its EVENT_PROCESS has come */
+	const char *ending; /* 'exit', '_exit', 'exec': what it has said of its end; or NULL */
+	int status;         /* with 'exit' and '_exit', as of waitpid() */
+	int64_t ends;       /* with 'exec': when */
 };
 
 /* A stack that has its number. */
@@ -74,14 +79,15 @@ struct known_stack {
 	S(call_end, "UPDATE call SET end = ?3, ret = ?4, error = ?5, failed = ?6, out = ?7, handle = ?8, end_n = ?9 WHERE thread = ?1 AND n = ?2") \
 	S(ref, "INSERT OR IGNORE INTO ref VALUES(?, ?, ?, ?, ?, NULL)") \
 	S(event, "INSERT OR IGNORE INTO event VALUES(?, ?, ?, ?, ?, ?, ?, NULL)") \
-	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?)") \
+	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL)") \
+	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread = ?1 AND n = ?2") \
 	S(mark, "INSERT OR IGNORE INTO mark VALUES(?, ?, ?, ?, ?, ?)") \
 	S(stack, "INSERT INTO stack VALUES(?, ?, ?)") \
 	S(frame, "INSERT INTO frame VALUES(?, ?, ?, NULL, NULL)") \
 	S(module, "INSERT INTO module VALUES(NULL, ?, ?, ?, ?, ?, ?)") \
 	S(process, "INSERT INTO process(id, pid, ppid, start) VALUES(?, ?, ?, ?)") \
 	S(process_is, "UPDATE process SET ppid = ?2, exe = ?3, cmdline = ?4, thread = ?5, n = ?6, forked_from = ?7, fork_seq = ?8, fork_time = ?9, start = min(start, ?10) WHERE id = ?1") \
-	S(process_end, "UPDATE process SET end = ?2, status = ?3 WHERE id = ?1") \
+	S(process_end, "UPDATE process SET end = ?2, status = ?3, ending = ?4 WHERE id = ?1") \
 	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
 	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \
 	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?)") \
@@ -155,3 +161,8 @@ int processes_event(struct writer *writer, struct lane *lane, const struct event
 int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event);
 int processes_fork(struct writer *writer, struct lane *lane, const struct event_fork *event,
 		   uint64_t n, int64_t time);
+int processes_spawned(struct writer *writer, struct lane *lane, const struct event_spawned *event);
+int processes_exit(struct writer *writer, struct lane *lane, const struct event_exit *event,
+		   int64_t time);
+/* It is dead; @status as of waitpid(), -1 not known. */
+int processes_end(struct writer *writer, struct known_process *process, int64_t time, int status);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "core/store/ingest.h"
 
@@ -39,8 +40,15 @@ struct known_process *processes_of_pid(struct writer *writer, int pid)
 static int new_image(struct writer *writer, struct lane *lane, int64_t time)
 {
 	uint32_t old = lane->process, id;
-	int err = WRITER_RUN(writer, process_end, "uid", old, time, -1);
+	struct known_process *before = &writer->processes[old - 1];
+	int err;
 
+	if (before->ending && strcmp(before->ending, "exec") != 0)
+		err = WRITER_RUN(writer, process_end, "uidt", old, time, before->status,
+				 before->ending); /* its pid came back */
+	else
+		err = WRITER_RUN(writer, process_end, "uidt", old,
+				 before->ending ? before->ends : time, -1, "exec");
 	if (err || processes_new(writer, lane->pid, time, &id))
 		return writer->err;
 	for (size_t i = lane->id - 1; i < writer->nlanes; i++) {
@@ -127,16 +135,82 @@ int processes_module(struct writer *writer, struct lane *lane, const struct even
 			  event->end, path, n ? id : NULL);
 }
 
+static const char *const hows[FORK_HOWS] = {
+	[FORK_FORK] = "fork",	[FORK_VFORK] = "vfork", [FORK_POSIX_SPAWN] = "posix_spawn",
+	[FORK_SYSTEM] = "system", [FORK_POPEN] = "popen", [FORK_CLONE] = "clone",
+	[FORK_EXEC] = "exec",
+};
+
 int processes_fork(struct writer *writer, struct lane *lane, const struct event_fork *event,
 		   uint64_t n, int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
+	struct known_process *p = &writer->processes[lane->process - 1];
 	uint32_t stack;
 
-	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8)
+	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 ||
+	    event->how >= FORK_HOWS)
 		return -EBADMSG;
 	if (stacks_number(writer, lane->process, (const void *)(event + 1), event->nframes, &stack))
 		return writer->err;
-	return WRITER_RUN(writer, fork, "uiuiuz", lane->id, n, lane->process, time,
-			  event->fork_seq, (int64_t)stack);
+	lane->fork_seq = event->fork_seq;
+	lane->fork_n = n;
+	if (event->how == FORK_EXEC) {
+		p->ending = hows[FORK_EXEC];
+		p->ends = time;
+	}
+	return WRITER_RUN(writer, fork, "uiuiuzt", lane->id, n, lane->process, time,
+			  event->fork_seq, (int64_t)stack, hows[event->how]);
+}
+
+int processes_spawned(struct writer *writer, struct lane *lane, const struct event_spawned *event)
+{
+	struct known_process *p = &writer->processes[lane->process - 1];
+
+	if (event->head.words * 8u < sizeof(*event))
+		return -EBADMSG;
+	/* an exec that has failed says so, and the process goes on; of others nothing depends on it */
+	if (event->error && p->ending == hows[FORK_EXEC])
+		p->ending = NULL;
+	if (event->fork_seq != lane->fork_seq)
+		return 0; /* a signal handler made another meanwhile */
+	return WRITER_RUN(writer, spawned, "uidd", lane->id, lane->fork_n, event->pid, event->error);
+}
+
+int processes_exit(struct writer *writer, struct lane *lane, const struct event_exit *event,
+		   int64_t time)
+{
+	static const char *const endings[EXIT_HOWS] = { "exit", "_exit" };
+	struct known_process *p = &writer->processes[lane->process - 1];
+
+	if (event->head.words * 8u < sizeof(*event) || event->how >= EXIT_HOWS)
+		return -EBADMSG;
+	p->ending = endings[event->how];
+	p->status = (event->status & 0xff) << 8;
+	/* in another PID namespace nobody sees it die: this is all that there will be */
+	return WRITER_RUN(writer, process_end, "uidt", p->id, time, p->status, p->ending);
+}
+
+/* A goodbye may be among what was lost or could not be read. */
+static bool heard_all(const struct writer *writer, const struct known_process *p)
+{
+	for (size_t i = 0; i < writer->nlanes; i++)
+		if (writer->lanes[i]->process == p->id && writer->lanes[i]->lost)
+			return false;
+	return !writer->damaged;
+}
+
+int processes_end(struct writer *writer, struct known_process *p, int64_t time, int status)
+{
+	const char *ending = p->ending;
+
+	if (ending == hows[FORK_EXEC])
+		time = p->ends;
+	else if (status != -1)
+		ending = WIFSIGNALED(status) ? "killed" : ending ? ending : "exit";
+	else if (ending)
+		status = p->status;
+	else if (heard_all(writer, p))
+		ending = "killed";
+	return WRITER_RUN(writer, process_end, "uidt", p->id, time, status, ending);
 }

@@ -15,7 +15,7 @@ static const char *const tables[] = {
 	"process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, parent INTEGER,"
 	" fork_thread INTEGER, fork_n INTEGER, fork_time INTEGER, start INTEGER, end INTEGER,"
 	" status INTEGER, exe TEXT, cmdline TEXT, thread INTEGER, n INTEGER,"
-	" forked_from INTEGER, fork_seq INTEGER)",
+	" forked_from INTEGER, fork_seq INTEGER, ending TEXT)",
 	"thread(id INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, comm TEXT, events INTEGER,"
 	" start INTEGER, end INTEGER)",
 	"module(id INTEGER PRIMARY KEY, process INTEGER, base INTEGER, start INTEGER, end INTEGER,"
@@ -45,7 +45,8 @@ static const char *const tables[] = {
 	"event(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, type TEXT,"
 	" element INTEGER, port INTEGER, object INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"fork(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, fork_seq INTEGER,"
-	" child INTEGER, stack INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	" child INTEGER, stack INTEGER, how TEXT, pid INTEGER, error INTEGER,"
+	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"mark(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, kind TEXT, text TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"loss(thread INTEGER PRIMARY KEY, process INTEGER, events INTEGER, first INTEGER,"

@@ -97,6 +97,8 @@ static int read_process(struct trace *trace, sqlite3_stmt *stmt)
 	p->end = sqlite3_column_type(stmt, 8) == SQLITE_NULL ? -1 : sqlite3_column_int64(stmt, 8);
 	p->exe = sql_strdup(stmt, 9);
 	p->cmdline = sql_strdup(stmt, 10);
+	p->status = sqlite3_column_type(stmt, 13) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, 13);
+	p->ending = sql_strdup(stmt, 14);
 	if (sql_u32(stmt, 11) &&
 	    !add_rare(trace, TRACE_PROCESS, sql_u32(stmt, 11),
 		      (uint64_t)sqlite3_column_int64(stmt, 12), id, p->start))
@@ -120,6 +122,13 @@ static int read_thread(struct trace *trace, sqlite3_stmt *stmt)
 	return 0;
 }
 
+static enum fork_how fork_kind(const char *how)
+{
+	if (!how || !strcmp(how, "fork") || !strcmp(how, "clone"))
+		return TRACE_FORKED;
+	return strcmp(how, "exec") ? TRACE_SPAWNED : TRACE_REPLACED;
+}
+
 static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 {
 	struct rare *rare = add_rare(trace, TRACE_FORK, sql_u32(stmt, 0),
@@ -128,7 +137,12 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 
 	if (!rare)
 		return log_err(-ENOMEM, "read forks");
-	rare->fork = (struct fork_event){ sql_u32(stmt, 4), sql_u32(stmt, 5) };
+	rare->fork = (struct fork_event){ .child = sql_u32(stmt, 4),
+					  .stack = sql_u32(stmt, 5),
+					  .how = sql_strdup(stmt, 6),
+					  .pid = sqlite3_column_int(stmt, 7),
+					  .error = sqlite3_column_int(stmt, 8) };
+	rare->fork.kind = fork_kind(rare->fork.how);
 	return 0;
 }
 
@@ -203,12 +217,14 @@ static int load(struct trace *trace)
 		err = each(trace, "SELECT key, value FROM meta", read_meta);
 	if (!err)
 		err = each(trace, "SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time,"
-				  " start, end, exe, cmdline, thread, n FROM process",
+				  " start, end, exe, cmdline, thread, n, status, ending"
+				  " FROM process",
 			   read_process);
 	if (!err)
 		err = each(trace, "SELECT id, process, tid, comm, events FROM thread", read_thread);
 	if (!err)
-		err = each(trace, "SELECT thread, n, process, time, child, stack FROM fork",
+		err = each(trace, "SELECT thread, n, process, time, child, stack, how, pid, error"
+				  " FROM fork",
 			   read_fork);
 	if (!err)
 		err = each(trace, "SELECT thread, n, process, time, kind, text FROM mark",
@@ -343,6 +359,7 @@ void trace_close(struct trace *trace)
 	for (uint32_t i = 0; trace->processes && i < trace->nprocesses; i++) {
 		free((char *)trace->processes[i].exe);
 		free((char *)trace->processes[i].cmdline);
+		free((char *)trace->processes[i].ending);
 	}
 	for (uint32_t i = 0; trace->threads && i < trace->nthreads; i++)
 		free((char *)trace->threads[i].comm);
@@ -360,6 +377,8 @@ void trace_close(struct trace *trace)
 	for (size_t i = 0; i < trace->nrares; i++)
 		if (trace->rares[i].kind == TRACE_MARK)
 			free((char *)trace->rares[i].mark.text);
+		else if (trace->rares[i].kind == TRACE_FORK)
+			free((char *)trace->rares[i].fork.how);
 	free(trace->rares);
 	free(trace->modules);
 	objects_fini(&trace->objects);

@@ -124,9 +124,19 @@ struct notify {
 	int ret;
 };
 
+enum fork_how {
+	TRACE_FORKED,   /* fork, clone: the child has a copy of what its parent had */
+	TRACE_SPAWNED,  /* vfork, posix_spawn, system, popen: it has nothing of it */
+	TRACE_REPLACED, /* exec: the process goes on as another program */
+};
+
 struct fork_event {
 	uint32_t child;    /* process; 0: the child never called a verb */
 	uint32_t stack;
+	enum fork_how kind;
+	const char *how;   /* "posix_spawn"; as in the table */
+	int pid;           /* of the child, 0 not known */
+	int error;         /* errno, 0 none that is known */
 };
 
 /* What the program said of itself: table `mark`. */
@@ -170,6 +180,8 @@ struct process {
 	struct event_id fork; /* event of the parent; 0:0 */
 	int64_t fork_time;    /* ns */
 	int64_t start, end;   /* ns; end is -1 if not known */
+	const char *ending;   /* "exit", "_exit", "exec", "killed"; NULL not known */
+	int status;           /* as of waitpid(), -1 not known */
 	const char *exe, *cmdline;
 };
 

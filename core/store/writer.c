@@ -243,6 +243,7 @@ static int take_blind(struct writer *writer, struct lane *lane, const struct eve
 		[BLIND_EXTENDED_QP] = "extended-qp", [BLIND_EXTENDED_CQ] = "extended-cq",
 		[BLIND_WQ] = "wq",		     [BLIND_DM] = "dm",
 		[BLIND_PROVIDERS] = "providers",     [BLIND_THREAD] = "thread",
+		[BLIND_VFORK] = "vfork",
 	};
 	const struct event_blind *blind = (const void *)event;
 
@@ -281,6 +282,10 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 		return processes_module(writer, lane, body);
 	case EVENT_FORK:
 		return processes_fork(writer, lane, body, n, time);
+	case EVENT_SPAWNED:
+		return processes_spawned(writer, lane, body);
+	case EVENT_EXIT:
+		return processes_exit(writer, lane, body, time);
 	case EVENT_CALL:
 		return calls_begin(writer, lane, body, n, time);
 	case EVENT_RETURN:
@@ -429,7 +434,7 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 
 	if (writer->err || !process)
 		return writer->err;
-	return WRITER_RUN(writer, process_end, "uid", process->id, time, status);
+	return processes_end(writer, process, time, status);
 }
 
 static int store_all(struct writer *writer)

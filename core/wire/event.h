@@ -15,7 +15,7 @@
 enum event_type {
 	EVENT_PROCESS = 1, /* first event of a process's first ring */
 	EVENT_MODULE,      /* a mapped object file, for symbols */
-	EVENT_FORK,        /* in the parent, before fork() */
+	EVENT_FORK,        /* in the parent, before it makes a child; before an exec, too */
 	EVENT_CALL,        /* a control verb begins */
 	EVENT_RETURN,      /* it has returned */
 	EVENT_POST,        /* ibv_post_send, ibv_post_recv, ibv_post_srq_recv, one event a call */
@@ -24,6 +24,8 @@ enum event_type {
 	EVENT_COUNT,       /* a poll counter of a thread, as it was when its CQ was destroyed */
 	EVENT_BLIND,       /* something was done that is not recorded */
 	EVENT_MARK,        /* the program says where it is */
+	EVENT_SPAWNED,     /* what came of an EVENT_FORK */
+	EVENT_EXIT,        /* the process is about to end */
 	EVENT_TYPES,
 };
 
@@ -67,11 +69,41 @@ struct event_module {
 	/* char path[], uint8_t build_id[] */
 };
 
+/* By what a child is made; with FORK_EXEC the process goes on as another program. */
+enum event_fork_how {
+	FORK_FORK,
+	FORK_VFORK,
+	FORK_POSIX_SPAWN,
+	FORK_SYSTEM,
+	FORK_POPEN,
+	FORK_CLONE,
+	FORK_EXEC,
+	FORK_HOWS,
+};
+
 struct event_fork {
 	struct event_head head;
 	uint32_t fork_seq; /* 1 for the process's first fork */
-	uint32_t nframes;
+	uint16_t nframes;
+	uint16_t how;      /* enum event_fork_how */
 	/* uint64_t frames[nframes], innermost first */
+};
+
+/* Not for fork(), whose child says who it is; nor for an exec that worked. */
+struct event_spawned {
+	struct event_head head;
+	uint32_t fork_seq;
+	int32_t pid;   /* 0: not known */
+	int32_t error; /* errno; 0: it worked */
+	uint32_t pad;
+};
+
+enum event_exit_how { EXIT_EXIT, EXIT_AT_ONCE /* _exit() */, EXIT_HOWS };
+
+struct event_exit {
+	struct event_head head;
+	uint32_t how;   /* enum event_exit_how */
+	int32_t status; /* as the program gave it */
 };
 
 struct event_call {
@@ -220,6 +252,7 @@ enum event_blind_what {
 	BLIND_DM,          /* copies to and from device memory */
 	BLIND_PROVIDERS,   /* more providers in one process than there are slots */
 	BLIND_THREAD,      /* a thread that got no ring */
+	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */
 	BLIND_KINDS,
 };
 

@@ -7,7 +7,8 @@
  * named by where it lies: what is written twice says the same).
  *
  * A fork is recorded in the parent, before it happens, with a number; the
- * child repeats the number when it calls its first verb.
+ * child repeats the number when it calls its first verb. What fork() cannot be
+ * told by pthread_atfork(), and what is not fork(), comes from spawn.c.
  */
 #include "shim/trace/process.h"
 
@@ -20,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,21 +32,31 @@ enum { CMD_MAX = 4096, PATH_BYTES = 1024, HOLDER_YIELDS = 100000 };
 
 static atomic_bool written;
 static atomic_ullong modules_seen; /* of dlpi_adds and dlpi_subs */
-static uint32_t fork_seq;
-static uint64_t fork_ticks;
-static pid_t fork_pid;             /* who forked last */
+static _Atomic uint32_t forks;     /* numbers given out */
+static pid_t self;                 /* of the recorded process */
 static pid_t forked_from;
+
+/* What a child was told by the thread that made it. */
+static struct origin {
+	uint32_t seq;   /* 0: nobody told us */
+	uint64_t ticks;
+} origin;
+
+static __thread uint32_t announced_seq __attribute__((tls_model("initial-exec")));
+static struct origin process_origin; /* of this process */
+static __thread struct origin announced __attribute__((tls_model("initial-exec")));
 
 static atomic_uint holders;        /* threads where a fork would do harm */
 static atomic_bool forking;
 
 void process_begin(pid_t before)
 {
-	forked_from = before == getpid() ? 0 : before;
-	if (forked_from && fork_pid != forked_from) {
-		fork_seq = 0; /* a raw clone(): nobody told us */
-		fork_ticks = record_ticks();
-	}
+	self = getpid();
+	forked_from = before == self ? 0 : before;
+	if (!origin.ticks)
+		origin = (struct origin){ 0, record_ticks() }; /* a raw clone() */
+	process_origin = origin;
+	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
 	atomic_store(&modules_seen, 0);
 }
@@ -81,8 +93,8 @@ static void write_process(void)
 	event->pid = (uint32_t)getpid();
 	event->ppid = (uint32_t)getppid();
 	event->forked_from = (uint32_t)forked_from;
-	event->fork_seq = forked_from ? fork_seq : 0;
-	event->fork_ticks = forked_from ? fork_ticks : 0;
+	event->fork_seq = forked_from ? process_origin.seq : 0;
+	event->fork_ticks = forked_from ? process_origin.ticks : 0;
 	exe = readlink("/proc/self/exe", text, PATH_BYTES);
 	event->exe_bytes = exe > 0 ? (uint16_t)exe : 0;
 	event->cmd_bytes = (uint16_t)read_file("/proc/self/cmdline", text + event->exe_bytes, CMD_MAX);
@@ -206,22 +218,92 @@ void process_write(void)
 		write_process();
 }
 
-static void fork_write(void)
+static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 {
 	struct event_fork *event;
-	int saved = errno;
 
-	if (recorder.busy || recorder.generation != record_generation())
-		return; /* this thread has called no verb */
 	process_modules();
 	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8);
-	if (event) {
-		record_head(&event->head, EVENT_FORK, fork_ticks);
-		event->fork_seq = fork_seq;
-		event->nframes = stack_take((uint64_t *)(event + 1), STACK_FRAMES);
-		record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_FORK, ticks);
+	event->fork_seq = seq;
+	event->how = (uint16_t)how;
+	event->nframes = (uint16_t)stack_take((uint64_t *)(event + 1), STACK_FRAMES);
+	record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
+}
+
+void process_spawned(uint32_t seq, pid_t pid, int error)
+{
+	struct event_spawned *event = record_reserve(sizeof(*event));
+
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_SPAWNED, record_ticks());
+	event->fork_seq = seq;
+	event->pid = (int32_t)pid;
+	event->error = error;
+	event->pad = 0;
+	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+/* Not the child of a vfork: what it does is not its parent's doing. */
+static bool is_recorded(void)
+{
+	return record_on() && getpid() == self;
+}
+
+uint32_t process_fork(enum event_fork_how how)
+{
+	int saved = errno;
+	uint32_t seq = 0;
+
+	if (record_in_vfork()) {
+		if (how == FORK_EXEC)
+			record_vforked(getpid());
+	} else if (is_recorded() && !recorder.busy && record_ready()) {
+		seq = atomic_fetch_add(&forks, 1) + 1;
+		announced = (struct origin){ seq, record_ticks() };
+		fork_write(how, seq, announced.ticks);
 	}
 	errno = saved;
+	return seq;
+}
+
+void process_forked(uint32_t seq, pid_t pid, int error)
+{
+	int saved = errno;
+
+	if (seq && is_recorded() && record_ready())
+		process_spawned(seq, pid, error);
+	errno = saved;
+}
+
+/* Without a number: of a child that called no verb, and goes on as what that was. */
+void process_child(uint32_t seq)
+{
+	if (seq)
+		origin = announced;
+	else
+		origin.seq = 0;
+}
+
+void process_exit(enum event_exit_how how, int status)
+{
+	struct event_exit *event;
+
+	if (!is_recorded() || recorder.busy)
+		return;
+	record_abandon();
+	if (!record_ready())
+		return;
+	event = record_reserve(sizeof(*event));
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_EXIT, record_ticks());
+	event->how = how;
+	event->status = status;
+	record_commit(&event->head, sizeof(*event) / 8);
 }
 
 void process_hold_forks(void)
@@ -256,10 +338,6 @@ static void wait_for_holders(void)
 /* One fork at a time: record.c holds its lock. */
 static void before_fork(void)
 {
-	fork_seq++;
-	fork_ticks = record_ticks();
-	fork_pid = getpid();
-	fork_write();
 	wait_for_holders();
 }
 
@@ -277,4 +355,26 @@ static void after_fork_child(void)
 void process_watch_forks(void)
 {
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void announce_fork(void)
+{
+	announced_seq = process_fork(FORK_FORK);
+}
+
+static void announced_child(void)
+{
+	process_child(announced_seq);
+}
+
+static void announce_exit(int status, void *unused)
+{
+	(void)unused;
+	process_exit(EXIT_EXIT, status);
+}
+
+void process_announce_forks(void)
+{
+	pthread_atfork(announce_fork, NULL, announced_child);
+	on_exit(announce_exit, NULL);
 }

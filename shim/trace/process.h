@@ -4,6 +4,8 @@
  */
 #include <sys/types.h>
 
+#include "core/wire/event.h"
+
 /* Before a process's first ring; @before is the pid that this image was recorded with last, or 0. */
 void process_begin(pid_t before);
 
@@ -13,8 +15,29 @@ void process_write(void);
 /* Write the modules that came since the last look; called before a stack is written. */
 void process_modules(void);
 
-/* From now on each fork is recorded in the parent. Once an image. */
+/* From now on forks wait for process_hold_forks(). Once an image, before record.c's own handlers. */
 void process_watch_forks(void);
+
+/* From now on each fork and exit() is recorded. Once an image, after record.c's own handlers. */
+void process_announce_forks(void);
+
+/*
+ * This thread is about to make a child, or to become another program. Returns
+ * the fork's number, 0 where it is not recorded. errno is kept, here and below.
+ */
+uint32_t process_fork(enum event_fork_how how);
+
+/* What came of it; @pid 0: not known, @error 0: it worked. Not needed after fork(). */
+void process_forked(uint32_t seq, pid_t pid, int error);
+
+/* The same without a look at who calls. */
+void process_spawned(uint32_t seq, pid_t pid, int error);
+
+/* In a child with a copy of its parent's memory, made by fork @seq. */
+void process_child(uint32_t seq);
+
+/* The process is about to end. Async-signal-safe once the thread has a ring. */
+void process_exit(enum event_exit_how how, int status);
 
 /*
  * No fork in between: the locks of the loader's list and of libunwind would

@@ -38,6 +38,7 @@
 enum {
 	NO_RING = UINT32_MAX - 1,  /* a thread's own: not even the 0 of a wiped page fits */
 	UNKNOWN = UINT32_MAX - 2,  /* nobody has asked yet whether this process is recorded */
+	VFORKED = UINT32_MAX - 3,  /* a thread's own: a child may be running in its place */
 	RINGS_MAX = 4096,          /* rings of live threads that a process keeps track of */
 	WAIT_NS = 50 * 1000,
 	WAITS_BETWEEN_LOOKS = 2000, /* about 100 ms: is the collector alive? */
@@ -129,6 +130,8 @@ static void thread_end(void *unused)
 	struct ring *ring = &recorder.ring;
 
 	(void)unused;
+	if (recorder.vfork)
+		record_start(); /* nobody is in our place any more */
 	if (!ring->head || recorder.generation != record_generation())
 		return;
 	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */
@@ -190,6 +193,7 @@ static bool join(void)
 		watching = true;
 		process_watch_forks();
 		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+		process_announce_forks();
 	}
 	return !make_generation_page();
 }
@@ -277,12 +281,96 @@ static void give_up_ring(void)
 		turn_off();
 }
 
+bool record_on(void)
+{
+	uint32_t now = record_generation();
+
+	return now && now != RECORD_OFF && now != UNKNOWN;
+}
+
+void record_vfork(uint32_t seq)
+{
+	/* inside a verb its end must still find the ring: a child there is not noticed */
+	if (!record_on() || recorder.generation != record_generation() || recorder.depth ||
+	    recorder.held)
+		return;
+	recorder.vfork = recorder.generation;
+	recorder.vfork_seq = seq;
+	recorder.generation = VFORKED;
+}
+
+bool record_in_vfork(void)
+{
+	return recorder.vfork && recorder.vfork == record_generation() &&
+	       (pid_t)recorder.ring.head->pid != getpid();
+}
+
+/* The child's verbs are not recorded; that they were called is, in its parent's ring. */
+static void report_vfork(void)
+{
+	pid_t me = getpid();
+
+	if (recorder.vfork_child == me)
+		return;
+	recorder.vfork_child = me;
+	recorder.generation = recorder.vfork;
+	record_blind(BLIND_VFORK, (void *)(uintptr_t)me);
+	recorder.generation = VFORKED;
+}
+
+void record_vforked(pid_t pid)
+{
+	recorder.generation = recorder.vfork;
+	process_spawned(recorder.vfork_seq, pid, 0);
+	recorder.generation = VFORKED;
+}
+
+void record_shared(pid_t child)
+{
+	if (!recorder.vfork)
+		return;
+	recorder.generation = recorder.vfork;
+	recorder.vfork = 0;
+	process_spawned(recorder.vfork_seq, child, 0);
+	record_blind(BLIND_VFORK, (void *)(uintptr_t)child);
+	recorder.ringless = recorder.generation;
+	thread_end(NULL);
+}
+
+/* Is the ring this thread's again? */
+static bool after_vfork(void)
+{
+	if (record_in_vfork()) {
+		report_vfork();
+		return false;
+	}
+	if (recorder.vfork == record_generation())
+		recorder.generation = recorder.vfork;
+	recorder.vfork = 0;
+	return recorder.generation == record_generation();
+}
+
+void record_abandon(void)
+{
+	if (!record_on() || recorder.generation != record_generation())
+		return;
+	recorder.writing = false;
+	if (recorder.held)
+		publish_held();
+}
+
 bool record_start(void)
 {
 	int saved = errno, cancel;
 	bool ok = false;
 	sigset_t mask;
 
+	if (recorder.vfork) {
+		ok = after_vfork();
+		errno = saved;
+		if (ok || recorder.vfork)
+			return ok;
+	}
 	if (recorder.busy || atomic_load_explicit(&state, memory_order_relaxed) == PROCESS_OFF ||
 	    recorder.ringless == record_generation())
 		return false;

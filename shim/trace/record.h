@@ -20,6 +20,9 @@ struct recorder {
 	bool busy;           /* making the ring: whatever is called now is not recorded */
 	bool ours;           /* the recorder itself calls verbs: EVENT_OURS */
 	bool writing;        /* between record_reserve() and record_commit() */
+	uint32_t vfork;      /* generation in which this thread made a child that shares its memory; 0 */
+	uint32_t vfork_seq;  /* the number of that fork */
+	pid_t vfork_child;   /* whose verbs were reported */
 	uint32_t forks_held; /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */
 	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */
@@ -44,6 +47,27 @@ extern _Atomic uint32_t record_clock; /* enum clock_kind */
 
 /* Generation of a process that is not recorded, and will not be. */
 #define RECORD_OFF UINT32_MAX
+
+/* Is the process recorded now? Not before its first verb, nor in a child before its own. */
+bool record_on(void);
+
+/*
+ * This thread is about to make a child that runs in its memory, in its place,
+ * with number @seq: verbs that come before the child's end are not ours.
+ */
+void record_vfork(uint32_t seq);
+
+/* This is such a child. Any thread, also with nothing recorded. */
+bool record_in_vfork(void);
+
+/* Such a child becomes another program: in its parent's ring. */
+void record_vforked(pid_t pid);
+
+/* A child runs in this thread's memory, and goes on: which of them calls a verb cannot be told. */
+void record_shared(pid_t child);
+
+/* A process ends at once: what it was writing will not be finished. */
+void record_abandon(void);
 
 /* The way to a ring, slow: join the session, make the ring. False: do not record. */
 bool record_start(void);

@@ -205,6 +205,8 @@ static inline void story_fork(struct story *s, int thread, uint32_t fork_seq)
 	struct event_fork *event = (struct event_fork *)s->words;
 
 	event->fork_seq = fork_seq;
+	event->nframes = 0;
+	event->how = FORK_FORK;
 	story_event(s, thread, EVENT_FORK, sizeof(*event) / 8);
 }
 

@@ -27,9 +27,16 @@ guest_needs_libc_only() {
 }
 
 guest_exports_verbs_only() {
-	local other
+	local other name
 	other=$(nm -D --defined-only "$BUILD/libverbatim.so" | awk '{ print $3 }' | grep -v '@@IBVERBS_\|^IBVERBS_\|@@VERBATIM_1$\|^VERBATIM_1$')
-	[ -z "$other" ] || { echo "exports $other"; return 1; }
+	# and what a program makes and ends processes with (shim/trace/spawn.c)
+	for name in $other; do
+		case $name in
+		vfork | _Fork | clone | posix_spawn | posix_spawnp | system | popen) ;;
+		exec[lv] | exec[lv][ep] | execvpe | fexecve | execveat | _exit | _Exit | quick_exit) ;;
+		*) echo "exports $name"; return 1 ;;
+		esac
+	done
 }
 
 try layers_hold scripts/check-layers

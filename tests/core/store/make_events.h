@@ -170,6 +170,7 @@ static inline uint32_t make_fork(struct maker *m, uint32_t fork_seq)
 
 	e->fork_seq = fork_seq;
 	e->nframes = 1;
+	e->how = FORK_FORK;
 	*(uint64_t *)(void *)(e + 1) = 0x401000;
 	return make_done(m, e, bytes);
 }

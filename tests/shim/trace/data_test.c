@@ -512,6 +512,65 @@ static void forked_child_has_a_ring_of_its_own(void **state)
 	in_child(child_body);
 }
 
+static void vfork_body(void)
+{
+	const struct event_fork *fork_event;
+	const struct event_blind *blind;
+	struct ring ring;
+	pid_t pid;
+	int status;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	pid = vfork();
+	if (!pid) {
+		send_one(2);
+		send_one(3);
+		_exit(0);
+	}
+	HOLDS(waitpid(pid, &status, 0) == pid);
+	HOLDS(!send_one(4));
+	ring = session_ring(0);
+	HOLDS(expect(&ring, EVENT_POST));
+	fork_event = expect(&ring, EVENT_FORK);
+	HOLDS(fork_event->how == FORK_VFORK && fork_event->nframes > 0);
+	blind = expect(&ring, EVENT_BLIND);
+	HOLDS(blind->what == BLIND_VFORK && blind->object == (uint64_t)pid);
+	HOLDS(expect(&ring, EVENT_POST) && !expect(&ring, EVENT_POST));
+	HOLDS(atomic_load(&session.page->rings) == 1);
+}
+
+static void child_of_vfork_is_reported_and_not_recorded(void **state)
+{
+	(void)state;
+	in_child(vfork_body);
+}
+
+static void exec_body(void)
+{
+	char *argv[] = { (char *)"none", NULL };
+	const struct event_spawned *spawned;
+	const struct event_fork *event;
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	errno = 0;
+	HOLDS(execv("/nothing/there", argv) == -1 && errno == ENOENT);
+	ring = session_ring(0);
+	HOLDS(expect(&ring, EVENT_POST));
+	event = expect(&ring, EVENT_FORK);
+	HOLDS(event->how == FORK_EXEC);
+	spawned = expect(&ring, EVENT_SPAWNED);
+	HOLDS(spawned->fork_seq == event->fork_seq && spawned->error == ENOENT);
+}
+
+static void failed_exec_is_told(void **state)
+{
+	(void)state;
+	in_child(exec_body);
+}
+
 static atomic_bool stop;
 
 static void *fork_and_send(void *ret_status)
@@ -538,7 +597,11 @@ static void quiet_fork_body(void)
 	pthread_join(thread, NULL);
 	HOLDS(status == 0);
 	ring = session_ring(1);
+	HOLDS(ring.head->pid == (uint32_t)getpid() && expect(&ring, EVENT_FORK));
+	ring_close(&ring);
+	ring = session_ring(2);
 	HOLDS(ring.head->pid != (uint32_t)getpid() && expect(&ring, EVENT_POST));
+	HOLDS(expect(&ring, EVENT_EXIT));
 }
 
 static void child_of_a_thread_without_a_ring_is_recorded(void **state)
@@ -687,8 +750,9 @@ static void child_threads_body(void)
 		waitpid(pid, &status, 0);
 		HOLDS(status == 0);
 	}
-	HOLDS(atomic_load(&session.page->rings) == 1 + 2 * N);
-	for (uint32_t i = 1; i <= 2 * N; i++) {
+	/* the third is of the thread that said goodbye */
+	HOLDS(atomic_load(&session.page->rings) == 1 + 3 * N);
+	for (uint32_t i = 1; i <= 3 * N; i++) {
 		ring = session_ring(i);
 		processes += ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS;
 		ring_close(&ring);
@@ -779,6 +843,8 @@ int main(void)
 		cmocka_unit_test(dead_collector_does_not_stop_the_program),
 		cmocka_unit_test(waiting_for_room_is_no_cancellation_point),
 		cmocka_unit_test(forked_child_has_a_ring_of_its_own),
+		cmocka_unit_test(child_of_vfork_is_reported_and_not_recorded),
+		cmocka_unit_test(failed_exec_is_told),
 		cmocka_unit_test(child_of_a_thread_without_a_ring_is_recorded),
 		cmocka_unit_test(fork_waits_until_the_loader_is_free),
 		cmocka_unit_test(fork_waits_until_contexts_are_patched),
