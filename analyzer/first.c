@@ -129,7 +129,7 @@ static void take_request(struct first_error *error, const struct post *post)
 		return;
 	}
 	wr = &post->wr[error->request_index];
-	error->is_recv = post->verb != VERB_post_send;
+	error->is_recv = !post_is_send(post);
 	error->opcode = wr->opcode;
 	error->nsge = wr->nsge;
 	if (wr->nsge)

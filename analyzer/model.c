@@ -82,7 +82,7 @@ static void on_post(struct model *model, const struct trace_event *event)
 	life = model_find(model, event->process, verb_infos[post->verb].object, post->handle);
 	model_used(model, event, post->verb, life, handles_self(post->verb), 0);
 	if (life)
-		life->posted += post->ret && post->bad ? post->bad - 1 : post->nwr;
+		life->posted += post_taken(post);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			model_used(model, event, post->verb,

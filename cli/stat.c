@@ -138,11 +138,11 @@ static void count_wr(struct stat *s, struct queue_stat *queue, const struct wr *
 static void count_post(struct stat *s, const struct post *post)
 {
 	struct queue_stat *queue = queue_of(s, post->object);
-	uint32_t taken = post->ret ? (post->bad ? post->bad - 1 : 0) : post->nwr;
+	uint32_t taken = post_taken(post);
 
 	s->verbs[post->verb].calls++;
 	s->verbs[post->verb].errors += post->ret != 0;
-	for (uint32_t i = 0; queue && i < taken && i < post->nwr; i++)
+	for (uint32_t i = 0; queue && i < taken; i++)
 		count_wr(s, queue, &post->wr[i]);
 }
 

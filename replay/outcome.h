@@ -14,7 +14,7 @@ enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are c
 
 enum outcome_count {
 	OUTCOME_CALLS,       /* control verbs done again */
-	OUTCOME_POSTS,       /* calls of post_send, post_recv, post_srq_recv */
+	OUTCOME_POSTS,       /* calls of post_send and its kin */
 	OUTCOME_REQUESTS,    /* work requests in them */
 	OUTCOME_POLLS,
 	OUTCOME_COMPLETIONS, /* recorded ones that were held against one of here */

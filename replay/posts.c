@@ -6,6 +6,9 @@
  * device here does not take, though the recorded one did, may be waiting for
  * completions that the recorded program took in a way that is not recorded:
  * so its queue is emptied, and the rest tried again.
+ *
+ * What was built by ibv_wr_*() is posted by ibv_post_send(): a queue pair made
+ * with send_ops_flags takes both.
  */
 #include "replay/posts.h"
 
@@ -144,6 +147,7 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 		/* fallthrough */
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_WRITE:
 		to->wr.rdma.remote_addr = translate_remote(p->r, peer, wr->remote_addr, &rkey);
 		to->wr.rdma.rkey = rkey;
 		break;
@@ -256,7 +260,7 @@ static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
 	struct ibv_recv_wr *bad_recv = NULL, *recv = p->post->nwr ? &wrs->recv[from] : NULL;
 	int ret;
 
-	if (p->post->verb == VERB_post_send)
+	if (p->side == SIDE_SEND)
 		ret = ibv_post_send(p->live->handle, send, &bad_send);
 	else if (p->post->verb == VERB_post_recv)
 		ret = ibv_post_recv(p->live->handle, recv, &bad_recv);
@@ -341,16 +345,18 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	char text[32];
 	int err;
 
-	if (event->inner)
+	if (event->inner || p.post->verb == VERB_wr_abort)
 		return 0;
 	p.live = live_of(r, p.post->object);
-	p.side = p.post->verb == VERB_post_send ? SIDE_SEND : SIDE_RECV;
+	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
 	if (!p.live)
 		err = skip(&p, "the trace does not know its queue");
 	else if (!p.live->handle)
 		err = skip(&p, p.live->why ? p.live->why : "its queue was not made here");
 	else if (p.live->qp && p.live->qp->cut)
 		err = skip(&p, p.live->qp->cut);
+	else if (p.post->verb == VERB_wr_complete && p.post->ret)
+		err = skip(&p, "ibv_wr_complete() refused all of it, ibv_post_send() may take some");
 	else if (trace_object(r->trace, p.post->object)->process != event->process)
 		err = skip(&p, "a forked process uses what its parent made");
 	else {

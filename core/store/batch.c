@@ -43,17 +43,6 @@ static void put_event(struct batch *batch, uint64_t n, int64_t time, uint32_t ki
 	PUT(batch, kind, kind);
 }
 
-static size_t parts_bytes(unsigned int parts)
-{
-	return (parts & WR_RDMA ? sizeof(struct event_rdma) : 0) +
-	       (parts & WR_ATOMIC ? sizeof(struct event_atomic) : 0) +
-	       (parts & WR_UD ? sizeof(struct event_ud) : 0) +
-	       (parts & WR_XRC ? sizeof(uint64_t) : 0) +
-	       (parts & WR_BIND ? sizeof(struct event_bind) : 0) +
-	       (parts & WR_TSO ? sizeof(struct event_tso) : 0) +
-	       (parts & WR_ODD ? sizeof(struct event_odd) : 0);
-}
-
 static int check_wrs(const struct event_post *event)
 {
 	size_t left = event->head.words * 8u - sizeof(*event);
@@ -65,7 +54,7 @@ static int check_wrs(const struct event_post *event)
 
 		if (left < bytes || wr->parts >= WR_ODD << 1)
 			return -EBADMSG;
-		bytes += parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
+		bytes += wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
 		if (left < bytes)
 			return -EBADMSG;
 		at += bytes;
@@ -168,18 +157,9 @@ static const uint8_t *put_wr(struct batch *batch, const uint8_t *at)
 
 static uint32_t post_kind(const struct event_post *event)
 {
-	uint32_t inner = event->head.flags & EVENT_INNER ? KIND_INNER : 0;
+	uint32_t kind = kind_of_verb(event->verb);
 
-	switch (event->verb) {
-	case VERB_post_send:
-		return KIND_POST_SEND | inner;
-	case VERB_post_recv:
-		return KIND_POST_RECV | inner;
-	case VERB_post_srq_recv:
-		return KIND_POST_SRQ_RECV | inner;
-	default:
-		return 0;
-	}
+	return kind && event->head.flags & EVENT_INNER ? kind | KIND_INNER : kind;
 }
 
 static void put_post(struct batch *batch, uint64_t n, int64_t time, uint32_t kind, uint64_t handle,

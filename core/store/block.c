@@ -175,9 +175,9 @@ static int count_kinds(struct block *block, uint32_t *counts)
 		if (kind > (KIND_MASK | KIND_INNER))
 			return -EBADMSG;
 		kind &= KIND_MASK;
-		if (kind < KIND_POST_SEND || kind > KIND_NOTIFY)
+		if (!kind_is_post((uint32_t)kind) && kind != KIND_POLL && kind != KIND_NOTIFY)
 			return -EBADMSG;
-		counts[kind < KIND_POLL ? 0 : kind == KIND_POLL ? 1 : 2]++;
+		counts[kind == KIND_POLL ? 1 : kind == KIND_NOTIFY ? 2 : 0]++;
 	}
 	return err ? err : check_family(block, FAMILY_EVENT, events);
 }
@@ -315,7 +315,7 @@ void walk_next_event(const struct block *block, struct walk *walk, bool skip)
 {
 	uint32_t kind = walk_kind(block, walk) & KIND_MASK;
 
-	if (kind < KIND_POLL) {
+	if (kind_is_post(kind)) {
 		uint32_t nwr = (uint32_t)block_get(block, COLUMN_nwr, walk->at[FAMILY_POST]++);
 
 		for (uint32_t i = 0; skip && i < nwr; i++)

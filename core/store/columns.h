@@ -10,6 +10,10 @@
  *
  * A column's place in the list is its number in the file.
  */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/desc.h"
 
 #define FAMILIES(F) \
 	F(EVENT) F(POST) F(POLL) F(NOTIFY) F(WR) F(RDMA) F(ATOMIC) F(UD) F(XRC) F(BIND) F(TSO) \
@@ -95,9 +99,26 @@ enum event_kind {
 	KIND_POST_SRQ_RECV,
 	KIND_POLL,
 	KIND_NOTIFY,
-	KIND_MASK = 7,
 	KIND_INNER = 8,
+	KIND_BUILT = 16,    /* ibv_wr_complete */
+	KIND_ABORTED,       /* ibv_wr_abort */
+	KIND_POST_WQ_RECV,
+	KINDS,
+	KIND_MASK = 31 & ~KIND_INNER,
 };
+
+#define KINDS_OF_POSTS (1u << KIND_POST_SEND | 1u << KIND_POST_RECV | 1u << KIND_POST_SRQ_RECV | \
+			1u << KIND_BUILT | 1u << KIND_ABORTED | 1u << KIND_POST_WQ_RECV)
+
+/* Of @kind without KIND_INNER. */
+static inline bool kind_is_post(uint32_t kind)
+{
+	return KINDS_OF_POSTS >> kind & 1;
+}
+
+/* The verb of a post; VERB_COUNT where it is none. Its inverse: 0 where the verb is no post. */
+enum verb kind_verb(uint32_t kind);
+uint32_t kind_of_verb(enum verb verb);
 
 static const unsigned char column_family[COLUMN_COUNT] = {
 #define C(family, name, sign) FAMILY_##family,

@@ -191,13 +191,11 @@ int match_post(struct match *match, uint32_t object, const struct post *post, st
 	       int64_t time)
 {
 	struct state *state = make(match, object);
-	bool send = post->verb == VERB_post_send;
-	uint32_t count = post->nwr;
+	bool send = post_is_send(post);
+	uint32_t count = post_taken(post);
 
 	if (!state)
 		return object ? -ENOMEM : 0;
-	if (post->ret)
-		count = !post->bad ? 0 : post->bad - 1 < count ? post->bad - 1 : count;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct wr *wr = &post->wr[i];
 		struct entry entry = { wr->wr_id, id.n, time, id.thread, i,

@@ -245,10 +245,15 @@ static int add_post(struct plain *plain, struct block *block)
 	static const enum column_id columns[] = { COLUMN_post_handle, COLUMN_post_ret,
 						  COLUMN_post_bad };
 	const char *verb = (const char *)sqlite3_column_text(plain->rows[TABLE_post], 3);
-	uint64_t kind = !verb || !strcmp(verb, "ibv_post_send") ? KIND_POST_SEND :
-			!strcmp(verb, "ibv_post_recv") ? KIND_POST_RECV : KIND_POST_SRQ_RECV;
+	int id = verb ? verb_find(verb) : VERB_post_send;
+	uint32_t kind = id < 0 ? 0 : kind_of_verb((enum verb)id);
 	uint32_t nwr;
-	int err = add_event(plain, block, TABLE_post, kind);
+	int err;
+
+	if (!kind)
+		return log_err(-EINVAL, "%s in column verb of table post is no verb that posts",
+			       verb);
+	err = add_event(plain, block, TABLE_post, kind);
 
 	if (!err)
 		err = add_row(plain, block, TABLE_post, 4, columns, 3);

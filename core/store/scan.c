@@ -190,7 +190,7 @@ static uint32_t event_rows(struct scan *scan, const struct seat *seat)
 
 	switch (scan->id) {
 	case TABLE_post:
-		return kind < KIND_POLL;
+		return kind_is_post(kind);
 	case TABLE_poll:
 		return kind == KIND_POLL;
 	case TABLE_notify:
@@ -199,7 +199,7 @@ static uint32_t event_rows(struct scan *scan, const struct seat *seat)
 		return kind != KIND_POLL ? 0 :
 		       (uint32_t)block_get(&seat->block, COLUMN_nwc, seat->walk.at[FAMILY_POLL]);
 	default:
-		return kind >= KIND_POLL ? 0 :
+		return !kind_is_post(kind) ? 0 :
 		       (uint32_t)block_get(&seat->block, COLUMN_nwr, seat->walk.at[FAMILY_POST]);
 	}
 }
@@ -415,6 +415,11 @@ static uint32_t kind_of(const struct scan *scan)
 	return (uint32_t)get(scan, COLUMN_kind) & KIND_MASK;
 }
 
+static bool is_send(const struct scan *scan)
+{
+	return verb_is_send(kind_verb(kind_of(scan)));
+}
+
 static uint32_t object_id(struct scan *scan, enum object_kind kind, enum column_id handle)
 {
 	return objects_cached_at(&scan->cache, &scan->trace->objects, scan->seat->process, kind,
@@ -423,11 +428,12 @@ static uint32_t object_id(struct scan *scan, enum object_kind kind, enum column_
 
 static uint32_t posted_to(struct scan *scan, bool qp, bool srq)
 {
-	bool is_srq = kind_of(scan) == KIND_POST_SRQ_RECV;
+	enum object_kind kind = verb_infos[kind_verb(kind_of(scan))].object;
 
-	if (is_srq ? !srq : !qp)
+	if ((kind == OBJECT_qp && !qp) || (kind == OBJECT_srq && !srq) ||
+	    (kind == OBJECT_wq && !(qp && srq)))
 		return 0;
-	return object_id(scan, is_srq ? OBJECT_srq : OBJECT_qp, COLUMN_post_handle);
+	return object_id(scan, kind, COLUMN_post_handle);
 }
 
 static uint32_t wc_qp(struct scan *scan)
@@ -452,6 +458,8 @@ static bool not_taken(const struct scan *scan)
 {
 	uint64_t bad = get(scan, COLUMN_post_bad);
 
+	if (kind_of(scan) == KIND_ABORTED)
+		return true;
 	return get(scan, COLUMN_post_ret) && (!bad || scan->i + 1 >= bad);
 }
 
@@ -474,7 +482,7 @@ static void result_name(struct scan *scan, const struct table_column *column,
 	uint64_t value;
 	const char *name;
 
-	if (number->value == VALUE_OPCODE && kind_of(scan) != KIND_POST_SEND)
+	if (number->value == VALUE_OPCODE && !is_send(scan))
 		return;
 	value = number->value == VALUE_OPCODE ? odd(scan, COLUMN_opcode, COLUMN_odd_opcode) :
 		get(scan, number->column);
@@ -489,11 +497,7 @@ static void result_name(struct scan *scan, const struct table_column *column,
 
 static const char *verb_name(const struct scan *scan)
 {
-	static const enum verb verbs[] = { [KIND_POST_SEND] = VERB_post_send,
-					   [KIND_POST_RECV] = VERB_post_recv,
-					   [KIND_POST_SRQ_RECV] = VERB_post_srq_recv };
-
-	return verb_infos[verbs[kind_of(scan)]].name;
+	return verb_infos[kind_verb(kind_of(scan))].name;
 }
 
 /* Values of requests that take more than a look at one column. */
@@ -507,7 +511,7 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 		sqlite3_result_int(context, not_taken(scan));
 		break;
 	case VALUE_OPCODE:
-		if (kind_of(scan) == KIND_POST_SEND)
+		if (is_send(scan))
 			sqlite3_result_int64(context,
 					     (int64_t)odd(scan, COLUMN_opcode, COLUMN_odd_opcode));
 		break;

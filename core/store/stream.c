@@ -427,12 +427,9 @@ static int fill_sges(struct stream *s, uint32_t count)
 
 static int give_post(struct stream *s, struct trace_event *event, uint32_t kind)
 {
-	static const enum verb verbs[] = { [KIND_POST_SEND] = VERB_post_send,
-					   [KIND_POST_RECV] = VERB_post_recv,
-					   [KIND_POST_SRQ_RECV] = VERB_post_srq_recv };
 	uint32_t nwr = (uint32_t)GET(s, nwr, POST), nsge = 0;
 
-	s->post = (struct post){ .verb = verbs[kind],
+	s->post = (struct post){ .verb = kind_verb(kind),
 				 .handle = GET(s, post_handle, POST),
 				 .ret = (int)GET(s, post_ret, POST),
 				 .bad = (uint32_t)GET(s, post_bad, POST),
@@ -444,7 +441,7 @@ static int give_post(struct stream *s, struct trace_event *event, uint32_t kind)
 	if (fill_sges(s, nsge))
 		return -ENOMEM;
 	for (uint32_t i = 0, at = 0; i < nwr; i++) {
-		fill_wr(s, &s->wrs[i], kind != KIND_POST_SEND);
+		fill_wr(s, &s->wrs[i], !post_is_send(&s->post));
 		s->wrs[i].sge = s->sges + at;
 		at += s->wrs[i].nsge;
 		walk_next_wr(&s->block, &s->walk);
@@ -513,7 +510,7 @@ static int give_data(struct stream *s, struct trace_event *event)
 	event->inner = kind & KIND_INNER;
 	event->id = (struct event_id){ s->thread, s->due[DATA].n };
 	kind &= KIND_MASK;
-	if (kind < KIND_POLL)
+	if (kind_is_post(kind))
 		err = give_post(s, event, kind);
 	else if (kind == KIND_POLL)
 		err = give_poll(s, event);

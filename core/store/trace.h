@@ -79,16 +79,37 @@ struct wr {
 	const struct sge *sge;
 };
 
-/* One call of ibv_post_send, ibv_post_recv or ibv_post_srq_recv. */
+/* One call of ibv_post_send or its kin, or a batch that ibv_wr_complete() or ibv_wr_abort() ended. */
 struct post {
 	enum verb verb;
 	uint64_t handle;
-	uint32_t object;  /* QP or SRQ; 0 unknown */
+	uint32_t object;  /* QP, SRQ or WQ; 0 unknown */
 	int ret;
 	uint32_t bad;     /* 0, or 1 + index of *bad_wr */
 	uint32_t nwr;
 	const struct wr *wr;
 };
+
+/* Does the verb put requests into a send queue? */
+static inline bool verb_is_send(enum verb verb)
+{
+	return verb == VERB_post_send || verb == VERB_wr_complete || verb == VERB_wr_abort;
+}
+
+static inline bool post_is_send(const struct post *post)
+{
+	return verb_is_send(post->verb);
+}
+
+/* How many of its requests, from the first on, the device has taken. */
+static inline uint32_t post_taken(const struct post *post)
+{
+	uint32_t before = post->bad ? post->bad - 1 : 0;
+
+	if (post->verb == VERB_wr_abort)
+		return 0;
+	return !post->ret ? post->nwr : before < post->nwr ? before : post->nwr;
+}
 
 /* A completion: one row of virtual table `wc`. */
 struct wc {

@@ -10,6 +10,7 @@
  *
  * Plain records; any thread.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 enum event_type {
@@ -18,7 +19,7 @@ enum event_type {
 	EVENT_FORK,        /* in the parent, before it makes a child; before an exec, too */
 	EVENT_CALL,        /* a control verb begins */
 	EVENT_RETURN,      /* it has returned */
-	EVENT_POST,        /* ibv_post_send, ibv_post_recv, ibv_post_srq_recv, one event a call */
+	EVENT_POST,        /* ibv_post_send and its kin, ibv_wr_complete, ibv_wr_abort: one event a call */
 	EVENT_POLL,        /* a poll that returned completions or failed */
 	EVENT_NOTIFY,      /* ibv_req_notify_cq */
 	EVENT_COUNT,       /* a poll counter of a thread, as it was when its CQ was destroyed */
@@ -199,6 +200,18 @@ struct event_sge {
 	uint32_t lkey;
 };
 
+/* Bytes of the parts that @parts (enum event_wr_part) names. */
+static inline size_t wr_parts_bytes(unsigned int parts)
+{
+	return (parts & WR_RDMA ? sizeof(struct event_rdma) : 0) +
+	       (parts & WR_ATOMIC ? sizeof(struct event_atomic) : 0) +
+	       (parts & WR_UD ? sizeof(struct event_ud) : 0) +
+	       (parts & WR_XRC ? sizeof(uint64_t) : 0) +
+	       (parts & WR_BIND ? sizeof(struct event_bind) : 0) +
+	       (parts & WR_TSO ? sizeof(struct event_tso) : 0) +
+	       (parts & WR_ODD ? sizeof(struct event_odd) : 0);
+}
+
 struct event_poll {
 	struct event_head head;
 	uint64_t cq;
@@ -246,7 +259,7 @@ struct event_count {
 };
 
 enum event_blind_what {
-	BLIND_EXTENDED_QP, /* posts by ibv_wr_* on this QP */
+	BLIND_EXTENDED_QP, /* posts by ibv_wr_* on this QP that could not be watched */
 	BLIND_EXTENDED_CQ, /* completions by ibv_start_poll on this CQ */
 	BLIND_WQ,          /* posts to this WQ */
 	BLIND_DM,          /* copies to and from device memory */

@@ -34,6 +34,7 @@ enum { LIST = 9, WCS = 17, FRAMES = 12, CALLS = 4000, CONTROL_CALLS = 400, UST_C
 struct way {
 	struct ibv_qp qp;
 	struct ibv_cq cq;
+	struct ibv_qp_ex *built;
 	int (*dealloc_pd)(struct ibv_pd *pd);
 	int deeper; /* frames to make before the verb is called */
 };
@@ -68,6 +69,19 @@ static void post_recv(void *arg, long n)
 
 	while (n--)
 		ibv_post_recv(&way->qp, &recvs[LIST - 1], &bad);
+}
+
+static void build_one(void *arg, long n)
+{
+	struct ibv_qp_ex *qp = ((struct way *)arg)->built;
+
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	while (n--) {
+		ibv_wr_start(qp);
+		ibv_wr_send(qp);
+		ibv_wr_set_sge(qp, 7, 0x1000, 64);
+		ibv_wr_complete(qp);
+	}
 }
 
 static void poll(void *arg, long n)
@@ -162,8 +176,14 @@ static void make_requests(void)
 
 static void make_way(struct way *way, struct ibv_context *context)
 {
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC,
+					    .comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					    .send_ops_flags = IBV_QP_EX_WITH_SEND };
+
 	*way = (struct way){ .qp = { .context = context, .qp_type = IBV_QPT_RC },
 			     .cq = { .context = context },
+			     /* ibv_qp_to_qp_ex() would show the recorder the straight one, too */
+			     .built = (struct ibv_qp_ex *)ibv_create_qp_ex(context, &attr),
 			     .dealloc_pd = ibv_dealloc_pd,
 			     .deeper = deeper_for(FRAMES) };
 }
@@ -217,6 +237,7 @@ static void data_rows(void (*after)(void))
 {
 	row("post_one", post_one, CALLS, after);
 	row("post_list", post_list, CALLS / 8, after);
+	row("build_one", build_one, CALLS, after);
 	row("post_recv", post_recv, CALLS, after);
 	row("notify", notify, CALLS, after);
 	fake_returns = 1;

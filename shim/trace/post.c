@@ -12,6 +12,7 @@
 #include "shim/trace/post.h"
 
 #include <endian.h>
+#include <string.h>
 
 enum {
 	WR_BYTES = 1024,          /* more than one work request takes */
@@ -261,6 +262,60 @@ bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 		remember(post, wr);
 		at = put_recv(at, wr);
 		event->nwr++;
+	}
+	return hold(post, event, at, __builtin_frame_address(0));
+}
+
+static size_t built_bytes(const struct event_wr *wr)
+{
+	return sizeof(*wr) + wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
+}
+
+/* As put_send() would have written them; in steps of a word, a call of memcpy() takes longer. */
+static inline char *put_built(char *at, const char *wrs, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 8)
+		memcpy(at + i, wrs + i, 8);
+	return at + bytes;
+}
+
+/* More than one event holds: request by request. */
+static struct event_post *put_long(struct event_post *event, char **at, const char *wrs,
+				   uint32_t nwr)
+{
+	for (uint32_t i = 0; i < nwr; i++) {
+		size_t bytes = built_bytes((const void *)wrs);
+
+		if (bytes_of(event, *at) > PART_BYTES) {
+			event = part(event, bytes_of(event, *at));
+			if (!event)
+				return NULL;
+			*at = (char *)(event + 1);
+		}
+		*at = put_built(*at, wrs, bytes);
+		wrs += bytes;
+		event->nwr++;
+	}
+	return event;
+}
+
+bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, const char *wrs,
+		      size_t bytes, uint32_t nwr)
+{
+	struct event_post *event = start((uint16_t)verb, qp);
+	char *at;
+
+	if (!event)
+		return false;
+	post->nwr = 0;
+	at = (char *)(event + 1);
+	if (__builtin_expect(bytes <= PART_BYTES, 1)) {
+		event->nwr = (uint16_t)nwr;
+		at = put_built(at, wrs, bytes);
+	} else {
+		event = put_long(event, &at, wrs, nwr);
+		if (!event)
+			return false;
 	}
 	return hold(post, event, at, __builtin_frame_address(0));
 }

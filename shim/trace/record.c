@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "core/wire/session.h"
+#include "shim/trace/builder.h"
 #include "shim/trace/process.h"
 
 enum {
@@ -132,6 +133,7 @@ static void thread_end(void *unused)
 	(void)unused;
 	if (recorder.vfork)
 		record_start(); /* nobody is in our place any more */
+	builder_thread_end();
 	if (!ring->head || recorder.generation != record_generation())
 		return;
 	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */

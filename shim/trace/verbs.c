@@ -20,6 +20,7 @@
 #include "shim/trace/next.h"
 #include "shim/trace/poll.h"
 #include "shim/trace/poll_ex.h"
+#include "shim/trace/qp_ex.h"
 #include "shim/trace/record.h"
 
 struct entry {
@@ -71,6 +72,10 @@ static void hook_open_device(const struct call *call, struct ibv_context *contex
 static void hook_import_device(const struct call *call, struct ibv_context *context);
 static void hook_destroy_cq(const struct call *call, int ret);
 static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *qp);
+static void hook_create_qp(const struct call *call, struct ibv_qp *qp);
+static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp);
+static void hook_open_qp(const struct call *call, struct ibv_qp *qp);
+static void hook_modify_qp(const struct call *call, int ret);
 static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq);
 static void hook_create_wq(const struct call *call, struct ibv_wq *wq);
 static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
@@ -180,11 +185,52 @@ static void hook_destroy_cq(const struct call *call, int ret)
 		poll_forget((const struct ibv_cq *)(uintptr_t)call->args[0]);
 }
 
-static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *qp)
+static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
+{
+	int saved = errno;
+
+	if (ex && qp_ex_watch(qp, ex, ops))
+		record_blind(BLIND_EXTENDED_QP, qp);
+	errno = saved;
+}
+
+static void hook_create_qp(const struct call *call, struct ibv_qp *qp)
 {
 	(void)call;
-	if (qp)
+	qp_ex_forget(qp);
+}
+
+static void hook_open_qp(const struct call *call, struct ibv_qp *qp)
+{
+	(void)call;
+	qp_ex_forget(qp);
+}
+
+static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
+{
+	const struct ibv_qp_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
+	struct ibv_qp_ex *(*find)(struct ibv_qp *) = next_symbol(VERB_qp_to_qp_ex);
+
+	qp_ex_forget(qp);
+	if (qp && find && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		watch_builders(qp, find(qp), attr->send_ops_flags);
+}
+
+static void hook_modify_qp(const struct call *call, int ret)
+{
+	const struct ibv_qp *qp = (const void *)(uintptr_t)call->args[0];
+
+	if (!ret && qp_ex_again(qp))
 		record_blind(BLIND_EXTENDED_QP, qp);
+}
+
+/* Of one that create_qp_ex did not make: a provider's own call did, which we do not see. */
+static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *ex)
+{
+	struct ibv_qp *qp = (void *)(uintptr_t)call->args[0];
+
+	if (ex && ex->wr_start && !qp_ex_watched(qp))
+		watch_builders(qp, ex, QP_EX_UNKNOWN);
 }
 
 static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
