@@ -64,6 +64,7 @@ struct collector {
 	uint64_t flushed;  /* CLOCK_MONOTONIC of the last commit */
 	pid_t child;       /* ours: its end is what waitpid() says */
 	bool child_ended;
+	bool leftover;     /* collector_leftover() */
 	int child_status;
 	int error;
 };
@@ -129,7 +130,7 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 		.foreign = guests_is_foreign(pid, c->session),
 		.watch = -1,
 	};
-	if (pid != c->child && !c->guests[c->nguests].foreign)
+	if (pid != c->child && !c->leftover && !c->guests[c->nguests].foreign)
 		c->guests[c->nguests].watch = guests_watch(pid);
 	c->processes++;
 	return &c->guests[c->nguests++];
@@ -172,11 +173,13 @@ static int try_ring(struct collector *c, uint32_t index)
 	int err;
 
 	session_ring_path(c->session, index, path);
-	if (ring_open(&ring, path))
+	if (c->leftover ? ring_open_leftover(&ring, path) : ring_open(&ring, path))
 		return 0;
 	err = add_feed(c, &ring, index);
 	if (err)
 		ring_close(&ring);
+	else if (ring.seq)
+		err = writer_began_late(c->writer, c->feeds[c->nfeeds - 1].thread, ring.seq);
 	return err ? err : 1;
 }
 
@@ -299,7 +302,8 @@ static int end_feed(struct collector *c, struct feed *feed)
 	int err = writer_thread_end(c->writer, feed->thread, feed->ring.head);
 
 	session_ring_path(c->session, feed->index, path);
-	unlink(path);
+	if (!c->leftover)
+		unlink(path);
 	ring_close(&feed->ring);
 	return err;
 }
@@ -341,12 +345,15 @@ static int end_guest(struct collector *c, const struct guest *guest)
 					      guests_status(guest->watch, guest->pid);
 	const struct clock *clock = &c->session->page->clock;
 
-	return writer_process_end(c->writer, guest->pid, clock_ns(clock, clock_ticks(clock->kind)),
-				  status);
+	int64_t now = c->leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
+
+	return writer_process_end(c->writer, guest->pid, now, status);
 }
 
 static bool guest_lives(const struct collector *c, const struct guest *guest)
 {
+	if (c->leftover)
+		return false;
 	if (guest->foreign)
 		return true; /* as far as we can see */
 	if (guest->pid == c->child)
@@ -409,6 +416,11 @@ int collector_tend(struct collector *c)
 	return err ? fail(c, err) : 0;
 }
 
+void collector_leftover(struct collector *c)
+{
+	c->leftover = true;
+}
+
 void collector_child(struct collector *c, pid_t pid)
 {
 	c->child = pid;
@@ -455,6 +467,24 @@ static int tell_ringless(struct collector *c)
 	return writer_ringless(c->writer, n);
 }
 
+/* Files that are there, but are no rings: cut, or of another version. */
+static int tell_unreadable(struct collector *c)
+{
+	uint32_t n = 0;
+
+	for (unsigned int i = 0; i < c->nmissing && c->leftover; i++) {
+		char path[SESSION_PATH + 16];
+
+		session_ring_path(c->session, c->missing[i], path);
+		if (access(path, F_OK))
+			continue;
+		log_note("%s cannot be read: cut, or not a ring; its thread is not in the trace",
+			 path);
+		n++;
+	}
+	return n ? writer_ringless(c->writer, n) : 0;
+}
+
 int collector_finish(struct collector *c)
 {
 	int err;
@@ -471,6 +501,8 @@ int collector_finish(struct collector *c)
 		err = end_guests(c);
 	if (!err)
 		err = tell_ringless(c);
+	if (!err)
+		err = tell_unreadable(c);
 	return err ? fail(c, err) : 0;
 }
 

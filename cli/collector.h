@@ -30,6 +30,12 @@ int collector_drain(struct collector *collector);
  */
 int collector_tend(struct collector *collector);
 
+/*
+ * All of it was left by processes that are dead: they end with their last
+ * event, and the files stay as they are.
+ */
+void collector_leftover(struct collector *collector);
+
 /* @pid is our child: it has not ended before collector_ended() says how. */
 void collector_child(struct collector *collector, pid_t pid);
 

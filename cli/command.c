@@ -20,6 +20,8 @@
 const struct command commands[] = {
 	{ "record", cli_record, "Run a program and record every RDMA verb that it calls",
 	  "[-o FILE] [--device soft|NAME] [--on-full wait|drop] [--] PROGRAM [ARG...]" },
+	{ "collect", cli_collect, "Make a trace of what was recorded without a recorder",
+	  "[-o FILE] [--keep] DIR" },
 	{ "run", cli_run, "Run a program on the software device, recording nothing",
 	  "[--device soft|NAME] [--] PROGRAM [ARG...]" },
 	{ "info", cli_info, "Say what is in a trace", "[--format text|json] TRACE" },

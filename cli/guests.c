@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/wire/desc.h"
+#include "core/wire/log.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
 
@@ -192,7 +194,9 @@ static bool ring_lives(const char *path)
 
 	if (ring_open(&ring, path))
 		return false;
-	lives = session_process_alive((pid_t)ring.head->pid, 0);
+	/* a pid comes back: who it is now has nothing of the ring mapped */
+	lives = session_process_alive((pid_t)ring.head->pid, 0) &&
+		!maps_lack((pid_t)ring.head->pid, path);
 	ring_close(&ring);
 	return lives;
 }
@@ -202,7 +206,8 @@ static bool session_lives(const struct session *session, const struct session_pa
 	char path[SESSION_PATH + 16];
 	pid_t pid;
 
-	if (session_process_alive((pid_t)page->collector, page->collector_start) ||
+	if ((page->collector &&
+	     session_process_alive((pid_t)page->collector, page->collector_start)) ||
 	    guests_scan(session->dir, &pid, 1))
 		return true;
 	for (uint32_t i = 0; i < atomic_load(&page->rings) && i < SESSION_RINGS; i++) {
@@ -211,6 +216,29 @@ static bool session_lives(const struct session *session, const struct session_pa
 			return true;
 	}
 	return false;
+}
+
+bool guests_in_use(const struct session *session)
+{
+	return session_lives(session, session->page);
+}
+
+/* Has a ring of it ever held an event? */
+static bool holds_events(const struct session *session, const struct session_page *page)
+{
+	bool holds = false;
+
+	for (uint32_t i = 0; i < atomic_load(&page->rings) && i < SESSION_RINGS && !holds; i++) {
+		char path[SESSION_PATH + 16];
+		struct ring ring = { 0 };
+
+		session_ring_path(session, i, path);
+		if (ring_open_leftover(&ring, path))
+			continue;
+		holds = atomic_load(&ring.head->tail);
+		ring_close(&ring);
+	}
+	return holds;
 }
 
 /*
@@ -232,7 +260,16 @@ static bool read_page(const char *dir, const struct session_page *ours, struct s
 	return read_whole && page->magic == ours->magic && page->version == ours->version;
 }
 
-void guests_sweep(const struct session *ours)
+static void sweep(struct session *session, const struct session_page *page, bool quiet)
+{
+	if (page->fingerprint != verbs_fingerprint || !holds_events(session, page))
+		session_remove(session);
+	else if (!quiet)
+		log_note("a recorder that died left events in %s: 'verbatim collect %s' makes a "
+			 "trace of them and removes it", session->dir, session->dir);
+}
+
+void guests_sweep(const struct session *ours, bool quiet)
 {
 	char prefix[32];
 	const char *slash = strrchr(ours->dir, '/');
@@ -250,7 +287,7 @@ void guests_sweep(const struct session *ours)
 			     d->d_name) >= (int)sizeof(session.dir))
 			continue;
 		if (read_page(session.dir, ours->page, &page) && !session_lives(&session, &page))
-			session_remove(&session);
+			sweep(&session, &page, quiet);
 	}
 	if (list)
 		closedir(list);

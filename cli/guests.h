@@ -36,8 +36,12 @@ int guests_status(int fd, pid_t pid);
  */
 bool guests_is_foreign(pid_t pid, const struct session *session);
 
+/* Does its recorder live, or a process that may record into it? */
+bool guests_in_use(const struct session *session);
+
 /*
- * Remove what recorders that were killed have left beside @ours: sessions of
- * this user whose recorder is gone and in which no process lives.
+ * See to what recorders that were killed have left beside @ours: sessions of
+ * this user whose recorder is gone and in which no process lives. One that
+ * holds events is kept, and said unless @quiet; any other is removed.
  */
-void guests_sweep(const struct session *ours);
+void guests_sweep(const struct session *ours, bool quiet);

@@ -41,7 +41,6 @@ enum {
 	PATIENCE_MS = 2000, /* before saying for whom we still wait */
 	SLEEP_MIN_NS = 50000,
 	SLEEP_MAX_NS = 2000000,
-	RING_MAX = 1 << 30,
 };
 
 enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, QUIET };
@@ -272,6 +271,7 @@ static int create_trace(struct recording *r)
 	};
 	int err = writer_create(r->path, &info, &r->writer);
 
+	snprintf(r->session.page->command, SESSION_TEXT, "%s", info.command);
 	if (!err)
 		err = collector_new(&r->session, r->writer, &r->collector);
 	free(command);
@@ -285,7 +285,8 @@ static int prepare(struct recording *r)
 
 	if (err)
 		return log_err(err, "make a directory for the session");
-	guests_sweep(&r->session);
+	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->path);
+	guests_sweep(&r->session, r->progress.quiet);
 	err = device_environment(r->session.dir, r->soft);
 	if (!err)
 		err = create_trace(r);
@@ -379,18 +380,12 @@ static int record(struct recording *r)
 	return finish(r);
 }
 
-/* "4M", "256k", "1048576": up to a power of two; 0 where that is no size of a ring. */
+/* Up to a power of two; 0 where that is no size of a ring. */
 static uint64_t parse_size(const char *text)
 {
-	char *end;
-	uint64_t n = strtoull(text, &end, 10), bytes = RING_MIN;
+	uint64_t n = session_size(text), bytes = RING_MIN;
 
-	if (*end == 'k' || *end == 'K')
-		n <<= 10;
-	else if (*end == 'M')
-		n <<= 20;
-	if (end == text || (*end && (!strchr("kKM", *end) || end[1])) || n < RING_MIN ||
-	    n > RING_MAX)
+	if (n < RING_MIN || n > RING_MAX)
 		return 0;
 	while (bytes < n)
 		bytes *= 2;

@@ -54,6 +54,8 @@ struct lane {
 	uint64_t lost;
 	uint32_t fork_seq;  /* of the last EVENT_FORK, and its event */
 	uint64_t fork_n;
+	uint64_t first_ticks; /* of the first event that was read */
+	uint64_t missed;    /* before the first that was read */
 };
 
 struct known_process {

@@ -344,6 +344,8 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 		time = lane->last;
 	lane->last = time;
 	lane->n = n;
+	if (!lane->first_ticks)
+		lane->first_ticks = event->ticks;
 	writer->events++;
 	err = take(writer, lane, event, n, time);
 	if (batch_full(&lane->batch) && !flush_batch(writer, lane) &&
@@ -363,6 +365,14 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left)
 		 bytes_left);
 	writer->damaged++;
 	return writer_cover(writer, lane, lane->n, lane->last, "damaged", 0, detail);
+}
+
+int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+
+	lane->n = lane->missed = events;
+	return 0;
 }
 
 int writer_ringless(struct writer *writer, uint32_t threads)
@@ -391,6 +401,11 @@ static int store_loss(struct writer *writer, struct lane *lane, const struct rin
 	uint64_t first = atomic_load_explicit(&head->drop_first, memory_order_relaxed);
 	uint64_t last = atomic_load_explicit(&head->drop_last, memory_order_relaxed);
 
+	if (lane->missed) { /* from the thread's begin on */
+		first = head->ticks;
+		last = lost ? last : lane->first_ticks;
+		lost += lane->missed;
+	}
 	if (!lost || lost == lane->lost)
 		return 0;
 	writer->lost += lost - lane->lost;

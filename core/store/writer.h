@@ -41,6 +41,9 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 /* The ring of @thread cannot be read further: noted in `coverage` and trace_loss(). */
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left);
 
+/* The first @events of @thread are not to be had: lost, as far as this trace goes. */
+int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
+
 /* So many threads could not make a ring: nothing of them is in the trace but this. */
 int writer_ringless(struct writer *writer, uint32_t threads);
 

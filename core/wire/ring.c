@@ -13,6 +13,14 @@
  * too early sees no ring. The writer may be killed at any instruction: what
  * it had committed is whole, what it had not is not there.
  *
+ * A ring that grows is read when all is over. It never wraps: two pieces of
+ * its file lie in memory, so that an event may go over from one to the other,
+ * and both move on when the first is full:
+ *
+ *	| head | 0 | 1 | 2 | 3 |     in memory: 1 2, then 2 3
+ *
+ * Its head word says where the first of them begins.
+ *
  * Nothing in the file is trusted by the reader: another process wrote it.
  *
  * Not here: what an event is (event.h), when to wait (shim/trace/record.c).
@@ -28,25 +36,25 @@
 
 #define MAGIC 0x6d69746162726556ull /* "Verbatim" */
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 static bool is_power_of_two(uint64_t n)
 {
 	return n && !(n & (n - 1));
 }
 
-/* The head, then the data twice. */
-static int map(struct ring *ring, int fd, uint64_t bytes)
+/* The head, then the data twice; or two pieces of data that grows. */
+static int map(struct ring *ring, int fd, uint64_t bytes, bool grows, int sharing)
 {
-	const int prot = PROT_READ | PROT_WRITE;
+	const int prot = PROT_READ | PROT_WRITE, flags = sharing | MAP_FIXED;
+	const off_t second = (off_t)(grows ? RING_PAGE + bytes : RING_PAGE);
 	uint8_t *at = mmap(NULL, RING_PAGE + 2 * bytes, PROT_NONE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
 		return -errno;
-	if (mmap(at, RING_PAGE + bytes, prot, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-	    mmap(at + RING_PAGE + bytes, bytes, prot, MAP_SHARED | MAP_FIXED, fd, RING_PAGE) ==
-		    MAP_FAILED) {
+	if (mmap(at, RING_PAGE + bytes, prot, flags, fd, 0) == MAP_FAILED ||
+	    mmap(at + RING_PAGE + bytes, bytes, prot, flags, fd, second) == MAP_FAILED) {
 		int err = -errno;
 
 		munmap(at, RING_PAGE + 2 * bytes);
@@ -64,21 +72,22 @@ static bool too_long(uint64_t file_bytes)
 	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < file_bytes;
 }
 
-int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index)
+static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index, bool grows)
 {
+	const uint64_t file_bytes = RING_PAGE + (grows ? 2 * bytes : bytes);
 	int fd, err;
 
 	if (!is_power_of_two(bytes) || bytes < RING_MIN)
 		return -EINVAL;
-	if (too_long(RING_PAGE + bytes))
+	if (too_long(file_bytes))
 		return -EFBIG;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	/* reserved now: a full file system must not become a SIGBUS later */
-	err = -posix_fallocate(fd, 0, (off_t)(RING_PAGE + bytes));
+	err = -posix_fallocate(fd, 0, (off_t)file_bytes);
 	if (!err)
-		err = map(ring, fd, bytes);
+		err = map(ring, fd, bytes, grows, MAP_SHARED);
 	close(fd);
 	if (err) {
 		unlink(path);
@@ -88,6 +97,7 @@ int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t in
 	ring->head->version = VERSION;
 	ring->head->index = index;
 	ring->head->bytes = bytes;
+	ring->head->grows = grows;
 	ring->head->pid = (uint32_t)getpid();
 	ring->head->tid = (uint32_t)gettid();
 	/* pairs with the fence in head_valid() */
@@ -95,33 +105,130 @@ int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t in
 	return 0;
 }
 
-static bool head_valid(const struct ring_head *head, uint64_t file_bytes)
+int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index)
 {
-	/* pairs with the store in ring_create() */
-	return __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE) == MAGIC &&
-	       head->version == VERSION && is_power_of_two(head->bytes) &&
-	       head->bytes >= RING_MIN && head->bytes + RING_PAGE == file_bytes;
+	return create(ring, path, bytes, index, false);
 }
 
-int ring_open(struct ring *ring, const char *path)
+int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index)
+{
+	return create(ring, path, bytes, index, true);
+}
+
+/* Both pieces to where piece @first of the file begins; they are there. */
+static int move(struct ring *ring, int fd, uint64_t first, int sharing)
+{
+	void *at = mmap(ring->data, 2 * (ring->mask + 1), PROT_READ | PROT_WRITE,
+			sharing | MAP_FIXED, fd, (off_t)(RING_PAGE + first));
+
+	return at == MAP_FAILED ? -errno : 0;
+}
+
+int ring_grow(struct ring *ring, const char *path)
+{
+	const uint64_t first = ring->reserved & ~ring->mask, bytes = ring->mask + 1;
+	int fd, err;
+
+	if (too_long(RING_PAGE + first + 2 * bytes))
+		return -EFBIG;
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = -posix_fallocate(fd, (off_t)(RING_PAGE + first + bytes), (off_t)bytes);
+	if (!err)
+		err = move(ring, fd, first, MAP_SHARED);
+	close(fd);
+	if (err)
+		return err;
+	/* ring_room() counts from here */
+	atomic_store_explicit(&ring->head->head, first, memory_order_release);
+	ring->limit = first + bytes;
+	return 0;
+}
+
+void ring_trim(struct ring *ring, const char *path)
+{
+	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
+
+	if (ring->head->grows && truncate(path, (off_t)(RING_PAGE + tail)))
+		return; /* it is longer than need be */
+}
+
+static bool head_valid(const struct ring_head *head, uint64_t file_bytes)
+{
+	/* pairs with the store in create() */
+	return __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE) == MAGIC &&
+	       head->version == VERSION && is_power_of_two(head->bytes) &&
+	       head->bytes >= RING_MIN && head->bytes <= RING_MAX &&
+	       (head->grows || head->bytes + RING_PAGE == file_bytes);
+}
+
+/* What a reader of @ring needs; @fd is kept, under a number of its own, where it grows. */
+static int start_reading(struct ring *ring, int fd, uint64_t file_bytes)
+{
+	ring->room = file_bytes - RING_PAGE;
+	ring->limit = UINT64_MAX;
+	if (!ring->head->grows)
+		return 0;
+	ring->limit = ring->mask + 1;
+	ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return ring->fd < 0 ? -errno : 0;
+}
+
+static int open_as(struct ring *ring, const char *path, int sharing)
 {
 	struct stat st;
 	struct ring_head *head;
+	struct ring made = { 0 };
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	int err = -EPROTO;
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < RING_PAGE + RING_MIN)
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < RING_PAGE)
 		goto out;
 	head = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (head == MAP_FAILED)
 		goto out;
 	if (head_valid(head, (uint64_t)st.st_size))
-		err = map(ring, fd, head->bytes);
+		err = map(&made, fd, head->bytes, head->grows, sharing);
 	munmap(head, RING_PAGE);
+	if (err)
+		goto out;
+	err = start_reading(&made, fd, (uint64_t)st.st_size);
+	if (err)
+		ring_close(&made);
+	else
+		*ring = made;
 out:
 	close(fd);
+	return err;
+}
+
+int ring_open(struct ring *ring, const char *path)
+{
+	return open_as(ring, path, MAP_SHARED);
+}
+
+/* Where the first event is that can be read: the whole ring was not enough for all of them. */
+static void start_late(struct ring *ring)
+{
+	const struct event_head *event;
+
+	ring->reserved = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
+	if (ring->reserved % 8)
+		return; /* ring_peek() finds it damaged */
+	event = (const void *)(ring->data + (ring->reserved & ring->mask));
+	ring->seq = event->seq - 1;
+}
+
+int ring_open_leftover(struct ring *ring, const char *path)
+{
+	int err = open_as(ring, path, MAP_PRIVATE);
+
+	if (!err && !ring->head->grows &&
+	    atomic_load_explicit(&ring->head->tail, memory_order_relaxed) > ring->mask + 1)
+		start_late(ring);
 	return err;
 }
 
@@ -129,6 +236,8 @@ void ring_close(struct ring *ring)
 {
 	if (ring->head)
 		munmap(ring->head, RING_PAGE + 2 * (ring->mask + 1));
+	if (ring->fd > 0)
+		close(ring->fd);
 	*ring = (struct ring){ 0 };
 }
 
@@ -144,18 +253,32 @@ void ring_drop(struct ring *ring, uint64_t ticks)
 	atomic_store_explicit(&head->dropped, n + 1, memory_order_release);
 }
 
+/* The reader's next two pieces. */
+static int move_on(struct ring *ring)
+{
+	int err = move(ring, ring->fd, ring->limit, MAP_PRIVATE);
+
+	ring->limit += ring->mask + 1;
+	return err;
+}
+
 int ring_peek(struct ring *ring, const struct event_head **ret_event)
 {
 	/* pairs with the store in ring_commit() */
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire);
 	uint64_t waiting = tail - ring->reserved;
-	const struct event_head *event = (const void *)(ring->data + (ring->reserved & ring->mask));
+	const struct event_head *event;
 	size_t bytes;
 
 	if (!waiting)
 		return 0;
-	if (waiting > ring->mask + 1 || waiting < sizeof(*event) || tail % 8)
+	if (ring->fd && waiting > ring->room - ring->reserved)
+		waiting = ring->room - ring->reserved; /* the file was cut */
+	if (waiting > ring->room || waiting < sizeof(*event) || tail % 8)
 		return -EBADMSG;
+	if (ring->reserved >= ring->limit && move_on(ring))
+		return -EBADMSG;
+	event = (const void *)(ring->data + (ring->reserved & ring->mask));
 	bytes = event->words * 8u;
 	if (bytes < sizeof(*event) || bytes > waiting || bytes > RING_EVENT_MAX ||
 	    !event->type || event->type >= EVENT_TYPES || event->seq != ring->seq + 1)

@@ -19,6 +19,7 @@ enum {
 	RING_BYTES = 4 << 20,       /* default; a power of two, at least RING_MIN */
 	RING_MIN = 256 << 10,
 	RING_EVENT_MAX = 64 << 10,  /* longest event, bytes */
+	RING_MAX = 1 << 30,
 };
 
 /*
@@ -40,6 +41,8 @@ struct ring_head {
 	uint64_t bytes;  /* of the data, a power of two */
 	uint64_t ticks;  /* when it was made */
 	char comm[16];   /* name of the thread */
+	uint32_t grows;  /* ring_create_growing() */
+	uint32_t pad;
 	_Atomic uint64_t closed; /* ticks when the thread ended; 0 while it runs */
 	/* written by the thread */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes committed since the start */
@@ -59,8 +62,11 @@ struct ring {
 	uint8_t *data;       /* mapped twice in a row: an event never wraps */
 	uint64_t mask;
 	uint64_t reserved;   /* writer: next free byte; reader: next byte to read */
-	uint64_t limit;      /* writer: reserved may grow to here without a look at head */
+	uint64_t limit;      /* writer: reserved may grow to here without a look at head;
+			      * reader: what is mapped is asked for up to here */
+	uint64_t room;       /* reader: bytes that may wait */
 	uint32_t seq;        /* of the last event */
+	int fd;              /* reader of one that grows: its file; else 0 */
 };
 
 /*
@@ -70,10 +76,41 @@ struct ring {
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index);
 
 /*
+ * The same for a ring that nobody empties: where another's writer waits, this
+ * one's file becomes longer, by @bytes. What ring_room() says comes to an end
+ * every @bytes; then ring_grow() is to be called.
+ */
+int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index);
+
+/*
+ * Make the growing ring at @path longer and go on in its new part; what was
+ * written before may not be touched any more. Returns 0 or -errno: the disk
+ * is full, or the file is gone.
+ */
+int ring_grow(struct ring *ring, const char *path);
+
+/* Is there no room behind the @held bytes that are written, but not committed, until then? */
+static inline bool ring_must_move(const struct ring *ring, uint64_t held)
+{
+	return ring->reserved + held >=
+	       atomic_load_explicit(&ring->head->head, memory_order_relaxed) + ring->mask + 1;
+}
+
+/* The thread has ended: give back what was not used of a growing ring's file. */
+void ring_trim(struct ring *ring, const char *path);
+
+/*
  * Map an existing file for reading. What it says is checked, not trusted.
  * Returns 0; -ENOENT; -EPROTO if it is not (yet) a ring of this version.
  */
 int ring_open(struct ring *ring, const char *path);
+
+/*
+ * The same for what a dead writer has left: the file stays as it is, whatever
+ * is read. It is read from its first event where that is still there, else
+ * from the first that nobody has read; ring.seq says how many were before it.
+ */
+int ring_open_leftover(struct ring *ring, const char *path);
 
 /* Unmap; accepts one that was never made. */
 void ring_close(struct ring *ring);

@@ -3,7 +3,9 @@
  *
  * The directory is made by mkdtemp (0700, a name that nobody could put in the
  * way); who joins checks that it is a directory of its own user, closed to
- * others and not a link. Nothing of it survives session_remove().
+ * others and not a link. Nothing of it survives session_remove(). Where there
+ * is no collector the directory is the user's choice, and may be seen by others:
+ * what is in it may not.
  *
  * A pid alone does not name a process: pids come back. With the start time of
  * /proc/PID/stat it does.
@@ -15,19 +17,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/wire/desc.h"
+#include "core/wire/ring.h"
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
-enum { VERSION = 1 };
+enum { VERSION = 2, GROW_BYTES = 1 << 20 };
 
 static const char *default_parent(void)
 {
@@ -38,13 +43,13 @@ static const char *default_parent(void)
 	return access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 }
 
-static int map_page(struct session *session, int flags)
+static int map_page(struct session *session, const char *name, int flags)
 {
-	char path[SESSION_PATH + 16];
+	char path[SESSION_PATH + 32];
 	void *page = MAP_FAILED;
 	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "%s/session", session->dir);
+	snprintf(path, sizeof(path), "%s/%s", session->dir, name);
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 	if (fd < 0)
 		return -errno;
@@ -69,8 +74,10 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	page->on_full = on_full;
 	page->fingerprint = verbs_fingerprint;
 	page->ring_bytes = ring_bytes;
-	page->collector = (uint32_t)getpid();
-	page->collector_start = session_process_start(getpid());
+	if (on_full != ON_FULL_GROW) {
+		page->collector = (uint32_t)getpid();
+		page->collector_start = session_process_start(getpid());
+	}
 	clock_init(&page->clock);
 	atomic_store_explicit(&page->state, SESSION_RUNNING, memory_order_relaxed);
 	/* pairs with the load in session_join() */
@@ -90,7 +97,7 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 		return -ENAMETOOLONG;
 	if (!mkdtemp(made.dir))
 		return -errno;
-	err = map_page(&made, O_CREAT | O_EXCL);
+	err = map_page(&made, "session", O_CREAT | O_EXCL);
 	if (err) {
 		session_remove(&made);
 		return err;
@@ -100,14 +107,135 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 	return 0;
 }
 
+uint64_t session_size(const char *text)
+{
+	static const char units[] = "kKMG";
+	static const int shifts[] = { 10, 10, 20, 30 };
+	char *end;
+	uint64_t n = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+
+	if (end == text || *text == '-' || (*end && (!unit || end[1])))
+		return 0;
+	return unit ? n << shifts[unit - units] : n;
+}
+
+static uint64_t size_of_environment(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? session_size(text) : 0;
+}
+
+static uint64_t half_of_free(const char *dir)
+{
+	struct statvfs fs;
+
+	return statvfs(dir, &fs) ? UINT64_MAX : (uint64_t)fs.f_bavail * fs.f_frsize / 2;
+}
+
+static void read_command(char text[SESSION_TEXT])
+{
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, SESSION_TEXT - 1);
+
+	for (ssize_t i = 0; i + 1 < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	if (fd >= 0)
+		close(fd);
+}
+
+static void fill_own_page(struct session *session)
+{
+	uint64_t asked = size_of_environment("VERBATIM_RING_SIZE"), bytes = RING_MIN;
+
+	if (!asked || asked > RING_MAX)
+		asked = GROW_BYTES;
+	while (bytes < asked)
+		bytes *= 2;
+	session->page->limit = size_of_environment("VERBATIM_LIMIT");
+	if (!session->page->limit)
+		session->page->limit = half_of_free(session->dir);
+	read_command(session->page->command);
+	fill_page(session->page, bytes, ON_FULL_GROW);
+}
+
+/*
+ * A page of our own becomes the session's, whole, unless there is one by now:
+ * several processes may begin at once.
+ */
+static int make_page(struct session *session)
+{
+	char name[32], from[SESSION_PATH + 32], to[SESSION_PATH + 32];
+	int err;
+
+	snprintf(name, sizeof(name), "session.%d", (int)getpid());
+	snprintf(from, sizeof(from), "%s/%s", session->dir, name);
+	snprintf(to, sizeof(to), "%s/session", session->dir);
+	unlink(from); /* of one who was killed here, long ago */
+	err = map_page(session, name, O_CREAT | O_EXCL);
+	if (!err) {
+		fill_own_page(session);
+		err = link(from, to) && errno != EEXIST ? -errno : 0;
+	}
+	unlink(from);
+	session_leave(session);
+	return err;
+}
+
+/* mkdtemp() names a collector's session; when that is over, nothing may come in its place. */
+static bool was_collectors(const char *dir)
+{
+	const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "verbatim-%u-", (unsigned int)getuid());
+	return !strncmp(name, prefix, strlen(prefix)) &&
+	       strlen(name) == strlen(prefix) + strlen("XXXXXX");
+}
+
+bool session_take(struct session *session, uint64_t bytes)
+{
+	struct session_page *page = session->page;
+
+	if (page->on_full != ON_FULL_GROW)
+		return true;
+	if (atomic_fetch_add(&page->used, bytes) + bytes <= page->limit)
+		return true;
+	session_give_back(session, bytes);
+	return false;
+}
+
+void session_give_back(struct session *session, uint64_t bytes)
+{
+	if (session->page->on_full == ON_FULL_GROW)
+		atomic_fetch_sub(&session->page->used, bytes);
+}
+
 static int check_dir(const char *dir)
 {
 	struct stat st;
 
 	if (lstat(dir, &st))
 		return -errno;
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
 		return -EACCES;
+	return 0;
+}
+
+/* From the root: a program may change its directory. */
+static int absolute(const char *dir, char path[SESSION_PATH])
+{
+	char whole[PATH_MAX];
+
+	if (!realpath(dir, whole))
+		return -errno;
+	if (strlen(whole) >= SESSION_PATH)
+		return -ENAMETOOLONG;
+	strcpy(path, whole);
 	return 0;
 }
 
@@ -116,11 +244,11 @@ int session_join(struct session *session, const char *dir)
 	struct session joined = { 0 };
 	int err;
 
-	if (snprintf(joined.dir, sizeof(joined.dir), "%s", dir) >= (int)sizeof(joined.dir))
-		return -ENAMETOOLONG;
 	err = check_dir(dir);
 	if (!err)
-		err = map_page(&joined, 0);
+		err = absolute(dir, joined.dir);
+	if (!err)
+		err = map_page(&joined, "session", 0);
 	if (err)
 		return err;
 	/* pairs with the store in fill_page() */
@@ -131,6 +259,23 @@ int session_join(struct session *session, const char *dir)
 	}
 	*session = joined;
 	return 0;
+}
+
+int session_join_or_make(struct session *session, const char *dir)
+{
+	struct session made = { 0 };
+	int err = session_join(session, dir);
+
+	if (err != -ENOENT || was_collectors(dir))
+		return err;
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return -errno;
+	err = check_dir(dir);
+	if (!err)
+		err = absolute(dir, made.dir);
+	if (!err)
+		err = make_page(&made);
+	return err ? err : session_join(session, dir);
 }
 
 void session_leave(struct session *session)
@@ -145,7 +290,7 @@ void session_remove(struct session *session)
 	DIR *dir = opendir(session->dir);
 
 	for (struct dirent *d; dir && (d = readdir(dir));)
-		if (!strncmp(d->d_name, "ring.", 5) || !strcmp(d->d_name, "session"))
+		if (!strncmp(d->d_name, "ring.", 5) || !strncmp(d->d_name, "session", 7))
 			unlinkat(dirfd(dir), d->d_name, 0);
 	if (dir)
 		closedir(dir);

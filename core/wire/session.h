@@ -2,10 +2,12 @@
 /*
  * A session: the directory where the traced processes leave their rings.
  *
- *	DIR/session      one page, struct session_page; made by the collector
+ *	DIR/session      struct session_page; made by the collector or, where there
+ *	                 is none, by the first program
  *	DIR/ring.N       N-th ring (core/wire/ring.h); made by a thread of the program
  *
- * DIR is 0700 and belongs to the user; VERBATIM_DIR tells it to the program.
+ * DIR belongs to the user, and nobody else may write there; VERBATIM_DIR tells
+ * it to the program.
  * The page is shared memory between processes: any thread, by the named
  * operations below.
  */
@@ -20,6 +22,7 @@
 
 enum {
 	SESSION_PATH = 240,
+	SESSION_TEXT = 512,
 	SESSION_RINGS = 1 << 20, /* more threads than that get no ring */
 };
 
@@ -29,7 +32,8 @@ enum session_state {
 	SESSION_ORPHAN, /* a writer found the collector dead */
 };
 
-enum session_on_full { ON_FULL_WAIT, ON_FULL_DROP };
+/* ON_FULL_GROW: nobody collects; rings grow */
+enum session_on_full { ON_FULL_WAIT, ON_FULL_DROP, ON_FULL_GROW };
 
 struct session_page {
 	uint64_t magic;
@@ -37,14 +41,18 @@ struct session_page {
 	uint32_t on_full;       /* enum session_on_full */
 	uint64_t fingerprint;   /* verbs_fingerprint of the collector */
 	uint64_t ring_bytes;
-	uint32_t collector;     /* pid */
+	uint32_t collector;     /* pid; 0: there is none */
 	uint32_t pad;
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
 	struct clock clock;
+	uint64_t limit;         /* ON_FULL_GROW: bytes that all rings together may have */
+	char command[SESSION_TEXT]; /* what is recorded */
+	char trace[SESSION_TEXT];   /* the collector's trace */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */
 	_Atomic uint64_t beat;               /* grows while the collector lives */
 	_Atomic uint32_t ringless;           /* threads that could not make a ring: not recorded */
+	_Atomic uint64_t used;               /* of the limit */
 };
 
 struct session {
@@ -61,9 +69,27 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 
 /*
  * Join the session at @dir, as a traced process. -EACCES: the directory is
- * another user's or open to others; -EPROTO: another version's, or none.
+ * another user's or others may write there; -EPROTO: another version's, or
+ * cut; -ENOENT: none. @dir may be relative, the session's is not.
  */
 int session_join(struct session *session, const char *dir);
+
+/*
+ * The same; where there is none, make one that nobody collects, and @dir if
+ * only that is missing. Not where a collector's session has been: -ENOENT.
+ * Rings are VERBATIM_RING_SIZE long, all of them at most VERBATIM_LIMIT, half
+ * of what the disk has free if that is not given.
+ */
+int session_join_or_make(struct session *session, const char *dir);
+
+/* May the rings become longer by @bytes? They count as used then. */
+bool session_take(struct session *session, uint64_t bytes);
+
+/* So many of them were not. */
+void session_give_back(struct session *session, uint64_t bytes);
+
+/* "4M", "256k", "2G", "1048576"; 0 where that is no size. */
+uint64_t session_size(const char *text);
 
 /* Unmap; the directory stays. */
 void session_leave(struct session *session);

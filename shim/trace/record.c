@@ -126,6 +126,20 @@ static void publish_held(void)
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
 }
 
+/* Nobody takes the ring's file away when the thread has ended. */
+static void trim(struct ring *ring)
+{
+	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
+	uint64_t first = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
+	char path[SESSION_PATH + 16];
+
+	if (!ring->head->grows)
+		return;
+	session_ring_path(&session, ring->head->index, path);
+	ring_trim(ring, path);
+	session_give_back(&session, first + 2 * ring->head->bytes - tail);
+}
+
 static void thread_end(void *unused)
 {
 	struct ring *ring = &recorder.ring;
@@ -142,6 +156,7 @@ static void thread_end(void *unused)
 	recorder.generation = NO_RING;
 	recorder.depth = 0;
 	rings_remove(ring->head);
+	trim(ring);
 	/* pairs with the collector's load: all events are committed before it */
 	atomic_store_explicit(&ring->head->closed, record_ticks(), memory_order_release);
 	ring_close(ring);
@@ -184,7 +199,7 @@ static bool join(void)
 	static bool joined, key_made, watching;
 	const char *dir = getenv(SESSION_ENV);
 
-	if (!joined && (!dir || !*dir || session_join(&session, dir)))
+	if (!joined && (!dir || !*dir || session_join_or_make(&session, dir)))
 		return false;
 	joined = true;
 	if (!session_running(&session) || (!key_made && pthread_key_create(&thread_key, thread_end)))
@@ -237,9 +252,25 @@ static bool process_ready(void)
 	return ok;
 }
 
-static bool make_ring(void)
+static int create_ring(uint32_t index)
 {
 	char path[SESSION_PATH + 16];
+	uint64_t bytes = session.page->ring_bytes;
+	int err;
+
+	session_ring_path(&session, index, path);
+	if (session.page->on_full != ON_FULL_GROW)
+		return ring_create(&recorder.ring, path, bytes, index);
+	if (!session_take(&session, RING_PAGE + 2 * bytes))
+		return -EDQUOT;
+	err = ring_create_growing(&recorder.ring, path, bytes, index);
+	if (err)
+		session_give_back(&session, RING_PAGE + 2 * bytes);
+	return err;
+}
+
+static bool make_ring(void)
+{
 	uint32_t index = atomic_fetch_add(&session.page->rings, 1);
 
 	/* after fork it is the parent's: this process has no use for it */
@@ -248,10 +279,8 @@ static bool make_ring(void)
 	recorder.holds++;
 	recorder.depth = 0;
 	recorder.writing = false;
-	if (index >= SESSION_RINGS)
-		return false;
-	session_ring_path(&session, index, path);
-	if (ring_create(&recorder.ring, path, session.page->ring_bytes, index))
+	recorder.stuck = false;
+	if (index >= SESSION_RINGS || create_ring(index))
 		return false;
 	recorder.ring.head->ticks = record_ticks();
 	prctl(PR_GET_NAME, recorder.ring.head->comm);
@@ -427,10 +456,37 @@ static void set_writing(bool on)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-bool record_wait(size_t bytes)
+/*
+ * Nobody empties the ring: its file becomes longer, with all signals blocked,
+ * since one would end posix_fallocate(). What could not be had once is not
+ * asked for again: it would cost a system call an event.
+ */
+static bool grow(void)
 {
 	struct ring *ring = &recorder.ring;
-	int saved = errno;
+	char path[SESSION_PATH + 16];
+	sigset_t mask;
+	int cancel;
+
+	if (!ring_must_move(ring, recorder.held))
+		return true;
+	if (recorder.held)
+		publish_held();
+	if (recorder.stuck || !session_running(&session))
+		return false;
+	block_signals(&mask);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	session_ring_path(&session, ring->head->index, path);
+	recorder.stuck = !session_take(&session, ring->mask + 1) || ring_grow(ring, path);
+	pthread_setcancelstate(cancel, &cancel);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return !recorder.stuck;
+}
+
+/* The collector empties the ring, in time. */
+static bool wait_for_room(size_t bytes)
+{
+	struct ring *ring = &recorder.ring;
 	bool room = false;
 
 	if (recorder.held)
@@ -445,6 +501,14 @@ bool record_wait(size_t bytes)
 		doze();
 		set_writing(true);
 	}
+	return room;
+}
+
+bool record_wait(size_t bytes)
+{
+	int saved = errno;
+	bool room = session.page->on_full == ON_FULL_GROW ? grow() : wait_for_room(bytes);
+
 	if (!room && !session_running(&session))
 		turn_off();
 	if (!room) {

@@ -23,6 +23,7 @@ struct recorder {
 	uint32_t vfork;      /* generation in which this thread made a child that shares its memory; 0 */
 	uint32_t vfork_seq;  /* the number of that fork */
 	pid_t vfork_child;   /* whose verbs were reported */
+	bool stuck;          /* a ring that grows could not */
 	uint32_t forks_held; /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */
 	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */

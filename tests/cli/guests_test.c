@@ -121,9 +121,30 @@ static void sweep_removes_what_a_dead_recorder_left(void **state)
 	(void)state;
 	leave_session(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours);
+	guests_sweep(&ours, true);
 	assert_false(is_there(dir));
 	assert_true(is_there(ours.dir));
+	session_remove(&ours);
+}
+
+static void sweep_keeps_events_that_nobody_has_read(void **state)
+{
+	struct session ours, left;
+	struct ring ring;
+	char path[SESSION_PATH + 16];
+
+	(void)state;
+	assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
+	left.page->collector_start--;
+	session_ring_path(&left, left.page->rings++, path);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0), 0);
+	ring.head->pid = INT32_MAX; /* nobody */
+	ring.head->tail = 64;
+	ring_close(&ring);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_true(is_there(left.dir));
+	session_remove(&left);
 	session_remove(&ours);
 }
 
@@ -137,7 +158,7 @@ static void sweep_leaves_a_session_where_somebody_lives(void **state)
 	leave_session(dir);
 	pid = start_guest(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours);
+	guests_sweep(&ours, true);
 	assert_true(is_there(dir));
 	end(pid);
 	assert_int_equal(session_join(&left, dir), 0);
@@ -152,7 +173,7 @@ static void sweep_leaves_a_session_that_is_recorded(void **state)
 	(void)state;
 	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours);
+	guests_sweep(&ours, true);
 	assert_true(is_there(other.dir));
 	session_remove(&other);
 	session_remove(&ours);
@@ -165,6 +186,7 @@ int main(void)
 		cmocka_unit_test(own_thread_is_there),
 		cmocka_unit_test(process_without_our_ring_is_foreign),
 		cmocka_unit_test(sweep_removes_what_a_dead_recorder_left),
+		cmocka_unit_test(sweep_keeps_events_that_nobody_has_read),
 		cmocka_unit_test(sweep_leaves_a_session_where_somebody_lives),
 		cmocka_unit_test(sweep_leaves_a_session_that_is_recorded),
 	};

@@ -133,9 +133,10 @@ killed_recorder_does_not_hurt_the_program() {
 	"$VERBATIM" info t.db >info 2>err; is $? 0 && grep -q INTERRUPTED info
 }
 
-session_of_a_killed_recorder_is_swept() {
+session_of_a_killed_recorder_is_collected() {
 	is "$(ls sessions | wc -l)" 1 || return # of the test before
-	record true; is $? 0 && is "$(ls sessions)" ""
+	record true; is $? 0 && is "$(ls sessions | wc -l)" 1 || return
+	"$VERBATIM" collect -q -o t.db sessions/* 2>err && is "$(ls sessions)" ""
 }
 
 killed_program_leaves_a_whole_trace() {
@@ -217,7 +218,7 @@ try grandchildren_without_a_verb_between_are_followed
 if unshare --fork --pid --mount-proc true 2>/dev/null; then try descendant_in_another_pid_namespace_is_recorded
 else echo "skip record: descendant in another pid namespace is recorded: may not make one"; fi
 try killed_recorder_does_not_hurt_the_program
-try session_of_a_killed_recorder_is_swept
+try session_of_a_killed_recorder_is_collected
 try killed_program_leaves_a_whole_trace
 try trace_and_session_are_closed_to_others
 try program_that_is_not_there_leaves_the_old_trace

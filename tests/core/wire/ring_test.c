@@ -299,6 +299,83 @@ static void reader_follows_a_writer_in_another_thread(void **state)
 	pthread_join(writer, NULL);
 }
 
+/* A ring that grows, with so many events of so many words; -1: it could not. */
+static int write_growing(uint64_t events, size_t words)
+{
+	for (uint64_t i = 0; i < events; i++) {
+		if (!ring_room(&in, words * 8) && ring_must_move(&in, 0) && ring_grow(&in, path))
+			return -1;
+		put(words, i);
+	}
+	return 0;
+}
+
+static void growing_ring_keeps_all_of_it(void **state)
+{
+	const struct event_head *head;
+
+	(void)state;
+	teardown(NULL);
+	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3), 0);
+	assert_int_equal(write_growing(100000, 13), 0); /* 13 words fit no piece evenly */
+	ring_trim(&in, path);
+	assert_int_equal(ring_open_leftover(&out, path), 0);
+	for (uint64_t i = 0; i < 100000; i++)
+		take(13, i);
+	assert_int_equal(ring_peek(&out, &head), 0);
+}
+
+static void cut_ring_is_read_up_to_the_cut(void **state)
+{
+	const struct event_head *head;
+
+	(void)state;
+	teardown(NULL);
+	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3), 0);
+	assert_int_equal(write_growing(100000, 13), 0);
+	ring_close(&in);
+	assert_int_equal(truncate(path, RING_PAGE + 50000 * 13 * 8 + 40), 0);
+	assert_int_equal(ring_open_leftover(&out, path), 0);
+	for (uint64_t i = 0; i < 50000; i++)
+		take(13, i);
+	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
+}
+
+static void ring_that_cannot_grow_says_so(void **state)
+{
+	(void)state;
+	teardown(NULL);
+	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3), 0);
+	unlink(path);
+	assert_int_equal(write_growing(100000, 13), -1);
+	assert_int_equal(ring_grow(&in, path), -ENOENT);
+}
+
+/* Nobody has read, or somebody has read a part: the file is left as it is. */
+static void leftover_is_read_from_where_it_can_be(void **state)
+{
+	struct ring left = { 0 };
+	const struct event_head *head;
+
+	(void)state;
+	put(8, 1);
+	put(8, 2);
+	take(8, 1);
+	assert_int_equal(ring_open_leftover(&left, path), 0);
+	assert_int_equal(left.seq, 0); /* all of it is there still */
+	ring_step(&left, 64);
+	ring_consume(&left);
+	ring_close(&left);
+	assert_int_equal(out.head->head, 64);
+	take(8, 2);
+	for (int i = 0; i < RING_MIN / 64; i++)
+		put(8, 3);
+	assert_int_equal(ring_open_leftover(&left, path), 0);
+	assert_int_equal(left.seq, 2);
+	assert_int_equal(ring_peek(&left, &head), 64);
+	ring_close(&left);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -315,6 +392,10 @@ int main(void)
 		TEST(open_of_no_ring_is_refused),
 		TEST(create_wants_a_power_of_two),
 		TEST(reader_follows_a_writer_in_another_thread),
+		TEST(growing_ring_keeps_all_of_it),
+		TEST(cut_ring_is_read_up_to_the_cut),
+		TEST(ring_that_cannot_grow_says_so),
+		TEST(leftover_is_read_from_where_it_can_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -82,13 +83,90 @@ static void pid_with_another_start_is_not_alive(void **state)
 	assert_false(session_process_alive(getpid(), session_process_start(getpid()) + 1));
 }
 
+static char parent[] = "/tmp/session_test-XXXXXX";
+
+static int make_parent(void **state)
+{
+	(void)state;
+	return mkdtemp(parent) ? 0 : -1;
+}
+
+static int remove_parent(void **state)
+{
+	(void)state;
+	return rmdir(parent);
+}
+
+static void session_is_made_where_there_is_none(void **state)
+{
+	struct session first = { 0 }, second = { 0 };
+	char dir[64];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/d", parent);
+	assert_int_equal(session_join(&first, dir), -ENOENT);
+	assert_int_equal(session_join_or_make(&first, dir), 0);
+	assert_int_equal(session_join_or_make(&second, dir), 0);
+	first.page->rings = 7;
+	assert_int_equal(second.page->rings, 7);
+	assert_int_equal(first.page->on_full, ON_FULL_GROW);
+	session_leave(&second);
+	session_remove(&first);
+	assert_int_equal(access(dir, F_OK), -1);
+}
+
+static void collectors_session_is_not_made_again(void **state)
+{
+	struct session session = { 0 };
+	char dir[96];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/verbatim-%u-AbCdEf", parent, (unsigned int)getuid());
+	assert_int_equal(session_join_or_make(&session, dir), -ENOENT);
+	assert_int_equal(access(dir, F_OK), -1);
+}
+
+static void limit_is_for_all_rings(void **state)
+{
+	struct session session = { 0 };
+	char dir[64];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/d", parent);
+	setenv("VERBATIM_LIMIT", "1M", 1);
+	assert_int_equal(session_join_or_make(&session, dir), 0);
+	unsetenv("VERBATIM_LIMIT");
+	assert_true(session_take(&session, 1 << 20));
+	assert_false(session_take(&session, 1));
+	session_give_back(&session, 1);
+	assert_true(session_take(&session, 1));
+	session_remove(&session);
+}
+
+static void sizes_are_read(void **state)
+{
+	(void)state;
+	assert_int_equal(session_size("4096"), 4096);
+	assert_int_equal(session_size("256k"), 256 << 10);
+	assert_int_equal(session_size("4M"), 4 << 20);
+	assert_int_equal(session_size("2G"), 2ull << 30);
+	assert_int_equal(session_size(""), 0);
+	assert_int_equal(session_size("4MB"), 0);
+	assert_int_equal(session_size("-1"), 0);
+	assert_int_equal(session_size("M"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(process_without_its_leader_is_alive),
 		cmocka_unit_test(zombie_is_not_alive),
 		cmocka_unit_test(pid_with_another_start_is_not_alive),
+		cmocka_unit_test(session_is_made_where_there_is_none),
+		cmocka_unit_test(collectors_session_is_not_made_again),
+		cmocka_unit_test(limit_is_for_all_rings),
+		cmocka_unit_test(sizes_are_read),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_parent, remove_parent);
 }

@@ -1,0 +1,175 @@
+# The recorder's modes: without a collector, and what a dead one has left.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+apps=$PWD/$BUILD/tests/apps
+libs=$PWD/$BUILD
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+stop_all() {
+	local pids
+	pids=$(jobs -p)
+	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+}
+
+# A test is a function: what it prints is why it failed.
+try() {
+	local out
+	if out=$(trap stop_all EXIT; "$1" 2>&1); then echo "ok modes: ${1//_/ }"; else echo "not ok modes: ${1//_/ }: $out"; fi
+	rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*
+}
+
+# Wait for a condition, at most ten seconds.
+await() {
+	local end=$((SECONDS + 10))
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
+		read -rt 0.01 <> <(:)
+	done
+	return 0
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+says() { grep -q "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
+ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
+ended() { ! kill -0 "$1"; }
+collect() { "$VERBATIM" collect -q -o t.db "$@"; }
+soft() { env LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" "$@"; }
+lone() { VERBATIM_DIR=$tmp/d soft "$@"; } # without a collector
+begin() { VERBATIM_DIR=$tmp/d exec env LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" "$@"; } # in the background
+posted() { [ "$(number 8)" -gt "$1" ]; }
+number() { od -An -tu8 -j"$1" -N8 counts | tr -d ' '; }
+
+calls_are_collected_later() {
+	lone "$apps/guest" calls 7 exit 3; is $? 3 || return
+	is "$(stat -c %a d d/* | sort -u | tr '\n' ' ')" "600 700 " || return
+	collect d && is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 7 && [ ! -e d ] &&
+		is "$(ask "SELECT value FROM meta WHERE key = 'state'")" complete &&
+		is "$(ask "SELECT value FROM meta WHERE key = 'command'")" "$apps/guest calls 7 exit 3"
+}
+
+trace_is_as_one_of_record() {
+	local q="SELECT verb, count(*), sum(failed) FROM call WHERE NOT ours GROUP BY verb"
+	lone "$apps/loop" counts 5000 && collect d && mv t.db d.db || return
+	"$VERBATIM" record -q -o t.db "$apps/loop" counts 5000 || return
+	is "$(ask "$q" d.db)" "$(ask "$q")" || return
+	q="SELECT count(*), count(DISTINCT wr_id), sum(status) FROM wc"
+	is "$(ask "$q" d.db)" "$(ask "$q")" || return
+	q="SELECT kind, name FROM object ORDER BY id"
+	is "$(ask "$q" d.db)" "$(ask "$q")" || return
+	"$VERBATIM" check d.db >c1; local one=$?
+	"$VERBATIM" check t.db >c2; is $one $? || return
+	"$VERBATIM" replay d.db >out || { cat out; return 1; }
+}
+
+rings_grow_and_lose_nothing() {
+	VERBATIM_RING_SIZE=256k lone "$apps/loop" counts 60000 && collect d || return
+	is "$(ask "SELECT count(*) FROM wc")" "$(number 16)" && is "$(ask "SELECT count(*) FROM loss")" 0 || return
+	[ "$(number 16)" -ge 60000 ]
+}
+
+killed_program_has_all_that_returned() {
+	VERBATIM_RING_SIZE=256k begin "$apps/loop" counts >out & local pid=$!
+	await posted 20000 || return
+	kill -KILL $pid; wait $pid 2>/dev/null
+	collect d || return
+	local recs sends wcs
+	recs=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_recv'"); sends=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_send'")
+	wcs=$(ask "SELECT count(*) FROM wc")
+	[ "$recs" -ge "$(number 0)" ] && [ "$sends" -ge "$(number 8)" ] && [ "$wcs" -ge "$(number 16)" ] && is "$(ask "SELECT count(*) FROM loss")" 0
+}
+
+limit_is_kept_and_loss_told() {
+	VERBATIM_RING_SIZE=256k VERBATIM_LIMIT=2M lone "$apps/loop" counts 60000 || return
+	is "$(number 8)" 60000 && [ "$(du -sk d | cut -f1)" -le 2200 ] || { du -sk d; return 1; }
+	collect d 2>err && says "events were lost" err && "$VERBATIM" info t.db >out && says ^LOST out
+}
+
+children_and_threads_are_in_one_trace() {
+	lone "$apps/guest" calls 2 child calls 5 || return
+	await test -z "$(pgrep -f "^$apps/guest calls 2")" || return
+	lone "$apps/guest" calls 3 || return # a second program, the same session
+	collect d && is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 10 &&
+		is "$(ask "SELECT count(*) FROM process")" 3 && is "$(ask "SELECT count(*) FROM process WHERE parent = 1")" 1
+}
+
+session_in_use_is_left_alone() {
+	begin "$apps/guest" until >out & local pid=$!
+	await grep -q ready out || return
+	collect d 2>err; is $? 4 && says "still in use" err && [ -e d/session ] && [ ! -e t.db ] || return
+	kill -TERM $pid; wait $pid
+	collect d && [ ! -e d ]
+}
+
+kept_session_can_be_collected_again() {
+	lone "$apps/guest" calls 2 && collect --keep d && lone "$apps/guest" calls 3 && collect d &&
+		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 5
+}
+
+bad_sessions_are_refused() {
+	mkdir -m 700 d
+	collect nothing 2>err; is $? 4 && is "$(wc -l <err)" 1 || return
+	collect d 2>err; is $? 4 && says "holds no session" err || return
+	: >d/session; collect d 2>err; is $? 3 && says "another version" err || return
+	head -c 8192 /dev/urandom >d/session; collect d 2>err; is $? 3 || return
+	collect "$VERBATIM" 2>err; is $? 3 && says "not a session" err || return
+	chmod 777 d; collect d 2>err; is $? 4 && says "nobody else" err || return
+	collect 2>err; is $? 2 || return
+	collect d d 2>err; is $? 2 && [ ! -e t.db ]
+}
+
+empty_session_is_said() {
+	lone "$apps/guest" calls 1 && rm d/ring.* || return
+	printf '\0\0\0\0' | dd of=d/session bs=1 seek="$(rings_at)" conv=notrunc 2>/dev/null
+	collect d 2>err; is $? 3 && says "is empty" err
+}
+# where session_page.rings is: the word behind the state, on a cache line of its own
+rings_at() { od -An -v -tu4 -w64 d/session | awk '$1 == 1 && $2 == 1 { print (NR - 1) * 64 + 4; exit }'; }
+
+cut_rings_are_read_as_far_as_they_go() {
+	VERBATIM_RING_SIZE=256k lone "$apps/loop" counts 20000 || return
+	truncate -s 1000000 d/ring.0
+	collect --keep d 2>err; is $? 0 && says damaged err && "$VERBATIM" info t.db >out && says ^DAMAGED out || return
+	[ "$(ask "SELECT count(*) FROM wc")" -gt 1000 ] || return
+	truncate -s 100 d/ring.0
+	collect d 2>err; is $? 0 && says "cannot be read" err && is "$(ask "SELECT what FROM coverage")" thread
+}
+
+session_of_a_dead_recorder_is_kept_for_collect() {
+	"$VERBATIM" record -q -o first.db "$apps/guest" calls 5 until exit 5 >out 2>/dev/null & local pid=$!
+	await grep -q ready out || return
+	local app; app=$(pgrep -P $pid guest)
+	kill -KILL $pid; await ended $pid
+	kill -TERM "$app"; await ended "$app" || return
+	"$VERBATIM" record -o t.db true 2>err; says "verbatim collect $tmp/sessions/" err || return
+	set -- sessions/*; [ -d "$1" ] || { echo "swept"; return 1; }
+	"$VERBATIM" collect -o t.db "$1" 2>err && says "first.db" err && [ ! -e "$1" ] || { cat err; return 1; }
+	[ "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" -ge 5 ]
+}
+
+ended_collector_leaves_no_new_session() {
+	# a descendant that starts a program when the recorder is long gone
+	"$VERBATIM" record -q -o t.db true || return
+	VERBATIM_DIR=$tmp/sessions/verbatim-$(id -u)-AbCdEf soft "$apps/guest" calls 2 || return
+	is "$(ls sessions)" ""
+}
+
+for need in "$apps/guest" "$apps/loop" "$VERBATIM"; do
+	[ -x "$need" ] || { echo "not ok modes: $need is not built"; exit 1; }
+done
+try calls_are_collected_later
+try trace_is_as_one_of_record
+try rings_grow_and_lose_nothing
+try killed_program_has_all_that_returned
+try limit_is_kept_and_loss_told
+try children_and_threads_are_in_one_trace
+try session_in_use_is_left_alone
+try kept_session_can_be_collected_again
+try bad_sessions_are_refused
+try empty_session_is_said
+try cut_rings_are_read_as_far_as_they_go
+try session_of_a_dead_recorder_is_kept_for_collect
+try ended_collector_leaves_no_new_session
