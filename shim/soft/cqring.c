@@ -7,6 +7,10 @@
  * entry is unpublished and is written over by the next, or it is published
  * and the next counts it (repair()).
  *
+ * An event is sent before its entry is published, so that no death leaves an
+ * entry without one. Who gets the event, or arms the queue, passes through
+ * the lock (cqring_pass()): then the entry is there, or its writer was dead.
+ *
  * Payload that does not fit an entry travels in a ring of bytes beside it,
  * in the order of the entries:
  *
@@ -107,34 +111,31 @@ static struct shm_cqe *overrun(struct cqring *ring)
 	return NULL;
 }
 
-/* Armed queues fire once. */
+/*
+ * Armed queues fire once. Disarmed after the event, since its sender may die
+ * in between; under the lock nobody arms it meanwhile.
+ */
 static void fire(struct cqring *ring, bool solicited)
 {
 	struct pipe_event event = { PIPE_COMPLETION, ring->index,
 				    ring->shm->serial, 0 };
-	uint32_t armed = __atomic_load_n(&ring->shm->armed, __ATOMIC_SEQ_CST);
+	uint32_t armed = __atomic_load_n(&ring->shm->armed, __ATOMIC_RELAXED);
 
 	if (armed == SHM_ARM_NONE ||
 	    (armed == SHM_ARM_SOLICITED && !solicited))
 		return;
-	__atomic_store_n(&ring->shm->armed, SHM_ARM_NONE, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&ring->shm->events, 1, __ATOMIC_RELAXED);
 	pipe_send(ring->seg, ring->shm->channel, &event);
+	__atomic_add_fetch(&ring->shm->events, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->shm->armed, SHM_ARM_NONE, __ATOMIC_RELAXED);
 }
 
-/*
- * Who had the lock died: what was published is there, and the owner of the
- * queue may not have been woken.
- */
+/* Who had the lock died: what was published is there. */
 static void repair(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
 
 	while (ring->entries[cq->prod & ring->mask].seq == cq->prod + 1)
 		cq->prod++;
-	__atomic_store_n(&cq->armed, SHM_ARM_ANY, __ATOMIC_SEQ_CST);
-	if (cq->flags & SHM_CQ_EVENTS)
-		fire(ring, true);
 }
 
 static bool is_found(struct cqring *ring)
@@ -159,6 +160,23 @@ bool cqring_lock(struct cqring *ring)
 	if (unlikely(half_done))
 		repair(ring);
 	return true;
+}
+
+void cqring_arm(struct cqring *ring, uint32_t arm)
+{
+	uint32_t *armed = &ring->shm->armed;
+
+	cqring_lock(ring);
+	/* the wider one stays */
+	if (__atomic_load_n(armed, __ATOMIC_RELAXED) != SHM_ARM_ANY)
+		__atomic_store_n(armed, arm, __ATOMIC_RELAXED);
+	lock_drop(&ring->shm->lock);
+}
+
+void cqring_pass(struct cqring *ring)
+{
+	cqring_lock(ring);
+	lock_drop(&ring->shm->lock);
 }
 
 struct shm_cqe *cqring_begin(struct cqring *ring)
@@ -189,17 +207,12 @@ void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
 		lock_drop(&cq->lock);
 		return;
 	}
-	/* first published, then counted: see repair() */
-	if (!(cq->flags & SHM_CQ_EVENTS)) {
-		/* pairs with the load_acquire of polls */
-		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
-		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
-	} else {
-		/* published before armed is read: see soft_req_notify_cq() */
-		__atomic_store_n(&cqe->seq, next, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
+	if (cq->flags & SHM_CQ_EVENTS)
 		fire(ring, solicited);
-	}
+	/* first published, then counted: see repair() */
+	/* pairs with the load_acquire of polls */
+	__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
 	lock_drop(&cq->lock);
 }
 

@@ -35,6 +35,12 @@ bool cqring_lock(struct cqring *ring);
 struct shm_cqe *cqring_begin(struct cqring *ring);
 void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited);
 
+/* Arm it (SHM_ARM_...): whatever a poll after this misses, fires. */
+void cqring_arm(struct cqring *ring, uint32_t arm);
+
+/* Wait until whoever is adding has published its entry, or is dead. */
+void cqring_pass(struct cqring *ring);
+
 /* It overruns now, full or not. */
 void cqring_overrun(struct cqring *ring);
 

@@ -119,6 +119,7 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 			return -1;
 		cq = take_completion(&event);
 	} while (!cq);
+	cqring_pass(&cq->ring);
 	*ret_cq = (struct ibv_cq *)&cq->ex;
 	*cq_context = cq->ex.cq_context;
 	return 0;

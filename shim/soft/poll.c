@@ -275,18 +275,12 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct soft_cq *cq = to_cq(ibcq);
-	uint32_t arm = solicited_only ? SHM_ARM_SOLICITED : SHM_ARM_ANY;
-	uint32_t *armed;
 	int err;
 
 	err = soft_enter(ibcq->context, "req_notify_cq");
 	if (unlikely(err))
 		return err;
-	armed = &cq->shm->armed;
-	if (arm == SHM_ARM_SOLICITED &&
-	    __atomic_load_n(armed, __ATOMIC_SEQ_CST) == SHM_ARM_ANY)
-		return 0;	/* the wider one stays */
-	__atomic_store_n(armed, arm, __ATOMIC_SEQ_CST);
+	cqring_arm(&cq->ring, solicited_only ? SHM_ARM_SOLICITED : SHM_ARM_ANY);
 	return 0;
 }
 
