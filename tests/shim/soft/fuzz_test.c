@@ -226,8 +226,11 @@ static void spoil_until_gone(pid_t a, pid_t b)
 {
 	struct shm_seg *segs[SEGMENTS];
 	int i, n = map_segments(segs), gap = roll(200);
+	bool gone_a = false, gone_b = false;
 
-	while (!is_gone(&a) | !is_gone(&b)) {
+	while (!gone_a || !gone_b) {
+		gone_a = is_gone(&a);
+		gone_b = is_gone(&b);
 		if (n)
 			spoil(segs[roll(n)]);
 		if (gap)
