@@ -69,6 +69,7 @@ static void take_other_path(struct soft_qp *qp)
 	attr->port_num = attr->alt_port_num;
 	attr->timeout = attr->alt_timeout;
 	qp->shm->port = attr->port_num;
+	qp->shm->pkey = port_pkey(attr->port_num, attr->pkey_index);
 	qp->reachable = port_reaches(&attr->ah_attr);
 }
 

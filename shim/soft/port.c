@@ -388,6 +388,13 @@ EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
+uint16_t port_pkey(uint32_t num, uint32_t index)
+{
+	const struct port *port = port_at(num);
+
+	return port && index < PORT_PKEYS ? port->pkey[index] : 0;
+}
+
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 			  int index, __be16 *pkey)
 {

@@ -19,6 +19,18 @@ struct port {
 	uint16_t		pkey[PORT_PKEYS];	/* to attr.pkey_tbl_len */
 };
 
+/*
+ * May those two partition keys talk? They must name one partition, and one
+ * of them be a full member of it (10.9.3).
+ */
+static inline bool port_same_partition(uint16_t a, uint16_t b)
+{
+	return !((a ^ b) & 0x7fff) && (a | b) >> 15;
+}
+
+/* What stands at @index of the table of port @num, or 0: no partition. */
+uint16_t port_pkey(uint32_t num, uint32_t index);
+
 /* Ports count from 1; NULL if there is none of this number. */
 const struct port *port_at(uint32_t num);
 

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "shim/soft/port.h"
 #include "shim/soft/port_state.h"
 #include "shim/soft/xrc.h"
 
@@ -174,7 +175,7 @@ static bool alive(struct soft_remote *r)
 	return r->held == now;
 }
 
-/* Is it still number @qpn, for the same transport, and may it receive? */
+/* Is it still number @qpn, for the same transport and partition, and may it receive? */
 static bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	struct shm_qp *peer = r->shm;
@@ -183,6 +184,7 @@ static bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 	return peer->qpn == qpn && peer->resets == r->resets &&
 		receives_from(peer->type) == qp->shm->type &&
 		state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
+		likely(port_same_partition(qp->shm->pkey, peer->pkey)) &&
 		likely(!is_cut_off(qp, r)) && alive(r);
 }
 

@@ -98,6 +98,7 @@ struct shm_qp {
 	uint8_t		type;		/* enum ibv_qp_type */
 	uint8_t		mig_state;	/* enum ibv_mig_state */
 	uint8_t		migrations;	/* that peers have asked for */
+	uint16_t	pkey;		/* its partition, see port.h */
 
 	struct shm_rq	rq SHM_ALIGNED;
 };
