@@ -169,6 +169,8 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 		wc->qp = objects_cached_qp(&cursor->cache, &cursor->trace->objects,
 					   cursor->event.process, wc->qp_num, poll->object,
 					   cursor->event.time);
+		if (!wc->qp && !wc->qp_num)
+			wc->qp = match_guess(cursor->match, poll->object, wc);
 		match_wc(cursor->match, wc->qp, poll->object, wc, &found);
 		wc->request = found.request;
 		wc->request_index = found.index;

@@ -288,6 +288,40 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	return true;
 }
 
+/* The request of @state that a completion from @cq may be of, or NULL. */
+static const struct entry *candidate(const struct match *match, const struct state *state,
+				     uint32_t cq, const struct wc *wc)
+{
+	const struct match_qp *info = &state->info;
+	const struct state *srq = info->srq ? find(match, info->srq) : NULL;
+	bool success = wc->status == ABI_WC_SUCCESS, receive = wc->opcode & ABI_WC_RECV;
+	const struct queue *queue = srq ? &srq->rq : &state->rq;
+	int64_t at = -1;
+
+	if (info->recv_cq == cq && (receive || !success))
+		at = search(queue, wc->wr_id, false);
+	if (at < 0 && info->send_cq == cq && (!receive || !success)) {
+		queue = &state->sq;
+		at = search(queue, wc->wr_id, success);
+	}
+	return at < 0 ? NULL : entry_at(queue, (uint32_t)at);
+}
+
+uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc)
+{
+	const struct entry *entry, *oldest = NULL;
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; cq && i < match->count; i++) {
+		entry = match->states[i] ? candidate(match, match->states[i], cq, wc) : NULL;
+		if (entry && (!oldest || entry->time < oldest->time)) {
+			oldest = entry;
+			found = i;
+		}
+	}
+	return found;
+}
+
 static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
 			   const struct args *args, const char *path, enum object_kind kind)
 {

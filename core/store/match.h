@@ -55,6 +55,13 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	      struct match_found *ret_found);
 
 /*
+ * The queue pair of a completion from @cq that does not tell its number, as
+ * where the program did not ask an extended completion queue for it: the one
+ * that has such a request outstanding, the oldest if there are several. 0: none.
+ */
+uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc);
+
+/*
  * Tell it of a cursor's event: what a control verb or a post does to the
  * queues. Completions are for match_wc(). 0 or -ENOMEM.
  */

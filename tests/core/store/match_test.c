@@ -310,6 +310,39 @@ static void any_order_of_receives_is_matched(void **state)
 	}
 }
 
+static void completion_without_a_number_is_of_who_has_the_request(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
+	struct wc wc = { .wr_id = 2, .opcode = ABI_WC_RECV };
+
+	(void)state;
+	match_add_qp(match, QP, &qp);
+	match_add_qp(match, OTHER, &qp);
+	receive(1);
+	assert_int_equal(match_guess(match, RECV_CQ, &wc), 0);
+	receive(2);
+	assert_int_equal(match_guess(match, RECV_CQ, &wc), QP);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+	wc.opcode = 0;
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+	send(2, ABI_SEND_SIGNALED);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
+}
+
+static void completion_without_a_number_is_of_the_oldest_request(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = SEND_CQ };
+	struct wc wc = { .wr_id = 7 };
+	uint64_t id = 7;
+
+	(void)state;
+	match_add_qp(match, QP, &qp);
+	match_add_qp(match, OTHER, &qp);
+	post_list(VERB_post_send, OTHER, &id, 1, ABI_SEND_SIGNALED, 0, 0);
+	send(7, ABI_SEND_SIGNALED);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), OTHER);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -333,6 +366,8 @@ int main(void)
 		TEST(queues_do_not_grow_without_completions),
 		TEST(unknown_queue_has_no_request),
 		TEST(any_order_of_receives_is_matched),
+		TEST(completion_without_a_number_is_of_who_has_the_request),
+		TEST(completion_without_a_number_is_of_the_oldest_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
