@@ -267,10 +267,9 @@ EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	case PIPE_SRQ:
 		ack(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
-	case IBV_EVENT_WQ_FATAL:
-		ack(&wq->mutex, &wq->cond, &wq->events_completed);
-		break;
 	default:
+		if (event->event_type == IBV_EVENT_WQ_FATAL)
+			ack(&wq->mutex, &wq->cond, &wq->events_completed);
 		break;
 	}
 }
