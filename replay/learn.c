@@ -110,6 +110,8 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_reg_mr_iova:
 	case VERB_reg_mr_iova2:
 	case VERB_rereg_mr:
+	case VERB_memcpy_to_dm:
+	case VERB_memcpy_from_dm:
 	case VERB_dontfork_range:
 	case VERB_dofork_range:
 		return learn_memory(r, event, in);

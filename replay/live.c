@@ -65,6 +65,7 @@ int live_made(struct replay *r, uint32_t id, void *handle)
 	case OBJECT_qp:
 		return made_qp(r, id, live);
 	case OBJECT_srq:
+	case OBJECT_wq:
 		live->requests = calloc(1, sizeof(*live->requests));
 		return live->requests ? 0 : -ENOMEM;
 	default:

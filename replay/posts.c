@@ -264,6 +264,8 @@ static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
 		ret = ibv_post_send(p->live->handle, send, &bad_send);
 	else if (p->post->verb == VERB_post_recv)
 		ret = ibv_post_recv(p->live->handle, recv, &bad_recv);
+	else if (p->post->verb == VERB_post_wq_recv)
+		ret = ibv_post_wq_recv(p->live->handle, recv, &bad_recv);
 	else
 		ret = ibv_post_srq_recv(p->live->handle, recv, &bad_recv);
 	*ret_taken = p->post->nwr;

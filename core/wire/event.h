@@ -261,8 +261,8 @@ struct event_count {
 enum event_blind_what {
 	BLIND_EXTENDED_QP, /* posts by ibv_wr_* on this QP that could not be watched */
 	BLIND_EXTENDED_CQ, /* completions by ibv_start_poll on this CQ */
-	BLIND_WQ,          /* posts to this WQ */
-	BLIND_DM,          /* copies to and from device memory */
+	BLIND_WQ,          /* posts to this WQ that could not be watched */
+	BLIND_DM,          /* copies to and from device memory, likewise */
 	BLIND_PROVIDERS,   /* more providers in one process than there are slots */
 	BLIND_THREAD,      /* a thread that got no ring */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */

@@ -22,6 +22,7 @@
 #include "shim/trace/poll_ex.h"
 #include "shim/trace/qp_ex.h"
 #include "shim/trace/record.h"
+#include "shim/trace/wq_dm.h"
 
 struct entry {
 	struct entry *next;
@@ -243,14 +244,14 @@ static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
 static void hook_create_wq(const struct call *call, struct ibv_wq *wq)
 {
 	(void)call;
-	if (wq)
+	if (wq && wq_patch(wq))
 		record_blind(BLIND_WQ, wq);
 }
 
 static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm)
 {
 	(void)call;
-	if (dm)
+	if (dm && dm_patch(dm))
 		record_blind(BLIND_DM, dm);
 }
 
