@@ -10,12 +10,19 @@
  * Nobody else may enter it, since who can write a segment can make its
  * readers write to their own memory. So it is a real directory, not a link,
  * ours, and closed to others; all else is refused.
+ *
+ * One that was not there is made with the sticky bit, which says, from its
+ * first moment on, that it is to be taken away: though its maker dies before
+ * it has put anything into it, who comes next does. It goes by way of another
+ * name, DIR.gone.PID, under which the dead may leave it to be swept.
  */
 #include "shim/soft/directory.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +41,14 @@ static int choose(void)
 	else
 		n = snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u",
 			     (unsigned int)geteuid());
-	return n < (int)sizeof(path) ? 0 : -ENAMETOOLONG;
+	if (n >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	return 0;
 }
 
-static int check(void)
+static int check(bool *ret_made)
 {
 	struct stat st;
 
@@ -46,24 +57,67 @@ static int check(void)
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & 077))
 		return -EPERM;
+	*ret_made = st.st_mode & S_ISVTX;
 	return 0;
+}
+
+/* Digits only, and no process. */
+static bool names_the_dead(const char *pid)
+{
+	char *end;
+	long n = strtol(pid, &end, 10);
+
+	return *pid >= '1' && *pid <= '9' && !*end && n <= INT32_MAX &&
+		kill(n, 0) < 0 && errno == ESRCH;
+}
+
+static void remove_gone(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+			O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    st.st_mode & S_ISVTX) {
+		unlinkat(fd, "fabric", 0);
+		unlinkat(parent, name, AT_REMOVEDIR);
+	}
+	close(fd);
+}
+
+/* What was on its way when its remover died. */
+static void sweep_gone(void)
+{
+	char parent[DIRECTORY_PATH], last[DIRECTORY_PATH], prefix[DIRECTORY_PATH + 8];
+	struct dirent *entry;
+	DIR *dir;
+
+	strcpy(parent, path);
+	strcpy(last, path);
+	snprintf(prefix, sizeof(prefix), "%s.gone.", basename(last));
+	dir = opendir(dirname(parent));
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
+		    names_the_dead(entry->d_name + strlen(prefix)))
+			remove_gone(dirfd(dir), entry->d_name);
+	closedir(dir);
 }
 
 int directory_open(bool *ret_made)
 {
 	int err = choose();
-	bool made;
 
 	if (err < 0)
 		return err;
-	made = mkdir(path, 0700) == 0;
-	if (!made && errno != EEXIST)
+	if (mkdir(path, 0700 | S_ISVTX) == 0)
+		sweep_gone();
+	else if (errno != EEXIST)
 		return -errno;
-	err = check();
-	if (err < 0)
-		return err;
-	*ret_made |= made;
-	return 0;
+	return check(ret_made);
 }
 
 void directory_remove(const char *last)

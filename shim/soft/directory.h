@@ -9,7 +9,7 @@ enum { DIRECTORY_PATH = 400 };
 
 /*
  * The directory of this user, or that of VERBATIM_SOFT_FABRIC; made if it
- * is not there (then *ret_made is set). 0, or -EPERM if it is not a directory of ours
+ * is not there. *ret_made: one that was made so, by whomever. 0, or -EPERM if it is not a directory of ours
  * that is closed to others, -EAGAIN if it was taken away meanwhile, or -errno.
  */
 int directory_open(bool *ret_made);

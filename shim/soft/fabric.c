@@ -158,9 +158,18 @@ void fabric_path(char path[FABRIC_PATH], const char *kind, uint32_t node,
 		 node, (unsigned long long)instance, id);
 }
 
+/* Do both say the same file? */
+static bool is_at(const char *path, const struct stat *st)
+{
+	struct stat there;
+
+	return lstat(path, &there) == 0 && there.st_dev == st->st_dev &&
+		there.st_ino == st->st_ino;
+}
+
 /*
  * Open and lock DIR/fabric; who left last may take it away in between, and
- * DIR, too: -EAGAIN.
+ * DIR, too, and die before it is unlinked: -EAGAIN.
  */
 static int open_file(void)
 {
@@ -173,7 +182,7 @@ static int open_file(void)
 		if (fd < 0)
 			return errno == ENOENT ? -EAGAIN : -errno;
 		lock();
-		if (fstat(fd, &st) == 0 && st.st_nlink > 0)
+		if (fstat(fd, &st) == 0 && is_at(path, &st))
 			return S_ISREG(st.st_mode) ? 0 : -EPROTO;
 		close(fd);
 	}
