@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -88,8 +89,10 @@ static void lock(void)
 {
 	struct flock all = { .l_type = F_WRLCK };
 
-	while (fcntl(fd, F_SETLKW, &all) < 0 && errno == EINTR)
-		;
+	/* EDEADLK is a guess that takes two threads for one: see fcntl(2) */
+	while (fcntl(fd, F_SETLKW, &all) < 0 &&
+	       (errno == EINTR || errno == EDEADLK))
+		sched_yield();
 }
 
 static void unlock(void)
