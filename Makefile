@@ -123,14 +123,16 @@ bench: deps
 	$(MAKE) -j$$(nproc) all
 	BUILD=$(BUILD) CC=$(CC) scripts/bench/run
 
-# peers killed, forked and reconnected, and segments overwritten, at random, for so long
+# peers killed, forked and reconnected, also with faults, and segments overwritten, at random, for so long
 SECONDS ?= 600
 SOAKS   = $(BUILD)/tests/shim/soft/kill_test $(BUILD)/tests/shim/soft/fuzz_test
 
 soak: $(SOAKS)
-	ROUNDS=1 SECONDS=$$(($(SECONDS) / 3)) $(BUILD)/tests/shim/soft/kill_test
-	ROUNDS=1 SECONDS=$$(($(SECONDS) / 3)) VERBATIM_SOFT_VM=off $(BUILD)/tests/shim/soft/kill_test
-	ROUNDS=1 SECONDS=$$(($(SECONDS) / 3)) $(BUILD)/tests/shim/soft/fuzz_test
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/kill_test
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) VERBATIM_SOFT_VM=off $(BUILD)/tests/shim/soft/kill_test
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) VERBATIM_SOFT_FAULTS=tests/shim/soft/soak.faults \
+		$(BUILD)/tests/shim/soft/kill_test
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/fuzz_test
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin $(DESTDIR)$(PREFIX)/share/man/man1
