@@ -98,6 +98,8 @@ $(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE)
 # programs to be recorded, some with mistakes that a sanitizer would find before us
 $(BUILD)/tests/apps/model_run: $(wildcard tests/shim/soft/model/*.c)
 
+$(BUILD)/tests/apps/cm_%: VERBS_LIBS += -lrdmacm
+
 $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)
 	$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(VERBS_LIBS) -lpthread

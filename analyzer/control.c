@@ -252,6 +252,14 @@ static bool imports(enum verb verb)
 	return verb == VERB_import_pd || verb == VERB_import_mr || verb == VERB_import_dm;
 }
 
+/* librdmacm keeps the contexts and protection domains that it makes for itself. */
+static bool is_of_cm(const struct model *model, const struct trace_event *event,
+		     enum object_kind kind)
+{
+	return (kind == OBJECT_context || kind == OBJECT_pd) &&
+	       event->id.thread < model->nin_cm && model->in_cm[event->id.thread];
+}
+
 static int creation_returns(struct model *model, const struct parsed *p)
 {
 	enum object_kind kind = verb_infos[p->call->verb].object;
@@ -268,7 +276,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->process = p->event->process;
 	life->handle = p->call->handle;
 	life->created = mark_call(p);
-	life->borrowed = imports(p->call->verb);
+	life->borrowed = imports(p->call->verb) || is_of_cm(model, p->event, kind);
 	name_life(model, life, p->call->object);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
 		life->bytes = (uint64_t)bytes;

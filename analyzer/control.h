@@ -29,6 +29,8 @@ struct model {
 	struct handles handles;
 	struct pending *pending;
 	struct forked *forks;
+	bool *in_cm; /* by thread: it is inside a call of librdmacm */
+	uint32_t nin_cm;
 };
 
 /* model.c: tell the watcher, where there is an object; @path as in struct model_use. */

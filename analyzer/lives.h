@@ -43,7 +43,7 @@ struct life {
 	uint64_t bytes;	 /* of an MR */
 	char name[LIFE_NAME];
 	bool inherited; /* made by a process that this one was forked from */
-	bool borrowed;	/* imported: it is not this process's to destroy */
+	bool borrowed;	/* imported, or librdmacm's: it is not the program's to destroy */
 	bool hashed;	/* found by lives_find() */
 	struct mark created, destroyed;
 	uint64_t events;       /* of a CQ: got from the channel, not acknowledged */

@@ -44,6 +44,7 @@ void model_free(struct model *model)
 	}
 	lives_fini(&model->lives);
 	handles_fini(&model->handles);
+	free(model->in_cm);
 	free(model);
 }
 
@@ -192,8 +193,30 @@ static bool application(const struct trace_event *event)
 	return !event->inner && !event->call->ours && event->call->depth == 0;
 }
 
+/* Is the thread inside a call of librdmacm from now on? */
+static int on_cm(struct model *model, const struct trace_event *event)
+{
+	uint32_t thread = event->id.thread;
+
+	if (thread >= model->nin_cm) {
+		bool *more = realloc(model->in_cm, thread + 1ul);
+
+		if (!more)
+			return log_err(-ENOMEM, "model of live objects");
+		memset(more + model->nin_cm, 0, thread + 1ul - model->nin_cm);
+		model->in_cm = more;
+		model->nin_cm = thread + 1;
+	}
+	if (!event->call->depth)
+		model->in_cm[thread] = event->kind == TRACE_CALL;
+	return 0;
+}
+
 int model_event(struct model *model, const struct trace_event *event)
 {
+	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
+	    verb_infos[event->call->verb].via == VIA_CM)
+		return on_cm(model, event);
 	switch (event->kind) {
 	case TRACE_CALL:
 		return application(event) ? control_call(model, event) : 0;

@@ -114,7 +114,9 @@ static void put_text(const struct values *v, const struct field_info *field, con
 {
 	int length = (int)(jscan_skip(json) - json);
 
-	if (field->kind == FIELD_BYTES)
+	if (field->kind == FIELD_BLOB || field->kind == FIELD_SOCKADDR)
+		fprintf(v->out, "%.*s", length - 2, json + 1);
+	else if (field->kind == FIELD_BYTES)
 		put_bytes(v->out, json);
 	else if (field->kind == FIELD_ENUM)
 		fprintf(v->out, "%.*s", length - 2, json + 1);
@@ -186,7 +188,7 @@ static const struct field_info *scalar_of(const struct field_info *field)
 void values_field(const struct values *v, const struct field_info *field, const char *json)
 {
 	const struct struct_info *type = field->kind == FIELD_OBJS ? &object_infos[field->object] :
-								      field->type;
+								      scalar_of(field)->type;
 
 	if (*json == '[')
 		put_array(v, field, json);

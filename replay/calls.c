@@ -261,8 +261,8 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 	char text[32];
 	int err;
 
-	if (event->inner || call->ours || call->depth)
-		return 0;
+	if (event->inner || call->ours || call->depth || verb_infos[call->verb].via == VIA_CM)
+		return 0; /* of librdmacm, the verbs inside are replayed */
 	if (call->end >= 0 && (event->kind == TRACE_RETURN) != at_return(call->verb))
 		return 0;
 	if (call->end < 0 && event->kind == TRACE_RETURN)

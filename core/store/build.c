@@ -124,6 +124,9 @@ static void put_field(struct build *build, const struct field_info *field, char 
 	case FIELD_BYTES:
 		put_hex(field, at, json_string_value(from));
 		break;
+	case FIELD_SOCKADDR:
+	case FIELD_BLOB:
+		break; /* of librdmacm, which is not called again */
 	case FIELD_OBJ:
 	case FIELD_ADDR:
 		store(field, at, build->resolve(build->arg, field,

@@ -57,6 +57,9 @@ static void told(void *arg, const char *path, const struct field_info *field, in
 	const struct refs *refs = arg;
 	const struct verb_info *verb = &verb_infos[refs->call->verb];
 
+	if (refs->out && verb->effect == EFFECT_CREATE && field->kind == FIELD_OBJ &&
+	    field->object == verb->object)
+		refs->call->handle = (uint64_t)value; /* made, and not returned: rdma_create_id() */
 	if (refs->out && verb->effect != EFFECT_GET)
 		return; /* what it was given, again */
 	if (verb->self >= 0 && field == &verb->args.fields[verb->self])

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/store/sockaddr.h"
+
 enum { LEVELS = sizeof(((struct json *)0)->path_ends) / sizeof(size_t) };
 
 static bool is_array(const struct field_info *field)
@@ -101,8 +103,13 @@ static void text(void *arg, const struct field_info *field, const char *bytes, s
 {
 	struct json *json = arg;
 
+	char address[SOCKADDR_TEXT];
+
 	put_field_name(json, field);
-	if (field->kind == FIELD_BYTES)
+	if (field->kind == FIELD_SOCKADDR) {
+		sockaddr_text(bytes, n, address);
+		text_json(json->out, address, strlen(address));
+	} else if (field->kind == FIELD_BYTES || field->kind == FIELD_BLOB)
 		put_hex(json->out, bytes, n);
 	else
 		text_json(json->out, bytes, n);
@@ -122,7 +129,7 @@ static void begin(void *arg, const struct field_info *field, size_t count)
 
 	(void)count;
 	put_field_name(json, field);
-	push_path(json, field->name);
+	push_path(json, json->scalar ? "" : field->name);
 	if (is_array(field))
 		text_char(json->out, '[');
 	json->comma = false;

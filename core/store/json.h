@@ -4,7 +4,7 @@
  *
  * Numbers are signed 64-bit integers (handles, addresses and flags, too),
  * enumerators their names ("IBV_QPS_RTS"; a number if it has none), bytes hex
- * text, structures objects, arrays arrays, a pointer to one structure that
+ * text, addresses of the network text ("192.0.2.1:7471"), structures objects, arrays arrays, a pointer to one structure that
  * structure, a pointer to one value that value, no pointer null. What the
  * mask of a verb leaves out is absent. One thread.
  */

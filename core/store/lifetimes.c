@@ -144,6 +144,33 @@ static int read_devices(struct build *b, const struct action *call, const char *
 	return err;
 }
 
+/* The identifier that comes with a request to connect. */
+static int read_request(struct build *b, const struct action *call, const char *json)
+{
+	const char *type;
+	struct args *out;
+	int64_t id;
+	int err = args_parse(json, &out);
+
+	if (err)
+		return err;
+	type = args_text(out, "event.event");
+	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
+	    args_get(out, "event.id", &id)) {
+		struct action *action = add_action(b);
+
+		if (action) {
+			*action = *call;
+			action->kind = OBJECT_cm_id;
+			action->handle = (uint64_t)id;
+		} else {
+			err = log_err(-ENOMEM, "read calls");
+		}
+	}
+	args_free(out);
+	return err;
+}
+
 /* Columns of read_calls(). */
 enum { THREAD, N, PROCESS, VERB, BEGIN, END, END_N, HANDLE, OUT };
 
@@ -166,6 +193,8 @@ static int read_call(struct build *b, sqlite3_stmt *stmt)
 	call.time = sqlite3_column_int64(stmt, call.create ? END : BEGIN);
 	if (verb == VERB_get_device_list)
 		return read_devices(b, &call, out);
+	if (verb == VERB_rdma_get_cm_event)
+		return read_request(b, &call, out);
 	if (!call.handle)
 		return 0;
 	action = add_action(b);
@@ -183,8 +212,8 @@ static int read_calls(struct build *b)
 	int err;
 
 	text_addf(&sql, "SELECT thread, n, process, verb, begin, end, end_n, handle, out FROM call"
-			" WHERE failed = 0 AND verb IN ('%s'",
-		  verb_infos[VERB_get_device_list].name);
+			" WHERE failed = 0 AND verb IN ('%s', '%s'",
+		  verb_infos[VERB_get_device_list].name, verb_infos[VERB_rdma_get_cm_event].name);
 	for (int v = 0; v < VERB_COUNT; v++)
 		if (verb_infos[v].effect == EFFECT_CREATE || verb_infos[v].effect == EFFECT_DESTROY)
 			text_addf(&sql, ", '%s'", verb_infos[v].name);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static void put_struct(struct codec_out *out, const struct struct_info *info, const void *base,
 		       uint64_t mask, size_t limit, unsigned int dir, int depth);
@@ -78,6 +79,17 @@ static uint64_t load_field(const struct struct_info *info, int index, const void
 	const struct field_info *field = &info->fields[index];
 
 	return load_number(field, (const char *)base + field->offset);
+}
+
+/* Where a field lies: in the structure, or in that to which a sibling points; NULL nowhere. */
+static const char *place(const struct struct_info *info, const struct field_info *field,
+			 const void *base)
+{
+	const char *from = base;
+
+	if (field->through)
+		from = (const char *)(uintptr_t)load_field(info, field->through - 1, base);
+	return from ? from + field->offset : NULL;
 }
 
 static size_t element_count(const struct codec_out *out, const struct struct_info *info,
@@ -148,11 +160,38 @@ static void put_text(struct codec_out *out, const struct field_info *field, cons
 		put_word(out, CODEC_NULL);
 }
 
+/* As much of an address as its family has: ip(7), ipv6(7), struct sockaddr_ib. */
+static void put_sockaddr(struct codec_out *out, const struct field_info *field, const char *at)
+{
+	uint64_t family;
+
+	if (field->size == sizeof(at))
+		memcpy(&at, at, sizeof(at));
+	if (!at) {
+		put_word(out, CODEC_NULL);
+		return;
+	}
+	family = load_unsigned(at, 2);
+	put_bytes(out, at, family == AF_INET ? 16 : family == AF_INET6 ? 28 : family == AF_IB ? 48 : 2);
+}
+
+static void put_blob(struct codec_out *out, const struct struct_info *info,
+		     const struct field_info *field, const void *base)
+{
+	const char *at;
+
+	memcpy(&at, (const char *)base + field->offset, sizeof(at));
+	if (at)
+		put_bytes(out, at, element_count(out, info, field, base));
+	else
+		put_word(out, CODEC_NULL);
+}
+
 static void put_field(struct codec_out *out, const struct struct_info *info,
 		      const struct field_info *field, const void *base, unsigned int dir,
 		      int depth)
 {
-	const char *at = (const char *)base + field->offset;
+	const char *at = place(info, field, base);
 
 	switch (field->kind) {
 	case FIELD_STRUCT:
@@ -168,17 +207,38 @@ static void put_field(struct codec_out *out, const struct struct_info *info,
 	case FIELD_BYTES:
 		put_bytes(out, at, field->size);
 		break;
+	case FIELD_SOCKADDR:
+		put_sockaddr(out, field, at);
+		break;
+	case FIELD_BLOB:
+		put_blob(out, info, field, base);
+		break;
 	default:
 		put_word(out, load_number(field, at));
 	}
 }
 
+static bool has_value(const struct struct_info *info, int index, const void *base, int value)
+{
+	const struct field_info *field = &info->fields[index];
+	const char *at = place(info, field, base);
+
+	return at && (int64_t)load_number(field, at) == value;
+}
+
 /* @dir: 0 for all fields, else only arguments of that direction. */
-static bool wanted(const struct field_info *field, uint64_t mask, size_t limit, unsigned int dir)
+static bool wanted(const struct struct_info *info, const struct field_info *field,
+		   const void *base, uint64_t mask, size_t limit, unsigned int dir)
 {
 	if (dir && !(field->dir & dir))
 		return false;
 	if (field->when && !(mask & field->when))
+		return false;
+	if (field->through)
+		return place(info, field, base);
+	if (field->only && !has_value(info, field->only - 1, base, field->value))
+		return false;
+	if (field->unless && has_value(info, field->unless - 1, base, field->value))
 		return false;
 	return (size_t)field->offset + field->size <= limit;
 }
@@ -193,7 +253,7 @@ static void put_struct(struct codec_out *out, const struct struct_info *info, co
 	if (info->select)
 		mask = mask < 64 ? 1ull << mask : 0;
 	for (unsigned int i = 0; i < info->nfields; i++)
-		if (wanted(&info->fields[i], mask, limit, dir))
+		if (wanted(info, &info->fields[i], base, mask, limit, dir))
 			there |= 1ull << i;
 	if (!put_word(out, there))
 		return;
@@ -321,6 +381,8 @@ static int get_field(struct in *in, const struct field_info *field, int depth)
 	case FIELD_STR:
 	case FIELD_TEXT:
 	case FIELD_BYTES:
+	case FIELD_SOCKADDR:
+	case FIELD_BLOB:
 		return get_text(in, field);
 	default:
 		err = get_word(in, &word);

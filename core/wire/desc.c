@@ -27,11 +27,12 @@ const char *enum_name(const struct enum_info *info, int64_t value)
 
 int verb_find(const char *name)
 {
-	size_t skip = strncmp(name, "ibv_", 4) ? 4 : 0;
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const char *its = verb_infos[v].name;
 
-	for (int v = 0; v < VERB_COUNT; v++)
-		if (!strcmp(verb_infos[v].name + skip, name))
+		if (!strcmp(its, name) || (!strncmp(its, "ibv_", 4) && !strcmp(its + 4, name)))
 			return v;
+	}
 	return -1;
 }
 

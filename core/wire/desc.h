@@ -14,7 +14,7 @@
 
 #include "gen/verbs_gen.h" /* enum verb, enum object_kind */
 
-enum verb_via { VIA_SYM, VIA_OPS, VIA_VCTX, VIA_QPX, VIA_CQX, VIA_WQ, VIA_DM };
+enum verb_via { VIA_SYM, VIA_OPS, VIA_VCTX, VIA_QPX, VIA_CQX, VIA_WQ, VIA_DM, VIA_CM };
 enum verb_plane { PLANE_CONTROL, PLANE_DATA };
 enum verb_effect {
 	EFFECT_CREATE,
@@ -39,6 +39,8 @@ enum field_kind {
 	FIELD_STR,    /* text in an array of @size bytes */
 	FIELD_TEXT,   /* a pointer to a text */
 	FIELD_BYTES,  /* @size bytes as they are */
+	FIELD_SOCKADDR, /* an address; behind a pointer where @size is a pointer's */
+	FIELD_BLOB,   /* a pointer to so many bytes as sibling @count says */
 	FIELD_OBJS,   /* a NULL-terminated array of handles with their fields */
 };
 
@@ -70,6 +72,9 @@ struct field_info {
 	int16_t mask;                  /* FIELD_PTR: sibling with the mask of its fields, or -1 */
 	int16_t limit;                 /* FIELD_PTR: sibling with its size, -1, or -bytes */
 	uint64_t when;                 /* recorded only where the mask has it; 0 always */
+	uint8_t through;               /* 1 + sibling whose pointee @offset counts from; 0: none */
+	uint8_t only, unless;          /* 1 + sibling that must, may not be @value; 0: none */
+	int value;
 	const struct struct_info *type; /* FIELD_STRUCT, FIELD_PTR */
 	const struct enum_info *names; /* FIELD_ENUM, FIELD_FLAGS */
 };

@@ -7,7 +7,9 @@
  *
  * Verbs nest: the library calls itself, providers call it. The depth is taken
  * back if the outermost verb's frame is gone, as after a cancellation or a
- * longjmp out of it: then this call is not inside it.
+ * longjmp out of it: then this call is not inside it. Calls of librdmacm have a
+ * depth of their own: the verbs inside them are the outermost of libibverbs,
+ * which check and replay as if the program had called them itself.
  */
 #include "shim/trace/call.h"
 
@@ -18,15 +20,29 @@
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 
+struct nesting {
+	uint32_t *depth;
+	const void **frame;
+};
+
+static struct nesting nesting_of(enum verb verb)
+{
+	if (verb_infos[verb].via == VIA_CM)
+		return (struct nesting){ &recorder.cm_depth, &recorder.cm_frame };
+	return (struct nesting){ &recorder.depth, &recorder.frame };
+}
+
 static void enter(struct call *call, const void *frame)
 {
+	struct nesting in = nesting_of(call->verb);
+
 	/* the stack grows down: an outer frame lies above this one */
-	if (recorder.depth && recorder.frame <= frame)
-		recorder.depth = 0;
-	call->depth = recorder.depth;
-	call->frame = recorder.frame;
-	if (!recorder.depth)
-		recorder.frame = frame;
+	if (*in.depth && *in.frame <= frame)
+		*in.depth = 0;
+	call->depth = *in.depth;
+	call->frame = *in.frame;
+	if (!call->depth)
+		*in.frame = frame;
 }
 
 static size_t words_left(const void *event, const void *at)
@@ -47,7 +63,7 @@ static void write_call(struct call *call)
 	words = (uint64_t *)(event + 1);
 	record_head(&event->head, EVENT_CALL, record_ticks());
 	event->verb = (uint16_t)call->verb;
-	event->depth = (uint8_t)(recorder.depth < 255 ? recorder.depth : 255);
+	event->depth = (uint8_t)(call->depth < 255 ? call->depth : 255);
 	event->nframes = (uint8_t)(recorder.ours ? 0 : stack_take(words, STACK_FRAMES));
 	words += event->nframes;
 	out = (struct codec_out){ .words = words, .size = words_left(event, words) };
@@ -67,7 +83,7 @@ void call_write_begin(struct call *call, enum verb verb)
 	call->seq = 0;
 	enter(call, __builtin_frame_address(0));
 	write_call(call);
-	recorder.depth = call->depth + 1;
+	*nesting_of(verb).depth = call->depth + 1;
 	errno = saved;
 }
 
@@ -97,10 +113,11 @@ static void write_return(const struct call *call, uint64_t ret, int error)
 
 void call_write_end(struct call *call, uint64_t ret)
 {
+	struct nesting in = nesting_of(call->verb);
 	int error = errno;
 
-	recorder.depth = call->depth;
-	recorder.frame = call->frame;
+	*in.depth = call->depth;
+	*in.frame = call->frame;
 	if (call->seq && recorder.generation == record_generation())
 		write_return(call, ret, error);
 	errno = error;

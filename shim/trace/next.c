@@ -4,7 +4,7 @@
  * RTLD_NEXT finds the library that comes after us in the program's global
  * scope: the software device when it is preloaded, else rdma-core. It finds
  * nothing where libibverbs came in by an RTLD_LOCAL dlopen (Python, plug-ins):
- * then the library itself is asked by its name. What would be ourselves again
+ * then the library itself is asked by its name. So with librdmacm. What would be ourselves again
  * is nothing.
  */
 #include "shim/trace/next.h"
@@ -30,7 +30,8 @@ static void *find(const struct verb_info *info)
 
 	if (at && !is_ours(at))
 		return at;
-	lib = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+	lib = dlopen(info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1",
+		     RTLD_LAZY | RTLD_LOCAL);
 	at = lib ? dlvsym(lib, info->symbol, info->node) : NULL;
 	return is_ours(at) ? NULL : at;
 }
@@ -50,6 +51,8 @@ void *next_find(enum verb verb)
 int64_t missing_verb(enum verb verb)
 {
 	errno = EOPNOTSUPP;
+	if (verb_infos[verb].via == VIA_CM) /* all of its calls that return an int */
+		return verb_infos[verb].fail == FAIL_NONZERO ? -1 : 0;
 	switch (verb_infos[verb].fail) {
 	case FAIL_NONZERO:
 		return EOPNOTSUPP;

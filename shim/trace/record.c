@@ -155,6 +155,7 @@ static void thread_end(void *unused)
 		publish_held();
 	recorder.generation = NO_RING;
 	recorder.depth = 0;
+	recorder.cm_depth = 0;
 	rings_remove(ring->head);
 	trim(ring);
 	/* pairs with the collector's load: all events are committed before it */
@@ -278,6 +279,7 @@ static bool make_ring(void)
 	recorder.held = 0;
 	recorder.holds++;
 	recorder.depth = 0;
+	recorder.cm_depth = 0;
 	recorder.writing = false;
 	recorder.stuck = false;
 	if (index >= SESSION_RINGS || create_ring(index))

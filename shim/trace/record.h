@@ -17,6 +17,8 @@ struct recorder {
 	uint32_t ringless;   /* generation in which no ring could be had: not tried again */
 	uint32_t depth;      /* verbs of this thread that have begun and not returned */
 	const void *frame;   /* of the outermost of them */
+	uint32_t cm_depth;   /* the same of librdmacm's calls */
+	const void *cm_frame;
 	bool busy;           /* making the ring: whatever is called now is not recorded */
 	bool ours;           /* the recorder itself calls verbs: EVENT_OURS */
 	bool writing;        /* between record_reserve() and record_commit() */

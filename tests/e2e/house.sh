@@ -28,7 +28,7 @@ guest_needs_libc_only() {
 
 guest_exports_verbs_only() {
 	local other name
-	other=$(nm -D --defined-only "$BUILD/libverbatim.so" | awk '{ print $3 }' | grep -v '@@IBVERBS_\|^IBVERBS_\|@@VERBATIM_1$\|^VERBATIM_1$')
+	other=$(nm -D --defined-only "$BUILD/libverbatim.so" | awk '{ print $3 }' | grep -v '@@IBVERBS_\|^IBVERBS_\|@@RDMACM_\|^RDMACM_\|@@VERBATIM_1$\|^VERBATIM_1$')
 	# and what a program makes and ends processes with (shim/trace/spawn.c)
 	for name in $other; do
 		case $name in

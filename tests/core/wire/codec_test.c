@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 
 #include "core/wire/codec.h"
 
@@ -270,6 +271,54 @@ static void list_of_devices_is_each_of_them(void **state)
 	assert_non_null(strstr(told.text, "[1]handle="));
 }
 
+/* The event of a connection, or of datagrams, of which the identifier knows. */
+static void event_has_what_its_identifier_has(void **state)
+{
+	struct rdma_cm_id id = { .qp_type = IBV_QPT_RC };
+	struct rdma_cm_event event = { .id = &id, .event = RDMA_CM_EVENT_ESTABLISHED };
+	struct rdma_cm_event *at = &event;
+	const uint64_t args[] = { 1, (uintptr_t)&at };
+
+	(void)state;
+	walk(words, encode(VERB_rdma_get_cm_event, args, DIR_OUT),
+	     &verb_infos[VERB_rdma_get_cm_event].args);
+	assert_non_null(strstr(told.text, "conn"));
+	assert_null(strstr(told.text, "ud*"));
+	id.qp_type = IBV_QPT_UD;
+	walk(words, encode(VERB_rdma_get_cm_event, args, DIR_OUT),
+	     &verb_infos[VERB_rdma_get_cm_event].args);
+	assert_null(strstr(told.text, "conn"));
+	assert_non_null(strstr(told.text, "qkey=0"));
+	event.id = NULL;
+	walk(words, encode(VERB_rdma_get_cm_event, args, DIR_OUT),
+	     &verb_infos[VERB_rdma_get_cm_event].args);
+	assert_null(strstr(told.text, "qp_type"));
+	assert_null(strstr(told.text, "ud*"));
+}
+
+static void address_is_as_long_as_its_family(void **state)
+{
+	struct { uint16_t family; char rest[14]; } inet = { AF_INET, "" }, other = { AF_UNIX, "" };
+	const uint64_t args[] = { 1, (uintptr_t)&inet, (uintptr_t)&other, 5 };
+	const uint64_t without[] = { 1, 0, (uintptr_t)&inet, 5 };
+
+	(void)state;
+	/* a mask, the identifier, twice length and bytes, the time */
+	assert_int_equal(encode(VERB_rdma_resolve_addr, args, DIR_IN), 1 + 1 + 3 + 2 + 1);
+	assert_int_equal(encode(VERB_rdma_resolve_addr, without, DIR_IN), 1 + 1 + 1 + 3 + 1);
+}
+
+static void blob_has_as_many_bytes_as_are_said(void **state)
+{
+	const uint64_t args[] = { 1, (uintptr_t)"private", 7 }, none[] = { 1, 0, 7 };
+	size_t n = encode(VERB_rdma_reject, args, DIR_IN);
+
+	(void)state;
+	assert_int_equal(n, 1 + 1 + 2 + 1);
+	assert_memory_equal(&words[3], "private", 7);
+	assert_int_equal(encode(VERB_rdma_reject, none, DIR_IN), 1 + 1 + 1 + 1);
+}
+
 /* Arguments of any verb: numbers at random, pointers to zeroed memory or none. */
 static void random_args(enum verb verb, uint64_t *args, char *memory, size_t each)
 {
@@ -277,7 +326,9 @@ static void random_args(enum verb verb, uint64_t *args, char *memory, size_t eac
 
 	for (unsigned int i = 0; i < info->nfields; i++) {
 		bool pointer = info->fields[i].kind == FIELD_PTR ||
-			       info->fields[i].kind == FIELD_TEXT;
+			       info->fields[i].kind == FIELD_TEXT ||
+			       info->fields[i].kind == FIELD_SOCKADDR ||
+			       info->fields[i].kind == FIELD_BLOB;
 
 		args[i] = pointer ? (next() % 4 ? (uintptr_t)(memory + i * each) : 0) :
 			  next() % 3 ? next() % 64 : (uint32_t)next();
@@ -366,6 +417,9 @@ int main(void)
 		cmocka_unit_test(no_pointer_is_null),
 		cmocka_unit_test(new_object_follows_the_outs),
 		cmocka_unit_test(list_of_devices_is_each_of_them),
+		cmocka_unit_test(event_has_what_its_identifier_has),
+		cmocka_unit_test(address_is_as_long_as_its_family),
+		cmocka_unit_test(blob_has_as_many_bytes_as_are_said),
 		cmocka_unit_test(every_verb_is_read_as_it_was_written),
 		cmocka_unit_test(cut_words_are_noticed),
 		cmocka_unit_test(small_buffer_is_never_overrun),

@@ -1,0 +1,108 @@
+# The calls of librdmacm, recorded: rping, ucmatose, ib_send_bw -R on the software device.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+calls=$PWD/$BUILD/tests/apps/cm_calls
+tmp=$(mktemp -d) || exit 1
+export VERBATIM_SOFT_FABRIC=$tmp/fabric
+trap 'rm -rf "$tmp"' EXIT
+t=$tmp/t.db
+
+try() {
+	local name=$1 out
+	if out=$("$name" 2>&1); then echo "ok cm: ${name//_/ }"; else echo "not ok cm: ${name//_/ }: $out"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+sql() { "$VERBATIM" sql "$t" "$1"; }
+
+# server ($1) and client ($2) recorded into one trace; the client is started until somebody listens
+record() {
+	rm -f "$t"
+	"$VERBATIM" record -q --device soft -o "$t" -- bash -c "
+		timeout 60 $1 >'$tmp/server' 2>&1 & server=\$!
+		until timeout 60 $2 >'$tmp/client' 2>&1; do kill -0 \$server 2>/dev/null || exit 1; done
+		wait \$server" || { cat "$tmp/server" "$tmp/client"; return 1; }
+}
+
+# nothing that must not be: findings (but leaks: these programs have some), divergences, loss, objects that nobody made, creations that nothing came of
+is_sound() {
+	{ "$VERBATIM" check --mute LIFE-004 "$t" && "$VERBATIM" replay --device soft "$t"; } >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	is "$(sql "select count(*) from object where kind like 'cm%' and created_thread is null")" 0 &&
+		is "$(sql "select count(*) from call where verb = 'rdma_create_id' and not failed and object is null")" 0 &&
+		is "$(sql "select count(*) from coverage where what in ('cut', 'damaged', 'orphan')")" 0
+}
+
+events() {
+	sql "select group_concat(e, ' ') from (select distinct replace(json_extract(out, '$.event.event'), 'RDMA_CM_EVENT_', '') e
+		from call where verb = 'rdma_get_cm_event' and failed = 0 order by 1)"
+}
+
+rping_is_recorded() {
+	record "rping -s -C 5 -a 127.0.0.1 -p 7471" "rping -c -C 5 -a 127.0.0.1 -p 7471" && is_sound &&
+		is "$(events)" "ADDR_RESOLVED CONNECT_REQUEST DISCONNECTED ESTABLISHED ROUTE_RESOLVED"
+}
+
+# rping opens no device: librdmacm does, and keeps it
+contexts_of_librdmacm_are_no_leaks() {
+	"$VERBATIM" check "$t" >"$tmp/out"
+	! grep 'context[0-9]*, made by ibv_open_device(), was still there' "$tmp/out" &&
+		is "$(sql "select count(*) > 0 from object where kind = 'context' and destroyed_thread is null")" 1
+}
+
+addresses_are_text() {
+	is "$(sql "select distinct json_extract(args, '$.dst_addr') from call where verb = 'rdma_resolve_addr'")" 127.0.0.1:7471 &&
+		is "$(sql "select distinct json_extract(args, '$.addr') from call where verb = 'rdma_bind_addr' and depth = 0")" 127.0.0.1:7471 &&
+		"$VERBATIM" dump "$t" | grep -q 'rdma_resolve_addr(cm_id[0-9]*, NULL, 127.0.0.1:7471, '
+}
+
+# the identifier that a request brought is the one that is accepted
+requests_make_identifiers() {
+	is "$(sql "select count(*) from call a join object o on o.id = a.object join call g on g.thread = o.created_thread and g.n = o.created_n
+		where a.verb = 'rdma_accept' and g.verb = 'rdma_get_cm_event'
+		and json_extract(g.out, '$.event.event') = 'RDMA_CM_EVENT_CONNECT_REQUEST'")" 1
+}
+
+# rdma_create_qp() makes its queue pair by ibv_create_qp(), which stays the verb that made it
+verbs_inside_stay_the_programs() {
+	is "$(sql "select count(*) >= 2 and count(*) = count(distinct o.process) from object o join call c on c.thread = o.created_thread and c.n = o.created_n
+		join call w on w.thread = c.thread and w.n < c.n and w.end_n > c.end_n and w.verb = 'rdma_create_qp'
+		where o.kind = 'qp' and c.verb like 'ibv_create_qp%' and c.depth = 0 and w.depth = 0")" 1
+}
+
+ucmatose_is_recorded() {
+	record "ucmatose -p 7472 -c 3" "ucmatose -s 127.0.0.1 -p 7472 -c 3" && is_sound &&
+		is "$(sql "select count(*) from call where verb = 'rdma_accept' and failed = 0")" 3
+}
+
+bandwidth_test_is_recorded() {
+	record "ib_send_bw -R -n 100 --use_old_post_send" "ib_send_bw -R -n 100 --use_old_post_send 127.0.0.1" && is_sound &&
+		is "$(sql "select count(distinct process) from call where verb = 'rdma_accept' and failed = 0")" 1
+}
+
+datagrams_bring_a_queue_pair() {
+	record "udaddy -c 2" "udaddy -s 127.0.0.1 -c 2" && is_sound &&
+		is "$(sql "select count(*) > 0 from call where verb = 'rdma_get_cm_event' and json_extract(out, '$.event.ud.qp_num') > 0
+			and json_extract(out, '$.event.conn') is null")" 1
+}
+
+private_data_is_bytes() {
+	rm -f "$t"
+	"$VERBATIM" record -q --device soft -o "$t" -- "$calls" >"$tmp/recorded" &&
+		is "$(sql "select json_extract(args, '$.conn_param.private_data') from call where verb = 'rdma_connect'")" 68656c6c6f &&
+		is "$(sql "select json_extract(args, '$.private_data') from call where verb = 'rdma_reject'")" 6e6f
+}
+
+results_and_errno_are_the_same() {
+	"$VERBATIM" run --device soft -- "$calls" >"$tmp/plain" && diff "$tmp/plain" "$tmp/recorded"
+}
+
+calls_that_fail_are_recorded() {
+	is "$(sql "select group_concat(verb, ' ') from (select distinct verb from call where failed and depth = 0 and verb like 'rdma%' order by 1)")" \
+		"$(awk '$NF ~ /^E/ { print $1 }' "$tmp/plain" | sed 's/^/rdma_/; s/rdma_bind$/rdma_bind_addr/' | sort -u | paste -sd' ')"
+}
+
+for each in rping_is_recorded contexts_of_librdmacm_are_no_leaks addresses_are_text requests_make_identifiers verbs_inside_stay_the_programs \
+	ucmatose_is_recorded bandwidth_test_is_recorded datagrams_bring_a_queue_pair private_data_is_bytes \
+	results_and_errno_are_the_same calls_that_fail_are_recorded; do
+	try $each
+done
