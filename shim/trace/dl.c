@@ -1,0 +1,230 @@
+/*
+ * Programs that look libibverbs' functions up themselves
+ *
+ * NCCL, ctypes and plug-ins open the library with dlopen(3) and take what they
+ * call out of that handle, where no preload is asked. So we stand before
+ * dlsym(3) and dlvsym(3), and give our function where the program would have
+ * got that of the same name in libibverbs, librdmacm or the software device.
+ *
+ * All else goes on by a jump, not a call: RTLD_NEXT and RTLD_DEFAULT mean
+ * something relative to who calls, which is known by the return address. No
+ * compiler promises that for C.
+ *
+ * libc's own two cannot be had by dlsym(). They are read out of its table of
+ * dynamic symbols:
+ *
+ *	PT_DYNAMIC -> DT_GNU_HASH  how many symbols there are
+ *		   -> DT_SYMTAB    name, address of each, DT_STRTAB
+ *		   -> DT_VERSYM    bit 15: not the default of its name
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/wire/desc.h"
+#include "shim/trace/dl.h"
+#include "shim/trace/next.h"
+
+typedef void *dlsym_fn(void *handle, const char *name);
+typedef void *dlvsym_fn(void *handle, const char *name, const char *version);
+
+#ifdef __x86_64__
+
+enum { VERSION_HIDDEN = 0x8000 };
+
+/* libc's; the jumps below go there */
+extern dlsym_fn *dlsym_next;
+extern dlvsym_fn *dlvsym_next;
+dlsym_fn *dlsym_next;
+dlvsym_fn *dlvsym_next;
+
+struct symbols {
+	const ElfW(Sym) *table;
+	const char *names;
+	const ElfW(Half) *versions;
+	const uint32_t *hash;
+	uint32_t count;
+};
+
+/* The number of symbols: one more than the last that a chain of the hash table ends with. */
+static uint32_t count_symbols(const uint32_t *hash)
+{
+	uint32_t nbuckets = hash[0], first = hash[1], last = 0;
+	const uint32_t *buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chains = buckets + nbuckets;
+
+	for (uint32_t i = 0; i < nbuckets; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	while (last >= first && !(chains[last - first] & 1))
+		last++;
+	return last + 1;
+}
+
+static void read_symbols(const ElfW(Dyn) *d, struct symbols *s)
+{
+	for (; d->d_tag != DT_NULL; d++)
+		switch (d->d_tag) {
+		case DT_SYMTAB:
+			s->table = (const void *)d->d_un.d_ptr;
+			break;
+		case DT_STRTAB:
+			s->names = (const void *)d->d_un.d_ptr;
+			break;
+		case DT_VERSYM:
+			s->versions = (const void *)d->d_un.d_ptr;
+			break;
+		case DT_GNU_HASH:
+			s->hash = (const void *)d->d_un.d_ptr;
+			break;
+		}
+	s->count = s->hash ? count_symbols(s->hash) : 0;
+}
+
+static void *default_symbol(const struct symbols *s, ElfW(Addr) base, const char *name)
+{
+	for (uint32_t i = 1; s->table && s->names && i < s->count; i++)
+		if (s->table[i].st_shndx != SHN_UNDEF &&
+		    !(s->versions && (s->versions[i] & VERSION_HIDDEN)) &&
+		    !strcmp(s->names + s->table[i].st_name, name))
+			return (void *)(base + s->table[i].st_value);
+	return NULL;
+}
+
+static int see_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	struct symbols symbols = { 0 };
+
+	(void)size;
+	(void)arg;
+	name = name ? name + 1 : info->dlpi_name;
+	if (!name || (strcmp(name, "libc.so.6") && strcmp(name, "libdl.so.2")))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			read_symbols((const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+				     &symbols);
+	if (!dlvsym_next)
+		dlvsym_next = (dlvsym_fn *)default_symbol(&symbols, info->dlpi_addr, "dlvsym");
+	if (!dlsym_next)
+		dlsym_next = (dlsym_fn *)default_symbol(&symbols, info->dlpi_addr, "dlsym");
+	return 0;
+}
+
+/* Any thread may be first: all find the same. */
+static void find_next(void)
+{
+	if (!dlsym_next || !dlvsym_next)
+		dl_iterate_phdr(see_library, NULL);
+}
+
+void *dl_symbol(void *handle, const char *name, const char *version)
+{
+	find_next();
+	return dlvsym_next(handle, name, version);
+}
+
+/* The verb that is exported as @name, or -1. */
+static int exported(const char *name)
+{
+	if (strncmp(name, "ibv_", 4) && strncmp(name, "_ibv_", 5) && strncmp(name, "rdma_", 5))
+		return -1;
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (verb_infos[verb].symbol && !strcmp(verb_infos[verb].symbol, name))
+			return verb;
+	return -1;
+}
+
+/* Is it a function of a library that we stand before? */
+static bool is_verb(const void *function)
+{
+	static const char *const libraries[] = { "libibverbs.so", "librdmacm.so",
+						 "libverbatim-soft.so" };
+	const char *name;
+	Dl_info info;
+
+	if (!function || !dladdr(function, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (!strncmp(name, libraries[i], strlen(libraries[i])))
+			return true;
+	return false;
+}
+
+/* Our function of that verb: our exports by themselves, whatever else is loaded. */
+static void *ours(int verb)
+{
+	static _Atomic(void *) self;
+	void *handle = atomic_load_explicit(&self, memory_order_relaxed);
+	Dl_info info;
+
+	if (!handle && dladdr((void *)dl_symbol, &info))
+		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	atomic_store_explicit(&self, handle, memory_order_relaxed);
+	return handle ? dlvsym_next(handle, verb_infos[verb].symbol, verb_infos[verb].node) : NULL;
+}
+
+/* What the program gets instead of what it asks for; NULL: that. @version may be NULL. */
+void *dl_instead(void *handle, const char *name, const char *version);
+
+void *dl_instead(void *handle, const char *name, const char *version)
+{
+	const void *found;
+	int verb;
+
+	find_next();
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || !name)
+		return NULL;
+	verb = exported(name);
+	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
+		return NULL;
+	found = version ? dlvsym_next(handle, name, version) : dlsym_next(handle, name);
+	/* of a second libibverbs (dlmopen, another path) the program gets what it asks for */
+	return is_verb(found) && found == next_symbol((enum verb)verb) ? ours(verb) : NULL;
+}
+
+#define STAND_BEFORE(function, ...)                  \
+	__asm__(".text\n"                            \
+		".globl " #function "\n"             \
+		".type " #function ", @function\n"   \
+		#function ":\n"                      \
+		"	.cfi_startproc\n"            \
+		"	endbr64\n"                   \
+		"	push %rdi\n"                 \
+		"	.cfi_adjust_cfa_offset 8\n"  \
+		"	push %rsi\n"                 \
+		"	.cfi_adjust_cfa_offset 8\n"  \
+		"	push %rdx\n"                 \
+		"	.cfi_adjust_cfa_offset 8\n"  \
+		__VA_ARGS__                          \
+		"	call dl_instead\n"           \
+		"	pop %rdx\n"                  \
+		"	.cfi_adjust_cfa_offset -8\n" \
+		"	pop %rsi\n"                  \
+		"	.cfi_adjust_cfa_offset -8\n" \
+		"	pop %rdi\n"                  \
+		"	.cfi_adjust_cfa_offset -8\n" \
+		"	test %rax, %rax\n"           \
+		"	jne 1f\n"                    \
+		"	jmp *" #function "_next(%rip)\n" \
+		"1:	ret\n"                       \
+		"	.cfi_endproc\n"              \
+		".size " #function ", . - " #function "\n")
+
+STAND_BEFORE(dlsym, "	xor %edx, %edx\n");
+STAND_BEFORE(dlvsym, "");
+
+#else
+
+void *dl_symbol(void *handle, const char *name, const char *version)
+{
+	return dlvsym(handle, name, version);
+}
+
+#endif
