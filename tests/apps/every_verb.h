@@ -1,0 +1,67 @@
+#pragma once
+/*
+ * What a program says of the verbs that it calls, for a test to compare with
+ * the trace:
+ *
+ *	VERB SOURCE K I FIELD VALUE
+ *
+ * the K-th event of SOURCE (the verb itself, or the one in whose event it is
+ * seen) has VALUE in FIELD: args.X or out.X of a call, ret, or a column of
+ * tables post, wr, sge (request I), wc (completion I) or notify.
+ */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+	const char *verb;
+	unsigned int n;
+} counts[256];
+
+/* Which event of @verb is the next one. */
+static inline unsigned int next_of(const char *verb)
+{
+	int i = 0;
+
+	while (counts[i].verb && strcmp(counts[i].verb, verb))
+		i++;
+	counts[i].verb = verb;
+	return ++counts[i].n;
+}
+
+static const char *called;
+static unsigned int nth;
+
+static inline void says(const char *verb, const char *source, unsigned int k, unsigned int i,
+			const char *field, int64_t value)
+{
+	printf("%s %s %u %u %s %" PRId64 "\n", verb, source, k, i, field, value);
+}
+
+/* The verb is called; what arg() says is of this call. */
+static inline void calls(const char *verb)
+{
+	called = verb;
+	nth = next_of(verb);
+	printf("%s %s %u 0 - 0\n", verb, verb, nth);
+}
+
+#define DO(verb, what) ({ calls(#verb); what; })
+#define ARG(field, value) says(called, called, nth, 0, "args." field, (int64_t)(value))
+#define OUT(field, value) says(called, called, nth, 0, "out." field, (int64_t)(value))
+#define HAS(field, value) says(called, called, nth, 0, field, (int64_t)(value))
+#define RET(value) HAS("ret", value)
+#define TEXT(field, value) printf("%s %s %u 0 args.%s %s\n", called, called, nth, field, value)
+/* of another verb's event */
+#define PART(verb, source, i, field, value) \
+	says(#verb, #source, next_part(#source), i, field, (int64_t)(value))
+
+/* The event of @source that is being built, or was the last. */
+static unsigned int part;
+
+static inline unsigned int next_part(const char *source)
+{
+	(void)source;
+	return part;
+}

@@ -1,0 +1,120 @@
+"""Compare what every_verb said of its calls with what the trace has of them.
+
+usage: coverage.py names.txt verbs.list SAID PLAIN.db
+
+Prints a line for each verb of the list that is not seen, or not seen as it was
+called; then the table of docs/COVERAGE.md, between two lines of its own.
+"""
+import collections
+import json
+import re
+import sqlite3
+import sys
+
+# read by the program after it was made, and not kept in a trace
+NOT_KEPT = {
+    'ibv_wc_read_completion_ts': 'when the device completed it, on its own clock',
+    'ibv_wc_read_completion_wallclock_ns': 'the same, by the wall clock',
+    'ibv_wc_read_cvlan': 'the VLAN of an Ethernet frame',
+    'ibv_wc_read_flow_tag': 'the tag of the flow rule that it matched',
+    'ibv_wc_read_tm_info': 'tag matching',
+}
+# the software device makes no object that has it, so nobody can call it there
+NOT_THERE = {
+    'ibv_wr_send_tso': 'no segmentation',
+    'ibv_modify_flow_action_esp': 'makes no flow action',
+    'ibv_destroy_flow_action': 'makes no flow action',
+}
+PATHS = {'sym': 'exported', 'ops': 'ibv_context.ops', 'vctx': 'verbs_context',
+         'qpx': 'ibv_qp_ex', 'cqx': 'ibv_cq_ex', 'wq': 'ibv_wq', 'dm': 'ibv_dm'}
+
+
+def rows(db, query, *args):
+    return [dict(r) for r in db.execute(query, args)]
+
+
+class Trace:
+    def __init__(self, path):
+        self.db = sqlite3.connect(path)
+        self.db.row_factory = sqlite3.Row
+        self.events = collections.defaultdict(list)
+        for r in rows(self.db, 'SELECT * FROM call WHERE depth = 0 AND NOT ours ORDER BY thread, n'):
+            self.events[r['verb']].append(r)
+        for r in rows(self.db, 'SELECT * FROM post WHERE NOT inner ORDER BY thread, n'):
+            self.events[r['verb']].append(r)
+        for r in rows(self.db, 'SELECT * FROM poll WHERE NOT inner ORDER BY thread, n'):
+            self.events['ibv_poll_cq'].append(r)
+        for r in rows(self.db, 'SELECT * FROM notify WHERE NOT inner ORDER BY thread, n'):
+            self.events['ibv_req_notify_cq'].append(r)
+
+    def table(self, name, event, i):
+        more = ' AND j = 0' if name == 'sge' else ''
+        found = rows(self.db, 'SELECT * FROM %s WHERE thread = ? AND n = ? AND i = ?%s' % (name, more),
+                     event['thread'], event['n'], i)
+        return found[0] if found else {}
+
+    def value(self, source, k, i, field):
+        if k > len(self.events[source]):
+            return 'no event'
+        event = self.events[source][k - 1]
+        table, _, name = field.partition('.')
+        if field == '-':
+            return '0'
+        if field == 'ret' or table in ('post', 'notify'):
+            return event.get(name or field)
+        if table in ('args', 'out'):
+            return member(event[table], name)
+        return self.table(table, event, i).get(name)
+
+
+def member(text, path):
+    value = json.loads(text) if text else {}
+    for key in re.findall(r'[^.\[\]]+', path):
+        if isinstance(value, list):
+            value = value[int(key)] if int(key) < len(value) else None
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def listed(path):
+    """Verb by verb: how it is reached, and its plane."""
+    found = {}
+    for line in open(path):
+        words = line.split()
+        if len(words) > 5 and words[0] in PATHS:
+            found[len(found)] = (PATHS[words[0]], words[2])
+    return list(found.values())
+
+
+def main():
+    names, verbs, said, plain = sys.argv[1:]
+    order = [l.split()[0] for l in open(names) if not l.endswith(' skip\n')]
+    trace, seen, wrong = Trace(plain), collections.Counter(), 0
+    for line in open(said):
+        verb, source, k, i, field, value = line.split()
+        found = trace.value(source, int(k), int(i), field)
+        seen[verb] += field != '-'
+        if str(found) != value:
+            wrong += 1
+            print('%s: %s is %s in the trace, %s when it was called (%s %s)' % (
+                verb, field, found, value, source, k))
+    reasons = dict(NOT_KEPT, **NOT_THERE)
+    for verb in order:
+        if verb not in seen and verb not in reasons:
+            wrong += 1
+            print('%s: not called by every_verb' % verb)
+    for verb in sorted(reasons):
+        if verb in seen:
+            wrong += 1
+            print('%s: seen, though it is said not to be' % verb)
+    print('== table')
+    print('| verb | path | plane | values compared |\n|---|---|---|---|')
+    for verb, (path, plane) in zip(order, listed(verbs)):
+        note = NOT_KEPT.get(verb) and 'not kept: ' + NOT_KEPT[verb]
+        note = note or NOT_THERE.get(verb) and 'not on the software device: ' + NOT_THERE[verb]
+        print('| %s | %s | %s | %s |' % (verb, path, plane, note or seen[verb] or 'that it was called'))
+    return wrong != 0
+
+
+sys.exit(main())

@@ -1,0 +1,47 @@
+# Every verb of the list, called by a program through the software device, lies
+# in the trace with the arguments that it had; docs/COVERAGE.md is the table.
+# COVERAGE=write makes that anew.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+tmp=$(mktemp -d) || exit 1
+export VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_SOFT_LINK=roce
+trap 'rm -rf "$tmp"' EXIT
+
+try() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then echo "ok coverage: $name"; else echo "not ok coverage: $name: $out"; fi
+}
+
+recorded() {
+	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$BUILD/tests/apps/every_verb" >"$tmp/said" &&
+		"$VERBATIM" unpack -o "$tmp/plain.db" "$tmp/t.db"
+}
+
+as_called() {
+	PYTHONDONTWRITEBYTECODE=1 python3 tests/e2e/coverage.py "$BUILD/gen/names.txt" core/wire/verbs.list \
+		"$tmp/said" "$tmp/plain.db" >"$tmp/out" || { sed '/^== table/,$d' "$tmp/out"; return 1; }
+}
+
+nothing_missed() {
+	[ -z "$("$VERBATIM" sql "$tmp/t.db" 'select * from coverage' | tee "$tmp/gaps")" ] || { cat "$tmp/gaps"; return 1; }
+	"$VERBATIM" check "$tmp/t.db" >"$tmp/checked" || { cat "$tmp/checked"; return 1; }
+}
+
+table_is_current() {
+	{
+		echo "# What is recorded, verb by verb"
+		echo
+		echo "Made by \`COVERAGE=write bash tests/e2e/coverage.sh\`: tests/apps/every_verb.c calls each verb on the"
+		echo "software device and says with what; the test finds so many of these values in the trace, equal."
+		echo
+		sed '0,/^== table/d' "$tmp/out"
+	} >"$tmp/COVERAGE.md"
+	[ "${COVERAGE:-}" != write ] || cp "$tmp/COVERAGE.md" docs/COVERAGE.md
+	diff docs/COVERAGE.md "$tmp/COVERAGE.md"
+}
+
+try "a program calls every verb under recording" recorded
+try "each is in the trace with the arguments that it had" as_called
+try "nothing went by unseen, and the check finds nothing" nothing_missed
+try "docs/COVERAGE.md is what was found" table_is_current
