@@ -17,7 +17,8 @@
 #include "cli/values.h"
 #include "core/store/trace.h"
 
-static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags;
+static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags,
+	*access_flags;
 
 static void find_names(void)
 {
@@ -28,6 +29,7 @@ static void find_names(void)
 	wc_statuses = enum_find("ibv_wc_status");
 	wc_opcodes = enum_find("ibv_wc_opcode");
 	wc_flags = enum_find("ibv_wc_flags");
+	access_flags = enum_find("ibv_access_flags");
 }
 
 /* The error that a failed call has told: returned, or left in errno. */
@@ -127,6 +129,18 @@ static void put_remote(const struct values *v, const struct wr *wr)
 		fprintf(v->out, ", remote_qpn=0x%x, remote_qkey=0x%x", wr->remote_qpn,
 			wr->remote_qkey);
 	}
+	if (wr->bind_mw) {
+		fputs(", mw=", v->out);
+		values_handle(v, OBJECT_mw, wr->bind_mw);
+		fprintf(v->out, ", rkey=0x%x, mr=", wr->bind_rkey);
+		values_handle(v, OBJECT_mr, wr->bind_mr);
+		fprintf(v->out, ", addr=0x%" PRIx64 ", length=%" PRIu64 ", mw_access_flags=",
+			wr->bind_addr, wr->bind_length);
+		values_flags(v->out, access_flags, wr->bind_access);
+	}
+	if (wr->tso_hdr)
+		fprintf(v->out, ", hdr=0x%" PRIx64 ", hdr_sz=%u, mss=%u", wr->tso_hdr,
+			wr->tso_hdr_sz, wr->tso_mss);
 	if (wr->remote_srqn)
 		fprintf(v->out, ", remote_srqn=0x%x", wr->remote_srqn);
 	if (wr->imm)

@@ -125,6 +125,40 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 	}
 }
 
+/*
+ * The key's upper bits are the window's own here, the lowest 8 are the
+ * program's choice. As programs do, the window has its new key from now on.
+ */
+static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+{
+	static const struct field_info window = { .name = "mw",
+						  .kind = FIELD_OBJ,
+						  .object = OBJECT_mw };
+	struct translation t = { .r = p->r, .event = p->event, .time = p->event->time };
+	struct ibv_mw *mw = (void *)(uintptr_t)translate_field(&t, &window, wr->bind_mw);
+	const struct object *o = trace_object_at(p->r->trace, p->event->process, OBJECT_mr,
+						 wr->bind_mr, p->event->time);
+	const struct live *mr = o && wr->bind_mr ? live_of(p->r, o->id) : NULL;
+
+	if (t.missing || !mw) {
+		p->missing = "its memory window was not made here";
+		return;
+	}
+	if (wr->bind_mr && (!mr || !mr->handle)) {
+		p->missing = "the region of its memory window was not made here";
+		return;
+	}
+	mw->rkey = (mw->rkey & ~0xffu) | (wr->bind_rkey & 0xff);
+	to->bind_mw.mw = mw;
+	to->bind_mw.rkey = mw->rkey;
+	to->bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = mr ? mr->handle : NULL,
+		.addr = mr ? wr->bind_addr - mr->base_there + mr->base_here : wr->bind_addr,
+		.length = wr->bind_length,
+		.mw_access_flags = wr->bind_access,
+	};
+}
+
 static void put_operation(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	uint32_t peer = translate_peer_process(p->r, p->live->qp, p->event->process);
@@ -159,7 +193,7 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 		to->wr.atomic.swap = wr->swap;
 		break;
 	case IBV_WR_BIND_MW:
-		p->missing = "what a memory window was bound to is not in the trace";
+		put_bind(p, wr, to);
 		break;
 	case IBV_WR_TSO:
 		p->missing = "headers for segmentation are not in the trace";

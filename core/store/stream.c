@@ -383,6 +383,19 @@ static void fill_rare_parts(struct stream *s, struct wr *wr, unsigned int parts)
 	}
 	if (parts & WR_XRC)
 		wr->remote_srqn = (uint32_t)GET(s, remote_srqn, XRC);
+	if (parts & WR_BIND) {
+		wr->bind_mw = GET(s, bind_mw, BIND);
+		wr->bind_mr = GET(s, bind_mr, BIND);
+		wr->bind_addr = GET(s, bind_addr, BIND);
+		wr->bind_length = GET(s, bind_length, BIND);
+		wr->bind_rkey = (uint32_t)GET(s, bind_rkey, BIND);
+		wr->bind_access = (uint32_t)GET(s, bind_access, BIND);
+	}
+	if (parts & WR_TSO) {
+		wr->tso_hdr = GET(s, tso_hdr, TSO);
+		wr->tso_hdr_sz = (uint32_t)GET(s, tso_hdr_sz, TSO);
+		wr->tso_mss = (uint32_t)GET(s, tso_mss, TSO);
+	}
 	if (parts & WR_ODD) {
 		wr->opcode = (int)GET(s, odd_opcode, ODD);
 		wr->send_flags = (uint32_t)GET(s, odd_flags, ODD);

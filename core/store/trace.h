@@ -76,6 +76,11 @@ struct wr {
 	uint64_t ah;
 	uint32_t remote_qpn, remote_qkey;
 	uint32_t remote_srqn;
+	uint64_t bind_mw, bind_mr; /* IBV_WR_BIND_MW */
+	uint64_t bind_addr, bind_length;
+	uint32_t bind_rkey, bind_access;
+	uint64_t tso_hdr;          /* IBV_WR_TSO */
+	uint32_t tso_hdr_sz, tso_mss;
 	const struct sge *sge;
 };
 
