@@ -109,18 +109,29 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 	return err;
 }
 
+/* What is left of the data plane is whole, and so is the control plane. */
+static void overwritten(struct findings *findings, uint64_t n)
+{
+	for (int rule = 0; rule < RULE_COUNT && n; rule++)
+		if (looks_at(rule, 'd') || looks_at(rule, 'q'))
+			findings_unchecked(findings, rule, !looks_at(rule, 'q'),
+					   "%" PRIu64 " data verbs are older than what was kept",
+					   n);
+}
+
 int evidence_gaps(const struct evidence *evidence, struct trace *trace, struct findings *findings)
 {
 	struct trace_loss loss = trace_loss(trace);
 
 	findings->blind = loss.events || loss.damaged || loss.interrupted;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {
-		if (loss.events)
+		if (loss.events > loss.overwritten)
 			findings_unchecked(findings, rule, false, "%" PRIu64 " events were lost",
-					   loss.events);
+					   loss.events - loss.overwritten);
 		else if (loss.damaged)
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}
+	overwritten(findings, loss.overwritten);
 	if (evidence->interrupted && !loss.events && !loss.damaged)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: whether a destroy returned later is not "

@@ -27,6 +27,7 @@ struct command {
 
 int cli_record(int argc, char **argv);
 int cli_collect(int argc, char **argv);
+int cli_snapshot(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_dump(int argc, char **argv);

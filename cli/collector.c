@@ -416,6 +416,15 @@ int collector_tend(struct collector *c)
 	return err ? fail(c, err) : 0;
 }
 
+int collector_lost(struct collector *c)
+{
+	int err = c->error;
+
+	for (unsigned int i = 0; i < c->nfeeds && !err; i++)
+		err = writer_thread_lost(c->writer, c->feeds[i].thread, c->feeds[i].ring.head);
+	return err ? fail(c, err) : 0;
+}
+
 void collector_leftover(struct collector *c)
 {
 	c->leftover = true;

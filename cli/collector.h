@@ -36,6 +36,9 @@ int collector_tend(struct collector *collector);
  */
 void collector_leftover(struct collector *collector);
 
+/* Write into the trace what threads that run have lost by now. Returns 0 or -errno. */
+int collector_lost(struct collector *collector);
+
 /* @pid is our child: it has not ended before collector_ended() says how. */
 void collector_child(struct collector *collector, pid_t pid);
 

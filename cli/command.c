@@ -22,6 +22,7 @@ const struct command commands[] = {
 	  "[-o FILE] [--device soft|NAME] [--on-full wait|drop] [--] PROGRAM [ARG...]" },
 	{ "collect", cli_collect, "Make a trace of what was recorded without a recorder",
 	  "[-o FILE] [--keep] DIR" },
+	{ "snapshot", cli_snapshot, "Write what a flight recorder holds by now", "[PID|DIR]" },
 	{ "run", cli_run, "Run a program on the software device, recording nothing",
 	  "[--device soft|NAME] [--] PROGRAM [ARG...]" },
 	{ "info", cli_info, "Say what is in a trace", "[--format text|json] TRACE" },
@@ -104,7 +105,10 @@ void cli_tell_loss(struct trace *trace)
 		log_note("the recording was INTERRUPTED: what came after is not in the trace");
 	if (loss.damaged)
 		log_note("the trace is DAMAGED: some of it could not be read");
-	if (loss.events)
+	if (loss.events > loss.overwritten)
 		log_note("%s events were LOST: the rings were full",
-			 format_count(loss.events, lost));
+			 format_count(loss.events - loss.overwritten, lost));
+	if (loss.overwritten)
+		log_note("%s events of the data plane are not in this trace: older than what it "
+			 "kept", format_count(loss.overwritten, lost));
 }

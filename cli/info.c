@@ -73,8 +73,9 @@ static const struct part {
 	  "SELECT type, count(*), min(time) FROM event GROUP BY type ORDER BY min(time)" },
 	{ "lost",
 	  { { "thread", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "events", COLUMN_COUNT },
-	    { "first_ns", COLUMN_TIME }, { "last_ns", COLUMN_TIME } },
-	  "SELECT thread, process, events, first, last FROM loss ORDER BY thread" },
+	    { "first_ns", COLUMN_TIME }, { "last_ns", COLUMN_TIME },
+	    { "overwritten", COLUMN_COUNT } },
+	  "SELECT thread, process, events, first, last, overwritten FROM loss ORDER BY thread" },
 	{ "not seen",
 	  { { "what", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "object", COLUMN_TEXT },
 	    { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME }, { "detail", COLUMN_TEXT } },
@@ -130,9 +131,14 @@ static void print_faults(struct trace *trace)
 		       "not here\n");
 	if (loss.damaged)
 		printf("DAMAGED: some of the recording could not be read\n");
-	if (loss.events)
+	if (loss.events > loss.overwritten)
 		printf("LOST: %s events found no room in a ring\n",
-		       format_count(loss.events, text));
+		       format_count(loss.events - loss.overwritten, text));
+	if (loss.overwritten)
+		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
+		       format_count(loss.overwritten, text));
+	if (*meta(trace, "snapshot"))
+		printf("SNAPSHOT: %s\n", meta(trace, "snapshot"));
 }
 
 static void print_head(struct trace *trace, const char *path)
@@ -151,7 +157,7 @@ static void print_head(struct trace *trace, const char *path)
 	printf("device    %s\n", *meta(trace, "device") ? meta(trace, "device") : "the machine's");
 	printf("events    %s, of them %s lost\n",
 	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread"), text),
-	       format_count(trace_loss(trace).events, other));
+	       format_count(trace_loss(trace).events - trace_loss(trace).overwritten, other));
 }
 
 static void print_member(const char *name, const char *value)
@@ -176,7 +182,8 @@ static void print_head_json(struct trace *trace, const char *path)
 	printf("    \"realtime_ns\": %" PRId64 ",\n    \"duration_ns\": %" PRId64 ",\n",
 	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
 	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n",
-	       ask(trace, "SELECT sum(events) FROM thread"), loss.events);
+	       ask(trace, "SELECT sum(events) FROM thread"), loss.events - loss.overwritten);
+	printf("    \"overwritten\": %" PRIu64 ",\n", loss.overwritten);
 	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",
 	       loss.interrupted ? "true" : "false", loss.damaged ? "true" : "false");
 }

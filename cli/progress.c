@@ -72,6 +72,9 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 			 format_bytes((uint64_t)st.st_size, bytes),
 			 format_time((int64_t)(clock_monotonic() - progress->start), time));
 	}
+	if (done->overwritten && !progress->quiet)
+		log_note("%s: the last of the data plane; %s events of it are older", path,
+			 format_count(done->overwritten, bytes));
 	if (done->lost)
 		log_note("%s: %s events were lost: the rings were full", path, lost);
 }

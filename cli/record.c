@@ -25,6 +25,7 @@
 #include "cli/collector.h"
 #include "cli/device.h"
 #include "cli/guests.h"
+#include "cli/keep.h"
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -41,15 +42,19 @@ enum {
 	PATIENCE_MS = 2000, /* before saying for whom we still wait */
 	SLEEP_MIN_NS = 50000,
 	SLEEP_MAX_NS = 2000000,
+	ROTATE_MIN = 1 << 20,
 };
 
-enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, QUIET };
+enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, QUIET };
 
 static const struct option_row rows[] = {
 	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
 	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME must be there" },
 	[ON_FULL] = { "on-full", 0, "wait|drop", "what a full ring does; wait" },
 	[RING_SIZE] = { "ring-size", 0, "BYTES", "of each thread's ring; 4M" },
+	[FLIGHT] = { "flight", 0, "SIZE", "keep the last SIZE of the data plane; copies on demand" },
+	[ROTATE_SIZE] = { "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE" },
+	[ROTATE_TIME] = { "rotate-time", 0, "TIME", "begin a new trace every 90s, 10m, 6h, 1d" },
 	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
 	{ 0 },
 };
@@ -67,6 +72,7 @@ struct recording {
 	struct collector *collector;
 	struct bystander bystander;
 	struct progress progress;
+	struct keep keep;
 	pthread_t beater;
 	bool beating;
 
@@ -152,7 +158,9 @@ static void pass_on(struct recording *r)
 		if (sigismember(&r->pending, signal) != 1 ||
 		    bystander_got(&r->bystander, signal))
 			continue;
-		if (!r->ended)
+		if (signal == SIGUSR2 && r->keep.flight)
+			r->keep.asked = true;
+		else if (!r->ended)
 			kill(r->child, signal);
 		else if (asks_to_end(signal))
 			r->stop = true;
@@ -218,6 +226,17 @@ static bool deserted(struct recording *r)
 	return !collector_busy(r->collector);
 }
 
+static int tend(struct recording *r)
+{
+	int err = collector_tend(r->collector);
+
+	if (!err)
+		err = collector_lost(r->collector);
+	if (!err)
+		err = keep_tend(&r->keep, &r->session, r->writer);
+	return err;
+}
+
 static void follow(struct recording *r)
 {
 	uint64_t pause = 0;
@@ -233,7 +252,7 @@ static void follow(struct recording *r)
 
 			r->tended_at = clock_monotonic();
 			reap(r);
-			err = collector_tend(r->collector);
+			err = tend(r);
 			if (err)
 				fail(r, err);
 			progress_show(&r->progress, r->writer);
@@ -286,6 +305,7 @@ static int prepare(struct recording *r)
 	if (err)
 		return log_err(err, "make a directory for the session");
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->path);
+	r->session.page->flight = r->keep.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);
 	err = device_environment(r->session.dir, r->soft);
 	if (!err)
@@ -376,6 +396,7 @@ static int record(struct recording *r)
 	err = start(r);
 	if (err)
 		return give_up(r, r->bystander.pid ? launch_failure(err) : CLI_ENVIRONMENT);
+	keep_start(&r->keep);
 	follow(r);
 	return finish(r);
 }
@@ -390,6 +411,40 @@ static uint64_t parse_size(const char *text)
 	while (bytes < n)
 		bytes *= 2;
 	return bytes;
+}
+
+/* "90s", "10m", "6h", "1d"; 0 where that is no time. */
+static uint64_t parse_time(const char *text)
+{
+	static const char units[] = "smhd";
+	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
+	char *end;
+	unsigned long long n = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+
+	if (end == text || *text == '-' || !unit || end[1] || n > UINT32_MAX)
+		return 0;
+	return n * seconds[unit - units] * 1000000000ull;
+}
+
+static int read_keep(struct keep *keep, const struct options *options)
+{
+	const char *flight = options->value[FLIGHT], *size = options->value[ROTATE_SIZE];
+	const char *age = options->value[ROTATE_TIME];
+
+	keep->flight = flight ? session_size(flight) : 0;
+	keep->rotate_bytes = size ? session_size(size) : 0;
+	keep->rotate_ns = age ? parse_time(age) : 0;
+	if (flight && !keep->flight)
+		return cli_misuse("record", "--flight is a size as 64M, not '%s'", flight);
+	if (size && keep->rotate_bytes < ROTATE_MIN)
+		return cli_misuse("record", "--rotate-size is 1M or more, not '%s'", size);
+	if (age && !keep->rotate_ns)
+		return cli_misuse("record", "--rotate-time is a time as 90s, 10m, 6h or 1d, not '%s'",
+				  age);
+	if (flight && (size || age))
+		return cli_misuse("record", "--flight keeps the last, --rotate all: choose one");
+	return 0;
 }
 
 static int read_options(struct recording *r, const struct options *options)
@@ -409,7 +464,9 @@ static int read_options(struct recording *r, const struct options *options)
 	r->device = options->value[DEVICE];
 	r->progress.quiet = options->value[QUIET];
 	r->program = options->args;
-	return 0;
+	r->keep.path = r->path;
+	r->keep.quiet = r->progress.quiet;
+	return read_keep(&r->keep, options);
 }
 
 int cli_record(int argc, char **argv)

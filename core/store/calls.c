@@ -100,6 +100,7 @@ static int store_async(struct writer *writer, struct lane *lane, struct pending 
 		call->handle = call->async_element;
 	if (call->verb != VERB_get_async_event)
 		return writer->err;
+	writer->alarms.fatal += strstr(type, "FATAL") || strstr(type, "ERR");
 	return WRITER_RUN(writer, event, "uiuitzz", lane->id, call->n, lane->process, time, type,
 			  kind >= 0 ? (int64_t)call->async_element : 0,
 			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);

@@ -51,7 +51,12 @@ struct lane {
 	size_t npending, pending_size;
 	struct poll_counter *counters;
 	size_t ncounters, counter; /* the one found last */
-	uint64_t lost;
+	uint64_t lost;              /* found no room */
+	int64_t lost_first, lost_last; /* ns */
+	struct {
+		uint64_t events;
+		int64_t first, last; /* ns */
+	} over;                     /* were overwritten: keep.c */
 	uint32_t fork_seq;  /* of the last EVENT_FORK, and its event */
 	uint64_t fork_n;
 	uint64_t first_ticks; /* of the first event that was read */
@@ -92,7 +97,9 @@ struct known_stack {
 	S(process_end, "UPDATE process SET end = ?2, status = ?3, ending = ?4 WHERE id = ?1") \
 	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
 	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \
-	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?)") \
+	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?, ?)") \
+	S(oldest, "SELECT id, thread, events, begin, end, length(data) FROM chunk ORDER BY id LIMIT 1") \
+	S(forget, "DELETE FROM chunk WHERE id = ?") \
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?)") \
 	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")
 
@@ -118,6 +125,9 @@ struct writer {
 	struct text args, out;
 	uint64_t events, lost, damaged;
 	uint64_t chunk_bytes;  /* since the last commit */
+	uint64_t kept;         /* bytes of all chunks */
+	uint64_t overwritten;  /* events */
+	struct writer_alarms alarms;
 	int64_t last;          /* ns */
 };
 
@@ -131,6 +141,9 @@ int writer_keep(struct writer *writer, int err);
 /* Something could not be seen or read: table `coverage`. */
 int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int64_t time,
 		 const char *what, uint64_t handle, const char *detail);
+
+/* keep.c: the row of table `loss` as it is by now */
+int writer_loss(struct writer *writer, struct lane *lane);
 
 /* calls.c; @n and @time are the event's. All return 0, -EBADMSG or a kept failure. */
 int calls_begin(struct writer *writer, struct lane *lane, const struct event_call *event,

@@ -203,6 +203,8 @@ static void load_loss(struct trace *trace)
 	const char *state = trace_meta(trace, "state"), *damaged = trace_meta(trace, "damaged");
 
 	trace->loss.events = (uint64_t)sql_int(trace->db, "SELECT sum(events) FROM loss", 0);
+	trace->loss.overwritten =
+		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
 	trace->loss.damaged = (damaged && strcmp(damaged, "0") != 0) ||
 			      sql_int(trace->db, "SELECT count(*) FROM coverage WHERE"

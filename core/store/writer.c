@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/store/complete.h"
@@ -27,6 +28,9 @@
 #include "core/wire/session.h"
 
 enum { COMMIT_BYTES = 16 << 20 };
+
+/* enum ibv_wc_status */
+enum { WC_SUCCESS = 0, WC_FLUSHED = 5 };
 
 int writer_keep(struct writer *writer, int err)
 {
@@ -219,7 +223,16 @@ static int flush_batch(struct writer *writer, struct lane *lane)
 		return writer->err;
 	batch_clear(batch);
 	writer->chunk_bytes += writer->packer.used;
+	writer->kept += writer->packer.used;
 	return 0;
+}
+
+static void look_for_errors(struct writer *writer, const struct event_poll *poll)
+{
+	const struct event_wc *wc = (const void *)(poll + 1);
+
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		writer->alarms.errors += wc[i].status != WC_SUCCESS && wc[i].status != WC_FLUSHED;
 }
 
 static int take_poll(struct writer *writer, struct lane *lane, const struct event_head *event,
@@ -231,6 +244,7 @@ static int take_poll(struct writer *writer, struct lane *lane, const struct even
 	if (event->words * 8u < sizeof(*poll) ||
 	    poll->nwc > (event->words * 8u - sizeof(*poll)) / sizeof(struct event_wc))
 		return -EBADMSG;
+	look_for_errors(writer, poll);
 	if (polls_count(writer, lane, poll, time, &empty))
 		return writer->err;
 	return batch_poll(&lane->batch, poll, n, time, empty);
@@ -394,8 +408,10 @@ static int store_lane(struct writer *writer, struct lane *lane)
 			  lane->last == INT64_MIN ? lane->start : lane->last, lane->process);
 }
 
-static int store_loss(struct writer *writer, struct lane *lane, const struct ring_head *head)
+int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head)
 {
+	struct lane *lane = writer->lanes[thread - 1];
+
 	/* pairs with the store in ring_drop() */
 	uint64_t lost = atomic_load_explicit(&head->dropped, memory_order_acquire);
 	uint64_t first = atomic_load_explicit(&head->drop_first, memory_order_relaxed);
@@ -410,8 +426,9 @@ static int store_loss(struct writer *writer, struct lane *lane, const struct rin
 		return 0;
 	writer->lost += lost - lane->lost;
 	lane->lost = lost;
-	return WRITER_RUN(writer, loss, "uuiii", lane->id, lane->process, lost,
-			  clock_ns(&writer->clock, first), clock_ns(&writer->clock, last));
+	lane->lost_first = clock_ns(&writer->clock, first);
+	lane->lost_last = clock_ns(&writer->clock, last);
+	return writer_loss(writer, lane);
 }
 
 /* A thread with more CQs than counters: which of them were found empty is not known. */
@@ -435,7 +452,7 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 		return writer->err;
 	lane->ended = true;
 	batch_close(&lane->batch);
-	if (store_loss(writer, lane, head) || cover_uncounted(writer, lane, head) ||
+	if (writer_thread_lost(writer, thread, head) || cover_uncounted(writer, lane, head) ||
 	    polls_final(writer, lane, head) ||
 	    store_lane(writer, lane))
 		return writer->err;
@@ -449,6 +466,7 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 
 	if (writer->err || !process)
 		return writer->err;
+	writer->alarms.crashes += status != -1 && WIFSIGNALED(status);
 	return processes_end(writer, process, time, status);
 }
 
@@ -472,11 +490,23 @@ int writer_flush(struct writer *writer)
 	return store_all(writer) ? writer->err : commit(writer);
 }
 
+int writer_error(const struct writer *writer)
+{
+	return writer->err;
+}
+
 struct writer_progress writer_progress(const struct writer *writer)
 {
-	int64_t pages = sql_int(writer->db, "PRAGMA page_count", 0);
+	int64_t pages = sql_int(writer->db, "PRAGMA page_count", 0) -
+			sql_int(writer->db, "PRAGMA freelist_count", 0);
 
-	return (struct writer_progress){ writer->events, writer->lost, (uint64_t)pages * 4096 };
+	return (struct writer_progress){ writer->events, writer->lost, (uint64_t)pages * 4096,
+					 writer->overwritten };
+}
+
+struct writer_alarms writer_alarms(const struct writer *writer)
+{
+	return writer->alarms;
 }
 
 int writer_finish(struct writer *writer)
@@ -498,6 +528,8 @@ int writer_finish(struct writer *writer)
 	}
 	if (complete(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
 		err = -EIO;
+	if (writer->overwritten && !err) /* smaller if it can be, else as it is */
+		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
 	writer_free(writer);
 	return err;
 }

@@ -58,8 +58,33 @@ int writer_flush(struct writer *writer);
 
 struct writer_progress {
 	uint64_t events, lost, bytes; /* bytes: of the file so far, about */
+	uint64_t overwritten;
 };
+/* The failure after which nothing more is taken, 0 if there was none. */
+int writer_error(const struct writer *writer);
+
 struct writer_progress writer_progress(const struct writer *writer);
+
+/* What has happened so often that somebody may want to keep what led to it. */
+struct writer_alarms {
+	uint64_t errors;  /* completions that failed of themselves: not flushed */
+	uint64_t fatal;   /* asynchronous events of that kind */
+	uint64_t crashes; /* processes that a signal ended */
+};
+struct writer_alarms writer_alarms(const struct writer *writer);
+
+/* What @thread has lost by now, while it runs: @head as of writer_thread_end(). */
+int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);
+
+/* Forget the oldest of the data plane until at most @keep bytes of it are left. Returns 0 or -errno. */
+int writer_forget(struct writer *writer, uint64_t keep);
+
+/*
+ * Write all that is kept as a complete trace to @path, with @why in its meta;
+ * what is in the way is treated as by writer_create(). Returns 0 or -errno
+ * after log_err(); a failure of the copy alone does not stop the writer.
+ */
+int writer_snapshot(struct writer *writer, const char *path, const char *why);
 
 /*
  * Complete the trace: objects, references, devices, indexes; one file, marked

@@ -34,7 +34,7 @@
 
 enum { VERSION = 2, GROW_BYTES = 1 << 20 };
 
-static const char *default_parent(void)
+const char *session_parent(void)
 {
 	const char *given = getenv("VERBATIM_SESSIONS");
 
@@ -91,7 +91,7 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 	int err;
 
 	if (!parent)
-		parent = default_parent();
+		parent = session_parent();
 	if (snprintf(made.dir, sizeof(made.dir), "%s/verbatim-%u-XXXXXX", parent,
 		     (unsigned int)getuid()) >= (int)sizeof(made.dir))
 		return -ENAMETOOLONG;

@@ -42,23 +42,30 @@ struct session_page {
 	uint64_t fingerprint;   /* verbs_fingerprint of the collector */
 	uint64_t ring_bytes;
 	uint32_t collector;     /* pid; 0: there is none */
-	uint32_t pad;
+	uint32_t reserved;
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
 	struct clock clock;
 	uint64_t limit;         /* ON_FULL_GROW: bytes that all rings together may have */
 	char command[SESSION_TEXT]; /* what is recorded */
 	char trace[SESSION_TEXT];   /* the collector's trace */
+	char copy[SESSION_TEXT];    /* the last copy of it that was asked for; "": it failed */
+	uint32_t flight;        /* the collector makes copies */
+	uint32_t pad;
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */
 	_Atomic uint64_t beat;               /* grows while the collector lives */
 	_Atomic uint32_t ringless;           /* threads that could not make a ring: not recorded */
 	_Atomic uint64_t used;               /* of the limit */
+	_Atomic uint32_t copies_asked, copies_made;
 };
 
 struct session {
 	struct session_page *page; /* NULL: there is none */
 	char dir[SESSION_PATH];
 };
+
+/* Where sessions are: VERBATIM_SESSIONS, else /dev/shm, else /tmp. */
+const char *session_parent(void);
 
 /*
  * Make DIR under @parent ("/dev/shm"; NULL: VERBATIM_SESSIONS, else /dev/shm,

@@ -1,4 +1,4 @@
-# The recorder's modes: without a collector, and what a dead one has left.
+# The recorder's modes: without a collector, what a dead one has left, flight recorder, rotation.
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
 apps=$PWD/$BUILD/tests/apps
@@ -157,7 +157,84 @@ ended_collector_leaves_no_new_session() {
 	is "$(ls sessions)" ""
 }
 
-for need in "$apps/guest" "$apps/loop" "$VERBATIM"; do
+flight_keeps_the_last_and_all_control_verbs() {
+	"$VERBATIM" record --flight 64k -o t.db "$apps/loop" counts 200000 2>err; is $? 0 && says "are older" err || return
+	local kept over
+	kept=$(ask "SELECT count(*) FROM wc"); over=$(ask "SELECT sum(overwritten) FROM loss")
+	[ "$kept" -gt 1000 ] && [ "$kept" -lt 200000 ] && [ "$over" -gt 0 ] || { echo "kept $kept, lost $over"; return 1; }
+	# what is there has no hole, and goes on to the end
+	is "$(ask "SELECT max(wr_id) - min(wr_id) + 1 - count(DISTINCT wr_id) FROM wc")" 0 || return
+	is "$(ask "SELECT max(wr_id) FROM wr")" "$(ask "SELECT max(wr_id) FROM wc")" &&
+		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_create_qp'")" 1 || return
+	"$VERBATIM" check t.db >out 2>err; is $? 0 && says "older than what was kept" out || return
+	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out && "$VERBATIM" dump t.db >out 2>&1 && "$VERBATIM" stat t.db >out 2>&1
+}
+
+begin_flight() { "$VERBATIM" record --flight 64k -o t.db "$@" >out 2>err & pid=$!; }
+
+snapshot_is_written_when_asked() {
+	local pid app name; begin_flight "$apps/loop" counts
+	await posted 20000 || return; app=$(pgrep -P $pid loop)
+	name=$("$VERBATIM" snapshot) && is "$name" "$tmp/t.1.db" && "$VERBATIM" info t.1.db >info && says "SNAPSHOT: asked for" info || return
+	is "$("$VERBATIM" snapshot $pid)" "$tmp/t.2.db" && is "$("$VERBATIM" snapshot "$app")" "$tmp/t.3.db" &&
+		is "$("$VERBATIM" snapshot "$(echo sessions/*)")" "$tmp/t.4.db" || return
+	kill -USR2 $pid; await test -s t.5.db && await says "t.5.db: asked for by a signal" err || return
+	"$VERBATIM" check t.5.db >out 2>&1; is $? 0 && is "$(ask "SELECT value FROM meta WHERE key = 'state'" t.5.db)" complete || return
+	kill -KILL "$app"; wait $pid; is $? 137 && "$VERBATIM" info t.db >out
+}
+
+first_error_and_crash_write_a_snapshot() {
+	"$VERBATIM" record --flight 1M -o t.db "$apps/first_error" >out 2>err; says "t.1.db: the first completion with an error" err || return
+	is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" t.1.db)" 1 || return
+	"$VERBATIM" check t.1.db >out 2>/dev/null; says "^first error" out && [ ! -e t.2.db ] || return
+	rm ./*.db
+	"$VERBATIM" record --flight 1M -o t.db sh -c "$apps/guest calls 3 kill 11; true" 2>err; says "t.1.db: a process was killed by a signal" err &&
+		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'" t.1.db)" 3
+}
+
+snapshot_of_nothing_is_refused() {
+	"$VERBATIM" snapshot 2>err; is $? 4 && says "no flight recorder" err || return
+	"$VERBATIM" snapshot 1 2>err; is $? 4 && says "neither" err || return
+	"$VERBATIM" snapshot nothing 2>err; is $? 4 || return
+	"$VERBATIM" snapshot a b 2>err; is $? 2 || return
+	"$VERBATIM" record -q -o t.db "$apps/guest" until >out & local pid=$!
+	await grep -q ready out || return
+	"$VERBATIM" snapshot $pid 2>err; is $? 4 && says "as a whole" err || return
+	kill -TERM $pid; wait $pid
+	for bad in "--flight x" "--flight 0" "--flight 1M --rotate-size 1M" "--rotate-size 1k" "--rotate-time 5" "--rotate-time 0s"; do
+		"$VERBATIM" record $bad true 2>err; is "$? $bad" "2 $bad" || return
+	done
+}
+
+snapshot_that_fails_does_not_stop_the_recording() {
+	mkdir d; mkdir d/t.1.db # in the way
+	"$VERBATIM" record --flight 1M -o d/t.db "$apps/first_error" >out 2>err; says "t.1.db is not a file" err &&
+		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.db)" 1 || return
+	rmdir d/t.1.db
+}
+
+rotation_leaves_whole_traces() {
+	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts 1000000 || return
+	[ -e t.1.db ] && [ -e t.2.db ] || { ls; return 1; }
+	local sum=0 first=1 t
+	for t in t.1.db t.2.db t.[3-9].db t.db; do
+		[ -e $t ] || continue
+		"$VERBATIM" check $t >out 2>/dev/null; is "$? $t" "0 $t" && "$VERBATIM" dump $t >dump 2>/dev/null || return
+		says "ibv_post_send(qp1" dump && is "$(ask "SELECT count(*) FROM object WHERE kind = 'qp'" $t)" 1 || return
+		sum=$((sum + $(ask "SELECT count(*) FROM wc" $t)))
+	done
+	rm dump
+	is $sum "$(number 16)" # nothing is lost between two of them, or twice in them
+}
+
+rotation_by_time_goes_on() {
+	"$VERBATIM" record -q --rotate-time 1s -o t.db "$apps/loop" counts & local pid=$!
+	await test -s t.2.db || return
+	pkill -KILL -P $pid loop; wait $pid 2>/dev/null
+	for t in t.1.db t.2.db t.db; do "$VERBATIM" check $t >out 2>&1; is "$? $t" "0 $t" || return; done
+}
+
+for need in "$apps/guest" "$apps/loop" "$apps/first_error" "$VERBATIM"; do
 	[ -x "$need" ] || { echo "not ok modes: $need is not built"; exit 1; }
 done
 try calls_are_collected_later
@@ -173,3 +250,10 @@ try empty_session_is_said
 try cut_rings_are_read_as_far_as_they_go
 try session_of_a_dead_recorder_is_kept_for_collect
 try ended_collector_leaves_no_new_session
+try flight_keeps_the_last_and_all_control_verbs
+try snapshot_is_written_when_asked
+try first_error_and_crash_write_a_snapshot
+try snapshot_of_nothing_is_refused
+try snapshot_that_fails_does_not_stop_the_recording
+try rotation_leaves_whole_traces
+try rotation_by_time_goes_on

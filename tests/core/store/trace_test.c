@@ -476,6 +476,54 @@ static void loss_is_told(void **state)
 	trace_close(trace);
 }
 
+static void copy_is_whole_and_what_was_forgotten_is_told(void **state)
+{
+	struct make_world world;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+	char copy[300];
+
+	(void)state;
+	snprintf(copy, sizeof(copy), "%s.copy", path);
+	w = begin_trace(&m, &world);
+	assert_int_equal(writer_flush(w), 0);
+	assert_int_equal(writer_forget(w, UINT64_MAX), 0);
+	assert_int_equal(writer_snapshot(w, copy, "why"), 0);
+	assert_int_equal(trace_open(copy, &trace), 0);
+	assert_int_equal(trace_loss(trace).events, 0);
+	assert_false(trace_loss(trace).interrupted);
+	assert_string_equal(trace_meta(trace, "snapshot"), "why");
+	trace_close(trace);
+	unlink(copy);
+
+	assert_int_equal(writer_forget(w, 0), 0);
+	make_post(&m, VERB_post_send, &world.qp, 99, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	make_end(&m);
+	assert_int_equal(writer_progress(w).overwritten, 20);
+	assert_int_equal(writer_progress(w).lost, 0);
+	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_loss(trace).events, 20);
+	assert_int_equal(trace_loss(trace).overwritten, 20);
+	assert_null(trace_meta(trace, "snapshot"));
+	trace_close(trace);
+}
+
+static void copy_that_is_in_the_way_is_refused(void **state)
+{
+	struct make_world world;
+	struct writer *w;
+	struct maker m;
+
+	(void)state;
+	w = begin_trace(&m, &world);
+	assert_int_equal(writer_snapshot(w, "/tmp", "why"), -EEXIST);
+	assert_int_equal(writer_error(w), 0);
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+}
+
 static void damage_of_a_ring_is_told(void **state)
 {
 	struct make_world world;
@@ -562,6 +610,8 @@ int main(void)
 		TEST(trace_being_recorded_is_not_replaced),
 		TEST(stacks_know_their_modules),
 		TEST(loss_is_told),
+		TEST(copy_is_whole_and_what_was_forgotten_is_told),
+		TEST(copy_that_is_in_the_way_is_refused),
 		TEST(damage_of_a_ring_is_told),
 		TEST(any_event_bodies_do_no_harm),
 	};

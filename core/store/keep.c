@@ -1,0 +1,127 @@
+/*
+ * A trace of which only the end is kept, and copies of it while it grows
+ *
+ * The control plane is kept in full: what the data plane speaks of stays
+ * known. Of the data plane the oldest chunks go; how many events of each thread
+ * and of which time is in table `loss`, apart from what found no room.
+ *
+ * A copy is completed like a trace whose program has ended: everything that
+ * reads traces reads it.
+ */
+#include <errno.h>
+
+#include "core/store/complete.h"
+#include "core/store/file.h"
+#include "core/store/ingest.h"
+#include "core/wire/log.h"
+
+int writer_loss(struct writer *writer, struct lane *lane)
+{
+	uint64_t events = lane->lost + lane->over.events;
+	int64_t first = lane->lost_first, last = lane->lost_last;
+
+	if (!events)
+		return 0;
+	if (lane->over.events) {
+		first = lane->lost && first < lane->over.first ? first : lane->over.first;
+		last = lane->lost && last > lane->over.last ? last : lane->over.last;
+	}
+	return WRITER_RUN(writer, loss, "uuiiii", lane->id, lane->process, events, first, last,
+			  lane->over.events);
+}
+
+static void count_over(struct writer *writer, struct lane *lane, uint64_t events, int64_t begin,
+		       int64_t end)
+{
+	if (!lane->over.events || begin < lane->over.first)
+		lane->over.first = begin;
+	if (!lane->over.events || end > lane->over.last)
+		lane->over.last = end;
+	lane->over.events += events;
+	writer->overwritten += events;
+}
+
+/* The oldest chunk. Returns its length, 0 if there is none, or -errno. */
+static int64_t forget_one(struct writer *writer)
+{
+	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];
+	int64_t id, bytes;
+	uint32_t thread;
+	int found = sql_step(oldest);
+
+	if (found <= 0) {
+		sqlite3_reset(oldest);
+		return writer_keep(writer, found);
+	}
+	id = sqlite3_column_int64(oldest, 0);
+	thread = sql_u32(oldest, 1);
+	bytes = sqlite3_column_int64(oldest, 5);
+	count_over(writer, writer->lanes[thread - 1], sql_u32(oldest, 2),
+		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
+	sqlite3_reset(oldest);
+	if (WRITER_RUN(writer, forget, "i", id) ||
+	    writer_loss(writer, writer->lanes[thread - 1]))
+		return writer->err;
+	return bytes > 0 ? bytes : 1;
+}
+
+int writer_forget(struct writer *writer, uint64_t keep)
+{
+	while (!writer->err && writer->kept > keep) {
+		int64_t bytes = forget_one(writer);
+
+		if (bytes < 0)
+			return (int)bytes;
+		writer->kept = bytes && (uint64_t)bytes < writer->kept ?
+			       writer->kept - (uint64_t)bytes : 0;
+	}
+	return writer->err;
+}
+
+static int complete_copy(const char *path, const char *why)
+{
+	sqlite3 *db = NULL;
+	int err;
+
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL))
+		err = sql_fail(db, "open the copy");
+	else
+		err = schema_set_meta(db, "snapshot", why);
+	if (!err)
+		err = complete(db, COMPLETE_WHOLE);
+	sqlite3_close(db);
+	return err;
+}
+
+static int copy(struct writer *writer, const char *path)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(writer->db, "VACUUM INTO ?", &stmt);
+
+	if (err)
+		return err;
+	err = sql_run(stmt, "t", path);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+int writer_snapshot(struct writer *writer, const char *path, const char *why)
+{
+	int err = writer_flush(writer);
+
+	if (!err)
+		err = file_make_way(path);
+	if (err)
+		return err;
+	/* VACUUM wants no transaction; the next one begins whatever has come of it */
+	err = writer_keep(writer, sql_exec(writer->db, "COMMIT"));
+	if (err)
+		return err;
+	err = copy(writer, path);
+	writer_keep(writer, sql_exec(writer->db, "BEGIN"));
+	if (!err)
+		err = complete_copy(path, why);
+	if (err)
+		file_remove(path);
+	return err;
+}
