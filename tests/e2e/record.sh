@@ -140,7 +140,7 @@ session_of_a_killed_recorder_is_collected() {
 }
 
 killed_program_leaves_a_whole_trace() {
-	"$VERBATIM" record -q -o t.db "$guest" until >out & local pid=$!
+	"$VERBATIM" record -q -o t.db "$guest" calls 1 until >out & local pid=$!
 	await grep -q ready out || return
 	pkill -KILL -P $pid guest
 	wait $pid; is $? 137 || return
