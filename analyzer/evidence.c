@@ -71,6 +71,8 @@ static const struct {
 	{ "wq", 'd', false, "receives that were posted to work queues" },
 	{ "dm", 'd', false, "copies to and from device memory" },
 	{ "providers", 'd', false, "the data path of a provider" },
+	{ "filtered", 'd', false, "data verbs that --filter left out" },
+	{ "filtered", 'q', true, "data verbs that --filter left out" },
 	{ "thread", 'c', true, "the calls of a thread" },
 	{ "cut", 'c', false, "some arguments of very long calls" },
 };

@@ -94,6 +94,7 @@ static void end_texts(struct session_page *page)
 {
 	page->command[SESSION_TEXT - 1] = '\0';
 	page->trace[SESSION_TEXT - 1] = '\0';
+	page->filter.text[sizeof(page->filter.text) - 1] = '\0';
 }
 
 static int create_trace(struct collecting *c)
@@ -102,6 +103,7 @@ static int create_trace(struct collecting *c)
 		.clock = &c->session.page->clock,
 		.command = c->session.page->command,
 		.device = "",
+		.filter = c->session.page->filter.text,
 	};
 	int err;
 

@@ -101,6 +101,9 @@ void cli_tell_loss(struct trace *trace)
 	struct trace_loss loss = trace_loss(trace);
 	char lost[FORMAT_TEXT];
 
+	if (trace_meta(trace, "filter") && *trace_meta(trace, "filter"))
+		log_note("recorded with --filter %s: counts are of what it left",
+			 trace_meta(trace, "filter"));
 	if (loss.interrupted)
 		log_note("the recording was INTERRUPTED: what came after is not in the trace");
 	if (loss.damaged)

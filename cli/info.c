@@ -126,6 +126,8 @@ static void print_faults(struct trace *trace)
 	struct trace_loss loss = trace_loss(trace);
 	char text[FORMAT_TEXT];
 
+	if (*meta(trace, "filter"))
+		printf("FILTERED: %s\n", meta(trace, "filter"));
 	if (loss.interrupted)
 		printf("INTERRUPTED: the recorder ended before the program; what came after is "
 		       "not here\n");
@@ -172,7 +174,7 @@ static void print_member(const char *name, const char *value)
 static void print_head_json(struct trace *trace, const char *path)
 {
 	static const char *const keys[] = { "command", "version", "host",  "machine",
-					    "kernel",  "clock",   "device" };
+					    "kernel",  "clock",   "device", "filter" };
 	struct trace_loss loss = trace_loss(trace);
 
 	printf("{\n  \"trace\": {\n");

@@ -24,6 +24,7 @@
 #include "cli/cli.h"
 #include "cli/collector.h"
 #include "cli/device.h"
+#include "cli/filter.h"
 #include "cli/guests.h"
 #include "cli/keep.h"
 #include "cli/launch.h"
@@ -45,7 +46,7 @@ enum {
 	ROTATE_MIN = 1 << 20,
 };
 
-enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, QUIET };
+enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, QUIET };
 
 static const struct option_row rows[] = {
 	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
@@ -55,6 +56,7 @@ static const struct option_row rows[] = {
 	[FLIGHT] = { "flight", 0, "SIZE", "keep the last SIZE of the data plane; copies on demand" },
 	[ROTATE_SIZE] = { "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE" },
 	[ROTATE_TIME] = { "rotate-time", 0, "TIME", "begin a new trace every 90s, 10m, 6h, 1d" },
+	[FILTER] = { "filter", 0, "TERMS", "plane=, verb=, qp=, device=, 1/N; all" },
 	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
 	{ 0 },
 };
@@ -73,6 +75,7 @@ struct recording {
 	struct bystander bystander;
 	struct progress progress;
 	struct keep keep;
+	struct session_filter filter;
 	pthread_t beater;
 	bool beating;
 
@@ -287,6 +290,7 @@ static int create_trace(struct recording *r)
 		.clock = &r->session.page->clock,
 		.command = command ? command : r->program[0],
 		.device = r->soft ? "soft" : r->device ? r->device : "",
+		.filter = r->filter.text,
 	};
 	int err = writer_create(r->path, &info, &r->writer);
 
@@ -305,6 +309,7 @@ static int prepare(struct recording *r)
 	if (err)
 		return log_err(err, "make a directory for the session");
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->path);
+	r->session.page->filter = r->filter;
 	r->session.page->flight = r->keep.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);
 	err = device_environment(r->session.dir, r->soft);
@@ -451,6 +456,7 @@ static int read_options(struct recording *r, const struct options *options)
 {
 	const char *full = options->value[ON_FULL];
 	const char *size = options->value[RING_SIZE];
+	char complaint[256];
 
 	if (!options->nargs)
 		return cli_misuse("record", "no program is given");
@@ -466,6 +472,9 @@ static int read_options(struct recording *r, const struct options *options)
 	r->program = options->args;
 	r->keep.path = r->path;
 	r->keep.quiet = r->progress.quiet;
+	if (options->value[FILTER] &&
+	    filter_read(options->value[FILTER], &r->filter, complaint))
+		return cli_misuse("record", "--filter: %s", complaint);
 	return read_keep(&r->keep, options);
 }
 

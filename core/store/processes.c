@@ -212,5 +212,6 @@ int processes_end(struct writer *writer, struct known_process *p, int64_t time, 
 		status = p->status;
 	else if (heard_all(writer, p))
 		ending = "killed";
+	writer->alarms.crashes += ending && !strcmp(ending, "killed");
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, status, ending);
 }

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/store/complete.h"
@@ -62,6 +61,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		{ "machine", host.machine },    { "recorder_boot", boot },
 		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
 		{ "sqlite", sqlite3_libversion() },
+		{ "filter", info->filter },
 	};
 	const struct { const char *key; int64_t value; } numbers[] = {
 		{ "realtime", (int64_t)writer->clock.realtime },
@@ -444,6 +444,18 @@ static int cover_uncounted(struct writer *writer, struct lane *lane, const struc
 	return writer_cover(writer, lane, lane->n, lane->last, "polls", 0, detail);
 }
 
+/* What the filter has left out: how much of it, by thread. */
+static int cover_filtered(struct writer *writer, struct lane *lane, const struct ring_head *head)
+{
+	uint64_t n = atomic_load_explicit(&head->filtered, memory_order_relaxed);
+	char detail[64];
+
+	if (!n)
+		return 0;
+	snprintf(detail, sizeof(detail), "%" PRIu64 " verbs and completions", n);
+	return writer_cover(writer, lane, lane->n, lane->last, "filtered", 0, detail);
+}
+
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)
 {
 	struct lane *lane = writer->lanes[thread - 1];
@@ -453,6 +465,7 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	lane->ended = true;
 	batch_close(&lane->batch);
 	if (writer_thread_lost(writer, thread, head) || cover_uncounted(writer, lane, head) ||
+	    cover_filtered(writer, lane, head) ||
 	    polls_final(writer, lane, head) ||
 	    store_lane(writer, lane))
 		return writer->err;
@@ -466,7 +479,6 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 
 	if (writer->err || !process)
 		return writer->err;
-	writer->alarms.crashes += status != -1 && WIFSIGNALED(status);
 	return processes_end(writer, process, time, status);
 }
 

@@ -19,6 +19,7 @@ struct writer_info {
 	const struct clock *clock;
 	const char *command;     /* what was recorded, as one line */
 	const char *device;      /* "soft", or the name asked for, or "" */
+	const char *filter;      /* what was recorded of all, as given; NULL or "": everything */
 };
 
 /*

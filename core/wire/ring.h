@@ -49,6 +49,7 @@ struct ring_head {
 	_Atomic uint64_t dropped;           /* events that found no room */
 	_Atomic uint64_t drop_first;        /* ticks */
 	_Atomic uint64_t drop_last;
+	_Atomic uint64_t filtered;          /* verbs that a filter left out */
 	_Atomic uint64_t uncounted;         /* empty polls of more CQs than there are counters */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */

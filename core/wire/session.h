@@ -23,6 +23,8 @@
 enum {
 	SESSION_PATH = 240,
 	SESSION_TEXT = 512,
+	SESSION_VERBS = 256, /* more than there are */
+	SESSION_QPS = 32,
 	SESSION_RINGS = 1 << 20, /* more threads than that get no ring */
 };
 
@@ -34,6 +36,17 @@ enum session_state {
 
 /* ON_FULL_GROW: nobody collects; rings grow */
 enum session_on_full { ON_FULL_WAIT, ON_FULL_DROP, ON_FULL_GROW };
+
+/* What is recorded of all there is. Zeroed: everything. */
+struct session_filter {
+	uint32_t on;
+	uint32_t one_of;   /* data verbs: one of so many; 0 or 1: all */
+	uint64_t left_out[SESSION_VERBS / 64]; /* bits by enum verb */
+	uint32_t nqps;     /* 0: all */
+	uint32_t qps[SESSION_QPS]; /* numbers */
+	char device[64];   /* "": all */
+	char text[128];    /* as it was given */
+};
 
 struct session_page {
 	uint64_t magic;
@@ -51,6 +64,7 @@ struct session_page {
 	char copy[SESSION_TEXT];    /* the last copy of it that was asked for; "": it failed */
 	uint32_t flight;        /* the collector makes copies */
 	uint32_t pad;
+	struct session_filter filter; /* written before a program starts */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */
 	_Atomic uint64_t beat;               /* grows while the collector lives */

@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/trace/sieve.h"
+
 enum { EVENT_WCS = 1024 };
 
 _Static_assert(sizeof(struct event_wc) == sizeof(struct ibv_wc), "copied as it is");
@@ -60,9 +62,24 @@ static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
 }
 
+/* What the filter leaves of a poll, completion by completion. */
+static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+{
+	bool take = sieve_takes_poll(cq);
+
+	for (int i = 0; i < ret; i++) {
+		if (sieve_takes_completion(take, wc + i))
+			write_some(cq, 1, wc + i, 1);
+	}
+}
+
 /* More completions than fit an event look like several polls. */
 void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
+	if (__builtin_expect(recorder.sieve != NULL, 0) && ret > 0) {
+		write_sieved(cq, ret, wc);
+		return;
+	}
 	if (ret < 0)
 		write_some(cq, ret, wc, 0);
 	for (int at = 0; at < ret; at += EVENT_WCS) {
@@ -76,7 +93,7 @@ void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, ui
 {
 	struct event_notify *event;
 
-	if (!record_ready())
+	if (!record_ready() || (recorder.sieve && !sieve_takes_notify(cq)))
 		return;
 	event = record_reserve(sizeof(*event));
 	if (!event)

@@ -11,6 +11,8 @@
  */
 #include "shim/trace/post.h"
 
+#include "shim/trace/sieve.h"
+
 #include <endian.h>
 #include <string.h>
 
@@ -39,6 +41,14 @@ static struct event_post *start(uint16_t verb, const void *object)
 	event->ret = 0;
 	event->bad = 0;
 	return event;
+}
+
+/* The first event of a post, unless a filter leaves it out. */
+static struct event_post *begin(uint16_t verb, const void *queue)
+{
+	if (__builtin_expect(recorder.sieve != NULL, 0) && !sieve_takes_post(verb, queue))
+		return NULL;
+	return start(verb, queue);
 }
 
 /* The list is long: publish what there is, and go on in a new event. */
@@ -222,7 +232,7 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 	struct event_post *event;
 	char *at;
 
-	event = start(VERB_post_send, qp);
+	event = begin(VERB_post_send, qp);
 	if (!event)
 		return false;
 	post->nwr = 0;
@@ -247,7 +257,7 @@ bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 	struct event_post *event;
 	char *at;
 
-	event = start((uint16_t)verb, queue);
+	event = begin((uint16_t)verb, queue);
 	if (!event)
 		return false;
 	post->nwr = 0;
@@ -302,7 +312,7 @@ static struct event_post *put_long(struct event_post *event, char **at, const ch
 bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, const char *wrs,
 		      size_t bytes, uint32_t nwr)
 {
-	struct event_post *event = start((uint16_t)verb, qp);
+	struct event_post *event = begin((uint16_t)verb, qp);
 	char *at;
 
 	if (!event)

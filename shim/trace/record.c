@@ -282,6 +282,7 @@ static bool make_ring(void)
 	recorder.cm_depth = 0;
 	recorder.writing = false;
 	recorder.stuck = false;
+	recorder.sieve = session.page->filter.on ? &session.page->filter : NULL;
 	if (index >= SESSION_RINGS || create_ring(index))
 		return false;
 	recorder.ring.head->ticks = record_ticks();

@@ -25,6 +25,9 @@ struct recorder {
 	uint32_t vfork;      /* generation in which this thread made a child that shares its memory; 0 */
 	uint32_t vfork_seq;  /* the number of that fork */
 	pid_t vfork_child;   /* whose verbs were reported */
+	const struct session_filter *sieve; /* what is left out; NULL: nothing */
+	uint32_t posts, polls; /* until the sieve takes one */
+	uint32_t chance;
 	bool stuck;          /* a ring that grows could not */
 	uint32_t forks_held; /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */

@@ -1,0 +1,135 @@
+/*
+ * What --filter means
+ *
+ *	plane=control          no data verbs
+ *	plane=data             no queries of the control plane
+ *	verb=post_send+poll_cq of data verbs and queries only these
+ *	qp=17+0x12             the data verbs of these queue pairs, by number
+ *	device=mlx5_0          the data verbs of this device
+ *	1/100                  one of 100 posts, and of 100 polls
+ *
+ * The terms narrow each other.
+ */
+#include "cli/filter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/desc.h"
+
+static void leave_out(struct session_filter *filter, int verb)
+{
+	filter->left_out[verb / 64] |= 1ull << (verb % 64);
+}
+
+static int complain(char complaint[256], const char *what, const char *word)
+{
+	snprintf(complaint, 256, "%s '%s'", what, word);
+	return -EINVAL;
+}
+
+static int read_plane(struct session_filter *filter, char *value, char complaint[256])
+{
+	enum verb_plane other;
+
+	if (strcmp(value, "control") && strcmp(value, "data"))
+		return complain(complaint, "a plane is control or data, not", value);
+	other = *value == 'c' ? PLANE_DATA : PLANE_CONTROL;
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (verb_infos[verb].plane == other)
+			leave_out(filter, verb);
+	return 0;
+}
+
+static int read_verbs(struct session_filter *filter, char *value, char complaint[256])
+{
+	bool wanted[VERB_COUNT] = { 0 };
+	char *rest = NULL;
+
+	for (char *name = strtok_r(value, "+", &rest); name; name = strtok_r(NULL, "+", &rest)) {
+		int verb = verb_find(name);
+
+		if (verb < 0)
+			return complain(complaint, "there is no verb", name);
+		wanted[verb] = true;
+	}
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (!wanted[verb])
+			leave_out(filter, verb);
+	return 0;
+}
+
+static int read_qps(struct session_filter *filter, char *value, char complaint[256])
+{
+	char *rest = NULL, *end;
+
+	for (char *word = strtok_r(value, "+", &rest); word; word = strtok_r(NULL, "+", &rest)) {
+		unsigned long number = strtoul(word, &end, 0);
+
+		if (*end || *word == '-' || number > 0xffffff)
+			return complain(complaint, "a queue pair is given by its number, not by",
+					word);
+		if (filter->nqps == SESSION_QPS)
+			return complain(complaint, "too many queue pairs, from", word);
+		filter->qps[filter->nqps++] = (uint32_t)number;
+	}
+	return filter->nqps ? 0 : complain(complaint, "no queue pair is in", value);
+}
+
+static int read_device(struct session_filter *filter, char *value, char complaint[256])
+{
+	if (!*value || strlen(value) >= sizeof(filter->device))
+		return complain(complaint, "there is no such device:", value);
+	strcpy(filter->device, value);
+	return 0;
+}
+
+static int read_sample(struct session_filter *filter, const char *word, char complaint[256])
+{
+	char *end;
+	unsigned long n = strtoul(word + 2, &end, 10);
+
+	if (*end || end == word + 2 || word[2] == '-' || !n || n > UINT32_MAX)
+		return complain(complaint, "one of N is 1/100 or so, not", word);
+	filter->one_of = (uint32_t)n;
+	return 0;
+}
+
+static int read_term(struct session_filter *filter, char *term, char complaint[256])
+{
+	static const struct {
+		const char *name;
+		int (*read)(struct session_filter *filter, char *value, char complaint[256]);
+	} kinds[] = {
+		{ "plane=", read_plane }, { "verb=", read_verbs },
+		{ "qp=", read_qps }, { "device=", read_device },
+	};
+
+	if (!strncmp(term, "1/", 2))
+		return read_sample(filter, term, complaint);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp(term, kinds[i].name, strlen(kinds[i].name)))
+			return kinds[i].read(filter, term + strlen(kinds[i].name), complaint);
+	return complain(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
+}
+
+int filter_read(const char *terms, struct session_filter *ret_filter, char complaint[256])
+{
+	struct session_filter filter = { .on = 1 };
+	char words[sizeof(filter.text)], *rest = NULL;
+	int err = 0;
+
+	if (snprintf(filter.text, sizeof(filter.text), "%s", terms) >= (int)sizeof(filter.text))
+		return complain(complaint, "too long:", terms);
+	strcpy(words, filter.text);
+	for (char *term = strtok_r(words, ",", &rest); term && !err;
+	     term = strtok_r(NULL, ",", &rest))
+		err = read_term(&filter, term, complaint);
+	if (!err && !*terms)
+		return 0;
+	if (!err)
+		*ret_filter = filter;
+	return err;
+}
