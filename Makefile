@@ -17,6 +17,8 @@ VERSION := 0.1
 # each outside library, once
 STORE_LIBS = -lsqlite3 -lzstd -ljansson
 DWARF_LIBS = -ldw -lelf
+LTTNG_LIBS = -llttng-ust
+CTF_LIBS   = -lbabeltrace2
 VERBS_LIBS = -libverbs
 TEST_LIBS  = -lcmocka
 
@@ -25,12 +27,13 @@ GEN     = $(BUILD)/gen/verbs_gen.h
 WIRE    = $(call objects,core/wire/*.c) $(BUILD)/obj/gen/verbs_gen.o
 STORE   = $(call objects,core/store/*.c)
 TRACE   = $(call objects,shim/trace/*.c)
+LTTNG   = $(call objects,shim/lttng/*.c)
 SOFT    = $(call objects,shim/soft/*.c)
 MODEL   = $(call objects,tests/shim/soft/model/*.c)
 COMMAND = $(call objects,cli/*.c replay/*.c analyzer/*.c) $(STORE) $(WIRE)
 TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.c tests/*/*/*_test.c)))
 APPS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
-LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-soft.so $(BUILD)/dropin/libibverbs.so.1 \
+LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverbatim-soft.so $(BUILD)/dropin/libibverbs.so.1 \
 	  $(BUILD)/libverbatim-sqlite.so
 
 all: $(BUILD)/verbatim $(LIBS)
@@ -47,7 +50,7 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	$(CC) $(ALLCFLAGS) -c -o $@ $<
 
 $(BUILD)/verbatim: $(COMMAND)
-	$(CC) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS)
+	$(CC) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
 
 ifeq ($(SAN),)
 # what is loaded into programs stays: threads, fork handlers and patched pointers lead into it
@@ -57,6 +60,11 @@ GUEST = -shared -Wl,-z,nodelete
 $(BUILD)/libverbatim.so: $(TRACE) $(filter-out %/log.o,$(WIRE))
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so -Wl,--version-script=$(BUILD)/gen/trace.map \
 		-o $@ $^
+
+# its tracepoints for LTTng: loaded only where they are asked for
+$(BUILD)/libverbatim-lttng.so: $(LTTNG) $(filter-out %/log.o,$(WIRE)) shim/lttng/lttng.map
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-lttng.so \
+		-Wl,--version-script=shim/lttng/lttng.map -o $@ $(filter %.o,$^) $(LTTNG_LIBS)
 
 $(BUILD)/libverbatim-soft.so: $(SOFT) shim/soft/soft.map
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so -Wl,--version-script=shim/soft/soft.map \
@@ -106,7 +114,7 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 
 $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(TEST_LIBS)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(TEST_LIBS)
 
 tests: all $(SOFT) $(TRACE) $(TESTS) $(APPS)
 

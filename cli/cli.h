@@ -34,6 +34,7 @@ int cli_dump(int argc, char **argv);
 int cli_stat(int argc, char **argv);
 int cli_sql(int argc, char **argv);
 int cli_unpack(int argc, char **argv);
+int cli_import(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_replay(int argc, char **argv);

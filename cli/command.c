@@ -33,6 +33,8 @@ const struct command commands[] = {
 	{ "sql", cli_sql, "Ask a trace a question in SQL", "[--csv|--json] [--header] TRACE QUERY" },
 	{ "unpack", cli_unpack, "Turn a trace into one that any SQLite program can read",
 	  "-o FILE TRACE" },
+	{ "import", cli_import, "Make a trace of what an LTTng session has recorded",
+	  "[-o FILE] CTF-DIR" },
 	{ "check", cli_check, "Look for mistakes in the use of verbs",
 	  "[--format text|json] [--mute ID] TRACE" },
 	{ "explain", cli_explain, "Explain a rule of `verbatim check`", "[ID]" },

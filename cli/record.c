@@ -31,6 +31,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "core/wire/log.h"
+#include "core/wire/tap.h"
 
 #define MS 1000000ull
 
@@ -46,7 +47,7 @@ enum {
 	ROTATE_MIN = 1 << 20,
 };
 
-enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, QUIET };
+enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, LTTNG, QUIET };
 
 static const struct option_row rows[] = {
 	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
@@ -57,6 +58,7 @@ static const struct option_row rows[] = {
 	[ROTATE_SIZE] = { "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE" },
 	[ROTATE_TIME] = { "rotate-time", 0, "TIME", "begin a new trace every 90s, 10m, 6h, 1d" },
 	[FILTER] = { "filter", 0, "TERMS", "plane=, verb=, qp=, device=, 1/N; all" },
+	[LTTNG] = { "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too" },
 	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
 	{ 0 },
 };
@@ -66,6 +68,7 @@ struct recording {
 	const char *device;
 	char **program;
 	bool soft;
+	bool lttng;
 	uint64_t ring_bytes;
 	enum session_on_full on_full;
 
@@ -312,6 +315,7 @@ static int prepare(struct recording *r)
 	r->session.page->filter = r->filter;
 	r->session.page->flight = r->keep.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);
+	r->session.page->lttng = r->lttng;
 	err = device_environment(r->session.dir, r->soft);
 	if (!err)
 		err = create_trace(r);
@@ -468,6 +472,7 @@ static int read_options(struct recording *r, const struct options *options)
 	r->on_full = full && !strcmp(full, "drop") ? ON_FULL_DROP : ON_FULL_WAIT;
 	r->path = options->value[OUTPUT] ? options->value[OUTPUT] : "verbatim.db";
 	r->device = options->value[DEVICE];
+	r->lttng = options->value[LTTNG];
 	r->progress.quiet = options->value[QUIET];
 	r->program = options->args;
 	r->keep.path = r->path;
@@ -482,6 +487,7 @@ int cli_record(int argc, char **argv)
 {
 	struct recording r = { 0 };
 	struct options options;
+	char library[PATH_MAX];
 	int err;
 
 	options_parse(argc, argv, rows, true, &options);
@@ -492,6 +498,8 @@ int cli_record(int argc, char **argv)
 		return CLI_ENVIRONMENT;
 	if (r.soft && !r.device && !r.progress.quiet)
 		device_tell_soft();
+	if (r.lttng && device_library(TAP_LIBRARY, library))
+		return CLI_ENVIRONMENT;
 	err = launch_check(r.program[0]);
 	if (err)
 		return launch_failure(err);

@@ -153,6 +153,15 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	return 0;
 }
 
+int writer_describe(struct writer *writer, const char *command, const char *device)
+{
+	if (command && !writer->err)
+		writer_keep(writer, schema_set_meta(writer->db, "command", command));
+	if (device && !writer->err)
+		writer_keep(writer, schema_set_meta(writer->db, "device", device));
+	return writer->err;
+}
+
 static struct lane *add_lane(struct writer *writer)
 {
 	struct lane *lane;
@@ -396,6 +405,12 @@ int writer_ringless(struct writer *writer, uint32_t threads)
 
 	snprintf(detail, sizeof(detail), "%u threads could not make a ring", threads);
 	return writer_cover(writer, &none, 0, 0, "thread", 0, detail);
+}
+
+int writer_discarded(struct writer *writer, uint64_t events)
+{
+	writer->lost += events;
+	return WRITER_RUN(writer, loss, "uuiii", 0, 0, events, (int64_t)0, writer->last);
 }
 
 static int store_lane(struct writer *writer, struct lane *lane)

@@ -29,6 +29,9 @@ struct writer_info {
  */
 int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer);
 
+/* What was not known when the trace was made; NULL: as it is. */
+int writer_describe(struct writer *writer, const char *command, const char *device);
+
 /* A new ring: its thread, and its process if that is new, too. Returns 0 or -errno. */
 int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread);
 
@@ -47,6 +50,9 @@ int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 
 /* So many threads could not make a ring: nothing of them is in the trace but this. */
 int writer_ringless(struct writer *writer, uint32_t threads);
+
+/* So many events of threads that are not known were lost before they got here: table `loss`. */
+int writer_discarded(struct writer *writer, uint64_t events);
 
 /* The thread has ended, or is as good as that: its last poll counters, what it dropped. */
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head);

@@ -85,6 +85,15 @@ void clock_init(struct clock *clock)
 		clock->mult = measure_mult(first);
 }
 
+void clock_init_monotonic(struct clock *clock)
+{
+	clock->kind = CLOCK_KIND_MONOTONIC;
+	clock->start = clock->monotonic = clock_monotonic();
+	clock->realtime = realtime_ns();
+	clock->shift = SHIFT;
+	clock->mult = 1ull << SHIFT;
+}
+
 int64_t clock_ns(const struct clock *clock, uint64_t ticks)
 {
 	__int128 delta = (__int128)ticks - clock->start;

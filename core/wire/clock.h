@@ -22,8 +22,17 @@ struct clock {
 /* Choose the kind and measure its rate against CLOCK_MONOTONIC; takes 10 ms with the TSC. */
 void clock_init(struct clock *clock);
 
+/* CLOCK_MONOTONIC whatever the processor has: nothing to measure. */
+void clock_init_monotonic(struct clock *clock);
+
 /* Nanoseconds since the session's start; negative before it. */
 int64_t clock_ns(const struct clock *clock, uint64_t ticks);
+
+/* The same as CLOCK_MONOTONIC, of which all sessions of a machine have one. */
+static inline uint64_t clock_absolute(const struct clock *clock, uint64_t ticks)
+{
+	return clock->monotonic + (uint64_t)clock_ns(clock, ticks);
+}
 
 static inline uint64_t clock_monotonic(void)
 {

@@ -122,7 +122,8 @@ struct event_return {
 	int32_t error;     /* errno as the application saw it afterwards */
 	int64_t ret;
 	uint32_t nouts;    /* words: what was written to the arguments, then the new object */
-	uint32_t pad;
+	uint16_t verb;
+	uint16_t pad;
 	/* uint64_t outs[nouts] */
 };
 

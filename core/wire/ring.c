@@ -72,6 +72,40 @@ static bool too_long(uint64_t file_bytes)
 	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < file_bytes;
 }
 
+static void fill_head(struct ring *ring, uint64_t bytes, uint32_t index, bool grows)
+{
+	ring->limit = bytes;
+	ring->head->version = VERSION;
+	ring->head->index = index;
+	ring->head->bytes = bytes;
+	ring->head->grows = grows;
+	ring->head->pid = (uint32_t)getpid();
+	ring->head->tid = (uint32_t)gettid();
+	/* pairs with the fence in head_valid() */
+	__atomic_store_n(&ring->head->magic, MAGIC, __ATOMIC_RELEASE);
+}
+
+int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index)
+{
+	int fd, err = 0;
+
+	if (!is_power_of_two(bytes) || bytes < RING_MIN)
+		return -EINVAL;
+	if (too_long(RING_PAGE + bytes))
+		return -EFBIG;
+	fd = memfd_create("verbatim", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)(RING_PAGE + bytes)))
+		err = -errno;
+	if (!err)
+		err = map(ring, fd, bytes, false, MAP_SHARED);
+	close(fd);
+	if (!err)
+		fill_head(ring, bytes, index, false);
+	return err;
+}
+
 static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index, bool grows)
 {
 	const uint64_t file_bytes = RING_PAGE + (grows ? 2 * bytes : bytes);
@@ -93,15 +127,7 @@ static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t 
 		unlink(path);
 		return err;
 	}
-	ring->limit = bytes;
-	ring->head->version = VERSION;
-	ring->head->index = index;
-	ring->head->bytes = bytes;
-	ring->head->grows = grows;
-	ring->head->pid = (uint32_t)getpid();
-	ring->head->tid = (uint32_t)gettid();
-	/* pairs with the fence in head_valid() */
-	__atomic_store_n(&ring->head->magic, MAGIC, __ATOMIC_RELEASE);
+	fill_head(ring, bytes, index, grows);
 	return 0;
 }
 

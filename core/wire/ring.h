@@ -51,6 +51,7 @@ struct ring_head {
 	_Atomic uint64_t drop_last;
 	_Atomic uint64_t filtered;          /* verbs that a filter left out */
 	_Atomic uint64_t uncounted;         /* empty polls of more CQs than there are counters */
+	_Atomic uint64_t tapped;            /* number of the last event that a tap has seen */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];
@@ -75,6 +76,9 @@ struct ring {
  * Returns 0 or -errno with *@ring untouched.
  */
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index);
+
+/* The same in memory of this process (and its children) only; nobody reads it but a tap. */
+int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
 
 /*
  * The same for a ring that nobody empties: where another's writer waits, this

@@ -278,6 +278,17 @@ int session_join_or_make(struct session *session, const char *dir)
 	return err ? err : session_join(session, dir);
 }
 
+void session_alone(struct session *session)
+{
+	static struct session_page page;
+
+	page.on_full = ON_FULL_WAIT;
+	page.ring_bytes = RING_MIN;
+	clock_init_monotonic(&page.clock);
+	atomic_store_explicit(&page.state, SESSION_RUNNING, memory_order_relaxed);
+	*session = (struct session){ .page = &page };
+}
+
 void session_leave(struct session *session)
 {
 	if (session->page)

@@ -55,7 +55,7 @@ struct session_page {
 	uint64_t fingerprint;   /* verbs_fingerprint of the collector */
 	uint64_t ring_bytes;
 	uint32_t collector;     /* pid; 0: there is none */
-	uint32_t reserved;
+	uint32_t lttng;         /* not 0: the program is to load the tracepoints (tap.h), too */
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
 	struct clock clock;
 	uint64_t limit;         /* ON_FULL_GROW: bytes that all rings together may have */
@@ -111,6 +111,17 @@ void session_give_back(struct session *session, uint64_t bytes);
 
 /* "4M", "256k", "2G", "1048576"; 0 where that is no size. */
 uint64_t session_size(const char *text);
+
+/*
+ * A session without a directory and a collector, of this process alone: what
+ * is recorded goes to a tap, and nowhere else.
+ */
+void session_alone(struct session *session);
+
+static inline bool session_is_alone(const struct session *session)
+{
+	return !session->dir[0];
+}
 
 /* Unmap; the directory stays. */
 void session_leave(struct session *session);

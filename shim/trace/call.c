@@ -100,6 +100,7 @@ static void write_return(const struct call *call, uint64_t ret, int error)
 	event->call_seq = call->seq;
 	event->error = error;
 	event->ret = (int64_t)ret;
+	event->verb = (uint16_t)call->verb;
 	event->pad = 0;
 	out = (struct codec_out){ .words = words, .size = words_left(event, words),
 				  .ret = (int64_t)ret };

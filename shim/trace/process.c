@@ -27,6 +27,7 @@
 
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
+#include "shim/trace/tap.h"
 
 enum { CMD_MAX = 4096, PATH_BYTES = 1024, HOLDER_YIELDS = 100000 };
 
@@ -304,6 +305,8 @@ void process_exit(enum event_exit_how how, int status)
 	event->how = how;
 	event->status = status;
 	record_commit(&event->head, sizeof(*event) / 8);
+	if (how == EXIT_AT_ONCE && tap_get())
+		verbatim_tap_end(); /* no destructor will */
 }
 
 void process_hold_forks(void)

@@ -35,6 +35,7 @@
 #include "core/wire/session.h"
 #include "shim/trace/builder.h"
 #include "shim/trace/process.h"
+#include "shim/trace/tap.h"
 
 enum {
 	NO_RING = UINT32_MAX - 1,  /* a thread's own: not even the 0 of a wiped page fits */
@@ -105,12 +106,17 @@ static void rings_remove(struct ring_head *head)
 	record_unlock();
 }
 
-void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg)
+static void each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg)
 {
-	record_lock();
 	for (int i = 0; i < RINGS_MAX; i++)
 		if (rings[i])
 			visit(rings[i], arg);
+}
+
+void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg)
+{
+	record_lock();
+	each_ring(visit, arg);
 	record_unlock();
 }
 
@@ -124,6 +130,42 @@ static void publish_held(void)
 	recorder.holds++;
 	/* pairs with the load in ring_peek() */
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
+	if (recorder.tap)
+		record_tap();
+}
+
+void record_tap(void)
+{
+	struct ring *ring = &recorder.ring;
+	int saved = errno;
+
+	while (recorder.tapped != ring->reserved) {
+		const struct event_head *event =
+			(const void *)(ring->data + (recorder.tapped & ring->mask));
+
+		/* first, so that a signal handler goes on behind it */
+		recorder.tapped += event->words * 8u;
+		atomic_store_explicit(&ring->head->tapped, event->seq, memory_order_relaxed);
+		recorder.tap->event(ring->head, &session.page->clock, event);
+	}
+	if (session_is_alone(&session))
+		ring_consume(ring);
+	errno = saved;
+}
+
+static void tap_one_end(struct ring_head *head, void *unused)
+{
+	(void)unused;
+	tap_get()->end(head, &session.page->clock);
+}
+
+/* exit() in a signal handler may have interrupted who holds the lock. */
+void verbatim_tap_end(void)
+{
+	if (!generation_page || !*generation_page || pthread_mutex_trylock(&lock))
+		return;
+	each_ring(tap_one_end, NULL);
+	record_unlock();
 }
 
 /* Nobody takes the ring's file away when the thread has ended. */
@@ -160,6 +202,9 @@ static void thread_end(void *unused)
 	trim(ring);
 	/* pairs with the collector's load: all events are committed before it */
 	atomic_store_explicit(&ring->head->closed, record_ticks(), memory_order_release);
+	if (recorder.tap)
+		recorder.tap->end(ring->head, &session.page->clock);
+	recorder.tap = NULL;
 	ring_close(ring);
 	recorder.busy = false;
 }
@@ -194,13 +239,29 @@ static int make_generation_page(void)
 	return 0;
 }
 
+/* That of VERBATIM_DIR; without one a tap has its own. */
+static bool find_session(void)
+{
+	const char *dir = getenv(SESSION_ENV);
+
+	if (!dir || !*dir) {
+		if (tap_get())
+			session_alone(&session);
+		return tap_get();
+	}
+	if (session_join_or_make(&session, dir))
+		return false;
+	if (session.page->lttng)
+		tap_load();
+	return true;
+}
+
 /* Once an image: what stays over fork. A fork may have cut it short: each step is one of its own. */
 static bool join(void)
 {
 	static bool joined, key_made, watching;
-	const char *dir = getenv(SESSION_ENV);
 
-	if (!joined && (!dir || !*dir || session_join_or_make(&session, dir)))
+	if (!joined && !find_session())
 		return false;
 	joined = true;
 	if (!session_running(&session) || (!key_made && pthread_key_create(&thread_key, thread_end)))
@@ -259,6 +320,8 @@ static int create_ring(uint32_t index)
 	uint64_t bytes = session.page->ring_bytes;
 	int err;
 
+	if (session_is_alone(&session))
+		return ring_create_alone(&recorder.ring, bytes, index);
 	session_ring_path(&session, index, path);
 	if (session.page->on_full != ON_FULL_GROW)
 		return ring_create(&recorder.ring, path, bytes, index);
@@ -270,10 +333,19 @@ static int create_ring(uint32_t index)
 	return err;
 }
 
+static void begin_tap(void)
+{
+	recorder.tapped = 0;
+	recorder.tap = tap_get();
+	if (recorder.tap)
+		recorder.tap->begin(recorder.ring.head, &session.page->clock);
+}
+
 static bool make_ring(void)
 {
 	uint32_t index = atomic_fetch_add(&session.page->rings, 1);
 
+	recorder.tap = NULL;
 	/* after fork it is the parent's: this process has no use for it */
 	ring_close(&recorder.ring);
 	recorder.held = 0;
@@ -290,6 +362,7 @@ static bool make_ring(void)
 	rings_add(recorder.ring.head);
 	pthread_setspecific(thread_key, &recorder);
 	recorder.generation = record_generation();
+	begin_tap();
 	return true;
 }
 

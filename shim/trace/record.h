@@ -11,6 +11,7 @@
 
 #include "core/wire/clock.h"
 #include "core/wire/ring.h"
+#include "core/wire/tap.h"
 
 struct recorder {
 	uint32_t generation; /* of the process when the ring was made */
@@ -33,6 +34,8 @@ struct recorder {
 	const void *hold_frame; /* of the outermost hold */
 	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */
 	uint32_t holds;      /* counts published holds, so that their owner notices */
+	const struct tap *tap;  /* looks on at this ring's events, or NULL */
+	uint64_t tapped;     /* what it has seen: as ring.reserved */
 	struct ring ring;
 };
 
@@ -121,6 +124,9 @@ static inline void *record_reserve(size_t bytes)
 	return ring->data + ((ring->reserved + recorder.held) & ring->mask);
 }
 
+/* Show the tap what was published since the last time. */
+void record_tap(void);
+
 /* What nests in an event that is held is published with it, not before. */
 void record_commit_held(struct event_head *event, size_t words);
 
@@ -132,6 +138,8 @@ static inline void record_commit(struct event_head *event, size_t words)
 		ring_commit(&recorder.ring, event, words);
 	atomic_signal_fence(memory_order_seq_cst);
 	recorder.writing = false;
+	if (__builtin_expect(recorder.tap != NULL, 0))
+		record_tap();
 }
 
 /* An event whose verb is still running. */

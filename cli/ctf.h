@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * The recorder's events in CTF, as LTTng writes it: the only door to babeltrace2.
+ *
+ * One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* A tracepoint of ours (shim/lttng/points.h); a field that it does not have is 0. */
+struct ctf_event {
+	const char *name;      /* without "verbatim:" */
+	uint32_t pid, tid, seq;
+	uint64_t since, time;  /* CLOCK_MONOTONIC, ns */
+	uint64_t start, realtime, fingerprint; /* thread_begin, thread_end */
+	uint64_t fork_time;    /* process */
+	const uint64_t *raw;   /* struct event_*, or struct ring_head; not trusted */
+	size_t words;
+};
+
+/* Told in the order of time. Another value than 0 ends the reading. */
+struct ctf_visitor {
+	int (*event)(void *arg, const struct ctf_event *event);
+	/* so many events of any tracepoint found no room in LTTng's buffers */
+	int (*discarded)(void *arg, uint64_t events);
+	void *arg;
+};
+
+/*
+ * Read all CTF traces in @dir and below it. Returns 0; what the visitor
+ * returned; or after log_err(): -ENOENT and the like where there is no @dir,
+ * -EPROTO where it holds no CTF trace, -EBADMSG where one is cut short or
+ * damaged: the visitor has been told what came before.
+ */
+int ctf_read(const char *dir, const struct ctf_visitor *visitor);

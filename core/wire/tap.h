@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * A tap: who looks on at the recorder's events inside the program itself
+ *
+ * libverbatim-lttng.so is one. It finds tap_set_fn and tap_end_fn by their
+ * names in libverbatim.so, with dlsym(): neither is linked with the other.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/clock.h"
+#include "core/wire/ring.h"
+
+/*
+ * Called by the thread that the ring belongs to, as soon as an event is
+ * published; a signal handler may call in between. No lock, no allocation.
+ */
+struct tap {
+	uint64_t fingerprint; /* verbs_fingerprint */
+	void (*begin)(const struct ring_head *head, const struct clock *clock);
+	void (*event)(const struct ring_head *head, const struct clock *clock,
+		      const struct event_head *event);
+	/* the thread, or its process, ends; may be another thread that says so */
+	void (*end)(const struct ring_head *head, const struct clock *clock);
+};
+
+#define TAP_SET "verbatim_tap_set"
+#define TAP_END "verbatim_tap_end"
+#define TAP_LIBRARY "libverbatim-lttng.so"
+
+/* Before the process's first verb. False: of another version, or there is a tap already. */
+typedef bool tap_set_fn(const struct tap *tap);
+
+/* The process ends: end() for each of its rings. */
+typedef void tap_end_fn(void);

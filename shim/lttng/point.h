@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * What a tracepoint is given: LTTng takes few arguments, so it is one. Lives on
+ * the stack of the thread that calls the tracepoint.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/clock.h"
+#include "core/wire/desc.h"
+#include "core/wire/event.h"
+#include "core/wire/ring.h"
+
+enum {
+	POINT_ARGS = 16,
+	POINT_TEXT = 1024,
+	POINT_SGES = 32,
+};
+
+struct point {
+	const struct ring_head *ring;
+	const struct clock *clock;
+	const struct event_head *event;
+	uint64_t since;  /* when the ring was made: with pid and tid it names the ring */
+	uint64_t time;   /* of the event; both as CLOCK_MONOTONIC, ns */
+	uint64_t number[POINT_ARGS]; /* a control verb's arguments, where they are numbers */
+	char text[POINT_TEXT];       /* all of them, to be read; or a mark, a path */
+};
+
+/* One work request or completion of an event. */
+struct point_part {
+	const struct point *of;
+	uint32_t index;
+	uint64_t object;
+	const struct event_wr *wr;
+	const struct event_wc *wc;
+	uint64_t remote_addr, rkey, bytes;
+	uint64_t addr[POINT_SGES];
+	uint32_t length[POINT_SGES], lkey[POINT_SGES];
+};
+
+/* The arguments of a control verb, and what came out of it. */
+void text_of_call(struct point *point);
+void text_of_return(struct point *point);

@@ -1,0 +1,225 @@
+# LTTng: the tracepoints carry what the recorder's own events carry.
+#
+# The session daemon is ours alone: as root it would use the machine's sockets,
+# so those are covered by an empty directory that only we see.
+BUILD=${BUILD:-build}
+export VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps
+
+skip() { echo "skip lttng: $1"; exit 0; }
+
+command -v lttng-sessiond lttng babeltrace2 >/dev/null || skip "lttng-sessiond, lttng or babeltrace2 is not installed"
+if [ "$(id -u)" -eq 0 ] && [ -z "${LTTNG_ALONE:-}" ]; then
+	unshare -m -n true 2>/dev/null || skip "no namespace of its own can be had"
+	LTTNG_ALONE=1 exec unshare -m -n bash "$0"
+fi
+tmp=$(mktemp -d) || exit 1
+if [ -n "${LTTNG_ALONE:-}" ]; then
+	mkdir -p /run/lttng
+	mount -t tmpfs none /run/lttng || skip "/run/lttng cannot be covered"
+	ip link set lo up
+fi
+mkdir "$tmp/sessions" "$tmp/home"
+export LTTNG_HOME=$tmp/home VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+lttng-sessiond --daemonize --no-kernel --pidfile="$tmp/pid" >"$tmp/log" 2>&1 ||
+	{ why=$(tail -1 "$tmp/log"); rm -rf "$tmp"; skip "lttng-sessiond does not run: $why"; }
+trap 'kill "$(cat "$tmp/pid")"; cd /; rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+preload=$libs/libverbatim.so:$libs/libverbatim-lttng.so:$libs/libverbatim-soft.so
+
+try() {
+	local out
+	if out=$("$@" 2>&1); then echo "ok lttng: ${1//_/ }"; else echo "not ok lttng: ${1//_/ }: $out"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+quiet() { "$@" >log 2>&1 || { cat log; return 1; }; }
+sql() { "$VERBATIM" sql "$@"; }
+
+# traced NAME BYTES COMMAND...: into the directory NAME
+traced() {
+	local name=$1 bytes=$2 status
+	shift 2
+	quiet lttng create "$name" --output="$tmp/$name" &&
+		quiet lttng enable-channel -u -s "$name" --subbuf-size="$bytes" --num-subbuf=8 all &&
+		quiet lttng enable-event -u -s "$name" -c all "${events:-verbatim:*}" && quiet lttng start "$name" || return
+	"$@"
+	status=$?
+	quiet lttng destroy "$name" && return $status
+}
+
+await() {
+	local end=$((SECONDS + 10))
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
+		read -rt 0.01 <> <(:)
+	done
+	return 0
+}
+
+pingpong() {
+	ibv_rc_pingpong -n 100 -g 0 >server 2>&1 & local pid=$!
+	await eval 'ss -ltn | grep -q :18515' && ibv_rc_pingpong -n 100 -g 0 127.0.0.1 >client && wait $pid
+}
+export -f pingpong await
+
+# All that is in a trace but numbers that the order of interleaved threads gives.
+contents() {
+	local from="FROM thread t JOIN"
+	rm -f plain.db
+	"$VERBATIM" unpack -o plain.db "$1" >/dev/null 2>&1 || return
+	sqlite3 plain.db "
+		CREATE TABLE t_rank AS SELECT id, row_number() OVER (ORDER BY start, tid) AS r FROM thread;
+		CREATE TABLE p_rank AS SELECT id, row_number() OVER (ORDER BY start, pid) AS r FROM process;
+		$(for t in wr sge wc poll; do echo "UPDATE $t SET thread = (SELECT r FROM t_rank WHERE id = thread);"; done)
+		$(for t in wr wc poll; do echo "UPDATE $t SET process = (SELECT r FROM p_rank WHERE id = process);"; done)
+		UPDATE wc SET wr_thread = (SELECT r FROM t_rank WHERE id = wr_thread);
+		SELECT 'process', pid, ppid, exe, cmdline, forked_from, fork_seq, fork_time, start FROM process ORDER BY start;
+		SELECT 'thread', tid, comm, events, start FROM thread ORDER BY start, tid;
+		SELECT 'call', tid, c.n, c.end_n, verb, begin, c.end, ret, error, failed, depth, ours, c.handle, args, out,
+			o.name, (SELECT group_concat(ip) FROM (SELECT ip FROM frame WHERE frame.stack = c.stack ORDER BY i))
+			$from call c ON c.thread = t.id LEFT JOIN object o ON o.id = c.object ORDER BY t.start, tid, c.n;
+		SELECT 'module', pid, base, m.start, m.end, path, build_id FROM module m JOIN process p ON p.id = m.process
+			ORDER BY p.start, m.base, path;
+		SELECT 'object', kind, name, handle, number, rkey, created_at, destroyed_at FROM object ORDER BY created_at, name;
+		SELECT 'fork', tid, f.n, time, f.fork_seq, p.pid $from fork f ON f.thread = t.id LEFT JOIN process p ON p.id = f.child ORDER BY time;
+		SELECT 'mark', tid, m.n, time, kind, text $from mark m ON m.thread = t.id ORDER BY time, tid;
+		SELECT 'coverage', tid, c.n, time, what, c.handle, detail $from coverage c ON c.thread = t.id ORDER BY time, tid;
+		SELECT 'polls', tid, c.handle, life, polls, completions, empty $from poll_count c ON c.thread = t.id ORDER BY t.start, tid, handle, life;
+		SELECT 'wr', * FROM wr ORDER BY thread, n, i;
+		SELECT 'sge', * FROM sge ORDER BY thread, n, i, j;
+		SELECT 'wc', * FROM wc ORDER BY thread, n, i;
+		SELECT 'poll', * FROM poll ORDER BY thread, n;"
+}
+
+same_contents() {
+	contents "$1" >of.record && contents "$2" >of.import && [ -s of.record ] || return
+	cmp -s of.record of.import || { diff of.record of.import | cut -c 1-300 | head -10; return 1; }
+}
+
+library_exports_nothing() { is "$(nm -D --defined-only "$libs/libverbatim-lttng.so")" ""; }
+
+# on both sides at once: each event must be in both, with all that it says
+pingpong_is_the_same_by_both_ways() {
+	traced both 4M "$VERBATIM" record -q --lttng -o record.db -- bash -c pingpong &&
+		"$VERBATIM" import -q -o import.db both && same_contents record.db import.db &&
+		is "$(grep -c '^wc' of.import)" 400 && is "$(sql import.db 'SELECT count(*) FROM loss')" 0
+}
+
+threads_forks_and_execs_are_the_same_by_both_ways() {
+	traced crowd 4M "$VERBATIM" record -q --lttng -o record.db -- "$apps/crowd" 30 &&
+		"$VERBATIM" import -q -o import.db crowd && same_contents record.db import.db &&
+		is "$(sql import.db "SELECT count(*) || ' ' || count(parent) || ' ' || count(DISTINCT pid) FROM process")" "3 1 2" &&
+		is "$(sql import.db "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 180
+}
+
+babeltrace2_reads_it() {
+	babeltrace2 both >text && is "$(grep -c ' verbatim:reg_mr_begin: .* length = 4096, .* args = "pd=0x' text)" 2 &&
+		is "$(grep -c ' verbatim:reg_mr_end: .* outs = ".*lkey=' text)" 2 &&
+		is "$(grep -c ' verbatim:wc: .* status = 0, ' text)" 400 &&
+		is "$(grep -c ' verbatim:post_send: ' text)" 200 &&
+		is "$(grep ' verbatim:wr: ' text | grep -c '\[0\] = 4096')" "$(grep -c '^sge' <(contents import.db; "$VERBATIM" import -q -o both.db both; contents both.db | grep '^sge'))"
+}
+
+preloaded_by_hand_needs_no_recorder() {
+	LD_PRELOAD=$preload traced hand 4M bash -c pingpong && is "$(ls sessions)" "" &&
+		"$VERBATIM" import -q -o hand.db hand && is "$(sql hand.db 'SELECT count(*) FROM wc')" 400
+}
+
+check_stat_and_replay_work_on_it() {
+	quiet "$VERBATIM" check hand.db && quiet "$VERBATIM" stat hand.db && quiet "$VERBATIM" replay --device soft hand.db &&
+		grep -q 'no divergence' log
+}
+
+# wr and wc are parts of the others: they can be left out
+filters_are_lttngs_own() {
+	events='verbatim:post_send' LD_PRELOAD=$preload traced few 4M bash -c pingpong && babeltrace2 few >text &&
+		is "$(grep -vc ' verbatim:post_send: ' text)" 0 && is "$(wc -l <text)" 200
+}
+
+every_verb_has_a_tracepoint() {
+	local pid missing
+	LD_PRELOAD=$preload sleep 100 & pid=$!
+	await eval 'lttng list -u 2>/dev/null | grep -q verbatim:wr' && lttng list -u >points
+	kill $pid
+	missing=$(grep -E '^[a-z]+ [^ ]+ control ' "$root/core/wire/verbs.list" | grep -o '[a-z_0-9]*(' | sed 's/^_*\(ibv_\|rdma_\)*//; s/($//' |
+		while read -r verb; do grep -q "verbatim:\(rdma_\)*$verb[a-z_]*_begin" points && grep -q "verbatim:\(rdma_\)*$verb[a-z_]*_end" points || echo "$verb"; done)
+	is "$missing" "" && for verb in post_send post_recv post_srq_recv post_wq_recv wr_complete wr_abort poll_cq req_notify_cq; do
+		grep -q "verbatim:$verb " points || { echo "no $verb"; return 1; }
+	done
+}
+
+loss_is_loud() {
+	LD_PRELOAD=$preload traced tiny 4096 "$apps/crowd" 3000 && "$VERBATIM" import -o tiny.db tiny 2>err || return
+	grep -q 'LTTng has LOST events' err || { cat err; return 1; }
+	local lost all
+	lost=$(sql tiny.db 'SELECT sum(events) FROM loss') all=$(sql tiny.db 'SELECT sum(events) FROM thread')
+	[ "$lost" -gt 0 ] && [ "$lost" -lt "$all" ] || { echo "$lost lost of $all"; return 1; }
+	"$VERBATIM" info tiny.db | grep -q LOST
+}
+
+# by LTTng only: what the ring's thread still had to say is lost with it, not the rest
+killed_program_leaves_what_it_did() {
+	LD_PRELOAD=$preload traced killed 4M "$apps/guest" calls 5 kill 9
+	"$VERBATIM" import -q -o killed.db killed && is "$(sql killed.db "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 5
+}
+
+no_daemon_is_no_hindrance() {
+	unshare -m bash -c '[ -z "$LTTNG_ALONE" ] || umount /run/lttng; exec "$@"' - env LTTNG_HOME="$tmp/nowhere" \
+		"$VERBATIM" record -q --lttng -o t.db -- "$apps/guest" calls 5 exit 3
+	is $? 3 && is "$(sql t.db "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 5
+}
+
+program_notices_nothing() {
+	traced still 4M "$VERBATIM" record -q --lttng -o t.db -- "$apps/guest" say hello calls 5 exit 5 >out 2>err
+	is $? 5 && is "$(cat out)" hello && is "$(cat err)" ""
+}
+
+refused() { # STATUS WORDS ARGUMENTS...: one line, and no trace
+	local status=$1 words=$2
+	shift 2
+	rm -f bad.db
+	"$VERBATIM" import -o bad.db "$@" 2>err
+	is $? "$status" && is "$(wc -l <err)" 1 && { grep -q "$words" err || { cat err; return 1; }; } && [ ! -e bad.db ]
+}
+
+bad_input_is_refused() {
+	mkdir -p empty text_file odd && echo hello >odd/metadata
+	refused 2 'no CTF directory is given' && refused 4 'No such file' nowhere && refused 3 'holds no CTF trace' empty &&
+		refused 3 'holds no CTF trace' /dev/null && refused 3 'cut short or damaged' odd
+}
+
+others_events_are_refused() {
+	events='lttng_ust_statedump:*' LD_PRELOAD=$preload traced others 4M "$apps/guest" calls 1 &&
+		refused 3 'holds no events of verbatim' others
+}
+
+cut_streams_are_refused() {
+	local stream
+	cp -r crowd cut && stream=$(find cut -name 'all_*' -size +8k | head -1) && truncate -s -5000 "$stream" &&
+		refused 3 'cut short or damaged' cut
+}
+
+damaged_streams_give_what_comes_before() {
+	local stream at
+	cp -r crowd bent && for stream in $(find bent -name 'all_*'); do
+		at=$(grep -abo 'pd=0x' "$stream" | sed -n '20s/:.*//p')
+		[ -z "$at" ] || head -c 3000 /dev/zero | tr '\0' '\377' | dd of="$stream" bs=1 seek="$at" conv=notrunc 2>/dev/null
+	done
+	"$VERBATIM" import -q -o bent.db bent 2>err
+	is $? 3 && { grep -q 'cut short or damaged\|DAMAGED' err || { cat err; return 1; }; } &&
+		"$VERBATIM" info bent.db 2>&1 | grep -q DAMAGED && [ "$(sql bent.db 'SELECT count(*) FROM module' 2>/dev/null)" -gt 10 ]
+}
+
+cut_metadata_is_refused() {
+	local metadata
+	cp -r crowd torn && metadata=$(find torn -name metadata) && truncate -s -3000 "$metadata" && refused 3 'cut short or damaged' torn
+}
+
+for each in library_exports_nothing pingpong_is_the_same_by_both_ways threads_forks_and_execs_are_the_same_by_both_ways \
+	babeltrace2_reads_it preloaded_by_hand_needs_no_recorder check_stat_and_replay_work_on_it filters_are_lttngs_own \
+	every_verb_has_a_tracepoint loss_is_loud killed_program_leaves_what_it_did no_daemon_is_no_hindrance \
+	program_notices_nothing bad_input_is_refused others_events_are_refused cut_streams_are_refused damaged_streams_give_what_comes_before \
+	cut_metadata_is_refused; do
+	try $each
+done
