@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -77,6 +78,23 @@ static void put_return(const struct values *v, const struct call *call)
 	fprintf(v->out, " <%s>", format_time(call->end - call->begin, time));
 }
 
+/* What the program cares for of an object that the verb has changed. */
+static void put_keys(const struct values *v, const char *object)
+{
+	static const char *const keys[] = { "lkey", "rkey" };
+	const char *sep = "{";
+
+	for (int i = 0; i < 2; i++) {
+		const char *value = jscan_member(object, keys[i]);
+
+		if (value)
+			fprintf(v->out, "%s%s=0x%lx", sep, keys[i],
+				(unsigned long)strtoul(value, NULL, 10));
+		sep = value ? ", " : sep;
+	}
+	fputc('}', v->out);
+}
+
 static void put_call(const struct values *v, const struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
@@ -92,7 +110,9 @@ static void put_call(const struct values *v, const struct call *call)
 			values_field(v, field, in);
 		if (in && out)
 			fputs(" => ", v->out);
-		if (out)
+		if (out && field->after)
+			put_keys(v, out);
+		else if (out)
 			values_field(v, field, out);
 		if (!in && !out)
 			fputc('?', v->out);

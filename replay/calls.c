@@ -134,6 +134,28 @@ static int note_srq_number(struct replay *r, const struct call *call, const uint
 	return err;
 }
 
+/* A region that was registered anew may have other keys than before, there and here. */
+static int note_new_keys(struct replay *r, const struct call *call, const uint64_t *args)
+{
+	const struct object *o = trace_object(r->trace, call->object);
+	struct live *live = live_of(r, call->object);
+	const struct ibv_mr *mr = (void *)(uintptr_t)args[0];
+	struct args *out;
+	int64_t lkey, rkey;
+	int err = call->out ? args_parse(call->out, &out) : -ENOENT;
+
+	if (err)
+		return 0;
+	if (args_get(out, "mr.lkey", &lkey) && args_get(out, "mr.rkey", &rkey)) {
+		live->number = mr->lkey;
+		live->rkey = mr->rkey;
+		err = map_put(&r->lkeys, process_key(o->process, (uint32_t)lkey), o->id) ?:
+		      map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
+	}
+	args_free(out);
+	return err;
+}
+
 /* What changes here by what was called. */
 static int note_effect(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
 {
@@ -148,7 +170,8 @@ static int note_effect(struct replay *r, const struct call *call, const uint64_t
 	else if (call->verb == VERB_modify_qp)
 		note_queue_pair(r, call, args);
 	else if (call->verb == VERB_rereg_mr && live_of(r, call->object))
-		return note_base(live_of(r, call->object), call, args);
+		return note_new_keys(r, call, args) ?:
+		       note_base(live_of(r, call->object), call, args);
 	else if (call->verb == VERB_get_srq_num)
 		return note_srq_number(r, call, args);
 	return 0;

@@ -27,6 +27,8 @@ static const char clocks[] = "clocks and counters";
 
 /* in the order of looking: the first that fits */
 const struct tolerance tolerances[] = {
+	{ "rereg_mr", "mr.*", numbers, false },
+	{ "bind_mw", "mw.*", numbers, false },
 	{ "*", "ret.handle", numbers, false },
 	{ "*", "ret.lkey", numbers, false },
 	{ "*", "ret.rkey", numbers, false },

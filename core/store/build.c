@@ -224,8 +224,12 @@ enum { OUT_WORDS = 8192 }; /* as much as an event of a ring has */
 static bool write_outs(struct json *json, enum verb verb, const uint64_t *words, size_t nwords)
 {
 	const struct verb_info *info = &verb_infos[verb];
-	ssize_t used = json_members(json, words, nwords, &info->args);
+	ssize_t used = json_members(json, words, nwords, &info->args), changed;
 
+	if (used >= 0) {
+		changed = json_changed(json, &info->args, words + used, nwords - (size_t)used);
+		used = changed < 0 ? changed : used + changed;
+	}
 	if (used >= 0 && (size_t)used < nwords)
 		used = json_made(json, &info->ret, words + used, nwords - (size_t)used);
 	return used >= 0;

@@ -232,13 +232,18 @@ static bool read_out(struct writer *writer, struct lane *lane, struct pending *c
 	const uint64_t *words = (const void *)(event + 1);
 	struct refs refs = { writer, lane, call, true };
 	struct json json = { .out = &writer->out, .told = told, .arg = &refs };
-	ssize_t used = 0;
+	ssize_t used = 0, changed;
 
 	text_cut(&writer->out, 0);
 	text_char(&writer->out, '{');
 	if (event->nouts)
 		used = json_members(&json, words, event->nouts, &verb->args);
 	json.told = NULL; /* its context, PD and CQs are in its own row */
+	if (used >= 0) {
+		changed = json_changed(&json, &verb->args, words + used,
+				       event->nouts - (size_t)used);
+		used = changed < 0 ? changed : used + changed;
+	}
 	if (used >= 0 && (uint32_t)used < event->nouts &&
 	    (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_OBJS))
 		used = json_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);

@@ -220,6 +220,24 @@ ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_
 	return used;
 }
 
+ssize_t json_changed(struct json *json, const struct struct_info *args, const uint64_t *words,
+		     size_t nwords)
+{
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < args->nfields && used < nwords; i++) {
+		ssize_t more;
+
+		if (!args->fields[i].after)
+			continue;
+		more = json_made(json, &args->fields[i], words + used, nwords - used);
+		if (more < 0)
+			return more;
+		used += (size_t)more;
+	}
+	return (ssize_t)used;
+}
+
 void json_fini(struct json *json)
 {
 	text_fini(&json->path);

@@ -41,5 +41,9 @@ ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
 ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_t *words,
 		  size_t nwords);
 
+/* The objects that the verb with these @args has changed, each by its argument's name. */
+ssize_t json_changed(struct json *json, const struct struct_info *args, const uint64_t *words,
+		     size_t nwords);
+
 /* Frees the path, not the text. */
 void json_fini(struct json *json);

@@ -289,8 +289,12 @@ static void put_objects(struct codec_out *out, enum object_kind kind, void *cons
 void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args)
 {
 	const struct field_info *made = &verb_infos[verb].ret;
+	const struct struct_info *info = &verb_infos[verb].args;
 
 	codec_put_args(out, verb, args, DIR_OUT);
+	for (unsigned int i = 0; i < info->nfields; i++)
+		if (info->fields[i].after)
+			put_object(out, info->fields[i].object, (const void *)(uintptr_t)args[i]);
 	if (made->kind == FIELD_OBJ)
 		put_object(out, made->object, (const void *)(uintptr_t)out->ret);
 	else if (made->kind == FIELD_OBJS)

@@ -35,7 +35,7 @@ void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
 
 /*
  * Append what came out of @verb, which has not failed: the arguments it wrote
- * to, then what it made (out->ret): the public fields of a new object, or each
+ * to, the public fields of the objects that it changed, then what it made (out->ret): the public fields of a new object, or each
  * of an array of handles, NULL-terminated, with its fields.
  */
 void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args);

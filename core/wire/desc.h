@@ -67,6 +67,7 @@ struct field_info {
 	uint16_t size;                 /* bytes in memory */
 	uint16_t offset;               /* bytes from the start of the structure */
 	uint8_t dir;                   /* enum field_dir; arguments only */
+	bool after;                    /* FIELD_OBJ, arguments only: its fields come out, too */
 	bool shift;                    /* the count is 1 << the sibling */
 	int16_t count;                 /* FIELD_PTR: sibling with the number of elements */
 	int16_t mask;                  /* FIELD_PTR: sibling with the mask of its fields, or -1 */

@@ -93,6 +93,8 @@ static void memory(void)
 	ARG("mr", H(other));
 	ARG("flags", IBV_REREG_MR_CHANGE_ACCESS);
 	ARG("access", IBV_ACCESS_LOCAL_WRITE);
+	OUT("mr.lkey", other->lkey);
+	OUT("mr.rkey", other->rkey);
 	MUST(DO(ibv_dereg_mr, ibv_dereg_mr(other)));
 	ARG("mr", H(other));
 	other = NEED(DO(ibv_reg_mr_iova2, (ibv_reg_mr_iova2)(pd, buffer, 8192, 0x20000, ALL)));

@@ -164,6 +164,7 @@ static void classic(void)
 	ARG("mw", H(mw));
 	ARG("mw_bind.wr_id", 9);
 	ARG("mw_bind.bind_info.length", 64);
+	OUT("mw.rkey", mw->rkey);
 	reap(cq);
 	MUST(DO(ibv_dealloc_mw, ibv_dealloc_mw(mw)));
 	ARG("mw", H(mw));
