@@ -18,7 +18,6 @@
 
 struct checker {
 	struct check check;
-	struct evidence evidence;
 	struct first *first;
 	/* the functions of the rules that are on; NULL ends a list */
 	use_fn *use[RULE_COUNT + 1];
@@ -78,7 +77,6 @@ void check_close(struct checker *checker)
 	model_free(checker->check.model);
 	findings_free(checker->check.findings);
 	first_free(checker->first);
-	evidence_fini(&checker->evidence);
 	free(checker);
 }
 
@@ -95,13 +93,11 @@ static int prepare(struct checker *checker, const struct check_options *options)
 		return log_err(-ENOMEM, "findings");
 	for (int i = 0; options && i < RULE_COUNT; i++)
 		check->findings->off[i] = options->mute[i];
-	err = evidence_load(check->trace, &checker->evidence);
-	if (!err)
-		err = evidence_gaps(&checker->evidence, check->trace, check->findings);
+	err = trace_is_live(check->trace) ? 0 : evidence_gaps(check->trace, check->findings);
 	if (!err)
 		err = model_new(check->trace, &watcher, &check->model);
 	if (!err)
-		err = first_new(check->findings, &checker->first);
+		err = first_new(check->trace, check->findings, &checker->first);
 	if (!err)
 		choose_rules(checker);
 	return err;
@@ -130,8 +126,7 @@ static int end_process(struct checker *checker, uint32_t process, int64_t time)
 	enum model_end how = MODEL_UNKNOWN;
 
 	if (model_has(checker->check.model, process))
-		how = evidence_end(&checker->evidence, checker->check.trace, process,
-				   checker->check.findings);
+		how = evidence_end(checker->check.trace, process, checker->check.findings);
 	return model_end(checker->check.model, process, time, how);
 }
 
@@ -150,15 +145,22 @@ int check_event(struct checker *checker, const struct trace_event *event)
 	return err;
 }
 
+const struct findings *check_findings(const struct checker *checker)
+{
+	return checker->check.findings;
+}
+
 int check_finish(struct checker *checker, struct findings **ret_findings)
 {
 	struct findings *findings = checker->check.findings;
 	int err = 0;
 
-	for (uint32_t id = 1; id <= checker->evidence.nprocesses && !err; id++)
+	for (uint32_t id = 1; trace_process(checker->check.trace, id) && !err; id++)
 		err = end_process(checker, id, findings->last);
+	if (!err && trace_is_live(checker->check.trace)) /* all of them are known now */
+		err = evidence_gaps(checker->check.trace, findings);
 	if (!err)
-		err = first_finish(checker->first, checker->check.trace);
+		err = first_finish(checker->first);
 	if (!err && findings->err)
 		err = log_err(findings->err, "findings");
 	if (!err) {

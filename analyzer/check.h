@@ -3,7 +3,8 @@
  * All rules over the events of a trace.
  *
  * Events come in time order from anywhere: check_trace() reads a file,
- * check_event() takes them one by one. One thread.
+ * check_event() takes them one by one, from a trace that is still written, too
+ * (trace_follow()). One thread.
  */
 #include <stdbool.h>
 
@@ -26,6 +27,9 @@ struct checker;
 int check_open(struct trace *trace, const struct check_options *options,
 	       struct checker **ret_checker);
 int check_event(struct checker *checker, const struct trace_event *event);
+/* Those so far, borrowed. */
+const struct findings *check_findings(const struct checker *checker);
+
 int check_finish(struct checker *checker, struct findings **ret_findings);
 
 /* Without an end; accepts NULL. */

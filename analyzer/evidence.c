@@ -18,42 +18,6 @@
 #include "core/store/sql.h"
 #include "core/wire/log.h"
 
-int evidence_load(struct trace *trace, struct evidence *ret_evidence)
-{
-	struct evidence evidence = { .interrupted = trace_loss(trace).interrupted };
-	sqlite3_stmt *stmt;
-	int err;
-
-	while (trace_process(trace, evidence.nprocesses + 1))
-		evidence.nprocesses++;
-	evidence.statuses = malloc((evidence.nprocesses + 1) * sizeof(int));
-	if (!evidence.statuses)
-		return log_err(-ENOMEM, "how processes ended");
-	memset(evidence.statuses, -1, (evidence.nprocesses + 1) * sizeof(int));
-	err = sql_prepare(trace_db(trace),
-			  "SELECT id, status FROM process WHERE status IS NOT NULL", &stmt);
-	while (!err && (err = sql_step(stmt)) == 1) {
-		uint32_t id = sql_u32(stmt, 0);
-
-		if (id <= evidence.nprocesses)
-			evidence.statuses[id] = (int)sql_u32(stmt, 1);
-		err = 0;
-	}
-	sqlite3_finalize(stmt);
-	if (err < 0) {
-		free(evidence.statuses);
-		return err;
-	}
-	*ret_evidence = evidence;
-	return 0;
-}
-
-void evidence_fini(struct evidence *evidence)
-{
-	free(evidence->statuses);
-	memset(evidence, 0, sizeof(*evidence));
-}
-
 static bool looks_at(enum rule_id rule, char kind)
 {
 	return strchr(rules[rule].evidence, kind);
@@ -121,7 +85,7 @@ static void overwritten(struct findings *findings, uint64_t n)
 					   n);
 }
 
-int evidence_gaps(const struct evidence *evidence, struct trace *trace, struct findings *findings)
+int evidence_gaps(struct trace *trace, struct findings *findings)
 {
 	struct trace_loss loss = trace_loss(trace);
 
@@ -134,7 +98,7 @@ int evidence_gaps(const struct evidence *evidence, struct trace *trace, struct f
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}
 	overwritten(findings, loss.overwritten);
-	if (evidence->interrupted && !loss.events && !loss.damaged)
+	if (loss.interrupted && !loss.events && !loss.damaged)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: whether a destroy returned later is not "
 				   "known");
@@ -159,11 +123,10 @@ static const char *signal_text(int signal, char text[32])
 	return text;
 }
 
-enum model_end evidence_end(const struct evidence *evidence, struct trace *trace, uint32_t id,
-			    struct findings *findings)
+enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *findings)
 {
 	const struct process *process = trace_process(trace, id);
-	int status = id <= evidence->nprocesses ? evidence->statuses[id] : -1;
+	int status = process ? process->status : -1;
 	char text[32];
 
 	const char *ending = process && process->ending ? process->ending : "";

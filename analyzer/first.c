@@ -3,7 +3,8 @@
  *
  * The first of them flushes all that was posted behind it, so that a thousand
  * errors have one cause. What was posted is read again from the trace when its
- * end is known: remembering every request would cost more.
+ * end is known: remembering every request would cost more. Of a trace that is
+ * still written, that is done at once.
  */
 #include "analyzer/first.h"
 
@@ -13,17 +14,20 @@
 #include "core/wire/log.h"
 
 struct first {
+	struct trace *trace;
+	struct cursor *cursor; /* to look up requests while it is written, or NULL */
 	struct findings *findings;
 	uint32_t *by_qp; /* 1 + index in findings->errors, by object */
 	uint32_t nqps;
 };
 
-int first_new(struct findings *findings, struct first **ret_first)
+int first_new(struct trace *trace, struct findings *findings, struct first **ret_first)
 {
 	struct first *first = calloc(1, sizeof(*first));
 
 	if (!first)
 		return log_err(-ENOMEM, "first errors");
+	first->trace = trace;
 	first->findings = findings;
 	*ret_first = first;
 	return 0;
@@ -31,8 +35,10 @@ int first_new(struct findings *findings, struct first **ret_first)
 
 void first_free(struct first *first)
 {
-	if (first)
-		free(first->by_qp);
+	if (!first)
+		return;
+	cursor_close(first->cursor);
+	free(first->by_qp);
 	free(first);
 }
 
@@ -73,6 +79,42 @@ static int room_for(struct first *first, uint32_t qp)
 	return 0;
 }
 
+static void take_request(struct first_error *error, const struct post *post)
+{
+	const struct wr *wr;
+
+	if (error->request_index >= post->nwr) {
+		error->request = (struct event_id){ 0, 0 };
+		return;
+	}
+	wr = &post->wr[error->request_index];
+	error->is_recv = !post_is_send(post);
+	error->opcode = wr->opcode;
+	error->nsge = wr->nsge;
+	if (wr->nsge)
+		error->sge = wr->sge[0];
+	error->remote_addr = wr->remote_addr;
+	error->rkey = wr->rkey;
+}
+
+static int look_up_now(struct first *first, struct first_error *error)
+{
+	const struct post *post;
+	int err = 0;
+
+	if (!error->request.thread)
+		return 0;
+	if (!first->cursor)
+		err = cursor_open(first->trace, NULL, &first->cursor);
+	if (!err)
+		err = cursor_post(first->cursor, error->request, &post);
+	if (err == 1)
+		take_request(error, post);
+	else
+		error->request = (struct event_id){ 0, 0 };
+	return err < 0 ? err : 0;
+}
+
 static int add(struct first *first, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
@@ -97,7 +139,7 @@ static int add(struct first *first, const struct trace_event *event, uint32_t in
 	};
 	if (wc->qp)
 		first->by_qp[wc->qp] = (uint32_t)first->findings->nerrors;
-	return 0;
+	return trace_is_live(first->trace) ? look_up_now(first, error) : 0;
 }
 
 int first_event(struct first *first, const struct trace_event *event)
@@ -118,24 +160,6 @@ int first_event(struct first *first, const struct trace_event *event)
 		}
 	}
 	return err;
-}
-
-static void take_request(struct first_error *error, const struct post *post)
-{
-	const struct wr *wr;
-
-	if (error->request_index >= post->nwr) {
-		error->request = (struct event_id){ 0, 0 };
-		return;
-	}
-	wr = &post->wr[error->request_index];
-	error->is_recv = !post_is_send(post);
-	error->opcode = wr->opcode;
-	error->nsge = wr->nsge;
-	if (wr->nsge)
-		error->sge = wr->sge[0];
-	error->remote_addr = wr->remote_addr;
-	error->rkey = wr->rkey;
 }
 
 static int look_up(struct first_error *error, struct trace *trace)
@@ -161,12 +185,14 @@ static int look_up(struct first_error *error, struct trace *trace)
 	return err < 0 ? err : 0;
 }
 
-int first_finish(struct first *first, struct trace *trace)
+int first_finish(struct first *first)
 {
 	int err = 0;
 
+	if (trace_is_live(first->trace))
+		return 0;
 	for (size_t i = 0; i < first->findings->nerrors && !err; i++)
 		if (first->findings->errors[i].request.thread)
-			err = look_up(&first->findings->errors[i], trace);
+			err = look_up(&first->findings->errors[i], first->trace);
 	return err;
 }

@@ -15,7 +15,7 @@ enum { FIRST_SUCCESS = 0, FIRST_FLUSH = 5 };
 struct first;
 
 /* Adds to @findings. Returns 0 or -ENOMEM after log_err(). */
-int first_new(struct findings *findings, struct first **ret_first);
+int first_new(struct trace *trace, struct findings *findings, struct first **ret_first);
 
 /* Accepts NULL. */
 void first_free(struct first *first);
@@ -23,5 +23,5 @@ void first_free(struct first *first);
 /* A poll. Returns 0 or -errno after log_err(). */
 int first_event(struct first *first, const struct trace_event *event);
 
-/* Look up in @trace what was posted. Returns 0 or -errno after log_err(). */
-int first_finish(struct first *first, struct trace *trace);
+/* Look up in the trace what was posted. Returns 0 or -errno after log_err(). */
+int first_finish(struct first *first);

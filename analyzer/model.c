@@ -184,6 +184,7 @@ static int on_process(struct model *model, const struct trace_event *event)
 	mark.id = process->fork;
 	mark.process = process->parent;
 	mark.time = process->fork_time;
+	mark.stack = process->fork_stack;
 	return inherit(model, event->process, &mark);
 }
 

@@ -20,6 +20,12 @@ struct report {
 /* Line one is the first error. */
 void report_text(const struct report *report);
 
+/* Parts of it: an error, a finding; @told: RULE_COUNT, of which rules the advice was given. */
+void report_first(const struct report *report, const struct first_error *error);
+void report_finding(const struct report *report, const struct finding *finding, bool *told);
+void report_unchecked(const struct report *report);
+void report_sum(const struct report *report);
+
 /* One object; docs/man/verbatim-check.1 has its fields. Returns 0 or -ENOMEM after log_err(). */
 int report_json(const struct report *report);
 

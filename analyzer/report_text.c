@@ -64,7 +64,7 @@ static void print_request(FILE *out, const struct first_error *error)
 		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr, error->rkey);
 }
 
-static void print_first(const struct report *report, const struct first_error *error)
+void report_first(const struct report *report, const struct first_error *error)
 {
 	char id[32], when[32], status[32], qp[32];
 	FILE *out = report->out;
@@ -147,7 +147,7 @@ static void print_advice(const struct report *report, enum rule_id rule, bool *t
 	wrap(report->out, 10, 10, rules[rule].source);
 }
 
-static void print_finding(const struct report *report, const struct finding *finding, bool *told)
+void report_finding(const struct report *report, const struct finding *finding, bool *told)
 {
 	const struct finding_site *site = finding->site;
 	bool last = finding->of_site == site->kept;
@@ -165,7 +165,7 @@ static void print_finding(const struct report *report, const struct finding *fin
 	print_advice(report, finding->rule, told);
 }
 
-static void print_unchecked(const struct report *report)
+void report_unchecked(const struct report *report)
 {
 	const struct findings *findings = report->findings;
 
@@ -180,7 +180,7 @@ static void print_unchecked(const struct report *report)
 	}
 }
 
-static void print_sum(const struct report *report)
+void report_sum(const struct report *report)
 {
 	const struct findings *findings = report->findings;
 	unsigned int checked = 0, muted = 0;
@@ -208,15 +208,15 @@ void report_text(const struct report *report)
 	bool told[RULE_COUNT] = { false };
 
 	for (size_t i = 0; i < findings->nerrors; i++)
-		print_first(report, &findings->errors[i]);
+		report_first(report, &findings->errors[i]);
 	if (!findings->nerrors)
 		fprintf(report->out, "first error: none%s\n",
 			findings->blind ? " seen, but not all completions are in the trace"
 					: ", no completion failed");
 	for (size_t i = 0; i < findings->n; i++)
-		print_finding(report, findings->all[i], told);
-	print_unchecked(report);
-	print_sum(report);
+		report_finding(report, findings->all[i], told);
+	report_unchecked(report);
+	report_sum(report);
 }
 
 static void print_field(FILE *out, const char *title, const char *text)

@@ -62,6 +62,7 @@ struct collector {
 	unsigned int nmissing, missing_size;
 	uint32_t known;    /* numbers below it are feeds, missing, or done */
 	uint64_t flushed;  /* CLOCK_MONOTONIC of the last commit */
+	int64_t seen;      /* time of the trace: see collector_seen() */
 	pid_t child;       /* ours: its end is what waitpid() says */
 	bool child_ended;
 	bool leftover;     /* collector_leftover() */
@@ -242,8 +243,8 @@ static int damage(struct collector *c, struct feed *feed)
 	return writer_damage(c->writer, feed->thread, left);
 }
 
-/* Read a share of one ring. Returns 0 or -errno of the writer. */
-static int drain_feed(struct collector *c, struct feed *feed)
+/* Read a share of one ring. Returns 0 or -errno of the writer; @ret_empty: that was all of it. */
+static int drain_feed(struct collector *c, struct feed *feed, bool *ret_empty)
 {
 	const struct event_head *event;
 	uint64_t unread = 0;
@@ -264,11 +265,14 @@ static int drain_feed(struct collector *c, struct feed *feed)
 		}
 	}
 	ring_consume(&feed->ring);
+	*ret_empty = n <= 0;
 	return n < 0 ? damage(c, feed) : 0;
 }
 
 int collector_drain(struct collector *c)
 {
+	const struct clock *clock = &c->session->page->clock;
+	int64_t seen = clock_ns(clock, clock_ticks(clock->kind));
 	int fullest = 0, err = c->error;
 
 	if (!err)
@@ -276,6 +280,7 @@ int collector_drain(struct collector *c)
 	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
 		struct feed *feed = &c->feeds[i];
 		uint64_t waiting = feed->damaged ? 0 : feed_waiting(feed);
+		bool empty = true;
 		int percent;
 
 		if (!waiting)
@@ -283,8 +288,11 @@ int collector_drain(struct collector *c)
 		/* where tail is damaged, too, drain_feed() finds out */
 		percent = waiting > feed->ring.mask ? 100 : (int)(waiting * 100 / feed->ring.mask);
 		fullest = percent > fullest ? percent : fullest ? fullest : 1;
-		err = drain_feed(c, feed);
+		err = drain_feed(c, feed, &empty);
+		if (!empty && writer_read_to(c->writer, feed->thread) < seen)
+			seen = writer_read_to(c->writer, feed->thread);
 	}
+	c->seen = seen;
 	return err ? fail(c, err) : fullest;
 }
 
@@ -439,6 +447,11 @@ void collector_ended(struct collector *c, int status)
 {
 	c->child_ended = true;
 	c->child_status = status;
+}
+
+int64_t collector_seen(const struct collector *c)
+{
+	return c->seen;
 }
 
 bool collector_busy(const struct collector *c)

@@ -39,6 +39,9 @@ void collector_leftover(struct collector *collector);
 /* Write into the trace what threads that run have lost by now. Returns 0 or -errno. */
 int collector_lost(struct collector *collector);
 
+/* Time of the trace up to which all that was published in rings has been given to the writer. */
+int64_t collector_seen(const struct collector *collector);
+
 /* @pid is our child: it has not ended before collector_ended() says how. */
 void collector_child(struct collector *collector, pid_t pid);
 

@@ -19,7 +19,7 @@
 
 const struct command commands[] = {
 	{ "record", cli_record, "Run a program and record every RDMA verb that it calls",
-	  "[-o FILE] [--device soft|NAME] [--on-full wait|drop] [--] PROGRAM [ARG...]" },
+	  "[-o FILE] [--device soft|NAME] [--on-full wait|drop] [--check] [--] PROGRAM [ARG...]" },
 	{ "collect", cli_collect, "Make a trace of what was recorded without a recorder",
 	  "[-o FILE] [--keep] DIR" },
 	{ "snapshot", cli_snapshot, "Write what a flight recorder holds by now", "[PID|DIR]" },

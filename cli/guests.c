@@ -78,6 +78,14 @@ static bool was_started_with(pid_t pid, const char *entry)
 	return has;
 }
 
+bool guests_has(pid_t pid, const char *dir)
+{
+	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];
+
+	snprintf(entry, sizeof(entry), "%s=%s", SESSION_ENV, dir);
+	return was_started_with(pid, entry) && session_process_alive(pid, 0);
+}
+
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max)
 {
 	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];

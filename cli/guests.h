@@ -15,6 +15,9 @@ enum { GUESTS_MAX = 64 };
  */
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 
+/* Is @pid alive, and was it started with VERBATIM_DIR=@dir? */
+bool guests_has(pid_t pid, const char *dir);
+
 /* Is @tid a thread of the living process @pid? */
 bool guests_has_thread(pid_t pid, pid_t tid);
 

@@ -30,6 +30,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/watch.h"
 #include "core/wire/log.h"
 #include "core/wire/tap.h"
 
@@ -47,7 +48,10 @@ enum {
 	ROTATE_MIN = 1 << 20,
 };
 
-enum { OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, LTTNG, QUIET };
+enum {
+	OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, LTTNG,
+	CHECK, STOP_ON, QUIET
+};
 
 static const struct option_row rows[] = {
 	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
@@ -59,6 +63,8 @@ static const struct option_row rows[] = {
 	[ROTATE_TIME] = { "rotate-time", 0, "TIME", "begin a new trace every 90s, 10m, 6h, 1d" },
 	[FILTER] = { "filter", 0, "TERMS", "plane=, verb=, qp=, device=, 1/N; all" },
 	[LTTNG] = { "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too" },
+	[CHECK] = { "check", 0, NULL, "print findings while the program runs" },
+	[STOP_ON] = { "stop-on", 0, "error", "stop the program there, for a debugger; implies --check" },
 	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
 	{ 0 },
 };
@@ -69,12 +75,14 @@ struct recording {
 	char **program;
 	bool soft;
 	bool lttng;
+	bool check, stop_on_error;
 	uint64_t ring_bytes;
 	enum session_on_full on_full;
 
 	struct session session;
 	struct writer *writer;
 	struct collector *collector;
+	struct watch *watch; /* NULL without --check */
 	struct bystander bystander;
 	struct progress progress;
 	struct keep keep;
@@ -250,9 +258,12 @@ static void follow(struct recording *r)
 
 	while (!over && !r->stop) {
 		int fullest = collector_drain(r->collector);
+		bool more = false;
 
 		if (fullest < 0)
 			fail(r, fullest);
+		else if (r->watch)
+			more = watch_step(r->watch, collector_seen(r->collector), fullest);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
 			int err;
 
@@ -266,7 +277,7 @@ static void follow(struct recording *r)
 		}
 		pass_on(r);
 		if (!over)
-			doze(r, fullest, &pause);
+			doze(r, more ? 100 : fullest, &pause);
 	}
 }
 
@@ -305,6 +316,17 @@ static int create_trace(struct recording *r)
 }
 
 /* The session, the trace and what the program needs to find both. */
+static int start_check(struct recording *r)
+{
+	struct watch_options options = { .session = &r->session,
+					 .writer = r->writer,
+					 .progress = &r->progress,
+					 .path = r->path,
+					 .stop = r->stop_on_error };
+
+	return r->check ? watch_new(&options, &r->watch) : 0;
+}
+
 static int prepare(struct recording *r)
 {
 	int err = session_create(&r->session, NULL, r->ring_bytes, r->on_full);
@@ -319,6 +341,8 @@ static int prepare(struct recording *r)
 	err = device_environment(r->session.dir, r->soft);
 	if (!err)
 		err = create_trace(r);
+	if (!err)
+		err = start_check(r);
 	return err;
 }
 
@@ -364,11 +388,13 @@ static int finish(struct recording *r)
 {
 	unsigned int processes;
 	struct writer_progress done;
+	bool found;
 	int err = collector_finish(r->collector);
 
 	if (err)
 		fail(r, err);
 	processes = collector_processes(r->collector);
+	found = watch_finish(r->watch);
 	done = writer_progress(r->writer);
 	stop_beating(r);
 	collector_free(r->collector);
@@ -380,13 +406,16 @@ static int finish(struct recording *r)
 	tell_end(r, processes, &done);
 	if (!r->ended)
 		return 128 + r->asked;
-	return r->error && !r->status ? CLI_ENVIRONMENT : r->status;
+	if (r->error && !r->status)
+		return CLI_ENVIRONMENT;
+	return found && !r->status ? CLI_FINDINGS : r->status;
 }
 
 /* Nothing was started: leave nothing. */
 static int give_up(struct recording *r, int status)
 {
 	bystander_stop(&r->bystander);
+	watch_free(r->watch);
 	collector_free(r->collector);
 	if (r->session.page)
 		session_remove(&r->session);
@@ -461,11 +490,20 @@ static int read_options(struct recording *r, const struct options *options)
 	const char *full = options->value[ON_FULL];
 	const char *size = options->value[RING_SIZE];
 	char complaint[256];
+	const char *stop = options->value[STOP_ON];
 
 	if (!options->nargs)
 		return cli_misuse("record", "no program is given");
 	if (full && strcmp(full, "wait") && strcmp(full, "drop"))
 		return cli_misuse("record", "--on-full is wait or drop, not '%s'", full);
+	if (stop && strcmp(stop, "error"))
+		return cli_misuse("record", "--stop-on is error, not '%s'", stop);
+	r->stop_on_error = stop;
+	r->check = options->value[CHECK] || stop;
+	if (r->check && (options->value[FLIGHT] || options->value[ROTATE_SIZE] ||
+			 options->value[ROTATE_TIME]))
+		return cli_misuse("record", "--check needs the whole trace: not with --flight, "
+					    "--rotate-size or --rotate-time");
 	r->ring_bytes = size ? parse_size(size) : RING_BYTES;
 	if (!r->ring_bytes)
 		return cli_misuse("record", "--ring-size is 256k to 1024M, not '%s'", size);

@@ -16,7 +16,7 @@
 #include "core/wire/log.h"
 
 /* The forks of a pid are numbered; a pid that came back has the last process's. */
-static const char processes_sql[] =
+static const char forks_sql[] =
 	"UPDATE process SET (parent, fork_thread, fork_n) ="
 	" (SELECT f.process, f.thread, f.n FROM fork f JOIN process p ON p.id = f.process"
 	"  WHERE p.pid = process.forked_from AND f.fork_seq = process.fork_seq"
@@ -40,7 +40,9 @@ static const char processes_sql[] =
 	"  JOIN fork f ON f.process = parent.id AND f.time <= p.start AND f.pid IS NULL"
 	"   AND f.error IS NULL AND f.child IS NULL AND f.how IN ('vfork', 'system', 'popen')"
 	"  WHERE p.forked_from IS NULL AND p.id NOT IN (SELECT child FROM fork WHERE child NOT NULL)"
-	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;"
+	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;";
+
+static const char processes_sql[] =
 	/* nothing of a process comes after its end */
 	"UPDATE process SET end = max(end, (SELECT max(t.end) FROM thread t"
 	"  WHERE t.process = process.id)) WHERE end IS NOT NULL"
@@ -183,10 +185,17 @@ static int complete_frames(sqlite3 *db)
 	return err;
 }
 
+int complete_forks(sqlite3 *db)
+{
+	return sql_exec(db, forks_sql);
+}
+
 static int run(sqlite3 *db, enum complete_state state)
 {
 	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
 
+	if (!err)
+		err = complete_forks(db);
 	if (!err)
 		err = sql_exec(db, processes_sql);
 	if (!err)

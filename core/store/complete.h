@@ -13,3 +13,6 @@ enum complete_state { COMPLETE_WHOLE, COMPLETE_INTERRUPTED };
  * nothing: after -errno (and log_err()) it may be tried again.
  */
 int complete(sqlite3 *db, enum complete_state state);
+
+/* Find the parents of processes and the children of forks, as far as they are known. */
+int complete_forks(sqlite3 *db);

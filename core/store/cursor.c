@@ -8,10 +8,14 @@
  * Completions are matched on the way. So everything since the start is read,
  * even where a filter gives only a part of it; only a filter on processes, or
  * on control verbs, leaves the rest unread.
+ *
+ * Of a trace that is still written, the heap holds the threads that have
+ * something due until `limit`; cursor_extend() makes it anew.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/store/live.h"
 #include "core/store/match.h"
 #include "core/store/stream.h"
 #include "core/wire/log.h"
@@ -35,6 +39,13 @@ struct cursor {
 	struct poll poll;             /* the current one, with what was found */
 	struct post post;
 	struct notify notify;
+	/* of a trace that is still written */
+	struct stream **streams;      /* by thread - 1; NULL: has ended */
+	uint32_t nstreams;
+	uint32_t exited;              /* processes below it have ended, and this was said */
+	int64_t limit, given;         /* time of the last event that was given */
+	uint64_t late;
+	struct stream *sought;        /* of cursor_post() */
 };
 
 static bool before(const struct leaf *a, const struct leaf *b)
@@ -129,7 +140,7 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter, struct c
 		err = log_err(-ENOMEM, "read the trace");
 	if (!err && !cursor->filter.control_only)
 		err = match_new(&cursor->match);
-	if (!err)
+	if (!err && !trace->live)
 		err = add_streams(cursor);
 	if (err) {
 		cursor_close(cursor);
@@ -144,8 +155,12 @@ void cursor_close(struct cursor *cursor)
 {
 	if (!cursor)
 		return;
-	for (uint32_t i = 0; cursor->heap && i < cursor->count; i++)
+	for (uint32_t i = 0; cursor->heap && !cursor->trace->live && i < cursor->count; i++)
 		stream_close(cursor->heap[i].stream);
+	for (uint32_t i = 0; i < cursor->nstreams; i++)
+		stream_close(cursor->streams[i]);
+	free(cursor->streams);
+	stream_close(cursor->sought);
 	free(cursor->heap);
 	free(cursor->exits);
 	match_free(cursor->match);
@@ -154,8 +169,26 @@ void cursor_close(struct cursor *cursor)
 
 static uint32_t object_of(struct cursor *cursor, enum object_kind kind, uint64_t handle)
 {
+	if (cursor->trace->live) {
+		const struct object *o = live_at(cursor->trace->live, cursor->event.process, kind,
+						 handle);
+
+		return o ? o->id : 0;
+	}
 	return objects_cached_at(&cursor->cache, &cursor->trace->objects, cursor->event.process,
 				 kind, handle, cursor->event.time);
+}
+
+static uint32_t qp_of(struct cursor *cursor, uint32_t number, uint32_t cq)
+{
+	const struct trace_event *event = &cursor->event;
+	const struct object *o;
+
+	if (!cursor->trace->live)
+		return objects_cached_qp(&cursor->cache, &cursor->trace->objects, event->process,
+					 number, cq, event->time);
+	o = live_qp(cursor->trace->live, event->process, number, cq);
+	return o ? o->id : 0;
 }
 
 static void match_poll(struct cursor *cursor, struct poll *poll)
@@ -166,9 +199,7 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 		struct wc *wc = &wcs[i];
 		struct match_found found;
 
-		wc->qp = objects_cached_qp(&cursor->cache, &cursor->trace->objects,
-					   cursor->event.process, wc->qp_num, poll->object,
-					   cursor->event.time);
+		wc->qp = qp_of(cursor, wc->qp_num, poll->object);
 		if (!wc->qp && !wc->qp_num)
 			wc->qp = match_guess(cursor->match, poll->object, wc);
 		match_wc(cursor->match, wc->qp, poll->object, wc, &found);
@@ -182,6 +213,7 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 static int resolve(struct cursor *cursor)
 {
 	struct trace_event *event = &cursor->event;
+	int err;
 
 	switch (event->kind) {
 	case TRACE_POST:
@@ -203,6 +235,11 @@ static int resolve(struct cursor *cursor)
 		return 0;
 	case TRACE_CALL:
 	case TRACE_RETURN:
+		if (cursor->trace->live) { /* the call is the stream's own */
+			err = live_call(cursor->trace->live, event, (struct call *)event->call);
+			if (err)
+				return err;
+		}
 		return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
 	default:
 		return 0;
@@ -230,8 +267,10 @@ static void settle(struct cursor *cursor)
 
 	if (!cursor->count)
 		return;
-	if (!stream_time(top->stream, &top->time)) {
-		stream_close(top->stream);
+	if (!stream_time(top->stream, &top->time) ||
+	    (cursor->trace->live && top->time > cursor->limit)) {
+		if (!cursor->trace->live)
+			stream_close(top->stream);
 		*top = cursor->heap[--cursor->count];
 	}
 	if (cursor->count)
@@ -244,12 +283,37 @@ static bool exit_is_next(const struct cursor *cursor)
 	       (!cursor->count || cursor->exits[cursor->exit]->end < cursor->heap[0].time);
 }
 
+/* Its threads have been read to their ends, so this is the last of it. */
+static bool live_exit_is_next(struct cursor *cursor)
+{
+	const struct trace *trace = cursor->trace;
+
+	if (cursor->count)
+		return false;
+	for (uint32_t i = cursor->exited; i < trace->nprocesses; i++) {
+		const struct process *p = &trace->processes[i];
+
+		if (!p->id || p->end < 0 || p->end > cursor->limit || cursor->exits[i])
+			continue;
+		cursor->exits[i] = p;
+		while (cursor->exited < trace->nprocesses && cursor->exits[cursor->exited])
+			cursor->exited++;
+		live_exit(trace->live, p->id);
+		cursor->event = (struct trace_event){ .kind = TRACE_EXIT, .process = p->id,
+						      .time = p->end };
+		return true;
+	}
+	return false;
+}
+
 /* One event, wanted or not: 1, 0 at the end. */
 static int any_next(struct cursor *cursor)
 {
 	int err;
 
 	settle(cursor);
+	if (cursor->trace->live && live_exit_is_next(cursor))
+		return 1;
 	if (exit_is_next(cursor)) {
 		const struct process *p = cursor->exits[cursor->exit++];
 
@@ -260,6 +324,9 @@ static int any_next(struct cursor *cursor)
 	if (!cursor->count)
 		return 0;
 	err = next_of_threads(cursor);
+	cursor->late += cursor->event.time < cursor->given;
+	if (cursor->event.time > cursor->given)
+		cursor->given = cursor->event.time;
 	return err ? err : 1;
 }
 
@@ -285,4 +352,100 @@ int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
 	} while (!wanted(cursor));
 	*ret_event = &cursor->event;
 	return 1;
+}
+
+static int make_room(struct cursor *cursor)
+{
+	struct trace *trace = cursor->trace;
+	uint32_t n = trace->nthreads;
+	void *streams = realloc(cursor->streams, (n + 1) * sizeof(*cursor->streams));
+	void *heap, *exits;
+
+	if (streams)
+		cursor->streams = streams;
+	heap = realloc(cursor->heap, (n + 1) * sizeof(*cursor->heap));
+	if (heap)
+		cursor->heap = heap;
+	exits = realloc(cursor->exits, (trace->nprocesses + 1) * sizeof(*cursor->exits));
+	if (exits)
+		cursor->exits = exits;
+	if (!streams || !heap || !exits)
+		return log_err(-ENOMEM, "follow the trace");
+	for (; cursor->nexits < trace->nprocesses; cursor->nexits++)
+		cursor->exits[cursor->nexits] = NULL;
+	cursor->exit = cursor->nexits; /* not those of a finished trace */
+	for (; cursor->nstreams < n; cursor->nstreams++) {
+		cursor->streams[cursor->nstreams] = NULL;
+		if (stream_open(trace, cursor->nstreams + 1, true,
+				&cursor->streams[cursor->nstreams]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* One thread into the heap, if it has something due. */
+static int extend_thread(struct cursor *cursor, uint32_t thread)
+{
+	struct stream **stream = &cursor->streams[thread - 1];
+	struct leaf leaf = { .thread = thread, .stream = *stream };
+	uint64_t settled;
+	bool ended, more;
+	int err;
+
+	if (!*stream)
+		return 0;
+	settled = live_settled(cursor->trace->live, thread, &ended);
+	err = stream_more(*stream, settled);
+	if (err)
+		return err;
+	more = stream_time(*stream, &leaf.time);
+	if (more && leaf.time <= cursor->limit) {
+		cursor->heap[cursor->count++] = leaf;
+	} else if (!more && ended) {
+		stream_close(*stream);
+		*stream = NULL;
+	}
+	return 0;
+}
+
+int cursor_extend(struct cursor *cursor, int64_t time)
+{
+	int err = live_refresh(cursor->trace->live, time == INT64_MAX);
+
+	if (!err)
+		err = make_room(cursor);
+	if (time > cursor->limit)
+		cursor->limit = time;
+	cursor->count = 0;
+	for (uint32_t thread = 1; thread <= cursor->nstreams && !err; thread++)
+		err = extend_thread(cursor, thread);
+	for (uint32_t i = cursor->count / 2; i > 0; i--)
+		sift_down(cursor, i - 1);
+	return err;
+}
+
+uint64_t cursor_late(const struct cursor *cursor)
+{
+	return cursor->late;
+}
+
+int cursor_post(struct cursor *cursor, struct event_id id, const struct post **ret_post)
+{
+	struct trace_event event;
+	int64_t time;
+	int err;
+
+	stream_close(cursor->sought);
+	cursor->sought = NULL;
+	err = stream_open(cursor->trace, id.thread, true, &cursor->sought);
+	if (!err)
+		err = stream_seek(cursor->sought, id.n);
+	while (!err && stream_time(cursor->sought, &time)) {
+		err = stream_next(cursor->sought, &event);
+		if (!err && event.kind == TRACE_POST && event.id.n == id.n) {
+			*ret_post = event.post;
+			return 1;
+		}
+	}
+	return err;
 }

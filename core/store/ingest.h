@@ -44,6 +44,7 @@ struct lane {
 	uint32_t ring;      /* its number in the session */
 	int pid;
 	uint64_t n;         /* of the last event */
+	uint64_t settled;   /* all up to there is in the tables */
 	int64_t start, last; /* ns */
 	bool ended;
 	struct batch batch;
@@ -67,6 +68,7 @@ struct known_process {
 	uint32_t id;
 	int pid;
 	bool described; /* its EVENT_PROCESS has come */
+	bool over;      /* it has ended, and nothing of it comes any more */
 	const char *ending; /* 'exit', '_exit', 'exec': what it has said of its end; or NULL */
 	int status;         /* with 'exit' and '_exit', as of waitpid() */
 	int64_t ends;       /* with 'exec': when */
@@ -100,6 +102,7 @@ struct known_stack {
 	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?, ?)") \
 	S(oldest, "SELECT id, thread, events, begin, end, length(data) FROM chunk ORDER BY id LIMIT 1") \
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
+	S(finding, "INSERT INTO finding VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?)") \
 	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")
 

@@ -27,9 +27,7 @@ struct action {
 	bool create;
 	enum object_kind kind;
 	uint64_t handle;
-	uint32_t number, rkey;
-	enum object_kind parent_kind;
-	uint64_t parent;      /* handle, 0 none */
+	struct object_made made;
 	char *name;           /* a device's */
 };
 
@@ -75,42 +73,42 @@ static uint64_t arg(const struct args *args, const char *path)
 	return args_get(args, path, &value) ? (uint64_t)value : 0;
 }
 
-/* Number, keys and parent, from the public fields of a new object. */
-static int read_made(struct action *action, const char *json)
+int object_made(enum object_kind kind, const char *json, struct object_made *ret_made)
 {
+	struct object_made made = { .parent_kind = OBJECT_pd };
 	struct args *out;
 	int err = args_parse(json, &out);
 
 	if (err)
 		return err;
-	switch (action->kind) {
+	switch (kind) {
 	case OBJECT_qp:
-		action->number = (uint32_t)arg(out, "ret.qp_num");
+		made.number = (uint32_t)arg(out, "ret.qp_num");
 		break;
 	case OBJECT_mr:
-		action->number = (uint32_t)arg(out, "ret.lkey");
-		action->rkey = (uint32_t)arg(out, "ret.rkey");
+		made.number = (uint32_t)arg(out, "ret.lkey");
+		made.rkey = (uint32_t)arg(out, "ret.rkey");
 		break;
 	case OBJECT_mw:
-		action->number = (uint32_t)arg(out, "ret.rkey");
+		made.number = (uint32_t)arg(out, "ret.rkey");
 		break;
 	case OBJECT_wq:
-		action->number = (uint32_t)arg(out, "ret.wq_num");
+		made.number = (uint32_t)arg(out, "ret.wq_num");
 		break;
 	default:
 		break;
 	}
-	action->parent_kind = OBJECT_pd;
-	action->parent = arg(out, "ret.pd");
-	if (!action->parent) {
-		action->parent_kind = OBJECT_context;
-		action->parent = arg(out, "ret.context");
+	made.parent = arg(out, "ret.pd");
+	if (!made.parent) {
+		made.parent_kind = OBJECT_context;
+		made.parent = arg(out, "ret.context");
 	}
-	if (!action->parent && action->kind == OBJECT_context) {
-		action->parent_kind = OBJECT_device;
-		action->parent = arg(out, "ret.device");
+	if (!made.parent && kind == OBJECT_context) {
+		made.parent_kind = OBJECT_device;
+		made.parent = arg(out, "ret.device");
 	}
 	args_free(out);
+	*ret_made = made;
 	return 0;
 }
 
@@ -201,7 +199,7 @@ static int read_call(struct build *b, sqlite3_stmt *stmt)
 	if (!action)
 		return log_err(-ENOMEM, "read calls");
 	*action = call;
-	return call.create ? read_made(action, out) : 0;
+	return call.create ? object_made(action->kind, out, &action->made) : 0;
 }
 
 /* All calls that succeeded and make or end objects. */
@@ -286,13 +284,13 @@ static void add_object(struct build *b, struct slot *slot, const struct action *
 {
 	struct object *o = &b->objects.list[b->objects.count];
 
-	b->parents[b->objects.count].parent = action->parent;
-	b->parents[b->objects.count].kind = action->parent_kind;
+	b->parents[b->objects.count].parent = action->made.parent;
+	b->parents[b->objects.count].kind = action->made.parent_kind;
 	*o = (struct object){ .process = action->process,
 			      .kind = action->kind,
 			      .handle = action->handle,
-			      .number = action->number,
-			      .rkey = action->rkey,
+			      .number = action->made.number,
+			      .rkey = action->made.rkey,
 			      .destroyed_at = INT64_MAX,
 			      .name = action->name };
 	slot->object = ++b->objects.count;

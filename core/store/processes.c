@@ -43,6 +43,7 @@ static int new_image(struct writer *writer, struct lane *lane, int64_t time)
 	struct known_process *before = &writer->processes[old - 1];
 	int err;
 
+	before->over = true;
 	if (before->ending && strcmp(before->ending, "exec") != 0)
 		err = WRITER_RUN(writer, process_end, "uidt", old, time, before->status,
 				 before->ending); /* its pid came back */
@@ -204,6 +205,7 @@ int processes_end(struct writer *writer, struct known_process *p, int64_t time, 
 {
 	const char *ending = p->ending;
 
+	p->over = true;
 	if (ending == hows[FORK_EXEC])
 		time = p->ends;
 	else if (status != -1)

@@ -49,6 +49,9 @@ static const char *const tables[] = {
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"mark(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, kind TEXT, text TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	"finding(id INTEGER PRIMARY KEY, rule TEXT, name TEXT, severity TEXT, thread INTEGER,"
+	" n INTEGER, time INTEGER, process INTEGER, place TEXT, object TEXT, says TEXT,"
+	" times INTEGER)",
 	"loss(thread INTEGER PRIMARY KEY, process INTEGER, events INTEGER, first INTEGER,"
 	" last INTEGER, overwritten INTEGER)",
 	"coverage(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT,"
@@ -60,13 +63,15 @@ static const char *const tables[] = {
 	" begin INTEGER, end INTEGER, events INTEGER, data BLOB)",
 };
 
+#define CHUNK_INDEX \
+	"CREATE INDEX IF NOT EXISTS chunk_thread ON chunk(thread, first_n, last_n, begin, end);"
+
 static const char complete[] =
 	"CREATE INDEX IF NOT EXISTS call_begin ON call(begin);"
 	"CREATE INDEX IF NOT EXISTS call_verb ON call(verb);"
 	"CREATE INDEX IF NOT EXISTS call_object ON call(object);"
 	"CREATE INDEX IF NOT EXISTS ref_object ON ref(object);"
-	"CREATE INDEX IF NOT EXISTS object_handle ON object(handle);"
-	"CREATE INDEX IF NOT EXISTS chunk_thread ON chunk(thread, first_n, last_n, begin, end);";
+	"CREATE INDEX IF NOT EXISTS object_handle ON object(handle);" CHUNK_INDEX;
 
 int schema_create(sqlite3 *db)
 {
@@ -87,6 +92,11 @@ int schema_create(sqlite3 *db)
 int schema_complete(sqlite3 *db)
 {
 	return sql_exec(db, complete);
+}
+
+int schema_follow(sqlite3 *db)
+{
+	return sql_exec(db, CHUNK_INDEX);
 }
 
 int schema_set_meta(sqlite3 *db, const char *key, const char *value)

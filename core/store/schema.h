@@ -16,6 +16,9 @@ int schema_create(sqlite3 *db);
 /* What is only worth having in a whole trace: indexes and views. */
 int schema_complete(sqlite3 *db);
 
+/* What is needed to read it while it is written. */
+int schema_follow(sqlite3 *db);
+
 /* Table meta. */
 int schema_set_meta(sqlite3 *db, const char *key, const char *value);
 int schema_set_meta_int(sqlite3 *db, const char *key, int64_t value);

@@ -7,60 +7,20 @@
  * chunks one is decoded at a time; until its first event is due, only its head
  * is known.
  *
- * Not here: the rows of a trace without chunks (plain.c).
+ * Not here: what a post or poll is made of (stream_data.c), a trace that is
+ * still written (stream_live.c), the rows of one without chunks (plain.c).
  */
-#include "core/store/stream.h"
+#include "core/store/stream_int.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/plain.h"
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-/* A call between its begin and its return. */
-struct open_call {
-	struct call call;
-	struct event_id id;
-	uint64_t end_n;
-};
-
-/* Source of the next event. */
-enum source { CALL, RETURN, RARE, DATA, SOURCES };
-
-struct due {
-	uint64_t n; /* UINT64_MAX: nothing more */
-	int64_t time;
-};
-
-struct stream {
-	struct trace *trace;
-	uint32_t thread, process;
-	struct due due[SOURCES];
-	enum source next;
-	sqlite3_stmt *calls;
-	struct open_call current; /* the call that was given last */
-	struct open_call *open;
-	size_t nopen, open_size;
-	size_t rare;              /* index of the next */
-	sqlite3_stmt *chunks;
-	struct plain *plain;
-	struct block block;
-	bool loaded;
-	struct walk walk;
-	/* what the last event points to */
-	struct post post;
-	struct poll poll;
-	struct notify notify;
-	struct wr *wrs;
-	struct sge *sges;
-	struct wc *wcs;
-	uint32_t wrs_size, sges_size, wcs_size;
-};
-
-static const struct due never = { UINT64_MAX, INT64_MAX };
+const struct due stream_never = { UINT64_MAX, INT64_MAX };
 
 static const char calls_sql[] =
 	"SELECT n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out,"
@@ -69,7 +29,7 @@ static const char calls_sql[] =
 static const char chunks_sql[] =
 	"SELECT first_n, begin, data, events FROM chunk WHERE thread = ? ORDER BY first_n";
 
-static void choose(struct stream *s)
+void stream_choose(struct stream *s)
 {
 	s->next = DATA;
 	for (int i = 0; i < DATA; i++)
@@ -79,9 +39,12 @@ static void choose(struct stream *s)
 
 static int step_calls(struct stream *s)
 {
-	int more = sql_step(s->calls);
+	int more;
 
-	s->due[CALL] = never;
+	if (s->live)
+		return stream_live_due(s, CALL);
+	more = sql_step(s->calls);
+	s->due[CALL] = stream_never;
 	if (more > 0)
 		s->due[CALL] = (struct due){ (uint64_t)sqlite3_column_int64(s->calls, 0),
 					     sqlite3_column_int64(s->calls, 2) };
@@ -92,8 +55,10 @@ static void step_rare(struct stream *s)
 {
 	const struct rare *rare = &s->trace->rares[s->rare];
 
-	s->due[RARE] = never;
-	if (s->rare < s->trace->nrares && rare->id.thread == s->thread)
+	s->due[RARE] = stream_never;
+	if (s->live)
+		stream_live_due(s, RARE); /* a failure there is one of the next query, too */
+	else if (s->rare < s->trace->nrares && rare->id.thread == s->thread)
 		s->due[RARE] = (struct due){ rare->id.n, rare->time };
 }
 
@@ -114,9 +79,9 @@ static void first_rare(struct stream *s)
 }
 
 /* The innermost call that is open and has a return. */
-static void step_returns(struct stream *s)
+void stream_due_returns(struct stream *s)
 {
-	s->due[RETURN] = never;
+	s->due[RETURN] = stream_never;
 	for (size_t i = 0; i < s->nopen; i++)
 		if (s->open[i].end_n < s->due[RETURN].n)
 			s->due[RETURN] = (struct due){ s->open[i].end_n, s->open[i].call.end };
@@ -146,7 +111,7 @@ static int next_block(struct stream *s)
 
 	s->loaded = false;
 	memset(&s->walk, 0, sizeof(s->walk));
-	s->due[DATA] = never;
+	s->due[DATA] = stream_never;
 	if (s->plain) {
 		more = plain_load(s->plain, &s->block);
 		s->loaded = more > 0;
@@ -154,6 +119,8 @@ static int next_block(struct stream *s)
 			due_data(s);
 		return more < 0 ? more : 0;
 	}
+	if (s->live)
+		return stream_live_due(s, DATA);
 	if (!s->chunks)
 		return 0;
 	more = sql_step(s->chunks);
@@ -165,7 +132,11 @@ static int next_block(struct stream *s)
 
 static int load_block(struct stream *s)
 {
-	int err = block_load(&s->block, sqlite3_column_blob(s->chunks, 2),
+	int err = s->live ? stream_live_row(s, DATA) : 1;
+
+	if (err < 0)
+		return err;
+	err = block_load(&s->block, sqlite3_column_blob(s->chunks, 2),
 			     (size_t)sqlite3_column_bytes(s->chunks, 2), FAMILIES_ALL);
 
 	for (int id = 0; id < COLUMN_COUNT && !err; id++)
@@ -174,6 +145,8 @@ static int load_block(struct stream *s)
 		err = -EBADMSG;
 	if (err)
 		return bad_chunk(s, err);
+	if (s->live)
+		sqlite3_reset(s->chunks);
 	s->loaded = true;
 	return 0;
 }
@@ -188,8 +161,16 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream *
 	s->trace = trace;
 	s->thread = thread;
 	s->process = trace->threads[thread - 1].process;
-	s->due[RETURN] = never;
-	err = sql_prepare(trace->db, calls_sql, &s->calls);
+	s->due[RETURN] = s->due[RARE] = stream_never;
+	s->live = trace->live;
+	err = s->live ? stream_live_open(s) : sql_prepare(trace->db, calls_sql, &s->calls);
+	if (s->live) {
+		if (err)
+			stream_close(s);
+		else
+			*ret_stream = s;
+		return err;
+	}
 	if (!err && data && trace->plain)
 		err = plain_open(trace->db, thread, &s->plain);
 	else if (!err && data)
@@ -207,7 +188,7 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream *
 		return err;
 	}
 	first_rare(s);
-	choose(s);
+	stream_choose(s);
 	*ret_stream = s;
 	return 0;
 }
@@ -229,6 +210,7 @@ void stream_close(struct stream *stream)
 	free(stream->open);
 	sqlite3_finalize(stream->calls);
 	sqlite3_finalize(stream->chunks);
+	sqlite3_finalize(stream->rares);
 	plain_close(stream->plain);
 	block_fini(&stream->block);
 	free(stream->wrs);
@@ -239,8 +221,10 @@ void stream_close(struct stream *stream)
 
 int stream_time(const struct stream *stream, int64_t *ret_time)
 {
-	*ret_time = stream->due[stream->next].time;
-	return stream->due[stream->next].n != UINT64_MAX;
+	const struct due *due = &stream->due[stream->next];
+
+	*ret_time = due->time;
+	return due->n != UINT64_MAX && (!stream->live || due->n <= stream->settled);
 }
 
 /*
@@ -257,7 +241,7 @@ static int call_verb(sqlite3_stmt *stmt, const char *args)
 	return verb;
 }
 
-static int read_call(struct stream *s, struct open_call *open)
+int stream_read_call(struct stream *s, struct open_call *open)
 {
 	sqlite3_stmt *stmt = s->calls;
 	struct call *call = &open->call;
@@ -305,20 +289,24 @@ static int keep_open(struct stream *s)
 static int give_call(struct stream *s, struct trace_event *event)
 {
 	struct open_call *open = &s->current;
-	int err = read_call(s, open);
+	int err = s->live ? stream_live_row(s, CALL) : 1;
 
+	if (err > 0)
+		err = stream_read_call(s, open);
+	if (s->live)
+		sqlite3_reset(s->calls);
 	if (err)
 		return err;
 	event->kind = TRACE_CALL;
 	event->id = open->id;
 	event->inner = open->call.depth;
 	event->call = &open->call;
-	if (open->end_n != UINT64_MAX) {
+	if (s->live || open->end_n != UINT64_MAX) {
 		err = keep_open(s);
 		if (err)
 			return err;
 		event->call = &s->open[s->nopen - 1].call;
-		step_returns(s);
+		stream_due_returns(s);
 	}
 	return step_calls(s);
 }
@@ -336,14 +324,17 @@ static int give_return(struct stream *s, struct trace_event *event)
 	event->id = s->current.id;
 	event->inner = s->current.call.depth;
 	event->call = &s->current.call;
-	step_returns(s);
+	stream_due_returns(s);
 	return 0;
 }
 
 static int give_rare(struct stream *s, struct trace_event *event)
 {
-	const struct rare *rare = &s->trace->rares[s->rare++];
+	const struct rare *rare;
 
+	if (s->live)
+		return stream_live_rare(s, event);
+	rare = &s->trace->rares[s->rare++];
 	event->kind = rare->kind;
 	event->id = rare->id;
 	if (rare->kind == TRACE_MARK)
@@ -352,164 +343,6 @@ static int give_rare(struct stream *s, struct trace_event *event)
 		event->fork = &rare->fork;
 	step_rare(s);
 	return 0;
-}
-
-static int reserve(void *memory, uint32_t *size, uint32_t count, size_t bytes)
-{
-	void **at = memory, *more;
-
-	if (count <= *size)
-		return 0;
-	more = realloc(*at, count * bytes * 2);
-	if (!more)
-		return log_err(-ENOMEM, "read an event");
-	*at = more;
-	*size = count * 2;
-	return 0;
-}
-
-#define GET(s, name, family) block_get(&(s)->block, COLUMN_##name, (s)->walk.at[FAMILY_##family])
-
-static void fill_rare_parts(struct stream *s, struct wr *wr, unsigned int parts)
-{
-	if (parts & WR_ATOMIC) {
-		wr->compare_add = GET(s, compare_add, ATOMIC);
-		wr->swap = GET(s, swap, ATOMIC);
-	}
-	if (parts & WR_UD) {
-		wr->ah = GET(s, ah, UD);
-		wr->remote_qpn = (uint32_t)GET(s, remote_qpn, UD);
-		wr->remote_qkey = (uint32_t)GET(s, remote_qkey, UD);
-	}
-	if (parts & WR_XRC)
-		wr->remote_srqn = (uint32_t)GET(s, remote_srqn, XRC);
-	if (parts & WR_BIND) {
-		wr->bind_mw = GET(s, bind_mw, BIND);
-		wr->bind_mr = GET(s, bind_mr, BIND);
-		wr->bind_addr = GET(s, bind_addr, BIND);
-		wr->bind_length = GET(s, bind_length, BIND);
-		wr->bind_rkey = (uint32_t)GET(s, bind_rkey, BIND);
-		wr->bind_access = (uint32_t)GET(s, bind_access, BIND);
-	}
-	if (parts & WR_TSO) {
-		wr->tso_hdr = GET(s, tso_hdr, TSO);
-		wr->tso_hdr_sz = (uint32_t)GET(s, tso_hdr_sz, TSO);
-		wr->tso_mss = (uint32_t)GET(s, tso_mss, TSO);
-	}
-	if (parts & WR_ODD) {
-		wr->opcode = (int)GET(s, odd_opcode, ODD);
-		wr->send_flags = (uint32_t)GET(s, odd_flags, ODD);
-		wr->num_sge = (int)GET(s, odd_num_sge, ODD);
-	}
-}
-
-static void fill_wr(struct stream *s, struct wr *wr, bool receive)
-{
-	unsigned int parts = (unsigned int)GET(s, parts, WR);
-
-	*wr = (struct wr){ .wr_id = GET(s, wr_id, WR),
-			   .opcode = (int)GET(s, opcode, WR),
-			   .send_flags = (uint32_t)GET(s, send_flags, WR),
-			   .nsge = (uint32_t)GET(s, nsge, WR),
-			   .imm = (uint32_t)GET(s, imm, WR) };
-	wr->num_sge = (int)wr->nsge;
-	if (parts & WR_RDMA) {
-		wr->remote_addr = GET(s, remote_addr, RDMA);
-		wr->rkey = (uint32_t)GET(s, rkey, RDMA);
-	}
-	if (parts & ~WR_RDMA)
-		fill_rare_parts(s, wr, parts);
-	if (receive)
-		wr->opcode = -1;
-}
-
-/* Elements of all requests of the event, from the walk's place on. */
-static int fill_sges(struct stream *s, uint32_t count)
-{
-	uint32_t at = s->walk.at[FAMILY_SGE];
-
-	if (reserve(&s->sges, &s->sges_size, count, sizeof(*s->sges)))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		s->sges[i] = (struct sge){
-			block_get(&s->block, COLUMN_addr, at + i),
-			(uint32_t)block_get(&s->block, COLUMN_length, at + i),
-			(uint32_t)block_get(&s->block, COLUMN_lkey, at + i) };
-	return 0;
-}
-
-static int give_post(struct stream *s, struct trace_event *event, uint32_t kind)
-{
-	uint32_t nwr = (uint32_t)GET(s, nwr, POST), nsge = 0;
-
-	s->post = (struct post){ .verb = kind_verb(kind),
-				 .handle = GET(s, post_handle, POST),
-				 .ret = (int)GET(s, post_ret, POST),
-				 .bad = (uint32_t)GET(s, post_bad, POST),
-				 .nwr = nwr };
-	if (reserve(&s->wrs, &s->wrs_size, nwr, sizeof(*s->wrs)))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < nwr; i++)
-		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
-	if (fill_sges(s, nsge))
-		return -ENOMEM;
-	for (uint32_t i = 0, at = 0; i < nwr; i++) {
-		fill_wr(s, &s->wrs[i], !post_is_send(&s->post));
-		s->wrs[i].sge = s->sges + at;
-		at += s->wrs[i].nsge;
-		walk_next_wr(&s->block, &s->walk);
-	}
-	s->post.wr = s->wrs;
-	event->kind = TRACE_POST;
-	event->post = &s->post;
-	return 0;
-}
-
-static void fill_wc(struct stream *s, struct wc *wc)
-{
-	*wc = (struct wc){ .wr_id = GET(s, wc_wr_id, WC),
-			   .status = (int)GET(s, status, WC),
-			   .opcode = (int)GET(s, wc_opcode, WC),
-			   .vendor_err = (uint32_t)GET(s, vendor_err, WC),
-			   .byte_len = (uint32_t)GET(s, byte_len, WC),
-			   .imm = (uint32_t)GET(s, wc_imm, WC),
-			   .qp_num = (uint32_t)GET(s, qp_num, WC),
-			   .src_qp = (uint32_t)GET(s, src_qp, WC),
-			   .wc_flags = (uint32_t)GET(s, wc_flags, WC),
-			   .pkey_index = (uint16_t)GET(s, pkey_index, WC),
-			   .slid = (uint16_t)GET(s, slid, WC),
-			   .sl = (uint8_t)GET(s, sl, WC),
-			   .dlid_path_bits = (uint8_t)GET(s, dlid_path_bits, WC),
-			   .posted_at = -1 };
-}
-
-static int give_poll(struct stream *s, struct trace_event *event)
-{
-	uint32_t nwc = (uint32_t)GET(s, nwc, POLL);
-
-	s->poll = (struct poll){ .handle = GET(s, poll_handle, POLL),
-				 .ret = (int)GET(s, poll_ret, POLL),
-				 .empty = GET(s, empty, POLL),
-				 .nwc = nwc };
-	if (reserve(&s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < nwc; i++) {
-		fill_wc(s, &s->wcs[i]);
-		s->walk.at[FAMILY_WC]++;
-	}
-	s->poll.wc = s->wcs;
-	event->kind = TRACE_POLL;
-	event->poll = &s->poll;
-	return 0;
-}
-
-static void give_notify(struct stream *s, struct trace_event *event)
-{
-	s->notify = (struct notify){ .handle = GET(s, notify_handle, NOTIFY),
-				     .solicited_only = (int)GET(s, solicited, NOTIFY),
-				     .ret = (int)GET(s, notify_ret, NOTIFY) };
-	event->kind = TRACE_NOTIFY;
-	event->notify = &s->notify;
 }
 
 static int give_data(struct stream *s, struct trace_event *event)
@@ -524,11 +357,11 @@ static int give_data(struct stream *s, struct trace_event *event)
 	event->id = (struct event_id){ s->thread, s->due[DATA].n };
 	kind &= KIND_MASK;
 	if (kind_is_post(kind))
-		err = give_post(s, event, kind);
+		err = stream_post(s, event, kind);
 	else if (kind == KIND_POLL)
-		err = give_poll(s, event);
+		err = stream_poll(s, event);
 	else
-		give_notify(s, event);
+		stream_notify(s, event);
 	walk_next_event(&s->block, &s->walk, false);
 	if (err)
 		return err;
@@ -558,6 +391,6 @@ int stream_next(struct stream *s, struct trace_event *event)
 	default:
 		err = give_data(s, event);
 	}
-	choose(s);
+	stream_choose(s);
 	return err;
 }

@@ -22,3 +22,12 @@ int stream_time(const struct stream *stream, int64_t *ret_time);
  * Objects of posts, polls and notifies are not resolved. 0 or -errno.
  */
 int stream_next(struct stream *stream, struct trace_event *event);
+
+/*
+ * Of a trace that is still written (stream_live.c): there is more now, up to
+ * event @settled, or nothing new. 0 or -errno after log_err().
+ */
+int stream_more(struct stream *stream, uint64_t settled);
+
+/* A new stream of such a trace: begin near data event @n, and end with it. */
+int stream_seek(struct stream *stream, uint64_t n);

@@ -15,9 +15,11 @@
 
 #include "core/store/complete.h"
 #include "core/store/file.h"
+#include "core/store/live.h"
 #include "core/store/schema.h"
 #include "core/store/trace_int.h"
 #include "core/store/vtab.h"
+#include "core/store/writer.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
 
@@ -79,7 +81,13 @@ static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, ui
 	return rare;
 }
 
-static int read_process(struct trace *trace, sqlite3_stmt *stmt)
+#define PROCESS_SQL "SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time, start, end," \
+		    " exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"  \
+		    " WHERE f.thread = fork_thread AND f.n = fork_n) FROM process"
+#define THREAD_SQL "SELECT id, process, tid, comm, events FROM thread"
+#define MODULE_SQL "SELECT id, path, build_id FROM module"
+
+static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
 {
 	uint32_t id = sql_u32(stmt, 0);
 	struct process *p;
@@ -99,9 +107,21 @@ static int read_process(struct trace *trace, sqlite3_stmt *stmt)
 	p->cmdline = sql_strdup(stmt, 10);
 	p->status = sqlite3_column_type(stmt, 13) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, 13);
 	p->ending = sql_strdup(stmt, 14);
+	p->fork_stack = sql_u32(stmt, 15);
+	return 0;
+}
+
+static int read_process(struct trace *trace, sqlite3_stmt *stmt)
+{
+	uint32_t id = sql_u32(stmt, 0);
+	int err = read_process_row(trace, stmt);
+
+	if (err)
+		return err;
 	if (sql_u32(stmt, 11) &&
 	    !add_rare(trace, TRACE_PROCESS, sql_u32(stmt, 11),
-		      (uint64_t)sqlite3_column_int64(stmt, 12), id, p->start))
+		      (uint64_t)sqlite3_column_int64(stmt, 12), id,
+		      trace->processes[id - 1].start))
 		return log_err(-ENOMEM, "read processes");
 	return 0;
 }
@@ -122,7 +142,7 @@ static int read_thread(struct trace *trace, sqlite3_stmt *stmt)
 	return 0;
 }
 
-static enum fork_how fork_kind(const char *how)
+enum fork_how trace_fork_kind(const char *how)
 {
 	if (!how || !strcmp(how, "fork") || !strcmp(how, "clone"))
 		return TRACE_FORKED;
@@ -142,7 +162,7 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 					  .how = sql_strdup(stmt, 6),
 					  .pid = sqlite3_column_int(stmt, 7),
 					  .error = sqlite3_column_int(stmt, 8) };
-	rare->fork.kind = fork_kind(rare->fork.how);
+	rare->fork.kind = trace_fork_kind(rare->fork.how);
 	return 0;
 }
 
@@ -218,12 +238,9 @@ static int load(struct trace *trace)
 	if (!err)
 		err = each(trace, "SELECT key, value FROM meta", read_meta);
 	if (!err)
-		err = each(trace, "SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time,"
-				  " start, end, exe, cmdline, thread, n, status, ending"
-				  " FROM process",
-			   read_process);
+		err = each(trace, PROCESS_SQL, read_process);
 	if (!err)
-		err = each(trace, "SELECT id, process, tid, comm, events FROM thread", read_thread);
+		err = each(trace, THREAD_SQL, read_thread);
 	if (!err)
 		err = each(trace, "SELECT thread, n, process, time, child, stack, how, pid, error"
 				  " FROM fork",
@@ -232,7 +249,7 @@ static int load(struct trace *trace)
 		err = each(trace, "SELECT thread, n, process, time, kind, text FROM mark",
 			   read_mark);
 	if (!err)
-		err = each(trace, "SELECT id, path, build_id FROM module ORDER BY id", read_module);
+		err = each(trace, MODULE_SQL " ORDER BY id", read_module);
 	if (!err)
 		err = objects_load(trace->db, &trace->objects);
 	if (err)
@@ -384,6 +401,7 @@ void trace_close(struct trace *trace)
 	free(trace->rares);
 	free(trace->modules);
 	objects_fini(&trace->objects);
+	live_free(trace->live);
 	if (!trace->borrowed)
 		sqlite3_close(trace->db);
 	free(trace);
@@ -414,13 +432,106 @@ const struct thread *trace_thread(struct trace *trace, uint32_t id)
 
 const struct object *trace_object(struct trace *trace, uint32_t id)
 {
+	if (trace->live)
+		return live_object(trace->live, id);
 	return id && id <= trace->objects.count ? &trace->objects.list[id - 1] : NULL;
 }
 
 const struct object *trace_object_at(struct trace *trace, uint32_t process, enum object_kind kind,
 				     uint64_t handle, int64_t time)
 {
+	if (trace->live)
+		return live_at(trace->live, process, kind, handle);
 	return objects_at(&trace->objects, process, kind, handle, time);
+}
+
+/* While the trace is still written (live.c). */
+
+static int read_one(struct trace *trace, const char *sql, uint32_t id,
+		    int (*row)(struct trace *, sqlite3_stmt *))
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace->db, sql, &stmt);
+
+	if (err)
+		return err;
+	sql_bind(stmt, "u", id);
+	err = sql_step(stmt);
+	if (err > 0)
+		err = row(trace, stmt);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* One more place in an array of structures with numbers from 1. */
+static int one_more(void *array, uint32_t *count, size_t size)
+{
+	size_t n = *count;
+
+	if (!more(array, &n, size))
+		return log_err(-ENOMEM, "follow the trace");
+	*count = (uint32_t)n;
+	return 0;
+}
+
+int trace_read_process(struct trace *trace, uint32_t id)
+{
+	struct process *p;
+	int err = 0;
+
+	while (trace->nprocesses < id && !err)
+		err = one_more(&trace->processes, &trace->nprocesses, sizeof(*trace->processes));
+	if (err)
+		return err;
+	p = &trace->processes[id - 1];
+	free((char *)p->exe);
+	free((char *)p->cmdline);
+	free((char *)p->ending);
+	p->exe = p->cmdline = p->ending = NULL;
+	return read_one(trace, PROCESS_SQL " WHERE id = ?", id, read_process_row);
+}
+
+int trace_read_thread(struct trace *trace, uint32_t id)
+{
+	int err = 0;
+
+	while (trace->nthreads < id && !err)
+		err = one_more(&trace->threads, &trace->nthreads, sizeof(*trace->threads));
+	return err ? err : read_one(trace, THREAD_SQL " WHERE id = ?", id, read_thread);
+}
+
+int trace_read_modules(struct trace *trace)
+{
+	char sql[128];
+	int64_t last = trace->nmodules ? trace->modules[trace->nmodules - 1].id : 0;
+
+	snprintf(sql, sizeof(sql), MODULE_SQL " WHERE id > %" PRId64 " ORDER BY id", last);
+	return each(trace, sql, read_module);
+}
+
+int trace_follow(struct writer *writer, struct trace **ret_trace)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int err;
+
+	if (!trace)
+		return log_err(-ENOMEM, "follow the trace");
+	trace->db = writer_db(writer);
+	trace->borrowed = true;
+	err = schema_follow(trace->db);
+	if (!err)
+		err = live_new(trace, writer, &trace->live);
+	if (err) {
+		trace_close(trace);
+		return err;
+	}
+	*ret_trace = trace;
+	return 0;
+}
+
+bool trace_is_live(const struct trace *trace)
+{
+	return trace->live;
 }
 
 static const struct known_module *module_by_id(const struct trace *trace, int64_t id)
@@ -440,26 +551,32 @@ static const struct known_module *module_by_id(const struct trace *trace, int64_
 	return NULL;
 }
 
+struct frame trace_frame(const struct trace *trace, int64_t ip, int64_t module, int64_t offset)
+{
+	const struct known_module *m = module_by_id(trace, module);
+
+	return (struct frame){ .ip = (uint64_t)ip,
+			       .module = m ? m->path : NULL,
+			       .build_id = m ? m->build_id : NULL,
+			       .offset = (uint64_t)offset };
+}
+
 unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,
 			 unsigned int max)
 {
 	unsigned int n = 0;
 
+	if (trace->live)
+		return live_stack(trace->live, stack, frames, max);
 	if (!trace->frames &&
 	    sql_prepare(trace->db, "SELECT ip, module, offset FROM frame WHERE stack = ?"
 				   " ORDER BY i", &trace->frames))
 		return 0;
 	sql_bind(trace->frames, "u", stack);
-	while (n < max && sql_step(trace->frames) > 0) {
-		const struct known_module *m =
-			module_by_id(trace, sqlite3_column_int64(trace->frames, 1));
-
-		frames[n++] = (struct frame){
-			.ip = (uint64_t)sqlite3_column_int64(trace->frames, 0),
-			.module = m ? m->path : NULL,
-			.build_id = m ? m->build_id : NULL,
-			.offset = (uint64_t)sqlite3_column_int64(trace->frames, 2) };
-	}
+	while (n < max && sql_step(trace->frames) > 0)
+		frames[n++] = trace_frame(trace, sqlite3_column_int64(trace->frames, 0),
+					  sqlite3_column_int64(trace->frames, 1),
+					  sqlite3_column_int64(trace->frames, 2));
 	sqlite3_reset(trace->frames);
 	return n;
 }

@@ -205,6 +205,7 @@ struct process {
 	uint32_t parent;      /* process of the trace it was forked from; 0 */
 	struct event_id fork; /* event of the parent; 0:0 */
 	int64_t fork_time;    /* ns */
+	uint32_t fork_stack;  /* in table `stack`; 0 */
 	int64_t start, end;   /* ns; end is -1 if not known */
 	const char *ending;   /* "exit", "_exit", "exec", "killed"; NULL not known */
 	int status;           /* as of waitpid(), -1 not known */
@@ -235,6 +236,16 @@ struct frame {
  * is damaged, -EPROTO another version's, -EBUSY still being recorded.
  */
 int trace_open(const char *path, struct trace **ret_trace);
+
+struct writer;
+
+/*
+ * The trace that @writer is writing, to be read by the writer's own thread
+ * while it is written, through a cursor that is extended. To be closed before
+ * the writer is. Returns 0 or -errno after log_err().
+ */
+int trace_follow(struct writer *writer, struct trace **ret_trace);
+bool trace_is_live(const struct trace *trace);
 
 /* Accepts NULL. */
 void trace_close(struct trace *trace);
@@ -292,6 +303,19 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter,
  * 0 at the end; -errno after log_err() (damaged trace).
  */
 int cursor_next(struct cursor *cursor, const struct trace_event **ret_event);
+
+/*
+ * Of a trace that is still written: go on to events of up to @time, once all
+ * of them have been given to the writer and writer_settle() was called.
+ * cursor_next() then gives them, and 0 when it has: the end until it is
+ * extended again. An event that came when later ones had been given already is
+ * given at once, and counted. INT64_MAX: all processes have ended, too. 0 or -errno.
+ */
+int cursor_extend(struct cursor *cursor, int64_t time);
+uint64_t cursor_late(const struct cursor *cursor);
+
+/* The post of that name, valid until the next call; 1, 0 if there is none, or -errno. */
+int cursor_post(struct cursor *cursor, struct event_id id, const struct post **ret_post);
 
 /* Accepts NULL. */
 void cursor_close(struct cursor *cursor);

@@ -6,6 +6,8 @@
 #include "core/store/objects.h"
 #include "core/store/trace.h"
 
+struct live;
+
 struct meta {
 	char *key, *value;
 };
@@ -31,6 +33,7 @@ struct trace {
 	sqlite3 *db;
 	bool borrowed;        /* the database is somebody else's */
 	bool plain;           /* the data plane is in plain tables */
+	struct live *live;    /* it is still written: its objects (live.h) */
 	struct objects objects;
 	struct process *processes;
 	uint32_t nprocesses;
@@ -48,3 +51,14 @@ struct trace {
 
 /* A trace on an open database that stays the caller's. As trace_open(). */
 int trace_borrow(sqlite3 *db, struct trace **ret_trace);
+
+/* What table `fork` says in `how`; NULL is a fork. */
+enum fork_how trace_fork_kind(const char *how);
+
+/* Of a trace that is still written (live.h): read, or read again, a row. 0 or -errno. */
+int trace_read_process(struct trace *trace, uint32_t id);
+int trace_read_thread(struct trace *trace, uint32_t id);
+int trace_read_modules(struct trace *trace); /* those that are new */
+
+/* @module is an id, 0 none. */
+struct frame trace_frame(const struct trace *trace, int64_t ip, int64_t module, int64_t offset);

@@ -417,6 +417,8 @@ static int store_lane(struct writer *writer, struct lane *lane)
 {
 	if (flush_batch(writer, lane) || calls_flush(writer, lane) || polls_flush(writer, lane))
 		return writer->err;
+	if (!lane->batch.open)
+		lane->settled = lane->n;
 	if (lane->last > writer->last)
 		writer->last = lane->last;
 	return WRITER_RUN(writer, thread_is, "uiiu", lane->id, lane->n,
@@ -520,6 +522,34 @@ int writer_flush(struct writer *writer)
 int writer_error(const struct writer *writer)
 {
 	return writer->err;
+}
+
+int writer_settle(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlanes && !writer->err; i++) {
+		struct lane *lane = writer->lanes[i];
+
+		if (!lane->ended && lane->n != lane->settled)
+			store_lane(writer, lane);
+	}
+	return writer->err;
+}
+
+int64_t writer_read_to(const struct writer *writer, uint32_t thread)
+{
+	return writer->lanes[thread - 1]->last;
+}
+
+int writer_finding(struct writer *writer, const struct writer_finding *f)
+{
+	return WRITER_RUN(writer, finding, "tttuiiuttti", f->rule, f->name, f->severity,
+			  f->event.thread, f->event.n, f->time, f->process, f->place, f->object,
+			  f->says, f->times);
+}
+
+struct sqlite3 *writer_db(struct writer *writer)
+{
+	return writer->db;
 }
 
 struct writer_progress writer_progress(const struct writer *writer)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/store/trace.h"
 #include "core/wire/clock.h"
 #include "core/wire/event.h"
 #include "core/wire/ring.h"
@@ -62,6 +63,29 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 
 /* Commit what there is: what survives if we are killed now. */
 int writer_flush(struct writer *writer);
+
+/*
+ * Put what there is into the tables, without a commit, for trace_follow().
+ * Open transactions and the order of events stay as they are.
+ */
+int writer_settle(struct writer *writer);
+
+/* Time of the last event of @thread, ns; nothing of it comes before. INT64_MIN: none yet. */
+int64_t writer_read_to(const struct writer *writer, uint32_t thread);
+
+/* What a check found: a row of table `finding`. */
+struct writer_finding {
+	const char *rule, *name, *severity;
+	struct event_id event;
+	int64_t time;
+	uint32_t process;
+	const char *place, *object, *says;
+	uint64_t times;
+};
+int writer_finding(struct writer *writer, const struct writer_finding *finding);
+
+/* Its connection, borrowed. */
+struct sqlite3 *writer_db(struct writer *writer);
 
 struct writer_progress {
 	uint64_t events, lost, bytes; /* bytes: of the file so far, about */

@@ -1,0 +1,110 @@
+# verbatim record --check: what `verbatim check` finds, while the program runs.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+apps=$PWD/$BUILD/tests/apps
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+try() {
+	local name="live: ${*//_/ }" out
+	if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/; }"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
+
+# record COMMAND: its messages to `err`
+record() { "$VERBATIM" record -q --check -o t.db -- "$@" 2>err >out; }
+
+# The report without what the program itself says; the errors first, as they come in any order.
+sorted() {
+	grep -v '^first error: none\|^verbatim: \|^$' "$1" | sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed behind it//' |
+		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"; next } { print }' 2>>"$1.errors"
+}
+same() {
+	: >check.errors >err.errors
+	"$VERBATIM" check t.db >check
+	sorted check >check.rest
+	sorted err >err.rest
+	cmp check.errors err.errors && diff check.rest err.rest &&
+		is "$("$VERBATIM" sql t.db "select rule, thread || ':' || n, object, says from finding order by id")" \
+			"$("$VERBATIM" check --format json t.db | jq -r '.findings[] | [.rule, .event, .object, .message] | join("|")')"
+}
+
+finds_what_check_finds_in() {
+	record "$apps/$1" bad
+	grep -q '^[EW] ' err || { echo "nothing is found"; return 1; }
+	same
+}
+
+finds_what_check_finds_in_random_sequences() { record "$apps/model_run" "$1" 60; same; }
+
+shows_the_first_error() { record "$apps/first_error" && grep -q '^first error: IBV_WC_.* bytes at ' err && same; }
+
+is_silent_about_what_is_right() {
+	record "$apps/life_001" good
+	is "$? $(grep -c '^[EWPI] ' err)" "0 0" && is "$("$VERBATIM" sql t.db 'select count(*) from finding')" 0
+}
+
+ends_with_1_or_what_the_program_said() {
+	record "$apps/life_001" bad
+	is "$?" 1 || return
+	record sh -c "$apps/life_001 bad; exit 7"
+	is "$?" 7 || return
+	"$VERBATIM" record -q -o t.db -- "$apps/life_001" bad 2>err
+	is "$? $(cat err)" "0 "
+}
+
+# wait_for FILE TEXT: until it is there; a minute is for ever
+wait_for() { timeout 60 tail -c +1 -f "$1" | grep -q -m1 -- "$2" || { echo "no '$2'"; return 1; }; }
+
+tells_while_the_program_runs() {
+	local status
+	rm -f in; mkfifo in; : >err
+	"$VERBATIM" record -q --check -o t.db -- "$apps/patient" <in 2>err >out &
+	exec 7>in
+	wait_for err 'LIFE-001'; status=$?
+	is "$(cat out)" made || status=1
+	kill -0 $! || { echo "the recording has ended"; status=1; }
+	exec 7>&-
+	wait $!
+	is "$? $status" "1 0"
+}
+
+# "verbatim: process 1 is stopped (pid 123): ..."
+stops_the_program_for_a_debugger() {
+	local status=0 pid
+	rm -f in; mkfifo in; : >err
+	"$VERBATIM" record -q --stop-on=error -o t.db -- "$apps/patient" <in 2>err >out &
+	exec 7>in
+	wait_for err 'is stopped' || status=1
+	pid=$(sed -n 's/.*is stopped (pid \([0-9]*\)).*/\1/p' err)
+	is "$(awk '{ print $3 }' "/proc/$pid/stat")" T || status=1
+	exec 7>&-
+	kill -CONT "$pid"
+	wait $!
+	is "$? $status" "1 0" && is "$(grep -c 'is stopped' err)" 1 && same
+}
+
+needs_the_whole_trace() {
+	"$VERBATIM" record --check --flight 8M -- true 2>err
+	is "$?" 2
+}
+
+knows_what_to_stop_on() {
+	"$VERBATIM" record --stop-on=warning -- true 2>err
+	is "$?" 2
+}
+
+for program in life_001 life_002 life_003 life_004 compl_003 fork_003; do
+	try finds_what_check_finds_in $program
+done
+for seed in 1 400; do
+	try finds_what_check_finds_in_random_sequences $seed
+done
+for each in shows_the_first_error is_silent_about_what_is_right ends_with_1_or_what_the_program_said tells_while_the_program_runs \
+	stops_the_program_for_a_debugger needs_the_whole_trace knows_what_to_stop_on; do
+	try $each
+done
