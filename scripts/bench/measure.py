@@ -15,6 +15,7 @@ BUILD = os.path.join(TOP, os.environ.get('BUILD', 'build'))
 BENCH = os.path.join(BUILD, 'bench')
 VERBATIM = os.path.join(BUILD, 'verbatim')
 RECORDER = os.path.join(BUILD, 'libverbatim.so')
+TRACEPOINTS = os.path.join(BUILD, 'libverbatim-lttng.so')
 SOFT = os.path.join(BUILD, 'libverbatim-soft.so')
 ROUNDS = 5
 CPUS = sorted(os.sched_getaffinity(0))
@@ -114,8 +115,8 @@ def run(argv, **more):
 MODES = ('plain', 'off', 'ended', 'on')
 
 
-def verbs_once(mode, *more):
-    env = os.environ if mode in ('plain', 'ust') else preload(RECORDER)
+def verbs_once(mode, *more, libraries=()):
+    env = os.environ if mode in ('plain', 'ust') else preload(RECORDER, *libraries)
     env = {k: v for k, v in env.items() if k != 'VERBATIM_DIR'}
     return read_samples(run([program('verbs'), mode, *more], env=env).stdout)
 
@@ -127,6 +128,13 @@ def verbs():
     rounds = [{(mode, name): samples for mode in MODES
                for name, samples in verbs_once(mode).items()} for _ in range(3)]
     return merge(rounds)
+
+
+@functools.cache
+def tapped():
+    """Samples of what is recorded while LTTng's tracepoints are loaded, too, and none is enabled."""
+    need(TRACEPOINTS, 'tracepoints')
+    return merge([verbs_once('on', libraries=(TRACEPOINTS,)) for _ in range(3)])
 
 
 def ust_recorded(lib):

@@ -151,6 +151,8 @@ RECORDING = [
     ('clock_gettime', 'clock_gettime()', None, None, verb('plain', 'clock_gettime')),
     ('ust_idle', 'LTTng tracepoint, no session', None, None, ust('ust_idle')),
     ('ust_post', 'LTTng tracepoint of a post', None, None, ust('ust_post')),
+    ('tapped', 'post, our tracepoints loaded, none enabled', None, None,
+     lambda: measure.tapped()['post_one']),
 ]
 
 ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
