@@ -130,6 +130,24 @@ static int drop_in(void)
 	return prepend("LD_LIBRARY_PATH", path);
 }
 
+/*
+ * AddressSanitizer's library wants to be the first of all, which the preloaded
+ * are not. Those have nothing that it must come before.
+ */
+static int allow_order(void)
+{
+	const char *before = getenv("ASAN_OPTIONS");
+	char *text;
+	int err;
+
+	if (asprintf(&text, "%s%sverify_asan_link_order=0", before ? before : "",
+		     before && *before ? ":" : "") < 0)
+		return log_err(-ENOMEM, "set ASAN_OPTIONS");
+	err = setenv("ASAN_OPTIONS", text, 1) ? log_err(-errno, "set ASAN_OPTIONS") : 0;
+	free(text);
+	return err;
+}
+
 int device_environment(const char *dir, bool soft)
 {
 	int err = 0;
@@ -138,6 +156,8 @@ int device_environment(const char *dir, bool soft)
 		err = has_rdma_core() ? preload("libverbatim-soft.so") : drop_in();
 	if (!err && dir)
 		err = preload("libverbatim.so");
+	if (!err && (soft || dir))
+		err = allow_order();
 	if (!err && dir && setenv(SESSION_ENV, dir, 1))
 		err = log_err(-errno, "set " SESSION_ENV);
 	return err;

@@ -84,42 +84,61 @@ static void read_symbols(const ElfW(Dyn) *d, struct symbols *s)
 	s->count = s->hash ? count_symbols(s->hash) : 0;
 }
 
+/*
+ * A sanitizer's first look-ups come before its own strcmp() has the one behind
+ * it, so until ours are found nothing of libc is called that it stands before.
+ */
+static bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; path && *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	return name;
+}
+
 static void *default_symbol(const struct symbols *s, ElfW(Addr) base, const char *name)
 {
 	for (uint32_t i = 1; s->table && s->names && i < s->count; i++)
 		if (s->table[i].st_shndx != SHN_UNDEF &&
 		    !(s->versions && (s->versions[i] & VERSION_HIDDEN)) &&
-		    !strcmp(s->names + s->table[i].st_name, name))
+		    same(s->names + s->table[i].st_name, name))
 			return (void *)(base + s->table[i].st_value);
 	return NULL;
 }
 
-static int see_library(struct dl_phdr_info *info, size_t size, void *arg)
+static void see_library(const struct link_map *map)
 {
-	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	const char *name = base_name(map->l_name);
 	struct symbols symbols = { 0 };
 
-	(void)size;
-	(void)arg;
-	name = name ? name + 1 : info->dlpi_name;
-	if (!name || (strcmp(name, "libc.so.6") && strcmp(name, "libdl.so.2")))
-		return 0;
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			read_symbols((const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
-				     &symbols);
+	if (!name || (!same(name, "libc.so.6") && !same(name, "libdl.so.2")))
+		return;
+	read_symbols(map->l_ld, &symbols);
 	if (!dlvsym_next)
-		dlvsym_next = (dlvsym_fn *)default_symbol(&symbols, info->dlpi_addr, "dlvsym");
+		dlvsym_next = (dlvsym_fn *)default_symbol(&symbols, map->l_addr, "dlvsym");
 	if (!dlsym_next)
-		dlsym_next = (dlsym_fn *)default_symbol(&symbols, info->dlpi_addr, "dlsym");
-	return 0;
+		dlsym_next = (dlsym_fn *)default_symbol(&symbols, map->l_addr, "dlsym");
 }
 
-/* Any thread may be first: all find the same. */
+/*
+ * Any thread may be first: all find the same. libc stands near the begin of
+ * the loader's list and never leaves it, so no lock is needed up to there;
+ * dl_iterate_phdr() would take one, and is among what sanitizers stand before.
+ */
 static void find_next(void)
 {
-	if (!dlsym_next || !dlvsym_next)
-		dl_iterate_phdr(see_library, NULL);
+	for (const struct link_map *map = _r_debug.r_map;
+	     map && (!dlsym_next || !dlvsym_next); map = map->l_next)
+		see_library(map);
 }
 
 void *dl_symbol(void *handle, const char *name, const char *version)
