@@ -415,11 +415,14 @@ static void forget(struct import *import)
 
 static void tell(const struct import *import, bool quiet)
 {
-	if (import->lost || import->discarded > import->lost)
+	if (import->discarded)
 		log_note("LTTng has LOST events: %llu of the recorder's are missing, %llu tracepoints "
 			 "were discarded; a channel with more room is made by "
 			 "'lttng enable-channel -u --subbuf-size=4M --num-subbuf=8'",
 			 (unsigned long long)import->lost, (unsigned long long)import->discarded);
+	else if (import->lost)
+		log_note("%llu events are missing (LOST): not all of 'verbatim:*' was enabled, or "
+			 "not yet when the program began", (unsigned long long)import->lost);
 	if (import->damaged)
 		log_note("%llu events are DAMAGED: they are not in %s",
 			 (unsigned long long)import->damaged, import->path);
