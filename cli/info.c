@@ -28,7 +28,7 @@ static const struct option_row rows[] = {
 /* The parts of the report. */
 static const struct part {
 	const char *name;
-	struct column columns[10];
+	struct column columns[12]; /* the last has no name */
 	const char *sql;
 } parts[] = {
 	{ "processes",

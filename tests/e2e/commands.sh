@@ -91,6 +91,8 @@ sql_prints_csv() { is "$(sql --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS 
 sql_prints_json() { is "$(sql --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'; }
 sql_has_the_data_plane() { is "$(sql t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'; }
 
+info_shows_columns_only() { ! "$VERBATIM" info t.db | grep SELECT; }
+
 unpacked_trace_reads_the_same() {
 	rm -f u.db
 	"$VERBATIM" unpack -o u.db t.db && dump u.db | cmp - all &&
@@ -151,6 +153,7 @@ try sql_prints_rows
 try sql_prints_csv
 try sql_prints_json
 try sql_has_the_data_plane
+try info_shows_columns_only
 try unpacked_trace_reads_the_same
 try unpacked_trace_is_read_by_any_sqlite
 try every_command_has_help_and_a_page
