@@ -144,6 +144,9 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 			return err;
 	}
 	shm->type = qp->init.qp_type;
+	/* that of a work queue is never modified, and packets have no partition */
+	if (shm->type == IBV_QPT_RAW_PACKET)
+		shm->pkey = 0xffff;
 	shm->pd = qp->ex.qp_base.pd->handle;
 	shm->recv_cq = qp->recv_cq ? qp->recv_cq->ex.handle : SHM_CQ_MAX;
 	shm->srq = qp->srq ? qp->srq->srq.handle + 1 : 0;

@@ -267,8 +267,8 @@ static void publish(struct soft_qp *qp)
 	shm->min_rnr_timer = qp->attr.min_rnr_timer;
 	shm->port = qp->attr.port_num;
 	/* raw packets have none */
-	shm->pkey = shm->type == IBV_QPT_RAW_PACKET ? 0xffff :
-		    port_pkey(qp->attr.port_num, qp->attr.pkey_index);
+	if (shm->type != IBV_QPT_RAW_PACKET)
+		shm->pkey = port_pkey(qp->attr.port_num, qp->attr.pkey_index);
 	shm->qkey = qp->attr.qkey;
 }
 
