@@ -92,7 +92,18 @@ ending_is_known() { # words, ending, status
 	is "$(sql 'SELECT ending, status FROM process')" "$ending|$status" || return
 	# shellcheck disable=SC2086
 	record sh -c "$apps/spawn verb $how; true" >/dev/null 2>&1
-	is "descendant: $(sql 'SELECT ending, status, end IS NOT NULL FROM process')" "descendant: $ending|$status|1"
+	# a signal is known only where the recorder saw the process alive: see below
+	is "descendant: $(sql "SELECT ending, CASE ending WHEN 'killed' THEN $status ELSE status END, end IS NOT NULL FROM process")" "descendant: $ending|$status|1"
+}
+
+# the kernel tells since 6.15
+signal_that_killed_a_descendant_is_known() {
+	"$VERBATIM" record -q -o t.db sh -c "$apps/guest until; true" >out 2>/dev/null & local recorder=$! known=1
+	until ls -l "/proc/$recorder/fd" 2>/dev/null | grep -q pidfd; do kill -0 $recorder || return; done
+	pkill -SEGV -P "$(pgrep -P $recorder -x sh)" guest
+	wait $recorder
+	[ "$(uname -r | awk -F. '{ print ($1 * 1000 + $2 >= 6015) }')" = 1 ] || known=
+	is "$(sql "SELECT ending, $([ $known ] && echo 'status & 127' || echo 11) FROM process")" "killed|11"
 }
 
 leaks_of_a_descendant_are_found() {
@@ -133,5 +144,6 @@ try ending_is_known "_exit 4" _exit 1024
 try ending_is_known "quick 5" exit 1280
 try ending_is_known abort killed 6
 try ending_is_known kill killed 9
+try signal_that_killed_a_descendant_is_known
 try leaks_of_a_descendant_are_found
 try killed_descendant_does_not_leak
