@@ -36,7 +36,8 @@ struct feed {
 	struct ring ring;
 	uint32_t index;
 	uint32_t thread; /* of the trace */
-	pid_t pid, tid;
+	pid_t pid;
+	uint64_t image;
 	bool over;       /* its thread is gone: ends as soon as it is empty */
 	bool damaged;
 	bool foreign;    /* of another PID namespace: its pid and tid mean nothing here */
@@ -137,11 +138,11 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 	return &c->guests[c->nguests++];
 }
 
-/* A thread has one ring at a time: an older one is of before its exec. */
-static void end_older(struct collector *c, pid_t pid, pid_t tid)
+/* After exec: nobody is left of the image that had the older rings. */
+static void end_older(struct collector *c, pid_t pid, uint64_t image)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
-		if (c->feeds[i].pid == pid && c->feeds[i].tid == tid)
+		if (c->feeds[i].pid == pid && c->feeds[i].image != image)
 			c->feeds[i].over = true;
 }
 
@@ -151,7 +152,7 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 		.ring = *ring,
 		.index = index,
 		.pid = (pid_t)ring->head->pid,
-		.tid = (pid_t)ring->head->tid,
+		.image = ring->head->image,
 	};
 	const struct guest *guest = know_guest(c, feed.pid);
 	int err;
@@ -159,7 +160,7 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 	if (!guest || !grow(&c->feeds, c->nfeeds, &c->feeds_size, sizeof(*c->feeds)))
 		return log_err(-ENOMEM, "take in ring %u", index);
 	feed.foreign = guest->foreign;
-	end_older(c, feed.pid, feed.tid);
+	end_older(c, feed.pid, feed.image);
 	err = writer_thread(c->writer, ring->head, &feed.thread);
 	if (!err)
 		c->feeds[c->nfeeds++] = feed;
@@ -176,6 +177,11 @@ static int try_ring(struct collector *c, uint32_t index)
 	session_ring_path(c->session, index, path);
 	if (c->leftover ? ring_open_leftover(&ring, path) : ring_open(&ring, path))
 		return 0;
+	/* pairs with the store in new_ring(): its maker has not told everything yet */
+	if (!c->leftover && !atomic_load_explicit(&ring.head->ticks, memory_order_acquire)) {
+		ring_close(&ring);
+		return 0;
+	}
 	err = add_feed(c, &ring, index);
 	if (err)
 		ring_close(&ring);
@@ -254,7 +260,10 @@ static int drain_feed(struct collector *c, struct feed *feed, bool *ret_empty)
 		n = ring_peek(&feed->ring, &event);
 		if (n <= 0)
 			break;
-		err = writer_event(c->writer, feed->thread, event);
+		if (event->type == EVENT_THREAD)
+			err = writer_next_thread(c->writer, &feed->thread, feed->ring.head, event);
+		else
+			err = writer_event(c->writer, feed->thread, event);
 		if (err && err != -EBADMSG)
 			return err;
 		ring_step(&feed->ring, (size_t)n);
@@ -339,11 +348,26 @@ static bool has_feed(const struct collector *c, pid_t pid)
 	return false;
 }
 
+/* One that ends says first that the ring is idle, and the next that it has it, not being gone. */
+static bool is_gone(const struct feed *feed)
+{
+	const struct ring_head *head = feed->ring.head;
+	pid_t tid;
+
+	/* pairs with the stores in rings_give() and write_thread() */
+	if (atomic_load_explicit(&head->idle, memory_order_acquire))
+		return false;
+	tid = (pid_t)atomic_load(&head->owner);
+	return !guests_has_thread(feed->pid, tid) &&
+	       !atomic_load_explicit(&head->idle, memory_order_acquire) &&
+	       tid == (pid_t)atomic_load(&head->owner);
+}
+
 /* Threads that are gone without a goodbye: killed, or ended by exec or _exit. */
 static void find_gone_threads(struct collector *c)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
-		if (!c->feeds[i].foreign && !guests_has_thread(c->feeds[i].pid, c->feeds[i].tid))
+		if (!c->feeds[i].foreign && is_gone(&c->feeds[i]))
 			c->feeds[i].over = true;
 }
 

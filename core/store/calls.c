@@ -263,7 +263,7 @@ int calls_end(struct writer *writer, struct lane *lane, const struct event_retur
 
 	if (words < fixed || event->nouts > words - fixed)
 		return -EBADMSG;
-	call = find(lane, event->call_seq);
+	call = find(lane, event->call_seq - lane->base);
 	if (!call)
 		return writer_cover(writer, lane, n, time, "orphan", 0, "its begin was lost");
 	whole = read_out(writer, lane, call, event);

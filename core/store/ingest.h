@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The insides of a writer, for the files that make it up: writer.c (threads,
- * transactions), calls.c (control verbs), stacks.c, polls.c, processes.c.
+ * The insides of a writer, for the files that make it up: writer.c (transactions),
+ * lanes.c (threads), calls.c (control verbs), stacks.c, polls.c, processes.c.
  *
  * One thread.
  */
@@ -42,12 +42,14 @@ struct poll_counter {
 struct lane {
 	uint32_t id, process;
 	uint32_t ring;      /* its number in the session */
+	uint32_t tid;
 	int pid;
 	uint64_t n;         /* of the last event */
 	uint64_t settled;   /* all up to there is in the tables */
+	uint32_t base;      /* seq of the event before its first: rings are handed on */
 	int64_t start, last; /* ns */
 	bool ended;
-	struct batch batch;
+	struct batch *batch; /* NULL when the thread has ended */
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct poll_counter *counters;
@@ -126,6 +128,8 @@ struct writer {
 	size_t nstacks, stacks_size;
 	struct packer packer;
 	struct text args, out;
+	struct event_count *counts; /* of threads that nothing was heard of yet */
+	size_t ncounts;
 	uint64_t events, lost, damaged;
 	uint64_t chunk_bytes;  /* since the last commit */
 	uint64_t kept;         /* bytes of all chunks */
@@ -148,6 +152,11 @@ int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int
 /* keep.c: the row of table `loss` as it is by now */
 int writer_loss(struct writer *writer, struct lane *lane);
 
+/* lanes.c: what is in the batch becomes a row; all that is not in the tables yet does. */
+int lanes_flush(struct writer *writer, struct lane *lane);
+int lanes_store(struct writer *writer, struct lane *lane);
+void lanes_free(struct lane *lane);
+
 /* calls.c; @n and @time are the event's. All return 0, -EBADMSG or a kept failure. */
 int calls_begin(struct writer *writer, struct lane *lane, const struct event_call *event,
 		uint64_t n, int64_t time);
@@ -167,6 +176,8 @@ int polls_count(struct writer *writer, struct lane *lane, const struct event_pol
 		int64_t time, uint64_t *ret_empty);
 /* A counter as it was when its CQ was destroyed. */
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
+/* Those of @lane, which is new, that came before it. */
+int polls_adopt(struct writer *writer, struct lane *lane);
 /* The counters that a ring's head has at its end. */
 int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head);
 int polls_flush(struct writer *writer, struct lane *lane);

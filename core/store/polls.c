@@ -69,12 +69,41 @@ int polls_count(struct writer *writer, struct lane *lane, const struct event_pol
 	return writer->err;
 }
 
-static struct lane *lane_of_ring(struct writer *writer, uint32_t ring)
+static struct lane *lane_of(struct writer *writer, uint32_t ring, uint32_t tid)
 {
 	for (size_t i = writer->nlanes; i > 0; i--)
-		if (writer->lanes[i - 1]->ring == ring)
+		if (writer->lanes[i - 1]->ring == ring && writer->lanes[i - 1]->tid == tid)
 			return writer->lanes[i - 1];
 	return NULL;
+}
+
+/* The ring of that thread is read later than this one: kept until its thread is there. */
+static int keep(struct writer *writer, const struct event_count *event)
+{
+	struct event_count *more = realloc(writer->counts,
+					   (writer->ncounts + 1) * sizeof(*more));
+
+	if (!more)
+		return writer_keep(writer, -ENOMEM);
+	writer->counts = more;
+	more[writer->ncounts++] = *event;
+	return 0;
+}
+
+int polls_adopt(struct writer *writer, struct lane *lane)
+{
+	size_t left = 0, n = writer->ncounts;
+
+	for (size_t i = 0; i < n && !writer->err; i++) {
+		struct event_count count = writer->counts[i];
+
+		if (count.ring == lane->ring && count.tid == lane->tid)
+			polls_destroyed(writer, &count, sizeof(count));
+		else
+			writer->counts[left++] = count;
+	}
+	writer->ncounts = left;
+	return writer->err;
 }
 
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes)
@@ -84,9 +113,9 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 
 	if (bytes < sizeof(*event))
 		return -EBADMSG;
-	lane = lane_of_ring(writer, event->ring);
+	lane = lane_of(writer, event->ring, event->tid);
 	if (!lane)
-		return 0; /* that thread never got here */
+		return keep(writer, event);
 	counter = find(lane, event->cq);
 	if (!counter)
 		return writer_keep(writer, -ENOMEM);

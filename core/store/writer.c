@@ -8,7 +8,7 @@
  * finds that without our lock knows that we died, and completes it
  * (complete.c), as writer_finish() does.
  *
- * Not here: control verbs (calls.c), processes (processes.c).
+ * Not here: threads (lanes.c), control verbs (calls.c), processes (processes.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,14 +113,11 @@ static void writer_free(struct writer *writer)
 {
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		sqlite3_finalize(writer->statements[i]);
-	for (size_t i = 0; i < writer->nlanes; i++) {
-		batch_fini(&writer->lanes[i]->batch);
-		calls_fini(writer->lanes[i]);
-		free(writer->lanes[i]->counters);
-		free(writer->lanes[i]);
-	}
+	for (size_t i = 0; i < writer->nlanes; i++)
+		lanes_free(writer->lanes[i]);
 	free(writer->lanes);
 	free(writer->processes);
+	free(writer->counts);
 	stacks_fini(writer);
 	packer_fini(&writer->packer);
 	text_fini(&writer->args);
@@ -162,78 +159,10 @@ int writer_describe(struct writer *writer, const char *command, const char *devi
 	return writer->err;
 }
 
-static struct lane *add_lane(struct writer *writer)
-{
-	struct lane *lane;
-
-	if (writer->nlanes == writer->lanes_size) {
-		size_t size = writer->lanes_size ? writer->lanes_size * 2 : 16;
-		struct lane **more = realloc(writer->lanes, size * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		writer->lanes = more;
-		writer->lanes_size = size;
-	}
-	lane = calloc(1, sizeof(*lane));
-	if (!lane)
-		return NULL;
-	writer->lanes[writer->nlanes++] = lane;
-	lane->id = (uint32_t)writer->nlanes;
-	return lane;
-}
-
-int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread)
-{
-	struct known_process *process;
-	struct lane *lane;
-	char comm[sizeof(head->comm) + 1];
-
-	if (writer->err)
-		return writer->err;
-	lane = add_lane(writer);
-	if (!lane)
-		return writer_keep(writer, log_err(-ENOMEM, "take a thread"));
-	lane->ring = head->index;
-	lane->pid = (int)head->pid;
-	lane->start = clock_ns(&writer->clock, head->ticks ? head->ticks : writer->clock.start);
-	lane->last = INT64_MIN;
-	process = processes_of_pid(writer, lane->pid);
-	if (process)
-		lane->process = process->id;
-	else if (processes_new(writer, lane->pid, lane->start, &lane->process))
-		return writer->err;
-	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(head->comm), head->comm);
-	if (WRITER_RUN(writer, thread, "uudti", lane->id, lane->process, (int)head->tid, comm,
-		       lane->start))
-		return writer->err;
-	*ret_thread = lane->id;
-	return 0;
-}
-
 static int commit(struct writer *writer)
 {
 	writer->chunk_bytes = 0;
 	return writer_keep(writer, sql_exec(writer->db, "COMMIT; BEGIN"));
-}
-
-static int flush_batch(struct writer *writer, struct lane *lane)
-{
-	struct batch *batch = &lane->batch;
-	uint32_t events = batch_events(batch);
-
-	if (!events || batch->open)
-		return 0;
-	if (packer_pack(&writer->packer, batch))
-		return writer_keep(writer, log_err(-ENOMEM, "pack %u events", events));
-	if (WRITER_RUN(writer, chunk, "uiiiiub", lane->id, batch->first_n, batch->last_n,
-		       batch->begin, batch->end, events, writer->packer.bytes,
-		       writer->packer.used))
-		return writer->err;
-	batch_clear(batch);
-	writer->chunk_bytes += writer->packer.used;
-	writer->kept += writer->packer.used;
-	return 0;
 }
 
 static void look_for_errors(struct writer *writer, const struct event_poll *poll)
@@ -256,7 +185,7 @@ static int take_poll(struct writer *writer, struct lane *lane, const struct even
 	look_for_errors(writer, poll);
 	if (polls_count(writer, lane, poll, time, &empty))
 		return writer->err;
-	return batch_poll(&lane->batch, poll, n, time, empty);
+	return batch_poll(lane->batch, poll, n, time, empty);
 }
 
 static int take_blind(struct writer *writer, struct lane *lane, const struct event_head *event,
@@ -305,6 +234,8 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 		return processes_module(writer, lane, body);
 	case EVENT_FORK:
 		return processes_fork(writer, lane, body, n, time);
+	case EVENT_THREAD:
+		return event->words * 8u < sizeof(struct event_thread) ? -EBADMSG : 0;
 	case EVENT_SPAWNED:
 		return processes_spawned(writer, lane, body);
 	case EVENT_EXIT:
@@ -314,7 +245,7 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 	case EVENT_RETURN:
 		return calls_end(writer, lane, body, n, time);
 	case EVENT_NOTIFY:
-		return batch_notify(&lane->batch, body, n, time);
+		return batch_notify(lane->batch, body, n, time);
 	case EVENT_COUNT:
 		return polls_destroyed(writer, body, event->words * 8u);
 	case EVENT_BLIND:
@@ -330,10 +261,10 @@ static int take(struct writer *writer, struct lane *lane, const struct event_hea
 		uint64_t n, int64_t time)
 {
 	if (event->type == EVENT_POST)
-		return batch_post(&lane->batch, (const void *)event, n, time);
-	if (lane->batch.open) {
-		batch_close(&lane->batch);
-		writer_cover(writer, lane, lane->batch.last_n, time, "cut", 0,
+		return batch_post(lane->batch, (const void *)event, n, time);
+	if (lane->batch->open) {
+		batch_close(lane->batch);
+		writer_cover(writer, lane, lane->batch->last_n, time, "cut", 0,
 			     "the rest of a post");
 	}
 	if (event->type == EVENT_POLL)
@@ -357,7 +288,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 {
 	struct lane *lane = writer->lanes[thread - 1];
 	int64_t time = clock_ns(&writer->clock, event->ticks);
-	uint64_t n = lane->n + (uint32_t)(event->seq - (uint32_t)lane->n);
+	uint64_t n = lane->n + (uint32_t)(event->seq - lane->base - (uint32_t)lane->n);
 	int err;
 
 	if (writer->err)
@@ -371,7 +302,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 		lane->first_ticks = event->ticks;
 	writer->events++;
 	err = take(writer, lane, event, n, time);
-	if (batch_full(&lane->batch) && !flush_batch(writer, lane) &&
+	if (batch_full(lane->batch) && !lanes_flush(writer, lane) &&
 	    writer->chunk_bytes > COMMIT_BYTES)
 		commit(writer);
 	if (err == -EBADMSG)
@@ -390,14 +321,6 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left)
 	return writer_cover(writer, lane, lane->n, lane->last, "damaged", 0, detail);
 }
 
-int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events)
-{
-	struct lane *lane = writer->lanes[thread - 1];
-
-	lane->n = lane->missed = events;
-	return 0;
-}
-
 int writer_ringless(struct writer *writer, uint32_t threads)
 {
 	static const struct lane none;
@@ -413,83 +336,6 @@ int writer_discarded(struct writer *writer, uint64_t events)
 	return WRITER_RUN(writer, loss, "uuiii", 0, 0, events, (int64_t)0, writer->last);
 }
 
-static int store_lane(struct writer *writer, struct lane *lane)
-{
-	if (flush_batch(writer, lane) || calls_flush(writer, lane) || polls_flush(writer, lane))
-		return writer->err;
-	if (!lane->batch.open)
-		lane->settled = lane->n;
-	if (lane->last > writer->last)
-		writer->last = lane->last;
-	return WRITER_RUN(writer, thread_is, "uiiu", lane->id, lane->n,
-			  lane->last == INT64_MIN ? lane->start : lane->last, lane->process);
-}
-
-int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head)
-{
-	struct lane *lane = writer->lanes[thread - 1];
-
-	/* pairs with the store in ring_drop() */
-	uint64_t lost = atomic_load_explicit(&head->dropped, memory_order_acquire);
-	uint64_t first = atomic_load_explicit(&head->drop_first, memory_order_relaxed);
-	uint64_t last = atomic_load_explicit(&head->drop_last, memory_order_relaxed);
-
-	if (lane->missed) { /* from the thread's begin on */
-		first = head->ticks;
-		last = lost ? last : lane->first_ticks;
-		lost += lane->missed;
-	}
-	if (!lost || lost == lane->lost)
-		return 0;
-	writer->lost += lost - lane->lost;
-	lane->lost = lost;
-	lane->lost_first = clock_ns(&writer->clock, first);
-	lane->lost_last = clock_ns(&writer->clock, last);
-	return writer_loss(writer, lane);
-}
-
-/* A thread with more CQs than counters: which of them were found empty is not known. */
-static int cover_uncounted(struct writer *writer, struct lane *lane, const struct ring_head *head)
-{
-	uint64_t n = atomic_load_explicit(&head->uncounted, memory_order_relaxed);
-	char detail[64];
-
-	if (!n)
-		return 0;
-	snprintf(detail, sizeof(detail), "%" PRIu64 " empty polls of more than %d CQs", n,
-		 RING_POLLS);
-	return writer_cover(writer, lane, lane->n, lane->last, "polls", 0, detail);
-}
-
-/* What the filter has left out: how much of it, by thread. */
-static int cover_filtered(struct writer *writer, struct lane *lane, const struct ring_head *head)
-{
-	uint64_t n = atomic_load_explicit(&head->filtered, memory_order_relaxed);
-	char detail[64];
-
-	if (!n)
-		return 0;
-	snprintf(detail, sizeof(detail), "%" PRIu64 " verbs and completions", n);
-	return writer_cover(writer, lane, lane->n, lane->last, "filtered", 0, detail);
-}
-
-int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)
-{
-	struct lane *lane = writer->lanes[thread - 1];
-
-	if (writer->err || lane->ended)
-		return writer->err;
-	lane->ended = true;
-	batch_close(&lane->batch);
-	if (writer_thread_lost(writer, thread, head) || cover_uncounted(writer, lane, head) ||
-	    cover_filtered(writer, lane, head) ||
-	    polls_final(writer, lane, head) ||
-	    store_lane(writer, lane))
-		return writer->err;
-	batch_fini(&lane->batch);
-	return 0;
-}
-
 int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 {
 	struct known_process *process = processes_of_pid(writer, pid);
@@ -503,7 +349,7 @@ static int store_all(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->nlanes && !writer->err; i++)
 		if (!writer->lanes[i]->ended)
-			store_lane(writer, writer->lanes[i]);
+			lanes_store(writer, writer->lanes[i]);
 	if (!writer->err)
 		writer_keep(writer, schema_set_meta_int(writer->db, "duration", writer->last));
 	if (!writer->err)
@@ -530,7 +376,7 @@ int writer_settle(struct writer *writer)
 		struct lane *lane = writer->lanes[i];
 
 		if (!lane->ended && lane->n != lane->settled)
-			store_lane(writer, lane);
+			lanes_store(writer, lane);
 	}
 	return writer->err;
 }
@@ -572,7 +418,8 @@ int writer_finish(struct writer *writer)
 	int err = writer->err;
 
 	for (size_t i = 0; i < writer->nlanes && whole; i++)
-		batch_close(&writer->lanes[i]->batch);
+		if (writer->lanes[i]->batch)
+			batch_close(writer->lanes[i]->batch);
 	if (whole)
 		err = store_all(writer);
 	if (err && !sqlite3_get_autocommit(writer->db))

@@ -43,6 +43,13 @@ int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t 
  */
 int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event);
 
+/*
+ * EVENT_THREAD: @thread has ended, and the ring whose head is @head goes on as
+ * another thread's. Returns 0, -EBADMSG or another -errno, as above.
+ */
+int writer_next_thread(struct writer *writer, uint32_t *thread, const struct ring_head *head,
+		       const struct event_head *event);
+
 /* The ring of @thread cannot be read further: noted in `coverage` and trace_loss(). */
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left);
 

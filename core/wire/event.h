@@ -27,6 +27,7 @@ enum event_type {
 	EVENT_MARK,        /* the program says where it is */
 	EVENT_SPAWNED,     /* what came of an EVENT_FORK */
 	EVENT_EXIT,        /* the process is about to end */
+	EVENT_THREAD,      /* from here on the ring is another thread's */
 	EVENT_TYPES,
 };
 
@@ -253,10 +254,21 @@ struct event_notify {
  */
 struct event_count {
 	struct event_head head;
-	uint32_t ring;  /* whose counter: index of the ring in the session */
-	uint32_t pad;
+	uint32_t ring;  /* whose counter: index of the ring in the session, */
+	uint32_t tid;   /* and thread, since rings are handed on */
 	uint64_t cq;
 	uint64_t empty;
+};
+
+/* What a thread has counted that is gone, as it stood in the ring's head; and who comes next. */
+struct event_thread {
+	struct event_head head;
+	uint32_t tid;
+	uint32_t npolls;
+	char comm[16];
+	uint64_t dropped, drop_first, drop_last; /* struct ring_head */
+	uint64_t uncounted, filtered;
+	/* struct ring_polls polls[npolls], of CQs that are still there */
 };
 
 enum event_blind_what {

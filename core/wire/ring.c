@@ -72,15 +72,17 @@ static bool too_long(uint64_t file_bytes)
 	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < file_bytes;
 }
 
-static void fill_head(struct ring *ring, uint64_t bytes, uint32_t index, bool grows)
+static void fill_head(struct ring *ring, uint64_t bytes, uint32_t index, uint64_t image, bool grows)
 {
 	ring->limit = bytes;
 	ring->head->version = VERSION;
 	ring->head->index = index;
 	ring->head->bytes = bytes;
 	ring->head->grows = grows;
+	ring->head->image = image;
 	ring->head->pid = (uint32_t)getpid();
 	ring->head->tid = (uint32_t)gettid();
+	ring->head->owner = ring->head->tid;
 	/* pairs with the fence in head_valid() */
 	__atomic_store_n(&ring->head->magic, MAGIC, __ATOMIC_RELEASE);
 }
@@ -102,11 +104,12 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index)
 		err = map(ring, fd, bytes, false, MAP_SHARED);
 	close(fd);
 	if (!err)
-		fill_head(ring, bytes, index, false);
+		fill_head(ring, bytes, index, 0, false);
 	return err;
 }
 
-static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index, bool grows)
+static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
+		  uint64_t image, bool grows)
 {
 	const uint64_t file_bytes = RING_PAGE + (grows ? 2 * bytes : bytes);
 	int fd, err;
@@ -127,18 +130,20 @@ static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t 
 		unlink(path);
 		return err;
 	}
-	fill_head(ring, bytes, index, grows);
+	fill_head(ring, bytes, index, image, grows);
 	return 0;
 }
 
-int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index)
+int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
+		uint64_t image)
 {
-	return create(ring, path, bytes, index, false);
+	return create(ring, path, bytes, index, image, false);
 }
 
-int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index)
+int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
+			uint64_t image)
 {
-	return create(ring, path, bytes, index, true);
+	return create(ring, path, bytes, index, image, true);
 }
 
 /* Both pieces to where piece @first of the file begins; they are there. */

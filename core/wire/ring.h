@@ -37,13 +37,15 @@ struct ring_head {
 	uint32_t version;
 	uint32_t index;  /* of the ring in its session */
 	uint32_t pid;
-	uint32_t tid;
+	uint32_t tid;    /* of the thread that made it */
 	uint64_t bytes;  /* of the data, a power of two */
-	uint64_t ticks;  /* when it was made */
-	char comm[16];   /* name of the thread */
+	_Atomic uint64_t ticks; /* when it was made; the last that is written at first */
+	char comm[16];   /* that thread's name */
 	uint32_t grows;  /* ring_create_growing() */
-	uint32_t pad;
-	_Atomic uint64_t closed; /* ticks when the thread ended; 0 while it runs */
+	_Atomic uint32_t owner;  /* tid of the thread that has the ring now, or had it last */
+	uint64_t image;  /* of the program: a process has another one after exec */
+	_Atomic uint32_t idle;   /* its owner has ended, another may take over (EVENT_THREAD) */
+	_Atomic uint64_t closed; /* ticks when the thread ended and none takes over; else 0 */
 	/* written by the thread */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes committed since the start */
 	_Atomic uint64_t dropped;           /* events that found no room */
@@ -75,7 +77,8 @@ struct ring {
  * Make the file @path (0600, must not exist) with @bytes of data and map it.
  * Returns 0 or -errno with *@ring untouched.
  */
-int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index);
+int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
+		uint64_t image);
 
 /* The same in memory of this process (and its children) only; nobody reads it but a tap. */
 int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
@@ -85,7 +88,8 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
  * one's file becomes longer, by @bytes. What ring_room() says comes to an end
  * every @bytes; then ring_grow() is to be called.
  */
-int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index);
+int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
+			uint64_t image);
 
 /*
  * Make the growing ring at @path longer and go on in its new part; what was

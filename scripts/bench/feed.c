@@ -130,7 +130,7 @@ static int open_feed(struct feed *feed, const char *path)
 	if (!mkdtemp(ring))
 		return -1;
 	rmdir(ring);
-	err = ring_create(&feed->in, ring, RING_BYTES, 0);
+	err = ring_create(&feed->in, ring, RING_BYTES, 0, 0);
 	if (!err)
 		err = ring_open(&feed->out, ring);
 	unlink(ring);

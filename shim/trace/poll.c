@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/trace/rings.h"
 #include "shim/trace/sieve.h"
 
 enum { EVENT_WCS = 1024 };
@@ -113,7 +114,7 @@ static void write_count(const struct ring_head *head, const struct ring_polls *s
 		return;
 	record_head(&event->head, EVENT_COUNT, record_ticks());
 	event->ring = head->index;
-	event->pad = 0;
+	event->tid = atomic_load(&head->owner);
 	event->cq = atomic_load_explicit(&slot->cq, memory_order_relaxed);
 	event->empty = atomic_load_explicit(&slot->empty, memory_order_relaxed);
 	record_commit(&event->head, sizeof(*event) / 8);
@@ -137,6 +138,6 @@ void poll_forget(const struct ibv_cq *cq)
 	int saved = errno;
 
 	if (record_ready())
-		record_each_ring(forget_in, (void *)(uintptr_t)cq);
+		rings_each(forget_in, (void *)(uintptr_t)cq);
 	errno = saved;
 }

@@ -35,6 +35,7 @@ static atomic_bool written;
 static atomic_ullong modules_seen; /* of dlpi_adds and dlpi_subs */
 static _Atomic uint32_t forks;     /* numbers given out */
 static pid_t self;                 /* of the recorded process */
+static uint64_t image;
 static pid_t forked_from;
 
 /* What a child was told by the thread that made it. */
@@ -53,6 +54,7 @@ static atomic_bool forking;
 void process_begin(pid_t before)
 {
 	self = getpid();
+	image = record_ticks();
 	forked_from = before == self ? 0 : before;
 	if (!origin.ticks)
 		origin = (struct origin){ 0, record_ticks() }; /* a raw clone() */
@@ -60,6 +62,11 @@ void process_begin(pid_t before)
 	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
 	atomic_store(&modules_seen, 0);
+}
+
+uint64_t process_image(void)
+{
+	return image;
 }
 
 /* libc's open() and read() are cancellation points and may be someone's own; record_start()

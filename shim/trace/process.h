@@ -9,6 +9,9 @@
 /* Before a process's first ring; @before is the pid that this image was recorded with last, or 0. */
 void process_begin(pid_t before);
 
+/* When this image of the process joined, in ticks: no other of this pid has the same. */
+uint64_t process_image(void);
+
 /* In a thread's new ring: the process and its modules, if this is its first. */
 void process_write(void);
 

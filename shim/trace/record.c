@@ -35,13 +35,13 @@
 #include "core/wire/session.h"
 #include "shim/trace/builder.h"
 #include "shim/trace/process.h"
+#include "shim/trace/rings.h"
 #include "shim/trace/tap.h"
 
 enum {
 	NO_RING = UINT32_MAX - 1,  /* a thread's own: not even the 0 of a wiped page fits */
 	UNKNOWN = UINT32_MAX - 2,  /* nobody has asked yet whether this process is recorded */
 	VFORKED = UINT32_MAX - 3,  /* a thread's own: a child may be running in its place */
-	RINGS_MAX = 4096,          /* rings of live threads that a process keeps track of */
 	WAIT_NS = 50 * 1000,
 	WAITS_BETWEEN_LOOKS = 2000, /* about 100 ms: is the collector alive? */
 };
@@ -66,7 +66,6 @@ static _Atomic pid_t state; /* enum process_state */
 static pthread_key_t thread_key;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ring_head *rings[RINGS_MAX];
 
 /* Recording has ended for this process; what runs in other threads notices. */
 static void turn_off(void)
@@ -83,41 +82,6 @@ void record_lock(void)
 void record_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
-}
-
-static void rings_add(struct ring_head *head)
-{
-	record_lock();
-	for (int i = 0; i < RINGS_MAX; i++) {
-		if (!rings[i]) {
-			rings[i] = head;
-			break;
-		}
-	}
-	record_unlock();
-}
-
-static void rings_remove(struct ring_head *head)
-{
-	record_lock();
-	for (int i = 0; i < RINGS_MAX; i++)
-		if (rings[i] == head)
-			rings[i] = NULL;
-	record_unlock();
-}
-
-static void each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg)
-{
-	for (int i = 0; i < RINGS_MAX; i++)
-		if (rings[i])
-			visit(rings[i], arg);
-}
-
-void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg)
-{
-	record_lock();
-	each_ring(visit, arg);
-	record_unlock();
 }
 
 /* Everything that is held becomes visible, finished or not. */
@@ -164,22 +128,8 @@ void verbatim_tap_end(void)
 {
 	if (!generation_page || !*generation_page || pthread_mutex_trylock(&lock))
 		return;
-	each_ring(tap_one_end, NULL);
+	rings_each_locked(tap_one_end, NULL);
 	record_unlock();
-}
-
-/* Nobody takes the ring's file away when the thread has ended. */
-static void trim(struct ring *ring)
-{
-	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
-	uint64_t first = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
-	char path[SESSION_PATH + 16];
-
-	if (!ring->head->grows)
-		return;
-	session_ring_path(&session, ring->head->index, path);
-	ring_trim(ring, path);
-	session_give_back(&session, first + 2 * ring->head->bytes - tail);
 }
 
 static void thread_end(void *unused)
@@ -198,14 +148,10 @@ static void thread_end(void *unused)
 	recorder.generation = NO_RING;
 	recorder.depth = 0;
 	recorder.cm_depth = 0;
-	rings_remove(ring->head);
-	trim(ring);
-	/* pairs with the collector's load: all events are committed before it */
-	atomic_store_explicit(&ring->head->closed, record_ticks(), memory_order_release);
 	if (recorder.tap)
 		recorder.tap->end(ring->head, &session.page->clock);
 	recorder.tap = NULL;
-	ring_close(ring);
+	rings_give(&session, ring, record_ticks());
 	recorder.busy = false;
 }
 
@@ -282,7 +228,7 @@ static bool process_start(void)
 {
 	if (!generation_page && !join())
 		return false;
-	memset(rings, 0, sizeof(rings));
+	rings_forget();
 	process_begin(recorded_pid);
 	recorded_pid = getpid();
 	*generation_page = ++last_generation;
@@ -314,28 +260,78 @@ static bool process_ready(void)
 	return ok;
 }
 
-static int create_ring(uint32_t index)
+/* How many empty polls the thread before has counted: what is not gone is copied. */
+static uint32_t take_polls(struct ring_head *head, struct ring_polls *copy)
 {
-	char path[SESSION_PATH + 16];
-	uint64_t bytes = session.page->ring_bytes;
-	int err;
+	uint32_t n = 0;
 
-	if (session_is_alone(&session))
-		return ring_create_alone(&recorder.ring, bytes, index);
-	session_ring_path(&session, index, path);
-	if (session.page->on_full != ON_FULL_GROW)
-		return ring_create(&recorder.ring, path, bytes, index);
-	if (!session_take(&session, RING_PAGE + 2 * bytes))
-		return -EDQUOT;
-	err = ring_create_growing(&recorder.ring, path, bytes, index);
-	if (err)
-		session_give_back(&session, RING_PAGE + 2 * bytes);
-	return err;
+	for (unsigned int i = 0; i < RING_POLLS; i++) {
+		if (head->polls[i].cq > RING_POLLS_GONE && head->polls[i].empty) {
+			copy[n].cq = head->polls[i].cq;
+			copy[n++].empty = head->polls[i].empty;
+		}
+		head->polls[i].cq = 0;
+		head->polls[i].empty = 0;
+	}
+	return n;
+}
+
+static void write_thread(struct event_thread *event)
+{
+	struct ring_head *head = recorder.ring.head;
+
+	record_head(&event->head, EVENT_THREAD, record_ticks());
+	event->tid = (uint32_t)gettid();
+	prctl(PR_GET_NAME, event->comm);
+	event->dropped = atomic_exchange(&head->dropped, 0);
+	event->drop_first = head->drop_first;
+	event->drop_last = head->drop_last;
+	event->uncounted = atomic_exchange(&head->uncounted, 0);
+	event->filtered = atomic_exchange(&head->filtered, 0);
+	event->npolls = take_polls(head, (struct ring_polls *)(event + 1));
+	head->owner = event->tid;
+	record_commit(&event->head, sizeof(*event) / 8 + event->npolls * 2u);
+	/* pairs with the load in find_gone_threads(): by then the thread is this one */
+	atomic_store_explicit(&head->idle, 0, memory_order_release);
+}
+
+/* A ring of a thread that has ended. False: there is none, or it is full and must not wait. */
+static bool take_over(void)
+{
+	const size_t bytes = sizeof(struct event_thread) + RING_POLLS * sizeof(struct ring_polls);
+	struct event_thread *event = NULL;
+
+	if (!rings_take(&recorder.ring))
+		return false;
+	if (session.page->on_full != ON_FULL_DROP || ring_room(&recorder.ring, bytes))
+		event = record_reserve(bytes);
+	if (!event) {
+		recorder.stuck = false;
+		rings_give(&session, &recorder.ring, record_ticks());
+		return false;
+	}
+	record_lock(); /* nobody looks at the counters meanwhile */
+	write_thread(event);
+	record_unlock();
+	return true;
+}
+
+static bool new_ring(void)
+{
+	struct ring_head *head;
+
+	if (rings_make(&session, &recorder.ring))
+		return false;
+	head = recorder.ring.head;
+	prctl(PR_GET_NAME, head->comm);
+	/* pairs with the load in try_ring() */
+	atomic_store_explicit(&head->ticks, record_ticks(), memory_order_release);
+	return true;
 }
 
 static void begin_tap(void)
 {
-	recorder.tapped = 0;
+	recorder.tapped = recorder.ring.reserved;
 	recorder.tap = tap_get();
 	if (recorder.tap)
 		recorder.tap->begin(recorder.ring.head, &session.page->clock);
@@ -343,9 +339,6 @@ static void begin_tap(void)
 
 static bool make_ring(void)
 {
-	uint32_t index = atomic_fetch_add(&session.page->rings, 1);
-
-	recorder.tap = NULL;
 	/* after fork it is the parent's: this process has no use for it */
 	ring_close(&recorder.ring);
 	recorder.held = 0;
@@ -354,12 +347,10 @@ static bool make_ring(void)
 	recorder.cm_depth = 0;
 	recorder.writing = false;
 	recorder.stuck = false;
+	recorder.tap = NULL;
 	recorder.sieve = session.page->filter.on ? &session.page->filter : NULL;
-	if (index >= SESSION_RINGS || create_ring(index))
+	if (!take_over() && !new_ring())
 		return false;
-	recorder.ring.head->ticks = record_ticks();
-	prctl(PR_GET_NAME, recorder.ring.head->comm);
-	rings_add(recorder.ring.head);
 	pthread_setspecific(thread_key, &recorder);
 	recorder.generation = record_generation();
 	begin_tap();

@@ -184,6 +184,3 @@ void record_blind(enum event_blind_what what, const void *object);
 /* The recorder's one lock, not for the fast path; held over fork, so that a child finds it free. */
 void record_lock(void);
 void record_unlock(void);
-
-/* Call @visit for the head of every ring of this process; takes a lock. */
-void record_each_ring(void (*visit)(struct ring_head *head, void *arg), void *arg);

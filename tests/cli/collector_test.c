@@ -67,7 +67,8 @@ static void make_ring(struct ring *ring, uint32_t index)
 	char path[SESSION_PATH + 16];
 
 	session_ring_path(&session, index, path);
-	assert_int_equal(ring_create(ring, path, RING_MIN, index), 0);
+	assert_int_equal(ring_create(ring, path, RING_MIN, index, 0), 0);
+	ring->head->ticks = clock_ticks(session.page->clock.kind);
 }
 
 static bool ring_is_there(uint32_t index)

@@ -86,7 +86,7 @@ static void process_without_our_ring_is_foreign(void **state)
 	(void)state;
 	assert_int_equal(session_create(&session, parent, RING_MIN, ON_FULL_WAIT), 0);
 	session_ring_path(&session, 0, path);
-	assert_int_equal(ring_create(&ring, path, RING_MIN, 0), 0);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
 	assert_false(guests_is_foreign(getpid(), &session));
 	assert_true(guests_is_foreign(pid, &session));
 	assert_true(guests_is_foreign(1, &session));
@@ -137,7 +137,7 @@ static void sweep_keeps_events_that_nobody_has_read(void **state)
 	assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
 	left.page->collector_start--;
 	session_ring_path(&left, left.page->rings++, path);
-	assert_int_equal(ring_create(&ring, path, RING_MIN, 0), 0);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
 	ring.head->pid = INT32_MAX; /* nobody */
 	ring.head->tail = 64;
 	ring_close(&ring);

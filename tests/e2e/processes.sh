@@ -118,7 +118,42 @@ killed_descendant_does_not_leak() {
 		jq -r '.not_checked[].because' out | grep -q 'process 1 was killed'
 }
 
-for need in spawn guest loop; do
+# Threads
+
+# peak of the session's directory in KiB while the recording runs
+watch_rings() {
+	local peak=0 now
+	while [ ! -e done ]; do
+		now=$(du -sk sessions 2>/dev/null | cut -f1)
+		[ "${now:-0}" -gt $peak ] && peak=$now
+	done
+	echo "$peak" >peak
+}
+
+short_threads_share_rings() {
+	rm -f done
+	watch_rings & local watcher=$!
+	record "$apps/threads" short 20000; local status=$?
+	touch done
+	wait $watcher
+	is $status 0 && is "$(sql 'SELECT count(*), count(DISTINCT tid) > 1000 FROM thread')" "20001|1" &&
+		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end) FROM call WHERE verb = 'ibv_alloc_pd'")" "20000|20000|20000" &&
+		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0 || return
+	[ "$(cat peak)" -lt 20000 ] || { echo "the rings took $(cat peak) KiB"; return 1; }
+}
+
+polls_of_threads_that_are_gone_are_counted() {
+	record "$apps/threads" batch 20000 || return
+	is "$(sql 'SELECT count(*), sum(empty), count(DISTINCT thread) FROM poll_count')" "20000|40000|20000"
+}
+
+thousands_of_threads_at_once_are_recorded() {
+	record "$apps/threads" live 5000 || return
+	is "$(sql 'SELECT count(*), sum(empty) FROM poll_count')" "5000|10000" &&
+		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0
+}
+
+for need in spawn guest loop threads; do
 	[ -x "$apps/$need" ] || { echo "not ok processes: $apps/$need is not built"; exit 1; }
 done
 try forked_by fork fork
@@ -147,3 +182,6 @@ try ending_is_known kill killed 9
 try signal_that_killed_a_descendant_is_known
 try leaks_of_a_descendant_are_found
 try killed_descendant_does_not_leak
+try short_threads_share_rings
+try polls_of_threads_that_are_gone_are_counted
+try thousands_of_threads_at_once_are_recorded

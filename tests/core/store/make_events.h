@@ -76,7 +76,7 @@ static inline void make_thread(struct maker *m, struct writer *writer, uint32_t 
 	*m = (struct maker){ .writer = writer, .pid = pid };
 	snprintf(m->path, sizeof(m->path), "%s.ring%u", make_path("x"), index);
 	unlink(m->path);
-	err = ring_create(&m->in, m->path, RING_MIN, index);
+	err = ring_create(&m->in, m->path, RING_MIN, index, 0);
 	assert(!err);
 	m->in.head->pid = (uint32_t)pid;
 	m->in.head->tid = (uint32_t)tid;

@@ -337,6 +337,7 @@ static void poll_counters_survive_their_cq(void **state)
 	make_poll(&maker, &world.cq, 10, &wc, 1);
 	count = make_room(&maker, EVENT_COUNT, 0, sizeof(*count));
 	count->ring = 0;
+	count->tid = 101;
 	count->cq = MAKE_PTR(&world.cq);
 	count->empty = 25;
 	make_done(&maker, count, sizeof(*count));

@@ -42,7 +42,7 @@ static int setup(void **state)
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/verbatim-ring-test-%d", (int)getpid());
 	unlink(path);
-	return ring_create(&in, path, RING_MIN, 3) || ring_open(&out, path);
+	return ring_create(&in, path, RING_MIN, 3, 0) || ring_open(&out, path);
 }
 
 static int teardown(void **state)
@@ -265,9 +265,9 @@ static void create_wants_a_power_of_two(void **state)
 	struct ring ring;
 
 	(void)state;
-	assert_int_equal(ring_create(&ring, "/tmp/x", RING_MIN + 8, 0), -EINVAL);
-	assert_int_equal(ring_create(&ring, "/tmp/x", RING_MIN / 2, 0), -EINVAL);
-	assert_int_equal(ring_create(&ring, path, RING_MIN, 0), -EEXIST);
+	assert_int_equal(ring_create(&ring, "/tmp/x", RING_MIN + 8, 0, 0), -EINVAL);
+	assert_int_equal(ring_create(&ring, "/tmp/x", RING_MIN / 2, 0, 0), -EINVAL);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), -EEXIST);
 }
 
 enum { MANY = 300000 };
@@ -316,7 +316,7 @@ static void growing_ring_keeps_all_of_it(void **state)
 
 	(void)state;
 	teardown(NULL);
-	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3), 0);
+	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0); /* 13 words fit no piece evenly */
 	ring_trim(&in, path);
 	assert_int_equal(ring_open_leftover(&out, path), 0);
@@ -331,7 +331,7 @@ static void cut_ring_is_read_up_to_the_cut(void **state)
 
 	(void)state;
 	teardown(NULL);
-	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3), 0);
+	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0);
 	ring_close(&in);
 	assert_int_equal(truncate(path, RING_PAGE + 50000 * 13 * 8 + 40), 0);
@@ -345,7 +345,7 @@ static void ring_that_cannot_grow_says_so(void **state)
 {
 	(void)state;
 	teardown(NULL);
-	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3), 0);
+	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3, 0), 0);
 	unlink(path);
 	assert_int_equal(write_growing(100000, 13), -1);
 	assert_int_equal(ring_grow(&in, path), -ENOENT);

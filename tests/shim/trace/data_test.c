@@ -750,9 +750,8 @@ static void child_threads_body(void)
 		waitpid(pid, &status, 0);
 		HOLDS(status == 0);
 	}
-	/* the third is of the thread that said goodbye */
-	HOLDS(atomic_load(&session.page->rings) == 1 + 3 * N);
-	for (uint32_t i = 1; i <= 3 * N; i++) {
+	HOLDS(atomic_load(&session.page->rings) <= 1 + 2 * N);
+	for (uint32_t i = 1; i < atomic_load(&session.page->rings); i++) {
 		ring = session_ring(i);
 		processes += ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS;
 		ring_close(&ring);
@@ -781,11 +780,44 @@ static void thread_body(void)
 	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
 	pthread_join(thread, NULL);
 	ring = session_ring(0);
-	HOLDS(atomic_load(&ring.head->closed));
+	HOLDS(atomic_load(&ring.head->idle) && !atomic_load(&ring.head->closed));
 	HOLDS(ring.head->pid == (uint32_t)getpid() && ring.head->tid != ring.head->pid);
 }
 
-static void thread_that_ends_closes_its_ring(void **state)
+/* Its counters go with the event, and the next thread begins without them. */
+static void hand_on_body(void)
+{
+	const struct event_thread *event;
+	const struct ring_polls *polls;
+	pthread_t thread;
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
+	pthread_join(thread, NULL);
+	ring = session_ring(0);
+	ring.head->polls[7].cq = 0x1000;
+	ring.head->polls[7].empty = 5;
+	ring.head->dropped = 3;
+	HOLDS(!send_one(2));
+	HOLDS(atomic_load(&session.page->rings) == 1 && !atomic_load(&ring.head->idle));
+	HOLDS(ring.head->owner == (uint32_t)gettid() && ring.head->tid != ring.head->owner);
+	HOLDS(expect(&ring, EVENT_POST));
+	event = expect(&ring, EVENT_THREAD);
+	HOLDS(event->tid == (uint32_t)gettid() && event->dropped == 3 && event->npolls == 1);
+	polls = (const void *)(event + 1);
+	HOLDS(polls->cq == 0x1000 && polls->empty == 5);
+	HOLDS(!ring.head->dropped && !ring.head->polls[7].cq);
+	HOLDS(expect(&ring, EVENT_POST));
+}
+
+static void ring_is_handed_on_with_its_counters(void **state)
+{
+	(void)state;
+	in_child(hand_on_body);
+}
+
+static void thread_that_ends_leaves_its_ring_to_the_next(void **state)
 {
 	(void)state;
 	in_child(thread_body);
@@ -850,7 +882,8 @@ int main(void)
 		cmocka_unit_test(fork_waits_until_contexts_are_patched),
 		cmocka_unit_test(child_of_a_process_about_to_join_joins),
 		cmocka_unit_test(threads_of_a_child_make_one_process),
-		cmocka_unit_test(thread_that_ends_closes_its_ring),
+		cmocka_unit_test(thread_that_ends_leaves_its_ring_to_the_next),
+		cmocka_unit_test(ring_is_handed_on_with_its_counters),
 		cmocka_unit_test(ring_that_cannot_be_made_is_tried_once),
 		cmocka_unit_test(nothing_is_recorded_without_a_session),
 	};

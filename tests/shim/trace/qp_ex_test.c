@@ -364,6 +364,8 @@ static void child_of_fork_ends_what_was_begun(void **state)
 	in_child(child_of_fork_body);
 }
 
+static pthread_barrier_t all; /* each has a ring while the others have theirs */
+
 static void *build_some(void *arg)
 {
 	struct ibv_qp_ex own;
@@ -375,6 +377,7 @@ static void *build_some(void *arg)
 		send_one(&own, (uint64_t)i);
 		HOLDS(ibv_wr_complete(&own) == 0);
 	}
+	pthread_barrier_wait(&all);
 	return arg;
 }
 
@@ -383,6 +386,7 @@ static void threads_body(void)
 	pthread_t threads[8];
 
 	begin();
+	pthread_barrier_init(&all, NULL, 8);
 	for (int i = 0; i < 8; i++)
 		HOLDS(pthread_create(&threads[i], NULL, build_some, NULL) == 0);
 	for (int i = 0; i < 8; i++)

@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * The rings of this process: each has a thread, or waits for one.
+ *
+ * Any thread; rings_each() and rings_give() take the recorder's lock. Memory is
+ * taken from the kernel, in pieces that are never given back.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
+
+/* A new process has none yet. Called by one thread, before any other call. */
+void rings_forget(void);
+
+/* A ring that waits for a thread, or false. */
+bool rings_take(struct ring *ret_ring);
+
+/* Make one; smaller where there are many, or no room for more. Returns 0 or -errno. */
+int rings_make(struct session *session, struct ring *ret_ring);
+
+/*
+ * The thread is done with @ring: it waits for the next one, or is closed where
+ * enough of them wait. Not to be used by the caller any more.
+ */
+void rings_give(struct session *session, struct ring *ring, uint64_t ticks);
+
+/* Call @visit for the head of each, with the lock held. */
+void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg);
+
+/* The same for those that have a thread; the caller has the lock. */
+void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *arg);
