@@ -279,20 +279,28 @@ static void suffer(enum mode mode, enum ibv_qp_type type, int fd)
 		ibv_close_device(open_context());
 }
 
+/*
+ * A thread, since the survivor may be blocked when it is time. It is there
+ * before the survivor forks and until after: AddressSanitizer's locks, which
+ * a thread takes when it begins and ends, do not survive a fork in between.
+ */
 struct killer {
-	pid_t		pid;
-	useconds_t	delay;
-	uint32_t	done;
+	pid_t			pid;
+	useconds_t		delay;
+	uint32_t		done;
+	pthread_barrier_t	both;
 };
 
 static void *kill_later(void *arg)
 {
 	struct killer *k = arg;
 
+	pthread_barrier_wait(&k->both);
 	usleep(k->delay);
 	kill(k->pid, SIGKILL);
 	waitpid(k->pid, NULL, 0);
 	__atomic_store_n(&k->done, 1, __ATOMIC_RELEASE);
+	pthread_barrier_wait(&k->both);
 	return NULL;
 }
 
@@ -323,7 +331,9 @@ static void survive(struct side *s, struct killer *k, enum mode mode)
 {
 	pthread_t thread;
 
+	pthread_barrier_init(&k->both, NULL, 2);
 	pthread_create(&thread, NULL, kill_later, k);
+	pthread_barrier_wait(&k->both);
 	while (!is_over(k, s, mode)) {
 		if (s->failed)		/* it was dying */
 			usleep(100);
@@ -334,7 +344,9 @@ static void survive(struct side *s, struct killer *k, enum mode mode)
 		if (!roll(200))
 			fork_one();
 	}
+	pthread_barrier_wait(&k->both);
 	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&k->both);
 }
 
 /* Everything comes back, and the queue pair may be used again. */
