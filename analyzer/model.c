@@ -97,7 +97,7 @@ static void on_poll(struct model *model, const struct trace_event *event)
 	const struct object *qp;
 	struct life *life;
 
-	model_used(model, event, VERB_poll_cq,
+	model_used(model, event, poll->verb,
 		   model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
 	for (uint32_t i = 0; model->trace && i < poll->nwc; i++) {
 		qp = poll->wc[i].qp ? trace_object(model->trace, poll->wc[i].qp) : NULL;

@@ -17,6 +17,7 @@
 #include "cli/jscan.h"
 #include "cli/values.h"
 #include "core/store/trace.h"
+#include "core/wire/event.h"
 
 static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags,
 	*access_flags;
@@ -199,6 +200,22 @@ static void put_post(const struct render *r, const struct values *v, const struc
 		fprintf(v->out, ", bad_wr is [%u]", post->bad - 1);
 }
 
+/* What an extended CQ was made to tell. */
+static void put_extras(const struct values *v, const struct wc *wc)
+{
+	if (wc->parts & WC_TIMESTAMP)
+		fprintf(v->out, ", completion_ts=%" PRIu64, wc->timestamp);
+	if (wc->parts & WC_WALLCLOCK)
+		fprintf(v->out, ", completion_wallclock_ns=%" PRIu64, wc->wallclock);
+	if (wc->parts & WC_CVLAN)
+		fprintf(v->out, ", cvlan=0x%x", wc->cvlan);
+	if (wc->parts & WC_FLOW_TAG)
+		fprintf(v->out, ", flow_tag=0x%x", wc->flow_tag);
+	if (wc->parts & WC_TM)
+		fprintf(v->out, ", tm_info={tag=0x%" PRIx64 ", priv=0x%x}", wc->tm_tag,
+			wc->tm_priv);
+}
+
 static void put_request(const struct values *v, const struct wc *wc)
 {
 	char id[32], latency[FORMAT_TEXT];
@@ -230,6 +247,7 @@ static void put_wc(const struct values *v, const struct wc *wc)
 	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
 	if (qp)
 		fprintf(v->out, " (%s)", qp->name);
+	put_extras(v, wc);
 	put_request(v, wc);
 	fputc('}', v->out);
 }
@@ -237,10 +255,14 @@ static void put_wc(const struct values *v, const struct wc *wc)
 static void put_poll(const struct render *r, const struct values *v, const struct poll *poll)
 {
 	const char *sep = r->full ? ",\n    " : ", ";
+	bool iterator = poll->verb != VERB_poll_cq;
 
-	fputs("ibv_poll_cq(", v->out);
+	fprintf(v->out, "%s(", verb_infos[poll->verb].name);
 	values_handle(v, OBJECT_cq, poll->handle);
-	fprintf(v->out, ") = %d", poll->ret);
+	/* the iterator returned 0 where it stands on one, or the error */
+	fprintf(v->out, ") = %d", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
+	if (iterator && poll->ret < 0)
+		put_error(v->out, -poll->ret);
 	if (poll->nwc)
 		fputs(r->full ? " [\n    " : " [", v->out);
 	for (uint32_t i = 0; i < poll->nwc; i++) {
@@ -369,7 +391,7 @@ int render_verb(const struct trace_event *event)
 	case TRACE_POST:
 		return event->post->verb;
 	case TRACE_POLL:
-		return verb_find("ibv_poll_cq");
+		return event->poll->verb;
 	case TRACE_NOTIFY:
 		return verb_find("ibv_req_notify_cq");
 	default:

@@ -44,7 +44,7 @@ struct stat {
 	struct verb_stat verbs[VERB_COUNT];
 	struct queue_stat **queues; /* by object; NULL: had nothing to do */
 	uint32_t nqueues;
-	int poll, notify;           /* verbs */
+	int notify;                 /* verb */
 	bool opcode_reads[256];     /* does it bring bytes here, or send them? */
 	bool opcode_writes[256];
 };
@@ -91,7 +91,6 @@ static void prepare(struct stat *s)
 		mark(s->opcode_writes, writes[i]);
 	for (size_t i = 0; i < sizeof(reads) / sizeof(*reads); i++)
 		mark(s->opcode_reads, reads[i]);
-	s->poll = verb_find("ibv_poll_cq");
 	s->notify = verb_find("ibv_req_notify_cq");
 	for (s->nqueues = 1; trace_object(s->trace, s->nqueues); s->nqueues++)
 		;
@@ -163,8 +162,10 @@ static void count_wc(struct stat *s, const struct wc *wc, int64_t time)
 
 static void count_poll(struct stat *s, const struct poll *poll, int64_t time)
 {
-	s->verbs[s->poll].calls += 1 + poll->empty;
-	s->verbs[s->poll].errors += poll->ret < 0;
+	s->verbs[poll->verb].calls++;
+	s->verbs[poll->verb].errors += poll->ret < 0;
+	/* the end of a batch is none */
+	s->verbs[poll->verb == VERB_next_poll ? VERB_start_poll : poll->verb].calls += poll->empty;
 	for (uint32_t i = 0; i < poll->nwc; i++)
 		count_wc(s, &poll->wc[i], time);
 }

@@ -49,12 +49,15 @@ int differ_outputs(struct outcome *outcome, struct event_id event, enum verb ver
 /* A completion there and the one here. */
 struct differ_wc {
 	struct event_id event;
+	enum verb verb;
 	uint32_t index;      /* in its poll */
 	enum ibv_qp_type type;
 	const struct wc *there;
 	const struct ibv_wc *here;
 	uint64_t wr_id;      /* of here, as it was recorded with the request */
 	const struct ibv_cq_ex *ex; /* where it came from, if that is extended */
+	bool tagged;         /* here, too, the CQ tells */
+	uint32_t flow_tag;
 	bool shared;         /* its receive request came from a queue that others use, too */
 	uint32_t length;     /* of the request here */
 	struct event_id about, sender; /* as in struct divergence */

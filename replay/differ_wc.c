@@ -3,10 +3,12 @@
  *
  * Only fields that the specification says are valid are looked at: of an
  * error wr_id and status; of a success also the opcode, the immediate data
- * where there is any, and the length of what was received or fetched.
+ * where there is any, the length of what was received or fetched, and the tag
+ * of a flow rule.
  */
 #include <stdio.h>
 
+#include "core/wire/event.h"
 #include "replay/differ.h"
 #include "replay/outcome.h"
 
@@ -20,7 +22,7 @@ static void diverge(struct outcome *outcome, const struct differ_wc *d, const ch
 	snprintf(path, sizeof(path), "wc[%u].%s", d->index, field);
 	outcome_divergence(outcome, &(struct divergence){
 					    .event = d->event,
-					    .verb = VERB_poll_cq,
+					    .verb = d->verb,
 					    .field = path,
 					    .recorded = value_text(names, (int64_t)recorded, there),
 					    .replayed = value_text(names, (int64_t)replayed, here),
@@ -57,6 +59,23 @@ static bool is_sent_length(const struct differ_wc *d)
 	       d->here->byte_len == d->length && (!d->ex || d->ex->read_byte_len);
 }
 
+/* What an extended CQ tells; a rule that is not here has no tag to give. */
+static void differ_extras(struct outcome *outcome, const struct differ_wc *d)
+{
+	const struct wc *there = d->there;
+
+	if (there->parts & WC_FLOW_TAG && d->tagged && d->flow_tag)
+		diverge(outcome, d, "flow_tag", NULL, there->flow_tag, d->flow_tag);
+	else if (there->parts & WC_FLOW_TAG)
+		tolerate(outcome, there->flow_tag, 0, "tags of flow rules, which are not in the trace");
+	if (there->parts & (WC_TIMESTAMP | WC_WALLCLOCK))
+		outcome_tolerated(outcome, "when a completion came");
+	if (there->parts & WC_CVLAN)
+		tolerate(outcome, there->cvlan, 0, "flags of the link (GRH, checksums, VLAN)");
+	if (there->parts & WC_TM)
+		tolerate(outcome, there->tm_tag | there->tm_priv, 0, "tag matching");
+}
+
 static void differ_success(struct outcome *outcome, const struct differ_wc *d)
 {
 	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
@@ -74,7 +93,7 @@ static void differ_success(struct outcome *outcome, const struct differ_wc *d)
 	diverge(outcome, d, "wc_flags", enum_find("ibv_wc_flags"), there->wc_flags & flags,
 		here->wc_flags & flags);
 	tolerate(outcome, there->wc_flags & ~flags, here->wc_flags & ~flags,
-		 "flags of the link (GRH, checksums)");
+		 "flags of the link (GRH, checksums, VLAN)");
 	if ((there->wc_flags & here->wc_flags & IBV_WC_WITH_IMM) &&
 	    (!d->ex || d->ex->read_imm_data))
 		diverge(outcome, d, "imm_data", NULL, there->imm, be32toh(here->imm_data));
@@ -92,8 +111,10 @@ void differ_completion(struct outcome *outcome, const struct differ_wc *d)
 			 "which request of a shared receive queue was taken");
 	else
 		diverge(outcome, d, "wr_id", NULL, there->wr_id, d->wr_id);
-	if (there->status == IBV_WC_SUCCESS && here->status == IBV_WC_SUCCESS)
+	if (there->status == IBV_WC_SUCCESS && here->status == IBV_WC_SUCCESS) {
 		differ_success(outcome, d);
-	else
+		differ_extras(outcome, d);
+	} else {
 		tolerate(outcome, there->vendor_err, here->vendor_err, "vendor error codes");
+	}
 }

@@ -52,7 +52,8 @@ static struct event_id sender_of(struct replay *r, const struct live_qp *qp)
 	return sent.event;
 }
 
-static int sort_in(struct replay *r, const struct ibv_wc *wc)
+/* @tag: of the flow rule, or NULL where the CQ does not tell. */
+static int sort_in(struct replay *r, const struct ibv_wc *wc, const uint32_t *tag)
 {
 	struct live *owner = live_of(r, (uint32_t)(wc->wr_id >> 33));
 	unsigned int side = wc->wr_id >> 32 & 1;
@@ -62,7 +63,7 @@ static int sort_in(struct replay *r, const struct ibv_wc *wc)
 						: owner->requests;
 	const struct request *request =
 		requests ? requests_get(requests, (uint32_t)wc->wr_id) : NULL;
-	struct arrival arrival = { .wc = *wc };
+	struct arrival arrival = { .wc = *wc, .tagged = tag, .flow_tag = tag ? *tag : 0 };
 
 	if (request)
 		arrival.request = *request;
@@ -75,6 +76,51 @@ static int sort_in(struct replay *r, const struct ibv_wc *wc)
 	return qp ? arrivals_put(&qp->in[side], &arrival) : 0;
 }
 
+/* What the iterator stands on. */
+static int sort_in_current(struct replay *r, struct ibv_cq_ex *cq)
+{
+	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
+	uint32_t tag = 0;
+
+	wc.qp_num = cq->read_qp_num(cq);
+	if (wc.status != IBV_WC_SUCCESS) {
+		wc.vendor_err = cq->read_vendor_err(cq);
+		return sort_in(r, &wc, NULL);
+	}
+	wc.opcode = cq->read_opcode(cq);
+	wc.wc_flags = cq->read_wc_flags(cq);
+	if (cq->read_byte_len)
+		wc.byte_len = cq->read_byte_len(cq);
+	if (cq->read_imm_data)
+		wc.imm_data = cq->read_imm_data(cq);
+	tag = cq->read_flow_tag(cq);
+	return sort_in(r, &wc, &tag);
+}
+
+/* By the iterator: the number of completions, -EIO, or what could not be kept. */
+static int iterate(struct replay *r, struct ibv_cq_ex *cq, int max)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	int n = 0, kept = 0, err = ibv_start_poll(cq, &attr);
+
+	if (err)
+		return err == ENOENT ? 0 : -EIO;
+	do {
+		kept = sort_in_current(r, cq);
+		n++;
+	} while (!kept && n < max && !(err = ibv_next_poll(cq)));
+	ibv_end_poll(cq);
+	return kept ? kept : err && err != ENOENT ? -EIO : n;
+}
+
+/* ibv_poll_cq() does not tell of flow rules; a CQ without queue pair numbers needs it all the same. */
+static bool tells_tags(const struct live *cq)
+{
+	const struct ibv_cq_ex *ex = cq->extended ? cq->handle : NULL;
+
+	return ex && ex->read_flow_tag && ex->read_qp_num && ex->start_poll;
+}
+
 int polls_take(struct replay *r, struct live *cq, int max)
 {
 	struct ibv_wc wcs[BATCH];
@@ -82,9 +128,14 @@ int polls_take(struct replay *r, struct live *cq, int max)
 
 	if (!cq->handle)
 		return 0;
+	if (tells_tags(cq)) {
+		n = iterate(r, cq->handle, max < BATCH ? max : BATCH);
+		cq->fresh += n > 0 ? (unsigned int)n : 0;
+		return n;
+	}
 	n = ibv_poll_cq(cq->handle, max < BATCH ? max : BATCH, wcs);
 	for (int i = 0; i < n; i++) {
-		err = sort_in(r, &wcs[i]);
+		err = sort_in(r, &wcs[i], NULL);
 		if (err)
 			return err;
 	}
@@ -205,7 +256,7 @@ static void missing(struct expected *e)
 	snprintf(here, sizeof(here), "no completion in %.1f s", (double)patience(e) / 1e9);
 	snprintf(field, sizeof(field), "wc[%u]", e->index);
 	outcome_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
-								.verb = VERB_poll_cq,
+								.verb = e->event->poll->verb,
 								.field = field,
 								.recorded = there,
 								.replayed = here,
@@ -253,6 +304,9 @@ static void compare(struct expected *e, enum side side, const struct arrival *a)
 			       .type = e->qp->type };
 	const struct ibv_qp *qp = e->live->handle;
 
+	d.verb = e->event->poll->verb;
+	d.tagged = a->tagged;
+	d.flow_tag = a->flow_tag;
 	d.length = a->request.length;
 	d.sender = a->sender;
 	d.ex = e->cq->extended ? e->cq->handle : NULL;
@@ -352,7 +406,7 @@ static void expect(struct replay *r, const struct trace_event *event, struct liv
 	e.qp = e.live ? e.live->qp : NULL;
 	why = why_not(&e);
 	if (why)
-		outcome_skipped(r->outcome, event->id, VERB_poll_cq, why);
+		outcome_skipped(r->outcome, event->id, event->poll->verb, why);
 	else
 		check(&e);
 }
@@ -363,7 +417,7 @@ static void failed(struct replay *r, const struct trace_event *event, struct liv
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
 
 	if (n >= 0)
-		differ_numbers(r->outcome, event->id, VERB_poll_cq, "ret", event->poll->ret, n);
+		differ_numbers(r->outcome, event->id, event->poll->verb, "ret", event->poll->ret, n);
 }
 
 int polls_replay(struct replay *r, const struct trace_event *event)

@@ -61,6 +61,8 @@ void requests_fini(struct requests *requests);
 /* A completion that came, with its request as it was; event 0:0 if that is unknown. */
 struct arrival {
 	struct ibv_wc wc;
+	bool tagged;            /* the CQ says which flow rule it matched: */
+	uint32_t flow_tag;
 	struct request request;
 	struct event_id sender; /* of a receive: the post of what was received; 0:0 unknown */
 };

@@ -159,7 +159,9 @@ static uint32_t post_kind(const struct event_post *event)
 {
 	uint32_t kind = kind_of_verb(event->verb);
 
-	return kind && event->head.flags & EVENT_INNER ? kind | KIND_INNER : kind;
+	if (!kind_is_post(kind))
+		return 0;
+	return event->head.flags & EVENT_INNER ? kind | KIND_INNER : kind;
 }
 
 static void put_post(struct batch *batch, uint64_t n, int64_t time, uint32_t kind, uint64_t handle,
@@ -247,22 +249,45 @@ static void put_wc(struct batch *batch, const struct event_wc *wc)
 	PUT(batch, dlid_path_bits, wc->dlid_path_bits);
 }
 
+static void put_extra(struct batch *batch, const struct event_wc_extra *extra)
+{
+	PUT(batch, wc_parts, extra->parts);
+	PUT(batch, timestamp, extra->timestamp);
+	PUT(batch, wallclock, extra->wallclock);
+	PUT(batch, cvlan, extra->cvlan);
+	PUT(batch, flow_tag, extra->flow_tag);
+	PUT(batch, tm_tag, extra->tm_tag);
+	PUT(batch, tm_priv, extra->tm_priv);
+}
+
+static uint32_t poll_kind(const struct event_poll *event)
+{
+	uint8_t flags = event->head.flags;
+	uint32_t kind = flags & EVENT_START ? KIND_START_POLL :
+			flags & EVENT_NEXT  ? KIND_NEXT_POLL : KIND_POLL;
+
+	return kind | (flags & EVENT_INNER ? KIND_INNER : 0) |
+	       (flags & EVENT_EXTRA ? KIND_EXTRA : 0);
+}
+
 int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, int64_t time,
 	       uint64_t empty)
 {
 	const struct event_wc *wc = (const void *)(event + 1);
 	size_t bytes = event->head.words * 8u;
-	uint32_t inner = event->head.flags & EVENT_INNER ? KIND_INNER : 0;
 
-	if (bytes < sizeof(*event) || event->nwc > (bytes - sizeof(*event)) / sizeof(*wc))
+	if (bytes < sizeof(*event) || bytes < event_poll_bytes(event))
 		return -EBADMSG;
-	put_event(batch, n, time, KIND_POLL | inner);
+	put_event(batch, n, time, poll_kind(event));
 	PUT(batch, poll_handle, event->cq);
 	PUT(batch, poll_ret, (int64_t)event->ret);
 	PUT(batch, empty, empty);
 	PUT(batch, nwc, event->nwc);
 	for (unsigned int i = 0; i < event->nwc; i++)
 		put_wc(batch, &wc[i]);
+	if (event->head.flags & EVENT_EXTRA)
+		for (unsigned int i = 0; i < event->nwc; i++)
+			put_extra(batch, event_poll_extras(event) + i);
 	return 0;
 }
 

@@ -164,6 +164,7 @@ static int check_family(const struct block *block, enum family family, uint64_t 
 	return 0;
 }
 
+/* Posts, polls and the rest. */
 static int count_kinds(struct block *block, uint32_t *counts)
 {
 	uint32_t events = block_count(block, COLUMN_kind);
@@ -172,12 +173,14 @@ static int count_kinds(struct block *block, uint32_t *counts)
 	for (uint32_t i = 0; i < events && !err; i++) {
 		uint64_t kind = block_get(block, COLUMN_kind, i);
 
-		if (kind > (KIND_MASK | KIND_INNER))
+		bool poll = kind_is_poll(kind & KIND_MASK);
+
+		if (kind > (KIND_MASK | KIND_FLAGS) || (kind & KIND_EXTRA && !poll))
 			return -EBADMSG;
 		kind &= KIND_MASK;
-		if (!kind_is_post((uint32_t)kind) && kind != KIND_POLL && kind != KIND_NOTIFY)
+		if (!kind_is_post((uint32_t)kind) && !poll && kind != KIND_NOTIFY)
 			return -EBADMSG;
-		counts[kind == KIND_POLL ? 1 : kind == KIND_NOTIFY ? 2 : 0]++;
+		counts[poll ? 1 : kind == KIND_NOTIFY ? 2 : 0]++;
 	}
 	return err ? err : check_family(block, FAMILY_EVENT, events);
 }
@@ -222,21 +225,45 @@ static int check_posts(struct block *block, uint32_t posts, unsigned int familie
 	return err;
 }
 
+/* As many rows of EXTRA as completions in polls that have it. */
+static int check_extras(struct block *block)
+{
+	uint32_t events = block_count(block, COLUMN_kind), polls = 0;
+	uint64_t rows = 0;
+
+	for (uint32_t i = 0; i < events; i++) {
+		uint32_t kind = (uint32_t)block_get(block, COLUMN_kind, i);
+
+		if (!kind_is_poll(kind & KIND_MASK))
+			continue;
+		if (kind & KIND_EXTRA)
+			rows += block_get(block, COLUMN_nwc, polls);
+		polls++;
+	}
+	return check_family(block, FAMILY_EXTRA, rows);
+}
+
+static int check_polls(struct block *block)
+{
+	uint64_t rows;
+	int err = sum(block, COLUMN_nwc, ROWS_MAX, &rows);
+
+	if (!err)
+		err = check_family(block, FAMILY_WC, rows);
+	return err ? err : check_extras(block);
+}
+
 static int check(struct block *block, unsigned int families)
 {
 	uint32_t counts[3] = { 0 };
-	uint64_t rows;
 	int err = count_kinds(block, counts);
 
 	if (!err && families & (FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
 		err = check_posts(block, counts[0], families);
 	if (!err && families & (FAMILY_BIT(POLL) | FAMILY_BIT(WC)))
 		err = check_family(block, FAMILY_POLL, counts[1]);
-	if (!err && families & FAMILY_BIT(WC)) {
-		err = sum(block, COLUMN_nwc, ROWS_MAX, &rows);
-		if (!err)
-			err = check_family(block, FAMILY_WC, rows);
-	}
+	if (!err && families & FAMILY_BIT(WC))
+		err = check_polls(block);
 	if (!err && families & FAMILY_BIT(NOTIFY))
 		err = check_family(block, FAMILY_NOTIFY, counts[2]);
 	return err;
@@ -313,18 +340,20 @@ void walk_next_wr(const struct block *block, struct walk *walk)
 
 void walk_next_event(const struct block *block, struct walk *walk, bool skip)
 {
-	uint32_t kind = walk_kind(block, walk) & KIND_MASK;
+	uint32_t flags = walk_kind(block, walk), kind = flags & KIND_MASK;
 
 	if (kind_is_post(kind)) {
 		uint32_t nwr = (uint32_t)block_get(block, COLUMN_nwr, walk->at[FAMILY_POST]++);
 
 		for (uint32_t i = 0; skip && i < nwr; i++)
 			walk_next_wr(block, walk);
-	} else if (kind == KIND_POLL) {
+	} else if (kind_is_poll(kind)) {
 		uint32_t nwc = (uint32_t)block_get(block, COLUMN_nwc, walk->at[FAMILY_POLL]++);
 
 		if (skip)
 			walk->at[FAMILY_WC] += nwc;
+		if (skip && flags & KIND_EXTRA)
+			walk->at[FAMILY_EXTRA] += nwc;
 	} else {
 		walk->at[FAMILY_NOTIFY]++;
 	}

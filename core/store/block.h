@@ -70,7 +70,7 @@ struct walk {
 #define FAMILY_BIT(name) (1u << FAMILY_##name)
 #define FAMILIES_ALL ((1u << FAMILY_COUNT) - 1)
 
-/* Kind of the current event, with KIND_INNER. */
+/* Kind of the current event, with KIND_FLAGS. */
 static inline uint32_t walk_kind(const struct block *block, const struct walk *walk)
 {
 	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
@@ -79,5 +79,12 @@ static inline uint32_t walk_kind(const struct block *block, const struct walk *w
 /* Step over the current work request, with its parts and elements. */
 void walk_next_wr(const struct block *block, struct walk *walk);
 
-/* Step over the current event; its work requests must have been walked, or @skip them. */
+/* Step over the current completion of the current event. */
+static inline void walk_next_wc(const struct block *block, struct walk *walk)
+{
+	walk->at[FAMILY_WC]++;
+	walk->at[FAMILY_EXTRA] += !!(walk_kind(block, walk) & KIND_EXTRA);
+}
+
+/* Step over the current event; its requests or completions must have been walked, or @skip them. */
 void walk_next_event(const struct block *block, struct walk *walk, bool skip);

@@ -6,7 +6,8 @@
  * of family EVENT; by its kind also one of POST, POLL or NOTIFY. A post has
  * nwr rows of WR; a work request has nsge rows of SGE and, for each bit of
  * `parts` (enum event_wr_part), one row of that part's family. A poll has nwc
- * rows of WC. All rows of a family lie in the order of the events.
+ * rows of WC and, with KIND_EXTRA, as many of EXTRA. All rows of a family lie
+ * in the order of the events.
  *
  * A column's place in the list is its number in the file.
  */
@@ -17,7 +18,7 @@
 
 #define FAMILIES(F) \
 	F(EVENT) F(POST) F(POLL) F(NOTIFY) F(WR) F(RDMA) F(ATOMIC) F(UD) F(XRC) F(BIND) F(TSO) \
-	F(ODD) F(SGE) F(WC)
+	F(ODD) F(SGE) F(WC) F(EXTRA)
 
 /* family, name, is it signed? */
 #define COLUMNS(C)                  \
@@ -76,7 +77,14 @@
 	C(WC, pkey_index, 0)        \
 	C(WC, slid, 0)              \
 	C(WC, sl, 0)                \
-	C(WC, dlid_path_bits, 0)
+	C(WC, dlid_path_bits, 0)    \
+	C(EXTRA, wc_parts, 0)       \
+	C(EXTRA, timestamp, 0)      \
+	C(EXTRA, wallclock, 0)      \
+	C(EXTRA, cvlan, 0)          \
+	C(EXTRA, flow_tag, 0)       \
+	C(EXTRA, tm_tag, 0)         \
+	C(EXTRA, tm_priv, 0)
 
 enum family {
 #define F(name) FAMILY_##name,
@@ -103,20 +111,34 @@ enum event_kind {
 	KIND_BUILT = 16,    /* ibv_wr_complete */
 	KIND_ABORTED,       /* ibv_wr_abort */
 	KIND_POST_WQ_RECV,
+	KIND_START_POLL,    /* ibv_start_poll */
+	KIND_NEXT_POLL,     /* ibv_next_poll */
 	KINDS,
 	KIND_MASK = 31 & ~KIND_INNER,
+	KIND_EXTRA = 32,    /* of a poll: more is known of its completions */
+	KIND_FLAGS = KIND_INNER | KIND_EXTRA,
 };
 
 #define KINDS_OF_POSTS (1u << KIND_POST_SEND | 1u << KIND_POST_RECV | 1u << KIND_POST_SRQ_RECV | \
 			1u << KIND_BUILT | 1u << KIND_ABORTED | 1u << KIND_POST_WQ_RECV)
 
-/* Of @kind without KIND_INNER. */
+#define KINDS_OF_POLLS (1u << KIND_POLL | 1u << KIND_START_POLL | 1u << KIND_NEXT_POLL)
+
+/* Of @kind without KIND_FLAGS. */
 static inline bool kind_is_post(uint32_t kind)
 {
 	return KINDS_OF_POSTS >> kind & 1;
 }
 
-/* The verb of a post; VERB_COUNT where it is none. Its inverse: 0 where the verb is no post. */
+static inline bool kind_is_poll(uint32_t kind)
+{
+	return KINDS_OF_POLLS >> kind & 1;
+}
+
+/*
+ * The verb of a post or a poll; VERB_COUNT where it is neither. Its inverse: 0
+ * where the verb is neither.
+ */
 enum verb kind_verb(uint32_t kind);
 uint32_t kind_of_verb(enum verb verb);
 
@@ -125,3 +147,6 @@ static const unsigned char column_family[COLUMN_COUNT] = {
 	COLUMNS(C)
 #undef C
 };
+
+/* The bit of enum event_wc_part that says that a column of EXTRA is valid. */
+unsigned int extra_part(enum column_id id);

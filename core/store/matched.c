@@ -101,6 +101,18 @@ static int64_t column_value(const struct wc *wc, enum column_id column)
 		return wc->slid;
 	case COLUMN_sl:
 		return wc->sl;
+	case COLUMN_timestamp:
+		return (int64_t)wc->timestamp;
+	case COLUMN_wallclock:
+		return (int64_t)wc->wallclock;
+	case COLUMN_cvlan:
+		return wc->cvlan;
+	case COLUMN_flow_tag:
+		return wc->flow_tag;
+	case COLUMN_tm_tag:
+		return (int64_t)wc->tm_tag;
+	case COLUMN_tm_priv:
+		return wc->tm_priv;
 	default:
 		return wc->dlid_path_bits;
 	}
@@ -165,6 +177,10 @@ void matched_value(struct matched *matched, int index, sqlite3_context *context)
 	case VALUE_PROCESS:
 		sqlite3_result_int64(context, event->process);
 		break;
+	case VALUE_EXTRA:
+		if (!(current(matched)->parts & extra_part(column->column)))
+			break;
+		__attribute__((fallthrough));
 	case VALUE_COLUMN:
 		sqlite3_result_int64(context, column_value(current(matched), column->column));
 		break;

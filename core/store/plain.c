@@ -36,16 +36,18 @@ static const char *const queries[TABLES] = {
 		     " tso_hdr_sz, tso_mss FROM wr WHERE thread = ? ORDER BY n, i",
 	[TABLE_sge] = "SELECT n, i, j, addr, length, lkey FROM sge WHERE thread = ?"
 		      " ORDER BY n, i, j",
-	[TABLE_poll] = "SELECT n, time, inner, handle, ret, empty FROM poll WHERE thread = ?"
+	[TABLE_poll] = "SELECT n, time, inner, verb, handle, ret, empty FROM poll WHERE thread = ?"
 		       " ORDER BY n",
 	[TABLE_wc] = "SELECT n, i, wr_id, status, opcode, vendor_err, byte_len, imm, qp_num,"
-		     " src_qp, wc_flags, pkey_index, slid, sl, dlid_path_bits FROM wc"
+		     " src_qp, wc_flags, pkey_index, slid, sl, dlid_path_bits, timestamp,"
+		     " wallclock, cvlan, flow_tag, tm_tag, tm_priv FROM wc"
 		     " WHERE thread = ? ORDER BY n, i",
 	[TABLE_notify] = "SELECT n, time, inner, handle, solicited_only, ret FROM notify"
 			 " WHERE thread = ? ORDER BY n",
 };
 
-enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7 };
+enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7, WC_FIELDS = 13,
+       WC_EXTRAS = 2 + WC_FIELDS };
 
 /* Columns of `wr` from WR_PARTS on: the part that each belongs to. */
 static const struct {
@@ -106,9 +108,9 @@ static uint64_t number(struct plain *plain, enum table_id table, int column)
 	return (uint64_t)sqlite3_column_int64(plain->rows[table], column);
 }
 
-static bool is_null(struct plain *plain, int column)
+static bool is_null(struct plain *plain, enum table_id table, int column)
 {
-	return sqlite3_column_type(plain->rows[TABLE_wr], column) == SQLITE_NULL;
+	return sqlite3_column_type(plain->rows[table], column) == SQLITE_NULL;
 }
 
 /* Consecutive columns of a row from @from on. */
@@ -155,7 +157,7 @@ static unsigned int parts_there(struct plain *plain)
 	unsigned int there = 0;
 
 	for (int i = 0; i < NPARTS; i++)
-		if (!is_null(plain, WR_PARTS + i))
+		if (!is_null(plain, TABLE_wr, WR_PARTS + i))
 			there |= parts[i].part;
 	return there;
 }
@@ -210,7 +212,23 @@ static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_
 	return err;
 }
 
-static int add_wcs(struct plain *plain, struct block *block, uint64_t n, uint32_t *ret_count)
+/* What the completion has beyond struct ibv_wc. */
+static int add_extra(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_timestamp, COLUMN_wallclock, COLUMN_cvlan,
+						  COLUMN_flow_tag, COLUMN_tm_tag, COLUMN_tm_priv };
+	unsigned int there = 0;
+
+	for (int i = 0; i < 6; i++)
+		if (!is_null(plain, TABLE_wc, WC_EXTRAS + i))
+			there |= extra_part(columns[i]);
+	if (block_add(block, COLUMN_wc_parts, there))
+		return -ENOMEM;
+	return add_row(plain, block, TABLE_wc, WC_EXTRAS, columns, 6);
+}
+
+static int add_wcs(struct plain *plain, struct block *block, uint64_t n, bool extra,
+		   uint32_t *ret_count)
 {
 	static const enum column_id columns[] = {
 		COLUMN_wc_wr_id, COLUMN_status, COLUMN_wc_opcode, COLUMN_vendor_err,
@@ -222,7 +240,9 @@ static int add_wcs(struct plain *plain, struct block *block, uint64_t n, uint32_
 	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) < n)
 		err = step(plain, TABLE_wc);
 	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) == n) {
-		err = add_row(plain, block, TABLE_wc, 2, columns, 13);
+		err = add_row(plain, block, TABLE_wc, 2, columns, WC_FIELDS);
+		if (!err && extra)
+			err = add_extra(plain, block);
 		++*ret_count;
 		if (!err)
 			err = step(plain, TABLE_wc);
@@ -240,20 +260,26 @@ static int add_event(struct plain *plain, struct block *block, enum table_id tab
 	return err ? err : block_add(block, COLUMN_kind, kind);
 }
 
+/* Of the post or poll at hand; 0, after log_err(), where its verb is none of the table's. */
+static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usual)
+{
+	const char *verb = (const char *)sqlite3_column_text(plain->rows[table], 3);
+	int id = verb ? verb_find(verb) : (int)usual;
+	uint32_t kind = id < 0 ? 0 : kind_of_verb((enum verb)id);
+
+	if (kind && kind_is_post(kind) == (table == TABLE_post))
+		return kind;
+	log_err(-EINVAL, "%s in column verb of table %s is no verb that %s", verb,
+		tables[table].name, table == TABLE_post ? "posts" : "polls");
+	return 0;
+}
+
 static int add_post(struct plain *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_post_handle, COLUMN_post_ret,
 						  COLUMN_post_bad };
-	const char *verb = (const char *)sqlite3_column_text(plain->rows[TABLE_post], 3);
-	int id = verb ? verb_find(verb) : VERB_post_send;
-	uint32_t kind = id < 0 ? 0 : kind_of_verb((enum verb)id);
-	uint32_t nwr;
-	int err;
-
-	if (!kind)
-		return log_err(-EINVAL, "%s in column verb of table post is no verb that posts",
-			       verb);
-	err = add_event(plain, block, TABLE_post, kind);
+	uint32_t kind = kind_at(plain, TABLE_post, VERB_post_send), nwr;
+	int err = kind ? add_event(plain, block, TABLE_post, kind) : -EINVAL;
 
 	if (!err)
 		err = add_row(plain, block, TABLE_post, 4, columns, 3);
@@ -262,17 +288,20 @@ static int add_post(struct plain *plain, struct block *block)
 	return err ? err : block_add(block, COLUMN_nwr, nwr);
 }
 
+/* Only a poll by the iterator can know more than struct ibv_wc has. */
 static int add_poll(struct plain *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret,
 						  COLUMN_empty };
-	uint32_t nwc;
-	int err = add_event(plain, block, TABLE_poll, KIND_POLL);
+	uint32_t kind = kind_at(plain, TABLE_poll, VERB_poll_cq), nwc;
+	bool extra = kind != KIND_POLL;
+	int err = kind ? add_event(plain, block, TABLE_poll, extra ? kind | KIND_EXTRA : kind) :
+		  -EINVAL;
 
 	if (!err)
-		err = add_row(plain, block, TABLE_poll, 3, columns, 3);
+		err = add_row(plain, block, TABLE_poll, 4, columns, 3);
 	if (!err)
-		err = add_wcs(plain, block, number(plain, TABLE_poll, 0), &nwc);
+		err = add_wcs(plain, block, number(plain, TABLE_poll, 0), extra, &nwc);
 	return err ? err : block_add(block, COLUMN_nwc, nwc);
 }
 

@@ -102,6 +102,9 @@ static int need_of(struct block *block, const struct table_column *column)
 	case VALUE_COLUMN:
 	case VALUE_PART:
 		return block_need(block, column->column);
+	case VALUE_EXTRA:
+		err = block_need(block, COLUMN_wc_parts);
+		return err ? err : block_need(block, column->column);
 	case VALUE_WC_QP:
 		err = block_need(block, COLUMN_qp_num);
 		__attribute__((fallthrough));
@@ -192,11 +195,11 @@ static uint32_t event_rows(struct scan *scan, const struct seat *seat)
 	case TABLE_post:
 		return kind_is_post(kind);
 	case TABLE_poll:
-		return kind == KIND_POLL;
+		return kind_is_poll(kind);
 	case TABLE_notify:
 		return kind == KIND_NOTIFY;
 	case TABLE_wc:
-		return kind != KIND_POLL ? 0 :
+		return !kind_is_poll(kind) ? 0 :
 		       (uint32_t)block_get(&seat->block, COLUMN_nwc, seat->walk.at[FAMILY_POLL]);
 	default:
 		return !kind_is_post(kind) ? 0 :
@@ -291,7 +294,7 @@ static int step(struct scan *scan)
 	if (++scan->i < scan->rows) {
 		scan->j = 0;
 		if (scan->id == TABLE_wc)
-			scan->walk.at[FAMILY_WC]++;
+			walk_next_wc(&seat->block, &scan->walk);
 		else
 			walk_next_wr(&seat->block, &scan->walk);
 		if (scan->id == TABLE_sge)
@@ -408,6 +411,11 @@ static bool has_part(const struct scan *scan, enum column_id id)
 	};
 
 	return parts(scan) & bits[column_family[id]];
+}
+
+static bool has_extra(const struct scan *scan, enum column_id id)
+{
+	return get(scan, COLUMN_kind) & KIND_EXTRA && get(scan, COLUMN_wc_parts) & extra_part(id);
 }
 
 static uint32_t kind_of(const struct scan *scan)
@@ -586,6 +594,10 @@ void scan_value(struct scan *scan, int index, sqlite3_context *context)
 		__attribute__((fallthrough));
 	case VALUE_COLUMN:
 		sqlite3_result_int64(context, (int64_t)get(scan, column->column));
+		break;
+	case VALUE_EXTRA:
+		if (has_extra(scan, column->column))
+			sqlite3_result_int64(context, (int64_t)get(scan, column->column));
 		break;
 	case VALUE_NAME:
 		result_name(scan, column, context);

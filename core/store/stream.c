@@ -355,11 +355,10 @@ static int give_data(struct stream *s, struct trace_event *event)
 	kind = walk_kind(&s->block, &s->walk);
 	event->inner = kind & KIND_INNER;
 	event->id = (struct event_id){ s->thread, s->due[DATA].n };
-	kind &= KIND_MASK;
-	if (kind_is_post(kind))
-		err = stream_post(s, event, kind);
-	else if (kind == KIND_POLL)
-		err = stream_poll(s, event);
+	if (kind_is_post(kind & KIND_MASK))
+		err = stream_post(s, event, kind & KIND_MASK);
+	else if (kind_is_poll(kind & KIND_MASK))
+		err = stream_poll(s, event, kind);
 	else
 		stream_notify(s, event);
 	walk_next_event(&s->block, &s->walk, false);

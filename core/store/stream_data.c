@@ -139,11 +139,23 @@ static void fill_wc(struct stream *s, struct wc *wc)
 			   .posted_at = -1 };
 }
 
-int stream_poll(struct stream *s, struct trace_event *event)
+static void fill_extra(struct stream *s, struct wc *wc)
+{
+	wc->parts = (uint32_t)GET(s, wc_parts, EXTRA);
+	wc->timestamp = GET(s, timestamp, EXTRA);
+	wc->wallclock = GET(s, wallclock, EXTRA);
+	wc->cvlan = (uint16_t)GET(s, cvlan, EXTRA);
+	wc->flow_tag = (uint32_t)GET(s, flow_tag, EXTRA);
+	wc->tm_tag = GET(s, tm_tag, EXTRA);
+	wc->tm_priv = (uint32_t)GET(s, tm_priv, EXTRA);
+}
+
+int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 {
 	uint32_t nwc = (uint32_t)GET(s, nwc, POLL);
 
-	s->poll = (struct poll){ .handle = GET(s, poll_handle, POLL),
+	s->poll = (struct poll){ .verb = kind_verb(kind & KIND_MASK),
+				 .handle = GET(s, poll_handle, POLL),
 				 .ret = (int)GET(s, poll_ret, POLL),
 				 .empty = GET(s, empty, POLL),
 				 .nwc = nwc };
@@ -151,7 +163,9 @@ int stream_poll(struct stream *s, struct trace_event *event)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nwc; i++) {
 		fill_wc(s, &s->wcs[i]);
-		s->walk.at[FAMILY_WC]++;
+		if (kind & KIND_EXTRA)
+			fill_extra(s, &s->wcs[i]);
+		walk_next_wc(&s->block, &s->walk);
 	}
 	s->poll.wc = s->wcs;
 	event->kind = TRACE_POLL;

@@ -56,7 +56,7 @@ extern const struct due stream_never;
 
 /* stream_data.c: the event at the walk's place, which goes on. 0 or -errno. */
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
-int stream_poll(struct stream *s, struct trace_event *event);
+int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 void stream_notify(struct stream *s, struct trace_event *event);
 
 /* stream.c */

@@ -12,6 +12,7 @@
 #define C_AS(id, as)        { .name = as, .value = VALUE_COLUMN, .column = COLUMN_##id }
 #define C(id)               C_AS(id, #id)
 #define P(id)               { .name = #id, .value = VALUE_PART, .column = COLUMN_##id }
+#define X(id)               { .name = #id, .value = VALUE_EXTRA, .column = COLUMN_##id }
 #define NAME(as, enum_name) { .name = as, .value = VALUE_NAME, .names = enum_name }
 
 #define EVENT_COLUMNS V(THREAD, "thread"), V(N, "n"), V(TIME, "time"), V(PROCESS, "process")
@@ -38,15 +39,16 @@ const struct table tables[TABLES] = {
 		C(length), C(lkey),
 	} },
 	[TABLE_poll] = { "poll", "thread, n", FAMILY_BIT(POLL), {
-		EVENT_COLUMNS, V(CQ, "cq"), C_AS(poll_handle, "handle"), C_AS(poll_ret, "ret"),
-		C(empty), C(nwc), V(INNER, "inner"),
+		EVENT_COLUMNS, V(CQ, "cq"), C_AS(poll_handle, "handle"), V(VERB, "verb"),
+		C_AS(poll_ret, "ret"), C(empty), C(nwc), V(INNER, "inner"),
 	} },
 	[TABLE_wc] = { "wc", "thread, n, i", FAMILY_BIT(POLL) | FAMILY_BIT(WC), {
 		PART_COLUMNS, V(CQ, "cq"), V(WC_QP, "qp"), C_AS(wc_wr_id, "wr_id"), C(status),
 		NAME("status_name", "ibv_wc_status"), C_AS(wc_opcode, "opcode"),
 		NAME("opcode_name", "ibv_wc_opcode"), C(vendor_err), C(byte_len),
 		C_AS(wc_imm, "imm"), C(qp_num), C(src_qp), C(wc_flags), C(pkey_index), C(slid),
-		C(sl), C(dlid_path_bits), V(WR_THREAD, "wr_thread"), V(WR_N, "wr_n"),
+		C(sl), C(dlid_path_bits), X(timestamp), X(wallclock), X(cvlan), X(flow_tag),
+		X(tm_tag), X(tm_priv), V(WR_THREAD, "wr_thread"), V(WR_N, "wr_n"),
 		V(WR_I, "wr_i"), V(POSTED, "posted"),
 	} },
 	[TABLE_notify] = { "notify", "thread, n", FAMILY_BIT(NOTIFY), {

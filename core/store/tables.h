@@ -17,6 +17,7 @@ enum value {
 	VALUE_INNER,
 	VALUE_COLUMN,     /* a column of the chunk as it is */
 	VALUE_PART,       /* the same; NULL where the request has no such part */
+	VALUE_EXTRA,      /* the same; NULL where the completion has none */
 	VALUE_OBJECT,     /* QP or SRQ of a post, by its id */
 	VALUE_QP,         /* the same if it is a QP, else NULL */
 	VALUE_SRQ,

@@ -126,6 +126,13 @@ struct wc {
 	uint32_t qp_num, src_qp, wc_flags;
 	uint16_t pkey_index, slid;
 	uint8_t sl, dlid_path_bits;
+	/* of an extended CQ, as far as the program asked for it */
+	uint32_t parts;   /* enum event_wc_part: which of these are there */
+	uint64_t timestamp, wallclock; /* of the device's clock; ns since 1970 */
+	uint16_t cvlan;
+	uint32_t flow_tag;
+	uint64_t tm_tag;
+	uint32_t tm_priv;
 	/* found by the matcher (core/store/match.h) */
 	uint32_t qp;                /* object, 0 unknown */
 	struct event_id request;    /* the post that it completes; 0:0 unknown */
@@ -135,6 +142,7 @@ struct wc {
 
 /* A poll that returned completions or failed. */
 struct poll {
+	enum verb verb;   /* poll_cq, start_poll or next_poll */
 	uint64_t handle;
 	uint32_t object;  /* CQ; 0 unknown */
 	int ret;

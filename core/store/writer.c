@@ -179,8 +179,7 @@ static int take_poll(struct writer *writer, struct lane *lane, const struct even
 	const struct event_poll *poll = (const void *)event;
 	uint64_t empty;
 
-	if (event->words * 8u < sizeof(*poll) ||
-	    poll->nwc > (event->words * 8u - sizeof(*poll)) / sizeof(struct event_wc))
+	if (event->words * 8u < sizeof(*poll) || event->words * 8u < event_poll_bytes(poll))
 		return -EBADMSG;
 	look_for_errors(writer, poll);
 	if (polls_count(writer, lane, poll, time, &empty))

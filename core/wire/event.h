@@ -36,6 +36,9 @@ enum event_flag {
 	EVENT_OURS = 2,    /* called by the recorder itself: a snapshot of the device */
 	EVENT_PART = 4,    /* EVENT_POST: more of the same call follows in the next event */
 	EVENT_CUT = 8,     /* too long: what did not fit is missing */
+	EVENT_START = 16,  /* EVENT_POLL: by ibv_start_poll */
+	EVENT_NEXT = 32,   /* EVENT_POLL: by ibv_next_poll */
+	EVENT_EXTRA = 64,  /* EVENT_POLL: a struct event_wc_extra for each completion, behind all */
 };
 
 struct event_head {
@@ -220,7 +223,7 @@ struct event_poll {
 	uint64_t empty; /* empty polls of this CQ by this thread so far */
 	int32_t ret;
 	uint32_t nwc;
-	/* struct event_wc wcs[nwc] */
+	/* struct event_wc wcs[nwc], with EVENT_EXTRA struct event_wc_extra extras[nwc] */
 };
 
 /* struct ibv_wc, byte for byte */
@@ -240,6 +243,42 @@ struct event_wc {
 	uint8_t dlid_path_bits;
 	uint16_t pad;
 };
+
+enum event_wc_part {
+	WC_TIMESTAMP = 1,
+	WC_WALLCLOCK = 2,
+	WC_CVLAN = 4,
+	WC_FLOW_TAG = 8,
+	WC_TM = 16,
+	WC_PARTS = WC_TM << 1,
+};
+
+/* What an extended CQ was made to tell beyond struct ibv_wc; valid is what @parts names. */
+struct event_wc_extra {
+	uint64_t timestamp; /* of the device's clock */
+	uint64_t wallclock; /* ns since 1970 */
+	uint64_t tm_tag;
+	uint32_t tm_priv;
+	uint32_t flow_tag;
+	uint16_t cvlan;
+	uint16_t parts;     /* enum event_wc_part */
+	uint32_t pad;
+};
+
+/* The extras of a poll that has them. */
+static inline const struct event_wc_extra *event_poll_extras(const struct event_poll *poll)
+{
+	return (const void *)((const struct event_wc *)(poll + 1) + poll->nwc);
+}
+
+/* Length of a poll with its completions; more than any event's for what is no poll. */
+static inline size_t event_poll_bytes(const struct event_poll *poll)
+{
+	size_t each = sizeof(struct event_wc) +
+		      (poll->head.flags & EVENT_EXTRA ? sizeof(struct event_wc_extra) : 0);
+
+	return sizeof(*poll) + (size_t)poll->nwc * each;
+}
 
 struct event_notify {
 	struct event_head head;

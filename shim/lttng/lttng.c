@@ -147,10 +147,13 @@ static void each_wr(const struct point *point)
 
 static void each_wc(const struct point *point)
 {
+	static const struct event_wc_extra none;
 	const struct event_poll *poll = (const void *)point->event;
-	struct point_part part = { .of = point, .object = poll->cq };
+	struct point_part part = { .of = point, .object = poll->cq, .extra = &none };
 
 	for (; part.index < poll->nwc; part.index++) {
+		if (poll->head.flags & EVENT_EXTRA)
+			part.extra = event_poll_extras(poll) + part.index;
 		part.wc = (const struct event_wc *)(poll + 1) + part.index;
 		lttng_ust_do_tracepoint(verbatim, wc, &part);
 	}

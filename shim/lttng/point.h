@@ -34,6 +34,7 @@ struct point_part {
 	uint64_t object;
 	const struct event_wr *wr;
 	const struct event_wc *wc;
+	const struct event_wc_extra *extra; /* all 0 where there is none */
 	uint64_t remote_addr, rkey, bytes;
 	uint64_t addr[POINT_SGES];
 	uint32_t length[POINT_SGES], lkey[POINT_SGES];

@@ -176,6 +176,13 @@ LTTNG_UST_TRACEPOINT_EVENT(verbatim, wc,
 		NUM(uint16_t, slid, i->wc->slid)
 		NUM(uint8_t, sl, i->wc->sl)
 		NUM(uint8_t, dlid_path_bits, i->wc->dlid_path_bits)
+		HEX(uint16_t, extra, i->extra->parts)
+		NUM(uint64_t, timestamp, i->extra->timestamp)
+		NUM(uint64_t, wallclock, i->extra->wallclock)
+		HEX(uint16_t, cvlan, i->extra->cvlan)
+		HEX(uint32_t, flow_tag, i->extra->flow_tag)
+		HEX(uint64_t, tm_tag, i->extra->tm_tag)
+		HEX(uint32_t, tm_priv, i->extra->tm_priv)
 	)
 )
 

@@ -38,6 +38,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 	if (!cqe)
 		return ENOENT;
 	cq->current = cqe;
+	cq->wall = 0;
 	cq->shown = likely(cqe->status == IBV_WC_SUCCESS) || !noise_wanted() ?
 		cqe : &noise_entry;
 	ex->wr_id = cqe->wr_id;
@@ -142,13 +143,18 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return of(ex)->shown->stamp;
 }
 
+/* The same however often it is read. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
+	struct soft_cq *cq = of(ex);
 	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec -
-		(process_now() - of(ex)->shown->stamp);
+	if (!cq->wall) {
+		clock_gettime(CLOCK_REALTIME, &ts);
+		cq->wall = ts.tv_sec * 1000000000ull + ts.tv_nsec -
+			   (process_now() - cq->shown->stamp);
+	}
+	return cq->wall;
 }
 
 /* flag, the function of that field */

@@ -104,6 +104,7 @@ struct soft_cq {
 	struct soft_pd		*parent;	/* domain, or NULL */
 	struct shm_cqe		*current;	/* of an extended poll, */
 	const struct shm_cqe	*shown;		/* what is read of it, */
+	uint64_t		wall;		/* its time, ns since 1970; 0 not asked for yet */
 	uint64_t		poller;		/* and whose thread's it is */
 };
 

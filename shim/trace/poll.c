@@ -46,18 +46,24 @@ struct ring_polls *poll_counter(const void *cq)
 	return free_slot;
 }
 
-static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+static void fill(struct event_poll *event, const struct ibv_cq *cq, int ret, uint32_t nwc)
 {
-	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
 	struct ring_polls *slot = poll_slot(cq);
 
-	if (!event)
-		return;
 	record_head(&event->head, EVENT_POLL, record_ticks());
 	event->cq = (uint64_t)(uintptr_t)cq;
 	event->empty = slot ? atomic_load_explicit(&slot->empty, memory_order_relaxed) : 0;
 	event->ret = ret;
 	event->nwc = nwc;
+}
+
+static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+{
+	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
+
+	if (!event)
+		return;
+	fill(event, cq, ret, nwc);
 	for (uint32_t i = 0; i < nwc; i++)
 		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
@@ -88,6 +94,28 @@ void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 
 		write_some(cq, n, wc + at, (uint32_t)n);
 	}
+}
+
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+		    const struct event_wc_extra *extra)
+{
+	size_t bytes = sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) +
+		       (extra ? sizeof(*extra) : 0);
+	struct event_poll *event;
+
+	if (__builtin_expect(recorder.sieve != NULL, 0) && wc &&
+	    !sieve_takes_completion(sieve_takes_poll(cq), wc))
+		return;
+	event = record_reserve(bytes);
+	if (!event)
+		return;
+	fill(event, cq, ret, !!wc);
+	event->head.flags |= (uint8_t)(flags | (extra ? EVENT_EXTRA : 0));
+	if (wc)
+		memcpy(event + 1, wc, sizeof(*wc));
+	if (extra)
+		memcpy((struct ibv_wc *)(event + 1) + 1, extra, sizeof(*extra));
+	record_commit(&event->head, bytes / 8);
 }
 
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)

@@ -12,6 +12,13 @@ struct ring_polls *poll_counter(const void *cq);
 /* @ret is not 0: completions, or a failure. */
 void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
 
+/*
+ * One completion that an iterator stands on, or its failure (@wc is NULL, @ret
+ * negative). @flags: EVENT_START or EVENT_NEXT. @extra may be NULL.
+ */
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+		    const struct event_wc_extra *extra);
+
 static inline struct ring_polls *poll_slot(const void *cq)
 {
 	uint64_t key = (uint64_t)(uintptr_t)cq;

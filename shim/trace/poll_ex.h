@@ -5,8 +5,9 @@
 #include <infiniband/verbs.h>
 
 /*
- * Replace the iterator's pointers of a new extended CQ. Any thread. Returns 0;
+ * Replace the iterator's pointers of a new extended CQ that was made with
+ * @wc_flags. Any thread. Returns 0;
  * -ENOSPC where there are more different iterators than functions of ours:
  * then what is polled from this CQ is not seen.
  */
-int poll_ex_patch(struct ibv_cq_ex *cq);
+int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags);

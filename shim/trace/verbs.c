@@ -236,8 +236,9 @@ static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *ex)
 
 static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
 {
-	(void)call;
-	if (cq && poll_ex_patch(cq))
+	const struct ibv_cq_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
+
+	if (cq && poll_ex_patch(cq, attr->wc_flags))
 		record_blind(BLIND_EXTENDED_CQ, cq);
 }
 

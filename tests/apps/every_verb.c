@@ -169,7 +169,7 @@ static void completion(void)
 	struct ibv_modify_cq_attr modify = { .attr_mask = IBV_CQ_ATTR_MODERATE,
 					     .moderate = { 3, 5 } };
 	struct ibv_cq_init_attr_ex attr = { .cqe = 64, .cq_context = buffer,
-					    .wc_flags = IBV_WC_STANDARD_FLAGS };
+					    .wc_flags = CQ_FIELDS };
 
 	channel = NEED(DO(ibv_create_comp_channel, ibv_create_comp_channel(context)));
 	ARG("context", H(context));
@@ -182,7 +182,7 @@ static void completion(void)
 	ARG("cqe", 128);
 	cq_ex = NEED(DO(ibv_create_cq_ex, ibv_create_cq_ex(context, &attr)));
 	ARG("init_attr.cqe", 64);
-	ARG("init_attr.wc_flags", IBV_WC_STANDARD_FLAGS);
+	ARG("init_attr.wc_flags", CQ_FIELDS);
 	RET(H(cq_ex));
 	DO(ibv_modify_cq, ibv_modify_cq(cq, &modify));
 	ARG("attr.moderate.cq_count", 3);

@@ -21,6 +21,8 @@ static struct ibv_mr *mr;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_cq_ex *cq_ex;
+#define CQ_FIELDS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG | \
+		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 static struct ibv_ah *ah;
 static union ibv_gid gid;
 
@@ -274,15 +276,16 @@ static void iterate(unsigned int n)
 	unsigned int got = 0;
 
 	while (got < n) {
+		const char *by = "ibv_start_poll";
+
 		if (ibv_start_poll(cq_ex, &attr))
 			continue;
 		do {
-			calls("ibv_poll_cq");
+			calls(by);
 #define READ(field, column) \
-	says("ibv_wc_read_" #field, "ibv_poll_cq", nth, 0, "wc." column, ibv_wc_read_##field(cq_ex))
-			says(got ? "ibv_next_poll" : "ibv_start_poll", "ibv_poll_cq", nth, 0,
-			     "wc.wr_id", (int64_t)cq_ex->wr_id);
-			says("ibv_end_poll", "ibv_poll_cq", nth, 0, "wc.status", cq_ex->status);
+	says("ibv_wc_read_" #field, by, nth, 0, "wc." column, (int64_t)ibv_wc_read_##field(cq_ex))
+			says(by, by, nth, 0, "wc.wr_id", (int64_t)cq_ex->wr_id);
+			says("ibv_end_poll", by, nth, 0, "wc.status", cq_ex->status);
 			READ(qp_num, "qp_num");
 			if (cq_ex->status) {
 				READ(vendor_err, "vendor_err");
@@ -295,10 +298,13 @@ static void iterate(unsigned int n)
 			READ(slid, "slid");
 			READ(sl, "sl");
 			READ(dlid_path_bits, "dlid_path_bits");
+			READ(flow_tag, "flow_tag");
+			READ(completion_ts, "timestamp");
+			READ(completion_wallclock_ns, "wallclock");
 			if (ibv_wc_read_wc_flags(cq_ex) & IBV_WC_WITH_IMM)
-				says("ibv_wc_read_imm_data", "ibv_poll_cq", nth, 0, "wc.imm",
+				says("ibv_wc_read_imm_data", by, nth, 0, "wc.imm",
 				     ntohl(ibv_wc_read_imm_data(cq_ex)));
-		} while (++got < n && !ibv_next_poll(cq_ex));
+		} while (++got < n && (by = "ibv_next_poll", !ibv_next_poll(cq_ex)));
 		ibv_end_poll(cq_ex);
 	}
 }

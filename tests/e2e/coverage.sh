@@ -28,10 +28,18 @@ nothing_missed() {
 	"$VERBATIM" check "$tmp/t.db" >"$tmp/checked" || { cat "$tmp/checked"; return 1; }
 }
 
+dump_tells_what_was_asked_for() {
+	"$VERBATIM" dump "$tmp/t.db" >"$tmp/dump" &&
+		grep -qE 'ibv_next_poll\(cq2\) = 0 \[\{.*completion_ts=[0-9]+, completion_wallclock_ns=[0-9]+, flow_tag=0x0' "$tmp/dump" ||
+		{ grep ibv_next_poll "$tmp/dump"; return 1; }
+	[ "$("$VERBATIM" sql "$tmp/t.db" 'select count(timestamp), count(cvlan), count(tm_tag) from wc where status = 0')" = \
+		"$("$VERBATIM" sql "$tmp/plain.db" 'select count(timestamp), 0, 0 from wc where status = 0')" ]
+}
+
 # windows bound and keys invalidated in the batch are, here, too: its completions say so
 built_is_replayed() {
 	"$VERBATIM" replay --device soft "$tmp/t.db" >"$tmp/replayed"
-	! grep -E '(ibv_wr_|ibv_post_send|ibv_post_wq|ibv_poll_cq|ibv_memcpy)' "$tmp/replayed"
+	! grep -E '(ibv_wr_|ibv_post_send|ibv_post_wq|ibv_poll_cq|ibv_(start|next)_poll|ibv_memcpy)' "$tmp/replayed"
 }
 
 table_is_current() {
@@ -50,5 +58,6 @@ table_is_current() {
 try "a program calls every verb under recording" recorded
 try "each is in the trace with the arguments that it had" as_called
 try "nothing went by unseen, and the check finds nothing" nothing_missed
+try "dump and SQL have what an extended CQ told" dump_tells_what_was_asked_for
 try "what was built, polled and copied is replayed without a difference" built_is_replayed
 try "docs/COVERAGE.md is what was found" table_is_current

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/wire/event.h"
 #include "replay/differ.h"
 #include "replay/outcome.h"
 
@@ -194,6 +195,26 @@ static void equal_completions_do_not_diverge(void **state)
 	assert_int_equal(completions(&there, &wc, 5, false), 2);
 }
 
+static void a_flow_tag_is_compared_and_a_time_is_not(void **state)
+{
+	const struct wc there = { .parts = WC_FLOW_TAG | WC_TIMESTAMP | WC_WALLCLOCK,
+				  .flow_tag = 7, .timestamp = 1, .wallclock = 2 };
+	const struct ibv_wc wc = { 0 };
+	struct differ_wc d = { .event = here, .there = &there, .here = &wc, .tagged = true,
+			       .flow_tag = 7 };
+	struct outcome *r = make();
+
+	(void)state;
+	differ_completion(r, &d);
+	d.flow_tag = 0; /* the rule is not here */
+	differ_completion(r, &d);
+	assert_int_equal(outcome_divergences(r), 0);
+	d.flow_tag = 8;
+	differ_completion(r, &d);
+	assert_int_equal(outcome_divergences(r), 1);
+	outcome_free(r);
+}
+
 static void of_an_error_only_status_and_wr_id_count(void **state)
 {
 	const struct wc there = { .wr_id = 5,
@@ -299,6 +320,7 @@ int main(void)
 		cmocka_unit_test(errno_is_named),
 		cmocka_unit_test(the_same_failure_does_not_diverge),
 		cmocka_unit_test(equal_completions_do_not_diverge),
+		cmocka_unit_test(a_flow_tag_is_compared_and_a_time_is_not),
 		cmocka_unit_test(of_an_error_only_status_and_wr_id_count),
 		cmocka_unit_test(a_status_diverges),
 		cmocka_unit_test(a_shared_queue_may_give_another_request),

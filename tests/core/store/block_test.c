@@ -174,6 +174,28 @@ static void cut_off_chunk_is_refused(void **state)
 		assert_int_equal(block_load(&block, packer.bytes, n, FAMILIES_ALL), -EBADMSG);
 }
 
+static void extras_of_completions_must_fit(void **state)
+{
+	struct {
+		struct event_poll poll;
+		struct event_wc wc;
+		struct event_wc_extra extra;
+	} p = { .poll = { .head = { .words = sizeof(p) / 8, .flags = EVENT_NEXT | EVENT_EXTRA },
+			  .nwc = 1 },
+		.extra = { .parts = WC_FLOW_TAG, .flow_tag = 7 } };
+
+	(void)state;
+	assert_int_equal(batch_poll(&batch, &p.poll, 1, 1, 0), 0);
+	assert_int_equal(packer_pack(&packer, &batch), 0);
+	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), 0);
+	assert_int_equal(block_count(&block, COLUMN_flow_tag), 1);
+	column_put(&batch.columns[COLUMN_wc_parts], 0); /* of no completion */
+	assert_int_equal(packer_pack(&packer, &batch), 0);
+	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), -EBADMSG);
+	p.poll.head.words--; /* cut off */
+	assert_int_equal(batch_poll(&batch, &p.poll, 2, 2, 0), -EBADMSG);
+}
+
 static void families_must_fit_each_other(void **state)
 {
 	(void)state;
@@ -196,6 +218,7 @@ int main(void)
 		TEST(any_bytes_are_refused_or_safe),
 		TEST(cut_off_chunk_is_refused),
 		TEST(families_must_fit_each_other),
+		TEST(extras_of_completions_must_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

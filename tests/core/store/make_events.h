@@ -264,18 +264,32 @@ static inline struct event_wc make_wc(uint64_t wr_id, int status, int opcode, ui
 				  .opcode = (uint32_t)opcode, .qp_num = qp_num, .byte_len = 64 };
 }
 
-static inline uint32_t make_poll(struct maker *m, const void *cq, uint64_t empty,
-				 const struct event_wc *wcs, uint32_t nwc)
+/* @extras: as many, or NULL. */
+static inline uint32_t make_poll_by(struct maker *m, enum verb verb, const void *cq,
+				    uint64_t empty, const struct event_wc *wcs, uint32_t nwc,
+				    const struct event_wc_extra *extras)
 {
-	size_t bytes = sizeof(struct event_poll) + nwc * sizeof(*wcs);
+	size_t bytes = sizeof(struct event_poll) + nwc * sizeof(*wcs) +
+		       (extras ? nwc * sizeof(*extras) : 0);
 	struct event_poll *e = make_room(m, EVENT_POLL, 0, bytes);
 
+	e->head.flags = (uint8_t)((verb == VERB_start_poll ? EVENT_START : 0) |
+				  (verb == VERB_next_poll ? EVENT_NEXT : 0) |
+				  (extras ? EVENT_EXTRA : 0));
 	e->cq = MAKE_PTR(cq);
 	e->empty = empty;
 	e->ret = (int)nwc;
 	e->nwc = nwc;
 	memcpy(e + 1, wcs, nwc * sizeof(*wcs));
+	if (extras)
+		memcpy((struct event_wc *)(e + 1) + nwc, extras, nwc * sizeof(*extras));
 	return make_done(m, e, bytes);
+}
+
+static inline uint32_t make_poll(struct maker *m, const void *cq, uint64_t empty,
+				 const struct event_wc *wcs, uint32_t nwc)
+{
+	return make_poll_by(m, VERB_poll_cq, cq, empty, wcs, nwc, NULL);
 }
 
 static inline uint32_t make_notify(struct maker *m, const void *cq)

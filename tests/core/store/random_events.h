@@ -82,7 +82,8 @@ static inline uint64_t print_wc(uint64_t h, const struct wc *wc)
 	const uint64_t values[] = { wc->wr_id, (uint32_t)wc->status, (uint32_t)wc->opcode,
 				    wc->vendor_err, wc->byte_len, wc->imm, wc->qp_num, wc->src_qp,
 				    wc->wc_flags, wc->pkey_index, wc->slid, wc->sl,
-				    wc->dlid_path_bits };
+				    wc->dlid_path_bits, wc->parts, wc->timestamp, wc->wallclock,
+				    wc->cvlan, wc->flow_tag, wc->tm_tag, wc->tm_priv };
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
 		h = mix(h, values[i]);
@@ -91,7 +92,8 @@ static inline uint64_t print_wc(uint64_t h, const struct wc *wc)
 
 static inline uint64_t print_poll(const struct poll *poll, bool inner)
 {
-	uint64_t h = mix(mix(mix(mix(2, poll->handle), (uint32_t)poll->ret), poll->empty), inner);
+	uint64_t h = mix(mix(mix(mix(mix(2, poll->verb), poll->handle), (uint32_t)poll->ret),
+			     poll->empty), inner);
 
 	for (uint32_t i = 0; i < poll->nwc; i++)
 		h = print_wc(h, &poll->wc[i]);
@@ -283,13 +285,30 @@ static inline void random_post(struct maker *m, struct prints *prints)
 		   mix(print_post(&post, inner), 0));
 }
 
+/* What is not said to be there is 0, as in a plain table. */
+static inline struct event_wc_extra random_extra(struct wc *wc)
+{
+	wc->parts = (uint32_t)(random_next() % WC_PARTS);
+	wc->timestamp = wc->parts & WC_TIMESTAMP ? random_next() : 0;
+	wc->wallclock = wc->parts & WC_WALLCLOCK ? make_now : 0;
+	wc->cvlan = wc->parts & WC_CVLAN ? (uint16_t)random_next() : 0;
+	wc->flow_tag = wc->parts & WC_FLOW_TAG ? (uint32_t)random_next() : 0;
+	wc->tm_tag = wc->parts & WC_TM ? random_next() : 0;
+	wc->tm_priv = wc->parts & WC_TM ? (uint32_t)random_next() : 0;
+	return (struct event_wc_extra){ wc->timestamp, wc->wallclock, wc->tm_tag, wc->tm_priv,
+					wc->flow_tag, wc->cvlan, (uint16_t)wc->parts, 0 };
+}
+
 static inline void random_poll(struct maker *m, struct prints *prints, uint64_t *empty)
 {
+	static const enum verb verbs[] = { VERB_poll_cq, VERB_start_poll, VERB_next_poll };
 	struct wc wcs[16];
 	struct event_wc events[16];
+	struct event_wc_extra extras[16];
 	uint64_t more = random_next() % 100;
-	struct poll poll = { .handle = 0x1000, .empty = more, .nwc = (uint32_t)(random_next() % 16),
-			     .wc = wcs };
+	struct poll poll = { .verb = verbs[random_next() % 3], .handle = 0x1000, .empty = more,
+			     .nwc = (uint32_t)(random_next() % 16), .wc = wcs };
+	bool extra = poll.verb != VERB_poll_cq && random_next() % 2;
 	int64_t time = (int64_t)make_now;
 	uint32_t n;
 
@@ -310,10 +329,13 @@ static inline void random_poll(struct maker *m, struct prints *prints, uint64_t 
 					       .pkey_index = wcs[i].pkey_index, .slid = wcs[i].slid };
 		events[i].imm = wcs[i].wc_flags & IBV_WC_WITH_INV ? wcs[i].imm :
 				__builtin_bswap32(wcs[i].imm);
+		if (extra)
+			extras[i] = random_extra(&wcs[i]);
 	}
 	poll.ret = (int)poll.nwc;
 	*empty += more;
-	n = make_poll(m, (void *)0x1000, *empty, events, poll.nwc);
+	n = make_poll_by(m, poll.verb, (void *)0x1000, *empty, events, poll.nwc,
+			 extra ? extras : NULL);
 	prints_add(prints, (struct event_id){ m->thread, n }, time, mix(print_poll(&poll, false), 0));
 }
 
