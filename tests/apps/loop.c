@@ -2,7 +2,7 @@
  * A queue pair connected to itself that sends until it is killed, and counts
  * in a shared file what has returned.
  *
- *	loop COUNTS [N]: N sends, or for ever
+ *	loop COUNTS [N [US]]: N sends, 0 for ever; SIGKILL comes after US microseconds
  *
  * COUNTS then holds three 64-bit numbers: posts of receives, posts of sends,
  * completions polled. A verb is counted after it has returned, so the file
@@ -11,8 +11,10 @@
 #include "tests/apps/app.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 struct counts {
@@ -31,6 +33,17 @@ static struct counts *map_counts(const char *path)
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	MUST(counts == MAP_FAILED);
 	return counts;
+}
+
+/* At any instruction: not by a signal that some system call would have to return for. */
+static void die_in(long us)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+	struct itimerspec when = { .it_value = { us / 1000000, us % 1000000 * 1000 } };
+	timer_t timer;
+
+	MUST(timer_create(CLOCK_MONOTONIC, &event, &timer));
+	MUST(timer_settime(timer, 0, &when, NULL));
 }
 
 /* One message from the queue pair to itself. */
@@ -60,15 +73,22 @@ int main(int argc, char **argv)
 {
 	static char buffer[128];
 	struct counts *counts = map_counts(NEED(argc > 1 ? argv[1] : NULL));
-	uint64_t end = argc > 2 ? strtoull(argv[2], NULL, 10) : UINT64_MAX;
-	struct ibv_context *context = open_first_device();
-	struct ibv_pd *pd = NEED(ibv_alloc_pd(context));
-	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE));
-	struct ibv_cq *cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
-	struct ibv_qp *qp = create_rc_qp(pd, cq);
+	uint64_t end = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
 
+	if (argc > 3)
+		die_in(atol(argv[3]));
+	context = open_first_device();
+	pd = NEED(ibv_alloc_pd(context));
+	mr = NEED(ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE));
+	cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
+	qp = create_rc_qp(pd, cq);
 	connect_to_itself(context, qp);
-	for (uint64_t n = 0; n < end; n++)
+	for (uint64_t n = 0; !end || n < end; n++)
 		send_one(qp, mr, counts, n);
 	MUST(ibv_destroy_qp(qp));
 	MUST(ibv_destroy_cq(cq));

@@ -153,6 +153,85 @@ thousands_of_threads_at_once_are_recorded() {
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0
 }
 
+# Killed
+
+at() { od -An -tu8 -j "$1" -N8 "$2" | tr -d ' '; }
+
+# One program killed after so many microseconds: what had returned is there, and one more at most.
+killed_after() { # microseconds, name of the files
+	local us=$1 t=$2 got recvs sends polls
+	"$VERBATIM" record -q -o "$t.db" "$apps/loop" "$t.counts" 0 "$us" 2>"$t.err" >/dev/null
+	is $? 137 || return
+	"$VERBATIM" info "$t.db" >"$t.out" 2>&1 || { cat "$t.out"; return 1; }
+	read -r recvs sends polls <<<"$(at 0 "$t.counts") $(at 8 "$t.counts") $(at 16 "$t.counts")"
+	got=$("$VERBATIM" sql "$t.db" "SELECT count(*) FILTER (WHERE verb = 'ibv_post_recv') BETWEEN $recvs AND $recvs + 1,
+		count(*) FILTER (WHERE verb = 'ibv_post_send') BETWEEN $sends AND $sends + 1,
+		(SELECT count(*) FROM wc) BETWEEN $polls AND $polls + 1,
+		(SELECT count(*) FROM loss), (SELECT count(*) FROM coverage) FROM wr")
+	rm -f "$t".*
+	is "$got" "1|1|1|0|0" || { echo "after $us us: $recvs receives, $sends sends, $polls completions had returned"; return 1; }
+}
+
+# Two at a time. Every tenth dies while it opens the device, or before.
+programs_killed_at_random_moments_lose_nothing() { # how many
+	local seed=${VERBATIM_SEED:-$RANDOM} i us
+	echo "VERBATIM_SEED=$seed"
+	RANDOM=$seed
+	for ((i = 0; i < $1; i++)); do
+		us=$((1 + (RANDOM * 32768 + RANDOM) % (i % 10 ? 60000 : 3000)))
+		killed_after $us "k$i" >"k$i.why" 2>&1 && rm "k$i.why" &
+		((i % 2)) && wait
+	done
+	wait
+	cat k*.why 2>/dev/null | head -5
+	[ -z "$(ls k*.why 2>/dev/null)" ]
+}
+
+# Its end is known by the last who holds the pipe.
+collector_killed_at_random_moments_does_no_harm() { # how many
+	local seed=${VERBATIM_SEED:-$RANDOM} i recorder reader
+	echo "VERBATIM_SEED=$seed"
+	RANDOM=$seed
+	mkfifo ends
+	for ((i = 0; i < $1; i++)); do
+		rm -f status counts t.db*
+		cat ends & reader=$!
+		"$VERBATIM" record -q -o t.db sh -c "$apps/loop counts 30000; echo \$? >status" 9>ends & recorder=$!
+		read -rt "0.$(printf %03d $((RANDOM % 200)))" <> <(:)
+		kill -KILL $recorder 2>/dev/null
+		wait $recorder $reader 2>/dev/null
+		[ -e counts ] || continue # killed before it had started the program
+		is "status $(cat status)" "status 0" && is "sends $(at 8 counts)" "sends 30000" || return
+		[ ! -e t.db ] || "$VERBATIM" info t.db >out 2>&1 || { cat out; return 1; }
+	done
+}
+
+# MPI: mpirun hands its environment to its ranks; nothing has to be typed for that.
+mpi_ranks_are_in_one_trace() {
+	cat >ring.c <<-'PROGRAM'
+	#include <mpi.h>
+	#include <stdio.h>
+	int main(int argc, char **argv)
+	{
+		int rank, size, got = -1;
+		MPI_Init(&argc, &argv);
+		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		MPI_Comm_size(MPI_COMM_WORLD, &size);
+		MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		printf("%d after %d\n", rank, got);
+		return MPI_Finalize();
+	}
+	PROGRAM
+	mpicc -o ring ring.c || return
+	record mpirun --allow-run-as-root --oversubscribe -np 4 --mca pml ob1 --mca btl self,openib \
+		--mca btl_openib_allow_ib 1 ./ring >out 2>err || { cat out err; return 1; }
+	is "$(sort out | xargs)" "0 after 3 1 after 0 2 after 1 3 after 2" &&
+		is "ranks $(sql "SELECT count(DISTINCT process) FROM call WHERE verb = 'ibv_create_qp' AND failed = 0")" "ranks 4" &&
+		is "$(sql "SELECT DISTINCT ending, status FROM process WHERE cmdline LIKE './ring%'")" "exit|0" &&
+		is "$(sql "SELECT count(DISTINCT process) FROM wc")" 4 && is "$(sql 'SELECT count(*) FROM loss')" 0
+}
+
 for need in spawn guest loop threads; do
 	[ -x "$apps/$need" ] || { echo "not ok processes: $apps/$need is not built"; exit 1; }
 done
@@ -185,3 +264,7 @@ try killed_descendant_does_not_leak
 try short_threads_share_rings
 try polls_of_threads_that_are_gone_are_counted
 try thousands_of_threads_at_once_are_recorded
+try programs_killed_at_random_moments_lose_nothing 200
+try collector_killed_at_random_moments_does_no_harm 30
+if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace
+else echo "skip processes: mpi ranks are in one trace: mpicc is not installed"; fi
