@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "shim/soft/fabric.h"
+#include "shim/soft/memcheck.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE	23
@@ -110,6 +111,7 @@ void heap_free(uint64_t off, uint64_t size)
 		return;
 	size = pages(size);
 	madvise((uint8_t *)fabric_seg + off, size, MADV_REMOVE);
+	memcheck_defined((uint8_t *)fabric_seg + off, size);	/* zeros */
 	e = malloc(sizeof(*e));
 	if (!e)
 		return;		/* address space is lost, no memory */

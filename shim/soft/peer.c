@@ -92,7 +92,8 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
 		}
 		e->peer = (struct fabric_peer){ .seg = seg, .pid = pid,
 			.start = start, .node = node, .instance = instance,
-			.forbidden = fabric_seg->stage.forbidden };
+			.forbidden = fabric_seg->stage.forbidden ||
+				     seg->stage.watched };
 		e->next = entries;
 		entries = e;
 	}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "shim/soft/copy.h"
+#include "shim/soft/memcheck.h"
 #include "shim/soft/noise.h"
 #include "shim/soft/pending.h"
 
@@ -193,6 +194,8 @@ void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
+	/* ours may have passed on what the program left undefined */
+	memcheck_defined(cqe, offsetof(struct shm_cqe, data));
 	set_cons(cq, cq->cons + 1);
 }
 

@@ -12,8 +12,11 @@
 
 #include "shim/soft/fabric.h"
 #include "shim/soft/heap.h"
+#include "shim/soft/memcheck.h"
 #include "shim/soft/peer.h"
 #include "shim/soft/stage.h"
+
+bool memcheck_watches;
 
 /* Beyond the limit, the kernel would send SIGXFSZ. */
 bool segment_may_be(void)
@@ -33,7 +36,9 @@ static int fill_header(void)
 	fabric_seg->version = SHM_VERSION;
 	fabric_seg->node = fabric_self.node;
 	fabric_seg->instance = fabric_self.instance;
-	fabric_seg->stage.forbidden = stage_needed();
+	memcheck_watches = memcheck_asked();
+	fabric_seg->stage.watched = memcheck_watches;
+	fabric_seg->stage.forbidden = memcheck_watches || stage_needed();
 	fabric_seg->magic = SHM_MAGIC;
 	return 0;
 }

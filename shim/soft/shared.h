@@ -206,6 +206,7 @@ struct shm_mr {
 /* What the owner of the segment is asked to copy: see stage.c. */
 struct shm_stage {
 	uint32_t	forbidden;	/* process_vm, to this process */
+	uint32_t	watched;	/* and to others: see memcheck.h */
 	uint32_t	ready;		/* jobs may be left here */
 	uint32_t	asked;		/* a futex */
 	uint32_t	sleeping;	/* somebody must be woken */

@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "shim/soft/heap.h"
+#include "shim/soft/memcheck.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/soft.h"
 #include "shim/soft/thread.h"
@@ -142,10 +143,12 @@ static int copy(struct shm_job *job)
 	err = take_list(job, write, &list, &len);
 	if (err < 0)
 		return err;
-	if (write)
-		copy_scatter(&list, job->bytes, len);
-	else
+	if (!write) {
 		copy_gather(job->bytes, &list);
+		return 0;
+	}
+	memcheck_defined(job->bytes, len);
+	copy_scatter(&list, job->bytes, len);
 	return 0;
 }
 
@@ -407,9 +410,11 @@ static int move_piece(struct fabric_peer *peer, struct shm_job *job, bool write,
 	if (write)
 		copy_gather(job->bytes, here);
 	err = ask(peer, job, write, there);
-	if (!err && !write)
-		copy_scatter(here, job->bytes, len);
-	return err;
+	if (err || write)
+		return err;
+	memcheck_defined(job->bytes, len);
+	copy_scatter(here, job->bytes, len);
+	return 0;
 }
 
 static int move(struct fabric_peer *peer, bool write, struct copy_list *local,

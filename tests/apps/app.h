@@ -47,8 +47,8 @@ static inline struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	return NEED(ibv_create_qp(pd, &attr));
 }
 
-/* From RESET to RTS; on RoCE by the port's first GID. */
-static inline void connect_to_itself(struct ibv_context *context, struct ibv_qp *qp)
+/* From RESET to RTS; on RoCE by the port's first GID. The other is on the same port. */
+static inline void connect_to(struct ibv_context *context, struct ibv_qp *qp, uint32_t number)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
 				    .port_num = 1,
@@ -60,7 +60,7 @@ static inline void connect_to_itself(struct ibv_context *context, struct ibv_qp 
 			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	attr.qp_state = IBV_QPS_RTR;
 	attr.path_mtu = IBV_MTU_1024;
-	attr.dest_qp_num = qp->qp_num;
+	attr.dest_qp_num = number;
 	attr.max_dest_rd_atomic = 1;
 	attr.min_rnr_timer = 12;
 	attr.ah_attr.port_num = 1;
@@ -82,4 +82,9 @@ static inline void connect_to_itself(struct ibv_context *context, struct ibv_qp 
 	MUST(ibv_modify_qp(qp, &attr,
 			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+static inline void connect_to_itself(struct ibv_context *context, struct ibv_qp *qp)
+{
+	connect_to(context, qp, qp->qp_num);
 }

@@ -1,0 +1,292 @@
+/*
+ * Looks at each byte that a peer delivers, into memory that was never written.
+ *
+ *	delivered [beyond|undefined]
+ *
+ * `beyond` looks also at the byte behind those that were delivered, `undefined`
+ * sends itself bytes that were never written: a tool that knows which bytes
+ * have a value must find both, and nothing without them.
+ *
+ * The peer is this program again, in a process of its own. Between what it
+ * writes to memory and our look at that, no verb is called.
+ */
+#include "tests/apps/app.h"
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PEER_FD = 9, ROOM = 300000 };
+
+static const uint32_t lengths[] = { 8, 64, 4096, 100000, 299999 };
+
+/* One end, and what it is told of the other. */
+struct end {
+	int fd;
+	struct ibv_context *context;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct address {
+		uint64_t addr;
+		uint32_t rkey, qpn;
+	} peer;
+	bool beyond;
+};
+
+static uint8_t pattern(uint32_t i)
+{
+	return (uint8_t)(i * 7 + 3);
+}
+
+static void tell(int fd)
+{
+	MUST(write(fd, "", 1) != 1);
+}
+
+static void hear(int fd)
+{
+	char byte;
+
+	MUST(read(fd, &byte, 1) != 1);
+}
+
+static void renew(struct end *e)
+{
+	struct ibv_pd *pd = e->mr->pd;
+	void *old = e->mr->addr;
+
+	MUST(ibv_dereg_mr(e->mr));
+	free(old);
+	e->mr = NEED(ibv_reg_mr(pd, NEED(malloc(ROOM)), ROOM,
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC));
+}
+
+static void begin(struct end *e)
+{
+	struct ibv_pd *pd;
+
+	e->context = open_first_device();
+	pd = NEED(ibv_alloc_pd(e->context));
+	e->mr = NEED(ibv_reg_mr(pd, NEED(malloc(ROOM)), ROOM, IBV_ACCESS_LOCAL_WRITE));
+	e->cq = NEED(ibv_create_cq(e->context, 16, NULL, NULL, 0));
+	e->qp = create_rc_qp(pd, e->cq);
+}
+
+static void end(struct end *e)
+{
+	struct ibv_pd *pd = e->mr->pd;
+	void *memory = e->mr->addr;
+
+	MUST(ibv_destroy_qp(e->qp));
+	MUST(ibv_destroy_cq(e->cq));
+	MUST(ibv_dereg_mr(e->mr));
+	MUST(ibv_dealloc_pd(pd));
+	MUST(ibv_close_device(e->context));
+	free(memory);
+}
+
+static void allow_all(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+						       IBV_ACCESS_REMOTE_READ |
+						       IBV_ACCESS_REMOTE_ATOMIC };
+
+	MUST(ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS));
+}
+
+/* Both ends do it at once, at the beginning and with new memory. */
+static void exchange(struct end *e)
+{
+	struct address mine = { 0 };
+
+	renew(e);
+	mine.addr = (uintptr_t)e->mr->addr;
+	mine.rkey = e->mr->rkey;
+	mine.qpn = e->qp->qp_num;
+	MUST(write(e->fd, &mine, sizeof(mine)) != sizeof(mine));
+	MUST(read(e->fd, &e->peer, sizeof(e->peer)) != sizeof(e->peer));
+}
+
+static struct ibv_wc await(struct end *e)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(e->cq, 1, &wc)))
+		;
+	MUST(n < 0 || wc.status);
+	return wc;
+}
+
+static void post_recv(struct end *e, uint32_t off, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)e->mr->addr + off, length, e->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	MUST(ibv_post_recv(e->qp, &wr, &bad));
+}
+
+static void post(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)e->mr->addr, length, e->mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
+				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = e->peer.addr;
+		wr.wr.atomic.rkey = e->peer.rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = e->peer.addr;
+		wr.wr.rdma.rkey = e->peer.rkey;
+	}
+	MUST(ibv_post_send(e->qp, &wr, &bad));
+}
+
+static void check(const struct end *e, uint32_t off, uint32_t length)
+{
+	const uint8_t *bytes = (const uint8_t *)e->mr->addr + off;
+
+	for (uint32_t i = 0; i < length; i++)
+		MUST(bytes[i] != pattern(i));
+	if (e->beyond && bytes[length] == pattern(length))
+		puts("the byte behind them has the same value, by chance");
+}
+
+static void fill(struct end *e)
+{
+	for (uint32_t i = 0; i < ROOM; i++)
+		((uint8_t *)e->mr->addr)[i] = pattern(i);
+}
+
+static void receive(struct end *e, uint32_t length)
+{
+	exchange(e);
+	post_recv(e, 0, length + 1);
+	tell(e->fd);
+	MUST(await(e).byte_len != length);
+	check(e, 0, length);
+}
+
+static void be_written(struct end *e, uint32_t length)
+{
+	exchange(e);
+	tell(e->fd);
+	hear(e->fd);
+	check(e, 0, length);
+}
+
+static void read_there(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
+{
+	exchange(e);
+	hear(e->fd);
+	post(e, opcode, length);
+	(void)await(e);
+	check(e, 0, length);
+	tell(e->fd);
+}
+
+static void look(struct end *e)
+{
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		receive(e, lengths[i]);
+		be_written(e, lengths[i]);
+		read_there(e, IBV_WR_RDMA_READ, lengths[i]);
+	}
+	read_there(e, IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
+}
+
+static void put(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
+{
+	exchange(e);
+	fill(e);
+	hear(e->fd);
+	post(e, opcode, length);
+	(void)await(e);
+	if (opcode == IBV_WR_RDMA_WRITE)
+		tell(e->fd);
+}
+
+static void be_read(struct end *e)
+{
+	exchange(e);
+	fill(e);
+	tell(e->fd);
+	hear(e->fd);
+}
+
+static void deliver(struct end *e)
+{
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		put(e, IBV_WR_SEND, lengths[i]);
+		put(e, IBV_WR_RDMA_WRITE, lengths[i]);
+		be_read(e);
+	}
+	be_read(e);
+}
+
+static void meet(struct end *e, void (*act)(struct end *))
+{
+	begin(e);
+	exchange(e);
+	connect_to(e->context, e->qp, e->peer.qpn);
+	allow_all(e->qp);
+	tell(e->fd);
+	hear(e->fd);
+	act(e);
+	end(e);
+}
+
+/* What has no value has none where it arrives. */
+static int send_undefined(void)
+{
+	struct end e = { 0 };
+
+	begin(&e);
+	connect_to_itself(e.context, e.qp);
+	post_recv(&e, 64, 64);
+	post(&e, IBV_WR_SEND, 64);
+	(void)await(&e);
+	(void)await(&e);
+	if (((uint8_t *)e.mr->addr)[64])
+		puts("it is not zero, by chance");
+	end(&e);
+	return 0;
+}
+
+static int with_peer(struct end *e, char *self)
+{
+	int fds[2], status;
+	pid_t pid;
+
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	pid = fork();
+	MUST(pid < 0);
+	if (!pid) {
+		dup2(fds[1], PEER_FD);
+		close(fds[0]);
+		execl(self, self, "peer", NULL);
+		_exit(2);
+	}
+	close(fds[1]);
+	e->fd = fds[0];
+	meet(e, look);
+	MUST(waitpid(pid, &status, 0) != pid);
+	return status != 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	struct end e = { .fd = PEER_FD, .beyond = !strcmp(how, "beyond") };
+
+	if (!strcmp(how, "undefined"))
+		return send_undefined();
+	if (strcmp(how, "peer"))
+		return with_peer(&e, argv[0]);
+	meet(&e, deliver);
+	return 0;
+}
