@@ -14,6 +14,8 @@
  * so they are looked at before each walk. Where they are not the pipe any more,
  * or were never found, libc's backtrace() does it: it guesses nothing, and
  * takes ten times as long.
+ *
+ * What is on a stack need not have a value; valgrind is not to report who looks.
  */
 #include "shim/trace/stack.h"
 
@@ -27,6 +29,13 @@
 #include <unistd.h>
 
 #include "shim/trace/process.h"
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_DISABLE_ERROR_REPORTING
+#define VALGRIND_ENABLE_ERROR_REPORTING
+#endif
 
 typedef int backtrace_fn(void **frames, int max);
 
@@ -100,7 +109,9 @@ unsigned int stack_take(uint64_t *frames, unsigned int max)
 	int n, i = 0;
 
 	process_hold_forks();
+	VALGRIND_DISABLE_ERROR_REPORTING;
 	n = walk(found, STACK_FRAMES + OWN_FRAMES);
+	VALGRIND_ENABLE_ERROR_REPORTING;
 	process_allow_forks();
 	while (i < n && is_ours(found[i]))
 		i++;

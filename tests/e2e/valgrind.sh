@@ -1,0 +1,96 @@
+# Programs under valgrind, on the software device, recorded and not: nothing that is delivered is
+# reported, and what was not delivered still is.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+delivered=$PWD/$BUILD/tests/apps/delivered
+loop=$PWD/$BUILD/tests/apps/loop
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+port=19700
+
+command -v valgrind >/dev/null || { echo "skip valgrind: not installed"; exit 0; }
+
+try() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then echo "ok valgrind: $name"; else echo "not ok valgrind: $name: ${out:0:1000}"; fi
+}
+
+is() { [ "$2" = "$3" ] || { echo "$1: $2 instead of $3"; return 1; }; }
+sql() { "$VERBATIM" sql "$tmp/t.db" "$1"; }
+
+bare() { timeout 120 "$VERBATIM" run -- "$@"; }
+recorded() { timeout 120 "$VERBATIM" record -q -o "$tmp/t.db" -- "$@"; }
+memcheck=(valgrind -q --error-exitcode=99 --log-file="$tmp/log.%p")
+
+# 0 errors in whatever it is that runs under memcheck
+finds_nothing() {
+	rm -f "$tmp"/log.*
+	"$@" >"$tmp/out" 2>&1 || { echo "status $?: $(tail -3 "$tmp/out") $(head -20 "$tmp"/log.*)"; return 1; }
+	is "said by valgrind" "$(cat "$tmp"/log.*)" ""
+}
+
+is_whole() {
+	is lost "$(sql 'select coalesce(sum(events), 0) from loss')" 0 && is "not seen" "$(sql 'select count(*) from coverage')" 0 &&
+		"$VERBATIM" check --mute LIFE-004 "$tmp/t.db"
+}
+
+# both ends of 5 messages each by send, write and read, and an atomic; 5 of them are received
+deliveries_are_whole() {
+	is_whole && is requests "$(sql "select count(*) from wr where verb = 'ibv_post_send'")" 16 &&
+		is received "$(sql 'select count(*) from wc where opcode = 128 and status = 0')" 5
+}
+
+each_delivered_byte_is_defined() { finds_nothing bare "${memcheck[@]}" --trace-children="$1" "$delivered"; }
+
+recorded_too() {
+	finds_nothing recorded "${memcheck[@]}" --trace-children=yes "$delivered" && deliveries_are_whole
+}
+
+# by send, write, read and atomic
+bytes_behind_are_not() {
+	rm -f "$tmp"/log.*
+	"$1" "${memcheck[@]}" "$delivered" beyond >"$tmp/out" 2>&1
+	is status $? 99 && is "places of errors" "$(cat "$tmp"/log.* | grep -c 'uninitialised value')" 4 || { cat "$tmp"/log.*; return 1; }
+}
+
+undefined_bytes_stay_so() {
+	"$1" "${memcheck[@]}" "$delivered" undefined >"$tmp/out" 2>&1
+	is status $? 99
+}
+
+pingpong() {
+	while ss -ltnH "sport = :$((++port))" | grep -q .; do :; done
+	cat >"$tmp/both" <<-END
+		"\$@" -p $port & server=\$!
+		until ss -ltnH "sport = :$port" | grep -q .; do kill -0 \$server || exit 9; done
+		"\$@" -p $port localhost || exit
+		wait \$server
+	END
+	finds_nothing recorded bash "$tmp/both" "${memcheck[@]}" ibv_rc_pingpong -c -e -n 20 "$@" && is_whole &&
+		is completions "$(sql 'select count(*) from wc where status = 0')" 80
+}
+
+recorder_under_memcheck() {
+	finds_nothing "${memcheck[@]}" "$VERBATIM" record -q -o "$tmp/t.db" -- "$loop" "$tmp/counts" 100 && is_whole &&
+		is requests "$(sql 'select count(*) from wr')" 200
+}
+
+under_drd() {
+	finds_nothing recorded valgrind -q --tool=drd --error-exitcode=99 --log-file="$tmp/log.%p" "$loop" "$tmp/counts" 100 && is_whole &&
+		is requests "$(sql 'select count(*) from wr')" 200
+}
+
+try "each delivered byte is defined" each_delivered_byte_is_defined yes
+try "also those of a peer that runs without" each_delivered_byte_is_defined no
+try "recorded, too" recorded_too
+for how in bare recorded; do
+	try "bytes behind what was delivered are not, $how" bytes_behind_are_not $how
+	try "what was sent without a value has none, $how" undefined_bytes_stay_so $how
+done
+try "ibv_rc_pingpong -c" pingpong
+try "ibv_rc_pingpong -c, long messages" pingpong -s 100000
+try "the recorder under memcheck" recorder_under_memcheck
+try "a recorded program under drd" under_drd
