@@ -104,6 +104,7 @@ static int create_trace(struct collecting *c)
 		.command = c->session.page->command,
 		.device = "",
 		.filter = c->session.page->filter.text,
+		.one_of = c->session.page->filter.one_of,
 	};
 	int err;
 

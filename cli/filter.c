@@ -4,7 +4,8 @@
  *	plane=control          no data verbs
  *	plane=data             no queries of the control plane
  *	verb=post_send+poll_cq of data verbs and queries only these
- *	qp=17+0x12             the data verbs of these queue pairs, by number
+ *	qp=17+0x12             the data verbs of these queue pairs, by number;
+ *	qp=qp3+ud              the third that its process makes; all of that type
  *	device=mlx5_0          the data verbs of this device
  *	1/100                  one of 100 posts, and of 100 polls
  *
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/wire/desc.h"
 
@@ -43,6 +45,19 @@ static int read_plane(struct session_filter *filter, char *value, char complaint
 	return 0;
 }
 
+/*
+ * What is built or iterated over in several verbs is one event: that of
+ * ibv_wr_complete() or ibv_wr_abort(), and of a poll.
+ */
+static void want_verb(bool *wanted, enum verb verb)
+{
+	wanted[verb] = true;
+	if (verb_infos[verb].via == VIA_QPX)
+		wanted[VERB_wr_complete] = wanted[VERB_wr_abort] = true;
+	if (verb_infos[verb].via == VIA_CQX)
+		wanted[VERB_poll_cq] = true;
+}
+
 static int read_verbs(struct session_filter *filter, char *value, char complaint[256])
 {
 	bool wanted[VERB_COUNT] = { 0 };
@@ -53,7 +68,7 @@ static int read_verbs(struct session_filter *filter, char *value, char complaint
 
 		if (verb < 0)
 			return complain(complaint, "there is no verb", name);
-		wanted[verb] = true;
+		want_verb(wanted, (enum verb)verb);
 	}
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (!wanted[verb])
@@ -61,21 +76,52 @@ static int read_verbs(struct session_filter *filter, char *value, char complaint
 	return 0;
 }
 
+/* The type of that name: "rc" is IBV_QPT_RC; -1: none is. */
+static int64_t type_find(const char *word)
+{
+	const struct enum_info *types = enum_find("ibv_qp_type");
+
+	for (unsigned int i = 0; i < types->nvalues; i++)
+		if (!strcasecmp(types->values[i].name + strlen("IBV_QPT_"), word))
+			return types->values[i].value;
+	return -1;
+}
+
+static int read_qp(struct session_filter *filter, const char *word, char complaint[256])
+{
+	bool nth = !strncmp(word, "qp", 2);
+	uint32_t *n = nth ? &filter->nnths : &filter->nqps;
+	const char *digits = nth ? word + 2 : word;
+	unsigned long number;
+	char *end;
+
+	if (type_find(word) >= 0) {
+		filter->qp_types |= session_qp_type((uint32_t)type_find(word));
+		return 0;
+	}
+	number = strtoul(digits, &end, nth ? 10 : 0);
+	if (*end || *digits < '0' || *digits > '9' || number > 0xffffff || (nth && !number))
+		return complain(complaint, "a queue pair is given by its number, as qp3 (the third "
+					   "of its process) or as rc, ud (all of a type), not by",
+				word);
+	if (*n == SESSION_QPS)
+		return complain(complaint, "too many queue pairs, from", word);
+	(nth ? filter->nths : filter->qps)[(*n)++] = (uint32_t)number;
+	return 0;
+}
+
 static int read_qps(struct session_filter *filter, char *value, char complaint[256])
 {
-	char *rest = NULL, *end;
+	char *rest = NULL;
+	int err = 0;
 
-	for (char *word = strtok_r(value, "+", &rest); word; word = strtok_r(NULL, "+", &rest)) {
-		unsigned long number = strtoul(word, &end, 0);
-
-		if (*end || *word == '-' || number > 0xffffff)
-			return complain(complaint, "a queue pair is given by its number, not by",
-					word);
-		if (filter->nqps == SESSION_QPS)
-			return complain(complaint, "too many queue pairs, from", word);
-		filter->qps[filter->nqps++] = (uint32_t)number;
-	}
-	return filter->nqps ? 0 : complain(complaint, "no queue pair is in", value);
+	filter->some_qps = 1;
+	if (!*value)
+		return complain(complaint, "no queue pair is in", value);
+	for (char *word = strtok_r(value, "+", &rest); word && !err;
+	     word = strtok_r(NULL, "+", &rest))
+		err = read_qp(filter, word, complaint);
+	return err;
 }
 
 static int read_device(struct session_filter *filter, char *value, char complaint[256])

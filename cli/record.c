@@ -305,6 +305,7 @@ static int create_trace(struct recording *r)
 		.command = command ? command : r->program[0],
 		.device = r->soft ? "soft" : r->device ? r->device : "",
 		.filter = r->filter.text,
+		.one_of = r->filter.one_of,
 	};
 	int err = writer_create(r->path, &info, &r->writer);
 

@@ -167,9 +167,13 @@ static void tell_coverage(struct trace *trace, struct outcome *outcome)
 {
 	static const char sql[] = "SELECT c.what, count(*), min(o.name), min(c.process)"
 				  " FROM coverage c LEFT JOIN object o ON o.id = c.object"
-				  " GROUP BY c.what";
+				  " WHERE c.what <> 'filtered' GROUP BY c.what";
+	const char *filter = trace_meta(trace, "filter");
 	sqlite3_stmt *stmt;
 
+	if (filter && *filter)
+		outcome_note(outcome, "left out by --filter %s, so not replayed: what depends on it "
+				      "may differ", filter);
 	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
 		return;
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
@@ -196,6 +200,17 @@ static void tell_loss(struct trace *trace, struct outcome *outcome)
 		outcome_note(outcome, "the recording was cut short: what came after is not there");
 	if (loss.damaged)
 		outcome_note(outcome, "a part of the recording could not be read");
+}
+
+/* Posts drawn at random cannot be done again: nobody would receive them. */
+static int refuse_sample(struct trace *trace)
+{
+	if (trace_one_of(trace) == 1)
+		return 0;
+	log_note("replay: only one of %u posts and polls was recorded (--filter %s): record "
+		 "without 1/N what is to be replayed", trace_one_of(trace),
+		 trace_meta(trace, "filter"));
+	return CLI_TRACE;
 }
 
 static int print_reports(const struct outcome *outcome, const struct options *options)
@@ -250,9 +265,11 @@ int cli_replay(int argc, char **argv)
 		status = cli_open("replay", options.nargs, options.args, &trace);
 	if (status)
 		return status;
-	if (!getenv(FABRIC_ENV) && device_choose(options.value[DEVICE], DEVICE_SYSFS, &soft))
+	status = refuse_sample(trace);
+	if (!status && !getenv(FABRIC_ENV) &&
+	    device_choose(options.value[DEVICE], DEVICE_SYSFS, &soft))
 		status = CLI_ENVIRONMENT;
-	else if (!soft)
+	else if (!status && !soft)
 		status = replay_here(trace, &options, &replay);
 	trace_close(trace);
 	if (!soft)

@@ -5,6 +5,10 @@
  * library made inside another verb, are left out: what is counted is what the
  * program did. Latency is from the post to the poll that brought the
  * completion, of successful requests of the send queue.
+ *
+ * Where only one of N data verbs was recorded (--filter 1/N) the counts of what
+ * was drawn are N times what is there, which is said: errors of completions
+ * and empty polls were all recorded and are counted as they are.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,6 +48,7 @@ struct stat {
 	struct verb_stat verbs[VERB_COUNT];
 	struct queue_stat **queues; /* by object; NULL: had nothing to do */
 	uint32_t nqueues;
+	uint32_t one_of;            /* of N data verbs one is there */
 	int notify;                 /* verb */
 	bool opcode_reads[256];     /* does it bring bytes here, or send them? */
 	bool opcode_writes[256];
@@ -91,6 +96,7 @@ static void prepare(struct stat *s)
 		mark(s->opcode_writes, writes[i]);
 	for (size_t i = 0; i < sizeof(reads) / sizeof(*reads); i++)
 		mark(s->opcode_reads, reads[i]);
+	s->one_of = trace_one_of(s->trace);
 	s->notify = verb_find("ibv_req_notify_cq");
 	for (s->nqueues = 1; trace_object(s->trace, s->nqueues); s->nqueues++)
 		;
@@ -124,14 +130,14 @@ static uint64_t wr_bytes(const struct wr *wr)
 static void count_wr(struct stat *s, struct queue_stat *queue, const struct wr *wr)
 {
 	if (wr->opcode < 0) {
-		queue->receives++;
+		queue->receives += s->one_of;
 		return;
 	}
-	queue->sends++;
+	queue->sends += s->one_of;
 	if (s->opcode_writes[wr->opcode & 0xff])
-		queue->bytes_sent += wr_bytes(wr);
+		queue->bytes_sent += s->one_of * wr_bytes(wr);
 	if (s->opcode_reads[wr->opcode & 0xff])
-		queue->bytes_received += wr_bytes(wr);
+		queue->bytes_received += s->one_of * wr_bytes(wr);
 }
 
 static void count_post(struct stat *s, const struct post *post)
@@ -139,8 +145,8 @@ static void count_post(struct stat *s, const struct post *post)
 	struct queue_stat *queue = queue_of(s, post->object);
 	uint32_t taken = post_taken(post);
 
-	s->verbs[post->verb].calls++;
-	s->verbs[post->verb].errors += post->ret != 0;
+	s->verbs[post->verb].calls += s->one_of;
+	s->verbs[post->verb].errors += post->ret ? s->one_of : 0;
 	for (uint32_t i = 0; queue && i < taken; i++)
 		count_wr(s, queue, &post->wr[i]);
 }
@@ -151,18 +157,18 @@ static void count_wc(struct stat *s, const struct wc *wc, int64_t time)
 
 	if (!queue)
 		return;
-	queue->completions++;
+	queue->completions += wc->status ? 1 : s->one_of;
 	if (wc->status)
 		queue->errors++;
 	else if (wc->opcode & WC_RECV)
-		queue->bytes_received += wc->byte_len;
+		queue->bytes_received += (uint64_t)s->one_of * wc->byte_len;
 	else if (wc->request.thread)
 		histogram_add(&queue->latency, time - wc->posted_at);
 }
 
 static void count_poll(struct stat *s, const struct poll *poll, int64_t time)
 {
-	s->verbs[poll->verb].calls++;
+	s->verbs[poll->verb].calls += poll->ret < 0 ? 1 : s->one_of;
 	s->verbs[poll->verb].errors += poll->ret < 0;
 	/* the end of a batch is none */
 	s->verbs[poll->verb == VERB_next_poll ? VERB_start_poll : poll->verb].calls += poll->empty;
@@ -275,6 +281,14 @@ static struct table *queue_table(const struct stat *s)
 	return table;
 }
 
+static const char cqs_sql[] =
+	"SELECT coalesce(o.name, printf('0x%%x', p.handle)), p.process,"
+	" %1$u * sum(p.polls) + sum(p.empty), sum(p.empty), %2$u * sum(p.completions),"
+	" CASE WHEN sum(p.polls) > 0"
+	" THEN printf('%%.2f', 1.0 * sum(p.completions) / sum(p.polls)) END"
+	" FROM poll_count p LEFT JOIN object o ON o.id = p.cq"
+	" GROUP BY p.process, p.handle, p.life ORDER BY p.process, o.id";
+
 static int cq_table(const struct stat *s, struct table **ret_table)
 {
 	static const struct column columns[] = {
@@ -286,15 +300,11 @@ static int cq_table(const struct stat *s, struct table **ret_table)
 		{ "completions_per_poll", COLUMN_TEXT },
 		{ 0 },
 	};
+	char sql[512];
 
+	snprintf(sql, sizeof(sql), cqs_sql, s->one_of, s->one_of);
 	*ret_table = table_new("completion queues", columns);
-	return table_query(*ret_table, s->trace,
-			   "SELECT coalesce(o.name, printf('0x%x', p.handle)), p.process,"
-			   " sum(p.polls) + sum(p.empty), sum(p.empty), sum(p.completions),"
-			   " CASE WHEN sum(p.polls) > 0"
-			   " THEN printf('%.2f', 1.0 * sum(p.completions) / sum(p.polls)) END"
-			   " FROM poll_count p LEFT JOIN object o ON o.id = p.cq"
-			   " GROUP BY p.process, p.handle, p.life ORDER BY p.process, o.id");
+	return table_query(*ret_table, s->trace, sql);
 }
 
 /* A phase that has ended as often as it began has a duration, however it nests. */
@@ -319,10 +329,14 @@ static int mark_table(const struct stat *s, struct table **ret_table)
 			   " FROM mark GROUP BY 1, 2, 3) ORDER BY first");
 }
 
-static void print_tables(struct table *const *tables, unsigned int n, bool json)
+static void print_tables(struct table *const *tables, unsigned int n, uint32_t one_of, bool json)
 {
 	if (json)
-		printf("{\n");
+		printf("{\n  \"one_of\": %u,\n", one_of);
+	else if (one_of > 1)
+		printf("SAMPLED: one of %u data verbs was recorded; their counts and bytes are "
+		       "estimates, %u times what was.\nRequests and completions are not those of "
+		       "each other, so there are no latencies.\n\n", one_of, one_of);
 	for (unsigned int i = 0; i < n; i++) {
 		if (json)
 			table_print_json(tables[i]);
@@ -347,7 +361,7 @@ static int stat_trace(struct stat *s, bool json)
 	if (!err)
 		err = mark_table(s, &tables[3]);
 	if (!err)
-		print_tables(tables, 4, json);
+		print_tables(tables, 4, s->one_of, json);
 	for (int i = 0; i < 4; i++)
 		table_free(tables[i]);
 	return err;

@@ -5,9 +5,10 @@
  * by thread. The ends of processes, which no thread sees, are merged in from
  * a sorted list, after all else of that time.
  *
- * Completions are matched on the way. So everything since the start is read,
- * even where a filter gives only a part of it; only a filter on processes, or
- * on control verbs, leaves the rest unread.
+ * Completions are matched on the way, but for a trace of one verb of N: what
+ * looks like the request of a completion there is most likely another's. So everything
+ * since the start is read, even where a filter gives only a part of it; only a filter
+ * on processes, or on control verbs, leaves the rest unread.
  *
  * Of a trace that is still written, the heap holds the threads that have
  * something due until `limit`; cursor_extend() makes it anew.
@@ -33,7 +34,7 @@ struct cursor {
 	uint32_t count;
 	const struct process **exits; /* by end */
 	uint32_t nexits, exit;
-	struct match *match;
+	struct match *match;          /* NULL: nothing is matched */
 	struct objects_cache cache;
 	struct trace_event event;
 	struct poll poll;             /* the current one, with what was found */
@@ -138,7 +139,7 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter, struct c
 	cursor->exits = calloc(trace->nprocesses + 1, sizeof(*cursor->exits));
 	if (!cursor->heap || !cursor->exits)
 		err = log_err(-ENOMEM, "read the trace");
-	if (!err && !cursor->filter.control_only)
+	if (!err && !cursor->filter.control_only && trace_one_of(trace) == 1)
 		err = match_new(&cursor->match);
 	if (!err && !trace->live)
 		err = add_streams(cursor);
@@ -200,6 +201,8 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 		struct match_found found;
 
 		wc->qp = qp_of(cursor, wc->qp_num, poll->object);
+		if (!cursor->match)
+			continue;
 		if (!wc->qp && !wc->qp_num)
 			wc->qp = match_guess(cursor->match, poll->object, wc);
 		match_wc(cursor->match, wc->qp, poll->object, wc, &found);
@@ -221,7 +224,7 @@ static int resolve(struct cursor *cursor)
 		cursor->post.object = object_of(cursor, verb_infos[event->post->verb].object,
 						event->post->handle);
 		event->post = &cursor->post;
-		return match_event(cursor->match, cursor->trace, event);
+		break;
 	case TRACE_POLL:
 		cursor->poll = *event->poll;
 		cursor->poll.object = object_of(cursor, OBJECT_cq, event->poll->handle);
@@ -240,10 +243,11 @@ static int resolve(struct cursor *cursor)
 			if (err)
 				return err;
 		}
-		return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
+		break;
 	default:
 		return 0;
 	}
+	return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
 }
 
 static int next_of_threads(struct cursor *cursor)

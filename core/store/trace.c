@@ -420,6 +420,14 @@ const char *trace_meta(struct trace *trace, const char *key)
 	return NULL;
 }
 
+uint32_t trace_one_of(struct trace *trace)
+{
+	const char *text = trace_meta(trace, "one_of");
+	unsigned long n = text ? strtoul(text, NULL, 10) : 1;
+
+	return n > 1 && n <= UINT32_MAX ? (uint32_t)n : 1;
+}
+
 const struct process *trace_process(struct trace *trace, uint32_t id)
 {
 	return id && id <= trace->nprocesses ? &trace->processes[id - 1] : NULL;

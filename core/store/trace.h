@@ -264,6 +264,9 @@ struct sqlite3 *trace_db(struct trace *trace);
 /* "version", "clock", "device", ... of table meta; NULL if there is none. */
 const char *trace_meta(struct trace *trace, const char *key);
 
+/* N where only one of N posts and of N polls was recorded, at random; else 1. */
+uint32_t trace_one_of(struct trace *trace);
+
 /* Counted from 1; NULL past the last. Borrowed until trace_close(). */
 const struct process *trace_process(struct trace *trace, uint32_t id);
 const struct thread *trace_thread(struct trace *trace, uint32_t id);

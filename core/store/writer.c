@@ -68,6 +68,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		{ "recorder", getpid() },
 		{ "recorder_start", (int64_t)session_process_start(getpid()) },
 		{ "fingerprint", (int64_t)verbs_fingerprint },
+		{ "one_of", info->one_of ? info->one_of : 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !err; i++)

@@ -21,6 +21,7 @@ struct writer_info {
 	const char *command;     /* what was recorded, as one line */
 	const char *device;      /* "soft", or the name asked for, or "" */
 	const char *filter;      /* what was recorded of all, as given; NULL or "": everything */
+	uint32_t one_of;         /* data verbs: one of so many was recorded; 0 or 1: all */
 };
 
 /*

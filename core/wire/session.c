@@ -32,7 +32,7 @@
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
-enum { VERSION = 2, GROW_BYTES = 1 << 20 };
+enum { VERSION = 3, GROW_BYTES = 1 << 20 };
 
 const char *session_parent(void)
 {

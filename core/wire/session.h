@@ -42,11 +42,20 @@ struct session_filter {
 	uint32_t on;
 	uint32_t one_of;   /* data verbs: one of so many; 0 or 1: all */
 	uint64_t left_out[SESSION_VERBS / 64]; /* bits by enum verb */
-	uint32_t nqps;     /* 0: all */
-	uint32_t qps[SESSION_QPS]; /* numbers */
+	uint32_t some_qps; /* of the queue pairs only those that one of the next three has */
+	uint32_t nqps, nnths;
+	uint32_t qps[SESSION_QPS];  /* numbers */
+	uint32_t nths[SESSION_QPS]; /* N of the N-th that its process makes */
+	uint32_t qp_types; /* bits: session_qp_type() */
 	char device[64];   /* "": all */
 	char text[128];    /* as it was given */
 };
+
+/* The bit of an enum ibv_qp_type; IBV_QPT_DRIVER has the last. */
+static inline uint32_t session_qp_type(uint32_t type)
+{
+	return 1u << (type < 31 ? type : 31);
+}
 
 struct session_page {
 	uint64_t magic;

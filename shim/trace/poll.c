@@ -17,7 +17,7 @@
 #include "shim/trace/rings.h"
 #include "shim/trace/sieve.h"
 
-enum { EVENT_WCS = 1024 };
+enum { EVENT_WCS = 1024, SIEVED_WCS = 32 };
 
 _Static_assert(sizeof(struct event_wc) == sizeof(struct ibv_wc), "copied as it is");
 _Static_assert(RING_POLLS == 64, "poll_slot() takes 6 bits");
@@ -69,14 +69,20 @@ static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
 }
 
-/* What the filter leaves of a poll, completion by completion. */
+/* What the filter leaves of a poll. */
 static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
-	bool take = sieve_takes_poll(cq);
+	bool take = sieve_takes_poll();
+	struct ibv_wc kept[SIEVED_WCS];
+	uint32_t n = 0;
 
 	for (int i = 0; i < ret; i++) {
-		if (sieve_takes_completion(take, wc + i))
-			write_some(cq, 1, wc + i, 1);
+		if (sieve_takes_completion(cq, take, wc + i))
+			kept[n++] = wc[i];
+		if (n && (n == SIEVED_WCS || i == ret - 1)) {
+			write_some(cq, (int)n, kept, n);
+			n = 0;
+		}
 	}
 }
 
@@ -104,7 +110,7 @@ void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struc
 	struct event_poll *event;
 
 	if (__builtin_expect(recorder.sieve != NULL, 0) && wc &&
-	    !sieve_takes_completion(sieve_takes_poll(cq), wc))
+	    !sieve_takes_completion(cq, sieve_takes_poll(), wc))
 		return;
 	event = record_reserve(bytes);
 	if (!event)

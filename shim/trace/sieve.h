@@ -13,13 +13,16 @@
 /* A control verb. What makes, changes or ends an object is always taken. */
 bool sieve_takes_call(enum verb verb);
 
-/* A post to @queue, a QP or, with VERB_post_srq_recv, an SRQ. */
+/* A queue pair was made: is it one of those that the filter names by place or type? NULL is none. */
+void sieve_made_qp(const struct ibv_qp *qp);
+
+/* A post to @queue, of the kind that @verb posts to. */
 bool sieve_takes_post(enum verb verb, const void *queue);
 
 /* A poll that returned completions: is it among those whose completions are looked at? */
-bool sieve_takes_poll(const struct ibv_cq *cq);
+bool sieve_takes_poll(void);
 
 /* Such a completion; an error is taken from every poll. */
-bool sieve_takes_completion(bool poll_taken, const struct ibv_wc *wc);
+bool sieve_takes_completion(const struct ibv_cq *cq, bool poll_taken, const struct ibv_wc *wc);
 
 bool sieve_takes_notify(const struct ibv_cq *cq);

@@ -22,6 +22,7 @@
 #include "shim/trace/poll_ex.h"
 #include "shim/trace/qp_ex.h"
 #include "shim/trace/record.h"
+#include "shim/trace/sieve.h"
 #include "shim/trace/wq_dm.h"
 
 struct entry {
@@ -195,16 +196,23 @@ static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops
 	errno = saved;
 }
 
+/* What was known of another queue pair at this address is over. */
+static void made_qp(const struct ibv_qp *qp)
+{
+	qp_ex_forget(qp);
+	sieve_made_qp(qp);
+}
+
 static void hook_create_qp(const struct call *call, struct ibv_qp *qp)
 {
 	(void)call;
-	qp_ex_forget(qp);
+	made_qp(qp);
 }
 
 static void hook_open_qp(const struct call *call, struct ibv_qp *qp)
 {
 	(void)call;
-	qp_ex_forget(qp);
+	made_qp(qp);
 }
 
 static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
@@ -212,7 +220,7 @@ static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
 	const struct ibv_qp_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
 	struct ibv_qp_ex *(*find)(struct ibv_qp *) = next_symbol(VERB_qp_to_qp_ex);
 
-	qp_ex_forget(qp);
+	made_qp(qp);
 	if (qp && find && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		watch_builders(qp, find(qp), attr->send_ops_flags);
 }

@@ -53,6 +53,31 @@ static void terms_narrow_each_other(void **state)
 	assert_string_equal(filter.device, "a");
 }
 
+static void queue_pairs_go_by_place_and_type(void **state)
+{
+	struct session_filter filter = filter_of("qp=qp3+rc+DRIVER+7");
+
+	(void)state;
+	assert_int_equal(filter.some_qps, 1);
+	assert_int_equal(filter.nqps, 1);
+	assert_int_equal(filter.qps[0], 7);
+	assert_int_equal(filter.nnths, 1);
+	assert_int_equal(filter.nths[0], 3);
+	assert_int_equal(filter.qp_types, 1u << 2 | 1u << 31); /* IBV_QPT_RC is 2 */
+}
+
+static void parts_of_an_event_mean_the_event(void **state)
+{
+	struct session_filter built = filter_of("verb=wr_send"), polled = filter_of("verb=next_poll");
+
+	(void)state;
+	assert_false(left_out(&built, "wr_complete"));
+	assert_false(left_out(&built, "wr_abort"));
+	assert_true(left_out(&built, "poll_cq"));
+	assert_false(left_out(&polled, "poll_cq"));
+	assert_true(left_out(&polled, "wr_complete"));
+}
+
 static void no_terms_are_no_filter(void **state)
 {
 	struct session_filter filter = filter_of("");
@@ -64,7 +89,7 @@ static void no_terms_are_no_filter(void **state)
 static void wrong_term_leaves_the_filter_alone(void **state)
 {
 	static const char *const wrong[] = { "x", "plane=x", "verb=foo", "qp=x", "qp=16777216",
-					     "qp=", "device=", "1/0", "1/x", "qp=1,x" };
+					     "qp=", "qp=qp", "qp=qp0", "qp=xx", "qp=-1", "device=", "1/0", "1/x", "qp=1,x" };
 	struct session_filter filter = { .one_of = 77 };
 	char complaint[256];
 
@@ -82,6 +107,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(planes_exclude_each_other),
 		cmocka_unit_test(terms_narrow_each_other),
+		cmocka_unit_test(queue_pairs_go_by_place_and_type),
+		cmocka_unit_test(parts_of_an_event_mean_the_event),
 		cmocka_unit_test(no_terms_are_no_filter),
 		cmocka_unit_test(wrong_term_leaves_the_filter_alone),
 	};

@@ -252,6 +252,7 @@ filters_leave_what_was_asked_for() {
 	filtered plane=data "6000 6000" && is "$(ask "$queries")" 0 || return
 	filtered verb=post_send "3000 0" && filtered verb=ibv_post_recv+poll_cq "3000 6000" || return
 	filtered "qp=$(seq -s+ 16 47)" "6000 6000" && filtered qp=1+0xffffff "0 0" || return # 16 is the first of the device
+	filtered qp=qp1 "6000 6000" && filtered qp=qp2 "0 0" && filtered qp=rc "6000 6000" && filtered qp=ud+qp7+99 "0 0" || return
 	filtered "device=$device" "6000 6000" && filtered device=nope "0 0" || return
 	filtered "1/1,verb=post_send" "3000 0" && filtered plane=control,verb=post_send "0 0" || return
 	filtered 1/1 "6000 6000"
@@ -270,13 +271,33 @@ one_of_n_is_fair_and_said() {
 		is "$(ask "SELECT what FROM coverage" 2>/dev/null)" filtered
 }
 
+# counts are estimates of all there was, and nothing is claimed of what belongs to what
+one_of_n_is_scaled_and_not_paired() {
+	"$VERBATIM" record -q --filter 1/20 -o t.db "$apps/loop" counts 40000 2>err || return
+	is "$(ask "SELECT count(*) FROM wc WHERE wr_n IS NOT NULL" 2>/dev/null)" 0 || return
+	"$VERBATIM" stat --format json t.db >out 2>err && is "$(jq .one_of out)" 20 || return
+	local n; for n in $(jq '.queues[0] | .sends, .receives, .completions / 2, .sent_bytes / 64, .received_bytes / 64' out) \
+		$(jq '.verbs[] | select(.verb == "ibv_post_send") | .calls' out) $(jq '."completion queues"[0].completions / 2' out); do
+		[ "${n%.*}" -gt 34000 ] && [ "${n%.*}" -lt 46000 ] || { echo "$n"; cat out; return 1; }
+	done
+	is "$(jq '.queues[0].p50_ns' out)" null || return
+	"$VERBATIM" stat t.db 2>err >out && says "^SAMPLED: one of 20" out
+}
+
+replay_of_one_of_n_is_refused() {
+	"$VERBATIM" record -q --filter 1/20 -o t.db "$apps/loop" counts 1000 2>err || return
+	"$VERBATIM" replay t.db >out 2>err; is $? 3 && is "$(wc -l <err)" 1 && says "one of 20" err || return
+	"$VERBATIM" record -q --filter plane=control -o t.db "$apps/loop" counts 1000 2>err || return
+	"$VERBATIM" replay t.db >out 2>err; is $? 0 && says "left out by --filter plane=control" out
+}
+
 errors_are_kept_by_one_of_n() {
 	"$VERBATIM" record -q --filter 1/1000000 -o t.db "$apps/first_error" 2>/dev/null >out
 	is "$(ask "SELECT count(*) FROM wc WHERE status NOT IN (0, 5)" 2>/dev/null)" 1
 }
 
 filter_that_is_none_is_refused() {
-	for bad in x plane=x verb=foo qp=a qp= device= 1/0 1/ 1/-3 plane=control,x "device=$(printf %200s x)"; do
+	for bad in x plane=x verb=foo qp=a qp= qp=qp qp=qp0 device= 1/0 1/ 1/-3 plane=control,x "device=$(printf %200s x)"; do
 		"$VERBATIM" record --filter "$bad" -o t.db true 2>err; is "$? $bad" "2 $bad" && is "$(wc -l <err)" 1 && [ ! -e t.db ] || return
 	done
 }
@@ -306,5 +327,7 @@ try rotation_leaves_whole_traces
 try rotation_by_time_goes_on
 try filters_leave_what_was_asked_for
 try one_of_n_is_fair_and_said
+try one_of_n_is_scaled_and_not_paired
+try replay_of_one_of_n_is_refused
 try errors_are_kept_by_one_of_n
 try filter_that_is_none_is_refused

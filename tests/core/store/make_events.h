@@ -47,7 +47,8 @@ static inline const char *make_path(const char *name)
 
 static inline struct writer *make_writer(const char *path)
 {
-	struct writer_info info = { &make_clock, "app --flag", "soft", "" };
+	struct writer_info info = { .clock = &make_clock, .command = "app --flag",
+				    .device = "soft" };
 	struct writer *writer = NULL;
 	int err = writer_create(path, &info, &writer);
 

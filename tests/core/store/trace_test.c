@@ -375,7 +375,7 @@ static void full_disk_is_said_and_never_looks_whole(void **state)
 
 static int create(const char *at)
 {
-	struct writer_info info = { &make_clock, "app", "", "" };
+	struct writer_info info = { .clock = &make_clock, .command = "app", .device = "" };
 	struct writer *w = (void *)-1;
 	int err = writer_create(at, &info, &w);
 
