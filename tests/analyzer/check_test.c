@@ -149,9 +149,7 @@ static void inner_calls_do_not_count(void **state)
 	destroy_cq(&s, 0);
 	s.inner = false;
 	story_return(&s, &outer, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void rules_are_found_by_id_and_name(void **state)

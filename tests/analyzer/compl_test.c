@@ -71,9 +71,7 @@ static void all_are_acknowledged_at_once(void **state)
 		get_event(&s, 0);
 	ack(&s, 0, 5);
 	destroy_cq(&s, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void another_thread_acknowledges_during_the_destroy(void **state)
@@ -89,9 +87,7 @@ static void another_thread_acknowledges_during_the_destroy(void **state)
 	destroy = story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
 	ack(&s, other, 1);
 	story_return(&s, &destroy, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void a_lenient_device_lets_it_pass(void **state)
@@ -117,9 +113,7 @@ static void a_failed_get_is_no_event(void **state)
 	begin(&s);
 	story_do(&s, 0, VERB_get_cq_event, 12, W(-1), W(&a_channel), W(&cq), W(&unused));
 	destroy_cq(&s, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void asynchronous_events_count_too(void **state)

@@ -67,9 +67,7 @@ static void a_childs_own_objects_are_its_own(void **state)
 	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
 	story_do(&s, child, VERB_close_device, 10, 0, W(&a_context));
 	story_exit(&s, CHILD, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void what_the_parent_made_later_is_not_inherited(void **state)
@@ -83,9 +81,7 @@ static void what_the_parent_made_later_is_not_inherited(void **state)
 	story_do(&s, child, VERB_create_cq, 3, W(&a_cq), W(0x55), W(16), W(0), W(0), W(0));
 	story_do(&s, child, VERB_destroy_cq, 7, 0, W(&a_cq));
 	story_exit(&s, CHILD, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void an_inherited_object_is_no_leak_of_the_child(void **state)
@@ -98,9 +94,7 @@ static void an_inherited_object_is_no_leak_of_the_child(void **state)
 	story_do(&s, child, VERB_open_device, 1, W(&child_context), W(0x1000));
 	story_do(&s, child, VERB_close_device, 10, 0, W(&child_context));
 	story_exit(&s, CHILD, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 int main(void)

@@ -112,9 +112,7 @@ static void an_address_comes_back(void **state)
 	create_qp(&s);
 	query_qp(&s);
 	destroy_qp(&s, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 /* Another thread is given the address while the destroy has not returned yet. */
@@ -133,9 +131,7 @@ static void an_address_comes_back_before_the_destroy_returns(void **state)
 	story_return(&s, &destroy, 0);
 	query_qp(&s);
 	destroy_qp(&s, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void a_failed_destroy_leaves_it_alive(void **state)
@@ -148,9 +144,7 @@ static void a_failed_destroy_leaves_it_alive(void **state)
 	destroy_qp(&s, EBUSY);
 	query_qp(&s);
 	destroy_qp(&s, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void a_failed_creation_makes_nothing(void **state)
@@ -165,9 +159,7 @@ static void a_failed_creation_makes_nothing(void **state)
 	dealloc_pd(&s, 0);
 	close_context(&s);
 	story_exit(&s, STORY_PID, 0);
-	story_check(&s, NULL);
-	assert_int_equal(story_found(&s), 0);
-	story_end(&s);
+	story_finds_nothing(&s);
 }
 
 static void a_child_of_a_closed_context_is_used(void **state)

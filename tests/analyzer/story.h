@@ -245,6 +245,14 @@ static inline uint64_t story_found(const struct story *s)
 	return n;
 }
 
+/* A story that ends here and breaks no rule. */
+static inline void story_finds_nothing(struct story *s)
+{
+	story_check(s, NULL);
+	assert_int_equal(story_found(s), 0);
+	story_end(s);
+}
+
 /* The only finding there is, of @rule. */
 static inline const struct finding *story_only(const struct story *s, enum rule_id rule)
 {
