@@ -12,13 +12,13 @@ static void say_inherited(struct check *check, struct finding *finding, const st
 	char name[64], outcome[128], id[32];
 
 	judge_name(use->object, name, sizeof(name));
-	judge_outcome(use, outcome, sizeof(outcome));
 	finding_text(&finding->says,
 		     "process %u (pid %d), forked from process %u at %s, called %s() on %s, which "
 		     "process %u had made%s.",
 		     use->event->process, child ? child->pid : 0, fork ? fork->process : 0,
 		     fork ? event_id_text(fork->id, id) : "-", verb_infos[use->verb].name, name,
-		     use->object->created.process, outcome);
+		     use->object->created.process,
+		     judge_outcome(use, outcome, sizeof(outcome)));
 }
 
 /* FORK-003 */
