@@ -9,6 +9,13 @@ enum abi {
 	ABI_WC_SUCCESS = 0,
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
 	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: the field is an rkey, not immediate data */
+	/* those of the requester: InfiniBand specification, 11.6.2 */
+	ABI_WC_MW_BIND_ERR = 6,
+	ABI_WC_BAD_RESP_ERR = 7,
+	ABI_WC_REM_ACCESS_ERR = 10,
+	ABI_WC_REM_OP_ERR = 11,
+	ABI_WC_RETRY_EXC_ERR = 12,
+	ABI_WC_RNR_RETRY_EXC_ERR = 13,
 	ABI_SEND_SIGNALED = 1 << 1,
 	ABI_QPS_RESET = 0,
 };

@@ -9,7 +9,7 @@
  * than the queue holds.
  *
  * On an error the opcode is not valid, so the side is not known: the queue
- * whose CQ it is; else the one that has the wr_id at its front; else the one
+ * whose CQ it is; the sends, if only they can fail so; else the one that has the wr_id at its front; else the one
  * that has it at all; of both the older one.
  */
 #include "core/store/match.h"
@@ -241,6 +241,21 @@ static struct queue *receive_queue(struct match *match, struct state *state)
 	return srq ? &srq->rq : &state->rq;
 }
 
+static bool only_sends_fail_with(int status)
+{
+	switch (status) {
+	case ABI_WC_MW_BIND_ERR:
+	case ABI_WC_BAD_RESP_ERR:
+	case ABI_WC_REM_ACCESS_ERR:
+	case ABI_WC_REM_OP_ERR:
+	case ABI_WC_RETRY_EXC_ERR:
+	case ABI_WC_RNR_RETRY_EXC_ERR:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* An error: its opcode says nothing. */
 static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
 			     const struct wc *wc)
@@ -256,6 +271,8 @@ static bool error_is_receive(struct match *match, struct state *state, uint32_t 
 	r = search(rq, wc->wr_id, false);
 	if (s < 0 || r < 0)
 		return r >= 0;
+	if (only_sends_fail_with(wc->status))
+		return false;
 	if (!s != !r)
 		return !r;
 	return entry_at(rq, (uint32_t)r)->time < entry_at(&state->sq, (uint32_t)s)->time;

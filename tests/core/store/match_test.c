@@ -90,6 +90,12 @@ static void numbers_are_those_of_the_header(void **state)
 	assert_int_equal(ABI_WC_SUCCESS, IBV_WC_SUCCESS);
 	assert_int_equal(ABI_WC_RECV, IBV_WC_RECV);
 	assert_int_equal(ABI_WC_WITH_INV, IBV_WC_WITH_INV);
+	assert_int_equal(ABI_WC_MW_BIND_ERR, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(ABI_WC_BAD_RESP_ERR, IBV_WC_BAD_RESP_ERR);
+	assert_int_equal(ABI_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ABI_WC_REM_OP_ERR, IBV_WC_REM_OP_ERR);
+	assert_int_equal(ABI_WC_RETRY_EXC_ERR, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(ABI_WC_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR);
 	assert_int_equal(ABI_SEND_SIGNALED, IBV_SEND_SIGNALED);
 	assert_int_equal(ABI_QPS_RESET, IBV_QPS_RESET);
 }
@@ -196,6 +202,21 @@ static void error_goes_by_its_cq(void **state)
 	s = send(1, IBV_SEND_SIGNALED);
 	assert_int_equal(complete_on(QP, SEND_CQ, 1, 5, 0).request.n, s);
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 5, 0).request.n, r);
+}
+
+static void error_of_the_requester_is_a_sends(void **state)
+{
+	static const int statuses[] = { IBV_WC_MW_BIND_ERR,   IBV_WC_BAD_RESP_ERR,
+					IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
+					IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR };
+	uint64_t s;
+
+	(void)state;
+	receive(1); /* older, and in front there, too */
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		s = send(1, IBV_SEND_SIGNALED);
+		assert_int_equal(complete_on(QP, 0, 1, statuses[i], 77).request.n, s);
+	}
 }
 
 static void error_goes_by_the_front(void **state)
@@ -358,6 +379,7 @@ int main(void)
 		TEST(list_counts_by_index),
 		TEST(failed_post_counts_up_to_bad_wr),
 		TEST(error_goes_by_its_cq),
+		TEST(error_of_the_requester_is_a_sends),
 		TEST(error_goes_by_the_front),
 		TEST(error_of_an_unsignaled_request_is_found),
 		TEST(flushes_empty_both_sides),
