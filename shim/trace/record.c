@@ -84,16 +84,31 @@ void record_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Everything that is held becomes visible, finished or not. */
+static bool set_writing(bool on)
+{
+	bool before = recorder.writing;
+
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = on;
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
+}
+
+/*
+ * Everything that is held becomes visible, finished or not. Between the steps
+ * a signal handler's event would find no right place: it is dropped and counted.
+ */
 static void publish_held(void)
 {
 	struct ring *ring = &recorder.ring;
+	bool before = set_writing(true);
 
 	ring->reserved += recorder.held;
 	recorder.held = 0;
 	recorder.holds++;
 	/* pairs with the load in ring_peek() */
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
+	set_writing(before);
 	if (recorder.tap)
 		record_tap();
 }
@@ -514,13 +529,6 @@ static void doze(void)
 	struct timespec pause = { .tv_nsec = WAIT_NS };
 
 	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
-}
-
-static void set_writing(bool on)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-	recorder.writing = on;
-	atomic_signal_fence(memory_order_seq_cst);
 }
 
 /*
