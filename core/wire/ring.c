@@ -23,7 +23,7 @@
  *
  * Nothing in the file is trusted by the reader: another process wrote it.
  *
- * Not here: what an event is (event.h), when to wait (shim/trace/record.c).
+ * Not here: what an event is (event.h), when to wait (shim/trace/wait.c).
  */
 #include "core/wire/ring.h"
 

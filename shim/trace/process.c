@@ -345,7 +345,7 @@ static void wait_for_holders(void)
 		sched_yield();
 }
 
-/* One fork at a time: record.c holds its lock. */
+/* One fork at a time: join.c holds its lock. */
 static void before_fork(void)
 {
 	wait_for_holders();

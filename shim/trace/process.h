@@ -18,10 +18,10 @@ void process_write(void);
 /* Write the modules that came since the last look; called before a stack is written. */
 void process_modules(void);
 
-/* From now on forks wait for process_hold_forks(). Once an image, before record.c's own handlers. */
+/* From now on forks wait for process_hold_forks(). Once an image, before join.c's own handlers. */
 void process_watch_forks(void);
 
-/* From now on each fork and exit() is recorded. Once an image, after record.c's own handlers. */
+/* From now on each fork and exit() is recorded. Once an image, after join.c's own handlers. */
 void process_announce_forks(void);
 
 /*

@@ -178,9 +178,16 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 	head->ticks = ticks;
 }
 
+/* Everything that is held becomes visible, finished or not. */
+void record_publish(void);
+
+/* While it is on, a signal handler's events are dropped and counted. Returns what it was. */
+bool record_set_writing(bool on);
+
 /* Say that something is done that is not recorded. */
 void record_blind(enum event_blind_what what, const void *object);
 
 /* The recorder's one lock, not for the fast path; held over fork, so that a child finds it free. */
 void record_lock(void);
+bool record_trylock(void);
 void record_unlock(void);

@@ -10,7 +10,7 @@
  *	new images	posix_spawn, system, popen; exec, in the process itself
  *	ends		_exit, _Exit, quick_exit; exit() tells by on_exit()
  *
- * What comes by a bare system call is noticed by the changed pid (record.c).
+ * What comes by a bare system call is noticed by the changed pid (join.c).
  */
 #include <dlfcn.h>
 #include <errno.h>
