@@ -89,19 +89,21 @@ $(LIBS) &: FORCE
 	mkdir -p $(BUILD)/dropin && cp build/*.so $(BUILD)/ && cp build/dropin/* $(BUILD)/dropin/
 endif
 
+SANITIZED = $(if $(SAN),tests/sanitizers.c)
+
 # a unit test has all of the project at hand; what it does not use is left out
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 	rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/tests/shim/soft/model_test: $(MODEL)
 
-$(BUILD)/tests/shim/soft/%_test: tests/shim/soft/%_test.c $(SOFT)
+$(BUILD)/tests/shim/soft/%_test: tests/shim/soft/%_test.c $(SOFT) $(SANITIZED)
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
 
-$(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE)
+$(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE) $(SANITIZED)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(TRACE) $(WIRE) $(TEST_LIBS)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
 
 # programs to be recorded, some with mistakes that a sanitizer would find before us
 $(BUILD)/tests/apps/model_run: $(wildcard tests/shim/soft/model/*.c)
@@ -112,9 +114,9 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)
 	$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(VERBS_LIBS) -lpthread
 
-$(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a
+$(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(TEST_LIBS)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(TEST_LIBS)
 
 tests: all $(SOFT) $(TRACE) $(TESTS) $(APPS)
 

@@ -9,13 +9,6 @@
 
 #include "tests/shim/soft/pair.h"
 
-/* A child of a process with threads has its own, too. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-	return "die_after_fork=0";
-}
-
 struct fellow {
 	pid_t		pid;
 	int		fd;

@@ -1,0 +1,35 @@
+/*
+ * How sanitizers behave in our unit tests, which fork from many threads
+ *
+ * ThreadSanitizer ends such a child by default. AddressSanitizer's leak check,
+ * as the child ends, would wait for locks of threads that it does not have.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+
+#define ASKED __attribute__((visibility("default")))
+
+ASKED const char *__tsan_default_options(void);
+ASKED int __lsan_is_turned_off(void);
+
+static bool is_child;
+
+static void in_child(void)
+{
+	is_child = true;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
+int __lsan_is_turned_off(void)
+{
+	return is_child;
+}
