@@ -16,6 +16,7 @@ enum abi {
 	ABI_WC_REM_OP_ERR = 11,
 	ABI_WC_RETRY_EXC_ERR = 12,
 	ABI_WC_RNR_RETRY_EXC_ERR = 13,
+	ABI_CQ_WITH_QP_NUM = 1 << 2, /* bit of wc_flags of struct ibv_cq_init_attr_ex */
 	ABI_SEND_SIGNALED = 1 << 1,
 	ABI_QPS_RESET = 0,
 };

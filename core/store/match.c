@@ -8,6 +8,12 @@
  * can see it (an extended CQ, a lost event) is pushed out when more is posted
  * than the queue holds.
  *
+ * Where the beginning is missing a queue may hold requests that nobody knows
+ * of, and a program that gives all its requests the same wr_id is not to be
+ * told from one whose requests were all seen. So such a queue is `unsure`, and
+ * learns: with as many different wr_ids in a row as it holds, a wr_id says
+ * which request it is; where one is there twice, nothing does.
+ *
  * On an error the opcode is not valid, so the side is not known: the queue
  * whose CQ it is; the sends, if only they can fail so; else the one that has the wr_id at its front; else the one
  * that has it at all; of both the older one.
@@ -34,6 +40,11 @@ struct queue {
 	struct entry *ring;
 	uint32_t first, count, size; /* size is 0 or a power of two */
 	uint32_t max;                /* 0 unknown */
+	uint32_t asked;              /* that the program may have outstanding; 0 unknown */
+	bool unsure;
+	bool repeats;                /* unsure: for good, a wr_id came twice */
+	uint64_t *seen;              /* unsure: wr_ids + 1, hashed; 0 none */
+	uint32_t nseen, seen_size;
 };
 
 struct state {
@@ -44,6 +55,8 @@ struct state {
 struct match {
 	struct state **states; /* by object */
 	uint32_t count;
+	int64_t time;           /* of match_event()'s event */
+	int64_t kept_from;      /* INT64_MIN: nothing is missing */
 };
 
 int match_new(struct match **ret_match)
@@ -52,16 +65,34 @@ int match_new(struct match **ret_match)
 
 	if (!match)
 		return log_err(-ENOMEM, "match completions");
+	match->kept_from = INT64_MIN;
 	*ret_match = match;
 	return 0;
+}
+
+void match_kept_from(struct match *match, int64_t time)
+{
+	match->kept_from = time;
+}
+
+/* Nothing is in it, or nobody knows. */
+static void empty(struct queue *queue, bool unsure)
+{
+	free(queue->ring);
+	free(queue->seen);
+	queue->ring = NULL;
+	queue->seen = NULL;
+	queue->first = queue->count = queue->size = queue->nseen = queue->seen_size = 0;
+	queue->unsure = unsure;
+	queue->repeats = false;
 }
 
 static void state_free(struct state *state)
 {
 	if (!state)
 		return;
-	free(state->sq.ring);
-	free(state->rq.ring);
+	empty(&state->sq, false);
+	empty(&state->rq, false);
 	free(state);
 }
 
@@ -101,7 +132,18 @@ static struct state *make(struct match *match, uint32_t object)
 	}
 	state = calloc(1, sizeof(*state));
 	match->states[object] = state;
+	if (state)
+		state->sq.unsure = state->rq.unsure = match->kept_from != INT64_MIN;
 	return state;
+}
+
+static void settle(const struct match *match, struct queue *queue, uint32_t max, uint32_t asked)
+{
+	/* a device gives more than was asked for, but not twice as much */
+	queue->max = max * 2;
+	queue->asked = asked ? asked : max;
+	if (match->kept_from != INT64_MIN)
+		empty(queue, match->time <= match->kept_from);
 }
 
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
@@ -111,27 +153,19 @@ int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 	if (!state)
 		return qp ? -ENOMEM : 0;
 	state->info = *info;
-	/* a device gives more than was asked for, but not twice as much */
-	state->sq.max = info->max_send_wr * 2;
-	state->rq.max = info->max_recv_wr * 2;
+	settle(match, &state->sq, info->max_send_wr, info->asked_send_wr);
+	settle(match, &state->rq, info->max_recv_wr, info->asked_recv_wr);
 	return 0;
 }
 
-int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr)
+int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr)
 {
 	struct state *state = make(match, srq);
 
 	if (!state)
 		return srq ? -ENOMEM : 0;
-	state->rq.max = max_wr * 2;
+	settle(match, &state->rq, max_wr, asked_wr);
 	return 0;
-}
-
-static void empty(struct queue *queue)
-{
-	free(queue->ring);
-	queue->ring = NULL;
-	queue->first = queue->count = queue->size = 0;
 }
 
 void match_reset(struct match *match, uint32_t qp)
@@ -140,8 +174,8 @@ void match_reset(struct match *match, uint32_t qp)
 
 	if (!state)
 		return;
-	empty(&state->sq);
-	empty(&state->rq);
+	empty(&state->sq, match->time <= match->kept_from);
+	empty(&state->rq, match->time <= match->kept_from);
 }
 
 void match_remove(struct match *match, uint32_t object)
@@ -173,10 +207,66 @@ static int grow(struct queue *queue)
 	return 0;
 }
 
+static void stop_learning(struct queue *queue, bool repeats)
+{
+	free(queue->seen);
+	queue->seen = NULL;
+	queue->nseen = queue->seen_size = 0;
+	queue->repeats = repeats;
+	queue->unsure = repeats;
+}
+
+/* Where @wr_id is or belongs: @size is a power of two, and one place is free. */
+static uint64_t *seen_at(uint64_t *seen, uint32_t size, uint64_t wr_id)
+{
+	uint32_t at = (uint32_t)(wr_id * 0x9e3779b97f4a7c15ull >> 32) & (size - 1);
+
+	while (seen[at] && seen[at] != wr_id + 1)
+		at = (at + 1) & (size - 1);
+	return &seen[at];
+}
+
+static int grow_seen(struct queue *queue)
+{
+	uint32_t size = queue->seen_size ? queue->seen_size * 2 : 4 * SMALL;
+	uint64_t *more = calloc(size, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < queue->seen_size; i++)
+		if (queue->seen[i])
+			*seen_at(more, size, queue->seen[i] - 1) = queue->seen[i];
+	free(queue->seen);
+	queue->seen = more;
+	queue->seen_size = size;
+	return 0;
+}
+
+/* One more request in a queue that may hold others. */
+static int learn(struct queue *queue, uint64_t wr_id)
+{
+	uint32_t enough = queue->asked && queue->asked < UNKNOWN_MAX ? queue->asked : UNKNOWN_MAX;
+	uint64_t *at;
+
+	if (queue->nseen >= queue->seen_size / 2 && grow_seen(queue))
+		return -ENOMEM;
+	at = seen_at(queue->seen, queue->seen_size, wr_id);
+	if (*at || wr_id == UINT64_MAX) {
+		stop_learning(queue, true);
+		return 0;
+	}
+	*at = wr_id + 1;
+	if (++queue->nseen > enough)
+		stop_learning(queue, false);
+	return 0;
+}
+
 static int push(struct queue *queue, const struct entry *entry)
 {
 	uint32_t max = queue->max ? queue->max : UNKNOWN_MAX;
 
+	if (__builtin_expect(queue->unsure, 0) && !queue->repeats && learn(queue, entry->wr_id))
+		return -ENOMEM;
 	if (queue->count >= max) {
 		queue->first = (queue->first + 1) & (queue->size - 1);
 		queue->count--;
@@ -299,6 +389,8 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	if (at < 0)
 		return false;
 	entry = take(queue, (uint32_t)at);
+	if (queue->unsure)
+		return false;
 	ret_found->request = (struct event_id){ entry.thread, entry.n };
 	ret_found->index = entry.index;
 	ret_found->posted_at = entry.time;
@@ -327,16 +419,24 @@ static const struct entry *candidate(const struct match *match, const struct sta
 uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc)
 {
 	const struct entry *entry, *oldest = NULL;
-	uint32_t found = 0;
+	uint32_t found = 0, only = 0, queues = 0;
+	bool unsure = false;
 
 	for (uint32_t i = 0; cq && i < match->count; i++) {
-		entry = match->states[i] ? candidate(match, match->states[i], cq, wc) : NULL;
+		const struct state *state = match->states[i];
+
+		if (!state || (state->info.send_cq != cq && state->info.recv_cq != cq))
+			continue;
+		only = i;
+		queues++;
+		unsure |= state->sq.unsure || state->rq.unsure;
+		entry = candidate(match, state, cq, wc);
 		if (entry && (!oldest || entry->time < oldest->time)) {
 			oldest = entry;
 			found = i;
 		}
 	}
-	return found;
+	return queues == 1 ? only : unsure ? 0 : found;
 }
 
 static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
@@ -358,10 +458,16 @@ static uint32_t capability(const struct args *in, const struct args *out, const 
 	for (; *paths; paths++) {
 		if (args_get(in, *paths, &value) && value > most)
 			most = value;
-		if (args_get(out, *paths, &value) && value > most)
+		if (out && args_get(out, *paths, &value) && value > most)
 			most = value;
 	}
 	return most < UINT32_MAX / 4 ? (uint32_t)most : 0;
+}
+
+/* What the program asked for alone. */
+static uint32_t asked(const struct args *in, const char *const *paths)
+{
+	return capability(in, NULL, paths);
 }
 
 static int add_created(struct match *match, struct trace *trace, const struct trace_event *event,
@@ -378,13 +484,16 @@ static int add_created(struct match *match, struct trace *trace, const struct tr
 	struct match_qp info;
 
 	if (verb_infos[event->call->verb].object == OBJECT_srq)
-		return match_add_srq(match, event->call->object, capability(in, out, srq));
+		return match_add_srq(match, event->call->object, capability(in, out, srq),
+				     asked(in, srq));
 	info = (struct match_qp){
 		.send_cq = object_arg(trace, event, out, "ret.send_cq", OBJECT_cq),
 		.recv_cq = object_arg(trace, event, out, "ret.recv_cq", OBJECT_cq),
 		.srq = object_arg(trace, event, out, "ret.srq", OBJECT_srq),
 		.max_send_wr = capability(in, out, send),
 		.max_recv_wr = capability(in, out, recv),
+		.asked_send_wr = asked(in, send),
+		.asked_recv_wr = asked(in, recv),
 		.sq_sig_all = capability(in, out, all),
 	};
 	return match_add_qp(match, event->call->object, &info);
@@ -434,6 +543,7 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 	const struct call *call = event->call;
 	const struct verb_info *verb;
 
+	match->time = event->time;
 	if (event->kind == TRACE_POST)
 		return match_post(match, event->post->object, event->post, event->id, event->time);
 	if ((event->kind != TRACE_CALL && event->kind != TRACE_RETURN) || call->failed ||

@@ -22,16 +22,25 @@ int match_new(struct match **ret_match);
 /* Accepts NULL. */
 void match_free(struct match *match);
 
+/*
+ * Of what was posted until @time some is missing: what a queue that was made
+ * before then held is not known. Its completions are given no request until
+ * as many were posted to it as it holds, all with different wr_ids; none before
+ * it is reset where they repeat.
+ */
+void match_kept_from(struct match *match, int64_t time);
+
 /* What is known of a queue pair; 0 where it is not. */
 struct match_qp {
 	uint32_t send_cq, recv_cq, srq;
-	uint32_t max_send_wr, max_recv_wr;
+	uint32_t max_send_wr, max_recv_wr;     /* that it may hold */
+	uint32_t asked_send_wr, asked_recv_wr; /* that the program counts on */
 	bool sq_sig_all;
 };
 
 /* A queue pair or shared receive queue was made. Needed for none, but makes the answers better. */
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info);
-int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr);
+int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr);
 
 /* The queue pair went to RESET: nothing is outstanding on it. */
 void match_reset(struct match *match, uint32_t qp);
@@ -56,8 +65,9 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 
 /*
  * The queue pair of a completion from @cq that does not tell its number, as
- * where the program did not ask an extended completion queue for it: the one
- * that has such a request outstanding, the oldest if there are several. 0: none.
+ * where the program did not ask an extended completion queue for it: the only
+ * one that completes there; else the one that has such a request outstanding,
+ * the oldest if there are several. 0: unknown.
  */
 uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc);
 

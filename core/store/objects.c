@@ -249,42 +249,6 @@ static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 	return 0;
 }
 
-static const char queues_sql[] =
-	"SELECT DISTINCT r.object, c.object FROM ref r JOIN call c ON c.thread = r.thread"
-	" AND c.n = r.n WHERE r.kind = 'cq' AND r.object AND c.object AND NOT c.failed"
-	" AND (r.path LIKE '%.send\\_cq' ESCAPE '\\' OR r.path LIKE '%.recv\\_cq' ESCAPE '\\')"
-	" ORDER BY 1, 2";
-
-/* Which queue pairs complete to which CQ. */
-static int load_queues(sqlite3 *db, struct objects *objects)
-{
-	sqlite3_stmt *stmt = NULL;
-	uint32_t size = 0;
-	int err = sql_prepare(db, queues_sql, &stmt);
-
-	while (!err && (err = sql_step(stmt)) > 0) {
-		uint32_t cq = sql_u32(stmt, 0), qp = sql_u32(stmt, 1);
-
-		err = 0;
-		if (cq > objects->count || qp > objects->count)
-			continue;
-		if (objects->nqueues == size) {
-			struct queue_of_cq *more;
-
-			size = size ? size * 2 : 64;
-			more = realloc(objects->queues, size * sizeof(*more));
-			if (!more) {
-				err = log_err(-ENOMEM, "read %u queues", size);
-				break;
-			}
-			objects->queues = more;
-		}
-		objects->queues[objects->nqueues++] = (struct queue_of_cq){ cq, qp };
-	}
-	sqlite3_finalize(stmt);
-	return err;
-}
-
 int objects_load(sqlite3 *db, struct objects *ret_objects)
 {
 	struct objects objects = { 0 };
@@ -302,8 +266,6 @@ int objects_load(sqlite3 *db, struct objects *ret_objects)
 		err = load_object(stmt, &objects);
 	sqlite3_finalize(stmt);
 	if (!err)
-		err = load_queues(db, &objects);
-	if (!err)
 		err = objects_index(&objects);
 	if (err) {
 		objects_fini(&objects);
@@ -320,7 +282,6 @@ void objects_fini(struct objects *objects)
 	free(objects->list);
 	free(objects->by_handle);
 	free(objects->qps);
-	free(objects->queues);
 	free(objects->lineages);
 	*objects = (struct objects){ 0 };
 }
@@ -355,37 +316,6 @@ uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *ob
 	return e->id;
 }
 
-/*
- * A completion without a number, since the program asked for none when it made
- * the CQ: the one queue pair that completes there, if there is one only.
- */
-static uint32_t only_qp(const struct objects *objects, uint32_t cq, int64_t time,
-			int64_t *ret_until)
-{
-	uint32_t alive = 0, found = 0;
-
-	*ret_until = INT64_MAX;
-	for (uint32_t i = 0; i < objects->nqueues; i++) {
-		const struct queue_of_cq *queue = &objects->queues[i];
-		const struct object *qp = &objects->list[queue->qp - 1];
-
-		if (queue->cq != cq)
-			continue;
-		if (qp->created_at > time) {
-			if (qp->created_at < *ret_until)
-				*ret_until = qp->created_at;
-			continue;
-		}
-		if (qp->destroyed_at <= time)
-			continue;
-		if (qp->destroyed_at < *ret_until)
-			*ret_until = qp->destroyed_at;
-		found = qp->id;
-		alive++;
-	}
-	return alive == 1 ? found : 0;
-}
-
 /* When the next queue pair gets that number in the process. */
 static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_t number,
 			int64_t time)
@@ -406,6 +336,8 @@ uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *ob
 	typeof(cache->entries[0]) *e = &cache->entries[cache_place(process, -1, number, cq)];
 	const struct object *o;
 
+	if (!number)
+		return 0;
 	if (e->handle == number && e->process == process && e->kind == -1 && e->cq == cq &&
 	    time >= e->from && time < e->until)
 		return e->id;
@@ -414,10 +346,6 @@ uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *ob
 	e->handle = number;
 	e->cq = cq;
 	e->from = time;
-	if (!number) {
-		e->id = only_qp(objects, cq, time, &e->until);
-		return e->id;
-	}
 	o = objects_qp(objects, process, number, cq, time);
 	e->id = o ? o->id : 0;
 	e->until = qp_until(objects, process, number, time);

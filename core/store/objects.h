@@ -20,10 +20,6 @@ struct objects {
 	struct object **by_handle; /* by process, kind, handle, created_at */
 	struct object **qps;       /* by process, number, created_at */
 	uint32_t nqps;
-	struct queue_of_cq {
-		uint32_t cq, qp;   /* ids */
-	} *queues;                 /* by cq */
-	uint32_t nqueues;
 	struct lineage *lineages;  /* by process - 1 */
 	uint32_t nlineages;
 };
@@ -82,7 +78,7 @@ struct objects_cache {
 	} entries[512];
 };
 
-/* The id, 0 if there is none. Number 0: the only queue pair that completes to @cq. */
+/* The id, 0 if there is none. */
 uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
 			   uint32_t process, enum object_kind kind, uint64_t handle, int64_t time);
 uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *objects,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/store/abi.h"
 #include "core/store/complete.h"
 #include "core/store/file.h"
 #include "core/store/live.h"
@@ -225,10 +226,22 @@ static void load_loss(struct trace *trace)
 	trace->loss.events = (uint64_t)sql_int(trace->db, "SELECT sum(events) FROM loss", 0);
 	trace->loss.overwritten =
 		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
+	trace->whole_from = trace->loss.events ?
+		sql_int(trace->db, "SELECT max(last) FROM loss", 0) : INT64_MIN;
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
 	trace->loss.damaged = (damaged && strcmp(damaged, "0") != 0) ||
 			      sql_int(trace->db, "SELECT count(*) FROM coverage WHERE"
 						 " what = 'damaged'", 0);
+}
+
+static void load_numberless(struct trace *trace)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM call WHERE verb = 'ibv_create_cq_ex' AND NOT failed"
+				   " AND NOT coalesce(json_extract(args, '$.init_attr.wc_flags'), 0) & %d"
+				   " LIMIT 1", ABI_CQ_WITH_QP_NUM);
+	trace->numberless = sql_int(trace->db, sql, 0);
 }
 
 static int load(struct trace *trace)
@@ -259,6 +272,7 @@ static int load(struct trace *trace)
 	trace->plain = sql_int(trace->db, "SELECT count(*) FROM sqlite_master WHERE"
 					  " type = 'table' AND name = 'wc'", 0);
 	load_loss(trace);
+	load_numberless(trace);
 	return 0;
 }
 

@@ -47,6 +47,8 @@ struct trace {
 	size_t nmodules;
 	sqlite3_stmt *frames;
 	struct trace_loss loss;
+	int64_t whole_from;   /* until then events may be missing; INT64_MIN: none are */
+	bool numberless;      /* there are CQs that do not tell the queue pair of a completion */
 };
 
 /* A trace on an open database that stays the caller's. As trace_open(). */

@@ -137,10 +137,15 @@ static char letter_of(const struct table_column *column, unsigned char op)
 	}
 }
 
-static bool wants_match(const struct table *table, uint64_t used)
+/* The queue pair of a completion that does not tell it comes from the matcher, too. */
+static bool wants_match(const struct vtab *vtab, uint64_t used)
 {
-	for (int c = 0; table->columns[c].name; c++)
-		if (used >> c & 1 && table->columns[c].value >= VALUE_WR_THREAD)
+	const struct table_column *columns = vtab->table->columns;
+
+	for (int c = 0; columns[c].name; c++)
+		if (used >> c & 1 &&
+		    (columns[c].value >= VALUE_WR_THREAD ||
+		     (columns[c].value == VALUE_WC_QP && vtab->home->trace->numberless)))
 			return true;
 	return false;
 }
@@ -184,7 +189,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	info->needToFreeIdxStr = 1;
 	if (!info->idxStr)
 		return SQLITE_NOMEM;
-	estimate(info, letters, wants_match(table, info->colUsed));
+	estimate(info, letters, wants_match((struct vtab *)base, info->colUsed));
 	return SQLITE_OK;
 }
 
@@ -266,7 +271,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
 
 	(void)number;
 	cursor->end = true;
-	cursor->is_matched = wants_match(vtab->table, used);
+	cursor->is_matched = wants_match(vtab, used);
 	matched_free(cursor->matched);
 	cursor->matched = NULL;
 	for (int i = 0; i < argc; i++)

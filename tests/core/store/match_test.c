@@ -275,7 +275,7 @@ static void shared_receives_are_found_from_any_queue(void **state)
 	const uint64_t ids[] = { 1, 2, 1 };
 
 	(void)state;
-	match_add_srq(match, SRQ, 100);
+	match_add_srq(match, SRQ, 100, 0);
 	match_add_qp(match, QP, &info);
 	match_add_qp(match, OTHER, &info);
 	post_list(VERB_post_srq_recv, SRQ, ids, 3, 0, 0, 0);
@@ -364,6 +364,77 @@ static void completion_without_a_number_is_of_the_oldest_request(void **state)
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), OTHER);
 }
 
+static void completion_without_a_number_is_of_the_only_queue_pair(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
+	struct wc wc = { .wr_id = 7 };
+
+	(void)state;
+	match_add_qp(match, QP, &qp);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
+	assert_int_equal(match_guess(match, RECV_CQ, &wc), QP);
+	assert_int_equal(match_guess(match, 99, &wc), 0);
+	match_add_qp(match, OTHER, &qp);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+	match_remove(match, OTHER);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
+}
+
+enum { HELD = 4 };
+
+/* A queue pair that was made before the first event that is kept. */
+static void add_old_qp(void)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ, .max_send_wr = 2 * HELD,
+				     .asked_send_wr = HELD, .max_recv_wr = HELD };
+
+	match_kept_from(match, 0);
+	match_add_qp(match, QP, &qp);
+}
+
+static void request_before_the_kept_is_not_taken_for_another(void **state)
+{
+	(void)state;
+	add_old_qp();
+	for (int i = 0; i < 10 * HELD; i++) { /* one is outstanding all the time */
+		send(0, ABI_SEND_SIGNALED);
+		assert_int_equal(sent(0), 0);
+		receive(0);
+		assert_int_equal(received(0), 0);
+	}
+	match_reset(match, QP);
+	send(0, ABI_SEND_SIGNALED);
+	assert_int_equal(sent(0), 0); /* the reset is older than what is kept, too */
+}
+
+static void different_wr_ids_are_trusted_in_time(void **state)
+{
+	uint64_t n = 0;
+
+	(void)state;
+	add_old_qp();
+	for (uint64_t i = 0; i <= HELD; i++) {
+		n = send(i, ABI_SEND_SIGNALED);
+		assert_int_equal(sent(i), i < HELD ? 0 : n);
+	}
+	n = send(1, ABI_SEND_SIGNALED); /* now it may come again */
+	assert_int_equal(sent(1), n);
+	n = send(1, ABI_SEND_SIGNALED);
+	assert_int_equal(sent(1), n);
+}
+
+static void number_is_not_guessed_by_requests_that_are_not_known(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
+	struct wc wc = { .wr_id = 3 };
+
+	(void)state;
+	add_old_qp();
+	match_add_qp(match, OTHER, &qp);
+	send(3, ABI_SEND_SIGNALED);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -390,6 +461,10 @@ int main(void)
 		TEST(any_order_of_receives_is_matched),
 		TEST(completion_without_a_number_is_of_who_has_the_request),
 		TEST(completion_without_a_number_is_of_the_oldest_request),
+		TEST(completion_without_a_number_is_of_the_only_queue_pair),
+		TEST(request_before_the_kept_is_not_taken_for_another),
+		TEST(different_wr_ids_are_trusted_in_time),
+		TEST(number_is_not_guessed_by_requests_that_are_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
