@@ -19,4 +19,5 @@ enum abi {
 	ABI_CQ_WITH_QP_NUM = 1 << 2, /* bit of wc_flags of struct ibv_cq_init_attr_ex */
 	ABI_SEND_SIGNALED = 1 << 1,
 	ABI_QPS_RESET = 0,
+	ABI_WQS_RESET = 0,
 };

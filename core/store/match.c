@@ -17,6 +17,10 @@
  * On an error the opcode is not valid, so the side is not known: the queue
  * whose CQ it is; the sends, if only they can fail so; else the one that has the wr_id at its front; else the one
  * that has it at all; of both the older one.
+ *
+ * With XRC, and with receive work queues, a completion's queue pair does not
+ * tell where its request was posted: it is the oldest with that wr_id of the
+ * queues that complete on this CQ.
  */
 #include "core/store/match.h"
 
@@ -48,8 +52,10 @@ struct queue {
 };
 
 struct state {
-	struct queue sq, rq; /* an SRQ has only rq */
+	struct queue sq, rq; /* an SRQ or WQ has only rq */
 	struct match_qp info;
+	uint32_t cq;         /* of an XRC SRQ or a WQ */
+	struct state *next;  /* of those */
 };
 
 struct match {
@@ -57,6 +63,7 @@ struct match {
 	uint32_t count;
 	int64_t time;           /* of match_event()'s event */
 	int64_t kept_from;      /* INT64_MIN: nothing is missing */
+	struct state *with_cq;
 };
 
 int match_new(struct match **ret_match)
@@ -158,14 +165,30 @@ int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 	return 0;
 }
 
-int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr)
+int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
+		  uint32_t cq)
 {
 	struct state *state = make(match, srq);
 
 	if (!state)
 		return srq ? -ENOMEM : 0;
 	settle(match, &state->rq, max_wr, asked_wr);
+	if (cq && !state->cq) {
+		state->next = match->with_cq;
+		match->with_cq = state;
+	}
+	state->cq = cq;
 	return 0;
+}
+
+static void unlink_state(struct match *match, const struct state *state)
+{
+	struct state **at = &match->with_cq;
+
+	while (*at && *at != state)
+		at = &(*at)->next;
+	if (*at)
+		*at = state->next;
 }
 
 void match_reset(struct match *match, uint32_t qp)
@@ -182,6 +205,7 @@ void match_remove(struct match *match, uint32_t object)
 {
 	if (!find(match, object))
 		return;
+	unlink_state(match, match->states[object]);
 	state_free(match->states[object]);
 	match->states[object] = NULL;
 }
@@ -368,25 +392,57 @@ static bool error_is_receive(struct match *match, struct state *state, uint32_t 
 	return entry_at(rq, (uint32_t)r)->time < entry_at(&state->sq, (uint32_t)s)->time;
 }
 
+/* Of the queue pair's own queues, and the one of the SRQ it was made with. */
+static struct queue *find_own(struct match *match, struct state *state, uint32_t cq,
+			      const struct wc *wc, bool *receive, int64_t *ret_at)
+{
+	bool success = wc->status == ABI_WC_SUCCESS;
+	struct queue *queue;
+
+	if (!success)
+		*receive = error_is_receive(match, state, cq, wc);
+	queue = *receive ? receive_queue(match, state) : &state->sq;
+	*ret_at = search(queue, wc->wr_id, success);
+	if (*ret_at < 0)
+		*ret_at = search(queue, wc->wr_id, false);
+	return *ret_at < 0 ? NULL : queue;
+}
+
+/* Of those that complete on @cq, whatever the queue pair. */
+static struct queue *find_by_cq(struct match *match, uint32_t cq, const struct wc *wc,
+				int64_t *ret_at)
+{
+	struct queue *oldest = NULL;
+
+	for (struct state *state = match->with_cq; state && cq; state = state->next) {
+		int64_t at = state->cq == cq ? search(&state->rq, wc->wr_id, false) : -1;
+
+		if (at < 0 || (oldest && entry_at(&state->rq, (uint32_t)at)->time >
+						 entry_at(oldest, (uint32_t)*ret_at)->time))
+			continue;
+		oldest = &state->rq;
+		*ret_at = at;
+	}
+	return oldest;
+}
+
 bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
 	      struct match_found *ret_found)
 {
 	struct state *state = find(match, qp);
-	bool success = wc->status == ABI_WC_SUCCESS;
-	struct queue *queue;
+	bool receive = wc->opcode & ABI_WC_RECV;
+	struct queue *queue = NULL;
 	struct entry entry;
 	int64_t at;
 
-	*ret_found = (struct match_found){ .posted_at = -1, .receive = wc->opcode & ABI_WC_RECV };
-	if (!state)
-		return false;
-	if (!success)
-		ret_found->receive = error_is_receive(match, state, cq, wc);
-	queue = ret_found->receive ? receive_queue(match, state) : &state->sq;
-	at = search(queue, wc->wr_id, success);
-	if (at < 0)
-		at = search(queue, wc->wr_id, false);
-	if (at < 0)
+	if (state)
+		queue = find_own(match, state, cq, wc, &receive, &at);
+	if (!queue && (receive || wc->status != ABI_WC_SUCCESS)) {
+		queue = find_by_cq(match, cq, wc, &at);
+		receive |= queue != NULL;
+	}
+	*ret_found = (struct match_found){ .posted_at = -1, .receive = receive };
+	if (!queue)
 		return false;
 	entry = take(queue, (uint32_t)at);
 	if (queue->unsure)
@@ -470,6 +526,21 @@ static uint32_t asked(const struct args *in, const char *const *paths)
 	return capability(in, NULL, paths);
 }
 
+/* A shared receive queue, or a work queue. */
+static int add_receives(struct match *match, struct trace *trace, const struct trace_event *event,
+			const struct args *in, const struct args *out)
+{
+	static const char *const max[] = { "srq_init_attr.attr.max_wr",
+					   "srq_init_attr_ex.attr.max_wr", "wq_init_attr.max_wr",
+					   NULL };
+	uint32_t cq = object_arg(trace, event, in, "srq_init_attr_ex.cq", OBJECT_cq);
+
+	if (!cq)
+		cq = object_arg(trace, event, in, "wq_init_attr.cq", OBJECT_cq);
+	return match_add_srq(match, event->call->object, capability(in, out, max), asked(in, max),
+			     cq);
+}
+
 static int add_created(struct match *match, struct trace *trace, const struct trace_event *event,
 		       const struct args *in, const struct args *out)
 {
@@ -479,13 +550,10 @@ static int add_created(struct match *match, struct trace *trace, const struct tr
 					    "qp_init_attr_ex.cap.max_recv_wr", NULL };
 	static const char *const all[] = { "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all",
 					   NULL };
-	static const char *const srq[] = { "srq_init_attr.attr.max_wr",
-					   "srq_init_attr_ex.attr.max_wr", NULL };
 	struct match_qp info;
 
-	if (verb_infos[event->call->verb].object == OBJECT_srq)
-		return match_add_srq(match, event->call->object, capability(in, out, srq),
-				     asked(in, srq));
+	if (verb_infos[event->call->verb].object != OBJECT_qp)
+		return add_receives(match, trace, event, in, out);
 	info = (struct match_qp){
 		.send_cq = object_arg(trace, event, out, "ret.send_cq", OBJECT_cq),
 		.recv_cq = object_arg(trace, event, out, "ret.recv_cq", OBJECT_cq),
@@ -519,6 +587,7 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 {
 	const struct call *call = event->call;
 	struct args *in = NULL, *out = NULL;
+	bool reset = false;
 	int64_t state;
 	int err = args_parse(call->args, &in);
 
@@ -528,9 +597,13 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 		goto done;
 	if (call->verb == VERB_bind_mw)
 		err = add_bind(match, trace, event, in);
-	else if (call->verb != VERB_modify_qp)
+	else if (call->verb == VERB_modify_wq)
+		reset = args_get(in, "wq_attr.wq_state", &state) && state == ABI_WQS_RESET;
+	else if (call->verb == VERB_modify_qp)
+		reset = args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET;
+	else
 		err = add_created(match, trace, event, in, out);
-	else if (args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET)
+	if (reset)
 		match_reset(match, call->object);
 done:
 	args_free(in);
@@ -553,11 +626,12 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 	/* its completion may be polled by another thread before it returns */
 	if (event->kind == TRACE_CALL)
 		return call->verb == VERB_bind_mw ? with_args(match, trace, event) : 0;
-	if (verb->object != OBJECT_qp && verb->object != OBJECT_srq)
+	if (verb->object != OBJECT_qp && verb->object != OBJECT_srq && verb->object != OBJECT_wq)
 		return 0;
 	if (verb->effect == EFFECT_DESTROY)
 		match_remove(match, call->object);
-	else if (verb->effect == EFFECT_CREATE || call->verb == VERB_modify_qp)
+	else if (verb->effect == EFFECT_CREATE || call->verb == VERB_modify_qp ||
+		 call->verb == VERB_modify_wq)
 		return with_args(match, trace, event);
 	return 0;
 }

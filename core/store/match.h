@@ -38,9 +38,12 @@ struct match_qp {
 	bool sq_sig_all;
 };
 
-/* A queue pair or shared receive queue was made. Needed for none, but makes the answers better. */
+/* A queue was made. Needed for none but those of receives with a CQ, but makes the answers better. */
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info);
-int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr);
+
+/* Of one for XRC, and of a receive work queue, also @cq, where its requests complete; else 0. */
+int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
+		  uint32_t cq);
 
 /* The queue pair went to RESET: nothing is outstanding on it. */
 void match_reset(struct match *match, uint32_t qp);

@@ -98,6 +98,7 @@ static void numbers_are_those_of_the_header(void **state)
 	assert_int_equal(ABI_WC_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR);
 	assert_int_equal(ABI_SEND_SIGNALED, IBV_SEND_SIGNALED);
 	assert_int_equal(ABI_QPS_RESET, IBV_QPS_RESET);
+	assert_int_equal(ABI_WQS_RESET, IBV_WQS_RESET);
 }
 
 static void completion_finds_its_request(void **state)
@@ -275,7 +276,7 @@ static void shared_receives_are_found_from_any_queue(void **state)
 	const uint64_t ids[] = { 1, 2, 1 };
 
 	(void)state;
-	match_add_srq(match, SRQ, 100, 0);
+	match_add_srq(match, SRQ, 100, 100, 0);
 	match_add_qp(match, QP, &info);
 	match_add_qp(match, OTHER, &info);
 	post_list(VERB_post_srq_recv, SRQ, ids, 3, 0, 0, 0);
@@ -283,6 +284,32 @@ static void shared_receives_are_found_from_any_queue(void **state)
 	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).index, 0);
 	assert_int_equal(complete_on(OTHER, 0, 1, 0, IBV_WC_RECV).index, 2);
 	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).request.n, 0);
+}
+
+/* The queue pair of an XRC receive is not where it was posted; a work queue's number is of none. */
+static void receives_elsewhere_are_found_by_their_cq(void **state)
+{
+	enum { WQ = 11 };
+	const uint64_t same = 1;
+	uint64_t a, b, c;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ 0 });
+	match_add_srq(match, SRQ, 100, 100, RECV_CQ);
+	match_add_srq(match, OTHER, 100, 100, RECV_CQ);
+	match_add_srq(match, WQ, 100, 100, SEND_CQ);
+	a = post_list(VERB_post_srq_recv, OTHER, &same, 1, 0, 0, 0);
+	b = post_list(VERB_post_srq_recv, SRQ, &same, 1, 0, 0, 0);
+	c = post_list(VERB_post_wq_recv, WQ, &same, 1, 0, 0, 0);
+	assert_int_equal(complete_on(QP, SEND_CQ + 100, 1, 0, IBV_WC_RECV).request.n, 0);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_SEND).request.n, 0);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, a);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, IBV_WC_LOC_LEN_ERR, 77).request.n, b);
+	assert_int_equal(complete_on(0, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, 0);
+	assert_int_equal(complete_on(0, SEND_CQ, 1, IBV_WC_WR_FLUSH_ERR, 77).request.n, c);
+	post_list(VERB_post_srq_recv, SRQ, &same, 1, 0, 0, 0);
+	match_remove(match, SRQ);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, 0);
 }
 
 /* Completions by an extended CQ are not seen: the oldest must go. */
@@ -456,6 +483,7 @@ int main(void)
 		TEST(flushes_empty_both_sides),
 		TEST(reset_and_destroy_forget),
 		TEST(shared_receives_are_found_from_any_queue),
+		TEST(receives_elsewhere_are_found_by_their_cq),
 		TEST(queues_do_not_grow_without_completions),
 		TEST(unknown_queue_has_no_request),
 		TEST(any_order_of_receives_is_matched),
