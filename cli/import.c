@@ -228,7 +228,8 @@ static int give_held(struct import *import, struct lane *lane, bool gap)
 		free(event);
 	}
 	lane->nheld -= n;
-	memmove(lane->held, lane->held + n, lane->nheld * sizeof(*lane->held));
+	if (lane->nheld)
+		memmove(lane->held, lane->held + n, lane->nheld * sizeof(*lane->held));
 	return err;
 }
 
