@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "core/wire/log.h"
+#include "core/wire/payload.h"
 
 enum { OUTPUT, KEEP, QUIET };
 
@@ -99,8 +100,10 @@ static void end_texts(struct session_page *page)
 
 static int create_trace(struct collecting *c)
 {
+	char payload[24];
 	struct writer_info info = {
 		.clock = &c->session.page->clock,
+		.payload = payload_text(c->session.page->payload, payload),
 		.command = c->session.page->command,
 		.device = "",
 		.filter = c->session.page->filter.text,

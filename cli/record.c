@@ -32,6 +32,7 @@
 #include "cli/progress.h"
 #include "cli/watch.h"
 #include "core/wire/log.h"
+#include "core/wire/payload.h"
 #include "core/wire/tap.h"
 
 #define MS 1000000ull
@@ -49,7 +50,7 @@ enum {
 };
 
 enum {
-	OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, LTTNG,
+	OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, PAYLOAD, LTTNG,
 	CHECK, STOP_ON, QUIET
 };
 
@@ -62,6 +63,7 @@ static const struct option_row rows[] = {
 	[ROTATE_SIZE] = { "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE" },
 	[ROTATE_TIME] = { "rotate-time", 0, "TIME", "begin a new trace every 90s, 10m, 6h, 1d" },
 	[FILTER] = { "filter", 0, "TERMS", "plane=, verb=, qp=, device=, 1/N; all" },
+	[PAYLOAD] = { "payload", 0, "none|hash|N|full", "what to keep of the bytes that are moved; none" },
 	[LTTNG] = { "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too" },
 	[CHECK] = { "check", 0, NULL, "print findings while the program runs" },
 	[STOP_ON] = { "stop-on", 0, "error", "stop the program there, for a debugger; implies --check" },
@@ -87,6 +89,7 @@ struct recording {
 	struct progress progress;
 	struct keep keep;
 	struct session_filter filter;
+	uint64_t payload;
 	pthread_t beater;
 	bool beating;
 
@@ -299,13 +302,14 @@ static char *join(char **words)
 
 static int create_trace(struct recording *r)
 {
-	char *command = join(r->program);
+	char *command = join(r->program), payload[24];
 	struct writer_info info = {
 		.clock = &r->session.page->clock,
 		.command = command ? command : r->program[0],
 		.device = r->soft ? "soft" : r->device ? r->device : "",
 		.filter = r->filter.text,
 		.one_of = r->filter.one_of,
+		.payload = payload_text(r->payload, payload),
 	};
 	int err = writer_create(r->path, &info, &r->writer);
 
@@ -336,6 +340,7 @@ static int prepare(struct recording *r)
 		return log_err(err, "make a directory for the session");
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->path);
 	r->session.page->filter = r->filter;
+	r->session.page->payload = r->payload;
 	r->session.page->flight = r->keep.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->lttng;
@@ -519,6 +524,9 @@ static int read_options(struct recording *r, const struct options *options)
 	if (options->value[FILTER] &&
 	    filter_read(options->value[FILTER], &r->filter, complaint))
 		return cli_misuse("record", "--filter: %s", complaint);
+	if (!payload_parse(options->value[PAYLOAD], &r->payload))
+		return cli_misuse("record", "--payload is none, hash, full, or so many first bytes up "
+					    "to 64M, not '%s'", options->value[PAYLOAD]);
 	return read_keep(&r->keep, options);
 }
 

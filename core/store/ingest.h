@@ -6,6 +6,7 @@
  * One thread.
  */
 #include "core/store/batch.h"
+#include "core/store/payload.h"
 #include "core/store/schema.h"
 #include "core/store/text.h"
 #include "core/store/writer.h"
@@ -50,6 +51,7 @@ struct lane {
 	int64_t start, last; /* ns */
 	bool ended;
 	struct batch *batch; /* NULL when the thread has ended */
+	struct payloads payloads;
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct poll_counter *counters;
@@ -86,6 +88,7 @@ struct known_stack {
 
 #define STATEMENTS(S) \
 	S(chunk, "INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data) VALUES(?, ?, ?, ?, ?, ?, ?)") \
+	S(payload, "INSERT INTO payload_chunk(thread, first_n, last_n, begin, end, events, bytes, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
 	S(call, "INSERT INTO call VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)") \
 	S(call_end, "UPDATE call SET end = ?3, ret = ?4, error = ?5, failed = ?6, out = ?7, handle = ?8, end_n = ?9 WHERE thread = ?1 AND n = ?2") \
 	S(ref, "INSERT OR IGNORE INTO ref VALUES(?, ?, ?, ?, ?, NULL)") \
@@ -102,8 +105,9 @@ struct known_stack {
 	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
 	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \
 	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?, ?)") \
-	S(oldest, "SELECT id, thread, events, begin, end, length(data) FROM chunk ORDER BY id LIMIT 1") \
+	S(oldest, "SELECT * FROM (SELECT id, thread, events, begin, end, length(data), 0 FROM chunk ORDER BY id LIMIT 1) UNION ALL SELECT * FROM (SELECT id, thread, events, begin, end, length(data), 1 FROM payload_chunk ORDER BY id LIMIT 1) ORDER BY 5 LIMIT 1") \
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
+	S(forget_payload, "DELETE FROM payload_chunk WHERE id = ?") \
 	S(finding, "INSERT INTO finding VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?)") \
 	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")
@@ -181,6 +185,12 @@ int polls_adopt(struct writer *writer, struct lane *lane);
 /* The counters that a ring's head has at its end. */
 int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head);
 int polls_flush(struct writer *writer, struct lane *lane);
+
+/* payloads_write.c: a piece, or a post that may have some; what is ready as a chunk; what is missing. */
+int payloads_take(struct writer *writer, struct lane *lane, const struct event_head *event,
+		  uint64_t n, int64_t time);
+int payloads_flush(struct writer *writer, struct lane *lane);
+int payloads_cover(struct writer *writer, struct lane *lane);
 
 /* processes.c */
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process);

@@ -41,11 +41,12 @@ static void count_over(struct writer *writer, struct lane *lane, uint64_t events
 	writer->overwritten += events;
 }
 
-/* The oldest chunk. Returns its length, 0 if there is none, or -errno. */
+/* The oldest chunk, of payload or not. Returns its length, 0 if there is none, or -errno. */
 static int64_t forget_one(struct writer *writer)
 {
 	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];
 	int64_t id, bytes;
+	bool payload;
 	uint32_t thread;
 	int found = sql_step(oldest);
 
@@ -56,10 +57,12 @@ static int64_t forget_one(struct writer *writer)
 	id = sqlite3_column_int64(oldest, 0);
 	thread = sql_u32(oldest, 1);
 	bytes = sqlite3_column_int64(oldest, 5);
+	payload = sqlite3_column_int(oldest, 6);
 	count_over(writer, writer->lanes[thread - 1], sql_u32(oldest, 2),
 		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
 	sqlite3_reset(oldest);
-	if (WRITER_RUN(writer, forget, "i", id) ||
+	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id) :
+		       WRITER_RUN(writer, forget, "i", id)) ||
 	    writer_loss(writer, writer->lanes[thread - 1]))
 		return writer->err;
 	return bytes > 0 ? bytes : 1;

@@ -30,6 +30,7 @@ static void free_batch(struct lane *lane)
 void lanes_free(struct lane *lane)
 {
 	free_batch(lane);
+	payloads_fini(&lane->payloads);
 	calls_fini(lane);
 	free(lane->counters);
 	free(lane);
@@ -119,7 +120,8 @@ int lanes_flush(struct writer *writer, struct lane *lane)
 
 int lanes_store(struct writer *writer, struct lane *lane)
 {
-	if (lanes_flush(writer, lane) || calls_flush(writer, lane) || polls_flush(writer, lane))
+	if (lanes_flush(writer, lane) || payloads_flush(writer, lane) ||
+	    calls_flush(writer, lane) || polls_flush(writer, lane))
 		return writer->err;
 	if (!lane->batch->open)
 		lane->settled = lane->n;
@@ -186,11 +188,12 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	lane->ended = true;
 	batch_close(lane->batch);
 	if (writer_thread_lost(writer, thread, head) || cover_uncounted(writer, lane, head) ||
-	    cover_filtered(writer, lane, head) ||
+	    cover_filtered(writer, lane, head) || payloads_cover(writer, lane) ||
 	    polls_final(writer, lane, head) ||
 	    lanes_store(writer, lane))
 		return writer->err;
 	free_batch(lane);
+	payloads_fini(&lane->payloads);
 	return 0;
 }
 

@@ -61,10 +61,13 @@ static const char *const tables[] = {
 	" PRIMARY KEY(thread, handle, life)) WITHOUT ROWID",
 	"chunk(id INTEGER PRIMARY KEY, thread INTEGER, first_n INTEGER, last_n INTEGER,"
 	" begin INTEGER, end INTEGER, events INTEGER, data BLOB)",
+	"payload_chunk(id INTEGER PRIMARY KEY, thread INTEGER, first_n INTEGER, last_n INTEGER,"
+	" begin INTEGER, end INTEGER, events INTEGER, bytes INTEGER, data BLOB)",
 };
 
 #define CHUNK_INDEX \
-	"CREATE INDEX IF NOT EXISTS chunk_thread ON chunk(thread, first_n, last_n, begin, end);"
+	"CREATE INDEX IF NOT EXISTS chunk_thread ON chunk(thread, first_n, last_n, begin, end);" \
+	"CREATE INDEX IF NOT EXISTS payload_thread ON payload_chunk(thread, first_n, last_n);"
 
 static const char complete[] =
 	"CREATE INDEX IF NOT EXISTS call_begin ON call(begin);"

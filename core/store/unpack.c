@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/store/file.h"
+#include "core/store/payload_table.h"
 #include "core/store/schema.h"
 #include "core/store/tables.h"
 #include "core/store/trace.h"
@@ -68,7 +69,7 @@ static int copy_control(sqlite3 *from, sqlite3 *to)
 	sqlite3_stmt *names;
 	char select[256];
 	int err = sql_prepare(to, "SELECT name FROM sqlite_master WHERE type = 'table'"
-				  " AND name NOT IN ('chunk') AND name NOT LIKE 'sqlite%'", &names);
+				  " AND name NOT IN ('chunk', 'payload_chunk') AND name NOT LIKE 'sqlite%'", &names);
 
 	while (!err && (err = sql_step(names)) > 0) {
 		const char *name = (const char *)sqlite3_column_text(names, 0);
@@ -108,6 +109,17 @@ out:
 	return err;
 }
 
+static int copy_payload(sqlite3 *from, sqlite3 *to)
+{
+	char create[512];
+	int err;
+
+	sqlite3_snprintf(sizeof(create), create, "CREATE TABLE payload(%s,"
+			 " PRIMARY KEY(thread, n, i))", payload_columns);
+	err = sql_exec(to, create);
+	return err ? err : copy(from, "SELECT * FROM payload", to, "payload", "");
+}
+
 static int fill(sqlite3 *from, sqlite3 *to)
 {
 	int err = schema_create(to);
@@ -118,6 +130,8 @@ static int fill(sqlite3 *from, sqlite3 *to)
 		err = copy_control(from, to);
 	for (int t = 0; t < TABLES && !err; t++)
 		err = copy_table(from, to, &tables[t]);
+	if (!err)
+		err = copy_payload(from, to);
 	if (!err)
 		err = schema_complete(to);
 	return err ? err : sql_exec(to, "COMMIT");

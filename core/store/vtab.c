@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/store/matched.h"
+#include "core/store/payload_table.h"
 
 /* What all tables of a connection share. */
 struct home {
@@ -366,6 +367,8 @@ int vtab_register(sqlite3 *db, struct trace *trace)
 	for (int t = 0; t < TABLES && !err; t++)
 		err = add_module(home, &tables[t]);
 	home_put(home);
+	if (!err)
+		err = payload_register(db);
 	if (!err && sqlite3_create_function(db, "event", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
 					    NULL, event_name, NULL, NULL))
 		err = sql_fail(db, "add event()");

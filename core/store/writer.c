@@ -61,7 +61,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		{ "machine", host.machine },    { "recorder_boot", boot },
 		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
 		{ "sqlite", sqlite3_libversion() },
-		{ "filter", info->filter },
+		{ "filter", info->filter },      { "payload", info->payload },
 	};
 	const struct { const char *key; int64_t value; } numbers[] = {
 		{ "realtime", (int64_t)writer->clock.realtime },
@@ -260,8 +260,14 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 static int take(struct writer *writer, struct lane *lane, const struct event_head *event,
 		uint64_t n, int64_t time)
 {
-	if (event->type == EVENT_POST)
-		return batch_post(lane->batch, (const void *)event, n, time);
+	if (event->type == EVENT_PAYLOAD)
+		return payloads_take(writer, lane, event, n, time);
+	if (event->type == EVENT_POST) {
+		int err = lane->payloads.waiting && !lane->batch->open ?
+			  payloads_take(writer, lane, event, n, time) : 0;
+
+		return err ? err : batch_post(lane->batch, (const void *)event, n, time);
+	}
 	if (lane->batch->open) {
 		batch_close(lane->batch);
 		writer_cover(writer, lane, lane->batch->last_n, time, "cut", 0,

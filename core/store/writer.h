@@ -22,6 +22,7 @@ struct writer_info {
 	const char *device;      /* "soft", or the name asked for, or "" */
 	const char *filter;      /* what was recorded of all, as given; NULL or "": everything */
 	uint32_t one_of;         /* data verbs: one of so many was recorded; 0 or 1: all */
+	const char *payload;     /* what is kept of payloads, as payload_text() says it; NULL: none */
 };
 
 /*

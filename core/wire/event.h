@@ -28,6 +28,7 @@ enum event_type {
 	EVENT_SPAWNED,     /* what came of an EVENT_FORK */
 	EVENT_EXIT,        /* the process is about to end */
 	EVENT_THREAD,      /* from here on the ring is another thread's */
+	EVENT_PAYLOAD,     /* bytes that a work request sends, or has received */
 	EVENT_TYPES,
 };
 
@@ -39,6 +40,7 @@ enum event_flag {
 	EVENT_START = 16,  /* EVENT_POLL: by ibv_start_poll */
 	EVENT_NEXT = 32,   /* EVENT_POLL: by ibv_next_poll */
 	EVENT_EXTRA = 64,  /* EVENT_POLL: a struct event_wc_extra for each completion, behind all */
+	EVENT_CARRIES = 128, /* EVENT_POST: payload of its requests has come before it */
 };
 
 struct event_head {
@@ -336,4 +338,47 @@ struct event_mark {
 	uint16_t bytes;
 	uint32_t pad;
 	/* char text[] */
+};
+
+/* What the bytes are of. */
+enum payload_kind { PAYLOAD_SEND, PAYLOAD_RECV, PAYLOAD_READ, PAYLOAD_ATOMIC, PAYLOAD_KINDS };
+
+/* Why there are not as many bytes as were asked for. */
+enum payload_why {
+	PAYLOAD_WHOLE,      /* there are */
+	PAYLOAD_UNREADABLE, /* no memory there, or none that may be read */
+	PAYLOAD_DEVICE,     /* the key is of memory that is not the program's: a device's, another's */
+	PAYLOAD_KEY,        /* the key is of no region that is known */
+	PAYLOAD_REQUEST,    /* which buffers the completed request had is not known */
+	PAYLOAD_AMBIGUOUS,  /* several requests of that wr_id and other buffers are under way */
+	PAYLOAD_LENGTH,     /* how much came is not known: no byte_len was asked for */
+	PAYLOAD_LONG,       /* more than is taken of one call, or more elements than are looked at */
+	PAYLOAD_LOST,       /* pieces found no room in the ring */
+	PAYLOAD_WHYS,
+};
+
+enum event_payload_flag {
+	PAYLOAD_LAST = 1,   /* no more pieces */
+	PAYLOAD_HASHED = 2, /* @hash is of all of it */
+};
+
+/*
+ * One piece of a payload, followed by its bytes. Those of a post come before
+ * the EVENT_POST that has EVENT_CARRIES, those of a completion after its
+ * EVENT_POLL, for each payload in order.
+ */
+struct event_payload {
+	struct event_head head;
+	uint64_t object;  /* the post's; 0: of a completion */
+	uint64_t total;   /* bytes of the whole payload */
+	uint64_t offset;  /* of this piece */
+	uint64_t hash;    /* core/wire/hash.h, of what comes after @before */
+	uint32_t of;      /* one number for all of a post; or the seq of its EVENT_POLL */
+	uint32_t index;   /* which request of the call, which completion of the event */
+	uint32_t bytes;   /* here */
+	uint8_t kind;     /* enum payload_kind */
+	uint8_t why;      /* enum payload_why; of the last piece */
+	uint8_t before;   /* bytes in front of the message itself: 40 of a datagram's GRH */
+	uint8_t flags;    /* enum event_payload_flag */
+	/* uint8_t bytes[], padded to 8 */
 };

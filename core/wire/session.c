@@ -28,11 +28,12 @@
 #include <unistd.h>
 
 #include "core/wire/desc.h"
+#include "core/wire/payload.h"
 #include "core/wire/ring.h"
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
-enum { VERSION = 3, GROW_BYTES = 1 << 20 };
+enum { VERSION = 4, GROW_BYTES = 1 << 20 };
 
 const char *session_parent(void)
 {
@@ -157,6 +158,7 @@ static void fill_own_page(struct session *session)
 	session->page->limit = size_of_environment("VERBATIM_LIMIT");
 	if (!session->page->limit)
 		session->page->limit = half_of_free(session->dir);
+	payload_parse(getenv("VERBATIM_PAYLOAD"), &session->page->payload);
 	read_command(session->page->command);
 	fill_page(session->page, bytes, ON_FULL_GROW);
 }

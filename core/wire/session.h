@@ -73,6 +73,7 @@ struct session_page {
 	char copy[SESSION_TEXT];    /* the last copy of it that was asked for; "": it failed */
 	uint32_t flight;        /* the collector makes copies */
 	uint32_t pad;
+	uint64_t payload;       /* what is kept of each: core/wire/payload.h */
 	struct session_filter filter; /* written before a program starts */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */

@@ -30,6 +30,8 @@ struct builder {
 	uint32_t nwr;
 	uint32_t used, size;        /* bytes of @at */
 	uint32_t last;              /* offset of the request that was begun last */
+	uint32_t payload;           /* number of what was captured of it; 0: nothing yet */
+	bool carries;               /* some was */
 	char *at;
 };
 
@@ -60,7 +62,8 @@ static inline void builder_start(const struct ibv_qp_ex *qp)
 	}
 	atomic_store_explicit(&b->open, true, memory_order_relaxed);
 	b->cut = false;
-	b->nwr = b->used = b->last = 0;
+	b->nwr = b->used = b->last = b->payload = 0;
+	b->carries = false;
 }
 
 /* Make room for one more request; false: it cannot be had, and the batch is cut. */

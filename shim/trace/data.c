@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "shim/trace/payload.h"
 #include "shim/trace/poll.h"
 #include "shim/trace/post.h"
 
@@ -34,7 +35,7 @@ static struct {
 
 #define EACH_SLOT(_) _(0) _(1) _(2) _(3)
 
-#define POST(verb, queue_t, wr_t, begin, i)                                                       \
+#define POST(verb, queue_t, wr_t, begin, refused, i)                                                     \
 	static int verb##_##i(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad)          \
 	{                                                                                         \
 		struct post post;                                                                 \
@@ -45,20 +46,27 @@ static struct {
 			return originals.verb[i](queue, wr, bad);                                 \
 		on = begin;                                                                       \
 		ret = originals.verb[i](queue, wr, bad);                                          \
+		if (ret && payload_on)                                                            \
+			refused(&post, queue, bad ? *bad : NULL);                                 \
 		if (on)                                                                           \
 			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
 		return ret;                                                                       \
 	}
 
 #define FUNCTIONS(i)                                                                              \
-	POST(post_send, ibv_qp, ibv_send_wr, post_begin_send(&post, queue, wr), i)                \
+	POST(post_send, ibv_qp, ibv_send_wr, post_begin_send(&post, queue, wr),      \
+	     payload_refused_sends, i)                \
 	POST(post_recv, ibv_qp, ibv_recv_wr,                                                      \
-	     post_begin_recv(&post, VERB_post_recv, queue, wr), i)                                \
+	     post_begin_recv(&post, VERB_post_recv, queue, wr), payload_refused_receives, i)                                \
 	POST(post_srq_recv, ibv_srq, ibv_recv_wr,                                                 \
-	     post_begin_recv(&post, VERB_post_srq_recv, queue, wr), i)                            \
+	     post_begin_recv(&post, VERB_post_srq_recv, queue, wr), payload_refused_receives, i)                            \
 	static int poll_cq_##i(struct ibv_cq *cq, int n, struct ibv_wc *wc)                       \
 	{                                                                                         \
-		int ret = originals.poll_cq[i](cq, n, wc);                                        \
+		int ret;                                                                          \
+                                                                                                  \
+		if (__builtin_expect(payload_on, 0))                                              \
+			payload_polls(cq);                                                        \
+		ret = originals.poll_cq[i](cq, n, wc);                                            \
 		poll_record(cq, ret, wc);                                                         \
 		return ret;                                                                       \
 	}                                                                                         \

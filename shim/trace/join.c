@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "shim/trace/payload.h"
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
 #include "shim/trace/rings.h"
@@ -152,6 +153,7 @@ static bool process_start(void)
 	if (!generation_page && !join())
 		return false;
 	rings_forget();
+	payload_begin(join_session.page->payload, recorded_pid && recorded_pid != getpid());
 	process_begin(recorded_pid);
 	recorded_pid = getpid();
 	*generation_page = ++last_generation;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/trace/payload.h"
 #include "shim/trace/rings.h"
 #include "shim/trace/sieve.h"
 
@@ -57,16 +58,25 @@ static void fill(struct event_poll *event, const struct ibv_cq *cq, int ret, uin
 	event->nwc = nwc;
 }
 
+/* As record_commit() will number the event that was reserved. */
+static uint32_t next_seq(void)
+{
+	return recorder.ring.seq + 1;
+}
+
 static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
 {
 	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
+	uint32_t seq = event ? next_seq() : 0;
 
-	if (!event)
-		return;
-	fill(event, cq, ret, nwc);
-	for (uint32_t i = 0; i < nwc; i++)
-		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
-	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
+	if (event) {
+		fill(event, cq, ret, nwc);
+		for (uint32_t i = 0; i < nwc; i++)
+			memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
+		record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
+	}
+	if (__builtin_expect(payload_on, 0))
+		payload_completions(cq, wc, nwc, seq);
 }
 
 /* What the filter leaves of a poll. */
@@ -77,8 +87,14 @@ static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *
 	uint32_t n = 0;
 
 	for (int i = 0; i < ret; i++) {
-		if (sieve_takes_completion(cq, take, wc + i))
+		if (sieve_takes_completion(cq, take, wc + i)) {
 			kept[n++] = wc[i];
+		} else if (payload_on) { /* in order */
+			if (n)
+				write_some(cq, (int)n, kept, n);
+			n = 0;
+			payload_completions(cq, wc + i, 1, 0);
+		}
 		if (n && (n == SIEVED_WCS || i == ret - 1)) {
 			write_some(cq, (int)n, kept, n);
 			n = 0;
@@ -102,19 +118,10 @@ void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 	}
 }
 
-void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
-		    const struct event_wc_extra *extra)
+static void write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq,
+			uint8_t flags, int ret, const struct ibv_wc *wc,
+			const struct event_wc_extra *extra)
 {
-	size_t bytes = sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) +
-		       (extra ? sizeof(*extra) : 0);
-	struct event_poll *event;
-
-	if (__builtin_expect(recorder.sieve != NULL, 0) && wc &&
-	    !sieve_takes_completion(cq, sieve_takes_poll(), wc))
-		return;
-	event = record_reserve(bytes);
-	if (!event)
-		return;
 	fill(event, cq, ret, !!wc);
 	event->head.flags |= (uint8_t)(flags | (extra ? EVENT_EXTRA : 0));
 	if (wc)
@@ -122,6 +129,22 @@ void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struc
 	if (extra)
 		memcpy((struct ibv_wc *)(event + 1) + 1, extra, sizeof(*extra));
 	record_commit(&event->head, bytes / 8);
+}
+
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+		    const struct event_wc_extra *extra)
+{
+	size_t bytes = sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) +
+		       (extra ? sizeof(*extra) : 0);
+	bool left_out = __builtin_expect(recorder.sieve != NULL, 0) && wc &&
+			!sieve_takes_completion(cq, sieve_takes_poll(), wc);
+	struct event_poll *event = left_out ? NULL : record_reserve(bytes);
+	uint32_t seq = event ? next_seq() : 0;
+
+	if (event)
+		write_event(event, bytes, cq, flags, ret, wc, extra);
+	if (__builtin_expect(payload_on, 0) && wc)
+		payload_completions(cq, wc, 1, seq);
 }
 
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)

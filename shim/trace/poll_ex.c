@@ -15,6 +15,7 @@
 
 #include <errno.h>
 
+#include "shim/trace/payload.h"
 #include "shim/trace/poll.h"
 
 enum { SLOTS = 32 };
@@ -69,6 +70,9 @@ static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 	int saved = errno;
 
 	wc.qp_num = READ(qp_num);
+	if (payload_on)
+		payload_unsaid((cq->read_byte_len ? 0 : PAYLOAD_NO_LENGTH) |
+			       (cq->read_qp_num ? 0 : PAYLOAD_NO_QP_NUM));
 	if (wc.status != IBV_WC_SUCCESS) {
 		wc.vendor_err = READ(vendor_err);
 		extras = 0;
@@ -112,7 +116,11 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 #define FUNCTIONS(i)                                                                   \
 	static int start_poll_##i(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr) \
 	{                                                                              \
-		int ret = slots[i].start(cq, attr);                                    \
+		int ret;                                                               \
+                                                                                       \
+		if (__builtin_expect(payload_on, 0))                                   \
+			payload_polls(ibv_cq_ex_to_cq(cq));                            \
+		ret = slots[i].start(cq, attr);                                        \
 		record_start_poll(cq, ret, slots[i].extras);                           \
 		return ret;                                                            \
 	}                                                                              \

@@ -11,6 +11,7 @@
  */
 #include "shim/trace/post.h"
 
+#include "shim/trace/payload.h"
 #include "shim/trace/sieve.h"
 
 #include <endian.h>
@@ -43,12 +44,20 @@ static struct event_post *start(uint16_t verb, const void *object)
 	return event;
 }
 
-/* The first event of a post, unless a filter leaves it out. */
-static struct event_post *begin(uint16_t verb, const void *queue)
+/* Does the filter leave the post in? */
+static inline bool is_taken(uint16_t verb, const void *queue)
 {
-	if (__builtin_expect(recorder.sieve != NULL, 0) && !sieve_takes_post(verb, queue))
-		return NULL;
-	return start(verb, queue);
+	return __builtin_expect(recorder.sieve == NULL, 1) || sieve_takes_post(verb, queue);
+}
+
+/* The first event of a post; with @carries its payload is there already. */
+static inline struct event_post *begin(uint16_t verb, const void *queue, bool taken, bool carries)
+{
+	struct event_post *event = taken ? start(verb, queue) : NULL;
+
+	if (__builtin_expect(carries, 0) && event)
+		event->head.flags |= EVENT_CARRIES;
+	return event;
 }
 
 /* The list is long: publish what there is, and go on in a new event. */
@@ -229,10 +238,13 @@ static bool hold(struct post *post, struct event_post *event, const char *end, c
 
 bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr)
 {
+	bool taken = is_taken(VERB_post_send, qp), carries = false;
 	struct event_post *event;
 	char *at;
 
-	event = begin(VERB_post_send, qp);
+	if (__builtin_expect(payload_on, 0))
+		carries = payload_sends(post, qp, wr, taken);
+	event = begin(VERB_post_send, qp, taken, carries);
 	if (!event)
 		return false;
 	post->nwr = 0;
@@ -254,10 +266,13 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 		     const struct ibv_recv_wr *wr)
 {
+	bool taken = is_taken((uint16_t)verb, queue);
 	struct event_post *event;
 	char *at;
 
-	event = begin((uint16_t)verb, queue);
+	if (__builtin_expect(payload_on, 0))
+		payload_receives(post, queue, wr);
+	event = begin((uint16_t)verb, queue, taken, false);
 	if (!event)
 		return false;
 	post->nwr = 0;
@@ -309,21 +324,24 @@ static struct event_post *put_long(struct event_post *event, char **at, const ch
 	return event;
 }
 
-bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, const char *wrs,
-		      size_t bytes, uint32_t nwr)
+bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, struct builder *b)
 {
-	struct event_post *event = begin((uint16_t)verb, qp);
+	bool taken = is_taken((uint16_t)verb, qp), carries = false;
+	struct event_post *event;
 	char *at;
 
+	if (__builtin_expect(payload_on, 0) && verb == VERB_wr_complete)
+		carries = payload_built(qp, b, taken);
+	event = begin((uint16_t)verb, qp, taken, carries);
 	if (!event)
 		return false;
 	post->nwr = 0;
 	at = (char *)(event + 1);
-	if (__builtin_expect(bytes <= PART_BYTES, 1)) {
-		event->nwr = (uint16_t)nwr;
-		at = put_built(at, wrs, bytes);
+	if (__builtin_expect(b->used <= PART_BYTES, 1)) {
+		event->nwr = (uint16_t)b->nwr;
+		at = put_built(at, b->at, b->used);
 	} else {
-		event = put_long(event, &at, wrs, nwr);
+		event = put_long(event, &at, b->at, b->nwr);
 		if (!event)
 			return false;
 	}

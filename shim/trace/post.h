@@ -26,12 +26,14 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 		     const struct ibv_recv_wr *wr);
 
+struct builder;
+
 /*
- * @nwr requests that were built (ibv_wr_*), in the form of the ring already:
- * @bytes of them at @wrs. @verb is VERB_wr_complete, or VERB_wr_abort where they are thrown away.
+ * The requests that were built (ibv_wr_*), in the form of the ring already.
+ * @verb is VERB_wr_complete, or VERB_wr_abort where they are thrown away.
  */
-bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, const char *wrs,
-		      size_t bytes, uint32_t nwr);
+bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp,
+		      struct builder *builder);
 
 /* @bad: *bad_wr of a post that failed. */
 void post_end(struct post *post, int ret, const void *bad);

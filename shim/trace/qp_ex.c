@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "shim/trace/builder.h"
+#include "shim/trace/payload.h"
 #include "shim/trace/post.h"
 #include "shim/trace/record.h"
 #include "shim/trace/slots.h"
@@ -120,11 +121,15 @@ static void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_
 	struct builder *b = builder_find(qp);
 	struct event_wr *wr = b ? begin_rdma(qp, b, IBV_WR_ATOMIC_WRITE, 0, rkey, remote_addr) :
 				  NULL;
+	struct event_sge *sge;
 
 	if (!wr)
 		return;
 	wr->flags |= IBV_SEND_INLINE;
-	*elements(b, wr, 1) = (struct event_sge){ (uint64_t)(uintptr_t)data, 8, 0 };
+	sge = elements(b, wr, 1);
+	*sge = (struct event_sge){ (uint64_t)(uintptr_t)data, 8, 0 };
+	if (__builtin_expect(payload_on, 0))
+		payload_inline(qp, b, sge);
 }
 
 static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint32_t rkey,
@@ -211,6 +216,8 @@ static void note_inlines(const struct ibv_qp_ex *qp, size_t n, const struct ibv_
 	for (unsigned int i = 0; i < wr->nsge; i++)
 		sge[i] = (struct event_sge){ (uint64_t)(uintptr_t)from[i].addr,
 					     (uint32_t)from[i].length, 0 };
+	if (__builtin_expect(payload_on, 0))
+		payload_inline(qp, b, sge);
 }
 
 static void note_inline(const struct ibv_qp_ex *qp, void *addr, size_t length)
@@ -237,9 +244,18 @@ static bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struct post 
 	}
 	if (__builtin_expect(b->cut, 0))
 		record_blind(BLIND_EXTENDED_QP, &qp->qp_base);
-	on = post_begin_built(post, verb, &qp->qp_base, b->at, b->used, b->nwr);
+	on = post_begin_built(post, verb, &qp->qp_base, b);
 	atomic_store_explicit(&b->open, false, memory_order_relaxed);
 	return on;
+}
+
+/* Nothing of what was built is under way. */
+static void refused(const struct ibv_qp_ex *qp)
+{
+	const struct builder *b = builder_find(qp);
+
+	if (b)
+		payload_refused_built(&qp->qp_base, b);
 }
 
 static void note_abort(const struct ibv_qp_ex *qp)
@@ -333,6 +349,8 @@ static void *originals[OPS][SLOTS];
 		bool on = write_built(qp, VERB_wr_complete, &post);     \
 		int ret = ORIGINAL(wr_complete, i)(qp);                 \
                                                                         \
+		if (ret && payload_on)                                  \
+			refused(qp);                                    \
 		if (on)                                                 \
 			post_end(&post, ret, NULL);                     \
 		return ret;                                             \

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "shim/trace/join.h"
+#include "shim/trace/payload.h"
 #include "shim/trace/rings.h"
 #include "shim/trace/tap.h"
 
@@ -124,6 +125,8 @@ void record_blind(enum event_blind_what what, const void *object)
 {
 	struct event_blind *event;
 
+	if (payload_on && what != BLIND_DM)
+		payload_blind();
 	if (!record_ready())
 		return;
 	event = record_reserve(sizeof(*event));

@@ -17,6 +17,7 @@
 
 #include "shim/trace/builder.h"
 #include "shim/trace/join.h"
+#include "shim/trace/payload.h"
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
 #include "shim/trace/rings.h"
@@ -179,7 +180,7 @@ static void give_up_ring(void)
 		join_end();
 }
 
-bool record_start(void)
+static bool start(void)
 {
 	int saved = errno, cancel;
 	bool ok = false;
@@ -208,5 +209,14 @@ bool record_start(void)
 	recorder.busy = false;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	errno = saved;
+	return ok;
+}
+
+bool record_start(void)
+{
+	bool ok = start();
+
+	if (!ok && payload_on)
+		payload_blind();
 	return ok;
 }

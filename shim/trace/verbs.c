@@ -18,6 +18,7 @@
 #include "shim/trace/context.h"
 #include "shim/trace/data.h"
 #include "shim/trace/next.h"
+#include "shim/trace/payload_objects.h"
 #include "shim/trace/poll.h"
 #include "shim/trace/poll_ex.h"
 #include "shim/trace/qp_ex.h"
@@ -205,14 +206,14 @@ static void made_qp(const struct ibv_qp *qp)
 
 static void hook_create_qp(const struct call *call, struct ibv_qp *qp)
 {
-	(void)call;
 	made_qp(qp);
+	payload_qp(call, qp);
 }
 
 static void hook_open_qp(const struct call *call, struct ibv_qp *qp)
 {
-	(void)call;
 	made_qp(qp);
+	payload_opened_qp(call, qp);
 }
 
 static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
@@ -223,6 +224,7 @@ static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
 	made_qp(qp);
 	if (qp && find && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		watch_builders(qp, find(qp), attr->send_ops_flags);
+	payload_qp_ex(call, qp);
 }
 
 static void hook_modify_qp(const struct call *call, int ret)
@@ -231,6 +233,7 @@ static void hook_modify_qp(const struct call *call, int ret)
 
 	if (!ret && qp_ex_again(qp))
 		record_blind(BLIND_EXTENDED_QP, qp);
+	payload_modified_qp(call, ret);
 }
 
 /* Of one that create_qp_ex did not make: a provider's own call did, which we do not see. */
@@ -252,9 +255,9 @@ static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
 
 static void hook_create_wq(const struct call *call, struct ibv_wq *wq)
 {
-	(void)call;
 	if (wq && wq_patch(wq))
 		record_blind(BLIND_WQ, wq);
+	payload_wq(call, wq);
 }
 
 static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm)

@@ -8,6 +8,7 @@
 #include "shim/trace/wq_dm.h"
 
 #include "shim/trace/call.h"
+#include "shim/trace/payload.h"
 #include "shim/trace/post.h"
 #include "shim/trace/record.h"
 #include "shim/trace/slots.h"
@@ -23,10 +24,12 @@ static void *post_recv[SLOTS], *memcpy_to_dm[SLOTS], *memcpy_from_dm[SLOTS];
 static inline int record_post_recv(post_recv_fn *next, struct ibv_wq *wq, struct ibv_recv_wr *wr,
 				   struct ibv_recv_wr **bad)
 {
-	struct post post;
+	struct post post = { .nwr = 0 };
 	bool on = record_ready() && post_begin_recv(&post, VERB_post_wq_recv, wq, wr);
 	int ret = next(wq, wr, bad);
 
+	if (ret && payload_on)
+		payload_refused_receives(&post, wq, bad ? *bad : NULL);
 	if (on)
 		post_end(&post, ret, ret && bad ? *bad : NULL);
 	return ret;

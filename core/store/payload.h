@@ -1,0 +1,65 @@
+#pragma once
+/*
+ * Payloads: rows in memory, and packed as a chunk of table `payload_chunk`.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/wire/event.h"
+
+struct payload_row {
+	uint64_t n;         /* event of its post or poll */
+	uint32_t i;         /* which request, which completion */
+	int64_t time;       /* ns: when it was read */
+	uint8_t kind, why, before; /* as in struct event_payload */
+	bool hashed;
+	uint64_t hash;
+	uint64_t total;     /* bytes that were sent or received */
+	uint64_t bytes;     /* of them here */
+	size_t at;          /* where, in the chunk's */
+};
+
+/* Rows that will be, or were, a chunk. Zeroed it is empty. */
+struct payload_rows {
+	struct payload_row *rows;
+	size_t nrows, rows_size;
+	uint8_t *bytes;
+	size_t used, size;
+};
+
+/* The bytes are copied. 0 or -ENOMEM. */
+int payload_rows_add(struct payload_rows *rows, const struct payload_row *row, const void *bytes);
+void payload_rows_clear(struct payload_rows *rows);
+void payload_rows_fini(struct payload_rows *rows);
+
+/* As a chunk: *@ret_data is to be freed. 0 or -ENOMEM. */
+int payload_pack(const struct payload_rows *rows, uint8_t **ret_data, size_t *ret_size);
+
+/* Nothing of @data is trusted: -EBADMSG. @rows is emptied first. */
+int payload_unpack(const void *data, size_t size, struct payload_rows *rows);
+
+struct waiting;
+
+/* The payloads of one thread on their way into the trace. Zeroed it is empty. */
+struct payloads {
+	struct payload_rows ready;
+	struct waiting *waiting; /* in pieces, or for their post; the newest first */
+	size_t waiting_bytes;
+	uint64_t captured;       /* bytes, ever */
+	uint64_t missed[PAYLOAD_WHYS]; /* payloads that are not there as they were asked for */
+};
+
+/* One EVENT_PAYLOAD of number @n: -EBADMSG where it is impossible, -ENOMEM. */
+int payloads_piece(struct payloads *payloads, const struct event_payload *event, uint64_t n,
+		   int64_t time);
+
+/* A post at event @n: what came before it is its own, or nobody's. */
+int payloads_post(struct payloads *payloads, const struct event_post *event, uint64_t n);
+
+/* Nothing more comes. */
+int payloads_end(struct payloads *payloads);
+
+void payloads_fini(struct payloads *payloads);

@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * What is kept of the bytes that are sent and received: nothing, their hash,
+ * the first of them, or all.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	PAYLOAD_NONE = 0,
+	PAYLOAD_CALL_MAX = 64 << 20, /* of the payload of one call, or of one completion */
+};
+
+/* Anything else is a number of bytes. */
+#define PAYLOAD_HASH (UINT64_MAX - 1)
+#define PAYLOAD_FULL UINT64_MAX
+
+/* "none", "hash", "full", "64", "4K"; NULL and "" are none. False: none of these. */
+bool payload_parse(const char *text, uint64_t *ret_payload);
+
+/* The same as text, "64"; in @text where it is a number. */
+const char *payload_text(uint64_t payload, char text[24]);
+
+/* "send", "recv", "read", "atomic" for enum payload_kind; "?" for what is none. */
+const char *payload_kind_text(unsigned int kind);
+
+/* For enum payload_why, as table `payload` has it; NULL for PAYLOAD_WHOLE. */
+const char *payload_why_text(unsigned int why);

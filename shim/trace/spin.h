@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * A lock for what payload capture remembers, held for a few dozen instructions.
+ *
+ * Whoever holds it may vanish (a thread that is cancelled, a longjmp out of a
+ * signal handler), and a signal handler may find it held by the thread it
+ * interrupted. So it is not waited for without an end: who does not get it
+ * gives up what the lock protects, and says so.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { SPIN_TURNS = 1000, SPIN_YIELDS = 100000 };
+
+extern __thread bool spin_held __attribute__((tls_model("initial-exec")));
+
+static inline bool spin_lock(_Atomic unsigned int *lock)
+{
+	for (int i = 0; !spin_held && i < SPIN_YIELDS; i++) {
+		if (!atomic_exchange_explicit(lock, 1, memory_order_acquire)) {
+			spin_held = true;
+			return true;
+		}
+		if (i < SPIN_TURNS)
+			__builtin_ia32_pause();
+		else
+			sched_yield();
+	}
+	return false;
+}
+
+static inline void spin_unlock(_Atomic unsigned int *lock)
+{
+	spin_held = false;
+	atomic_store_explicit(lock, 0, memory_order_release);
+}

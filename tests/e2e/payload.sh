@@ -1,0 +1,142 @@
+# Payload capture: what a program knows of its bytes is what the trace has of them.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+here=$PWD
+apps=$PWD/$BUILD/tests/apps
+libs=$PWD/$BUILD
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+# A test is a function: what it prints is why it failed.
+try() {
+	local out
+	if out=$("$1" 2>&1); then echo "ok payload: ${1//_/ }"; else echo "not ok payload: ${1//_/ }: $out"; fi
+	rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+says() { grep -q "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
+ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
+record() { "$VERBATIM" record -q -o t.db "$@"; }
+compare() { python3 "$here/tests/e2e/payload.py" out "${2:-t.db}" "$1" "$VERBATIM"; }
+known() { record --payload "$1" "${@:2}" "$apps/payload" --strangers >out && compare "$1"; }
+
+full_is_every_byte() { known full; }
+full_through_the_smallest_ring() { known full --ring-size 256k; }
+first_bytes_are_the_first() { known 64 && known 1 && known 4096; }
+hash_is_of_every_byte() { known hash && is "$(ask 'SELECT max(captured) FROM payload')" 0; }
+
+none_is_nothing() {
+	record "$apps/payload" --strangers >out && is "$(ask 'SELECT count(*) FROM payload')" 0 &&
+		is "$(ask "SELECT value FROM meta WHERE key = 'payload'")" none
+}
+
+what_is_not_captured_is_counted() {
+	known full || return
+	is "$(ask "SELECT detail FROM coverage WHERE what = 'payload' ORDER BY 1" | tr '\n' ';')" \
+		"1 not captured: not-host-memory;2 not captured: ambiguous;2 not captured: no-length;2 not captured: unreadable;"
+}
+
+the_program_notices_nothing() {
+	local off
+	"$VERBATIM" run "$apps/payload" --strangers >off && record --payload full "$apps/payload" --strangers >out && cmp off out
+	off=$?; rm -f off; return $off
+}
+
+environment_says_it_too() {
+	VERBATIM_PAYLOAD=9 record "$apps/payload" >out && compare 9
+}
+
+bad_modes_are_refused() {
+	for bad in some 0 -1 65M 4X; do
+		record --payload $bad true 2>err; is $? 2 && says "payload is none, hash, full" err || return
+	done
+}
+
+without_a_collector() {
+	VERBATIM_PAYLOAD=full VERBATIM_DIR=$tmp/d LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" "$apps/payload" --strangers >out &&
+		"$VERBATIM" collect -q -o t.db d && compare full &&
+		is "$(ask "SELECT value FROM meta WHERE key = 'payload'")" full
+}
+
+unpacked_it_is_a_table() {
+	known full && "$VERBATIM" unpack -o plain.db t.db && compare full plain.db &&
+		is "$(sqlite3 plain.db 'SELECT count(*), sum(captured), sum(length(bytes)) FROM payload')" "$(ask 'SELECT count(*), sum(captured), sum(length(bytes)) FROM payload')"
+}
+
+any_sqlite3_reads_it() {
+	known full || return
+	is "$(sqlite3 -cmd ".load $libs/libverbatim-sqlite" t.db 'SELECT count(*), sum(length(bytes)) FROM payload')" "$(ask 'SELECT count(*), sum(captured) FROM payload')"
+}
+
+a_condition_finds_the_rows() {
+	known full || return
+	is "$(ask 'SELECT count(*) FROM payload p WHERE EXISTS (SELECT 1 FROM payload q WHERE q.thread = p.thread AND q.n = p.n AND q.i = p.i)')" "$(ask 'SELECT count(*) FROM payload')" &&
+		is "$(ask 'SELECT count(*) FROM payload WHERE n < 0 OR n > 1000000 OR thread = 9')" 0
+}
+
+flight_keeps_the_last() {
+	"$VERBATIM" record -q --flight 64k --payload full -o t.db "$apps/loop" counts 40000 2>err || return
+	local bytes; bytes=$(ask 'SELECT (SELECT sum(length(data)) FROM payload_chunk) + (SELECT sum(length(data)) FROM chunk)')
+	[ "$bytes" -lt 200000 ] || { echo "$bytes bytes kept"; return 1; }
+	is "$(ask 'SELECT min(captured), max(captured), count(*) > 100 FROM payload')" "64|64|1"
+}
+
+rotation_loses_nothing() {
+	local sends=0 recvs=0 n traces
+	"$VERBATIM" record -q --rotate-size 1M --payload full -o t.db "$apps/loop" counts 300000 || return
+	traces=(t*.db)
+	[ ${#traces[@]} -gt 1 ] || { echo "only ${#traces[@]} trace"; return 1; }
+	for n in "${traces[@]}"; do
+		sends=$((sends + $(ask "SELECT count(*) FROM payload WHERE kind = 'send' AND captured = 64" "$n")))
+		recvs=$((recvs + $(ask "SELECT count(*) FROM payload WHERE kind = 'recv' AND captured = 64" "$n")))
+	done
+	is "$sends $recvs" "300000 300000"
+}
+
+# Pieces that found no room: the row says so, and what there is is the beginning.
+drops_are_said() {
+	"$VERBATIM" record -q --on-full drop --ring-size 256k --payload full -o t.db "$apps/loop" counts 60000 2>err || return
+	is "$(ask "SELECT count(*) FROM payload WHERE captured <> length AND why IS NULL")" 0 || return
+	is "$(ask "SELECT count(*) FROM payload p LEFT JOIN post USING (thread, n) LEFT JOIN poll USING (thread, n) WHERE post.handle IS NULL AND poll.handle IS NULL")" 0
+}
+
+filtered_posts_have_none() {
+	record --payload full --filter 1/10 "$apps/loop" counts 20000 || return
+	is "$(ask "SELECT count(*) FROM payload LEFT JOIN wr USING (thread, n, i) WHERE kind = 'send' AND wr_id IS NULL")" 0 &&
+		is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') - (SELECT count(*) FROM wc WHERE opcode = 128), (SELECT count(*) FROM payload WHERE kind = 'send') - (SELECT count(*) FROM wr WHERE opcode = 2)")" "0|0"
+}
+
+# Two processes over TCP; the program checks what it gets, and what it gets is recorded.
+pingpong_gets_what_is_sent() {
+	cat >pair <<-'END'
+		ibv_rc_pingpong -c -n 30 -s 5000 -p "$1" & server=$!
+		for i in $(seq 100); do ibv_rc_pingpong -c -n 30 -s 5000 -p "$1" localhost && break; sleep 0.1; done
+		wait $server
+	END
+	record --payload full sh pair $((20000 + $$ % 20000)) >out 2>&1 || { cat out; return 1; }
+	is "$(ask "SELECT count(*) FROM payload WHERE kind = 'recv' AND captured = 5000 AND why IS NULL")" 60 &&
+		is "$(ask "SELECT count(DISTINCT hash), sum(kind = 'send') FROM payload")" "1|60"
+}
+
+try full_is_every_byte
+try full_through_the_smallest_ring
+try first_bytes_are_the_first
+try hash_is_of_every_byte
+try none_is_nothing
+try what_is_not_captured_is_counted
+try the_program_notices_nothing
+try environment_says_it_too
+try bad_modes_are_refused
+try without_a_collector
+try unpacked_it_is_a_table
+try any_sqlite3_reads_it
+try a_condition_finds_the_rows
+try flight_keeps_the_last
+try rotation_loses_nothing
+try drops_are_said
+try filtered_posts_have_none
+command -v ibv_rc_pingpong >/dev/null && try pingpong_gets_what_is_sent || echo "skip payload: pingpong gets what is sent: no ibv_rc_pingpong"
