@@ -38,6 +38,7 @@ static int post_one(struct soft_qp *qp, uint32_t pos,
 	if (pos - __atomic_load_n(&qp->rq_retired, __ATOMIC_ACQUIRE) >=
 	    qp->init.cap.max_recv_wr)
 		return ENOMEM;
+	shm_expect_write(rq_wqe(&qp->rq, pos + SHM_RQ_APART / 2));
 	return rq_write(&qp->rq, pos, wr);
 }
 

@@ -4,6 +4,11 @@
  * The owner writes a request into a slot and then publishes the position;
  * who delivers takes the next position. Positions are masked with a size
  * that was checked, so a peer can spoil its messages but not our memory.
+ *
+ * What the owner writes into has been read by who took a request there, so
+ * that its line must come back first. That is asked for some requests ahead,
+ * and there are more slots than requests: the line is not one that is about
+ * to be taken from.
  */
 #include "shim/soft/rq.h"
 
@@ -25,7 +30,7 @@ int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 		.rings = rings,
 	};
 
-	if (!shm->size || shm->size > SHM_WR_MAX || (shm->size & found.mask) ||
+	if (!shm->size || shm->size > 2 * SHM_WR_MAX || (shm->size & found.mask) ||
 	    found.max_sge > SHM_SGE_MAX ||
 	    found.stride != rq_stride(found.max_sge) || shm->wqe_off % 16 ||
 	    shm->order_off % 16)
@@ -62,7 +67,7 @@ int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
 	shm->prod = 0;
 	shm->doing = 0;
 	shm->limit = 0;
-	shm->size = power(max_wr);
+	shm->size = power(shared ? max_wr : max_wr + SHM_RQ_APART);
 	shm->stride = rq_stride(max_sge);
 	shm->max_sge = max_sge;
 	shm->order_off = 0;

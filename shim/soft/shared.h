@@ -37,6 +37,7 @@ enum {
 	SHM_KEY_BITS	= 32 - SHM_MR_BITS,	/* generation, bit 0: rkey */
 	SHM_SGE_MAX	= 32,
 	SHM_WR_MAX	= 32768,
+	SHM_RQ_APART	= 8,		/* slots of a queue that is full */
 	SHM_CQE_MAX	= 1 << 22,
 	SHM_BOUNCE	= 256 << 10,
 	SHM_BOUNCE_MSG	= 8 << 10,	/* longer messages are copied across */
@@ -44,6 +45,20 @@ enum {
 
 #define SHM_MAGIC	0x31746f5366726556ull	/* "VerfSot1" */
 #define SHM_SIZE	(8ull << 30)		/* sparse */
+
+/*
+ * Fetch the line at @p, which others have read, so that writing there will
+ * not wait for it.
+ */
+static inline void shm_expect_write(const void *p)
+{
+#if defined(__x86_64__)
+	/* for the compiler's builtin, it is no instruction of this machine */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
 
 /* A receive request. The next one lies @stride bytes behind it. */
 struct shm_wqe {
