@@ -179,41 +179,35 @@ void cqring_pass(struct cqring *ring)
 	lock_drop(&ring->shm->lock);
 }
 
-struct shm_cqe *cqring_begin(struct cqring *ring)
+struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done)
 {
 	struct shm_cq *cq = ring->shm;
 	struct shm_cqe *cqe;
 
-	if (unlikely(!cqring_lock(ring))) {
+	if (unlikely(!is_found(ring))) {
 		lock_drop(&cq->lock);
 		return NULL;
 	}
+	if (unlikely(half_done))
+		repair(ring);
 	if (unlikely(cq->overrun || !has_room(cq)))
 		return overrun(ring);
 	cqe = &ring->entries[cq->prod & ring->mask];
-	memset((char *)cqe + sizeof(cqe->seq), 0,
-	       offsetof(struct shm_cqe, data) - sizeof(cqe->seq));
+	cqring_clear(cqe);
 	if (cq->flags & SHM_CQ_STAMPS)
 		cqe->stamp = process_now();
 	return cqe;
 }
 
-void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
+/* False if it is dropped. */
+bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe,
+			   bool solicited)
 {
-	struct shm_cq *cq = ring->shm;
-	uint32_t next = cq->prod + 1;
-
-	if (cqring_drops(ring, cqe)) {
-		lock_drop(&cq->lock);
-		return;
-	}
-	if (cq->flags & SHM_CQ_EVENTS)
+	if (cqring_drops(ring, cqe))
+		return false;
+	if (ring->shm->flags & SHM_CQ_EVENTS)
 		fire(ring, solicited);
-	/* first published, then counted: see repair() */
-	/* pairs with the load_acquire of polls */
-	__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
-	__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
-	lock_drop(&cq->lock);
+	return true;
 }
 
 /* Memory for the ring of bytes comes when it is first used. */

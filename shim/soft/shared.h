@@ -181,25 +181,25 @@ struct shm_cq {
 	struct lock	lock;		/* of those who add, never of polls */
 	uint32_t	prod;
 	uint32_t	cqe;		/* it overruns exactly there */
+	uint32_t	cons_seen;	/* when last read: spares the line */
+	uint32_t	flags;
+	uint32_t	overrun;
+	uint32_t	rings;		/* how many rings it has had */
 	uint32_t	size;		/* slots, a power of two */
 	uint64_t	ring_off;
 	uint64_t	bounce_off;
 	uint32_t	bounce_prod;	/* bytes */
-	uint32_t	serial;		/* 0: none here */
-	uint32_t	rings;		/* how many rings it has had */
-	uint32_t	flags;
-	uint32_t	cons_seen;	/* when last read: spares the line */
 	uint32_t	bounce_seen;
-	uint32_t	channel;	/* pipe */
-	uint32_t	async;		/* pipe */
-	uint32_t	overrun;
 	uint32_t	bounce_ready;	/* so many bytes have memory behind them */
+	uint32_t	serial;		/* 0: none here */
 
 	uint32_t	cons SHM_ALIGNED;
 	uint32_t	bounce_cons;
 
 	uint32_t	armed SHM_ALIGNED;
 	uint32_t	events;		/* sent to the channel */
+	uint32_t	channel;	/* pipe */
+	uint32_t	async;		/* pipe */
 };
 
 /* Beside enum ibv_access_flags: it has no memory. */

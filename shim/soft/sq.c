@@ -113,7 +113,7 @@ static const uint8_t wc_opcode[] = {
 };
 
 /* The request at next is done. False if its completion could not be told. */
-static bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
+static inline bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	uint32_t pos = qp->sq.next++;
 	struct shm_cqe *cqe;
