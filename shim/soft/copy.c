@@ -27,51 +27,71 @@
 #define SPECIAL	(SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
 /* pairs with the store_release of mr_set_keys() */
-static uint32_t key_of(const struct shm_mr *mr, bool remote)
+static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
 {
 	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);
 }
 
-static const struct shm_mr *find(struct shm_seg *seg, uint32_t key, bool remote)
+static inline bool is_shown(const struct shm_seg *seg, uint32_t key, bool remote)
+{
+	uint32_t slot = key >> SHM_KEY_BITS;
+
+	return likely(shm_has_mr(seg, slot)) &&
+		key_of(&seg->mr[slot], remote) == key;
+}
+
+/*
+ * In our own segment peers can take keys of windows away, and write nothing
+ * that counts.
+ */
+static inline const struct shm_mr *find(const struct shm_seg *seg, uint32_t key,
+					bool remote)
 {
 	uint32_t slot = key >> SHM_KEY_BITS;
 	const struct shm_mr *mr = &seg->mr[slot];
 
-	if (unlikely(!shm_has_mr(seg, slot)))
+	if (unlikely(!key))
 		return NULL;
-	if (!key || key_of(mr, remote) != key)
+	if (seg == fabric_seg)
+		mr = &mr_own[slot];
+	if ((seg != fabric_seg || remote) && !is_shown(seg, key, remote))
 		return NULL;
-	if (seg != fabric_seg)
-		return mr;
-	/* ours: peers take keys of windows away, and can write nothing else */
-	mr = &mr_own[slot];
-	return key_of(mr, remote) == key ? mr : NULL;
+	return seg != fabric_seg || key_of(mr, remote) == key ? mr : NULL;
 }
 
-static bool inside(const struct shm_mr *mr, uint64_t addr, uint64_t len)
+static inline bool inside(const struct shm_mr *mr, uint64_t addr, uint64_t len)
 {
 	uint64_t off = addr - mr->iova;
 
 	return off <= mr->length && len <= mr->length - off;
 }
 
-static bool add(struct copy_list *list, struct shm_seg *seg, uint32_t pd,
-		uint32_t qpn, uint32_t access, uint64_t addr, uint64_t len,
-		uint32_t key, bool remote)
+/* The region of @key, if it allows all that. */
+static inline const struct shm_mr *may_use(const struct shm_seg *seg,
+					   uint32_t pd, uint32_t qpn,
+					   uint32_t access, uint64_t addr,
+					   uint64_t len, uint32_t key,
+					   bool remote)
 {
 	const struct shm_mr *mr = find(seg, key, remote);
 
-	if (!mr || mr->pd != pd || (mr->access & access) != access ||
-	    (mr->qpn && mr->qpn != qpn) || !inside(mr, addr, len))
-		return false;
+	return mr && mr->pd == pd && (mr->access & access) == access &&
+		(!remote || !mr->qpn || mr->qpn == qpn) &&
+		inside(mr, addr, len) ? mr : NULL;
+}
+
+static inline void add(struct copy_list *list, const struct shm_mr *mr,
+		       uint64_t addr, uint64_t len)
+{
+	unsigned int i = list->count++;
+
 	if (unlikely(mr->access & SPECIAL)) {
 		list->paged |= mr->access & IBV_ACCESS_ON_DEMAND;
 		if (mr->access & SHM_MR_NULL)
-			list->nulls |= 1ull << list->count;
+			list->nulls |= 1ull << i;
 	}
-	list->iov[list->count].iov_base = (void *)(mr->addr + (addr - mr->iova));
-	list->iov[list->count++].iov_len = len;
-	return true;
+	list->iov[i].iov_base = (void *)(mr->addr + (addr - mr->iova));
+	list->iov[i].iov_len = len;
 }
 
 static bool is_null(const struct copy_list *list, unsigned int i)
@@ -113,23 +133,23 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		const struct ibv_sge *sge, uint32_t num, uint64_t length,
 		struct copy_list *list)
 {
+	const struct shm_mr *mr;
 	struct ibv_sge one;
 	uint64_t len;
-	uint32_t i;
 
 	clear(list);
-	for (i = 0; i < num; i++) {
-		one = read_once(&sge[i]);
+	for (; num; num--) {
+		one = read_once(sge++);
 		if (!one.length)
 			continue;
-		if (!add(list, seg, pd, 0, access, one.addr, one.length,
-			 one.lkey, false))
+		mr = may_use(seg, pd, 0, access, one.addr, one.length, one.lkey,
+			     false);
+		if (!mr)
 			return false;
 		len = one.length < length ? one.length : length;
 		length -= len;
-		list->iov[list->count - 1].iov_len = len;
-		if (!len)
-			list->nulls &= ~(1ull << --list->count);
+		if (len)
+			add(list, mr, one.addr, len);
 	}
 	return likely(!list->paged) || seg != fabric_seg ||
 		fault_in(list, access & IBV_ACCESS_LOCAL_WRITE);
@@ -139,10 +159,16 @@ bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
 		       uint32_t access, uint64_t addr, uint32_t rkey,
 		       uint64_t length, struct copy_list *list)
 {
+	const struct shm_mr *mr;
+
 	clear(list);
 	/* without bytes the key is not looked at (C9-88) */
-	return !length ||
-		add(list, seg, pd, qpn, access, addr, length, rkey, true);
+	if (!length)
+		return true;
+	mr = may_use(seg, pd, qpn, access, addr, length, rkey, true);
+	if (mr)
+		add(list, mr, addr, length);
+	return mr;
 }
 
 void copy_gather(uint8_t *to, const struct copy_list *from)
@@ -232,6 +258,12 @@ static void copy_here(struct copy_list *to, struct copy_list *from)
 	unsigned int t = 0, f = 0;
 	size_t n;
 
+	if (likely(to->count == 1 && from->count == 1 &&
+		   to->iov->iov_len == from->iov->iov_len)) {
+		memmove(to->iov->iov_base, from->iov->iov_base,
+			to->iov->iov_len);
+		return;
+	}
 	while (t < to->count && f < from->count) {
 		n = to->iov[t].iov_len;
 		if (from->iov[f].iov_len < n)

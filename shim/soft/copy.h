@@ -9,10 +9,10 @@
 #include "shim/soft/fabric.h"
 
 struct copy_list {
-	struct iovec	iov[SHM_SGE_MAX + 1];	/* and a header */
 	unsigned int	count;
-	uint64_t	nulls;	/* those entries, by bit, have no memory */
 	uint32_t	paged;	/* some region is on-demand: it may fault */
+	uint64_t	nulls;	/* those entries, by bit, have no memory */
+	struct iovec	iov[SHM_SGE_MAX + 1];	/* and a header */
 };
 
 /*

@@ -334,7 +334,7 @@ _Static_assert((1 << SHM_MR_BITS) / SHM_MR_PART == 128, "a bit each");
  * Has the table of regions memory at @slot? Any key may be looked for, and
  * looking would take memory, or be SIGBUS where there is none.
  */
-static inline bool shm_has_mr(struct shm_seg *seg, uint32_t slot)
+static inline bool shm_has_mr(const struct shm_seg *seg, uint32_t slot)
 {
 	uint32_t part = slot / SHM_MR_PART;
 
