@@ -17,18 +17,18 @@
 #include "shim/soft/noise.h"
 #include "shim/soft/pending.h"
 
-static struct shm_cqe *entry_at(struct soft_cq *cq, uint32_t pos)
+static inline struct shm_cqe *entry_at(struct soft_cq *cq, uint32_t pos)
 {
 	return &cq->ring.entries[pos & cq->ring.mask];
 }
 
 /* pairs with the store_release of cqring_commit() */
-static bool is_valid(const struct shm_cqe *cqe, uint32_t pos)
+static inline bool is_valid(const struct shm_cqe *cqe, uint32_t pos)
 {
 	return __atomic_load_n(&cqe->seq, __ATOMIC_ACQUIRE) == pos + 1;
 }
 
-static struct soft_qp *qp_of(const struct shm_cqe *cqe)
+static inline struct soft_qp *qp_of(const struct shm_cqe *cqe)
 {
 	struct soft_qp *qp = cqe->qp < SHM_QP_MAX ?
 		__atomic_load_n(&soft_qps[cqe->qp], __ATOMIC_ACQUIRE) : NULL;
@@ -101,31 +101,26 @@ static void land_shared(struct soft_srq *srq, uint32_t slot,
 	lock_drop(&srq->posting);
 }
 
-static void land(struct soft_cq *cq, struct shm_cqe *cqe)
+/* @qp: whose entry it is, or NULL. Apart: most entries bring nothing. */
+static __attribute__((noinline)) void land(struct soft_cq *cq, const struct shm_cqe *cqe,
+		 struct soft_qp *qp)
 {
 	struct soft_srq *srq;
-	struct soft_qp *qp;
 	struct payload p;
 
 	if (!find_payload(cq, cqe, &p))
 		return;
-	if (cqe->flags & SHM_CQE_SRQ) {
+	if (unlikely(cqe->flags & SHM_CQE_SRQ)) {
 		srq = srq_of(cqe);
 		if (srq)
 			land_shared(srq, cqe->retire, &p);
-		return;
-	}
-	qp = qp_of(cqe);
-	if (qp)
+	} else if (qp)
 		land_in(&qp->rq, qp->shm->pd, cqe->retire, &p);
 }
 
-static void land_once(struct soft_cq *cq, struct shm_cqe *cqe)
+static inline bool is_landed(const struct shm_cqe *cqe)
 {
-	if (cqe->where == SHM_LANDED || cqe->flags & SHM_CQE_LANDED)
-		return;
-	land(cq, cqe);
-	cqe->flags |= SHM_CQE_LANDED;
+	return cqe->where == SHM_LANDED || cqe->flags & SHM_CQE_LANDED;
 }
 
 static void retire_shared(struct soft_srq *srq, uint32_t slot)
@@ -137,24 +132,25 @@ static void retire_shared(struct soft_srq *srq, uint32_t slot)
 }
 
 /* Give the request's slot back; only grows, whichever queue was polled. */
-static void retire(struct shm_cqe *cqe)
+static inline void retire(const struct shm_cqe *cqe, struct soft_qp *qp)
 {
-	struct soft_qp *qp = qp_of(cqe);
 	struct soft_srq *srq;
 
-	if (cqe->flags & SHM_CQE_SRQ) {
+	if (unlikely(cqe->flags & SHM_CQE_SRQ)) {
 		srq = srq_of(cqe);
 		if (srq)
 			retire_shared(srq, cqe->retire);
-	} else if (qp && cqe->flags & SHM_CQE_RECV)
+	} else if (unlikely(!qp))
+		return;
+	else if (cqe->flags & SHM_CQE_RECV)
 		__atomic_store_n(&qp->rq_retired, cqe->retire + 1,
 				 __ATOMIC_RELEASE);
-	else if (qp)
+	else
 		__atomic_store_n(&qp->sq.retired, cqe->retire,
 				 __ATOMIC_RELEASE);
 }
 
-static void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
+static inline void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
 {
 	wc->wr_id = cqe->wr_id;
 	wc->status = cqe->status;
@@ -183,14 +179,14 @@ static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 			 __ATOMIC_RELEASE);
 }
 
-static void set_cons(struct soft_cq *cq, uint32_t cons)
+static inline void set_cons(struct soft_cq *cq, uint32_t cons)
 {
 	/* read without the lock by looks_empty() */
 	__atomic_store_n(&cq->cons, cons, __ATOMIC_RELAXED);
 	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
 }
 
-void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
+static inline void step(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
@@ -199,76 +195,97 @@ void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
 	set_cons(cq, cq->cons + 1);
 }
 
-/* The next entry, or NULL; under the polling lock. */
-static struct shm_cqe *next_entry(struct soft_cq *cq)
+void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
-	struct shm_cqe *cqe = entry_at(cq, cq->cons);
-
-	return is_valid(cqe, cq->cons) ? cqe : NULL;
+	step(cq, cqe);
 }
 
-static bool looks_empty(struct soft_cq *cq)
+static inline bool looks_empty(struct soft_cq *cq)
 {
 	uint32_t pos = __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
 
 	return !is_valid(entry_at(cq, pos), pos);
 }
 
+/* Could something that waits be carried on? Then it was tried. */
+static inline bool try_pending(void)
+{
+	if (likely(!pending_any()))
+		return false;
+	pending_try();
+	return true;
+}
+
 bool poll_is_vain(struct soft_cq *cq)
 {
-	if (!looks_empty(cq))
-		return false;
-	if (!pending_any())
-		return true;
-	pending_try();
-	return false;
+	return looks_empty(cq) && !try_pending();
+}
+
+/* The next entry, or NULL; under the polling lock. */
+static inline __attribute__((always_inline)) struct shm_cqe *
+next_entry(struct soft_cq *cq)
+{
+	struct shm_cqe *cqe = entry_at(cq, cq->cons);
+	struct soft_qp *qp;
+
+	if (!is_valid(cqe, cq->cons))
+		return NULL;
+	qp = qp_of(cqe);
+	/* not noted in it: that would take the line from who wrote it */
+	if (!is_landed(cqe))
+		land(cq, cqe, qp);
+	retire(cqe, qp);
+	return cqe;
 }
 
 struct shm_cqe *poll_entry(struct soft_cq *cq)
 {
-	struct shm_cqe *cqe = next_entry(cq);
-
-	if (!cqe)
-		return NULL;
-	land_once(cq, cqe);
-	retire(cqe);
-	return cqe;
+	return next_entry(cq);
 }
 
-static int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
+static inline int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 {
 	struct shm_cqe *cqe;
 	int n;
 
 	for (n = 0; n < max; n++) {
-		cqe = poll_entry(cq);
+		cqe = next_entry(cq);
 		if (!cqe)
 			break;
 		fill(cqe, &wc[n]);
-		poll_step(cq, cqe);
+		step(cq, cqe);
 	}
+	return n;
+}
+
+/* Apart, to keep that of an empty queue short. */
+static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max,
+					       struct ibv_wc *wc)
+{
+	int n;
+
+	if (unlikely(!poll_take(cq))) {
+		errno = EINVAL;
+		return -1;
+	}
+	n = take_entries(cq, max, wc);
+	lock_drop(&cq->polling);
 	return n;
 }
 
 int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct soft_cq *cq = to_cq(ibcq);
-	int n, err;
+	int err;
 
 	err = soft_enter(ibcq->context, "poll_cq");
 	if (unlikely(err)) {
 		errno = err;
 		return -1;
 	}
-	if (poll_is_vain(cq))
+	if (looks_empty(cq) && !try_pending())
 		return 0;
-	if (unlikely(!poll_take(cq))) {
-		errno = EINVAL;
-		return -1;
-	}
-	n = take_entries(cq, num_entries, wc);
-	lock_drop(&cq->polling);
-	return n;
+	return poll_some(cq, num_entries, wc);
 }
 
 /*
@@ -353,7 +370,7 @@ static void purge_qp(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 	if (cqe->qpn != *(uint32_t *)arg)
 		return;
 	if (cqe->flags & SHM_CQE_SRQ)
-		retire(cqe);
+		retire(cqe, NULL);
 	cqe->flags |= SHM_CQE_DEAD;
 }
 
@@ -367,7 +384,10 @@ static void purge_srq(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 static void land_one(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 {
 	(void)arg;
-	land_once(cq, cqe);
+	if (is_landed(cqe))
+		return;
+	land(cq, cqe, qp_of(cqe));
+	cqe->flags |= SHM_CQE_LANDED;
 }
 
 void poll_purge(struct soft_cq *cq, uint32_t qpn)
