@@ -9,6 +9,7 @@
 #include "analyzer/evidence.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,61 @@ static const struct {
 	{ "cut", 'c', false, "some arguments of very long calls" },
 };
 
+/*
+ * Functions of providers: which events hide behind a call, "" none. The first
+ * that fits counts.
+ */
+static const struct {
+	const char *name; /* a pattern of fnmatch(3) */
+	const char *kinds;
+	const char *text;
+} direct[] = {
+	{ "*dv_init_obj", "dq", "gave the program the hardware's queues" },
+	{ "efadv_query_qp_wqs", "dq", "gave the program the hardware's queues" },
+	{ "efadv_query_cq", "dq", "gave the program the hardware's queues" },
+	{ "mlx5dv_devx_*query*", "", NULL },
+	{ "mlx5dv_devx_*", "dq", "works queues past the verbs" },
+	{ "mlx5dv_dr_*", "", NULL }, /* steering: nothing that a verb could name */
+	{ "mlx5dv_crypto_*", "", NULL },
+	{ "mlx5dv_dek_*", "", NULL },
+	{ "mlx5dv_sched_*", "", NULL },
+	{ "*dv_*query*", "", NULL },
+	{ "*dv_is_*", "", NULL },
+	{ "*dv_get_*", "", NULL },
+	{ "*dv_set_*", "", NULL },
+	{ "*dv_modify_*", "", NULL },
+	{ "*dv_map_*", "", NULL },
+	{ "*dv_dump_*", "", NULL },
+	{ "*dv_*_from_*", "", NULL },
+	{ "mlx5dv_pp_*", "", NULL },
+	{ "mlx5dv_*_var", "", NULL },
+	{ "*", "c", "makes or ends objects unseen" },
+};
+
+static void direct_spot(struct findings *findings, const char *name, bool called, uint64_t n)
+{
+	size_t i = 0;
+
+	while (fnmatch(direct[i].name, name, 0))
+		i++;
+	findings->blind |= strchr(direct[i].kinds, 'q') != NULL;
+	for (const char *kind = direct[i].kinds; *kind; kind++) {
+		for (int rule = 0; rule < RULE_COUNT; rule++) {
+			if (!looks_at(rule, *kind))
+				continue;
+			/* what was posted past us only hides mistakes */
+			if (called)
+				findings_unchecked(findings, rule, *kind == 'd',
+						   "%s() %s (%" PRIu64 " calls, table coverage)",
+						   name, direct[i].text, n);
+			else
+				findings_unchecked(findings, rule, *kind == 'd',
+						   "%s(), which the program may call, %s", name,
+						   direct[i].text);
+		}
+	}
+}
+
 static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 {
 	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
@@ -62,13 +118,18 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 	int err;
 
 	err = sql_prepare(trace_db(trace),
-			  "SELECT what, count(*) FROM coverage GROUP BY what ORDER BY what", &stmt);
+			  "SELECT what, sum(times), CASE WHEN what GLOB 'direct*' THEN detail END AS"
+			  " name FROM coverage GROUP BY what, name ORDER BY what, name", &stmt);
 	while (!err && (err = sql_step(stmt)) == 1) {
-		char *what = sql_strdup(stmt, 0);
+		char *what = sql_strdup(stmt, 0), *name = sql_strdup(stmt, 2);
+		uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 1);
 
-		if (what)
-			blind_spot(findings, what, sql_u32(stmt, 1));
+		if (what && name)
+			direct_spot(findings, name, !strcmp(what, "direct"), n);
+		else if (what)
+			blind_spot(findings, what, n);
 		free(what);
+		free(name);
 		err = 0;
 	}
 	sqlite3_finalize(stmt);

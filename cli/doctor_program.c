@@ -227,6 +227,6 @@ void doctor_direct(struct doctor *doctor)
 			doctor_say(doctor, DOCTOR_NOTE,
 				   "make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
 				   "it is linked with %s: what it does by that provider's own calls is "
-				   "not recorded", providers[i]);
+				   "not recorded, only that it called them", providers[i]);
 	closure_free(c);
 }

@@ -79,9 +79,9 @@ static const struct part {
 	{ "not seen",
 	  { { "what", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "object", COLUMN_TEXT },
 	    { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME }, { "detail", COLUMN_TEXT } },
-	  "SELECT what, c.process, o.name, count(*), min(c.time), max(c.detail) FROM coverage c"
-	  " LEFT JOIN object o ON o.id = c.object GROUP BY what, c.process, c.object"
-	  " ORDER BY min(c.time)" },
+	  "SELECT what, c.process, o.name, sum(times), min(c.time), max(c.detail) FROM coverage c"
+	  " LEFT JOIN object o ON o.id = c.object GROUP BY what, c.process, c.object,"
+	  " CASE WHEN what GLOB 'direct*' THEN c.detail END ORDER BY min(c.time)" },
 };
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };

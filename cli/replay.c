@@ -165,7 +165,8 @@ static int write_report(const struct outcome *outcome, const char *path)
 /* Table `coverage`: what happened there and is not in the trace. */
 static void tell_coverage(struct trace *trace, struct outcome *outcome)
 {
-	static const char sql[] = "SELECT c.what, count(*), min(o.name), min(c.process)"
+	static const char sql[] = "SELECT c.what, sum(c.times), coalesce(min(o.name),"
+				  " min(c.detail)), min(c.process)"
 				  " FROM coverage c LEFT JOIN object o ON o.id = c.object"
 				  " WHERE c.what <> 'filtered' GROUP BY c.what";
 	const char *filter = trace_meta(trace, "filter");

@@ -6,8 +6,11 @@
  */
 #include "replay/dispatch.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+
+#include "gen/later_gen.h"
 
 /* exported for providers and declared in their header only */
 int ibv_dontfork_range(void *base, size_t size);
@@ -32,6 +35,15 @@ static int64_t unsupported(enum verb verb)
 		if (!vctx_)                                                                        \
 			return unsupported(verb);                                                  \
 		vctx_->slot(__VA_ARGS__);                                                          \
+	})
+
+/* Of a library that may be older than the verb. */
+#define later_call(type, symbol, ...)                                      \
+	({                                                                 \
+		type next_ = (type)dlsym(RTLD_DEFAULT, #symbol);           \
+		if (!next_)                                                \
+			return unsupported(verb);                          \
+		next_(__VA_ARGS__);                                        \
 	})
 
 int64_t dispatch(enum verb verb, const uint64_t *a)

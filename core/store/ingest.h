@@ -109,7 +109,8 @@ struct known_stack {
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
 	S(forget_payload, "DELETE FROM payload_chunk WHERE id = ?") \
 	S(finding, "INSERT INTO finding VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?)") \
+	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?, 1)") \
+	S(coverage_times, "UPDATE coverage SET times = ?2 WHERE rowid = ?1") \
 	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")
 
 enum statement {
@@ -140,6 +141,8 @@ struct writer {
 	uint64_t overwritten;  /* events */
 	struct writer_alarms alarms;
 	int64_t last;          /* ns */
+	struct direct *directs; /* functions of providers that were called */
+	size_t ndirects;
 };
 
 /* Run a statement of the list: sql_run(), and remember a failure. */
@@ -169,6 +172,11 @@ int calls_end(struct writer *writer, struct lane *lane, const struct event_retur
 /* Store the calls that have not returned yet. */
 int calls_flush(struct writer *writer, struct lane *lane);
 void calls_fini(struct lane *lane);
+
+/* direct.c: a call of a provider's own function; bring the rows of all up to date. */
+int direct_event(struct writer *writer, struct lane *lane, const struct event_direct *event,
+		 uint64_t n, int64_t time);
+int direct_flush(struct writer *writer);
 
 /* stacks.c: the number of a stack, 0 for none. */
 int stacks_number(struct writer *writer, uint32_t process, const uint64_t *frames,

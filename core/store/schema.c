@@ -55,7 +55,7 @@ static const char *const tables[] = {
 	"loss(thread INTEGER PRIMARY KEY, process INTEGER, events INTEGER, first INTEGER,"
 	" last INTEGER, overwritten INTEGER)",
 	"coverage(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT,"
-	" handle INTEGER, object INTEGER, detail TEXT)",
+	" handle INTEGER, object INTEGER, detail TEXT, times INTEGER)",
 	"poll_count(thread INTEGER, handle INTEGER, life INTEGER, process INTEGER, cq INTEGER,"
 	" polls INTEGER, completions INTEGER, empty INTEGER, last INTEGER,"
 	" PRIMARY KEY(thread, handle, life)) WITHOUT ROWID",

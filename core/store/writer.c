@@ -119,6 +119,7 @@ static void writer_free(struct writer *writer)
 	free(writer->lanes);
 	free(writer->processes);
 	free(writer->counts);
+	free(writer->directs);
 	stacks_fini(writer);
 	packer_fini(&writer->packer);
 	text_fini(&writer->args);
@@ -252,6 +253,8 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 		return take_blind(writer, lane, event, n, time);
 	case EVENT_MARK:
 		return take_mark(writer, lane, event, n, time);
+	case EVENT_DIRECT:
+		return direct_event(writer, lane, body, n, time);
 	default:
 		return -EBADMSG;
 	}
@@ -356,6 +359,7 @@ static int store_all(struct writer *writer)
 	for (size_t i = 0; i < writer->nlanes && !writer->err; i++)
 		if (!writer->lanes[i]->ended)
 			lanes_store(writer, writer->lanes[i]);
+	direct_flush(writer);
 	if (!writer->err)
 		writer_keep(writer, schema_set_meta_int(writer->db, "duration", writer->last));
 	if (!writer->err)

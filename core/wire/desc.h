@@ -100,6 +100,7 @@ struct verb_info {
 	enum object_kind object;
 	enum verb_fail fail;
 	bool blocks; /* may wait for an event */
+	bool later;  /* only newer libraries have it: not exported by us */
 	int8_t self; /* the argument it acts on, or -1 (creations: -1) */
 	struct struct_info args;
 	struct field_info ret; /* its offset counts for nothing; FIELD_OBJ for creations */

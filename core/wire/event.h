@@ -29,6 +29,7 @@ enum event_type {
 	EVENT_EXIT,        /* the process is about to end */
 	EVENT_THREAD,      /* from here on the ring is another thread's */
 	EVENT_PAYLOAD,     /* bytes that a work request sends, or has received */
+	EVENT_DIRECT,      /* a provider's own function was called, round the verbs */
 	EVENT_TYPES,
 };
 
@@ -381,4 +382,18 @@ struct event_payload {
 	uint8_t before;   /* bytes in front of the message itself: 40 of a datagram's GRH */
 	uint8_t flags;    /* enum event_payload_flag */
 	/* uint8_t bytes[], padded to 8 */
+};
+
+enum event_direct_how {
+	DIRECT_CALLED,
+	DIRECT_LINKED, /* it is imported; whether it is called cannot be seen */
+	DIRECT_HOWS,
+};
+
+struct event_direct {
+	struct event_head head;
+	uint16_t how;   /* enum event_direct_how */
+	uint16_t bytes;
+	uint32_t pad;
+	/* char name[]: "mlx5dv_init_obj" */
 };

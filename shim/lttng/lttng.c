@@ -193,6 +193,11 @@ static void rare(struct point *point)
 			 ((const struct event_mark *)event)->bytes);
 		lttng_ust_tracepoint(verbatim, mark, point);
 		break;
+	case EVENT_DIRECT:
+		put_text(point, (const struct event_direct *)event + 1,
+			 ((const struct event_direct *)event)->bytes);
+		lttng_ust_tracepoint(verbatim, direct, point);
+		break;
 	case EVENT_FORK:
 		lttng_ust_tracepoint(verbatim, fork, point);
 		break;

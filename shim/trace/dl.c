@@ -26,6 +26,7 @@
 
 #include "core/wire/desc.h"
 #include "shim/trace/dl.h"
+#include "shim/trace/import.h"
 #include "shim/trace/next.h"
 
 typedef void *dlsym_fn(void *handle, const char *name);
@@ -147,6 +148,12 @@ void *dl_symbol(void *handle, const char *name, const char *version)
 	return dlvsym_next(handle, name, version);
 }
 
+void *dl_plain(void *handle, const char *name)
+{
+	find_next();
+	return dlsym_next(handle, name);
+}
+
 /* The verb that is exported as @name, or -1. */
 static int exported(const char *name)
 {
@@ -189,6 +196,17 @@ static void *ours(int verb)
 	return handle ? dlvsym_next(handle, verb_infos[verb].symbol, verb_infos[verb].node) : NULL;
 }
 
+/* Of what we do not export: only where it is there without us. */
+static void *instead_of_import(void *handle, const char *name, const char *version)
+{
+	void *found;
+
+	if (handle == RTLD_NEXT)
+		return NULL;
+	found = version ? dlvsym_next(handle, name, version) : dlsym_next(handle, name);
+	return found ? import_instead(name, found) : NULL;
+}
+
 /* What the program gets instead of what it asks for; NULL: that. @version may be NULL. */
 void *dl_instead(void *handle, const char *name, const char *version);
 
@@ -198,7 +216,11 @@ void *dl_instead(void *handle, const char *name, const char *version)
 	int verb;
 
 	find_next();
-	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || !name)
+	if (!name)
+		return NULL;
+	if (import_is_known(name))
+		return instead_of_import(handle, name, version);
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return NULL;
 	verb = exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
@@ -244,6 +266,11 @@ STAND_BEFORE(dlvsym, "");
 void *dl_symbol(void *handle, const char *name, const char *version)
 {
 	return dlvsym(handle, name, version);
+}
+
+void *dl_plain(void *handle, const char *name)
+{
+	return dlsym(handle, name);
 }
 
 #endif

@@ -6,3 +6,6 @@
 
 /* dlvsym(3) of @handle, which is of dlopen(3). */
 void *dl_symbol(void *handle, const char *name, const char *version);
+
+/* dlsym(3), with RTLD_DEFAULT as we see it. */
+void *dl_plain(void *handle, const char *name);

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/trace/import.h"
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 #include "shim/trace/tap.h"
@@ -215,8 +216,10 @@ void process_modules(void)
 
 	process_hold_forks();
 	dl_iterate_phdr(count_modules, &now);
-	if (atomic_exchange_explicit(&modules_seen, now, memory_order_relaxed) != now)
+	if (atomic_exchange_explicit(&modules_seen, now, memory_order_relaxed) != now) {
 		dl_iterate_phdr(write_module, NULL);
+		import_look();
+	}
 	process_allow_forks();
 }
 

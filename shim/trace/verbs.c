@@ -17,6 +17,7 @@
 #include "shim/trace/call.h"
 #include "shim/trace/context.h"
 #include "shim/trace/data.h"
+#include "shim/trace/import.h"
 #include "shim/trace/next.h"
 #include "shim/trace/payload_objects.h"
 #include "shim/trace/poll.h"
@@ -25,6 +26,8 @@
 #include "shim/trace/record.h"
 #include "shim/trace/sieve.h"
 #include "shim/trace/wq_dm.h"
+
+#include "gen/later_gen.h"
 
 struct entry {
 	struct entry *next;

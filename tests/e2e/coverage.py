@@ -80,7 +80,8 @@ def listed(path):
     for line in open(path):
         words = line.split()
         if len(words) > 5 and words[0] in PATHS:
-            found[len(found)] = (PATHS[words[0]], words[2])
+            later = words[1] if 'later' in line.partition(' ; ')[2].split() else None
+            found[len(found)] = (PATHS[words[0]], words[2], later)
     return list(found.values())
 
 
@@ -97,6 +98,8 @@ def main():
             print('%s: %s is %s in the trace, %s when it was called (%s %s)' % (
                 verb, field, found, value, source, k))
     reasons = dict(ELSEWHERE, **NOT_THERE)
+    rows_of = listed(verbs)
+    reasons.update((v, 'later') for v, row in zip(order, rows_of) if row[2])
     for verb in order:
         if verb not in seen and verb not in reasons and not verb.startswith('rdma_'):
             wrong += 1
@@ -107,8 +110,9 @@ def main():
             print('%s: seen, though it is said not to be' % verb)
     print('== table')
     print('| verb | path | plane | values compared |\n|---|---|---|---|')
-    for verb, (path, plane) in zip(order, listed(verbs)):
+    for verb, (path, plane, later) in zip(order, rows_of):
         note = verb in ELSEWHERE and 'by ' + ELSEWHERE[verb]
+        note = note or later and 'by tests/e2e/later.sh: of IBVERBS_' + later
         note = note or verb.startswith('rdma_') and 'by tests/e2e/cm.sh'
         note = note or NOT_THERE.get(verb) and 'not on the software device: ' + NOT_THERE[verb]
         print('| %s | %s | %s | %s |' % (verb, path, plane, note or seen[verb] or 'that it was called'))

@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * Functions that we stand before without exporting them, where a loaded object
+ * imports them: verbs that only newer libraries have, and what providers offer
+ * beside the verbs (mlx5dv_*, efadv_*). Any thread.
+ */
+#include <stdbool.h>
+
+#include "core/wire/desc.h"
+
+/* Look at what is loaded now. Not under the loader's lock. */
+void import_look(void);
+
+/* Is it the name of such a function? */
+bool import_is_known(const char *name);
+
+/*
+ * What the program is to get for the function @found of such a name, which it
+ * has looked up and which is not NULL; NULL: that.
+ */
+void *import_instead(const char *name, void *found);
+
+/* Made from the list: our function of a verb that is not exported; or NULL. */
+void *later_function(enum verb verb);

@@ -1,0 +1,312 @@
+# Verbs that only newer libibverbs have, and functions of providers beside the verbs: recorded, counted,
+# and never there for a program whose own libraries lack them.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+GUEST=$PWD/$BUILD/libverbatim.so
+tmp=$(mktemp -d) || exit 1
+export VERBATIM_SOFT_FABRIC=$tmp/fabric
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+try() {
+	local name=$1 out
+	if out=$("$name" 2>&1); then echo "ok later: ${name//_/ }"; else echo "not ok later: ${name//_/ }: $out"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+sql() { "$VERBATIM" sql t.db "$1"; }
+
+# PROGRAM ARGS: recorded without a collector, with the same output as without the recorder
+same() {
+	rm -rf d t.db
+	"$@" >plain 2>&1
+	local status=$?
+	VERBATIM_DIR=$tmp/d LD_PRELOAD=$GUEST "$@" >recorded 2>&1
+	is $? $status && diff plain recorded && "$VERBATIM" collect -q -o t.db d
+}
+
+# a newer libibverbs, as far as this program calls it
+cat >verbs.map <<'END'
+IBVERBS_1.1 { global: ibv_get_device_list; ibv_free_device_list; local: *; };
+IBVERBS_1.15 { global: ibv_alloc_dmah; ibv_dealloc_dmah; ibv_reg_mr_ex; } IBVERBS_1.1;
+IBVERBS_1.16 { global: ibv_dm_export_dmabuf_fd; ibv_query_port_speed; } IBVERBS_1.15;
+IBVERBS_1.17 { global: ibv_alloc_buf; ibv_free_buf; ibv_reg_buf_mr; } IBVERBS_1.16;
+IBVERBS_1.18 { global: ibv_query_comp_cntr_caps; ibv_create_comp_cntr; ibv_destroy_comp_cntr; ibv_set_comp_cntr;
+	ibv_set_err_comp_cntr; ibv_inc_comp_cntr; ibv_inc_err_comp_cntr; ibv_read_comp_cntr; ibv_read_err_comp_cntr;
+	ibv_export_buf_dmabuf_fd; ibv_qp_attach_comp_cntr; } IBVERBS_1.17;
+END
+cat >later.h <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+struct dmah { struct ibv_context *context; };
+struct dmah_attr { uint32_t comp_mask, cpu_id; uint8_t ph, type; };
+struct mr_attr { size_t length; int access; uint64_t comp_mask, iova; void *addr; int fd; uint64_t fd_offset; void *dmah, *buf; };
+struct cntr { struct ibv_context *context; uint32_t handle; uint64_t most, most_errors; };
+struct cntr_attr { uint32_t comp_mask, type, flags; };
+struct attach { uint32_t comp_mask, op_mask; };
+struct caps { uint64_t most; uint32_t counters, ops; };
+#ifndef WEAK
+#define WEAK
+#endif
+struct dmah *ibv_alloc_dmah(struct ibv_context *, struct dmah_attr *) WEAK;
+int ibv_dealloc_dmah(struct dmah *) WEAK;
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *, struct mr_attr *) WEAK;
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *) WEAK;
+int ibv_query_port_speed(struct ibv_context *, uint32_t, uint64_t *) WEAK;
+void *ibv_alloc_buf(struct ibv_pd *, size_t, void **) WEAK;
+void ibv_free_buf(void *) WEAK;
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *, void *, void *, size_t, int) WEAK;
+int ibv_query_comp_cntr_caps(struct ibv_context *, struct caps *) WEAK;
+struct cntr *ibv_create_comp_cntr(struct ibv_context *, struct cntr_attr *) WEAK;
+int ibv_destroy_comp_cntr(struct cntr *) WEAK;
+int ibv_set_comp_cntr(struct cntr *, uint64_t) WEAK;
+int ibv_set_err_comp_cntr(struct cntr *, uint64_t) WEAK;
+int ibv_inc_comp_cntr(struct cntr *, uint64_t) WEAK;
+int ibv_inc_err_comp_cntr(struct cntr *, uint64_t) WEAK;
+int ibv_read_comp_cntr(struct cntr *, uint64_t *) WEAK;
+int ibv_read_err_comp_cntr(struct cntr *, uint64_t *) WEAK;
+int ibv_export_buf_dmabuf_fd(void *) WEAK;
+int ibv_qp_attach_comp_cntr(struct ibv_qp *, struct cntr *, struct attach *) WEAK;
+END
+cat >verbs.c <<'END'
+#include "later.h"
+static struct dmah the_dmah;
+static struct cntr the_cntr = { .handle = 3, .most = 1000, .most_errors = 2000 };
+static struct ibv_mr the_mr = { .lkey = 0x11, .rkey = 0x22 };
+static int the_buf;
+static char memory[4096];
+static uint64_t count, errors;
+struct ibv_device **(ibv_get_device_list)(int *n) { if (n) *n = 0; return calloc(1, sizeof(void *)); }
+void ibv_free_device_list(struct ibv_device **list) { free(list); }
+struct dmah *ibv_alloc_dmah(struct ibv_context *c, struct dmah_attr *a) { the_dmah.context = c; errno = a->ph == 9 ? EINVAL : 0; return a->ph == 9 ? NULL : &the_dmah; }
+int ibv_dealloc_dmah(struct dmah *d) { return d == &the_dmah ? 0 : EINVAL; }
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *p, struct mr_attr *a) { the_mr.pd = p; the_mr.addr = a->addr; the_mr.length = a->length; return &the_mr; }
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *d) { (void)d; errno = EOPNOTSUPP; return -1; }
+int ibv_query_port_speed(struct ibv_context *c, uint32_t p, uint64_t *s) { (void)c; *s = 4000 + p; return 0; }
+void *ibv_alloc_buf(struct ibv_pd *p, size_t n, void **b) { (void)p; *b = &the_buf; return n <= sizeof(memory) ? memory : NULL; }
+void ibv_free_buf(void *b) { (void)b; }
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *p, void *b, void *a, size_t n, int f) { (void)p, (void)b, (void)a, (void)n, (void)f; return &the_mr; }
+int ibv_query_comp_cntr_caps(struct ibv_context *c, struct caps *k) { (void)c; *k = (struct caps){ 1000, 5, 6 }; return 0; }
+struct cntr *ibv_create_comp_cntr(struct ibv_context *c, struct cntr_attr *a) { (void)a; the_cntr.context = c; return &the_cntr; }
+int ibv_destroy_comp_cntr(struct cntr *c) { (void)c; return 0; }
+int ibv_set_comp_cntr(struct cntr *c, uint64_t v) { (void)c; count = v; return 0; }
+int ibv_set_err_comp_cntr(struct cntr *c, uint64_t v) { (void)c; errors = v; return 0; }
+int ibv_inc_comp_cntr(struct cntr *c, uint64_t v) { (void)c; count += v; return 0; }
+int ibv_inc_err_comp_cntr(struct cntr *c, uint64_t v) { (void)c; errors += v; return 0; }
+int ibv_read_comp_cntr(struct cntr *c, uint64_t *v) { (void)c; *v = count; return 0; }
+int ibv_read_err_comp_cntr(struct cntr *c, uint64_t *v) { (void)c; *v = errors; return 0; }
+int ibv_export_buf_dmabuf_fd(void *b) { (void)b; return 77; }
+int ibv_qp_attach_comp_cntr(struct ibv_qp *q, struct cntr *c, struct attach *a) { (void)q, (void)c; return a->op_mask == 63 ? ENOTSUP : 0; }
+END
+cat >program.c <<'END'
+#include "later.h"
+static char place[6][64];
+#define C ((struct ibv_context *)place[0])
+#define PD ((struct ibv_pd *)place[1])
+int main(void)
+{
+	struct dmah_attr da = { .comp_mask = 3, .cpu_id = 7, .ph = 2, .type = 1 };
+	struct cntr_attr ca = { .type = 1 };
+	struct attach at = { .op_mask = 5 };
+	struct dmah *d;
+	struct mr_attr ma = { .length = 64, .access = 1, .comp_mask = 2 | 16, .addr = place[2], .fd = 4 };
+	struct ibv_mr *mr;
+	struct cntr *c;
+	struct caps caps;
+	uint64_t speed = 0, n = 0, e = 0;
+	void *buf = NULL, *mem;
+	ibv_free_device_list((ibv_get_device_list)(NULL));
+	d = ibv_alloc_dmah(C, &da);
+	ma.dmah = d;
+	mr = ibv_reg_mr_ex(PD, &ma);
+	printf("%d %x\n", d && mr, mr->lkey);
+	da.ph = 9;
+	printf("%p %d\n", (void *)ibv_alloc_dmah(C, &da), errno);
+	printf("%d\n", ibv_dealloc_dmah(d));
+	printf("%d %d\n", ibv_dm_export_dmabuf_fd((struct ibv_dm *)place[3]), errno);
+	printf("%d %d\n", ibv_query_port_speed(C, 2, &speed), (int)speed);
+	mem = ibv_alloc_buf(PD, 4096, &buf);
+	printf("%d %d\n", !!ibv_reg_buf_mr(PD, buf, mem, 4096, 1), ibv_export_buf_dmabuf_fd(buf));
+	ibv_free_buf(buf);
+	printf("%d %d\n", ibv_query_comp_cntr_caps(C, &caps), caps.counters);
+	c = ibv_create_comp_cntr(C, &ca);
+	printf("%d %d\n", ibv_qp_attach_comp_cntr((struct ibv_qp *)place[4], c, &at), ibv_set_comp_cntr(c, 40));
+	at.op_mask = 63;
+	printf("%d\n", ibv_qp_attach_comp_cntr((struct ibv_qp *)place[4], c, &at));
+	printf("%d %d %d\n", ibv_inc_comp_cntr(c, 2), ibv_set_err_comp_cntr(c, 7), ibv_inc_err_comp_cntr(c, 1));
+	printf("%d %d\n", ibv_read_comp_cntr(c, &n), ibv_read_err_comp_cntr(c, &e));
+	printf("%d %d %d\n", (int)n, (int)e, ibv_destroy_comp_cntr(c));
+	return 0;
+}
+END
+mkdir new && gcc -shared -fPIC -o new/libibverbs.so.1 verbs.c -Wl,-soname,libibverbs.so.1 -Wl,--version-script=verbs.map || exit 1
+ln -sf libibverbs.so.1 new/libibverbs.so
+# BIND_NOW with RELRO, lazily, and as a plug-in of its own scope
+gcc -o now program.c -Lnew -libverbs -Wl,-rpath,"$tmp/new",-z,now,-z,relro
+gcc -fno-plt -fPIC -o noplt program.c -Lnew -libverbs -Wl,-rpath,"$tmp/new"
+gcc -o lazy program.c -Lnew -libverbs -Wl,-rpath,"$tmp/new",-z,lazy,-z,norelro
+
+verbs="ibv_alloc_dmah ibv_alloc_dmah ibv_dealloc_dmah ibv_reg_mr_ex ibv_dm_export_dmabuf_fd ibv_query_port_speed ibv_alloc_buf ibv_free_buf
+	ibv_reg_buf_mr ibv_export_buf_dmabuf_fd ibv_query_comp_cntr_caps ibv_create_comp_cntr ibv_destroy_comp_cntr ibv_set_comp_cntr
+	ibv_set_err_comp_cntr ibv_inc_comp_cntr ibv_inc_err_comp_cntr ibv_read_comp_cntr ibv_read_err_comp_cntr
+	ibv_qp_attach_comp_cntr ibv_qp_attach_comp_cntr ibv_get_device_list ibv_free_device_list"
+all_are_there() { is "$(sql 'SELECT verb FROM call ORDER BY verb' | tr '\n' ' ')" "$(printf '%s\n' $verbs | LC_ALL=C sort | tr '\n' ' ')"; }
+out() { sql "SELECT json_extract($1, '$2') FROM call WHERE verb = 'ibv_$3' ORDER BY n LIMIT 1"; }
+
+bound_at_the_start_is_recorded() { same ./now && all_are_there; }
+bound_through_data_is_recorded() { same ./noplt && all_are_there; }
+bound_lazily_is_recorded() { same ./lazy && all_are_there; }
+arguments_and_results_are_recorded() {
+	same ./now && is "$(out args '$.attr.cpu_id' alloc_dmah) $(out args '$.attr.ph' alloc_dmah) $(out args '$.attr.tph_mem_type' alloc_dmah)" "7 2 " &&
+		is "$(out args '$.mr_init_attr.length' reg_mr_ex) $(out args '$.mr_init_attr.fd' reg_mr_ex) $(out out '$.ret.lkey' reg_mr_ex)" "64  17" &&
+		is "$(out args '$.port_num' query_port_speed) $(out out '$.port_speed' query_port_speed)" "2 4002" &&
+		is "$(out out '$.value' read_comp_cntr) $(out out '$.value' read_err_comp_cntr)" "42 7" &&
+		is "$(out args '$.attr.op_mask' qp_attach_comp_cntr) $(out out '$.caps.max_counters' query_comp_cntr_caps)" "5 5" &&
+		is "$(sql "SELECT group_concat(verb || ' ' || error, ', ') FROM call WHERE failed")" \
+			"ibv_alloc_dmah 22, ibv_dm_export_dmabuf_fd 95, ibv_qp_attach_comp_cntr 95" &&
+		is "$(sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM object WHERE kind IN ('dmah', 'mr', 'comp_cntr') AND NOT (created_n IS NULL) ORDER BY id)")" "dmah1 mr1 mr2 comp_cntr1" &&
+		is "$(sql "SELECT count(*) FROM ref WHERE path = 'mr_init_attr.dmah' AND object > 0")" 1 &&
+		"$VERBATIM" dump t.db >dump && grep -q 'ibv_alloc_dmah(.*cpu_id=7, ph=2.* = dmah1' dump
+}
+
+cat >asks.c <<'END'
+#define WEAK __attribute__((weak))
+#include "later.h"
+#include <dlfcn.h>
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	void *lib = dlopen("libibverbs.so.1", RTLD_NOW);
+	const char *why;
+	struct dmah_attr attr = { .comp_mask = 1, .cpu_id = 5 };
+	static char context[64];
+	struct dmah *(*at)(struct ibv_context *, struct dmah_attr *);
+	if (list)
+		ibv_free_device_list(list);
+	printf("weak %d %d\n", !!ibv_alloc_dmah, !!ibv_create_comp_cntr);
+	printf("default %d\n", !!dlsym(RTLD_DEFAULT, "ibv_alloc_dmah"));
+	why = dlerror();
+	printf("%d\n", why && strstr(why, "undefined symbol: ibv_alloc_dmah"));
+	printf("versions %d %d\n", !!dlvsym(lib, "ibv_alloc_dmah", "IBVERBS_1.15"), !!dlvsym(lib, "ibv_alloc_dmah", "IBVERBS_1.14"));
+	why = dlerror();
+	printf("%d\n", !!why);
+	at = (struct dmah *(*)(struct ibv_context *, struct dmah_attr *))dlsym(lib, "ibv_alloc_dmah");
+	printf("handle %d\n", !!at);
+	if (at)
+		printf("%d\n", !!at((struct ibv_context *)context, &attr));
+	if (ibv_alloc_dmah)
+		printf("%d\n", !!ibv_alloc_dmah((struct ibv_context *)context, &attr));
+	if ((at = (struct dmah *(*)(struct ibv_context *, struct dmah_attr *))dlsym(RTLD_DEFAULT, "ibv_alloc_dmah")))
+		printf("%d\n", !!at((struct ibv_context *)context, &attr));
+	return 0;
+}
+END
+sed -i 's/#include <stdlib.h>/#include <stdlib.h>\n#include <string.h>/' later.h
+gcc -fPIC -o asks_old asks.c -libverbs
+gcc -fPIC -o asks_new asks.c -Lnew -libverbs -Wl,-rpath,"$tmp/new"
+what_is_missing_stays_missing() {
+	same ./asks_old && grep -q "weak 0 0" recorded && grep -q "default 0" recorded && grep -q "handle 0" recorded &&
+		is "$(sql "SELECT count(*) FROM call WHERE verb LIKE '%dmah'")" 0 && is "$(sql 'SELECT count(*) FROM coverage')" 0
+}
+what_is_there_is_found_and_recorded() {
+	same ./asks_new && grep -q "weak 1 1" recorded && grep -q "handle 1" recorded &&
+		is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_dmah'")" 3
+}
+soft_device_lacks_them() {
+	[ "$(uname -m)" = x86_64 ] || return 0
+	"$VERBATIM" run --device soft -- ./asks_old >plain 2>&1 && "$VERBATIM" record -q --device soft -o t.db -- ./asks_old >recorded 2>&1 && diff plain recorded
+}
+guest_exports_none_of_them() { ! nm -D --defined-only "$GUEST" | grep -E 'dmah|reg_mr_ex|comp_cntr|mlx5dv|efadv'; }
+
+# a provider's library with functions beside the verbs
+cat >dv.c <<'END'
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdarg.h>
+#include <stdbool.h>
+bool mlx5dv_is_supported(struct ibv_device *d) { return d; }
+int mlx5dv_init_obj(void *obj, uint64_t type) { errno = ERANGE; return obj ? (int)type : -1; }
+double mlx5dv_create_many(int a, int b, int c, int d, int e, int f, int g, int h, double x, double y, ...)
+{
+	va_list more;
+	double z;
+	va_start(more, y);
+	z = va_arg(more, double);
+	va_end(more);
+	return a + b + c + d + e + f + g * h + x + y + z;
+}
+void *_mlx5dv_query_port(void *c) { return c; }
+END
+cat >direct.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+bool mlx5dv_is_supported(struct ibv_device *);
+int mlx5dv_init_obj(void *, uint64_t);
+double mlx5dv_create_many(int, int, int, int, int, int, int, int, double, double, ...);
+int mlx5dv_open_device(void *) __attribute__((weak));
+int main(int argc, char **argv)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int (*at)(void *, uint64_t) = (int (*)(void *, uint64_t))dlsym(RTLD_DEFAULT, "mlx5dv_init_obj");
+	(void)argc;
+	printf("%d %d %d\n", mlx5dv_is_supported(NULL), mlx5dv_is_supported((struct ibv_device *)argv), !!mlx5dv_open_device);
+	printf("%d %d\n", mlx5dv_init_obj(argv, 3), errno);
+	printf("%d\n", at(argv, 4));
+	printf("%g\n", mlx5dv_create_many(1, 2, 3, 4, 5, 6, 7, 8, 0.5, 0.25, 100.0));
+	printf("%d\n", !!dlsym(RTLD_DEFAULT, "mlx5dv_devx_obj_create"));
+	if (list)
+		ibv_free_device_list(list);
+	return 0;
+}
+END
+mkdir dv && gcc -shared -fPIC -o dv/libmlx5.so.1 dv.c -Wl,-soname,libmlx5.so.1 -libverbs || exit 1
+ln -sf libmlx5.so.1 dv/libmlx5.so
+gcc -o direct_now direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,now,-z,relro
+gcc -o direct_lazy direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,lazy
+directs="mlx5dv_create_many 1, mlx5dv_init_obj 2, mlx5dv_is_supported 2"
+calls() { sql "SELECT group_concat(detail || ' ' || times, ', ') FROM (SELECT * FROM coverage WHERE what = 'direct' ORDER BY detail)"; }
+
+providers_calls_are_counted() {
+	same ./direct_now && grep -q 177.75 recorded && is "$(calls)" "$directs" && same ./direct_lazy && is "$(calls)" "$directs" &&
+		"$VERBATIM" info t.db | grep -E 'direct +1 +- +2 .*mlx5dv_init_obj' >/dev/null
+}
+rules_say_what_they_do_not_see() {
+	same ./direct_now && "$VERBATIM" check t.db >checked; is $? 0 && grep -q 'mlx5dv_init_obj() gave the program the hardware.s queues (2 calls' checked &&
+		grep -q 'LIFE-001.*mlx5dv_create_many() makes or ends objects unseen' checked && ! grep -q is_supported checked || { cat checked; return 1; }
+}
+real_providers_library_is_counted() {
+	cat >real.c <<-'END'
+		#include <infiniband/mlx5dv.h>
+		#include <stdio.h>
+		int main(void)
+		{
+			int n = 0;
+			struct ibv_device **list = ibv_get_device_list(&n);
+			for (int i = 0; i < n; i++)
+				printf("%d\n", mlx5dv_is_supported(list[i]));
+			printf("%d\n", mlx5dv_init_obj(NULL, 0));
+			ibv_free_device_list(list);
+			return 0;
+		}
+	END
+	gcc -o real real.c -lmlx5 -libverbs && "$VERBATIM" run --device soft -- ./real >plain 2>&1 &&
+		"$VERBATIM" record -q --device soft -o t.db -- ./real >recorded 2>&1 && diff plain recorded &&
+		is "$(calls)" "mlx5dv_init_obj 1, mlx5dv_is_supported $(($(wc -l <plain) - 1))"
+}
+
+if [ "$(uname -m)" != x86_64 ]; then
+	echo "skip later: only for x86-64"
+	exit
+fi
+for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_lazily_is_recorded arguments_and_results_are_recorded \
+	what_is_missing_stays_missing what_is_there_is_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
+	providers_calls_are_counted rules_say_what_they_do_not_see real_providers_library_is_counted; do
+	try $each
+done
