@@ -39,6 +39,7 @@ static const struct {
 	{ "filtered", 'd', false, "data verbs that --filter left out" },
 	{ "filtered", 'q', true, "data verbs that --filter left out" },
 	{ "thread", 'c', true, "the calls of a thread" },
+	{ "session", 'c', true, "what began after the session's directory was removed" },
 	{ "cut", 'c', false, "some arguments of very long calls" },
 };
 

@@ -28,6 +28,7 @@ enum {
 	SHARE = 256 << 10,    /* bytes of one ring before the next has its turn */
 	CONSUME = 64 << 10,   /* give room back to the program that often */
 	FLUSH_NS = 700000000, /* between commits */
+	SOON_NS = 700000000,  /* a ring that is not there by then was most likely never made */
 	LAST_ROUNDS = 1000,   /* for who goes on writing in spite of the closed session */
 };
 
@@ -61,6 +62,7 @@ struct collector {
 	unsigned int processes; /* guests so far */
 	uint32_t *missing; /* numbers of rings that are not there yet */
 	unsigned int nmissing, missing_size;
+	uint64_t missing_at; /* CLOCK_MONOTONIC of when the last of them was given out */
 	uint32_t known;    /* numbers below it are feeds, missing, or done */
 	uint64_t flushed;  /* CLOCK_MONOTONIC of the last commit */
 	int64_t seen;      /* time of the trace: see collector_seen() */
@@ -226,6 +228,7 @@ static int find_new(struct collector *c)
 		if (!grow(&c->missing, c->nmissing, &c->missing_size, sizeof(*c->missing)))
 			return log_err(-ENOMEM, "take in ring %u", c->known);
 		c->missing[c->nmissing++] = c->known;
+		c->missing_at = clock_monotonic();
 	}
 	return 0;
 }
@@ -425,19 +428,21 @@ static int end_guests(struct collector *c)
 static int flush(struct collector *c)
 {
 	uint64_t now = clock_monotonic();
+	int err;
 
 	if (now - c->flushed < FLUSH_NS)
 		return 0;
 	c->flushed = now;
 	find_gone_threads(c);
-	return writer_flush(c->writer);
+	err = find_missing(c);
+	return err ? err : writer_flush(c->writer);
 }
 
 int collector_tend(struct collector *c)
 {
 	int err = c->error;
 
-	if (!err)
+	if (!err && clock_monotonic() - c->missing_at < SOON_NS)
 		err = find_missing(c);
 	if (!err)
 		err = end_feeds(c);
@@ -476,6 +481,32 @@ void collector_ended(struct collector *c, int status)
 int64_t collector_seen(const struct collector *c)
 {
 	return c->seen;
+}
+
+bool collector_waiting(const struct collector *c)
+{
+	/* pairs with the increment in rings.c */
+	if (c->known < atomic_load_explicit(&c->session->page->rings, memory_order_acquire))
+		return !c->error;
+	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
+		if (!c->feeds[i].damaged && feed_waiting(&c->feeds[i]))
+			return true;
+	return false;
+}
+
+bool collector_idle(const struct collector *c)
+{
+	return !c->nfeeds && !c->nguests && !c->nmissing;
+}
+
+int collector_session_gone(struct collector *c)
+{
+	const struct clock *clock = &c->session->page->clock;
+	int err = c->error;
+
+	if (!err)
+		err = writer_session_gone(c->writer, clock_ns(clock, clock_ticks(clock->kind)));
+	return err ? fail(c, err) : 0;
 }
 
 bool collector_busy(const struct collector *c)

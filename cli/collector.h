@@ -48,6 +48,15 @@ void collector_child(struct collector *collector, pid_t pid);
 /* The child has ended with @status, as of waitpid(). */
 void collector_ended(struct collector *collector, int status);
 
+/* Has a ring something in it, or is there a new one? */
+bool collector_waiting(const struct collector *collector);
+
+/* Is there no ring, and no process that had one? */
+bool collector_idle(const struct collector *collector);
+
+/* The session's directory is gone: the trace says so. Returns 0 or -errno. */
+int collector_session_gone(struct collector *collector);
+
 /* Has a process that we can watch a ring that is not ended? */
 bool collector_busy(const struct collector *collector);
 

@@ -12,7 +12,6 @@
  * program got a signal without us (bystander.c).
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +27,7 @@
 #include "cli/guests.h"
 #include "cli/keep.h"
 #include "cli/launch.h"
+#include "cli/nap.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/watch.h"
@@ -38,14 +38,16 @@
 #define MS 1000000ull
 
 enum {
-	BEAT_NS = 50 * 1000000,
 	TEND_MS = 20,
 	SCAN_MS = 50,
 	SETTLE_MS = 20,  /* a signal to all has reached all by then */
 	AGAIN_MS = 300,  /* signals closer together are one wish: timeout(1) sends two */
 	PATIENCE_MS = 2000, /* before saying for whom we still wait */
-	SLEEP_MIN_NS = 50000,
-	SLEEP_MAX_NS = 2000000,
+	SCAN_LATER_MS = 500,   /* when we have waited for long */
+	IDLE_MS = 250,         /* the longest sleep while there are rings, */
+	IDLE_CHECK_MS = 100,   /* with --check, */
+	IDLE_STOP_MS = 10,     /* with --stop-on, near to the spot, */
+	IDLE_ROTATE_MS = 1000, /* and while there are none */
 	ROTATE_MIN = 1 << 20,
 };
 
@@ -90,14 +92,14 @@ struct recording {
 	struct keep keep;
 	struct session_filter filter;
 	uint64_t payload;
-	pthread_t beater;
-	bool beating;
+	struct nap nap;
 
 	pid_t child;
 	bool ended;           /* the child */
 	int status;           /* the child's, as a shell says it */
 	uint64_t ended_at;
 	uint64_t tended_at, scanned_at;
+	bool gone;            /* the session's directory */
 	sigset_t pending;     /* signals to pass on */
 	uint64_t pending_at;  /* 0: none */
 	uint64_t asked_at;    /* first asked to end; 0: not */
@@ -106,19 +108,6 @@ struct recording {
 	bool told;            /* for whom we wait */
 	int error;
 };
-
-/* So that a long commit is not taken for our death. */
-static void *beat(void *arg)
-{
-	struct recording *r = arg;
-	const struct timespec pause = { .tv_nsec = BEAT_NS };
-
-	for (;;) {
-		atomic_fetch_add_explicit(&r->session.page->beat, 1, memory_order_relaxed);
-		nanosleep(&pause, NULL); /* where stop_beating() ends us */
-	}
-	return NULL;
-}
 
 static void fail(struct recording *r, int err)
 {
@@ -187,26 +176,45 @@ static void pass_on(struct recording *r)
 	r->pending_at = 0;
 }
 
-/* Sleep, shorter the fuller the rings were; a signal ends the sleep. */
-static void doze(struct recording *r, int fullest, uint64_t *pause)
+/* All of /proc is read each time: not so often when it has not helped for long. */
+static uint64_t scan_ms(const struct recording *r)
 {
-	sigset_t set = r->bystander.signals;
-	struct timespec timeout = { 0 };
-	int signal;
+	return clock_monotonic() - r->ended_at < PATIENCE_MS * MS ? SCAN_MS : SCAN_LATER_MS;
+}
 
-	if (fullest > 25)
-		*pause = 0;
-	else if (fullest > 6)
-		*pause /= 2;
-	else
-		*pause = *pause < SLEEP_MIN_NS ? SLEEP_MIN_NS : *pause + *pause / 4;
-	if (*pause > SLEEP_MAX_NS)
-		*pause = SLEEP_MAX_NS;
-	timeout.tv_nsec = (long)*pause;
-	sigaddset(&set, SIGCHLD);
-	signal = sigtimedwait(&set, NULL, &timeout);
-	if (signal > 0)
-		take_signal(r, signal);
+/* The longest sleep that nobody notices. */
+static uint64_t longest_sleep(const struct recording *r)
+{
+	if (r->pending_at)
+		return SETTLE_MS / 2 * MS;
+	if (r->ended)
+		return scan_ms(r) * MS;
+	if (collector_idle(r->collector))
+		return r->keep.rotate_ns ? IDLE_ROTATE_MS * MS : NAP_FOREVER;
+	return (r->stop_on_error ? IDLE_STOP_MS : r->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
+}
+
+static void doze(struct recording *r, int fullest)
+{
+	sigset_t signals;
+
+	nap(&r->nap, r->collector, fullest, longest_sleep(r), &signals);
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(&signals, signal) == 1)
+			take_signal(r, signal);
+}
+
+/* Who has a ring goes on in it: memory needs no name. */
+static void look_for_session(struct recording *r)
+{
+	if (r->gone || !access(r->session.dir, F_OK))
+		return;
+	r->gone = true;
+	progress_clear(&r->progress);
+	log_note("%s was removed: programs and threads that began since then are not recorded",
+		 r->session.dir);
+	if (!r->error && collector_session_gone(r->collector))
+		fail(r, -EIO);
 }
 
 static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n)
@@ -229,7 +237,7 @@ static bool deserted(struct recording *r)
 
 	if (!r->ended || r->error)
 		return r->ended;
-	if (now - r->scanned_at < SCAN_MS * MS)
+	if (now - r->scanned_at < scan_ms(r) * MS)
 		return false;
 	r->scanned_at = now;
 	n = guests_scan(r->session.dir, pids, GUESTS_MAX);
@@ -256,7 +264,6 @@ static int tend(struct recording *r)
 
 static void follow(struct recording *r)
 {
-	uint64_t pause = 0;
 	bool over = false;
 
 	while (!over && !r->stop) {
@@ -275,12 +282,13 @@ static void follow(struct recording *r)
 			err = tend(r);
 			if (err)
 				fail(r, err);
+			look_for_session(r);
 			progress_show(&r->progress, r->writer);
 			over = deserted(r);
 		}
 		pass_on(r);
 		if (!over)
-			doze(r, more ? 100 : fullest, &pause);
+			doze(r, more ? 100 : fullest);
 	}
 }
 
@@ -356,6 +364,7 @@ static int prepare(struct recording *r)
 static int start(struct recording *r)
 {
 	int err = bystander_start(&r->bystander);
+	sigset_t wake_by;
 
 	if (err)
 		return log_err(err, "take over the signals");
@@ -364,17 +373,10 @@ static int start(struct recording *r)
 		return err;
 	signal(SIGPIPE, SIG_IGN); /* stderr may be a pipe to nobody */
 	collector_child(r->collector, r->child);
-	r->beating = !pthread_create(&r->beater, NULL, beat, r);
+	wake_by = r->bystander.signals;
+	sigaddset(&wake_by, SIGCHLD);
+	nap_start(&r->nap, &r->session, &wake_by);
 	return 0;
-}
-
-static void stop_beating(struct recording *r)
-{
-	if (!r->beating)
-		return;
-	pthread_cancel(r->beater);
-	pthread_join(r->beater, NULL);
-	r->beating = false;
 }
 
 static void tell_end(struct recording *r, unsigned int processes, struct writer_progress *done)
@@ -402,7 +404,6 @@ static int finish(struct recording *r)
 	processes = collector_processes(r->collector);
 	found = watch_finish(r->watch);
 	done = writer_progress(r->writer);
-	stop_beating(r);
 	collector_free(r->collector);
 	session_remove(&r->session);
 	err = writer_finish(r->writer);

@@ -109,6 +109,7 @@ static int ask(struct session *session)
 	struct session_page *page = session->page;
 	uint32_t mine = atomic_fetch_add(&page->copies_asked, 1) + 1;
 
+	session_wake(session);
 	/* pairs with the store in keep.c */
 	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) < 0) {
 		if (!is_recording(session))

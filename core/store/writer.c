@@ -339,6 +339,13 @@ int writer_ringless(struct writer *writer, uint32_t threads)
 	return writer_cover(writer, &none, 0, 0, "thread", 0, detail);
 }
 
+int writer_session_gone(struct writer *writer, int64_t time)
+{
+	static const struct lane none;
+
+	return writer_cover(writer, &none, 0, time, "session", 0, "its directory was removed");
+}
+
 int writer_discarded(struct writer *writer, uint64_t events)
 {
 	writer->lost += events;

@@ -61,6 +61,9 @@ int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 /* So many threads could not make a ring: nothing of them is in the trace but this. */
 int writer_ringless(struct writer *writer, uint32_t threads);
 
+/* What begins from now on at @time cannot join the recording: noted in `coverage`. */
+int writer_session_gone(struct writer *writer, int64_t time);
+
 /* So many events of threads that are not known were lost before they got here: table `loss`. */
 int writer_discarded(struct writer *writer, uint64_t events);
 

@@ -74,7 +74,7 @@ static bool too_long(uint64_t file_bytes)
 
 static void fill_head(struct ring *ring, uint64_t bytes, uint32_t index, uint64_t image, bool grows)
 {
-	ring->limit = bytes;
+	ring->limit = 0;
 	ring->head->version = VERSION;
 	ring->head->index = index;
 	ring->head->bytes = bytes;

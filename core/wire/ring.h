@@ -66,7 +66,7 @@ struct ring {
 	uint8_t *data;       /* mapped twice in a row: an event never wraps */
 	uint64_t mask;
 	uint64_t reserved;   /* writer: next free byte; reader: next byte to read */
-	uint64_t limit;      /* writer: reserved may grow to here without a look at head;
+	uint64_t limit;      /* writer: reserved may grow to here without ring_room();
 			      * reader: what is mapped is asked for up to here */
 	uint64_t room;       /* reader: bytes that may wait */
 	uint32_t seq;        /* of the last event */
@@ -124,15 +124,22 @@ int ring_open_leftover(struct ring *ring, const char *path);
 /* Unmap; accepts one that was never made. */
 void ring_close(struct ring *ring);
 
-/* Is there room for @bytes? Looks at the reader's head only when it must. */
+/* Is there room for @bytes, as far as was seen by the last look? No: ring_room() looks. */
+static inline bool ring_fits(const struct ring *ring, size_t bytes)
+{
+	return __builtin_expect(ring->reserved + bytes <= ring->limit, 1);
+}
+
+/* Is there room for @bytes? After a quarter of the ring it is time for another look. */
 static inline bool ring_room(struct ring *ring, size_t bytes)
 {
-	if (__builtin_expect(ring->reserved + bytes <= ring->limit, 1))
-		return true;
 	/* pairs with the store in ring_consume() */
-	ring->limit = atomic_load_explicit(&ring->head->head, memory_order_acquire) +
-		      ring->mask + 1;
-	return ring->reserved + bytes <= ring->limit;
+	uint64_t end = atomic_load_explicit(&ring->head->head, memory_order_acquire) +
+		       ring->mask + 1;
+	uint64_t soon = ring->reserved + bytes + (ring->mask + 1) / 4;
+
+	ring->limit = soon < end ? soon : end;
+	return ring->reserved + bytes <= end;
 }
 
 /* Where the next event goes; ring_room() has said yes. */

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/wire/desc.h"
@@ -309,6 +311,34 @@ void session_remove(struct session *session)
 		closedir(dir);
 	rmdir(session->dir);
 	session_leave(session);
+}
+
+void session_lie_down(struct session *session)
+{
+	/* in one order with the loads that follow; pairs with the fence in session_wake() */
+	atomic_store(&session->page->asleep, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void session_sleep(struct session *session, uint64_t ns)
+{
+	const struct timespec timeout = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	/* returns at once where somebody was faster */
+	syscall(SYS_futex, &session->page->asleep, FUTEX_WAIT, 1, ns ? &timeout : NULL, NULL, 0);
+	atomic_store(&session->page->asleep, 0);
+}
+
+/* What the caller has written before is seen by the collector, or that it sleeps by the caller. */
+void session_wake(struct session *session)
+{
+	int saved = errno;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&session->page->asleep, memory_order_relaxed) &&
+	    atomic_exchange(&session->page->asleep, 0))
+		syscall(SYS_futex, &session->page->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+	errno = saved;
 }
 
 void session_ring_path(const struct session *session, uint32_t index, char *path)

@@ -77,7 +77,7 @@ struct session_page {
 	struct session_filter filter; /* written before a program starts */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */
-	_Atomic uint64_t beat;               /* grows while the collector lives */
+	_Atomic uint32_t asleep;             /* the collector: who has something for it is to wake it */
 	_Atomic uint32_t ringless;           /* threads that could not make a ring: not recorded */
 	_Atomic uint64_t used;               /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
@@ -135,6 +135,17 @@ static inline bool session_is_alone(const struct session *session)
 
 /* Unmap; the directory stays. */
 void session_leave(struct session *session);
+
+/*
+ * The collector is about to sleep: after this it looks once more whether there
+ * is something to do, and then sleeps until session_wake(), a signal, or that
+ * many nanoseconds (0: any number) have passed.
+ */
+void session_lie_down(struct session *session);
+void session_sleep(struct session *session, uint64_t ns);
+
+/* Wake the collector, if it sleeps. Any thread, also in a signal handler; errno stays. */
+void session_wake(struct session *session);
 
 /* Remove the directory with all that a session leaves in it, and unmap. */
 void session_remove(struct session *session);

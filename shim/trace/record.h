@@ -96,10 +96,11 @@ static inline uint64_t record_ticks(void)
 }
 
 /*
- * Wait for room, as the session says; false: dropped and counted. In and, if
- * true, out of it recorder.writing is set; signal handlers write meanwhile.
+ * Is there room for @bytes behind what is held? Waits for it, as the session
+ * says; false: dropped and counted. In and, if true, out of it
+ * recorder.writing is set; signal handlers write meanwhile.
  */
-bool record_wait(size_t bytes);
+bool record_room(size_t bytes);
 
 /* A signal handler that interrupted the writing of an event cannot write its own. */
 void record_drop(void);
@@ -119,7 +120,7 @@ static inline void *record_reserve(size_t bytes)
 	/* from here on no signal handler takes the room that we find */
 	recorder.writing = true;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (!ring_room(ring, recorder.held + bytes) && !record_wait(bytes))
+	if (!ring_fits(ring, recorder.held + bytes) && !record_room(bytes))
 		return NULL;
 	return ring->data + ((ring->reserved + recorder.held) & ring->mask);
 }

@@ -127,6 +127,7 @@ static bool new_ring(void)
 	prctl(PR_GET_NAME, head->comm);
 	/* pairs with the load in try_ring() */
 	atomic_store_explicit(&head->ticks, record_ticks(), memory_order_release);
+	session_wake(&join_session);
 	return true;
 }
 

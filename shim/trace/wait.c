@@ -81,6 +81,7 @@ static bool wait_for_room(size_t bytes)
 	if (recorder.held)
 		record_publish();
 	for (unsigned int i = 1; join_session.page->on_full == ON_FULL_WAIT; i++) {
+		session_wake(&join_session);
 		room = ring_room(ring, bytes);
 		if (room || !session_running(&join_session))
 			break;
@@ -93,7 +94,7 @@ static bool wait_for_room(size_t bytes)
 	return room;
 }
 
-bool record_wait(size_t bytes)
+static bool wait_or_grow(size_t bytes)
 {
 	int saved = errno;
 	bool room = join_session.page->on_full == ON_FULL_GROW ? grow() : wait_for_room(bytes);
@@ -106,4 +107,13 @@ bool record_wait(size_t bytes)
 	}
 	errno = saved;
 	return room;
+}
+
+/* Also that much after the last time: a collector that sleeps is waken in time. */
+bool record_room(size_t bytes)
+{
+	if (!ring_room(&recorder.ring, recorder.held + bytes))
+		return wait_or_grow(bytes);
+	session_wake(&join_session);
+	return true;
 }

@@ -232,7 +232,53 @@ mpi_ranks_are_in_one_trace() {
 		is "$(sql "SELECT count(DISTINCT process) FROM wc")" 4 && is "$(sql 'SELECT count(*) FROM loss')" 0
 }
 
-for need in spawn guest loop threads; do
+# What happens around it
+
+# how often a process has gone to sleep
+sleeps() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
+
+nothing_is_done_before_the_first_verb() {
+	record bash -c 'recorder=/proc/$PPID/status
+		read -rt 0.5 <> <(:)
+		awk "/^voluntary/ { print \$2 }" $recorder; read -rt 2 <> <(:); awk "/^voluntary/ { print \$2 }" $recorder
+		ls sessions/*/ | grep -c ring
+		sed -n "s/^Threads:.//p" $recorder' >out
+	mapfile -t said <out
+	[ $((said[1] - said[0])) -lt 5 ] || { echo "the recorder woke $((said[1] - said[0])) times in two seconds"; return 1; }
+	is "rings ${said[2]}, threads ${said[3]}" "rings 0, threads 1"
+}
+
+next_to_nothing_is_done_for_a_program_that_is_idle() { # options
+	mkfifo input
+	exec 7<>input
+	"$VERBATIM" record -q -o t.db "$@" "$apps/patient" <input 7>&- >out 2>/dev/null & local recorder=$! before after
+	until grep -q made out; do kill -0 $recorder || return; done
+	read -rt 3 <> <(:)
+	before=$(sleeps $recorder)
+	read -rt 2 <> <(:)
+	after=$(sleeps $recorder)
+	exec 7>&-
+	wait $recorder
+	rm input
+	[ $((after - before)) -lt 60 ] || { echo "the recorder woke $((after - before)) times in two seconds"; return 1; }
+}
+
+removed_session_directory_is_told() {
+	record sh -c "$apps/guest calls 3; rm -rf sessions/*; $apps/guest calls 4 exit 5" 2>err; is $? 5 || return
+	is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 3 && is "$(wc -l <err)" 1 && grep -q 'was removed' err &&
+		is "$(sql 'SELECT what FROM coverage')" session && "$VERBATIM" check t.db >out
+	grep -q "directory was removed" out
+}
+
+program_in_a_removed_session_goes_on_recorded() {
+	"$VERBATIM" record -q -o t.db "$apps/guest" until calls 5 exit 3 >out 2>err & local pid=$!
+	until grep -q ready out; do kill -0 $pid || return; done
+	rm -rf sessions/*
+	kill -TERM $pid
+	wait $pid; is $? 3 && is "$(wc -l <err)" 1 && is "$(sql 'SELECT ending FROM process')" exit
+}
+
+for need in spawn guest loop threads patient; do
 	[ -x "$apps/$need" ] || { echo "not ok processes: $apps/$need is not built"; exit 1; }
 done
 try forked_by fork fork
@@ -268,3 +314,8 @@ try programs_killed_at_random_moments_lose_nothing 200
 try collector_killed_at_random_moments_does_no_harm 30
 if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace
 else echo "skip processes: mpi ranks are in one trace: mpicc is not installed"; fi
+try nothing_is_done_before_the_first_verb
+try next_to_nothing_is_done_for_a_program_that_is_idle
+try next_to_nothing_is_done_for_a_program_that_is_idle --check
+try removed_session_directory_is_told
+try program_in_a_removed_session_goes_on_recorded

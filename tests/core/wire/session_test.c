@@ -143,6 +143,45 @@ static void limit_is_for_all_rings(void **state)
 	session_remove(&session);
 }
 
+/* Each of them ends, or the test does not. */
+static void who_comes_before_the_sleep_is_heard(void **state)
+{
+	struct session session = { 0 };
+
+	(void)state;
+	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
+	session_lie_down(&session);
+	errno = EXDEV;
+	session_wake(&session);
+	assert_int_equal(errno, EXDEV);
+	session_sleep(&session, 0);
+	session_remove(&session);
+}
+
+static void sleeper_is_woken_by_another_process(void **state)
+{
+	struct session session = { 0 };
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
+	pid = fork();
+	if (!pid) {
+		for (int i = 0; i < 1000; i++) {
+			while (!atomic_load(&session.page->asleep))
+				sched_yield();
+			session_wake(&session);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 1000; i++) {
+		session_lie_down(&session);
+		session_sleep(&session, 0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	session_remove(&session);
+}
+
 static void sizes_are_read(void **state)
 {
 	(void)state;
@@ -165,6 +204,8 @@ int main(void)
 		cmocka_unit_test(session_is_made_where_there_is_none),
 		cmocka_unit_test(collectors_session_is_not_made_again),
 		cmocka_unit_test(limit_is_for_all_rings),
+		cmocka_unit_test(who_comes_before_the_sleep_is_heard),
+		cmocka_unit_test(sleeper_is_woken_by_another_process),
 		cmocka_unit_test(sizes_are_read),
 	};
 

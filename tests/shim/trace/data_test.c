@@ -817,6 +817,38 @@ static void ring_is_handed_on_with_its_counters(void **state)
 	in_child(hand_on_body);
 }
 
+/* Whoever writes wakes the collector at its first event, and each time a quarter is full. */
+static void wake_body(void)
+{
+	const struct event_head *event;
+	struct ring ring;
+	int n = 0, bytes, woken = 0;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	session_lie_down(&session);
+	HOLDS(!send_one(1) && !atomic_load(&session.page->asleep));
+	ring = session_ring(0);
+	for (; n < 3 * RING_MIN / 64; n++) {
+		if (!atomic_load(&session.page->asleep)) {
+			woken++;
+			while ((bytes = ring_peek(&ring, &event)) > 0)
+				ring_step(&ring, (size_t)bytes);
+			HOLDS(!bytes);
+			ring_consume(&ring);
+			session_lie_down(&session);
+		}
+		HOLDS(!send_one(2));
+		HOLDS(atomic_load(&ring.head->tail) - ring.reserved <= RING_MIN / 2);
+	}
+	HOLDS(woken >= 8 && woken <= 13);
+}
+
+static void sleeping_collector_is_woken_in_time(void **state)
+{
+	(void)state;
+	in_child(wake_body);
+}
+
 static void thread_that_ends_leaves_its_ring_to_the_next(void **state)
 {
 	(void)state;
@@ -882,6 +914,7 @@ int main(void)
 		cmocka_unit_test(fork_waits_until_contexts_are_patched),
 		cmocka_unit_test(child_of_a_process_about_to_join_joins),
 		cmocka_unit_test(threads_of_a_child_make_one_process),
+		cmocka_unit_test(sleeping_collector_is_woken_in_time),
 		cmocka_unit_test(thread_that_ends_leaves_its_ring_to_the_next),
 		cmocka_unit_test(ring_is_handed_on_with_its_counters),
 		cmocka_unit_test(ring_that_cannot_be_made_is_tried_once),
