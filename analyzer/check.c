@@ -137,6 +137,7 @@ int check_event(struct checker *checker, const struct trace_event *event)
 
 	findings->events++;
 	findings->last = event->time;
+	findings->carried = event->carried;
 	if (event->kind == TRACE_EXIT)
 		return end_process(checker, event->process, event->time);
 	err = model_event(checker->check.model, event);
@@ -155,6 +156,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 	struct findings *findings = checker->check.findings;
 	int err = 0;
 
+	findings->carried = false;
 	for (uint32_t id = 1; trace_process(checker->check.trace, id) && !err; id++)
 		err = end_process(checker, id, findings->last);
 	if (!err && trace_is_live(checker->check.trace)) /* all of them are known now */

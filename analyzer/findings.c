@@ -92,7 +92,7 @@ static struct finding_site *count(struct findings *findings, enum rule_id rule, 
 {
 	struct finding_site *site;
 
-	if (findings->off[rule] || findings->skip[rule])
+	if (findings->carried || findings->off[rule] || findings->skip[rule])
 		return NULL;
 	findings->rules[rule]++;
 	site = find_site(findings, rule, key);

@@ -85,6 +85,7 @@ struct findings {
 	bool off[RULE_COUNT];	    /* muted */
 	bool skip[RULE_COUNT];	    /* not checked at all: see unchecked */
 	uint64_t rules[RULE_COUNT]; /* findings of each, those that are not kept, too */
+	bool carried;		    /* what happens now did so in the trace before this one */
 	bool blind;		    /* there were completions that the trace does not have */
 	uint64_t events;	    /* read */
 	int64_t last;		    /* time of the last */

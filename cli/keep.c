@@ -48,6 +48,7 @@ static int copy(struct keep *keep, struct session *session, struct writer *write
 	char name[PATH_MAX];
 	int err = keep_name(keep->path, keep->number + 1, name) ? 0 : -ENAMETOOLONG;
 
+	watch_store(keep->watch);
 	if (!err)
 		err = writer_snapshot(writer, name, why);
 	if (!err)
@@ -104,6 +105,8 @@ static int rotate(struct keep *keep, struct session *session, struct writer *wri
 
 	if (!err)
 		err = writer_forget(writer, 0);
+	if (!err)
+		err = writer_carry(writer);
 	if (!err)
 		err = writer_flush(writer);
 	keep->begun = clock_monotonic();

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/watch.h"
 #include "core/store/writer.h"
 #include "core/wire/session.h"
 
@@ -15,6 +16,7 @@ struct keep {
 	uint64_t flight;       /* bytes of the data plane that are kept; 0: all */
 	uint64_t rotate_bytes; /* 0: never for its size */
 	uint64_t rotate_ns;    /* 0: never for its age */
+	struct watch *watch;   /* whose findings belong into a copy; may be NULL */
 	bool quiet;
 	bool asked;            /* a copy, by a signal */
 

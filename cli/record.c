@@ -337,7 +337,10 @@ static int start_check(struct recording *r)
 					 .path = r->path,
 					 .stop = r->stop_on_error };
 
-	return r->check ? watch_new(&options, &r->watch) : 0;
+	int err = r->check ? watch_new(&options, &r->watch) : 0;
+
+	r->keep.watch = r->watch;
+	return err;
 }
 
 static int prepare(struct recording *r)
@@ -507,10 +510,6 @@ static int read_options(struct recording *r, const struct options *options)
 		return cli_misuse("record", "--stop-on is error, not '%s'", stop);
 	r->stop_on_error = stop;
 	r->check = options->value[CHECK] || stop;
-	if (r->check && (options->value[FLIGHT] || options->value[ROTATE_SIZE] ||
-			 options->value[ROTATE_TIME]))
-		return cli_misuse("record", "--check needs the whole trace: not with --flight, "
-					    "--rotate-size or --rotate-time");
 	r->ring_bytes = size ? parse_size(size) : RING_BYTES;
 	if (!r->ring_bytes)
 		return cli_misuse("record", "--ring-size is 256k to 1024M, not '%s'", size);

@@ -1,10 +1,11 @@
 /*
  * verbatim stat: verbs, queues and completion queues, counted and timed
  *
- * One pass over the events. Calls of the recorder itself, and those that a
- * library made inside another verb, are left out: what is counted is what the
- * program did. Latency is from the post to the poll that brought the
- * completion, of successful requests of the send queue.
+ * One pass over the events. Calls of the recorder itself, those that a library
+ * made inside another verb, and those that the trace before this one has, too
+ * (--rotate-size), are left out: what is counted is what the program did.
+ * Latency is from the post to the poll that brought the completion, of
+ * successful requests of the send queue.
  *
  * Where only one of N data verbs was recorded (--filter 1/N) the counts of what
  * was drawn are N times what is there, which is said: errors of completions
@@ -178,7 +179,7 @@ static void count_poll(struct stat *s, const struct poll *poll, int64_t time)
 
 static void count_event(struct stat *s, const struct trace_event *event)
 {
-	if (event->inner)
+	if (event->inner || event->carried)
 		return;
 	switch (event->kind) {
 	case TRACE_CALL:

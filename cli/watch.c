@@ -47,6 +47,8 @@ struct watch {
 	struct report report;
 	bool told[RULE_COUNT];
 	size_t errors, findings; /* printed so far */
+	size_t stored;		 /* findings that are in the trace, or one before it */
+	uint64_t *stored_times;	 /* and for each how many of its site */
 	uint64_t *said;		 /* of each finding: how many of its site when it was printed */
 	bool more;		 /* the cursor has more to give */
 	bool over;		 /* after a failure */
@@ -57,15 +59,25 @@ struct watch {
 	int64_t stopped_at;	 /* time of the trace */
 };
 
+/* What is closed keeps nothing from being forgotten any more. */
+static void stop(struct watch *w)
+{
+	cursor_close(w->cursor);
+	check_close(w->checker);
+	trace_close(w->trace);
+	w->cursor = NULL;
+	w->checker = NULL;
+	w->trace = NULL;
+}
+
 void watch_free(struct watch *w)
 {
 	if (!w)
 		return;
-	cursor_close(w->cursor);
-	check_close(w->checker);
+	stop(w);
 	symbols_close(w->report.symbols);
-	trace_close(w->trace);
 	free(w->said);
+	free(w->stored_times);
 	free(w);
 }
 
@@ -97,6 +109,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 static void fail(struct watch *w)
 {
 	w->over = true;
+	stop(w);
 	progress_clear(w->options.progress);
 	log_note("the check has stopped; the recording goes on: `verbatim check %s` afterwards",
 		 w->options.path);
@@ -285,27 +298,52 @@ static void show_rest(struct watch *w, const struct findings *findings)
 			 "check %s` may find more, or less", late, w->options.path);
 }
 
+/* How many the finding stands for by now: those of its site that are not kept count with the last that is. */
+static uint64_t times(const struct finding *f)
+{
+	const struct finding_site *site = f->site;
+
+	if (site->group)
+		return site->count;
+	return f->of_site == site->kept ? site->count - site->kept + 1 : 1;
+}
+
+static int store_one(struct watch *w, const struct finding *f, uint64_t n)
+{
+	const struct rule *rule = &rules[f->rule];
+
+	return writer_finding(w->options.writer, &(struct writer_finding){
+		.rule = rule->id, .name = rule->name, .severity = rule_severity(rule->severity),
+		.event = f->event, .time = f->time, .process = f->process, .place = f->where,
+		.object = f->object, .says = f->says, .times = n });
+}
+
+/* What is new since the last time, also of a group. */
 static int store(struct watch *w, const struct findings *findings)
 {
+	uint64_t *stored = realloc(w->stored_times, (findings->n + 1) * sizeof(*stored));
 	int err = 0;
 
+	if (!stored)
+		return log_err(-ENOMEM, "keep findings");
+	w->stored_times = stored;
+	for (; w->stored < findings->n; w->stored++)
+		stored[w->stored] = 0;
 	for (size_t i = 0; i < findings->n && !err; i++) {
 		const struct finding *f = findings->all[i];
-		const struct rule *rule = &rules[f->rule];
-		const struct finding_site *site = f->site;
+		uint64_t before = stored[i];
 
-		if (findings->skip[f->rule])
-			continue;
-		err = writer_finding(w->options.writer, &(struct writer_finding){
-			.rule = rule->id, .name = rule->name,
-			.severity = rule_severity(rule->severity),
-			.event = f->event, .time = f->time, .process = f->process,
-			.place = f->where, .object = f->object, .says = f->says,
-			/* those that are not kept count with the last that is */
-			.times = site->group ? site->count :
-				 f->of_site == site->kept ? site->count - site->kept + 1 : 1 });
+		stored[i] = times(f);
+		if (stored[i] > before && !findings->skip[f->rule])
+			err = store_one(w, f, stored[i] - before);
 	}
 	return err;
+}
+
+void watch_store(struct watch *w)
+{
+	if (w && !w->over && store(w, check_findings(w->checker)))
+		fail(w);
 }
 
 static int finish(struct watch *w, bool *ret_found)

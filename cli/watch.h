@@ -34,6 +34,12 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch);
 bool watch_step(struct watch *watch, int64_t seen, int fullest);
 
 /*
+ * Put into the trace what was found and is not there yet, as before a copy of
+ * it is made. Accepts NULL.
+ */
+void watch_store(struct watch *watch);
+
+/*
  * All has been given to the writer: read the rest, print what is left to say,
  * and put the findings into the trace. Frees the watch; accepts NULL. Returns
  * whether there were findings for which `verbatim check` ends with 1.

@@ -324,7 +324,8 @@ static int any_next(struct cursor *cursor)
 		const struct process *p = cursor->exits[cursor->exit++];
 
 		cursor->event = (struct trace_event){ .kind = TRACE_EXIT, .process = p->id,
-						      .time = p->end };
+						      .time = p->end,
+						      .carried = p->end <= cursor->trace->carried };
 		return 1;
 	}
 	if (!cursor->count)

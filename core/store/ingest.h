@@ -47,6 +47,7 @@ struct lane {
 	int pid;
 	uint64_t n;         /* of the last event */
 	uint64_t settled;   /* all up to there is in the tables */
+	uint64_t followed;  /* chunks that begin after it were not read by the follower */
 	uint32_t base;      /* seq of the event before its first: rings are handed on */
 	int64_t start, last; /* ns */
 	bool ended;
@@ -105,9 +106,10 @@ struct known_stack {
 	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
 	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \
 	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?, ?)") \
-	S(oldest, "SELECT * FROM (SELECT id, thread, events, begin, end, length(data), 0 FROM chunk ORDER BY id LIMIT 1) UNION ALL SELECT * FROM (SELECT id, thread, events, begin, end, length(data), 1 FROM payload_chunk ORDER BY id LIMIT 1) ORDER BY 5 LIMIT 1") \
+	S(oldest, "SELECT * FROM (SELECT id, thread, events, begin, end, length(data), first_n FROM chunk ORDER BY id LIMIT 1) UNION ALL SELECT * FROM (SELECT id, thread, events, begin, end, length(data), NULL FROM payload_chunk ORDER BY id LIMIT 1) ORDER BY 5 LIMIT 1") \
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
 	S(forget_payload, "DELETE FROM payload_chunk WHERE id = ?") \
+	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
 	S(finding, "INSERT INTO finding VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?, 1)") \
 	S(coverage_times, "UPDATE coverage SET times = ?2 WHERE rowid = ?1") \
@@ -140,6 +142,8 @@ struct writer {
 	uint64_t kept;         /* bytes of all chunks */
 	uint64_t overwritten;  /* events */
 	struct writer_alarms alarms;
+	bool unread;           /* some of that was put aside */
+	bool followed;         /* by a reader: what it has not read is not forgotten */
 	int64_t last;          /* ns */
 	struct direct *directs; /* functions of providers that were called */
 	size_t ndirects;
@@ -148,6 +152,13 @@ struct writer {
 /* Run a statement of the list: sql_run(), and remember a failure. */
 #define WRITER_RUN(writer, name, ...) \
 	writer_keep(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
+
+/*
+ * keep.c: a reader follows the trace; has read a chunk; does so no longer.
+ */
+int writer_follow(struct writer *writer);
+int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
+void writer_unfollow(struct writer *writer);
 
 /* Remember @err as what stopped the writer, unless it is 0 or there was one before. */
 int writer_keep(struct writer *writer, int err);

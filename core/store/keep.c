@@ -5,10 +5,14 @@
  * known. Of the data plane the oldest chunks go; how many events of each thread
  * and of which time is in table `loss`, apart from what found no room.
  *
+ * What a reader that follows the trace has not read yet is moved to table
+ * `unread` of the connection, which is no part of the trace.
+ *
  * A copy is completed like a trace whose program has ended: everything that
  * reads traces reads it.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "core/store/complete.h"
 #include "core/store/file.h"
@@ -41,12 +45,53 @@ static void count_over(struct writer *writer, struct lane *lane, uint64_t events
 	writer->overwritten += events;
 }
 
+static const char unread_sql[] =
+	"CREATE TEMP TABLE IF NOT EXISTS unread(thread INTEGER, first_n INTEGER, begin INTEGER,"
+	" data BLOB, events INTEGER, PRIMARY KEY(thread, first_n))";
+
+int writer_follow(struct writer *writer)
+{
+	int err = sql_exec(writer->db, unread_sql);
+
+	writer->followed = !err;
+	return err;
+}
+
+int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+	char sql[128];
+
+	lane->followed = first_n;
+	if (!writer->unread)
+		return 0;
+	snprintf(sql, sizeof(sql), "DELETE FROM unread WHERE thread = %u AND first_n <= %llu", thread,
+		 (unsigned long long)first_n);
+	return sql_exec(writer->db, sql);
+}
+
+void writer_unfollow(struct writer *writer)
+{
+	writer->followed = false;
+	sql_exec(writer->db, "DELETE FROM unread");
+}
+
+static int keep_unread(struct writer *writer, int64_t chunk)
+{
+	char sql[160];
+
+	writer->unread = true;
+	snprintf(sql, sizeof(sql), "INSERT INTO unread SELECT thread, first_n, begin, data, events"
+				   " FROM chunk WHERE id = %lld", (long long)chunk);
+	return writer_keep(writer, sql_exec(writer->db, sql));
+}
+
 /* The oldest chunk, of payload or not. Returns its length, 0 if there is none, or -errno. */
 static int64_t forget_one(struct writer *writer)
 {
 	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];
 	int64_t id, bytes;
-	bool payload;
+	bool payload, unread;
 	uint32_t thread;
 	int found = sql_step(oldest);
 
@@ -57,10 +102,14 @@ static int64_t forget_one(struct writer *writer)
 	id = sqlite3_column_int64(oldest, 0);
 	thread = sql_u32(oldest, 1);
 	bytes = sqlite3_column_int64(oldest, 5);
-	payload = sqlite3_column_int(oldest, 6);
+	payload = sqlite3_column_type(oldest, 6) == SQLITE_NULL;
+	unread = !payload && writer->followed && (uint64_t)sqlite3_column_int64(oldest, 6) >
+							 writer->lanes[thread - 1]->followed;
 	count_over(writer, writer->lanes[thread - 1], sql_u32(oldest, 2),
 		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
 	sqlite3_reset(oldest);
+	if (unread && keep_unread(writer, id))
+		return writer->err;
 	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id) :
 		       WRITER_RUN(writer, forget, "i", id)) ||
 	    writer_loss(writer, writer->lanes[thread - 1]))
@@ -78,6 +127,17 @@ int writer_forget(struct writer *writer, uint64_t keep)
 		writer->kept = bytes && (uint64_t)bytes < writer->kept ?
 			       writer->kept - (uint64_t)bytes : 0;
 	}
+	return writer->err;
+}
+
+int writer_carry(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlanes && !writer->err; i++)
+		WRITER_RUN(writer, carried, "uz", writer->lanes[i]->id, writer->lanes[i]->n);
+	if (!writer->err)
+		writer_keep(writer, schema_set_meta_int(writer->db, "carried", writer->last));
+	if (!writer->err)
+		writer_keep(writer, sql_exec(writer->db, "DELETE FROM finding"));
 	return writer->err;
 }
 

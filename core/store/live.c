@@ -105,10 +105,19 @@ int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
 
 	if (!live)
 		return log_err(-ENOMEM, "follow the trace");
+	if (writer_follow(writer)) {
+		free(live);
+		return -ENOMEM;
+	}
 	live->trace = trace;
 	live->writer = writer;
 	*ret_live = live;
 	return 0;
+}
+
+int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n)
+{
+	return writer_followed(live->writer, thread, first_n);
 }
 
 void live_free(struct live *live)
@@ -117,6 +126,7 @@ void live_free(struct live *live)
 
 	if (!live)
 		return;
+	writer_unfollow(live->writer);
 	for (int i = 0; i < BUCKETS; i++)
 		while (live->tables[ID][i])
 			drop(live, live->tables[ID][i]);

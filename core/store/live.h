@@ -27,6 +27,9 @@ void live_free(struct live *live);
  */
 int live_refresh(struct live *live, bool last);
 
+/* The chunk of thread @thread that begins at @first_n was read. 0 or -errno after log_err(). */
+int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n);
+
 /* Up to which event of thread @id all is in the tables; *@ret_ended: nothing comes after it. */
 uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended);
 

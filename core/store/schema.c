@@ -54,6 +54,7 @@ static const char *const tables[] = {
 	" times INTEGER)",
 	"loss(thread INTEGER PRIMARY KEY, process INTEGER, events INTEGER, first INTEGER,"
 	" last INTEGER, overwritten INTEGER)",
+	"carried(thread INTEGER PRIMARY KEY, n INTEGER)",
 	"coverage(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT,"
 	" handle INTEGER, object INTEGER, detail TEXT, times INTEGER)",
 	"poll_count(thread INTEGER, handle INTEGER, life INTEGER, process INTEGER, cq INTEGER,"

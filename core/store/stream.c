@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/live.h"
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
@@ -145,10 +146,11 @@ static int load_block(struct stream *s)
 		err = -EBADMSG;
 	if (err)
 		return bad_chunk(s, err);
-	if (s->live)
-		sqlite3_reset(s->chunks);
 	s->loaded = true;
-	return 0;
+	if (!s->live)
+		return 0;
+	sqlite3_reset(s->chunks);
+	return s->sought ? 0 : live_read_chunk(s->trace->live, s->thread, s->chunk_n);
 }
 
 int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream **ret_stream)
@@ -163,6 +165,7 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream *
 	s->process = trace->threads[thread - 1].process;
 	s->due[RETURN] = s->due[RARE] = stream_never;
 	s->live = trace->live;
+	s->carried = s->live ? 0 : trace->threads[thread - 1].carried;
 	err = s->live ? stream_live_open(s) : sql_prepare(trace->db, calls_sql, &s->calls);
 	if (s->live) {
 		if (err)
@@ -376,7 +379,8 @@ int stream_next(struct stream *s, struct trace_event *event)
 
 	if (s->current.call.args || s->current.call.out)
 		call_free(&s->current);
-	*event = (struct trace_event){ .process = s->process, .time = s->due[s->next].time };
+	*event = (struct trace_event){ .process = s->process, .time = s->due[s->next].time,
+				       .carried = s->due[s->next].n <= s->carried };
 	switch (s->next) {
 	case CALL:
 		err = give_call(s, event);

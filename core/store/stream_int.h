@@ -25,9 +25,11 @@ struct due {
 struct stream {
 	struct trace *trace;
 	uint32_t thread, process;
+	uint64_t carried;         /* struct thread's; a live reader has not seen it before */
 	struct due due[SOURCES];
 	enum source next;
 	sqlite3_stmt *calls;
+	bool sought;              /* it looks for one event and follows nothing */
 	bool live;                /* of a trace that is still written: stream_more() */
 	uint64_t settled;         /* live: nothing after it is looked at */
 	uint64_t call_n, chunk_n, rare_n; /* live: read up to there */

@@ -17,9 +17,12 @@ static const char calls_sql[] =
 	"SELECT n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out,"
 	" handle, end_n FROM call WHERE thread = ?1 AND n > ?2 ORDER BY n LIMIT 1";
 
+/* What was to be forgotten before it was read comes first: keep.c. */
 static const char chunks_sql[] =
-	"SELECT first_n, begin, data, events FROM chunk WHERE thread = ?1 AND first_n > ?2"
-	" ORDER BY first_n LIMIT 1";
+	"SELECT * FROM (SELECT first_n, begin, data, events FROM unread"
+	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1)"
+	" UNION ALL SELECT * FROM (SELECT first_n, begin, data, events FROM chunk"
+	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1) LIMIT 1";
 
 /* number, time, kind (enum trace_event_kind), process, child, stack, how */
 static const char rares_sql[] =
@@ -160,6 +163,7 @@ int stream_seek(struct stream *s, uint64_t n)
 		return err;
 	sql_bind(stmt, "ui", s->thread, n);
 	err = sql_step(stmt);
+	s->sought = true;
 	s->call_n = s->rare_n = n;
 	s->chunk_n = err > 0 ? (uint64_t)sqlite3_column_int64(stmt, 0) - 1 : n;
 	sqlite3_finalize(stmt);

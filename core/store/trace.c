@@ -85,7 +85,7 @@ static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, ui
 #define PROCESS_SQL "SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time, start, end," \
 		    " exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"  \
 		    " WHERE f.thread = fork_thread AND f.n = fork_n) FROM process"
-#define THREAD_SQL "SELECT id, process, tid, comm, events FROM thread"
+#define THREAD_SQL "SELECT id, process, tid, comm, events, n FROM thread LEFT JOIN carried c ON c.thread = id"
 #define MODULE_SQL "SELECT id, path, build_id FROM module"
 
 static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
@@ -140,6 +140,7 @@ static int read_thread(struct trace *trace, sqlite3_stmt *stmt)
 	t->tid = sqlite3_column_int(stmt, 2);
 	t->comm = sql_strdup(stmt, 3);
 	t->events = (uint64_t)sqlite3_column_int64(stmt, 4);
+	t->carried = (uint64_t)sqlite3_column_int64(stmt, 5);
 	return 0;
 }
 
@@ -228,6 +229,7 @@ static void load_loss(struct trace *trace)
 		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
 	trace->whole_from = trace->loss.events ?
 		sql_int(trace->db, "SELECT max(last) FROM loss", 0) : INT64_MIN;
+	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
 	trace->loss.damaged = (damaged && strcmp(damaged, "0") != 0) ||
 			      sql_int(trace->db, "SELECT count(*) FROM coverage WHERE"

@@ -197,6 +197,7 @@ struct trace_event {
 	uint32_t process;
 	int64_t time;       /* ns since the start of the recording */
 	bool inner;         /* called by the library or a provider inside another verb */
+	bool carried;       /* is in the trace before this one, too: --rotate-size */
 	union {
 		const struct call *call;
 		const struct post *post;
@@ -226,6 +227,7 @@ struct thread {
 	int tid;
 	const char *comm;
 	uint64_t events;
+	uint64_t carried;     /* events up to this one are of the trace before; 0: none */
 };
 
 struct frame {

@@ -48,6 +48,7 @@ struct trace {
 	sqlite3_stmt *frames;
 	struct trace_loss loss;
 	int64_t whole_from;   /* until then events may be missing; INT64_MIN: none are */
+	int64_t carried;      /* what ended until then is in the trace before; -1: there is none */
 	bool numberless;      /* there are CQs that do not tell the queue pair of a completion */
 };
 

@@ -123,6 +123,12 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 int writer_forget(struct writer *writer, uint64_t keep);
 
 /*
+ * What is in the trace now was in the one before it: that is noted (table
+ * `carried`), and what was found there is not in this one. Returns 0 or -errno.
+ */
+int writer_carry(struct writer *writer);
+
+/*
  * Write all that is kept as a complete trace to @path, with @why in its meta;
  * what is in the way is treated as by writer_create(). Returns 0 or -errno
  * after log_err(); a failure of the copy alone does not stop the writer.

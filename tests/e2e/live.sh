@@ -88,9 +88,27 @@ stops_the_program_for_a_debugger() {
 	is "$? $status" "1 0" && is "$(grep -c 'is stopped' err)" 1 && same
 }
 
-needs_the_whole_trace() {
-	"$VERBATIM" record --check --flight 8M -- true 2>err
-	is "$?" 2
+found() { grep -o '^E LIFE-003 destroy-with-children  *[0-9:]*' "$@" | sed 's/.* //'; }
+
+# Of six mistakes each is in one of the traces, though all of them have its event.
+goes_on_over_traces_one_after_the_other() {
+	"$VERBATIM" record -q --check --rotate-size 1M -o t.db "$apps/leaky" 600000 100000 2>err
+	is "$? $(found err | wc -l)" "1 6" || return
+	[ -e t.1.db ] || { echo "nothing was rotated"; return 1; }
+	for t in t.*.db t.db; do "$VERBATIM" check "$t"; done >check 2>/dev/null
+	is "$(found check)" "$(found err)" &&
+		is "$(for t in t.*.db t.db; do "$VERBATIM" sql "$t" "select event(thread, n) from finding where rule = 'LIFE-003' order by time" 2>/dev/null; done)" "$(found err)" &&
+		is "$("$VERBATIM" sql t.db 'select count(*) from call where failed and verb = '"'ibv_dealloc_pd'" 2>/dev/null)" 6
+	local status=$?
+	rm -f t.*.db
+	return $status
+}
+
+# What it has not read yet is not overwritten for it.
+goes_with_a_flight_recorder() {
+	"$VERBATIM" record -q --check --flight 64k -o t.db "$apps/leaky" 600000 100000 2>err
+	is "$? $(found err | wc -l)" "1 6" && grep -q '6 of 6 rules over 2400052 events' err || { tail -3 err; return 1; }
+	is "$("$VERBATIM" sql t.db 'select count(*) from finding' 2>/dev/null)" 6
 }
 
 knows_what_to_stop_on() {
@@ -105,6 +123,6 @@ for seed in 1 400; do
 	try finds_what_check_finds_in_random_sequences $seed
 done
 for each in shows_the_first_error is_silent_about_what_is_right ends_with_1_or_what_the_program_said tells_while_the_program_runs \
-	stops_the_program_for_a_debugger needs_the_whole_trace knows_what_to_stop_on; do
+	stops_the_program_for_a_debugger goes_on_over_traces_one_after_the_other goes_with_a_flight_recorder knows_what_to_stop_on; do
 	try $each
 done

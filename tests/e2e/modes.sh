@@ -219,7 +219,7 @@ snapshot_that_fails_does_not_stop_the_recording() {
 }
 
 rotation_leaves_whole_traces() {
-	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts 1000000 || return
+	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts 1500000 || return
 	[ -e t.1.db ] && [ -e t.2.db ] || { ls; return 1; }
 	local sum=0 first=1 t
 	for t in t.*.db t.db; do
