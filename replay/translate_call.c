@@ -204,14 +204,17 @@ static void make_grh(const struct port *port, struct ibv_grh *grh)
 				 .dgid = port->gids[port->best_gid] };
 }
 
-/* A completion that came from where the own device is, as all do here. */
+/*
+ * A completion that came from where the own device is, as all do here. What
+ * could not be understood there is to be as hard to understand here.
+ */
 static void translate_wc(struct translation *t, struct ibv_context *context, uint8_t number,
 			 struct ibv_wc *wc, struct ibv_grh *grh)
 {
 	const struct device *device = devices_of(t->r->devices, context);
 	const struct port *port = &device->ports[device_port(device, number)];
 
-	if (!wc)
+	if (!wc || t->event->call->failed)
 		return;
 	wc->slid = port->lid;
 	wc->src_qp = translate_qpn(t->r, wc->src_qp, t->time);

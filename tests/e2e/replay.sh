@@ -89,22 +89,22 @@ perf ib_atomic_lat "-n 1000"
 
 
 # two threads on one queue, failures of each kind, a shared queue's limit
-every_failure() {
+${CC:-cc} -o "$dir/errors" tests/replay/errors.c -libverbs -lpthread 2>"$dir/out" || bad every_failure "cc: $(tail -1 "$dir/out")"
+
+alone() {
 	local status
-	if ! ${CC:-cc} -o "$dir/errors" tests/replay/errors.c -libverbs -lpthread 2>"$dir/out"; then
-		bad every_failure "cc: $(tail -1 "$dir/out")"
-	elif ! timeout 60 "$VERBATIM" record --device soft -o "$dir/errors.db" -- "$dir/errors" \
-			>"$dir/out" 2>&1; then
-		bad every_failure "recording: $(tail -1 "$dir/out")"
+	if ! timeout 60 "$VERBATIM" record --device soft -o "$dir/$1.db" -- "$2" >"$dir/out" 2>&1; then
+		bad "$1" "recording: $(tail -1 "$dir/out")"
 	else
-		replay --device soft "$dir/errors.db"
+		replay --device soft "$dir/$1.db"
 		status=$?
-		if [ $status -eq 0 ]; then ok every_failure; else
-			bad every_failure "exit status $status: $(grep -A2 diverg "$dir/out" | tr '\n' ' ')"
+		if [ $status -eq 0 ]; then ok "$1"; else
+			bad "$1" "exit status $status: $(grep -A2 diverg "$dir/out" | tr '\n' ' ')"
 		fi
 	fi
 }
-every_failure
+alone every_failure "$dir/errors"
+VERBATIM_SOFT_LINK=roce alone every_verb "${BUILD:-build}/tests/apps/every_verb"
 
 # altered NAME FROM WHERE SET TEXT: in the trace of program FROM's unpacked form,
 # "UPDATE TABLE SET ... " of the row that WHERE chooses; the report says TEXT,
