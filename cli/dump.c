@@ -11,14 +11,16 @@
 #include <string.h>
 
 #include "analyzer/symbols.h"
+#include "cli/bytes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options.h"
 #include "cli/render.h"
 #include "core/store/trace.h"
 #include "core/wire/log.h"
+#include "core/wire/payload.h"
 
-enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, FRAMES_MAX = 128 };
+enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, FRAMES_MAX = 128 };
 
 static const struct option_row rows[] = {
 	[THREAD] = { "thread", 't', "T", "only this thread of the trace" },
@@ -28,6 +30,7 @@ static const struct option_row rows[] = {
 	[FROM] = { "from", 0, "SECONDS", "only from that time on" },
 	[TO] = { "to", 0, "SECONDS", "only before that time" },
 	[FAILED] = { "failed", 0, NULL, "only what failed or never returned" },
+	[PAYLOAD] = { "payload", 0, "none|hash|N|full", "what to show of payloads; hash" },
 	{ 0 },
 };
 
@@ -39,6 +42,7 @@ struct dump {
 	const char *object;     /* as it was asked for; NULL: any */
 	int verb;               /* -1: any */
 	bool failed;
+	uint64_t payload; /* core/wire/payload.h */
 	bool found;
 };
 
@@ -101,6 +105,9 @@ static int read_options(struct dump *d, const struct options *options)
 	d->verb = verb ? verb_find(verb) : -1;
 	if (verb && d->verb < 0)
 		return cli_misuse("dump", "there is no verb '%s'", verb);
+	if (!payload_parse(options->value[PAYLOAD] ? options->value[PAYLOAD] : "hash", &d->payload))
+		return cli_misuse("dump", "--payload is none, hash, full, or so many first bytes, "
+					  "not '%s'", options->value[PAYLOAD]);
 	d->object = options->value[OBJECT];
 	d->failed = options->value[FAILED];
 	if (options->nargs > 1 && !parse_id(options->args[1], &d->wanted))
@@ -166,6 +173,32 @@ static void print_line(const struct dump *d, const struct trace_event *event)
 	       tag);
 	render_event(&d->render, event);
 	putchar('\n');
+}
+
+static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
+{
+	struct payload payload;
+	int found = trace_payload(d->trace, id, i, &payload);
+
+	if (found <= 0 || !payload.nbytes)
+		return found;
+	printf("    %s[%u]\n", payload.kind, i);
+	bytes_dump(stdout, &payload, d->payload, "      ");
+	return 0;
+}
+
+/* The bytes of its requests or completions, where they are asked for. */
+static int print_payloads(const struct dump *d, const struct trace_event *event)
+{
+	uint32_t n = event->kind == TRACE_POST ? event->post->nwr :
+		     event->kind == TRACE_POLL ? event->poll->nwc : 0;
+	int err = 0;
+
+	if (!d->payload || d->payload == PAYLOAD_HASH)
+		return 0;
+	for (uint32_t i = 0; i < n && err >= 0; i++)
+		err = print_bytes(d, event->id, i);
+	return err;
 }
 
 static uint32_t event_stack(const struct trace_event *event)
@@ -239,6 +272,9 @@ static int dump_events(struct dump *d)
 			continue;
 		d->found = true;
 		print_line(d, event);
+		err = print_payloads(d, event);
+		if (err < 0)
+			break;
 		if (!d->wanted.thread)
 			continue;
 		print_object(d, event_object(event));
@@ -257,7 +293,8 @@ static int dump(struct dump *d)
 
 	if (status)
 		return status;
-	d->render = (struct render){ stdout, d->trace, d->wanted.thread };
+	d->render = (struct render){ stdout, d->trace, d->wanted.thread,
+				     d->payload && trace_has_payloads(d->trace) };
 	status = cli_status(dump_events(d));
 	cli_tell_loss(d->trace);
 	if (!status && d->wanted.thread && !d->found)

@@ -81,7 +81,8 @@ static const struct part {
 	    { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME }, { "detail", COLUMN_TEXT } },
 	  "SELECT what, c.process, o.name, sum(times), min(c.time), max(c.detail) FROM coverage c"
 	  " LEFT JOIN object o ON o.id = c.object GROUP BY what, c.process, c.object,"
-	  " CASE WHEN what GLOB 'direct*' THEN c.detail END ORDER BY min(c.time)" },
+	  " CASE WHEN what = 'payload' OR what GLOB 'direct*' THEN c.detail END"
+	  " ORDER BY min(c.time)" },
 };
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
@@ -143,6 +144,13 @@ static void print_faults(struct trace *trace)
 		printf("SNAPSHOT: %s\n", meta(trace, "snapshot"));
 }
 
+/* Quick where it lies in chunks. */
+static const char *kept_sql(struct trace *trace)
+{
+	return ask(trace, "SELECT EXISTS (SELECT 1 FROM payload_chunk)") ?
+	       "SELECT sum(bytes) FROM payload_chunk" : "SELECT sum(captured) FROM payload";
+}
+
 static void print_head(struct trace *trace, const char *path)
 {
 	char text[FORMAT_TEXT], other[FORMAT_TEXT];
@@ -157,6 +165,10 @@ static void print_head(struct trace *trace, const char *path)
 	printf("machine   %s, %s, Linux %s, clock %s\n", meta(trace, "host"),
 	       meta(trace, "machine"), meta(trace, "kernel"), meta(trace, "clock"));
 	printf("device    %s\n", *meta(trace, "device") ? meta(trace, "device") : "the machine's");
+	if (*meta(trace, "payload") && strcmp(meta(trace, "payload"), "none"))
+		printf("payload   %s%s, %s kept\n", meta(trace, "payload"),
+		       atoi(meta(trace, "payload")) ? " bytes of each" : "",
+		       format_bytes((uint64_t)ask(trace, kept_sql(trace)), text));
 	printf("events    %s, of them %s lost\n",
 	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread"), text),
 	       format_count(trace_loss(trace).events - trace_loss(trace).overwritten, other));
@@ -174,7 +186,8 @@ static void print_member(const char *name, const char *value)
 static void print_head_json(struct trace *trace, const char *path)
 {
 	static const char *const keys[] = { "command", "version", "host",  "machine",
-					    "kernel",  "clock",   "device", "filter" };
+					    "kernel",  "clock",   "device", "filter",
+					    "payload" };
 	struct trace_loss loss = trace_loss(trace);
 
 	printf("{\n  \"trace\": {\n");

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cli/bytes.h"
 #include "cli/format.h"
 #include "cli/jscan.h"
 #include "cli/values.h"
@@ -168,6 +169,19 @@ static void put_remote(const struct values *v, const struct wr *wr)
 		fprintf(v->out, ", imm_data=0x%x", wr->imm);
 }
 
+/* What was kept of its bytes. */
+static void put_payload(const struct render *r, const struct values *v, struct event_id id,
+			uint32_t i)
+{
+	struct payload payload;
+
+	if (!r->payloads || trace_payload(v->trace, id, i, &payload) <= 0)
+		return;
+	fputs(", payload={", v->out);
+	bytes_short(v->out, &payload);
+	fputc('}', v->out);
+}
+
 static void put_wr(const struct values *v, const struct wr *wr)
 {
 	fprintf(v->out, "{wr_id=0x%" PRIx64, wr->wr_id);
@@ -179,11 +193,12 @@ static void put_wr(const struct values *v, const struct wr *wr)
 	}
 	put_sge(v, wr);
 	put_remote(v, wr);
-	fputc('}', v->out);
 }
 
-static void put_post(const struct render *r, const struct values *v, const struct post *post)
+static void put_post(const struct render *r, const struct values *v,
+		     const struct trace_event *event)
 {
+	const struct post *post = event->post;
 	const char *sep = r->full ? ",\n    " : ", ";
 
 	fprintf(v->out, "%s(", verb_infos[post->verb].name);
@@ -192,6 +207,8 @@ static void put_post(const struct render *r, const struct values *v, const struc
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		fputs(i ? sep : "", v->out);
 		put_wr(v, &post->wr[i]);
+		put_payload(r, v, event->id, i);
+		fputc('}', v->out);
 	}
 	fprintf(v->out, "]) = %d", post->ret);
 	if (post->ret)
@@ -249,11 +266,12 @@ static void put_wc(const struct values *v, const struct wc *wc)
 		fprintf(v->out, " (%s)", qp->name);
 	put_extras(v, wc);
 	put_request(v, wc);
-	fputc('}', v->out);
 }
 
-static void put_poll(const struct render *r, const struct values *v, const struct poll *poll)
+static void put_poll(const struct render *r, const struct values *v,
+		     const struct trace_event *event)
 {
+	const struct poll *poll = event->poll;
 	const char *sep = r->full ? ",\n    " : ", ";
 	bool iterator = poll->verb != VERB_poll_cq;
 
@@ -268,6 +286,8 @@ static void put_poll(const struct render *r, const struct values *v, const struc
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		fputs(i ? sep : "", v->out);
 		put_wc(v, &poll->wc[i]);
+		put_payload(r, v, event->id, i);
+		fputc('}', v->out);
 	}
 	if (poll->nwc)
 		fputc(']', v->out);
@@ -359,10 +379,10 @@ void render_event(const struct render *r, const struct trace_event *event)
 		put_call(&v, event->call);
 		break;
 	case TRACE_POST:
-		put_post(r, &v, event->post);
+		put_post(r, &v, event);
 		break;
 	case TRACE_POLL:
-		put_poll(r, &v, event->poll);
+		put_poll(r, &v, event);
 		break;
 	case TRACE_NOTIFY:
 		put_notify(&v, event->notify);

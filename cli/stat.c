@@ -330,6 +330,23 @@ static int mark_table(const struct stat *s, struct table **ret_table)
 			   " FROM mark GROUP BY 1, 2, 3) ORDER BY first");
 }
 
+static int payload_table(const struct stat *s, struct table **ret_table)
+{
+	static const struct column columns[] = {
+		{ "payload", COLUMN_TEXT },     { "times", COLUMN_COUNT },
+		{ "bytes", COLUMN_BYTES },      { "captured", COLUMN_BYTES },
+		{ "hashed", COLUMN_COUNT },     { "less_than_asked", COLUMN_COUNT },
+		{ 0 },
+	};
+
+	*ret_table = table_new("payloads", columns);
+	return !trace_has_payloads(s->trace) ? 0 :
+	       table_query(*ret_table, s->trace,
+			   "SELECT kind, count(*), sum(length), sum(captured),"
+			   " sum(hash IS NOT NULL), sum(why IS NOT NULL) FROM payload GROUP BY kind"
+			   " ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'");
+}
+
 static void print_tables(struct table *const *tables, unsigned int n, uint32_t one_of, bool json)
 {
 	if (json)
@@ -350,7 +367,7 @@ static void print_tables(struct table *const *tables, unsigned int n, uint32_t o
 
 static int stat_trace(struct stat *s, bool json)
 {
-	struct table *tables[4] = { 0 };
+	struct table *tables[5] = { 0 };
 	int err;
 
 	prepare(s);
@@ -362,8 +379,10 @@ static int stat_trace(struct stat *s, bool json)
 	if (!err)
 		err = mark_table(s, &tables[3]);
 	if (!err)
-		print_tables(tables, 4, s->one_of, json);
-	for (int i = 0; i < 4; i++)
+		err = payload_table(s, &tables[4]);
+	if (!err)
+		print_tables(tables, 5, s->one_of, json);
+	for (int i = 0; i < 5; i++)
 		table_free(tables[i]);
 	return err;
 }

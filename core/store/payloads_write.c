@@ -2,8 +2,6 @@
  * Payloads into the trace: what is ready becomes a row of payload_chunk
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/store/ingest.h"
@@ -65,19 +63,18 @@ int payloads_take(struct writer *writer, struct lane *lane, const struct event_h
 	return err;
 }
 
-/* What was asked for and is not there: how often, and why. */
+/* What was asked for and is not there: why, and how often. */
 int payloads_cover(struct writer *writer, struct lane *lane)
 {
-	char detail[64];
-
 	if (payloads_end(&lane->payloads))
 		return writer_keep(writer, log_err(-ENOMEM, "take payload in"));
 	for (unsigned int why = 1; why < PAYLOAD_WHYS && !writer->err; why++) {
-		if (!lane->payloads.missed[why])
-			continue;
-		snprintf(detail, sizeof(detail), "%" PRIu64 " not captured: %s",
-			 lane->payloads.missed[why], payload_why_text(why));
-		writer_cover(writer, lane, lane->n, lane->last, "payload", 0, detail);
+		uint64_t times = lane->payloads.missed[why];
+
+		if (times && !writer_cover(writer, lane, lane->n, lane->last, "payload", 0,
+					   payload_why_text(why)))
+			WRITER_RUN(writer, coverage_times, "ii",
+				   (int64_t)sqlite3_last_insert_rowid(writer->db), times);
 	}
 	return writer->err;
 }

@@ -391,6 +391,7 @@ void trace_close(struct trace *trace)
 	if (!trace)
 		return;
 	sqlite3_finalize(trace->frames);
+	trace_payloads_fini(trace);
 	for (uint32_t i = 0; trace->processes && i < trace->nprocesses; i++) {
 		free((char *)trace->processes[i].exe);
 		free((char *)trace->processes[i].cmdline);

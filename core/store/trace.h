@@ -295,6 +295,27 @@ struct trace_loss {
 };
 struct trace_loss trace_loss(struct trace *trace);
 
+/* What was kept of the bytes of a work request or a completion: table `payload`. */
+struct payload {
+	const char *kind;     /* "send", "recv", "read", "atomic" */
+	const char *why;      /* there is less than was asked for; NULL: there is not */
+	uint64_t total;       /* bytes that were moved */
+	unsigned int before;  /* of them in front of the message: 40 of a datagram's GRH */
+	const void *bytes;    /* the first @nbytes of them */
+	uint64_t nbytes;
+	bool hashed;
+	uint64_t hash;        /* of those after @before: core/wire/hash.h */
+};
+
+/* Were payloads kept at all? */
+bool trace_has_payloads(struct trace *trace);
+
+/*
+ * That of request @i of a post, or completion @i of a poll. Returns 1, valid
+ * until the next call; 0 where there is none; or -errno after log_err().
+ */
+int trace_payload(struct trace *trace, struct event_id id, uint32_t i, struct payload *ret_payload);
+
 struct cursor;
 
 /* Which events a cursor gives; zeroed: all. */

@@ -46,6 +46,7 @@ struct trace {
 	struct known_module *modules;
 	size_t nmodules;
 	sqlite3_stmt *frames;
+	struct finder *finder; /* payload_find.c; NULL: nobody has asked */
 	struct trace_loss loss;
 	int64_t whole_from;   /* until then events may be missing; INT64_MIN: none are */
 	int64_t carried;      /* what ended until then is in the trace before; -1: there is none */
@@ -54,6 +55,9 @@ struct trace {
 
 /* A trace on an open database that stays the caller's. As trace_open(). */
 int trace_borrow(sqlite3 *db, struct trace **ret_trace);
+
+/* payload_find.c */
+void trace_payloads_fini(struct trace *trace);
 
 /* What table `fork` says in `how`; NULL is a fork. */
 enum fork_how trace_fork_kind(const char *how);

@@ -36,8 +36,8 @@ none_is_nothing() {
 
 what_is_not_captured_is_counted() {
 	known full || return
-	is "$(ask "SELECT detail FROM coverage WHERE what = 'payload' ORDER BY 1" | tr '\n' ';')" \
-		"1 not captured: not-host-memory;2 not captured: ambiguous;2 not captured: no-length;2 not captured: unreadable;"
+	is "$(ask "SELECT times, detail FROM coverage WHERE what = 'payload' ORDER BY 2" | tr '\n' ';')" \
+		"2|ambiguous;2|no-length;1|not-host-memory;2|unreadable;"
 }
 
 the_program_notices_nothing() {
@@ -54,6 +54,29 @@ bad_modes_are_refused() {
 	for bad in some 0 -1 65M 4X; do
 		record --payload $bad true 2>err; is $? 2 && says "payload is none, hash, full" err || return
 	done
+}
+
+dump_shows_them() {
+	known full || return
+	"$VERBATIM" dump t.db >out; says 'wr_id=0x2, .*payload={60 bytes, hash [0-9a-f]*}' out && says 'payload={100 bytes, unreadable}' out &&
+		is "$(grep -c '^      0' out)" 0 || return
+	"$VERBATIM" dump --payload none t.db >out; is "$(grep -c payload= out)" 0 || return
+	"$VERBATIM" dump --payload 20 t.db >out; says '^      00000000 15 1c 23 2a 31 38 3f 46  4d 54 5b 62 69 70 77 7e  |..#\*18?FMT\[bipw~|$' out &&
+		says '^      00000010 85 8c 93 9a                                       |....|$' out &&
+		is "$(grep -c '^      0000002' out)" 0 || return
+	"$VERBATIM" dump --payload some t.db 2>err; is $? 2 && says "payload is none, hash" err
+}
+
+unpacked_dumps_are_the_same() {
+	known full && "$VERBATIM" unpack -o plain.db t.db && "$VERBATIM" dump --payload full t.db >out && "$VERBATIM" dump --payload full plain.db | cmp - out &&
+		is "$(grep -c '^      0' out)" "$(ask 'SELECT sum((captured + 15) / 16) FROM payload')"
+}
+
+info_and_stat_say_how_much() {
+	known full || return
+	"$VERBATIM" info t.db >out; says '^payload   full, 604 kB kept' out && says 'payload .* 2 .*unreadable' out || return
+	"$VERBATIM" stat t.db >out; says '^  atomic *1 *8 B *8 B *1 *0$' out || return
+	"$VERBATIM" stat --format json t.db >out && python3 -c "import json; assert [r['times'] for r in json.load(open('out'))['payloads']][2:] == [3, 1]"
 }
 
 without_a_collector() {
@@ -131,6 +154,9 @@ try what_is_not_captured_is_counted
 try the_program_notices_nothing
 try environment_says_it_too
 try bad_modes_are_refused
+try dump_shows_them
+try unpacked_dumps_are_the_same
+try info_and_stat_say_how_much
 try without_a_collector
 try unpacked_it_is_a_table
 try any_sqlite3_reads_it
