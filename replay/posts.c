@@ -198,6 +198,9 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 	case IBV_WR_TSO:
 		p->missing = "headers for segmentation are not in the trace";
 		break;
+	case 14: /* IBV_WR_FLUSH, which not every header has */
+		p->missing = "a flush is posted by ibv_wr_flush() alone";
+		break;
 	default:
 		break;
 	}

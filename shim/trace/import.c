@@ -109,7 +109,8 @@ static int provider_of(const char *name)
 static int later_verb(const char *name)
 {
 	for (int verb = 0; begins(name, "ibv_") && verb < VERB_COUNT; verb++)
-		if (verb_infos[verb].later && !strcmp(verb_infos[verb].symbol, name))
+		if (verb_infos[verb].later && verb_infos[verb].symbol &&
+		    !strcmp(verb_infos[verb].symbol, name))
 			return verb;
 	return VERB_NONE;
 }

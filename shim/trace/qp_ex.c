@@ -10,6 +10,9 @@
  *	ibv_wr_complete()  one EVENT_POST with all of them, as ibv_post_send() has it
  *	ibv_wr_abort()     the same, of another verb: nothing was posted
  *
+ * What rdma-core 45 has appended (ibv_wr_flush) is there only where it was asked
+ * for, whatever header we are built with.
+ *
  * A request that a provider refuses makes ibv_wr_complete() fail as a whole:
  * nothing was posted then, and there is no *bad_wr.
  */
@@ -24,6 +27,15 @@
 #include "shim/trace/post.h"
 #include "shim/trace/record.h"
 #include "shim/trace/slots.h"
+
+typedef void wr_flush_fn(struct ibv_qp_ex *, uint32_t rkey, uint64_t addr, size_t length,
+			 uint8_t type, uint8_t level);
+
+enum {
+	WITH_FLUSH = 1 << 11, /* IBV_QP_EX_WITH_FLUSH */
+	WR_FLUSH = 14,        /* IBV_WR_FLUSH */
+	FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
+};
 
 static void note_start(const struct ibv_qp_ex *qp)
 {
@@ -130,6 +142,14 @@ static void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_
 	*sge = (struct event_sge){ (uint64_t)(uintptr_t)data, 8, 0 };
 	if (__builtin_expect(payload_on, 0))
 		payload_inline(qp, b, sge);
+}
+
+/* The part of atomics has room for what no other request has. */
+static void note_flush(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+		       size_t length, uint8_t type, uint8_t level)
+{
+	note_atomic(qp, (enum ibv_wr_opcode)WR_FLUSH, rkey, remote_addr, length,
+		    type | (uint64_t)level << 8);
 }
 
 static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint32_t rkey,
@@ -327,6 +347,7 @@ enum {
 	BUILDER_VERBS(V, 0)
 #undef V
 	OP_wr_complete,
+	OP_wr_flush,
 	OPS,
 };
 
@@ -354,6 +375,13 @@ static void *originals[OPS][SLOTS];
 		if (on)                                                 \
 			post_end(&post, ret, NULL);                     \
 		return ret;                                             \
+	}                                                               \
+	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,    \
+				 size_t length, uint8_t type, uint8_t level)            \
+	{                                                                               \
+		note_flush(qp, rkey, addr, length, type, level);                        \
+		((wr_flush_fn *)originals[OP_wr_flush][i])(qp, rkey, addr, length, type, \
+							   level);                      \
 	}
 
 EACH_SLOT(FUNCTIONS)
@@ -364,6 +392,7 @@ static void *const ours[OPS][SLOTS] = {
 	BUILDER_VERBS(V, 0)
 #undef V
 	[OP_wr_complete] = SLOT_NAMES(wr_complete),
+	[OP_wr_flush] = SLOT_NAMES(wr_flush),
 };
 
 static const struct {
@@ -375,6 +404,7 @@ static const struct {
 	BUILDER_VERBS(V, 0)
 #undef V
 	[OP_wr_complete] = { offsetof(struct ibv_qp_ex, wr_complete), 0 },
+	[OP_wr_flush] = { FLUSH_OFFSET, WITH_FLUSH },
 };
 
 /* In the first struct ibv_qp_ex; what came later may be the provider's own data. */

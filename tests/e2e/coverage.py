@@ -112,7 +112,8 @@ def main():
     print('| verb | path | plane | values compared |\n|---|---|---|---|')
     for verb, (path, plane, later) in zip(order, rows_of):
         note = verb in ELSEWHERE and 'by ' + ELSEWHERE[verb]
-        note = note or later and 'by tests/e2e/later.sh: of IBVERBS_' + later
+        note = note or later and ('by tests/shim/trace/qp_ex_test.c' if later == '-' else
+                                  'by tests/e2e/later.sh: of IBVERBS_' + later)
         note = note or verb.startswith('rdma_') and 'by tests/e2e/cm.sh'
         note = note or NOT_THERE.get(verb) and 'not on the software device: ' + NOT_THERE[verb]
         print('| %s | %s | %s | %s |' % (verb, path, plane, note or seen[verb] or 'that it was called'))

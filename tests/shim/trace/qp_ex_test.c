@@ -58,6 +58,21 @@ static void atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, con
 	(void)ex, (void)rkey, (void)addr, (void)data;
 }
 
+/* As of rdma-core 45. */
+static struct {
+	char before[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *)];
+	void (*wr_flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
+	char behind[64];
+} later;
+static size_t flushed;
+
+static void flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t length, uint8_t type,
+		  uint8_t level)
+{
+	flushed += (void *)ex == &later && rkey == 9 && addr == 0x7000 && type == 2 && level == 1 ?
+		   length : 0;
+}
+
 static int complete(struct ibv_qp_ex *ex)
 {
 	(void)ex;
@@ -319,6 +334,41 @@ static void function_that_is_set_anew_is_ours_again(void **state)
 	in_child(rewritten_body);
 }
 
+static void flush_body(void)
+{
+	struct ibv_qp_ex *ex = (void *)&later;
+	const struct event_post *post;
+	const struct event_wr *wr;
+	const struct event_rdma *rdma;
+	const struct event_atomic *range;
+	struct ring ring;
+
+	begin();
+	memcpy(&later, &other, sizeof(later.before));
+	make(ex);
+	later.wr_flush = flush;
+	HOLDS(qp_ex_watch(&ex->qp_base, ex, IBV_QP_EX_WITH_SEND) == 0 && later.wr_flush == flush);
+	make(ex);
+	HOLDS(qp_ex_watch(&ex->qp_base, ex, 1 << 11) == 0 && later.wr_flush != flush);
+	ibv_wr_start(ex);
+	later.wr_flush(ex, 9, 0x7000, 4096, 2, 1);
+	HOLDS(ibv_wr_complete(ex) == 0 && flushed == 4096);
+	ring = session_ring(0);
+	post = next_post(&ring, VERB_wr_complete, 1);
+	wr = (const void *)(post + 1);
+	HOLDS(wr->opcode == 14 && wr->parts == (WR_RDMA | WR_ATOMIC) && !wr->nsge);
+	rdma = (const void *)(wr + 1);
+	range = (const void *)(rdma + 1);
+	HOLDS(rdma->rkey == 9 && rdma->remote_addr == 0x7000);
+	HOLDS(range->compare_add == 4096 && range->swap == (2 | 1 << 8));
+}
+
+static void flush_of_a_later_header_is_seen(void **state)
+{
+	(void)state;
+	in_child(flush_body);
+}
+
 static void gated_body(void)
 {
 	begin();
@@ -416,6 +466,7 @@ int main(void)
 		cmocka_unit_test(crowd_is_seen_or_counted),
 		cmocka_unit_test(function_that_is_set_anew_is_ours_again),
 		cmocka_unit_test(only_what_was_asked_for_is_changed),
+		cmocka_unit_test(flush_of_a_later_header_is_seen),
 		cmocka_unit_test(child_of_fork_ends_what_was_begun),
 		cmocka_unit_test(threads_build_each_for_itself),
 	};
