@@ -348,7 +348,8 @@ static int prepare(struct recording *r)
 	int err = session_create(&r->session, NULL, r->ring_bytes, r->on_full);
 
 	if (err)
-		return log_err(err, "make a directory for the session");
+		return log_err(err, "make a directory for the session in %s (VERBATIM_SESSIONS "
+				    "names another place)", session_parent());
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->path);
 	r->session.page->filter = r->filter;
 	r->session.page->payload = r->payload;

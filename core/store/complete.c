@@ -212,15 +212,23 @@ static int run(sqlite3 *db, enum complete_state state)
 	return err ? err : sql_exec(db, "COMMIT");
 }
 
+int complete_file(sqlite3 *db)
+{
+	static const char sql[] = "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
+				  "SELECT count(*) FROM meta";
+
+	if (!sqlite3_exec(db, sql, NULL, NULL, NULL) || (sqlite3_errcode(db) & 0xff) == SQLITE_FULL)
+		return 0;
+	return sql_fail(db, "make one file of it");
+}
+
 int complete(sqlite3 *db, enum complete_state state)
 {
 	int err = run(db, state);
 
-	if (err) {
-		if (!sqlite3_get_autocommit(db))
-			sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-		return err;
-	}
-	return sql_exec(db, "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
-			    "SELECT count(*) FROM meta");
+	if (!err)
+		return complete_file(db);
+	if (!sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return err;
 }

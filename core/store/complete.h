@@ -14,5 +14,11 @@ enum complete_state { COMPLETE_WHOLE, COMPLETE_INTERRUPTED };
  */
 int complete(sqlite3 *db, enum complete_state state);
 
+/*
+ * Make one file of it, without the -wal beside it. Where the disk is too full
+ * for that it stays as it is, as good as before, for whoever opens it next.
+ */
+int complete_file(sqlite3 *db);
+
 /* Find the parents of processes and the children of forks, as far as they are known. */
 int complete_forks(sqlite3 *db);

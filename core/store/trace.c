@@ -316,8 +316,7 @@ static int recover(sqlite3 *db, const char *path)
 	err = sqlite3_column_int(stmt, 0);
 	sqlite3_finalize(stmt);
 	if (!err) /* whole, but its recorder died before it could say so */
-		return sql_exec(db, "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
-				    "SELECT count(*) FROM meta");
+		return complete_file(db);
 	if (recorder_alive(db))
 		return log_err(-EBUSY, "%s is still being recorded; wait for its end", path);
 	log_note("%s: its recorder died; completing what it wrote", path);

@@ -241,7 +241,7 @@ nothing_is_done_before_the_first_verb() {
 	record bash -c 'recorder=/proc/$PPID/status
 		read -rt 0.5 <> <(:)
 		awk "/^voluntary/ { print \$2 }" $recorder; read -rt 2 <> <(:); awk "/^voluntary/ { print \$2 }" $recorder
-		ls sessions/*/ | grep -c ring
+		ls $VERBATIM_DIR | grep -c ring
 		sed -n "s/^Threads:.//p" $recorder' >out
 	mapfile -t said <out
 	[ $((said[1] - said[0])) -lt 5 ] || { echo "the recorder woke $((said[1] - said[0])) times in two seconds"; return 1; }

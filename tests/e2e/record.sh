@@ -2,6 +2,7 @@
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
 guest=$PWD/$BUILD/tests/apps/guest
+loop=$PWD/$BUILD/tests/apps/loop
 tmp=$(mktemp -d) || exit 1
 mkdir "$tmp/sessions"
 export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
@@ -176,14 +177,23 @@ loss_is_told_even_when_quiet() {
 	"$VERBATIM" info t.db | grep -q ^LOST
 }
 
+# Said once, and what is there is a beginning: it opens at once, or when there is room again.
 full_disk_stops_the_recording_only() {
+	local size status
 	mkdir -p small
-	mount -t tmpfs -o size=2m none small || return
-	"$VERBATIM" record -q -o small/t.db "$guest" calls 200000 say done >out 2>err; local status=$?
-	cp small/t.db* . # where there is room to complete it
-	umount small
-	"$VERBATIM" info t.db >info 2>&1; local opens=$?
-	is $opens 0 && is $status 4 && is "$(cat out)" done && grep -q INCOMPLETE err
+	for size in 300k 600k 1m 2m; do
+		mount -t tmpfs -o size=$size none small || return
+		"$VERBATIM" record -q -o small/t.db "$loop" counts 1000000 2>err; status=$?
+		if ! "$VERBATIM" info small/t.db >info 2>&1; then
+			is "$(grep -c 'free some space there' info)" 1 || { umount small; cat info; return 1; }
+			mount -o remount,size=64m small
+		fi
+		"$VERBATIM" info small/t.db >info 2>&1 && "$VERBATIM" check small/t.db >out 2>&1; local opens=$?
+		"$VERBATIM" sql small/t.db "SELECT count(*) < 1000000, max(wr_id) IS NULL OR max(wr_id) + 1 >= count(*) FROM wr WHERE verb = 'ibv_post_send'" >sends
+		umount small
+		is $opens 0 && is $status 4 && is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 1000000 && is "$(cat sends)" "1|1" &&
+			is "$(grep -c 'No space left' err)" 1 && grep -q INCOMPLETE err && grep -q INTERRUPTED info || { cat err info; return 1; }
+	done
 }
 
 nothing_is_left_of_sessions() { is "$(ls sessions)" ""; }
@@ -199,7 +209,7 @@ pingpong_is_recorded_on_both_sides() {
 		is "$("$VERBATIM" sql s.db 'SELECT count(*) FROM wc WHERE status = 0')" 2000
 }
 
-for need in "$guest" "$VERBATIM"; do
+for need in "$guest" "$loop" "$VERBATIM"; do
 	[ -x "$need" ] || { echo "not ok record: $need is not built"; exit 1; }
 done
 try exit_status_0_is_kept
@@ -232,7 +242,29 @@ full_shared_memory_is_told() {
 	is $status 3 && grep -q '1 threads were not recorded' err &&
 		is "$("$VERBATIM" sql t.db "SELECT what || ': ' || detail FROM coverage")" "thread: 1 threads could not make a ring"
 }
-if [ "$(id -u)" -eq 0 ]; then try full_disk_stops_the_recording_only; try full_shared_memory_is_told
+
+small_shared_memory_makes_small_rings() {
+	mkdir -p small
+	mount -t tmpfs -o size=1m none small || return
+	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 3000 exit 3 2>err; local status=$?
+	umount small
+	is $status 3 && is "$(cat err)" "" && is "$(calls)" 3000 && is "$("$VERBATIM" sql t.db "SELECT count(*) FROM loss")" 0
+}
+
+no_shared_memory_starts_nothing() {
+	mkdir -p small
+	mount -t tmpfs -o size=4k none small || return
+	head -c 4096 /dev/zero >small/all 2>/dev/null
+	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" say started >out 2>err; local status=$?
+	ls small >left
+	umount small
+	is $status 4 && is "$(cat out)" "" && is "$(wc -l <err)" 1 && grep -q "No space left" err && is "$(cat left)" all && [ ! -e t.db ]
+}
+if [ "$(id -u)" -eq 0 ]; then
+	try full_disk_stops_the_recording_only
+	try full_shared_memory_is_told
+	try small_shared_memory_makes_small_rings
+	try no_shared_memory_starts_nothing
 else echo "skip record: full disk stops the recording only: needs root to mount"; fi
 try nothing_is_left_of_sessions
 try pingpong_is_recorded_on_both_sides
