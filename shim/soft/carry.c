@@ -233,7 +233,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 }
 
 /* Our own end, which needs no peer. */
-static int check_local(struct soft_qp *qp, struct soft_wr *wr,
+static inline int check_local(struct soft_qp *qp, struct soft_wr *wr,
 		       struct copy_list *list)
 {
 	if (wr->length > qp->max_msg_sz)
@@ -259,7 +259,7 @@ static int unacknowledged(int status)
 		IBV_WC_SUCCESS;
 }
 
-static int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
+static ALWAYS_INLINE int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
 			   struct copy_list *local)
 {
 	struct soft_remote *r;
@@ -291,13 +291,16 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 	status = check_local(qp, wr, &local);
 	if (unlikely(status))
 		return status;
-	if (qp->shm->type == IBV_QPT_UD)
+	switch (qp->init.qp_type) {
+	case IBV_QPT_UD:
 		return datagram_send(qp, wr, &local);
-	if (qp->shm->type == IBV_QPT_RAW_PACKET)
+	case IBV_QPT_RAW_PACKET:
 		return raw_send(qp, wr, &local);
-	status = carry_connected(qp, wr, &local);
-	return likely(qp->shm->type != IBV_QPT_UC) ? status :
-		unacknowledged(status);
+	case IBV_QPT_UC:
+		return unacknowledged(carry_connected(qp, wr, &local));
+	default:
+		return carry_connected(qp, wr, &local);
+	}
 }
 
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)

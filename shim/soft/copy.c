@@ -175,6 +175,10 @@ void copy_gather(uint8_t *to, const struct copy_list *from)
 {
 	unsigned int i;
 
+	if (likely(from->count == 1 && !from->nulls)) {
+		memcpy(to, from->iov->iov_base, from->iov->iov_len);
+		return;
+	}
 	for (i = 0; i < from->count; i++) {
 		if (unlikely(is_null(from, i)))
 			memset(to, 0, from->iov[i].iov_len);
@@ -407,6 +411,11 @@ static int get_pieces(struct fabric_peer *peer, struct copy_list *local,
 int copy_put(struct fabric_peer *peer, struct copy_list *local,
 	     struct copy_list *remote)
 {
+	if (likely(peer->seg == fabric_seg &&
+		   !(local->nulls | remote->nulls | remote->paged))) {
+		copy_here(remote, local);
+		return 0;
+	}
 	if (unlikely(local->nulls | remote->nulls))
 		return put_pieces(peer, local, remote);
 	return put(peer, local, remote);

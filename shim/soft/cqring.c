@@ -95,9 +95,9 @@ static bool has_room(struct shm_cq *cq)
 /* Where entries go that are to be dropped. */
 static _Thread_local struct shm_cqe nowhere;
 
-bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe)
+bool cqring_is_nowhere(const struct shm_cqe *cqe)
 {
-	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqe == &nowhere;
+	return cqe == &nowhere;
 }
 
 static struct shm_cqe *overrun(struct cqring *ring)

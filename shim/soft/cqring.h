@@ -37,8 +37,15 @@ void cqring_pass(struct cqring *ring);
 /* It overruns now, full or not. */
 void cqring_overrun(struct cqring *ring);
 
+bool cqring_is_nowhere(const struct shm_cqe *cqe);
+
 /* Is the entry one that commit drops? Then no payload can go with it. */
-bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe);
+static inline bool cqring_drops(const struct cqring *ring,
+				const struct shm_cqe *cqe)
+{
+	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) &&
+		cqring_is_nowhere(cqe);
+}
 
 /*
  * Room for @len bytes that travel with @cqe, between begin and commit, or

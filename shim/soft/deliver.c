@@ -46,17 +46,15 @@ void deliver_tell(const struct soft_remote *r, int type)
 	pipe_send(r->peer->seg, r->shm->async, &event);
 }
 
-void deliver_establish(struct soft_remote *r)
+void deliver_established(struct soft_remote *r)
 {
-	if (likely(r->shm->established))
-		return;
 	r->shm->established = 1;
 	if (state_of(r->shm) == IBV_QPS_RTR)
 		deliver_tell(r, IBV_EVENT_COMM_EST);
 }
 
 /* The receive request at the head, or NULL. */
-static struct shm_wqe *first(struct rq *rq, uint32_t *ret_slot)
+static inline struct shm_wqe *first(struct rq *rq, uint32_t *ret_slot)
 {
 	uint32_t taken = rq->shm->taken;
 
@@ -79,8 +77,9 @@ bool deliver_ready(struct soft_remote *r)
 }
 
 /* A completion of the receiver's; NULL if its queue overruns. */
-static struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
-				  uint32_t slot, int status)
+static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r,
+						struct shm_wqe *wqe,
+						uint32_t slot, int status)
 {
 	struct shm_cqe *cqe = cqring_begin(&r->cq);
 
@@ -91,8 +90,7 @@ static struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
 	cqe->flags = SHM_CQE_RECV;
 	cqe->wr_id = wqe->wr_id;
 	cqe->qpn = r->shm->qpn;
-	/* with XRC, the queue pair may be of no object in that process */
-	cqe->qp = r->xrc ? UINT16_MAX : r->shm - r->peer->seg->qp;
+	cqe->qp = r->slot;
 	cqe->retire = slot;
 	if (r->srq) {
 		cqe->flags |= SHM_CQE_SRQ;
@@ -113,7 +111,7 @@ static void tell_limit(struct soft_remote *r)
  * A request is taken and completed, though its taker may die in between:
  * it says before which request, and which completion, that is to be.
  */
-static void begin_take(struct soft_remote *r)
+static ALWAYS_INLINE void begin_take(struct soft_remote *r)
 {
 	struct shm_rq *rq = r->rq.shm;
 
@@ -123,7 +121,7 @@ static void begin_take(struct soft_remote *r)
 	__atomic_store_n(&rq->taken, rq->taken + 1, __ATOMIC_RELEASE);
 }
 
-static void end_take(struct soft_remote *r)
+static inline void end_take(struct soft_remote *r)
 {
 	__atomic_store_n(&r->rq.shm->doing, 0, __ATOMIC_RELEASE);
 }
@@ -160,7 +158,7 @@ static void mend(struct soft_remote *r)
 }
 
 /* If the last taker died: give back what it did not complete. */
-static void give_back(struct soft_remote *r)
+static inline void give_back(struct soft_remote *r)
 {
 	if (likely(!r->rq.shm->doing))
 		return;
@@ -168,7 +166,7 @@ static void give_back(struct soft_remote *r)
 	end_take(r);
 }
 
-static void take(struct soft_remote *r)
+static ALWAYS_INLINE void take(struct soft_remote *r)
 {
 	begin_take(r);
 	if (r->srq)
@@ -217,6 +215,7 @@ void deliver_fail(struct soft_qp *qp)
 	struct soft_remote r = { .peer = &self, .shm = qp->shm, .rq = qp->rq,
 				 .xrc = qp->xrc };
 
+	r.slot = qp->xrc ? UINT16_MAX : qp->ex.qp_base.handle;
 	if (qp->recv_cq)
 		cqring_copy(&r.cq, &qp->recv_cq->ring);
 	if (r.rq.shm)
@@ -286,7 +285,7 @@ int deliver_copy_error(int err)
 	}
 }
 
-static void finish(struct soft_remote *r, const struct message *m,
+static ALWAYS_INLINE void finish(struct soft_remote *r, const struct message *m,
 		   struct shm_cqe *cqe)
 {
 	cqe->opcode = m->opcode;

@@ -51,7 +51,13 @@ int deliver_refuse(struct soft_remote *r, int event, int status);
 int deliver_copy_error(int err);
 
 /* The first message for a connection: COMM_EST, if it is not RTS by then. */
-void deliver_establish(struct soft_remote *r);
+void deliver_established(struct soft_remote *r);
+
+static inline void deliver_establish(struct soft_remote *r)
+{
+	if (unlikely(!r->shm->established))
+		deliver_established(r);
+}
 
 /* An event of type @type for the receiver. */
 void deliver_tell(const struct soft_remote *r, int type);

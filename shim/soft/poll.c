@@ -222,8 +222,7 @@ bool poll_is_vain(struct soft_cq *cq)
 }
 
 /* The next entry, or NULL; under the polling lock. */
-static inline __attribute__((always_inline)) struct shm_cqe *
-next_entry(struct soft_cq *cq)
+static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 {
 	struct shm_cqe *cqe = entry_at(cq, cq->cons);
 	struct soft_qp *qp;

@@ -69,6 +69,7 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn)
 	if (fabric_find(qpn, &r->peer, &index) < 0)
 		return false;
 	r->shm = &r->peer->seg->qp[index];
+	r->slot = index;
 	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
 	if (find_queues(r) < 0) {
 		remote_forget(r);
@@ -87,6 +88,8 @@ static bool resolve_xrc(struct soft_qp *qp)
 		return false;
 	r->xrc = &fabric_xrc()->qp[slot];
 	r->shm = &r->xrc->qp;
+	/* it may be of no object in the process that receives */
+	r->slot = UINT16_MAX;
 	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
 	return true;
 }
@@ -137,13 +140,13 @@ static struct soft_remote *find_xrc(struct soft_qp *qp, uint32_t srqn)
 	return resolve_shared(qp, srqn);
 }
 
-struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr)
+struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_remote *r = &qp->remote;
 
-	if (unlikely(qp->shm->type == IBV_QPT_XRC_SEND))
+	if (qp->shm->type == IBV_QPT_XRC_SEND)
 		return find_xrc(qp, wr->srqn);
-	if (likely(r->shm))
+	if (r->shm)
 		return r;
 	return qp->reachable && remote_resolve(r, qp->shm->dest_qpn) ? r : NULL;
 }
@@ -154,14 +157,14 @@ static uint8_t receives_from(uint8_t type)
 }
 
 /* By a fault on demand. */
-static bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
+static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 {
 	return port_blocked(fabric_seg, qp->attr.port_num) ||
 		(r->peer && port_blocked(r->peer->seg, r->shm->port));
 }
 
 /* Of XRC: who delivers for a dead process is told at the next tick. */
-static bool alive(struct soft_remote *r)
+static inline bool alive(struct soft_remote *r)
 {
 	uint64_t now;
 
@@ -176,7 +179,8 @@ static bool alive(struct soft_remote *r)
 }
 
 /* Is it still number @qpn, for the same transport and partition, and may it receive? */
-static bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
+static ALWAYS_INLINE bool answers(struct soft_qp *qp, struct soft_remote *r,
+				  uint32_t qpn)
 {
 	struct shm_qp *peer = r->shm;
 	uint32_t state = __atomic_load_n(&peer->state, __ATOMIC_SEQ_CST);
@@ -188,7 +192,7 @@ static bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 		likely(!is_cut_off(qp, r)) && alive(r);
 }
 
-static bool connected(struct soft_qp *qp, struct soft_remote *r)
+static inline bool connected(struct soft_qp *qp, struct soft_remote *r)
 {
 	return r->shm->dest_qpn == qp->shm->qpn &&
 		answers(qp, r, qp->shm->dest_qpn);
@@ -250,11 +254,4 @@ bool remote_lags(struct soft_remote *r)
 		return false;
 	sched_yield();		/* it may be our processor that it waits for */
 	return true;
-}
-
-void remote_unlock(struct soft_remote *r)
-{
-	if (r->srq)
-		lock_drop(&r->srq->rq.lock);
-	lock_drop(&r->shm->rq.lock);
 }

@@ -5,8 +5,16 @@
  */
 #include "shim/soft/soft.h"
 
+struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr);
+
 /* Who @wr goes to, or NULL: nobody is there. Valid until remote_drop(). */
-struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr);
+static inline struct soft_remote *remote_find(struct soft_qp *qp,
+					      const struct soft_wr *wr)
+{
+	struct soft_remote *r = &qp->remote;
+
+	return likely(r->shm && !r->xrc) ? r : remote_look_up(qp, wr);
+}
 
 /*
  * Lock the other end: its queue pair, and the shared queue that @r names.
@@ -35,7 +43,12 @@ int remote_check_xrc(const struct soft_remote *r);
  */
 bool remote_lags(struct soft_remote *r);
 
-void remote_unlock(struct soft_remote *r);
+static inline void remote_unlock(struct soft_remote *r)
+{
+	if (r->srq)
+		lock_drop(&r->srq->rq.lock);
+	lock_drop(&r->shm->rq.lock);
+}
 
 /* Forget it: look anew next time. On reset and destruction, too. */
 void remote_drop(struct soft_qp *qp);

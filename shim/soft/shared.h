@@ -20,6 +20,9 @@
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 
+/* Of what each message passes through, though more than one place calls it. */
+#define ALWAYS_INLINE	inline __attribute__((always_inline))
+
 #define SHM_LINE	64
 #define SHM_ALIGNED	__attribute__((aligned(SHM_LINE)))
 

@@ -202,6 +202,7 @@ struct soft_sq {
 struct soft_remote {
 	struct fabric_peer	*peer;
 	struct shm_qp		*shm;
+	uint16_t		slot;		/* of @shm; UINT16_MAX: it is @xrc's */
 	struct rq		rq;
 	struct cqring		cq;
 	struct shm_srq		*srq;		/* whose @rq is, or NULL */

@@ -112,15 +112,12 @@ static const uint8_t wc_opcode[] = {
 	[IBV_WR_ATOMIC_WRITE]		= IBV_WC_ATOMIC_WRITE,
 };
 
-/* The request at next is done. False if its completion could not be told. */
-static inline bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
+/* False if the completion of the request at @pos could not be told. */
+static bool tell(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos,
+		 int status)
 {
-	uint32_t pos = qp->sq.next++;
 	struct shm_cqe *cqe;
 
-	let_go(wr);
-	if (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED))
-		return true;
 	cqe = cqring_begin(&qp->send_cq->ring);
 	if (!cqe)
 		return false;
@@ -128,13 +125,23 @@ static inline bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
 	cqe->opcode = wc_opcode[wr->opcode];
 	cqe->wr_id = wr->wr_id;
 	cqe->byte_len = wr->length;
-	cqe->qpn = qp->shm->qpn;
-	cqe->qp = qp->shm - fabric_seg->qp;
+	cqe->qpn = qp->ex.qp_base.qp_num;
+	cqe->qp = qp->ex.qp_base.handle;
 	cqe->retire = pos + 1;
 	if (unlikely(status))
 		cqe->vendor_err = qp->sq.vendor_err;
 	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
 	return true;
+}
+
+/* The request at next is done. False if its completion could not be told. */
+static inline bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
+{
+	uint32_t pos = qp->sq.next++;
+
+	let_go(wr);
+	return (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED)) ||
+		tell(qp, wr, pos, status);
 }
 
 static void flush(struct soft_qp *qp)
@@ -237,7 +244,7 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 }
 
 /* False when the rest must wait. */
-static bool run_one(struct soft_qp *qp)
+static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
 	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) :
