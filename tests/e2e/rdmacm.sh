@@ -3,6 +3,7 @@
 # a drop-in where the program loads libibverbs before libc (else the drop-in
 # does not see the commands to the kernel). Each test has a fabric of its own,
 # which must be gone at its end; ports are the fabric's, so none is ever taken.
+# The list is run once more in one recording. An argument chooses one of these.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$PWD/${BUILD:-build}
@@ -21,6 +22,7 @@ choose() {
 	case $face in
 	preload) device=(env "LD_PRELOAD=$build/libverbatim-soft.so") ;;
 	dropin) device=(env "LD_LIBRARY_PATH=$build/dropin") ;;
+	recorded) device=(env) ;; # as we ourselves are
 	esac
 }
 
@@ -208,11 +210,12 @@ datagram_sockets() {
 
 # Programs of the sockets API, by librdmacm's own preload before ours.
 preloaded_sockets() { # name, rstream's -T, environment
-	local lib=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so status
+	local lib=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so preload=$build/libverbatim-soft.so status
 	local port=$((20000 + RANDOM % 10000)) how=(-S 64 -C 10 -I 10 -p)
 	begin "$1" rstream || return
-	[ $face = preload ] && [ -e $lib ] || { skip "$name" "not installed, or no preload"; return; }
-	local both=(env "LD_PRELOAD=$lib:$build/libverbatim-soft.so" ${3:-_=} timeout 60 rstream)
+	[ $face != dropin ] && [ -e $lib ] || { skip "$name" "not installed, or no preload"; return; }
+	[ $face = recorded ] && preload=$LD_PRELOAD
+	local both=(env "LD_PRELOAD=$lib:$preload" ${3:-_=} timeout 60 rstream)
 	rm -f /dev/shm/sem.rsocket_fork # which librspreload leaves
 	"${both[@]}" -T "$2" "${how[@]}" $port >"$work/server" 2>&1 &
 	server=$!
@@ -239,8 +242,8 @@ pyverbs() {
 	verdict "says client ' ok\$' 10" "says client '^OK\$'"
 }
 
-for each in preload dropin; do
-	choose $each
+all() { # face
+	choose "$1"
 	a="-a 127.0.0.1" s="-s 127.0.0.1"
 	both "rping" "rping -s -v -C 10 $a" "rping -c -v -C 10 $a" \
 		"says server 'server ping data: rdma-ping-' 10" "says client '^ping data: rdma-ping-' 10"
@@ -283,5 +286,16 @@ for each in preload dropin; do
 	peer_killed "rping whose server is killed" server client
 	peer_killed "rping whose client is killed" client server
 	pyverbs
-done
+}
+
+if [ $# -gt 0 ]; then
+	all "$1"
+	exit $failed
+fi
+all preload
+all dropin
+. tests/e2e/lib/recorded.sh
+# cmtime destroys the queues before the queue pairs that use them; perftest keeps its own context when it is told to use
+# librdmacm's, which keeps udpong's; clients that are refused clean nothing up
+recorded_again "$0" "LIFE-00[34] .* cmtime" "LIFE-004 .* (ib_[a-z]+_(bw|lat)|udpong|rping|rdma_xclient)"
 exit $failed

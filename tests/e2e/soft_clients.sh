@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Unmodified programs on the software device: as a preload beside rdma-core,
-# and as a drop-in in its place. Each runs in a fabric of its own, which must
-# be empty at the end.
+# as a drop-in in its place, and recorded. Each runs in a fabric of its own,
+# which must be empty at the end. An argument chooses one of these.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$PWD/${BUILD:-build}
@@ -23,6 +23,7 @@ choose() {
 	case $face in
 	preload) device=(env "LD_PRELOAD=$build/libverbatim-soft.so") ;;
 	dropin) device=(env "LD_LIBRARY_PATH=$build/dropin") ;;
+	recorded) device=(env) ;; # as we ourselves are
 	esac
 }
 
@@ -168,8 +169,8 @@ come_and_go() {
 	ok "$name"
 }
 
-for each in preload dropin; do
-	choose $each
+all() { # face
+	choose "$1"
 	come_and_go
 	single ibv_devices verbatim0 ibv_devices
 	single "ibv_devinfo -v" "GID\[  0\]" ibv_devinfo -v
@@ -222,5 +223,16 @@ for each in preload dropin; do
 	served
 	killed
 	emptied
-done
+}
+
+if [ $# -gt 0 ]; then
+	all "$1"
+	exit $failed
+fi
+all preload
+all dropin
+. tests/e2e/lib/recorded.sh
+# ib_atomic_lat's server destroys nothing, nor does ib_send_bw without its peer, and with it leaves its second
+# completion queue; qperf deallocates its domain before it deregisters its memory
+recorded_again "$0" "LIFE-004 .* (ib_atomic_lat|ib_send_bw|qperf)" "LIFE-003 ibv_dealloc_pd qperf"
 exit $failed
