@@ -110,9 +110,12 @@ void cli_tell_loss(struct trace *trace)
 		log_note("the recording was INTERRUPTED: what came after is not in the trace");
 	if (loss.damaged)
 		log_note("the trace is DAMAGED: some of it could not be read");
-	if (loss.events > loss.overwritten)
+	if (loss.late)
+		log_note("the recording BEGAN LATE: %s events came before it, and what they made is "
+			 "not known", format_count(loss.late, lost));
+	if (loss.events > loss.overwritten + loss.late)
 		log_note("%s events were LOST: the rings were full",
-			 format_count(loss.events - loss.overwritten, lost));
+			 format_count(loss.events - loss.overwritten - loss.late, lost));
 	if (loss.overwritten)
 		log_note("%s events of the data plane are not in this trace: older than what it "
 			 "kept", format_count(loss.overwritten, lost));

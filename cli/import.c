@@ -54,8 +54,8 @@ struct import {
 	size_t nlanes;
 	struct lane *found;      /* the last time */
 	uint64_t start;
-	uint64_t events, discarded, lost, damaged;
-	unsigned int processes;
+	uint64_t events, discarded, lost, late, damaged;
+	unsigned int processes, late_threads;
 	bool command_known, soft_known;
 };
 
@@ -97,7 +97,8 @@ static int new_lane(struct import *import, const struct ctf_event *event, struct
 		return log_err(-ENOMEM, "take a thread");
 	}
 	import->lanes[import->nlanes++] = lane;
-	if (event->words == sizeof(lane->head) / 8 && !strcmp(event->name, "thread_begin"))
+	lane->begun = !strcmp(event->name, "thread_begin");
+	if (event->words == sizeof(lane->head) / 8 && lane->begun)
 		memcpy(&lane->head, event->raw, sizeof(lane->head));
 	lane->index = lane->head.index;
 	lane->head.pid = event->pid;
@@ -200,6 +201,12 @@ static int give(struct import *import, struct lane *lane, struct event_head *eve
 	return 0;
 }
 
+/* The session was started after the thread: what came before is not LTTng's fault. */
+static bool began_late(const struct lane *lane)
+{
+	return !lane->seq && !lane->begun;
+}
+
 static void lose(struct import *import, struct lane *lane, uint64_t n, uint64_t until)
 {
 	if (!lane->lost)
@@ -221,10 +228,16 @@ static int give_held(struct import *import, struct lane *lane, bool gap)
 
 		if (missing && !gap)
 			break;
-		if (missing)
+		if (missing && began_late(lane)) {
+			import->late += missing;
+			import->late_threads++;
+			err = writer_began_late(import->writer, lane->thread, missing);
+		} else if (missing) {
 			lose(import, lane, missing, event->ticks);
+		}
 		gap = false;
-		err = give(import, lane, event);
+		if (!err)
+			err = give(import, lane, event);
 		free(event);
 	}
 	lane->nheld -= n;
@@ -423,7 +436,12 @@ static void tell(const struct import *import, bool quiet)
 			 (unsigned long long)import->lost, (unsigned long long)import->discarded);
 	else if (import->lost)
 		log_note("%llu events are missing (LOST): not all of 'verbatim:*' was enabled, or "
-			 "not yet when the program began", (unsigned long long)import->lost);
+			 "not all the time", (unsigned long long)import->lost);
+	if (import->late)
+		log_note("the session BEGAN LATE: %u threads had recorded %llu events by then; which "
+			 "program it is, its modules and its objects so far are not known. Start the "
+			 "session before the program for these", import->late_threads,
+			 (unsigned long long)import->late);
 	if (import->damaged)
 		log_note("%llu events are DAMAGED: they are not in %s",
 			 (unsigned long long)import->damaged, import->path);

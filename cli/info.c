@@ -134,9 +134,12 @@ static void print_faults(struct trace *trace)
 		       "not here\n");
 	if (loss.damaged)
 		printf("DAMAGED: some of the recording could not be read\n");
-	if (loss.events > loss.overwritten)
+	if (loss.late)
+		printf("BEGAN LATE: %s events came before the recording; what they made is not "
+		       "known\n", format_count(loss.late, text));
+	if (loss.events > loss.overwritten + loss.late)
 		printf("LOST: %s events found no room in a ring\n",
-		       format_count(loss.events - loss.overwritten, text));
+		       format_count(loss.events - loss.overwritten - loss.late, text));
 	if (loss.overwritten)
 		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
 		       format_count(loss.overwritten, text));

@@ -154,6 +154,20 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	return writer_loss(writer, lane);
 }
 
+/* What came before the recording of the thread: it is lost, too, but for no want of room. */
+static int cover_late(struct writer *writer, struct lane *lane)
+{
+	char detail[64];
+
+	if (!lane->missed)
+		return 0;
+	snprintf(detail, sizeof(detail), "%" PRIu64 " events before the first", lane->missed);
+	if (writer_cover(writer, lane, lane->missed, lane->start, "late", 0, detail))
+		return writer->err;
+	return WRITER_RUN(writer, coverage_times, "iz", sqlite3_last_insert_rowid(writer->db),
+			  lane->missed);
+}
+
 /* A thread with more CQs than counters: which of them were found empty is not known. */
 static int cover_uncounted(struct writer *writer, struct lane *lane, const struct ring_head *head)
 {
@@ -187,7 +201,8 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 		return writer->err;
 	lane->ended = true;
 	batch_close(lane->batch);
-	if (writer_thread_lost(writer, thread, head) || cover_uncounted(writer, lane, head) ||
+	if (writer_thread_lost(writer, thread, head) || cover_late(writer, lane) ||
+	    cover_uncounted(writer, lane, head) ||
 	    cover_filtered(writer, lane, head) || payloads_cover(writer, lane) ||
 	    polls_final(writer, lane, head) ||
 	    lanes_store(writer, lane))

@@ -55,7 +55,10 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 /* The ring of @thread cannot be read further: noted in `coverage` and trace_loss(). */
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left);
 
-/* The first @events of @thread are not to be had: lost, as far as this trace goes. */
+/*
+ * The first @events of @thread are not to be had: lost, as far as this trace
+ * goes, and `late` in table `coverage`. Before the first event of the thread.
+ */
 int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 
 /* So many threads could not make a ring: nothing of them is in the trace but this. */

@@ -126,6 +126,27 @@ preloaded_by_hand_needs_no_recorder() {
 		"$VERBATIM" import -q -o hand.db hand && is "$(sql hand.db 'SELECT count(*) FROM wc')" 400
 }
 
+# every kind of request that can be built, and every field that an iterator can be asked for
+builders_and_iterators_are_the_same_by_both_ways() {
+	VERBATIM_SOFT_LINK=roce traced built 4M "$VERBATIM" record -q --lttng -o record.db -- "$apps/every_verb" >said &&
+		"$VERBATIM" import -q -o import.db built && same_contents record.db import.db &&
+		is "$(sql import.db "SELECT count(*) > 2 FROM post WHERE verb IN ('ibv_wr_complete', 'ibv_wr_abort')")" 1 &&
+		is "$(sql import.db "SELECT count(*) > 0 FROM wc WHERE timestamp IS NOT NULL")" 1
+}
+
+# which program it is was said before anybody listened
+session_that_begins_late_is_said() {
+	local end
+	LD_PRELOAD=$preload "$apps/loop" counts & local pid=$!
+	await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt 1000 ]' || return
+	traced late 4M await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt '$(($(od -An -tu8 -j8 -N8 counts) + 20000))' ]'
+	kill -KILL $pid; wait $pid 2>/dev/null
+	"$VERBATIM" import -o late.db late 2>err; is $? 0 && grep -q 'the session BEGAN LATE: 1 threads' err && ! grep -q LOST err || { cat err; return 1; }
+	"$VERBATIM" info late.db >text 2>&1 && grep -q '^BEGAN LATE: ' text && ! grep -q '^LOST' text || { cat text; return 1; }
+	quiet "$VERBATIM" check late.db && quiet "$VERBATIM" dump late.db && "$VERBATIM" stat --format json late.db >text 2>/dev/null &&
+		is "$(jq '[.verbs[] | select(.verb == "ibv_post_send") | .calls][0] > 10000' text)" true
+}
+
 check_stat_and_replay_work_on_it() {
 	quiet "$VERBATIM" check hand.db && quiet "$VERBATIM" stat hand.db && quiet "$VERBATIM" replay --device soft hand.db &&
 		grep -q 'no divergence' log
@@ -217,7 +238,7 @@ cut_metadata_is_refused() {
 }
 
 for each in library_exports_nothing pingpong_is_the_same_by_both_ways threads_forks_and_execs_are_the_same_by_both_ways \
-	babeltrace2_reads_it preloaded_by_hand_needs_no_recorder check_stat_and_replay_work_on_it filters_are_lttngs_own \
+	babeltrace2_reads_it builders_and_iterators_are_the_same_by_both_ways session_that_begins_late_is_said preloaded_by_hand_needs_no_recorder check_stat_and_replay_work_on_it filters_are_lttngs_own \
 	every_verb_has_a_tracepoint loss_is_loud killed_program_leaves_what_it_did no_daemon_is_no_hindrance \
 	program_notices_nothing bad_input_is_refused others_events_are_refused cut_streams_are_refused damaged_streams_give_what_comes_before \
 	cut_metadata_is_refused; do
