@@ -34,6 +34,8 @@ PROGRAMS = {
                         '-Wl,--version-script=scripts/bench/fake_verbs.map']),
     'verbs': (['verbs.c', 'sample.c', 'drain.c'], WIRE, ['-l:libibverbs.so.1']),
     'ust.so': (['ust.c'], [], ['-shared', '-Wno-missing-prototypes', '-llttng-ust']),
+    'threads': (['threads.c', 'sample.c'], [], ['-l:libibverbs.so.1']),
+    'stream': (['stream.c'], [], ['-libverbs']),
     'limits': (['limits.c', 'sample.c'], [], []),
     'hold': (['hold.c'], WIRE, []),
     'loopback': (['loopback.c', 'sample.c'], [], ['-libverbs']),
@@ -137,13 +139,14 @@ def tapped():
     return merge([verbs_once('on', libraries=(TRACEPOINTS,)) for _ in range(3)])
 
 
-def ust_recorded(lib):
+def ust_recorded(lib, name='verbs', argument='ust'):
     """LTTng's tracepoint in a session of its own."""
     folder = tempfile.mkdtemp(prefix='verbatim-bench.')
     try:
-        done = run([os.path.join(HERE, 'with-lttng'), folder, program('verbs'), 'ust', lib])
+        done = run([os.path.join(HERE, 'with-lttng'), folder, program(name), argument,
+                    lib])
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)  # the daemon that ends removes its own files
     if 'discarded 0' not in done.stderr:
         raise Missing('LTTng lost events: ' + done.stderr.strip()[-40:])
     return read_samples(done.stdout)
@@ -161,6 +164,20 @@ def ust():
         rounds.append(ust_recorded(lib))
         rounds.append({'post_one': verbs_once('on')['post_one']})
         rounds.append({'ust_idle': verbs_once('ust', lib)['ust_post']})
+    return merge(rounds)
+
+
+@functools.cache
+def threads(n):
+    """Samples of a post from each of n threads, in turn: by us, by LTTng."""
+    need(RECORDER, 'recorder')
+    count, lib, rounds = str(n), program('ust.so'), []
+    for _ in range(2):
+        done = run([program('hold'), program('threads'), count],
+                   env=preload(RECORDER, VERBATIM_DIR=''))
+        rounds.append({'ours': read_samples(done.stdout)['post_' + count]})
+        if shutil.which('lttng-sessiond'):
+            rounds.append({'ust': ust_recorded(lib, 'threads', count)['post_' + count]})
     return merge(rounds)
 
 
@@ -356,6 +373,44 @@ def whole(test):
             done = run([VERBATIM, way, '--device', 'soft'] + more + ['--'] + both(argv))
             rows[way].append(figure(done.stdout, column))
     return rows
+
+
+def resident(pid):
+    """MB of memory that a process has."""
+    try:
+        with open('/proc/%d/status' % pid) as f:
+            return int(re.search(r'VmRSS:\s+(\d+) kB', f.read()).group(1)) / 1024
+    except (OSError, AttributeError):
+        return None
+
+
+@functools.cache
+def minute():
+    """A program that never pauses, recorded for SUSTAINED seconds."""
+    need(VERBATIM, 'verbatim')
+    need(SOFT, 'software device')
+    path, memory = scratch('minute.db'), []
+    length = int(os.environ.get('SUSTAINED', '60'))
+    recorder = subprocess.Popen([VERBATIM, 'record', '-q', '--device', 'soft', '-o', path, '--',
+                                 program('stream'), str(length)], stdout=subprocess.PIPE)
+    while recorder.poll() is None:
+        time.sleep(length / 60)
+        memory.append(resident(recorder.pid))
+    memory = [m for m in memory if m]
+    if recorder.returncode:
+        raise Missing('failed: status %d' % recorder.returncode)
+    requests = int(recorder.stdout.read())
+    db = sqlite3.connect('file:%s?mode=ro' % path, uri=True)
+    lost = db.execute('SELECT sum(events) FROM loss').fetchone()[0]
+    begin, end = db.execute('SELECT min(begin), max(end) FROM chunk').fetchone()
+    db.close()
+    os.remove(path)
+    if lost:
+        raise Missing('%d events were lost' % lost)
+    quarter = len(memory) // 4 + 1
+    # a request and its completion
+    return {'rate': [2 * requests / (end - begin) * 1e3],
+            'growth': [max(memory[-quarter:]) - max(memory[:quarter])], 'memory': [max(memory)]}
 
 
 def seconds(argv, accept=(0,)):

@@ -35,6 +35,19 @@ def ust_ratio():
     return ratio(rows['post_one'], rows['ust_post'])
 
 
+def threads(n, way):
+    def samples():
+        found = measure.threads(n)
+        if way not in found:
+            raise Missing('LTTng not installed')
+        return found[way]
+    return samples
+
+
+def minute(name):
+    return lambda: measure.minute()[name]
+
+
 def limit(name, convert=lambda ns: ns):
     return lambda: [convert(ns) for ns in measure.limits()[name]]
 
@@ -169,6 +182,17 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
         recorded_whole('send_lat', True)),
     Row('whole_write_bw', 'recording', 'ib_write_bw 1 MiB under verbatim record', 'x', WHOLE, 0.9,
         recorded_whole('write_bw', False)),
+
+    *(Row('threads_%d' % n, 'threads', 'post from %d threads at once' % n if n > 1 else
+          'post from 1 thread', 'ns', 'less', 15, threads(n, 'ours')) for n in (1, 2, 4)),
+    *(Row('threads_%d_ust' % n, 'threads', 'LTTng tracepoint, %d thread%s' % (n, 's' * (n > 1)),
+          'ns', None, None, threads(n, 'ust')) for n in (1, 2, 4)),
+
+    Row('minute_rate', 'minute', 'recorded for a minute: requests, completions', 'M/s', None, None,
+        minute('rate')),
+    Row('minute_growth', 'minute', 'recorder grows from first to last quarter', 'MB', 'less', 4,
+        minute('growth')),
+    Row('minute_memory', 'minute', 'recorder, at most', 'MB', None, None, minute('memory')),
 
     Row('sustained', 'trace', 'into trace.db, one core', 'M/s', 'more', 15,
         lambda: measure.feed()[0]['sustained']),
