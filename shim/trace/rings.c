@@ -169,7 +169,7 @@ static void trim(struct session *session, struct ring *ring)
 	session_give_back(session, first + 2 * ring->head->bytes - tail);
 }
 
-void rings_give(struct session *session, struct ring *ring, uint64_t ticks)
+void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn)
 {
 	struct slot *slot;
 
@@ -177,7 +177,7 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks)
 	slot = find_head(ring->head);
 	if (slot) {
 		used--;
-		slot->use = waiting < WAITING && !tap_get() ? WAITS : FREE;
+		slot->use = waiting < WAITING && !torn && !tap_get() ? WAITS : FREE;
 		slot->ring = *ring;
 	}
 	if (slot && slot->use == WAITS) {

@@ -22,9 +22,10 @@ int rings_make(struct session *session, struct ring *ret_ring);
 
 /*
  * The thread is done with @ring: it waits for the next one, or is closed where
- * enough of them wait. Not to be used by the caller any more.
+ * enough of them wait, or @torn: an event was being written. Not to be used by
+ * the caller any more.
  */
-void rings_give(struct session *session, struct ring *ring, uint64_t ticks);
+void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn);
 
 /* Call @visit for the head of each, with the lock held. */
 void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg);

@@ -33,6 +33,7 @@ static pthread_key_t key;
 void thread_end(void *unused)
 {
 	struct ring *ring = &recorder.ring;
+	bool torn;
 
 	(void)unused;
 	if (recorder.vfork)
@@ -41,7 +42,10 @@ void thread_end(void *unused)
 	if (!ring->head || recorder.generation != record_generation())
 		return;
 	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */
-	if (recorder.held)
+	torn = recorder.writing; /* ended by an asynchronous cancellation, or a handler that did */
+	if (torn)
+		record_drop();
+	else if (recorder.held)
 		record_publish();
 	recorder.generation = NO_RING;
 	recorder.depth = 0;
@@ -49,7 +53,7 @@ void thread_end(void *unused)
 	if (recorder.tap)
 		recorder.tap->end(ring->head, &join_session.page->clock);
 	recorder.tap = NULL;
-	rings_give(&join_session, ring, record_ticks());
+	rings_give(&join_session, ring, record_ticks(), torn);
 	recorder.busy = false;
 }
 
@@ -108,7 +112,7 @@ static bool take_over(void)
 		event = record_reserve(bytes);
 	if (!event) {
 		recorder.stuck = false;
-		rings_give(&join_session, &recorder.ring, record_ticks());
+		rings_give(&join_session, &recorder.ring, record_ticks(), false);
 		return false;
 	}
 	record_lock(); /* nobody looks at the counters meanwhile */

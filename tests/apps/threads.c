@@ -4,10 +4,17 @@
  *	threads short N   N threads one after the other, each with one control verb
  *	threads live N    N threads at one time, each polls its own CQ twice
  *	threads batch N   N threads in batches of 16, each with two polls of an empty CQ
+ *	threads cancel N  N threads one after the other, each cancelled while it waits inside a verb
+ *	threads exit FILE eight threads arm CQs until another one calls exit(3) in their midst;
+ *	                  how often each has done so is in FILE, eight 64-bit numbers
  */
 #include "tests/apps/app.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static struct ibv_context *context;
 static pthread_barrier_t barrier;
@@ -49,6 +56,63 @@ static void run(long n, void *(*body)(void *), void *arg)
 	free(threads);
 }
 
+static void *wait_for_event(void *channel)
+{
+	struct ibv_cq *cq;
+	void *context_of;
+
+	MUST(ibv_dealloc_pd(NEED(ibv_alloc_pd(context))));
+	pthread_barrier_wait(&barrier);
+	ibv_get_cq_event(channel, &cq, &context_of); /* there is none */
+	return NULL;
+}
+
+static void cancel(long n)
+{
+	struct ibv_comp_channel *channel = NEED(ibv_create_comp_channel(context));
+	pthread_t thread;
+	void *end;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (; n > 0; n--) {
+		MUST(pthread_create(&thread, NULL, wait_for_event, channel));
+		pthread_barrier_wait(&barrier);
+		MUST(pthread_cancel(thread));
+		MUST(pthread_join(thread, &end));
+		MUST(end != PTHREAD_CANCELED);
+	}
+	MUST(ibv_destroy_comp_channel(channel));
+}
+
+static void *arm_for_ever(void *count)
+{
+	struct ibv_cq *cq = NEED(ibv_create_cq(context, 1, NULL, NULL, 0));
+
+	for (;;) {
+		MUST(ibv_req_notify_cq(cq, 0));
+		atomic_fetch_add((_Atomic uint64_t *)count, 1);
+	}
+	return NULL;
+}
+
+static _Noreturn void exit_in_their_midst(const char *path)
+{
+	enum { N = 8 };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	_Atomic uint64_t *counts;
+	pthread_t thread;
+
+	MUST(fd < 0 || ftruncate(fd, N * sizeof(*counts)));
+	counts = mmap(NULL, N * sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(counts == MAP_FAILED);
+	for (int i = 0; i < N; i++)
+		MUST(pthread_create(&thread, NULL, arm_for_ever, (void *)(uintptr_t)&counts[i]));
+	for (int i = 0; i < N; i++)
+		while (atomic_load(&counts[i]) < 100)
+			sched_yield();
+	exit(3);
+}
+
 int main(int argc, char **argv)
 {
 	long n = argc > 2 ? atol(argv[2]) : 1;
@@ -61,6 +125,10 @@ int main(int argc, char **argv)
 			run(1, one_verb, NULL);
 	else if (argc > 1 && !strcmp(argv[1], "live"))
 		pthread_barrier_init(&barrier, NULL, (unsigned int)n), run(n, polls_and_waits, cq);
+	else if (argc > 1 && !strcmp(argv[1], "cancel"))
+		cancel(n);
+	else if (argc > 2 && !strcmp(argv[1], "exit"))
+		exit_in_their_midst(argv[2]);
 	else
 		for (long i = 0; i < n; i += 16)
 			run(16, polls, cq);

@@ -153,6 +153,27 @@ thousands_of_threads_at_once_are_recorded() {
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0
 }
 
+# cancelled in a verb that has begun and does not return; the next thread takes over the ring
+cancelled_threads_are_recorded() {
+	record "$apps/threads" cancel 500 || return
+	is "$(sql "SELECT count(*), count(DISTINCT thread), count(end) FROM call WHERE verb = 'ibv_get_cq_event'")" "500|500|0" &&
+		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end) FROM call WHERE verb = 'ibv_dealloc_pd'")" "500|500|500" &&
+		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0
+}
+
+# what had returned in other threads when one of them ended the process
+exit_while_others_call_verbs_loses_nothing() {
+	local i got
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		record "$apps/threads" exit counts; is $? 3 || return
+		got=$(sql "SELECT (SELECT ending FROM process), count(*), min(n), sum(n) FROM (SELECT count(*) n FROM notify GROUP BY thread)")
+		read -r least all <<<"$(od -An -v -tu8 counts | xargs -n1 | awk '{ s += $1; if (NR == 1 || $1 < m) m = $1 } END { print m, s }')"
+		IFS='|' read -r how threads min sum <<<"$got"
+		is "$how $threads $((min >= least)) $((sum >= all && sum <= all + 8))" "exit 8 1 1" || { echo "$got, $least $all returned"; return 1; }
+		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0 || return
+	done
+}
+
 # Killed
 
 at() { od -An -tu8 -j "$1" -N8 "$2" | tr -d ' '; }
@@ -327,6 +348,8 @@ try killed_descendant_does_not_leak
 try short_threads_share_rings
 try polls_of_threads_that_are_gone_are_counted
 try thousands_of_threads_at_once_are_recorded
+try cancelled_threads_are_recorded
+try exit_while_others_call_verbs_loses_nothing
 try programs_killed_at_random_moments_lose_nothing 200
 try collector_killed_at_random_moments_does_no_harm 30
 if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace; try each_mpi_rank_in_its_own_trace

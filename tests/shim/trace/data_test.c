@@ -15,6 +15,7 @@
 #include "shim/trace/context.h"
 #include "shim/trace/data.h"
 #include "shim/trace/process.h"
+#include "shim/trace/record.h"
 #include "tests/shim/trace/fixture.h"
 
 static struct ibv_context context;
@@ -811,6 +812,34 @@ static void hand_on_body(void)
 	HOLDS(expect(&ring, EVENT_POST));
 }
 
+static void *ends_while_writing(void *unused)
+{
+	send_one(1);
+	HOLDS(record_reserve(64));
+	return unused;
+}
+
+static void torn_body(void)
+{
+	pthread_t thread;
+	struct ring ring;
+
+	begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!pthread_create(&thread, NULL, ends_while_writing, NULL));
+	pthread_join(thread, NULL);
+	ring = session_ring(0);
+	HOLDS(!atomic_load(&ring.head->idle) && atomic_load(&ring.head->closed));
+	HOLDS(atomic_load(&ring.head->dropped) == 1);
+	HOLDS(expect(&ring, EVENT_POST) && !expect(&ring, EVENT_POST));
+	HOLDS(!send_one(2) && atomic_load(&session.page->rings) == 2);
+}
+
+static void torn_ring_is_not_handed_on(void **state)
+{
+	(void)state;
+	in_child(torn_body);
+}
+
 static void ring_is_handed_on_with_its_counters(void **state)
 {
 	(void)state;
@@ -916,6 +945,7 @@ int main(void)
 		cmocka_unit_test(threads_of_a_child_make_one_process),
 		cmocka_unit_test(sleeping_collector_is_woken_in_time),
 		cmocka_unit_test(thread_that_ends_leaves_its_ring_to_the_next),
+		cmocka_unit_test(torn_ring_is_not_handed_on),
 		cmocka_unit_test(ring_is_handed_on_with_its_counters),
 		cmocka_unit_test(ring_that_cannot_be_made_is_tried_once),
 		cmocka_unit_test(nothing_is_recorded_without_a_session),
