@@ -161,6 +161,13 @@ void *memory_at(const struct memory *m, uint64_t addr)
 	return m->base + m->ranges[low].offset + (addr - m->ranges[low].start);
 }
 
+bool memory_holds(const struct memory *m, const void *at, uint64_t length)
+{
+	uint64_t offset = (uint64_t)(uintptr_t)at - (uint64_t)(uintptr_t)m->base;
+
+	return m->base && offset <= m->size && length <= m->size - offset;
+}
+
 void *memory_scratch(struct memory *m, uint64_t length)
 {
 	struct scratch *s = m->scratch;

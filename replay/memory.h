@@ -7,6 +7,7 @@
  * here. Nothing is reserved: a page costs memory when it is first written.
  * One thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ int memory_map(struct memory *memory);
 
 /* Where @addr is here; NULL if it is in none of the ranges. */
 void *memory_at(const struct memory *memory, uint64_t addr);
+
+/* Are @length bytes at @at among what memory_at() gives? */
+bool memory_holds(const struct memory *memory, const void *at, uint64_t length);
 
 /* At least @length bytes for what is in no range; contents mean nothing. NULL without memory. */
 void *memory_scratch(struct memory *memory, uint64_t length);

@@ -18,6 +18,7 @@ enum outcome_count {
 	OUTCOME_REQUESTS,    /* work requests in them */
 	OUTCOME_POLLS,
 	OUTCOME_COMPLETIONS, /* recorded ones that were held against one of here */
+	OUTCOME_PAYLOADS,    /* received contents that were held against recorded ones */
 	OUTCOME_NOTIFIES,
 	OUTCOME_EVENTS,      /* completion and asynchronous events */
 	OUTCOME_UNPOLLED,    /* completions of here that the recorded program did not ask for */

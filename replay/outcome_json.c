@@ -15,6 +15,7 @@ static const char *const count_names[OUTCOME_COUNTS] = {
 	[OUTCOME_REQUESTS] = "requests",
 	[OUTCOME_POLLS] = "polls",
 	[OUTCOME_COMPLETIONS] = "completions",
+	[OUTCOME_PAYLOADS] = "payloads",
 	[OUTCOME_NOTIFIES] = "notifies",
 	[OUTCOME_EVENTS] = "events",
 	[OUTCOME_UNPOLLED] = "unpolled",

@@ -16,6 +16,10 @@ static void print_total(const struct outcome *r, FILE *to)
 		r->trace ? r->trace : "-", r->device ? r->device : "-", n[OUTCOME_CALLS],
 		n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS], n[OUTCOME_COMPLETIONS],
 		n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
+	if (n[OUTCOME_PAYLOADS])
+		fprintf(to, "sent what was recorded, and compared what was received %" PRIu64
+			    " time%s\n", n[OUTCOME_PAYLOADS],
+			n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
 	fprintf(to, "recorded in %.3f s, replayed in %.3f s\n", r->recorded, r->replayed);
 	if (n[OUTCOME_UNPOLLED])
 		fprintf(to,

@@ -18,6 +18,7 @@
 
 #include "core/wire/log.h"
 #include "replay/differ.h"
+#include "replay/contents.h"
 #include "replay/posts.h"
 #include "replay/state.h"
 
@@ -42,14 +43,15 @@ static struct live_qp *queue_pair_of(struct replay *r, struct live *owner, const
 }
 
 /* The post of what the peer of @qp sent: connected queue pairs receive in order. */
-static struct event_id sender_of(struct replay *r, const struct live_qp *qp)
+static void find_sender(struct replay *r, const struct live_qp *qp, struct arrival *arrival)
 {
 	struct live *peer = live_of(r, qp->peer);
 	struct request sent;
 
 	if (!peer || !peer->qp || !requests_next(&peer->qp->sent, &sent))
-		return (struct event_id){ 0 };
-	return sent.event;
+		return;
+	arrival->sender = sent.event;
+	arrival->sender_index = sent.index;
 }
 
 /* @tag: of the flow rule, or NULL where the CQ does not tell. */
@@ -72,7 +74,7 @@ static int sort_in(struct replay *r, const struct ibv_wc *wc, const uint32_t *ta
 	if (requests)
 		requests_complete(requests, (uint32_t)wc->wr_id, side == SIDE_SEND);
 	if (qp && side == SIDE_RECV && wc->status == IBV_WC_SUCCESS)
-		arrival.sender = sender_of(r, qp);
+		find_sender(r, qp, &arrival);
 	return qp ? arrivals_put(&qp->in[side], &arrival) : 0;
 }
 
@@ -315,6 +317,8 @@ static void compare(struct expected *e, enum side side, const struct arrival *a)
 	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
 	if (e->cq->fresh)
 		e->cq->fresh--;
+	if (side == SIDE_RECV)
+		contents_check(e->r, e->event, e->index, a);
 }
 
 /*
@@ -431,7 +435,7 @@ int polls_replay(struct replay *r, const struct trace_event *event)
 		failed(r, event, cq);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
 		expect(r, event, cq, i);
-	return 0;
+	return contents_error(r);
 }
 
 static void leftover(struct replay *r, struct live_qp *qp, enum side side)

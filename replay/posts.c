@@ -18,6 +18,7 @@
 
 #include "core/wire/log.h"
 #include "replay/differ.h"
+#include "replay/contents.h"
 #include "replay/polls.h"
 #include "replay/state.h"
 #include "replay/translate.h"
@@ -247,14 +248,19 @@ static int put_list(struct posting *p)
 	p->sge = wrs->sges;
 	for (uint32_t i = 0; i < p->post->nwr; i++) {
 		const struct wr *wr = &p->post->wr[i];
-		struct request request = { wr->wr_id, p->event->id, i, length_of(wr), false };
+		struct request request = { wr->wr_id, p->event->id, i, length_of(wr), false, 0 };
 		uint64_t cookie;
+
+		if (p->side == SIDE_RECV)
+			request.landing = contents_landing(p->r, p->event->process, wr);
 
 		if (requests_put(p->requests, &request, &number))
 			return -ENOMEM;
 		cookie = posts_cookie(p->post->object, p->side, number);
 		if (p->side == SIDE_SEND) {
 			put_send(p, wr, &wrs->send[i]);
+			if (contents_fill(p->r, p->event, i, wrs->send[i].sg_list))
+				return -EINVAL;
 			wrs->send[i].wr_id = cookie;
 			wrs->send[i].next = i + 1 < p->post->nwr ? &wrs->send[i + 1] : NULL;
 		} else {
@@ -362,10 +368,13 @@ static int skip(struct posting *p, const char *why)
 static int post_again(struct posting *p)
 {
 	uint32_t taken;
-	int ret;
+	int ret, err;
 
-	if (make_room(p->r->wrs, p->post) || put_list(p))
+	if (make_room(p->r->wrs, p->post) || contents_begin(p->r, p->post))
 		return -ENOMEM;
+	err = put_list(p);
+	if (err)
+		return err;
 	if (p->missing) {
 		requests_undo(p->requests, p->post->nwr);
 		return skip(p, p->missing);

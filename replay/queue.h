@@ -19,6 +19,7 @@ struct request {
 	uint32_t index;        /* which of its requests */
 	uint32_t length;       /* bytes in all of its buffers */
 	bool done;
+	uint32_t landing;      /* of a receive: contents.h; 0: not known */
 };
 
 struct requests {
@@ -65,6 +66,7 @@ struct arrival {
 	uint32_t flow_tag;
 	struct request request;
 	struct event_id sender; /* of a receive: the post of what was received; 0:0 unknown */
+	uint32_t sender_index;  /* which of its requests */
 };
 
 struct arrivals {

@@ -25,6 +25,7 @@
 #include "replay/differ.h"
 #include "replay/events.h"
 #include "replay/learn.h"
+#include "replay/contents.h"
 #include "replay/polls.h"
 #include "replay/posts.h"
 #include "replay/state.h"
@@ -147,7 +148,7 @@ static int init(struct replay *r)
 		mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (r->scratch == MAP_FAILED)
 		r->scratch = NULL;
-	if (!r->scratch || posts_init(r) || peers_new(&r->peers))
+	if (!r->scratch || posts_init(r) || contents_init(r) || peers_new(&r->peers))
 		return log_err(-ENOMEM, "prepare the replay");
 	err = devices_open(r->options->device, &r->devices);
 	return err ? err : learn(r);
@@ -157,6 +158,7 @@ static void fini(struct replay *r)
 {
 	live_fini(r);
 	posts_fini(r);
+	contents_fini(r);
 	events_fini(r);
 	for (uint32_t i = 0; r->memory && i < r->nprocesses; i++)
 		memory_free(r->memory[i]);

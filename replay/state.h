@@ -73,6 +73,7 @@ struct replay {
 	struct map left_out;           /* posts that were not done: event, to first request left out + 1 */
 	struct async *asyncs;
 	struct wrs *wrs;               /* posts.c */
+	struct contents *contents;     /* contents.c; NULL: the trace has no contents */
 	void *scratch;                 /* a page for what a verb writes and nobody reads */
 	int xrc_file;
 	int64_t start;                 /* ns of the clock here when it began */

@@ -94,6 +94,18 @@ uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint
 	return (uintptr_t)(at ? at : memory_scratch(r->memory[process], length));
 }
 
+void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
+		     uint32_t key)
+{
+	const struct live *live = find_key(r, &r->lkeys, process, key);
+	const struct ibv_mr *mr = live ? live->handle : NULL;
+	uint64_t at = mr ? (uint64_t)(uintptr_t)mr->addr + (addr - live->base_there) : 0;
+
+	if (!mr || !memory_holds(r->memory[process], (void *)(uintptr_t)at, length))
+		return NULL;
+	return (void *)(uintptr_t)at;
+}
+
 /* The window whose key had the same index: windows get new keys when they are bound. */
 static const struct live *find_window(struct replay *r, uint32_t process, uint32_t key)
 {

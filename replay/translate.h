@@ -34,6 +34,13 @@ void translate_call(struct translation *t, uint64_t *args);
 uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
 			 uint32_t *key);
 
+/*
+ * Where @length bytes at @addr under local key @key are in our memory; NULL:
+ * the region is not here, or not one of memory.
+ */
+void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
+		     uint32_t key);
+
 /* An address under remote key *@key of @process; the key is replaced. */
 uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key);
 

@@ -23,6 +23,7 @@ ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
 record() { "$VERBATIM" record -q -o t.db "$@"; }
 compare() { python3 "$here/tests/e2e/payload.py" out "${2:-t.db}" "$1" "$VERBATIM"; }
 known() { record --payload "$1" "${@:2}" "$apps/payload" --strangers >out && compare "$1"; }
+sound() { record --payload "$1" "$apps/payload" >out && compare "$1"; } # without the strangers
 
 full_is_every_byte() { known full; }
 full_through_the_smallest_ring() { known full --ring-size 256k; }
@@ -77,6 +78,30 @@ info_and_stat_say_how_much() {
 	"$VERBATIM" info t.db >out; says '^payload   full, 604 kB kept' out && says 'payload .* 2 .*unreadable' out || return
 	"$VERBATIM" stat t.db >out; says '^  atomic *1 *8 B *8 B *1 *0$' out || return
 	"$VERBATIM" stat --format json t.db >out && python3 -c "import json; assert [r['times'] for r in json.load(open('out'))['payloads']][2:] == [3, 1]"
+}
+
+replay() { "$VERBATIM" replay --device soft "${1:-t.db}" >out 2>err; }
+
+replay_sends_what_was_recorded() {
+	sound full || return
+	replay; is $? 0 && says 'compared what was received 13 times' out && says '^no divergence' out || return
+	sound 16 && replay; is $? 0 && says 'compared what was received 13 times' out || return
+	sound hash && replay; is $? 0 && is "$(grep -c compared out)" 0
+}
+
+other_bytes_are_a_divergence() {
+	sound full && "$VERBATIM" unpack -o plain.db t.db && replay plain.db; is $? 0 || { cat out; return 1; }
+	sqlite3 plain.db "UPDATE payload SET bytes = CAST(substr(bytes, 1, 9) || x'ee' || substr(bytes, 11) AS BLOB) WHERE kind = 'recv' AND length = 1000"
+	replay plain.db; is $? 1 && says 'wc.0..payload: recorded byte 9 of 1000 is 0xee, replayed 0x48 (request of 1:[0-9]*, sent by 1:' out && says '^1 divergence' out
+}
+
+# A changed trace is a changed replay.
+a_changed_message_is_sent() {
+	sound full && "$VERBATIM" unpack -o plain.db t.db || return
+	sqlite3 plain.db "UPDATE payload SET bytes = zeroblob(60) WHERE length = 60"
+	replay plain.db; is $? 0 || { cat out; return 1; }
+	sqlite3 plain.db "UPDATE payload SET bytes = CAST(replace(hex(zeroblob(30)), '0', 'A') AS BLOB) WHERE length = 60 AND kind = 'send'"
+	replay plain.db; is $? 1 && says 'recorded byte 0 of 60 is 0x00, replayed 0x41' out
 }
 
 without_a_collector() {
@@ -142,7 +167,8 @@ pingpong_gets_what_is_sent() {
 	END
 	record --payload full sh pair $((20000 + $$ % 20000)) >out 2>&1 || { cat out; return 1; }
 	is "$(ask "SELECT count(*) FROM payload WHERE kind = 'recv' AND captured = 5000 AND why IS NULL")" 60 &&
-		is "$(ask "SELECT count(DISTINCT hash), sum(kind = 'send') FROM payload")" "1|60"
+		is "$(ask "SELECT count(DISTINCT hash), sum(kind = 'send') FROM payload")" "1|60" &&
+		replay && says 'compared what was received 60 times' out && says '^no divergence' out
 }
 
 try full_is_every_byte
@@ -157,6 +183,9 @@ try bad_modes_are_refused
 try dump_shows_them
 try unpacked_dumps_are_the_same
 try info_and_stat_say_how_much
+try replay_sends_what_was_recorded
+try other_bytes_are_a_divergence
+try a_changed_message_is_sent
 try without_a_collector
 try unpacked_it_is_a_table
 try any_sqlite3_reads_it
