@@ -68,9 +68,18 @@ static const struct {
 	{ "*dv_modify_*", "", NULL },
 	{ "*dv_map_*", "", NULL },
 	{ "*dv_dump_*", "", NULL },
+	{ "*dv_qp_ex_from_*", "dq", "builds requests that are not seen" },
 	{ "*dv_*_from_*", "", NULL },
 	{ "mlx5dv_pp_*", "", NULL },
 	{ "mlx5dv_*_var", "", NULL },
+	{ "mlx5dv_vfio_*", "", NULL },
+	{ "mlx5dv_dci_*", "", NULL },
+	{ "*dv_*mkey*", "", NULL },
+	{ "*dv_*_flow_matcher", "", NULL },
+	{ "*dv_*_steering_anchor", "", NULL },
+	{ "*dv_reserved_qpn*", "", NULL },
+	{ "*dv_dm_map_*", "", NULL },
+	{ "*dv_qp_cancel_*", "d", "takes posted requests back" },
 	{ "*", "c", "makes or ends objects unseen" },
 };
 

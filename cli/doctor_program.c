@@ -226,7 +226,7 @@ void doctor_direct(struct doctor *doctor)
 		if (has(c, providers[i]))
 			doctor_say(doctor, DOCTOR_NOTE,
 				   "make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
-				   "it is linked with %s: what it does by that provider's own calls is "
-				   "not recorded, only that it called them", providers[i]);
+				   "it is linked with %s: of that provider's own calls only those that "
+				   "make objects are recorded, the others counted", providers[i]);
 	closure_free(c);
 }

@@ -280,6 +280,8 @@ static const char *why_not(struct replay *r, const struct call *call)
 		return "it never returned";
 	if (live && live->qp && live->qp->cut && verb_infos[call->verb].effect != EFFECT_DESTROY)
 		return live->qp->cut;
+	if (verb_infos[call->verb].via == VIA_DV)
+		return "a provider's own call is not made on another device";
 	return left_out[call->verb];
 }
 

@@ -14,7 +14,7 @@
 
 #include "gen/verbs_gen.h" /* enum verb, enum object_kind */
 
-enum verb_via { VIA_SYM, VIA_OPS, VIA_VCTX, VIA_QPX, VIA_CQX, VIA_WQ, VIA_DM, VIA_CM };
+enum verb_via { VIA_SYM, VIA_OPS, VIA_VCTX, VIA_QPX, VIA_CQX, VIA_WQ, VIA_DM, VIA_CM, VIA_DV };
 enum verb_plane { PLANE_CONTROL, PLANE_DATA };
 enum verb_effect {
 	EFFECT_CREATE,

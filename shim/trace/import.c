@@ -5,9 +5,10 @@
  * program may ask whether they are there (by a weak symbol, by dlsym) and must
  * get the answer of the real libraries:
  *
- *	verbs that only newer libibverbs have: recorded like all others
- *	what a provider offers beside the verbs (mlx5dv_*, efadv_*): that it was
- *	called is recorded, since it makes objects and moves data unseen
+ *	verbs that only newer libibverbs have, and what providers offer to make
+ *	objects of the verbs (mlx5dv_create_qp): in the list, recorded like others
+ *	all else that a provider offers beside the verbs (mlx5dv_init_obj): that
+ *	it was called is recorded, since it moves data unseen
  *
  * An object that imports such a function has a slot for its address, named by a
  * relocation; ours is put there in place of the real one:
@@ -108,7 +109,9 @@ static int provider_of(const char *name)
 
 static int later_verb(const char *name)
 {
-	for (int verb = 0; begins(name, "ibv_") && verb < VERB_COUNT; verb++)
+	bool may_be = begins(name, "ibv_") || provider_of(name) >= 0;
+
+	for (int verb = 0; may_be && verb < VERB_COUNT; verb++)
 		if (verb_infos[verb].later && verb_infos[verb].symbol &&
 		    !strcmp(verb_infos[verb].symbol, name))
 			return verb;
@@ -401,9 +404,9 @@ static void note(const struct object *o, void **slot, const char *name)
 {
 	int verb = later_verb(name);
 
-	if (verb != VERB_NONE && *slot != later_function((enum verb)verb)) {
+	if (verb != VERB_NONE) {
 		wanted[verb / 64] |= 1ull << (verb % 64);
-		fresh = true;
+		fresh = fresh || *slot != later_function((enum verb)verb);
 	} else if (provider_of(name) >= 0 && !is_stub(*slot)) {
 		find_or_add(name, is_unbound(o, *slot) ? NULL : *slot);
 		fresh = true;
@@ -459,8 +462,7 @@ static void hook(const struct object *o, void **slot, const char *name)
 		import->blind = true;
 }
 
-/* In the provider's library, wherever that is. */
-static void *look_up(const char *name)
+void *import_provider(const char *name)
 {
 	char soname[32];
 	void *at = dl_plain(RTLD_DEFAULT, name), *handle;
@@ -484,7 +486,7 @@ static void look_up_all(void)
 			next_symbol((enum verb)verb);
 	for (unsigned int i = 0; i < nimports; i++)
 		if (!imports[i].real)
-			import_next[i] = imports[i].real = look_up(imports[i].name);
+			import_next[i] = imports[i].real = import_provider(imports[i].name);
 }
 
 /* What cannot be counted may have been called. */
@@ -542,6 +544,12 @@ void import_look(void)
 void *import_instead(const char *name, void *found)
 {
 	(void)name, (void)found;
+	return NULL;
+}
+
+void *import_provider(const char *name)
+{
+	(void)name;
 	return NULL;
 }
 

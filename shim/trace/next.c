@@ -4,8 +4,8 @@
  * RTLD_NEXT finds the library that comes after us in the program's global
  * scope: the software device when it is preloaded, else rdma-core. It finds
  * nothing where libibverbs came in by an RTLD_LOCAL dlopen (Python, plug-ins):
- * then the library itself is asked by its name. So with librdmacm. What would be
- * ourselves again is nothing.
+ * then the library itself is asked by its name. So with librdmacm, and with a
+ * provider's if it is loaded. What would be ourselves again is nothing.
  */
 #include "shim/trace/next.h"
 
@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "shim/trace/dl.h"
+#include "shim/trace/import.h"
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
@@ -32,6 +33,8 @@ static void *find(const struct verb_info *info)
 
 	if (at && !is_ours(at))
 		return at;
+	if (info->via == VIA_DV)
+		return import_provider(info->symbol);
 	lib = dlopen(info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1",
 		     RTLD_LAZY | RTLD_LOCAL);
 	at = lib ? dl_symbol(lib, info->symbol, info->node) : NULL;

@@ -87,6 +87,17 @@ static void hook_create_wq(const struct call *call, struct ibv_wq *wq);
 static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
 static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 
+/* Those of providers have the arguments that matter where the verbs have them. */
+#define hook_mlx5dv_open_device hook_open_device
+#define hook_mlx5dv_create_cq hook_create_cq_ex
+#define hook_mlx5dv_create_qp hook_create_qp_ex
+#define hook_mlx5dv_create_wq hook_create_wq
+#define hook_mlx5dv_alloc_dm hook_alloc_dm
+#define hook_mlx4dv_create_qp hook_create_qp_ex
+#define hook_efadv_create_driver_qp hook_create_qp
+#define hook_efadv_create_qp_ex hook_create_qp_ex
+#define hook_efadv_create_cq hook_create_cq_ex
+
 #include "gen/wrappers_gen.h"
 
 /* A slot exists only where the provider's structure reaches so far. */

@@ -22,7 +22,7 @@ NOT_THERE = {
     'ibv_modify_flow_action_esp': 'makes no flow action',
     'ibv_destroy_flow_action': 'makes no flow action',
 }
-PATHS = {'sym': 'exported', 'cm': 'librdmacm', 'ops': 'ibv_context.ops', 'vctx': 'verbs_context',
+PATHS = {'sym': 'exported', 'cm': 'librdmacm', 'dv': 'provider', 'ops': 'ibv_context.ops', 'vctx': 'verbs_context',
          'qpx': 'ibv_qp_ex', 'cqx': 'ibv_cq_ex', 'wq': 'ibv_wq', 'dm': 'ibv_dm'}
 
 
@@ -113,7 +113,7 @@ def main():
     for verb, (path, plane, later) in zip(order, rows_of):
         note = verb in ELSEWHERE and 'by ' + ELSEWHERE[verb]
         note = note or later and ('by tests/shim/trace/qp_ex_test.c' if later == '-' else
-                                  'by tests/e2e/later.sh: of IBVERBS_' + later)
+                                  'by tests/e2e/later.sh: of ' + (later if '_' in later else 'IBVERBS_' + later))
         note = note or verb.startswith('rdma_') and 'by tests/e2e/cm.sh'
         note = note or NOT_THERE.get(verb) and 'not on the software device: ' + NOT_THERE[verb]
         print('| %s | %s | %s | %s |' % (verb, path, plane, note or seen[verb] or 'that it was called'))

@@ -301,12 +301,99 @@ real_providers_library_is_counted() {
 		is "$(calls)" "mlx5dv_init_obj 1, mlx5dv_is_supported $(($(wc -l <plain) - 1))"
 }
 
+# objects that providers make in ways of their own: recorded, and so is what is done with them
+cat >base.map <<'END'
+IBVERBS_1.1 { global: ibv_get_device_list; ibv_destroy_cq; ibv_destroy_qp; local: *; };
+IBVERBS_1.6 { global: ibv_qp_to_qp_ex; } IBVERBS_1.1;
+END
+cat >base.c <<'END'
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+struct ibv_device **(ibv_get_device_list)(int *n) { if (n) *n = 0; return NULL; }
+int ibv_destroy_cq(struct ibv_cq *cq) { (void)cq; return 0; }
+int ibv_destroy_qp(struct ibv_qp *qp) { (void)qp; return 0; }
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) { return (struct ibv_qp_ex *)qp; }
+END
+cat >made.c <<'END'
+#include <errno.h>
+#include <infiniband/verbs.h>
+static int start(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *a) { (void)a; cq->wr_id = 5; return 0; }
+static int next(struct ibv_cq_ex *cq) { (void)cq; return ENOENT; }
+static enum ibv_wc_opcode opcode(struct ibv_cq_ex *cq) { (void)cq; return IBV_WC_SEND; }
+static uint32_t number(struct ibv_cq_ex *cq) { (void)cq; return 17; }
+static unsigned int flags(struct ibv_cq_ex *cq) { (void)cq; return 0; }
+static void nothing(struct ibv_qp_ex *qp) { (void)qp; }
+static int complete(struct ibv_qp_ex *qp) { (void)qp; return 0; }
+static void sge(struct ibv_qp_ex *qp, uint32_t k, uint64_t a, uint32_t n) { (void)qp, (void)k, (void)a, (void)n; }
+static struct ibv_cq_ex cq = { .start_poll = start, .next_poll = next, .end_poll = (void (*)(struct ibv_cq_ex *))nothing,
+	.read_opcode = opcode, .read_qp_num = number, .read_wc_flags = flags, .read_flow_tag = number };
+static struct ibv_qp_ex qp = { .qp_base = { .qp_num = 17 }, .wr_start = nothing, .wr_complete = complete, .wr_abort = nothing,
+	.wr_send = nothing, .wr_set_sge = sge };
+struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *c, struct ibv_cq_init_attr_ex *a, void *m) { (void)m; cq.context = c; cq.cqe = (int)a->cqe; return &cq; }
+struct ibv_qp *mlx5dv_create_qp(struct ibv_context *c, struct ibv_qp_init_attr_ex *a, void *m)
+{
+	qp.qp_base.context = c, qp.qp_base.send_cq = a->send_cq;
+	errno = ENOSYS;
+	return m ? &qp.qp_base : NULL;
+}
+END
+cat >maker.c <<'END'
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *, struct ibv_cq_init_attr_ex *, void *);
+struct ibv_qp *mlx5dv_create_qp(struct ibv_context *, struct ibv_qp_init_attr_ex *, void *);
+int main(void)
+{
+	static char context[512];
+	struct ibv_cq_init_attr_ex ca = { .cqe = 9, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG };
+	struct ibv_qp_init_attr_ex qa = { .comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = IBV_QP_EX_WITH_SEND };
+	struct ibv_poll_cq_attr attr = { 0 };
+	struct ibv_cq_ex *cq;
+	struct ibv_qp_ex *ex;
+	struct ibv_qp *qp;
+	ibv_get_device_list(NULL);
+	cq = mlx5dv_create_cq((struct ibv_context *)context, &ca, NULL);
+	qa.send_cq = ibv_cq_ex_to_cq(cq);
+	printf("%p %d\n", (void *)mlx5dv_create_qp((struct ibv_context *)context, &qa, NULL), errno);
+	qp = mlx5dv_create_qp((struct ibv_context *)context, &qa, context);
+	ex = ibv_qp_to_qp_ex(qp);
+	ibv_wr_start(ex);
+	ex->wr_id = 5;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, 1, 2, 3);
+	printf("%d\n", ibv_wr_complete(ex));
+	printf("%d %d\n", ibv_start_poll(cq, &attr), ibv_wc_read_flow_tag(cq));
+	ibv_end_poll(cq);
+	printf("%d\n", ibv_destroy_qp(qp));
+	printf("%d\n", ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	return 0;
+}
+END
+mkdir made && gcc -shared -fPIC -o made/libibverbs.so.1 base.c -Wl,-soname,libibverbs.so.1,--version-script=base.map &&
+	gcc -shared -fPIC -o made/libmlx5.so.1 made.c -Wl,-soname,libmlx5.so.1 && ln -sf libmlx5.so.1 made/libmlx5.so && ln -sf libibverbs.so.1 made/libibverbs.so || exit 1
+for how in now lazy; do
+	gcc -o maker_$how maker.c -Lmade -lmlx5 -libverbs -Wl,-rpath,"$tmp/made",-z,$how
+done
+objects_of_providers_are_recorded() {
+	local how
+	for how in now lazy; do
+		same ./maker_$how && is "$(sql "SELECT group_concat(name || ' ' || (destroyed_n > 0), ', ') FROM object WHERE kind IN ('cq', 'qp')")" "cq1 1, qp1 1" &&
+			is "$(sql "SELECT group_concat(verb || ' ' || failed, ', ') FROM call WHERE verb LIKE 'mlx5dv%'")" "mlx5dv_create_cq 0, mlx5dv_create_qp 1, mlx5dv_create_qp 0" &&
+			is "$(sql "SELECT json_extract(args, '$.cq_attr.cqe') FROM call WHERE verb = 'mlx5dv_create_cq'")" 9 &&
+			is "$(sql "SELECT r.wr_id || ' ' || r.bytes || ' ' || w.flow_tag || ' ' || (w.wr_n = r.n) FROM wr r, wc w")" "5 3 17 1" &&
+			is "$(sql 'SELECT count(*) FROM coverage')" 0 && "$VERBATIM" check t.db >checked || { cat checked; return 1; }
+	done
+	"$VERBATIM" dump t.db >dump && grep -q 'mlx5dv_create_qp(.* = qp1' dump
+}
+
 if [ "$(uname -m)" != x86_64 ]; then
 	echo "skip later: only for x86-64"
 	exit
 fi
 for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_lazily_is_recorded arguments_and_results_are_recorded \
 	what_is_missing_stays_missing what_is_there_is_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
-	providers_calls_are_counted rules_say_what_they_do_not_see real_providers_library_is_counted; do
+	objects_of_providers_are_recorded providers_calls_are_counted rules_say_what_they_do_not_see real_providers_library_is_counted; do
 	try $each
 done
