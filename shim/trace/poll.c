@@ -118,9 +118,9 @@ void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 	}
 }
 
-static void write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq,
-			uint8_t flags, int ret, const struct ibv_wc *wc,
-			const struct event_wc_extra *extra)
+static inline __attribute__((always_inline)) void
+write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uint8_t flags,
+	    int ret, const struct ibv_wc *wc, const struct event_wc_extra *extra)
 {
 	fill(event, cq, ret, !!wc);
 	event->head.flags |= (uint8_t)(flags | (extra ? EVENT_EXTRA : 0));
@@ -131,8 +131,9 @@ static void write_event(struct event_poll *event, size_t bytes, const struct ibv
 	record_commit(&event->head, bytes / 8);
 }
 
-void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
-		    const struct event_wc_extra *extra)
+static inline __attribute__((always_inline)) void
+write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+	  const struct event_wc_extra *extra)
 {
 	size_t bytes = sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) +
 		       (extra ? sizeof(*extra) : 0);
@@ -145,6 +146,16 @@ void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struc
 		write_event(event, bytes, cq, flags, ret, wc, extra);
 	if (__builtin_expect(payload_on, 0) && wc)
 		payload_completions(cq, wc, 1, seq);
+}
+
+/* What most are, with lengths that the compiler knows. */
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+		    const struct event_wc_extra *extra)
+{
+	if (__builtin_expect(wc && !extra, 1))
+		write_one(cq, flags, 1, wc, NULL);
+	else
+		write_one(cq, flags, ret, wc, extra);
 }
 
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)

@@ -388,12 +388,92 @@ objects_of_providers_are_recorded() {
 	"$VERBATIM" dump t.db >dump && grep -q 'mlx5dv_create_qp(.* = qp1' dump
 }
 
+# each function of the list once: it is found with its arguments, and what it made
+cat >all.map <<'END'
+IBVERBS_1.1 { global: ibv_get_device_list; ibv_query_device; local: *; };
+END
+cat >all.c <<'END'
+#include <errno.h>
+#include <infiniband/verbs.h>
+struct ibv_device **(ibv_get_device_list)(int *n) { if (n) *n = 0; return NULL; }
+int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a) { (void)c, (void)a; return ENOSYS; }
+END
+cat >each.h <<'END'
+#include <infiniband/verbs.h>
+#define C struct ibv_context *
+#define V void *
+#define LIST(F) \
+	F(mlx5, struct ibv_context, mlx5dv_open_device, (struct ibv_device *d, V a), (place, mark)) \
+	F(mlx5, struct ibv_cq_ex, mlx5dv_create_cq, (C c, struct ibv_cq_init_attr_ex *a, V m), (place, &cq_attr, mark)) \
+	F(mlx5, struct ibv_qp, mlx5dv_create_qp, (C c, struct ibv_qp_init_attr_ex *a, V m), (place, &qp_attr, mark)) \
+	F(mlx5, struct ibv_wq, mlx5dv_create_wq, (C c, struct ibv_wq_init_attr *a, V m), (place, &wq_attr, mark)) \
+	F(mlx5, struct ibv_dm, mlx5dv_alloc_dm, (C c, struct ibv_alloc_dm_attr *a, V m), (place, &dm_attr, mark)) \
+	F(mlx5, struct ibv_mr, mlx5dv_reg_dmabuf_mr, (struct ibv_pd *p, uint64_t o, size_t l, uint64_t i, int f, int a, int m), (place, 1, 2, 3, 4, 1, 6)) \
+	F(mlx5, struct ibv_flow, mlx5dv_create_flow, (V m, V v, size_t n, V a), (place, mark, 3, mark)) \
+	F(mlx5, struct ibv_flow_action, mlx5dv_create_flow_action_esp, (C c, V e, V a), (place, mark, mark)) \
+	F(mlx5, struct ibv_flow_action, mlx5dv_create_flow_action_modify_header, (C c, size_t n, V a, int t), (place, 2, mark, 7)) \
+	F(mlx5, struct ibv_flow_action, mlx5dv_create_flow_action_packet_reformat, (C c, size_t n, V d, int r, int t), (place, 2, mark, 5, 7)) \
+	F(mlx4, struct ibv_qp, mlx4dv_create_qp, (C c, struct ibv_qp_init_attr_ex *a, V m), (place, &qp_attr, mark)) \
+	F(efa, struct ibv_qp, efadv_create_driver_qp, (struct ibv_pd *p, struct ibv_qp_init_attr *a, uint32_t t), (place, (V)&qp_attr, 7)) \
+	F(efa, struct ibv_qp, efadv_create_qp_ex, (C c, struct ibv_qp_init_attr_ex *a, V e, uint32_t n), (place, &qp_attr, mark, 16)) \
+	F(efa, struct ibv_cq_ex, efadv_create_cq, (C c, struct ibv_cq_init_attr_ex *a, V e, uint32_t n), (place, &cq_attr, mark, 16))
+#define F(library, type, name, params, args) type *name params;
+LIST(F)
+#undef F
+END
+for library in mlx5 mlx4 efa; do
+	{
+		echo '#include "each.h"'
+		echo "#define is_$library 1"
+		printf '#define %s(t, n, p) static char the_##n[1024]; t *n p { return (V)(the_##n + 64); }\n' DEFINE
+		printf '#define IF_%s(t, n, p) DEFINE(t, n, p)\n' $library
+		for other in mlx5 mlx4 efa; do [ $other = $library ] || echo "#define IF_$other(t, n, p)"; done
+		echo '#define F(library, type, name, params, args) IF_##library(type, name, params)'
+		echo 'LIST(F)'
+	} >each_$library.c
+done
+cat >caller.c <<'END'
+#include "each.h"
+#include <stdio.h>
+static char room[1024];
+int main(void)
+{
+	V place = room + 64, *mark = (V)0x77;
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 21 };
+	struct ibv_qp_init_attr_ex qp_attr = { .qp_type = IBV_QPT_RC };
+	struct ibv_wq_init_attr wq_attr = { .max_wr = 22 };
+	struct ibv_alloc_dm_attr dm_attr = { .length = 23 };
+	ibv_get_device_list(NULL);
+#define F(library, type, name, params, args) printf(#name " %d\n", !!name args);
+	LIST(F)
+	return 0;
+}
+END
+mkdir all && gcc -shared -fPIC -o all/libibverbs.so.1 all.c -Wl,-soname,libibverbs.so.1,--version-script=all.map && ln -sf libibverbs.so.1 all/libibverbs.so || exit 1
+for library in mlx5 mlx4 efa; do
+	gcc -w -shared -fPIC -o all/lib$library.so.1 each_$library.c -Wl,-soname,lib$library.so.1 && ln -sf lib$library.so.1 all/lib$library.so || exit 1
+done
+gcc -w -o caller caller.c -Lall -lmlx5 -lmlx4 -lefa -libverbs -Wl,-rpath,"$tmp/all"
+each_function_of_the_list_is_recorded() {
+	same ./caller || return
+	for name in $(sed -n 's/^dv .*[ *]\([a-z0-9_]*dv_[a-z0-9_]*\)(.*/\1/p' "$OLDPWD/core/wire/verbs.list"); do
+		is "$name $(sql "SELECT count(*) || ' ' || sum(failed) FROM call WHERE verb = '$name'")" "$name 1 0" && grep -q "^$name 1" plain || return
+	done
+	is "$(sql "SELECT group_concat(kind || n, ' ') FROM (SELECT kind, count(*) AS n FROM object WHERE created_n > 0 GROUP BY kind ORDER BY kind)")" \
+		"context1 cq2 dm1 flow1 flow_action3 mr1 qp4 wq1" &&
+		is "$(sql "SELECT json_extract(args, '$.mlx5_qp_attr') || ' ' || json_extract(args, '$.qp_attr.qp_type') FROM call WHERE verb = 'mlx5dv_create_qp'")" "119 IBV_QPT_RC" &&
+		is "$(sql "SELECT json_extract(args, '$.fd') || ' ' || json_extract(args, '$.mlx5_access') FROM call WHERE verb = 'mlx5dv_reg_dmabuf_mr'")" "4 6" &&
+		is "$(sql "SELECT json_extract(args, '$.wq_init_attr.max_wr') FROM call WHERE verb = 'mlx5dv_create_wq'")" 22 &&
+		is "$(sql "SELECT json_extract(args, '$.dm_attr.length') FROM call WHERE verb = 'mlx5dv_alloc_dm'")" 23 &&
+		is "$(sql "SELECT json_extract(args, '$.inlen') FROM call WHERE verb = 'efadv_create_cq'")" 16 && is "$(sql 'SELECT count(*) FROM coverage')" 0
+}
+
 if [ "$(uname -m)" != x86_64 ]; then
 	echo "skip later: only for x86-64"
 	exit
 fi
 for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_lazily_is_recorded arguments_and_results_are_recorded \
 	what_is_missing_stays_missing what_is_there_is_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
-	objects_of_providers_are_recorded providers_calls_are_counted rules_say_what_they_do_not_see real_providers_library_is_counted; do
+	objects_of_providers_are_recorded each_function_of_the_list_is_recorded providers_calls_are_counted rules_say_what_they_do_not_see real_providers_library_is_counted; do
 	try $each
 done
