@@ -1,12 +1,5 @@
 /*
- * Keys, and the bytes behind them
- *
- * A key is the slot of its memory region above a generation, whose lowest
- * bit tells a remote key from a local one:
- *
- *	| slot: 17 | generation: 14 | remote: 1 |
- *
- * The slots of memory windows are others, and their keys are remote (mw.c).
+ * Scatter lists, and the bytes behind their keys
  *
  * Bytes of another process go through process_vm_writev() and _readv(), or
  * where the kernel forbids them, through that process's hands (stage.c).
@@ -20,72 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/soft/mr.h"
 #include "shim/soft/pages.h"
 #include "shim/soft/stage.h"
-
-#define SPECIAL	(SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
-
-/* pairs with the store_release of mr_set_keys() */
-static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
-{
-	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);
-}
-
-static inline bool is_shown(const struct shm_seg *seg, uint32_t key, bool remote)
-{
-	uint32_t slot = key >> SHM_KEY_BITS;
-
-	return likely(shm_has_mr(seg, slot)) &&
-		key_of(&seg->mr[slot], remote) == key;
-}
-
-/*
- * In our own segment peers can take keys of windows away, and write nothing
- * that counts.
- */
-static inline const struct shm_mr *find(const struct shm_seg *seg, uint32_t key,
-					bool remote)
-{
-	uint32_t slot = key >> SHM_KEY_BITS;
-	const struct shm_mr *mr = &seg->mr[slot];
-
-	if (unlikely(!key))
-		return NULL;
-	if (seg == fabric_seg)
-		mr = &mr_own[slot];
-	if ((seg != fabric_seg || remote) && !is_shown(seg, key, remote))
-		return NULL;
-	return seg != fabric_seg || key_of(mr, remote) == key ? mr : NULL;
-}
-
-static inline bool inside(const struct shm_mr *mr, uint64_t addr, uint64_t len)
-{
-	uint64_t off = addr - mr->iova;
-
-	return off <= mr->length && len <= mr->length - off;
-}
-
-/* The region of @key, if it allows all that. */
-static inline const struct shm_mr *may_use(const struct shm_seg *seg,
-					   uint32_t pd, uint32_t qpn,
-					   uint32_t access, uint64_t addr,
-					   uint64_t len, uint32_t key,
-					   bool remote)
-{
-	const struct shm_mr *mr = find(seg, key, remote);
-
-	return mr && mr->pd == pd && (mr->access & access) == access &&
-		(!remote || !mr->qpn || mr->qpn == qpn) &&
-		inside(mr, addr, len) ? mr : NULL;
-}
 
 static inline void add(struct copy_list *list, const struct shm_mr *mr,
 		       uint64_t addr, uint64_t len)
 {
 	unsigned int i = list->count++;
 
-	if (unlikely(mr->access & SPECIAL)) {
+	if (unlikely(mr->access & KEY_SPECIAL)) {
 		list->paged |= mr->access & IBV_ACCESS_ON_DEMAND;
 		if (mr->access & SHM_MR_NULL)
 			list->nulls |= 1ull << i;
@@ -119,19 +55,9 @@ static void clear(struct copy_list *list)
 	list->paged = 0;
 }
 
-/* A peer may change it between the check and the use: read it once. */
-static struct ibv_sge read_once(const struct ibv_sge *sge)
-{
-	return (struct ibv_sge){
-		__atomic_load_n(&sge->addr, __ATOMIC_RELAXED),
-		__atomic_load_n(&sge->length, __ATOMIC_RELAXED),
-		__atomic_load_n(&sge->lkey, __ATOMIC_RELAXED),
-	};
-}
-
-bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
-		const struct ibv_sge *sge, uint32_t num, uint64_t length,
-		struct copy_list *list)
+bool copy_check_list(struct shm_seg *seg, uint32_t pd, uint32_t access,
+		     const struct ibv_sge *sge, uint32_t num, uint64_t length,
+		     struct copy_list *list)
 {
 	const struct shm_mr *mr;
 	struct ibv_sge one;
@@ -139,11 +65,11 @@ bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
 
 	clear(list);
 	for (; num; num--) {
-		one = read_once(sge++);
+		one = key_read_sge(sge++);
 		if (!one.length)
 			continue;
-		mr = may_use(seg, pd, 0, access, one.addr, one.length, one.lkey,
-			     false);
+		mr = key_check(seg, pd, 0, access, one.addr, one.length,
+			       one.lkey, false);
 		if (!mr)
 			return false;
 		len = one.length < length ? one.length : length;
@@ -165,20 +91,16 @@ bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
 	/* without bytes the key is not looked at (C9-88) */
 	if (!length)
 		return true;
-	mr = may_use(seg, pd, qpn, access, addr, length, rkey, true);
+	mr = key_check(seg, pd, qpn, access, addr, length, rkey, true);
 	if (mr)
 		add(list, mr, addr, length);
 	return mr;
 }
 
-void copy_gather(uint8_t *to, const struct copy_list *from)
+void copy_gather_list(uint8_t *to, const struct copy_list *from)
 {
 	unsigned int i;
 
-	if (likely(from->count == 1 && !from->nulls)) {
-		memcpy(to, from->iov->iov_base, from->iov->iov_len);
-		return;
-	}
 	for (i = 0; i < from->count; i++) {
 		if (unlikely(is_null(from, i)))
 			memset(to, 0, from->iov[i].iov_len);
@@ -262,12 +184,6 @@ static void copy_here(struct copy_list *to, struct copy_list *from)
 	unsigned int t = 0, f = 0;
 	size_t n;
 
-	if (likely(to->count == 1 && from->count == 1 &&
-		   to->iov->iov_len == from->iov->iov_len)) {
-		memmove(to->iov->iov_base, from->iov->iov_base,
-			to->iov->iov_len);
-		return;
-	}
 	while (t < to->count && f < from->count) {
 		n = to->iov[t].iov_len;
 		if (from->iov[f].iov_len < n)
@@ -408,14 +324,9 @@ static int get_pieces(struct fabric_peer *peer, struct copy_list *local,
 	return err;
 }
 
-int copy_put(struct fabric_peer *peer, struct copy_list *local,
-	     struct copy_list *remote)
+int copy_put_lists(struct fabric_peer *peer, struct copy_list *local,
+		   struct copy_list *remote)
 {
-	if (likely(peer->seg == fabric_seg &&
-		   !(local->nulls | remote->nulls | remote->paged))) {
-		copy_here(remote, local);
-		return 0;
-	}
 	if (unlikely(local->nulls | remote->nulls))
 		return put_pieces(peer, local, remote);
 	return put(peer, local, remote);

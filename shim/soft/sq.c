@@ -243,6 +243,38 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 	return true;
 }
 
+static inline bool finish(struct soft_qp *qp, struct soft_wr *wr, int status)
+{
+	qp->sq.wait = WAIT_NONE;
+	if (unlikely(!complete(qp, wr, status)))
+		sq_fail(qp);
+	else if (unlikely(status != IBV_WC_SUCCESS))
+		stop(qp);
+	return true;
+}
+
+/* It could not be carried out (CARRY_...): wait, or give up. */
+static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
+{
+	switch (reason) {
+	case CARRY_HELD:
+		return false;
+	case CARRY_RNR:
+		return !may_wait(qp, WAIT_RNR) &&
+			finish(qp, wr, IBV_WC_RNR_RETRY_EXC_ERR);
+	case CARRY_LATER:
+		return !may_wait(qp, WAIT_COPY) &&
+			finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
+	default:
+		if (may_wait(qp, WAIT_PEER))
+			return false;
+		if (!migrate_away(qp))
+			return finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
+		qp->sq.wait = WAIT_NONE;
+		return true;
+	}
+}
+
 /* False when the rest must wait. */
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
@@ -250,31 +282,8 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) :
 		carry(qp, wr);
 
-	if (unlikely(status == CARRY_HELD))
-		return false;
-	if (unlikely(status == CARRY_RNR)) {
-		if (may_wait(qp, WAIT_RNR))
-			return false;
-		status = IBV_WC_RNR_RETRY_EXC_ERR;
-	} else if (unlikely(status == CARRY_NO_PEER)) {
-		if (may_wait(qp, WAIT_PEER))
-			return false;
-		if (migrate_away(qp)) {
-			qp->sq.wait = WAIT_NONE;
-			return true;
-		}
-		status = IBV_WC_RETRY_EXC_ERR;
-	} else if (unlikely(status == CARRY_LATER)) {
-		if (may_wait(qp, WAIT_COPY))
-			return false;
-		status = IBV_WC_RETRY_EXC_ERR;
-	}
-	qp->sq.wait = WAIT_NONE;
-	if (unlikely(!complete(qp, wr, status)))
-		sq_fail(qp);
-	else if (unlikely(status != IBV_WC_SUCCESS))
-		stop(qp);
-	return true;
+	return unlikely(status < 0) ? put_off(qp, wr, status) :
+		finish(qp, wr, status);
 }
 
 void sq_drained(struct soft_qp *qp)
