@@ -315,9 +315,11 @@ void session_remove(struct session *session)
 
 void session_lie_down(struct session *session)
 {
-	/* in one order with the loads that follow; pairs with the fence in session_wake() */
-	atomic_store(&session->page->asleep, 1);
-	atomic_thread_fence(memory_order_seq_cst);
+	/*
+	 * Pairs with the exchange in session_wake(): whichever of the two comes
+	 * second sees what the other one's thread did before.
+	 */
+	atomic_exchange(&session->page->asleep, 1);
 }
 
 void session_sleep(struct session *session, uint64_t ns)
@@ -329,14 +331,12 @@ void session_sleep(struct session *session, uint64_t ns)
 	atomic_store(&session->page->asleep, 0);
 }
 
-/* What the caller has written before is seen by the collector, or that it sleeps by the caller. */
 void session_wake(struct session *session)
 {
 	int saved = errno;
 
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&session->page->asleep, memory_order_relaxed) &&
-	    atomic_exchange(&session->page->asleep, 0))
+	/* pairs with the exchange in session_lie_down() */
+	if (atomic_exchange(&session->page->asleep, 0))
 		syscall(SYS_futex, &session->page->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;
 }
