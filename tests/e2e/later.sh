@@ -251,9 +251,28 @@ bool mlx5dv_is_supported(struct ibv_device *);
 int mlx5dv_init_obj(void *, uint64_t);
 double mlx5dv_create_many(int, int, int, int, int, int, int, int, double, double, ...);
 int mlx5dv_open_device(void *) __attribute__((weak));
+#ifdef DENY
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+/* no page can be made writable any more */
+static void deny(void)
+{
+	struct sock_filter f[] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog p = { 4, f };
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
+		printf("no filter\n");
+}
+#else
+static void deny(void) {}
+#endif
 int main(int argc, char **argv)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = (deny(), ibv_get_device_list(NULL));
 	int (*at)(void *, uint64_t) = (int (*)(void *, uint64_t))dlsym(RTLD_DEFAULT, "mlx5dv_init_obj");
 	(void)argc;
 	printf("%d %d %d\n", mlx5dv_is_supported(NULL), mlx5dv_is_supported((struct ibv_device *)argv), !!mlx5dv_open_device);
@@ -269,6 +288,7 @@ END
 mkdir dv && gcc -shared -fPIC -o dv/libmlx5.so.1 dv.c -Wl,-soname,libmlx5.so.1 -libverbs || exit 1
 ln -sf libmlx5.so.1 dv/libmlx5.so
 gcc -o direct_now direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,now,-z,relro
+gcc -DDENY -o direct_denied direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,now,-z,relro
 gcc -o direct_lazy direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,lazy
 directs="mlx5dv_create_many 1, mlx5dv_init_obj 2, mlx5dv_is_supported 2"
 calls() { sql "SELECT group_concat(detail || ' ' || times, ', ') FROM (SELECT * FROM coverage WHERE what = 'direct' ORDER BY detail)"; }
@@ -280,6 +300,13 @@ providers_calls_are_counted() {
 rules_say_what_they_do_not_see() {
 	same ./direct_now && "$VERBATIM" check t.db >checked; is $? 0 && grep -q 'mlx5dv_init_obj() gave the program the hardware.s queues (2 calls' checked &&
 		grep -q 'LIFE-001.*mlx5dv_create_many() makes or ends objects unseen' checked && ! grep -q is_supported checked || { cat checked; return 1; }
+}
+what_cannot_be_counted_is_said() {
+	same ./direct_denied || return
+	! grep -q "no filter" plain || return 0
+	is "$(calls)" "mlx5dv_init_obj 1" && is "$(sql "SELECT group_concat(detail, ' ') FROM (SELECT detail FROM coverage WHERE what = 'direct-linked' ORDER BY detail)")" \
+		"mlx5dv_create_many mlx5dv_init_obj mlx5dv_is_supported" && "$VERBATIM" check t.db >checked &&
+		grep -q 'mlx5dv_create_many(), which the program may call, makes or ends' checked || { cat checked; return 1; }
 }
 real_providers_library_is_counted() {
 	cat >real.c <<-'END'
@@ -474,6 +501,6 @@ if [ "$(uname -m)" != x86_64 ]; then
 fi
 for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_lazily_is_recorded arguments_and_results_are_recorded \
 	what_is_missing_stays_missing what_is_there_is_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
-	objects_of_providers_are_recorded each_function_of_the_list_is_recorded providers_calls_are_counted rules_say_what_they_do_not_see real_providers_library_is_counted; do
+	objects_of_providers_are_recorded each_function_of_the_list_is_recorded providers_calls_are_counted rules_say_what_they_do_not_see what_cannot_be_counted_is_said real_providers_library_is_counted; do
 	try $each
 done
