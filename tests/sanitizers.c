@@ -10,6 +10,7 @@
 #define ASKED __attribute__((visibility("default")))
 
 ASKED const char *__tsan_default_options(void);
+ASKED const char *__tsan_default_suppressions(void);
 ASKED int __lsan_is_turned_off(void);
 
 static bool is_child;
@@ -27,6 +28,17 @@ __attribute__((constructor)) static void watch_forks(void)
 const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";
+}
+
+/*
+ * Who reads a buffer while a peer writes it is the program's affair, and so
+ * the fuzzing test's; what a forked child makes anew, no thread of its has.
+ */
+const char *__tsan_default_suppressions(void)
+{
+	return "race:^copy_scatter$\n"
+	       "race:^copy_gather$\n"
+	       "race:^forget_inherited$\n";
 }
 
 int __lsan_is_turned_off(void)
