@@ -12,7 +12,7 @@
 #include "core/store/payload.h"
 #include "core/wire/hash.h"
 
-enum { OPEN_MAX = 8, POST_WRS_MAX = 1 << 16 };
+enum { OPEN_MAX = 8, POST_WRS_MAX = 1 << 20 };
 
 #define WAITING_BYTES (1ull << 30) /* more than a sound program's posts have */
 
@@ -52,9 +52,17 @@ static int finish(struct payloads *p, struct waiting *w)
 	return payload_rows_add(&p->ready, row, w->bytes);
 }
 
+/* The next request of the post that the newest is of: most are. */
+static bool is_next(const struct waiting *newest, const struct event_payload *e)
+{
+	return newest && newest->object && newest->object == e->object && newest->of == e->of &&
+	       newest->row.i < e->index;
+}
+
 static struct waiting **find(struct payloads *p, const struct event_payload *e)
 {
-	struct waiting **at = &p->waiting;
+	static struct waiting *none;
+	struct waiting **at = is_next(p->waiting, e) ? &none : &p->waiting;
 
 	while (*at && ((*at)->object != e->object || (*at)->of != e->of ||
 		       (*at)->row.i != e->index || (*at)->row.kind != e->kind))

@@ -83,6 +83,11 @@ int drain_start(void)
 	return -pthread_create(&thread, NULL, body, NULL);
 }
 
+void drain_keep(uint64_t payload)
+{
+	session.page->payload = payload;
+}
+
 void drain_now(void)
 {
 	if (atomic_load(&always))

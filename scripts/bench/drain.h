@@ -3,9 +3,13 @@
  * A thread that plays the collector: empties this process's only ring.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Make a session and tell the recorder of it; before the first verb. Returns 0 or -errno. */
 int drain_start(void);
+
+/* Before the first verb: what is kept of payloads, core/wire/payload.h. */
+void drain_keep(uint64_t payload);
 
 /* Empty the ring now, by the other thread, and wait for it. */
 void drain_now(void);

@@ -133,6 +133,13 @@ def verbs():
 
 
 @functools.cache
+def payload(mode):
+    """Samples of a post whose payload is kept."""
+    need(RECORDER, 'recorder')
+    return merge([verbs_once('payload', mode) for _ in range(3)])
+
+
+@functools.cache
 def tapped():
     """Samples of what is recorded while LTTng's tracepoints are loaded, too, and none is enabled."""
     need(TRACEPOINTS, 'tracepoints')

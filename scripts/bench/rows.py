@@ -26,6 +26,10 @@ def further(many, one, n):
     return samples
 
 
+def payload(mode, size):
+    return lambda: measure.payload(mode)['payload_%d' % size]
+
+
 def ust(name):
     return lambda: measure.ust()[name]
 
@@ -156,6 +160,10 @@ RECORDING = [
     ('notify', 'request for notification', 'less', 15, verb('on', 'notify')),
     ('poll_one', 'poll that returns one completion', 'less', 18, verb('on', 'poll_one')),
     ('poll_many', 'poll that returns %d' % WCS, 'less', 12 + 6 * WCS, verb('on', 'poll_many')),
+    ('hash_64', 'post with the hash of 64 B', None, None, payload('hash', 64)),
+    ('hash_4k', 'post with the hash of 4 KiB', None, None, payload('hash', 4096)),
+    ('full_64', 'post with 64 B as they are', None, None, payload('full', 64)),
+    ('full_4k', 'post with 4 KiB as they are', None, None, payload('full', 4096)),
     ('control', 'control verb, backtrace of %d frames' % FRAMES, 'less', 2000, verb('on', 'control')),
     ('frames', 'frames that it has', None, None, verb('on', 'frames')),
     ('noise', 'the same call twice, nothing loaded', None, None, verb('plain', 'post_one')),

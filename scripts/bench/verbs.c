@@ -10,6 +10,7 @@
  *	verbs off            it is loaded, and there is no session
  *	verbs ended          it has recorded, and the session was closed
  *	verbs on             it records
+ *	verbs payload MODE   it records, and keeps payload: hash, full
  *	verbs ust UST.so     LTTng's tracepoint in UST.so, without the recorder
  *
  * An unmodified program: the recorder comes by LD_PRELOAD.
@@ -23,11 +24,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/wire/payload.h"
 #include "scripts/bench/drain.h"
 #include "scripts/bench/fake_verbs.h"
 #include "scripts/bench/sample.h"
 
-enum { LIST = 9, WCS = 17, FRAMES = 12, CALLS = 4000, CONTROL_CALLS = 400, UST_CALLS = 2000,
+enum { LIST = 9, WCS = 17, FRAMES = 12, CALLS = 4000, CONTROL_CALLS = 400, UST_CALLS = 2000, PAYLOAD_CALLS = 200,
        RING_POSTS = 1 << 20 /* more than a ring holds */ };
 
 /* one way to the verbs */
@@ -286,12 +288,29 @@ static void ended_rows(void)
 	data_rows(NULL);
 }
 
+static uint64_t kept = PAYLOAD_NONE;
+
+/* Inline, so that no region is needed; pages that are there. */
+static void payload_rows(void)
+{
+	static char bytes[4096];
+	char name[32];
+
+	for (uint32_t n = 64; n <= sizeof(bytes); n *= 64) {
+		sges[LIST - 1] = (struct ibv_sge){ (uintptr_t)bytes, n, 0 };
+		sends[LIST - 1].send_flags = IBV_SEND_INLINE;
+		snprintf(name, sizeof(name), "payload_%u", n);
+		row(name, post_one, PAYLOAD_CALLS, drain_now);
+	}
+}
+
 static int recorded(void (*rows)(void))
 {
 	int err = drain_start();
 
 	if (err)
 		return 1;
+	drain_keep(kept);
 	make_ways();
 	rows();
 	if (drain_dropped() != (rows == ended_rows) || !drain_recorded()) {
@@ -309,6 +328,8 @@ int main(int argc, char **argv)
 		return recorded(recorded_rows);
 	if (!strcmp(mode, "ended"))
 		return recorded(ended_rows);
+	if (!strcmp(mode, "payload") && argc > 2 && payload_parse(argv[2], &kept))
+		return recorded(payload_rows);
 	make_ways();
 	if (!strcmp(mode, "ust"))
 		return argc > 2 ? ust_rows(argv[2]) : 1;

@@ -1,7 +1,7 @@
 /*
  * Messages whose bytes are known, by every way that bytes are sent and received
  *
- *	payload [--strangers]
+ *	payload [--strangers|--fork]
  *
  * For each payload that a recorder is to have it prints
  *
@@ -10,11 +10,15 @@
  * where byte k of the payload is (FIRST + 7 * k) mod 251; FIRST is - where
  * nobody can know the bytes, and then a word for the reason. With --strangers
  * also memory that is not the program's, that is gone, or that may not be read.
+ * With --fork all of it twice: by a child of a program that has sent something,
+ * then by its parent.
  */
 #include "tests/apps/app.h"
 
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { ROOM = 1 << 20, BIG = 300000 };
 
@@ -457,6 +461,11 @@ static void strangers(void)
 	implicit();
 }
 
+static bool is(int argc, char **argv, const char *word)
+{
+	return argc > 1 && !strcmp(argv[1], word);
+}
+
 static struct ibv_qp *connected(struct ibv_qp *on)
 {
 	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
@@ -468,7 +477,7 @@ static struct ibv_qp *connected(struct ibv_qp *on)
 	return on;
 }
 
-int main(int argc, char **argv)
+static void all(bool with_strangers)
 {
 	context = open_first_device();
 	pd = NEED(ibv_alloc_pd(context));
@@ -492,12 +501,40 @@ int main(int argc, char **argv)
 	datagram();
 	built(true);
 	built(false);
-	if (argc > 1 && !strcmp(argv[1], "--strangers"))
+	if (with_strangers)
 		strangers();
 	MUST(ibv_destroy_qp(qp));
 	MUST(ibv_destroy_cq(cq));
 	MUST(ibv_dereg_mr(mr));
 	MUST(ibv_dealloc_pd(pd));
 	MUST(ibv_close_device(context));
+	free(from);
+	ids = 0;
+}
+
+/* What the parent has under way is not the child's. */
+static void forked(void)
+{
+	pid_t child;
+	int status;
+
+	all(false);
+	fflush(stdout);
+	child = fork();
+	MUST(child < 0);
+	if (!child) {
+		all(false);
+		exit(0);
+	}
+	MUST(waitpid(child, &status, 0) != child || status);
+	all(false);
+}
+
+int main(int argc, char **argv)
+{
+	if (is(argc, argv, "--fork"))
+		forked();
+	else
+		all(is(argc, argv, "--strangers"));
 	return 0;
 }

@@ -30,6 +30,11 @@ full_through_the_smallest_ring() { known full --ring-size 256k; }
 first_bytes_are_the_first() { known 64 && known 1 && known 4096; }
 hash_is_of_every_byte() { known hash && is "$(ask 'SELECT max(captured) FROM payload')" 0; }
 
+a_child_begins_anew() {
+	record --payload full "$apps/payload" --fork >out && compare full &&
+		is "$(ask 'SELECT count(DISTINCT process), count(*) FROM payload')" "2|129"
+}
+
 none_is_nothing() {
 	record "$apps/payload" --strangers >out && is "$(ask 'SELECT count(*) FROM payload')" 0 &&
 		is "$(ask "SELECT value FROM meta WHERE key = 'payload'")" none
@@ -175,6 +180,7 @@ try full_is_every_byte
 try full_through_the_smallest_ring
 try first_bytes_are_the_first
 try hash_is_of_every_byte
+try a_child_begins_anew
 try none_is_nothing
 try what_is_not_captured_is_counted
 try the_program_notices_nothing
