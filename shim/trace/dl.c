@@ -199,11 +199,8 @@ static void *ours(int verb)
 /* Of what we do not export: only where it is there without us. */
 static void *instead_of_import(void *handle, const char *name, const char *version)
 {
-	void *found;
+	void *found = version ? dlvsym_next(handle, name, version) : dlsym_next(handle, name);
 
-	if (handle == RTLD_NEXT)
-		return NULL;
-	found = version ? dlvsym_next(handle, name, version) : dlsym_next(handle, name);
 	return found ? import_instead(name, found) : NULL;
 }
 
@@ -216,11 +213,11 @@ void *dl_instead(void *handle, const char *name, const char *version)
 	int verb;
 
 	find_next();
-	if (!name)
+	if (!name || handle == RTLD_NEXT)
 		return NULL;
 	if (import_is_known(name))
 		return instead_of_import(handle, name, version);
-	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+	if (handle == RTLD_DEFAULT)
 		return NULL;
 	verb = exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
