@@ -29,7 +29,9 @@ _Static_assert(sizeof(struct event_wr) + sizeof(struct event_rdma) + sizeof(stru
 	       sizeof(struct event_odd) + SGES * sizeof(struct event_sge) <= WR_BYTES, "WR_BYTES");
 _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as they are");
 
-static struct event_post *start(uint16_t verb, const void *object)
+/* Each post comes here: as a call it would cost a tenth of what the rest does. */
+static inline __attribute__((always_inline)) struct event_post *start(uint16_t verb,
+								      const void *object)
 {
 	struct event_post *event = record_reserve(sizeof(*event) + WR_BYTES + PART_BYTES);
 
@@ -61,7 +63,7 @@ static inline struct event_post *begin(uint16_t verb, const void *queue, bool ta
 }
 
 /* The list is long: publish what there is, and go on in a new event. */
-static struct event_post *part(struct event_post *event, size_t bytes)
+static __attribute__((noinline)) struct event_post *part(struct event_post *event, size_t bytes)
 {
 	uint16_t verb = event->verb;
 	const void *object = (const void *)(uintptr_t)event->object;

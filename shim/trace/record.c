@@ -48,36 +48,6 @@ void record_publish(void)
 		record_tap();
 }
 
-void record_commit_held(struct event_head *event, size_t words)
-{
-	event->words = (uint16_t)words;
-	event->seq = ++recorder.ring.seq;
-	recorder.held += words * 8;
-}
-
-struct hold record_hold(struct event_head *event, size_t words, const void *frame)
-{
-	struct hold hold;
-
-	/* the stack grows down: an outer frame lies above this one */
-	if (recorder.held && recorder.hold_frame <= frame)
-		record_publish();
-	hold = (struct hold){ recorder.holds, recorder.held == 0 };
-	if (hold.outer)
-		recorder.hold_frame = frame;
-	record_commit_held(event, words);
-	/* a signal handler of this thread finds the place taken */
-	atomic_signal_fence(memory_order_seq_cst);
-	recorder.writing = false;
-	return hold;
-}
-
-void record_release(struct hold hold)
-{
-	if (hold.outer && record_held(hold))
-		record_publish();
-}
-
 void record_abandon(void)
 {
 	if (!record_on() || recorder.generation != record_generation())

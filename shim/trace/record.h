@@ -129,7 +129,12 @@ static inline void *record_reserve(size_t bytes)
 void record_tap(void);
 
 /* What nests in an event that is held is published with it, not before. */
-void record_commit_held(struct event_head *event, size_t words);
+static inline void record_commit_held(struct event_head *event, size_t words)
+{
+	event->words = (uint16_t)words;
+	event->seq = ++recorder.ring.seq;
+	recorder.held += words * 8;
+}
 
 static inline void record_commit(struct event_head *event, size_t words)
 {
@@ -143,6 +148,9 @@ static inline void record_commit(struct event_head *event, size_t words)
 		record_tap();
 }
 
+/* Everything that is held becomes visible, finished or not. */
+void record_publish(void);
+
 /* An event whose verb is still running. */
 struct hold {
 	uint32_t holds; /* recorder.holds at the time */
@@ -155,7 +163,22 @@ struct hold {
  * come after it. @frame is the caller's: a hold whose frame is gone, as after a
  * longjmp out of the verb, is over.
  */
-struct hold record_hold(struct event_head *event, size_t words, const void *frame);
+static inline struct hold record_hold(struct event_head *event, size_t words, const void *frame)
+{
+	struct hold hold;
+
+	/* the stack grows down: an outer frame lies above this one */
+	if (__builtin_expect(recorder.held != 0, 0) && recorder.hold_frame <= frame)
+		record_publish();
+	hold = (struct hold){ recorder.holds, recorder.held == 0 };
+	if (hold.outer)
+		recorder.hold_frame = frame;
+	record_commit_held(event, words);
+	/* a signal handler of this thread finds the place taken */
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = false;
+	return hold;
+}
 
 /* May the event still be written to? Not if the ring was full meanwhile, or is the parent's. */
 static inline bool record_held(struct hold hold)
@@ -164,7 +187,11 @@ static inline bool record_held(struct hold hold)
 }
 
 /* The verb has returned: publish it. Nothing of the event may be touched after that. */
-void record_release(struct hold hold);
+static inline void record_release(struct hold hold)
+{
+	if (hold.outer && record_held(hold))
+		record_publish();
+}
 
 /* The flags that an event of this moment has. */
 static inline uint8_t record_flags(void)
@@ -178,9 +205,6 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 	head->flags = record_flags();
 	head->ticks = ticks;
 }
-
-/* Everything that is held becomes visible, finished or not. */
-void record_publish(void);
 
 /* While it is on, a signal handler's events are dropped and counted. Returns what it was. */
 bool record_set_writing(bool on);
