@@ -36,6 +36,7 @@ struct poll_counter {
 	uint64_t polls, completions;
 	uint64_t empty;     /* of this life, as far as known */
 	uint64_t seen;      /* as it was in the last event */
+	uint64_t carried;   /* of `empty`: counted by the trace before this one */
 	int64_t last;       /* ns */
 };
 
@@ -204,6 +205,8 @@ int polls_adopt(struct writer *writer, struct lane *lane);
 /* The counters that a ring's head has at its end. */
 int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head);
 int polls_flush(struct writer *writer, struct lane *lane);
+/* What was counted so far is in the trace before this one. */
+void polls_carry(struct lane *lane);
 
 /* payloads_write.c: a piece, or a post that may have some; what is ready as a chunk; what is missing. */
 int payloads_take(struct writer *writer, struct lane *lane, const struct event_head *event,

@@ -132,12 +132,15 @@ int writer_forget(struct writer *writer, uint64_t keep)
 
 int writer_carry(struct writer *writer)
 {
-	for (size_t i = 0; i < writer->nlanes && !writer->err; i++)
+	for (size_t i = 0; i < writer->nlanes && !writer->err; i++) {
 		WRITER_RUN(writer, carried, "uz", writer->lanes[i]->id, writer->lanes[i]->n);
+		polls_carry(writer->lanes[i]);
+	}
 	if (!writer->err)
 		writer_keep(writer, schema_set_meta_int(writer->db, "carried", writer->last));
 	if (!writer->err)
-		writer_keep(writer, sql_exec(writer->db, "DELETE FROM finding"));
+		writer_keep(writer, sql_exec(writer->db, "DELETE FROM finding;"
+						      "DELETE FROM poll_count"));
 	return writer->err;
 }
 

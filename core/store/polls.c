@@ -37,8 +37,8 @@ static int store(struct writer *writer, const struct lane *lane, struct poll_cou
 		return 0;
 	counter->dirty = false;
 	return WRITER_RUN(writer, poll_count, "uiuuiiii", lane->id, counter->cq, counter->life,
-			  lane->process, counter->polls, counter->completions, counter->empty,
-			  counter->last);
+			  lane->process, counter->polls, counter->completions,
+			  counter->empty - counter->carried, counter->last);
 }
 
 static int next_life(struct writer *writer, struct lane *lane, struct poll_counter *counter)
@@ -147,6 +147,17 @@ int polls_final(struct writer *writer, struct lane *lane, const struct ring_head
 		counter->dirty = true;
 	}
 	return polls_flush(writer, lane);
+}
+
+void polls_carry(struct lane *lane)
+{
+	for (size_t i = 0; i < lane->ncounters; i++) {
+		struct poll_counter *counter = &lane->counters[i];
+
+		counter->carried = counter->empty;
+		counter->polls = counter->completions = 0;
+		counter->dirty = false;
+	}
 }
 
 int polls_flush(struct writer *writer, struct lane *lane)

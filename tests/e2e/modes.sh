@@ -221,15 +221,18 @@ snapshot_that_fails_does_not_stop_the_recording() {
 rotation_leaves_whole_traces() {
 	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts 1500000 || return
 	[ -e t.1.db ] && [ -e t.2.db ] || { ls; return 1; }
-	local sum=0 first=1 t
+	local sum=0 polled=0 calls=0 t
 	for t in t.*.db t.db; do
 		[ -e $t ] || continue
 		"$VERBATIM" check $t >out 2>/dev/null; is "$? $t" "0 $t" && "$VERBATIM" dump $t >dump 2>/dev/null || return
 		[ $t = t.db ] || says "ibv_post_send(qp1" dump || return
 		is "$(ask "SELECT count(*) FROM object WHERE kind = 'qp'" $t)" 1 || return
 		sum=$((sum + $(ask "SELECT count(*) FROM wc" $t)))
+		polled=$((polled + $(ask "SELECT coalesce(sum(completions), 0) FROM poll_count" $t)))
+		calls=$((calls + $("$VERBATIM" stat --format json $t 2>/dev/null | jq '[.verbs[] | select(.verb == "ibv_reg_mr") | .calls][0] // 0')))
 	done
 	rm dump
+	is "$polled $calls" "$(number 16) 1" || return # nor is anything counted twice
 	is $sum "$(number 16)" # nothing is lost between two of them, or twice in them
 }
 
