@@ -53,6 +53,12 @@ static const struct {
 	{ "libmana.so", "manadv_" }, { "libhns.so", "hnsdv_" }, { "libbnxt_re.so", "bnxt_re_dv_" },
 };
 
+/* What they begin with, behind the prefix, that only ask or tell, and hide nothing. */
+static const char *const harmless[] = {
+	"is_", "get_", "set_context_attr", "query_device", "query_port", "query_ah", "query_mr",
+	"query_qp_lag_port",
+};
+
 enum { PROVIDERS = sizeof(providers) / sizeof(*providers) };
 
 /* A function that we stand before. A provider may have two of one name, in two versions. */
@@ -101,12 +107,21 @@ static bool begins(const char *text, const char *with)
 	return !*with;
 }
 
+static bool is_harmless(const char *name)
+{
+	for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
+		if (begins(name, harmless[i]))
+			return true;
+	return false;
+}
+
+/* Whose function of that name we would see; -1: nobody's. */
 static int provider_of(const char *name)
 {
 	name += *name == '_';
 	for (int i = 0; i < PROVIDERS; i++)
 		if (begins(name, providers[i].prefix))
-			return i;
+			return is_harmless(name + strlen(providers[i].prefix)) ? -1 : i;
 	return -1;
 }
 
