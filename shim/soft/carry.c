@@ -27,6 +27,13 @@ static bool has_imm(const struct soft_wr *wr)
 		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
+static bool is_send(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND ||
+		wr->opcode == IBV_WR_SEND_WITH_IMM ||
+		wr->opcode == IBV_WR_SEND_WITH_INV;
+}
+
 static struct message message_of(struct soft_qp *qp, const struct soft_wr *wr,
 				 struct copy_list *from)
 {
@@ -205,11 +212,9 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r,
 				     IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
 				     status);
 	deliver_establish(r);
-	switch (wr->opcode) {
-	case IBV_WR_SEND:
-	case IBV_WR_SEND_WITH_IMM:
-	case IBV_WR_SEND_WITH_INV:
+	if (is_send(wr))
 		return send_to(qp, r, wr, local);
+	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		return write_to(qp, r, wr, local);
@@ -259,7 +264,7 @@ static int unacknowledged(int status)
 		IBV_WC_SUCCESS;
 }
 
-static ALWAYS_INLINE int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
+static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
 			   struct copy_list *local)
 {
 	struct soft_remote *r;
@@ -296,11 +301,12 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 		return datagram_send(qp, wr, &local);
 	case IBV_QPT_RAW_PACKET:
 		return raw_send(qp, wr, &local);
-	case IBV_QPT_UC:
-		return unacknowledged(carry_connected(qp, wr, &local));
 	default:
-		return carry_connected(qp, wr, &local);
+		break;
 	}
+	status = carry_connected(qp, wr, &local);
+	return likely(qp->init.qp_type != IBV_QPT_UC) ? status :
+		unacknowledged(status);
 }
 
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)

@@ -110,7 +110,8 @@ void copy_gather_list(uint8_t *to, const struct copy_list *from)
 	}
 }
 
-void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len)
+void copy_scatter_list(const struct copy_list *to, const uint8_t *from,
+		       uint64_t len)
 {
 	unsigned int i;
 	size_t n;

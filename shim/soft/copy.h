@@ -79,7 +79,16 @@ static inline void copy_gather(uint8_t *to, const struct copy_list *from)
 		copy_gather_list(to, from);
 }
 
-void copy_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len);
+void copy_scatter_list(const struct copy_list *to, const uint8_t *from,
+		       uint64_t len);
+static inline void copy_scatter(const struct copy_list *to, const uint8_t *from,
+				uint64_t len)
+{
+	if (likely(to->count == 1 && !to->nulls && to->iov->iov_len >= len))
+		memcpy(to->iov->iov_base, from, len);
+	else
+		copy_scatter_list(to, from, len);
+}
 
 /*
  * Move the first bytes of @list, up to @max, to @piece. How many, 0 at its

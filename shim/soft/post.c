@@ -61,12 +61,14 @@ int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
 static int set_inline(const struct soft_qp *qp, struct soft_wr *to,
 		      const struct ibv_send_wr *wr)
 {
-	int i, err;
+	int i = 0, err;
 
-	err = post_add_inline(qp, to, NULL, 0);
-	for (i = 0; !err && i < wr->num_sge; i++)
+	if (!wr->num_sge)
+		return post_add_inline(qp, to, NULL, 0);
+	do
 		err = post_add_inline(qp, to, (void *)wr->sg_list[i].addr,
-				    wr->sg_list[i].length);
+				      wr->sg_list[i].length);
+	while (!err && ++i < wr->num_sge);
 	return err;
 }
 
