@@ -181,6 +181,18 @@ int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t a
 	return 0;
 }
 
+void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr)
+{
+	struct state *state = find(match, srq);
+
+	if (!state)
+		return;
+	if (state->rq.max && state->rq.max < max_wr * 2)
+		state->rq.max = max_wr * 2;
+	if (state->rq.asked && state->rq.asked < max_wr)
+		state->rq.asked = max_wr;
+}
+
 static void unlink_state(struct match *match, const struct state *state)
 {
 	struct state **at = &match->with_cq;
@@ -588,7 +600,7 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 	const struct call *call = event->call;
 	struct args *in = NULL, *out = NULL;
 	bool reset = false;
-	int64_t state;
+	int64_t state, max_wr;
 	int err = args_parse(call->args, &in);
 
 	if (!err)
@@ -597,11 +609,13 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 		goto done;
 	if (call->verb == VERB_bind_mw)
 		err = add_bind(match, trace, event, in);
+	else if (call->verb == VERB_modify_srq && args_get(in, "srq_attr.max_wr", &max_wr))
+		match_grow_srq(match, call->object, (uint32_t)max_wr);
 	else if (call->verb == VERB_modify_wq)
 		reset = args_get(in, "wq_attr.wq_state", &state) && state == ABI_WQS_RESET;
 	else if (call->verb == VERB_modify_qp)
 		reset = args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET;
-	else
+	else if (verb_infos[call->verb].effect == EFFECT_CREATE)
 		err = add_created(match, trace, event, in, out);
 	if (reset)
 		match_reset(match, call->object);
@@ -623,9 +637,10 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 	    call->end < 0 || !call->object)
 		return 0;
 	verb = &verb_infos[call->verb];
-	/* its completion may be polled by another thread before it returns */
+	/* another thread may poll its completion, or post, before it returns */
 	if (event->kind == TRACE_CALL)
-		return call->verb == VERB_bind_mw ? with_args(match, trace, event) : 0;
+		return call->verb == VERB_bind_mw || call->verb == VERB_modify_srq ?
+			       with_args(match, trace, event) : 0;
 	if (verb->object != OBJECT_qp && verb->object != OBJECT_srq && verb->object != OBJECT_wq)
 		return 0;
 	if (verb->effect == EFFECT_DESTROY)

@@ -45,6 +45,9 @@ int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info);
 int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
 		  uint32_t cq);
 
+/* It was made to hold @max_wr, as ibv_modify_srq() does. */
+void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr);
+
 /* The queue pair went to RESET: nothing is outstanding on it. */
 void match_reset(struct match *match, uint32_t qp);
 

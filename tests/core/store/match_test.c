@@ -312,6 +312,22 @@ static void receives_elsewhere_are_found_by_their_cq(void **state)
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, 0);
 }
 
+static void grown_queue_keeps_all(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	match_add_srq(match, SRQ, 1, 1, 0);
+	match_add_qp(match, QP, &(struct match_qp){ .srq = SRQ });
+	match_grow_srq(match, SRQ, 30);
+	match_grow_srq(match, OTHER, 30);
+	for (uint64_t i = 0; i < 30; i++)
+		post_list(VERB_post_srq_recv, SRQ, &i, 1, 0, 0, 0);
+	first = last_n - 29;
+	assert_int_equal(received(0), first);
+	assert_int_equal(received(29), last_n);
+}
+
 /* Completions by an extended CQ are not seen: the oldest must go. */
 static void queues_do_not_grow_without_completions(void **state)
 {
@@ -484,6 +500,7 @@ int main(void)
 		TEST(reset_and_destroy_forget),
 		TEST(shared_receives_are_found_from_any_queue),
 		TEST(receives_elsewhere_are_found_by_their_cq),
+		TEST(grown_queue_keeps_all),
 		TEST(queues_do_not_grow_without_completions),
 		TEST(unknown_queue_has_no_request),
 		TEST(any_order_of_receives_is_matched),
