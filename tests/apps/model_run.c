@@ -1,9 +1,10 @@
 /*
  * Random sequences of verbs as a program: model_run [seed [count]]
  *
- * Prints each step and what came of it, the same in each run of a seed: so
- * that what a recorder changes can be seen. Exits 1 where verbs promise
- * something else (tests/shim/soft/model).
+ * Prints each step and what came of it, also the errno that a verb leaves, the
+ * same in each run of a seed: so that what a recorder changes can be seen.
+ * Exits 1 where verbs promise something else (tests/shim/soft/model), and says
+ * what on stderr.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,9 +22,9 @@ int main(int argc, char **argv)
 		fputs("model_run: no device\n", stderr);
 		return 2;
 	}
-	for (; agree && count; count--, seed++) {
+	for (; count; count--, seed++) {
 		printf("seed %" PRIu64 "\n", seed);
-		agree = runner_sequence(&r, seed, stdout);
+		agree &= runner_sequence(&r, seed, stderr);
 	}
 	return runner_close(&r) || !agree;
 }

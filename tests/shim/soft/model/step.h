@@ -24,6 +24,7 @@ enum {
 	POLL_MAX	= 256,
 	EVENT_MAX	= 64,
 	NONE		= -1,
+	UNTOUCHED	= 4242,		/* errno before each verb */
 };
 
 enum op {
@@ -149,6 +150,7 @@ struct happening {
 struct result {
 	int32_t		ret;		/* of the verb; objects: 0 or -1 */
 	int32_t		err;		/* errno, where the verb sets it */
+	int32_t		left;		/* errno in any case; not judged, but shown */
 	int32_t		bad;		/* index of *bad_wr, or NONE */
 	int32_t		state;		/* queries: of a queue pair; the limit of an SRQ */
 	int32_t		dest;		/* slot */

@@ -541,6 +541,8 @@ static verb_fn *const verbs[OPS] = {
 void worker_do(struct worker *w, const struct step *step, struct result *r)
 {
 	r->bad = NONE;
+	errno = UNTOUCHED;
 	if (verbs[step->op])
 		verbs[step->op](w, step, r);
+	r->left = errno;
 }
