@@ -143,6 +143,9 @@ static void print_faults(struct trace *trace)
 	if (loss.overwritten)
 		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
 		       format_count(loss.overwritten, text));
+	if (*meta(trace, "carried"))
+		printf("CONTINUES: the control verbs of the first %s are those of the trace before\n",
+		       format_time(meta_number(trace, "carried"), text));
 	if (*meta(trace, "snapshot"))
 		printf("SNAPSHOT: %s\n", meta(trace, "snapshot"));
 }

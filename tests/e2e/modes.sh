@@ -232,6 +232,8 @@ rotation_leaves_whole_traces() {
 		calls=$((calls + $("$VERBATIM" stat --format json $t 2>/dev/null | jq '[.verbs[] | select(.verb == "ibv_reg_mr") | .calls][0] // 0')))
 	done
 	rm dump
+	"$VERBATIM" info t.2.db >info 2>&1 && says "^CONTINUES: the control verbs of the first " info && "$VERBATIM" info t.1.db >info 2>&1 &&
+		! grep -q ^CONTINUES info || return
 	is "$polled $calls" "$(number 16) 1" || return # nor is anything counted twice
 	is $sum "$(number 16)" # nothing is lost between two of them, or twice in them
 }
