@@ -134,6 +134,7 @@ void endpoints_add_qp(const struct ibv_qp *qp, const struct ibv_qp_cap *cap, boo
 		e->all_signaled = all_signaled;
 		e->has_recv = has_recv && !qp->srq;
 		atomic_store(&e->srq, qp->srq ? endpoints_find(qp->srq) : NULL);
+		e->unknown_srq = qp->srq && !atomic_load(&e->srq);
 		atomic_store(&e->send_cq, qp->send_cq);
 		atomic_store(&e->recv_cq, qp->recv_cq);
 		queue_begin(&e->send, cap->max_send_wr, cap->max_send_sge, false);
@@ -153,6 +154,7 @@ static void add_receiver(const void *object, enum endpoint_kind kind,
 	e = get(object);
 	if (e) {
 		e->kind = kind;
+		e->unknown_srq = false;
 		e->context = context;
 		leave_number(e);
 		queue_begin(&e->send, 0, 0, false);
@@ -201,6 +203,8 @@ struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool rec
 				      on_cq(e, cq, recv);
 		int has = queue && queue != found ? queue_has(queue, wr_id) : 0;
 
+		if (recv && !number_known && e->unknown_srq && atomic_load(&e->recv_cq) == cq)
+			has = -1;
 		if (!has)
 			continue;
 		*ret_several = found || has < 0;

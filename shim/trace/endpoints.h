@@ -21,6 +21,7 @@ struct endpoint {
 	bool datagrams;                         /* 40 bytes of each receive are the GRH's */
 	bool all_signaled;
 	bool has_recv;                          /* a QP's receives are in a queue of its own */
+	bool unknown_srq;                       /* or in one that was there before us */
 	struct queue send, recv;
 };
 

@@ -357,6 +357,8 @@ static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc,
 		return &srq->recv;
 	if (e && e->has_recv)
 		return &e->recv;
+	if (e && e->unknown_srq)
+		return NULL;
 	if (!recv && !(unsaid & PAYLOAD_NO_QP_NUM))
 		return NULL;
 	queue = endpoints_search(cq, wc->wr_id, recv, !(unsaid & PAYLOAD_NO_QP_NUM), &several);

@@ -176,6 +176,24 @@ pingpong_gets_what_is_sent() {
 		replay && says 'compared what was received 60 times' out && says '^no divergence' out
 }
 
+# Datagrams, reads and a shared receive queue, as a program of others uses them.
+perftest_has_its_payload() {
+	cat >pair <<-'END'
+		port=$1; shift
+		"$@" -p "$port" -n 200 >/dev/null & server=$!
+		for i in $(seq 100); do "$@" -p "$port" -n 200 localhost >/dev/null 2>&1 && break; sleep 0.1; done
+		wait $server
+	END
+	local port=$((20000 + $$ % 20000))
+	record --payload hash sh pair $port ib_send_bw -s 512 -c UD >out 2>&1 || { cat out; return 1; }
+	is "$(ask "SELECT kind, length, before, count(*), count(hash) FROM payload GROUP BY 1, 2, 3")" "recv|552|40|200|200
+send|512|0|200|200" || return
+	record --payload 16 sh pair $((port + 1)) ib_read_lat -s 64 >out 2>&1 || { cat out; return 1; }
+	is "$(ask "SELECT DISTINCT kind, length, captured, why FROM payload")" "read|64|16|" || return
+	record --payload hash sh pair $((port + 2)) ib_send_bw -s 64 --use-srq -q 2 >out 2>&1 || { cat out; return 1; }
+	is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') - (SELECT count(*) FROM wc WHERE opcode = 128 AND status = 0)")" 0
+}
+
 try full_is_every_byte
 try full_through_the_smallest_ring
 try first_bytes_are_the_first
@@ -201,3 +219,4 @@ try rotation_loses_nothing
 try drops_are_said
 try filtered_posts_have_none
 command -v ibv_rc_pingpong >/dev/null && try pingpong_gets_what_is_sent || echo "skip payload: pingpong gets what is sent: no ibv_rc_pingpong"
+command -v ib_send_bw >/dev/null && try perftest_has_its_payload || echo "skip payload: perftest has its payload: no ib_send_bw"

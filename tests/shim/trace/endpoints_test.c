@@ -140,6 +140,25 @@ static void receivers_of_a_cq_are_found_by_it(void **state)
 	gone(&user);
 }
 
+/* It was made before the recording. */
+static void an_srq_that_is_not_known_may_have_it(void **state)
+{
+	static struct ibv_srq unseen;
+	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&one, 6, &cq_a, &unseen);
+	bool several;
+
+	(void)state;
+	endpoints_add_qp(&a, &cap, false, true);
+	endpoints_add_qp(&b, &cap, false, true);
+	put(&endpoints_find(&a)->recv, 1);
+	assert_true(endpoints_find(&b)->unknown_srq);
+	assert_null(endpoints_search(&cq_a, 1, true, false, &several));
+	assert_true(several);
+	gone(&a);
+	gone(&b);
+	endpoints_find(&b)->unknown_srq = false;
+}
+
 /* A child that goes on with its parent's image. */
 static void of_a_parents_queues_nothing_is_known(void **state)
 {
@@ -167,6 +186,7 @@ int main(void)
 		cmocka_unit_test(without_a_number_the_only_one_is_found),
 		cmocka_unit_test(an_unsure_queue_makes_it_doubtful),
 		cmocka_unit_test(receivers_of_a_cq_are_found_by_it),
+		cmocka_unit_test(an_srq_that_is_not_known_may_have_it),
 		cmocka_unit_test(of_a_parents_queues_nothing_is_known),
 	};
 
