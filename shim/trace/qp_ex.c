@@ -446,7 +446,9 @@ static int patch(struct ibv_qp_ex *qp, uint64_t asked)
 	for (int op = 0; op < OPS; op++) {
 		if (slots[op] < 0)
 			continue;
-		originals[op][slots[op]] = *pointer(qp, op);
+		/* once: another thread may be reading it */
+		if (!originals[op][slots[op]])
+			originals[op][slots[op]] = *pointer(qp, op);
 		*pointer(qp, op) = ours[op][slots[op]];
 	}
 	return 0;

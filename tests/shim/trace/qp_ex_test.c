@@ -15,7 +15,7 @@
 #include "tests/shim/trace/fixture.h"
 
 static int next_ret;
-static unsigned int called;
+static _Atomic unsigned int called;
 
 static void nothing(struct ibv_qp_ex *ex)
 {
