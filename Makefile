@@ -53,8 +53,10 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 # dlsym() of ours is asked by a sanitizer that has not started yet
 $(BUILD)/obj/shim/trace/dl.o $(BUILD)/obj/shim/trace/import.o: ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
 
-$(BUILD)/verbatim: $(COMMAND)
-	$(CC) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+SANITIZED = $(if $(SAN),tests/sanitizers.c)
+
+$(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
+	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
 
 ifeq ($(SAN),)
 # what is loaded into programs stays: threads, fork handlers and patched pointers lead into it
@@ -92,8 +94,6 @@ $(LIBS) &: FORCE
 	$(MAKE) SAN= BUILD=build $(LIBS:$(BUILD)/%=build/%)
 	mkdir -p $(BUILD)/dropin && cp build/*.so $(BUILD)/ && cp build/dropin/* $(BUILD)/dropin/
 endif
-
-SANITIZED = $(if $(SAN),tests/sanitizers.c)
 
 # a unit test has all of the project at hand; what it does not use is left out
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))

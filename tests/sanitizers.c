@@ -1,5 +1,6 @@
 /*
- * How sanitizers behave in our unit tests, which fork from many threads
+ * How sanitizers behave in our unit tests, which fork from many threads, and
+ * in the command, which replays what a program has done
  *
  * ThreadSanitizer ends such a child by default. AddressSanitizer's leak check,
  * as the child ends, would wait for locks of threads that it does not have.
@@ -32,11 +33,12 @@ const char *__tsan_default_options(void)
 
 /*
  * Who reads a buffer while a peer writes it is the program's affair, and so
- * the fuzzing test's; what a forked child makes anew, no thread of its has.
+ * the fuzzing test's and a replay's; what a forked child makes anew, no thread of its has.
  */
 const char *__tsan_default_suppressions(void)
 {
-	return "race:^copy_scatter$\n"
+	return "race:^copy_put$\n"
+	       "race:^copy_scatter$\n"
 	       "race:^copy_gather$\n"
 	       "race:^forget_inherited$\n";
 }
