@@ -59,6 +59,7 @@ struct first_error {
 	struct event_id request; /* 0:0: not known, and so is what follows */
 	uint32_t request_index;
 	int64_t posted_at;
+	uint32_t stack; /* of the post, 0 not known */
 	bool is_recv;
 	int opcode; /* enum ibv_wr_opcode; -1 a receive */
 	uint32_t nsge;

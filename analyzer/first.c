@@ -88,6 +88,7 @@ static void take_request(struct first_error *error, const struct post *post)
 		return;
 	}
 	wr = &post->wr[error->request_index];
+	error->stack = post->stack;
 	error->is_recv = !post_is_send(post);
 	error->opcode = wr->opcode;
 	error->nsge = wr->nsge;

@@ -39,7 +39,8 @@ struct finding *judge_destroy(struct check *check, enum rule_id rule,
 
 static uint32_t stack_of(const struct trace_event *event)
 {
-	return event->kind == TRACE_CALL ? event->call->stack : 0;
+	return event->kind == TRACE_CALL ? event->call->stack :
+	       event->kind == TRACE_POST ? event->post->stack : 0;
 }
 
 struct mark judge_mark(const struct model_use *use)

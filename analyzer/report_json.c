@@ -79,26 +79,6 @@ static void put_request(struct text *t, const struct first_error *error)
 	put_number(t, "rkey", error->rkey);
 }
 
-static void put_first(struct text *t, const struct report *report, const struct first_error *error)
-{
-	char qp[32], status[32];
-
-	element(t);
-	text_char(t, '{');
-	put_number(t, "process", error->process);
-	put_text(t, "object", report_qp(report->trace, error, qp));
-	put_number(t, "qp_num", error->qp_num);
-	put_event(t, "event", error->event);
-	put_number(t, "index", error->index);
-	put_number(t, "time", error->time);
-	put_text(t, "status", report_status(error->status, status));
-	put_number(t, "vendor_err", error->vendor_err);
-	put_number(t, "wr_id", (int64_t)error->wr_id);
-	put_request(t, error);
-	put_number(t, "flushed", (int64_t)error->flushes);
-	text_char(t, '}');
-}
-
 static void put_frame(struct text *t, const struct report_line *line)
 {
 	const struct symbol *symbol = &line->symbol;
@@ -119,11 +99,40 @@ static void put_frame(struct text *t, const struct report_line *line)
 	text_char(t, '}');
 }
 
-static void put_step(struct text *t, const struct report *report, const struct finding_step *step)
+static void put_stack(struct text *t, const struct report *report, uint32_t stack)
 {
 	struct report_line lines[REPORT_FRAMES];
-	unsigned int n = report_stack(report, step->mark.stack, lines);
+	unsigned int n = report_stack(report, stack, lines);
 
+	open_array(t, "stack");
+	for (unsigned int i = 0; i < n; i++)
+		put_frame(t, &lines[i]);
+	text_char(t, ']');
+}
+
+static void put_first(struct text *t, const struct report *report, const struct first_error *error)
+{
+	char qp[32], status[32];
+
+	element(t);
+	text_char(t, '{');
+	put_number(t, "process", error->process);
+	put_text(t, "object", report_qp(report->trace, error, qp));
+	put_number(t, "qp_num", error->qp_num);
+	put_event(t, "event", error->event);
+	put_number(t, "index", error->index);
+	put_number(t, "time", error->time);
+	put_text(t, "status", report_status(error->status, status));
+	put_number(t, "vendor_err", error->vendor_err);
+	put_number(t, "wr_id", (int64_t)error->wr_id);
+	put_request(t, error);
+	put_number(t, "flushed", (int64_t)error->flushes);
+	put_stack(t, report, error->stack);
+	text_char(t, '}');
+}
+
+static void put_step(struct text *t, const struct report *report, const struct finding_step *step)
+{
 	element(t);
 	text_char(t, '{');
 	put_text(t, "what", step->what);
@@ -132,10 +141,8 @@ static void put_step(struct text *t, const struct report *report, const struct f
 		 step->mark.verb == VERB_COUNT ? NULL : verb_infos[step->mark.verb].name);
 	put_number(t, "process", step->mark.process);
 	put_number(t, "time", step->mark.time);
-	open_array(t, "stack");
-	for (unsigned int i = 0; i < n; i++)
-		put_frame(t, &lines[i]);
-	text_addf(t, "]}");
+	put_stack(t, report, step->mark.stack);
+	text_char(t, '}');
 }
 
 static void put_finding(struct text *t, const struct report *report, const struct finding *finding)

@@ -64,6 +64,17 @@ static void print_request(FILE *out, const struct first_error *error)
 		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr, error->rkey);
 }
 
+static void print_stack(const struct report *report, uint32_t stack)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, stack, lines);
+	char text[512];
+
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(report->out, "        %s\n",
+			symbol_text(&lines[i].symbol, text, sizeof(text)));
+}
+
 void report_first(const struct report *report, const struct first_error *error)
 {
 	char id[32], when[32], status[32], qp[32];
@@ -88,17 +99,7 @@ void report_first(const struct report *report, const struct first_error *error)
 		fprintf(out, " flushed behind it");
 	}
 	fputc('\n', out);
-}
-
-static void print_stack(const struct report *report, uint32_t stack)
-{
-	struct report_line lines[REPORT_FRAMES];
-	unsigned int n = report_stack(report, stack, lines);
-	char text[512];
-
-	for (unsigned int i = 0; i < n; i++)
-		fprintf(report->out, "        %s\n",
-			symbol_text(&lines[i].symbol, text, sizeof(text)));
+	print_stack(report, error->stack);
 }
 
 static void print_step(const struct report *report, const struct finding_step *step)
@@ -110,7 +111,7 @@ static void print_step(const struct report *report, const struct finding_step *s
 	if (mark->verb != VERB_COUNT)
 		fprintf(report->out, "  %s()", verb_infos[mark->verb].name);
 	fprintf(report->out, "  at %s%s\n", judge_span(mark->time, when),
-		mark->stack ? "" : "  (no call stack: only control verbs have one)");
+		mark->stack ? "" : "  (no call stack)");
 	print_stack(report, mark->stack);
 }
 

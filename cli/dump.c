@@ -20,7 +20,8 @@
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 
-enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, FRAMES_MAX = 128 };
+enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, FRAMES_MAX = 128,
+       INLINED_MAX = 16 };
 
 static const struct option_row rows[] = {
 	[THREAD] = { "thread", 't', "T", "only this thread of the trace" },
@@ -208,6 +209,8 @@ static uint32_t event_stack(const struct trace_event *event)
 		return event->call->stack;
 	case TRACE_FORK:
 		return event->fork->stack;
+	case TRACE_POST:
+		return event->post->stack;
 	default:
 		return 0;
 	}
@@ -216,15 +219,20 @@ static uint32_t event_stack(const struct trace_event *event)
 static void print_stack(const struct dump *d, uint32_t stack)
 {
 	struct frame frames[FRAMES_MAX];
-	unsigned int n = stack ? trace_stack(d->trace, stack, frames, FRAMES_MAX) : 0;
+	struct symbol list[INLINED_MAX];
+	unsigned int n = stack ? trace_stack(d->trace, stack, frames, FRAMES_MAX) : 0, line = 0;
 	struct symbols *symbols;
 	char text[512];
 
 	if (!n || symbols_open(&symbols))
 		return;
 	printf("\ncalled from\n");
-	for (unsigned int i = 0; i < n; i++)
-		printf("  #%-2u %s\n", i, symbols_frame(symbols, &frames[i], text, sizeof(text)));
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int inside = symbols_find(symbols, &frames[i], list, INLINED_MAX);
+
+		for (unsigned int k = 0; k < inside; k++)
+			printf("  #%-2u %s\n", line++, symbol_text(&list[k], text, sizeof(text)));
+	}
 	symbols_close(symbols);
 }
 

@@ -165,19 +165,21 @@ static uint32_t post_kind(const struct event_post *event)
 }
 
 static void put_post(struct batch *batch, uint64_t n, int64_t time, uint32_t kind, uint64_t handle,
-		     int ret, uint32_t bad, uint32_t nwr)
+		     int ret, uint32_t bad, uint32_t nwr, uint32_t stack)
 {
 	put_event(batch, n, time, kind);
 	PUT(batch, post_handle, handle);
 	PUT(batch, post_ret, (int64_t)ret);
 	PUT(batch, post_bad, bad);
 	PUT(batch, nwr, nwr);
+	PUT(batch, post_stack, stack);
 }
 
 static void open_post(struct batch *batch, const struct event_post *event, uint64_t n,
-		      int64_t time, uint32_t kind)
+		      int64_t time, uint32_t kind, uint32_t stack)
 {
 	batch->open = true;
+	batch->open_stack = stack;
 	batch->open_n = n;
 	batch->open_time = time;
 	batch->open_kind = kind;
@@ -191,7 +193,7 @@ bool batch_close(struct batch *batch)
 		return false;
 	batch->open = false;
 	put_post(batch, batch->open_n, batch->open_time, batch->open_kind, batch->open_handle, 0,
-		 0, batch->open_nwr);
+		 0, batch->open_nwr, batch->open_stack);
 	return true;
 }
 
@@ -203,10 +205,11 @@ static void go_on(struct batch *batch, const struct event_post *event)
 		return;
 	batch->open = false;
 	put_post(batch, batch->open_n, batch->open_time, batch->open_kind, batch->open_handle,
-		 event->ret, event->bad, batch->open_nwr);
+		 event->ret, event->bad, batch->open_nwr, batch->open_stack);
 }
 
-int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time)
+int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time,
+	       uint32_t stack)
 {
 	const uint8_t *at = (const uint8_t *)(event + 1);
 	uint32_t kind;
@@ -223,9 +226,10 @@ int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, 
 	if (batch->open)
 		go_on(batch, event);
 	else if (event->head.flags & EVENT_PART)
-		open_post(batch, event, n, time, kind);
+		open_post(batch, event, n, time, kind, stack);
 	else
-		put_post(batch, n, time, kind, event->object, event->ret, event->bad, event->nwr);
+		put_post(batch, n, time, kind, event->object, event->ret, event->bad, event->nwr,
+			 stack);
 	return 0;
 }
 

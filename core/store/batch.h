@@ -27,6 +27,7 @@ struct batch {
 	uint64_t open_n;
 	int64_t open_time;
 	uint32_t open_nwr, open_kind;
+	uint32_t open_stack;
 	uint64_t open_handle;
 };
 
@@ -34,7 +35,8 @@ struct batch {
  * Add one event of that number and time. Nothing of it is trusted: -EBADMSG,
  * and nothing was added, where its lengths or its verb are impossible.
  */
-int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time);
+int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time,
+	       uint32_t stack);
 int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, int64_t time,
 	       uint64_t empty);
 int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time);

@@ -208,7 +208,8 @@ int calls_begin(struct writer *writer, struct lane *lane, const struct event_cal
 	call->verb = event->verb;
 	call->depth = event->depth ? event->depth : !!(event->head.flags & EVENT_INNER);
 	call->ours = event->head.flags & EVENT_OURS;
-	if (stacks_number(writer, lane->process, frames, event->nframes, &call->stack))
+	if (stacks_number(writer, lane->process, event->modules, frames, event->nframes,
+			  &call->stack))
 		return writer->err;
 	if (!read_args(writer, lane, call, frames + event->nframes, event->nargs))
 		return not_whole(writer, lane, &event->head, n, time);

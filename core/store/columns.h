@@ -84,7 +84,8 @@
 	C(EXTRA, cvlan, 0)          \
 	C(EXTRA, flow_tag, 0)       \
 	C(EXTRA, tm_tag, 0)         \
-	C(EXTRA, tm_priv, 0)
+	C(EXTRA, tm_priv, 0) \
+	C(POST, post_stack, 0)
 
 enum family {
 #define F(name) FAMILY_##name,

@@ -99,6 +99,8 @@ struct module {
 	int64_t id;
 	uint32_t process;
 	uint64_t base, start, end;
+	uint32_t serial;
+	int64_t time;
 };
 
 struct modules {
@@ -113,7 +115,7 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 	int err = objects_load_lineages(db, &modules->processes);
 
 	if (!err)
-		err = sql_prepare(db, "SELECT id, process, base, start, end FROM module"
+		err = sql_prepare(db, "SELECT id, process, base, start, end, serial, time FROM module"
 				      " ORDER BY id", &stmt);
 	if (err)
 		return err;
@@ -129,25 +131,38 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 			sqlite3_column_int64(stmt, 0), sql_u32(stmt, 1),
 			(uint64_t)sqlite3_column_int64(stmt, 2),
 			(uint64_t)sqlite3_column_int64(stmt, 3),
-			(uint64_t)sqlite3_column_int64(stmt, 4) };
+			(uint64_t)sqlite3_column_int64(stmt, 4), sql_u32(stmt, 5),
+			sqlite3_column_int64(stmt, 6) };
 	}
 	sqlite3_finalize(stmt);
 	return err;
 }
 
-/* The module that was mapped there last, in the process or one it was forked from. */
-static const struct module *module_at(const struct modules *modules, uint32_t process, uint64_t ip)
+/*
+ * The module that was there when a stack was taken whose newest has number
+ * @serial: in the process, or before the fork in one it was forked from.
+ */
+static const struct module *module_at(const struct modules *modules, uint32_t process,
+				      uint32_t serial, uint64_t ip)
 {
+	int64_t until = INT64_MAX;
+
 	while (process && process <= modules->processes.nlineages) {
-		uint32_t parent = modules->processes.lineages[process - 1].parent;
+		const struct lineage *lineage = &modules->processes.lineages[process - 1];
+		const struct module *found = NULL;
 
-		for (size_t i = modules->count; i > 0; i--) {
-			const struct module *m = &modules->list[i - 1];
+		for (size_t i = 0; i < modules->count; i++) {
+			const struct module *m = &modules->list[i];
 
-			if (m->process == process && ip >= m->start && ip < m->end)
-				return m;
+			if (m->process == process && ip >= m->start && ip < m->end &&
+			    m->serial <= serial && m->time <= until &&
+			    (!found || m->serial >= found->serial))
+				found = m;
 		}
-		process = parent < process ? parent : 0;
+		if (found)
+			return found;
+		until = lineage->fork_time;
+		process = lineage->parent < process ? lineage->parent : 0;
 	}
 	return NULL;
 }
@@ -155,7 +170,7 @@ static const struct module *module_at(const struct modules *modules, uint32_t pr
 static int find_modules(sqlite3 *db, const struct modules *modules)
 {
 	sqlite3_stmt *from, *to = NULL;
-	int err = sql_prepare(db, "SELECT f.stack, f.i, f.ip, s.process FROM frame f"
+	int err = sql_prepare(db, "SELECT f.stack, f.i, f.ip, s.process, s.modules FROM frame f"
 				  " JOIN stack s ON s.id = f.stack", &from);
 
 	if (!err)
@@ -163,7 +178,8 @@ static int find_modules(sqlite3 *db, const struct modules *modules)
 				      " WHERE stack = ? AND i = ?", &to);
 	while (!err && (err = sql_step(from)) > 0) {
 		uint64_t ip = (uint64_t)sqlite3_column_int64(from, 2);
-		const struct module *m = module_at(modules, sql_u32(from, 3), ip);
+		const struct module *m = module_at(modules, sql_u32(from, 3),
+						   sql_u32(from, 4), ip);
 
 		err = m ? sql_run(to, "iiuu", m->id, ip - m->base, sql_u32(from, 0),
 				  sql_u32(from, 1)) : 0;

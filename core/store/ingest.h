@@ -64,6 +64,8 @@ struct lane {
 		uint64_t events;
 		int64_t first, last; /* ns */
 	} over;                     /* were overwritten: keep.c */
+	uint32_t *sites;    /* stacks by the number of the site */
+	uint32_t nsites;
 	uint32_t fork_seq;  /* of the last EVENT_FORK, and its event */
 	uint64_t fork_n;
 	uint64_t first_ticks; /* of the first event that was read */
@@ -84,6 +86,7 @@ struct known_process {
 struct known_stack {
 	uint64_t hash;
 	uint32_t id, process;
+	uint32_t modules; /* the highest serial of its frames' */
 	uint32_t nframes;
 	uint64_t *frames;
 };
@@ -98,9 +101,9 @@ struct known_stack {
 	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL)") \
 	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread = ?1 AND n = ?2") \
 	S(mark, "INSERT OR IGNORE INTO mark VALUES(?, ?, ?, ?, ?, ?)") \
-	S(stack, "INSERT INTO stack VALUES(?, ?, ?)") \
+	S(stack, "INSERT INTO stack VALUES(?, ?, ?, ?)") \
 	S(frame, "INSERT INTO frame VALUES(?, ?, ?, NULL, NULL)") \
-	S(module, "INSERT INTO module VALUES(NULL, ?, ?, ?, ?, ?, ?)") \
+	S(module, "INSERT INTO module VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	S(process, "INSERT INTO process(id, pid, ppid, start) VALUES(?, ?, ?, ?)") \
 	S(process_is, "UPDATE process SET ppid = ?2, exe = ?3, cmdline = ?4, thread = ?5, n = ?6, forked_from = ?7, fork_seq = ?8, fork_time = ?9, start = min(start, ?10) WHERE id = ?1") \
 	S(process_end, "UPDATE process SET end = ?2, status = ?3, ending = ?4 WHERE id = ?1") \
@@ -190,9 +193,15 @@ int direct_event(struct writer *writer, struct lane *lane, const struct event_di
 		 uint64_t n, int64_t time);
 int direct_flush(struct writer *writer);
 
-/* stacks.c: the number of a stack, 0 for none. */
-int stacks_number(struct writer *writer, uint32_t process, const uint64_t *frames,
-		  uint32_t nframes, uint32_t *ret_stack);
+/* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
+int stacks_number(struct writer *writer, uint32_t process, uint32_t modules,
+		  const uint64_t *frames, uint32_t nframes, uint32_t *ret_stack);
+/* A place that posts of the thread come from, and its stack; 0 not known. */
+int stacks_site(struct writer *writer, struct lane *lane, const struct event_site *event);
+static inline uint32_t stacks_of_site(const struct lane *lane, uint16_t site)
+{
+	return site < lane->nsites ? lane->sites[site] : 0;
+}
 void stacks_fini(struct writer *writer);
 
 /* polls.c: count a poll; empty polls since the last one that is an event. */
@@ -219,7 +228,8 @@ int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_p
 struct known_process *processes_of_pid(struct writer *writer, int pid);
 int processes_event(struct writer *writer, struct lane *lane, const struct event_process *event,
 		    uint64_t n, int64_t time);
-int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event);
+int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event,
+		     int64_t time);
 int processes_fork(struct writer *writer, struct lane *lane, const struct event_fork *event,
 		   uint64_t n, int64_t time);
 int processes_spawned(struct writer *writer, struct lane *lane, const struct event_spawned *event);

@@ -24,7 +24,10 @@ static void free_batch(struct lane *lane)
 	if (lane->batch)
 		batch_fini(lane->batch);
 	free(lane->batch);
+	free(lane->sites);
 	lane->batch = NULL;
+	lane->sites = NULL;
+	lane->nsites = 0;
 }
 
 void lanes_free(struct lane *lane)

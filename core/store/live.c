@@ -419,9 +419,11 @@ uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended)
 static const char frames_sql[] =
 	"SELECT f.ip, m.id, f.ip - m.base FROM frame f JOIN stack s ON s.id = f.stack"
 	" LEFT JOIN module m ON m.id = coalesce("
-	"  (SELECT max(id) FROM module WHERE process = s.process AND f.ip >= start AND f.ip < end),"
-	"  (SELECT max(a.id) FROM module a JOIN process p ON p.parent = a.process"
-	"   WHERE p.id = s.process AND f.ip >= a.start AND f.ip < a.end))"
+	"  (SELECT id FROM module WHERE process = s.process AND f.ip >= start AND f.ip < end"
+	"   AND serial <= s.modules ORDER BY serial DESC LIMIT 1),"
+	"  (SELECT a.id FROM module a JOIN process p ON p.parent = a.process"
+	"   WHERE p.id = s.process AND f.ip >= a.start AND f.ip < a.end"
+	"   AND a.serial <= s.modules AND a.time <= p.fork_time ORDER BY a.serial DESC LIMIT 1))"
 	" WHERE f.stack = ? ORDER BY f.i";
 
 unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames, unsigned int max)

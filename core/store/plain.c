@@ -28,7 +28,7 @@ struct plain {
 
 /* Columns from 0: the key without the thread, then what goes into the block. */
 static const char *const queries[TABLES] = {
-	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad FROM post"
+	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad, stack FROM post"
 		       " WHERE thread = ? ORDER BY n",
 	[TABLE_wr] = "SELECT n, i, wr_id, send_flags, imm, opcode, num_sge, remote_addr, rkey,"
 		     " compare_add, swap, ah, remote_qpn, remote_qkey, remote_srqn, bind_mw,"
@@ -277,12 +277,12 @@ static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usua
 static int add_post(struct plain *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_post_handle, COLUMN_post_ret,
-						  COLUMN_post_bad };
+						  COLUMN_post_bad, COLUMN_post_stack };
 	uint32_t kind = kind_at(plain, TABLE_post, VERB_post_send), nwr;
 	int err = kind ? add_event(plain, block, TABLE_post, kind) : -EINVAL;
 
 	if (!err)
-		err = add_row(plain, block, TABLE_post, 4, columns, 3);
+		err = add_row(plain, block, TABLE_post, 4, columns, 4);
 	if (!err)
 		err = add_wrs(plain, block, number(plain, TABLE_post, 0), &nwr);
 	return err ? err : block_add(block, COLUMN_nwr, nwr);

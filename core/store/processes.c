@@ -117,7 +117,8 @@ int processes_event(struct writer *writer, struct lane *lane, const struct event
 	return writer->err;
 }
 
-int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event)
+int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event,
+		     int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
 	const char *tail = (const char *)(event + 1);
@@ -132,8 +133,8 @@ int processes_module(struct writer *writer, struct lane *lane, const struct even
 	id[0] = '\0';
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(id + 2 * i, 3, "%02x", (unsigned char)tail[event->path_bytes + i]);
-	return WRITER_RUN(writer, module, "uiiitt", lane->process, event->base, event->start,
-			  event->end, path, n ? id : NULL);
+	return WRITER_RUN(writer, module, "uiiittui", lane->process, event->base, event->start,
+			  event->end, path, n ? id : NULL, event->serial, time);
 }
 
 static const char *const hows[FORK_HOWS] = {
@@ -152,7 +153,8 @@ int processes_fork(struct writer *writer, struct lane *lane, const struct event_
 	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 ||
 	    event->how >= FORK_HOWS)
 		return -EBADMSG;
-	if (stacks_number(writer, lane->process, (const void *)(event + 1), event->nframes, &stack))
+	if (stacks_number(writer, lane->process, event->modules, (const void *)(event + 1),
+			  event->nframes, &stack))
 		return writer->err;
 	lane->fork_seq = event->fork_seq;
 	lane->fork_n = n;

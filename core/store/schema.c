@@ -19,8 +19,8 @@ static const char *const tables[] = {
 	"thread(id INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, comm TEXT, events INTEGER,"
 	" start INTEGER, end INTEGER)",
 	"module(id INTEGER PRIMARY KEY, process INTEGER, base INTEGER, start INTEGER, end INTEGER,"
-	" path TEXT, build_id TEXT)",
-	"stack(id INTEGER PRIMARY KEY, process INTEGER, depth INTEGER)",
+	" path TEXT, build_id TEXT, serial INTEGER, time INTEGER)",
+	"stack(id INTEGER PRIMARY KEY, process INTEGER, depth INTEGER, modules INTEGER)",
 	"frame(stack INTEGER, i INTEGER, ip INTEGER, module INTEGER, offset INTEGER,"
 	" PRIMARY KEY(stack, i)) WITHOUT ROWID",
 	"device(id INTEGER PRIMARY KEY, name TEXT UNIQUE, node_type TEXT, transport_type TEXT,"

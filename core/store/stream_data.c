@@ -102,7 +102,8 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 				 .handle = GET(s, post_handle, POST),
 				 .ret = (int)GET(s, post_ret, POST),
 				 .bad = (uint32_t)GET(s, post_bad, POST),
-				 .nwr = nwr };
+				 .nwr = nwr,
+				 .stack = (uint32_t)GET(s, post_stack, POST) };
 	if (reserve(&s->wrs, &s->wrs_size, nwr, sizeof(*s->wrs)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nwr; i++)

@@ -23,6 +23,7 @@ const struct table tables[TABLES] = {
 	[TABLE_post] = { "post", "thread, n", FAMILY_BIT(POST), {
 		EVENT_COLUMNS, V(OBJECT, "object"), C_AS(post_handle, "handle"), V(VERB, "verb"),
 		C_AS(post_ret, "ret"), C_AS(post_bad, "bad"), C(nwr), V(INNER, "inner"),
+		V(STACK, "stack"),
 	} },
 	[TABLE_wr] = { "wr", "thread, n, i", FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE), {
 		PART_COLUMNS, V(QP, "qp"), V(SRQ, "srq"), V(VERB, "verb"), C_AS(post_ret, "ret"),
@@ -31,7 +32,7 @@ const struct table tables[TABLES] = {
 		V(NUM_SGE, "num_sge"), V(BYTES, "bytes"), C(imm), P(remote_addr), P(rkey),
 		P(compare_add), P(swap), P(ah), P(remote_qpn), P(remote_qkey), P(remote_srqn),
 		P(bind_mw), P(bind_mr), P(bind_addr), P(bind_length), P(bind_rkey), P(bind_access),
-		P(tso_hdr), P(tso_hdr_sz), P(tso_mss),
+		P(tso_hdr), P(tso_hdr_sz), P(tso_mss), V(STACK, "stack"),
 	} },
 	[TABLE_sge] = { "sge", "thread, n, i, j",
 			FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE), {

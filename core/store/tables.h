@@ -24,6 +24,7 @@ enum value {
 	VALUE_CQ,
 	VALUE_WC_QP,
 	VALUE_VERB,
+	VALUE_STACK,      /* of a post; NULL not known */
 	VALUE_NOT_TAKEN,  /* 1: the post failed before it came to this request */
 	VALUE_OPCODE,     /* of a request; NULL for a receive */
 	VALUE_SEND_FLAGS,

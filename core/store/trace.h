@@ -92,6 +92,7 @@ struct post {
 	int ret;
 	uint32_t bad;     /* 0, or 1 + index of *bad_wr */
 	uint32_t nwr;
+	uint32_t stack;   /* id in table `stack`, 0 not known */
 	const struct wr *wr;
 };
 

@@ -196,7 +196,8 @@ static int take_blind(struct writer *writer, struct lane *lane, const struct eve
 		[BLIND_EXTENDED_QP] = "extended-qp", [BLIND_EXTENDED_CQ] = "extended-cq",
 		[BLIND_WQ] = "wq",		     [BLIND_DM] = "dm",
 		[BLIND_PROVIDERS] = "providers",     [BLIND_THREAD] = "thread",
-		[BLIND_VFORK] = "vfork",
+		[BLIND_VFORK] = "vfork",	     [BLIND_MODULES] = "modules",
+		[BLIND_SITES] = "sites",
 	};
 	const struct event_blind *blind = (const void *)event;
 
@@ -232,7 +233,7 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 	case EVENT_PROCESS:
 		return processes_event(writer, lane, body, n, time);
 	case EVENT_MODULE:
-		return processes_module(writer, lane, body);
+		return processes_module(writer, lane, body, time);
 	case EVENT_FORK:
 		return processes_fork(writer, lane, body, n, time);
 	case EVENT_THREAD:
@@ -251,6 +252,8 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 		return polls_destroyed(writer, body, event->words * 8u);
 	case EVENT_BLIND:
 		return take_blind(writer, lane, event, n, time);
+	case EVENT_SITE:
+		return stacks_site(writer, lane, body);
 	case EVENT_MARK:
 		return take_mark(writer, lane, event, n, time);
 	case EVENT_DIRECT:
@@ -258,6 +261,15 @@ static int take_rare(struct writer *writer, struct lane *lane, const struct even
 	default:
 		return -EBADMSG;
 	}
+}
+
+static int take_post(struct lane *lane, const struct event_post *event, uint64_t n, int64_t time)
+{
+	uint32_t stack = 0;
+
+	if (event->head.words * 8u >= sizeof(*event))
+		stack = stacks_of_site(lane, event->site);
+	return batch_post(lane->batch, event, n, time, stack);
 }
 
 static int take(struct writer *writer, struct lane *lane, const struct event_head *event,
@@ -269,7 +281,7 @@ static int take(struct writer *writer, struct lane *lane, const struct event_hea
 		int err = lane->payloads.waiting && !lane->batch->open ?
 			  payloads_take(writer, lane, event, n, time) : 0;
 
-		return err ? err : batch_post(lane->batch, (const void *)event, n, time);
+		return err ? err : take_post(lane, (const void *)event, n, time);
 	}
 	if (lane->batch->open) {
 		batch_close(lane->batch);

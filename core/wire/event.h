@@ -29,6 +29,7 @@ enum event_type {
 	EVENT_EXIT,        /* the process is about to end */
 	EVENT_THREAD,      /* from here on the ring is another thread's */
 	EVENT_PAYLOAD,     /* bytes that a work request sends, or has received */
+	EVENT_SITE,        /* a place that posts come from */
 	EVENT_DIRECT,      /* a provider's own function was called, round the verbs */
 	EVENT_TYPES,
 };
@@ -73,7 +74,7 @@ struct event_module {
 	uint64_t end;
 	uint16_t path_bytes;
 	uint16_t build_id_bytes;
-	uint32_t pad;
+	uint32_t serial; /* grows in the process: what was seen there later has a higher one */
 	/* char path[], uint8_t build_id[] */
 };
 
@@ -94,6 +95,8 @@ struct event_fork {
 	uint32_t fork_seq; /* 1 for the process's first fork */
 	uint16_t nframes;
 	uint16_t how;      /* enum event_fork_how */
+	uint32_t modules;  /* the highest serial of its frames' */
+	uint32_t pad;
 	/* uint64_t frames[nframes], innermost first */
 };
 
@@ -120,6 +123,8 @@ struct event_call {
 	uint8_t nframes;
 	uint8_t depth; /* 0 for a call of the application */
 	uint32_t nargs; /* words of encoded arguments */
+	uint32_t modules; /* the highest serial of its frames' */
+	uint32_t pad;
 	/* uint64_t frames[nframes], args[nargs]: codec.h */
 };
 
@@ -134,13 +139,23 @@ struct event_return {
 	/* uint64_t outs[nouts] */
 };
 
+/* Before the first post of a thread from there: where it was called, by its number. */
+struct event_site {
+	struct event_head head;
+	uint16_t site;    /* from 1 */
+	uint16_t nframes;
+	uint32_t modules; /* the highest serial of its frames' */
+	/* uint64_t frames[nframes], innermost first */
+};
+
 struct event_post {
 	struct event_head head;
-	uint64_t object;  /* QP or SRQ */
-	uint16_t verb;
-	uint16_t nwr;     /* in this event */
-	int16_t ret;      /* valid where EVENT_PART is not set */
-	uint16_t bad;     /* 0, or 1 + index in the whole call of *bad_wr */
+	uint64_t object;   /* QP or SRQ */
+	uint32_t verb : 9;
+	uint32_t bad : 9;  /* 0, or 1 + index in the whole call of *bad_wr */
+	int32_t ret : 14;  /* valid where EVENT_PART is not set */
+	uint16_t nwr;      /* in this event */
+	uint16_t site;     /* struct event_site of this thread; 0 not known */
 	/* struct event_wr wrs[nwr], each with its parts */
 };
 
@@ -320,6 +335,8 @@ enum event_blind_what {
 	BLIND_DM,          /* copies to and from device memory, likewise */
 	BLIND_PROVIDERS,   /* more providers in one process than there are slots */
 	BLIND_THREAD,      /* a thread that got no ring */
+	BLIND_MODULES,     /* more object files came and went than are kept in mind; object: one of them */
+	BLIND_SITES,       /* posts come from more places than are kept in mind; object: one of them */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */
 	BLIND_KINDS,
 };

@@ -74,6 +74,7 @@ static void put_post(struct feed *feed, uint16_t verb)
 	event->nwr = 1;
 	event->ret = 0;
 	event->bad = 0;
+	event->site = 0;
 	*wr = (struct event_wr){ .wr_id = 0, .nsge = 1,
 				 .opcode = verb == VERB_post_send ? IBV_WR_SEND : 0,
 				 .flags = verb == VERB_post_send ? IBV_SEND_SIGNALED : 0 };

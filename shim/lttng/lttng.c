@@ -210,6 +210,9 @@ static void rare(struct point *point)
 	case EVENT_COUNT:
 		lttng_ust_tracepoint(verbatim, poll_count, point);
 		break;
+	case EVENT_SITE:
+		lttng_ust_tracepoint(verbatim, site, point);
+		break;
 	case EVENT_BLIND:
 		lttng_ust_tracepoint(verbatim, blind, point);
 		break;

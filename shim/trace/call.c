@@ -14,9 +14,9 @@
 #include "shim/trace/call.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "core/wire/codec.h"
-#include "shim/trace/process.h"
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 
@@ -52,11 +52,13 @@ static size_t words_left(const void *event, const void *at)
 
 static void write_call(struct call *call)
 {
+	struct stack stack = { .nframes = 0 };
 	struct event_call *event;
 	struct codec_out out;
 	uint64_t *words;
 
-	process_modules();
+	if (!recorder.ours)
+		stack_take(&stack);
 	event = record_reserve(RING_EVENT_MAX);
 	if (!event)
 		return;
@@ -64,8 +66,11 @@ static void write_call(struct call *call)
 	record_head(&event->head, EVENT_CALL, record_ticks());
 	event->verb = (uint16_t)call->verb;
 	event->depth = (uint8_t)(call->depth < 255 ? call->depth : 255);
-	event->nframes = (uint8_t)(recorder.ours ? 0 : stack_take(words, STACK_FRAMES));
-	words += event->nframes;
+	event->nframes = (uint8_t)stack.nframes;
+	event->modules = stack.modules;
+	event->pad = 0;
+	memcpy(words, stack.frames, stack.nframes * sizeof(*words));
+	words += stack.nframes;
 	out = (struct codec_out){ .words = words, .size = words_left(event, words) };
 	codec_put_args(&out, call->verb, call->args, DIR_IN);
 	if (out.cut)

@@ -44,6 +44,7 @@ static struct {
                                                                                                   \
 		if (!record_ready())                                                              \
 			return originals.verb[i](queue, wr, bad);                                 \
+		post.frame = __builtin_frame_address(0);                                          \
 		on = begin;                                                                       \
 		ret = originals.verb[i](queue, wr, bad);                                          \
 		if (ret && payload_on)                                                            \

@@ -213,6 +213,7 @@ void *dl_instead(void *handle, const char *name, const char *version)
 	int verb;
 
 	find_next();
+	import_look_again(); /* the loader's lock is the caller's business here */
 	if (!name || handle == RTLD_NEXT)
 		return NULL;
 	if (import_is_known(name))

@@ -16,10 +16,11 @@
  *	PT_DYNAMIC -> DT_NEEDED            does it need one of these libraries?
  *	           -> DT_RELA, DT_JMPREL   slot, symbol -> name -> struct import
  *
- * Each time something was loaded all objects are walked twice: what is
- * imported? And, after the real functions were looked up, which cannot be done
- * under the loader's lock: which slots hold them? A slot that is not bound yet
- * points into its own object. Nothing is looked up, and nothing written, for a
+ * When the program begins, and when it looks something up after it has loaded
+ * more, all objects are walked twice: what is imported? And, after the real
+ * functions were looked up, which cannot be done under the loader's lock: which
+ * slots hold them? An object that is first seen on a stack is looked at alone. A
+ * slot that is not bound yet points into its own object. Nothing is looked up, and nothing written, for a
  * program that imports nothing of the kind.
  *
  * Not here: how a verb is recorded (gen/wrappers_gen.h).
@@ -508,7 +509,7 @@ static void look_up_all(void)
 }
 
 /* What cannot be counted may have been called. */
-static void tell_blind(void)
+void import_tell(void)
 {
 	for (unsigned int i = 0; i < nimports; i++) {
 		if (imports[i].blind && !imports[i].told)
@@ -528,10 +529,48 @@ void import_look(void)
 	if (fresh) {
 		look_up_all();
 		dl_iterate_phdr(each_object, (void *)hook);
-		tell_blind();
 	}
 	give_back();
 	errno = saved;
+}
+
+static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(unsigned long long *)arg = info->dlpi_adds + info->dlpi_subs;
+	return 1;
+}
+
+void import_look_again(void)
+{
+	static __thread bool looking __attribute__((tls_model("initial-exec")));
+	static atomic_ullong seen;
+	unsigned long long now = 0;
+
+	if (looking || !record_on())
+		return;
+	looking = true; /* what is looked up here comes here again */
+	dl_iterate_phdr(count_changes, &now);
+	if (atomic_exchange(&seen, now) != now) {
+		import_look();
+		import_tell();
+	}
+	looking = false;
+}
+
+/* What would have to be looked up waits for import_look(). */
+void import_see(const struct dl_phdr_info *info)
+{
+	struct dl_phdr_info object = *info;
+
+	if (!take())
+		return;
+	fresh = false;
+	each_object(&object, sizeof(object), (void *)note);
+	if (fresh)
+		each_object(&object, sizeof(object), (void *)hook);
+	give_back();
+	import_tell();
 }
 
 static void *instead_of_verb(enum verb verb, const void *found)
@@ -556,6 +595,19 @@ void *import_instead(const char *name, void *found)
 #else
 
 void import_look(void)
+{
+}
+
+void import_look_again(void)
+{
+}
+
+void import_see(const struct dl_phdr_info *info)
+{
+	(void)info;
+}
+
+void import_tell(void)
 {
 }
 

@@ -4,12 +4,22 @@
  * imports them: verbs that only newer libraries have, and what providers offer
  * beside the verbs (mlx5dv_*, efadv_*). Any thread.
  */
+#include <link.h>
 #include <stdbool.h>
 
 #include "core/wire/desc.h"
 
-/* Look at what is loaded now. Not under the loader's lock. */
+/* Look at what is loaded now. Takes the loader's lock, and is not called under it. */
 void import_look(void);
+
+/* The same where something was loaded since, if the process is recorded. */
+void import_look_again(void);
+
+/* Look at one more object. Takes no lock where it imports nothing of the kind. */
+void import_see(const struct dl_phdr_info *info);
+
+/* Once there is a ring: say of which calls may go by unseen. */
+void import_tell(void);
 
 /* Is it the name of such a function? */
 bool import_is_known(const char *name);

@@ -23,6 +23,7 @@
 
 #include "shim/trace/payload.h"
 #include "shim/trace/process.h"
+#include "shim/trace/quiet.h"
 #include "shim/trace/record.h"
 #include "shim/trace/rings.h"
 #include "shim/trace/tap.h"
@@ -45,6 +46,7 @@ static pid_t recorded_pid;
 static _Atomic pid_t state; /* enum process_state */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct quiet locked; /* of the thread that holds it */
 
 /* Recording has ended for this process; what runs in other threads notices. */
 void join_end(void)
@@ -67,20 +69,35 @@ bool record_on(void)
 
 void record_lock(void)
 {
+	struct quiet quiet;
+
+	quiet_begin(&quiet); /* a signal handler's verb would wait for its own thread */
 	pthread_mutex_lock(&lock);
+	locked = quiet;
 }
 
 void record_unlock(void)
 {
+	struct quiet quiet = locked;
+
 	pthread_mutex_unlock(&lock);
+	quiet_end(&quiet);
 }
 
 bool record_trylock(void)
 {
-	return !pthread_mutex_trylock(&lock);
+	struct quiet quiet;
+
+	quiet_begin(&quiet);
+	if (pthread_mutex_trylock(&lock)) {
+		quiet_end(&quiet);
+		return false;
+	}
+	locked = quiet;
+	return true;
 }
 
-/* pthread_mutex_t survives fork only if nobody held it. Runs before those of process.c. */
+/* pthread_mutex_t survives fork only if nobody held it. */
 static void before_fork(void)
 {
 	record_lock();
@@ -96,6 +113,18 @@ static void after_fork_child(void)
 	record_unlock();
 	if (generation_page && *generation_page != RECORD_OFF)
 		*generation_page = 0; /* where the kernel did not */
+}
+
+/*
+ * What the program does before a fork may wait for a thread that needs the
+ * lock. What is registered first runs last, so this is done before the program
+ * does anything: all else has been done by then.
+ */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	process_watch_forks();
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	process_announce_forks();
 }
 
 static int make_generation_page(void)
@@ -130,7 +159,7 @@ static bool find_session(void)
 /* Once an image, what stays over fork; which may have cut it short: each step is one of its own. */
 static bool join(void)
 {
-	static bool joined, watching;
+	static bool joined, announced;
 
 	if (!joined && !find_session())
 		return false;
@@ -138,12 +167,9 @@ static bool join(void)
 	if (!session_running(&join_session) || !thread_watch_ends())
 		return false;
 	atomic_store_explicit(&record_clock, join_session.page->clock.kind, memory_order_relaxed);
-	if (!watching) {
-		watching = true;
-		process_watch_forks();
-		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-		process_announce_forks();
-	}
+	if (!announced)
+		process_announce_exit();
+	announced = true;
 	return !make_generation_page();
 }
 

@@ -26,7 +26,8 @@ static bool is_ours(const void *at)
 	return (const char *)at >= __ehdr_start && (const char *)at < _end;
 }
 
-static void *find(const struct verb_info *info)
+/* @flags: RTLD_NOLOAD for what the program may have no use for. */
+static void *find(const struct verb_info *info, int flags)
 {
 	void *at = dlvsym(RTLD_NEXT, info->symbol, info->node);
 	void *lib;
@@ -36,7 +37,7 @@ static void *find(const struct verb_info *info)
 	if (info->via == VIA_DV)
 		return import_provider(info->symbol);
 	lib = dlopen(info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1",
-		     RTLD_LAZY | RTLD_LOCAL);
+		     RTLD_LAZY | RTLD_LOCAL | flags);
 	at = lib ? dl_symbol(lib, info->symbol, info->node) : NULL;
 	return is_ours(at) ? NULL : at;
 }
@@ -46,11 +47,21 @@ _Atomic(void *) next_found[VERB_COUNT];
 void *next_find(enum verb verb)
 {
 	int saved = errno;
-	void *at = find(&verb_infos[verb]);
+	void *at = find(&verb_infos[verb], 0);
 
 	atomic_store_explicit(&next_found[verb], at, memory_order_relaxed);
 	errno = saved;
 	return at;
+}
+
+void next_find_all(void)
+{
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (verb_infos[verb].symbol && !atomic_load_explicit(&next_found[verb],
+								      memory_order_relaxed))
+			atomic_store_explicit(&next_found[verb],
+					      find(&verb_infos[verb], RTLD_NOLOAD),
+					      memory_order_relaxed);
 }
 
 int64_t missing_verb(enum verb verb)

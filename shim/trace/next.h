@@ -12,6 +12,9 @@
 /* The slow way of next_symbol(): look for it. */
 void *next_find(enum verb verb);
 
+/* Look for all that is there, so that no verb has to: that takes the loader's lock. */
+void next_find_all(void);
+
 extern _Atomic(void *) next_found[VERB_COUNT];
 
 /* The exported function of @verb, or NULL where the library has none. */

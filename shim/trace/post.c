@@ -13,6 +13,7 @@
 
 #include "shim/trace/payload.h"
 #include "shim/trace/sieve.h"
+#include "shim/trace/site.h"
 
 #include <endian.h>
 #include <string.h>
@@ -31,31 +32,35 @@ _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as th
 
 /* Each post comes here: as a call it would cost a tenth of what the rest does. */
 static inline __attribute__((always_inline)) struct event_post *start(uint16_t verb,
-								      const void *object)
+								      const void *object,
+								      uint16_t site)
 {
 	struct event_post *event = record_reserve(sizeof(*event) + WR_BYTES + PART_BYTES);
 
 	if (!event)
 		return NULL;
+	/* as a whole: setting the parts of a word would read the ring, which is cold */
+	*event = (struct event_post){ .object = (uint64_t)(uintptr_t)object,
+				      .verb = verb & 0x1ff,
+				      .site = site };
 	record_head(&event->head, EVENT_POST, record_ticks());
-	event->object = (uint64_t)(uintptr_t)object;
-	event->verb = verb;
-	event->nwr = 0;
-	event->ret = 0;
-	event->bad = 0;
 	return event;
 }
 
-/* Does the filter leave the post in? */
-static inline bool is_taken(uint16_t verb, const void *queue)
+/* Does the filter leave the post in? Then it has a place in the program. */
+static inline bool is_taken(struct post *post, uint16_t verb, const void *queue)
 {
-	return __builtin_expect(recorder.sieve == NULL, 1) || sieve_takes_post(verb, queue);
+	if (__builtin_expect(recorder.sieve != NULL, 0) && !sieve_takes_post(verb, queue))
+		return false;
+	post->site = site_of(post->frame);
+	return true;
 }
 
 /* The first event of a post; with @carries its payload is there already. */
-static inline struct event_post *begin(uint16_t verb, const void *queue, bool taken, bool carries)
+static inline struct event_post *begin(const struct post *post, uint16_t verb, const void *queue,
+				       bool taken, bool carries)
 {
-	struct event_post *event = taken ? start(verb, queue) : NULL;
+	struct event_post *event = taken ? start(verb, queue, post->site) : NULL;
 
 	if (__builtin_expect(carries, 0) && event)
 		event->head.flags |= EVENT_CARRIES;
@@ -65,12 +70,12 @@ static inline struct event_post *begin(uint16_t verb, const void *queue, bool ta
 /* The list is long: publish what there is, and go on in a new event. */
 static __attribute__((noinline)) struct event_post *part(struct event_post *event, size_t bytes)
 {
-	uint16_t verb = event->verb;
+	uint16_t verb = event->verb, site = event->site;
 	const void *object = (const void *)(uintptr_t)event->object;
 
 	event->head.flags |= EVENT_PART;
 	record_commit(&event->head, bytes / 8);
-	return start(verb, object);
+	return start(verb, object, site);
 }
 
 static size_t bytes_of(const struct event_post *event, const void *end)
@@ -240,13 +245,13 @@ static bool hold(struct post *post, struct event_post *event, const char *end, c
 
 bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr)
 {
-	bool taken = is_taken(VERB_post_send, qp), carries = false;
+	bool taken = is_taken(post, VERB_post_send, qp), carries = false;
 	struct event_post *event;
 	char *at;
 
 	if (__builtin_expect(payload_on, 0))
 		carries = payload_sends(post, qp, wr, taken);
-	event = begin(VERB_post_send, qp, taken, carries);
+	event = begin(post, VERB_post_send, qp, taken, carries);
 	if (!event)
 		return false;
 	post->nwr = 0;
@@ -268,13 +273,13 @@ bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ib
 bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
 		     const struct ibv_recv_wr *wr)
 {
-	bool taken = is_taken((uint16_t)verb, queue);
+	bool taken = is_taken(post, (uint16_t)verb, queue);
 	struct event_post *event;
 	char *at;
 
 	if (__builtin_expect(payload_on, 0))
 		payload_receives(post, queue, wr);
-	event = begin((uint16_t)verb, queue, taken, false);
+	event = begin(post, (uint16_t)verb, queue, taken, false);
 	if (!event)
 		return false;
 	post->nwr = 0;
@@ -328,13 +333,13 @@ static struct event_post *put_long(struct event_post *event, char **at, const ch
 
 bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, struct builder *b)
 {
-	bool taken = is_taken((uint16_t)verb, qp), carries = false;
+	bool taken = is_taken(post, (uint16_t)verb, qp), carries = false;
 	struct event_post *event;
 	char *at;
 
 	if (__builtin_expect(payload_on, 0) && verb == VERB_wr_complete)
 		carries = payload_built(qp, b, taken);
-	event = begin((uint16_t)verb, qp, taken, carries);
+	event = begin(post, (uint16_t)verb, qp, taken, carries);
 	if (!event)
 		return false;
 	post->nwr = 0;
@@ -361,9 +366,9 @@ static uint16_t find_bad(const struct post *post, const void *bad)
 
 void post_end(struct post *post, int ret, const void *bad)
 {
-	if (record_held(post->hold)) {
-		post->event->ret = (int16_t)ret;
-		post->event->bad = ret ? find_bad(post, bad) : 0;
+	if (ret && record_held(post->hold)) { /* else it is 0, and no *bad_wr, as it was */
+		post->event->ret = ret > 0 ? ret & 0xfff : -(-ret & 0xfff);
+		post->event->bad = find_bad(post, bad) & 0x1ff;
 	}
 	record_release(post->hold);
 }

@@ -15,6 +15,8 @@
 enum { POST_WRS = 256 };
 
 struct post {
+	const void *const *frame; /* of the verb, from __builtin_frame_address(0); to be set first */
+	uint16_t site;
 	struct event_post *event;
 	struct hold hold;
 	unsigned int nwr;          /* in the whole call */

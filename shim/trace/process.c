@@ -2,9 +2,7 @@
  * What the trace knows of a process
  *
  * The first ring of a process starts with EVENT_PROCESS and an EVENT_MODULE
- * for each object file that is mapped; when the loader's counters say that
- * files were loaded or unloaded since, the list is written again (a module is
- * named by where it lies: what is written twice says the same).
+ * for each object file that the program was started with (modules.c).
  *
  * A fork is recorded in the parent, before it happens, with a number; the
  * child repeats the number when it calls its first verb. What fork() cannot be
@@ -12,10 +10,8 @@
  */
 #include "shim/trace/process.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -25,15 +21,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/wire/session.h"
 #include "shim/trace/import.h"
+#include "shim/trace/libc.h"
+#include "shim/trace/libunwind.h"
+#include "shim/trace/modules.h"
+#include "shim/trace/next.h"
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 #include "shim/trace/tap.h"
 
-enum { CMD_MAX = 4096, PATH_BYTES = 1024, HOLDER_YIELDS = 100000 };
+enum { CMD_MAX = 4096, PATH_BYTES = 1024, HOLDER_YIELDS = 10000 };
 
 static atomic_bool written;
-static atomic_ullong modules_seen; /* of dlpi_adds and dlpi_subs */
 static _Atomic uint32_t forks;     /* numbers given out */
 static pid_t self;                 /* of the recorded process */
 static uint64_t image;
@@ -52,6 +52,24 @@ static __thread struct origin announced __attribute__((tls_model("initial-exec")
 static atomic_uint holders;        /* threads where a fork would do harm */
 static atomic_bool forking;
 
+/*
+ * What takes the loader's lock is done before anybody can be holding it while
+ * he waits for a verb; once an image.
+ */
+static void use_loader(void)
+{
+	static bool done;
+
+	process_hold_forks();
+	if (!done) {
+		next_find_all();
+		stack_load();
+		import_look();
+	}
+	done = true;
+	process_allow_forks();
+}
+
 void process_begin(pid_t before)
 {
 	self = getpid();
@@ -62,7 +80,24 @@ void process_begin(pid_t before)
 	process_origin = origin;
 	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
-	atomic_store(&modules_seen, 0);
+	use_loader();
+	stack_begin();
+}
+
+/*
+ * A program that is not linked with verbs may never call one: there it is done
+ * when it does.
+ */
+__attribute__((constructor)) static void prepare(void)
+{
+	const char *dir = getenv(SESSION_ENV);
+
+	modules_begin();
+	if (!dir || !*dir)
+		return;
+	libc_find_all();
+	if (modules_have_verbs())
+		use_loader();
 }
 
 uint64_t process_image(void)
@@ -112,135 +147,32 @@ static void write_process(void)
 		      sizeof(*event) / 8 + words_for((size_t)event->exe_bytes + event->cmd_bytes));
 }
 
-/* A header may name notes that were not loaded: they are not there to be read. */
-static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) *note)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-
-		if (ph->p_type == PT_LOAD && ph->p_flags & PF_R && note->p_vaddr >= ph->p_vaddr &&
-		    note->p_vaddr + note->p_memsz <= ph->p_vaddr + ph->p_memsz)
-			return true;
-	}
-	return false;
-}
-
-/* The note that names the build, in a loaded segment. */
-static const ElfW(Nhdr) *find_build_id(const struct dl_phdr_info *info)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const char *at = (const char *)info->dlpi_addr + ph->p_vaddr;
-		const char *end = at + ph->p_memsz;
-
-		if (ph->p_type != PT_NOTE || !is_loaded(info, ph))
-			continue;
-		while (at + sizeof(ElfW(Nhdr)) < end) {
-			const ElfW(Nhdr) *note = (const void *)at;
-
-			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-			    note->n_descsz <= 32 && at + sizeof(*note) + 4 + note->n_descsz <= end &&
-			    !memcmp(note + 1, "GNU", 4))
-				return note;
-			at += sizeof(*note) + ((note->n_namesz + 3) & ~3u) +
-			      ((note->n_descsz + 3) & ~3u);
-		}
-	}
-	return NULL;
-}
-
-static void module_range(const struct dl_phdr_info *info, struct event_module *event)
-{
-	event->base = info->dlpi_addr;
-	event->start = UINT64_MAX;
-	event->end = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uint64_t start = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type != PT_LOAD)
-			continue;
-		if (start < event->start)
-			event->start = start;
-		if (start + ph->p_memsz > event->end)
-			event->end = start + ph->p_memsz;
-	}
-}
-
-static size_t module_path(const struct dl_phdr_info *info, char *text)
-{
-	size_t n = strnlen(info->dlpi_name, PATH_BYTES);
-	ssize_t exe;
-
-	if (n) {
-		memcpy(text, info->dlpi_name, n);
-		return n;
-	}
-	exe = readlink("/proc/self/exe", text, PATH_BYTES); /* the program itself has no name */
-	return exe > 0 ? (size_t)exe : 0;
-}
-
-static int write_module(struct dl_phdr_info *info, size_t size, void *unused)
-{
-	const ElfW(Nhdr) *note = find_build_id(info);
-	struct event_module *event = record_reserve(sizeof(*event) + PATH_BYTES + 64);
-	char *text;
-
-	(void)size;
-	(void)unused;
-	if (!event)
-		return 0;
-	text = (char *)(event + 1);
-	record_head(&event->head, EVENT_MODULE, record_ticks());
-	module_range(info, event);
-	event->path_bytes = (uint16_t)module_path(info, text);
-	event->build_id_bytes = note ? (uint16_t)note->n_descsz : 0;
-	event->pad = 0;
-	if (event->build_id_bytes)
-		memcpy(text + event->path_bytes, (const char *)(note + 1) + 4, note->n_descsz);
-	record_commit(&event->head, sizeof(*event) / 8 + words_for((size_t)event->path_bytes +
-								   event->build_id_bytes));
-	return 0;
-}
-
-static int count_modules(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	*(unsigned long long *)arg = info->dlpi_adds + info->dlpi_subs;
-	return 1;
-}
-
-void process_modules(void)
-{
-	unsigned long long now = 0;
-
-	process_hold_forks();
-	dl_iterate_phdr(count_modules, &now);
-	if (atomic_exchange_explicit(&modules_seen, now, memory_order_relaxed) != now) {
-		dl_iterate_phdr(write_module, NULL);
-		import_look();
-	}
-	process_allow_forks();
-}
-
 void process_write(void)
 {
-	if (!atomic_exchange(&written, true))
-		write_process();
+	if (atomic_exchange(&written, true))
+		return;
+	write_process();
+	if (!forked_from) /* a child goes on with what its parent has written */
+		modules_list();
+	import_tell();
 }
 
 static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 {
 	struct event_fork *event;
+	struct stack stack;
 
-	process_modules();
+	stack_take(&stack);
 	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8);
 	if (!event)
 		return;
 	record_head(&event->head, EVENT_FORK, ticks);
 	event->fork_seq = seq;
 	event->how = (uint16_t)how;
-	event->nframes = (uint16_t)stack_take((uint64_t *)(event + 1), STACK_FRAMES);
+	event->nframes = (uint16_t)stack.nframes;
+	event->modules = stack.modules;
+	event->pad = 0;
+	memcpy(event + 1, stack.frames, stack.nframes * sizeof(*stack.frames));
 	record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
 }
 
@@ -319,17 +251,14 @@ void process_exit(enum event_exit_how how, int status)
 		verbatim_tap_end(); /* no destructor will */
 }
 
+/* Nobody waits for ever: what runs before a fork may be waiting for this thread. */
 void process_hold_forks(void)
 {
 	if (recorder.forks_held++)
 		return;
-	for (;;) {
-		atomic_fetch_add(&holders, 1);
-		if (!atomic_load(&forking))
-			return;
-		atomic_fetch_sub(&holders, 1);
+	for (int i = 0; atomic_load(&forking) && i < HOLDER_YIELDS; i++)
 		sched_yield();
-	}
+	atomic_fetch_add(&holders, 1);
 }
 
 void process_allow_forks(void)
@@ -338,7 +267,7 @@ void process_allow_forks(void)
 		atomic_fetch_sub(&holders, 1);
 }
 
-/* Not for ever: a holder may have been left by a longjmp out of a signal handler. */
+/* Nor here: a holder may have been left by a longjmp out of a signal handler. */
 static void wait_for_holders(void)
 {
 	unsigned int ours = recorder.forks_held ? 1 : 0;
@@ -363,6 +292,7 @@ static void after_fork_child(void)
 {
 	atomic_store(&holders, recorder.forks_held ? 1 : 0);
 	atomic_store(&forking, false);
+	libunwind_forked();
 }
 
 void process_watch_forks(void)
@@ -389,5 +319,9 @@ static void announce_exit(int status, void *unused)
 void process_announce_forks(void)
 {
 	pthread_atfork(announce_fork, NULL, announced_child);
+}
+
+void process_announce_exit(void)
+{
 	on_exit(announce_exit, NULL);
 }

@@ -15,14 +15,14 @@ uint64_t process_image(void);
 /* In a thread's new ring: the process and its modules, if this is its first. */
 void process_write(void);
 
-/* Write the modules that came since the last look; called before a stack is written. */
-void process_modules(void);
-
-/* From now on forks wait for process_hold_forks(). Once an image, before join.c's own handlers. */
+/* Before the program begins: forks wait for process_hold_forks(). Before join.c's own handlers. */
 void process_watch_forks(void);
 
-/* From now on each fork and exit() is recorded. Once an image, after join.c's own handlers. */
+/* Likewise: each fork is recorded. After join.c's own handlers. */
 void process_announce_forks(void);
+
+/* From now on exit() is recorded. Once an image. */
+void process_announce_exit(void);
 
 /*
  * This thread is about to make a child, or to become another program. Returns
@@ -43,8 +43,8 @@ void process_child(uint32_t seq);
 void process_exit(enum event_exit_how how, int status);
 
 /*
- * No fork in between: the locks of the loader's list and of libunwind would
- * stay held in the child, where nobody frees them. Nests.
+ * No fork in between, as far as can be: the loader's lock would stay held in
+ * the child, where nobody frees it. Nests.
  */
 void process_hold_forks(void);
 void process_allow_forks(void);

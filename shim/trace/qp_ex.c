@@ -278,10 +278,11 @@ static void refused(const struct ibv_qp_ex *qp)
 		payload_refused_built(&qp->qp_base, b);
 }
 
-static void note_abort(const struct ibv_qp_ex *qp)
+static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
 {
 	struct post post;
 
+	post.frame = frame;
 	if (write_built(qp, VERB_wr_abort, &post))
 		post_end(&post, 0, NULL);
 }
@@ -289,7 +290,8 @@ static void note_abort(const struct ibv_qp_ex *qp)
 /* name, the flag that asks for it (0: it is always there), parameters, arguments, what is noted */
 #define BUILDER_VERBS(_, i)                                                                       \
 	_(i, wr_start, 0, (struct ibv_qp_ex *qp), (qp), note_start(qp))                           \
-	_(i, wr_abort, 0, (struct ibv_qp_ex *qp), (qp), note_abort(qp))                           \
+	_(i, wr_abort, 0, (struct ibv_qp_ex *qp), (qp),                                           \
+	  note_abort(qp, __builtin_frame_address(0)))                                             \
 	_(i, wr_atomic_cmp_swp, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP,                                \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap),  \
 	  (qp, rkey, addr, compare, swap),                                                        \
@@ -367,9 +369,12 @@ static void *originals[OPS][SLOTS];
 	static int wr_complete_##i(struct ibv_qp_ex *qp)                \
 	{                                                               \
 		struct post post;                                       \
-		bool on = write_built(qp, VERB_wr_complete, &post);     \
-		int ret = ORIGINAL(wr_complete, i)(qp);                 \
+		bool on;                                                \
+		int ret;                                                \
                                                                         \
+		post.frame = __builtin_frame_address(0);                \
+		on = write_built(qp, VERB_wr_complete, &post);          \
+		ret = ORIGINAL(wr_complete, i)(qp);                     \
 		if (ret && payload_on)                                  \
 			refused(qp);                                    \
 		if (on)                                                 \

@@ -12,32 +12,19 @@
  *
  * What comes by a bare system call is noticed by the changed pid (join.c).
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "shim/trace/libc.h"
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
 
 #define OURS __attribute__((visibility("default")))
-
-/* libc's own; looked up once. */
-#define NEXT(name)                                                                       \
-	({                                                                               \
-		static _Atomic(void *) found_;                                           \
-		void *at_ = atomic_load_explicit(&found_, memory_order_relaxed);         \
-		if (!at_) {                                                              \
-			at_ = dlsym(RTLD_NEXT, #name);                                   \
-			atomic_store_explicit(&found_, at_, memory_order_relaxed);       \
-		}                                                                        \
-		(typeof(&name))at_;                                                      \
-	})
 
 OURS pid_t _Fork(void)
 {

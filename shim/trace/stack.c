@@ -1,100 +1,107 @@
 /*
- * The call stack of a control verb
+ * The call stack of a verb
  *
- * libunwind is loaded by dlopen with RTLD_LOCAL when the first verb is
- * recorded. It is not a dependency of this library, for two reasons: every
- * descendant of a recorded program loads us, and most of them call no verb;
- * and libunwind defines _Unwind_RaiseException and its kin, which in the
- * global scope of a C++ program would stand before those of libgcc.
+ * libunwind does it, which is fast. Where it would do harm (libunwind.c) libgcc
+ * does: it takes no lock, no memory, and guesses nothing; it takes ten times as
+ * long. Neither is a dependency of this library, since every descendant of a
+ * recorded program loads us, and most of them call no verb: they are loaded at
+ * the start of a program that is linked with verbs, else at its first verb.
  *
- * Behind a frame without unwind information libunwind guesses, and asks the
- * kernel whether an address can be read: it writes a byte from there into a
- * pipe that it made at its first walk, and reads it back. A program that has
- * closed all its descriptors may have a file of its own under these numbers,
- * so they are looked at before each walk. Where they are not the pipe any more,
- * or were never found, libc's backtrace() does it: it guesses nothing, and
- * takes ten times as long.
- *
- * What is on a stack need not have a value; valgrind is not to report who looks.
+ * The first stack of a thread is libgcc's: it shows whether a signal handler is
+ * running, which may have interrupted malloc(). If not, libunwind may take what
+ * memory it needs in that thread.
  */
 #include "shim/trace/stack.h"
 
 #include <dlfcn.h>
-#include <execinfo.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <stddef.h>
+#include <unwind.h>
 
-#include "shim/trace/process.h"
+#include "shim/trace/libunwind.h"
+#include "shim/trace/modules.h"
 
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#else
-#define VALGRIND_DISABLE_ERROR_REPORTING
-#define VALGRIND_ENABLE_ERROR_REPORTING
-#endif
-
-typedef int backtrace_fn(void **frames, int max);
-
-enum { OWN_FRAMES = 7 }; /* of the recorder, at most, above the application's */
+enum {
+	OWN_FRAMES = 7, /* of the recorder, at most, above the application's */
+	ROOM = STACK_FRAMES + OWN_FRAMES,
+	DEEP = 4096,    /* frames that are looked at for a signal handler */
+};
 
 /* where this library lies */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 static struct {
-	int ends[2];
-	struct stat stat; /* of both */
-} probe; /* libunwind's pipe */
+	typeof(_Unwind_Backtrace) *backtrace;
+	typeof(_Unwind_GetIPInfo) *ip;
+	typeof(_Unwind_GetCFA) *cfa;
+} libgcc;
 
-static bool is_probe(int fd)
+struct walk {
+	void **frames;
+	int n, max;
+	bool interrupted; /* a signal handler is among them */
+	bool whole;       /* the outermost was reached */
+};
+
+static _Unwind_Reason_Code see_frame(struct _Unwind_Context *context, void *arg)
 {
-	struct stat st;
+	struct walk *walk = arg;
+	int interrupted = 0;
+	void *ip = (void *)libgcc.ip(context, &interrupted);
 
-	return !fstat(fd, &st) && st.st_ino == probe.stat.st_ino && st.st_dev == probe.stat.st_dev;
+	walk->interrupted |= interrupted;
+	walk->whole = !ip; /* what called the outermost */
+	if (ip && walk->n < walk->max)
+		walk->frames[walk->n] = ip;
+	walk->n += ip != NULL;
+	return walk->n < DEEP ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* Its first walk makes the pipe: it gets the numbers that one of ours gets now. */
-static bool find_probe(backtrace_fn *take)
+static int walk_slowly(void **frames, int max)
 {
-	void *frame;
+	struct walk walk = { .frames = frames, .max = max };
 
-	if (pipe2(probe.ends, O_CLOEXEC))
-		return false;
-	syscall(SYS_close, probe.ends[0]); /* close() would be a cancellation point */
-	syscall(SYS_close, probe.ends[1]);
-	take(&frame, 1);
-	return !fstat(probe.ends[0], &probe.stat) && S_ISFIFO(probe.stat.st_mode) &&
-	       is_probe(probe.ends[1]) && fcntl(probe.ends[0], F_GETFL) & O_NONBLOCK;
+	if (!libgcc.backtrace)
+		return 0;
+	libgcc.backtrace(see_frame, &walk);
+	if (walk.whole && !walk.interrupted)
+		libunwind_warm_up();
+	return walk.n < max ? walk.n : max;
 }
 
-static backtrace_fn *load(void)
+void stack_load(void)
 {
-	static _Atomic(backtrace_fn *) loaded;
-	static atomic_bool tried;
-	backtrace_fn *take = NULL;
+	static bool done;
 	void *lib;
 
-	if (!atomic_exchange(&tried, true)) {
-		lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-		if (lib)
-			take = (backtrace_fn *)dlsym(lib, "unw_backtrace");
-		if (take && find_probe(take))
-			atomic_store(&loaded, take);
-	}
-	return atomic_load(&loaded);
+	if (done)
+		return;
+	done = true;
+	libunwind_open();
+	lib = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return;
+	libgcc.ip = (typeof(libgcc.ip))dlsym(lib, "_Unwind_GetIPInfo");
+	libgcc.cfa = (typeof(libgcc.cfa))dlsym(lib, "_Unwind_GetCFA");
+	if (libgcc.ip && libgcc.cfa)
+		libgcc.backtrace = (typeof(libgcc.backtrace))dlsym(lib, "_Unwind_Backtrace");
 }
 
-static int walk(void **frames, int max)
+void stack_begin(void)
 {
-	backtrace_fn *take = load();
+	static bool done;
+	void *frames[ROOM];
+	int n, i = 0;
 
-	if (take && is_probe(probe.ends[0]) && is_probe(probe.ends[1]))
-		return take(frames, max);
-	return backtrace(frames, max);
+	if (done)
+		return;
+	done = true;
+	stack_load();
+	n = walk_slowly(frames, ROOM);
+	while (i < n && frames[i] != __builtin_return_address(0))
+		i++;
+	libunwind_try(frames + i, n - i);
 }
 
 static bool is_ours(const void *ip)
@@ -102,20 +109,60 @@ static bool is_ours(const void *ip)
 	return (const char *)ip >= __ehdr_start && (const char *)ip < _end;
 }
 
-unsigned int stack_take(uint64_t *frames, unsigned int max)
+/* What libunwind remembers of a place where another file lay is wrong from there on. */
+static int walk_again(void **frames, struct stack *stack)
 {
-	void *found[STACK_FRAMES + OWN_FRAMES];
-	unsigned int taken = 0;
-	int n, i = 0;
+	int n = walk_slowly(frames, ROOM);
 
-	process_hold_forks();
-	VALGRIND_DISABLE_ERROR_REPORTING;
-	n = walk(found, STACK_FRAMES + OWN_FRAMES);
-	VALGRIND_ENABLE_ERROR_REPORTING;
-	process_allow_forks();
+	libunwind_retire();
+	stack->modules = modules_see(frames, (unsigned int)n).serial;
+	return n;
+}
+
+void stack_take(struct stack *stack)
+{
+	void *found[ROOM];
+	struct modules_seen seen;
+	int n = libunwind_walk(found, ROOM), i = 0;
+
+	if (n < 0)
+		n = walk_slowly(found, ROOM);
+	seen = modules_see(found, (unsigned int)n);
+	stack->modules = seen.serial;
+	if (seen.replaced)
+		n = walk_again(found, stack);
 	while (i < n && is_ours(found[i]))
 		i++;
-	for (; i < n && taken < max; i++)
-		frames[taken++] = (uint64_t)(uintptr_t)found[i];
-	return taken;
+	for (stack->nframes = 0; i < n && stack->nframes < STACK_FRAMES; i++)
+		stack->frames[stack->nframes++] = (uint64_t)(uintptr_t)found[i];
+}
+
+struct above {
+	const void *const *frame;
+	const void *const **at;
+	unsigned int n, max;
+};
+
+/* A return address lies under the address that the stack has when it is returned to. */
+static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *arg)
+{
+	const void *const *at = (const void *const *)libgcc.cfa(context) - 1;
+	struct above *above = arg;
+	int before;
+
+	if (at <= above->frame + 1)
+		return _URC_NO_REASON;
+	if (*at != (void *)libgcc.ip(context, &before)) /* no call: a signal */
+		return _URC_END_OF_STACK;
+	above->at[above->n++] = at;
+	return above->n < above->max ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max)
+{
+	struct above above = { frame, ret_at, 0, max };
+
+	if (libgcc.backtrace)
+		libgcc.backtrace(see_address, &above);
+	return above.n;
 }

@@ -1,13 +1,32 @@
 #pragma once
 /*
- * The call stack of a control verb.
+ * The call stack of a verb.
  *
- * Any thread; safe in a signal handler once it has been called before.
+ * Any thread, also in a signal handler and while another thread holds the
+ * loader's lock, once stack_begin() was called.
  */
-#include <stddef.h>
 #include <stdint.h>
 
 enum { STACK_FRAMES = 48 };
 
-/* Return addresses, innermost first, without the recorder's own; returns how many, <= @max. */
-unsigned int stack_take(uint64_t *frames, unsigned int max);
+struct stack {
+	uint32_t modules; /* the highest serial of its files (modules.h) */
+	uint32_t nframes;
+	/* return addresses, innermost first, without the recorder's own */
+	uint64_t frames[STACK_FRAMES];
+};
+
+/* Load what unwinds. Takes the loader's lock. */
+void stack_load(void);
+
+/* At the first verb of an image; loads, if that was not done. */
+void stack_begin(void);
+
+/* Take this thread's stack; a file that was not known is written into its ring. */
+void stack_take(struct stack *ret_stack);
+
+/*
+ * Where the return addresses lie that stand above the verb whose frame is
+ * @frame (frame[1] is its own): at most @max, in @ret_at. Returns how many.
+ */
+unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max);

@@ -21,6 +21,7 @@
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
 #include "shim/trace/rings.h"
+#include "shim/trace/site.h"
 #include "shim/trace/tap.h"
 
 __thread struct recorder recorder __attribute__((tls_model("initial-exec"))) = {
@@ -39,6 +40,7 @@ void thread_end(void *unused)
 	if (recorder.vfork)
 		record_start(); /* nobody is in our place any more */
 	builder_thread_end();
+	site_end();
 	if (!ring->head || recorder.generation != record_generation())
 		return;
 	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */
@@ -154,6 +156,7 @@ static bool make_ring(void)
 	recorder.writing = false;
 	recorder.stuck = false;
 	recorder.tap = NULL;
+	site_begin();
 	recorder.sieve = join_session.page->filter.on ? &join_session.page->filter : NULL;
 	if (!take_over() && !new_ring())
 		return false;

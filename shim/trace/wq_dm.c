@@ -21,13 +21,17 @@ typedef int memcpy_from_dm_fn(void *, struct ibv_dm *, uint64_t, size_t);
 
 static void *post_recv[SLOTS], *memcpy_to_dm[SLOTS], *memcpy_from_dm[SLOTS];
 
-static inline int record_post_recv(post_recv_fn *next, struct ibv_wq *wq, struct ibv_recv_wr *wr,
-				   struct ibv_recv_wr **bad)
+static inline int record_post_recv(const void *const *frame, post_recv_fn *next, struct ibv_wq *wq,
+				   struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct post post = { .nwr = 0 };
-	bool on = record_ready() && post_begin_recv(&post, VERB_post_wq_recv, wq, wr);
-	int ret = next(wq, wr, bad);
+	struct post post;
+	bool on;
+	int ret;
 
+	post.frame = frame;
+	post.nwr = 0;
+	on = record_ready() && post_begin_recv(&post, VERB_post_wq_recv, wq, wr);
+	ret = next(wq, wr, bad);
 	if (ret && payload_on)
 		payload_refused_receives(&post, wq, bad ? *bad : NULL);
 	if (on)
@@ -39,7 +43,8 @@ static inline int record_post_recv(post_recv_fn *next, struct ibv_wq *wq, struct
 	static int post_recv_##i(struct ibv_wq *wq, struct ibv_recv_wr *wr,                  \
 				 struct ibv_recv_wr **bad)                                   \
 	{                                                                                    \
-		return record_post_recv((post_recv_fn *)post_recv[i], wq, wr, bad);          \
+		return record_post_recv(__builtin_frame_address(0),                          \
+					(post_recv_fn *)post_recv[i], wq, wr, bad);          \
 	}                                                                                    \
 	static int memcpy_to_dm_##i(struct ibv_dm *dm, uint64_t offset, const void *addr,    \
 				    size_t length)                                           \

@@ -21,7 +21,8 @@ record() { "$VERBATIM" record -q --check -o t.db -- "$@" 2>err >out; }
 # The report without what the program itself says; the errors first, as they come in any order.
 sorted() {
 	grep -v '^first error: none\|^verbatim: \|^$' "$1" | sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed behind it//' |
-		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"; next } { print }' 2>>"$1.errors"
+		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"; posted = 1; next }
+			posted && /^        / { next } { posted = 0; print }' 2>>"$1.errors"
 }
 same() {
 	: >check.errors >err.errors

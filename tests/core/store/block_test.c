@@ -40,7 +40,7 @@ static void add_pair(uint64_t n, uint64_t value)
 		struct event_wc wc;
 	} p = { { .head = { .words = sizeof(p) / 8 }, .ret = 1, .nwc = 1 }, { .wr_id = value } };
 
-	assert_int_equal(batch_post(&batch, &e.post, n, (int64_t)n), 0);
+	assert_int_equal(batch_post(&batch, &e.post, n, (int64_t)n, 0), 0);
 	assert_int_equal(batch_poll(&batch, &p.poll, n + 1, (int64_t)n + 1, 0), 0);
 }
 
@@ -104,20 +104,20 @@ static void impossible_lengths_add_nothing(void **state)
 
 	(void)state;
 	e.wr.nsge = 1;
-	assert_int_equal(batch_post(&batch, &e.post, 1, 1), -EBADMSG);
+	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	e.wr.nsge = 0;
 	e.wr.parts = WR_BIND;
-	assert_int_equal(batch_post(&batch, &e.post, 1, 1), -EBADMSG);
+	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	e.wr.parts = 128;
-	assert_int_equal(batch_post(&batch, &e.post, 1, 1), -EBADMSG);
+	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	e.wr.parts = 0;
 	e.post.nwr = 2;
-	assert_int_equal(batch_post(&batch, &e.post, 1, 1), -EBADMSG);
+	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	e.post.nwr = 1;
 	e.post.verb = VERB_reg_mr;
-	assert_int_equal(batch_post(&batch, &e.post, 1, 1), -EBADMSG);
+	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	e.post.head.words = 2;
-	assert_int_equal(batch_post(&batch, &e.post, 1, 1), -EBADMSG);
+	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	assert_int_equal(batch_poll(&batch, &poll, 1, 1, 0), -EBADMSG);
 	for (int i = 0; i < COLUMN_COUNT; i++)
 		assert_int_equal(batch.columns[i].count, 0);

@@ -16,6 +16,7 @@
 #include "shim/trace/data.h"
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
+#include "shim/trace/stack.h"
 #include "tests/shim/trace/fixture.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -644,25 +645,35 @@ static void fork_beside(int n, void *(*busy)(void *), void (*verb)(void))
 	HOLDS(status == 0);
 }
 
-static void *look_at_modules(void *unused)
+static void *take_stacks(void *unused)
 {
+	struct stack stack;
+
 	send_one(1);
 	while (!stop)
-		process_modules();
+		stack_take(&stack);
 	return unused;
 }
 
-static void loader_body(void)
+static void take_stack(void)
+{
+	struct stack stack;
+
+	stack_take(&stack);
+	HOLDS(stack.nframes > 1);
+}
+
+static void unwinding_body(void)
 {
 	begin(RING_MIN, ON_FULL_DROP);
 	HOLDS(!send_one(1));
-	fork_beside(300, look_at_modules, process_modules);
+	fork_beside(300, take_stacks, take_stack);
 }
 
-static void fork_waits_until_the_loader_is_free(void **state)
+static void a_child_of_who_unwinds_unwinds(void **state)
 {
 	(void)state;
-	in_child(loader_body);
+	in_child(unwinding_body);
 }
 
 static void *patch_contexts(void *unused)
@@ -949,7 +960,7 @@ int main(void)
 		cmocka_unit_test(child_of_vfork_is_reported_and_not_recorded),
 		cmocka_unit_test(failed_exec_is_told),
 		cmocka_unit_test(child_of_a_thread_without_a_ring_is_recorded),
-		cmocka_unit_test(fork_waits_until_the_loader_is_free),
+		cmocka_unit_test(a_child_of_who_unwinds_unwinds),
 		cmocka_unit_test(fork_waits_until_contexts_are_patched),
 		cmocka_unit_test(child_of_a_process_about_to_join_joins),
 		cmocka_unit_test(threads_of_a_child_make_one_process),

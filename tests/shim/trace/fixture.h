@@ -45,7 +45,7 @@ static inline struct ring session_ring(uint32_t index)
 	return ring;
 }
 
-/* The next event of @type; the process's own records are stepped over. NULL at the end. */
+/* The next event of @type; what says where and of whom is stepped over. NULL at the end. */
 static inline const void *expect(struct ring *ring, enum event_type type)
 {
 	const struct event_head *event;
@@ -55,7 +55,8 @@ static inline const void *expect(struct ring *ring, enum event_type type)
 		ring_step(ring, (size_t)bytes);
 		if (event->type == type)
 			return event;
-		HOLDS(event->type == EVENT_PROCESS || event->type == EVENT_MODULE);
+		HOLDS(event->type == EVENT_PROCESS || event->type == EVENT_MODULE ||
+		      event->type == EVENT_SITE);
 	}
 	HOLDS(bytes == 0);
 	return NULL;

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * libc's functions behind ours: NEXT(posix_spawn)(...). Any thread.
+ */
+#include <stdatomic.h>
+#include <stddef.h>
+
+#define LIBC_FUNCTIONS(F)                                                                         \
+	F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) F(popen) F(execve)    \
+	F(execv) F(execvp) F(execvpe) F(fexecve) F(execveat) F(_exit) F(_Exit) F(quick_exit)      \
+	F(dlclose)
+
+enum libc_function {
+#define F(name) LIBC_##name,
+	LIBC_FUNCTIONS(F)
+#undef F
+	LIBC_COUNT,
+};
+
+extern _Atomic(void *) libc_found[LIBC_COUNT];
+
+/* The slow way: it takes the loader's lock. */
+void *libc_find(enum libc_function function);
+
+/* Find all of them, so that nobody has to take that lock later. */
+void libc_find_all(void);
+
+static inline void *libc_next(enum libc_function function)
+{
+	void *at = atomic_load_explicit(&libc_found[function], memory_order_relaxed);
+
+	return at ? at : libc_find(function);
+}
+
+#define NEXT(name) ((typeof(&name))libc_next(LIBC_##name))

@@ -1,0 +1,75 @@
+#pragma once
+/*
+ * The places that posts come from.
+ *
+ * A place is a call stack. It is told from others by where the stack stands,
+ * where the post returns to, and by the return addresses above that; it is
+ * unwound when it is met first, and has a number after that.
+ *
+ * Each thread has its own; nothing here waits.
+ */
+#include <stdint.h>
+
+#include "shim/trace/modules.h"
+
+enum { SITE_ABOVE = 3, SITES = 1024 };
+
+struct site {
+	const void *const *frame; /* __builtin_frame_address(0) of the verb; NULL: no site */
+	const void *caller;       /* what it returns to */
+	const void *above[SITE_ABOVE];
+	uint16_t at[SITE_ABOVE];  /* in words from @frame: where each of @above lies */
+	uint16_t id;
+	uint32_t unloads;         /* modules_unloads() when it was unwound */
+	uint32_t stack;           /* hash of what was found then */
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct site) == 64, "a cache line");
+
+struct sites {
+	struct site *table;
+	uint32_t mask;  /* places, less one */
+	uint32_t count; /* numbers given out */
+};
+
+extern __thread struct sites sites __attribute__((tls_model("initial-exec")));
+
+/* The slow way: found elsewhere in the table, or unwound and written. 0: none. */
+uint16_t site_find(const void *const *frame);
+
+static inline struct site *site_place(const void *const *frame, const void *caller)
+{
+	uint64_t hash = ((uint64_t)(uintptr_t)frame >> 4 ^ (uint64_t)(uintptr_t)caller << 4) *
+			0x9e3779b97f4a7c15ull;
+
+	return &sites.table[hash >> 40 & sites.mask];
+}
+
+static inline struct site *site_next(const struct site *site)
+{
+	return &sites.table[(size_t)(site + 1 - sites.table) & sites.mask];
+}
+
+static inline bool site_is(const struct site *site, const void *const *frame)
+{
+	return site->frame == frame && site->caller == frame[1] &&
+	       frame[site->at[0]] == site->above[0] && frame[site->at[1]] == site->above[1] &&
+	       frame[site->at[2]] == site->above[2] && site->unloads == modules_unloads();
+}
+
+/* The number of the place that calls the verb whose frame this is. Before anything is reserved. */
+static inline uint16_t site_of(const void *const *frame)
+{
+	const struct site *site = site_place(frame, frame[1]);
+
+	if (__builtin_expect(site_is(site, frame), 1))
+		return site->id;
+	site = site_next(site); /* another way to the same call */
+	return __builtin_expect(site_is(site, frame), 1) ? site->id : site_find(frame);
+}
+
+/* The thread's ring is new: no number holds any more. */
+void site_begin(void);
+
+/* The thread ends. */
+void site_end(void);

@@ -1,0 +1,123 @@
+# Verbs in places where a recorder could wait for itself, and whether their stacks are right there.
+BUILD=${BUILD:-build}
+VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+apps=$PWD/$BUILD/tests/apps
+tmp=$(mktemp -d) || exit 1
+mkdir "$tmp/sessions"
+export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+trap 'rm -rf "$tmp"' EXIT
+t=$tmp/t.db
+
+try() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then echo "ok contexts: $name"; else echo "not ok contexts: $name: $(head -c 600 <<<"$out" | tr '\n' ';')"; fi
+}
+
+is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
+sql() { "$VERBATIM" sql "$t" "$1"; }
+record() { rm -f "$t"; timeout 60 "$VERBATIM" record -q -o "$t" -- "$@"; }
+
+# a library whose constructor and destructor call back
+cat >"$tmp/hook.c" <<'END'
+#include <stdlib.h>
+static void call_hook(void)
+{
+	const char *text = getenv("HOOK");
+	if (text)
+		((void (*)(void))strtoull(text, NULL, 16))();
+}
+__attribute__((constructor)) static void begin_library(void) { call_hook(); }
+__attribute__((destructor)) static void end_library(void) { call_hook(); }
+END
+gcc -g -shared -fPIC -o "$tmp/hook.so" "$tmp/hook.c" || exit 1
+export LIBRARY=$tmp/hook.so
+
+# what it prints and how it ends is as without the recorder; each post has its place
+is_as_ever() {
+	timeout 60 "$VERBATIM" run -- "$1" "$2" >"$tmp/plain" 2>&1 || { cat "$tmp/plain"; return 1; }
+	record "$1" "$2" >"$tmp/recorded" 2>"$tmp/said" || { echo "recorded: status $?"; cat "$tmp/recorded" "$tmp/said"; return 1; }
+	diff "$tmp/plain" "$tmp/recorded" && is "$(sql "SELECT count(*) FROM post WHERE stack IS NULL")" 0 &&
+		is "$(sql "SELECT count(*) FROM call WHERE end IS NULL")" 0 &&
+		[ "$(sql "SELECT count(*) FROM post")" -gt 0 ]
+}
+
+for context in loader constructor handler exit fork dlopen; do
+	try $context is_as_ever "$apps/contexts" $context
+done
+
+# the same with ThreadSanitizer; the device makes its locks anew in a child, which looks like one that is held
+gcc -g -O1 -I. -D_GNU_SOURCE -fsanitize=thread -o "$tmp/tsan" tests/apps/contexts.c -libverbs -ldl || exit 1
+for context in loader constructor exit fork dlopen; do
+	TSAN_OPTIONS="die_after_fork=0 detect_deadlocks=0" try "$context with ThreadSanitizer" is_as_ever "$tmp/tsan" $context
+done
+
+# functions of a stack, outermost first, up to main
+functions() { "$VERBATIM" dump "$t" "$1" | sed -n '/^called from/,$s/^  #[0-9]* *\([a-z_]*\).*/\1/p' | sed '/^main$/q' | tac | tr '\n' ' '; }
+of_wr() { functions "$(sql "SELECT event(thread, n) FROM wr WHERE wr_id = $1 ORDER BY time LIMIT 1 OFFSET $2")"; }
+
+callers_alike_are_told_apart() {
+	record "$apps/sites" || return
+	for again in 0 1; do
+		is "$(of_wr 1 $again)" "main red helper post_one ibv_post_recv " &&
+			is "$(of_wr 2 $again)" "main green helper post_one ibv_post_recv " &&
+			is "$(of_wr 3 $again)" "main blue post_one ibv_post_recv " || return
+	done
+	is "$(sql "SELECT count(DISTINCT stack) FROM post")" 3 &&
+		is "$(sql "SELECT count(*) FROM wr w JOIN stack s ON s.id = w.stack WHERE s.depth > 3")" 6
+}
+try "callers that look alike are told apart" callers_alike_are_told_apart
+
+# 2 to 1201 levels: places are counted, and what is too much is said
+places_are_bounded() {
+	record "$apps/sites" 1200 || return
+	is "$(sql "SELECT count(*) FROM post")" 1206 && is "$(sql "SELECT count(*) FROM post WHERE stack IS NULL")" 179 &&
+		is "$(sql "SELECT count(*) FROM coverage WHERE what = 'sites'")" 1
+}
+try "places are bounded and what is too much is told" places_are_bounded
+
+for name in first second; do
+	cat >"$tmp/$name.c" <<-END
+		#include <infiniband/verbs.h>
+		static char buffer[64];
+		__attribute__((noinline)) static int post_from_$name(struct ibv_qp *qp)
+		{
+			struct ibv_recv_wr wr = { .wr_id = 7 }, *bad;
+			int err = ibv_post_recv(qp, &wr, &bad);
+			__asm__ volatile("" ::: "memory");
+			return err;
+		}
+		__attribute__((noinline)) static int register_from_$name(struct ibv_pd *pd)
+		{
+			struct ibv_mr *mr = ibv_reg_mr(pd, buffer, sizeof(buffer), 0);
+			return mr ? ibv_dereg_mr(mr) : 1;
+		}
+		int run(struct ibv_pd *pd, struct ibv_qp *qp) { return register_from_$name(pd) || post_from_$name(qp); }
+	END
+	gcc -g -O2 -shared -fPIC -o "$tmp/$name.so" "$tmp/$name.c" -libverbs || exit 1
+done
+export FIRST=$tmp/first.so SECOND=$tmp/second.so
+
+# how often a function is the one that called the verb, in the order of time
+callers() {
+	local event
+	for event in $(sql "$1"); do functions "$event"; echo; done | grep -o "[a-z]*_from_[a-z]*" | uniq -c | awk '{ print $2 " " $1 }' | tr '\n' ' '
+}
+
+module_of_its_time_is_meant() {
+	is "$(record "$apps/plugins")" "same place" || return
+	is "$(sql "SELECT group_concat(substr(path, -9), ' ') FROM (SELECT path FROM module WHERE path LIKE '%first.so' OR path LIKE '%second.so' ORDER BY time)")" \
+		"/first.so second.so /first.so" &&
+		is "$(callers "SELECT event(thread, n) FROM post ORDER BY time")" "post_from_first 2 post_from_second 2 post_from_first 2 " &&
+		is "$(callers "SELECT event(thread, n) FROM call WHERE verb = 'ibv_reg_mr' ORDER BY begin")" \
+			"register_from_first 2 register_from_second 2 register_from_first 2 "
+}
+try "a file at the place of another is told from it" module_of_its_time_is_meant
+
+failed_request_says_where_it_was_posted() {
+	record "$apps/first_error" && "$VERBATIM" check "$t" | sed -n 3,5p >"$tmp/first" &&
+		grep -q "post_writes.*first_error.c:[0-9]*" "$tmp/first" &&
+		is "$("$VERBATIM" check --format json "$t" | python3 -c 'import json, sys; print([f["function"] for f in json.load(sys.stdin)["first_errors"][0]["stack"]][1])')" post_writes &&
+		"$VERBATIM" unpack -o "$tmp/plain.db" "$t" && "$VERBATIM" check "$tmp/plain.db" | sed -n 3,5p | diff - "$tmp/first"
+}
+try "a failed request says where it was posted" failed_request_says_where_it_was_posted
