@@ -29,6 +29,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/soft/shared.h"
+
 static char path[DIRECTORY_PATH];
 
 static int choose(void)
@@ -39,8 +41,8 @@ static int choose(void)
 	if (given && *given)
 		n = snprintf(path, sizeof(path), "%s", given);
 	else
-		n = snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u",
-			     (unsigned int)geteuid());
+		n = snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u.%d",
+			     (unsigned int)geteuid(), SHM_VERSION);
 	if (n >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	while (n > 1 && path[n - 1] == '/')

@@ -27,7 +27,7 @@
 #define SHM_ALIGNED	__attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION	= 1,
+	SHM_VERSION	= 2,	/* with each change of what is shared */
 	SHM_QP_MAX	= 16384,
 	SHM_CQ_MAX	= 16384,
 	SHM_SRQ_MAX	= 4096,
