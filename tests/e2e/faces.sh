@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Programs that look for a device below /sys and /dev before they ask
 # libibverbs, and a device that a file describes. As a preload, as a drop-in
-# (for programs that are linked with it), and with the drop-in preloaded.
+# (for programs that are linked with it), with the drop-in preloaded, and recorded.
+# An argument chooses one of these.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$PWD/${BUILD:-build}
@@ -22,6 +23,7 @@ choose() {
 	preload) device=(env "LD_PRELOAD=$build/libverbatim-soft.so") ;;
 	dropin) device=(env "LD_LIBRARY_PATH=$build/dropin") ;;
 	both) device=(env "LD_LIBRARY_PATH=$build/dropin" "LD_PRELOAD=$build/dropin/libibverbs.so.1") ;;
+	recorded) device=(env) ;; # as we ourselves are
 	esac
 }
 
@@ -257,18 +259,28 @@ any() {
 	killed
 }
 
-recorded() {
+under_preload() {
 	finds "under the recorder's preload" "^4: ACTIVE$" \
 		env "LD_PRELOAD=$build/libverbatim.so:$build/libverbatim-soft.so" \
 		cat $class/verbatim0/ports/1/state
 }
 
-for each in preload dropin both; do
-	choose $each
+all() { # face
+	choose "$1"
 	linked
-	[ $each = dropin ] || any
+	[ "$1" = dropin ] || any
 	emptied
+}
+
+if [ $# -gt 0 ]; then
+	all "$1"
+	exit $failed
+fi
+for each in preload dropin both; do
+	all $each
 done
 choose preload
-recorded
+under_preload
+. tests/e2e/lib/recorded.sh
+recorded_again "$0"
 exit $failed

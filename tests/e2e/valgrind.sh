@@ -22,7 +22,8 @@ is() { [ "$2" = "$3" ] || { echo "$1: $2 instead of $3"; return 1; }; }
 sql() { "$VERBATIM" sql "$tmp/t.db" "$1"; }
 
 bare() { timeout 120 "$VERBATIM" run -- "$@"; }
-recorded() { timeout 120 "$VERBATIM" record -q -o "$tmp/t.db" -- "$@"; }
+# with all that looks at the program's memory
+recorded() { timeout 120 "$VERBATIM" record -q --payload=hash -o "$tmp/t.db" -- "$@"; }
 memcheck=(valgrind -q --error-exitcode=99 --log-file="$tmp/log.%p")
 
 # 0 errors in whatever it is that runs under memcheck
@@ -57,8 +58,9 @@ bytes_behind_are_not() {
 }
 
 undefined_bytes_stay_so() {
+	rm -f "$tmp"/log.*
 	"$1" "${memcheck[@]}" "$delivered" undefined >"$tmp/out" 2>&1
-	is status $? 99
+	is status $? 99 && is "places of errors" "$(cat "$tmp"/log.* | grep -c 'uninitialised')" 1 || { cat "$tmp"/log.*; return 1; }
 }
 
 pingpong() {
