@@ -225,8 +225,8 @@ cut_streams_are_refused() {
 damaged_streams_give_what_comes_before() {
 	local stream at
 	cp -r crowd bent && for stream in $(find bent -name 'all_*'); do
-		at=$(grep -abo 'pd=0x' "$stream" | sed -n '20s/:.*//p')
-		[ -z "$at" ] || head -c 3000 /dev/zero | tr '\0' '\377' | dd of="$stream" bs=1 seek="$at" conv=notrunc 2>/dev/null
+		at=$(grep -abo 'pd=0x' "$stream" | sed -n '40s/:.*//p')
+		[ -z "$at" ] || head -c 1000 /dev/zero | tr '\0' '\377' | dd of="$stream" bs=1 seek="$at" conv=notrunc 2>/dev/null
 	done
 	"$VERBATIM" import -q -o bent.db bent 2>err
 	is $? 3 && { grep -q 'cut short or damaged\|DAMAGED' err || { cat err; return 1; }; } &&
