@@ -61,13 +61,14 @@ static bool add_span(struct request *r, const struct ibv_context *context,
 	return r->why == PAYLOAD_WHOLE;
 }
 
+/* More than any device takes are not read: the verb refuses them unread, too. */
 static void add_spans(struct request *r, const struct ibv_context *context,
 		      const struct event_sge *sges, int n, bool by_key)
 {
-	for (int i = 0; i < n && i <= QUEUE_SPANS && sges; i++)
-		add_span(r, context, &sges[i], by_key);
 	if (n > QUEUE_SPANS)
 		r->why = PAYLOAD_LONG;
+	for (int i = 0; i < n && n <= QUEUE_SPANS && sges; i++)
+		add_span(r, context, &sges[i], by_key);
 }
 
 static void begin_request(struct request *r, uint64_t wr_id, enum payload_kind kind)
@@ -106,6 +107,8 @@ static void read_send(struct request *r, const struct ibv_qp *qp, const struct i
 	const struct event_sge *sges = (const void *)wr->sg_list;
 
 	begin_request(r, wr->wr_id, kind_of((int)wr->opcode));
+	if (r->kind == PAYLOAD_KINDS)
+		return; /* whatever is in its fields */
 	if (wr->opcode == IBV_WR_TSO)
 		add_span(r, qp->context,
 			 &(struct event_sge){ (uint64_t)(uintptr_t)wr->tso.hdr, wr->tso.hdr_sz, 0 },
@@ -185,6 +188,7 @@ static bool is_listed(const struct post *post, const void *bad)
 void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, const void *bad)
 {
 	struct endpoint *e = endpoints_find(qp);
+	const struct ibv_send_wr *wr = bad;
 	struct request r;
 
 	if (!e)
@@ -193,7 +197,7 @@ void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, con
 		queue_lose(&e->send);
 		return;
 	}
-	for (const struct ibv_send_wr *wr = bad; wr; wr = wr->next) {
+	for (uint32_t n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
 		read_send(&r, qp, wr);
 		if (r.kind < PAYLOAD_KINDS && r.kind != PAYLOAD_SEND &&
 		    (e->all_signaled || wr->send_flags & IBV_SEND_SIGNALED))
@@ -204,6 +208,7 @@ void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, con
 void payload_refused_receives(const struct post *post, const void *queue, const void *bad)
 {
 	struct endpoint *e = endpoints_find(queue);
+	const struct ibv_recv_wr *wr = bad;
 	struct request r;
 
 	if (!e)
@@ -212,7 +217,7 @@ void payload_refused_receives(const struct post *post, const void *queue, const 
 		queue_lose(&e->recv);
 		return;
 	}
-	for (const struct ibv_recv_wr *wr = bad; wr; wr = wr->next) {
+	for (uint32_t n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
 		read_recv(&r, e, wr);
 		queue_take_back(&e->recv, &r);
 	}

@@ -18,7 +18,10 @@
 
 #include "shim/trace/spin.h"
 
-enum { LOOKS = 64 }; /* at requests with the same wr_id */
+enum {
+	LOOKS = 64,        /* at requests with the same wr_id */
+	PLACES = 1 << 24,  /* no queue holds more: the number is no number */
+};
 
 __thread bool spin_held __attribute__((tls_model("initial-exec")));
 static __thread char thread_mark __attribute__((tls_model("initial-exec")));
@@ -64,6 +67,8 @@ static struct table *table_new(uint32_t max, uint32_t spans)
 	struct table *t;
 	int saved = errno;
 
+	if (max > PLACES)
+		return NULL;
 	while (buckets < max)
 		buckets *= 2;
 	bytes = sizeof(*t) + buckets * sizeof(struct chain) + size * each;
@@ -193,8 +198,12 @@ void queue_resize(struct queue *q, uint32_t max)
 
 void queue_clear(struct queue *q)
 {
-	if (!q->max || !spin_lock(&q->lock))
+	if (!q->max)
 		return;
+	if (!spin_lock(&q->lock)) {
+		queue_lose(q); /* what it had may still be in it */
+		return;
+	}
 	table_free(q->table);
 	q->table = NULL;
 	atomic_store_explicit(&q->unsure, false, memory_order_relaxed);

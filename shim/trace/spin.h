@@ -32,6 +32,8 @@ static inline bool spin_lock(_Atomic unsigned int *lock)
 
 static inline void spin_unlock(_Atomic unsigned int *lock)
 {
-	spin_held = false;
 	atomic_store_explicit(lock, 0, memory_order_release);
+	/* last: a signal handler in between gives up at once, and does not wait for us */
+	atomic_signal_fence(memory_order_seq_cst);
+	spin_held = false;
 }
