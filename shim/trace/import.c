@@ -62,10 +62,16 @@ static const char *const harmless[] = {
 
 enum { PROVIDERS = sizeof(providers) / sizeof(*providers) };
 
-/* A function that we stand before. A provider may have two of one name, in two versions. */
+/*
+ * A function that we stand before. There may be several of one name: a provider
+ * has them in two versions, or comes back in another place. The first of a name
+ * knows which of them a slot gets that is not bound yet.
+ */
 struct import {
 	char name[NAME];
 	void *real;   /* NULL: not known yet */
+	bool asked;   /* look up what it is now */
+	const struct import *now; /* what it was then; NULL: nothing that is known */
 	bool blind;   /* a slot has it that could not be written */
 	bool told;
 };
@@ -135,6 +141,14 @@ static int later_verb(const char *name)
 		    !strcmp(verb_infos[verb].symbol, name))
 			return verb;
 	return VERB_NONE;
+}
+
+static struct import *first_of(const char *name)
+{
+	for (unsigned int i = 0; i < nimports; i++)
+		if (!strcmp(imports[i].name, name))
+			return &imports[i];
+	return NULL;
 }
 
 /* That is @real, or of which that is not known. */
@@ -419,6 +433,17 @@ static bool is_unbound(const struct object *o, const void *slot_value)
 
 static bool fresh; /* a slot is there that may have to be changed */
 
+/* What a slot that is not bound would get is another's by now, if its library went and came. */
+static void ask(const char *name)
+{
+	struct import *import = first_of(name);
+
+	if (!import)
+		import = find_or_add(name, NULL);
+	if (import)
+		import->asked = true;
+}
+
 static void note(const struct object *o, void **slot, const char *name)
 {
 	int verb = later_verb(name);
@@ -427,7 +452,10 @@ static void note(const struct object *o, void **slot, const char *name)
 		wanted[verb / 64] |= 1ull << (verb % 64);
 		fresh = fresh || *slot != later_function((enum verb)verb);
 	} else if (provider_of(name) >= 0 && !is_stub(*slot)) {
-		find_or_add(name, is_unbound(o, *slot) ? NULL : *slot);
+		if (is_unbound(o, *slot))
+			ask(name);
+		else
+			find_or_add(name, *slot);
 		fresh = true;
 	}
 }
@@ -456,19 +484,27 @@ static void hook_verb(const struct object *o, void **slot, enum verb verb)
 		write_slot(o, slot, later_function(verb));
 }
 
-/* The function behind a slot that is not bound, once it was looked up. */
-static struct import *looked_up(const char *name)
+/* The function behind a slot that is not bound; NULL: it is still to be looked up. */
+static const struct import *looked_up(const char *name)
 {
-	for (unsigned int i = 0; i < nimports; i++)
-		if (imports[i].real && !strcmp(imports[i].name, name))
-			return &imports[i];
-	return find(name, NULL);
+	const struct import *first = first_of(name);
+
+	return first && !first->asked ? first->now : NULL;
+}
+
+/* Where the table is full another of that name says it. */
+static void set_blind(const char *name)
+{
+	struct import *first = first_of(name);
+
+	if (first)
+		first->blind = true;
 }
 
 static void hook(const struct object *o, void **slot, const char *name)
 {
 	int verb = later_verb(name);
-	struct import *import;
+	const struct import *import;
 
 	if (verb != VERB_NONE) {
 		hook_verb(o, slot, (enum verb)verb);
@@ -477,8 +513,8 @@ static void hook(const struct object *o, void **slot, const char *name)
 	if (provider_of(name) < 0 || is_stub(*slot))
 		return;
 	import = is_unbound(o, *slot) ? looked_up(name) : find(name, *slot);
-	if (import && (!import->real || write_slot(o, slot, stub(import))))
-		import->blind = true;
+	if (!import || write_slot(o, slot, stub(import)))
+		set_blind(name);
 }
 
 void *import_provider(const char *name)
@@ -498,14 +534,34 @@ void *import_provider(const char *name)
 	return at;
 }
 
+/* A provider's may lie elsewhere than the last time; what is not there any more nobody calls. */
+static void look_up_verb(enum verb verb)
+{
+	void *now = verb_infos[verb].via == VIA_DV ? import_provider(verb_infos[verb].symbol) :
+						     next_symbol(verb);
+
+	if (now)
+		atomic_store_explicit(&next_found[verb], now, memory_order_relaxed);
+}
+
+static void look_up(struct import *import)
+{
+	void *real = import_provider(import->name);
+
+	if (!import->real)
+		import_next[import - imports] = import->real = real;
+	import->now = real ? find_or_add(import->name, real) : NULL;
+	import->asked = false;
+}
+
 static void look_up_all(void)
 {
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (wanted[verb / 64] >> (verb % 64) & 1)
-			next_symbol((enum verb)verb);
+			look_up_verb((enum verb)verb);
 	for (unsigned int i = 0; i < nimports; i++)
-		if (!imports[i].real)
-			import_next[i] = imports[i].real = import_provider(imports[i].name);
+		if (imports[i].asked)
+			look_up(&imports[i]);
 }
 
 /* What cannot be counted may have been called. */

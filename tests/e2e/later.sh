@@ -290,6 +290,65 @@ ln -sf libmlx5.so.1 dv/libmlx5.so
 gcc -o direct_now direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,now,-z,relro
 gcc -DDENY -o direct_denied direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,now,-z,relro
 gcc -o direct_lazy direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,lazy
+
+# a plug-in, bound lazily, that comes and goes with its provider, which lies elsewhere each time
+cat >moved.c <<'END'
+#include <infiniband/verbs.h>
+struct ibv_qp *mlx5dv_create_qp(void *c, void *a, void *m) { (void)c, (void)a; return m; }
+int mlx5dv_init_obj(void *obj, uint64_t type) { return obj ? (int)type : -1; }
+END
+cat >plug.c <<'END'
+#include <infiniband/verbs.h>
+struct ibv_qp *mlx5dv_create_qp(void *, void *, void *);
+int mlx5dv_init_obj(void *, uint64_t);
+void *run(void *context, void *attr) { return mlx5dv_init_obj(attr, 3) == 3 ? (void *)mlx5dv_create_qp(context, attr, 0) : attr; }
+END
+cat >moves.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+static char context[1024];
+int main(int argc, char **argv)
+{
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC };
+	int places = 0;
+	void *before = NULL;
+	(void)argc;
+	ibv_get_device_list(NULL);
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		void *plug = dlopen("./plug.so", RTLD_LAZY | RTLD_LOCAL), *mlx5;
+		void *(*run)(void *, void *) = plug ? (void *(*)(void *, void *))dlsym(plug, "run") : NULL;
+		Dl_info info;
+		if (!run)
+			return 1;
+		if (run(context + 64, &attr))
+			return 2;
+		mlx5 = dlopen("libmlx5.so.1", RTLD_LAZY | RTLD_NOLOAD);
+		if (!mlx5 || !dladdr(dlsym(mlx5, "_init_here"), &info))
+			return 3;
+		places += info.dli_fbase != before;
+		before = info.dli_fbase;
+		dlclose(mlx5);
+		dlclose(plug);
+		/* so that nothing is loaded there again */
+		if (i < 8)
+			mmap(before, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	}
+	printf("%d\n", places > 1);
+	return 0;
+}
+END
+echo 'int _init_here;' >>moved.c
+mkdir moved && gcc -shared -fPIC -o moved/libmlx5.so.1 moved.c -Wl,-soname,libmlx5.so.1 && ln -sf libmlx5.so.1 moved/libmlx5.so &&
+	gcc -shared -fPIC -o plug.so plug.c -Lmoved -lmlx5 -Wl,-rpath,"$tmp/moved",-z,lazy && gcc -o moves moves.c -libverbs || exit 1
+provider_that_comes_and_goes_is_followed() {
+	same ./moves 200 && grep -q 1 recorded && is "$(calls)" "mlx5dv_init_obj 200" &&
+		is "$(sql "SELECT count(*) FROM call WHERE verb = 'mlx5dv_create_qp'")" 200
+}
+
 directs="mlx5dv_create_many 1, mlx5dv_init_obj 2" # those that only ask hide nothing
 calls() { sql "SELECT group_concat(detail || ' ' || times, ', ') FROM (SELECT * FROM coverage WHERE what = 'direct' ORDER BY detail)"; }
 
@@ -501,6 +560,6 @@ if [ "$(uname -m)" != x86_64 ]; then
 fi
 for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_lazily_is_recorded arguments_and_results_are_recorded \
 	what_is_missing_stays_missing what_is_there_is_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
-	objects_of_providers_are_recorded each_function_of_the_list_is_recorded providers_calls_are_counted rules_say_what_they_do_not_see program_that_forbids_mprotect_is_counted real_providers_library_is_counted; do
+	objects_of_providers_are_recorded each_function_of_the_list_is_recorded providers_calls_are_counted provider_that_comes_and_goes_is_followed rules_say_what_they_do_not_see program_that_forbids_mprotect_is_counted real_providers_library_is_counted; do
 	try $each
 done
