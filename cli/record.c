@@ -211,7 +211,7 @@ static void look_for_session(struct recording *r)
 		return;
 	r->gone = true;
 	progress_clear(&r->progress);
-	log_note("%s was removed: programs and threads that began since then are not recorded",
+	log_note("%s was removed: programs and threads not met before are not recorded",
 		 r->session.dir);
 	if (!r->error && collector_session_gone(r->collector))
 		fail(r, -EIO);
