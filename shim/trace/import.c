@@ -20,8 +20,8 @@
  * more, all objects are walked twice: what is imported? And, after the real
  * functions were looked up, which cannot be done under the loader's lock: which
  * slots hold them? An object that is first seen on a stack is looked at alone. A
- * slot that is not bound yet points into its own object. Nothing is looked up, and nothing written, for a
- * program that imports nothing of the kind.
+ * slot that is not bound yet points into its own object. Nothing is looked up,
+ * and nothing written, for a program that imports nothing of the kind.
  *
  * Not here: how a verb is recorded (gen/wrappers_gen.h).
  */
@@ -30,6 +30,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,6 +38,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/wire/desc.h"
@@ -299,6 +301,7 @@ struct object {
 	const ElfW(Rela) *tables[2]; /* DT_RELA, DT_JMPREL */
 	size_t sizes[2];
 };
+
 /* The loader has made addresses of them, but not in every object. */
 static const void *pointer(const struct object *o, const ElfW(Dyn) *d)
 {
@@ -396,6 +399,12 @@ static void **slot_of(const struct object *o, const ElfW(Rela) *r, const char **
 
 typedef void slot_fn(const struct object *o, void **slot, const char *name);
 
+/* Of an object that the loader, in another thread, has only mapped so far: it will write it. */
+static bool is_raw(const struct object *o, int table, const void *slot_value)
+{
+	return table == 1 && o->base && (uintptr_t)slot_value < o->end - o->base;
+}
+
 static void each_slot(const struct object *o, slot_fn *visit)
 {
 	for (int t = 0; t < 2; t++) {
@@ -405,7 +414,7 @@ static void each_slot(const struct object *o, slot_fn *visit)
 			const char *name;
 			void **slot = slot_of(o, &o->tables[t][i], &name);
 
-			if (slot && *slot)
+			if (slot && *slot && !is_raw(o, t, *slot))
 				visit(o, slot, name);
 		}
 	}
@@ -460,14 +469,28 @@ static void note(const struct object *o, void **slot, const char *name)
 	}
 }
 
+/*
+ * May it not be written to? Behind RELRO it may until the loader, in another
+ * thread, has done with the object. An operation of the kernel's that changes
+ * nothing, and is refused where nothing can be changed, tells.
+ */
+static bool is_sealed(void **slot)
+{
+	static uint32_t nobody_waits;
+	int nothing = FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0);
+
+	return syscall(SYS_futex, &nobody_waits, FUTEX_WAKE_OP_PRIVATE, 0, NULL, slot, nothing) < 0;
+}
+
 /* Behind RELRO the page is made writable for the moment. */
 static int write_slot(const struct object *o, void **slot, void *value)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *at = (void *)((uintptr_t)slot & ~(page - 1));
-	bool sealed = (uintptr_t)slot >= o->relro && (uintptr_t)slot < o->relro_end;
+	bool relro = (uintptr_t)slot >= o->relro && (uintptr_t)slot < o->relro_end;
+	bool sealed = relro && is_sealed(slot);
 
-	if (sealed && mprotect(at, page, PROT_READ | PROT_WRITE))
+	if (relro && mprotect(at, page, PROT_READ | PROT_WRITE))
 		return -errno;
 	atomic_store_explicit((_Atomic(void *) *)slot, value, memory_order_release);
 	if (sealed)
@@ -618,6 +641,7 @@ void import_look_again(void)
 void import_see(const struct dl_phdr_info *info)
 {
 	struct dl_phdr_info object = *info;
+	int saved = errno;
 
 	if (!take())
 		return;
@@ -627,6 +651,7 @@ void import_see(const struct dl_phdr_info *info)
 		each_object(&object, sizeof(object), (void *)hook);
 	give_back();
 	import_tell();
+	errno = saved;
 }
 
 static void *instead_of_verb(enum verb verb, const void *found)
