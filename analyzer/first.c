@@ -2,9 +2,9 @@
  * The first completion in error of each queue pair
  *
  * The first of them flushes all that was posted behind it, so that a thousand
- * errors have one cause. What was posted is read again from the trace when its
- * end is known: remembering every request would cost more. Of a trace that is
- * still written, that is done at once.
+ * errors have one cause. What was posted is read again from the trace, once for
+ * all, when its end is known: remembering every request would cost more. Of a
+ * trace that is still written, that is done at once.
  */
 #include "analyzer/first.h"
 
@@ -163,37 +163,104 @@ int first_event(struct first *first, const struct trace_event *event)
 	return err;
 }
 
-static int look_up(struct first_error *error, struct trace *trace)
+/* A request to be read again; until it is met, the error has none. */
+struct wanted {
+	struct event_id request;
+	struct first_error *error;
+};
+
+/* In order of the requests; of one post, several may have failed. */
+struct sought {
+	struct wanted *wanted;
+	size_t n, left;
+	int64_t from, to;
+};
+
+static int by_name(struct event_id a, struct event_id b)
 {
-	struct trace_filter filter = { .thread = error->request.thread,
-				       .from = error->posted_at,
-				       .to = error->posted_at + 1 };
+	if (a.thread != b.thread)
+		return a.thread < b.thread ? -1 : 1;
+	return a.n < b.n ? -1 : a.n > b.n;
+}
+
+static int by_request(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	return by_name(x->request, y->request);
+}
+
+static void seek(struct sought *sought, struct findings *findings)
+{
+	for (size_t i = 0; i < findings->nerrors; i++) {
+		struct first_error *error = &findings->errors[i];
+
+		if (!error->request.thread)
+			continue;
+		if (!sought->n || error->posted_at < sought->from)
+			sought->from = error->posted_at;
+		if (!sought->n || error->posted_at > sought->to)
+			sought->to = error->posted_at;
+		sought->wanted[sought->n++] = (struct wanted){ error->request, error };
+		error->request = (struct event_id){ 0, 0 };
+	}
+	sought->left = sought->n;
+	if (sought->n)
+		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), by_request);
+}
+
+static void offer(struct sought *sought, const struct trace_event *event)
+{
+	size_t low = 0, high = sought->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (by_name(sought->wanted[mid].request, event->id) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < sought->n && !by_name(sought->wanted[low].request, event->id); low++) {
+		sought->wanted[low].error->request = event->id;
+		take_request(sought->wanted[low].error, event->post);
+		sought->left--;
+	}
+}
+
+/* All of them in one reading, which ends with the last one. */
+static int look_up(struct first *first, struct sought *sought)
+{
+	struct trace_filter filter = { .from = sought->from,
+				       .to = sought->to + 1,
+				       .unmatched = true };
 	const struct trace_event *event;
 	struct cursor *cursor;
-	int err = cursor_open(trace, &filter, &cursor);
+	int err = cursor_open(first->trace, &filter, &cursor);
 
 	if (err < 0)
 		return err;
-	while ((err = cursor_next(cursor, &event)) == 1)
-		if (event->kind == TRACE_POST && event->id.thread == error->request.thread &&
-		    event->id.n == error->request.n)
-			break;
-	if (err == 1)
-		take_request(error, event->post);
-	else
-		error->request = (struct event_id){ 0, 0 };
+	while (sought->left && (err = cursor_next(cursor, &event)) == 1)
+		if (event->kind == TRACE_POST)
+			offer(sought, event);
 	cursor_close(cursor);
 	return err < 0 ? err : 0;
 }
 
 int first_finish(struct first *first)
 {
+	struct findings *findings = first->findings;
+	struct sought sought = { 0 };
 	int err = 0;
 
-	if (trace_is_live(first->trace))
+	if (trace_is_live(first->trace) || !findings->nerrors)
 		return 0;
-	for (size_t i = 0; i < first->findings->nerrors && !err; i++)
-		if (first->findings->errors[i].request.thread)
-			err = look_up(&first->findings->errors[i], first->trace);
+	sought.wanted = calloc(findings->nerrors, sizeof(*sought.wanted));
+	if (!sought.wanted)
+		return log_err(-ENOMEM, "first errors");
+	seek(&sought, findings);
+	if (sought.n)
+		err = look_up(first, &sought);
+	free(sought.wanted);
 	return err;
 }

@@ -139,7 +139,8 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter, struct c
 	cursor->exits = calloc(trace->nprocesses + 1, sizeof(*cursor->exits));
 	if (!cursor->heap || !cursor->exits)
 		err = log_err(-ENOMEM, "read the trace");
-	if (!err && !cursor->filter.control_only && trace_one_of(trace) == 1)
+	if (!err && !cursor->filter.control_only && !cursor->filter.unmatched &&
+	    trace_one_of(trace) == 1)
 		err = match_new(&cursor->match);
 	if (cursor->match && trace->whole_from != INT64_MIN && !trace->live)
 		match_kept_from(cursor->match, trace->whole_from);

@@ -325,6 +325,7 @@ struct trace_filter {
 	uint32_t process, thread;  /* 0: any */
 	int64_t from, to;          /* ns; to 0: to the end */
 	bool control_only;
+	bool unmatched;            /* completions without their requests: faster */
 };
 
 /*

@@ -67,12 +67,49 @@ static void an_unknown_queue_pair_has_its_number(void **state)
 	story_end(&s);
 }
 
+/* Each is looked up: by one reading of the trace, or this test takes minutes. */
+static void thousands_of_queue_pairs_have_their_requests(void **state)
+{
+	enum { QPS = 5000 };
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qps = calloc(QPS, sizeof(*qps));
+	struct story s;
+
+	(void)state;
+	assert_non_null(qps);
+	begin(&s);
+	for (uint32_t i = 0; i < QPS; i++) {
+		qps[i] = a_qp;
+		qps[i].qp_num = 0x1000 + i;
+		story_do(&s, 0, VERB_create_qp, 4, W(&qps[i]), W(&a_pd), W(&attr));
+	}
+	for (uint32_t i = 0; i < QPS; i++)
+		story_post(&s, 0, VERB_post_send, &qps[i], i, IBV_WR_SEND,
+			   (struct event_sge){ 0x7000 + i, 64, 0x10 });
+	for (uint32_t i = QPS; i-- > 0;)
+		story_poll(&s, 0, &a_cq, i, IBV_WC_REM_ACCESS_ERR, 0x1000 + i);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->nerrors, QPS);
+	for (uint32_t i = 0; i < QPS; i++) {
+		const struct first_error *e = &s.findings->errors[i];
+
+		assert_int_not_equal(e->request.thread, 0);
+		assert_int_equal(e->sge.addr, 0x7000 + e->wr_id);
+		assert_int_equal(e->nsge, 1);
+	}
+	story_end(&s);
+	free(qps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_error_has_its_request),
 		cmocka_unit_test(a_flush_alone_is_no_error),
 		cmocka_unit_test(an_unknown_queue_pair_has_its_number),
+		cmocka_unit_test(thousands_of_queue_pairs_have_their_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
