@@ -597,10 +597,13 @@ void import_tell(void)
 	}
 }
 
+static atomic_bool looked; /* asked first: a sanitizer looks up before it can be called */
+
 void import_look(void)
 {
 	int saved = errno;
 
+	atomic_store(&looked, true);
 	if (!take())
 		return;
 	fresh = false;
@@ -626,7 +629,7 @@ void import_look_again(void)
 	static atomic_ullong seen;
 	unsigned long long now = 0;
 
-	if (looking || !record_on())
+	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !record_on())
 		return;
 	looking = true; /* what is looked up here comes here again */
 	dl_iterate_phdr(count_changes, &now);
