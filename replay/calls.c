@@ -52,7 +52,7 @@ static bool at_return(enum verb verb)
 /* What the keys of a new region count from. */
 static int note_base(struct live *live, const struct call *call, const uint64_t *args)
 {
-	int64_t addr = 0, iova = 0, access = 0;
+	int64_t addr = 0, iova = 0, access = 0, length = 0;
 	struct args *in;
 	int err = args_parse(call->args, &in);
 
@@ -61,7 +61,10 @@ static int note_base(struct live *live, const struct call *call, const uint64_t 
 	args_get(in, "addr", &addr);
 	args_get(in, "iova", &iova);
 	args_get(in, "access", &access);
+	args_get(in, "length", &length);
 	args_free(in);
+	if (call->verb != VERB_rereg_mr || (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION))
+		live->implicit = memory_is_all((uint64_t)addr, (uint64_t)length);
 	if (access & IBV_ACCESS_ZERO_BASED)
 		return 0;
 	if (call->verb == VERB_reg_mr) {

@@ -90,9 +90,69 @@ static int learn_memory(struct replay *r, const struct trace_event *event, const
 	struct memory *memory = r->memory[event->process];
 	bool range =
 		event->call->verb == VERB_dontfork_range || event->call->verb == VERB_dofork_range;
+	uint64_t addr = number(in, range ? "base" : "addr");
+	uint64_t length = number(in, range ? "size" : "length");
 
-	return memory_add(memory, number(in, range ? "base" : "addr"),
-			  number(in, range ? "size" : "length"));
+	if (!range && memory_is_all(addr, length))
+		r->implicit[event->process] = r->any_implicit = true;
+	return memory_add(memory, addr, length);
+}
+
+static int learn_remote(struct replay *r, const struct wr *wr, uint64_t length)
+{
+	int err = 0;
+
+	for (uint32_t i = 1; i < r->nprocesses && !err; i++)
+		if (r->implicit[i])
+			err = memory_add(r->memory[i], wr->remote_addr, length);
+	return err;
+}
+
+/* What requests name is memory, of whichever region: of an implicit one, nothing else says so. */
+static int learn_post(struct replay *r, uint32_t process, const struct post *post)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < post->nwr && !err; i++) {
+		const struct wr *wr = &post->wr[i];
+		uint64_t length = 0;
+
+		for (uint32_t k = 0; k < wr->nsge && !err; k++) {
+			length += wr->sge[k].length;
+			if (r->implicit[process])
+				err = memory_add(r->memory[process], wr->sge[k].addr,
+						 wr->sge[k].length);
+		}
+		if (!err && post_is_send(post) && wr->remote_addr)
+			err = learn_remote(r, wr, length);
+	}
+	return err;
+}
+
+/* Only where there is an implicit region: it is a reading of the whole trace. */
+static int learn_posts(struct replay *r)
+{
+	const struct trace_filter filter = { .unmatched = true };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err;
+
+	if (!r->any_implicit)
+		return 0;
+	err = cursor_open(r->trace, &filter, &cursor);
+	if (err < 0)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		if (event->kind != TRACE_POST || event->process >= r->nprocesses)
+			continue;
+		err = learn_post(r, event->process, event->post);
+		if (err < 0) {
+			log_err(err, "what was used of an implicit region");
+			break;
+		}
+	}
+	cursor_close(cursor);
+	return err;
 }
 
 static int learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
@@ -199,7 +259,8 @@ static int learn_processes(struct replay *r)
 		;
 	r->memory = calloc(r->nprocesses, sizeof(*r->memory));
 	r->nthreads = calloc(r->nprocesses, sizeof(*r->nthreads));
-	if (!r->memory || !r->nthreads)
+	r->implicit = calloc(r->nprocesses, sizeof(*r->implicit));
+	if (!r->memory || !r->nthreads || !r->implicit)
 		return -ENOMEM;
 	for (uint32_t i = 1; (thread = trace_thread(r->trace, i)); i++)
 		if (thread->process < r->nprocesses)
@@ -219,6 +280,8 @@ int learn(struct replay *r)
 	if (err)
 		return log_err(err, "prepare the replay");
 	err = learn_events(r);
+	if (!err)
+		err = learn_posts(r);
 	for (uint32_t i = 1; i < r->nprocesses && !err; i++)
 		err = memory_map(r->memory[i]);
 	return err;

@@ -69,26 +69,6 @@ void memory_free(struct memory *m)
 	free(m);
 }
 
-int memory_add(struct memory *m, uint64_t addr, uint64_t length)
-{
-	uint64_t end = addr + length;
-
-	if (!length || length > LENGTH_MAX || end < addr || end > UINT64_MAX - PAGE)
-		return 0;
-	if (m->nranges == m->room) {
-		size_t room = m->room ? m->room * 2 : 16;
-		struct range *more = reallocarray(m->ranges, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		m->ranges = more;
-		m->room = room;
-	}
-	m->ranges[m->nranges++] = (struct range){ .start = addr & ~(PAGE - 1ull),
-						  .end = (end + PAGE - 1) & ~(PAGE - 1ull) };
-	return 0;
-}
-
 static int by_start(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
@@ -120,6 +100,43 @@ static uint64_t pack(struct memory *m)
 		offset += m->ranges[i].end - m->ranges[i].start;
 	}
 	return offset;
+}
+
+/* The same memory is often named again, so what is there is joined before there is more. */
+static int make_room(struct memory *m)
+{
+	size_t room = m->room ? m->room * 2 : 16;
+	struct range *more;
+
+	if (m->nranges < m->room)
+		return 0;
+	pack(m);
+	if (m->nranges < m->room / 2)
+		return 0;
+	more = reallocarray(m->ranges, room, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	m->ranges = more;
+	m->room = room;
+	return 0;
+}
+
+int memory_add(struct memory *m, uint64_t addr, uint64_t length)
+{
+	uint64_t end = addr + length;
+
+	if (!length || length > LENGTH_MAX || end < addr || end > UINT64_MAX - PAGE)
+		return 0;
+	if (make_room(m))
+		return -ENOMEM;
+	m->ranges[m->nranges++] = (struct range){ .start = addr & ~(PAGE - 1ull),
+						  .end = (end + PAGE - 1) & ~(PAGE - 1ull) };
+	return 0;
+}
+
+bool memory_is_all(uint64_t addr, uint64_t length)
+{
+	return !addr && length == SIZE_MAX;
 }
 
 static void *map_pages(uint64_t size)

@@ -26,6 +26,9 @@ void memory_free(struct memory *memory);
  */
 int memory_add(struct memory *memory, uint64_t addr, uint64_t length);
 
+/* Is that all of the address space: an implicit region, of which only what is used is a range? */
+bool memory_is_all(uint64_t addr, uint64_t length);
+
 /* Make it all. Returns 0 or -errno after log_err(). */
 int memory_map(struct memory *memory);
 

@@ -164,6 +164,7 @@ static void fini(struct replay *r)
 		memory_free(r->memory[i]);
 	free(r->memory);
 	free(r->nthreads);
+	free(r->implicit);
 	map_fini(&r->lkeys);
 	map_fini(&r->rkeys);
 	map_fini(&r->srqns);

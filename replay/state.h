@@ -39,6 +39,7 @@ struct live {
 	uint64_t base_there, base_here; /* MR: what its keys count from */
 	struct live_qp *qp;
 	struct requests *requests;     /* SRQ */
+	bool implicit;                 /* MR: the address space, of which there is what was used */
 	bool extended;                 /* CQ: made by create_cq_ex */
 	unsigned int events;           /* CQ: completion events not yet asked for */
 	unsigned int unacked;          /* CQ: of those taken, not acknowledged */
@@ -64,6 +65,8 @@ struct replay {
 	uint32_t *made;                /* objects as they were made */
 	uint32_t nmade;
 	struct memory **memory;        /* by process */
+	bool *implicit;                /* by process: it has had an implicit region */
+	bool any_implicit;
 	uint32_t *nthreads;            /* by process: threads with events */
 	uint32_t nprocesses;           /* processes and one */
 	struct map lkeys, rkeys;       /* process << 32 | key there, to object */

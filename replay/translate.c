@@ -86,10 +86,10 @@ uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint
 	const struct live *mr = find_key(r, &r->lkeys, process, *key);
 	void *at;
 
-	if (mr) {
+	if (mr)
 		*key = mr->number;
+	if (mr && !mr->implicit)
 		return addr - mr->base_there + mr->base_here;
-	}
 	at = memory_at(r->memory[process], addr);
 	return (uintptr_t)(at ? at : memory_scratch(r->memory[process], length));
 }
@@ -101,6 +101,8 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 	const struct ibv_mr *mr = live ? live->handle : NULL;
 	uint64_t at = mr ? (uint64_t)(uintptr_t)mr->addr + (addr - live->base_there) : 0;
 
+	if (mr && live->implicit)
+		at = (uintptr_t)memory_at(r->memory[process], addr);
 	if (!mr || !memory_holds(r->memory[process], (void *)(uintptr_t)at, length))
 		return NULL;
 	return (void *)(uintptr_t)at;
@@ -147,7 +149,8 @@ uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uin
 	void *at;
 
 	*key = translate_rkey(r, process, *key);
-	if (live && trace_object(r->trace, (uint32_t)(live - r->live))->kind == OBJECT_mr)
+	if (live && !live->implicit &&
+	    trace_object(r->trace, (uint32_t)(live - r->live))->kind == OBJECT_mr)
 		return addr - live->base_there + live->base_here;
 	at = memory_at(r->memory[process], addr);
 	return at ? (uintptr_t)at : addr;

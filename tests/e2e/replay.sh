@@ -262,7 +262,23 @@ speed() {
 	echo "# 20000 round trips: recorded and replayed in seconds: $seconds"
 }
 
+# implicit region: what lies in it is mapped, and its keys reach it
+implicit() {
+	timeout 60 "$VERBATIM" record --device soft -o "$dir/implicit.db" -- \
+		"${BUILD:-build}/tests/apps/implicit" >"$dir/implicit.log" 2>&1 || {
+		bad implicit_region "recording: $(tail -1 "$dir/implicit.log")"
+		return
+	}
+	grep -q none "$dir/implicit.log" && { skip implicit_region "no such region"; return; }
+	if replay --device soft "$dir/implicit.db"; then
+		ok implicit_region
+	else
+		bad implicit_region "$(grep -m1 -A1 diverg "$dir/out" | tr '\n' ' ')"
+	fi
+}
+
 command -v ibv_rc_pingpong >/dev/null && { one_sided; killed; }
+implicit
 [ -s "$dir/rc_pingpong.db" ] && { refuses; signalled; }
 if [ -s "$dir/rc_pingpong_many.db" ]; then
 	replay --device soft "$dir/rc_pingpong_many.db"

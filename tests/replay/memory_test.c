@@ -116,6 +116,33 @@ static void free_accepts_null(void **state)
 	memory_free(NULL);
 }
 
+static void what_is_named_again_is_one_range(void **state)
+{
+	struct memory *m;
+	char *a;
+
+	(void)state;
+	assert_int_equal(memory_new(&m), 0);
+	for (uint64_t i = 0; i < 100000; i++)
+		assert_int_equal(memory_add(m, 0x10000 + (i % 64) * 0x100, 0x100), 0);
+	assert_int_equal(memory_add(m, 0x900000, 8), 0);
+	assert_int_equal(memory_map(m), 0);
+	a = memory_at(m, 0x10000);
+	assert_non_null(a);
+	assert_ptr_equal(memory_at(m, 0x10000 + 0x3fff), a + 0x3fff);
+	assert_non_null(memory_at(m, 0x900000));
+	assert_null(memory_at(m, 0x14000));
+	memory_free(m);
+}
+
+static void all_of_the_address_space_is_implicit(void **state)
+{
+	(void)state;
+	assert_true(memory_is_all(0, SIZE_MAX));
+	assert_false(memory_is_all(4096, SIZE_MAX));
+	assert_false(memory_is_all(0, 4096));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +155,8 @@ int main(void)
 		cmocka_unit_test(huge_ranges_cost_nothing_until_written),
 		cmocka_unit_test(scratch_is_long_enough),
 		cmocka_unit_test(free_accepts_null),
+		cmocka_unit_test(what_is_named_again_is_one_range),
+		cmocka_unit_test(all_of_the_address_space_is_implicit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
