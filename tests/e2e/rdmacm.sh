@@ -297,5 +297,5 @@ all dropin
 . tests/e2e/lib/recorded.sh
 # cmtime destroys the queues before the queue pairs that use them; perftest keeps its own context when it is told to use
 # librdmacm's, which keeps udpong's; clients that are refused clean nothing up
-recorded_again "$0" "LIFE-00[34] .* cmtime" "LIFE-004 .* (ib_[a-z]+_(bw|lat)|udpong|rping|rdma_xclient)"
+recorded_again "$0" "LIFE-00[34] .* cmtime" "LIFE-004 .* (ib_[a-z]+_(bw|lat)|udpong|rping|rdma_x(client|server))"
 exit $failed
