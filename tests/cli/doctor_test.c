@@ -226,6 +226,8 @@ static void little_space_is_told(void **state)
 {
 	(void)state;
 	worst(doctor_devices);
+	doctor_fini(&doctor);
+	doctor.findings = NULL;
 	doctor.nfindings = 0;
 	doctor_judge_space(&doctor, "here", 1ull << 30);
 	doctor_judge_space(&doctor, "here", 64ull << 20);
