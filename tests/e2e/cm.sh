@@ -1,19 +1,6 @@
 # The calls of librdmacm, recorded: rping, ucmatose, ib_send_bw -R on the software device.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+. tests/e2e/lib/try.sh
 calls=$PWD/$BUILD/tests/apps/cm_calls
-tmp=$(mktemp -d) || exit 1
-export VERBATIM_SOFT_FABRIC=$tmp/fabric
-trap 'rm -rf "$tmp"' EXIT
-t=$tmp/t.db
-
-try() {
-	local name=$1 out
-	if out=$("$name" 2>&1); then echo "ok cm: ${name//_/ }"; else echo "not ok cm: ${name//_/ }: $out"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
-sql() { "$VERBATIM" sql "$t" "$1"; }
 
 # server ($1) and client ($2) recorded into one trace; the client is started until somebody listens
 record() {

@@ -1,18 +1,6 @@
 # Programs that take verbs out of libibverbs by dlopen and dlsym, and those that use dlsym for all else.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+. tests/e2e/lib/try.sh
 app=$PWD/$BUILD/tests/apps/plugin
-tmp=$(mktemp -d) || exit 1
-export VERBATIM_SOFT_FABRIC=$tmp/fabric
-trap 'rm -rf "$tmp"' EXIT
-t=$tmp/t.db
-
-try() {
-	local name=$1 out
-	if out=$("$name" 2>&1); then echo "ok dlopen: ${name//_/ }"; else echo "not ok dlopen: ${name//_/ }: $out"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
 verbs() { "$VERBATIM" sql "$t" "select group_concat(verb, ' ') from (select distinct verb from call where not ours and depth = 0 order by begin)"; }
 
 # recorded, and with the same output as without the recorder

@@ -1,19 +1,6 @@
 # Marks of a program: in the trace, and nothing without one.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+. tests/e2e/lib/try.sh
 app=$PWD/$BUILD/tests/apps/marks
-tmp=$(mktemp -d) || exit 1
-export VERBATIM_SOFT_FABRIC=$tmp/fabric
-trap 'rm -rf "$tmp"' EXIT
-t=$tmp/t.db
-
-try() {
-	local name=$1 out
-	if out=$("$name" 2>&1); then echo "ok marks: ${name//_/ }"; else echo "not ok marks: ${name//_/ }: $out"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
-sql() { "$VERBATIM" sql "$t" "$1"; }
 
 do_nothing_unrecorded() { "$VERBATIM" run --device soft -- "$app"; }
 
