@@ -15,6 +15,10 @@
  * twice; a full mailbox is tried again. Times are for answers that the
  * peer's program does not give. The death of its process is an answer, too.
  *
+ * A request for a port where nobody listens yet is held for a moment. Networks
+ * take their time, and there are programs that live on it: both ends of
+ * perftest's -R begin at once, the one to listen and the other to connect.
+ *
  * Here are the program's commands; what happens to it is in cm_react.c.
  *
  * Source: the specification's chapter 12, and what the kernel's rdma_cm
@@ -34,9 +38,11 @@
 
 #define MS		1000000ull
 #define RESEND_NS	(20 * MS)
+#define LOOK_NS		MS
 #define TIMEWAIT_NS	(4096ull << (CM_PATH_LIFETIME + 1))
 
 uint64_t cm_response_ns = 65536 * MS;	/* 16 times 4.096 s */
+uint64_t cm_patience_ns = 100 * MS;
 
 bool cm_conn_datagrams(const struct cm_id *id)
 {
@@ -132,9 +138,9 @@ static void give_parameters(struct cm_id *id, struct cm_msg *msg,
 	set_private(msg, param->private_data, param->private_data_len);
 }
 
-/* Nobody is there, or has room: that comes as an event, as from afar. */
 void cm_conn_refuse(struct cm_id *id, bool full)
 {
+	id->held = id->resend = 0;
 	if (cm_conn_datagrams(id))
 		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE,
 		    full ? CM_SIDR_REJECTED : CM_SIDR_UNSUPPORTED);
@@ -156,32 +162,66 @@ static int send_request(const struct cm_name *to, void *arg)
 	return cm_conn_send(request->id, &request->msg);
 }
 
+static void wait_for_answer(struct cm_id *id)
+{
+	cm_conn_enter(id, cm_conn_datagrams(id) ? CM_SIDR_REQ_SENT : CM_REQ_SENT);
+}
+
+static void sent(struct cm_id *id)
+{
+	id->held = 0;
+	wait_for_answer(id);
+	if (cm_conn_watch(id) == -ESRCH)
+		cm_id_peer_died(id);
+}
+
+static void hold(struct cm_id *id, const struct cm_msg *msg)
+{
+	id->unsent = *msg;
+	id->resend = process_now() + LOOK_NS;
+	wait_for_answer(id);
+}
+
+static int send_or_hold(struct cm_id *id, const struct cm_msg *msg)
+{
+	struct request request = { .id = id, .msg = *msg };
+	int err = cm_port_request(id->ps, &id->dst, send_request, &request);
+
+	if (!err)
+		sent(id);
+	else if (err == -ENOENT && id->held > process_now())
+		hold(id, msg);
+	else if (err == -ENOENT || err == -ENOSPC)
+		cm_conn_refuse(id, err == -ENOSPC);
+	else
+		return err;
+	return 0;
+}
+
+void cm_conn_look_again(struct cm_id *id)
+{
+	struct cm_msg msg = id->unsent;
+
+	if (send_or_hold(id, &msg) < 0)
+		cm_conn_refuse(id, false);
+}
+
 int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd)
 {
 	const struct rdma_ucm_conn_param *param = &cmd->conn_param;
-	struct request request = { .id = id };
-	int err;
+	struct cm_msg msg;
 
 	if (!param->valid || id->state != CM_ROUTE_RESOLVED ||
 	    param->private_data_len > (cm_conn_datagrams(id) ? SIDR_REQ_BYTES : REQ_BYTES))
 		return -EINVAL;
-	request.msg = message(id, cm_conn_datagrams(id) ? CM_SIDR_REQ : CM_REQ);
-	request.msg.src = id->src;
-	request.msg.dst = id->dst;
-	request.msg.ece = cmd->ece;
-	give_parameters(id, &request.msg, param);
-	id->retry_count = request.msg.retry_count;
-	err = cm_port_request(id->ps, &id->dst, send_request, &request);
-	if (err == -ENOENT || err == -ENOSPC) {
-		cm_conn_refuse(id, err == -ENOSPC);
-		return 0;
-	}
-	if (err < 0)
-		return err;
-	cm_conn_enter(id, cm_conn_datagrams(id) ? CM_SIDR_REQ_SENT : CM_REQ_SENT);
-	if (cm_conn_watch(id) == -ESRCH)
-		cm_id_peer_died(id);
-	return 0;
+	msg = message(id, cm_conn_datagrams(id) ? CM_SIDR_REQ : CM_REQ);
+	msg.src = id->src;
+	msg.dst = id->dst;
+	msg.ece = cmd->ece;
+	give_parameters(id, &msg, param);
+	id->retry_count = msg.retry_count;
+	id->held = process_now() + cm_patience_ns;
+	return send_or_hold(id, &msg);
 }
 
 static int accept_connection(struct cm_id *id, const struct rdma_ucm_accept *cmd)
@@ -282,9 +322,20 @@ int cm_conn_notify(struct cm_id *id, uint32_t event)
 	return 0;
 }
 
+/* Nobody has heard of it. */
+static void drop_request(struct cm_id *id)
+{
+	id->held = id->resend = 0;
+	cm_conn_enter(id, CM_CLOSED);
+}
+
 /* The id is destroyed: so would the kernel leave the other end. */
 void cm_id_hang_up(struct cm_id *id)
 {
+	if (id->held) {
+		drop_request(id);
+		return;
+	}
 	switch (id->state) {
 	case CM_REQ_SENT:
 		cm_conn_send_status(id, CM_REJ, CM_REJ_CONSUMER_DEFINED);

@@ -35,3 +35,6 @@ int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status);
 
 /* Nobody is there, or has room: that comes as an event, as from afar. */
 void cm_conn_refuse(struct cm_id *id, bool full);
+
+/* Is a request that is held (id->held) for somebody by now? */
+void cm_conn_look_again(struct cm_id *id);

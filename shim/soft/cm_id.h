@@ -64,6 +64,7 @@ struct cm_id {
 	bool			watching;	/* the peer's process */
 	uint64_t		deadline;	/* of the state, ns; 0: none */
 	uint64_t		resend;		/* @unsent, ns; 0: nothing */
+	uint64_t		held;		/* a request, until then; 0: it has gone */
 	bool			destroyed;	/* only @unsent is left of it */
 	struct cm_msg		unsent;
 
@@ -119,3 +120,6 @@ void cm_id_hang_up(struct cm_id *id);
 
 /* How long an answer may take. */
 extern uint64_t cm_response_ns;
+
+/* How long a request is held while nobody listens. */
+extern uint64_t cm_patience_ns;

@@ -295,8 +295,12 @@ static void send_again(struct cm_id *id)
 
 void cm_id_time(struct cm_id *id)
 {
-	if (id->resend && id->resend <= process_now())
-		send_again(id);
+	if (id->resend && id->resend <= process_now()) {
+		if (id->held)
+			cm_conn_look_again(id);
+		else
+			send_again(id);
+	}
 	if (id->destroyed && !id->resend) {
 		cm_id_free(id);
 		return;

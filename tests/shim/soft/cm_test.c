@@ -592,6 +592,33 @@ static void nobody_at_the_port_is_a_rejection(void **state)
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 8);
 }
 
+static void request_waits_for_a_late_listener(void **state)
+{
+	GIVEN(e);
+
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), -EINVAL);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
+	expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
+	no_event(e->a);
+}
+
+static void request_that_waits_can_be_given_up(void **state)
+{
+	GIVEN(e);
+	uint32_t datagram = resolved(e->a, RDMA_PS_UDP, 9, PORT + 1);
+
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	assert_int_equal(connect_with(e->a, datagram, param_of("")), 0);
+	assert_int_equal(destroy(e->a, e->id), 2);
+	assert_int_equal(destroy(e->a, datagram), 2);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
+	no_event(e->a);
+	no_event(e->b);
+}
+
 static void full_backlog_rejects(void **state)
 {
 	GIVEN(e);
@@ -1421,6 +1448,8 @@ int main(void)
 		TEST(request_that_was_never_seen_goes_with_its_listener),
 		TEST(request_that_was_given_up_cannot_be_accepted),
 		TEST(nobody_at_the_port_is_a_rejection),
+		TEST(request_waits_for_a_late_listener),
+		TEST(request_that_waits_can_be_given_up),
 		TEST(full_backlog_rejects),
 		TEST(private_data_has_its_limits),
 		TEST(commands_in_a_wrong_state_are_refused),
