@@ -5,7 +5,7 @@
 # runs `bash LIST recorded`, where each process inherits the recorder and the software device; its
 # results count as those of any other face. Then the trace must be whole, and each finding ("RULE
 # verb program") match one that is known to be true.
-: "${VERBATIM:=$PWD/$BUILD/verbatim}"
+: "${VERBATIM:=$PWD/${BUILD:-build}/verbatim}"
 
 recorded_sql() { "$VERBATIM" sql "$recorded_tmp/t.db" "$1"; }
 
