@@ -33,6 +33,7 @@
 #include "cli/watch.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
+#include "core/wire/size.h"
 #include "core/wire/tap.h"
 
 #define MS 1000000ull
@@ -453,7 +454,7 @@ static int record(struct recording *r)
 /* Up to a power of two; 0 where that is no size of a ring. */
 static uint64_t parse_size(const char *text)
 {
-	uint64_t n = session_size(text), bytes = RING_MIN;
+	uint64_t n = size_parse(text), bytes = RING_MIN;
 
 	if (n < RING_MIN || n > RING_MAX)
 		return 0;
@@ -471,7 +472,7 @@ static uint64_t parse_time(const char *text)
 	unsigned long long n = strtoull(text, &end, 10);
 	const char *unit = *end ? strchr(units, *end) : NULL;
 
-	if (end == text || *text == '-' || !unit || end[1] || n > UINT32_MAX)
+	if (end == text || *text == '-' || !unit || end[1] || n > UINT64_MAX / 1000000000 / 86400)
 		return 0;
 	return n * seconds[unit - units] * 1000000000ull;
 }
@@ -481,8 +482,8 @@ static int read_keep(struct keep *keep, const struct options *options)
 	const char *flight = options->value[FLIGHT], *size = options->value[ROTATE_SIZE];
 	const char *age = options->value[ROTATE_TIME];
 
-	keep->flight = flight ? session_size(flight) : 0;
-	keep->rotate_bytes = size ? session_size(size) : 0;
+	keep->flight = flight ? size_parse(flight) : 0;
+	keep->rotate_bytes = size ? size_parse(size) : 0;
 	keep->rotate_ns = age ? parse_time(age) : 0;
 	if (flight && !keep->flight)
 		return cli_misuse("record", "--flight is a size as 64M, not '%s'", flight);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "replay/differ.h"
+#include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/state.h"
 #include "replay/translate.h"
@@ -89,7 +90,7 @@ static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 static void wait_cq_event(struct replay *r, const struct trace_event *event,
 			  struct ibv_comp_channel *channel, struct live *cq)
 {
-	int64_t start = replay_now(), deadline = start + r->options->timeout;
+	int64_t start = pace_now(), deadline = start + r->options->timeout;
 	unsigned int turns = 0;
 
 	while (!cq->events) {
@@ -97,12 +98,12 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 			take_cq_event(r, channel);
 			continue;
 		}
-		if (replay_now() - start > MERGED_AFTER &&
+		if (pace_now() - start > MERGED_AFTER &&
 		    (cq->fresh || polls_take(r, cq, 1) > 0)) {
 			outcome_tolerated(r->outcome, merged);
 			return;
 		}
-		if (!replay_wait(&turns, deadline)) {
+		if (!pace_wait(&turns, deadline)) {
 			differ_texts(r->outcome, event->id, event->call->verb, "cq", "an event",
 				     "no event");
 			return;
@@ -227,7 +228,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 		      enum ibv_event_type type, const void *element)
 {
 	struct ibv_context *here = live_of(r, context)->handle;
-	int64_t deadline = replay_now() + r->options->timeout;
+	int64_t deadline = pace_now() + r->options->timeout;
 	unsigned int turns = 0;
 	struct async **found;
 
@@ -235,7 +236,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 		if (readable(here->async_fd)) {
 			if (take_async(r, context))
 				return -ENOMEM;
-		} else if (!replay_wait(&turns, deadline)) {
+		} else if (!pace_wait(&turns, deadline)) {
 			differ_texts(r->outcome, event->id, event->call->verb, "event.event_type",
 				     ibv_event_type_str(type), "no event");
 			return 0;

@@ -19,6 +19,7 @@
 #include "core/wire/log.h"
 #include "replay/differ.h"
 #include "replay/contents.h"
+#include "replay/pace.h"
 #include "replay/posts.h"
 #include "replay/state.h"
 
@@ -241,8 +242,8 @@ static const struct arrival *await(struct expected *e, enum side side)
 		if (n)
 			continue;
 		if (!deadline)
-			deadline = replay_now() + patience(e);
-		if (!replay_wait(&turns, deadline))
+			deadline = pace_now() + patience(e);
+		if (!pace_wait(&turns, deadline))
 			break;
 	}
 	return a;
@@ -330,7 +331,7 @@ static const struct arrival *other_order(struct expected *e, enum side side,
 					 const struct arrival *first)
 {
 	const struct arrival *a = NULL;
-	int64_t deadline = replay_now() + OTHER_ORDER_NS;
+	int64_t deadline = pace_now() + OTHER_ORDER_NS;
 	unsigned int turns = 0;
 
 	if (e->r->nthreads[e->event->process] < 2 || !e->wc->request.thread || came(e, side))
@@ -341,7 +342,7 @@ static const struct arrival *other_order(struct expected *e, enum side side,
 		a = arrivals_find(&e->qp->in[side], e->wc->request, e->wc->request_index);
 		if (!a && polls_take(e->r, e->cq, BATCH) < 0)
 			return NULL;
-	} while (!a && replay_wait(&turns, deadline));
+	} while (!a && pace_wait(&turns, deadline));
 	return a;
 }
 

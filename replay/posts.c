@@ -19,6 +19,7 @@
 #include "core/wire/log.h"
 #include "replay/differ.h"
 #include "replay/contents.h"
+#include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/state.h"
 #include "replay/translate.h"
@@ -327,9 +328,9 @@ static int post_patiently(struct posting *p, uint32_t *ret_taken)
 
 	while (ret == ENOMEM && !p->post->ret && p->live->qp) {
 		if (!deadline)
-			deadline = replay_now() + p->r->options->timeout;
+			deadline = pace_now() + p->r->options->timeout;
 		polls_drain(p->r, p->live);
-		if (!replay_wait(&turns, deadline))
+		if (!pace_wait(&turns, deadline))
 			break;
 		ret = post_from(p, *ret_taken, ret_taken);
 	}

@@ -14,10 +14,8 @@
 #include "replay/replay.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/wire/log.h"
@@ -26,42 +24,12 @@
 #include "replay/events.h"
 #include "replay/learn.h"
 #include "replay/contents.h"
+#include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/posts.h"
 #include "replay/state.h"
 
-enum { SCRATCH = 1 << 16, SPINS = 200 };
-
-int64_t replay_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-bool replay_wait(unsigned int *turns, int64_t deadline)
-{
-	if (++*turns < SPINS)
-		return true;
-	if (replay_now() > deadline)
-		return false;
-	if (*turns < 2 * SPINS)
-		sched_yield();
-	else
-		usleep(50);
-	return true;
-}
-
-/* Until it is the event's turn. */
-static void keep_pace(const struct replay *r, int64_t time)
-{
-	int64_t due = r->start + (int64_t)((double)time / r->options->pace);
-	struct timespec at = { due / 1000000000, due % 1000000000 };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
-}
+enum { SCRATCH = 1 << 16 };
 
 static int notify(struct replay *r, const struct trace_event *event)
 {
@@ -125,16 +93,16 @@ static int replay_events(struct replay *r)
 
 	if (err < 0)
 		return err;
-	r->start = replay_now();
+	r->start = pace_now();
 	while ((err = cursor_next(cursor, &event)) > 0) {
 		if (r->options->pace > 0)
-			keep_pace(r, event->time);
+			pace_sleep_until(r->start + (int64_t)((double)event->time / r->options->pace));
 		last = event->time;
 		err = replay_event(r, event);
 		if (err < 0)
 			break;
 	}
-	outcome_time(r->outcome, (double)last / 1e9, (double)(replay_now() - r->start) / 1e9);
+	outcome_time(r->outcome, (double)last / 1e9, (double)(pace_now() - r->start) / 1e9);
 	cursor_close(cursor);
 	return err;
 }

@@ -82,9 +82,6 @@ struct replay {
 	int64_t start;                 /* ns of the clock here when it began */
 };
 
-/* Monotonic clock, ns. */
-int64_t replay_now(void);
-
 static inline uint64_t event_key(struct event_id id)
 {
 	return (uint64_t)id.thread << 40 ^ id.n;
@@ -112,6 +109,3 @@ void live_gone(struct replay *r, uint32_t object);
 void live_clear(struct replay *r, uint32_t process);
 
 void live_fini(struct replay *r);
-
-/* Wait a moment, from nothing up to 50 us the more often it was called; false after @deadline. */
-bool replay_wait(unsigned int *turns, int64_t deadline);

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "core/wire/event.h"
-#include "core/wire/session.h"
+#include "core/wire/size.h"
 
 bool payload_parse(const char *text, uint64_t *ret_payload)
 {
-	uint64_t bytes = text ? session_size(text) : 0;
+	uint64_t bytes = text ? size_parse(text) : 0;
 
 	if (!text || !*text || !strcmp(text, "none"))
 		*ret_payload = PAYLOAD_NONE;

@@ -32,6 +32,7 @@
 #include "core/wire/desc.h"
 #include "core/wire/payload.h"
 #include "core/wire/ring.h"
+#include "core/wire/size.h"
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
@@ -110,24 +111,11 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 	return 0;
 }
 
-uint64_t session_size(const char *text)
-{
-	static const char units[] = "kKMG";
-	static const int shifts[] = { 10, 10, 20, 30 };
-	char *end;
-	uint64_t n = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-
-	if (end == text || *text == '-' || (*end && (!unit || end[1])))
-		return 0;
-	return unit ? n << shifts[unit - units] : n;
-}
-
 static uint64_t size_of_environment(const char *name)
 {
 	const char *text = getenv(name);
 
-	return text ? session_size(text) : 0;
+	return text ? size_parse(text) : 0;
 }
 
 static uint64_t half_of_free(const char *dir)

@@ -119,9 +119,6 @@ bool session_take(struct session *session, uint64_t bytes);
 /* So many of them were not. */
 void session_give_back(struct session *session, uint64_t bytes);
 
-/* "4M", "256k", "2G", "1048576"; 0 where that is no size. */
-uint64_t session_size(const char *text);
-
 /*
  * A session without a directory and a collector, of this process alone: what
  * is recorded goes to a tap, and nowhere else.

@@ -182,19 +182,6 @@ static void sleeper_is_woken_by_another_process(void **state)
 	session_remove(&session);
 }
 
-static void sizes_are_read(void **state)
-{
-	(void)state;
-	assert_int_equal(session_size("4096"), 4096);
-	assert_int_equal(session_size("256k"), 256 << 10);
-	assert_int_equal(session_size("4M"), 4 << 20);
-	assert_int_equal(session_size("2G"), 2ull << 30);
-	assert_int_equal(session_size(""), 0);
-	assert_int_equal(session_size("4MB"), 0);
-	assert_int_equal(session_size("-1"), 0);
-	assert_int_equal(session_size("M"), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,7 +193,6 @@ int main(void)
 		cmocka_unit_test(limit_is_for_all_rings),
 		cmocka_unit_test(who_comes_before_the_sleep_is_heard),
 		cmocka_unit_test(sleeper_is_woken_by_another_process),
-		cmocka_unit_test(sizes_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, make_parent, remove_parent);

@@ -1,0 +1,27 @@
+/*
+ * Sizes as people write them: a number, and k, K, M or G
+ */
+#include "core/wire/size.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t size_parse(const char *text)
+{
+	static const char units[] = "kKMG";
+	static const int shifts[] = { 10, 10, 20, 30 };
+	const char *unit;
+	char *end;
+	uint64_t n;
+	int shift;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (errno || !isdigit((unsigned char)*text) || (*end && (!unit || end[1])))
+		return 0;
+	shift = unit ? shifts[unit - units] : 0;
+	return n > UINT64_MAX >> shift ? 0 : n << shift;
+}

@@ -1,0 +1,12 @@
+#pragma once
+/* The clock of a replay, and waiting by it. */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Monotonic clock, ns. */
+int64_t pace_now(void);
+
+/* Wait a moment, from nothing up to 50 us the more often it was called; false after @deadline. */
+bool pace_wait(unsigned int *turns, int64_t deadline);
+
+void pace_sleep_until(int64_t due);
