@@ -382,6 +382,17 @@ static void check(struct expected *e)
 	arrivals_drop(&e->qp->in[side]);
 }
 
+/* A process that is killed within a post leaves the message, and no event. */
+static bool died_sending(const struct expected *e)
+{
+	const struct live *peer = live_of(e->r, e->qp->peer);
+	const struct object *object = peer ? trace_object(e->r->trace, e->qp->peer) : NULL;
+	const struct process *process = object ? trace_process(e->r->trace, object->process) : NULL;
+
+	return process && process->ending && !strcmp(process->ending, "killed") && peer->qp &&
+	       !requests_count(&peer->qp->sent);
+}
+
 /* Why the completion cannot come here, or NULL. */
 static const char *why_not(struct expected *e)
 {
@@ -397,6 +408,8 @@ static const char *why_not(struct expected *e)
 	if (map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
 	    e->wc->request_index + 1 >= from)
 		return "its request was not posted here";
+	if (side_of(e) == SIDE_RECV && !arrivals_first(&e->qp->in[SIDE_RECV]) && died_sending(e))
+		return "its sender was killed while it posted";
 	return NULL;
 }
 

@@ -223,6 +223,21 @@ killed() {
 	fi
 }
 
+# a message came whose post nobody could record
+cut_short() {
+	"$VERBATIM" record --device soft -o "$dir/cut.db" -- "${BUILD:-build}/tests/apps/cut_short" >"$dir/cut.log" 2>&1 ||
+		{ bad cut_short "recording: $(tail -1 "$dir/cut.log")"; return; }
+	replay --device soft --timeout 60 "$dir/cut.db"
+	local status=$?
+	if [ $status -ne 0 ]; then
+		bad cut_short "exit status $status: $(grep -A1 diverg "$dir/out" | tr '\n' ' ')"
+	elif ! grep -q '1 x ibv_poll_cq.*its sender was killed' "$dir/out"; then
+		bad cut_short "does not say why: $(head -3 "$dir/out" | tr '\n' ' ')"
+	else
+		ok cut_short
+	fi
+}
+
 # a signal to the command ends it, and its fabric is removed
 signalled() {
 	"$VERBATIM" replay --device soft --pace x0.01 "$dir/rc_pingpong.db" >"$dir/out" 2>&1 &
@@ -278,6 +293,7 @@ implicit() {
 }
 
 command -v ibv_rc_pingpong >/dev/null && { one_sided; killed; }
+cut_short
 implicit
 [ -s "$dir/rc_pingpong.db" ] && { refuses; signalled; }
 if [ -s "$dir/rc_pingpong_many.db" ]; then
