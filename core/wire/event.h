@@ -372,6 +372,7 @@ enum payload_why {
 	PAYLOAD_LENGTH,     /* how much came is not known: no byte_len was asked for */
 	PAYLOAD_LONG,       /* more than is taken of one call, or more elements than are looked at */
 	PAYLOAD_LOST,       /* pieces found no room in the ring */
+	PAYLOAD_SANDBOX,    /* the kernel may kill the program if it is read (sandbox.h) */
 	PAYLOAD_WHYS,
 };
 

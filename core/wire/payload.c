@@ -56,6 +56,7 @@ const char *payload_why_text(unsigned int why)
 		[PAYLOAD_KEY] = "unknown-key",       [PAYLOAD_REQUEST] = "unknown-request",
 		[PAYLOAD_AMBIGUOUS] = "ambiguous",   [PAYLOAD_LENGTH] = "no-length",
 		[PAYLOAD_LONG] = "too-long",         [PAYLOAD_LOST] = "lost",
+		[PAYLOAD_SANDBOX] = "sandboxed",
 	};
 
 	return why < PAYLOAD_WHYS ? names[why] : "?";

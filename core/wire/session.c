@@ -382,3 +382,24 @@ bool session_process_alive(pid_t pid, uint64_t start)
 		return false;
 	return (line.state != 'Z' && line.state != 'X') || line.threads > 1;
 }
+
+/* The number behind @name in the text of /proc/self/status. */
+static uint32_t number_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? (uint32_t)strtoul(at + strlen(name), NULL, 10) : UINT32_MAX;
+}
+
+/* Before Linux 5.9 it is said only whether there are any. */
+uint32_t session_filters(void)
+{
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return number_of(text, "\nSeccomp:") ? number_of(text, "\nSeccomp_filters:") : 0;
+}

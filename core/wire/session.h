@@ -72,7 +72,7 @@ struct session_page {
 	char trace[SESSION_TEXT];   /* the collector's trace */
 	char copy[SESSION_TEXT];    /* the last copy of it that was asked for; "": it failed */
 	uint32_t flight;        /* the collector makes copies */
-	uint32_t pad;
+	uint32_t filters;       /* under so many process_vm_readv(2) of oneself is allowed; 0: none */
 	uint64_t payload;       /* what is kept of each: core/wire/payload.h */
 	struct session_filter filter; /* written before a program starts */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
@@ -155,6 +155,9 @@ bool session_process_alive(pid_t pid, uint64_t start);
 
 /* Field 22 of /proc/PID/stat, 0 if there is no such process. */
 uint64_t session_process_start(pid_t pid);
+
+/* How many filters of system calls this process has (seccomp(2)); UINT32_MAX: not known. */
+uint32_t session_filters(void);
 
 static inline bool session_running(const struct session *session)
 {

@@ -26,6 +26,7 @@
 #include "shim/trace/quiet.h"
 #include "shim/trace/record.h"
 #include "shim/trace/rings.h"
+#include "shim/trace/sandbox.h"
 #include "shim/trace/tap.h"
 #include "shim/trace/thread.h"
 
@@ -176,10 +177,15 @@ static bool join(void)
 /* A new process: the first, or a child that goes on with its parent's image. */
 static bool process_start(void)
 {
+	bool child;
+
 	if (!generation_page && !join())
 		return false;
+	child = recorded_pid && recorded_pid != getpid();
 	rings_forget();
-	payload_begin(join_session.page->payload, recorded_pid && recorded_pid != getpid());
+	payload_begin(join_session.page->payload, child);
+	if (payload_on)
+		sandbox_begin(join_session.page->filters, child);
 	process_begin(recorded_pid);
 	recorded_pid = getpid();
 	*generation_page = ++last_generation;

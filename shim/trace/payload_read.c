@@ -14,19 +14,35 @@
 #include "core/wire/hash.h"
 #include "core/wire/payload.h"
 #include "shim/trace/record.h"
+#include "shim/trace/sandbox.h"
 
 enum { PIECE = RING_EVENT_MAX - 4096 };
 
 _Static_assert(PIECE % 32 == 0, "hashed without a rest");
 
+/* By the kernel, which faults nobody; and, if that is less than all, why. */
+static size_t read_memory(const struct iovec *there, unsigned int used, void *to, size_t n,
+			  enum payload_why *why)
+{
+	const struct iovec here = { to, n };
+	ssize_t got;
+
+	*why = PAYLOAD_SANDBOX;
+	if (!sandbox_enter())
+		return 0;
+	*why = PAYLOAD_UNREADABLE;
+	got = syscall(SYS_process_vm_readv, getpid(), &here, 1, there, used, 0);
+	sandbox_leave();
+	return got > 0 ? (size_t)got : 0;
+}
+
 /* Bytes from @offset of the spans on, at most @n. Returns how many could be read. */
 static size_t read_spans(const struct span *spans, unsigned int nspans, uint64_t offset, void *to,
-			 size_t n)
+			 size_t n, enum payload_why *why)
 {
-	struct iovec there[QUEUE_SPANS + 1], here = { to, n };
+	struct iovec there[QUEUE_SPANS + 1];
 	unsigned int used = 0;
 	size_t left = n;
-	ssize_t got;
 
 	for (unsigned int i = 0; i < nspans && i <= QUEUE_SPANS && left; i++) {
 		uint64_t length = spans[i].length;
@@ -41,8 +57,7 @@ static size_t read_spans(const struct span *spans, unsigned int nspans, uint64_t
 		left -= length;
 		offset = 0;
 	}
-	got = used ? syscall(SYS_process_vm_readv, getpid(), &here, 1, there, used, 0) : 0;
-	return got > 0 ? (size_t)got : 0;
+	return used ? read_memory(there, used, to, n, why) : 0;
 }
 
 static struct event_payload *reserve(const struct payload_source *s, size_t bytes)
@@ -98,6 +113,7 @@ static void add(struct hash *hash, const struct payload_source *s, uint64_t offs
 static bool write_hash(const struct payload_source *s, uint64_t want)
 {
 	struct event_payload *event = reserve(s, want < PIECE ? want : PIECE);
+	enum payload_why unread = PAYLOAD_UNREADABLE;
 	uint64_t offset = 0;
 	struct hash hash;
 
@@ -107,7 +123,7 @@ static bool write_hash(const struct payload_source *s, uint64_t want)
 	while (offset < want) {
 		size_t n = want - offset < PIECE ? want - offset : PIECE;
 
-		if (read_spans(s->spans, s->nspans, offset, event + 1, n) < n)
+		if (read_spans(s->spans, s->nspans, offset, event + 1, n, &unread) < n)
 			break;
 		add(&hash, s, offset, (const char *)(event + 1), n);
 		offset += n;
@@ -116,7 +132,7 @@ static bool write_hash(const struct payload_source *s, uint64_t want)
 		event->hash = hash_end(&hash);
 		event->flags |= PAYLOAD_HASHED;
 	} else {
-		event->why = (uint8_t)(offset < want ? PAYLOAD_UNREADABLE : s->why);
+		event->why = (uint8_t)(offset < want ? unread : s->why);
 	}
 	commit(event);
 	return true;
@@ -124,6 +140,7 @@ static bool write_hash(const struct payload_source *s, uint64_t want)
 
 static bool write_bytes(const struct payload_source *s, uint64_t want, enum payload_why why)
 {
+	enum payload_why unread = PAYLOAD_UNREADABLE;
 	uint64_t offset = 0;
 	bool wrote = false, last;
 
@@ -133,13 +150,13 @@ static bool write_bytes(const struct payload_source *s, uint64_t want, enum payl
 
 		if (!event)
 			return wrote;
-		got = n ? read_spans(s->spans, s->nspans, offset, event + 1, n) : 0;
+		got = n ? read_spans(s->spans, s->nspans, offset, event + 1, n, &unread) : 0;
 		event->offset = offset;
 		event->bytes = (uint32_t)got;
 		offset += got;
 		last = got < n || offset == want;
 		event->flags = last ? PAYLOAD_LAST : 0;
-		event->why = (uint8_t)(!last ? PAYLOAD_WHOLE : got < n ? PAYLOAD_UNREADABLE : why);
+		event->why = (uint8_t)(!last ? PAYLOAD_WHOLE : got < n ? unread : why);
 		commit(event);
 		wrote = true;
 	} while (!last);

@@ -35,6 +35,43 @@ a_child_begins_anew() {
 		is "$(ask 'SELECT count(DISTINCT process), count(*) FROM payload')" "2|129"
 }
 
+# A program that may not read memory any more, by a filter of system calls, is not killed for it.
+shuts_itself_in() { # when and how, rows with bytes, rows without
+	record --payload "${4:-full}" "$apps/sandbox" $1 >out 2>err; is $? 0 && says "all came" out &&
+		is "$(ask "SELECT count(*) FILTER (WHERE why IS NULL), count(*) FILTER (WHERE why = 'sandboxed' AND captured = 0) FROM payload")" "$2|$3" || { echo "$1"; return 1; }
+}
+
+a_filter_that_forbids_it_ends_it() {
+	local -x VERBATIM_SOFT_VM=off
+	shuts_itself_in "early prctl kill" 0 40 && shuts_itself_in "exec prctl kill" 0 40 &&
+		shuts_itself_in "late prctl kill" 20 20 && shuts_itself_in "late prctl trap" 20 20 &&
+		shuts_itself_in "late seccomp kill" 20 20 && shuts_itself_in "late libcs kill" 20 20 &&
+		shuts_itself_in "late prctl kill" 20 20 hash &&
+		is "$(ask "SELECT times, detail FROM coverage WHERE what = 'payload'")" "20|sandboxed"
+}
+
+a_filter_that_allows_it_does_not() {
+	shuts_itself_in "late prctl open" 40 0 && shuts_itself_in "late seccomp open" 40 0 &&
+		shuts_itself_in "late libcs open" 40 0 && shuts_itself_in "late seccomp bad" 40 0
+}
+
+a_filter_for_all_threads_waits_for_who_reads() {
+	local -x VERBATIM_SOFT_VM=off
+	for i in 1 2 3; do
+		record --payload full "$apps/sandbox" threads seccomp kill >out 2>err; is $? 0 && says "all came" out || return
+		is "$(ask "SELECT count(*) > 0 FROM payload WHERE why = 'sandboxed'")" 1 || return
+	done
+}
+
+# A container's: the recorder has it, too, and finds out what it allows.
+a_filter_around_the_recorder_is_tried() {
+	local -x VERBATIM_SOFT_VM=off
+	"$apps/sandbox" exec prctl open "$VERBATIM" record -q -o t.db --payload full "$apps/sandbox" never prctl kill >out 2>err; is $? 0 &&
+		is "$(ask "SELECT count(*) FROM payload WHERE why IS NULL")" 40 || { cat err; return 1; }
+	"$apps/sandbox" exec prctl kill "$VERBATIM" record -q -o t.db --payload full "$apps/sandbox" never prctl kill >out 2>err; is $? 0 &&
+		is "$(ask "SELECT count(*) FROM payload WHERE why = 'sandboxed'")" 40 && says "no payload can be captured here" err
+}
+
 none_is_nothing() {
 	record "$apps/payload" --strangers >out && is "$(ask 'SELECT count(*) FROM payload')" 0 &&
 		is "$(ask "SELECT value FROM meta WHERE key = 'payload'")" none
@@ -199,6 +236,10 @@ try full_through_the_smallest_ring
 try first_bytes_are_the_first
 try hash_is_of_every_byte
 try a_child_begins_anew
+try a_filter_that_forbids_it_ends_it
+try a_filter_that_allows_it_does_not
+try a_filter_for_all_threads_waits_for_who_reads
+try a_filter_around_the_recorder_is_tried
 try none_is_nothing
 try what_is_not_captured_is_counted
 try the_program_notices_nothing

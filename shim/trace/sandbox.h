@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * Whether a system call of ours might harm a program that shuts itself in, or
+ * was shut in before it began (seccomp(2)). Any thread.
+ */
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Recording of this process begins. @known: under so many filters
+ * process_vm_readv(2) is known to do no harm (struct session_page).
+ */
+void sandbox_begin(uint32_t known, bool child);
+
+/*
+ * Between these two this thread may call process_vm_readv(2) on itself; false:
+ * it may not, and there is no end. No filter of the program's comes meanwhile.
+ */
+bool sandbox_enter(void);
+void sandbox_leave(void);
+
+/* What a filter of @n instructions, which the kernel has accepted, answers to @call. */
+struct seccomp_data;
+uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
+			const struct seccomp_data *call);
