@@ -12,22 +12,29 @@
 #include "replay/differ.h"
 #include "replay/outcome.h"
 
-static void diverge(struct outcome *outcome, const struct differ_wc *d, const char *field,
-		    const struct enum_info *names, uint64_t recorded, uint64_t replayed)
+static void tell(struct outcome *outcome, const struct differ_wc *d, const char *field,
+		 const char *names, uint64_t recorded, uint64_t replayed)
 {
+	const struct enum_info *info = names ? enum_find(names) : NULL;
 	char path[64], there[96], here[96];
 
-	if (recorded == replayed)
-		return;
 	snprintf(path, sizeof(path), "wc[%u].%s", d->index, field);
 	outcome_divergence(outcome, &(struct divergence){
 					    .event = d->event,
 					    .verb = d->verb,
 					    .field = path,
-					    .recorded = value_text(names, (int64_t)recorded, there),
-					    .replayed = value_text(names, (int64_t)replayed, here),
+					    .recorded = value_text(info, (int64_t)recorded, there),
+					    .replayed = value_text(info, (int64_t)replayed, here),
 					    .about = d->about,
 					    .sender = d->sender });
+}
+
+/* @names: of an enum, or NULL. */
+static inline void diverge(struct outcome *outcome, const struct differ_wc *d, const char *field,
+			   const char *names, uint64_t recorded, uint64_t replayed)
+{
+	if (__builtin_expect(recorded != replayed, 0))
+		tell(outcome, d, field, names, recorded, replayed);
 }
 
 static void tolerate(struct outcome *outcome, uint64_t recorded, uint64_t replayed,
@@ -82,7 +89,7 @@ static void differ_success(struct outcome *outcome, const struct differ_wc *d)
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;
 
-	diverge(outcome, d, "opcode", enum_find("ibv_wc_opcode"), (uint64_t)there->opcode,
+	diverge(outcome, d, "opcode", "ibv_wc_opcode", (uint64_t)there->opcode,
 		here->opcode);
 	if (has_length(d) || is_sent_length(d))
 		diverge(outcome, d, "byte_len", NULL, there->byte_len, here->byte_len);
@@ -90,7 +97,7 @@ static void differ_success(struct outcome *outcome, const struct differ_wc *d)
 		tolerate(outcome, there->byte_len, here->byte_len, "the length of what was sent");
 	if (!(here->opcode & IBV_WC_RECV) || (d->ex && !d->ex->read_wc_flags))
 		return;
-	diverge(outcome, d, "wc_flags", enum_find("ibv_wc_flags"), there->wc_flags & flags,
+	diverge(outcome, d, "wc_flags", "ibv_wc_flags", there->wc_flags & flags,
 		here->wc_flags & flags);
 	tolerate(outcome, there->wc_flags & ~flags, here->wc_flags & ~flags,
 		 "flags of the link (GRH, checksums, VLAN)");
@@ -104,7 +111,7 @@ void differ_completion(struct outcome *outcome, const struct differ_wc *d)
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;
 
-	diverge(outcome, d, "status", enum_find("ibv_wc_status"), (uint64_t)there->status,
+	diverge(outcome, d, "status", "ibv_wc_status", (uint64_t)there->status,
 		here->status);
 	if (d->shared)
 		tolerate(outcome, there->wr_id, d->wr_id,

@@ -331,13 +331,14 @@ static const struct arrival *other_order(struct expected *e, enum side side,
 					 const struct arrival *first)
 {
 	const struct arrival *a = NULL;
-	int64_t deadline = pace_now() + OTHER_ORDER_NS;
 	unsigned int turns = 0;
+	int64_t deadline;
 
 	if (e->r->nthreads[e->event->process] < 2 || !e->wc->request.thread || came(e, side))
 		return NULL;
 	if (first->request.wr_id == e->wc->wr_id)
 		return NULL;
+	deadline = pace_now() + OTHER_ORDER_NS;
 	do {
 		a = arrivals_find(&e->qp->in[side], e->wc->request, e->wc->request_index);
 		if (!a && polls_take(e->r, e->cq, BATCH) < 0)

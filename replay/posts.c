@@ -15,6 +15,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/wire/log.h"
 #include "replay/differ.h"
@@ -212,9 +213,9 @@ static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 {
 	uint64_t srqn;
 
-	*to = (struct ibv_send_wr){ .opcode = (enum ibv_wr_opcode)wr->opcode,
-				    .send_flags = wr->send_flags,
-				    .num_sge = wr->num_sge };
+	to->opcode = (enum ibv_wr_opcode)wr->opcode;
+	to->send_flags = wr->send_flags;
+	to->num_sge = wr->num_sge;
 	to->sg_list = put_sges(p, wr, !(wr->send_flags & IBV_SEND_INLINE));
 	put_operation(p, wr, to);
 	if (p->live->qp->type == IBV_QPT_UD)
@@ -227,7 +228,7 @@ static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 
 static void put_recv(struct posting *p, const struct wr *wr, struct ibv_recv_wr *to)
 {
-	*to = (struct ibv_recv_wr){ .num_sge = wr->num_sge };
+	to->num_sge = wr->num_sge;
 	to->sg_list = put_sges(p, wr, true);
 }
 
@@ -246,6 +247,8 @@ static int put_list(struct posting *p)
 	struct wrs *wrs = p->r->wrs;
 	uint32_t number;
 
+	if (p->side == SIDE_SEND && p->post->nwr)
+		memset(wrs->send, 0, p->post->nwr * sizeof(*wrs->send));
 	p->sge = wrs->sges;
 	for (uint32_t i = 0; i < p->post->nwr; i++) {
 		const struct wr *wr = &p->post->wr[i];
@@ -390,12 +393,16 @@ static int post_again(struct posting *p)
 
 int posts_replay(struct replay *r, const struct trace_event *event)
 {
-	struct posting p = { .r = r, .event = event, .post = event->post };
+	struct posting p; /* its text is long */
 	char text[32];
 	int err;
 
-	if (event->inner || p.post->verb == VERB_wr_abort)
+	if (event->inner || event->post->verb == VERB_wr_abort)
 		return 0;
+	p.r = r;
+	p.event = event;
+	p.post = event->post;
+	p.missing = NULL;
 	p.live = live_of(r, p.post->object);
 	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
 	if (!p.live)

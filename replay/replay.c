@@ -27,6 +27,7 @@
 #include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/posts.h"
+#include "replay/reader.h"
 #include "replay/state.h"
 
 enum { SCRATCH = 1 << 16 };
@@ -87,14 +88,14 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 static int replay_events(struct replay *r)
 {
 	const struct trace_event *event;
-	struct cursor *cursor;
+	struct reader *reader;
 	int64_t last = 0;
-	int err = cursor_open(r->trace, NULL, &cursor);
+	int err = reader_open(r->trace, &reader);
 
 	if (err < 0)
 		return err;
 	r->start = pace_now();
-	while ((err = cursor_next(cursor, &event)) > 0) {
+	while ((err = reader_next(reader, &event)) > 0) {
 		if (r->options->pace > 0)
 			pace_sleep_until(r->start + (int64_t)((double)event->time / r->options->pace));
 		last = event->time;
@@ -103,7 +104,7 @@ static int replay_events(struct replay *r)
 			break;
 	}
 	outcome_time(r->outcome, (double)last / 1e9, (double)(pace_now() - r->start) / 1e9);
-	cursor_close(cursor);
+	reader_close(reader);
 	return err;
 }
 

@@ -379,8 +379,11 @@ int stream_next(struct stream *s, struct trace_event *event)
 
 	if (s->current.call.args || s->current.call.out)
 		call_free(&s->current);
-	*event = (struct trace_event){ .process = s->process, .time = s->due[s->next].time,
-				       .carried = s->due[s->next].n <= s->carried };
+	event->process = s->process;
+	event->time = s->due[s->next].time;
+	event->inner = false;
+	event->carried = s->due[s->next].n <= s->carried;
+	event->call = NULL;
 	switch (s->next) {
 	case CALL:
 		err = give_call(s, event);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/store/stream_int.h"
 #include "core/wire/event.h"
@@ -63,12 +64,12 @@ static void fill_wr(struct stream *s, struct wr *wr, bool receive)
 {
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
 
-	*wr = (struct wr){ .wr_id = GET(s, wr_id, WR),
-			   .opcode = (int)GET(s, opcode, WR),
-			   .send_flags = (uint32_t)GET(s, send_flags, WR),
-			   .nsge = (uint32_t)GET(s, nsge, WR),
-			   .imm = (uint32_t)GET(s, imm, WR) };
+	wr->wr_id = GET(s, wr_id, WR);
+	wr->opcode = (int)GET(s, opcode, WR);
+	wr->send_flags = (uint32_t)GET(s, send_flags, WR);
+	wr->nsge = (uint32_t)GET(s, nsge, WR);
 	wr->num_sge = (int)wr->nsge;
+	wr->imm = (uint32_t)GET(s, imm, WR);
 	if (parts & WR_RDMA) {
 		wr->remote_addr = GET(s, remote_addr, RDMA);
 		wr->rkey = (uint32_t)GET(s, rkey, RDMA);
@@ -110,6 +111,8 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
 	if (fill_sges(s, nsge))
 		return -ENOMEM;
+	if (nwr)
+		memset(s->wrs, 0, nwr * sizeof(*s->wrs)); /* at once: most of it stays */
 	for (uint32_t i = 0, at = 0; i < nwr; i++) {
 		fill_wr(s, &s->wrs[i], !post_is_send(&s->post));
 		s->wrs[i].sge = s->sges + at;
@@ -124,20 +127,20 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 
 static void fill_wc(struct stream *s, struct wc *wc)
 {
-	*wc = (struct wc){ .wr_id = GET(s, wc_wr_id, WC),
-			   .status = (int)GET(s, status, WC),
-			   .opcode = (int)GET(s, wc_opcode, WC),
-			   .vendor_err = (uint32_t)GET(s, vendor_err, WC),
-			   .byte_len = (uint32_t)GET(s, byte_len, WC),
-			   .imm = (uint32_t)GET(s, wc_imm, WC),
-			   .qp_num = (uint32_t)GET(s, qp_num, WC),
-			   .src_qp = (uint32_t)GET(s, src_qp, WC),
-			   .wc_flags = (uint32_t)GET(s, wc_flags, WC),
-			   .pkey_index = (uint16_t)GET(s, pkey_index, WC),
-			   .slid = (uint16_t)GET(s, slid, WC),
-			   .sl = (uint8_t)GET(s, sl, WC),
-			   .dlid_path_bits = (uint8_t)GET(s, dlid_path_bits, WC),
-			   .posted_at = -1 };
+	wc->wr_id = GET(s, wc_wr_id, WC);
+	wc->status = (int)GET(s, status, WC);
+	wc->opcode = (int)GET(s, wc_opcode, WC);
+	wc->vendor_err = (uint32_t)GET(s, vendor_err, WC);
+	wc->byte_len = (uint32_t)GET(s, byte_len, WC);
+	wc->imm = (uint32_t)GET(s, wc_imm, WC);
+	wc->qp_num = (uint32_t)GET(s, qp_num, WC);
+	wc->src_qp = (uint32_t)GET(s, src_qp, WC);
+	wc->wc_flags = (uint32_t)GET(s, wc_flags, WC);
+	wc->pkey_index = (uint16_t)GET(s, pkey_index, WC);
+	wc->slid = (uint16_t)GET(s, slid, WC);
+	wc->sl = (uint8_t)GET(s, sl, WC);
+	wc->dlid_path_bits = (uint8_t)GET(s, dlid_path_bits, WC);
+	wc->posted_at = -1;
 }
 
 static void fill_extra(struct stream *s, struct wc *wc)
@@ -162,6 +165,8 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 				 .nwc = nwc };
 	if (reserve(&s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
 		return -ENOMEM;
+	if (nwc)
+		memset(s->wcs, 0, nwc * sizeof(*s->wcs));
 	for (uint32_t i = 0; i < nwc; i++) {
 		fill_wc(s, &s->wcs[i]);
 		if (kind & KIND_EXTRA)

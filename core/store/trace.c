@@ -329,7 +329,7 @@ static int open_db(const char *path, sqlite3 **ret_db)
 {
 	bool wal = false;
 	int err = file_check(path, &wal);
-	int flags = wal ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+	int flags = SQLITE_OPEN_FULLMUTEX | (wal ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
 
 	if (err)
 		return err;
@@ -340,10 +340,11 @@ static int open_db(const char *path, sqlite3 **ret_db)
 		return sql_fail(*ret_db, "open");
 	if (!wal && sql_int(*ret_db, "SELECT value = 'recording' FROM meta WHERE key = 'state'", 0))
 		wal = true; /* it died before the WAL was there */
-	if (wal && flags == SQLITE_OPEN_READONLY) {
+	if (wal && flags & SQLITE_OPEN_READONLY) {
 		sqlite3_close(*ret_db);
 		*ret_db = NULL;
-		if (sqlite3_open_v2(path, ret_db, SQLITE_OPEN_READWRITE, NULL))
+		if (sqlite3_open_v2(path, ret_db, SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_READWRITE,
+				    NULL))
 			return sql_fail(*ret_db, "open");
 	}
 	return wal ? recover(*ret_db, path) : 0;

@@ -4,7 +4,8 @@
  *
  * The same stream whether the data plane lies in chunks (as recorded) or in
  * plain tables (after `verbatim unpack`). A struct trace and what comes from
- * it are used by one thread at a time.
+ * it are used by one thread at a time; but a cursor of a finished trace may be
+ * used by another thread than the trace and what else comes from it.
  */
 #include <stdbool.h>
 #include <stdint.h>

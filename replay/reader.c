@@ -1,0 +1,265 @@
+/*
+ * The events of a trace, read ahead
+ *
+ *	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
+ *	                                  `filled'  `empty'
+ *
+ * A batch has copies of its events, with all that they point to but what the
+ * trace itself keeps. Batches go round; two semaphores count those that have
+ * been filled and those that have been emptied.
+ */
+#include "replay/reader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+
+enum { BATCHES = 4, EVENTS = 256, BYTES = EVENTS * 320 };
+
+struct batch {
+	struct trace_event events[EVENTS];
+	unsigned int count;
+	int last;          /* 1: there is another batch; else what cursor_next() said */
+	char *bytes;       /* what the events point to */
+	size_t used, size;
+};
+
+struct reader {
+	struct cursor *cursor;
+	struct batch batches[BATCHES];
+	sem_t filled, emptied;
+	pthread_t thread;
+	bool started, stop;
+	/* of reader_next() alone */
+	unsigned int batch, at; /* the next event */
+	bool holding;           /* the batch has been waited for */
+};
+
+static size_t padded(size_t bytes)
+{
+	return (bytes + 15) & ~(size_t)15;
+}
+
+/* Room must be there: needed(). */
+static void *copy(struct batch *b, const void *from, size_t bytes)
+{
+	void *to = b->bytes + b->used;
+
+	if (bytes)
+		memcpy(to, from, bytes);
+	b->used += padded(bytes);
+	return to;
+}
+
+static size_t text_size(const char *text)
+{
+	return text ? strlen(text) + 1 : 0;
+}
+
+static size_t needed_by_post(const struct post *post)
+{
+	size_t need = padded(sizeof(*post)) + padded(post->nwr * sizeof(*post->wr));
+
+	for (uint32_t i = 0; i < post->nwr; i++)
+		need += padded(post->wr[i].nsge * sizeof(*post->wr[i].sge));
+	return need;
+}
+
+static size_t needed(const struct trace_event *e)
+{
+	switch (e->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return padded(sizeof(*e->call)) + padded(text_size(e->call->args)) +
+		       padded(text_size(e->call->out));
+	case TRACE_POST:
+		return needed_by_post(e->post);
+	case TRACE_POLL:
+		return padded(sizeof(*e->poll)) + padded(e->poll->nwc * sizeof(*e->poll->wc));
+	case TRACE_NOTIFY:
+		return padded(sizeof(*e->notify));
+	default:
+		return 0;
+	}
+}
+
+static void copy_call(struct batch *b, struct trace_event *to)
+{
+	struct call *call = copy(b, to->call, sizeof(*call));
+
+	if (call->args)
+		call->args = copy(b, call->args, text_size(call->args));
+	if (call->out)
+		call->out = copy(b, call->out, text_size(call->out));
+	to->call = call;
+}
+
+static void copy_post(struct batch *b, struct trace_event *to)
+{
+	struct post *post = copy(b, to->post, sizeof(*post));
+	struct wr *wr = copy(b, post->wr, post->nwr * sizeof(*wr));
+
+	for (uint32_t i = 0; i < post->nwr; i++)
+		wr[i].sge = copy(b, wr[i].sge, wr[i].nsge * sizeof(*wr[i].sge));
+	post->wr = wr;
+	to->post = post;
+}
+
+static void copy_poll(struct batch *b, struct trace_event *to)
+{
+	struct poll *poll = copy(b, to->poll, sizeof(*poll));
+
+	poll->wc = copy(b, poll->wc, poll->nwc * sizeof(*poll->wc));
+	to->poll = poll;
+}
+
+static void add(struct batch *b, const struct trace_event *e)
+{
+	struct trace_event *to = &b->events[b->count++];
+
+	*to = *e;
+	switch (e->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		copy_call(b, to);
+		break;
+	case TRACE_POST:
+		copy_post(b, to);
+		break;
+	case TRACE_POLL:
+		copy_poll(b, to);
+		break;
+	case TRACE_NOTIFY:
+		to->notify = copy(b, e->notify, sizeof(*e->notify));
+		break;
+	default: /* the trace's own */
+		break;
+	}
+}
+
+/* Make room in an empty batch. */
+static int reserve(struct batch *b, size_t need)
+{
+	char *more;
+
+	if (need <= b->size)
+		return 0;
+	more = realloc(b->bytes, need);
+	if (!more)
+		return log_err(-ENOMEM, "read an event of %zu bytes", need);
+	b->bytes = more;
+	b->size = need;
+	return 0;
+}
+
+/* From *@e on, which has been read; *@e is then the first of the next batch. */
+static int fill(struct cursor *cursor, struct batch *b, const struct trace_event **e)
+{
+	int more = 1;
+
+	b->count = 0;
+	b->used = 0;
+	do {
+		size_t need = needed(*e);
+
+		if (b->count == EVENTS || (b->count && b->used + need > b->size))
+			break;
+		more = reserve(b, need);
+		if (more < 0)
+			break;
+		add(b, *e);
+		more = cursor_next(cursor, e);
+	} while (more > 0);
+	return more;
+}
+
+static void *read_all(void *arg)
+{
+	struct reader *reader = arg;
+	const struct trace_event *e;
+	int more = cursor_next(reader->cursor, &e);
+
+	for (unsigned int i = 0;; i = (i + 1) % BATCHES) {
+		struct batch *b = &reader->batches[i];
+
+		while (sem_wait(&reader->emptied))
+			;
+		if (__atomic_load_n(&reader->stop, __ATOMIC_RELAXED))
+			return NULL;
+		b->count = 0;
+		if (more > 0)
+			more = fill(reader->cursor, b, &e);
+		b->last = more > 0 ? 1 : more;
+		sem_post(&reader->filled);
+		if (more <= 0)
+			return NULL;
+	}
+}
+
+int reader_next(struct reader *reader, const struct trace_event **ret_event)
+{
+	struct batch *b = &reader->batches[reader->batch];
+
+	if (reader->holding && reader->at < b->count) {
+		*ret_event = &b->events[reader->at++];
+		return 1;
+	}
+	if (reader->holding && b->last <= 0)
+		return b->last;
+	if (reader->holding) {
+		sem_post(&reader->emptied);
+		reader->batch = (reader->batch + 1) % BATCHES;
+	}
+	while (sem_wait(&reader->filled))
+		;
+	reader->holding = true;
+	reader->at = 0;
+	return reader_next(reader, ret_event);
+}
+
+int reader_open(struct trace *trace, struct reader **ret_reader)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+	int err;
+
+	if (!reader)
+		return log_err(-ENOMEM, "read the trace");
+	sem_init(&reader->filled, 0, 0);
+	sem_init(&reader->emptied, 0, BATCHES);
+	err = cursor_open(trace, NULL, &reader->cursor);
+	for (unsigned int i = 0; i < BATCHES && !err; i++)
+		err = reserve(&reader->batches[i], BYTES);
+	if (!err) {
+		err = -pthread_create(&reader->thread, NULL, read_all, reader);
+		if (err)
+			log_err(err, "start a thread that reads the trace");
+	}
+	reader->started = !err;
+	if (err) {
+		reader_close(reader);
+		return err;
+	}
+	*ret_reader = reader;
+	return 0;
+}
+
+void reader_close(struct reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->started) {
+		__atomic_store_n(&reader->stop, true, __ATOMIC_RELAXED);
+		sem_post(&reader->emptied);
+		pthread_join(reader->thread, NULL);
+	}
+	cursor_close(reader->cursor);
+	for (unsigned int i = 0; i < BATCHES; i++)
+		free(reader->batches[i].bytes);
+	sem_destroy(&reader->filled);
+	sem_destroy(&reader->emptied);
+	free(reader);
+}

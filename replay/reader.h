@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * The events of a trace, read ahead.
+ *
+ * A thread of its own reads, decodes and matches, so that the one that replays
+ * need not. Both use the trace meanwhile, which works because it does not
+ * change, and because its database is opened for more than one thread.
+ */
+#include "core/store/trace.h"
+
+struct reader;
+
+/* Returns 0 and a reader to be given to reader_close(); or -errno after log_err(). */
+int reader_open(struct trace *trace, struct reader **ret_reader);
+
+/* As cursor_next(). */
+int reader_next(struct reader *reader, const struct trace_event **ret_event);
+
+/* Also before the end. Accepts NULL. */
+void reader_close(struct reader *reader);

@@ -1,0 +1,153 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sqlite3.h>
+
+#include "replay/reader.h"
+#include "tests/core/store/random_events.h"
+
+enum { THREADS = 3 };
+
+static char path[256];
+
+static void record(int events)
+{
+	struct maker makers[THREADS];
+	uint64_t empty[THREADS] = { 0 };
+	struct prints made = { 0 };
+	struct writer *w;
+
+	make_now = 1000;
+	snprintf(path, sizeof(path), "%s", make_path("reader.db"));
+	unlink(path);
+	w = make_writer(path);
+	random_choose();
+	for (uint32_t i = 0; i < THREADS; i++)
+		make_thread(&makers[i], w, i, 100, 100 + (int)i);
+	for (int i = 0; i < events; i++) {
+		uint32_t t = (uint32_t)(random_next() % THREADS);
+
+		random_event(&makers[t], &made, &empty[t]);
+		if (i % 1000 == 999)
+			assert_int_equal(writer_flush(w), 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		make_end(&makers[i]);
+	assert_int_equal(writer_finish(w), 0);
+	free(made.list);
+}
+
+static void keep(struct prints *prints, const struct trace_event *e)
+{
+	prints_add(prints, e->id, e->time, print_event(e, true));
+}
+
+/* Both ways; @ret_end: what was said at the end, the same both times. */
+static void read_both(struct prints *cursors, struct prints *readers, int *ret_end)
+{
+	const struct trace_event *e;
+	struct cursor *cursor;
+	struct reader *reader;
+	struct trace *trace;
+
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+	while ((*ret_end = cursor_next(cursor, &e)) > 0)
+		keep(cursors, e);
+	cursor_close(cursor);
+	assert_int_equal(reader_open(trace, &reader), 0);
+	while (reader_next(reader, &e) > 0)
+		keep(readers, e);
+	assert_int_equal(reader_next(reader, &e), *ret_end);
+	assert_int_equal(reader_next(reader, &e), *ret_end);
+	reader_close(reader);
+	trace_close(trace);
+}
+
+static int assert_reads_as_a_cursor(size_t at_least)
+{
+	struct prints cursors = { 0 }, readers = { 0 };
+	int end;
+
+	read_both(&cursors, &readers, &end);
+	assert_true(cursors.count >= at_least);
+	assert_int_equal(cursors.count, readers.count);
+	for (size_t i = 0; i < cursors.count; i++) {
+		assert_int_equal(cursors.list[i].id.thread, readers.list[i].id.thread);
+		assert_int_equal(cursors.list[i].id.n, readers.list[i].id.n);
+		assert_int_equal(cursors.list[i].time, readers.list[i].time);
+		assert_int_equal(cursors.list[i].hash, readers.list[i].hash);
+	}
+	free(cursors.list);
+	free(readers.list);
+	return end;
+}
+
+static void gives_what_a_cursor_gives(void **state)
+{
+	(void)state;
+	record(30000);
+	assert_int_equal(assert_reads_as_a_cursor(30000), 0);
+	unlink(path);
+}
+
+static void an_empty_trace_ends_at_once(void **state)
+{
+	(void)state;
+	record(0);
+	assert_int_equal(assert_reads_as_a_cursor(0), 0);
+	unlink(path);
+}
+
+static void events_before_a_damaged_chunk_are_given(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	record(10000);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE chunk SET data = substr(data, 1, 8) WHERE "
+					  "rowid = (SELECT max(rowid) FROM chunk)", NULL, NULL,
+				      NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_true(assert_reads_as_a_cursor(1) < 0);
+	unlink(path);
+}
+
+static void may_be_closed_before_the_end(void **state)
+{
+	static const int until[] = { 0, 1, 300, 5000 };
+	const struct trace_event *e;
+	struct reader *reader;
+	struct trace *trace;
+
+	(void)state;
+	record(10000);
+	assert_int_equal(trace_open(path, &trace), 0);
+	for (size_t k = 0; k < sizeof(until) / sizeof(*until); k++) {
+		assert_int_equal(reader_open(trace, &reader), 0);
+		for (int i = 0; i < until[k]; i++)
+			assert_int_equal(reader_next(reader, &e), 1);
+		reader_close(reader);
+	}
+	reader_close(NULL);
+	trace_close(trace);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gives_what_a_cursor_gives),
+		cmocka_unit_test(an_empty_trace_ends_at_once),
+		cmocka_unit_test(events_before_a_damaged_chunk_are_given),
+		cmocka_unit_test(may_be_closed_before_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
