@@ -56,7 +56,17 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 	return 0;
 }
 
-int file_check(const char *path, bool *ret_wal)
+/* What a journal holds must be undone before anything is read. */
+static bool has_journal(const char *path)
+{
+	char name[4096];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s-journal", path);
+	return !stat(name, &st) && st.st_size > 0;
+}
+
+int file_check(const char *path, bool *ret_unfinished)
 {
 	uint8_t head[100];
 	struct stat st;
@@ -81,7 +91,7 @@ int file_check(const char *path, bool *ret_wal)
 	else
 		err = check_header(path, head, st.st_size);
 	if (!err)
-		*ret_wal = head[18] == 2;
+		*ret_unfinished = head[18] == 2 || has_journal(path);
 out:
 	close(fd);
 	return err;

@@ -6,11 +6,12 @@
 #include <stddef.h>
 
 /*
- * Is @path a trace of this version? Returns 0 and whether it is in the state
- * of being recorded (it has a WAL); or -errno after log_err(): -ENOENT,
- * -EACCES, -EINVAL not a trace or cut off, -EPROTO another version's.
+ * Is @path a trace of this version? Returns 0 and whether somebody was not
+ * done with it (it has a WAL, or a journal lies beside it); or -errno after
+ * log_err(): -ENOENT, -EACCES, -EINVAL not a trace or cut off, -EPROTO another
+ * version's.
  */
-int file_check(const char *path, bool *ret_wal);
+int file_check(const char *path, bool *ret_unfinished);
 
 /*
  * Make an empty file of our own at @path. A trace that is there and not being

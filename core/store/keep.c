@@ -147,11 +147,9 @@ int writer_carry(struct writer *writer)
 static int complete_copy(const char *path, const char *why)
 {
 	sqlite3 *db = NULL;
-	int err;
+	int err = sql_open(path, SQLITE_OPEN_READWRITE, &db);
 
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL))
-		err = sql_fail(db, "open the copy");
-	else
+	if (!err)
 		err = schema_set_meta(db, "snapshot", why);
 	if (!err)
 		err = complete(db, COMPLETE_WHOLE);
@@ -162,11 +160,13 @@ static int complete_copy(const char *path, const char *why)
 static int copy(struct writer *writer, const char *path)
 {
 	sqlite3_stmt *stmt;
+	char name[4096];
 	int err = sql_prepare(writer->db, "VACUUM INTO ?", &stmt);
 
 	if (err)
 		return err;
-	err = sql_run(stmt, "t", path);
+	sql_path(path, name);
+	err = sql_run(stmt, "t", name);
 	sqlite3_finalize(stmt);
 	return err;
 }

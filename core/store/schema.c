@@ -82,8 +82,7 @@ int schema_create(sqlite3 *db)
 	char sql[1024];
 	int err;
 
-	snprintf(sql, sizeof(sql), "PRAGMA application_id=%d;"
-				   "PRAGMA user_version=%d; BEGIN",
+	snprintf(sql, sizeof(sql), "BEGIN; PRAGMA application_id=%d; PRAGMA user_version=%d",
 		 SCHEMA_APPLICATION, SCHEMA_VERSION);
 	err = sql_exec(db, sql);
 	for (size_t i = 0; !err && i < sizeof(tables) / sizeof(*tables); i++) {

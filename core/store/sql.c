@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/wire/log.h"
 
@@ -26,8 +28,9 @@ static int error_of(sqlite3 *db)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-	case SQLITE_CANTOPEN:
 		return -EACCES;
+	case SQLITE_CANTOPEN:
+		return sqlite3_system_errno(db) ? -sqlite3_system_errno(db) : -EACCES;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
 	default:
@@ -43,6 +46,29 @@ int sql_fail(sqlite3 *db, const char *what)
 	if (err == -ENOSPC)
 		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
 	return log_err(err, "%s: %s: %s", path ? path : "trace", what, sqlite3_errmsg(db));
+}
+
+void sql_path(const char *path, char name[4096])
+{
+	snprintf(name, 4096, "%s%s", *path == '/' ? "" : "./", path);
+}
+
+int sql_open(const char *path, int flags, sqlite3 **ret_db)
+{
+	sqlite3 *db = NULL;
+	char name[4096];
+	int err;
+
+	sql_path(path, name);
+	if (!sqlite3_open_v2(name, &db, flags, NULL)) {
+		*ret_db = db;
+		return 0;
+	}
+	err = db ? error_of(db) : -ENOMEM;
+	if (err == -ENOENT && !access(path, F_OK)) /* SQLite takes 512 bytes from the root */
+		err = -ENAMETOOLONG;
+	sqlite3_close(db);
+	return log_err(err, "open %s", path);
 }
 
 int sql_exec(sqlite3 *db, const char *sql)

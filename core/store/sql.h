@@ -20,6 +20,12 @@ extern const sqlite3_api_routines *sqlite3_api;
 /* The -errno of the last error of @db, after log_err() with @what. */
 int sql_fail(sqlite3 *db, const char *what);
 
+/* @path as SQLite must have it: ":memory:" and "file:x" are names of files to us. */
+void sql_path(const char *path, char name[4096]);
+
+/* Open what is there at @path; @flags SQLITE_OPEN_READONLY or READWRITE. 0 or -errno. */
+int sql_open(const char *path, int flags, sqlite3 **ret_db);
+
 int sql_exec(sqlite3 *db, const char *sql);
 
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt);

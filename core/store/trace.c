@@ -307,16 +307,24 @@ static int recover(sqlite3 *db, const char *path)
 	int err;
 
 	sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
-	if (sqlite3_prepare_v2(db, "SELECT value = 'recording' FROM meta WHERE key = 'state'", -1,
-			       &stmt, NULL) || sqlite3_step(stmt) != SQLITE_ROW) {
+	if (sqlite3_prepare_v2(db, "SELECT value = 'recording', value = 'unpacking' FROM meta"
+				   " WHERE key = 'state'", -1, &stmt, NULL) ||
+	    sqlite3_step(stmt) != SQLITE_ROW) {
 		err = sqlite3_errcode(db) == SQLITE_BUSY ?
-		      log_err(-EBUSY, "%s is still being recorded; wait for its end", path) :
+		      log_err(-EBUSY, "%s is still being written; wait for its end", path) :
+		      sqlite3_errcode(db) == SQLITE_DONE ?
+		      log_err(-EINVAL, "%s was never begun: who made it was killed; make it again",
+			      path) :
 		      sql_fail(db, "read what was recorded");
 		sqlite3_finalize(stmt);
 		return err;
 	}
-	err = sqlite3_column_int(stmt, 0);
+	err = sqlite3_column_int(stmt, 1) ? log_err(-EINVAL, "%s is half of an unpacked trace, whose "
+						     "maker was killed; unpack again", path) :
+					    sqlite3_column_int(stmt, 0);
 	sqlite3_finalize(stmt);
+	if (err < 0)
+		return err;
 	if (!err) /* whole, but its recorder died before it could say so */
 		return complete_file(db);
 	if (recorder_alive(db))
@@ -327,27 +335,26 @@ static int recover(sqlite3 *db, const char *path)
 
 static int open_db(const char *path, sqlite3 **ret_db)
 {
-	bool wal = false;
-	int err = file_check(path, &wal);
-	int flags = SQLITE_OPEN_FULLMUTEX | (wal ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
+	bool unfinished = false;
+	int err = file_check(path, &unfinished);
 
+	if (!err && !unfinished)
+		err = sql_open(path, SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_READONLY, ret_db);
 	if (err)
 		return err;
-	if (wal && access(path, W_OK))
-		return log_err(-errno, "%s must be completed, since its recorder died: open it "
-				       "once as its owner", path);
-	if (sqlite3_open_v2(path, ret_db, flags, NULL))
-		return sql_fail(*ret_db, "open");
-	if (!wal && sql_int(*ret_db, "SELECT value = 'recording' FROM meta WHERE key = 'state'", 0))
-		wal = true; /* it died before the WAL was there */
-	if (wal && flags & SQLITE_OPEN_READONLY) {
+	if (!unfinished) {
+		if (!sql_int(*ret_db, "SELECT value IN ('recording', 'unpacking') FROM"
+				     " meta WHERE key = 'state'", 0))
+			return 0;
+		/* it died before the WAL was there */
 		sqlite3_close(*ret_db);
 		*ret_db = NULL;
-		if (sqlite3_open_v2(path, ret_db, SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_READWRITE,
-				    NULL))
-			return sql_fail(*ret_db, "open");
 	}
-	return wal ? recover(*ret_db, path) : 0;
+	if (access(path, W_OK))
+		return log_err(-errno, "%s must be completed, since its recorder died: open it "
+				       "once as its owner", path);
+	err = sql_open(path, SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_READWRITE, ret_db);
+	return err ? err : recover(*ret_db, path);
 }
 
 int trace_borrow(sqlite3 *db, struct trace **ret_trace)

@@ -124,8 +124,9 @@ static int fill(sqlite3 *from, sqlite3 *to)
 {
 	int err = schema_create(to);
 
-	if (!err)
-		err = sql_exec(to, "PRAGMA synchronous=OFF; BEGIN");
+	if (!err) /* what is there until the end is not to be taken for a trace */
+		err = sql_exec(to, "INSERT INTO meta VALUES('state', 'unpacking');"
+				   "PRAGMA synchronous=OFF; BEGIN; DELETE FROM meta");
 	if (!err)
 		err = copy_control(from, to);
 	for (int t = 0; t < TABLES && !err; t++)
@@ -159,8 +160,7 @@ int trace_unpack(const char *from, const char *to)
 	err = file_make_way(to);
 	if (err)
 		goto out;
-	if (sqlite3_open_v2(to, &db, SQLITE_OPEN_READWRITE, NULL))
-		err = sql_fail(db, "open");
+	err = sql_open(to, SQLITE_OPEN_READWRITE, &db);
 	if (!err)
 		err = fill(trace_db(trace), db);
 	sqlite3_close(db);

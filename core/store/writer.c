@@ -139,9 +139,8 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	if (!writer)
 		return log_err(-ENOMEM, "make %s", path);
 	writer->clock = *info->clock;
-	if (sqlite3_open_v2(path, &writer->db, SQLITE_OPEN_READWRITE, NULL))
-		err = sql_fail(writer->db, "open");
-	else
+	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
+	if (!err)
 		err = begin(writer, info);
 	if (err) {
 		writer_free(writer);

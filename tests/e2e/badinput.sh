@@ -2,12 +2,13 @@
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
 guest=$PWD/$BUILD/tests/apps/guest
+loop=$PWD/$BUILD/tests/apps/loop
 tmp=$(mktemp -d) || exit 1
 mkdir "$tmp/sessions"
 export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
 trap 'chmod -R u+w "$tmp"; rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
-for need in "$guest" "$VERBATIM"; do
+for need in "$guest" "$loop" "$VERBATIM"; do
 	[ -x "$need" ] || { echo "not ok badinput: $need is not built"; exit 1; }
 done
 
@@ -106,6 +107,29 @@ intact "record, unpack"
 if "$VERBATIM" record -q -o good.db "$guest" calls 1 && "$VERBATIM" unpack -o good2.db good.db &&
 	"$VERBATIM" unpack -o good2.db good.db; then echo "ok badinput: an older trace is replaced"
 else echo "not ok badinput: an older trace is replaced: exit status $?"; fi
+
+# names that mean something else to SQLite
+for name in :memory: file:t.db 'file:t.db?mode=memory' 't?mode=ro#%41.db'; do
+	if "$VERBATIM" record -q -o "$name" "$guest" calls 1 && "$VERBATIM" info "$name" >out && [ -s "./$name" ] && "$VERBATIM" unpack -o "$name.u" "$name" &&
+		"$VERBATIM" info "$name.u" >out; then echo "ok badinput: '$name' is the name of a file"
+	else echo "not ok badinput: '$name' is the name of a file: $(ls -l)"; fi
+done
+deep=$tmp/$(printf 'a%.0s' {1..200})/$(printf 'b%.0s' {1..200})/$(printf 'c%.0s' {1..100})
+mkdir -p "$deep"
+expect "record: a path longer than SQLite's" 4 "$VERBATIM" record -q -o "$deep/t.db" true
+if grep -q 'File name too long' err && [ -z "$(ls "$deep")" ]; then echo "ok badinput: a path longer than SQLite's is said to be too long"
+else echo "not ok badinput: a path longer than SQLite's is said to be too long: $(cat err; ls "$deep")"; fi
+
+# killed in the middle: no trace, whoever looks at it first
+"$VERBATIM" record -q -o loop.db "$loop" counts 50000
+"$VERBATIM" unpack -o killed.db loop.db & pid=$!
+until [ "$(stat -c %s killed.db 2>/dev/null || echo 0)" -gt 1000000 ] || ! kill -0 $pid 2>/dev/null; do :; done
+kill -KILL $pid
+wait $pid 2>/dev/null
+expect "info: unpack was killed" 3 "$VERBATIM" info killed.db
+expect "info: unpack was killed, and somebody has looked at it" 3 bash -c "sqlite3 killed.db 'SELECT count(*) FROM call' >/dev/null; '$VERBATIM' info killed.db"
+if "$VERBATIM" unpack -o killed.db good.db && "$VERBATIM" info killed.db >out; then echo "ok badinput: what a killed unpack left is replaced"
+else echo "not ok badinput: what a killed unpack left is replaced: exit status $?"; fi
 
 # as somebody without rights
 as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
