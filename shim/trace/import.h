@@ -30,8 +30,5 @@ bool import_is_known(const char *name);
  */
 void *import_instead(const char *name, void *found);
 
-/* The provider's function of such a name, or NULL where its library is not loaded. */
-void *import_provider(const char *name);
-
 /* Made from the list: our function of a verb that is not exported; or NULL. */
 void *later_function(enum verb verb);

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "shim/trace/dl.h"
-#include "shim/trace/import.h"
+#include "shim/trace/provider.h"
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
@@ -35,7 +35,7 @@ static void *find(const struct verb_info *info, int flags)
 	if (at && !is_ours(at))
 		return at;
 	if (info->via == VIA_DV)
-		return import_provider(info->symbol);
+		return provider_find(info->symbol);
 	lib = dlopen(info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1",
 		     RTLD_LAZY | RTLD_LOCAL | flags);
 	at = lib ? dl_symbol(lib, info->symbol, info->node) : NULL;

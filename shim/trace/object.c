@@ -1,0 +1,160 @@
+/*
+ * What an object file imports
+ *
+ *	PT_DYNAMIC -> DT_NEEDED           the libraries that it needs
+ *	           -> DT_RELA, DT_JMPREL  slot, symbol -> name
+ *
+ * A slot that is not bound yet points into its own object.
+ */
+#include "shim/trace/object.h"
+
+#ifdef __x86_64__
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The loader has made addresses of them, but not in every object. */
+static const void *pointer(const struct object *o, const ElfW(Dyn) *d)
+{
+	return (const void *)(d->d_un.d_ptr + (d->d_un.d_ptr < o->base ? o->base : 0));
+}
+
+static void read_segments(const struct dl_phdr_info *info, struct object *o)
+{
+	*o = (struct object){ .base = info->dlpi_addr, .start = UINTPTR_MAX };
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type == PT_LOAD && at < o->start)
+			o->start = at;
+		if (ph->p_type == PT_LOAD && at + ph->p_memsz > o->end)
+			o->end = at + ph->p_memsz;
+		if (ph->p_type == PT_DYNAMIC)
+			o->dynamic = (const void *)at;
+		if (ph->p_type == PT_GNU_RELRO) {
+			o->relro = at;
+			o->relro_end = at + ph->p_memsz;
+		}
+	}
+}
+
+static void read_dynamic(struct object *o)
+{
+	for (const ElfW(Dyn) *d = o->dynamic; d->d_tag != DT_NULL; d++) {
+		switch (d->d_tag) {
+		case DT_STRTAB:
+			o->strings = pointer(o, d);
+			break;
+		case DT_SYMTAB:
+			o->symbols = pointer(o, d);
+			break;
+		case DT_RELA:
+			o->tables[0] = pointer(o, d);
+			break;
+		case DT_RELASZ:
+			o->sizes[0] = d->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			o->tables[1] = pointer(o, d);
+			break;
+		case DT_PLTRELSZ:
+			o->sizes[1] = d->d_un.d_val;
+			break;
+		}
+	}
+}
+
+bool object_read(const struct dl_phdr_info *info, struct object *o)
+{
+	read_segments(info, o);
+	if (!o->dynamic)
+		return false;
+	read_dynamic(o);
+	return o->strings && o->symbols;
+}
+
+bool object_needs(const struct object *o, bool (*is_one)(const char *path))
+{
+	for (const ElfW(Dyn) *d = o->dynamic; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_NEEDED && is_one(o->strings + d->d_un.d_val))
+			return true;
+	return false;
+}
+
+/* The slot of a relocation that is the address of a function from elsewhere; NULL: it is none. */
+static void **slot_of(const struct object *o, const ElfW(Rela) *r, const char **ret_name)
+{
+	const ElfW(Sym) *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];
+
+	switch (ELF64_R_TYPE(r->r_info)) {
+	case R_X86_64_64:
+		if (r->r_addend)
+			return NULL;
+		break;
+	case R_X86_64_GLOB_DAT:
+	case R_X86_64_JUMP_SLOT:
+		break;
+	default:
+		return NULL;
+	}
+	if (symbol->st_shndx != SHN_UNDEF)
+		return NULL;
+	*ret_name = o->strings + symbol->st_name;
+	return (void **)(o->base + r->r_offset);
+}
+
+/* Of an object that the loader, in another thread, has only mapped so far: it will write it. */
+static bool is_raw(const struct object *o, int table, const void *slot_value)
+{
+	return table == 1 && o->base && (uintptr_t)slot_value < o->end - o->base;
+}
+
+void object_each_slot(const struct object *o, object_slot_fn *visit)
+{
+	for (int t = 0; t < 2; t++) {
+		size_t n = o->tables[t] ? o->sizes[t] / sizeof(*o->tables[t]) : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const char *name;
+			void **slot = slot_of(o, &o->tables[t][i], &name);
+
+			if (slot && *slot && !is_raw(o, t, *slot))
+				visit(o, slot, name);
+		}
+	}
+}
+
+/*
+ * May it not be written to? Behind RELRO it may until the loader, in another
+ * thread, has done with the object. An operation of the kernel's that changes
+ * nothing, and is refused where nothing can be changed, tells.
+ */
+static bool is_sealed(void **slot)
+{
+	static uint32_t nobody_waits;
+	int nothing = FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0);
+
+	return syscall(SYS_futex, &nobody_waits, FUTEX_WAKE_OP_PRIVATE, 0, NULL, slot, nothing) < 0;
+}
+
+int object_write_slot(const struct object *o, void **slot, void *value)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = (void *)((uintptr_t)slot & ~(page - 1));
+	bool relro = (uintptr_t)slot >= o->relro && (uintptr_t)slot < o->relro_end;
+	bool sealed = relro && is_sealed(slot);
+
+	if (relro && mprotect(at, page, PROT_READ | PROT_WRITE))
+		return -errno;
+	atomic_store_explicit((_Atomic(void *) *)slot, value, memory_order_release);
+	if (sealed)
+		mprotect(at, page, PROT_READ);
+	return 0;
+}
+
+#endif

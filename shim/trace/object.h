@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * The slots of an object file in memory: what it imports. x86-64.
+ */
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An object file in memory. */
+struct object {
+	uintptr_t base, start, end;
+	uintptr_t relro, relro_end;
+	const ElfW(Dyn) *dynamic;
+	const char *strings;
+	const ElfW(Sym) *symbols;
+	const ElfW(Rela) *tables[2]; /* DT_RELA, DT_JMPREL */
+	size_t sizes[2];
+};
+
+/* False: it imports nothing. */
+bool object_read(const struct dl_phdr_info *info, struct object *o);
+
+/* Is one of the libraries that it needs such a one? */
+bool object_needs(const struct object *o, bool (*is_one)(const char *path));
+
+/* Each slot that is the address of a function from elsewhere, and has one. */
+typedef void object_slot_fn(const struct object *o, void **slot, const char *name);
+void object_each_slot(const struct object *o, object_slot_fn *visit);
+
+/* Bound lazily, and not called yet. */
+static inline bool object_is_unbound(const struct object *o, const void *slot_value)
+{
+	return (uintptr_t)slot_value >= o->start && (uintptr_t)slot_value < o->end;
+}
+
+/* Behind RELRO the page is made writable for the moment. Returns 0 or -errno. */
+int object_write_slot(const struct object *o, void **slot, void *value);
