@@ -36,6 +36,8 @@ static const struct {
 	{ "wq", 'd', false, "receives that were posted to work queues" },
 	{ "dm", 'd', false, "copies to and from device memory" },
 	{ "providers", 'd', false, "the data path of a provider" },
+	{ "imports", 'd', false, "some functions of providers" },
+	{ "imports", 'q', false, "some functions of providers" },
 	{ "filtered", 'd', false, "data verbs that --filter left out" },
 	{ "filtered", 'q', true, "data verbs that --filter left out" },
 	{ "thread", 'c', true, "the calls of a thread" },

@@ -196,7 +196,7 @@ static int take_blind(struct writer *writer, struct lane *lane, const struct eve
 		[BLIND_WQ] = "wq",		     [BLIND_DM] = "dm",
 		[BLIND_PROVIDERS] = "providers",     [BLIND_THREAD] = "thread",
 		[BLIND_VFORK] = "vfork",	     [BLIND_MODULES] = "modules",
-		[BLIND_SITES] = "sites",
+		[BLIND_SITES] = "sites",	     [BLIND_IMPORTS] = "imports",
 	};
 	const struct event_blind *blind = (const void *)event;
 

@@ -338,6 +338,7 @@ enum event_blind_what {
 	BLIND_MODULES,     /* more object files came and went than are kept in mind; object: one of them */
 	BLIND_SITES,       /* posts come from more places than are kept in mind; object: one of them */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */
+	BLIND_IMPORTS,     /* a process uses more functions of providers than are kept in mind */
 	BLIND_KINDS,
 };
 

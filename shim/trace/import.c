@@ -77,6 +77,7 @@ struct import {
 
 static struct import imports[STUBS]; /* of providers: stub i is for imports[i] */
 static unsigned int nimports;
+static bool missed;           /* some found no room here */
 static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that somebody imports */
 
 /* Who works on the table: a thread of this process. In a child nobody is left of the parent's. */
@@ -93,7 +94,7 @@ static bool take(void)
 			return true;
 		sched_yield();
 	}
-	return false; /* the program goes on; what it calls is not seen */
+	return false; /* the program goes on; the next who looks something up looks again */
 }
 
 static void give_back(void)
@@ -122,8 +123,12 @@ static struct import *find_or_add(const char *name, void *real)
 {
 	struct import *import = find(name, real);
 
-	if (import || nimports == STUBS || strlen(name) >= NAME)
+	if (import)
 		return import;
+	if (nimports == STUBS || strlen(name) >= NAME) {
+		missed = true;
+		return NULL;
+	}
 	import = &imports[nimports++];
 	*import = (struct import){ .real = real };
 	strcpy(import->name, name);
@@ -176,6 +181,7 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
 }
 
 static bool fresh; /* a slot is there that may have to be changed */
+static bool half;  /* a slot is there that the loader is still to write */
 
 /* What a slot that is not bound would get is another's by now, if its library went and came. */
 static void ask(const char *name)
@@ -188,11 +194,13 @@ static void ask(const char *name)
 		import->asked = true;
 }
 
-static void note(const struct object *o, void **slot, const char *name)
+static void note(const struct object *o, void **slot, const char *name, bool raw)
 {
 	int verb = later_verb(name);
 
-	if (verb != VERB_NONE) {
+	if (raw) {
+		half = half || verb != VERB_NONE || provider_has(name);
+	} else if (verb != VERB_NONE) {
 		wanted[verb / 64] |= 1ull << (verb % 64);
 		fresh = fresh || *slot != later_function((enum verb)verb);
 	} else if (provider_has(name) && !stub_is(*slot)) {
@@ -221,7 +229,7 @@ static const struct import *looked_up(const char *name)
 	return first && !first->asked ? first->now : NULL;
 }
 
-/* Where the table is full another of that name says it. */
+/* Where the table is full another of that name says it, or import_tell() of all. */
 static void set_blind(const char *name)
 {
 	struct import *first = first_of(name);
@@ -230,11 +238,13 @@ static void set_blind(const char *name)
 		first->blind = true;
 }
 
-static void hook(const struct object *o, void **slot, const char *name)
+static void hook(const struct object *o, void **slot, const char *name, bool raw)
 {
 	int verb = later_verb(name);
 	const struct import *import;
 
+	if (raw)
+		return;
 	if (verb != VERB_NONE) {
 		hook_verb(o, slot, (enum verb)verb);
 		return;
@@ -279,28 +289,37 @@ static void look_up_all(void)
 /* What cannot be counted may have been called. */
 void import_tell(void)
 {
+	static atomic_bool told;
+
 	for (unsigned int i = 0; i < nimports; i++) {
 		if (imports[i].blind && !imports[i].told)
 			record_direct(imports[i].name, DIRECT_LINKED);
 		imports[i].told |= imports[i].blind;
 	}
+	if (missed && !atomic_exchange(&told, true))
+		record_blind(BLIND_IMPORTS, NULL);
 }
 
 static atomic_bool looked; /* asked first: a sanitizer looks up before it can be called */
+static atomic_ullong seen; /* comings and goings of objects when all was looked at; 0: not all was */
 
 void import_look(void)
 {
 	int saved = errno;
 
 	atomic_store(&looked, true);
-	if (!take())
+	if (!take()) {
+		atomic_store(&seen, 0);
 		return;
-	fresh = false;
+	}
+	fresh = half = false;
 	dl_iterate_phdr(each_object, (void *)note);
 	if (fresh) {
 		look_up_all();
 		dl_iterate_phdr(each_object, (void *)hook);
 	}
+	if (half)
+		atomic_store(&seen, 0);
 	give_back();
 	errno = saved;
 }
@@ -315,7 +334,6 @@ static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
 void import_look_again(void)
 {
 	static __thread bool looking __attribute__((tls_model("initial-exec")));
-	static atomic_ullong seen;
 	unsigned long long now = 0;
 
 	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !record_on())

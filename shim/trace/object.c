@@ -87,10 +87,8 @@ bool object_needs(const struct object *o, bool (*is_one)(const char *path))
 }
 
 /* The slot of a relocation that is the address of a function from elsewhere; NULL: it is none. */
-static void **slot_of(const struct object *o, const ElfW(Rela) *r, const char **ret_name)
+static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sym) *symbol)
 {
-	const ElfW(Sym) *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];
-
 	switch (ELF64_R_TYPE(r->r_info)) {
 	case R_X86_64_64:
 		if (r->r_addend)
@@ -104,29 +102,36 @@ static void **slot_of(const struct object *o, const ElfW(Rela) *r, const char **
 	}
 	if (symbol->st_shndx != SHN_UNDEF)
 		return NULL;
-	*ret_name = o->strings + symbol->st_name;
 	return (void **)(o->base + r->r_offset);
 }
 
-/* Of an object that the loader, in another thread, has only mapped so far: it will write it. */
-static bool is_raw(const struct object *o, int table, const void *slot_value)
+/* What is not weak is not missing for long. */
+static bool is_raw(const struct object *o, int table, const void *slot_value, const ElfW(Sym) *symbol)
 {
+	if (!slot_value)
+		return ELF64_ST_BIND(symbol->st_info) != STB_WEAK;
 	return table == 1 && o->base && (uintptr_t)slot_value < o->end - o->base;
+}
+
+static void each_slot(const struct object *o, int table, object_slot_fn *visit)
+{
+	size_t n = o->tables[table] ? o->sizes[table] / sizeof(*o->tables[table]) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const ElfW(Rela) *r = &o->tables[table][i];
+		const ElfW(Sym) *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];
+		void **slot = slot_of(o, r, symbol);
+		bool raw = slot && is_raw(o, table, *slot, symbol);
+
+		if (slot && (*slot || raw))
+			visit(o, slot, o->strings + symbol->st_name, raw);
+	}
 }
 
 void object_each_slot(const struct object *o, object_slot_fn *visit)
 {
-	for (int t = 0; t < 2; t++) {
-		size_t n = o->tables[t] ? o->sizes[t] / sizeof(*o->tables[t]) : 0;
-
-		for (size_t i = 0; i < n; i++) {
-			const char *name;
-			void **slot = slot_of(o, &o->tables[t][i], &name);
-
-			if (slot && *slot && !is_raw(o, t, *slot))
-				visit(o, slot, name);
-		}
-	}
+	each_slot(o, 0, visit);
+	each_slot(o, 1, visit);
 }
 
 /*

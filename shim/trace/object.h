@@ -24,8 +24,11 @@ bool object_read(const struct dl_phdr_info *info, struct object *o);
 /* Is one of the libraries that it needs such a one? */
 bool object_needs(const struct object *o, bool (*is_one)(const char *path));
 
-/* Each slot that is the address of a function from elsewhere, and has one. */
-typedef void object_slot_fn(const struct object *o, void **slot, const char *name);
+/*
+ * Each slot that is the address of a function from elsewhere, and has one.
+ * @raw: it will, the loader has only mapped the object so far, in another thread.
+ */
+typedef void object_slot_fn(const struct object *o, void **slot, const char *name, bool raw);
 void object_each_slot(const struct object *o, object_slot_fn *visit);
 
 /* Bound lazily, and not called yet. */

@@ -29,7 +29,7 @@ __asm__(".text\n"
 	".type stub_first, @object\n"
 	"stub_first:\n"
 	".set index, 0\n"
-	".rept 128\n"
+	".rept 512\n"
 	"	endbr64\n"
 	"	push $index\n"
 	"	jmp stub_common\n"
@@ -93,7 +93,7 @@ extern char stub_first[] __attribute__((visibility("hidden")));
 
 enum { STUB = 16 };
 
-_Static_assert(STUBS == 128, "as many as .rept makes");
+_Static_assert(STUBS == 512, "as many as .rept makes");
 
 void *stub_to(unsigned int index, void *next)
 {

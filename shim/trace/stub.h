@@ -4,7 +4,7 @@
  */
 #include <stdbool.h>
 
-enum { STUBS = 128 };
+enum { STUBS = 512 };
 
 /* The function that goes on to @next; of one index always the same. */
 void *stub_to(unsigned int index, void *next);

@@ -412,6 +412,99 @@ real_providers_library_is_counted() {
 		is "$(calls)" "mlx5dv_init_obj 1"
 }
 
+# more functions than can be told apart: all are called, and that some were not seen is said
+{
+	for i in $(seq 700); do echo "int mlx5dv_number_$i(int n) { return n + $i; }"; done
+	echo "int mlx5dv_$(printf 'long_%.0s' $(seq 20))(int n) { return n; }"
+} >many.c
+{
+	sed 's/{.*/;/' many.c
+	echo '#include <infiniband/verbs.h>
+#include <stdio.h>
+int main(int argc, char **argv) { int sum = 0; ibv_get_device_list(NULL); if (argc > 1) return printf("%d\n", mlx5dv_number_1(0) + mlx5dv_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_(1)), 0;'
+	sed -n 's/^int \(mlx5dv_number_[0-9]*\).*/sum = \1(sum);/p' many.c
+	echo 'printf("%d\n", sum); return 0; }'
+} >many_main.c
+mkdir many && gcc -shared -fPIC -o many/libmlx5.so.1 many.c -Wl,-soname,libmlx5.so.1 && ln -sf libmlx5.so.1 many/libmlx5.so &&
+	gcc -w -o many_now many_main.c -Lmany -lmlx5 -libverbs -Wl,-rpath,"$tmp/many",-z,now || exit 1
+more_than_can_be_seen_are_said() {
+	same ./many_now && grep -q 245350 recorded || return
+	is "$(sql "SELECT count(*) FROM coverage WHERE what = 'direct' AND times = 1")" 512 &&
+		is "$(sql "SELECT group_concat(times) FROM coverage WHERE what = 'imports'")" 1 &&
+		"$VERBATIM" info t.db | grep -q '^ *imports ' && same ./many_now short && is "$(sql "SELECT group_concat(what) FROM coverage WHERE what <> 'direct'")" imports
+}
+
+# A plug-in that another thread's look finds half loaded: the program's own function is asked for by a
+# library of the plug-in's while it is bound, and waits until that look is over.
+cat >half.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static atomic_int turn, looker;
+static int one(int n) { return n; }
+static int is_waiting(void)
+{
+	char path[64], text[512] = "";
+	FILE *f;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", looker);
+	f = fopen(path, "r");
+	if (f) {
+		text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+		fclose(f);
+	}
+	return strstr(text, ") S ") != NULL;
+}
+static int (*resolve(void))(int)
+{
+	turn = 1;
+	for (int i = 0; i < 5000 && !is_waiting(); i++)
+		usleep(1000);
+	return one;
+}
+int program_has(int n) __attribute__((ifunc("resolve")));
+static void *look(void *unused)
+{
+	looker = gettid();
+	while (!turn)
+		;
+	dlsym(RTLD_DEFAULT, "no_such_thing"); /* looks at what is loaded, then waits for the loader */
+	return unused;
+}
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	void *plug;
+	int (*run)(void *);
+	ibv_get_device_list(NULL);
+	pthread_create(&thread, NULL, look, NULL);
+	plug = dlopen(argv[1], RTLD_NOW);
+	pthread_join(thread, NULL);
+	run = plug ? (int (*)(void *))dlsym(plug, "run") : NULL;
+	printf("%d %d\n", run ? run(plug) : -1, argc);
+	return 0;
+}
+END
+cat >half_plug.c <<'END'
+#include <stdint.h>
+int mlx5dv_init_obj(void *, uint64_t), helps(void);
+int run(void *obj) { return mlx5dv_init_obj(obj, helps()); }
+END
+echo 'int program_has(int n); int helps(void) { return program_has(3); }' >half_help.c
+gcc -shared -fPIC -o libhalf_help.so half_help.c -Wl,-z,now &&
+	gcc -shared -fPIC -o half_plt.so half_plug.c -L. -lhalf_help -Lmoved -lmlx5 -Wl,-rpath,"$tmp:$tmp/moved",-z,now &&
+	gcc -shared -fPIC -fno-plt -o half_noplt.so half_plug.c -L. -lhalf_help -Lmoved -lmlx5 -Wl,-rpath,"$tmp:$tmp/moved",-z,now &&
+	gcc -rdynamic -o half half.c -libverbs -lpthread || exit 1
+half_loaded_plugin_is_looked_at_again() {
+	for how in plt noplt; do
+		same ./half ./half_$how.so && grep -q '^3 2$' recorded && is "$how $(calls)" "$how mlx5dv_init_obj 1" || return
+	done
+}
+
 # objects that providers make in ways of their own: recorded, and so is what is done with them
 cat >base.map <<'END'
 IBVERBS_1.1 { global: ibv_get_device_list; ibv_destroy_cq; ibv_destroy_qp; local: *; };
@@ -586,6 +679,6 @@ fi
 for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_lazily_is_recorded arguments_and_results_are_recorded \
 	what_is_missing_stays_missing what_is_there_is_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
 	objects_of_providers_are_recorded each_function_of_the_list_is_recorded providers_calls_are_counted provider_that_comes_and_goes_is_followed \
-	page_that_is_not_sealed_stays_so rules_say_what_they_do_not_see program_that_forbids_mprotect_is_counted real_providers_library_is_counted; do
+	page_that_is_not_sealed_stays_so more_than_can_be_seen_are_said half_loaded_plugin_is_looked_at_again rules_say_what_they_do_not_see program_that_forbids_mprotect_is_counted real_providers_library_is_counted; do
 	try $each
 done
