@@ -137,9 +137,12 @@ static void print_faults(struct trace *trace)
 	if (loss.late)
 		printf("BEGAN LATE: %s events came before the recording; what they made is not "
 		       "known\n", format_count(loss.late, text));
-	if (loss.events > loss.overwritten + loss.late)
+	if (loss.events > loss.overwritten + loss.late + loss.handlers)
 		printf("LOST: %s events found no room in a ring\n",
-		       format_count(loss.events - loss.overwritten - loss.late, text));
+		       format_count(loss.events - loss.overwritten - loss.late - loss.handlers, text));
+	if (loss.handlers)
+		printf("LOST: %s events of signal handlers that came while another was written\n",
+		       format_count(loss.handlers, text));
 	if (loss.overwritten)
 		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
 		       format_count(loss.overwritten, text));

@@ -157,18 +157,34 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	return writer_loss(writer, lane);
 }
 
-/* What came before the recording of the thread: it is lost, too, but for no want of room. */
-static int cover_late(struct writer *writer, struct lane *lane)
+/* Events that are lost, too, but for no want of room. */
+static int cover_lost(struct writer *writer, struct lane *lane, uint64_t n, int64_t time,
+		      const char *what, uint64_t times, const char *why)
 {
 	char detail[64];
 
-	if (!lane->missed)
+	if (!times)
 		return 0;
-	snprintf(detail, sizeof(detail), "%" PRIu64 " events before the first", lane->missed);
-	if (writer_cover(writer, lane, lane->missed, lane->start, "late", 0, detail))
+	snprintf(detail, sizeof(detail), "%" PRIu64 " events %s", times, why);
+	if (writer_cover(writer, lane, n, time, what, 0, detail))
 		return writer->err;
 	return WRITER_RUN(writer, coverage_times, "iz", sqlite3_last_insert_rowid(writer->db),
-			  lane->missed);
+			  times);
+}
+
+/* What came before the recording of the thread. */
+static int cover_late(struct writer *writer, struct lane *lane)
+{
+	return cover_lost(writer, lane, lane->missed, lane->start, "late", lane->missed,
+			  "before the first");
+}
+
+/* Verbs of signal handlers that came while an event was being written. */
+static int cover_handlers(struct writer *writer, struct lane *lane, const struct ring_head *head)
+{
+	return cover_lost(writer, lane, lane->n, lane->last, "handlers",
+			  atomic_load_explicit(&head->in_handlers, memory_order_relaxed),
+			  "of verbs in signal handlers");
 }
 
 /* A thread with more CQs than counters: which of them were found empty is not known. */
@@ -205,6 +221,7 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	lane->ended = true;
 	batch_close(lane->batch);
 	if (writer_thread_lost(writer, thread, head) || cover_late(writer, lane) ||
+	    cover_handlers(writer, lane, head) ||
 	    cover_uncounted(writer, lane, head) ||
 	    cover_filtered(writer, lane, head) || payloads_cover(writer, lane) ||
 	    polls_final(writer, lane, head) ||
@@ -228,6 +245,7 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 	before.dropped = next->dropped;
 	before.drop_first = next->drop_first;
 	before.drop_last = next->drop_last;
+	before.in_handlers = next->in_handlers;
 	before.uncounted = next->uncounted;
 	before.filtered = next->filtered;
 	before.ticks = head->ticks;

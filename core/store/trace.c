@@ -231,6 +231,8 @@ static void load_loss(struct trace *trace)
 		sql_int(trace->db, "SELECT max(last) FROM loss", 0) : INT64_MIN;
 	trace->loss.late = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
 							" WHERE what = 'late'", 0);
+	trace->loss.handlers = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
+							    " WHERE what = 'handlers'", 0);
 	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
 	trace->loss.damaged = (damaged && strcmp(damaged, "0") != 0) ||

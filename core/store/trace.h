@@ -293,6 +293,7 @@ struct trace_loss {
 	uint64_t events;
 	uint64_t overwritten; /* of the events: older than what was kept of the data plane */
 	uint64_t late;        /* of the events: before the recording of their thread began */
+	uint64_t handlers;    /* of the events: of signal handlers that came while another was written */
 	bool interrupted;  /* the recorder died: what came after is not there */
 	bool damaged;      /* a ring or a chunk could not be read to its end */
 };

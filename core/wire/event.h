@@ -324,7 +324,7 @@ struct event_thread {
 	uint32_t npolls;
 	char comm[16];
 	uint64_t dropped, drop_first, drop_last; /* struct ring_head */
-	uint64_t uncounted, filtered;
+	uint64_t in_handlers, uncounted, filtered;
 	/* struct ring_polls polls[npolls], of CQs that are still there */
 };
 

@@ -36,7 +36,7 @@
 
 #define MAGIC 0x6d69746162726556ull /* "Verbatim" */
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 static bool is_power_of_two(uint64_t n)
 {

@@ -54,6 +54,7 @@ struct ring_head {
 	_Atomic uint64_t filtered;          /* verbs that a filter left out */
 	_Atomic uint64_t uncounted;         /* empty polls of more CQs than there are counters */
 	_Atomic uint64_t tapped;            /* number of the last event that a tap has seen */
+	_Atomic uint64_t in_handlers;       /* of the dropped: of a signal handler, amid another event */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];

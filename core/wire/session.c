@@ -36,7 +36,7 @@
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
-enum { VERSION = 4, GROW_BYTES = 1 << 20 };
+enum { VERSION = 5, GROW_BYTES = 1 << 20 };
 
 const char *session_parent(void)
 {

@@ -102,8 +102,9 @@ static inline uint64_t record_ticks(void)
  */
 bool record_room(size_t bytes);
 
-/* A signal handler that interrupted the writing of an event cannot write its own. */
+/* An event finds no room; or no place, of a signal handler that interrupted the writing of another. */
 void record_drop(void);
+void record_drop_nested(void);
 
 /*
  * Where an event of at most @bytes may be written; NULL: it is dropped, and
@@ -114,7 +115,7 @@ static inline void *record_reserve(size_t bytes)
 	struct ring *ring = &recorder.ring;
 
 	if (__builtin_expect(recorder.writing, 0)) {
-		record_drop();
+		record_drop_nested();
 		return NULL;
 	}
 	/* from here on no signal handler takes the room that we find */

@@ -93,6 +93,7 @@ static void write_thread(struct event_thread *event)
 	event->dropped = atomic_exchange(&head->dropped, 0);
 	event->drop_first = head->drop_first;
 	event->drop_last = head->drop_last;
+	event->in_handlers = atomic_exchange(&head->in_handlers, 0);
 	event->uncounted = atomic_exchange(&head->uncounted, 0);
 	event->filtered = atomic_exchange(&head->filtered, 0);
 	event->npolls = take_polls(head, (struct ring_polls *)(event + 1));

@@ -23,6 +23,12 @@ void record_drop(void)
 	ring_drop(&recorder.ring, record_ticks());
 }
 
+void record_drop_nested(void)
+{
+	record_drop();
+	atomic_fetch_add_explicit(&recorder.ring.head->in_handlers, 1, memory_order_relaxed);
+}
+
 /* Reads /proc with open() and read(), cancellation points, for a verb that may be none. */
 static bool collector_died(void)
 {

@@ -468,11 +468,13 @@ static void loss_is_told(void **state)
 	w = begin_trace(&m, &world);
 	ring_drop(&m.in, 5000);
 	ring_drop(&m.in, 6000);
+	m.in.head->in_handlers = 1;
 	make_end(&m);
 	assert_int_equal(writer_progress(w).lost, 2);
 	assert_int_equal(writer_finish(w), 0);
 	assert_int_equal(trace_open(path, &trace), 0);
 	assert_int_equal(trace_loss(trace).events, 2);
+	assert_int_equal(trace_loss(trace).handlers, 1);
 	trace_close(trace);
 }
 

@@ -823,12 +823,14 @@ static void hand_on_body(void)
 	ring.head->polls[7].cq = 0x1000;
 	ring.head->polls[7].empty = 5;
 	ring.head->dropped = 3;
+	ring.head->in_handlers = 2;
 	HOLDS(!send_one(2));
 	HOLDS(atomic_load(&session.page->rings) == 1 && !atomic_load(&ring.head->idle));
 	HOLDS(ring.head->owner == (uint32_t)gettid() && ring.head->tid != ring.head->owner);
 	HOLDS(expect(&ring, EVENT_POST));
 	event = expect(&ring, EVENT_THREAD);
 	HOLDS(event->tid == (uint32_t)gettid() && event->dropped == 3 && event->npolls == 1);
+	HOLDS(event->in_handlers == 2 && !ring.head->in_handlers);
 	polls = (const void *)(event + 1);
 	HOLDS(polls->cq == 0x1000 && polls->empty == 5);
 	HOLDS(!ring.head->dropped && !ring.head->polls[7].cq);

@@ -96,6 +96,7 @@ static void step_body(void)
 		lost = atomic_load(&ring.head->dropped) - dropped;
 		dropped += lost;
 		kept += !lost;
+		HOLDS(atomic_load(&ring.head->in_handlers) == dropped);
 		/* before, behind, and not at all, but then that is counted */
 		HOLDS(lost ? lost == 2 && posts == 1 : posts == 123 || posts == 231 ||
 			     (posts == 1 && steps < target));
