@@ -27,6 +27,7 @@
 #include "core/wire/desc.h"
 #include "shim/trace/dl.h"
 #include "shim/trace/import.h"
+#include "shim/trace/modules.h"
 #include "shim/trace/next.h"
 
 typedef void *dlsym_fn(void *handle, const char *name);
@@ -65,21 +66,27 @@ static uint32_t count_symbols(const uint32_t *hash)
 	return last + 1;
 }
 
-static void read_symbols(const ElfW(Dyn) *d, struct symbols *s)
+/* The loader has made addresses of them, but not in every object. */
+static const void *pointer(const ElfW(Dyn) *d, ElfW(Addr) base)
+{
+	return (const void *)(d->d_un.d_ptr + (d->d_un.d_ptr < base ? base : 0));
+}
+
+static void read_symbols(const ElfW(Dyn) *d, ElfW(Addr) base, struct symbols *s)
 {
 	for (; d->d_tag != DT_NULL; d++)
 		switch (d->d_tag) {
 		case DT_SYMTAB:
-			s->table = (const void *)d->d_un.d_ptr;
+			s->table = pointer(d, base);
 			break;
 		case DT_STRTAB:
-			s->names = (const void *)d->d_un.d_ptr;
+			s->names = pointer(d, base);
 			break;
 		case DT_VERSYM:
-			s->versions = (const void *)d->d_un.d_ptr;
+			s->versions = pointer(d, base);
 			break;
 		case DT_GNU_HASH:
-			s->hash = (const void *)d->d_un.d_ptr;
+			s->hash = pointer(d, base);
 			break;
 		}
 	s->count = s->hash ? count_symbols(s->hash) : 0;
@@ -123,7 +130,7 @@ static void see_library(const struct link_map *map)
 
 	if (!name || (!same(name, "libc.so.6") && !same(name, "libdl.so.2")))
 		return;
-	read_symbols(map->l_ld, &symbols);
+	read_symbols(map->l_ld, map->l_addr, &symbols);
 	if (!dlvsym_next)
 		dlvsym_next = (dlvsym_fn *)default_symbol(&symbols, map->l_addr, "dlvsym");
 	if (!dlsym_next)
@@ -196,34 +203,83 @@ static void *ours(int verb)
 	return handle ? dlvsym_next(handle, verb_infos[verb].symbol, verb_infos[verb].node) : NULL;
 }
 
-/* Of what we do not export: only where it is there without us. */
-static void *instead_of_import(void *handle, const char *name, const char *version)
+static void *find(void *handle, const char *name, const char *version)
 {
-	void *found = version ? dlvsym_next(handle, name, version) : dlsym_next(handle, name);
+	return version ? dlvsym_next(handle, name, version) : dlsym_next(handle, name);
+}
 
+/*
+ * What RTLD_NEXT gives an object that the program was started with: the loader
+ * has these in the order in which it asks them. NULL: it is not one of them.
+ */
+static void *find_next_of(const struct link_map *map, const char *name)
+{
+	void *at = NULL;
+
+	while (!at && modules_at_start(map->l_ld) && (map = map->l_next)) {
+		struct symbols symbols = { 0 };
+
+		if (modules_at_start(map->l_ld))
+			read_symbols(map->l_ld, map->l_addr, &symbols);
+		at = default_symbol(&symbols, map->l_addr, name);
+	}
+	return at;
+}
+
+/* By default also what the library that asks needs itself. */
+static void *find_default_of(const char *path, const char *name, const char *version)
+{
+	void *at = find(RTLD_DEFAULT, name, version), *handle;
+
+	if (at || !(handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD)))
+		return at;
+	at = find(handle, name, version);
+	dlclose(handle);
+	return at;
+}
+
+/* Of what we do not export: only where it is there without us, for this caller. */
+static void *instead_of_import(void *handle, const char *name, const char *version,
+			       const void *caller)
+{
+	struct link_map *map;
+	void *found = NULL;
+	Dl_info info;
+
+	if (handle != RTLD_NEXT && handle != RTLD_DEFAULT)
+		found = find(handle, name, version);
+	else if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP))
+		return NULL;
+	else if (handle == RTLD_DEFAULT)
+		found = find_default_of(info.dli_fname, name, version);
+	else if (!version || import_is_of(name, version))
+		found = find_next_of(map, name);
 	return found ? import_instead(name, found) : NULL;
 }
 
-/* What the program gets instead of what it asks for; NULL: that. @version may be NULL. */
-void *dl_instead(void *handle, const char *name, const char *version);
+/*
+ * What the program gets instead of what it asks for; NULL: that. @version may
+ * be NULL; @caller is in the code that asks.
+ */
+void *dl_instead(void *handle, const char *name, const char *version, const void *caller);
 
-void *dl_instead(void *handle, const char *name, const char *version)
+void *dl_instead(void *handle, const char *name, const char *version, const void *caller)
 {
 	const void *found;
 	int verb;
 
 	find_next();
 	import_look_again(); /* the loader's lock is the caller's business here */
-	if (!name || handle == RTLD_NEXT)
+	if (!name)
 		return NULL;
 	if (import_is_known(name))
-		return instead_of_import(handle, name, version);
-	if (handle == RTLD_DEFAULT)
-		return NULL;
+		return instead_of_import(handle, name, version, caller);
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+		return NULL; /* finds ours by itself */
 	verb = exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
 		return NULL;
-	found = version ? dlvsym_next(handle, name, version) : dlsym_next(handle, name);
+	found = find(handle, name, version);
 	/* of a second libibverbs (dlmopen, another path) the program gets what it asks for */
 	return is_verb(found) && found == next_symbol((enum verb)verb) ? ours(verb) : NULL;
 }
@@ -235,6 +291,7 @@ void *dl_instead(void *handle, const char *name, const char *version)
 		#function ":\n"                      \
 		"	.cfi_startproc\n"            \
 		"	endbr64\n"                   \
+		"	mov (%rsp), %rcx\n"          \
 		"	push %rdi\n"                 \
 		"	.cfi_adjust_cfa_offset 8\n"  \
 		"	push %rsi\n"                 \

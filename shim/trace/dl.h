@@ -4,7 +4,7 @@
  * thread.
  */
 
-/* dlvsym(3) of @handle, which is of dlopen(3). */
+/* dlvsym(3); RTLD_NEXT is what comes after us. */
 void *dl_symbol(void *handle, const char *name, const char *version);
 
 /* dlsym(3), with RTLD_DEFAULT as we see it. */

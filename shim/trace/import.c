@@ -59,6 +59,13 @@ bool import_is_known(const char *name)
 	return later_verb(name) != VERB_NONE || provider_has(name);
 }
 
+bool import_is_of(const char *name, const char *version)
+{
+	int verb = later_verb(name);
+
+	return verb != VERB_NONE && !strcmp(verb_infos[verb].node, version);
+}
+
 #ifdef __x86_64__
 
 /*

@@ -24,6 +24,9 @@ void import_tell(void);
 /* Is it the name of such a function? */
 bool import_is_known(const char *name);
 
+/* Of such a function: is it known to be of that version? */
+bool import_is_of(const char *name, const char *version);
+
 /*
  * What the program is to get for the function @found of such a name, which it
  * has looked up and which is not NULL; NULL: that.

@@ -346,6 +346,15 @@ void modules_begin(void)
 	}
 }
 
+bool modules_at_start(const void *dynamic)
+{
+	unsigned int i = 0;
+
+	while (i < nat_start && at_start[i] != dynamic)
+		i++;
+	return i < nat_start;
+}
+
 bool modules_have_verbs(void)
 {
 	return have_verbs;

@@ -14,6 +14,9 @@
 /* Remember what the program was started with; before anything can be unloaded. */
 void modules_begin(void);
 
+/* Is it the dynamic section of an object that the program was started with? */
+bool modules_at_start(const void *dynamic);
+
 /* Was the program itself linked with a library of verbs? */
 bool modules_have_verbs(void);
 

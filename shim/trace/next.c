@@ -29,7 +29,7 @@ static bool is_ours(const void *at)
 /* @flags: RTLD_NOLOAD for what the program may have no use for. */
 static void *find(const struct verb_info *info, int flags)
 {
-	void *at = dlvsym(RTLD_NEXT, info->symbol, info->node);
+	void *at = dl_symbol(RTLD_NEXT, info->symbol, info->node);
 	void *lib;
 
 	if (at && !is_ours(at))

@@ -215,6 +215,60 @@ what_is_there_is_found_and_recorded() {
 	same ./asks_new && grep -q "weak 1 1" recorded && grep -q "handle 1" recorded &&
 		is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_dmah'")" 3
 }
+# by what is next, from the program and from a library of it; by default, from a plug-in that has them for itself
+cat >finds.c <<'END'
+#include "later.h"
+#include <dlfcn.h>
+typedef struct dmah *alloc_fn(struct ibv_context *, struct dmah_attr *);
+static void try(const char *how, void *at)
+{
+	struct dmah_attr attr = { .comp_mask = 1, .cpu_id = 5 };
+	static char context[64];
+	printf("%s %d\n", how, at ? !!((alloc_fn *)at)((struct ibv_context *)context, &attr) : -1);
+}
+void FINDS(void)
+{
+#ifndef PLUG /* what is next there only the loader knows */
+	try("next", dlsym(RTLD_NEXT, "ibv_alloc_dmah"));
+	try("next of its version", dlvsym(RTLD_NEXT, "ibv_alloc_dmah", "IBVERBS_1.15"));
+	try("next of another", dlvsym(RTLD_NEXT, "ibv_alloc_dmah", "IBVERBS_1.14"));
+#endif
+	try("default", dlsym(RTLD_DEFAULT, "ibv_alloc_dmah"));
+	try("default of its version", dlvsym(RTLD_DEFAULT, "ibv_alloc_dmah", "IBVERBS_1.15"));
+	printf("%d\n", !!dlerror());
+}
+END
+cat >finder.c <<'END'
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+void program_finds(void), library_finds(void);
+int main(int argc, char **argv)
+{
+	void *plug;
+	void (*finds)(void);
+	(void)argc;
+	(ibv_get_device_list)(NULL);
+	program_finds();
+	library_finds();
+	plug = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+	finds = plug ? (void (*)(void))dlsym(plug, "plug_finds") : NULL;
+	if (finds)
+		finds();
+	return !finds;
+}
+END
+gcc -DFINDS=library_finds -shared -fPIC -o libfinds.so finds.c -Wl,-soname,libfinds.so &&
+	gcc -DPLUG -DFINDS=plug_finds -shared -fPIC -o finds_plug.so finds.c -Wl,--no-as-needed -Lnew -libverbs -Wl,-rpath,"$tmp/new" &&
+	gcc -DFINDS=program_finds -o finds_before finder.c finds.c -L. -Wl,--no-as-needed -lfinds -Lnew -libverbs -Wl,-rpath,"$tmp:$tmp/new" &&
+	gcc -DFINDS=program_finds -o finds_behind finder.c finds.c -L. -Wl,--no-as-needed -Lnew -libverbs -lfinds -Wl,-rpath,"$tmp:$tmp/new" &&
+	gcc -DFINDS=program_finds -o finds_old finder.c finds.c -L. -Wl,--no-as-needed -lfinds -libverbs -Wl,-rpath,"$tmp" || exit 1
+how_often() { sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_dmah' AND depth = 0"; }
+next_and_default_are_found_and_recorded() {
+	same ./finds_before ./finds_plug.so && is "before $(how_often)" "before $(grep -c ' 1$' recorded)" &&
+		same ./finds_behind ./finds_plug.so && is "behind $(how_often)" "behind $(grep -c ' 1$' recorded)" &&
+		same ./finds_old ./finds_plug.so && is "old $(how_often)" "old $(grep -c ' 1$' recorded)"
+}
 soft_device_lacks_them() {
 	[ "$(uname -m)" = x86_64 ] || return 0
 	"$VERBATIM" run --device soft -- ./asks_old >plain 2>&1 && "$VERBATIM" record -q --device soft -o t.db -- ./asks_old >recorded 2>&1 && diff plain recorded
@@ -677,7 +731,7 @@ if [ "$(uname -m)" != x86_64 ]; then
 	exit
 fi
 for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_lazily_is_recorded arguments_and_results_are_recorded \
-	what_is_missing_stays_missing what_is_there_is_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
+	what_is_missing_stays_missing what_is_there_is_found_and_recorded next_and_default_are_found_and_recorded soft_device_lacks_them guest_exports_none_of_them \
 	objects_of_providers_are_recorded each_function_of_the_list_is_recorded providers_calls_are_counted provider_that_comes_and_goes_is_followed \
 	page_that_is_not_sealed_stays_so more_than_can_be_seen_are_said half_loaded_plugin_is_looked_at_again rules_say_what_they_do_not_see program_that_forbids_mprotect_is_counted real_providers_library_is_counted; do
 	try $each
