@@ -17,7 +17,8 @@
 
 const char payload_columns[] =
 	"thread INTEGER, n INTEGER, i INTEGER, time INTEGER, process INTEGER, kind TEXT,"
-	" length INTEGER, captured INTEGER, before INTEGER, hash TEXT, why TEXT, bytes BLOB";
+	" length INTEGER, captured INTEGER, before INTEGER, hash TEXT, why TEXT, bytes BLOB,"
+	" PRIMARY KEY(thread, n, i)";
 
 enum column { THREAD, N, I, TIME, PROCESS, KIND, LENGTH, CAPTURED, BEFORE, HASH, WHY, BYTES };
 
@@ -37,7 +38,6 @@ struct vcursor {
 	size_t at;
 	int64_t n_from, n_to;
 	int64_t thread, process;
-	sqlite3_int64 row;
 	bool end;
 };
 
@@ -49,7 +49,7 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
 	int status;
 
 	(void)aux, (void)argc, (void)argv, (void)ret_error;
-	snprintf(sql, sizeof(sql), "CREATE TABLE payload(%s)", payload_columns);
+	snprintf(sql, sizeof(sql), "CREATE TABLE payload(%s) WITHOUT ROWID", payload_columns);
 	status = sqlite3_declare_vtab(db, sql);
 	if (status)
 		return status;
@@ -184,7 +184,6 @@ static int next(sqlite3_vtab_cursor *base)
 	struct vcursor *c = (struct vcursor *)base;
 
 	c->at++;
-	c->row++;
 	return settle(c);
 }
 
@@ -227,12 +226,6 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index
 	return SQLITE_OK;
 }
 
-static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-	*ret_row = ((struct vcursor *)base)->row;
-	return SQLITE_OK;
-}
-
 static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_table,
@@ -244,7 +237,6 @@ static const sqlite3_module module = {
 	.xNext = next,
 	.xEof = eof,
 	.xColumn = column,
-	.xRowid = row_id,
 };
 
 int payload_register(sqlite3 *db)

@@ -81,8 +81,5 @@ void table_declare(const struct table *table, bool plain, struct text *sql)
 		if (plain && c->value == VALUE_NAME)
 			declare_name(c, sql);
 	}
-	if (plain)
-		text_addf(sql, ", PRIMARY KEY(%s)) WITHOUT ROWID", table->key);
-	else
-		text_addf(sql, ")");
+	text_addf(sql, ", PRIMARY KEY(%s)) WITHOUT ROWID", table->key);
 }

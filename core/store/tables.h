@@ -60,5 +60,6 @@ extern const struct table tables[TABLES];
 /*
  * "NAME(thread INTEGER, ...)" for CREATE TABLE: of a virtual table, or of a
  * plain one, whose names of enumerators follow their numbers when these change.
+ * By its key SQLite tells rows that it has met before, in a query with OR.
  */
 void table_declare(const struct table *table, bool plain, struct text *sql);

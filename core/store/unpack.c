@@ -114,8 +114,7 @@ static int copy_payload(sqlite3 *from, sqlite3 *to)
 	char create[512];
 	int err;
 
-	sqlite3_snprintf(sizeof(create), create, "CREATE TABLE payload(%s,"
-			 " PRIMARY KEY(thread, n, i))", payload_columns);
+	sqlite3_snprintf(sizeof(create), create, "CREATE TABLE payload(%s)", payload_columns);
 	err = sql_exec(to, create);
 	return err ? err : copy(from, "SELECT * FROM payload", to, "payload", "");
 }

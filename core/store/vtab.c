@@ -39,7 +39,6 @@ struct vcursor {
 	struct matched *matched;
 	bool is_matched; /* the rows come from there */
 	bool end;
-	sqlite3_int64 row;
 };
 
 static void home_put(void *arg)
@@ -257,7 +256,6 @@ static bool add_bound(struct scan_bounds *b, char letter, sqlite3_value *value)
 static int took(struct vcursor *cursor, int more)
 {
 	cursor->end = more <= 0;
-	cursor->row++;
 	return more < 0 ? SQLITE_CORRUPT : SQLITE_OK;
 }
 
@@ -309,12 +307,6 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index
 	return SQLITE_OK;
 }
 
-static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
-{
-	*ret_row = ((struct vcursor *)base)->row;
-	return SQLITE_OK;
-}
-
 static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_table, /* no xCreate: the name itself is the table */
@@ -326,7 +318,6 @@ static const sqlite3_module module = {
 	.xNext = next,
 	.xEof = eof,
 	.xColumn = column,
-	.xRowid = row_id,
 };
 
 /* event(thread, n): "3:1042" */
