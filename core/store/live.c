@@ -58,8 +58,8 @@ static struct living **bucket_of(const struct live *live, int table, const struc
 	switch (table) {
 	case PLACE:
 		return bucket(live, table, o->handle, o->process);
-	case NUMBER:
-		return bucket(live, table, o->number, o->process);
+	case NUMBER: /* others lie there, too, but not all in one place: many have the number 0 */
+		return bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle, o->process);
 	default:
 		return bucket(live, table, o->id, 0);
 	}

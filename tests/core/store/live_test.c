@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "core/store/live.h"
 #include "tests/core/store/random_events.h"
 
 enum { THREADS = 3 };
@@ -184,12 +185,46 @@ static void return_comes_later(void **state)
 	unlink(path);
 }
 
+static void make_pd(struct live *live, enum verb verb, uint64_t handle)
+{
+	struct call call = { .verb = verb, .end = 1, .handle = handle, .out = "{}" };
+	struct trace_event event = { .kind = TRACE_RETURN, .process = 1, .call = &call };
+
+	assert_int_equal(live_call(live, &event, &call), 0);
+	assert_int_not_equal(call.object, 0);
+}
+
+/* What has no number is not looked for among all others that have none: this took minutes. */
+static void many_objects_are_told_apart_at_once(void **state)
+{
+	const char *path = make_path("many.db");
+	enum { MANY = 200000 };
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+
+	(void)state;
+	follow(path, &w, &trace, &cursor);
+	for (uint64_t i = 1; i <= MANY; i++)
+		make_pd(trace->live, VERB_alloc_pd, i * 64);
+	for (uint64_t i = 1; i <= MANY; i++) {
+		make_pd(trace->live, VERB_dealloc_pd, i * 64);
+		make_pd(trace->live, VERB_alloc_pd, i * 64);
+	}
+	assert_int_equal(live_at(trace->live, 1, OBJECT_pd, 64 * MANY)->ordinal, 2 * MANY);
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_followed_is_what_is_read),
 		cmocka_unit_test(objects_come_and_go),
 		cmocka_unit_test(return_comes_later),
+		cmocka_unit_test(many_objects_are_told_apart_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
