@@ -44,9 +44,9 @@ static const char forks_sql[] =
 
 static const char processes_sql[] =
 	/* nothing of a process comes after its end */
-	"UPDATE process SET end = max(end, (SELECT max(t.end) FROM thread t"
-	"  WHERE t.process = process.id)) WHERE end IS NOT NULL"
-	"  AND EXISTS (SELECT 1 FROM thread t WHERE t.process = process.id AND t.end NOT NULL);";
+	"UPDATE process SET end = max(process.end, t.end) FROM (SELECT process, max(end) AS end"
+	"  FROM thread GROUP BY process) t WHERE t.process = process.id"
+	"  AND process.end NOT NULL AND t.end NOT NULL;";
 
 /* Attributes come from whatever asked for them, the program's calls or ours; the last counts. */
 static const char devices_sql[] =
@@ -104,7 +104,7 @@ struct module {
 };
 
 struct modules {
-	struct module *list;
+	struct module *list; /* by process */
 	size_t count;
 	struct objects processes; /* their lineage only */
 };
@@ -116,7 +116,7 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 
 	if (!err)
 		err = sql_prepare(db, "SELECT id, process, base, start, end, serial, time FROM module"
-				      " ORDER BY id", &stmt);
+				      " ORDER BY process, id", &stmt);
 	if (err)
 		return err;
 	while (!err && (err = sql_step(stmt)) > 0) {
@@ -138,6 +138,22 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 	return err;
 }
 
+/* The first of a process's, or where it would be. */
+static const struct module *first_of(const struct modules *modules, uint32_t process)
+{
+	size_t low = 0, high = modules->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (modules->list[middle].process < process)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return modules->list + low;
+}
+
 /*
  * The module that was there when a stack was taken whose newest has number
  * @serial: in the process, or before the fork in one it was forked from.
@@ -145,20 +161,18 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 static const struct module *module_at(const struct modules *modules, uint32_t process,
 				      uint32_t serial, uint64_t ip)
 {
+	const struct module *end = modules->list + modules->count;
 	int64_t until = INT64_MAX;
 
 	while (process && process <= modules->processes.nlineages) {
 		const struct lineage *lineage = &modules->processes.lineages[process - 1];
 		const struct module *found = NULL;
 
-		for (size_t i = 0; i < modules->count; i++) {
-			const struct module *m = &modules->list[i];
-
-			if (m->process == process && ip >= m->start && ip < m->end &&
-			    m->serial <= serial && m->time <= until &&
-			    (!found || m->serial >= found->serial))
+		for (const struct module *m = first_of(modules, process);
+		     m < end && m->process == process; m++)
+			if (ip >= m->start && ip < m->end && m->serial <= serial &&
+			    m->time <= until && (!found || m->serial >= found->serial))
 				found = m;
-		}
 		if (found)
 			return found;
 		until = lineage->fork_time;
@@ -210,6 +224,8 @@ static int run(sqlite3 *db, enum complete_state state)
 {
 	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
 
+	if (!err)
+		err = schema_index_processes(db);
 	if (!err)
 		err = complete_forks(db);
 	if (!err)

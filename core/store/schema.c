@@ -70,6 +70,11 @@ static const char *const tables[] = {
 	"CREATE INDEX IF NOT EXISTS chunk_thread ON chunk(thread, first_n, last_n, begin, end);" \
 	"CREATE INDEX IF NOT EXISTS payload_thread ON payload_chunk(thread, first_n, last_n);"
 
+#define PROCESS_INDEX \
+	"CREATE INDEX IF NOT EXISTS process_pid ON process(pid);" \
+	"CREATE INDEX IF NOT EXISTS process_fork ON process(fork_thread, fork_n);" \
+	"CREATE INDEX IF NOT EXISTS fork_seq ON fork(process, fork_seq);"
+
 static const char complete[] =
 	"CREATE INDEX IF NOT EXISTS call_begin ON call(begin);"
 	"CREATE INDEX IF NOT EXISTS call_verb ON call(verb);"
@@ -97,9 +102,14 @@ int schema_complete(sqlite3 *db)
 	return sql_exec(db, complete);
 }
 
+int schema_index_processes(sqlite3 *db)
+{
+	return sql_exec(db, PROCESS_INDEX);
+}
+
 int schema_follow(sqlite3 *db)
 {
-	return sql_exec(db, CHUNK_INDEX);
+	return sql_exec(db, CHUNK_INDEX PROCESS_INDEX);
 }
 
 int schema_set_meta(sqlite3 *db, const char *key, const char *value)

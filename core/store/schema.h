@@ -16,6 +16,9 @@ int schema_create(sqlite3 *db);
 /* What is only worth having in a whole trace: indexes and views. */
 int schema_complete(sqlite3 *db);
 
+/* What finding the forks of many processes takes. */
+int schema_index_processes(sqlite3 *db);
+
 /* What is needed to read it while it is written. */
 int schema_follow(sqlite3 *db);
 

@@ -386,6 +386,44 @@ static int create(const char *at)
 	return err;
 }
 
+/* Of a recorder that died: each process forked from the first, with a module and a stack. */
+static const char many_processes[] =
+	"UPDATE meta SET value = 'recording' WHERE key = 'state';"
+	"DELETE FROM meta WHERE key = 'recorder';"
+	"CREATE TEMP TABLE number(i); WITH RECURSIVE n(i) AS (VALUES(2) UNION ALL SELECT i + 1 FROM n"
+	"  WHERE i < 20000) INSERT INTO number SELECT i FROM n;"
+	"INSERT INTO process(id, pid, forked_from, fork_seq, start, end) SELECT i, 1000 + i, 100, i, i, i"
+	"  FROM number;"
+	"INSERT INTO fork(thread, n, process, time, fork_seq, how) SELECT 1, 1000 + i, 1, i, i, 'fork'"
+	"  FROM number;"
+	"INSERT INTO thread(id, process, end) SELECT i, i, 2 * i FROM number;"
+	"INSERT INTO module(process, base, start, end, path, serial, time)"
+	"  SELECT i, 4096, 4096, 8192, 'app', 1, 0 FROM number;"
+	"INSERT INTO stack SELECT 100000 + i, i, 1, 1 FROM number;"
+	"INSERT INTO frame(stack, i, ip) SELECT 100000 + i, 0, 5000 FROM number;";
+
+/* Each is found without looking at all others: this took minutes. */
+static void many_processes_are_completed(void **state)
+{
+	struct trace *trace;
+	struct frame frame;
+	sqlite3 *db;
+
+	(void)state;
+	make_trace();
+	sqlite3_open(path, &db);
+	assert_int_equal(sqlite3_exec(db, many_processes, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_process(trace, 20000)->parent, 1);
+	assert_int_equal(trace_process(trace, 20000)->fork.n, 21000);
+	assert_int_equal(trace_process(trace, 20000)->end, 40000);
+	assert_int_equal(trace_stack(trace, 120000, &frame, 1), 1);
+	assert_string_equal(frame.module, "app");
+	assert_int_equal(frame.offset, 904);
+	trace_close(trace);
+}
+
 static void trace_in_the_way_is_replaced(void **state)
 {
 	struct trace *trace;
@@ -606,6 +644,7 @@ int main(void)
 		TEST(trace_of_a_living_recorder_is_ebusy),
 		TEST(killed_recorder_leaves_what_it_committed),
 		TEST(recorder_killed_at_once_leaves_an_empty_trace),
+		TEST(many_processes_are_completed),
 		TEST(full_disk_is_said_and_never_looks_whole),
 		TEST(trace_in_the_way_is_replaced),
 		TEST(anything_else_in_the_way_is_refused),
