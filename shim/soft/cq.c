@@ -57,7 +57,8 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
 	}
 	shm->serial = cq->serial;
 	cq->shm = shm;
-	return cqring_find(fabric_seg, slot, &cq->ring);
+	cq->ring.ours = !cqring_find(fabric_seg, slot, &cq->ring);
+	return cq->ring.ours ? 0 : -EPROTO;
 }
 
 static void free_ring(struct soft_cq *cq)

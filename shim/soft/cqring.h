@@ -17,6 +17,7 @@ struct cqring {
 	uint32_t	mask;
 	uint32_t	rings;
 	uint32_t	index;
+	bool		ours;	/* its owner's: never found anew */
 };
 
 /* Check and remember where @index of @seg lies. 0 or -EPROTO. */

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "shim/soft/fabric.h"
 #include "shim/soft/shared.h"
 #include "tests/shim/soft/fellow.h"
 
@@ -298,6 +299,24 @@ static void overwritten_segments_are_errors_only(void **state)
 	ibv_close_device(open_context());	/* sweeps, if there is need */
 }
 
+/* Who polls beside it would read what is neither the old nor the new one. */
+static void our_ring_is_not_moved_by_others(void **state)
+{
+	struct pair *p;
+	struct shm_cq *cq;
+
+	pair_setup(state);
+	p = *state;
+	cq = &fabric_seg->cq[p->a.cq->handle];
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	cq->size = 1;
+	cq->rings++;
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	pair_teardown(state);
+}
+
 static void path_of(char path[PATH], const char *name)
 {
 	snprintf(path, PATH, "%s/%s", fabric_dir, name);
@@ -471,6 +490,7 @@ static void garbage_in_pipes_is_stepped_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(our_ring_is_not_moved_by_others),
 		cmocka_unit_test(overwritten_segments_are_errors_only),
 		cmocka_unit_test(other_things_are_no_fabric),
 		cmocka_unit_test(garbage_is_no_fabric),
