@@ -2,8 +2,9 @@
  * How sanitizers behave in our unit tests, which fork from many threads, and
  * in the command, which replays what a program has done
  *
- * ThreadSanitizer ends such a child by default. AddressSanitizer's leak check,
- * as the child ends, would wait for locks of threads that it does not have.
+ * ThreadSanitizer ends such a child by default, and keeps whoever exits with
+ * threads for a second. AddressSanitizer's leak check, as the child ends,
+ * would wait for locks of threads that it does not have.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -28,7 +29,7 @@ __attribute__((constructor)) static void watch_forks(void)
 
 const char *__tsan_default_options(void)
 {
-	return "die_after_fork=0";
+	return "die_after_fork=0:atexit_sleep_ms=0";
 }
 
 /*
