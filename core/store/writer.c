@@ -458,8 +458,10 @@ int writer_finish(struct writer *writer)
 		sqlite3_finalize(writer->statements[i]);
 		writer->statements[i] = NULL;
 	}
+	log_silence(err); /* a disk that is full may be so for this, too */
 	if (complete(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
 		err = -EIO;
+	log_silence(false);
 	if (writer->overwritten && !err) /* smaller if it can be, else as it is */
 		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
 	writer_free(writer);

@@ -11,6 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+static _Thread_local bool silenced;
+
+void log_silence(bool silent)
+{
+	silenced = silent;
+}
+
 static void print(int err, const char *format, va_list args)
 {
 	char text[1024];
@@ -33,7 +40,8 @@ int log_err(int err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print(err, format, args);
+	if (!silenced)
+		print(err, format, args);
 	va_end(args);
 	return err;
 }

@@ -4,6 +4,7 @@
  *
  * For the command and its libraries, never for the traced program. Any thread.
  */
+#include <stdbool.h>
 
 /*
  * Print "verbatim: FORMAT: STRERROR" for -errno @err (no reason where @err is
@@ -13,3 +14,6 @@ int log_err(int err, const char *format, ...) __attribute__((format(printf, 2, 3
 
 /* The same without an error: something the user should know. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* From now on this thread's failures are said, or not: they have been already. */
+void log_silence(bool silent);

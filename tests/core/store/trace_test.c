@@ -336,9 +336,10 @@ static void recorder_killed_at_once_leaves_an_empty_trace(void **state)
 }
 
 /* A limit on the file's size is as good as a full disk. */
-static void full_disk_is_said_and_never_looks_whole(void **state)
+static void full_disk_is_said_once_and_never_looks_whole(void **state)
 {
-	int status;
+	FILE *said = tmpfile();
+	int status, lines = 0;
 	pid_t pid;
 
 	(void)state;
@@ -350,6 +351,7 @@ static void full_disk_is_said_and_never_looks_whole(void **state)
 		struct writer *w = begin_trace(&m, &world);
 		int err = writer_flush(w);
 
+		dup2(fileno(said), STDERR_FILENO);
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &limit);
 		for (int i = 0; i < 20000 && !err; i++) {
@@ -364,6 +366,11 @@ static void full_disk_is_said_and_never_looks_whole(void **state)
 	}
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
+	rewind(said);
+	for (int c; (c = getc(said)) != EOF;)
+		lines += c == '\n';
+	assert_int_equal(lines, 1);
+	fclose(said);
 	{
 		struct trace *trace;
 
@@ -645,7 +652,7 @@ int main(void)
 		TEST(killed_recorder_leaves_what_it_committed),
 		TEST(recorder_killed_at_once_leaves_an_empty_trace),
 		TEST(many_processes_are_completed),
-		TEST(full_disk_is_said_and_never_looks_whole),
+		TEST(full_disk_is_said_once_and_never_looks_whole),
 		TEST(trace_in_the_way_is_replaced),
 		TEST(anything_else_in_the_way_is_refused),
 		TEST(trace_being_recorded_is_not_replaced),
