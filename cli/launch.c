@@ -18,6 +18,14 @@
 #include "cli/cli.h"
 #include "core/wire/log.h"
 
+/* What they did before launch_guard(). */
+static struct {
+	int signal;
+	struct sigaction before;
+} guarded[] = { { .signal = SIGPIPE }, { .signal = SIGXFSZ } };
+
+enum { GUARDED = sizeof(guarded) / sizeof(*guarded) };
+
 static int check_file(const char *path)
 {
 	struct stat st;
@@ -51,6 +59,8 @@ int launch_find(const char *program, char found[PATH_MAX])
 {
 	const char *path = getenv("PATH");
 
+	if (!*program)
+		return -ENOENT;
 	if (!strchr(program, '/') && path)
 		return search(program, path, found);
 	snprintf(found, PATH_MAX, "%s", program);
@@ -65,40 +75,50 @@ int launch_check(const char *program)
 	return err ? log_err(err, "start '%s'", program) : 0;
 }
 
+void launch_guard(void)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	for (int i = 0; i < GUARDED; i++)
+		sigaction(guarded[i].signal, &ignore, &guarded[i].before);
+}
+
 static _Noreturn void become(char **argv, const sigset_t *mask, int report)
 {
 	int err;
 
-	signal(SIGPIPE, SIG_DFL);
+	for (int i = 0; i < GUARDED; i++)
+		sigaction(guarded[i].signal, &guarded[i].before, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	err = -errno;
-	if (write(report, &err, sizeof(err)) < 0)
-		_exit(CLI_CANNOT_RUN);
-	_exit(launch_failure(err));
+	_exit(write(report, &err, sizeof(err)) < 0 ? CLI_CANNOT_RUN : launch_failure(err));
 }
 
 int launch(char **argv, const sigset_t *mask, pid_t *ret_pid)
 {
-	int fds[2], err = 0;
+	int fds[2], err, status = 0;
 	pid_t pid;
 
-	if (pipe2(fds, O_CLOEXEC))
-		return log_err(-errno, "make a pipe");
+	if (pipe2(fds, O_CLOEXEC)) {
+		log_err(-errno, "make a pipe to start '%s'", argv[0]);
+		return CLI_ENVIRONMENT;
+	}
 	pid = fork();
 	if (!pid)
 		become(argv, mask, fds[1]);
 	close(fds[1]);
-	if (pid < 0)
-		err = log_err(-errno, "fork");
-	else if (read(fds[0], &err, sizeof(err)) == sizeof(err)) {
+	if (pid < 0) {
+		log_err(-errno, "fork to start '%s'", argv[0]);
+		status = CLI_ENVIRONMENT;
+	} else if (read(fds[0], &err, sizeof(err)) == sizeof(err)) {
 		waitpid(pid, NULL, 0);
-		log_err(err, "start '%s'", argv[0]);
+		status = launch_failure(log_err(err, "start '%s'", argv[0]));
 	}
 	close(fds[0]);
-	if (!err)
+	if (!status)
 		*ret_pid = pid;
-	return err;
+	return status;
 }
 
 int launch_failure(int err)

@@ -16,8 +16,15 @@ int launch_find(const char *program, char found[PATH_MAX]);
 int launch_check(const char *program);
 
 /*
+ * From here on nobody reading our stderr, or a limit on the size of files, is
+ * an error of a write and not our end. A program that is launched has both
+ * signals as we had them.
+ */
+void launch_guard(void);
+
+/*
  * Start @argv[0] with @mask as its signal mask and all else as we have it.
- * Returns 0 and its pid; or -errno of execvp() after one line.
+ * Returns 0 and its pid; or the status to exit with, after one line.
  */
 int launch(char **argv, const sigset_t *mask, pid_t *ret_pid);
 

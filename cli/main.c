@@ -2,8 +2,10 @@
  * The command `verbatim`: finds the subcommand (command.c) and ends as it says
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/wire/log.h"
@@ -64,8 +66,21 @@ static int flush_stdout(int status)
 	return CLI_ENVIRONMENT;
 }
 
+/* No file of ours takes the place of a standard one that is closed; who we start has it closed. */
+static void keep_standard_free(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
+	keep_standard_free();
 	if (argc < 2) {
 		print_usage(stderr);
 		return CLI_USAGE;

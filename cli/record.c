@@ -394,18 +394,19 @@ static int prepare(struct recording *r)
 	return err;
 }
 
-/* A trace of nothing is worse than none. */
+/* Returns 0 or the status to exit with. A trace of nothing is worse than none. */
 static int start(struct recording *r)
 {
-	int err = bystander_start(&r->bystander);
+	int err = bystander_start(&r->bystander), status;
 	sigset_t wake_by;
 
-	if (err)
-		return log_err(err, "take over the signals");
-	err = launch(r->program, &r->bystander.before, &r->child);
-	if (err)
-		return err;
-	signal(SIGPIPE, SIG_IGN); /* stderr may be a pipe to nobody */
+	if (err) {
+		log_err(err, "take over the signals");
+		return CLI_ENVIRONMENT;
+	}
+	status = launch(r->program, &r->bystander.before, &r->child);
+	if (status)
+		return status;
 	collector_child(r->collector, r->child);
 	wake_by = r->bystander.signals;
 	sigaddset(&wake_by, SIGCHLD);
@@ -467,14 +468,14 @@ static int give_up(struct recording *r, int status)
 
 static int record(struct recording *r)
 {
-	int err = prepare(r);
+	int status = prepare(r) ? CLI_ENVIRONMENT : 0;
 
-	if (err)
-		return give_up(r, CLI_ENVIRONMENT);
+	if (status)
+		return give_up(r, status);
 	progress_start(&r->progress, r->progress.quiet);
-	err = start(r);
-	if (err)
-		return give_up(r, r->bystander.pid ? launch_failure(err) : CLI_ENVIRONMENT);
+	status = start(r);
+	if (status)
+		return give_up(r, status);
 	keep_start(&r->keep);
 	follow(r);
 	return finish(r);
@@ -568,6 +569,7 @@ int cli_record(int argc, char **argv)
 	char library[PATH_MAX];
 	int err;
 
+	launch_guard();
 	options_parse(argc, argv, rows, true, &options);
 	err = read_options(&r, &options);
 	if (err)

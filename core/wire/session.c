@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,11 +93,12 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 		   enum session_on_full on_full)
 {
 	struct session made = { 0 };
+	char from_root[PATH_MAX]; /* the program may go elsewhere */
 	int err;
 
-	if (!parent)
-		parent = session_parent();
-	if (snprintf(made.dir, sizeof(made.dir), "%s/verbatim-%u-XXXXXX", parent,
+	if (!realpath(parent ? parent : session_parent(), from_root))
+		return -errno;
+	if (snprintf(made.dir, sizeof(made.dir), "%s/verbatim-%u-XXXXXX", from_root,
 		     (unsigned int)getuid()) >= (int)sizeof(made.dir))
 		return -ENAMETOOLONG;
 	if (!mkdtemp(made.dir))

@@ -54,6 +54,52 @@ stderr_is_the_programs_alone_when_quiet() {
 	is "$(cat err)" mine
 }
 
+# what a program has of us is what it would have without us
+signals_and_descriptors_are_as_they_were() {
+	local how look='grep -E "Sig(Ign|Blk)" /proc/self/status; for i in 0 1 2; do [ -e /proc/self/fd/$i ] && echo $i; done; ulimit -f'
+	for how in "trap '' PIPE" "trap '' XFSZ" "trap '' PIPE XFSZ" "exec <&-" "exec 2>&-" "exec 3>&1 <&- 2>&-" true; do
+		(eval "$how"; exec sh -c "$look") >plain
+		(eval "$how"; record sh -c "$look") >recorded
+		diff plain recorded || { echo "after $how"; return 1; }
+	done
+}
+
+# nobody hears what we say, and the program runs all the same
+stderr_to_nobody_is_no_reason_to_end() {
+	local status
+	mkfifo nobody
+	exec 9<>nobody 8>nobody 9<&-
+	env -u VERBATIM_DEVICE "$VERBATIM" record -o t.db sh -c 'exit 7' 2>&8; status=$?
+	exec 8>&-
+	rm nobody
+	is $status 7
+}
+
+limit_on_files_stops_the_recording_only() {
+	local status
+	(ulimit -f 20; exec "$VERBATIM" record -q -o t.db "$guest" say started) >out 2>err; status=$?
+	is $status 4 && is "$(cat out)" "" && grep -q 'disk I/O error' err && [ ! -e t.db ] || { cat err; return 1; }
+	(ulimit -S -f 300; exec "$VERBATIM" record -q -o t.db sh -c "ulimit -f unlimited; VERBATIM_SESSIONS=$tmp exec $loop counts 400000") 2>err; status=$?
+	is $status 4 && is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 400000 && grep -q INCOMPLETE err || { cat err; return 1; }
+}
+
+few_descriptors_are_said_to_be_few() {
+	local n
+	for n in 4 5 6; do
+		(ulimit -n $n; exec "$VERBATIM" record -q -o t.db true) 2>err
+		is "$n: $?" "$n: 4" && grep -q 'Too many open files' err && [ ! -e t.db ] || { cat err; return 1; }
+	done
+}
+
+program_without_a_name_is_not_there() {
+	record ''; is $? 127 || return
+	"$VERBATIM" run ''; is $? 127
+}
+
+sessions_in_a_folder_from_here_are_found_from_elsewhere() {
+	(VERBATIM_SESSIONS=. record sh -c "cd /; $guest calls 7") && is "$(calls)" 7
+}
+
 signal_to_the_recorder_is_passed_on_once() {
 	"$VERBATIM" record -q -o t.db "$guest" until exit 5 >out & local pid=$!
 	await grep -q ready out || return
@@ -217,6 +263,12 @@ try exit_status_3_is_kept
 try death_by_a_signal_is_kept
 try stdout_is_untouched_byte_for_byte
 try stderr_is_the_programs_alone_when_quiet
+try signals_and_descriptors_are_as_they_were
+try stderr_to_nobody_is_no_reason_to_end
+try limit_on_files_stops_the_recording_only
+try few_descriptors_are_said_to_be_few
+try program_without_a_name_is_not_there
+try sessions_in_a_folder_from_here_are_found_from_elsewhere
 try signal_to_the_recorder_is_passed_on_once
 try signal_to_the_group_comes_once
 try ctrl_c_comes_once_and_leaves_a_whole_trace
