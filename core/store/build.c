@@ -17,6 +17,8 @@
 #include "core/wire/codec.h"
 #include "core/wire/log.h"
 
+enum { SIZE_MAX_SENSIBLE = 1 << 16 }; /* of a structure */
+
 struct piece {
 	struct piece *next;
 	_Alignas(16) char bytes[];
@@ -93,16 +95,31 @@ static void put_element(struct build *build, const struct struct_info *type, cha
 		store(&type->fields[0], at, (uint64_t)number(&type->fields[0], from));
 }
 
+/* As many elements as there are, and @more: the verb counts itself how many there should be. */
 static void put_pointer(struct build *build, const struct field_info *field, char *at,
-			const json_t *from)
+			const json_t *from, size_t more)
 {
-	size_t n = json_is_array(from) ? json_array_size(from) : 1;
-	char *memory = json_is_null(from) ? NULL : take(build, n * field->type->size);
+	size_t n = json_is_array(from) ? json_array_size(from) : 1, room = n > more ? n : more;
+	char *memory = json_is_null(from) ? NULL : take(build, room * field->type->size);
 
 	for (size_t i = 0; memory && i < n; i++)
 		put_element(build, field->type, memory + i * field->type->size,
 			    json_is_array(from) ? json_array_get(from, i) : from);
 	memcpy(at, &memory, sizeof(memory));
+}
+
+/* The number that sibling @field says; in a damaged trace no more than is ever recorded. */
+static size_t elements(const struct struct_info *info, const struct field_info *field, char *base)
+{
+	const struct field_info *count = &info->fields[field->count];
+	uint64_t n = 0, max = field->shift ? 12 : CODEC_ELEMENTS; /* 1 << 12 is CODEC_ELEMENTS */
+
+	memcpy(&n, base + count->offset, count->size < 8 ? count->size : 8);
+	if (n > max) {
+		n = max;
+		store(count, base + count->offset, n);
+	}
+	return field->shift ? (size_t)1 << n : n;
 }
 
 static void put_field(struct build *build, const struct field_info *field, char *at,
@@ -113,7 +130,7 @@ static void put_field(struct build *build, const struct field_info *field, char 
 		put_struct(build, field->type, at, from);
 		break;
 	case FIELD_PTR:
-		put_pointer(build, field, at, from);
+		put_pointer(build, field, at, from, 0);
 		break;
 	case FIELD_STR:
 		strncpy(at, json_is_string(from) ? json_string_value(from) : "", field->size - 1u);
@@ -137,6 +154,11 @@ static void put_field(struct build *build, const struct field_info *field, char 
 	}
 }
 
+static bool is_counted(const struct field_info *field)
+{
+	return field->kind == FIELD_PTR && field->count >= 0;
+}
+
 static void put_struct(struct build *build, const struct struct_info *info, char *base,
 		       const json_t *from)
 {
@@ -144,39 +166,46 @@ static void put_struct(struct build *build, const struct struct_info *info, char
 		const struct field_info *field = &info->fields[i];
 		const json_t *value = json_object_get(from, field->name);
 
-		if (value)
+		if (value && !is_counted(field))
 			put_field(build, field, base + field->offset, value);
+	}
+	for (unsigned int i = 0; i < info->nfields; i++) { /* the counts are there now */
+		const struct field_info *field = &info->fields[i];
+		const json_t *value = json_object_get(from, field->name);
+
+		if (value && is_counted(field))
+			put_pointer(build, field, base + field->offset, value,
+				    elements(info, field, base));
 	}
 }
 
 /* How many elements the verb may write: as many as the call said, or could have. */
-static size_t room(const struct field_info *field, const uint64_t *args)
+static size_t room(const struct struct_info *info, const struct field_info *field, uint64_t *args)
 {
-	uint64_t n = 1;
-
 	if (field->count == COUNT_RET)
-		n = CODEC_ELEMENTS;
-	else if (field->count >= 0)
-		n = args[field->count];
-	return n < CODEC_ELEMENTS ? n : CODEC_ELEMENTS;
+		return CODEC_ELEMENTS;
+	return field->count >= 0 ? elements(info, field, (char *)args) : 1;
 }
 
 /* What is only written has no value in the JSON. */
-static void put_out(struct build *build, const struct field_info *field, uint64_t *args,
+static void put_out(struct build *build, const struct struct_info *info, uint64_t *args,
 		    unsigned int index)
 {
+	const struct field_info *field = &info->fields[index];
 	size_t size = field->type->size;
 
-	if (field->limit >= 0 && args[field->limit] > size && args[field->limit] < (1u << 16))
+	if (field->limit >= 0 && args[field->limit] >= SIZE_MAX_SENSIBLE)
+		args[field->limit] = size;
+	if (field->limit >= 0 && args[field->limit] > size)
 		size = args[field->limit];
-	args[index] = (uint64_t)(uintptr_t)take(build, size * room(field, args));
+	args[index] = (uint64_t)(uintptr_t)take(build, size * room(info, field, args));
 }
 
 static void put_outs(struct build *build, const struct struct_info *info, uint64_t *args)
 {
 	for (unsigned int i = 0; i < info->nfields; i++)
 		if (info->fields[i].kind == FIELD_PTR && info->fields[i].dir == DIR_OUT)
-			put_out(build, &info->fields[i], args, i);
+			put_out(build, info, args, i);
 }
 
 int build_args(enum verb verb, const char *args_json, build_resolve *resolve, void *arg,

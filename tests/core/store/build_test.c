@@ -117,6 +117,36 @@ static void outs_have_room_as_declared(void **state)
 	build_free(build);
 }
 
+static void wrong_counts_and_sizes_have_room(void **state)
+{
+	uint64_t args[BUILD_ARGS];
+	struct ibv_rwq_ind_table_init_attr *table;
+	struct build *build;
+
+	(void)state;
+	assert_int_equal(build_args(VERB_query_port, "{\"context\":1,\"port_num\":1,"
+						     "\"port_attr_len\":4611686018427387904}",
+				    same, NULL, args, &build), 0);
+	assert_int_equal(args[3], sizeof(struct ibv_port_attr));
+	build_free(build);
+	assert_int_equal(build_args(VERB_read_counters, "{\"counters\":1,\"ncounters\":4294967295,"
+							"\"flags\":0}", same, NULL, args, &build), 0);
+	memset((void *)(uintptr_t)args[1], 0, args[2] * 8);
+	build_free(build);
+	assert_int_equal(build_args(VERB_advise_mr, "{\"pd\":1,\"advice\":0,\"flags\":0,\"sg_list\":"
+						    "[{\"addr\":1}],\"num_sges\":300}",
+				    same, NULL, args, &build), 0);
+	assert_int_equal(((struct ibv_sge *)(uintptr_t)args[3])[299].addr, 0);
+	build_free(build);
+	assert_int_equal(build_args(VERB_create_rwq_ind_table,
+				    "{\"context\":1,\"init_attr\":{\"log_ind_tbl_size\":31,"
+				    "\"ind_tbl\":[7]}}", same, NULL, args, &build), 0);
+	table = (void *)(uintptr_t)args[1];
+	assert_int_equal((uintptr_t)table->ind_tbl[0], 7);
+	assert_null(table->ind_tbl[(1u << table->log_ind_tbl_size) - 1]);
+	build_free(build);
+}
+
 static void outs_are_as_recorded(void **state)
 {
 	struct ibv_port_attr port = { .state = IBV_PORT_ACTIVE, .lid = 5 };
@@ -150,6 +180,7 @@ int main(void)
 		cmocka_unit_test(arguments_come_back_the_same),
 		cmocka_unit_test(handles_and_addresses_are_translated),
 		cmocka_unit_test(outs_have_room_as_declared),
+		cmocka_unit_test(wrong_counts_and_sizes_have_room),
 		cmocka_unit_test(outs_are_as_recorded),
 		cmocka_unit_test(no_json_is_einval),
 	};
