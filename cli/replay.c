@@ -146,6 +146,23 @@ static int replay_on_soft(char **again)
 	return status < 0 ? CLI_ENVIRONMENT : status;
 }
 
+/*
+ * The software device has one link, an InfiniBand one unless it is told: what
+ * was recorded on Ethernet (addresses, raw packets, groups) needs that here.
+ */
+static void choose_link(struct trace *trace)
+{
+	static const char sql[] = "SELECT 1 FROM call WHERE verb = 'ibv_query_port' AND NOT failed"
+				  " AND json_extract(out, '$.port_attr.link_layer') = 2 LIMIT 1";
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
+		return;
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		setenv("VERBATIM_SOFT_LINK", "roce", 0);
+	sqlite3_finalize(stmt);
+}
+
 static int write_report(const struct outcome *outcome, const char *path)
 {
 	FILE *to = fopen(path, "we");
@@ -272,6 +289,8 @@ int cli_replay(int argc, char **argv)
 		status = CLI_ENVIRONMENT;
 	else if (!status && !soft)
 		status = replay_here(trace, &options, &replay);
+	if (soft)
+		choose_link(trace);
 	trace_close(trace);
 	if (!soft)
 		return status;

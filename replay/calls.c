@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/store/build.h"
 #include "core/wire/log.h"
@@ -219,27 +220,64 @@ static int call_again(struct replay *r, const struct trace_event *event, const u
 	return err ? err : note_effect(r, call, args, ret);
 }
 
+/* A queue pair for raw packets receives by flow rules alone. */
+static void note_no_flow(struct replay *r, const struct trace_event *event)
+{
+	const struct object *o;
+	struct live *live;
+	struct args *in;
+	int64_t qp = 0;
+
+	if (args_parse(event->call->args ? event->call->args : "{}", &in))
+		return;
+	args_get(in, "qp", &qp);
+	args_free(in);
+	o = trace_object_at(r->trace, event->process, OBJECT_qp, (uint64_t)qp, event->time);
+	live = o ? live_of(r, o->id) : NULL;
+	if (live && live->qp && live->qp->type == IBV_QPT_RAW_PACKET)
+		live->qp->no_flow = true;
+}
+
 static void leave_out(struct replay *r, const struct trace_event *event, const char *why)
 {
 	struct live *live = live_of(r, event->call->object);
 
 	outcome_skipped(r->outcome, event->id, event->call->verb, why);
+	if (event->call->verb == VERB_create_flow && !event->call->failed)
+		note_no_flow(r, event);
 	if (live && !live->handle && !live->why &&
 	    verb_infos[event->call->verb].effect == EFFECT_CREATE)
 		live->why = "its object was not made here";
 }
 
+/* A handle that no program can have left out: the trace is damaged. */
+static bool lacks_handle(enum verb verb, const uint64_t *args)
+{
+	const struct struct_info *info = &verb_infos[verb].args;
+
+	for (unsigned int i = 0; i < info->nfields; i++) {
+		const struct field_info *field = &info->fields[i];
+		bool optional = verb == VERB_rereg_mr ? i : !strcmp(field->name, "channel");
+
+		if (field->kind == FIELD_OBJ && !args[i] && !optional)
+			return true;
+	}
+	return false;
+}
+
 static int build_and_call(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct translation t = { .r = r, .event = event, .time = call->begin };
 	uint64_t args[16] = { 0 };
+	struct translation t = { .r = r, .event = event, .time = call->begin, .args = args };
 	struct build *build;
 	int err;
 
 	err = build_args(call->verb, call->args, translate_field, &t, args, &build);
 	if (err)
 		return err;
+	if (!t.missing && lacks_handle(call->verb, args))
+		t.missing = "the trace does not say of which object";
 	if (!t.missing)
 		translate_call(&t, args);
 	if (t.missing)

@@ -73,14 +73,37 @@ int live_made(struct replay *r, uint32_t id, void *handle)
 	}
 }
 
+static void forget(struct live *live, const char *why)
+{
+	live->handle = NULL;
+	live->why = why;
+}
+
+static bool is_made_from(struct replay *r, uint32_t id, uint32_t from)
+{
+	const struct object *o = trace_object(r->trace, id);
+
+	/* a damaged trace may have a circle, so no more steps than objects */
+	for (uint32_t steps = 0; o && o->parent && steps < r->nlive; steps++) {
+		if (o->parent == from)
+			return true;
+		o = trace_object(r->trace, o->parent);
+	}
+	return false;
+}
+
 void live_gone(struct replay *r, uint32_t id)
 {
 	struct live *live = live_of(r, id);
 
 	if (!live)
 		return;
-	live->handle = NULL;
-	live->why = "its object was destroyed before";
+	forget(live, "its object was destroyed before");
+	if (trace_object(r->trace, id)->kind != OBJECT_context)
+		return;
+	for (uint32_t i = 0; i < r->nmade; i++) /* what is left of it went with it */
+		if (r->live[r->made[i]].handle && is_made_from(r, r->made[i], id))
+			forget(&r->live[r->made[i]], "its context was closed before");
 }
 
 static int destroyer(enum object_kind kind)

@@ -8,7 +8,8 @@
  * so its queue is emptied, and the rest tried again.
  *
  * What was built by ibv_wr_*() is posted by ibv_post_send(): a queue pair made
- * with send_ops_flags takes both.
+ * with send_ops_flags takes both. Only ibv_wr_atomic_write() takes 8 bytes from
+ * where no region is, so that is built again.
  */
 #include "replay/posts.h"
 
@@ -299,6 +300,53 @@ static int note_sent(struct posting *p, uint32_t taken)
 	return 0;
 }
 
+static bool is_built_alone(const struct post *post, const struct ibv_send_wr *wr)
+{
+	return post->verb == VERB_wr_complete && wr->opcode == IBV_WR_ATOMIC_WRITE &&
+	       wr->send_flags & IBV_SEND_INLINE && wr->num_sge == 1 &&
+	       wr->sg_list->length == sizeof(uint64_t);
+}
+
+static int build_atomic_write(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+
+	if (!ex || !ex->wr_atomic_write)
+		return EOPNOTSUPP;
+	ibv_wr_start(ex);
+	ex->wr_id = wr->wr_id;
+	ex->wr_flags = wr->send_flags & ~(unsigned int)IBV_SEND_INLINE;
+	ibv_wr_atomic_write(ex, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr,
+			    (void *)(uintptr_t)wr->sg_list->addr);
+	return ibv_wr_complete(ex);
+}
+
+/* As ibv_post_send(), in runs between what must be built. */
+static int post_sends(const struct posting *p, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct ibv_qp *qp = p->live->handle;
+
+	do {
+		struct ibv_send_wr *last = wr, *next;
+		bool alone = wr && is_built_alone(p->post, wr);
+		int ret;
+
+		while (!alone && last && last->next && !is_built_alone(p->post, last->next))
+			last = last->next;
+		next = last ? last->next : NULL;
+		if (last)
+			last->next = NULL;
+		*bad = wr;
+		ret = alone ? build_atomic_write(qp, wr) : ibv_post_send(qp, wr, bad);
+		if (last)
+			last->next = next;
+		if (ret)
+			return ret;
+		wr = next;
+	} while (wr);
+	return 0;
+}
+
 /* Post from request @from on; returns what the verb does, and how many were taken in all. */
 static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
 {
@@ -308,7 +356,8 @@ static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
 	int ret;
 
 	if (p->side == SIDE_SEND)
-		ret = ibv_post_send(p->live->handle, send, &bad_send);
+		ret = p->post->verb == VERB_wr_complete ? post_sends(p, send, &bad_send) :
+		      ibv_post_send(p->live->handle, send, &bad_send);
 	else if (p->post->verb == VERB_post_recv)
 		ret = ibv_post_recv(p->live->handle, recv, &bad_recv);
 	else if (p->post->verb == VERB_post_wq_recv)

@@ -24,6 +24,7 @@ struct live_qp {
 	enum ibv_qp_type type;
 	uint8_t port;                  /* as recorded; 1 until it is told */
 	uint32_t peer;                 /* object; 0 none */
+	bool no_flow;                  /* a rule by which it received there is not here */
 	const char *cut;               /* why it is not driven any more, or NULL */
 	unsigned int missed;           /* completions that did not come */
 	struct requests out[SIDES];
@@ -102,7 +103,7 @@ static inline struct live *live_of(struct replay *r, uint32_t object)
 /* @object was made here at @handle: note what is to be known of it. Returns 0 or -ENOMEM. */
 int live_made(struct replay *r, uint32_t object, void *handle);
 
-/* It is gone here, too. */
+/* It is gone here, too; with a context, all that was made from it. */
 void live_gone(struct replay *r, uint32_t object);
 
 /* Destroy what process @process left, newest first; 0: all that is there. */

@@ -62,10 +62,19 @@ static uint64_t translate_address(struct translation *t, const struct field_info
 	return at ? (uintptr_t)at : recorded;
 }
 
+/* A protection domain that is not to be changed is not looked at, and may be anything. */
+static bool is_ignored(const struct translation *t, const struct field_info *field)
+{
+	return t->args && t->event->call->verb == VERB_rereg_mr && field->object == OBJECT_pd &&
+	       !(t->args[1] & IBV_REREG_MR_CHANGE_PD);
+}
+
 uint64_t translate_field(void *arg, const struct field_info *field, uint64_t recorded)
 {
 	struct translation *t = arg;
 
+	if (field->kind == FIELD_OBJ && is_ignored(t, field))
+		return 0;
 	if (field->kind == FIELD_OBJ)
 		return translate_handle(t, field->object, recorded);
 	return translate_address(t, field, recorded);

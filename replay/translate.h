@@ -17,6 +17,7 @@ struct translation {
 	struct replay *r;
 	const struct trace_event *event;
 	int64_t time;
+	const uint64_t *args; /* of the call, as far as they are there; NULL: of no call */
 	const char *missing; /* out: why something has no counterpart here; NULL if all has */
 	char text[160];
 };

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "replay/posts.h"
@@ -166,12 +167,23 @@ static void modify_qp(struct translation *t, uint64_t *a)
 		LOWER(t, attr->max_dest_rd_atomic, device->attr.max_qp_rd_atom);
 }
 
+/* Of IPv6, or of IPv4 (224.0.0.0/4) as RoCE writes it. */
+static bool is_multicast(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return gid->raw[0] == 0xff ||
+	       (!memcmp(gid->raw, mapped, sizeof(mapped)) && gid->raw[12] >> 4 == 0xe);
+}
+
 static void translate_av(struct translation *t, struct ibv_context *context, struct ibv_ah_attr *av)
 {
 	const struct device *from = devices_of(t->r->devices, context), *to = from;
 	uint8_t port = av->port_num;
 
-	if (av->dlid >= 0xc000 || (av->is_global && av->grh.dgid.raw[0] == 0xff))
+	if (t->event->call->failed)
+		return; /* what led nowhere there shall lead nowhere here */
+	if (av->dlid >= 0xc000 || (av->is_global && is_multicast(&av->grh.dgid)))
 		return; /* multicast is the same everywhere */
 	if (!devices_find_address(t->r->devices, av, &to, &port))
 		outcome_note(t->r->outcome,
@@ -347,7 +359,7 @@ static void open_qp(struct translation *t, uint64_t *a)
 
 static void port_argument(struct translation *t, uint64_t *a)
 {
-	if (a[0])
+	if (a[0] && !t->event->call->failed)
 		a[1] = device_port(devices_of(t->r->devices, pointer(a[0])), (uint8_t)a[1]);
 }
 
@@ -358,7 +370,8 @@ static void create_cq(struct translation *t, uint64_t *a)
 	if (!context)
 		return;
 	LOWER(t, a[1], devices_of(t->r->devices, context)->attr.max_cqe);
-	if (context->num_comp_vectors && (int)a[4] >= context->num_comp_vectors)
+	if (!t->event->call->failed && (int)a[4] >= context->num_comp_vectors &&
+	    context->num_comp_vectors)
 		a[4] %= (uint64_t)context->num_comp_vectors;
 }
 
@@ -370,7 +383,7 @@ static void create_cq_ex(struct translation *t, uint64_t *a)
 	if (!context || !attr)
 		return;
 	LOWER(t, attr->cqe, devices_of(t->r->devices, context)->attr.max_cqe);
-	if (context->num_comp_vectors)
+	if (!t->event->call->failed && context->num_comp_vectors)
 		attr->comp_vector %= (uint32_t)context->num_comp_vectors;
 }
 

@@ -54,6 +54,10 @@ findings_are_true() {
 	[ -z "$found" ] || is findings "$found" "FORK-003 ibv_alloc_dm(): context,FORK-003 ibv_query_device_ex(): context"
 }
 
+replays_the_same() {
+	timeout 120 "$VERBATIM" replay --device soft "$tmp/t.db"
+}
+
 preload=LD_PRELOAD=$PWD/$BUILD/libverbatim-soft.so
 dropin=LD_LIBRARY_PATH=$PWD/$BUILD/dropin
 suite "pyverbs roce" 140 "$preload" VERBATIM_SOFT_LINK=roce "$@"
@@ -64,3 +68,4 @@ suite "pyverbs recorded" 140 VERBATIM_SOFT_LINK=roce "$@"
 try "each test ends recorded as it does bare" ends_as_bare
 try "the recording is whole" recording_is_whole
 try "findings are true" findings_are_true
+try "what was recorded replays the same" replays_the_same

@@ -104,7 +104,48 @@ alone() {
 	fi
 }
 alone every_failure "$dir/errors"
+VERBATIM_SOFT_LINK=roce alone every_failure_roce "$dir/errors"
 VERBATIM_SOFT_LINK=roce alone every_verb "${BUILD:-build}/tests/apps/every_verb"
+
+# no option and no variable: the link is the recorded one
+link() {
+	replay --device soft "$dir/every_verb.db"
+	local status=$?
+	if [ $status -eq 0 ]; then ok link; else
+		bad link "exit status $status: $(grep -A2 diverg "$dir/out" | tr '\n' ' ')"
+	fi
+}
+[ -s "$dir/every_verb.db" ] && link
+
+# groups of IPv4 addresses, on an Ethernet link
+multicast() {
+	command -v mckey >/dev/null || { skip multicast "mckey is not installed"; return; }
+	VERBATIM_SOFT_LINK=roce timeout 60 "$VERBATIM" record --device soft -o "$dir/mckey.db" -- \
+		"$dir/members" >"$dir/mckey.log" 2>&1 ||
+		{ bad multicast "recording: $(tail -1 "$dir/mckey.log")"; return; }
+	replay --device soft "$dir/mckey.db"
+	local status=$?
+	if [ $status -ne 0 ]; then
+		bad multicast "exit status $status: $(grep -A1 diverg "$dir/out" | tr '\n' ' ')"
+	elif ! grep -q 'with 10 completions' "$dir/out"; then
+		bad multicast "$(head -1 "$dir/out")"
+	else
+		ok multicast
+	fi
+}
+cat >"$dir/members" <<'EOF'
+#!/usr/bin/env bash
+mkfifo "$0.out"
+stdbuf -oL mckey -m 239.1.2.3 -b 127.0.0.1 >"$0.out" &
+exec 3<"$0.out" # it stays open, for what is still to be said
+while read -r line <&3; do
+	case $line in *receiving*) break ;; esac
+done
+mckey -m 239.1.2.3 -b 127.0.0.1 -s
+wait $!
+EOF
+chmod +x "$dir/members"
+multicast
 
 # altered NAME FROM WHERE SET TEXT: in the trace of program FROM's unpacked form,
 # "UPDATE TABLE SET ... " of the row that WHERE chooses; the report says TEXT,
@@ -200,26 +241,28 @@ one_sided() {
 	fi
 }
 
-# both ends killed in the middle
+# both ends killed in the middle; one of many may die within a post
 killed() {
-	local status
-	cat >"$dir/kill" <<-'EOF'
-		ibv_rc_pingpong -p 18791 -n 100000000 & a=$!
+	local status name=killed_$1
+	cat >"$dir/kill" <<-EOF
+		ibv_$1_pingpong -p 18791 -n 100000000 & a=\$!
 		sleep 0.5
-		ibv_rc_pingpong -p 18791 -n 100000000 localhost & b=$!
+		ibv_$1_pingpong -p 18791 -n 100000000 localhost & b=\$!
 		sleep 0.5
-		kill -9 $a $b
+		kill -9 \$a \$b
 		wait
 	EOF
 	"$VERBATIM" record --device soft -o "$dir/killed.db" -- bash "$dir/kill" >"$dir/killed.log" 2>&1
 	replay --device soft "$dir/killed.db"
 	status=$?
 	if [ $status -ne 0 ]; then
-		bad killed "exit status $status: $(grep -A1 diverg "$dir/out" | tr '\n' ' ')"
+		bad $name "exit status $status: $(grep -A1 diverg "$dir/out" | tr '\n' ' ')"
 	elif ! grep -q 'posts of [1-9]' "$dir/out"; then
-		bad killed "nothing was posted: $(head -1 "$dir/out")"
+		bad $name "nothing was posted: $(head -1 "$dir/out")"
+	elif grep -q ' \([2-9]\|[1-9][0-9][0-9]*\) x ibv_poll_cq.*sender was killed' "$dir/out"; then
+		bad $name "left out what came: $(grep 'sender was killed' "$dir/out")"
 	else
-		ok killed
+		ok $name
 	fi
 }
 
@@ -292,7 +335,7 @@ implicit() {
 	fi
 }
 
-command -v ibv_rc_pingpong >/dev/null && { one_sided; killed; }
+command -v ibv_rc_pingpong >/dev/null && { one_sided; killed rc; killed uc; }
 cut_short
 implicit
 [ -s "$dir/rc_pingpong.db" ] && { refuses; signalled; }

@@ -245,11 +245,36 @@ static void four_share_a_queue(void)
 	MUST(ibv_destroy_srq(srq));
 }
 
+/* Arguments that no device takes, and one that none looks at. */
+static void refusals(void)
+{
+	struct ibv_ah_attr nowhere = { .port_num = PORT, .dlid = 0 };
+	struct ibv_port_attr attr;
+
+	NEED(!ibv_create_cq(context, 10, NULL, NULL, context->num_comp_vectors + 8));
+	NEED(ibv_query_port(context, PORT + 10, &attr));
+	if (port.link_layer == IBV_LINK_LAYER_ETHERNET)
+		NEED(!ibv_create_ah(pd, &nowhere));
+	MUST(ibv_rereg_mr(small, IBV_REREG_MR_CHANGE_ACCESS, (struct ibv_pd *)0x70, NULL, 0, ACCESS));
+}
+
+/* What was made from a context goes with it. */
+static void close_with_objects(struct ibv_device *device)
+{
+	struct ibv_context *other = NEED(ibv_open_device(device));
+	struct ibv_pd *its = NEED(ibv_alloc_pd(other));
+
+	NEED(ibv_reg_mr(its, memory, 4096, ACCESS));
+	NEED(ibv_create_cq(other, 10, NULL, NEED(ibv_create_comp_channel(other)), 0));
+	MUST(ibv_close_device(other));
+}
+
 int main(void)
 {
 	struct ibv_device **list = NEED(ibv_get_device_list(NULL));
 
 	context = NEED(ibv_open_device(NEED(list[0])));
+	close_with_objects(list[0]);
 	ibv_free_device_list(list);
 	pd = NEED(ibv_alloc_pd(context));
 	MUST(ibv_query_port(context, PORT, &port));
@@ -259,6 +284,7 @@ int main(void)
 	small = NEED(ibv_reg_mr(pd, memory + 65536, 5000, ACCESS));
 	NEED(!ibv_reg_mr(pd, memory, 100, IBV_ACCESS_REMOTE_WRITE));
 	NEED(ibv_dealloc_pd(pd));
+	refusals();
 	two_threads_post();
 	write_and_fail_and_start_again();
 	nobody_receives();
