@@ -290,13 +290,25 @@ static bool exit_is_next(const struct cursor *cursor)
 	       (!cursor->count || cursor->exits[cursor->exit]->end < cursor->heap[0].time);
 }
 
+/* The end of a process: 1, or -errno. */
+static int give_exit(struct cursor *cursor, const struct process *p)
+{
+	const struct trace *trace = cursor->trace;
+	int err;
+
+	cursor->event = (struct trace_event){ .kind = TRACE_EXIT, .process = p->id, .time = p->end,
+					      .carried = !trace->live && p->end <= trace->carried };
+	err = cursor->match ? match_event(cursor->match, cursor->trace, &cursor->event) : 0;
+	return err ? err : 1;
+}
+
 /* Its threads have been read to their ends, so this is the last of it. */
-static bool live_exit_is_next(struct cursor *cursor)
+static const struct process *next_live_exit(struct cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
 
 	if (cursor->count)
-		return false;
+		return NULL;
 	for (uint32_t i = cursor->exited; i < trace->nprocesses; i++) {
 		const struct process *p = &trace->processes[i];
 
@@ -306,29 +318,22 @@ static bool live_exit_is_next(struct cursor *cursor)
 		while (cursor->exited < trace->nprocesses && cursor->exits[cursor->exited])
 			cursor->exited++;
 		live_exit(trace->live, p->id);
-		cursor->event = (struct trace_event){ .kind = TRACE_EXIT, .process = p->id,
-						      .time = p->end };
-		return true;
+		return p;
 	}
-	return false;
+	return NULL;
 }
 
 /* One event, wanted or not: 1, 0 at the end. */
 static int any_next(struct cursor *cursor)
 {
+	const struct process *ended;
 	int err;
 
 	settle(cursor);
-	if (cursor->trace->live && live_exit_is_next(cursor))
-		return 1;
-	if (exit_is_next(cursor)) {
-		const struct process *p = cursor->exits[cursor->exit++];
-
-		cursor->event = (struct trace_event){ .kind = TRACE_EXIT, .process = p->id,
-						      .time = p->end,
-						      .carried = p->end <= cursor->trace->carried };
-		return 1;
-	}
+	ended = cursor->trace->live ? next_live_exit(cursor) :
+		exit_is_next(cursor) ? cursor->exits[cursor->exit++] : NULL;
+	if (ended)
+		return give_exit(cursor, ended);
 	if (!cursor->count)
 		return 0;
 	err = next_of_threads(cursor);

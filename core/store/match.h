@@ -30,6 +30,9 @@ void match_free(struct match *match);
  */
 void match_kept_from(struct match *match, int64_t time);
 
+/* What follows happens at that time, in that process (numbers of any kind). */
+void match_at(struct match *match, int64_t time, uint32_t process);
+
 /* What is known of a queue pair; 0 where it is not. */
 struct match_qp {
 	uint32_t send_cq, recv_cq, srq;
@@ -53,6 +56,9 @@ void match_reset(struct match *match, uint32_t qp);
 
 /* The queue pair or shared receive queue is gone. */
 void match_remove(struct match *match, uint32_t object);
+
+/* All objects that were first heard of in that process are gone. */
+void match_exit(struct match *match, uint32_t process);
 
 /* Take the requests of a post: of one that failed those before *bad_wr. 0 or -ENOMEM. */
 int match_post(struct match *match, uint32_t object, const struct post *post, struct event_id id,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <sqlite3.h>
 
 #include "core/store/live.h"
@@ -218,6 +219,58 @@ static void many_objects_are_told_apart_at_once(void **state)
 	unlink(path);
 }
 
+/* A program that leaves all it has to exit(): queue pairs full of requests. */
+static void live_and_die(struct writer *w, struct cursor *cursor, int pid)
+{
+	const struct trace_event *e;
+	struct make_world world;
+	struct ibv_qp qps[50];
+	bool ended = false;
+	struct maker m;
+
+	make_thread(&m, w, (uint32_t)pid, pid, pid);
+	make_process(&m, 1, 0, 0, 0);
+	make_world(&m, &world, 1);
+	for (int q = 0; q < 50; q++) {
+		qps[q] = world.qp;
+		qps[q].qp_num = (uint32_t)q + 2;
+		make_verb(&m, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)),
+			  (int64_t)MAKE_PTR(&qps[q]), 0);
+		for (uint64_t i = 0; i < 200; i++)
+			make_post(&m, VERB_post_recv, &qps[q], i, 0, 0);
+	}
+	make_end(&m);
+	assert_int_equal(writer_process_end(w, pid, (int64_t)make_now, 0), 0);
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
+	while (cursor_next(cursor, &e) > 0)
+		ended |= e->kind == TRACE_EXIT;
+	assert_true(ended);
+}
+
+/* What a process had outstanding is not kept for longer than the process is there. */
+static void memory_is_that_of_who_lives(void **state)
+{
+	const char *path = make_path("memory.db");
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	size_t before;
+
+	(void)state;
+	follow(path, &w, &trace, &cursor);
+	for (int pid = 100; pid < 110; pid++)
+		live_and_die(w, cursor, pid);
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	for (int pid = 110; pid < 160; pid++)
+		live_and_die(w, cursor, pid);
+	assert_in_range(mallinfo2().uordblks + mallinfo2().hblkhd, 0, before + (6 << 20));
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +278,7 @@ int main(void)
 		cmocka_unit_test(objects_come_and_go),
 		cmocka_unit_test(return_comes_later),
 		cmocka_unit_test(many_objects_are_told_apart_at_once),
+		cmocka_unit_test(memory_is_that_of_who_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -480,6 +480,47 @@ static void number_is_not_guessed_by_requests_that_are_not_known(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* What it keeps goes by how many there are, not by their numbers. */
+static void any_number_may_stand_for_an_object(void **state)
+{
+	static const uint32_t numbers[] = { 1, 3000000000u, UINT32_MAX };
+	const struct match_qp info = { .max_send_wr = 4 };
+	uint64_t wr_id = 7, n;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(match_add_qp(match, numbers[i], &info), 0);
+		n = post_list(VERB_post_send, numbers[i], &wr_id, 1, IBV_SEND_SIGNALED, 0, 0);
+		assert_int_equal(complete_on(numbers[i], 0, 7, 0, IBV_WC_SEND).request.n, n);
+		match_remove(match, numbers[i]);
+	}
+}
+
+static void many_objects_keep_theirs(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 1000; i++)
+		post_list(VERB_post_send, (uint32_t)i * 64, &i, 1, IBV_SEND_SIGNALED, 0, 0);
+	for (uint32_t i = 3; i <= 1000; i += 3)
+		match_remove(match, i * 64);
+	for (uint32_t i = 1; i <= 1000; i++)
+		assert_int_equal(complete_on(i * 64, 0, i, 0, IBV_WC_SEND).request.n, i % 3 ? i : 0);
+}
+
+static void what_a_process_had_goes_with_it(void **state)
+{
+	uint64_t other, wr_id = 7;
+
+	(void)state;
+	match_at(match, 1, 1);
+	send(7, IBV_SEND_SIGNALED);
+	match_at(match, 2, 2);
+	other = post_list(VERB_post_send, OTHER, &wr_id, 1, IBV_SEND_SIGNALED, 0, 0);
+	match_exit(match, 1);
+	assert_int_equal(sent(7), 0);
+	assert_int_equal(complete_on(OTHER, 0, 7, 0, IBV_WC_SEND).request.n, other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -510,6 +551,9 @@ int main(void)
 		TEST(request_before_the_kept_is_not_taken_for_another),
 		TEST(different_wr_ids_are_trusted_in_time),
 		TEST(number_is_not_guessed_by_requests_that_are_not_known),
+		TEST(any_number_may_stand_for_an_object),
+		TEST(many_objects_keep_theirs),
+		TEST(what_a_process_had_goes_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
