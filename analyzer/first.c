@@ -17,8 +17,8 @@ struct first {
 	struct trace *trace;
 	struct cursor *cursor; /* to look up requests while it is written, or NULL */
 	struct findings *findings;
-	uint32_t *by_qp; /* 1 + index in findings->errors, by object */
-	uint32_t nqps;
+	uint32_t *slots; /* 1 + index in findings->errors, 0 free; by queue pair, never full */
+	size_t nslots;	 /* a power of two */
 };
 
 int first_new(struct trace *trace, struct findings *findings, struct first **ret_first)
@@ -38,45 +38,66 @@ void first_free(struct first *first)
 	if (!first)
 		return;
 	cursor_close(first->cursor);
-	free(first->by_qp);
+	free(first->slots);
 	free(first);
 }
 
 /* A queue pair that the trace does not know is one by its number. */
-static struct first_error *find(struct first *first, uint32_t process, const struct wc *wc)
+static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t qp, uint32_t qp_num)
 {
-	struct findings *findings = first->findings;
+	uint64_t key = qp ? findings_key(qp, 0, 0) : findings_key(0, process, qp_num);
+	const struct first_error *error;
 
-	if (wc->qp)
-		return wc->qp < first->nqps && first->by_qp[wc->qp]
-			       ? &findings->errors[first->by_qp[wc->qp] - 1]
-			       : NULL;
-	for (size_t i = 0; i < findings->nerrors; i++)
-		if (!findings->errors[i].qp && findings->errors[i].process == process &&
-		    findings->errors[i].qp_num == wc->qp_num)
-			return &findings->errors[i];
-	return NULL;
+	for (size_t i = key & (first->nslots - 1);; i = (i + 1) & (first->nslots - 1)) {
+		if (!first->slots[i])
+			return &first->slots[i];
+		error = &first->findings->errors[first->slots[i] - 1];
+		if (qp ? error->qp == qp :
+			 !error->qp && error->process == process && error->qp_num == qp_num)
+			return &first->slots[i];
+	}
 }
 
-static int room_for(struct first *first, uint32_t qp)
+static struct first_error *find(const struct first *first, uint32_t process, const struct wc *wc)
 {
-	struct first_error *errors;
-	uint32_t *by_qp;
+	uint32_t slot = first->nslots ? *slot_of(first, process, wc->qp, wc->qp_num) : 0;
 
-	errors = realloc(first->findings->errors,
-			 (first->findings->nerrors + 1) * sizeof(errors[0]));
+	return slot ? &first->findings->errors[slot - 1] : NULL;
+}
+
+/* Double the table when it is half full. */
+static int room_for_slot(struct first *first)
+{
+	const struct findings *findings = first->findings;
+	size_t n = first->nslots ? first->nslots * 2 : 64;
+	uint32_t *slots;
+
+	if (findings->nerrors < first->nslots / 2)
+		return 0;
+	slots = calloc(n, sizeof(slots[0]));
+	if (!slots)
+		return -ENOMEM;
+	free(first->slots);
+	first->slots = slots;
+	first->nslots = n;
+	for (size_t i = 0; i < findings->nerrors; i++) {
+		const struct first_error *error = &findings->errors[i];
+
+		*slot_of(first, error->process, error->qp, error->qp_num) = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static int room_for_one(struct first *first)
+{
+	struct findings *findings = first->findings;
+	struct first_error *errors = realloc(findings->errors,
+					     (findings->nerrors + 1) * sizeof(errors[0]));
+
 	if (!errors)
 		return -ENOMEM;
-	first->findings->errors = errors;
-	if (qp < first->nqps)
-		return 0;
-	by_qp = realloc(first->by_qp, (qp + 1) * sizeof(by_qp[0]));
-	if (!by_qp)
-		return -ENOMEM;
-	first->by_qp = by_qp;
-	while (first->nqps <= qp)
-		by_qp[first->nqps++] = 0;
-	return 0;
+	findings->errors = errors;
+	return room_for_slot(first);
 }
 
 static void take_request(struct first_error *error, const struct post *post)
@@ -121,8 +142,10 @@ static int add(struct first *first, const struct trace_event *event, uint32_t in
 	const struct wc *wc = &event->poll->wc[index];
 	struct first_error *error;
 
-	if (room_for(first, wc->qp) < 0)
+	if (room_for_one(first) < 0)
 		return log_err(-ENOMEM, "first errors");
+	*slot_of(first, event->process, wc->qp, wc->qp_num) =
+		(uint32_t)first->findings->nerrors + 1;
 	error = &first->findings->errors[first->findings->nerrors++];
 	*error = (struct first_error){
 		.process = event->process,
@@ -138,8 +161,6 @@ static int add(struct first *first, const struct trace_event *event, uint32_t in
 		.request_index = wc->request_index,
 		.posted_at = wc->posted_at,
 	};
-	if (wc->qp)
-		first->by_qp[wc->qp] = (uint32_t)first->findings->nerrors;
 	return trace_is_live(first->trace) ? look_up_now(first, error) : 0;
 }
 

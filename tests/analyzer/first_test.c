@@ -67,6 +67,49 @@ static void an_unknown_queue_pair_has_its_number(void **state)
 	story_end(&s);
 }
 
+static void unknown_queue_pairs_are_told_apart_by_process_and_number(void **state)
+{
+	struct story s;
+	int other;
+
+	(void)state;
+	begin(&s);
+	other = story_thread(&s, STORY_PID + 50, 0, 0);
+	story_poll(&s, 0, &a_cq, 1, IBV_WC_RETRY_EXC_ERR, 0x21); /* the known one */
+	story_poll(&s, 0, &a_cq, 2, IBV_WC_RETRY_EXC_ERR, 0x999);
+	story_poll(&s, other, &a_cq, 3, IBV_WC_REM_OP_ERR, 0x999);
+	story_poll(&s, other, &a_cq, 4, IBV_WC_REM_OP_ERR, 0x21);
+	story_poll(&s, 0, &a_cq, 5, IBV_WC_WR_FLUSH_ERR, 0x999);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->nerrors, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(s.findings->errors[i].wr_id, i + 1);
+		assert_int_equal(s.findings->errors[i].flushes, i == 1);
+	}
+	story_end(&s);
+}
+
+/* Each is found by its number at once, or this test takes minutes. */
+static void of_many_unknown_queue_pairs_each_has_its_flushes(void **state)
+{
+	enum { QPS = 200000 };
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	for (uint32_t i = 0; i < QPS; i++)
+		story_poll(&s, 0, &a_cq, i, IBV_WC_REM_ACCESS_ERR, 0x1000 + i);
+	for (uint32_t i = 0; i < QPS; i++)
+		story_poll(&s, 0, &a_cq, i, IBV_WC_WR_FLUSH_ERR, 0x1000 + i);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->nerrors, QPS);
+	for (uint32_t i = 0; i < QPS; i++) {
+		assert_int_equal(s.findings->errors[i].qp_num, 0x1000 + i);
+		assert_int_equal(s.findings->errors[i].flushes, 1);
+	}
+	story_end(&s);
+}
+
 /* Each is looked up: by one reading of the trace, or this test takes minutes. */
 static void thousands_of_queue_pairs_have_their_requests(void **state)
 {
@@ -109,6 +152,8 @@ int main(void)
 		cmocka_unit_test(the_first_error_has_its_request),
 		cmocka_unit_test(a_flush_alone_is_no_error),
 		cmocka_unit_test(an_unknown_queue_pair_has_its_number),
+		cmocka_unit_test(unknown_queue_pairs_are_told_apart_by_process_and_number),
+		cmocka_unit_test(of_many_unknown_queue_pairs_each_has_its_flushes),
 		cmocka_unit_test(thousands_of_queue_pairs_have_their_requests),
 	};
 
