@@ -163,6 +163,7 @@ static const char *kept_sql(struct trace *trace)
 static void print_head(struct trace *trace, const char *path)
 {
 	char text[FORMAT_TEXT], other[FORMAT_TEXT];
+	struct trace_loss loss = trace_loss(trace);
 	struct stat st = { 0 };
 
 	stat(path, &st);
@@ -178,9 +179,9 @@ static void print_head(struct trace *trace, const char *path)
 		printf("payload   %s%s, %s kept\n", meta(trace, "payload"),
 		       atoi(meta(trace, "payload")) ? " bytes of each" : "",
 		       format_bytes((uint64_t)ask(trace, kept_sql(trace)), text));
-	printf("events    %s, of them %s lost\n",
-	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread"), text),
-	       format_count(trace_loss(trace).events - trace_loss(trace).overwritten, other));
+	printf("events    %s, and %s lost\n",
+	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread") - loss.late, text),
+	       format_count(loss.events - loss.overwritten, other));
 }
 
 static void print_member(const char *name, const char *value)
