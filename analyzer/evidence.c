@@ -38,9 +38,8 @@ static const struct {
 	{ "providers", 'd', false, "the data path of a provider" },
 	{ "imports", 'd', false, "some functions of providers" },
 	{ "imports", 'q', false, "some functions of providers" },
-	{ "filtered", 'd', false, "data verbs that --filter left out" },
-	{ "filtered", 'q', true, "data verbs that --filter left out" },
 	{ "thread", 'c', true, "the calls of a thread" },
+	{ "vfork", 'c', true, "the calls of a child of vfork() in its parent's memory" },
 	{ "session", 'c', true, "what began after the session's directory was removed" },
 	{ "cut", 'c', false, "some arguments of very long calls" },
 };
@@ -158,6 +157,20 @@ static void overwritten(struct findings *findings, uint64_t n)
 					   n);
 }
 
+/* Not from the coverage: what was left out is counted when a thread ends, and a copy may be older. */
+static void filtered(struct trace *trace, struct findings *findings)
+{
+	const char *filter = trace_meta(trace, "filter");
+
+	if (!filter || !*filter)
+		return;
+	findings->blind |= strcmp(filter, "plane=data") != 0;
+	for (int rule = 0; rule < RULE_COUNT; rule++)
+		if (looks_at(rule, 'd'))
+			findings_unchecked(findings, rule, true, "--filter %s left verbs out",
+					   filter);
+}
+
 int evidence_gaps(struct trace *trace, struct findings *findings)
 {
 	struct trace_loss loss = trace_loss(trace);
@@ -171,23 +184,12 @@ int evidence_gaps(struct trace *trace, struct findings *findings)
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}
 	overwritten(findings, loss.overwritten);
+	filtered(trace, findings);
 	if (loss.interrupted && !loss.events && !loss.damaged)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: whether a destroy returned later is not "
 				   "known");
 	return blind_spots(trace, findings);
-}
-
-/* By exec: the same pid comes back as another process. */
-static bool replaced(struct trace *trace, const struct process *process)
-{
-	const struct process *other;
-
-	for (uint32_t id = 1; (other = trace_process(trace, id)); id++)
-		if (other->id != process->id && other->pid == process->pid &&
-		    other->start >= process->start && other->parent == 0)
-			return true;
-	return false;
 }
 
 static const char *signal_text(int signal, char text[32])
@@ -199,22 +201,24 @@ static const char *signal_text(int signal, char text[32])
 enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *findings)
 {
 	const struct process *process = trace_process(trace, id);
+	const char *ending = process && process->ending ? process->ending : "";
 	int status = process ? process->status : -1;
+	bool killed = status != -1 || !strcmp(ending, "killed");
 	char text[32];
 
-	const char *ending = process && process->ending ? process->ending : "";
-
-	if (!strcmp(ending, "exec") || (process && replaced(trace, process)))
+	if (!strcmp(ending, "exec"))
 		return MODEL_REPLACED;
 	if (status != -1 && WIFEXITED(status))
 		return MODEL_EXITED;
-	if (status != -1 || !strcmp(ending, "killed")) {
+	if (findings->skip[RULE_LIFE_004])
+		; /* nothing of it is checked, and why has been said */
+	else if (killed)
 		findings_unchecked(findings, RULE_LIFE_004, true,
 				   "process %u was killed%s%s, and its objects with it", id,
 				   status == -1 ? "" : " by ",
 				   status == -1 ? "" : signal_text(WTERMSIG(status), text));
-		return MODEL_KILLED;
-	}
-	findings_unchecked(findings, RULE_LIFE_004, true, "how process %u ended was not seen", id);
-	return MODEL_UNKNOWN;
+	else
+		findings_unchecked(findings, RULE_LIFE_004, true,
+				   "how process %u ended was not seen", id);
+	return killed ? MODEL_KILLED : MODEL_UNKNOWN;
 }

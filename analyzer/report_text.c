@@ -212,7 +212,7 @@ void report_text(const struct report *report)
 		report_first(report, &findings->errors[i]);
 	if (!findings->nerrors)
 		fprintf(report->out, "first error: none%s\n",
-			findings->blind ? " seen, but not all completions are in the trace"
+			findings->blind ? " seen, but the trace may not have all completions"
 					: ", no completion failed");
 	for (size_t i = 0; i < findings->n; i++)
 		report_finding(report, findings->all[i], told);

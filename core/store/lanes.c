@@ -157,9 +157,9 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	return writer_loss(writer, lane);
 }
 
-/* Events that are lost, too, but for no want of room. */
-static int cover_lost(struct writer *writer, struct lane *lane, uint64_t n, int64_t time,
-		      const char *what, uint64_t times, const char *why)
+/* Events that are not there, but for no want of room. */
+static int cover_events(struct writer *writer, struct lane *lane, uint64_t n, int64_t time,
+			const char *what, uint64_t times, const char *why)
 {
 	char detail[64];
 
@@ -175,14 +175,14 @@ static int cover_lost(struct writer *writer, struct lane *lane, uint64_t n, int6
 /* What came before the recording of the thread. */
 static int cover_late(struct writer *writer, struct lane *lane)
 {
-	return cover_lost(writer, lane, lane->missed, lane->start, "late", lane->missed,
+	return cover_events(writer, lane, lane->missed, lane->start, "late", lane->missed,
 			  "before the first");
 }
 
 /* Verbs of signal handlers that came while an event was being written. */
 static int cover_handlers(struct writer *writer, struct lane *lane, const struct ring_head *head)
 {
-	return cover_lost(writer, lane, lane->n, lane->last, "handlers",
+	return cover_events(writer, lane, lane->n, lane->last, "handlers",
 			  atomic_load_explicit(&head->in_handlers, memory_order_relaxed),
 			  "of verbs in signal handlers");
 }
@@ -203,13 +203,9 @@ static int cover_uncounted(struct writer *writer, struct lane *lane, const struc
 /* What the filter has left out: how much of it, by thread. */
 static int cover_filtered(struct writer *writer, struct lane *lane, const struct ring_head *head)
 {
-	uint64_t n = atomic_load_explicit(&head->filtered, memory_order_relaxed);
-	char detail[64];
-
-	if (!n)
-		return 0;
-	snprintf(detail, sizeof(detail), "%" PRIu64 " verbs and completions", n);
-	return writer_cover(writer, lane, lane->n, lane->last, "filtered", 0, detail);
+	return cover_events(writer, lane, lane->n, lane->last, "filtered",
+			    atomic_load_explicit(&head->filtered, memory_order_relaxed),
+			    "that the filter left out");
 }
 
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)

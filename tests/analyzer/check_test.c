@@ -86,6 +86,55 @@ static void what_is_not_recorded_is_named(void **state)
 	story_end(&s);
 }
 
+/* Also in a copy that is made before the end of the threads, which tells how much it was. */
+static void a_filter_is_told_of_in_a_copy_too(void **state)
+{
+	struct writer_info info = { .command = "story", .device = "", .filter = "verb=post_send" };
+	char path[80];
+	struct story s;
+	char *text;
+
+	(void)state;
+	story_begin(&s);
+	assert_int_equal(writer_finish(s.writer), 0);
+	info.clock = &s.clock;
+	assert_int_equal(writer_create(s.path, &info, &s.writer), 0);
+	snprintf(path, sizeof(path), "%s.1", s.path);
+	assert_int_equal(writer_snapshot(s.writer, path, "one of several"), 0);
+	assert_int_equal(writer_finish(s.writer), 0);
+	assert_int_equal(trace_open(path, &s.trace), 0);
+	assert_int_equal(check_trace(s.trace, NULL, &s.findings), 0);
+	text = text_of(&s, false);
+	assert_non_null(strstr(text, "checked in part, because --filter verb=post_send left"));
+	assert_non_null(strstr(text, "first error: none seen"));
+	free(text);
+	story_end(&s);
+	unlink(path);
+}
+
+/* What it made is not known, nor what it destroyed. */
+static void a_vfork_child_with_verbs_leaves_nothing_to_check(void **state)
+{
+	struct event_blind *blind;
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	blind = (struct event_blind *)s.words;
+	blind->what = BLIND_VFORK;
+	story_event(&s, 0, EVENT_BLIND, sizeof(*blind) / 8);
+	open_context(&s);
+	alloc_pd(&s);
+	dealloc_pd(&s, 0);
+	dealloc_pd(&s, 0); /* another, which the child allocated */
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	assert_int_equal(s.findings->nunchecked, RULE_COUNT);
+	assert_false(s.findings->unchecked[0].partly);
+	assert_non_null(strstr(s.findings->unchecked[0].because, "vfork()"));
+	story_end(&s);
+}
+
 static void line_one_is_the_first_error(void **state)
 {
 	struct story s;
@@ -182,6 +231,8 @@ int main(void)
 		cmocka_unit_test(a_muted_rule_finds_nothing),
 		cmocka_unit_test(with_events_lost_nothing_is_checked_and_it_says_so),
 		cmocka_unit_test(what_is_not_recorded_is_named),
+		cmocka_unit_test(a_filter_is_told_of_in_a_copy_too),
+		cmocka_unit_test(a_vfork_child_with_verbs_leaves_nothing_to_check),
 		cmocka_unit_test(line_one_is_the_first_error),
 		cmocka_unit_test(advice_is_given_once_a_rule),
 		cmocka_unit_test(json_quotes),
