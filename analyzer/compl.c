@@ -6,6 +6,8 @@
 
 #include "analyzer/judge.h"
 
+enum { IN_VAIN_NS = 100000000 }; /* no other thread takes so long to acknowledge */
+
 static const char *owed(const struct life *object, char *text, size_t size)
 {
 	if (object->events && object->async_events)
@@ -37,8 +39,28 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 		finding_text(
 			&finding->says,
 			"%s of %s had been got and not acknowledged: %s() waited for that, and "
-			"had not returned %s later, when the process ended.",
-			events, name, verb, when);
+			"had not returned %s later, when the %s ended.",
+			events, name, verb, when, destroy->ended ? "process" : "trace");
+}
+
+/*
+ * An acknowledgement may have been under way: when the process ended at once,
+ * or where the trace is a copy of one that went on.
+ */
+static bool waits_in_vain(struct check *check, const struct model_destroy *destroy)
+{
+	char when[32], id[32];
+
+	if (destroy->ended ? destroy->end - destroy->mark.time >= IN_VAIN_NS :
+			     !trace_meta(check->trace, "snapshot"))
+		return true;
+	findings_unchecked(check->findings, RULE_COMPL_003, true,
+			   "%s(), %s, had not returned %s later, when the %s ended",
+			   verb_infos[destroy->mark.verb].name,
+			   event_id_text(destroy->mark.id, id),
+			   judge_span(destroy->end - destroy->mark.time, when),
+			   destroy->ended ? "process" : "trace");
+	return false;
 }
 
 /*
@@ -51,6 +73,8 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 	struct finding *finding;
 
 	if ((destroy->returned && destroy->failed) || !(object->events || object->async_events))
+		return;
+	if (!destroy->returned && !waits_in_vain(check, destroy))
 		return;
 	finding = judge_destroy(check, RULE_COMPL_003, destroy);
 	if (!finding)

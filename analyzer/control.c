@@ -114,6 +114,35 @@ static void see_children(struct model_destroy *destroy, const struct life *life)
 	}
 }
 
+static void name_life(struct model *model, struct life *life, uint32_t id)
+{
+	const struct object *object = id && model->trace ? trace_object(model->trace, id) : NULL;
+
+	if (!object || !object->name) {
+		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
+			 life->handle);
+		return;
+	}
+	snprintf(life->name, sizeof(life->name), "%s", object->name);
+	life->number = object->number;
+}
+
+/* Older than the trace: what is known of it is that it is destroyed now. */
+static struct life *older(struct model *model, const struct parsed *p)
+{
+	struct life *life;
+
+	if (!p->call->handle || !(life = calloc(1, sizeof(*life))))
+		return NULL;
+	life->kind = verb_infos[p->call->verb].object;
+	life->process = p->event->process;
+	life->handle = p->call->handle;
+	life->borrowed = true;
+	name_life(model, life, p->call->object);
+	lives_add(&model->lives, life);
+	return life;
+}
+
 static int destroy_begins(struct model *model, const struct parsed *p)
 {
 	const char *self = handles_self(p->call->verb);
@@ -123,6 +152,8 @@ static int destroy_begins(struct model *model, const struct parsed *p)
 	if (!self)
 		return 0;
 	life = by_path(model, p, p->args, self, verb_infos[p->call->verb].object);
+	if (!life)
+		life = older(model, p);
 	if (!life || life->inherited || life->state != LIFE_LIVE)
 		return 0;
 	pending = calloc(1, sizeof(*pending));
@@ -197,19 +228,6 @@ static void destroy_returns(struct model *model, const struct parsed *p)
 }
 
 /* Creations */
-
-static void name_life(struct model *model, struct life *life, uint32_t id)
-{
-	const struct object *object = id && model->trace ? trace_object(model->trace, id) : NULL;
-
-	if (!object || !object->name) {
-		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
-			 life->handle);
-		return;
-	}
-	snprintf(life->name, sizeof(life->name), "%s", object->name);
-	life->number = object->number;
-}
 
 static int link_paths(struct model *model, const struct parsed *p, const struct args *args,
 		      const struct handle_list *list, struct life *life)
@@ -310,6 +328,8 @@ static int mw_is_bound(struct model *model, const struct parsed *p)
 	life_unlink_kind(mw, OBJECT_mr);
 	if (!mr || !args_get(p->args, "mw_bind.bind_info.length", &length) || !length)
 		return 0;
+	mw->bind = p->event->id;
+	model->binds = true;
 	return life_link(mr, mw);
 }
 
@@ -484,7 +504,7 @@ static void drop_pending(struct model *model, struct pending **at)
 	free(pending);
 }
 
-void control_end(struct model *model, uint32_t process, int64_t time)
+void control_end(struct model *model, uint32_t process, int64_t time, bool ended)
 {
 	struct pending **at = &model->pending, *pending;
 
@@ -494,6 +514,7 @@ void control_end(struct model *model, uint32_t process, int64_t time)
 			continue;
 		}
 		pending->destroy.end = time;
+		pending->destroy.ended = ended;
 		if (process)
 			model->watcher.destroy(model->watcher.arg, &pending->destroy);
 		drop_pending(model, at);

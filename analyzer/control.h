@@ -29,6 +29,7 @@ struct model {
 	struct handles handles;
 	struct pending *pending;
 	struct forked *forks;
+	bool binds; /* there was an ibv_bind_mw() */
 	bool *in_cm; /* by thread: it is inside a call of librdmacm */
 	uint32_t nin_cm;
 };
@@ -42,4 +43,4 @@ int control_call(struct model *model, const struct trace_event *event);
 int control_return(struct model *model, const struct trace_event *event);
 
 /* The destroys of @process that have not returned, nor ever will; 0: of all, and nobody is told. */
-void control_end(struct model *model, uint32_t process, int64_t time);
+void control_end(struct model *model, uint32_t process, int64_t time, bool ended);

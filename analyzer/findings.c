@@ -132,7 +132,9 @@ void finding_text(char **text, const char *format, ...)
 
 void finding_step(struct finding *finding, const char *what, const struct mark *mark)
 {
-	if (finding->nsteps < FINDING_STEPS)
+	bool known = mark->id.thread || mark->time;
+
+	if (known && finding->nsteps < FINDING_STEPS)
 		finding->steps[finding->nsteps++] = (struct finding_step){ what, *mark };
 }
 

@@ -109,6 +109,7 @@ struct finding *findings_group(struct findings *findings, enum rule_id rule, uin
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Nothing for a zeroed @mark. */
 void finding_step(struct finding *finding, const char *what, const struct mark *mark);
 
 /* Say that @rule is not checked, or not in all of it (@partly). */

@@ -81,6 +81,8 @@ const char *judge_outcome(const struct model_use *use, char *text, size_t size)
 		ret = use->event->post->ret;
 	if (use->event->kind == TRACE_NOTIFY)
 		ret = use->event->notify->ret;
+	if (use->event->kind == TRACE_POLL && use->event->poll->ret < 0)
+		return "; the call failed";
 	if (!ret)
 		return "; the call succeeded";
 	snprintf(text, size, "; the call returned %d (%s)", ret, strerror(ret < 0 ? -ret : ret));

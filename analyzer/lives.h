@@ -51,8 +51,7 @@ struct life {
 	struct mark got;       /* the last of either */
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
-	uint64_t posted;    /* work requests that a QP or SRQ took */
-	uint64_t completed; /* completions of a QP */
+	struct event_id bind; /* of an MW: the call that bound it last */
 	struct life_link *children, *parents;
 	struct life *next;	    /* of the same bucket */
 	struct life *older, *newer; /* among the dead */

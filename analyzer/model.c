@@ -37,7 +37,7 @@ void model_free(struct model *model)
 
 	if (!model)
 		return;
-	control_end(model, 0, 0);
+	control_end(model, 0, 0, false);
 	while ((forked = model->forks)) {
 		model->forks = forked->next;
 		free(forked);
@@ -78,12 +78,10 @@ void model_used(struct model *model, const struct trace_event *event, enum verb 
 static void on_post(struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
-	struct life *life;
 
-	life = model_find(model, event->process, verb_infos[post->verb].object, post->handle);
-	model_used(model, event, post->verb, life, handles_self(post->verb), 0);
-	if (life)
-		life->posted += post_taken(post);
+	model_used(model, event, post->verb,
+		   model_find(model, event->process, verb_infos[post->verb].object, post->handle),
+		   handles_self(post->verb), 0);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			model_used(model, event, post->verb,
@@ -91,20 +89,25 @@ static void on_post(struct model *model, const struct trace_event *event)
 				   "wr[].wr.ud.ah", i);
 }
 
+/* A window whose bind has failed is bound to nothing. */
+static void bind_failed(struct model *model, uint32_t process, struct event_id bind)
+{
+	for (size_t i = 0; i < model->lives.nbuckets; i++)
+		for (struct life *life = model->lives.buckets[i]; life; life = life->next)
+			if (life->kind == OBJECT_mw && life->process == process &&
+			    life->bind.thread == bind.thread && life->bind.n == bind.n)
+				life_unlink_kind(life, OBJECT_mr);
+}
+
 static void on_poll(struct model *model, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
-	const struct object *qp;
-	struct life *life;
 
+	for (uint32_t i = 0; model->binds && i < poll->nwc; i++)
+		if (poll->wc[i].status && poll->wc[i].request.thread)
+			bind_failed(model, event->process, poll->wc[i].request);
 	model_used(model, event, poll->verb,
 		   model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
-	for (uint32_t i = 0; model->trace && i < poll->nwc; i++) {
-		qp = poll->wc[i].qp ? trace_object(model->trace, poll->wc[i].qp) : NULL;
-		life = qp ? model_find(model, event->process, OBJECT_qp, qp->handle) : NULL;
-		if (life)
-			life->completed++;
-	}
 }
 
 /* Processes */
@@ -125,6 +128,14 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	return copy;
 }
 
+/* Was it there at the fork? The child may be seen only when its parent has destroyed it. */
+static bool was_there(const struct life *life, const struct mark *fork)
+{
+	bool dead = life->state == LIFE_GONE || life->state == LIFE_CLOSED;
+
+	return life->created.time <= fork->time && (!dead || life->destroyed.time > fork->time);
+}
+
 static int inherit(struct model *model, uint32_t child, const struct mark *mark)
 {
 	struct forked *forked = calloc(1, sizeof(*forked));
@@ -143,8 +154,7 @@ static int inherit(struct model *model, uint32_t child, const struct mark *mark)
 	forked->next = model->forks;
 	model->forks = forked;
 	for (ssize_t i = 0; i < n; i++)
-		if ((lives[i]->state == LIFE_LIVE || lives[i]->state == LIFE_DYING) &&
-		    lives[i]->created.time <= mark->time && (copy = copy_for(lives[i], child)))
+		if (was_there(lives[i], mark) && (copy = copy_for(lives[i], child)))
 			lives_add(&model->lives, copy);
 	free(lives);
 	return 0;
@@ -278,7 +288,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	struct life **lives;
 	ssize_t n;
 
-	control_end(model, process, time);
+	control_end(model, process, time, how != MODEL_UNKNOWN);
 	n = lives_of(&model->lives, process, &lives);
 	if (n < 0)
 		return log_err((int)n, "objects of a process that ended");

@@ -41,6 +41,7 @@ struct model_destroy {
 	const struct life *object;
 	struct mark mark; /* of the call */
 	bool returned;	  /* false: it had not when its process or the trace ended */
+	bool ended;	  /* its process did, as far as is known */
 	bool failed;
 	int64_t ret;
 	int64_t end; /* when it returned, or its process ended */

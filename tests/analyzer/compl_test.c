@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+enum { SECOND = 1000000000 };
+
 static void begin(struct story *s)
 {
 	story_begin(s);
@@ -37,9 +39,11 @@ static void a_destroy_waits_for_ever(void **state)
 	get_event(&s, 0);
 	ack(&s, 0, 1);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	s.now += SECOND;
 	story_exit(&s, STORY_PID, 14);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_COMPL_003);
+	assert_non_null(strstr(f->says, "had not returned 1.00 s later, when the process ended"));
 	assert_string_equal(f->where, "ibv_destroy_cq(): cq");
 	assert_non_null(strstr(f->says, "1 completion event of cq1 had been got"));
 	assert_int_equal(f->nsteps, 3);
@@ -57,7 +61,52 @@ static void nobody_saw_the_end(void **state)
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
 	story_check(&s, NULL);
-	story_only(&s, RULE_COMPL_003);
+	assert_non_null(strstr(story_only(&s, RULE_COMPL_003)->says, "when the trace ended"));
+	story_end(&s);
+}
+
+static void says_that_it_waited(struct story *s)
+{
+	const struct unchecked *last = &s->findings->unchecked[s->findings->nunchecked - 1];
+
+	assert_int_equal(story_found(s), 0);
+	assert_int_equal(last->rule, RULE_COMPL_003);
+	assert_non_null(strstr(last->because, "had not returned"));
+}
+
+/* Another thread was about to acknowledge, perhaps. */
+static void one_that_has_just_begun_is_not_judged(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	get_event(&s, 0);
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	story_exit(&s, STORY_PID, 9);
+	story_check(&s, NULL);
+	says_that_it_waited(&s);
+	story_end(&s);
+}
+
+/* As with --rotate-size: the next part tells how it went on. */
+static void one_that_goes_on_behind_the_copy_is_not_judged(void **state)
+{
+	struct story s;
+	char path[sizeof(s.path) + 2];
+
+	(void)state;
+	begin(&s);
+	get_event(&s, 0);
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	snprintf(path, sizeof(path), "%s.1", s.path);
+	assert_int_equal(writer_snapshot(s.writer, path, "one of several"), 0);
+	assert_int_equal(writer_finish(s.writer), 0);
+	unlink(s.path);
+	snprintf(s.path, sizeof(s.path), "%.*s", (int)sizeof(s.path) - 1, path);
+	assert_int_equal(trace_open(s.path, &s.trace), 0);
+	assert_int_equal(check_trace(s.trace, NULL, &s.findings), 0);
+	says_that_it_waited(&s);
 	story_end(&s);
 }
 
@@ -132,6 +181,7 @@ static void asynchronous_events_count_too(void **state)
 		story_do(&s, 0, VERB_get_async_event, 12, 0, W(&a_context), W(&event));
 	story_do(&s, 0, VERB_ack_async_event, 13, 0, W(&event));
 	story_call(&s, 0, VERB_destroy_qp, 6, W(&a_qp));
+	s.now += SECOND;
 	story_exit(&s, STORY_PID, 9);
 	story_check(&s, NULL);
 	assert_non_null(
@@ -144,6 +194,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_destroy_waits_for_ever),
 		cmocka_unit_test(nobody_saw_the_end),
+		cmocka_unit_test(one_that_has_just_begun_is_not_judged),
+		cmocka_unit_test(one_that_goes_on_behind_the_copy_is_not_judged),
 		cmocka_unit_test(all_are_acknowledged_at_once),
 		cmocka_unit_test(another_thread_acknowledges_during_the_destroy),
 		cmocka_unit_test(a_lenient_device_lets_it_pass),

@@ -99,6 +99,43 @@ static void an_inherited_object_is_no_leak_of_the_child(void **state)
 	story_finds_nothing(&s);
 }
 
+/* By a bare system call: the parent's recorder has not seen it. */
+static void a_child_uses_what_its_parent_has_destroyed_since(void **state)
+{
+	struct story s;
+	int child;
+
+	(void)state;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	s.forked_at = s.now;
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	child = story_thread(&s, CHILD, STORY_PID, 1);
+	story_do(&s, child, VERB_reg_mr, 5, W(&child_mr), W(&a_pd), W(0), W(64), W(1));
+	story_check(&s, NULL);
+	story_only(&s, RULE_FORK_003);
+	story_end(&s);
+}
+
+static void a_child_may_reuse_what_was_destroyed_before_it_was_forked(void **state)
+{
+	struct story s;
+	int child;
+
+	(void)state;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	child = story_thread(&s, CHILD, STORY_PID, 1);
+	story_do(&s, child, VERB_alloc_pd, 2, W(&a_pd), W(&child_context));
+	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
+	story_finds_nothing(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +144,8 @@ int main(void)
 		cmocka_unit_test(a_childs_own_objects_are_its_own),
 		cmocka_unit_test(what_the_parent_made_later_is_not_inherited),
 		cmocka_unit_test(an_inherited_object_is_no_leak_of_the_child),
+		cmocka_unit_test(a_child_uses_what_its_parent_has_destroyed_since),
+		cmocka_unit_test(a_child_may_reuse_what_was_destroyed_before_it_was_forked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,6 +196,39 @@ static void double_destroy_is_not_a_use(void **state)
 	story_end(&s);
 }
 
+/* As where a trace begins in the middle. */
+static void an_object_older_than_the_trace_is_destroyed_twice(void **state)
+{
+	const struct finding *f;
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	dealloc_pd(&s, 0);
+	dealloc_pd(&s, 0);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_002);
+	assert_string_equal(f->object, "pd1");
+	assert_int_equal(f->nsteps, 2);
+	assert_string_equal(f->steps[0].what, "destroyed");
+	story_end(&s);
+}
+
+static void an_object_older_than_the_trace_is_not_judged(void **state)
+{
+	struct story s;
+
+	(void)state;
+	story_begin(&s);
+	dealloc_pd(&s, EBUSY);
+	reg_mr(&s, &a_mr);
+	dereg_mr(&s, &a_mr, 0);
+	dealloc_pd(&s, EBUSY);
+	story_exit(&s, STORY_PID, 0);
+	story_finds_nothing(&s);
+}
+
 static void busy_pd_names_who_is_in_the_way(void **state)
 {
 	const struct finding *f;
@@ -283,6 +316,25 @@ static void a_bound_mr_is_deregistered(void **state)
 	story_end(&s);
 }
 
+static void a_window_whose_bind_failed_binds_nothing(void **state)
+{
+	struct ibv_mw mw = { .context = &a_context, .pd = &a_pd, .rkey = 0x31 };
+	struct ibv_mw_bind bind = { .wr_id = 5,
+				    .send_flags = IBV_SEND_SIGNALED,
+				    .bind_info = { .mr = &a_mr, .length = 16 } };
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	create_qp(&s);
+	reg_mr(&s, &a_mr);
+	story_do(&s, 0, VERB_alloc_mw, 15, W(&mw), W(&a_pd), W(IBV_MW_TYPE_1));
+	story_do(&s, 0, VERB_bind_mw, 16, 0, W(&a_qp), W(&mw), W(&bind));
+	story_poll(&s, 0, &a_cq, 5, IBV_WC_WR_FLUSH_ERR, a_qp.qp_num);
+	dereg_mr(&s, &a_mr, 0);
+	story_finds_nothing(&s);
+}
+
 static void leaks_are_one_finding_a_place(void **state)
 {
 	struct ibv_mr mrs[50];
@@ -343,6 +395,25 @@ static void the_replaced_do_not_leak(void **state)
 	story_end(&s);
 }
 
+static void a_pid_that_is_used_again_hides_no_leak(void **state)
+{
+	struct event_process *process;
+	struct story s;
+	int thread;
+
+	(void)state;
+	begin(&s);
+	story_event(&s, 0, EVENT_EXIT, sizeof(struct event_exit) / 8);
+	thread = story_thread(&s, STORY_PID, 0, 0);
+	process = (struct event_process *)s.words;
+	process->pid = STORY_PID;
+	story_event(&s, thread, EVENT_PROCESS, sizeof(*process) / 8);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_not_equal(s.findings->rules[RULE_LIFE_004], 0);
+	story_end(&s);
+}
+
 static void ten_of_a_site_are_kept_and_all_counted(void **state)
 {
 	struct story s;
@@ -373,14 +444,18 @@ int main(void)
 		cmocka_unit_test(a_failed_creation_makes_nothing),
 		cmocka_unit_test(a_child_of_a_closed_context_is_used),
 		cmocka_unit_test(double_destroy_is_not_a_use),
+		cmocka_unit_test(an_object_older_than_the_trace_is_destroyed_twice),
+		cmocka_unit_test(an_object_older_than_the_trace_is_not_judged),
 		cmocka_unit_test(busy_pd_names_who_is_in_the_way),
 		cmocka_unit_test(a_cq_is_destroyed_under_its_qp),
 		cmocka_unit_test(a_channel_is_destroyed_under_its_cq),
 		cmocka_unit_test(a_qp_in_a_multicast_group_is_destroyed),
 		cmocka_unit_test(a_bound_mr_is_deregistered),
+		cmocka_unit_test(a_window_whose_bind_failed_binds_nothing),
 		cmocka_unit_test(leaks_are_one_finding_a_place),
 		cmocka_unit_test(the_killed_do_not_leak),
 		cmocka_unit_test(the_replaced_do_not_leak),
+		cmocka_unit_test(a_pid_that_is_used_again_hides_no_leak),
 		cmocka_unit_test(ten_of_a_site_are_kept_and_all_counted),
 	};
 

@@ -29,6 +29,7 @@ struct story {
 	struct writer *writer;
 	struct clock clock;
 	uint64_t now;
+	uint64_t forked_at; /* when a child that comes now was forked; 0: just now */
 	bool inner; /* what comes is called inside another verb */
 	struct {
 		struct ring_head head;
@@ -81,7 +82,7 @@ static inline int story_thread(struct story *s, int pid, int forked_from, uint32
 	process->ppid = (uint32_t)forked_from;
 	process->forked_from = (uint32_t)forked_from;
 	process->fork_seq = fork_seq;
-	process->fork_ticks = s->now;
+	process->fork_ticks = s->forked_at ? s->forked_at : s->now;
 	process->exe_bytes = 8;
 	memcpy(process + 1, "/bin/app", 8);
 	story_event(s, t, EVENT_PROCESS, (sizeof(*process) + 8) / 8);
