@@ -87,13 +87,19 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-static void become_child(char **argv, const char *fabric)
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+enum { ENDS = sizeof(ends) / sizeof(*ends) };
+
+static void become_child(char **argv, const char *fabric, const sigset_t *unblocked)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (setenv("VERBATIM_SOFT_FABRIC", fabric, 1) || setenv(FABRIC_ENV, fabric, 1))
 		_exit(CLI_ENVIRONMENT);
 	if (device_environment(NULL, true))
 		_exit(CLI_ENVIRONMENT);
+	for (size_t i = 0; i < ENDS; i++)
+		signal(ends[i], SIG_DFL);
+	sigprocmask(SIG_SETMASK, unblocked, NULL);
 	execv("/proc/self/exe", argv);
 	log_err(-errno, "start ourselves again");
 	_exit(CLI_ENVIRONMENT);
@@ -103,16 +109,13 @@ static volatile sig_atomic_t running; /* the child */
 
 static void pass_on(int signal)
 {
-	if (running)
-		kill(running, signal);
+	kill(running, signal);
 }
 
 /* What ends us ends the child; we end after it, when its fabric is removed. */
 static int wait_for(pid_t child)
 {
 	int status;
-
-	running = child;
 
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
@@ -127,20 +130,27 @@ static int wait_for(pid_t child)
 /* The same command on the software device and a fabric that nobody else is on. */
 static int replay_on_soft(char **again)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	char fabric[] = "/dev/shm/verbatim-replay-XXXXXX";
+	sigset_t early, before; /* what comes before there is a child is for the child */
 	pid_t child;
 	int status;
 
+	sigemptyset(&early);
+	for (size_t i = 0; i < ENDS; i++) {
+		signal(ends[i], pass_on);
+		sigaddset(&early, ends[i]);
+	}
+	sigprocmask(SIG_BLOCK, &early, &before);
 	if (!mkdtemp(fabric)) {
 		log_err(-errno, "make a directory for the software device in /dev/shm");
 		return CLI_ENVIRONMENT;
 	}
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		signal(ends[i], pass_on); /* gone in the child with its exec */
 	child = fork();
 	if (!child)
-		become_child(again, fabric);
+		become_child(again, fabric, &before);
+	running = child;
+	if (child > 0)
+		sigprocmask(SIG_SETMASK, &before, NULL);
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
 	nftw(fabric, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return status < 0 ? CLI_ENVIRONMENT : status;
