@@ -237,11 +237,22 @@ killed() {
 	if [ -e "$tree" ]; then not_ok "$name" "$tree is there"; else ok "$name"; fi
 }
 
+# It ends when it is told to.
+watches() {
+	local name="$face: ibv_asyncwatch" pid
+	rm -f "$work/out"
+	"${device[@]}" stdbuf -oL ibv_asyncwatch >"$work/out" 2>&1 &
+	pid=$!
+	until [ -s "$work/out" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+	{ kill $pid; wait $pid; } 2>/dev/null
+	if grep -q "verbatim0: async event FD" "$work/out"; then ok "$name"; else not_ok "$name" "$(tail -1 "$work/out")"; fi
+}
+
 linked() {
 	finds topology "^verbatim0 /sys/devices/pci.* node -1, " "$build/tests/apps/topology"
 	finds "topology roce" "RoCE v2$" env VERBATIM_SOFT_LINK=roce "$build/tests/apps/topology"
 	finds "ibv_devinfo" "board_id:.*VBM0000000001" ibv_devinfo
-	finds "ibv_asyncwatch" "verbatim0: async event FD" timeout 1 stdbuf -oL ibv_asyncwatch
+	watches
 	finds "fi_info" "domain: verbatim0" fi_info -p verbs
 	persona
 }

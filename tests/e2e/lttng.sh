@@ -171,12 +171,23 @@ every_verb_has_a_tracepoint() {
 	done
 }
 
+# while nobody takes the events away
+unread() {
+	local consumer status
+	consumer=$(pgrep -P "$(cat "$tmp/pid")" lttng-consumerd)
+	kill -STOP $consumer
+	"$@"
+	status=$?
+	kill -CONT $consumer
+	return $status
+}
+
 loss_is_loud() {
-	LD_PRELOAD=$preload traced tiny 4096 "$apps/crowd" 3000 && "$VERBATIM" import -o tiny.db tiny 2>err || return
+	LD_PRELOAD=$preload traced tiny 4096 unread "$apps/crowd" 3000 && "$VERBATIM" import -o tiny.db tiny 2>err || return
 	grep -q 'LTTng has LOST events' err || { cat err; return 1; }
 	local lost all
 	lost=$(sql tiny.db 'SELECT sum(events) FROM loss') all=$(sql tiny.db 'SELECT sum(events) FROM thread')
-	[ "$lost" -gt 0 ] && [ "$lost" -lt "$all" ] || { echo "$lost lost of $all"; return 1; }
+	[ "$lost" -gt 0 ] && [ "$all" -gt 0 ] || { echo "$lost lost beside $all"; return 1; }
 	"$VERBATIM" info tiny.db | grep -q LOST
 }
 

@@ -16,15 +16,11 @@ skip() { echo "skip replay $1: $2"; }
 # a server, and a client as soon as somebody listens
 cat >"$dir/pair" <<'EOF'
 #!/usr/bin/env bash
-hex=$(printf ':%04X' "$1")
-$2 &
-for _ in $(seq 100); do
-	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$hex [0-9A-F:]* 0A" && break
-	sleep 0.05
-done
+$2 & server=$!
+until ss -ltnH "sport = :$1" | grep -q .; do kill -0 $server || exit 9; done
 $3
 status=$?
-wait $!
+wait $server
 [ $status -eq 0 ] && [ $? -eq 0 ]
 EOF
 chmod +x "$dir/pair"
@@ -245,10 +241,12 @@ one_sided() {
 killed() {
 	local status name=killed_$1
 	cat >"$dir/kill" <<-EOF
+		# it spins when they are connected
+		busy() { [ "\$(awk '{ print \$14 }' /proc/\$1/stat)" -gt 20 ]; }
 		ibv_$1_pingpong -p 18791 -n 100000000 & a=\$!
-		sleep 0.5
+		until ss -ltnH "sport = :18791" | grep -q .; do kill -0 \$a || exit; done
 		ibv_$1_pingpong -p 18791 -n 100000000 localhost & b=\$!
-		sleep 0.5
+		until busy \$a && busy \$b; do kill -0 \$a && kill -0 \$b || exit; done
 		kill -9 \$a \$b
 		wait
 	EOF
@@ -285,11 +283,33 @@ cut_short() {
 signalled() {
 	"$VERBATIM" replay --device soft --pace x0.01 "$dir/rc_pingpong.db" >"$dir/out" 2>&1 &
 	local pid=$! status
-	sleep 1
+	until pgrep -P $pid >/dev/null; do kill -0 $pid || break; done
 	kill -TERM $pid
 	wait $pid
 	status=$?
 	if [ $status -eq 4 ]; then ok signalled; else bad signalled "exit status $status"; fi
+}
+
+# also where it comes as soon as the replay is started
+signalled_early() {
+	local status
+	cat >"$dir/early.c" <<-'EOF'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <signal.h>
+		#include <unistd.h>
+		pid_t fork(void)
+		{
+			pid_t child = ((pid_t (*)(void))dlsym(RTLD_NEXT, "fork"))();
+			if (child)
+				raise(SIGTERM);
+			return child;
+		}
+	EOF
+	${CC:-cc} -shared -fPIC -o "$dir/early.so" "$dir/early.c" &&
+		timeout 20 env LD_PRELOAD="$dir/early.so" "$VERBATIM" replay --device soft --pace x0.01 "$dir/rc_pingpong.db" >"$dir/out" 2>&1
+	status=$?
+	if [ $status -eq 4 ]; then ok signalled_early; else bad signalled_early "exit status $status"; fi
 }
 
 nothing_is_left() {
@@ -338,7 +358,7 @@ implicit() {
 command -v ibv_rc_pingpong >/dev/null && { one_sided; killed rc; killed uc; }
 cut_short
 implicit
-[ -s "$dir/rc_pingpong.db" ] && { refuses; signalled; }
+[ -s "$dir/rc_pingpong.db" ] && { refuses; signalled; signalled_early; }
 if [ -s "$dir/rc_pingpong_many.db" ]; then
 	replay --device soft "$dir/rc_pingpong_many.db"
 	speed
