@@ -1,20 +1,7 @@
 # verbatim check: each rule finds its program's mistake and is silent about its twin.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-root=$PWD apps=$PWD/$BUILD/tests/apps
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-# A test is a function: what it prints is why it failed.
-try() {
-	local out name="check: ${*//_/ }"
-	if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/; }"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
 has() { case $1 in *"$2"*) ;; *) echo "no '$2' in '$1'"; return 1 ;; esac }
 record() { "$VERBATIM" record -q -o t.db -- "$@" >/dev/null 2>&1; }
 report() { "$VERBATIM" check --format json t.db >t.json; }
@@ -130,20 +117,9 @@ docs_are_made_from_the_list() {
 	sed '1,/^<!-- from here on/d' "$root/docs/RULES.md" | diff - made.md
 }
 
-# Two sides of a pingpong, as one recorded program.
-pingpong() {
-	local port=$((20000 + RANDOM % 10000))
-	"$@" -p $port >/dev/null 2>&1 & local server=$!
-	until ss -ltnH "sport = :$port" | grep -q .; do kill -0 $server || return; done
-	"$@" -p $port localhost >/dev/null 2>&1
-	local status=$?
-	wait $server && return $status
-}
-export -f pingpong
-
 is_clean() {
 	command -v "$1" >/dev/null || { echo "$1 is not installed"; return 1; }
-	record bash -c 'pingpong "$@"' _ "$@" || { echo "it failed"; return 1; }
+	record "$both" "$@" || { echo "it failed"; return 1; }
 	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.first_errors | length')" 0
 }
 

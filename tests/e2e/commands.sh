@@ -1,33 +1,14 @@
 # What the commands print of a trace that is known.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-guest=$PWD/$BUILD/tests/apps/guest
-root=$PWD
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
+guest=$apps/guest
 cd "$tmp" || exit 1
-for need in "$guest" "$VERBATIM"; do
-	[ -x "$need" ] || { echo "not ok commands: $need is not built"; exit 1; }
-done
+needs "$guest" "$VERBATIM"
 
-try() {
-	local out
-	if out=$("$1" 2>&1); then echo "ok commands: ${1//_/ }"; else echo "not ok commands: ${1//_/ }: $out"; fi
-}
-is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
-sql() { "$VERBATIM" sql "$@"; }
+query() { "$VERBATIM" sql "$@"; }
 dump() { "$VERBATIM" dump "$@"; }
 
 record_traces() {
-	"$VERBATIM" record -q --device soft -o guest.db "$guest" calls 100 child calls 50 &&
-		"$VERBATIM" record -q --device soft -o s.db ibv_rc_pingpong -n 200 >/dev/null & local pid=$!
-	local end=$((SECONDS + 20))
-	until "$VERBATIM" record -q --device soft -o t.db ibv_rc_pingpong -n 200 localhost >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || return 1
-	done
-	wait $pid
+	"$VERBATIM" record -q -o guest.db "$guest" calls 100 child calls 50 && record_both_sides -n 200
 }
 
 info_counts_what_happened() {
@@ -52,7 +33,7 @@ dump_decodes_arguments() {
 dump_is_in_the_order_of_time() { sort -s -n -k1,1 all | cmp - all; }
 dump_has_each_event_once() {
 	is "$(awk '{ print $2 }' all | grep -v '^1:1$' | sort | uniq -d)" "" &&
-		is "$(grep -c ibv_post_ all)" "$(sql t.db 'SELECT count(DISTINCT n) FROM wr')"
+		is "$(grep -c ibv_post_ all)" "$(query t.db 'SELECT count(DISTINCT n) FROM wr')"
 }
 dump_of_a_thread() { is "$(dump -t 2 guest.db | awk '{ print $2 }' | cut -d: -f1 | sort -u)" 2; }
 dump_of_a_process() { is "$(dump -p 2 --verb alloc_pd guest.db | wc -l)" 50; }
@@ -81,15 +62,15 @@ stat_counts_what_happened() {
 	"$VERBATIM" stat --format json t.db >out || return
 	is "$(jq -c '.queues[] | [.queue, .sends, .completions, .errors, .sent_bytes, .received_bytes]' out)" \
 		'["qp1",200,400,0,819200,819200]' &&
-		is "$(jq '.completion_queues[0] | .polls - .empty_polls' out)" "$(sql t.db 'SELECT count(DISTINCT n) FROM wc')" &&
+		is "$(jq '.completion_queues[0] | .polls - .empty_polls' out)" "$(query t.db 'SELECT count(DISTINCT n) FROM wc')" &&
 		jq -e '.queues[0] | .p50_ns > 0 and .p50_ns <= .p90_ns and .p90_ns <= .p99_ns and .p99_ns <= .max_ns' out >/dev/null
 }
 stat_in_text_has_the_same_queues() { "$VERBATIM" stat t.db | grep -q '^  qp1  *1  *200 .* 819 kB  *819 kB '; }
 
-sql_prints_rows() { is "$(sql guest.db "SELECT verb, count(*) FROM call WHERE verb LIKE '%loc_pd' GROUP BY 1 ORDER BY 1")" $'ibv_alloc_pd|150\nibv_dealloc_pd|150'; }
-sql_prints_csv() { is "$(sql --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS y, 1")" $'x,y,1\n"a""b,c",,1'; }
-sql_prints_json() { is "$(sql --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'; }
-sql_has_the_data_plane() { is "$(sql t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'; }
+sql_prints_rows() { is "$(query guest.db "SELECT verb, count(*) FROM call WHERE verb LIKE '%loc_pd' GROUP BY 1 ORDER BY 1")" $'ibv_alloc_pd|150\nibv_dealloc_pd|150'; }
+sql_prints_csv() { is "$(query --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS y, 1")" $'x,y,1\n"a""b,c",,1'; }
+sql_prints_json() { is "$(query --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'; }
+sql_has_the_data_plane() { is "$(query t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'; }
 
 info_shows_columns_only() { ! "$VERBATIM" info t.db | grep SELECT; }
 
@@ -128,7 +109,7 @@ software_device_without_recording() { "$VERBATIM" run --device soft -- ibv_devin
 run_keeps_the_exit_status() { "$VERBATIM" run --device soft -- sh -c 'exit 9'; is $? 9; }
 machine_without_device_is_told() {
 	[ ! -d /sys/class/infiniband ] || [ -z "$(ls /sys/class/infiniband)" ] || return 0
-	is "$("$VERBATIM" run true 2>&1)" "verbatim: this machine has no RDMA device: using the software device"
+	is "$(env -u VERBATIM_DEVICE "$VERBATIM" run true 2>&1)" "verbatim: this machine has no RDMA device: using the software device"
 }
 
 try record_traces

@@ -1,21 +1,6 @@
 # Verbs in places where a recorder could wait for itself, and whether their stacks are right there.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-apps=$PWD/$BUILD/tests/apps
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
-t=$tmp/t.db
+. tests/e2e/lib/try.sh
 
-try() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then echo "ok contexts: $name"; else echo "not ok contexts: $name: $(head -c 600 <<<"$out" | tr '\n' ';')"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
-sql() { "$VERBATIM" sql "$t" "$1"; }
 record() { rm -f "$t"; timeout 60 "$VERBATIM" record -q -o "$t" -- "$@"; }
 
 # a library whose constructor and destructor call back

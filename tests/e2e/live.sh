@@ -1,19 +1,6 @@
 # verbatim record --check: what `verbatim check` finds, while the program runs.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-apps=$PWD/$BUILD/tests/apps
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-
-try() {
-	local name="live: ${*//_/ }" out
-	if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/; }"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; return 1; }; }
 
 # record COMMAND: its messages to `err`
 record() { "$VERBATIM" record -q --check -o t.db -- "$@" 2>err >out; }
@@ -58,34 +45,31 @@ ends_with_1_or_what_the_program_said() {
 	is "$? $(cat err)" "0 "
 }
 
-# wait_for FILE TEXT: until it is there; a minute is for ever
-wait_for() { timeout 60 tail -c +1 -f "$1" | grep -q -m1 -- "$2" || { echo "no '$2'"; return 1; }; }
-
 tells_while_the_program_runs() {
-	local status
+	local status recorder
 	rm -f in; mkfifo in; : >err
-	"$VERBATIM" record -q --check -o t.db -- "$apps/patient" <in 2>err >out &
+	"$VERBATIM" record -q --check -o t.db -- "$apps/patient" <in 2>err >out & recorder=$!
 	exec 7>in
-	wait_for err 'LIFE-001'; status=$?
+	await grep -q LIFE-001 err; status=$?
 	is "$(cat out)" made || status=1
-	kill -0 $! || { echo "the recording has ended"; status=1; }
+	kill -0 $recorder || { echo "the recording has ended"; status=1; }
 	exec 7>&-
-	wait $!
+	wait $recorder
 	is "$? $status" "1 0"
 }
 
 # "verbatim: process 1 is stopped (pid 123): ..."
 stops_the_program_for_a_debugger() {
-	local status=0 pid
+	local status=0 pid recorder
 	rm -f in; mkfifo in; : >err
-	"$VERBATIM" record -q --stop-on=error -o t.db -- "$apps/patient" <in 2>err >out &
+	"$VERBATIM" record -q --stop-on=error -o t.db -- "$apps/patient" <in 2>err >out & recorder=$!
 	exec 7>in
-	wait_for err 'is stopped' || status=1
+	await grep -q 'is stopped' err || status=1
 	pid=$(sed -n 's/.*is stopped (pid \([0-9]*\)).*/\1/p' err)
-	is "$(awk '{ print $3 }' "/proc/$pid/stat")" T || status=1
+	await grep -q '^State:.T' "/proc/$pid/status" || status=1 # what is told is that it was asked to
 	exec 7>&-
 	kill -CONT "$pid"
-	wait $!
+	wait $recorder
 	is "$? $status" "1 0" && is "$(grep -c 'is stopped' err)" 1 && same
 }
 

@@ -1,36 +1,11 @@
 # Real clients on the software device: bare, recorded, checked clean, replayed;
 # and what a trace must hold, counted.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-tmp=$(mktemp -d) || exit 1
-export VERBATIM_SOFT_FABRIC=$tmp/fabric
-trap 'rm -rf "$tmp"' EXIT
-port=19100
-
-# name, function, arguments: what the function prints is why it failed
-try() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then echo "ok matrix: $name"; else echo "not ok matrix: $name: $out"; fi
-}
-
-# A server and its client: one program that ends when both have.
-cat >"$tmp/both" <<'PROGRAM'
-#!/bin/bash
-port=$1; shift
-"$@" -p "$port" >/dev/null & server=$!
-until ss -ltnH "sport = :$port" | grep -q .; do kill -0 $server || exit 9; done
-"$@" -p "$port" localhost || exit
-wait $server
-PROGRAM
-chmod +x "$tmp/both"
+. tests/e2e/lib/try.sh
 
 client() {
-	local t=$tmp/t.db
-	while ss -ltnH "sport = :$((++port))" | grep -q .; do :; done
-	timeout 60 "$VERBATIM" run --device soft -- "$tmp/both" "$port" "$@" >"$tmp/out" ||
+	timeout 60 "$VERBATIM" run --device soft -- "$both" "$@" >"$tmp/out" ||
 		{ echo "bare: status $?: $(tail -2 "$tmp/out")"; return 1; }
-	timeout 60 "$VERBATIM" record -q --device soft -o "$t" -- "$tmp/both" "$port" "$@" >"$tmp/out" ||
+	timeout 60 "$VERBATIM" record -q --device soft -o "$t" -- "$both" "$@" >"$tmp/out" ||
 		{ echo "recorded: status $?: $(tail -2 "$tmp/out")"; return 1; }
 	timeout 60 "$VERBATIM" check --format json "$t" >"$tmp/out"
 	is findings "$(jq -r '.findings[] | .rule + " " + .object' "$tmp/out")" "${finding:-}" || return
@@ -49,7 +24,6 @@ builders() {
 }
 
 single() {
-	local t=$tmp/t.db
 	"$VERBATIM" run --device soft -- "$@" >"$tmp/bare" || { echo "bare: status $?"; return 1; }
 	"$VERBATIM" record -q --device soft -o "$t" -- "$@" >"$tmp/out" || { echo "recorded: status $?"; return 1; }
 	cmp "$tmp/bare" "$tmp/out" || return 1
@@ -57,13 +31,10 @@ single() {
 	"$VERBATIM" replay --device soft "$t" >"$tmp/out" || { echo "replay: $(cat "$tmp/out")"; return 1; }
 }
 
-is() { [ "$2" = "$3" ] || { echo "$1: $2 instead of $3"; return 1; }; }
-sql() { "$VERBATIM" sql "$tmp/t.db" "$1"; }
 
 # each side's 1000 sends and its 2000 completions, each joined to its request
 pingpong_is_counted() {
-	while ss -ltnH "sport = :$((++port))" | grep -q .; do :; done
-	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$tmp/both" $port ibv_rc_pingpong -n 1000 >/dev/null || return
+	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$both" ibv_rc_pingpong -n 1000 >/dev/null || return
 	is completions "$(sql 'select count(*) from wc where status = 0')" 4000 &&
 	is "sends by process" "$(sql "select group_concat(n) from (select count(*) n from wr where verb = 'ibv_post_send' group by process)")" 1000,1000 &&
 	is "completions by process" "$(sql 'select group_concat(n) from (select count(*) n from wc group by process)')" 2000,2000 &&

@@ -1,39 +1,8 @@
 # The recorder's modes: without a collector, what a dead one has left, flight recorder, rotation, filters.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-apps=$PWD/$BUILD/tests/apps
-libs=$PWD/$BUILD
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-stop_all() {
-	local pids
-	pids=$(jobs -p)
-	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
-}
-
-# A test is a function: what it prints is why it failed.
-try() {
-	local out
-	if out=$(trap stop_all EXIT; "$1" 2>&1); then echo "ok modes: ${1//_/ }"; else echo "not ok modes: ${1//_/ }: $out"; fi
-	rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*
-}
-
-# Wait for a condition, at most ten seconds.
-await() {
-	local end=$((SECONDS + 10))
-	until "$@" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
-		read -rt 0.01 <> <(:)
-	done
-	return 0
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
-says() { grep -q "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
+tidy() { rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*; }
 ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
 ended() { ! kill -0 "$1"; }
 collect() { "$VERBATIM" collect -q -o t.db "$@"; }
@@ -311,9 +280,7 @@ filter_that_is_none_is_refused() {
 	done
 }
 
-for need in "$apps/guest" "$apps/loop" "$apps/first_error" "$VERBATIM"; do
-	[ -x "$need" ] || { echo "not ok modes: $need is not built"; exit 1; }
-done
+needs "$apps/guest" "$apps/loop" "$apps/first_error" "$VERBATIM"
 try calls_are_collected_later
 try trace_is_as_one_of_record
 try rings_grow_and_lose_nothing

@@ -1,27 +1,11 @@
 # Payload capture: what a program knows of its bytes is what the trace has of them.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-here=$PWD
-apps=$PWD/$BUILD/tests/apps
-libs=$PWD/$BUILD
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-# A test is a function: what it prints is why it failed.
-try() {
-	local out
-	if out=$("$1" 2>&1); then echo "ok payload: ${1//_/ }"; else echo "not ok payload: ${1//_/ }: $out"; fi
-	rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
-says() { grep -q "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
+tidy() { rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*; }
 ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
 record() { "$VERBATIM" record -q -o t.db "$@"; }
-compare() { python3 "$here/tests/e2e/payload.py" out "${2:-t.db}" "$1" "$VERBATIM"; }
+compare() { python3 "$root/tests/e2e/payload.py" out "${2:-t.db}" "$1" "$VERBATIM"; }
 known() { record --payload "$1" "${@:2}" "$apps/payload" --strangers >out && compare "$1"; }
 sound() { record --payload "$1" "$apps/payload" >out && compare "$1"; } # without the strangers
 
@@ -202,12 +186,7 @@ filtered_posts_have_none() {
 
 # Two processes over TCP; the program checks what it gets, and what it gets is recorded.
 pingpong_gets_what_is_sent() {
-	cat >pair <<-'END'
-		ibv_rc_pingpong -c -n 30 -s 5000 -p "$1" & server=$!
-		for i in $(seq 100); do ibv_rc_pingpong -c -n 30 -s 5000 -p "$1" localhost && break; sleep 0.1; done
-		wait $server
-	END
-	record --payload full sh pair $((20000 + $$ % 20000)) >out 2>&1 || { cat out; return 1; }
+	record --payload full "$both" ibv_rc_pingpong -c -n 30 -s 5000 >out 2>&1 || { cat out; return 1; }
 	is "$(ask "SELECT count(*) FROM payload WHERE kind = 'recv' AND captured = 5000 AND why IS NULL")" 60 &&
 		is "$(ask "SELECT count(DISTINCT hash), sum(kind = 'send') FROM payload")" "1|60" &&
 		replay && says 'compared what was received 60 times' out && says '^no divergence' out
@@ -215,19 +194,12 @@ pingpong_gets_what_is_sent() {
 
 # Datagrams, reads and a shared receive queue, as a program of others uses them.
 perftest_has_its_payload() {
-	cat >pair <<-'END'
-		port=$1; shift
-		"$@" -p "$port" -n 200 >/dev/null & server=$!
-		for i in $(seq 100); do "$@" -p "$port" -n 200 localhost >/dev/null 2>&1 && break; sleep 0.1; done
-		wait $server
-	END
-	local port=$((20000 + $$ % 20000))
-	record --payload hash sh pair $port ib_send_bw -s 512 -c UD >out 2>&1 || { cat out; return 1; }
+	record --payload hash "$both" ib_send_bw -n 200 -s 512 -c UD >out 2>&1 || { cat out; return 1; }
 	is "$(ask "SELECT kind, length, before, count(*), count(hash) FROM payload GROUP BY 1, 2, 3")" "recv|552|40|200|200
 send|512|0|200|200" || return
-	record --payload 16 sh pair $((port + 1)) ib_read_lat -s 64 >out 2>&1 || { cat out; return 1; }
+	record --payload 16 "$both" ib_read_lat -n 200 -s 64 >out 2>&1 || { cat out; return 1; }
 	is "$(ask "SELECT DISTINCT kind, length, captured, why FROM payload")" "read|64|16|" || return
-	record --payload hash sh pair $((port + 2)) ib_send_bw -s 64 --use-srq -q 2 >out 2>&1 || { cat out; return 1; }
+	record --payload hash "$both" ib_send_bw -n 200 -s 64 --use-srq -q 2 >out 2>&1 || { cat out; return 1; }
 	is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') - (SELECT count(*) FROM wc WHERE opcode = 128 AND status = 0)")" 0
 }
 

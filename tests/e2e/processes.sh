@@ -1,22 +1,8 @@
 # Every process: how it began, how it ended, and what of it is in the trace.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-apps=$PWD/$BUILD/tests/apps
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-# A test is a function and its arguments: what it prints is why it failed.
-try() {
-	local out name="${*//_/ }"
-	rm -f "$tmp"/t.db* "$tmp"/out "$tmp"/err
-	if out=$("$@" 2>&1); then echo "ok processes: $name"; else echo "not ok processes: $name: $out"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
-sql() { "$VERBATIM" sql t.db "$1"; }
+tidy() { rm -f "$tmp"/t.db* "$tmp"/out "$tmp"/err; }
 record() { timeout 60 "$VERBATIM" record -q -o t.db "$@"; }
 spawn() { record "$apps/spawn" "$@"; }
 
@@ -316,9 +302,7 @@ program_in_a_removed_session_goes_on_recorded() {
 	wait $pid; is $? 3 && is "$(wc -l <err)" 1 && is "$(sql 'SELECT ending FROM process')" exit
 }
 
-for need in spawn guest loop threads patient; do
-	[ -x "$apps/$need" ] || { echo "not ok processes: $apps/$need is not built"; exit 1; }
-done
+needs "$apps"/{spawn,guest,loop,threads,patient}
 try forked_by fork fork
 try forked_by clone clone
 try forked_by _fork fork

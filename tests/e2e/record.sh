@@ -1,40 +1,14 @@
 # verbatim record: the program must not notice, and the trace must be whole.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-guest=$PWD/$BUILD/tests/apps/guest
-loop=$PWD/$BUILD/tests/apps/loop
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
+guest=$apps/guest loop=$apps/loop
 cd "$tmp" || exit 1
 
-# What a failed test has left running would hold the others up.
 stop_all() {
-	local pids
-	pids=$(jobs -p)
-	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+	kill -KILL $(jobs -p) 2>/dev/null
 	pkill -KILL -f "^$guest "
 }
+tidy() { rm -f "$tmp"/t.db "$tmp"/out "$tmp"/err; }
 
-# A test is a function: what it prints is why it failed.
-try() {
-	local out
-	if out=$(trap stop_all EXIT; "$1" 2>&1); then echo "ok record: ${1//_/ }"; else echo "not ok record: ${1//_/ }: $out"; fi
-	rm -f "$tmp"/t.db "$tmp"/out "$tmp"/err
-}
-
-# Wait for a condition, at most ten seconds.
-await() {
-	local end=$((SECONDS + 10))
-	until "$@" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
-		read -rt 0.01 <> <(:)
-	done
-	return 0 # not what read said
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
 calls() { "$VERBATIM" sql t.db "SELECT count(*) FROM call WHERE verb='ibv_alloc_pd' $*"; }
 ended() { ! kill -0 "$1"; }
 record() { "$VERBATIM" record -q -o t.db "$@"; }
@@ -127,9 +101,14 @@ ctrl_c_comes_once_and_leaves_a_whole_trace() {
 }
 
 timeout_is_one_wish() {
-	timeout 1 "$VERBATIM" record -q -o t.db "$guest" until exit 5 >out
-	is $? 124 && await grep -q "^signals [12]" out
+	timeout 100 "$VERBATIM" record -q -o t.db "$guest" until exit 5 >out & local pid=$!
+	await grep -q ready out || return
+	kill -ALRM $pid # its time is over
+	wait $pid; is $? 124 && await grep -q "^signals [12]" out
 }
+
+# it has taken the SIGTERM that it was sent
+heeded() { ((!(0x$(sed -n 's/^ShdPnd:.//p' "/proc/$1/status") & 1 << 14))); }
 
 second_request_leaves_the_program_running() {
 	# deaf to all: only a second request, 0.3 seconds later, ends the recording
@@ -137,6 +116,7 @@ second_request_leaves_the_program_running() {
 	local pid=$! left
 	await grep -q ready out || return
 	kill -TERM $pid
+	await heeded $pid || return
 	read -rt 0.5 <> <(:)
 	kill -TERM $pid
 	wait $pid; is $? 143 || return
@@ -212,12 +192,14 @@ program_that_cannot_start_leaves_nothing() {
 	record ./script 2>err; is $? 127 && [ ! -e t.db ]
 }
 
+childless() { [ -z "$(pgrep -P "$1" -r S,R,D guest)" ]; }
+
 loss_is_told_even_when_quiet() {
 	"$VERBATIM" record -q -o t.db --on-full drop --ring-size 256k "$guest" calls 1 until calls 20000 >out 2>err & local pid=$!
 	await grep -q ready out || return
 	kill -STOP $pid
 	pkill -TERM -P $pid guest
-	await test -z "$(pgrep -P $pid -r S,R,D guest)"
+	await childless $pid || return
 	kill -CONT $pid
 	wait $pid; is $? 0 && grep -q "events were lost" err || return
 	"$VERBATIM" info t.db >out; grep -q ^LOST out && grep -Eq "^events +[0-9,]+, and [0-9,]+ lost$" out
@@ -245,19 +227,12 @@ full_disk_stops_the_recording_only() {
 nothing_is_left_of_sessions() { is "$(ls sessions)" ""; }
 
 pingpong_is_recorded_on_both_sides() {
-	"$VERBATIM" record -q -o s.db ibv_rc_pingpong >out & local pid=$!
-	local end=$((SECONDS + 10))
-	until record ibv_rc_pingpong localhost 2>/dev/null >out2; do
-		[ $SECONDS -lt $end ] || return
-	done
-	wait $pid; is $? 0 || return
+	record_both_sides || return
 	is "$("$VERBATIM" sql t.db 'SELECT count(*) FROM wc WHERE status = 0')" 2000 &&
 		is "$("$VERBATIM" sql s.db 'SELECT count(*) FROM wc WHERE status = 0')" 2000
 }
 
-for need in "$guest" "$loop" "$VERBATIM"; do
-	[ -x "$need" ] || { echo "not ok record: $need is not built"; exit 1; }
-done
+needs "$guest" "$loop" "$VERBATIM"
 try exit_status_0_is_kept
 try exit_status_3_is_kept
 try death_by_a_signal_is_kept

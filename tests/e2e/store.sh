@@ -1,33 +1,14 @@
 # The trace as others see it: any sqlite3, with and without the extension.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-ext=$PWD/$BUILD/libverbatim-sqlite
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
+ext=$libs/libverbatim-sqlite
 cd "$tmp" || exit 1
 
-try() {
-	local out
-	if out=$("$1" 2>&1); then echo "ok store: ${1//_/ }"; else echo "not ok store: ${1//_/ }: $out"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
 plain() { sqlite3 "$1" "$2"; }
 loaded() { sqlite3 "$1" ".load $ext" "$2"; }
 
-# a client and a server in one trace; they find each other by the port
+# a client and a server in one trace
 traffic() {
-	if ! command -v ibv_rc_pingpong >/dev/null; then return 1; fi
-	cat >pingpong <<-'END'
-		ibv_rc_pingpong -n 500 -p "$1" >/dev/null &
-		until ibv_rc_pingpong -n 500 -p "$1" localhost >/dev/null 2>&1; do
-			kill -0 $! || exit 1
-		done
-		wait
-	END
-	timeout 120 "$VERBATIM" record -q -o t.db -- sh pingpong $((20000 + $$ % 20000))
+	timeout 120 "$VERBATIM" record -q -o t.db -- "$both" ibv_rc_pingpong -n 500 >out
 }
 
 control_plane_needs_no_extension() {

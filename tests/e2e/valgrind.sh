@@ -1,25 +1,10 @@
 # Programs under valgrind, on the software device, recorded and not: nothing that is delivered is
 # reported, and what was not delivered still is.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-delivered=$PWD/$BUILD/tests/apps/delivered
-loop=$PWD/$BUILD/tests/apps/loop
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
-port=19700
+. tests/e2e/lib/try.sh
+delivered=$apps/delivered loop=$apps/loop
 
 command -v valgrind >/dev/null || { echo "skip valgrind: not installed"; exit 0; }
 
-try() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then echo "ok valgrind: $name"; else echo "not ok valgrind: $name: ${out:0:1000}"; fi
-}
-
-is() { [ "$2" = "$3" ] || { echo "$1: $2 instead of $3"; return 1; }; }
-sql() { "$VERBATIM" sql "$tmp/t.db" "$1"; }
 
 bare() { timeout 120 "$VERBATIM" run -- "$@"; }
 # with all that looks at the program's memory
@@ -64,14 +49,7 @@ undefined_bytes_stay_so() {
 }
 
 pingpong() {
-	while ss -ltnH "sport = :$((++port))" | grep -q .; do :; done
-	cat >"$tmp/both" <<-END
-		"\$@" -p $port & server=\$!
-		until ss -ltnH "sport = :$port" | grep -q .; do kill -0 \$server || exit 9; done
-		"\$@" -p $port localhost || exit
-		wait \$server
-	END
-	finds_nothing recorded bash "$tmp/both" "${memcheck[@]}" ibv_rc_pingpong -c -e -n 20 "$@" && is_whole &&
+	finds_nothing recorded "$both" "${memcheck[@]}" ibv_rc_pingpong -c -e -n 20 "$@" && is_whole &&
 		is completions "$(sql 'select count(*) from wc where status = 0')" 80
 }
 

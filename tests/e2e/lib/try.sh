@@ -1,16 +1,72 @@
-# Sourced by tests that record small programs on the software device: `try NAME` is a test, $t the trace.
+# Sourced by tests that record programs on the software device.
+#
+#	try FUNCTION ARGUMENT...	a test, named by what holds
+#	try "NAME" COMMAND...		the same, named otherwise
+#
+# What it prints is why it failed. $tmp is the list's own directory, $t a trace there.
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps both=$PWD/tests/e2e/lib/both
+of=$(basename "$0" .sh)
 tmp=$(mktemp -d) || exit 1
-export VERBATIM_SOFT_FABRIC=$tmp/fabric
+mkdir "$tmp/sessions"
+export VERBATIM VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
 trap 'rm -rf "$tmp"' EXIT
 t=$tmp/t.db
 
-try() { # function, named by what holds
-	local of out
-	of=$(basename "$0" .sh)
-	if out=$("$1" 2>&1); then echo "ok $of: ${1//_/ }"; else echo "not ok $of: ${1//_/ }: $out"; fi
+# What a failed test has left running would hold the others up; a list may have more to do, and to tidy up.
+stop_all() {
+	local pids
+	pids=$(jobs -p)
+	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+}
+tidy() { :; }
+
+try() {
+	local name=$* out
+	if declare -F "$1" >/dev/null; then name=${name//_/ }; else name=$1; shift; fi
+	if out=$(trap stop_all EXIT; "$@" 2>&1); then echo "ok $of: $name"; else echo "not ok $of: $name: ${out:0:1000}"; fi
+	tidy
 }
 
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
+# [what] got wanted
+is() {
+	local what=
+	[ $# -lt 3 ] || { what="$1: "; shift; }
+	[ "$1" = "$2" ] || { echo "$what'$1' instead of '$2'"; return 1; }
+}
+
+says() { grep -q -e "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
 sql() { "$VERBATIM" sql "$t" "$1"; }
+
+# Wait for a condition; a minute is for ever.
+await() {
+	local end=$((SECONDS + 60))
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
+		read -rt 0.01 <> <(:)
+	done
+	return 0 # not what read said
+}
+
+listens() { ss -ltnH "sport = :$1" | grep -q .; }
+
+# A port that nobody listens at, in $port.
+next_port() {
+	: "${port:=$((20000 + $$ % 10000))}"
+	until port=$((port + 1)); ! listens $port; do :; done
+}
+
+# A pingpong of two programs, each in a trace of its own: the server's s.db, the client's t.db.
+record_both_sides() { # options
+	next_port
+	"$VERBATIM" record -q -o s.db ibv_rc_pingpong -p $port "$@" >out & local pid=$!
+	await listens $port && "$VERBATIM" record -q -o t.db ibv_rc_pingpong -p $port "$@" localhost >out2 && wait $pid
+}
+
+needs() { # programs of ours
+	local each
+	for each in "$@"; do
+		[ -x "$each" ] || { echo "not ok $of: $each is not built"; exit 1; }
+	done
+}
