@@ -45,7 +45,7 @@ static bool make_table(void)
 	if (at == MAP_FAILED)
 		return false;
 	sites.table = at;
-	sites.mask = PLACES - 1;
+	sites.mask = (PLACES - 1) * sizeof(none);
 	return true;
 }
 
@@ -73,6 +73,14 @@ static bool is_there(const struct site *site, const void *const *frame)
 	       frame[site->at[2]] == site->above[2];
 }
 
+/* Another way to the same call, or a place whose hash is the same. */
+static struct site *next_place(const struct site *site)
+{
+	size_t offset = (size_t)((const char *)(site + 1) - (const char *)sites.table);
+
+	return (struct site *)(void *)((char *)sites.table + (offset & sites.mask));
+}
+
 /* Where it is, or would be. */
 static struct site *look_up(const void *const *frame)
 {
@@ -80,7 +88,7 @@ static struct site *look_up(const void *const *frame)
 
 	while (site->frame && !(site->frame == frame && site->caller == frame[1] &&
 				is_there(site, frame)))
-		site = site_next(site);
+		site = next_place(site);
 	return site;
 }
 
