@@ -45,7 +45,7 @@ static inline uint64_t clock_monotonic(void)
 static inline uint64_t clock_ticks(uint32_t kind)
 {
 #ifdef __x86_64__
-	if (kind == CLOCK_KIND_TSC)
+	if (__builtin_expect(kind == CLOCK_KIND_TSC, 1))
 		return __builtin_ia32_rdtsc();
 #endif
 	(void)kind;

@@ -19,9 +19,6 @@
 
 enum { SLOTS = 4 };
 
-typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
-typedef int post_recv_fn(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
-typedef int post_srq_recv_fn(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 typedef int poll_cq_fn(struct ibv_cq *, int, struct ibv_wc *);
 typedef int req_notify_cq_fn(struct ibv_cq *, int);
 
@@ -35,32 +32,16 @@ static struct {
 
 #define EACH_SLOT(_) _(0) _(1) _(2) _(3)
 
-#define POST(verb, queue_t, wr_t, begin, refused, i)                                                     \
+#define POST(verb, queue_t, wr_t, i)                                                              \
 	static int verb##_##i(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad)          \
 	{                                                                                         \
-		struct post post;                                                                 \
-		bool on;                                                                          \
-		int ret;                                                                          \
-                                                                                                  \
-		if (!record_ready())                                                              \
-			return originals.verb[i](queue, wr, bad);                                 \
-		post.frame = __builtin_frame_address(0);                                          \
-		on = begin;                                                                       \
-		ret = originals.verb[i](queue, wr, bad);                                          \
-		if (ret && payload_on)                                                            \
-			refused(&post, queue, bad ? *bad : NULL);                                 \
-		if (on)                                                                           \
-			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
-		return ret;                                                                       \
+		return verb(queue, wr, bad, originals.verb[i], __builtin_frame_address(0));       \
 	}
 
 #define FUNCTIONS(i)                                                                              \
-	POST(post_send, ibv_qp, ibv_send_wr, post_begin_send(&post, queue, wr),      \
-	     payload_refused_sends, i)                \
-	POST(post_recv, ibv_qp, ibv_recv_wr,                                                      \
-	     post_begin_recv(&post, VERB_post_recv, queue, wr), payload_refused_receives, i)                                \
-	POST(post_srq_recv, ibv_srq, ibv_recv_wr,                                                 \
-	     post_begin_recv(&post, VERB_post_srq_recv, queue, wr), payload_refused_receives, i)                            \
+	POST(post_send, ibv_qp, ibv_send_wr, i)                                                   \
+	POST(post_recv, ibv_qp, ibv_recv_wr, i)                                                   \
+	POST(post_srq_recv, ibv_srq, ibv_recv_wr, i)                                              \
 	static int poll_cq_##i(struct ibv_cq *cq, int n, struct ibv_wc *wc)                       \
 	{                                                                                         \
 		int ret;                                                                          \

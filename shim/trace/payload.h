@@ -13,7 +13,7 @@
 #include "shim/trace/builder.h"
 #include "shim/trace/post.h"
 
-extern bool payload_on;
+extern bool payload_on __attribute__((visibility("hidden")));
 
 /* A process begins to record: what the session keeps; @child: it has its parent's memory. */
 void payload_begin(uint64_t keep, bool child);

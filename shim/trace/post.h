@@ -16,26 +16,45 @@ enum { POST_WRS = 256 };
 
 struct post {
 	const void *const *frame; /* of the verb, from __builtin_frame_address(0); to be set first */
-	uint16_t site;
 	struct event_post *event;
 	struct hold hold;
 	unsigned int nwr;          /* in the whole call */
 	const void *wrs[POST_WRS]; /* where the first of them lie, to know *bad_wr again */
 };
 
-/* After record_ready(). Returns false where it is dropped: then its end must not be called. */
-bool post_begin_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr);
-bool post_begin_recv(struct post *post, enum verb verb, const void *queue,
-		     const struct ibv_recv_wr *wr);
+typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+typedef int post_recv_fn(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+typedef int post_srq_recv_fn(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+typedef int post_wq_recv_fn(struct ibv_wq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+
+/* Call @next, the provider's function, and record that. @frame: as in struct post. */
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
+	      post_send_fn *next, const void *const *frame);
+int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
+	      post_recv_fn *next, const void *const *frame);
+int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
+		  post_srq_recv_fn *next, const void *const *frame);
+int post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
+		 post_wq_recv_fn *next, const void *const *frame);
 
 struct builder;
 
 /*
  * The requests that were built (ibv_wr_*), in the form of the ring already.
  * @verb is VERB_wr_complete, or VERB_wr_abort where they are thrown away.
+ * After record_ready(). Returns false where it is dropped: then its end must
+ * not be called.
  */
 bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp,
 		      struct builder *builder);
 
+/* The result is not 0. */
+void post_fail(const struct post *post, int ret, const void *bad);
+
 /* @bad: *bad_wr of a post that failed. */
-void post_end(struct post *post, int ret, const void *bad);
+static inline void post_end(struct post *post, int ret, const void *bad)
+{
+	if (__builtin_expect(ret, 0))
+		post_fail(post, ret, bad);
+	record_release(post->hold);
+}

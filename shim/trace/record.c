@@ -19,35 +19,6 @@
 #include "shim/trace/rings.h"
 #include "shim/trace/tap.h"
 
-bool record_set_writing(bool on)
-{
-	bool before = recorder.writing;
-
-	atomic_signal_fence(memory_order_seq_cst);
-	recorder.writing = on;
-	atomic_signal_fence(memory_order_seq_cst);
-	return before;
-}
-
-/*
- * Everything that is held becomes visible, finished or not. Between the steps
- * a signal handler's event would find no right place: it is dropped and counted.
- */
-void record_publish(void)
-{
-	struct ring *ring = &recorder.ring;
-	bool before = record_set_writing(true);
-
-	ring->reserved += recorder.held;
-	recorder.held = 0;
-	recorder.holds++;
-	/* pairs with the load in ring_peek() */
-	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
-	record_set_writing(before);
-	if (recorder.tap)
-		record_tap();
-}
-
 void record_abandon(void)
 {
 	if (!record_on() || recorder.generation != record_generation())

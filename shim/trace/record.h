@@ -21,11 +21,12 @@ struct recorder {
 	uint32_t cm_depth;   /* the same of librdmacm's calls */
 	const void *cm_frame;
 	bool busy;           /* making the ring: whatever is called now is not recorded */
-	bool ours;           /* the recorder itself calls verbs: EVENT_OURS */
+	uint8_t ours;        /* EVENT_OURS: the recorder itself calls verbs; else 0 */
 	bool writing;        /* between record_reserve() and record_commit() */
 	uint32_t vfork;      /* generation in which this thread made a child that shares its memory; 0 */
 	uint32_t vfork_seq;  /* the number of that fork */
 	pid_t vfork_child;   /* whose verbs were reported */
+	bool special;        /* there is a sieve, or payload is kept */
 	const struct session_filter *sieve; /* what is left out; NULL: nothing */
 	uint32_t posts, polls; /* until the sieve takes one */
 	uint32_t chance;
@@ -43,7 +44,7 @@ extern __thread struct recorder recorder __attribute__((tls_model("initial-exec"
 
 /* Generation of the process: 0 in a child after fork (the page is wiped), so
  * that no thread's own number fits and record_start() is asked. */
-extern _Atomic(_Atomic uint32_t *) record_page;
+extern _Atomic(_Atomic uint32_t *) record_page __attribute__((visibility("hidden")));
 
 static inline uint32_t record_generation(void)
 {
@@ -52,7 +53,7 @@ static inline uint32_t record_generation(void)
 				    memory_order_relaxed);
 }
 
-extern _Atomic uint32_t record_clock; /* enum clock_kind */
+extern _Atomic uint32_t record_clock __attribute__((visibility("hidden"))); /* enum clock_kind */
 
 /* Generation of a process that is not recorded, and will not be. */
 #define RECORD_OFF UINT32_MAX
@@ -112,7 +113,7 @@ void record_drop_nested(void);
  */
 static inline void *record_reserve(size_t bytes)
 {
-	struct ring *ring = &recorder.ring;
+	uint64_t at;
 
 	if (__builtin_expect(recorder.writing, 0)) {
 		record_drop_nested();
@@ -121,26 +122,41 @@ static inline void *record_reserve(size_t bytes)
 	/* from here on no signal handler takes the room that we find */
 	recorder.writing = true;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (!ring_fits(ring, recorder.held + bytes) && !record_room(bytes))
-		return NULL;
-	return ring->data + ((ring->reserved + recorder.held) & ring->mask);
+	at = recorder.ring.reserved + recorder.held;
+	if (__builtin_expect(at + bytes > recorder.ring.limit, 0)) {
+		if (!record_room(bytes))
+			return NULL;
+		at = recorder.ring.reserved + recorder.held; /* it may have been published */
+	}
+	return recorder.ring.data + (at & recorder.ring.mask);
+}
+
+/* While it is on, a signal handler's events are dropped and counted. Returns what it was. */
+static inline bool record_set_writing(bool on)
+{
+	bool before = recorder.writing;
+
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = on;
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
 }
 
 /* Show the tap what was published since the last time. */
 void record_tap(void);
 
 /* What nests in an event that is held is published with it, not before. */
-static inline void record_commit_held(struct event_head *event, size_t words)
+static inline void record_commit_held(struct event_head *event, size_t bytes)
 {
-	event->words = (uint16_t)words;
+	event->words = (uint16_t)(bytes / 8);
 	event->seq = ++recorder.ring.seq;
-	recorder.held += words * 8;
+	recorder.held += bytes;
 }
 
 static inline void record_commit(struct event_head *event, size_t words)
 {
 	if (__builtin_expect(recorder.held != 0, 0))
-		record_commit_held(event, words);
+		record_commit_held(event, words * 8);
 	else
 		ring_commit(&recorder.ring, event, words);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -149,8 +165,24 @@ static inline void record_commit(struct event_head *event, size_t words)
 		record_tap();
 }
 
-/* Everything that is held becomes visible, finished or not. */
-void record_publish(void);
+/*
+ * Everything that is held becomes visible, finished or not. Between the steps
+ * a signal handler's event would find no right place: it is dropped and counted.
+ */
+static inline void record_publish(void)
+{
+	bool before = record_set_writing(true);
+
+	recorder.ring.reserved += recorder.held;
+	recorder.held = 0;
+	recorder.holds++;
+	/* pairs with the load in ring_peek() */
+	atomic_store_explicit(&recorder.ring.head->tail, recorder.ring.reserved,
+			      memory_order_release);
+	record_set_writing(before);
+	if (__builtin_expect(recorder.tap != NULL, 0))
+		record_tap();
+}
 
 /* An event whose verb is still running. */
 struct hold {
@@ -161,10 +193,10 @@ struct hold {
 /*
  * Give @event its place and number, but do not let the reader see it yet: the
  * verb is still to be called, and verbs called meanwhile (by a signal handler)
- * come after it. @frame is the caller's: a hold whose frame is gone, as after a
+ * come after it. @frame is the verb's: a hold whose frame is gone, as after a
  * longjmp out of the verb, is over.
  */
-static inline struct hold record_hold(struct event_head *event, size_t words, const void *frame)
+static inline struct hold record_hold(struct event_head *event, size_t bytes, const void *frame)
 {
 	struct hold hold;
 
@@ -174,7 +206,7 @@ static inline struct hold record_hold(struct event_head *event, size_t words, co
 	hold = (struct hold){ recorder.holds, recorder.held == 0 };
 	if (hold.outer)
 		recorder.hold_frame = frame;
-	record_commit_held(event, words);
+	record_commit_held(event, bytes);
 	/* a signal handler of this thread finds the place taken */
 	atomic_signal_fence(memory_order_seq_cst);
 	recorder.writing = false;
@@ -197,7 +229,7 @@ static inline void record_release(struct hold hold)
 /* The flags that an event of this moment has. */
 static inline uint8_t record_flags(void)
 {
-	return (uint8_t)((recorder.depth ? EVENT_INNER : 0) | (recorder.ours ? EVENT_OURS : 0));
+	return (uint8_t)((recorder.depth ? EVENT_INNER : 0) | recorder.ours);
 }
 
 static inline void record_head(struct event_head *head, enum event_type type, uint64_t ticks)
@@ -206,9 +238,6 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 	head->flags = record_flags();
 	head->ticks = ticks;
 }
-
-/* While it is on, a signal handler's events are dropped and counted. Returns what it was. */
-bool record_set_writing(bool on);
 
 /* Say that something is done that is not recorded. */
 void record_blind(enum event_blind_what what, const void *object);

@@ -159,6 +159,7 @@ static bool make_ring(void)
 	recorder.tap = NULL;
 	site_begin();
 	recorder.sieve = join_session.page->filter.on ? &join_session.page->filter : NULL;
+	recorder.special = recorder.sieve || payload_on;
 	if (!take_over() && !new_ring())
 		return false;
 	pthread_setspecific(key, &recorder);

@@ -158,7 +158,7 @@ static void snapshot(struct ibv_context *context)
 	int saved = errno;
 	int ports = 0;
 
-	recorder.ours = true;
+	recorder.ours = EVENT_OURS;
 	if (!ibv_query_device_ex(context, NULL, &attr_ex))
 		ports = attr_ex.phys_port_cnt_ex ? (int)attr_ex.phys_port_cnt_ex :
 						   attr_ex.orig_attr.phys_port_cnt;
@@ -167,7 +167,7 @@ static void snapshot(struct ibv_context *context)
 	for (int i = 1; i <= ports && i <= UINT8_MAX; i++)
 		ibv_query_port(context, (uint8_t)i, &port);
 	snapshot_gids(context);
-	recorder.ours = false;
+	recorder.ours = 0;
 	errno = saved;
 }
 

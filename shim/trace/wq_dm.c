@@ -13,38 +13,19 @@
 #include "shim/trace/record.h"
 #include "shim/trace/slots.h"
 
-typedef int post_recv_fn(struct ibv_wq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 typedef int memcpy_to_dm_fn(struct ibv_dm *, uint64_t, const void *, size_t);
 typedef int memcpy_from_dm_fn(void *, struct ibv_dm *, uint64_t, size_t);
 
 #include "gen/copies_gen.h"
 
-static void *post_recv[SLOTS], *memcpy_to_dm[SLOTS], *memcpy_from_dm[SLOTS];
-
-static inline int record_post_recv(const void *const *frame, post_recv_fn *next, struct ibv_wq *wq,
-				   struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	struct post post;
-	bool on;
-	int ret;
-
-	post.frame = frame;
-	post.nwr = 0;
-	on = record_ready() && post_begin_recv(&post, VERB_post_wq_recv, wq, wr);
-	ret = next(wq, wr, bad);
-	if (ret && payload_on)
-		payload_refused_receives(&post, wq, bad ? *bad : NULL);
-	if (on)
-		post_end(&post, ret, ret && bad ? *bad : NULL);
-	return ret;
-}
+static void *post_recvs[SLOTS], *memcpy_to_dm[SLOTS], *memcpy_from_dm[SLOTS];
 
 #define FUNCTIONS(i)                                                                         \
 	static int post_recv_##i(struct ibv_wq *wq, struct ibv_recv_wr *wr,                  \
 				 struct ibv_recv_wr **bad)                                   \
 	{                                                                                    \
-		return record_post_recv(__builtin_frame_address(0),                          \
-					(post_recv_fn *)post_recv[i], wq, wr, bad);          \
+		return post_wq_recv(wq, wr, bad, (post_wq_recv_fn *)post_recvs[i],           \
+				    __builtin_frame_address(0));                             \
 	}                                                                                    \
 	static int memcpy_to_dm_##i(struct ibv_dm *dm, uint64_t offset, const void *addr,    \
 				    size_t length)                                           \
@@ -81,7 +62,7 @@ static int patch(void **slot, void *originals[SLOTS], void *const ours[SLOTS])
 
 int wq_patch(struct ibv_wq *wq)
 {
-	return patch((void **)&wq->post_recv, post_recv, our_post_recv);
+	return patch((void **)&wq->post_recv, post_recvs, our_post_recv);
 }
 
 int dm_patch(struct ibv_dm *dm)
