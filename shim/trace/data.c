@@ -49,8 +49,7 @@ static struct {
 		if (__builtin_expect(payload_on, 0))                                              \
 			payload_polls(cq);                                                        \
 		ret = originals.poll_cq[i](cq, n, wc);                                            \
-		poll_record(cq, ret, wc);                                                         \
-		return ret;                                                                       \
+		return poll_record(cq, ret, wc);                                                  \
 	}                                                                                         \
 	static int req_notify_cq_##i(struct ibv_cq *cq, int solicited_only)                       \
 	{                                                                                         \

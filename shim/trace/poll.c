@@ -47,7 +47,7 @@ struct ring_polls *poll_counter(const void *cq)
 	return free_slot;
 }
 
-static void fill(struct event_poll *event, const struct ibv_cq *cq, int ret, uint32_t nwc)
+static inline void fill(struct event_poll *event, const struct ibv_cq *cq, int ret, uint32_t nwc)
 {
 	struct ring_polls *slot = poll_slot(cq);
 
@@ -64,18 +64,28 @@ static uint32_t next_seq(void)
 	return recorder.ring.seq + 1;
 }
 
-static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+/* Returns the number of its event, 0 if it is lost. */
+static inline __attribute__((always_inline)) uint32_t
+put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
 {
 	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
-	uint32_t seq = event ? next_seq() : 0;
+	uint32_t seq;
 
-	if (event) {
-		fill(event, cq, ret, nwc);
-		for (uint32_t i = 0; i < nwc; i++)
-			memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
-		record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
-	}
-	if (__builtin_expect(payload_on, 0))
+	if (!event)
+		return 0;
+	seq = next_seq();
+	fill(event, cq, ret, nwc);
+	for (uint32_t i = 0; i < nwc; i++)
+		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
+	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
+	return seq;
+}
+
+static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+{
+	uint32_t seq = put_some(cq, ret, wc, nwc);
+
+	if (payload_on)
 		payload_completions(cq, wc, nwc, seq);
 }
 
@@ -103,9 +113,10 @@ static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *
 }
 
 /* More completions than fit an event look like several polls. */
-void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int ret,
+						    const struct ibv_wc *wc)
 {
-	if (__builtin_expect(recorder.sieve != NULL, 0) && ret > 0) {
+	if (recorder.sieve && ret > 0) {
 		write_sieved(cq, ret, wc);
 		return;
 	}
@@ -116,6 +127,19 @@ void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 
 		write_some(cq, n, wc + at, (uint32_t)n);
 	}
+}
+
+int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+{
+	if (!record_ready())
+		return ret;
+	if (!ret)
+		poll_count(cq);
+	else if (__builtin_expect(ret < 0 || ret > EVENT_WCS || recorder.special, 0))
+		write_special(cq, ret, wc);
+	else
+		put_some(cq, ret, wc, (uint32_t)ret);
+	return ret;
 }
 
 static inline __attribute__((always_inline)) void

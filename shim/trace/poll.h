@@ -9,9 +9,6 @@
 /* The counter of this CQ in this thread's ring; NULL where there are too many. */
 struct ring_polls *poll_counter(const void *cq);
 
-/* @ret is not 0: completions, or a failure. */
-void poll_write(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
-
 /*
  * One completion that an iterator stands on, or its failure (@wc is NULL, @ret
  * negative). @flags: EVENT_START or EVENT_NEXT. @extra may be NULL.
@@ -40,14 +37,16 @@ static inline void poll_count(const void *cq)
 	atomic_store_explicit(count, n + 1, memory_order_relaxed);
 }
 
-static inline void poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+/* What poll_record() leaves. Returns @ret. */
+int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
+
+/* What a poll returned, which is returned. Another one that found nothing is only a count. */
+static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
-	if (!record_ready())
-		return;
-	if (__builtin_expect(ret == 0, 1))
-		poll_count(cq);
-	else
-		poll_write(cq, ret, wc);
+	if (ret || recorder.generation != record_generation())
+		return poll_record_rest(cq, ret, wc);
+	poll_count(cq);
+	return 0;
 }
 
 /* @ticks is the time before the verb was called. */
