@@ -113,9 +113,12 @@ void cli_tell_loss(struct trace *trace)
 	if (loss.late)
 		log_note("the recording BEGAN LATE: %s events came before it, and what they made is "
 			 "not known", format_count(loss.late, lost));
-	if (loss.events > loss.overwritten + loss.late)
+	if (loss.events > loss.overwritten + loss.late + loss.handlers)
 		log_note("%s events were LOST: the rings were full",
-			 format_count(loss.events - loss.overwritten - loss.late, lost));
+			 format_count(loss.events - loss.overwritten - loss.late - loss.handlers, lost));
+	if (loss.handlers)
+		log_note("%s events were LOST: of signal handlers that came while another was "
+			 "written", format_count(loss.handlers, lost));
 	if (loss.overwritten)
 		log_note("%s events of the data plane are not in this trace: older than what it "
 			 "kept", format_count(loss.overwritten, lost));

@@ -5,6 +5,8 @@
  *
  * Not here: what follows the tag (render.c).
  */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,29 +43,32 @@ struct dump {
 	struct trace_filter filter;
 	struct event_id wanted; /* thread 0: none */
 	const char *object;     /* as it was asked for; NULL: any */
+	uint32_t *objects;      /* which these are: several processes may have a qp2 */
+	uint32_t nobjects;
 	int verb;               /* -1: any */
 	bool failed;
 	uint64_t payload; /* core/wire/payload.h */
 	bool found;
 };
 
-static bool parse_number(const char *text, uint64_t *ret)
+/* A number up to @most that ends with @end. Returns what is behind that, NULL if it is none. */
+static const char *parse_number(const char *text, char end, uint64_t most, uint64_t *ret)
 {
-	char *end;
+	char *at;
 
-	*ret = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end;
+	errno = 0;
+	*ret = strtoull(text, &at, 10);
+	return isdigit((unsigned char)*text) && !errno && *ret <= most && *at == end ? at + 1 : NULL;
 }
 
 static bool parse_id(const char *text, struct event_id *ret_id)
 {
-	unsigned int thread;
-	unsigned long long n;
-	int length = 0;
+	uint64_t thread, n;
+	const char *at = parse_number(text, ':', UINT32_MAX, &thread);
 
-	if (sscanf(text, "%u:%llu%n", &thread, &n, &length) != 2 || text[length] || !thread)
+	if (!at || !thread || !parse_number(at, '\0', UINT64_MAX, &n))
 		return false;
-	*ret_id = (struct event_id){ thread, n };
+	*ret_id = (struct event_id){ (uint32_t)thread, n };
 	return true;
 }
 
@@ -71,7 +76,7 @@ static int parse_filter_id(const char *what, const char *text, uint32_t *ret)
 {
 	uint64_t n = 0;
 
-	if (text && (!parse_number(text, &n) || !n || n > UINT32_MAX))
+	if (text && (!parse_number(text, '\0', UINT32_MAX, &n) || !n))
 		return cli_misuse("dump", "--%s takes a number of the trace, not '%s'", what, text);
 	*ret = (uint32_t)n;
 	return 0;
@@ -101,8 +106,8 @@ static int read_options(struct dump *d, const struct options *options)
 		err = parse_seconds("to", options->value[TO], &d->filter.to);
 	if (err)
 		return err;
-	if (d->filter.to)
-		d->filter.to--; /* the cursor's is still in */
+	if (options->value[TO]) /* the cursor's is still in, and 0 no end */
+		d->filter.to = d->filter.to > 1 ? d->filter.to - 1 : -1;
 	d->verb = verb ? verb_find(verb) : -1;
 	if (verb && d->verb < 0)
 		return cli_misuse("dump", "there is no verb '%s'", verb);
@@ -126,23 +131,39 @@ static bool is_asked_for(const struct dump *d, const struct object *object)
 	return !strcmp(d->object, object->name) || !strcmp(d->object, id);
 }
 
-static int check_object(const struct dump *d)
+static int find_objects(struct dump *d)
 {
 	const struct object *object;
 
-	for (uint32_t id = 1; d->object && (object = trace_object(d->trace, id)); id++)
-		if (is_asked_for(d, object))
-			return 0;
-	return d->object ? cli_misuse("dump", "the trace has no object '%s'", d->object) : 0;
+	for (uint32_t id = 1; d->object && (object = trace_object(d->trace, id)); id++) {
+		uint32_t *more;
+
+		if (!is_asked_for(d, object))
+			continue;
+		more = realloc(d->objects, (d->nobjects + 1) * sizeof(*more));
+		if (!more)
+			return cli_status(log_err(-ENOMEM, "look for object '%s'", d->object));
+		d->objects = more;
+		more[d->nobjects++] = id;
+	}
+	return d->object && !d->nobjects ?
+	       cli_misuse("dump", "the trace has no object '%s'", d->object) : 0;
 }
 
-/* Several processes may have a qp2: each counts. */
+/* What is asked for and is not there is a mistake, and no empty answer. */
+static int check_filter(struct dump *d)
+{
+	if (d->filter.thread && !d->wanted.thread && !trace_thread(d->trace, d->filter.thread))
+		return cli_misuse("dump", "the trace has no thread %u", d->filter.thread);
+	if (d->filter.process && !trace_process(d->trace, d->filter.process))
+		return cli_misuse("dump", "the trace has no process %u", d->filter.process);
+	return find_objects(d);
+}
+
 static bool concerns_object(const struct dump *d, const struct trace_event *event)
 {
-	const struct object *object;
-
-	for (uint32_t id = 1; (object = trace_object(d->trace, id)); id++)
-		if (is_asked_for(d, object) && render_concerns(d->trace, event, object))
+	for (uint32_t i = 0; i < d->nobjects; i++)
+		if (render_concerns(d->trace, event, trace_object(d->trace, d->objects[i])))
 			return true;
 	return false;
 }
@@ -167,11 +188,14 @@ static void print_line(const struct dump *d, const struct trace_event *event)
 {
 	const struct thread *thread = trace_thread(d->trace, event->id.thread);
 	char id[32], tag[40] = "-";
+	int pad;
 
 	if (thread)
 		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
-	printf("%14.9f  %-8s  %-18s  ", (double)event->time / 1e9, event_id_text(event->id, id),
-	       tag);
+	pad = 18 - (int)strlen(tag);
+	printf("%14.9f  %-8s  ", (double)event->time / 1e9, event_id_text(event->id, id));
+	format_put(stdout, tag);
+	printf("%*s  ", pad > 0 ? pad : 0, "");
 	render_event(&d->render, event);
 	putchar('\n');
 }
@@ -297,7 +321,7 @@ static int dump_events(struct dump *d)
 static int dump(struct dump *d)
 {
 	char id[32];
-	int status = check_object(d);
+	int status = check_filter(d);
 
 	if (status)
 		return status;
@@ -325,5 +349,6 @@ int cli_dump(int argc, char **argv)
 		return status;
 	status = dump(&d);
 	trace_close(d.trace);
+	free(d.objects);
 	return status;
 }

@@ -169,8 +169,9 @@ static void print_head(struct trace *trace, const char *path)
 	stat(path, &st);
 	print_faults(trace);
 	printf("trace     %s, %s\n", path, format_bytes((uint64_t)st.st_size, text));
-	printf("program   %s\n", meta(trace, "command"));
-	printf("recorded  %s, %s, by verbatim %s\n", date(meta_number(trace, "realtime"), text),
+	printf("program   ");
+	format_put(stdout, meta(trace, "command"));
+	printf("\nrecorded  %s, %s, by verbatim %s\n", date(meta_number(trace, "realtime"), text),
 	       format_time(meta_number(trace, "duration"), other), meta(trace, "version"));
 	printf("machine   %s, %s, Linux %s, clock %s\n", meta(trace, "host"),
 	       meta(trace, "machine"), meta(trace, "kernel"), meta(trace, "clock"));

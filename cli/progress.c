@@ -76,5 +76,5 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 		log_note("%s: the last of the data plane; %s events of it are older", path,
 			 format_count(done->overwritten, bytes));
 	if (done->lost)
-		log_note("%s: %s events were lost: the rings were full", path, lost);
+		log_note("%s: %s events were lost; `verbatim info` says why", path, lost);
 }

@@ -7,7 +7,6 @@
  */
 #include "cli/render.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,11 +325,13 @@ static void put_process(const struct values *v, bool began)
 
 	if (!p)
 		return;
-	if (began)
-		fprintf(v->out, "+++ process %u: pid %d, %s +++", p->id, p->pid,
-			p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
-	else
+	if (!began) {
 		put_end(v->out, p);
+		return;
+	}
+	fprintf(v->out, "+++ process %u: pid %d, ", p->id, p->pid);
+	format_put(v->out, p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
+	fputs(" +++", v->out);
 }
 
 static void put_fork(const struct values *v, const struct fork_event *fork)
@@ -363,9 +364,7 @@ static void put_mark(const struct values *v, const struct mark_event *mark)
 					     [TRACE_MARK_END] = "<-- end" };
 
 	fprintf(v->out, "%s ", kinds[mark->kind]);
-	/* a program's own text: nothing of it reaches the terminal's controls */
-	for (const char *c = mark->text ? mark->text : ""; *c; c++)
-		fputc(iscntrl((unsigned char)*c) ? '?' : *c, v->out);
+	format_put(v->out, mark->text ? mark->text : "");
 }
 
 void render_event(const struct render *r, const struct trace_event *event)

@@ -4,6 +4,7 @@
  * The database is the reader's: its virtual tables are there, and it cannot
  * be written to.
  */
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,51 +24,102 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-enum format { PLAIN, AS_CSV, AS_JSON };
+enum format { AS_PLAIN, AS_CSV, AS_JSON };
 
-static void put_csv(const char *text)
+static void put_csv(const char *text, size_t n)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
+	bool quoted = strcspn(text, ",\"\r\n") < n;
+
+	if (quoted)
+		putchar('"');
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] == '"')
 			putchar('"');
-		putchar(*text);
+		putchar(text[i]);
 	}
-	putchar('"');
+	if (quoted)
+		putchar('"');
 }
 
-static void put_plain(enum format format, const char *text)
+static void put_plain(enum format format, const char *text, size_t n)
 {
 	if (format == AS_CSV)
-		put_csv(text);
+		put_csv(text, n);
 	else
-		fputs(text, stdout);
+		fwrite(text, 1, n, stdout);
 }
 
-static const char *column_text(sqlite3_stmt *stmt, int column)
+/* A text to its end, which no NUL in it is. */
+static const char *column_text(sqlite3_stmt *stmt, int column, size_t *ret_n)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
 
+	*ret_n = (size_t)sqlite3_column_bytes(stmt, column);
 	return text ? text : "";
+}
+
+static void put_blob(sqlite3_stmt *stmt, int column)
+{
+	const unsigned char *bytes = sqlite3_column_blob(stmt, column);
+	int n = sqlite3_column_bytes(stmt, column);
+
+	for (int i = 0; i < n; i++)
+		printf("%02X", bytes[i]);
+}
+
+static void put_number(sqlite3_stmt *stmt, int column)
+{
+	double value = sqlite3_column_double(stmt, column);
+	size_t n;
+
+	if (isinf(value)) /* JSON has no word for it */
+		fputs(value < 0 ? "-9e999" : "9e999", stdout);
+	else
+		fputs(column_text(stmt, column, &n), stdout);
 }
 
 static void put_json(sqlite3_stmt *stmt, int column)
 {
+	const char *text;
+	size_t n;
+
 	switch (sqlite3_column_type(stmt, column)) {
 	case SQLITE_INTEGER:
 	case SQLITE_FLOAT:
-		fputs(column_text(stmt, column), stdout);
+		put_number(stmt, column);
 		break;
 	case SQLITE_NULL:
 		json_text(NULL);
 		break;
+	case SQLITE_BLOB:
+		putchar('"');
+		put_blob(stmt, column);
+		putchar('"');
+		break;
 	default:
-		json_text(column_text(stmt, column));
+		text = column_text(stmt, column, &n);
+		json_bytes(text, n);
 	}
+}
+
+static void put_value(sqlite3_stmt *stmt, enum format format, int column)
+{
+	const char *text;
+	size_t n;
+
+	if (format == AS_JSON) {
+		put_json(stmt, column);
+	} else if (sqlite3_column_type(stmt, column) == SQLITE_BLOB) {
+		put_blob(stmt, column);
+	} else {
+		text = column_text(stmt, column, &n);
+		put_plain(format, text, n);
+	}
+}
+
+static const char *between(enum format format)
+{
+	return format == AS_PLAIN ? "|" : format == AS_CSV ? "," : ", ";
 }
 
 static void put_row(sqlite3_stmt *stmt, enum format format)
@@ -75,15 +127,12 @@ static void put_row(sqlite3_stmt *stmt, enum format format)
 	int n = sqlite3_column_count(stmt);
 
 	for (int i = 0; i < n; i++) {
+		fputs(i ? between(format) : format == AS_JSON ? "{" : "", stdout);
 		if (format == AS_JSON) {
-			fputs(i ? ", " : "{", stdout);
 			json_text(sqlite3_column_name(stmt, i));
 			fputs(": ", stdout);
-			put_json(stmt, i);
-		} else {
-			fputs(i ? (format == AS_CSV ? "," : "|") : "", stdout);
-			put_plain(format, column_text(stmt, i));
 		}
+		put_value(stmt, format, i);
 	}
 	fputs(format == AS_JSON ? "}" : "\n", stdout);
 }
@@ -91,8 +140,10 @@ static void put_row(sqlite3_stmt *stmt, enum format format)
 static void put_header(sqlite3_stmt *stmt, enum format format)
 {
 	for (int i = 0; i < sqlite3_column_count(stmt); i++) {
-		fputs(i ? (format == AS_CSV ? "," : "|") : "", stdout);
-		put_plain(format, sqlite3_column_name(stmt, i));
+		const char *name = sqlite3_column_name(stmt, i);
+
+		fputs(i ? between(format) : "", stdout);
+		put_plain(format, name, strlen(name));
 	}
 	putchar('\n');
 }
@@ -128,6 +179,7 @@ static int answer(sqlite3 *db, sqlite3_stmt *stmt, enum format format, bool head
 static int ask(sqlite3 *db, const char *sql, enum format format, bool header)
 {
 	int status = CLI_FINE;
+	bool asked = false;
 
 	while (!status && *sql) {
 		sqlite3_stmt *stmt = NULL;
@@ -141,9 +193,10 @@ static int ask(sqlite3 *db, const char *sql, enum format format, bool header)
 		} else if (stmt) {
 			status = answer(db, stmt, format, header);
 		}
+		asked = asked || stmt;
 		sqlite3_finalize(stmt);
 	}
-	return status;
+	return asked ? status : cli_misuse("sql", "no query is given");
 }
 
 int cli_sql(int argc, char **argv)
@@ -158,7 +211,7 @@ int cli_sql(int argc, char **argv)
 		return cli_misuse("sql", "--csv or --json, not both");
 	if (options.nargs == 1)
 		return cli_misuse("sql", "no query is given");
-	format = options.value[CSV] ? AS_CSV : options.value[JSON] ? AS_JSON : PLAIN;
+	format = options.value[CSV] ? AS_CSV : options.value[JSON] ? AS_JSON : AS_PLAIN;
 	status = cli_open("sql", options.nargs > 2 ? options.nargs : options.nargs > 0,
 			  options.args, &trace);
 	if (status)

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "cli/format.h"
+#include "core/store/text.h"
 #include "core/store/trace.h"
 #include "core/wire/log.h"
 
@@ -174,8 +175,9 @@ static void put_cell(const struct table *table, unsigned int column, int room, c
 	bool last = column + 1 == table->ncolumns;
 	int pad = room - width(text);
 
-	printf("%s%*s%s%*s", "  ", left ? 0 : pad, "", text,
-	       left && !last ? pad : 0, "");
+	printf("  %*s", left ? 0 : pad, "");
+	format_put(stdout, text);
+	printf("%*s", left && !last ? pad : 0, "");
 }
 
 void table_print(const struct table *table)
@@ -200,22 +202,21 @@ void table_print(const struct table *table)
 	putchar('\n');
 }
 
+void json_bytes(const char *bytes, size_t n)
+{
+	struct text text = { 0 };
+
+	text_json(&text, bytes, n);
+	fputs(text.failed ? "null" : text.at, stdout);
+	text_fini(&text);
+}
+
 void json_text(const char *text)
 {
-	if (!text) {
+	if (text)
+		json_bytes(text, strlen(text));
+	else
 		fputs("null", stdout);
-		return;
-	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			printf("\\%c", *text);
-		else if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			printf("\\u%04x", *text);
-		else
-			putchar(*text);
-	}
-	putchar('"');
 }
 
 /* "control verbs" is control_verbs. */

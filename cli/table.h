@@ -4,6 +4,7 @@
  * rows. One thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct trace;
@@ -44,5 +45,6 @@ void table_print_json(const struct table *table);
 /* Accepts NULL. */
 void table_free(struct table *table);
 
-/* @text as a JSON string; null for NULL. */
+/* @text, and @n bytes, as a JSON string; null for NULL. */
 void json_text(const char *text);
+void json_bytes(const char *bytes, size_t n);

@@ -6,7 +6,9 @@
  *	  "tolerated": [...], "notes": [...] }
  */
 #include <inttypes.h>
+#include <string.h>
 
+#include "core/store/text.h"
 #include "replay/outcome_private.h"
 
 static const char *const count_names[OUTCOME_COUNTS] = {
@@ -23,18 +25,11 @@ static const char *const count_names[OUTCOME_COUNTS] = {
 
 static void put_text(FILE *to, const char *text)
 {
-	fputc('"', to);
-	for (const char *at = text ? text : ""; *at; at++) {
-		unsigned char c = (unsigned char)*at;
+	struct text quoted = { 0 };
 
-		if (c == '"' || c == '\\')
-			fprintf(to, "\\%c", c);
-		else if (c < 0x20)
-			fprintf(to, "\\u%04x", c);
-		else
-			fputc(c, to);
-	}
-	fputc('"', to);
+	text_json(&quoted, text ? text : "", text ? strlen(text) : 0);
+	fputs(quoted.failed ? "null" : quoted.at, to);
+	text_fini(&quoted);
 }
 
 static void put_member(FILE *to, const char *name, const char *text)

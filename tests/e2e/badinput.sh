@@ -84,6 +84,11 @@ expect "dump: no such event" 2 "$VERBATIM" dump good.db 77:1
 expect "dump: no name of an event" 2 "$VERBATIM" dump good.db one
 expect "dump: --thread is no number" 2 "$VERBATIM" dump --thread main good.db
 expect "dump: --from is no number" 2 "$VERBATIM" dump --from noon good.db
+expect "dump: no such thread" 2 "$VERBATIM" dump --thread 99 good.db
+expect "dump: no such process" 2 "$VERBATIM" dump --process 99 good.db
+for id in 4294967297:23 1:18446744073709551639 1:-1 1:+1 +1:1 '1: 23'; do expect "dump: '$id' is no name of an event" 2 "$VERBATIM" dump good.db "$id"; done
+expect "sql: empty query" 2 "$VERBATIM" sql good.db ''
+expect "sql: nothing but a comment" 2 "$VERBATIM" sql --json good.db '/* nothing */ ;'
 expect "sql: wrong query" 2 "$VERBATIM" sql good.db 'SELEKT'
 expect "sql: no such table" 2 "$VERBATIM" sql good.db 'SELECT * FROM no_such_table'
 expect "sql: a trace is not written to" 2 "$VERBATIM" sql good.db 'DELETE FROM call'

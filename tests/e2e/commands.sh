@@ -48,6 +48,11 @@ dump_of_a_time() {
 	n=$(($(dump --to "$mid" t.db | wc -l) + $(dump --from "$mid" t.db | wc -l)))
 	is "$n" "$(wc -l <all)"
 }
+dump_before_the_beginning_is_empty() { is "$(dump --to 0 t.db | wc -l)" 0 && is "$(dump --to 0.000000001 t.db | wc -l)" 0; }
+# as long as a dump of all, whatever the number of objects
+dump_of_an_object_among_many_is_quick() {
+	"$VERBATIM" record -q --device soft -o many.db "$guest" calls 20000 && is "$(timeout 20 "$VERBATIM" dump --object pd7 many.db | wc -l)" 2
+}
 dump_of_failures_is_empty_where_nothing_failed() { is "$(dump --failed t.db)" ""; }
 dump_of_one_event_has_its_stack() {
 	local id
@@ -71,7 +76,33 @@ sql_prints_rows() { is "$(query guest.db "SELECT verb, count(*) FROM call WHERE 
 sql_prints_csv() { is "$(query --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS y, 1")" $'x,y,1\n"a""b,c",,1'; }
 sql_prints_json() { is "$(query --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'; }
 sql_has_the_data_plane() { is "$(query t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'; }
+sql_prints_all_of_a_blob_and_of_a_text() {
+	is "$(query t.db "SELECT x'00ff41', 1")" '00FF41|1' && is "$(query --csv t.db "SELECT x'00ff41'")" 00FF41 &&
+		is "$(query t.db "SELECT 'a' || char(0) || 'b'" | od -An -c | tr -d ' ')" 'a\0b\n' &&
+		is "$(query --json t.db "SELECT x'00ff41' AS x, cast(x'61ff62' AS text) AS y, 'a' || char(0) || 'b' AS z, 1e999 AS i, -1e999 AS j")" \
+			'[{"x": "00FF41", "y": "a\u00ffb", "z": "a\ufffdb", "i": 9e999, "j": -9e999}]'
+}
 
+# a program calls itself what it likes
+texts_of_a_program_stay_on_their_line() {
+	local odd=$'x\ny\e[31mz\xff' command
+	"$VERBATIM" record -q --device soft -o odd.db bash -c "exec -a '$odd' $guest say 1 calls 1" >out || return
+	for command in info dump stat; do
+		"$VERBATIM" $command odd.db >out || return
+		! LC_ALL=C grep -n "^y\|"$'\e' out || return
+	done
+	"$VERBATIM" dump odd.db | LC_ALL=C grep -qa 'x?y?\[31mz' &&
+		for command in info stat check; do "$VERBATIM" $command --format json odd.db | iconv -f UTF-8 -t UTF-8 | jq -e . >/dev/null || { echo "$command: no JSON"; return 1; }; done &&
+		"$VERBATIM" sql --json odd.db 'SELECT * FROM process' | iconv -f UTF-8 -t UTF-8 | jq -e '.[0].cmdline == "x\ny\u001b[31mz\u00ff say 1 calls 1"' >/dev/null
+}
+reason_of_a_loss_is_the_true_one() {
+	"$VERBATIM" unpack -o lost.db guest.db && sqlite3 lost.db "INSERT INTO loss(thread, process, events) VALUES(1, 1, 5);
+		INSERT INTO coverage(process, thread, n, time, what, times, detail) VALUES(1, 1, 1, 1, 'handlers', 5, 'of verbs in signal handlers')" || return
+	for command in info dump stat; do
+		"$VERBATIM" $command lost.db 2>&1 | grep -i lost >out
+		grep -q '5 events.*signal handlers' out && ! grep -q 'full\|room' out || { echo "$command: $(cat out)"; return 1; }
+	done
+}
 info_shows_columns_only() { ! "$VERBATIM" info t.db | grep SELECT; }
 
 unpacked_trace_reads_the_same() {
@@ -124,6 +155,8 @@ try dump_of_a_process
 try dump_of_a_verb
 try dump_of_an_object
 try dump_of_a_time
+try dump_before_the_beginning_is_empty
+try dump_of_an_object_among_many_is_quick
 try dump_of_failures_is_empty_where_nothing_failed
 try dump_of_one_event_has_its_stack
 try dump_to_a_closed_pipe_ends_quietly
@@ -133,7 +166,10 @@ try stat_in_text_has_the_same_queues
 try sql_prints_rows
 try sql_prints_csv
 try sql_prints_json
+try sql_prints_all_of_a_blob_and_of_a_text
 try sql_has_the_data_plane
+try texts_of_a_program_stay_on_their_line
+try reason_of_a_loss_is_the_true_one
 try info_shows_columns_only
 try unpacked_trace_reads_the_same
 try unpacked_trace_is_read_by_any_sqlite
