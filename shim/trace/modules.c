@@ -3,7 +3,7 @@
  *
  * A thread may hold that lock and wait for one that calls a verb: in a
  * constructor, or in dl_iterate_phdr(). So a verb never takes it.
- * _dl_find_object() answers for one address without it, and that is what a
+ * What lies at one address is known without it (locate.c), and that is what a
  * stack needs: an EVENT_MODULE is written when a file is first seen there.
  *
  *	places  start of a file -> what was seen there last
@@ -18,7 +18,6 @@
  */
 #include "shim/trace/modules.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -27,6 +26,7 @@
 
 #include "shim/trace/import.h"
 #include "shim/trace/libc.h"
+#include "shim/trace/locate.h"
 #include "shim/trace/record.h"
 
 enum {
@@ -63,77 +63,11 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
 	return ret;
 }
 
-/* A file as the loader has it now. */
-struct found {
-	uintptr_t start, end;
-	struct dl_phdr_info info;
-};
-
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
-
-static bool find(const void *address, struct found *found)
-{
-	struct dl_find_object object;
-	const ElfW(Ehdr) *header;
-
-	if (_dl_find_object((void *)(uintptr_t)address, &object))
-		return false;
-	header = object.dlfo_map_start;
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-		return false;
-	found->start = (uintptr_t)object.dlfo_map_start;
-	found->end = (uintptr_t)object.dlfo_map_end;
-	found->info = (struct dl_phdr_info){
-		.dlpi_addr = object.dlfo_link_map->l_addr,
-		.dlpi_name = object.dlfo_link_map->l_name,
-		.dlpi_phdr = (const void *)((const char *)header + header->e_phoff),
-		.dlpi_phnum = header->e_phnum,
-	};
-	return true;
-}
-
-#else /* glibc before 2.35 cannot be asked without its lock */
-
-struct search {
-	const void *address;
-	struct found *found;
-};
-
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	const struct search *search = arg;
-	uintptr_t start = UINTPTR_MAX, end = 0;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type != PT_LOAD)
-			continue;
-		start = at < start ? at : start;
-		end = at + ph->p_memsz > end ? at + ph->p_memsz : end;
-	}
-	if ((uintptr_t)search->address < start || (uintptr_t)search->address >= end)
-		return 0;
-	*search->found = (struct found){ start, end, *info };
-	return 1;
-}
-
-static bool find(const void *address, struct found *found)
-{
-	struct search search = { address, found };
-
-	return dl_iterate_phdr(look, &search);
-}
-
-#endif
-
 bool modules_find(const void *address, struct dl_phdr_info *ret_info)
 {
-	struct found found;
+	struct located found;
 
-	if (!find(address, &found))
+	if (!locate(address, &found))
 		return false;
 	*ret_info = found.info;
 	return true;
@@ -191,7 +125,7 @@ static size_t module_path(const struct dl_phdr_info *info, char *text)
 }
 
 /* False: it could not be written. */
-static bool write_module(const struct found *found, uint32_t serial)
+static bool write_module(const struct located *found, uint32_t serial)
 {
 	const ElfW(Nhdr) *note = find_build_id(&found->info);
 	struct event_module *event = record_reserve(sizeof(*event) + PATH_BYTES + BUILD_ID + 8);
@@ -222,7 +156,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-static uint64_t what_is(const struct found *found)
+static uint64_t what_is(const struct located *found)
 {
 	const ElfW(Nhdr) *note = find_build_id(&found->info);
 	uint64_t hash = hash_bytes(0xcbf29ce484222325ull, found->info.dlpi_name,
@@ -246,7 +180,7 @@ static _Atomic(struct module *) *place(uintptr_t start)
 	return NULL;
 }
 
-static bool overlaps(const struct found *found)
+static bool overlaps(const struct located *found)
 {
 	for (unsigned int i = 0; i < PLACES; i++) {
 		const struct module *module = atomic_load_explicit(&places[i], memory_order_acquire);
@@ -258,7 +192,7 @@ static bool overlaps(const struct found *found)
 }
 
 /* A file that cannot be remembered would be written with each stack. */
-static uint32_t give_up(const struct found *found)
+static uint32_t give_up(const struct located *found)
 {
 	static atomic_bool told;
 
@@ -271,7 +205,7 @@ static uint32_t give_up(const struct found *found)
  * Write it, and remember that: in this order, and not where it was lost. Two
  * threads may both do so at once; what is written twice says the same.
  */
-static uint32_t add(const struct found *found, uint64_t what, uint32_t now,
+static uint32_t add(const struct located *found, uint64_t what, uint32_t now,
 		    _Atomic(struct module *) *at)
 {
 	uint32_t serial, i = atomic_load_explicit(&known, memory_order_relaxed);
@@ -294,7 +228,7 @@ static uint32_t add(const struct found *found, uint64_t what, uint32_t now,
 }
 
 /* The number of the file that is there now; written, if it is new. */
-static uint32_t see(const struct found *found, bool *replaced)
+static uint32_t see(const struct located *found, bool *replaced)
 {
 	uint32_t now = modules_unloads();
 	_Atomic(struct module *) *at = place(found->start);
@@ -316,7 +250,7 @@ static uint32_t see(const struct found *found, bool *replaced)
 struct modules_seen modules_see(void *const *addresses, unsigned int n)
 {
 	struct modules_seen seen = { 0, false };
-	struct found found = { 0 };
+	struct located found = { 0 };
 
 	for (unsigned int i = 0; i < n; i++) {
 		uintptr_t address = (uintptr_t)addresses[i];
@@ -324,8 +258,8 @@ struct modules_seen modules_see(void *const *addresses, unsigned int n)
 
 		if (address >= found.start && address < found.end)
 			continue; /* of the same file as the one before */
-		if (!find(addresses[i], &found)) {
-			found = (struct found){ 0 };
+		if (!locate(addresses[i], &found)) {
+			found = (struct located){ 0 };
 			continue;
 		}
 		serial = see(&found, &seen.replaced);

@@ -15,6 +15,15 @@ enum { SPIN_TURNS = 1000, SPIN_YIELDS = 100000 };
 
 extern __thread bool spin_held __attribute__((tls_model("initial-exec")));
 
+static inline void spin_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 static inline bool spin_lock(_Atomic unsigned int *lock)
 {
 	for (int i = 0; !spin_held && i < SPIN_YIELDS; i++) {
@@ -23,7 +32,7 @@ static inline bool spin_lock(_Atomic unsigned int *lock)
 			return true;
 		}
 		if (i < SPIN_TURNS)
-			__builtin_ia32_pause();
+			spin_relax();
 		else
 			sched_yield();
 	}

@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * The object file at an address. Any thread.
+ */
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A file as the loader has it now. */
+struct located {
+	uintptr_t start, end;
+	struct dl_phdr_info info;
+};
+
+/* False: none of the loader's. */
+bool locate(const void *address, struct located *found);
+
+/* The same by asking the loader for each, which takes its lock: glibc before 2.35 knows no other way. */
+bool locate_by_walk(const void *address, struct located *found);
