@@ -30,6 +30,7 @@ const struct doctor_check doctor_machine_checks[] = {
 	{ "ptrace", doctor_ptrace },
 	{ "shm", doctor_shm },
 	{ "session", doctor_session },
+	{ "fabric", doctor_fabric },
 	{ "guest", doctor_guest },
 	{ "preload", doctor_preload },
 	{ "lttng", doctor_lttng },

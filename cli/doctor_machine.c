@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -131,6 +132,23 @@ void doctor_session(struct doctor *doctor)
 		return; /* sessions are in /dev/shm: said already */
 	snprintf(where, sizeof(where), "VERBATIM_SESSIONS=%s", given);
 	see_space(doctor, where, given);
+}
+
+/* As the software device judges it, which shares nothing with us. */
+void doctor_fabric(struct doctor *doctor)
+{
+	const char *given = getenv("VERBATIM_SOFT_FABRIC");
+	struct stat st;
+
+	if (!given || !*given || lstat(given, &st)) /* else it makes one */
+		return;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
+		doctor_say(doctor, DOCTOR_PROBLEM, "'chmod 700' it, or name one that is not there",
+			   "VERBATIM_SOFT_FABRIC=%s is no directory of this user that is closed to "
+			   "others: the software device cannot be opened", given);
+	else
+		doctor_say(doctor, DOCTOR_OK, NULL, "processes meet in VERBATIM_SOFT_FABRIC=%s",
+			   given);
 }
 
 void doctor_guest(struct doctor *doctor)

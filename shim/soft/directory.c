@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static void sweep_gone(void)
 	closedir(dir);
 }
 
-int directory_open(bool *ret_made)
+static int open_it(bool *ret_made)
 {
 	int err = choose();
 
@@ -120,6 +121,25 @@ int directory_open(bool *ret_made)
 	else if (errno != EEXIST)
 		return -errno;
 	return check(ret_made);
+}
+
+/* Once: a device is opened again and again. */
+static int complain(int err)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		fprintf(stderr, "verbatim-soft: %s: %s; VERBATIM_SOFT_FABRIC names another place\n",
+			path, err == -EPERM ? "not a directory of this user that is closed to others "
+					      "(chmod 700)" : strerror(-err));
+	return err;
+}
+
+int directory_open(bool *ret_made)
+{
+	int err = open_it(ret_made);
+
+	return err < 0 && err != -EAGAIN ? complain(err) : err;
 }
 
 void directory_remove(const char *last)

@@ -58,6 +58,13 @@ session_folder_that_lacks_is_a_problem() {
 	VERBATIM_SESSIONS=$tmp/none says /bin/true 1 "VERBATIM_SESSIONS=$tmp/none cannot be used"
 }
 
+fabric_that_others_may_enter_is_a_problem() {
+	mkdir -m 755 "$tmp/open" && VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 1 "problem *fabric.*$tmp/open.*chmod 700" || return
+	"$VERBATIM" run --device soft env VERBATIM_SOFT_FABRIC="$tmp/open" ibv_devinfo >"$tmp/out" 2>&1
+	[ "$(grep -c "^verbatim-soft: $tmp/open: .*chmod 700" "$tmp/out")" = 1 ] || { cat "$tmp/out"; return 1; }
+	chmod 700 "$tmp/open" && VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 0 "ok *fabric.*$tmp/open"
+}
+
 client_is_fine() { says ibv_rc_pingpong 0 'linked with libibverbs'; }
 other_program_is_told_apart() { says /bin/true 0 'neither it nor its libraries'; }
 absent_program_is_a_problem() { says no-such-program 1 "'no-such-program' cannot be started"; }
@@ -98,7 +105,7 @@ bad_options_are_usage() {
 }
 
 for each in each_line_has_a_verdict json_says_the_same software_device_has_a_port lack_of_memlock_is_told \
-	session_folder_that_lacks_is_a_problem client_is_fine other_program_is_told_apart \
+	session_folder_that_lacks_is_a_problem fabric_that_others_may_enter_is_a_problem client_is_fine other_program_is_told_apart \
 	absent_program_is_a_problem static_program_is_a_problem static_pie_is_a_problem direct_verbs_are_told \
 	setuid_program_is_a_problem dlopen_is_told script_is_followed library_of_a_library_counts \
 	program_is_not_run bad_options_are_usage; do
