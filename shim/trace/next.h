@@ -15,12 +15,18 @@ void *next_find(enum verb verb);
 /* Look for all that is there, so that no verb has to: that takes the loader's lock. */
 void next_find_all(void);
 
-extern _Atomic(void *) next_found[VERB_COUNT];
+extern _Atomic(void *) next_found[VERB_COUNT] __attribute__((visibility("hidden")));
+
+/* NULL where nobody has looked yet, too. */
+static inline void *next_known(enum verb verb)
+{
+	return atomic_load_explicit(&next_found[verb], memory_order_relaxed);
+}
 
 /* The exported function of @verb, or NULL where the library has none. */
 static inline void *next_symbol(enum verb verb)
 {
-	void *at = atomic_load_explicit(&next_found[verb], memory_order_relaxed);
+	void *at = next_known(verb);
 
 	return __builtin_expect(at != NULL, 1) ? at : next_find(verb);
 }

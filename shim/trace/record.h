@@ -58,6 +58,11 @@ extern _Atomic uint32_t record_clock __attribute__((visibility("hidden"))); /* e
 /* Generation of a process that is not recorded, and will not be. */
 #define RECORD_OFF UINT32_MAX
 
+static inline bool record_is_off(void)
+{
+	return __builtin_expect(record_generation() == RECORD_OFF, 0);
+}
+
 /* Is the process recorded now? Not before its first verb, nor in a child before its own. */
 bool record_on(void);
 
