@@ -18,6 +18,8 @@
 
 #include "core/wire/log.h"
 
+enum { TRIES = 16 }; /* of names for a copy */
+
 void keep_start(struct keep *keep)
 {
 	keep->begun = clock_monotonic();
@@ -42,17 +44,29 @@ static void tell_name(struct session_page *page, const char *name)
 		strcpy(page->copy, whole);
 }
 
+/* Somebody's file has that name, or somebody is reading it: not a reason to have no copy. */
+static bool is_in_the_way(int err)
+{
+	return err == -EEXIST || err == -ELOOP || err == -EBUSY;
+}
+
 static int copy(struct keep *keep, struct session *session, struct writer *writer, const char *why)
 {
 	struct session_page *page = session->page;
 	char name[PATH_MAX];
-	int err = keep_name(keep->path, keep->number + 1, name) ? 0 : -ENAMETOOLONG;
+	int err;
 
 	watch_store(keep->watch);
-	if (!err)
-		err = writer_snapshot(writer, name, why);
-	if (!err)
-		keep->number++;
+	for (int i = 0; i < TRIES; i++) {
+		err = keep_name(keep->path, ++keep->number, name) ? 0 : -ENAMETOOLONG;
+		if (!err)
+			err = writer_snapshot(writer, name, why);
+		if (!is_in_the_way(err))
+			break;
+		log_note("%s is in the way: the copy gets the next number", name);
+	}
+	if (err)
+		keep->number--; /* to be tried again */
 	tell_name(page, err ? NULL : name);
 	if (err)
 		return log_err(err, "keep a copy of %s", keep->path);

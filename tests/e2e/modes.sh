@@ -181,10 +181,19 @@ snapshot_of_nothing_is_refused() {
 }
 
 snapshot_that_fails_does_not_stop_the_recording() {
-	mkdir d; mkdir d/t.1.db # in the way
-	"$VERBATIM" record --flight 1M -o d/t.db "$apps/first_error" >out 2>err; says "t.1.db is not a file" err &&
+	local name # too long for that of a copy
+	name=$(printf 'n%.0s' {1..244}).db
+	"$VERBATIM" record --flight 1M -o $name "$apps/first_error" >out 2>err; says "keep a copy of" err &&
+		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" $name)" 1 || return
+	rm $name
+}
+
+snapshot_takes_a_number_that_is_free() {
+	mkdir d; mkdir d/t.1.db; echo precious >d/t.2.db; ln -s t.2.db d/t.3.db
+	"$VERBATIM" record --flight 1M -o d/t.db "$apps/first_error" >out 2>err; says "t.1.db is not a file" err && says "t.3.db is in the way" err &&
+		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.4.db)" 1 && is "$(cat d/t.2.db)" precious &&
 		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.db)" 1 || return
-	rmdir d/t.1.db
+	rm -r d
 }
 
 rotation_leaves_whole_traces() {
@@ -299,6 +308,7 @@ try snapshot_is_written_when_asked
 try first_error_and_crash_write_a_snapshot
 try snapshot_of_nothing_is_refused
 try snapshot_that_fails_does_not_stop_the_recording
+try snapshot_takes_a_number_that_is_free
 try rotation_leaves_whole_traces
 try rotation_by_time_goes_on
 try filters_leave_what_was_asked_for
