@@ -15,6 +15,8 @@
 #include "core/store/schema.h"
 #include "core/wire/log.h"
 
+enum { FEW = 100 }; /* processes are found without an index */
+
 /* The forks of a pid are numbered; a pid that came back has the last process's. */
 static const char forks_sql[] =
 	"UPDATE process SET (parent, fork_thread, fork_n) ="
@@ -217,15 +219,17 @@ static int complete_frames(sqlite3 *db)
 
 int complete_forks(sqlite3 *db)
 {
-	return sql_exec(db, forks_sql);
+	int err = 0;
+
+	if (sql_int(db, "SELECT count(*) FROM process", 0) > FEW)
+		err = schema_index_processes(db);
+	return err ? err : sql_exec(db, forks_sql);
 }
 
 static int run(sqlite3 *db, enum complete_state state)
 {
 	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
 
-	if (!err)
-		err = schema_index_processes(db);
 	if (!err)
 		err = complete_forks(db);
 	if (!err)

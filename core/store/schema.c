@@ -109,7 +109,7 @@ int schema_index_processes(sqlite3 *db)
 
 int schema_follow(sqlite3 *db)
 {
-	return sql_exec(db, CHUNK_INDEX PROCESS_INDEX);
+	return sql_exec(db, CHUNK_INDEX);
 }
 
 int schema_set_meta(sqlite3 *db, const char *key, const char *value)
