@@ -4,7 +4,7 @@
  * Only all events in time order tell which request a completion belongs to,
  * so the rows come in that order and not by thread.
  */
-#include "core/store/matched.h"
+#include "core/store/rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,44 +12,38 @@
 #include "core/wire/log.h"
 
 struct matched {
-	struct scan_bounds bounds;
+	struct trace *trace;
+	struct rows_bounds bounds;
 	struct cursor *cursor;
 	const struct trace_event *event;
 	uint32_t i; /* of the event's completions */
 };
 
-int matched_new(struct trace *trace, const struct scan_bounds *bounds, struct matched **ret)
+static int matched_new(struct trace *trace, const struct table *table, void **ret_rows)
 {
 	struct matched *matched = calloc(1, sizeof(*matched));
-	const struct thread *thread;
-	struct trace_filter filter = { 0 };
-	int err;
 
 	if (!matched)
-		return log_err(-ENOMEM, "match completions");
-	matched->bounds = *bounds;
-	if (bounds->thread >= 0 && bounds->thread <= UINT32_MAX) {
-		filter.thread = (uint32_t)bounds->thread;
-		thread = trace_thread(trace, filter.thread);
-		filter.process = thread ? thread->process : 0;
-	}
-	if (bounds->time_to > 0 && bounds->time_to < INT64_MAX)
-		filter.to = bounds->time_to;
-	err = cursor_open(trace, &filter, &matched->cursor);
-	if (err) {
-		free(matched);
-		return err;
-	}
-	*ret = matched;
+		return log_err(-ENOMEM, "read table %s", table->name);
+	matched->trace = trace;
+	*ret_rows = matched;
 	return 0;
 }
 
-void matched_free(struct matched *matched)
+static void matched_rest(void *rows)
 {
-	if (!matched)
-		return;
+	struct matched *matched = rows;
+
 	cursor_close(matched->cursor);
-	free(matched);
+	matched->cursor = NULL;
+	matched->event = NULL;
+}
+
+static void matched_free(void *rows)
+{
+	if (rows)
+		matched_rest(rows);
+	free(rows);
 }
 
 static const struct wc *current(const struct matched *matched)
@@ -57,8 +51,10 @@ static const struct wc *current(const struct matched *matched)
 	return &matched->event->poll->wc[matched->i];
 }
 
-int matched_next(struct matched *matched)
+static int matched_next(void *rows)
 {
+	struct matched *matched = rows;
+
 	for (;;) {
 		int more;
 
@@ -72,6 +68,27 @@ int matched_next(struct matched *matched)
 			return more;
 		matched->i = UINT32_MAX; /* before the first */
 	}
+}
+
+static int matched_first(void *rows, const struct rows_bounds *bounds, uint64_t used)
+{
+	struct matched *matched = rows;
+	const struct thread *thread;
+	struct trace_filter filter = { 0 };
+	int err;
+
+	(void)used;
+	matched_rest(matched);
+	matched->bounds = *bounds;
+	if (bounds->thread >= 0 && bounds->thread <= UINT32_MAX) {
+		filter.thread = (uint32_t)bounds->thread;
+		thread = trace_thread(matched->trace, filter.thread);
+		filter.process = thread ? thread->process : 0;
+	}
+	if (bounds->time_to > 0 && bounds->time_to < INT64_MAX)
+		filter.to = bounds->time_to;
+	err = cursor_open(matched->trace, &filter, &matched->cursor);
+	return err ? err : matched_next(matched);
 }
 
 static int64_t column_value(const struct wc *wc, enum column_id column)
@@ -156,8 +173,9 @@ static void result_name(const struct wc *wc, const struct table_column *column,
 		sqlite3_result_text(context, name, -1, SQLITE_STATIC);
 }
 
-void matched_value(struct matched *matched, int index, sqlite3_context *context)
+static void matched_value(void *rows, int index, sqlite3_context *context)
 {
+	const struct matched *matched = rows;
 	const struct table_column *column = &tables[TABLE_wc].columns[index];
 	const struct trace_event *event = matched->event;
 
@@ -191,3 +209,12 @@ void matched_value(struct matched *matched, int index, sqlite3_context *context)
 		known_value(matched, column->value, context);
 	}
 }
+
+const struct rows_source matched_source = {
+	.new = matched_new,
+	.free = matched_free,
+	.first = matched_first,
+	.next = matched_next,
+	.rest = matched_rest,
+	.value = matched_value,
+};

@@ -10,6 +10,9 @@
 
 #include "core/wire/event.h"
 
+struct sqlite3;
+struct sqlite3_stmt;
+
 struct payload_row {
 	uint64_t n;         /* event of its post or poll */
 	uint32_t i;         /* which request, which completion */
@@ -40,6 +43,34 @@ int payload_pack(const struct payload_rows *rows, uint8_t **ret_data, size_t *re
 
 /* Nothing of @data is trusted: -EBADMSG. @rows is emptied first. */
 int payload_unpack(const void *data, size_t size, struct payload_rows *rows);
+
+/*
+ * Reads chunks of a database. Of each thread the one that was read last is
+ * kept, since who reads goes from thread to thread; of threads that share a
+ * place, the last one's. Zeroed it is empty.
+ */
+enum { PAYLOAD_PLACES = 64 };
+struct payload_reader {
+	struct sqlite3_stmt *chunk;
+	struct {
+		int64_t id;    /* of the chunk; 0: none */
+		struct payload_rows rows;
+	} places[PAYLOAD_PLACES];
+};
+
+/* Returns 0 or -errno after log_err(). */
+int payload_reader_init(struct payload_reader *reader, struct sqlite3 *db);
+void payload_reader_fini(struct payload_reader *reader);
+
+/*
+ * The rows of chunk @id, which is of @thread, by event and index; borrowed
+ * until the next call for the same place. 0 or -errno after log_err().
+ */
+int payload_reader_read(struct payload_reader *reader, uint32_t thread, int64_t id,
+			const struct payload_rows **ret_rows);
+
+/* How many of such rows are of events before @n, or of it and before index @i. */
+size_t payload_rows_before(const struct payload_rows *rows, uint64_t n, uint32_t i);
 
 struct waiting;
 

@@ -1,8 +1,5 @@
 /*
  * The payload of a request or a completion
- *
- * Of each thread the chunk that was looked into last is kept, since a cursor
- * goes from thread to thread; of threads that share a place, the last one's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,16 +10,10 @@
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 
-enum { PLACES = 64 };
-
 struct finder {
 	bool any;              /* there are payloads */
 	sqlite3_stmt *chunks;  /* ids that may have an event; or, unpacked, its row */
-	sqlite3_stmt *chunk;
-	struct place {
-		int64_t id;    /* of the chunk; 0: none */
-		struct payload_rows rows;
-	} places[PLACES];
+	struct payload_reader reader;
 };
 
 static bool has_table(sqlite3 *db, const char *name)
@@ -54,8 +45,7 @@ static int finder_new(struct trace *trace)
 		err = sql_prepare(trace->db, "SELECT id FROM payload_chunk WHERE thread = ?1"
 					     " AND first_n <= ?2 AND last_n >= ?2", &f->chunks);
 	if (!err && !trace->plain)
-		err = sql_prepare(trace->db, "SELECT data FROM payload_chunk WHERE id = ?",
-				  &f->chunk);
+		err = payload_reader_init(&f->reader, trace->db);
 	f->any = !err && sql_int(trace->db, trace->plain ?
 				 "SELECT EXISTS (SELECT 1 FROM payload)" :
 				 "SELECT EXISTS (SELECT 1 FROM payload_chunk)", 0);
@@ -69,9 +59,7 @@ void trace_payloads_fini(struct trace *trace)
 	if (!f)
 		return;
 	sqlite3_finalize(f->chunks);
-	sqlite3_finalize(f->chunk);
-	for (int i = 0; i < PLACES; i++)
-		payload_rows_fini(&f->places[i].rows);
+	payload_reader_fini(&f->reader);
 	free(f);
 	trace->finder = NULL;
 }
@@ -81,37 +69,6 @@ bool trace_has_payloads(struct trace *trace)
 	if (!trace->finder && finder_new(trace))
 		return false;
 	return trace->finder->any;
-}
-
-static int by_event(const void *a, const void *b)
-{
-	const struct payload_row *x = a, *y = b;
-
-	if (x->n != y->n)
-		return x->n < y->n ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
-}
-
-static int load(struct finder *f, struct place *place, int64_t id)
-{
-	int err;
-
-	if (place->id == id)
-		return 0;
-	place->id = 0;
-	sql_bind(f->chunk, "i", id);
-	err = sql_step(f->chunk);
-	if (err > 0)
-		err = payload_unpack(sqlite3_column_blob(f->chunk, 0),
-				     (size_t)sqlite3_column_bytes(f->chunk, 0), &place->rows);
-	sqlite3_reset(f->chunk);
-	if (err == -EBADMSG)
-		return log_err(-EINVAL, "payload chunk %lld is damaged", (long long)id);
-	if (err)
-		return err;
-	qsort(place->rows.rows, place->rows.nrows, sizeof(*place->rows.rows), by_event);
-	place->id = id;
-	return 0;
 }
 
 static void give(const struct payload_rows *rows, const struct payload_row *row,
@@ -124,29 +81,23 @@ static void give(const struct payload_rows *rows, const struct payload_row *row,
 	};
 }
 
-static bool look(const struct place *place, struct event_id id, uint32_t i,
-		 struct payload *ret_payload)
-{
-	const struct payload_row key = { .n = id.n, .i = i };
-	const struct payload_row *row = !place->rows.nrows ? NULL :
-		bsearch(&key, place->rows.rows, place->rows.nrows, sizeof(key), by_event);
-
-	if (row)
-		give(&place->rows, row, ret_payload);
-	return row;
-}
-
 static int find(struct finder *f, struct event_id id, uint32_t i, struct payload *ret_payload)
 {
-	struct place *place = &f->places[id.thread % PLACES];
+	const struct payload_rows *rows;
 	int found = 0, err;
 
 	sql_bind(f->chunks, "ui", id.thread, (int64_t)id.n);
 	while (!found && (err = sql_step(f->chunks)) > 0) {
-		err = load(f, place, sqlite3_column_int64(f->chunks, 0));
+		size_t at;
+
+		err = payload_reader_read(&f->reader, id.thread, sqlite3_column_int64(f->chunks, 0),
+					  &rows);
 		if (err)
 			break;
-		found = look(place, id, i, ret_payload);
+		at = payload_rows_before(rows, id.n, i);
+		found = at < rows->nrows && rows->rows[at].n == id.n && rows->rows[at].i == i;
+		if (found)
+			give(rows, &rows->rows[at], ret_payload);
 	}
 	sqlite3_reset(f->chunks);
 	return found ? 1 : err;

@@ -22,12 +22,12 @@
 enum { EVENTS = 4096 }; /* of a block */
 
 struct plain {
-	sqlite3_stmt *rows[TABLES];
-	bool there[TABLES];  /* a row is waiting */
+	sqlite3_stmt *rows[TABLES_OF_EVENTS];
+	bool there[TABLES_OF_EVENTS];  /* a row is waiting */
 };
 
 /* Columns from 0: the key without the thread, then what goes into the block. */
-static const char *const queries[TABLES] = {
+static const char *const queries[TABLES_OF_EVENTS] = {
 	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad, stack FROM post"
 		       " WHERE thread = ? ORDER BY n",
 	[TABLE_wr] = "SELECT n, i, wr_id, send_flags, imm, opcode, num_sge, remote_addr, rkey,"
@@ -79,7 +79,7 @@ int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain)
 	struct plain *plain = calloc(1, sizeof(*plain));
 	int err = plain ? 0 : log_err(-ENOMEM, "read thread %u", thread);
 
-	for (int t = 0; t < TABLES && !err; t++) {
+	for (int t = 0; t < TABLES_OF_EVENTS && !err; t++) {
 		err = sql_prepare(db, queries[t], &plain->rows[t]);
 		if (err)
 			break;
@@ -98,7 +98,7 @@ void plain_close(struct plain *plain)
 {
 	if (!plain)
 		return;
-	for (int t = 0; t < TABLES; t++)
+	for (int t = 0; t < TABLES_OF_EVENTS; t++)
 		sqlite3_finalize(plain->rows[t]);
 	free(plain);
 }

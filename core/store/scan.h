@@ -1,37 +1,47 @@
 #pragma once
 /*
- * The rows of one table of the data plane, out of chunks. For vtab.c.
- *
- * One thread.
+ * The insides of a scan, for scan.c (which row is next) and scan_value.c (what
+ * is in it). One thread.
  */
 #include "core/store/block.h"
-#include "core/store/tables.h"
-#include "core/store/trace_int.h"
+#include "core/store/rows.h"
 
-/* Rows outside are not given (events outside; whole chunks are not even read). */
-struct scan_bounds {
-	int64_t thread;          /* -1 any */
-	int64_t n_from, n_to;
-	int64_t time_from, time_to;
-	int64_t status;          /* of completions; -1 any */
+enum { SEATS = 8, MARKS = 128, MARK_EVENTS = 64 /* from one to the next */ };
+
+struct seat {
+	uint32_t thread, process;
+	uint64_t first_n, last_n;
+	bool loaded;
+	struct block block;
+	struct walk walk;   /* at the start of an event */
+	struct walk marks[MARKS]; /* where it was, to go back to */
+	uint32_t nmarks;
 };
 
-struct scan;
+struct scan {
+	struct trace *trace;
+	const struct table *table;
+	enum table_id id;
+	sqlite3_stmt *range, *point;
+	bool ranging;              /* more chunks may follow from @range */
+	struct rows_bounds bounds;
+	uint64_t used;
+	struct seat seats[SEATS];
+	unsigned int turn;         /* the seat to be taken next */
+	struct seat *seat;         /* the current one */
+	struct walk walk;          /* at the current row */
+	uint32_t i, j, rows, elements;
+	struct objects_cache cache;
+	const char *names_of;      /* of the enum that was looked up last */
+	const struct enum_info *names;
+};
 
-/* 0 or -errno after log_err(). */
-int scan_new(struct trace *trace, const struct table *table, struct scan **ret_scan);
+/* How many elements the current request has. */
+static inline uint32_t scan_elements(const struct scan *scan)
+{
+	return (uint32_t)block_get(&scan->seat->block, COLUMN_nsge, scan->walk.at[FAMILY_WR]);
+}
 
-/* Accepts NULL. */
-void scan_free(struct scan *scan);
-
-/*
- * Start anew; what was decoded before may serve again. @used: bit c for column
- * c of the table. 1 a row, 0 none, -errno.
- */
-int scan_first(struct scan *scan, const struct scan_bounds *bounds, uint64_t used);
-
-/* The next row: 1, 0 at the end, -errno. */
-int scan_next(struct scan *scan);
-
-/* Column @column of the current row, as the result of @context. */
-void scan_value(struct scan *scan, int column, sqlite3_context *context);
+/* scan_value.c: decode what the columns that are used are made of. 0, -EBADMSG or -ENOMEM. */
+int scan_decode(const struct scan *scan, struct block *block);
+void scan_value(void *rows, int index, sqlite3_context *context);

@@ -56,6 +56,10 @@ const struct table tables[TABLES] = {
 		EVENT_COLUMNS, V(CQ, "cq"), C_AS(notify_handle, "handle"),
 		C_AS(solicited, "solicited_only"), C_AS(notify_ret, "ret"), V(INNER, "inner"),
 	} },
+	[TABLE_payload] = { "payload", "thread, n, i", 0, {
+		PART_COLUMNS, V(KIND, "kind"), V(LENGTH, "length"), V(CAPTURED, "captured"),
+		V(BEFORE, "before"), V(HASH, "hash"), V(WHY, "why"), V(PAYLOAD, "bytes"),
+	} },
 };
 
 /* The name follows the number, also when that is changed by hand. */
@@ -70,14 +74,28 @@ static void declare_name(const struct table_column *column, struct text *sql)
 	text_addf(sql, " END) VIRTUAL");
 }
 
+static const char *type_of(enum value value)
+{
+	switch (value) {
+	case VALUE_NAME:
+	case VALUE_VERB:
+	case VALUE_KIND:
+	case VALUE_HASH:
+	case VALUE_WHY:
+		return "TEXT";
+	case VALUE_PAYLOAD:
+		return "BLOB";
+	default:
+		return "INTEGER";
+	}
+}
+
 void table_declare(const struct table *table, bool plain, struct text *sql)
 {
 	text_addf(sql, "%s(", table->name);
 	for (const struct table_column *c = table->columns; c->name; c++) {
-		bool is_text = c->value == VALUE_NAME || c->value == VALUE_VERB;
-
 		text_addf(sql, "%s%s %s", c == table->columns ? "" : ", ", c->name,
-			  is_text ? "TEXT" : "INTEGER");
+			  type_of(c->value));
 		if (plain && c->value == VALUE_NAME)
 			declare_name(c, sql);
 	}

@@ -31,6 +31,13 @@ enum value {
 	VALUE_NUM_SGE,
 	VALUE_BYTES,      /* sum of the elements' lengths */
 	VALUE_NAME,       /* the enumerator of the column before */
+	VALUE_KIND,       /* of a payload, with the rest */
+	VALUE_LENGTH,
+	VALUE_CAPTURED,
+	VALUE_BEFORE,
+	VALUE_HASH,
+	VALUE_WHY,
+	VALUE_PAYLOAD,
 	VALUE_WR_THREAD,  /* found by the matcher, with the rest; NULL unknown */
 	VALUE_WR_N,
 	VALUE_WR_I,
@@ -53,7 +60,8 @@ struct table {
 	struct table_column columns[TABLE_COLUMNS]; /* up to one without a name */
 };
 
-enum table_id { TABLE_post, TABLE_wr, TABLE_sge, TABLE_poll, TABLE_wc, TABLE_notify, TABLES };
+enum table_id { TABLE_post, TABLE_wr, TABLE_sge, TABLE_poll, TABLE_wc, TABLE_notify,
+		TABLE_payload, TABLES, TABLES_OF_EVENTS = TABLE_payload };
 
 extern const struct table tables[TABLES];
 

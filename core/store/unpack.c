@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "core/store/file.h"
-#include "core/store/payload_table.h"
 #include "core/store/schema.h"
 #include "core/store/tables.h"
 #include "core/store/trace.h"
@@ -109,16 +108,6 @@ out:
 	return err;
 }
 
-static int copy_payload(sqlite3 *from, sqlite3 *to)
-{
-	char create[512];
-	int err;
-
-	sqlite3_snprintf(sizeof(create), create, "CREATE TABLE payload(%s)", payload_columns);
-	err = sql_exec(to, create);
-	return err ? err : copy(from, "SELECT * FROM payload", to, "payload", "");
-}
-
 static int fill(sqlite3 *from, sqlite3 *to)
 {
 	int err = schema_create(to);
@@ -130,8 +119,6 @@ static int fill(sqlite3 *from, sqlite3 *to)
 		err = copy_control(from, to);
 	for (int t = 0; t < TABLES && !err; t++)
 		err = copy_table(from, to, &tables[t]);
-	if (!err)
-		err = copy_payload(from, to);
 	if (!err)
 		err = schema_complete(to);
 	return err ? err : sql_exec(to, "COMMIT");

@@ -8,7 +8,10 @@
  * How a plan is handed from xBestIndex to xFilter: idxStr is the set of
  * columns used, in hex, then a letter for each argument in order.
  *
- * Not here: the rows (scan.c, matched.c), the columns (tables.c).
+ * A subquery opens and closes its table for each row of the query around it:
+ * the rows of the cursor that was closed last are kept for the next.
+ *
+ * Not here: the rows (rows.h), the columns (tables.c).
  */
 #include "core/store/vtab.h"
 
@@ -16,8 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/matched.h"
-#include "core/store/payload_table.h"
+#include "core/store/rows.h"
 
 /* What all tables of a connection share. */
 struct home {
@@ -31,13 +33,14 @@ struct vtab {
 	sqlite3_vtab base;
 	struct home *home;
 	const struct table *table;
+	const struct rows_source *kept_source; /* NULL: nothing is kept */
+	void *kept;
 };
 
 struct vcursor {
 	sqlite3_vtab_cursor base;
-	struct scan *scan;
-	struct matched *matched;
-	bool is_matched; /* the rows come from there */
+	const struct rows_source *source; /* NULL: no rows yet */
+	void *rows;
 	bool end;
 };
 
@@ -108,7 +111,11 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
 
 static int disconnect_table(sqlite3_vtab *base)
 {
-	free(base);
+	struct vtab *vtab = (struct vtab *)base;
+
+	if (vtab->kept_source)
+		vtab->kept_source->free(vtab->kept);
+	free(vtab);
 	return SQLITE_OK;
 }
 
@@ -148,6 +155,13 @@ static bool wants_match(const struct vtab *vtab, uint64_t used)
 		     (columns[c].value == VALUE_WC_QP && vtab->home->trace->numberless)))
 			return true;
 	return false;
+}
+
+static const struct rows_source *source_of(const struct vtab *vtab, uint64_t used)
+{
+	if (vtab->table == &tables[TABLE_payload])
+		return &payload_source;
+	return wants_match(vtab, used) ? &matched_source : &scan_source;
 }
 
 /* A guess that puts a lookup before a scan, and a scan before matching. */
@@ -195,25 +209,54 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 {
-	struct vtab *vtab = (struct vtab *)base;
 	struct vcursor *cursor = calloc(1, sizeof(*cursor));
 
+	(void)base;
 	if (!cursor)
 		return SQLITE_NOMEM;
-	if (scan_new(vtab->home->trace, vtab->table, &cursor->scan)) {
-		free(cursor);
-		return SQLITE_ERROR;
-	}
 	*ret_cursor = &cursor->base;
 	return SQLITE_OK;
+}
+
+static void give_rows_back(struct vcursor *cursor)
+{
+	struct vtab *vtab = (struct vtab *)cursor->base.pVtab;
+
+	if (!cursor->source)
+		return;
+	if (vtab->kept_source)
+		vtab->kept_source->free(vtab->kept);
+	cursor->source->rest(cursor->rows);
+	vtab->kept_source = cursor->source;
+	vtab->kept = cursor->rows;
+	cursor->source = NULL;
+}
+
+static int take_rows(struct vcursor *cursor, const struct rows_source *source)
+{
+	struct vtab *vtab = (struct vtab *)cursor->base.pVtab;
+
+	if (cursor->source == source)
+		return 0;
+	give_rows_back(cursor);
+	if (vtab->kept_source == source) {
+		cursor->rows = vtab->kept;
+		vtab->kept_source = NULL;
+	} else {
+		int err = source->new(vtab->home->trace, vtab->table, &cursor->rows);
+
+		if (err)
+			return err;
+	}
+	cursor->source = source;
+	return 0;
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base)
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 
-	scan_free(cursor->scan);
-	matched_free(cursor->matched);
+	give_rows_back(cursor);
 	free(cursor);
 	return SQLITE_OK;
 }
@@ -227,7 +270,7 @@ static void narrow(int64_t *from, int64_t *to, int64_t low, int64_t high)
 }
 
 /* False: no row can fit. */
-static bool add_bound(struct scan_bounds *b, char letter, sqlite3_value *value)
+static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 {
 	int64_t v = sqlite3_value_int64(value);
 
@@ -264,31 +307,25 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 	struct vtab *vtab = (struct vtab *)base->pVtab;
-	struct scan_bounds bounds = { -1, 0, INT64_MAX, INT64_MIN, INT64_MAX, -1 };
+	struct rows_bounds bounds = { -1, 0, INT64_MAX, INT64_MIN, INT64_MAX, -1 };
 	char *letters;
 	uint64_t used = strtoull(plan, &letters, 16);
 
 	(void)number;
 	cursor->end = true;
-	cursor->is_matched = wants_match(vtab, used);
-	matched_free(cursor->matched);
-	cursor->matched = NULL;
 	for (int i = 0; i < argc; i++)
 		if (!add_bound(&bounds, letters[1 + i], argv[i]))
 			return SQLITE_OK;
-	if (!cursor->is_matched)
-		return took(cursor, scan_first(cursor->scan, &bounds, used));
-	if (matched_new(vtab->home->trace, &bounds, &cursor->matched))
+	if (take_rows(cursor, source_of(vtab, used)))
 		return SQLITE_ERROR;
-	return took(cursor, matched_next(cursor->matched));
+	return took(cursor, cursor->source->first(cursor->rows, &bounds, used));
 }
 
 static int next(sqlite3_vtab_cursor *base)
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 
-	return took(cursor, cursor->is_matched ? matched_next(cursor->matched) :
-			    scan_next(cursor->scan));
+	return took(cursor, cursor->source->next(cursor->rows));
 }
 
 static int eof(sqlite3_vtab_cursor *base)
@@ -300,10 +337,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 
-	if (cursor->is_matched)
-		matched_value(cursor->matched, index, context);
-	else
-		scan_value(cursor->scan, index, context);
+	cursor->source->value(cursor->rows, index, context);
 	return SQLITE_OK;
 }
 
@@ -358,8 +392,6 @@ int vtab_register(sqlite3 *db, struct trace *trace)
 	for (int t = 0; t < TABLES && !err; t++)
 		err = add_module(home, &tables[t]);
 	home_put(home);
-	if (!err)
-		err = payload_register(db);
 	if (!err && sqlite3_create_function(db, "event", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
 					    NULL, event_name, NULL, NULL))
 		err = sql_fail(db, "add event()");
