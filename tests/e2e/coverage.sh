@@ -36,6 +36,28 @@ dump_tells_what_was_asked_for() {
 		"$("$VERBATIM" sql "$tmp/plain.db" 'select count(timestamp), 0, 0 from wc where status = 0')" ]
 }
 
+# as they are in the tables
+dump_tells_what_requests_have() {
+	"$VERBATIM" dump "$tmp/t.db" >"$tmp/dump" && "$VERBATIM" sql "$tmp/t.db" "
+		select printf('wr_id=0x%x, opcode=%s', wr_id, opcode_name) from wr where verb like '%send' or verb = 'ibv_wr_complete'
+		union select printf('remote_addr=0x%x, rkey=0x%x', remote_addr, rkey) from wr where rkey
+		union select printf('compare_add=%d, swap=%d', compare_add, swap) from wr where compare_add or swap
+		union select printf('remote_qpn=0x%x, remote_qkey=0x%x', remote_qpn, remote_qkey) from wr where remote_qpn
+		union select printf('rkey=0x%x, mr=mr', bind_rkey) from wr where bind_mw
+		union select printf('addr=0x%x, length=%d, mw_access_flags=', bind_addr, bind_length) from wr where bind_mw
+		union select printf('imm_data=0x%x', imm) from wr where imm
+		union select printf('{addr=0x%x, length=%d, lkey=0x%x}', addr, length, lkey) from sge" >"$tmp/texts" || return
+	[ "$(wc -l <"$tmp/texts")" -gt 30 ] || { cat "$tmp/texts"; return 1; }
+	while read -r text; do grep -qF -- "$text" "$tmp/dump" || { echo "no '$text'"; return 1; }; done <"$tmp/texts"
+}
+
+dump_of_failures_has_each() {
+	[ "$("$VERBATIM" dump --failed "$tmp/t.db" | awk '{ print $2 }' | sort -u)" = "$("$VERBATIM" sql "$tmp/t.db" "
+		select thread || ':' || n from call where failed or end is null union select thread || ':' || n from post where ret
+		union select thread || ':' || n from wc where status union select thread || ':' || n from notify where ret" | sort)" ] ||
+		{ "$VERBATIM" dump --failed "$tmp/t.db"; return 1; }
+}
+
 # windows bound and keys invalidated in the batch are, here, too: its completions say so
 built_is_replayed() {
 	"$VERBATIM" replay --device soft "$tmp/t.db" >"$tmp/replayed"
@@ -59,5 +81,7 @@ try "a program calls every verb under recording" recorded
 try "each is in the trace with the arguments that it had" as_called
 try "nothing went by unseen, and the check finds nothing" nothing_missed
 try "dump and SQL have what an extended CQ told" dump_tells_what_was_asked_for
+try "dump has each field of a request" dump_tells_what_requests_have
+try "dump of what failed has that and no more" dump_of_failures_has_each
 try "what was built, polled and copied is replayed without a difference" built_is_replayed
 try "docs/COVERAGE.md is what was found" table_is_current
