@@ -194,6 +194,24 @@ static void damaged_ring_is_left_alone_and_the_others_go_on(void **state)
 	ring_close(&good);
 }
 
+static void loss_is_told_while_the_ring_lives(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	make_ring(&ring, number());
+	put(&ring);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(collector_lost(collector), 0);
+	assert_int_equal(writer_progress(writer).lost, 0);
+	atomic_store(&ring.head->dropped, 5);
+	assert_int_equal(collector_lost(collector), 0);
+	assert_int_equal(writer_progress(writer).lost, 5);
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(writer_progress(writer).lost, 5);
+	ring_close(&ring);
+}
+
 /* The head is the program's memory, too. */
 static void impossible_tail_is_damage(void **state)
 {
@@ -227,6 +245,7 @@ int main(void)
 						stop),
 		cmocka_unit_test_setup_teardown(damaged_ring_is_left_alone_and_the_others_go_on,
 						start, stop),
+		cmocka_unit_test_setup_teardown(loss_is_told_while_the_ring_lives, start, stop),
 		cmocka_unit_test_setup_teardown(impossible_tail_is_damage, start, stop),
 		cmocka_unit_test_setup_teardown(finish_closes_the_session, start, stop),
 	};
