@@ -72,5 +72,6 @@ for how in bare recorded; do
 done
 try "ibv_rc_pingpong -c" pingpong
 try "ibv_rc_pingpong -c, long messages" pingpong -s 100000
-try "the recorder under memcheck" recorder_under_memcheck
+if ldd "$VERBATIM" | grep -q 'lib[at]san'; then echo "skip valgrind: the recorder under memcheck: it has a sanitizer already"
+else try "the recorder under memcheck" recorder_under_memcheck; fi
 try "a recorded program under drd" under_drd
