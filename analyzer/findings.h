@@ -58,6 +58,7 @@ struct first_error {
 	uint64_t wr_id;
 	struct event_id request; /* 0:0: not known, and so is what follows */
 	uint32_t request_index;
+	uint32_t candidates; /* requests of that wr_id that it may be instead, it included */
 	int64_t posted_at;
 	uint32_t stack; /* of the post, 0 not known */
 	bool is_recv;

@@ -159,6 +159,7 @@ static int add(struct first *first, const struct trace_event *event, uint32_t in
 		.wr_id = wc->wr_id,
 		.request = wc->request,
 		.request_index = wc->request_index,
+		.candidates = wc->candidates,
 		.posted_at = wc->posted_at,
 	};
 	return trace_is_live(first->trace) ? look_up_now(first, error) : 0;

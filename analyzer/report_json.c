@@ -68,6 +68,7 @@ static void put_request(struct text *t, const struct first_error *error)
 	if (!error->request.thread)
 		return;
 	put_number(t, "request_index", error->request_index);
+	put_number(t, "candidates", error->candidates);
 	put_number(t, "posted_at", error->posted_at);
 	put_text(t, "opcode", report_opcode(error, opcode));
 	if (error->nsge) {

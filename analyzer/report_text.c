@@ -62,6 +62,8 @@ static void print_request(FILE *out, const struct first_error *error)
 			error->sge.addr, error->sge.lkey, error->nsge > 1 ? " and more" : "");
 	if (error->remote_addr || error->rkey)
 		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr, error->rkey);
+	if (error->candidates > 1)
+		fprintf(out, ", or another of the %u requests with its wr_id", error->candidates);
 }
 
 static void print_stack(const struct report *report, uint32_t stack)

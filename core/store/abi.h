@@ -10,6 +10,7 @@ enum abi {
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
 	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: the field is an rkey, not immediate data */
 	/* those of the requester: InfiniBand specification, 11.6.2 */
+	ABI_WC_WR_FLUSH_ERR = 5,
 	ABI_WC_MW_BIND_ERR = 6,
 	ABI_WC_BAD_RESP_ERR = 7,
 	ABI_WC_REM_ACCESS_ERR = 10,

@@ -212,6 +212,7 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 		wc->request = found.request;
 		wc->request_index = found.index;
 		wc->posted_at = found.posted_at;
+		wc->candidates = found.candidates;
 	}
 }
 

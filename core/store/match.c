@@ -302,6 +302,41 @@ static bool error_is_receive(struct match *match, struct state *state, uint32_t 
 	       match_queue_at(&state->sq, (uint32_t)s)->time;
 }
 
+/* Requests of @wr_id among the first that may complete: one of them must if @in_order. */
+static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, bool in_order)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < queue->count; i++) {
+		const struct match_request *request = match_queue_at(queue, i);
+
+		n += request->wr_id == wr_id;
+		if (in_order && request->signaled)
+			break;
+	}
+	return n;
+}
+
+/* How many may an error be of, that was taken to be of one of @queue? */
+static uint32_t count_candidates(struct match *match, struct state *state, uint32_t cq,
+				 const struct wc *wc, struct match_queue *queue)
+{
+	const struct match_qp *info = &state->info;
+	struct match_queue *rq = receive_queue(match, state);
+	bool apart = cq && info->send_cq != info->recv_cq;
+	uint32_t n = 0;
+
+	if (wc->status == ABI_WC_SUCCESS || wc->status == ABI_WC_WR_FLUSH_ERR)
+		return 0;
+	if (queue != &state->sq && queue != rq)
+		return count_first(queue, wc->wr_id, false);
+	if (queue == &state->sq || !apart)
+		n += count_first(&state->sq, wc->wr_id, true);
+	if (queue == rq || !(apart || only_sends_fail_with(wc->status)))
+		n += count_first(rq, wc->wr_id, rq == &state->rq);
+	return n ? n : 1;
+}
+
 /* Of the queue pair's own queues, and the one of the SRQ it was made with. */
 static struct match_queue *find_own(struct match *match, struct state *state, uint32_t cq,
 				 const struct wc *wc, bool *receive, int64_t *ret_at)
@@ -354,6 +389,7 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	*ret_found = (struct match_found){ .posted_at = -1, .receive = receive };
 	if (!queue)
 		return false;
+	ret_found->candidates = state ? count_candidates(match, state, cq, wc, queue) : 1;
 	request = match_queue_take(queue, (uint32_t)at);
 	if (queue->unsure)
 		return false;

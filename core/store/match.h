@@ -69,6 +69,7 @@ struct match_found {
 	uint32_t index;
 	int64_t posted_at;
 	bool receive;            /* on the receive side, as far as one can tell */
+	uint32_t candidates;     /* of an error but a flush: requests of that wr_id that it may be of */
 };
 
 /* A completion of @qp was polled from @cq. False if no request fits. */

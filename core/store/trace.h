@@ -140,6 +140,7 @@ struct wc {
 	struct event_id request;    /* the post that it completes; 0:0 unknown */
 	uint32_t request_index;     /* which of its work requests */
 	int64_t posted_at;
+	uint32_t candidates;        /* of an error but a flush: requests of that wr_id that may be it */
 };
 
 /* A poll that returned completions or failed. */

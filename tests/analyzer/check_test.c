@@ -149,6 +149,28 @@ static void line_one_is_the_first_error(void **state)
 	story_end(&s);
 }
 
+static void a_request_that_is_not_certain_is_said_to_be_so(void **state)
+{
+	struct event_sge sge = { 0x7000, 64, 0x10 };
+	struct story s;
+	char *text;
+
+	(void)state;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	create_cq(&s);
+	create_qp(&s);
+	story_post(&s, 0, VERB_post_recv, &a_qp, 7, 0, sge);
+	story_post(&s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_LOC_PROT_ERR, a_qp.qp_num);
+	story_check(&s, NULL);
+	text = text_of(&s, false);
+	assert_non_null(strstr(text, ", or another of the 2 requests with its wr_id"));
+	free(text);
+	story_end(&s);
+}
+
 static void advice_is_given_once_a_rule(void **state)
 {
 	const char *first;
@@ -234,6 +256,7 @@ int main(void)
 		cmocka_unit_test(a_filter_is_told_of_in_a_copy_too),
 		cmocka_unit_test(a_vfork_child_with_verbs_leaves_nothing_to_check),
 		cmocka_unit_test(line_one_is_the_first_error),
+		cmocka_unit_test(a_request_that_is_not_certain_is_said_to_be_so),
 		cmocka_unit_test(advice_is_given_once_a_rule),
 		cmocka_unit_test(json_quotes),
 		cmocka_unit_test(inner_calls_do_not_count),

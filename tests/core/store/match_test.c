@@ -91,6 +91,7 @@ static void numbers_are_those_of_the_header(void **state)
 	assert_int_equal(ABI_WC_RECV, IBV_WC_RECV);
 	assert_int_equal(ABI_WC_WITH_INV, IBV_WC_WITH_INV);
 	assert_int_equal(ABI_WC_MW_BIND_ERR, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(ABI_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(ABI_WC_BAD_RESP_ERR, IBV_WC_BAD_RESP_ERR);
 	assert_int_equal(ABI_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ABI_WC_REM_OP_ERR, IBV_WC_REM_OP_ERR);
@@ -230,6 +231,35 @@ static void error_goes_by_the_front(void **state)
 	s = send(1, IBV_SEND_SIGNALED);
 	assert_int_equal(failed(1), s); /* in front there, second here */
 	assert_int_equal(failed(1), r);
+}
+
+static uint32_t candidates(uint64_t wr_id, int status)
+{
+	return complete_on(QP, 0, wr_id, status, 77).candidates;
+}
+
+static void error_of_either_side_has_two_candidates(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		receive(1);
+		send(1, IBV_SEND_SIGNALED);
+	}
+	assert_int_equal(candidates(1, IBV_WC_LOC_PROT_ERR), 2);
+	assert_int_equal(candidates(1, IBV_WC_RETRY_EXC_ERR), 1);
+	assert_int_equal(candidates(1, IBV_WC_WR_FLUSH_ERR), 0);
+	receive(2);
+	assert_int_equal(candidates(2, IBV_WC_LOC_PROT_ERR), 1);
+}
+
+static void error_may_be_of_any_that_is_not_signaled(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		send(1, 0);
+	send(1, IBV_SEND_SIGNALED);
+	send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(candidates(1, IBV_WC_REM_ACCESS_ERR), 6);
 }
 
 static void error_of_an_unsignaled_request_is_found(void **state)
@@ -536,6 +566,8 @@ int main(void)
 		TEST(error_goes_by_its_cq),
 		TEST(error_of_the_requester_is_a_sends),
 		TEST(error_goes_by_the_front),
+		TEST(error_of_either_side_has_two_candidates),
+		TEST(error_may_be_of_any_that_is_not_signaled),
 		TEST(error_of_an_unsignaled_request_is_found),
 		TEST(flushes_empty_both_sides),
 		TEST(reset_and_destroy_forget),
