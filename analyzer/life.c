@@ -13,12 +13,12 @@ static bool is_dead(const struct life *object)
 	return !object->inherited && (object->state == LIFE_GONE || object->state == LIFE_CLOSED);
 }
 
-/* One place in the program: a stack; for data verbs, which have none, the object. */
+/* One place in the program: a stack; where there is none, all of its process. */
 static uint64_t use_key(const struct model_use *use)
 {
 	struct mark mark = judge_mark(use);
 
-	return findings_key(use->verb, mark.stack, mark.stack ? 0 : use->object->handle);
+	return findings_key(use->verb, mark.stack, mark.stack ? 0 : mark.process);
 }
 
 static void fill_use(struct finding *finding, const struct model_use *use, const char *used)

@@ -431,6 +431,28 @@ static void ten_of_a_site_are_kept_and_all_counted(void **state)
 	story_end(&s);
 }
 
+/* As of an imported trace, which has none: or millions would be kept. */
+static void without_stacks_a_verb_is_a_place(void **state)
+{
+	struct ibv_pd *pds = calloc(1000, sizeof(*pds));
+	struct story s;
+
+	(void)state;
+	assert_non_null(pds);
+	begin(&s);
+	for (int i = 0; i < 1000; i++) {
+		pds[i] = a_pd;
+		story_do(&s, 0, VERB_alloc_pd, 0, W(&pds[i]), W(&a_context));
+		story_do(&s, 0, VERB_dealloc_pd, 0, 0, W(&pds[i]));
+		story_do(&s, 0, VERB_dealloc_pd, 0, 0, W(&pds[i]));
+	}
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->n, FINDINGS_SHOWN);
+	assert_int_equal(s.findings->rules[RULE_LIFE_002], 1000);
+	story_end(&s);
+	free(pds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +479,7 @@ int main(void)
 		cmocka_unit_test(the_replaced_do_not_leak),
 		cmocka_unit_test(a_pid_that_is_used_again_hides_no_leak),
 		cmocka_unit_test(ten_of_a_site_are_kept_and_all_counted),
+		cmocka_unit_test(without_stacks_a_verb_is_a_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
