@@ -25,11 +25,12 @@ static const char *owed(const struct life *object, char *text, size_t size)
 static void say_owed(struct finding *finding, const struct model_destroy *destroy)
 {
 	const char *verb = verb_infos[destroy->mark.verb].name;
-	char events[96], when[32], name[64];
+	int64_t waited = destroy->end - destroy->mark.time;
+	char events[96], when[33] = " ", name[64];
 
 	owed(destroy->object, events, sizeof(events));
 	judge_name(destroy->object, name, sizeof(name));
-	judge_span(destroy->end - destroy->mark.time, when);
+	judge_span(waited, when + 1);
 	if (destroy->returned)
 		finding_text(&finding->says,
 			     "%s of %s had been got and not acknowledged when %s() destroyed it; "
@@ -39,27 +40,29 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 		finding_text(
 			&finding->says,
 			"%s of %s had been got and not acknowledged: %s() waited for that, and "
-			"had not returned %s later, when the %s ended.",
-			events, name, verb, when, destroy->ended ? "process" : "trace");
+			"had not returned%s%s when the %s ended.",
+			events, name, verb, waited ? when : "", waited ? " later," : "",
+			destroy->ended ? "process" : "trace");
 }
 
 /*
  * An acknowledgement may have been under way: when the process ended at once,
- * or where the trace is a copy of one that went on.
+ * or where the trace is a copy of one that went on. At the very time that it
+ * began nothing ends: where that stands, as in an import, the end was not seen.
  */
 static bool waits_in_vain(struct check *check, const struct model_destroy *destroy)
 {
+	int64_t waited = destroy->end - destroy->mark.time;
 	char when[32], id[32];
 
-	if (destroy->ended ? destroy->end - destroy->mark.time >= IN_VAIN_NS :
+	if (destroy->ended ? !waited || waited >= IN_VAIN_NS :
 			     !trace_meta(check->trace, "snapshot"))
 		return true;
 	findings_unchecked(check->findings, RULE_COMPL_003, true,
 			   "%s(), %s, had not returned %s later, when the %s ended",
 			   verb_infos[destroy->mark.verb].name,
 			   event_id_text(destroy->mark.id, id),
-			   judge_span(destroy->end - destroy->mark.time, when),
-			   destroy->ended ? "process" : "trace");
+			   judge_span(waited, when), destroy->ended ? "process" : "trace");
 	return false;
 }
 

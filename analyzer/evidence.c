@@ -178,8 +178,11 @@ int evidence_gaps(struct trace *trace, struct findings *findings)
 	findings->blind = loss.events || loss.damaged || loss.interrupted;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {
 		if (loss.events > loss.overwritten)
-			findings_unchecked(findings, rule, false, "%" PRIu64 " events were lost",
-					   loss.events - loss.overwritten);
+			findings_unchecked(findings, rule, false, "%" PRIu64 " events %s",
+					   loss.events - loss.overwritten,
+					   loss.events - loss.overwritten > loss.late ?
+						   "were lost" :
+						   "came before the recording began");
 		else if (loss.damaged)
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}

@@ -89,6 +89,22 @@ static void one_that_has_just_begun_is_not_judged(void **state)
 	story_end(&s);
 }
 
+/* As of an imported trace: its last event is all that is known of a killed process. */
+static void one_whose_process_ended_at_a_time_that_nobody_saw_is_judged(void **state)
+{
+	struct story s;
+
+	(void)state;
+	begin(&s);
+	get_event(&s, 0);
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	assert_int_equal(writer_process_end(s.writer, STORY_PID, (int64_t)s.now, 9), 0);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_COMPL_003)->says,
+			       "had not returned when the process ended"));
+	story_end(&s);
+}
+
 /* As with --rotate-size: the next part tells how it went on. */
 static void one_that_goes_on_behind_the_copy_is_not_judged(void **state)
 {
@@ -195,6 +211,7 @@ int main(void)
 		cmocka_unit_test(a_destroy_waits_for_ever),
 		cmocka_unit_test(nobody_saw_the_end),
 		cmocka_unit_test(one_that_has_just_begun_is_not_judged),
+		cmocka_unit_test(one_whose_process_ended_at_a_time_that_nobody_saw_is_judged),
 		cmocka_unit_test(one_that_goes_on_behind_the_copy_is_not_judged),
 		cmocka_unit_test(all_are_acknowledged_at_once),
 		cmocka_unit_test(another_thread_acknowledges_during_the_destroy),
