@@ -58,7 +58,7 @@ struct differ_wc {
 	const struct ibv_cq_ex *ex; /* where it came from, if that is extended */
 	bool tagged;         /* here, too, the CQ tells */
 	uint32_t flow_tag;
-	bool shared;         /* its receive request came from a queue that others use, too */
+	const char *other;   /* why its request may be another than the recorded one, or NULL */
 	uint32_t length;     /* of the request here */
 	struct event_id about, sender; /* as in struct divergence */
 };

@@ -113,9 +113,8 @@ void differ_completion(struct outcome *outcome, const struct differ_wc *d)
 
 	diverge(outcome, d, "status", "ibv_wc_status", (uint64_t)there->status,
 		here->status);
-	if (d->shared)
-		tolerate(outcome, there->wr_id, d->wr_id,
-			 "which request of a shared receive queue was taken");
+	if (d->other)
+		tolerate(outcome, there->wr_id, d->wr_id, d->other);
 	else
 		diverge(outcome, d, "wr_id", NULL, there->wr_id, d->wr_id);
 	if (there->status == IBV_WC_SUCCESS && here->status == IBV_WC_SUCCESS) {

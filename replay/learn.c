@@ -241,6 +241,9 @@ static int learn_objects(struct replay *r)
 	const struct object *o;
 
 	for (r->nlive = 1; (o = trace_object(r->trace, r->nlive)); r->nlive++) {
+		if (!o->process || o->process >= r->nprocesses)
+			return log_err(-EBADMSG, "object %u is of process %u, which is not in the trace",
+				       o->id, o->process);
 		if (o->kind != OBJECT_qp)
 			continue;
 		if (peers_add(r->peers, o->id, o->number, o->created_at, o->destroyed_at))
@@ -277,9 +280,10 @@ int learn(struct replay *r)
 
 	if (!err)
 		err = learn_objects(r);
-	if (err)
-		return log_err(err, "prepare the replay");
-	err = learn_events(r);
+	if (err == -ENOMEM)
+		log_err(err, "prepare the replay");
+	if (!err)
+		err = learn_events(r);
 	if (!err)
 		err = learn_posts(r);
 	for (uint32_t i = 1; i < r->nprocesses && !err; i++)

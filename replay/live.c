@@ -140,7 +140,7 @@ void live_clear(struct replay *r, uint32_t process)
 
 void live_fini(struct replay *r)
 {
-	for (uint32_t i = 0; i < r->nlive; i++) {
+	for (uint32_t i = 0; r->live && i < r->nlive; i++) {
 		struct live *live = &r->live[i];
 
 		if (live->qp)

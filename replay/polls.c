@@ -28,6 +28,7 @@ enum { BATCH = 32 };
 #define OTHER_ORDER_NS 50000000 /* to wait for a completion while another of its queue is there */
 
 static const char threads_order[] = "the order of what several threads posted or polled";
+static const char senders_order[] = "the order of datagrams of several senders";
 
 /* Whose completion it is. */
 static struct live_qp *queue_pair_of(struct replay *r, struct live *owner, const struct ibv_wc *wc)
@@ -86,6 +87,8 @@ static int sort_in_current(struct replay *r, struct ibv_cq_ex *cq)
 	uint32_t tag = 0;
 
 	wc.qp_num = cq->read_qp_num(cq);
+	if (cq->read_src_qp)
+		wc.src_qp = cq->read_src_qp(cq);
 	if (wc.status != IBV_WC_SUCCESS) {
 		wc.vendor_err = cq->read_vendor_err(cq);
 		return sort_in(r, &wc, NULL);
@@ -313,7 +316,11 @@ static void compare(struct expected *e, enum side side, const struct arrival *a)
 	d.length = a->request.length;
 	d.sender = a->sender;
 	d.ex = e->cq->extended ? e->cq->handle : NULL;
-	d.shared = side == SIDE_RECV && qp && qp->srq;
+	if (side == SIDE_RECV && qp && qp->srq)
+		d.other = "which request of a shared receive queue was taken";
+	else if (side == SIDE_RECV && e->qp->swapped && e->wc->request.thread &&
+		 !same(e->wc->request, a->request.event))
+		d.other = senders_order;
 	differ_completion(e->r->outcome, &d);
 	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
 	if (e->cq->fresh)
@@ -359,6 +366,57 @@ static bool check_other_order(struct expected *e, enum side side, const struct a
 	return true;
 }
 
+/* The number here of who sent a datagram; 0 where that is not known. */
+static uint32_t sender_of(const struct expected *e)
+{
+	const struct live *sender;
+
+	if (e->qp->type != IBV_QPT_UD || e->wc->status != IBV_WC_SUCCESS)
+		return 0;
+	sender = live_of(e->r, peers_find(e->r->peers, 0, e->wc->src_qp, e->event->time));
+	return sender ? sender->number : 0;
+}
+
+static const struct arrival *await_sender(struct expected *e, uint32_t sender)
+{
+	const struct arrivals *in = &e->qp->in[SIDE_RECV];
+	int64_t deadline = pace_now() + OTHER_ORDER_NS;
+	unsigned int turns = 0;
+
+	do {
+		for (uint32_t at = in->head; at != in->tail; at++) {
+			const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+			if (a->wc.src_qp == sender && a->wc.status == IBV_WC_SUCCESS)
+				return a;
+		}
+		if (polls_take(e->r, e->cq, BATCH) < 0)
+			return NULL;
+	} while (pace_wait(&turns, deadline));
+	return NULL;
+}
+
+/*
+ * Who of several senders is first is the network's choice, so a datagram is
+ * held against the next of its sender, and what request it took may be another.
+ */
+static bool check_other_sender(struct expected *e, enum side side, const struct arrival *first)
+{
+	uint32_t sender = first && side == SIDE_RECV ? sender_of(e) : 0;
+	const struct arrival *a = first;
+
+	if (!sender || !first->wc.src_qp || (first->wc.src_qp == sender && !e->qp->swapped))
+		return false;
+	if (first->wc.src_qp != sender)
+		a = await_sender(e, sender);
+	if (!a)
+		return false;
+	e->qp->swapped = true;
+	compare(e, side, a);
+	arrivals_remove(&e->qp->in[side], a);
+	return true;
+}
+
 static const char cut_short[] = "its sender was killed while it posted";
 
 /*
@@ -384,7 +442,7 @@ static void check(struct expected *e)
 	enum side side = side_of(e);
 	const struct arrival *a = await(e, side);
 
-	if (check_other_order(e, side, a))
+	if (check_other_sender(e, side, a) || check_other_order(e, side, a))
 		return;
 	while (a && order(e, a) < 0) {
 		extra(e->r, e->event->id, a);

@@ -24,6 +24,7 @@ struct live_qp {
 	enum ibv_qp_type type;
 	uint8_t port;                  /* as recorded; 1 until it is told */
 	uint32_t peer;                 /* object; 0 none */
+	bool swapped;                  /* datagrams of two senders came in another order */
 	bool no_flow;                  /* a rule by which it received there is not here */
 	const char *cut;               /* why it is not driven any more, or NULL */
 	unsigned int missed;           /* completions that did not come */

@@ -66,9 +66,9 @@ static int64_t number(const struct field_info *field, const json_t *value)
 	return 0;
 }
 
-static int digit(char c)
+static unsigned int digit(char c)
 {
-	return c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
+	return (unsigned int)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10) & 15;
 }
 
 static void put_hex(const struct field_info *field, char *at, const char *hex)

@@ -103,6 +103,28 @@ alone every_failure "$dir/errors"
 VERBATIM_SOFT_LINK=roce alone every_failure_roce "$dir/errors"
 VERBATIM_SOFT_LINK=roce alone every_verb "${BUILD:-build}/tests/apps/every_verb"
 
+# datagrams of two senders came the other way round than they were posted
+senders() {
+	local status
+	alone in_order "${BUILD:-build}/tests/apps/senders"
+	"$VERBATIM" unpack -o "$dir/swapped.db" "$dir/in_order.db" >"$dir/out" 2>&1 &&
+		sqlite3 "$dir/swapped.db" "UPDATE post SET time = (SELECT max(time) + 1 FROM post) WHERE thread = 2" ||
+		{ bad senders "$(tail -1 "$dir/out")"; return; }
+	replay --device soft "$dir/swapped.db"
+	status=$?
+	if [ $status -ne 0 ]; then
+		bad senders "exit status $status: $(grep -A1 diverg "$dir/out" | tr '\n' ' ')"
+	elif ! grep -q '2 x the order of datagrams' "$dir/out"; then
+		bad senders "nothing was swapped: $(tail -1 "$dir/out")"
+	else
+		ok senders
+	fi
+	sqlite3 "$dir/swapped.db" "UPDATE wc SET byte_len = byte_len + 1 WHERE n = (SELECT max(n) FROM wc)"
+	replay --device soft "$dir/swapped.db"
+	if grep -q '1 divergence' "$dir/out"; then ok senders_altered; else bad senders_altered "$(grep diverg "$dir/out")"; fi
+}
+senders
+
 # no option and no variable: the link is the recorded one
 link() {
 	replay --device soft "$dir/every_verb.db"
@@ -328,6 +350,11 @@ refuses() {
 	"$VERBATIM" replay "$dir/nothing.db" >"$dir/out" 2>&1
 	status=$?
 	[ $status -eq 3 ] && ok bad_trace_is_3 || bad bad_trace_is_3 "exit status $status: $(tail -1 "$dir/out")"
+	"$VERBATIM" unpack -o "$dir/nobody.db" "$dir/rc_pingpong.db" >"$dir/out" 2>&1 &&
+		sqlite3 "$dir/nobody.db" "UPDATE object SET process = 9 WHERE id = 3"
+	"$VERBATIM" replay --device soft "$dir/nobody.db" >"$dir/out" 2>&1
+	status=$?
+	[ $status -eq 3 ] && ok object_of_nobody_is_3 || bad object_of_nobody_is_3 "exit status $status: $(tail -1 "$dir/out")"
 	"$VERBATIM" replay --device no_such_device "$dir/rc_pingpong.db" >"$dir/out" 2>&1
 	status=$?
 	[ $status -eq 4 ] && ok no_device_is_4 || bad no_device_is_4 "exit status $status"

@@ -162,7 +162,7 @@ static uint64_t completions(const struct wc *there, const struct ibv_wc *wc, uin
 				     .there = there,
 				     .here = wc,
 				     .wr_id = wr_id,
-				     .shared = shared };
+				     .other = shared ? "shared" : NULL };
 	struct outcome *r = make();
 	uint64_t n;
 
