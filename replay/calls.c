@@ -93,11 +93,20 @@ static void undo(const struct call *call, int64_t ret)
 		}
 }
 
+/* The object that @call made; NULL: a damaged trace names none, or one of another kind, or one twice. */
+static struct live *new_object(struct replay *r, const struct call *call)
+{
+	const struct object *o = trace_object(r->trace, call->object);
+	struct live *live = live_of(r, call->object);
+
+	return live && !live->made && o->kind == verb_infos[call->verb].object ? live : NULL;
+}
+
 /* A creation: both made it, or one of the two did not. */
 static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
 			int64_t ret)
 {
-	struct live *live = live_of(r, call->object);
+	struct live *live = new_object(r, call);
 	int err;
 
 	if (ret && (call->failed || !live)) {
@@ -166,6 +175,14 @@ static int note_new_keys(struct replay *r, const struct call *call, const uint64
 	return err;
 }
 
+/* The object at address @handle here; 0 if there is none. */
+static uint32_t object_here(const struct replay *r, uint64_t handle)
+{
+	uint64_t id;
+
+	return map_get(&r->handles, handle, &id) ? (uint32_t)id : 0;
+}
+
 /* What changes here by what was called. */
 static int note_effect(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
 {
@@ -176,7 +193,7 @@ static int note_effect(struct replay *r, const struct call *call, const uint64_t
 	if (verb_failed(call->verb, ret))
 		return 0;
 	if (v->effect == EFFECT_DESTROY)
-		live_gone(r, call->object);
+		live_gone(r, object_here(r, args[0]));
 	else if (call->verb == VERB_modify_qp)
 		note_queue_pair(r, call, args);
 	else if (call->verb == VERB_rereg_mr && live_of(r, call->object))
@@ -211,7 +228,7 @@ static int call_again(struct replay *r, const struct trace_event *event, const u
 	int err;
 
 	if (verb_infos[call->verb].effect == EFFECT_DESTROY)
-		events_before_destroy(r, call->object);
+		events_before_destroy(r, object_here(r, args[0]));
 	ret = dispatch(call->verb, args);
 	err = errno;
 	outcome_called(r->outcome, call->verb);

@@ -53,6 +53,7 @@ int live_made(struct replay *r, uint32_t id, void *handle)
 	if (!live)
 		return 0;
 	live->handle = handle;
+	live->made = true;
 	r->made[r->nmade++] = id;
 	err = map_put(&r->handles, (uintptr_t)handle, id);
 	if (err)

@@ -36,6 +36,7 @@ struct live_qp {
 /* An object of the trace, as it is here. */
 struct live {
 	void *handle;                  /* NULL: not there (yet, any more, ever) */
+	bool made;                     /* it was there, at least */
 	const char *why;               /* why it is not there, where that is known */
 	uint32_t number, rkey;         /* here; as struct object has them there */
 	uint64_t base_there, base_here; /* MR: what its keys count from */
