@@ -144,6 +144,7 @@ static int collect(struct collecting *c)
 {
 	struct writer_progress done;
 	unsigned int processes;
+	bool unreadable;
 	int err = create_trace(c), finished;
 
 	if (!c->writer)
@@ -151,6 +152,7 @@ static int collect(struct collecting *c)
 	if (!err)
 		err = take_in(c);
 	processes = c->collector ? collector_processes(c->collector) : 0;
+	unreadable = c->collector && collector_unreadable(c->collector);
 	done = writer_progress(c->writer);
 	collector_free(c->collector);
 	finished = writer_finish(c->writer);
@@ -162,7 +164,10 @@ static int collect(struct collecting *c)
 			       c->path, c->dir);
 	tell_rest(c);
 	progress_end(&c->progress, c->path, processes, &done);
-	if (!c->keep)
+	if (unreadable)
+		log_note("%s is kept, since not all of it could be read: what wrote it may have been "
+			 "another version of verbatim", c->dir);
+	else if (!c->keep)
 		session_remove(&c->session);
 	return 0;
 }

@@ -10,9 +10,7 @@
  * and holds nothing up. A feed ends when its ring is empty and its thread has
  * said goodbye, or is gone, or its process is.
  *
- * Nothing in a ring is trusted: a damaged one is left alone from there on.
- *
- * Not here: when to come back and when all is over (record.c), what the
+ * Not here: how a ring is read (feed.c), when to come back and when all is over (record.c), what the
  * writer makes of an event (core/store).
  */
 #include "cli/collector.h"
@@ -21,27 +19,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/feed.h"
 #include "cli/guests.h"
 #include "core/wire/log.h"
 
 enum {
-	SHARE = 256 << 10,    /* bytes of one ring before the next has its turn */
-	CONSUME = 64 << 10,   /* give room back to the program that often */
 	FLUSH_NS = 700000000, /* between commits */
 	SOON_NS = 700000000,  /* a ring that is not there by then was most likely never made */
 	LAST_ROUNDS = 1000,   /* for who goes on writing in spite of the closed session */
-};
-
-/* A ring that is read. */
-struct feed {
-	struct ring ring;
-	uint32_t index;
-	uint32_t thread; /* of the trace */
-	pid_t pid;
-	uint64_t image;
-	bool over;       /* its thread is gone: ends as soon as it is empty */
-	bool damaged;
-	bool foreign;    /* of another PID namespace: its pid and tid mean nothing here */
 };
 
 /* A process that has, or had, rings, and has not ended. */
@@ -69,6 +54,7 @@ struct collector {
 	pid_t child;       /* ours: its end is what waitpid() says */
 	bool child_ended;
 	bool leftover;     /* collector_leftover() */
+	uint32_t unreadable; /* rings of it that are none, in the end */
 	int child_status;
 	int error;
 };
@@ -233,54 +219,6 @@ static int find_new(struct collector *c)
 	return 0;
 }
 
-static uint64_t feed_waiting(const struct feed *feed)
-{
-	/* pairs with the store in ring_commit() */
-	return atomic_load_explicit(&feed->ring.head->tail, memory_order_acquire) -
-	       feed->ring.reserved;
-}
-
-static int damage(struct collector *c, struct feed *feed)
-{
-	uint64_t left = feed_waiting(feed);
-
-	if (left > feed->ring.mask)
-		left = feed->ring.mask + 1;
-	log_note("ring %u of process %d is damaged: %llu bytes of it are lost", feed->index,
-		 (int)feed->pid, (unsigned long long)left);
-	feed->damaged = true;
-	return writer_damage(c->writer, feed->thread, left);
-}
-
-/* Read a share of one ring. Returns 0 or -errno of the writer; @ret_empty: that was all of it. */
-static int drain_feed(struct collector *c, struct feed *feed, bool *ret_empty)
-{
-	const struct event_head *event;
-	uint64_t unread = 0;
-	int n = 0, err = 0;
-
-	for (uint64_t total = 0; total < SHARE; total += (uint64_t)n) {
-		n = ring_peek(&feed->ring, &event);
-		if (n <= 0)
-			break;
-		if (event->type == EVENT_THREAD)
-			err = writer_next_thread(c->writer, &feed->thread, feed->ring.head, event);
-		else
-			err = writer_event(c->writer, feed->thread, event);
-		if (err && err != -EBADMSG)
-			return err;
-		ring_step(&feed->ring, (size_t)n);
-		unread += (uint64_t)n;
-		if (unread >= CONSUME) {
-			ring_consume(&feed->ring);
-			unread = 0;
-		}
-	}
-	ring_consume(&feed->ring);
-	*ret_empty = n <= 0;
-	return n < 0 ? damage(c, feed) : 0;
-}
-
 int collector_drain(struct collector *c)
 {
 	const struct clock *clock = &c->session->page->clock;
@@ -291,29 +229,18 @@ int collector_drain(struct collector *c)
 		err = find_new(c);
 	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
 		struct feed *feed = &c->feeds[i];
-		uint64_t waiting = feed->damaged ? 0 : feed_waiting(feed);
+		int percent = feed_fill(feed);
 		bool empty = true;
-		int percent;
 
-		if (!waiting)
+		if (!percent)
 			continue;
-		/* where tail is damaged, too, drain_feed() finds out */
-		percent = waiting > feed->ring.mask ? 100 : (int)(waiting * 100 / feed->ring.mask);
-		fullest = percent > fullest ? percent : fullest ? fullest : 1;
-		err = drain_feed(c, feed, &empty);
+		fullest = percent > fullest ? percent : fullest;
+		err = feed_drain(feed, c->writer, &empty);
 		if (!empty && writer_read_to(c->writer, feed->thread) < seen)
 			seen = writer_read_to(c->writer, feed->thread);
 	}
 	c->seen = seen;
 	return err ? fail(c, err) : fullest;
-}
-
-static bool feed_ended(const struct feed *feed)
-{
-	/* in this order: what was written before the goodbye is seen */
-	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);
-
-	return (closed || feed->over) && (feed->damaged || !feed_waiting(feed));
 }
 
 static int end_feed(struct collector *c, struct feed *feed)
@@ -351,26 +278,11 @@ static bool has_feed(const struct collector *c, pid_t pid)
 	return false;
 }
 
-/* One that ends says first that the ring is idle, and the next that it has it, not being gone. */
-static bool is_gone(const struct feed *feed)
-{
-	const struct ring_head *head = feed->ring.head;
-	pid_t tid;
-
-	/* pairs with the stores in rings_give() and write_thread() */
-	if (atomic_load_explicit(&head->idle, memory_order_acquire))
-		return false;
-	tid = (pid_t)atomic_load(&head->owner);
-	return !guests_has_thread(feed->pid, tid) &&
-	       !atomic_load_explicit(&head->idle, memory_order_acquire) &&
-	       tid == (pid_t)atomic_load(&head->owner);
-}
-
 /* Threads that are gone without a goodbye: killed, or ended by exec or _exit. */
 static void find_gone_threads(struct collector *c)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
-		if (!c->feeds[i].foreign && is_gone(&c->feeds[i]))
+		if (feed_gone(&c->feeds[i]))
 			c->feeds[i].over = true;
 }
 
@@ -489,7 +401,7 @@ bool collector_waiting(const struct collector *c)
 	if (c->known < atomic_load_explicit(&c->session->page->rings, memory_order_acquire))
 		return !c->error;
 	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
-		if (!c->feeds[i].damaged && feed_waiting(&c->feeds[i]))
+		if (feed_fill(&c->feeds[i]))
 			return true;
 	return false;
 }
@@ -515,6 +427,11 @@ bool collector_busy(const struct collector *c)
 		if (!c->feeds[i].foreign)
 			return true;
 	return false;
+}
+
+bool collector_unreadable(const struct collector *c)
+{
+	return c->unreadable;
 }
 
 unsigned int collector_processes(const struct collector *c)
@@ -547,8 +464,6 @@ static int tell_ringless(struct collector *c)
 /* Files that are there, but are no rings: cut, or of another version. */
 static int tell_unreadable(struct collector *c)
 {
-	uint32_t n = 0;
-
 	for (unsigned int i = 0; i < c->nmissing && c->leftover; i++) {
 		char path[SESSION_PATH + 16];
 
@@ -557,9 +472,9 @@ static int tell_unreadable(struct collector *c)
 			continue;
 		log_note("%s cannot be read: cut, or not a ring; its thread is not in the trace",
 			 path);
-		n++;
+		c->unreadable++;
 	}
-	return n ? writer_ringless(c->writer, n) : 0;
+	return c->unreadable ? writer_ringless(c->writer, c->unreadable) : 0;
 }
 
 int collector_finish(struct collector *c)

@@ -60,6 +60,9 @@ int collector_session_gone(struct collector *collector);
 /* Has a process that we can watch a ring that is not ended? */
 bool collector_busy(const struct collector *collector);
 
+/* After collector_finish(): was there a file of a ring that is none that we can read? */
+bool collector_unreadable(const struct collector *collector);
+
 /* Processes that had a ring, so far. */
 unsigned int collector_processes(const struct collector *collector);
 

@@ -1,0 +1,94 @@
+/*
+ * A ring that is read
+ *
+ * Not here: which rings there are, and when they are closed (collector.c).
+ */
+#include "cli/feed.h"
+
+#include <errno.h>
+
+#include "cli/guests.h"
+#include "core/wire/log.h"
+
+enum {
+	SHARE = 256 << 10,  /* bytes of one ring before the next has its turn */
+	CONSUME = 64 << 10, /* give room back to the program that often */
+};
+
+static uint64_t waiting(const struct feed *feed)
+{
+	/* pairs with the store in ring_commit() */
+	return atomic_load_explicit(&feed->ring.head->tail, memory_order_acquire) -
+	       feed->ring.reserved;
+}
+
+int feed_fill(const struct feed *feed)
+{
+	uint64_t mask = feed->ring.mask, bytes = feed->damaged ? 0 : waiting(feed);
+
+	/* where tail is damaged, too, feed_drain() finds out */
+	return !bytes ? 0 : bytes > mask ? 100 : bytes * 100 < mask ? 1 : (int)(bytes * 100 / mask);
+}
+
+static int damage(struct feed *feed, struct writer *writer)
+{
+	uint64_t left = waiting(feed);
+
+	if (left > feed->ring.mask)
+		left = feed->ring.mask + 1;
+	log_note("ring %u of process %d is damaged: %llu bytes of it are lost", feed->index,
+		 (int)feed->pid, (unsigned long long)left);
+	feed->damaged = true;
+	return writer_damage(writer, feed->thread, left);
+}
+
+int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
+{
+	const struct event_head *event;
+	uint64_t unread = 0;
+	int n = 0, err = 0;
+
+	for (uint64_t total = 0; total < SHARE; total += (uint64_t)n) {
+		n = ring_peek(&feed->ring, &event);
+		if (n <= 0)
+			break;
+		if (event->type == EVENT_THREAD)
+			err = writer_next_thread(writer, &feed->thread, feed->ring.head, event);
+		else
+			err = writer_event(writer, feed->thread, event);
+		if (err && err != -EBADMSG)
+			return err;
+		ring_step(&feed->ring, (size_t)n);
+		unread += (uint64_t)n;
+		if (unread >= CONSUME) {
+			ring_consume(&feed->ring);
+			unread = 0;
+		}
+	}
+	ring_consume(&feed->ring);
+	*ret_empty = n <= 0;
+	return n < 0 ? damage(feed, writer) : 0;
+}
+
+bool feed_ended(const struct feed *feed)
+{
+	/* in this order: what was written before the goodbye is seen */
+	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);
+
+	return (closed || feed->over) && !feed_fill(feed);
+}
+
+/* One that ends says first that the ring is idle, and the next that it has it, not being gone. */
+bool feed_gone(const struct feed *feed)
+{
+	const struct ring_head *head = feed->ring.head;
+	pid_t tid;
+
+	/* pairs with the stores in rings_give() and write_thread() */
+	if (feed->foreign || atomic_load_explicit(&head->idle, memory_order_acquire))
+		return false;
+	tid = (pid_t)atomic_load(&head->owner);
+	return !guests_has_thread(feed->pid, tid) &&
+	       !atomic_load_explicit(&head->idle, memory_order_acquire) &&
+	       tid == (pid_t)atomic_load(&head->owner);
+}

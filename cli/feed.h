@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * A ring that is read: one thread of the program after the other.
+ *
+ * Nothing in it is trusted: a damaged one is left alone from there on. One
+ * thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/store/writer.h"
+#include "core/wire/ring.h"
+
+struct feed {
+	struct ring ring;
+	uint32_t index;
+	uint32_t thread; /* of the trace */
+	pid_t pid;
+	uint64_t image;
+	bool over;       /* its thread is gone: ends as soon as it is empty */
+	bool damaged;
+	bool foreign;    /* of another PID namespace: its pid and tid mean nothing here */
+};
+
+/* How full it is, in percent, rounded up; 0: there is nothing to be read. */
+int feed_fill(const struct feed *feed);
+
+/* Read a share of it. Returns 0 or -errno of the writer; @ret_empty: that was all of it. */
+int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty);
+
+/* Has its thread said goodbye, or is gone, and all of it been read? */
+bool feed_ended(const struct feed *feed);
+
+/* Is its thread gone without a goodbye: killed, or ended by exec or _exit? */
+bool feed_gone(const struct feed *feed);
