@@ -10,8 +10,8 @@
  * and holds nothing up. A feed ends when its ring is empty and its thread has
  * said goodbye, or is gone, or its process is.
  *
- * Not here: how a ring is read (feed.c), when to come back and when all is over (record.c), what the
- * writer makes of an event (core/store).
+ * Not here: how a ring is read (feed.c), when to come back and when all is
+ * over (recording.c), what the writer makes of an event (core/store).
  */
 #include "cli/collector.h"
 

@@ -1,57 +1,23 @@
 /*
- * verbatim record: run a program and record every verb that it calls
- *
- *	session, trace -> program started -> drain, tend, sleep -> nobody left -> trace whole
- *
- * All signals are blocked and taken by the sleep between two rounds, so there
- * is no handler and no race. The first signal that asks us to end is the
- * program's business; a second one ends the recording and leaves the program
- * running.
- *
- * Not here: rings (collector.c), who is a descendant (guests.c), whether the
- * program got a signal without us (bystander.c).
+ * verbatim record: what the options ask for; recording.c does it
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
+#include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "cli/bystander.h"
 #include "cli/cli.h"
-#include "cli/collector.h"
 #include "cli/device.h"
 #include "cli/filter.h"
-#include "cli/guests.h"
-#include "cli/keep.h"
 #include "cli/launch.h"
-#include "cli/nap.h"
 #include "cli/options.h"
-#include "cli/progress.h"
-#include "cli/watch.h"
-#include "core/wire/log.h"
+#include "cli/recording.h"
 #include "core/wire/payload.h"
+#include "core/wire/ring.h"
 #include "core/wire/size.h"
 #include "core/wire/tap.h"
 
-#define MS 1000000ull
-
-enum {
-	TEND_MS = 20,
-	SCAN_MS = 50,
-	SETTLE_MS = 20,  /* a signal to all has reached all by then */
-	AGAIN_MS = 300,  /* signals closer together are one wish: timeout(1) sends two */
-	PATIENCE_MS = 2000, /* before saying for whom we still wait */
-	SCAN_LATER_MS = 500,   /* when we have waited for long */
-	IDLE_MS = 250,         /* the longest sleep while there are rings, */
-	IDLE_CHECK_MS = 100,   /* with --check, */
-	IDLE_STOP_MS = 10,     /* with --stop-on, near to the spot, */
-	IDLE_ROTATE_MS = 1000, /* and while there are none */
-	ROTATE_MIN = 1 << 20,
-};
+enum { ROTATE_MIN = 1 << 20 };
 
 enum {
 	OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, PAYLOAD, LTTNG,
@@ -75,412 +41,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-struct recording {
-	const char *path;
-	const char *device;
-	char **program;
-	bool soft;
-	bool lttng;
-	bool check, stop_on_error;
-	uint64_t ring_bytes;
-	enum session_on_full on_full;
-
-	struct session session;
-	struct writer *writer;
-	struct collector *collector;
-	struct watch *watch; /* NULL without --check */
-	struct bystander bystander;
-	struct progress progress;
-	struct keep keep;
-	struct session_filter filter;
-	uint64_t payload;
-	struct nap nap;
-
-	pid_t child;
-	bool ended;           /* the child */
-	int status;           /* the child's, as a shell says it */
-	uint64_t ended_at;
-	uint64_t tended_at, scanned_at;
-	bool gone;            /* the session's directory */
-	sigset_t pending;     /* signals to pass on */
-	uint64_t pending_at;  /* 0: none */
-	uint64_t asked_at;    /* first asked to end; 0: not */
-	int asked;            /* by which signal */
-	bool stop;            /* asked again: leave the program running */
-	bool told;            /* for whom we wait */
-	int error;
-};
-
-static void fail(struct recording *r, int err)
-{
-	if (r->error)
-		return;
-	r->error = err;
-	progress_clear(&r->progress);
-	log_note("recording has stopped; the program goes on without it");
-}
-
-static void reap(struct recording *r)
-{
-	int status;
-
-	if (r->ended || waitpid(r->child, &status, WNOHANG) != r->child)
-		return;
-	r->ended = true;
-	r->ended_at = clock_monotonic();
-	r->status = launch_status(status);
-	collector_ended(r->collector, status);
-}
-
-static bool asks_to_end(int signal)
-{
-	return signal != SIGUSR1 && signal != SIGUSR2;
-}
-
-static void take_signal(struct recording *r, int signal)
-{
-	uint64_t now = clock_monotonic();
-
-	if (signal == SIGCHLD) {
-		r->tended_at = 0;
-		return;
-	}
-	sigaddset(&r->pending, signal);
-	r->pending_at = now;
-	if (!asks_to_end(signal))
-		return;
-	if (r->asked_at && now - r->asked_at > AGAIN_MS * MS)
-		r->stop = true;
-	if (!r->asked_at)
-		r->asked_at = now;
-	r->asked = signal;
-}
-
-/* What came to us alone is for the program; if that has ended, it is for us. */
-static void pass_on(struct recording *r)
-{
-	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS)
-		return;
-	bystander_look(&r->bystander);
-	for (int signal = 1; signal < NSIG; signal++) {
-		if (sigismember(&r->pending, signal) != 1 ||
-		    bystander_got(&r->bystander, signal))
-			continue;
-		if (signal == SIGUSR2 && r->keep.flight)
-			r->keep.asked = true;
-		else if (!r->ended)
-			kill(r->child, signal);
-		else if (asks_to_end(signal))
-			r->stop = true;
-	}
-	bystander_forget(&r->bystander);
-	sigemptyset(&r->pending);
-	r->pending_at = 0;
-}
-
-/* All of /proc is read each time: not so often when it has not helped for long. */
-static uint64_t scan_ms(const struct recording *r)
-{
-	return clock_monotonic() - r->ended_at < PATIENCE_MS * MS ? SCAN_MS : SCAN_LATER_MS;
-}
-
-/* The longest sleep that nobody notices. */
-static uint64_t longest_sleep(const struct recording *r)
-{
-	if (r->pending_at)
-		return SETTLE_MS / 2 * MS;
-	if (r->ended)
-		return scan_ms(r) * MS;
-	if (collector_idle(r->collector))
-		return r->keep.rotate_ns ? IDLE_ROTATE_MS * MS : NAP_FOREVER;
-	return (r->stop_on_error ? IDLE_STOP_MS : r->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
-}
-
-static void doze(struct recording *r, int fullest)
-{
-	sigset_t signals;
-
-	nap(&r->nap, r->collector, fullest, longest_sleep(r), &signals);
-	for (int signal = 1; signal < NSIG; signal++)
-		if (sigismember(&signals, signal) == 1)
-			take_signal(r, signal);
-}
-
-/* Who has a ring goes on in it: memory needs no name. */
-static void look_for_session(struct recording *r)
-{
-	if (r->gone || !access(r->session.dir, F_OK))
-		return;
-	r->gone = true;
-	progress_clear(&r->progress);
-	log_note("%s was removed: programs and threads not met before are not recorded",
-		 r->session.dir);
-	if (!r->error && collector_session_gone(r->collector))
-		fail(r, -EIO);
-}
-
-static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n)
-{
-	if (r->told || r->progress.quiet || clock_monotonic() - r->ended_at < PATIENCE_MS * MS)
-		return;
-	r->told = true;
-	progress_clear(&r->progress);
-	if (n)
-		log_note("the program has ended; %u of its descendants still run (pid %d%s): "
-			 "Ctrl-C ends the recording", n, (int)pids[0], n > 1 ? ", ..." : "");
-}
-
-/* Nobody is left who could record. */
-static bool deserted(struct recording *r)
-{
-	uint64_t now = clock_monotonic();
-	pid_t pids[GUESTS_MAX];
-	unsigned int n;
-
-	if (!r->ended || r->error)
-		return r->ended;
-	if (now - r->scanned_at < scan_ms(r) * MS)
-		return false;
-	r->scanned_at = now;
-	n = guests_scan(r->session.dir, pids, GUESTS_MAX);
-	if (!n)
-		n = guests_scan(r->session.dir, pids, GUESTS_MAX);
-	tell_patience(r, pids, n);
-	if (n)
-		return false;
-	/* what the last of them had written may not have been read */
-	r->scanned_at = 0;
-	return !collector_busy(r->collector);
-}
-
-static int tend(struct recording *r)
-{
-	int err = collector_tend(r->collector);
-
-	if (!err)
-		err = collector_lost(r->collector);
-	if (!err)
-		err = keep_tend(&r->keep, &r->session, r->writer);
-	return err;
-}
-
-static void follow(struct recording *r)
-{
-	bool over = false;
-
-	while (!over && !r->stop) {
-		int fullest = collector_drain(r->collector);
-		bool more = false;
-
-		if (fullest < 0)
-			fail(r, fullest);
-		else if (r->watch)
-			more = watch_step(r->watch, collector_seen(r->collector), fullest);
-		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
-			int err;
-
-			r->tended_at = clock_monotonic();
-			reap(r);
-			err = tend(r);
-			if (err)
-				fail(r, err);
-			look_for_session(r);
-			progress_show(&r->progress, r->writer);
-			over = deserted(r);
-		}
-		pass_on(r);
-		if (!over)
-			doze(r, more ? 100 : fullest);
-	}
-}
-
-static char *join(char **words)
-{
-	size_t size = 1;
-	char *text;
-
-	for (char **w = words; *w; w++)
-		size += strlen(*w) + 1;
-	text = calloc(1, size);
-	for (char **w = words; text && *w; w++) {
-		strcat(text, *w);
-		if (w[1])
-			strcat(text, " ");
-	}
-	return text;
-}
-
-static int create_trace(struct recording *r)
-{
-	char *command = join(r->program), payload[24];
-	struct writer_info info = {
-		.clock = &r->session.page->clock,
-		.command = command ? command : r->program[0],
-		.device = r->soft ? "soft" : r->device ? r->device : "",
-		.filter = r->filter.text,
-		.one_of = r->filter.one_of,
-		.payload = payload_text(r->payload, payload),
-	};
-	int err = writer_create(r->path, &info, &r->writer);
-
-	snprintf(r->session.page->command, SESSION_TEXT, "%s", info.command);
-	if (!err)
-		err = collector_new(&r->session, r->writer, &r->collector);
-	free(command);
-	return err;
-}
-
-/* The session, the trace and what the program needs to find both. */
-static int start_check(struct recording *r)
-{
-	struct watch_options options = { .session = &r->session,
-					 .writer = r->writer,
-					 .progress = &r->progress,
-					 .path = r->path,
-					 .stop = r->stop_on_error };
-
-	int err = r->check ? watch_new(&options, &r->watch) : 0;
-
-	r->keep.watch = r->watch;
-	return err;
-}
-
-/* In a process of its own, which may be killed for it. */
-static bool may_read_memory(void)
-{
-	uint32_t from = 1, to = 0;
-	const struct iovec here = { &to, sizeof(to) }, there = { &from, sizeof(from) };
-	int status;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof(to));
-	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
-}
-
-/* The program begins with the filters that we have, if no launcher adds one. */
-static void try_payload(struct session_page *page)
-{
-	uint32_t filters = page->payload ? session_filters() : 0;
-
-	if (!filters)
-		return;
-	if (filters != UINT32_MAX && may_read_memory())
-		page->filters = filters;
-	else
-		log_note("no payload can be captured here: a filter of system calls (seccomp) may "
-			 "forbid process_vm_readv; allow it where the container or service is set up");
-}
-
-static int prepare(struct recording *r)
-{
-	int err = session_create(&r->session, NULL, r->ring_bytes, r->on_full);
-
-	if (err)
-		return log_err(err, "make a directory for the session in %s (VERBATIM_SESSIONS "
-				    "names another place)", session_parent());
-	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->path);
-	r->session.page->filter = r->filter;
-	r->session.page->payload = r->payload;
-	try_payload(r->session.page);
-	r->session.page->flight = r->keep.flight != 0;
-	guests_sweep(&r->session, r->progress.quiet);
-	r->session.page->lttng = r->lttng;
-	err = device_environment(r->session.dir, r->soft);
-	if (!err)
-		err = create_trace(r);
-	if (!err)
-		err = start_check(r);
-	return err;
-}
-
-/* Returns 0 or the status to exit with. A trace of nothing is worse than none. */
-static int start(struct recording *r)
-{
-	int err = bystander_start(&r->bystander), status;
-	sigset_t wake_by;
-
-	if (err) {
-		log_err(err, "take over the signals");
-		return CLI_ENVIRONMENT;
-	}
-	status = launch(r->program, &r->bystander.before, &r->child);
-	if (status)
-		return status;
-	collector_child(r->collector, r->child);
-	wake_by = r->bystander.signals;
-	sigaddset(&wake_by, SIGCHLD);
-	nap_start(&r->nap, &r->session, &wake_by);
-	return 0;
-}
-
-static void tell_end(struct recording *r, unsigned int processes, struct writer_progress *done)
-{
-	if (r->stop && !r->ended)
-		log_note("the recording has ended; the program is left running (pid %d)",
-			 (int)r->child);
-	if (!processes && !r->error && !r->progress.quiet)
-		log_note("no process of '%s' called a verb, or it is linked statically or set-user-ID",
-			 r->program[0]);
-	if (r->error)
-		log_note("%s is INCOMPLETE: it ends where recording stopped", r->path);
-	progress_end(&r->progress, r->path, processes, done);
-}
-
-static int finish(struct recording *r)
-{
-	unsigned int processes;
-	struct writer_progress done;
-	bool found;
-	int err = collector_finish(r->collector);
-
-	if (err)
-		fail(r, err);
-	processes = collector_processes(r->collector);
-	found = watch_finish(r->watch);
-	done = writer_progress(r->writer);
-	collector_free(r->collector);
-	session_remove(&r->session);
-	err = writer_finish(r->writer);
-	if (err && !r->error)
-		fail(r, err);
-	bystander_stop(&r->bystander);
-	tell_end(r, processes, &done);
-	if (!r->ended)
-		return 128 + r->asked;
-	if (r->error && !r->status)
-		return CLI_ENVIRONMENT;
-	return found && !r->status ? CLI_FINDINGS : r->status;
-}
-
-/* Nothing was started: leave nothing. */
-static int give_up(struct recording *r, int status)
-{
-	bystander_stop(&r->bystander);
-	watch_free(r->watch);
-	collector_free(r->collector);
-	if (r->session.page)
-		session_remove(&r->session);
-	if (r->writer && !writer_finish(r->writer))
-		unlink(r->path);
-	return status;
-}
-
-static int record(struct recording *r)
-{
-	int status = prepare(r) ? CLI_ENVIRONMENT : 0;
-
-	if (status)
-		return give_up(r, status);
-	progress_start(&r->progress, r->progress.quiet);
-	status = start(r);
-	if (status)
-		return give_up(r, status);
-	keep_start(&r->keep);
-	follow(r);
-	return finish(r);
-}
-
 /* Up to a power of two; 0 where that is no size of a ring. */
 static uint64_t parse_size(const char *text)
 {
@@ -502,7 +62,7 @@ static uint64_t parse_time(const char *text)
 	unsigned long long n = strtoull(text, &end, 10);
 	const char *unit = *end ? strchr(units, *end) : NULL;
 
-	if (end == text || *text == '-' || !unit || end[1] || n > UINT64_MAX / 1000000000 / 86400)
+	if (!isdigit((unsigned char)*text) || !unit || end[1] || n > UINT64_MAX / 1000000000 / 86400)
 		return 0;
 	return n * seconds[unit - units] * 1000000000ull;
 }
@@ -527,7 +87,7 @@ static int read_keep(struct keep *keep, const struct options *options)
 	return 0;
 }
 
-static int read_options(struct recording *r, const struct options *options)
+static int read_options(struct recording_settings *set, const struct options *options)
 {
 	const char *full = options->value[ON_FULL];
 	const char *size = options->value[RING_SIZE];
@@ -540,48 +100,48 @@ static int read_options(struct recording *r, const struct options *options)
 		return cli_misuse("record", "--on-full is wait or drop, not '%s'", full);
 	if (stop && strcmp(stop, "error"))
 		return cli_misuse("record", "--stop-on is error, not '%s'", stop);
-	r->stop_on_error = stop;
-	r->check = options->value[CHECK] || stop;
-	r->ring_bytes = size ? parse_size(size) : RING_BYTES;
-	if (!r->ring_bytes)
+	set->stop_on_error = stop;
+	set->check = options->value[CHECK] || stop;
+	set->ring_bytes = size ? parse_size(size) : RING_BYTES;
+	if (!set->ring_bytes)
 		return cli_misuse("record", "--ring-size is 256k to 1024M, not '%s'", size);
-	r->on_full = full && !strcmp(full, "drop") ? ON_FULL_DROP : ON_FULL_WAIT;
-	r->path = options->value[OUTPUT] ? options->value[OUTPUT] : "verbatim.db";
-	r->device = options->value[DEVICE];
-	r->lttng = options->value[LTTNG];
-	r->progress.quiet = options->value[QUIET];
-	r->program = options->args;
-	r->keep.path = r->path;
-	r->keep.quiet = r->progress.quiet;
+	set->on_full = full && !strcmp(full, "drop") ? ON_FULL_DROP : ON_FULL_WAIT;
+	set->path = options->value[OUTPUT] ? options->value[OUTPUT] : "verbatim.db";
+	set->device = options->value[DEVICE];
+	set->lttng = options->value[LTTNG];
+	set->quiet = options->value[QUIET];
+	set->program = options->args;
+	set->keep.path = set->path;
+	set->keep.quiet = set->quiet;
 	if (options->value[FILTER] &&
-	    filter_read(options->value[FILTER], &r->filter, complaint))
+	    filter_read(options->value[FILTER], &set->filter, complaint))
 		return cli_misuse("record", "--filter: %s", complaint);
-	if (!payload_parse(options->value[PAYLOAD], &r->payload))
+	if (!payload_parse(options->value[PAYLOAD], &set->payload))
 		return cli_misuse("record", "--payload is none, hash, full, or so many first bytes up "
 					    "to 64M, not '%s'", options->value[PAYLOAD]);
-	return read_keep(&r->keep, options);
+	return read_keep(&set->keep, options);
 }
 
 int cli_record(int argc, char **argv)
 {
-	struct recording r = { 0 };
+	struct recording_settings set = { 0 };
 	struct options options;
 	char library[PATH_MAX];
 	int err;
 
 	launch_guard();
 	options_parse(argc, argv, rows, true, &options);
-	err = read_options(&r, &options);
+	err = read_options(&set, &options);
 	if (err)
 		return err;
-	if (device_choose(r.device, DEVICE_SYSFS, &r.soft))
+	if (device_choose(set.device, DEVICE_SYSFS, &set.soft))
 		return CLI_ENVIRONMENT;
-	if (r.soft && !r.device && !r.progress.quiet)
+	if (set.soft && !set.device && !set.quiet)
 		device_tell_soft();
-	if (r.lttng && device_library(TAP_LIBRARY, library))
+	if (set.lttng && device_library(TAP_LIBRARY, library))
 		return CLI_ENVIRONMENT;
-	err = launch_check(r.program[0]);
+	err = launch_check(set.program[0]);
 	if (err)
 		return launch_failure(err);
-	return record(&r);
+	return recording_run(&set);
 }

@@ -7,7 +7,7 @@
  * where it is known to be allowed:
  *
  *	filters the program began with   the same number as the collector has,
- *	                                 which has tried it (cli/record.c)
+ *	                                 which has tried it (cli/recording.c)
  *	filters it has installed since   we stand before prctl(2) and syscall(2),
  *	                                 and ask the filter as the kernel would
  *
