@@ -167,6 +167,14 @@ first_error_and_crash_write_a_snapshot() {
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'" t.1.db)" 3
 }
 
+fatal_event_writes_a_snapshot() {
+	echo 'verb=query_port event=PORT_ERR' >faults
+	VERBATIM_SOFT_FAULTS=$tmp/faults "$VERBATIM" record --flight 1M -o t.db ibv_asyncwatch >out 2>err & local pid=$!
+	await grep -q "t.1.db: the first fatal asynchronous event" err || return
+	kill -TERM $pid; wait $pid
+	is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_get_async_event' AND out LIKE '%EVENT_PORT_ERR%'" t.1.db)" 1
+}
+
 snapshot_of_nothing_is_refused() {
 	"$VERBATIM" snapshot 2>err; is $? 4 && says "no flight recorder" err || return
 	"$VERBATIM" snapshot 1 2>err; is $? 4 && says "neither" err || return
@@ -307,6 +315,7 @@ try ended_collector_leaves_no_new_session
 try flight_keeps_the_last_and_all_control_verbs
 try snapshot_is_written_when_asked
 try first_error_and_crash_write_a_snapshot
+try fatal_event_writes_a_snapshot
 try snapshot_of_nothing_is_refused
 try snapshot_that_fails_does_not_stop_the_recording
 try snapshot_takes_a_number_that_is_free
