@@ -589,7 +589,7 @@ static void *fork_and_send(void *ret_status)
 
 	if (!pid) {
 		send_one(2);
-		_exit(0);
+		_exit(3);
 	}
 	waitpid(pid, ret_status, 0);
 	return NULL;
@@ -597,6 +597,7 @@ static void *fork_and_send(void *ret_status)
 
 static void quiet_fork_body(void)
 {
+	const struct event_exit *end;
 	struct ring ring;
 	pthread_t thread;
 	int status = -1;
@@ -605,13 +606,14 @@ static void quiet_fork_body(void)
 	HOLDS(!send_one(1));
 	HOLDS(!pthread_create(&thread, NULL, fork_and_send, &status));
 	pthread_join(thread, NULL);
-	HOLDS(status == 0);
+	HOLDS(WEXITSTATUS(status) == 3);
 	ring = session_ring(1);
 	HOLDS(ring.head->pid == (uint32_t)getpid() && expect(&ring, EVENT_FORK));
 	ring_close(&ring);
 	ring = session_ring(2);
 	HOLDS(ring.head->pid != (uint32_t)getpid() && expect(&ring, EVENT_POST));
-	HOLDS(expect(&ring, EVENT_EXIT));
+	end = expect(&ring, EVENT_EXIT);
+	HOLDS(end && end->how == EXIT_AT_ONCE && end->status == 3);
 }
 
 static void child_of_a_thread_without_a_ring_is_recorded(void **state)
