@@ -15,10 +15,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/shim/soft/fellow.h"
 
@@ -238,6 +242,49 @@ static void play(struct side *s)
 
 enum mode { TRAFFIC, OBJECTS, MEMBERSHIP, MODES };
 
+static int domain; /* the file of an XRC domain, which is everybody's */
+
+static void make_xrc(struct end *e)
+{
+	struct ibv_xrcd_init_attr init = { IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+					   domain, O_CREAT };
+	struct ibv_xrcd *xrcd = ibv_open_xrcd(e->context, &init);
+	struct ibv_srq_init_attr_ex srq_init = {
+		.attr = { 8, 1, 0 }, .srq_type = IBV_SRQT_XRC, .pd = e->pd, .xrcd = xrcd,
+		.cq = e->cq, .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+					  IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+	};
+	struct ibv_qp_init_attr_ex qp_init = { .qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd,
+					       .comp_mask = IBV_QP_INIT_ATTR_XRCD };
+	struct ibv_srq *srq = ibv_create_srq_ex(e->context, &srq_init);
+	struct ibv_qp *qp = ibv_create_qp_ex(e->context, &qp_init);
+
+	assert_non_null(srq);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_close_xrcd(xrcd), 0);
+}
+
+static void make_window(struct end *e, struct ibv_qp *qp)
+{
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 100, ALL_ACCESS | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(e->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { mw, ibv_inc_rkey(mw->rkey),
+			     { mr, (uintptr_t)e->buf, 64, IBV_ACCESS_REMOTE_WRITE } },
+	};
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+	while (!ibv_poll_cq(e->cq, 1, &wc)) /* a fault may have failed it */
+		sched_yield();
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 static void make_objects(struct end *e)
 {
 	struct ibv_srq_init_attr init = { .attr = { 8, 1, 0 } };
@@ -247,6 +294,8 @@ static void make_objects(struct end *e)
 	struct ibv_qp *qp = make_qp(e, srq);
 
 	connect_to(qp, qp->qp_num);
+	make_window(e, qp);
+	make_xrc(e);
 	assert_int_equal(ibv_resize_cq(cq, 100), 0);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -421,8 +470,12 @@ int main(void)
 		cmocka_unit_test(killed_peers_leave_nothing_undone),
 	};
 	long seed = number("SEED", time(NULL));
+	int err;
 
 	print_message("SEED=%ld\n", seed);
 	dice = seed * 0x9e3779b97f4a7c15ull | 1;
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+	domain = memfd_create("domain", MFD_CLOEXEC);
+	err = cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+	close(domain);
+	return err;
 }
