@@ -116,8 +116,6 @@ static int read_qps(struct session_filter *filter, char *value, char complaint[2
 	int err = 0;
 
 	filter->some_qps = 1;
-	if (!*value)
-		return complain(complaint, "no queue pair is in", value);
 	for (char *word = strtok_r(value, "+", &rest); word && !err;
 	     word = strtok_r(NULL, "+", &rest))
 		err = read_qp(filter, word, complaint);
@@ -126,38 +124,48 @@ static int read_qps(struct session_filter *filter, char *value, char complaint[2
 
 static int read_device(struct session_filter *filter, char *value, char complaint[256])
 {
-	if (!*value || strlen(value) >= sizeof(filter->device))
+	if (strlen(value) >= sizeof(filter->device))
 		return complain(complaint, "there is no such device:", value);
 	strcpy(filter->device, value);
 	return 0;
 }
 
-static int read_sample(struct session_filter *filter, const char *word, char complaint[256])
+static int read_sample(struct session_filter *filter, char *value, char complaint[256])
 {
 	char *end;
-	unsigned long n = strtoul(word + 2, &end, 10);
+	unsigned long n = strtoul(value, &end, 10);
 
-	if (*end || end == word + 2 || word[2] == '-' || !n || n > UINT32_MAX)
-		return complain(complaint, "one of N is 1/100 or so, not", word);
+	if (*end || *value < '0' || *value > '9' || !n || n > UINT32_MAX)
+		return complain(complaint, "one of N is 1/100 or so, not 1 of", value);
 	filter->one_of = (uint32_t)n;
 	return 0;
 }
 
-static int read_term(struct session_filter *filter, char *term, char complaint[256])
+/* @seen: a bit for each kind of term that was there before. */
+static int read_term(struct session_filter *filter, char *term, unsigned int *seen,
+		     char complaint[256])
 {
 	static const struct {
 		const char *name;
 		int (*read)(struct session_filter *filter, char *value, char complaint[256]);
 	} kinds[] = {
-		{ "plane=", read_plane }, { "verb=", read_verbs },
-		{ "qp=", read_qps }, { "device=", read_device },
+		{ "plane=", read_plane }, { "verb=", read_verbs }, { "qp=", read_qps },
+		{ "device=", read_device }, { "1/", read_sample },
 	};
 
-	if (!strncmp(term, "1/", 2))
-		return read_sample(filter, term, complaint);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strncmp(term, kinds[i].name, strlen(kinds[i].name)))
-			return kinds[i].read(filter, term + strlen(kinds[i].name), complaint);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		char *value = term + strlen(kinds[i].name);
+
+		if (strncmp(term, kinds[i].name, strlen(kinds[i].name)))
+			continue;
+		if (*seen & 1u << i)
+			return complain(complaint, "each of plane=, verb=, qp=, device= and 1/N is "
+						   "given once (with + between the names), not", term);
+		if (!value[strspn(value, "+")])
+			return complain(complaint, "nothing is named in", term);
+		*seen |= 1u << i;
+		return kinds[i].read(filter, value, complaint);
+	}
 	return complain(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
 }
 
@@ -165,6 +173,7 @@ int filter_read(const char *terms, struct session_filter *ret_filter, char compl
 {
 	struct session_filter filter = { .on = 1 };
 	char words[sizeof(filter.text)], *rest = NULL;
+	unsigned int seen = 0;
 	int err = 0;
 
 	if (snprintf(filter.text, sizeof(filter.text), "%s", terms) >= (int)sizeof(filter.text))
@@ -172,10 +181,10 @@ int filter_read(const char *terms, struct session_filter *ret_filter, char compl
 	strcpy(words, filter.text);
 	for (char *term = strtok_r(words, ",", &rest); term && !err;
 	     term = strtok_r(NULL, ",", &rest))
-		err = read_term(&filter, term, complaint);
-	if (!err && !*terms)
-		return 0;
-	if (!err)
+		err = read_term(&filter, term, &seen, complaint);
+	if (!err && *terms && !seen)
+		return complain(complaint, "nothing is named in", terms);
+	if (!err && seen)
 		*ret_filter = filter;
 	return err;
 }

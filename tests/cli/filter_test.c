@@ -89,7 +89,10 @@ static void no_terms_are_no_filter(void **state)
 static void wrong_term_leaves_the_filter_alone(void **state)
 {
 	static const char *const wrong[] = { "x", "plane=x", "verb=foo", "qp=x", "qp=16777216",
-					     "qp=", "qp=qp", "qp=qp0", "qp=xx", "qp=-1", "device=", "1/0", "1/x", "qp=1,x" };
+					     "qp=", "qp=qp", "qp=qp0", "qp=xx", "qp=-1", "device=", "1/0", "1/x", "qp=1,x",
+					     ",", "verb=", "verb=+", "qp=+", "plane=control,plane=data",
+					     "verb=poll_cq,verb=post_send", "qp=1,qp=2",
+					     "device=a,device=b", "1/2,1/3" };
 	struct session_filter filter = { .one_of = 77 };
 	char complaint[256];
 

@@ -293,7 +293,7 @@ errors_are_kept_by_one_of_n() {
 }
 
 filter_that_is_none_is_refused() {
-	for bad in x plane=x verb=foo qp=a qp= qp=qp qp=qp0 device= 1/0 1/ 1/-3 plane=control,x "device=$(printf %200s x)"; do
+	for bad in x plane=x verb=foo qp=a qp= qp=qp qp=qp0 device= 1/0 1/ 1/-3 plane=control,x , verb= verb=+ qp=+ plane=control,plane=data verb=poll_cq,verb=post_send qp=qp1,qp=qp2 device=a,device=b 1/2,1/3 "device=$(printf %200s x)"; do
 		"$VERBATIM" record --filter "$bad" -o t.db true 2>err; is "$? $bad" "2 $bad" && is "$(wc -l <err)" 1 && [ ! -e t.db ] || return
 	done
 }
