@@ -8,7 +8,11 @@
  */
 #include "core/store/schema.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "core/wire/log.h"
 
 static const char *const tables[] = {
 	"meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID",
@@ -95,6 +99,22 @@ int schema_create(sqlite3 *db)
 		err = sql_exec(db, sql);
 	}
 	return err ? err : sql_exec(db, "COMMIT");
+}
+
+int schema_check(sqlite3 *db)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(tables[i], "("), tables[i]);
+		/* what is damaged is said by who reads it */
+		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
+						  NULL) == SQLITE_ERROR)
+			return log_err(-EPROTO, "%s was made by another build of verbatim: it has "
+						"no table %s; read it with that one, or record "
+						"again", sqlite3_db_filename(db, "main"), name);
+	}
+	return 0;
 }
 
 int schema_complete(sqlite3 *db)

@@ -13,6 +13,12 @@ enum {
 /* Make all tables in an empty database. */
 int schema_create(sqlite3 *db);
 
+/*
+ * Are all tables there? Builds between two releases have the same version and
+ * may have other tables. -EPROTO after log_err().
+ */
+int schema_check(sqlite3 *db);
+
 /* What is only worth having in a whole trace: indexes and views. */
 int schema_complete(sqlite3 *db);
 

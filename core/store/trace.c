@@ -79,6 +79,9 @@ static int recover(sqlite3 *db, const char *path)
 		return complete_file(db);
 	if (recorder_alive(db))
 		return log_err(-EBUSY, "%s is still being recorded; wait for its end", path);
+	err = schema_check(db);
+	if (err)
+		return err;
 	log_note("%s: its recorder died; completing what it wrote", path);
 	return complete(db, COMPLETE_INTERRUPTED);
 }

@@ -196,6 +196,22 @@ static void other_versions_are_eproto(void **state)
 	assert_int_equal(open_it(), -EPROTO);
 }
 
+/* Builds between two releases have the same version. */
+static void tables_of_another_build_are_eproto(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	make_trace();
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "DROP TABLE carried", NULL, NULL, NULL);
+	assert_int_equal(open_it(), -EPROTO);
+	sqlite3_exec(db, "UPDATE meta SET value = 'recording' WHERE key = 'state';"
+			 "DELETE FROM meta WHERE key = 'recorder'", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(open_it(), -EPROTO);
+}
+
 static void cut_off_file_is_einval(void **state)
 {
 	struct stat st;
@@ -646,6 +662,7 @@ int main(void)
 		TEST(directory_is_einval),
 		TEST(foreign_database_is_einval_and_untouched),
 		TEST(other_versions_are_eproto),
+		TEST(tables_of_another_build_are_eproto),
 		TEST(cut_off_file_is_einval),
 		TEST(damaged_pages_do_no_harm),
 		TEST(trace_of_a_living_recorder_is_ebusy),
