@@ -296,4 +296,5 @@ void calls_fini(struct lane *lane)
 		pop(lane, &lane->pending[lane->npending - 1]);
 	free(lane->pending);
 	lane->pending = NULL;
+	lane->pending_size = 0;
 }

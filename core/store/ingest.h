@@ -137,6 +137,7 @@ struct writer {
 	size_t nprocesses;
 	struct known_stack *stacks; /* open addressing, a power of two */
 	size_t nstacks, stacks_size;
+	uint32_t stack_ids;         /* the last that was given */
 	struct packer packer;
 	struct text args, out;
 	struct event_count *counts; /* of threads that nothing was heard of yet */

@@ -225,6 +225,7 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 		return writer->err;
 	free_batch(lane);
 	payloads_fini(&lane->payloads);
+	calls_fini(lane);
 	return 0;
 }
 

@@ -40,26 +40,39 @@ static struct known_stack *place(struct known_stack *table, size_t size, uint64_
 	return &table[i];
 }
 
+static bool is_over(const struct writer *writer, const struct known_stack *stack)
+{
+	return writer->processes[stack->process - 1].over;
+}
+
+/* Room for one more; what processes had that are over is forgotten. */
 static int grow(struct writer *writer)
 {
-	size_t size = writer->stacks_size ? writer->stacks_size * 2 : 1024;
+	size_t size = 1024, left = 0;
 	struct known_stack *table;
 
 	if (writer->nstacks * 2 < writer->stacks_size)
 		return 0;
+	for (size_t i = 0; i < writer->stacks_size; i++)
+		left += writer->stacks[i].id && !is_over(writer, &writer->stacks[i]);
+	while (size < left * 4)
+		size *= 2;
 	table = calloc(size, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
 	for (size_t i = 0; i < writer->stacks_size; i++) {
 		struct known_stack *s = &writer->stacks[i];
 
-		if (s->id)
+		if (s->id && is_over(writer, s))
+			free(s->frames);
+		else if (s->id)
 			*place(table, size, s->hash, s->process, s->modules, s->frames,
 			       s->nframes) = *s;
 	}
 	free(writer->stacks);
 	writer->stacks = table;
 	writer->stacks_size = size;
+	writer->nstacks = left;
 	return 0;
 }
 
@@ -92,8 +105,9 @@ int stacks_number(struct writer *writer, uint32_t process, uint32_t modules,
 		if (!copy)
 			return writer_keep(writer, -ENOMEM);
 		memcpy(copy, frames, nframes * sizeof(*copy));
-		*stack = (struct known_stack){ hash, (uint32_t)++writer->nstacks, process, modules,
+		*stack = (struct known_stack){ hash, ++writer->stack_ids, process, modules,
 					       nframes, copy };
+		writer->nstacks++;
 		if (store(writer, stack))
 			return writer->err;
 	}
