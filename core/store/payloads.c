@@ -11,10 +11,12 @@
 
 #include "core/store/payload.h"
 #include "core/wire/hash.h"
+#include "core/wire/payload.h"
 
 enum { OPEN_MAX = 8, POST_WRS_MAX = 1 << 20 };
 
 #define WAITING_BYTES (1ull << 30) /* more than a sound program's posts have */
+#define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* some of it is of posts that were lost */
 
 struct waiting {
 	struct waiting *next;
@@ -88,6 +90,19 @@ static int finish_old(struct payloads *p, unsigned int keep)
 	return err;
 }
 
+/* Those of the posts that have waited for longest, and will for ever. */
+static void drop_stale(struct payloads *p)
+{
+	while (p->waiting_bytes > STALE_BYTES) {
+		struct waiting **last = &p->waiting;
+
+		while ((*last)->next)
+			last = &(*last)->next;
+		p->missed[PAYLOAD_LOST]++;
+		drop(p, last);
+	}
+}
+
 static struct waiting *begin(struct payloads *p, const struct event_payload *e, uint64_t n,
 			     int64_t time)
 {
@@ -150,7 +165,8 @@ int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n
 		drop(p, at);
 	at = find(p, e);
 	if (!*at) {
-		err = finish_old(p, OPEN_MAX);
+		err = e->object ? 0 : finish_old(p, OPEN_MAX);
+		drop_stale(p);
 		if (err || !begin(p, e, n, time))
 			return err ? err : -ENOMEM;
 		at = &p->waiting;

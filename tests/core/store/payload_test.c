@@ -101,6 +101,37 @@ static void of_a_post_that_never_came_nothing_stays(void **state)
 	payloads_fini(&p);
 }
 
+/* With --on-full=drop the posts themselves may be lost, and their queue pairs be gone. */
+static void of_posts_that_were_lost_not_all_is_kept(void **state)
+{
+	struct payloads p = { 0 };
+
+	(void)state;
+	for (uint64_t object = 1; object <= 40; object++)
+		for (uint64_t at = 0; at < 8 << 20; at += 512)
+			assert_int_equal(payloads_piece(&p, piece(object, 1, 0, 8 << 20, at, 512, 0),
+							at, 0), 0);
+	assert_in_range(p.waiting_bytes, 8 << 20, 200 << 20);
+	assert_in_range(p.missed[PAYLOAD_LOST], 15, 39);
+	payloads_fini(&p);
+}
+
+/* A list of any length: this took the square of it. */
+static void a_long_list_is_taken_in_at_once(void **state)
+{
+	struct event_post post = post_of(7, EVENT_CARRIES);
+	struct payloads p = { 0 };
+	enum { LONG = 200000 };
+
+	(void)state;
+	for (uint32_t i = 0; i < LONG; i++)
+		assert_int_equal(payloads_piece(&p, piece(7, 1, i, 4, 0, 4, PAYLOAD_LAST), i, 0), 0);
+	assert_int_equal(payloads_post(&p, &post, LONG), 0);
+	assert_int_equal(p.ready.nrows, LONG);
+	assert_int_equal(p.ready.rows[LONG - 1].i, LONG - 1);
+	payloads_fini(&p);
+}
+
 static void a_gap_ends_what_is_kept(void **state)
 {
 	struct payloads p = { 0 };
@@ -228,6 +259,8 @@ int main(void)
 		cmocka_unit_test(pieces_of_a_completion_are_joined),
 		cmocka_unit_test(a_posts_come_with_it_in_order),
 		cmocka_unit_test(of_a_post_that_never_came_nothing_stays),
+		cmocka_unit_test(of_posts_that_were_lost_not_all_is_kept),
+		cmocka_unit_test(a_long_list_is_taken_in_at_once),
 		cmocka_unit_test(a_gap_ends_what_is_kept),
 		cmocka_unit_test(the_last_that_never_came_is_said_at_the_end),
 		cmocka_unit_test(impossible_pieces_are_refused),
