@@ -53,7 +53,7 @@ static int new_image(struct writer *writer, struct lane *lane, int64_t time)
 	if (err || processes_new(writer, lane->pid, time, &id))
 		return writer->err;
 	for (size_t i = lane->id - 1; i < writer->nlanes; i++) {
-		char sql[256];
+		char sql[320];
 
 		if (writer->lanes[i]->process != old)
 			continue;
@@ -62,8 +62,9 @@ static int new_image(struct writer *writer, struct lane *lane, int64_t time)
 			 "UPDATE thread SET process = %u WHERE id = %zu;"
 			 "UPDATE call SET process = %u WHERE thread = %zu;"
 			 "UPDATE fork SET process = %u WHERE thread = %zu;"
-			 "UPDATE event SET process = %u WHERE thread = %zu",
-			 id, i + 1, id, i + 1, id, i + 1, id, i + 1);
+			 "UPDATE event SET process = %u WHERE thread = %zu;"
+			 "UPDATE mark SET process = %u WHERE thread = %zu",
+			 id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1);
 		if (writer_keep(writer, sql_exec(writer->db, sql)))
 			return writer->err;
 	}

@@ -293,6 +293,28 @@ static void program_after_exec_is_another_process(void **state)
 	assert_int_equal(query("SELECT process FROM call WHERE verb = 'ibv_fork_init'"), 2);
 }
 
+/* The new image's first event is read after what its second thread has said. */
+static void mark_of_a_new_image_is_its_own(void **state)
+{
+	struct maker after, second;
+	size_t bytes = sizeof(struct event_mark) + 8;
+	struct event_mark *mark;
+
+	(void)state;
+	make_thread(&after, writer, 1, 100, 101);
+	make_thread(&second, writer, 2, 100, 102);
+	mark = make_room(&second, EVENT_MARK, 0, bytes);
+	mark->bytes = 4;
+	memcpy(mark + 1, "here", 4);
+	make_done(&second, mark, bytes);
+	make_process(&after, 1, 0, 0, 0);
+	make_end(&second);
+	make_end(&after);
+	finish();
+	assert_int_equal(trace_thread(trace, 3)->process, 2);
+	assert_int_equal(query("SELECT process FROM mark WHERE text = 'here'"), 2);
+}
+
 static void references_name_their_path(void **state)
 {
 	struct ibv_cq *got = &world.cq;
@@ -390,6 +412,7 @@ int main(void)
 		TEST(what_was_never_made_was_there_before),
 		TEST(child_finds_what_its_parent_made),
 		TEST(program_after_exec_is_another_process),
+		TEST(mark_of_a_new_image_is_its_own),
 		TEST(references_name_their_path),
 		TEST(asynchronous_event_knows_its_object),
 		TEST(poll_counters_survive_their_cq),
