@@ -401,11 +401,11 @@ static size_t built_bytes(const struct event_wr *wr)
 	return sizeof(*wr) + wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
 }
 
-/* As put_send() would have written them; by two words, a call of memcpy() takes longer. */
+/* As put_send() would have written them, word by word, which is how they were written. */
 static inline char *put_built(char *at, const char *wrs, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i += 16) /* both have room for a word more */
-		memcpy(at + i, wrs + i, 16);
+	for (size_t i = 0; i < bytes; i += 8)
+		memcpy(at + i, wrs + i, 8);
 	return at + bytes;
 }
 

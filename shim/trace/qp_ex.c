@@ -28,6 +28,7 @@
 #include "shim/trace/record.h"
 #include "shim/trace/slots.h"
 
+typedef int wr_complete_fn(struct ibv_qp_ex *);
 typedef void wr_flush_fn(struct ibv_qp_ex *, uint32_t rkey, uint64_t addr, size_t length,
 			 uint8_t type, uint8_t level);
 
@@ -37,7 +38,7 @@ enum {
 	FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
 };
 
-static void note_start(const struct ibv_qp_ex *qp)
+static inline void note_start(const struct ibv_qp_ex *qp)
 {
 	if (record_ready())
 		builder_start(qp);
@@ -248,7 +249,7 @@ static void note_inline(const struct ibv_qp_ex *qp, void *addr, size_t length)
 }
 
 /* Write what was built. False: nothing is written. */
-static bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struct post *post)
+static inline bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struct post *post)
 {
 	struct builder *b;
 	bool on;
@@ -276,6 +277,22 @@ static void refused(const struct ibv_qp_ex *qp)
 
 	if (b)
 		payload_refused_built(&qp->qp_base, b);
+}
+
+static int complete(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
+{
+	struct post post;
+	bool on;
+	int ret;
+
+	post.frame = frame;
+	on = write_built(qp, VERB_wr_complete, &post);
+	ret = next(qp);
+	if (__builtin_expect(ret && payload_on, 0))
+		refused(qp);
+	if (on)
+		post_end(&post, ret, NULL);
+	return ret;
 }
 
 static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
@@ -368,18 +385,8 @@ static void *originals[OPS][SLOTS];
 	BUILDER_VERBS(V, i)                                             \
 	static int wr_complete_##i(struct ibv_qp_ex *qp)                \
 	{                                                               \
-		struct post post;                                       \
-		bool on;                                                \
-		int ret;                                                \
-                                                                        \
-		post.frame = __builtin_frame_address(0);                \
-		on = write_built(qp, VERB_wr_complete, &post);          \
-		ret = ORIGINAL(wr_complete, i)(qp);                     \
-		if (ret && payload_on)                                  \
-			refused(qp);                                    \
-		if (on)                                                 \
-			post_end(&post, ret, NULL);                     \
-		return ret;                                             \
+		return complete(qp, ORIGINAL(wr_complete, i),           \
+				__builtin_frame_address(0));            \
 	}                                                               \
 	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,    \
 				 size_t length, uint8_t type, uint8_t level)            \
