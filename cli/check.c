@@ -6,7 +6,6 @@
  */
 #include "analyzer/check.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,8 +82,6 @@ static int print(const char *path, struct trace *trace, const struct findings *f
 	else
 		report_text(&report);
 	symbols_close(report.symbols);
-	if (!err && (fflush(stdout) || ferror(stdout)))
-		err = log_err(-EIO, "write the report");
 	if (err < 0)
 		return cli_status(err);
 	return findings_count(findings, 'E') || findings_count(findings, 'W') ? CLI_FINDINGS

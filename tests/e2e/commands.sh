@@ -61,7 +61,12 @@ dump_of_one_event_has_its_stack() {
 	grep -q 'ibv_create_qp(pd1' out && grep -q '^qp1: object' out && grep -q '^called from' out && grep -q 'ibv_rc_pingpong' out
 }
 dump_to_a_closed_pipe_ends_quietly() { is "$(dump t.db 2>&1 | head -1 | wc -l)" 1; }
-dump_to_a_full_disk_says_so() { ! dump t.db 2>err >/dev/full && grep -q 'write to standard output' err; }
+full_disk_is_told_once() {
+	local command
+	for command in dump info stat check; do
+		"$VERBATIM" $command t.db 2>err >/dev/full; is "$command $? $(cat err)" "$command 4 verbatim: write to standard output: No space left on device" || return
+	done
+}
 
 stat_counts_what_happened() {
 	"$VERBATIM" stat --format json t.db >out || return
@@ -160,7 +165,7 @@ try dump_of_an_object_among_many_is_quick
 try dump_of_failures_is_empty_where_nothing_failed
 try dump_of_one_event_has_its_stack
 try dump_to_a_closed_pipe_ends_quietly
-try dump_to_a_full_disk_says_so
+try full_disk_is_told_once
 try stat_counts_what_happened
 try stat_in_text_has_the_same_queues
 try sql_prints_rows
