@@ -6,9 +6,8 @@
  * dlsym(3) and dlvsym(3), and give our function where the program would have
  * got that of the same name in libibverbs, librdmacm or the software device.
  *
- * All else goes on by a jump, not a call: RTLD_NEXT and RTLD_DEFAULT mean
- * something relative to who calls, which is known by the return address. No
- * compiler promises that for C.
+ * All else goes on by a jump: RTLD_NEXT and RTLD_DEFAULT mean something
+ * relative to who calls, which is known by the return address.
  *
  * libc's own two cannot be had by dlsym(). They are read out of its table of
  * dynamic symbols:
@@ -27,6 +26,7 @@
 #include "core/wire/desc.h"
 #include "shim/trace/dl.h"
 #include "shim/trace/import.h"
+#include "shim/trace/jump.h"
 #include "shim/trace/modules.h"
 #include "shim/trace/next.h"
 
@@ -284,37 +284,9 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 	return is_verb(found) && found == next_symbol((enum verb)verb) ? ours(verb) : NULL;
 }
 
-#define STAND_BEFORE(function, ...)                  \
-	__asm__(".text\n"                            \
-		".globl " #function "\n"             \
-		".type " #function ", @function\n"   \
-		#function ":\n"                      \
-		"	.cfi_startproc\n"            \
-		"	endbr64\n"                   \
-		"	mov (%rsp), %rcx\n"          \
-		"	push %rdi\n"                 \
-		"	.cfi_adjust_cfa_offset 8\n"  \
-		"	push %rsi\n"                 \
-		"	.cfi_adjust_cfa_offset 8\n"  \
-		"	push %rdx\n"                 \
-		"	.cfi_adjust_cfa_offset 8\n"  \
-		__VA_ARGS__                          \
-		"	call dl_instead\n"           \
-		"	pop %rdx\n"                  \
-		"	.cfi_adjust_cfa_offset -8\n" \
-		"	pop %rsi\n"                  \
-		"	.cfi_adjust_cfa_offset -8\n" \
-		"	pop %rdi\n"                  \
-		"	.cfi_adjust_cfa_offset -8\n" \
-		"	test %rax, %rax\n"           \
-		"	jne 1f\n"                    \
-		"	jmp *" #function "_next(%rip)\n" \
-		"1:	ret\n"                       \
-		"	.cfi_endproc\n"              \
-		".size " #function ", . - " #function "\n")
-
-STAND_BEFORE(dlsym, "	xor %edx, %edx\n");
-STAND_BEFORE(dlvsym, "");
+JUMP_FUNCTION(dlsym, "	xor %edx, %edx\n	mov " JUMP_CALLER ", %rcx\n", dl_instead,
+	      JUMP_UNLESS(dlsym_next));
+JUMP_FUNCTION(dlvsym, "	mov " JUMP_CALLER ", %rcx\n", dl_instead, JUMP_UNLESS(dlvsym_next));
 
 #else
 

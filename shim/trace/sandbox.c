@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "core/wire/session.h"
+#include "shim/trace/jump.h"
 #include "shim/trace/libc.h"
 #include "shim/trace/record.h"
 
@@ -245,32 +246,6 @@ void *sandbox_syscall(long number, unsigned long first)
 	return (void *)NEXT(syscall);
 }
 
-/* By a jump: the call may be one that returns twice, or on another stack. */
-__asm__(".text\n"
-	".globl syscall\n"
-	".type syscall, @function\n"
-	"syscall:\n"
-	"	.cfi_startproc\n"
-	"	endbr64\n"
-	"	push %rdi\n"
-	"	push %rsi\n"
-	"	push %rdx\n"
-	"	push %rcx\n"
-	"	push %r8\n"
-	"	push %r9\n"
-	"	sub $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset 56\n"
-	"	call sandbox_syscall\n"
-	"	add $8, %rsp\n"
-	"	pop %r9\n"
-	"	pop %r8\n"
-	"	pop %rcx\n"
-	"	pop %rdx\n"
-	"	pop %rsi\n"
-	"	pop %rdi\n"
-	"	.cfi_adjust_cfa_offset -56\n"
-	"	jmp *%rax\n"
-	"	.cfi_endproc\n"
-	".size syscall, .-syscall\n");
+JUMP_FUNCTION(syscall, "", sandbox_syscall, JUMP_THERE);
 
 #endif

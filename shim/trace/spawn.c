@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "shim/trace/jump.h"
 #include "shim/trace/libc.h"
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
@@ -95,20 +96,7 @@ void *spawn_vfork(void)
 	return (void *)NEXT(vfork);
 }
 
-__asm__(".text\n"
-	".globl vfork\n"
-	".type vfork, @function\n"
-	"vfork:\n"
-	".cfi_startproc\n"
-	"	endbr64\n"
-	"	subq $8, %rsp\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	call spawn_vfork\n"
-	"	addq $8, %rsp\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	jmp *%rax\n"
-	".cfi_endproc\n"
-	".size vfork, .-vfork\n");
+JUMP_FUNCTION(vfork, "", spawn_vfork, JUMP_THERE);
 #endif
 
 /* New programs in a child */

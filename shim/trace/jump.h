@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * Functions that go on by a jump, not a call: x86-64
+ *
+ * What they stand before means something relative to who calls (RTLD_NEXT), or
+ * returns twice, or on another stack. No compiler promises a jump for C.
+ */
+
+#define JUMP_PUSH(reg) "	push %" reg "\n	.cfi_adjust_cfa_offset 8\n"
+#define JUMP_POP(reg) "	pop %" reg "\n	.cfi_adjust_cfa_offset -8\n"
+
+/*
+ * Export @function: it calls ask() with its own arguments, after @before has
+ * changed them, and does @then, with the answer in rax and the arguments as
+ * they came. All three may use rax, r10 and r11.
+ */
+#define JUMP_FUNCTION(function, before, ask, then)                                           \
+	__asm__(".text\n"                                                                    \
+		".globl " #function "\n"                                                     \
+		".type " #function ", @function\n"                                           \
+		#function ":\n"                                                              \
+		"	.cfi_startproc\n"                                                    \
+		"	endbr64\n"                                                           \
+		JUMP_PUSH("rdi") JUMP_PUSH("rsi") JUMP_PUSH("rdx")                           \
+		JUMP_PUSH("rcx") JUMP_PUSH("r8") JUMP_PUSH("r9") JUMP_PUSH("rax")            \
+		before                                                                       \
+		"	call " #ask "\n"                                                     \
+		"	add $8, %rsp\n"                                                      \
+		"	.cfi_adjust_cfa_offset -8\n"                                         \
+		JUMP_POP("r9") JUMP_POP("r8") JUMP_POP("rcx")                                \
+		JUMP_POP("rdx") JUMP_POP("rsi") JUMP_POP("rdi")                              \
+		then                                                                         \
+		"	.cfi_endproc\n"                                                      \
+		".size " #function ", . - " #function "\n")
+
+/* The answer is where it goes on. */
+#define JUMP_THERE "	jmp *%rax\n"
+
+/* The answer is what it returns; NULL: it goes on at the function that @next points to. */
+#define JUMP_UNLESS(next) "	test %rax, %rax\n	jne 1f\n	jmp *" #next "(%rip)\n1:	ret\n"
+
+/* The return address, before anything else was done. */
+#define JUMP_CALLER "56(%rsp)"
