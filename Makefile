@@ -51,7 +51,7 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	$(CC) $(ALLCFLAGS) -c -o $@ $<
 
 # dlsym() of ours is asked by a sanitizer that has not started yet
-$(BUILD)/obj/shim/trace/dl.o $(BUILD)/obj/shim/trace/import.o $(BUILD)/obj/shim/trace/provider.o: ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
+$(patsubst %,$(BUILD)/obj/shim/trace/%.o,dl import object provider): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
 
 SANITIZED = $(if $(SAN),tests/sanitizers.c)
 

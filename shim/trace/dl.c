@@ -10,11 +10,7 @@
  * relative to who calls, which is known by the return address.
  *
  * libc's own two cannot be had by dlsym(). They are read out of its table of
- * dynamic symbols:
- *
- *	PT_DYNAMIC -> DT_GNU_HASH  how many symbols there are
- *		   -> DT_SYMTAB    name, address of each, DT_STRTAB
- *		   -> DT_VERSYM    bit 15: not the default of its name
+ * dynamic symbols (object.c).
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -29,79 +25,19 @@
 #include "shim/trace/jump.h"
 #include "shim/trace/modules.h"
 #include "shim/trace/next.h"
+#include "shim/trace/object.h"
+#include "shim/trace/provider.h"
 
 typedef void *dlsym_fn(void *handle, const char *name);
 typedef void *dlvsym_fn(void *handle, const char *name, const char *version);
 
 #ifdef __x86_64__
 
-enum { VERSION_HIDDEN = 0x8000 };
-
 /* libc's; the jumps below go there */
 extern dlsym_fn *dlsym_next;
 extern dlvsym_fn *dlvsym_next;
 dlsym_fn *dlsym_next;
 dlvsym_fn *dlvsym_next;
-
-struct symbols {
-	const ElfW(Sym) *table;
-	const char *names;
-	const ElfW(Half) *versions;
-	const uint32_t *hash;
-	uint32_t count;
-};
-
-/* The number of symbols: one more than the last that a chain of the hash table ends with. */
-static uint32_t count_symbols(const uint32_t *hash)
-{
-	uint32_t nbuckets = hash[0], first = hash[1], last = 0;
-	const uint32_t *buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-	const uint32_t *chains = buckets + nbuckets;
-
-	for (uint32_t i = 0; i < nbuckets; i++)
-		if (buckets[i] > last)
-			last = buckets[i];
-	while (last >= first && !(chains[last - first] & 1))
-		last++;
-	return last + 1;
-}
-
-/* The loader has made addresses of them, but not in every object. */
-static const void *pointer(const ElfW(Dyn) *d, ElfW(Addr) base)
-{
-	return (const void *)(d->d_un.d_ptr + (d->d_un.d_ptr < base ? base : 0));
-}
-
-static void read_symbols(const ElfW(Dyn) *d, ElfW(Addr) base, struct symbols *s)
-{
-	for (; d->d_tag != DT_NULL; d++)
-		switch (d->d_tag) {
-		case DT_SYMTAB:
-			s->table = pointer(d, base);
-			break;
-		case DT_STRTAB:
-			s->names = pointer(d, base);
-			break;
-		case DT_VERSYM:
-			s->versions = pointer(d, base);
-			break;
-		case DT_GNU_HASH:
-			s->hash = pointer(d, base);
-			break;
-		}
-	s->count = s->hash ? count_symbols(s->hash) : 0;
-}
-
-/*
- * A sanitizer's first look-ups come before its own strcmp() has the one behind
- * it, so until ours are found nothing of libc is called that it stands before.
- */
-static bool same(const char *a, const char *b)
-{
-	while (*a && *a == *b)
-		a++, b++;
-	return *a == *b;
-}
 
 static const char *base_name(const char *path)
 {
@@ -113,28 +49,19 @@ static const char *base_name(const char *path)
 	return name;
 }
 
-static void *default_symbol(const struct symbols *s, ElfW(Addr) base, const char *name)
-{
-	for (uint32_t i = 1; s->table && s->names && i < s->count; i++)
-		if (s->table[i].st_shndx != SHN_UNDEF &&
-		    !(s->versions && (s->versions[i] & VERSION_HIDDEN)) &&
-		    same(s->names + s->table[i].st_name, name))
-			return (void *)(base + s->table[i].st_value);
-	return NULL;
-}
-
+/* Before it is found nothing of libc is called that a sanitizer stands before. */
 static void see_library(const struct link_map *map)
 {
 	const char *name = base_name(map->l_name);
-	struct symbols symbols = { 0 };
+	struct object o;
 
-	if (!name || (!same(name, "libc.so.6") && !same(name, "libdl.so.2")))
+	if (!name || (!provider_begins(name, "libc.so.6") && !provider_begins(name, "libdl.so.2")) ||
+	    !object_of(map, &o))
 		return;
-	read_symbols(map->l_ld, map->l_addr, &symbols);
 	if (!dlvsym_next)
-		dlvsym_next = (dlvsym_fn *)default_symbol(&symbols, map->l_addr, "dlvsym");
+		dlvsym_next = (dlvsym_fn *)object_symbol(&o, "dlvsym");
 	if (!dlsym_next)
-		dlsym_next = (dlsym_fn *)default_symbol(&symbols, map->l_addr, "dlsym");
+		dlsym_next = (dlsym_fn *)object_symbol(&o, "dlsym");
 }
 
 /*
@@ -217,11 +144,10 @@ static void *find_next_of(const struct link_map *map, const char *name)
 	void *at = NULL;
 
 	while (!at && modules_at_start(map->l_ld) && (map = map->l_next)) {
-		struct symbols symbols = { 0 };
+		struct object o;
 
-		if (modules_at_start(map->l_ld))
-			read_symbols(map->l_ld, map->l_addr, &symbols);
-		at = default_symbol(&symbols, map->l_addr, name);
+		if (modules_at_start(map->l_ld) && object_of(map, &o))
+			at = object_symbol(&o, name);
 	}
 	return at;
 }

@@ -1,10 +1,16 @@
 /*
- * What an object file imports
+ * What an object file imports and exports
  *
  *	PT_DYNAMIC -> DT_NEEDED           the libraries that it needs
  *	           -> DT_RELA, DT_JMPREL  slot, symbol -> name
+ *	           -> DT_GNU_HASH         how many symbols there are
+ *	           -> DT_SYMTAB           name, address of each, DT_STRTAB
+ *	           -> DT_VERSYM           bit 15: not the default of its name
  *
  * A slot that is not bound yet points into its own object.
+ *
+ * A sanitizer's first look-ups come before its own strcmp() has the one behind
+ * it, so exports are found without libc.
  */
 #include "shim/trace/object.h"
 
@@ -16,6 +22,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { VERSION_HIDDEN = 0x8000 };
 
 /* The loader has made addresses of them, but not in every object. */
 static const void *pointer(const struct object *o, const ElfW(Dyn) *d)
@@ -43,7 +51,7 @@ static void read_segments(const struct dl_phdr_info *info, struct object *o)
 	}
 }
 
-static void read_dynamic(struct object *o)
+static bool read_dynamic(struct object *o)
 {
 	for (const ElfW(Dyn) *d = o->dynamic; d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
@@ -52,6 +60,12 @@ static void read_dynamic(struct object *o)
 			break;
 		case DT_SYMTAB:
 			o->symbols = pointer(o, d);
+			break;
+		case DT_VERSYM:
+			o->versions = pointer(o, d);
+			break;
+		case DT_GNU_HASH:
+			o->hash = pointer(o, d);
 			break;
 		case DT_RELA:
 			o->tables[0] = pointer(o, d);
@@ -67,15 +81,53 @@ static void read_dynamic(struct object *o)
 			break;
 		}
 	}
+	return o->strings && o->symbols;
 }
 
 bool object_read(const struct dl_phdr_info *info, struct object *o)
 {
 	read_segments(info, o);
-	if (!o->dynamic)
-		return false;
-	read_dynamic(o);
-	return o->strings && o->symbols;
+	return o->dynamic && read_dynamic(o);
+}
+
+bool object_of(const struct link_map *map, struct object *o)
+{
+	*o = (struct object){ .base = map->l_addr, .dynamic = map->l_ld };
+	return o->dynamic && read_dynamic(o);
+}
+
+/* The number of symbols: one more than the last that a chain of the hash table ends with. */
+static uint32_t count_symbols(const uint32_t *hash)
+{
+	uint32_t nbuckets = hash[0], first = hash[1], last = 0;
+	const uint32_t *buckets = hash + 4 + hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chains = buckets + nbuckets;
+
+	for (uint32_t i = 0; i < nbuckets; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	while (last >= first && !(chains[last - first] & 1))
+		last++;
+	return last + 1;
+}
+
+static bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+void *object_symbol(const struct object *o, const char *name)
+{
+	uint32_t count = o->hash ? count_symbols(o->hash) : 0;
+
+	for (uint32_t i = 1; i < count; i++)
+		if (o->symbols[i].st_shndx != SHN_UNDEF &&
+		    !(o->versions && (o->versions[i] & VERSION_HIDDEN)) &&
+		    same(o->strings + o->symbols[i].st_name, name))
+			return (void *)(o->base + o->symbols[i].st_value);
+	return NULL;
 }
 
 bool object_needs(const struct object *o, bool (*is_one)(const char *path))

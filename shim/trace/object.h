@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The slots of an object file in memory: what it imports. x86-64.
+ * An object file in memory: what it imports, in which slots, and exports. x86-64.
  */
 #include <link.h>
 #include <stdbool.h>
@@ -14,12 +14,20 @@ struct object {
 	const ElfW(Dyn) *dynamic;
 	const char *strings;
 	const ElfW(Sym) *symbols;
+	const ElfW(Half) *versions;
+	const uint32_t *hash;        /* DT_GNU_HASH */
 	const ElfW(Rela) *tables[2]; /* DT_RELA, DT_JMPREL */
 	size_t sizes[2];
 };
 
-/* False: it imports nothing. */
+/* False: it imports and exports nothing. */
 bool object_read(const struct dl_phdr_info *info, struct object *o);
+
+/* The same of one on the loader's list, without its segments. */
+bool object_of(const struct link_map *map, struct object *o);
+
+/* What it exports as @name, in the default version; NULL: nothing. */
+void *object_symbol(const struct object *o, const char *name);
 
 /* Is one of the libraries that it needs such a one? */
 bool object_needs(const struct object *o, bool (*is_one)(const char *path));
