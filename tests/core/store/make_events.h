@@ -82,7 +82,7 @@ static inline void make_thread(struct maker *m, struct writer *writer, uint32_t 
 	m->in.head->pid = (uint32_t)pid;
 	m->in.head->tid = (uint32_t)tid;
 	m->in.head->ticks = make_now;
-	snprintf(m->in.head->comm, sizeof(m->in.head->comm), "thread-%d", tid);
+	snprintf(m->in.head->comm, sizeof(m->in.head->comm), "thread-%hd", (short)tid);
 	err = ring_open(&m->out, m->path);
 	assert(!err);
 	if (writer) {
