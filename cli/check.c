@@ -12,7 +12,6 @@
 #include "analyzer/report.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "core/wire/log.h"
 
 enum { FORMAT, MUTE };
 
