@@ -19,6 +19,7 @@ struct first {
 	struct findings *findings;
 	uint32_t *slots; /* 1 + index in findings->errors, 0 free; by queue pair, never full */
 	size_t nslots;	 /* a power of two */
+	size_t room;	 /* of findings->errors */
 };
 
 int first_new(struct trace *trace, struct findings *findings, struct first **ret_first)
@@ -91,12 +92,16 @@ static int room_for_slot(struct first *first)
 static int room_for_one(struct first *first)
 {
 	struct findings *findings = first->findings;
-	struct first_error *errors = realloc(findings->errors,
-					     (findings->nerrors + 1) * sizeof(errors[0]));
+	size_t room = first->room ? first->room * 2 : 16;
+	struct first_error *errors;
 
-	if (!errors)
-		return -ENOMEM;
-	findings->errors = errors;
+	if (findings->nerrors == first->room) {
+		errors = realloc(findings->errors, room * sizeof(errors[0]));
+		if (!errors)
+			return -ENOMEM;
+		findings->errors = errors;
+		first->room = room;
+	}
 	return room_for_slot(first);
 }
 
