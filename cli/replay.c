@@ -117,6 +117,7 @@ static int wait_for(pid_t child)
 {
 	int status;
 
+	signal(SIGPIPE, SIG_IGN); /* a note that nobody reads: there is still a fabric to remove */
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return log_err(-errno, "wait for the replay");

@@ -267,16 +267,29 @@ static void leave_out(struct replay *r, const struct trace_event *event, const c
 		live->why = "its object was not made here";
 }
 
-/* A handle that no program can have left out: the trace is damaged. */
-static bool lacks_handle(enum verb verb, const uint64_t *args)
+/* May a program give NULL for it? */
+static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
+{
+	const char *name = verb_infos[verb].args.fields[i].name;
+
+	if (verb == VERB_rereg_mr)
+		return i; /* its protection domain, translate.c */
+	if (verb == VERB_modify_qp && i)
+		return !args[2];
+	return !strcmp(name, "channel") || !strcmp(name, "input") || !strcmp(name, "grh");
+}
+
+/* A handle or a structure that no program can have left out: the trace is damaged. */
+static bool lacks_argument(enum verb verb, const uint64_t *args)
 {
 	const struct struct_info *info = &verb_infos[verb].args;
 
 	for (unsigned int i = 0; i < info->nfields; i++) {
 		const struct field_info *field = &info->fields[i];
-		bool optional = verb == VERB_rereg_mr ? i : !strcmp(field->name, "channel");
+		bool given = field->kind == FIELD_OBJ ||
+			     (field->kind == FIELD_PTR && field->dir & DIR_IN);
 
-		if (field->kind == FIELD_OBJ && !args[i] && !optional)
+		if (given && !args[i] && !is_optional(verb, args, i))
 			return true;
 	}
 	return false;
@@ -293,8 +306,8 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	err = build_args(call->verb, call->args, translate_field, &t, args, &build);
 	if (err)
 		return err;
-	if (!t.missing && lacks_handle(call->verb, args))
-		t.missing = "the trace does not say of which object";
+	if (!t.missing && lacks_argument(call->verb, args))
+		t.missing = "the trace does not have all of its arguments";
 	if (!t.missing)
 		translate_call(&t, args);
 	if (t.missing)

@@ -334,6 +334,12 @@ signalled_early() {
 	if [ $status -eq 4 ]; then ok signalled_early; else bad signalled_early "exit status $status"; fi
 }
 
+# a report that nobody reads; nothing_is_left looks for the rest
+unread() {
+	{ "$VERBATIM" replay --device soft "$dir/rc_pingpong.db" 2>&1; echo $? >"$dir/unread"; } | true
+	if [ "$(cat "$dir/unread")" -eq 4 ]; then ok unread; else bad unread "exit status $(cat "$dir/unread")"; fi
+}
+
 nothing_is_left() {
 	if ls -d /dev/shm/verbatim-replay-?????? >/dev/null 2>&1; then
 		bad nothing_is_left "$(ls -d /dev/shm/verbatim-replay-??????)"
@@ -390,7 +396,7 @@ implicit() {
 command -v ibv_rc_pingpong >/dev/null && { one_sided; killed rc; killed uc; }
 cut_short
 implicit
-[ -s "$dir/rc_pingpong.db" ] && { refuses; signalled; signalled_early; }
+[ -s "$dir/rc_pingpong.db" ] && { refuses; unread; signalled; signalled_early; }
 if [ -s "$dir/rc_pingpong_many.db" ]; then
 	replay --device soft "$dir/rc_pingpong_many.db"
 	speed
