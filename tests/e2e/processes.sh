@@ -3,7 +3,8 @@
 cd "$tmp" || exit 1
 
 tidy() { rm -f "$tmp"/t.db* "$tmp"/out "$tmp"/err; }
-record() { timeout 60 "$VERBATIM" record -q -o t.db "$@"; }
+# against hanging: thousands of threads take half a minute where others work, too
+record() { timeout 120 "$VERBATIM" record -q -o t.db "$@"; }
 spawn() { record "$apps/spawn" "$@"; }
 
 # each way to make a child with a copy of the memory: how, and is the child linked?
