@@ -62,11 +62,17 @@ void verbatim_tap_end(void)
 	record_unlock();
 }
 
+/* Are requests or completions not seen from now on? */
+static bool hides_work(enum event_blind_what what)
+{
+	return what != BLIND_DM && what != BLIND_MODULES && what != BLIND_SITES;
+}
+
 void record_blind(enum event_blind_what what, const void *object)
 {
 	struct event_blind *event;
 
-	if (payload_on && what != BLIND_DM)
+	if (payload_on && hides_work(what))
 		payload_blind();
 	if (!record_ready())
 		return;

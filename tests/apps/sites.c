@@ -1,6 +1,10 @@
 /*
  * Posts from places that are hard to tell apart: the same call, the same
  * height of the stack, other callers; and one that is called again and again.
+ *
+ *	sites [LEVELS [message]]
+ *
+ * `message`: and then a message to itself.
  */
 #include "tests/apps/app.h"
 
@@ -36,6 +40,27 @@ __attribute__((noinline)) static int deep(int levels)
 	return err;
 }
 
+static void send_message(struct ibv_context *context)
+{
+	static char text[2][8] = { "hello" };
+	struct ibv_mr *mr = NEED(ibv_reg_mr(qp->pd, text, sizeof(text), IBV_ACCESS_LOCAL_WRITE));
+	struct ibv_sge from = { (uintptr_t)text[0], sizeof(text[0]), mr->lkey };
+	struct ibv_sge to = { (uintptr_t)text[1], sizeof(text[1]), mr->lkey };
+	struct ibv_recv_wr *bad_recv, recv = { .wr_id = 20, .sg_list = &to, .num_sge = 1 };
+	struct ibv_send_wr *bad_send, send = { .wr_id = 21, .sg_list = &from, .num_sge = 1,
+					       .opcode = IBV_WR_SEND };
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct ibv_wc wc = { .opcode = IBV_WC_SEND };
+
+	MUST(ibv_modify_qp(qp, &reset, IBV_QP_STATE));
+	connect_to_itself(context, qp);
+	MUST(ibv_post_recv(qp, &recv, &bad_recv));
+	MUST(ibv_post_send(qp, &send, &bad_send));
+	while (!(wc.opcode & IBV_WC_RECV))
+		MUST(ibv_poll_cq(cq, 1, &wc) < 0);
+	MUST(wc.status);
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_context *context = open_first_device();
@@ -60,5 +85,7 @@ int main(int argc, char **argv)
 		while (ibv_poll_cq(cq, 1, &wc) > 0)
 			;
 	}
+	if (argc > 2)
+		send_message(context);
 	return 0;
 }

@@ -61,6 +61,15 @@ places_are_bounded() {
 }
 try "places are bounded and what is too much is told" places_are_bounded
 
+# no request was missed by that
+payload_needs_no_places() {
+	VERBATIM_PAYLOAD=full record "$apps/sites" 1200 message || return
+	is "$(sql "SELECT count(*) FROM coverage WHERE what = 'sites'")" 1 &&
+		is "$(sql "SELECT kind, captured, why FROM payload")" "send|8|
+recv|8|"
+}
+try "payload is captured where places are too many" payload_needs_no_places
+
 for name in first second; do
 	cat >"$tmp/$name.c" <<-END
 		#include <infiniband/verbs.h>
