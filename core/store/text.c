@@ -91,6 +91,14 @@ static size_t utf8_length(const unsigned char *s, size_t left)
 	return n;
 }
 
+static void add_escape(struct text *text, unsigned char c)
+{
+	if (c == '"' || c == '\\')
+		text_addf(text, "\\%c", c);
+	else /* a NUL has no place in any reader's strings */
+		text_addf(text, "\\u%04x", c ? c : 0xfffdu);
+}
+
 void text_json(struct text *text, const char *bytes, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)bytes;
@@ -102,8 +110,7 @@ void text_json(struct text *text, const char *bytes, size_t n)
 		if (length > 1 || (length == 1 && *s >= ' ' && *s != '"' && *s != '\\')) {
 			text_add(text, (const char *)s, length);
 		} else {
-			/* a NUL has no place in any reader's strings */
-			text_addf(text, "\\u%04x", *s ? *s : 0xfffdu);
+			add_escape(text, *s);
 			length = 1;
 		}
 		s += length;

@@ -197,7 +197,7 @@ static void json_quotes(void **state)
 	mistakes(&s);
 	story_check(&s, NULL);
 	text = text_of(&s, true);
-	assert_non_null(strstr(text, "\"trace\":\"a \\u0022trace\\u0022\""));
+	assert_non_null(strstr(text, "\"trace\":\"a \\\"trace\\\"\""));
 	assert_non_null(strstr(text, "\"rule\":\"LIFE-001\""));
 	assert_non_null(strstr(text, "\"where\":\"ibv_create_qp(): qp_init_attr.send_cq\""));
 	free(text);
