@@ -350,6 +350,9 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 		fprintf(v->out, " = %d, process %u", child->pid, child->id);
 	} else if (!strcmp(how, "system") || !strcmp(how, "popen")) {
 		fputs("  runs a shell", v->out); /* which calls no verb; its children may */
+	} else if (!strcmp(how, "vfork")) {
+		/* coverage says whether it called verbs */
+		fputs("  the child, in this process's memory, is not recorded", v->out);
 	} else if (fork->pid) {
 		fprintf(v->out, " = %d  the %s called no verb", fork->pid, who);
 	} else {

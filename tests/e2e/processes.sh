@@ -52,6 +52,7 @@ thread_that_calls_no_verb_forks() {
 child_of_vfork_that_calls_verbs_is_reported() {
 	spawn verb vfork verb verb || return
 	is "$(sql 'SELECT count(*) FROM fork')" 1 && is "$(sql 'SELECT what FROM coverage')" vfork &&
+		"$VERBATIM" dump t.db >out && grep -q 'vfork()  the child, .*not recorded' out &&
 		is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 2
 }
 
