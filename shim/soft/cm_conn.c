@@ -39,10 +39,10 @@
 #define MS		1000000ull
 #define RESEND_NS	(20 * MS)
 #define LOOK_NS		MS
+#define PATIENCE_NS	(100 * MS)
 #define TIMEWAIT_NS	(4096ull << (CM_PATH_LIFETIME + 1))
 
 uint64_t cm_response_ns = 65536 * MS;	/* 16 times 4.096 s */
-uint64_t cm_patience_ns = 100 * MS;
 
 bool cm_conn_datagrams(const struct cm_id *id)
 {
@@ -220,7 +220,7 @@ int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd)
 	msg.ece = cmd->ece;
 	give_parameters(id, &msg, param);
 	id->retry_count = msg.retry_count;
-	id->held = process_now() + cm_patience_ns;
+	id->held = process_now() + PATIENCE_NS;
 	return send_or_hold(id, &msg);
 }
 

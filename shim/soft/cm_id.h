@@ -120,6 +120,3 @@ void cm_id_hang_up(struct cm_id *id);
 
 /* How long an answer may take. */
 extern uint64_t cm_response_ns;
-
-/* How long a request is held while nobody listens. */
-extern uint64_t cm_patience_ns;

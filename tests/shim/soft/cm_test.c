@@ -607,14 +607,19 @@ static void request_waits_for_a_late_listener(void **state)
 static void request_that_waits_can_be_given_up(void **state)
 {
 	GIVEN(e);
-	uint32_t datagram = resolved(e->a, RDMA_PS_UDP, 9, PORT + 1);
+	uint32_t datagram = resolved(e->a, RDMA_PS_UDP, 9, PORT);
+	uint32_t last = resolved(e->a, RDMA_PS_TCP, 10, PORT + 1);
 
 	assert_int_equal(destroy(e->b, e->listener), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	assert_int_equal(connect_with(e->a, datagram, param_of("")), 0);
+	assert_int_equal(connect_with(e->a, last, param_of("")), 0);
 	assert_int_equal(destroy(e->a, e->id), 2);
 	assert_int_equal(destroy(e->a, datagram), 2);
 	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
+	listener(e->b, RDMA_PS_UDP, 3, 1);
+	/* and when the last has waited as long as one does */
+	expect_event(e->a, 10, CM_EVENT_REJECTED, 8);
 	no_event(e->a);
 	no_event(e->b);
 }
