@@ -54,11 +54,6 @@ struct life *model_find(struct model *model, uint32_t process, enum object_kind 
 	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
 }
 
-size_t model_live(const struct model *model)
-{
-	return model->lives.live;
-}
-
 void model_used(struct model *model, const struct trace_event *event, enum verb verb,
 		const struct life *life, const char *path, unsigned int index)
 {

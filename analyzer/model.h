@@ -93,6 +93,3 @@ const struct mark *model_fork(const struct model *model, uint32_t process);
 /* Dying and dead ones too; NULL if there is none. */
 struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
 			uint64_t handle);
-
-/* How many are alive now. */
-size_t model_live(const struct model *model);

@@ -252,12 +252,3 @@ const char *symbol_text(const struct symbol *symbol, char *text, size_t size)
 		snprintf(text, size, "%s%s", symbol->module, offset);
 	return text;
 }
-
-const char *symbols_frame(struct symbols *symbols, const struct frame *frame, char *text,
-			  size_t size)
-{
-	struct symbol symbol;
-
-	symbols_find(symbols, frame, &symbol, 1);
-	return symbol_text(&symbol, text, size);
-}

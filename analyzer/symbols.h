@@ -19,14 +19,7 @@ int symbols_open(struct symbols **ret_symbols);
 /* Accepts NULL. */
 void symbols_close(struct symbols *symbols);
 
-/*
- * Write "connection_close+0x1f (demo_bug.c:58)", "libfoo.so+0x1234",
- * "libfoo.so+0x1234 (binary changed)" or "0x7f..." into @text, and return it.
- */
-const char *symbols_frame(struct symbols *symbols, const struct frame *frame, char *text,
-			  size_t size);
-
-/* The same in parts: NULL and 0 where not known. Borrowed until symbols_close(). */
+/* A function of a stack. NULL and 0 where not known; borrowed until symbols_close(). */
 struct symbol {
 	const char *function;
 	uint64_t offset;  /* in the function; of the module where there is none */
@@ -44,5 +37,8 @@ struct symbol {
 unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 			  struct symbol *ret_symbols, unsigned int max);
 
-/* One of those as text. */
+/*
+ * Write "connection_close+0x1f (demo_bug.c:58)", "libfoo.so+0x1234",
+ * "libfoo.so+0x1234 (binary changed)" or "0x7f..." into @text, and return it.
+ */
 const char *symbol_text(const struct symbol *symbol, char *text, size_t size);

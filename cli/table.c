@@ -127,11 +127,6 @@ int table_query(struct table *table, struct trace *trace, const char *sql)
 	return err == SQLITE_DONE ? 0 : -EBADMSG;
 }
 
-unsigned int table_rows(const struct table *table)
-{
-	return (unsigned int)(table->ncells / table->ncolumns);
-}
-
 /* Bytes on the screen: what goes on a character takes no room. */
 static int width(const char *text)
 {

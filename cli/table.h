@@ -34,8 +34,6 @@ void table_text(struct table *table, const char *text); /* copied; NULL: nothing
 /* A row for each that @sql gives, its columns being the table's. 0 or -errno after log_err(). */
 int table_query(struct table *table, struct trace *trace, const char *sql);
 
-unsigned int table_rows(const struct table *table);
-
 /* As text; nothing where there are no rows. */
 void table_print(const struct table *table);
 
