@@ -136,20 +136,19 @@ static void end_older(struct collector *c, pid_t pid, uint64_t image)
 
 static int add_feed(struct collector *c, const struct ring *ring, uint32_t index)
 {
-	struct feed feed = {
-		.ring = *ring,
-		.index = index,
-		.pid = (pid_t)ring->head->pid,
-		.image = ring->head->image,
-	};
-	const struct guest *guest = know_guest(c, feed.pid);
+	const struct guest *guest;
+	struct ring_head head;
+	struct feed feed;
 	int err;
 
+	feed_init(&feed, ring, index);
+	feed_read_head(&feed, &head);
+	guest = know_guest(c, feed.pid);
 	if (!guest || !grow(&c->feeds, c->nfeeds, &c->feeds_size, sizeof(*c->feeds)))
 		return log_err(-ENOMEM, "take in ring %u", index);
 	feed.foreign = guest->foreign;
 	end_older(c, feed.pid, feed.image);
-	err = writer_thread(c->writer, ring->head, &feed.thread);
+	err = writer_thread(c->writer, &head, &feed.thread);
 	if (!err)
 		c->feeds[c->nfeeds++] = feed;
 	return err;
@@ -246,8 +245,11 @@ int collector_drain(struct collector *c)
 static int end_feed(struct collector *c, struct feed *feed)
 {
 	char path[SESSION_PATH + 16];
-	int err = writer_thread_end(c->writer, feed->thread, feed->ring.head);
+	struct ring_head head;
+	int err;
 
+	feed_read_head(feed, &head);
+	err = writer_thread_end(c->writer, feed->thread, &head);
 	session_ring_path(c->session, feed->index, path);
 	if (!c->leftover)
 		unlink(path);
@@ -370,7 +372,7 @@ int collector_lost(struct collector *c)
 	int err = c->error;
 
 	for (unsigned int i = 0; i < c->nfeeds && !err; i++)
-		err = writer_thread_lost(c->writer, c->feeds[i].thread, c->feeds[i].ring.head);
+		err = feed_tell_lost(&c->feeds[i], c->writer);
 	return err ? fail(c, err) : 0;
 }
 

@@ -15,6 +15,48 @@ enum {
 	CONSUME = 64 << 10, /* give room back to the program that often */
 };
 
+void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
+{
+	struct ring_head head;
+
+	ring_read_head(ring, &head);
+	*feed = (struct feed){
+		.ring = *ring,
+		.index = index,
+		.pid = (pid_t)head.pid,
+		.image = head.image,
+		.ticks = head.ticks,
+	};
+}
+
+void feed_read_head(const struct feed *feed, struct ring_head *ret_head)
+{
+	ring_read_head(&feed->ring, ret_head);
+	ret_head->index = feed->index;
+	ret_head->pid = (uint32_t)feed->pid;
+	ret_head->ticks = feed->ticks;
+}
+
+int feed_tell_lost(struct feed *feed, struct writer *writer)
+{
+	struct ring_head head;
+
+	if (atomic_load_explicit(&feed->ring.head->dropped, memory_order_relaxed) == feed->dropped)
+		return 0;
+	feed_read_head(feed, &head);
+	feed->dropped = head.dropped;
+	return writer_thread_lost(writer, feed->thread, &head);
+}
+
+static int next_thread(struct feed *feed, struct writer *writer, const struct event_head *event)
+{
+	struct ring_head head;
+
+	feed_read_head(feed, &head);
+	feed->dropped = 0;
+	return writer_next_thread(writer, &feed->thread, &head, event);
+}
+
 static uint64_t waiting(const struct feed *feed)
 {
 	/* pairs with the store in ring_commit() */
@@ -53,7 +95,7 @@ int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
 		if (n <= 0)
 			break;
 		if (event->type == EVENT_THREAD)
-			err = writer_next_thread(writer, &feed->thread, feed->ring.head, event);
+			err = next_thread(feed, writer, event);
 		else
 			err = writer_event(writer, feed->thread, event);
 		if (err && err != -EBADMSG)
@@ -67,6 +109,8 @@ int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
 	}
 	ring_consume(&feed->ring);
 	*ret_empty = n <= 0;
+	if (n == -ENOMEM)
+		return log_err(n, "copy ring %u", feed->index);
 	return n < 0 ? damage(feed, writer) : 0;
 }
 

@@ -2,8 +2,9 @@
 /*
  * A ring that is read: one thread of the program after the other.
  *
- * Nothing in it is trusted: a damaged one is left alone from there on. One
- * thread.
+ * Nothing in it is trusted: events are read from the reader's own copy, of the
+ * head each word once, and who it is of is asked once, when it is taken in. A
+ * damaged one is left alone from there on. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,10 +19,21 @@ struct feed {
 	uint32_t thread; /* of the trace */
 	pid_t pid;
 	uint64_t image;
+	uint64_t ticks;  /* when it was made */
+	uint64_t dropped; /* as it was told last */
 	bool over;       /* its thread is gone: ends as soon as it is empty */
 	bool damaged;
 	bool foreign;    /* of another PID namespace: its pid and tid mean nothing here */
 };
+
+/* Take in @ring, number @index of its session: it is the feed's from now on. */
+void feed_init(struct feed *feed, const struct ring *ring, uint32_t index);
+
+/* The head by now, for the writer: whose it is stays what it was. */
+void feed_read_head(const struct feed *feed, struct ring_head *ret_head);
+
+/* Write what the thread has lost by now. Returns 0 or -errno of the writer. */
+int feed_tell_lost(struct feed *feed, struct writer *writer);
 
 /* How full it is, in percent, rounded up; 0: there is nothing to be read. */
 int feed_fill(const struct feed *feed);

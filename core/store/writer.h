@@ -2,6 +2,9 @@
 /*
  * A trace being made: events of rings in, an SQLite file out.
  *
+ * Events and heads are the caller's own memory, never the program's: nothing of
+ * them is believed, but what is checked here is used here, later, too.
+ *
  * One thread. After a failure (disk full, most often) the writer takes nothing
  * more, and what was committed before stays readable; writer_finish() may
  * still be tried and then completes what there is.

@@ -21,7 +21,9 @@
  *
  * Its head word says where the first of them begins.
  *
- * Nothing in the file is trusted by the reader: another process wrote it.
+ * Nothing in the file is trusted by the reader: another process wrote it, and
+ * may write while it is read. So events are copied out in bulk, and checked and
+ * used in the copy only; of the head each word is read once.
  *
  * Not here: what an event is (event.h), when to wait (shim/trace/wait.c).
  */
@@ -29,6 +31,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -36,7 +40,10 @@
 
 #define MAGIC 0x6d69746162726556ull /* "Verbatim" */
 
-enum { VERSION = 3 };
+enum {
+	VERSION = 3,
+	COPY = 16 << 10, /* bytes that are copied at a time: they stay in the first cache */
+};
 
 static bool is_power_of_two(uint64_t n)
 {
@@ -185,21 +192,28 @@ void ring_trim(struct ring *ring, const char *path)
 		return; /* it is longer than need be */
 }
 
-static bool head_valid(const struct ring_head *head, uint64_t file_bytes)
+/* Length of the data and whether it grows, read once; 0: it is no ring. */
+static uint64_t read_size(const struct ring_head *head, uint64_t file_bytes, bool *ret_grows)
 {
-	/* pairs with the store in create() */
-	return __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE) == MAGIC &&
-	       head->version == VERSION && is_power_of_two(head->bytes) &&
-	       head->bytes >= RING_MIN && head->bytes <= RING_MAX &&
-	       (head->grows || head->bytes + RING_PAGE == file_bytes);
+	/* pairs with the store in fill_head() */
+	uint64_t magic = __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE);
+	uint64_t bytes = __atomic_load_n(&head->bytes, __ATOMIC_RELAXED);
+	bool grows = __atomic_load_n(&head->grows, __ATOMIC_RELAXED);
+
+	*ret_grows = grows;
+	return magic == MAGIC && __atomic_load_n(&head->version, __ATOMIC_RELAXED) == VERSION &&
+			       is_power_of_two(bytes) && bytes >= RING_MIN && bytes <= RING_MAX &&
+			       (grows || bytes + RING_PAGE == file_bytes) ?
+		       bytes :
+		       0;
 }
 
 /* What a reader of @ring needs; @fd is kept, under a number of its own, where it grows. */
-static int start_reading(struct ring *ring, int fd, uint64_t file_bytes)
+static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, bool grows)
 {
 	ring->room = file_bytes - RING_PAGE;
 	ring->limit = UINT64_MAX;
-	if (!ring->head->grows)
+	if (!grows)
 		return 0;
 	ring->limit = ring->mask + 1;
 	ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -211,6 +225,8 @@ static int open_as(struct ring *ring, const char *path, int sharing)
 	struct stat st;
 	struct ring_head *head;
 	struct ring made = { 0 };
+	uint64_t bytes;
+	bool grows;
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	int err = -EPROTO;
 
@@ -221,12 +237,13 @@ static int open_as(struct ring *ring, const char *path, int sharing)
 	head = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (head == MAP_FAILED)
 		goto out;
-	if (head_valid(head, (uint64_t)st.st_size))
-		err = map(&made, fd, head->bytes, head->grows, sharing);
+	bytes = read_size(head, (uint64_t)st.st_size, &grows);
 	munmap(head, RING_PAGE);
+	if (bytes)
+		err = map(&made, fd, bytes, grows, sharing);
 	if (err)
 		goto out;
-	err = start_reading(&made, fd, (uint64_t)st.st_size);
+	err = start_reading(&made, fd, (uint64_t)st.st_size, grows);
 	if (err)
 		ring_close(&made);
 	else
@@ -250,14 +267,14 @@ static void start_late(struct ring *ring)
 	if (ring->reserved % 8)
 		return; /* ring_peek() finds it damaged */
 	event = (const void *)(ring->data + (ring->reserved & ring->mask));
-	ring->seq = event->seq - 1;
+	ring->seq = __atomic_load_n(&event->seq, __ATOMIC_RELAXED) - 1;
 }
 
 int ring_open_leftover(struct ring *ring, const char *path)
 {
 	int err = open_as(ring, path, MAP_PRIVATE);
 
-	if (!err && !ring->head->grows &&
+	if (!err && !ring->fd &&
 	    atomic_load_explicit(&ring->head->tail, memory_order_relaxed) > ring->mask + 1)
 		start_late(ring);
 	return err;
@@ -269,6 +286,7 @@ void ring_close(struct ring *ring)
 		munmap(ring->head, RING_PAGE + 2 * (ring->mask + 1));
 	if (ring->fd > 0)
 		close(ring->fd);
+	free(ring->copy);
 	*ring = (struct ring){ 0 };
 }
 
@@ -293,27 +311,102 @@ static int move_on(struct ring *ring)
 	return err;
 }
 
-int ring_peek(struct ring *ring, const struct event_head **ret_event)
+static void drop_copy(struct ring *ring)
+{
+	free(ring->copy);
+	ring->copy = NULL;
+}
+
+/* Bytes of the copy that were not stepped over yet. */
+static size_t copied(const struct ring *ring)
+{
+	const struct ring_copy *copy = ring->copy;
+
+	return copy && ring->reserved - copy->from <= copy->to - copy->from ?
+		       copy->to - ring->reserved : 0;
+}
+
+static const struct event_head *next_copied(const struct ring *ring)
+{
+	return (const void *)(ring->copy->bytes + (ring->reserved - ring->copy->from));
+}
+
+/* Bytes that wait, as the writer says, or -EBADMSG where that cannot be. */
+static int64_t look_for_more(struct ring *ring)
 {
 	/* pairs with the store in ring_commit() */
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire);
 	uint64_t waiting = tail - ring->reserved;
-	const struct event_head *event;
-	size_t bytes;
 
 	if (!waiting)
 		return 0;
 	if (ring->fd && waiting > ring->room - ring->reserved)
 		waiting = ring->room - ring->reserved; /* the file was cut */
-	if (waiting > ring->room || waiting < sizeof(*event) || tail % 8)
+	if (waiting > ring->room || waiting < sizeof(struct event_head) || tail % 8)
 		return -EBADMSG;
 	if (ring->reserved >= ring->limit && move_on(ring))
 		return -EBADMSG;
-	event = (const void *)(ring->data + (ring->reserved & ring->mask));
-	bytes = event->words * 8u;
-	if (bytes < sizeof(*event) || bytes > waiting || bytes > RING_EVENT_MAX ||
-	    !event->type || event->type >= EVENT_TYPES || event->seq != ring->seq + 1)
-		return -EBADMSG;
-	*ret_event = event;
-	return (int)bytes;
+	return (int64_t)waiting;
+}
+
+/* Copy the next @most bytes, or what there is of them. Returns 1, 0 if nothing waits, or -errno. */
+static int copy_out(struct ring *ring, uint64_t most)
+{
+	int64_t waiting = look_for_more(ring);
+	uint64_t n = waiting < (int64_t)most ? (uint64_t)waiting : most;
+
+	if (waiting <= 0)
+		return (int)waiting;
+	if (!ring->copy)
+		ring->copy = malloc(sizeof(*ring->copy));
+	if (!ring->copy)
+		return -ENOMEM;
+	memcpy(ring->copy->bytes, ring->data + (ring->reserved & ring->mask), n);
+	/* what is read from now on is the copy: the compiler may not look again, either */
+	atomic_signal_fence(memory_order_seq_cst);
+	ring->copy->from = ring->reserved;
+	ring->copy->to = ring->reserved + n;
+	return 1;
+}
+
+/* The next event, if the copy has one that is whole. Returns its length or -EBADMSG. */
+static int check_next(const struct ring *ring)
+{
+	const struct event_head *event = next_copied(ring);
+	size_t bytes = event->words * 8u;
+
+	return bytes < sizeof(*event) || bytes > copied(ring) || !event->type ||
+			       event->type >= EVENT_TYPES || event->seq != ring->seq + 1 ?
+		       -EBADMSG :
+		       (int)bytes;
+}
+
+int ring_peek(struct ring *ring, const struct event_head **ret_event)
+{
+	int bytes = 1;
+
+	if (copied(ring) < sizeof(**ret_event))
+		bytes = copy_out(ring, COPY);
+	/* one that goes on behind what was copied */
+	if (bytes > 0 && next_copied(ring)->words * 8u > copied(ring))
+		bytes = copy_out(ring, RING_EVENT_MAX);
+	if (bytes > 0)
+		bytes = check_next(ring);
+	if (bytes > 0)
+		*ret_event = next_copied(ring);
+	else
+		drop_copy(ring);
+	return bytes;
+}
+
+void ring_read_head(const struct ring *ring, struct ring_head *copy)
+{
+	/* pairs with the store in ring_drop(): the times are there with the count */
+	uint64_t dropped = atomic_load_explicit(&ring->head->dropped, memory_order_acquire);
+	const uint64_t *from = (const void *)ring->head;
+	uint64_t *to = (void *)copy;
+
+	for (size_t i = 0; i < sizeof(*copy) / sizeof(*to); i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	atomic_store_explicit(&copy->dropped, dropped, memory_order_relaxed);
 }

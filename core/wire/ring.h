@@ -62,6 +62,12 @@ struct ring_head {
 
 _Static_assert(sizeof(struct ring_head) <= RING_PAGE, "the head is one page");
 
+/* What a reader has copied out of a ring, and not stepped over yet. */
+struct ring_copy {
+	uint64_t from, to;   /* as ring.reserved */
+	_Alignas(8) uint8_t bytes[RING_EVENT_MAX];
+};
+
 struct ring {
 	struct ring_head *head;
 	uint8_t *data;       /* mapped twice in a row: an event never wraps */
@@ -72,6 +78,7 @@ struct ring {
 	uint64_t room;       /* reader: bytes that may wait */
 	uint32_t seq;        /* of the last event */
 	int fd;              /* reader of one that grows: its file; else 0 */
+	struct ring_copy *copy; /* reader: NULL while there is nothing to be read */
 };
 
 /*
@@ -163,11 +170,16 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 void ring_drop(struct ring *ring, uint64_t ticks);
 
 /*
- * The next committed event. Returns its length in bytes, 0 if there is none,
- * or -EBADMSG where the ring is damaged (length, type or number impossible):
- * nothing after that can be read. The event stays until ring_consume().
+ * The next committed event, in memory of the reader's own: what the writer does
+ * to the ring meanwhile changes nothing in it. Returns its length in bytes, 0 if
+ * there is none, -ENOMEM, or -EBADMSG where the ring is damaged (length, type or
+ * number impossible): nothing after that can be read. The event stays until the
+ * next ring_peek() or ring_close().
  */
 int ring_peek(struct ring *ring, const struct event_head **ret_event);
+
+/* The head as it is now, each of its words read once, for a reader that believes none of them. */
+void ring_read_head(const struct ring *ring, struct ring_head *copy);
 
 /* Step over the event that ring_peek() returned with this length. */
 static inline void ring_step(struct ring *ring, size_t bytes)

@@ -228,6 +228,51 @@ static void any_garbage_is_read_without_harm(void **state)
 	}
 }
 
+/* Between the check and the use, and between two looks. */
+static void what_was_looked_at_cannot_be_changed(void **state)
+{
+	const struct event_head *head;
+	struct event_head before;
+
+	(void)state;
+	put(4, 7);
+	put(4, 8);
+	assert_int_equal(ring_peek(&out, &head), 32);
+	before = *head;
+	memset(in.data, 0xff, 64);
+	assert_memory_equal(head, &before, sizeof(before));
+	assert_int_equal(((const uint64_t *)(const void *)head)[3], 10);
+	ring_step(&out, 32);
+	assert_int_equal(ring_peek(&out, &head), 32); /* it was copied with the first */
+	assert_int_equal(head->ticks, 8);
+}
+
+static void longest_event_is_copied_whole(void **state)
+{
+	(void)state;
+	put(3, 1);
+	put(RING_EVENT_MAX / 8, 2);
+	put(3, 3);
+	take(3, 1);
+	take(RING_EVENT_MAX / 8, 2);
+	take(3, 3);
+}
+
+static void head_is_read_as_it_was(void **state)
+{
+	struct ring_head head;
+
+	(void)state;
+	in.head->polls[RING_POLLS - 1].empty = 9;
+	ring_drop(&in, 100);
+	ring_read_head(&out, &head);
+	memset(in.head, 0xff, sizeof(*in.head));
+	assert_int_equal(head.pid, getpid());
+	assert_int_equal(head.dropped, 1);
+	assert_int_equal(head.drop_first, 100);
+	assert_int_equal(head.polls[RING_POLLS - 1].empty, 9);
+}
+
 static void drops_are_counted_with_their_times(void **state)
 {
 	(void)state;
@@ -388,6 +433,9 @@ int main(void)
 		TEST(damage_ends_the_reading),
 		TEST(impossible_tail_is_damage),
 		TEST(any_garbage_is_read_without_harm),
+		TEST(what_was_looked_at_cannot_be_changed),
+		TEST(longest_event_is_copied_whole),
+		TEST(head_is_read_as_it_was),
 		TEST(drops_are_counted_with_their_times),
 		TEST(open_of_no_ring_is_refused),
 		TEST(create_wants_a_power_of_two),
