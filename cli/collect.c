@@ -100,10 +100,9 @@ static void end_texts(struct session_page *page)
 
 static int create_trace(struct collecting *c)
 {
-	char payload[24];
 	struct writer_info info = {
 		.clock = &c->session.page->clock,
-		.payload = payload_text(c->session.page->payload, payload),
+		.payload = c->session.page->payload,
 		.command = c->session.page->command,
 		.device = "",
 		.filter = c->session.page->filter.text,

@@ -276,14 +276,14 @@ static char *join(char **words)
 
 static int create_trace(struct recording *r)
 {
-	char *command = join(r->set->program), payload[24];
+	char *command = join(r->set->program);
 	struct writer_info info = {
 		.clock = &r->session.page->clock,
 		.command = command ? command : r->set->program[0],
 		.device = r->set->soft ? "soft" : r->set->device ? r->set->device : "",
 		.filter = r->set->filter.text,
 		.one_of = r->set->filter.one_of,
-		.payload = payload_text(r->set->payload, payload),
+		.payload = r->session.page->payload,
 	};
 	int err = writer_create(r->set->path, &info, &r->writer);
 
@@ -324,7 +324,7 @@ static bool may_read_memory(void)
 /* The program begins with the filters that we have, if no launcher adds one. */
 static void try_payload(struct session_page *page)
 {
-	uint32_t filters = page->payload ? session_filters() : 0;
+	uint32_t filters = page->payload.keep ? session_filters() : 0;
 
 	if (!filters)
 		return;
@@ -345,7 +345,7 @@ static int prepare(struct recording *r)
 				    "names another place)", session_parent());
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->set->path);
 	r->session.page->filter = r->set->filter;
-	r->session.page->payload = r->set->payload;
+	r->session.page->payload.keep = r->set->payload;
 	try_payload(r->session.page);
 	r->session.page->flight = r->keep.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);

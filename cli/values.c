@@ -114,7 +114,8 @@ static void put_text(const struct values *v, const struct field_info *field, con
 {
 	int length = (int)(jscan_skip(json) - json);
 
-	if (field->kind == FIELD_BLOB || field->kind == FIELD_SOCKADDR)
+	if (field->kind == FIELD_BLOB || field->kind == FIELD_PRIVATE ||
+	    field->kind == FIELD_SOCKADDR)
 		fprintf(v->out, "%.*s", length - 2, json + 1);
 	else if (field->kind == FIELD_BYTES)
 		put_bytes(v->out, json);

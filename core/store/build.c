@@ -143,6 +143,7 @@ static void put_field(struct build *build, const struct field_info *field, char 
 		break;
 	case FIELD_SOCKADDR:
 	case FIELD_BLOB:
+	case FIELD_PRIVATE:
 		break; /* of librdmacm, which is not called again */
 	case FIELD_OBJ:
 	case FIELD_ADDR:

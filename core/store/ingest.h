@@ -128,6 +128,7 @@ enum statement {
 
 struct writer {
 	sqlite3 *db;
+	uint64_t payload_seed;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct clock clock;
 	int err;               /* the failure after which nothing more is taken */

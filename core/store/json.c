@@ -115,6 +115,26 @@ static void text(void *arg, const struct field_info *field, const char *bytes, s
 		text_json(json->out, bytes, n);
 }
 
+/* All of it as any bytes; less as an object that says how much there was. */
+static void private(void *arg, const struct field_info *field, const struct codec_private *p)
+{
+	struct json *json = arg;
+
+	put_field_name(json, field);
+	if (p->nbytes == p->length) {
+		put_hex(json->out, p->bytes, p->nbytes);
+		return;
+	}
+	text_addf(json->out, "{\"length\":%zu", p->length);
+	if (p->hashed)
+		text_addf(json->out, ",\"hash\":\"%016" PRIx64 "\"", p->hash);
+	if (p->nbytes) {
+		text_addf(json->out, ",\"first\":");
+		put_hex(json->out, p->bytes, p->nbytes);
+	}
+	text_char(json->out, '}');
+}
+
 static void null(void *arg, const struct field_info *field)
 {
 	struct json *json = arg;
@@ -175,6 +195,7 @@ static struct codec_visitor visitor(struct json *json)
 {
 	return (struct codec_visitor){ .number = number,
 				       .text = text,
+				       .private = private,
 				       .null = null,
 				       .begin = begin,
 				       .element = element,

@@ -4,9 +4,10 @@
  *
  * Numbers are signed 64-bit integers (handles, addresses and flags, too),
  * enumerators their names ("IBV_QPS_RTS"; a number if it has none), bytes hex
- * text, addresses of the network text ("192.0.2.1:7471"), structures objects, arrays arrays, a pointer to one structure that
- * structure, a pointer to one value that value, no pointer null. What the
- * mask of a verb leaves out is absent. One thread.
+ * text, addresses of the network text ("192.0.2.1:7471"), structures objects, arrays arrays,
+ * private data of which not all was recorded an object with its length and what is there of its
+ * hash and its first bytes, a pointer to one structure that structure, a pointer to one value that
+ * value, no pointer null. What the mask of a verb leaves out is absent. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -56,6 +56,7 @@ static struct lane *add_lane(struct writer *writer)
 	if (!lane)
 		return NULL;
 	lane->batch = calloc(1, sizeof(*lane->batch));
+	lane->payloads.seed = writer->payload_seed;
 	if (!lane->batch) {
 		free(lane);
 		return NULL;

@@ -81,6 +81,7 @@ struct payloads {
 	size_t waiting_bytes;
 	uint64_t captured;       /* bytes, ever */
 	uint64_t missed[PAYLOAD_WHYS]; /* payloads that are not there as they were asked for */
+	uint64_t seed;           /* of hashes */
 };
 
 /* One EVENT_PAYLOAD of number @n: -EBADMSG where it is impossible, -ENOMEM. */

@@ -45,7 +45,7 @@ static int finish(struct payloads *p, struct waiting *w)
 	if (!w->whole)
 		row->why = PAYLOAD_LOST;
 	if (!row->hashed && row->total && row->bytes == row->total && row->bytes >= row->before) {
-		row->hash = hash_of(w->bytes + row->before, row->bytes - row->before);
+		row->hash = hash_of(w->bytes + row->before, row->bytes - row->before, p->seed);
 		row->hashed = true;
 	}
 	p->captured += row->bytes;

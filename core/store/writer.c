@@ -49,10 +49,11 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 {
 	sqlite3 *db = writer->db;
 	struct utsname host;
-	char boot[64];
+	char boot[64], payload[24], seed[20];
 	int err = 0;
 
 	uname(&host);
+	snprintf(seed, sizeof(seed), "%016" PRIx64, info->payload.seed);
 	file_boot_id(boot);
 	const struct { const char *key, *value; } texts[] = {
 		{ "state", "recording" },       { "version", VERBATIM_VERSION },
@@ -61,7 +62,8 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		{ "machine", host.machine },    { "recorder_boot", boot },
 		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
 		{ "sqlite", sqlite3_libversion() },
-		{ "filter", info->filter },      { "payload", info->payload },
+		{ "filter", info->filter },      { "payload_seed", seed },
+		{ "payload", payload_text(info->payload.keep, payload) },
 	};
 	const struct { const char *key; int64_t value; } numbers[] = {
 		{ "realtime", (int64_t)writer->clock.realtime },
@@ -139,6 +141,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	if (!writer)
 		return log_err(-ENOMEM, "make %s", path);
 	writer->clock = *info->clock;
+	writer->payload_seed = info->payload.seed;
 	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
 		err = begin(writer, info);

@@ -15,6 +15,7 @@
 #include "core/store/trace.h"
 #include "core/wire/clock.h"
 #include "core/wire/event.h"
+#include "core/wire/payload.h"
 #include "core/wire/ring.h"
 
 struct writer;
@@ -25,7 +26,7 @@ struct writer_info {
 	const char *device;      /* "soft", or the name asked for, or "" */
 	const char *filter;      /* what was recorded of all, as given; NULL or "": everything */
 	uint32_t one_of;         /* data verbs: one of so many was recorded; 0 or 1: all */
-	const char *payload;     /* what is kept of payloads, as payload_text() says it; NULL: none */
+	struct payload_rule payload; /* what is kept of payloads */
 };
 
 /*

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/wire/hash.h"
+
 static void put_struct(struct codec_out *out, const struct struct_info *info, const void *base,
 		       uint64_t mask, size_t limit, unsigned int dir, int depth);
 
@@ -27,19 +29,25 @@ static bool put_word(struct codec_out *out, uint64_t word)
 	return true;
 }
 
-static void put_bytes(struct codec_out *out, const void *bytes, size_t n)
+/* There is room for them. */
+static void put_raw(struct codec_out *out, const void *bytes, size_t n)
 {
 	size_t words = (n + 7) / 8;
 
-	if (out->used + 1 + words > out->size) {
-		out->cut = true;
-		return;
-	}
-	out->words[out->used++] = n;
 	if (words)
 		out->words[out->used + words - 1] = 0;
 	memcpy(out->words + out->used, bytes, n);
 	out->used += words;
+}
+
+static void put_bytes(struct codec_out *out, const void *bytes, size_t n)
+{
+	if (out->used + 1 + (n + 7) / 8 > out->size) {
+		out->cut = true;
+		return;
+	}
+	out->words[out->used++] = n;
+	put_raw(out, bytes, n);
 }
 
 static uint64_t load_unsigned(const void *at, size_t size)
@@ -187,6 +195,31 @@ static void put_blob(struct codec_out *out, const struct struct_info *info,
 		put_word(out, CODEC_NULL);
 }
 
+enum { PRIVATE_BYTES = 16, PRIVATE_HASHED = 32 }; /* bits of its first word */
+
+static void put_private(struct codec_out *out, const struct struct_info *info,
+			const struct field_info *field, const void *base)
+{
+	uint64_t keep = out->rule ? out->rule->keep : PAYLOAD_NONE;
+	bool hashed = keep == PAYLOAD_HASH;
+	size_t n = element_count(out, info, field, base), kept = hashed ? 0 : n < keep ? n : keep;
+	const char *at;
+
+	memcpy(&at, (const char *)base + field->offset, sizeof(at));
+	if (!at) {
+		put_word(out, CODEC_NULL);
+		return;
+	}
+	if (out->used + 1 + hashed + (kept + 7) / 8 > out->size) {
+		out->cut = true;
+		return;
+	}
+	put_word(out, n | kept << PRIVATE_BYTES | (uint64_t)hashed << PRIVATE_HASHED);
+	if (hashed)
+		put_word(out, hash_of(at, n, out->rule->seed));
+	put_raw(out, at, kept);
+}
+
 static void put_field(struct codec_out *out, const struct struct_info *info,
 		      const struct field_info *field, const void *base, unsigned int dir,
 		      int depth)
@@ -212,6 +245,9 @@ static void put_field(struct codec_out *out, const struct struct_info *info,
 		break;
 	case FIELD_BLOB:
 		put_blob(out, info, field, base);
+		break;
+	case FIELD_PRIVATE:
+		put_private(out, info, field, base);
 		break;
 	default:
 		put_word(out, load_number(field, at));
@@ -344,6 +380,32 @@ static int get_text(struct in *in, const struct field_info *field)
 	return 0;
 }
 
+static int get_private(struct in *in, const struct field_info *field)
+{
+	struct codec_private p = { 0 };
+	uint64_t word;
+	int err = get_word(in, &word);
+
+	if (!err && word == CODEC_NULL) {
+		TELL(in, null, field);
+		return 0;
+	}
+	p.length = word & 0xffff;
+	p.nbytes = word >> PRIVATE_BYTES & 0xffff;
+	p.hashed = word >> PRIVATE_HASHED;
+	if (!err && (word >> PRIVATE_HASHED > 1 || p.nbytes > p.length))
+		err = -EBADMSG;
+	if (!err && p.hashed)
+		err = get_word(in, &p.hash);
+	if (err || p.nbytes > in->left * 8)
+		return err ? err : -EBADMSG;
+	p.bytes = (const char *)in->words;
+	TELL(in, private, field, &p);
+	in->words += (p.nbytes + 7) / 8;
+	in->left -= (p.nbytes + 7) / 8;
+	return 0;
+}
+
 static int get_pointer(struct in *in, const struct field_info *field, int depth)
 {
 	uint64_t n;
@@ -388,6 +450,8 @@ static int get_field(struct in *in, const struct field_info *field, int depth)
 	case FIELD_SOCKADDR:
 	case FIELD_BLOB:
 		return get_text(in, field);
+	case FIELD_PRIVATE:
+		return get_private(in, field);
 	default:
 		err = get_word(in, &word);
 		if (!err)

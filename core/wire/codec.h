@@ -7,6 +7,9 @@
  * word with the length, then the bytes, filled up to a whole word; an embedded
  * structure as a structure; what is behind a pointer as one word with the
  * number of elements (CODEC_NULL for no pointer), then each as a structure.
+ * FIELD_PRIVATE has one word, CODEC_NULL or its length in bits 0 to 15, how many
+ * bytes follow in 16 to 31, and in 32 whether a hash does; then that hash, in one
+ * word, then these bytes.
  *
  * No state; any thread. codec_put() reads the application's memory as the verb
  * itself would, allocates nothing and is safe in a signal handler.
@@ -16,6 +19,7 @@
 #include <sys/types.h>
 
 #include "core/wire/desc.h"
+#include "core/wire/payload.h"
 
 #define CODEC_NULL UINT64_MAX
 
@@ -27,6 +31,7 @@ struct codec_out {
 	size_t used;
 	bool cut;     /* it did not fit: what is there is whole as far as it goes */
 	int64_t ret;  /* of the verb */
+	const struct payload_rule *rule; /* for FIELD_PRIVATE; NULL: its length, and no more */
 };
 
 /* Append the arguments @args of @verb: those that go in, or those that came out. */
@@ -40,10 +45,20 @@ void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
  */
 void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args);
 
+/* What is there of a FIELD_PRIVATE. */
+struct codec_private {
+	size_t length;  /* of all */
+	size_t nbytes;  /* here */
+	const char *bytes;
+	bool hashed;
+	uint64_t hash;  /* core/wire/hash.h, of all */
+};
+
 /* Told about each field in order; any may be NULL. @text is not terminated. */
 struct codec_visitor {
 	void (*number)(void *arg, const struct field_info *field, int64_t value);
 	void (*text)(void *arg, const struct field_info *field, const char *text, size_t bytes);
+	void (*private)(void *arg, const struct field_info *field, const struct codec_private *p);
 	void (*null)(void *arg, const struct field_info *field);
 	/* FIELD_STRUCT: @count is 1. FIELD_PTR, FIELD_OBJS: so many elements follow,
 	 * each between element() and its end */

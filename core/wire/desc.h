@@ -41,6 +41,7 @@ enum field_kind {
 	FIELD_BYTES,  /* @size bytes as they are */
 	FIELD_SOCKADDR, /* an address; behind a pointer where @size is a pointer's */
 	FIELD_BLOB,   /* a pointer to so many bytes as sibling @count says */
+	FIELD_PRIVATE, /* the same, of the program's own data: as the session's rule says */
 	FIELD_OBJS,   /* a NULL-terminated array of handles with their fields */
 };
 

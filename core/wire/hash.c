@@ -49,9 +49,9 @@ static void take_block(struct hash *hash, const uint8_t *at)
 		hash->lanes[i] = stir(hash->lanes[i], word(at + 8 * i));
 }
 
-void hash_begin(struct hash *hash)
+void hash_begin(struct hash *hash, uint64_t seed)
 {
-	*hash = (struct hash){ .lanes = { P1 + P2, P2, 0, 0 - P1 } };
+	*hash = (struct hash){ .lanes = { seed + P1 + P2, seed + P2, seed, seed - P1 } };
 }
 
 void hash_add(struct hash *hash, const void *bytes, size_t n)
@@ -96,7 +96,7 @@ static uint64_t take_rest(uint64_t sum, const uint8_t *at, size_t n)
 uint64_t hash_end(const struct hash *hash)
 {
 	const uint64_t *l = hash->lanes;
-	uint64_t sum = P5;
+	uint64_t sum = l[2] + P5; /* of few bytes that lane is still the seed */
 
 	if (hash->total >= 32) {
 		sum = rotate(l[0], 1) + rotate(l[1], 7) + rotate(l[2], 12) + rotate(l[3], 18);
@@ -109,11 +109,11 @@ uint64_t hash_end(const struct hash *hash)
 	return sum ^ sum >> 32;
 }
 
-uint64_t hash_of(const void *bytes, size_t n)
+uint64_t hash_of(const void *bytes, size_t n, uint64_t seed)
 {
 	struct hash hash;
 
-	hash_begin(&hash);
+	hash_begin(&hash, seed);
 	hash_add(&hash, bytes, n);
 	return hash_end(&hash);
 }

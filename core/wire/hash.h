@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A 64-bit hash of bytes: XXH64 with seed 0, as `xxhsum -H1` prints it. It tells
- * payloads apart; it is no protection against somebody who wants two of them
- * to have the same.
+ * A 64-bit hash of bytes: XXH64. It tells payloads apart; it is no protection
+ * against somebody who wants two of them to have the same, and whoever has the
+ * seed can try what the bytes were.
  *
  * Plain records; no allocation; any thread with a state of its own.
  */
@@ -15,8 +15,8 @@ struct hash {
 	uint8_t rest[32]; /* total % 32 bytes that wait for more */
 };
 
-void hash_begin(struct hash *hash);
+void hash_begin(struct hash *hash, uint64_t seed);
 void hash_add(struct hash *hash, const void *bytes, size_t n);
 uint64_t hash_end(const struct hash *hash);
 
-uint64_t hash_of(const void *bytes, size_t n);
+uint64_t hash_of(const void *bytes, size_t n, uint64_t seed);

@@ -15,6 +15,12 @@ enum {
 #define PAYLOAD_HASH (UINT64_MAX - 1)
 #define PAYLOAD_FULL UINT64_MAX
 
+/* What a recording keeps, and the seed of its hashes: equal bytes of two recordings differ. */
+struct payload_rule {
+	uint64_t keep;
+	uint64_t seed;
+};
+
 /* "none", "hash", "full", "64", "4K"; NULL and "" are none. False: none of these. */
 bool payload_parse(const char *text, uint64_t *ret_payload);
 

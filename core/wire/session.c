@@ -25,19 +25,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/wire/desc.h"
-#include "core/wire/payload.h"
 #include "core/wire/ring.h"
 #include "core/wire/size.h"
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
-enum { VERSION = 5, GROW_BYTES = 1 << 20 };
+enum { VERSION = 6, GROW_BYTES = 1 << 20 };
 
 const char *session_parent(void)
 {
@@ -73,6 +73,19 @@ static int map_page(struct session *session, const char *name, int flags)
 	return err;
 }
 
+/* Where there is nothing random yet the clock must do: seeds need only differ. */
+static uint64_t make_seed(void)
+{
+	struct timespec now;
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		return seed;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ((uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec) * 0x9e3779b97f4a7c15ull ^
+	       (uint64_t)getpid();
+}
+
 static void fill_page(struct session_page *page, uint64_t ring_bytes, enum session_on_full on_full)
 {
 	page->version = VERSION;
@@ -83,6 +96,7 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 		page->collector = (uint32_t)getpid();
 		page->collector_start = session_process_start(getpid());
 	}
+	page->payload.seed = make_seed();
 	clock_init(&page->clock);
 	atomic_store_explicit(&page->state, SESSION_RUNNING, memory_order_relaxed);
 	/* pairs with the load in session_join() */
@@ -150,7 +164,7 @@ static void fill_own_page(struct session *session)
 	session->page->limit = size_of_environment("VERBATIM_LIMIT");
 	if (!session->page->limit)
 		session->page->limit = half_of_free(session->dir);
-	payload_parse(getenv("VERBATIM_PAYLOAD"), &session->page->payload);
+	payload_parse(getenv("VERBATIM_PAYLOAD"), &session->page->payload.keep);
 	read_command(session->page->command);
 	fill_page(session->page, bytes, ON_FULL_GROW);
 }

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "core/wire/clock.h"
+#include "core/wire/payload.h"
 
 #define SESSION_ENV "VERBATIM_DIR"
 
@@ -73,7 +74,7 @@ struct session_page {
 	char copy[SESSION_TEXT];    /* the last copy of it that was asked for; "": it failed */
 	uint32_t flight;        /* the collector makes copies */
 	uint32_t filters;       /* under so many process_vm_readv(2) of oneself is allowed; 0: none */
-	uint64_t payload;       /* what is kept of each: core/wire/payload.h */
+	struct payload_rule payload; /* the seed is made with the page */
 	struct session_filter filter; /* written before a program starts */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */

@@ -75,6 +75,20 @@ static void on_text(void *arg, const struct field_info *field, const char *text,
 		put(out, "%02x", (unsigned char)text[i]);
 }
 
+static void on_private(void *arg, const struct field_info *field, const struct codec_private *p)
+{
+	struct out *out = arg;
+
+	put_name(out, field);
+	put(out, "{length=%zu", p->length);
+	if (p->hashed)
+		put(out, ", hash=%016" PRIx64, p->hash);
+	put(out, p->nbytes ? ", bytes=" : "");
+	for (size_t i = 0; i < p->nbytes; i++)
+		put(out, "%02x", (unsigned char)p->bytes[i]);
+	put(out, "}");
+}
+
 static void on_null(void *arg, const struct field_info *field)
 {
 	put_name(arg, field);
@@ -120,7 +134,7 @@ static ssize_t visit(struct out *out, const uint64_t *words, size_t n,
 		     const struct struct_info *info)
 {
 	const struct codec_visitor visitor = {
-		.number = on_number, .text = on_text, .null = on_null, .begin = on_begin,
+		.number = on_number, .text = on_text, .private = on_private, .null = on_null, .begin = on_begin,
 		.element = on_element, .element_end = on_element_end, .end = on_end, .arg = out,
 	};
 

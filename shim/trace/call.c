@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/wire/codec.h"
+#include "shim/trace/payload.h"
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 
@@ -71,7 +72,8 @@ static void write_call(struct call *call)
 	event->pad = 0;
 	memcpy(words, stack.frames, stack.nframes * sizeof(*words));
 	words += stack.nframes;
-	out = (struct codec_out){ .words = words, .size = words_left(event, words) };
+	out = (struct codec_out){ .words = words, .size = words_left(event, words),
+				  .rule = &payload_rule };
 	codec_put_args(&out, call->verb, call->args, DIR_IN);
 	if (out.cut)
 		event->head.flags |= EVENT_CUT;
@@ -108,7 +110,7 @@ static void write_return(const struct call *call, uint64_t ret, int error)
 	event->verb = (uint16_t)call->verb;
 	event->pad = 0;
 	out = (struct codec_out){ .words = words, .size = words_left(event, words),
-				  .ret = (int64_t)ret };
+				  .ret = (int64_t)ret, .rule = &payload_rule };
 	if (!verb_failed(call->verb, (int64_t)ret))
 		codec_put_outs(&out, call->verb, call->args);
 	if (out.cut)

@@ -183,7 +183,7 @@ static bool process_start(void)
 		return false;
 	child = recorded_pid && recorded_pid != getpid();
 	rings_forget();
-	payload_begin(join_session.page->payload, child);
+	payload_begin(&join_session.page->payload, child);
 	if (payload_on)
 		sandbox_begin(join_session.page->filters, child);
 	process_begin(recorded_pid);

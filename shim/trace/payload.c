@@ -21,15 +21,16 @@ enum { GRH = 40, POLLERS = 4096, LIST_MAX = 1 << 16 };
 
 bool payload_on;
 
-static uint64_t keep;
+struct payload_rule payload_rule;
+
 static _Atomic bool blind;
 static __thread uint32_t calls __attribute__((tls_model("initial-exec")));
 static __thread unsigned int unsaid __attribute__((tls_model("initial-exec")));
 
-void payload_begin(uint64_t asked, bool child)
+void payload_begin(const struct payload_rule *rule, bool child)
 {
-	keep = asked;
-	payload_on = asked != PAYLOAD_NONE;
+	payload_rule = *rule;
+	payload_on = rule->keep != PAYLOAD_NONE;
 	if (!child || !payload_on)
 		return;
 	endpoints_abandon();
@@ -125,7 +126,7 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 		.why = r->why, .total = r->total, .nspans = r->nspans, .spans = r->spans,
 	};
 
-	return payload_write(&source, keep, budget);
+	return payload_write(&source, &payload_rule, budget);
 }
 
 static void remember_wr(struct post *post, const void *wr)
@@ -444,7 +445,7 @@ static void complete(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t 
 	if (unsaid & PAYLOAD_NO_LENGTH && s.kind == PAYLOAD_RECV)
 		s.why = PAYLOAD_LENGTH;
 	fill_source(&s, &r, wc, e);
-	payload_write(&s, keep, &budget);
+	payload_write(&s, &payload_rule, &budget);
 }
 
 void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,

@@ -15,8 +15,11 @@
 
 extern bool payload_on __attribute__((visibility("hidden")));
 
-/* A process begins to record: what the session keeps; @child: it has its parent's memory. */
-void payload_begin(uint64_t keep, bool child);
+/* What the session keeps. */
+extern struct payload_rule payload_rule __attribute__((visibility("hidden")));
+
+/* A process begins to record; @child: it has its parent's memory. */
+void payload_begin(const struct payload_rule *rule, bool child);
 
 /*
  * Something is posted or polled that we do not see: which requests are under

@@ -110,7 +110,7 @@ static void add(struct hash *hash, const struct payload_source *s, uint64_t offs
 		hash_add(hash, at + skip, n - skip);
 }
 
-static bool write_hash(const struct payload_source *s, uint64_t want)
+static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t seed)
 {
 	struct event_payload *event = reserve(s, want < PIECE ? want : PIECE);
 	enum payload_why unread = PAYLOAD_UNREADABLE;
@@ -119,7 +119,7 @@ static bool write_hash(const struct payload_source *s, uint64_t want)
 
 	if (!event)
 		return false;
-	hash_begin(&hash);
+	hash_begin(&hash, seed);
 	while (offset < want) {
 		size_t n = want - offset < PIECE ? want - offset : PIECE;
 
@@ -168,9 +168,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-bool payload_write(const struct payload_source *s, uint64_t keep, uint64_t *budget)
+bool payload_write(const struct payload_source *s, const struct payload_rule *rule,
+		   uint64_t *budget)
 {
-	uint64_t have = readable(s), asked = s->total, want;
+	uint64_t keep = rule->keep, have = readable(s), asked = s->total, want;
 	enum payload_why why = s->why;
 	int saved = errno;
 	bool wrote;
@@ -187,7 +188,7 @@ bool payload_write(const struct payload_source *s, uint64_t keep, uint64_t *budg
 	*budget -= want;
 	wrote = keep == PAYLOAD_HASH ? write_hash(&(struct payload_source){
 						   s->object, s->of, s->index, s->kind, why,
-						   s->before, s->total, s->nspans, s->spans }, want) :
+						   s->before, s->total, s->nspans, s->spans }, want, rule->seed) :
 				       write_bytes(s, want, why);
 	errno = saved;
 	return wrote;

@@ -2,6 +2,7 @@
 /*
  * Payload into the ring: read by the kernel, in pieces. Any thread, with a ring.
  */
+#include "core/wire/payload.h"
 #include "shim/trace/queues.h"
 
 struct payload_source {
@@ -19,4 +20,5 @@ struct payload_source {
  * Write what is kept of it (core/wire/payload.h), at most *@budget bytes, which
  * are taken off there. False: nothing was written, as of no bytes at all.
  */
-bool payload_write(const struct payload_source *source, uint64_t keep, uint64_t *budget);
+bool payload_write(const struct payload_source *source, const struct payload_rule *rule,
+		   uint64_t *budget);

@@ -73,11 +73,26 @@ datagrams_bring_a_queue_pair() {
 			and json_extract(out, '$.event.conn') is null")" 1
 }
 
-private_data_is_bytes() {
+# what rdma_connect and rdma_reject were given: "hello", "no"
+given() { # --payload
 	rm -f "$t"
-	"$VERBATIM" record -q --device soft -o "$t" -- "$calls" >"$tmp/recorded" &&
-		is "$(sql "select json_extract(args, '$.conn_param.private_data') from call where verb = 'rdma_connect'")" 68656c6c6f &&
-		is "$(sql "select json_extract(args, '$.private_data') from call where verb = 'rdma_reject'")" 6e6f
+	"$VERBATIM" record -q --payload "$1" --device soft -o "$t" -- "$calls" >"$tmp/recorded" &&
+		sql "select json_extract(args, '$.conn_param.private_data') from call where verb = 'rdma_connect'" &&
+		sql "select json_extract(args, '$.private_data') from call where verb = 'rdma_reject'"
+}
+
+private_data_is_what_payload_says() {
+	is "$(given full)" $'68656c6c6f\n6e6f' && is "$(given 3)" $'{"length":5,"first":"68656c"}\n6e6f' &&
+		is "$(given none)" $'{"length":5}\n{"length":2}' && ! grep -aq hello "$t" &&
+		is "$(sql "select json_extract(args, '$.conn_param.private_data_len') from call where verb = 'rdma_connect'")" 5 &&
+		"$VERBATIM" dump "$t" | grep -q 'private_data={length=5}' &&
+		is "$(given hash | sed 's/"hash":"[0-9a-f]*"/HASH/')" $'{"length":5,HASH}\n{"length":2,HASH}'
+}
+
+# what comes with events, too: rping sends its greeting both ways
+private_data_of_events_is_as_long_as_it_was() {
+	record "rping -s -C 2 -a 127.0.0.1 -p 7471" "rping -c -C 2 -a 127.0.0.1 -p 7471" && is_sound &&
+		is "$(sql "select count(*) from call where args like '%private_data\":\"_%' or out like '%private_data\":\"_%'")" 0
 }
 
 results_and_errno_are_the_same() {
@@ -90,7 +105,8 @@ calls_that_fail_are_recorded() {
 }
 
 for each in rping_is_recorded contexts_of_librdmacm_are_no_leaks addresses_are_text requests_make_identifiers verbs_inside_stay_the_programs \
-	ucmatose_is_recorded bandwidth_test_is_recorded datagrams_bring_a_queue_pair private_data_is_bytes \
+	ucmatose_is_recorded bandwidth_test_is_recorded datagrams_bring_a_queue_pair private_data_of_events_is_as_long_as_it_was \
+	private_data_is_what_payload_says \
 	results_and_errno_are_the_same calls_that_fail_are_recorded; do
 	try $each
 done

@@ -22,11 +22,11 @@ def stir(lane, word):
     return rotate((lane + word * P2) & M, 31) * P1 & M
 
 
-def xxh64(data):
+def xxh64(data, seed):
     """Of the specification, word by word: none of the recorder's code."""
     at, n = 0, len(data)
     if n >= 32:
-        lanes = [(P1 + P2) & M, P2, 0, -P1 & M]
+        lanes = [(seed + P1 + P2) & M, (seed + P2) & M, seed, (seed - P1) & M]
         while at + 32 <= n:
             for i in range(4):
                 lanes[i] = stir(lanes[i], int.from_bytes(data[at + 8 * i:at + 8 * i + 8], 'little'))
@@ -35,7 +35,7 @@ def xxh64(data):
         for lane in lanes:
             h = ((h ^ stir(0, lane)) * P1 + P4) & M
     else:
-        h = P5
+        h = (seed + P5) & M
     h = (h + n) & M
     while at + 8 <= n:
         h = (rotate(h ^ stir(0, int.from_bytes(data[at:at + 8], 'little')), 27) * P1 + P4) & M
@@ -56,12 +56,15 @@ GOT = "SELECT kind, wr_id, length, captured, before, hash, why, hex(p.bytes) FRO
     " JOIN wc USING (thread, n, i) WHERE kind <> 'send' ORDER BY p.thread, p.n, p.i"
 
 
+def ask(verbatim, db, sql):
+    return subprocess.run([verbatim, 'sql', db, sql], check=True, capture_output=True,
+                          text=True).stdout
+
+
 def rows(verbatim, db):
     out = {}
     for sql in (SENT, GOT):
-        text = subprocess.run([verbatim, 'sql', db, sql], check=True, capture_output=True,
-                              text=True).stdout
-        for line in text.splitlines():
+        for line in ask(verbatim, db, sql).splitlines():
             kind, wr_id, *rest = line.split('|')
             out.setdefault((kind, int(wr_id)), []).append(rest)
     return out
@@ -75,7 +78,7 @@ def expected(length, first, before, mode):
     return whole, keep, mode == 'hash' or keep == length
 
 
-def differs(row, length, first, why, mode):
+def differs(row, length, first, why, mode, seed):
     has_length, captured, before, digest, has_why, text = row
     before = int(before)
     if int(has_length) != length:
@@ -90,20 +93,21 @@ def differs(row, length, first, why, mode):
         return 'captured %s of %d' % (captured, keep)
     if bytes.fromhex(text)[before:] != whole[:max(0, keep - before)]:
         return 'bytes %s' % text[:80]
-    if digest != ('%016x' % xxh64(whole) if hashed else ''):
+    if digest != ('%016x' % xxh64(whole, seed) if hashed else ''):
         return 'hash %s' % digest
     return None
 
 
 def main():
     says, db, mode, verbatim = sys.argv[1:]
+    seed = int(ask(verbatim, db, "SELECT value FROM meta WHERE key = 'payload_seed'"), 16)
     has, wrong, total = rows(verbatim, db), [], 0
     for line in open(says):
         kind, wr_id, length, first, *why = line.split()
         row = has.get((kind, int(wr_id)), [])
         total += 1
         found = differs(row.pop(0), int(length), None if first == '-' else int(first),
-                        why and why[0], mode) if row else 'nothing'
+                        why and why[0], mode, seed) if row else 'nothing'
         if found:
             wrong.append('%s: %s' % (line.strip(), found))
     wrong += ['more than was said: %s %s' % (key, row[:3]) for key, all_rows in has.items()

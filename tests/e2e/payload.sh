@@ -2,7 +2,7 @@
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-tidy() { rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*; }
+tidy() { rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/hashes "$tmp"/more "$tmp"/sessions/*; }
 ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
 record() { "$VERBATIM" record -q -o t.db "$@"; }
 compare() { python3 "$root/tests/e2e/payload.py" out "${2:-t.db}" "$1" "$VERBATIM"; }
@@ -13,6 +13,16 @@ full_is_every_byte() { known full; }
 full_through_the_smallest_ring() { known full --ring-size 256k; }
 first_bytes_are_the_first() { known 64 && known 1 && known 4096; }
 hash_is_of_every_byte() { known hash && is "$(ask 'SELECT max(captured) FROM payload')" 0; }
+
+# Equal bytes are equal within a trace, and nothing of another's.
+hashes_are_of_one_recording() {
+	local mode sql="SELECT hash FROM payload WHERE hash IS NOT NULL ORDER BY thread, n, i"
+	for mode in hash full; do
+		sound $mode && ask "$sql" >hashes && mv t.db first.db && sound $mode || return
+		ask "$sql" >more && is "$(wc -l <more)" "$(wc -l <hashes)" && [ -s more ] &&
+			is "$(sort -u hashes more | wc -l)" $(($(sort -u hashes | wc -l) + $(sort -u more | wc -l))) || return
+	done
+}
 
 a_child_begins_anew() {
 	record --payload full "$apps/payload" --fork >out && compare full &&
@@ -207,6 +217,7 @@ try full_is_every_byte
 try full_through_the_smallest_ring
 try first_bytes_are_the_first
 try hash_is_of_every_byte
+try hashes_are_of_one_recording
 try a_child_begins_anew
 try a_filter_that_forbids_it_ends_it
 try a_filter_that_allows_it_does_not

@@ -13,6 +13,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "core/wire/codec.h"
+#include "core/wire/hash.h"
 
 static uint64_t seed;
 
@@ -62,6 +63,16 @@ static void text(void *arg, const struct field_info *field, const char *bytes, s
 	say(arg, " ");
 }
 
+static void private(void *arg, const struct field_info *field, const struct codec_private *p)
+{
+	say(arg, "%s=%zu:", field->name, p->length);
+	for (size_t i = 0; i < p->nbytes; i++)
+		say(arg, "%02x", (unsigned char)p->bytes[i]);
+	if (p->hashed)
+		say(arg, "#%016llx", (unsigned long long)p->hash);
+	say(arg, " ");
+}
+
 static void null(void *arg, const struct field_info *field)
 {
 	say(arg, "%s=null ", field->name);
@@ -97,8 +108,8 @@ static struct told told;
 
 static ssize_t walk(const uint64_t *words, size_t n, const struct struct_info *info)
 {
-	const struct codec_visitor visitor = { number, text, null, begin, element, element_end, end,
-					       &told };
+	const struct codec_visitor visitor = { number, text, private, null, begin, element, element_end,
+					       end, &told };
 	ssize_t used;
 
 	told.used = 0;
@@ -255,8 +266,8 @@ static void list_of_devices_is_each_of_them(void **state)
 	int n = 2;
 	const uint64_t args[] = { (uintptr_t)&n };
 	struct codec_out out = { .words = words, .size = 8192, .ret = (int64_t)(uintptr_t)list };
-	const struct codec_visitor visitor = { number, text, null, begin, element, element_end, end,
-					       &told };
+	const struct codec_visitor visitor = { number, text, private, null, begin, element,
+					       element_end, end, &told };
 	ssize_t used;
 
 	(void)state;
@@ -310,13 +321,55 @@ static void address_is_as_long_as_its_family(void **state)
 
 static void blob_has_as_many_bytes_as_are_said(void **state)
 {
-	const uint64_t args[] = { 1, (uintptr_t)"private", 7 }, none[] = { 1, 0, 7 };
+	const uint64_t args[] = { 1, 0, 3, (uintptr_t)"private", 7 }, none[] = { 1, 0, 3, 0, 7 };
+	size_t n = encode(VERB_rdma_set_option, args, DIR_IN);
+
+	(void)state;
+	assert_int_equal(n, 1 + 3 + 2 + 1);
+	assert_memory_equal(&words[5], "private", 7);
+	assert_int_equal(encode(VERB_rdma_set_option, none, DIR_IN), 1 + 3 + 1 + 1);
+}
+
+static size_t encode_reject(uint64_t keep, uint64_t seed, const char *data, uint64_t n)
+{
+	const struct payload_rule rule = { keep, seed };
+	struct codec_out out = { .words = words, .size = 8192, .rule = &rule };
+	const uint64_t args[] = { 1, (uintptr_t)data, n };
+
+	codec_put_args(&out, VERB_rdma_reject, args, DIR_IN);
+	assert_false(out.cut);
+	assert_int_equal(walk(words, out.used, &verb_infos[VERB_rdma_reject].args), out.used);
+	return out.used;
+}
+
+static void private_data_is_what_the_rule_says(void **state)
+{
+	char hashed[96];
+
+	(void)state;
+	assert_int_equal(encode_reject(PAYLOAD_NONE, 9, "private", 7), 1 + 1 + 1 + 1);
+	assert_string_equal(told.text, "id=1 private_data=7: private_data_len=7 ");
+	assert_int_equal(encode_reject(PAYLOAD_FULL, 9, "private", 7), 1 + 1 + 2 + 1);
+	assert_string_equal(told.text, "id=1 private_data=7:70726976617465 private_data_len=7 ");
+	encode_reject(2, 9, "private", 7);
+	assert_string_equal(told.text, "id=1 private_data=7:7072 private_data_len=7 ");
+	assert_int_equal(encode_reject(PAYLOAD_HASH, 9, "private", 7), 1 + 1 + 2 + 1);
+	snprintf(hashed, sizeof(hashed), "id=1 private_data=7:#%016llx private_data_len=7 ",
+		 (unsigned long long)hash_of("private", 7, 9));
+	assert_string_equal(told.text, hashed);
+	encode_reject(PAYLOAD_FULL, 9, NULL, 7);
+	assert_string_equal(told.text, "id=1 private_data=null private_data_len=7 ");
+}
+
+/* Who has no rule keeps nothing. */
+static void private_data_without_a_rule_is_its_length(void **state)
+{
+	const uint64_t args[] = { 1, (uintptr_t)"private", 7 };
 	size_t n = encode(VERB_rdma_reject, args, DIR_IN);
 
 	(void)state;
-	assert_int_equal(n, 1 + 1 + 2 + 1);
-	assert_memory_equal(&words[3], "private", 7);
-	assert_int_equal(encode(VERB_rdma_reject, none, DIR_IN), 1 + 1 + 1 + 1);
+	assert_int_equal(walk(words, n, &verb_infos[VERB_rdma_reject].args), n);
+	assert_string_equal(told.text, "id=1 private_data=7: private_data_len=7 ");
 }
 
 /* Arguments of any verb: numbers at random, pointers to zeroed memory or none. */
@@ -328,6 +381,7 @@ static void random_args(enum verb verb, uint64_t *args, char *memory, size_t eac
 		bool pointer = info->fields[i].kind == FIELD_PTR ||
 			       info->fields[i].kind == FIELD_TEXT ||
 			       info->fields[i].kind == FIELD_SOCKADDR ||
+			       info->fields[i].kind == FIELD_PRIVATE ||
 			       info->fields[i].kind == FIELD_BLOB;
 
 		args[i] = pointer ? (next() % 4 ? (uintptr_t)(memory + i * each) : 0) :
@@ -348,7 +402,9 @@ static void every_verb_is_read_as_it_was_written(void **state)
 	assert_non_null(memory);
 	for (int round = 0; round < 200; round++)
 		for (int verb = 0; verb < VERB_COUNT; verb++) {
-			struct codec_out out = { .words = words, .size = 8192, .ret = 3 };
+			const struct payload_rule rule = { round % 4 == 1 ? PAYLOAD_HASH : (uint64_t)round % 4, 7 };
+			struct codec_out out = { .words = words, .size = 8192, .ret = 3,
+						 .rule = &rule };
 			uint64_t args[8];
 
 			random_args((enum verb)verb, args, memory, EACH);
@@ -420,6 +476,8 @@ int main(void)
 		cmocka_unit_test(event_has_what_its_identifier_has),
 		cmocka_unit_test(address_is_as_long_as_its_family),
 		cmocka_unit_test(blob_has_as_many_bytes_as_are_said),
+		cmocka_unit_test(private_data_is_what_the_rule_says),
+		cmocka_unit_test(private_data_without_a_rule_is_its_length),
 		cmocka_unit_test(every_verb_is_read_as_it_was_written),
 		cmocka_unit_test(cut_words_are_noticed),
 		cmocka_unit_test(small_buffer_is_never_overrun),

@@ -14,10 +14,14 @@
 static void known_values(void **state)
 {
 	(void)state;
-	assert_true(hash_of("", 0) == 0xef46db3751d8e999ull);
-	assert_true(hash_of("a", 1) == 0xd24ec4f1a98c6e5bull);
-	assert_true(hash_of("abc", 3) == 0x44bc2cf5ad770999ull);
-	assert_true(hash_of("The quick brown fox jumps over the lazy dog", 43) ==
+	assert_true(hash_of("", 0, 1) == 0xd5afba1336a3be4bull);
+	assert_true(hash_of("abc", 3, 0x1234567890abcdef) == 0x735174907585e19dull);
+	assert_true(hash_of("The quick brown fox jumps over the lazy dog", 43, UINT64_MAX) ==
+		    0x9f3d039cd26eeafcull);
+	assert_true(hash_of("", 0, 0) == 0xef46db3751d8e999ull);
+	assert_true(hash_of("a", 1, 0) == 0xd24ec4f1a98c6e5bull);
+	assert_true(hash_of("abc", 3, 0) == 0x44bc2cf5ad770999ull);
+	assert_true(hash_of("The quick brown fox jumps over the lazy dog", 43, 0) ==
 		    0x0b242d361fda71bcull);
 }
 
@@ -32,10 +36,10 @@ static void in_parts_as_in_one(void **state)
 		for (size_t first = 0; first <= n; first++) {
 			struct hash hash;
 
-			hash_begin(&hash);
+			hash_begin(&hash, 0);
 			hash_add(&hash, bytes, first);
 			hash_add(&hash, bytes + first, n - first);
-			assert_true(hash_end(&hash) == hash_of(bytes, n));
+			assert_true(hash_end(&hash) == hash_of(bytes, n, 0));
 		}
 	}
 }

@@ -24,7 +24,7 @@ static int begin(void **state)
 {
 	(void)state;
 	alarm(60); /* for what has no end */
-	payload_begin(PAYLOAD_FULL, false);
+	payload_begin(&(struct payload_rule){ .keep = PAYLOAD_FULL }, false);
 	endpoints_add_qp(&qp, &cap, true, true);
 	return 0;
 }
@@ -34,7 +34,7 @@ static int end(void **state)
 	(void)state;
 	queue_begin(&endpoints_find(&qp)->send, 0, 0, false);
 	queue_begin(&endpoints_find(&qp)->recv, 0, 0, false);
-	payload_begin(PAYLOAD_NONE, false);
+	payload_begin(&(struct payload_rule){ .keep = PAYLOAD_NONE }, false);
 	return 0;
 }
 
