@@ -26,6 +26,8 @@ TEST_LIBS  = -lcmocka
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard $(1))))
 GEN     = $(BUILD)/gen/verbs_gen.h
 WIRE    = $(call objects,core/wire/*.c) $(BUILD)/obj/gen/verbs_gen.o
+# of it the guest has what writes events, not what prints
+GUEST_WIRE = $(filter-out %/log.o %/printable.o,$(WIRE))
 STORE   = $(call objects,core/store/*.c)
 TRACE   = $(call objects,shim/trace/*.c)
 LTTNG   = $(call objects,shim/lttng/*.c)
@@ -63,12 +65,12 @@ ifeq ($(SAN),)
 GUEST = -shared -Wl,-z,nodelete
 
 # the guest: nothing but libc (libunwind is loaded when the first verb is recorded)
-$(BUILD)/libverbatim.so: $(TRACE) $(filter-out %/log.o,$(WIRE))
+$(BUILD)/libverbatim.so: $(TRACE) $(GUEST_WIRE)
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so -Wl,--version-script=$(BUILD)/gen/trace.map \
 		-o $@ $^
 
 # its tracepoints for LTTng: loaded only where they are asked for
-$(BUILD)/libverbatim-lttng.so: $(LTTNG) $(filter-out %/log.o,$(WIRE)) shim/lttng/lttng.map
+$(BUILD)/libverbatim-lttng.so: $(LTTNG) $(GUEST_WIRE) shim/lttng/lttng.map
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-lttng.so \
 		-Wl,--version-script=shim/lttng/lttng.map -o $@ $(filter %.o,$^) $(LTTNG_LIBS)
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/wire/printable.h"
+
 static bool reserve(struct text *text, size_t n)
 {
 	size_t size = text->size ? text->size : 256;
@@ -74,46 +76,32 @@ void text_fini(struct text *text)
 	*text = (struct text){ 0 };
 }
 
-/* Bytes of the UTF-8 sequence at @s, 0 if it is none (RFC 3629: no surrogates, shortest form). */
-static size_t utf8_length(const unsigned char *s, size_t left)
+/* A character that is not to be printed raw; a NUL has no place in any reader's strings. */
+static void add_escape(struct text *text, uint32_t code)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 :
-		   s[0] < 0xf5 ? 4 : 0;
-
-	if (!n || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-static void add_escape(struct text *text, unsigned char c)
-{
-	if (c == '"' || c == '\\')
-		text_addf(text, "\\%c", c);
-	else /* a NUL has no place in any reader's strings */
-		text_addf(text, "\\u%04x", c ? c : 0xfffdu);
+	if (code == '"' || code == '\\')
+		text_addf(text, "\\%c", (char)code);
+	else if (code > 0xffff)
+		text_addf(text, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+	else
+		text_addf(text, "\\u%04x", code ? code : 0xfffdu);
 }
 
 void text_json(struct text *text, const char *bytes, size_t n)
 {
-	const unsigned char *s = (const unsigned char *)bytes;
-
 	text_char(text, '"');
 	while (n) {
-		size_t length = utf8_length(s, n);
+		uint32_t code = (unsigned char)*bytes;
+		size_t length = 1;
 
-		if (length > 1 || (length == 1 && *s >= ' ' && *s != '"' && *s != '\\')) {
-			text_add(text, (const char *)s, length);
-		} else {
-			add_escape(text, *s);
-			length = 1;
-		}
-		s += length;
+		if (code < ' ' || code >= 0x7f)
+			length = printable_utf8(bytes, n, &code);
+		if (length && code != '"' && code != '\\' && printable_code(code))
+			text_add(text, bytes, length);
+		else
+			add_escape(text, code);
+		length = length ? length : 1;
+		bytes += length;
 		n -= length;
 	}
 	text_char(text, '"');

@@ -26,5 +26,8 @@ static inline void text_char(struct text *text, char c)
 	text_add(text, &c, 1);
 }
 
-/* A quoted JSON string; bytes that are not UTF-8 become \u00XX. */
+/*
+ * A quoted JSON string; bytes that are not UTF-8 become \u00XX, and characters
+ * that are not printable (core/wire/printable.h) are escaped, too.
+ */
 void text_json(struct text *text, const char *bytes, size_t n);

@@ -2,7 +2,7 @@
  * One line to stderr for a failure
  *
  * A line is written by one write(), so that lines of several processes do not
- * mix.
+ * mix. What it names may be anybody's: all of it is made printable.
  */
 #include "core/wire/log.h"
 
@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/wire/printable.h"
 
 static _Thread_local bool silenced;
 
@@ -20,18 +22,16 @@ void log_silence(bool silent)
 
 static void print(int err, const char *format, va_list args)
 {
-	char text[1024];
-	size_t room = sizeof(text) - 1; /* one byte for the line's end */
-	size_t used = (size_t)snprintf(text, room, "verbatim: ");
-	int n = vsnprintf(text + used, room - used, format, args);
+	char text[1024], line[PRINTABLE_GROWS * sizeof(text) + 1];
+	size_t used = (size_t)snprintf(text, sizeof(text), "verbatim: ");
+	int n = vsnprintf(text + used, sizeof(text) - used, format, args);
 
 	used += n > 0 ? (size_t)n : 0;
-	if (used < room && err)
-		used += (size_t)snprintf(text + used, room - used, ": %s", strerror(-err));
-	if (used > room - 1)
-		used = room - 1;
-	text[used++] = '\n';
-	if (write(STDERR_FILENO, text, used) < 0)
+	if (used < sizeof(text) && err)
+		snprintf(text + used, sizeof(text) - used, ": %s", strerror(-err));
+	used = printable(line, sizeof(line) - 1, text, strlen(text));
+	line[used++] = '\n';
+	if (write(STDERR_FILENO, line, used) < 0)
 		return; /* nowhere left to say it */
 }
 

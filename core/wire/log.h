@@ -8,7 +8,8 @@
 
 /*
  * Print "verbatim: FORMAT: STRERROR" for -errno @err (no reason where @err is
- * 0) and return @err, so that who meets a failure says so and returns it.
+ * 0) and return @err, so that who meets a failure says so and returns it. One
+ * line, whatever is in the strings: printable.h.
  */
 int log_err(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

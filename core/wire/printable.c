@@ -1,0 +1,170 @@
+/*
+ * Text that is not ours, made fit for a terminal
+ *
+ * A terminal obeys C0 controls, DEL, and C1 controls (U+0080 to U+009F, or as
+ * single bytes where it does not read UTF-8). Characters that are not seen but
+ * order or join others make a line read as another: bidirectional controls,
+ * separators of lines, spaces of no width, tags. None of them is printed raw.
+ */
+#include "core/wire/printable.h"
+
+#include <string.h>
+
+struct range {
+	uint32_t first, last;
+};
+
+/* Of the general categories Cf, Zl and Zp those that no font draws. */
+static const struct range unseen[] = {
+	{ 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad },   { 0x061c, 0x061c },
+	{ 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },
+	{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
+};
+
+size_t printable_utf8(const char *text, size_t n, uint32_t *ret_code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *s = (const unsigned char *)text;
+	size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 :
+			s[0] < 0xf8 ? 4 : 0;
+	uint32_t code;
+
+	if (!length || length > n)
+		return 0;
+	code = length == 1 ? s[0] : s[0] & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	*ret_code = code;
+	return length;
+}
+
+bool printable_code(uint32_t code)
+{
+	for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen) && code >= unseen[i].first; i++)
+		if (code <= unseen[i].last)
+			return false;
+	return true;
+}
+
+static bool is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* Would the backslash at @text be taken for one of ours? */
+static bool reads_as_escape(const char *text, size_t n)
+{
+	if (n >= 3 && text[1] == 'u' && text[2] == '{')
+		return true;
+	return n >= 4 && text[1] == 'x' && is_hex(text[2]) && is_hex(text[3]);
+}
+
+/* Bytes of the character at @text if it is printed as it is, 0 if it is not. @lines are ours. */
+static size_t plain_char(const char *text, size_t n, bool lines)
+{
+	uint32_t code;
+	size_t length;
+
+	if (*text >= ' ' && *text < 0x7f)
+		return lines || *text != '\\' || !reads_as_escape(text, n);
+	if (*text == '\n')
+		return lines;
+	length = printable_utf8(text, n, &code);
+	return length && printable_code(code) ? length : 0;
+}
+
+static size_t plain_span(const char *text, size_t n, bool lines)
+{
+	size_t span = 0, length;
+
+	while (span < n && (length = plain_char(text + span, n - span, lines)))
+		span += length;
+	return span;
+}
+
+enum { ESCAPE = 16 };
+
+/* The escape of the character at @text; returns how many bytes it stands for. */
+static size_t escape_char(char escape[ESCAPE], const char *text, size_t n)
+{
+	uint32_t code;
+	size_t length = printable_utf8(text, n, &code);
+
+	if (length > 1)
+		snprintf(escape, ESCAPE, "\\u{%04x}", code);
+	else
+		snprintf(escape, ESCAPE, "\\x%02x", (unsigned char)*text);
+	return length > 1 ? length : 1;
+}
+
+/* How much of @span goes into @room without half a character at the end. */
+static size_t fit(const char *text, size_t span, size_t room)
+{
+	if (span <= room)
+		return span;
+	while (room && ((unsigned char)text[room] & 0xc0) == 0x80)
+		room--;
+	return room;
+}
+
+static size_t write_printable(char *to, size_t size, const char *text, size_t n, bool lines)
+{
+	size_t used = 0, room = size - 1;
+	char escape[ESCAPE];
+
+	while (n) {
+		size_t span = plain_span(text, n, lines), fits = fit(text, span, room - used);
+
+		memcpy(to + used, text, fits);
+		used += fits;
+		if (fits < span || span == n)
+			break;
+		span += escape_char(escape, text + span, n - span);
+		if (strlen(escape) > room - used)
+			break;
+		memcpy(to + used, escape, strlen(escape));
+		used += strlen(escape);
+		text += span;
+		n -= span;
+	}
+	to[used] = '\0';
+	return used;
+}
+
+size_t printable(char *to, size_t size, const char *text, size_t n)
+{
+	return write_printable(to, size, text, n, false);
+}
+
+size_t printable_lines(char *to, size_t size, const char *text, size_t n)
+{
+	return write_printable(to, size, text, n, true);
+}
+
+void print_foreign_bytes(FILE *out, const char *text, size_t n)
+{
+	char escape[ESCAPE];
+
+	while (n) {
+		size_t span = plain_span(text, n, false);
+
+		fwrite(text, 1, span, out);
+		if (span == n)
+			return;
+		span += escape_char(escape, text + span, n - span);
+		fputs(escape, out);
+		text += span;
+		n -= span;
+	}
+}
+
+void print_foreign(FILE *out, const char *text)
+{
+	if (text)
+		print_foreign_bytes(out, text, strlen(text));
+}
