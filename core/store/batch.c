@@ -43,10 +43,12 @@ static void put_event(struct batch *batch, uint64_t n, int64_t time, uint32_t ki
 	PUT(batch, kind, kind);
 }
 
-static int check_wrs(const struct event_post *event)
+/* Also that they have room: an honest post of any length has. */
+static int check_wrs(const struct batch *batch, const struct event_post *event)
 {
 	size_t left = event->head.words * 8u - sizeof(*event);
 	const uint8_t *at = (const uint8_t *)(event + 1);
+	size_t sges = batch->columns[COLUMN_addr].count;
 
 	for (unsigned int i = 0; i < event->nwr; i++) {
 		const struct event_wr *wr = (const void *)at;
@@ -57,10 +59,12 @@ static int check_wrs(const struct event_post *event)
 		bytes += wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
 		if (left < bytes)
 			return -EBADMSG;
+		sges += wr->nsge;
 		at += bytes;
 		left -= bytes;
 	}
-	return 0;
+	return batch->columns[COLUMN_wr_id].count + event->nwr > BATCH_ROWS_MAX ||
+	       sges > BATCH_SGES_MAX ? -EBADMSG : 0;
 }
 
 static const uint8_t *put_bind(struct batch *batch, const uint8_t *at)
@@ -217,7 +221,7 @@ int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, 
 	if (event->head.words * 8u < sizeof(*event))
 		return -EBADMSG;
 	kind = post_kind(event);
-	if (!kind || check_wrs(event))
+	if (!kind || check_wrs(batch, event))
 		return -EBADMSG;
 	if (batch->open && (kind != batch->open_kind || event->object != batch->open_handle))
 		batch_close(batch);

@@ -4,7 +4,10 @@
  * The bytes come from a file that anybody may have written. The directory is
  * checked as it is read; then the structure: as many posts as the kinds say,
  * as many work requests as the posts say, and so on, so that a walk needs no
- * checks of its own.
+ * checks of its own. A column has at most the rows that a writer puts into a
+ * chunk, and what it says of its size is held against what its compressed
+ * bytes say before any memory is asked for: a chunk is at most 2.1 million elements
+ * of 3 columns, and 0.1 million rows of the others, or 100 MB.
  *
  * Not here: the format (batch.c).
  */
@@ -15,9 +18,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "core/store/batch.h"
 #include "core/wire/event.h"
-
-enum { ROWS_MAX = 1 << 24 }; /* of a column: more than a writer would put in a chunk */
 
 struct in {
 	const uint8_t *at;
@@ -42,8 +44,8 @@ static int read_entry(struct block *block, struct in *in)
 	uint64_t id = get(in), code = get(in), count = get(in), packed, unpacked;
 	struct column_view *view;
 
-	if (in->bad || id >= COLUMN_COUNT || code >= COLUMN_CODES || !count || count > ROWS_MAX ||
-	    block->views[id].count)
+	if (in->bad || id >= COLUMN_COUNT || code >= COLUMN_CODES || !count ||
+	    count > batch_rows_max(column_family[id]) || block->views[id].count)
 		return -EBADMSG;
 	view = &block->views[id];
 	view->code = (enum column_code)code;
@@ -127,6 +129,8 @@ int block_need(struct block *block, enum column_id id)
 
 	if (!view->count || view->code == COLUMN_LINEAR || !view->bytes)
 		return 0;
+	if (!column_is_sized(view))
+		return -EBADMSG;
 	if (!block->dctx)
 		block->dctx = ZSTD_createDCtx();
 	if (!block->dctx ||
@@ -213,7 +217,7 @@ static int check_posts(struct block *block, uint32_t posts, unsigned int familie
 	int err = check_family(block, FAMILY_POST, posts);
 
 	if (!err)
-		err = sum(block, COLUMN_nwr, ROWS_MAX, &rows);
+		err = sum(block, COLUMN_nwr, BATCH_ROWS_MAX, &rows);
 	if (!err)
 		err = check_family(block, FAMILY_WR, rows);
 	if (!err && families & (FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
@@ -246,7 +250,7 @@ static int check_extras(struct block *block)
 static int check_polls(struct block *block)
 {
 	uint64_t rows;
-	int err = sum(block, COLUMN_nwc, ROWS_MAX, &rows);
+	int err = sum(block, COLUMN_nwc, BATCH_ROWS_MAX, &rows);
 
 	if (!err)
 		err = check_family(block, FAMILY_WC, rows);
@@ -297,6 +301,8 @@ int block_add(struct block *block, enum column_id id, uint64_t value)
 {
 	struct column_view *view = &block->views[id];
 
+	if (view->count == batch_rows_max(column_family[id]))
+		return -EBADMSG;
 	if (view->count == block->sizes[id] || !block->values[id]) {
 		int err = values_size(block, id, view->count ? view->count * 2 : 256);
 
@@ -307,6 +313,15 @@ int block_add(struct block *block, enum column_id id, uint64_t value)
 	view->bytes = NULL;
 	block->values[id][view->count++] = value;
 	return 0;
+}
+
+size_t block_bytes(const struct block *block)
+{
+	size_t bytes = block->bytes_size + block->scratch_size;
+
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		bytes += block->sizes[i] * sizeof(*block->values[i]);
+	return bytes;
 }
 
 void block_fini(struct block *block)

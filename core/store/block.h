@@ -35,8 +35,11 @@ int block_load(struct block *block, const void *bytes, size_t n, unsigned int fa
 /* Empty it, to be filled by block_add(); the memory stays. */
 void block_clear(struct block *block);
 
-/* Append to a column of a block that is filled by hand. Returns 0 or -ENOMEM. */
+/* Append to a column of a block that is filled by hand. 0, -ENOMEM, or -EBADMSG: it is full. */
 int block_add(struct block *block, enum column_id id, uint64_t value);
+
+/* Bytes of memory that it has. */
+size_t block_bytes(const struct block *block);
 
 /* Accepts one that is zeroed. */
 void block_fini(struct block *block);

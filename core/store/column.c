@@ -89,6 +89,12 @@ static int read_varints(const uint8_t *at, size_t left, uint64_t *values, uint32
 	return left ? -EBADMSG : 0;
 }
 
+bool column_is_sized(const struct column_view *view)
+{
+	return view->code != COLUMN_ZSTD ||
+	       ZSTD_getFrameContentSize(view->bytes, view->packed) == view->unpacked;
+}
+
 int column_read(const struct column_view *view, void *dctx, uint8_t *scratch, uint64_t *values)
 {
 	const uint8_t *bytes = view->bytes;

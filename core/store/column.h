@@ -107,6 +107,9 @@ struct column_view {
 	uint32_t packed, unpacked; /* of @bytes; before compression */
 };
 
+/* Do the compressed bytes of @view say the same of their size as the directory? */
+bool column_is_sized(const struct column_view *view);
+
 /*
  * All values of @view, which is not linear, into @values (view->count of
  * them). @scratch has view->unpacked bytes. Returns 0 or -EBADMSG.

@@ -10,6 +10,9 @@
  * since the start is read, even where a filter gives only a part of it; only a filter
  * on processes, or on control verbs, leaves the rest unread.
  *
+ * What threads have decoded stays decoded, up to a bound: beyond it those at the
+ * end of the heap, whose next events are mostly far away, give theirs back.
+ *
  * Of a trace that is still written, the heap holds the threads that have
  * something due until `limit`; cursor_extend() makes it anew.
  */
@@ -20,6 +23,8 @@
 #include "core/store/match.h"
 #include "core/store/stream.h"
 #include "core/wire/log.h"
+
+enum { HELD_MAX = 1280 << 20 }; /* bytes: a thread of sound traffic has 1 to 2 MB of them */
 
 struct leaf {
 	int64_t time;
@@ -34,6 +39,7 @@ struct cursor {
 	uint32_t count;
 	const struct process **exits; /* by end */
 	uint32_t nexits, exit;
+	size_t held;                  /* bytes that the streams have decoded */
 	struct match *match;          /* NULL: nothing is matched */
 	struct objects_cache cache;
 	struct trace_event event;
@@ -87,7 +93,8 @@ static int add_streams(struct cursor *cursor)
 			continue;
 		if (filter->control_only && filter->thread && thread->id != filter->thread)
 			continue;
-		err = stream_open(trace, thread->id, !filter->control_only, &leaf->stream);
+		err = stream_open(trace, thread->id, !filter->control_only, &cursor->held,
+				  &leaf->stream);
 		if (err)
 			return err;
 		leaf->thread = thread->id;
@@ -254,6 +261,13 @@ static int resolve(struct cursor *cursor)
 	return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
 }
 
+/* Down to three quarters of the bound, but for the thread whose event was given last. */
+static __attribute__((cold)) void let_rest(struct cursor *cursor)
+{
+	for (uint32_t i = cursor->count; i > 1 && cursor->held > HELD_MAX / 4 * 3; i--)
+		stream_rest(cursor->heap[i - 1].stream);
+}
+
 static int next_of_threads(struct cursor *cursor)
 {
 	struct leaf *top = &cursor->heap[0];
@@ -261,6 +275,8 @@ static int next_of_threads(struct cursor *cursor)
 
 	if (err)
 		return err;
+	if (__builtin_expect(cursor->held > HELD_MAX, 0))
+		let_rest(cursor);
 	err = resolve(cursor);
 	return err == -ENOMEM ? log_err(err, "match completions") : err;
 }
@@ -390,7 +406,7 @@ static int make_room(struct cursor *cursor)
 	cursor->exit = cursor->nexits; /* not those of a finished trace */
 	for (; cursor->nstreams < n; cursor->nstreams++) {
 		cursor->streams[cursor->nstreams] = NULL;
-		if (stream_open(trace, cursor->nstreams + 1, true,
+		if (stream_open(trace, cursor->nstreams + 1, true, &cursor->held,
 				&cursor->streams[cursor->nstreams]))
 			return -ENOMEM;
 	}
@@ -451,7 +467,7 @@ int cursor_post(struct cursor *cursor, struct event_id id, const struct post **r
 
 	stream_close(cursor->sought);
 	cursor->sought = NULL;
-	err = stream_open(cursor->trace, id.thread, true, &cursor->sought);
+	err = stream_open(cursor->trace, id.thread, true, &cursor->held, &cursor->sought);
 	if (!err)
 		err = stream_seek(cursor->sought, id.n);
 	while (!err && stream_time(cursor->sought, &time)) {

@@ -28,7 +28,7 @@
 
 enum { VERSION = 1, RAW = 1, ZSTD = 2, LEVEL = 1, HASHED = 0x80, ROW_MAX = 80, HEAD_MAX = 32 };
 
-#define SIZE_MAX_ROWS (1ull << 32) /* of one chunk, uncompressed */
+enum { UNPACKED_MAX = PAYLOAD_BYTES_MAX + PAYLOAD_ROWS_MAX * ROW_MAX };
 
 static int grow(void **at, size_t *size, size_t need, size_t each)
 {
@@ -217,11 +217,11 @@ int payload_unpack(const void *data, size_t size, struct payload_rows *rows)
 
 	payload_rows_clear(rows);
 	if (!get_bytes(&s, &version, 1) || version != VERSION || !get(&s, &nrows) ||
-	    !get(&s, &code) || !get(&s, &bytes) || bytes > SIZE_MAX_ROWS)
+	    !get(&s, &code) || !get(&s, &bytes) || nrows > PAYLOAD_ROWS_MAX || bytes > UNPACKED_MAX)
 		return -EBADMSG;
 	if (code == RAW)
 		return bytes == (size_t)(s.end - s.at) ? get_rows(&s, nrows, rows) : -EBADMSG;
-	if (code != ZSTD)
+	if (code != ZSTD || ZSTD_getFrameContentSize(s.at, (size_t)(s.end - s.at)) != bytes)
 		return -EBADMSG;
 	all = malloc(bytes + 1);
 	if (!all)

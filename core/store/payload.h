@@ -9,9 +9,18 @@
 #include <stdint.h>
 
 #include "core/wire/event.h"
+#include "core/wire/payload.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
+
+enum {
+	PAYLOAD_ROWS = 8192,     /* a chunk is closed with so many rows */
+	PAYLOAD_BYTES = 1 << 20, /* or so many bytes */
+	/* no chunk has more: what a full one has, and what one event brought last */
+	PAYLOAD_ROWS_MAX = PAYLOAD_ROWS + EVENT_POST_WRS,
+	PAYLOAD_BYTES_MAX = PAYLOAD_BYTES + PAYLOAD_CALL_MAX,
+};
 
 struct payload_row {
 	uint64_t n;         /* event of its post or poll */
@@ -47,11 +56,13 @@ int payload_unpack(const void *data, size_t size, struct payload_rows *rows);
 /*
  * Reads chunks of a database. Of each thread the one that was read last is
  * kept, since who reads goes from thread to thread; of threads that share a
- * place, the last one's. Zeroed it is empty.
+ * place, the last one's; and of all no more than PAYLOAD_KEPT bytes and the
+ * last. Zeroed it is empty.
  */
-enum { PAYLOAD_PLACES = 64 };
+enum { PAYLOAD_PLACES = 64, PAYLOAD_KEPT = 192 << 20 };
 struct payload_reader {
 	struct sqlite3_stmt *chunk;
+	size_t kept;
 	struct {
 		int64_t id;    /* of the chunk; 0: none */
 		struct payload_rows rows;

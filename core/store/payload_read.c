@@ -48,6 +48,25 @@ static int unpack(sqlite3_stmt *chunk, int64_t id, struct payload_rows *rows)
 	return err;
 }
 
+static size_t bytes_of(const struct payload_rows *rows)
+{
+	return rows->size + rows->rows_size * sizeof(*rows->rows);
+}
+
+/* Forget the others where they are too much. */
+static void forget_others(struct payload_reader *reader, const struct payload_rows *last)
+{
+	for (int i = 0; i < PAYLOAD_PLACES && reader->kept > PAYLOAD_KEPT; i++) {
+		typeof(reader->places[0]) *place = &reader->places[i];
+
+		if (&place->rows == last)
+			continue;
+		reader->kept -= bytes_of(&place->rows);
+		payload_rows_fini(&place->rows);
+		place->id = 0;
+	}
+}
+
 int payload_reader_read(struct payload_reader *reader, uint32_t thread, int64_t id,
 			const struct payload_rows **ret_rows)
 {
@@ -56,10 +75,13 @@ int payload_reader_read(struct payload_reader *reader, uint32_t thread, int64_t 
 
 	if (place->id != id) {
 		place->id = 0;
+		reader->kept -= bytes_of(&place->rows);
 		err = unpack(reader->chunk, id, &place->rows);
+		reader->kept += bytes_of(&place->rows);
 		if (err)
 			return err;
 		place->id = id;
+		forget_others(reader, &place->rows);
 	}
 	*ret_rows = &place->rows;
 	return 0;

@@ -13,7 +13,7 @@
 #include "core/wire/hash.h"
 #include "core/wire/payload.h"
 
-enum { OPEN_MAX = 8, POST_WRS_MAX = 1 << 20 };
+enum { OPEN_MAX = 8 };
 
 #define WAITING_BYTES (1ull << 30) /* more than a sound program's posts have */
 #define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* some of it is of posts that were lost */
@@ -42,6 +42,14 @@ static int finish(struct payloads *p, struct waiting *w)
 {
 	struct payload_row *row = &w->row;
 
+	if (p->ready.nrows == PAYLOAD_ROWS_MAX) { /* not of a sound program's call */
+		p->missed[PAYLOAD_LOST]++;
+		return 0;
+	}
+	if (p->ready.used + row->bytes > PAYLOAD_BYTES_MAX) {
+		w->whole = false;
+		row->bytes = 0;
+	}
 	if (!w->whole)
 		row->why = PAYLOAD_LOST;
 	if (!row->hashed && row->total && row->bytes == row->total && row->bytes >= row->before) {
@@ -150,7 +158,7 @@ static bool is_sound(const struct event_payload *e)
 	size_t bytes = e->head.words * 8u;
 
 	return bytes >= sizeof(*e) && e->bytes <= bytes - sizeof(*e) && e->kind < PAYLOAD_KINDS &&
-	       e->why < PAYLOAD_WHYS && e->index < POST_WRS_MAX;
+	       e->why < PAYLOAD_WHYS && e->index < EVENT_POST_WRS;
 }
 
 int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n, int64_t time)

@@ -8,8 +8,6 @@
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 
-enum { CHUNK_ROWS = 8192, CHUNK_BYTES = 1 << 20 };
-
 static int store(struct writer *writer, struct lane *lane)
 {
 	const struct payload_rows *ready = &lane->payloads.ready;
@@ -58,7 +56,7 @@ int payloads_take(struct writer *writer, struct lane *lane, const struct event_h
 	      payloads_piece(&lane->payloads, (const void *)event, n, time);
 	if (err == -ENOMEM)
 		return writer_keep(writer, log_err(err, "take payload in"));
-	if (!err && (ready->nrows >= CHUNK_ROWS || ready->used >= CHUNK_BYTES))
+	if (!err && (ready->nrows >= PAYLOAD_ROWS || ready->used >= PAYLOAD_BYTES))
 		err = payloads_flush(writer, lane);
 	return err;
 }

@@ -11,10 +11,12 @@
 #include "core/store/plain.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/batch.h"
 #include "core/store/tables.h"
 #include "core/wire/event.h"
 #include "core/wire/log.h"
@@ -327,12 +329,20 @@ static enum table_id next_table(struct plain *plain)
 	return best;
 }
 
+static bool is_full(const struct block *block)
+{
+	return block_count(block, COLUMN_n) >= EVENTS ||
+	       block_count(block, COLUMN_wr_id) >= BATCH_ROWS ||
+	       block_count(block, COLUMN_addr) >= BATCH_ROWS ||
+	       block_count(block, COLUMN_wc_wr_id) >= BATCH_ROWS;
+}
+
 int plain_load(struct plain *plain, struct block *block)
 {
 	int err = 0;
 
 	block_clear(block);
-	for (int i = 0; i < EVENTS && !err; i++) {
+	while (!err && !is_full(block)) {
 		enum table_id table = next_table(plain);
 
 		if (table == TABLES)
@@ -342,5 +352,8 @@ int plain_load(struct plain *plain, struct block *block)
 		if (!err)
 			err = step(plain, table);
 	}
+	if (err == -EBADMSG)
+		return log_err(-EINVAL, "event %" PRIu64 " has more rows than any post or poll",
+			       block_get(block, COLUMN_n, block_count(block, COLUMN_n) - 1));
 	return err ? err : block_count(block, COLUMN_n) > 0;
 }

@@ -131,6 +131,37 @@ static int next_block(struct stream *s)
 	return more < 0 ? more : 0;
 }
 
+void stream_hold(struct stream *s)
+{
+	size_t now = block_bytes(&s->block) + s->wrs_size * sizeof(*s->wrs) +
+		     s->sges_size * sizeof(*s->sges) + s->wcs_size * sizeof(*s->wcs);
+
+	*s->held += now - s->own;
+	s->own = now;
+}
+
+static void give_back(struct stream *s)
+{
+	block_fini(&s->block);
+	free(s->wrs);
+	free(s->sges);
+	free(s->wcs);
+	s->wrs = NULL;
+	s->sges = NULL;
+	s->wcs = NULL;
+	s->wrs_size = s->sges_size = s->wcs_size = 0;
+	stream_hold(s);
+}
+
+void stream_rest(struct stream *stream)
+{
+	/* the query still stands at the chunk, and the walk at the event */
+	if (!stream->live && !stream->plain && stream->own) {
+		give_back(stream);
+		stream->loaded = false;
+	}
+}
+
 static int load_block(struct stream *s)
 {
 	int err = s->live ? stream_live_row(s, DATA) : 1;
@@ -147,13 +178,15 @@ static int load_block(struct stream *s)
 	if (err)
 		return bad_chunk(s, err);
 	s->loaded = true;
+	stream_hold(s);
 	if (!s->live)
 		return 0;
 	sqlite3_reset(s->chunks);
 	return s->sought ? 0 : live_read_chunk(s->trace->live, s->thread, s->chunk_n);
 }
 
-int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream **ret_stream)
+int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
+		struct stream **ret_stream)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	int err;
@@ -162,6 +195,7 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream *
 		return log_err(-ENOMEM, "read thread %u", thread);
 	s->trace = trace;
 	s->thread = thread;
+	s->held = held;
 	s->process = trace->threads[thread - 1].process;
 	s->due[RETURN] = s->due[RARE] = stream_never;
 	s->live = trace->live;
@@ -215,10 +249,7 @@ void stream_close(struct stream *stream)
 	sqlite3_finalize(stream->chunks);
 	sqlite3_finalize(stream->rares);
 	plain_close(stream->plain);
-	block_fini(&stream->block);
-	free(stream->wrs);
-	free(stream->sges);
-	free(stream->wcs);
+	give_back(stream);
 	free(stream);
 }
 

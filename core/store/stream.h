@@ -8,8 +8,12 @@
 
 struct stream;
 
-/* @data: with posts, polls and notifies. Returns 0 or -errno after log_err(). */
-int stream_open(struct trace *trace, uint32_t thread, bool data, struct stream **ret_stream);
+/*
+ * @data: with posts, polls and notifies. *@held counts the bytes that such
+ * streams have decoded, and outlives them. Returns 0 or -errno after log_err().
+ */
+int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
+		struct stream **ret_stream);
 
 /* Accepts NULL. */
 void stream_close(struct stream *stream);
@@ -22,6 +26,12 @@ int stream_time(const struct stream *stream, int64_t *ret_time);
  * Objects of posts, polls and notifies are not resolved. 0 or -errno.
  */
 int stream_next(struct stream *stream, struct trace_event *event);
+
+/*
+ * Give back what is decoded; it is decoded again for the next event. What the last event points
+ * to goes, too. Does nothing where it cannot be had again.
+ */
+void stream_rest(struct stream *stream);
 
 /*
  * Of a trace that is still written (stream_live.c): there is more now, up to

@@ -11,7 +11,7 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-static int reserve(void *memory, uint32_t *size, uint32_t count, size_t bytes)
+static int reserve(struct stream *s, void *memory, uint32_t *size, uint32_t count, size_t bytes)
 {
 	void **at = memory, *more;
 
@@ -22,6 +22,7 @@ static int reserve(void *memory, uint32_t *size, uint32_t count, size_t bytes)
 		return log_err(-ENOMEM, "read an event");
 	*at = more;
 	*size = count * 2;
+	stream_hold(s);
 	return 0;
 }
 
@@ -85,7 +86,7 @@ static int fill_sges(struct stream *s, uint32_t count)
 {
 	uint32_t at = s->walk.at[FAMILY_SGE];
 
-	if (reserve(&s->sges, &s->sges_size, count, sizeof(*s->sges)))
+	if (reserve(s, &s->sges, &s->sges_size, count, sizeof(*s->sges)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		s->sges[i] = (struct sge){
@@ -105,7 +106,7 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 				 .bad = (uint32_t)GET(s, post_bad, POST),
 				 .nwr = nwr,
 				 .stack = (uint32_t)GET(s, post_stack, POST) };
-	if (reserve(&s->wrs, &s->wrs_size, nwr, sizeof(*s->wrs)))
+	if (reserve(s, &s->wrs, &s->wrs_size, nwr, sizeof(*s->wrs)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nwr; i++)
 		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
@@ -163,7 +164,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 				 .ret = (int)GET(s, poll_ret, POLL),
 				 .empty = GET(s, empty, POLL),
 				 .nwc = nwc };
-	if (reserve(&s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
+	if (reserve(s, &s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
 		return -ENOMEM;
 	if (nwc)
 		memset(s->wcs, 0, nwc * sizeof(*s->wcs));

@@ -44,6 +44,7 @@ struct stream {
 	struct block block;
 	bool loaded;
 	struct walk walk;
+	size_t *held, own;        /* bytes decoded by all streams of a cursor, by this one */
 	/* what the last event points to */
 	struct post post;
 	struct poll poll;
@@ -63,6 +64,7 @@ void stream_notify(struct stream *s, struct trace_event *event);
 
 /* stream.c */
 void stream_choose(struct stream *s);
+void stream_hold(struct stream *s); /* brings s->held up to date */
 void stream_due_returns(struct stream *s);
 int stream_read_call(struct stream *s, struct open_call *open);
 

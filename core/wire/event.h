@@ -159,6 +159,11 @@ struct event_post {
 	/* struct event_wr wrs[nwr], each with its parts */
 };
 
+enum {
+	EVENT_POST_WRS = 1 << 16, /* of one call, over all its events: a list that runs in a circle ends */
+	EVENT_POST_SGES = 32,     /* of one request: a device has fewer */
+};
+
 enum event_wr_part {
 	WR_RDMA = 1,   /* struct event_rdma */
 	WR_ATOMIC = 2, /* struct event_atomic */

@@ -21,8 +21,8 @@
 enum {
 	WR_BYTES = 1024,          /* more than one work request takes */
 	PART_BYTES = 16 << 10,
-	SGES = 32,                /* read of one request; a device has fewer */
-	LIST_MAX = 1 << 16,       /* a list that runs in a circle ends here */
+	SGES = EVENT_POST_SGES,
+	LIST_MAX = EVENT_POST_WRS,
 };
 
 _Static_assert(sizeof(struct event_wr) + sizeof(struct event_rdma) + sizeof(struct event_atomic) +

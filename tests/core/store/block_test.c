@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <zstd.h>
 
 #include "core/store/batch.h"
 #include "core/store/block.h"
@@ -206,6 +207,62 @@ static void families_must_fit_each_other(void **state)
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILY_BIT(WC)), 0);
 }
 
+/* @events notifies, all alike: a few bytes, however many they are. */
+static void pack_notifies(uint32_t events)
+{
+	struct event_notify e = { .head = { .words = sizeof(e) / 8 } };
+
+	for (uint64_t n = 1; n <= events; n++)
+		assert_int_equal(batch_notify(&batch, &e, n, (int64_t)n), 0);
+	assert_int_equal(packer_pack(&packer, &batch), 0);
+	batch_clear(&batch);
+}
+
+static void more_rows_than_are_written_are_refused(void **state)
+{
+	(void)state;
+	pack_notifies(BATCH_EVENTS_MAX);
+	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), 0);
+	pack_notifies(BATCH_EVENTS_MAX + 1);
+	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), -EBADMSG);
+}
+
+static void no_memory_for_a_size_that_the_bytes_do_not_have(void **state)
+{
+	/* version, 1 column: kind, zstd, 8192 rows, packed and unpacked bytes; a frame of 1 byte */
+	const uint8_t head[] = { CHUNK_VERSION, 1, COLUMN_kind, COLUMN_ZSTD, 0x80, 0x40 };
+	uint8_t bytes[128];
+	size_t packed = ZSTD_compress(bytes + 64, 64, "", 1, 1), n = sizeof(head);
+
+	(void)state;
+	memcpy(bytes, head, n);
+	n += varint_put(bytes + n, packed);
+	n += varint_put(bytes + n, 81920);
+	memmove(bytes + n, bytes + 64, packed);
+	assert_int_equal(block_load(&block, bytes, n + packed, FAMILIES_ALL), -EBADMSG);
+	assert_int_equal(block.scratch_size, 0);
+}
+
+static void a_post_without_end_is_cut(void **state)
+{
+	enum { NWR = 1000 };
+	static struct {
+		struct event_post post;
+		struct event_wr wr[NWR];
+	} e = { .post = { .head = { .words = sizeof(e) / 8, .flags = EVENT_PART },
+			  .verb = VERB_post_send, .nwr = NWR } };
+	uint32_t parts = 0;
+
+	(void)state;
+	while (!batch_post(&batch, &e.post, parts + 1, 1, 0))
+		assert_true(++parts < 1000);
+	assert_true(parts * NWR >= EVENT_POST_WRS); /* an honest one fits */
+	assert_true(batch_close(&batch));
+	assert_int_equal(packer_pack(&packer, &batch), 0);
+	load_all();
+	assert_int_equal(block_count(&block, COLUMN_wr_id), parts * NWR);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
@@ -219,6 +276,9 @@ int main(void)
 		TEST(cut_off_chunk_is_refused),
 		TEST(families_must_fit_each_other),
 		TEST(extras_of_completions_must_fit),
+		TEST(more_rows_than_are_written_are_refused),
+		TEST(no_memory_for_a_size_that_the_bytes_do_not_have),
+		TEST(a_post_without_end_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

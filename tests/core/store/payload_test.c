@@ -121,7 +121,7 @@ static void a_long_list_is_taken_in_at_once(void **state)
 {
 	struct event_post post = post_of(7, EVENT_CARRIES);
 	struct payloads p = { 0 };
-	enum { LONG = 200000 };
+	enum { LONG = EVENT_POST_WRS };
 
 	(void)state;
 	for (uint32_t i = 0; i < LONG; i++)
@@ -253,6 +253,44 @@ static void damaged_chunks_do_no_harm(void **state)
 	payload_rows_fini(&back);
 }
 
+/* A few kilobytes that say to be a hundred megabytes. */
+static void more_than_is_written_is_refused(void **state)
+{
+	struct payload_row row = { .n = 1, .total = 100 << 20, .bytes = 100 << 20 };
+	struct payload_rows rows = { 0 }, back = { 0 };
+	uint8_t *bytes = calloc(1, row.bytes), *data;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(payload_rows_add(&rows, &row, bytes), 0);
+	assert_int_equal(payload_pack(&rows, &data, &size), 0);
+	assert_int_equal(payload_unpack(data, size, &back), -EBADMSG);
+	assert_int_equal(back.size, 0);
+	free(bytes);
+	free(data);
+	payload_rows_fini(&rows);
+	payload_rows_fini(&back);
+}
+
+/* One post with more than the payload of a call: what can be read again is kept. */
+static void of_too_much_for_a_chunk_only_lengths_are_kept(void **state)
+{
+	enum { EACH = 500 << 10, N = PAYLOAD_BYTES_MAX / EACH + 3 };
+	struct event_post post = post_of(9, EVENT_CARRIES);
+	struct payloads p = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++)
+		for (uint32_t at = 0; at < EACH; at += 512)
+			payloads_piece(&p, piece(9, 1, i, EACH, at, 512, at + 512 < EACH ? 0 : PAYLOAD_LAST),
+				       1, 0);
+	assert_int_equal(payloads_post(&p, &post, 2), 0);
+	assert_int_equal(p.ready.nrows, N);
+	assert_true(p.ready.used <= PAYLOAD_BYTES_MAX);
+	assert_true(p.missed[PAYLOAD_LOST] > 0);
+	payloads_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +304,8 @@ int main(void)
 		cmocka_unit_test(impossible_pieces_are_refused),
 		cmocka_unit_test(chunks_are_read_back),
 		cmocka_unit_test(damaged_chunks_do_no_harm),
+		cmocka_unit_test(more_than_is_written_is_refused),
+		cmocka_unit_test(of_too_much_for_a_chunk_only_lengths_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
