@@ -146,10 +146,11 @@ int options_read(int argc, char **argv, const struct option_row *rows, bool prog
 static void print_help(const char *name, const struct option_row *rows)
 {
 	const struct command *command = command_find(name);
+	const struct option_row *row;
 
 	printf("usage: verbatim %s %s\n\n%s.\n", name, command->usage, command->help);
 	printf("\noptions, each with its environment variable:\n");
-	for (const struct option_row *row = rows; row->name; row++) {
+	for (row = rows; row->name; row++) {
 		char variable[64], option[64], letter[8] = "    ";
 
 		if (row->letter)
@@ -160,6 +161,8 @@ static void print_help(const char *name, const struct option_row *rows)
 		printf("  %s%-22s %s [%s]\n", letter, option, row->help, variable);
 	}
 	printf("  -h, %-22s %s\n", "--help", "print this");
+	if (row->help)
+		printf("\n%s\n", row->help);
 	printf("\nMore in verbatim-%s(1).\n", name);
 }
 

@@ -25,7 +25,7 @@ struct options {
 };
 
 /*
- * Read @argv by @rows (the last has no name). With @program everything from
+ * Read @argv by @rows (the last has no name; its help, if any, ends that of all). With @program everything from
  * the first argument that is no option on is left alone. Prints help and
  * exits for --help; says what is wrong and exits with 2 for a wrong option.
  */

@@ -24,6 +24,13 @@ enum {
 	CHECK, STOP_ON, QUIET
 };
 
+static const char recorded[] =
+	"Of the program and its children is recorded: verbs with their arguments, results, times and\n"
+	"stacks; the command line with all arguments, the program's path, names of threads, paths and\n"
+	"build ids of libraries; addresses of the network; this machine's name and kernel, its RDMA\n"
+	"devices. Not the environment; and of messages and the private data of connections only their\n"
+	"length, unless --payload asks for more. Nobody but you may read the trace (mode 0600).";
+
 static const struct option_row rows[] = {
 	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
 	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME must be there" },
@@ -38,7 +45,7 @@ static const struct option_row rows[] = {
 	[CHECK] = { "check", 0, NULL, "print findings while the program runs" },
 	[STOP_ON] = { "stop-on", 0, "error", "stop the program there, for a debugger; implies --check" },
 	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
-	{ 0 },
+	{ .help = recorded },
 };
 
 /* Up to a power of two; 0 where that is no size of a ring. */

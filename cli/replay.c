@@ -10,6 +10,7 @@
  * Not here: the replay (replay/replay.c), its report (replay/outcome.c).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -174,9 +175,24 @@ static void choose_link(struct trace *trace)
 	sqlite3_finalize(stmt);
 }
 
+/*
+ * A report quotes the trace, so a new one is for its owner only. What is there
+ * already keeps its mode, which somebody chose, and is written through: it may
+ * be a pipe or /dev/stdout.
+ */
+static FILE *open_report(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!to && fd >= 0)
+		close(fd);
+	return to;
+}
+
 static int write_report(const struct outcome *outcome, const char *path)
 {
-	FILE *to = fopen(path, "we");
+	FILE *to = open_report(path);
 
 	if (!to) {
 		log_err(-errno, "write the report to %s", path);
