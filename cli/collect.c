@@ -31,6 +31,7 @@ static const struct option_row rows[] = {
 
 struct collecting {
 	struct session session;
+	struct session_page page; /* as it was when the programs had ended */
 	const char *dir, *path;
 	bool keep;
 	int lock; /* two at once would be one too many */
@@ -84,15 +85,16 @@ static int open_session(struct collecting *c)
 	if (guests_in_use(&c->session))
 		return log_err(-EBUSY, "%s is still in use: collect it when its programs%s have "
 				       "ended", c->dir,
-			       c->session.page->collector ? " and their recorder" : "");
+			       c->session.collector ? " and their recorder" : "");
 	if (!atomic_load(&c->session.page->rings))
 		return log_err(-EINVAL, "%s is empty: no program has called a verb there", c->dir);
 	return 0;
 }
 
-/* The texts of the page were written by another process. */
-static void end_texts(struct session_page *page)
+/* The page was written by another process, which may still do so. */
+static void copy_page(const struct session *session, struct session_page *page)
 {
+	memcpy(page, session->page, sizeof(*page));
 	page->command[SESSION_TEXT - 1] = '\0';
 	page->trace[SESSION_TEXT - 1] = '\0';
 	page->filter.text[sizeof(page->filter.text) - 1] = '\0';
@@ -101,16 +103,16 @@ static void end_texts(struct session_page *page)
 static int create_trace(struct collecting *c)
 {
 	struct writer_info info = {
-		.clock = &c->session.page->clock,
-		.payload = c->session.page->payload,
-		.command = c->session.page->command,
+		.clock = &c->session.clock,
+		.command = c->page.command,
 		.device = "",
-		.filter = c->session.page->filter.text,
-		.one_of = c->session.page->filter.one_of,
+		.filter = c->page.filter.text,
 	};
 	int err;
 
-	end_texts(c->session.page);
+	copy_page(&c->session, &c->page);
+	info.payload = c->page.payload;
+	info.one_of = c->page.filter.one_of;
 	err = writer_create(c->path, &info, &c->writer);
 	if (!err)
 		err = collector_new(&c->session, c->writer, &c->collector);
@@ -132,9 +134,9 @@ static int take_in(struct collecting *c)
 /* Threads that have ended, and events that were read, are in the dead recorder's trace only. */
 static void tell_rest(const struct collecting *c)
 {
-	const struct session_page *page = c->session.page;
+	const struct session_page *page = &c->page;
 
-	if (page->collector)
+	if (c->session.collector)
 		log_note("the recorder of %s had died: what it had taken in before is in its own "
 			 "trace, %s", c->dir, *page->trace ? page->trace : "verbatim.db");
 }
@@ -156,7 +158,7 @@ static int collect(struct collecting *c)
 	collector_free(c->collector);
 	finished = writer_finish(c->writer);
 	err = err ? err : finished;
-	if (!c->session.page->collector) /* programs may go on to record into what is kept */
+	if (!c->session.collector) /* programs may go on to record into what is kept */
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)
 		return log_err(err, "%s is INCOMPLETE; the session is kept: collect %s again",

@@ -15,7 +15,9 @@
  */
 #include "cli/collector.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ enum {
 	FLUSH_NS = 700000000, /* between commits */
 	SOON_NS = 700000000,  /* a ring that is not there by then was most likely never made */
 	LAST_ROUNDS = 1000,   /* for who goes on writing in spite of the closed session */
+	MANY = 64,            /* missing rings that are not asked for one by one */
 };
 
 /* A process that has, or had, rings, and has not ended. */
@@ -177,50 +180,76 @@ static int try_ring(struct collector *c, uint32_t index)
 	return err ? err : 1;
 }
 
+/* A bit for each ring whose file is there; NULL without memory, or where it cannot be said. */
+static uint64_t *list_rings(const struct collector *c)
+{
+	uint64_t *there = calloc(SESSION_RINGS / 64, sizeof(*there));
+	DIR *dir = there ? opendir(c->session->dir) : NULL;
+	unsigned int n;
+
+	for (struct dirent *d; dir && (d = readdir(dir));)
+		if (sscanf(d->d_name, "ring.%u", &n) == 1 && n < SESSION_RINGS)
+			there[n / 64] |= 1ull << n % 64;
+	if (dir) {
+		closedir(dir);
+		return there;
+	}
+	free(there);
+	return NULL;
+}
+
+static bool may_be_there(const uint64_t *there, uint32_t index)
+{
+	return !there || there[index / 64] & 1ull << index % 64;
+}
+
+/* The page says how many rings there should be, and the program may write there. */
 static int find_missing(struct collector *c)
 {
+	uint64_t *there = c->nmissing > MANY ? list_rings(c) : NULL;
 	unsigned int left = 0;
+	int found = 0;
 
-	for (unsigned int i = 0; i < c->nmissing; i++) {
-		int found = try_ring(c, c->missing[i]);
-
-		if (found < 0)
-			return found;
+	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
+		found = may_be_there(there, c->missing[i]) ? try_ring(c, c->missing[i]) : 0;
 		if (!found)
 			c->missing[left++] = c->missing[i];
 	}
+	free(there);
+	if (found < 0)
+		return found;
 	c->nmissing = left;
 	return 0;
+}
+
+/* How many numbers were given out, as the page says it: at most so many are. */
+static uint32_t count_given(const struct collector *c)
+{
+	/* pairs with the increment in rings.c */
+	uint32_t given = atomic_load_explicit(&c->session->page->rings, memory_order_acquire);
+
+	return given < SESSION_RINGS ? given : SESSION_RINGS;
 }
 
 /* What was missing comes first: processes and threads are numbered as they began. */
 static int find_new(struct collector *c)
 {
-	uint32_t given = atomic_load_explicit(&c->session->page->rings, memory_order_acquire);
-	int err = c->known < given ? find_missing(c) : 0;
+	uint32_t given = count_given(c);
 
-	if (err)
-		return err;
-	if (given > SESSION_RINGS)
-		given = SESSION_RINGS;
+	if (c->known >= given)
+		return 0;
 	for (; c->known < given; c->known++) {
-		int found = try_ring(c, c->known);
-
-		if (found < 0)
-			return found;
-		if (found)
-			continue;
 		if (!grow(&c->missing, c->nmissing, &c->missing_size, sizeof(*c->missing)))
 			return log_err(-ENOMEM, "take in ring %u", c->known);
 		c->missing[c->nmissing++] = c->known;
-		c->missing_at = clock_monotonic();
 	}
-	return 0;
+	c->missing_at = clock_monotonic();
+	return find_missing(c);
 }
 
 int collector_drain(struct collector *c)
 {
-	const struct clock *clock = &c->session->page->clock;
+	const struct clock *clock = &c->session->clock;
 	int64_t seen = clock_ns(clock, clock_ticks(clock->kind));
 	int fullest = 0, err = c->error;
 
@@ -292,7 +321,7 @@ static int end_guest(struct collector *c, const struct guest *guest)
 {
 	int status = guest->pid == c->child ? c->child_status :
 					      guests_status(guest->watch, guest->pid);
-	const struct clock *clock = &c->session->page->clock;
+	const struct clock *clock = &c->session->clock;
 
 	int64_t now = c->leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
 
@@ -399,8 +428,7 @@ int64_t collector_seen(const struct collector *c)
 
 bool collector_waiting(const struct collector *c)
 {
-	/* pairs with the increment in rings.c */
-	if (c->known < atomic_load_explicit(&c->session->page->rings, memory_order_acquire))
+	if (c->known < count_given(c))
 		return !c->error;
 	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
 		if (feed_fill(&c->feeds[i]))
@@ -415,7 +443,7 @@ bool collector_idle(const struct collector *c)
 
 int collector_session_gone(struct collector *c)
 {
-	const struct clock *clock = &c->session->page->clock;
+	const struct clock *clock = &c->session->clock;
 	int err = c->error;
 
 	if (!err)
@@ -456,6 +484,7 @@ static int tell_ringless(struct collector *c)
 {
 	uint32_t n = atomic_load(&c->session->page->ringless);
 
+	n = n < SESSION_RINGS ? n : SESSION_RINGS;
 	if (!n)
 		return 0;
 	log_note("%u threads were not recorded: no ring could be made for them in %s "
@@ -466,16 +495,19 @@ static int tell_ringless(struct collector *c)
 /* Files that are there, but are no rings: cut, or of another version. */
 static int tell_unreadable(struct collector *c)
 {
+	uint64_t *there = c->nmissing > MANY ? list_rings(c) : NULL;
+
 	for (unsigned int i = 0; i < c->nmissing && c->leftover; i++) {
 		char path[SESSION_PATH + 16];
 
 		session_ring_path(c->session, c->missing[i], path);
-		if (access(path, F_OK))
+		if (!may_be_there(there, c->missing[i]) || access(path, F_OK))
 			continue;
 		log_note("%s cannot be read: cut, or not a ring; its thread is not in the trace",
 			 path);
 		c->unreadable++;
 	}
+	free(there);
 	return c->unreadable ? writer_ringless(c->writer, c->unreadable) : 0;
 }
 

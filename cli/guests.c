@@ -191,7 +191,7 @@ bool guests_is_foreign(pid_t pid, const struct session *session)
 {
 	uint64_t start = session_process_start(pid);
 
-	return start && (start < session->page->collector_start || maps_lack(pid, session->dir));
+	return start && (start < session->collector_start || maps_lack(pid, session->dir));
 }
 
 /* Does a living process own ring @path? */

@@ -23,9 +23,8 @@ static const struct option_row rows[] = { { 0 } };
 
 static bool is_recording(const struct session *session)
 {
-	return session_running(session) && session->page->collector &&
-	       session_process_alive((pid_t)session->page->collector,
-				     session->page->collector_start);
+	return session_running(session) && session->collector &&
+	       session_process_alive((pid_t)session->collector, session->collector_start);
 }
 
 /* Is it the one that is wanted? @pid 0: any flight recorder's. */
@@ -38,7 +37,7 @@ static bool fits(const struct session *session, pid_t pid)
 		return false;
 	if (!pid)
 		return session->page->flight;
-	if ((pid_t)session->page->collector == pid)
+	if ((pid_t)session->collector == pid)
 		return true;
 	n = guests_scan(session->dir, pids, GUESTS_MAX);
 	for (unsigned int i = 0; i < n && i < GUESTS_MAX; i++)
@@ -103,10 +102,19 @@ static int choose(const char *which, struct session *session)
 				   "'verbatim record --flight SIZE'");
 }
 
+/* A text of the page, where the program may write, too: a copy that ends. */
+static const char *read_text(const char *text, char copy[SESSION_TEXT])
+{
+	memcpy(copy, text, SESSION_TEXT - 1);
+	copy[SESSION_TEXT - 1] = '\0';
+	return copy;
+}
+
 static int ask(struct session *session)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct session_page *page = session->page;
+	char text[SESSION_TEXT];
 	uint32_t mine = atomic_fetch_add(&page->copies_asked, 1) + 1;
 
 	session_wake(session);
@@ -114,25 +122,26 @@ static int ask(struct session *session)
 	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) < 0) {
 		if (!is_recording(session))
 			return log_err(-ESRCH, "the recorder has ended: its trace is %s",
-				       page->trace);
+				       read_text(page->trace, text));
 		nanosleep(&pause, NULL);
 	}
-	if (!*page->copy)
+	if (!*read_text(page->copy, text))
 		return log_err(-EIO, "the recorder could not write a copy of %s: it says why",
-			       page->trace);
-	printf("%.*s\n", SESSION_TEXT, page->copy);
+			       read_text(page->trace, text));
+	printf("%s\n", text);
 	return 0;
 }
 
 static int snapshot(const char *which)
 {
 	struct session session = { 0 };
+	char text[SESSION_TEXT];
 	int err = choose(which, &session);
 
 	if (!err)
 		err = session.page->flight ? ask(&session) :
 		      log_err(-EOPNOTSUPP, "%s is recorded as a whole, not by --flight",
-			      session.page->trace);
+			      read_text(session.page->trace, text));
 	session_leave(&session);
 	return err ? CLI_ENVIRONMENT : CLI_FINE;
 }

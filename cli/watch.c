@@ -146,7 +146,7 @@ static void block_end(struct watch *w, struct block *block)
 static void stop_process(struct watch *w, uint32_t process, int64_t time)
 {
 	const struct process *p = trace_process(w->trace, process);
-	const struct clock *clock = &w->options.session->page->clock;
+	const struct clock *clock = &w->options.session->clock;
 
 	if (!w->options.stop || !p || (w->stopped == p->pid && time <= w->stopped_at))
 		return; /* it had happened before the stop */

@@ -9,7 +9,6 @@
  */
 #include "core/wire/clock.h"
 
-#include <stdbool.h>
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
@@ -92,6 +91,13 @@ void clock_init_monotonic(struct clock *clock)
 	clock->realtime = realtime_ns();
 	clock->shift = SHIFT;
 	clock->mult = 1ull << SHIFT;
+}
+
+/* 63 bits of mult and 65 of a difference of ticks are what 128 bits have room for. */
+bool clock_is_sound(const struct clock *clock)
+{
+	return clock->kind <= CLOCK_KIND_TSC && clock->shift < 64 && clock->mult &&
+	       clock->mult < 1ull << 62;
 }
 
 int64_t clock_ns(const struct clock *clock, uint64_t ticks)

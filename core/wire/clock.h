@@ -5,6 +5,7 @@
  * The time stamp counter where the processor's is invariant, else
  * CLOCK_MONOTONIC. Any thread, any process of one machine.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -24,6 +25,9 @@ void clock_init(struct clock *clock);
 
 /* CLOCK_MONOTONIC whatever the processor has: nothing to measure. */
 void clock_init_monotonic(struct clock *clock);
+
+/* Can clock_ns() reckon with it? For one that another process wrote. */
+bool clock_is_sound(const struct clock *clock);
 
 /* Nanoseconds since the session's start; negative before it. */
 int64_t clock_ns(const struct clock *clock, uint64_t ticks);

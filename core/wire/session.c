@@ -103,6 +103,19 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	__atomic_store_n(&page->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
+/* What is used later is this copy, each word of it read once. Returns 0 or -EPROTO. */
+static int keep_page(struct session *session)
+{
+	const struct session_page *page = session->page;
+
+	session->clock = page->clock;
+	session->collector = page->collector;
+	session->collector_start = page->collector_start;
+	/* what is checked is the copy: the compiler may not look again, either */
+	atomic_signal_fence(memory_order_seq_cst);
+	return clock_is_sound(&session->clock) ? 0 : -EPROTO;
+}
+
 int session_create(struct session *session, const char *parent, uint64_t ring_bytes,
 		   enum session_on_full on_full)
 {
@@ -123,6 +136,7 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 		return err;
 	}
 	fill_page(made.page, ring_bytes, on_full);
+	keep_page(&made);
 	*session = made;
 	return 0;
 }
@@ -261,7 +275,8 @@ int session_join(struct session *session, const char *dir)
 		return err;
 	/* pairs with the store in fill_page() */
 	if (__atomic_load_n(&joined.page->magic, __ATOMIC_ACQUIRE) != MAGIC ||
-	    joined.page->version != VERSION || joined.page->fingerprint != verbs_fingerprint) {
+	    joined.page->version != VERSION || joined.page->fingerprint != verbs_fingerprint ||
+	    keep_page(&joined)) {
 		session_leave(&joined);
 		return -EPROTO;
 	}
@@ -294,7 +309,7 @@ void session_alone(struct session *session)
 	page.ring_bytes = RING_MIN;
 	clock_init_monotonic(&page.clock);
 	atomic_store_explicit(&page.state, SESSION_RUNNING, memory_order_relaxed);
-	*session = (struct session){ .page = &page };
+	*session = (struct session){ .page = &page, .clock = page.clock };
 }
 
 void session_leave(struct session *session)

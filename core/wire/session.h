@@ -87,6 +87,10 @@ struct session_page {
 struct session {
 	struct session_page *page; /* NULL: there is none */
 	char dir[SESSION_PATH];
+	/* as the page had it when it was made or joined: the program may write there */
+	struct clock clock;         /* sound */
+	uint32_t collector;
+	uint64_t collector_start;
 };
 
 /* Where sessions are: VERBATIM_SESSIONS, else /dev/shm, else /tmp. */
@@ -101,8 +105,8 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 
 /*
  * Join the session at @dir, as a traced process. -EACCES: the directory is
- * another user's or others may write there; -EPROTO: another version's, or
- * cut; -ENOENT: none. @dir may be relative, the session's is not.
+ * another user's or others may write there; -EPROTO: another version's,
+ * cut, or its clock makes no sense; -ENOENT: none. @dir may be relative, the session's is not.
  */
 int session_join(struct session *session, const char *dir);
 

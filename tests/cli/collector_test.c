@@ -40,7 +40,7 @@ static int start(void **state)
 	(void)state;
 	if (session_create(&session, dir, RING_MIN, ON_FULL_DROP))
 		return -1;
-	info.clock = &session.page->clock;
+	info.clock = &session.clock;
 	return writer_create(trace, &info, &writer) ||
 	       collector_new(&session, writer, &collector);
 }
@@ -226,6 +226,34 @@ static void impossible_tail_is_damage(void **state)
 	ring_close(&ring);
 }
 
+/* The program may write to the page, too. */
+static void page_is_not_asked_for_the_clock(void **state)
+{
+	(void)state;
+	session.page->clock.mult = 0;
+	session.page->clock.shift = 200;
+	assert_int_equal(collector_drain(collector), 0);
+	assert_in_range(collector_seen(collector), 1, 1000000000000);
+	assert_int_equal(collector_finish(collector), 0);
+}
+
+static void rings_that_were_never_made_hold_nothing_up(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	make_ring(&ring, number());
+	put(&ring);
+	atomic_store(&session.page->rings, UINT32_MAX);
+	atomic_store(&session.page->ringless, UINT32_MAX);
+	assert_true(collector_drain(collector) > 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(taken(), 1);
+	ring_close(&ring);
+}
+
 static void finish_closes_the_session(void **state)
 {
 	(void)state;
@@ -247,6 +275,9 @@ int main(void)
 						start, stop),
 		cmocka_unit_test_setup_teardown(loss_is_told_while_the_ring_lives, start, stop),
 		cmocka_unit_test_setup_teardown(impossible_tail_is_damage, start, stop),
+		cmocka_unit_test_setup_teardown(page_is_not_asked_for_the_clock, start, stop),
+		cmocka_unit_test_setup_teardown(rings_that_were_never_made_hold_nothing_up, start,
+						stop),
 		cmocka_unit_test_setup_teardown(finish_closes_the_session, start, stop),
 	};
 

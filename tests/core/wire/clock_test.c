@@ -43,6 +43,23 @@ static void long_times_do_not_overflow(void **state)
 			315360001000000000ull);
 }
 
+static void sound_is_what_can_be_reckoned_with(void **state)
+{
+	const struct clock sound = { .shift = 63, .mult = (1ull << 62) - 1 };
+	const struct clock odd[] = {
+		{ .shift = 64, .mult = 1 },
+		{ .shift = 32, .mult = 1ull << 62 },
+		{ .shift = 32, .mult = 0 },
+		{ .kind = CLOCK_KIND_TSC + 1, .shift = 32, .mult = 1 },
+	};
+
+	(void)state;
+	assert_true(clock_is_sound(&sound));
+	clock_ns(&sound, UINT64_MAX); /* for a sanitizer */
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
+		assert_false(clock_is_sound(&odd[i]));
+}
+
 static void time_never_goes_back(void **state)
 {
 	struct clock clock;
@@ -65,6 +82,7 @@ int main(void)
 		cmocka_unit_test(before_the_start_is_negative),
 		cmocka_unit_test(rate_is_applied),
 		cmocka_unit_test(long_times_do_not_overflow),
+		cmocka_unit_test(sound_is_what_can_be_reckoned_with),
 		cmocka_unit_test(time_never_goes_back),
 	};
 

@@ -115,6 +115,21 @@ static void session_is_made_where_there_is_none(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
+static void page_whose_clock_makes_no_sense_is_refused(void **state)
+{
+	struct session first = { 0 }, second = { 0 };
+	char dir[64];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/d", parent);
+	assert_int_equal(session_join_or_make(&first, dir), 0);
+	assert_int_equal(first.clock.mult, first.page->clock.mult);
+	first.page->clock.shift = 200;
+	assert_int_equal(session_join(&second, dir), -EPROTO);
+	assert_null(second.page);
+	session_remove(&first);
+}
+
 static void collectors_session_is_not_made_again(void **state)
 {
 	struct session session = { 0 };
@@ -189,6 +204,7 @@ int main(void)
 		cmocka_unit_test(zombie_is_not_alive),
 		cmocka_unit_test(pid_with_another_start_is_not_alive),
 		cmocka_unit_test(session_is_made_where_there_is_none),
+		cmocka_unit_test(page_whose_clock_makes_no_sense_is_refused),
 		cmocka_unit_test(collectors_session_is_not_made_again),
 		cmocka_unit_test(limit_is_for_all_rings),
 		cmocka_unit_test(who_comes_before_the_sleep_is_heard),
