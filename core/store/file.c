@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,14 +57,23 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 	return 0;
 }
 
-/* What a journal holds must be undone before anything is read. */
-static bool has_journal(const char *path)
+/*
+ * What a journal holds must be undone before anything is read, and what is in a
+ * WAL belongs to it. They are beside the file itself, not beside a link to it.
+ */
+static bool has_more(const char *path)
 {
-	char name[4096];
+	static const char *const tails[] = { "-journal", "-wal" };
+	char *real = realpath(path, NULL), name[4096 + 16];
+	bool more = false;
 	struct stat st;
 
-	snprintf(name, sizeof(name), "%s-journal", path);
-	return !stat(name, &st) && st.st_size > 0;
+	for (int i = 0; i < 2 && real; i++) {
+		snprintf(name, sizeof(name), "%s%s", real, tails[i]);
+		more |= !lstat(name, &st) && (!S_ISREG(st.st_mode) || st.st_size > 0);
+	}
+	free(real);
+	return more;
 }
 
 int file_check(const char *path, bool *ret_unfinished)
@@ -91,7 +101,7 @@ int file_check(const char *path, bool *ret_unfinished)
 	else
 		err = check_header(path, head, st.st_size);
 	if (!err)
-		*ret_unfinished = head[18] == 2 || has_journal(path);
+		*ret_unfinished = head[18] == 2 || has_more(path);
 out:
 	close(fd);
 	return err;
@@ -135,6 +145,23 @@ static int refuse(const char *path, const struct stat *st)
 	return err;
 }
 
+/* Also what others may have laid beside it. */
+static int remove_all(const char *path)
+{
+	static const char *const tails[] = { "-wal", "-shm", "-journal", "" };
+	char name[4096 + 16];
+	struct stat st;
+	int err = 0;
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
+		if (unlink(name) && !lstat(name, &st))
+			err = log_err(-EEXIST, "%s is in the way and cannot be removed; choose "
+					       "another name", name);
+	}
+	return err;
+}
+
 int file_make_way(const char *path)
 {
 	struct stat st;
@@ -144,8 +171,10 @@ int file_make_way(const char *path)
 		err = refuse(path, &st);
 		if (err)
 			return err;
-		file_remove(path);
 	}
+	err = remove_all(path);
+	if (err)
+		return err;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return log_err(-errno, "make %s", path);
@@ -155,12 +184,9 @@ int file_make_way(const char *path)
 
 void file_remove(const char *path)
 {
-	static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
-	char name[4096];
-
-	for (int i = 0; i < 4; i++)
-		if (snprintf(name, sizeof(name), "%s%s", path, tails[i]) < (int)sizeof(name))
-			unlink(name);
+	log_silence(true);
+	remove_all(path);
+	log_silence(false);
 }
 
 void file_boot_id(char text[64])

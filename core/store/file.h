@@ -7,7 +7,7 @@
 
 /*
  * Is @path a trace of this version? Returns 0 and whether somebody was not
- * done with it (it has a WAL, or a journal lies beside it); or -errno after
+ * done with it (it has a WAL, or a journal or WAL lies beside it); or -errno after
  * log_err(): -ENOENT, -EACCES, -EINVAL not a trace or cut off, -EPROTO another
  * version's.
  */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/store/vfs.h"
 #include "core/wire/log.h"
 
 static int error_of(sqlite3 *db)
@@ -60,7 +61,7 @@ int sql_open(const char *path, int flags, sqlite3 **ret_db)
 	int err;
 
 	sql_path(path, name);
-	if (!sqlite3_open_v2(name, &db, flags, NULL)) {
+	if (!sqlite3_open_v2(name, &db, flags, vfs_name())) {
 		*ret_db = db;
 		return 0;
 	}

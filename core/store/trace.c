@@ -16,6 +16,7 @@
 #include "core/store/live.h"
 #include "core/store/schema.h"
 #include "core/store/trace_int.h"
+#include "core/store/vfs.h"
 #include "core/store/vtab.h"
 #include "core/store/writer.h"
 #include "core/wire/log.h"
@@ -106,6 +107,9 @@ static int open_db(const char *path, sqlite3 **ret_db)
 	if (access(path, W_OK))
 		return log_err(-errno, "%s must be completed, since its recorder died: open it "
 				       "once as its owner", path);
+	err = vfs_check(path);
+	if (err)
+		return err;
 	err = sql_open(path, SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_READWRITE, ret_db);
 	return err ? err : recover(*ret_db, path);
 }

@@ -242,7 +242,7 @@ struct frame {
 
 /*
  * Open the trace at @path for reading. A trace whose recorder died is
- * completed first (that needs write permission).
+ * completed first, if it and what lies beside it are ours (vfs.h).
  *
  * Returns 0 and a trace to be given to trace_close(); or -errno with
  * *@ret_trace untouched, after log_err(): -EINVAL it is not a trace of ours or

@@ -1,0 +1,120 @@
+# Traces are opened that somebody else has made, or laid something beside.
+. tests/e2e/lib/try.sh
+lay() { python3 "$root/tests/e2e/lib/journal.py" "$@"; }
+guest=$apps/guest
+needs "$guest"
+commands="info dump stat sql unpack check replay"
+cd "$tmp" || exit 1
+
+# a command that reads the trace $1, with all that it needs besides
+reads() { # trace command
+	case $2 in
+	sql) "$VERBATIM" sql "$1" 'SELECT count(*) FROM call' ;;
+	unpack) "$VERBATIM" unpack -o "$tmp/unpacked.db" "$1" ;;
+	*) "$VERBATIM" "$2" "$1" ;;
+	esac
+}
+
+# Every command ends with 3 and one sentence of the file that is wrong, and leaves all as it was.
+refused() { # trace pattern file...
+	local trace=$1 pattern=$2 each before status
+	shift 2
+	before=$(sha256sum "$trace" "$@")
+	for each in $commands; do
+		timeout 20 bash -c 'reads "$@"' - "$trace" "$each" >out 2>err; status=$?
+		is "$each" $status 3 || { cat err; return 1; }
+		is "$each: lines" "$(wc -l <err)" 1 && says "$pattern" err || { cat err; return 1; }
+		is "$each: files" "$(sha256sum "$trace" "$@" 2>&1)" "$before" || return
+	done
+}
+export -f reads; export tmp
+
+finished_trace_is_read_without_a_change_to_its_directory() {
+	local each before
+	mkdir -p kept && cp t.db kept/ || return
+	before=$(find kept -printf '%p %i %s %m %T@ %C@\n' | sort; sha256sum kept/*)
+	for each in $commands; do
+		reads kept/t.db "$each" >out 2>err; [ $? -le 1 ] || { echo "$each: $(cat err)"; return 1; }
+		is "$each" "$(find kept -printf '%p %i %s %m %T@ %C@\n' | sort; sha256sum kept/*)" "$before" || return
+	done
+}
+
+journal_that_names_a_super_journal_is_refused() {
+	cp t.db super.db && echo precious >victim && lay super super.db victim || return
+	refused super.db 'super.db-journal names other files to be deleted.*remove it' super.db-journal victim
+}
+
+journal_that_is_a_link_is_refused() {
+	cp t.db link.db && echo precious >victim && ln -s victim link.db-journal || return
+	refused link.db 'link.db-journal is a link' victim
+}
+
+journal_that_is_another_file_is_refused() {
+	cp t.db two.db && echo precious >victim && ln victim two.db-journal || return
+	refused two.db 'two.db-journal is another file, too' victim
+}
+
+journal_that_is_a_fifo_is_refused() {
+	cp t.db fifo.db && mkfifo fifo.db-journal || return
+	refused fifo.db 'fifo.db-journal is not a file'
+}
+
+wal_that_others_can_write_to_is_refused() {
+	cp t.db open.db && lay wal open.db 'DELETE FROM call' && chmod 666 open.db-wal || return
+	refused open.db 'open.db-wal can be written to by other users' open.db-wal
+}
+
+own_interrupted_change_is_undone() {
+	cp u.db hot.db && lay hot hot.db 'UPDATE call SET ret = 7' && [ -s hot.db-journal ] || return
+	is "$("$VERBATIM" sql hot.db 'SELECT count(*) FROM call WHERE ret = 7')" \
+		"$("$VERBATIM" sql u.db 'SELECT count(*) FROM call WHERE ret = 7')" && [ ! -e hot.db-journal ]
+}
+
+own_wal_is_read() {
+	cp u.db wal.db && lay wal wal.db "DELETE FROM call" && sqlite3 wal.db 'PRAGMA user_version' >out &&
+		is "$("$VERBATIM" sql wal.db 'SELECT count(*) FROM call')" 0
+}
+
+link_to_a_trace_is_followed_to_what_lies_beside_it() {
+	mkdir -p there && cp u.db there/hot.db && lay hot there/hot.db 'UPDATE call SET ret = 7' && ln -sf there/hot.db here.db || return
+	is "$("$VERBATIM" sql here.db 'SELECT count(*) FROM call WHERE ret = 7')" \
+		"$("$VERBATIM" sql u.db 'SELECT count(*) FROM call WHERE ret = 7')" && [ ! -e there/hot.db-journal ]
+}
+
+# two users: ours, and one who can write to the same directory
+other=(setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all)
+
+shared() { # name
+	mkdir -p shared && chmod 755 . && chmod 1777 shared && cp t.db "shared/$1.db" && chmod 600 "shared/$1.db" &&
+		mkdir -p -m 700 private && echo precious >private/victim
+}
+
+foreign_journal_deletes_nothing() {
+	shared journal && lay super shared/journal.db private/victim && mv shared/journal.db-journal laid &&
+		"${other[@]}" sh -c 'umask 0; cat >shared/journal.db-journal' <laid || return
+	is "$(stat -c '%u %a' shared/journal.db-journal)" '65533 666' || return
+	refused shared/journal.db 'journal.db-journal belongs to another user.*remove it' private/victim shared/journal.db-journal
+}
+
+foreign_wal_changes_nothing() {
+	shared wal && cp shared/wal.db w.db && lay wal w.db 'DELETE FROM call' &&
+		"${other[@]}" sh -c 'umask 0; cat >shared/wal.db-wal' <w.db-wal || return
+	refused shared/wal.db 'wal.db-wal belongs to another user' shared/wal.db-wal
+}
+
+trace_of_somebody_else_is_read_but_not_completed() {
+	mkdir -p theirs && cp t.db theirs/whole.db && cp t.db theirs/half.db && chmod 644 theirs/*.db || return
+	sqlite3 theirs/half.db "UPDATE meta SET value = 'recording' WHERE key = 'state'" && chown -R 65533 theirs || return
+	"$VERBATIM" info theirs/whole.db >out && before=$(sha256sum theirs/half.db) || return
+	"$VERBATIM" info theirs/half.db >out 2>err; is $? 4 && says 'once as its owner' err && is "$(sha256sum theirs/half.db)" "$before"
+}
+
+"$VERBATIM" record -q -o t.db "$guest" calls 200 && "$VERBATIM" unpack -o u.db t.db || { echo "not ok attack_open: no trace"; exit 1; }
+for each in finished_trace_is_read_without_a_change_to_its_directory journal_that_names_a_super_journal_is_refused \
+	journal_that_is_a_link_is_refused journal_that_is_another_file_is_refused journal_that_is_a_fifo_is_refused \
+	wal_that_others_can_write_to_is_refused own_interrupted_change_is_undone own_wal_is_read \
+	link_to_a_trace_is_followed_to_what_lies_beside_it; do try $each; done
+for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing trace_of_somebody_else_is_read_but_not_completed; do
+	if [ "$(id -u)" -eq 0 ] && "${other[@]}" true 2>/dev/null; then try $each
+	else echo "skip attack_open: ${each//_/ }: needs root, to be two users"; fi
+done
