@@ -17,6 +17,7 @@
 #include "cli/guests.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "core/wire/dir.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 
@@ -62,12 +63,14 @@ static int tell_unusable(const char *dir, int err)
 
 static int lock(struct collecting *c)
 {
-	char path[SESSION_PATH + 16];
+	int at = session_open_dir(&c->session);
+	uint64_t bytes;
 
-	snprintf(path, sizeof(path), "%s/session", c->session.dir);
-	c->lock = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	c->lock = at < 0 ? at : dir_open_file(at, "session", O_RDONLY, &bytes);
+	if (at >= 0)
+		close(at);
 	if (c->lock < 0)
-		return log_err(-errno, "open %s", path);
+		return log_err(c->lock, "open the session %s", c->dir);
 	if (flock(c->lock, LOCK_EX | LOCK_NB))
 		return log_err(-EBUSY, "%s is being collected", c->dir);
 	return 0;
@@ -121,9 +124,10 @@ static int create_trace(struct collecting *c)
 
 static int take_in(struct collecting *c)
 {
-	int fullest;
+	int fullest, err = collector_leftover(c->collector);
 
-	collector_leftover(c->collector);
+	if (err)
+		return err;
 	do {
 		fullest = collector_drain(c->collector);
 		progress_show(&c->progress, c->writer);

@@ -15,7 +15,6 @@
  */
 #include "cli/collector.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +41,7 @@ struct guest {
 
 struct collector {
 	struct session *session;
+	int at; /* the session's directory */
 	struct writer *writer;
 	struct feed *feeds;
 	unsigned int nfeeds, feeds_size;
@@ -84,6 +84,13 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 
 	if (!c)
 		return log_err(-ENOMEM, "start the collector");
+	c->at = session_open_dir(session);
+	if (c->at < 0) {
+		int err = log_err(c->at, "open the session %s", session->dir);
+
+		free(c);
+		return err;
+	}
 	c->session = session;
 	c->writer = writer;
 	c->flushed = clock_monotonic();
@@ -160,12 +167,11 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 /* Returns 1 if the ring is there now, 0 if not yet, or -errno. */
 static int try_ring(struct collector *c, uint32_t index)
 {
-	char path[SESSION_PATH + 16];
 	struct ring ring;
-	int err;
+	int err = c->leftover ? session_open_leftover(c->at, index, &ring) :
+				session_open_ring(c->at, index, &ring);
 
-	session_ring_path(c->session, index, path);
-	if (c->leftover ? ring_open_leftover(&ring, path) : ring_open(&ring, path))
+	if (err)
 		return 0;
 	/* pairs with the store in new_ring(): its maker has not told everything yet */
 	if (!c->leftover && !atomic_load_explicit(&ring.head->ticks, memory_order_acquire)) {
@@ -180,46 +186,45 @@ static int try_ring(struct collector *c, uint32_t index)
 	return err ? err : 1;
 }
 
-/* A bit for each ring whose file is there; NULL without memory, or where it cannot be said. */
-static uint64_t *list_rings(const struct collector *c)
+static int try_each(struct collector *c)
 {
-	uint64_t *there = calloc(SESSION_RINGS / 64, sizeof(*there));
-	DIR *dir = there ? opendir(c->session->dir) : NULL;
-	unsigned int n;
+	unsigned int left = 0;
+	int found = 0;
 
-	for (struct dirent *d; dir && (d = readdir(dir));)
-		if (sscanf(d->d_name, "ring.%u", &n) == 1 && n < SESSION_RINGS)
-			there[n / 64] |= 1ull << n % 64;
-	if (dir) {
-		closedir(dir);
-		return there;
+	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
+		found = try_ring(c, c->missing[i]);
+		if (!found)
+			c->missing[left++] = c->missing[i];
 	}
-	free(there);
-	return NULL;
+	c->nmissing = left;
+	return found < 0 ? found : 0;
 }
 
-static bool may_be_there(const uint64_t *there, uint32_t index)
+/* The same by the list of what is there. Both are in order. */
+static int try_listed(struct collector *c)
 {
-	return !there || there[index / 64] & 1ull << index % 64;
+	uint32_t *listed;
+	int n = session_list_rings(c->at, &listed), at = 0, found = 0;
+	unsigned int left = 0;
+
+	if (n < 0)
+		return log_err(n, "look for rings in %s", c->session->dir);
+	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
+		while (at < n && listed[at] < c->missing[i])
+			at++;
+		found = at < n && listed[at] == c->missing[i] ? try_ring(c, listed[at]) : 0;
+		if (!found)
+			c->missing[left++] = c->missing[i];
+	}
+	free(listed);
+	c->nmissing = left;
+	return found < 0 ? found : 0;
 }
 
 /* The page says how many rings there should be, and the program may write there. */
 static int find_missing(struct collector *c)
 {
-	uint64_t *there = c->nmissing > MANY ? list_rings(c) : NULL;
-	unsigned int left = 0;
-	int found = 0;
-
-	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
-		found = may_be_there(there, c->missing[i]) ? try_ring(c, c->missing[i]) : 0;
-		if (!found)
-			c->missing[left++] = c->missing[i];
-	}
-	free(there);
-	if (found < 0)
-		return found;
-	c->nmissing = left;
-	return 0;
+	return c->nmissing > MANY ? try_listed(c) : try_each(c);
 }
 
 /* How many numbers were given out, as the page says it: at most so many are. */
@@ -273,15 +278,15 @@ int collector_drain(struct collector *c)
 
 static int end_feed(struct collector *c, struct feed *feed)
 {
-	char path[SESSION_PATH + 16];
 	struct ring_head head;
+	char name[24];
 	int err;
 
 	feed_read_head(feed, &head);
 	err = writer_thread_end(c->writer, feed->thread, &head);
-	session_ring_path(c->session, feed->index, path);
+	snprintf(name, sizeof(name), "ring.%u", feed->index);
 	if (!c->leftover)
-		unlink(path);
+		unlinkat(c->at, name, 0);
 	ring_close(&feed->ring);
 	return err;
 }
@@ -405,9 +410,17 @@ int collector_lost(struct collector *c)
 	return err ? fail(c, err) : 0;
 }
 
-void collector_leftover(struct collector *c)
+/* All there are is there: what the page says is not needed. */
+int collector_leftover(struct collector *c)
 {
+	int n = session_list_rings(c->at, &c->missing);
+
+	if (n < 0)
+		return log_err(n, "look for rings in %s", c->session->dir);
 	c->leftover = true;
+	c->nmissing = c->missing_size = (unsigned int)n;
+	c->known = SESSION_RINGS;
+	return find_missing(c);
 }
 
 void collector_child(struct collector *c, pid_t pid)
@@ -495,19 +508,14 @@ static int tell_ringless(struct collector *c)
 /* Files that are there, but are no rings: cut, or of another version. */
 static int tell_unreadable(struct collector *c)
 {
-	uint64_t *there = c->nmissing > MANY ? list_rings(c) : NULL;
-
 	for (unsigned int i = 0; i < c->nmissing && c->leftover; i++) {
 		char path[SESSION_PATH + 16];
 
 		session_ring_path(c->session, c->missing[i], path);
-		if (!may_be_there(there, c->missing[i]) || access(path, F_OK))
-			continue;
 		log_note("%s cannot be read: cut, or not a ring; its thread is not in the trace",
 			 path);
 		c->unreadable++;
 	}
-	free(there);
 	return c->unreadable ? writer_ringless(c->writer, c->unreadable) : 0;
 }
 
@@ -544,5 +552,6 @@ void collector_free(struct collector *c)
 	free(c->feeds);
 	free(c->guests);
 	free(c->missing);
+	close(c->at);
 	free(c);
 }

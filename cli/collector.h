@@ -34,7 +34,7 @@ int collector_tend(struct collector *collector);
  * All of it was left by processes that are dead: they end with their last
  * event, and the files stay as they are.
  */
-void collector_leftover(struct collector *collector);
+int collector_leftover(struct collector *collector);
 
 /* Write into the trace what threads that run have lost by now. Returns 0 or -errno. */
 int collector_lost(struct collector *collector);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/wire/desc.h"
+#include "core/wire/dir.h"
 #include "core/wire/log.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
@@ -194,73 +195,83 @@ bool guests_is_foreign(pid_t pid, const struct session *session)
 	return start && (start < session->collector_start || maps_lack(pid, session->dir));
 }
 
-/* Does a living process own ring @path? */
-static bool ring_lives(const char *path)
+/* Does a living process own the ring? */
+static bool ring_lives(const struct session *session, int at, uint32_t index)
 {
+	char path[SESSION_PATH + 16];
 	struct ring ring = { 0 };
 	bool lives;
+	pid_t pid;
 
-	if (ring_open(&ring, path))
+	if (session_open_ring(at, index, &ring))
 		return false;
+	session_ring_path(session, index, path);
+	pid = (pid_t)ring.head->pid;
 	/* a pid comes back: who it is now has nothing of the ring mapped */
-	lives = session_process_alive((pid_t)ring.head->pid, 0) &&
-		!maps_lack((pid_t)ring.head->pid, path);
+	lives = session_process_alive(pid, 0) && !maps_lack(pid, path);
 	ring_close(&ring);
 	return lives;
 }
 
-static bool session_lives(const struct session *session, const struct session_page *page)
+static bool session_lives(const struct session *session, const struct session_page *page, int at)
 {
-	char path[SESSION_PATH + 16];
+	uint32_t *rings;
+	bool lives = false;
 	pid_t pid;
+	int n;
 
 	if ((page->collector &&
 	     session_process_alive((pid_t)page->collector, page->collector_start)) ||
 	    guests_scan(session->dir, &pid, 1))
 		return true;
-	for (uint32_t i = 0; i < atomic_load(&page->rings) && i < SESSION_RINGS; i++) {
-		session_ring_path(session, i, path);
-		if (ring_lives(path))
-			return true;
-	}
-	return false;
+	n = session_list_rings(at, &rings);
+	for (int i = 0; i < n && !lives; i++)
+		lives = ring_lives(session, at, rings[i]);
+	if (n >= 0)
+		free(rings);
+	return lives || n < 0;
 }
 
 bool guests_in_use(const struct session *session)
 {
-	return session_lives(session, session->page);
+	int at = session_open_dir(session);
+	bool used = at >= 0 && session_lives(session, session->page, at);
+
+	if (at >= 0)
+		close(at);
+	return used;
 }
 
 /* Has a ring of it ever held an event? */
-static bool holds_events(const struct session *session, const struct session_page *page)
+static bool holds_events(int at)
 {
-	bool holds = false;
+	uint32_t *rings;
+	int n = session_list_rings(at, &rings);
+	bool holds = n < 0;
 
-	for (uint32_t i = 0; i < atomic_load(&page->rings) && i < SESSION_RINGS && !holds; i++) {
-		char path[SESSION_PATH + 16];
+	for (int i = 0; i < n && !holds; i++) {
 		struct ring ring = { 0 };
 
-		session_ring_path(session, i, path);
-		if (ring_open_leftover(&ring, path))
+		if (session_open_leftover(at, rings[i], &ring))
 			continue;
 		holds = atomic_load(&ring.head->tail);
 		ring_close(&ring);
 	}
+	if (n >= 0)
+		free(rings);
 	return holds;
 }
 
 /*
- * A copy of the page in @dir. Not by session_join(): a recorder with another
+ * A copy of the page in @at. Not by session_join(): a recorder with another
  * list of verbs leaves sessions, too.
  */
-static bool read_page(const char *dir, const struct session_page *ours, struct session_page *page)
+static bool read_page(int at, const struct session_page *ours, struct session_page *page)
 {
-	char path[SESSION_PATH + 16];
+	uint64_t bytes;
 	bool read_whole;
-	int fd;
+	int fd = dir_open_file(at, "session", O_RDONLY, &bytes);
 
-	snprintf(path, sizeof(path), "%s/session", dir);
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	read_whole = read(fd, page, sizeof(*page)) == sizeof(*page);
@@ -268,34 +279,46 @@ static bool read_page(const char *dir, const struct session_page *ours, struct s
 	return read_whole && page->magic == ours->magic && page->version == ours->version;
 }
 
-static void sweep(struct session *session, const struct session_page *page, bool quiet)
+/* What @session, whose directory is @name in @parent and open as @at, has come to. */
+static void sweep(const struct session *session, const struct session_page *ours, int parent,
+		  const char *name, int at, bool quiet)
 {
-	if (page->fingerprint != verbs_fingerprint || !holds_events(session, page))
-		session_remove(session);
-	else if (!quiet)
+	struct session_page page;
+
+	if (!read_page(at, ours, &page) || session_lives(session, &page, at))
+		return;
+	if (page.fingerprint != verbs_fingerprint || !holds_events(at)) {
+		session_clear(at);
+		unlinkat(parent, name, AT_REMOVEDIR);
+	} else if (!quiet) {
 		log_note("a recorder that died left events in %s: 'verbatim collect %s' makes a "
 			 "trace of them and removes it", session->dir, session->dir);
+	}
 }
 
+/*
+ * Anybody may make names in the shared directory: what has not the form of a
+ * session's, is no directory, or is another user's, is none of our business.
+ */
 void guests_sweep(const struct session *ours, bool quiet)
 {
-	char prefix[32];
 	const char *slash = strrchr(ours->dir, '/');
-	int parent = (int)(slash - ours->dir);
 	struct session session = { 0 };
-	struct session_page page;
+	int at;
 	DIR *list;
 
-	snprintf(prefix, sizeof(prefix), "verbatim-%u-", (unsigned int)getuid());
-	snprintf(session.dir, sizeof(session.dir), "%.*s", parent, ours->dir);
+	snprintf(session.dir, sizeof(session.dir), "%.*s", (int)(slash - ours->dir), ours->dir);
 	list = opendir(session.dir);
 	for (struct dirent *d; list && (d = readdir(list));) {
-		if (strncmp(d->d_name, prefix, strlen(prefix)) || !strcmp(d->d_name, slash + 1) ||
-		    snprintf(session.dir, sizeof(session.dir), "%.*s/%s", parent, ours->dir,
-			     d->d_name) >= (int)sizeof(session.dir))
+		if (!session_is_collectors(d->d_name) || !strcmp(d->d_name, slash + 1) ||
+		    snprintf(session.dir, sizeof(session.dir), "%.*s/%s", (int)(slash - ours->dir),
+			     ours->dir, d->d_name) >= (int)sizeof(session.dir))
 			continue;
-		if (read_page(session.dir, ours->page, &page) && !session_lives(&session, &page))
-			sweep(&session, &page, quiet);
+		at = dir_open(dirfd(list), d->d_name);
+		if (at < 0)
+			continue;
+		sweep(&session, ours->page, dirfd(list), d->d_name, at, quiet);
+		close(at);
 	}
 	if (list)
 		closedir(list);

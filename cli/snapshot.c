@@ -49,16 +49,15 @@ static bool fits(const struct session *session, pid_t pid)
 /* Look through all sessions of this user. Returns how many fit; the first in @found. */
 static unsigned int find(pid_t pid, struct session *found)
 {
-	char prefix[32], path[SESSION_PATH + 256];
+	char path[SESSION_PATH + 256];
 	DIR *list = opendir(session_parent());
 	unsigned int n = 0;
 
-	snprintf(prefix, sizeof(prefix), "verbatim-%u-", (unsigned int)getuid());
 	for (struct dirent *d; list && (d = readdir(list));) {
 		struct session session = { 0 };
 
 		snprintf(path, sizeof(path), "%s/%s", session_parent(), d->d_name);
-		if (strncmp(d->d_name, prefix, strlen(prefix)) || session_join(&session, path))
+		if (!session_is_collectors(d->d_name) || session_join(&session, path))
 			continue;
 		if (fits(&session, pid) && !n++)
 			*found = session;

@@ -35,8 +35,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/wire/dir.h"
 
 #define MAGIC 0x6d69746162726556ull /* "Verbatim" */
 
@@ -220,42 +221,53 @@ static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, bool gr
 	return ring->fd < 0 ? -errno : 0;
 }
 
-static int open_as(struct ring *ring, const char *path, int sharing)
+/* Length of the data of the file @fd, 0 where it is no ring. */
+static uint64_t look_into(int fd, uint64_t file_bytes, bool *ret_grows)
 {
-	struct stat st;
 	struct ring_head *head;
-	struct ring made = { 0 };
 	uint64_t bytes;
+
+	if (file_bytes < RING_PAGE)
+		return 0;
+	head = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED)
+		return 0;
+	bytes = read_size(head, file_bytes, ret_grows);
+	munmap(head, RING_PAGE);
+	return bytes;
+}
+
+static int open_as(struct ring *ring, int at, const char *name, int sharing)
+{
+	struct ring made = { 0 };
+	uint64_t bytes, file_bytes;
 	bool grows;
-	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir_open_file(at, name, O_RDWR, &file_bytes);
 	int err = -EPROTO;
 
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < RING_PAGE)
-		goto out;
-	head = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	if (head == MAP_FAILED)
-		goto out;
-	bytes = read_size(head, (uint64_t)st.st_size, &grows);
-	munmap(head, RING_PAGE);
+		return fd;
+	bytes = look_into(fd, file_bytes, &grows);
 	if (bytes)
 		err = map(&made, fd, bytes, grows, sharing);
-	if (err)
-		goto out;
-	err = start_reading(&made, fd, (uint64_t)st.st_size, grows);
+	if (!err)
+		err = start_reading(&made, fd, file_bytes, grows);
 	if (err)
 		ring_close(&made);
 	else
 		*ring = made;
-out:
 	close(fd);
 	return err;
 }
 
+int ring_open_at(struct ring *ring, int at, const char *name)
+{
+	return open_as(ring, at, name, MAP_SHARED);
+}
+
 int ring_open(struct ring *ring, const char *path)
 {
-	return open_as(ring, path, MAP_SHARED);
+	return ring_open_at(ring, AT_FDCWD, path);
 }
 
 /* Where the first event is that can be read: the whole ring was not enough for all of them. */
@@ -270,14 +282,19 @@ static void start_late(struct ring *ring)
 	ring->seq = __atomic_load_n(&event->seq, __ATOMIC_RELAXED) - 1;
 }
 
-int ring_open_leftover(struct ring *ring, const char *path)
+int ring_open_leftover_at(struct ring *ring, int at, const char *name)
 {
-	int err = open_as(ring, path, MAP_PRIVATE);
+	int err = open_as(ring, at, name, MAP_PRIVATE);
 
 	if (!err && !ring->fd &&
 	    atomic_load_explicit(&ring->head->tail, memory_order_relaxed) > ring->mask + 1)
 		start_late(ring);
 	return err;
+}
+
+int ring_open_leftover(struct ring *ring, const char *path)
+{
+	return ring_open_leftover_at(ring, AT_FDCWD, path);
 }
 
 void ring_close(struct ring *ring)

@@ -122,12 +122,16 @@ void ring_trim(struct ring *ring, const char *path);
  */
 int ring_open(struct ring *ring, const char *path);
 
+/* The same for file @name in directory @at (core/wire/dir.h). -EACCES: it is another user's. */
+int ring_open_at(struct ring *ring, int at, const char *name);
+
 /*
  * The same for what a dead writer has left: the file stays as it is, whatever
  * is read. It is read from its first event where that is still there, else
  * from the first that nobody has read; ring.seq says how many were before it.
  */
 int ring_open_leftover(struct ring *ring, const char *path);
+int ring_open_leftover_at(struct ring *ring, int at, const char *name);
 
 /* Unmap; accepts one that was never made. */
 void ring_close(struct ring *ring);

@@ -3,8 +3,10 @@
  *
  * The directory is made by mkdtemp (0700, a name that nobody could put in the
  * way); who joins checks that it is a directory of its own user, closed to
- * others and not a link. Nothing of it survives session_remove(). Where there
- * is no collector the directory is the user's choice, and may be seen by others:
+ * others and not a link, and what is done in it is done by its descriptor
+ * (dir.h). It is opened anew each time, and known by its inode: a program may
+ * close what it did not open. Nothing of it survives session_remove(). Where
+ * there is no collector the directory is the user's choice, and may be seen by others:
  * what is in it may not.
  *
  * A pid alone does not name a process: pids come back. With the start time of
@@ -17,7 +19,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -32,10 +33,14 @@
 #include <unistd.h>
 
 #include "core/wire/desc.h"
+#include "core/wire/dir.h"
 #include "core/wire/ring.h"
 #include "core/wire/size.h"
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
+
+/* what mkdtemp() makes of an X */
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 enum { VERSION = 6, GROW_BYTES = 1 << 20 };
 
@@ -48,28 +53,16 @@ const char *session_parent(void)
 	return access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 }
 
-static int map_page(struct session *session, const char *name, int flags)
+static int create_file(int at, const char *name)
 {
-	char path[SESSION_PATH + 32];
-	void *page = MAP_FAILED;
-	int fd, err = 0;
+	int fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err;
 
-	snprintf(path, sizeof(path), "%s/%s", session->dir, name);
-	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 	if (fd < 0)
 		return -errno;
-	if (flags & O_CREAT)
-		err = -posix_fallocate(fd, 0, sizeof(struct session_page));
-	else if (lseek(fd, 0, SEEK_END) < (off_t)sizeof(struct session_page))
-		err = -EPROTO;
+	err = -posix_fallocate(fd, 0, sizeof(struct session_page));
 	if (!err)
-		page = mmap(NULL, sizeof(struct session_page), PROT_READ | PROT_WRITE, MAP_SHARED,
-			    fd, 0);
-	if (!err && page == MAP_FAILED)
-		err = -errno;
+		return fd;
 	close(fd);
-	if (!err)
-		session->page = page;
 	return err;
 }
 
@@ -84,6 +77,59 @@ static uint64_t make_seed(void)
 	clock_gettime(CLOCK_REALTIME, &now);
 	return ((uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec) * 0x9e3779b97f4a7c15ull ^
 	       (uint64_t)getpid();
+}
+
+/* Of what process is there and of its right length. */
+static int open_file(int at, const char *name)
+{
+	uint64_t bytes;
+	int fd = dir_open_file(at, name, O_RDWR, &bytes);
+
+	if (fd < 0 || bytes >= sizeof(struct session_page))
+		return fd;
+	close(fd);
+	return -EPROTO;
+}
+
+/* Takes @fd, which may be an error. */
+static int map_page(struct session *session, int fd)
+{
+	void *page;
+	int err = 0;
+
+	if (fd < 0)
+		return fd;
+	page = mmap(NULL, sizeof(struct session_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		err = -errno;
+	else
+		session->page = page;
+	close(fd);
+	return err;
+}
+
+/* The directory @dir is the session's, from now on. Returns a descriptor of it, or -errno. */
+static int enter_dir(struct session *session, const char *dir)
+{
+	int at = dir_open(AT_FDCWD, dir);
+	struct stat st;
+
+	if (at >= 0 && !fstat(at, &st)) {
+		session->device = st.st_dev;
+		session->inode = st.st_ino;
+	}
+	return at;
+}
+
+int session_open_dir(const struct session *session)
+{
+	struct session there = { 0 };
+	int at = enter_dir(&there, session->dir);
+
+	if (at < 0 || (there.device == session->device && there.inode == session->inode))
+		return at;
+	close(at);
+	return -ESTALE;
 }
 
 static void fill_page(struct session_page *page, uint64_t ring_bytes, enum session_on_full on_full)
@@ -121,7 +167,7 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 {
 	struct session made = { 0 };
 	char from_root[PATH_MAX]; /* the program may go elsewhere */
-	int err;
+	int at, err;
 
 	if (!realpath(parent ? parent : session_parent(), from_root))
 		return -errno;
@@ -130,7 +176,12 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 		return -ENAMETOOLONG;
 	if (!mkdtemp(made.dir))
 		return -errno;
-	err = map_page(&made, "session", O_CREAT | O_EXCL);
+	at = enter_dir(&made, made.dir);
+	err = at < 0 ? at : map_page(&made, create_file(at, "session"));
+	if (at >= 0)
+		close(at);
+	else
+		rmdir(made.dir);
 	if (err) {
 		session_remove(&made);
 		return err;
@@ -187,34 +238,39 @@ static void fill_own_page(struct session *session)
  * A page of our own becomes the session's, whole, unless there is one by now:
  * several processes may begin at once.
  */
-static int make_page(struct session *session)
+static int make_page(struct session *session, int at)
 {
-	char name[32], from[SESSION_PATH + 32], to[SESSION_PATH + 32];
+	char name[32];
 	int err;
 
 	snprintf(name, sizeof(name), "session.%d", (int)getpid());
-	snprintf(from, sizeof(from), "%s/%s", session->dir, name);
-	snprintf(to, sizeof(to), "%s/session", session->dir);
-	unlink(from); /* of one who was killed here, long ago */
-	err = map_page(session, name, O_CREAT | O_EXCL);
+	unlinkat(at, name, 0); /* of one who was killed here, long ago */
+	err = map_page(session, create_file(at, name));
 	if (!err) {
 		fill_own_page(session);
-		err = link(from, to) && errno != EEXIST ? -errno : 0;
+		err = linkat(at, name, at, "session", 0) && errno != EEXIST ? -errno : 0;
 	}
-	unlink(from);
+	unlinkat(at, name, 0);
 	session_leave(session);
 	return err;
 }
 
-/* mkdtemp() names a collector's session; when that is over, nothing may come in its place. */
+bool session_is_collectors(const char *name)
+{
+	char prefix[32];
+	size_t bytes = (size_t)snprintf(prefix, sizeof(prefix), "verbatim-%u-",
+					(unsigned int)getuid());
+
+	return !strncmp(name, prefix, bytes) && strlen(name) == bytes + strlen("XXXXXX") &&
+	       strspn(name + bytes, LETTERS) == strlen("XXXXXX");
+}
+
+/* When that is over, nothing may come in its place. */
 static bool was_collectors(const char *dir)
 {
-	const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
-	char prefix[32];
+	const char *slash = strrchr(dir, '/');
 
-	snprintf(prefix, sizeof(prefix), "verbatim-%u-", (unsigned int)getuid());
-	return !strncmp(name, prefix, strlen(prefix)) &&
-	       strlen(name) == strlen(prefix) + strlen("XXXXXX");
+	return session_is_collectors(slash ? slash + 1 : dir);
 }
 
 bool session_take(struct session *session, uint64_t bytes)
@@ -235,19 +291,6 @@ void session_give_back(struct session *session, uint64_t bytes)
 		atomic_fetch_sub(&session->page->used, bytes);
 }
 
-static int check_dir(const char *dir)
-{
-	struct stat st;
-
-	if (lstat(dir, &st))
-		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	if (st.st_uid != geteuid() || (st.st_mode & 022))
-		return -EACCES;
-	return 0;
-}
-
 /* From the root: a program may change its directory. */
 static int absolute(const char *dir, char path[SESSION_PATH])
 {
@@ -261,43 +304,53 @@ static int absolute(const char *dir, char path[SESSION_PATH])
 	return 0;
 }
 
+static int check_page(const struct session_page *page)
+{
+	/* pairs with the store in fill_page() */
+	if (__atomic_load_n(&page->magic, __ATOMIC_ACQUIRE) != MAGIC ||
+	    page->version != VERSION || page->fingerprint != verbs_fingerprint)
+		return -EPROTO;
+	return 0;
+}
+
 int session_join(struct session *session, const char *dir)
 {
 	struct session joined = { 0 };
-	int err;
+	int at = enter_dir(&joined, dir), err;
 
-	err = check_dir(dir);
+	if (at < 0)
+		return at;
+	err = absolute(dir, joined.dir);
 	if (!err)
-		err = absolute(dir, joined.dir);
+		err = map_page(&joined, open_file(at, "session"));
 	if (!err)
-		err = map_page(&joined, "session", 0);
+		err = check_page(joined.page);
+	if (!err)
+		err = keep_page(&joined);
+	close(at);
 	if (err)
-		return err;
-	/* pairs with the store in fill_page() */
-	if (__atomic_load_n(&joined.page->magic, __ATOMIC_ACQUIRE) != MAGIC ||
-	    joined.page->version != VERSION || joined.page->fingerprint != verbs_fingerprint ||
-	    keep_page(&joined)) {
 		session_leave(&joined);
-		return -EPROTO;
-	}
-	*session = joined;
-	return 0;
+	else
+		*session = joined;
+	return err;
 }
 
 int session_join_or_make(struct session *session, const char *dir)
 {
 	struct session made = { 0 };
-	int err = session_join(session, dir);
+	int err = session_join(session, dir), at;
 
 	if (err != -ENOENT || was_collectors(dir))
 		return err;
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return -errno;
-	err = check_dir(dir);
+	at = enter_dir(&made, dir);
+	if (at < 0)
+		return at;
+	err = absolute(dir, made.dir);
 	if (!err)
-		err = absolute(dir, made.dir);
-	if (!err)
-		err = make_page(&made);
+		err = make_page(&made, at);
+	close(at);
 	return err ? err : session_join(session, dir);
 }
 
@@ -319,17 +372,83 @@ void session_leave(struct session *session)
 	session->page = NULL;
 }
 
+void session_clear(int at)
+{
+	DIR *list = dir_list(at);
+
+	for (struct dirent *d; list && (d = readdir(list));)
+		if (!strncmp(d->d_name, "ring.", 5) || !strncmp(d->d_name, "session", 7))
+			unlinkat(at, d->d_name, 0);
+	if (list)
+		closedir(list);
+}
+
 void session_remove(struct session *session)
 {
-	DIR *dir = opendir(session->dir);
+	int at = session_open_dir(session);
 
-	for (struct dirent *d; dir && (d = readdir(dir));)
-		if (!strncmp(d->d_name, "ring.", 5) || !strncmp(d->d_name, "session", 7))
-			unlinkat(dirfd(dir), d->d_name, 0);
-	if (dir)
-		closedir(dir);
-	rmdir(session->dir);
+	if (at >= 0) {
+		session_clear(at);
+		close(at);
+		rmdir(session->dir);
+	}
 	session_leave(session);
+}
+
+/* N of "ring.N", SESSION_RINGS if it is none. */
+static uint32_t number_of_ring(const char *name)
+{
+	char same[24];
+	uint32_t n = strncmp(name, "ring.", 5) ? SESSION_RINGS :
+						 (uint32_t)strtoul(name + 5, NULL, 10);
+
+	snprintf(same, sizeof(same), "ring.%u", n);
+	return n < SESSION_RINGS && !strcmp(name, same) ? n : SESSION_RINGS;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint32_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/* Room for one more behind @n numbers. */
+static bool grow_numbers(uint32_t **numbers, unsigned int n)
+{
+	uint32_t *grown = n % 64 ? *numbers : realloc(*numbers, (n + 64) * sizeof(*grown));
+
+	if (grown)
+		*numbers = grown;
+	return grown;
+}
+
+int session_list_rings(int at, uint32_t **ret_numbers)
+{
+	uint32_t *numbers = NULL, number;
+	unsigned int n = 0;
+	DIR *list = dir_list(at);
+	int err = list ? 0 : -errno;
+
+	for (struct dirent *d; !err && (d = readdir(list));) {
+		number = number_of_ring(d->d_name);
+		if (number == SESSION_RINGS)
+			continue;
+		if (grow_numbers(&numbers, n))
+			numbers[n++] = number;
+		else
+			err = -ENOMEM;
+	}
+	if (list)
+		closedir(list);
+	if (err) {
+		free(numbers);
+		return err;
+	}
+	if (n)
+		qsort(numbers, n, sizeof(*numbers), compare_numbers);
+	*ret_numbers = numbers;
+	return (int)n;
 }
 
 void session_lie_down(struct session *session)
@@ -358,6 +477,22 @@ void session_wake(struct session *session)
 	if (atomic_exchange(&session->page->asleep, 0))
 		syscall(SYS_futex, &session->page->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;
+}
+
+int session_open_ring(int at, uint32_t index, struct ring *ret_ring)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "ring.%u", index);
+	return ring_open_at(ret_ring, at, name);
+}
+
+int session_open_leftover(int at, uint32_t index, struct ring *ret_ring)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "ring.%u", index);
+	return ring_open_leftover_at(ret_ring, at, name);
 }
 
 void session_ring_path(const struct session *session, uint32_t index, char *path)

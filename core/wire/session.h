@@ -91,7 +91,10 @@ struct session {
 	struct clock clock;         /* sound */
 	uint32_t collector;
 	uint64_t collector_start;
+	uint64_t device, inode; /* of that directory: its name may come to stand for another */
 };
+
+struct ring;
 
 /* Where sessions are: VERBATIM_SESSIONS, else /dev/shm, else /tmp. */
 const char *session_parent(void);
@@ -149,10 +152,33 @@ void session_sleep(struct session *session, uint64_t ns);
 /* Wake the collector, if it sleeps. Any thread, also in a signal handler; errno stays. */
 void session_wake(struct session *session);
 
+/* Is @name, without a directory before it, one that session_create() makes for this user? */
+bool session_is_collectors(const char *name);
+
+/*
+ * The session's directory. Returns a descriptor, or -errno: -ENOENT; -ESTALE
+ * where another directory has its name by now. For what is done in it by the
+ * next four: nothing there is followed, and nothing outside is touched.
+ */
+int session_open_dir(const struct session *session);
+
+/* Open ring @index of the session in directory @at: as ring_open() and ring_open_leftover() do. */
+int session_open_ring(int at, uint32_t index, struct ring *ret_ring);
+int session_open_leftover(int at, uint32_t index, struct ring *ret_ring);
+
+/*
+ * The numbers of the rings that are there, in order. Returns how many, and the
+ * numbers, to be freed; or -errno. The page may say anything.
+ */
+int session_list_rings(int at, uint32_t **ret_numbers);
+
+/* Unlink all that a session leaves in its directory. */
+void session_clear(int at);
+
 /* Remove the directory with all that a session leaves in it, and unmap. */
 void session_remove(struct session *session);
 
-/* Path of ring @index: @path has SESSION_PATH + 16 bytes. */
+/* Path of ring @index, to be shown and made: @path has SESSION_PATH + 16 bytes. */
 void session_ring_path(const struct session *session, uint32_t index, char *path);
 
 /* Is the process with this start time alive? 0 as start time: unknown. */

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,6 +180,91 @@ static void sweep_leaves_a_session_that_is_recorded(void **state)
 	session_remove(&ours);
 }
 
+/* Nothing of it: not even that somebody writes is waited for. */
+static void sweep_does_not_wait_for_a_fifo(void **state)
+{
+	char dir[64], fifo[80];
+	struct session ours;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/verbatim-%u-AAAAAA", parent, (unsigned int)getuid());
+	snprintf(fifo, sizeof(fifo), "%s/session", dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	alarm(60);
+	guests_sweep(&ours, true);
+	alarm(0);
+	assert_true(is_there(fifo));
+	session_remove(&ours);
+	unlink(fifo);
+	rmdir(dir);
+}
+
+static void sweep_follows_no_link(void **state)
+{
+	char dir[SESSION_PATH], link[64], elsewhere[64];
+	struct session ours;
+
+	(void)state;
+	leave_session(dir);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", parent);
+	snprintf(link, sizeof(link), "%s/verbatim-%u-AAAAAA", parent, (unsigned int)getuid());
+	assert_int_equal(rename(dir, elsewhere), 0);
+	assert_int_equal(symlink(elsewhere, link), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	unlink(link);
+	assert_int_equal(rename(elsewhere, dir), 0);
+	guests_sweep(&ours, true); /* it was still one that the sweep knows */
+	assert_false(is_there(dir));
+	session_remove(&ours);
+}
+
+static void sweep_leaves_a_directory_where_others_may_write(void **state)
+{
+	char dir[SESSION_PATH];
+	struct session ours;
+
+	(void)state;
+	leave_session(dir);
+	assert_int_equal(chmod(dir, 0777), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_true(is_there(dir));
+	assert_int_equal(chmod(dir, 0700), 0);
+	guests_sweep(&ours, true);
+	assert_false(is_there(dir));
+	session_remove(&ours);
+}
+
+/* Each of the rings that the page counts was looked for by its name, in seconds of work. */
+static void sweep_looks_for_the_rings_that_are_there(void **state)
+{
+	const struct rlimit second = { 1, RLIM_INFINITY };
+	struct session ours, left;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+		for (int i = 0; i < 20; i++) {
+			assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
+			left.page->collector_start--;
+			left.page->rings = UINT32_MAX;
+			session_leave(&left);
+		}
+		setrlimit(RLIMIT_CPU, &second);
+		guests_sweep(&ours, true);
+		session_remove(&ours);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +275,10 @@ int main(void)
 		cmocka_unit_test(sweep_keeps_events_that_nobody_has_read),
 		cmocka_unit_test(sweep_leaves_a_session_where_somebody_lives),
 		cmocka_unit_test(sweep_leaves_a_session_that_is_recorded),
+		cmocka_unit_test(sweep_does_not_wait_for_a_fifo),
+		cmocka_unit_test(sweep_follows_no_link),
+		cmocka_unit_test(sweep_leaves_a_directory_where_others_may_write),
+		cmocka_unit_test(sweep_looks_for_the_rings_that_are_there),
 	};
 
 	return cmocka_run_group_tests(tests, make_parent, remove_parent);
