@@ -17,6 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "shim/soft/text.h"
 
 bool fault_any;
 
@@ -136,12 +139,14 @@ static int read_rules(FILE *file, const char *path, uint32_t node)
 
 static int load(const char *path, uint32_t node)
 {
-	FILE *file = fopen(path, "re");
-	int err;
+	const char *why = "no memory";
+	int fd = text_open(path, &why), err;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (!file) {
-		fprintf(stderr, "verbatim-soft: VERBATIM_SOFT_FAULTS: %s: %s\n",
-			path, strerror(errno));
+		fprintf(stderr, "verbatim-soft: VERBATIM_SOFT_FAULTS: %s: %s\n", path, why);
+		if (fd >= 0)
+			close(fd);
 		return -EINVAL;
 	}
 	err = read_rules(file, path, node);

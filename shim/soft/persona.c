@@ -17,7 +17,6 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,6 +24,8 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+#include "shim/soft/text.h"
 
 enum { FILE_MAX = 128 << 10, LINE_MAX_LEN = 512 };
 
@@ -492,14 +493,14 @@ static int finish(struct reading *r)
 	return 0;
 }
 
-static int read_file(const char *path, char *buf, size_t size)
+static int read_file(const char *path, char *buf, size_t size, const char **ret_why)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = text_open(path, ret_why);
 	size_t len = 0;
 	ssize_t n = 1;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	while (n > 0 && len < size - 1) {
 		n = read(fd, buf + len, size - 1 - len);
 		if (n > 0)
@@ -511,6 +512,7 @@ static int read_file(const char *path, char *buf, size_t size)
 		n = -EFBIG;
 	close(fd);
 	buf[len] = '\0';
+	*ret_why = strerror(-n);
 	return n;
 }
 
@@ -519,10 +521,11 @@ int persona_read(const char *path, struct persona *out, char why[PERSONA_WHY])
 	static char text[FILE_MAX];	/* too large for stacks */
 	struct persona read = { .num_ports = 0 };
 	struct reading r = { .path = path, .out = &read, .why = why };
-	int err = read_file(path, text, sizeof(text));
+	const char *unread;
+	int err = read_file(path, text, sizeof(text), &unread);
 
 	if (err) {
-		snprintf(why, PERSONA_WHY, "%s: %s", path, strerror(-err));
+		snprintf(why, PERSONA_WHY, "%s: %s", path, unread);
 		return err;
 	}
 	device_own(&r.own);

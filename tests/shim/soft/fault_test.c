@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
 
 #include "shim/soft/fault.h"
+#include "shim/soft/text.h"
 
 static int parse(const char *text, struct fault_rule *rule)
 {
@@ -242,6 +245,33 @@ static void missing_file_is_refused(void **state)
 	unsetenv("VERBATIM_SOFT_FAULTS");
 }
 
+static void refuse(const char *what)
+{
+	setenv("VERBATIM_SOFT_FAULTS", what, 1);
+	alarm(60);	/* who waits for the writer of a FIFO waits for ever */
+	assert_int_equal(fault_load(0), -EINVAL);
+	alarm(0);
+	unsetenv("VERBATIM_SOFT_FAULTS");
+	assert_false(fault_any);
+}
+
+static void what_is_no_text_is_refused(void **state)
+{
+	char other[64];
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s.other", path);
+	assert_int_equal(mkfifo(other, 0600), 0);
+	refuse(other);
+	unlink(other);
+	refuse("/dev/zero");
+	refuse("/tmp");
+	close(open(other, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(truncate(other, TEXT_MAX + 1), 0);
+	refuse(other);
+	unlink(other);
+}
+
 #define RULES(name)	cmocka_unit_test_teardown(name, unload)
 
 int main(void)
@@ -262,6 +292,7 @@ int main(void)
 		RULES(verbs_are_counted_apart),
 		RULES(bad_file_has_no_faults),
 		RULES(missing_file_is_refused),
+		RULES(what_is_no_text_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <endian.h>
 #include <arpa/inet.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 #include "shim/soft/persona.h"
@@ -123,6 +124,23 @@ static void missing_file_is_enoent(void **state)
 	(void)state;
 	assert_int_equal(persona_read("/no/such/file", &out, why), -ENOENT);
 	assert_non_null(strstr(why, "/no/such/file: No such file"));
+}
+
+static void fifo_is_not_waited_for(void **state)
+{
+	char fifo[] = "/tmp/persona_test.fifo.XXXXXX";
+	struct persona out;
+	char why[PERSONA_WHY];
+
+	(void)state;
+	assert_non_null(mkdtemp(fifo));
+	assert_int_equal(rmdir(fifo), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	alarm(60);
+	assert_int_equal(persona_read(fifo, &out, why), -EINVAL);
+	alarm(0);
+	assert_non_null(strstr(why, ": not a regular file"));
+	unlink(fifo);
 }
 
 static void empty_file_is_the_device_itself(void **state)
@@ -486,6 +504,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mistakes_are_told_by_line),
 		cmocka_unit_test(missing_file_is_enoent),
+		cmocka_unit_test(fifo_is_not_waited_for),
 		cmocka_unit_test(empty_file_is_the_device_itself),
 		cmocka_unit_test(what_it_cannot_do_is_lowered),
 		cmocka_unit_test(spaces_and_line_ends_do_not_matter),
