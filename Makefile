@@ -124,6 +124,45 @@ $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(TEST_LIBS)
 
+# fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang
+FUZZ_CLANG := $(wildcard $(shell clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-*.a)
+FUZZ_CC  ?= $(if $(FUZZ_CLANG),clang,$(CC))
+FUZZ_SAN  = -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_OBJ  = $(if $(FUZZ_CLANG),-fsanitize=fuzzer-no-link) $(FUZZ_SAN)
+FUZZ_LIB  = $(if $(FUZZ_CLANG),-fsanitize=fuzzer,tests/fuzz/plain.c) $(FUZZ_SAN)
+FUZZERS   = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
+MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session text)
+
+$(BUILD)/fuzz/obj/gen/verbs_gen.o: $(GEN)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(PLAINFLAGS) $(FUZZ_OBJ) -c -o $@ $(BUILD)/gen/verbs_gen.c
+
+$(BUILD)/fuzz/obj/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(PLAINFLAGS) $(FUZZ_OBJ) -c -o $@ $<
+
+$(BUILD)/fuzz/verbatim: $(call fuzzed,$(COMMAND)) tests/sanitizers.c
+	$(FUZZ_CC) $(PLAINFLAGS) $(FUZZ_SAN) -o $@ $(filter %.c %.o,$^) $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+	cd $(@D) && ln -sf ../*.so ../dropin .
+
+$(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/trial.c tests/fuzz/live.c $(MUTATE) $(BUILD)/libtest.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+
+FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads marks)
+
+$(BUILD)/fuzz/corpus: all $(FUZZ_APPS) tests/fuzz/make-corpus $(wildcard tests/fuzz/corpus/*/* tests/fuzz/corpus/ctf/*/*)
+	tests/fuzz/make-corpus $(BUILD) $@
+
+# altered inputs to all commands: a table of how they ended
+MUTANTS ?= 10000
+SEED    ?= 1
+
+fuzz-table: $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/commands $(BUILD)/fuzz/corpus
+	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep $(BUILD)/fuzz/failed --jobs $$(nproc) \
+		--seed $(SEED) --mutants $(MUTANTS)
+
 tests: all $(SOFT) $(TRACE) $(TESTS) $(APPS)
 
 deps:
@@ -166,6 +205,6 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps test demo bench soak install clean
+.PHONY: all tests deps test demo bench soak fuzz-table install clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

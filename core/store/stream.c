@@ -54,12 +54,12 @@ static int step_calls(struct stream *s)
 
 static void step_rare(struct stream *s)
 {
-	const struct rare *rare = &s->trace->rares[s->rare];
+	const struct rare *rare = s->rare < s->trace->nrares ? &s->trace->rares[s->rare] : NULL;
 
 	s->due[RARE] = stream_never;
 	if (s->live)
 		stream_live_due(s, RARE); /* a failure there is one of the next query, too */
-	else if (s->rare < s->trace->nrares && rare->id.thread == s->thread)
+	else if (rare && rare->id.thread == s->thread)
 		s->due[RARE] = (struct due){ rare->id.n, rare->time };
 }
 

@@ -116,7 +116,7 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 		memset(s->wrs, 0, nwr * sizeof(*s->wrs)); /* at once: most of it stays */
 	for (uint32_t i = 0, at = 0; i < nwr; i++) {
 		fill_wr(s, &s->wrs[i], !post_is_send(&s->post));
-		s->wrs[i].sge = s->sges + at;
+		s->wrs[i].sge = nsge ? s->sges + at : NULL;
 		at += s->wrs[i].nsge;
 		walk_next_wr(&s->block, &s->walk);
 	}

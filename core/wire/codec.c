@@ -173,8 +173,8 @@ static void put_sockaddr(struct codec_out *out, const struct field_info *field, 
 {
 	uint64_t family;
 
-	if (field->size == sizeof(at))
-		memcpy(&at, at, sizeof(at));
+	if (field->size == sizeof(void *))
+		memcpy(&at, at, sizeof(void *));
 	if (!at) {
 		put_word(out, CODEC_NULL);
 		return;

@@ -1,0 +1,225 @@
+/*
+ * One run of a program under test, watched
+ *
+ * Its output goes through pipes: looked at for what a terminal would obey, and
+ * thrown away. A run that says something goes on; one that has been silent for
+ * the limit hangs. A run that talks for twice the limit is ended, and fine.
+ */
+#include "tests/fuzz/trial.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *const verdict_names[VERDICTS] = {
+	"fine", "status", "crash", "report", "hang", "memory", "raw", "touch",
+};
+
+struct watch {
+	struct trial *trial;
+	pid_t pid;
+	int pipes[2];	    /* of its stdout and stderr */
+	double begin, word; /* when it began, when it last said something */
+	int more[2];	    /* bytes of a character of UTF-8 that are still to come */
+	bool raw, cut;
+};
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void become(const struct trial *t, const int out[2], const int err[2])
+{
+	setpgid(0, 0);
+	if (chdir(t->dir) || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0)
+		_exit(125);
+	close(0);
+	open("/dev/null", O_RDONLY);
+	for (char *const *e = t->env; e && *e; e += 2)
+		setenv(e[0], e[1], 1);
+	execv(t->argv[0], t->argv);
+	_exit(125);
+}
+
+static int start(struct watch *w)
+{
+	int out[2], err[2];
+
+	if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
+		return -1;
+	w->pid = fork();
+	if (!w->pid)
+		become(w->trial, out, err);
+	close(out[1]);
+	close(err[1]);
+	w->pipes[0] = out[0];
+	w->pipes[1] = err[0];
+	w->begin = w->word = now();
+	return w->pid < 0 ? -1 : 0;
+}
+
+/* Controls but tab and newline, C1 as UTF-8 has them, or what is no UTF-8. */
+static void look(struct watch *w, int which, const uint8_t *bytes, ssize_t n)
+{
+	static uint8_t before[2];
+
+	for (ssize_t i = 0; i < n; i++) {
+		uint8_t c = bytes[i];
+		int *more = &w->more[which];
+
+		if (*more) {
+			if ((c & 0xc0) != 0x80 || (before[which] == 0xc2 && c < 0xa0))
+				w->raw = true;
+			--*more;
+		} else if (c >= 0x80) {
+			*more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
+			w->raw = w->raw || c < 0xc2 || c > 0xf4;
+		} else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+			w->raw = true;
+		}
+		before[which] = c;
+	}
+}
+
+static void keep_end(char *said, const char *bytes, size_t n)
+{
+	size_t have = strlen(said), room = TRIAL_SAID - 1;
+
+	if (n > room) {
+		bytes += n - room;
+		n = room;
+	}
+	if (have + n > room) {
+		memmove(said, said + have + n - room, room - n);
+		have = room - n;
+	}
+	memcpy(said + have, bytes, n);
+	said[have + n] = '\0';
+	for (char *c = said + have; c < said + have + n; c++)
+		if (!*c)
+			*c = '?';
+}
+
+/* False where nothing more comes. */
+static bool listen_to(struct watch *w, int which)
+{
+	uint8_t bytes[65536];
+	ssize_t n = read(w->pipes[which], bytes, sizeof(bytes));
+
+	if (n <= 0) {
+		close(w->pipes[which]);
+		w->pipes[which] = -1;
+		return false;
+	}
+	w->word = now();
+	look(w, which, bytes, n);
+	if (which)
+		keep_end(w->trial->said, (char *)bytes, (size_t)n);
+	return true;
+}
+
+static long resident(pid_t pid)
+{
+	char path[64], text[64] = "";
+	long pages = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, text, sizeof(text) - 1) > 0)
+			sscanf(text, "%*d %ld", &pages);
+		close(fd);
+	}
+	return pages * 4;
+}
+
+/* Is it time to end it? */
+static bool enough(struct watch *w)
+{
+	struct trial *t = w->trial;
+	double time = now();
+
+	if (resident(w->pid) > TRIAL_MEMORY + TRIAL_MEMORY / 4)
+		t->verdict = VERDICT_MEMORY;
+	else if (time - w->word > t->limit)
+		t->verdict = VERDICT_HANG;
+	else if (time - w->begin > 2 * t->limit)
+		w->cut = true;
+	return t->verdict || w->cut;
+}
+
+static void attend(struct watch *w)
+{
+	struct trial *t = w->trial;
+	bool killed = false;
+
+	while (w->pipes[0] >= 0 || w->pipes[1] >= 0) {
+		struct pollfd fds[] = { { w->pipes[0], POLLIN, 0 }, { w->pipes[1], POLLIN, 0 } };
+		int busy = t->meanwhile && !killed && !t->meanwhile(t->arg);
+
+		poll(fds, 2, busy ? 0 : 100);
+		for (int i = 0; i < 2; i++)
+			if (fds[i].revents)
+				listen_to(w, i);
+		if (!killed && enough(w))
+			killed = !kill(-w->pid, SIGKILL);
+	}
+}
+
+static bool is_report(const char *said)
+{
+	return strstr(said, "Sanitizer") || strstr(said, "runtime error:");
+}
+
+static void judge(struct watch *w, int status, const struct rusage *used)
+{
+	struct trial *t = w->trial;
+
+	t->memory = used->ru_maxrss;
+	t->seconds = now() - w->begin;
+	t->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (strstr(t->said, "rss limit exhausted") || t->memory > TRIAL_MEMORY)
+		t->verdict = VERDICT_MEMORY;
+	if (t->verdict || w->cut)
+		return;
+	if (is_report(t->said))
+		t->verdict = VERDICT_REPORT;
+	else if (t->status >= 128 || strstr(t->said, "ended by signal"))
+		t->verdict = VERDICT_CRASH;
+	else if (t->status > 9 || !strchr(t->statuses, '0' + t->status) ||
+		 ((t->status == 3 || t->status == 4) && !strstr(t->said, "verbatim: ")))
+		t->verdict = VERDICT_STATUS;
+	else if (w->raw)
+		t->verdict = VERDICT_RAW;
+}
+
+void trial_run(struct trial *trial)
+{
+	struct watch w = { .trial = trial };
+	struct rusage used;
+	int status;
+
+	trial->verdict = VERDICT_FINE;
+	trial->said[0] = '\0';
+	if (start(&w)) {
+		perror("start a run");
+		exit(1);
+	}
+	attend(&w);
+	while (wait4(w.pid, &status, 0, &used) < 0)
+		;
+	kill(-w.pid, SIGKILL); /* what it has left */
+	judge(&w, status, &used);
+}
