@@ -26,7 +26,7 @@ int mutate_read(const char *path, uint8_t **ret_bytes, size_t *ret_n);
 int mutate_write(const char *path, const void *bytes, size_t n);
 
 /* The file of this name that a journal is made to name: it must stay as it is. */
-#define MUTATE_VICTIM "victim"
+#define MUTATE_VICTIM ".victim"
 
 struct sqlite3;
 
