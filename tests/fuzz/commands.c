@@ -127,14 +127,14 @@ __attribute__((format(printf, 1, 2))) static void shell(const char *format, ...)
 		raise(WTERMSIG(status));
 }
 
-/* One of the directories of the corpus, copied to DIR/mutant. False: it has none. */
+/* One of the directories of the corpus, copied to DIR/run. False: it has none. */
 static bool take_input(const struct kind *kind, const char *dir, struct dice *dice)
 {
 	char from[1024];
 	uint32_t n = 0;
 
-	shell("rm -rf '%s/mutant'; mkdir '%s/mutant'; echo precious >'%s/mutant/" MUTATE_VICTIM "'",
-	      dir, dir, dir);
+	shell("rm -rf '%s'/*; mkdir '%s/run'; echo precious >'%s/run/" MUTATE_VICTIM "'", dir, dir,
+	      dir);
 	if (!kind->mutate)
 		return true;
 	for (;; n++) {
@@ -143,7 +143,7 @@ static bool take_input(const struct kind *kind, const char *dir, struct dice *di
 			break;
 	}
 	if (n)
-		shell("cp -a '%s/%s/%u/.' '%s/mutant'", options.corpus, kind->corpus,
+		shell("cp -a '%s/%s/%u/.' '%s/run'", options.corpus, kind->corpus,
 		      dice_roll(dice, n), dir);
 	return n;
 }
@@ -317,7 +317,8 @@ static void work(void)
 		if (!kind || !take_input(kind, dir, &dice))
 			continue;
 		if (kind->mutate)
-			kind->mutate(mutate_path(dir, "mutant"), &dice);
+			kind->mutate(mutate_path(dir, "run"), &dice);
+		shell("mv '%s/run' '%s/mutant'", dir, dir);
 		run_all(kind, index, dir, &dice);
 	}
 	shell("rm -rf '%s'", dir);
