@@ -13,15 +13,17 @@
  *	  source
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/judge.h"
 #include "analyzer/report.h"
+#include "core/wire/printable.h"
 
 enum { WIDTH = 96 };
 
 /* @text in lines of WIDTH, each but the first after @indent blanks. */
-static void wrap(FILE *out, int column, int indent, const char *text)
+static void wrap_words(FILE *out, int column, int indent, const char *text)
 {
 	while (*text) {
 		int n = (int)strcspn(text, " ");
@@ -40,11 +42,30 @@ static void wrap(FILE *out, int column, int indent, const char *text)
 	fputc('\n', out);
 }
 
+static void wrap(FILE *out, int column, int indent, const char *text)
+{
+	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
+	char *shown = malloc(size);
+
+	if (shown)
+		printable(shown, size, text, strlen(text));
+	wrap_words(out, column, indent, shown ? shown : "");
+	free(shown);
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 
 	return slash ? slash + 1 : path ? path : "?";
+}
+
+/* A name of the trace between words of ours. */
+static void print_named(FILE *out, const char *before, const char *name, const char *behind)
+{
+	fputs(before, out);
+	print_foreign(out, name);
+	fputs(behind, out);
 }
 
 static void print_count(FILE *out, uint64_t n, const char *what)
@@ -73,8 +94,8 @@ static void print_stack(const struct report *report, uint32_t stack)
 	char text[512];
 
 	for (unsigned int i = 0; i < n; i++)
-		fprintf(report->out, "        %s\n",
-			symbol_text(&lines[i].symbol, text, sizeof(text)));
+		print_named(report->out, "        ",
+			    symbol_text(&lines[i].symbol, text, sizeof(text)), "\n");
 }
 
 void report_first(const struct report *report, const struct first_error *error)
@@ -82,10 +103,10 @@ void report_first(const struct report *report, const struct first_error *error)
 	char id[32], when[32], status[32], qp[32];
 	FILE *out = report->out;
 
-	fprintf(out, "first error: %s on %s (number 0x%x) of process %u at %s, %s: ",
-		report_status(error->status, status), report_qp(report->trace, error, qp),
-		error->qp_num, error->process, event_id_text(error->event, id),
-		judge_span(error->time, when));
+	fprintf(out, "first error: %s on ", report_status(error->status, status));
+	print_foreign(out, report_qp(report->trace, error, qp));
+	fprintf(out, " (number 0x%x) of process %u at %s, %s: ", error->qp_num, error->process,
+		event_id_text(error->event, id), judge_span(error->time, when));
 	if (error->request.thread)
 		print_request(out, error);
 	else
@@ -128,13 +149,15 @@ static void print_head(const struct report *report, const struct finding *findin
 	fprintf(out, "\n%c %s %s  %s  %s  process %u", rule->severity, rule->id, rule->name,
 		event_id_text(finding->event, id), judge_span(finding->time, when),
 		finding->process);
-	if (process)
-		fprintf(out, " (%s, pid %d)", base_name(process->exe), process->pid);
+	if (process) {
+		print_named(out, " (", base_name(process->exe), "");
+		fprintf(out, ", pid %d)", process->pid);
+	}
 	fprintf(out, ", thread %u", finding->thread);
 	if (thread && thread->comm)
-		fprintf(out, " (%s)", thread->comm);
-	fprintf(out, "\n  %s   %s\n  ", finding->where ? finding->where : "",
-		finding->object ? finding->object : "");
+		print_named(out, " (", thread->comm, ")");
+	print_named(out, "\n  ", finding->where, "   ");
+	print_named(out, "", finding->object, "\n  ");
 	wrap(out, 2, 2, finding->says ? finding->says : "");
 }
 
@@ -177,9 +200,9 @@ void report_unchecked(const struct report *report)
 
 		if (i == 0)
 			fputc('\n', report->out);
-		fprintf(report->out, "%s: %s %s, because %s\n", rules[u->rule].id,
-			rules[u->rule].name, u->partly ? "checked in part" : "not checked",
-			u->because ? u->because : "?");
+		fprintf(report->out, "%s: %s %s", rules[u->rule].id, rules[u->rule].name,
+			u->partly ? "checked in part" : "not checked");
+		print_named(report->out, ", because ", u->because ? u->because : "?", "\n");
 	}
 }
 
@@ -192,7 +215,7 @@ void report_sum(const struct report *report)
 		muted += findings->off[i];
 		checked += !findings->off[i] && !findings->skip[i];
 	}
-	fprintf(report->out, "\n%s: ", report->path);
+	print_named(report->out, "\n", report->path, ": ");
 	print_count(report->out, findings_count(findings, 'E'), "error");
 	fprintf(report->out, ", ");
 	print_count(report->out, findings_count(findings, 'W'), "warning");

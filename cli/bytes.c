@@ -6,13 +6,17 @@
 #include <ctype.h>
 #include <inttypes.h>
 
+#include "core/wire/printable.h"
+
 void bytes_short(FILE *out, const struct payload *p)
 {
 	fprintf(out, "%" PRIu64 " byte%s", p->total, p->total == 1 ? "" : "s");
 	if (p->hashed)
 		fprintf(out, ", hash %016" PRIx64, p->hash);
-	if (p->why)
-		fprintf(out, ", %s", p->why);
+	if (p->why) {
+		fputs(", ", out);
+		print_foreign(out, p->why);
+	}
 }
 
 static void put_line(FILE *out, const uint8_t *at, uint64_t offset, uint64_t n, const char *indent)

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "core/wire/printable.h"
 
 const struct doctor_check doctor_machine_checks[] = {
 	{ "device", doctor_devices },
@@ -160,8 +161,9 @@ static void print_text(const struct doctor *doctor)
 	for (size_t i = 0; i < doctor->nfindings; i++) {
 		const struct finding *f = &doctor->findings[i];
 
-		printf("%-8s %-8s %s%s%s\n", verdicts[f->verdict], f->check, f->text,
-		       f->remedy ? "; " : "", f->remedy ? f->remedy : "");
+		printf("%-8s %-8s ", verdicts[f->verdict], f->check);
+		print_foreign(stdout, f->text); /* names of files and devices in it */
+		printf("%s%s\n", f->remedy ? "; " : "", f->remedy ? f->remedy : "");
 	}
 }
 

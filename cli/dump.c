@@ -21,6 +21,7 @@
 #include "core/store/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
+#include "core/wire/printable.h"
 
 enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, FRAMES_MAX = 128,
        INLINED_MAX = 16 };
@@ -187,15 +188,14 @@ static bool is_wanted(const struct dump *d, const struct trace_event *event)
 static void print_line(const struct dump *d, const struct trace_event *event)
 {
 	const struct thread *thread = trace_thread(d->trace, event->id.thread);
-	char id[32], tag[40] = "-";
+	char id[32], tag[40] = "-", shown[PRINTABLE_GROWS * sizeof(tag)];
 	int pad;
 
 	if (thread)
 		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
-	pad = 18 - (int)strlen(tag);
-	printf("%14.9f  %-8s  ", (double)event->time / 1e9, event_id_text(event->id, id));
-	format_put(stdout, tag);
-	printf("%*s  ", pad > 0 ? pad : 0, "");
+	pad = 18 - (int)printable(shown, sizeof(shown), tag, strlen(tag));
+	printf("%14.9f  %-8s  %s%*s  ", (double)event->time / 1e9, event_id_text(event->id, id),
+	       shown, pad > 0 ? pad : 0, "");
 	render_event(&d->render, event);
 	putchar('\n');
 }
@@ -207,7 +207,9 @@ static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
 
 	if (found <= 0 || !payload.nbytes)
 		return found;
-	printf("    %s[%u]\n", payload.kind, i);
+	printf("    ");
+	print_foreign(stdout, payload.kind);
+	printf("[%u]\n", i);
 	bytes_dump(stdout, &payload, d->payload, "      ");
 	return 0;
 }
@@ -254,8 +256,11 @@ static void print_stack(const struct dump *d, uint32_t stack)
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int inside = symbols_find(symbols, &frames[i], list, INLINED_MAX);
 
-		for (unsigned int k = 0; k < inside; k++)
-			printf("  #%-2u %s\n", line++, symbol_text(&list[k], text, sizeof(text)));
+		for (unsigned int k = 0; k < inside; k++) {
+			printf("  #%-2u ", line++);
+			print_foreign(stdout, symbol_text(&list[k], text, sizeof(text)));
+			putchar('\n');
+		}
 	}
 	symbols_close(symbols);
 }
@@ -267,8 +272,10 @@ static void print_object(const struct dump *d, uint32_t id)
 
 	if (!object)
 		return;
-	printf("\n%s: object %u, handle 0x%" PRIx64 ", made by %s, ", object->name, object->id,
-	       object->handle, event_id_text(object->created, made));
+	putchar('\n');
+	print_foreign(stdout, object->name);
+	printf(": object %u, handle 0x%" PRIx64 ", made by %s, ", object->id, object->handle,
+	       event_id_text(object->created, made));
 	if (object->destroyed.thread)
 		printf("destroyed by %s\n", event_id_text(object->destroyed, gone));
 	else

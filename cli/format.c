@@ -1,9 +1,9 @@
 /*
- * Numbers and texts for a reader
+ * Numbers for a reader
  */
 #include "cli/format.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *format_count(uint64_t n, char text[FORMAT_TEXT])
@@ -47,10 +47,4 @@ const char *format_time(int64_t ns, char text[FORMAT_TEXT])
 	if (ns < 0)
 		return strcpy(text, "-");
 	return scaled((double)ns, units, 4, text);
-}
-
-void format_put(FILE *out, const char *text)
-{
-	for (; *text; text++)
-		fputc(iscntrl((unsigned char)*text) ? '?' : *text, out);
 }

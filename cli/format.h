@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Numbers for a reader: each writes into @text and returns it; and texts. Any thread.
+ * Numbers for a reader: each writes into @text and returns it. Any thread.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +15,3 @@ const char *format_bytes(uint64_t n, char text[FORMAT_TEXT]);
 
 /* 890 ns, 12.3 us, 4.56 ms, 3.4 s; "-" for a negative one */
 const char *format_time(int64_t ns, char text[FORMAT_TEXT]);
-
-/* A program's own text: nothing of it ends the line or reaches the terminal's controls. */
-void format_put(FILE *out, const char *text);

@@ -17,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "core/store/trace.h"
+#include "core/wire/printable.h"
 
 enum { FORMAT };
 
@@ -121,6 +122,14 @@ static const char *date(int64_t ns, char text[FORMAT_TEXT])
 	return text;
 }
 
+/* What the trace says of itself. */
+static void print_meta(const char *title, struct trace *trace, const char *key, const char *end)
+{
+	fputs(title, stdout);
+	print_foreign(stdout, meta(trace, key));
+	fputs(end, stdout);
+}
+
 /* First of all what makes the rest incomplete. */
 static void print_faults(struct trace *trace)
 {
@@ -128,7 +137,7 @@ static void print_faults(struct trace *trace)
 	char text[FORMAT_TEXT];
 
 	if (*meta(trace, "filter"))
-		printf("FILTERED: %s\n", meta(trace, "filter"));
+		print_meta("FILTERED: ", trace, "filter", "\n");
 	if (loss.interrupted)
 		printf("INTERRUPTED: the recorder ended before the program; what came after is "
 		       "not here\n");
@@ -150,7 +159,7 @@ static void print_faults(struct trace *trace)
 		printf("CONTINUES: the control verbs of the first %s are those of the trace before\n",
 		       format_time(meta_number(trace, "carried"), text));
 	if (*meta(trace, "snapshot"))
-		printf("SNAPSHOT: %s\n", meta(trace, "snapshot"));
+		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
 }
 
 /* Quick where it lies in chunks. */
@@ -168,18 +177,24 @@ static void print_head(struct trace *trace, const char *path)
 
 	stat(path, &st);
 	print_faults(trace);
-	printf("trace     %s, %s\n", path, format_bytes((uint64_t)st.st_size, text));
-	printf("program   ");
-	format_put(stdout, meta(trace, "command"));
-	printf("\nrecorded  %s, %s, by verbatim %s\n", date(meta_number(trace, "realtime"), text),
-	       format_time(meta_number(trace, "duration"), other), meta(trace, "version"));
-	printf("machine   %s, %s, Linux %s, clock %s\n", meta(trace, "host"),
-	       meta(trace, "machine"), meta(trace, "kernel"), meta(trace, "clock"));
-	printf("device    %s\n", *meta(trace, "device") ? meta(trace, "device") : "the machine's");
-	if (*meta(trace, "payload") && strcmp(meta(trace, "payload"), "none"))
-		printf("payload   %s%s, %s kept\n", meta(trace, "payload"),
-		       atoi(meta(trace, "payload")) ? " bytes of each" : "",
+	printf("trace     ");
+	print_foreign(stdout, path);
+	printf(", %s\n", format_bytes((uint64_t)st.st_size, text));
+	print_meta("program   ", trace, "command", "\n");
+	printf("recorded  %s, %s", date(meta_number(trace, "realtime"), text),
+	       format_time(meta_number(trace, "duration"), other));
+	print_meta(", by verbatim ", trace, "version", "\n");
+	print_meta("machine   ", trace, "host", "");
+	print_meta(", ", trace, "machine", "");
+	print_meta(", Linux ", trace, "kernel", "");
+	print_meta(", clock ", trace, "clock", "\n");
+	print_meta("device    ", trace, "device", *meta(trace, "device") ? "\n" : "the machine's\n");
+	if (*meta(trace, "payload") && strcmp(meta(trace, "payload"), "none")) {
+		print_meta("payload   ", trace, "payload",
+			   atoi(meta(trace, "payload")) ? " bytes of each" : "");
+		printf(", %s kept\n",
 		       format_bytes((uint64_t)ask(trace, kept_sql(trace)), text));
+	}
 	printf("events    %s, and %s lost\n",
 	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread") - loss.late, text),
 	       format_count(loss.events - loss.overwritten, other));

@@ -3,11 +3,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/screen.h"
 #include "core/wire/log.h"
 
 static void print_usage(FILE *to)
@@ -58,7 +60,9 @@ static int dispatch(int argc, char **argv)
 /* What stdio still held may meet a full disk, or a reader that has gone. */
 static int flush_stdout(int status)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	bool failed = ferror(stdout);
+
+	if (!fclose(stdout) && !failed)
 		return status;
 	if (errno == EPIPE)
 		return status;
@@ -80,7 +84,12 @@ static void keep_standard_free(void)
 
 int main(int argc, char **argv)
 {
+	FILE *screen;
+
 	keep_standard_free();
+	screen = screen_open(STDOUT_FILENO);
+	if (screen)
+		stdout = screen;
 	if (argc < 2) {
 		print_usage(stderr);
 		return CLI_USAGE;

@@ -18,6 +18,7 @@
 #include "cli/values.h"
 #include "core/store/trace.h"
 #include "core/wire/event.h"
+#include "core/wire/printable.h"
 
 static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags,
 	*access_flags;
@@ -63,11 +64,13 @@ static void put_return(const struct values *v, const struct call *call)
 	}
 	if (verb->effect == EFFECT_CREATE && call->object)
 		made = trace_object(v->trace, call->object);
-	if (made && call->ret)
-		fprintf(v->out, " = %s", made->name);
-	else if (text && *text == '"')
-		fprintf(v->out, " = %.*s", (int)(jscan_skip(text) - text), text);
-	else if (verb->fail == FAIL_NULL)
+	if (made && call->ret) {
+		fputs(" = ", v->out);
+		print_foreign(v->out, made->name);
+	} else if (text && *text == '"') {
+		fputs(" = ", v->out);
+		print_foreign_bytes(v->out, text, (size_t)(jscan_skip(text) - text));
+	} else if (verb->fail == FAIL_NULL)
 		fprintf(v->out, call->ret ? " = 0x%" PRIx64 : " = NULL", (uint64_t)call->ret);
 	else if (verb->returns && verb->ret.kind == FIELD_ENUM) {
 		fputs(" = ", v->out);
@@ -261,8 +264,11 @@ static void put_wc(const struct values *v, const struct wc *wc)
 		}
 	}
 	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
-	if (qp)
-		fprintf(v->out, " (%s)", qp->name);
+	if (qp) {
+		fputs(" (", v->out);
+		print_foreign(v->out, qp->name);
+		fputc(')', v->out);
+	}
 	put_extras(v, wc);
 	put_request(v, wc);
 }
@@ -310,12 +316,16 @@ static void put_end(FILE *out, const struct process *p)
 	fprintf(out, "+++ process %u (pid %d) has ended", p->id, p->pid);
 	if (!strcmp(how, "exec"))
 		fputs(" by exec", out);
-	else if (p->status != -1 && WIFEXITED(p->status))
-		fprintf(out, " by %s(%d)", *how ? how : "exit", WEXITSTATUS(p->status));
-	else if (p->status != -1)
+	else if (p->status != -1 && WIFEXITED(p->status)) {
+		fputs(" by ", out);
+		print_foreign(out, *how ? how : "exit");
+		fprintf(out, "(%d)", WEXITSTATUS(p->status));
+	} else if (p->status != -1) {
 		fprintf(out, ", killed by signal %d", WTERMSIG(p->status));
-	else if (*how)
-		fprintf(out, ", %s", how);
+	} else if (*how) {
+		fputs(", ", out);
+		print_foreign(out, how);
+	}
 	fputs(" +++", out);
 }
 
@@ -330,7 +340,7 @@ static void put_process(const struct values *v, bool began)
 		return;
 	}
 	fprintf(v->out, "+++ process %u: pid %d, ", p->id, p->pid);
-	format_put(v->out, p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
+	print_foreign(v->out, p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
 	fputs(" +++", v->out);
 }
 
@@ -340,7 +350,8 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 	const char *how = fork->how ? fork->how : "fork";
 	const char *who = fork->kind == TRACE_REPLACED ? "new program" : "child";
 
-	fprintf(v->out, "%s()", how);
+	print_foreign(v->out, how);
+	fputs("()", v->out);
 	if (fork->error) {
 		fputs(" failed", v->out);
 		put_error(v->out, fork->error);
@@ -367,7 +378,7 @@ static void put_mark(const struct values *v, const struct mark_event *mark)
 					     [TRACE_MARK_END] = "<-- end" };
 
 	fprintf(v->out, "%s ", kinds[mark->kind]);
-	format_put(v->out, mark->text ? mark->text : "");
+	print_foreign(v->out, mark->text);
 }
 
 void render_event(const struct render *r, const struct trace_event *event)

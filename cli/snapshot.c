@@ -15,6 +15,7 @@
 #include "cli/guests.h"
 #include "cli/options.h"
 #include "core/wire/log.h"
+#include "core/wire/printable.h"
 #include "core/wire/session.h"
 
 enum { LOOK_NS = 5 * 1000 * 1000 };
@@ -127,7 +128,8 @@ static int ask(struct session *session)
 	if (!*read_text(page->copy, text))
 		return log_err(-EIO, "the recorder could not write a copy of %s: it says why",
 			       read_text(page->trace, text));
-	printf("%s\n", text);
+	print_foreign(stdout, text);
+	putchar('\n');
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "core/store/trace.h"
 #include "core/wire/log.h"
+#include "core/wire/printable.h"
 
 enum { CSV, JSON, HEADER };
 
@@ -26,16 +27,34 @@ static const struct option_row rows[] = {
 
 enum format { AS_PLAIN, AS_CSV, AS_JSON };
 
+static size_t span_before(const char *ends, const char *text, size_t n)
+{
+	size_t span = 0;
+
+	while (span < n && (!text[span] || !strchr(ends, text[span])))
+		span++;
+	return span;
+}
+
+/* An end of a line stays one: quotes are around it. */
 static void put_csv(const char *text, size_t n)
 {
-	bool quoted = strcspn(text, ",\"\r\n") < n;
+	bool quoted = span_before(",\"\n", text, n) < n;
 
 	if (quoted)
 		putchar('"');
-	for (size_t i = 0; i < n; i++) {
-		if (text[i] == '"')
+	while (n) {
+		size_t span = span_before("\"\n", text, n);
+
+		print_foreign_bytes(stdout, text, span);
+		text += span;
+		n -= span;
+		if (!n)
+			break;
+		if (*text == '"')
 			putchar('"');
-		putchar(text[i]);
+		putchar(*text++);
+		n--;
 	}
 	if (quoted)
 		putchar('"');
@@ -46,7 +65,7 @@ static void put_plain(enum format format, const char *text, size_t n)
 	if (format == AS_CSV)
 		put_csv(text, n);
 	else
-		fwrite(text, 1, n, stdout);
+		print_foreign_bytes(stdout, text, n);
 }
 
 /* A text to its end, which no NUL in it is. */

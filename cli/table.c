@@ -17,9 +17,11 @@
 #include "core/store/text.h"
 #include "core/store/trace.h"
 #include "core/wire/log.h"
+#include "core/wire/printable.h"
 
 struct cell {
 	char *text;  /* "-" for nothing */
+	char *shown; /* the same made printable */
 	bool null;
 	int64_t value; /* of all kinds but text */
 };
@@ -45,6 +47,17 @@ struct table *table_new(const char *name, const struct column *columns)
 	return table;
 }
 
+static char *make_printable(const char *text)
+{
+	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
+	char *shown = malloc(size);
+
+	if (!shown)
+		abort();
+	printable(shown, size, text, strlen(text));
+	return shown;
+}
+
 static void add(struct table *table, const char *text, bool null, int64_t value)
 {
 	if (table->ncells == table->size) {
@@ -53,7 +66,8 @@ static void add(struct table *table, const char *text, bool null, int64_t value)
 	}
 	if (!table->cells)
 		abort();
-	table->cells[table->ncells++] = (struct cell){ strdup(text), null, value };
+	table->cells[table->ncells++] = (struct cell){ strdup(text), make_printable(text),
+							null, value };
 }
 
 static const char *status_text(int status, char text[FORMAT_TEXT])
@@ -155,7 +169,7 @@ static int column_width(const struct table *table, unsigned int column)
 	int widest = width(title(&table->columns[column], head));
 
 	for (size_t i = column; i < table->ncells; i += table->ncolumns) {
-		int w = width(table->cells[i].text);
+		int w = width(table->cells[i].shown);
 
 		widest = w > widest ? w : widest;
 	}
@@ -170,9 +184,7 @@ static void put_cell(const struct table *table, unsigned int column, int room, c
 	bool last = column + 1 == table->ncolumns;
 	int pad = room - width(text);
 
-	printf("  %*s", left ? 0 : pad, "");
-	format_put(stdout, text);
-	printf("%*s", left && !last ? pad : 0, "");
+	printf("  %*s%s%*s", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
 }
 
 void table_print(const struct table *table)
@@ -192,7 +204,7 @@ void table_print(const struct table *table)
 
 		if (!c)
 			putchar('\n');
-		put_cell(table, c, widths[c], table->cells[i].text);
+		put_cell(table, c, widths[c], table->cells[i].shown);
 	}
 	putchar('\n');
 }
@@ -255,8 +267,10 @@ void table_free(struct table *table)
 {
 	if (!table)
 		return;
-	for (size_t i = 0; i < table->ncells; i++)
+	for (size_t i = 0; i < table->ncells; i++) {
 		free(table->cells[i].text);
+		free(table->cells[i].shown);
+	}
 	free(table->cells);
 	free(table);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/jscan.h"
+#include "core/wire/printable.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
 {
@@ -47,7 +48,7 @@ void values_handle(const struct values *v, enum object_kind kind, uint64_t handl
 	if (handle)
 		object = trace_object_at(v->trace, v->process, kind, handle, v->time);
 	if (object)
-		fputs(object->name, v->out);
+		print_foreign(v->out, object->name);
 	else if (handle)
 		fprintf(v->out, "0x%" PRIx64, handle);
 	else
@@ -94,35 +95,39 @@ static void put_number(const struct values *v, const struct field_info *field, i
 	}
 }
 
+/* The text of @json, with its quotes or without. */
+static void put_string(FILE *out, const char *json, bool quoted)
+{
+	size_t n = (size_t)(jscan_skip(json) - json);
+
+	if (quoted || n < 2)
+		print_foreign_bytes(out, json, n);
+	else
+		print_foreign_bytes(out, json + 1, n - 2);
+}
+
 /* Sixteen bytes are a GID nearly everywhere. */
 static void put_bytes(FILE *out, const char *json)
 {
 	unsigned char bytes[16];
 	char text[INET6_ADDRSTRLEN];
-	size_t n = (size_t)(jscan_skip(json) - json) - 2;
+	bool gid = jscan_skip(json) - json == 2 + 32;
 
-	for (size_t i = 0; i < 16 && n == 32; i++)
-		if (sscanf(json + 1 + 2 * i, "%2hhx", &bytes[i]) != 1)
-			n = 0;
-	if (n == 32)
+	for (size_t i = 0; i < 16 && gid; i++)
+		gid = sscanf(json + 1 + 2 * i, "%2hhx", &bytes[i]) == 1;
+	if (gid)
 		fputs(inet_ntop(AF_INET6, bytes, text, sizeof(text)), out);
 	else
-		fprintf(out, "%.*s", (int)n, json + 1);
+		put_string(out, json, false);
 }
 
 static void put_text(const struct values *v, const struct field_info *field, const char *json)
 {
-	int length = (int)(jscan_skip(json) - json);
-
-	if (field->kind == FIELD_BLOB || field->kind == FIELD_PRIVATE ||
-	    field->kind == FIELD_SOCKADDR)
-		fprintf(v->out, "%.*s", length - 2, json + 1);
-	else if (field->kind == FIELD_BYTES)
+	if (field->kind == FIELD_BYTES)
 		put_bytes(v->out, json);
-	else if (field->kind == FIELD_ENUM)
-		fprintf(v->out, "%.*s", length - 2, json + 1);
 	else
-		fprintf(v->out, "%.*s", length, json);
+		put_string(v->out, json, field->kind != FIELD_BLOB &&
+				   field->kind != FIELD_SOCKADDR && field->kind != FIELD_ENUM);
 }
 
 static const struct field_info *find_field(const struct struct_info *info, const char *name,
@@ -154,11 +159,13 @@ static void put_struct(const struct values *v, const struct struct_info *info, c
 	while ((value = jscan_next(&at, &name, &length))) {
 		const struct field_info *field = name ? find_field(info, name, length) : NULL;
 
-		fprintf(v->out, "%s%.*s=", sep, (int)length, name ? name : "");
+		fputs(sep, v->out);
+		print_foreign_bytes(v->out, name ? name : "", length);
+		fputc('=', v->out);
 		if (field)
 			values_field(v, field, value);
 		else
-			fprintf(v->out, "%.*s", (int)(jscan_skip(value) - value), value);
+			print_foreign_bytes(v->out, value, (size_t)(jscan_skip(value) - value));
 		sep = ", ";
 	}
 	fputc('}', v->out);

@@ -24,6 +24,7 @@
 #include "analyzer/check.h"
 #include "analyzer/report.h"
 #include "cli/guests.h"
+#include "cli/screen.h"
 #include "core/wire/log.h"
 
 #define MS 1000000
@@ -130,14 +131,10 @@ static bool block_begin(struct watch *w, struct block *block)
 
 static void block_end(struct watch *w, struct block *block)
 {
-	size_t done = 0;
-	ssize_t n = 0;
-
 	fclose(w->report.out);
 	progress_clear(w->options.progress);
-	while (block->text && done < block->size &&
-	       (n = write(STDERR_FILENO, block->text + done, block->size - done)) > 0)
-		done += (size_t)n;
+	if (block->text)
+		screen_write(STDERR_FILENO, block->text, block->size);
 	free(block->text);
 }
 

@@ -3,18 +3,22 @@
  */
 #include <inttypes.h>
 
+#include "core/wire/printable.h"
 #include "replay/outcome_private.h"
 
 static void print_total(const struct outcome *r, FILE *to)
 {
 	const uint64_t *n = r->counts;
 
+	fputs("replayed ", to);
+	print_foreign(to, r->trace ? r->trace : "-");
+	fputs(" on ", to);
+	print_foreign(to, r->device ? r->device : "-");
 	fprintf(to,
-		"replayed %s on %s: %" PRIu64 " calls, %" PRIu64 " posts of %" PRIu64
+		": %" PRIu64 " calls, %" PRIu64 " posts of %" PRIu64
 		" work requests, %" PRIu64 " polls with %" PRIu64 " completions, %" PRIu64
 		" notification requests, %" PRIu64 " events\n",
-		r->trace ? r->trace : "-", r->device ? r->device : "-", n[OUTCOME_CALLS],
-		n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS], n[OUTCOME_COMPLETIONS],
+		n[OUTCOME_CALLS], n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS], n[OUTCOME_COMPLETIONS],
 		n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
 	if (n[OUTCOME_PAYLOADS])
 		fprintf(to, "sent what was recorded, and compared what was received %" PRIu64
@@ -32,8 +36,12 @@ static void print_divergence(const struct divergence *d, FILE *to)
 {
 	char event[32], about[32], sender[32];
 
-	fprintf(to, "  %s %s: %s: recorded %s, replayed %s", event_id_text(d->event, event),
-		verb_infos[d->verb].name, d->field, d->recorded, d->replayed);
+	fprintf(to, "  %s %s: ", event_id_text(d->event, event), verb_infos[d->verb].name);
+	print_foreign(to, d->field);
+	fputs(": recorded ", to);
+	print_foreign(to, d->recorded);
+	fputs(", replayed ", to);
+	print_foreign(to, d->replayed);
 	if (d->about.thread)
 		fprintf(to, " (request of %s%s%s)", event_id_text(d->about, about),
 			d->sender.thread ? ", sent by " : "",
@@ -66,8 +74,10 @@ static void print_skips(const struct outcome *r, FILE *to)
 	for (size_t i = 0; i < r->nskips && i < OUTCOME_PRINTED; i++) {
 		const struct skip *s = &r->skips[i];
 
-		fprintf(to, "  %" PRIu64 " x %s, first at %s: %s\n", s->n, verb_infos[s->verb].name,
-			event_id_text(s->event, event), s->why);
+		fprintf(to, "  %" PRIu64 " x %s, first at %s: ", s->n, verb_infos[s->verb].name,
+			event_id_text(s->event, event));
+		print_foreign(to, s->why);
+		fputc('\n', to);
 	}
 	if (r->nskips > OUTCOME_PRINTED)
 		fprintf(to, "  and %zu more reasons\n", r->nskips - OUTCOME_PRINTED);
@@ -82,6 +92,9 @@ void outcome_text(const struct outcome *r, FILE *to)
 		fprintf(to, "differences that say nothing:\n");
 	for (size_t i = 0; i < r->ntolerated; i++)
 		fprintf(to, "  %" PRIu64 " x %s\n", r->tolerated[i].n, r->tolerated[i].reason);
-	for (size_t i = 0; i < r->nnotes; i++)
-		fprintf(to, "note: %s\n", r->notes[i]);
+	for (size_t i = 0; i < r->nnotes; i++) {
+		fputs("note: ", to);
+		print_foreign(to, r->notes[i]);
+		fputc('\n', to);
+	}
 }

@@ -83,7 +83,7 @@ sql_prints_json() { is "$(query --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS 
 sql_has_the_data_plane() { is "$(query t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'; }
 sql_prints_all_of_a_blob_and_of_a_text() {
 	is "$(query t.db "SELECT x'00ff41', 1")" '00FF41|1' && is "$(query --csv t.db "SELECT x'00ff41'")" 00FF41 &&
-		is "$(query t.db "SELECT 'a' || char(0) || 'b'" | od -An -c | tr -d ' ')" 'a\0b\n' &&
+		is "$(query t.db "SELECT 'a' || char(0) || 'b'" | od -An -c | tr -d ' ')" 'a\x00b\n' &&
 		is "$(query --json t.db "SELECT x'00ff41' AS x, cast(x'61ff62' AS text) AS y, 'a' || char(0) || 'b' AS z, 1e999 AS i, -1e999 AS j")" \
 			'[{"x": "00FF41", "y": "a\u00ffb", "z": "a\ufffdb", "i": 9e999, "j": -9e999}]'
 }
@@ -96,7 +96,7 @@ texts_of_a_program_stay_on_their_line() {
 		"$VERBATIM" $command odd.db >out || return
 		! LC_ALL=C grep -n "^y\|"$'\e' out || return
 	done
-	"$VERBATIM" dump odd.db | LC_ALL=C grep -qa 'x?y?\[31mz' &&
+	"$VERBATIM" dump odd.db | LC_ALL=C grep -qaF 'x\x0ay\x1b[31mz' &&
 		for command in info stat check; do "$VERBATIM" $command --format json odd.db | iconv -f UTF-8 -t UTF-8 | jq -e . >/dev/null || { echo "$command: no JSON"; return 1; }; done &&
 		"$VERBATIM" sql --json odd.db 'SELECT * FROM process' | iconv -f UTF-8 -t UTF-8 | jq -e '.[0].cmdline == "x\ny\u001b[31mz\u00ff say 1 calls 1"' >/dev/null
 }

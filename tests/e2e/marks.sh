@@ -12,7 +12,7 @@ are_recorded() {
 
 stand_among_the_verbs() {
 	is "$("$VERBATIM" dump "$t" | grep -A1 -- '--> begin round' | grep -c alloc_pd)" 3 &&
-		is "$("$VERBATIM" dump "$t" | grep -c -- '--- a?b')" 3
+		is "$("$VERBATIM" dump "$t" | grep -cF -- '--- a\x0ab')" 3
 }
 
 are_counted() {

@@ -1,0 +1,115 @@
+/*
+ * The last look at what is written for people to read
+ *
+ * A stream's pieces end anywhere: a character that is cut in two waits for its
+ * rest.
+ */
+#include "cli/screen.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/wire/printable.h"
+
+enum { PIECE = 4096, CHARACTER = 4 };
+
+struct screen {
+	int fd;
+	char held[PIECE]; /* what is not written yet: between two calls less than a character */
+	size_t nheld;
+};
+
+static int write_all(int fd, const char *text, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, text, n);
+
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		if (done > 0) {
+			text += done;
+			n -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+/* How many of the @n bytes are whole characters; the rest may become one. */
+static size_t whole_characters(const char *text, size_t n)
+{
+	size_t tail = 0;
+
+	while (tail < n && tail < CHARACTER - 1 && ((unsigned char)text[n - 1 - tail] & 0xc0) == 0x80)
+		tail++;
+	if (tail < n) {
+		unsigned char first = (unsigned char)text[n - 1 - tail];
+		size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+
+		return tail + 1 < length ? n - 1 - tail : n;
+	}
+	return n;
+}
+
+int screen_write(int fd, const char *text, size_t n)
+{
+	size_t size = PRINTABLE_GROWS * n + 1;
+	char *lines = malloc(size);
+	int err = lines ? write_all(fd, lines, printable_lines(lines, size, text, n)) : -ENOMEM;
+
+	free(lines);
+	return err;
+}
+
+static ssize_t put(void *cookie, const char *text, size_t n)
+{
+	struct screen *screen = cookie;
+	size_t done = 0;
+
+	while (done < n) {
+		size_t room = PIECE - screen->nheld, more = n - done < room ? n - done : room, whole;
+		int err;
+
+		memcpy(screen->held + screen->nheld, text + done, more);
+		screen->nheld += more;
+		done += more;
+		whole = whole_characters(screen->held, screen->nheld);
+		err = screen_write(screen->fd, screen->held, whole);
+		screen->nheld -= whole;
+		memmove(screen->held, screen->held + whole, screen->nheld);
+		if (err) {
+			errno = -err;
+			return 0;
+		}
+	}
+	return (ssize_t)n;
+}
+
+static int finish(void *cookie)
+{
+	struct screen *screen = cookie;
+	int err = screen_write(screen->fd, screen->held, screen->nheld);
+
+	free(screen);
+	if (err)
+		errno = -err;
+	return err ? -1 : 0;
+}
+
+FILE *screen_open(int fd)
+{
+	const cookie_io_functions_t functions = { .write = put, .close = finish };
+	struct screen *screen = calloc(1, sizeof(*screen));
+	FILE *out = screen ? fopencookie(screen, "w", functions) : NULL;
+
+	if (!out) {
+		free(screen);
+		return NULL;
+	}
+	screen->fd = fd;
+	if (isatty(fd))
+		setvbuf(out, NULL, _IOLBF, BUFSIZ);
+	return out;
+}
