@@ -12,9 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/store/tables.h"
 #include "core/wire/log.h"
 
-static const char *const tables[] = {
+static const char *const controls[] = {
 	"meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID",
 	"process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, parent INTEGER,"
 	" fork_thread INTEGER, fork_n INTEGER, fork_time INTEGER, start INTEGER, end INTEGER,"
@@ -70,21 +71,42 @@ static const char *const tables[] = {
 	" begin INTEGER, end INTEGER, events INTEGER, bytes INTEGER, data BLOB)",
 };
 
-#define CHUNK_INDEX \
-	"CREATE INDEX IF NOT EXISTS chunk_thread ON chunk(thread, first_n, last_n, begin, end);" \
-	"CREATE INDEX IF NOT EXISTS payload_thread ON payload_chunk(thread, first_n, last_n);"
+enum {
+	WHOLE = 1,    /* only worth having in a whole trace */
+	FOLLOWED = 2, /* needed to read it while it is written */
+	CROWDED = 4,  /* what finding the forks of many processes takes */
+};
 
-#define PROCESS_INDEX \
-	"CREATE INDEX IF NOT EXISTS process_pid ON process(pid);" \
-	"CREATE INDEX IF NOT EXISTS process_fork ON process(fork_thread, fork_n);" \
-	"CREATE INDEX IF NOT EXISTS fork_seq ON fork(process, fork_seq);"
+static const struct {
+	const char *what;
+	unsigned int when;
+} indexes[] = {
+	{ "call_begin ON call(begin)", WHOLE },
+	{ "call_verb ON call(verb)", WHOLE },
+	{ "call_object ON call(object)", WHOLE },
+	{ "ref_object ON ref(object)", WHOLE },
+	{ "object_handle ON object(handle)", WHOLE },
+	{ "chunk_thread ON chunk(thread, first_n, last_n, begin, end)", WHOLE | FOLLOWED },
+	{ "payload_thread ON payload_chunk(thread, first_n, last_n)", WHOLE | FOLLOWED },
+	{ "process_pid ON process(pid)", CROWDED },
+	{ "process_fork ON process(fork_thread, fork_n)", CROWDED },
+	{ "fork_seq ON fork(process, fork_seq)", CROWDED },
+};
 
-static const char complete[] =
-	"CREATE INDEX IF NOT EXISTS call_begin ON call(begin);"
-	"CREATE INDEX IF NOT EXISTS call_verb ON call(verb);"
-	"CREATE INDEX IF NOT EXISTS call_object ON call(object);"
-	"CREATE INDEX IF NOT EXISTS ref_object ON ref(object);"
-	"CREATE INDEX IF NOT EXISTS object_handle ON object(handle);" CHUNK_INDEX;
+enum { CONTROLS = sizeof(controls) / sizeof(*controls), INDEXES = sizeof(indexes) / sizeof(*indexes) };
+
+static int make_indexes(sqlite3 *db, unsigned int when)
+{
+	char sql[256];
+	int err = 0;
+
+	for (int i = 0; i < INDEXES && !err; i++) {
+		snprintf(sql, sizeof(sql), "CREATE INDEX IF NOT EXISTS %s", indexes[i].what);
+		if (indexes[i].when & when)
+			err = sql_exec(db, sql);
+	}
+	return err;
+}
 
 int schema_create(sqlite3 *db)
 {
@@ -94,42 +116,102 @@ int schema_create(sqlite3 *db)
 	snprintf(sql, sizeof(sql), "BEGIN; PRAGMA application_id=%d; PRAGMA user_version=%d",
 		 SCHEMA_APPLICATION, SCHEMA_VERSION);
 	err = sql_exec(db, sql);
-	for (size_t i = 0; !err && i < sizeof(tables) / sizeof(*tables); i++) {
-		snprintf(sql, sizeof(sql), "CREATE TABLE %s", tables[i]);
+	for (int i = 0; !err && i < CONTROLS; i++) {
+		snprintf(sql, sizeof(sql), "CREATE TABLE %s", controls[i]);
 		err = sql_exec(db, sql);
 	}
 	return err ? err : sql_exec(db, "COMMIT");
 }
 
+/* The statement that makes a table of an unpacked trace: is @what that? */
+static bool is_unpacked(const char *what)
+{
+	size_t n = strcspn(what, "(");
+	struct text sql = { 0 };
+	bool same = false;
+
+	for (int t = 0; t < TABLES; t++)
+		if (!strncmp(tables[t].name, what, n) && !tables[t].name[n])
+			table_declare(&tables[t], true, &sql);
+	if (sql.at && !sql.failed)
+		same = !strcmp(sql.at, what);
+	text_fini(&sql);
+	return same;
+}
+
+/* Is this one of the statements that make a trace, letter by letter? */
+static bool is_ours(const char *sql)
+{
+	static const char table[] = "CREATE TABLE ", index[] = "CREATE INDEX ";
+	const char *what = sql + sizeof(table) - 1; /* both are as long */
+
+	if (!strncmp(sql, index, sizeof(index) - 1)) {
+		for (int i = 0; i < INDEXES; i++)
+			if (!strcmp(what, indexes[i].what))
+				return true;
+		return false;
+	}
+	if (strncmp(sql, table, sizeof(table) - 1))
+		return false;
+	for (int i = 0; i < CONTROLS; i++)
+		if (!strcmp(what, controls[i]))
+			return true;
+	return is_unpacked(what);
+}
+
+/* A trigger, a view, a virtual table, a generated column: SQLite would run what they say. */
+static int check_statements(sqlite3 *db)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(db, "SELECT type, name, sql FROM sqlite_master", &stmt);
+
+	while (!err && (err = sql_step(stmt)) > 0) {
+		const char *sql = (const char *)sqlite3_column_text(stmt, 2);
+
+		err = 0;
+		if (sql && *sql && !is_ours(sql)) /* without one: what UNIQUE needs */
+			err = log_err(-EPROTO, "%s: its %.16s '%.64s' is not one that this verbatim "
+					       "makes: it was changed, or is of another build; read "
+					       "it with that one, or record again",
+				      sqlite3_db_filename(db, "main"),
+				      (const char *)sqlite3_column_text(stmt, 0),
+				      (const char *)sqlite3_column_text(stmt, 1));
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
 int schema_check(sqlite3 *db)
 {
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+	int err = check_statements(db);
+
+	for (int i = 0; i < CONTROLS && !err; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(tables[i], "("), tables[i]);
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(controls[i], "("), controls[i]);
 		/* what is damaged is said by who reads it */
 		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_ERROR)
-			return log_err(-EPROTO, "%s was made by another build of verbatim: it has "
-						"no table %s; read it with that one, or record "
-						"again", sqlite3_db_filename(db, "main"), name);
+			err = log_err(-EPROTO, "%s was made by another build of verbatim: it has "
+					       "no table %s; read it with that one, or record again",
+				      sqlite3_db_filename(db, "main"), name);
 	}
-	return 0;
+	return err;
 }
 
 int schema_complete(sqlite3 *db)
 {
-	return sql_exec(db, complete);
+	return make_indexes(db, WHOLE);
 }
 
 int schema_index_processes(sqlite3 *db)
 {
-	return sql_exec(db, PROCESS_INDEX);
+	return make_indexes(db, CROWDED);
 }
 
 int schema_follow(sqlite3 *db)
 {
-	return sql_exec(db, CHUNK_INDEX);
+	return make_indexes(db, FOLLOWED);
 }
 
 int schema_set_meta(sqlite3 *db, const char *key, const char *value)

@@ -14,12 +14,14 @@ enum {
 int schema_create(sqlite3 *db);
 
 /*
- * Are all tables there? Builds between two releases have the same version and
- * may have other tables. -EPROTO after log_err().
+ * Are all tables there, and is nothing there but what this build makes? What a
+ * schema says is run by who reads the tables: a stranger's triggers, views and
+ * generated columns. Builds between two releases have the same version and may
+ * have other tables. -EPROTO after log_err(); before anything else is read.
  */
 int schema_check(sqlite3 *db);
 
-/* What is only worth having in a whole trace: indexes and views. */
+/* What is only worth having in a whole trace. */
 int schema_complete(sqlite3 *db);
 
 /* What finding the forks of many processes takes. */

@@ -72,6 +72,30 @@ int sql_open(const char *path, int flags, sqlite3 **ret_db)
 	return log_err(err, "open %s", path);
 }
 
+int sql_distrust(sqlite3 *db)
+{
+	static const struct { int what, on; } configs[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },      { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 }, { SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
+		{ SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0 },
+	};
+	static const struct { int what, most; } limits[] = {
+		{ SQLITE_LIMIT_LENGTH, 256 << 20 },    { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
+		{ SQLITE_LIMIT_COLUMN, 1000 },	       { SQLITE_LIMIT_EXPR_DEPTH, 500 },
+		{ SQLITE_LIMIT_COMPOUND_SELECT, 100 }, { SQLITE_LIMIT_VDBE_OP, 1 << 20 },
+		{ SQLITE_LIMIT_ATTACHED, 0 },	       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+		{ SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 4096 },
+	};
+
+	for (size_t i = 0; i < sizeof(configs) / sizeof(*configs); i++)
+		sqlite3_db_config(db, configs[i].what, configs[i].on, NULL);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+		sqlite3_limit(db, limits[i].what, limits[i].most);
+	return sql_exec(db, "PRAGMA cell_size_check = ON");
+}
+
 int sql_exec(sqlite3 *db, const char *sql)
 {
 	return sqlite3_exec(db, sql, NULL, NULL, NULL) ? sql_fail(db, sql) : 0;

@@ -26,6 +26,13 @@ void sql_path(const char *path, char name[4096]);
 /* Open what is there at @path; @flags SQLITE_OPEN_READONLY or READWRITE. 0 or -errno. */
 int sql_open(const char *path, int flags, sqlite3 **ret_db);
 
+/*
+ * The file may be anybody's: nothing that its schema says is run, no other
+ * database is attached, and statements have bounds. Views but temporary ones
+ * are off. 0 or -errno.
+ */
+int sql_distrust(sqlite3 *db);
+
 int sql_exec(sqlite3 *db, const char *sql);
 
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt);

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "core/store/abi.h"
-#include "core/store/schema.h"
 #include "core/store/trace_int.h"
 #include "core/wire/log.h"
 
@@ -235,10 +234,8 @@ static void load_numberless(struct trace *trace)
 
 int trace_load(struct trace *trace)
 {
-	int err = schema_check(trace->db);
+	int err = make_tables(trace);
 
-	if (!err)
-		err = make_tables(trace);
 	if (!err)
 		err = each(trace, "SELECT key, value FROM meta", read_meta);
 	if (!err)

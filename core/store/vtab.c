@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "core/store/rows.h"
+#include "core/store/schema.h"
 
 /* What all tables of a connection share. */
 struct home {
@@ -65,7 +66,9 @@ static int home_trace(struct home *home, char **ret_error)
 		return SQLITE_ERROR;
 	}
 	home->own = true;
-	return trace_borrow(home->db, &home->trace) ? SQLITE_ERROR : SQLITE_OK;
+	if (schema_check(home->db) || trace_borrow(home->db, &home->trace))
+		return SQLITE_ERROR;
+	return SQLITE_OK;
 }
 
 /* Each module has the home and its table as its argument. */

@@ -81,6 +81,19 @@ link_to_a_trace_is_followed_to_what_lies_beside_it() {
 		"$("$VERBATIM" sql u.db 'SELECT count(*) FROM call WHERE ret = 7')" && [ ! -e there/hot.db-journal ]
 }
 
+trigger_is_refused_and_not_run() {
+	cp t.db trigger.db && sqlite3 trigger.db "CREATE TRIGGER bite AFTER UPDATE ON meta BEGIN DELETE FROM call; END" || return
+	refused trigger.db "its trigger 'bite'.*record again" || return
+	sqlite3 trigger.db "UPDATE meta SET value = 'recording' WHERE key = 'state'; DELETE FROM meta WHERE key = 'recorder'" &&
+		sqlite3 trigger.db "DROP TRIGGER bite" "CREATE TRIGGER bite AFTER UPDATE ON process BEGIN DELETE FROM mark; END" || return
+	refused trigger.db "its trigger 'bite'"
+}
+
+view_over_a_table_that_never_ends_is_refused() {
+	cp u.db view.db && sqlite3 view.db "DROP TABLE loss; CREATE VIEW loss AS WITH RECURSIVE r(events, overwritten, last) AS
+		(SELECT 1, 1, 1 UNION ALL SELECT events, 1, 1 FROM r) SELECT * FROM r" && refused view.db "its view 'loss'"
+}
+
 # two users: ours, and one who can write to the same directory
 other=(setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all)
 
@@ -113,7 +126,8 @@ trace_of_somebody_else_is_read_but_not_completed() {
 for each in finished_trace_is_read_without_a_change_to_its_directory journal_that_names_a_super_journal_is_refused \
 	journal_that_is_a_link_is_refused journal_that_is_another_file_is_refused journal_that_is_a_fifo_is_refused \
 	wal_that_others_can_write_to_is_refused own_interrupted_change_is_undone own_wal_is_read \
-	link_to_a_trace_is_followed_to_what_lies_beside_it; do try $each; done
+	link_to_a_trace_is_followed_to_what_lies_beside_it trigger_is_refused_and_not_run \
+	view_over_a_table_that_never_ends_is_refused; do try $each; done
 for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing trace_of_somebody_else_is_read_but_not_completed; do
 	if [ "$(id -u)" -eq 0 ] && "${other[@]}" true 2>/dev/null; then try $each
 	else echo "skip attack_open: ${each//_/ }: needs root, to be two users"; fi
