@@ -16,7 +16,6 @@
 #include "cli/collector.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -279,12 +278,12 @@ int collector_drain(struct collector *c)
 static int end_feed(struct collector *c, struct feed *feed)
 {
 	struct ring_head head;
-	char name[24];
+	char name[SESSION_NAME];
 	int err;
 
 	feed_read_head(feed, &head);
 	err = writer_thread_end(c->writer, feed->thread, &head);
-	snprintf(name, sizeof(name), "ring.%u", feed->index);
+	session_ring_name(feed->index, name);
 	if (!c->leftover)
 		unlinkat(c->at, name, 0);
 	ring_close(&feed->ring);

@@ -116,7 +116,7 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index)
 	return err;
 }
 
-static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
+static int create(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 		  uint64_t image, bool grows)
 {
 	const uint64_t file_bytes = RING_PAGE + (grows ? 2 * bytes : bytes);
@@ -126,7 +126,7 @@ static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t 
 		return -EINVAL;
 	if (too_long(file_bytes))
 		return -EFBIG;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	/* reserved now: a full file system must not become a SIGBUS later */
@@ -135,23 +135,29 @@ static int create(struct ring *ring, const char *path, uint64_t bytes, uint32_t 
 		err = map(ring, fd, bytes, grows, MAP_SHARED);
 	close(fd);
 	if (err) {
-		unlink(path);
+		unlinkat(at, name, 0);
 		return err;
 	}
 	fill_head(ring, bytes, index, image, grows);
 	return 0;
 }
 
+int ring_create_at(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
+		   uint64_t image)
+{
+	return create(ring, at, name, bytes, index, image, false);
+}
+
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
 		uint64_t image)
 {
-	return create(ring, path, bytes, index, image, false);
+	return create(ring, AT_FDCWD, path, bytes, index, image, false);
 }
 
-int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
-			uint64_t image)
+int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes,
+			uint32_t index, uint64_t image)
 {
-	return create(ring, path, bytes, index, image, true);
+	return create(ring, at, name, bytes, index, image, true);
 }
 
 /* Both pieces to where piece @first of the file begins; they are there. */
@@ -163,16 +169,17 @@ static int move(struct ring *ring, int fd, uint64_t first, int sharing)
 	return at == MAP_FAILED ? -errno : 0;
 }
 
-int ring_grow(struct ring *ring, const char *path)
+int ring_grow(struct ring *ring, int at, const char *name)
 {
 	const uint64_t first = ring->reserved & ~ring->mask, bytes = ring->mask + 1;
+	uint64_t file_bytes;
 	int fd, err;
 
 	if (too_long(RING_PAGE + first + 2 * bytes))
 		return -EFBIG;
-	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	fd = dir_open_file(at, name, O_RDWR, &file_bytes);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = -posix_fallocate(fd, (off_t)(RING_PAGE + first + bytes), (off_t)bytes);
 	if (!err)
 		err = move(ring, fd, first, MAP_SHARED);
@@ -185,12 +192,16 @@ int ring_grow(struct ring *ring, const char *path)
 	return 0;
 }
 
-void ring_trim(struct ring *ring, const char *path)
+void ring_trim(struct ring *ring, int at, const char *name)
 {
-	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
+	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed), file_bytes;
+	int fd = ring->head->grows ? dir_open_file(at, name, O_RDWR, &file_bytes) : -1;
 
-	if (ring->head->grows && truncate(path, (off_t)(RING_PAGE + tail)))
-		return; /* it is longer than need be */
+	if (fd < 0)
+		return;
+	if (ftruncate(fd, (off_t)(RING_PAGE + tail)))
+		file_bytes = 0; /* it is longer than need be */
+	close(fd);
 }
 
 /* Length of the data and whether it grows, read once; 0: it is no ring. */

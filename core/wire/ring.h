@@ -88,6 +88,10 @@ struct ring {
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
 		uint64_t image);
 
+/* The same for file @name in directory @at (core/wire/dir.h). */
+int ring_create_at(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
+		   uint64_t image);
+
 /* The same in memory of this process (and its children) only; nobody reads it but a tap. */
 int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
 
@@ -96,15 +100,15 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
  * one's file becomes longer, by @bytes. What ring_room() says comes to an end
  * every @bytes; then ring_grow() is to be called.
  */
-int ring_create_growing(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
-			uint64_t image);
+int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes,
+			uint32_t index, uint64_t image);
 
 /*
- * Make the growing ring at @path longer and go on in its new part; what was
+ * Make the growing ring, file @name in directory @at, longer and go on in its new part; what was
  * written before may not be touched any more. Returns 0 or -errno: the disk
  * is full, or the file is gone.
  */
-int ring_grow(struct ring *ring, const char *path);
+int ring_grow(struct ring *ring, int at, const char *name);
 
 /* Is there no room behind the @held bytes that are written, but not committed, until then? */
 static inline bool ring_must_move(const struct ring *ring, uint64_t held)
@@ -114,7 +118,7 @@ static inline bool ring_must_move(const struct ring *ring, uint64_t held)
 }
 
 /* The thread has ended: give back what was not used of a growing ring's file. */
-void ring_trim(struct ring *ring, const char *path);
+void ring_trim(struct ring *ring, int at, const char *name);
 
 /*
  * Map an existing file for reading. What it says is checked, not trusted.

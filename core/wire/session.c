@@ -398,11 +398,11 @@ void session_remove(struct session *session)
 /* N of "ring.N", SESSION_RINGS if it is none. */
 static uint32_t number_of_ring(const char *name)
 {
-	char same[24];
+	char same[SESSION_NAME];
 	uint32_t n = strncmp(name, "ring.", 5) ? SESSION_RINGS :
 						 (uint32_t)strtoul(name + 5, NULL, 10);
 
-	snprintf(same, sizeof(same), "ring.%u", n);
+	session_ring_name(n, same);
 	return n < SESSION_RINGS && !strcmp(name, same) ? n : SESSION_RINGS;
 }
 
@@ -479,19 +479,24 @@ void session_wake(struct session *session)
 	errno = saved;
 }
 
+void session_ring_name(uint32_t index, char name[SESSION_NAME])
+{
+	snprintf(name, SESSION_NAME, "ring.%u", index);
+}
+
 int session_open_ring(int at, uint32_t index, struct ring *ret_ring)
 {
-	char name[24];
+	char name[SESSION_NAME];
 
-	snprintf(name, sizeof(name), "ring.%u", index);
+	session_ring_name(index, name);
 	return ring_open_at(ret_ring, at, name);
 }
 
 int session_open_leftover(int at, uint32_t index, struct ring *ret_ring)
 {
-	char name[24];
+	char name[SESSION_NAME];
 
-	snprintf(name, sizeof(name), "ring.%u", index);
+	session_ring_name(index, name);
 	return ring_open_leftover_at(ret_ring, at, name);
 }
 

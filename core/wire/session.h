@@ -23,6 +23,7 @@
 
 enum {
 	SESSION_PATH = 240,
+	SESSION_NAME = 24,
 	SESSION_TEXT = 512,
 	SESSION_VERBS = 256, /* more than there are */
 	SESSION_QPS = 32,
@@ -157,8 +158,8 @@ bool session_is_collectors(const char *name);
 
 /*
  * The session's directory. Returns a descriptor, or -errno: -ENOENT; -ESTALE
- * where another directory has its name by now. For what is done in it by the
- * next four: nothing there is followed, and nothing outside is touched.
+ * where another directory has its name by now. What is done in it is done by
+ * this descriptor: nothing there is followed, and nothing outside is touched.
  */
 int session_open_dir(const struct session *session);
 
@@ -178,7 +179,10 @@ void session_clear(int at);
 /* Remove the directory with all that a session leaves in it, and unmap. */
 void session_remove(struct session *session);
 
-/* Path of ring @index, to be shown and made: @path has SESSION_PATH + 16 bytes. */
+/* Name of ring @index in the session's directory. */
+void session_ring_name(uint32_t index, char name[SESSION_NAME]);
+
+/* Its path, to be shown and looked for in maps: @path has SESSION_PATH + 16 bytes. */
 void session_ring_path(const struct session *session, uint32_t index, char *path);
 
 /* Is the process with this start time alive? 0 as start time: unknown. */

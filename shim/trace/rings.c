@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
@@ -98,18 +99,18 @@ bool rings_take(struct ring *ret_ring)
 	return slot;
 }
 
-static int make_sized(struct session *session, uint32_t index, uint64_t bytes,
+static int make_sized(struct session *session, int at, uint32_t index, uint64_t bytes,
 		      struct ring *ret_ring)
 {
-	char path[SESSION_PATH + 16];
+	char name[SESSION_NAME];
 	int err;
 
-	session_ring_path(session, index, path);
+	session_ring_name(index, name);
 	if (session->page->on_full != ON_FULL_GROW)
-		return ring_create(ret_ring, path, bytes, index, process_image());
+		return ring_create_at(ret_ring, at, name, bytes, index, process_image());
 	if (!session_take(session, RING_PAGE + 2 * bytes))
 		return -EDQUOT;
-	err = ring_create_growing(ret_ring, path, bytes, index, process_image());
+	err = ring_create_growing(ret_ring, at, name, bytes, index, process_image());
 	if (err)
 		session_give_back(session, RING_PAGE + 2 * bytes);
 	return err;
@@ -119,15 +120,19 @@ static int make(struct session *session, struct ring *ret_ring)
 {
 	uint32_t index = atomic_fetch_add(&session->page->rings, 1);
 	uint64_t bytes = used < FULL ? session->page->ring_bytes : RING_MIN;
-	int err;
+	int at, err;
 
 	if (index >= SESSION_RINGS)
 		return -EMFILE;
 	if (session_is_alone(session))
 		return ring_create_alone(ret_ring, bytes, index);
-	err = make_sized(session, index, bytes, ret_ring);
+	at = session_open_dir(session);
+	if (at < 0)
+		return at;
+	err = make_sized(session, at, index, bytes, ret_ring);
 	if ((err == -ENOSPC || err == -EDQUOT) && bytes > RING_MIN)
-		err = make_sized(session, index, RING_MIN, ret_ring);
+		err = make_sized(session, at, index, RING_MIN, ret_ring);
+	close(at);
 	return err;
 }
 
@@ -160,12 +165,17 @@ static void trim(struct session *session, struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
 	uint64_t first = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
-	char path[SESSION_PATH + 16];
+	char name[SESSION_NAME];
+	int at;
 
 	if (!ring->head->grows)
 		return;
-	session_ring_path(session, ring->head->index, path);
-	ring_trim(ring, path);
+	session_ring_name(ring->head->index, name);
+	at = session_open_dir(session);
+	if (at >= 0) {
+		ring_trim(ring, at, name);
+		close(at);
+	}
 	session_give_back(session, first + 2 * ring->head->bytes - tail);
 }
 

@@ -51,6 +51,19 @@ static void doze(void)
 	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
 }
 
+static int make_longer(struct ring *ring)
+{
+	char name[SESSION_NAME];
+	int at = session_open_dir(&join_session), err;
+
+	if (at < 0)
+		return at;
+	session_ring_name(ring->head->index, name);
+	err = ring_grow(ring, at, name);
+	close(at);
+	return err;
+}
+
 /*
  * Nobody empties the ring: its file becomes longer, with all signals blocked,
  * since one would end posix_fallocate(). What could not be had once is not
@@ -59,7 +72,6 @@ static void doze(void)
 static bool grow(void)
 {
 	struct ring *ring = &recorder.ring;
-	char path[SESSION_PATH + 16];
 	sigset_t mask;
 	int cancel;
 
@@ -71,8 +83,7 @@ static bool grow(void)
 		return false;
 	thread_block_signals(&mask);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	session_ring_path(&join_session, ring->head->index, path);
-	recorder.stuck = !session_take(&join_session, ring->mask + 1) || ring_grow(ring, path);
+	recorder.stuck = !session_take(&join_session, ring->mask + 1) || make_longer(ring);
 	pthread_setcancelstate(cancel, &cancel);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return !recorder.stuck;

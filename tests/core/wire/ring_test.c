@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/wire/ring.h"
@@ -348,7 +350,7 @@ static void reader_follows_a_writer_in_another_thread(void **state)
 static int write_growing(uint64_t events, size_t words)
 {
 	for (uint64_t i = 0; i < events; i++) {
-		if (!ring_room(&in, words * 8) && ring_must_move(&in, 0) && ring_grow(&in, path))
+		if (!ring_room(&in, words * 8) && ring_must_move(&in, 0) && ring_grow(&in, AT_FDCWD, path))
 			return -1;
 		put(words, i);
 	}
@@ -361,9 +363,9 @@ static void growing_ring_keeps_all_of_it(void **state)
 
 	(void)state;
 	teardown(NULL);
-	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3, 0), 0);
+	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0); /* 13 words fit no piece evenly */
-	ring_trim(&in, path);
+	ring_trim(&in, AT_FDCWD, path);
 	assert_int_equal(ring_open_leftover(&out, path), 0);
 	for (uint64_t i = 0; i < 100000; i++)
 		take(13, i);
@@ -376,7 +378,7 @@ static void cut_ring_is_read_up_to_the_cut(void **state)
 
 	(void)state;
 	teardown(NULL);
-	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3, 0), 0);
+	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0);
 	ring_close(&in);
 	assert_int_equal(truncate(path, RING_PAGE + 50000 * 13 * 8 + 40), 0);
@@ -390,10 +392,37 @@ static void ring_that_cannot_grow_says_so(void **state)
 {
 	(void)state;
 	teardown(NULL);
-	assert_int_equal(ring_create_growing(&in, path, RING_MIN, 3, 0), 0);
+	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	unlink(path);
 	assert_int_equal(write_growing(100000, 13), -1);
-	assert_int_equal(ring_grow(&in, path), -ENOENT);
+	assert_int_equal(ring_grow(&in, AT_FDCWD, path), -ENOENT);
+}
+
+/* What has its name by now is not the ring, and stays as it is. */
+static void link_in_place_of_a_ring_is_not_followed(void **state)
+{
+	char other[] = "/tmp/ring_test.other.XXXXXX", bytes[64];
+	int fd = mkstemp(other);
+
+	(void)state;
+	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	teardown(NULL);
+	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
+	unlink(path);
+	assert_int_equal(symlink(other, path), 0);
+	ring_trim(&in, AT_FDCWD, path);
+	assert_int_equal(ring_grow(&in, AT_FDCWD, path), -ELOOP);
+	assert_int_equal(ring_open(&out, path), -ELOOP);
+	assert_int_equal(lseek(fd, 0, SEEK_END), sizeof(bytes));
+	close(fd);
+	unlink(other);
+}
+
+static void file_that_others_may_write_is_no_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(chmod(path, 0620), 0);
+	assert_int_equal(ring_open(&out, path), -EACCES);
 }
 
 /* Nobody has read, or somebody has read a part: the file is left as it is. */
@@ -443,6 +472,8 @@ int main(void)
 		TEST(growing_ring_keeps_all_of_it),
 		TEST(cut_ring_is_read_up_to_the_cut),
 		TEST(ring_that_cannot_grow_says_so),
+		TEST(link_in_place_of_a_ring_is_not_followed),
+		TEST(file_that_others_may_write_is_no_ring),
 		TEST(leftover_is_read_from_where_it_can_be),
 	};
 

@@ -6,10 +6,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,6 +160,68 @@ static void limit_is_for_all_rings(void **state)
 	session_remove(&session);
 }
 
+
+/* Its name stands for another directory of ours: nothing is done there. */
+static void directory_in_its_place_is_left_alone(void **state)
+{
+	char away[SESSION_PATH + 8], file[SESSION_PATH + 16];
+	struct session session;
+
+	(void)state;
+	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
+	snprintf(away, sizeof(away), "%s.away", session.dir);
+	snprintf(file, sizeof(file), "%s/ring.0", session.dir);
+	assert_int_equal(rename(session.dir, away), 0);
+	assert_int_equal(session_open_dir(&session), -ENOENT);
+	assert_int_equal(mkdir(session.dir, 0700), 0);
+	close(open(file, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(session_open_dir(&session), -ESTALE);
+	session_remove(&session);
+	assert_int_equal(access(file, F_OK), 0);
+	unlink(file);
+	rmdir(session.dir);
+	assert_int_equal(rename(away, session.dir), 0);
+	session_remove(&session);
+	assert_int_equal(access(session.dir, F_OK), -1);
+}
+
+static void rings_are_listed_in_order(void **state)
+{
+	static const char *const names[] = { "ring.10", "ring.9", "ring.0", "ring.01", "ring.",
+					     "ring.x", "ring.-1", "ring.1048576", "ring.4294967297",
+					     "session.7" };
+	struct session session;
+	uint32_t *rings;
+	int at;
+
+	(void)state;
+	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
+	at = session_open_dir(&session);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		close(openat(at, names[i], O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(session_list_rings(at, &rings), 3);
+	assert_int_equal(rings[0], 0);
+	assert_int_equal(rings[1], 9);
+	assert_int_equal(rings[2], 10);
+	free(rings);
+	close(at);
+	session_remove(&session);
+	assert_int_equal(access(session.dir, F_OK), -1);
+}
+
+static void page_that_others_may_write_is_not_joined(void **state)
+{
+	struct session session, joined;
+	char page[SESSION_PATH + 16];
+
+	(void)state;
+	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
+	snprintf(page, sizeof(page), "%s/session", session.dir);
+	assert_int_equal(chmod(page, 0602), 0);
+	assert_int_equal(session_join(&joined, session.dir), -EACCES);
+	session_remove(&session);
+}
+
 /* Each of them ends, or the test does not. */
 static void who_comes_before_the_sleep_is_heard(void **state)
 {
@@ -207,6 +271,9 @@ int main(void)
 		cmocka_unit_test(page_whose_clock_makes_no_sense_is_refused),
 		cmocka_unit_test(collectors_session_is_not_made_again),
 		cmocka_unit_test(limit_is_for_all_rings),
+		cmocka_unit_test(directory_in_its_place_is_left_alone),
+		cmocka_unit_test(rings_are_listed_in_order),
+		cmocka_unit_test(page_that_others_may_write_is_not_joined),
 		cmocka_unit_test(who_comes_before_the_sleep_is_heard),
 		cmocka_unit_test(sleeper_is_woken_by_another_process),
 	};
