@@ -2,7 +2,7 @@
  * verbatim sql: a question to a trace
  *
  * The database is the reader's: its virtual tables are there, and it cannot
- * be written to.
+ * be written to; nor can anything else, and nothing else is read.
  */
 #include <math.h>
 #include <sqlite3.h>
@@ -17,6 +17,8 @@
 #include "core/wire/printable.h"
 
 enum { CSV, JSON, HEADER };
+
+enum { REFUSED = 128 }; /* the name of what is refused */
 
 static const struct option_row rows[] = {
 	[CSV] = { "csv", 0, NULL, "comma-separated values, RFC 4180" },
@@ -167,14 +169,86 @@ static void put_header(sqlite3_stmt *stmt, enum format format)
 	putchar('\n');
 }
 
+static int refuse(const char *what)
+{
+	log_note("sql: %s: not allowed, a trace is only read; 'verbatim unpack' makes one that may "
+		 "be changed", what);
+	return CLI_USAGE;
+}
+
+static bool is_one_of(const char *const *list, const char *name)
+{
+	while (*list && sqlite3_stricmp(*list, name))
+		list++;
+	return *list;
+}
+
+/* Those that say something of the database, by a table's name; and those that set what they say. */
+static bool is_question(const char *pragma, const char *value)
+{
+	static const char *const tell[] = {
+		"collation_list", "compile_options", "database_list", "foreign_key_list",
+		"function_list", "index_info", "index_list", "index_xinfo", "integrity_check",
+		"module_list", "pragma_list", "quick_check", "table_info", "table_list",
+		"table_xinfo", NULL
+	};
+	static const char *const tell_or_set[] = {
+		"application_id", "data_version", "encoding", "freelist_count", "journal_mode",
+		"page_count", "page_size", "schema_version", "user_version", NULL
+	};
+
+	return is_one_of(tell, pragma) || (!value && is_one_of(tell_or_set, pragma));
+}
+
+/* A query reads the trace; what else SQLite could do, here or elsewhere, it does not. */
+static int authorize(void *arg, int action, const char *name, const char *value, const char *schema,
+		     const char *from)
+{
+	static const char *const outside[] = { "load_extension", "fts3_tokenizer", "readfile",
+					       "writefile", "edit", NULL };
+	char (*refused)[REFUSED] = arg;
+
+	(void)schema;
+	(void)from;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		if (!is_one_of(outside, value))
+			return SQLITE_OK;
+		snprintf(*refused, REFUSED, "%s()", value);
+		return SQLITE_DENY;
+	case SQLITE_PRAGMA:
+		if (is_question(name, value))
+			return SQLITE_OK;
+		snprintf(*refused, REFUSED, "PRAGMA %s", name);
+		return SQLITE_DENY;
+	case SQLITE_ATTACH:
+		snprintf(*refused, REFUSED, "ATTACH");
+		return SQLITE_DENY;
+	default:
+		/*
+		 * so it asks when a virtual table is first used: says what columns it has;
+		 * SQLite itself refuses these where they are meant
+		 */
+		if ((action == SQLITE_INSERT || action == SQLITE_UPDATE) &&
+		    !strcmp(name, "sqlite_master"))
+			return SQLITE_OK;
+		snprintf(*refused, REFUSED, "what is no query");
+		return SQLITE_DENY;
+	}
+}
+
 /* What SQLite says, and where it was the trace's fault. */
-static int failure(sqlite3 *db)
+static int failure(sqlite3 *db, const char *refused)
 {
 	int code = sqlite3_errcode(db);
 
-	log_note("sql: %s", sqlite3_errmsg(db));
 	if (code == SQLITE_READONLY || code == SQLITE_AUTH)
-		log_note("sql: a trace is not written to; 'verbatim unpack' makes one that may be");
+		return refuse(*refused ? refused : sqlite3_errmsg(db));
+	log_note("sql: %s", sqlite3_errmsg(db));
 	return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? CLI_TRACE : CLI_USAGE;
 }
 
@@ -192,26 +266,25 @@ static int answer(sqlite3 *db, sqlite3_stmt *stmt, enum format format, bool head
 	}
 	if (format == AS_JSON)
 		fputs(n ? "]\n" : "[]\n", stdout);
-	return err == SQLITE_DONE ? CLI_FINE : failure(db);
+	return err == SQLITE_DONE ? CLI_FINE : failure(db, "");
 }
 
 static int ask(sqlite3 *db, const char *sql, enum format format, bool header)
 {
 	int status = CLI_FINE;
+	char refused[REFUSED] = "";
 	bool asked = false;
 
+	sqlite3_set_authorizer(db, authorize, &refused);
 	while (!status && *sql) {
 		sqlite3_stmt *stmt = NULL;
 
 		if (sqlite3_prepare_v2(db, sql, -1, &stmt, &sql))
-			return failure(db);
-		if (stmt && !sqlite3_stmt_readonly(stmt)) {
-			log_note("sql: a trace is not written to; 'verbatim unpack' makes one "
-				 "that may be");
-			status = CLI_USAGE;
-		} else if (stmt) {
+			return failure(db, refused);
+		if (stmt && !sqlite3_stmt_readonly(stmt)) /* VACUUM asks nobody */
+			status = refuse("what is no query");
+		else if (stmt)
 			status = answer(db, stmt, format, header);
-		}
 		asked = asked || stmt;
 		sqlite3_finalize(stmt);
 	}

@@ -94,6 +94,91 @@ view_over_a_table_that_never_ends_is_refused() {
 		(SELECT 1, 1, 1 UNION ALL SELECT events, 1, 1 FROM r) SELECT * FROM r" && refused view.db "its view 'loss'"
 }
 
+# Each ends with 2 and one sentence, and everything is as it was.
+query_cannot_write_or_leave_the_trace() {
+	local query before status n=0
+	rm -rf asked && mkdir asked && cp u.db t.db asked/ && echo precious >asked/precious && cd asked || return
+	sqlite3 other.db 'CREATE TABLE t(x)' && before=$(sha256sum -- *) || return
+	while read -r query; do
+		for each in t.db u.db; do
+			timeout 20 "$VERBATIM" sql $each "$query" >../out 2>../err; status=$?
+			is "$query" $status 2 && is "$query: $(cat ../err): lines" "$(wc -l <../err)" 1 && says "^verbatim: sql: " ../err || return
+			is "$query: files" "$(sha256sum -- *)" "$before" || return
+			n=$((n + 1))
+		done
+	done <<-'END'
+		DELETE FROM call
+		UPDATE call SET ret = 7
+		INSERT INTO meta VALUES('x', 1)
+		REPLACE INTO meta VALUES('state', 'recording')
+		WITH x AS (SELECT 1) DELETE FROM thread WHERE id IN x
+		INSERT INTO wc(thread) VALUES(1)
+		DELETE FROM wr
+		DROP TABLE call
+		ALTER TABLE call RENAME TO y
+		CREATE TABLE x(y)
+		CREATE TEMP TABLE x AS SELECT * FROM call
+		CREATE TEMP VIEW x AS SELECT 1
+		CREATE TEMP TRIGGER x AFTER INSERT ON meta BEGIN SELECT 1; END
+		CREATE VIRTUAL TABLE temp.x USING fts5(y)
+		CREATE INDEX x ON call(ret)
+		REINDEX
+		ANALYZE
+		VACUUM
+		VACUUM INTO 'copy.db'
+		ATTACH 'other.db' AS other
+		ATTACH 'file:other.db?mode=rwc' AS other
+		ATTACH ':memory:' AS other
+		ATTACH 'precious' AS other
+		DETACH main
+		BEGIN IMMEDIATE
+		SAVEPOINT x
+		PRAGMA writable_schema = ON
+		PRAGMA journal_mode = WAL
+		PRAGMA journal_mode = OFF
+		PRAGMA locking_mode = EXCLUSIVE
+		PRAGMA user_version = 7
+		PRAGMA temp_store_directory = '.'
+		PRAGMA data_store_directory = '.'
+		PRAGMA trusted_schema = ON
+		PRAGMA query_only = OFF
+		PRAGMA wal_checkpoint
+		PRAGMA optimize
+		PRAGMA incremental_vacuum
+		SELECT load_extension('./x.so')
+		SELECT readfile('precious')
+		SELECT writefile('precious', 'x')
+		SELECT edit('x', 'touch x')
+		SELECT fts3_tokenizer('x', x'00')
+		SELECT * FROM fsdir('.')
+		SELECT * FROM csv('precious')
+		SELECT * FROM other.t
+		UPDATE sqlite_dbpage SET data = x'00' WHERE pgno = 1
+		UPDATE sqlite_master SET sql = 'x'
+		SELECT hex(zeroblob(1000000000))
+		SELECT 1; DELETE FROM call
+		EXPLAIN DELETE FROM call
+	END
+	cd .. && [ $n -ge 50 ]
+}
+
+query_may_ask_what_is_there() {
+	local query
+	while read -r query; do
+		"$VERBATIM" sql t.db "$query" >out 2>err && [ -s out ] || { echo "$query: $(cat err)"; return 1; }
+	done <<-'END'
+		PRAGMA table_info(wc)
+		PRAGMA integrity_check
+		PRAGMA user_version
+		PRAGMA data_version
+		SELECT * FROM pragma_table_info('wr')
+		SELECT name FROM sqlite_master
+		WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 5) SELECT n FROM r
+		SELECT json_extract(args, '$.attr_mask') IS NULL, json_group_array(verb) OVER () FROM call LIMIT 1
+		EXPLAIN QUERY PLAN SELECT * FROM wc
+	END
+}
+
 # two users: ours, and one who can write to the same directory
 other=(setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all)
 
@@ -127,7 +212,7 @@ for each in finished_trace_is_read_without_a_change_to_its_directory journal_tha
 	journal_that_is_a_link_is_refused journal_that_is_another_file_is_refused journal_that_is_a_fifo_is_refused \
 	wal_that_others_can_write_to_is_refused own_interrupted_change_is_undone own_wal_is_read \
 	link_to_a_trace_is_followed_to_what_lies_beside_it trigger_is_refused_and_not_run \
-	view_over_a_table_that_never_ends_is_refused; do try $each; done
+	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace query_may_ask_what_is_there; do try $each; done
 for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing trace_of_somebody_else_is_read_but_not_completed; do
 	if [ "$(id -u)" -eq 0 ] && "${other[@]}" true 2>/dev/null; then try $each
 	else echo "skip attack_open: ${each//_/ }: needs root, to be two users"; fi
