@@ -246,6 +246,8 @@ static int failure(sqlite3 *db, const char *refused)
 {
 	int code = sqlite3_errcode(db);
 
+	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* who read the table has said why */
+		return CLI_TRACE;
 	if (code == SQLITE_READONLY || code == SQLITE_AUTH)
 		return refuse(*refused ? refused : sqlite3_errmsg(db));
 	log_note("sql: %s", sqlite3_errmsg(db));

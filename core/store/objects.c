@@ -191,16 +191,16 @@ struct object *objects_qp(const struct objects *objects, uint32_t process, uint3
 
 int objects_load_lineages(sqlite3 *db, struct objects *objects)
 {
-	int64_t count = sql_int(db, "SELECT max(id) FROM process", 0);
+	uint32_t count;
 	sqlite3_stmt *stmt;
-	int err;
+	int err = sql_max_id(db, "process", &count);
 
-	if (count < 0 || count > 1 << 24)
-		return log_err(-EINVAL, "table process has impossible numbers");
-	objects->lineages = calloc((size_t)count + 1, sizeof(*objects->lineages));
+	if (err)
+		return err;
+	objects->lineages = calloc(count + 1ul, sizeof(*objects->lineages));
 	if (!objects->lineages)
 		return log_err(-ENOMEM, "read table process");
-	objects->nlineages = (uint32_t)count;
+	objects->nlineages = count;
 	err = sql_prepare(db, "SELECT id, parent, fork_time, start FROM process", &stmt);
 	while (!err && (err = sql_step(stmt)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
@@ -208,9 +208,8 @@ int objects_load_lineages(sqlite3 *db, struct objects *objects)
 		err = 0;
 		if (id < 1 || id > count)
 			continue;
-		objects->lineages[id - 1] = (struct lineage){ sql_u32(stmt, 1),
-							      sqlite3_column_int64(stmt, 2),
-							      sqlite3_column_int64(stmt, 3) };
+		objects->lineages[id - 1] = (struct lineage){ sql_u32(stmt, 1), sql_time(stmt, 2),
+							      sql_time(stmt, 3) };
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -234,7 +233,6 @@ static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 	o->process = sql_u32(stmt, 1);
 	o->kind = (enum object_kind)kind;
 	o->ordinal = sql_u32(stmt, 3);
-	o->name = sql_strdup(stmt, 4);
 	o->handle = (uint64_t)sqlite3_column_int64(stmt, 5);
 	o->number = sql_u32(stmt, 6);
 	o->rkey = sql_u32(stmt, 7);
@@ -243,9 +241,24 @@ static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 	o->created.n = (uint64_t)sqlite3_column_int64(stmt, 10);
 	o->destroyed.thread = sql_u32(stmt, 11);
 	o->destroyed.n = (uint64_t)sqlite3_column_int64(stmt, 12);
-	o->created_at = sqlite3_column_int64(stmt, 13);
-	o->destroyed_at = sqlite3_column_type(stmt, 14) == SQLITE_NULL ?
-			  INT64_MAX : sqlite3_column_int64(stmt, 14);
+	o->created_at = sql_time(stmt, 13);
+	o->destroyed_at = sql_time_or(stmt, 14, INT64_MAX);
+	return sql_need_text(stmt, 4, "object", id, &o->name);
+}
+
+/* Who walks up from an object to its context or device must get there. */
+static int check_parents(const struct objects *objects)
+{
+	enum { DEPTH = 16 }; /* device, context, PD, parent domain, queue pair, ...: never that deep */
+
+	for (uint32_t i = 0; i < objects->count; i++) {
+		uint32_t id = i + 1, steps = 0;
+
+		while (id && id <= objects->count && steps++ < DEPTH)
+			id = objects->list[id - 1].parent;
+		if (steps > DEPTH)
+			return log_err(-EINVAL, "object %u is among its own parents", i + 1);
+	}
 	return 0;
 }
 
@@ -265,6 +278,8 @@ int objects_load(sqlite3 *db, struct objects *ret_objects)
 	while (!err && (err = sql_step(stmt)) > 0)
 		err = load_object(stmt, &objects);
 	sqlite3_finalize(stmt);
+	if (!err)
+		err = check_parents(&objects);
 	if (!err)
 		err = objects_index(&objects);
 	if (err) {

@@ -44,6 +44,8 @@ int sql_fail(sqlite3 *db, const char *what)
 	const char *path = sqlite3_db_filename(db, "main");
 	int err = error_of(db);
 
+	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* vtab.c: it was said */
+		return err;
 	if (err == -ENOSPC)
 		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
 	return log_err(err, "%s: %s: %s", path ? path : "trace", what, sqlite3_errmsg(db));
@@ -187,9 +189,39 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 	return value;
 }
 
+int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
+{
+	enum { GAPS = 1 << 16 }; /* somebody may have taken rows away by hand */
+	char sql[96];
+	int64_t max, rows;
+
+	sqlite3_snprintf(sizeof(sql), sql, "SELECT max(id) FROM %s", table);
+	max = sql_int(db, sql, 0);
+	sqlite3_snprintf(sizeof(sql), sql, "SELECT count(*) FROM %s", table);
+	rows = sql_int(db, sql, 0);
+	if (max < 0 || max > GAPS + 16 * rows || max > UINT32_MAX / 2)
+		return log_err(-EINVAL, "table %s has impossible numbers: %lld with %lld rows",
+			       table, (long long)max, (long long)rows);
+	*ret_max = (uint32_t)max;
+	return 0;
+}
+
 char *sql_strdup(sqlite3_stmt *stmt, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
 
 	return text ? strdup(text) : NULL;
+}
+
+int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id, const char **ret_text)
+{
+	char *text = sql_strdup(stmt, column);
+
+	if (!text && sqlite3_column_type(stmt, column) == SQLITE_NULL)
+		return log_err(-EINVAL, "%s %lld has no %s", what, (long long)id,
+			       sqlite3_column_name(stmt, column));
+	if (!text)
+		return log_err(-ENOMEM, "read %s %lld", what, (long long)id);
+	*ret_text = text;
+	return 0;
 }

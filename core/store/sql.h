@@ -53,10 +53,44 @@ int sql_step(sqlite3_stmt *stmt);
 /* The first column of the first row, or @fallback. */
 int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback);
 
-/* Columns as the C types of this project; a text is owned by the caller, NULL for NULL. */
+/*
+ * The largest id of @table, into whose rows arrays are made: ids are given out one after the
+ * other, so one far above the number of rows is refused. 0 or -errno after log_err().
+ */
+int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max);
+
+/*
+ * Cells as the C types of this project. Anybody may have written them, and
+ * SQLite lets any column hold anything: so these never fail, and what they give
+ * is always of the type. A number out of range is 0, which names nothing.
+ */
 static inline uint32_t sql_u32(sqlite3_stmt *stmt, int column)
 {
-	return (uint32_t)sqlite3_column_int64(stmt, column);
+	int64_t n = sqlite3_column_int64(stmt, column);
+
+	return n < 0 || n > UINT32_MAX ? 0 : (uint32_t)n;
 }
 
+/* Nanoseconds of which any two can be subtracted: 36 years at most, to either side. */
+static inline int64_t sql_to_time(int64_t ns)
+{
+	const int64_t most = (int64_t)1 << 60;
+
+	return ns > most ? most : ns < -most ? -most : ns;
+}
+
+static inline int64_t sql_time(sqlite3_stmt *stmt, int column)
+{
+	return sql_to_time(sqlite3_column_int64(stmt, column));
+}
+
+static inline int64_t sql_time_or(sqlite3_stmt *stmt, int column, int64_t if_null)
+{
+	return sqlite3_column_type(stmt, column) == SQLITE_NULL ? if_null : sql_time(stmt, column);
+}
+
+/* Owned by the caller; NULL for NULL, or without memory. */
 char *sql_strdup(sqlite3_stmt *stmt, int column);
+
+/* The same where a text must be: 0, -ENOMEM, or -EINVAL after log_err() with @what and the row's @id. */
+int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id, const char **ret_text);

@@ -21,6 +21,9 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
+/* Of JSON, which takes some hundred times that when it is parsed; an event has 65,535 words at most. */
+enum { ARGS_MAX = 4 << 20 };
+
 const struct due stream_never = { UINT64_MAX, INT64_MAX };
 
 static const char calls_sql[] =
@@ -48,7 +51,7 @@ static int step_calls(struct stream *s)
 	s->due[CALL] = stream_never;
 	if (more > 0)
 		s->due[CALL] = (struct due){ (uint64_t)sqlite3_column_int64(s->calls, 0),
-					     sqlite3_column_int64(s->calls, 2) };
+					     sql_time(s->calls, 2) };
 	return more < 0 ? more : 0;
 }
 
@@ -102,7 +105,7 @@ static void due_data(struct stream *s)
 	uint32_t at = s->walk.at[FAMILY_EVENT];
 
 	s->due[DATA].n = block_get(&s->block, COLUMN_n, at);
-	s->due[DATA].time = (int64_t)block_get(&s->block, COLUMN_time, at);
+	s->due[DATA].time = sql_to_time((int64_t)block_get(&s->block, COLUMN_time, at));
 }
 
 /* To the next chunk: its head only, or the rows of the plain tables. */
@@ -127,7 +130,7 @@ static int next_block(struct stream *s)
 	more = sql_step(s->chunks);
 	if (more > 0)
 		s->due[DATA] = (struct due){ (uint64_t)sqlite3_column_int64(s->chunks, 0),
-					     sqlite3_column_int64(s->chunks, 1) };
+					     sql_time(s->chunks, 1) };
 	return more < 0 ? more : 0;
 }
 
@@ -281,17 +284,19 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	struct call *call = &open->call;
 	int verb;
 
+	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
+	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
+		return log_err(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
+			       s->thread, open->id.n);
 	call->args = sql_strdup(stmt, 11);
 	call->out = sql_strdup(stmt, 12);
 	verb = call_verb(stmt, call->args);
-	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
 	if (verb < 0)
 		return log_err(-EINVAL, "call %u:%" PRIu64 " is of a verb that is not known",
 			       s->thread, open->id.n);
 	call->verb = (enum verb)verb;
-	call->begin = sqlite3_column_int64(stmt, 2);
-	call->end = sqlite3_column_type(stmt, 3) == SQLITE_NULL ? -1 :
-		    sqlite3_column_int64(stmt, 3);
+	call->begin = sql_time(stmt, 2);
+	call->end = sql_time_or(stmt, 3, -1);
 	call->ret = sqlite3_column_int64(stmt, 4);
 	call->error = sqlite3_column_int(stmt, 5);
 	call->failed = sqlite3_column_int(stmt, 6);

@@ -80,7 +80,7 @@ int stream_live_due(struct stream *s, enum source source)
 	if (more > 0)
 		s->due[source] = (struct due){
 			(uint64_t)sqlite3_column_int64(stmt, 0),
-			sqlite3_column_int64(stmt, time_column[source]) };
+			sql_time(stmt, time_column[source]) };
 	sqlite3_reset(stmt);
 	return more < 0 ? more : 0;
 }

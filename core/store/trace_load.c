@@ -83,9 +83,9 @@ static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
 	p->ppid = sqlite3_column_int(stmt, 2);
 	p->parent = sql_u32(stmt, 3);
 	p->fork = (struct event_id){ sql_u32(stmt, 4), (uint64_t)sqlite3_column_int64(stmt, 5) };
-	p->fork_time = sqlite3_column_int64(stmt, 6);
-	p->start = sqlite3_column_int64(stmt, 7);
-	p->end = sqlite3_column_type(stmt, 8) == SQLITE_NULL ? -1 : sqlite3_column_int64(stmt, 8);
+	p->fork_time = sql_time(stmt, 6);
+	p->start = sql_time(stmt, 7);
+	p->end = sql_time_or(stmt, 8, -1);
 	p->exe = sql_strdup(stmt, 9);
 	p->cmdline = sql_strdup(stmt, 10);
 	p->status = sqlite3_column_type(stmt, 13) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, 13);
@@ -137,7 +137,7 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 {
 	struct rare *rare = add_rare(trace, TRACE_FORK, sql_u32(stmt, 0),
 				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
-				     sqlite3_column_int64(stmt, 3));
+				     sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read forks");
@@ -155,7 +155,7 @@ static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 	const char *kind = (const char *)sqlite3_column_text(stmt, 4);
 	struct rare *rare = add_rare(trace, TRACE_MARK, sql_u32(stmt, 0),
 				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
-				     sqlite3_column_int64(stmt, 3));
+				     sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read marks");
@@ -188,17 +188,19 @@ static int by_thread(const void *a, const void *b)
 
 static int make_tables(struct trace *trace)
 {
-	int64_t processes = sql_int(trace->db, "SELECT max(id) FROM process", 0);
-	int64_t threads = sql_int(trace->db, "SELECT max(id) FROM thread", 0);
+	uint32_t processes = 0, threads = 0;
+	int err = sql_max_id(trace->db, "process", &processes);
 
-	if (processes < 0 || threads < 0 || processes > 1 << 24 || threads > 1 << 24)
-		return log_err(-EINVAL, "tables process and thread have impossible numbers");
-	trace->processes = calloc((size_t)processes + 1, sizeof(*trace->processes));
-	trace->threads = calloc((size_t)threads + 1, sizeof(*trace->threads));
+	if (!err)
+		err = sql_max_id(trace->db, "thread", &threads);
+	if (err)
+		return err;
+	trace->processes = calloc(processes + 1ul, sizeof(*trace->processes));
+	trace->threads = calloc(threads + 1ul, sizeof(*trace->threads));
 	if (!trace->processes || !trace->threads)
 		return log_err(-ENOMEM, "read the trace");
-	trace->nprocesses = (uint32_t)processes;
-	trace->nthreads = (uint32_t)threads;
+	trace->nprocesses = processes;
+	trace->nthreads = threads;
 	return 0;
 }
 

@@ -302,7 +302,7 @@ static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 static int took(struct vcursor *cursor, int more)
 {
 	cursor->end = more <= 0;
-	return more < 0 ? SQLITE_CORRUPT : SQLITE_OK;
+	return more < 0 ? SQLITE_CORRUPT_VTAB : SQLITE_OK; /* who read has said why */
 }
 
 static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,

@@ -113,6 +113,64 @@ static void each_kind_has_its_numbers_and_parent(void **state)
 	assert_int_equal(qp->destroyed_at, INT64_MAX);
 }
 
+static void alter(sqlite3 *db, const char *sql)
+{
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+/* What a stranger may have written; who follows it would not come back. */
+static void impossible_rows_are_einval(void **state)
+{
+	static const char *const alterations[] = {
+		"UPDATE object SET parent = id WHERE kind = 'context'",
+		"UPDATE object SET parent = (SELECT id FROM object WHERE kind = 'pd')"
+		" WHERE kind = 'context'",
+		"UPDATE object SET name = NULL WHERE kind = 'qp'",
+		"UPDATE process SET id = (1 << 24) - 1",
+		"INSERT INTO thread(id, process) VALUES((1 << 24) - 1, 1)",
+		"INSERT INTO process(id) VALUES(1 << 62)",
+	};
+	sqlite3 *db;
+
+	(void)state;
+	finish();
+	trace_close(trace);
+	trace = NULL;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	for (size_t i = 0; i < sizeof(alterations) / sizeof(*alterations); i++) {
+		struct trace *open = NULL;
+
+		alter(db, "CREATE TEMP TABLE o AS SELECT * FROM object;"
+			  "CREATE TEMP TABLE p AS SELECT * FROM process;"
+			  "CREATE TEMP TABLE t AS SELECT * FROM thread");
+		alter(db, alterations[i]);
+		assert_int_equal(trace_open(path, &open), -EINVAL);
+		assert_null(open);
+		alter(db, "DELETE FROM object; INSERT INTO object SELECT * FROM o; DROP TABLE o;"
+			  "DELETE FROM process; INSERT INTO process SELECT * FROM p; DROP TABLE p;"
+			  "DELETE FROM thread; INSERT INTO thread SELECT * FROM t; DROP TABLE t");
+	}
+	sqlite3_close(db);
+}
+
+static void times_can_be_subtracted(void **state)
+{
+	const struct object *qp;
+	sqlite3 *db;
+
+	(void)state;
+	finish();
+	trace_close(trace);
+	trace = NULL;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	alter(db, "UPDATE object SET created_at = -9223372036854775808,"
+		  " destroyed_at = 9223372036854775807");
+	sqlite3_close(db);
+	assert_int_equal(trace_open(path, &trace), 0);
+	qp = named("qp1", 1);
+	assert_true(qp->destroyed_at - qp->created_at > 0);
+}
+
 static void address_that_comes_back_is_another_object(void **state)
 {
 	const struct object *first, *second;
@@ -401,6 +459,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_kind_has_its_numbers_and_parent),
+		TEST(impossible_rows_are_einval),
+		TEST(times_can_be_subtracted),
 		TEST(address_that_comes_back_is_another_object),
 		TEST(destroy_that_fails_ends_nothing),
 		TEST(second_destroy_changes_nothing),
