@@ -106,6 +106,16 @@ static void put_string(FILE *out, const char *json, bool quoted)
 		print_foreign_bytes(out, json + 1, n - 2);
 }
 
+/* Two digits; sscanf() would look for the end of the whole text each time. */
+static bool read_byte(const char *text, unsigned char *ret_byte)
+{
+	const char digits[3] = { text[0], text[1], '\0' };
+	char *end;
+
+	*ret_byte = (unsigned char)strtoul(digits, &end, 16);
+	return end == digits + 2;
+}
+
 /* Sixteen bytes are a GID nearly everywhere. */
 static void put_bytes(FILE *out, const char *json)
 {
@@ -114,7 +124,7 @@ static void put_bytes(FILE *out, const char *json)
 	bool gid = jscan_skip(json) - json == 2 + 32;
 
 	for (size_t i = 0; i < 16 && gid; i++)
-		gid = sscanf(json + 1 + 2 * i, "%2hhx", &bytes[i]) == 1;
+		gid = read_byte(json + 1 + 2 * i, &bytes[i]);
 	if (gid)
 		fputs(inet_ntop(AF_INET6, bytes, text, sizeof(text)), out);
 	else
@@ -179,7 +189,10 @@ static void put_array(const struct values *v, const struct field_info *field, co
 	fputc('[', v->out);
 	while ((value = jscan_next(&at, &name, &length))) {
 		fputs(sep, v->out);
-		values_field(v, field, value);
+		if (*value == '[') /* no argument has arrays of arrays: not one to follow */
+			print_foreign_bytes(v->out, value, (size_t)(jscan_skip(value) - value));
+		else
+			values_field(v, field, value);
 		sep = ", ";
 	}
 	fputc(']', v->out);
