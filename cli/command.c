@@ -61,6 +61,7 @@ enum cli_exit cli_status(int err)
 	case EINVAL:
 	case EPROTO:
 	case EBADMSG:
+	case EFBIG: /* it asks for more than it may have */
 		return CLI_TRACE;
 	default:
 		return CLI_ENVIRONMENT;

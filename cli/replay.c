@@ -26,12 +26,13 @@
 #include "cli/options.h"
 #include "core/store/trace.h"
 #include "core/wire/log.h"
+#include "core/wire/size.h"
 #include "replay/replay.h"
 #include "replay/outcome.h"
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
 
-enum { DEVICE, PACE, REPORT, FORMAT, TIMEOUT };
+enum { DEVICE, PACE, REPORT, FORMAT, TIMEOUT, MAX_MEMORY };
 
 static const struct option_row rows[] = {
 	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME for all" },
@@ -40,6 +41,8 @@ static const struct option_row rows[] = {
 	[REPORT] = { "report", 'r', "FILE", "write the report there, too, as JSON" },
 	[FORMAT] = { "format", 'f', "text|json", "of the report; text" },
 	[TIMEOUT] = { "timeout", 't', "SECONDS", "to wait for a completion or an event; 10" },
+	[MAX_MEMORY] = { "max-memory", 'm', "SIZE",
+			 "at most that for regions and queues of the recording; 1G" },
 	{ 0 },
 };
 
@@ -69,7 +72,7 @@ static int read_pace(const char *text, double *ret_pace)
 /* Returns 0 or CLI_USAGE. */
 static int read_options(const struct options *options, struct replay_options *ret_replay)
 {
-	const char *timeout = options->value[TIMEOUT];
+	const char *timeout = options->value[TIMEOUT], *memory = options->value[MAX_MEMORY];
 	double seconds = 10;
 
 	if (read_pace(options->value[PACE], &ret_replay->pace))
@@ -78,6 +81,9 @@ static int read_options(const struct options *options, struct replay_options *re
 	if (timeout && read_positive(timeout, &seconds))
 		return cli_misuse("replay", "--timeout is a number of seconds, not '%s'", timeout);
 	ret_replay->timeout = (int64_t)(seconds * 1e9);
+	ret_replay->max_memory = size_parse(memory ? memory : "1G");
+	if (!ret_replay->max_memory)
+		return cli_misuse("replay", "--max-memory is a size such as 4G, not '%s'", memory);
 	ret_replay->device = getenv(FABRIC_ENV) ? NULL : options->value[DEVICE];
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/wire/payload.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -91,11 +92,11 @@ int contents_begin(struct replay *r, const struct post *post)
 	if (!need)
 		return 0;
 	p->inlined_used = 0;
-	if (need <= p->inlined_size)
+	if (need <= p->inlined_size || need > PAYLOAD_CALL_MAX) /* a length that no device takes */
 		return 0;
 	more = realloc(p->inlined, need);
 	if (!more)
-		return need > UINT32_MAX ? 0 : -ENOMEM; /* a length that no device takes */
+		return -ENOMEM;
 	p->inlined = more;
 	p->inlined_size = need;
 	return 0;

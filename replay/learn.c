@@ -9,10 +9,14 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/wire/log.h"
 #include "replay/state.h"
+
+enum { MIB = 1 << 20 };
 
 bool learn_gid(const char *text, union ibv_gid *ret_gid)
 {
@@ -274,6 +278,28 @@ static int learn_processes(struct replay *r)
 	return 0;
 }
 
+/*
+ * The regions, and what is left for the queues of the software device, which
+ * reads that when it makes the first. What is registered is all in memory, on any device.
+ */
+static int limit_memory(struct replay *r)
+{
+	uint64_t size = 0, max = r->options->max_memory;
+	char left[24];
+
+	for (uint32_t i = 1; i < r->nprocesses; i++)
+		if (__builtin_add_overflow(size, memory_size(r->memory[i]), &size))
+			size = UINT64_MAX;
+	if (size > max) {
+		log_note("the recorded programs registered %" PRIu64 " MiB of memory, and "
+			 "--max-memory is %" PRIu64 " MiB: raise it, if you trust the trace",
+			 (size - 1) / MIB + 1, max / MIB);
+		return -EFBIG;
+	}
+	snprintf(left, sizeof(left), "%" PRIu64, max - size);
+	return setenv("VERBATIM_SOFT_MEMORY", left, 1) ? -ENOMEM : 0;
+}
+
 int learn(struct replay *r)
 {
 	int err = learn_processes(r);
@@ -286,6 +312,8 @@ int learn(struct replay *r)
 		err = learn_events(r);
 	if (!err)
 		err = learn_posts(r);
+	if (!err)
+		err = limit_memory(r);
 	for (uint32_t i = 1; i < r->nprocesses && !err; i++)
 		err = memory_map(r->memory[i]);
 	return err;

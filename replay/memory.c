@@ -147,6 +147,11 @@ static void *map_pages(uint64_t size)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+uint64_t memory_size(struct memory *m)
+{
+	return pack(m);
+}
+
 int memory_map(struct memory *m)
 {
 	uint64_t size = pack(m);

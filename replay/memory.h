@@ -29,6 +29,9 @@ int memory_add(struct memory *memory, uint64_t addr, uint64_t length);
 /* Is that all of the address space: an implicit region, of which only what is used is a range? */
 bool memory_is_all(uint64_t addr, uint64_t length);
 
+/* Bytes that memory_map() will take: a device that registers a region has all of it in memory. */
+uint64_t memory_size(struct memory *memory);
+
 /* Make it all. Returns 0 or -errno after log_err(). */
 int memory_map(struct memory *memory);
 

@@ -37,11 +37,15 @@ struct wrs {
 
 enum { SGES_MAX = 4096 }; /* beyond, a list of SGEs is only pretended to */
 
+/* For requests whose SGEs are not in the trace: devices read lists, and change none. */
+static struct ibv_sge no_sges[SGES_MAX];
+
+/* How many it needs of its own. No writer stores a part of a list; who edits a trace may. */
 static uint32_t sges_of(const struct wr *wr)
 {
-	uint32_t n = wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
+	uint32_t n = wr->nsge && wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
 
-	n = n > SGES_MAX ? SGES_MAX : n;
+	n = n > UINT8_MAX ? UINT8_MAX : n;
 	return n > wr->nsge ? n : wr->nsge;
 }
 
@@ -108,7 +112,7 @@ static struct ibv_sge *put_sges(struct posting *p, const struct wr *wr, bool key
 		to->addr = translate_local(p->r, p->event->process, wr->sge[i].addr,
 					   wr->sge[i].length, &to->lkey);
 	}
-	return first;
+	return n ? first : no_sges;
 }
 
 static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)

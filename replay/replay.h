@@ -14,10 +14,12 @@ struct replay_options {
 	const char *device;  /* NULL: those that there are */
 	double pace;         /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
 	int64_t timeout;     /* ns to wait for a completion or event */
+	uint64_t max_memory; /* bytes: regions, and queues of the software device; at most */
 };
 
 /*
  * Replay @trace and fill @report. Returns 0, with divergences or without; or
- * -errno after log_err(): -ENODEV no device, -ENOMEM, -EBADMSG damaged trace...
+ * -errno after log_err(): -ENODEV no device, -ENOMEM, -EBADMSG damaged trace,
+ * -EFBIG it needs more memory than it may have...
  */
 int replay_run(struct trace *trace, const struct replay_options *options, struct outcome *outcome);

@@ -5,7 +5,8 @@
  * because their memory is given back to the kernel when they are freed.
  *
  * A sparse file of a full file system is SIGBUS for who writes to it, so
- * memory is put behind every page before somebody is told of it.
+ * memory is put behind every page before somebody is told of it. How much that
+ * may be, VERBATIM_SOFT_MEMORY says, to who does not trust what is asked for.
  */
 #include "shim/soft/heap.h"
 
@@ -74,6 +75,18 @@ static uint64_t reuse(uint64_t size)
 	return 0;
 }
 
+/* Where the heap ends; read once, when there is something to be had. */
+static uint64_t limit(void)
+{
+	static uint64_t at;
+	const char *bytes = at ? NULL : getenv("VERBATIM_SOFT_MEMORY");
+	uint64_t n = bytes ? strtoull(bytes, NULL, 10) : 0, begin = pages(sizeof(struct shm_seg));
+
+	if (!at)
+		at = bytes && n < SHM_SIZE - begin ? begin + n : SHM_SIZE;
+	return at;
+}
+
 uint64_t heap_alloc_bare(uint64_t size)
 {
 	uint64_t off;
@@ -84,7 +97,7 @@ uint64_t heap_alloc_bare(uint64_t size)
 		return off;
 	if (!end)
 		end = pages(sizeof(struct shm_seg));
-	if (size > SHM_SIZE - end)
+	if (size > limit() || end > limit() - size)
 		return 0;
 	off = end;
 	end += size;
