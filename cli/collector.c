@@ -380,6 +380,8 @@ static int flush(struct collector *c)
 	if (now - c->flushed < FLUSH_NS)
 		return 0;
 	c->flushed = now;
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		feed_mend(&c->feeds[i]);
 	find_gone_threads(c);
 	err = find_missing(c);
 	return err ? err : writer_flush(c->writer);

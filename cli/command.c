@@ -110,7 +110,8 @@ void cli_tell_loss(struct trace *trace)
 	if (loss.interrupted)
 		log_note("the recording was INTERRUPTED: what came after is not in the trace");
 	if (loss.damaged)
-		log_note("the trace is DAMAGED: some of it could not be read");
+		log_note("the trace is DAMAGED: %s events could not be read",
+			 format_count(loss.damaged, lost));
 	if (loss.late)
 		log_note("the recording BEGAN LATE: %s events came before it, and what they made is "
 			 "not known", format_count(loss.late, lost));

@@ -66,41 +66,76 @@ static uint64_t waiting(const struct feed *feed)
 
 int feed_fill(const struct feed *feed)
 {
-	uint64_t mask = feed->ring.mask, bytes = feed->damaged ? 0 : waiting(feed);
+	uint64_t mask = feed->ring.mask, bytes = waiting(feed);
 
+	if (feed->stuck && bytes == feed->stuck)
+		return 0;
 	/* where tail is damaged, too, feed_drain() finds out */
 	return !bytes ? 0 : bytes > mask ? 100 : bytes * 100 < mask ? 1 : (int)(bytes * 100 / mask);
 }
 
-static int damage(struct feed *feed, struct writer *writer)
+/* Once a ring: how much it is in the end is in the trace. */
+static void tell_damage(struct feed *feed)
 {
-	uint64_t left = waiting(feed);
-
-	if (left > feed->ring.mask)
-		left = feed->ring.mask + 1;
-	log_note("ring %u of process %d is damaged: %llu bytes of it are lost", feed->index,
-		 (int)feed->pid, (unsigned long long)left);
+	if (!feed->damaged)
+		log_note("ring %u of process %d is damaged: the program has written over events; "
+			 "what cannot be read is counted in the trace",
+			 feed->index, (int)feed->pid);
 	feed->damaged = true;
-	return writer_damage(writer, feed->thread, left);
+}
+
+/* Go on behind what cannot be read. Returns how far that is, 0 if nothing can be done now, or
+ * -errno. */
+static int64_t skip(struct feed *feed, struct writer *writer)
+{
+	uint32_t events;
+	int64_t bytes = ring_skip(&feed->ring, &events);
+	int err = 0;
+
+	if (bytes < 0)
+		return bytes;
+	tell_damage(feed);
+	if (bytes)
+		err = writer_damage(writer, feed->thread, (uint64_t)bytes, events);
+	else
+		feed->stuck = waiting(feed);
+	return err ? err : bytes;
+}
+
+static int take(struct feed *feed, struct writer *writer, const struct event_head *event, int n)
+{
+	int err = event->type == EVENT_THREAD ? next_thread(feed, writer, event)
+					      : writer_event(writer, feed->thread, event);
+
+	if (err && err != -EBADMSG)
+		return err;
+	ring_step(&feed->ring, (size_t)n);
+	return n;
+}
+
+void feed_mend(struct feed *feed)
+{
+	/* pairs with nothing: the word is ours */
+	if (atomic_load_explicit(&feed->ring.head->head, memory_order_relaxed) !=
+	    feed->ring.reserved)
+		ring_consume(&feed->ring);
 }
 
 int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
 {
 	const struct event_head *event;
 	uint64_t unread = 0;
-	int n = 0, err = 0;
+	int64_t n = 1;
 
-	for (uint64_t total = 0; total < SHARE; total += (uint64_t)n) {
+	feed->stuck = 0;
+	for (uint64_t total = 0; total < SHARE && n > 0; total += (uint64_t)n) {
 		n = ring_peek(&feed->ring, &event);
+		if (n == -EBADMSG)
+			n = skip(feed, writer);
+		else if (n > 0)
+			n = take(feed, writer, event, (int)n);
 		if (n <= 0)
 			break;
-		if (event->type == EVENT_THREAD)
-			err = next_thread(feed, writer, event);
-		else
-			err = writer_event(writer, feed->thread, event);
-		if (err && err != -EBADMSG)
-			return err;
-		ring_step(&feed->ring, (size_t)n);
 		unread += (uint64_t)n;
 		if (unread >= CONSUME) {
 			ring_consume(&feed->ring);
@@ -110,8 +145,8 @@ int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
 	ring_consume(&feed->ring);
 	*ret_empty = n <= 0;
 	if (n == -ENOMEM)
-		return log_err(n, "copy ring %u", feed->index);
-	return n < 0 ? damage(feed, writer) : 0;
+		return log_err((int)n, "copy ring %u", feed->index);
+	return n < 0 ? (int)n : 0;
 }
 
 bool feed_ended(const struct feed *feed)

@@ -3,8 +3,8 @@
  * A ring that is read: one thread of the program after the other.
  *
  * Nothing in it is trusted: events are read from the reader's own copy, of the
- * head each word once, and who it is of is asked once, when it is taken in. A
- * damaged one is left alone from there on. One thread.
+ * head each word once, and who it is of is asked once, when it is taken in. What
+ * is damaged in it is stepped over. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,8 @@ struct feed {
 	uint64_t ticks;  /* when it was made */
 	uint64_t dropped; /* as it was told last */
 	bool over;       /* its thread is gone: ends as soon as it is empty */
-	bool damaged;
+	uint64_t stuck;  /* so much waits by the tail, which cannot be; 0: it can */
+	bool damaged;    /* as was said */
 	bool foreign;    /* of another PID namespace: its pid and tid mean nothing here */
 };
 
@@ -37,6 +38,12 @@ int feed_tell_lost(struct feed *feed, struct writer *writer);
 
 /* How full it is, in percent, rounded up; 0: there is nothing to be read. */
 int feed_fill(const struct feed *feed);
+
+/*
+ * Say again how far it is read, if the program has written over that: it would
+ * wait for room for ever.
+ */
+void feed_mend(struct feed *feed);
 
 /* Read a share of it. Returns 0 or -errno of the writer; @ret_empty: that was all of it. */
 int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty);

@@ -62,7 +62,8 @@ struct import {
 static int create(struct import *import, const struct ctf_event *event)
 {
 	struct clock clock = { 0 };
-	struct writer_info info = { .clock = &clock, .command = "", .device = "" };
+	struct writer_info info = { .clock = &clock, .command = "", .device = "",
+				    .elsewhere = true };
 
 	clock_init_monotonic(&clock);
 	clock.realtime += (event->start ? event->start : event->time) - clock.start;
@@ -327,7 +328,7 @@ static int on_event(void *arg, const struct ctf_event *event)
 	}
 	if (!is_whole(event)) {
 		import->damaged++;
-		return writer_damage(import->writer, lane->thread, event->words * 8);
+		return writer_damage(import->writer, lane->thread, event->words * 8, 1);
 	}
 	head->ticks = event->time;
 	if (head->type == EVENT_PROCESS && event->words * 8 >= sizeof(struct event_process))
@@ -411,7 +412,7 @@ static int finish(struct import *import, int err)
 	if (!end_err)
 		end_err = tell_discarded(import);
 	if (!end_err && cut)
-		end_err = writer_damage(import->writer, import->lanes[0]->thread, 0);
+		end_err = writer_damage(import->writer, import->lanes[0]->thread, 0, 1);
 	err = writer_finish(import->writer);
 	return end_err ? end_err : err ? err : cut;
 }

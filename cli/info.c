@@ -142,7 +142,8 @@ static void print_faults(struct trace *trace)
 		printf("INTERRUPTED: the recorder ended before the program; what came after is "
 		       "not here\n");
 	if (loss.damaged)
-		printf("DAMAGED: some of the recording could not be read\n");
+		printf("DAMAGED: %s events could not be read (table coverage names them)\n",
+		       format_count(loss.damaged, text));
 	if (loss.late)
 		printf("BEGAN LATE: %s events came before the recording; what they made is not "
 		       "known\n", format_count(loss.late, text));

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,17 +18,34 @@ struct args {
 
 extern const struct enum_info *const enum_infos[];
 
+/*
+ * What is no JSON is damaged, and costs its call only: no argument of it is
+ * known. Said once.
+ */
+static json_t *load(const char *json)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	json_error_t error;
+	json_t *root = json_loads(json ? json : "{}", JSON_ALLOW_NUL, &error);
+
+	if (root || json_error_code(&error) == json_error_out_of_memory)
+		return root;
+	if (!atomic_flag_test_and_set(&told))
+		log_note("the trace is DAMAGED: what was written of the arguments of some calls "
+			 "cannot be read, and is taken as not known");
+	return json_object();
+}
+
 int args_parse(const char *json, struct args **ret_args)
 {
 	struct args *args = malloc(sizeof(*args));
-	json_error_t error;
 
 	if (!args)
 		return -ENOMEM;
-	args->root = json_loads(json ? json : "{}", JSON_ALLOW_NUL, &error);
+	args->root = load(json);
 	if (!args->root) {
 		free(args);
-		return log_err(-EINVAL, "arguments of a call: %s", error.text);
+		return -ENOMEM;
 	}
 	*ret_args = args;
 	return 0;

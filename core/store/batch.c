@@ -63,7 +63,7 @@ static int check_wrs(const struct batch *batch, const struct event_post *event)
 		at += bytes;
 		left -= bytes;
 	}
-	return batch->columns[COLUMN_wr_id].count + event->nwr > BATCH_ROWS_MAX ||
+	return left || batch->columns[COLUMN_wr_id].count + event->nwr > BATCH_ROWS_MAX ||
 	       sges > BATCH_SGES_MAX ? -EBADMSG : 0;
 }
 
@@ -284,7 +284,7 @@ int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, 
 	const struct event_wc *wc = (const void *)(event + 1);
 	size_t bytes = event->head.words * 8u;
 
-	if (bytes < sizeof(*event) || bytes < event_poll_bytes(event))
+	if (bytes < sizeof(*event) || bytes != event_poll_bytes(event))
 		return -EBADMSG;
 	put_event(batch, n, time, poll_kind(event));
 	PUT(batch, poll_handle, event->cq);

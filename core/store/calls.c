@@ -100,7 +100,7 @@ static int store_async(struct writer *writer, struct lane *lane, struct pending 
 		call->handle = call->async_element;
 	if (call->verb != VERB_get_async_event)
 		return writer->err;
-	writer->alarms.fatal += strstr(type, "FATAL") || strstr(type, "ERR");
+	writer->alarms.fatal += type && (strstr(type, "FATAL") || strstr(type, "ERR"));
 	return WRITER_RUN(writer, event, "uiuitzz", lane->id, call->n, lane->process, time, type,
 			  kind >= 0 ? (int64_t)call->async_element : 0,
 			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);
@@ -171,18 +171,15 @@ static bool read_args(struct writer *writer, struct lane *lane, struct pending *
 	call->args = writer->args.failed ? NULL : strdup(writer->args.at);
 	if (!call->args)
 		writer_keep(writer, -ENOMEM);
-	return used >= 0;
+	return used >= 0 && (size_t)used == nwords;
 }
 
 static int not_whole(struct writer *writer, struct lane *lane, const struct event_head *head,
 		     uint64_t n, int64_t time)
 {
-	bool cut = head->flags & EVENT_CUT;
-
-	if (writer_cover(writer, lane, n, time, cut ? "cut" : "damaged", 0,
-			 "arguments are missing"))
-		return writer->err;
-	return cut ? 0 : -EBADMSG;
+	if (!(head->flags & EVENT_CUT))
+		return -EBADMSG;
+	return writer_cover(writer, lane, n, time, "cut", 0, "arguments are missing");
 }
 
 int calls_begin(struct writer *writer, struct lane *lane, const struct event_call *event,
@@ -193,7 +190,7 @@ int calls_begin(struct writer *writer, struct lane *lane, const struct event_cal
 	struct pending *call;
 
 	if (words < fixed || event->verb >= VERB_COUNT || event->nframes > words - fixed ||
-	    event->nargs > words - fixed - event->nframes)
+	    event->nargs != words - fixed - event->nframes)
 		return -EBADMSG;
 	if (lane->npending == NESTED_MAX) { /* returns were lost */
 		if (store_begin(writer, lane, &lane->pending[0]))
@@ -233,7 +230,7 @@ static bool read_out(struct writer *writer, struct lane *lane, struct pending *c
 	const uint64_t *words = (const void *)(event + 1);
 	struct refs refs = { writer, lane, call, true };
 	struct json json = { .out = &writer->out, .told = told, .arg = &refs };
-	ssize_t used = 0, changed;
+	ssize_t used = 0, more;
 
 	text_cut(&writer->out, 0);
 	text_char(&writer->out, '{');
@@ -241,18 +238,20 @@ static bool read_out(struct writer *writer, struct lane *lane, struct pending *c
 		used = json_members(&json, words, event->nouts, &verb->args);
 	json.told = NULL; /* its context, PD and CQs are in its own row */
 	if (used >= 0) {
-		changed = json_changed(&json, &verb->args, words + used,
-				       event->nouts - (size_t)used);
-		used = changed < 0 ? changed : used + changed;
+		more = json_changed(&json, &verb->args, words + used,
+				    event->nouts - (size_t)used);
+		used = more < 0 ? more : used + more;
 	}
 	if (used >= 0 && (uint32_t)used < event->nouts &&
-	    (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_OBJS))
-		used = json_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
+	    (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_OBJS)) {
+		more = json_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
+		used = more < 0 ? more : used + more;
+	}
 	text_char(&writer->out, '}');
 	json_fini(&json);
 	if (writer->out.failed)
 		writer_keep(writer, -ENOMEM);
-	return used >= 0;
+	return used >= 0 && (uint32_t)used == event->nouts;
 }
 
 int calls_end(struct writer *writer, struct lane *lane, const struct event_return *event,
@@ -262,11 +261,13 @@ int calls_end(struct writer *writer, struct lane *lane, const struct event_retur
 	struct pending *call;
 	bool whole;
 
-	if (words < fixed || event->nouts > words - fixed)
+	if (words < fixed || event->nouts != words - fixed)
 		return -EBADMSG;
 	call = find(lane, event->call_seq - lane->base);
 	if (!call)
 		return writer_cover(writer, lane, n, time, "orphan", 0, "its begin was lost");
+	if (event->verb != call->verb)
+		return -EBADMSG;
 	whole = read_out(writer, lane, call, event);
 	if (verb_infos[call->verb].ret.kind == FIELD_OBJ && !verb_failed(call->verb, event->ret) &&
 	    verb_infos[call->verb].effect == EFFECT_CREATE)

@@ -70,6 +70,10 @@ struct lane {
 	uint64_t fork_n;
 	uint64_t first_ticks; /* of the first event that was read */
 	uint64_t missed;    /* before the first that was read */
+	uint64_t damaged;   /* cannot be read */
+	uint32_t damage_rows;
+	int64_t damage_row; /* of `coverage`, the last, */
+	uint64_t damage_times; /* and what it counts */
 };
 
 struct known_process {
@@ -131,6 +135,7 @@ struct writer {
 	uint64_t payload_seed;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct clock clock;
+	int64_t horizon;       /* no event can be later */
 	int err;               /* the failure after which nothing more is taken */
 	struct lane **lanes;
 	size_t nlanes, lanes_size;
@@ -168,6 +173,9 @@ void writer_unfollow(struct writer *writer);
 
 /* Remember @err as what stopped the writer, unless it is 0 or there was one before. */
 int writer_keep(struct writer *writer, int err);
+
+/* When that was; @otherwise where it cannot have been then: the ticks are the program's. */
+int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 
 /* Something could not be seen or read: table `coverage`. */
 int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int64_t time,

@@ -5,6 +5,9 @@
  * and in the path the walk is. A level is a field that holds others: its
  * elements are objects, or plain values where the type is a scalar.
  *
+ * Words that are damaged, or cut short, end the walk anywhere: a name or a
+ * scalar's place that is left without a value gets null.
+ *
  * Not here: reading JSON (args.c).
  */
 #include "core/store/json.h"
@@ -40,6 +43,14 @@ static void put_name(struct json *json, const char *name)
 	text_char(json->out, '"');
 	text_add(json->out, name, strlen(name));
 	text_add(json->out, "\":", 2);
+	json->bare = true;
+}
+
+static void fill_bare(struct json *json)
+{
+	if (json->bare)
+		text_add(json->out, "null", 4);
+	json->bare = false;
 }
 
 /* A field's own name, unless it is the value that its parent stands for. */
@@ -88,6 +99,7 @@ static void number(void *arg, const struct field_info *field, int64_t value)
 		text_addf(json->out, "\"%s\"", name);
 	else
 		text_addf(json->out, "%" PRId64, value);
+	json->bare = false;
 	tell(json, field, value);
 }
 
@@ -113,6 +125,7 @@ static void text(void *arg, const struct field_info *field, const char *bytes, s
 		put_hex(json->out, bytes, n);
 	else
 		text_json(json->out, bytes, n);
+	json->bare = false;
 }
 
 /* All of it as any bytes; less as an object that says how much there was. */
@@ -121,6 +134,7 @@ static void private(void *arg, const struct field_info *field, const struct code
 	struct json *json = arg;
 
 	put_field_name(json, field);
+	json->bare = false;
 	if (p->nbytes == p->length) {
 		put_hex(json->out, p->bytes, p->nbytes);
 		return;
@@ -140,7 +154,8 @@ static void null(void *arg, const struct field_info *field)
 	struct json *json = arg;
 
 	put_field_name(json, field);
-	text_add(json->out, "null", 4);
+	json->bare = true;
+	fill_bare(json);
 }
 
 static void begin(void *arg, const struct field_info *field, size_t count)
@@ -150,8 +165,10 @@ static void begin(void *arg, const struct field_info *field, size_t count)
 	(void)count;
 	put_field_name(json, field);
 	push_path(json, json->scalar ? "" : field->name);
-	if (is_array(field))
+	if (is_array(field)) {
 		text_char(json->out, '[');
+		json->bare = false;
+	}
 	json->comma = false;
 }
 
@@ -166,6 +183,7 @@ static void element(void *arg, const struct field_info *field, size_t index)
 		text_char(json->out, ',');
 	if (!is_scalar(field))
 		text_char(json->out, '{');
+	json->bare = is_scalar(field);
 	json->scalar = is_scalar(field);
 	json->comma = false;
 }
@@ -175,6 +193,7 @@ static void element_end(void *arg, const struct field_info *field)
 	struct json *json = arg;
 
 	pop_path(json);
+	fill_bare(json);
 	if (!is_scalar(field))
 		text_char(json->out, '}');
 	json->scalar = false;
@@ -186,6 +205,7 @@ static void end(void *arg, const struct field_info *field)
 	struct json *json = arg;
 
 	pop_path(json);
+	fill_bare(json);
 	if (is_array(field))
 		text_char(json->out, ']');
 	json->comma = true;
@@ -216,6 +236,7 @@ static void open_member(struct json *json, const char *name)
 {
 	put_name(json, name);
 	text_char(json->out, '{');
+	json->bare = false;
 	push_path(json, name);
 	json->comma = false;
 }

@@ -7,7 +7,8 @@
  * text, addresses of the network text ("192.0.2.1:7471"), structures objects, arrays arrays,
  * private data of which not all was recorded an object with its length and what is there of its
  * hash and its first bytes, a pointer to one structure that structure, a pointer to one value that
- * value, no pointer null. What the mask of a verb leaves out is absent. One thread.
+ * value, no pointer null. What the mask of a verb leaves out is absent. It is JSON whatever the
+ * words are. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@ struct json {
 	unsigned int depth;
 	bool comma;  /* something stands before in this object or array */
 	bool scalar; /* the next number has no name */
+	bool bare;   /* a name stands last, or a scalar's place: without its value it is null */
 };
 
 /* Write the members of @info's structure, without the braces. As codec_visit(). */

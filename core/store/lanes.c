@@ -80,7 +80,7 @@ int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t 
 	lane->ring = head->index;
 	lane->pid = (int)head->pid;
 	lane->tid = head->tid;
-	lane->start = clock_ns(&writer->clock, head->ticks ? head->ticks : writer->clock.start);
+	lane->start = head->ticks ? writer_time(writer, head->ticks, 0) : 0;
 	lane->last = INT64_MIN;
 	process = processes_of_pid(writer, lane->pid);
 	if (process)
@@ -153,8 +153,8 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 		return 0;
 	writer->lost += lost - lane->lost;
 	lane->lost = lost;
-	lane->lost_first = clock_ns(&writer->clock, first);
-	lane->lost_last = clock_ns(&writer->clock, last);
+	lane->lost_first = writer_time(writer, first, lane->start);
+	lane->lost_last = writer_time(writer, last, lane->lost_first);
 	return writer_loss(writer, lane);
 }
 

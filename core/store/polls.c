@@ -123,7 +123,7 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 		counter->empty = event->empty;
 	counter->dead = true;
 	counter->died = event->head.ticks;
-	counter->last = clock_ns(&writer->clock, event->head.ticks);
+	counter->last = writer_time(writer, event->head.ticks, lane->start);
 	counter->dirty = true;
 	return store(writer, lane, counter);
 }

@@ -111,7 +111,7 @@ int processes_event(struct writer *writer, struct lane *lane, const struct event
 	else
 		WRITER_RUN(writer, process_is, "uuttuizuii", p->id, event->ppid, exe, cmd, lane->id,
 			   n, (int64_t)event->forked_from, event->fork_seq,
-			   event->forked_from ? clock_ns(&writer->clock, event->fork_ticks) : time,
+			   event->forked_from ? writer_time(writer, event->fork_ticks, time) : time,
 			   time);
 	free(exe);
 	free(cmd);
@@ -195,13 +195,14 @@ int processes_exit(struct writer *writer, struct lane *lane, const struct event_
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, p->status, p->ending);
 }
 
-/* A goodbye may be among what was lost or could not be read. */
+/* A goodbye may be among what was lost of it or could not be read. */
 static bool heard_all(const struct writer *writer, const struct known_process *p)
 {
 	for (size_t i = 0; i < writer->nlanes; i++)
-		if (writer->lanes[i]->process == p->id && writer->lanes[i]->lost)
+		if (writer->lanes[i]->process == p->id &&
+		    (writer->lanes[i]->lost || writer->lanes[i]->damaged))
 			return false;
-	return !writer->damaged;
+	return true;
 }
 
 int processes_end(struct writer *writer, struct known_process *p, int64_t time, int status)

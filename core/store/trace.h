@@ -295,8 +295,8 @@ struct trace_loss {
 	uint64_t overwritten; /* of the events: older than what was kept of the data plane */
 	uint64_t late;        /* of the events: before the recording of their thread began */
 	uint64_t handlers;    /* of the events: of signal handlers that came while another was written */
+	uint64_t damaged;     /* events that could not be read; table `coverage` names them */
 	bool interrupted;  /* the recorder died: what came after is not there */
-	bool damaged;      /* a ring or a chunk could not be read to its end */
 };
 struct trace_loss trace_loss(struct trace *trace);
 

@@ -219,9 +219,10 @@ static void load_loss(struct trace *trace)
 							    " WHERE what = 'handlers'", 0);
 	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
-	trace->loss.damaged = (damaged && strcmp(damaged, "0") != 0) ||
-			      sql_int(trace->db, "SELECT count(*) FROM coverage WHERE"
-						 " what = 'damaged'", 0);
+	trace->loss.damaged = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
+							   " WHERE what = 'damaged'", 0);
+	if (!trace->loss.damaged && damaged)
+		trace->loss.damaged = strtoull(damaged, NULL, 10);
 }
 
 static void load_numberless(struct trace *trace)
@@ -229,7 +230,8 @@ static void load_numberless(struct trace *trace)
 	char sql[256];
 
 	snprintf(sql, sizeof(sql), "SELECT 1 FROM call WHERE verb = 'ibv_create_cq_ex' AND NOT failed"
-				   " AND NOT coalesce(json_extract(args, '$.init_attr.wc_flags'), 0) & %d"
+				   " AND NOT coalesce(CASE WHEN json_valid(args) THEN"
+				   " json_extract(args, '$.init_attr.wc_flags') END, 0) & %d"
 				   " LIMIT 1", ABI_CQ_WITH_QP_NUM);
 	trace->numberless = sql_int(trace->db, sql, 0);
 }

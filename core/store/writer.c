@@ -26,7 +26,12 @@
 #include "core/wire/log.h"
 #include "core/wire/session.h"
 
-enum { COMMIT_BYTES = 16 << 20 };
+enum {
+	COMMIT_BYTES = 16 << 20,
+	DAMAGE_ROWS = 1000, /* of a thread in `coverage` */
+};
+
+#define DAY_NS (86400 * INT64_C(1000000000))
 
 /* enum ibv_wc_status */
 enum { WC_SUCCESS = 0, WC_FLUSHED = 5 };
@@ -141,6 +146,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	if (!writer)
 		return log_err(-ENOMEM, "make %s", path);
 	writer->clock = *info->clock;
+	writer->horizon = info->elsewhere ? INT64_MAX : 0;
 	writer->payload_seed = info->payload.seed;
 	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
@@ -183,7 +189,7 @@ static int take_poll(struct writer *writer, struct lane *lane, const struct even
 	const struct event_poll *poll = (const void *)event;
 	uint64_t empty;
 
-	if (event->words * 8u < sizeof(*poll) || event->words * 8u < event_poll_bytes(poll))
+	if (event->words * 8u < sizeof(*poll) || event->words * 8u != event_poll_bytes(poll))
 		return -EBADMSG;
 	look_for_errors(writer, poll);
 	if (polls_count(writer, lane, poll, time, &empty))
@@ -295,16 +301,70 @@ static int take(struct writer *writer, struct lane *lane, const struct event_hea
 	return take_rare(writer, lane, event, n, time);
 }
 
-/* An event that is too short or says impossible things; the first of a thread is noted. */
+/* It is counted, and has a row with its name; of a flood the last row counts the rest. */
+static int tell_damage(struct writer *writer, struct lane *lane, uint64_t n, int64_t time,
+		       uint64_t times, const char *detail)
+{
+	writer->damaged += times;
+	lane->damaged += times;
+	if (lane->damage_rows == DAMAGE_ROWS) {
+		lane->damage_times += times;
+	} else {
+		if (writer_cover(writer, lane, n, time, "damaged", 0, detail))
+			return writer->err;
+		lane->damage_rows++;
+		lane->damage_row = sqlite3_last_insert_rowid(writer->db);
+		lane->damage_times = times;
+	}
+	return WRITER_RUN(writer, coverage_times, "ii", lane->damage_row, lane->damage_times);
+}
+
+/* An event that is too short or says impossible things. */
 static int damaged(struct writer *writer, struct lane *lane, uint64_t n, int64_t time, int type)
 {
+	static const char *const names[EVENT_TYPES] = {
+		[EVENT_PROCESS] = "process", [EVENT_MODULE] = "module",
+		[EVENT_FORK] = "fork",	     [EVENT_CALL] = "call",
+		[EVENT_RETURN] = "return",   [EVENT_POST] = "post",
+		[EVENT_POLL] = "poll",	     [EVENT_NOTIFY] = "notify",
+		[EVENT_COUNT] = "count",     [EVENT_BLIND] = "blind",
+		[EVENT_MARK] = "mark",	     [EVENT_SPAWNED] = "spawned",
+		[EVENT_EXIT] = "exit",	     [EVENT_THREAD] = "thread",
+		[EVENT_PAYLOAD] = "payload", [EVENT_SITE] = "site",
+		[EVENT_DIRECT] = "direct",
+	};
 	char detail[64];
 
-	if (!writer->damaged++) {
-		snprintf(detail, sizeof(detail), "event of type %d cannot be read", type);
-		writer_cover(writer, lane, n, time, "damaged", 0, detail);
-	}
+	snprintf(detail, sizeof(detail), "an event cannot be read (%s)",
+		 type < EVENT_TYPES && names[type] ? names[type] : "of no known type");
+	tell_damage(writer, lane, n, time, 1, detail);
 	return writer->err ? writer->err : -EBADMSG;
+}
+
+/* So long after the start is it now, at most: clocks are set. */
+static int64_t latest(const struct writer *writer)
+{
+	struct timespec now;
+	int64_t real, monotonic = (int64_t)(clock_monotonic() - writer->clock.monotonic);
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	real = (int64_t)((uint64_t)now.tv_sec * 1000000000 - writer->clock.realtime);
+	return (real > monotonic ? real : monotonic) + DAY_NS;
+}
+
+/* Can an event be of then? */
+static bool is_timely(struct writer *writer, int64_t time)
+{
+	if (time > writer->horizon)
+		writer->horizon = latest(writer);
+	return writer->horizon == INT64_MAX || (time <= writer->horizon && time >= -DAY_NS);
+}
+
+int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise)
+{
+	int64_t time = clock_ns(&writer->clock, ticks);
+
+	return is_timely(writer, time) ? time : otherwise;
 }
 
 int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event)
@@ -312,18 +372,21 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 	struct lane *lane = writer->lanes[thread - 1];
 	int64_t time = clock_ns(&writer->clock, event->ticks);
 	uint64_t n = lane->n + (uint32_t)(event->seq - lane->base - (uint32_t)lane->n);
+	bool timely = is_timely(writer, time) && !(event->ticks >> 63);
 	int err;
 
 	if (writer->err)
 		return writer->err;
 	/* the counter is read without a barrier: a thread's own order decides */
-	if (time < lane->last)
-		time = lane->last;
+	if (time < lane->last || !timely)
+		time = lane->last > INT64_MIN ? lane->last : lane->start;
 	lane->last = time;
 	lane->n = n;
 	if (!lane->first_ticks)
 		lane->first_ticks = event->ticks;
 	writer->events++;
+	if (!timely)
+		tell_damage(writer, lane, n, time, 1, "when an event was cannot be read");
 	err = take(writer, lane, event, n, time);
 	if (batch_full(lane->batch) && !lanes_flush(writer, lane) &&
 	    writer->chunk_bytes > COMMIT_BYTES)
@@ -333,15 +396,14 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 	return writer->err;
 }
 
-int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left)
+int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events)
 {
 	struct lane *lane = writer->lanes[thread - 1];
 	char detail[96];
 
-	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read",
-		 bytes_left);
-	writer->damaged++;
-	return writer_cover(writer, lane, lane->n, lane->last, "damaged", 0, detail);
+	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read", bytes);
+	return tell_damage(writer, lane, lane->n + 1,
+			   lane->last > INT64_MIN ? lane->last : lane->start, events, detail);
 }
 
 int writer_ringless(struct writer *writer, uint32_t threads)

@@ -27,6 +27,7 @@ struct writer_info {
 	const char *filter;      /* what was recorded of all, as given; NULL or "": everything */
 	uint32_t one_of;         /* data verbs: one of so many was recorded; 0 or 1: all */
 	struct payload_rule payload; /* what is kept of payloads */
+	bool elsewhere;          /* the clock is another machine's: any time may be */
 };
 
 /*
@@ -56,8 +57,11 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 int writer_next_thread(struct writer *writer, uint32_t *thread, const struct ring_head *head,
 		       const struct event_head *event);
 
-/* The ring of @thread cannot be read further: noted in `coverage` and trace_loss(). */
-int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes_left);
+/*
+ * The next @events of @thread, @bytes of its ring, cannot be read: counted as
+ * damaged, and noted in `coverage`.
+ */
+int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events);
 
 /*
  * The first @events of @thread are not to be had: lost, as far as this trace

@@ -383,7 +383,7 @@ static int get_text(struct in *in, const struct field_info *field)
 static int get_private(struct in *in, const struct field_info *field)
 {
 	struct codec_private p = { 0 };
-	uint64_t word;
+	uint64_t word = 0;
 	int err = get_word(in, &word);
 
 	if (!err && word == CODEC_NULL) {
@@ -417,7 +417,7 @@ static int get_pointer(struct in *in, const struct field_info *field, int depth)
 		TELL(in, null, field);
 		return 0;
 	}
-	if (n > in->left || depth > CODEC_DEPTH)
+	if (n > in->left || depth > CODEC_DEPTH || (field->count == COUNT_ONE && n != 1))
 		return -EBADMSG;
 	TELL(in, begin, field, n);
 	for (uint64_t i = 0; i < n && !err; i++) {
@@ -465,7 +465,8 @@ static int get_struct(struct in *in, const struct struct_info *info, int depth)
 	uint64_t there;
 	int err = get_word(in, &there);
 
-	if (!err && info->nfields < 64 && there >> info->nfields)
+	if (!err && ((info->nfields < 64 && there >> info->nfields) ||
+		     (info->scalar && there != 1)))
 		err = -EBADMSG;
 	for (unsigned int i = 0; i < info->nfields && !err; i++)
 		if (there & (1ull << i))

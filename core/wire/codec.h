@@ -72,7 +72,8 @@ struct codec_visitor {
 /*
  * Walk what codec_put_args() made. Returns the words read, or -EBADMSG where
  * they are not what @info says (cut short, or damaged); the visitor has been
- * told what came before, and all that was begun is ended.
+ * told what came before, and all that was begun is ended: perhaps without the
+ * one value that a scalar's element should have had.
  */
 ssize_t codec_visit(const uint64_t *words, size_t nwords, const struct struct_info *info,
 		    const struct codec_visitor *visitor);

@@ -78,6 +78,8 @@ struct ring {
 	uint64_t room;       /* reader: bytes that may wait */
 	uint32_t seq;        /* of the last event */
 	int fd;              /* reader of one that grows: its file; else 0 */
+	uint32_t unsure;     /* reader: seq may be so many behind: what was there could not be read */
+	uint64_t odd_tail;   /* reader: the last that cannot be; 0: it can */
 	struct ring_copy *copy; /* reader: NULL while there is nothing to be read */
 };
 
@@ -181,10 +183,19 @@ void ring_drop(struct ring *ring, uint64_t ticks);
  * The next committed event, in memory of the reader's own: what the writer does
  * to the ring meanwhile changes nothing in it. Returns its length in bytes, 0 if
  * there is none, -ENOMEM, or -EBADMSG where the ring is damaged (length, type or
- * number impossible): nothing after that can be read. The event stays until the
- * next ring_peek() or ring_close().
+ * number impossible): ring_skip() goes on behind it. The event stays until the
+ * next ring_peek(), ring_skip() or ring_close().
  */
 int ring_peek(struct ring *ring, const struct event_head **ret_event);
+
+/*
+ * After -EBADMSG: step over what cannot be read, to the next event that is
+ * sound, or to all that is there by now. Returns how many bytes that is, and
+ * the events that were there, as the numbers tell, at least one. 0: the tail
+ * is none that can be; what is there has been read, and the writer's next
+ * event may mend it. -ENOMEM.
+ */
+int64_t ring_skip(struct ring *ring, uint32_t *ret_events);
 
 /* The head as it is now, each of its words read once, for a reader that believes none of them. */
 void ring_read_head(const struct ring *ring, struct ring_head *copy);

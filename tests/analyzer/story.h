@@ -147,6 +147,7 @@ static inline void story_return(struct story *s, const struct story_call *call, 
 				 .ret = (int64_t)ret };
 
 	event->call_seq = call->seq;
+	event->verb = (uint16_t)call->verb;
 	event->ret = (int64_t)ret;
 	if (!verb_failed(call->verb, (int64_t)ret))
 		codec_put_outs(&out, call->verb, call->args);

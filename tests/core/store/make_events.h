@@ -211,6 +211,7 @@ static inline void make_return(struct maker *m, uint32_t call, enum verb verb,
 	bytes = sizeof(*e) + out.used * 8;
 	e = make_room(m, EVENT_RETURN, 0, bytes);
 	e->call_seq = call;
+	e->verb = (uint16_t)verb;
 	e->ret = ret;
 	e->error = error;
 	e->nouts = (uint32_t)out.used;

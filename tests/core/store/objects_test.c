@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "core/store/complete.h"
 #include "tests/core/store/make_events.h"
 
 static char path[256];
@@ -453,6 +454,25 @@ static void devices_are_known_by_their_attributes(void **state)
 	assert_int_equal(query("SELECT idx FROM gid WHERE gid LIKE '%2a'"), 1);
 }
 
+/* As another version wrote it, or a disk lost it. */
+static void damaged_row_costs_its_call(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	finish();
+	trace_close(trace);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE call SET args = '{\"a\":', out = '{\"b\":'"
+					  " WHERE verb IN ('ibv_get_device_list', 'ibv_reg_mr')",
+				      NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(complete(db, COMPLETE_INTERRUPTED), 0);
+	sqlite3_close(db);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(count_of(OBJECT_mr), 1);
+	assert_int_equal(count_of(OBJECT_qp), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -476,6 +496,7 @@ int main(void)
 		TEST(references_name_their_path),
 		TEST(asynchronous_event_knows_its_object),
 		TEST(poll_counters_survive_their_cq),
+		TEST(damaged_row_costs_its_call),
 		TEST(devices_are_known_by_their_attributes),
 	};
 

@@ -596,11 +596,11 @@ static void damage_of_a_ring_is_told(void **state)
 
 	(void)state;
 	w = begin_trace(&m, &world);
-	assert_int_equal(writer_damage(w, m.thread, 4096), 0);
+	assert_int_equal(writer_damage(w, m.thread, 4096, 3), 0);
 	make_end(&m);
 	assert_int_equal(writer_finish(w), 0);
 	assert_int_equal(trace_open(path, &trace), 0);
-	assert_true(trace_loss(trace).damaged);
+	assert_int_equal(trace_loss(trace).damaged, 3);
 	trace_close(trace);
 }
 

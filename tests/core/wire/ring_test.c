@@ -182,13 +182,34 @@ static void wrong_number(struct event_head *head)
 	head->seq++;
 }
 
-static void damage_ends_the_reading(void **state)
+/* An event of four words cannot be read. */
+static void skip_one(void)
+{
+	const struct event_head *head;
+	uint32_t events;
+
+	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
+	assert_int_equal(ring_skip(&out, &events), 32);
+	assert_int_equal(events, 1);
+}
+
+static void damage_costs_its_event(void **state)
 {
 	void (*const spoils[])(struct event_head *) = { no_length, half_a_head, length_past_the_end,
 							no_type,   unknown_type, wrong_number };
+	const struct event_head *head;
 
 	for (size_t i = 0; i < sizeof(spoils) / sizeof(*spoils); i++) {
 		read_up_to(spoils[i]);
+		skip_one();
+		for (uint64_t at = 6; at < 10; at++)
+			take(4, at);
+		assert_int_equal(ring_peek(&out, &head), 0);
+		put(4, 10);
+		spoils[i]((void *)(in.data + 10 * 32));
+		skip_one(); /* there is nothing behind it yet */
+		put(4, 11);
+		take(4, 11);
 		teardown(state);
 		assert_int_equal(setup(state), 0);
 	}
@@ -204,6 +225,48 @@ static void impossible_tail_is_damage(void **state)
 		atomic_store(&in.head->tail, tails[i]);
 		assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 	}
+}
+
+/* The writer's next event mends it, and nothing is lost. */
+static void events_are_read_without_a_tail(void **state)
+{
+	const struct event_head *head;
+	uint32_t events;
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++)
+		put(4, i);
+	atomic_store(&in.head->tail, 1ull << 63);
+	for (uint64_t i = 0; i < 3; i++)
+		take(4, i);
+	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
+	assert_int_equal(ring_skip(&out, &events), 0);
+	put(4, 3);
+	take(4, 3);
+	assert_int_equal(ring_peek(&out, &head), 0);
+}
+
+/* It had been told of room that was none: the program wrote over the head. */
+static void writer_that_went_round_is_followed(void **state)
+{
+	const struct event_head *head;
+	uint32_t events;
+
+	(void)state;
+	for (uint64_t i = 0; i < RING_MIN / 32 * 2 + 5; i++)
+		put(4, i);
+	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
+	assert_int_equal(ring_skip(&out, &events), 0);
+	put(4, 0);
+	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
+	assert_true(ring_skip(&out, &events) > RING_MIN);
+	put(4, 1);
+	put(4, 2);
+	if (ring_peek(&out, &head) == -EBADMSG)
+		assert_int_equal(ring_skip(&out, &events), 0);
+	take(4, 1);
+	take(4, 2);
+	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
 static void any_garbage_is_read_without_harm(void **state)
@@ -459,8 +522,10 @@ int main(void)
 		TEST(empty_ring_has_no_event),
 		TEST(full_ring_has_no_room_until_read),
 		TEST(number_goes_on_after_2_to_the_32),
-		TEST(damage_ends_the_reading),
+		TEST(damage_costs_its_event),
 		TEST(impossible_tail_is_damage),
+		TEST(events_are_read_without_a_tail),
+		TEST(writer_that_went_round_is_followed),
 		TEST(any_garbage_is_read_without_harm),
 		TEST(what_was_looked_at_cannot_be_changed),
 		TEST(longest_event_is_copied_whole),
