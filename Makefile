@@ -127,39 +127,57 @@ $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang
 FUZZ_CLANG := $(wildcard $(shell clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-*.a)
 FUZZ_CC  ?= $(if $(FUZZ_CLANG),clang,$(CC))
-FUZZ_SAN  = -fsanitize=address,undefined -fno-sanitize-recover=all
-FUZZ_OBJ  = $(if $(FUZZ_CLANG),-fsanitize=fuzzer-no-link) $(FUZZ_SAN)
-FUZZ_LIB  = $(if $(FUZZ_CLANG),-fsanitize=fuzzer,tests/fuzz/plain.c) $(FUZZ_SAN)
+FUZZ_SAN  = $(PLAINFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_OBJ  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer-no-link)
+FUZZ_LIB  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer,tests/fuzz/plain.c)
 FUZZERS   = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
-fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
+FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads marks)
 MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session text)
+ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
 $(BUILD)/fuzz/obj/gen/verbs_gen.o: $(GEN)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(PLAINFLAGS) $(FUZZ_OBJ) -c -o $@ $(BUILD)/gen/verbs_gen.c
+	$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $(BUILD)/gen/verbs_gen.c
 
 $(BUILD)/fuzz/obj/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(PLAINFLAGS) $(FUZZ_OBJ) -c -o $@ $<
+	$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $<
 
 $(BUILD)/fuzz/verbatim: $(call fuzzed,$(COMMAND)) tests/sanitizers.c
-	$(FUZZ_CC) $(PLAINFLAGS) $(FUZZ_SAN) -o $@ $(filter %.c %.o,$^) $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+	$(FUZZ_CC) $(FUZZ_SAN) -o $@ $(filter %.c %.o,$^) $(ALL_LIBS)
 	cd $(@D) && ln -sf ../*.so ../dropin .
+
+$(BUILD)/fuzz/libfuzz.a: $(call fuzzed,$(filter-out %/cli/main.o,$(COMMAND)))
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/fuzz/soft_fuzz: tests/fuzz/soft_fuzz.c tests/fuzz/dice.c tests/fuzz/bytes.c $(call fuzzed,$(SOFT))
+	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.o,$^) -lsqlite3
+
+$(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/inside.c $(MUTATE) $(BUILD)/fuzz/libfuzz.a
+	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
 $(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/trial.c tests/fuzz/live.c $(MUTATE) $(BUILD)/libtest.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
-FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads marks)
-
+# inputs as this build makes them, and those of tests/fuzz/corpus
 $(BUILD)/fuzz/corpus: all $(FUZZ_APPS) tests/fuzz/make-corpus $(wildcard tests/fuzz/corpus/*/* tests/fuzz/corpus/ctf/*/*)
 	tests/fuzz/make-corpus $(BUILD) $@
+
+fuzzers: $(FUZZERS) $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/commands $(BUILD)/fuzz/corpus $(BUILD)/tests/shim/soft/fuzz_test
+
+# each fuzzer for so long, or those that FUZZ names (tests/fuzz/run)
+fuzz: deps
+	$(MAKE) -j$$(nproc) fuzzers
+	BUILD=$(BUILD) SEED=$(SEED) tests/fuzz/run $(SECONDS) $(FUZZ)
 
 # altered inputs to all commands: a table of how they ended
 MUTANTS ?= 10000
 SEED    ?= 1
 
-fuzz-table: $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/commands $(BUILD)/fuzz/corpus
+fuzz-table: deps
+	$(MAKE) -j$$(nproc) fuzzers
 	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep $(BUILD)/fuzz/failed --jobs $$(nproc) \
 		--seed $(SEED) --mutants $(MUTANTS)
 
@@ -205,6 +223,6 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps test demo bench soak fuzz-table install clean
+.PHONY: all tests deps test demo bench soak fuzzers fuzz fuzz-table install clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

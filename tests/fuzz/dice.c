@@ -81,7 +81,7 @@ const char *dice_text(struct dice *dice, size_t *ret_bytes)
 {
 	/* clang-format off */
 	static const char *const texts[] = {
-		"", "\x1b]0;title\x07\x1b[31mred\x1b[2J", "\xc2\x9b" "31m\xc2\x85\xe2\x80\xae",
+		"", "\x1b]0;title\x07\x1b[31mred\x1b[2J", "\302\23331m\xc2\x85\xe2\x80\xae",
 		"\xff\xfe\x80",
 		"%s%n%s%n%999999d", "/dev/stdin", "/proc/self/mem", "../../../../etc/passwd", "-",
 		"--help",

@@ -59,8 +59,8 @@ static const char *const expressions[] = {
 	"abs(-9223372036854775808)",
 	"writefile(''x'', 1)", "readfile(''/etc/passwd'')", "fts3_tokenizer(''simple'')",
 	"raise(ABORT, ''x'')",
-	"printf(''%.*c'', 100000000, ''x'')", "json(''['')", "$C", "(SELECT count(*)"
-	" FROM $T, $T, $T)",
+	"printf(''%.*c'', 100000000, ''x'')", "json(''['')", "$C",
+	"(SELECT count(*) FROM $T, $T, $T)",
 	"edit(''x'')", "$C + $C", "hex(zeroblob(100000000))", "no_such_function()",
 };
 /* clang-format on */

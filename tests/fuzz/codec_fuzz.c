@@ -1,0 +1,64 @@
+/*
+ * What a program says of a verb's arguments, as JSON: whatever it says, the
+ * text is JSON, and is read as such by both of our readers
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/jscan.h"
+#include "core/store/json.h"
+#include "core/store/trace.h"
+#include "tests/fuzz/fuzz.h"
+
+static void read_all(const char *value, int depth)
+{
+	const char *at = value, *name, *element;
+	size_t length;
+
+	while (depth < 64 && (element = jscan_next(&at, &name, &length)))
+		read_all(element, depth + 1);
+}
+
+/* @text is the inside of an object. */
+static void must_be_json(struct text *text)
+{
+	struct args *args;
+	int64_t number;
+
+	text_char(text, '}');
+	if (text->failed)
+		return;
+	if (args_parse(text->at, &args))
+		abort();
+	args_get(args, "attr.qp_state", &number);
+	args_get(args, "ret[0].handle", &number);
+	args_free(args);
+	read_all(text->at, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	const struct verb_info *verb = &verb_infos[n > 1 ? bytes[0] % VERB_COUNT : 0];
+	struct text text = { 0 };
+	struct json json = { .out = &text };
+	size_t nwords = n > 2 ? (n - 2) / 8 : 0;
+	uint64_t *words = malloc(nwords * 8 + 8);
+
+	memcpy(words, bytes + 2, nwords * 8);
+	text_char(&text, '{');
+	switch (n > 1 ? bytes[1] % 3 : 0) {
+	case 0:
+		json_members(&json, words, nwords, &verb->args);
+		break;
+	case 1:
+		json_made(&json, &verb->ret, words, nwords);
+		break;
+	default:
+		json_changed(&json, &verb->args, words, nwords);
+	}
+	must_be_json(&text);
+	json_fini(&json);
+	text_fini(&text);
+	free(words);
+	return 0;
+}

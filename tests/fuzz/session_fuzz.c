@@ -1,0 +1,33 @@
+/*
+ * Sessions that nobody collects, altered as the fuzzer's bytes say: a trace is
+ * made of them, and is one that can be read
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/store/trace.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/inside.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc, (void)argv;
+	inside_open("session");
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct dice dice = dice_of_bytes(bytes, n);
+	mutate_fn *way = dice_roll(&dice, 4) ? mutate_ring : mutate_page;
+	struct trace *trace;
+
+	way(inside_copy(&dice), &dice);
+	inside_run("collect -q --keep -o o.db .");
+	if (access("o.db", F_OK))
+		return 0;
+	if (trace_open("o.db", &trace))
+		abort(); /* what is spoilt costs itself, never the rest */
+	trace_close(trace);
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * Traces, altered as the fuzzer's bytes say, to all commands that read one but
+ * replay, which drives a device in a process of its own
+ */
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/inside.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc, (void)argv;
+	inside_open("trace");
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	static mutate_fn *const ways[] = { mutate_rows,	 mutate_rows,	mutate_chunk,
+					   mutate_chunk, mutate_schema, mutate_bytes };
+	static const char *const lines[] = {
+		"info t.db",
+		"info --format json t.db",
+		"dump t.db",
+		"dump --payload full t.db",
+		"stat t.db",
+		"stat --format json t.db",
+		"check t.db",
+		"check --format json t.db",
+		"unpack -o o.db t.db",
+		"sql --json t.db SELECT*FROM\twr",
+		"sql --csv t.db SELECT*FROM\twc",
+		"sql t.db SELECT*FROM\tpayload",
+	};
+	struct dice dice = dice_of_bytes(bytes, n);
+	uint32_t line = dice_roll(&dice, sizeof(lines) / sizeof(*lines));
+	mutate_fn *way = ways[dice_roll(&dice, sizeof(ways) / sizeof(*ways))];
+
+	way(inside_copy(&dice), &dice);
+	inside_run(lines[line]);
+	return 0;
+}
