@@ -45,42 +45,43 @@ static const struct kind kinds[] = {
 
 /*
  * A line is a command as it is typed; @text is the text itself. Names before the
- * command are of its environment. What came of it is read by @then.
+ * command are of its environment. What came of it is read by @then, which may
+ * end as @allows.
  */
 struct form {
-	const char *corpus, *line, *statuses, *then;
+	const char *corpus, *line, *statuses, *then, *allows;
 };
 
 /* clang-format off */
 static const struct form forms[] = {
-	{ "trace", "info t.db", "013", NULL },
-	{ "trace", "info --format json t.db", "013", NULL },
-	{ "trace", "dump t.db", "013", NULL },
-	{ "trace", "dump --payload full t.db", "013", NULL },
-	{ "trace", "dump --failed t.db", "013", NULL },
-	{ "trace", "stat t.db", "013", NULL },
-	{ "trace", "stat --format json t.db", "013", NULL },
-	{ "trace", "sql t.db SELECT*FROM\tobject,call", "0123", NULL },
-	{ "trace", "sql --json t.db SELECT*FROM\twr", "0123", NULL },
-	{ "trace", "sql --csv t.db SELECT*FROM\twc", "0123", NULL },
-	{ "trace", "sql t.db SELECT*FROM\tpayload", "0123", NULL },
-	{ "trace", "sql t.db SELECT*FROM\tmeta,process,thread,module", "0123", NULL },
-	{ "trace", "unpack -o o.db t.db", "03", "info o.db" },
-	{ "trace", "unpack -o o.db t.db", "03", "check o.db" },
-	{ "trace", "check t.db", "013", NULL },
-	{ "trace", "check --format json t.db", "013", NULL },
-	{ "trace", "replay --timeout 0.2 t.db", "013", NULL },
-	{ "trace", "replay --timeout 0.2 --format json t.db", "013", NULL },
-	{ "session", "collect -q --keep -o o.db .", "034", "info o.db" },
-	{ "session", "collect -q --keep -o o.db .", "034", "check o.db" },
-	{ "ctf", "import -q -o o.db .", "03", "info o.db" },
+	{ "trace", "info t.db", "013", NULL, NULL },
+	{ "trace", "info --format json t.db", "013", NULL, NULL },
+	{ "trace", "dump t.db", "013", NULL, NULL },
+	{ "trace", "dump --payload full t.db", "013", NULL, NULL },
+	{ "trace", "dump --failed t.db", "013", NULL, NULL },
+	{ "trace", "stat t.db", "013", NULL, NULL },
+	{ "trace", "stat --format json t.db", "013", NULL, NULL },
+	{ "trace", "sql t.db SELECT*FROM\tobject,call", "0123", NULL, NULL },
+	{ "trace", "sql --json t.db SELECT*FROM\twr", "0123", NULL, NULL },
+	{ "trace", "sql --csv t.db SELECT*FROM\twc", "0123", NULL, NULL },
+	{ "trace", "sql t.db SELECT*FROM\tpayload", "0123", NULL, NULL },
+	{ "trace", "sql t.db SELECT*FROM\tmeta,process,thread,module", "0123", NULL, NULL },
+	{ "trace", "unpack -o o.db t.db", "03", "info o.db", "013" },
+	{ "trace", "unpack -o o.db t.db", "03", "check o.db", "013" },
+	{ "trace", "check t.db", "013", NULL, NULL },
+	{ "trace", "check --format json t.db", "013", NULL, NULL },
+	{ "trace", "replay --timeout 0.2 t.db", "013", NULL, NULL },
+	{ "trace", "replay --timeout 0.2 --format json t.db", "013", NULL, NULL },
+	{ "session", "collect -q --keep -o o.db .", "034", "info o.db", "01" },
+	{ "session", "collect -q --keep -o o.db .", "034", "check o.db", "01" },
+	{ "ctf", "import -q -o o.db .", "03", "info o.db", "013" },
 	{ "faults", "VERBATIM_SOFT_FAULTS=text run --device soft @guest calls 3",
-	  "0123456789", NULL },
+	  "0123456789", NULL, NULL },
 	{ "persona", "VERBATIM_SOFT_PERSONA=text run --device soft @guest calls 3",
-	  "0123456789", NULL },
-	{ "filter", "record -q -o o.db --filter @text @guest calls 3", "02", "info o.db" },
-	{ "elf", "doctor ./text", "0134", NULL },
-	{ "live", "record -q --on-full drop -o o.db @guest calls 3000", "0123456789", "info o.db" },
+	  "0123456789", NULL, NULL },
+	{ "filter", "record -q -o o.db --filter @text @guest calls 3", "02", "info o.db", "01" },
+	{ "elf", "doctor ./text", "0134", NULL, NULL },
+	{ "live", "record -q --on-full drop -o o.db @guest calls 500", "0123456789", "info o.db", "01" },
 };
 /* clang-format on */
 
@@ -255,7 +256,7 @@ static void run_line(const struct kind *kind, uint64_t index, const char *dir,
 	if (t.verdict)
 		keep(kind, index, dir, &t, line);
 	else if (form->then && line == form->line && !t.status)
-		run_line(kind, index, dir, form, form->then, "01");
+		run_line(kind, index, dir, form, form->then, form->allows);
 }
 
 /* All commands for this input, each in one of its forms. */
