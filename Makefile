@@ -161,15 +161,11 @@ $(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/trial.c tests/fuzz/live
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
-# inputs as this build makes them, and those of tests/fuzz/corpus
-$(BUILD)/fuzz/corpus: all $(FUZZ_APPS) tests/fuzz/make-corpus $(wildcard tests/fuzz/corpus/*/* tests/fuzz/corpus/ctf/*/*)
-	tests/fuzz/make-corpus $(BUILD) $@
-
-fuzzers: $(FUZZERS) $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/commands $(BUILD)/fuzz/corpus $(BUILD)/tests/shim/soft/fuzz_test
+fuzzers: $(FUZZERS) $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/commands
 
 # each fuzzer for so long, or those that FUZZ names (tests/fuzz/run)
 fuzz: deps
-	$(MAKE) -j$$(nproc) fuzzers
+	$(MAKE) -j$$(nproc) all fuzzers $(FUZZ_APPS) $(BUILD)/tests/shim/soft/fuzz_test
 	BUILD=$(BUILD) SEED=$(SEED) tests/fuzz/run $(SECONDS) $(FUZZ)
 
 # altered inputs to all commands: a table of how they ended
@@ -177,7 +173,8 @@ MUTANTS ?= 10000
 SEED    ?= 1
 
 fuzz-table: deps
-	$(MAKE) -j$$(nproc) fuzzers
+	$(MAKE) -j$$(nproc) all fuzzers $(FUZZ_APPS)
+	tests/fuzz/make-corpus $(BUILD) $(BUILD)/fuzz/corpus
 	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep $(BUILD)/fuzz/failed --jobs $$(nproc) \
 		--seed $(SEED) --mutants $(MUTANTS)
 

@@ -404,7 +404,7 @@ static void print_lines(void)
 			add(&sum, &board->cells[k][f]);
 		if (!is_chosen(kinds[k].name))
 			continue;
-		printf("%s fuzz: %s (%u runs, seed %llu)%s\n",
+		printf("%s fuzz: commands on %s (%u runs, seed %llu)%s\n",
 		       !sum.runs	   ? "skip"
 		       : count_wrong(&sum) ? "not ok"
 					   : "ok",
