@@ -13,11 +13,12 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 
-enum { FORMAT, MUTE };
+enum { FORMAT, MUTE, DEADLINE };
 
 static const struct option_row rows[] = {
 	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
 	[MUTE] = { "mute", 'm', "ID[,ID...]", "rules not to check; may be given again" },
+	[DEADLINE] = CLI_DEADLINE,
 	{ 0 },
 };
 
@@ -100,7 +101,9 @@ int cli_check(int argc, char **argv)
 	if (status)
 		return status;
 	json = cli_wants_json(argv[0], options.value[FORMAT]);
-	status = cli_open(argv[0], options.nargs, options.args, &trace);
+	status = cli_deadline(argv[0], options.value[DEADLINE]);
+	if (!status)
+		status = cli_open(argv[0], options.nargs, options.args, &trace);
 	if (status)
 		return status;
 	err = check_trace(trace, &check, &findings);

@@ -55,6 +55,13 @@ enum cli_exit cli_status(int err);
  */
 int cli_open(const char *command, int nargs, char **args, struct trace **ret_trace);
 
+/*
+ * --deadline, which each command has that reads a trace: its row, and what it
+ * does. Returns 0 or the exit status.
+ */
+#define CLI_DEADLINE { "deadline", 0, "TIME", "end with status 3 after 30s, 5m, 1h" }
+int cli_deadline(const char *command, const char *time);
+
 /* One line to stderr that ends with where help is; returns CLI_USAGE. */
 int cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

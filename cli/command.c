@@ -62,6 +62,7 @@ enum cli_exit cli_status(int err)
 	case EPROTO:
 	case EBADMSG:
 	case EFBIG: /* it asks for more than it may have */
+	case ETIME: /* --deadline */
 		return CLI_TRACE;
 	default:
 		return CLI_ENVIRONMENT;

@@ -23,8 +23,8 @@
 #include "core/wire/payload.h"
 #include "core/wire/printable.h"
 
-enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, FRAMES_MAX = 128,
-       INLINED_MAX = 16 };
+enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, DEADLINE,
+       FRAMES_MAX = 128, INLINED_MAX = 16 };
 
 static const struct option_row rows[] = {
 	[THREAD] = { "thread", 't', "T", "only this thread of the trace" },
@@ -35,6 +35,7 @@ static const struct option_row rows[] = {
 	[TO] = { "to", 0, "SECONDS", "only before that time" },
 	[FAILED] = { "failed", 0, NULL, "only what failed or never returned" },
 	[PAYLOAD] = { "payload", 0, "none|hash|N|full", "what to show of payloads; hash" },
+	[DEADLINE] = CLI_DEADLINE,
 	{ 0 },
 };
 
@@ -348,7 +349,9 @@ int cli_dump(int argc, char **argv)
 	int status;
 
 	options_parse(argc, argv, rows, false, &options);
-	status = read_options(&d, &options);
+	status = cli_deadline("dump", options.value[DEADLINE]);
+	if (!status)
+		status = read_options(&d, &options);
 	if (!status)
 		status = cli_open("dump", options.nargs > 2 ? options.nargs : options.nargs > 0,
 				  options.args, &d.trace);

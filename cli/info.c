@@ -19,10 +19,11 @@
 #include "core/store/trace.h"
 #include "core/wire/printable.h"
 
-enum { FORMAT };
+enum { FORMAT, DEADLINE };
 
 static const struct option_row rows[] = {
 	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
+	[DEADLINE] = CLI_DEADLINE,
 	{ 0 },
 };
 
@@ -269,7 +270,9 @@ int cli_info(int argc, char **argv)
 
 	options_parse(argc, argv, rows, false, &options);
 	json = cli_wants_json("info", options.value[FORMAT]);
-	status = cli_open("info", options.nargs, options.args, &trace);
+	status = cli_deadline("info", options.value[DEADLINE]);
+	if (!status)
+		status = cli_open("info", options.nargs, options.args, &trace);
 	if (status)
 		return status;
 	status = cli_status(info(trace, options.args[0], json));

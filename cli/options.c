@@ -179,3 +179,16 @@ void options_parse(int argc, char **argv, const struct option_row *rows, bool pr
 		exit(CLI_FINE);
 	}
 }
+
+uint64_t options_time(const char *text)
+{
+	static const char units[] = "smhd";
+	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
+	char *end;
+	unsigned long long n = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+
+	if (!isdigit((unsigned char)*text) || !unit || end[1] || n > UINT64_MAX / 1000000000 / 86400)
+		return 0;
+	return n * seconds[unit - units] * 1000000000ull;
+}

@@ -8,6 +8,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { OPTIONS_MAX = 16 };
 
@@ -41,3 +42,6 @@ int options_read(int argc, char **argv, const struct option_row *rows, bool prog
 
 /* "VERBATIM_RING_SIZE" for "ring-size". */
 void options_variable(const char *name, char variable[64]);
+
+/* "90s", "10m", "6h", "1d" in ns; 0 where that is no time. */
+uint64_t options_time(const char *text);

@@ -1,7 +1,6 @@
 /*
  * verbatim record: what the options ask for; recording.c does it
  */
-#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,20 +59,6 @@ static uint64_t parse_size(const char *text)
 	return bytes;
 }
 
-/* "90s", "10m", "6h", "1d"; 0 where that is no time. */
-static uint64_t parse_time(const char *text)
-{
-	static const char units[] = "smhd";
-	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
-	char *end;
-	unsigned long long n = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-
-	if (!isdigit((unsigned char)*text) || !unit || end[1] || n > UINT64_MAX / 1000000000 / 86400)
-		return 0;
-	return n * seconds[unit - units] * 1000000000ull;
-}
-
 static int read_keep(struct keep *keep, const struct options *options)
 {
 	const char *flight = options->value[FLIGHT], *size = options->value[ROTATE_SIZE];
@@ -81,7 +66,7 @@ static int read_keep(struct keep *keep, const struct options *options)
 
 	keep->flight = flight ? size_parse(flight) : 0;
 	keep->rotate_bytes = size ? size_parse(size) : 0;
-	keep->rotate_ns = age ? parse_time(age) : 0;
+	keep->rotate_ns = age ? options_time(age) : 0;
 	if (flight && !keep->flight)
 		return cli_misuse("record", "--flight is a size as 64M, not '%s'", flight);
 	if (size && keep->rotate_bytes < ROTATE_MIN)

@@ -32,7 +32,7 @@
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
 
-enum { DEVICE, PACE, REPORT, FORMAT, TIMEOUT, MAX_MEMORY };
+enum { DEVICE, PACE, REPORT, FORMAT, TIMEOUT, MAX_MEMORY, DEADLINE };
 
 static const struct option_row rows[] = {
 	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME for all" },
@@ -43,6 +43,7 @@ static const struct option_row rows[] = {
 	[TIMEOUT] = { "timeout", 't', "SECONDS", "to wait for a completion or an event; 10" },
 	[MAX_MEMORY] = { "max-memory", 'm', "SIZE",
 			 "at most that for regions and queues of the recording; 1G" },
+	[DEADLINE] = CLI_DEADLINE,
 	{ 0 },
 };
 
@@ -311,7 +312,9 @@ int cli_replay(int argc, char **argv)
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	options_parse(argc, argv, rows, false, &options);
 	cli_wants_json("replay", options.value[FORMAT]);
-	status = read_options(&options, &replay);
+	status = cli_deadline("replay", options.value[DEADLINE]);
+	if (!status)
+		status = read_options(&options, &replay);
 	if (!status)
 		status = cli_open("replay", options.nargs, options.args, &trace);
 	if (status)

@@ -12,11 +12,12 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "core/store/deadline.h"
 #include "core/store/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/printable.h"
 
-enum { CSV, JSON, HEADER };
+enum { CSV, JSON, HEADER, DEADLINE };
 
 enum { REFUSED = 128 }; /* the name of what is refused */
 
@@ -24,6 +25,7 @@ static const struct option_row rows[] = {
 	[CSV] = { "csv", 0, NULL, "comma-separated values, RFC 4180" },
 	[JSON] = { "json", 0, NULL, "an array of objects" },
 	[HEADER] = { "header", 0, NULL, "the columns' names first" },
+	[DEADLINE] = CLI_DEADLINE,
 	{ 0 },
 };
 
@@ -250,6 +252,8 @@ static int failure(sqlite3 *db, const char *refused)
 		return CLI_TRACE;
 	if (code == SQLITE_READONLY || code == SQLITE_AUTH)
 		return refuse(*refused ? refused : sqlite3_errmsg(db));
+	if (code == SQLITE_INTERRUPT)
+		return cli_status(deadline_fail());
 	log_note("sql: %s", sqlite3_errmsg(db));
 	return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? CLI_TRACE : CLI_USAGE;
 }
@@ -306,8 +310,10 @@ int cli_sql(int argc, char **argv)
 	if (options.nargs == 1)
 		return cli_misuse("sql", "no query is given");
 	format = options.value[CSV] ? AS_CSV : options.value[JSON] ? AS_JSON : AS_PLAIN;
-	status = cli_open("sql", options.nargs > 2 ? options.nargs : options.nargs > 0,
-			  options.args, &trace);
+	status = cli_deadline("sql", options.value[DEADLINE]);
+	if (!status)
+		status = cli_open("sql", options.nargs > 2 ? options.nargs : options.nargs > 0,
+				  options.args, &trace);
 	if (status)
 		return status;
 	cli_tell_loss(trace);

@@ -23,10 +23,11 @@
 #include "core/store/trace.h"
 #include "core/wire/log.h"
 
-enum { FORMAT };
+enum { FORMAT, DEADLINE };
 
 static const struct option_row rows[] = {
 	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
+	[DEADLINE] = CLI_DEADLINE,
 	{ 0 },
 };
 
@@ -405,7 +406,9 @@ int cli_stat(int argc, char **argv)
 
 	options_parse(argc, argv, rows, false, &options);
 	json = cli_wants_json("stat", options.value[FORMAT]);
-	status = cli_open("stat", options.nargs, options.args, &s.trace);
+	status = cli_deadline("stat", options.value[DEADLINE]);
+	if (!status)
+		status = cli_open("stat", options.nargs, options.args, &s.trace);
 	if (status)
 		return status;
 	cli_tell_loss(s.trace);

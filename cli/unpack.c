@@ -7,10 +7,11 @@
 #include "cli/options.h"
 #include "core/store/unpack.h"
 
-enum { OUTPUT };
+enum { OUTPUT, DEADLINE };
 
 static const struct option_row rows[] = {
 	[OUTPUT] = { "output", 'o', "FILE", "the trace to make" },
+	[DEADLINE] = CLI_DEADLINE,
 	{ 0 },
 };
 
@@ -26,6 +27,7 @@ int cli_unpack(int argc, char **argv)
 {
 	struct options options;
 	const char *to;
+	int status;
 
 	options_parse(argc, argv, rows, false, &options);
 	to = options.value[OUTPUT];
@@ -37,5 +39,8 @@ int cli_unpack(int argc, char **argv)
 		return cli_misuse("unpack", "where to is not given: -o FILE");
 	if (same_file(options.args[0], to))
 		return cli_misuse("unpack", "'%s' cannot become itself", to);
+	status = cli_deadline("unpack", options.value[DEADLINE]);
+	if (status)
+		return status;
 	return cli_status(trace_unpack(options.args[0], to));
 }

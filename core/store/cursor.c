@@ -19,12 +19,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/store/deadline.h"
 #include "core/store/live.h"
 #include "core/store/match.h"
 #include "core/store/stream.h"
 #include "core/wire/log.h"
 
 enum { HELD_MAX = 1280 << 20 }; /* bytes: a thread of sound traffic has 1 to 2 MB of them */
+enum { LOOKS = 1024 }; /* events from one look at the deadline to the next */
 
 struct leaf {
 	int64_t time;
@@ -40,6 +42,7 @@ struct cursor {
 	const struct process **exits; /* by end */
 	uint32_t nexits, exit;
 	size_t held;                  /* bytes that the streams have decoded */
+	unsigned int looked;          /* events since the trace was opened */
 	struct match *match;          /* NULL: nothing is matched */
 	struct objects_cache cache;
 	struct trace_event event;
@@ -374,6 +377,8 @@ int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
 	int more;
 
 	do {
+		if (!(++cursor->looked % LOOKS) && deadline_is_over())
+			return deadline_fail();
 		more = any_next(cursor);
 		if (more <= 0)
 			return more;

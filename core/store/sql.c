@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/store/deadline.h"
 #include "core/store/vfs.h"
 #include "core/wire/log.h"
 
@@ -34,6 +35,8 @@ static int error_of(sqlite3 *db)
 		return sqlite3_system_errno(db) ? -sqlite3_system_errno(db) : -EACCES;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
+	case SQLITE_INTERRUPT:
+		return -ETIME;
 	default:
 		return sqlite3_system_errno(db) == ENOSPC ? -ENOSPC : -EIO;
 	}
@@ -46,6 +49,8 @@ int sql_fail(sqlite3 *db, const char *what)
 
 	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* vtab.c: it was said */
 		return err;
+	if (err == -ETIME)
+		return deadline_fail();
 	if (err == -ENOSPC)
 		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
 	return log_err(err, "%s: %s: %s", path ? path : "trace", what, sqlite3_errmsg(db));
@@ -95,6 +100,7 @@ int sql_distrust(sqlite3 *db)
 		sqlite3_db_config(db, configs[i].what, configs[i].on, NULL);
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
 		sqlite3_limit(db, limits[i].what, limits[i].most);
+	deadline_watch(db);
 	return sql_exec(db, "PRAGMA cell_size_check = ON");
 }
 

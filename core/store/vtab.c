@@ -302,7 +302,9 @@ static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 static int took(struct vcursor *cursor, int more)
 {
 	cursor->end = more <= 0;
-	return more < 0 ? SQLITE_CORRUPT_VTAB : SQLITE_OK; /* who read has said why */
+	if (more >= 0)
+		return SQLITE_OK;
+	return more == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* who read has said why */
 }
 
 static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
@@ -313,14 +315,16 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
 	struct rows_bounds bounds = { -1, 0, INT64_MAX, INT64_MIN, INT64_MAX, -1 };
 	char *letters;
 	uint64_t used = strtoull(plan, &letters, 16);
+	int err;
 
 	(void)number;
 	cursor->end = true;
 	for (int i = 0; i < argc; i++)
 		if (!add_bound(&bounds, letters[1 + i], argv[i]))
 			return SQLITE_OK;
-	if (take_rows(cursor, source_of(vtab, used)))
-		return SQLITE_ERROR;
+	err = take_rows(cursor, source_of(vtab, used));
+	if (err)
+		return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_ERROR;
 	return took(cursor, cursor->source->first(cursor->rows, &bounds, used));
 }
 

@@ -179,6 +179,28 @@ query_may_ask_what_is_there() {
 	END
 }
 
+# with status 3 and one sentence
+ends_by_its_deadline() { # command...
+	timeout 60 "$VERBATIM" "$@" 2>err; is $? 3 && is "lines" "$(wc -l <err)" 1 && says '--deadline' err
+}
+
+query_that_never_ends_has_a_deadline() {
+	ends_by_its_deadline sql --deadline 1s t.db 'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r) SELECT count(*) FROM r' &&
+		VERBATIM_DEADLINE=1s ends_by_its_deadline sql t.db 'SELECT count(*) FROM call a, call b, call c, call d, call e, call f, call g, call h'
+}
+
+# who reads what it prints does not
+waiting_has_a_deadline() {
+	mkfifo full && exec 9<>full && head -c 65536 /dev/zero >&9 && ends_by_its_deadline dump --deadline 1s t.db >&9
+}
+
+deadline_that_is_no_time_is_misuse() {
+	local each
+	for each in $commands; do
+		VERBATIM_DEADLINE=soon reads t.db "$each" >out 2>err; is "$each" $? 2 && says '--deadline is a time' err || return
+	done
+}
+
 # two users: ours, and one who can write to the same directory
 other=(setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all)
 
@@ -212,7 +234,8 @@ for each in finished_trace_is_read_without_a_change_to_its_directory journal_tha
 	journal_that_is_a_link_is_refused journal_that_is_another_file_is_refused journal_that_is_a_fifo_is_refused \
 	wal_that_others_can_write_to_is_refused own_interrupted_change_is_undone own_wal_is_read \
 	link_to_a_trace_is_followed_to_what_lies_beside_it trigger_is_refused_and_not_run \
-	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace query_may_ask_what_is_there; do try $each; done
+	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace query_may_ask_what_is_there \
+	query_that_never_ends_has_a_deadline waiting_has_a_deadline deadline_that_is_no_time_is_misuse; do try $each; done
 for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing trace_of_somebody_else_is_read_but_not_completed; do
 	if [ "$(id -u)" -eq 0 ] && "${other[@]}" true 2>/dev/null; then try $each
 	else echo "skip attack_open: ${each//_/ }: needs root, to be two users"; fi

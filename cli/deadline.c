@@ -1,0 +1,45 @@
+/*
+ * --deadline: a command ends, however far it came
+ *
+ * What reads the trace looks at the time itself, ends its work and tidies up.
+ * What does not look (a terminal that takes nothing, a replay that waits for a
+ * device) is given a second more, and then the process ends.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "core/store/deadline.h"
+
+static struct timespec last;
+
+static void *end_all(void *arg)
+{
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &last, NULL) == EINTR)
+		;
+	deadline_fail();
+	_exit(CLI_TRACE);
+	return arg;
+}
+
+int cli_deadline(const char *command, const char *time)
+{
+	uint64_t ns = time ? options_time(time) : 0;
+	pthread_t thread;
+
+	if (!time)
+		return 0;
+	if (!ns)
+		return cli_misuse(command, "--deadline is a time like 30s, 5m or 1h, not '%s'",
+				  time);
+	deadline_start(ns);
+	clock_gettime(CLOCK_MONOTONIC, &last);
+	last.tv_sec += (time_t)(ns / 1000000000) + 1;
+	if (!pthread_create(&thread, NULL, end_all, NULL))
+		pthread_detach(thread);
+	return 0;
+}
