@@ -255,6 +255,25 @@ static void rings_that_were_never_made_hold_nothing_up(void **state)
 	ring_close(&ring);
 }
 
+/* Its page counts one; or a million, for each of which a file was opened. */
+static void leftover_is_all_that_is_there(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	for (uint32_t i = 3; i < SESSION_RINGS; i += 500000) {
+		make_ring(&ring, i);
+		put(&ring);
+		ring_close(&ring);
+	}
+	atomic_store(&session.page->rings, 1);
+	assert_int_equal(collector_leftover(collector), 0);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(taken(), 3);
+}
+
 static void finish_closes_the_session(void **state)
 {
 	(void)state;
@@ -279,6 +298,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(page_is_not_asked_for_the_clock, start, stop),
 		cmocka_unit_test_setup_teardown(rings_that_were_never_made_hold_nothing_up, start,
 						stop),
+		cmocka_unit_test_setup_teardown(leftover_is_all_that_is_there, start, stop),
 		cmocka_unit_test_setup_teardown(finish_closes_the_session, start, stop),
 	};
 
