@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/apart.h"
 #include "core/wire/log.h"
 
 #define PREFIX "verbatim:"
@@ -34,6 +35,7 @@ struct reader {
 	int64_t open;          /* streams and packets that have begun and not ended */
 	uint64_t *raw;
 	size_t raw_size;       /* words */
+	uint64_t messages;     /* so far */
 	int status;            /* what the visitor returned, or -ENOMEM */
 };
 
@@ -49,7 +51,10 @@ struct packet {
 	uint8_t compression, encryption, checksum_kind, major, minor;
 } __attribute__((packed));
 
-enum { PACKET_MAGIC = 0x75d11d57 };
+enum {
+	PACKET_MAGIC = 0x75d11d57,
+	MESSAGES = 1 << 20, /* that need not be events */
+};
 
 /* babeltrace2 2.0 reads one that is cut short for ever. */
 static bool metadata_is_whole(const char *dir)
@@ -67,7 +72,7 @@ static bool metadata_is_whole(const char *dir)
 	size = ftell(file);
 	while (at < size && packet.magic == PACKET_MAGIC) {
 		if (fseek(file, at, SEEK_SET) || fread(&packet, sizeof(packet), 1, file) != 1 ||
-		    packet.packet_bits / 8 < sizeof(packet) ||
+		    packet.magic != PACKET_MAGIC || packet.packet_bits / 8 < sizeof(packet) ||
 		    packet.content_bits > packet.packet_bits)
 			break;
 		at += packet.packet_bits / 8;
@@ -80,20 +85,36 @@ static bool metadata_is_whole(const char *dir)
 /* nftw() has no argument for its function. */
 static char **found;
 static size_t nfound;
+static uint64_t nbytes; /* of all files */
+
+/* The library opens what it finds: of a FIFO that would wait for who writes. */
+static int refuse_special(const char *path, const struct stat *st, int type)
+{
+	struct stat there;
+
+	if (type == FTW_SL && !stat(path, &there))
+		st = &there;
+	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) || S_ISLNK(st->st_mode))
+		return 0;
+	return complain(-EPROTO, "%s is neither a file nor a directory: take it away to import the rest",
+			path);
+}
 
 static int find_metadata(const char *path, const struct stat *st, int type, struct FTW *at)
 {
+	int err = refuse_special(path, st, type);
 	char **more;
 
-	(void)st;
-	if (type != FTW_F || strcmp(path + at->base, "metadata"))
-		return 0;
+	if (type == FTW_F)
+		nbytes += (uint64_t)st->st_size;
+	if (err || type != FTW_F || strcmp(path + at->base, "metadata"))
+		return err;
 	more = realloc(found, (nfound + 1) * sizeof(*found));
 	if (!more)
-		return -ENOMEM;
+		return log_err(-ENOMEM, "look for traces");
 	found = more;
 	found[nfound] = strndup(path, at->base > 1 ? (size_t)at->base - 1 : 1);
-	return found[nfound++] ? 0 : -ENOMEM;
+	return found[nfound++] ? 0 : log_err(-ENOMEM, "look for traces");
 }
 
 static void forget_found(void)
@@ -103,16 +124,19 @@ static void forget_found(void)
 	free(found);
 	found = NULL;
 	nfound = 0;
+	nbytes = 0;
 }
 
 static int find_traces(const char *dir)
 {
 	struct stat st;
+	int err;
 
 	if (stat(dir, &st))
 		return log_err(-errno, "open %s", dir);
-	if (S_ISDIR(st.st_mode) && nftw(dir, find_metadata, 16, FTW_PHYS))
-		return log_err(-ENOMEM, "look for traces in %s", dir);
+	err = S_ISDIR(st.st_mode) ? nftw(dir, find_metadata, 16, FTW_PHYS) : 0;
+	if (err)
+		return err < -1 ? err : log_err(-errno, "look for traces in %s", dir);
 	if (!nfound)
 		return complain(-EPROTO, "%s holds no CTF trace (a directory with a file "
 				"'metadata'): give what 'lttng create --output=DIR' was given", dir);
@@ -221,6 +245,12 @@ consume(bt_message_iterator *messages, void *arg)
 
 	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
 		return (bt_graph_simple_sink_component_consume_func_status)status;
+	apart_goes_on();
+	reader->messages += n;
+	/* events may be of no bits at all, and then there is no end of them */
+	if (!reader->status && reader->messages > MESSAGES + 8 * nbytes)
+		reader->status = complain(-EBADMSG, "the CTF is damaged: it holds more events than "
+						    "bits");
 	for (uint64_t i = 0; i < n; i++) {
 		if (!reader->status)
 			reader->status = take_message(reader, batch[i]);
@@ -336,6 +366,7 @@ static int read_found(struct reader *reader, const char *dir)
 			err = complain(-EBADMSG, "%s/metadata is cut short or damaged", found[i]);
 		else if (!add_trace(reader, class, found[i]))
 			err = tell_failure(found[i]);
+		apart_goes_on();
 	}
 	if (!err && reader->inputs && !add_sink(reader))
 		err = tell_failure(dir);

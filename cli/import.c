@@ -10,16 +10,22 @@
  * LTTng drops what finds no room, and the stream of another processor may be
  * ahead: an event that comes too early is held until those before it have
  * come, or HELD of them wait; then what is missing is lost.
+ *
+ * All this is done in a child (apart.h): CTF by strangers makes babeltrace2
+ * abort, divide by zero, and ask for all memory.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/apart.h"
 #include "cli/cli.h"
 #include "cli/ctf.h"
 #include "cli/options.h"
+#include "core/store/file.h"
 #include "core/store/writer.h"
 #include "core/wire/desc.h"
 #include "core/wire/log.h"
@@ -32,7 +38,11 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-enum { HELD = 256 };
+enum {
+	HELD = 256,
+	GIGABYTES = 2,
+	SECONDS = 8, /* of processor time from one message of the reader to the next */
+};
 
 /* A thread: pid, tid and since name it. */
 struct lane {
@@ -48,7 +58,9 @@ struct lane {
 };
 
 struct import {
-	const char *path;
+	const char *path, *dir;
+	bool quiet;
+	bool *made;              /* the file at @path is ours; the parent sees it */
 	struct writer *writer;
 	struct lane **lanes;
 	size_t nlanes;
@@ -64,6 +76,7 @@ static int create(struct import *import, const struct ctf_event *event)
 	struct clock clock = { 0 };
 	struct writer_info info = { .clock = &clock, .command = "", .device = "",
 				    .elsewhere = true };
+	int err;
 
 	clock_init_monotonic(&clock);
 	clock.realtime += (event->start ? event->start : event->time) - clock.start;
@@ -71,7 +84,9 @@ static int create(struct import *import, const struct ctf_event *event)
 	if (event->realtime)
 		clock.realtime = event->realtime;
 	import->start = clock.start;
-	return writer_create(import->path, &info, &import->writer);
+	err = writer_create(import->path, &info, &import->writer);
+	*import->made = !err;
+	return err;
 }
 
 static struct lane *find_lane(struct import *import, const struct ctf_event *event)
@@ -451,29 +466,68 @@ static void tell(const struct import *import, bool quiet)
 			 import->processes, import->path);
 }
 
-static int import_from(struct import *import, const char *dir, bool quiet)
+static int import_from(struct import *import)
 {
 	const struct ctf_visitor visitor = { on_event, on_discarded, import };
-	int err = ctf_read(dir, &visitor);
+	int err = ctf_read(import->dir, &visitor);
 
 	if (!import->writer && !err) {
 		log_note("%s holds no events of verbatim: enable them with "
-			 "\"lttng enable-event -u 'verbatim:*'\" before the program starts", dir);
+			 "\"lttng enable-event -u 'verbatim:*'\" before the program starts",
+			 import->dir);
 		return -EPROTO;
 	}
 	if (!import->writer)
 		return err;
+	apart_unhurried();
 	err = finish(import, err);
 	if (!err || err == -EBADMSG)
-		tell(import, quiet || err);
+		tell(import, import->quiet || err);
 	return !err && import->damaged ? -EBADMSG : err;
+}
+
+static int work(void *arg)
+{
+	struct import *import = arg;
+	int err = import_from(import);
+
+	forget(import);
+	return cli_status(err);
+}
+
+/* The reader's library did not get through it: what was made of it so far is nothing to keep. */
+static int tell_ended(const struct import *import, int signal)
+{
+	if (*import->made)
+		file_remove(import->path);
+	if (signal == SIGXCPU)
+		log_note("%s is damaged: babeltrace2 does not come to an end of it; nothing was "
+			 "imported", import->dir);
+	else
+		log_note("%s is damaged, or needs more than %d GB of memory: babeltrace2 ended by "
+			 "signal %d (%s); nothing was imported", import->dir, GIGABYTES, signal,
+			 strsignal(signal));
+	return CLI_TRACE;
+}
+
+static int import_apart(struct import *import)
+{
+	const struct apart_limits limits = { (uint64_t)GIGABYTES << 30, SECONDS };
+	int signal, status;
+
+	import->made = apart_share(sizeof(*import->made));
+	if (!import->made)
+		return cli_status(log_err(-ENOMEM, "import %s", import->dir));
+	status = apart_run(work, import, &limits, &signal);
+	if (status < 0 && !signal)
+		return cli_status(log_err(status, "start a process to read %s", import->dir));
+	return signal ? tell_ended(import, signal) : status;
 }
 
 int cli_import(int argc, char **argv)
 {
 	struct import import = { 0 };
 	struct options options;
-	int err;
 
 	options_parse(argc, argv, rows, false, &options);
 	if (!options.nargs)
@@ -481,7 +535,7 @@ int cli_import(int argc, char **argv)
 	if (options.nargs > 1)
 		return cli_misuse("import", "too much is given: '%s'", options.args[1]);
 	import.path = options.value[OUTPUT] ? options.value[OUTPUT] : "verbatim.db";
-	err = import_from(&import, options.args[0], options.value[QUIET]);
-	forget(&import);
-	return cli_status(err);
+	import.dir = options.args[0];
+	import.quiet = options.value[QUIET];
+	return import_apart(&import);
 }

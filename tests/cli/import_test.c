@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +45,21 @@ static const char metadata[] =
 static char dir[64], trace_path[80];
 static FILE *stream;
 
-static int setup(void **state)
+static void write_metadata(const char *text)
 {
 	char path[96];
 	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/ctf/metadata", dir);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int setup(void **state)
+{
+	char path[96];
 
 	(void)state;
 	strcpy(dir, "/tmp/verbatim-import-XXXXXX");
@@ -55,11 +67,7 @@ static int setup(void **state)
 	snprintf(trace_path, sizeof(trace_path), "%s/t.db", dir);
 	snprintf(path, sizeof(path), "%s/ctf", dir);
 	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/ctf/metadata", dir);
-	file = fopen(path, "we");
-	assert_non_null(file);
-	fputs(metadata, file);
-	fclose(file);
+	write_metadata(metadata);
 	snprintf(path, sizeof(path), "%s/ctf/stream", dir);
 	stream = fopen(path, "we");
 	assert_non_null(stream);
@@ -68,7 +76,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = { "ctf/metadata", "ctf/stream", "ctf", "t.db" };
+	static const char *const names[] = { "ctf/index/stream.idx", "ctf/index", "ctf/metadata",
+					     "ctf/stream", "ctf", "t.db", "said" };
 	char path[96];
 
 	(void)state;
@@ -234,6 +243,115 @@ static void event_that_contradicts_itself_is_damage(void **state)
 	assert_true(loss.damaged);
 }
 
+/* import(), and what it says: @said has 1024 bytes. */
+static int import_and_listen(char *said)
+{
+	char path[96];
+	int before = dup(STDERR_FILENO), fd, status;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/said", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	dup2(fd, STDERR_FILENO);
+	status = import();
+	dup2(before, STDERR_FILENO);
+	close(before);
+	n = pread(fd, said, 1023, 0);
+	close(fd);
+	said[n > 0 ? n : 0] = '\0';
+	return status;
+}
+
+/* babeltrace2 2.0 is ended by it: status 3, one sentence, and no file. */
+static void expect_damage(void)
+{
+	char said[1024];
+
+	assert_int_equal(import_and_listen(said), CLI_TRACE);
+	assert_int_equal(access(trace_path, F_OK), -1);
+	assert_non_null(strstr(said, "babeltrace2 ended by signal "));
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+}
+
+/* In the metadata, @old is @new. */
+static void change_metadata(const char *old, const char *new)
+{
+	char text[sizeof(metadata) + 64], *at;
+
+	strcpy(text, metadata);
+	at = strstr(text, old);
+	assert_non_null(at);
+	memmove(at + strlen(new), at + strlen(old), strlen(at + strlen(old)) + 1);
+	memcpy(at, new, strlen(new));
+	write_metadata(text);
+}
+
+/* The third event lies about its length: a trace has been begun by then. */
+static void put_length(uint32_t words)
+{
+	put_begin(verbs_fingerprint);
+	put_mark(MARK, 6000, 1);
+	put(MARK, 6001, 2, 0, NULL, 0);
+	fseek(stream, -4, SEEK_CUR);
+	put32(words);
+	put64(0);
+}
+
+static void clock_that_stands_still_is_damage(void **state)
+{
+	(void)state;
+	change_metadata("freq = 1000000000;", "");
+	put_begin(verbs_fingerprint);
+	expect_damage();
+}
+
+static void field_that_is_there_twice_is_damage(void **state)
+{
+	(void)state;
+	change_metadata("uint64_t time;", "uint64_t _raw_length;");
+	put_begin(verbs_fingerprint);
+	expect_damage();
+}
+
+static void length_beyond_all_is_damage(void **state)
+{
+	(void)state;
+	put_length(UINT32_MAX);
+	expect_damage();
+}
+
+static void length_beyond_the_memory_is_damage(void **state)
+{
+	(void)state;
+	put_length(INT32_MAX - 64);
+	expect_damage();
+}
+
+static void events_of_no_bits_come_to_an_end(void **state)
+{
+	(void)state;
+	write_metadata("/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };"
+		       " stream { }; event { name = \"x\"; fields := struct { }; };");
+	put32(0);
+	assert_int_equal(import(), CLI_TRACE);
+	assert_int_equal(access(trace_path, F_OK), -1);
+}
+
+static void fifo_is_not_waited_for(void **state)
+{
+	char path[96];
+
+	(void)state;
+	put_begin(verbs_fingerprint);
+	snprintf(path, sizeof(path), "%s/ctf/index", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/ctf/index/stream.idx", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(60);
+	assert_int_equal(import(), CLI_TRACE);
+	alarm(0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -245,6 +363,12 @@ int main(void)
 		TEST(another_version_is_refused),
 		TEST(nothing_of_ours_is_refused),
 		TEST(event_that_contradicts_itself_is_damage),
+		TEST(clock_that_stands_still_is_damage),
+		TEST(field_that_is_there_twice_is_damage),
+		TEST(length_beyond_all_is_damage),
+		TEST(length_beyond_the_memory_is_damage),
+		TEST(events_of_no_bits_come_to_an_end),
+		TEST(fifo_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
