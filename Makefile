@@ -62,7 +62,8 @@ $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
 
 ifeq ($(SAN),)
 # what is loaded into programs stays: threads, fork handlers and patched pointers lead into it
-GUEST = -shared -Wl,-z,nodelete
+# and is bound at once: to find a function at its first call takes 3 KB of the caller's stack
+GUEST = -shared -Wl,-z,nodelete -Wl,-z,now
 
 # the guest: nothing but libc (libunwind is loaded when the first verb is recorded)
 $(BUILD)/libverbatim.so: $(TRACE) $(GUEST_WIRE)

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "shim/trace/aside.h"
 #include "shim/trace/payload.h"
 #include "shim/trace/process.h"
 #include "shim/trace/quiet.h"
@@ -111,6 +112,7 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
+	aside_forked();
 	record_unlock();
 	if (generation_page && *generation_page != RECORD_OFF)
 		*generation_page = 0; /* where the kernel did not */

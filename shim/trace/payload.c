@@ -129,13 +129,6 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 	return payload_write(&source, &payload_rule, budget);
 }
 
-static void remember_wr(struct post *post, const void *wr)
-{
-	if (post->nwr < POST_WRS)
-		post->wrs[post->nwr] = wr;
-	post->nwr++;
-}
-
 bool payload_sends(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   bool taken)
 {
@@ -147,7 +140,7 @@ bool payload_sends(struct post *post, const struct ibv_qp *qp, const struct ibv_
 
 	post->nwr = 0;
 	for (; wr && index < LIST_MAX; wr = wr->next, index++) {
-		remember_wr(post, wr);
+		post_remember(post, wr);
 		read_send(&r, qp, wr);
 		if (r.kind == PAYLOAD_SEND && taken)
 			wrote |= write_request(&r, qp, of, index, &budget);
@@ -171,7 +164,7 @@ void payload_receives(struct post *post, const void *queue, const struct ibv_rec
 
 	post->nwr = 0;
 	for (uint32_t n = 0; e && wr && n < LIST_MAX; wr = wr->next, n++) {
-		remember_wr(post, wr);
+		post_remember(post, wr);
 		read_recv(&r, e, wr);
 		queue_put(&e->recv, &r);
 	}
@@ -180,10 +173,7 @@ void payload_receives(struct post *post, const void *queue, const struct ibv_rec
 /* What came before @bad is the provider's: only from there on may the list be read. */
 static bool is_listed(const struct post *post, const void *bad)
 {
-	for (unsigned int i = 0; i < post->nwr && i < POST_WRS; i++)
-		if (post->wrs[i] == bad)
-			return true;
-	return false;
+	return post_find(post, bad);
 }
 
 void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, const void *bad)

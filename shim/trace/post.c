@@ -17,6 +17,7 @@
 
 #include <endian.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
 	WR_BYTES = 1024,          /* more than one work request takes */
@@ -275,9 +276,7 @@ static inline bool list_goes_on(struct list *list, const void *wr)
 		list->at = (char *)(list->event + 1);
 		list->before = post->nwr;
 	}
-	if (post->nwr < POST_WRS)
-		post->wrs[post->nwr] = wr;
-	post->nwr++;
+	post_remember(post, wr);
 	return true;
 }
 
@@ -313,7 +312,7 @@ static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_
 INLINE bool hold_one(struct post *post, struct event_post *event, const char *end, const void *wr)
 {
 	post->nwr = 1;
-	post->wrs[0] = wr;
+	post->first = wr;
 	hold(post, event, end, 1);
 	return true;
 }
@@ -377,13 +376,14 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
                                                                                                   \
 		if (!record_ready())                                                              \
 			return next(queue, wr, bad);                                              \
-		post.frame = frame;                                                               \
+		post_init(&post, frame);                                                          \
 		on = __builtin_expect(recorder.special, 0) ? begin_special : begin;               \
 		ret = next(queue, wr, bad);                                                       \
 		if (__builtin_expect(ret && payload_on, 0))                                       \
 			refused(&post, queue, bad ? *bad : NULL);                                 \
 		if (on)                                                                           \
 			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
+		post_fini(&post);                                                                 \
 		return ret;                                                                       \
 	}
 
@@ -443,7 +443,6 @@ INLINE bool begin_built(struct post *post, uint16_t verb, const struct ibv_qp *q
 		return false;
 	if (carries)
 		event->head.flags |= EVENT_CARRIES;
-	post->nwr = 0;
 	if (__builtin_expect(b->used > PART_BYTES, 0))
 		return put_long(post, event, b);
 	hold(post, event, put_built((char *)(event + 1), b->at, b->used), b->nwr);
@@ -468,13 +467,49 @@ bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp
 		       begin_built(post, (uint16_t)verb, qp, b, site_of(post->frame), false);
 }
 
-/* 1 + the place of @bad in the list; 0 where it is not among the first POST_WRS. */
-static uint16_t find_bad(const struct post *post, const void *bad)
+static __thread struct post_list *own_list __attribute__((tls_model("initial-exec")));
+
+/*
+ * A signal handler may post while its thread does. The stack grows down: of a
+ * post whose frame lies above, ours is within. One that never came back, as after
+ * a longjmp() out of it, has a frame below that of all others to come, most often.
+ */
+__attribute__((noinline, cold)) void post_take_list(struct post *post)
 {
-	for (unsigned int i = 0; i < post->nwr && i < POST_WRS; i++)
-		if (post->wrs[i] == bad)
-			return (uint16_t)(i + 1);
+	struct post_list *list = own_list;
+
+	if (!list) {
+		list = mmap(NULL, sizeof(*list), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (list == MAP_FAILED)
+			return;
+		own_list = list;
+	}
+	if (list->frame && list->frame > post->frame)
+		return;
+	list->frame = post->frame;
+	post->list = list;
+}
+
+unsigned int post_find(const struct post *post, const void *bad)
+{
+	if (post->nwr && post->first == bad)
+		return 1;
+	if (!post->list || post->list->frame != post->frame) /* another one has it by now */
+		return 0;
+	for (unsigned int i = 1; i < post->nwr && i < POST_WRS; i++)
+		if (post->list->wrs[i] == bad)
+			return i + 1;
 	return 0;
+}
+
+void post_thread_end(void)
+{
+	struct post_list *list = own_list;
+
+	own_list = NULL;
+	if (list)
+		munmap(list, sizeof(*list));
 }
 
 void post_fail(const struct post *post, int ret, const void *bad)
@@ -482,5 +517,5 @@ void post_fail(const struct post *post, int ret, const void *bad)
 	if (!record_held(post->hold))
 		return;
 	post->event->ret = ret > 0 ? ret & 0xfff : -(-ret & 0xfff);
-	post->event->bad = find_bad(post, bad) & 0x1ff;
+	post->event->bad = post_find(post, bad) & 0x1ff;
 }

@@ -285,7 +285,7 @@ static int complete(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *cons
 	bool on;
 	int ret;
 
-	post.frame = frame;
+	post_init(&post, frame);
 	on = write_built(qp, VERB_wr_complete, &post);
 	ret = next(qp);
 	if (__builtin_expect(ret && payload_on, 0))
@@ -299,7 +299,7 @@ static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
 {
 	struct post post;
 
-	post.frame = frame;
+	post_init(&post, frame);
 	if (write_built(qp, VERB_wr_abort, &post))
 		post_end(&post, 0, NULL);
 }

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "shim/trace/aside.h"
 #include "shim/trace/quiet.h"
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
@@ -138,6 +139,11 @@ static uint16_t give_up(const void *const *frame)
 	return 0;
 }
 
+struct unwound {
+	const void *const *frame;
+	uint16_t id;
+};
+
 static uint16_t unwind(const void *const *frame)
 {
 	struct site *site;
@@ -146,7 +152,7 @@ static uint16_t unwind(const void *const *frame)
 
 	if (sites.count >= SITES)
 		return sites.count == SITES ? give_up(frame) : 0;
-	stack_take(&stack);
+	stack_take_here(&stack);
 	hash = hash_of(&stack);
 	site = make_table() ? look_up(frame) : NULL;
 	if (site && site->frame && site->stack == hash) {
@@ -161,20 +167,27 @@ static uint16_t unwind(const void *const *frame)
 	return (uint16_t)sites.count;
 }
 
+static void unwind_aside(void *arg)
+{
+	struct unwound *unwound = arg;
+
+	unwound->id = unwind(unwound->frame);
+}
+
 uint16_t site_find(const void *const *frame)
 {
 	const struct site *site = look_up(frame);
+	struct unwound unwound = { .frame = frame };
 	struct quiet quiet;
 	int saved = errno;
-	uint16_t id;
 
 	if (site->frame && site->unloads == modules_unloads())
 		return site->id;
 	if (recorder.writing) /* in a handler whose events are lost, and counted, anyway */
 		return 0;
 	quiet_begin(&quiet); /* a handler that posts finds the table as it was, or as it is then */
-	id = unwind(frame);
+	aside_call(unwind_aside, &unwound);
 	quiet_end(&quiet);
 	errno = saved;
-	return id;
+	return unwound.id;
 }

@@ -18,11 +18,13 @@
 #include <stddef.h>
 #include <unwind.h>
 
+#include "shim/trace/aside.h"
 #include "shim/trace/libunwind.h"
 #include "shim/trace/modules.h"
+#include "shim/trace/quiet.h"
 
 enum {
-	OWN_FRAMES = 7, /* of the recorder, at most, above the application's */
+	OWN_FRAMES = 12, /* of the recorder, at most, above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
 	DEEP = 4096,    /* frames that are looked at for a signal handler */
 };
@@ -121,6 +123,16 @@ static int walk_again(void **frames, struct stack *stack)
 
 void stack_take(struct stack *stack)
 {
+	struct quiet quiet;
+
+	quiet_begin(&quiet);
+	aside_call(stack_take_here, stack);
+	quiet_end(&quiet);
+}
+
+void stack_take_here(void *to)
+{
+	struct stack *stack = to;
 	void *found[ROOM];
 	struct modules_seen seen;
 	int n = libunwind_walk(found, ROOM), i = 0;
@@ -141,17 +153,23 @@ struct above {
 	const void *const *frame;
 	const void *const **at;
 	unsigned int n, max;
+	bool passed; /* the verb's own */
 };
 
-/* A return address lies under the address that the stack has when it is returned to. */
+/*
+ * A return address lies under the address that the stack has when it is
+ * returned to. What comes before the verb's own may be on another stack.
+ */
 static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *arg)
 {
 	const void *const *at = (const void *const *)libgcc.cfa(context) - 1;
 	struct above *above = arg;
 	int before;
 
-	if (at <= above->frame + 1)
+	if (!above->passed) {
+		above->passed = at == above->frame + 1;
 		return _URC_NO_REASON;
+	}
 	if (*at != (void *)libgcc.ip(context, &before)) /* no call: a signal */
 		return _URC_END_OF_STACK;
 	above->at[above->n++] = at;
@@ -160,7 +178,7 @@ static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *ar
 
 unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max)
 {
-	struct above above = { frame, ret_at, 0, max };
+	struct above above = { .frame = frame, .at = ret_at, .max = max };
 
 	if (libgcc.backtrace)
 		libgcc.backtrace(see_address, &above);

@@ -22,8 +22,12 @@ void stack_load(void);
 /* At the first verb of an image; loads, if that was not done. */
 void stack_begin(void);
 
-/* Take this thread's stack; a file that was not known is written into its ring. */
+/* Take this thread's stack; a file that was not known is written into its ring. On little
+ * stack: what unwinds has one of its own (aside.h). */
 void stack_take(struct stack *ret_stack);
+
+/* The same for who has signals blocked and much stack left: @to is the struct stack. */
+void stack_take_here(void *to);
 
 /*
  * Where the return addresses lie that stand above the verb whose frame is

@@ -15,9 +15,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "shim/trace/aside.h"
 #include "shim/trace/builder.h"
 #include "shim/trace/join.h"
 #include "shim/trace/payload.h"
+#include "shim/trace/post.h"
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
 #include "shim/trace/rings.h"
@@ -40,6 +42,7 @@ void thread_end(void *unused)
 	if (recorder.vfork)
 		record_start(); /* nobody is in our place any more */
 	builder_thread_end();
+	post_thread_end();
 	site_end();
 	if (!ring->head || recorder.generation != record_generation())
 		return;
@@ -190,6 +193,20 @@ static void give_up_ring(void)
 		join_end();
 }
 
+/* The first verb of a process loads libraries. */
+static void start_aside(void *ret_ok)
+{
+	bool *ok = ret_ok;
+
+	if (!join_process())
+		return;
+	*ok = make_ring();
+	if (*ok)
+		process_write();
+	else
+		give_up_ring();
+}
+
 static bool start(void)
 {
 	int saved = errno, cancel;
@@ -208,13 +225,7 @@ static bool start(void)
 	thread_block_signals(&mask);
 	recorder.busy = true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (join_process()) {
-		ok = make_ring();
-		if (ok)
-			process_write();
-		else
-			give_up_ring();
-	}
+	aside_call(start_aside, &ok);
 	pthread_setcancelstate(cancel, &cancel);
 	recorder.busy = false;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);

@@ -45,6 +45,7 @@ static void operations_without_buffers_have_none(void **state)
 	struct post post;
 
 	(void)state;
+	post_init(&post, __builtin_frame_address(0));
 	assert_false(payload_sends(&post, &qp, &wr, false));
 	payload_refused_sends(&post, &qp, &wr);
 	wr.opcode = IBV_WR_BIND_MW;
@@ -63,6 +64,7 @@ static void more_elements_than_there_can_be_are_not_read(void **state)
 	struct post post;
 
 	(void)state;
+	post_init(&post, __builtin_frame_address(0));
 	assert_int_equal(mprotect(two, page, PROT_READ | PROT_WRITE), 0);
 	assert_false(payload_sends(&post, &qp, &wr, false));
 	payload_refused_sends(&post, &qp, &wr);
@@ -82,6 +84,7 @@ static void a_list_that_runs_in_a_circle_ends(void **state)
 	struct post post;
 
 	(void)state;
+	post_init(&post, __builtin_frame_address(0));
 	b.next = &a;
 	d.next = &c;
 	payload_sends(&post, &qp, &a, false);
