@@ -276,6 +276,8 @@ static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
 		return i; /* its protection domain, translate.c */
 	if (verb == VERB_modify_qp && i)
 		return !args[2];
+	if ((int)i == verb_infos[verb].self)
+		return false; /* a channel, for one: only who makes a queue may have none */
 	return !strcmp(name, "channel") || !strcmp(name, "input") || !strcmp(name, "grh");
 }
 

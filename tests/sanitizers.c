@@ -45,10 +45,14 @@ const char *__tsan_default_suppressions(void)
 	       "race:^forget_inherited$\n";
 }
 
-/* babeltrace2 drops what it had made of a stream that is damaged; nobody else here uses GLib. */
+/*
+ * babeltrace2 drops what it had made of a stream that is damaged; nobody else
+ * here uses GLib. And what a replayed program has not given back, replay does not.
+ */
 const char *__lsan_default_suppressions(void)
 {
-	return "leak:^g_malloc0$\n";
+	return "leak:^g_malloc0$\n"
+	       "leak:^dispatch$\n";
 }
 
 int __lsan_is_turned_off(void)

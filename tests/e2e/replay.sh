@@ -393,9 +393,24 @@ implicit() {
 	fi
 }
 
+# a destruction of which the trace does not say what: left out, not called with nothing
+unnamed() {
+	timeout 60 "$VERBATIM" record --device soft -o "$dir/unnamed.db" -- "${BUILD:-build}/tests/apps/demo_bug" >/dev/null 2>&1
+	sqlite3 "$dir/unnamed.db" "UPDATE call SET args = '{}' WHERE verb = 'ibv_destroy_comp_channel'" || {
+		skip unnamed_channel "sqlite3 is not installed"
+		return
+	}
+	replay --device soft "$dir/unnamed.db"
+	case $? in
+	0 | 1) ok unnamed_channel ;;
+	*) bad unnamed_channel "$(tail -1 "$dir/out")" ;;
+	esac
+}
+
 command -v ibv_rc_pingpong >/dev/null && { one_sided; killed rc; killed uc; }
 cut_short
 implicit
+unnamed
 [ -s "$dir/rc_pingpong.db" ] && { refuses; unread; signalled; signalled_early; }
 if [ -s "$dir/rc_pingpong_many.db" ]; then
 	replay --device soft "$dir/rc_pingpong_many.db"
