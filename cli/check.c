@@ -106,6 +106,7 @@ int cli_check(int argc, char **argv)
 		status = cli_open(argv[0], options.nargs, options.args, &trace);
 	if (status)
 		return status;
+	cli_show_progress(argv[0], trace);
 	err = check_trace(trace, &check, &findings);
 	if (err < 0) {
 		status = cli_status(err);

@@ -5,6 +5,7 @@
  * Only this folder prints results and exits. One thread.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 struct trace;
 
@@ -67,6 +68,13 @@ int cli_misuse(const char *command, const char *format, ...) __attribute__((form
 
 /* --format: true for json, false for text or NULL; anything else exits. */
 int cli_wants_json(const char *command, const char *format);
+
+/*
+ * Reading @trace may take long: note on stderr how far @command is, every ten seconds.
+ * cli_progress() is what does it, for who waits without reading.
+ */
+void cli_show_progress(const char *command, struct trace *trace);
+void cli_progress(uint64_t events, int64_t time);
 
 /* To stderr: that @trace was interrupted, is damaged or has lost events; nothing if it is whole. */
 void cli_tell_loss(struct trace *trace);

@@ -9,13 +9,17 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/format.h"
 #include "core/store/trace.h"
+#include "core/wire/clock.h"
 #include "core/wire/log.h"
+
+#define SHOW_NS 10000000000ull
 
 const struct command commands[] = {
 	{ "record", cli_record, "Run a program and record every RDMA verb that it calls",
@@ -98,6 +102,29 @@ int cli_wants_json(const char *command, const char *format)
 	if (!strcmp(format, "json"))
 		return 1;
 	exit(cli_misuse(command, "--format is text or json, not '%s'", format));
+}
+
+static struct {
+	const char *command;
+	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns */
+} progress;
+
+void cli_progress(uint64_t events, int64_t time)
+{
+	uint64_t now = clock_monotonic(), next = progress.next;
+	char count[FORMAT_TEXT], at[FORMAT_TEXT];
+
+	/* a reader of its own thread may be here, too */
+	if (now >= next && atomic_compare_exchange_strong(&progress.next, &next, now + SHOW_NS))
+		log_note("%s: so far %s events, up to %s of the recording", progress.command,
+			 format_count(events, count), format_time(time, at));
+}
+
+void cli_show_progress(const char *command, struct trace *trace)
+{
+	progress.command = command;
+	progress.next = clock_monotonic() + SHOW_NS;
+	trace_on_progress(trace, cli_progress);
 }
 
 void cli_tell_loss(struct trace *trace)

@@ -82,6 +82,7 @@ static int read_options(const struct options *options, struct replay_options *re
 	if (timeout && read_positive(timeout, &seconds))
 		return cli_misuse("replay", "--timeout is a number of seconds, not '%s'", timeout);
 	ret_replay->timeout = (int64_t)(seconds * 1e9);
+	ret_replay->tell = cli_progress;
 	ret_replay->max_memory = size_parse(memory ? memory : "1G");
 	if (!ret_replay->max_memory)
 		return cli_misuse("replay", "--max-memory is a size such as 4G, not '%s'", memory);
@@ -293,6 +294,7 @@ static int replay_here(struct trace *trace, const struct options *options,
 	outcome_trace(outcome, options->args[0]);
 	tell_loss(trace, outcome);
 	tell_coverage(trace, outcome);
+	cli_show_progress("replay", trace);
 	err = replay_run(trace, replay, outcome);
 	status = err ? (int)cli_status(err) : print_reports(outcome, options);
 	outcome_free(outcome);

@@ -205,7 +205,10 @@ static int count(struct stat *s)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
-	int err = cursor_open(s->trace, NULL, &cursor);
+	int err;
+
+	cli_show_progress("stat", s->trace);
+	err = cursor_open(s->trace, NULL, &cursor);
 
 	if (err)
 		return err;

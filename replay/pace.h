@@ -10,3 +10,6 @@ int64_t pace_now(void);
 bool pace_wait(unsigned int *turns, int64_t deadline);
 
 void pace_sleep_until(int64_t due);
+
+/* Call @tell(@arg) now and then while one of the two waits, NULL: no more. A trace can make it long. */
+void pace_on_wait(void (*tell)(void *arg), void *arg);

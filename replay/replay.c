@@ -30,7 +30,7 @@
 #include "replay/reader.h"
 #include "replay/state.h"
 
-enum { SCRATCH = 1 << 16 };
+enum { SCRATCH = 1 << 16, TELL_EVERY = 256 };
 
 static int notify(struct replay *r, const struct trace_event *event)
 {
@@ -85,25 +85,44 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
+static void tell(void *arg)
+{
+	const struct replay *r = arg;
+
+	if (r->options->tell)
+		r->options->tell(r->events, r->last);
+}
+
+/* When an event of there is due here; a trace may name any time, and --pace any factor. */
+static int64_t due_at(const struct replay *r, int64_t time)
+{
+	double ns = (double)time / r->options->pace;
+
+	return ns < 0 ? r->start : r->start + (int64_t)(ns < 1e18 ? ns : 1e18);
+}
+
 static int replay_events(struct replay *r)
 {
 	const struct trace_event *event;
 	struct reader *reader;
-	int64_t last = 0;
 	int err = reader_open(r->trace, &reader);
 
 	if (err < 0)
 		return err;
 	r->start = pace_now();
+	pace_on_wait(tell, r);
 	while ((err = reader_next(reader, &event)) > 0) {
 		if (r->options->pace > 0)
-			pace_sleep_until(r->start + (int64_t)((double)event->time / r->options->pace));
-		last = event->time;
+			pace_sleep_until(due_at(r, event->time));
+		r->last = event->time;
 		err = replay_event(r, event);
 		if (err < 0)
 			break;
+		if (!(++r->events % TELL_EVERY))
+			tell(r);
 	}
-	outcome_time(r->outcome, (double)last / 1e9, (double)(pace_now() - r->start) / 1e9);
+	pace_on_wait(NULL, NULL);
+	outcome_time(r->outcome, (double)r->last / 1e9, (double)(pace_now() - r->start) / 1e9);
 	reader_close(reader);
 	return err;
 }

@@ -13,6 +13,8 @@ struct trace;
 struct replay_options {
 	const char *device;  /* NULL: those that there are */
 	double pace;         /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
+	/* called now and then, also while it waits: how many events, and the time of the last */
+	void (*tell)(uint64_t events, int64_t time);
 	int64_t timeout;     /* ns to wait for a completion or event */
 	uint64_t max_memory; /* bytes: regions, and queues of the software device; at most */
 };

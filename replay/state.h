@@ -83,6 +83,8 @@ struct replay {
 	void *scratch;                 /* a page for what a verb writes and nobody reads */
 	int xrc_file;
 	int64_t start;                 /* ns of the clock here when it began */
+	uint64_t events;               /* done, and the time of the last there */
+	int64_t last;
 };
 
 static inline uint64_t event_key(struct event_id id)

@@ -25,8 +25,11 @@
 #include "core/store/stream.h"
 #include "core/wire/log.h"
 
-enum { HELD_MAX = 1280 << 20 }; /* bytes: a thread of sound traffic has 1 to 2 MB of them */
-enum { LOOKS = 1024 }; /* events from one look at the deadline to the next */
+enum {
+	HELD_MAX = 640 << 20, /* bytes: a thread of sound traffic has about one MB of them */
+	LOOKS = 1024,         /* events from one look at the deadline to the next */
+	TELL_EVERY = 8192,    /* requests and completions; the worst to match take 0.1 ms each */
+};
 
 struct leaf {
 	int64_t time;
@@ -41,6 +44,8 @@ struct cursor {
 	uint32_t count;
 	const struct process **exits; /* by end */
 	uint32_t nexits, exit;
+	uint64_t events;
+	uint32_t work;                /* since the last trace_on_progress() */
 	size_t held;                  /* bytes that the streams have decoded */
 	unsigned int looked;          /* events since the trace was opened */
 	struct match *match;          /* NULL: nothing is matched */
@@ -310,6 +315,20 @@ static bool exit_is_next(const struct cursor *cursor)
 	       (!cursor->count || cursor->exits[cursor->exit]->end < cursor->heap[0].time);
 }
 
+static void count_event(struct cursor *cursor)
+{
+	const struct trace_event *event = &cursor->event;
+
+	cursor->events++;
+	cursor->work += event->kind == TRACE_POST ? event->post->nwr + 1 :
+			event->kind == TRACE_POLL ? event->poll->nwc + 1 : 1;
+	if (__builtin_expect(cursor->work < TELL_EVERY, 1))
+		return;
+	cursor->work = 0;
+	if (cursor->trace->tell)
+		cursor->trace->tell(cursor->events, event->time);
+}
+
 /* The end of a process: 1, or -errno. */
 static int give_exit(struct cursor *cursor, const struct process *p)
 {
@@ -319,6 +338,7 @@ static int give_exit(struct cursor *cursor, const struct process *p)
 	cursor->event = (struct trace_event){ .kind = TRACE_EXIT, .process = p->id, .time = p->end,
 					      .carried = !trace->live && p->end <= trace->carried };
 	err = cursor->match ? match_event(cursor->match, cursor->trace, &cursor->event) : 0;
+	count_event(cursor);
 	return err ? err : 1;
 }
 
@@ -357,6 +377,8 @@ static int any_next(struct cursor *cursor)
 	if (!cursor->count)
 		return 0;
 	err = next_of_threads(cursor);
+	if (!err)
+		count_event(cursor);
 	cursor->late += cursor->event.time < cursor->given;
 	if (cursor->event.time > cursor->given)
 		cursor->given = cursor->event.time;

@@ -188,6 +188,11 @@ void trace_close(struct trace *trace)
 	free(trace);
 }
 
+void trace_on_progress(struct trace *trace, void (*tell)(uint64_t events, int64_t time))
+{
+	trace->tell = tell;
+}
+
 struct sqlite3 *trace_db(struct trace *trace)
 {
 	return trace->db;

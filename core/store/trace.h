@@ -260,6 +260,12 @@ struct writer;
 int trace_follow(struct writer *writer, struct trace **ret_trace);
 bool trace_is_live(const struct trace *trace);
 
+/*
+ * Call @tell now and then while cursors read the trace, with the events that the one has read
+ * and the time of the last: by who reads, which may be another thread.
+ */
+void trace_on_progress(struct trace *trace, void (*tell)(uint64_t events, int64_t time));
+
 /* Accepts NULL. */
 void trace_close(struct trace *trace);
 

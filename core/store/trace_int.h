@@ -32,6 +32,7 @@ struct known_module {
 struct trace {
 	sqlite3 *db;
 	bool borrowed;        /* the database is somebody else's */
+	void (*tell)(uint64_t events, int64_t time); /* NULL: nobody wants to know */
 	bool plain;           /* the data plane is in plain tables */
 	struct live *live;    /* it is still written: its objects (live.h) */
 	struct objects objects;
