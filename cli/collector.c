@@ -21,6 +21,7 @@
 
 #include "cli/feed.h"
 #include "cli/guests.h"
+#include "core/wire/cut.h"
 #include "core/wire/log.h"
 
 enum {
@@ -90,6 +91,7 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 		free(c);
 		return err;
 	}
+	cut_catch();
 	c->session = session;
 	c->writer = writer;
 	c->flushed = clock_monotonic();

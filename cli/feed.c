@@ -15,6 +15,8 @@ enum {
 	CONSUME = 64 << 10, /* give room back to the program that often */
 };
 
+#define COUNT_MAX (1ull << 48) /* a thread would count for years */
+
 void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
 {
 	struct ring_head head;
@@ -29,12 +31,23 @@ void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
 	};
 }
 
+/* What a thread has counted; more than it can have is none of its. */
+static void check_count(_Atomic uint64_t *count, uint64_t otherwise)
+{
+	if (atomic_load_explicit(count, memory_order_relaxed) > COUNT_MAX)
+		atomic_store_explicit(count, otherwise, memory_order_relaxed);
+}
+
 void feed_read_head(const struct feed *feed, struct ring_head *ret_head)
 {
 	ring_read_head(&feed->ring, ret_head);
 	ret_head->index = feed->index;
 	ret_head->pid = (uint32_t)feed->pid;
 	ret_head->ticks = feed->ticks;
+	check_count(&ret_head->dropped, feed->dropped);
+	check_count(&ret_head->filtered, 0);
+	check_count(&ret_head->uncounted, 0);
+	check_count(&ret_head->in_handlers, 0);
 }
 
 int feed_tell_lost(struct feed *feed, struct writer *writer)

@@ -279,6 +279,7 @@ static int create_trace(struct recording *r)
 	char *command = join(r->set->program);
 	struct writer_info info = {
 		.clock = &r->session.clock,
+		.live = true,
 		.command = command ? command : r->set->program[0],
 		.device = r->set->soft ? "soft" : r->set->device ? r->set->device : "",
 		.filter = r->set->filter.text,

@@ -135,7 +135,8 @@ struct writer {
 	uint64_t payload_seed;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct clock clock;
-	int64_t horizon;       /* no event can be later */
+	int64_t horizon;       /* no event can be later, as far as was looked */
+	bool live;
 	int err;               /* the failure after which nothing more is taken */
 	struct lane **lanes;
 	size_t nlanes, lanes_size;

@@ -238,7 +238,8 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 	struct ring_polls *polls = (void *)(uintptr_t)(next + 1);
 
 	if (event->words * 8u < sizeof(*next) || next->npolls > RING_POLLS ||
-	    next->npolls * sizeof(*polls) > event->words * 8u - sizeof(*next))
+	    next->npolls * sizeof(*polls) > event->words * 8u - sizeof(*next) ||
+	    (next->dropped | next->in_handlers | next->uncounted | next->filtered) >> 48)
 		return writer_event(writer, *thread, event); /* which counts it as damaged */
 	before.dropped = next->dropped;
 	before.drop_first = next->drop_first;

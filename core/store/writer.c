@@ -31,7 +31,8 @@ enum {
 	DAMAGE_ROWS = 1000, /* of a thread in `coverage` */
 };
 
-#define DAY_NS (86400 * INT64_C(1000000000))
+#define SECOND_NS INT64_C(1000000000)
+#define DAY_NS    (86400 * SECOND_NS)
 
 /* enum ibv_wc_status */
 enum { WC_SUCCESS = 0, WC_FLUSHED = 5 };
@@ -147,6 +148,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 		return log_err(-ENOMEM, "make %s", path);
 	writer->clock = *info->clock;
 	writer->horizon = info->elsewhere ? INT64_MAX : 0;
+	writer->live = info->live;
 	writer->payload_seed = info->payload.seed;
 	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
@@ -341,12 +343,14 @@ static int damaged(struct writer *writer, struct lane *lane, uint64_t n, int64_t
 	return writer->err ? writer->err : -EBADMSG;
 }
 
-/* So long after the start is it now, at most: clocks are set. */
+/* So long after the start is it now, at most: clocks are set, and machines start anew. */
 static int64_t latest(const struct writer *writer)
 {
 	struct timespec now;
 	int64_t real, monotonic = (int64_t)(clock_monotonic() - writer->clock.monotonic);
 
+	if (writer->live)
+		return clock_ns(&writer->clock, clock_ticks(writer->clock.kind)) + SECOND_NS;
 	clock_gettime(CLOCK_REALTIME, &now);
 	real = (int64_t)((uint64_t)now.tv_sec * 1000000000 - writer->clock.realtime);
 	return (real > monotonic ? real : monotonic) + DAY_NS;

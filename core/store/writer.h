@@ -27,6 +27,7 @@ struct writer_info {
 	const char *filter;      /* what was recorded of all, as given; NULL or "": everything */
 	uint32_t one_of;         /* data verbs: one of so many was recorded; 0 or 1: all */
 	struct payload_rule payload; /* what is kept of payloads */
+	bool live;               /* events come when they are made */
 	bool elsewhere;          /* the clock is another machine's: any time may be */
 };
 

@@ -176,6 +176,12 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
 }
 
+/* Has its file been cut, so that zeros are in its place? Nobody gives room back then. */
+static inline bool ring_is_gone(const struct ring *ring)
+{
+	return !ring->head->bytes;
+}
+
 /* Count an event that could not be written. */
 void ring_drop(struct ring *ring, uint64_t ticks);
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "shim/trace/aside.h"
+#include "shim/trace/fault.h"
 #include "shim/trace/payload.h"
 #include "shim/trace/process.h"
 #include "shim/trace/quiet.h"
@@ -172,6 +173,8 @@ static bool join(void)
 	atomic_store_explicit(&record_clock, join_session.page->clock.kind, memory_order_relaxed);
 	if (!announced)
 		process_announce_exit();
+	if (!announced && !session_is_alone(&join_session))
+		fault_begin();
 	announced = true;
 	return !make_generation_page();
 }

@@ -100,7 +100,7 @@ static bool wait_for_room(size_t bytes)
 	for (unsigned int i = 1; join_session.page->on_full == ON_FULL_WAIT; i++) {
 		session_wake(&join_session);
 		room = ring_room(ring, bytes);
-		if (room || !session_running(&join_session))
+		if (room || !session_running(&join_session) || ring_is_gone(ring))
 			break;
 		if (i % WAITS_BETWEEN_LOOKS == 0 && collector_died())
 			break;

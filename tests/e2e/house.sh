@@ -35,6 +35,7 @@ guest_exports_verbs_only() {
 		dlsym | dlvsym) ;; # shim/trace/dl.c
 		dlclose) ;; # shim/trace/modules.c
 		prctl | syscall) ;; # shim/trace/sandbox.c
+		sigaction | signal) ;; # shim/trace/fault.c
 		vfork | _Fork | clone | posix_spawn | posix_spawnp | system | popen) ;;
 		exec[lv] | exec[lv][ep] | execvpe | fexecve | execveat | _exit | _Exit | quick_exit) ;;
 		*) echo "exports $name"; return 1 ;;
