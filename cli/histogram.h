@@ -9,15 +9,18 @@
 
 enum {
 	HISTOGRAM_BITS = 5, /* classes of one power of two: 1 << that */
-	HISTOGRAM_CLASSES = (64 - HISTOGRAM_BITS + 1) << HISTOGRAM_BITS,
+	HISTOGRAM_ROWS = 64 - HISTOGRAM_BITS + 1,
 };
 
 struct histogram {
 	uint64_t count, total, max;
-	uint32_t classes[HISTOGRAM_CLASSES];
+	uint32_t *rows[HISTOGRAM_ROWS]; /* of 1 << HISTOGRAM_BITS classes; NULL: all of it 0 */
 };
 
-/* Negative values count as 0. */
+/* Accepts one that is zeroed. */
+void histogram_fini(struct histogram *histogram);
+
+/* Negative values count as 0. Without memory it is only one more of the count. */
 void histogram_add(struct histogram *histogram, int64_t value);
 
 /* The value that @percent of all do not exceed; -1 where there are none. */

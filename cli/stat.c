@@ -393,11 +393,17 @@ static int stat_trace(struct stat *s, bool json)
 
 static void free_counts(struct stat *s)
 {
-	for (uint32_t id = 0; id < s->nqueues; id++)
+	for (uint32_t id = 0; id < s->nqueues; id++) {
+		if (s->queues[id])
+			histogram_fini(&s->queues[id]->latency);
 		free(s->queues[id]);
+	}
 	free(s->queues);
-	for (int v = 0; v < VERB_COUNT; v++)
+	for (int v = 0; v < VERB_COUNT; v++) {
+		if (s->verbs[v].times)
+			histogram_fini(s->verbs[v].times);
 		free(s->verbs[v].times);
+	}
 }
 
 int cli_stat(int argc, char **argv)

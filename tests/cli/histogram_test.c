@@ -12,7 +12,7 @@ static struct histogram h;
 static int empty(void **state)
 {
 	(void)state;
-	h = (struct histogram){ 0 };
+	histogram_fini(&h);
 	return 0;
 }
 
@@ -38,7 +38,7 @@ static void error_is_at_most_a_32nd(void **state)
 {
 	(void)state;
 	for (uint64_t v = 1; v < UINT64_MAX / 8; v = v * 9 / 7 + 1) {
-		h = (struct histogram){ 0 };
+		histogram_fini(&h);
 		histogram_add(&h, (int64_t)v);
 		histogram_add(&h, INT64_MAX);
 		uint64_t p = (uint64_t)histogram_percentile(&h, 50);
@@ -63,14 +63,30 @@ static void extremes_are_counted(void **state)
 	assert_int_equal(histogram_percentile(&h, 100), INT64_MAX);
 }
 
+/* A trace may have a million queues. */
+static void one_value_takes_one_row(void **state)
+{
+	int rows = 0;
+
+	(void)state;
+	histogram_add(&h, 1000001);
+	for (int i = 0; i < HISTOGRAM_ROWS; i++)
+		rows += !!h.rows[i];
+	assert_int_equal(rows, 1);
+	assert_true(sizeof(h) < 600);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, empty, empty)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(nothing_has_no_percentile, empty),
-		cmocka_unit_test_setup(small_values_are_exact, empty),
-		cmocka_unit_test_setup(error_is_at_most_a_32nd, empty),
-		cmocka_unit_test_setup(percentile_is_never_above_the_largest, empty),
-		cmocka_unit_test_setup(extremes_are_counted, empty),
+		TEST(nothing_has_no_percentile),
+		TEST(small_values_are_exact),
+		TEST(error_is_at_most_a_32nd),
+		TEST(percentile_is_never_above_the_largest),
+		TEST(extremes_are_counted),
+		TEST(one_value_takes_one_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
