@@ -97,6 +97,14 @@ expect "sql: two formats" 2 "$VERBATIM" sql --csv --json good.db 'SELECT 1'
 expect "unpack: no output" 2 "$VERBATIM" unpack good.db
 expect "unpack: into itself" 2 "$VERBATIM" unpack -o good.db good.db
 
+# a key that is NULL: of another table, whose index has the same shape
+cp good.db null.db
+sqlite3 null.db "CREATE TABLE s(a, b, c, d, e, f); INSERT INTO s VALUES(NULL, 1, 'qp', 'qp', 1, 1);
+	CREATE INDEX i ON s(a, b, c, d, e, f); PRAGMA writable_schema = ON;
+	UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'i') WHERE name = 'ref';
+	DELETE FROM sqlite_master WHERE name IN ('s', 'i')"
+expect "unpack: a row that no table takes" 3 "$VERBATIM" unpack -o unpacked.db null.db
+
 # what is in the way of a new trace
 intact() {
 	if [ "$(cat precious)" = precious ] && [ -L link.db ] && [ -d folder.db ]; then echo "ok badinput: $1 leaves what is in its way"
