@@ -207,6 +207,14 @@ struct reading {
 	char		*why;
 };
 
+/* Of the file's own words, only what a terminal shows. */
+static void make_visible(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 __attribute__((format(printf, 2, 3)))
 static int bad(struct reading *r, const char *format, ...)
 {
@@ -218,6 +226,7 @@ static int bad(struct reading *r, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(r->why + n, PERSONA_WHY - n, format, ap);
 	va_end(ap);
+	make_visible(r->why + n);
 	return -EINVAL;
 }
 

@@ -95,6 +95,7 @@ static void mistakes_are_told_by_line(void **state)
 {
 	(void)state;
 	refused("\n# no\nmax_qpx 3\n", ":3: max_qpx: there is no such item");
+	refused("\033[2J\302\233\177 3\n", ":1: ?[2J???: there is no such item");
 	refused("max_qp three\n", ":1: max_qp: \"three\" is no number");
 	refused("max_qp -3\n", "is no number");
 	refused("max_qp 3 4\n", "is no number");
