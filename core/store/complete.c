@@ -169,6 +169,8 @@ static const struct module *module_at(const struct modules *modules, uint32_t pr
 	const struct module *end = modules->list + modules->count;
 	int64_t until = INT64_MAX;
 
+	if (!modules->count)
+		return NULL;
 	while (process && process <= modules->processes.nlineages) {
 		const struct lineage *lineage = &modules->processes.lineages[process - 1];
 		const struct module *found = NULL;

@@ -102,6 +102,7 @@ static struct {
 	const char *verbatim, *corpus, *only, *keep;
 	uint64_t seed, mutants;
 	double limit, until;
+	uint64_t turns; /* each kind has one, whatever the time is */
 	int jobs;
 } options = { .seed = 1, .mutants = UINT64_MAX, .limit = 20, .jobs = 1, .keep = "." };
 
@@ -292,12 +293,12 @@ static bool is_chosen(const char *name)
 static const struct kind *kind_of(uint64_t index)
 {
 	const struct kind *chosen[KINDS];
-	int n = 0;
 
+	options.turns = 0;
 	for (int k = 0; k < KINDS; k++)
 		if (is_chosen(kinds[k].name))
-			chosen[n++] = &kinds[k];
-	return n ? chosen[index % (uint64_t)n] : NULL;
+			chosen[options.turns++] = &kinds[k];
+	return options.turns ? chosen[index % options.turns] : NULL;
 }
 
 static void work(void)
@@ -310,8 +311,9 @@ static void work(void)
 	setenv("VERBATIM_SESSIONS", dir, 1);
 	setenv("VERBATIM_SOFT_FABRIC", dir, 1);
 	setenv("ASAN_OPTIONS", "quarantine_size_mb=16:hard_rss_limit_mb=3000", 0);
+	kind_of(0);
 	while ((index = atomic_fetch_add(&board->next, 1)) < options.mutants &&
-	       (!options.until || now() < options.until)) {
+	       (!options.until || now() < options.until || index < options.turns)) {
 		struct dice dice = dice_of_seed(options.seed, index);
 		const struct kind *kind = kind_of(index);
 
