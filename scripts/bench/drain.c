@@ -85,7 +85,7 @@ int drain_start(void)
 
 void drain_keep(uint64_t payload)
 {
-	session.page->payload = payload;
+	session.page->payload.keep = payload;
 }
 
 void drain_now(void)
