@@ -27,7 +27,7 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard $(1))))
 GEN     = $(BUILD)/gen/verbs_gen.h
 WIRE    = $(call objects,core/wire/*.c) $(BUILD)/obj/gen/verbs_gen.o
 # of it the guest has what writes events, not what prints
-GUEST_WIRE = $(filter-out %/log.o %/printable.o,$(WIRE))
+GUEST_WIRE = $(filter-out %/log.o %/printable.o %/regular.o,$(WIRE))
 STORE   = $(call objects,core/store/*.c)
 TRACE   = $(call objects,shim/trace/*.c)
 LTTNG   = $(call objects,shim/lttng/*.c)

@@ -1,41 +1,59 @@
 /*
- * Names for recorded frames, by libdwfl
+ * Names for recorded frames
  *
- * Each file is a Dwfl of its own with one module, opened when the first of its
- * frames is asked for. A frame is a return address: the call lies before it.
- * Debug information is looked for in the file and by its build id under
- * /usr/lib/debug, never over the network.
+ *	frame -> struct binary (path and build id) -> the reader, a process -> names
+ *
+ * Paths and build ids are those of a trace: of anything but a regular file
+ * nothing is opened, and what is opened is read by a process with bounds
+ * (symbolise.c), begun when it is first needed. Where a file kills that, it is
+ * begun again for the others, a few times. A frame is a return address: the
+ * call lies before it.
  */
 #include "analyzer/symbols.h"
 
-#include <dwarf.h>
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <search.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "analyzer/symbolise.h"
 #include "core/wire/log.h"
+#include "core/wire/regular.h"
+
+enum { DEATHS = 3 }; /* of readers, before files are left alone */
+
+/* What is at a place of a file. */
+struct place {
+	uint64_t offset;
+	unsigned int n;
+	struct symbol symbols[];
+};
 
 struct binary {
 	char *path, *build_id;
-	const char *name; /* path without the directory */
-	Dwfl *dwfl;
-	Dwfl_Module *module;
-	Dwarf_Addr bias;     /* of the file's addresses in @dwfl */
-	const char *problem; /* NULL: names can be found */
+	const char *name;     /* path without the directory */
+	const char *problem;  /* NULL: names can be found */
+	unsigned int reader;  /* the one that has it open; 0: none */
+	uint32_t number;      /* its name for that */
+	void *places;         /* tree of struct place */
 	struct binary *next;
 };
 
 struct symbols {
 	struct binary *binaries;
-};
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_build_id_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
+	uint32_t nbinaries;
+	int socket;          /* -1: there is no reader */
+	pid_t pid;
+	unsigned int reader; /* how many there were */
+	unsigned int seconds; /* of work that those took */
 };
 
 int symbols_open(struct symbols **ret_symbols)
@@ -44,16 +62,45 @@ int symbols_open(struct symbols **ret_symbols)
 
 	if (!symbols)
 		return log_err(-ENOMEM, "symbols");
+	symbols->socket = -1;
 	*ret_symbols = symbols;
 	return 0;
 }
 
+static void place_free(void *node)
+{
+	struct place *place = node;
+
+	for (unsigned int i = 0; i < place->n; i++) {
+		free((char *)place->symbols[i].function);
+		free((char *)place->symbols[i].file);
+	}
+	free(place);
+}
+
 static void binary_free(struct binary *binary)
 {
-	dwfl_end(binary->dwfl);
+	tdestroy(binary->places, place_free);
 	free(binary->path);
 	free(binary->build_id);
 	free(binary);
+}
+
+/* The reader ends when its socket does. */
+static void end_reader(struct symbols *symbols)
+{
+	struct rusage usage = { 0 };
+	int status = 0;
+
+	if (symbols->socket < 0)
+		return;
+	close(symbols->socket);
+	symbols->socket = -1;
+	while (wait4(symbols->pid, &status, 0, &usage) < 0 && errno == EINTR)
+		;
+	symbols->seconds += (unsigned int)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec);
+	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+		symbols->seconds = SYMBOLISE_CPU;
 }
 
 void symbols_close(struct symbols *symbols)
@@ -62,6 +109,7 @@ void symbols_close(struct symbols *symbols)
 
 	if (!symbols)
 		return;
+	end_reader(symbols);
 	while ((binary = symbols->binaries)) {
 		symbols->binaries = binary->next;
 		binary_free(binary);
@@ -69,48 +117,192 @@ void symbols_close(struct symbols *symbols)
 	free(symbols);
 }
 
-static bool same_build(Dwfl_Module *module, const char *build_id)
-{
-	const unsigned char *bits;
-	char text[2 * 64 + 1] = "";
-	GElf_Addr at;
-	int n;
+/* Asking the reader */
 
-	n = dwfl_module_build_id(module, &bits, &at);
-	for (int i = 0; i < n && i < 64; i++)
-		snprintf(text + 2 * i, 3, "%02x", bits[i]);
-	return n > 0 && build_id && !strcmp(text, build_id);
+/* Nothing of ours is kept open by a process that may live longer. */
+static void become_reader(int socket, unsigned int seconds)
+{
+	if (socket > 3)
+		close_range(3, (unsigned int)socket - 1, 0);
+	close_range((unsigned int)socket + 1, ~0u, 0);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	symbolise(socket, seconds);
 }
 
-static const char *load(struct binary *binary)
+static int begin_reader(struct symbols *symbols)
 {
-	binary->dwfl = dwfl_begin(&callbacks);
-	if (!binary->dwfl)
-		return "no memory";
-	dwfl_report_begin(binary->dwfl);
-	binary->module = dwfl_report_offline(binary->dwfl, binary->path, binary->path, -1);
-	dwfl_report_end(binary->dwfl, NULL, NULL);
-	if (!binary->module || !dwfl_module_getelf(binary->module, &binary->bias))
+	int ends[2];
+
+	if (symbols->socket >= 0)
+		return 0;
+	if (symbols->reader == DEATHS || symbols->seconds >= SYMBOLISE_CPU ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -EIO;
+	symbols->pid = fork();
+	if (!symbols->pid)
+		become_reader(ends[1], SYMBOLISE_CPU - symbols->seconds);
+	close(ends[1]);
+	if (symbols->pid < 0) {
+		close(ends[0]);
+		return -errno;
+	}
+	symbols->socket = ends[0];
+	symbols->reader++;
+	return 0;
+}
+
+/* With descriptor @fd, if it is one. */
+static int send_ask(int socket, const struct symbolise_ask *ask, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { (void *)ask, sizeof(*ask) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *right = (struct cmsghdr *)control;
+
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		right->cmsg_level = SOL_SOCKET;
+		right->cmsg_type = SCM_RIGHTS;
+		right->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(right), &fd, sizeof(fd));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int take_answer(int socket, struct symbolise_answer *answer)
+{
+	const size_t head = offsetof(struct symbolise_answer, names);
+	ssize_t n;
+
+	do
+		n = recv(socket, answer, sizeof(*answer), 0);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)head || answer->n > SYMBOLISE_MAX ||
+	    (size_t)n != head + answer->n * sizeof(answer->names[0]))
+		return -EIO;
+	answer->wanted[sizeof(answer->wanted) - 1] = '\0';
+	for (uint32_t i = 0; i < answer->n; i++) {
+		answer->names[i].function[sizeof(answer->names[i].function) - 1] = '\0';
+		answer->names[i].file[sizeof(answer->names[i].file) - 1] = '\0';
+	}
+	return 0;
+}
+
+/* Debug information that was installed beside its program, by its build. */
+static int open_debug(const char *id)
+{
+	char path[64 + SYMBOLISE_ID];
+	uint64_t size;
+
+	if (strlen(id) < 4 || strspn(id, "0123456789abcdef") != strlen(id))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
+	return regular_open(path, REGULAR_BINARY, &size);
+}
+
+/* Takes @fd. 0, or -EIO where the reader has ended over it. */
+static int ask_reader(struct symbols *symbols, const struct symbolise_ask *ask, int fd,
+		      struct symbolise_answer *answer)
+{
+	const struct symbolise_ask give = { .kind = SYMBOLISE_GIVE };
+	int err = send_ask(symbols->socket, ask, fd);
+
+	for (;;) {
+		if (fd >= 0)
+			close(fd);
+		if (!err)
+			err = take_answer(symbols->socket, answer);
+		if (err || !*answer->wanted)
+			break;
+		fd = open_debug(answer->wanted);
+		err = send_ask(symbols->socket, &give, fd);
+	}
+	if (err)
+		end_reader(symbols);
+	return err;
+}
+
+/* Files */
+
+static const char *open_problem(int err)
+{
+	switch (-err) {
+	case EINVAL:
+		return "not a regular file";
+	case EFBIG:
+		return "file too large";
+	case EACCES:
+	case EPERM:
+		return "no permission";
+	default:
 		return "file not found";
-	if (!binary->build_id)
-		return "no build id";
-	return same_build(binary->module, binary->build_id) ? NULL : "binary changed";
+	}
 }
 
-static bool is(const char *a, const char *b)
+/* Only its own format: what is packed as a whole would be unpacked. */
+static bool is_elf(int fd)
+{
+	char magic[4];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, "\177ELF", sizeof(magic));
+}
+
+static const char *hand_over(struct symbols *symbols, struct binary *binary, int fd)
+{
+	static const char *const problems[] = {
+		[SYMBOLISE_FINE] = NULL,
+		[SYMBOLISE_MEMORY_OUT] = "no memory",
+		[SYMBOLISE_NOT_READ] = "file cannot be read",
+		[SYMBOLISE_CHANGED] = "binary changed",
+	};
+	struct symbolise_ask ask = { .kind = SYMBOLISE_OPEN, .file = binary->number };
+	struct symbolise_answer answer;
+
+	snprintf(ask.id, sizeof(ask.id), "%s", binary->build_id);
+	if (ask_reader(symbols, &ask, fd, &answer) || answer.problem > SYMBOLISE_CHANGED)
+		return "file cannot be read";
+	binary->reader = symbols->reader;
+	return problems[answer.problem];
+}
+
+/* Why nothing can be found in it, or NULL. */
+static const char *load(struct symbols *symbols, struct binary *binary)
+{
+	const char *problem = NULL;
+	uint64_t size;
+	int fd;
+
+	if (*binary->path != '/')
+		return "no absolute path";
+	fd = regular_open(binary->path, REGULAR_BINARY, &size);
+	if (fd < 0)
+		return open_problem(fd);
+	if (!binary->build_id)
+		problem = "no build id";
+	else if (!is_elf(fd))
+		problem = "not an ELF file";
+	else if (begin_reader(symbols))
+		problem = "symbols take too long";
+	if (!problem)
+		return hand_over(symbols, binary, fd);
+	close(fd);
+	return problem;
+}
+
+static bool is_same(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static struct binary *find(struct symbols *symbols, const struct frame *frame)
+static struct binary *binary_new(const struct frame *frame)
 {
-	struct binary *binary;
+	struct binary *binary = calloc(1, sizeof(*binary));
 	const char *slash;
 
-	for (binary = symbols->binaries; binary; binary = binary->next)
-		if (is(binary->path, frame->module) && is(binary->build_id, frame->build_id))
-			return binary;
-	binary = calloc(1, sizeof(*binary));
 	if (!binary)
 		return NULL;
 	binary->path = strdup(frame->module);
@@ -121,106 +313,99 @@ static struct binary *find(struct symbols *symbols, const struct frame *frame)
 	}
 	slash = strrchr(binary->path, '/');
 	binary->name = slash ? slash + 1 : binary->path;
-	binary->problem = load(binary);
+	return binary;
+}
+
+static struct binary *find_binary(struct symbols *symbols, const struct frame *frame)
+{
+	struct binary *binary;
+
+	for (binary = symbols->binaries; binary; binary = binary->next)
+		if (is_same(binary->path, frame->module) &&
+		    is_same(binary->build_id, frame->build_id))
+			return binary;
+	binary = binary_new(frame);
+	if (!binary)
+		return NULL;
+	binary->number = symbols->nbinaries++;
+	binary->problem = load(symbols, binary);
 	binary->next = symbols->binaries;
 	symbols->binaries = binary;
 	return binary;
 }
 
-static const char *without_directory(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
+/* Places */
 
-	return slash ? slash + 1 : path;
+static char *text_or_null(const char *text)
+{
+	return *text ? strdup(text) : NULL;
 }
 
-/* Where @die was inlined: DW_AT_call_file and DW_AT_call_line. */
-static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbol *symbol)
+static struct place *place_new(uint64_t offset, const struct symbolise_answer *answer)
 {
-	Dwarf_Word file = 0, line = 0;
-	Dwarf_Attribute attribute;
-	Dwarf_Files *files;
-	size_t nfiles;
+	struct place *place = calloc(1, sizeof(*place) + answer->n * sizeof(place->symbols[0]));
 
-	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) ||
-	    dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) ||
-	    dwarf_getsrcfiles(cu, &files, &nfiles) || file >= nfiles)
-		return;
-	symbol->file = without_directory(dwarf_filesrc(files, file, NULL, NULL));
-	symbol->line = (int)line;
-}
+	if (!place)
+		return NULL;
+	place->offset = offset;
+	place->n = answer->n;
+	for (unsigned int i = 0; i < place->n; i++) {
+		const struct symbolise_name *name = &answer->names[i];
 
-/* The functions around @addr by DWARF: inlined ones, then the one they are in. */
-static unsigned int dwarf_functions(const struct binary *binary, Dwarf_Addr addr,
-				    struct symbol *list, unsigned int max)
-{
-	Dwarf_Die *scopes = NULL, *around = NULL;
-	unsigned int found = 0;
-	Dwarf_Addr bias;
-	Dwarf_Die *cu = dwfl_module_addrdie(binary->module, addr, &bias);
-	int n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
-
-	if (n > 0)
-		n = dwarf_getscopes_die(&scopes[0], &around);
-	for (int i = 0; i < n && found < max; i++) {
-		int tag = dwarf_tag(&around[i]);
-
-		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
-			continue;
-		list[found].function = dwarf_diename(&around[i]);
-		list[found].inlined = tag == DW_TAG_inlined_subroutine;
-		if (!list[found].function)
-			break;
-		if (!list[found++].inlined)
-			break;
-		if (found < max)
-			call_site(cu, &around[i], &list[found]);
+		place->symbols[i] = (struct symbol){ .function = text_or_null(name->function),
+						     .offset = name->offset,
+						     .file = text_or_null(name->file),
+						     .line = name->line,
+						     .inlined = name->inlined };
 	}
-	free(scopes);
-	free(around);
-	return found;
+	return place;
 }
 
-static void find_line(const struct binary *binary, Dwarf_Addr addr, struct symbol *symbol)
+static int compare_places(const void *a, const void *b)
 {
-	Dwfl_Line *line = dwfl_module_getsrc(binary->module, addr);
+	const struct place *x = a, *y = b;
 
-	if (line)
-		symbol->file = without_directory(
-			dwfl_lineinfo(line, NULL, &symbol->line, NULL, NULL, NULL));
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* By the symbol table: the name, where DWARF has none, and the offset. */
-static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct symbol *symbol)
+/* NULL where there are no names. */
+static const struct place *find_place(struct symbols *symbols, struct binary *binary,
+				      uint64_t offset)
 {
-	GElf_Off offset = 0;
-	GElf_Sym sym;
-	const char *name;
+	const struct place wanted = { .offset = offset };
+	struct symbolise_ask ask = { .kind = SYMBOLISE_FIND, .file = binary->number,
+				     .offset = offset };
+	struct symbolise_answer answer;
+	struct place *place, **known = tfind(&wanted, &binary->places, compare_places);
 
-	name = dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
-	/* a name that only lies before the address says nothing */
-	if (!name || (sym.st_size && offset >= sym.st_size))
-		return;
-	if (!symbol->function)
-		symbol->function = name;
-	symbol->offset = offset + 1; /* that of the return address */
+	if (known)
+		return *known;
+	if (symbols->socket < 0 || binary->reader != symbols->reader)
+		binary->problem = load(symbols, binary);
+	if (!binary->problem && ask_reader(symbols, &ask, -1, &answer))
+		binary->problem = "file cannot be read";
+	if (binary->problem)
+		return NULL;
+	place = place_new(offset, &answer);
+	if (place && !tsearch(place, &binary->places, compare_places)) {
+		place_free(place);
+		place = NULL;
+	}
+	return place;
 }
 
 unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 			  struct symbol *ret_symbols, unsigned int max)
 {
-	struct binary *binary = frame->module ? find(symbols, frame) : NULL;
+	struct binary *binary = frame->module ? find_binary(symbols, frame) : NULL;
+	const struct place *place = NULL;
 	unsigned int n = 0;
-	Dwarf_Addr addr;
 
+	if (binary && !binary->problem && frame->offset)
+		place = find_place(symbols, binary, frame->offset);
 	memset(ret_symbols, 0, max * sizeof(ret_symbols[0]));
-	if (binary && !binary->problem && frame->offset) {
-		addr = frame->offset - 1 + binary->bias;
-		n = dwarf_functions(binary, addr, ret_symbols, max);
-		find_in_table(binary, addr, &ret_symbols[n ? n - 1 : 0]);
-		if (ret_symbols[0].function)
-			find_line(binary, addr, &ret_symbols[0]);
-	}
+	for (; place && n < place->n && n < max; n++)
+		ret_symbols[n] = place->symbols[n];
 	if (!ret_symbols[0].function)
 		ret_symbols[0].offset = frame->module ? frame->offset : frame->ip;
 	n = n ? n : 1;

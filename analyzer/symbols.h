@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Names for recorded frames: function, offset, and the line where the program
- * has debug information. Offline, from the files that were mapped; the only
- * door to elfutils.
+ * has debug information. Offline, from the files that were mapped, which are
+ * read by a process of their own.
  *
  * A file that is not there any more, or is another build, gives its name and
  * an offset: no name is better than a wrong one. One thread.
@@ -27,7 +27,7 @@ struct symbol {
 	int line;
 	bool inlined;	     /* into the next symbol's function, which has the same frame */
 	const char *module;  /* without its directory */
-	const char *problem; /* why there is no function: "binary changed", "file not found" */
+	const char *problem; /* why there is no function: "binary changed", "file not found", ... */
 };
 
 /*

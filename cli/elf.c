@@ -12,13 +12,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/wire/regular.h"
 
 #if defined(__x86_64__)
 enum { MACHINE = EM_X86_64 };
@@ -32,24 +32,24 @@ enum { MACHINE = EM_AARCH64 };
 
 static int map(const char *path, struct elf *elf)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
-	struct stat st;
+	uint64_t size;
+	int fd = regular_open(path, REGULAR_BINARY, &size), err = 0;
 	void *data;
 
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || st.st_size < (off_t)sizeof(Elf64_Ehdr)) {
+		return fd == -EINVAL || fd == -EFBIG ? -ENOEXEC : fd;
+	if (size < sizeof(Elf64_Ehdr)) {
 		close(fd);
 		return -ENOEXEC;
 	}
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		err = -errno;
 	close(fd);
 	if (err)
 		return err;
 	elf->data = data;
-	elf->size = (size_t)st.st_size;
+	elf->size = size;
 	return 0;
 }
 

@@ -1,14 +1,17 @@
 /* analyzer/symbols.c over frames of this very program. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -130,6 +133,124 @@ static void no_module_gives_the_address(void **state)
 	symbols_close(symbols);
 }
 
+/* What is said of a frame in @module. */
+static void assert_problem(const char *module, const char *problem)
+{
+	struct frame frame = a_frame();
+	struct symbols *symbols;
+	struct symbol symbol;
+
+	frame.module = module;
+	assert_int_equal(symbols_open(&symbols), 0);
+	assert_int_equal(symbols_find(symbols, &frame, &symbol, 1), 1);
+	assert_null(symbol.function);
+	assert_string_equal(symbol.problem, problem);
+	symbols_close(symbols);
+}
+
+static void only_regular_files_are_opened(void **state)
+{
+	char folder[] = "/tmp/symbols_test.XXXXXX", fifo[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_problem(fifo, "not a regular file");
+	unlink(fifo);
+	rmdir(folder);
+	assert_problem("/dev/zero", "not a regular file");
+	assert_problem("/proc/self/environ", "not a regular file");
+	assert_problem("/", "not a regular file");
+}
+
+static void paths_are_absolute(void **state)
+{
+	(void)state;
+	assert_problem("symbols_test", "no absolute path");
+	assert_problem("", "no absolute path");
+}
+
+/* A file of @size bytes that begins with @text. */
+static void assert_file_problem(const char *text, off_t size, const char *problem)
+{
+	char name[] = "/tmp/symbols_test.XXXXXX";
+	int fd = mkstemp(name);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(ftruncate(fd, size), 0);
+	assert_problem(name, problem);
+	close(fd);
+	unlink(name);
+}
+
+static void files_have_a_size_and_a_kind(void **state)
+{
+	(void)state;
+	assert_file_problem("\177ELF", (4ll << 30) + 1, "file too large");
+	assert_file_problem("\037\213\010", 100, "not an ELF file");
+	assert_file_problem("", 0, "not an ELF file");
+	assert_file_problem("\177ELF", 4096, "file cannot be read");
+}
+
+/* The one child of ours, by its parent in /proc/PID/stat. */
+static pid_t reader_of_symbols(void)
+{
+	DIR *all = opendir("/proc");
+	pid_t found = 0;
+
+	for (struct dirent *d; !found && (d = readdir(all));) {
+		char name[300];
+		FILE *file;
+		int parent;
+
+		snprintf(name, sizeof(name), "/proc/%s/stat", d->d_name);
+		file = atoi(d->d_name) > 0 ? fopen(name, "re") : NULL;
+		if (file && fscanf(file, "%*d %*s %*c %d", &parent) == 1 && parent == getpid())
+			found = atoi(d->d_name);
+		if (file)
+			fclose(file);
+	}
+	closedir(all);
+	assert_int_not_equal(found, 0);
+	return found;
+}
+
+/* The reader ends over one place; what is said of another file then? */
+static void assert_after(int signal, const char *problem)
+{
+	struct frame frame = a_frame();
+	struct symbols *symbols;
+	struct symbol symbol;
+
+	if (!build_id[0])
+		skip();
+	assert_int_equal(symbols_open(&symbols), 0);
+	symbols_find(symbols, &frame, &symbol, 1);
+	assert_non_null(symbol.function);
+	assert_int_equal(kill(reader_of_symbols(), signal), 0);
+	frame.offset++; /* what is known is not asked for again */
+	symbols_find(symbols, &frame, &symbol, 1);
+	assert_string_equal(symbol.problem, "file cannot be read");
+	frame.build_id = "ab";
+	symbols_find(symbols, &frame, &symbol, 1);
+	assert_string_equal(symbol.problem, problem);
+	symbols_close(symbols);
+}
+
+static void a_reader_that_dies_is_begun_again(void **state)
+{
+	(void)state;
+	assert_after(SIGSEGV, "binary changed");
+}
+
+static void time_is_bounded(void **state)
+{
+	(void)state;
+	assert_after(SIGXCPU, "symbols take too long");
+}
+
 static void close_accepts_null(void **state)
 {
 	(void)state;
@@ -143,6 +264,11 @@ int main(void)
 		cmocka_unit_test(another_build_gives_no_name),
 		cmocka_unit_test(a_file_that_is_gone_gives_an_offset),
 		cmocka_unit_test(no_module_gives_the_address),
+		cmocka_unit_test(only_regular_files_are_opened),
+		cmocka_unit_test(paths_are_absolute),
+		cmocka_unit_test(files_have_a_size_and_a_kind),
+		cmocka_unit_test(a_reader_that_dies_is_begun_again),
+		cmocka_unit_test(time_is_bounded),
 		cmocka_unit_test(close_accepts_null),
 	};
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
