@@ -11,7 +11,7 @@
 
 #include "core/store/ingest.h"
 
-enum { NAME = 64 };
+enum { NAME = 64, DIRECTS_MAX = 1 << 14 /* functions of all processes */ };
 
 struct direct {
 	uint32_t process;
@@ -67,6 +67,8 @@ int direct_event(struct writer *writer, struct lane *lane, const struct event_di
 		d->dirty = true;
 		return 0;
 	}
+	if (writer->ndirects == DIRECTS_MAX)
+		return -EBADMSG;
 	d = add(writer);
 	if (!d)
 		return writer_keep(writer, -ENOMEM);

@@ -33,7 +33,7 @@ static void drop(struct payloads *p, struct waiting **at)
 	struct waiting *w = *at;
 
 	*at = w->next;
-	p->waiting_bytes -= w->row.bytes;
+	p->waiting_bytes -= sizeof(*w) + w->row.bytes;
 	free(w->bytes);
 	free(w);
 }
@@ -126,6 +126,7 @@ static struct waiting *begin(struct payloads *p, const struct event_payload *e, 
 		w->row.n = n - (uint32_t)(e->head.seq - e->of);
 	w->next = p->waiting;
 	p->waiting = w;
+	p->waiting_bytes += sizeof(*w);
 	return w;
 }
 

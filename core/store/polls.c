@@ -13,6 +13,10 @@
 
 #include "core/store/ingest.h"
 
+/* More than a program has: what it writes must not fill our memory. */
+enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
+
+/* NULL without memory, or where there are too many. */
 static struct poll_counter *find(struct lane *lane, uint64_t cq)
 {
 	struct poll_counter *counter;
@@ -22,13 +26,20 @@ static struct poll_counter *find(struct lane *lane, uint64_t cq)
 	for (lane->counter = 0; lane->counter < lane->ncounters; lane->counter++)
 		if (lane->counters[lane->counter].cq == cq)
 			return &lane->counters[lane->counter];
-	counter = realloc(lane->counters, (lane->ncounters + 1) * sizeof(*counter));
+	counter = lane->ncounters < COUNTERS_MAX ?
+		  realloc(lane->counters, (lane->ncounters + 1) * sizeof(*counter)) : NULL;
 	if (!counter)
 		return NULL;
 	lane->counters = counter;
 	counter += lane->ncounters++;
 	*counter = (struct poll_counter){ .cq = cq };
 	return counter;
+}
+
+/* find() found none. Polls of a CQ too many are recorded, and not counted. */
+static int not_found(struct writer *writer, const struct lane *lane)
+{
+	return lane->ncounters < COUNTERS_MAX ? writer_keep(writer, -ENOMEM) : writer->err;
 }
 
 static int store(struct writer *writer, const struct lane *lane, struct poll_counter *counter)
@@ -54,8 +65,9 @@ int polls_count(struct writer *writer, struct lane *lane, const struct event_pol
 {
 	struct poll_counter *counter = find(lane, event->cq);
 
+	*ret_empty = 0;
 	if (!counter)
-		return writer_keep(writer, -ENOMEM);
+		return not_found(writer, lane);
 	if (counter->dead && event->head.ticks > counter->died)
 		next_life(writer, lane, counter);
 	*ret_empty = event->empty - (event->empty >= counter->seen ? counter->seen : 0);
@@ -80,9 +92,11 @@ static struct lane *lane_of(struct writer *writer, uint32_t ring, uint32_t tid)
 /* The ring of that thread is read later than this one: kept until its thread is there. */
 static int keep(struct writer *writer, const struct event_count *event)
 {
-	struct event_count *more = realloc(writer->counts,
-					   (writer->ncounts + 1) * sizeof(*more));
+	struct event_count *more;
 
+	if (writer->ncounts == COUNTS_MAX)
+		return -EBADMSG;
+	more = realloc(writer->counts, (writer->ncounts + 1) * sizeof(*more));
 	if (!more)
 		return writer_keep(writer, -ENOMEM);
 	writer->counts = more;
@@ -118,7 +132,7 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 		return keep(writer, event);
 	counter = find(lane, event->cq);
 	if (!counter)
-		return writer_keep(writer, -ENOMEM);
+		return not_found(writer, lane);
 	if (event->empty > counter->empty)
 		counter->empty = event->empty;
 	counter->dead = true;
@@ -139,7 +153,7 @@ int polls_final(struct writer *writer, struct lane *lane, const struct ring_head
 			continue;
 		counter = find(lane, cq);
 		if (!counter)
-			return writer_keep(writer, -ENOMEM);
+			return not_found(writer, lane) ? writer->err : polls_flush(writer, lane);
 		if (counter->dead)
 			next_life(writer, lane, counter);
 		counter->empty = empty;

@@ -12,6 +12,8 @@
 
 #include "core/store/ingest.h"
 
+enum { STACKS_MAX = 1 << 20 }; /* at one time: more than programs have; others are not known */
+
 static uint64_t hash_of(uint32_t process, uint32_t modules, const uint64_t *frames, uint32_t n)
 {
 	uint64_t hash = (process + ((uint64_t)modules << 32)) * 0x9e3779b97f4a7c15ull;
@@ -99,6 +101,8 @@ int stacks_number(struct writer *writer, uint32_t process, uint32_t modules,
 		return writer_keep(writer, -ENOMEM);
 	stack = place(writer->stacks, writer->stacks_size, hash, process, modules, frames,
 		      nframes);
+	if (!stack->id && writer->nstacks >= STACKS_MAX)
+		return 0;
 	if (!stack->id) {
 		uint64_t *copy = malloc(nframes * sizeof(*copy));
 
