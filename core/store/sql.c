@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ static int error_of(sqlite3 *db)
 		return -ENOSPC;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
+	case SQLITE_TOOBIG:
+	case SQLITE_CONSTRAINT:
 	case SQLITE_ERROR: /* a table that is not there */
 		return -EINVAL;
 	case SQLITE_BUSY:
@@ -42,6 +45,13 @@ static int error_of(sqlite3 *db)
 	}
 }
 
+static bool is_damage(sqlite3 *db)
+{
+	int code = sqlite3_errcode(db) & 0xff;
+
+	return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_TOOBIG;
+}
+
 int sql_fail(sqlite3 *db, const char *what)
 {
 	const char *path = sqlite3_db_filename(db, "main");
@@ -53,6 +63,9 @@ int sql_fail(sqlite3 *db, const char *what)
 		return deadline_fail();
 	if (err == -ENOSPC)
 		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
+	if (is_damage(db))
+		return log_err(err, "%s is damaged (%s); copy it again, or record again",
+			       path ? path : "trace", sqlite3_errmsg(db));
 	return log_err(err, "%s: %s: %s", path ? path : "trace", what, sqlite3_errmsg(db));
 }
 

@@ -179,6 +179,17 @@ query_may_ask_what_is_there() {
 	END
 }
 
+# Rows that no recorder writes: 3, and one sentence of ours.
+unpack_refuses_rows_that_cannot_be() {
+	local sql
+	for sql in "INSERT INTO chunk SELECT NULL, thread, first_n, last_n, begin, end, events, data FROM chunk" \
+		"UPDATE chunk SET data = zeroblob(300000000)"; do
+		cp data.db twice.db && sqlite3 twice.db "$sql" || return
+		timeout 60 "$VERBATIM" unpack -o twice-plain.db twice.db 2>err; is "$sql" $? 3 &&
+			is "lines" "$(wc -l <err)" 1 && says 'twice.db is damaged' err && [ ! -e twice-plain.db ] || return
+	done
+}
+
 # with status 3 and one sentence
 ends_by_its_deadline() { # command...
 	timeout 60 "$VERBATIM" "$@" 2>err; is $? 3 && is "lines" "$(wc -l <err)" 1 && says '--deadline' err
@@ -229,13 +240,14 @@ trace_of_somebody_else_is_read_but_not_completed() {
 	"$VERBATIM" info theirs/half.db >out 2>err; is $? 4 && says 'once as its owner' err && is "$(sha256sum theirs/half.db)" "$before"
 }
 
-"$VERBATIM" record -q -o t.db "$guest" calls 200 && "$VERBATIM" unpack -o u.db t.db || { echo "not ok attack_open: no trace"; exit 1; }
+"$VERBATIM" record -q -o data.db -- "$both" ibv_rc_pingpong -n 20 >out &&
+	"$VERBATIM" record -q -o t.db "$guest" calls 200 && "$VERBATIM" unpack -o u.db t.db || { echo "not ok attack_open: no trace"; exit 1; }
 for each in finished_trace_is_read_without_a_change_to_its_directory journal_that_names_a_super_journal_is_refused \
 	journal_that_is_a_link_is_refused journal_that_is_another_file_is_refused journal_that_is_a_fifo_is_refused \
 	wal_that_others_can_write_to_is_refused own_interrupted_change_is_undone own_wal_is_read \
 	link_to_a_trace_is_followed_to_what_lies_beside_it trigger_is_refused_and_not_run \
 	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace query_may_ask_what_is_there \
-	query_that_never_ends_has_a_deadline waiting_has_a_deadline deadline_that_is_no_time_is_misuse; do try $each; done
+	query_that_never_ends_has_a_deadline waiting_has_a_deadline deadline_that_is_no_time_is_misuse unpack_refuses_rows_that_cannot_be; do try $each; done
 for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing trace_of_somebody_else_is_read_but_not_completed; do
 	if [ "$(id -u)" -eq 0 ] && "${other[@]}" true 2>/dev/null; then try $each
 	else echo "skip attack_open: ${each//_/ }: needs root, to be two users"; fi
