@@ -74,20 +74,53 @@ static bool names_the_dead(const char *pid)
 		kill(n, 0) < 0 && errno == ESRCH;
 }
 
-static void remove_gone(int parent, const char *name)
+/* Directory @name, if it is ours, closed to others and no link. Returns a descriptor or -errno. */
+static int open_ours(int at, const char *name, struct stat *st)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 			O_CLOEXEC);
-	struct stat st;
 
 	if (fd < 0)
-		return;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
-	    st.st_mode & S_ISVTX) {
-		unlinkat(fd, "fabric", 0);
-		unlinkat(parent, name, AT_REMOVEDIR);
-	}
+		return -errno;
+	if (fstat(fd, st) == 0 && st->st_uid == geteuid() && !(st->st_mode & 077))
+		return fd;
 	close(fd);
+	return -EPERM;
+}
+
+static bool is_of_fabric(const char *name)
+{
+	unsigned long long instance;
+	unsigned int node;
+
+	return !strcmp(name, "fabric") || !strcmp(name, "cm") ||
+		sscanf(name, "%*[a-z].%u.%llu.", &node, &instance) == 2;
+}
+
+static DIR *list_ours(int at, const char *name, struct stat *st)
+{
+	int fd = open_ours(at, name, st);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
+}
+
+/* With all that it holds: nobody lived in it any more when it was given this name. */
+static void remove_gone(int parent, const char *name)
+{
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir = list_ours(parent, name, &st);
+
+	while (dir && st.st_mode & S_ISVTX && (entry = readdir(dir)))
+		if (is_of_fabric(entry->d_name))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir && st.st_mode & S_ISVTX)
+		unlinkat(parent, name, AT_REMOVEDIR);
+	if (dir)
+		closedir(dir);
 }
 
 /* What was on its way when its remover died. */
@@ -142,16 +175,26 @@ int directory_open(bool *ret_made)
 	return err < 0 && err != -EAGAIN ? complain(err) : err;
 }
 
-void directory_remove(const char *last)
+void directory_remove(void)
 {
-	char gone[DIRECTORY_PATH + 32], name[DIRECTORY_PATH + 48];
+	char gone[DIRECTORY_PATH + 40];
 
-	snprintf(gone, sizeof(gone), "%s.gone.%d", path, (int)getpid());
+	snprintf(gone, sizeof(gone) - 8, "%s.gone.%d", path, (int)getpid());
 	if (rename(path, gone) < 0)
 		return;
-	snprintf(name, sizeof(name), "%s/%s", gone, last);
-	unlink(name);
-	rmdir(gone);
+	errno = 0;
+	remove_gone(AT_FDCWD, gone);
+	if (errno != EMFILE)
+		return;
+	/* no descriptor is to be had: what is most likely all there is */
+	strcat(gone, "/fabric");
+	unlink(gone);
+	rmdir(dirname(gone));
+}
+
+void directory_give_up(void)
+{
+	rmdir(path);
 }
 
 const char *directory_path(void)
@@ -161,7 +204,8 @@ const char *directory_path(void)
 
 void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance))
 {
-	DIR *dir = opendir(path);
+	struct stat st;
+	DIR *dir = list_ours(AT_FDCWD, path, &st);
 	unsigned long long instance;
 	struct dirent *entry;
 	unsigned int node;

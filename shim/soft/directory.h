@@ -15,11 +15,15 @@ enum { DIRECTORY_PATH = 400 };
 int directory_open(bool *ret_made);
 
 /*
- * Take the directory away with the file @last, on which the caller has the
- * lock that all others wait for. It goes by one rename: who comes meanwhile
- * finds all of it, or nothing, never an empty directory to put a file into.
+ * Take the directory away with all files of the fabric, on one of which the
+ * caller has the lock that all others wait for. It goes by one rename: who
+ * comes meanwhile finds all of it, or nothing, never an empty directory to
+ * put a file into.
  */
-void directory_remove(const char *last);
+void directory_remove(void);
+
+/* Take it away if it is empty: who made it could put nothing into it. */
+void directory_give_up(void);
 
 const char *directory_path(void);
 

@@ -83,6 +83,7 @@ struct fabric_id fabric_self;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct file *file;
 static int fd = -1;
+static bool fresh;	/* DIR/fabric was empty: it is ours alone until it is mapped */
 static unsigned int joined;
 
 static void lock(void)
@@ -185,8 +186,10 @@ static int open_file(void)
 		if (fd < 0)
 			return errno == ENOENT ? -EAGAIN : -errno;
 		lock();
-		if (fstat(fd, &st) == 0 && is_at(path, &st))
+		if (fstat(fd, &st) == 0 && is_at(path, &st)) {
+			fresh = S_ISREG(st.st_mode) && st.st_size == 0;
 			return S_ISREG(st.st_mode) ? 0 : -EPROTO;
+		}
 		close(fd);
 	}
 }
@@ -299,33 +302,41 @@ static int take_node(void)
 	return segment_make();
 }
 
-/* Take away what is ours; and the fabric, if nobody is left. */
-static void clean_up(void)
+/* The fabric itself: nobody is left in it. */
+static void take_away(bool made)
 {
 	char path[FABRIC_PATH];
 
+	if (made) {
+		directory_remove();
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/cm", directory_path());
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/fabric", directory_path());
+	unlink(path);
+}
+
+/* Take away what is ours; and the fabric, if nobody is left. */
+static void clean_up(void)
+{
 	if (lock_self) {
 		file->node[fabric_self.node].pid = 0;
 		drop_numbers(fabric_self.node);
 		drop_members(fabric_self.node);
 	}
-	if (sweep())
-		return;
-	snprintf(path, sizeof(path), "%s/cm", directory_path());
-	unlink(path);
-	if (file->made) {
-		directory_remove("fabric");
-		return;
-	}
-	snprintf(path, sizeof(path), "%s/fabric", directory_path());
-	unlink(path);
+	if (!sweep())
+		take_away(file->made);
 }
 
-static void give_up(void)
+/* @made: of a fabric that could not be mapped, was its directory made? */
+static void give_up(bool made)
 {
 	if (file) {
 		clean_up();
 		munmap(file, sizeof(*file));
+	} else if (fd >= 0 && fresh) {
+		take_away(made);
 	}
 	if (fabric_seg)
 		munmap(fabric_seg, SHM_SIZE);
@@ -350,16 +361,22 @@ static int join(void)
 		if (!err)
 			err = open_file();
 	} while (err == -EAGAIN);
-	if (err < 0)
-		return err;
 	lock_self = 0;
+	if (err < 0) {
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+		if (made)
+			directory_give_up();
+		return err;
+	}
 	err = map_file(made);
 	if (!err) {
 		sweep();
 		err = take_node();
 	}
 	if (err < 0) {
-		give_up();
+		give_up(made);
 		return err;
 	}
 	unlock();
@@ -388,7 +405,7 @@ void fabric_leave(void)
 		peer_forget();
 		heap_forget();
 		lock();
-		give_up();
+		give_up(false);
 	}
 	pthread_mutex_unlock(&mutex);
 }

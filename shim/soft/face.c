@@ -148,16 +148,28 @@ static void tree_name(char *name, size_t size, int pid)
 		 (unsigned int)geteuid(), pid);
 }
 
+/* The tree @name, if it is one of this user's; anybody may make names there. */
+static int open_tree(int dir, const char *name)
+{
+	int tree = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+			  O_CLOEXEC);
+	struct stat st;
+
+	if (tree < 0 || (fstat(tree, &st) == 0 && st.st_uid == geteuid()))
+		return tree;
+	close(tree);
+	return -1;
+}
+
 /* Is it of a process that lives? One without a start time is being made. */
-static bool lives(int dir, const char *name, int pid)
+static bool lives(int tree, int pid)
 {
 	uint64_t start = process_start(pid);
-	char path[ROOT_PATH + 8], text[32];
+	char text[32];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/start", name);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(tree, "start", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return start != 0;
 	n = read(fd, text, sizeof(text) - 1);
@@ -171,11 +183,17 @@ static void sweep_one(int dir, const char *name)
 	const char *dot = strrchr(name, '.');
 	int pid = dot ? atoi(dot + 1) : 0;
 	char expected[ROOT_PATH];
+	int tree;
 
 	tree_name(expected, sizeof(expected), pid);
-	if (pid > 0 && pid != getpid() && !strcmp(name, expected) &&
-	    !lives(dir, name, pid))
+	if (pid <= 0 || pid == getpid() || strcmp(name, expected))
+		return;
+	tree = open_tree(dir, name);
+	if (tree < 0)
+		return;
+	if (!lives(tree, pid))
 		remove_tree(dir, name);
+	close(tree);
 }
 
 static void sweep(const char *place)

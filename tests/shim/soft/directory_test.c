@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -113,6 +114,76 @@ static void what_the_dead_were_removing_goes(void **state)
 	assert_false(is_there(gone));
 }
 
+static void segments_of_the_dead_go_with_it(void **state)
+{
+	char file[128];
+
+	(void)state;
+	make_gone(number_of_the_dead(), 0700 | S_ISVTX);
+	snprintf(file, sizeof(file), "%s/node.3.7.0", gone);
+	close(open(file, O_CREAT | O_WRONLY, 0600));
+	open_and_close();
+	assert_false(is_there(gone));
+}
+
+static void link_under_the_name_of_the_dead_is_not_followed(void **state)
+{
+	char link[96];
+
+	(void)state;
+	make_gone(1, 0700 | S_ISVTX);
+	snprintf(link, sizeof(link), "%s.gone.%d", dir, (int)number_of_the_dead());
+	assert_int_equal(symlink(gone, link), 0);
+	open_and_close();
+	unlink(link);
+	unmake_gone();
+}
+
+/* Opens the device where @resource has but @left more than this process has by now. */
+static void fail_within(int resource, rlim_t now, rlim_t left)
+{
+	const struct rlimit limit = { now + left, now + left };
+	struct ibv_device **list;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		list = ibv_get_device_list(NULL);
+		if (setrlimit(resource, &limit))
+			_exit(2);
+		_exit(!list || ibv_open_device(list[0]));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(is_there(dir));
+}
+
+static void who_can_open_no_file_leaves_none(void **state)
+{
+	int fd = dup(0);
+
+	(void)state;
+	close(fd);
+	for (rlim_t left = 0; left < 3; left++)
+		fail_within(RLIMIT_NOFILE, fd, left);
+}
+
+static void who_has_no_memory_leaves_none(void **state)
+{
+	unsigned long pages;
+	FILE *statm = fopen("/proc/self/statm", "r");
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip();
+#endif
+	assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+	fclose(statm);
+	/* not for the fabric; then for that, but not for a segment */
+	fail_within(RLIMIT_AS, pages * 4096, 512 << 10);
+	fail_within(RLIMIT_AS, pages * 4096, 64 << 20);
+}
+
 static void what_the_living_are_removing_stays(void **state)
 {
 	(void)state;
@@ -202,9 +273,10 @@ static void who_waited_for_the_dead_begins_anew(void **state)
 	close(fds[0]);
 	close(fds[1]);
 	assert_false(is_there(dir));
-	/* its segment was in there, which nobody sweeps for it */
-	snprintf(gone, sizeof(gone), "rm -r %s.gone.%d", dir, (int)pid);
-	assert_int_equal(system(gone), 0);
+	/* its segment was in there */
+	snprintf(gone, sizeof(gone), "%s.gone.%d", dir, (int)pid);
+	open_and_close();
+	assert_false(is_there(gone));
 }
 
 /* Killed with the lock held, it leaves a child that has all it had open. */
@@ -250,6 +322,10 @@ int main(void)
 		TEST(directory_of_the_user_stays),
 		TEST(slashes_at_the_end_do_not_matter),
 		TEST(what_the_dead_were_removing_goes),
+		TEST(segments_of_the_dead_go_with_it),
+		TEST(link_under_the_name_of_the_dead_is_not_followed),
+		TEST(who_can_open_no_file_leaves_none),
+		TEST(who_has_no_memory_leaves_none),
 		TEST(what_the_living_are_removing_stays),
 		TEST(what_is_not_ours_stays),
 		TEST(who_waited_for_the_dead_begins_anew),

@@ -36,6 +36,71 @@ static const char *line_of(const char *name)
 	return text;
 }
 
+/* A number that no process has, and that none will get. */
+enum { NOBODY = 1 << 30 };
+
+static const char *tree_of_nobody(void)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u.sys.%d",
+		 (unsigned int)geteuid(), NOBODY);
+	return path;
+}
+
+/* A process of its own: it makes a tree, and sweeps. */
+static void sweep(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(access(DEVICE, F_OK) != 0);
+	alarm(60);	/* signals do not come through to who waits there */
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	alarm(0);
+	assert_int_equal(status, 0);
+}
+
+static void fifo_in_a_tree_of_the_dead_is_not_waited_for(void **state)
+{
+	char fifo[80];
+
+	(void)state;
+	snprintf(fifo, sizeof(fifo), "%s/start", tree_of_nobody());
+	assert_int_equal(mkdir(tree_of_nobody(), 0755), 0);
+	assert_int_equal(mkfifo(fifo, 0666), 0);
+	sweep();
+	assert_int_equal(access(tree_of_nobody(), F_OK), -1);
+}
+
+static void link_in_place_of_a_tree_is_not_followed(void **state)
+{
+	char elsewhere[] = "/dev/shm/face_test.XXXXXX", file[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(elsewhere));
+	snprintf(file, sizeof(file), "%s/start", elsewhere);
+	assert_int_equal(mkfifo(file, 0666), 0);
+	assert_int_equal(symlink(elsewhere, tree_of_nobody()), 0);
+	sweep();
+	assert_int_equal(access(file, F_OK), 0);
+	unlink(tree_of_nobody());
+	unlink(file);
+	rmdir(elsewhere);
+}
+
+static void tree_of_another_user_stays(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();	/* who is not root cannot make one */
+	assert_int_equal(mkdir(tree_of_nobody(), 0755), 0);
+	assert_int_equal(chown(tree_of_nobody(), 65533, 65533), 0);
+	sweep();
+	assert_int_equal(rmdir(tree_of_nobody()), 0);
+}
+
 static void device_files_are_the_attributes(void **state)
 {
 	struct ibv_context *context = open_context();
@@ -207,6 +272,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(device_files_are_the_attributes),
+		cmocka_unit_test(fifo_in_a_tree_of_the_dead_is_not_waited_for),
+		cmocka_unit_test(link_in_place_of_a_tree_is_not_followed),
+		cmocka_unit_test(tree_of_another_user_stays),
 		cmocka_unit_test(port_files_are_the_attributes),
 		cmocka_unit_test(tables_are_those_of_the_verbs),
 		cmocka_unit_test(roce_shows_in_all_of_them),
