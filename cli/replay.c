@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 
 #include "cli/cli.h"
 #include "cli/device.h"
+#include "cli/fabric.h"
 #include "cli/options.h"
 #include "core/store/trace.h"
 #include "core/wire/log.h"
@@ -90,12 +90,6 @@ static int read_options(const struct options *options, struct replay_options *re
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path);
-}
-
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 enum { ENDS = sizeof(ends) / sizeof(*ends) };
 
@@ -140,10 +134,10 @@ static int wait_for(pid_t child)
 /* The same command on the software device and a fabric that nobody else is on. */
 static int replay_on_soft(char **again)
 {
-	char fabric[] = "/dev/shm/verbatim-replay-XXXXXX";
+	struct fabric fabric;
 	sigset_t early, before; /* what comes before there is a child is for the child */
 	pid_t child;
-	int status;
+	int status, err;
 
 	sigemptyset(&early);
 	for (size_t i = 0; i < ENDS; i++) {
@@ -151,18 +145,19 @@ static int replay_on_soft(char **again)
 		sigaddset(&early, ends[i]);
 	}
 	sigprocmask(SIG_BLOCK, &early, &before);
-	if (!mkdtemp(fabric)) {
-		log_err(-errno, "make a directory for the software device in /dev/shm");
+	err = fabric_make("/dev/shm", &fabric);
+	if (err) {
+		log_err(err, "make a directory for the software device in /dev/shm");
 		return CLI_ENVIRONMENT;
 	}
 	child = fork();
 	if (!child)
-		become_child(again, fabric, &before);
+		become_child(again, fabric.path, &before);
 	running = child;
 	if (child > 0)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
-	nftw(fabric, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	fabric_remove(&fabric);
 	return status < 0 ? CLI_ENVIRONMENT : status;
 }
 
