@@ -15,6 +15,9 @@
 #include "analyzer/control.h"
 #include "core/wire/log.h"
 
+/* Copies that processes may have of what their parents made: 0.9 GB of them. */
+enum { COPIES_MAX = 3000000 };
+
 int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model)
 {
 	struct model *model = calloc(1, sizeof(*model));
@@ -140,9 +143,17 @@ static int inherit(struct model *model, uint32_t child, const struct mark *mark)
 	if (!forked)
 		return log_err(-ENOMEM, "objects of a forked process");
 	n = lives_of(&model->lives, mark->process, &lives);
+	if (n >= 0 && model->lives.count + (size_t)n > COPIES_MAX) {
+		log_note("processes inherited more than %d objects by forks, which is more than "
+			 "can be followed", COPIES_MAX);
+		free(lives);
+		n = -EFBIG;
+	} else if (n < 0) {
+		log_err((int)n, "objects of a forked process");
+	}
 	if (n < 0) {
 		free(forked);
-		return log_err((int)n, "objects of a forked process");
+		return (int)n;
 	}
 	forked->process = child;
 	forked->mark = *mark;

@@ -320,8 +320,21 @@ static void count_event(struct cursor *cursor)
 	const struct trace_event *event = &cursor->event;
 
 	cursor->events++;
-	cursor->work += event->kind == TRACE_POST ? event->post->nwr + 1 :
-			event->kind == TRACE_POLL ? event->poll->nwc + 1 : 1;
+	switch (event->kind) {
+	case TRACE_POST:
+		cursor->work += event->post->nwr + 1;
+		break;
+	case TRACE_POLL:
+		cursor->work += event->poll->nwc + 1;
+		break;
+	case TRACE_FORK: /* processes are compared with all others */
+	case TRACE_PROCESS:
+	case TRACE_EXIT:
+		cursor->work += TELL_EVERY;
+		break;
+	default:
+		cursor->work++;
+	}
 	if (__builtin_expect(cursor->work < TELL_EVERY, 1))
 		return;
 	cursor->work = 0;

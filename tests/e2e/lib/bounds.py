@@ -176,6 +176,27 @@ def processes_that_are_each_others_parents(db):
     db.execute('INSERT INTO process(id, pid, parent, start, thread, n) VALUES(9, 9, 10, 0, 1, 1), (10, 10, 9, 0, 1, 2)')
 
 
+def inherit(db, objects, processes):
+    row, = db.execute("SELECT * FROM call WHERE verb = 'ibv_alloc_pd'").fetchall()
+    out = json.loads(row[14])
+    db.execute("INSERT INTO thread VALUES(5, 1, 5, 'x', 1, 0, 1)")
+    for i in range(objects):
+        new = list(row)
+        new[0], new[1], new[16], new[12], new[15] = 5, 1 + 2 * i, 2 + 2 * i, 0, 4096 + 16 * i
+        new[4] = new[5] = row[5] - 1
+        new[6], new[14] = new[15], json.dumps(out)
+        db.execute('INSERT INTO call VALUES(' + ','.join('?' * len(new)) + ')', new)
+    for i in range(10, 10 + processes):
+        db.execute("INSERT INTO thread VALUES(?, ?, ?, 'x', 1, 0, 1)", (i, i, i))
+        db.execute('INSERT INTO process(id, pid, parent, fork_time, start, thread, n) VALUES(?, ?, 1, ?, ?, ?, 1)',
+                   (i, i, row[5] + 1, row[5] + 1, i))
+
+
+@case(['check'])
+def forks_that_inherit_much(db):
+    inherit(db, 3000, 4000)
+
+
 # Times
 
 @case(*READ)
