@@ -55,11 +55,12 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 {
 	sqlite3 *db = writer->db;
 	struct utsname host;
-	char boot[64], payload[24], seed[20];
+	char boot[64], payload[24], seed[20] = ""; /* an import does not know it */
 	int err = 0;
 
 	uname(&host);
-	snprintf(seed, sizeof(seed), "%016" PRIx64, info->payload.seed);
+	if (info->payload.seed)
+		snprintf(seed, sizeof(seed), "%016" PRIx64, info->payload.seed);
 	file_boot_id(boot);
 	const struct { const char *key, *value; } texts[] = {
 		{ "state", "recording" },       { "version", VERBATIM_VERSION },
