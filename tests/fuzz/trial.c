@@ -3,10 +3,12 @@
  *
  * Its output goes through pipes: looked at for what a terminal would obey, and
  * thrown away. A run that says something goes on; one that has been silent for
- * the limit hangs. A run that talks for twice the limit is ended, and fine.
+ * the limit, and busy all the time, hangs; so does one that is idle for six
+ * times as long. A run that talks for twice the limit is ended, and fine.
  */
 #include "tests/fuzz/trial.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -145,6 +147,45 @@ static long resident(pid_t pid)
 	return pages * 4;
 }
 
+/* What a process of the group @group has used of the processor; 0 of another. */
+static double used_by(const char *name, pid_t group)
+{
+	char path[300], text[512] = "", *at;
+	unsigned long user = 0, system = 0;
+	int fd, pgrp = 0;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) > 0 && (at = strrchr(text, ')')))
+		sscanf(at + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &pgrp, &user,
+		       &system);
+	close(fd);
+	return pgrp == group ? (double)(user + system) / (double)sysconf(_SC_CLK_TCK) : 0;
+}
+
+static double used_by_group(pid_t group)
+{
+	DIR *dir = opendir("/proc");
+	double seconds = 0;
+
+	for (struct dirent *e; dir && (e = readdir(dir));)
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+			seconds += used_by(e->d_name, group);
+	if (dir)
+		closedir(dir);
+	return seconds;
+}
+
+/* On a machine that is busy it gets little of the processor, and may take longer. */
+static bool hangs(const struct watch *w, double silent)
+{
+	double limit = w->trial->limit;
+
+	return silent > 6 * limit || (silent > limit && used_by_group(w->pid) > limit * 0.9);
+}
+
 /* Is it time to end it? */
 static bool enough(struct watch *w)
 {
@@ -153,7 +194,7 @@ static bool enough(struct watch *w)
 
 	if (resident(w->pid) > TRIAL_MEMORY + TRIAL_MEMORY / 4)
 		t->verdict = VERDICT_MEMORY;
-	else if (time - w->word > t->limit)
+	else if (hangs(w, time - w->word))
 		t->verdict = VERDICT_HANG;
 	else if (time - w->begin > 2 * t->limit)
 		w->cut = true;
@@ -196,7 +237,7 @@ static void judge(struct watch *w, int status, const struct rusage *used)
 		return;
 	if (is_report(t->said))
 		t->verdict = VERDICT_REPORT;
-	else if (t->status >= 128 || strstr(t->said, "ended by signal"))
+	else if (t->status >= 128 || strstr(t->said, "the replay was ended by"))
 		t->verdict = VERDICT_CRASH;
 	else if (t->status > 9 || !strchr(t->statuses, '0' + t->status) ||
 		 ((t->status == 3 || t->status == 4) && !strstr(t->said, "verbatim: ")))
