@@ -238,6 +238,7 @@ static enum symbolise_problem load(struct binary *binary, int fd, const char *id
 	char found[SYMBOLISE_ID];
 	const unsigned char *bits;
 	GElf_Addr at;
+	int n;
 
 	binary->dwfl = dwfl_begin(&callbacks);
 	if (!binary->dwfl)
@@ -247,7 +248,8 @@ static enum symbolise_problem load(struct binary *binary, int fd, const char *id
 	dwfl_report_end(binary->dwfl, NULL, NULL);
 	if (!binary->module || !dwfl_module_getelf(binary->module, &binary->bias))
 		return SYMBOLISE_NOT_READ;
-	write_id(found, bits, dwfl_module_build_id(binary->module, &bits, &at));
+	n = dwfl_module_build_id(binary->module, &bits, &at);
+	write_id(found, bits, n);
 	if (strcmp(found, id))
 		return SYMBOLISE_CHANGED;
 	find_shared_part(binary);
