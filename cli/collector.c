@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/feed.h"
+#include "cli/format.h"
 #include "cli/guests.h"
 #include "core/wire/cut.h"
 #include "core/wire/log.h"
@@ -274,6 +275,7 @@ int collector_drain(struct collector *c)
 			seen = writer_read_to(c->writer, feed->thread);
 	}
 	c->seen = seen;
+	atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
 	return err ? fail(c, err) : fullest;
 }
 
@@ -498,14 +500,35 @@ static int end_all_feeds(struct collector *c)
 /* No room in shared memory, most often: their verbs went by unseen. */
 static int tell_ringless(struct collector *c)
 {
-	uint32_t n = atomic_load(&c->session->page->ringless);
+	const struct session_page *page = c->session->page;
+	uint32_t n = atomic_load(&page->ringless), denied = atomic_load(&page->denied);
+	char text[FORMAT_TEXT];
 
 	n = n < SESSION_RINGS ? n : SESSION_RINGS;
+	denied = denied < n ? denied : n;
 	if (!n)
 		return 0;
-	log_note("%u threads were not recorded: no ring could be made for them in %s "
-		 "(--ring-size makes them smaller)", n, c->session->dir);
+	if (denied)
+		log_note("%u threads were not recorded: the rings of their process may have %s "
+			 "(--ring-budget allows more)", denied,
+			 format_bytes(atomic_load(&page->withheld_budget), text));
+	if (n > denied)
+		log_note("%u threads were not recorded: no ring could be made for them in %s",
+			 n - denied, c->session->dir);
 	return writer_ringless(c->writer, n);
+}
+
+static int tell_withheld(struct collector *c)
+{
+	const struct session_page *page = c->session->page;
+	const struct writer_withheld withheld = {
+		.rings = atomic_load(&page->withheld),
+		.threads = atomic_load(&page->denied),
+		.budget = atomic_load(&page->withheld_budget),
+		.waits = atomic_load(&page->gave_up),
+	};
+
+	return writer_withheld(c->writer, &withheld);
 }
 
 /* Files that are there, but are no rings: cut, or of another version. */
@@ -538,6 +561,8 @@ int collector_finish(struct collector *c)
 		err = end_guests(c);
 	if (!err)
 		err = tell_ringless(c);
+	if (!err)
+		err = tell_withheld(c);
 	if (!err)
 		err = tell_unreadable(c);
 	return err ? fail(c, err) : 0;

@@ -171,6 +171,25 @@ static const char *kept_sql(struct trace *trace)
 	       "SELECT sum(bytes) FROM payload_chunk" : "SELECT sum(captured) FROM payload";
 }
 
+/* What its recorder kept from the program for the sake of the program's memory. */
+static void print_withheld(struct trace *trace)
+{
+	char text[FORMAT_TEXT];
+
+	if (*meta(trace, "waits_given_up"))
+		printf("LOST: the recorder stood still, and threads went on without it %" PRId64
+		       " times (--max-wait)\n", meta_number(trace, "waits_given_up"));
+	if (!*meta(trace, "ring_budget"))
+		return;
+	format_bytes((uint64_t)meta_number(trace, "ring_budget"), text);
+	if (*meta(trace, "withheld_threads"))
+		printf("LOST: %" PRId64 " threads got no ring: those of their process had %s "
+		       "(--ring-budget)\n", meta_number(trace, "withheld_threads"), text);
+	if (*meta(trace, "withheld_rings"))
+		printf("WITHHELD: %" PRId64 " rings stayed small: those of their process had %s "
+		       "(--ring-budget)\n", meta_number(trace, "withheld_rings"), text);
+}
+
 static void print_head(struct trace *trace, const char *path)
 {
 	char text[FORMAT_TEXT], other[FORMAT_TEXT];
@@ -179,6 +198,7 @@ static void print_head(struct trace *trace, const char *path)
 
 	stat(path, &st);
 	print_faults(trace);
+	print_withheld(trace);
 	printf("trace     ");
 	print_foreign(stdout, path);
 	printf(", %s\n", format_bytes((uint64_t)st.st_size, text));

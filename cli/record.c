@@ -1,6 +1,7 @@
 /*
  * verbatim record: what the options ask for; recording.c does it
  */
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/recording.h"
+#include "core/wire/budget.h"
 #include "core/wire/payload.h"
 #include "core/wire/ring.h"
 #include "core/wire/size.h"
@@ -19,7 +21,7 @@
 enum { ROTATE_MIN = 1 << 20 };
 
 enum {
-	OUTPUT, DEVICE, ON_FULL, RING_SIZE, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, PAYLOAD, LTTNG,
+	OUTPUT, DEVICE, ON_FULL, RING_SIZE, RING_BUDGET, MAX_WAIT, FLIGHT, ROTATE_SIZE, ROTATE_TIME, FILTER, PAYLOAD, LTTNG,
 	CHECK, STOP_ON, QUIET
 };
 
@@ -34,7 +36,9 @@ static const struct option_row rows[] = {
 	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
 	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME must be there" },
 	[ON_FULL] = { "on-full", 0, "wait|drop", "what a full ring does; wait" },
-	[RING_SIZE] = { "ring-size", 0, "BYTES", "of each thread's ring; 4M" },
+	[RING_SIZE] = { "ring-size", 0, "BYTES", "of each thread's ring at most; 4M" },
+	[RING_BUDGET] = { "ring-budget", 0, "SIZE", "of all rings of a process; a quarter of its memory limit" },
+	[MAX_WAIT] = { "max-wait", 0, "TIME", "for a recorder that stands still, then drop; 10s" },
 	[FLIGHT] = { "flight", 0, "SIZE", "keep the last SIZE of the data plane; copies on demand" },
 	[ROTATE_SIZE] = { "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE" },
 	[ROTATE_TIME] = { "rotate-time", 0, "TIME", "begin a new trace every 90s, 10m, 6h, 1d" },
@@ -79,6 +83,31 @@ static int read_keep(struct keep *keep, const struct options *options)
 	return 0;
 }
 
+/* "250ms", too. */
+static uint64_t parse_wait(const char *text)
+{
+	char *end;
+	unsigned long long n = strtoull(text, &end, 10);
+
+	return isdigit((unsigned char)*text) && !strcmp(end, "ms") && n < UINT32_MAX ?
+		       n * 1000000 :
+		       options_time(text);
+}
+
+/* What recording may cost the program. */
+static int read_bounds(struct recording_settings *set, const struct options *options)
+{
+	const char *budget = options->value[RING_BUDGET], *wait = options->value[MAX_WAIT];
+
+	set->ring_budget = budget ? size_parse(budget) : 0;
+	set->max_wait = wait ? parse_wait(wait) : 0;
+	if (budget && set->ring_budget < BUDGET_MIN)
+		return cli_misuse("record", "--ring-budget is a size from 1M on, not '%s'", budget);
+	if (wait && !set->max_wait)
+		return cli_misuse("record", "--max-wait is a time as 250ms, 10s or 5m, not '%s'", wait);
+	return read_keep(&set->keep, options);
+}
+
 static int read_options(struct recording_settings *set, const struct options *options)
 {
 	const char *full = options->value[ON_FULL];
@@ -111,7 +140,7 @@ static int read_options(struct recording_settings *set, const struct options *op
 	if (!payload_parse(options->value[PAYLOAD], &set->payload))
 		return cli_misuse("record", "--payload is none, hash, full, or so many first bytes up "
 					    "to 64M, not '%s'", options->value[PAYLOAD]);
-	return read_keep(&set->keep, options);
+	return read_bounds(set, options);
 }
 
 int cli_record(int argc, char **argv)

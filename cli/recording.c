@@ -26,6 +26,7 @@
 #include "cli/cli.h"
 #include "cli/collector.h"
 #include "cli/device.h"
+#include "cli/format.h"
 #include "cli/guests.h"
 #include "cli/launch.h"
 #include "cli/nap.h"
@@ -66,6 +67,7 @@ struct recording {
 	uint64_t ended_at;
 	uint64_t tended_at, scanned_at;
 	bool gone;            /* the session's directory */
+	uint32_t gave_up;     /* threads of the program that waited for us, so far */
 	sigset_t pending;     /* signals to pass on */
 	uint64_t pending_at;  /* 0: none */
 	uint64_t asked_at;    /* first asked to end; 0: not */
@@ -170,6 +172,21 @@ static void doze(struct recording *r, int fullest)
 			take_signal(r, signal);
 }
 
+/* We were stopped, or the disk was: the program has not waited for ever. */
+static void look_for_impatience(struct recording *r)
+{
+	uint32_t n = atomic_load(&r->session.page->gave_up);
+
+	if (n == r->gave_up)
+		return;
+	if (!r->gave_up) {
+		progress_clear(&r->progress);
+		log_note("the recorder stood still for too long (--max-wait): the program has gone "
+			 "on without it, and events are lost");
+	}
+	r->gave_up = n;
+}
+
 /* Who has a ring goes on in it: memory needs no name. */
 static void look_for_session(struct recording *r)
 {
@@ -249,6 +266,7 @@ static void follow(struct recording *r)
 			if (err)
 				fail(r, err);
 			look_for_session(r);
+			look_for_impatience(r);
 			progress_show(&r->progress, r->writer);
 			over = deserted(r);
 		}
@@ -336,6 +354,15 @@ static void try_payload(struct session_page *page)
 			 "forbid process_vm_readv; allow it where the container or service is set up");
 }
 
+static void set_bounds(const struct recording_settings *set, struct session_page *page)
+{
+	page->budget_given = set->ring_budget != 0;
+	if (set->ring_budget)
+		page->ring_budget = set->ring_budget;
+	if (set->max_wait)
+		page->max_wait = set->max_wait;
+}
+
 /* The session, the trace and what the program needs to find both. */
 static int prepare(struct recording *r)
 {
@@ -348,6 +375,7 @@ static int prepare(struct recording *r)
 	r->session.page->filter = r->set->filter;
 	r->session.page->payload.keep = r->set->payload;
 	try_payload(r->session.page);
+	set_bounds(r->set, r->session.page);
 	r->session.page->flight = r->keep.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->set->lttng;
@@ -392,6 +420,21 @@ static void tell_end(struct recording *r, unsigned int processes, struct writer_
 	progress_end(&r->progress, r->set->path, processes, done);
 }
 
+/* Nothing is lost by it, but the program may have been slower. */
+static void tell_withheld(struct recording *r)
+{
+	uint32_t n = atomic_load(&r->session.page->withheld);
+	char text[FORMAT_TEXT];
+
+	if (!n || r->progress.quiet)
+		return;
+	progress_clear(&r->progress);
+	log_note("%u ring%s had to stay small: %s for the rings of a process was used up, and their "
+		 "threads %s more often (--ring-budget)", n, n == 1 ? "" : "s",
+		 format_bytes(atomic_load(&r->session.page->withheld_budget), text),
+		 r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
+}
+
 static int finish(struct recording *r)
 {
 	unsigned int processes;
@@ -405,6 +448,8 @@ static int finish(struct recording *r)
 	found = watch_finish(r->watch);
 	done = writer_progress(r->writer);
 	collector_free(r->collector);
+	look_for_impatience(r);
+	tell_withheld(r);
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
 	if (err && !r->error)

@@ -17,6 +17,8 @@ struct recording_settings {
 	bool check, stop_on_error;
 	bool quiet;
 	uint64_t ring_bytes;
+	uint64_t ring_budget;  /* 0: as core/wire/budget.h says */
+	uint64_t max_wait;     /* ns; 0: SESSION_MAX_WAIT */
 	enum session_on_full on_full;
 	struct session_filter filter;
 	uint64_t payload;      /* core/wire/payload.h */

@@ -420,6 +420,22 @@ int writer_ringless(struct writer *writer, uint32_t threads)
 	return writer_cover(writer, &none, 0, 0, "thread", 0, detail);
 }
 
+int writer_withheld(struct writer *writer, const struct writer_withheld *withheld)
+{
+	const struct { const char *key; uint64_t value; } numbers[] = {
+		{ "ring_budget", withheld->budget },
+		{ "withheld_rings", withheld->rings },
+		{ "withheld_threads", withheld->threads },
+		{ "waits_given_up", withheld->waits },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !writer->err; i++)
+		if (numbers[i].value)
+			writer_keep(writer, schema_set_meta_int(writer->db, numbers[i].key,
+								(int64_t)numbers[i].value));
+	return writer->err;
+}
+
 int writer_session_gone(struct writer *writer, int64_t time)
 {
 	static const struct lane none;

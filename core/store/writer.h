@@ -73,6 +73,16 @@ int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 /* So many threads could not make a ring: nothing of them is in the trace but this. */
 int writer_ringless(struct writer *writer, uint32_t threads);
 
+/* What threads did not get for the sake of their program, where it is not 0; goes into `meta`. */
+struct writer_withheld {
+	uint32_t rings;   /* that did not become wider */
+	uint32_t threads; /* that got no ring, and are among the ringless */
+	uint64_t budget;  /* bytes, the least that did so */
+	uint32_t waits;   /* for a recorder that stood still, given up */
+};
+
+int writer_withheld(struct writer *writer, const struct writer_withheld *withheld);
+
 /* What begins from now on at @time cannot join the recording: noted in `coverage`. */
 int writer_session_gone(struct writer *writer, int64_t time);
 

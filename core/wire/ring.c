@@ -21,6 +21,8 @@
  *
  * Its head word says where the first of them begins.
  *
+ * A narrow ring has further areas behind its data (ring_area.c).
+ *
  * Nothing in the file is trusted by the reader: another process wrote it, and
  * may write while it is read. So events are copied out in bulk, and checked and
  * used in the copy only; of the head each word is read once.
@@ -38,11 +40,12 @@
 #include <unistd.h>
 
 #include "core/wire/dir.h"
+#include "core/wire/ring_priv.h"
 
 #define MAGIC 0x6d69746162726556ull /* "Verbatim" */
 
 enum {
-	VERSION = 3,
+	VERSION = 4,
 	COPY = 16 << 10, /* bytes that are copied at a time: they stay in the first cache */
 };
 
@@ -68,7 +71,8 @@ static int map(struct ring *ring, int fd, uint64_t bytes, bool grows, int sharin
 		munmap(at, RING_PAGE + 2 * bytes);
 		return err;
 	}
-	*ring = (struct ring){ .head = (void *)at, .data = at + RING_PAGE, .mask = bytes - 1 };
+	*ring = (struct ring){ .head = (void *)at, .data = at + RING_PAGE, .mask = bytes - 1,
+			       .most = bytes, .offset = RING_PAGE };
 	return 0;
 }
 
@@ -83,9 +87,11 @@ static bool too_long(uint64_t file_bytes)
 static void fill_head(struct ring *ring, uint64_t bytes, uint32_t index, uint64_t image, bool grows)
 {
 	ring->limit = 0;
+	ring->most = bytes;
 	ring->head->version = VERSION;
 	ring->head->index = index;
 	ring->head->bytes = bytes;
+	ring->head->narrow = ring->mask + 1;
 	ring->head->grows = grows;
 	ring->head->image = image;
 	ring->head->pid = (uint32_t)getpid();
@@ -116,23 +122,49 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index)
 	return err;
 }
 
-static int create(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
-		  uint64_t image, bool grows)
+/* Of a ring whose first area has @first bytes, its last @bytes. */
+static uint64_t file_length(uint64_t first, uint64_t bytes)
 {
-	const uint64_t file_bytes = RING_PAGE + (grows ? 2 * bytes : bytes);
+	uint64_t length = RING_PAGE + bytes;
+
+	for (uint64_t area = first; area < bytes; area *= 4)
+		length += area;
+	return length;
+}
+
+/* The first @reserved bytes of @length: a full file system must not become a SIGBUS later. */
+static int make_file(int at, const char *name, uint64_t length, uint64_t reserved)
+{
 	int fd, err;
 
-	if (!is_power_of_two(bytes) || bytes < RING_MIN)
-		return -EINVAL;
-	if (too_long(file_bytes))
+	if (too_long(length))
 		return -EFBIG;
 	fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* reserved now: a full file system must not become a SIGBUS later */
-	err = -posix_fallocate(fd, 0, (off_t)file_bytes);
+	err = -posix_fallocate(fd, 0, (off_t)reserved);
+	if (!err && length > reserved && ftruncate(fd, (off_t)length))
+		err = -errno;
 	if (!err)
-		err = map(ring, fd, bytes, grows, MAP_SHARED);
+		return fd;
+	close(fd);
+	unlinkat(at, name, 0);
+	return err;
+}
+
+/* @first bytes of @bytes at once. */
+static int create(struct ring *ring, int at, const char *name, uint64_t first, uint64_t bytes,
+		  uint32_t index, uint64_t image, bool grows)
+{
+	const uint64_t length = grows ? RING_PAGE + 2 * bytes : file_length(first, bytes);
+	int fd, err;
+
+	if (!is_power_of_two(bytes) || first < RING_NARROW || bytes < first)
+		return -EINVAL;
+	fd = make_file(at, name, length, grows ? length : RING_PAGE + first);
+	if (fd < 0)
+		return fd;
+	err = map(ring, fd, first, grows, MAP_SHARED);
 	close(fd);
 	if (err) {
 		unlinkat(at, name, 0);
@@ -145,19 +177,32 @@ static int create(struct ring *ring, int at, const char *name, uint64_t bytes, u
 int ring_create_at(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 		   uint64_t image)
 {
-	return create(ring, at, name, bytes, index, image, false);
+	return bytes < RING_MIN ? -EINVAL
+				: create(ring, at, name, bytes, bytes, index, image, false);
 }
 
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
 		uint64_t image)
 {
-	return create(ring, AT_FDCWD, path, bytes, index, image, false);
+	return bytes < RING_MIN ? -EINVAL
+				: create(ring, AT_FDCWD, path, bytes, bytes, index, image, false);
+}
+
+int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
+		       uint64_t image)
+{
+	int err = create(ring, at, name, RING_NARROW, bytes, index, image, false);
+
+	/* files may not be as long as that: one that stays narrow */
+	return err == -EFBIG ? create(ring, at, name, RING_NARROW, RING_NARROW, index, image, false)
+			     : err;
 }
 
 int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes,
 			uint32_t index, uint64_t image)
 {
-	return create(ring, at, name, bytes, index, image, true);
+	return bytes < RING_MIN ? -EINVAL
+				: create(ring, at, name, bytes, bytes, index, image, true);
 }
 
 /* Both pieces to where piece @first of the file begins; they are there. */
@@ -204,65 +249,71 @@ void ring_trim(struct ring *ring, int at, const char *name)
 	close(fd);
 }
 
-/* Length of the data and whether it grows, read once; 0: it is no ring. */
-static uint64_t read_size(const struct ring_head *head, uint64_t file_bytes, bool *ret_grows)
+/* What a reader takes from the head when it opens a ring: each word once. */
+struct shape {
+	uint64_t bytes, narrow;
+	bool grows;
+};
+
+static bool read_shape(const struct ring_head *head, uint64_t file_bytes, struct shape *shape)
 {
 	/* pairs with the store in fill_head() */
 	uint64_t magic = __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE);
-	uint64_t bytes = __atomic_load_n(&head->bytes, __ATOMIC_RELAXED);
-	bool grows = __atomic_load_n(&head->grows, __ATOMIC_RELAXED);
 
-	*ret_grows = grows;
+	shape->bytes = __atomic_load_n(&head->bytes, __ATOMIC_RELAXED);
+	shape->narrow = __atomic_load_n(&head->narrow, __ATOMIC_RELAXED);
+	shape->grows = __atomic_load_n(&head->grows, __ATOMIC_RELAXED);
 	return magic == MAGIC && __atomic_load_n(&head->version, __ATOMIC_RELAXED) == VERSION &&
-			       is_power_of_two(bytes) && bytes >= RING_MIN && bytes <= RING_MAX &&
-			       (grows || bytes + RING_PAGE == file_bytes) ?
-		       bytes :
-		       0;
+	       is_power_of_two(shape->bytes) && shape->bytes >= RING_NARROW &&
+	       shape->bytes <= RING_MAX &&
+	       (shape->narrow == shape->bytes ||
+		(shape->narrow == RING_NARROW && !shape->grows)) &&
+	       (shape->grows || file_bytes >= file_length(shape->narrow, shape->bytes));
 }
 
-/* What a reader of @ring needs; @fd is kept, under a number of its own, where it grows. */
-static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, bool grows)
+/* What a reader of @ring needs; @fd is kept, under a number of its own, where more is mapped by it. */
+static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, const struct shape *shape,
+			 int sharing)
 {
-	ring->room = file_bytes - RING_PAGE;
-	ring->limit = UINT64_MAX;
-	if (!grows)
-		return 0;
-	ring->limit = ring->mask + 1;
-	ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	ring->room = shape->grows ? file_bytes - RING_PAGE : ring->mask + 1;
+	ring->limit = shape->grows ? ring->mask + 1 : UINT64_MAX;
+	ring->most = shape->bytes;
+	ring->grows = shape->grows;
+	if (shape->grows || (ring_wider(ring) && sharing == MAP_PRIVATE))
+		ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return ring->fd < 0 ? -errno : 0;
 }
 
-/* Length of the data of the file @fd, 0 where it is no ring. */
-static uint64_t look_into(int fd, uint64_t file_bytes, bool *ret_grows)
+/* Is the file @fd a ring? */
+static bool look_into(int fd, uint64_t file_bytes, struct shape *shape)
 {
 	struct ring_head *head;
-	uint64_t bytes;
+	bool is_ring;
 
 	if (file_bytes < RING_PAGE)
-		return 0;
+		return false;
 	head = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (head == MAP_FAILED)
-		return 0;
-	bytes = read_size(head, file_bytes, ret_grows);
+		return false;
+	is_ring = read_shape(head, file_bytes, shape);
 	munmap(head, RING_PAGE);
-	return bytes;
+	return is_ring;
 }
 
 static int open_as(struct ring *ring, int at, const char *name, int sharing)
 {
 	struct ring made = { 0 };
-	uint64_t bytes, file_bytes;
-	bool grows;
+	struct shape shape;
+	uint64_t file_bytes;
 	int fd = dir_open_file(at, name, O_RDWR, &file_bytes);
 	int err = -EPROTO;
 
 	if (fd < 0)
 		return fd;
-	bytes = look_into(fd, file_bytes, &grows);
-	if (bytes)
-		err = map(&made, fd, bytes, grows, sharing);
+	if (look_into(fd, file_bytes, &shape))
+		err = map(&made, fd, shape.narrow, shape.grows, sharing);
 	if (!err)
-		err = start_reading(&made, fd, file_bytes, grows);
+		err = start_reading(&made, fd, file_bytes, &shape, sharing);
 	if (err)
 		ring_close(&made);
 	else
@@ -287,7 +338,7 @@ static void start_late(struct ring *ring)
 	const struct event_head *event;
 
 	ring->reserved = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
-	if (ring->reserved % 8)
+	if (ring->reserved % 8 || area_find(ring, ring->reserved))
 		return; /* ring_peek() finds it damaged */
 	event = (const void *)(ring->data + (ring->reserved & ring->mask));
 	ring->seq = __atomic_load_n(&event->seq, __ATOMIC_RELAXED) - 1;
@@ -297,8 +348,9 @@ int ring_open_leftover_at(struct ring *ring, int at, const char *name)
 {
 	int err = open_as(ring, at, name, MAP_PRIVATE);
 
-	if (!err && !ring->fd &&
-	    atomic_load_explicit(&ring->head->tail, memory_order_relaxed) > ring->mask + 1)
+	if (!err && !ring->grows &&
+	    (atomic_load_explicit(&ring->head->tail, memory_order_relaxed) > ring->mask + 1 ||
+	     atomic_load_explicit(&ring->head->turned, memory_order_relaxed)))
 		start_late(ring);
 	return err;
 }
@@ -308,10 +360,18 @@ int ring_open_leftover(struct ring *ring, const char *path)
 	return ring_open_leftover_at(ring, AT_FDCWD, path);
 }
 
+void ring_close_data(struct ring *ring)
+{
+	if (ring->data)
+		munmap(ring->data, 2 * (ring->mask + 1));
+	ring->data = NULL;
+}
+
 void ring_close(struct ring *ring)
 {
 	if (ring->head)
-		munmap(ring->head, RING_PAGE + 2 * (ring->mask + 1));
+		munmap(ring->head, RING_PAGE);
+	ring_close_data(ring);
 	if (ring->fd > 0)
 		close(ring->fd);
 	free(ring->copy);
@@ -362,7 +422,7 @@ static const struct event_head *next_copied(const struct ring *ring)
 /* Bytes of the events that follow each other by their numbers, whatever the tail says. */
 static uint64_t follow(const struct ring *ring)
 {
-	uint64_t n = 0, end = ring->fd ? 0 : ring->mask + 1 - sizeof(struct event_head);
+	uint64_t n = 0, end = ring->grows ? 0 : ring->mask + 1 - sizeof(struct event_head);
 
 	for (uint32_t seq = ring->seq + 1; n < end; seq++) {
 		const uint64_t *at = (const void *)(ring->data + ((ring->reserved + n) & ring->mask));
@@ -381,12 +441,15 @@ static uint64_t follow(const struct ring *ring)
 static int64_t look_for_more(struct ring *ring)
 {
 	/* pairs with the store in ring_commit() */
-	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire);
-	uint64_t waiting = tail - ring->reserved;
+	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire), end = tail;
+	uint64_t waiting;
 
-	if (!waiting)
+	if (tail == ring->reserved)
 		return 0;
-	if (ring->fd && waiting > ring->room - ring->reserved)
+	if (!ring->grows && area_find_end(ring, tail, &end))
+		return -EBADMSG;
+	waiting = end - ring->reserved;
+	if (ring->grows && waiting > ring->room - ring->reserved)
 		waiting = ring->room - ring->reserved; /* the file was cut */
 	if (waiting > ring->room || waiting < sizeof(struct event_head) || waiting % 8)
 		waiting = follow(ring);
@@ -477,8 +540,8 @@ static uint64_t catch_up(struct ring *ring)
 
 	ring->odd_tail = tail;
 	/* a tail that was overwritten does not grow like one */
-	if (ring->fd || tail % 8 || bytes >> 63 || !before || tail == before ||
-	    tail - before > ring->room)
+	if (ring->grows || tail % 8 || bytes >> 63 || !before || tail == before ||
+	    tail - before > ring->room || area_find(ring, tail))
 		return 0;
 	ring->reserved = tail;
 	ring->unsure = INT32_MAX;

@@ -18,6 +18,8 @@ enum {
 	RING_PAGE = 4096,
 	RING_BYTES = 4 << 20,       /* default; a power of two, at least RING_MIN */
 	RING_MIN = 256 << 10,
+	RING_NARROW = 32 << 10,     /* what ring_create_narrow() begins with */
+	RING_TURNS = 8,             /* from RING_NARROW to RING_MAX, times four each */
 	RING_EVENT_MAX = 64 << 10,  /* longest event, bytes */
 	RING_MAX = 1 << 30,
 };
@@ -38,7 +40,7 @@ struct ring_head {
 	uint32_t index;  /* of the ring in its session */
 	uint32_t pid;
 	uint32_t tid;    /* of the thread that made it */
-	uint64_t bytes;  /* of the data, a power of two */
+	uint64_t bytes;  /* of the data, a power of two; of a narrow ring what it may have at most */
 	_Atomic uint64_t ticks; /* when it was made; the last that is written at first */
 	char comm[16];   /* that thread's name */
 	uint32_t grows;  /* ring_create_growing() */
@@ -46,6 +48,7 @@ struct ring_head {
 	uint64_t image;  /* of the program: a process has another one after exec */
 	_Atomic uint32_t idle;   /* its owner has ended, another may take over (EVENT_THREAD) */
 	_Atomic uint64_t closed; /* ticks when the thread ended and none takes over; else 0 */
+	uint64_t narrow; /* bytes of the first area; equal to bytes: there is no other */
 	/* written by the thread */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes committed since the start */
 	_Atomic uint64_t dropped;           /* events that found no room */
@@ -55,6 +58,8 @@ struct ring_head {
 	_Atomic uint64_t uncounted;         /* empty polls of more CQs than there are counters */
 	_Atomic uint64_t tapped;            /* number of the last event that a tap has seen */
 	_Atomic uint64_t in_handlers;       /* of the dropped: of a signal handler, amid another event */
+	_Atomic uint64_t turns[RING_TURNS]; /* bytes since the start where the next area begins */
+	_Atomic uint32_t turned;            /* so many of them are valid */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];
@@ -72,12 +77,18 @@ struct ring {
 	struct ring_head *head;
 	uint8_t *data;       /* mapped twice in a row: an event never wraps */
 	uint64_t mask;
+	uint64_t most;       /* bytes that an area may have: of a narrow ring's last */
+	uint64_t offset;     /* of the area in the file */
+	uint32_t area;       /* its number */
+	uint64_t charged;    /* writer: bytes that its process has accounted for it, */
+	bool withheld;       /* and would not give it more */
 	uint64_t reserved;   /* writer: next free byte; reader: next byte to read */
 	uint64_t limit;      /* writer: reserved may grow to here without ring_room();
 			      * reader: what is mapped is asked for up to here */
 	uint64_t room;       /* reader: bytes that may wait */
 	uint32_t seq;        /* of the last event */
-	int fd;              /* reader of one that grows: its file; else 0 */
+	int fd;              /* reader of what it may not change: its file; else 0 */
+	bool grows;          /* reader: ring_create_growing() */
 	uint32_t unsure;     /* reader: seq may be so many behind: what was there could not be read */
 	uint64_t odd_tail;   /* reader: the last that cannot be; 0: it can */
 	struct ring_copy *copy; /* reader: NULL while there is nothing to be read */
@@ -93,6 +104,31 @@ int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t in
 /* The same for file @name in directory @at (core/wire/dir.h). */
 int ring_create_at(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 		   uint64_t image);
+
+/*
+ * The same with a first area of RING_NARROW; ring_widen() goes on in a larger
+ * one, up to @bytes. The file has its whole length, but no memory behind it.
+ */
+int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
+		       uint64_t image);
+
+/* Bytes of the next area; 0: it is as wide as it may be. */
+static inline uint64_t ring_wider(const struct ring *ring)
+{
+	const uint64_t bytes = ring->mask + 1;
+
+	return bytes >= ring->most ? 0 : bytes * 4 < ring->most ? bytes * 4 : ring->most;
+}
+
+/*
+ * Go on in the next area of the narrow ring, file @name in directory @at (asked
+ * for before Linux 5.14 only): what was written before may not be touched any
+ * more, and all of it is committed. Returns 0 or -errno with the ring as it was.
+ */
+int ring_widen(struct ring *ring, int at, const char *name);
+
+/* Bytes of memory that the writer's ring has: its head, and the areas that the reader has not left. */
+uint64_t ring_footprint(const struct ring *ring);
 
 /* The same in memory of this process (and its children) only; nobody reads it but a tap. */
 int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
@@ -141,6 +177,16 @@ int ring_open_leftover_at(struct ring *ring, int at, const char *name);
 
 /* Unmap; accepts one that was never made. */
 void ring_close(struct ring *ring);
+
+/* The writer has written its last: only the head stays mapped, until ring_close(). */
+void ring_close_data(struct ring *ring);
+
+/* Has the reader read all that was written? */
+static inline bool ring_is_read(const struct ring *ring)
+{
+	return atomic_load_explicit(&ring->head->head, memory_order_relaxed) >=
+	       atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
+}
 
 /* Is there room for @bytes, as far as was seen by the last look? No: ring_room() looks. */
 static inline bool ring_fits(const struct ring *ring, size_t bytes)

@@ -32,6 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/wire/budget.h"
 #include "core/wire/desc.h"
 #include "core/wire/dir.h"
 #include "core/wire/ring.h"
@@ -138,6 +139,8 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	page->on_full = on_full;
 	page->fingerprint = verbs_fingerprint;
 	page->ring_bytes = ring_bytes;
+	page->max_wait = SESSION_MAX_WAIT * 1000000000ull;
+	page->ring_budget = budget_default(budget_cgroup_limit(NULL, NULL));
 	if (on_full != ON_FULL_GROW) {
 		page->collector = (uint32_t)getpid();
 		page->collector_start = session_process_start(getpid());
@@ -360,6 +363,7 @@ void session_alone(struct session *session)
 
 	page.on_full = ON_FULL_WAIT;
 	page.ring_bytes = RING_MIN;
+	page.max_wait = SESSION_MAX_WAIT * 1000000000ull;
 	clock_init_monotonic(&page.clock);
 	atomic_store_explicit(&page.state, SESSION_RUNNING, memory_order_relaxed);
 	*session = (struct session){ .page = &page, .clock = page.clock };
@@ -508,6 +512,7 @@ void session_ring_path(const struct session *session, uint32_t index, char *path
 /* What /proc/PID/stat says of a process. */
 struct stat_line {
 	char state;
+	unsigned long long user, system;
 	unsigned long long threads; /* 1 where only a dead leader is left */
 	unsigned long long start;
 };
@@ -526,10 +531,18 @@ static bool read_stat(pid_t pid, struct stat_line *line)
 	close(fd);
 	text[n < 0 ? 0 : n] = '\0';
 	at = strrchr(text, ')'); /* the name before it may hold anything */
-	/* fields 3, 20 and 22 of proc(5) */
-	return at && sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-				    "%*s %*s %*s %llu %*s %llu",
-			    &line->state, &line->threads, &line->start) == 3;
+	/* fields 3, 14, 15, 20 and 22 of proc(5) */
+	return at && sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s "
+				    "%*s %*s %llu %*s %llu",
+			    &line->state, &line->user, &line->system, &line->threads,
+			    &line->start) == 5;
+}
+
+uint64_t session_process_time(pid_t pid)
+{
+	struct stat_line line;
+
+	return read_stat(pid, &line) ? line.user + line.system : 0;
 }
 
 uint64_t session_process_start(pid_t pid)

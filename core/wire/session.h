@@ -27,6 +27,7 @@ enum {
 	SESSION_TEXT = 512,
 	SESSION_VERBS = 256, /* more than there are */
 	SESSION_QPS = 32,
+	SESSION_MAX_WAIT = 10,   /* seconds, if nobody says another time */
 	SESSION_RINGS = 1 << 20, /* more threads than that get no ring */
 };
 
@@ -76,11 +77,19 @@ struct session_page {
 	uint32_t flight;        /* the collector makes copies */
 	uint32_t filters;       /* under so many process_vm_readv(2) of oneself is allowed; 0: none */
 	struct payload_rule payload; /* the seed is made with the page */
+	uint64_t ring_budget;   /* bytes that the rings of one process may have: core/wire/budget.h */
+	uint32_t budget_given;  /* by the user; else a process's own cgroup may say less */
+	uint64_t max_wait;      /* ns that a thread waits for a collector that stands still */
 	struct session_filter filter; /* written before a program starts */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers given out */
 	_Atomic uint32_t asleep;             /* the collector: who has something for it is to wake it */
 	_Atomic uint32_t ringless;           /* threads that could not make a ring: not recorded */
+	_Atomic uint32_t rounds;             /* how often the collector has been through all rings */
+	_Atomic uint32_t gave_up;            /* how often a thread has waited for so long, in vain */
+	_Atomic uint32_t withheld;           /* rings that the budget kept from growing */
+	_Atomic uint32_t denied;             /* of the ringless: by the budget */
+	_Atomic uint64_t withheld_budget;    /* the least that kept one from growing, or from being; 0 */
 	_Atomic uint64_t used;               /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
 };
@@ -187,6 +196,9 @@ void session_ring_path(const struct session *session, uint32_t index, char *path
 
 /* Is the process with this start time alive? 0 as start time: unknown. */
 bool session_process_alive(pid_t pid, uint64_t start);
+
+/* Time of processors that it has taken so far, in ticks; 0 if there is no such process. */
+uint64_t session_process_time(pid_t pid);
 
 /* Field 22 of /proc/PID/stat, 0 if there is no such process. */
 uint64_t session_process_start(pid_t pid);

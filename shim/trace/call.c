@@ -21,6 +21,8 @@
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 
+enum { USUAL = 4096 }; /* bytes: what takes more is written once more, where there is room for all */
+
 struct nesting {
 	uint32_t *depth;
 	const void **frame;
@@ -46,40 +48,64 @@ static void enter(struct call *call, const void *frame)
 		*in.frame = frame;
 }
 
-static size_t words_left(const void *event, const void *at)
+static size_t words_left(const void *event, const void *at, size_t room)
 {
-	return (RING_EVENT_MAX - (size_t)((const char *)at - (const char *)event)) / 8;
+	return (room - (size_t)((const char *)at - (const char *)event)) / 8;
+}
+
+/* Returns the words of the event, which is at most @room bytes long. */
+static size_t fill_call(struct event_call *event, size_t room, const struct call *call,
+			const struct stack *stack, bool *ret_cut)
+{
+	uint64_t *words = (uint64_t *)(event + 1);
+	struct codec_out out;
+
+	record_head(&event->head, EVENT_CALL, record_ticks());
+	event->verb = (uint16_t)call->verb;
+	event->depth = (uint8_t)(call->depth < 255 ? call->depth : 255);
+	event->nframes = (uint8_t)stack->nframes;
+	event->modules = stack->modules;
+	event->pad = 0;
+	memcpy(words, stack->frames, stack->nframes * sizeof(*words));
+	words += stack->nframes;
+	out = (struct codec_out){ .words = words, .size = words_left(event, words, room),
+				  .rule = &payload_rule };
+	codec_put_args(&out, call->verb, call->args, DIR_IN);
+	if (out.cut)
+		event->head.flags |= EVENT_CUT;
+	event->nargs = (uint32_t)out.used;
+	*ret_cut = out.cut;
+	return sizeof(*event) / 8 + event->nframes + out.used;
+}
+
+/* Once more, with all the room that an event may have. */
+static void *reserve_most(void)
+{
+	record_set_writing(false);
+	return record_reserve(RING_EVENT_MAX);
 }
 
 static void write_call(struct call *call)
 {
 	struct stack stack = { .nframes = 0 };
 	struct event_call *event;
-	struct codec_out out;
-	uint64_t *words;
+	size_t words;
+	bool cut;
 
 	if (!recorder.ours)
 		stack_take(&stack);
-	event = record_reserve(RING_EVENT_MAX);
+	event = record_reserve(USUAL);
 	if (!event)
 		return;
-	words = (uint64_t *)(event + 1);
-	record_head(&event->head, EVENT_CALL, record_ticks());
-	event->verb = (uint16_t)call->verb;
-	event->depth = (uint8_t)(call->depth < 255 ? call->depth : 255);
-	event->nframes = (uint8_t)stack.nframes;
-	event->modules = stack.modules;
-	event->pad = 0;
-	memcpy(words, stack.frames, stack.nframes * sizeof(*words));
-	words += stack.nframes;
-	out = (struct codec_out){ .words = words, .size = words_left(event, words),
-				  .rule = &payload_rule };
-	codec_put_args(&out, call->verb, call->args, DIR_IN);
-	if (out.cut)
-		event->head.flags |= EVENT_CUT;
-	event->nargs = (uint32_t)out.used;
+	words = fill_call(event, USUAL, call, &stack, &cut);
+	if (cut) {
+		event = reserve_most();
+		if (!event)
+			return;
+		words = fill_call(event, RING_EVENT_MAX, call, &stack, &cut);
+	}
 	call->seq = recorder.ring.seq + 1; /* as record_commit() will number it */
-	record_commit(&event->head, sizeof(*event) / 8 + event->nframes + out.used);
+	record_commit(&event->head, words);
 }
 
 void call_write_begin(struct call *call, enum verb verb)
@@ -94,29 +120,44 @@ void call_write_begin(struct call *call, enum verb verb)
 	errno = saved;
 }
 
-static void write_return(const struct call *call, uint64_t ret, int error)
+static size_t fill_return(struct event_return *event, size_t room, const struct call *call,
+			  uint64_t ret, int error, bool *ret_cut)
 {
-	struct event_return *event = record_reserve(RING_EVENT_MAX);
-	struct codec_out out;
-	uint64_t *words;
+	uint64_t *words = (uint64_t *)(event + 1);
+	struct codec_out out = { .words = words, .size = words_left(event, words, room),
+				 .ret = (int64_t)ret, .rule = &payload_rule };
 
-	if (!event)
-		return;
-	words = (uint64_t *)(event + 1);
 	record_head(&event->head, EVENT_RETURN, record_ticks());
 	event->call_seq = call->seq;
 	event->error = error;
 	event->ret = (int64_t)ret;
 	event->verb = (uint16_t)call->verb;
 	event->pad = 0;
-	out = (struct codec_out){ .words = words, .size = words_left(event, words),
-				  .ret = (int64_t)ret, .rule = &payload_rule };
 	if (!verb_failed(call->verb, (int64_t)ret))
 		codec_put_outs(&out, call->verb, call->args);
 	if (out.cut)
 		event->head.flags |= EVENT_CUT;
 	event->nouts = (uint32_t)out.used;
-	record_commit(&event->head, sizeof(*event) / 8 + out.used);
+	*ret_cut = out.cut;
+	return sizeof(*event) / 8 + out.used;
+}
+
+static void write_return(const struct call *call, uint64_t ret, int error)
+{
+	struct event_return *event = record_reserve(USUAL);
+	size_t words;
+	bool cut;
+
+	if (!event)
+		return;
+	words = fill_return(event, USUAL, call, ret, error, &cut);
+	if (cut) {
+		event = reserve_most();
+		if (!event)
+			return;
+		words = fill_return(event, RING_EVENT_MAX, call, ret, error, &cut);
+	}
+	record_commit(&event->head, words);
 }
 
 void call_write_end(struct call *call, uint64_t ret)

@@ -187,7 +187,7 @@ static bool process_start(void)
 	if (!generation_page && !join())
 		return false;
 	child = recorded_pid && recorded_pid != getpid();
-	rings_forget();
+	rings_begin(&join_session);
 	payload_begin(&join_session.page->payload, child);
 	if (payload_on)
 		sandbox_begin(join_session.page->filters, child);

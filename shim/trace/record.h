@@ -30,7 +30,10 @@ struct recorder {
 	const struct session_filter *sieve; /* what is left out; NULL: nothing */
 	uint32_t posts, polls; /* until the sieve takes one */
 	uint32_t chance;
-	bool stuck;          /* a ring that grows could not */
+	bool stuck;          /* the ring could not grow */
+	uint64_t gave_up;    /* where the reader stood when it was waited for in vain, and 1; 0 */
+	uint64_t lap;        /* ring.reserved and ticks when the thread began to fill the ring once more */
+	uint64_t lap_ticks;
 	uint32_t forks_held; /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */
 	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */

@@ -11,14 +11,21 @@
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
 
-/* A new process has none yet. Called by one thread, before any other call. */
-void rings_forget(void);
+/* A new process has none yet, and a budget. Called by one thread, before any other call. */
+void rings_begin(const struct session *session);
 
 /* A ring that waits for a thread, or false. */
 bool rings_take(struct ring *ret_ring);
 
-/* Make one; smaller where there are many, or no room for more. Returns 0 or -errno. */
+/* Make one, narrow. Returns 0 or -errno; -EDQUOT: the budget is used up. */
 int rings_make(struct session *session, struct ring *ret_ring);
+
+/*
+ * Let this thread's ring, of which all is committed, become wider, if the budget
+ * allows; with @must beyond it. Takes no lock. Returns 0 or -errno: -EDQUOT after
+ * no system call, or it failed and would again.
+ */
+int rings_widen(struct session *session, struct ring *ring, bool must);
 
 /*
  * The thread is done with @ring: it waits for the next one, or is closed where

@@ -165,6 +165,9 @@ static bool make_ring(void)
 	recorder.special = recorder.sieve || payload_on;
 	if (!take_over() && !new_ring())
 		return false;
+	recorder.gave_up = 0;
+	recorder.lap = recorder.ring.reserved;
+	recorder.lap_ticks = record_ticks();
 	pthread_setspecific(key, &recorder);
 	recorder.generation = record_generation();
 	begin_tap();

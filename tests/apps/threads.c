@@ -3,6 +3,7 @@
  *
  *	threads short N   N threads one after the other, each with one control verb
  *	threads live N    N threads at one time, each polls its own CQ twice
+ *	threads service N N threads at one time, each with 2,000 control verbs and as many polls
  *	threads batch N   N threads in batches of 16, each with two polls of an empty CQ
  *	threads cancel N  N threads one after the other, each cancelled while it waits inside a verb
  *	threads exit FILE eight threads arm CQs until another one calls exit(3) in their midst;
@@ -38,6 +39,20 @@ static void *polls(void *cq)
 static void *polls_and_waits(void *cq)
 {
 	polls(cq);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+static void *serves(void *cq)
+{
+	struct ibv_wc wc;
+
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < 1000; i++) {
+		MUST(ibv_dealloc_pd(NEED(ibv_alloc_pd(context))));
+		MUST(ibv_poll_cq(cq, 1, &wc));
+		MUST(ibv_poll_cq(cq, 1, &wc));
+	}
 	pthread_barrier_wait(&barrier);
 	return NULL;
 }
@@ -125,6 +140,8 @@ int main(int argc, char **argv)
 			run(1, one_verb, NULL);
 	else if (argc > 1 && !strcmp(argv[1], "live"))
 		pthread_barrier_init(&barrier, NULL, (unsigned int)n), run(n, polls_and_waits, cq);
+	else if (argc > 1 && !strcmp(argv[1], "service"))
+		pthread_barrier_init(&barrier, NULL, (unsigned int)n), run(n, serves, cq);
 	else if (argc > 1 && !strcmp(argv[1], "cancel"))
 		cancel(n);
 	else if (argc > 2 && !strcmp(argv[1], "exit"))

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -513,6 +514,293 @@ static void leftover_is_read_from_where_it_can_be(void **state)
 	ring_close(&left);
 }
 
+static void make_narrow(uint64_t bytes)
+{
+	teardown(NULL);
+	assert_int_equal(ring_create_narrow(&in, AT_FDCWD, path, bytes, 3, 0), 0);
+	assert_int_equal(ring_open(&out, path), 0);
+}
+
+static uint64_t file_blocks(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void narrow_ring_takes_little_memory(void **state)
+{
+	(void)state;
+	make_narrow(RING_BYTES);
+	assert_int_equal(ring_footprint(&in), RING_PAGE + RING_NARROW);
+	assert_true(file_blocks() <= RING_PAGE + RING_NARROW);
+	assert_int_equal(ring_wider(&in), 4 * RING_NARROW);
+}
+
+/* Whenever it is full, and sometimes when it is not. */
+static void any_sequence_crosses_turns(void **state)
+{
+	static struct { size_t words; uint64_t value; } waiting[1 << 18];
+	uint64_t written = 0, read = 0;
+
+	(void)state;
+	choose_seed();
+	for (int round = 0; round < 20; round++) {
+		make_narrow(RING_BYTES);
+		written = read = 0;
+		while (read < 20000) {
+			size_t words = 2 + next() % (next() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
+
+			if (next() % 1000 == 0 && ring_wider(&in))
+				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
+			while (!ring_room(&in, words * 8) && ring_wider(&in) &&
+			       (words * 8 > in.mask || next() % 4 == 0))
+				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
+			if (next() % 3 && ring_room(&in, words * 8)) {
+				waiting[written % (1 << 18)].words = words;
+				waiting[written % (1 << 18)].value = next();
+				put(words, waiting[written % (1 << 18)].value);
+				written++;
+			} else if (read < written) {
+				take(waiting[read % (1 << 18)].words,
+				     waiting[read % (1 << 18)].value);
+				read++;
+			}
+		}
+	}
+}
+
+/* Nothing in it, or all of it waiting: the reader goes through all that the writer has left. */
+static void reader_follows_several_turns_at_once(void **state)
+{
+	const struct event_head *head;
+	uint64_t n = 0;
+
+	(void)state;
+	make_narrow(RING_BYTES);
+	assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0); /* before the first event */
+	assert_int_equal(ring_peek(&out, &head), 0);
+	for (; in.mask + 1 < RING_BYTES || ring_room(&in, 64); n++) {
+		if (!ring_room(&in, 64))
+			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
+		put(8, n);
+	}
+	assert_int_equal(ring_wider(&in), 0);
+	assert_int_equal(ring_widen(&in, AT_FDCWD, path), -EINVAL);
+	for (uint64_t i = 0; i < n; i++)
+		take(8, i);
+	assert_int_equal(ring_peek(&out, &head), 0);
+}
+
+static void what_the_reader_has_left_is_given_back(void **state)
+{
+	const uint64_t widest = RING_PAGE + RING_BYTES;
+	uint64_t n = 0;
+
+	(void)state;
+	make_narrow(RING_BYTES);
+	for (; ring_wider(&in); n++) {
+		if (!ring_room(&in, 64))
+			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
+		put(8, n);
+	}
+	assert_true(ring_footprint(&in) > widest);
+	for (uint64_t i = 0; i < n; i++)
+		take(8, i);
+	assert_int_equal(ring_footprint(&in), widest);
+	assert_true(file_blocks() < widest + RING_NARROW); /* the file system may need some itself */
+}
+
+/* The writer's word is the only one on where it has turned, and may be any. */
+static void impossible_turn_is_damage(void **state)
+{
+	const uint64_t turns[] = { 4, 8, RING_NARROW + 8, UINT64_MAX, 1ull << 63 };
+	const struct event_head *head;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(turns) / sizeof(*turns); i++) {
+		make_narrow(RING_BYTES);
+		for (int j = 0; j < 49; j++)
+			put(RING_NARROW / 8 / 50, 1);
+		atomic_store(&in.head->turns[0], turns[i]);
+		atomic_store(&in.head->turned, i % 2 ? UINT32_MAX : 1);
+		/* what follows by its numbers is read */
+		for (int j = 0; j < 49; j++)
+			take(RING_NARROW / 8 / 50, 1);
+		assert_true(ring_peek(&out, &head) <= 0);
+		assert_int_equal(out.mask + 1, RING_NARROW);
+	}
+}
+
+/* Each area is entered, and nothing is written there; there is none behind the last. */
+static void turn_to_nowhere_is_damage(void **state)
+{
+	const struct event_head *head;
+
+	(void)state;
+	make_narrow(RING_BYTES);
+	put(8, 1);
+	take(8, 1);
+	put(8, 2);
+	for (int i = 0; i < RING_TURNS; i++)
+		atomic_store(&in.head->turns[i], 64);
+	atomic_store(&in.head->turned, UINT32_MAX);
+	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
+	assert_int_equal(out.mask + 1, RING_BYTES);
+}
+
+static void any_turns_are_read_without_harm(void **state)
+{
+	const struct event_head *head;
+
+	(void)state;
+	choose_seed();
+	for (int round = 0; round < 200; round++) {
+		int bytes;
+
+		make_narrow(RING_BYTES);
+		for (int i = 0; i < 200; i++)
+			put(8, 1);
+		for (int i = 0; i < RING_TURNS; i++)
+			atomic_store(&in.head->turns[i], next() % 200 * (next() % 20 ? 64 : 63));
+		atomic_store(&in.head->turned, (uint32_t)(next() % 12));
+		atomic_store(&in.head->bytes, next());
+		atomic_store(&in.head->narrow, next());
+		while ((bytes = ring_peek(&out, &head)) > 0)
+			ring_step(&out, (size_t)bytes);
+		assert_true(bytes == 0 || bytes == -EBADMSG);
+	}
+}
+
+static void narrow_ring_of_no_shape_is_refused(void **state)
+{
+	struct ring ring = { 0 };
+
+	(void)state;
+	make_narrow(RING_BYTES);
+	in.head->narrow = RING_NARROW / 2;
+	assert_int_equal(ring_open(&ring, path), -EPROTO);
+	in.head->narrow = 2 * RING_BYTES;
+	assert_int_equal(ring_open(&ring, path), -EPROTO);
+	in.head->narrow = RING_NARROW;
+	in.head->bytes = 2ull * RING_MAX;
+	assert_int_equal(ring_open(&ring, path), -EPROTO);
+	in.head->bytes = 2 * RING_BYTES; /* the file is not as long */
+	assert_int_equal(ring_open(&ring, path), -EPROTO);
+}
+
+static void leftover_of_a_turn_is_read_from_where_it_can_be(void **state)
+{
+	struct ring left = { 0 };
+	const struct event_head *head;
+	uint64_t n = 0;
+
+	(void)state;
+	make_narrow(RING_BYTES);
+	for (; in.area < 2; n++) {
+		if (!ring_room(&in, 64))
+			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
+		put(8, n);
+	}
+	assert_int_equal(ring_open_leftover(&left, path), 0); /* nothing was read */
+	assert_int_equal(left.seq, 0);
+	ring_close(&left);
+	for (uint64_t i = 0; i < RING_NARROW / 64 + 10; i++)
+		take(8, i);
+	for (int again = 0; again < 2; again++) { /* the first time has changed nothing */
+		assert_int_equal(ring_open_leftover(&left, path), 0);
+		assert_int_equal(left.seq, RING_NARROW / 64 + 10);
+		for (uint64_t i = left.seq; i < n; i++) {
+			assert_int_equal(ring_peek(&left, &head), 64);
+			assert_int_equal(head->ticks, i);
+			ring_step(&left, 64);
+		}
+		assert_int_equal(ring_peek(&left, &head), 0);
+		ring_close(&left);
+	}
+}
+
+static void ring_that_cannot_widen_stays_as_it_is(void **state)
+{
+	struct rlimit before, none;
+
+	(void)state;
+	make_narrow(RING_BYTES);
+	put(8, 1);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	none = (struct rlimit){ 1, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+	assert_int_equal(ring_widen(&in, AT_FDCWD, path), -ENOMEM);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	assert_int_equal(ring_footprint(&in), RING_PAGE + RING_NARROW);
+	put(8, 2);
+	take(8, 1);
+	take(8, 2);
+}
+
+/* Its directory is removed, its user changed: who has a ring goes on in it. */
+static void ring_without_a_file_becomes_wider(void **state)
+{
+	(void)state;
+	make_narrow(RING_BYTES);
+	unlink(path);
+	put(8, 1);
+	if (ring_widen(&in, AT_FDCWD, path) == -ENOENT)
+		skip(); /* before Linux 5.14 */
+	put(8, 2);
+	take(8, 1);
+	take(8, 2);
+	assert_int_equal(out.mask, in.mask);
+}
+
+static void ring_stays_narrow_where_files_must_be_short(void **state)
+{
+	struct rlimit before, little;
+
+	(void)state;
+	teardown(NULL);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	little = (struct rlimit){ 2 * RING_NARROW, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	assert_int_equal(ring_create_narrow(&in, AT_FDCWD, path, RING_BYTES, 3, 0), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(ring_open(&out, path), 0);
+	assert_int_equal(ring_wider(&in), 0);
+	put(8, 1);
+	take(8, 1);
+}
+
+static void *write_and_widen(void *arg)
+{
+	for (uint64_t i = 0; i < MANY; i++) {
+		size_t words = 2 + i % 13;
+
+		if (i % 10000 == 9999 && ring_wider(&in) && ring_widen(&in, AT_FDCWD, path))
+			return NULL;
+		while (!ring_room(&in, words * 8))
+			sched_yield();
+		put(words, i);
+	}
+	return arg;
+}
+
+static void reader_follows_turns_in_another_thread(void **state)
+{
+	const struct event_head *head;
+	pthread_t writer;
+
+	(void)state;
+	make_narrow(RING_BYTES);
+	assert_int_equal(pthread_create(&writer, NULL, write_and_widen, NULL), 0);
+	for (uint64_t i = 0; i < MANY; i++) {
+		while (!ring_peek(&out, &head))
+			sched_yield();
+		take(2 + i % 13, i);
+	}
+	pthread_join(writer, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -540,6 +828,19 @@ int main(void)
 		TEST(link_in_place_of_a_ring_is_not_followed),
 		TEST(file_that_others_may_write_is_no_ring),
 		TEST(leftover_is_read_from_where_it_can_be),
+		TEST(narrow_ring_takes_little_memory),
+		TEST(any_sequence_crosses_turns),
+		TEST(reader_follows_several_turns_at_once),
+		TEST(what_the_reader_has_left_is_given_back),
+		TEST(impossible_turn_is_damage),
+		TEST(turn_to_nowhere_is_damage),
+		TEST(any_turns_are_read_without_harm),
+		TEST(narrow_ring_of_no_shape_is_refused),
+		TEST(leftover_of_a_turn_is_read_from_where_it_can_be),
+		TEST(ring_that_cannot_widen_stays_as_it_is),
+		TEST(ring_without_a_file_becomes_wider),
+		TEST(ring_stays_narrow_where_files_must_be_short),
+		TEST(reader_follows_turns_in_another_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

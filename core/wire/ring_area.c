@@ -1,0 +1,180 @@
+/*
+ * The areas of a narrow ring
+ *
+ * It begins small, and turns to a further area of its file, four times as long,
+ * when its thread needs one:
+ *
+ *	| head | 32 KiB | 128 KiB | 512 KiB | 2 MiB | 4 MiB |
+ *
+ * Where it has turned stands in its head; positions go on as if nothing had
+ * happened. What waits in the area before stays there until it is read; then
+ * the reader gives that memory back. The file has its whole length from the
+ * start, and memory behind it only where the ring has been.
+ *
+ * Not here: what is in an area (ring.c), who may have a wider one (shim/trace/rings.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/wire/dir.h"
+#include "core/wire/ring.h"
+#include "core/wire/ring_priv.h"
+
+/*
+ * @bytes of the file from @offset on, twice in a row; NULL with errno. Shared
+ * memory is mapped once more without its file: who has a ring goes on in it
+ * where the file cannot be opened any more.
+ */
+static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t bytes)
+{
+	const int fixed = MREMAP_MAYMOVE | MREMAP_FIXED;
+	uint8_t *at = mmap(NULL, offset + 2 * bytes, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int err;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	if (mremap(ring->head, 0, offset + bytes, fixed, at) != MAP_FAILED &&
+	    mremap(at + offset, 0, bytes, fixed, at + offset + bytes) != MAP_FAILED) {
+		munmap(at, offset);
+		return at + offset;
+	}
+	err = errno;
+	munmap(at, offset + 2 * bytes);
+	errno = err;
+	return NULL;
+}
+
+/* The same of a file that is to stay as it is. */
+static uint8_t *map_area_privately(int fd, uint64_t offset, uint64_t bytes)
+{
+	const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_FIXED;
+	uint8_t *at = mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			   -1, 0);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	if (mmap(at, bytes, prot, flags, fd, (off_t)offset) != MAP_FAILED &&
+	    mmap(at + bytes, bytes, prot, flags, fd, (off_t)offset) != MAP_FAILED)
+		return at;
+	munmap(at, 2 * bytes);
+	return NULL;
+}
+
+/* The area of @bytes behind the present one is @data from now on. */
+static void enter_area(struct ring *ring, uint8_t *data, uint64_t bytes)
+{
+	munmap(ring->data, 2 * (ring->mask + 1));
+	ring->data = data;
+	ring->offset += ring->mask + 1;
+	ring->mask = bytes - 1;
+	ring->area++;
+}
+
+/* All of @data is there from now on: a full file system must not become a SIGBUS later. */
+static int populate(uint8_t *data, uint64_t offset, uint64_t bytes, int at, const char *name)
+{
+	uint64_t file_bytes;
+	int fd, err;
+
+	if (!madvise(data, bytes, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	fd = dir_open_file(at, name, O_RDWR, &file_bytes); /* before Linux 5.14 */
+	if (fd < 0)
+		return fd;
+	err = -posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+	close(fd);
+	return err;
+}
+
+int ring_widen(struct ring *ring, int at, const char *name)
+{
+	const uint64_t bytes = ring_wider(ring), offset = ring->offset + ring->mask + 1;
+	const uint32_t area = ring->area;
+	uint8_t *data;
+	int err;
+
+	if (!bytes || area >= RING_TURNS)
+		return -EINVAL;
+	data = map_area(ring, offset, bytes);
+	if (!data)
+		return -errno;
+	err = populate(data, offset, bytes, at, name);
+	if (err) {
+		madvise(data, bytes, MADV_REMOVE);
+		munmap(data, 2 * bytes);
+		return err;
+	}
+	enter_area(ring, data, bytes);
+	atomic_store_explicit(&ring->head->turns[area], ring->reserved, memory_order_relaxed);
+	/* pairs with the load in area_find_end(), which has seen an event behind it */
+	atomic_store_explicit(&ring->head->turned, area + 1, memory_order_release);
+	return 0;
+}
+
+uint64_t ring_footprint(const struct ring *ring)
+{
+	const struct ring_head *head = ring->head;
+	uint64_t read = atomic_load_explicit(&head->head, memory_order_relaxed);
+	uint64_t area = head->narrow, bytes = RING_PAGE + ring->mask + 1;
+
+	for (uint32_t i = 0; i < ring->area; i++) {
+		if (read <= atomic_load_explicit(&head->turns[i], memory_order_relaxed))
+			bytes += area;
+		area *= 4; /* of all but the last, which is counted */
+	}
+	return bytes;
+}
+
+/*
+ * The reader goes on in the next area. The one before is needed by nobody any
+ * more: its memory goes back to the kernel.
+ */
+static int follow_turn(struct ring *ring)
+{
+	const uint64_t bytes = ring_wider(ring), offset = ring->offset + ring->mask + 1;
+	uint8_t *data = ring->fd ? map_area_privately(ring->fd, offset, bytes) :
+				   map_area(ring, offset, bytes);
+
+	if (!data)
+		return -EBADMSG;
+	if (!ring->fd)
+		madvise(ring->data, ring->mask + 1, MADV_REMOVE);
+	enter_area(ring, data, bytes);
+	ring->room = bytes;
+	return 0;
+}
+
+int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end)
+{
+	*ret_end = tail;
+	/* pairs with the store in ring_widen(); what is behind @tail may not be read yet */
+	while (atomic_load_explicit(&ring->head->turned, memory_order_acquire) > ring->area &&
+	       ring->area < RING_TURNS && ring_wider(ring)) {
+		uint64_t turn = atomic_load_explicit(&ring->head->turns[ring->area],
+						     memory_order_relaxed);
+
+		if (turn != ring->reserved) {
+			*ret_end = turn - ring->reserved < tail - ring->reserved ? turn : tail;
+			return 0;
+		}
+		if (follow_turn(ring))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+int area_find(struct ring *ring, uint64_t at)
+{
+	while (ring->area < RING_TURNS && ring_wider(ring) &&
+	       atomic_load_explicit(&ring->head->turned, memory_order_relaxed) > ring->area &&
+	       at >= atomic_load_explicit(&ring->head->turns[ring->area], memory_order_relaxed))
+		if (follow_turn(ring))
+			return -EBADMSG;
+	return 0;
+}

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * ring_area.c for ring.c: what a reader does where the writer may have turned.
+ */
+#include "core/wire/ring.h"
+
+/*
+ * Does the reader stand where the writer has turned? Then it turns, too. Returns
+ * 0 with the end of what is to be read in this area, @tail or the next turn; or
+ * -EBADMSG.
+ */
+int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end);
+
+/* Go to the area where position @at was written. Returns 0 or -EBADMSG. */
+int area_find(struct ring *ring, uint64_t at);

@@ -1,0 +1,122 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/wire/budget.h"
+
+static char dir[] = "/tmp/verbatim-budget-XXXXXX";
+static char self[64];
+
+/* @text at @path under the directory, with all that leads there. */
+static void put(const char *path, const char *text)
+{
+	char whole[128];
+	FILE *file;
+
+	snprintf(whole, sizeof(whole), "%s/%s", dir, path);
+	for (char *at = whole + sizeof(dir); (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		mkdir(whole, 0700);
+		*at = '/';
+	}
+	file = fopen(whole, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static uint64_t limit_of(const char *groups)
+{
+	put("self", groups);
+	return budget_cgroup_limit(self, dir);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(self, sizeof(self), "%s/self", dir);
+	put("memory/memory.limit_in_bytes", "9223372036854771712\n");
+	put("memory/a/memory.limit_in_bytes", "104857600\n");
+	put("memory/a/b/memory.limit_in_bytes", "209715200\n");
+	put("c/memory.max", "max\n");
+	put("c/d/memory.max", "52428800\n");
+	put("c/d/e/memory.max", "max\n");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
+}
+
+static void v1_limit_is_the_least_on_the_way_up(void **state)
+{
+	(void)state;
+	assert_int_equal(limit_of("5:devices:/x\n4:cpu,memory:/a/b\n0::/\n"), 100 << 20);
+	assert_int_equal(limit_of("4:memory:/a\n"), 100 << 20);
+}
+
+static void v2_limit_is_the_least_on_the_way_up(void **state)
+{
+	(void)state;
+	assert_int_equal(limit_of("0::/c/d/e\n"), 50 << 20);
+	assert_int_equal(limit_of("0::/c/d\n"), 50 << 20);
+}
+
+/* In a container the group's name is the host's. */
+static void group_that_is_not_there_has_those_above_it(void **state)
+{
+	(void)state;
+	assert_int_equal(limit_of("4:memory:/a/docker/0123\n"), 100 << 20);
+	put("memory.max", "73400320\n");
+	assert_int_equal(limit_of("0::/../..\n"), 70 << 20);
+	assert_int_equal(limit_of("0::/\n"), 70 << 20);
+	put("memory.max", "max\n");
+}
+
+static void no_limit_is_none(void **state)
+{
+	(void)state;
+	assert_true(limit_of("0::/c\n") == UINT64_MAX);
+	assert_true(limit_of("4:memory:/\n") == UINT64_MAX);
+	assert_true(limit_of("4:memoryless:/a\n") == UINT64_MAX);
+	assert_true(limit_of("memory") == UINT64_MAX);
+	assert_true(limit_of("") == UINT64_MAX);
+	assert_true(budget_cgroup_limit("/no/such/file", dir) == UINT64_MAX);
+}
+
+static void default_is_a_share_within_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(budget_default(100 << 20), 25 << 20);
+	assert_int_equal(budget_default(1 << 20), BUDGET_MIN);
+	assert_true(budget_default(UINT64_MAX) <= BUDGET_MOST);
+	assert_true(budget_default(UINT64_MAX) >= BUDGET_MIN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(v1_limit_is_the_least_on_the_way_up),
+		cmocka_unit_test(v2_limit_is_the_least_on_the_way_up),
+		cmocka_unit_test(group_that_is_not_there_has_those_above_it),
+		cmocka_unit_test(no_limit_is_none),
+		cmocka_unit_test(default_is_a_share_within_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
