@@ -31,6 +31,7 @@ const struct doctor_check doctor_machine_checks[] = {
 	{ "ptrace", doctor_ptrace },
 	{ "shm", doctor_shm },
 	{ "session", doctor_session },
+	{ "memory", doctor_memory },
 	{ "fabric", doctor_fabric },
 	{ "guest", doctor_guest },
 	{ "preload", doctor_preload },

@@ -82,6 +82,7 @@ void doctor_fork(struct doctor *doctor);
 void doctor_ptrace(struct doctor *doctor);
 void doctor_shm(struct doctor *doctor);
 void doctor_session(struct doctor *doctor);
+void doctor_memory(struct doctor *doctor);
 void doctor_fabric(struct doctor *doctor);
 void doctor_guest(struct doctor *doctor);
 void doctor_preload(struct doctor *doctor);

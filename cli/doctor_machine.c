@@ -12,11 +12,14 @@
 #include "cli/device.h"
 #include "cli/doctor.h"
 #include "cli/format.h"
+#include "core/wire/budget.h"
 #include "core/wire/clock.h"
+#include "core/wire/size.h"
 
 enum {
 	SPACE_NONE = 16 << 20,   /* a session and the rings of some threads */
 	SPACE_LITTLE = 512 << 20,
+	BUDGET_MUCH = 2,         /* one part of so many of what a program may have is too much for rings */
 	READS = 4096,            /* of the clock */
 	SLOW_NS = 100,
 };
@@ -92,7 +95,7 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 			   "folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC" :
 			   "make room, or take another folder (VERBATIM_SESSIONS), or smaller rings "
 			   "(--ring-size)",
-			   "%s has only %s free (4 MB for each thread that is recorded)", where, text);
+			   "%s has only %s free (37 kB to 4 MB for each thread that is recorded)", where, text);
 }
 
 static void see_space(struct doctor *doctor, const char *where, const char *path)
@@ -121,6 +124,30 @@ void doctor_shm(struct doctor *doctor)
 			   "there is no /dev/shm: no shared memory for the software device and rings");
 	else
 		see_space(doctor, "/dev/shm", path);
+}
+
+/* Rings are charged to the recorded program. It may run in another group than we do. */
+void doctor_memory(struct doctor *doctor)
+{
+	char self[PATH_MAX], groups[PATH_MAX], limit[FORMAT_TEXT], budget[FORMAT_TEXT];
+	const char *given = getenv("VERBATIM_RING_BUDGET");
+	uint64_t most, rings;
+
+	doctor_path(doctor, self, "/proc/self/cgroup");
+	doctor_path(doctor, groups, "/sys/fs/cgroup");
+	most = budget_cgroup_limit(self, groups);
+	rings = given && *given ? size_parse(given) : budget_default(most);
+	format_bytes(rings, budget);
+	if (most == UINT64_MAX)
+		doctor_say(doctor, DOCTOR_OK, NULL, "no memory cgroup limits programs started here: "
+			   "the rings of each may have %s", budget);
+	else if (rings > most / BUDGET_MUCH)
+		doctor_say(doctor, DOCTOR_NOTE, "take less for rings: VERBATIM_RING_BUDGET",
+			   "the rings of a program may have %s of the %s that its memory cgroup allows",
+			   budget, format_bytes(most, limit));
+	else
+		doctor_say(doctor, DOCTOR_OK, NULL, "the rings of a program may have %s of the %s that "
+			   "its memory cgroup allows", budget, format_bytes(most, limit));
 }
 
 void doctor_session(struct doctor *doctor)

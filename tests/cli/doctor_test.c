@@ -241,6 +241,22 @@ static void little_space_is_told(void **state)
 	assert_true(said("--shm-size"));
 }
 
+static void ring_budget_is_held_against_the_memory_limit(void **state)
+{
+	(void)state;
+	unsetenv("VERBATIM_RING_BUDGET");
+	assert_int_equal(worst(doctor_memory), DOCTOR_OK);
+	assert_true(said("no memory cgroup"));
+	put("/proc/self/cgroup", "4:memory:/a\n", 0644);
+	put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n", 0644);
+	assert_int_equal(worst(doctor_memory), DOCTOR_OK);
+	assert_true(said("26.2 MB of the 105 MB"));
+	setenv("VERBATIM_RING_BUDGET", "80M", 1);
+	assert_int_equal(worst(doctor_memory), DOCTOR_NOTE);
+	assert_true(said("VERBATIM_RING_BUDGET"));
+	unsetenv("VERBATIM_RING_BUDGET");
+}
+
 static void daemon_that_is_gone_does_not_run(void **state)
 {
 	(void)state;
@@ -371,6 +387,7 @@ int main(void)
 		T(yama_above_1_is_a_note),
 		T(no_shared_memory_is_a_problem),
 		T(little_space_is_told),
+		T(ring_budget_is_held_against_the_memory_limit),
 		T(daemon_that_is_gone_does_not_run),
 		T(preloads_of_others_are_told),
 		T(absent_program_is_a_problem),
