@@ -179,6 +179,12 @@ query_may_ask_what_is_there() {
 	END
 }
 
+extension_refuses_a_schema_that_is_not_ours() {
+	cp t.db ext.db && sqlite3 ext.db "CREATE VIEW strange AS SELECT 1" || return
+	sqlite3 ext.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out 2>err && { echo "it reads it"; return 1; }
+	says "its view 'strange'" err && sqlite3 t.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out
+}
+
 # Rows that no recorder writes: 3, and one sentence of ours.
 unpack_refuses_rows_that_cannot_be() {
 	local sql
@@ -247,7 +253,8 @@ for each in finished_trace_is_read_without_a_change_to_its_directory journal_tha
 	wal_that_others_can_write_to_is_refused own_interrupted_change_is_undone own_wal_is_read \
 	link_to_a_trace_is_followed_to_what_lies_beside_it trigger_is_refused_and_not_run \
 	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace query_may_ask_what_is_there \
-	query_that_never_ends_has_a_deadline waiting_has_a_deadline deadline_that_is_no_time_is_misuse unpack_refuses_rows_that_cannot_be; do try $each; done
+	query_that_never_ends_has_a_deadline waiting_has_a_deadline deadline_that_is_no_time_is_misuse unpack_refuses_rows_that_cannot_be \
+	extension_refuses_a_schema_that_is_not_ours; do try $each; done
 for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing trace_of_somebody_else_is_read_but_not_completed; do
 	if [ "$(id -u)" -eq 0 ] && "${other[@]}" true 2>/dev/null; then try $each
 	else echo "skip attack_open: ${each//_/ }: needs root, to be two users"; fi
