@@ -155,7 +155,7 @@ static int remove_all(const char *path)
 
 	for (int i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
-		if (unlink(name) && !lstat(name, &st))
+		if (unlink(name) && !err && !lstat(name, &st))
 			err = log_err(-EEXIST, "%s is in the way and cannot be removed; choose "
 					       "another name", name);
 	}

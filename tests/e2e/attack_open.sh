@@ -239,6 +239,18 @@ foreign_wal_changes_nothing() {
 	refused shared/wal.db 'wal.db-wal belongs to another user' shared/wal.db-wal
 }
 
+# where a trace will be: root removes it, others choose another name
+recorder_writes_into_nothing_that_was_laid() {
+	shared other && mkdir -p -m 777 anybody && "${other[@]}" sh -c "umask 0; cd shared && echo laid >n.db-journal && echo laid >n.db-wal &&
+		ln -s '$tmp/private/victim' m.db-wal" || return
+	VERBATIM_SESSIONS=$tmp/anybody setpriv --reuid 65532 --regid 65532 --clear-groups --inh-caps=-all "$VERBATIM" record -q -o shared/n.db true 2>err
+	is $? 4 && is "$(wc -l <err)" 1 && says 'is in the way and cannot be removed' err && is "$(cat shared/n.db-wal)" laid || { cat err; return 1; }
+	for each in n m; do
+		"$VERBATIM" record -q -o shared/$each.db "$guest" calls 5 && "$VERBATIM" info shared/$each.db >out && is "$(ls shared/$each.db*)" shared/$each.db || return
+	done
+	is "$(cat private/victim)" precious
+}
+
 trace_of_somebody_else_is_read_but_not_completed() {
 	mkdir -p theirs && cp t.db theirs/whole.db && cp t.db theirs/half.db && chmod 644 theirs/*.db || return
 	sqlite3 theirs/half.db "UPDATE meta SET value = 'recording' WHERE key = 'state'" && chown -R 65533 theirs || return
@@ -255,7 +267,7 @@ for each in finished_trace_is_read_without_a_change_to_its_directory journal_tha
 	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace query_may_ask_what_is_there \
 	query_that_never_ends_has_a_deadline waiting_has_a_deadline deadline_that_is_no_time_is_misuse unpack_refuses_rows_that_cannot_be \
 	extension_refuses_a_schema_that_is_not_ours; do try $each; done
-for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing trace_of_somebody_else_is_read_but_not_completed; do
-	if [ "$(id -u)" -eq 0 ] && "${other[@]}" true 2>/dev/null; then try $each
-	else echo "skip attack_open: ${each//_/ }: needs root, to be two users"; fi
+for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing recorder_writes_into_nothing_that_was_laid trace_of_somebody_else_is_read_but_not_completed; do
+	if [ "$(id -u)" -eq 0 ] && "${other[@]}" test -x "$VERBATIM" 2>/dev/null; then try $each
+	else echo "skip attack_open: ${each//_/ }: needs root, to be two users who reach the command"; fi
 done
