@@ -432,9 +432,9 @@ int session_list_rings(int at, uint32_t **ret_numbers)
 	uint32_t *numbers = NULL, number;
 	unsigned int n = 0;
 	DIR *list = dir_list(at);
-	int err = list ? 0 : -errno;
+	int err = list || errno == ENOENT ? 0 : -errno; /* none is left in one that was removed */
 
-	for (struct dirent *d; !err && (d = readdir(list));) {
+	for (struct dirent *d; list && !err && (d = readdir(list));) {
 		number = number_of_ring(d->d_name);
 		if (number == SESSION_RINGS)
 			continue;

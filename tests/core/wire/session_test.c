@@ -204,9 +204,10 @@ static void rings_are_listed_in_order(void **state)
 	assert_int_equal(rings[1], 9);
 	assert_int_equal(rings[2], 10);
 	free(rings);
-	close(at);
 	session_remove(&session);
 	assert_int_equal(access(session.dir, F_OK), -1);
+	assert_int_equal(session_list_rings(at, &rings), 0);
+	close(at);
 }
 
 static void page_that_others_may_write_is_not_joined(void **state)
