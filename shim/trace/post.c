@@ -16,8 +16,8 @@
 #include "shim/trace/site.h"
 
 #include <endian.h>
+#include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
 	WR_BYTES = 1024,          /* more than one work request takes */
@@ -467,7 +467,7 @@ bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp
 		       begin_built(post, (uint16_t)verb, qp, b, site_of(post->frame), false);
 }
 
-static __thread struct post_list *own_list __attribute__((tls_model("initial-exec")));
+_Static_assert(sizeof(struct post_list) <= SITE_SPARE && !offsetof(struct post_list, frame), "spare");
 
 /*
  * A signal handler may post while its thread does. The stack grows down: of a
@@ -476,16 +476,9 @@ static __thread struct post_list *own_list __attribute__((tls_model("initial-exe
  */
 __attribute__((noinline, cold)) void post_take_list(struct post *post)
 {
-	struct post_list *list = own_list;
+	struct post_list *list = site_spare();
 
-	if (!list) {
-		list = mmap(NULL, sizeof(*list), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (list == MAP_FAILED)
-			return;
-		own_list = list;
-	}
-	if (list->frame && list->frame > post->frame)
+	if (!list || (list->frame && list->frame > post->frame))
 		return;
 	list->frame = post->frame;
 	post->list = list;
@@ -501,15 +494,6 @@ unsigned int post_find(const struct post *post, const void *bad)
 		if (post->list->wrs[i] == bad)
 			return i + 1;
 	return 0;
-}
-
-void post_thread_end(void)
-{
-	struct post_list *list = own_list;
-
-	own_list = NULL;
-	if (list)
-		munmap(list, sizeof(*list));
 }
 
 void post_fail(const struct post *post, int ret, const void *bad)

@@ -58,9 +58,6 @@ static inline void post_remember(struct post *post, const void *wr)
 /* 1 + the place of @bad in the list; 0 where it is not among the first POST_WRS. */
 unsigned int post_find(const struct post *post, const void *bad);
 
-/* The thread ends. */
-void post_thread_end(void);
-
 typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 typedef int post_recv_fn(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 typedef int post_srq_recv_fn(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **);

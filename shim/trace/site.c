@@ -30,7 +30,7 @@
 #include "shim/trace/record.h"
 #include "shim/trace/stack.h"
 
-enum { PLACES = 2 * SITES, NEAR = 512 /* words */ };
+enum { PLACES = 2 * SITES, TABLE = PLACES * sizeof(struct site), NEAR = 512 /* words */ };
 
 static struct site none;
 __thread struct sites sites __attribute__((tls_model("initial-exec"))) = { &none, 0, 0 };
@@ -41,7 +41,7 @@ static bool make_table(void)
 
 	if (sites.mask)
 		return true;
-	at = mmap(NULL, PLACES * sizeof(none), PROT_READ | PROT_WRITE,
+	at = mmap(NULL, TABLE + SITE_SPARE, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
 		return false;
@@ -53,7 +53,7 @@ static bool make_table(void)
 void site_begin(void)
 {
 	if (sites.mask)
-		memset(sites.table, 0, PLACES * sizeof(none));
+		memset(sites.table, 0, TABLE + sizeof(uint64_t));
 	sites.count = 0;
 }
 
@@ -65,7 +65,12 @@ void site_end(void)
 		return;
 	sites.mask = 0;
 	sites.table = &none;
-	munmap(at, PLACES * sizeof(none));
+	munmap(at, TABLE + SITE_SPARE);
+}
+
+void *site_spare(void)
+{
+	return sites.mask ? (char *)sites.table + TABLE : NULL;
 }
 
 static bool is_there(const struct site *site, const void *const *frame)

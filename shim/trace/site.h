@@ -12,7 +12,7 @@
 
 #include "shim/trace/modules.h"
 
-enum { SITE_ABOVE = 3, SITES = 1024 };
+enum { SITE_ABOVE = 3, SITES = 1024, SITE_SPARE = 4096 };
 
 struct site {
 	const void *const *frame; /* __builtin_frame_address(0) of the verb; NULL: no site */
@@ -33,6 +33,12 @@ struct sites {
 };
 
 extern __thread struct sites sites __attribute__((tls_model("initial-exec")));
+
+/*
+ * SITE_SPARE bytes of this thread behind its table, there with its first post;
+ * NULL: there are none. They are zero at first, the first word for each process.
+ */
+void *site_spare(void);
 
 /* The slow way: found elsewhere in the table, or unwound and written. 0: none. */
 uint16_t site_find(const void *const *frame);

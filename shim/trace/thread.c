@@ -19,7 +19,6 @@
 #include "shim/trace/builder.h"
 #include "shim/trace/join.h"
 #include "shim/trace/payload.h"
-#include "shim/trace/post.h"
 #include "shim/trace/process.h"
 #include "shim/trace/record.h"
 #include "shim/trace/rings.h"
@@ -42,7 +41,6 @@ void thread_end(void *unused)
 	if (recorder.vfork)
 		record_start(); /* nobody is in our place any more */
 	builder_thread_end();
-	post_thread_end();
 	site_end();
 	if (!ring->head || recorder.generation != record_generation())
 		return;
