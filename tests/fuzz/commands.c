@@ -4,8 +4,9 @@
  *	commands VERBATIM CORPUS [--seed S] [--mutants N | --seconds N] [--only KIND,...]
  *		[--jobs N] [--limit SECONDS] [--keep DIR]
  *
- * Mutant I of seed S is always the same of the same corpus. What fails is
- * kept, with a line that shows it again. Each command gets a fresh copy.
+ * Mutant I of seed S is always the same of the same corpus. What fails is kept,
+ * with a line that shows it again. Each command gets a fresh copy. An interrupt
+ * ends it with the table of what was done.
  */
 #include <errno.h>
 #include <signal.h>
@@ -95,6 +96,7 @@ struct cell {
 /* Shared by all jobs. */
 static struct board {
 	_Atomic uint64_t next; /* mutant */
+	_Atomic int over;      /* no more of them */
 	struct cell cells[KINDS][FORMS];
 } * board;
 
@@ -312,7 +314,7 @@ static void work(void)
 	setenv("VERBATIM_SOFT_FABRIC", dir, 1);
 	setenv("ASAN_OPTIONS", "quarantine_size_mb=16:hard_rss_limit_mb=3000", 0);
 	kind_of(0);
-	while ((index = atomic_fetch_add(&board->next, 1)) < options.mutants &&
+	while (!board->over && (index = atomic_fetch_add(&board->next, 1)) < options.mutants &&
 	       (!options.until || now() < options.until || index < options.turns)) {
 		struct dice dice = dice_of_seed(options.seed, index);
 		const struct kind *kind = kind_of(index);
@@ -326,6 +328,13 @@ static void work(void)
 	}
 	shell("rm -rf '%s'", dir);
 	exit(0);
+}
+
+/* The table is of what was done until then. */
+static void stop(int signal)
+{
+	(void)signal;
+	board->over = 1;
 }
 
 static uint32_t count_wrong(const struct cell *cell)
@@ -473,6 +482,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < options.jobs; i++)
 		if (!fork())
 			work();
+	signal(SIGTERM, stop);
+	signal(SIGINT, stop);
 	while (wait(NULL) > 0 || errno == EINTR)
 		;
 	print_lines();
