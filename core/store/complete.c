@@ -169,8 +169,6 @@ static const struct module *module_at(const struct modules *modules, uint32_t pr
 	const struct module *end = modules->list + modules->count;
 	int64_t until = INT64_MAX;
 
-	if (!modules->count)
-		return NULL;
 	while (process && process <= modules->processes.nlineages) {
 		const struct lineage *lineage = &modules->processes.lineages[process - 1];
 		const struct module *found = NULL;
@@ -215,7 +213,7 @@ static int complete_frames(sqlite3 *db)
 	struct modules modules = { 0 };
 	int err = load_modules(db, &modules);
 
-	if (!err)
+	if (!err && modules.count)
 		err = find_modules(db, &modules);
 	objects_fini(&modules.processes);
 	free(modules.list);
