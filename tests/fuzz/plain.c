@@ -85,6 +85,7 @@ int main(int argc, char **argv)
 		LLVMFuzzerTestOneInput(seeds[i].bytes, seeds[i].n);
 	while (!is_over(run, end))
 		run_one(run++, bytes);
+	free(bytes);
 	fprintf(stderr, "Done %lu runs\n", run);
 	return 0;
 }
