@@ -27,22 +27,29 @@ const char *mutate_path(const char *dir, const char *name)
 
 int mutate_read(const char *path, uint8_t **ret_bytes, size_t *ret_n)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO may be ours */
 	struct stat st;
+	ssize_t n = -1;
 	uint8_t *bytes;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0)
 		return -errno;
-	bytes = malloc((size_t)st.st_size + 1);
-	*ret_n = (size_t)read(fd, bytes, (size_t)st.st_size);
-	*ret_bytes = bytes;
+	bytes = fstat(fd, &st) || !S_ISREG(st.st_mode) ? NULL : malloc((size_t)st.st_size + 1);
+	if (bytes)
+		n = read(fd, bytes, (size_t)st.st_size);
 	close(fd);
+	if (n < 0) {
+		free(bytes);
+		return -EIO;
+	}
+	*ret_n = (size_t)n;
+	*ret_bytes = bytes;
 	return 0;
 }
 
 int mutate_write(const char *path, const void *bytes, size_t n)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0600);
 	ssize_t written;
 
 	if (fd < 0)
