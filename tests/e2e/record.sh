@@ -263,7 +263,7 @@ try program_that_cannot_start_leaves_nothing
 try loss_is_told_even_when_quiet
 full_shared_memory_is_told() {
 	mkdir -p small
-	mount -t tmpfs -o size=200k none small || return
+	mount -t tmpfs -o size=16k none small || return
 	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 10 exit 3 2>err; local status=$?
 	umount small
 	is $status 3 && grep -q '1 threads were not recorded' err &&
