@@ -279,7 +279,8 @@ static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, const s
 	ring->limit = shape->grows ? ring->mask + 1 : UINT64_MAX;
 	ring->most = shape->bytes;
 	ring->grows = shape->grows;
-	if (shape->grows || (ring_wider(ring) && sharing == MAP_PRIVATE))
+	if (shape->grows ||
+	    (ring_wider(ring) && (sharing == MAP_PRIVATE || area_needs_file(ring))))
 		ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return ring->fd < 0 ? -errno : 0;
 }

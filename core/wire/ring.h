@@ -87,7 +87,7 @@ struct ring {
 			      * reader: what is mapped is asked for up to here */
 	uint64_t room;       /* reader: bytes that may wait */
 	uint32_t seq;        /* of the last event */
-	int fd;              /* reader of what it may not change: its file; else 0 */
+	int fd;              /* reader that cannot map more without it: its file; else 0 */
 	bool grows;          /* reader: ring_create_growing() */
 	uint32_t unsure;     /* reader: seq may be so many behind: what was there could not be read */
 	uint64_t odd_tail;   /* reader: the last that cannot be; 0: it can */

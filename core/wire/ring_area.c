@@ -48,10 +48,10 @@ static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t byte
 	return NULL;
 }
 
-/* The same of a file that is to stay as it is. */
-static uint8_t *map_area_privately(int fd, uint64_t offset, uint64_t bytes)
+/* The same by its file. */
+static uint8_t *map_area_of(int fd, uint64_t offset, uint64_t bytes, int prot)
 {
-	const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_FIXED;
+	const int flags = MAP_SHARED | MAP_FIXED;
 	uint8_t *at = mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			   -1, 0);
 
@@ -62,6 +62,36 @@ static uint8_t *map_area_privately(int fd, uint64_t offset, uint64_t bytes)
 		return at;
 	munmap(at, 2 * bytes);
 	return NULL;
+}
+
+/* The writer's next area, of the file @name in @at where its mapping does not do (valgrind). */
+static uint8_t *map_next(const struct ring *ring, uint64_t offset, uint64_t bytes, int at,
+			 const char *name)
+{
+	uint8_t *data = map_area(ring, offset, bytes);
+	uint64_t file_bytes;
+	int fd;
+
+	if (data || errno == ENOMEM)
+		return data;
+	fd = dir_open_file(at, name, O_RDWR, &file_bytes);
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	data = map_area_of(fd, offset, bytes, PROT_READ | PROT_WRITE);
+	close(fd);
+	return data;
+}
+
+bool area_needs_file(const struct ring *ring)
+{
+	void *again = mremap(ring->head, 0, RING_PAGE, MREMAP_MAYMOVE);
+
+	if (again == MAP_FAILED)
+		return true;
+	munmap(again, RING_PAGE);
+	return false;
 }
 
 /* The area of @bytes behind the present one is @data from now on. */
@@ -101,7 +131,7 @@ int ring_widen(struct ring *ring, int at, const char *name)
 
 	if (!bytes || area >= RING_TURNS)
 		return -EINVAL;
-	data = map_area(ring, offset, bytes);
+	data = map_next(ring, offset, bytes, at, name);
 	if (!data)
 		return -errno;
 	err = populate(data, offset, bytes, at, name);
@@ -138,7 +168,7 @@ uint64_t ring_footprint(const struct ring *ring)
 static int follow_turn(struct ring *ring)
 {
 	const uint64_t bytes = ring_wider(ring), offset = ring->offset + ring->mask + 1;
-	uint8_t *data = ring->fd ? map_area_privately(ring->fd, offset, bytes) :
+	uint8_t *data = ring->fd ? map_area_of(ring->fd, offset, bytes, PROT_READ) :
 				   map_area(ring, offset, bytes);
 
 	if (!data)

@@ -13,3 +13,6 @@ int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end);
 
 /* Go to the area where position @at was written. Returns 0 or -EBADMSG. */
 int area_find(struct ring *ring, uint64_t at);
+
+/* Can a mapping not be made anew from itself (under valgrind)? Then a reader keeps the file. */
+bool area_needs_file(const struct ring *ring);
