@@ -19,8 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/wire/clock.h"
 #include "core/wire/session.h"
 #include "shim/trace/import.h"
 #include "shim/trace/libc.h"
@@ -31,7 +34,13 @@
 #include "shim/trace/stack.h"
 #include "shim/trace/tap.h"
 
-enum { CMD_MAX = 4096, PATH_BYTES = 1024, HOLDER_YIELDS = 10000 };
+enum {
+	CMD_MAX = 4096,
+	PATH_BYTES = 1024,
+	YIELDS = 100,                  /* before a wait sleeps */
+	WAIT_NS = 20 * 1000,           /* at a time */
+	WAIT_MOST_NS = 1000 * 1000000, /* a busy machine's loader takes its time */
+};
 
 static atomic_bool written;
 static _Atomic uint32_t forks;     /* numbers given out */
@@ -51,6 +60,7 @@ static __thread struct origin announced __attribute__((tls_model("initial-exec")
 
 static atomic_uint holders;        /* threads where a fork would do harm */
 static atomic_bool forking;
+static unsigned int abandoned;     /* of the holders: as many as were waited for in vain */
 
 /*
  * What takes the loader's lock is done before anybody can be holding it while
@@ -251,14 +261,52 @@ void process_exit(enum event_exit_how how, int status)
 		verbatim_tap_end(); /* no destructor will */
 }
 
-/* Nobody waits for ever: what runs before a fork may be waiting for this thread. */
+/* Nobody waits for ever. Returns whether it is over. */
+static bool wait_while(bool (*busy)(void))
+{
+	const struct timespec pause = { .tv_nsec = WAIT_NS };
+	const uint64_t start = clock_monotonic();
+	int saved = errno;
+	bool over;
+
+	for (int i = 0; !(over = !busy()) && clock_monotonic() - start < WAIT_MOST_NS; i++) {
+		if (i < YIELDS)
+			sched_yield();
+		else
+			syscall(SYS_nanosleep, &pause, NULL); /* no cancellation point */
+	}
+	errno = saved;
+	return over;
+}
+
+static bool fork_goes_on(void)
+{
+	return atomic_load(&forking);
+}
+
+static unsigned int count_others(void)
+{
+	return atomic_load(&holders) - !!recorder.forks_held;
+}
+
+static bool others_hold(void)
+{
+	return count_others() > abandoned;
+}
+
+/* What runs before a fork may be waiting for this thread. */
 void process_hold_forks(void)
 {
 	if (recorder.forks_held++)
 		return;
-	for (int i = 0; atomic_load(&forking) && i < HOLDER_YIELDS; i++)
-		sched_yield();
-	atomic_fetch_add(&holders, 1);
+	/* a fork that begins now either sees us, or is seen */
+	while (atomic_fetch_add(&holders, 1), fork_goes_on()) {
+		atomic_fetch_sub(&holders, 1);
+		if (!wait_while(fork_goes_on)) {
+			atomic_fetch_add(&holders, 1);
+			return;
+		}
+	}
 }
 
 void process_allow_forks(void)
@@ -267,14 +315,14 @@ void process_allow_forks(void)
 		atomic_fetch_sub(&holders, 1);
 }
 
-/* Nor here: a holder may have been left by a longjmp out of a signal handler. */
+/* A holder may have been left by a longjmp out of a signal handler: that is waited for once. */
 static void wait_for_holders(void)
 {
-	unsigned int ours = recorder.forks_held ? 1 : 0;
-
 	atomic_store(&forking, true);
-	for (int i = 0; atomic_load(&holders) > ours && i < HOLDER_YIELDS; i++)
-		sched_yield();
+	if (!others_hold())
+		abandoned = count_others();
+	wait_while(others_hold);
+	abandoned = count_others();
 }
 
 /* One fork at a time: join.c holds its lock. */
@@ -290,7 +338,8 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	atomic_store(&holders, recorder.forks_held ? 1 : 0);
+	atomic_store(&holders, !!recorder.forks_held);
+	abandoned = 0;
 	atomic_store(&forking, false);
 	libunwind_forked();
 }
