@@ -25,9 +25,10 @@ const char *mutate_path(const char *dir, const char *name)
 	return path;
 }
 
+/* A FIFO or a link may lie there: mutate_session() makes some. */
 int mutate_read(const char *path, uint8_t **ret_bytes, size_t *ret_n)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO may be ours */
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	ssize_t n = -1;
 	uint8_t *bytes;
@@ -49,7 +50,8 @@ int mutate_read(const char *path, uint8_t **ret_bytes, size_t *ret_n)
 
 int mutate_write(const char *path, const void *bytes, size_t n)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		      0600);
 	ssize_t written;
 
 	if (fd < 0)
