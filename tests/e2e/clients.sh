@@ -64,6 +64,14 @@ fabrics() { # provider, endpoint
 		[ "$(grep -c "=100 " "$tmp/client")" -ge 4 ]
 }
 
+# An end that reads of the other's disconnect before it polls destroys its QP with the last message in
+# the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that for ever: on a busy machine,
+# after all transfers were checked. So it is these that count.
+fabrics_rdm() {
+	fabrics "verbs;ofi_rxm" rdm && return
+	grep -q '^1m .*=100 ' "$tmp/client" && grep -q '^1m .*=100 ' "$tmp/server"
+}
+
 qperf_is() { # tests
 	next_port
 	keep=1 pair qperf -lp $port -- qperf -lp $port -t 1 -m 4096 localhost "$@" &&
@@ -95,7 +103,7 @@ try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x U
 try "Open MPI over openib" mpi --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1 --mca osc rdma
 
 try "libfabric msg" fabrics verbs msg
-try "libfabric rdm" fabrics "verbs;ofi_rxm" rdm
+try "libfabric rdm" fabrics_rdm
 try "libfabric dgram" fabrics verbs dgram
 
 try "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat rc_rdma_write_bw
@@ -104,5 +112,5 @@ try "nothing is left behind" emptied
 
 [ $# -gt 0 ] && exit
 . tests/e2e/lib/recorded.sh
-# qperf deallocates its domain before it deregisters its memory
-recorded_again "$0" "LIFE-00[34] .* qperf"
+# qperf deallocates its domain before it deregisters its memory; fabrics_rdm() may have to be ended
+recorded_again "$0" "LIFE-00[34] .* qperf" "LIFE-004 .* fi_pingpong"
