@@ -114,8 +114,12 @@ void aside_call(void (*fn)(void *arg), void *arg)
 		give_back(place);
 }
 
+/* A stack that a thread was on is left alone: sanitizers take its frames for live ones. */
 void aside_forked(void)
 {
+	for (int place = 0; place < PLACES; place++)
+		if (atomic_load_explicit(&used[place / 64], memory_order_relaxed) >> place % 64 & 1)
+			atomic_store_explicit(&stacks[place], NULL, memory_order_relaxed);
 	for (int w = 0; w < WORDS; w++)
 		atomic_store_explicit(&used[w], 0, memory_order_relaxed);
 }

@@ -106,7 +106,8 @@ static void put(uint32_t id, uint64_t time, uint32_t seq, uint64_t fingerprint, 
 	put64(0);
 	put64(fingerprint);
 	put32(words);
-	fwrite(raw, 8, words, stream);
+	if (words)
+		fwrite(raw, 8, words, stream);
 }
 
 static void put_begin(uint64_t fingerprint)
