@@ -1,8 +1,14 @@
 #pragma once
 /*
- * ring_area.c for ring.c: what a reader does where the writer may have turned.
+ * What ring.c, ring_read.c and ring_area.c have of each other.
  */
 #include "core/wire/ring.h"
+
+/*
+ * Both pieces of a growing ring to where piece @first of its file begins; they
+ * are there. Returns 0 or -errno.
+ */
+int ring_move(struct ring *ring, int fd, uint64_t first, int sharing);
 
 /*
  * Does the reader stand where the writer has turned? Then it turns, too. Returns
