@@ -166,12 +166,17 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 	return err;
 }
 
+static int open_ring(const struct collector *c, uint32_t index, struct ring *ret_ring)
+{
+	return c->leftover ? session_open_leftover(c->at, index, ret_ring) :
+			     session_open_ring(c->at, index, ret_ring);
+}
+
 /* Returns 1 if the ring is there now, 0 if not yet, or -errno. */
 static int try_ring(struct collector *c, uint32_t index)
 {
 	struct ring ring;
-	int err = c->leftover ? session_open_leftover(c->at, index, &ring) :
-				session_open_ring(c->at, index, &ring);
+	int err = open_ring(c, index, &ring);
 
 	if (err)
 		return 0;
@@ -531,18 +536,30 @@ static int tell_withheld(struct collector *c)
 	return writer_withheld(c->writer, &withheld);
 }
 
-/* Files that are there, but are no rings: cut, or of another version. */
+/* A file that is there, but is no ring: the number of one that was never made has none. */
+static bool is_unreadable(const struct collector *c, uint32_t index)
+{
+	struct ring ring;
+	int err = open_ring(c, index, &ring);
+
+	if (!err)
+		ring_close(&ring);
+	return err && err != -ENOENT;
+}
+
 static int tell_unreadable(struct collector *c)
 {
-	for (unsigned int i = 0; i < c->nmissing && c->leftover; i++) {
-		char path[SESSION_PATH + 16];
+	char path[SESSION_PATH + 16];
 
-		session_ring_path(c->session, c->missing[i], path);
-		log_note("%s cannot be read: cut, or not a ring; its thread is not in the trace",
-			 path);
-		c->unreadable++;
-	}
-	return c->unreadable ? writer_ringless(c->writer, c->unreadable) : 0;
+	for (unsigned int i = 0; i < c->nmissing; i++)
+		if (is_unreadable(c, c->missing[i]) && !c->unreadable++)
+			session_ring_path(c->session, c->missing[i], path);
+	if (!c->unreadable)
+		return 0;
+	log_note("%s%s cannot be read: cut, not a ring, or its maker was killed; %u thread%s not in "
+		 "the trace", path, c->unreadable > 1 ? " and others" : "", c->unreadable,
+		 c->unreadable > 1 ? "s are" : " is");
+	return writer_ringless(c->writer, c->unreadable);
 }
 
 int collector_finish(struct collector *c)

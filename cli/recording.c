@@ -412,12 +412,19 @@ static void tell_end(struct recording *r, unsigned int processes, struct writer_
 	if (r->stop && !r->ended)
 		log_note("the recording has ended; the program is left running (pid %d)",
 			 (int)r->child);
-	if (!processes && !r->error && !r->progress.quiet)
-		log_note("no process of '%s' called a verb, or it is linked statically or set-user-ID",
-			 r->set->program[0]);
 	if (r->error)
 		log_note("%s is INCOMPLETE: it ends where recording stopped", r->set->path);
 	progress_end(&r->progress, r->set->path, processes, done);
+}
+
+static void tell_unseen(struct recording *r)
+{
+	if (collector_processes(r->collector) || collector_unreadable(r->collector) || r->error ||
+	    r->progress.quiet)
+		return;
+	progress_clear(&r->progress);
+	log_note("no process of '%s' called a verb, or it is linked statically or set-user-ID",
+		 r->set->program[0]);
 }
 
 /* Nothing is lost by it, but the program may have been slower. */
@@ -444,6 +451,7 @@ static int finish(struct recording *r)
 
 	if (err)
 		fail(r, err);
+	tell_unseen(r);
 	processes = collector_processes(r->collector);
 	found = watch_finish(r->watch);
 	done = writer_progress(r->writer);

@@ -11,13 +11,20 @@ one_sentence() { [ "$(grep -c "$1" err)" = 1 ] || { cat err; return 1; }; }
 sound() { ! grep -i 'sanitizer\|runtime error\|Segmentation' err || { cat err; return 1; }; }
 
 cut_while_it_runs() {
-	"$VERBATIM" record -o t.db "$apps/loop" counts 200000 2>err & local pid=$!
+	"$VERBATIM" record -o t.db "$apps/loop" counts 1000000 2>err & local pid=$!
 	await posted 1000 && truncate -s "$1" sessions/*/$2 || return
-	wait $pid; is $? 0 && is "$(number 8)" 200000 && sound && "$VERBATIM" info t.db >out
+	wait $pid; is $? 0 && is "$(number 8)" 1000000 && sound && "$VERBATIM" info t.db >out
 }
 
-cut_rings_end_nobody() { cut_while_it_runs 0 'ring.*' && one_sentence 'is damaged'; }
+cut_rings_end_nobody() { cut_while_it_runs 0 'ring.*' && one_sentence 'is damaged\|cannot be read'; }
 half_a_ring_ends_nobody() { cut_while_it_runs 8192 'ring.*'; }
+# its recorder stands still, and has not opened one yet
+rings_cut_before_they_were_read_are_told() {
+	"$VERBATIM" record -o t.db sh -c "kill -STOP \$PPID; exec '$apps/loop' counts 50" 2>err & local pid=$!
+	await posted 49 && truncate -s 0 sessions/*/ring.* && kill -CONT $pid || return
+	wait $pid; is $? 0 && sound && one_sentence 'cannot be read: cut' || return
+	! grep 'called a verb' err && "$VERBATIM" info t.db >out && says 'could not make a ring' out
+}
 cut_page_ends_nobody() { cut_while_it_runs 0 session; }
 
 program_sees_its_own_signals() {
@@ -40,6 +47,7 @@ corrupted_program_harms_nobody() {
 }
 
 try cut_rings_end_nobody
+try rings_cut_before_they_were_read_are_told
 try half_a_ring_ends_nobody
 try cut_page_ends_nobody
 try program_sees_its_own_signals
