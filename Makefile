@@ -23,19 +23,20 @@ CTF_LIBS   = -lbabeltrace2
 VERBS_LIBS = -libverbs
 TEST_LIBS  = -lcmocka
 
-objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard $(1))))
+# of all sources below these folders
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c')))
 GEN     = $(BUILD)/gen/verbs_gen.h
-WIRE    = $(call objects,core/wire/*.c) $(BUILD)/obj/gen/verbs_gen.o
+WIRE   := $(call objects,core/wire) $(BUILD)/obj/gen/verbs_gen.o
 # of it the guest has what writes events, not what prints
 GUEST_WIRE = $(filter-out %/log.o %/printable.o %/regular.o,$(WIRE))
-STORE   = $(call objects,core/store/*.c)
-TRACE   = $(call objects,shim/trace/*.c)
-LTTNG   = $(call objects,shim/lttng/*.c)
-SOFT    = $(call objects,shim/soft/*.c)
-MODEL   = $(call objects,tests/shim/soft/model/*.c)
-COMMAND = $(call objects,cli/*.c replay/*.c analyzer/*.c) $(STORE) $(WIRE)
-TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.c tests/*/*/*_test.c)))
-APPS    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
+STORE  := $(call objects,core/store)
+TRACE  := $(call objects,shim/trace)
+LTTNG  := $(call objects,shim/lttng)
+SOFT   := $(call objects,shim/soft)
+MODEL  := $(call objects,tests/shim/soft/model)
+COMMAND = $(call objects,cli replay analyzer) $(STORE) $(WIRE)
+TESTS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(shell find tests -name '*_test.c')))
+APPS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
 LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverbatim-soft.so $(BUILD)/dropin/libibverbs.so.1 \
 	  $(BUILD)/libverbatim-sqlite.so
 
@@ -53,7 +54,7 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	$(CC) $(ALLCFLAGS) -c -o $@ $<
 
 # dlsym() of ours is asked by a sanitizer that has not started yet
-$(patsubst %,$(BUILD)/obj/shim/trace/%.o,dl import object provider): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
+$(patsubst %,$(BUILD)/obj/shim/trace/interpose/%.o,dl import object provider): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
 
 SANITIZED = $(if $(SAN),tests/sanitizers.c)
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "core/store/sql.h"
+#include "core/store/db/sql.h"
 #include "core/wire/log.h"
 
 static bool looks_at(enum rule_id rule, char kind)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/store/trace.h"
+#include "core/store/read/trace.h"
 
 enum {
 	LIFE_NAME = 32,

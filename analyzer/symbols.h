@@ -9,7 +9,7 @@
  */
 #include <stddef.h>
 
-#include "core/store/trace.h"
+#include "core/store/read/trace.h"
 
 struct symbols;
 

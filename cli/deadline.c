@@ -13,7 +13,7 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "core/store/deadline.h"
+#include "core/store/db/deadline.h"
 
 static struct timespec last;
 

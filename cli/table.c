@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 
 #include "cli/format.h"
-#include "core/store/text.h"
-#include "core/store/trace.h"
+#include "core/store/db/text.h"
+#include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/printable.h"
 

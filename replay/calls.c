@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/build.h"
+#include "core/store/read/build.h"
 #include "core/wire/log.h"
 #include "replay/differ.h"
 #include "replay/dispatch.h"

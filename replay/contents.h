@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/trace.h"
+#include "core/store/read/trace.h"
 
 struct replay;
 struct contents;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/store/trace.h"
+#include "core/store/read/trace.h"
 
 enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are counted */
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/trace.h"
+#include "core/store/read/trace.h"
 
 struct request {
 	uint64_t wr_id;        /* as recorded */

@@ -6,7 +6,7 @@
  * need not. Both use the trace meanwhile, which works because it does not
  * change, and because its database is opened for more than one thread.
  */
-#include "core/store/trace.h"
+#include "core/store/read/trace.h"
 
 struct reader;
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/trace.h"
+#include "core/store/read/trace.h"
 #include "replay/devices.h"
 #include "replay/map.h"
 #include "replay/memory.h"

@@ -22,7 +22,7 @@ struct translation {
 	char text[160];
 };
 
-/* A handle or an address; a build_resolve of core/store/build.h. */
+/* A handle or an address; a build_resolve of core/store/read/build.h. */
 uint64_t translate_field(void *arg, const struct field_info *field, uint64_t recorded);
 
 /* What the descriptors cannot know of the arguments @args of a call: numbers, ports, keys. */

@@ -7,7 +7,7 @@
  * The smallest limit on the way up counts. In a container the path may be the
  * host's, of which only its end, or nothing, is there: what is there is read.
  *
- * Not here: who has taken how much of it (shim/trace/rings.c).
+ * Not here: who has taken how much of it (shim/trace/ring/rings.c).
  */
 #include "core/wire/budget.h"
 

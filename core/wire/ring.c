@@ -24,7 +24,7 @@
  * A narrow ring has further areas behind its data (ring_area.c).
  *
  * Not here: how it is read (ring_read.c), what an event is (event.h), when to wait
- * (shim/trace/wait.c).
+ * (shim/trace/ring/wait.c).
  */
 #include "core/wire/ring.h"
 

@@ -11,7 +11,7 @@
  * the reader gives that memory back. The file has its whole length from the
  * start, and memory behind it only where the ring has been.
  *
- * Not here: what is in an area (ring.c), who may have a wider one (shim/trace/rings.c).
+ * Not here: what is in an area (ring.c), who may have a wider one (shim/trace/ring/rings.c).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
  * A pid alone does not name a process: pids come back. With the start time of
  * /proc/PID/stat it does.
  *
- * Not here: what is in a ring (ring.c), who empties it (cli/collector.c).
+ * Not here: what is in a ring (ring.c), who empties it (cli/record/collector.c).
  */
 #include "core/wire/session.h"
 

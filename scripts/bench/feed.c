@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/store/writer.h"
+#include "core/store/write/writer.h"
 #include "core/wire/desc.h"
 #include "core/wire/ring.h"
 #include "scripts/bench/sample.h"

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "analyzer/check.h"
-#include "core/store/trace.h"
-#include "core/store/writer.h"
+#include "core/store/read/trace.h"
+#include "core/store/write/writer.h"
 #include "core/wire/codec.h"
 
 enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };

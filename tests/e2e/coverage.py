@@ -13,8 +13,8 @@ import sys
 
 # which the software device does not have; over a provider of its own in that test
 ELSEWHERE = {
-    'ibv_wc_read_cvlan': 'tests/shim/trace/poll_ex_test.c',
-    'ibv_wc_read_tm_info': 'tests/shim/trace/poll_ex_test.c',
+    'ibv_wc_read_cvlan': 'tests/shim/trace/verbs/poll_ex_test.c',
+    'ibv_wc_read_tm_info': 'tests/shim/trace/verbs/poll_ex_test.c',
 }
 # the software device makes no object that has it, so nobody can call it there
 NOT_THERE = {
@@ -112,7 +112,7 @@ def main():
     print('| verb | path | plane | values compared |\n|---|---|---|---|')
     for verb, (path, plane, later) in zip(order, rows_of):
         note = verb in ELSEWHERE and 'by ' + ELSEWHERE[verb]
-        note = note or later and ('by tests/shim/trace/qp_ex_test.c' if later == '-' else
+        note = note or later and ('by tests/shim/trace/verbs/qp_ex_test.c' if later == '-' else
                                   'by tests/e2e/later.sh: of ' + (later if '_' in later else 'IBVERBS_' + later))
         note = note or verb.startswith('rdma_') and 'by tests/e2e/cm.sh'
         note = note or NOT_THERE.get(verb) and 'not on the software device: ' + NOT_THERE[verb]

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "core/store/column.h"
+#include "core/store/chunk/column.h"
 #include "tests/fuzz/mutate.h"
 
 enum { COLUMNS = 255, BOMB = 64 << 20, PLAIN_MAX = 1 << 20 };

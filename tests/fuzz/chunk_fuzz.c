@@ -1,8 +1,8 @@
 /*
  * A chunk's bytes, of either table, and a walk over all that is in it
  */
-#include "core/store/block.h"
-#include "core/store/payload.h"
+#include "core/store/chunk/block.h"
+#include "core/store/chunk/payload.h"
 #include "core/wire/event.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/jscan.h"
-#include "core/store/json.h"
-#include "core/store/trace.h"
+#include "cli/trace/jscan.h"
+#include "core/store/db/json.h"
+#include "core/store/read/trace.h"
 #include "tests/fuzz/fuzz.h"
 
 static void read_all(const char *value, int depth)

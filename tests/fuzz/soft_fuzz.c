@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/soft/fault.h"
-#include "shim/soft/persona.h"
+#include "shim/soft/transport/fault.h"
+#include "shim/soft/fabric/persona.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutate.h"
 

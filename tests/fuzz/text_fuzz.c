@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/elf.h"
-#include "cli/filter.h"
-#include "cli/jscan.h"
-#include "core/store/sockaddr.h"
-#include "core/store/text.h"
-#include "core/store/trace.h"
+#include "cli/doctor/elf.h"
+#include "cli/record/filter.h"
+#include "cli/trace/jscan.h"
+#include "core/store/db/sockaddr.h"
+#include "core/store/db/text.h"
+#include "core/store/read/trace.h"
 #include "core/wire/payload.h"
 #include "core/wire/size.h"
 #include "tests/fuzz/fuzz.h"

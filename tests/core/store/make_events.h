@@ -14,8 +14,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "core/store/trace.h"
-#include "core/store/writer.h"
+#include "core/store/read/trace.h"
+#include "core/store/write/writer.h"
 #include "core/wire/codec.h"
 #include "core/wire/ring.h"
 

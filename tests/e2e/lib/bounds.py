@@ -31,7 +31,7 @@ def case(*commands, trace=loop):
     return add
 
 
-# Chunks: see core/store/batch.c and payload.c
+# Chunks: see core/store/chunk/batch.c and payload.c
 
 def varint(n):
     out = bytearray()

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "shim/soft/fabric.h"
-#include "shim/soft/shared.h"
+#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/shared.h"
 #include "tests/shim/soft/fellow.h"
 
 enum { PATH = 512 };

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "shim/soft/qp.h"
+#include "shim/soft/verbs/qp.h"
 #include "tests/shim/soft/pair.h"
 
 #define GIVEN(name)	struct end *name = *state

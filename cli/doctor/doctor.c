@@ -1,0 +1,212 @@
+/*
+ * verbatim doctor: what stops RDMA or tracing here, a line each
+ *
+ * A check is a row of a table below and a function; each says what it found,
+ * and what to do where something is wrong. Nothing is changed and no program
+ * is run.
+ */
+#include "cli/doctor/doctor.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "core/wire/printable.h"
+
+const struct doctor_check doctor_machine_checks[] = {
+	{ "device", doctor_devices },
+	{ "node", doctor_nodes },
+	{ "module", doctor_modules },
+	{ "memlock", doctor_memlock },
+	{ "port", doctor_ports },
+	{ "library", doctor_library },
+	{ "kernel", doctor_kernel },
+	{ "fork", doctor_fork },
+	{ "ptrace", doctor_ptrace },
+	{ "shm", doctor_shm },
+	{ "session", doctor_session },
+	{ "memory", doctor_memory },
+	{ "fabric", doctor_fabric },
+	{ "guest", doctor_guest },
+	{ "preload", doctor_preload },
+	{ "lttng", doctor_lttng },
+	{ "clock", doctor_clock },
+	{ 0 },
+};
+
+const struct doctor_check doctor_program_checks[] = {
+	{ "program", doctor_found },
+	{ "format", doctor_format },
+	{ "secure", doctor_secure },
+	{ "verbs", doctor_linked },
+	{ "direct", doctor_direct },
+	{ 0 },
+};
+
+static const char *const verdicts[DOCTOR_VERDICTS] = { "ok", "note", "problem" };
+
+enum { FORMAT };
+
+static const struct option_row rows[] = {
+	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
+	{ 0 },
+};
+
+void doctor_run(struct doctor *doctor, const struct doctor_check *checks)
+{
+	for (; checks->name; checks++) {
+		doctor->check = checks->name;
+		checks->look(doctor);
+	}
+}
+
+void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy,
+		const char *format, ...)
+{
+	struct finding *found = realloc(doctor->findings,
+					(doctor->nfindings + 1) * sizeof(*found));
+	va_list args;
+
+	if (!found)
+		abort(); /* of a command at its start */
+	doctor->findings = found;
+	found += doctor->nfindings++;
+	*found = (struct finding){ verdict, doctor->check, NULL, remedy };
+	va_start(args, format);
+	if (vasprintf(&found->text, format, args) < 0)
+		abort();
+	va_end(args);
+}
+
+size_t doctor_count(const struct doctor *doctor, enum verdict verdict)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < doctor->nfindings; i++)
+		n += doctor->findings[i].verdict == verdict;
+	return n;
+}
+
+void doctor_fini(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->nfindings; i++)
+		free(doctor->findings[i].text);
+	free(doctor->findings);
+}
+
+void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *format, ...)
+{
+	int n = snprintf(path, PATH_MAX, "%s", doctor->root);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path + n, (size_t)(PATH_MAX - n), format, args);
+	va_end(args);
+}
+
+bool doctor_line(const struct doctor *doctor, const char *name, char *line, size_t size)
+{
+	char path[PATH_MAX];
+	FILE *file;
+	bool got;
+
+	doctor_path(doctor, path, "%s", name);
+	file = fopen(path, "re");
+	got = file && fgets(line, (int)size, file);
+	if (file)
+		fclose(file);
+	line[got ? strcspn(line, "\n") : 0] = '\0';
+	return got;
+}
+
+bool doctor_has(const struct doctor *doctor, const char *name)
+{
+	char path[PATH_MAX];
+
+	doctor_path(doctor, path, "%s", name);
+	return !access(path, F_OK);
+}
+
+static int visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+unsigned int doctor_each(struct doctor *doctor, const char *folder, doctor_entry *entry)
+{
+	struct dirent **names;
+	char path[PATH_MAX];
+	int n;
+
+	doctor_path(doctor, path, "%s", folder);
+	n = scandir(path, &names, visible, alphasort);
+	if (n < 0)
+		return 0;
+	for (int i = 0; i < n; i++) {
+		if (entry)
+			entry(doctor, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	return (unsigned int)n;
+}
+
+static void print_text(const struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->nfindings; i++) {
+		const struct finding *f = &doctor->findings[i];
+
+		printf("%-8s %-8s ", verdicts[f->verdict], f->check);
+		print_foreign(stdout, f->text); /* names of files and devices in it */
+		printf("%s%s\n", f->remedy ? "; " : "", f->remedy ? f->remedy : "");
+	}
+}
+
+static void print_json(const struct doctor *doctor)
+{
+	static const struct column columns[] = {
+		{ "verdict", COLUMN_TEXT }, { "check", COLUMN_TEXT },
+		{ "finding", COLUMN_TEXT }, { "remedy", COLUMN_TEXT }, { 0 },
+	};
+	struct table *table = table_new("findings", columns);
+
+	for (size_t i = 0; i < doctor->nfindings; i++) {
+		const struct finding *f = &doctor->findings[i];
+
+		table_text(table, verdicts[f->verdict]);
+		table_text(table, f->check);
+		table_text(table, f->text);
+		table_text(table, f->remedy);
+	}
+	printf("{\n");
+	table_print_json(table);
+	printf("\n}\n");
+	table_free(table);
+}
+
+int cli_doctor(int argc, char **argv)
+{
+	struct doctor doctor = { .root = "" };
+	struct options options;
+	bool stopped, json;
+
+	options_parse(argc, argv, rows, true, &options);
+	json = cli_wants_json("doctor", options.value[FORMAT]);
+	doctor.program = options.args[0];
+	doctor_run(&doctor, doctor_machine_checks);
+	if (doctor.program)
+		doctor_run(&doctor, doctor_program_checks);
+	if (json)
+		print_json(&doctor);
+	else
+		print_text(&doctor);
+	stopped = doctor_count(&doctor, DOCTOR_PROBLEM);
+	doctor_fini(&doctor);
+	return stopped ? CLI_FINDINGS : CLI_FINE;
+}

@@ -1,0 +1,186 @@
+/*
+ * verbatim doctor: the RDMA devices, as the kernel shows them
+ *
+ * A machine without a device has nothing that stops: programs run on the
+ * software device. With one, what keeps a program from it is a problem.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/format.h"
+
+#define DEVICES "/sys/class/infiniband"
+#define UVERBS "/sys/class/infiniband_verbs"
+#define PCI "/sys/bus/pci/devices"
+
+enum {
+	CAP_IPC_LOCK_BIT = 14, /* capabilities(7) */
+	MEMLOCK_LITTLE = 64 << 20,
+};
+
+/* PCI vendors of which any network function is an RDMA device: with which module? */
+static const struct nic {
+	const char *vendor, *remedy;
+} nics[] = {
+	{ "0x15b3", "load its modules: 'modprobe mlx5_ib' (mlx4_ib for ConnectX-3)" },
+	{ "0x1077", "load its module: 'modprobe qedr'" },
+};
+
+static void see_device(struct doctor *doctor, const char *name)
+{
+	char node[128], path[PATH_MAX];
+
+	snprintf(path, sizeof(path), DEVICES "/%s/node_type", name);
+	doctor_line(doctor, path, node, sizeof(node));
+	doctor_say(doctor, DOCTOR_OK, NULL, "%s (%s)", name, *node ? node : "of unknown type");
+	doctor->devices++;
+}
+
+/* A network card for RDMA that the kernel does not show as one. */
+static void see_pci(struct doctor *doctor, const char *name)
+{
+	char path[PATH_MAX], vendor[16], class[16], ours[PATH_MAX];
+
+	snprintf(path, sizeof(path), PCI "/%s/vendor", name);
+	doctor_line(doctor, path, vendor, sizeof(vendor));
+	snprintf(path, sizeof(path), PCI "/%s/class", name);
+	doctor_line(doctor, path, class, sizeof(class));
+	snprintf(ours, sizeof(ours), PCI "/%s/infiniband", name);
+	if (strncmp(class, "0x02", 4) || doctor_has(doctor, ours))
+		return;
+	for (size_t i = 0; i < sizeof(nics) / sizeof(*nics); i++)
+		if (!strcmp(vendor, nics[i].vendor))
+			doctor_say(doctor, DOCTOR_PROBLEM, nics[i].remedy,
+				   "the network card at PCI %s has no RDMA device", name);
+}
+
+void doctor_devices(struct doctor *doctor)
+{
+	doctor_each(doctor, DEVICES, see_device);
+	doctor_each(doctor, PCI, see_pci);
+	if (!doctor->devices)
+		doctor_say(doctor, DOCTOR_NOTE,
+			   "'verbatim record' and 'verbatim run' take the software device by themselves",
+			   "this machine has no RDMA device");
+}
+
+/* One file of /dev/infiniband: may we open it for reading and writing? */
+static void see_node(struct doctor *doctor, const char *node, const char *whose)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	doctor_path(doctor, path, "/dev/infiniband/%s", node);
+	if (stat(path, &st))
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "let udev make it (reload ib_uverbs and rdma_ucm), or give it to the "
+			   "container: --device /dev/infiniband",
+			   "%s, of %s, is missing", path, whose);
+	else if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS))
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "make it 0666, or join its group (a udev rule keeps it so)",
+			   "%s, of %s, is closed to this user: mode %04o, owner %u:%u", path, whose,
+			   (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid,
+			   (unsigned int)st.st_gid);
+	else
+		doctor_say(doctor, DOCTOR_OK, NULL, "%s, of %s, can be opened", path, whose);
+}
+
+static void see_uverbs(struct doctor *doctor, const char *name)
+{
+	char path[PATH_MAX], device[128];
+
+	snprintf(path, sizeof(path), UVERBS "/%s/ibdev", name);
+	if (doctor_line(doctor, path, device, sizeof(device)))
+		see_node(doctor, name, device);
+}
+
+void doctor_nodes(struct doctor *doctor)
+{
+	if (!doctor->devices)
+		return;
+	doctor_each(doctor, UVERBS, see_uverbs);
+	if (doctor_has(doctor, "/sys/class/misc/rdma_cm"))
+		see_node(doctor, "rdma_cm", "the connection manager");
+}
+
+/* Built into the kernel, it shows by what it makes: @trace, or NULL. */
+static void see_module(struct doctor *doctor, const char *name, const char *made,
+		       enum verdict without, const char *remedy)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", name);
+	if (doctor_has(doctor, path) || (made && doctor_has(doctor, made)))
+		doctor_say(doctor, DOCTOR_OK, NULL, "%s is loaded", name);
+	else
+		doctor_say(doctor, without, remedy, "%s is not loaded", name);
+}
+
+/* The module of a device's driver: the target of .../device/driver/module. */
+static void see_driver(struct doctor *doctor, const char *name)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	ssize_t n;
+
+	doctor_path(doctor, path, DEVICES "/%s/device/driver/module", name);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return; /* built in, or without hardware below */
+	target[n] = '\0';
+	doctor_say(doctor, DOCTOR_OK, NULL, "%s is driven by %s", name,
+		   strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
+}
+
+void doctor_modules(struct doctor *doctor)
+{
+	if (!doctor->devices)
+		return;
+	see_module(doctor, "ib_uverbs", UVERBS, DOCTOR_PROBLEM,
+		   "'modprobe ib_uverbs': without it no program reaches a device");
+	see_module(doctor, "rdma_ucm", "/sys/class/misc/rdma_cm", DOCTOR_NOTE,
+		   "'modprobe rdma_ucm', if programs use librdmacm (rping, ucmatose, -R of perftest)");
+	doctor_each(doctor, DEVICES, see_driver);
+}
+
+static bool may_lock_all(const struct doctor *doctor)
+{
+	char line[256], path[PATH_MAX];
+	unsigned long long caps = 0;
+	FILE *file;
+
+	doctor_path(doctor, path, "/proc/self/status");
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return caps & (1ull << CAP_IPC_LOCK_BIT);
+}
+
+void doctor_memlock(struct doctor *doctor)
+{
+	struct rlimit limit;
+	char text[FORMAT_TEXT];
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		doctor_say(doctor, DOCTOR_OK, NULL, "memory that may be locked is not limited");
+	else if (may_lock_all(doctor))
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "this user may lock any memory (CAP_IPC_LOCK); others here: %s",
+			   format_bytes(limit.rlim_cur, text));
+	else
+		doctor_say(doctor,
+			   doctor->devices && limit.rlim_cur < MEMLOCK_LITTLE ? DOCTOR_PROBLEM :
+										DOCTOR_NOTE,
+			   "'ulimit -l unlimited', 'memlock' in /etc/security/limits.conf, or "
+			   "--ulimit memlock=-1 of the container; the software device locks nothing",
+			   "only %s may be registered from this shell",
+			   format_bytes(limit.rlim_cur, text));
+}

@@ -1,0 +1,272 @@
+/*
+ * verbatim doctor: kernel, memory and processes, and what recording needs
+ */
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cli/record/device.h"
+#include "cli/doctor/doctor.h"
+#include "cli/format.h"
+#include "core/wire/budget.h"
+#include "core/wire/clock.h"
+#include "core/wire/size.h"
+
+enum {
+	SPACE_NONE = 16 << 20,   /* a session and the rings of some threads */
+	SPACE_LITTLE = 512 << 20,
+	BUDGET_MUCH = 2,         /* one part of so many of what a program may have is too much for rings */
+	READS = 4096,            /* of the clock */
+	SLOW_NS = 100,
+};
+
+/* Is the kernel at least @major.@minor? */
+static bool at_least(const char *release, int major, int minor)
+{
+	int a = 0, b = 0;
+
+	sscanf(release, "%d.%d", &a, &b);
+	return a > major || (a == major && b >= minor);
+}
+
+bool doctor_copies_on_fork(const struct doctor *doctor)
+{
+	char release[128];
+
+	return doctor_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)) &&
+	       at_least(release, 5, 12);
+}
+
+void doctor_kernel(struct doctor *doctor)
+{
+	char release[128];
+
+	if (!doctor_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)))
+		doctor_say(doctor, DOCTOR_PROBLEM, "mount it: 'mount -t proc proc /proc'",
+			   "/proc is not there: the recorder cannot tell who is alive");
+	else if (!at_least(release, 4, 14))
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "use Linux 4.14 or newer (the recorder needs MADV_WIPEONFORK)",
+			   "Linux %s is too old", release);
+	else if (!doctor_copies_on_fork(doctor))
+		doctor_say(doctor, DOCTOR_NOTE, "programs that fork need ibv_fork_init()",
+			   "Linux %s has no copy-on-fork for pinned pages (5.12 has)", release);
+	else
+		doctor_say(doctor, DOCTOR_OK, NULL, "Linux %s", release);
+}
+
+/* Yama: Documentation/admin-guide/LSM/Yama.rst */
+void doctor_ptrace(struct doctor *doctor)
+{
+	char scope[16];
+
+	if (!doctor_line(doctor, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
+		doctor_say(doctor, DOCTOR_OK, NULL, "Yama does not restrict ptrace");
+	else if (atoi(scope) <= 1)
+		doctor_say(doctor, DOCTOR_OK, NULL, "Yama's ptrace scope is %s: the software device "
+			   "may copy between processes", scope);
+	else
+		doctor_say(doctor, DOCTOR_NOTE, "'sysctl kernel.yama.ptrace_scope=1' for full speed",
+			   "Yama's ptrace scope is %s: the software device copies through shared "
+			   "memory, which is slower, and no debugger can attach", scope);
+}
+
+static bool in_container(const struct doctor *doctor)
+{
+	return doctor_has(doctor, "/.dockerenv") || doctor_has(doctor, "/run/.containerenv") ||
+	       getenv("container") || getenv("KUBERNETES_SERVICE_HOST");
+}
+
+void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_bytes)
+{
+	char text[FORMAT_TEXT];
+
+	format_bytes(free_bytes, text);
+	if (free_bytes >= SPACE_LITTLE)
+		doctor_say(doctor, DOCTOR_OK, NULL, "%s has %s free", where, text);
+	else
+		doctor_say(doctor, free_bytes < SPACE_NONE ? DOCTOR_PROBLEM : DOCTOR_NOTE,
+			   in_container(doctor) ?
+			   "start the container with --shm-size=1g or --ipc=host; or take another "
+			   "folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC" :
+			   "make room, or take another folder (VERBATIM_SESSIONS), or smaller rings "
+			   "(--ring-size)",
+			   "%s has only %s free (37 kB to 4 MB for each thread that is recorded)", where, text);
+}
+
+static void see_space(struct doctor *doctor, const char *where, const char *path)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs))
+		doctor_say(doctor, DOCTOR_PROBLEM, "make it, or name another",
+			   "%s cannot be used", where);
+	else if (access(path, W_OK | X_OK))
+		doctor_say(doctor, DOCTOR_PROBLEM, "name a folder of your own, or 'chmod 1777' it",
+			   "%s cannot be written by this user", where);
+	else
+		doctor_judge_space(doctor, where, (uint64_t)fs.f_bavail * fs.f_frsize);
+}
+
+void doctor_shm(struct doctor *doctor)
+{
+	char path[PATH_MAX];
+
+	doctor_path(doctor, path, "/dev/shm");
+	if (access(path, F_OK))
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "'mount -t tmpfs tmpfs /dev/shm' (also in a container); or set "
+			   "VERBATIM_SOFT_FABRIC and VERBATIM_SESSIONS to a folder of yours",
+			   "there is no /dev/shm: no shared memory for the software device and rings");
+	else
+		see_space(doctor, "/dev/shm", path);
+}
+
+/* Rings are charged to the recorded program. It may run in another group than we do. */
+void doctor_memory(struct doctor *doctor)
+{
+	char self[PATH_MAX], groups[PATH_MAX], limit[FORMAT_TEXT], budget[FORMAT_TEXT];
+	const char *given = getenv("VERBATIM_RING_BUDGET");
+	uint64_t most, rings;
+
+	doctor_path(doctor, self, "/proc/self/cgroup");
+	doctor_path(doctor, groups, "/sys/fs/cgroup");
+	most = budget_cgroup_limit(self, groups);
+	rings = given && *given ? size_parse(given) : budget_default(most);
+	format_bytes(rings, budget);
+	if (most == UINT64_MAX)
+		doctor_say(doctor, DOCTOR_OK, NULL, "no memory cgroup limits programs started here: "
+			   "the rings of each may have %s", budget);
+	else if (rings > most / BUDGET_MUCH)
+		doctor_say(doctor, DOCTOR_NOTE, "take less for rings: VERBATIM_RING_BUDGET",
+			   "the rings of a program may have %s of the %s that its memory cgroup allows",
+			   budget, format_bytes(most, limit));
+	else
+		doctor_say(doctor, DOCTOR_OK, NULL, "the rings of a program may have %s of the %s that "
+			   "its memory cgroup allows", budget, format_bytes(most, limit));
+}
+
+void doctor_session(struct doctor *doctor)
+{
+	const char *given = getenv("VERBATIM_SESSIONS");
+	char where[PATH_MAX];
+
+	if (!given || !*given)
+		return; /* sessions are in /dev/shm: said already */
+	snprintf(where, sizeof(where), "VERBATIM_SESSIONS=%s", given);
+	see_space(doctor, where, given);
+}
+
+/* As the software device judges it, which shares nothing with us. */
+void doctor_fabric(struct doctor *doctor)
+{
+	const char *given = getenv("VERBATIM_SOFT_FABRIC");
+	struct stat st;
+
+	if (!given || !*given || lstat(given, &st)) /* else it makes one */
+		return;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
+		doctor_say(doctor, DOCTOR_PROBLEM, "'chmod 700' it, or name one that is not there",
+			   "VERBATIM_SOFT_FABRIC=%s is no directory of this user that is closed to "
+			   "others: the software device cannot be opened", given);
+	else
+		doctor_say(doctor, DOCTOR_OK, NULL, "processes meet in VERBATIM_SOFT_FABRIC=%s",
+			   given);
+}
+
+void doctor_guest(struct doctor *doctor)
+{
+	static const char *const names[] = { "libverbatim.so", "libverbatim-soft.so",
+					     "dropin/libibverbs.so.1" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (device_library(names[i], path)) {
+			doctor_say(doctor, DOCTOR_PROBLEM,
+				   "'make install' puts it beside the command; no blank or colon may "
+				   "be in its path",
+				   "%s cannot be found, or not be preloaded", names[i]);
+			return;
+		}
+	device_library(names[0], path);
+	doctor_say(doctor, DOCTOR_OK, NULL, "%s", path);
+}
+
+void doctor_preload(struct doctor *doctor)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char line[256];
+
+	if (before && *before)
+		doctor_say(doctor, DOCTOR_NOTE, "unset it if a recording looks odd",
+			   "LD_PRELOAD=%s stays in force; ours goes before it", before);
+	if (doctor_line(doctor, "/etc/ld.so.preload", line, sizeof(line)))
+		doctor_say(doctor, DOCTOR_NOTE, "look into it if a recording looks odd",
+			   "/etc/ld.so.preload loads %s into every program", line);
+}
+
+/* The pid of the daemon of which @file tells, 0 if it does not run. */
+static int daemon_of(const struct doctor *doctor, const char *file)
+{
+	char line[32], proc[64];
+	int pid = 0;
+
+	if (doctor_line(doctor, file, line, sizeof(line)))
+		pid = atoi(line);
+	snprintf(proc, sizeof(proc), "/proc/%d", pid);
+	return pid > 0 && doctor_has(doctor, proc) ? pid : 0;
+}
+
+void doctor_lttng(struct doctor *doctor)
+{
+	const char *home = getenv("LTTNG_HOME") ? getenv("LTTNG_HOME") : getenv("HOME");
+	int pid = daemon_of(doctor, "/var/run/lttng/lttng-sessiond.pid");
+	char own[PATH_MAX];
+
+	snprintf(own, sizeof(own), "%s/.lttng/lttng-sessiond.pid", home ? home : "");
+	if (!pid)
+		pid = daemon_of(doctor, own);
+	if (pid)
+		doctor_say(doctor, DOCTOR_OK, NULL, "lttng-sessiond runs (pid %d)", pid);
+	else
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "no lttng-sessiond runs; only recording with LTTng needs one");
+}
+
+static double read_cost(uint32_t kind)
+{
+	uint64_t start = clock_monotonic();
+
+	for (int i = 0; i < READS; i++) {
+		uint64_t ticks = clock_ticks(kind);
+
+		__asm__ volatile("" : : "r"(ticks));
+	}
+	return (double)(clock_monotonic() - start) / READS;
+}
+
+void doctor_clock(struct doctor *doctor)
+{
+	struct clock clock;
+	char source[64];
+	double ns;
+
+	clock_init(&clock);
+	ns = read_cost(clock.kind);
+	if (!doctor_line(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			 source, sizeof(source)))
+		strcpy(source, "unknown");
+	if (clock.kind == CLOCK_KIND_TSC)
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "events are timed by the time stamp counter, invariant here: %.0f ns a read "
+			   "(the kernel's clock: %s)", ns, source);
+	else
+		doctor_say(doctor, DOCTOR_NOTE,
+			   ns > SLOW_NS ? "boot with a better clock source (tsc)" : NULL,
+			   "the time stamp counter is not invariant: events are timed by "
+			   "CLOCK_MONOTONIC (%s), %.0f ns a read", source, ns);
+}

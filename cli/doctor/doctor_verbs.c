@@ -1,0 +1,138 @@
+/*
+ * verbatim doctor: the devices as a program finds them, through libibverbs
+ *
+ * It is the libibverbs of our own environment: under `verbatim run --device
+ * soft` that of the software device.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/doctor/doctor.h"
+
+enum { GIDS = 256 };
+
+static const char *layer(const struct ibv_port_attr *port)
+{
+	return port->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
+}
+
+static void see_gids(struct doctor *doctor, struct ibv_context *context, unsigned int port,
+		     const struct ibv_port_attr *attr)
+{
+	const char *device = ibv_get_device_name(context->device);
+	struct ibv_gid_entry gids[GIDS];
+	ssize_t n = ibv_query_gid_table(context, gids, GIDS, 0), here = 0;
+
+	for (ssize_t i = 0; i < n; i++)
+		here += gids[i].port_num == port;
+	if (n < 0) {
+		doctor_say(doctor, DOCTOR_PROBLEM, "look at the kernel's messages ('dmesg')",
+			   "%s port %u: its GID table cannot be read (%s)", device, port,
+			   strerror((int)-n));
+		return;
+	}
+	doctor_say(doctor, here ? DOCTOR_OK : DOCTOR_PROBLEM,
+		   here ? NULL : "give the network interface of the port an address, and bring it up",
+		   "%s port %u: %s, %s, LID %u, %zd GID%s", device, port, layer(attr),
+		   ibv_port_state_str(attr->state), attr->lid, here, here == 1 ? "" : "s");
+}
+
+static void see_port(struct doctor *doctor, struct ibv_context *context, unsigned int port)
+{
+	const char *device = ibv_get_device_name(context->device);
+	struct ibv_port_attr attr;
+
+	if (ibv_query_port(context, (uint8_t)port, &attr))
+		doctor_say(doctor, DOCTOR_PROBLEM, "look at the kernel's messages ('dmesg')",
+			   "%s port %u cannot be asked", device, port);
+	else if (attr.state != IBV_PORT_ACTIVE && attr.state != IBV_PORT_ACTIVE_DEFER)
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   attr.link_layer == IBV_LINK_LAYER_ETHERNET ?
+			   "bring its network interface up ('rdma link', 'ip link set ... up'); no "
+			   "matter if another port is the one used" :
+			   "is the cable in, and a subnet manager running ('ibstat', 'sminfo')? no "
+			   "matter if another port is the one used",
+			   "%s port %u: %s, %s", device, port, layer(&attr),
+			   ibv_port_state_str(attr.state));
+	else
+		see_gids(doctor, context, port, &attr);
+}
+
+static void see_ports(struct doctor *doctor, struct ibv_device *device)
+{
+	struct ibv_context *context = ibv_open_device(device);
+	struct ibv_device_attr attr;
+
+	if (!context) {
+		doctor_say(doctor, DOCTOR_PROBLEM, "see what is said of its node and module",
+			   "%s cannot be opened: %s", ibv_get_device_name(device), strerror(errno));
+		return;
+	}
+	if (ibv_query_device(context, &attr))
+		attr.phys_port_cnt = 1;
+	for (unsigned int port = 1; port <= attr.phys_port_cnt; port++)
+		see_port(doctor, context, port);
+	ibv_close_device(context);
+}
+
+void doctor_ports(struct doctor *doctor)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	if (n < (int)doctor->devices)
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "install the provider's library (Debian: ibverbs-providers) and load ib_uverbs",
+			   "libibverbs finds %d of %u devices: %s", n, doctor->devices,
+			   list ? "a provider is missing" : strerror(errno));
+	for (int i = 0; i < n; i++)
+		see_ports(doctor, list[i]);
+	if (list)
+		ibv_free_device_list(list);
+}
+
+/* Path of the file that holds @symbol, links followed. */
+static bool file_of(void *symbol, char path[PATH_MAX])
+{
+	Dl_info info;
+
+	return dladdr(symbol, &info) && realpath(info.dli_fname, path);
+}
+
+void doctor_library(struct doctor *doctor)
+{
+	unsigned int providers = doctor_each(doctor, "/etc/libibverbs.d", NULL);
+	char path[PATH_MAX];
+
+	if (!file_of((void *)ibv_get_device_list, path))
+		strcpy(path, "libibverbs");
+	if (strstr(path, "/dropin/") || strstr(path, "libverbatim-soft"))
+		doctor_say(doctor, DOCTOR_OK, NULL, "%s, the software device", path);
+	else
+		doctor_say(doctor, providers ? DOCTOR_OK : DOCTOR_NOTE,
+			   providers ? NULL :
+			   "install the providers (Debian: ibverbs-providers), or use --device soft",
+			   "%s, %u providers in /etc/libibverbs.d", path, providers);
+}
+
+void doctor_fork(struct doctor *doctor)
+{
+	enum ibv_fork_status status = ibv_is_fork_initialized();
+
+	if (status == IBV_FORK_UNNEEDED || (!doctor->devices && doctor_copies_on_fork(doctor)))
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "this kernel gives a child copies of registered pages: fork is safe");
+	else if (status == IBV_FORK_ENABLED)
+		doctor_say(doctor, DOCTOR_OK, NULL, "libibverbs keeps registered memory from children");
+	else
+		doctor_say(doctor, DOCTOR_NOTE,
+			   "call ibv_fork_init() first, or set RDMAV_FORK_SAFE=1, in programs that fork "
+			   "(also by system() and popen())",
+			   "registered memory of a program that forks can move away beneath the device");
+}

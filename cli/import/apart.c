@@ -1,0 +1,164 @@
+/*
+ * Work on input that a library may not survive
+ *
+ *	parent                      child
+ *	reads what the child says   limits, @work, _exit()
+ *	prints our lines of it      (its libraries' assertions print what they like)
+ *
+ * Input from strangers makes libraries divide by zero, abort, ask for all
+ * memory, or never end. In a child that is one status more.
+ *
+ * Time is the child's own, of the processor: a busy machine ends nobody.
+ */
+#include "cli/import/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/wire/printable.h"
+
+#define OURS "verbatim: "
+
+enum { LINE = 8192 };
+
+static volatile sig_atomic_t went_on;
+
+void apart_goes_on(void)
+{
+	went_on = 1;
+}
+
+static void look(int signal)
+{
+	(void)signal;
+	if (!went_on)
+		raise(SIGXCPU);
+	went_on = 0;
+}
+
+static void watch(unsigned int seconds)
+{
+	const struct itimerval every = { { seconds, 0 }, { seconds, 0 } };
+
+	signal(SIGXCPU, SIG_DFL);
+	signal(SIGPROF, seconds ? look : SIG_IGN);
+	setitimer(ITIMER_PROF, &every, NULL);
+}
+
+void apart_unhurried(void)
+{
+	watch(0);
+}
+
+static void limit(int resource, uint64_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) || limit.rlim_cur <= most)
+		return;
+	limit.rlim_cur = most;
+	setrlimit(resource, &limit);
+}
+
+/* Whoever catches them here catches them in the parent. */
+static void forget_handlers(void)
+{
+	static const int fatal[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+
+	for (size_t i = 0; i < sizeof(fatal) / sizeof(*fatal); i++)
+		signal(fatal[i], SIG_DFL);
+}
+
+/* Never returns. */
+static void work_in_child(int (*work)(void *arg), void *arg, const struct apart_limits *limits,
+			  pid_t parent, int says)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(says, STDERR_FILENO) < 0)
+		_exit(0);
+	forget_handlers();
+	limit(RLIMIT_CORE, 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* theirs is not little */
+	limit(RLIMIT_DATA, limits->bytes);
+#endif
+	watch(limits->seconds);
+	_exit(work(arg));
+}
+
+/*
+ * log.h writes a line by one write, so that none of another's is in the midst of
+ * it. What it names was made printable by then, unless it is a library's that
+ * begins as ours do.
+ */
+static void tell_line(const char *line)
+{
+	char text[PRINTABLE_GROWS * LINE + 1];
+	size_t n;
+
+	if (strncmp(line, OURS, strlen(OURS)))
+		return;
+	n = printable_lines(text, sizeof(text), line, strlen(line));
+	if (write(STDERR_FILENO, text, n) < 0)
+		return; /* nowhere left to say it */
+}
+
+static void tell_what_it_says(int says)
+{
+	FILE *file = fdopen(says, "r");
+	char line[LINE];
+	bool begins = true;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (begins)
+			tell_line(line);
+		begins = line[strlen(line) - 1] == '\n';
+	}
+	if (file)
+		fclose(file);
+	else
+		close(says);
+}
+
+int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limits,
+	      int *ret_signal)
+{
+	pid_t parent = getpid(), child;
+	int says[2], status;
+
+	*ret_signal = 0;
+	if (pipe2(says, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	if (!child)
+		work_in_child(work, arg, limits, parent, says[1]);
+	close(says[1]);
+	if (child < 0) {
+		close(says[0]);
+		return -EAGAIN;
+	}
+	tell_what_it_says(says[0]);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	*ret_signal = WTERMSIG(status);
+	return -ECHILD;
+}
+
+void *apart_share(uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}

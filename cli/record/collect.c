@@ -1,0 +1,202 @@
+/*
+ * verbatim collect: a trace of a session that nobody collects
+ *
+ * Programs that were started with libverbatim.so and VERBATIM_DIR alone, and
+ * those whose recorder died, leave their events in the files of the session.
+ * Nothing there changes while they are read: what fails may be tried again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/record/collector.h"
+#include "cli/record/guests.h"
+#include "cli/options.h"
+#include "cli/record/progress.h"
+#include "core/wire/dir.h"
+#include "core/wire/log.h"
+#include "core/wire/payload.h"
+
+enum { OUTPUT, KEEP, QUIET };
+
+static const struct option_row rows[] = {
+	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
+	[KEEP] = { "keep", 0, NULL, "leave the session where it is" },
+	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
+	{ 0 },
+};
+
+struct collecting {
+	struct session session;
+	struct session_page page; /* as it was when the programs had ended */
+	const char *dir, *path;
+	bool keep;
+	int lock; /* two at once would be one too many */
+	struct writer *writer;
+	struct collector *collector;
+	struct progress progress;
+};
+
+static int tell_unusable(const char *dir, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return log_err(err, access(dir, F_OK) ? "open the session %s" :
+			       "%s holds no session: nothing was recorded there; look for it",
+			       dir);
+	case -ENOTDIR:
+		return log_err(-EINVAL, "%s is not a session's directory; name the one of "
+					"VERBATIM_DIR", dir);
+	case -EACCES:
+		return log_err(err, "%s: a session is a directory of yours that nobody else may "
+				    "write to", dir);
+	case -EPROTO:
+		return log_err(err, "the session in %s is of another version of verbatim, or cut; "
+				    "collect it with the version that made it", dir);
+	}
+	return log_err(err, "open the session %s", dir);
+}
+
+static int lock(struct collecting *c)
+{
+	int at = session_open_dir(&c->session);
+	uint64_t bytes;
+
+	c->lock = at < 0 ? at : dir_open_file(at, "session", O_RDONLY, &bytes);
+	if (at >= 0)
+		close(at);
+	if (c->lock < 0)
+		return log_err(c->lock, "open the session %s", c->dir);
+	if (flock(c->lock, LOCK_EX | LOCK_NB))
+		return log_err(-EBUSY, "%s is being collected", c->dir);
+	return 0;
+}
+
+static int open_session(struct collecting *c)
+{
+	int err = session_join(&c->session, c->dir);
+
+	if (err)
+		return tell_unusable(c->dir, err);
+	err = lock(c);
+	if (err)
+		return err;
+	if (guests_in_use(&c->session))
+		return log_err(-EBUSY, "%s is still in use: collect it when its programs%s have "
+				       "ended", c->dir,
+			       c->session.collector ? " and their recorder" : "");
+	if (!atomic_load(&c->session.page->rings))
+		return log_err(-EINVAL, "%s is empty: no program has called a verb there", c->dir);
+	return 0;
+}
+
+/* The page was written by another process, which may still do so. */
+static void copy_page(const struct session *session, struct session_page *page)
+{
+	memcpy(page, session->page, sizeof(*page));
+	page->command[SESSION_TEXT - 1] = '\0';
+	page->trace[SESSION_TEXT - 1] = '\0';
+	page->filter.text[sizeof(page->filter.text) - 1] = '\0';
+}
+
+static int create_trace(struct collecting *c)
+{
+	struct writer_info info = {
+		.clock = &c->session.clock,
+		.command = c->page.command,
+		.device = "",
+		.filter = c->page.filter.text,
+	};
+	int err;
+
+	copy_page(&c->session, &c->page);
+	info.payload = c->page.payload;
+	info.one_of = c->page.filter.one_of;
+	err = writer_create(c->path, &info, &c->writer);
+	if (!err)
+		err = collector_new(&c->session, c->writer, &c->collector);
+	return err;
+}
+
+static int take_in(struct collecting *c)
+{
+	int fullest, err = collector_leftover(c->collector);
+
+	if (err)
+		return err;
+	do {
+		fullest = collector_drain(c->collector);
+		progress_show(&c->progress, c->writer);
+	} while (fullest > 0);
+	return fullest ? fullest : collector_finish(c->collector);
+}
+
+/* Threads that have ended, and events that were read, are in the dead recorder's trace only. */
+static void tell_rest(const struct collecting *c)
+{
+	const struct session_page *page = &c->page;
+
+	if (c->session.collector)
+		log_note("the recorder of %s had died: what it had taken in before is in its own "
+			 "trace, %s", c->dir, *page->trace ? page->trace : "verbatim.db");
+}
+
+static int collect(struct collecting *c)
+{
+	struct writer_progress done;
+	unsigned int processes;
+	bool unreadable;
+	int err = create_trace(c), finished;
+
+	if (!c->writer)
+		return err;
+	if (!err)
+		err = take_in(c);
+	processes = c->collector ? collector_processes(c->collector) : 0;
+	unreadable = c->collector && collector_unreadable(c->collector);
+	done = writer_progress(c->writer);
+	collector_free(c->collector);
+	finished = writer_finish(c->writer);
+	err = err ? err : finished;
+	if (!c->session.collector) /* programs may go on to record into what is kept */
+		atomic_store(&c->session.page->state, SESSION_RUNNING);
+	if (err)
+		return log_err(err, "%s is INCOMPLETE; the session is kept: collect %s again",
+			       c->path, c->dir);
+	tell_rest(c);
+	progress_end(&c->progress, c->path, processes, &done);
+	if (unreadable)
+		log_note("%s is kept, since not all of it could be read: what wrote it may have been "
+			 "another version of verbatim", c->dir);
+	else if (!c->keep)
+		session_remove(&c->session);
+	return 0;
+}
+
+int cli_collect(int argc, char **argv)
+{
+	struct collecting c = { .lock = -1 };
+	struct options options;
+	int err;
+
+	options_parse(argc, argv, rows, false, &options);
+	if (!options.nargs)
+		return cli_misuse("collect", "no session is given");
+	if (options.nargs > 1)
+		return cli_misuse("collect", "too much is given: '%s'", options.args[1]);
+	c.dir = options.args[0];
+	c.path = options.value[OUTPUT] ? options.value[OUTPUT] : "verbatim.db";
+	c.keep = options.value[KEEP];
+	progress_start(&c.progress, options.value[QUIET]);
+	err = open_session(&c);
+	if (!err)
+		err = collect(&c);
+	session_leave(&c.session);
+	if (c.lock >= 0)
+		close(c.lock);
+	return cli_status(err);
+}

@@ -1,0 +1,602 @@
+/*
+ * The collector: empties the rings of a session into a trace
+ *
+ *	ring.0 --\
+ *	ring.1 ---> feeds, each in turn, a bounded share --> writer
+ *	ring.2 --/
+ *
+ * A ring's number is given out before its file is there, and its maker may be
+ * killed in between: a number without a ring is looked for again and again,
+ * and holds nothing up. A feed ends when its ring is empty and its thread has
+ * said goodbye, or is gone, or its process is.
+ *
+ * Not here: how a ring is read (feed.c), when to come back and when all is
+ * over (recording.c), what the writer makes of an event (core/store).
+ */
+#include "cli/record/collector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/record/feed.h"
+#include "cli/format.h"
+#include "cli/record/guests.h"
+#include "core/wire/cut.h"
+#include "core/wire/log.h"
+
+enum {
+	FLUSH_NS = 700000000, /* between commits */
+	SOON_NS = 700000000,  /* a ring that is not there by then was most likely never made */
+	LAST_ROUNDS = 1000,   /* for who goes on writing in spite of the closed session */
+	MANY = 64,            /* missing rings that are not asked for one by one */
+};
+
+/* A process that has, or had, rings, and has not ended. */
+struct guest {
+	pid_t pid;
+	uint64_t start;
+	bool foreign; /* see struct feed */
+	int watch;    /* guests_watch() */
+};
+
+struct collector {
+	struct session *session;
+	int at; /* the session's directory */
+	struct writer *writer;
+	struct feed *feeds;
+	unsigned int nfeeds, feeds_size;
+	struct guest *guests;
+	unsigned int nguests, guests_size;
+	unsigned int processes; /* guests so far */
+	uint32_t *missing; /* numbers of rings that are not there yet */
+	unsigned int nmissing, missing_size;
+	uint64_t missing_at; /* CLOCK_MONOTONIC of when the last of them was given out */
+	uint32_t known;    /* numbers below it are feeds, missing, or done */
+	uint64_t flushed;  /* CLOCK_MONOTONIC of the last commit */
+	int64_t seen;      /* time of the trace: see collector_seen() */
+	pid_t child;       /* ours: its end is what waitpid() says */
+	bool child_ended;
+	bool leftover;     /* collector_leftover() */
+	uint32_t unreadable; /* rings of it that are none, in the end */
+	int child_status;
+	int error;
+};
+
+/* Room for one more in an array; false where there is no memory. */
+static bool grow(void *array, unsigned int n, unsigned int *size, size_t item)
+{
+	void **items = array;
+	void *grown;
+
+	if (n < *size)
+		return true;
+	grown = realloc(*items, (*size * 2 + 16) * item);
+	if (!grown)
+		return false;
+	*items = grown;
+	*size = *size * 2 + 16;
+	return true;
+}
+
+int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return log_err(-ENOMEM, "start the collector");
+	c->at = session_open_dir(session);
+	if (c->at < 0) {
+		int err = log_err(c->at, "open the session %s", session->dir);
+
+		free(c);
+		return err;
+	}
+	cut_catch();
+	c->session = session;
+	c->writer = writer;
+	c->flushed = clock_monotonic();
+	*ret_collector = c;
+	return 0;
+}
+
+/* The writer takes no more: the program must not wait for us. */
+static int fail(struct collector *c, int err)
+{
+	if (!c->error)
+		c->error = err;
+	atomic_store(&c->session->page->state, SESSION_CLOSED);
+	return c->error;
+}
+
+static const struct guest *find_guest(const struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nguests; i++)
+		if (c->guests[i].pid == pid)
+			return &c->guests[i];
+	return NULL;
+}
+
+/* The process of that pid, taken in if it is new; NULL where there is no memory. */
+static const struct guest *know_guest(struct collector *c, pid_t pid)
+{
+	const struct guest *known = find_guest(c, pid);
+
+	if (known)
+		return known;
+	if (!grow(&c->guests, c->nguests, &c->guests_size, sizeof(*c->guests)))
+		return NULL;
+	c->guests[c->nguests] = (struct guest){
+		.pid = pid,
+		.start = session_process_start(pid),
+		.foreign = guests_is_foreign(pid, c->session),
+		.watch = -1,
+	};
+	if (pid != c->child && !c->leftover && !c->guests[c->nguests].foreign)
+		c->guests[c->nguests].watch = guests_watch(pid);
+	c->processes++;
+	return &c->guests[c->nguests++];
+}
+
+/* After exec: nobody is left of the image that had the older rings. */
+static void end_older(struct collector *c, pid_t pid, uint64_t image)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (c->feeds[i].pid == pid && c->feeds[i].image != image)
+			c->feeds[i].over = true;
+}
+
+static int add_feed(struct collector *c, const struct ring *ring, uint32_t index)
+{
+	const struct guest *guest;
+	struct ring_head head;
+	struct feed feed;
+	int err;
+
+	feed_init(&feed, ring, index);
+	feed_read_head(&feed, &head);
+	guest = know_guest(c, feed.pid);
+	if (!guest || !grow(&c->feeds, c->nfeeds, &c->feeds_size, sizeof(*c->feeds)))
+		return log_err(-ENOMEM, "take in ring %u", index);
+	feed.foreign = guest->foreign;
+	end_older(c, feed.pid, feed.image);
+	err = writer_thread(c->writer, &head, &feed.thread);
+	if (!err)
+		c->feeds[c->nfeeds++] = feed;
+	return err;
+}
+
+static int open_ring(const struct collector *c, uint32_t index, struct ring *ret_ring)
+{
+	return c->leftover ? session_open_leftover(c->at, index, ret_ring) :
+			     session_open_ring(c->at, index, ret_ring);
+}
+
+/* Returns 1 if the ring is there now, 0 if not yet, or -errno. */
+static int try_ring(struct collector *c, uint32_t index)
+{
+	struct ring ring;
+	int err = open_ring(c, index, &ring);
+
+	if (err)
+		return 0;
+	/* pairs with the store in new_ring(): its maker has not told everything yet */
+	if (!c->leftover && !atomic_load_explicit(&ring.head->ticks, memory_order_acquire)) {
+		ring_close(&ring);
+		return 0;
+	}
+	err = add_feed(c, &ring, index);
+	if (err)
+		ring_close(&ring);
+	else if (ring.seq)
+		err = writer_began_late(c->writer, c->feeds[c->nfeeds - 1].thread, ring.seq);
+	return err ? err : 1;
+}
+
+static int try_each(struct collector *c)
+{
+	unsigned int left = 0;
+	int found = 0;
+
+	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
+		found = try_ring(c, c->missing[i]);
+		if (!found)
+			c->missing[left++] = c->missing[i];
+	}
+	c->nmissing = left;
+	return found < 0 ? found : 0;
+}
+
+/* The same by the list of what is there. Both are in order. */
+static int try_listed(struct collector *c)
+{
+	uint32_t *listed;
+	int n = session_list_rings(c->at, &listed), at = 0, found = 0;
+	unsigned int left = 0;
+
+	if (n < 0)
+		return log_err(n, "look for rings in %s", c->session->dir);
+	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
+		while (at < n && listed[at] < c->missing[i])
+			at++;
+		found = at < n && listed[at] == c->missing[i] ? try_ring(c, listed[at]) : 0;
+		if (!found)
+			c->missing[left++] = c->missing[i];
+	}
+	free(listed);
+	c->nmissing = left;
+	return found < 0 ? found : 0;
+}
+
+/* The page says how many rings there should be, and the program may write there. */
+static int find_missing(struct collector *c)
+{
+	return c->nmissing > MANY ? try_listed(c) : try_each(c);
+}
+
+/* How many numbers were given out, as the page says it: at most so many are. */
+static uint32_t count_given(const struct collector *c)
+{
+	/* pairs with the increment in rings.c */
+	uint32_t given = atomic_load_explicit(&c->session->page->rings, memory_order_acquire);
+
+	return given < SESSION_RINGS ? given : SESSION_RINGS;
+}
+
+/* What was missing comes first: processes and threads are numbered as they began. */
+static int find_new(struct collector *c)
+{
+	uint32_t given = count_given(c);
+
+	if (c->known >= given)
+		return 0;
+	for (; c->known < given; c->known++) {
+		if (!grow(&c->missing, c->nmissing, &c->missing_size, sizeof(*c->missing)))
+			return log_err(-ENOMEM, "take in ring %u", c->known);
+		c->missing[c->nmissing++] = c->known;
+	}
+	c->missing_at = clock_monotonic();
+	return find_missing(c);
+}
+
+int collector_drain(struct collector *c)
+{
+	const struct clock *clock = &c->session->clock;
+	int64_t seen = clock_ns(clock, clock_ticks(clock->kind));
+	int fullest = 0, err = c->error;
+
+	if (!err)
+		err = find_new(c);
+	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
+		struct feed *feed = &c->feeds[i];
+		int percent = feed_fill(feed);
+		bool empty = true;
+
+		if (!percent)
+			continue;
+		fullest = percent > fullest ? percent : fullest;
+		err = feed_drain(feed, c->writer, &empty);
+		if (!empty && writer_read_to(c->writer, feed->thread) < seen)
+			seen = writer_read_to(c->writer, feed->thread);
+	}
+	c->seen = seen;
+	atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
+	return err ? fail(c, err) : fullest;
+}
+
+static int end_feed(struct collector *c, struct feed *feed)
+{
+	struct ring_head head;
+	char name[SESSION_NAME];
+	int err;
+
+	feed_read_head(feed, &head);
+	err = writer_thread_end(c->writer, feed->thread, &head);
+	session_ring_name(feed->index, name);
+	if (!c->leftover)
+		unlinkat(c->at, name, 0);
+	ring_close(&feed->ring);
+	return err;
+}
+
+static int end_feeds(struct collector *c)
+{
+	unsigned int left = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nfeeds; i++) {
+		if (!err && feed_ended(&c->feeds[i]))
+			err = end_feed(c, &c->feeds[i]);
+		else
+			c->feeds[left++] = c->feeds[i];
+	}
+	c->nfeeds = left;
+	return err;
+}
+
+static bool has_feed(const struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (c->feeds[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Threads that are gone without a goodbye: killed, or ended by exec or _exit. */
+static void find_gone_threads(struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (feed_gone(&c->feeds[i]))
+			c->feeds[i].over = true;
+}
+
+static int end_guest(struct collector *c, const struct guest *guest)
+{
+	int status = guest->pid == c->child ? c->child_status :
+					      guests_status(guest->watch, guest->pid);
+	const struct clock *clock = &c->session->clock;
+
+	int64_t now = c->leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
+
+	return writer_process_end(c->writer, guest->pid, now, status);
+}
+
+static bool guest_lives(const struct collector *c, const struct guest *guest)
+{
+	if (c->leftover)
+		return false;
+	if (guest->foreign)
+		return true; /* as far as we can see */
+	if (guest->pid == c->child)
+		return !c->child_ended;
+	return session_process_alive(guest->pid, guest->start);
+}
+
+static void end_feeds_of(struct collector *c, pid_t pid)
+{
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		if (c->feeds[i].pid == pid)
+			c->feeds[i].over = true;
+}
+
+/* A process has ended when it is dead and its rings are read. */
+static int end_guests(struct collector *c)
+{
+	unsigned int left = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nguests; i++) {
+		struct guest guest = c->guests[i];
+		bool lives = guest_lives(c, &guest);
+
+		if (!lives)
+			end_feeds_of(c, guest.pid);
+		if (!lives && !has_feed(c, guest.pid) && !err)
+			err = end_guest(c, &guest);
+		else
+			c->guests[left++] = guest;
+	}
+	c->nguests = left;
+	return err;
+}
+
+/* What need not be done often. */
+static int flush(struct collector *c)
+{
+	uint64_t now = clock_monotonic();
+	int err;
+
+	if (now - c->flushed < FLUSH_NS)
+		return 0;
+	c->flushed = now;
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		feed_mend(&c->feeds[i]);
+	find_gone_threads(c);
+	err = find_missing(c);
+	return err ? err : writer_flush(c->writer);
+}
+
+int collector_tend(struct collector *c)
+{
+	int err = c->error;
+
+	if (!err && clock_monotonic() - c->missing_at < SOON_NS)
+		err = find_missing(c);
+	if (!err)
+		err = end_feeds(c);
+	if (!err)
+		err = end_guests(c);
+	if (!err)
+		err = flush(c);
+	return err ? fail(c, err) : 0;
+}
+
+int collector_lost(struct collector *c)
+{
+	int err = c->error;
+
+	for (unsigned int i = 0; i < c->nfeeds && !err; i++)
+		err = feed_tell_lost(&c->feeds[i], c->writer);
+	return err ? fail(c, err) : 0;
+}
+
+/* All there are is there: what the page says is not needed. */
+int collector_leftover(struct collector *c)
+{
+	int n = session_list_rings(c->at, &c->missing);
+
+	if (n < 0)
+		return log_err(n, "look for rings in %s", c->session->dir);
+	c->leftover = true;
+	c->nmissing = c->missing_size = (unsigned int)n;
+	c->known = SESSION_RINGS;
+	return find_missing(c);
+}
+
+void collector_child(struct collector *c, pid_t pid)
+{
+	c->child = pid;
+}
+
+void collector_ended(struct collector *c, int status)
+{
+	c->child_ended = true;
+	c->child_status = status;
+}
+
+int64_t collector_seen(const struct collector *c)
+{
+	return c->seen;
+}
+
+bool collector_waiting(const struct collector *c)
+{
+	if (c->known < count_given(c))
+		return !c->error;
+	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
+		if (feed_fill(&c->feeds[i]))
+			return true;
+	return false;
+}
+
+bool collector_idle(const struct collector *c)
+{
+	return !c->nfeeds && !c->nguests && !c->nmissing;
+}
+
+int collector_session_gone(struct collector *c)
+{
+	const struct clock *clock = &c->session->clock;
+	int err = c->error;
+
+	if (!err)
+		err = writer_session_gone(c->writer, clock_ns(clock, clock_ticks(clock->kind)));
+	return err ? fail(c, err) : 0;
+}
+
+bool collector_busy(const struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
+		if (!c->feeds[i].foreign)
+			return true;
+	return false;
+}
+
+bool collector_unreadable(const struct collector *c)
+{
+	return c->unreadable;
+}
+
+unsigned int collector_processes(const struct collector *c)
+{
+	return c->processes;
+}
+
+/* Threads that live on have stopped recording, or will at their next verb. */
+static int end_all_feeds(struct collector *c)
+{
+	int err = 0;
+
+	for (; c->nfeeds && !err; c->nfeeds--)
+		err = end_feed(c, &c->feeds[c->nfeeds - 1]);
+	return err;
+}
+
+/* No room in shared memory, most often: their verbs went by unseen. */
+static int tell_ringless(struct collector *c)
+{
+	const struct session_page *page = c->session->page;
+	uint32_t n = atomic_load(&page->ringless), denied = atomic_load(&page->denied);
+	char text[FORMAT_TEXT];
+
+	n = n < SESSION_RINGS ? n : SESSION_RINGS;
+	denied = denied < n ? denied : n;
+	if (!n)
+		return 0;
+	if (denied)
+		log_note("%u threads were not recorded: the rings of their process may have %s "
+			 "(--ring-budget allows more)", denied,
+			 format_bytes(atomic_load(&page->withheld_budget), text));
+	if (n > denied)
+		log_note("%u threads were not recorded: no ring could be made for them in %s",
+			 n - denied, c->session->dir);
+	return writer_ringless(c->writer, n);
+}
+
+static int tell_withheld(struct collector *c)
+{
+	const struct session_page *page = c->session->page;
+	const struct writer_withheld withheld = {
+		.rings = atomic_load(&page->withheld),
+		.threads = atomic_load(&page->denied),
+		.budget = atomic_load(&page->withheld_budget),
+		.waits = atomic_load(&page->gave_up),
+	};
+
+	return writer_withheld(c->writer, &withheld);
+}
+
+/* A file that is there, but is no ring: the number of one that was never made has none. */
+static bool is_unreadable(const struct collector *c, uint32_t index)
+{
+	struct ring ring;
+	int err = open_ring(c, index, &ring);
+
+	if (!err)
+		ring_close(&ring);
+	return err && err != -ENOENT;
+}
+
+static int tell_unreadable(struct collector *c)
+{
+	char path[SESSION_PATH + 16];
+
+	for (unsigned int i = 0; i < c->nmissing; i++)
+		if (is_unreadable(c, c->missing[i]) && !c->unreadable++)
+			session_ring_path(c->session, c->missing[i], path);
+	if (!c->unreadable)
+		return 0;
+	log_note("%s%s cannot be read: cut, not a ring, or its maker was killed; %u thread%s not in "
+		 "the trace", path, c->unreadable > 1 ? " and others" : "", c->unreadable,
+		 c->unreadable > 1 ? "s are" : " is");
+	return writer_ringless(c->writer, c->unreadable);
+}
+
+int collector_finish(struct collector *c)
+{
+	int err;
+
+	atomic_store(&c->session->page->state, SESSION_CLOSED);
+	for (int round = 0; round < LAST_ROUNDS && (err = collector_drain(c)) > 0; round++)
+		;
+	if (!c->error)
+		collector_tend(c);
+	err = c->error;
+	if (!err)
+		err = end_all_feeds(c);
+	if (!err)
+		err = end_guests(c);
+	if (!err)
+		err = tell_ringless(c);
+	if (!err)
+		err = tell_withheld(c);
+	if (!err)
+		err = tell_unreadable(c);
+	return err ? fail(c, err) : 0;
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		ring_close(&c->feeds[i].ring);
+	for (unsigned int i = 0; i < c->nguests; i++)
+		if (c->guests[i].watch >= 0)
+			close(c->guests[i].watch);
+	free(c->feeds);
+	free(c->guests);
+	free(c->missing);
+	close(c->at);
+	free(c);
+}

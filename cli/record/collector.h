@@ -1,0 +1,73 @@
+#pragma once
+/*
+ * The collector: empties the rings of a session into a trace while the
+ * program runs.
+ *
+ * One thread. A failure of the writer closes the session, so that the program
+ * goes on unrecorded; it is returned once, and then the collector does no more.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/store/write/writer.h"
+#include "core/wire/session.h"
+
+struct collector;
+
+/* Both are borrowed until collector_free(). Returns 0 or -ENOMEM. */
+int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector);
+
+/*
+ * Take in what the rings hold. Returns how full the fullest was, in percent
+ * (0: all were empty), or -errno after log_err().
+ */
+int collector_drain(struct collector *collector);
+
+/*
+ * See to what has changed: new rings, threads and processes that have ended,
+ * a commit when it is time. To be called some times a second. Returns 0 or -errno.
+ */
+int collector_tend(struct collector *collector);
+
+/*
+ * All of it was left by processes that are dead: they end with their last
+ * event, and the files stay as they are.
+ */
+int collector_leftover(struct collector *collector);
+
+/* Write into the trace what threads that run have lost by now. Returns 0 or -errno. */
+int collector_lost(struct collector *collector);
+
+/* Time of the trace up to which all that was published in rings has been given to the writer. */
+int64_t collector_seen(const struct collector *collector);
+
+/* @pid is our child: it has not ended before collector_ended() says how. */
+void collector_child(struct collector *collector, pid_t pid);
+
+/* The child has ended with @status, as of waitpid(). */
+void collector_ended(struct collector *collector, int status);
+
+/* Has a ring something in it, or is there a new one? */
+bool collector_waiting(const struct collector *collector);
+
+/* Is there no ring, and no process that had one? */
+bool collector_idle(const struct collector *collector);
+
+/* The session's directory is gone: the trace says so. Returns 0 or -errno. */
+int collector_session_gone(struct collector *collector);
+
+/* Has a process that we can watch a ring that is not ended? */
+bool collector_busy(const struct collector *collector);
+
+/* After collector_finish(): was there a file of a ring that is none that we can read? */
+bool collector_unreadable(const struct collector *collector);
+
+/* Processes that had a ring, so far. */
+unsigned int collector_processes(const struct collector *collector);
+
+/* Take in the rest, end all threads. The session's page is closed. Returns 0 or -errno. */
+int collector_finish(struct collector *collector);
+
+/* Accepts NULL. */
+void collector_free(struct collector *collector);

@@ -1,0 +1,164 @@
+/*
+ * On which device a program runs, and what it needs in its environment for it
+ *
+ *	LD_PRELOAD       libverbatim.so, libverbatim-soft.so, what was there
+ *	LD_LIBRARY_PATH  the drop-in libibverbs, where there is no rdma-core
+ *	VERBATIM_DIR     the session
+ *
+ * The libraries lie beside the command (as built), or in ../lib/verbatim (as
+ * installed).
+ */
+#include "cli/record/device.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/wire/log.h"
+#include "core/wire/session.h"
+
+/* The names in @sysfs as one text, "" if there are none; is @asked one of them? */
+static bool list_devices(const char *sysfs, const char *asked, char *text, size_t size)
+{
+	DIR *dir = opendir(sysfs);
+	size_t used = 0;
+	bool found = false;
+
+	text[0] = '\0';
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		if (d->d_name[0] == '.')
+			continue;
+		found = found || (asked && !strcmp(asked, d->d_name));
+		if (used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s",
+						 used ? ", " : "", d->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
+{
+	char names[512];
+	bool found = list_devices(sysfs, asked, names, sizeof(names));
+
+	if (asked && strcmp(asked, "soft") && !found) {
+		log_note("there is no RDMA device '%s' here; there is: %s%ssoft", asked, names,
+			 *names ? ", " : "");
+		return -ENODEV;
+	}
+	*ret_soft = asked ? !strcmp(asked, "soft") : !*names;
+	return 0;
+}
+
+void device_tell_soft(void)
+{
+	log_note("this machine has no RDMA device: using the software device");
+}
+
+int device_library(const char *name, char path[PATH_MAX])
+{
+	static const char *const places[] = { "", "../lib/verbatim/" };
+	char self[PATH_MAX], tried[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0)
+		return log_err(-errno, "readlink /proc/self/exe");
+	self[n] = '\0';
+	*(strrchr(self, '/') + 1) = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(tried, sizeof(tried), "%s%s%s", self, places[i], name);
+		if (realpath(tried, path))
+			return strpbrk(path, ": \t") ?
+			       log_err(-EINVAL, "'%s' cannot be preloaded: a space or colon", path) : 0;
+	}
+	return log_err(-ENOENT, "look for %s in %s and %s../lib/verbatim", name, self, self);
+}
+
+/* Put @value before what environment variable @name holds. */
+static int prepend(const char *name, const char *value)
+{
+	const char *before = getenv(name);
+	char *text;
+	int err;
+
+	if (asprintf(&text, "%s%s%s", value, before && *before ? ":" : "",
+		     before ? before : "") < 0)
+		return log_err(-ENOMEM, "set %s", name);
+	err = setenv(name, text, 1) ? log_err(-errno, "set %s", name) : 0;
+	free(text);
+	return err;
+}
+
+static int preload(const char *library)
+{
+	char path[PATH_MAX];
+	int err = device_library(library, path);
+
+	return err ? err : prepend("LD_PRELOAD", path);
+}
+
+/* Is there a libibverbs that is not our drop-in? */
+static bool has_rdma_core(void)
+{
+	void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+	struct link_map *map = NULL;
+	bool ours;
+
+	if (!library)
+		return false;
+	ours = !dlinfo(library, RTLD_DI_LINKMAP, &map) && strstr(map->l_name, "/dropin/");
+	dlclose(library);
+	return !ours;
+}
+
+static int drop_in(void)
+{
+	char path[PATH_MAX];
+	int err = device_library("dropin/libibverbs.so.1", path);
+
+	if (err)
+		return err;
+	*strrchr(path, '/') = '\0';
+	return prepend("LD_LIBRARY_PATH", path);
+}
+
+/*
+ * AddressSanitizer's library wants to be the first of all, which the preloaded
+ * are not. Those have nothing that it must come before.
+ */
+static int allow_order(void)
+{
+	const char *before = getenv("ASAN_OPTIONS");
+	char *text;
+	int err;
+
+	if (asprintf(&text, "%s%sverify_asan_link_order=0", before ? before : "",
+		     before && *before ? ":" : "") < 0)
+		return log_err(-ENOMEM, "set ASAN_OPTIONS");
+	err = setenv("ASAN_OPTIONS", text, 1) ? log_err(-errno, "set ASAN_OPTIONS") : 0;
+	free(text);
+	return err;
+}
+
+int device_environment(const char *dir, bool soft)
+{
+	int err = 0;
+
+	if (soft)
+		err = has_rdma_core() ? preload("libverbatim-soft.so") : drop_in();
+	if (!err && dir)
+		err = preload("libverbatim.so");
+	if (!err && (soft || dir))
+		err = allow_order();
+	if (!err && dir && setenv(SESSION_ENV, dir, 1))
+		err = log_err(-errno, "set " SESSION_ENV);
+	return err;
+}

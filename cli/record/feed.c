@@ -1,0 +1,186 @@
+/*
+ * A ring that is read
+ *
+ * Not here: which rings there are, and when they are closed (collector.c).
+ */
+#include "cli/record/feed.h"
+
+#include <errno.h>
+
+#include "cli/record/guests.h"
+#include "core/wire/log.h"
+
+enum {
+	SHARE = 256 << 10,  /* bytes of one ring before the next has its turn */
+	CONSUME = 64 << 10, /* give room back to the program that often */
+};
+
+#define COUNT_MAX (1ull << 48) /* a thread would count for years */
+
+void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
+{
+	struct ring_head head;
+
+	ring_read_head(ring, &head);
+	*feed = (struct feed){
+		.ring = *ring,
+		.index = index,
+		.pid = (pid_t)head.pid,
+		.image = head.image,
+		.ticks = head.ticks,
+	};
+}
+
+/* What a thread has counted; more than it can have is none of its. */
+static void check_count(_Atomic uint64_t *count, uint64_t otherwise)
+{
+	if (atomic_load_explicit(count, memory_order_relaxed) > COUNT_MAX)
+		atomic_store_explicit(count, otherwise, memory_order_relaxed);
+}
+
+void feed_read_head(const struct feed *feed, struct ring_head *ret_head)
+{
+	ring_read_head(&feed->ring, ret_head);
+	ret_head->index = feed->index;
+	ret_head->pid = (uint32_t)feed->pid;
+	ret_head->ticks = feed->ticks;
+	check_count(&ret_head->dropped, feed->dropped);
+	check_count(&ret_head->filtered, 0);
+	check_count(&ret_head->uncounted, 0);
+	check_count(&ret_head->in_handlers, 0);
+}
+
+int feed_tell_lost(struct feed *feed, struct writer *writer)
+{
+	struct ring_head head;
+
+	if (atomic_load_explicit(&feed->ring.head->dropped, memory_order_relaxed) == feed->dropped)
+		return 0;
+	feed_read_head(feed, &head);
+	feed->dropped = head.dropped;
+	return writer_thread_lost(writer, feed->thread, &head);
+}
+
+static int next_thread(struct feed *feed, struct writer *writer, const struct event_head *event)
+{
+	struct ring_head head;
+
+	feed_read_head(feed, &head);
+	feed->dropped = 0;
+	return writer_next_thread(writer, &feed->thread, &head, event);
+}
+
+static uint64_t waiting(const struct feed *feed)
+{
+	/* pairs with the store in ring_commit() */
+	return atomic_load_explicit(&feed->ring.head->tail, memory_order_acquire) -
+	       feed->ring.reserved;
+}
+
+int feed_fill(const struct feed *feed)
+{
+	uint64_t mask = feed->ring.mask, bytes = waiting(feed);
+
+	if (feed->stuck && bytes == feed->stuck)
+		return 0;
+	/* where tail is damaged, too, feed_drain() finds out */
+	return !bytes ? 0 : bytes > mask ? 100 : bytes * 100 < mask ? 1 : (int)(bytes * 100 / mask);
+}
+
+/* Once a ring: how much it is in the end is in the trace. */
+static void tell_damage(struct feed *feed)
+{
+	if (!feed->damaged)
+		log_note("ring %u of process %d is damaged: the program has written over events; "
+			 "what cannot be read is counted in the trace",
+			 feed->index, (int)feed->pid);
+	feed->damaged = true;
+}
+
+/* Go on behind what cannot be read. Returns how far that is, 0 if nothing can be done now, or
+ * -errno. */
+static int64_t skip(struct feed *feed, struct writer *writer)
+{
+	uint32_t events;
+	int64_t bytes = ring_skip(&feed->ring, &events);
+	int err = 0;
+
+	if (bytes < 0)
+		return bytes;
+	tell_damage(feed);
+	if (bytes)
+		err = writer_damage(writer, feed->thread, (uint64_t)bytes, events);
+	else
+		feed->stuck = waiting(feed);
+	return err ? err : bytes;
+}
+
+static int take(struct feed *feed, struct writer *writer, const struct event_head *event, int n)
+{
+	int err = event->type == EVENT_THREAD ? next_thread(feed, writer, event)
+					      : writer_event(writer, feed->thread, event);
+
+	if (err && err != -EBADMSG)
+		return err;
+	ring_step(&feed->ring, (size_t)n);
+	return n;
+}
+
+void feed_mend(struct feed *feed)
+{
+	/* pairs with nothing: the word is ours */
+	if (atomic_load_explicit(&feed->ring.head->head, memory_order_relaxed) !=
+	    feed->ring.reserved)
+		ring_consume(&feed->ring);
+}
+
+int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
+{
+	const struct event_head *event;
+	uint64_t unread = 0;
+	int64_t n = 1;
+
+	feed->stuck = 0;
+	for (uint64_t total = 0; total < SHARE && n > 0; total += (uint64_t)n) {
+		n = ring_peek(&feed->ring, &event);
+		if (n == -EBADMSG)
+			n = skip(feed, writer);
+		else if (n > 0)
+			n = take(feed, writer, event, (int)n);
+		if (n <= 0)
+			break;
+		unread += (uint64_t)n;
+		if (unread >= CONSUME) {
+			ring_consume(&feed->ring);
+			unread = 0;
+		}
+	}
+	ring_consume(&feed->ring);
+	*ret_empty = n <= 0;
+	if (n == -ENOMEM)
+		return log_err((int)n, "copy ring %u", feed->index);
+	return n < 0 ? (int)n : 0;
+}
+
+bool feed_ended(const struct feed *feed)
+{
+	/* in this order: what was written before the goodbye is seen */
+	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);
+
+	return (closed || feed->over) && !feed_fill(feed);
+}
+
+/* One that ends says first that the ring is idle, and the next that it has it, not being gone. */
+bool feed_gone(const struct feed *feed)
+{
+	const struct ring_head *head = feed->ring.head;
+	pid_t tid;
+
+	/* pairs with the stores in rings_give() and write_thread() */
+	if (feed->foreign || atomic_load_explicit(&head->idle, memory_order_acquire))
+		return false;
+	tid = (pid_t)atomic_load(&head->owner);
+	return !guests_has_thread(feed->pid, tid) &&
+	       !atomic_load_explicit(&head->idle, memory_order_acquire) &&
+	       tid == (pid_t)atomic_load(&head->owner);
+}

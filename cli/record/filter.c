@@ -1,0 +1,190 @@
+/*
+ * What --filter means
+ *
+ *	plane=control          no data verbs
+ *	plane=data             no queries of the control plane
+ *	verb=post_send+poll_cq of data verbs and queries only these
+ *	qp=17+0x12             the data verbs of these queue pairs, by number;
+ *	qp=qp3+ud              the third that its process makes; all of that type
+ *	device=mlx5_0          the data verbs of this device
+ *	1/100                  one of 100 posts, and of 100 polls
+ *
+ * The terms narrow each other.
+ */
+#include "cli/record/filter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/wire/desc.h"
+
+static void leave_out(struct session_filter *filter, int verb)
+{
+	filter->left_out[verb / 64] |= 1ull << (verb % 64);
+}
+
+static int complain(char complaint[256], const char *what, const char *word)
+{
+	snprintf(complaint, 256, "%s '%s'", what, word);
+	return -EINVAL;
+}
+
+static int read_plane(struct session_filter *filter, char *value, char complaint[256])
+{
+	enum verb_plane other;
+
+	if (strcmp(value, "control") && strcmp(value, "data"))
+		return complain(complaint, "a plane is control or data, not", value);
+	other = *value == 'c' ? PLANE_DATA : PLANE_CONTROL;
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (verb_infos[verb].plane == other)
+			leave_out(filter, verb);
+	return 0;
+}
+
+/*
+ * What is built or iterated over in several verbs is one event: that of
+ * ibv_wr_complete() or ibv_wr_abort(), and of a poll.
+ */
+static void want_verb(bool *wanted, enum verb verb)
+{
+	wanted[verb] = true;
+	if (verb_infos[verb].via == VIA_QPX)
+		wanted[VERB_wr_complete] = wanted[VERB_wr_abort] = true;
+	if (verb_infos[verb].via == VIA_CQX)
+		wanted[VERB_poll_cq] = true;
+}
+
+static int read_verbs(struct session_filter *filter, char *value, char complaint[256])
+{
+	bool wanted[VERB_COUNT] = { 0 };
+	char *rest = NULL;
+
+	for (char *name = strtok_r(value, "+", &rest); name; name = strtok_r(NULL, "+", &rest)) {
+		int verb = verb_find(name);
+
+		if (verb < 0)
+			return complain(complaint, "there is no verb", name);
+		want_verb(wanted, (enum verb)verb);
+	}
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (!wanted[verb])
+			leave_out(filter, verb);
+	return 0;
+}
+
+/* The type of that name: "rc" is IBV_QPT_RC; -1: none is. */
+static int64_t type_find(const char *word)
+{
+	const struct enum_info *types = enum_find("ibv_qp_type");
+
+	for (unsigned int i = 0; i < types->nvalues; i++)
+		if (!strcasecmp(types->values[i].name + strlen("IBV_QPT_"), word))
+			return types->values[i].value;
+	return -1;
+}
+
+static int read_qp(struct session_filter *filter, const char *word, char complaint[256])
+{
+	bool nth = !strncmp(word, "qp", 2);
+	uint32_t *n = nth ? &filter->nnths : &filter->nqps;
+	const char *digits = nth ? word + 2 : word;
+	unsigned long number;
+	char *end;
+
+	if (type_find(word) >= 0) {
+		filter->qp_types |= session_qp_type((uint32_t)type_find(word));
+		return 0;
+	}
+	number = strtoul(digits, &end, nth ? 10 : 0);
+	if (*end || *digits < '0' || *digits > '9' || number > 0xffffff || (nth && !number))
+		return complain(complaint, "a queue pair is given by its number, as qp3 (the third "
+					   "of its process) or as rc, ud (all of a type), not by",
+				word);
+	if (*n == SESSION_QPS)
+		return complain(complaint, "too many queue pairs, from", word);
+	(nth ? filter->nths : filter->qps)[(*n)++] = (uint32_t)number;
+	return 0;
+}
+
+static int read_qps(struct session_filter *filter, char *value, char complaint[256])
+{
+	char *rest = NULL;
+	int err = 0;
+
+	filter->some_qps = 1;
+	for (char *word = strtok_r(value, "+", &rest); word && !err;
+	     word = strtok_r(NULL, "+", &rest))
+		err = read_qp(filter, word, complaint);
+	return err;
+}
+
+static int read_device(struct session_filter *filter, char *value, char complaint[256])
+{
+	if (strlen(value) >= sizeof(filter->device))
+		return complain(complaint, "there is no such device:", value);
+	strcpy(filter->device, value);
+	return 0;
+}
+
+static int read_sample(struct session_filter *filter, char *value, char complaint[256])
+{
+	char *end;
+	unsigned long n = strtoul(value, &end, 10);
+
+	if (*end || *value < '0' || *value > '9' || !n || n > UINT32_MAX)
+		return complain(complaint, "one of N is 1/100 or so, not 1 of", value);
+	filter->one_of = (uint32_t)n;
+	return 0;
+}
+
+/* @seen: a bit for each kind of term that was there before. */
+static int read_term(struct session_filter *filter, char *term, unsigned int *seen,
+		     char complaint[256])
+{
+	static const struct {
+		const char *name;
+		int (*read)(struct session_filter *filter, char *value, char complaint[256]);
+	} kinds[] = {
+		{ "plane=", read_plane }, { "verb=", read_verbs }, { "qp=", read_qps },
+		{ "device=", read_device }, { "1/", read_sample },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		char *value = term + strlen(kinds[i].name);
+
+		if (strncmp(term, kinds[i].name, strlen(kinds[i].name)))
+			continue;
+		if (*seen & 1u << i)
+			return complain(complaint, "each of plane=, verb=, qp=, device= and 1/N is "
+						   "given once (with + between the names), not", term);
+		if (!value[strspn(value, "+")])
+			return complain(complaint, "nothing is named in", term);
+		*seen |= 1u << i;
+		return kinds[i].read(filter, value, complaint);
+	}
+	return complain(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
+}
+
+int filter_read(const char *terms, struct session_filter *ret_filter, char complaint[256])
+{
+	struct session_filter filter = { .on = 1 };
+	char words[sizeof(filter.text)], *rest = NULL;
+	unsigned int seen = 0;
+	int err = 0;
+
+	if (snprintf(filter.text, sizeof(filter.text), "%s", terms) >= (int)sizeof(filter.text))
+		return complain(complaint, "too long:", terms);
+	strcpy(words, filter.text);
+	for (char *term = strtok_r(words, ",", &rest); term && !err;
+	     term = strtok_r(NULL, ",", &rest))
+		err = read_term(&filter, term, &seen, complaint);
+	if (!err && *terms && !seen)
+		return complain(complaint, "nothing is named in", terms);
+	if (!err && seen)
+		*ret_filter = filter;
+	return err;
+}

@@ -1,0 +1,325 @@
+/*
+ * Processes that take part in a session, as /proc tells
+ *
+ * A guest is known by the environment it was started with: that needs nothing
+ * of the guest, neither a descriptor nor a parent. Processes of other users
+ * cannot be read, but they cannot have joined either.
+ */
+#include "cli/record/guests.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/wire/desc.h"
+#include "core/wire/dir.h"
+#include "core/wire/log.h"
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
+
+/* All of a file of /proc, ended by a 0; NULL if it cannot be read. */
+static char *read_file(const char *path, size_t *ret_bytes)
+{
+	size_t size = 16 << 10, used = 0;
+	char *text = malloc(size + 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = -1;
+
+	while (fd >= 0 && text && (n = read(fd, text + used, size - used)) > 0) {
+		used += (size_t)n;
+		if (used == size) {
+			char *grown = realloc(text, 2 * size + 1);
+
+			if (!grown)
+				break;
+			text = grown;
+			size *= 2;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[used] = '\0';
+	*ret_bytes = used;
+	return text;
+}
+
+static bool environment_has(const char *text, size_t bytes, const char *entry)
+{
+	for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
+		if (!strcmp(at, entry))
+			return true;
+	return false;
+}
+
+static bool was_started_with(pid_t pid, const char *entry)
+{
+	char path[40];
+	size_t bytes;
+	char *text;
+	bool has;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	text = read_file(path, &bytes);
+	if (!text)
+		return false;
+	has = environment_has(text, bytes, entry);
+	free(text);
+	return has;
+}
+
+bool guests_has(pid_t pid, const char *dir)
+{
+	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];
+
+	snprintf(entry, sizeof(entry), "%s=%s", SESSION_ENV, dir);
+	return was_started_with(pid, entry) && session_process_alive(pid, 0);
+}
+
+unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max)
+{
+	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];
+	DIR *proc = opendir("/proc");
+	unsigned int n = 0;
+
+	snprintf(entry, sizeof(entry), "%s=%s", SESSION_ENV, dir);
+	for (struct dirent *d; proc && (d = readdir(proc));) {
+		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? atoi(d->d_name) : 0;
+
+		if (!pid || !was_started_with(pid, entry) || !session_process_alive(pid, 0))
+			continue;
+		if (n < max)
+			pids[n] = pid;
+		n++;
+	}
+	if (proc)
+		closedir(proc);
+	return n;
+}
+
+bool guests_has_thread(pid_t pid, pid_t tid)
+{
+	char path[56];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
+	return !access(path, F_OK);
+}
+
+/*
+ * <linux/pidfd.h> of kernel 6.15, which is newer than our headers: what a
+ * process that is dead and reaped has left behind.
+ */
+struct pidfd_info_v0 {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid, ids[8];
+	int32_t exit_code;
+};
+
+#define PIDFD_EXIT_V0 (1u << 3)
+#define PIDFD_GET_INFO_V0 _IOWR(0xff, 11, struct pidfd_info_v0)
+
+int guests_watch(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec */
+}
+
+/* A zombie's exit_code is the last field of its line, where we may see it. */
+static int zombie_status(pid_t pid)
+{
+	char path[32], *text, *at;
+	size_t bytes;
+	int status = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = read_file(path, &bytes);
+	at = text ? strrchr(text, ')') : NULL;
+	if (at && at[1] == ' ' && at[2] == 'Z' && (at = strrchr(at, ' ')))
+		status = atoi(at + 1);
+	free(text);
+	return status > 0 ? status : -1; /* 0: perhaps because it is not ours to see */
+}
+
+static int reaped_status(int fd)
+{
+	struct pidfd_info_v0 info = { .mask = PIDFD_EXIT_V0 };
+
+	return !ioctl(fd, PIDFD_GET_INFO_V0, &info) && info.mask & PIDFD_EXIT_V0 ? info.exit_code :
+										   -1;
+}
+
+int guests_status(int fd, pid_t pid)
+{
+	int status;
+
+	if (fd < 0)
+		return -1;
+	status = reaped_status(fd);
+	if (status == -1)
+		status = zombie_status(pid);
+	if (status == -1) /* reaped in between */
+		status = reaped_status(fd);
+	close(fd);
+	return status;
+}
+
+/* Can maps of @pid be read, and do they lack @dir? */
+static bool maps_lack(pid_t pid, const char *dir)
+{
+	char path[40];
+	size_t bytes;
+	char *maps;
+	bool lack;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = read_file(path, &bytes);
+	lack = maps && bytes && !strstr(maps, dir);
+	free(maps);
+	return lack;
+}
+
+bool guests_is_foreign(pid_t pid, const struct session *session)
+{
+	uint64_t start = session_process_start(pid);
+
+	return start && (start < session->collector_start || maps_lack(pid, session->dir));
+}
+
+/* Does a living process own the ring? */
+static bool ring_lives(const struct session *session, int at, uint32_t index)
+{
+	char path[SESSION_PATH + 16];
+	struct ring ring = { 0 };
+	bool lives;
+	pid_t pid;
+
+	if (session_open_ring(at, index, &ring))
+		return false;
+	session_ring_path(session, index, path);
+	pid = (pid_t)ring.head->pid;
+	/* a pid comes back: who it is now has nothing of the ring mapped */
+	lives = session_process_alive(pid, 0) && !maps_lack(pid, path);
+	ring_close(&ring);
+	return lives;
+}
+
+static bool session_lives(const struct session *session, const struct session_page *page, int at)
+{
+	uint32_t *rings;
+	bool lives = false;
+	pid_t pid;
+	int n;
+
+	if ((page->collector &&
+	     session_process_alive((pid_t)page->collector, page->collector_start)) ||
+	    guests_scan(session->dir, &pid, 1))
+		return true;
+	n = session_list_rings(at, &rings);
+	for (int i = 0; i < n && !lives; i++)
+		lives = ring_lives(session, at, rings[i]);
+	if (n >= 0)
+		free(rings);
+	return lives || n < 0;
+}
+
+bool guests_in_use(const struct session *session)
+{
+	int at = session_open_dir(session);
+	bool used = at >= 0 && session_lives(session, session->page, at);
+
+	if (at >= 0)
+		close(at);
+	return used;
+}
+
+/* Has a ring of it ever held an event? */
+static bool holds_events(int at)
+{
+	uint32_t *rings;
+	int n = session_list_rings(at, &rings);
+	bool holds = n < 0;
+
+	for (int i = 0; i < n && !holds; i++) {
+		struct ring ring = { 0 };
+
+		if (session_open_leftover(at, rings[i], &ring))
+			continue;
+		holds = atomic_load(&ring.head->tail);
+		ring_close(&ring);
+	}
+	if (n >= 0)
+		free(rings);
+	return holds;
+}
+
+/*
+ * A copy of the page in @at. Not by session_join(): a recorder with another
+ * list of verbs leaves sessions, too.
+ */
+static bool read_page(int at, const struct session_page *ours, struct session_page *page)
+{
+	uint64_t bytes;
+	bool read_whole;
+	int fd = dir_open_file(at, "session", O_RDONLY, &bytes);
+
+	if (fd < 0)
+		return false;
+	read_whole = read(fd, page, sizeof(*page)) == sizeof(*page);
+	close(fd);
+	return read_whole && page->magic == ours->magic && page->version == ours->version;
+}
+
+/* What @session, whose directory is @name in @parent and open as @at, has come to. */
+static void sweep(const struct session *session, const struct session_page *ours, int parent,
+		  const char *name, int at, bool quiet)
+{
+	struct session_page page;
+
+	if (!read_page(at, ours, &page) || session_lives(session, &page, at))
+		return;
+	if (page.fingerprint != verbs_fingerprint || !holds_events(at)) {
+		session_clear(at);
+		unlinkat(parent, name, AT_REMOVEDIR);
+	} else if (!quiet) {
+		log_note("a recorder that died left events in %s: 'verbatim collect %s' makes a "
+			 "trace of them and removes it", session->dir, session->dir);
+	}
+}
+
+/*
+ * Anybody may make names in the shared directory: what has not the form of a
+ * session's, is no directory, or is another user's, is none of our business.
+ */
+void guests_sweep(const struct session *ours, bool quiet)
+{
+	const char *slash = strrchr(ours->dir, '/');
+	struct session session = { 0 };
+	int at;
+	DIR *list;
+
+	snprintf(session.dir, sizeof(session.dir), "%.*s", (int)(slash - ours->dir), ours->dir);
+	list = opendir(session.dir);
+	for (struct dirent *d; list && (d = readdir(list));) {
+		if (!session_is_collectors(d->d_name) || !strcmp(d->d_name, slash + 1) ||
+		    snprintf(session.dir, sizeof(session.dir), "%.*s/%s", (int)(slash - ours->dir),
+			     ours->dir, d->d_name) >= (int)sizeof(session.dir))
+			continue;
+		at = dir_open(dirfd(list), d->d_name);
+		if (at < 0)
+			continue;
+		sweep(&session, ours->page, dirfd(list), d->d_name, at, quiet);
+		close(at);
+	}
+	if (list)
+		closedir(list);
+}

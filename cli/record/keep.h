@@ -1,0 +1,39 @@
+#pragma once
+/*
+ * What is kept of a long recording: the last of it (flight recorder), copies
+ * of that at the moment it matters, or a trace after the other. One thread.
+ */
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/record/watch.h"
+#include "core/store/write/writer.h"
+#include "core/wire/session.h"
+
+struct keep {
+	const char *path;      /* of the trace */
+	uint64_t flight;       /* bytes of the data plane that are kept; 0: all */
+	uint64_t rotate_bytes; /* 0: never for its size */
+	uint64_t rotate_ns;    /* 0: never for its age */
+	struct watch *watch;   /* whose findings belong into a copy; may be NULL */
+	bool quiet;
+	bool asked;            /* a copy, by a signal */
+
+	unsigned int number;   /* of the last copy */
+	uint64_t begun;        /* CLOCK_MONOTONIC of the trace that grows now */
+	uint64_t carried;      /* bytes it began with */
+	struct writer_alarms seen;
+};
+
+void keep_start(struct keep *keep);
+
+/*
+ * See whether it is time, some times a second. @session may ask for a copy
+ * (session_page.copies_asked) and is answered. A copy that fails is said, and
+ * the recording goes on. Returns 0 or -errno of the writer.
+ */
+int keep_tend(struct keep *keep, struct session *session, struct writer *writer);
+
+/* "trace.3.db" for "trace.db" and 3; false where it is too long. */
+bool keep_name(const char *path, unsigned int number, char name[PATH_MAX]);

@@ -1,0 +1,132 @@
+/*
+ * Starting the program
+ *
+ * Whether exec has worked is told by a pipe that exec closes.
+ */
+#include "cli/record/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/wire/log.h"
+
+/* What they did before launch_guard(). */
+static struct {
+	int signal;
+	struct sigaction before;
+} guarded[] = { { .signal = SIGPIPE }, { .signal = SIGXFSZ } };
+
+enum { GUARDED = sizeof(guarded) / sizeof(*guarded) };
+
+static int check_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : -EACCES;
+}
+
+/* As execvp() does: a file without permission counts only if no other is found. */
+static int search(const char *program, const char *path, char found[PATH_MAX])
+{
+	int err = -ENOENT;
+
+	for (const char *at = path, *end; at; at = end) {
+		end = strchr(at, ':');
+		snprintf(found, PATH_MAX, "%.*s%s%s", (int)(end ? end - at : (int)strlen(at)),
+			 at, *at && *at != ':' ? "/" : "", program);
+		end = end ? end + 1 : NULL;
+		switch (check_file(found)) {
+		case 0:
+			return 0;
+		case -EACCES:
+			err = -EACCES;
+		}
+	}
+	return err;
+}
+
+int launch_find(const char *program, char found[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+
+	if (!*program)
+		return -ENOENT;
+	if (!strchr(program, '/') && path)
+		return search(program, path, found);
+	snprintf(found, PATH_MAX, "%s", program);
+	return strchr(program, '/') ? check_file(program) : 0;
+}
+
+int launch_check(const char *program)
+{
+	char found[PATH_MAX];
+	int err = launch_find(program, found);
+
+	return err ? log_err(err, "start '%s'", program) : 0;
+}
+
+void launch_guard(void)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	for (int i = 0; i < GUARDED; i++)
+		sigaction(guarded[i].signal, &ignore, &guarded[i].before);
+}
+
+static _Noreturn void become(char **argv, const sigset_t *mask, int report)
+{
+	int err;
+
+	for (int i = 0; i < GUARDED; i++)
+		sigaction(guarded[i].signal, &guarded[i].before, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	err = -errno;
+	_exit(write(report, &err, sizeof(err)) < 0 ? CLI_CANNOT_RUN : launch_failure(err));
+}
+
+int launch(char **argv, const sigset_t *mask, pid_t *ret_pid)
+{
+	int fds[2], err, status = 0;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC)) {
+		log_err(-errno, "make a pipe to start '%s'", argv[0]);
+		return CLI_ENVIRONMENT;
+	}
+	pid = fork();
+	if (!pid)
+		become(argv, mask, fds[1]);
+	close(fds[1]);
+	if (pid < 0) {
+		log_err(-errno, "fork to start '%s'", argv[0]);
+		status = CLI_ENVIRONMENT;
+	} else if (read(fds[0], &err, sizeof(err)) == sizeof(err)) {
+		waitpid(pid, NULL, 0);
+		status = launch_failure(log_err(err, "start '%s'", argv[0]));
+	}
+	close(fds[0]);
+	if (!status)
+		*ret_pid = pid;
+	return status;
+}
+
+int launch_failure(int err)
+{
+	return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
+}
+
+int launch_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,99 @@
+/*
+ * How the recorder sleeps between two looks at the rings
+ *
+ *	something came within QUIET      up to SHORT at a time
+ *	nothing                          a quarter longer each time; whoever has
+ *	                                 something for us wakes us (session_wake())
+ *
+ * So a program that is idle, or has not called a verb yet, costs nothing, and
+ * one that begins again is heard before its ring is full.
+ *
+ * In a long sleep a signal has a handler, which ends the sleep also where it
+ * comes just before: it takes back that we sleep.
+ */
+#include "cli/record/nap.h"
+
+#include <stddef.h>
+
+#include "core/wire/clock.h"
+
+enum {
+	FIRST_NS = 50000,
+	SHORT_NS = 2000000,
+	QUIET_NS = 1000000000,
+};
+
+static struct session *sleeper;
+static sigset_t caught;
+
+static void on_signal(int signal)
+{
+	sigaddset(&caught, signal);
+	if (sleeper->page)
+		atomic_store(&sleeper->page->asleep, 0);
+}
+
+void nap_start(struct nap *nap, struct session *session, const sigset_t *signals)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	*nap = (struct nap){ .session = session, .signals = *signals };
+	sleeper = session;
+	sigprocmask(SIG_BLOCK, signals, NULL);
+	sigfillset(&action.sa_mask);
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(signals, signal) == 1)
+			sigaction(signal, &action, NULL);
+}
+
+static uint64_t next_pause(const struct nap *nap, int fullest)
+{
+	if (fullest > 25)
+		return 0;
+	if (fullest > 6)
+		return nap->pause / 2;
+	return nap->pause < FIRST_NS ? FIRST_NS : nap->pause + nap->pause / 4;
+}
+
+static void sleep_short(const struct nap *nap, sigset_t *ret_signals)
+{
+	const struct timespec timeout = { .tv_nsec = (long)nap->pause };
+	int signal = sigtimedwait(&nap->signals, NULL, &timeout);
+
+	if (signal > 0)
+		sigaddset(ret_signals, signal);
+}
+
+static void sleep_long(const struct nap *nap, const struct collector *collector, uint64_t ns,
+		       sigset_t *ret_signals)
+{
+	session_lie_down(nap->session);
+	sigemptyset(&caught);
+	sigprocmask(SIG_UNBLOCK, &nap->signals, NULL);
+	if (!collector_waiting(collector))
+		session_sleep(nap->session, ns);
+	sigprocmask(SIG_BLOCK, &nap->signals, NULL);
+	atomic_store(&nap->session->page->asleep, 0);
+	*ret_signals = caught;
+}
+
+void nap(struct nap *nap, const struct collector *collector, int fullest, uint64_t most,
+	 sigset_t *ret_signals)
+{
+	uint64_t now = clock_monotonic();
+
+	sigemptyset(ret_signals);
+	nap->pause = next_pause(nap, fullest);
+	if (fullest > 0)
+		nap->heard_at = now;
+	if (nap->pause > SHORT_NS && now - nap->heard_at < QUIET_NS)
+		nap->pause = SHORT_NS;
+	if (most != NAP_FOREVER && nap->pause > most)
+		nap->pause = most;
+	if (most == NAP_FOREVER && nap->pause > SHORT_NS)
+		sleep_long(nap, collector, 0, ret_signals);
+	else if (nap->pause > SHORT_NS)
+		sleep_long(nap, collector, nap->pause, ret_signals);
+	else
+		sleep_short(nap, ret_signals);
+}

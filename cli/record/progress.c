@@ -1,0 +1,80 @@
+/*
+ * What the recorder tells while and after it records
+ */
+#include "cli/record/progress.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/format.h"
+#include "core/wire/log.h"
+
+enum { EVERY_NS = 500000000 };
+
+void progress_start(struct progress *progress, bool quiet)
+{
+	*progress = (struct progress){
+		.quiet = quiet,
+		.live = !quiet && isatty(STDERR_FILENO),
+		.start = clock_monotonic(),
+		.last = clock_monotonic(),
+	};
+}
+
+static void put(const char *text, int n)
+{
+	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
+		return; /* nowhere to say it */
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (progress->shown)
+		put("\r\033[K", 4);
+	progress->shown = false;
+}
+
+void progress_show(struct progress *progress, const struct writer *writer)
+{
+	char line[160], events[FORMAT_TEXT], rate[FORMAT_TEXT], bytes[FORMAT_TEXT],
+		lost[FORMAT_TEXT];
+	uint64_t now = clock_monotonic(), since = now - progress->last;
+	struct writer_progress p;
+
+	if (!progress->live || since < EVERY_NS)
+		return;
+	p = writer_progress(writer);
+	put(line, snprintf(line, sizeof(line),
+			   "\r\033[Kverbatim: %s events, %s/s, %s lost, %s",
+			   format_count(p.events, events),
+			   format_count((uint64_t)((double)(p.events - progress->events) * 1e9 /
+						   (double)since), rate),
+			   format_count(p.lost, lost), format_bytes(p.bytes, bytes)));
+	progress->shown = true;
+	progress->last = now;
+	progress->events = p.events;
+}
+
+void progress_end(struct progress *progress, const char *path, unsigned int processes,
+		  const struct writer_progress *done)
+{
+	char events[FORMAT_TEXT], lost[FORMAT_TEXT], bytes[FORMAT_TEXT], time[FORMAT_TEXT];
+	struct stat st = { 0 };
+
+	progress_clear(progress);
+	format_count(done->lost, lost);
+	if (!progress->quiet) {
+		stat(path, &st);
+		log_note("%s: %u process%s, %s event%s, %s lost, %s, %s", path, processes,
+			 processes == 1 ? "" : "es", format_count(done->events, events),
+			 done->events == 1 ? "" : "s", lost,
+			 format_bytes((uint64_t)st.st_size, bytes),
+			 format_time((int64_t)(clock_monotonic() - progress->start), time));
+	}
+	if (done->overwritten && !progress->quiet)
+		log_note("%s: the last of the data plane; %s events of it are older", path,
+			 format_count(done->overwritten, bytes));
+	if (done->lost)
+		log_note("%s: %s events were lost; `verbatim info` says why", path, lost);
+}

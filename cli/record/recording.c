@@ -1,0 +1,511 @@
+/*
+ * A program is run and recorded
+ *
+ *	session, trace -> program started -> drain, tend, sleep -> nobody left -> trace whole
+ *
+ * All signals are blocked and taken by the sleep between two rounds, so there
+ * is no handler and no race. The first signal that asks us to end is the
+ * program's business; a second one ends the recording and leaves the program
+ * running.
+ *
+ * Not here: options (record.c), rings (collector.c), who is a descendant
+ * (guests.c), whether the program got a signal without us (bystander.c).
+ */
+#include "cli/record/recording.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/record/bystander.h"
+#include "cli/cli.h"
+#include "cli/record/collector.h"
+#include "cli/record/device.h"
+#include "cli/format.h"
+#include "cli/record/guests.h"
+#include "cli/record/launch.h"
+#include "cli/record/nap.h"
+#include "cli/record/progress.h"
+#include "cli/record/watch.h"
+#include "core/wire/log.h"
+#include "core/wire/payload.h"
+
+#define MS 1000000ull
+
+enum {
+	TEND_MS = 20,
+	SCAN_MS = 50,
+	SETTLE_MS = 20,  /* a signal to all has reached all by then */
+	AGAIN_MS = 300,  /* signals closer together are one wish: timeout(1) sends two */
+	PATIENCE_MS = 2000, /* before saying for whom we still wait */
+	SCAN_LATER_MS = 500,   /* when we have waited for long */
+	IDLE_MS = 250,         /* the longest sleep while there are rings, */
+	IDLE_CHECK_MS = 100,   /* with --check, */
+	IDLE_STOP_MS = 10,     /* with --stop-on, near to the spot, */
+	IDLE_ROTATE_MS = 1000, /* and while there are none */
+};
+
+struct recording {
+	const struct recording_settings *set;
+	struct session session;
+	struct writer *writer;
+	struct collector *collector;
+	struct watch *watch; /* NULL without --check */
+	struct bystander bystander;
+	struct progress progress;
+	struct keep keep;
+	struct nap nap;
+
+	pid_t child;
+	bool ended;           /* the child */
+	int status;           /* the child's, as a shell says it */
+	uint64_t ended_at;
+	uint64_t tended_at, scanned_at;
+	bool gone;            /* the session's directory */
+	uint32_t gave_up;     /* threads of the program that waited for us, so far */
+	sigset_t pending;     /* signals to pass on */
+	uint64_t pending_at;  /* 0: none */
+	uint64_t asked_at;    /* first asked to end; 0: not */
+	int asked;            /* by which signal */
+	bool stop;            /* asked again: leave the program running */
+	bool told;            /* for whom we wait */
+	int error;
+};
+
+static void fail(struct recording *r, int err)
+{
+	if (r->error)
+		return;
+	r->error = err;
+	progress_clear(&r->progress);
+	log_note("recording has stopped; the program goes on without it");
+}
+
+static void reap(struct recording *r)
+{
+	int status;
+
+	if (r->ended || waitpid(r->child, &status, WNOHANG) != r->child)
+		return;
+	r->ended = true;
+	r->ended_at = clock_monotonic();
+	r->status = launch_status(status);
+	collector_ended(r->collector, status);
+}
+
+static bool asks_to_end(int signal)
+{
+	return signal != SIGUSR1 && signal != SIGUSR2;
+}
+
+static void take_signal(struct recording *r, int signal)
+{
+	uint64_t now = clock_monotonic();
+
+	if (signal == SIGCHLD) {
+		r->tended_at = 0;
+		return;
+	}
+	sigaddset(&r->pending, signal);
+	r->pending_at = now;
+	if (!asks_to_end(signal))
+		return;
+	if (r->asked_at && now - r->asked_at > AGAIN_MS * MS)
+		r->stop = true;
+	if (!r->asked_at)
+		r->asked_at = now;
+	r->asked = signal;
+}
+
+/* What came to us alone is for the program; if that has ended, it is for us. */
+static void pass_on(struct recording *r)
+{
+	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS)
+		return;
+	bystander_look(&r->bystander);
+	for (int signal = 1; signal < NSIG; signal++) {
+		if (sigismember(&r->pending, signal) != 1 ||
+		    bystander_got(&r->bystander, signal))
+			continue;
+		if (signal == SIGUSR2 && r->keep.flight)
+			r->keep.asked = true;
+		else if (!r->ended)
+			kill(r->child, signal);
+		else if (asks_to_end(signal))
+			r->stop = true;
+	}
+	bystander_forget(&r->bystander);
+	sigemptyset(&r->pending);
+	r->pending_at = 0;
+}
+
+/* All of /proc is read each time: not so often when it has not helped for long. */
+static uint64_t scan_ms(const struct recording *r)
+{
+	return clock_monotonic() - r->ended_at < PATIENCE_MS * MS ? SCAN_MS : SCAN_LATER_MS;
+}
+
+/* The longest sleep that nobody notices. */
+static uint64_t longest_sleep(const struct recording *r)
+{
+	if (r->pending_at)
+		return SETTLE_MS / 2 * MS;
+	if (r->ended)
+		return scan_ms(r) * MS;
+	if (collector_idle(r->collector))
+		return r->keep.rotate_ns ? IDLE_ROTATE_MS * MS : NAP_FOREVER;
+	return (r->set->stop_on_error ? IDLE_STOP_MS : r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
+}
+
+static void doze(struct recording *r, int fullest)
+{
+	sigset_t signals;
+
+	nap(&r->nap, r->collector, fullest, longest_sleep(r), &signals);
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(&signals, signal) == 1)
+			take_signal(r, signal);
+}
+
+/* We were stopped, or the disk was: the program has not waited for ever. */
+static void look_for_impatience(struct recording *r)
+{
+	uint32_t n = atomic_load(&r->session.page->gave_up);
+
+	if (n == r->gave_up)
+		return;
+	if (!r->gave_up) {
+		progress_clear(&r->progress);
+		log_note("the recorder stood still for too long (--max-wait): the program has gone "
+			 "on without it, and events are lost");
+	}
+	r->gave_up = n;
+}
+
+/* Who has a ring goes on in it: memory needs no name. */
+static void look_for_session(struct recording *r)
+{
+	if (r->gone || !access(r->session.dir, F_OK))
+		return;
+	r->gone = true;
+	progress_clear(&r->progress);
+	log_note("%s was removed: programs and threads not met before are not recorded",
+		 r->session.dir);
+	if (!r->error && collector_session_gone(r->collector))
+		fail(r, -EIO);
+}
+
+static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n)
+{
+	if (r->told || r->progress.quiet || clock_monotonic() - r->ended_at < PATIENCE_MS * MS)
+		return;
+	r->told = true;
+	progress_clear(&r->progress);
+	if (n)
+		log_note("the program has ended; %u of its descendants still run (pid %d%s): "
+			 "Ctrl-C ends the recording", n, (int)pids[0], n > 1 ? ", ..." : "");
+}
+
+/* Nobody is left who could record. */
+static bool deserted(struct recording *r)
+{
+	uint64_t now = clock_monotonic();
+	pid_t pids[GUESTS_MAX];
+	unsigned int n;
+
+	if (!r->ended || r->error)
+		return r->ended;
+	if (now - r->scanned_at < scan_ms(r) * MS)
+		return false;
+	r->scanned_at = now;
+	n = guests_scan(r->session.dir, pids, GUESTS_MAX);
+	if (!n)
+		n = guests_scan(r->session.dir, pids, GUESTS_MAX);
+	tell_patience(r, pids, n);
+	if (n)
+		return false;
+	/* what the last of them had written may not have been read */
+	r->scanned_at = 0;
+	return !collector_busy(r->collector);
+}
+
+static int tend(struct recording *r)
+{
+	int err = collector_tend(r->collector);
+
+	if (!err)
+		err = collector_lost(r->collector);
+	if (!err)
+		err = keep_tend(&r->keep, &r->session, r->writer);
+	return err;
+}
+
+static void follow(struct recording *r)
+{
+	bool over = false;
+
+	while (!over && !r->stop) {
+		int fullest = collector_drain(r->collector);
+		bool more = false;
+
+		if (fullest < 0)
+			fail(r, fullest);
+		else if (r->watch)
+			more = watch_step(r->watch, collector_seen(r->collector), fullest);
+		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
+			int err;
+
+			r->tended_at = clock_monotonic();
+			reap(r);
+			err = tend(r);
+			if (err)
+				fail(r, err);
+			look_for_session(r);
+			look_for_impatience(r);
+			progress_show(&r->progress, r->writer);
+			over = deserted(r);
+		}
+		pass_on(r);
+		if (!over)
+			doze(r, more ? 100 : fullest);
+	}
+}
+
+static char *join(char **words)
+{
+	size_t size = 1;
+	char *text;
+
+	for (char **w = words; *w; w++)
+		size += strlen(*w) + 1;
+	text = calloc(1, size);
+	for (char **w = words; text && *w; w++) {
+		strcat(text, *w);
+		if (w[1])
+			strcat(text, " ");
+	}
+	return text;
+}
+
+static int create_trace(struct recording *r)
+{
+	char *command = join(r->set->program);
+	struct writer_info info = {
+		.clock = &r->session.clock,
+		.live = true,
+		.command = command ? command : r->set->program[0],
+		.device = r->set->soft ? "soft" : r->set->device ? r->set->device : "",
+		.filter = r->set->filter.text,
+		.one_of = r->set->filter.one_of,
+		.payload = r->session.page->payload,
+	};
+	int err = writer_create(r->set->path, &info, &r->writer);
+
+	snprintf(r->session.page->command, SESSION_TEXT, "%s", info.command);
+	if (!err)
+		err = collector_new(&r->session, r->writer, &r->collector);
+	free(command);
+	return err;
+}
+
+static int start_check(struct recording *r)
+{
+	struct watch_options options = { .session = &r->session,
+					 .writer = r->writer,
+					 .progress = &r->progress,
+					 .path = r->set->path,
+					 .stop = r->set->stop_on_error };
+
+	int err = r->set->check ? watch_new(&options, &r->watch) : 0;
+
+	r->keep.watch = r->watch;
+	return err;
+}
+
+/* In a process of its own, which may be killed for it. */
+static bool may_read_memory(void)
+{
+	uint32_t from = 1, to = 0;
+	const struct iovec here = { &to, sizeof(to) }, there = { &from, sizeof(from) };
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof(to));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* The program begins with the filters that we have, if no launcher adds one. */
+static void try_payload(struct session_page *page)
+{
+	uint32_t filters = page->payload.keep ? session_filters() : 0;
+
+	if (!filters)
+		return;
+	if (filters != UINT32_MAX && may_read_memory())
+		page->filters = filters;
+	else
+		log_note("no payload can be captured here: a filter of system calls (seccomp) may "
+			 "forbid process_vm_readv; allow it where the container or service is set up");
+}
+
+static void set_bounds(const struct recording_settings *set, struct session_page *page)
+{
+	page->budget_given = set->ring_budget != 0;
+	if (set->ring_budget)
+		page->ring_budget = set->ring_budget;
+	if (set->max_wait)
+		page->max_wait = set->max_wait;
+}
+
+/* The session, the trace and what the program needs to find both. */
+static int prepare(struct recording *r)
+{
+	int err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
+
+	if (err)
+		return log_err(err, "make a directory for the session in %s (VERBATIM_SESSIONS "
+				    "names another place)", session_parent());
+	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->set->path);
+	r->session.page->filter = r->set->filter;
+	r->session.page->payload.keep = r->set->payload;
+	try_payload(r->session.page);
+	set_bounds(r->set, r->session.page);
+	r->session.page->flight = r->keep.flight != 0;
+	guests_sweep(&r->session, r->progress.quiet);
+	r->session.page->lttng = r->set->lttng;
+	err = device_environment(r->session.dir, r->set->soft);
+	if (!err)
+		err = create_trace(r);
+	if (!err)
+		err = start_check(r);
+	return err;
+}
+
+/* Returns 0 or the status to exit with. A trace of nothing is worse than none. */
+static int start(struct recording *r)
+{
+	int err = bystander_start(&r->bystander), status;
+	sigset_t wake_by;
+
+	if (err) {
+		log_err(err, "take over the signals");
+		return CLI_ENVIRONMENT;
+	}
+	status = launch(r->set->program, &r->bystander.before, &r->child);
+	if (status)
+		return status;
+	collector_child(r->collector, r->child);
+	wake_by = r->bystander.signals;
+	sigaddset(&wake_by, SIGCHLD);
+	nap_start(&r->nap, &r->session, &wake_by);
+	return 0;
+}
+
+static void tell_end(struct recording *r, unsigned int processes, struct writer_progress *done)
+{
+	if (r->stop && !r->ended)
+		log_note("the recording has ended; the program is left running (pid %d)",
+			 (int)r->child);
+	if (r->error)
+		log_note("%s is INCOMPLETE: it ends where recording stopped", r->set->path);
+	progress_end(&r->progress, r->set->path, processes, done);
+}
+
+static void tell_unseen(struct recording *r)
+{
+	if (collector_processes(r->collector) || collector_unreadable(r->collector) || r->error ||
+	    r->progress.quiet)
+		return;
+	progress_clear(&r->progress);
+	log_note("no process of '%s' called a verb, or it is linked statically or set-user-ID",
+		 r->set->program[0]);
+}
+
+/* Nothing is lost by it, but the program may have been slower. */
+static void tell_withheld(struct recording *r)
+{
+	uint32_t n = atomic_load(&r->session.page->withheld);
+	char text[FORMAT_TEXT];
+
+	if (!n || r->progress.quiet)
+		return;
+	progress_clear(&r->progress);
+	log_note("%u ring%s had to stay small: %s for the rings of a process was used up, and their "
+		 "threads %s more often (--ring-budget)", n, n == 1 ? "" : "s",
+		 format_bytes(atomic_load(&r->session.page->withheld_budget), text),
+		 r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
+}
+
+static int finish(struct recording *r)
+{
+	unsigned int processes;
+	struct writer_progress done;
+	bool found;
+	int err = collector_finish(r->collector);
+
+	if (err)
+		fail(r, err);
+	tell_unseen(r);
+	processes = collector_processes(r->collector);
+	found = watch_finish(r->watch);
+	done = writer_progress(r->writer);
+	collector_free(r->collector);
+	look_for_impatience(r);
+	tell_withheld(r);
+	session_remove(&r->session);
+	err = writer_finish(r->writer);
+	if (err && !r->error)
+		fail(r, err);
+	bystander_stop(&r->bystander);
+	tell_end(r, processes, &done);
+	if (!r->ended)
+		return 128 + r->asked;
+	if (r->error && !r->status)
+		return CLI_ENVIRONMENT;
+	return found && !r->status ? CLI_FINDINGS : r->status;
+}
+
+/* Nothing was started: leave nothing. */
+static int give_up(struct recording *r, int status)
+{
+	bystander_stop(&r->bystander);
+	watch_free(r->watch);
+	collector_free(r->collector);
+	if (r->session.page)
+		session_remove(&r->session);
+	if (r->writer && !writer_finish(r->writer))
+		unlink(r->set->path);
+	return status;
+}
+
+static int run(struct recording *r)
+{
+	int status = prepare(r) ? CLI_ENVIRONMENT : 0;
+
+	if (status)
+		return give_up(r, status);
+	progress_start(&r->progress, r->progress.quiet);
+	status = start(r);
+	if (status)
+		return give_up(r, status);
+	keep_start(&r->keep);
+	follow(r);
+	return finish(r);
+}
+
+int recording_run(const struct recording_settings *settings)
+{
+	struct recording r = {
+		.set = settings,
+		.keep = settings->keep,
+		.progress.quiet = settings->quiet,
+	};
+
+	return run(&r);
+}

@@ -1,0 +1,29 @@
+#pragma once
+/*
+ * A program is run and recorded. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/record/keep.h"
+#include "core/wire/session.h"
+
+struct recording_settings {
+	const char *path;      /* of the trace */
+	const char *device;    /* as it was asked for; NULL: it was not */
+	char **program;
+	bool soft;
+	bool lttng;
+	bool check, stop_on_error;
+	bool quiet;
+	uint64_t ring_bytes;
+	uint64_t ring_budget;  /* 0: as core/wire/budget.h says */
+	uint64_t max_wait;     /* ns; 0: SESSION_MAX_WAIT */
+	enum session_on_full on_full;
+	struct session_filter filter;
+	uint64_t payload;      /* core/wire/payload.h */
+	struct keep keep;      /* what --flight and --rotate-* ask for */
+};
+
+/* From its start to its end. Returns the status to exit with. */
+int recording_run(const struct recording_settings *settings);

@@ -1,0 +1,158 @@
+/*
+ * verbatim snapshot: a copy of what a flight recorder holds by now
+ *
+ * The recorder is asked, and answers, in the page of its session.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/record/guests.h"
+#include "cli/options.h"
+#include "core/wire/log.h"
+#include "core/wire/printable.h"
+#include "core/wire/session.h"
+
+enum { LOOK_NS = 5 * 1000 * 1000 };
+
+static const struct option_row rows[] = { { 0 } };
+
+static bool is_recording(const struct session *session)
+{
+	return session_running(session) && session->collector &&
+	       session_process_alive((pid_t)session->collector, session->collector_start);
+}
+
+/* Is it the one that is wanted? @pid 0: any flight recorder's. */
+static bool fits(const struct session *session, pid_t pid)
+{
+	pid_t pids[GUESTS_MAX];
+	unsigned int n;
+
+	if (!is_recording(session))
+		return false;
+	if (!pid)
+		return session->page->flight;
+	if ((pid_t)session->collector == pid)
+		return true;
+	n = guests_scan(session->dir, pids, GUESTS_MAX);
+	for (unsigned int i = 0; i < n && i < GUESTS_MAX; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Look through all sessions of this user. Returns how many fit; the first in @found. */
+static unsigned int find(pid_t pid, struct session *found)
+{
+	char path[SESSION_PATH + 256];
+	DIR *list = opendir(session_parent());
+	unsigned int n = 0;
+
+	for (struct dirent *d; list && (d = readdir(list));) {
+		struct session session = { 0 };
+
+		snprintf(path, sizeof(path), "%s/%s", session_parent(), d->d_name);
+		if (!session_is_collectors(d->d_name) || session_join(&session, path))
+			continue;
+		if (fits(&session, pid) && !n++)
+			*found = session;
+		else
+			session_leave(&session);
+	}
+	if (list)
+		closedir(list);
+	return n;
+}
+
+static pid_t pid_of(const char *text)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	return *end || end == text || pid <= 0 || pid > INT32_MAX ? 0 : (pid_t)pid;
+}
+
+/* Returns 0 with the session of the recorder that is meant, or -errno after one line. */
+static int choose(const char *which, struct session *session)
+{
+	pid_t pid = which ? pid_of(which) : 0;
+	unsigned int n;
+
+	if (which && !pid) {
+		int err = session_join(session, which);
+
+		if (err)
+			return log_err(err, "open the session %s", which);
+		return is_recording(session) ? 0 :
+		       log_err(-ESRCH, "nobody records in %s any more", which);
+	}
+	n = find(pid, session);
+	if (n == 1)
+		return 0;
+	if (pid)
+		return log_err(-ESRCH, "process %d is neither a recorder nor recorded", (int)pid);
+	return n ? log_err(-EINVAL, "%u flight recorders are running: name one by its PID", n) :
+		   log_err(-ESRCH, "no flight recorder is running: start one by "
+				   "'verbatim record --flight SIZE'");
+}
+
+/* A text of the page, where the program may write, too: a copy that ends. */
+static const char *read_text(const char *text, char copy[SESSION_TEXT])
+{
+	memcpy(copy, text, SESSION_TEXT - 1);
+	copy[SESSION_TEXT - 1] = '\0';
+	return copy;
+}
+
+static int ask(struct session *session)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	struct session_page *page = session->page;
+	char text[SESSION_TEXT];
+	uint32_t mine = atomic_fetch_add(&page->copies_asked, 1) + 1;
+
+	session_wake(session);
+	/* pairs with the store in keep.c */
+	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) < 0) {
+		if (!is_recording(session))
+			return log_err(-ESRCH, "the recorder has ended: its trace is %s",
+				       read_text(page->trace, text));
+		nanosleep(&pause, NULL);
+	}
+	if (!*read_text(page->copy, text))
+		return log_err(-EIO, "the recorder could not write a copy of %s: it says why",
+			       read_text(page->trace, text));
+	print_foreign(stdout, text);
+	putchar('\n');
+	return 0;
+}
+
+static int snapshot(const char *which)
+{
+	struct session session = { 0 };
+	char text[SESSION_TEXT];
+	int err = choose(which, &session);
+
+	if (!err)
+		err = session.page->flight ? ask(&session) :
+		      log_err(-EOPNOTSUPP, "%s is recorded as a whole, not by --flight",
+			      read_text(session.page->trace, text));
+	session_leave(&session);
+	return err ? CLI_ENVIRONMENT : CLI_FINE;
+}
+
+int cli_snapshot(int argc, char **argv)
+{
+	struct options options;
+
+	options_parse(argc, argv, rows, false, &options);
+	if (options.nargs > 1)
+		return cli_misuse("snapshot", "too much is given: '%s'", options.args[1]);
+	return snapshot(options.nargs ? options.args[0] : NULL);
+}

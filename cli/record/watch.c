@@ -1,0 +1,380 @@
+/*
+ * The check of a program that is still running
+ *
+ *	seen (collector) - WINDOW --> cursor extended each ROUND --> check --> stderr
+ *
+ * Rings are read one after the other, and an event has the time at which its
+ * verb began but is published when it has returned. So the check follows
+ * WINDOW behind, and what is published later than that is given out of order:
+ * it is counted, and said at the end.
+ *
+ * Not here: rules and reports (analyzer/), the trace as it is read while it is
+ * written (core/store/read/live.c).
+ */
+#include "cli/record/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/check.h"
+#include "analyzer/report.h"
+#include "cli/record/guests.h"
+#include "cli/screen.h"
+#include "core/wire/log.h"
+
+#define MS 1000000
+
+enum {
+	WINDOW_NS = 100 * MS, /* an event is published later than others by no more than that */
+	ROUND_NS = 100 * MS,
+	STOP_WINDOW_NS = 20 * MS, /* nearer to the spot, for smaller chunks */
+	STOP_ROUND_NS = 10 * MS,
+	SLICE_NS = 2 * MS,
+	SLICE_EVENTS = 256, /* between two looks at the clock */
+	BUSY = 25,	    /* percent of a ring: reading comes first */
+	TELL_NS = 1000 * MS,
+};
+
+struct watch {
+	struct watch_options options;
+	struct trace *trace;
+	struct cursor *cursor;
+	struct checker *checker;
+	struct report report;
+	bool told[RULE_COUNT];
+	size_t errors, findings; /* printed so far */
+	size_t stored;		 /* findings that are in the trace, or one before it */
+	uint64_t *stored_times;	 /* and for each how many of its site */
+	uint64_t *said;		 /* of each finding: how many of its site when it was printed */
+	bool more;		 /* the cursor has more to give */
+	bool over;		 /* after a failure */
+	bool behind;		 /* and it was said */
+	uint64_t extended_at;	 /* CLOCK_MONOTONIC */
+	int64_t now;		 /* time of the last event that was checked */
+	pid_t stopped;		 /* the last process that was */
+	int64_t stopped_at;	 /* time of the trace */
+};
+
+/* What is closed keeps nothing from being forgotten any more. */
+static void stop(struct watch *w)
+{
+	cursor_close(w->cursor);
+	check_close(w->checker);
+	trace_close(w->trace);
+	w->cursor = NULL;
+	w->checker = NULL;
+	w->trace = NULL;
+}
+
+void watch_free(struct watch *w)
+{
+	if (!w)
+		return;
+	stop(w);
+	symbols_close(w->report.symbols);
+	free(w->said);
+	free(w->stored_times);
+	free(w);
+}
+
+int watch_new(const struct watch_options *options, struct watch **ret_watch)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return log_err(-ENOMEM, "start the check");
+	w->options = *options;
+	err = trace_follow(options->writer, &w->trace);
+	if (!err)
+		err = cursor_open(w->trace, NULL, &w->cursor);
+	if (!err)
+		err = check_open(w->trace, NULL, &w->checker);
+	if (!err)
+		err = symbols_open(&w->report.symbols);
+	if (err) {
+		watch_free(w);
+		return err;
+	}
+	w->report.trace = w->trace;
+	w->report.path = options->path;
+	*ret_watch = w;
+	return 0;
+}
+
+static void fail(struct watch *w)
+{
+	w->over = true;
+	stop(w);
+	progress_clear(w->options.progress);
+	log_note("the check has stopped; the recording goes on: `verbatim check %s` afterwards",
+		 w->options.path);
+}
+
+/* Printing: a block is one write, so that it stays together among the program's own output. */
+
+struct block {
+	char *text;
+	size_t size;
+};
+
+static bool block_begin(struct watch *w, struct block *block)
+{
+	w->report.out = open_memstream(&block->text, &block->size);
+	return w->report.out;
+}
+
+static void block_end(struct watch *w, struct block *block)
+{
+	fclose(w->report.out);
+	progress_clear(w->options.progress);
+	if (block->text)
+		screen_write(STDERR_FILENO, block->text, block->size);
+	free(block->text);
+}
+
+/* Stopping the program */
+
+static void stop_process(struct watch *w, uint32_t process, int64_t time)
+{
+	const struct process *p = trace_process(w->trace, process);
+	const struct clock *clock = &w->options.session->clock;
+
+	if (!w->options.stop || !p || (w->stopped == p->pid && time <= w->stopped_at))
+		return; /* it had happened before the stop */
+	if (!guests_has(p->pid, w->options.session->dir) || kill(p->pid, SIGSTOP)) {
+		log_note("process %u (pid %d) could not be stopped: it has ended, or is not in "
+			 "sight", process, p->pid);
+		return;
+	}
+	w->stopped = p->pid;
+	w->stopped_at = clock_ns(clock, clock_ticks(clock->kind));
+	log_note("process %u is stopped (pid %d): `gdb -p %d` to look at it, `kill -CONT %d` to "
+		 "go on", process, p->pid, p->pid, p->pid);
+}
+
+/* What is new */
+
+static void show_error(struct watch *w, const struct first_error *error)
+{
+	struct block block = { 0 };
+
+	if (block_begin(w, &block)) {
+		report_first(&w->report, error);
+		block_end(w, &block);
+	}
+	stop_process(w, error->process, error->time);
+}
+
+static void show_finding(struct watch *w, const struct finding *finding)
+{
+	struct block block = { 0 };
+
+	if (block_begin(w, &block)) {
+		report_finding(&w->report, finding, w->told);
+		block_end(w, &block);
+	}
+	if (rules[finding->rule].severity == 'E')
+		stop_process(w, finding->process, finding->time);
+}
+
+static int show(struct watch *w, const struct findings *findings)
+{
+	uint64_t *said;
+
+	w->report.findings = findings;
+	for (; w->errors < findings->nerrors; w->errors++)
+		show_error(w, &findings->errors[w->errors]);
+	if (w->findings == findings->n)
+		return 0;
+	said = realloc(w->said, findings->n * sizeof(*said));
+	if (!said)
+		return log_err(-ENOMEM, "print findings");
+	w->said = said;
+	for (; w->findings < findings->n; w->findings++) {
+		said[w->findings] = findings->all[w->findings]->site->count;
+		show_finding(w, findings->all[w->findings]);
+	}
+	return 0;
+}
+
+/* Steps */
+
+/* Give up to @events, fewer if there are no more. Returns whether there are; or -errno. */
+static int check_some(struct watch *w, unsigned int events)
+{
+	const struct trace_event *event;
+
+	while (events--) {
+		int err = cursor_next(w->cursor, &event);
+
+		if (err <= 0)
+			return err;
+		w->now = event->time;
+		err = check_event(w->checker, event);
+		if (!err)
+			err = show(w, check_findings(w->checker));
+		if (err)
+			return err;
+	}
+	return 1;
+}
+
+static int extend(struct watch *w, int64_t to)
+{
+	int err = writer_settle(w->options.writer);
+
+	if (!err)
+		err = cursor_extend(w->cursor, to);
+	w->extended_at = clock_monotonic();
+	w->more = true;
+	return err;
+}
+
+static void tell_behind(struct watch *w, int64_t seen)
+{
+	bool behind = w->more && seen - w->now > TELL_NS;
+
+	if (behind && !w->behind) {
+		progress_clear(w->options.progress);
+		log_note("the check is behind the program and goes on when it has time; nothing "
+			 "is lost");
+	}
+	w->behind = behind || (w->behind && w->more);
+}
+
+bool watch_step(struct watch *w, int64_t seen, int fullest)
+{
+	bool stop = w->options.stop;
+	uint64_t start = clock_monotonic();
+	int more = 0;
+
+	if (w->over)
+		return false;
+	if (!w->more) {
+		if (start - w->extended_at < (uint64_t)(stop ? STOP_ROUND_NS : ROUND_NS))
+			return false;
+		more = extend(w, seen - (stop ? STOP_WINDOW_NS : WINDOW_NS));
+		w->now = seen;
+	}
+	tell_behind(w, seen);
+	if (more >= 0 && fullest > BUSY)
+		return true;
+	do
+		more = more < 0 ? more : check_some(w, SLICE_EVENTS);
+	while (more > 0 && clock_monotonic() - start < SLICE_NS);
+	w->more = more > 0;
+	if (more < 0)
+		fail(w);
+	return w->more;
+}
+
+/* The end */
+
+/* Groups that have grown since they were printed, and what follows from all of it. */
+static void show_rest(struct watch *w, const struct findings *findings)
+{
+	uint64_t late = cursor_late(w->cursor);
+	struct block block = { 0 };
+
+	for (size_t i = 0; i < findings->n; i++)
+		if (findings->all[i]->site->group && findings->all[i]->site->count > w->said[i])
+			show_finding(w, findings->all[i]);
+	if (block_begin(w, &block)) {
+		report_unchecked(&w->report);
+		report_sum(&w->report);
+		block_end(w, &block);
+	}
+	if (late)
+		log_note("%" PRIu64 " events came too late to be checked in their order: `verbatim "
+			 "check %s` may find more, or less", late, w->options.path);
+}
+
+/* How many the finding stands for by now: those of its site that are not kept count with the last that is. */
+static uint64_t times(const struct finding *f)
+{
+	const struct finding_site *site = f->site;
+
+	if (site->group)
+		return site->count;
+	return f->of_site == site->kept ? site->count - site->kept + 1 : 1;
+}
+
+static int store_one(struct watch *w, const struct finding *f, uint64_t n)
+{
+	const struct rule *rule = &rules[f->rule];
+
+	return writer_finding(w->options.writer, &(struct writer_finding){
+		.rule = rule->id, .name = rule->name, .severity = rule_severity(rule->severity),
+		.event = f->event, .time = f->time, .process = f->process, .place = f->where,
+		.object = f->object, .says = f->says, .times = n });
+}
+
+/* What is new since the last time, also of a group. */
+static int store(struct watch *w, const struct findings *findings)
+{
+	uint64_t *stored = realloc(w->stored_times, (findings->n + 1) * sizeof(*stored));
+	int err = 0;
+
+	if (!stored)
+		return log_err(-ENOMEM, "keep findings");
+	w->stored_times = stored;
+	for (; w->stored < findings->n; w->stored++)
+		stored[w->stored] = 0;
+	for (size_t i = 0; i < findings->n && !err; i++) {
+		const struct finding *f = findings->all[i];
+		uint64_t before = stored[i];
+
+		stored[i] = times(f);
+		if (stored[i] > before && !findings->skip[f->rule])
+			err = store_one(w, f, stored[i] - before);
+	}
+	return err;
+}
+
+void watch_store(struct watch *w)
+{
+	if (w && !w->over && store(w, check_findings(w->checker)))
+		fail(w);
+}
+
+static int finish(struct watch *w, bool *ret_found)
+{
+	struct findings *findings;
+	int err;
+
+	w->options.stop = false; /* who has ended cannot be stopped, who has not is not ours */
+	err = extend(w, INT64_MAX);
+	while (!err && (err = check_some(w, SLICE_EVENTS)) > 0)
+		err = 0;
+	if (!err)
+		err = check_finish(w->checker, &findings);
+	else
+		check_close(w->checker);
+	w->checker = NULL;
+	if (err)
+		return err;
+	err = show(w, findings);
+	if (!err) {
+		show_rest(w, findings);
+		err = store(w, findings);
+	}
+	*ret_found = findings_count(findings, 'E') || findings_count(findings, 'W');
+	findings_free(findings);
+	return err;
+}
+
+bool watch_finish(struct watch *w)
+{
+	bool found = false;
+
+	if (w && !w->over && finish(w, &found))
+		fail(w);
+	watch_free(w);
+	return found;
+}

@@ -1,0 +1,50 @@
+#pragma once
+/*
+ * The check of a program that is still running: `verbatim record --check`.
+ *
+ * In the recorder's own thread, in slices between two rounds of reading, on
+ * what the writer has put into the trace. So it holds nothing up: where it does
+ * not keep pace, what it has not read yet waits in the trace. A failure ends
+ * the check and not the recording. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/record/progress.h"
+#include "core/store/write/writer.h"
+#include "core/wire/session.h"
+
+struct watch;
+
+struct watch_options {
+	struct session *session;
+	struct writer *writer;
+	struct progress *progress; /* its line is cleared before something is printed */
+	const char *path;          /* of the trace */
+	bool stop;                 /* --stop-on=error */
+};
+
+/* What is in @options is borrowed until watch_finish(). 0 or -errno after log_err(). */
+int watch_new(const struct watch_options *options, struct watch **ret_watch);
+
+/*
+ * Go on for a while; @seen as of collector_seen(), @fullest of
+ * collector_drain(). True: there is more to be read, come back soon.
+ */
+bool watch_step(struct watch *watch, int64_t seen, int fullest);
+
+/*
+ * Put into the trace what was found and is not there yet, as before a copy of
+ * it is made. Accepts NULL.
+ */
+void watch_store(struct watch *watch);
+
+/*
+ * All has been given to the writer: read the rest, print what is left to say,
+ * and put the findings into the trace. Frees the watch; accepts NULL. Returns
+ * whether there were findings for which `verbatim check` ends with 1.
+ */
+bool watch_finish(struct watch *watch);
+
+/* Without a word; accepts NULL. */
+void watch_free(struct watch *watch);

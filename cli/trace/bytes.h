@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Payloads as text. One thread.
+ */
+#include <stdio.h>
+
+#include "core/store/read/trace.h"
+
+/* "4096 bytes, hash 9a3f...", with the reason where there is less than was asked for. */
+void bytes_short(FILE *out, const struct payload *payload);
+
+/* The first @max bytes that there are, 16 a line, each line behind @indent. */
+void bytes_dump(FILE *out, const struct payload *payload, uint64_t max, const char *indent);

@@ -1,0 +1,301 @@
+/*
+ * verbatim info: what is in a trace, for somebody who has not made it
+ *
+ * All of it comes from the ordinary tables: quick, however long the trace.
+ * What is wrong with the trace itself comes first.
+ */
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "core/store/read/trace.h"
+#include "core/wire/printable.h"
+
+enum { FORMAT, DEADLINE };
+
+static const struct option_row rows[] = {
+	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
+	[DEADLINE] = CLI_DEADLINE,
+	{ 0 },
+};
+
+/* The parts of the report. */
+static const struct part {
+	const char *name;
+	struct column columns[12]; /* the last has no name */
+	const char *sql;
+} parts[] = {
+	{ "processes",
+	  { { "id", COLUMN_NUMBER }, { "pid", COLUMN_NUMBER }, { "parent", COLUMN_NUMBER },
+	    { "threads", COLUMN_COUNT }, { "events", COLUMN_COUNT }, { "start_ns", COLUMN_TIME },
+	    { "end_ns", COLUMN_TIME }, { "status", COLUMN_STATUS }, { "ended_by", COLUMN_TEXT },
+	    { "command", COLUMN_TEXT } },
+	  "SELECT p.id, pid, nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
+	  " CASE WHEN status >= 0 THEN status END, ending, coalesce(nullif(cmdline, ''), exe)"
+	  " FROM process p LEFT JOIN thread t ON t.process = p.id GROUP BY p.id ORDER BY p.id" },
+	{ "threads",
+	  { { "id", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "tid", COLUMN_NUMBER },
+	    { "name", COLUMN_TEXT }, { "events", COLUMN_COUNT }, { "lost", COLUMN_COUNT } },
+	  "SELECT t.id, t.process, tid, comm, t.events, coalesce(l.events, 0) FROM thread t"
+	  " LEFT JOIN loss l ON l.thread = t.id ORDER BY t.id" },
+	{ "devices",
+	  { { "device", COLUMN_TEXT }, { "type", COLUMN_TEXT }, { "transport", COLUMN_TEXT },
+	    { "firmware", COLUMN_TEXT }, { "port", COLUMN_NUMBER }, { "state", COLUMN_TEXT },
+	    { "mtu", COLUMN_TEXT }, { "lid", COLUMN_NUMBER }, { "gids", COLUMN_COUNT } },
+	  "SELECT name, node_type, transport_type, fw_ver, p.port, p.state, p.active_mtu, p.lid,"
+	  " (SELECT count(*) FROM gid g WHERE g.device = d.id AND g.port = p.port)"
+	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port" },
+	{ "objects",
+	  { { "kind", COLUMN_TEXT }, { "made", COLUMN_COUNT }, { "destroyed", COLUMN_COUNT },
+	    { "alive_at_the_end", COLUMN_COUNT } },
+	  "SELECT kind, count(*), sum(coalesce(destroyed_n, 0) > 0),"
+	  " sum(coalesce(destroyed_n, 0) = 0) FROM object GROUP BY kind ORDER BY min(id)" },
+	{ "control verbs",
+	  { { "verb", COLUMN_TEXT }, { "calls", COLUMN_COUNT }, { "failed", COLUMN_COUNT },
+	    { "unfinished", COLUMN_COUNT } },
+	  "SELECT verb, count(*), sum(failed), sum(coalesce(end, -1) < 0) FROM call"
+	  " WHERE NOT ours AND depth = 0 GROUP BY verb ORDER BY min(begin)" },
+	{ "completion queues",
+	  { { "cq", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "polls", COLUMN_COUNT },
+	    { "empty_polls", COLUMN_COUNT }, { "completions", COLUMN_COUNT } },
+	  "SELECT coalesce(o.name, printf('0x%x', p.handle)), p.process,"
+	  " sum(polls) + sum(empty), sum(empty), sum(completions) FROM poll_count p"
+	  " LEFT JOIN object o ON o.id = p.cq GROUP BY p.process, p.handle, p.life"
+	  " ORDER BY p.process, o.id" },
+	{ "asynchronous events",
+	  { { "event", COLUMN_TEXT }, { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME } },
+	  "SELECT type, count(*), min(time) FROM event GROUP BY type ORDER BY min(time)" },
+	{ "lost",
+	  { { "thread", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "events", COLUMN_COUNT },
+	    { "first_ns", COLUMN_TIME }, { "last_ns", COLUMN_TIME },
+	    { "overwritten", COLUMN_COUNT } },
+	  "SELECT thread, process, events, first, last, overwritten FROM loss ORDER BY thread" },
+	{ "not seen",
+	  { { "what", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "object", COLUMN_TEXT },
+	    { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME }, { "detail", COLUMN_TEXT } },
+	  "SELECT what, c.process, o.name, sum(times), min(c.time), max(c.detail) FROM coverage c"
+	  " LEFT JOIN object o ON o.id = c.object GROUP BY what, c.process, c.object,"
+	  " CASE WHEN what = 'payload' OR what GLOB 'direct*' THEN c.detail END"
+	  " ORDER BY min(c.time)" },
+};
+
+enum { PARTS = sizeof(parts) / sizeof(*parts) };
+
+static int64_t ask(struct trace *trace, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	int64_t answer = 0;
+
+	if (!sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL) &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		answer = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return answer;
+}
+
+static const char *meta(struct trace *trace, const char *key)
+{
+	const char *value = trace_meta(trace, key);
+
+	return value ? value : "";
+}
+
+static int64_t meta_number(struct trace *trace, const char *key)
+{
+	return strtoll(meta(trace, key), NULL, 10);
+}
+
+static const char *date(int64_t ns, char text[FORMAT_TEXT])
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, FORMAT_TEXT, "%Y-%m-%d %H:%M:%S UTC", &tm))
+		text[0] = '\0';
+	return text;
+}
+
+/* What the trace says of itself. */
+static void print_meta(const char *title, struct trace *trace, const char *key, const char *end)
+{
+	fputs(title, stdout);
+	print_foreign(stdout, meta(trace, key));
+	fputs(end, stdout);
+}
+
+/* First of all what makes the rest incomplete. */
+static void print_faults(struct trace *trace)
+{
+	struct trace_loss loss = trace_loss(trace);
+	char text[FORMAT_TEXT];
+
+	if (*meta(trace, "filter"))
+		print_meta("FILTERED: ", trace, "filter", "\n");
+	if (loss.interrupted)
+		printf("INTERRUPTED: the recorder ended before the program; what came after is "
+		       "not here\n");
+	if (loss.damaged)
+		printf("DAMAGED: %s events could not be read (table coverage names them)\n",
+		       format_count(loss.damaged, text));
+	if (loss.late)
+		printf("BEGAN LATE: %s events came before the recording; what they made is not "
+		       "known\n", format_count(loss.late, text));
+	if (loss.events > loss.overwritten + loss.late + loss.handlers)
+		printf("LOST: %s events found no room in a ring\n",
+		       format_count(loss.events - loss.overwritten - loss.late - loss.handlers, text));
+	if (loss.handlers)
+		printf("LOST: %s events of signal handlers that came while another was written\n",
+		       format_count(loss.handlers, text));
+	if (loss.overwritten)
+		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
+		       format_count(loss.overwritten, text));
+	if (*meta(trace, "carried"))
+		printf("CONTINUES: the control verbs of the first %s are those of the trace before\n",
+		       format_time(meta_number(trace, "carried"), text));
+	if (*meta(trace, "snapshot"))
+		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
+}
+
+/* Quick where it lies in chunks. */
+static const char *kept_sql(struct trace *trace)
+{
+	return ask(trace, "SELECT EXISTS (SELECT 1 FROM payload_chunk)") ?
+	       "SELECT sum(bytes) FROM payload_chunk" : "SELECT sum(captured) FROM payload";
+}
+
+/* What its recorder kept from the program for the sake of the program's memory. */
+static void print_withheld(struct trace *trace)
+{
+	char text[FORMAT_TEXT];
+
+	if (*meta(trace, "waits_given_up"))
+		printf("LOST: the recorder stood still, and threads went on without it %" PRId64
+		       " times (--max-wait)\n", meta_number(trace, "waits_given_up"));
+	if (!*meta(trace, "ring_budget"))
+		return;
+	format_bytes((uint64_t)meta_number(trace, "ring_budget"), text);
+	if (*meta(trace, "withheld_threads"))
+		printf("LOST: %" PRId64 " threads got no ring: those of their process had %s "
+		       "(--ring-budget)\n", meta_number(trace, "withheld_threads"), text);
+	if (*meta(trace, "withheld_rings"))
+		printf("WITHHELD: %" PRId64 " rings stayed small: those of their process had %s "
+		       "(--ring-budget)\n", meta_number(trace, "withheld_rings"), text);
+}
+
+static void print_head(struct trace *trace, const char *path)
+{
+	char text[FORMAT_TEXT], other[FORMAT_TEXT];
+	struct trace_loss loss = trace_loss(trace);
+	struct stat st = { 0 };
+
+	stat(path, &st);
+	print_faults(trace);
+	print_withheld(trace);
+	printf("trace     ");
+	print_foreign(stdout, path);
+	printf(", %s\n", format_bytes((uint64_t)st.st_size, text));
+	print_meta("program   ", trace, "command", "\n");
+	printf("recorded  %s, %s", date(meta_number(trace, "realtime"), text),
+	       format_time(meta_number(trace, "duration"), other));
+	print_meta(", by verbatim ", trace, "version", "\n");
+	print_meta("machine   ", trace, "host", "");
+	print_meta(", ", trace, "machine", "");
+	print_meta(", Linux ", trace, "kernel", "");
+	print_meta(", clock ", trace, "clock", "\n");
+	print_meta("device    ", trace, "device", *meta(trace, "device") ? "\n" : "the machine's\n");
+	if (*meta(trace, "payload") && strcmp(meta(trace, "payload"), "none")) {
+		print_meta("payload   ", trace, "payload",
+			   atoi(meta(trace, "payload")) ? " bytes of each" : "");
+		printf(", %s kept\n",
+		       format_bytes((uint64_t)ask(trace, kept_sql(trace)), text));
+	}
+	printf("events    %s, and %s lost\n",
+	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread") - loss.late, text),
+	       format_count(loss.events - loss.overwritten, other));
+}
+
+static void print_member(const char *name, const char *value)
+{
+	printf("    ");
+	json_text(name);
+	printf(": ");
+	json_text(value);
+	printf(",\n");
+}
+
+static void print_head_json(struct trace *trace, const char *path)
+{
+	static const char *const keys[] = { "command", "version", "host",  "machine",
+					    "kernel",  "clock",   "device", "filter",
+					    "payload" };
+	struct trace_loss loss = trace_loss(trace);
+
+	printf("{\n  \"trace\": {\n");
+	print_member("path", path);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		print_member(keys[i], meta(trace, keys[i]));
+	printf("    \"realtime_ns\": %" PRId64 ",\n    \"duration_ns\": %" PRId64 ",\n",
+	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
+	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n",
+	       ask(trace, "SELECT sum(events) FROM thread"), loss.events - loss.overwritten);
+	printf("    \"overwritten\": %" PRIu64 ",\n", loss.overwritten);
+	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",
+	       loss.interrupted ? "true" : "false", loss.damaged ? "true" : "false");
+}
+
+static int print_part(struct trace *trace, const struct part *part, bool json)
+{
+	struct table *table = table_new(part->name, part->columns);
+	int err = table_query(table, trace, part->sql);
+
+	if (!err && json) {
+		printf(",\n");
+		table_print_json(table);
+	} else if (!err) {
+		table_print(table);
+	}
+	table_free(table);
+	return err;
+}
+
+static int info(struct trace *trace, const char *path, bool json)
+{
+	int err = 0;
+
+	if (json)
+		print_head_json(trace, path);
+	else
+		print_head(trace, path);
+	for (int i = 0; i < PARTS && !err; i++)
+		err = print_part(trace, &parts[i], json);
+	if (json)
+		printf("\n}\n");
+	return err;
+}
+
+int cli_info(int argc, char **argv)
+{
+	struct options options;
+	struct trace *trace;
+	bool json;
+	int status;
+
+	options_parse(argc, argv, rows, false, &options);
+	json = cli_wants_json("info", options.value[FORMAT]);
+	status = cli_deadline("info", options.value[DEADLINE]);
+	if (!status)
+		status = cli_open("info", options.nargs, options.args, &trace);
+	if (status)
+		return status;
+	status = cli_status(info(trace, options.args[0], json));
+	trace_close(trace);
+	return status;
+}

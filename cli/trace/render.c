@@ -1,0 +1,502 @@
+/*
+ * An event as one line, in the manner of strace
+ *
+ * A control verb is told where it begins, its return being known already;
+ * where an argument goes both ways, "=>" stands between what went in and what
+ * came out.
+ */
+#include "cli/trace/render.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cli/trace/bytes.h"
+#include "cli/format.h"
+#include "cli/trace/jscan.h"
+#include "cli/trace/values.h"
+#include "core/store/read/trace.h"
+#include "core/wire/event.h"
+#include "core/wire/printable.h"
+
+static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags,
+	*access_flags;
+
+static void find_names(void)
+{
+	if (wr_opcodes)
+		return;
+	wr_opcodes = enum_find("ibv_wr_opcode");
+	send_flags = enum_find("ibv_send_flags");
+	wc_statuses = enum_find("ibv_wc_status");
+	wc_opcodes = enum_find("ibv_wc_opcode");
+	wc_flags = enum_find("ibv_wc_flags");
+	access_flags = enum_find("ibv_access_flags");
+}
+
+/* The error that a failed call has told: returned, or left in errno. */
+static int told_error(const struct call *call)
+{
+	if (verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0)
+		return (int)call->ret;
+	return call->error;
+}
+
+static void put_error(FILE *out, int error)
+{
+	const char *name = error > 0 ? strerrorname_np(error) : NULL;
+
+	if (name)
+		fprintf(out, " %s (%s)", name, strerror(error));
+}
+
+static void put_return(const struct values *v, const struct call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+	const struct object *made = NULL;
+	const char *text = call->out ? jscan_member(call->out, "ret") : NULL;
+	char time[FORMAT_TEXT];
+
+	if (call->end < 0) {
+		fputs(" = ?  never returned", v->out);
+		return;
+	}
+	if (verb->effect == EFFECT_CREATE && call->object)
+		made = trace_object(v->trace, call->object);
+	if (made && call->ret) {
+		fputs(" = ", v->out);
+		print_foreign(v->out, made->name);
+	} else if (text && *text == '"') {
+		fputs(" = ", v->out);
+		print_foreign_bytes(v->out, text, (size_t)(jscan_skip(text) - text));
+	} else if (verb->fail == FAIL_NULL)
+		fprintf(v->out, call->ret ? " = 0x%" PRIx64 : " = NULL", (uint64_t)call->ret);
+	else if (verb->returns && verb->ret.kind == FIELD_ENUM) {
+		fputs(" = ", v->out);
+		values_enum(v->out, verb->ret.names, call->ret);
+	} else if (verb->returns)
+		fprintf(v->out, " = %" PRId64, call->ret);
+	if (call->failed)
+		put_error(v->out, told_error(call));
+	fprintf(v->out, " <%s>", format_time(call->end - call->begin, time));
+}
+
+/* What the program cares for of an object that the verb has changed. */
+static void put_keys(const struct values *v, const char *object)
+{
+	static const char *const keys[] = { "lkey", "rkey" };
+	const char *sep = "{";
+
+	for (int i = 0; i < 2; i++) {
+		const char *value = jscan_member(object, keys[i]);
+
+		if (value)
+			fprintf(v->out, "%s%s=0x%lx", sep, keys[i],
+				(unsigned long)strtoul(value, NULL, 10));
+		sep = value ? ", " : sep;
+	}
+	fputc('}', v->out);
+}
+
+static void put_call(const struct values *v, const struct call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+
+	fprintf(v->out, "%s(", verb->name);
+	for (unsigned int i = 0; i < verb->args.nfields; i++) {
+		const struct field_info *field = &verb->args.fields[i];
+		const char *in = call->args ? jscan_member(call->args, field->name) : NULL;
+		const char *out = call->out ? jscan_member(call->out, field->name) : NULL;
+
+		fputs(i ? ", " : "", v->out);
+		if (in)
+			values_field(v, field, in);
+		if (in && out)
+			fputs(" => ", v->out);
+		if (out && field->after)
+			put_keys(v, out);
+		else if (out)
+			values_field(v, field, out);
+		if (!in && !out)
+			fputc('?', v->out);
+	}
+	fputc(')', v->out);
+	put_return(v, call);
+	if (call->ours)
+		fputs(" [the recorder's own]", v->out);
+}
+
+static void put_sge(const struct values *v, const struct wr *wr)
+{
+	fputs(", sge=[", v->out);
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		fprintf(v->out, "%s{addr=0x%" PRIx64 ", length=%u, lkey=0x%x}", i ? ", " : "",
+			wr->sge[i].addr, wr->sge[i].length, wr->sge[i].lkey);
+	fputc(']', v->out);
+	if (wr->num_sge != (int)wr->nsge)
+		fprintf(v->out, ", num_sge=%d", wr->num_sge);
+}
+
+/* What the opcode and the queue pair use of the rest. */
+static void put_remote(const struct values *v, const struct wr *wr)
+{
+	if (wr->remote_addr || wr->rkey)
+		fprintf(v->out, ", remote_addr=0x%" PRIx64 ", rkey=0x%x", wr->remote_addr,
+			wr->rkey);
+	if (wr->compare_add || wr->swap)
+		fprintf(v->out, ", compare_add=%" PRIu64 ", swap=%" PRIu64, wr->compare_add,
+			wr->swap);
+	if (wr->ah) {
+		fputs(", ah=", v->out);
+		values_handle(v, OBJECT_ah, wr->ah);
+		fprintf(v->out, ", remote_qpn=0x%x, remote_qkey=0x%x", wr->remote_qpn,
+			wr->remote_qkey);
+	}
+	if (wr->bind_mw) {
+		fputs(", mw=", v->out);
+		values_handle(v, OBJECT_mw, wr->bind_mw);
+		fprintf(v->out, ", rkey=0x%x, mr=", wr->bind_rkey);
+		values_handle(v, OBJECT_mr, wr->bind_mr);
+		fprintf(v->out, ", addr=0x%" PRIx64 ", length=%" PRIu64 ", mw_access_flags=",
+			wr->bind_addr, wr->bind_length);
+		values_flags(v->out, access_flags, wr->bind_access);
+	}
+	if (wr->tso_hdr)
+		fprintf(v->out, ", hdr=0x%" PRIx64 ", hdr_sz=%u, mss=%u", wr->tso_hdr,
+			wr->tso_hdr_sz, wr->tso_mss);
+	if (wr->remote_srqn)
+		fprintf(v->out, ", remote_srqn=0x%x", wr->remote_srqn);
+	if (wr->imm)
+		fprintf(v->out, ", imm_data=0x%x", wr->imm);
+}
+
+/* What was kept of its bytes. */
+static void put_payload(const struct render *r, const struct values *v, struct event_id id,
+			uint32_t i)
+{
+	struct payload payload;
+
+	if (!r->payloads || trace_payload(v->trace, id, i, &payload) <= 0)
+		return;
+	fputs(", payload={", v->out);
+	bytes_short(v->out, &payload);
+	fputc('}', v->out);
+}
+
+static void put_wr(const struct values *v, const struct wr *wr)
+{
+	fprintf(v->out, "{wr_id=0x%" PRIx64, wr->wr_id);
+	if (wr->opcode >= 0) {
+		fputs(", opcode=", v->out);
+		values_enum(v->out, wr_opcodes, wr->opcode);
+		fputs(", send_flags=", v->out);
+		values_flags(v->out, send_flags, wr->send_flags);
+	}
+	put_sge(v, wr);
+	put_remote(v, wr);
+}
+
+static void put_post(const struct render *r, const struct values *v,
+		     const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	const char *sep = r->full ? ",\n    " : ", ";
+
+	fprintf(v->out, "%s(", verb_infos[post->verb].name);
+	values_handle(v, verb_infos[post->verb].object, post->handle);
+	fputs(r->full ? ", [\n    " : ", [", v->out);
+	for (uint32_t i = 0; i < post->nwr; i++) {
+		fputs(i ? sep : "", v->out);
+		put_wr(v, &post->wr[i]);
+		put_payload(r, v, event->id, i);
+		fputc('}', v->out);
+	}
+	fprintf(v->out, "]) = %d", post->ret);
+	if (post->ret)
+		put_error(v->out, post->ret);
+	if (post->bad)
+		fprintf(v->out, ", bad_wr is [%u]", post->bad - 1);
+}
+
+/* What an extended CQ was made to tell. */
+static void put_extras(const struct values *v, const struct wc *wc)
+{
+	if (wc->parts & WC_TIMESTAMP)
+		fprintf(v->out, ", completion_ts=%" PRIu64, wc->timestamp);
+	if (wc->parts & WC_WALLCLOCK)
+		fprintf(v->out, ", completion_wallclock_ns=%" PRIu64, wc->wallclock);
+	if (wc->parts & WC_CVLAN)
+		fprintf(v->out, ", cvlan=0x%x", wc->cvlan);
+	if (wc->parts & WC_FLOW_TAG)
+		fprintf(v->out, ", flow_tag=0x%x", wc->flow_tag);
+	if (wc->parts & WC_TM)
+		fprintf(v->out, ", tm_info={tag=0x%" PRIx64 ", priv=0x%x}", wc->tm_tag,
+			wc->tm_priv);
+}
+
+static void put_request(const struct values *v, const struct wc *wc)
+{
+	char id[32], latency[FORMAT_TEXT];
+
+	if (wc->request.thread)
+		fprintf(v->out, ", of %s[%u], %s after it", event_id_text(wc->request, id),
+			wc->request_index, format_time(v->time - wc->posted_at, latency));
+}
+
+/* Of a failed one only these are defined: ibv_poll_cq(3). */
+static void put_wc(const struct values *v, const struct wc *wc)
+{
+	const struct object *qp = wc->qp ? trace_object(v->trace, wc->qp) : NULL;
+
+	fprintf(v->out, "{wr_id=0x%" PRIx64 ", status=", wc->wr_id);
+	values_enum(v->out, wc_statuses, wc->status);
+	if (wc->status) {
+		fprintf(v->out, ", vendor_err=0x%x", wc->vendor_err);
+	} else {
+		fputs(", opcode=", v->out);
+		values_enum(v->out, wc_opcodes, wc->opcode);
+		fprintf(v->out, ", byte_len=%u", wc->byte_len);
+		if (wc->wc_flags) {
+			fputs(", wc_flags=", v->out);
+			values_flags(v->out, wc_flags, wc->wc_flags);
+			fprintf(v->out, ", imm_data=0x%x, src_qp=0x%x", wc->imm, wc->src_qp);
+		}
+	}
+	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
+	if (qp) {
+		fputs(" (", v->out);
+		print_foreign(v->out, qp->name);
+		fputc(')', v->out);
+	}
+	put_extras(v, wc);
+	put_request(v, wc);
+}
+
+static void put_poll(const struct render *r, const struct values *v,
+		     const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	const char *sep = r->full ? ",\n    " : ", ";
+	bool iterator = poll->verb != VERB_poll_cq;
+
+	fprintf(v->out, "%s(", verb_infos[poll->verb].name);
+	values_handle(v, OBJECT_cq, poll->handle);
+	/* the iterator returned 0 where it stands on one, or the error */
+	fprintf(v->out, ") = %d", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
+	if (iterator && poll->ret < 0)
+		put_error(v->out, -poll->ret);
+	if (poll->nwc)
+		fputs(r->full ? " [\n    " : " [", v->out);
+	for (uint32_t i = 0; i < poll->nwc; i++) {
+		fputs(i ? sep : "", v->out);
+		put_wc(v, &poll->wc[i]);
+		put_payload(r, v, event->id, i);
+		fputc('}', v->out);
+	}
+	if (poll->nwc)
+		fputc(']', v->out);
+	if (poll->empty)
+		fprintf(v->out, " after %" PRIu64 " empty", poll->empty);
+}
+
+static void put_notify(const struct values *v, const struct notify *notify)
+{
+	fputs("ibv_req_notify_cq(", v->out);
+	values_handle(v, OBJECT_cq, notify->handle);
+	fprintf(v->out, ", %d) = %d", notify->solicited_only, notify->ret);
+	if (notify->ret)
+		put_error(v->out, notify->ret);
+}
+
+static void put_end(FILE *out, const struct process *p)
+{
+	const char *how = p->ending ? p->ending : "";
+
+	fprintf(out, "+++ process %u (pid %d) has ended", p->id, p->pid);
+	if (!strcmp(how, "exec"))
+		fputs(" by exec", out);
+	else if (p->status != -1 && WIFEXITED(p->status)) {
+		fputs(" by ", out);
+		print_foreign(out, *how ? how : "exit");
+		fprintf(out, "(%d)", WEXITSTATUS(p->status));
+	} else if (p->status != -1) {
+		fprintf(out, ", killed by signal %d", WTERMSIG(p->status));
+	} else if (*how) {
+		fputs(", ", out);
+		print_foreign(out, how);
+	}
+	fputs(" +++", out);
+}
+
+static void put_process(const struct values *v, bool began)
+{
+	const struct process *p = trace_process(v->trace, v->process);
+
+	if (!p)
+		return;
+	if (!began) {
+		put_end(v->out, p);
+		return;
+	}
+	fprintf(v->out, "+++ process %u: pid %d, ", p->id, p->pid);
+	print_foreign(v->out, p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
+	fputs(" +++", v->out);
+}
+
+static void put_fork(const struct values *v, const struct fork_event *fork)
+{
+	const struct process *child = fork->child ? trace_process(v->trace, fork->child) : NULL;
+	const char *how = fork->how ? fork->how : "fork";
+	const char *who = fork->kind == TRACE_REPLACED ? "new program" : "child";
+
+	print_foreign(v->out, how);
+	fputs("()", v->out);
+	if (fork->error) {
+		fputs(" failed", v->out);
+		put_error(v->out, fork->error);
+	} else if (fork->kind == TRACE_REPLACED && child) {
+		fprintf(v->out, ", from here on process %u", child->id);
+	} else if (child) {
+		fprintf(v->out, " = %d, process %u", child->pid, child->id);
+	} else if (!strcmp(how, "system") || !strcmp(how, "popen")) {
+		fputs("  runs a shell", v->out); /* which calls no verb; its children may */
+	} else if (!strcmp(how, "vfork")) {
+		/* coverage says whether it called verbs */
+		fputs("  the child, in this process's memory, is not recorded", v->out);
+	} else if (fork->pid) {
+		fprintf(v->out, " = %d  the %s called no verb", fork->pid, who);
+	} else {
+		fprintf(v->out, " = ?  the %s called no verb", who);
+	}
+}
+
+static void put_mark(const struct values *v, const struct mark_event *mark)
+{
+	static const char *const kinds[] = { [TRACE_MARK_POINT] = "---",
+					     [TRACE_MARK_BEGIN] = "--> begin",
+					     [TRACE_MARK_END] = "<-- end" };
+
+	fprintf(v->out, "%s ", kinds[mark->kind]);
+	print_foreign(v->out, mark->text);
+}
+
+void render_event(const struct render *r, const struct trace_event *event)
+{
+	const struct values v = { r->out, r->trace, event->process, event->time };
+
+	find_names();
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		put_call(&v, event->call);
+		break;
+	case TRACE_POST:
+		put_post(r, &v, event);
+		break;
+	case TRACE_POLL:
+		put_poll(r, &v, event);
+		break;
+	case TRACE_NOTIFY:
+		put_notify(&v, event->notify);
+		break;
+	case TRACE_FORK:
+		put_fork(&v, event->fork);
+		break;
+	case TRACE_MARK:
+		put_mark(&v, event->mark);
+		break;
+	case TRACE_PROCESS:
+	case TRACE_EXIT:
+		put_process(&v, event->kind == TRACE_PROCESS);
+		break;
+	}
+	if (event->inner)
+		fputs(" [inner]", r->out);
+}
+
+int render_verb(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->verb;
+	case TRACE_POST:
+		return event->post->verb;
+	case TRACE_POLL:
+		return event->poll->verb;
+	case TRACE_NOTIFY:
+		return verb_find("ibv_req_notify_cq");
+	default:
+		return -1;
+	}
+}
+
+static bool poll_concerns(const struct poll *poll, uint32_t object)
+{
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		if (poll->wc[i].qp == object)
+			return true;
+	return poll->object == object;
+}
+
+/* Does an argument of @call, at any depth, hold the object's handle? */
+static bool call_names(struct trace *trace, const struct trace_event *event,
+		       const struct object *object)
+{
+	char digits[32];
+	const char *at = event->call->args;
+	size_t n = (size_t)snprintf(digits, sizeof(digits), ":%" PRId64, (int64_t)object->handle);
+
+	while (at && (at = strstr(at, digits))) {
+		if (strchr(",}", at[n]) &&
+		    trace_object_at(trace, event->process, object->kind, object->handle,
+				    event->time) == object)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+bool render_concerns(struct trace *trace, const struct trace_event *event,
+		     const struct object *object)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->object == object->id || call_names(trace, event, object);
+	case TRACE_POST:
+		return event->post->object == object->id;
+	case TRACE_POLL:
+		return poll_concerns(event->poll, object->id);
+	case TRACE_NOTIFY:
+		return event->notify->object == object->id;
+	default:
+		return false;
+	}
+}
+
+static bool poll_failed(const struct poll *poll)
+{
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		if (poll->wc[i].status)
+			return true;
+	return poll->ret < 0;
+}
+
+bool render_failed(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->failed || event->call->end < 0;
+	case TRACE_POST:
+		return event->post->ret;
+	case TRACE_POLL:
+		return poll_failed(event->poll);
+	case TRACE_NOTIFY:
+		return event->notify->ret;
+	default:
+		return false;
+	}
+}

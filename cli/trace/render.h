@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * An event as one line, in the manner of strace. One thread.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/store/read/trace.h"
+
+struct render {
+	FILE *out;
+	struct trace *trace;
+	bool full; /* a work request and a completion a line */
+	bool payloads; /* what was kept of them, in short */
+};
+
+/*
+ * What was called with what and what came of it, without a line's end:
+ * "ibv_modify_qp(qp1, {...}, IBV_QP_STATE) = 0 <12.3 us>".
+ */
+void render_event(const struct render *render, const struct trace_event *event);
+
+/* The verb of an event; -1 where it is none. */
+int render_verb(const struct trace_event *event);
+
+/* Does @event act on, name or complete something of @object? */
+bool render_concerns(struct trace *trace, const struct trace_event *event,
+		     const struct object *object);
+
+/* Did it fail, or never return? */
+bool render_failed(const struct trace_event *event);

@@ -1,0 +1,224 @@
+/*
+ * A value of a verb's argument, decoded by its descriptor
+ *
+ * The JSON says what is there, the descriptor what it is: a structure becomes
+ * {name=value, ...}, flags and handles become names.
+ */
+#include "cli/trace/values.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/trace/jscan.h"
+#include "core/wire/printable.h"
+
+void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
+{
+	const char *sep = "";
+
+	for (unsigned int i = 0; names && i < names->nvalues; i++) {
+		uint64_t bit = (uint64_t)names->values[i].value;
+
+		if (!bit || (value & bit) != bit)
+			continue;
+		fprintf(out, "%s%s", sep, names->values[i].name);
+		value &= ~bit;
+		sep = "|";
+	}
+	if (value || !*sep)
+		fprintf(out, value ? "%s0x%" PRIx64 : "%s%" PRIu64, sep, value);
+}
+
+void values_enum(FILE *out, const struct enum_info *names, int64_t value)
+{
+	const char *name = enum_name(names, value);
+
+	if (name)
+		fputs(name, out);
+	else
+		fprintf(out, "%" PRId64, value);
+}
+
+void values_handle(const struct values *v, enum object_kind kind, uint64_t handle)
+{
+	const struct object *object = NULL;
+
+	if (handle)
+		object = trace_object_at(v->trace, v->process, kind, handle, v->time);
+	if (object)
+		print_foreign(v->out, object->name);
+	else if (handle)
+		fprintf(v->out, "0x%" PRIx64, handle);
+	else
+		fputs("NULL", v->out);
+}
+
+/* Numbers that everybody writes in hexadecimal, by what their names end with. */
+static bool reads_as_hex(const char *name)
+{
+	static const char *const ends[] = { "key", "qp_num", "qpn", "psn", "guid", "lid", "wr_id",
+					    "imm_data" };
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (length >= strlen(ends[i]) && !strcmp(name + length - strlen(ends[i]), ends[i]))
+			return true;
+	return false;
+}
+
+static void put_number(const struct values *v, const struct field_info *field, int64_t value)
+{
+	/* the store keeps all as signed 64 bits */
+	uint64_t number = field->size < 8 && field->size ?
+				  (uint64_t)value & ((1ull << 8 * field->size) - 1) :
+				  (uint64_t)value;
+
+	switch (field->kind) {
+	case FIELD_OBJ:
+	case FIELD_OBJS:
+		values_handle(v, field->object, (uint64_t)value);
+		break;
+	case FIELD_FLAGS:
+		values_flags(v->out, field->names, number);
+		break;
+	case FIELD_ADDR:
+		fprintf(v->out, value ? "0x%" PRIx64 : "NULL", number);
+		break;
+	case FIELD_UINT:
+	case FIELD_BE:
+		fprintf(v->out, reads_as_hex(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
+		break;
+	default:
+		fprintf(v->out, "%" PRId64, value);
+	}
+}
+
+/* The text of @json, with its quotes or without. */
+static void put_string(FILE *out, const char *json, bool quoted)
+{
+	size_t n = (size_t)(jscan_skip(json) - json);
+
+	if (quoted || n < 2)
+		print_foreign_bytes(out, json, n);
+	else
+		print_foreign_bytes(out, json + 1, n - 2);
+}
+
+/* Two digits; sscanf() would look for the end of the whole text each time. */
+static bool read_byte(const char *text, unsigned char *ret_byte)
+{
+	const char digits[3] = { text[0], text[1], '\0' };
+	char *end;
+
+	*ret_byte = (unsigned char)strtoul(digits, &end, 16);
+	return end == digits + 2;
+}
+
+/* Sixteen bytes are a GID nearly everywhere. */
+static void put_bytes(FILE *out, const char *json)
+{
+	unsigned char bytes[16];
+	char text[INET6_ADDRSTRLEN];
+	bool gid = jscan_skip(json) - json == 2 + 32;
+
+	for (size_t i = 0; i < 16 && gid; i++)
+		gid = read_byte(json + 1 + 2 * i, &bytes[i]);
+	if (gid)
+		fputs(inet_ntop(AF_INET6, bytes, text, sizeof(text)), out);
+	else
+		put_string(out, json, false);
+}
+
+static void put_text(const struct values *v, const struct field_info *field, const char *json)
+{
+	if (field->kind == FIELD_BYTES)
+		put_bytes(v->out, json);
+	else
+		put_string(v->out, json, field->kind != FIELD_BLOB &&
+				   field->kind != FIELD_SOCKADDR && field->kind != FIELD_ENUM);
+}
+
+static const struct field_info *find_field(const struct struct_info *info, const char *name,
+					   size_t length)
+{
+	for (unsigned int i = 0; info && i < info->nfields; i++)
+		if (strlen(info->fields[i].name) == length &&
+		    !strncmp(info->fields[i].name, name, length))
+			return &info->fields[i];
+	return NULL;
+}
+
+/* A GID is its bytes. */
+static bool is_raw(const struct struct_info *info)
+{
+	return info && info->nfields == 1 && !strcmp(info->fields[0].name, "raw");
+}
+
+static void put_struct(const struct values *v, const struct struct_info *info, const char *json)
+{
+	const char *at = json, *value, *name, *sep = "";
+	size_t length;
+
+	if (is_raw(info) && (value = jscan_member(json, "raw"))) {
+		values_field(v, &info->fields[0], value);
+		return;
+	}
+	fputc('{', v->out);
+	while ((value = jscan_next(&at, &name, &length))) {
+		const struct field_info *field = name ? find_field(info, name, length) : NULL;
+
+		fputs(sep, v->out);
+		print_foreign_bytes(v->out, name ? name : "", length);
+		fputc('=', v->out);
+		if (field)
+			values_field(v, field, value);
+		else
+			print_foreign_bytes(v->out, value, (size_t)(jscan_skip(value) - value));
+		sep = ", ";
+	}
+	fputc('}', v->out);
+}
+
+static void put_array(const struct values *v, const struct field_info *field, const char *json)
+{
+	const char *at = json, *value, *name, *sep = "";
+	size_t length;
+
+	fputc('[', v->out);
+	while ((value = jscan_next(&at, &name, &length))) {
+		fputs(sep, v->out);
+		if (*value == '[') /* no argument has arrays of arrays: not one to follow */
+			print_foreign_bytes(v->out, value, (size_t)(jscan_skip(value) - value));
+		else
+			values_field(v, field, value);
+		sep = ", ";
+	}
+	fputc(']', v->out);
+}
+
+/* What is behind a pointer to a single value. */
+static const struct field_info *scalar_of(const struct field_info *field)
+{
+	bool scalar = field->type && field->type->scalar;
+
+	return scalar ? &field->type->fields[0] : field;
+}
+
+void values_field(const struct values *v, const struct field_info *field, const char *json)
+{
+	const struct struct_info *type = field->kind == FIELD_OBJS ? &object_infos[field->object] :
+								      scalar_of(field)->type;
+
+	if (*json == '[')
+		put_array(v, field, json);
+	else if (*json == '{')
+		put_struct(v, type, json);
+	else if (*json == '"')
+		put_text(v, scalar_of(field), json);
+	else if (*json == 'n')
+		fputs("NULL", v->out);
+	else
+		put_number(v, scalar_of(field), strtoll(json, NULL, 10));
+}

@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * A value of a verb's argument, decoded by its descriptor. One thread.
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/store/read/trace.h"
+
+/* Where a value stands: names of objects depend on it. */
+struct values {
+	FILE *out;
+	struct trace *trace;
+	uint32_t process;
+	int64_t time;
+};
+
+/* "IBV_QP_STATE|IBV_QP_AV|0x40000000"; "0" */
+void values_flags(FILE *out, const struct enum_info *names, uint64_t value);
+
+/* The enumerator, or the number. */
+void values_enum(FILE *out, const struct enum_info *names, int64_t value);
+
+/* "qp1"; its address if it is not known; NULL for 0. */
+void values_handle(const struct values *values, enum object_kind kind, uint64_t handle);
+
+/* @json: the value of @field as core/store keeps it (scan.h). */
+void values_field(const struct values *values, const struct field_info *field, const char *json);

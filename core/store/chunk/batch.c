@@ -1,0 +1,428 @@
+/*
+ * Events of one thread into columns, and these into a chunk
+ *
+ * A chunk's bytes:
+ *
+ *	version, number of columns                         1 byte each
+ *	for each column that is not empty:
+ *		number, code, count                        varints
+ *		LINEAR: zigzag(base), zigzag(step)         varints
+ *		RAW:    bytes                              varint
+ *		ZSTD:   bytes, bytes before compression    varints
+ *	the bytes of the RAW and ZSTD columns in the same order
+ *
+ * Reading one column needs the directory and that column's bytes, no other.
+ *
+ * Not here: which columns there are (columns.h), reading (block.c).
+ */
+#include "core/store/chunk/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "core/store/db/abi.h"
+#include "core/store/chunk/block.h"
+#include "gen/verbs_gen.h"
+
+enum { LEVEL = 1, HEAD_MAX = 2 + COLUMN_COUNT * 40 };
+
+#define PUT(batch, name, value) column_put(&(batch)->columns[COLUMN_##name], (uint64_t)(value))
+
+static void put_event(struct batch *batch, uint64_t n, int64_t time, uint32_t kind)
+{
+	if (!batch_events(batch)) {
+		batch->first_n = n;
+		batch->begin = time;
+	}
+	batch->last_n = n;
+	batch->end = time;
+	PUT(batch, n, n);
+	PUT(batch, time, time);
+	PUT(batch, kind, kind);
+}
+
+/* Also that they have room: an honest post of any length has. */
+static int check_wrs(const struct batch *batch, const struct event_post *event)
+{
+	size_t left = event->head.words * 8u - sizeof(*event);
+	const uint8_t *at = (const uint8_t *)(event + 1);
+	size_t sges = batch->columns[COLUMN_addr].count;
+
+	for (unsigned int i = 0; i < event->nwr; i++) {
+		const struct event_wr *wr = (const void *)at;
+		size_t bytes = sizeof(*wr);
+
+		if (left < bytes || wr->parts >= WR_ODD << 1)
+			return -EBADMSG;
+		bytes += wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
+		if (left < bytes)
+			return -EBADMSG;
+		sges += wr->nsge;
+		at += bytes;
+		left -= bytes;
+	}
+	return left || batch->columns[COLUMN_wr_id].count + event->nwr > BATCH_ROWS_MAX ||
+	       sges > BATCH_SGES_MAX ? -EBADMSG : 0;
+}
+
+static const uint8_t *put_bind(struct batch *batch, const uint8_t *at)
+{
+	const struct event_bind *bind = (const void *)at;
+
+	PUT(batch, bind_mw, bind->mw);
+	PUT(batch, bind_mr, bind->mr);
+	PUT(batch, bind_addr, bind->addr);
+	PUT(batch, bind_length, bind->length);
+	PUT(batch, bind_rkey, bind->rkey);
+	PUT(batch, bind_access, bind->access);
+	return at + sizeof(*bind);
+}
+
+static const uint8_t *put_tso(struct batch *batch, const uint8_t *at)
+{
+	const struct event_tso *tso = (const void *)at;
+
+	PUT(batch, tso_hdr, tso->hdr);
+	PUT(batch, tso_hdr_sz, tso->hdr_sz);
+	PUT(batch, tso_mss, tso->mss);
+	return at + sizeof(*tso);
+}
+
+static const uint8_t *put_odd(struct batch *batch, const uint8_t *at)
+{
+	const struct event_odd *odd = (const void *)at;
+
+	PUT(batch, odd_opcode, odd->opcode);
+	PUT(batch, odd_flags, odd->flags);
+	PUT(batch, odd_num_sge, odd->num_sge);
+	return at + sizeof(*odd);
+}
+
+static const uint8_t *put_rare_parts(struct batch *batch, unsigned int parts, const uint8_t *at)
+{
+	if (parts & WR_ATOMIC) {
+		const struct event_atomic *atomic = (const void *)at;
+
+		PUT(batch, compare_add, atomic->compare_add);
+		PUT(batch, swap, atomic->swap);
+		at += sizeof(*atomic);
+	}
+	if (parts & WR_UD) {
+		const struct event_ud *ud = (const void *)at;
+
+		PUT(batch, ah, ud->ah);
+		PUT(batch, remote_qpn, ud->remote_qpn);
+		PUT(batch, remote_qkey, ud->remote_qkey);
+		at += sizeof(*ud);
+	}
+	if (parts & WR_XRC) {
+		PUT(batch, remote_srqn, *(const uint64_t *)(const void *)at);
+		at += sizeof(uint64_t);
+	}
+	if (parts & WR_BIND)
+		at = put_bind(batch, at);
+	if (parts & WR_TSO)
+		at = put_tso(batch, at);
+	return parts & WR_ODD ? put_odd(batch, at) : at;
+}
+
+/* Checked by check_wrs(). Returns the byte behind it. */
+static const uint8_t *put_wr(struct batch *batch, const uint8_t *at)
+{
+	const struct event_wr *wr = (const void *)at;
+	const struct event_sge *sge;
+
+	PUT(batch, wr_id, wr->wr_id);
+	PUT(batch, opcode, wr->opcode);
+	PUT(batch, send_flags, wr->flags);
+	PUT(batch, nsge, wr->nsge);
+	PUT(batch, parts, wr->parts);
+	PUT(batch, imm, wr->imm);
+	at += sizeof(*wr);
+	if (wr->parts & WR_RDMA) {
+		const struct event_rdma *rdma = (const void *)at;
+
+		PUT(batch, remote_addr, rdma->remote_addr);
+		PUT(batch, rkey, rdma->rkey);
+		at += sizeof(*rdma);
+	}
+	if (wr->parts & ~WR_RDMA)
+		at = put_rare_parts(batch, wr->parts, at);
+	sge = (const void *)at;
+	for (unsigned int i = 0; i < wr->nsge; i++, sge++) {
+		PUT(batch, addr, sge->addr);
+		PUT(batch, length, sge->length);
+		PUT(batch, lkey, sge->lkey);
+	}
+	return (const uint8_t *)sge;
+}
+
+static uint32_t post_kind(const struct event_post *event)
+{
+	uint32_t kind = kind_of_verb(event->verb);
+
+	if (!kind_is_post(kind))
+		return 0;
+	return event->head.flags & EVENT_INNER ? kind | KIND_INNER : kind;
+}
+
+static void put_post(struct batch *batch, uint64_t n, int64_t time, uint32_t kind, uint64_t handle,
+		     int ret, uint32_t bad, uint32_t nwr, uint32_t stack)
+{
+	put_event(batch, n, time, kind);
+	PUT(batch, post_handle, handle);
+	PUT(batch, post_ret, (int64_t)ret);
+	PUT(batch, post_bad, bad);
+	PUT(batch, nwr, nwr);
+	PUT(batch, post_stack, stack);
+}
+
+static void open_post(struct batch *batch, const struct event_post *event, uint64_t n,
+		      int64_t time, uint32_t kind, uint32_t stack)
+{
+	batch->open = true;
+	batch->open_stack = stack;
+	batch->open_n = n;
+	batch->open_time = time;
+	batch->open_kind = kind;
+	batch->open_handle = event->object;
+	batch->open_nwr = event->nwr;
+}
+
+bool batch_close(struct batch *batch)
+{
+	if (!batch->open)
+		return false;
+	batch->open = false;
+	put_post(batch, batch->open_n, batch->open_time, batch->open_kind, batch->open_handle, 0,
+		 0, batch->open_nwr, batch->open_stack);
+	return true;
+}
+
+/* The next part of the post that is open. */
+static void go_on(struct batch *batch, const struct event_post *event)
+{
+	batch->open_nwr += event->nwr;
+	if (event->head.flags & EVENT_PART)
+		return;
+	batch->open = false;
+	put_post(batch, batch->open_n, batch->open_time, batch->open_kind, batch->open_handle,
+		 event->ret, event->bad, batch->open_nwr, batch->open_stack);
+}
+
+int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time,
+	       uint32_t stack)
+{
+	const uint8_t *at = (const uint8_t *)(event + 1);
+	uint32_t kind;
+
+	if (event->head.words * 8u < sizeof(*event))
+		return -EBADMSG;
+	kind = post_kind(event);
+	if (!kind || check_wrs(batch, event))
+		return -EBADMSG;
+	if (batch->open && (kind != batch->open_kind || event->object != batch->open_handle))
+		batch_close(batch);
+	for (unsigned int i = 0; i < event->nwr; i++)
+		at = put_wr(batch, at);
+	if (batch->open)
+		go_on(batch, event);
+	else if (event->head.flags & EVENT_PART)
+		open_post(batch, event, n, time, kind, stack);
+	else
+		put_post(batch, n, time, kind, event->object, event->ret, event->bad, event->nwr,
+			 stack);
+	return 0;
+}
+
+static void put_wc(struct batch *batch, const struct event_wc *wc)
+{
+	/* the one case where the field is not in network order: ibv_poll_cq(3) */
+	uint32_t imm = wc->wc_flags & ABI_WC_WITH_INV ? wc->imm : __builtin_bswap32(wc->imm);
+
+	PUT(batch, wc_wr_id, wc->wr_id);
+	PUT(batch, status, wc->status);
+	PUT(batch, wc_opcode, wc->opcode);
+	PUT(batch, vendor_err, wc->vendor_err);
+	PUT(batch, byte_len, wc->byte_len);
+	PUT(batch, wc_imm, imm);
+	PUT(batch, qp_num, wc->qp_num);
+	PUT(batch, src_qp, wc->src_qp);
+	PUT(batch, wc_flags, wc->wc_flags);
+	PUT(batch, pkey_index, wc->pkey_index);
+	PUT(batch, slid, wc->slid);
+	PUT(batch, sl, wc->sl);
+	PUT(batch, dlid_path_bits, wc->dlid_path_bits);
+}
+
+static void put_extra(struct batch *batch, const struct event_wc_extra *extra)
+{
+	PUT(batch, wc_parts, extra->parts);
+	PUT(batch, timestamp, extra->timestamp);
+	PUT(batch, wallclock, extra->wallclock);
+	PUT(batch, cvlan, extra->cvlan);
+	PUT(batch, flow_tag, extra->flow_tag);
+	PUT(batch, tm_tag, extra->tm_tag);
+	PUT(batch, tm_priv, extra->tm_priv);
+}
+
+static uint32_t poll_kind(const struct event_poll *event)
+{
+	uint8_t flags = event->head.flags;
+	uint32_t kind = flags & EVENT_START ? KIND_START_POLL :
+			flags & EVENT_NEXT  ? KIND_NEXT_POLL : KIND_POLL;
+
+	return kind | (flags & EVENT_INNER ? KIND_INNER : 0) |
+	       (flags & EVENT_EXTRA ? KIND_EXTRA : 0);
+}
+
+int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, int64_t time,
+	       uint64_t empty)
+{
+	const struct event_wc *wc = (const void *)(event + 1);
+	size_t bytes = event->head.words * 8u;
+
+	if (bytes < sizeof(*event) || bytes != event_poll_bytes(event))
+		return -EBADMSG;
+	put_event(batch, n, time, poll_kind(event));
+	PUT(batch, poll_handle, event->cq);
+	PUT(batch, poll_ret, (int64_t)event->ret);
+	PUT(batch, empty, empty);
+	PUT(batch, nwc, event->nwc);
+	for (unsigned int i = 0; i < event->nwc; i++)
+		put_wc(batch, &wc[i]);
+	if (event->head.flags & EVENT_EXTRA)
+		for (unsigned int i = 0; i < event->nwc; i++)
+			put_extra(batch, event_poll_extras(event) + i);
+	return 0;
+}
+
+int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time)
+{
+	uint32_t inner = event->head.flags & EVENT_INNER ? KIND_INNER : 0;
+
+	if (event->head.words * 8u < sizeof(*event))
+		return -EBADMSG;
+	put_event(batch, n, time, KIND_NOTIFY | inner);
+	PUT(batch, notify_handle, event->cq);
+	PUT(batch, solicited, (int64_t)event->solicited_only);
+	PUT(batch, notify_ret, (int64_t)event->ret);
+	return 0;
+}
+
+void batch_clear(struct batch *batch)
+{
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		column_clear(&batch->columns[i]);
+}
+
+void batch_fini(struct batch *batch)
+{
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		column_fini(&batch->columns[i]);
+}
+
+static int reserve(struct packer *packer, size_t bytes)
+{
+	uint8_t *more;
+
+	if (packer->used + bytes <= packer->size)
+		return 0;
+	more = realloc(packer->bytes, (packer->used + bytes) * 2);
+	if (!more)
+		return -ENOMEM;
+	packer->bytes = more;
+	packer->size = (packer->used + bytes) * 2;
+	return 0;
+}
+
+/* Append the column's bytes, compressed where that helps; returns how many, 0 without memory. */
+static size_t pack_bytes(struct packer *packer, const struct column *column,
+			 enum column_code *ret_code)
+{
+	size_t bound = ZSTD_compressBound(column->used), n;
+
+	if (reserve(packer, bound))
+		return 0;
+	n = ZSTD_compressCCtx(packer->cctx, packer->bytes + packer->used, bound, column->bytes,
+			      column->used, LEVEL);
+	*ret_code = COLUMN_ZSTD;
+	if (ZSTD_isError(n) || n >= column->used) {
+		memcpy(packer->bytes + packer->used, column->bytes, column->used);
+		n = column->used;
+		*ret_code = COLUMN_RAW;
+	}
+	packer->used += n;
+	return n;
+}
+
+static size_t put_linear(uint8_t *head, const struct column *column)
+{
+	size_t n = varint_put(head, zigzag(column->base));
+
+	return n + varint_put(head + n, zigzag(column->step));
+}
+
+/* One entry of the directory, and the column's bytes. */
+static int pack_column(struct packer *packer, const struct column *column, unsigned int id,
+		       uint8_t *head, size_t *used)
+{
+	enum column_code code = COLUMN_LINEAR;
+	size_t packed = 0;
+
+	if (column->failed)
+		return -ENOMEM;
+	if (column->bent) {
+		packed = pack_bytes(packer, column, &code);
+		if (!packed)
+			return -ENOMEM;
+	}
+	*used += varint_put(head + *used, id);
+	*used += varint_put(head + *used, code);
+	*used += varint_put(head + *used, column->count);
+	if (code == COLUMN_LINEAR)
+		*used += put_linear(head + *used, column);
+	else
+		*used += varint_put(head + *used, packed);
+	if (code == COLUMN_ZSTD)
+		*used += varint_put(head + *used, column->used);
+	return 0;
+}
+
+/* The directory's length is known last: the bytes go behind room for the longest. */
+int packer_pack(struct packer *packer, const struct batch *batch)
+{
+	uint8_t head[HEAD_MAX];
+	size_t used = 2;
+	int err = 0;
+
+	if (!packer->cctx)
+		packer->cctx = ZSTD_createCCtx();
+	packer->used = 0;
+	if (!packer->cctx || reserve(packer, HEAD_MAX))
+		return -ENOMEM;
+	packer->used = HEAD_MAX;
+	head[0] = CHUNK_VERSION;
+	head[1] = 0;
+	for (unsigned int i = 0; i < COLUMN_COUNT && !err; i++) {
+		if (!batch->columns[i].count)
+			continue;
+		head[1]++;
+		err = pack_column(packer, &batch->columns[i], i, head, &used);
+	}
+	if (err)
+		return err;
+	memmove(packer->bytes + used, packer->bytes + HEAD_MAX, packer->used - HEAD_MAX);
+	memcpy(packer->bytes, head, used);
+	packer->used -= HEAD_MAX - used;
+	return 0;
+}
+
+void packer_fini(struct packer *packer)
+{
+	ZSTD_freeCCtx(packer->cctx);
+	free(packer->bytes);
+	*packer = (struct packer){ 0 };
+}

@@ -1,0 +1,95 @@
+#pragma once
+/*
+ * Data-plane events of one thread, gathered for one chunk.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/store/chunk/column.h"
+#include "core/store/chunk/columns.h"
+#include "core/wire/event.h"
+
+enum {
+	BATCH_EVENTS = 8192, /* a chunk is closed with so many events */
+	BATCH_ROWS = 32768,  /* or so many work requests or completions */
+	/* no chunk has more: what a full one has, and one event that came last */
+	BATCH_EVENTS_MAX = BATCH_EVENTS + 1, /* with a post that was cut short */
+	BATCH_ROWS_MAX = BATCH_ROWS + EVENT_POST_WRS,
+	BATCH_SGES_MAX = BATCH_ROWS + EVENT_POST_WRS * EVENT_POST_SGES,
+};
+
+/* How many rows a chunk may have of that family. */
+static inline uint32_t batch_rows_max(enum family family)
+{
+	switch (family) {
+	case FAMILY_EVENT:
+	case FAMILY_POST:
+	case FAMILY_POLL:
+	case FAMILY_NOTIFY:
+		return BATCH_EVENTS_MAX;
+	case FAMILY_SGE:
+		return BATCH_SGES_MAX;
+	default:
+		return BATCH_ROWS_MAX;
+	}
+}
+
+/* Zeroed it is empty. */
+struct batch {
+	struct column columns[COLUMN_COUNT];
+	uint64_t first_n, last_n;
+	int64_t begin, end; /* ns */
+	/* a post that came in parts and is not whole yet */
+	bool open;
+	uint64_t open_n;
+	int64_t open_time;
+	uint32_t open_nwr, open_kind;
+	uint32_t open_stack;
+	uint64_t open_handle;
+};
+
+/*
+ * Add one event of that number and time. Nothing of it is trusted: -EBADMSG,
+ * and nothing was added, where its lengths or its verb are impossible.
+ */
+int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time,
+	       uint32_t stack);
+int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, int64_t time,
+	       uint64_t empty);
+int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time);
+
+/* A post whose last part never came: closed as it is. True if there was one. */
+bool batch_close(struct batch *batch);
+
+static inline uint32_t batch_events(const struct batch *batch)
+{
+	return batch->columns[COLUMN_kind].count;
+}
+
+static inline bool batch_full(const struct batch *batch)
+{
+	return !batch->open && (batch_events(batch) >= BATCH_EVENTS ||
+				batch->columns[COLUMN_wr_id].count >= BATCH_ROWS ||
+				batch->columns[COLUMN_addr].count >= BATCH_ROWS ||
+				batch->columns[COLUMN_wc_wr_id].count >= BATCH_ROWS);
+}
+
+/* Empty, and keep the memory. */
+void batch_clear(struct batch *batch);
+
+void batch_fini(struct batch *batch);
+
+/* Packs batches; keeps its memory from one to the next. */
+struct packer {
+	void *cctx;
+	uint8_t *bytes;
+	size_t used, size;
+};
+
+/* Write @batch as a chunk into packer->bytes, packer->used of them. Returns 0 or -ENOMEM. */
+int packer_pack(struct packer *packer, const struct batch *batch);
+
+void packer_fini(struct packer *packer);

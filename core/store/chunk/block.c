@@ -1,0 +1,376 @@
+/*
+ * A chunk being read
+ *
+ * The bytes come from a file that anybody may have written. The directory is
+ * checked as it is read; then the structure: as many posts as the kinds say,
+ * as many work requests as the posts say, and so on, so that a walk needs no
+ * checks of its own. A column has at most the rows that a writer puts into a
+ * chunk, and what it says of its size is held against what its compressed
+ * bytes say before any memory is asked for: a chunk is at most 2.1 million elements
+ * of 3 columns, and 0.1 million rows of the others, or 100 MB.
+ *
+ * Not here: the format (batch.c).
+ */
+#include "core/store/chunk/block.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "core/store/chunk/batch.h"
+#include "core/wire/event.h"
+
+struct in {
+	const uint8_t *at;
+	size_t left;
+	bool bad;
+};
+
+static uint64_t get(struct in *in)
+{
+	uint64_t n = 0;
+	size_t used = varint_get(in->at, in->left, &n);
+
+	if (!used)
+		in->bad = true;
+	in->at += used;
+	in->left -= used;
+	return n;
+}
+
+static int read_entry(struct block *block, struct in *in)
+{
+	uint64_t id = get(in), code = get(in), count = get(in), packed, unpacked;
+	struct column_view *view;
+
+	if (in->bad || id >= COLUMN_COUNT || code >= COLUMN_CODES || !count ||
+	    count > batch_rows_max(column_family[id]) || block->views[id].count)
+		return -EBADMSG;
+	view = &block->views[id];
+	view->code = (enum column_code)code;
+	view->count = (uint32_t)count;
+	if (code == COLUMN_LINEAR) {
+		view->base = unzigzag(get(in));
+		view->step = unzigzag(get(in));
+		return in->bad ? -EBADMSG : 0;
+	}
+	packed = get(in);
+	unpacked = code == COLUMN_ZSTD ? get(in) : packed;
+	if (in->bad || packed > in->left || unpacked < count || unpacked > count * 10)
+		return -EBADMSG;
+	view->packed = (uint32_t)packed;
+	view->unpacked = (uint32_t)unpacked;
+	return 0;
+}
+
+static int read_directory(struct block *block, struct in *in)
+{
+	unsigned int columns;
+
+	if (in->left < 2 || in->at[0] != CHUNK_VERSION)
+		return -EBADMSG;
+	columns = in->at[1];
+	in->at += 2;
+	in->left -= 2;
+	for (unsigned int i = 0; i < columns; i++) {
+		int err = read_entry(block, in);
+
+		if (err)
+			return err;
+	}
+	/* the bytes lie in the directory's order, and that is the columns' */
+	for (int id = 0; id < COLUMN_COUNT; id++) {
+		struct column_view *view = &block->views[id];
+
+		if (!view->count || view->code == COLUMN_LINEAR)
+			continue;
+		if (view->packed > in->left)
+			return -EBADMSG;
+		view->bytes = in->at;
+		in->at += view->packed;
+		in->left -= view->packed;
+	}
+	return in->left ? -EBADMSG : 0;
+}
+
+static int grow(void **memory, size_t *size, size_t bytes)
+{
+	void *more;
+
+	if (*size >= bytes)
+		return 0;
+	more = realloc(*memory, bytes);
+	if (!more)
+		return -ENOMEM;
+	*memory = more;
+	*size = bytes;
+	return 0;
+}
+
+static int values_size(struct block *block, enum column_id id, uint32_t count)
+{
+	uint64_t *more;
+
+	if (block->sizes[id] >= count && block->values[id])
+		return 0;
+	more = realloc(block->values[id], count * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	block->values[id] = more;
+	block->sizes[id] = count;
+	return 0;
+}
+
+int block_need(struct block *block, enum column_id id)
+{
+	struct column_view *view = &block->views[id];
+	int err;
+
+	if (!view->count || view->code == COLUMN_LINEAR || !view->bytes)
+		return 0;
+	if (!column_is_sized(view))
+		return -EBADMSG;
+	if (!block->dctx)
+		block->dctx = ZSTD_createDCtx();
+	if (!block->dctx ||
+	    grow((void **)&block->scratch, &block->scratch_size, view->unpacked) ||
+	    values_size(block, id, view->count))
+		return -ENOMEM;
+	err = column_read(view, block->dctx, block->scratch, block->values[id]);
+	view->bytes = NULL; /* done */
+	return err;
+}
+
+/* The sum of a column, and that no value is above @max. */
+static int sum(struct block *block, enum column_id id, uint64_t max, uint64_t *ret_sum)
+{
+	uint64_t total = 0;
+	int err = block_need(block, id);
+
+	for (uint32_t i = 0; i < block_count(block, id) && !err; i++) {
+		uint64_t v = block_get(block, id, i);
+
+		if (v > max)
+			err = -EBADMSG;
+		total += v;
+	}
+	*ret_sum = total;
+	return err;
+}
+
+/* All columns of a family have @rows rows. */
+static int check_family(const struct block *block, enum family family, uint64_t rows)
+{
+	for (int id = 0; id < COLUMN_COUNT; id++)
+		if (column_family[id] == family && block->views[id].count != rows)
+			return -EBADMSG;
+	return 0;
+}
+
+/* Posts, polls and the rest. */
+static int count_kinds(struct block *block, uint32_t *counts)
+{
+	uint32_t events = block_count(block, COLUMN_kind);
+	int err = block_need(block, COLUMN_kind);
+
+	for (uint32_t i = 0; i < events && !err; i++) {
+		uint64_t kind = block_get(block, COLUMN_kind, i);
+
+		bool poll = kind_is_poll(kind & KIND_MASK);
+
+		if (kind > (KIND_MASK | KIND_FLAGS) || (kind & KIND_EXTRA && !poll))
+			return -EBADMSG;
+		kind &= KIND_MASK;
+		if (!kind_is_post((uint32_t)kind) && !poll && kind != KIND_NOTIFY)
+			return -EBADMSG;
+		counts[poll ? 1 : kind == KIND_NOTIFY ? 2 : 0]++;
+	}
+	return err ? err : check_family(block, FAMILY_EVENT, events);
+}
+
+/* Each family of a part has as many rows as work requests have its bit. */
+static int check_parts(struct block *block)
+{
+	static const enum family part_family[] = { FAMILY_RDMA, FAMILY_ATOMIC, FAMILY_UD,
+						   FAMILY_XRC,	FAMILY_BIND,   FAMILY_TSO,
+						   FAMILY_ODD };
+	uint32_t counts[7] = { 0 };
+	int err = block_need(block, COLUMN_parts);
+
+	for (uint32_t i = 0; i < block_count(block, COLUMN_parts) && !err; i++) {
+		uint64_t parts = block_get(block, COLUMN_parts, i);
+
+		if (parts >= WR_ODD << 1)
+			return -EBADMSG;
+		for (int p = 0; parts; p++, parts >>= 1)
+			counts[p] += parts & 1;
+	}
+	for (int p = 0; p < 7 && !err; p++)
+		err = check_family(block, part_family[p], counts[p]);
+	return err;
+}
+
+static int check_posts(struct block *block, uint32_t posts, unsigned int families)
+{
+	uint64_t rows;
+	int err = check_family(block, FAMILY_POST, posts);
+
+	if (!err)
+		err = sum(block, COLUMN_nwr, BATCH_ROWS_MAX, &rows);
+	if (!err)
+		err = check_family(block, FAMILY_WR, rows);
+	if (!err && families & (FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
+		err = check_parts(block);
+	if (!err && families & (FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
+		err = sum(block, COLUMN_nsge, 255, &rows);
+	if (!err && families & (FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
+		err = check_family(block, FAMILY_SGE, rows);
+	return err;
+}
+
+/* As many rows of EXTRA as completions in polls that have it. */
+static int check_extras(struct block *block)
+{
+	uint32_t events = block_count(block, COLUMN_kind), polls = 0;
+	uint64_t rows = 0;
+
+	for (uint32_t i = 0; i < events; i++) {
+		uint32_t kind = (uint32_t)block_get(block, COLUMN_kind, i);
+
+		if (!kind_is_poll(kind & KIND_MASK))
+			continue;
+		if (kind & KIND_EXTRA)
+			rows += block_get(block, COLUMN_nwc, polls);
+		polls++;
+	}
+	return check_family(block, FAMILY_EXTRA, rows);
+}
+
+static int check_polls(struct block *block)
+{
+	uint64_t rows;
+	int err = sum(block, COLUMN_nwc, BATCH_ROWS_MAX, &rows);
+
+	if (!err)
+		err = check_family(block, FAMILY_WC, rows);
+	return err ? err : check_extras(block);
+}
+
+static int check(struct block *block, unsigned int families)
+{
+	uint32_t counts[3] = { 0 };
+	int err = count_kinds(block, counts);
+
+	if (!err && families & (FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
+		err = check_posts(block, counts[0], families);
+	if (!err && families & (FAMILY_BIT(POLL) | FAMILY_BIT(WC)))
+		err = check_family(block, FAMILY_POLL, counts[1]);
+	if (!err && families & FAMILY_BIT(WC))
+		err = check_polls(block);
+	if (!err && families & FAMILY_BIT(NOTIFY))
+		err = check_family(block, FAMILY_NOTIFY, counts[2]);
+	return err;
+}
+
+void block_clear(struct block *block)
+{
+	memset(block->views, 0, sizeof(block->views));
+}
+
+int block_load(struct block *block, const void *bytes, size_t n, unsigned int families)
+{
+	struct in in;
+	int err;
+
+	block_clear(block);
+	if (grow((void **)&block->bytes, &block->bytes_size, n ? n : 1))
+		return -ENOMEM;
+	if (n)
+		memcpy(block->bytes, bytes, n);
+	in = (struct in){ block->bytes, n, false };
+	err = read_directory(block, &in);
+	if (!err)
+		err = check(block, families);
+	if (err)
+		block_clear(block);
+	return err;
+}
+
+int block_add(struct block *block, enum column_id id, uint64_t value)
+{
+	struct column_view *view = &block->views[id];
+
+	if (view->count == batch_rows_max(column_family[id]))
+		return -EBADMSG;
+	if (view->count == block->sizes[id] || !block->values[id]) {
+		int err = values_size(block, id, view->count ? view->count * 2 : 256);
+
+		if (err)
+			return err;
+	}
+	view->code = COLUMN_RAW;
+	view->bytes = NULL;
+	block->values[id][view->count++] = value;
+	return 0;
+}
+
+size_t block_bytes(const struct block *block)
+{
+	size_t bytes = block->bytes_size + block->scratch_size;
+
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		bytes += block->sizes[i] * sizeof(*block->values[i]);
+	return bytes;
+}
+
+void block_fini(struct block *block)
+{
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		free(block->values[i]);
+	free(block->bytes);
+	free(block->scratch);
+	ZSTD_freeDCtx(block->dctx);
+	*block = (struct block){ 0 };
+}
+
+void walk_next_wr(const struct block *block, struct walk *walk)
+{
+	uint32_t at = walk->at[FAMILY_WR]++;
+	unsigned int parts = (unsigned int)block_get(block, COLUMN_parts, at);
+
+	walk->at[FAMILY_SGE] += (uint32_t)block_get(block, COLUMN_nsge, at);
+	if (!parts)
+		return;
+	walk->at[FAMILY_RDMA] += !!(parts & WR_RDMA);
+	if (!(parts & ~WR_RDMA))
+		return;
+	walk->at[FAMILY_ATOMIC] += !!(parts & WR_ATOMIC);
+	walk->at[FAMILY_UD] += !!(parts & WR_UD);
+	walk->at[FAMILY_XRC] += !!(parts & WR_XRC);
+	walk->at[FAMILY_BIND] += !!(parts & WR_BIND);
+	walk->at[FAMILY_TSO] += !!(parts & WR_TSO);
+	walk->at[FAMILY_ODD] += !!(parts & WR_ODD);
+}
+
+void walk_next_event(const struct block *block, struct walk *walk, bool skip)
+{
+	uint32_t flags = walk_kind(block, walk), kind = flags & KIND_MASK;
+
+	if (kind_is_post(kind)) {
+		uint32_t nwr = (uint32_t)block_get(block, COLUMN_nwr, walk->at[FAMILY_POST]++);
+
+		for (uint32_t i = 0; skip && i < nwr; i++)
+			walk_next_wr(block, walk);
+	} else if (kind_is_poll(kind)) {
+		uint32_t nwc = (uint32_t)block_get(block, COLUMN_nwc, walk->at[FAMILY_POLL]++);
+
+		if (skip)
+			walk->at[FAMILY_WC] += nwc;
+		if (skip && flags & KIND_EXTRA)
+			walk->at[FAMILY_EXTRA] += nwc;
+	} else {
+		walk->at[FAMILY_NOTIFY]++;
+	}
+	walk->at[FAMILY_EVENT]++;
+}

@@ -1,0 +1,93 @@
+#pragma once
+/*
+ * A chunk being read: columns by name, and a walk over its events.
+ *
+ * Filled from a chunk's bytes or, for a trace that was unpacked, row by row
+ * from plain tables. A column is decoded when it is first asked for. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/store/chunk/column.h"
+#include "core/store/chunk/columns.h"
+
+enum { CHUNK_VERSION = 1 };
+
+struct block {
+	struct column_view views[COLUMN_COUNT];
+	uint64_t *values[COLUMN_COUNT];   /* NULL: linear, or not decoded */
+	uint32_t sizes[COLUMN_COUNT];     /* elements allocated in values */
+	uint8_t *bytes;                   /* the chunk, copied */
+	size_t bytes_size;
+	uint8_t *scratch;
+	size_t scratch_size;
+	void *dctx;
+};
+
+/*
+ * Take a chunk: copies @bytes and checks the directory and that the families
+ * fit each other as far as @families (a bit each) says they will be walked.
+ * What was there before goes. Returns 0, -EBADMSG or -ENOMEM.
+ */
+int block_load(struct block *block, const void *bytes, size_t n, unsigned int families);
+
+/* Empty it, to be filled by block_add(); the memory stays. */
+void block_clear(struct block *block);
+
+/* Append to a column of a block that is filled by hand. 0, -ENOMEM, or -EBADMSG: it is full. */
+int block_add(struct block *block, enum column_id id, uint64_t value);
+
+/* Bytes of memory that it has. */
+size_t block_bytes(const struct block *block);
+
+/* Accepts one that is zeroed. */
+void block_fini(struct block *block);
+
+/* Decode the column; 0, -EBADMSG or -ENOMEM. Then block_get() may be used. */
+int block_need(struct block *block, enum column_id id);
+
+static inline uint32_t block_count(const struct block *block, enum column_id id)
+{
+	return block->views[id].count;
+}
+
+/* A value of a column that block_need() has made ready; 0 past its end. */
+static inline uint64_t block_get(const struct block *block, enum column_id id, uint32_t row)
+{
+	const struct column_view *view = &block->views[id];
+
+	if (__builtin_expect(row >= view->count, 0))
+		return 0;
+	if (block->values[id] && view->code != COLUMN_LINEAR)
+		return block->values[id][row];
+	return view->base + view->step * row;
+}
+
+/* Which row of each family is the current one. */
+struct walk {
+	uint32_t at[FAMILY_COUNT];
+};
+
+/* Bits for block_load(). */
+#define FAMILY_BIT(name) (1u << FAMILY_##name)
+#define FAMILIES_ALL ((1u << FAMILY_COUNT) - 1)
+
+/* Kind of the current event, with KIND_FLAGS. */
+static inline uint32_t walk_kind(const struct block *block, const struct walk *walk)
+{
+	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
+}
+
+/* Step over the current work request, with its parts and elements. */
+void walk_next_wr(const struct block *block, struct walk *walk);
+
+/* Step over the current completion of the current event. */
+static inline void walk_next_wc(const struct block *block, struct walk *walk)
+{
+	walk->at[FAMILY_WC]++;
+	walk->at[FAMILY_EXTRA] += !!(walk_kind(block, walk) & KIND_EXTRA);
+}
+
+/* Step over the current event; its requests or completions must have been walked, or @skip them. */
+void walk_next_event(const struct block *block, struct walk *walk, bool skip);

@@ -1,0 +1,58 @@
+/*
+ * Which verb a post or a poll was, as the column `kind` has it
+ */
+#include "core/store/chunk/columns.h"
+
+#include "core/wire/event.h"
+
+static const struct {
+	enum event_kind kind;
+	enum verb verb;
+} verbs[] = {
+	{ KIND_POST_SEND, VERB_post_send },
+	{ KIND_POST_RECV, VERB_post_recv },
+	{ KIND_POST_SRQ_RECV, VERB_post_srq_recv },
+	{ KIND_BUILT, VERB_wr_complete },
+	{ KIND_ABORTED, VERB_wr_abort },
+	{ KIND_POST_WQ_RECV, VERB_post_wq_recv },
+	{ KIND_POLL, VERB_poll_cq },
+	{ KIND_START_POLL, VERB_start_poll },
+	{ KIND_NEXT_POLL, VERB_next_poll },
+};
+
+enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
+
+enum verb kind_verb(uint32_t kind)
+{
+	for (int i = 0; i < VERBS; i++)
+		if (verbs[i].kind == kind)
+			return verbs[i].verb;
+	return VERB_COUNT;
+}
+
+uint32_t kind_of_verb(enum verb verb)
+{
+	for (int i = 0; i < VERBS; i++)
+		if (verbs[i].verb == verb)
+			return verbs[i].kind;
+	return 0;
+}
+
+unsigned int extra_part(enum column_id id)
+{
+	switch (id) {
+	case COLUMN_timestamp:
+		return WC_TIMESTAMP;
+	case COLUMN_wallclock:
+		return WC_WALLCLOCK;
+	case COLUMN_cvlan:
+		return WC_CVLAN;
+	case COLUMN_flow_tag:
+		return WC_FLOW_TAG;
+	case COLUMN_tm_tag:
+	case COLUMN_tm_priv:
+		return WC_TM;
+	default:
+		return 0;
+	}
+}

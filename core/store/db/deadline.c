@@ -1,0 +1,59 @@
+/*
+ * When reading must have ended
+ *
+ * SQLite looks every so many steps of a statement, a cursor every so many
+ * events. What does neither for long is ended by who set the deadline.
+ */
+#include "core/store/db/deadline.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "core/store/db/sql.h"
+#include "core/wire/log.h"
+
+enum { STEPS = 10000 }; /* of SQLite's machine: well below a millisecond */
+
+static int64_t end; /* ns of CLOCK_MONOTONIC; 0: there is none */
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void deadline_start(uint64_t ns)
+{
+	end = ns < INT64_MAX / 2 ? now() + (int64_t)ns : INT64_MAX;
+}
+
+bool deadline_is_over(void)
+{
+	return end && now() >= end;
+}
+
+int deadline_fail(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		log_note(
+			"the time that --deadline gives is over before all was read: give more, or "
+			"ask for less");
+	return -ETIME;
+}
+
+static int look(void *arg)
+{
+	(void)arg;
+	return deadline_is_over();
+}
+
+void deadline_watch(sqlite3 *db)
+{
+	if (end)
+		sqlite3_progress_handler(db, STEPS, look, NULL);
+}

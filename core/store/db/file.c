@@ -1,0 +1,201 @@
+/*
+ * The file that a trace is
+ *
+ * Only SQLite's header is looked at here: who opens a file as a database has
+ * told SQLite to touch it, and it may be anybody's.
+ *
+ *	byte 0    "SQLite format 3", NUL
+ *	16        page size, 2 bytes
+ *	18, 19    2: a WAL is in use
+ *	24, 92    change counter, and that of byte 28's writer
+ *	28        pages of the file
+ *	60        user_version: SCHEMA_VERSION
+ *	68        application_id: SCHEMA_APPLICATION
+ *
+ * All big-endian: https://www.sqlite.org/fileformat.html, 1.3.
+ */
+#include "core/store/db/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/store/db/schema.h"
+#include "core/wire/log.h"
+
+static const char next[] = "take one made by `verbatim record`";
+
+static uint32_t be32(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static int check_header(const char *path, const uint8_t *head, int64_t bytes)
+{
+	uint32_t page = (uint32_t)head[16] << 8 | head[17];
+	uint32_t version = be32(head + 60);
+
+	if (page == 1)
+		page = 65536;
+	if (memcmp(head, "SQLite format 3", 16))
+		return log_err(-EINVAL, "%s is not a trace; %s", path, next);
+	if (be32(head + 68) != SCHEMA_APPLICATION)
+		return log_err(-EINVAL, "%s is an SQLite file, but not a trace; %s", path, next);
+	if (version != SCHEMA_VERSION)
+		return log_err(-EPROTO, "%s is a trace of format %u, this verbatim reads format "
+					"%d; read it with the version that made it, or record again",
+			       path, version, SCHEMA_VERSION);
+	if (be32(head + 24) == be32(head + 92) && head[18] == 1 &&
+	    (int64_t)be32(head + 28) * page > bytes)
+		return log_err(-EINVAL, "%s is cut off: %lld bytes of %lld; copy it again", path,
+			       (long long)bytes, (long long)be32(head + 28) * page);
+	return 0;
+}
+
+/*
+ * What a journal holds must be undone before anything is read, and what is in a
+ * WAL belongs to it. They are beside the file itself, not beside a link to it.
+ */
+static bool has_more(const char *path)
+{
+	static const char *const tails[] = { "-journal", "-wal" };
+	char *real = realpath(path, NULL), name[4096 + 16];
+	bool more = false;
+	struct stat st;
+
+	for (int i = 0; i < 2 && real; i++) {
+		snprintf(name, sizeof(name), "%s%s", real, tails[i]);
+		more |= !lstat(name, &st) && (!S_ISREG(st.st_mode) || st.st_size > 0);
+	}
+	free(real);
+	return more;
+}
+
+int file_check(const char *path, bool *ret_unfinished)
+{
+	uint8_t head[100];
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return log_err(-errno, "open %s", path);
+	if (fstat(fd, &st))
+		err = log_err(-errno, "look at %s", path);
+	else if (!S_ISREG(st.st_mode))
+		err = log_err(-EINVAL, "%s is not a file; %s", path, next);
+	else if (!st.st_size)
+		err = log_err(-EINVAL, "%s is empty: nothing was recorded in it; %s", path, next);
+	if (err)
+		goto out;
+	n = pread(fd, head, sizeof(head), 0);
+	if (n < 0)
+		err = log_err(-errno, "read %s", path);
+	else if (n < (ssize_t)sizeof(head))
+		err = log_err(-EINVAL, "%s is too short for a trace; %s", path, next);
+	else
+		err = check_header(path, head, st.st_size);
+	if (!err)
+		*ret_unfinished = head[18] == 2 || has_more(path);
+out:
+	close(fd);
+	return err;
+}
+
+static bool is_trace(int fd)
+{
+	uint8_t head[100];
+
+	return pread(fd, head, sizeof(head), 0) == sizeof(head) &&
+	       !memcmp(head, "SQLite format 3", 16) && be32(head + 68) == SCHEMA_APPLICATION;
+}
+
+/* Does another process hold it? A recorder does as long as it lives. */
+static bool is_locked(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
+static int refuse(const char *path, const struct stat *st)
+{
+	int fd, err = 0;
+
+	if (S_ISLNK(st->st_mode))
+		return log_err(-ELOOP, "%s is a link; name the file itself", path);
+	if (!S_ISREG(st->st_mode))
+		return log_err(-EEXIST, "%s is not a file; choose another name", path);
+	if (st->st_uid != geteuid())
+		return log_err(-EACCES, "%s belongs to another user; choose another name", path);
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return log_err(-errno, "open %s", path);
+	if (!is_trace(fd))
+		err = log_err(-EEXIST, "%s is not a trace and is left alone; choose another name",
+			      path);
+	else if (is_locked(fd))
+		err = log_err(-EBUSY, "%s is being recorded or read; choose another name", path);
+	close(fd);
+	return err;
+}
+
+/* Also what others may have laid beside it. */
+static int remove_all(const char *path)
+{
+	static const char *const tails[] = { "-wal", "-shm", "-journal", "" };
+	char name[4096 + 16];
+	struct stat st;
+	int err = 0;
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
+		if (unlink(name) && !err && !lstat(name, &st))
+			err = log_err(-EEXIST, "%s is in the way and cannot be removed; choose "
+					       "another name", name);
+	}
+	return err;
+}
+
+int file_make_way(const char *path)
+{
+	struct stat st;
+	int fd, err;
+
+	if (!lstat(path, &st)) {
+		err = refuse(path, &st);
+		if (err)
+			return err;
+	}
+	err = remove_all(path);
+	if (err)
+		return err;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return log_err(-errno, "make %s", path);
+	close(fd);
+	return 0;
+}
+
+void file_remove(const char *path)
+{
+	log_silence(true);
+	remove_all(path);
+	log_silence(false);
+}
+
+void file_boot_id(char text[64])
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!f || !fgets(text, 64, f))
+		text[0] = '\0';
+	if (f)
+		fclose(f);
+	text[strcspn(text, "\n")] = '\0';
+}

@@ -1,0 +1,286 @@
+/*
+ * What codec.h made, as JSON
+ *
+ * The codec's walk names fields and elements; this keeps where in the text
+ * and in the path the walk is. A level is a field that holds others: its
+ * elements are objects, or plain values where the type is a scalar.
+ *
+ * Words that are damaged, or cut short, end the walk anywhere: a name or a
+ * scalar's place that is left without a value gets null.
+ *
+ * Not here: reading JSON (args.c).
+ */
+#include "core/store/db/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/store/db/sockaddr.h"
+
+enum { LEVELS = sizeof(((struct json *)0)->path_ends) / sizeof(size_t) };
+
+static bool is_array(const struct field_info *field)
+{
+	return field->kind == FIELD_OBJS || (field->kind == FIELD_PTR && field->count != COUNT_ONE);
+}
+
+static bool is_scalar(const struct field_info *field)
+{
+	return field->kind == FIELD_PTR && field->type->scalar;
+}
+
+static void put_comma(struct json *json)
+{
+	if (json->comma)
+		text_char(json->out, ',');
+	json->comma = true;
+}
+
+static void put_name(struct json *json, const char *name)
+{
+	put_comma(json);
+	text_char(json->out, '"');
+	text_add(json->out, name, strlen(name));
+	text_add(json->out, "\":", 2);
+	json->bare = true;
+}
+
+static void fill_bare(struct json *json)
+{
+	if (json->bare)
+		text_add(json->out, "null", 4);
+	json->bare = false;
+}
+
+/* A field's own name, unless it is the value that its parent stands for. */
+static void put_field_name(struct json *json, const struct field_info *field)
+{
+	if (!json->scalar)
+		put_name(json, field->name);
+}
+
+static void push_path(struct json *json, const char *name)
+{
+	if (json->depth < LEVELS)
+		json->path_ends[json->depth] = json->path.used;
+	json->depth++;
+	if (json->path.used && *name && *name != '[')
+		text_char(&json->path, '.');
+	text_add(&json->path, name, strlen(name));
+}
+
+static void pop_path(struct json *json)
+{
+	json->depth--;
+	if (json->depth < LEVELS)
+		text_cut(&json->path, json->path_ends[json->depth]);
+}
+
+static void tell(struct json *json, const struct field_info *field, int64_t value)
+{
+	if (!json->told)
+		return;
+	if (!json->scalar)
+		push_path(json, field->name);
+	if (!json->path.failed && json->path.at)
+		json->told(json->arg, json->path.at, field, value);
+	if (!json->scalar)
+		pop_path(json);
+}
+
+static void number(void *arg, const struct field_info *field, int64_t value)
+{
+	struct json *json = arg;
+	const char *name = field->kind == FIELD_ENUM ? enum_name(field->names, value) : NULL;
+
+	put_field_name(json, field);
+	if (name)
+		text_addf(json->out, "\"%s\"", name);
+	else
+		text_addf(json->out, "%" PRId64, value);
+	json->bare = false;
+	tell(json, field, value);
+}
+
+static void put_hex(struct text *out, const char *bytes, size_t n)
+{
+	text_char(out, '"');
+	for (size_t i = 0; i < n; i++)
+		text_addf(out, "%02x", (unsigned char)bytes[i]);
+	text_char(out, '"');
+}
+
+static void text(void *arg, const struct field_info *field, const char *bytes, size_t n)
+{
+	struct json *json = arg;
+
+	char address[SOCKADDR_TEXT];
+
+	put_field_name(json, field);
+	if (field->kind == FIELD_SOCKADDR) {
+		sockaddr_text(bytes, n, address);
+		text_json(json->out, address, strlen(address));
+	} else if (field->kind == FIELD_BYTES || field->kind == FIELD_BLOB)
+		put_hex(json->out, bytes, n);
+	else
+		text_json(json->out, bytes, n);
+	json->bare = false;
+}
+
+/* All of it as any bytes; less as an object that says how much there was. */
+static void private(void *arg, const struct field_info *field, const struct codec_private *p)
+{
+	struct json *json = arg;
+
+	put_field_name(json, field);
+	json->bare = false;
+	if (p->nbytes == p->length) {
+		put_hex(json->out, p->bytes, p->nbytes);
+		return;
+	}
+	text_addf(json->out, "{\"length\":%zu", p->length);
+	if (p->hashed)
+		text_addf(json->out, ",\"hash\":\"%016" PRIx64 "\"", p->hash);
+	if (p->nbytes) {
+		text_addf(json->out, ",\"first\":");
+		put_hex(json->out, p->bytes, p->nbytes);
+	}
+	text_char(json->out, '}');
+}
+
+static void null(void *arg, const struct field_info *field)
+{
+	struct json *json = arg;
+
+	put_field_name(json, field);
+	json->bare = true;
+	fill_bare(json);
+}
+
+static void begin(void *arg, const struct field_info *field, size_t count)
+{
+	struct json *json = arg;
+
+	(void)count;
+	put_field_name(json, field);
+	push_path(json, json->scalar ? "" : field->name);
+	if (is_array(field)) {
+		text_char(json->out, '[');
+		json->bare = false;
+	}
+	json->comma = false;
+}
+
+static void element(void *arg, const struct field_info *field, size_t index)
+{
+	struct json *json = arg;
+	char name[32];
+
+	snprintf(name, sizeof(name), "[%zu]", index);
+	push_path(json, is_array(field) ? name : "");
+	if (is_array(field) && index)
+		text_char(json->out, ',');
+	if (!is_scalar(field))
+		text_char(json->out, '{');
+	json->bare = is_scalar(field);
+	json->scalar = is_scalar(field);
+	json->comma = false;
+}
+
+static void element_end(void *arg, const struct field_info *field)
+{
+	struct json *json = arg;
+
+	pop_path(json);
+	fill_bare(json);
+	if (!is_scalar(field))
+		text_char(json->out, '}');
+	json->scalar = false;
+	json->comma = true;
+}
+
+static void end(void *arg, const struct field_info *field)
+{
+	struct json *json = arg;
+
+	pop_path(json);
+	fill_bare(json);
+	if (is_array(field))
+		text_char(json->out, ']');
+	json->comma = true;
+}
+
+static struct codec_visitor visitor(struct json *json)
+{
+	return (struct codec_visitor){ .number = number,
+				       .text = text,
+				       .private = private,
+				       .null = null,
+				       .begin = begin,
+				       .element = element,
+				       .element_end = element_end,
+				       .end = end,
+				       .arg = json };
+}
+
+ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
+		     const struct struct_info *info)
+{
+	struct codec_visitor v = visitor(json);
+
+	return codec_visit(words, nwords, info, &v);
+}
+
+static void open_member(struct json *json, const char *name)
+{
+	put_name(json, name);
+	text_char(json->out, '{');
+	json->bare = false;
+	push_path(json, name);
+	json->comma = false;
+}
+
+static void close_member(struct json *json)
+{
+	pop_path(json);
+	text_char(json->out, '}');
+	json->comma = true;
+}
+
+ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_t *words,
+		  size_t nwords)
+{
+	struct codec_visitor v = visitor(json);
+	ssize_t used;
+
+	if (ret->kind == FIELD_OBJS)
+		return codec_visit_objects(words, nwords, ret, &v);
+	open_member(json, ret->name);
+	used = json_members(json, words, nwords, &object_infos[ret->object]);
+	close_member(json);
+	return used;
+}
+
+ssize_t json_changed(struct json *json, const struct struct_info *args, const uint64_t *words,
+		     size_t nwords)
+{
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < args->nfields && used < nwords; i++) {
+		ssize_t more;
+
+		if (!args->fields[i].after)
+			continue;
+		more = json_made(json, &args->fields[i], words + used, nwords - used);
+		if (more < 0)
+			return more;
+		used += (size_t)more;
+	}
+	return (ssize_t)used;
+}
+
+void json_fini(struct json *json)
+{
+	text_fini(&json->path);
+}

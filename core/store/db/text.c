@@ -1,0 +1,108 @@
+/*
+ * A text that grows
+ */
+#include "core/store/db/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/printable.h"
+
+static bool reserve(struct text *text, size_t n)
+{
+	size_t size = text->size ? text->size : 256;
+	char *at;
+
+	if (text->failed)
+		return false;
+	if (text->used + n + 1 <= text->size)
+		return true;
+	while (size < text->used + n + 1)
+		size *= 2;
+	at = realloc(text->at, size);
+	if (!at) {
+		text->failed = true;
+		return false;
+	}
+	text->at = at;
+	text->size = size;
+	return true;
+}
+
+void text_add(struct text *text, const char *bytes, size_t n)
+{
+	if (!reserve(text, n))
+		return;
+	memcpy(text->at + text->used, bytes, n);
+	text->used += n;
+	text->at[text->used] = '\0';
+}
+
+void text_addf(struct text *text, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	if (!reserve(text, 64))
+		return;
+	va_start(args, format);
+	n = vsnprintf(text->at + text->used, text->size - text->used, format, args);
+	va_end(args);
+	if (n >= 0 && (size_t)n < text->size - text->used) {
+		text->used += (size_t)n;
+		return;
+	}
+	if (n < 0 || !reserve(text, (size_t)n))
+		return;
+	va_start(args, format);
+	vsnprintf(text->at + text->used, text->size - text->used, format, args);
+	va_end(args);
+	text->used += (size_t)n;
+}
+
+void text_cut(struct text *text, size_t used)
+{
+	if (used >= text->used)
+		return;
+	text->used = used;
+	text->at[used] = '\0';
+}
+
+void text_fini(struct text *text)
+{
+	free(text->at);
+	*text = (struct text){ 0 };
+}
+
+/* A character that is not to be printed raw; a NUL has no place in any reader's strings. */
+static void add_escape(struct text *text, uint32_t code)
+{
+	if (code == '"' || code == '\\')
+		text_addf(text, "\\%c", (char)code);
+	else if (code > 0xffff)
+		text_addf(text, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+	else
+		text_addf(text, "\\u%04x", code ? code : 0xfffdu);
+}
+
+void text_json(struct text *text, const char *bytes, size_t n)
+{
+	text_char(text, '"');
+	while (n) {
+		uint32_t code = (unsigned char)*bytes;
+		size_t length = 1;
+
+		if (code < ' ' || code >= 0x7f)
+			length = printable_utf8(bytes, n, &code);
+		if (length && code != '"' && code != '\\' && printable_code(code))
+			text_add(text, bytes, length);
+		else
+			add_escape(text, code);
+		length = length ? length : 1;
+		bytes += length;
+		n -= length;
+	}
+	text_char(text, '"');
+}

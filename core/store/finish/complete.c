@@ -1,0 +1,273 @@
+/*
+ * What is made of a recording when it ends
+ *
+ * All of it comes from what the recorder wrote, in one transaction; so it can
+ * be done as well by the one who finds a trace whose recorder died.
+ *
+ * Not here: objects and what refers to them (lifetimes.c, refs.c).
+ */
+#include "core/store/finish/complete.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/finish/objects.h"
+#include "core/store/db/schema.h"
+#include "core/wire/log.h"
+
+enum { FEW = 100 }; /* processes are found without an index */
+
+/* The forks of a pid are numbered; a pid that came back has the last process's. */
+static const char forks_sql[] =
+	"UPDATE process SET (parent, fork_thread, fork_n) ="
+	" (SELECT f.process, f.thread, f.n FROM fork f JOIN process p ON p.id = f.process"
+	"  WHERE p.pid = process.forked_from AND f.fork_seq = process.fork_seq"
+	"  AND p.id < process.id ORDER BY p.id DESC LIMIT 1) WHERE forked_from IS NOT NULL;"
+	/* a parent that recorded nothing of the fork */
+	"UPDATE process SET parent = (SELECT max(p.id) FROM process p"
+	"  WHERE p.pid = process.forked_from AND p.id < process.id)"
+	" WHERE forked_from IS NOT NULL AND parent IS NULL;"
+	"UPDATE fork SET child = (SELECT p.id FROM process p"
+	"  WHERE p.fork_thread = fork.thread AND p.fork_n = fork.n);"
+	/* images that are new, by pid where that is known */
+	"UPDATE fork SET child = (SELECT p.id FROM process p WHERE p.pid = fork.pid"
+	"  AND p.forked_from IS NULL AND p.start >= fork.time ORDER BY p.start LIMIT 1)"
+	" WHERE fork.pid IS NOT NULL AND child IS NULL;"
+	"UPDATE fork SET child = (SELECT p.id FROM process p JOIN process old ON old.id = fork.process"
+	"  WHERE p.pid = old.pid AND p.id > old.id AND p.start >= fork.time ORDER BY p.id LIMIT 1)"
+	" WHERE how = 'exec' AND error IS NULL;"
+	/* else the last that its parent made before it was there */
+	"UPDATE fork SET child = c.child FROM (SELECT p.id AS child, max(f.time), f.thread AS t, f.n AS n"
+	"  FROM process p JOIN process parent ON parent.pid = p.ppid AND parent.id < p.id"
+	"  JOIN fork f ON f.process = parent.id AND f.time <= p.start AND f.pid IS NULL"
+	"   AND f.error IS NULL AND f.child IS NULL AND f.how IN ('vfork', 'system', 'popen')"
+	"  WHERE p.forked_from IS NULL AND p.id NOT IN (SELECT child FROM fork WHERE child NOT NULL)"
+	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;";
+
+static const char processes_sql[] =
+	/* nothing of a process comes after its end */
+	"UPDATE process SET end = max(process.end, t.end) FROM (SELECT process, max(end) AS end"
+	"  FROM thread GROUP BY process) t WHERE t.process = process.id"
+	"  AND process.end NOT NULL AND t.end NOT NULL;";
+
+/* What is damaged is not there; a function of JSON would end the statement. */
+#define SOUND(json) "CASE WHEN json_valid(" json ") THEN " json " END"
+
+/* Attributes come from whatever asked for them, the program's calls or ours; the last counts. */
+static const char devices_sql[] =
+	"DELETE FROM device; DELETE FROM port; DELETE FROM gid;"
+	"CREATE TEMP VIEW asked AS SELECT d.name AS name, c.verb AS verb, " SOUND("c.args") " AS args,"
+	"  " SOUND("c.out") " AS out, c.begin AS begin FROM call c JOIN object x ON x.id = c.object"
+	"  JOIN object d ON d.id = x.parent AND d.kind = 'device' WHERE c.failed = 0;"
+	"INSERT OR IGNORE INTO device(name, node_type, transport_type)"
+	" SELECT json_extract(d.value, '$.name'), json_extract(d.value, '$.node_type'),"
+	"  json_extract(d.value, '$.transport_type') FROM call c, json_each(" SOUND("c.out") ", '$.ret') d"
+	"  WHERE c.verb = 'ibv_get_device_list' AND c.failed = 0"
+	"  AND json_extract(d.value, '$.name') IS NOT NULL ORDER BY c.begin, d.key;"
+	"INSERT OR IGNORE INTO device(name) SELECT DISTINCT name FROM asked;"
+	"UPDATE device SET attr = a.attr FROM (SELECT name, json_extract(out, '$.device_attr')"
+	"  AS attr, max(begin) FROM asked WHERE verb = 'ibv_query_device' GROUP BY name) a"
+	"  WHERE a.name = device.name;"
+	"UPDATE device SET attr = a.attr FROM (SELECT name, json_extract(out, '$.attr')"
+	"  AS attr, max(begin) FROM asked WHERE verb = 'ibv_query_device_ex' GROUP BY name) a"
+	"  WHERE a.name = device.name AND a.attr IS NOT NULL;"
+	"UPDATE device SET (guid, fw_ver, vendor_id, vendor_part_id, hw_ver, ports) ="
+	" (SELECT json_extract(o, '$.node_guid'), json_extract(o, '$.fw_ver'),"
+	"  json_extract(o, '$.vendor_id'), json_extract(o, '$.vendor_part_id'),"
+	"  json_extract(o, '$.hw_ver'), json_extract(o, '$.phys_port_cnt')"
+	"  FROM (SELECT coalesce(json_extract(attr, '$.orig_attr'), attr) AS o))"
+	" WHERE attr IS NOT NULL;"
+	"INSERT OR REPLACE INTO port SELECT d.id, json_extract(args, '$.port_num'),"
+	"  json_extract(p, '$.state'), json_extract(p, '$.max_mtu'),"
+	"  json_extract(p, '$.active_mtu'), json_extract(p, '$.lid'),"
+	"  json_extract(p, '$.sm_lid'), json_extract(p, '$.link_layer'),"
+	"  json_extract(p, '$.gid_tbl_len'), json_extract(p, '$.pkey_tbl_len'),"
+	"  json_extract(p, '$.max_msg_sz'), p FROM (SELECT name, args, begin,"
+	"  json_extract(out, '$.port_attr') AS p FROM asked WHERE verb = 'ibv_query_port')"
+	"  JOIN device d USING(name) WHERE p IS NOT NULL"
+	"  AND json_extract(args, '$.port_num') IS NOT NULL ORDER BY begin;"
+	"INSERT OR REPLACE INTO gid SELECT d.id, json_extract(e.value, '$.port_num'),"
+	"  json_extract(e.value, '$.gid_index'), json_extract(e.value, '$.gid.raw'),"
+	"  json_extract(e.value, '$.gid_type'), json_extract(e.value, '$.ndev_ifindex')"
+	"  FROM asked a JOIN device d USING(name), json_each(a.out, '$.entries') e"
+	"  WHERE a.verb = 'ibv_query_gid_table' AND json_extract(e.value, '$.gid.raw') NOT NULL"
+	"  AND json_extract(e.value, '$.port_num') NOT NULL"
+	"  AND json_extract(e.value, '$.gid_index') NOT NULL ORDER BY a.begin;"
+	"INSERT OR IGNORE INTO gid SELECT d.id, json_extract(args, '$.port_num'),"
+	"  json_extract(args, '$.index'), json_extract(out, '$.gid.raw'), NULL, NULL"
+	"  FROM asked JOIN device d USING(name) WHERE verb = 'ibv_query_gid'"
+	"  AND json_extract(args, '$.port_num') NOT NULL AND json_extract(args, '$.index') NOT NULL"
+	"  ORDER BY begin DESC;"
+	"DROP VIEW asked;";
+
+struct module {
+	int64_t id;
+	uint32_t process;
+	uint64_t base, start, end;
+	uint32_t serial;
+	int64_t time;
+};
+
+struct modules {
+	struct module *list; /* by process */
+	size_t count;
+	struct objects processes; /* their lineage only */
+};
+
+static int load_modules(sqlite3 *db, struct modules *modules)
+{
+	sqlite3_stmt *stmt;
+	int err = objects_load_lineages(db, &modules->processes);
+
+	if (!err)
+		err = sql_prepare(db, "SELECT id, process, base, start, end, serial, time FROM module"
+				      " ORDER BY process, id", &stmt);
+	if (err)
+		return err;
+	while (!err && (err = sql_step(stmt)) > 0) {
+		struct module *more = realloc(modules->list,
+					      (modules->count + 1) * sizeof(*more));
+
+		err = more ? 0 : log_err(-ENOMEM, "read modules");
+		if (err)
+			break;
+		modules->list = more;
+		more[modules->count++] = (struct module){
+			sqlite3_column_int64(stmt, 0), sql_u32(stmt, 1),
+			(uint64_t)sqlite3_column_int64(stmt, 2),
+			(uint64_t)sqlite3_column_int64(stmt, 3),
+			(uint64_t)sqlite3_column_int64(stmt, 4), sql_u32(stmt, 5),
+			sqlite3_column_int64(stmt, 6) };
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* The first of a process's, or where it would be. */
+static const struct module *first_of(const struct modules *modules, uint32_t process)
+{
+	size_t low = 0, high = modules->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (modules->list[middle].process < process)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return modules->list + low;
+}
+
+/*
+ * The module that was there when a stack was taken whose newest has number
+ * @serial: in the process, or before the fork in one it was forked from.
+ */
+static const struct module *module_at(const struct modules *modules, uint32_t process,
+				      uint32_t serial, uint64_t ip)
+{
+	const struct module *end = modules->list + modules->count;
+	int64_t until = INT64_MAX;
+
+	while (process && process <= modules->processes.nlineages) {
+		const struct lineage *lineage = &modules->processes.lineages[process - 1];
+		const struct module *found = NULL;
+
+		for (const struct module *m = first_of(modules, process);
+		     m < end && m->process == process; m++)
+			if (ip >= m->start && ip < m->end && m->serial <= serial &&
+			    m->time <= until && (!found || m->serial >= found->serial))
+				found = m;
+		if (found)
+			return found;
+		until = lineage->fork_time;
+		process = lineage->parent < process ? lineage->parent : 0;
+	}
+	return NULL;
+}
+
+static int find_modules(sqlite3 *db, const struct modules *modules)
+{
+	sqlite3_stmt *from, *to = NULL;
+	int err = sql_prepare(db, "SELECT f.stack, f.i, f.ip, s.process, s.modules FROM frame f"
+				  " JOIN stack s ON s.id = f.stack", &from);
+
+	if (!err)
+		err = sql_prepare(db, "UPDATE frame SET module = ?, offset = ?"
+				      " WHERE stack = ? AND i = ?", &to);
+	while (!err && (err = sql_step(from)) > 0) {
+		uint64_t ip = (uint64_t)sqlite3_column_int64(from, 2);
+		const struct module *m = module_at(modules, sql_u32(from, 3),
+						   sql_u32(from, 4), ip);
+
+		err = m ? sql_run(to, "iiuu", m->id, ip - m->base, sql_u32(from, 0),
+				  sql_u32(from, 1)) : 0;
+	}
+	sqlite3_finalize(from);
+	sqlite3_finalize(to);
+	return err;
+}
+
+static int complete_frames(sqlite3 *db)
+{
+	struct modules modules = { 0 };
+	int err = load_modules(db, &modules);
+
+	if (!err && modules.count)
+		err = find_modules(db, &modules);
+	objects_fini(&modules.processes);
+	free(modules.list);
+	return err;
+}
+
+int complete_forks(sqlite3 *db)
+{
+	int err = 0;
+
+	if (sql_int(db, "SELECT count(*) FROM process", 0) > FEW)
+		err = schema_index_processes(db);
+	return err ? err : sql_exec(db, forks_sql);
+}
+
+static int run(sqlite3 *db, enum complete_state state)
+{
+	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
+
+	if (!err)
+		err = complete_forks(db);
+	if (!err)
+		err = sql_exec(db, processes_sql);
+	if (!err)
+		err = objects_build(db);
+	if (!err)
+		err = complete_frames(db);
+	if (!err)
+		err = schema_complete(db); /* what follows looks for verbs */
+	if (!err)
+		err = sql_exec(db, devices_sql);
+	if (!err)
+		err = schema_set_meta(db, "state",
+				      state == COMPLETE_WHOLE ? "complete" : "interrupted");
+	return err ? err : sql_exec(db, "COMMIT");
+}
+
+int complete_file(sqlite3 *db)
+{
+	static const char sql[] = "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
+				  "SELECT count(*) FROM meta";
+
+	if (!sqlite3_exec(db, sql, NULL, NULL, NULL) || (sqlite3_errcode(db) & 0xff) == SQLITE_FULL)
+		return 0;
+	return sql_fail(db, "make one file of it");
+}
+
+int complete(sqlite3 *db, enum complete_state state)
+{
+	int err = run(db, state);
+
+	if (!err)
+		return complete_file(db);
+	if (!sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return err;
+}

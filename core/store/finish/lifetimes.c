@@ -1,0 +1,520 @@
+/*
+ * Objects out of calls
+ *
+ * Creations count when they return, destructions when they begin: in that
+ * order an address always belongs to at most one object. Only what succeeded
+ * counts; a destruction that failed (EBUSY) ends nothing. What a library or
+ * provider creates inside another creation and hands up is one object, made
+ * by the outermost call. A device is made by the first list that has it.
+ *
+ * A handle that is used and was never made in the trace, nor in a process
+ * that it was forked from, is an object that was there before: made by 0:0.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/finish/objects.h"
+#include "core/store/finish/refs.h"
+#include "core/store/db/text.h"
+#include "core/wire/log.h"
+
+struct action {
+	int64_t time;
+	uint32_t thread, process;
+	uint64_t n, end_n;
+	bool create;
+	enum object_kind kind;
+	uint64_t handle;
+	struct object_made made;
+	char *name;           /* a device's */
+};
+
+/* What a live object is known by while the actions are played. */
+struct slot {
+	uint32_t object;   /* index + 1, 0 empty */
+	uint64_t end_n;    /* of the call that made it */
+	uint32_t thread;
+};
+
+struct build {
+	sqlite3 *db;
+	struct action *actions;
+	size_t nactions, actions_size;
+	struct objects objects;
+	size_t list_size;
+	struct { uint64_t parent; enum object_kind kind; } *parents; /* by first place in list */
+	uint32_t nparents;
+	struct slot *slots;  /* open addressing: the last object of each address */
+	size_t slots_size;
+	uint64_t *end_ns;    /* beside the list: end of the call that made it */
+};
+
+static struct action *add_action(struct build *b)
+{
+	if (b->nactions == b->actions_size) {
+		size_t size = b->actions_size ? b->actions_size * 2 : 256;
+		struct action *more = realloc(b->actions, size * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		b->actions = more;
+		b->actions_size = size;
+	}
+	memset(&b->actions[b->nactions], 0, sizeof(*b->actions));
+	return &b->actions[b->nactions++];
+}
+
+static uint64_t arg(const struct args *args, const char *path)
+{
+	int64_t value;
+
+	return args_get(args, path, &value) ? (uint64_t)value : 0;
+}
+
+int object_made(enum object_kind kind, const char *json, struct object_made *ret_made)
+{
+	struct object_made made = { .parent_kind = OBJECT_pd };
+	struct args *out;
+	int err = args_parse(json, &out);
+
+	if (err)
+		return err;
+	switch (kind) {
+	case OBJECT_qp:
+		made.number = (uint32_t)arg(out, "ret.qp_num");
+		break;
+	case OBJECT_mr:
+		made.number = (uint32_t)arg(out, "ret.lkey");
+		made.rkey = (uint32_t)arg(out, "ret.rkey");
+		break;
+	case OBJECT_mw:
+		made.number = (uint32_t)arg(out, "ret.rkey");
+		break;
+	case OBJECT_wq:
+		made.number = (uint32_t)arg(out, "ret.wq_num");
+		break;
+	default:
+		break;
+	}
+	made.parent = arg(out, "ret.pd");
+	if (!made.parent) {
+		made.parent_kind = OBJECT_context;
+		made.parent = arg(out, "ret.context");
+	}
+	if (!made.parent && kind == OBJECT_context) {
+		made.parent_kind = OBJECT_device;
+		made.parent = arg(out, "ret.device");
+	}
+	args_free(out);
+	*ret_made = made;
+	return 0;
+}
+
+/* One action for each device of a list. */
+static int read_devices(struct build *b, const struct action *call, const char *json)
+{
+	struct args *out = NULL;
+	int64_t handle;
+	char path[64];
+	int err = args_parse(json, &out);
+
+	for (unsigned int i = 0; !err; i++) {
+		struct action *action;
+		const char *name;
+
+		snprintf(path, sizeof(path), "ret[%u].handle", i);
+		if (!args_get(out, path, &handle))
+			break;
+		action = add_action(b);
+		if (!action) {
+			err = log_err(-ENOMEM, "read calls");
+			break;
+		}
+		*action = *call;
+		action->handle = (uint64_t)handle;
+		snprintf(path, sizeof(path), "ret[%u].name", i);
+		name = args_text(out, path);
+		action->name = name ? strdup(name) : NULL;
+	}
+	args_free(out);
+	return err;
+}
+
+/* The identifier that comes with a request to connect. */
+static int read_request(struct build *b, const struct action *call, const char *json)
+{
+	const char *type;
+	struct args *out;
+	int64_t id;
+	int err = args_parse(json, &out);
+
+	if (err)
+		return err;
+	type = args_text(out, "event.event");
+	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
+	    args_get(out, "event.id", &id)) {
+		struct action *action = add_action(b);
+
+		if (action) {
+			*action = *call;
+			action->kind = OBJECT_cm_id;
+			action->handle = (uint64_t)id;
+		} else {
+			err = log_err(-ENOMEM, "read calls");
+		}
+	}
+	args_free(out);
+	return err;
+}
+
+/* Columns of read_calls(). */
+enum { THREAD, N, PROCESS, VERB, BEGIN, END, END_N, HANDLE, OUT };
+
+static int read_call(struct build *b, sqlite3_stmt *stmt)
+{
+	int verb = verb_find((const char *)sqlite3_column_text(stmt, VERB));
+	const char *out = (const char *)sqlite3_column_text(stmt, OUT);
+	const struct verb_info *info = &verb_infos[verb];
+	struct action call = {
+		.thread = sql_u32(stmt, THREAD),
+		.process = sql_u32(stmt, PROCESS),
+		.n = (uint64_t)sqlite3_column_int64(stmt, N),
+		.end_n = (uint64_t)sqlite3_column_int64(stmt, END_N),
+		.create = info->effect != EFFECT_DESTROY,
+		.kind = info->object,
+		.handle = (uint64_t)sqlite3_column_int64(stmt, HANDLE),
+	};
+	struct action *action;
+
+	call.time = sqlite3_column_int64(stmt, call.create ? END : BEGIN);
+	if (verb == VERB_get_device_list)
+		return read_devices(b, &call, out);
+	if (verb == VERB_rdma_get_cm_event)
+		return read_request(b, &call, out);
+	if (!call.handle)
+		return 0;
+	action = add_action(b);
+	if (!action)
+		return log_err(-ENOMEM, "read calls");
+	*action = call;
+	return call.create ? object_made(action->kind, out, &action->made) : 0;
+}
+
+/* All calls that succeeded and make or end objects. */
+static int read_calls(struct build *b)
+{
+	struct text sql = { 0 };
+	sqlite3_stmt *stmt = NULL;
+	int err;
+
+	text_addf(&sql, "SELECT thread, n, process, verb, begin, end, end_n, handle, out FROM call"
+			" WHERE failed = 0 AND verb IN ('%s', '%s'",
+		  verb_infos[VERB_get_device_list].name, verb_infos[VERB_rdma_get_cm_event].name);
+	for (int v = 0; v < VERB_COUNT; v++)
+		if (verb_infos[v].effect == EFFECT_CREATE || verb_infos[v].effect == EFFECT_DESTROY)
+			text_addf(&sql, ", '%s'", verb_infos[v].name);
+	text_addf(&sql, ")");
+	err = sql.failed ? log_err(-ENOMEM, "read calls") : sql_prepare(b->db, sql.at, &stmt);
+	while (!err && (err = sql_step(stmt)) > 0)
+		err = read_call(b, stmt);
+	sqlite3_finalize(stmt);
+	text_fini(&sql);
+	return err;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct action *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->end_n < y->end_n ? -1 : x->end_n > y->end_n;
+}
+
+static uint64_t hash_place(uint32_t process, enum object_kind kind, uint64_t handle)
+{
+	uint64_t h = (handle ^ ((uint64_t)process << 40) ^ ((uint64_t)kind << 56)) *
+		     0x9e3779b97f4a7c15ull;
+
+	return h ^ h >> 29;
+}
+
+/* Where the last object of that address is, or would be. */
+static struct slot *slot_of(struct build *b, uint32_t process, enum object_kind kind,
+			    uint64_t handle)
+{
+	size_t i = hash_place(process, kind, handle) & (b->slots_size - 1);
+
+	for (; b->slots[i].object; i = (i + 1) & (b->slots_size - 1)) {
+		const struct object *o = &b->objects.list[b->slots[i].object - 1];
+
+		if (o->process == process && o->kind == kind && o->handle == handle)
+			break;
+	}
+	return &b->slots[i];
+}
+
+static int make_room(struct build *b)
+{
+	b->slots_size = 64;
+	while (b->slots_size < b->nactions * 2)
+		b->slots_size *= 2;
+	b->slots = calloc(b->slots_size, sizeof(*b->slots));
+	b->list_size = b->nactions + 1;
+	b->objects.list = calloc(b->list_size, sizeof(*b->objects.list));
+	b->parents = calloc(b->list_size, sizeof(*b->parents));
+	b->end_ns = calloc(b->list_size, sizeof(*b->end_ns));
+	if (!b->slots || !b->objects.list || !b->parents || !b->end_ns)
+		return log_err(-ENOMEM, "order %zu calls", b->nactions);
+	return 0;
+}
+
+/* Was the object made inside this call? Then it is this call's, the outer one's. */
+static bool inside(const struct build *b, const struct object *o, const struct action *outer)
+{
+	return o->created.thread == outer->thread && o->created.n > outer->n &&
+	       b->end_ns[o - b->objects.list] < outer->end_n;
+}
+
+static void add_object(struct build *b, struct slot *slot, const struct action *action)
+{
+	struct object *o = &b->objects.list[b->objects.count];
+
+	b->parents[b->objects.count].parent = action->made.parent;
+	b->parents[b->objects.count].kind = action->made.parent_kind;
+	*o = (struct object){ .process = action->process,
+			      .kind = action->kind,
+			      .handle = action->handle,
+			      .number = action->made.number,
+			      .rkey = action->made.rkey,
+			      .destroyed_at = INT64_MAX,
+			      .name = action->name };
+	slot->object = ++b->objects.count;
+}
+
+static void play_create(struct build *b, struct action *action)
+{
+	struct slot *slot = slot_of(b, action->process, action->kind, action->handle);
+	struct object *o = slot->object ? &b->objects.list[slot->object - 1] : NULL;
+
+	if (o && action->kind == OBJECT_device) {
+		free(action->name);
+		return;
+	}
+	if (!o || o->destroyed_at != INT64_MAX || !inside(b, o, action)) {
+		add_object(b, slot, action);
+		o = &b->objects.list[slot->object - 1];
+	}
+	o->created = (struct event_id){ action->thread, action->n };
+	o->created_at = action->time;
+	b->end_ns[o - b->objects.list] = action->end_n;
+}
+
+/* Is it, perhaps, an ancestor's? Then it goes on there. */
+static bool inherited(struct build *b, const struct action *action)
+{
+	uint32_t process = action->process;
+
+	while (process && process <= b->objects.nlineages) {
+		uint32_t parent = b->objects.lineages[process - 1].parent;
+
+		process = parent < process ? parent : 0;
+		if (process && slot_of(b, process, action->kind, action->handle)->object)
+			return true;
+	}
+	return false;
+}
+
+static void play_destroy(struct build *b, const struct action *action)
+{
+	struct slot *slot = slot_of(b, action->process, action->kind, action->handle);
+	struct object *o;
+
+	if (!slot->object) {
+		if (inherited(b, action))
+			return;
+		add_object(b, slot, action);
+		b->objects.list[slot->object - 1].created_at =
+			b->objects.lineages[action->process - 1].start;
+	}
+	o = &b->objects.list[slot->object - 1];
+	if (o->destroyed_at != INT64_MAX)
+		return; /* twice, or inside the one that did it */
+	o->destroyed = (struct event_id){ action->thread, action->n };
+	o->destroyed_at = action->time;
+}
+
+static int play(struct build *b)
+{
+	int err = make_room(b);
+
+	if (err)
+		return err;
+	if (b->nactions)
+		qsort(b->actions, b->nactions, sizeof(*b->actions), by_time);
+	for (size_t i = 0; i < b->nactions; i++) {
+		struct action *action = &b->actions[i];
+
+		if (!action->process || action->process > b->objects.nlineages)
+			continue;
+		if (action->create)
+			play_create(b, action);
+		else
+			play_destroy(b, action);
+	}
+	b->nparents = b->objects.count;
+	return 0;
+}
+
+/* Handles in arguments that are nobody's: what was there before. */
+static int add_unknown(struct build *b)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(b->db,
+			      "SELECT DISTINCT c.process, r.kind, r.handle FROM ref r JOIN call c"
+			      " ON c.thread = r.thread AND c.n = r.n ORDER BY 1, 2, 3", &stmt);
+
+	while (!err && (err = sql_step(stmt)) > 0) {
+		struct action a = { .process = sql_u32(stmt, 0) };
+		int kind = object_find((const char *)sqlite3_column_text(stmt, 1));
+		void *more;
+
+		err = 0;
+		a.kind = (enum object_kind)kind;
+		a.handle = (uint64_t)sqlite3_column_int64(stmt, 2);
+		if (kind < 0 || !a.process || a.process > b->objects.nlineages ||
+		    slot_of(b, a.process, a.kind, a.handle)->object || inherited(b, &a))
+			continue;
+		more = realloc(b->objects.list, (b->objects.count + 1) * sizeof(struct object));
+		if (!more) {
+			err = log_err(-ENOMEM, "add objects");
+			break;
+		}
+		b->objects.list = more;
+		b->objects.list[b->objects.count++] = (struct object){
+			.process = a.process, .kind = a.kind, .handle = a.handle,
+			.created_at = b->objects.lineages[a.process - 1].start,
+			.destroyed_at = INT64_MAX };
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int by_creation(const void *a, const void *b)
+{
+	const struct object *x = a, *y = b;
+
+	if (x->created_at != y->created_at)
+		return x->created_at < y->created_at ? -1 : 1;
+	if (x->created.thread != y->created.thread)
+		return x->created.thread < y->created.thread ? -1 : 1;
+	if (x->created.n != y->created.n)
+		return x->created.n < y->created.n ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Identifiers in the order of creation, ordinals and names within process and kind. */
+static int number(struct build *b)
+{
+	size_t processes = b->objects.nlineages;
+	uint32_t *ordinals = calloc((processes + 1) * OBJECT_COUNT, sizeof(*ordinals));
+
+	if (!ordinals)
+		return log_err(-ENOMEM, "number objects");
+	for (uint32_t i = 0; i < b->objects.count; i++)
+		b->objects.list[i].id = i + 1;
+	qsort(b->objects.list, b->objects.count, sizeof(*b->objects.list), by_creation);
+	for (uint32_t i = 0; i < b->objects.count; i++) {
+		struct object *o = &b->objects.list[i];
+		char name[64];
+
+		o->ordinal = ++ordinals[o->process * (size_t)OBJECT_COUNT + o->kind];
+		snprintf(name, sizeof(name), "%s%u", object_names[o->kind], o->ordinal);
+		if (!o->name)
+			o->name = strdup(name);
+		o->parent = o->id; /* for find_parents() */
+		o->id = i + 1;
+	}
+	free(ordinals);
+	return 0;
+}
+
+/* The list is sorted now; parents are known by the place that objects had before. */
+static void find_parents(struct build *b)
+{
+	for (uint32_t i = 0; i < b->objects.count; i++) {
+		struct object *o = &b->objects.list[i], *parent = NULL;
+		uint32_t first = o->parent - 1;
+
+		o->parent = 0;
+		if (first < b->nparents)
+			parent = objects_at(&b->objects, o->process, b->parents[first].kind,
+					    b->parents[first].parent, o->created_at);
+		if (parent)
+			o->parent = parent->id;
+	}
+}
+
+static int write_objects(struct build *b)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_exec(b->db, "DELETE FROM object");
+
+	if (!err)
+		err = sql_prepare(b->db, "INSERT INTO object VALUES"
+					 "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", &stmt);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < b->objects.count && !err; i++) {
+		const struct object *o = &b->objects.list[i];
+		bool ended = o->destroyed_at != INT64_MAX;
+
+		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzi", o->id,
+			      o->process, object_names[o->kind], o->ordinal, o->name, o->handle,
+			      o->number, o->rkey, (int64_t)o->parent, (int64_t)o->created.thread,
+			      o->created.n, (int64_t)o->destroyed.thread, o->destroyed.n,
+			      o->created_at, o->destroyed_at);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static void build_fini(struct build *b)
+{
+	free(b->actions);
+	free(b->parents);
+	free(b->slots);
+	free(b->end_ns);
+	objects_fini(&b->objects);
+}
+
+int objects_build(sqlite3 *db)
+{
+	struct build b = { .db = db };
+	int err = objects_load_lineages(db, &b.objects);
+
+	if (!err)
+		err = read_calls(&b);
+	if (!err)
+		err = play(&b);
+	if (!err)
+		err = add_unknown(&b);
+	if (!err)
+		err = number(&b);
+	if (!err)
+		err = objects_index(&b.objects);
+	if (err) {
+		build_fini(&b);
+		return err;
+	}
+	find_parents(&b);
+	err = write_objects(&b);
+	if (!err)
+		err = refs_resolve(db, &b.objects);
+	build_fini(&b);
+	return err;
+}

@@ -1,0 +1,368 @@
+/*
+ * The objects of a trace: found by address and time
+ *
+ * An address is used again as soon as it is free, so an object is an interval
+ * of an address. All that ever were at an address lie side by side in an array
+ * sorted by process, kind, address and time: the one meant at a time is the
+ * last one made until then.
+ *
+ * Not here: how objects are made of calls (lifetimes.c).
+ */
+#include "core/store/finish/objects.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_i64(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Process, kind and address, without the time. */
+static int compare_place(const struct object *a, const struct object *b)
+{
+	int order = compare_u64(a->process, b->process);
+
+	if (!order)
+		order = (int)a->kind - (int)b->kind;
+	return order ? order : compare_u64(a->handle, b->handle);
+}
+
+static int by_handle(const void *a, const void *b)
+{
+	const struct object *x = *(struct object *const *)a, *y = *(struct object *const *)b;
+	int order = compare_place(x, y);
+
+	if (!order)
+		order = compare_i64(x->created_at, y->created_at);
+	return order ? order : compare_u64(x->id, y->id);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct object *x = *(struct object *const *)a, *y = *(struct object *const *)b;
+	int order = compare_u64(x->process, y->process);
+
+	if (!order)
+		order = compare_u64(x->number, y->number);
+	if (!order)
+		order = compare_i64(x->created_at, y->created_at);
+	return order ? order : compare_u64(x->id, y->id);
+}
+
+int objects_index(struct objects *objects)
+{
+	free(objects->by_handle);
+	free(objects->qps);
+	objects->by_handle = calloc(objects->count + 1, sizeof(*objects->by_handle));
+	objects->qps = calloc(objects->count + 1, sizeof(*objects->qps));
+	objects->nqps = 0;
+	if (!objects->by_handle || !objects->qps)
+		return log_err(-ENOMEM, "sort %u objects", objects->count);
+	for (uint32_t i = 0; i < objects->count; i++) {
+		objects->by_handle[i] = &objects->list[i];
+		if (objects->list[i].kind == OBJECT_qp)
+			objects->qps[objects->nqps++] = &objects->list[i];
+	}
+	qsort(objects->by_handle, objects->count, sizeof(*objects->by_handle), by_handle);
+	qsort(objects->qps, objects->nqps, sizeof(*objects->qps), by_number);
+	return 0;
+}
+
+/* How many objects of the array come at or before the one described by @key. */
+static uint32_t upper(struct object **array, uint32_t count, const struct object *key,
+		      int (*compare)(const void *, const void *))
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (compare(&array[middle], &key) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct object *last_before(const struct objects *objects, const struct object *key)
+{
+	uint32_t i = upper(objects->by_handle, objects->count, key, by_handle);
+
+	if (!i || compare_place(objects->by_handle[i - 1], key))
+		return NULL;
+	return objects->by_handle[i - 1];
+}
+
+struct object *objects_at(const struct objects *objects, uint32_t process, enum object_kind kind,
+			  uint64_t handle, int64_t time)
+{
+	struct object *found = NULL;
+
+	/* a process is younger than its parent, so this ends */
+	while (process && process <= objects->nlineages && !found && handle) {
+		const struct lineage *from = &objects->lineages[process - 1];
+		struct object key = { .id = UINT32_MAX, .process = process, .kind = kind,
+				      .handle = handle, .created_at = time };
+
+		found = last_before(objects, &key);
+		if (from->fork_time < time)
+			time = from->fork_time;
+		process = from->parent < process ? from->parent : 0;
+	}
+	return found;
+}
+
+struct object *objects_after(const struct objects *objects, uint32_t process,
+			     enum object_kind kind, uint64_t handle, int64_t time)
+{
+	struct object key = { .id = UINT32_MAX, .process = process, .kind = kind, .handle = handle,
+			      .created_at = time };
+	uint32_t i = upper(objects->by_handle, objects->count, &key, by_handle);
+
+	if (i == objects->count || compare_place(objects->by_handle[i], &key))
+		return NULL;
+	return objects->by_handle[i];
+}
+
+uint32_t objects_context(const struct objects *objects, const struct object *object)
+{
+	/* context, PD, parent domain of a PD: never deep; a damaged trace may have a circle */
+	for (int depth = 0; object && depth < 8; depth++) {
+		if (object->kind == OBJECT_context)
+			return object->id;
+		if (!object->parent || object->parent > objects->count)
+			return 0;
+		object = &objects->list[object->parent - 1];
+	}
+	return 0;
+}
+
+/* The last queue pair of that number made until @key's time, on @context if that is known. */
+static struct object *last_qp(const struct objects *objects, const struct object *key,
+			      uint32_t context)
+{
+	struct object *first = NULL;
+
+	for (uint32_t i = upper(objects->qps, objects->nqps, key, by_number); i > 0; i--) {
+		struct object *qp = objects->qps[i - 1];
+		uint32_t its;
+
+		if (qp->process != key->process || qp->number != key->number)
+			break;
+		if (!first)
+			first = qp;
+		its = context ? objects_context(objects, qp) : 0;
+		if (!context || !its || its == context)
+			return qp;
+	}
+	return first;
+}
+
+struct object *objects_qp(const struct objects *objects, uint32_t process, uint32_t number,
+			  uint32_t cq, int64_t time)
+{
+	struct object *found = NULL;
+	uint32_t context = 0;
+
+	if (cq && cq <= objects->count)
+		context = objects_context(objects, &objects->list[cq - 1]);
+	while (process && process <= objects->nlineages && !found) {
+		const struct lineage *from = &objects->lineages[process - 1];
+		struct object key = { .id = UINT32_MAX, .process = process, .number = number,
+				      .created_at = time };
+
+		found = last_qp(objects, &key, context);
+		if (from->fork_time < time)
+			time = from->fork_time;
+		process = from->parent < process ? from->parent : 0;
+	}
+	return found;
+}
+
+int objects_load_lineages(sqlite3 *db, struct objects *objects)
+{
+	uint32_t count;
+	sqlite3_stmt *stmt;
+	int err = sql_max_id(db, "process", &count);
+
+	if (err)
+		return err;
+	objects->lineages = calloc(count + 1ul, sizeof(*objects->lineages));
+	if (!objects->lineages)
+		return log_err(-ENOMEM, "read table process");
+	objects->nlineages = count;
+	err = sql_prepare(db, "SELECT id, parent, fork_time, start FROM process", &stmt);
+	while (!err && (err = sql_step(stmt)) > 0) {
+		int64_t id = sqlite3_column_int64(stmt, 0);
+
+		err = 0;
+		if (id < 1 || id > count)
+			continue;
+		objects->lineages[id - 1] = (struct lineage){ sql_u32(stmt, 1), sql_time(stmt, 2),
+							      sql_time(stmt, 3) };
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static const char load_sql[] =
+	"SELECT id, process, kind, ordinal, name, handle, number, rkey, parent, created_thread,"
+	" created_n, destroyed_thread, destroyed_n, created_at, destroyed_at FROM object";
+
+static int load_object(sqlite3_stmt *stmt, struct objects *objects)
+{
+	int64_t id = sqlite3_column_int64(stmt, 0);
+	const char *kind_name = (const char *)sqlite3_column_text(stmt, 2);
+	int kind = kind_name ? object_find(kind_name) : -1;
+	struct object *o;
+
+	if (id < 1 || id > objects->count || kind < 0 || objects->list[id - 1].id)
+		return log_err(-EINVAL, "table object: row %lld makes no sense", (long long)id);
+	o = &objects->list[id - 1];
+	o->id = (uint32_t)id;
+	o->process = sql_u32(stmt, 1);
+	o->kind = (enum object_kind)kind;
+	o->ordinal = sql_u32(stmt, 3);
+	o->handle = (uint64_t)sqlite3_column_int64(stmt, 5);
+	o->number = sql_u32(stmt, 6);
+	o->rkey = sql_u32(stmt, 7);
+	o->parent = sql_u32(stmt, 8);
+	o->created.thread = sql_u32(stmt, 9);
+	o->created.n = (uint64_t)sqlite3_column_int64(stmt, 10);
+	o->destroyed.thread = sql_u32(stmt, 11);
+	o->destroyed.n = (uint64_t)sqlite3_column_int64(stmt, 12);
+	o->created_at = sql_time(stmt, 13);
+	o->destroyed_at = sql_time_or(stmt, 14, INT64_MAX);
+	return sql_need_text(stmt, 4, "object", id, &o->name);
+}
+
+/* Who walks up from an object to its context or device must get there. */
+static int check_parents(const struct objects *objects)
+{
+	enum { DEPTH = 16 }; /* device, context, PD, parent domain, queue pair, ...: never that deep */
+
+	for (uint32_t i = 0; i < objects->count; i++) {
+		uint32_t id = i + 1, steps = 0;
+
+		while (id && id <= objects->count && steps++ < DEPTH)
+			id = objects->list[id - 1].parent;
+		if (steps > DEPTH)
+			return log_err(-EINVAL, "object %u is among its own parents", i + 1);
+	}
+	return 0;
+}
+
+int objects_load(sqlite3 *db, struct objects *ret_objects)
+{
+	struct objects objects = { 0 };
+	int64_t count = sql_int(db, "SELECT count(*) FROM object", 0);
+	sqlite3_stmt *stmt = NULL;
+	int err = objects_load_lineages(db, &objects);
+
+	objects.count = (uint32_t)count;
+	objects.list = calloc((size_t)count + 1, sizeof(*objects.list));
+	if (!err && !objects.list)
+		err = log_err(-ENOMEM, "read %u objects", objects.count);
+	if (!err)
+		err = sql_prepare(db, load_sql, &stmt);
+	while (!err && (err = sql_step(stmt)) > 0)
+		err = load_object(stmt, &objects);
+	sqlite3_finalize(stmt);
+	if (!err)
+		err = check_parents(&objects);
+	if (!err)
+		err = objects_index(&objects);
+	if (err) {
+		objects_fini(&objects);
+		return err;
+	}
+	*ret_objects = objects;
+	return 0;
+}
+
+void objects_fini(struct objects *objects)
+{
+	for (uint32_t i = 0; objects->list && i < objects->count; i++)
+		free((char *)objects->list[i].name);
+	free(objects->list);
+	free(objects->by_handle);
+	free(objects->qps);
+	free(objects->lineages);
+	*objects = (struct objects){ 0 };
+}
+
+static unsigned int cache_place(uint32_t process, int kind, uint64_t handle, uint32_t cq)
+{
+	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
+		      (uint64_t)cq << 24) * 0x9e3779b97f4a7c15ull;
+
+	return (unsigned int)(h >> 55);
+}
+
+uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
+			   uint32_t process, enum object_kind kind, uint64_t handle, int64_t time)
+{
+	typeof(cache->entries[0]) *e =
+		&cache->entries[cache_place(process, (int)kind, handle, 0)];
+	const struct object *o, *next;
+
+	if (e->handle == handle && e->process == process && e->kind == (int)kind &&
+	    time >= e->from && time < e->until)
+		return e->id;
+	o = objects_at(objects, process, kind, handle, time);
+	next = objects_after(objects, process, kind, handle, time);
+	e->process = process;
+	e->kind = (int)kind;
+	e->handle = handle;
+	e->cq = 0;
+	e->id = o ? o->id : 0;
+	e->from = time;
+	e->until = next ? next->created_at : INT64_MAX;
+	return e->id;
+}
+
+/* When the next queue pair gets that number in the process. */
+static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_t number,
+			int64_t time)
+{
+	struct object key = { .id = UINT32_MAX, .process = process, .number = number,
+			      .created_at = time };
+	uint32_t i = upper(objects->qps, objects->nqps, &key, by_number);
+
+	if (i == objects->nqps || objects->qps[i]->process != process ||
+	    objects->qps[i]->number != number)
+		return INT64_MAX;
+	return objects->qps[i]->created_at;
+}
+
+uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *objects,
+			   uint32_t process, uint32_t number, uint32_t cq, int64_t time)
+{
+	typeof(cache->entries[0]) *e = &cache->entries[cache_place(process, -1, number, cq)];
+	const struct object *o;
+
+	if (!number)
+		return 0;
+	if (e->handle == number && e->process == process && e->kind == -1 && e->cq == cq &&
+	    time >= e->from && time < e->until)
+		return e->id;
+	e->process = process;
+	e->kind = -1;
+	e->handle = number;
+	e->cq = cq;
+	e->from = time;
+	o = objects_qp(objects, process, number, cq, time);
+	e->id = o ? o->id : 0;
+	e->until = qp_until(objects, process, number, time);
+	return e->id;
+}

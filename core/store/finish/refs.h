@@ -1,0 +1,8 @@
+#pragma once
+/*
+ * Handles in other tables, as objects: column `object` of call, ref, event,
+ * coverage, and `cq` of poll_count.
+ */
+#include "core/store/finish/objects.h"
+
+int refs_resolve(sqlite3 *db, const struct objects *objects);

@@ -1,0 +1,290 @@
+/*
+ * The arguments of a recorded call, in memory again
+ *
+ * The walk is that of the codec, from JSON to memory: each value goes to its
+ * field's offset, an embedded structure into its place, what was behind a
+ * pointer into memory of its own, whose address goes to the offset. All of
+ * that memory is one list, freed as one.
+ */
+#include "core/store/read/build.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/db/json.h"
+#include "core/wire/codec.h"
+#include "core/wire/log.h"
+
+enum { SIZE_MAX_SENSIBLE = 1 << 16 }; /* of a structure */
+
+struct piece {
+	struct piece *next;
+	_Alignas(16) char bytes[];
+};
+
+struct build {
+	struct piece *pieces;
+	build_resolve *resolve;
+	void *arg;
+	bool failed; /* out of memory */
+};
+
+static void put_struct(struct build *build, const struct struct_info *info, char *base,
+		       const json_t *from);
+
+static void *take(struct build *build, size_t bytes)
+{
+	struct piece *piece = calloc(1, sizeof(*piece) + bytes);
+
+	if (!piece) {
+		build->failed = true;
+		return NULL;
+	}
+	piece->next = build->pieces;
+	build->pieces = piece;
+	return piece->bytes;
+}
+
+static void store(const struct field_info *field, char *at, uint64_t value)
+{
+	if (field->kind == FIELD_BE)
+		value = __builtin_bswap64(value) >> (64 - 8 * field->size);
+	memcpy(at, &value, field->size < 8 ? field->size : 8); /* little endian */
+}
+
+static int64_t number(const struct field_info *field, const json_t *value)
+{
+	const char *name = json_string_value(value);
+
+	if (!name)
+		return json_integer_value(value);
+	for (unsigned int i = 0; field->names && i < field->names->nvalues; i++)
+		if (!strcmp(field->names->values[i].name, name))
+			return field->names->values[i].value;
+	return 0;
+}
+
+static unsigned int digit(char c)
+{
+	return (unsigned int)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10) & 15;
+}
+
+static void put_hex(const struct field_info *field, char *at, const char *hex)
+{
+	for (size_t i = 0; hex && i < field->size && hex[2 * i] && hex[2 * i + 1]; i++)
+		at[i] = (char)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+}
+
+static void put_text(struct build *build, char *at, const char *text)
+{
+	char *copy = text ? take(build, strlen(text) + 1) : NULL;
+
+	if (copy)
+		strcpy(copy, text);
+	memcpy(at, &copy, sizeof(copy));
+}
+
+static void put_element(struct build *build, const struct struct_info *type, char *at,
+			const json_t *from)
+{
+	if (!type->scalar)
+		put_struct(build, type, at, from);
+	else
+		store(&type->fields[0], at, (uint64_t)number(&type->fields[0], from));
+}
+
+/* As many elements as there are, and @more: the verb counts itself how many there should be. */
+static void put_pointer(struct build *build, const struct field_info *field, char *at,
+			const json_t *from, size_t more)
+{
+	size_t n = json_is_array(from) ? json_array_size(from) : 1, room = n > more ? n : more;
+	char *memory = json_is_null(from) ? NULL : take(build, room * field->type->size);
+
+	for (size_t i = 0; memory && i < n; i++)
+		put_element(build, field->type, memory + i * field->type->size,
+			    json_is_array(from) ? json_array_get(from, i) : from);
+	memcpy(at, &memory, sizeof(memory));
+}
+
+/* The number that sibling @field says; in a damaged trace no more than is ever recorded. */
+static size_t elements(const struct struct_info *info, const struct field_info *field, char *base)
+{
+	const struct field_info *count = &info->fields[field->count];
+	uint64_t n = 0, max = field->shift ? 12 : CODEC_ELEMENTS; /* 1 << 12 is CODEC_ELEMENTS */
+
+	memcpy(&n, base + count->offset, count->size < 8 ? count->size : 8);
+	if (n > max) {
+		n = max;
+		store(count, base + count->offset, n);
+	}
+	return field->shift ? (size_t)1 << n : n;
+}
+
+static void put_field(struct build *build, const struct field_info *field, char *at,
+		      const json_t *from)
+{
+	switch (field->kind) {
+	case FIELD_STRUCT:
+		put_struct(build, field->type, at, from);
+		break;
+	case FIELD_PTR:
+		put_pointer(build, field, at, from, 0);
+		break;
+	case FIELD_STR:
+		strncpy(at, json_is_string(from) ? json_string_value(from) : "", field->size - 1u);
+		break;
+	case FIELD_TEXT:
+		put_text(build, at, json_string_value(from));
+		break;
+	case FIELD_BYTES:
+		put_hex(field, at, json_string_value(from));
+		break;
+	case FIELD_SOCKADDR:
+	case FIELD_BLOB:
+	case FIELD_PRIVATE:
+		break; /* of librdmacm, which is not called again */
+	case FIELD_OBJ:
+	case FIELD_ADDR:
+		store(field, at, build->resolve(build->arg, field,
+						(uint64_t)json_integer_value(from)));
+		break;
+	default:
+		store(field, at, (uint64_t)number(field, from));
+	}
+}
+
+static bool is_counted(const struct field_info *field)
+{
+	return field->kind == FIELD_PTR && field->count >= 0;
+}
+
+static void put_struct(struct build *build, const struct struct_info *info, char *base,
+		       const json_t *from)
+{
+	for (unsigned int i = 0; i < info->nfields; i++) {
+		const struct field_info *field = &info->fields[i];
+		const json_t *value = json_object_get(from, field->name);
+
+		if (value && !is_counted(field))
+			put_field(build, field, base + field->offset, value);
+	}
+	for (unsigned int i = 0; i < info->nfields; i++) { /* the counts are there now */
+		const struct field_info *field = &info->fields[i];
+		const json_t *value = json_object_get(from, field->name);
+
+		if (value && is_counted(field))
+			put_pointer(build, field, base + field->offset, value,
+				    elements(info, field, base));
+	}
+}
+
+/* How many elements the verb may write: as many as the call said, or could have. */
+static size_t room(const struct struct_info *info, const struct field_info *field, uint64_t *args)
+{
+	if (field->count == COUNT_RET)
+		return CODEC_ELEMENTS;
+	return field->count >= 0 ? elements(info, field, (char *)args) : 1;
+}
+
+/* What is only written has no value in the JSON. */
+static void put_out(struct build *build, const struct struct_info *info, uint64_t *args,
+		    unsigned int index)
+{
+	const struct field_info *field = &info->fields[index];
+	size_t size = field->type->size;
+
+	if (field->limit >= 0 && args[field->limit] >= SIZE_MAX_SENSIBLE)
+		args[field->limit] = size;
+	if (field->limit >= 0 && args[field->limit] > size)
+		size = args[field->limit];
+	args[index] = (uint64_t)(uintptr_t)take(build, size * room(info, field, args));
+}
+
+static void put_outs(struct build *build, const struct struct_info *info, uint64_t *args)
+{
+	for (unsigned int i = 0; i < info->nfields; i++)
+		if (info->fields[i].kind == FIELD_PTR && info->fields[i].dir == DIR_OUT)
+			put_out(build, info, args, i);
+}
+
+int build_args(enum verb verb, const char *args_json, build_resolve *resolve, void *arg,
+	       uint64_t args[BUILD_ARGS], struct build **ret_build)
+{
+	const struct struct_info *info = &verb_infos[verb].args;
+	struct build *build = calloc(1, sizeof(*build));
+	json_error_t error;
+	json_t *root;
+
+	if (!build)
+		return -ENOMEM;
+	root = json_loads(args_json ? args_json : "{}", JSON_ALLOW_NUL, &error);
+	if (!root) {
+		build_free(build);
+		return log_err(-EINVAL, "arguments of %s: %s", verb_infos[verb].name, error.text);
+	}
+	build->resolve = resolve;
+	build->arg = arg;
+	memset(args, 0, BUILD_ARGS * sizeof(*args));
+	put_struct(build, info, (char *)args, root);
+	put_outs(build, info, args);
+	json_decref(root);
+	if (build->failed) {
+		build_free(build);
+		return -ENOMEM;
+	}
+	*ret_build = build;
+	return 0;
+}
+
+void build_free(struct build *build)
+{
+	while (build && build->pieces) {
+		struct piece *next = build->pieces->next;
+
+		free(build->pieces);
+		build->pieces = next;
+	}
+	free(build);
+}
+
+enum { OUT_WORDS = 8192 }; /* as much as an event of a ring has */
+
+static bool write_outs(struct json *json, enum verb verb, const uint64_t *words, size_t nwords)
+{
+	const struct verb_info *info = &verb_infos[verb];
+	ssize_t used = json_members(json, words, nwords, &info->args), changed;
+
+	if (used >= 0) {
+		changed = json_changed(json, &info->args, words + used, nwords - (size_t)used);
+		used = changed < 0 ? changed : used + changed;
+	}
+	if (used >= 0 && (size_t)used < nwords)
+		used = json_made(json, &info->ret, words + used, nwords - (size_t)used);
+	return used >= 0;
+}
+
+int args_out_json(enum verb verb, const uint64_t *args, int64_t ret, char **ret_json)
+{
+	struct text text = { 0 };
+	struct json json = { .out = &text };
+	uint64_t *words = malloc(OUT_WORDS * sizeof(*words));
+	struct codec_out out = { .words = words, .size = OUT_WORDS, .ret = ret };
+	bool whole = words;
+
+	text_char(&text, '{');
+	if (words && !verb_failed(verb, ret)) {
+		codec_put_outs(&out, verb, args);
+		whole = write_outs(&json, verb, words, out.used) && !out.cut;
+	}
+	text_char(&text, '}');
+	json_fini(&json);
+	free(words);
+	if (text.failed || !whole) {
+		text_fini(&text);
+		return words ? -ENOSPC : -ENOMEM;
+	}
+	*ret_json = text.at;
+	return 0;
+}

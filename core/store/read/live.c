@@ -1,0 +1,444 @@
+/*
+ * A trace that is still written: objects, processes, stacks
+ *
+ *	by place   process, kind, handle --> the last object there
+ *	by number  process, qp_num ---------> queue pairs, the last made first
+ *	by id
+ *
+ * Three tables of chains through the same objects.
+ *
+ * Not here: events (stream_live.c), their order (cursor.c).
+ */
+#include "core/store/read/live.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/finish/complete.h"
+#include "core/store/write/ingest.h"
+#include "core/wire/log.h"
+
+enum { BUCKETS = 1 << 14, PLACE = 0, NUMBER, ID, TABLES };
+
+struct living {
+	struct object object;
+	struct living *next[TABLES];
+	struct living *older, *newer; /* among the dead */
+	bool dead;
+};
+
+/* How many objects of each kind a process has made. */
+struct tally {
+	uint32_t process;
+	uint32_t made[OBJECT_COUNT];
+	struct tally *next;
+};
+
+struct live {
+	struct trace *trace;
+	struct writer *writer;
+	struct living *tables[TABLES][BUCKETS];
+	struct living *oldest, *newest; /* dead */
+	uint32_t ids, ndead;
+	struct tally *tallies;
+	uint32_t unended; /* processes below it have ended */
+};
+
+static struct living **bucket(const struct live *live, int table, uint64_t a, uint64_t b)
+{
+	uint64_t h = (a ^ b << 40) * 0x9e3779b97f4a7c15ull;
+
+	return (struct living **)&live->tables[table][h >> 50];
+}
+
+static struct living **bucket_of(const struct live *live, int table, const struct object *o)
+{
+	switch (table) {
+	case PLACE:
+		return bucket(live, table, o->handle, o->process);
+	case NUMBER: /* others lie there, too, but not all in one place: many have the number 0 */
+		return bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle, o->process);
+	default:
+		return bucket(live, table, o->id, 0);
+	}
+}
+
+static void unlink_dead(struct live *live, struct living *l)
+{
+	if (!l->dead)
+		return;
+	*(l->older ? &l->older->newer : &live->oldest) = l->newer;
+	*(l->newer ? &l->newer->older : &live->newest) = l->older;
+	live->ndead--;
+}
+
+static void drop(struct live *live, struct living *l)
+{
+	for (int t = 0; t < TABLES; t++)
+		for (struct living **at = bucket_of(live, t, &l->object); *at; at = &(*at)->next[t])
+			if (*at == l) {
+				*at = l->next[t];
+				break;
+			}
+	unlink_dead(live, l);
+	free((char *)l->object.name);
+	free(l);
+}
+
+static void bury(struct live *live, struct living *l)
+{
+	if (l->dead)
+		return;
+	l->dead = true;
+	l->older = live->newest;
+	*(live->newest ? &live->newest->newer : &live->oldest) = l;
+	live->newest = l;
+	if (++live->ndead > LIVE_DEAD)
+		drop(live, live->oldest);
+}
+
+int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
+{
+	struct live *live = calloc(1, sizeof(*live));
+
+	if (!live)
+		return log_err(-ENOMEM, "follow the trace");
+	if (writer_follow(writer)) {
+		free(live);
+		return -ENOMEM;
+	}
+	live->trace = trace;
+	live->writer = writer;
+	*ret_live = live;
+	return 0;
+}
+
+int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n)
+{
+	return writer_followed(live->writer, thread, first_n);
+}
+
+void live_free(struct live *live)
+{
+	struct tally *tally;
+
+	if (!live)
+		return;
+	writer_unfollow(live->writer);
+	for (int i = 0; i < BUCKETS; i++)
+		while (live->tables[ID][i])
+			drop(live, live->tables[ID][i]);
+	while ((tally = live->tallies)) {
+		live->tallies = tally->next;
+		free(tally);
+	}
+	free(live);
+}
+
+/* Objects */
+
+const struct object *live_object(const struct live *live, uint32_t id)
+{
+	struct living *l = *bucket(live, ID, id, 0);
+
+	while (l && l->object.id != id)
+		l = l->next[ID];
+	return l ? &l->object : NULL;
+}
+
+static struct living *at_place(const struct live *live, uint32_t process, enum object_kind kind,
+			       uint64_t handle)
+{
+	struct living *l = *bucket(live, PLACE, handle, process);
+
+	while (l && (l->object.handle != handle || l->object.process != process ||
+		     l->object.kind != kind))
+		l = l->next[PLACE];
+	return l;
+}
+
+static uint32_t parent_of(const struct live *live, uint32_t process)
+{
+	const struct process *p = trace_process(live->trace, process);
+
+	return p && p->parent < process ? p->parent : 0;
+}
+
+const struct object *live_at(const struct live *live, uint32_t process, enum object_kind kind,
+			     uint64_t handle)
+{
+	for (; process && handle; process = parent_of(live, process)) {
+		const struct living *l = at_place(live, process, kind, handle);
+
+		if (l)
+			return &l->object;
+	}
+	return NULL;
+}
+
+static uint32_t context_of(const struct live *live, uint32_t id)
+{
+	for (int depth = 0; id && depth < 8; depth++) {
+		const struct object *o = live_object(live, id);
+
+		if (!o || o->kind == OBJECT_context)
+			return o ? id : 0;
+		id = o->parent;
+	}
+	return 0;
+}
+
+const struct object *live_qp(const struct live *live, uint32_t process, uint32_t number,
+			     uint32_t cq)
+{
+	uint32_t context = context_of(live, cq);
+	const struct object *first = NULL;
+
+	for (; process && !first; process = parent_of(live, process))
+		for (struct living *l = *bucket(live, NUMBER, number, process); l;
+		     l = l->next[NUMBER]) {
+			uint32_t its;
+
+			if (l->object.kind != OBJECT_qp || l->object.number != number ||
+			    l->object.process != process)
+				continue;
+			its = context ? context_of(live, l->object.parent) : 0;
+			if (!its || its == context)
+				return &l->object;
+			first = first ? first : &l->object;
+		}
+	return first;
+}
+
+static uint32_t *made_by(struct live *live, uint32_t process, enum object_kind kind)
+{
+	struct tally *tally = live->tallies;
+
+	while (tally && tally->process != process)
+		tally = tally->next;
+	if (!tally) {
+		tally = calloc(1, sizeof(*tally));
+		if (!tally)
+			return NULL;
+		tally->process = process;
+		tally->next = live->tallies;
+		live->tallies = tally;
+	}
+	return &tally->made[kind];
+}
+
+static int add(struct live *live, const struct object *object, struct living **ret_living)
+{
+	uint32_t *made = made_by(live, object->process, object->kind);
+	struct living *l = calloc(1, sizeof(*l));
+	char name[64];
+
+	if (!l || !made) {
+		free(l);
+		return log_err(-ENOMEM, "objects of the program");
+	}
+	l->object = *object;
+	l->object.id = ++live->ids;
+	l->object.ordinal = ++*made;
+	l->object.destroyed_at = INT64_MAX;
+	snprintf(name, sizeof(name), "%s%u", object_names[object->kind], l->object.ordinal);
+	l->object.name = strdup(name);
+	for (int t = 0; t < TABLES; t++) {
+		struct living **at = bucket_of(live, t, &l->object);
+
+		l->next[t] = *at;
+		*at = l;
+	}
+	*ret_living = l;
+	return 0;
+}
+
+/* What a library made inside the creation is the creation's: lifetimes.c. */
+static bool inside(const struct living *l, const struct trace_event *outer)
+{
+	return !l->dead && l->object.created.thread == outer->id.thread &&
+	       l->object.created.n > outer->id.n;
+}
+
+static int creation(struct live *live, const struct trace_event *event, const struct call *call,
+		    enum object_kind kind, uint64_t handle, uint32_t *ret_object)
+{
+	struct object object = { .process = event->process, .kind = kind, .handle = handle };
+	struct living *l = at_place(live, event->process, kind, handle);
+	const struct object *parent;
+	struct object_made made;
+	int err;
+
+	if (l && !inside(l, event)) {
+		drop(live, l);
+		l = NULL;
+	}
+	if (!l) {
+		err = object_made(kind, call->out, &made);
+		if (err)
+			return log_err(err, "objects of the program");
+		parent = live_at(live, event->process, made.parent_kind, made.parent);
+		object.number = made.number;
+		object.rkey = made.rkey;
+		object.parent = parent ? parent->id : 0;
+		err = add(live, &object, &l);
+		if (err)
+			return err;
+	}
+	l->object.created = event->id;
+	l->object.created_at = event->time;
+	*ret_object = l->object.id;
+	return 0;
+}
+
+/* The identifier that comes with a request to connect. */
+static int request(struct live *live, const struct trace_event *event, const struct call *call)
+{
+	const char *type;
+	struct args *out;
+	uint32_t object;
+	int64_t id;
+	int err = args_parse(call->out, &out);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	type = args_text(out, "event.event");
+	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
+	    args_get(out, "event.id", &id))
+		err = creation(live, event, call, OBJECT_cm_id, (uint64_t)id, &object);
+	args_free(out);
+	return err;
+}
+
+int live_call(struct live *live, const struct trace_event *event, struct call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+	const struct object *o;
+
+	if (event->kind == TRACE_RETURN && !call->failed && call->verb == VERB_rdma_get_cm_event) {
+		int err = request(live, event, call);
+
+		if (err)
+			return err;
+	}
+	if (!call->handle)
+		return 0;
+	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_CREATE)
+		return creation(live, event, call, verb->object, call->handle, &call->object);
+	if (verb->effect == EFFECT_CREATE)
+		return 0;
+	o = live_at(live, event->process, verb->object, call->handle);
+	if (!o)
+		return 0;
+	call->object = o->id;
+	/* one that was made after the destroy began has its address again */
+	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_DESTROY &&
+	    o->process == event->process && o->created_at <= call->begin)
+		bury(live, at_place(live, o->process, o->kind, o->handle));
+	return 0;
+}
+
+void live_exit(struct live *live, uint32_t process)
+{
+	struct tally **at, *tally;
+
+	for (at = &live->tallies; (tally = *at); at = &tally->next)
+		if (tally->process == process) {
+			*at = tally->next;
+			free(tally);
+			break;
+		}
+	if (!tally)
+		return; /* it made nothing */
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct living *l = live->tables[PLACE][i]; l;) {
+			bool its = l->object.process == process && !l->dead;
+
+			if (its)
+				bury(live, l); /* which may drop any other of the dead */
+			l = its ? live->tables[PLACE][i] : l->next[PLACE];
+		}
+}
+
+/* Processes and threads */
+
+/* One that says that it exits may do more before it has ended. */
+static int refresh_process(struct live *live, uint32_t id, bool last)
+{
+	bool over = last || live->writer->processes[id - 1].over;
+	int err = trace_read_process(live->trace, id);
+
+	if (!err && !over)
+		live->trace->processes[id - 1].end = -1;
+	return err;
+}
+
+static int refresh_processes(struct live *live, bool last)
+{
+	struct trace *trace = live->trace;
+	int err = 0;
+
+	if (sql_int(trace->db, "SELECT EXISTS(SELECT 1 FROM process WHERE forked_from IS NOT NULL"
+			       " AND parent IS NULL)", 0))
+		err = complete_forks(trace->db);
+	for (uint32_t id = live->unended + 1; id <= live->writer->nprocesses && !err; id++) {
+		const struct process *p = trace_process(trace, id);
+
+		if (!p || !p->id || p->end < 0)
+			err = refresh_process(live, id, last);
+		p = trace_process(trace, id);
+		if (p && p->id && p->end >= 0 && id == live->unended + 1)
+			live->unended++;
+	}
+	return err;
+}
+
+int live_refresh(struct live *live, bool last)
+{
+	int err = refresh_processes(live, last);
+
+	for (uint32_t id = live->trace->nthreads + 1; id <= live->writer->nlanes && !err; id++)
+		err = trace_read_thread(live->trace, id);
+	for (uint32_t i = 0; i < live->trace->nthreads; i++)
+		live->trace->threads[i].process = live->writer->lanes[i]->process;
+	return err;
+}
+
+uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended)
+{
+	const struct lane *lane = live->writer->lanes[id - 1];
+
+	*ret_ended = lane->ended;
+	return lane->settled;
+}
+
+/* Stacks */
+
+static const char frames_sql[] =
+	"SELECT f.ip, m.id, f.ip - m.base FROM frame f JOIN stack s ON s.id = f.stack"
+	" LEFT JOIN module m ON m.id = coalesce("
+	"  (SELECT id FROM module WHERE process = s.process AND f.ip >= start AND f.ip < end"
+	"   AND serial <= s.modules ORDER BY serial DESC LIMIT 1),"
+	"  (SELECT a.id FROM module a JOIN process p ON p.parent = a.process"
+	"   WHERE p.id = s.process AND f.ip >= a.start AND f.ip < a.end"
+	"   AND a.serial <= s.modules AND a.time <= p.fork_time ORDER BY a.serial DESC LIMIT 1))"
+	" WHERE f.stack = ? ORDER BY f.i";
+
+unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames, unsigned int max)
+{
+	struct trace *trace = live->trace;
+	sqlite3_stmt *stmt;
+	unsigned int n = 0;
+
+	if (trace_read_modules(trace) || sql_prepare(trace->db, frames_sql, &stmt))
+		return 0;
+	sql_bind(stmt, "u", stack);
+	while (n < max && sql_step(stmt) > 0)
+		frames[n++] = trace_frame(trace, sqlite3_column_int64(stmt, 0),
+					  sqlite3_column_int64(stmt, 1),
+					  sqlite3_column_int64(stmt, 2));
+	sqlite3_finalize(stmt);
+	return n;
+}

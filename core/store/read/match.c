@@ -1,0 +1,458 @@
+/*
+ * Which work request does a completion belong to?
+ *
+ * For each queue the requests that are outstanding (match_queue.c). A completion
+ * takes the first that fits; the unsignaled before it are retired with it, the
+ * signaled stay, since another thread's poll may carry an earlier time stamp
+ * than it should.
+ *
+ * On an error the opcode is not valid, so the side is not known: the queue
+ * whose CQ it is; the sends, if only they can fail so; else the one that has
+ * the wr_id at its front; else the one that has it at all; of both the older one.
+ *
+ * With XRC, and with receive work queues, a completion's queue pair does not
+ * tell where its request was posted: it is the oldest with that wr_id of the
+ * queues that complete on this CQ.
+ *
+ * Not here: what verbs do to the queues (match_event.c).
+ */
+#include "core/store/read/match.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/db/abi.h"
+#include "core/store/read/match_queue.h"
+#include "core/wire/log.h"
+
+enum { BUCKETS = 64 }; /* at first */
+
+/* What is known of an object. */
+struct state {
+	uint32_t object;
+	uint32_t process;       /* that it was first seen in */
+	struct state *other;    /* in the same bucket */
+	struct match_queue sq, rq; /* an SRQ or WQ has only rq */
+	struct match_qp info;
+	uint32_t cq;         /* of an XRC SRQ or a WQ */
+	struct state *next;  /* of those */
+};
+
+struct match {
+	struct state **buckets; /* by object */
+	uint32_t nbuckets;      /* 0 or a power of two */
+	uint32_t count;         /* states */
+	int64_t time;           /* of match_event()'s event, */
+	uint32_t process;       /* and its process */
+	int64_t kept_from;      /* INT64_MIN: nothing is missing */
+	struct state *with_cq;
+};
+
+int match_new(struct match **ret_match)
+{
+	struct match *match = calloc(1, sizeof(*match));
+
+	if (!match)
+		return log_err(-ENOMEM, "match completions");
+	match->kept_from = INT64_MIN;
+	*ret_match = match;
+	return 0;
+}
+
+void match_kept_from(struct match *match, int64_t time)
+{
+	match->kept_from = time;
+}
+
+static void unlink_state(struct match *match, const struct state *state)
+{
+	struct state **at = &match->with_cq;
+
+	while (*at && *at != state)
+		at = &(*at)->next;
+	if (*at)
+		*at = state->next;
+}
+
+/* Take the state at @at out of its bucket. */
+static void drop(struct match *match, struct state **at)
+{
+	struct state *state = *at;
+
+	*at = state->other;
+	match->count--;
+	if (state->cq)
+		unlink_state(match, state);
+	match_queue_clear(&state->sq, false);
+	match_queue_clear(&state->rq, false);
+	free(state);
+}
+
+/* The states of @process, or all. */
+static void drop_all(struct match *match, bool all, uint32_t process)
+{
+	for (uint32_t i = 0; i < match->nbuckets; i++)
+		for (struct state **at = &match->buckets[i]; *at;)
+			if (all || (*at)->process == process)
+				drop(match, at);
+			else
+				at = &(*at)->other;
+}
+
+void match_free(struct match *match)
+{
+	if (!match)
+		return;
+	drop_all(match, true, 0);
+	free(match->buckets);
+	free(match);
+}
+
+/* Where the state is, or where it would be. */
+static struct state **place(const struct match *match, uint32_t object)
+{
+	struct state **at = &match->buckets[object & (match->nbuckets - 1)];
+
+	while (*at && (*at)->object != object)
+		at = &(*at)->other;
+	return at;
+}
+
+static struct state *find(const struct match *match, uint32_t object)
+{
+	return match->nbuckets ? *place(match, object) : NULL;
+}
+
+static int grow(struct match *match)
+{
+	struct match more = { .nbuckets = match->nbuckets ? match->nbuckets * 2 : BUCKETS };
+
+	more.buckets = calloc(more.nbuckets, sizeof(*more.buckets));
+	if (!more.buckets)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < match->nbuckets; i++)
+		for (struct state *state; (state = match->buckets[i]);) {
+			match->buckets[i] = state->other;
+			state->other = NULL;
+			*place(&more, state->object) = state;
+		}
+	free(match->buckets);
+	match->buckets = more.buckets;
+	match->nbuckets = more.nbuckets;
+	return 0;
+}
+
+static struct state *make(struct match *match, uint32_t object)
+{
+	struct state *state = find(match, object);
+
+	if (state || !object || (match->count == match->nbuckets && grow(match)))
+		return state;
+	state = calloc(1, sizeof(*state));
+	if (!state)
+		return NULL;
+	state->object = object;
+	state->process = match->process;
+	state->sq.unsure = state->rq.unsure = match->kept_from != INT64_MIN;
+	*place(match, object) = state;
+	match->count++;
+	return state;
+}
+
+void match_at(struct match *match, int64_t time, uint32_t process)
+{
+	match->time = time;
+	match->process = process;
+}
+
+void match_exit(struct match *match, uint32_t process)
+{
+	drop_all(match, false, process);
+}
+
+static void settle(const struct match *match, struct match_queue *queue, uint32_t max,
+		   uint32_t asked)
+{
+	/* a device gives more than was asked for, but not twice as much */
+	queue->max = max * 2;
+	queue->asked = asked ? asked : max;
+	if (match->kept_from != INT64_MIN)
+		match_queue_clear(queue, match->time <= match->kept_from);
+}
+
+int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
+{
+	struct state *state = make(match, qp);
+
+	if (!state)
+		return qp ? -ENOMEM : 0;
+	state->info = *info;
+	settle(match, &state->sq, info->max_send_wr, info->asked_send_wr);
+	settle(match, &state->rq, info->max_recv_wr, info->asked_recv_wr);
+	return 0;
+}
+
+int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
+		  uint32_t cq)
+{
+	struct state *state = make(match, srq);
+
+	if (!state)
+		return srq ? -ENOMEM : 0;
+	settle(match, &state->rq, max_wr, asked_wr);
+	if (cq && !state->cq) {
+		state->next = match->with_cq;
+		match->with_cq = state;
+	}
+	state->cq = cq;
+	return 0;
+}
+
+void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr)
+{
+	struct state *state = find(match, srq);
+
+	if (!state)
+		return;
+	if (state->rq.max && state->rq.max < max_wr * 2)
+		state->rq.max = max_wr * 2;
+	if (state->rq.asked && state->rq.asked < max_wr)
+		state->rq.asked = max_wr;
+}
+
+void match_reset(struct match *match, uint32_t qp)
+{
+	struct state *state = find(match, qp);
+
+	if (!state)
+		return;
+	match_queue_clear(&state->sq, match->time <= match->kept_from);
+	match_queue_clear(&state->rq, match->time <= match->kept_from);
+}
+
+void match_remove(struct match *match, uint32_t object)
+{
+	if (find(match, object))
+		drop(match, place(match, object));
+}
+
+int match_post(struct match *match, uint32_t object, const struct post *post, struct event_id id,
+	       int64_t time)
+{
+	struct state *state = make(match, object);
+	bool send = post_is_send(post);
+	uint32_t count = post_taken(post);
+
+	if (!state)
+		return object ? -ENOMEM : 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct wr *wr = &post->wr[i];
+		struct match_request request = { wr->wr_id, id.n, time, id.thread, i,
+					   !send || state->info.sq_sig_all ||
+						   (wr->send_flags & ABI_SEND_SIGNALED) };
+
+		if (match_queue_push(send ? &state->sq : &state->rq, &request))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static struct match_queue *receive_queue(struct match *match, struct state *state)
+{
+	struct state *srq = state->info.srq ? find(match, state->info.srq) : NULL;
+
+	return srq ? &srq->rq : &state->rq;
+}
+
+static bool only_sends_fail_with(int status)
+{
+	switch (status) {
+	case ABI_WC_MW_BIND_ERR:
+	case ABI_WC_BAD_RESP_ERR:
+	case ABI_WC_REM_ACCESS_ERR:
+	case ABI_WC_REM_OP_ERR:
+	case ABI_WC_RETRY_EXC_ERR:
+	case ABI_WC_RNR_RETRY_EXC_ERR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* An error: its opcode says nothing. */
+static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
+			     const struct wc *wc)
+{
+	const struct match_qp *info = &state->info;
+	struct match_queue *rq = receive_queue(match, state);
+	int64_t s, r;
+
+	if (cq && info->send_cq && info->recv_cq && info->send_cq != info->recv_cq &&
+	    (cq == info->send_cq || cq == info->recv_cq))
+		return cq == info->recv_cq;
+	s = match_queue_find(&state->sq, wc->wr_id, false);
+	r = match_queue_find(rq, wc->wr_id, false);
+	if (s < 0 || r < 0)
+		return r >= 0;
+	if (only_sends_fail_with(wc->status))
+		return false;
+	if (!s != !r)
+		return !r;
+	return match_queue_at(rq, (uint32_t)r)->time <
+	       match_queue_at(&state->sq, (uint32_t)s)->time;
+}
+
+/* Requests of @wr_id among the first that may complete: one of them must if @in_order. */
+static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, bool in_order)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < queue->count; i++) {
+		const struct match_request *request = match_queue_at(queue, i);
+
+		n += request->wr_id == wr_id;
+		if (in_order && request->signaled)
+			break;
+	}
+	return n;
+}
+
+/* How many may an error be of, that was taken to be of one of @queue? */
+static uint32_t count_candidates(struct match *match, struct state *state, uint32_t cq,
+				 const struct wc *wc, struct match_queue *queue)
+{
+	const struct match_qp *info = &state->info;
+	struct match_queue *rq = receive_queue(match, state);
+	bool apart = cq && info->send_cq != info->recv_cq;
+	uint32_t n = 0;
+
+	if (wc->status == ABI_WC_SUCCESS || wc->status == ABI_WC_WR_FLUSH_ERR)
+		return 0;
+	if (queue != &state->sq && queue != rq)
+		return count_first(queue, wc->wr_id, false);
+	if (queue == &state->sq || !apart)
+		n += count_first(&state->sq, wc->wr_id, true);
+	if (queue == rq || !(apart || only_sends_fail_with(wc->status)))
+		n += count_first(rq, wc->wr_id, rq == &state->rq);
+	return n ? n : 1;
+}
+
+/* Of the queue pair's own queues, and the one of the SRQ it was made with. */
+static struct match_queue *find_own(struct match *match, struct state *state, uint32_t cq,
+				 const struct wc *wc, bool *receive, int64_t *ret_at)
+{
+	bool success = wc->status == ABI_WC_SUCCESS;
+	struct match_queue *queue;
+
+	if (!success)
+		*receive = error_is_receive(match, state, cq, wc);
+	queue = *receive ? receive_queue(match, state) : &state->sq;
+	*ret_at = match_queue_find(queue, wc->wr_id, success);
+	if (*ret_at < 0)
+		*ret_at = match_queue_find(queue, wc->wr_id, false);
+	return *ret_at < 0 ? NULL : queue;
+}
+
+/* Of those that complete on @cq, whatever the queue pair. */
+static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const struct wc *wc,
+				   int64_t *ret_at)
+{
+	struct match_queue *oldest = NULL;
+
+	for (struct state *state = match->with_cq; state && cq; state = state->next) {
+		int64_t at = state->cq == cq ? match_queue_find(&state->rq, wc->wr_id, false) : -1;
+
+		if (at < 0 || (oldest && match_queue_at(&state->rq, (uint32_t)at)->time >
+						 match_queue_at(oldest, (uint32_t)*ret_at)->time))
+			continue;
+		oldest = &state->rq;
+		*ret_at = at;
+	}
+	return oldest;
+}
+
+bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
+	      struct match_found *ret_found)
+{
+	struct state *state = find(match, qp);
+	bool receive = wc->opcode & ABI_WC_RECV;
+	struct match_queue *queue = NULL;
+	struct match_request request;
+	int64_t at;
+
+	if (state)
+		queue = find_own(match, state, cq, wc, &receive, &at);
+	if (!queue && (receive || wc->status != ABI_WC_SUCCESS)) {
+		queue = find_by_cq(match, cq, wc, &at);
+		receive |= queue != NULL;
+	}
+	*ret_found = (struct match_found){ .posted_at = -1, .receive = receive };
+	if (!queue)
+		return false;
+	ret_found->candidates = state ? count_candidates(match, state, cq, wc, queue) : 1;
+	request = match_queue_take(queue, (uint32_t)at);
+	if (queue->unsure)
+		return false;
+	ret_found->request = (struct event_id){ request.thread, request.n };
+	ret_found->index = request.index;
+	ret_found->posted_at = request.time;
+	return true;
+}
+
+/* The request of @state that a completion from @cq may be of, or NULL. */
+static const struct match_request *candidate(const struct match *match, const struct state *state,
+				     uint32_t cq, const struct wc *wc)
+{
+	const struct match_qp *info = &state->info;
+	const struct state *srq = info->srq ? find(match, info->srq) : NULL;
+	bool success = wc->status == ABI_WC_SUCCESS, receive = wc->opcode & ABI_WC_RECV;
+	const struct match_queue *queue = srq ? &srq->rq : &state->rq;
+	int64_t at = -1;
+
+	if (info->recv_cq == cq && (receive || !success))
+		at = match_queue_find(queue, wc->wr_id, false);
+	if (at < 0 && info->send_cq == cq && (!receive || !success)) {
+		queue = &state->sq;
+		at = match_queue_find(queue, wc->wr_id, success);
+	}
+	return at < 0 ? NULL : match_queue_at(queue, (uint32_t)at);
+}
+
+/* The one of the queue pairs that complete on @cq that has the oldest such request. */
+struct guess {
+	const struct state *found, *only;
+	const struct match_request *oldest;
+	unsigned int queues;
+	bool unsure;
+};
+
+static void look_at(const struct match *match, const struct state *state, uint32_t cq,
+		    const struct wc *wc, struct guess *guess)
+{
+	const struct match_request *request;
+
+	if (state->info.send_cq != cq && state->info.recv_cq != cq)
+		return;
+	guess->only = state;
+	guess->queues++;
+	guess->unsure |= state->sq.unsure || state->rq.unsure;
+	request = candidate(match, state, cq, wc);
+	if (!request || (guess->oldest && (request->time > guess->oldest->time ||
+					   (request->time == guess->oldest->time &&
+					    state->object > guess->found->object))))
+		return;
+	guess->oldest = request;
+	guess->found = state;
+}
+
+uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc)
+{
+	struct guess guess = { 0 };
+
+	for (uint32_t i = 0; cq && i < match->nbuckets; i++)
+		for (const struct state *state = match->buckets[i]; state; state = state->other)
+			look_at(match, state, cq, wc, &guess);
+	if (guess.queues == 1)
+		return guess.only->object;
+	return guess.unsure || !guess.found ? 0 : guess.found->object;
+}

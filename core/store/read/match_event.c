@@ -1,0 +1,187 @@
+/*
+ * What verbs do to the queues that a matcher follows
+ *
+ * Queues are made, reset and destroyed by control verbs, whose arguments say
+ * how much they hold; requests come with posts, and with ibv_bind_mw().
+ *
+ * Not here: the queues, and what completes (match.c).
+ */
+#include "core/store/db/abi.h"
+#include "core/store/read/match.h"
+
+static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
+			   const struct args *args, const char *path, enum object_kind kind)
+{
+	const struct object *o = NULL;
+	int64_t handle;
+
+	if (args_get(args, path, &handle))
+		o = trace_object_at(trace, event->process, kind, (uint64_t)handle, event->time);
+	return o ? o->id : 0;
+}
+
+/* The larger of what was asked for and what came out, under either name of the argument. */
+static uint32_t capability(const struct args *in, const struct args *out, const char *const *paths)
+{
+	int64_t value, most = 0;
+
+	for (; *paths; paths++) {
+		if (args_get(in, *paths, &value) && value > most)
+			most = value;
+		if (out && args_get(out, *paths, &value) && value > most)
+			most = value;
+	}
+	return most < UINT32_MAX / 4 ? (uint32_t)most : 0;
+}
+
+/* What the program asked for alone. */
+static uint32_t asked(const struct args *in, const char *const *paths)
+{
+	return capability(in, NULL, paths);
+}
+
+/* A shared receive queue, or a work queue. */
+static int add_receives(struct match *match, struct trace *trace, const struct trace_event *event,
+			const struct args *in, const struct args *out)
+{
+	static const char *const max[] = { "srq_init_attr.attr.max_wr",
+					   "srq_init_attr_ex.attr.max_wr", "wq_init_attr.max_wr",
+					   NULL };
+	uint32_t cq = object_arg(trace, event, in, "srq_init_attr_ex.cq", OBJECT_cq);
+
+	if (!cq)
+		cq = object_arg(trace, event, in, "wq_init_attr.cq", OBJECT_cq);
+	return match_add_srq(match, event->call->object, capability(in, out, max), asked(in, max),
+			     cq);
+}
+
+static int add_created(struct match *match, struct trace *trace, const struct trace_event *event,
+		       const struct args *in, const struct args *out)
+{
+	static const char *const send[] = { "qp_init_attr.cap.max_send_wr",
+					    "qp_init_attr_ex.cap.max_send_wr", NULL };
+	static const char *const recv[] = { "qp_init_attr.cap.max_recv_wr",
+					    "qp_init_attr_ex.cap.max_recv_wr", NULL };
+	static const char *const all[] = { "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all",
+					   NULL };
+	struct match_qp info;
+
+	if (verb_infos[event->call->verb].object != OBJECT_qp)
+		return add_receives(match, trace, event, in, out);
+	info = (struct match_qp){
+		.send_cq = object_arg(trace, event, out, "ret.send_cq", OBJECT_cq),
+		.recv_cq = object_arg(trace, event, out, "ret.recv_cq", OBJECT_cq),
+		.srq = object_arg(trace, event, out, "ret.srq", OBJECT_srq),
+		.max_send_wr = capability(in, out, send),
+		.max_recv_wr = capability(in, out, recv),
+		.asked_send_wr = asked(in, send),
+		.asked_recv_wr = asked(in, recv),
+		.sq_sig_all = capability(in, out, all),
+	};
+	return match_add_qp(match, event->call->object, &info);
+}
+
+/* ibv_bind_mw() posts to the send queue: ibv_bind_mw(3). */
+static int add_bind(struct match *match, struct trace *trace, const struct trace_event *event,
+		    const struct args *in)
+{
+	uint32_t qp = object_arg(trace, event, in, "qp", OBJECT_qp);
+	int64_t wr_id = 0, flags = 0;
+	struct wr wr = { 0 };
+	struct post post = { .verb = VERB_post_send, .nwr = 1, .wr = &wr };
+
+	args_get(in, "mw_bind.wr_id", &wr_id);
+	args_get(in, "mw_bind.send_flags", &flags);
+	wr.wr_id = (uint64_t)wr_id;
+	wr.send_flags = (uint32_t)flags;
+	return match_post(match, qp, &post, event->id, event->time);
+}
+
+static int with_args(struct match *match, struct trace *trace, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct args *in = NULL, *out = NULL;
+	bool reset = false;
+	int64_t state, max_wr;
+	int err = args_parse(call->args, &in);
+
+	if (!err)
+		err = args_parse(call->out, &out);
+	if (err)
+		goto done;
+	if (call->verb == VERB_bind_mw)
+		err = add_bind(match, trace, event, in);
+	else if (call->verb == VERB_modify_srq && args_get(in, "srq_attr.max_wr", &max_wr))
+		match_grow_srq(match, call->object, (uint32_t)max_wr);
+	else if (call->verb == VERB_modify_wq)
+		reset = args_get(in, "wq_attr.wq_state", &state) && state == ABI_WQS_RESET;
+	else if (call->verb == VERB_modify_qp)
+		reset = args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET;
+	else if (verb_infos[call->verb].effect == EFFECT_CREATE)
+		err = add_created(match, trace, event, in, out);
+	if (reset)
+		match_reset(match, call->object);
+done:
+	args_free(in);
+	args_free(out);
+	return err;
+}
+
+/* Does a process live that has, or inherited, what @id had? */
+static bool is_used(struct trace *trace, uint32_t id, int64_t time)
+{
+	const struct process *p;
+
+	for (uint32_t last = id; (p = trace_process(trace, last)); last++) {
+		const struct process *from = p;
+
+		if (p->id && p->end >= 0 && p->end <= time)
+			continue;
+		while (from && from->id > id)
+			from = from->parent < from->id ? trace_process(trace, from->parent) : NULL;
+		if (from && from->id == id)
+			return true;
+	}
+	return false;
+}
+
+/* @id has ended: what it had and nobody has inherited is gone, and so what its parents left it. */
+static void forget_dead(struct match *match, struct trace *trace, uint32_t id, int64_t time)
+{
+	while (id && !is_used(trace, id, time)) {
+		const struct process *p = trace_process(trace, id);
+
+		match_exit(match, id);
+		id = p && p->parent < id ? p->parent : 0;
+	}
+}
+
+int match_event(struct match *match, struct trace *trace, const struct trace_event *event)
+{
+	const struct verb_info *verb;
+	const struct call *call;
+
+	match_at(match, event->time, event->process);
+	if (event->kind == TRACE_EXIT)
+		forget_dead(match, trace, event->process, event->time);
+	if (event->kind == TRACE_POST)
+		return match_post(match, event->post->object, event->post, event->id, event->time);
+	if (event->kind != TRACE_CALL && event->kind != TRACE_RETURN)
+		return 0;
+	call = event->call;
+	if (call->failed || call->end < 0 || !call->object)
+		return 0;
+	verb = &verb_infos[call->verb];
+	/* another thread may poll its completion, or post, before it returns */
+	if (event->kind == TRACE_CALL)
+		return call->verb == VERB_bind_mw || call->verb == VERB_modify_srq ?
+			       with_args(match, trace, event) : 0;
+	if (verb->object != OBJECT_qp && verb->object != OBJECT_srq && verb->object != OBJECT_wq)
+		return 0;
+	if (verb->effect == EFFECT_DESTROY)
+		match_remove(match, call->object);
+	else if (verb->effect == EFFECT_CREATE || call->verb == VERB_modify_qp ||
+		 call->verb == VERB_modify_wq)
+		return with_args(match, trace, event);
+	return 0;
+}

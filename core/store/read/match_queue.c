@@ -1,0 +1,140 @@
+/*
+ * The requests that are outstanding in one queue
+ *
+ * Oldest first, in a ring that grows. What never completes where we can see it
+ * (an extended CQ, a lost event) is pushed out when more is posted than the
+ * queue holds.
+ *
+ * Where the beginning is missing a queue may hold requests that nobody knows
+ * of, and a program that gives all its requests the same wr_id is not to be
+ * told from one whose requests were all seen. So such a queue is `unsure`, and
+ * learns: with as many different wr_ids in a row as it holds, a wr_id says
+ * which request it is; where one is there twice, nothing does.
+ */
+#include "core/store/read/match_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { UNKNOWN_MAX = 1 << 16, SMALL = 16 };
+
+void match_queue_clear(struct match_queue *queue, bool unsure)
+{
+	free(queue->ring);
+	free(queue->seen);
+	queue->ring = NULL;
+	queue->seen = NULL;
+	queue->first = queue->count = queue->size = queue->nseen = queue->seen_size = 0;
+	queue->unsure = unsure;
+	queue->repeats = false;
+}
+
+static int grow(struct match_queue *queue)
+{
+	uint32_t size = queue->size ? queue->size * 2 : SMALL;
+	struct match_request *ring = malloc(size * sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < queue->count; i++)
+		ring[i] = *match_queue_at(queue, i);
+	free(queue->ring);
+	queue->ring = ring;
+	queue->first = 0;
+	queue->size = size;
+	return 0;
+}
+
+static void stop_learning(struct match_queue *queue, bool repeats)
+{
+	free(queue->seen);
+	queue->seen = NULL;
+	queue->nseen = queue->seen_size = 0;
+	queue->repeats = repeats;
+	queue->unsure = repeats;
+}
+
+/* Where @wr_id is or belongs: @size is a power of two, and one place is free. */
+static uint64_t *seen_at(uint64_t *seen, uint32_t size, uint64_t wr_id)
+{
+	uint32_t at = (uint32_t)(wr_id * 0x9e3779b97f4a7c15ull >> 32) & (size - 1);
+
+	while (seen[at] && seen[at] != wr_id + 1)
+		at = (at + 1) & (size - 1);
+	return &seen[at];
+}
+
+static int grow_seen(struct match_queue *queue)
+{
+	uint32_t size = queue->seen_size ? queue->seen_size * 2 : 4 * SMALL;
+	uint64_t *more = calloc(size, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < queue->seen_size; i++)
+		if (queue->seen[i])
+			*seen_at(more, size, queue->seen[i] - 1) = queue->seen[i];
+	free(queue->seen);
+	queue->seen = more;
+	queue->seen_size = size;
+	return 0;
+}
+
+/* One more request in a queue that may hold others. */
+static int learn(struct match_queue *queue, uint64_t wr_id)
+{
+	uint32_t enough = queue->asked && queue->asked < UNKNOWN_MAX ? queue->asked : UNKNOWN_MAX;
+	uint64_t *at;
+
+	if (queue->nseen >= queue->seen_size / 2 && grow_seen(queue))
+		return -ENOMEM;
+	at = seen_at(queue->seen, queue->seen_size, wr_id);
+	if (*at || wr_id == UINT64_MAX) {
+		stop_learning(queue, true);
+		return 0;
+	}
+	*at = wr_id + 1;
+	if (++queue->nseen > enough)
+		stop_learning(queue, false);
+	return 0;
+}
+
+int match_queue_push(struct match_queue *queue, const struct match_request *request)
+{
+	uint32_t max = queue->max ? queue->max : UNKNOWN_MAX;
+
+	if (__builtin_expect(queue->unsure, 0) && !queue->repeats && learn(queue, request->wr_id))
+		return -ENOMEM;
+	if (queue->count >= max) {
+		queue->first = (queue->first + 1) & (queue->size - 1);
+		queue->count--;
+	}
+	if (queue->count == queue->size && grow(queue))
+		return -ENOMEM;
+	*match_queue_at(queue, queue->count++) = *request;
+	return 0;
+}
+
+int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool signaled)
+{
+	for (uint32_t i = 0; i < queue->count; i++) {
+		const struct match_request *request = match_queue_at(queue, i);
+
+		if (request->wr_id == wr_id && (!signaled || request->signaled))
+			return i;
+	}
+	return -1;
+}
+
+struct match_request match_queue_take(struct match_queue *queue, uint32_t at)
+{
+	struct match_request taken = *match_queue_at(queue, at);
+	uint32_t keep = at + 1; /* what stays moves up to here */
+
+	for (uint32_t i = at; i > 0; i--)
+		if (match_queue_at(queue, i - 1)->signaled)
+			*match_queue_at(queue, --keep) = *match_queue_at(queue, i - 1);
+	queue->first = (queue->first + keep) & (queue->size - 1);
+	queue->count -= keep;
+	return taken;
+}

@@ -1,0 +1,104 @@
+/*
+ * Chunks of payloads out of the database
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/chunk/payload.h"
+#include "core/store/db/sql.h"
+#include "core/wire/log.h"
+
+int payload_reader_init(struct payload_reader *reader, sqlite3 *db)
+{
+	return sql_prepare(db, "SELECT data FROM payload_chunk WHERE id = ?", &reader->chunk);
+}
+
+void payload_reader_fini(struct payload_reader *reader)
+{
+	sqlite3_finalize(reader->chunk);
+	for (int i = 0; i < PAYLOAD_PLACES; i++)
+		payload_rows_fini(&reader->places[i].rows);
+}
+
+static int by_event(const void *a, const void *b)
+{
+	const struct payload_row *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n < y->n ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static int unpack(sqlite3_stmt *chunk, int64_t id, struct payload_rows *rows)
+{
+	int err;
+
+	sql_bind(chunk, "i", id);
+	err = sql_step(chunk);
+	if (err > 0)
+		err = payload_unpack(sqlite3_column_blob(chunk, 0),
+				     (size_t)sqlite3_column_bytes(chunk, 0), rows);
+	sqlite3_reset(chunk);
+	if (err == -EBADMSG)
+		return log_err(-EINVAL, "payload chunk %lld is damaged", (long long)id);
+	if (err == -ENOMEM)
+		return log_err(err, "read payload chunk %lld", (long long)id);
+	if (!err && rows->nrows)
+		qsort(rows->rows, rows->nrows, sizeof(*rows->rows), by_event);
+	return err;
+}
+
+static size_t bytes_of(const struct payload_rows *rows)
+{
+	return rows->size + rows->rows_size * sizeof(*rows->rows);
+}
+
+/* Forget the others where they are too much. */
+static void forget_others(struct payload_reader *reader, const struct payload_rows *last)
+{
+	for (int i = 0; i < PAYLOAD_PLACES && reader->kept > PAYLOAD_KEPT; i++) {
+		typeof(reader->places[0]) *place = &reader->places[i];
+
+		if (&place->rows == last)
+			continue;
+		reader->kept -= bytes_of(&place->rows);
+		payload_rows_fini(&place->rows);
+		place->id = 0;
+	}
+}
+
+int payload_reader_read(struct payload_reader *reader, uint32_t thread, int64_t id,
+			const struct payload_rows **ret_rows)
+{
+	typeof(reader->places[0]) *place = &reader->places[thread % PAYLOAD_PLACES];
+	int err;
+
+	if (place->id != id) {
+		place->id = 0;
+		reader->kept -= bytes_of(&place->rows);
+		err = unpack(reader->chunk, id, &place->rows);
+		reader->kept += bytes_of(&place->rows);
+		if (err)
+			return err;
+		place->id = id;
+		forget_others(reader, &place->rows);
+	}
+	*ret_rows = &place->rows;
+	return 0;
+}
+
+size_t payload_rows_before(const struct payload_rows *rows, uint64_t n, uint32_t i)
+{
+	const struct payload_row key = { .n = n, .i = i };
+	size_t low = 0, high = rows->nrows;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_event(&rows->rows[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

@@ -1,0 +1,359 @@
+/*
+ * The data plane of one thread from plain tables
+ *
+ * Six queries in the order of the primary keys, read side by side: the events
+ * by their numbers, and with each event the rows that belong to it. What the
+ * rows say counts, not how many the event says there are: somebody may have
+ * added some, or taken some away.
+ *
+ * Not here: how these tables are made (unpack.c).
+ */
+#include "core/store/read/plain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/chunk/batch.h"
+#include "core/store/chunk/tables.h"
+#include "core/wire/event.h"
+#include "core/wire/log.h"
+
+enum { EVENTS = 4096 }; /* of a block */
+
+struct plain {
+	sqlite3_stmt *rows[TABLES_OF_EVENTS];
+	bool there[TABLES_OF_EVENTS];  /* a row is waiting */
+};
+
+/* Columns from 0: the key without the thread, then what goes into the block. */
+static const char *const queries[TABLES_OF_EVENTS] = {
+	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad, stack FROM post"
+		       " WHERE thread = ? ORDER BY n",
+	[TABLE_wr] = "SELECT n, i, wr_id, send_flags, imm, opcode, num_sge, remote_addr, rkey,"
+		     " compare_add, swap, ah, remote_qpn, remote_qkey, remote_srqn, bind_mw,"
+		     " bind_mr, bind_addr, bind_length, bind_rkey, bind_access, tso_hdr,"
+		     " tso_hdr_sz, tso_mss FROM wr WHERE thread = ? ORDER BY n, i",
+	[TABLE_sge] = "SELECT n, i, j, addr, length, lkey FROM sge WHERE thread = ?"
+		      " ORDER BY n, i, j",
+	[TABLE_poll] = "SELECT n, time, inner, verb, handle, ret, empty FROM poll WHERE thread = ?"
+		       " ORDER BY n",
+	[TABLE_wc] = "SELECT n, i, wr_id, status, opcode, vendor_err, byte_len, imm, qp_num,"
+		     " src_qp, wc_flags, pkey_index, slid, sl, dlid_path_bits, timestamp,"
+		     " wallclock, cvlan, flow_tag, tm_tag, tm_priv FROM wc"
+		     " WHERE thread = ? ORDER BY n, i",
+	[TABLE_notify] = "SELECT n, time, inner, handle, solicited_only, ret FROM notify"
+			 " WHERE thread = ? ORDER BY n",
+};
+
+enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7, WC_FIELDS = 13,
+       WC_EXTRAS = 2 + WC_FIELDS };
+
+/* Columns of `wr` from WR_PARTS on: the part that each belongs to. */
+static const struct {
+	enum column_id column;
+	enum event_wr_part part;
+} parts[] = {
+	{ COLUMN_remote_addr, WR_RDMA }, { COLUMN_rkey, WR_RDMA },
+	{ COLUMN_compare_add, WR_ATOMIC }, { COLUMN_swap, WR_ATOMIC },
+	{ COLUMN_ah, WR_UD }, { COLUMN_remote_qpn, WR_UD }, { COLUMN_remote_qkey, WR_UD },
+	{ COLUMN_remote_srqn, WR_XRC },
+	{ COLUMN_bind_mw, WR_BIND }, { COLUMN_bind_mr, WR_BIND }, { COLUMN_bind_addr, WR_BIND },
+	{ COLUMN_bind_length, WR_BIND }, { COLUMN_bind_rkey, WR_BIND },
+	{ COLUMN_bind_access, WR_BIND },
+	{ COLUMN_tso_hdr, WR_TSO }, { COLUMN_tso_hdr_sz, WR_TSO }, { COLUMN_tso_mss, WR_TSO },
+};
+
+enum { NPARTS = sizeof(parts) / sizeof(*parts) };
+
+static int step(struct plain *plain, enum table_id table)
+{
+	int more = sql_step(plain->rows[table]);
+
+	plain->there[table] = more > 0;
+	return more < 0 ? more : 0;
+}
+
+int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain)
+{
+	struct plain *plain = calloc(1, sizeof(*plain));
+	int err = plain ? 0 : log_err(-ENOMEM, "read thread %u", thread);
+
+	for (int t = 0; t < TABLES_OF_EVENTS && !err; t++) {
+		err = sql_prepare(db, queries[t], &plain->rows[t]);
+		if (err)
+			break;
+		sql_bind(plain->rows[t], "u", thread);
+		err = step(plain, (enum table_id)t);
+	}
+	if (err) {
+		plain_close(plain);
+		return err;
+	}
+	*ret_plain = plain;
+	return 0;
+}
+
+void plain_close(struct plain *plain)
+{
+	if (!plain)
+		return;
+	for (int t = 0; t < TABLES_OF_EVENTS; t++)
+		sqlite3_finalize(plain->rows[t]);
+	free(plain);
+}
+
+static uint64_t number(struct plain *plain, enum table_id table, int column)
+{
+	return (uint64_t)sqlite3_column_int64(plain->rows[table], column);
+}
+
+static bool is_null(struct plain *plain, enum table_id table, int column)
+{
+	return sqlite3_column_type(plain->rows[table], column) == SQLITE_NULL;
+}
+
+/* Consecutive columns of a row from @from on. */
+static int add_row(struct plain *plain, struct block *block, enum table_id table, int from,
+		   const enum column_id *columns, int n)
+{
+	int err = 0;
+
+	for (int i = 0; i < n && !err; i++)
+		err = block_add(block, columns[i], number(plain, table, from + i));
+	return err;
+}
+
+/* Is the row at hand before the element (@n, @i)? Such rows belong to nothing. */
+static bool is_before(struct plain *plain, enum table_id table, uint64_t n, uint64_t i)
+{
+	uint64_t its = number(plain, table, 0);
+
+	return its < n || (its == n && number(plain, table, 1) < i);
+}
+
+static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64_t i,
+		    uint32_t *ret_count)
+{
+	static const enum column_id columns[] = { COLUMN_addr, COLUMN_length, COLUMN_lkey };
+	int err = 0;
+
+	*ret_count = 0;
+	while (!err && plain->there[TABLE_sge] && is_before(plain, TABLE_sge, n, i))
+		err = step(plain, TABLE_sge);
+	while (!err && plain->there[TABLE_sge] && number(plain, TABLE_sge, 0) == n &&
+	       number(plain, TABLE_sge, 1) == i) {
+		err = add_row(plain, block, TABLE_sge, 3, columns, 3);
+		++*ret_count;
+		if (!err)
+			err = step(plain, TABLE_sge);
+	}
+	return err;
+}
+
+/* A part is there if one of its columns is. */
+static unsigned int parts_there(struct plain *plain)
+{
+	unsigned int there = 0;
+
+	for (int i = 0; i < NPARTS; i++)
+		if (!is_null(plain, TABLE_wr, WR_PARTS + i))
+			there |= parts[i].part;
+	return there;
+}
+
+static int add_odd(struct plain *plain, struct block *block)
+{
+	int err = block_add(block, COLUMN_odd_opcode, number(plain, TABLE_wr, WR_OPCODE));
+
+	if (!err)
+		err = block_add(block, COLUMN_odd_flags, number(plain, TABLE_wr, WR_FLAGS));
+	if (!err)
+		err = block_add(block, COLUMN_odd_num_sge, number(plain, TABLE_wr, WR_NUM_SGE));
+	return err;
+}
+
+static int add_wr(struct plain *plain, struct block *block, uint64_t n)
+{
+	static const enum column_id columns[] = { COLUMN_wr_id, COLUMN_send_flags, COLUMN_imm,
+						  COLUMN_opcode };
+	unsigned int there = parts_there(plain);
+	uint32_t nsge;
+	int err = add_sges(plain, block, n, number(plain, TABLE_wr, 1), &nsge);
+
+	if (!err)
+		err = add_row(plain, block, TABLE_wr, 2, columns, 4);
+	if (nsge != number(plain, TABLE_wr, WR_NUM_SGE))
+		there |= WR_ODD;
+	if (!err)
+		err = block_add(block, COLUMN_nsge, nsge);
+	if (!err)
+		err = block_add(block, COLUMN_parts, there);
+	for (int i = 0; i < NPARTS && !err; i++)
+		if (there & parts[i].part)
+			err = block_add(block, parts[i].column,
+					number(plain, TABLE_wr, WR_PARTS + i));
+	return !err && there & WR_ODD ? add_odd(plain, block) : err;
+}
+
+static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_t *ret_count)
+{
+	int err = 0;
+
+	*ret_count = 0;
+	while (!err && plain->there[TABLE_wr] && number(plain, TABLE_wr, 0) < n)
+		err = step(plain, TABLE_wr);
+	while (!err && plain->there[TABLE_wr] && number(plain, TABLE_wr, 0) == n) {
+		err = add_wr(plain, block, n);
+		++*ret_count;
+		if (!err)
+			err = step(plain, TABLE_wr);
+	}
+	return err;
+}
+
+/* What the completion has beyond struct ibv_wc. */
+static int add_extra(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_timestamp, COLUMN_wallclock, COLUMN_cvlan,
+						  COLUMN_flow_tag, COLUMN_tm_tag, COLUMN_tm_priv };
+	unsigned int there = 0;
+
+	for (int i = 0; i < 6; i++)
+		if (!is_null(plain, TABLE_wc, WC_EXTRAS + i))
+			there |= extra_part(columns[i]);
+	if (block_add(block, COLUMN_wc_parts, there))
+		return -ENOMEM;
+	return add_row(plain, block, TABLE_wc, WC_EXTRAS, columns, 6);
+}
+
+static int add_wcs(struct plain *plain, struct block *block, uint64_t n, bool extra,
+		   uint32_t *ret_count)
+{
+	static const enum column_id columns[] = {
+		COLUMN_wc_wr_id, COLUMN_status, COLUMN_wc_opcode, COLUMN_vendor_err,
+		COLUMN_byte_len, COLUMN_wc_imm, COLUMN_qp_num, COLUMN_src_qp, COLUMN_wc_flags,
+		COLUMN_pkey_index, COLUMN_slid, COLUMN_sl, COLUMN_dlid_path_bits };
+	int err = 0;
+
+	*ret_count = 0;
+	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) < n)
+		err = step(plain, TABLE_wc);
+	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) == n) {
+		err = add_row(plain, block, TABLE_wc, 2, columns, WC_FIELDS);
+		if (!err && extra)
+			err = add_extra(plain, block);
+		++*ret_count;
+		if (!err)
+			err = step(plain, TABLE_wc);
+	}
+	return err;
+}
+
+static int add_event(struct plain *plain, struct block *block, enum table_id table, uint64_t kind)
+{
+	static const enum column_id columns[] = { COLUMN_n, COLUMN_time };
+	int err = add_row(plain, block, table, 0, columns, 2);
+
+	if (number(plain, table, 2))
+		kind |= KIND_INNER;
+	return err ? err : block_add(block, COLUMN_kind, kind);
+}
+
+/* Of the post or poll at hand; 0, after log_err(), where its verb is none of the table's. */
+static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usual)
+{
+	const char *verb = (const char *)sqlite3_column_text(plain->rows[table], 3);
+	int id = verb ? verb_find(verb) : (int)usual;
+	uint32_t kind = id < 0 ? 0 : kind_of_verb((enum verb)id);
+
+	if (kind && kind_is_post(kind) == (table == TABLE_post))
+		return kind;
+	log_err(-EINVAL, "%s in column verb of table %s is no verb that %s", verb,
+		tables[table].name, table == TABLE_post ? "posts" : "polls");
+	return 0;
+}
+
+static int add_post(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_post_handle, COLUMN_post_ret,
+						  COLUMN_post_bad, COLUMN_post_stack };
+	uint32_t kind = kind_at(plain, TABLE_post, VERB_post_send), nwr;
+	int err = kind ? add_event(plain, block, TABLE_post, kind) : -EINVAL;
+
+	if (!err)
+		err = add_row(plain, block, TABLE_post, 4, columns, 4);
+	if (!err)
+		err = add_wrs(plain, block, number(plain, TABLE_post, 0), &nwr);
+	return err ? err : block_add(block, COLUMN_nwr, nwr);
+}
+
+/* Only a poll by the iterator can know more than struct ibv_wc has. */
+static int add_poll(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret,
+						  COLUMN_empty };
+	uint32_t kind = kind_at(plain, TABLE_poll, VERB_poll_cq), nwc;
+	bool extra = kind != KIND_POLL;
+	int err = kind ? add_event(plain, block, TABLE_poll, extra ? kind | KIND_EXTRA : kind) :
+		  -EINVAL;
+
+	if (!err)
+		err = add_row(plain, block, TABLE_poll, 4, columns, 3);
+	if (!err)
+		err = add_wcs(plain, block, number(plain, TABLE_poll, 0), extra, &nwc);
+	return err ? err : block_add(block, COLUMN_nwc, nwc);
+}
+
+static int add_notify(struct plain *plain, struct block *block)
+{
+	static const enum column_id columns[] = { COLUMN_notify_handle, COLUMN_solicited,
+						  COLUMN_notify_ret };
+	int err = add_event(plain, block, TABLE_notify, KIND_NOTIFY);
+
+	return err ? err : add_row(plain, block, TABLE_notify, 3, columns, 3);
+}
+
+/* The table that has the next event, TABLES at the end. */
+static enum table_id next_table(struct plain *plain)
+{
+	static const enum table_id events[] = { TABLE_post, TABLE_poll, TABLE_notify };
+	enum table_id best = TABLES;
+
+	for (int i = 0; i < 3; i++)
+		if (plain->there[events[i]] &&
+		    (best == TABLES || number(plain, events[i], 0) < number(plain, best, 0)))
+			best = events[i];
+	return best;
+}
+
+static bool is_full(const struct block *block)
+{
+	return block_count(block, COLUMN_n) >= EVENTS ||
+	       block_count(block, COLUMN_wr_id) >= BATCH_ROWS ||
+	       block_count(block, COLUMN_addr) >= BATCH_ROWS ||
+	       block_count(block, COLUMN_wc_wr_id) >= BATCH_ROWS;
+}
+
+int plain_load(struct plain *plain, struct block *block)
+{
+	int err = 0;
+
+	block_clear(block);
+	while (!err && !is_full(block)) {
+		enum table_id table = next_table(plain);
+
+		if (table == TABLES)
+			break;
+		err = table == TABLE_post ? add_post(plain, block) :
+		      table == TABLE_poll ? add_poll(plain, block) : add_notify(plain, block);
+		if (!err)
+			err = step(plain, table);
+	}
+	if (err == -EBADMSG)
+		return log_err(-EINVAL, "event %" PRIu64 " has more rows than any post or poll",
+			       block_get(block, COLUMN_n, block_count(block, COLUMN_n) - 1));
+	return err ? err : block_count(block, COLUMN_n) > 0;
+}

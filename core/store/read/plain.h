@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * The data plane of one thread from plain tables (verbatim unpack), as blocks.
+ * One thread.
+ */
+#include "core/store/chunk/block.h"
+#include "core/store/db/sql.h"
+
+struct plain;
+
+int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain);
+
+/* Accepts NULL. */
+void plain_close(struct plain *plain);
+
+/* The next events into @block, all columns ready: 1; 0 at the end; -errno after log_err(). */
+int plain_load(struct plain *plain, struct block *block);

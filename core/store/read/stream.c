@@ -1,0 +1,438 @@
+/*
+ * The events of one thread in order
+ *
+ * Three sources, each in the order of the event's numbers, and the smallest
+ * number is next: table `call` (a call counts twice, at its begin and with the
+ * number of its return), the small tables in memory, and the chunks. Of the
+ * chunks one is decoded at a time; until its first event is due, only its head
+ * is known.
+ *
+ * Not here: what a post or poll is made of (stream_data.c), a trace that is
+ * still written (stream_live.c), the rows of one without chunks (plain.c).
+ */
+#include "core/store/read/stream_int.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/read/live.h"
+#include "core/wire/event.h"
+#include "core/wire/log.h"
+
+/* Of JSON, which takes some hundred times that when it is parsed; an event has 65,535 words at most. */
+enum { ARGS_MAX = 4 << 20 };
+
+const struct due stream_never = { UINT64_MAX, INT64_MAX };
+
+static const char calls_sql[] =
+	"SELECT n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out,"
+	" handle, end_n FROM call WHERE thread = ? ORDER BY n";
+
+static const char chunks_sql[] =
+	"SELECT first_n, begin, data, events FROM chunk WHERE thread = ? ORDER BY first_n";
+
+void stream_choose(struct stream *s)
+{
+	s->next = DATA;
+	for (int i = 0; i < DATA; i++)
+		if (s->due[i].n < s->due[s->next].n)
+			s->next = (enum source)i;
+}
+
+static int step_calls(struct stream *s)
+{
+	int more;
+
+	if (s->live)
+		return stream_live_due(s, CALL);
+	more = sql_step(s->calls);
+	s->due[CALL] = stream_never;
+	if (more > 0)
+		s->due[CALL] = (struct due){ (uint64_t)sqlite3_column_int64(s->calls, 0),
+					     sql_time(s->calls, 2) };
+	return more < 0 ? more : 0;
+}
+
+static void step_rare(struct stream *s)
+{
+	const struct rare *rare = s->rare < s->trace->nrares ? &s->trace->rares[s->rare] : NULL;
+
+	s->due[RARE] = stream_never;
+	if (s->live)
+		stream_live_due(s, RARE); /* a failure there is one of the next query, too */
+	else if (rare && rare->id.thread == s->thread)
+		s->due[RARE] = (struct due){ rare->id.n, rare->time };
+}
+
+static void first_rare(struct stream *s)
+{
+	size_t low = 0, high = s->trace->nrares;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->trace->rares[middle].id.thread < s->thread)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	s->rare = low;
+	step_rare(s);
+}
+
+/* The innermost call that is open and has a return. */
+void stream_due_returns(struct stream *s)
+{
+	s->due[RETURN] = stream_never;
+	for (size_t i = 0; i < s->nopen; i++)
+		if (s->open[i].end_n < s->due[RETURN].n)
+			s->due[RETURN] = (struct due){ s->open[i].end_n, s->open[i].call.end };
+}
+
+static int bad_chunk(struct stream *s, int err)
+{
+	return log_err(err == -ENOMEM ? err : -EINVAL,
+		       "thread %u: the chunk at event %lld is damaged; what comes before it can be "
+		       "read with `verbatim dump`", s->thread,
+		       (long long)sqlite3_column_int64(s->chunks, 0));
+}
+
+/* Of the block that is loaded. */
+static void due_data(struct stream *s)
+{
+	uint32_t at = s->walk.at[FAMILY_EVENT];
+
+	s->due[DATA].n = block_get(&s->block, COLUMN_n, at);
+	s->due[DATA].time = sql_to_time((int64_t)block_get(&s->block, COLUMN_time, at));
+}
+
+/* To the next chunk: its head only, or the rows of the plain tables. */
+static int next_block(struct stream *s)
+{
+	int more;
+
+	s->loaded = false;
+	memset(&s->walk, 0, sizeof(s->walk));
+	s->due[DATA] = stream_never;
+	if (s->plain) {
+		more = plain_load(s->plain, &s->block);
+		s->loaded = more > 0;
+		if (more > 0)
+			due_data(s);
+		return more < 0 ? more : 0;
+	}
+	if (s->live)
+		return stream_live_due(s, DATA);
+	if (!s->chunks)
+		return 0;
+	more = sql_step(s->chunks);
+	if (more > 0)
+		s->due[DATA] = (struct due){ (uint64_t)sqlite3_column_int64(s->chunks, 0),
+					     sql_time(s->chunks, 1) };
+	return more < 0 ? more : 0;
+}
+
+void stream_hold(struct stream *s)
+{
+	size_t now = block_bytes(&s->block) + s->wrs_size * sizeof(*s->wrs) +
+		     s->sges_size * sizeof(*s->sges) + s->wcs_size * sizeof(*s->wcs);
+
+	*s->held += now - s->own;
+	s->own = now;
+}
+
+static void give_back(struct stream *s)
+{
+	block_fini(&s->block);
+	free(s->wrs);
+	free(s->sges);
+	free(s->wcs);
+	s->wrs = NULL;
+	s->sges = NULL;
+	s->wcs = NULL;
+	s->wrs_size = s->sges_size = s->wcs_size = 0;
+	stream_hold(s);
+}
+
+void stream_rest(struct stream *stream)
+{
+	/* the query still stands at the chunk, and the walk at the event */
+	if (!stream->live && !stream->plain && stream->own) {
+		give_back(stream);
+		stream->loaded = false;
+	}
+}
+
+static int load_block(struct stream *s)
+{
+	int err = s->live ? stream_live_row(s, DATA) : 1;
+
+	if (err < 0)
+		return err;
+	err = block_load(&s->block, sqlite3_column_blob(s->chunks, 2),
+			     (size_t)sqlite3_column_bytes(s->chunks, 2), FAMILIES_ALL);
+
+	for (int id = 0; id < COLUMN_COUNT && !err; id++)
+		err = block_need(&s->block, (enum column_id)id);
+	if (!err && !block_count(&s->block, COLUMN_n))
+		err = -EBADMSG;
+	if (err)
+		return bad_chunk(s, err);
+	s->loaded = true;
+	stream_hold(s);
+	if (!s->live)
+		return 0;
+	sqlite3_reset(s->chunks);
+	return s->sought ? 0 : live_read_chunk(s->trace->live, s->thread, s->chunk_n);
+}
+
+int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
+		struct stream **ret_stream)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return log_err(-ENOMEM, "read thread %u", thread);
+	s->trace = trace;
+	s->thread = thread;
+	s->held = held;
+	s->process = trace->threads[thread - 1].process;
+	s->due[RETURN] = s->due[RARE] = stream_never;
+	s->live = trace->live;
+	s->carried = s->live ? 0 : trace->threads[thread - 1].carried;
+	err = s->live ? stream_live_open(s) : sql_prepare(trace->db, calls_sql, &s->calls);
+	if (s->live) {
+		if (err)
+			stream_close(s);
+		else
+			*ret_stream = s;
+		return err;
+	}
+	if (!err && data && trace->plain)
+		err = plain_open(trace->db, thread, &s->plain);
+	else if (!err && data)
+		err = sql_prepare(trace->db, chunks_sql, &s->chunks);
+	if (!err) {
+		sql_bind(s->calls, "u", thread);
+		if (s->chunks)
+			sql_bind(s->chunks, "u", thread);
+		err = step_calls(s);
+	}
+	if (!err)
+		err = next_block(s);
+	if (err) {
+		stream_close(s);
+		return err;
+	}
+	first_rare(s);
+	stream_choose(s);
+	*ret_stream = s;
+	return 0;
+}
+
+static void call_free(struct open_call *open)
+{
+	free((char *)open->call.args);
+	free((char *)open->call.out);
+	*open = (struct open_call){ 0 };
+}
+
+void stream_close(struct stream *stream)
+{
+	if (!stream)
+		return;
+	call_free(&stream->current);
+	for (size_t i = 0; i < stream->nopen; i++)
+		call_free(&stream->open[i]);
+	free(stream->open);
+	sqlite3_finalize(stream->calls);
+	sqlite3_finalize(stream->chunks);
+	sqlite3_finalize(stream->rares);
+	plain_close(stream->plain);
+	give_back(stream);
+	free(stream);
+}
+
+int stream_time(const struct stream *stream, int64_t *ret_time)
+{
+	const struct due *due = &stream->due[stream->next];
+
+	*ret_time = due->time;
+	return due->n != UINT64_MAX && (!stream->live || due->n <= stream->settled);
+}
+
+/*
+ * ibv_query_port() is two verbs by one name: the exported one, for programs of
+ * before 2016, and the one of struct verbs_context, which is told a length.
+ */
+static int call_verb(sqlite3_stmt *stmt, const char *args)
+{
+	const char *name = (const char *)sqlite3_column_text(stmt, 1);
+	int verb = name ? verb_find(name) : -1;
+
+	if (verb == VERB_query_port_compat && args && strstr(args, "\"port_attr_len\""))
+		return VERB_query_port;
+	return verb;
+}
+
+int stream_read_call(struct stream *s, struct open_call *open)
+{
+	sqlite3_stmt *stmt = s->calls;
+	struct call *call = &open->call;
+	int verb;
+
+	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
+	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
+		return log_err(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
+			       s->thread, open->id.n);
+	call->args = sql_strdup(stmt, 11);
+	call->out = sql_strdup(stmt, 12);
+	verb = call_verb(stmt, call->args);
+	if (verb < 0)
+		return log_err(-EINVAL, "call %u:%" PRIu64 " is of a verb that is not known",
+			       s->thread, open->id.n);
+	call->verb = (enum verb)verb;
+	call->begin = sql_time(stmt, 2);
+	call->end = sql_time_or(stmt, 3, -1);
+	call->ret = sqlite3_column_int64(stmt, 4);
+	call->error = sqlite3_column_int(stmt, 5);
+	call->failed = sqlite3_column_int(stmt, 6);
+	call->depth = sql_u32(stmt, 7);
+	call->ours = sqlite3_column_int(stmt, 8);
+	call->stack = sql_u32(stmt, 9);
+	call->object = sql_u32(stmt, 10);
+	call->handle = (uint64_t)sqlite3_column_int64(stmt, 13);
+	open->end_n = call->end < 0 ? UINT64_MAX : (uint64_t)sqlite3_column_int64(stmt, 14);
+	return 0;
+}
+
+static int keep_open(struct stream *s)
+{
+	if (s->nopen == s->open_size) {
+		size_t size = s->open_size ? s->open_size * 2 : 4;
+		struct open_call *more = realloc(s->open, size * sizeof(*more));
+
+		if (!more)
+			return log_err(-ENOMEM, "read calls");
+		s->open = more;
+		s->open_size = size;
+	}
+	s->open[s->nopen++] = s->current;
+	s->current = (struct open_call){ 0 };
+	return 0;
+}
+
+static int give_call(struct stream *s, struct trace_event *event)
+{
+	struct open_call *open = &s->current;
+	int err = s->live ? stream_live_row(s, CALL) : 1;
+
+	if (err > 0)
+		err = stream_read_call(s, open);
+	if (s->live)
+		sqlite3_reset(s->calls);
+	if (err)
+		return err;
+	event->kind = TRACE_CALL;
+	event->id = open->id;
+	event->inner = open->call.depth;
+	event->call = &open->call;
+	if (s->live || open->end_n != UINT64_MAX) {
+		err = keep_open(s);
+		if (err)
+			return err;
+		event->call = &s->open[s->nopen - 1].call;
+		stream_due_returns(s);
+	}
+	return step_calls(s);
+}
+
+static int give_return(struct stream *s, struct trace_event *event)
+{
+	size_t i = 0;
+
+	while (s->open[i].end_n != s->due[RETURN].n)
+		i++;
+	s->current = s->open[i];
+	s->nopen--;
+	memmove(&s->open[i], &s->open[i + 1], (s->nopen - i) * sizeof(*s->open));
+	event->kind = TRACE_RETURN;
+	event->id = s->current.id;
+	event->inner = s->current.call.depth;
+	event->call = &s->current.call;
+	stream_due_returns(s);
+	return 0;
+}
+
+static int give_rare(struct stream *s, struct trace_event *event)
+{
+	const struct rare *rare;
+
+	if (s->live)
+		return stream_live_rare(s, event);
+	rare = &s->trace->rares[s->rare++];
+	event->kind = rare->kind;
+	event->id = rare->id;
+	if (rare->kind == TRACE_MARK)
+		event->mark = &rare->mark;
+	else
+		event->fork = &rare->fork;
+	step_rare(s);
+	return 0;
+}
+
+static int give_data(struct stream *s, struct trace_event *event)
+{
+	uint32_t kind;
+	int err = s->loaded ? 0 : load_block(s);
+
+	if (err)
+		return err;
+	kind = walk_kind(&s->block, &s->walk);
+	event->inner = kind & KIND_INNER;
+	event->id = (struct event_id){ s->thread, s->due[DATA].n };
+	if (kind_is_post(kind & KIND_MASK))
+		err = stream_post(s, event, kind & KIND_MASK);
+	else if (kind_is_poll(kind & KIND_MASK))
+		err = stream_poll(s, event, kind);
+	else
+		stream_notify(s, event);
+	walk_next_event(&s->block, &s->walk, false);
+	if (err)
+		return err;
+	if (s->walk.at[FAMILY_EVENT] == block_count(&s->block, COLUMN_n))
+		return next_block(s);
+	due_data(s);
+	return 0;
+}
+
+int stream_next(struct stream *s, struct trace_event *event)
+{
+	int err;
+
+	if (s->current.call.args || s->current.call.out)
+		call_free(&s->current);
+	event->process = s->process;
+	event->time = s->due[s->next].time;
+	event->inner = false;
+	event->carried = s->due[s->next].n <= s->carried;
+	event->call = NULL;
+	switch (s->next) {
+	case CALL:
+		err = give_call(s, event);
+		break;
+	case RETURN:
+		err = give_return(s, event);
+		break;
+	case RARE:
+		err = give_rare(s, event);
+		break;
+	default:
+		err = give_data(s, event);
+	}
+	stream_choose(s);
+	return err;
+}

@@ -1,0 +1,76 @@
+#pragma once
+/*
+ * The insides of a trace, for the files that read it: trace.c, stream.c,
+ * cursor.c, vtab.c. One thread.
+ */
+#include "core/store/finish/objects.h"
+#include "core/store/read/trace.h"
+
+struct live;
+
+struct meta {
+	char *key, *value;
+};
+
+/* An event that stands in a small table: a fork, a process's first. */
+struct rare {
+	enum trace_event_kind kind; /* TRACE_FORK, TRACE_MARK, TRACE_PROCESS */
+	struct event_id id;
+	uint32_t process;
+	int64_t time;
+	union {
+		struct fork_event fork;
+		struct mark_event mark;
+	};
+};
+
+struct known_module {
+	int64_t id;
+	char *path, *build_id;
+};
+
+struct trace {
+	sqlite3 *db;
+	bool borrowed;        /* the database is somebody else's */
+	void (*tell)(uint64_t events, int64_t time); /* NULL: nobody wants to know */
+	bool plain;           /* the data plane is in plain tables */
+	struct live *live;    /* it is still written: its objects (live.h) */
+	struct objects objects;
+	struct process *processes;
+	uint32_t nprocesses;
+	struct thread *threads;
+	uint32_t nthreads;
+	struct meta *meta;
+	size_t nmeta;
+	struct rare *rares;   /* sorted by thread, n */
+	size_t nrares;
+	struct known_module *modules;
+	size_t nmodules;
+	sqlite3_stmt *frames;
+	struct finder *finder; /* payload_find.c; NULL: nobody has asked */
+	struct trace_loss loss;
+	int64_t whole_from;   /* until then events may be missing; INT64_MIN: none are */
+	int64_t carried;      /* what ended until then is in the trace before; -1: there is none */
+	bool numberless;      /* there are CQs that do not tell the queue pair of a completion */
+};
+
+/* A trace on an open database that stays the caller's. As trace_open(). */
+int trace_borrow(sqlite3 *db, struct trace **ret_trace);
+
+/* trace_load.c: read the tables of its database; 0 or -errno after log_err(). Free what was read. */
+int trace_load(struct trace *trace);
+void trace_unload(struct trace *trace);
+
+/* payload_find.c */
+void trace_payloads_fini(struct trace *trace);
+
+/* What table `fork` says in `how`; NULL is a fork. */
+enum fork_how trace_fork_kind(const char *how);
+
+/* Of a trace that is still written (live.h): read, or read again, a row. 0 or -errno. */
+int trace_read_process(struct trace *trace, uint32_t id);
+int trace_read_thread(struct trace *trace, uint32_t id);
+int trace_read_modules(struct trace *trace); /* those that are new */
+
+/* @module is an id, 0 none. */
+struct frame trace_frame(const struct trace *trace, int64_t ip, int64_t module, int64_t offset);

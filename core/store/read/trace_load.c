@@ -1,0 +1,363 @@
+/*
+ * The tables of a trace into memory
+ *
+ * All that grows with the program's structure (processes, threads, objects,
+ * modules) is loaded when the trace is opened, or, where it is still written,
+ * row by row; all that grows with time stays in the file.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/db/abi.h"
+#include "core/store/read/trace_int.h"
+#include "core/wire/log.h"
+
+/* Run @row for each row of @sql. */
+static int each(struct trace *trace, const char *sql, int (*row)(struct trace *, sqlite3_stmt *))
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace->db, sql, &stmt);
+
+	while (!err && (err = sql_step(stmt)) > 0)
+		err = row(trace, stmt);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* One more element, zeroed, in an array of @count that grows by doubling; NULL without memory. */
+static void *more(void *array, size_t *count, size_t size)
+{
+	void **at = array;
+
+	if (!(*count & (*count - 1))) { /* 0 or a power of two: full */
+		void *grown = realloc(*at, (*count ? *count * 2 : 1) * size);
+
+		if (!grown)
+			return NULL;
+		*at = grown;
+	}
+	return memset((char *)*at + (*count)++ * size, 0, size);
+}
+
+static int read_meta(struct trace *trace, sqlite3_stmt *stmt)
+{
+	struct meta *meta = more(&trace->meta, &trace->nmeta, sizeof(*meta));
+
+	if (!meta)
+		return log_err(-ENOMEM, "read meta");
+	meta->key = sql_strdup(stmt, 0);
+	meta->value = sql_strdup(stmt, 1);
+	return 0;
+}
+
+static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, uint32_t thread,
+			     uint64_t n, uint32_t process, int64_t time)
+{
+	struct rare *rare = more(&trace->rares, &trace->nrares, sizeof(*rare));
+
+	if (rare)
+		*rare = (struct rare){ .kind = kind, .id = { thread, n }, .process = process,
+				       .time = time };
+	return rare;
+}
+
+#define PROCESS_SQL "SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time, start, end," \
+		    " exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"  \
+		    " WHERE f.thread = fork_thread AND f.n = fork_n) FROM process"
+#define THREAD_SQL "SELECT id, process, tid, comm, events, n FROM thread LEFT JOIN carried c ON c.thread = id"
+#define MODULE_SQL "SELECT id, path, build_id FROM module"
+
+static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
+{
+	uint32_t id = sql_u32(stmt, 0);
+	struct process *p;
+
+	if (!id || id > trace->nprocesses)
+		return log_err(-EINVAL, "table process has impossible numbers");
+	p = &trace->processes[id - 1];
+	p->id = id;
+	p->pid = sqlite3_column_int(stmt, 1);
+	p->ppid = sqlite3_column_int(stmt, 2);
+	p->parent = sql_u32(stmt, 3);
+	p->fork = (struct event_id){ sql_u32(stmt, 4), (uint64_t)sqlite3_column_int64(stmt, 5) };
+	p->fork_time = sql_time(stmt, 6);
+	p->start = sql_time(stmt, 7);
+	p->end = sql_time_or(stmt, 8, -1);
+	p->exe = sql_strdup(stmt, 9);
+	p->cmdline = sql_strdup(stmt, 10);
+	p->status = sqlite3_column_type(stmt, 13) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, 13);
+	p->ending = sql_strdup(stmt, 14);
+	p->fork_stack = sql_u32(stmt, 15);
+	return 0;
+}
+
+static int read_process(struct trace *trace, sqlite3_stmt *stmt)
+{
+	uint32_t id = sql_u32(stmt, 0);
+	int err = read_process_row(trace, stmt);
+
+	if (err)
+		return err;
+	if (sql_u32(stmt, 11) &&
+	    !add_rare(trace, TRACE_PROCESS, sql_u32(stmt, 11),
+		      (uint64_t)sqlite3_column_int64(stmt, 12), id,
+		      trace->processes[id - 1].start))
+		return log_err(-ENOMEM, "read processes");
+	return 0;
+}
+
+static int read_thread(struct trace *trace, sqlite3_stmt *stmt)
+{
+	uint32_t id = sql_u32(stmt, 0);
+	struct thread *t;
+
+	if (!id || id > trace->nthreads)
+		return log_err(-EINVAL, "table thread has impossible numbers");
+	t = &trace->threads[id - 1];
+	t->id = id;
+	t->process = sql_u32(stmt, 1);
+	t->tid = sqlite3_column_int(stmt, 2);
+	t->comm = sql_strdup(stmt, 3);
+	t->events = (uint64_t)sqlite3_column_int64(stmt, 4);
+	t->carried = (uint64_t)sqlite3_column_int64(stmt, 5);
+	return 0;
+}
+
+enum fork_how trace_fork_kind(const char *how)
+{
+	if (!how || !strcmp(how, "fork") || !strcmp(how, "clone"))
+		return TRACE_FORKED;
+	return strcmp(how, "exec") ? TRACE_SPAWNED : TRACE_REPLACED;
+}
+
+static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
+{
+	struct rare *rare = add_rare(trace, TRACE_FORK, sql_u32(stmt, 0),
+				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
+				     sql_time(stmt, 3));
+
+	if (!rare)
+		return log_err(-ENOMEM, "read forks");
+	rare->fork = (struct fork_event){ .child = sql_u32(stmt, 4),
+					  .stack = sql_u32(stmt, 5),
+					  .how = sql_strdup(stmt, 6),
+					  .pid = sqlite3_column_int(stmt, 7),
+					  .error = sqlite3_column_int(stmt, 8) };
+	rare->fork.kind = trace_fork_kind(rare->fork.how);
+	return 0;
+}
+
+static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
+{
+	const char *kind = (const char *)sqlite3_column_text(stmt, 4);
+	struct rare *rare = add_rare(trace, TRACE_MARK, sql_u32(stmt, 0),
+				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
+				     sql_time(stmt, 3));
+
+	if (!rare)
+		return log_err(-ENOMEM, "read marks");
+	rare->mark.kind = !kind || *kind == 'p' ? TRACE_MARK_POINT :
+			  *kind == 'b' ? TRACE_MARK_BEGIN : TRACE_MARK_END;
+	rare->mark.text = sql_strdup(stmt, 5);
+	return 0;
+}
+
+static int read_module(struct trace *trace, sqlite3_stmt *stmt)
+{
+	struct known_module *m = more(&trace->modules, &trace->nmodules, sizeof(*m));
+
+	if (!m)
+		return log_err(-ENOMEM, "read modules");
+	m->id = sqlite3_column_int64(stmt, 0);
+	m->path = sql_strdup(stmt, 1);
+	m->build_id = sql_strdup(stmt, 2);
+	return 0;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct rare *x = a, *y = b;
+
+	if (x->id.thread != y->id.thread)
+		return x->id.thread < y->id.thread ? -1 : 1;
+	return x->id.n < y->id.n ? -1 : x->id.n > y->id.n;
+}
+
+static int make_tables(struct trace *trace)
+{
+	uint32_t processes = 0, threads = 0;
+	int err = sql_max_id(trace->db, "process", &processes);
+
+	if (!err)
+		err = sql_max_id(trace->db, "thread", &threads);
+	if (err)
+		return err;
+	trace->processes = calloc(processes + 1ul, sizeof(*trace->processes));
+	trace->threads = calloc(threads + 1ul, sizeof(*trace->threads));
+	if (!trace->processes || !trace->threads)
+		return log_err(-ENOMEM, "read the trace");
+	trace->nprocesses = processes;
+	trace->nthreads = threads;
+	return 0;
+}
+
+static void load_loss(struct trace *trace)
+{
+	const char *state = trace_meta(trace, "state"), *damaged = trace_meta(trace, "damaged");
+
+	trace->loss.events = (uint64_t)sql_int(trace->db, "SELECT sum(events) FROM loss", 0);
+	trace->loss.overwritten =
+		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
+	trace->whole_from = trace->loss.events ?
+		sql_int(trace->db, "SELECT max(last) FROM loss", 0) : INT64_MIN;
+	trace->loss.late = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
+							" WHERE what = 'late'", 0);
+	trace->loss.handlers = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
+							    " WHERE what = 'handlers'", 0);
+	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
+	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
+	trace->loss.damaged = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
+							   " WHERE what = 'damaged'", 0);
+	if (!trace->loss.damaged && damaged)
+		trace->loss.damaged = strtoull(damaged, NULL, 10);
+}
+
+static void load_numberless(struct trace *trace)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM call WHERE verb = 'ibv_create_cq_ex' AND NOT failed"
+				   " AND NOT coalesce(CASE WHEN json_valid(args) THEN"
+				   " json_extract(args, '$.init_attr.wc_flags') END, 0) & %d"
+				   " LIMIT 1", ABI_CQ_WITH_QP_NUM);
+	trace->numberless = sql_int(trace->db, sql, 0);
+}
+
+int trace_load(struct trace *trace)
+{
+	int err = make_tables(trace);
+
+	if (!err)
+		err = each(trace, "SELECT key, value FROM meta", read_meta);
+	if (!err)
+		err = each(trace, PROCESS_SQL, read_process);
+	if (!err)
+		err = each(trace, THREAD_SQL, read_thread);
+	if (!err)
+		err = each(trace, "SELECT thread, n, process, time, child, stack, how, pid, error"
+				  " FROM fork",
+			   read_fork);
+	if (!err)
+		err = each(trace, "SELECT thread, n, process, time, kind, text FROM mark",
+			   read_mark);
+	if (!err)
+		err = each(trace, MODULE_SQL " ORDER BY id", read_module);
+	if (!err)
+		err = objects_load(trace->db, &trace->objects);
+	if (err)
+		return err;
+	if (trace->nrares)
+		qsort(trace->rares, trace->nrares, sizeof(*trace->rares), by_thread);
+	trace->plain = sql_int(trace->db, "SELECT count(*) FROM sqlite_master WHERE"
+					  " type = 'table' AND name = 'wc'", 0);
+	load_loss(trace);
+	load_numberless(trace);
+	return 0;
+}
+
+void trace_unload(struct trace *trace)
+{
+	for (uint32_t i = 0; trace->processes && i < trace->nprocesses; i++) {
+		free((char *)trace->processes[i].exe);
+		free((char *)trace->processes[i].cmdline);
+		free((char *)trace->processes[i].ending);
+	}
+	for (uint32_t i = 0; trace->threads && i < trace->nthreads; i++)
+		free((char *)trace->threads[i].comm);
+	for (size_t i = 0; i < trace->nmeta; i++) {
+		free(trace->meta[i].key);
+		free(trace->meta[i].value);
+	}
+	for (size_t i = 0; i < trace->nmodules; i++) {
+		free(trace->modules[i].path);
+		free(trace->modules[i].build_id);
+	}
+	free(trace->processes);
+	free(trace->threads);
+	free(trace->meta);
+	for (size_t i = 0; i < trace->nrares; i++)
+		if (trace->rares[i].kind == TRACE_MARK)
+			free((char *)trace->rares[i].mark.text);
+		else if (trace->rares[i].kind == TRACE_FORK)
+			free((char *)trace->rares[i].fork.how);
+	free(trace->rares);
+	free(trace->modules);
+	objects_fini(&trace->objects);
+}
+
+/* While the trace is still written: live.c */
+
+static int read_one(struct trace *trace, const char *sql, uint32_t id,
+		    int (*row)(struct trace *, sqlite3_stmt *))
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace->db, sql, &stmt);
+
+	if (err)
+		return err;
+	sql_bind(stmt, "u", id);
+	err = sql_step(stmt);
+	if (err > 0)
+		err = row(trace, stmt);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* One more place in an array of structures with numbers from 1. */
+static int one_more(void *array, uint32_t *count, size_t size)
+{
+	size_t n = *count;
+
+	if (!more(array, &n, size))
+		return log_err(-ENOMEM, "follow the trace");
+	*count = (uint32_t)n;
+	return 0;
+}
+
+int trace_read_process(struct trace *trace, uint32_t id)
+{
+	struct process *p;
+	int err = 0;
+
+	while (trace->nprocesses < id && !err)
+		err = one_more(&trace->processes, &trace->nprocesses, sizeof(*trace->processes));
+	if (err)
+		return err;
+	p = &trace->processes[id - 1];
+	free((char *)p->exe);
+	free((char *)p->cmdline);
+	free((char *)p->ending);
+	p->exe = p->cmdline = p->ending = NULL;
+	return read_one(trace, PROCESS_SQL " WHERE id = ?", id, read_process_row);
+}
+
+int trace_read_thread(struct trace *trace, uint32_t id)
+{
+	int err = 0;
+
+	while (trace->nthreads < id && !err)
+		err = one_more(&trace->threads, &trace->nthreads, sizeof(*trace->threads));
+	return err ? err : read_one(trace, THREAD_SQL " WHERE id = ?", id, read_thread);
+}
+
+int trace_read_modules(struct trace *trace)
+{
+	char sql[128];
+	int64_t last = trace->nmodules ? trace->modules[trace->nmodules - 1].id : 0;
+
+	snprintf(sql, sizeof(sql), MODULE_SQL " WHERE id > %" PRId64 " ORDER BY id", last);
+	return each(trace, sql, read_module);
+}

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * The insides of a scan, for scan.c (which row is next) and scan_value.c (what
+ * is in it). One thread.
+ */
+#include "core/store/chunk/block.h"
+#include "core/store/vtab/rows.h"
+
+enum { SEATS = 8, MARKS = 128, MARK_EVENTS = 64 /* from one to the next */ };
+
+struct seat {
+	uint32_t thread, process;
+	uint64_t first_n, last_n;
+	bool loaded;
+	struct block block;
+	struct walk walk;   /* at the start of an event */
+	struct walk marks[MARKS]; /* where it was, to go back to */
+	uint32_t nmarks;
+};
+
+struct scan {
+	struct trace *trace;
+	const struct table *table;
+	enum table_id id;
+	sqlite3_stmt *range, *point;
+	bool ranging;              /* more chunks may follow from @range */
+	struct rows_bounds bounds;
+	uint64_t used;
+	struct seat seats[SEATS];
+	unsigned int turn;         /* the seat to be taken next */
+	struct seat *seat;         /* the current one */
+	struct walk walk;          /* at the current row */
+	uint32_t i, j, rows, elements;
+	struct objects_cache cache;
+	const char *names_of;      /* of the enum that was looked up last */
+	const struct enum_info *names;
+};
+
+/* How many elements the current request has. */
+static inline uint32_t scan_elements(const struct scan *scan)
+{
+	return (uint32_t)block_get(&scan->seat->block, COLUMN_nsge, scan->walk.at[FAMILY_WR]);
+}
+
+/* scan_value.c: decode what the columns that are used are made of. 0, -EBADMSG or -ENOMEM. */
+int scan_decode(const struct scan *scan, struct block *block);
+void scan_value(void *rows, int index, sqlite3_context *context);

@@ -1,0 +1,172 @@
+/*
+ * A trace with plain tables only
+ *
+ * The tables of the control plane are copied, those of the data plane filled
+ * from the virtual ones. The copy is a trace as good as the other, and open to
+ * UPDATE.
+ */
+#include "core/store/vtab/unpack.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "core/store/db/file.h"
+#include "core/store/db/schema.h"
+#include "core/store/chunk/tables.h"
+#include "core/store/read/trace.h"
+#include "core/wire/log.h"
+
+/* "?, ?, ..." for all columns of @from. */
+static int prepare_insert(sqlite3 *to, const char *table, const char *columns, sqlite3_stmt *from,
+			  sqlite3_stmt **ret_stmt)
+{
+	struct text sql = { 0 };
+	int err;
+
+	text_addf(&sql, "INSERT INTO %s%s VALUES(", table, columns);
+	for (int i = 0; i < sqlite3_column_count(from); i++)
+		text_addf(&sql, i ? ", ?" : "?");
+	text_addf(&sql, ")");
+	err = sql.failed ? log_err(-ENOMEM, "unpack") : sql_prepare(to, sql.at, ret_stmt);
+	text_fini(&sql);
+	return err;
+}
+
+/* The new tables are the same, and nothing else is in them: no row of a sound trace is refused. */
+static int put_row(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
+{
+	int code = sqlite3_step(to);
+
+	sqlite3_reset(to);
+	if (code == SQLITE_DONE)
+		return 0;
+	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
+		return sql_fail(sqlite3_db_handle(to), "unpack");
+	return log_err(-EINVAL, "%s is damaged: table %s has a row that it cannot have",
+		       sqlite3_db_filename(sqlite3_db_handle(from), "main"), table);
+}
+
+static int copy_rows(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
+{
+	int err;
+
+	while ((err = sql_step(from)) > 0) {
+		for (int i = 0; i < sqlite3_column_count(from); i++)
+			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+		err = put_row(from, to, table);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+/* All rows of @select into @table; @columns is empty or "(a, b)". */
+static int copy(sqlite3 *from, const char *select, sqlite3 *to, const char *table,
+		const char *columns)
+{
+	sqlite3_stmt *in = NULL, *out = NULL;
+	int err = sql_prepare(from, select, &in);
+
+	if (!err)
+		err = prepare_insert(to, table, columns, in, &out);
+	if (!err)
+		err = copy_rows(in, out, table);
+	sqlite3_finalize(in);
+	sqlite3_finalize(out);
+	return err;
+}
+
+static int copy_control(sqlite3 *from, sqlite3 *to)
+{
+	sqlite3_stmt *names;
+	char select[256];
+	int err = sql_prepare(to, "SELECT name FROM sqlite_master WHERE type = 'table'"
+				  " AND name NOT IN ('chunk', 'payload_chunk') AND name NOT LIKE 'sqlite%'", &names);
+
+	while (!err && (err = sql_step(names)) > 0) {
+		const char *name = (const char *)sqlite3_column_text(names, 0);
+
+		sqlite3_snprintf(sizeof(select), select, "SELECT * FROM %s", name);
+		err = copy(from, select, to, name, "");
+	}
+	sqlite3_finalize(names);
+	return err;
+}
+
+/* A plain table of the data plane; the names of enumerators make themselves. */
+static int copy_table(sqlite3 *from, sqlite3 *to, const struct table *table)
+{
+	struct text create = { 0 }, columns = { 0 }, select = { 0 };
+	int err;
+
+	text_addf(&create, "CREATE TABLE ");
+	table_declare(table, true, &create);
+	for (const struct table_column *c = table->columns; c->name; c++)
+		if (c->value != VALUE_NAME)
+			text_addf(&columns, "%s%s", columns.used ? ", " : "(", c->name);
+	text_addf(&columns, ")");
+	if (create.failed || columns.failed) {
+		err = log_err(-ENOMEM, "unpack");
+		goto out;
+	}
+	text_addf(&select, "SELECT %.*s FROM %s", (int)columns.used - 2, columns.at + 1,
+		  table->name);
+	err = select.failed ? log_err(-ENOMEM, "unpack") : sql_exec(to, create.at);
+	if (!err)
+		err = copy(from, select.at, to, table->name, columns.at);
+out:
+	text_fini(&create);
+	text_fini(&columns);
+	text_fini(&select);
+	return err;
+}
+
+static int fill(sqlite3 *from, sqlite3 *to)
+{
+	int err = schema_create(to);
+
+	if (!err) /* what is there until the end is not to be taken for a trace */
+		err = sql_exec(to, "INSERT INTO meta VALUES('state', 'unpacking');"
+				   "PRAGMA synchronous=OFF; BEGIN; DELETE FROM meta");
+	if (!err)
+		err = copy_control(from, to);
+	for (int t = 0; t < TABLES && !err; t++)
+		err = copy_table(from, to, &tables[t]);
+	if (!err)
+		err = schema_complete(to);
+	return err ? err : sql_exec(to, "COMMIT");
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int trace_unpack(const char *from, const char *to)
+{
+	struct trace *trace;
+	sqlite3 *db = NULL;
+	int err;
+
+	if (same_file(from, to))
+		return log_err(-EEXIST, "%s cannot be unpacked onto itself; choose another name",
+			       from);
+	err = trace_open(from, &trace);
+	if (err)
+		return err;
+	err = file_make_way(to);
+	if (err)
+		goto out;
+	err = sql_open(to, SQLITE_OPEN_READWRITE, &db);
+	if (!err)
+		err = fill(trace_db(trace), db);
+	sqlite3_close(db);
+	if (err)
+		file_remove(to);
+out:
+	trace_close(trace);
+	return err;
+}

@@ -1,0 +1,406 @@
+/*
+ * The data plane as virtual tables
+ *
+ * Each is an eponymous module: its name is a table's name in every database
+ * that has no table of that name itself (as an unpacked trace does). What a
+ * query asks of thread, n, time and status goes down to the chunks.
+ *
+ * How a plan is handed from xBestIndex to xFilter: idxStr is the set of
+ * columns used, in hex, then a letter for each argument in order.
+ *
+ * A subquery opens and closes its table for each row of the query around it:
+ * the rows of the cursor that was closed last are kept for the next.
+ *
+ * Not here: the rows (rows.h), the columns (tables.c).
+ */
+#include "core/store/vtab/vtab.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/vtab/rows.h"
+#include "core/store/db/schema.h"
+
+/* What all tables of a connection share. */
+struct home {
+	sqlite3 *db;
+	struct trace *trace;
+	bool own;         /* the trace is ours to close */
+	unsigned int refs;
+};
+
+struct vtab {
+	sqlite3_vtab base;
+	struct home *home;
+	const struct table *table;
+	const struct rows_source *kept_source; /* NULL: nothing is kept */
+	void *kept;
+};
+
+struct vcursor {
+	sqlite3_vtab_cursor base;
+	const struct rows_source *source; /* NULL: no rows yet */
+	void *rows;
+	bool end;
+};
+
+static void home_put(void *arg)
+{
+	struct home *home = arg;
+
+	if (--home->refs)
+		return;
+	if (home->own)
+		trace_close(home->trace);
+	free(home);
+}
+
+/* The trace that the tables show, when the first of them is used. */
+static int home_trace(struct home *home, char **ret_error)
+{
+	if (home->trace)
+		return SQLITE_OK;
+	if (!sql_int(home->db, "SELECT count(*) FROM sqlite_master WHERE name = 'chunk'", 0)) {
+		*ret_error = sqlite3_mprintf("this database is not a trace of verbatim");
+		return SQLITE_ERROR;
+	}
+	home->own = true;
+	if (schema_check(home->db) || trace_borrow(home->db, &home->trace))
+		return SQLITE_ERROR;
+	return SQLITE_OK;
+}
+
+/* Each module has the home and its table as its argument. */
+struct module_arg {
+	struct home *home;
+	const struct table *table;
+};
+
+static void module_arg_free(void *arg)
+{
+	struct module_arg *m = arg;
+
+	home_put(m->home);
+	free(m);
+}
+
+static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *argv,
+			 sqlite3_vtab **ret_vtab, char **ret_error)
+{
+	struct module_arg *m = aux;
+	struct text sql = { 0 };
+	struct vtab *vtab;
+	int status = home_trace(m->home, ret_error);
+
+	(void)argc;
+	(void)argv;
+	if (status)
+		return status;
+	text_addf(&sql, "CREATE TABLE ");
+	table_declare(m->table, false, &sql);
+	status = sql.failed ? SQLITE_NOMEM : sqlite3_declare_vtab(db, sql.at);
+	text_fini(&sql);
+	if (status)
+		return status;
+	vtab = calloc(1, sizeof(*vtab));
+	if (!vtab)
+		return SQLITE_NOMEM;
+	vtab->home = m->home;
+	vtab->table = m->table;
+	*ret_vtab = &vtab->base;
+	return SQLITE_OK;
+}
+
+static int disconnect_table(sqlite3_vtab *base)
+{
+	struct vtab *vtab = (struct vtab *)base;
+
+	if (vtab->kept_source)
+		vtab->kept_source->free(vtab->kept);
+	free(vtab);
+	return SQLITE_OK;
+}
+
+/* The letter of a constraint that we can use, 0 if we cannot. */
+static char letter_of(const struct table_column *column, unsigned char op)
+{
+	bool is_status = column->value == VALUE_COLUMN && column->column == COLUMN_status;
+
+	if (column->value == VALUE_THREAD && op == SQLITE_INDEX_CONSTRAINT_EQ)
+		return 't';
+	if (is_status && op == SQLITE_INDEX_CONSTRAINT_EQ)
+		return 's';
+	if (column->value != VALUE_N && column->value != VALUE_TIME)
+		return 0;
+	switch (op) {
+	case SQLITE_INDEX_CONSTRAINT_EQ:
+		return column->value == VALUE_N ? 'n' : 'c';
+	case SQLITE_INDEX_CONSTRAINT_GT:
+	case SQLITE_INDEX_CONSTRAINT_GE:
+		return column->value == VALUE_N ? 'g' : 'f';
+	case SQLITE_INDEX_CONSTRAINT_LT:
+	case SQLITE_INDEX_CONSTRAINT_LE:
+		return column->value == VALUE_N ? 'l' : 'u';
+	default:
+		return 0;
+	}
+}
+
+/* The queue pair of a completion that does not tell it comes from the matcher, too. */
+static bool wants_match(const struct vtab *vtab, uint64_t used)
+{
+	const struct table_column *columns = vtab->table->columns;
+
+	for (int c = 0; columns[c].name; c++)
+		if (used >> c & 1 &&
+		    (columns[c].value >= VALUE_WR_THREAD ||
+		     (columns[c].value == VALUE_WC_QP && vtab->home->trace->numberless)))
+			return true;
+	return false;
+}
+
+static const struct rows_source *source_of(const struct vtab *vtab, uint64_t used)
+{
+	if (vtab->table == &tables[TABLE_payload])
+		return &payload_source;
+	return wants_match(vtab, used) ? &matched_source : &scan_source;
+}
+
+/* A guess that puts a lookup before a scan, and a scan before matching. */
+static void estimate(sqlite3_index_info *info, const char *letters, bool matching)
+{
+	double rows = 1e7;
+
+	if (strchr(letters, 't'))
+		rows /= 4;
+	if (strchr(letters, 'n') && strchr(letters, 't') && !matching)
+		rows = 1;
+	else if (letters[0])
+		rows /= 10;
+	info->estimatedRows = (sqlite3_int64)rows;
+	info->estimatedCost = rows * (matching ? 10 : 1) + 10;
+}
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	const struct table *table = ((struct vtab *)base)->table;
+	char letters[32] = "";
+	int n = 0;
+
+	for (int i = 0; i < info->nConstraint && n < (int)sizeof(letters) - 1; i++) {
+		const typeof(info->aConstraint[0]) *c = &info->aConstraint[i];
+		char letter;
+
+		if (!c->usable || c->iColumn < 0)
+			continue;
+		letter = letter_of(&table->columns[c->iColumn], c->op);
+		if (!letter)
+			continue;
+		letters[n++] = letter;
+		letters[n] = '\0';
+		info->aConstraintUsage[i].argvIndex = n;
+		/* SQLite checks the rest again: texts and reals compare their own way */
+	}
+	info->idxStr = sqlite3_mprintf("%llx:%s", (unsigned long long)info->colUsed, letters);
+	info->needToFreeIdxStr = 1;
+	if (!info->idxStr)
+		return SQLITE_NOMEM;
+	estimate(info, letters, wants_match((struct vtab *)base, info->colUsed));
+	return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
+{
+	struct vcursor *cursor = calloc(1, sizeof(*cursor));
+
+	(void)base;
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*ret_cursor = &cursor->base;
+	return SQLITE_OK;
+}
+
+static void give_rows_back(struct vcursor *cursor)
+{
+	struct vtab *vtab = (struct vtab *)cursor->base.pVtab;
+
+	if (!cursor->source)
+		return;
+	if (vtab->kept_source)
+		vtab->kept_source->free(vtab->kept);
+	cursor->source->rest(cursor->rows);
+	vtab->kept_source = cursor->source;
+	vtab->kept = cursor->rows;
+	cursor->source = NULL;
+}
+
+static int take_rows(struct vcursor *cursor, const struct rows_source *source)
+{
+	struct vtab *vtab = (struct vtab *)cursor->base.pVtab;
+
+	if (cursor->source == source)
+		return 0;
+	give_rows_back(cursor);
+	if (vtab->kept_source == source) {
+		cursor->rows = vtab->kept;
+		vtab->kept_source = NULL;
+	} else {
+		int err = source->new(vtab->home->trace, vtab->table, &cursor->rows);
+
+		if (err)
+			return err;
+	}
+	cursor->source = source;
+	return 0;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+	struct vcursor *cursor = (struct vcursor *)base;
+
+	give_rows_back(cursor);
+	free(cursor);
+	return SQLITE_OK;
+}
+
+static void narrow(int64_t *from, int64_t *to, int64_t low, int64_t high)
+{
+	if (low > *from)
+		*from = low;
+	if (high < *to)
+		*to = high;
+}
+
+/* False: no row can fit. */
+static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
+{
+	int64_t v = sqlite3_value_int64(value);
+
+	/* comparing with NULL fits nothing; with a text or a real is left to SQLite */
+	if (sqlite3_value_type(value) == SQLITE_NULL)
+		return false;
+	if (sqlite3_value_type(value) != SQLITE_INTEGER)
+		return true;
+	if (letter == 't') {
+		if (v < 0 || (b->thread >= 0 && b->thread != v))
+			return false;
+		b->thread = v;
+	} else if (letter == 's') {
+		if (v < 0 || (b->status >= 0 && b->status != v))
+			return false;
+		b->status = v;
+	} else if (strchr("ngl", letter)) {
+		narrow(&b->n_from, &b->n_to, letter == 'l' ? 0 : v, letter == 'g' ? INT64_MAX : v);
+	} else {
+		narrow(&b->time_from, &b->time_to, letter == 'u' ? INT64_MIN : v,
+		       letter == 'f' ? INT64_MAX : v);
+	}
+	return true;
+}
+
+static int took(struct vcursor *cursor, int more)
+{
+	cursor->end = more <= 0;
+	if (more >= 0)
+		return SQLITE_OK;
+	return more == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* who read has said why */
+}
+
+static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
+		  sqlite3_value **argv)
+{
+	struct vcursor *cursor = (struct vcursor *)base;
+	struct vtab *vtab = (struct vtab *)base->pVtab;
+	struct rows_bounds bounds = { -1, 0, INT64_MAX, INT64_MIN, INT64_MAX, -1 };
+	char *letters;
+	uint64_t used = strtoull(plan, &letters, 16);
+	int err;
+
+	(void)number;
+	cursor->end = true;
+	for (int i = 0; i < argc; i++)
+		if (!add_bound(&bounds, letters[1 + i], argv[i]))
+			return SQLITE_OK;
+	err = take_rows(cursor, source_of(vtab, used));
+	if (err)
+		return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_ERROR;
+	return took(cursor, cursor->source->first(cursor->rows, &bounds, used));
+}
+
+static int next(sqlite3_vtab_cursor *base)
+{
+	struct vcursor *cursor = (struct vcursor *)base;
+
+	return took(cursor, cursor->source->next(cursor->rows));
+}
+
+static int eof(sqlite3_vtab_cursor *base)
+{
+	return ((struct vcursor *)base)->end;
+}
+
+static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index)
+{
+	struct vcursor *cursor = (struct vcursor *)base;
+
+	cursor->source->value(cursor->rows, index, context);
+	return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+	.iVersion = 1,
+	.xConnect = connect_table, /* no xCreate: the name itself is the table */
+	.xBestIndex = best_index,
+	.xDisconnect = disconnect_table,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next,
+	.xEof = eof,
+	.xColumn = column,
+};
+
+/* event(thread, n): "3:1042" */
+static void event_name(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	struct event_id id = { (uint32_t)sqlite3_value_int64(values[0]),
+			       (uint64_t)sqlite3_value_int64(values[1]) };
+	char text[32];
+
+	(void)n;
+	if (id.thread)
+		sqlite3_result_text(context, event_id_text(id, text), -1, SQLITE_TRANSIENT);
+}
+
+static int add_module(struct home *home, const struct table *table)
+{
+	struct module_arg *m = malloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	*m = (struct module_arg){ home, table };
+	home->refs++;
+	if (sqlite3_create_module_v2(home->db, table->name, &module, m, module_arg_free))
+		return sql_fail(home->db, "add the virtual tables");
+	return 0;
+}
+
+int vtab_register(sqlite3 *db, struct trace *trace)
+{
+	struct home *home = calloc(1, sizeof(*home));
+	int err = 0;
+
+	if (!home)
+		return -ENOMEM;
+	home->db = db;
+	home->trace = trace;
+	home->refs = 1;
+	for (int t = 0; t < TABLES && !err; t++)
+		err = add_module(home, &tables[t]);
+	home_put(home);
+	if (!err && sqlite3_create_function(db, "event", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+					    NULL, event_name, NULL, NULL))
+		err = sql_fail(db, "add event()");
+	return err;
+}

@@ -1,0 +1,301 @@
+/*
+ * Control verbs into tables call, ref and event
+ *
+ * A call is kept until it returns, and then stored as one row; one that has
+ * not returned when the writer commits is stored without an end, which comes
+ * later. Calls of a thread nest: what the library or a provider calls inside
+ * another verb.
+ *
+ * Not here: what is only known at the end, such as objects (objects.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/write/ingest.h"
+#include "core/store/db/json.h"
+
+enum { NESTED_MAX = 64 };
+
+/* Collects handles while JSON is written. */
+struct refs {
+	struct writer *writer;
+	struct lane *lane;
+	struct pending *call;
+	bool out;
+};
+
+static void add_ref(const struct refs *refs, const char *path, enum object_kind kind,
+		    uint64_t handle)
+{
+	struct text text = { 0 };
+
+	if (refs->out) {
+		text_addf(&text, "out.%s", path);
+		path = text.at;
+	}
+	if (path && handle)
+		WRITER_RUN(refs->writer, ref, "uitti", refs->lane->id, refs->call->n, path,
+			   object_names[kind], handle);
+	text_fini(&text);
+}
+
+/* The tables of handles that are declared as numbers, and the field that is of any kind. */
+static void told_odd(const struct refs *refs, const char *path, const struct field_info *field,
+		     int64_t value)
+{
+	if (field->kind == FIELD_ENUM && !strcmp(field->name, "event_type"))
+		refs->call->async_type = (uint64_t)value;
+	else if (field->kind == FIELD_ADDR && !strcmp(field->name, "element"))
+		refs->call->async_element = (uint64_t)value;
+	else if (strstr(path, "ind_tbl["))
+		add_ref(refs, path, OBJECT_wq, (uint64_t)value);
+}
+
+static void told(void *arg, const char *path, const struct field_info *field, int64_t value)
+{
+	const struct refs *refs = arg;
+	const struct verb_info *verb = &verb_infos[refs->call->verb];
+
+	if (refs->out && verb->effect == EFFECT_CREATE && field->kind == FIELD_OBJ &&
+	    field->object == verb->object)
+		refs->call->handle = (uint64_t)value; /* made, and not returned: rdma_create_id() */
+	if (refs->out && verb->effect != EFFECT_GET)
+		return; /* what it was given, again */
+	if (verb->self >= 0 && field == &verb->args.fields[verb->self])
+		refs->call->handle = (uint64_t)value;
+	if (field->kind == FIELD_OBJ)
+		add_ref(refs, path, field->object, (uint64_t)value);
+	else
+		told_odd(refs, path, field, value);
+}
+
+/* What an asynchronous event is about: ibv_get_async_event(3). */
+static int element_kind(const char *type)
+{
+	if (!type)
+		return -1;
+	if (!strncmp(type, "IBV_EVENT_CQ", 12))
+		return OBJECT_cq;
+	if (!strncmp(type, "IBV_EVENT_SRQ", 13))
+		return OBJECT_srq;
+	if (!strncmp(type, "IBV_EVENT_WQ", 12))
+		return OBJECT_wq;
+	if (strstr(type, "PORT") || strstr(type, "DEVICE") || strstr(type, "LID") ||
+	    strstr(type, "PKEY") || strstr(type, "SM_") || strstr(type, "CLIENT") ||
+	    strstr(type, "GID"))
+		return -1;
+	return OBJECT_qp;
+}
+
+static int store_async(struct writer *writer, struct lane *lane, struct pending *call, int64_t time)
+{
+	const char *type = enum_name(enum_find("ibv_event_type"), (int64_t)call->async_type);
+	int kind = element_kind(type);
+	struct refs refs = { writer, lane, call, call->verb == VERB_get_async_event };
+
+	if (kind >= 0)
+		add_ref(&refs, "event.element", (enum object_kind)kind, call->async_element);
+	if (kind >= 0 && call->verb == VERB_ack_async_event)
+		call->handle = call->async_element;
+	if (call->verb != VERB_get_async_event)
+		return writer->err;
+	writer->alarms.fatal += type && (strstr(type, "FATAL") || strstr(type, "ERR"));
+	return WRITER_RUN(writer, event, "uiuitzz", lane->id, call->n, lane->process, time, type,
+			  kind >= 0 ? (int64_t)call->async_element : 0,
+			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);
+}
+
+/* A call's row; @end 0: it has not returned. */
+static int store_begin(struct writer *writer, struct lane *lane, struct pending *call)
+{
+	if (call->stored)
+		return 0;
+	call->stored = true;
+	return WRITER_RUN(writer, call, "uiutinnnnudztnzz", lane->id, call->n, lane->process,
+			  verb_infos[call->verb].name, call->begin, call->depth, call->ours,
+			  (int64_t)call->stack, call->args, (int64_t)call->handle, (int64_t)0);
+}
+
+static int store_whole(struct writer *writer, struct lane *lane, struct pending *call,
+		       const struct event_return *event, uint64_t n, int64_t time)
+{
+	bool failed = verb_failed(call->verb, event->ret);
+	const char *out = writer->out.at;
+
+	if (call->stored)
+		return WRITER_RUN(writer, call_end, "uiiiddtzi", lane->id, call->n, time,
+				  event->ret, event->error, (int)failed, out,
+				  (int64_t)call->handle, n);
+	return WRITER_RUN(writer, call, "uiutiiiddudzttzi", lane->id, call->n, lane->process,
+			  verb_infos[call->verb].name, call->begin, time, event->ret,
+			  event->error, (int)failed, call->depth, (int)call->ours,
+			  (int64_t)call->stack, call->args, out, (int64_t)call->handle, n);
+}
+
+static struct pending *push(struct lane *lane)
+{
+	if (lane->npending == lane->pending_size) {
+		size_t size = lane->pending_size ? lane->pending_size * 2 : 8;
+		struct pending *more = realloc(lane->pending, size * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		lane->pending = more;
+		lane->pending_size = size;
+	}
+	lane->pending[lane->npending] = (struct pending){ 0 };
+	return &lane->pending[lane->npending++];
+}
+
+static void pop(struct lane *lane, struct pending *call)
+{
+	free(call->args);
+	lane->npending--;
+	memmove(call, call + 1, (size_t)(lane->pending + lane->npending - call) * sizeof(*call));
+}
+
+/* The arguments as JSON; false where they could not be read to the end. */
+static bool read_args(struct writer *writer, struct lane *lane, struct pending *call,
+		      const uint64_t *words, size_t nwords)
+{
+	struct refs refs = { writer, lane, call, false };
+	struct json json = { .out = &writer->args, .told = told, .arg = &refs };
+	ssize_t used;
+
+	text_cut(&writer->args, 0);
+	text_char(&writer->args, '{');
+	used = json_members(&json, words, nwords, &verb_infos[call->verb].args);
+	text_char(&writer->args, '}');
+	json_fini(&json);
+	call->args = writer->args.failed ? NULL : strdup(writer->args.at);
+	if (!call->args)
+		writer_keep(writer, -ENOMEM);
+	return used >= 0 && (size_t)used == nwords;
+}
+
+static int not_whole(struct writer *writer, struct lane *lane, const struct event_head *head,
+		     uint64_t n, int64_t time)
+{
+	if (!(head->flags & EVENT_CUT))
+		return -EBADMSG;
+	return writer_cover(writer, lane, n, time, "cut", 0, "arguments are missing");
+}
+
+int calls_begin(struct writer *writer, struct lane *lane, const struct event_call *event,
+		uint64_t n, int64_t time)
+{
+	const uint64_t *frames = (const void *)(event + 1);
+	size_t words = event->head.words, fixed = sizeof(*event) / 8;
+	struct pending *call;
+
+	if (words < fixed || event->verb >= VERB_COUNT || event->nframes > words - fixed ||
+	    event->nargs != words - fixed - event->nframes)
+		return -EBADMSG;
+	if (lane->npending == NESTED_MAX) { /* returns were lost */
+		if (store_begin(writer, lane, &lane->pending[0]))
+			return writer->err;
+		pop(lane, &lane->pending[0]);
+	}
+	call = push(lane);
+	if (!call)
+		return writer_keep(writer, -ENOMEM);
+	call->n = n;
+	call->begin = time;
+	call->verb = event->verb;
+	call->depth = event->depth ? event->depth : !!(event->head.flags & EVENT_INNER);
+	call->ours = event->head.flags & EVENT_OURS;
+	if (stacks_number(writer, lane->process, event->modules, frames, event->nframes,
+			  &call->stack))
+		return writer->err;
+	if (!read_args(writer, lane, call, frames + event->nframes, event->nargs))
+		return not_whole(writer, lane, &event->head, n, time);
+	if (call->verb == VERB_ack_async_event)
+		store_async(writer, lane, call, time);
+	return writer->err;
+}
+
+static struct pending *find(struct lane *lane, uint32_t seq)
+{
+	for (size_t i = lane->npending; i > 0; i--)
+		if ((uint32_t)lane->pending[i - 1].n == seq)
+			return &lane->pending[i - 1];
+	return NULL;
+}
+
+static bool read_out(struct writer *writer, struct lane *lane, struct pending *call,
+		     const struct event_return *event)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+	const uint64_t *words = (const void *)(event + 1);
+	struct refs refs = { writer, lane, call, true };
+	struct json json = { .out = &writer->out, .told = told, .arg = &refs };
+	ssize_t used = 0, more;
+
+	text_cut(&writer->out, 0);
+	text_char(&writer->out, '{');
+	if (event->nouts)
+		used = json_members(&json, words, event->nouts, &verb->args);
+	json.told = NULL; /* its context, PD and CQs are in its own row */
+	if (used >= 0) {
+		more = json_changed(&json, &verb->args, words + used,
+				    event->nouts - (size_t)used);
+		used = more < 0 ? more : used + more;
+	}
+	if (used >= 0 && (uint32_t)used < event->nouts &&
+	    (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_OBJS)) {
+		more = json_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
+		used = more < 0 ? more : used + more;
+	}
+	text_char(&writer->out, '}');
+	json_fini(&json);
+	if (writer->out.failed)
+		writer_keep(writer, -ENOMEM);
+	return used >= 0 && (uint32_t)used == event->nouts;
+}
+
+int calls_end(struct writer *writer, struct lane *lane, const struct event_return *event,
+	      uint64_t n, int64_t time)
+{
+	size_t words = event->head.words, fixed = sizeof(*event) / 8;
+	struct pending *call;
+	bool whole;
+
+	if (words < fixed || event->nouts != words - fixed)
+		return -EBADMSG;
+	call = find(lane, event->call_seq - lane->base);
+	if (!call)
+		return writer_cover(writer, lane, n, time, "orphan", 0, "its begin was lost");
+	if (event->verb != call->verb)
+		return -EBADMSG;
+	whole = read_out(writer, lane, call, event);
+	if (verb_infos[call->verb].ret.kind == FIELD_OBJ && !verb_failed(call->verb, event->ret) &&
+	    verb_infos[call->verb].effect == EFFECT_CREATE)
+		call->handle = (uint64_t)event->ret;
+	if (call->verb == VERB_get_async_event && !event->ret && event->nouts)
+		store_async(writer, lane, call, time);
+	if (!writer->err)
+		store_whole(writer, lane, call, event, n, time);
+	pop(lane, call);
+	if (!whole && !writer->err)
+		return not_whole(writer, lane, &event->head, n, time);
+	return writer->err;
+}
+
+int calls_flush(struct writer *writer, struct lane *lane)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < lane->npending && !err; i++)
+		err = store_begin(writer, lane, &lane->pending[i]);
+	return err;
+}
+
+void calls_fini(struct lane *lane)
+{
+	while (lane->npending)
+		pop(lane, &lane->pending[lane->npending - 1]);
+	free(lane->pending);
+	lane->pending = NULL;
+	lane->pending_size = 0;
+}

@@ -1,0 +1,95 @@
+/*
+ * Calls of providers' own functions, round the verbs
+ *
+ * Each is an event; in the trace a function of a process is one row of table
+ * `coverage`, with the first time and how often. The row is made at once, the
+ * number brought up to date at each flush.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/write/ingest.h"
+
+enum { NAME = 64, DIRECTS_MAX = 1 << 14 /* functions of all processes */ };
+
+struct direct {
+	uint32_t process;
+	enum event_direct_how how;
+	char name[NAME];
+	int64_t row;
+	uint64_t times;
+	bool dirty;
+};
+
+static struct direct *find(struct writer *writer, uint32_t process, enum event_direct_how how,
+			   const char *name)
+{
+	for (size_t i = 0; i < writer->ndirects; i++) {
+		struct direct *d = &writer->directs[i];
+
+		if (d->process == process && d->how == how && !strcmp(d->name, name))
+			return d;
+	}
+	return NULL;
+}
+
+static struct direct *add(struct writer *writer)
+{
+	struct direct *more =
+		realloc(writer->directs, (writer->ndirects + 1) * sizeof(*writer->directs));
+
+	if (!more)
+		return NULL;
+	writer->directs = more;
+	more += writer->ndirects++;
+	*more = (struct direct){ 0 };
+	return more;
+}
+
+int direct_event(struct writer *writer, struct lane *lane, const struct event_direct *event,
+		 uint64_t n, int64_t time)
+{
+	static const char *const what[DIRECT_HOWS] = {
+		[DIRECT_CALLED] = "direct", [DIRECT_LINKED] = "direct-linked",
+	};
+	struct direct *d;
+	char name[NAME];
+
+	if (event->head.words * 8u < sizeof(*event) || event->how >= DIRECT_HOWS ||
+	    event->bytes >= NAME || event->bytes > event->head.words * 8u - sizeof(*event))
+		return -EBADMSG;
+	memcpy(name, event + 1, event->bytes);
+	name[event->bytes] = '\0';
+	d = find(writer, lane->process, (enum event_direct_how)event->how, name);
+	if (d) {
+		d->times++;
+		d->dirty = true;
+		return 0;
+	}
+	if (writer->ndirects == DIRECTS_MAX)
+		return -EBADMSG;
+	d = add(writer);
+	if (!d)
+		return writer_keep(writer, -ENOMEM);
+	d->process = lane->process;
+	d->how = (enum event_direct_how)event->how;
+	strcpy(d->name, name);
+	d->times = 1;
+	if (writer_cover(writer, lane, n, time, what[event->how], 0, name))
+		return writer->err;
+	d->row = sqlite3_last_insert_rowid(writer->db);
+	return 0;
+}
+
+int direct_flush(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->ndirects && !writer->err; i++) {
+		struct direct *d = &writer->directs[i];
+
+		if (d->dirty)
+			WRITER_RUN(writer, coverage_times, "ii", d->row, d->times);
+		d->dirty = false;
+	}
+	return writer->err;
+}

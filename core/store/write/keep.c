@@ -1,0 +1,193 @@
+/*
+ * A trace of which only the end is kept, and copies of it while it grows
+ *
+ * The control plane is kept in full: what the data plane speaks of stays
+ * known. Of the data plane the oldest chunks go; how many events of each thread
+ * and of which time is in table `loss`, apart from what found no room.
+ *
+ * What a reader that follows the trace has not read yet is moved to table
+ * `unread` of the connection, which is no part of the trace.
+ *
+ * A copy is completed like a trace whose program has ended: everything that
+ * reads traces reads it.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/store/finish/complete.h"
+#include "core/store/db/file.h"
+#include "core/store/write/ingest.h"
+#include "core/wire/log.h"
+
+int writer_loss(struct writer *writer, struct lane *lane)
+{
+	uint64_t events = lane->lost + lane->over.events;
+	int64_t first = lane->lost_first, last = lane->lost_last;
+
+	if (!events)
+		return 0;
+	if (lane->over.events) {
+		first = lane->lost && first < lane->over.first ? first : lane->over.first;
+		last = lane->lost && last > lane->over.last ? last : lane->over.last;
+	}
+	return WRITER_RUN(writer, loss, "uuiiii", lane->id, lane->process, events, first, last,
+			  lane->over.events);
+}
+
+static void count_over(struct writer *writer, struct lane *lane, uint64_t events, int64_t begin,
+		       int64_t end)
+{
+	if (!lane->over.events || begin < lane->over.first)
+		lane->over.first = begin;
+	if (!lane->over.events || end > lane->over.last)
+		lane->over.last = end;
+	lane->over.events += events;
+	writer->overwritten += events;
+}
+
+static const char unread_sql[] =
+	"CREATE TEMP TABLE IF NOT EXISTS unread(thread INTEGER, first_n INTEGER, begin INTEGER,"
+	" data BLOB, events INTEGER, PRIMARY KEY(thread, first_n))";
+
+int writer_follow(struct writer *writer)
+{
+	int err = sql_exec(writer->db, unread_sql);
+
+	writer->followed = !err;
+	return err;
+}
+
+int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+	char sql[128];
+
+	lane->followed = first_n;
+	if (!writer->unread)
+		return 0;
+	snprintf(sql, sizeof(sql), "DELETE FROM unread WHERE thread = %u AND first_n <= %llu", thread,
+		 (unsigned long long)first_n);
+	return sql_exec(writer->db, sql);
+}
+
+void writer_unfollow(struct writer *writer)
+{
+	writer->followed = false;
+	sql_exec(writer->db, "DELETE FROM unread");
+}
+
+static int keep_unread(struct writer *writer, int64_t chunk)
+{
+	char sql[160];
+
+	writer->unread = true;
+	snprintf(sql, sizeof(sql), "INSERT INTO unread SELECT thread, first_n, begin, data, events"
+				   " FROM chunk WHERE id = %lld", (long long)chunk);
+	return writer_keep(writer, sql_exec(writer->db, sql));
+}
+
+/* The oldest chunk, of payload or not. Returns its length, 0 if there is none, or -errno. */
+static int64_t forget_one(struct writer *writer)
+{
+	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];
+	int64_t id, bytes;
+	bool payload, unread;
+	uint32_t thread;
+	int found = sql_step(oldest);
+
+	if (found <= 0) {
+		sqlite3_reset(oldest);
+		return writer_keep(writer, found);
+	}
+	id = sqlite3_column_int64(oldest, 0);
+	thread = sql_u32(oldest, 1);
+	bytes = sqlite3_column_int64(oldest, 5);
+	payload = sqlite3_column_type(oldest, 6) == SQLITE_NULL;
+	unread = !payload && writer->followed && (uint64_t)sqlite3_column_int64(oldest, 6) >
+							 writer->lanes[thread - 1]->followed;
+	count_over(writer, writer->lanes[thread - 1], sql_u32(oldest, 2),
+		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
+	sqlite3_reset(oldest);
+	if (unread && keep_unread(writer, id))
+		return writer->err;
+	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id) :
+		       WRITER_RUN(writer, forget, "i", id)) ||
+	    writer_loss(writer, writer->lanes[thread - 1]))
+		return writer->err;
+	return bytes > 0 ? bytes : 1;
+}
+
+int writer_forget(struct writer *writer, uint64_t keep)
+{
+	while (!writer->err && writer->kept > keep) {
+		int64_t bytes = forget_one(writer);
+
+		if (bytes < 0)
+			return (int)bytes;
+		writer->kept = bytes && (uint64_t)bytes < writer->kept ?
+			       writer->kept - (uint64_t)bytes : 0;
+	}
+	return writer->err;
+}
+
+int writer_carry(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlanes && !writer->err; i++) {
+		WRITER_RUN(writer, carried, "uz", writer->lanes[i]->id, writer->lanes[i]->n);
+		polls_carry(writer->lanes[i]);
+	}
+	if (!writer->err)
+		writer_keep(writer, schema_set_meta_int(writer->db, "carried", writer->last));
+	if (!writer->err)
+		writer_keep(writer, sql_exec(writer->db, "DELETE FROM finding;"
+						      "DELETE FROM poll_count"));
+	return writer->err;
+}
+
+static int complete_copy(const char *path, const char *why)
+{
+	sqlite3 *db = NULL;
+	int err = sql_open(path, SQLITE_OPEN_READWRITE, &db);
+
+	if (!err)
+		err = schema_set_meta(db, "snapshot", why);
+	if (!err)
+		err = complete(db, COMPLETE_WHOLE);
+	sqlite3_close(db);
+	return err;
+}
+
+static int copy(struct writer *writer, const char *path)
+{
+	sqlite3_stmt *stmt;
+	char name[4096];
+	int err = sql_prepare(writer->db, "VACUUM INTO ?", &stmt);
+
+	if (err)
+		return err;
+	sql_path(path, name);
+	err = sql_run(stmt, "t", name);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+int writer_snapshot(struct writer *writer, const char *path, const char *why)
+{
+	int err = writer_flush(writer);
+
+	if (!err)
+		err = file_make_way(path);
+	if (err)
+		return err;
+	/* VACUUM wants no transaction; the next one begins whatever has come of it */
+	err = writer_keep(writer, sql_exec(writer->db, "COMMIT"));
+	if (err)
+		return err;
+	err = copy(writer, path);
+	writer_keep(writer, sql_exec(writer->db, "BEGIN"));
+	if (!err)
+		err = complete_copy(path, why);
+	if (err)
+		file_remove(path);
+	return err;
+}

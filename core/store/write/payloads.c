@@ -1,0 +1,244 @@
+/*
+ * Payloads of one thread on their way into the trace
+ *
+ * Pieces of one payload come in order, those of several mixed only where a
+ * signal handler came in between. When the last has come it is a row: that of
+ * a completion at once, those of a post when the post itself comes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/chunk/payload.h"
+#include "core/wire/hash.h"
+#include "core/wire/payload.h"
+
+enum { OPEN_MAX = 8 };
+
+#define WAITING_BYTES (1ull << 30) /* more than a sound program's posts have */
+#define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* some of it is of posts that were lost */
+
+struct waiting {
+	struct waiting *next;
+	uint64_t object;
+	uint32_t of;
+	bool whole;      /* the last piece has come */
+	struct payload_row row;
+	uint8_t *bytes;
+	size_t size;
+};
+
+static void drop(struct payloads *p, struct waiting **at)
+{
+	struct waiting *w = *at;
+
+	*at = w->next;
+	p->waiting_bytes -= sizeof(*w) + w->row.bytes;
+	free(w->bytes);
+	free(w);
+}
+
+static int finish(struct payloads *p, struct waiting *w)
+{
+	struct payload_row *row = &w->row;
+
+	if (p->ready.nrows == PAYLOAD_ROWS_MAX) { /* not of a sound program's call */
+		p->missed[PAYLOAD_LOST]++;
+		return 0;
+	}
+	if (p->ready.used + row->bytes > PAYLOAD_BYTES_MAX) {
+		w->whole = false;
+		row->bytes = 0;
+	}
+	if (!w->whole)
+		row->why = PAYLOAD_LOST;
+	if (!row->hashed && row->total && row->bytes == row->total && row->bytes >= row->before) {
+		row->hash = hash_of(w->bytes + row->before, row->bytes - row->before, p->seed);
+		row->hashed = true;
+	}
+	p->captured += row->bytes;
+	if (row->why)
+		p->missed[row->why]++;
+	return payload_rows_add(&p->ready, row, w->bytes);
+}
+
+/* The next request of the post that the newest is of: most are. */
+static bool is_next(const struct waiting *newest, const struct event_payload *e)
+{
+	return newest && newest->object && newest->object == e->object && newest->of == e->of &&
+	       newest->row.i < e->index;
+}
+
+static struct waiting **find(struct payloads *p, const struct event_payload *e)
+{
+	static struct waiting *none;
+	struct waiting **at = is_next(p->waiting, e) ? &none : &p->waiting;
+
+	while (*at && ((*at)->object != e->object || (*at)->of != e->of ||
+		       (*at)->row.i != e->index || (*at)->row.kind != e->kind))
+		at = &(*at)->next;
+	return at;
+}
+
+/* Completions whose last pieces have not come, and will not. */
+static int finish_old(struct payloads *p, unsigned int keep)
+{
+	struct waiting **at = &p->waiting;
+	unsigned int open = 0;
+	int err = 0;
+
+	while (*at && !err) {
+		if ((*at)->object || ++open <= keep) {
+			at = &(*at)->next;
+			continue;
+		}
+		err = finish(p, *at);
+		drop(p, at);
+	}
+	return err;
+}
+
+/* Those of the posts that have waited for longest, and will for ever. */
+static void drop_stale(struct payloads *p)
+{
+	while (p->waiting_bytes > STALE_BYTES) {
+		struct waiting **last = &p->waiting;
+
+		while ((*last)->next)
+			last = &(*last)->next;
+		p->missed[PAYLOAD_LOST]++;
+		drop(p, last);
+	}
+}
+
+static struct waiting *begin(struct payloads *p, const struct event_payload *e, uint64_t n,
+			     int64_t time)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->object = e->object;
+	w->of = e->of;
+	w->row = (struct payload_row){ .i = e->index, .time = time, .kind = e->kind,
+				       .before = e->before, .total = e->total };
+	if (!e->object)
+		w->row.n = n - (uint32_t)(e->head.seq - e->of);
+	w->next = p->waiting;
+	p->waiting = w;
+	p->waiting_bytes += sizeof(*w);
+	return w;
+}
+
+static int add_bytes(struct payloads *p, struct waiting *w, const struct event_payload *e)
+{
+	size_t need = w->row.bytes + e->bytes, size = w->size ? w->size : e->bytes;
+	uint8_t *more;
+
+	if (e->offset != w->row.bytes || !e->bytes)
+		return 0; /* one before it was dropped: what comes after the gap is of no use */
+	if (need > w->row.total || p->waiting_bytes + e->bytes > WAITING_BYTES)
+		return -EBADMSG;
+	while (size < need)
+		size *= 2;
+	if (size > w->size) {
+		more = realloc(w->bytes, size);
+		if (!more)
+			return -ENOMEM;
+		w->bytes = more;
+		w->size = size;
+	}
+	memcpy(w->bytes + w->row.bytes, e + 1, e->bytes);
+	w->row.bytes = need;
+	p->waiting_bytes += e->bytes;
+	return 0;
+}
+
+static bool is_sound(const struct event_payload *e)
+{
+	size_t bytes = e->head.words * 8u;
+
+	return bytes >= sizeof(*e) && e->bytes <= bytes - sizeof(*e) && e->kind < PAYLOAD_KINDS &&
+	       e->why < PAYLOAD_WHYS && e->index < EVENT_POST_WRS;
+}
+
+int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n, int64_t time)
+{
+	struct waiting **at, *w;
+	int err;
+
+	if (!is_sound(e))
+		return -EBADMSG;
+	at = find(p, e);
+	if (*at && ((*at)->whole || !e->offset)) /* inline data was set anew */
+		drop(p, at);
+	at = find(p, e);
+	if (!*at) {
+		err = e->object ? 0 : finish_old(p, OPEN_MAX);
+		drop_stale(p);
+		if (err || !begin(p, e, n, time))
+			return err ? err : -ENOMEM;
+		at = &p->waiting;
+	}
+	w = *at;
+	err = add_bytes(p, w, e);
+	if (err || !(e->flags & PAYLOAD_LAST))
+		return err;
+	w->whole = e->offset + e->bytes == w->row.bytes;
+	w->row.why = e->why;
+	w->row.hashed = e->flags & PAYLOAD_HASHED;
+	w->row.hash = e->hash;
+	if (w->object)
+		return 0;
+	err = finish(p, w);
+	drop(p, at);
+	return err;
+}
+
+static int by_index(const void *a, const void *b)
+{
+	const struct payload_row *x = a, *y = b;
+
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+int payloads_post(struct payloads *p, const struct event_post *event, uint64_t n)
+{
+	bool carries = event->head.flags & EVENT_CARRIES, any = false;
+	struct waiting **at = &p->waiting;
+	size_t first = p->ready.nrows;
+	uint32_t of = 0;
+	int err = 0;
+
+	while (*at && !err) {
+		struct waiting *w = *at;
+
+		if (w->object != event->object) {
+			at = &w->next;
+			continue;
+		}
+		if (!any)
+			of = w->of; /* the newest are this one's */
+		any = true;
+		w->row.n = n;
+		if (carries && w->of == of)
+			err = finish(p, w);
+		drop(p, at);
+	}
+	if (p->ready.nrows > first + 1)
+		qsort(&p->ready.rows[first], p->ready.nrows - first, sizeof(*p->ready.rows),
+		      by_index);
+	return err;
+}
+
+int payloads_end(struct payloads *p)
+{
+	return finish_old(p, 0);
+}
+
+void payloads_fini(struct payloads *p)
+{
+	while (p->waiting)
+		drop(p, &p->waiting);
+	payload_rows_fini(&p->ready);
+}

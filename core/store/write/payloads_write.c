@@ -1,0 +1,78 @@
+/*
+ * Payloads into the trace: what is ready becomes a row of payload_chunk
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/write/ingest.h"
+#include "core/wire/log.h"
+#include "core/wire/payload.h"
+
+static int store(struct writer *writer, struct lane *lane)
+{
+	const struct payload_rows *ready = &lane->payloads.ready;
+	uint64_t first = UINT64_MAX, last = 0;
+	int64_t begin = INT64_MAX, end = INT64_MIN;
+	size_t size;
+	uint8_t *data;
+
+	if (payload_pack(ready, &data, &size))
+		return writer_keep(writer, log_err(-ENOMEM, "pack %zu payloads", ready->nrows));
+	for (size_t i = 0; i < ready->nrows; i++) {
+		const struct payload_row *row = &ready->rows[i];
+
+		first = row->n < first ? row->n : first;
+		last = row->n > last ? row->n : last;
+		begin = row->time < begin ? row->time : begin;
+		end = row->time > end ? row->time : end;
+	}
+	WRITER_RUN(writer, payload, "uiiiiiib", lane->id, first, last, begin, end,
+		   (int64_t)ready->nrows, (int64_t)ready->used, data, size);
+	free(data);
+	writer->chunk_bytes += size;
+	writer->kept += size;
+	return writer->err;
+}
+
+int payloads_flush(struct writer *writer, struct lane *lane)
+{
+	if (!lane->payloads.ready.nrows || writer->err)
+		return writer->err;
+	if (!store(writer, lane))
+		payload_rows_clear(&lane->payloads.ready);
+	return writer->err;
+}
+
+int payloads_take(struct writer *writer, struct lane *lane, const struct event_head *event,
+		  uint64_t n, int64_t time)
+{
+	const struct payload_rows *ready = &lane->payloads.ready;
+	int err;
+
+	if (event->words * 8u < sizeof(struct event_post))
+		return -EBADMSG;
+	err = event->type == EVENT_POST ?
+	      payloads_post(&lane->payloads, (const void *)event, n) :
+	      payloads_piece(&lane->payloads, (const void *)event, n, time);
+	if (err == -ENOMEM)
+		return writer_keep(writer, log_err(err, "take payload in"));
+	if (!err && (ready->nrows >= PAYLOAD_ROWS || ready->used >= PAYLOAD_BYTES))
+		err = payloads_flush(writer, lane);
+	return err;
+}
+
+/* What was asked for and is not there: why, and how often. */
+int payloads_cover(struct writer *writer, struct lane *lane)
+{
+	if (payloads_end(&lane->payloads))
+		return writer_keep(writer, log_err(-ENOMEM, "take payload in"));
+	for (unsigned int why = 1; why < PAYLOAD_WHYS && !writer->err; why++) {
+		uint64_t times = lane->payloads.missed[why];
+
+		if (times && !writer_cover(writer, lane, lane->n, lane->last, "payload", 0,
+					   payload_why_text(why)))
+			WRITER_RUN(writer, coverage_times, "ii",
+				   (int64_t)sqlite3_last_insert_rowid(writer->db), times);
+	}
+	return writer->err;
+}

@@ -1,0 +1,184 @@
+/*
+ * How often each thread polled each completion queue
+ *
+ * A thread counts its empty polls in its ring's head, one counter a CQ, and
+ * each poll that is an event carries the counter as it was. When a CQ is
+ * destroyed, whoever does it writes the counters of all threads as events and
+ * clears them: the address may come back as another CQ. That event comes
+ * through another ring than the polls, perhaps before them; so it only marks
+ * the counter, and polls that are younger begin the next life.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/write/ingest.h"
+
+/* More than a program has: what it writes must not fill our memory. */
+enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
+
+/* NULL without memory, or where there are too many. */
+static struct poll_counter *find(struct lane *lane, uint64_t cq)
+{
+	struct poll_counter *counter;
+
+	if (lane->counter < lane->ncounters && lane->counters[lane->counter].cq == cq)
+		return &lane->counters[lane->counter];
+	for (lane->counter = 0; lane->counter < lane->ncounters; lane->counter++)
+		if (lane->counters[lane->counter].cq == cq)
+			return &lane->counters[lane->counter];
+	counter = lane->ncounters < COUNTERS_MAX ?
+		  realloc(lane->counters, (lane->ncounters + 1) * sizeof(*counter)) : NULL;
+	if (!counter)
+		return NULL;
+	lane->counters = counter;
+	counter += lane->ncounters++;
+	*counter = (struct poll_counter){ .cq = cq };
+	return counter;
+}
+
+/* find() found none. Polls of a CQ too many are recorded, and not counted. */
+static int not_found(struct writer *writer, const struct lane *lane)
+{
+	return lane->ncounters < COUNTERS_MAX ? writer_keep(writer, -ENOMEM) : writer->err;
+}
+
+static int store(struct writer *writer, const struct lane *lane, struct poll_counter *counter)
+{
+	if (!counter->dirty)
+		return 0;
+	counter->dirty = false;
+	return WRITER_RUN(writer, poll_count, "uiuuiiii", lane->id, counter->cq, counter->life,
+			  lane->process, counter->polls, counter->completions,
+			  counter->empty - counter->carried, counter->last);
+}
+
+static int next_life(struct writer *writer, struct lane *lane, struct poll_counter *counter)
+{
+	int err = store(writer, lane, counter);
+
+	*counter = (struct poll_counter){ .cq = counter->cq, .life = counter->life + 1 };
+	return err;
+}
+
+int polls_count(struct writer *writer, struct lane *lane, const struct event_poll *event,
+		int64_t time, uint64_t *ret_empty)
+{
+	struct poll_counter *counter = find(lane, event->cq);
+
+	*ret_empty = 0;
+	if (!counter)
+		return not_found(writer, lane);
+	if (counter->dead && event->head.ticks > counter->died)
+		next_life(writer, lane, counter);
+	*ret_empty = event->empty - (event->empty >= counter->seen ? counter->seen : 0);
+	counter->seen = event->empty;
+	if (event->empty > counter->empty)
+		counter->empty = event->empty;
+	counter->polls++;
+	counter->completions += event->nwc;
+	counter->last = time;
+	counter->dirty = true;
+	return writer->err;
+}
+
+static struct lane *lane_of(struct writer *writer, uint32_t ring, uint32_t tid)
+{
+	for (size_t i = writer->nlanes; i > 0; i--)
+		if (writer->lanes[i - 1]->ring == ring && writer->lanes[i - 1]->tid == tid)
+			return writer->lanes[i - 1];
+	return NULL;
+}
+
+/* The ring of that thread is read later than this one: kept until its thread is there. */
+static int keep(struct writer *writer, const struct event_count *event)
+{
+	struct event_count *more;
+
+	if (writer->ncounts == COUNTS_MAX)
+		return -EBADMSG;
+	more = realloc(writer->counts, (writer->ncounts + 1) * sizeof(*more));
+	if (!more)
+		return writer_keep(writer, -ENOMEM);
+	writer->counts = more;
+	more[writer->ncounts++] = *event;
+	return 0;
+}
+
+int polls_adopt(struct writer *writer, struct lane *lane)
+{
+	size_t left = 0, n = writer->ncounts;
+
+	for (size_t i = 0; i < n && !writer->err; i++) {
+		struct event_count count = writer->counts[i];
+
+		if (count.ring == lane->ring && count.tid == lane->tid)
+			polls_destroyed(writer, &count, sizeof(count));
+		else
+			writer->counts[left++] = count;
+	}
+	writer->ncounts = left;
+	return writer->err;
+}
+
+int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes)
+{
+	struct poll_counter *counter;
+	struct lane *lane;
+
+	if (bytes < sizeof(*event))
+		return -EBADMSG;
+	lane = lane_of(writer, event->ring, event->tid);
+	if (!lane)
+		return keep(writer, event);
+	counter = find(lane, event->cq);
+	if (!counter)
+		return not_found(writer, lane);
+	if (event->empty > counter->empty)
+		counter->empty = event->empty;
+	counter->dead = true;
+	counter->died = event->head.ticks;
+	counter->last = writer_time(writer, event->head.ticks, lane->start);
+	counter->dirty = true;
+	return store(writer, lane, counter);
+}
+
+int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head)
+{
+	for (int i = 0; i < RING_POLLS; i++) {
+		uint64_t cq = atomic_load_explicit(&head->polls[i].cq, memory_order_relaxed);
+		uint64_t empty = atomic_load_explicit(&head->polls[i].empty, memory_order_relaxed);
+		struct poll_counter *counter;
+
+		if (cq <= RING_POLLS_GONE || !empty)
+			continue;
+		counter = find(lane, cq);
+		if (!counter)
+			return not_found(writer, lane) ? writer->err : polls_flush(writer, lane);
+		if (counter->dead)
+			next_life(writer, lane, counter);
+		counter->empty = empty;
+		counter->last = lane->last;
+		counter->dirty = true;
+	}
+	return polls_flush(writer, lane);
+}
+
+void polls_carry(struct lane *lane)
+{
+	for (size_t i = 0; i < lane->ncounters; i++) {
+		struct poll_counter *counter = &lane->counters[i];
+
+		counter->carried = counter->empty;
+		counter->polls = counter->completions = 0;
+		counter->dirty = false;
+	}
+}
+
+int polls_flush(struct writer *writer, struct lane *lane)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < lane->ncounters && !err; i++)
+		err = store(writer, lane, &lane->counters[i]);
+	return err;
+}

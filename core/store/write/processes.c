@@ -1,0 +1,223 @@
+/*
+ * Processes, their images and their forks
+ *
+ * A ring says whose it is by pid only. A pid stands for a new process of the
+ * trace when a second EVENT_PROCESS comes from it: after exec, or because the
+ * pid came back. Rings of that pid that came in the meantime are the new
+ * image's; those before it have ended with the old one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/store/write/ingest.h"
+
+int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process)
+{
+	struct known_process *p = realloc(writer->processes,
+					  (writer->nprocesses + 1) * sizeof(*p));
+	uint32_t id = (uint32_t)writer->nprocesses + 1;
+
+	if (!p)
+		return writer_keep(writer, -ENOMEM);
+	writer->processes = p;
+	p[writer->nprocesses++] = (struct known_process){ .id = id, .pid = pid };
+	*ret_process = id;
+	return WRITER_RUN(writer, process, "uddi", id, pid, 0, start);
+}
+
+struct known_process *processes_of_pid(struct writer *writer, int pid)
+{
+	for (size_t i = writer->nprocesses; i > 0; i--)
+		if (writer->processes[i - 1].pid == pid)
+			return &writer->processes[i - 1];
+	return NULL;
+}
+
+/* The old image ends here, and the rings from @lane's on are the new one's. */
+static int new_image(struct writer *writer, struct lane *lane, int64_t time)
+{
+	uint32_t old = lane->process, id;
+	struct known_process *before = &writer->processes[old - 1];
+	int err;
+
+	before->over = true;
+	if (before->ending && strcmp(before->ending, "exec") != 0)
+		err = WRITER_RUN(writer, process_end, "uidt", old, time, before->status,
+				 before->ending); /* its pid came back */
+	else
+		err = WRITER_RUN(writer, process_end, "uidt", old,
+				 before->ending ? before->ends : time, -1, "exec");
+	if (err || processes_new(writer, lane->pid, time, &id))
+		return writer->err;
+	for (size_t i = lane->id - 1; i < writer->nlanes; i++) {
+		char sql[320];
+
+		if (writer->lanes[i]->process != old)
+			continue;
+		writer->lanes[i]->process = id;
+		snprintf(sql, sizeof(sql),
+			 "UPDATE thread SET process = %u WHERE id = %zu;"
+			 "UPDATE call SET process = %u WHERE thread = %zu;"
+			 "UPDATE fork SET process = %u WHERE thread = %zu;"
+			 "UPDATE event SET process = %u WHERE thread = %zu;"
+			 "UPDATE mark SET process = %u WHERE thread = %zu",
+			 id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1);
+		if (writer_keep(writer, sql_exec(writer->db, sql)))
+			return writer->err;
+	}
+	return 0;
+}
+
+/* argv joined by NULs to words joined by spaces. */
+static char *words(const char *bytes, size_t n)
+{
+	char *text = malloc(n + 1);
+
+	if (!text)
+		return NULL;
+	memcpy(text, bytes, n);
+	while (n && !text[n - 1])
+		n--;
+	text[n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	return text;
+}
+
+int processes_event(struct writer *writer, struct lane *lane, const struct event_process *event,
+		    uint64_t n, int64_t time)
+{
+	const char *tail = (const char *)(event + 1);
+	size_t bytes = event->head.words * 8u;
+	struct known_process *p;
+	char *exe, *cmd;
+
+	if (bytes < sizeof(*event) ||
+	    (size_t)event->exe_bytes + event->cmd_bytes > bytes - sizeof(*event))
+		return -EBADMSG;
+	p = &writer->processes[lane->process - 1];
+	if (p->described && new_image(writer, lane, time))
+		return writer->err;
+	p = &writer->processes[lane->process - 1];
+	p->described = true;
+	exe = words(tail, event->exe_bytes);
+	cmd = words(tail + event->exe_bytes, event->cmd_bytes);
+	if (!exe || !cmd)
+		writer_keep(writer, -ENOMEM);
+	else
+		WRITER_RUN(writer, process_is, "uuttuizuii", p->id, event->ppid, exe, cmd, lane->id,
+			   n, (int64_t)event->forked_from, event->fork_seq,
+			   event->forked_from ? writer_time(writer, event->fork_ticks, time) : time,
+			   time);
+	free(exe);
+	free(cmd);
+	return writer->err;
+}
+
+int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event,
+		     int64_t time)
+{
+	size_t bytes = event->head.words * 8u;
+	const char *tail = (const char *)(event + 1);
+	char path[4096], id[129];
+	unsigned int n;
+
+	if (bytes < sizeof(*event) ||
+	    (size_t)event->path_bytes + event->build_id_bytes > bytes - sizeof(*event))
+		return -EBADMSG;
+	snprintf(path, sizeof(path), "%.*s", (int)event->path_bytes, tail);
+	n = event->build_id_bytes < 64 ? event->build_id_bytes : 64;
+	id[0] = '\0';
+	for (unsigned int i = 0; i < n; i++)
+		snprintf(id + 2 * i, 3, "%02x", (unsigned char)tail[event->path_bytes + i]);
+	return WRITER_RUN(writer, module, "uiiittui", lane->process, event->base, event->start,
+			  event->end, path, n ? id : NULL, event->serial, time);
+}
+
+static const char *const hows[FORK_HOWS] = {
+	[FORK_FORK] = "fork",	[FORK_VFORK] = "vfork", [FORK_POSIX_SPAWN] = "posix_spawn",
+	[FORK_SYSTEM] = "system", [FORK_POPEN] = "popen", [FORK_CLONE] = "clone",
+	[FORK_EXEC] = "exec",
+};
+
+int processes_fork(struct writer *writer, struct lane *lane, const struct event_fork *event,
+		   uint64_t n, int64_t time)
+{
+	size_t bytes = event->head.words * 8u;
+	struct known_process *p = &writer->processes[lane->process - 1];
+	uint32_t stack;
+
+	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 ||
+	    event->how >= FORK_HOWS)
+		return -EBADMSG;
+	if (stacks_number(writer, lane->process, event->modules, (const void *)(event + 1),
+			  event->nframes, &stack))
+		return writer->err;
+	lane->fork_seq = event->fork_seq;
+	lane->fork_n = n;
+	if (event->how == FORK_EXEC) {
+		p->ending = hows[FORK_EXEC];
+		p->ends = time;
+	}
+	return WRITER_RUN(writer, fork, "uiuiuzt", lane->id, n, lane->process, time,
+			  event->fork_seq, (int64_t)stack, hows[event->how]);
+}
+
+int processes_spawned(struct writer *writer, struct lane *lane, const struct event_spawned *event)
+{
+	struct known_process *p = &writer->processes[lane->process - 1];
+
+	if (event->head.words * 8u < sizeof(*event))
+		return -EBADMSG;
+	/* an exec that has failed says so, and the process goes on; of others nothing depends on it */
+	if (event->error && p->ending == hows[FORK_EXEC])
+		p->ending = NULL;
+	if (event->fork_seq != lane->fork_seq)
+		return 0; /* a signal handler made another meanwhile */
+	return WRITER_RUN(writer, spawned, "uidd", lane->id, lane->fork_n, event->pid, event->error);
+}
+
+int processes_exit(struct writer *writer, struct lane *lane, const struct event_exit *event,
+		   int64_t time)
+{
+	static const char *const endings[EXIT_HOWS] = { "exit", "_exit" };
+	struct known_process *p = &writer->processes[lane->process - 1];
+
+	if (event->head.words * 8u < sizeof(*event) || event->how >= EXIT_HOWS)
+		return -EBADMSG;
+	p->ending = endings[event->how];
+	p->status = (event->status & 0xff) << 8;
+	/* in another PID namespace nobody sees it die: this is all that there will be */
+	return WRITER_RUN(writer, process_end, "uidt", p->id, time, p->status, p->ending);
+}
+
+/* A goodbye may be among what was lost of it or could not be read. */
+static bool heard_all(const struct writer *writer, const struct known_process *p)
+{
+	for (size_t i = 0; i < writer->nlanes; i++)
+		if (writer->lanes[i]->process == p->id &&
+		    (writer->lanes[i]->lost || writer->lanes[i]->damaged))
+			return false;
+	return true;
+}
+
+int processes_end(struct writer *writer, struct known_process *p, int64_t time, int status)
+{
+	const char *ending = p->ending;
+
+	p->over = true;
+	if (ending == hows[FORK_EXEC])
+		time = p->ends;
+	else if (status != -1)
+		ending = WIFSIGNALED(status) ? "killed" : ending ? ending : "exit";
+	else if (ending)
+		status = p->status;
+	else if (heard_all(writer, p))
+		ending = "killed";
+	writer->alarms.crashes += ending && !strcmp(ending, "killed");
+	return WRITER_RUN(writer, process_end, "uidt", p->id, time, status, ending);
+}

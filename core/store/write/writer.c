@@ -1,0 +1,555 @@
+/*
+ * A trace being made
+ *
+ * Events of the data plane go into the thread's batch, and a full batch
+ * becomes a row of table `chunk`; all else goes straight into its table. One
+ * transaction runs from one flush to the next. While it is written the file is
+ * in WAL mode, locked by us, and its meta says "recording" with our pid: who
+ * finds that without our lock knows that we died, and completes it
+ * (complete.c), as writer_finish() does.
+ *
+ * Not here: threads (lanes.c), control verbs (calls.c), processes (processes.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/store/finish/complete.h"
+#include "core/store/db/file.h"
+#include "core/store/write/ingest.h"
+#include "core/wire/log.h"
+#include "core/wire/session.h"
+
+enum {
+	COMMIT_BYTES = 16 << 20,
+	DAMAGE_ROWS = 1000, /* of a thread in `coverage` */
+};
+
+#define SECOND_NS INT64_C(1000000000)
+#define DAY_NS    (86400 * SECOND_NS)
+
+/* enum ibv_wc_status */
+enum { WC_SUCCESS = 0, WC_FLUSHED = 5 };
+
+int writer_keep(struct writer *writer, int err)
+{
+	if (err && !writer->err)
+		writer->err = err;
+	return writer->err;
+}
+
+int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int64_t time,
+		 const char *what, uint64_t handle, const char *detail)
+{
+	return WRITER_RUN(writer, coverage, "uzuitzt", lane->id, n, lane->process, time, what,
+			  handle, detail);
+}
+
+static int set_meta(struct writer *writer, const struct writer_info *info)
+{
+	sqlite3 *db = writer->db;
+	struct utsname host;
+	char boot[64], payload[24], seed[20] = ""; /* an import does not know it */
+	int err = 0;
+
+	uname(&host);
+	if (info->payload.seed)
+		snprintf(seed, sizeof(seed), "%016" PRIx64, info->payload.seed);
+	file_boot_id(boot);
+	const struct { const char *key, *value; } texts[] = {
+		{ "state", "recording" },       { "version", VERBATIM_VERSION },
+		{ "command", info->command },   { "device", info->device },
+		{ "kernel", host.release },     { "host", host.nodename },
+		{ "machine", host.machine },    { "recorder_boot", boot },
+		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
+		{ "sqlite", sqlite3_libversion() },
+		{ "filter", info->filter },      { "payload_seed", seed },
+		{ "payload", payload_text(info->payload.keep, payload) },
+	};
+	const struct { const char *key; int64_t value; } numbers[] = {
+		{ "realtime", (int64_t)writer->clock.realtime },
+		{ "recorder", getpid() },
+		{ "recorder_start", (int64_t)session_process_start(getpid()) },
+		{ "fingerprint", (int64_t)verbs_fingerprint },
+		{ "one_of", info->one_of ? info->one_of : 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !err; i++)
+		err = schema_set_meta(db, texts[i].key, texts[i].value ? texts[i].value : "");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++)
+		err = schema_set_meta_int(db, numbers[i].key, numbers[i].value);
+	return err;
+}
+
+static int prepare(struct writer *writer)
+{
+	static const char *const sql[] = {
+#define S(name, sql) [STATEMENT_##name] = sql,
+		STATEMENTS(S)
+#undef S
+	};
+	int err = 0;
+
+	for (int i = 0; i < STATEMENT_COUNT && !err; i++)
+		err = sql_prepare(writer->db, sql[i], &writer->statements[i]);
+	return err;
+}
+
+/* Meta is written before WAL begins: the file itself says from the start what it is. */
+static int begin(struct writer *writer, const struct writer_info *info)
+{
+	int err = schema_create(writer->db);
+
+	if (!err)
+		err = sql_exec(writer->db, "BEGIN");
+	if (!err)
+		err = set_meta(writer, info);
+	if (!err)
+		err = sql_exec(writer->db, "COMMIT");
+	if (!err)
+		err = sql_exec(writer->db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;"
+					   "PRAGMA synchronous=NORMAL;"
+					   "PRAGMA wal_autocheckpoint=1024; BEGIN");
+	return err ? err : prepare(writer);
+}
+
+static void writer_free(struct writer *writer)
+{
+	for (int i = 0; i < STATEMENT_COUNT; i++)
+		sqlite3_finalize(writer->statements[i]);
+	for (size_t i = 0; i < writer->nlanes; i++)
+		lanes_free(writer->lanes[i]);
+	free(writer->lanes);
+	free(writer->processes);
+	free(writer->counts);
+	free(writer->directs);
+	stacks_fini(writer);
+	packer_fini(&writer->packer);
+	text_fini(&writer->args);
+	text_fini(&writer->out);
+	sqlite3_close(writer->db);
+	free(writer);
+}
+
+int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer)
+{
+	struct writer *writer;
+	int err = file_make_way(path);
+
+	if (err)
+		return err;
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return log_err(-ENOMEM, "make %s", path);
+	writer->clock = *info->clock;
+	writer->horizon = info->elsewhere ? INT64_MAX : 0;
+	writer->live = info->live;
+	writer->payload_seed = info->payload.seed;
+	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
+	if (!err)
+		err = begin(writer, info);
+	if (err) {
+		writer_free(writer);
+		file_remove(path);
+		return err;
+	}
+	*ret_writer = writer;
+	return 0;
+}
+
+int writer_describe(struct writer *writer, const char *command, const char *device)
+{
+	if (command && !writer->err)
+		writer_keep(writer, schema_set_meta(writer->db, "command", command));
+	if (device && !writer->err)
+		writer_keep(writer, schema_set_meta(writer->db, "device", device));
+	return writer->err;
+}
+
+static int commit(struct writer *writer)
+{
+	writer->chunk_bytes = 0;
+	return writer_keep(writer, sql_exec(writer->db, "COMMIT; BEGIN"));
+}
+
+static void look_for_errors(struct writer *writer, const struct event_poll *poll)
+{
+	const struct event_wc *wc = (const void *)(poll + 1);
+
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		writer->alarms.errors += wc[i].status != WC_SUCCESS && wc[i].status != WC_FLUSHED;
+}
+
+static int take_poll(struct writer *writer, struct lane *lane, const struct event_head *event,
+		     uint64_t n, int64_t time)
+{
+	const struct event_poll *poll = (const void *)event;
+	uint64_t empty;
+
+	if (event->words * 8u < sizeof(*poll) || event->words * 8u != event_poll_bytes(poll))
+		return -EBADMSG;
+	look_for_errors(writer, poll);
+	if (polls_count(writer, lane, poll, time, &empty))
+		return writer->err;
+	return batch_poll(lane->batch, poll, n, time, empty);
+}
+
+static int take_blind(struct writer *writer, struct lane *lane, const struct event_head *event,
+		      uint64_t n, int64_t time)
+{
+	static const char *const names[BLIND_KINDS] = {
+		[BLIND_EXTENDED_QP] = "extended-qp", [BLIND_EXTENDED_CQ] = "extended-cq",
+		[BLIND_WQ] = "wq",		     [BLIND_DM] = "dm",
+		[BLIND_PROVIDERS] = "providers",     [BLIND_THREAD] = "thread",
+		[BLIND_VFORK] = "vfork",	     [BLIND_MODULES] = "modules",
+		[BLIND_SITES] = "sites",	     [BLIND_IMPORTS] = "imports",
+	};
+	const struct event_blind *blind = (const void *)event;
+
+	if (event->words * 8u < sizeof(*blind) || blind->what >= BLIND_KINDS)
+		return -EBADMSG;
+	return writer_cover(writer, lane, n, time, names[blind->what], blind->object, NULL);
+}
+
+static int take_mark(struct writer *writer, struct lane *lane, const struct event_head *event,
+		     uint64_t n, int64_t time)
+{
+	static const char *const kinds[MARK_KINDS] = {
+		[MARK_POINT] = "point", [MARK_BEGIN] = "begin", [MARK_END] = "end",
+	};
+	const struct event_mark *mark = (const void *)event;
+	char text[UINT16_MAX + 1];
+
+	if (event->words * 8u < sizeof(*mark) || mark->kind >= MARK_KINDS ||
+	    mark->bytes > event->words * 8u - sizeof(*mark))
+		return -EBADMSG;
+	memcpy(text, mark + 1, mark->bytes);
+	text[mark->bytes] = '\0';
+	return WRITER_RUN(writer, mark, "uiuitt", lane->id, n, lane->process, time,
+			  kinds[mark->kind], text);
+}
+
+static int take_rare(struct writer *writer, struct lane *lane, const struct event_head *event,
+		     uint64_t n, int64_t time)
+{
+	const void *body = event;
+
+	switch (event->type) {
+	case EVENT_PROCESS:
+		return processes_event(writer, lane, body, n, time);
+	case EVENT_MODULE:
+		return processes_module(writer, lane, body, time);
+	case EVENT_FORK:
+		return processes_fork(writer, lane, body, n, time);
+	case EVENT_THREAD:
+		return event->words * 8u < sizeof(struct event_thread) ? -EBADMSG : 0;
+	case EVENT_SPAWNED:
+		return processes_spawned(writer, lane, body);
+	case EVENT_EXIT:
+		return processes_exit(writer, lane, body, time);
+	case EVENT_CALL:
+		return calls_begin(writer, lane, body, n, time);
+	case EVENT_RETURN:
+		return calls_end(writer, lane, body, n, time);
+	case EVENT_NOTIFY:
+		return batch_notify(lane->batch, body, n, time);
+	case EVENT_COUNT:
+		return polls_destroyed(writer, body, event->words * 8u);
+	case EVENT_BLIND:
+		return take_blind(writer, lane, event, n, time);
+	case EVENT_SITE:
+		return stacks_site(writer, lane, body);
+	case EVENT_MARK:
+		return take_mark(writer, lane, event, n, time);
+	case EVENT_DIRECT:
+		return direct_event(writer, lane, body, n, time);
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int take_post(struct lane *lane, const struct event_post *event, uint64_t n, int64_t time)
+{
+	uint32_t stack = 0;
+
+	if (event->head.words * 8u >= sizeof(*event))
+		stack = stacks_of_site(lane, event->site);
+	return batch_post(lane->batch, event, n, time, stack);
+}
+
+static int take(struct writer *writer, struct lane *lane, const struct event_head *event,
+		uint64_t n, int64_t time)
+{
+	if (event->type == EVENT_PAYLOAD)
+		return payloads_take(writer, lane, event, n, time);
+	if (event->type == EVENT_POST) {
+		int err = lane->payloads.waiting && !lane->batch->open ?
+			  payloads_take(writer, lane, event, n, time) : 0;
+
+		return err ? err : take_post(lane, (const void *)event, n, time);
+	}
+	if (lane->batch->open) {
+		batch_close(lane->batch);
+		writer_cover(writer, lane, lane->batch->last_n, time, "cut", 0,
+			     "the rest of a post");
+	}
+	if (event->type == EVENT_POLL)
+		return take_poll(writer, lane, event, n, time);
+	return take_rare(writer, lane, event, n, time);
+}
+
+/* It is counted, and has a row with its name; of a flood the last row counts the rest. */
+static int tell_damage(struct writer *writer, struct lane *lane, uint64_t n, int64_t time,
+		       uint64_t times, const char *detail)
+{
+	writer->damaged += times;
+	lane->damaged += times;
+	if (lane->damage_rows == DAMAGE_ROWS) {
+		lane->damage_times += times;
+	} else {
+		if (writer_cover(writer, lane, n, time, "damaged", 0, detail))
+			return writer->err;
+		lane->damage_rows++;
+		lane->damage_row = sqlite3_last_insert_rowid(writer->db);
+		lane->damage_times = times;
+	}
+	return WRITER_RUN(writer, coverage_times, "ii", lane->damage_row, lane->damage_times);
+}
+
+/* An event that is too short or says impossible things. */
+static int damaged(struct writer *writer, struct lane *lane, uint64_t n, int64_t time, int type)
+{
+	static const char *const names[EVENT_TYPES] = {
+		[EVENT_PROCESS] = "process", [EVENT_MODULE] = "module",
+		[EVENT_FORK] = "fork",	     [EVENT_CALL] = "call",
+		[EVENT_RETURN] = "return",   [EVENT_POST] = "post",
+		[EVENT_POLL] = "poll",	     [EVENT_NOTIFY] = "notify",
+		[EVENT_COUNT] = "count",     [EVENT_BLIND] = "blind",
+		[EVENT_MARK] = "mark",	     [EVENT_SPAWNED] = "spawned",
+		[EVENT_EXIT] = "exit",	     [EVENT_THREAD] = "thread",
+		[EVENT_PAYLOAD] = "payload", [EVENT_SITE] = "site",
+		[EVENT_DIRECT] = "direct",
+	};
+	char detail[64];
+
+	snprintf(detail, sizeof(detail), "an event cannot be read (%s)",
+		 type < EVENT_TYPES && names[type] ? names[type] : "of no known type");
+	tell_damage(writer, lane, n, time, 1, detail);
+	return writer->err ? writer->err : -EBADMSG;
+}
+
+/* So long after the start is it now, at most: clocks are set, and machines start anew. */
+static int64_t latest(const struct writer *writer)
+{
+	struct timespec now;
+	int64_t real, monotonic = (int64_t)(clock_monotonic() - writer->clock.monotonic);
+
+	if (writer->live)
+		return clock_ns(&writer->clock, clock_ticks(writer->clock.kind)) + SECOND_NS;
+	clock_gettime(CLOCK_REALTIME, &now);
+	real = (int64_t)((uint64_t)now.tv_sec * 1000000000 - writer->clock.realtime);
+	return (real > monotonic ? real : monotonic) + DAY_NS;
+}
+
+/* Can an event be of then? */
+static bool is_timely(struct writer *writer, int64_t time)
+{
+	if (time > writer->horizon)
+		writer->horizon = latest(writer);
+	return writer->horizon == INT64_MAX || (time <= writer->horizon && time >= -DAY_NS);
+}
+
+int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise)
+{
+	int64_t time = clock_ns(&writer->clock, ticks);
+
+	return is_timely(writer, time) ? time : otherwise;
+}
+
+int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+	int64_t time = clock_ns(&writer->clock, event->ticks);
+	uint64_t n = lane->n + (uint32_t)(event->seq - lane->base - (uint32_t)lane->n);
+	bool timely = is_timely(writer, time) && !(event->ticks >> 63);
+	int err;
+
+	if (writer->err)
+		return writer->err;
+	/* the counter is read without a barrier: a thread's own order decides */
+	if (time < lane->last || !timely)
+		time = lane->last > INT64_MIN ? lane->last : lane->start;
+	lane->last = time;
+	lane->n = n;
+	if (!lane->first_ticks)
+		lane->first_ticks = event->ticks;
+	writer->events++;
+	if (!timely)
+		tell_damage(writer, lane, n, time, 1, "when an event was cannot be read");
+	err = take(writer, lane, event, n, time);
+	if (batch_full(lane->batch) && !lanes_flush(writer, lane) &&
+	    writer->chunk_bytes > COMMIT_BYTES)
+		commit(writer);
+	if (err == -EBADMSG)
+		return damaged(writer, lane, n, time, event->type);
+	return writer->err;
+}
+
+int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events)
+{
+	struct lane *lane = writer->lanes[thread - 1];
+	char detail[96];
+
+	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read", bytes);
+	return tell_damage(writer, lane, lane->n + 1,
+			   lane->last > INT64_MIN ? lane->last : lane->start, events, detail);
+}
+
+int writer_ringless(struct writer *writer, uint32_t threads)
+{
+	static const struct lane none;
+	char detail[64];
+
+	snprintf(detail, sizeof(detail), "%u threads could not make a ring", threads);
+	return writer_cover(writer, &none, 0, 0, "thread", 0, detail);
+}
+
+int writer_withheld(struct writer *writer, const struct writer_withheld *withheld)
+{
+	const struct { const char *key; uint64_t value; } numbers[] = {
+		{ "ring_budget", withheld->budget },
+		{ "withheld_rings", withheld->rings },
+		{ "withheld_threads", withheld->threads },
+		{ "waits_given_up", withheld->waits },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !writer->err; i++)
+		if (numbers[i].value)
+			writer_keep(writer, schema_set_meta_int(writer->db, numbers[i].key,
+								(int64_t)numbers[i].value));
+	return writer->err;
+}
+
+int writer_session_gone(struct writer *writer, int64_t time)
+{
+	static const struct lane none;
+
+	return writer_cover(writer, &none, 0, time, "session", 0, "its directory was removed");
+}
+
+int writer_discarded(struct writer *writer, uint64_t events)
+{
+	writer->lost += events;
+	return WRITER_RUN(writer, loss, "uuiii", 0, 0, events, (int64_t)0, writer->last);
+}
+
+int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
+{
+	struct known_process *process = processes_of_pid(writer, pid);
+
+	if (writer->err || !process)
+		return writer->err;
+	return processes_end(writer, process, time, status);
+}
+
+static int store_all(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlanes && !writer->err; i++)
+		if (!writer->lanes[i]->ended)
+			lanes_store(writer, writer->lanes[i]);
+	direct_flush(writer);
+	if (!writer->err)
+		writer_keep(writer, schema_set_meta_int(writer->db, "duration", writer->last));
+	if (!writer->err)
+		writer_keep(writer, schema_set_meta_int(writer->db, "damaged",
+							(int64_t)writer->damaged));
+	return writer->err;
+}
+
+int writer_flush(struct writer *writer)
+{
+	if (writer->err)
+		return writer->err;
+	return store_all(writer) ? writer->err : commit(writer);
+}
+
+int writer_error(const struct writer *writer)
+{
+	return writer->err;
+}
+
+int writer_settle(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlanes && !writer->err; i++) {
+		struct lane *lane = writer->lanes[i];
+
+		if (!lane->ended && lane->n != lane->settled)
+			lanes_store(writer, lane);
+	}
+	return writer->err;
+}
+
+int64_t writer_read_to(const struct writer *writer, uint32_t thread)
+{
+	return writer->lanes[thread - 1]->last;
+}
+
+int writer_finding(struct writer *writer, const struct writer_finding *f)
+{
+	return WRITER_RUN(writer, finding, "tttuiiuttti", f->rule, f->name, f->severity,
+			  f->event.thread, f->event.n, f->time, f->process, f->place, f->object,
+			  f->says, f->times);
+}
+
+struct sqlite3 *writer_db(struct writer *writer)
+{
+	return writer->db;
+}
+
+struct writer_progress writer_progress(const struct writer *writer)
+{
+	int64_t pages = sql_int(writer->db, "PRAGMA page_count", 0) -
+			sql_int(writer->db, "PRAGMA freelist_count", 0);
+
+	return (struct writer_progress){ writer->events, writer->lost, (uint64_t)pages * 4096,
+					 writer->overwritten };
+}
+
+struct writer_alarms writer_alarms(const struct writer *writer)
+{
+	return writer->alarms;
+}
+
+int writer_finish(struct writer *writer)
+{
+	bool whole = !writer->err;
+	int err = writer->err;
+
+	for (size_t i = 0; i < writer->nlanes && whole; i++)
+		if (writer->lanes[i]->batch)
+			batch_close(writer->lanes[i]->batch);
+	if (whole)
+		err = store_all(writer);
+	if (err && !sqlite3_get_autocommit(writer->db))
+		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
+	else if (!err)
+		err = writer_keep(writer, sql_exec(writer->db, "COMMIT"));
+	for (int i = 0; i < STATEMENT_COUNT; i++) {
+		sqlite3_finalize(writer->statements[i]);
+		writer->statements[i] = NULL;
+	}
+	log_silence(err); /* a disk that is full may be so for this, too */
+	if (complete(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
+		err = -EIO;
+	log_silence(false);
+	if (writer->overwritten && !err) /* smaller if it can be, else as it is */
+		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
+	writer_free(writer);
+	return err;
+}

@@ -1,0 +1,273 @@
+/*
+ * The connection manager's device
+ *
+ * A descriptor is an event channel (cm_channel.c). A command is a structure
+ * of <rdma/rdma_user_cm.h> written to it; most answer into memory that the
+ * command names (cm_command.c).
+ *
+ * One lock for all: connections are made seldom. It is never held while a
+ * thread sleeps, and a thread that holds it cannot be cancelled: programs
+ * cancel their event threads.
+ *
+ * Not here: what an id can do (cm_route.c, cm_conn.c, cm_mcast.c, cm_path.c),
+ * how a message finds its reader (cm_wire.c).
+ */
+#include "shim/soft/cm/cm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/soft/cm/cm_command.h"
+#include "shim/soft/cm/cm_id.h"
+#include "shim/soft/verbs/context.h"
+
+enum { FDS = 1 << 16, MOMENTS = 50 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct cm_channel *channels[FDS];	/* by descriptor */
+static unsigned int open_channels;
+
+static int lock(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_mutex_lock(&mutex);
+	return state;
+}
+
+static void unlock(int state)
+{
+	pthread_mutex_unlock(&mutex);
+	pthread_setcancelstate(state, NULL);
+}
+
+struct cm_channel *cm_at(int fd)
+{
+	struct cm_channel *channel;
+
+	if (fd < 0 || fd >= FDS)
+		return NULL;
+	channel = __atomic_load_n(&channels[fd], __ATOMIC_ACQUIRE);
+	/* what a child has inherited is the parent's */
+	return channel && channel->epoch == process_epoch() ? channel : NULL;
+}
+
+/* Those that a thread sends to itself, which does not sleep then. */
+static bool is_fault(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
+		signal == SIGILL || signal == SIGTRAP || signal == SIGSYS ||
+		signal == SIGABRT;
+}
+
+/*
+ * Whether the kernel would go on after a signal that was handled: its write()
+ * would where SA_RESTART was asked for, poll() never does. Which signal it was
+ * is not known, so all handlers must have asked.
+ */
+static bool goes_on(void)
+{
+	struct sigaction act;
+	int i;
+
+	for (i = 1; i < NSIG; i++)
+		if (!is_fault(i) && sigaction(i, NULL, &act) == 0 &&
+		    act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN &&
+		    !(act.sa_flags & SA_RESTART))
+			return false;
+	return true;
+}
+
+/* Sleeps until something may have happened; a point of cancellation. */
+static int wait_for_event(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (fcntl(fd, F_GETFL) & O_NONBLOCK)
+		return -EAGAIN;
+	if (poll(&p, 1, -1) >= 0)
+		return 0;
+	return errno == EINTR && goes_on() ? 0 : -errno;
+}
+
+/*
+ * The channel was closed by another thread while this one slept on it. In
+ * the kernel it would not wake, and programs rely on that.
+ */
+static int sleep_on(void)
+{
+	do
+		pause();
+	while (goes_on());
+	return -EINTR;
+}
+
+/* @number is of the channel that was meant first; 0: not yet known. */
+static int run_at(int fd, uint32_t *number, const struct cm_command *command,
+		  const char *buf, const struct rdma_ucm_cmd_hdr *hdr)
+{
+	struct cm_channel *channel;
+	int err, state = lock();
+
+	channel = cm_at(fd);
+	if (!channel || (*number && *number != channel->number)) {
+		unlock(state);
+		return *number ? sleep_on() : -EBADF;
+	}
+	*number = channel->number;
+	err = cm_command_run(channel, command, buf + sizeof(*hdr), hdr->in, hdr->out);
+	if (hdr->cmd == RDMA_USER_CM_CMD_GET_EVENT) {
+		channel->reading = !err;
+		channel->reader = pthread_self();
+	}
+	unlock(state);
+	return err;
+}
+
+static int execute(int fd, const void *buf, size_t len)
+{
+	const struct cm_command *command;
+	struct rdma_ucm_cmd_hdr hdr;
+	uint32_t number = 0;
+	int err = cm_command_find(buf, len, &hdr, &command);
+
+	if (err < 0)
+		return err;
+	for (;;) {
+		err = run_at(fd, &number, command, buf, &hdr);
+		if (err != -EAGAIN || hdr.cmd != RDMA_USER_CM_CMD_GET_EVENT)
+			return err;
+		err = wait_for_event(fd);
+		if (err < 0)
+			return err;
+	}
+}
+
+ssize_t cm_write(int fd, const void *buf, size_t len)
+{
+	int err = execute(fd, buf, len);
+
+	if (err < 0) {
+		errno = -err;
+		return -1;
+	}
+	return len;
+}
+
+bool cm_owns(int fd)
+{
+	return cm_at(fd);
+}
+
+static int open_channel(int flags)
+{
+	struct cm_channel *channel;
+	int err = cm_channel_new(&channel);
+
+	if (err < 0)
+		return err;
+	if (channel->fd >= FDS)
+		err = -EMFILE;
+	else if (flags & O_NONBLOCK && fcntl(channel->fd, F_SETFL, O_NONBLOCK) < 0)
+		err = -errno;
+	if (err < 0) {
+		close(channel->fd);
+		cm_channel_free(channel);
+		return err;
+	}
+	if (!(flags & O_CLOEXEC))
+		fcntl(channel->fd, F_SETFD, 0);
+	__atomic_store_n(&channels[channel->fd], channel, __ATOMIC_RELEASE);
+	open_channels++;
+	return channel->fd;
+}
+
+int cm_open(int flags)
+{
+	int state, fd = soft_join();
+
+	if (fd < 0) {
+		errno = -fd;
+		return -1;
+	}
+	state = lock();
+	fd = open_channel(flags);
+	unlock(state);
+	if (fd < 0) {
+		soft_leave();
+		errno = -fd;
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * A thread that handles an event will come back for the next. The kernel is
+ * so slow to take a connection down that it always has, before its channel
+ * is closed; it would find somebody else's descriptor.
+ */
+static int let_reader_return(int fd, int state)
+{
+	const struct timespec moment = { .tv_nsec = 200000 };
+	struct cm_channel *channel;
+	int n;
+
+	for (n = 0; n < MOMENTS; n++) {
+		channel = cm_at(fd);
+		if (!channel || !channel->reading ||
+		    pthread_equal(channel->reader, pthread_self()))
+			break;
+		unlock(state);
+		nanosleep(&moment, NULL);
+		state = lock();
+	}
+	return state;
+}
+
+static void close_channel(struct cm_channel *channel)
+{
+	struct cm_id *id;
+
+	cm_channel_run(channel);
+	while ((id = channel->ids)) {
+		if (id->destroyed)
+			cm_id_free(id);
+		else
+			cm_id_destroy(id);
+	}
+	__atomic_store_n(&channels[channel->fd], NULL, __ATOMIC_RELEASE);
+	cm_channel_free(channel);
+	if (!--open_channels)
+		cm_port_close();
+}
+
+void cm_close(int fd)
+{
+	struct cm_channel *channel;
+	int saved = errno, state = lock();
+
+	state = let_reader_return(fd, state);
+	channel = cm_at(fd);
+	if (channel)
+		close_channel(channel);
+	unlock(state);
+	if (channel)
+		soft_leave();
+	errno = saved;
+}
+
+void cm_forget(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	memset(channels, 0, sizeof(channels));
+	open_channels = 0;
+	cm_id_forget();
+	cm_port_forget();
+}

@@ -1,0 +1,281 @@
+/*
+ * Event channels
+ *
+ * What the program polls is an epoll(7) descriptor, and in it are
+ *
+ *	the mailbox		messages (cm_wire.c)
+ *	a timer			expired as long as an event waits; else it is
+ *				set to the next time at which something is due
+ *	processes		pidfds of those that our ids are connected to,
+ *				so that the death of one is an event at once
+ *
+ * So nothing needs a thread: whatever happens makes the descriptor readable,
+ * and the program's next command sees to it.
+ */
+#include "shim/soft/cm/cm_channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "shim/soft/cm/cm_id.h"
+#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/process.h"
+
+struct cm_watch {
+	struct cm_watch	*next;
+	struct cm_name	process;	/* its serial means nothing */
+	unsigned int	refs;
+	int		pidfd;
+	bool		dead;
+	bool		told;		/* its ids know */
+};
+
+enum { AT_ONCE = 1, READY_MAX = 16 };
+
+static uint32_t last_number;
+
+static int add(struct cm_channel *channel, int fd, void *ptr)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = ptr };
+
+	return epoll_ctl(channel->fd, EPOLL_CTL_ADD, fd, &event) < 0 ?
+		-errno : 0;
+}
+
+static int open_all(struct cm_channel *channel)
+{
+	int err;
+
+	channel->fd = epoll_create1(EPOLL_CLOEXEC);
+	channel->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (channel->fd < 0 || channel->timer < 0)
+		return -errno;
+	channel->box = cm_wire_open(channel->number);
+	if (channel->box < 0)
+		return channel->box;
+	err = add(channel, channel->box, NULL);
+	return err < 0 ? err : add(channel, channel->timer, NULL);
+}
+
+int cm_channel_new(struct cm_channel **ret_channel)
+{
+	struct cm_channel *channel = calloc(1, sizeof(*channel));
+	int err;
+
+	if (!channel)
+		return -ENOMEM;
+	channel->box = -1;
+	channel->number = ++last_number;
+	channel->epoch = process_epoch();
+	channel->last = &channel->first;
+	err = open_all(channel);
+	if (err < 0) {
+		if (channel->fd >= 0)
+			close(channel->fd);
+		cm_channel_free(channel);
+		return err;
+	}
+	*ret_channel = channel;
+	return 0;
+}
+
+static void free_watch(struct cm_watch *watch)
+{
+	if (watch->pidfd >= 0)
+		close(watch->pidfd);
+	free(watch);
+}
+
+/* The descriptor itself is closed by the program. */
+void cm_channel_free(struct cm_channel *channel)
+{
+	struct cm_watch *watch;
+	struct cm_event *event;
+
+	while ((event = cm_channel_get(channel)))
+		free(event);
+	while ((watch = channel->watches)) {
+		channel->watches = watch->next;
+		free_watch(watch);
+	}
+	if (channel->box >= 0)
+		cm_wire_close(channel->box, channel->number);
+	if (channel->timer >= 0)
+		close(channel->timer);
+	free(channel);
+}
+
+void cm_channel_drain(struct cm_channel *channel)
+{
+	struct cm_msg msg;
+
+	while (cm_wire_recv(channel->box, &msg))
+		cm_id_receive(channel, &msg);
+}
+
+static bool same_process(const struct cm_name *a, const struct cm_name *b)
+{
+	return a->node == b->node && a->instance == b->instance;
+}
+
+static bool is_self(const struct cm_name *process)
+{
+	return process->node == fabric_seg->node &&
+		process->instance == fabric_seg->instance;
+}
+
+static struct cm_watch **find_watch(struct cm_channel *channel,
+				    const struct cm_name *process)
+{
+	struct cm_watch **p = &channel->watches;
+
+	while (*p && !same_process(&(*p)->process, process))
+		p = &(*p)->next;
+	return p;
+}
+
+int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer)
+{
+	struct cm_watch *watch = *find_watch(channel, peer);
+
+	if (is_self(peer))
+		return 0;
+	if (watch) {
+		watch->refs++;
+		return watch->dead ? -ESRCH : 0;
+	}
+	watch = calloc(1, sizeof(*watch));
+	if (!watch)
+		return -ENOMEM;
+	watch->process = *peer;
+	watch->refs = 1;
+	watch->pidfd = fabric_pidfd(peer->node, peer->instance);
+	watch->dead = watch->told = watch->pidfd == -ESRCH;
+	watch->next = channel->watches;
+	channel->watches = watch;
+	if (watch->pidfd >= 0)
+		add(channel, watch->pidfd, watch);
+	return watch->dead ? -ESRCH : 0;
+}
+
+void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer)
+{
+	struct cm_watch **p = find_watch(channel, peer), *watch = *p;
+
+	if (!watch || --watch->refs)
+		return;
+	*p = watch->next;
+	/* a child's copy would keep it in the set */
+	if (watch->pidfd >= 0)
+		epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
+	free_watch(watch);
+}
+
+/* Its ids drop the watch one by one. */
+static void tell(struct cm_channel *channel, struct cm_watch *watch)
+{
+	struct cm_name process = watch->process;
+	struct cm_id *id, *next;
+
+	watch->told = true;
+	epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
+	for (id = channel->ids; id; id = next) {
+		next = id->next;
+		if (id->watching && same_process(&id->peer, &process))
+			cm_id_peer_died(id);
+	}
+}
+
+static uint64_t due(const struct cm_id *id)
+{
+	if (!id->resend || (id->deadline && id->deadline < id->resend))
+		return id->deadline;
+	return id->resend;
+}
+
+static void check_times(struct cm_channel *channel)
+{
+	uint64_t now = process_now();
+	struct cm_id *id, *next;
+
+	for (id = channel->ids; id; id = next) {
+		next = id->next;
+		if (due(id) && due(id) <= now)
+			cm_id_time(id);
+	}
+}
+
+static void tell_of_the_dead(struct cm_channel *channel)
+{
+	struct cm_watch *watch, *next;
+
+	for (watch = channel->watches; watch; watch = next) {
+		next = watch->next;	/* telling may free this one only */
+		if (watch->dead && !watch->told)
+			tell(channel, watch);
+	}
+}
+
+/* What the dead have sent comes before their death. */
+void cm_channel_run(struct cm_channel *channel)
+{
+	struct epoll_event ready[READY_MAX];
+	int i, n = epoll_wait(channel->fd, ready, READY_MAX, 0);
+
+	for (i = 0; i < n; i++)
+		if (ready[i].data.ptr)
+			((struct cm_watch *)ready[i].data.ptr)->dead = true;
+	if (n > 0)
+		cm_channel_drain(channel);
+	tell_of_the_dead(channel);
+	check_times(channel);
+}
+
+static uint64_t next_time(const struct cm_channel *channel)
+{
+	const struct cm_id *id;
+	uint64_t next = 0;
+
+	if (channel->first)
+		return AT_ONCE;
+	for (id = channel->ids; id; id = id->next)
+		if (due(id) && (!next || due(id) < next))
+			next = due(id);
+	return next;
+}
+
+void cm_channel_arm(struct cm_channel *channel)
+{
+	uint64_t next = next_time(channel);
+	struct itimerspec at = {
+		.it_value = { next / 1000000000, next % 1000000000 },
+	};
+
+	if (next == channel->armed)
+		return;
+	channel->armed = next;
+	timerfd_settime(channel->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void cm_channel_put(struct cm_channel *channel, struct cm_event *event)
+{
+	event->next = NULL;
+	*channel->last = event;
+	channel->last = &event->next;
+}
+
+struct cm_event *cm_channel_get(struct cm_channel *channel)
+{
+	struct cm_event *event = channel->first;
+
+	if (event) {
+		channel->first = event->next;
+		if (!channel->first)
+			channel->last = &channel->first;
+	}
+	return event;
+}

@@ -1,0 +1,361 @@
+/*
+ * Connections: the two ends of each, by messages
+ *
+ *	active				passive
+ *	REQ_SENT	-- REQ -->	REQ_RCVD	CONNECT_REQUEST
+ *	REP_RCVD	<-- REP --	REP_SENT	(accept)
+ *	ESTABLISHED	-- RTU -->	ESTABLISHED	ESTABLISHED
+ *
+ *	DREQ_SENT	-- DREQ -->	DREQ_RCVD	DISCONNECTED
+ *	TIMEWAIT	<-- DREP --	TIMEWAIT	(disconnect, too)
+ *	CLOSED		TIMEWAIT_EXIT	CLOSED
+ *
+ * REJ ends a connection that is not yet there. Datagrams know one question,
+ * SIDR_REQ, and one answer, SIDR_REP. Nothing gets lost, so nothing is sent
+ * twice; a full mailbox is tried again. Times are for answers that the
+ * peer's program does not give. The death of its process is an answer, too.
+ *
+ * A request for a port where nobody listens yet is held for a moment. Networks
+ * take their time, and there are programs that live on it: both ends of
+ * perftest's -R begin at once, the one to listen and the other to connect.
+ *
+ * Here are the program's commands; what happens to it is in cm_react.c.
+ *
+ * Source: the specification's chapter 12, and what the kernel's rdma_cm
+ * makes of it for programs: events, status values, lengths of private data.
+ */
+#include "shim/soft/cm/cm_conn.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "shim/soft/cm/cm_path.h"
+#include "shim/soft/fabric/process.h"
+
+/* Events of <rdma/rdma_cma.h>, which belongs to librdmacm. */
+#include "shim/soft/cm/cm_event.h"
+
+#define MS		1000000ull
+#define RESEND_NS	(20 * MS)
+#define LOOK_NS		MS
+#define PATIENCE_NS	(100 * MS)
+#define TIMEWAIT_NS	(4096ull << (CM_PATH_LIFETIME + 1))
+
+uint64_t cm_response_ns = 65536 * MS;	/* 16 times 4.096 s */
+
+bool cm_conn_datagrams(const struct cm_id *id)
+{
+	return id->qp_type == IBV_QPT_UD;
+}
+
+static void unwatch(struct cm_id *id)
+{
+	if (id->watching)
+		cm_channel_unwatch(id->channel, &id->peer);
+	id->watching = false;
+}
+
+/* -ESRCH: it is dead already. */
+int cm_conn_watch(struct cm_id *id)
+{
+	int err = cm_channel_watch(id->channel, &id->peer);
+
+	id->watching = !err || err == -ESRCH;
+	return err;
+}
+
+void cm_conn_enter(struct cm_id *id, enum cm_state state)
+{
+	uint64_t wait = 0;
+
+	id->state = state;
+	if (state == CM_REQ_SENT || state == CM_SIDR_REQ_SENT ||
+	    state == CM_REP_SENT || state == CM_DREQ_SENT)
+		wait = cm_response_ns;
+	if (state == CM_TIMEWAIT)
+		wait = TIMEWAIT_NS;
+	if (state == CM_TIMEWAIT || state == CM_CLOSED)
+		unwatch(id);
+	id->deadline = wait ? process_now() + wait : 0;
+}
+
+void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status)
+{
+	cm_conn_enter(id, state);
+	cm_id_event(id, event, status);
+}
+
+static struct cm_msg message(const struct cm_id *id, enum cm_type type)
+{
+	return (struct cm_msg){ .type = type, .from.serial = id->serial,
+				.ps = id->ps };
+}
+
+static void set_private(struct cm_msg *msg, const void *data, size_t len)
+{
+	memcpy(msg->private_data, data, len);
+	msg->private_len = len;
+}
+
+/* A message that waits is overtaken by the next: that says all. */
+int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
+{
+	int err = cm_wire_send(&id->peer, msg);
+
+	id->resend = 0;
+	if (err != -EAGAIN)
+		return err;
+	id->unsent = *msg;
+	id->resend = process_now() + RESEND_NS;
+	return 0;
+}
+
+int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status)
+{
+	struct cm_msg msg = message(id, type);
+
+	msg.status = status;
+	return cm_conn_send(id, &msg);
+}
+
+static void give_parameters(struct cm_id *id, struct cm_msg *msg,
+			    const struct rdma_ucm_conn_param *param)
+{
+	id->sq_psn = cm_id_unique();
+	id->responder_resources = param->responder_resources;
+	id->initiator_depth = param->initiator_depth;
+	msg->psn = id->sq_psn;
+	msg->qpn = param->qp_num;
+	msg->srq = param->srq;
+	msg->qp_type = id->qp_type;
+	msg->responder_resources = param->responder_resources;
+	msg->initiator_depth = param->initiator_depth;
+	msg->flow_control = param->flow_control;
+	msg->retry_count = param->retry_count < 7 ? param->retry_count : 7;
+	msg->rnr_retry_count = param->rnr_retry_count < 7 ?
+		param->rnr_retry_count : 7;
+	set_private(msg, param->private_data, param->private_data_len);
+}
+
+void cm_conn_refuse(struct cm_id *id, bool full)
+{
+	id->held = id->resend = 0;
+	if (cm_conn_datagrams(id))
+		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE,
+		    full ? CM_SIDR_REJECTED : CM_SIDR_UNSUPPORTED);
+	else
+		cm_conn_end(id, CM_CLOSED, CM_EVENT_REJECTED,
+		    full ? CM_REJ_CONSUMER_DEFINED : CM_REJ_INVALID_SERVICE_ID);
+}
+
+struct request {
+	struct cm_id	*id;
+	struct cm_msg	msg;
+};
+
+static int send_request(const struct cm_name *to, void *arg)
+{
+	struct request *request = arg;
+
+	request->id->peer = *to;
+	return cm_conn_send(request->id, &request->msg);
+}
+
+static void wait_for_answer(struct cm_id *id)
+{
+	cm_conn_enter(id, cm_conn_datagrams(id) ? CM_SIDR_REQ_SENT : CM_REQ_SENT);
+}
+
+static void sent(struct cm_id *id)
+{
+	id->held = 0;
+	wait_for_answer(id);
+	if (cm_conn_watch(id) == -ESRCH)
+		cm_id_peer_died(id);
+}
+
+static void hold(struct cm_id *id, const struct cm_msg *msg)
+{
+	id->unsent = *msg;
+	id->resend = process_now() + LOOK_NS;
+	wait_for_answer(id);
+}
+
+static int send_or_hold(struct cm_id *id, const struct cm_msg *msg)
+{
+	struct request request = { .id = id, .msg = *msg };
+	int err = cm_port_request(id->ps, &id->dst, send_request, &request);
+
+	if (!err)
+		sent(id);
+	else if (err == -ENOENT && id->held > process_now())
+		hold(id, msg);
+	else if (err == -ENOENT || err == -ENOSPC)
+		cm_conn_refuse(id, err == -ENOSPC);
+	else
+		return err;
+	return 0;
+}
+
+void cm_conn_look_again(struct cm_id *id)
+{
+	struct cm_msg msg = id->unsent;
+
+	if (send_or_hold(id, &msg) < 0)
+		cm_conn_refuse(id, false);
+}
+
+int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd)
+{
+	const struct rdma_ucm_conn_param *param = &cmd->conn_param;
+	struct cm_msg msg;
+
+	if (!param->valid || id->state != CM_ROUTE_RESOLVED ||
+	    param->private_data_len > (cm_conn_datagrams(id) ? SIDR_REQ_BYTES : REQ_BYTES))
+		return -EINVAL;
+	msg = message(id, cm_conn_datagrams(id) ? CM_SIDR_REQ : CM_REQ);
+	msg.src = id->src;
+	msg.dst = id->dst;
+	msg.ece = cmd->ece;
+	give_parameters(id, &msg, param);
+	id->retry_count = msg.retry_count;
+	id->held = process_now() + PATIENCE_NS;
+	return send_or_hold(id, &msg);
+}
+
+static int accept_connection(struct cm_id *id, const struct rdma_ucm_accept *cmd)
+{
+	struct cm_msg msg = message(id, CM_REP);
+
+	if (cmd->conn_param.private_data_len > REP_BYTES)
+		return -EINVAL;
+	msg.ece = cmd->ece;
+	give_parameters(id, &msg, &cmd->conn_param);
+	id->uid = cmd->uid;
+	cm_conn_enter(id, CM_REP_SENT);
+	if (cm_conn_send(id, &msg) == -ENOENT)
+		cm_conn_end(id, CM_CLOSED, CM_EVENT_REJECTED, CM_REJ_INVALID_COMM_ID);
+	return 0;
+}
+
+static int accept_datagrams(struct cm_id *id, const struct rdma_ucm_accept *cmd)
+{
+	struct cm_msg msg = message(id, CM_SIDR_REP);
+
+	if (cmd->conn_param.private_data_len > SIDR_REP_BYTES)
+		return -EINVAL;
+	give_parameters(id, &msg, &cmd->conn_param);
+	msg.qkey = id->qkey;
+	id->uid = cmd->uid;
+	cm_conn_send(id, &msg);
+	cm_conn_enter(id, CM_CLOSED);
+	return 0;
+}
+
+/* The active side says that it is ready; a DREQ may have come already. */
+static int establish(struct cm_id *id)
+{
+	if (id->state == CM_DREQ_RCVD)
+		return 0;
+	if (id->state != CM_REP_RCVD)
+		return -EINVAL;
+	cm_conn_enter(id, CM_ESTABLISHED);
+	cm_conn_send_status(id, CM_RTU, 0);
+	return 0;
+}
+
+int cm_conn_accept(struct cm_id *id, const struct rdma_ucm_accept *cmd)
+{
+	if (!cmd->conn_param.valid)
+		return establish(id);
+	if (id->state == CM_REQ_RCVD)
+		return accept_connection(id, cmd);
+	if (id->state == CM_SIDR_REQ_RCVD)
+		return accept_datagrams(id, cmd);
+	return -EINVAL;
+}
+
+int cm_conn_reject(struct cm_id *id, const struct rdma_ucm_reject *cmd)
+{
+	uint8_t reason = cmd->reason ? cmd->reason : CM_REJ_CONSUMER_DEFINED;
+	bool sidr = id->state == CM_SIDR_REQ_RCVD;
+	struct cm_msg msg = message(id, sidr ? CM_SIDR_REP : CM_REJ);
+
+	if ((reason != CM_REJ_CONSUMER_DEFINED && reason != CM_REJ_VENDOR_OPTION) ||
+	    cmd->private_data_len > (sidr ? SIDR_REP_BYTES : REJ_BYTES))
+		return -EINVAL;
+	if (!sidr && id->state != CM_REQ_RCVD && id->state != CM_REP_SENT &&
+	    id->state != CM_REP_RCVD)
+		return -EINVAL;
+	msg.status = sidr ? CM_SIDR_REJECTED : reason;
+	set_private(&msg, cmd->private_data, cmd->private_data_len);
+	cm_conn_send(id, &msg);
+	cm_conn_enter(id, CM_CLOSED);
+	return 0;
+}
+
+int cm_conn_disconnect(struct cm_id *id)
+{
+	if (id->state < CM_REQ_SENT)
+		return -EINVAL;
+	if (id->state == CM_DREQ_RCVD) {
+		cm_conn_send_status(id, CM_DREP, 0);
+		cm_conn_enter(id, CM_TIMEWAIT);
+	} else if (id->state == CM_ESTABLISHED) {
+		cm_conn_enter(id, CM_DREQ_SENT);
+		if (cm_conn_send_status(id, CM_DREQ, 0) == -ENOENT)
+			cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
+	}
+	return 0;
+}
+
+int cm_conn_notify(struct cm_id *id, uint32_t event)
+{
+	if (event != IBV_EVENT_COMM_EST)
+		return -EINVAL;
+	if (id->state == CM_ESTABLISHED)
+		return -EISCONN;
+	if (id->state != CM_REP_SENT)
+		return -EINVAL;
+	cm_conn_end(id, CM_ESTABLISHED, CM_EVENT_ESTABLISHED, 0);
+	return 0;
+}
+
+/* Nobody has heard of it. */
+static void drop_request(struct cm_id *id)
+{
+	id->held = id->resend = 0;
+	cm_conn_enter(id, CM_CLOSED);
+}
+
+/* The id is destroyed: so would the kernel leave the other end. */
+void cm_id_hang_up(struct cm_id *id)
+{
+	if (id->held) {
+		drop_request(id);
+		return;
+	}
+	switch (id->state) {
+	case CM_REQ_SENT:
+		cm_conn_send_status(id, CM_REJ, CM_REJ_CONSUMER_DEFINED);
+		break;
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+		cm_conn_send_status(id, CM_REJ, CM_REJ_CONSUMER_DEFINED);
+		break;
+	case CM_ESTABLISHED:
+		cm_conn_send_status(id, CM_DREQ, 0);
+		break;
+	case CM_DREQ_RCVD:
+		cm_conn_send_status(id, CM_DREP, 0);
+		break;
+	case CM_SIDR_REQ_RCVD:
+		cm_conn_send_status(id, CM_SIDR_REP, CM_SIDR_REJECTED);
+		break;
+	default:
+		break;
+	}
+	cm_conn_enter(id, CM_CLOSED);
+}

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Connections. Callers hold the connection manager's lock (cm.c); each
+ * function is a command, and returns 0 or -errno as the kernel's.
+ */
+#include "shim/soft/cm/cm_id.h"
+
+/* The shape of the kernel's commands (cm.c has the list). */
+int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd);
+int cm_conn_accept(struct cm_id *id, const struct rdma_ucm_accept *cmd);
+int cm_conn_reject(struct cm_id *id, const struct rdma_ucm_reject *cmd);
+int cm_conn_disconnect(struct cm_id *id);
+int cm_conn_notify(struct cm_id *id, uint32_t event);
+
+/* Bytes that programs can send with each, and are given (zeros behind). */
+enum {
+	REQ_BYTES	= 56,
+	REP_BYTES	= 196,
+	REJ_BYTES	= 148,
+	SIDR_REQ_BYTES	= 180,
+	SIDR_REP_BYTES	= 136,
+};
+
+/* The steps that commands and messages share (cm_react.c). */
+bool cm_conn_datagrams(const struct cm_id *id);
+void cm_conn_enter(struct cm_id *id, enum cm_state state);
+void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
+
+/* Be told when the peer's process ends; -ESRCH: it has. */
+int cm_conn_watch(struct cm_id *id);
+
+/* To the peer. -ENOENT: it is gone; a full mailbox is tried again later. */
+int cm_conn_send(struct cm_id *id, struct cm_msg *msg);
+int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status);
+
+/* Nobody is there, or has room: that comes as an event, as from afar. */
+void cm_conn_refuse(struct cm_id *id, bool full);
+
+/* Is a request that is held (id->held) for somebody by now? */
+void cm_conn_look_again(struct cm_id *id);

@@ -1,0 +1,264 @@
+/*
+ * Ids and their events
+ *
+ * An id has two numbers: a handle, small and used again, by which the program
+ * names it; and a serial, by which messages do. A request that comes makes a
+ * new id in the listener's channel at once, which the program learns of with
+ * the event; until it accepts, there is nobody to whom other events of that
+ * id could be told, and they are dropped.
+ */
+#include "shim/soft/cm/cm_id.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "shim/soft/cm/cm_mcast.h"
+#include "shim/soft/fabric/fabric.h"
+
+enum { IDS = 1 << 16 };		/* what librdmacm can index */
+
+static struct cm_id *ids[IDS];
+static uint32_t high;		/* none was ever used from here on */
+static uint32_t last_serial;
+
+struct cm_name cm_id_name(const struct cm_id *id)
+{
+	return (struct cm_name){ fabric_seg->instance, fabric_seg->node,
+				 id->serial };
+}
+
+/* For sequence numbers: 24 bits. */
+uint32_t cm_id_unique(void)
+{
+	uint32_t number = 0;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
+		number = last_serial * 2654435761u;
+	return number & 0xffffff;
+}
+
+static int take_handle(struct cm_id *id)
+{
+	uint32_t i;
+
+	for (i = 0; i < high && ids[i]; i++)
+		;
+	if (i == IDS)
+		return -ENOMEM;
+	if (i == high)
+		high++;
+	id->handle = i;
+	ids[i] = id;
+	return 0;
+}
+
+static void join_channel(struct cm_id *id, struct cm_channel *channel)
+{
+	id->channel = channel;
+	id->next = channel->ids;
+	channel->ids = id;
+}
+
+static void leave_channel(struct cm_id *id)
+{
+	struct cm_id **p = &id->channel->ids;
+
+	while (*p != id)
+		p = &(*p)->next;
+	*p = id->next;
+}
+
+int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type,
+	      struct cm_id **ret_id)
+{
+	struct cm_id *id = calloc(1, sizeof(*id));
+	int err;
+
+	if (!id)
+		return -ENOMEM;
+	id->ps = ps;
+	id->qp_type = qp_type;
+	id->serial = ++last_serial;
+	err = cm_wire_name(channel->number, id->serial);
+	if (!err) {
+		err = take_handle(id);
+		if (err < 0)
+			cm_wire_unname(id->serial);
+	}
+	if (err < 0) {
+		free(id);
+		return err;
+	}
+	join_channel(id, channel);
+	*ret_id = id;
+	return 0;
+}
+
+int cm_id_get(struct cm_channel *channel, uint32_t handle, struct cm_id **ret_id)
+{
+	if (handle >= high || !ids[handle])
+		return -ENOENT;
+	if (ids[handle]->channel != channel)
+		return -EINVAL;
+	*ret_id = ids[handle];
+	return 0;
+}
+
+struct cm_id *cm_id_by_serial(uint32_t serial)
+{
+	uint32_t i;
+
+	for (i = 0; i < high; i++)
+		if (ids[i] && ids[i]->serial == serial)
+			return ids[i];
+	return NULL;
+}
+
+struct cm_id *cm_id_by_peer(const struct cm_name *peer)
+{
+	uint32_t i;
+
+	for (i = 0; i < high; i++)
+		if (ids[i] && ids[i]->peer.serial == peer->serial &&
+		    ids[i]->peer.node == peer->node &&
+		    ids[i]->peer.instance == peer->instance)
+			return ids[i];
+	return NULL;
+}
+
+struct cm_event *cm_id_event(struct cm_id *id, int type, int status)
+{
+	struct cm_event *event;
+
+	event = id->uid ? calloc(1, sizeof(*event)) : NULL;
+	if (!event)
+		return NULL;
+	event->id = id;
+	event->resp.uid = id->uid;
+	event->resp.id = id->handle;
+	event->resp.event = type;
+	event->resp.status = status;
+	cm_channel_put(id->channel, event);
+	return event;
+}
+
+/* Take out of @from what is @id's, and the request that made it. */
+static struct cm_event *take_event(struct cm_channel *from,
+				   const struct cm_id *id)
+{
+	struct cm_event **p, *event;
+
+	for (p = &from->first; (event = *p); p = &event->next) {
+		if (event->id != id && event->request != id)
+			continue;
+		*p = event->next;
+		if (!event->next)
+			from->last = p;
+		return event;
+	}
+	return NULL;
+}
+
+void cm_id_request_done(const struct cm_event *event)
+{
+	struct cm_name name = cm_id_name(event->id);
+
+	cm_port_accepted(event->id->port, &name);
+}
+
+static void drop_events(struct cm_id *id)
+{
+	struct cm_event *event;
+
+	while ((event = take_event(id->channel, id))) {
+		if (event->request == id)
+			cm_id_request_done(event);
+		else if (event->request)
+			cm_id_destroy(event->request);
+		free(event);
+	}
+}
+
+/*
+ * In this order: the name goes first, so that what is not in the mailbox
+ * then does not come any more (cm_wire.c). If its peer's mailbox is full, it
+ * stays in its channel until it has said that it goes.
+ */
+void cm_id_destroy(struct cm_id *id)
+{
+	struct cm_name name = cm_id_name(id);
+
+	cm_id_hang_up(id);
+	if (id->has_port)
+		cm_port_release(id->port, &name);
+	cm_wire_unname(id->serial);
+	cm_channel_drain(id->channel);
+	drop_events(id);
+	cm_mcast_free_all(id);
+	ids[id->handle] = NULL;
+	id->destroyed = true;
+	if (!id->resend)
+		cm_id_free(id);
+}
+
+void cm_id_free(struct cm_id *id)
+{
+	leave_channel(id);
+	free(id);
+}
+
+static void move_watch(struct cm_id *id, struct cm_channel *from)
+{
+	if (!id->watching)
+		return;
+	cm_channel_unwatch(from, &id->peer);
+	if (cm_channel_watch(id->channel, &id->peer) == -ESRCH)
+		cm_id_peer_died(id);
+}
+
+int cm_id_migrate(struct cm_id *id, struct cm_channel *channel)
+{
+	struct cm_channel *from = id->channel;
+	struct cm_event *event;
+	int err;
+
+	if (from == channel)
+		return 0;
+	err = cm_wire_name(channel->number, id->serial);
+	if (err < 0)
+		return err;
+	leave_channel(id);
+	join_channel(id, channel);
+	while ((event = take_event(from, id))) {
+		cm_channel_put(channel, event);
+		if (event->request)
+			cm_id_migrate(event->request, channel);
+	}
+	cm_channel_drain(from);
+	move_watch(id, from);
+	cm_channel_arm(from);
+	return 0;
+}
+
+int cm_id_bind_port(struct cm_id *id)
+{
+	struct cm_port want = {
+		.owner = cm_id_name(id), .addr = id->src, .ps = id->ps,
+		.reuse = id->reuse, .afonly = id->afonly,
+	};
+	int err = cm_port_bind(&want, &id->port);
+
+	if (err < 0)
+		return err;
+	id->src.port = want.addr.port;
+	id->has_port = true;
+	return 0;
+}
+
+void cm_id_forget(void)
+{
+	memset(ids, 0, high * sizeof(ids[0]));
+	high = 0;
+}

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Paths, and the queue pair attributes that follow from a connection.
+ * Callers hold the connection manager's lock.
+ */
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "shim/soft/cm/cm_id.h"
+
+/* Of packets: 4.096 us times 2 to this. */
+enum { CM_PATH_LIFETIME = 14 };
+
+/* How to reach the other end. */
+void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah);
+
+/* For a transition to attr->qp_state; -EINVAL in a state that has none. */
+int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr);
+
+void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp);
+
+/* RDMA_USER_CM_QUERY_ADDR and _GID; of the latter the addresses are AF_IB. */
+void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
+void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
+
+/* RDMA_USER_CM_QUERY_PATH: how many there are, 0 or 1, and the one. */
+uint32_t cm_path_data(const struct cm_id *id, struct ib_path_rec_data *path);

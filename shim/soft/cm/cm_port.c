@@ -1,0 +1,320 @@
+/*
+ * Who has bound which port
+ *
+ * One file that all processes map, DIR/cm:
+ *
+ *	+------+---------+---------+- - -
+ *	| high | entry 0 | entry 1 |
+ *	+------+---------+---------+- - -
+ *
+ * It changes under a lock of fcntl(2), which goes with its process even if a
+ * child of that lives on. Who was killed leaves entries behind; they are
+ * free, as is found out when one is in the way. The file itself goes with
+ * the fabric (fabric.c).
+ *
+ * What is a conflict is what the kernel's rdma_cm says: two owners of one
+ * port must have different addresses, or have both asked for reuse; and who
+ * listens must be alone, reuse or not.
+ */
+#include "shim/soft/cm/cm_port.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/fabric.h"
+
+enum {
+	PORTS		= 16384,
+	FIRST_PORT	= 32768,	/* of those that we choose */
+	LAST_PORT	= 60999,
+};
+
+struct table {
+	uint32_t	high;		/* none was ever used from here on */
+	struct cm_port	port[PORTS];
+};
+
+static struct table *table;
+static int fd = -1;
+
+static int map(void)
+{
+	char path[FABRIC_PATH];
+	int err;
+
+	if (table)
+		return 0;
+	snprintf(path, sizeof(path), "%s/cm", directory_path());
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, sizeof(*table)) < 0)
+		goto fail;
+	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     fd, 0);
+	if (table == MAP_FAILED) {
+		table = NULL;
+		goto fail;
+	}
+	madvise(table, sizeof(*table), MADV_DONTFORK);
+	return 0;
+
+fail:
+	err = -errno;
+	close(fd);
+	fd = -1;
+	return err;
+}
+
+static int lock(void)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int err = map();
+
+	if (err < 0)
+		return err;
+	while (fcntl(fd, F_SETLKW, &whole) < 0) {
+		/* a guess that takes two threads for one: see fabric.c */
+		if (errno != EINTR && errno != EDEADLK)
+			return -errno;
+		sched_yield();
+	}
+	return 0;
+}
+
+static void unlock(void)
+{
+	struct flock whole = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
+	fcntl(fd, F_SETLK, &whole);
+}
+
+static uint32_t high(void)
+{
+	return table->high < PORTS ? table->high : PORTS;
+}
+
+static bool lives(const struct cm_port *port)
+{
+	return fabric_has(port->owner.node, port->owner.instance);
+}
+
+static bool overlap(const struct cm_port *a, const struct cm_port *b)
+{
+	if (a->addr.family != b->addr.family)
+		return (cm_addr_any(&a->addr) && !a->afonly) ||
+			(cm_addr_any(&b->addr) && !b->afonly);
+	return cm_addr_any(&a->addr) || cm_addr_any(&b->addr) ||
+		cm_addr_same_ip(&a->addr, &b->addr);
+}
+
+/* Is there another owner, beside those that @reuse allows? */
+static bool conflict(const struct cm_port *want, bool reuse)
+{
+	struct cm_port *have;
+
+	for (have = table->port; have < table->port + high(); have++) {
+		if (have == want || have->ps != want->ps ||
+		    have->addr.port != want->addr.port ||
+		    (reuse && have->reuse) || !overlap(have, want))
+			continue;
+		if (lives(have))
+			return true;
+		have->ps = 0;
+	}
+	return false;
+}
+
+static int choose(struct cm_port *want)
+{
+	uint32_t span = LAST_PORT - FIRST_PORT + 1, start = 0, n;
+
+	if (getrandom(&start, sizeof(start), 0) < 0)
+		start = want->owner.serial;
+	for (n = 0; n < span; n++) {
+		want->addr.port = htons(FIRST_PORT + (start + n) % span);
+		if (!conflict(want, false))
+			return 0;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+static struct cm_port *free_entry(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < high(); i++)
+		if (!table->port[i].ps)
+			return &table->port[i];
+	if (i < PORTS) {
+		table->high = i + 1;
+		return &table->port[i];
+	}
+	for (i = 0; i < PORTS; i++)
+		if (!lives(&table->port[i]))
+			return &table->port[i];
+	return NULL;
+}
+
+static int enter(struct cm_port *want, uint32_t *ret_slot)
+{
+	struct cm_port *entry;
+	int err = 0;
+
+	if (!want->addr.port)
+		err = choose(want);
+	else if (conflict(want, want->reuse))
+		err = -EADDRINUSE;
+	if (err < 0)
+		return err;
+	entry = free_entry();
+	if (!entry)
+		return -EADDRNOTAVAIL;
+	*entry = *want;
+	*ret_slot = entry - table->port;
+	return 0;
+}
+
+int cm_port_bind(struct cm_port *want, uint32_t *ret_slot)
+{
+	int err = lock();
+
+	if (err < 0)
+		return err;
+	err = enter(want, ret_slot);
+	unlock();
+	return err;
+}
+
+static struct cm_port *own(uint32_t slot, const struct cm_name *owner)
+{
+	struct cm_port *port = &table->port[slot % PORTS];
+
+	return port->ps && port->owner.serial == owner->serial &&
+		port->owner.node == owner->node &&
+		port->owner.instance == owner->instance ? port : NULL;
+}
+
+void cm_port_release(uint32_t slot, const struct cm_name *owner)
+{
+	struct cm_port *port;
+
+	if (lock() < 0)
+		return;
+	port = own(slot, owner);
+	if (port)
+		port->ps = 0;
+	unlock();
+}
+
+void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse,
+		   bool afonly)
+{
+	struct cm_port *port;
+
+	if (lock() < 0)
+		return;
+	port = own(slot, owner);
+	if (port) {
+		port->reuse = reuse;
+		port->afonly = afonly;
+	}
+	unlock();
+}
+
+int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog)
+{
+	struct cm_port *port;
+	int err = lock();
+
+	if (err < 0)
+		return err;
+	port = own(slot, owner);
+	if (!port)
+		err = -EINVAL;
+	else if (conflict(port, false))
+		err = -EADDRINUSE;
+	else
+		port->backlog = backlog;
+	unlock();
+	return err;
+}
+
+static bool answers(const struct cm_port *port, const struct cm_addr *addr)
+{
+
+	return port->backlog && port->addr.port == addr->port &&
+		(cm_addr_same_ip(&port->addr, addr) ||
+		 (cm_addr_any(&port->addr) &&
+		  (!port->afonly || port->addr.family == addr->family)));
+}
+
+/* Who has just this address comes before who has all. */
+static struct cm_port *find(uint16_t ps, const struct cm_addr *addr)
+{
+	struct cm_port *port, *found = NULL;
+
+	for (port = table->port; port < table->port + high(); port++)
+		if (port->ps == ps && answers(port, addr) && lives(port) &&
+		    (!found || !cm_addr_any(&port->addr)))
+			found = port;
+	return found;
+}
+
+int cm_port_request(uint16_t ps, const struct cm_addr *addr,
+		    int (*send)(const struct cm_name *to, void *arg), void *arg)
+{
+	struct cm_port *port;
+	int err = lock();
+
+	if (err < 0)
+		return err;
+	port = find(ps, addr);
+	if (!port)
+		err = -ENOENT;
+	else if (port->waiting >= port->backlog)
+		err = -ENOSPC;
+	else
+		err = send(&port->owner, arg);
+	if (!err)
+		port->waiting++;
+	unlock();
+	return err;
+}
+
+void cm_port_accepted(uint32_t slot, const struct cm_name *owner)
+{
+	struct cm_port *port;
+
+	if (lock() < 0)
+		return;
+	port = own(slot, owner);
+	if (port && port->waiting)
+		port->waiting--;
+	unlock();
+}
+
+void cm_port_close(void)
+{
+	if (table)
+		munmap(table, sizeof(*table));
+	if (fd >= 0)
+		close(fd);
+	cm_port_forget();
+}
+
+/* The table is not mapped in a child (MADV_DONTFORK). */
+void cm_port_forget(void)
+{
+	table = NULL;
+	fd = -1;
+}

@@ -1,0 +1,55 @@
+#pragma once
+/*
+ * The ports of all port spaces, and who has bound them: one table for the
+ * fabric. Callers serialize within the process (cm.c), and are in the fabric.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/soft/cm/cm_addr.h"
+
+/* Who is meant by a message: an id of a process. */
+struct cm_name {
+	uint64_t	instance;	/* of the process in the fabric */
+	uint32_t	node;
+	uint32_t	serial;		/* of the id there, never used again */
+};
+
+struct cm_port {
+	struct cm_name	owner;
+	struct cm_addr	addr;
+	uint16_t	ps;		/* enum rdma_ucm_port_space; 0: free */
+	uint8_t		reuse;
+	uint8_t		afonly;		/* a wildcard of its own family */
+	uint32_t	backlog;	/* of a listener, else 0 */
+	uint32_t	waiting;	/* requests that were not yet delivered */
+};
+
+/*
+ * Enter @want, whose port is chosen if it is 0 (and then written there).
+ * -EADDRINUSE as the kernel has it, -EADDRNOTAVAIL if there are no more.
+ */
+int cm_port_bind(struct cm_port *want, uint32_t *ret_slot);
+void cm_port_release(uint32_t slot, const struct cm_name *owner);
+
+/* What may share the port with it, from now on. */
+void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse,
+		   bool afonly);
+
+/* -EADDRINUSE if the address was only shared by reuse. */
+int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog);
+
+/*
+ * Bring a request to who listens at @addr: @send is called while the table
+ * is locked, and its result returned. -ENOENT: nobody listens; -ENOSPC: the
+ * backlog is full.
+ */
+int cm_port_request(uint16_t ps, const struct cm_addr *addr,
+		    int (*send)(const struct cm_name *to, void *arg), void *arg);
+
+/* A request was delivered to the program, or dropped. */
+void cm_port_accepted(uint32_t slot, const struct cm_name *owner);
+
+/* Leave the table, with the last channel; in a child: forget it. */
+void cm_port_close(void);
+void cm_port_forget(void);

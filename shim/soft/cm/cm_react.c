@@ -1,0 +1,321 @@
+/*
+ * Connections: what happens to an id without its program
+ *
+ * A message comes, the peer's process ends, or it takes too long. Each is a
+ * step of the states in cm_conn.c, and mostly an event.
+ */
+#include "shim/soft/cm/cm_conn.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/soft/cm/cm_event.h"
+#include "shim/soft/cm/cm_path.h"
+#include "shim/soft/fabric/process.h"
+
+/* To who has sent @msg to nobody. */
+static void answer(const struct cm_msg *msg, enum cm_type type, uint32_t status)
+{
+	struct cm_msg reply = { .type = type, .ps = msg->ps, .status = status };
+
+	reply.from.serial = msg->to;
+	cm_wire_send(&msg->from, &reply);
+}
+
+static bool from_peer(const struct cm_id *id, const struct cm_msg *msg)
+{
+	return id->peer.node == msg->from.node &&
+		id->peer.instance == msg->from.instance;
+}
+
+/* What each side offers is what the other can ask for, so they cross. */
+static void fill_conn(struct cm_event *event, const struct cm_msg *msg,
+		      uint8_t len)
+{
+	struct rdma_ucm_conn_param *conn = &event->resp.param.conn;
+
+	memcpy(conn->private_data, msg->private_data, len);
+	conn->private_data_len = len;
+	conn->qp_num = msg->qpn;
+	conn->srq = msg->srq;
+	conn->responder_resources = msg->initiator_depth;
+	conn->initiator_depth = msg->responder_resources;
+	conn->flow_control = msg->flow_control;
+	conn->retry_count = msg->retry_count;
+	conn->rnr_retry_count = msg->rnr_retry_count;
+	event->resp.ece = msg->ece;
+}
+
+static void fill_ud(struct cm_event *event, const struct cm_id *id,
+		    const struct cm_msg *msg, uint8_t len)
+{
+	struct rdma_ucm_ud_param *ud = &event->resp.param.ud;
+
+	memcpy(ud->private_data, msg->private_data, len);
+	ud->private_data_len = len;
+	ud->qp_num = msg->qpn;
+	ud->qkey = msg->qkey;
+	if (msg->type == CM_SIDR_REP)
+		cm_path_ah(id, &ud->ah_attr);
+}
+
+static void take_parameters(struct cm_id *id, const struct cm_msg *msg)
+{
+	id->remote_qpn = msg->qpn;
+	id->rq_psn = msg->psn;
+	id->responder_resources = msg->initiator_depth;
+	id->initiator_depth = msg->responder_resources;
+	id->rnr_retry_count = msg->rnr_retry_count;
+	id->ece = msg->ece;
+}
+
+static int make_child(struct cm_id *listener, const struct cm_msg *msg,
+		      struct cm_id **ret_id)
+{
+	uint8_t qp_type = listener->qp_type;
+	struct cm_id *id;
+	int err;
+
+	if (msg->qp_type == IBV_QPT_XRC_SEND)
+		qp_type = IBV_QPT_XRC_RECV;
+	err = cm_id_new(listener->channel, listener->ps, qp_type, &id);
+	if (err < 0)
+		return err;
+	id->device = true;
+	id->src = msg->dst;
+	id->dst = msg->src;
+	id->tos = listener->tos;
+	id->ack_timeout = listener->ack_timeout;
+	id->qkey = CM_UDP_QKEY;
+	id->peer = msg->from;
+	id->retry_count = msg->retry_count;
+	take_parameters(id, msg);
+	*ret_id = id;
+	return 0;
+}
+
+static void request(struct cm_id *listener, struct cm_msg *msg)
+{
+	bool sidr = msg->type == CM_SIDR_REQ;
+	struct cm_event *event;
+	struct cm_id *id;
+
+	if (cm_id_by_peer(&msg->from))
+		return;		/* it came twice */
+	if (listener->state != CM_LISTENING || msg->ps != listener->ps ||
+	    sidr != cm_conn_datagrams(listener) || make_child(listener, msg, &id) < 0) {
+		answer(msg, sidr ? CM_SIDR_REP : CM_REJ,
+		       sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID);
+		return;
+	}
+	id->state = sidr ? CM_SIDR_REQ_RCVD : CM_REQ_RCVD;
+	event = cm_id_event(listener, CM_EVENT_CONNECT_REQUEST, 0);
+	if (!event) {
+		cm_id_destroy(id);
+		return;
+	}
+	event->request = id;
+	event->resp.id = id->handle;
+	if (sidr)
+		fill_ud(event, id, msg, SIDR_REQ_BYTES);
+	else
+		fill_conn(event, msg, REQ_BYTES);
+	if (!sidr && cm_conn_watch(id) == -ESRCH)
+		cm_id_peer_died(id);
+}
+
+static void reply(struct cm_id *id, struct cm_msg *msg)
+{
+	struct cm_event *event;
+
+	if (id->state != CM_REQ_SENT)
+		return;
+	id->peer = msg->from;	/* the listener's child: the same process */
+	take_parameters(id, msg);
+	cm_conn_enter(id, CM_REP_RCVD);
+	event = cm_id_event(id, CM_EVENT_CONNECT_RESPONSE, 0);
+	if (event)
+		fill_conn(event, msg, REP_BYTES);
+}
+
+static void sidr_reply(struct cm_id *id, struct cm_msg *msg)
+{
+	struct cm_event *event;
+
+	if (id->state != CM_SIDR_REQ_SENT)
+		return;
+	cm_conn_enter(id, CM_CLOSED);
+	if (msg->status) {
+		event = cm_id_event(id, CM_EVENT_UNREACHABLE, msg->status);
+	} else {
+		id->qkey = msg->qkey;
+		event = cm_id_event(id, CM_EVENT_ESTABLISHED, 0);
+	}
+	if (event)
+		fill_ud(event, id, msg, SIDR_REP_BYTES);
+}
+
+static void rejected(struct cm_id *id, struct cm_msg *msg)
+{
+	struct cm_event *event;
+
+	switch (id->state) {
+	case CM_REQ_SENT:
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+		cm_conn_enter(id, CM_CLOSED);
+		event = cm_id_event(id, CM_EVENT_REJECTED, msg->status);
+		if (event)
+			fill_conn(event, msg, REJ_BYTES);
+		break;
+	case CM_ESTABLISHED:	/* it was not yet so over there */
+		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static void disconnected(struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+	case CM_DREQ_SENT:
+		cm_conn_end(id, CM_DREQ_RCVD, CM_EVENT_DISCONNECTED, 0);
+		break;
+	case CM_TIMEWAIT:
+		cm_conn_send_status(id, CM_DREP, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static void dispatch(struct cm_id *id, struct cm_msg *msg)
+{
+	switch (msg->type) {
+	case CM_REP:
+		reply(id, msg);
+		break;
+	case CM_RTU:
+		if (id->state == CM_REP_SENT)
+			cm_conn_end(id, CM_ESTABLISHED, CM_EVENT_ESTABLISHED, 0);
+		break;
+	case CM_REJ:
+		rejected(id, msg);
+		break;
+	case CM_DREQ:
+		disconnected(id);
+		break;
+	case CM_DREP:
+		if (id->state == CM_DREQ_SENT)
+			cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
+		else if (id->state == CM_DREQ_RCVD)
+			cm_conn_enter(id, CM_TIMEWAIT);
+		break;
+	case CM_SIDR_REP:
+		sidr_reply(id, msg);
+		break;
+	}
+}
+
+static void answer_for_nobody(const struct cm_msg *msg)
+{
+	switch (msg->type) {
+	case CM_REQ:
+		answer(msg, CM_REJ, CM_REJ_INVALID_SERVICE_ID);
+		break;
+	case CM_SIDR_REQ:
+		answer(msg, CM_SIDR_REP, CM_SIDR_UNSUPPORTED);
+		break;
+	case CM_REP:
+		answer(msg, CM_REJ, CM_REJ_INVALID_COMM_ID);
+		break;
+	case CM_DREQ:
+		answer(msg, CM_DREP, 0);
+		break;
+	}
+}
+
+void cm_id_receive(struct cm_channel *channel, struct cm_msg *msg)
+{
+	struct cm_id *id = cm_id_by_serial(msg->to);
+
+	if (!id) {
+		answer_for_nobody(msg);
+		return;
+	}
+	if (msg->type == CM_REQ || msg->type == CM_SIDR_REQ) {
+		request(id, msg);
+	} else {
+		/* who gives up a request knows only the listener */
+		if (id->state == CM_LISTENING)
+			id = cm_id_by_peer(&msg->from);
+		if (id && from_peer(id, msg))
+			dispatch(id, msg);
+	}
+	if (id && id->channel != channel)
+		cm_channel_arm(id->channel);
+}
+
+void cm_id_peer_died(struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_REQ_SENT:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_SIDR_REQ_SENT:
+		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		break;
+	case CM_ESTABLISHED:
+	case CM_DREQ_SENT:
+		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
+		break;
+	case CM_DREQ_RCVD:
+		cm_conn_enter(id, CM_TIMEWAIT);
+		break;
+	default:
+		cm_conn_enter(id, CM_CLOSED);
+		break;
+	}
+}
+
+static void send_again(struct cm_id *id)
+{
+	if (cm_conn_send(id, &id->unsent) != -ENOENT)
+		return;
+	if (id->state == CM_REQ_SENT || id->state == CM_SIDR_REQ_SENT)
+		cm_conn_refuse(id, false);
+	else if (id->state == CM_DREQ_SENT)
+		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
+}
+
+void cm_id_time(struct cm_id *id)
+{
+	if (id->resend && id->resend <= process_now()) {
+		if (id->held)
+			cm_conn_look_again(id);
+		else
+			send_again(id);
+	}
+	if (id->destroyed && !id->resend) {
+		cm_id_free(id);
+		return;
+	}
+	if (!id->deadline || id->deadline > process_now())
+		return;
+	switch (id->state) {
+	case CM_DREQ_SENT:
+		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, -ETIMEDOUT);
+		break;
+	case CM_TIMEWAIT:
+		cm_conn_end(id, CM_CLOSED, CM_EVENT_TIMEWAIT_EXIT, 0);
+		break;
+	default:
+		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		break;
+	}
+}

@@ -1,0 +1,204 @@
+/*
+ * Addresses: bind, resolve, listen
+ *
+ * What would be asked of a network is known at once, since all are on this
+ * machine. The answer still comes as an event.
+ */
+#include "shim/soft/cm/cm_route.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "shim/soft/cm/cm_event.h"
+
+enum { MAX_BACKLOG = 1024, MAX_ACK_TIMEOUT = 31 };
+
+static bool wildcard_of_one_family(const struct cm_id *id)
+{
+	return id->afonly_set ? id->afonly : id->src.family == AF_INET;
+}
+
+int cm_route_bind(struct cm_id *id, const struct cm_addr *addr)
+{
+	struct cm_addr before = id->src;
+	int err;
+
+	if (id->state != CM_IDLE)
+		return -EINVAL;
+	if (!cm_addr_any(addr) && !cm_addr_local(addr))
+		return -EADDRNOTAVAIL;
+	id->src = *addr;
+	id->afonly = wildcard_of_one_family(id);
+	err = cm_id_bind_port(id);
+	if (err < 0) {
+		id->src = before;
+		return err;
+	}
+	id->device = !cm_addr_any(addr);
+	id->state = CM_BOUND;
+	return 0;
+}
+
+static int bind_source(struct cm_id *id, const struct cm_addr *src, int family)
+{
+	struct cm_addr any = { .family = family };
+
+	return cm_route_bind(id, src->family ? src : &any);
+}
+
+static void loopback(struct cm_addr *addr)
+{
+	static const uint8_t ip4[16] = { 127, 0, 0, 1 };
+
+	memcpy(addr->ip, addr->family == AF_INET ? ip4 : in6addr_loopback.s6_addr,
+	       sizeof(addr->ip));
+}
+
+/* Whom @dst reaches: of a group, who has joined through any interface. */
+static int reach(struct cm_id *id, const struct cm_addr *dst)
+{
+	id->dst = *dst;
+	if (cm_addr_any(dst))
+		loopback(&id->dst);
+	if (cm_addr_multicast(dst)) {
+		if (cm_addr_any(&id->src))
+			loopback(&id->src);
+		return 0;
+	}
+	if (!cm_addr_local(&id->dst))
+		return -EHOSTUNREACH;
+	if (cm_addr_any(&id->src))
+		cm_addr_source(&id->src, &id->dst);
+	return 0;
+}
+
+int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src,
+			  const struct cm_addr *dst)
+{
+	int err;
+
+	if (id->state == CM_IDLE) {
+		err = bind_source(id, src, dst->family);
+		if (err < 0)
+			return err;
+	}
+	if (id->state != CM_BOUND || id->src.family != dst->family)
+		return -EINVAL;
+	err = reach(id, dst);
+	if (err < 0) {
+		cm_id_event(id, CM_EVENT_ADDR_ERROR, err);
+		return 0;
+	}
+	id->device = true;
+	id->state = CM_ADDR_RESOLVED;
+	cm_id_event(id, CM_EVENT_ADDR_RESOLVED, 0);
+	return 0;
+}
+
+int cm_route_resolve_route(struct cm_id *id)
+{
+	if (id->state != CM_ADDR_RESOLVED)
+		return -EINVAL;
+	id->state = CM_ROUTE_RESOLVED;
+	cm_id_event(id, CM_EVENT_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+int cm_route_listen(struct cm_id *id, uint32_t backlog)
+{
+	struct cm_addr any = { .family = AF_INET };
+	struct cm_name name = cm_id_name(id);
+	int err;
+
+	if (id->state == CM_IDLE) {
+		err = cm_route_bind(id, &any);
+		if (err < 0)
+			return err;
+	}
+	if (id->state != CM_BOUND)
+		return -EINVAL;
+	if (!backlog || backlog > MAX_BACKLOG)
+		backlog = MAX_BACKLOG;
+	err = cm_port_listen(id->port, &name, backlog);
+	if (err < 0)
+		return err;
+	id->state = CM_LISTENING;
+	return 0;
+}
+
+static int share(struct cm_id *id)
+{
+	struct cm_name name = cm_id_name(id);
+
+	if (id->has_port)
+		cm_port_share(id->port, &name, id->reuse, id->afonly);
+	return 0;
+}
+
+static int set_id_option(struct cm_id *id, uint32_t name, const void *value,
+			 uint32_t len)
+{
+	uint32_t number = 0;
+	bool byte = name == RDMA_OPTION_ID_TOS ||
+		    name == RDMA_OPTION_ID_ACK_TIMEOUT;
+
+	if (len != (byte ? sizeof(uint8_t) : sizeof(int)))
+		return -EINVAL;
+	if (byte)
+		number = *(const uint8_t *)value;
+	else
+		memcpy(&number, value, sizeof(number));
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+		id->tos = number;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		/* it cannot be taken back */
+		if (number ? id->state == CM_LISTENING : id->state != CM_IDLE)
+			return -EINVAL;
+		id->reuse = number;
+		return share(id);
+	case RDMA_OPTION_ID_AFONLY:
+		if (id->state != CM_IDLE && id->state != CM_BOUND)
+			return -EINVAL;
+		id->afonly = number;
+		id->afonly_set = true;
+		return share(id);
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if ((id->qp_type != IBV_QPT_RC &&
+		     id->qp_type != IBV_QPT_XRC_SEND) || number > MAX_ACK_TIMEOUT)
+			return -EINVAL;
+		id->ack_timeout = number;
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+}
+
+/* There is one path, and so one that can be chosen. */
+static int set_path(struct cm_id *id, const struct ib_path_rec_data *path,
+		    uint32_t len)
+{
+	const uint32_t want = IB_PATH_GMP | IB_PATH_PRIMARY |
+			      IB_PATH_BIDIRECTIONAL;
+	uint32_t i;
+
+	if (len % sizeof(*path))
+		return -EINVAL;
+	for (i = 0; i < len / sizeof(*path); i++)
+		if (path[i].flags == want)
+			return cm_route_resolve_route(id);
+	return -EINVAL;
+}
+
+int cm_route_set_option(struct cm_id *id, const struct rdma_ucm_set_option *cmd)
+{
+	const void *value = (const void *)(uintptr_t)cmd->optval;
+
+	if (cmd->level == RDMA_OPTION_ID)
+		return set_id_option(id, cmd->optname, value, cmd->optlen);
+	if (cmd->level == RDMA_OPTION_IB && cmd->optname == RDMA_OPTION_IB_PATH)
+		return set_path(id, value, cmd->optlen);
+	return -ENOSYS;
+}

@@ -1,0 +1,162 @@
+/*
+ * Mailboxes
+ *
+ * An event channel has one, a named pipe, and each of its ids is one more
+ * name (a hard link) of that pipe:
+ *
+ *	DIR/cmbox.NODE.INSTANCE.CHANNEL
+ *	DIR/cmid.NODE.INSTANCE.SERIAL
+ *
+ * So an id is found by its name wherever it was migrated to, and is gone
+ * with its name. Who takes a name away, or to another channel, first does
+ * that and then reads what the old pipe holds; who sends writes first and
+ * then looks whether the name still leads there. No message is lost between
+ * the two; one may come twice, which the states of the ids sort out.
+ *
+ * A message is written at once, less than PIPE_BUF, and so read at once.
+ */
+#include "shim/soft/cm/cm_wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/fabric.h"
+
+#define MAGIC	0x314d436d69746256ull
+
+enum { MAILBOX = 1 << 20, MOVES = 16 };
+
+_Static_assert(sizeof(struct cm_msg) <= PIPE_BUF, "messages are atomic");
+
+static void box_path(char path[FABRIC_PATH], uint32_t id)
+{
+	fabric_path(path, "cmbox", fabric_seg->node, fabric_seg->instance, id);
+}
+
+static void id_path(char path[FABRIC_PATH], uint32_t serial)
+{
+	fabric_path(path, "cmid", fabric_seg->node, fabric_seg->instance, serial);
+}
+
+int cm_wire_open(uint32_t id)
+{
+	char path[FABRIC_PATH];
+	int fd, err;
+
+	box_path(path, id);
+	if (mkfifo(path, 0600) < 0)
+		return -errno;
+	/* for writing too, so that a reader never meets the end of file */
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
+		err = -errno;
+		unlink(path);
+		return err;
+	}
+	/* as large as allowed: the less has to be sent again */
+	fcntl(fd, F_SETPIPE_SZ, MAILBOX);
+	return fd;
+}
+
+void cm_wire_close(int fd, uint32_t id)
+{
+	char path[FABRIC_PATH];
+
+	box_path(path, id);
+	unlink(path);
+	close(fd);
+}
+
+int cm_wire_name(uint32_t id, uint32_t serial)
+{
+	char box[FABRIC_PATH], name[FABRIC_PATH], new[FABRIC_PATH];
+
+	box_path(box, id);
+	id_path(name, serial);
+	fabric_path(new, "cmnew", fabric_seg->node, fabric_seg->instance, serial);
+	if (link(box, new) < 0)
+		return -errno;
+	if (rename(new, name) < 0) {
+		unlink(new);
+		return -errno;
+	}
+	return 0;
+}
+
+void cm_wire_unname(uint32_t serial)
+{
+	char path[FABRIC_PATH];
+
+	id_path(path, serial);
+	unlink(path);
+}
+
+/* Is the pipe @fd still what is found at @path? */
+static bool leads_to(const char *path, int fd)
+{
+	struct stat there, here;
+
+	return stat(path, &there) == 0 && fstat(fd, &here) == 0 &&
+		there.st_ino == here.st_ino && there.st_dev == here.st_dev;
+}
+
+/* 0, -ESTALE if the id has moved or gone meanwhile, or -errno. */
+static int put(const char *path, const struct cm_msg *msg)
+{
+	struct stat st;
+	int fd, err = 0;
+
+	/* for reading too: without its reader, this is no SIGPIPE */
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
+		err = -EPROTO;
+	else if (write(fd, msg, sizeof(*msg)) != sizeof(*msg))
+		err = -EAGAIN;
+	else if (!leads_to(path, fd))
+		err = -ESTALE;
+	close(fd);
+	return err;
+}
+
+int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
+{
+	char path[FABRIC_PATH];
+	int err, tries = 0;
+
+	msg->magic = MAGIC;
+	msg->to = to->serial;
+	msg->from.node = fabric_seg->node;
+	msg->from.instance = fabric_seg->instance;
+	fabric_path(path, "cmid", to->node, to->instance, to->serial);
+	do
+		err = put(path, msg);
+	while (err == -ESTALE && ++tries < MOVES);
+	/* nobody will make room there */
+	if (err == -EAGAIN && !fabric_has(to->node, to->instance))
+		return -ENOENT;
+	return err;
+}
+
+static bool check(const struct cm_msg *msg)
+{
+	return msg->magic == MAGIC && msg->type && msg->type < CM_TYPES &&
+		msg->private_len <= sizeof(msg->private_data);
+}
+
+bool cm_wire_recv(int fd, struct cm_msg *msg)
+{
+	ssize_t n;
+
+	while ((n = read(fd, msg, sizeof(*msg))) > 0)
+		/* what is not ours may have any length: to the end of it */
+		if (n == sizeof(*msg) && check(msg))
+			return true;
+	return false;
+}

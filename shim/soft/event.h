@@ -1,9 +1,0 @@
-#pragma once
-/*
- * What the destruction of objects needs to know about events.
- */
-#include "shim/soft/soft.h"
-
-/* Wait until all @given events of an object are acknowledged. */
-void event_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond,
-		     const uint32_t *completed, uint32_t given);

@@ -1,0 +1,49 @@
+/*
+ * Whose ports can be reached under which addresses
+ *
+ * A process whose ports are not those that all processes have (persona.h)
+ * writes their LIDs and GIDs to a table of the fabric. It takes none away: an
+ * entry is good while the instance lives that wrote it, then its place is
+ * free.
+ */
+#include "shim/soft/fabric/address.h"
+
+static bool is_good(const struct fabric_address *address)
+{
+	return address->instance &&
+		fabric_has(address->node, address->instance);
+}
+
+void address_add(const struct fabric_address *address)
+{
+	struct fabric_members *members = fabric_lock_members();
+	uint32_t i;
+
+	for (i = 0; i < FABRIC_ADDRESSES && is_good(&members->address[i]); i++)
+		;
+	if (i < FABRIC_ADDRESSES) {
+		members->address[i] = *address;
+		members->address[i].node = fabric_self.node;
+		members->address[i].instance = fabric_self.instance;
+		if (members->high_address <= i)
+			members->high_address = i + 1;
+	}
+	fabric_unlock_members();
+}
+
+bool address_find(bool (*match)(const struct fabric_address *address,
+				const void *arg), const void *arg)
+{
+	const struct fabric_members *members = fabric_lock_members();
+	bool found = false;
+	uint32_t i;
+
+	for (i = 0; i < members->high_address && i < FABRIC_ADDRESSES; i++) {
+		found = match(&members->address[i], arg) &&
+			is_good(&members->address[i]);
+		if (found)
+			break;
+	}
+	fabric_unlock_members();
+	return found;
+}

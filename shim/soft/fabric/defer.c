@@ -1,0 +1,124 @@
+/*
+ * Events that wait for room in their pipe
+ *
+ * They are kept in this process, in order, and written by a thread that
+ * exists only while there are some. An event that is there already is not
+ * kept twice, so that a program that never reads its events costs no more
+ * memory than it has objects.
+ *
+ * Not here: how an event is written (pipe.c).
+ */
+#include "shim/soft/fabric/defer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "shim/soft/fabric/thread.h"
+
+enum {
+	PERIOD_MIN	= 1000000,	/* ns; it doubles up to */
+	PERIOD_MAX	= 512000000,
+};
+
+struct kept {
+	struct kept		*next;
+	struct pipe_event	event;
+	char			path[];
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct kept *list;
+static bool running;
+
+static bool is_for(const struct kept *kept, const char *path)
+{
+	return !strcmp(kept->path, path);
+}
+
+/* False if there is no room yet. */
+static bool write_all(void)
+{
+	struct kept **p = &list, *kept;
+	bool any = false;
+
+	while ((kept = *p)) {
+		if (!pipe_write(kept->path, &kept->event)) {
+			p = &kept->next;
+			continue;
+		}
+		*p = kept->next;
+		free(kept);
+		any = true;
+	}
+	return any;
+}
+
+static void *run(void *unused)
+{
+	struct timespec period = { .tv_nsec = PERIOD_MIN };
+	bool more;
+
+	do {
+		nanosleep(&period, NULL);
+		pthread_mutex_lock(&mutex);
+		if (write_all())
+			period.tv_nsec = PERIOD_MIN;
+		else if (period.tv_nsec < PERIOD_MAX)
+			period.tv_nsec *= 2;
+		more = running = list;
+		pthread_mutex_unlock(&mutex);
+	} while (more);
+	return unused;
+}
+
+/* Where it belongs, or NULL if the same is there already. */
+static struct kept **place(const char *path, const struct pipe_event *event)
+{
+	struct kept **p;
+
+	for (p = &list; *p; p = &(*p)->next)
+		if (is_for(*p, path) &&
+		    !memcmp(&(*p)->event, event, sizeof(*event)))
+			return NULL;
+	return p;
+}
+
+void defer_add(const char *path, const struct pipe_event *event)
+{
+	struct kept *kept, **p;
+
+	pthread_mutex_lock(&mutex);
+	p = place(path, event);
+	kept = p ? malloc(sizeof(*kept) + strlen(path) + 1) : NULL;
+	if (kept) {
+		kept->next = NULL;
+		kept->event = *event;
+		strcpy(kept->path, path);
+		*p = kept;
+	}
+	if (!running)
+		running = thread_start(run, NULL, NULL);
+	pthread_mutex_unlock(&mutex);
+}
+
+bool defer_has(const char *path)
+{
+	struct kept *kept;
+
+	if (!__atomic_load_n(&list, __ATOMIC_RELAXED))
+		return false;
+	pthread_mutex_lock(&mutex);
+	for (kept = list; kept && !is_for(kept, path); kept = kept->next)
+		;
+	pthread_mutex_unlock(&mutex);
+	return kept;
+}
+
+void defer_forget(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	list = NULL;
+	running = false;
+}

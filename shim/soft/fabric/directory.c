@@ -1,0 +1,222 @@
+/*
+ * The directory in which the files of the fabric lie
+ *
+ *	DIR/fabric			who takes part (fabric.c)
+ *	DIR/node.NODE.INSTANCE.0	a process's segment
+ *	DIR/pipe.NODE.INSTANCE.ID	events for a process (pipe.c)
+ *	DIR/cm				who has bound which port (cm_port.c)
+ *	DIR/cmid.NODE.INSTANCE.SERIAL	messages to an id (cm_wire.c)
+ *
+ * Nobody else may enter it, since who can write a segment can make its
+ * readers write to their own memory. So it is a real directory, not a link,
+ * ours, and closed to others; all else is refused.
+ *
+ * One that was not there is made with the sticky bit, which says, from its
+ * first moment on, that it is to be taken away: though its maker dies before
+ * it has put anything into it, who comes next does. It goes by way of another
+ * name, DIR.gone.PID, under which the dead may leave it to be swept.
+ */
+#include "shim/soft/fabric/directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/shared.h"
+
+static char path[DIRECTORY_PATH];
+
+static int choose(void)
+{
+	const char *given = getenv("VERBATIM_SOFT_FABRIC");
+	int n;
+
+	if (given && *given)
+		n = snprintf(path, sizeof(path), "%s", given);
+	else
+		n = snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u.%d",
+			     (unsigned int)geteuid(), SHM_VERSION);
+	if (n >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	return 0;
+}
+
+static int check(bool *ret_made)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? -EAGAIN : -errno;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & 077))
+		return -EPERM;
+	*ret_made = st.st_mode & S_ISVTX;
+	return 0;
+}
+
+/* Digits only, and no process. */
+static bool names_the_dead(const char *pid)
+{
+	char *end;
+	long n = strtol(pid, &end, 10);
+
+	return *pid >= '1' && *pid <= '9' && !*end && n <= INT32_MAX &&
+		kill(n, 0) < 0 && errno == ESRCH;
+}
+
+/* Directory @name, if it is ours, closed to others and no link. Returns a descriptor or -errno. */
+static int open_ours(int at, const char *name, struct stat *st)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+			O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, st) == 0 && st->st_uid == geteuid() && !(st->st_mode & 077))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+static bool is_of_fabric(const char *name)
+{
+	unsigned long long instance;
+	unsigned int node;
+
+	return !strcmp(name, "fabric") || !strcmp(name, "cm") ||
+		sscanf(name, "%*[a-z].%u.%llu.", &node, &instance) == 2;
+}
+
+static DIR *list_ours(int at, const char *name, struct stat *st)
+{
+	int fd = open_ours(at, name, st);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
+}
+
+/* With all that it holds: nobody lived in it any more when it was given this name. */
+static void remove_gone(int parent, const char *name)
+{
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir = list_ours(parent, name, &st);
+
+	while (dir && st.st_mode & S_ISVTX && (entry = readdir(dir)))
+		if (is_of_fabric(entry->d_name))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir && st.st_mode & S_ISVTX)
+		unlinkat(parent, name, AT_REMOVEDIR);
+	if (dir)
+		closedir(dir);
+}
+
+/* What was on its way when its remover died. */
+static void sweep_gone(void)
+{
+	char parent[DIRECTORY_PATH], last[DIRECTORY_PATH], prefix[DIRECTORY_PATH + 8];
+	struct dirent *entry;
+	DIR *dir;
+
+	strcpy(parent, path);
+	strcpy(last, path);
+	snprintf(prefix, sizeof(prefix), "%s.gone.", basename(last));
+	dir = opendir(dirname(parent));
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
+		    names_the_dead(entry->d_name + strlen(prefix)))
+			remove_gone(dirfd(dir), entry->d_name);
+	closedir(dir);
+}
+
+static int open_it(bool *ret_made)
+{
+	int err = choose();
+
+	if (err < 0)
+		return err;
+	if (mkdir(path, 0700 | S_ISVTX) == 0)
+		sweep_gone();
+	else if (errno != EEXIST)
+		return -errno;
+	return check(ret_made);
+}
+
+/* Once: a device is opened again and again. */
+static int complain(int err)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		fprintf(stderr, "verbatim-soft: %s: %s; VERBATIM_SOFT_FABRIC names another place\n",
+			path, err == -EPERM ? "not a directory of this user that is closed to others "
+					      "(chmod 700)" : strerror(-err));
+	return err;
+}
+
+int directory_open(bool *ret_made)
+{
+	int err = open_it(ret_made);
+
+	return err < 0 && err != -EAGAIN ? complain(err) : err;
+}
+
+void directory_remove(void)
+{
+	char gone[DIRECTORY_PATH + 40];
+
+	snprintf(gone, sizeof(gone) - 8, "%s.gone.%d", path, (int)getpid());
+	if (rename(path, gone) < 0)
+		return;
+	errno = 0;
+	remove_gone(AT_FDCWD, gone);
+	if (errno != EMFILE)
+		return;
+	/* no descriptor is to be had: what is most likely all there is */
+	strcat(gone, "/fabric");
+	unlink(gone);
+	rmdir(dirname(gone));
+}
+
+void directory_give_up(void)
+{
+	rmdir(path);
+}
+
+const char *directory_path(void)
+{
+	return path;
+}
+
+void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance))
+{
+	struct stat st;
+	DIR *dir = list_ours(AT_FDCWD, path, &st);
+	unsigned long long instance;
+	struct dirent *entry;
+	unsigned int node;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (sscanf(entry->d_name, "%*[a-z].%u.%llu.", &node, &instance) != 2)
+			continue;
+		if (!keep(node, instance))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	}
+	closedir(dir);
+}

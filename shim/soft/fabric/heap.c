@@ -1,0 +1,172 @@
+/*
+ * The heap of the segment: extents of whole pages, first fit
+ *
+ * Pages come out zeroed: new ones because the file is sparse, old ones
+ * because their memory is given back to the kernel when they are freed.
+ *
+ * A sparse file of a full file system is SIGBUS for who writes to it, so
+ * memory is put behind every page before somebody is told of it. How much that
+ * may be, VERBATIM_SOFT_MEMORY says, to who does not trust what is asked for.
+ */
+#include "shim/soft/fabric/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/memcheck.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
+
+struct extent {
+	uint64_t	off;
+	uint64_t	size;
+	struct extent	*next;		/* by offset */
+};
+
+enum { PAGE = 4096 };
+
+static struct extent *freed;
+static uint64_t end;			/* nothing was ever used behind it */
+
+static uint64_t pages(uint64_t size)
+{
+	return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+/* Kernels before 5.14 do not know the advice. */
+int heap_reserve_in(struct shm_seg *seg, void *at, uint64_t size)
+{
+	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
+	uint64_t len = pages((uintptr_t)at + size - from);
+
+	if (!madvise((void *)from, len, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -ENOMEM;
+	return fabric_reserve(seg, from - (uintptr_t)seg, len);
+}
+
+int heap_reserve(void *at, uint64_t size)
+{
+	return heap_reserve_in(fabric_seg, at, size);
+}
+
+static uint64_t reuse(uint64_t size)
+{
+	struct extent **p, *e;
+	uint64_t off;
+
+	for (p = &freed; (e = *p); p = &e->next) {
+		if (e->size < size)
+			continue;
+		off = e->off;
+		e->off += size;
+		e->size -= size;
+		if (!e->size) {
+			*p = e->next;
+			free(e);
+		}
+		return off;
+	}
+	return 0;
+}
+
+/* Where the heap ends; read once, when there is something to be had. */
+static uint64_t limit(void)
+{
+	static uint64_t at;
+	const char *bytes = at ? NULL : getenv("VERBATIM_SOFT_MEMORY");
+	uint64_t n = bytes ? strtoull(bytes, NULL, 10) : 0, begin = pages(sizeof(struct shm_seg));
+
+	if (!at)
+		at = bytes && n < SHM_SIZE - begin ? begin + n : SHM_SIZE;
+	return at;
+}
+
+uint64_t heap_alloc_bare(uint64_t size)
+{
+	uint64_t off;
+
+	size = pages(size);
+	off = reuse(size);
+	if (off)
+		return off;
+	if (!end)
+		end = pages(sizeof(struct shm_seg));
+	if (size > limit() || end > limit() - size)
+		return 0;
+	off = end;
+	end += size;
+	return off;
+}
+
+/* Neighbours become one, so that sizes can grow again. */
+static void merge(struct extent *e)
+{
+	struct extent *next = e->next;
+
+	if (!next || e->off + e->size != next->off)
+		return;
+	e->size += next->size;
+	e->next = next->next;
+	free(next);
+}
+
+void heap_free(uint64_t off, uint64_t size)
+{
+	struct extent **p, *e, *prev = NULL;
+
+	if (!off)
+		return;
+	size = pages(size);
+	madvise((uint8_t *)fabric_seg + off, size, MADV_REMOVE);
+	memcheck_defined((uint8_t *)fabric_seg + off, size);	/* zeros */
+	e = malloc(sizeof(*e));
+	if (!e)
+		return;		/* address space is lost, no memory */
+	for (p = &freed; *p && (*p)->off < off; p = &(*p)->next)
+		prev = *p;
+	*e = (struct extent){ off, size, *p };
+	*p = e;
+	merge(e);
+	if (prev)
+		merge(prev);
+}
+
+void heap_forget(void)
+{
+	struct extent *e;
+
+	while ((e = freed)) {
+		freed = e->next;
+		free(e);
+	}
+	end = 0;
+}
+
+void heap_forget_inherited(void)
+{
+	freed = NULL;
+	end = 0;
+}
+
+uint64_t heap_alloc(uint64_t size)
+{
+	uint64_t off = heap_alloc_bare(size);
+
+	if (off && heap_reserve((uint8_t *)fabric_seg + off, size) < 0) {
+		heap_free(off, size);
+		return 0;
+	}
+	return off;
+}
+
+void heap_free_at(void *at, uint64_t size)
+{
+	if (at)
+		heap_free((uint8_t *)at - (uint8_t *)fabric_seg, size);
+}

@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * Keys of memory, and what they allow. Any thread.
+ *
+ * A key is the slot of its memory region above a generation, whose lowest
+ * bit tells a remote key from a local one:
+ *
+ *	| slot: 17 | generation: 14 | remote: 1 |
+ *
+ * The slots of memory windows are others, and their keys are remote (mw.c).
+ */
+#include "shim/soft/verbs/mr.h"
+
+/* Regions that are not just memory: copying is more than that. */
+#define KEY_SPECIAL	(SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
+
+/* pairs with the store_release of mr_set_keys() */
+static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
+{
+	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);
+}
+
+static inline bool key_is_shown(const struct shm_seg *seg, uint32_t key,
+				bool remote)
+{
+	uint32_t slot = key >> SHM_KEY_BITS;
+
+	return likely(shm_has_mr(seg, slot)) &&
+		key_of(&seg->mr[slot], remote) == key;
+}
+
+/*
+ * In our own segment peers can take keys of windows away, and write nothing
+ * that counts.
+ */
+static inline const struct shm_mr *key_find(const struct shm_seg *seg,
+					    uint32_t key, bool remote)
+{
+	uint32_t slot = key >> SHM_KEY_BITS;
+	bool ours = seg == fabric_seg;
+	const struct shm_mr *mr = ours ? &mr_own[slot] : &seg->mr[slot];
+
+	if (unlikely(!key) ||
+	    ((!ours || remote) && !key_is_shown(seg, key, remote)))
+		return NULL;
+	return !ours || key_of(mr, remote) == key ? mr : NULL;
+}
+
+/*
+ * The region of @key, if it allows @access (enum ibv_access_flags, 0 for
+ * reading) to all of it in protection domain @pd, with a remote key on queue
+ * pair @qpn; or NULL.
+ */
+static inline const struct shm_mr *key_check(const struct shm_seg *seg,
+					     uint32_t pd, uint32_t qpn,
+					     uint32_t access, uint64_t addr,
+					     uint64_t len, uint32_t key,
+					     bool remote)
+{
+	const struct shm_mr *mr = key_find(seg, key, remote);
+	uint64_t off;
+
+	if (!mr || mr->pd != pd || (mr->access & access) != access ||
+	    (remote && mr->qpn && mr->qpn != qpn))
+		return NULL;
+	off = addr - mr->iova;
+	return off <= mr->length && len <= mr->length - off ? mr : NULL;
+}
+
+/* A peer may change it between the check and the use: read it once. */
+static inline struct ibv_sge key_read_sge(const struct ibv_sge *sge)
+{
+	return (struct ibv_sge){
+		__atomic_load_n(&sge->addr, __ATOMIC_RELAXED),
+		__atomic_load_n(&sge->length, __ATOMIC_RELAXED),
+		__atomic_load_n(&sge->lkey, __ATOMIC_RELAXED),
+	};
+}

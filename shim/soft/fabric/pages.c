@@ -1,0 +1,91 @@
+/*
+ * Pages: are they there, may they be written, how large are they
+ */
+#include "shim/soft/fabric/pages.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ	22
+#define MADV_POPULATE_WRITE	23
+#endif
+
+struct range {
+	uintptr_t	from, to;	/* whole pages */
+};
+
+static struct range range_of(const void *addr, size_t length)
+{
+	uintptr_t mask = sysconf(_SC_PAGESIZE) - 1;
+
+	return (struct range){ (uintptr_t)addr & ~mask,
+			       ((uintptr_t)addr + length + mask) & ~mask };
+}
+
+/* Kernels before 5.14 do not, and answer EINVAL as for what is forbidden. */
+static bool can_populate(void)
+{
+	static const char here;
+	struct range r = range_of(&here, 1);
+
+	return madvise((void *)r.from, r.to - r.from, MADV_POPULATE_READ) == 0;
+}
+
+bool pages_are_mapped(const void *addr, size_t length)
+{
+	struct range r = range_of(addr, length);
+
+	return msync((void *)r.from, r.to - r.from, MS_ASYNC) == 0;
+}
+
+int pages_bring_in(const void *addr, size_t length, bool write)
+{
+	struct range r = range_of(addr, length);
+
+	if (length && r.to <= r.from)
+		return EINVAL;
+	if (!length || madvise((void *)r.from, r.to - r.from, write ?
+			       MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+		return 0;
+	/* then only see that it is mapped */
+	if (errno == EINVAL && !can_populate() &&
+	    pages_are_mapped(addr, length))
+		return 0;
+	return EFAULT;
+}
+
+/* What lies behind the head of an area in smaps; false at the end. */
+static bool next_area(FILE *smaps, struct range *area, size_t *page)
+{
+	char line[256];
+	bool found = false;
+
+	while (fgets(line, sizeof(line), smaps)) {
+		if (sscanf(line, "%lx-%lx ", &area->from, &area->to) == 2)
+			found = true;
+		if (found && sscanf(line, "KernelPageSize: %zu", page) == 1)
+			return true;
+	}
+	return false;
+}
+
+bool pages_are_huge(const void *addr, size_t length)
+{
+	uintptr_t at = (uintptr_t)addr, end = at + length;
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	size_t page, kib = sysconf(_SC_PAGESIZE) >> 10;
+	struct range area;
+
+	if (!smaps)
+		return true;	/* no /proc: then believe it */
+	/* areas are in order, and none overlaps another */
+	while (at < end && next_area(smaps, &area, &page))
+		if (area.from <= at && at < area.to && page > kib)
+			at = area.to;
+	fclose(smaps);
+	return at >= end;
+}

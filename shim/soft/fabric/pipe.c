@@ -1,0 +1,139 @@
+/*
+ * Event pipes
+ *
+ * A sender opens the pipe by its name, writes one record and closes it: it
+ * keeps no file descriptor of a peer's, which the program could close and
+ * use again for something else without our knowing.
+ */
+#include "shim/soft/fabric/pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/defer.h"
+#include "shim/soft/fabric/fabric.h"
+
+enum {
+	PURGE_MAX	= 4096,		/* as many as a pipe holds by default */
+	PIECE		= PIPE_BUF / sizeof(struct pipe_event),
+};
+
+static uint32_t last_id;
+
+static void own_path(char path[FABRIC_PATH], uint32_t id)
+{
+	fabric_path(path, "pipe", fabric_self.node, fabric_self.instance, id);
+}
+
+int pipe_open(uint32_t *ret_id)
+{
+	uint32_t id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+	char path[FABRIC_PATH];
+	int fd, err;
+
+	own_path(path, id);
+	if (mkfifo(path, 0600) < 0)
+		return -errno;
+	/* for writing too, so that a reader never meets the end of file */
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
+		err = -errno;
+		unlink(path);
+		return err;
+	}
+	*ret_id = id;
+	return fd;
+}
+
+void pipe_close(int fd, uint32_t id)
+{
+	char path[FABRIC_PATH];
+
+	own_path(path, id);
+	unlink(path);
+	close(fd);
+}
+
+/* Also for reading: so the reader's death is no SIGPIPE for us. */
+bool pipe_write(const char *path, const struct pipe_event *event)
+{
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	bool done;
+
+	if (fd < 0)
+		return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+	done = write(fd, event, sizeof(*event)) >= 0 || errno != EAGAIN;
+	close(fd);
+	return done;
+}
+
+void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
+{
+	pipe_send_to(seg->node, seg->instance, id, event);
+}
+
+void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
+		  const struct pipe_event *event)
+{
+	char path[FABRIC_PATH];
+	int saved = errno;
+
+	fabric_path(path, "pipe", node, instance, id);
+	if (defer_has(path) || !pipe_write(path, event))
+		defer_add(path, event);
+	errno = saved;
+}
+
+static bool is_for(const struct pipe_event *event, uint32_t kind,
+		   uint32_t index, uint32_t serial)
+{
+	return event->kind == kind && event->index == index &&
+		event->serial == serial;
+}
+
+/* All that is in the pipe, which may be garbage, but for what is_for(). */
+static size_t take_others(int fd, struct pipe_event *events, uint32_t kind,
+			  uint32_t index, uint32_t serial)
+{
+	ssize_t len = read(fd, events, PURGE_MAX * sizeof(*events));
+	size_t i, n = 0;
+
+	for (i = 0; len > 0 && i < len / sizeof(*events); i++)
+		if (!is_for(&events[i], kind, index, serial))
+			events[n++] = events[i];
+	return n;
+}
+
+/* In pieces that the kernel takes as a whole, or not at all. */
+static void put_back(int fd, const char *path, const struct pipe_event *events,
+		     size_t num)
+{
+	size_t i, n;
+
+	for (i = 0; i < num; i += n) {
+		n = num - i < PIECE ? num - i : PIECE;
+		if (write(fd, &events[i], n * sizeof(*events)) < 0)
+			break;
+	}
+	for (; i < num; i++)
+		defer_add(path, &events[i]);
+}
+
+void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
+{
+	static struct pipe_event events[PURGE_MAX];	/* under the mutex */
+	char path[FABRIC_PATH];
+	int fd;
+
+	own_path(path, id);
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	put_back(fd, path, events,
+		 take_others(fd, events, kind, index, serial));
+	close(fd);
+}

@@ -1,0 +1,101 @@
+/*
+ * Ports that go down and up
+ *
+ * The state lies in the segment, for peers to see. A thread brings a port up
+ * again that is down for a time.
+ */
+#include "shim/soft/fabric/port_state.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/transport/soft.h"
+#include "shim/soft/fabric/thread.h"
+
+struct outage {
+	uint8_t		port;
+	uint64_t	instance;	/* of our segment */
+	uint64_t	ns;
+};
+
+static uint32_t bit(uint8_t port)
+{
+	return 1u << (port & 31);
+}
+
+/* Under soft_contexts_mutex. */
+static void tell(uint8_t port, enum ibv_event_type type)
+{
+	struct pipe_event event = { PIPE_PORT, port, 0, type };
+	struct soft_context *context;
+
+	for (context = soft_contexts; context; context = context->next)
+		pipe_send(fabric_seg, context->async, &event);
+}
+
+void port_tell(uint8_t port, enum ibv_event_type type)
+{
+	pthread_mutex_lock(&soft_contexts_mutex);
+	tell(port, type);
+	pthread_mutex_unlock(&soft_contexts_mutex);
+}
+
+/* Under soft_contexts_mutex. */
+static void bring_up(uint8_t port)
+{
+	uint32_t was = __atomic_fetch_and(&fabric_seg->ports_down, ~bit(port),
+					  __ATOMIC_RELAXED);
+
+	if (was & bit(port))
+		tell(port, IBV_EVENT_PORT_ACTIVE);
+}
+
+/* Under soft_contexts_mutex. */
+static void take_down(uint8_t port)
+{
+	uint32_t was = __atomic_fetch_or(&fabric_seg->ports_down, bit(port),
+					 __ATOMIC_RELAXED);
+
+	if (!(was & bit(port)))
+		tell(port, IBV_EVENT_PORT_ERR);
+}
+
+static void *end_outage(void *arg)
+{
+	struct outage *outage = arg;
+	struct timespec ts = { outage->ns / 1000000000,
+			       outage->ns % 1000000000 };
+
+	nanosleep(&ts, NULL);
+	pthread_mutex_lock(&soft_contexts_mutex);
+	/* the device may have been closed, and opened again */
+	if (soft_contexts && fabric_seg->instance == outage->instance)
+		bring_up(outage->port);
+	pthread_mutex_unlock(&soft_contexts_mutex);
+	free(outage);
+	return NULL;
+}
+
+static void end_later(uint8_t port, uint64_t ns)
+{
+	struct outage *outage = malloc(sizeof(*outage));
+
+	if (!outage)
+		return;
+	*outage = (struct outage){ port, fabric_seg->instance, ns };
+	if (!thread_start(end_outage, outage, NULL))
+		free(outage);
+}
+
+void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns)
+{
+	pthread_mutex_lock(&soft_contexts_mutex);
+	if (state == IBV_PORT_ACTIVE)
+		bring_up(port);
+	else
+		take_down(port);
+	pthread_mutex_unlock(&soft_contexts_mutex);
+	if (state != IBV_PORT_ACTIVE && ns)
+		end_later(port, ns);
+}

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Ports that go down and up, on demand. Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "shim/soft/fabric/shared.h"
+
+/*
+ * All contexts of this process learn of it by an event, all processes by
+ * their messages: nothing reaches a queue pair on a port that is down, or
+ * leaves it. Down for @ns, then up again; 0: until it is brought up.
+ */
+void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns);
+
+/* Is @port of the process whose segment @seg is down? */
+static inline bool port_blocked(const struct shm_seg *seg, uint8_t port)
+{
+	return unlikely(__atomic_load_n(&seg->ports_down, __ATOMIC_RELAXED)) &&
+		__atomic_load_n(&seg->ports_down, __ATOMIC_RELAXED) >>
+			(port & 31) & 1;
+}
+
+/* An event of the port, or of the device, to all contexts. */
+void port_tell(uint8_t port, enum ibv_event_type type);

@@ -1,0 +1,124 @@
+/*
+ * What the kernel says about processes, and the page that tells a child
+ *
+ * A pid alone names a process badly: it is used again. With the time it was
+ * started it is unique. A child is told from its parent by a page that the
+ * kernel empties on fork; pthread_atfork() would miss a bare clone().
+ */
+#include "shim/soft/fabric/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint32_t no_epoch;
+static uint32_t last_epoch;
+
+uint32_t *process_epoch_page = &no_epoch;
+
+/*
+ * proc(5): pid (comm) state, 17 more, the number of threads, one more, the
+ * start time. A leader that has exited before its threads is a zombie, too.
+ */
+static uint64_t parse_stat(const char *stat)
+{
+	const char *p = strrchr(stat, ')');
+	unsigned long long start;
+	long threads;
+	char state;
+
+	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u"
+			 " %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+			 &state, &threads, &start) != 3)
+		return 0;
+	if (state == 'X' || (state == 'Z' && threads <= 1))
+		return 0;
+	return start;
+}
+
+static int read_stat(int pid, char *stat, size_t size)
+{
+	char path[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, stat, size - 1);
+	close(fd);
+	if (n <= 0)
+		return -ESRCH;
+	stat[n] = '\0';
+	return 0;
+}
+
+uint64_t process_start(int pid)
+{
+	char stat[1024];
+
+	return read_stat(pid, stat, sizeof(stat)) < 0 ? 0 : parse_stat(stat);
+}
+
+/* Without a file descriptor to spare, the pid must do. */
+bool process_lives(int pid, uint64_t start)
+{
+	char stat[1024];
+	int err, saved = errno;
+	bool lives;
+
+	err = read_stat(pid, stat, sizeof(stat));
+	if (!err)
+		lives = parse_stat(stat) == start;
+	else if (err == -ENOENT || err == -ESRCH)
+		lives = false;
+	else
+		lives = kill(pid, 0) == 0 || errno == EPERM;
+	errno = saved;
+	return lives;
+}
+
+int process_new_epoch(void)
+{
+	uint32_t *page = process_epoch_page;
+
+	if (*page)
+		return 0;
+	if (page == &no_epoch) {
+		page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (page == MAP_FAILED)
+			return -errno;
+		if (madvise(page, sysconf(_SC_PAGESIZE), MADV_WIPEONFORK) < 0) {
+			munmap(page, sysconf(_SC_PAGESIZE));
+			return -errno;
+		}
+		process_epoch_page = page;
+	}
+	*page = ++last_epoch;
+	return 0;
+}
+
+static uint64_t ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+uint64_t process_now(void)
+{
+	return ns(CLOCK_MONOTONIC);
+}
+
+uint64_t process_now_coarse(void)
+{
+	return ns(CLOCK_MONOTONIC_COARSE);
+}

@@ -1,0 +1,449 @@
+/*
+ * Copying by the owner's side
+ *
+ * Where the kernel forbids process_vm (Yama, containers, seccomp), who
+ * carries an operation leaves the bytes in the segment of the process they
+ * are for, a piece at a time, and that process copies them; to read, the
+ * other way:
+ *
+ *	requester                       owner of the segment
+ *	job: IDLE -> ASKED   asked = 1 ->
+ *	                                ASKED -> SERVED, copy
+ *	                             <- DONE
+ *
+ * A job is copied by whichever of the owner's threads polls, or waits for a
+ * job itself, or else by its helper: a thread that is started when somebody
+ * connects who will need it, or asks, and sleeps while nobody does. Who
+ * copies takes no lock of the fabric's, so the requester may hold any.
+ *
+ * A job that nobody has begun can be taken back; the operation is tried
+ * again as a whole (CARRY_LATER). What a dead requester has left is taken
+ * back by the next.
+ *
+ * The owner believes nobody: it copies only to and from regions that its
+ * own, private table has, and looks whether the memory is still there.
+ */
+#include "shim/soft/fabric/stage.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/heap.h"
+#include "shim/soft/fabric/memcheck.h"
+#include "shim/soft/fabric/pages.h"
+#include "shim/soft/transport/soft.h"
+#include "shim/soft/fabric/thread.h"
+
+enum {
+	SPINS		= 2000,
+	NAP		= 1000000,	/* ns between looks at the peer */
+	TRY		= 20000000,	/* ns for a job to be begun, */
+	STUCK		= 1000000000,	/* and to be done then */
+};
+
+static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t helper;
+static bool running;
+static uint32_t stopping;
+
+static void sleep_on(uint32_t *word, uint32_t value, const struct timespec *limit)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT, value, limit, NULL, 0);
+}
+
+static void wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void relax(unsigned int n)
+{
+	if (n % 64 == 63)
+		sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+	else
+		__builtin_ia32_pause();
+#endif
+}
+
+/* Sequentially consistent with nap(): one of the two sees the other. */
+static void ring(struct shm_stage *stage)
+{
+	__atomic_store_n(&stage->asked, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&stage->sleeping, __ATOMIC_SEQ_CST))
+		wake(&stage->asked);
+}
+
+/* The owner's half */
+
+static bool holds(const struct soft_mr *mr, uintptr_t addr, size_t len)
+{
+	uintptr_t off = addr - (uintptr_t)mr->memory;
+
+	return off <= mr->bytes && len <= mr->bytes - off;
+}
+
+/* Is it registered? Under the serving mutex, as all change of it. */
+static bool is_registered(const struct iovec *iov)
+{
+	static unsigned int last;
+	struct soft_mr *mr;
+	unsigned int i, n;
+
+	for (n = 0, i = last; n < SHM_MR_MAX; n++, i = (i + 1) % SHM_MR_MAX) {
+		mr = __atomic_load_n(&soft_mrs[i], __ATOMIC_ACQUIRE);
+		if (mr && holds(mr, (uintptr_t)iov->iov_base, iov->iov_len)) {
+			last = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Take the list out of the peers' reach, and check it. */
+static int take_list(const struct shm_job *job, bool write,
+		     struct copy_list *list, size_t *ret_len)
+{
+	uint32_t i, count = __atomic_load_n(&job->count, __ATOMIC_RELAXED);
+	size_t len = 0;
+
+	if (count > SHM_SGE_MAX)
+		return -EFAULT;
+	memcpy(list->iov, job->iov, count * sizeof(*list->iov));
+	list->count = count;
+	list->nulls = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	for (i = 0; i < count; i++) {
+		if (list->iov[i].iov_len > SHM_JOB_BYTES - len ||
+		    !is_registered(&list->iov[i]) ||
+		    pages_bring_in(list->iov[i].iov_base,
+				   list->iov[i].iov_len, write))
+			return -EFAULT;
+		len += list->iov[i].iov_len;
+	}
+	*ret_len = len;
+	return 0;
+}
+
+static int copy(struct shm_job *job)
+{
+	bool write = __atomic_load_n(&job->write, __ATOMIC_RELAXED);
+	struct copy_list list;
+	size_t len;
+	int err;
+
+	err = take_list(job, write, &list, &len);
+	if (err < 0)
+		return err;
+	if (!write) {
+		copy_gather(job->bytes, &list);
+		return 0;
+	}
+	memcheck_defined(job->bytes, len);
+	copy_scatter(&list, job->bytes, len);
+	return 0;
+}
+
+static bool change(struct shm_job *job, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&job->state, &from, to, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void serve(struct shm_job *job)
+{
+	/* pairs with the store in ask() */
+	if (!change(job, SHM_JOB_ASKED, SHM_JOB_SERVED))
+		return;
+	job->result = copy(job);
+	__atomic_store_n(&job->state, SHM_JOB_DONE, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&job->waits, __ATOMIC_SEQ_CST))
+		wake(&job->state);
+}
+
+/* Under the serving mutex. */
+static void serve_all(void)
+{
+	struct shm_stage *stage = &fabric_seg->stage;
+	unsigned int i;
+
+	while (__atomic_exchange_n(&stage->asked, 0, __ATOMIC_SEQ_CST))
+		for (i = 0; i < SHM_JOBS; i++)
+			serve(&fabric_seg->job[i]);
+}
+
+/* Until somebody asks: awake for a little while, then asleep. */
+static void nap(struct shm_stage *stage)
+{
+	unsigned int n;
+
+	for (n = 0; n < SPINS; n++) {
+		if (stage_asked())
+			return;
+		relax(n);
+	}
+	__atomic_store_n(&stage->sleeping, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&stage->asked, __ATOMIC_SEQ_CST))
+		sleep_on(&stage->asked, 0, NULL);
+	__atomic_store_n(&stage->sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+static void *help(void *unused)
+{
+	while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&serving);
+		serve_all();
+		pthread_mutex_unlock(&serving);
+		nap(&fabric_seg->stage);
+	}
+	return unused;
+}
+
+static void start_locked(void)
+{
+	struct shm_stage *stage = &fabric_seg->stage;
+
+	if (heap_reserve(fabric_seg->job, sizeof(fabric_seg->job)) < 0)
+		return;		/* who asks is told by silence */
+	stopping = 0;
+	running = thread_start(help, NULL, &helper);
+	if (running)
+		/* pairs with the load in take_job() */
+		__atomic_store_n(&stage->ready, 1, __ATOMIC_RELEASE);
+}
+
+static void start(void)
+{
+	pthread_mutex_lock(&starting);
+	if (!running)
+		start_locked();
+	pthread_mutex_unlock(&starting);
+}
+
+void stage_serve(void)
+{
+	if (!__atomic_load_n(&fabric_seg->stage.ready, __ATOMIC_RELAXED))
+		start();
+	if (pthread_mutex_trylock(&serving))
+		return;
+	serve_all();
+	pthread_mutex_unlock(&serving);
+}
+
+void stage_hold(void)
+{
+	pthread_mutex_lock(&serving);
+}
+
+void stage_release(void)
+{
+	pthread_mutex_unlock(&serving);
+}
+
+/* It sleeps on a word that peers can write: tell it until it has heard. */
+static void join(void)
+{
+	struct timespec limit;
+
+	do {
+		__atomic_store_n(&fabric_seg->stage.asked, 1, __ATOMIC_SEQ_CST);
+		wake(&fabric_seg->stage.asked);
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec++;
+	} while (pthread_timedjoin_np(helper, NULL, &limit) == ETIMEDOUT);
+}
+
+void stage_stop(void)
+{
+	pthread_mutex_lock(&starting);
+	if (running) {
+		__atomic_store_n(&stopping, 1, __ATOMIC_RELEASE);
+		join();
+	}
+	running = false;
+	pthread_mutex_unlock(&starting);
+}
+
+void stage_forget(void)
+{
+	pthread_mutex_init(&serving, NULL);
+	pthread_mutex_init(&starting, NULL);
+	running = false;
+}
+
+/* The requester's half */
+
+bool stage_needed(void)
+{
+	const char *knob = getenv("VERBATIM_SOFT_VM");
+	char from = 0, to;
+	struct iovec here = { &to, 1 }, there = { &from, 1 };
+
+	return (knob && !strcmp(knob, "off")) ||
+		process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
+}
+
+/* At address 0 nothing is mapped, but permission is looked at before. */
+static bool is_forbidden(int pid)
+{
+	struct iovec here, there = { NULL, 1 };
+	char byte;
+
+	here = (struct iovec){ &byte, 1 };
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) < 0 &&
+		(errno == EPERM || errno == ENOSYS);
+}
+
+/* What we may not do to them, they may hardly do to us. */
+void stage_expect(uint32_t qpn)
+{
+	struct fabric_peer *peer;
+	uint32_t index;
+
+	if (fabric_find(qpn, &peer, &index) < 0)
+		return;
+	if (peer->seg != fabric_seg &&
+	    (peer->forbidden || peer->seg->stage.forbidden ||
+	     is_forbidden(peer->pid)))
+		start();
+	fabric_put(peer);
+}
+
+/* Take back what the last one has left. */
+static bool is_free(struct shm_job *job)
+{
+	uint32_t state = __atomic_load_n(&job->state, __ATOMIC_ACQUIRE);
+
+	return state == SHM_JOB_IDLE ||
+		(state != SHM_JOB_SERVED && change(job, state, SHM_JOB_IDLE));
+}
+
+static struct shm_job *take_job(struct shm_seg *seg)
+{
+	struct shm_job *job;
+	unsigned int i;
+
+	/* pairs with the store in start_locked() */
+	if (!__atomic_load_n(&seg->stage.ready, __ATOMIC_ACQUIRE)) {
+		ring(&seg->stage);
+		return NULL;
+	}
+	for (i = 0; i < SHM_JOBS; i++)
+		if (lock_try(&seg->job[i].lock))
+			break;
+	job = &seg->job[i % SHM_JOBS];
+	if (i == SHM_JOBS)
+		lock_take(&job->lock);
+	if (is_free(job))
+		return job;
+	lock_drop(&job->lock);
+	return NULL;
+}
+
+/* Asleep for a little while, or until it is done. */
+static void await_change(struct shm_job *job, uint32_t state)
+{
+	struct timespec limit = { .tv_nsec = NAP };
+
+	__atomic_store_n(&job->waits, 1, __ATOMIC_SEQ_CST);
+	sleep_on(&job->state, state, &limit);
+	__atomic_store_n(&job->waits, 0, __ATOMIC_SEQ_CST);
+}
+
+static int await(struct fabric_peer *peer, struct shm_job *job)
+{
+	uint64_t passed, since = process_now();
+	unsigned int n;
+	uint32_t state;
+
+	for (n = 0;; n++) {
+		/* pairs with the store in serve() */
+		state = __atomic_load_n(&job->state, __ATOMIC_SEQ_CST);
+		if (state == SHM_JOB_DONE)
+			return 0;
+		if (stage_asked())
+			stage_serve();
+		if (n < SPINS) {
+			relax(n);
+			continue;
+		}
+		await_change(job, state);
+		if (!fabric_peer_look(peer))
+			return -ESRCH;
+		passed = process_now() - since;
+		if ((passed > TRY && change(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) ||
+		    passed > STUCK)
+			return -EAGAIN;
+	}
+}
+
+static int ask(struct fabric_peer *peer, struct shm_job *job, bool write,
+	       const struct copy_list *there)
+{
+	int err;
+
+	job->write = write;
+	job->count = there->count;
+	memcpy(job->iov, there->iov, there->count * sizeof(*there->iov));
+	__atomic_store_n(&job->state, SHM_JOB_ASKED, __ATOMIC_SEQ_CST);
+	ring(&peer->seg->stage);
+	err = await(peer, job);
+	if (err < 0)
+		return err;
+	return job->result ? -EFAULT : 0;
+}
+
+static int move_piece(struct fabric_peer *peer, struct shm_job *job, bool write,
+		      const struct copy_list *here,
+		      const struct copy_list *there, size_t len)
+{
+	int err;
+
+	if (write)
+		copy_gather(job->bytes, here);
+	err = ask(peer, job, write, there);
+	if (err || write)
+		return err;
+	memcheck_defined(job->bytes, len);
+	copy_scatter(here, job->bytes, len);
+	return 0;
+}
+
+static int move(struct fabric_peer *peer, bool write, struct copy_list *local,
+		struct copy_list *remote)
+{
+	struct shm_job *job = take_job(peer->seg);
+	struct copy_list here, there;
+	int err = 0;
+	size_t len;
+
+	if (!job)
+		return fabric_peer_look(peer) ? -EAGAIN : -ESRCH;
+	while (!err && (len = copy_cut(remote, SHM_JOB_BYTES, &there))) {
+		copy_cut(local, len, &here);
+		err = move_piece(peer, job, write, &here, &there, len);
+	}
+	is_free(job);
+	lock_drop(&job->lock);
+	return err;
+}
+
+int stage_put(struct fabric_peer *peer, struct copy_list *local,
+	      struct copy_list *remote)
+{
+	return move(peer, true, local, remote);
+}
+
+int stage_get(struct fabric_peer *peer, struct copy_list *local,
+	      struct copy_list *remote)
+{
+	return move(peer, false, local, remote);
+}

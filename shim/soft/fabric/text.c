@@ -1,0 +1,47 @@
+/*
+ * Files of text that an environment variable names
+ *
+ * A link is followed: it is the user who names the file.
+ */
+#include "shim/soft/fabric/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int check(int fd, const char **ret_why)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		*ret_why = strerror(errno);
+		return -errno;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		*ret_why = "not a regular file";
+		return -EINVAL;
+	}
+	if (st.st_size > TEXT_MAX) {
+		*ret_why = "longer than 1 MiB";
+		return -EFBIG;
+	}
+	return 0;
+}
+
+int text_open(const char *path, const char **ret_why)
+{
+	/* a FIFO would wait for its other side */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err;
+
+	if (fd < 0) {
+		*ret_why = strerror(errno);
+		return -errno;
+	}
+	err = check(fd, ret_why);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}

@@ -1,8 +1,0 @@
-#pragma once
-/*
- * Faults of send requests. Under the lock of the send queue.
- */
-#include "shim/soft/soft.h"
-
-/* As carry(), with what befalls the request. */
-int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);

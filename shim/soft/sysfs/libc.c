@@ -1,0 +1,493 @@
+/*
+ * Functions of libc that programs reach the device's faces with
+ *
+ * Programs look for a device below /sys and /dev before they ask libibverbs,
+ * and librdmacm talks to a file of the kernel's. So those functions of libc
+ * that take a path are replaced: a path of ours leads into the tree that
+ * face.c has made, all others go on unchanged to the next function of that
+ * name. The connection manager's file is cm.c's.
+ *
+ * What libc calls inside itself does not come through here: opendir() does
+ * not call our open(), so each function stands for itself. On LP64 the
+ * functions with 64 in their names are the others, and aliases here.
+ *
+ * They may be called before our constructor, in a signal handler, and by
+ * ourselves. The C names differ from the symbols, so that no header's inline
+ * or attribute stands in the way. The symbols carry no version: those of
+ * libc's have, and would not bind to a node of ours.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "shim/soft/cm/cm.h"
+#include "shim/soft/sysfs/face.h"
+
+#define EXPORT		__attribute__((visibility("default")))
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64) &&
+	       sizeof(struct dirent) == sizeof(struct dirent64) &&
+	       sizeof(off_t) == 8, "the functions with 64 are aliases");
+
+/* The highest descriptor that the connection manager has had. */
+static int cm_high = -1;
+
+/* The functions, and those of the same code. */
+#define FUNCTIONS(V) \
+	V(open) V(openat) V(__open_2) V(__openat_2) V(fopen) V(freopen) \
+	V(opendir) V(scandir) V(scandirat) V(readdir) V(glob) \
+	V(chdir) V(getcwd) V(__getcwd_chk) V(get_current_dir_name) \
+	V(stat) V(lstat) V(fstat) V(fstatat) V(statx) \
+	V(__xstat) V(__lxstat) V(__fxstat) V(__fxstatat) \
+	V(access) V(euidaccess) V(eaccess) V(faccessat) \
+	V(readlink) V(readlinkat) V(__readlink_chk) V(__readlinkat_chk) \
+	V(realpath) V(__realpath_chk) V(canonicalize_file_name) \
+	V(getxattr) V(lgetxattr) V(listxattr) V(llistxattr) \
+	V(inotify_add_watch) V(write) V(close) V(close_range) V(closefrom) \
+	V(dup2) V(dup3) V(_exit)
+
+#define ALIASES(V) \
+	V(open64, open) V(openat64, openat) V(__open, open) V(__open64, open) \
+	V(__open64_2, __open_2) V(__openat64_2, __openat_2) \
+	V(fopen64, fopen) V(freopen64, freopen) \
+	V(scandir64, scandir) V(scandirat64, scandirat) V(readdir64, readdir) \
+	V(glob64, glob) V(stat64, stat) V(lstat64, lstat) V(fstat64, fstat) \
+	V(fstatat64, fstatat) V(__xstat64, __xstat) V(__lxstat64, __lxstat) \
+	V(__fxstat64, __fxstat) V(__fxstatat64, __fxstatat) \
+	V(__write, write) V(__close, close) V(_Exit, _exit)
+
+#define V(name) NEXT_##name,
+enum { FUNCTIONS(V) NUM_FUNCTIONS };
+#undef V
+#define V(name) #name,
+static const char *const names[] = { FUNCTIONS(V) };
+#undef V
+
+static void *next[NUM_FUNCTIONS];
+
+static long nowhere(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+static void *find(unsigned int i)
+{
+	void *found = dlsym(RTLD_NEXT, names[i]);
+	void *libc;
+
+	/* nothing comes after us where we were loaded by dlopen(3) */
+	if (!found) {
+		libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+		found = libc ? dlsym(libc, names[i]) : NULL;
+	}
+	if (!found)
+		found = nowhere;
+	__atomic_store_n(&next[i], found, __ATOMIC_RELAXED);
+	return found;
+}
+
+static void *next_at(unsigned int i)
+{
+	void *found = __atomic_load_n(&next[i], __ATOMIC_RELAXED);
+
+	return unlikely(!found) ? find(i) : found;
+}
+
+/* The function behind ours. */
+#define NEXT(name)	((typeof(&libc_##name))next_at(NEXT_##name))
+
+/* Later calls may come in a signal handler, where dlsym() must not be called. */
+__attribute__((constructor)) static void find_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NUM_FUNCTIONS; i++)
+		next_at(i);
+}
+
+#define DEFINE(ret, name, params)			\
+	EXPORT ret libc_##name params __asm__(#name);	\
+	ret libc_##name params
+
+/* The same at another path. */
+#define REDIRECT(ret, name, params, args)			\
+	DEFINE(ret, name, params)				\
+	{							\
+		char buf[FACE_PATH];				\
+		const char *to = face_path(path, buf);		\
+								\
+		return NEXT(name) args;				\
+	}
+
+#define REDIRECT_AT(ret, name, params, args)			\
+	DEFINE(ret, name, params)				\
+	{							\
+		char buf[FACE_PATH];				\
+		const char *to = face_path_at(dir, path, buf);	\
+								\
+		return NEXT(name) args;				\
+	}
+
+REDIRECT(FILE *, fopen, (const char *path, const char *mode), (to, mode))
+REDIRECT(FILE *, freopen, (const char *path, const char *mode, FILE *file),
+	 (to, mode, file))
+REDIRECT(DIR *, opendir, (const char *path), (to))
+REDIRECT(int, scandir,
+	 (const char *path, struct dirent ***list,
+	  int (*filter)(const struct dirent *),
+	  int (*order)(const struct dirent **, const struct dirent **)),
+	 (to, list, filter, order))
+REDIRECT_AT(int, scandirat,
+	    (int dir, const char *path, struct dirent ***list,
+	     int (*filter)(const struct dirent *),
+	     int (*order)(const struct dirent **, const struct dirent **)),
+	    (dir, to, list, filter, order))
+REDIRECT(int, chdir, (const char *path), (to))
+REDIRECT(int, access, (const char *path, int mode), (to, mode))
+REDIRECT(int, euidaccess, (const char *path, int mode), (to, mode))
+REDIRECT(int, eaccess, (const char *path, int mode), (to, mode))
+REDIRECT_AT(int, faccessat, (int dir, const char *path, int mode, int flags),
+	    (dir, to, mode, flags))
+REDIRECT(ssize_t, readlink, (const char *path, char *link, size_t size),
+	 (to, link, size))
+REDIRECT_AT(ssize_t, readlinkat,
+	    (int dir, const char *path, char *link, size_t size),
+	    (dir, to, link, size))
+REDIRECT(ssize_t, __readlink_chk,
+	 (const char *path, char *link, size_t size, size_t room),
+	 (to, link, size, room))
+REDIRECT_AT(ssize_t, __readlinkat_chk,
+	    (int dir, const char *path, char *link, size_t size, size_t room),
+	    (dir, to, link, size, room))
+REDIRECT(ssize_t, getxattr,
+	 (const char *path, const char *name, void *value, size_t size),
+	 (to, name, value, size))
+REDIRECT(ssize_t, lgetxattr,
+	 (const char *path, const char *name, void *value, size_t size),
+	 (to, name, value, size))
+REDIRECT(ssize_t, listxattr, (const char *path, char *list, size_t size),
+	 (to, list, size))
+REDIRECT(ssize_t, llistxattr, (const char *path, char *list, size_t size),
+	 (to, list, size))
+REDIRECT(int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
+	 (fd, to, mask))
+
+/* A real path in our tree is one of the kernel's to the program. */
+DEFINE(char *, realpath, (const char *path, char *resolved))
+{
+	char buf[FACE_PATH];
+
+	return face_strip(NEXT(realpath)(face_path(path, buf), resolved));
+}
+
+DEFINE(char *, __realpath_chk, (const char *path, char *resolved, size_t room))
+{
+	char buf[FACE_PATH];
+
+	return face_strip(NEXT(__realpath_chk)(face_path(path, buf), resolved,
+					       room));
+}
+
+DEFINE(char *, canonicalize_file_name, (const char *path))
+{
+	char buf[FACE_PATH];
+
+	return face_strip(NEXT(canonicalize_file_name)(face_path(path, buf)));
+}
+
+DEFINE(char *, getcwd, (char *path, size_t size))
+{
+	return face_strip(NEXT(getcwd)(path, size));
+}
+
+DEFINE(char *, __getcwd_chk, (char *path, size_t size, size_t room))
+{
+	return face_strip(NEXT(__getcwd_chk)(path, size, room));
+}
+
+DEFINE(char *, get_current_dir_name, (void))
+{
+	return face_strip(NEXT(get_current_dir_name)());
+}
+
+static bool has_mode(int flags)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+static int open_cm(int flags)
+{
+	int fd = cm_open(flags);
+	int high = __atomic_load_n(&cm_high, __ATOMIC_RELAXED);
+
+	while (fd > high &&
+	       !__atomic_compare_exchange_n(&cm_high, &high, fd, true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return fd;
+}
+
+DEFINE(int, open, (const char *path, int flags, ...))
+{
+	char buf[FACE_PATH];
+	const char *to = face_path(path, buf);
+	mode_t mode = 0;
+	va_list ap;
+
+	if (has_mode(flags)) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	if (unlikely(to != path) && face_is_cm(to))
+		return open_cm(flags);
+	return NEXT(open)(to, flags, mode);
+}
+
+DEFINE(int, openat, (int dir, const char *path, int flags, ...))
+{
+	char buf[FACE_PATH];
+	const char *to = face_path_at(dir, path, buf);
+	mode_t mode = 0;
+	va_list ap;
+
+	if (has_mode(flags)) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	if (unlikely(to != path) && face_is_cm(to))
+		return open_cm(flags);
+	return NEXT(openat)(dir, to, flags, mode);
+}
+
+/* Of programs built with _FORTIFY_SOURCE. */
+DEFINE(int, __open_2, (const char *path, int flags))
+{
+	char buf[FACE_PATH];
+	const char *to = face_path(path, buf);
+
+	if (unlikely(to != path) && face_is_cm(to))
+		return open_cm(flags);
+	return NEXT(__open_2)(to, flags);
+}
+
+DEFINE(int, __openat_2, (int dir, const char *path, int flags))
+{
+	char buf[FACE_PATH];
+	const char *to = face_path_at(dir, path, buf);
+
+	if (unlikely(to != path) && face_is_cm(to))
+		return open_cm(flags);
+	return NEXT(__openat_2)(dir, to, flags);
+}
+
+static bool is_cm(int fd)
+{
+	return unlikely(fd <= __atomic_load_n(&cm_high, __ATOMIC_RELAXED)) &&
+		fd >= 0 && cm_owns(fd);
+}
+
+DEFINE(ssize_t, write, (int fd, const void *buf, size_t len))
+{
+	return is_cm(fd) ? cm_write(fd, buf, len) : NEXT(write)(fd, buf, len);
+}
+
+DEFINE(int, close, (int fd))
+{
+	if (is_cm(fd))
+		cm_close(fd);
+	return NEXT(close)(fd);
+}
+
+static void close_cms(unsigned int first, unsigned int last)
+{
+	int64_t fd, high = __atomic_load_n(&cm_high, __ATOMIC_RELAXED);
+
+	for (fd = first; fd <= high && fd <= last; fd++)
+		if (cm_owns(fd))
+			cm_close(fd);
+}
+
+DEFINE(int, close_range, (unsigned int first, unsigned int last, int flags))
+{
+	if (!flags)
+		close_cms(first, last);
+	return NEXT(close_range)(first, last, flags);
+}
+
+DEFINE(void, closefrom, (int first))
+{
+	close_cms(first < 0 ? 0 : first, UINT32_MAX);
+	NEXT(closefrom)(first);
+}
+
+/* They close the second. */
+DEFINE(int, dup2, (int from, int to))
+{
+	if (from != to && is_cm(to))
+		cm_close(to);
+	return NEXT(dup2)(from, to);
+}
+
+DEFINE(int, dup3, (int from, int to, int flags))
+{
+	if (from != to && is_cm(to))
+		cm_close(to);
+	return NEXT(dup3)(from, to, flags);
+}
+
+/* A character device in place of the file that stands for it. */
+static int disguise(int result, int fd, struct stat *st)
+{
+	dev_t rdev;
+
+	if (result == 0 && (is_cm(fd) ? face_cm_node(&rdev) :
+			    face_node(st->st_dev, st->st_ino, &rdev))) {
+		st->st_mode = S_IFCHR | 0666;
+		st->st_rdev = rdev;
+		st->st_size = 0;
+		st->st_blocks = 0;
+	}
+	return result;
+}
+
+#define STAT(name, params, args)				\
+	DEFINE(int, name, params)				\
+	{							\
+		char buf[FACE_PATH];				\
+		const char *to = face_path(path, buf);		\
+								\
+		return disguise(NEXT(name) args, -1, st);	\
+	}
+
+STAT(stat, (const char *path, struct stat *st), (to, st))
+STAT(lstat, (const char *path, struct stat *st), (to, st))
+STAT(__xstat, (int version, const char *path, struct stat *st),
+     (version, to, st))
+STAT(__lxstat, (int version, const char *path, struct stat *st),
+     (version, to, st))
+
+DEFINE(int, fstat, (int fd, struct stat *st))
+{
+	return disguise(NEXT(fstat)(fd, st), fd, st);
+}
+
+DEFINE(int, __fxstat, (int version, int fd, struct stat *st))
+{
+	return disguise(NEXT(__fxstat)(version, fd, st), fd, st);
+}
+
+/* The descriptor that is meant, if it is one and no path. */
+static int meant(int dir, const char *path, int flags)
+{
+	return flags & AT_EMPTY_PATH && (!path || !*path) ? dir : -1;
+}
+
+DEFINE(int, fstatat, (int dir, const char *path, struct stat *st, int flags))
+{
+	char buf[FACE_PATH];
+	const char *to = face_path_at(dir, path, buf);
+
+	return disguise(NEXT(fstatat)(dir, to, st, flags),
+			meant(dir, path, flags), st);
+}
+
+DEFINE(int, __fxstatat, (int version, int dir, const char *path,
+			 struct stat *st, int flags))
+{
+	char buf[FACE_PATH];
+	const char *to = face_path_at(dir, path, buf);
+
+	return disguise(NEXT(__fxstatat)(version, dir, to, st, flags),
+			meant(dir, path, flags), st);
+}
+
+DEFINE(int, statx, (int dir, const char *path, int flags, unsigned int mask,
+		    struct statx *stx))
+{
+	char buf[FACE_PATH];
+	const char *to = face_path_at(dir, path, buf);
+	int result = NEXT(statx)(dir, to, flags, mask, stx);
+	struct stat st;
+
+	if (result != 0)
+		return result;
+	st.st_mode = 0;
+	st.st_dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+	st.st_ino = stx->stx_ino;
+	disguise(result, meant(dir, path, flags), &st);
+	if (st.st_mode) {
+		stx->stx_mode = st.st_mode;
+		stx->stx_rdev_major = major(st.st_rdev);
+		stx->stx_rdev_minor = minor(st.st_rdev);
+		stx->stx_size = 0;
+		stx->stx_blocks = 0;
+	}
+	return 0;
+}
+
+DEFINE(struct dirent *, readdir, (DIR *dir))
+{
+	struct dirent *entry = NEXT(readdir)(dir);
+
+	if (entry && face_is_node(entry->d_ino) && entry->d_type == DT_REG)
+		entry->d_type = DT_UNKNOWN;	/* then who cares asks stat */
+	return entry;
+}
+
+static void close_dir(void *dir)
+{
+	closedir(dir);
+}
+
+/*
+ * It walks with the functions that it is given: with ours. The program's
+ * structure must not show them.
+ */
+DEFINE(int, glob, (const char *pattern, int flags,
+		   int (*failed)(const char *, int), glob_t *g))
+{
+	glob_t ours;
+	int result;
+
+	if (flags & GLOB_ALTDIRFUNC || !face_watches(pattern))
+		return NEXT(glob)(pattern, flags, failed, g);
+	ours = *g;
+	ours.gl_opendir = (void *(*)(const char *))libc_opendir;
+	ours.gl_readdir = (struct dirent *(*)(void *))libc_readdir;
+	ours.gl_closedir = close_dir;
+	ours.gl_stat = libc_stat;
+	ours.gl_lstat = libc_lstat;
+	result = NEXT(glob)(pattern, flags | GLOB_ALTDIRFUNC, failed, &ours);
+	g->gl_pathc = ours.gl_pathc;
+	g->gl_pathv = ours.gl_pathv;
+	g->gl_offs = ours.gl_offs;
+	g->gl_flags = ours.gl_flags & ~GLOB_ALTDIRFUNC;
+	return result;
+}
+
+/* Who ends so has no destructors. A child of vfork() has nothing of ours. */
+DEFINE(void, _exit, (int status))
+{
+	face_exit();
+	NEXT(_exit)(status);
+}
+
+#define V(other, name) \
+	EXPORT extern typeof(libc_##name) libc_##other __asm__(#other) \
+		__attribute__((alias(#name)));
+ALIASES(V)
+#undef V

@@ -1,0 +1,320 @@
+/*
+ * The wire: who posts a send request carries it out at both ends
+ *
+ * For one request, under the lock of the send queue:
+ *
+ *	check our own buffers
+ *	find the peer's queue pair and lock it (remote.c)
+ *	a message: deliver it (deliver.c)
+ *	RDMA: check the remote key, move the bytes
+ *	unlock; our own completion is the caller's (sq.c)
+ */
+#include "shim/soft/transport/carry.h"
+
+#include <errno.h>
+
+#include "shim/soft/fabric/copy.h"
+#include "shim/soft/transport/datagram.h"
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/raw.h"
+#include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/sq.h"
+
+static bool has_imm(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND_WITH_IMM ||
+		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static bool is_send(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND ||
+		wr->opcode == IBV_WR_SEND_WITH_IMM ||
+		wr->opcode == IBV_WR_SEND_WITH_INV;
+}
+
+static struct message message_of(struct soft_qp *qp, const struct soft_wr *wr,
+				 struct copy_list *from)
+{
+	return (struct message){
+		.from		= from,
+		.length		= wr->length,
+		.src_qp		= qp->shm->qpn,
+		.imm		= wr->imm,
+		.opcode		= wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
+				  IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+		.wc_flags	= has_imm(wr) ? IBV_WC_WITH_IMM :
+				  wr->opcode == IBV_WR_SEND_WITH_INV ?
+				  IBV_WC_WITH_INV : 0,
+		.solicited	= wr->flags & IBV_SEND_SOLICITED,
+	};
+}
+
+static int send_to(struct soft_qp *qp, struct soft_remote *r,
+		   struct soft_wr *wr, struct copy_list *from)
+{
+	struct message m = message_of(qp, wr, from);
+
+	return deliver(r, &m);
+}
+
+/* The receive request of a write with immediate data takes no bytes. */
+static int notify_of_write(struct soft_qp *qp, struct soft_remote *r,
+			   struct soft_wr *wr)
+{
+	struct message m = message_of(qp, wr, NULL);
+
+	return deliver_notice(r, &m);
+}
+
+static int write_to(struct soft_qp *qp, struct soft_remote *r,
+		    struct soft_wr *wr, struct copy_list *from)
+{
+	struct copy_list to;
+	int err;
+
+	if (!(r->shm->access & IBV_ACCESS_REMOTE_WRITE))
+		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
+				      IBV_WC_REM_INV_REQ_ERR);
+	if (!copy_check_remote(r->peer->seg, r->pd, r->shm->qpn,
+			       IBV_ACCESS_REMOTE_WRITE, wr->remote_addr,
+			       wr->rkey, wr->length, &to))
+		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
+				      IBV_WC_REM_ACCESS_ERR);
+	if (has_imm(wr) && !deliver_ready(r))
+		return CARRY_RNR;
+	err = copy_put(r->peer, from, &to);
+	if (err == -EFAULT)
+		return deliver_break(r, IBV_EVENT_QP_FATAL,
+				     IBV_WC_REM_OP_ERR);
+	if (err < 0)
+		return deliver_copy_error(err);
+	return has_imm(wr) ? notify_of_write(qp, r, wr) : IBV_WC_SUCCESS;
+}
+
+static bool is_atomic(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		wr->opcode == IBV_WR_ATOMIC_WRITE;
+}
+
+/* What reads and atomics have in common: may they be answered? */
+static int check_response(struct soft_remote *r, struct soft_wr *wr,
+			  uint32_t access, uint64_t length,
+			  struct copy_list *from)
+{
+	if (!(r->shm->access & access) || !r->shm->max_dest_rd ||
+	    (is_atomic(wr) && wr->remote_addr % 8))
+		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
+				      IBV_WC_REM_INV_REQ_ERR);
+	if (!copy_check_remote(r->peer->seg, r->pd, r->shm->qpn, access,
+			       wr->remote_addr, wr->rkey, length, from))
+		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
+				      IBV_WC_REM_ACCESS_ERR);
+	return IBV_WC_SUCCESS;
+}
+
+static int read_from(struct soft_remote *r, struct soft_wr *wr,
+		     struct copy_list *to)
+{
+	struct copy_list from;
+	int err;
+
+	err = check_response(r, wr, IBV_ACCESS_REMOTE_READ, wr->length, &from);
+	if (err)
+		return err;
+	err = copy_get(r->peer, to, &from);
+	if (err == -EFAULT)
+		return deliver_break(r, IBV_EVENT_QP_FATAL,
+				     IBV_WC_REM_OP_ERR);
+	return deliver_copy_error(err);
+}
+
+static uint64_t atomic_result(const struct soft_wr *wr, uint64_t old)
+{
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return old + wr->compare_add;
+	return old == wr->compare_add ? wr->swap : old;
+}
+
+/* Atomic among devices only (IBV_ATOMIC_HCA). */
+static int change_there(struct soft_remote *r, const struct soft_wr *wr,
+			const struct copy_list *there, uint64_t *old)
+{
+	struct copy_list here, remote = *there;
+	uint64_t new;
+	int err;
+
+	here.count = 1;
+	here.nulls = 0;
+	here.iov[0] = (struct iovec){ old, sizeof(*old) };
+
+	lock_take(&r->peer->seg->atomics);
+	err = copy_get(r->peer, &here, &remote);
+	if (!err) {
+		new = atomic_result(wr, *old);
+		here.count = 1;
+		here.iov[0] = (struct iovec){ &new, sizeof(new) };
+		remote = *there;
+		err = copy_put(r->peer, &here, &remote);
+	}
+	lock_drop(&r->peer->seg->atomics);
+	return err;
+}
+
+static int atomic_at(struct soft_remote *r, struct soft_wr *wr,
+		     const struct copy_list *to)
+{
+	struct copy_list there;
+	uint64_t old;
+	int err;
+
+	err = check_response(r, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old),
+			     &there);
+	if (err)
+		return err;
+	err = change_there(r, wr, &there, &old);
+	if (err == -EFAULT)
+		return deliver_break(r, IBV_EVENT_QP_FATAL,
+				     IBV_WC_REM_OP_ERR);
+	if (!err)
+		copy_scatter(to, (uint8_t *)&old, sizeof(old));
+	return deliver_copy_error(err);
+}
+
+static int atomic_write_to(struct soft_remote *r, struct soft_wr *wr,
+			   struct copy_list *from)
+{
+	struct copy_list to;
+	int err;
+
+	err = check_response(r, wr, IBV_ACCESS_REMOTE_WRITE, wr->length, &to);
+	if (err)
+		return err;
+	lock_take(&r->peer->seg->atomics);
+	err = copy_put(r->peer, from, &to);
+	lock_drop(&r->peer->seg->atomics);
+	if (err == -EFAULT)
+		return deliver_break(r, IBV_EVENT_QP_FATAL,
+				     IBV_WC_REM_OP_ERR);
+	return deliver_copy_error(err);
+}
+
+static int carry_locked(struct soft_qp *qp, struct soft_remote *r,
+			struct soft_wr *wr, struct copy_list *local)
+{
+	int status;
+
+	if (unlikely(r->xrc && (status = remote_check_xrc(r))))
+		return deliver_break(r, status == IBV_WC_REM_OP_ERR ?
+				     IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
+				     status);
+	deliver_establish(r);
+	if (is_send(wr))
+		return send_to(qp, r, wr, local);
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return write_to(qp, r, wr, local);
+	case IBV_WR_RDMA_READ:
+		return read_from(r, wr, local);
+	case IBV_WR_ATOMIC_WRITE:
+		return atomic_write_to(r, wr, local);
+	default:
+		return atomic_at(r, wr, local);
+	}
+}
+
+/* The rules for what has a response. */
+static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
+{
+	if (is_atomic(wr) && wr->length != 8)
+		return IBV_WC_LOC_LEN_ERR;
+	if (wr->opcode != IBV_WR_SEND_WITH_INV && !qp->attr.max_rd_atomic)
+		return IBV_WC_LOC_QP_OP_ERR;
+	return IBV_WC_SUCCESS;
+}
+
+/* Our own end, which needs no peer. */
+static inline int check_local(struct soft_qp *qp, struct soft_wr *wr,
+		       struct copy_list *list)
+{
+	if (wr->length > qp->max_msg_sz)
+		return IBV_WC_LOC_LEN_ERR;
+	if (wr->flags & IBV_SEND_INLINE) {
+		list->iov[0].iov_base = wr->sge;
+		list->iov[0].iov_len = wr->length;
+		list->count = 1;
+		list->nulls = 0;
+	} else if (!copy_check(fabric_seg, qp->shm->pd,
+			       sq_reads(wr->opcode) ?
+			       IBV_ACCESS_LOCAL_WRITE : 0, wr->sge, wr->num_sge,
+			       wr->length, list))
+		return IBV_WC_LOC_PROT_ERR;
+	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS :
+		check_request(qp, wr);
+}
+
+/* What happens at the other end, nobody tells who sends without a return. */
+static int unacknowledged(int status)
+{
+	return status == CARRY_LATER || status == CARRY_RNR ? status :
+		IBV_WC_SUCCESS;
+}
+
+static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
+			   struct copy_list *local)
+{
+	struct soft_remote *r;
+	int status;
+
+	r = remote_find(qp, wr);
+	if (!r)
+		return CARRY_NO_PEER;
+	if (likely(remote_lock(qp, r))) {
+		status = carry_locked(qp, r, wr, local);
+		remote_unlock(r);
+	} else
+		status = CARRY_NO_PEER;
+	if (unlikely(status == CARRY_NO_PEER))
+		remote_drop(qp);
+	else if (unlikely(status == CARRY_RNR) &&
+		 qp->shm->type == IBV_QPT_UC && !remote_lags(r))
+		status = IBV_WC_SUCCESS;
+	return status;
+}
+
+int carry(struct soft_qp *qp, struct soft_wr *wr)
+{
+	struct copy_list local;
+	int status;
+
+	if (wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV)
+		return mw_carry(qp, wr);
+	status = check_local(qp, wr, &local);
+	if (unlikely(status))
+		return status;
+	switch (qp->init.qp_type) {
+	case IBV_QPT_UD:
+		return datagram_send(qp, wr, &local);
+	case IBV_QPT_RAW_PACKET:
+		return raw_send(qp, wr, &local);
+	default:
+		break;
+	}
+	status = carry_connected(qp, wr, &local);
+	return likely(qp->init.qp_type != IBV_QPT_UC) ? status :
+		unacknowledged(status);
+}
+
+void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)
+{
+	struct soft_remote *r = remote_find(qp, wr);
+
+	if (!r || !remote_lock(qp, r))
+		return;
+	deliver_break(r, event, 0);
+	remote_unlock(r);
+}

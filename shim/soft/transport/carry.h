@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * Carrying out a send request at both ends. The caller holds the lock of
+ * the send queue.
+ */
+#include "shim/soft/transport/soft.h"
+
+/* A completion status (enum ibv_wc_status), or CARRY_* of deliver.h. */
+int carry(struct soft_qp *qp, struct soft_wr *wr);
+
+/* The responder of @wr refuses it unasked: it fails, with @event. */
+void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event);

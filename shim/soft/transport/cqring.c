@@ -1,0 +1,248 @@
+/*
+ * Adding to a completion queue
+ *
+ * An entry is published by its sequence number, the position plus one, so
+ * that a poll looks at one word and takes no lock of ours. Those who add
+ * exclude each other with the queue's lock; if one dies in between, its
+ * entry is unpublished and is written over by the next, or it is published
+ * and the next counts it (repair()).
+ *
+ * An event is sent before its entry is published, so that no death leaves an
+ * entry without one. Who gets the event, or arms the queue, passes through
+ * the lock (cqring_pass()): then the entry is there, or its writer was dead.
+ *
+ * Payload that does not fit an entry travels in a ring of bytes beside it,
+ * in the order of the entries:
+ *
+ *	entries  | 7 | 8 | 9 |   |   |		cons = 7, prod = 10
+ *	bounce   ...|777|888888|99|....		bounce_cons, bounce_prod
+ */
+#include "shim/soft/transport/cqring.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/soft/fabric/heap.h"
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/process.h"
+
+enum { BOUNCE_STEP = 32 << 10, UNKNOWN = -1 };
+
+int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
+{
+	struct cqring found;
+	struct shm_cq *cq;
+	uint32_t size;
+
+	if (index >= SHM_CQ_MAX)
+		return -EPROTO;
+	cq = &seg->cq[index];
+	size = cq->size;
+	if (!cq->serial || !size || size > 2 * SHM_CQE_MAX ||
+	    (size & (size - 1)) || cq->ring_off % SHM_LINE ||
+	    cq->bounce_off % SHM_LINE)
+		return -EPROTO;
+	found = (struct cqring){
+		.seg = seg,
+		.shm = cq,
+		.index = index,
+		.rings = cq->rings,
+		.mask = size - 1,
+		.entries = shm_at(seg, cq->ring_off,
+				  (uint64_t)size * sizeof(struct shm_cqe)),
+		.bounce = shm_at(seg, cq->bounce_off, SHM_BOUNCE),
+	};
+	if (!found.entries || !found.bounce)
+		return -EPROTO;
+	if (ring->shm != cq)
+		*ring = found;
+	/* what a resize leaves alone is read to find the lock: not written */
+	ring->rings = found.rings;
+	ring->mask = found.mask;
+	ring->entries = found.entries;
+	ring->bounce = found.bounce;
+	return 0;
+}
+
+static void tell_overrun(struct cqring *ring)
+{
+	struct pipe_event event = { PIPE_CQ, ring->index, ring->shm->serial,
+				    IBV_EVENT_CQ_ERR };
+
+	if (ring->shm->overrun)
+		return;
+	ring->shm->overrun = 1;
+	pipe_send(ring->seg, ring->shm->async, &event);
+}
+
+void cqring_overrun(struct cqring *ring)
+{
+	lock_take(&ring->shm->lock);
+	tell_overrun(ring);
+	lock_drop(&ring->shm->lock);
+}
+
+/* Only a queue that looks full is read anew. */
+static bool has_room(struct shm_cq *cq)
+{
+	if (likely(cq->prod - cq->cons_seen < cq->cqe))
+		return true;
+	/* pairs with the store_release of polls: the entry was read */
+	cq->cons_seen = __atomic_load_n(&cq->cons, __ATOMIC_ACQUIRE);
+	return cq->prod - cq->cons_seen < cq->cqe;
+}
+
+/* Where entries go that are to be dropped. */
+static _Thread_local struct shm_cqe nowhere;
+
+bool cqring_is_nowhere(const struct shm_cqe *cqe)
+{
+	return cqe == &nowhere;
+}
+
+static struct shm_cqe *overrun(struct cqring *ring)
+{
+	if (ring->shm->flags & SHM_CQ_LOSSY && !ring->shm->overrun) {
+		nowhere = (struct shm_cqe){ 0 };
+		return &nowhere;
+	}
+	tell_overrun(ring);
+	lock_drop(&ring->shm->lock);
+	return NULL;
+}
+
+/*
+ * Armed queues fire once. Disarmed after the event, since its sender may die
+ * in between; under the lock nobody arms it meanwhile.
+ */
+static void fire(struct cqring *ring, bool solicited)
+{
+	struct pipe_event event = { PIPE_COMPLETION, ring->index,
+				    ring->shm->serial, 0 };
+	uint32_t armed = __atomic_load_n(&ring->shm->armed, __ATOMIC_RELAXED);
+
+	if (armed == SHM_ARM_NONE ||
+	    (armed == SHM_ARM_SOLICITED && !solicited))
+		return;
+	pipe_send(ring->seg, ring->shm->channel, &event);
+	__atomic_add_fetch(&ring->shm->events, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->shm->armed, SHM_ARM_NONE, __ATOMIC_RELAXED);
+}
+
+/* Who had the lock died: what was published is there. */
+static void repair(struct cqring *ring)
+{
+	struct shm_cq *cq = ring->shm;
+
+	while (ring->entries[cq->prod & ring->mask].seq == cq->prod + 1)
+		cq->prod++;
+}
+
+/* Who polls has no lock of those who add: nothing that a peer has written moves what is ours. */
+static bool is_found(struct cqring *ring)
+{
+	/* a peer can write UNKNOWN, too */
+	return ring->ours || likely(ring->shm->rings == ring->rings && ring->entries) ||
+		cqring_find(ring->seg, ring->index, ring) == 0;
+}
+
+void cqring_copy(struct cqring *to, const struct cqring *ring)
+{
+	*to = (struct cqring){ .seg = ring->seg, .shm = ring->shm,
+			       .index = ring->index, .rings = UNKNOWN };
+}
+
+bool cqring_lock(struct cqring *ring)
+{
+	bool half_done = lock_take(&ring->shm->lock);
+
+	if (!is_found(ring))
+		return false;
+	if (unlikely(half_done))
+		repair(ring);
+	return true;
+}
+
+void cqring_arm(struct cqring *ring, uint32_t arm)
+{
+	uint32_t *armed = &ring->shm->armed;
+
+	cqring_lock(ring);
+	/* the wider one stays */
+	if (__atomic_load_n(armed, __ATOMIC_RELAXED) != SHM_ARM_ANY)
+		__atomic_store_n(armed, arm, __ATOMIC_RELAXED);
+	lock_drop(&ring->shm->lock);
+}
+
+void cqring_pass(struct cqring *ring)
+{
+	cqring_lock(ring);
+	lock_drop(&ring->shm->lock);
+}
+
+struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done)
+{
+	struct shm_cq *cq = ring->shm;
+	struct shm_cqe *cqe;
+
+	if (unlikely(!is_found(ring))) {
+		lock_drop(&cq->lock);
+		return NULL;
+	}
+	if (unlikely(half_done))
+		repair(ring);
+	if (unlikely(cq->overrun || !has_room(cq)))
+		return overrun(ring);
+	cqe = &ring->entries[cq->prod & ring->mask];
+	cqring_clear(cqe);
+	if (cq->flags & SHM_CQ_STAMPS)
+		cqe->stamp = process_now();
+	return cqe;
+}
+
+/* False if it is dropped. */
+bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe,
+			   bool solicited)
+{
+	if (cqring_drops(ring, cqe))
+		return false;
+	if (ring->shm->flags & SHM_CQ_EVENTS)
+		fire(ring, solicited);
+	return true;
+}
+
+/* Memory for the ring of bytes comes when it is first used. */
+static bool reserve(struct cqring *ring, uint32_t end)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t from = cq->bounce_ready;
+
+	if (likely(end <= from))
+		return true;
+	end = (end + BOUNCE_STEP - 1) & ~(BOUNCE_STEP - 1u);
+	if (heap_reserve_in(ring->seg, ring->bounce + from, end - from) < 0)
+		return false;
+	cq->bounce_ready = end;
+	return true;
+}
+
+uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
+	uint32_t at = cq->bounce_prod;
+	uint32_t left = SHM_BOUNCE - at % SHM_BOUNCE;
+
+	if (left < room)
+		at += left;	/* in one piece: go on at the beginning */
+	if (at + room - cq->bounce_seen > SHM_BOUNCE)
+		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons,
+						  __ATOMIC_ACQUIRE);
+	if (at + room - cq->bounce_seen > SHM_BOUNCE ||
+	    !reserve(ring, at % SHM_BOUNCE + room))
+		return NULL;
+	cq->bounce_prod = at + room;
+	cqe->where = SHM_BOUNCED;
+	cqe->bounce = at;
+	return ring->bounce + at % SHM_BOUNCE;
+}

@@ -1,0 +1,109 @@
+#pragma once
+/*
+ * A completion queue as those see it who add to it, in whichever process.
+ * Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim/soft/fabric/shared.h"
+
+struct cqring {
+	struct shm_seg	*seg;
+	struct shm_cq	*shm;
+	struct shm_cqe	*entries;
+	uint8_t		*bounce;
+	uint32_t	mask;
+	uint32_t	rings;
+	uint32_t	index;
+	bool		ours;	/* its owner's: never found anew */
+};
+
+/* Check and remember where @index of @seg lies. 0 or -EPROTO. */
+int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
+
+/* For another holder, without the lock: what a resize changes is found anew. */
+void cqring_copy(struct cqring *to, const struct cqring *ring);
+
+/* Lock it. False, but locked, if it is not there any more. */
+bool cqring_lock(struct cqring *ring);
+
+/* Arm it (SHM_ARM_...): whatever a poll after this misses, fires. */
+void cqring_arm(struct cqring *ring, uint32_t arm);
+
+/* Wait until whoever is adding has published its entry, or is dead. */
+void cqring_pass(struct cqring *ring);
+
+/* It overruns now, full or not. */
+void cqring_overrun(struct cqring *ring);
+
+bool cqring_is_nowhere(const struct shm_cqe *cqe);
+
+/* Is the entry one that commit drops? Then no payload can go with it. */
+static inline bool cqring_drops(const struct cqring *ring,
+				const struct shm_cqe *cqe)
+{
+	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) &&
+		cqring_is_nowhere(cqe);
+}
+
+/*
+ * Room for @len bytes that travel with @cqe, between begin and commit, or
+ * NULL.
+ */
+uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
+
+/* What begin and commit do where it is more than usual. */
+struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done);
+bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe,
+			   bool solicited);
+
+static inline void cqring_clear(struct shm_cqe *cqe)
+{
+	memset((char *)cqe + sizeof(cqe->seq), 0,
+	       offsetof(struct shm_cqe, data) - sizeof(cqe->seq));
+}
+
+static inline bool cqring_is_usual(const struct cqring *ring)
+{
+	const struct shm_cq *cq = ring->shm;
+
+	/* a peer can write any number into @rings */
+	return cq->rings == ring->rings && ring->entries && !cq->overrun &&
+		cq->prod - cq->cons_seen < cq->cqe &&
+		!(cq->flags & SHM_CQ_STAMPS);
+}
+
+/*
+ * Begin to add an entry: the queue is locked, and the entry zero but for
+ * its payload, until cqring_commit(). NULL if the queue
+ * overruns, about which its owner has been told.
+ */
+static inline struct shm_cqe *cqring_begin(struct cqring *ring)
+{
+	bool half_done = lock_take(&ring->shm->lock);
+	struct shm_cqe *cqe;
+
+	if (unlikely(half_done || !cqring_is_usual(ring)))
+		return cqring_begin_unusual(ring, half_done);
+	cqe = &ring->entries[ring->shm->prod & ring->mask];
+	cqring_clear(cqe);
+	return cqe;
+}
+
+static inline void cqring_commit(struct cqring *ring, struct shm_cqe *cqe,
+				 bool solicited)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t next = cq->prod + 1;
+
+	if (likely(!(cq->flags & (SHM_CQ_EVENTS | SHM_CQ_LOSSY))) ||
+	    cqring_commit_unusual(ring, cqe, solicited)) {
+		/* first published, then counted: see repair() */
+		/* pairs with the load_acquire of polls */
+		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
+		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
+	}
+	lock_drop(&cq->lock);
+}

@@ -1,0 +1,195 @@
+/*
+ * Datagrams: each names whom it is for
+ *
+ * Those that were sent to are kept, by their number; two of the same place in
+ * the table push each other out. Nobody tells the sender what became of a
+ * datagram: it is lost where there is no such queue pair, or no receive
+ * request, where the Q_Key differs and where the buffer is too short.
+ *
+ * The receiver's buffer begins with room for a GRH, which is filled only if
+ * one was sent.
+ *
+ * Not here: what the GRH says (ah.c), who is in a group (mcast.c).
+ */
+#include "shim/soft/transport/datagram.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/verbs/ah.h"
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/transport/mcast.h"
+#include "shim/soft/transport/remote.h"
+
+enum { PEERS = 1024 };
+
+struct peer {
+	struct soft_remote	remote;
+	uint32_t		qpn;
+};
+
+struct datagram_peers {
+	struct peer		*at[PEERS];
+	struct mcast_groups	groups;
+};
+
+void datagram_forget(struct soft_qp *qp)
+{
+	struct datagram_peers *peers = qp->peers;
+	unsigned int i;
+
+	if (!peers)
+		return;
+	for (i = 0; i < PEERS; i++)
+		if (peers->at[i]) {
+			remote_forget(&peers->at[i]->remote);
+			free(peers->at[i]);
+		}
+	mcast_forget(&peers->groups);
+	free(peers);
+	qp->peers = NULL;
+}
+
+static void forget(struct peer **at)
+{
+	remote_forget(&(*at)->remote);
+	free(*at);
+	*at = NULL;
+}
+
+static struct peer *add(struct peer **at, uint32_t qpn)
+{
+	struct peer *peer = calloc(1, sizeof(*peer));
+
+	if (!peer)
+		return NULL;
+	if (!remote_resolve(&peer->remote, qpn)) {
+		free(peer);
+		return NULL;
+	}
+	peer->qpn = qpn;
+	if (*at)
+		forget(at);
+	*at = peer;
+	return peer;
+}
+
+/* What is known of it may be old. */
+struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
+{
+	struct peer **at = &qp->peers->at[qpn % PEERS];
+	struct peer *peer = *at;
+
+	if (likely(peer && peer->qpn == qpn)) {
+		if (likely(remote_lock_datagram(qp, &peer->remote, qpn)))
+			return &peer->remote;
+		forget(at);
+	}
+	peer = add(at, qpn);
+	if (!peer)
+		return NULL;
+	if (remote_lock_datagram(qp, &peer->remote, qpn))
+		return &peer->remote;
+	forget(at);
+	return NULL;
+}
+
+/* IBV_WC_SUCCESS; CARRY_RNR if it is worth while to wait for the receiver. */
+static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey,
+		   struct message *m)
+{
+	struct soft_remote *r = datagram_find(qp, qpn);
+	int status = IBV_WC_SUCCESS;
+
+	if (unlikely(!r))
+		return status;
+	if (likely(r->shm->qkey == qkey))
+		status = deliver(r, m);
+	remote_unlock(r);
+	return unlikely(status == CARRY_RNR || status == CARRY_LATER) &&
+		remote_lags(r) ? CARRY_RNR : IBV_WC_SUCCESS;
+}
+
+static void send_to_all(struct soft_qp *qp, const struct soft_ah *ah,
+			uint32_t qkey, const struct message *m)
+{
+	const struct mcast_group *group;
+	struct message each = *m;
+	struct copy_list list;
+	uint32_t i;
+
+	group = mcast_find(&qp->peers->groups, &ah->attr);
+	each.from = &list;
+	for (i = 0; group && i < group->count; i++) {
+		if (qp->deaf && group->qpn[i] == qp->shm->qpn)
+			continue;
+		list = *m->from;
+		send_to(qp, group->qpn[i], qkey, &each);
+	}
+}
+
+static void add_grh(const struct soft_ah *ah, const struct soft_wr *wr,
+		    struct message *m, struct ibv_grh *grh)
+{
+	ah_fill_grh(ah, wr->length, wr->opcode == IBV_WR_SEND_WITH_IMM, grh);
+	copy_prepend(m->from, grh, sizeof(*grh));
+	m->wc_flags |= IBV_WC_GRH;
+	m->absent = 0;
+}
+
+static bool have_peers(struct soft_qp *qp)
+{
+	if (unlikely(!qp->peers))
+		qp->peers = calloc(1, sizeof(*qp->peers));
+	return qp->peers;
+}
+
+const struct mcast_group *datagram_group(struct soft_qp *qp,
+					 const struct ibv_ah_attr *attr)
+{
+	return have_peers(qp) ? mcast_find(&qp->peers->groups, attr) : NULL;
+}
+
+static int check(struct soft_qp *qp, const struct soft_wr *wr)
+{
+	return wr->ah->pd == qp->shm->pd && have_peers(qp) ?
+		IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
+}
+
+/* With the high bit set, the one of the queue pair is meant (10.2.5). */
+static uint32_t qkey_of(const struct soft_qp *qp, const struct soft_wr *wr)
+{
+	return wr->remote_qkey >> 31 ? qp->shm->qkey : wr->remote_qkey;
+}
+
+int datagram_send(struct soft_qp *qp, struct soft_wr *wr,
+		  struct copy_list *from)
+{
+	bool imm = wr->opcode == IBV_WR_SEND_WITH_IMM;
+	const struct soft_ah *ah = wr->ah;
+	struct ibv_grh grh;
+	struct message m = {
+		.from		= from,
+		.length		= sizeof(grh) + wr->length,
+		.absent		= sizeof(grh),
+		.src_qp		= qp->shm->qpn,
+		.imm		= wr->imm,
+		.slid		= ah->slid,
+		.sl		= ah->attr.sl,
+		.flags		= SHM_CQE_DATAGRAM,
+		.opcode		= IBV_WC_RECV,
+		.wc_flags	= imm ? IBV_WC_WITH_IMM : 0,
+		.solicited	= wr->flags & IBV_SEND_SOLICITED,
+	};
+	int status;
+
+	status = check(qp, wr);
+	if (unlikely(status))
+		return status;
+	if (ah->attr.is_global)
+		add_grh(ah, wr, &m, &grh);
+	if (likely(ah->reachable && wr->remote_qpn != AH_MULTICAST_QPN))
+		return send_to(qp, wr->remote_qpn, qkey_of(qp, wr), &m);
+	if (ah->multicast && wr->remote_qpn == AH_MULTICAST_QPN)
+		send_to_all(qp, ah, qkey_of(qp, wr), &m);
+	return IBV_WC_SUCCESS;
+}

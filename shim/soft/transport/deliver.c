@@ -1,0 +1,409 @@
+/*
+ * Delivering to a receive queue, in whichever process it is
+ *
+ *	take its request, check its buffers
+ *	move the bytes
+ *	write its completion
+ *
+ * Short payload goes into the completion itself or into the ring of bytes
+ * beside it, and the receiver brings it to its buffers when it polls; the
+ * rest is written into its memory. Within a process it is always written.
+ *
+ * When a reliable responder fails, its queue pair fails as well, as the
+ * specification has it (9.9.3). Others drop what is longer than their buffer
+ * and what their keys do not allow; an error of their own is one for them,
+ * too. A request of a shared queue is used up by what is too long (class E).
+ */
+#include "shim/soft/transport/deliver.h"
+
+#include <errno.h>
+
+#include "shim/soft/verbs/mw.h"
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/verbs/srq.h"
+#include "shim/soft/transport/xrc.h"
+
+static uint32_t state_of(struct shm_qp *shm)
+{
+	return __atomic_load_n(&shm->state, __ATOMIC_SEQ_CST);
+}
+
+static bool is_reliable(const struct soft_remote *r)
+{
+	return r->shm->type == IBV_QPT_RC || r->shm->type == IBV_QPT_XRC_RECV;
+}
+
+void deliver_tell(const struct soft_remote *r, int type)
+{
+	struct pipe_event event;
+
+	if (r->xrc) {
+		xrc_tell(r->xrc, type);
+		return;
+	}
+	event = (struct pipe_event){ PIPE_QP, r->shm - r->peer->seg->qp,
+				     r->shm->serial, type };
+	pipe_send(r->peer->seg, r->shm->async, &event);
+}
+
+void deliver_established(struct soft_remote *r)
+{
+	r->shm->established = 1;
+	if (state_of(r->shm) == IBV_QPS_RTR)
+		deliver_tell(r, IBV_EVENT_COMM_EST);
+}
+
+/* The receive request at the head, or NULL. */
+static inline struct shm_wqe *first(struct rq *rq, uint32_t *ret_slot)
+{
+	uint32_t taken = rq->shm->taken;
+
+	/* others may have taken, too; a limit needs what is there now */
+	if ((int32_t)(rq->seen - taken) <= 0 || rq->order) {
+		/* pairs with the store of rq_publish() */
+		rq->seen = __atomic_load_n(&rq->shm->prod, __ATOMIC_SEQ_CST);
+		if (taken == rq->seen)
+			return NULL;
+	}
+	*ret_slot = rq_slot(rq, taken);
+	return rq_wqe(rq, *ret_slot);
+}
+
+bool deliver_ready(struct soft_remote *r)
+{
+	uint32_t slot;
+
+	return first(&r->rq, &slot);
+}
+
+/* A completion of the receiver's; NULL if its queue overruns. */
+static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r,
+						struct shm_wqe *wqe,
+						uint32_t slot, int status)
+{
+	struct shm_cqe *cqe = cqring_begin(&r->cq);
+
+	if (!cqe)
+		return NULL;
+	cqe->status = status;
+	cqe->opcode = IBV_WC_RECV;
+	cqe->flags = SHM_CQE_RECV;
+	cqe->wr_id = wqe->wr_id;
+	cqe->qpn = r->shm->qpn;
+	cqe->qp = r->slot;
+	cqe->retire = slot;
+	if (r->srq) {
+		cqe->flags |= SHM_CQE_SRQ;
+		cqe->srq = r->srq - r->peer->seg->srq;
+	}
+	return cqe;
+}
+
+static void tell_limit(struct soft_remote *r)
+{
+	struct shm_rq *rq = &r->srq->rq;
+
+	if (rq->limit && r->rq.seen - rq->taken < rq->limit)
+		srq_tell_limit(r->peer->seg, r->srq);
+}
+
+/*
+ * A request is taken and completed, though its taker may die in between:
+ * it says before which request, and which completion, that is to be.
+ */
+static ALWAYS_INLINE void begin_take(struct soft_remote *r)
+{
+	struct shm_rq *rq = r->rq.shm;
+
+	rq->doing_cq = r->cq.index;
+	__atomic_store_n(&rq->doing, (uint64_t)rq->taken << 32 |
+			 (uint32_t)(r->cq.shm->prod + 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&rq->taken, rq->taken + 1, __ATOMIC_RELEASE);
+}
+
+static inline void end_take(struct soft_remote *r)
+{
+	__atomic_store_n(&r->rq.shm->doing, 0, __ATOMIC_RELEASE);
+}
+
+/* Is the completion at @pos that of the request in @slot? */
+static bool is_published(struct soft_remote *r, const struct cqring *cq,
+			 uint32_t pos, uint32_t slot)
+{
+	const struct shm_cqe *cqe = &cq->entries[pos & cq->mask];
+
+	if (cqe->seq != pos + 1)
+		return (int32_t)(cqe->seq - pos - 1) > 0;	/* long ago */
+	if (!(cqe->flags & SHM_CQE_RECV) || cqe->retire != slot)
+		return false;
+	return r->srq ? cqe->flags & SHM_CQE_SRQ &&
+			cqe->srq == r->srq - r->peer->seg->srq :
+			cqe->qpn == r->shm->qpn;
+}
+
+static void mend(struct soft_remote *r)
+{
+	struct shm_rq *rq = r->rq.shm;
+	uint32_t pos = rq->doing >> 32;
+	struct cqring cq = { 0 };
+
+	if (rq->taken != pos + 1 ||
+	    cqring_find(r->peer->seg, rq->doing_cq, &cq) < 0)
+		return;
+	if (cqring_lock(&cq) &&
+	    !is_published(r, &cq, (uint32_t)rq->doing - 1,
+			  rq_slot(&r->rq, pos)))
+		__atomic_store_n(&rq->taken, pos, __ATOMIC_RELEASE);
+	lock_drop(&cq.shm->lock);
+}
+
+/* If the last taker died: give back what it did not complete. */
+static inline void give_back(struct soft_remote *r)
+{
+	if (likely(!r->rq.shm->doing))
+		return;
+	mend(r);
+	end_take(r);
+}
+
+static ALWAYS_INLINE void take(struct soft_remote *r)
+{
+	begin_take(r);
+	if (r->srq)
+		tell_limit(r);
+	else
+		__builtin_prefetch(rq_wqe(&r->rq, r->rq.shm->taken));
+}
+
+static void flush(struct soft_remote *r)
+{
+	struct shm_cqe *cqe;
+	struct shm_wqe *wqe;
+	uint32_t slot, n;
+
+	give_back(r);
+	/* once around, whatever a peer has written there */
+	for (n = 0; n <= r->rq.mask && (wqe = first(&r->rq, &slot)); n++) {
+		cqe = begin_recv(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
+		begin_take(r);
+		if (cqe)
+			cqring_commit(&r->cq, cqe, true);
+		end_take(r);
+		if (!cqe)
+			break;
+	}
+}
+
+static void fail(struct soft_remote *r, int event)
+{
+	bool shared = r->xrc || r->shm->srq;
+	bool again = state_of(r->shm) == IBV_QPS_ERR;
+
+	/* before the queue is read: see rq_publish() */
+	__atomic_store_n(&r->shm->state, IBV_QPS_ERR, __ATOMIC_SEQ_CST);
+	if (!shared && r->rq.shm)
+		flush(r);
+	if (event >= 0)
+		deliver_tell(r, event);
+	if (shared && !again)
+		deliver_tell(r, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+void deliver_fail(struct soft_qp *qp)
+{
+	struct fabric_peer self = { .seg = fabric_seg };
+	struct soft_remote r = { .peer = &self, .shm = qp->shm, .rq = qp->rq,
+				 .xrc = qp->xrc };
+
+	r.slot = qp->xrc ? UINT16_MAX : qp->ex.qp_base.handle;
+	if (qp->recv_cq)
+		cqring_copy(&r.cq, &qp->recv_cq->ring);
+	if (r.rq.shm)
+		r.rq.seen = r.rq.shm->taken;
+	fail(&r, -1);
+}
+
+int deliver_break(struct soft_remote *r, int event, int status)
+{
+	fail(r, event);
+	return status;
+}
+
+/* The completion queue overruns; one of XRC is the shared queue's. */
+static int overrun(struct soft_remote *r)
+{
+	if (r->xrc)
+		srq_fail(r->peer->seg, r->srq);
+	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+}
+
+int deliver_refuse(struct soft_remote *r, int event, int status)
+{
+	return is_reliable(r) ? deliver_break(r, event, status) : status;
+}
+
+static void complete_with(struct soft_remote *r, struct shm_wqe *wqe,
+			  uint32_t slot, int status)
+{
+	struct shm_cqe *cqe = begin_recv(r, wqe, slot, status);
+
+	take(r);
+	if (cqe)
+		cqring_commit(&r->cq, cqe, true);
+	end_take(r);
+}
+
+/* It fails on the receive request it has taken. */
+static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot,
+		     int recv_status, int status)
+{
+	complete_with(r, wqe, slot, recv_status);
+	return deliver_break(r, -1, status);
+}
+
+static int too_long(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot)
+{
+	if (is_reliable(r))
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_LEN_ERR,
+				 IBV_WC_REM_INV_REQ_ERR);
+	if (r->srq)
+		complete_with(r, wqe, slot, IBV_WC_LOC_LEN_ERR);
+	return IBV_WC_REM_INV_REQ_ERR;
+}
+
+int deliver_copy_error(int err)
+{
+	switch (err) {
+	case 0:
+		return IBV_WC_SUCCESS;
+	case -ESRCH:
+		return CARRY_NO_PEER;
+	case -EAGAIN:
+		return CARRY_LATER;
+	default:
+		return IBV_WC_REM_OP_ERR;
+	}
+}
+
+static ALWAYS_INLINE void finish(struct soft_remote *r, const struct message *m,
+		   struct shm_cqe *cqe)
+{
+	cqe->opcode = m->opcode;
+	cqe->wc_flags = m->wc_flags;
+	cqe->imm = m->imm;
+	cqe->byte_len = m->length;
+	cqe->src_qp = m->src_qp;
+	cqe->slid = m->slid;
+	cqe->sl = m->sl;
+	cqe->flags |= m->flags;
+	take(r);
+	cqring_commit(&r->cq, cqe, m->solicited);
+	end_take(r);
+}
+
+/* Let the payload travel with the completion, if there is room. */
+static bool pack(struct soft_remote *r, struct shm_cqe *cqe,
+		 const struct message *m)
+{
+	uint32_t length = m->length - m->absent;
+	uint8_t *to = cqe->data;
+
+	if (cqring_drops(&r->cq, cqe))
+		return false;
+	if (length > SHM_CQE_INLINE)
+		to = cqring_bounce(&r->cq, cqe, length);
+	else
+		cqe->where = SHM_INLINE;
+	if (to)
+		copy_gather(to, m->from);
+	return to;
+}
+
+/* Not where the receiver could have a page fault when it polls. */
+static bool travels(struct soft_remote *r, const struct message *m,
+		    const struct copy_list *to)
+{
+	uint32_t length = m->length - m->absent;
+
+	return r->peer->seg != fabric_seg && length &&
+		length <= SHM_BOUNCE_MSG && !to->paged;
+}
+
+/* Bring the bytes there, and begin the completion that says so. */
+static int move(struct soft_remote *r, const struct message *m,
+		struct copy_list *to, struct shm_wqe *wqe, uint32_t slot,
+		struct shm_cqe **ret_cqe)
+{
+	bool landed = !travels(r, m, to);
+	int err = 0;
+
+	if (m->absent)
+		copy_skip(to, m->absent);
+	for (;;) {
+		if (landed)
+			err = copy_put(r->peer, m->from, to);
+		if (err < 0)
+			return err;
+		*ret_cqe = begin_recv(r, wqe, slot, IBV_WC_SUCCESS);
+		if (!*ret_cqe)
+			return -ENOSPC;
+		if (landed || pack(r, *ret_cqe, m))
+			return 0;
+		/* no room: across after all; this entry stays unpublished */
+		lock_drop(&r->cq.shm->lock);
+		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
+		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))
+			return -EAGAIN;	/* not worth its owner's time */
+		landed = true;
+	}
+}
+
+int deliver(struct soft_remote *r, struct message *m)
+{
+	struct copy_list to;
+	struct shm_cqe *cqe;
+	struct shm_wqe *wqe;
+	uint32_t slot, num;
+	int err;
+
+	give_back(r);
+	wqe = first(&r->rq, &slot);
+	if (!wqe)
+		return CARRY_RNR;
+	if (m->length > wqe->length)
+		return too_long(r, wqe, slot);
+	num = rq_num_sge(&r->rq, wqe);
+	if (!copy_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE,
+			wqe->sge, num, m->length, &to))
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
+				 IBV_WC_REM_OP_ERR);
+	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
+	    !mw_invalidate(r->peer->seg, r->shm, m->imm))
+		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR,
+				 IBV_WC_REM_ACCESS_ERR);
+	err = move(r, m, &to, wqe, slot, &cqe);
+	if (err == -EFAULT)
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
+				 IBV_WC_REM_OP_ERR);
+	if (err == -ENOSPC)
+		return overrun(r);
+	if (err < 0)
+		return deliver_copy_error(err);
+	finish(r, m, cqe);
+	return IBV_WC_SUCCESS;
+}
+
+int deliver_notice(struct soft_remote *r, const struct message *m)
+{
+	struct shm_cqe *cqe;
+	struct shm_wqe *wqe;
+	uint32_t slot;
+
+	give_back(r);
+	wqe = first(&r->rq, &slot);
+	cqe = wqe ? begin_recv(r, wqe, slot, IBV_WC_SUCCESS) : NULL;
+	if (!cqe)
+		return overrun(r);
+	finish(r, m, cqe);
+	return IBV_WC_SUCCESS;
+}

@@ -1,0 +1,69 @@
+#pragma once
+/*
+ * The receiving end of a message: takes a receive request and completes it.
+ *
+ * All under the locks of the receiver (remote.h). What they return is
+ * for the sender: a completion status (enum ibv_wc_status), or one of these.
+ */
+#include "shim/soft/fabric/copy.h"
+#include "shim/soft/transport/soft.h"
+
+enum {
+	CARRY_RNR	= -1,	/* the peer has no receive request */
+	CARRY_NO_PEER	= -2,	/* nobody answers */
+	CARRY_LATER	= -3,	/* the peer must copy, and is slow */
+	CARRY_HELD	= -4,	/* by a fault on demand */
+};
+
+struct message {
+	struct copy_list	*from;		/* used up */
+	uint32_t		length;		/* as the receiver is told */
+	uint32_t		absent;		/* so many of them, the first, are not sent */
+	uint32_t		src_qp;
+	uint32_t		imm;		/* or the rkey to invalidate, or a tag */
+	uint16_t		slid;
+	uint8_t			sl;
+	uint8_t			flags;		/* SHM_CQE_DATAGRAM, _TAGGED */
+	uint8_t			opcode;		/* enum ibv_wc_opcode */
+	uint8_t			wc_flags;
+	bool			solicited;
+};
+
+/* Is there a receive request? */
+bool deliver_ready(struct soft_remote *r);
+
+/* A message to the buffers of the receive request at the head. */
+int deliver(struct soft_remote *r, struct message *m);
+
+/* Only its completion: the bytes are elsewhere. */
+int deliver_notice(struct soft_remote *r, const struct message *m);
+
+/* The responder fails, with @event for its owner or -1; returns @status. */
+int deliver_break(struct soft_remote *r, int event, int status);
+
+/*
+ * The request is one that must not be: a reliable responder fails, others
+ * drop it. Returns @status.
+ */
+int deliver_refuse(struct soft_remote *r, int event, int status);
+
+/* The status for an error of copy_put() or copy_get(). */
+int deliver_copy_error(int err);
+
+/* The first message for a connection: COMM_EST, if it is not RTS by then. */
+void deliver_established(struct soft_remote *r);
+
+static inline void deliver_establish(struct soft_remote *r)
+{
+	if (unlikely(!r->shm->established))
+		deliver_established(r);
+}
+
+/* An event of type @type for the receiver. */
+void deliver_tell(const struct soft_remote *r, int type);
+
+/*
+ * Bring our own queue pair to the error state and flush what was posted to
+ * its receive queue; under its lock.
+ */
+void deliver_fail(struct soft_qp *qp);

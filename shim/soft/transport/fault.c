@@ -1,0 +1,187 @@
+/*
+ * Which fault befalls what
+ *
+ * Each rule counts the operations that match what it names, and strikes at
+ * some of these: by their numbers, then by chance. All rules count all
+ * operations; the first that strikes has it. A rule draws from a generator
+ * of its own, seeded in its line, so the same operations in the same order
+ * meet the same faults.
+ *
+ * Not here: what the file says (fault_text.c), what a fault does to a send
+ * queue (sq_fault.c) and to a verb (enter.c).
+ */
+#include "shim/soft/transport/fault.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/text.h"
+
+bool fault_any;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct fault_rule *rules;
+static unsigned int num_rules;
+
+/* splitmix64: each state gives one number, evenly spread. */
+static double draw(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (double)((z ^ z >> 31) >> 11) / (double)(1ull << 53);
+}
+
+static bool in_turn(struct fault_rule *rule)
+{
+	uint64_t n = ++rule->count;
+
+	return n >= rule->from && n <= rule->to &&
+		(n - rule->from) % rule->every == 0;
+}
+
+static bool by_chance(struct fault_rule *rule)
+{
+	return rule->chance >= 1 || draw(&rule->random) < rule->chance;
+}
+
+/* Tried again: a rule that names single operations has had its way. */
+static bool strikes_again(struct fault_rule *rule)
+{
+	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 &&
+		by_chance(rule);
+}
+
+static bool strikes(struct fault_rule *rule, bool again)
+{
+	return again ? strikes_again(rule) : in_turn(rule) && by_chance(rule);
+}
+
+struct fault fault_verb(const char *verb)
+{
+	struct fault fault = { .kind = FAULT_NONE };
+	unsigned int i;
+
+	pthread_mutex_lock(&mutex);
+	for (i = 0; i < num_rules; i++)
+		if (!strcmp(rules[i].verb, verb) && strikes(&rules[i], false) &&
+		    !fault.kind)
+			fault = rules[i].fault;
+	pthread_mutex_unlock(&mutex);
+	return fault;
+}
+
+static bool concerns(const struct fault_rule *rule, uint32_t qpn, int opcode)
+{
+	return !rule->verb[0] && (rule->opcode < 0 || rule->opcode == opcode) &&
+		(!rule->qpn || rule->qpn == qpn);
+}
+
+struct fault fault_request(uint32_t qpn, int opcode, bool again)
+{
+	struct fault fault = { .kind = FAULT_NONE };
+	unsigned int i;
+
+	pthread_mutex_lock(&mutex);
+	for (i = 0; i < num_rules; i++)
+		if (concerns(&rules[i], qpn, opcode) &&
+		    strikes(&rules[i], again) && !fault.kind)
+			fault = rules[i].fault;
+	pthread_mutex_unlock(&mutex);
+	return fault;
+}
+
+static int add(const struct fault_rule *rule)
+{
+	struct fault_rule *more;
+
+	more = reallocarray(rules, num_rules + 1, sizeof(*rules));
+	if (!more)
+		return -ENOMEM;
+	rules = more;
+	rules[num_rules++] = *rule;
+	return 0;
+}
+
+static int complain(const char *path, unsigned int line, const char *why)
+{
+	fprintf(stderr, "verbatim-soft: %s:%u: %s; see \"Faults on demand\" in SOFT-DEVICE.md\n",
+		path, line, why);
+	return -EINVAL;
+}
+
+static int read_rules(FILE *file, const char *path, uint32_t node)
+{
+	struct fault_rule rule;
+	unsigned int number = 0;
+	const char *why;
+	char line[1024];
+	int got;
+
+	while (fgets(line, sizeof(line), file)) {
+		number++;
+		if (!strchr(line, '\n') && !feof(file))
+			return complain(path, number, "the line is too long");
+		got = fault_parse(line, &rule, &why);
+		if (got < 0)
+			return complain(path, number, why);
+		if (got && (rule.node < 0 || rule.node == (int)node) &&
+		    add(&rule) < 0)
+			return -ENOMEM;
+	}
+	return ferror(file) ? complain(path, number, "cannot be read") : 0;
+}
+
+static int load(const char *path, uint32_t node)
+{
+	const char *why = "no memory";
+	int fd = text_open(path, &why), err;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!file) {
+		fprintf(stderr, "verbatim-soft: VERBATIM_SOFT_FAULTS: %s: %s\n", path, why);
+		if (fd >= 0)
+			close(fd);
+		return -EINVAL;
+	}
+	err = read_rules(file, path, node);
+	fclose(file);
+	return err;
+}
+
+static void forget(void)
+{
+	free(rules);
+	rules = NULL;
+	num_rules = 0;
+}
+
+int fault_load(uint32_t node)
+{
+	const char *path = getenv("VERBATIM_SOFT_FAULTS");
+	int err;
+
+	if (!path || !*path)
+		return 0;
+	pthread_mutex_lock(&mutex);
+	forget();
+	err = load(path, node);
+	if (err < 0)
+		forget();
+	fault_any = num_rules;
+	pthread_mutex_unlock(&mutex);
+	return err;
+}
+
+/* Also in a child, where the mutex may be held by nobody that is left. */
+void fault_unload(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	forget();
+	fault_any = false;
+}

@@ -1,0 +1,345 @@
+/*
+ * The form of a line of faults
+ *
+ *	opcode=SEND n=100		status=RETRY_EXC_ERR vendor_err=0x81
+ *	verb=reg_mr every=3		errno=ENOMEM
+ *	p=0.01 seed=7			lose
+ *
+ * Words in any order, all after '#' is a comment. Each word is in one of two
+ * tables: when, and what.
+ */
+#include "shim/soft/transport/fault.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+
+struct name {
+	const char	*name;
+	int		value;
+};
+
+#define WR(name)	{ #name, IBV_WR_##name }
+static const struct name opcodes[] = {
+	WR(RDMA_WRITE), WR(RDMA_WRITE_WITH_IMM), WR(SEND), WR(SEND_WITH_IMM),
+	WR(RDMA_READ), WR(ATOMIC_CMP_AND_SWP), WR(ATOMIC_FETCH_AND_ADD),
+	WR(LOCAL_INV), WR(BIND_MW), WR(SEND_WITH_INV), WR(TSO), WR(DRIVER1),
+	WR(ATOMIC_WRITE), { NULL, 0 },
+};
+
+#define WC(name)	{ #name, IBV_WC_##name }
+static const struct name statuses[] = {
+	WC(LOC_LEN_ERR), WC(LOC_QP_OP_ERR), WC(LOC_EEC_OP_ERR),
+	WC(LOC_PROT_ERR), WC(WR_FLUSH_ERR), WC(MW_BIND_ERR), WC(BAD_RESP_ERR),
+	WC(LOC_ACCESS_ERR), WC(REM_INV_REQ_ERR), WC(REM_ACCESS_ERR),
+	WC(REM_OP_ERR), WC(RETRY_EXC_ERR), WC(RNR_RETRY_EXC_ERR),
+	WC(LOC_RDD_VIOL_ERR), WC(REM_INV_RD_REQ_ERR), WC(REM_ABORT_ERR),
+	WC(INV_EECN_ERR), WC(INV_EEC_STATE_ERR), WC(FATAL_ERR),
+	WC(RESP_TIMEOUT_ERR), WC(GENERAL_ERR), { NULL, 0 },
+};
+
+#define EVENT(name)	{ #name, IBV_EVENT_##name }
+static const struct name events[] = {
+	EVENT(CQ_ERR), EVENT(QP_FATAL), EVENT(QP_REQ_ERR),
+	EVENT(QP_ACCESS_ERR), EVENT(COMM_EST), EVENT(SQ_DRAINED),
+	EVENT(PATH_MIG), EVENT(PATH_MIG_ERR), EVENT(QP_LAST_WQE_REACHED),
+	EVENT(DEVICE_FATAL), EVENT(PORT_ACTIVE), EVENT(PORT_ERR),
+	EVENT(LID_CHANGE), EVENT(PKEY_CHANGE), EVENT(SM_CHANGE),
+	EVENT(CLIENT_REREGISTER), EVENT(GID_CHANGE), { NULL, 0 },
+};
+
+static const struct name port_states[] = {
+	{ "down", IBV_PORT_DOWN }, { "up", IBV_PORT_ACTIVE }, { NULL, 0 },
+};
+
+static bool find(const struct name *names, const char *name, int *ret_value)
+{
+	for (; names->name; names++)
+		if (!strcmp(names->name, name)) {
+			*ret_value = names->value;
+			return true;
+		}
+	return false;
+}
+
+static bool number(const char *text, uint64_t *ret_value)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret_value = strtoull(text, &end, 0);
+	return !errno && !*end;
+}
+
+static bool set_verb(struct fault_rule *rule, const char *text)
+{
+	if (!strncmp(text, "ibv_", 4))
+		text += 4;
+	if (!*text || strlen(text) >= sizeof(rule->verb))
+		return false;
+	strcpy(rule->verb, text);
+	return true;
+}
+
+static bool set_opcode(struct fault_rule *rule, const char *text)
+{
+	return find(opcodes, text, &rule->opcode);
+}
+
+static bool set_qp(struct fault_rule *rule, const char *text)
+{
+	uint64_t qpn;
+
+	if (!number(text, &qpn) || !qpn || qpn >> 24)
+		return false;
+	rule->qpn = qpn;
+	return true;
+}
+
+static bool set_process(struct fault_rule *rule, const char *text)
+{
+	uint64_t node;
+
+	if (!number(text, &node) || node > 1023)
+		return false;
+	rule->node = node;
+	return true;
+}
+
+/* N, or FROM..TO */
+static bool set_n(struct fault_rule *rule, const char *text)
+{
+	char from[24];
+	const char *dots = strstr(text, "..");
+	size_t len = dots ? (size_t)(dots - text) : strlen(text);
+
+	if (len >= sizeof(from))
+		return false;
+	memcpy(from, text, len);
+	from[len] = '\0';
+	if (!number(from, &rule->from) || !rule->from)
+		return false;
+	rule->to = rule->from;
+	if (dots && !dots[2])
+		rule->to = UINT64_MAX;
+	else if (dots && !number(dots + 2, &rule->to))
+		return false;
+	return rule->to >= rule->from;
+}
+
+static bool set_every(struct fault_rule *rule, const char *text)
+{
+	if (!number(text, &rule->every) || !rule->every)
+		return false;
+	rule->from = rule->every;
+	return true;
+}
+
+static bool set_p(struct fault_rule *rule, const char *text)
+{
+	char *end;
+
+	rule->chance = strtod(text, &end);
+	return end != text && !*end && rule->chance >= 0 && rule->chance <= 1;
+}
+
+static bool set_seed(struct fault_rule *rule, const char *text)
+{
+	return number(text, &rule->random);
+}
+
+/* The one thing that happens. */
+static bool happens(struct fault_rule *rule, enum fault_kind kind)
+{
+	if (rule->fault.kind)
+		return false;
+	rule->fault.kind = kind;
+	return true;
+}
+
+static bool set_errno(struct fault_rule *rule, const char *text)
+{
+	const char *name;
+	int i;
+
+	for (i = 1; i < 134; i++) {
+		name = strerrorname_np(i);
+		if (name && !strcmp(name, text))
+			rule->fault.value = i;
+	}
+	return rule->fault.value && happens(rule, FAULT_ERRNO);
+}
+
+static bool set_status(struct fault_rule *rule, const char *text)
+{
+	return find(statuses, text, &rule->fault.value) &&
+		happens(rule, FAULT_STATUS);
+}
+
+static bool set_vendor_err(struct fault_rule *rule, const char *text)
+{
+	uint64_t value;
+
+	if (!number(text, &value) || value > UINT8_MAX)
+		return false;
+	rule->fault.vendor_err = value;
+	return true;
+}
+
+static bool set_time(struct fault_rule *rule, const char *text)
+{
+	static const struct {
+		const char	*unit;
+		double		ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	double value;
+	char *end;
+	size_t i;
+
+	value = strtod(text, &end);
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (end != text && !strcmp(end, units[i].unit) && value > 0 &&
+		    value * units[i].ns < 1e15) {
+			rule->fault.ns = value * units[i].ns;
+			return true;
+		}
+	return false;
+}
+
+static bool set_delay(struct fault_rule *rule, const char *text)
+{
+	return set_time(rule, text) && happens(rule, FAULT_DELAY);
+}
+
+static bool set_lose(struct fault_rule *rule, const char *text)
+{
+	return !text && happens(rule, FAULT_LOSE);
+}
+
+static bool set_rnr(struct fault_rule *rule, const char *text)
+{
+	return !text && happens(rule, FAULT_RNR);
+}
+
+static bool set_overrun(struct fault_rule *rule, const char *text)
+{
+	return !text && happens(rule, FAULT_OVERRUN);
+}
+
+static bool set_event(struct fault_rule *rule, const char *text)
+{
+	return find(events, text, &rule->fault.value) &&
+		happens(rule, FAULT_EVENT);
+}
+
+static bool set_port(struct fault_rule *rule, const char *text)
+{
+	return find(port_states, text, &rule->fault.value) &&
+		happens(rule, FAULT_PORT);
+}
+
+static const struct word {
+	const char	*name;
+	bool		(*set)(struct fault_rule *rule, const char *text);
+	bool		alone;		/* has no value */
+	const char	*why;		/* not this */
+} words[] = {
+	{ "verb", set_verb, false, "verb= takes the name of a verb, as in verb=reg_mr" },
+	{ "opcode", set_opcode, false, "opcode= takes the name of an ibv_wr_opcode, as in opcode=RDMA_WRITE" },
+	{ "qp", set_qp, false, "qp= takes a queue pair number" },
+	{ "process", set_process, false, "process= takes the place of a process in the fabric, from 0" },
+	{ "n", set_n, false, "n= takes a number from 1, or FROM..TO" },
+	{ "every", set_every, false, "every= takes a number from 1" },
+	{ "p", set_p, false, "p= takes a probability, 0 to 1" },
+	{ "seed", set_seed, false, "seed= takes a number" },
+	{ "errno", set_errno, false, "errno= takes one name, as in errno=ENOMEM, and one thing can happen" },
+	{ "status", set_status, false, "status= takes the name of an ibv_wc_status other than SUCCESS, as in status=RETRY_EXC_ERR, and one thing can happen" },
+	{ "vendor_err", set_vendor_err, false, "vendor_err= takes a number of 8 bits" },
+	{ "delay", set_delay, false, "delay= takes a time, as in delay=2ms, and one thing can happen" },
+	{ "lose", set_lose, true, "one thing can happen" },
+	{ "rnr", set_rnr, true, "one thing can happen" },
+	{ "overrun", set_overrun, true, "one thing can happen" },
+	{ "event", set_event, false, "event= takes the name of an ibv_event_type, as in event=PORT_ERR, and one thing can happen" },
+	{ "port", set_port, false, "port= takes down or up, and one thing can happen" },
+	{ "for", set_time, false, "for= takes a time, as in for=50ms" },
+	{ NULL, NULL, false, NULL },
+};
+
+static bool read_word(char *text, struct fault_rule *rule, const char **why)
+{
+	char *value = strchr(text, '=');
+	const struct word *word;
+
+	if (value)
+		*value++ = '\0';
+	for (word = words; word->name; word++)
+		if (!strcmp(word->name, text))
+			break;
+	*why = word->name ? word->why :
+		"an unknown word (verb, opcode, qp, process, n, every, p, seed; errno, status, vendor_err, delay, lose, rnr, overrun, event, port, for)";
+	return word->name && word->alone == !value && word->set(rule, value);
+}
+
+/* Whose events need a queue pair. */
+static bool is_of_qp(int event)
+{
+	return event < IBV_EVENT_DEVICE_FATAL ||
+		event == IBV_EVENT_QP_LAST_WQE_REACHED;
+}
+
+/* What only requests, or only verbs, can have. */
+static bool fits(const struct fault_rule *rule, const char **why)
+{
+	bool verb = rule->verb[0];
+
+	switch (rule->fault.kind) {
+	case FAULT_NONE:
+		*why = "nothing is to happen (errno, status, delay, lose, rnr, overrun, event, port)";
+		return false;
+	case FAULT_ERRNO:
+		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
+		return verb;
+	case FAULT_STATUS:
+	case FAULT_LOSE:
+	case FAULT_RNR:
+	case FAULT_OVERRUN:
+		*why = "a verb can have errno=, delay=, event= and port= only";
+		return !verb;
+	case FAULT_EVENT:
+		*why = "events of a queue pair are for requests, not for a verb";
+		return !verb || !is_of_qp(rule->fault.value);
+	default:
+		return true;
+	}
+}
+
+static const struct fault_rule always = {
+	.opcode = -1, .node = -1, .from = 1, .to = UINT64_MAX, .every = 1,
+	.chance = 1,
+};
+
+int fault_parse(char *line, struct fault_rule *rule, const char **why)
+{
+	char *comment = strchr(line, '#'), *save, *text;
+	bool any = false;
+
+	if (comment)
+		*comment = '\0';
+	*rule = always;
+	for (text = strtok_r(line, " \t\r\n", &save); text;
+	     text = strtok_r(NULL, " \t\r\n", &save)) {
+		any = true;
+		if (!read_word(text, rule, why))
+			return -EINVAL;
+	}
+	if (!any)
+		return 0;
+	if (rule->verb[0] && (rule->opcode >= 0 || rule->qpn)) {
+		*why = "opcode= and qp= are for requests, not for a verb";
+		return -EINVAL;
+	}
+	return fits(rule, why) ? 1 : -EINVAL;
+}

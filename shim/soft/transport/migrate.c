@@ -1,0 +1,143 @@
+/*
+ * Automatic path migration
+ *
+ *	MIGRATED --- program ---> REARM --- both ends are ---> ARMED
+ *	    ^                                                    |
+ *	    +--- program, or the path fails: both ends migrate --+
+ *
+ * The alternate path becomes the only one, and both ends are told (PATH_MIG).
+ * An alternate path on which nobody can be reached, and a peer that is not
+ * ready to migrate, are PATH_MIG_ERR, to who is asked to take it.
+ *
+ * What an adapter does with bits in its packets is done here at once: who
+ * changes looks at the peer. A peer's attributes are its process's own, so it
+ * takes the other path when it next looks (@migrations).
+ *
+ * Source: the specification's 17.2.8.
+ */
+#include "shim/soft/transport/migrate.h"
+
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/fabric/port.h"
+#include "shim/soft/verbs/qp.h"
+#include "shim/soft/transport/remote.h"
+
+static void set_state(struct soft_qp *qp, enum ibv_mig_state state)
+{
+	__atomic_store_n(&qp->shm->mig_state, state, __ATOMIC_SEQ_CST);
+}
+
+static enum ibv_mig_state state_of(const struct soft_qp *qp)
+{
+	return __atomic_load_n(&qp->shm->mig_state, __ATOMIC_SEQ_CST);
+}
+
+/* The connection's other end, or NULL; XRC ends have no path back. */
+static struct soft_remote *lock_peer(struct soft_qp *qp)
+{
+	struct soft_remote *r;
+
+	if (qp->shm->type != IBV_QPT_RC && qp->shm->type != IBV_QPT_UC)
+		return NULL;
+	r = remote_find(qp, NULL);
+	return r && remote_lock(qp, r) ? r : NULL;
+}
+
+/* Both ends say REARM before they look at the other: one finds both. */
+static void rearm(struct soft_qp *qp)
+{
+	struct soft_remote *r;
+
+	set_state(qp, IBV_MIG_REARM);
+	r = lock_peer(qp);
+	if (!r)
+		return;
+	if (r->shm->mig_state != IBV_MIG_MIGRATED) {
+		__atomic_store_n(&r->shm->mig_state, IBV_MIG_ARMED,
+				 __ATOMIC_SEQ_CST);
+		set_state(qp, IBV_MIG_ARMED);
+	}
+	remote_unlock(r);
+}
+
+static void take_other_path(struct soft_qp *qp)
+{
+	struct ibv_qp_attr *attr = &qp->attr;
+
+	attr->ah_attr = attr->alt_ah_attr;
+	attr->pkey_index = attr->alt_pkey_index;
+	attr->port_num = attr->alt_port_num;
+	attr->timeout = attr->alt_timeout;
+	qp->shm->port = attr->port_num;
+	qp->shm->pkey = port_pkey(attr->port_num, attr->pkey_index);
+	qp->reachable = port_reaches(&attr->ah_attr);
+}
+
+static void migrate_peer(struct soft_qp *qp)
+{
+	struct soft_remote *r = lock_peer(qp);
+	int event = IBV_EVENT_PATH_MIG_ERR;
+
+	if (!r)
+		return;
+	if (r->shm->mig_state == IBV_MIG_ARMED) {
+		r->shm->mig_state = IBV_MIG_MIGRATED;
+		__atomic_add_fetch(&r->shm->migrations, 1, __ATOMIC_RELEASE);
+		event = IBV_EVENT_PATH_MIG;
+	}
+	deliver_tell(r, event);
+	remote_unlock(r);
+}
+
+static bool migrate(struct soft_qp *qp)
+{
+	if (!port_reaches(&qp->attr.alt_ah_attr)) {
+		qp_tell(qp, IBV_EVENT_PATH_MIG_ERR);
+		return false;
+	}
+	set_state(qp, IBV_MIG_MIGRATED);
+	take_other_path(qp);
+	qp_tell(qp, IBV_EVENT_PATH_MIG);
+	migrate_peer(qp);
+	return true;
+}
+
+void migrate_set(struct soft_qp *qp, enum ibv_mig_state state)
+{
+	switch (state) {
+	case IBV_MIG_REARM:
+		rearm(qp);
+		break;
+	case IBV_MIG_ARMED:
+		set_state(qp, state);
+		break;
+	default:
+		if (state_of(qp) == IBV_MIG_ARMED)
+			migrate(qp);
+		else
+			set_state(qp, state);
+		break;
+	}
+}
+
+bool migrate_away(struct soft_qp *qp)
+{
+	migrate_follow(qp);
+	if (state_of(qp) != IBV_MIG_ARMED)
+		return false;
+	if (migrate(qp))
+		return true;
+	set_state(qp, IBV_MIG_MIGRATED);
+	return false;
+}
+
+void migrate_follow(struct soft_qp *qp)
+{
+	uint8_t migrations = __atomic_load_n(&qp->shm->migrations,
+					     __ATOMIC_ACQUIRE);
+
+	if (likely(migrations == qp->migrations))
+		return;
+	qp->migrations = migrations;
+	take_other_path(qp);
+}

@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * Automatic path migration. The caller holds the lock of the send queue.
+ */
+#include "shim/soft/transport/soft.h"
+
+/* The program asks for @state; its alternate path was checked. */
+void migrate_set(struct soft_qp *qp, enum ibv_mig_state state);
+
+/* Nobody answers on this path: is there now another? */
+bool migrate_away(struct soft_qp *qp);
+
+/* A peer may have made us migrate: then the other path is ours. */
+void migrate_follow(struct soft_qp *qp);

@@ -1,0 +1,136 @@
+/*
+ * Send queues that wait, and who carries them on
+ *
+ * Every poll that finds nothing tries them; for programs that sleep there
+ * is a thread, which exists only while something waits (and a little longer,
+ * since who waits once often waits again).
+ *
+ * Lock order: the list's mutex, then a send queue's lock by trial only,
+ * because posts add to the list with that lock held.
+ */
+#include "shim/soft/transport/pending.h"
+
+#include <time.h>
+
+#include "shim/soft/transport/sq.h"
+#include "shim/soft/fabric/thread.h"
+
+enum {
+	PERIOD_MIN	= 200000,	/* ns; it doubles up to */
+	PERIOD_MAX	= 5000000,
+	LINGER		= 20,		/* periods without work */
+};
+
+unsigned int pending_count;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct soft_qp *list;
+static bool running;
+
+static bool try_one(struct soft_qp *qp)
+{
+	bool waits;
+
+	if (!lock_try(&qp->sq.lock))
+		return true;
+	sq_run(qp);
+	waits = qp->sq.wait != WAIT_NONE;
+	qp->listed = waits;
+	lock_drop(&qp->sq.lock);
+	return waits;
+}
+
+static void unlink_at(struct soft_qp **p)
+{
+	*p = (*p)->next_listed;
+	__atomic_sub_fetch(&pending_count, 1, __ATOMIC_RELAXED);
+}
+
+static void try_all(void)
+{
+	struct soft_qp **p = &list;
+
+	while (*p) {
+		if (try_one(*p))
+			p = &(*p)->next_listed;
+		else
+			unlink_at(p);
+	}
+}
+
+void pending_try(void)
+{
+	if (stage_asked())
+		stage_serve();
+	if (pthread_mutex_trylock(&mutex))
+		return;
+	try_all();
+	pthread_mutex_unlock(&mutex);
+}
+
+static bool stop_if_idle(unsigned int *idle)
+{
+	bool stop;
+
+	*idle = list ? 0 : *idle + 1;
+	stop = *idle >= LINGER;
+	if (stop)
+		running = false;
+	return stop;
+}
+
+static void *run(void *unused)
+{
+	struct timespec period = { .tv_nsec = PERIOD_MIN };
+	unsigned int idle = 0;
+	bool stop;
+
+	do {
+		nanosleep(&period, NULL);
+		if (period.tv_nsec < PERIOD_MAX)
+			period.tv_nsec *= 2;
+		pthread_mutex_lock(&mutex);
+		try_all();
+		stop = stop_if_idle(&idle);
+		pthread_mutex_unlock(&mutex);
+	} while (!stop);
+	return unused;
+}
+
+/*
+ * Called again with every try: then it is listed. The mutex is taken with
+ * the send queue's lock held, which try_all() respects.
+ */
+void pending_add(struct soft_qp *qp)
+{
+	if (qp->listed)
+		return;
+	pthread_mutex_lock(&mutex);
+	qp->listed = true;
+	qp->next_listed = list;
+	list = qp;
+	__atomic_add_fetch(&pending_count, 1, __ATOMIC_RELAXED);
+	if (!running)
+		running = thread_start(run, NULL, NULL);
+	pthread_mutex_unlock(&mutex);
+}
+
+void pending_del(struct soft_qp *qp)
+{
+	struct soft_qp **p;
+
+	pthread_mutex_lock(&mutex);
+	for (p = &list; *p && *p != qp; p = &(*p)->next_listed)
+		;
+	if (*p)
+		unlink_at(p);
+	pthread_mutex_unlock(&mutex);
+}
+
+void pending_forget(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	list = NULL;
+	pending_count = 0;
+	running = false;
+}

@@ -1,0 +1,204 @@
+/*
+ * Raw packets: all of an RoCE link is one loopback
+ *
+ * A packet goes to the queue pairs whose rules match it, in whichever process
+ * they are, the sender's own among them:
+ *
+ *	sniffers get it in any case
+ *	of the others, those of the best priority that keep what they match;
+ *	and those of no worse priority that let it pass on (DONT_TRAP)
+ *	if nobody keeps it, those that want all, or all multicast, by default
+ *
+ * Nobody tells the sender what became of it: it is lost where there is no
+ * receive request, and where the buffer is too short.
+ */
+#include "shim/soft/transport/raw.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/transport/datagram.h"
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/transport/flow.h"
+#include "shim/soft/transport/mcast.h"
+#include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/rss.h"
+
+enum { NOBODY = UINT32_MAX, TARGETS = 256, ETHERNET_MIN = 14 };
+
+/* Who has rules, as of so many changes of all groups. */
+struct raw_peers {
+	uint32_t	changes;
+	uint32_t	count;
+	struct {
+		uint32_t		qpn;
+		struct fabric_peer	*peer;
+	} at[];
+};
+
+struct steering {
+	struct packet	packet;
+	unsigned int	layers;
+	uint32_t	length;
+	uint32_t	best;		/* priority, or NOBODY */
+	uint32_t	count;
+	struct {
+		uint32_t	qpn;
+		uint32_t	tag;
+	}		target[TARGETS];
+};
+
+static bool is_better(uint32_t priority, uint32_t best)
+{
+	return best == NOBODY || priority < best;
+}
+
+static void note_best(struct shm_flow *flow, void *arg)
+{
+	struct steering *s = arg;
+
+	if (flow->type == IBV_FLOW_ATTR_NORMAL && !flow->passes_on &&
+	    is_better(flow->priority, s->best))
+		s->best = flow->priority;
+}
+
+static bool gets_it(const struct shm_flow *flow, const struct steering *s)
+{
+	switch (flow->type) {
+	case IBV_FLOW_ATTR_NORMAL:
+		return s->best == NOBODY || flow->priority <= s->best;
+	case IBV_FLOW_ATTR_ALL_DEFAULT:
+		return s->best == NOBODY;
+	case IBV_FLOW_ATTR_MC_DEFAULT:
+		return s->best == NOBODY && s->packet.dst_mac[0] & 1;
+	default:
+		return true;
+	}
+}
+
+/* Many rules of one queue pair make one packet, with the first one's tag. */
+static void add_target(struct steering *s, uint32_t qpn, uint32_t tag)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->target[i].qpn == qpn)
+			return;
+	if (s->count == TARGETS)
+		return;
+	s->target[s->count].qpn = qpn;
+	s->target[s->count++].tag = tag;
+}
+
+static void choose(struct shm_flow *flow, void *arg)
+{
+	struct steering *s = arg;
+
+	if (!gets_it(flow, s))
+		return;
+	__atomic_add_fetch(&flow->packets, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&flow->bytes, s->length, __ATOMIC_RELAXED);
+	if (!flow->drop)
+		add_target(s, rss_target(flow, s->layers, &s->packet),
+			   flow->tag);
+}
+
+void raw_forget(struct soft_qp *qp)
+{
+	uint32_t i;
+
+	for (i = 0; qp->raw && i < qp->raw->count; i++)
+		fabric_put(qp->raw->at[i].peer);
+	free(qp->raw);
+	qp->raw = NULL;
+}
+
+static struct raw_peers *find_peers(const struct mcast_group *group)
+{
+	struct raw_peers *peers;
+	uint32_t i, unused;
+
+	peers = malloc(sizeof(*peers) + group->count * sizeof(peers->at[0]));
+	if (!peers)
+		return NULL;
+	peers->changes = group->changes;
+	peers->count = 0;
+	for (i = 0; i < group->count; i++)
+		if (fabric_find(group->qpn[i], &peers->at[peers->count].peer,
+				&unused) == 0)
+			peers->at[peers->count++].qpn = group->qpn[i];
+	return peers;
+}
+
+static const struct raw_peers *peers_of(struct soft_qp *qp)
+{
+	const struct ibv_ah_attr everybody = { .port_num = qp->attr.port_num };
+	const struct mcast_group *group = datagram_group(qp, &everybody);
+
+	if (!group)
+		return NULL;
+	if (!qp->raw || qp->raw->changes != group->changes) {
+		raw_forget(qp);
+		qp->raw = find_peers(group);
+	}
+	return qp->raw;
+}
+
+static void ask_all(const struct raw_peers *peers, struct steering *s,
+		    flow_fn *fn)
+{
+	uint32_t i;
+
+	for (i = 0; peers && i < peers->count; i++)
+		if (fabric_peer_alive(peers->at[i].peer))
+			flow_match(peers->at[i].peer->seg, peers->at[i].qpn,
+				   s->layers, &s->packet, fn, s);
+}
+
+static void read_headers(const struct copy_list *from, struct steering *s)
+{
+	uint8_t head[PACKET_HEADERS];
+	struct copy_list rest = *from, first;
+	size_t len = copy_cut(&rest, sizeof(head), &first);
+
+	copy_gather(head, &first);
+	s->layers = packet_read(head, len, &s->packet);
+}
+
+static void deliver_to(struct soft_qp *qp, uint32_t qpn, struct message *m,
+		       const struct copy_list *from)
+{
+	struct copy_list list = *from;
+	struct soft_remote *r;
+
+	m->from = &list;
+	r = datagram_find(qp, qpn);
+	if (!r)
+		return;
+	deliver(r, m);
+	remote_unlock(r);
+}
+
+int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
+{
+	struct message m = {
+		.length		= wr->length,
+		.opcode		= IBV_WC_RECV,
+		.flags		= SHM_CQE_TAGGED,
+		.solicited	= wr->flags & IBV_SEND_SOLICITED,
+	};
+	struct steering s = { .length = wr->length, .best = NOBODY };
+	const struct raw_peers *peers;
+	uint32_t i;
+
+	if (wr->length < ETHERNET_MIN)
+		return IBV_WC_LOC_LEN_ERR;
+	read_headers(from, &s);
+	peers = peers_of(qp);
+	ask_all(peers, &s, note_best);
+	ask_all(peers, &s, choose);
+	for (i = 0; i < s.count; i++) {
+		m.imm = s.target[i].tag;
+		deliver_to(qp, s.target[i].qpn, &m, from);
+	}
+	return IBV_WC_SUCCESS;
+}

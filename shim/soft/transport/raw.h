@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * Raw Ethernet packets. The caller holds the lock of the send queue.
+ */
+#include "shim/soft/fabric/copy.h"
+#include "shim/soft/transport/soft.h"
+
+/* To all whose rules want it. The completion status (enum ibv_wc_status). */
+int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
+
+/* Forget whom it has asked, on reset and destruction. */
+void raw_forget(struct soft_qp *qp);

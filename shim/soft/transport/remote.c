@@ -1,0 +1,257 @@
+/*
+ * The other end: queue pair number -> process -> slot in its segment
+ *
+ * It is looked up once, with all that is needed to deliver there, and
+ * checked at each request, under its lock: is it still the queue pair that
+ * we were told to talk to, connected to us, and ready?
+ *
+ * With XRC there is one queue pair and one of these for each shared queue
+ * that requests have named: the list begins at the queue pair's own.
+ */
+#include "shim/soft/transport/remote.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/port_state.h"
+#include "shim/soft/transport/xrc.h"
+
+static void drop_shared(struct soft_remote *r)
+{
+	struct soft_remote *next;
+
+	for (; r; r = next) {
+		next = r->next;
+		fabric_put(r->peer);
+		free(r);
+	}
+}
+
+void remote_forget(struct soft_remote *r)
+{
+	fabric_put(r->peer);
+	memset(r, 0, sizeof(*r));
+}
+
+void remote_drop(struct soft_qp *qp)
+{
+	drop_shared(qp->remote.next);
+	remote_forget(&qp->remote);
+}
+
+static int find_queues(struct soft_remote *r)
+{
+	struct shm_seg *seg = r->peer->seg;
+	uint32_t srq = r->shm->srq;
+	int err;
+
+	r->pd = r->shm->pd;
+	err = cqring_find(seg, r->shm->recv_cq, &r->cq);
+	if (err < 0)
+		return err;
+	if (!srq) {
+		r->rq_pd = r->pd;
+		return rq_find(seg, &r->shm->rq, &r->rq);
+	}
+	if (srq > SHM_SRQ_MAX)
+		return -EPROTO;
+	r->srq = &seg->srq[srq - 1];
+	r->rq_pd = r->srq->pd;
+	return rq_find(seg, &r->srq->rq, &r->rq);
+}
+
+bool remote_resolve(struct soft_remote *r, uint32_t qpn)
+{
+	uint32_t index;
+
+	if (fabric_find(qpn, &r->peer, &index) < 0)
+		return false;
+	r->shm = &r->peer->seg->qp[index];
+	r->slot = index;
+	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
+	if (find_queues(r) < 0) {
+		remote_forget(r);
+		return false;
+	}
+	return true;
+}
+
+/* XRC: first the queue pair, which is no process's. */
+static bool resolve_xrc(struct soft_qp *qp)
+{
+	struct soft_remote *r = &qp->remote;
+	uint32_t slot;
+
+	if (!qp->reachable || fabric_find_xrc(qp->shm->dest_qpn, &slot) < 0)
+		return false;
+	r->xrc = &fabric_xrc()->qp[slot];
+	r->shm = &r->xrc->qp;
+	/* it may be of no object in the process that receives */
+	r->slot = UINT16_MAX;
+	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
+	return true;
+}
+
+static int find_shared(struct soft_remote *r)
+{
+	uint32_t slot;
+	int err;
+
+	err = fabric_find_number(FABRIC_SRQ, r->srqn, &r->peer, &slot);
+	if (err < 0)
+		return err;
+	if (!fabric_peer_look(r->peer))
+		return -ENOENT;
+	r->srq = &r->peer->seg->srq[slot];
+	r->pd = r->rq_pd = r->srq->pd;
+	err = cqring_find(r->peer->seg, r->srq->cq, &r->cq);
+	return err < 0 ? err : rq_find(r->peer->seg, &r->srq->rq, &r->rq);
+}
+
+/* Then the shared queue; without one, the queue pair will refuse. */
+static struct soft_remote *resolve_shared(struct soft_qp *qp, uint32_t srqn)
+{
+	struct soft_remote *r = malloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	*r = qp->remote;
+	r->srqn = srqn;
+	if (find_shared(r) < 0) {
+		fabric_put(r->peer);
+		free(r);
+		return &qp->remote;
+	}
+	qp->remote.next = r;
+	return r;
+}
+
+static struct soft_remote *find_xrc(struct soft_qp *qp, uint32_t srqn)
+{
+	struct soft_remote *r;
+
+	if (!qp->remote.xrc && !resolve_xrc(qp))
+		return NULL;
+	for (r = qp->remote.next; r; r = r->next)
+		if (r->srqn == srqn)
+			return r;
+	return resolve_shared(qp, srqn);
+}
+
+struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr)
+{
+	struct soft_remote *r = &qp->remote;
+
+	if (qp->shm->type == IBV_QPT_XRC_SEND)
+		return find_xrc(qp, wr->srqn);
+	if (r->shm)
+		return r;
+	return qp->reachable && remote_resolve(r, qp->shm->dest_qpn) ? r : NULL;
+}
+
+static uint8_t receives_from(uint8_t type)
+{
+	return type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
+}
+
+/* By a fault on demand. */
+static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
+{
+	return port_blocked(fabric_seg, qp->attr.port_num) ||
+		(r->peer && port_blocked(r->peer->seg, r->shm->port));
+}
+
+/* Of XRC: who delivers for a dead process is told at the next tick. */
+static inline bool alive(struct soft_remote *r)
+{
+	uint64_t now;
+
+	if (r->peer && !fabric_peer_alive(r->peer))
+		return false;
+	if (likely(!r->xrc))
+		return true;
+	now = process_now_coarse();
+	if (r->held != now && xrc_held(r->xrc))
+		r->held = now;
+	return r->held == now;
+}
+
+/* Is it still number @qpn, for the same transport and partition, and may it receive? */
+static ALWAYS_INLINE bool answers(struct soft_qp *qp, struct soft_remote *r,
+				  uint32_t qpn)
+{
+	struct shm_qp *peer = r->shm;
+	uint32_t state = __atomic_load_n(&peer->state, __ATOMIC_SEQ_CST);
+
+	return peer->qpn == qpn && peer->resets == r->resets &&
+		receives_from(peer->type) == qp->shm->type &&
+		state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
+		likely(port_same_partition(qp->shm->pkey, peer->pkey)) &&
+		likely(!is_cut_off(qp, r)) && alive(r);
+}
+
+static inline bool connected(struct soft_qp *qp, struct soft_remote *r)
+{
+	return r->shm->dest_qpn == qp->shm->qpn &&
+		answers(qp, r, qp->shm->dest_qpn);
+}
+
+/* The shared queue may have grown; one of XRC may be gone. */
+static bool lock_shared(struct soft_remote *r)
+{
+	lock_take(&r->srq->rq.lock);
+	if (r->srq->srqn == r->srqn &&
+	    (likely(r->rq.rings == r->rq.shm->rings) ||
+	     rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0))
+		return true;
+	lock_drop(&r->srq->rq.lock);
+	return false;
+}
+
+bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
+{
+	lock_take(&r->shm->rq.lock);
+	if (likely(connected(qp, r)) && (!r->srq || lock_shared(r)))
+		return true;
+	lock_drop(&r->shm->rq.lock);
+	return false;
+}
+
+bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
+			  uint32_t qpn)
+{
+	lock_take(&r->shm->rq.lock);
+	if (likely(answers(qp, r, qpn)) && (!r->srq || lock_shared(r)))
+		return true;
+	lock_drop(&r->shm->rq.lock);
+	return false;
+}
+
+int remote_check_xrc(const struct soft_remote *r)
+{
+	if (!r->srq || r->srq->xrcd != r->xrc->xrcd)
+		return IBV_WC_REM_INV_REQ_ERR;
+	return r->srq->error ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS;
+}
+
+#define LAG_MAX		200000000ull	/* ns */
+
+bool remote_lags(struct soft_remote *r)
+{
+	uint32_t prod = __atomic_load_n(&r->rq.shm->prod, __ATOMIC_RELAXED);
+	uint64_t now;
+
+	if (!prod)
+		return false;
+	now = process_now();
+	if (prod != r->lag_prod) {
+		r->lag_prod = prod;
+		r->lag_until = now + LAG_MAX;
+	}
+	if (now >= r->lag_until)
+		return false;
+	sched_yield();		/* it may be our processor that it waits for */
+	return true;
+}

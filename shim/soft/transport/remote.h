@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * Who is at the other end of a send request. The caller holds the lock of
+ * the send queue.
+ */
+#include "shim/soft/transport/soft.h"
+
+struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr);
+
+/* Who @wr goes to, or NULL: nobody is there. Valid until remote_drop(). */
+static inline struct soft_remote *remote_find(struct soft_qp *qp,
+					      const struct soft_wr *wr)
+{
+	struct soft_remote *r = &qp->remote;
+
+	return likely(r->shm && !r->xrc) ? r : remote_look_up(qp, wr);
+}
+
+/*
+ * Lock the other end: its queue pair, and the shared queue that @r names.
+ * False, with nothing locked, if it is not connected to us, or not ready.
+ */
+bool remote_lock(struct soft_qp *qp, struct soft_remote *r);
+/*
+ * The same for those that a datagram names: find queue pair @qpn for @r, which
+ * is empty; lock it. Guarded by the lock of the sender's send queue.
+ */
+bool remote_resolve(struct soft_remote *r, uint32_t qpn);
+bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
+			  uint32_t qpn);
+void remote_forget(struct soft_remote *r);
+/*
+ * Does the queue pair of XRC know the shared queue that was named? A status
+ * for the sender, which breaks the connection; under the locks.
+ */
+int remote_check_xrc(const struct soft_remote *r);
+
+/*
+ * It has no receive request; is one to be expected? Who sends without a
+ * return waits a while for a receiver that did post some: it may only wait
+ * for a processor, which it would not have to share with the sender of a
+ * real network. Once that was in vain, no longer, until it posts again.
+ */
+bool remote_lags(struct soft_remote *r);
+
+static inline void remote_unlock(struct soft_remote *r)
+{
+	if (r->srq)
+		lock_drop(&r->srq->rq.lock);
+	lock_drop(&r->shm->rq.lock);
+}
+
+/* Forget it: look anew next time. On reset and destruction, too. */
+void remote_drop(struct soft_qp *qp);

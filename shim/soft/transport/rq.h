@@ -1,0 +1,64 @@
+#pragma once
+/*
+ * A receive queue, as its owner and those who deliver to it see it.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/soft/fabric/shared.h"
+
+struct rq {
+	struct shm_rq	*shm;
+	uint8_t		*wqes;
+	uint32_t	*order;		/* of a shared queue, or NULL */
+	uint32_t	mask;
+	uint32_t	stride;
+	uint32_t	max_sge;
+	uint32_t	seen;		/* posted up to here, when last read */
+	uint32_t	rings;		/* which this is; see rq_grow() */
+};
+
+static inline uint32_t rq_stride(uint32_t max_sge)
+{
+	return sizeof(struct shm_wqe) + max_sge * sizeof(struct ibv_sge);
+}
+
+static inline struct shm_wqe *rq_wqe(const struct rq *rq, uint32_t slot)
+{
+	return (struct shm_wqe *)(rq->wqes + (uint64_t)(slot & rq->mask) *
+				  rq->stride);
+}
+
+/* How many SGEs it has; peers can write there, so read it once. */
+static inline uint32_t rq_num_sge(const struct rq *rq, const struct shm_wqe *wqe)
+{
+	uint32_t num = __atomic_load_n(&wqe->num_sge, __ATOMIC_RELAXED);
+
+	return num < rq->max_sge ? num : rq->max_sge;
+}
+
+static inline uint32_t rq_slot(const struct rq *rq, uint32_t pos)
+{
+	return rq->order ? rq->order[pos & rq->mask] : pos;
+}
+
+/* Check and remember where @shm of @seg lies. 0 or -EPROTO. */
+int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq);
+
+/*
+ * Make a queue for @max_wr requests of @max_sge in our segment. Under the
+ * object mutex. 0 or -ENOMEM.
+ */
+int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
+	    struct rq *rq);
+void rq_free(struct rq *rq);
+
+/*
+ * Give a shared queue room for @max_wr: slots keep their numbers. Under the
+ * object mutex and the queue's lock; those who deliver find it anew. 0 or
+ * -ENOMEM.
+ */
+int rq_grow(struct rq *rq, uint32_t max_wr);
+
+/* Write a request into a slot. 0 or EINVAL. */
+int rq_write(const struct rq *rq, uint32_t slot, const struct ibv_recv_wr *wr);

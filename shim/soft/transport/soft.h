@@ -1,0 +1,379 @@
+#pragma once
+/*
+ * The objects of the device as this process holds them.
+ *
+ * Each begins with what verbs.h promises the program, so that a pointer to
+ * the one is a pointer to the other. What peers must reach lies in the
+ * segment (shared.h), at @shm.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "shim/soft/transport/cqring.h"
+#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/transport/fault.h"
+#include "shim/soft/fabric/process.h"
+#include "shim/soft/transport/rq.h"
+#include "shim/soft/fabric/shared.h"
+
+/* A function that programs see. Never call one from inside. */
+#define EXPORT	__attribute__((visibility("default")))
+
+#define container(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+
+struct soft_context {
+	struct verbs_context	verbs;
+	uint32_t		epoch;
+	uint32_t		async;		/* pipe */
+	uint64_t		file;		/* imports have the same */
+	struct soft_context	*next;		/* in soft_contexts, while open */
+};
+
+/* Memory for a queue, perhaps from a program's allocator; domain.c. */
+struct soft_memory {
+	void			*mem;
+	struct soft_parent	*from;	/* or NULL */
+	uint32_t		type;
+};
+
+/*
+ * An object and its imports are a ring of structures, all the same object:
+ * who destroys it leaves the others empty. Under soft_mutex.
+ */
+struct soft_twin {
+	struct soft_twin	*next;
+	bool			left;	/* unimported, kept for the object */
+};
+
+struct soft_pd {
+	struct ibv_pd		pd;	/* of a parent domain: its PD's handle */
+	unsigned int		refs;
+	struct soft_twin	twin;
+	struct soft_pd		*next;	/* of all */
+	struct soft_parent	*parent;	/* or NULL; domain.c */
+};
+
+struct soft_mr {
+	struct ibv_mr		mr;
+	struct shm_mr		*shm;	/* NULL: a twin destroyed it */
+	uint32_t		key;		/* as the program knows it */
+	void			*memory;	/* change these in stage_hold() */
+	size_t			bytes;
+	struct soft_twin	twin;
+	struct soft_pd		*pd;	/* that counts it, */
+	struct soft_dm		*dm;	/* and, unless NULL, this */
+	void			*mapping;	/* of a dma-buf, or NULL */
+	size_t			mapped;
+	bool			imported;
+};
+
+struct soft_dm {
+	struct ibv_dm		dm;
+	uint8_t			*memory;	/* NULL: a twin freed it */
+	size_t			length;
+	unsigned int		refs;
+	struct soft_twin	twin;
+	struct soft_dm		*next;	/* of all */
+};
+
+struct soft_mw {
+	struct ibv_mw		mw;
+	struct shm_mr		*shm;
+	uint32_t		key;		/* all but the program's bits */
+	uint32_t		region;		/* lkey, while it is bound */
+};
+
+struct soft_channel {
+	struct ibv_comp_channel	channel;
+	uint32_t		id;		/* pipe */
+};
+
+struct soft_cq {
+	struct ibv_cq_ex	ex;
+	struct lock		polling;
+	uint32_t		cons;		/* next to be polled */
+	struct cqring		ring;
+	struct shm_cq		*shm;
+	uint32_t		serial;		/* in events */
+	uint32_t		events;		/* handed to the program */
+	uint32_t		async_events;
+	unsigned int		refs;
+	struct soft_pd		*parent;	/* domain, or NULL */
+	struct shm_cqe		*current;	/* of an extended poll, */
+	const struct shm_cqe	*shown;		/* what is read of it, */
+	uint64_t		wall;		/* its time, ns since 1970; 0 not asked for yet */
+	uint64_t		poller;		/* and whose thread's it is */
+};
+
+struct soft_xrcd {
+	struct ibv_xrcd		xrcd;
+	uint32_t		id;		/* in the fabric */
+	uint32_t		serial;		/* as its holder */
+	int			fd;		/* of its file, or -1 */
+	unsigned int		refs;
+	struct soft_xrcd	*next;
+};
+
+struct soft_srq {
+	struct ibv_srq		srq;
+	struct soft_xrcd	*xrcd;		/* of XRC, or NULL */
+	struct soft_cq		*cq;
+	struct lock		posting;
+	struct shm_srq		*shm;
+	struct rq		rq;
+	uint32_t		max_wr;		/* requests, of */
+	uint32_t		slots;		/* that there is room for */
+	uint32_t		*free;		/* slots that are not posted */
+	uint32_t		num_free;
+	uint32_t		events;
+	unsigned int		refs;
+};
+
+/* A send request, kept from its post to its completion. */
+struct soft_wr {
+	uint64_t		wr_id;
+	uint32_t		opcode;		/* enum ibv_wr_opcode */
+	uint32_t		flags;		/* enum ibv_send_flags */
+	uint32_t		num_sge;
+	uint32_t		length;
+	uint32_t		imm;		/* rkey to invalidate, rights to bind */
+	uint32_t		rkey;
+	union {
+		struct {			/* RDMA and atomics */
+			uint64_t	remote_addr;
+			uint64_t	compare_add;
+			uint64_t	swap;
+		};
+		struct {			/* datagrams */
+			struct soft_ah	*ah;
+			uint32_t	remote_qpn;
+			uint32_t	remote_qkey;
+		};
+		struct {			/* IBV_WR_BIND_MW: the window */
+			uint64_t	bind_addr;
+			uint64_t	bind_length;
+			uint32_t	region;		/* lkey, or 0 */
+		};
+	};
+	uint32_t		srqn;		/* XRC: the remote queue */
+	struct ibv_sge		sge[];		/* or the inline data */
+};
+
+/* What the head of a send queue waits for. */
+enum soft_wait {
+	WAIT_NONE,
+	WAIT_RNR,
+	WAIT_PEER,
+	WAIT_COPY,	/* by the peer */
+	WAIT_HELD,	/* by a fault */
+	WAIT_STATE,	/* to be RTS again, or failed by its peer */
+};
+
+/* Positions only grow: retired <= next <= head <= retired + depth. */
+struct soft_sq {
+	struct lock		lock;
+	uint32_t		head;		/* next to be posted */
+	uint32_t		next;		/* next to be carried out */
+	uint32_t		retired;	/* its completion was polled */
+	uint32_t		depth;
+	uint32_t		mask;
+	uint32_t		stride;
+	uint8_t			*wrs;
+	struct soft_memory	memory;		/* of those */
+	enum soft_wait		wait;
+	uint64_t		wait_until;	/* ns; 0: for ever */
+	bool			draining;	/* SQD: the head had begun */
+	uint8_t			vendor_err;	/* of a fault, for the completion */
+	uint8_t			tries;		/* of the head, that a fault ate */
+	bool			judged;		/* the head, by fault.c */
+	struct {				/* between wr_start and _complete */
+		uint64_t	thread;		/* whose lock it is, or 0 */
+		uint32_t	tail;		/* requests from head to here */
+		uint8_t		may, must;	/* be called for the last one */
+		int		err;		/* the first */
+		struct soft_wr	*wr;		/* the last one */
+	} build;
+};
+
+/* The other end, resolved from the queue pair number; see remote.c. */
+struct soft_remote {
+	struct fabric_peer	*peer;
+	struct shm_qp		*shm;
+	uint16_t		slot;		/* of @shm; UINT16_MAX: it is @xrc's */
+	struct rq		rq;
+	struct cqring		cq;
+	struct shm_srq		*srq;		/* whose @rq is, or NULL */
+	struct shm_xrc_qp	*xrc;		/* whose @shm is, or NULL */
+	uint32_t		srqn;		/* for which it was found */
+	uint64_t		held;		/* when somebody last held @xrc */
+	struct soft_remote	*next;		/* shared queue of the same @xrc */
+	uint32_t		rq_pd;
+	uint32_t		pd;		/* of remote keys */
+	uint32_t		resets;		/* as of this connection */
+	uint32_t		lag_prod;	/* see remote_lags() */
+	uint64_t		lag_until;
+};
+
+struct soft_qp {
+	struct ibv_qp_ex	ex;
+	void			(*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey,
+					    uint64_t remote_addr, size_t len,
+					    uint8_t type, uint8_t level);
+				/* the next member of @ex in newer headers */
+	struct shm_qp		*shm;
+	uint32_t		serial;		/* in events */
+	struct shm_xrc_qp	*xrc;		/* XRC_RECV: whose @shm is, */
+	struct soft_xrcd	*xrcd;		/* and in which domain */
+	struct soft_sq		sq;
+	struct soft_remote	remote;
+	struct datagram_peers	*peers;		/* of UD; see datagram.c */
+	struct lock		posting;	/* of receives */
+	struct rq		rq;
+	uint32_t		rq_retired;
+	struct soft_cq		*send_cq;
+	struct soft_cq		*recv_cq;
+	struct soft_srq		*srq;
+	struct ibv_qp_attr	attr;
+	struct ibv_qp_init_attr	init;
+	uint32_t		opcodes;	/* that it can post, as bits */
+	pthread_mutex_t		modifying;
+	bool			reachable;	/* its address is somebody's */
+	uint8_t			migrations;	/* that were followed */
+	uint32_t		max_msg_sz;	/* its port's; of UD the MTU */
+	bool			deaf;		/* to its own multicasts */
+	uint32_t		groups;		/* that it is attached to */
+	uint32_t		events;
+	bool			listed;		/* pending.c */
+	struct soft_qp		*next_listed;
+	unsigned int		flows;		/* rules for it */
+	struct soft_rss		*rss;		/* or NULL */
+	struct raw_peers	*raw;		/* as it has sent */
+	struct soft_wq		*wq;		/* that it is, or NULL */
+};
+
+struct soft_ah {
+	struct ibv_ah		ah;
+	struct ibv_ah_attr	attr;
+	uint32_t		refs;		/* the program, requests that wait */
+	uint32_t		pd;
+	uint16_t		slid;
+	bool			multicast;
+	bool			reachable;
+	bool			ipv4;		/* @grh ends in that header */
+	uint8_t			extra;		/* bytes that count as payload in it */
+	struct ibv_grh		grh;		/* all but lengths */
+};
+
+/* All objects of a kind by slot; under soft_mutex. */
+extern pthread_mutex_t soft_mutex;
+extern struct soft_qp *soft_qps[SHM_QP_MAX];
+extern struct soft_cq *soft_cqs[SHM_CQ_MAX];
+extern struct soft_srq *soft_srqs[SHM_SRQ_MAX];
+extern struct soft_mr *soft_mrs[SHM_MR_MAX];
+extern struct soft_mw *soft_mws[SHM_MW_MAX];	/* under mw.c's lock */
+
+/* All open contexts; inside all other locks. */
+extern pthread_mutex_t soft_contexts_mutex;
+extern struct soft_context *soft_contexts;
+
+/* A free slot of @table, the oldest first, or -ENOMEM. */
+int soft_slot(void *table, uint32_t size, uint32_t *next);
+
+void soft_twin_init(struct soft_twin *twin);
+void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);
+void soft_twin_part(struct soft_twin *twin);
+bool soft_twin_alone(const struct soft_twin *twin);
+/* Another of the ring that was left, taken out of it; or NULL. */
+struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
+
+/* How many of a kind this process has, where no table tells. */
+struct soft_tally {
+	uint32_t	epoch;		/* a child has none */
+	int		count;
+};
+
+/* One more, if there are fewer than @max. */
+bool soft_tally_add(struct soft_tally *tally, int max);
+void soft_tally_sub(struct soft_tally *tally);
+
+/* Serial numbers for objects, never 0. */
+uint32_t soft_serial(void);
+
+static inline struct soft_context *to_context(struct ibv_context *context)
+{
+	return container(context, struct soft_context, verbs.context);
+}
+
+static inline struct soft_qp *to_qp(struct ibv_qp *qp)
+{
+	return container(qp, struct soft_qp, ex.qp_base);
+}
+
+static inline struct soft_cq *to_cq(struct ibv_cq *cq)
+{
+	return (struct soft_cq *)cq;
+}
+
+static inline struct soft_srq *to_srq(struct ibv_srq *srq)
+{
+	return container(srq, struct soft_srq, srq);
+}
+
+static inline struct soft_xrcd *to_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container(xrcd, struct soft_xrcd, xrcd);
+}
+
+static inline struct soft_pd *to_pd(struct ibv_pd *pd)
+{
+	return container(pd, struct soft_pd, pd);
+}
+
+static inline struct soft_mr *to_mr(struct ibv_mr *mr)
+{
+	return container(mr, struct soft_mr, mr);
+}
+
+static inline struct soft_dm *to_dm(struct ibv_dm *dm)
+{
+	return container(dm, struct soft_dm, dm);
+}
+
+/* False in a child for all that it has inherited. */
+static inline bool soft_ours(struct ibv_context *context)
+{
+	return likely(to_context(context)->epoch == process_epoch());
+}
+
+/* What a fault does to a verb: its errno, or 0. */
+int enter_fault(const char *verb);
+
+/*
+ * How each verb begins: 0, or the errno with which it ends without having
+ * done anything. @verb is its name without ibv_; extended forms go by the
+ * plain one's.
+ */
+static inline int soft_enter(struct ibv_context *context, const char *verb)
+{
+	if (unlikely(!soft_ours(context)))
+		return EIO;
+	return unlikely(fault_any) ? enter_fault(verb) : 0;
+}
+
+/* For verbs that need nothing of the context's: a child may use what it has
+ * inherited, as with the kernel's file. */
+static inline int soft_enter_inherited(struct ibv_context *context,
+				       const char *verb)
+{
+	return soft_ours(context) ? soft_enter(context, verb) : 0;
+}
+
+/* For verbs that return a pointer. */
+static inline void *soft_fail(int err)
+{
+	errno = err < 0 ? -err : err;
+	return NULL;
+}

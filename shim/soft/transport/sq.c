@@ -1,0 +1,337 @@
+/*
+ * Send queues: carry out in order, complete
+ *
+ *	retired         next              head       retired + depth
+ *	   | carried out  | to be carried   | free        |
+ *
+ * A request keeps its slot until a completion at or behind it was polled,
+ * as on hardware: who never asks for one fills the queue for good.
+ *
+ * What cannot be carried out at once, because the receiver is not ready or
+ * nobody answers, stays at the head with a time limit, and pending.c tries
+ * it again. Everything behind it waits.
+ */
+#include "shim/soft/transport/sq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/soft/verbs/ah.h"
+#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/verbs/domain.h"
+#include "shim/soft/transport/fault.h"
+#include "shim/soft/transport/migrate.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/verbs/qp.h"
+#include "shim/soft/transport/sq_fault.h"
+
+int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap)
+{
+	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);
+	uint32_t size = 1;
+	int err;
+
+	if (payload < sizeof(uint64_t))		/* of ibv_wr_atomic_write() */
+		payload = sizeof(uint64_t);
+	if (payload < cap->max_inline_data)
+		payload = cap->max_inline_data;
+	while (size < cap->max_send_wr)
+		size <<= 1;
+	sq->depth = cap->max_send_wr;
+	sq->mask = size - 1;
+	sq->stride = (sizeof(struct soft_wr) + payload + 15) & ~15u;
+	err = domain_alloc(pd, (size + 1ul) * sq->stride, DOMAIN_SEND_QUEUE,
+			   &sq->memory);
+	if (!err)
+		sq->wrs = sq->memory.mem;
+	return err;
+}
+
+void sq_free(struct soft_sq *sq)
+{
+	domain_free(&sq->memory);
+	sq->wrs = NULL;
+}
+
+void sq_keep(struct soft_qp *qp, uint32_t first)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_wr *wr;
+
+	if (qp->ex.qp_base.qp_type != IBV_QPT_UD)
+		return;
+	if ((int32_t)(sq->next - first) > 0)
+		first = sq->next;
+	for (; first != sq->head; first++) {
+		wr = sq_slot(sq, first);
+		wr->flags |= SQ_KEEPS_AH;
+		ah_get(wr->ah);
+	}
+}
+
+static void let_go(struct soft_wr *wr)
+{
+	if (unlikely(wr->flags & SQ_KEEPS_AH)) {
+		wr->flags &= ~SQ_KEEPS_AH;
+		ah_put(wr->ah);
+	}
+}
+
+void sq_reset(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+
+	for (; sq->next != sq->head; sq->next++)
+		let_go(sq_slot(sq, sq->next));
+	__atomic_store_n(&sq->retired, 0, __ATOMIC_RELAXED);
+	sq->head = 0;
+	sq->next = 0;
+	sq->wait = WAIT_NONE;
+	sq->draining = false;
+	sq->build.err = EINVAL;		/* what was begun is gone */
+}
+
+static enum ibv_qp_state state_of(const struct soft_qp *qp)
+{
+	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
+}
+
+static const uint8_t wc_opcode[] = {
+	[IBV_WR_RDMA_WRITE]		= IBV_WC_RDMA_WRITE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM]	= IBV_WC_RDMA_WRITE,
+	[IBV_WR_SEND]			= IBV_WC_SEND,
+	[IBV_WR_SEND_WITH_IMM]		= IBV_WC_SEND,
+	[IBV_WR_RDMA_READ]		= IBV_WC_RDMA_READ,
+	[IBV_WR_ATOMIC_CMP_AND_SWP]	= IBV_WC_COMP_SWAP,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= IBV_WC_FETCH_ADD,
+	[IBV_WR_LOCAL_INV]		= IBV_WC_LOCAL_INV,
+	[IBV_WR_BIND_MW]		= IBV_WC_BIND_MW,
+	[IBV_WR_SEND_WITH_INV]		= IBV_WC_SEND,
+	[IBV_WR_ATOMIC_WRITE]		= IBV_WC_ATOMIC_WRITE,
+};
+
+/* False if the completion of the request at @pos could not be told. */
+static bool tell(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos,
+		 int status)
+{
+	struct shm_cqe *cqe;
+
+	cqe = cqring_begin(&qp->send_cq->ring);
+	if (!cqe)
+		return false;
+	cqe->status = status;
+	cqe->opcode = wc_opcode[wr->opcode];
+	cqe->wr_id = wr->wr_id;
+	cqe->byte_len = wr->length;
+	cqe->qpn = qp->ex.qp_base.qp_num;
+	cqe->qp = qp->ex.qp_base.handle;
+	cqe->retire = pos + 1;
+	if (unlikely(status))
+		cqe->vendor_err = qp->sq.vendor_err;
+	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
+	return true;
+}
+
+/* The request at next is done. False if its completion could not be told. */
+static inline bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
+{
+	uint32_t pos = qp->sq.next++;
+
+	let_go(wr);
+	return (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED)) ||
+		tell(qp, wr, pos, status);
+}
+
+static void flush(struct soft_qp *qp)
+{
+	qp->sq.vendor_err = 0;
+	qp->sq.draining = false;
+	while (qp->sq.next != qp->sq.head)
+		complete(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
+	qp->sq.wait = WAIT_NONE;
+}
+
+void sq_fail(struct soft_qp *qp)
+{
+	lock_take(&qp->shm->rq.lock);
+	deliver_fail(qp);
+	lock_drop(&qp->shm->rq.lock);
+	flush(qp);
+}
+
+static bool is_unreliable(const struct soft_qp *qp)
+{
+	return qp->shm->type == IBV_QPT_UC || qp->shm->type == IBV_QPT_UD ||
+		qp->shm->type == IBV_QPT_RAW_PACKET;
+}
+
+/*
+ * An error of our own end: an unreliable send queue stops, and what it
+ * receives is not concerned (SQE); a reliable one takes both down.
+ */
+static void stop(struct soft_qp *qp)
+{
+	if (!is_unreliable(qp)) {
+		sq_fail(qp);
+		return;
+	}
+	lock_take(&qp->shm->rq.lock);
+	if (state_of(qp) == IBV_QPS_RTS)
+		__atomic_store_n(&qp->shm->state, IBV_QPS_SQE,
+				 __ATOMIC_SEQ_CST);
+	lock_drop(&qp->shm->rq.lock);
+	flush(qp);
+}
+
+#define COPY_PATIENCE	10000000000ull	/* ns */
+
+/* From IBA 9.7.5.2.8, in tens of microseconds. */
+static const uint32_t rnr_timer[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
+	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+	24576, 32768, 49152,
+};
+
+uint64_t sq_rnr_ns(uint8_t timer)
+{
+	return rnr_timer[timer & 31] * 10000ull;
+}
+
+/* IBA 9.7.6.1.3 */
+static uint64_t transport_patience(const struct ibv_qp_attr *attr)
+{
+	return attr->timeout ? (attr->retry_cnt + 1) *
+		(4096ull << (attr->timeout & 31)) : UINT64_MAX;
+}
+
+/*
+ * How long the head may wait; ns, or UINT64_MAX. A process that must copy
+ * for us has other things to do, which no adapter has.
+ */
+static uint64_t patience(struct soft_qp *qp, enum soft_wait wait)
+{
+	const struct ibv_qp_attr *attr = &qp->attr;
+	uint64_t ns = transport_patience(attr);
+
+	if (wait == WAIT_PEER)
+		return ns;
+	if (is_unreliable(qp))
+		return UINT64_MAX;	/* carry() gives it up */
+	if (wait == WAIT_COPY)
+		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
+	if (attr->rnr_retry == 7)
+		return UINT64_MAX;
+	return attr->rnr_retry * sq_rnr_ns(qp->remote.shm->min_rnr_timer);
+}
+
+/* False when it has waited long enough. */
+static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
+{
+	struct soft_sq *sq = &qp->sq;
+	uint64_t now = process_now(), ns;
+
+	if (sq->wait != wait) {
+		ns = patience(qp, wait);
+		sq->wait = wait;
+		sq->wait_until = ns == UINT64_MAX ? 0 : now + ns;
+	}
+	if (sq->wait_until && now >= sq->wait_until)
+		return false;
+	pending_add(qp);
+	return true;
+}
+
+static inline bool finish(struct soft_qp *qp, struct soft_wr *wr, int status)
+{
+	qp->sq.wait = WAIT_NONE;
+	if (unlikely(!complete(qp, wr, status)))
+		sq_fail(qp);
+	else if (unlikely(status != IBV_WC_SUCCESS))
+		stop(qp);
+	return true;
+}
+
+/* It could not be carried out (CARRY_...): wait, or give up. */
+static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
+{
+	switch (reason) {
+	case CARRY_HELD:
+		return false;
+	case CARRY_RNR:
+		return !may_wait(qp, WAIT_RNR) &&
+			finish(qp, wr, IBV_WC_RNR_RETRY_EXC_ERR);
+	case CARRY_LATER:
+		return !may_wait(qp, WAIT_COPY) &&
+			finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
+	default:
+		if (may_wait(qp, WAIT_PEER))
+			return false;
+		if (!migrate_away(qp))
+			return finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
+		qp->sq.wait = WAIT_NONE;
+		return true;
+	}
+}
+
+/* False when the rest must wait. */
+static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
+{
+	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
+	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) :
+		carry(qp, wr);
+
+	return unlikely(status < 0) ? put_off(qp, wr, status) :
+		finish(qp, wr, status);
+}
+
+void sq_drained(struct soft_qp *qp)
+{
+	qp->sq.draining = false;
+	if (qp->attr.en_sqd_async_notify)
+		qp_tell(qp, IBV_EVENT_SQ_DRAINED);
+}
+
+/* What had begun goes on. False: it waits. */
+static bool drain(struct soft_qp *qp)
+{
+	if (!run_one(qp))
+		return false;
+	qp->sq.draining = false;
+	if (state_of(qp) == IBV_QPS_SQD)
+		sq_drained(qp);
+	return true;
+}
+
+void sq_run(struct soft_qp *qp)
+{
+	while (qp->sq.next != qp->sq.head) {
+		switch (state_of(qp)) {
+		case IBV_QPS_RTS:
+			if (!run_one(qp))
+				return;
+			break;
+		case IBV_QPS_SQE:
+			flush(qp);
+			break;
+		case IBV_QPS_ERR:
+			/* who failed it may have died before its end */
+			sq_fail(qp);
+			break;
+		case IBV_QPS_SQD:
+			if (qp->sq.draining) {
+				if (!drain(qp))
+					return;
+				break;
+			}
+			/* fall through */
+		default:
+			/* drained: until it is RTS again, or failed */
+			if (qp->sq.wait == WAIT_NONE)
+				qp->sq.wait = WAIT_STATE;
+			pending_add(qp);
+			return;
+		}
+	}
+}

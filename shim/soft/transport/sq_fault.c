@@ -1,0 +1,148 @@
+/*
+ * What a fault does to the request at the head of a send queue
+ *
+ * The head is judged once, when it is first tried. What is lost, or meets a
+ * receiver that is not ready, is tried again after the queue pair's timer
+ * and counts against its retries, as on the wire; each try is then judged
+ * again. An unreliable queue pair does not learn of a loss.
+ *
+ * Not here: which fault it is (fault.c).
+ */
+#include "shim/soft/transport/sq_fault.h"
+
+#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/transport/fault.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/port_state.h"
+#include "shim/soft/transport/sq.h"
+
+/* Until @ns from now; 0 is for ever. */
+static int hold(struct soft_qp *qp, uint64_t ns)
+{
+	qp->sq.wait = WAIT_HELD;
+	qp->sq.wait_until = ns ? process_now() + ns : UINT64_MAX;
+	pending_add(qp);
+	return CARRY_HELD;
+}
+
+static bool is_reliable(const struct soft_qp *qp)
+{
+	return qp->ex.qp_base.qp_type != IBV_QPT_UD &&
+		qp->ex.qp_base.qp_type != IBV_QPT_UC &&
+		qp->ex.qp_base.qp_type != IBV_QPT_RAW_PACKET;
+}
+
+static int lose(struct soft_qp *qp)
+{
+	if (!is_reliable(qp))
+		return IBV_WC_SUCCESS;
+	if (++qp->sq.tries > qp->attr.retry_cnt)
+		return IBV_WC_RETRY_EXC_ERR;
+	return hold(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
+}
+
+static int not_ready(struct soft_qp *qp)
+{
+	if (!is_reliable(qp))
+		return IBV_WC_SUCCESS;
+	if (++qp->sq.tries > qp->attr.rnr_retry && qp->attr.rnr_retry != 7)
+		return IBV_WC_RNR_RETRY_EXC_ERR;
+	return hold(qp, sq_rnr_ns(qp->attr.min_rnr_timer));
+}
+
+static void tell(struct soft_qp *qp, int type)
+{
+	struct pipe_event of_qp = { PIPE_QP, qp->shm - fabric_seg->qp,
+				    qp->shm->serial, type };
+	struct pipe_event of_cq = { PIPE_CQ, qp->send_cq->ex.handle,
+				    qp->send_cq->serial, type };
+
+	if (type == IBV_EVENT_CQ_ERR)
+		pipe_send(fabric_seg, qp->shm->async, &of_cq);
+	else if (type < IBV_EVENT_DEVICE_FATAL ||
+		 type == IBV_EVENT_QP_LAST_WQE_REACHED)
+		pipe_send(fabric_seg, qp->shm->async, &of_qp);
+	else
+		port_tell(qp->attr.port_num, type);
+}
+
+/* What the responder notices when it refuses. */
+static int fail_with(struct soft_qp *qp, const struct soft_wr *wr,
+		     const struct fault *fault)
+{
+	qp->sq.vendor_err = fault->vendor_err;
+	switch (fault->value) {
+	case IBV_WC_REM_ACCESS_ERR:
+		carry_fail_remote(qp, wr, IBV_EVENT_QP_ACCESS_ERR);
+		break;
+	case IBV_WC_REM_INV_REQ_ERR:
+		carry_fail_remote(qp, wr, IBV_EVENT_QP_REQ_ERR);
+		break;
+	case IBV_WC_REM_OP_ERR:
+		carry_fail_remote(qp, wr, IBV_EVENT_QP_FATAL);
+		break;
+	}
+	return fault->value;
+}
+
+static int befall(struct soft_qp *qp, struct soft_wr *wr,
+		  const struct fault *fault)
+{
+	switch (fault->kind) {
+	case FAULT_STATUS:
+		return fail_with(qp, wr, fault);
+	case FAULT_DELAY:
+		return hold(qp, fault->ns);
+	case FAULT_LOSE:
+		return lose(qp);
+	case FAULT_RNR:
+		return not_ready(qp);
+	case FAULT_OVERRUN:
+		cqring_overrun(&qp->send_cq->ring);
+		break;
+	case FAULT_EVENT:
+		tell(qp, fault->value);
+		break;
+	case FAULT_PORT:
+		port_change(qp->attr.port_num, fault->value, fault->ns);
+		break;
+	default:
+		break;
+	}
+	return carry(qp, wr);
+}
+
+/* The fault of this try. */
+static struct fault judge(struct soft_qp *qp, const struct soft_wr *wr)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool first = !sq->judged;
+
+	sq->judged = true;
+	if (first || sq->tries)
+		return fault_request(qp->shm->qpn, wr->opcode, !first);
+	return (struct fault){ .kind = FAULT_NONE };	/* it was only held up */
+}
+
+int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct fault fault = { .kind = FAULT_NONE };
+	int status;
+
+	if (sq->wait == WAIT_HELD && process_now() < sq->wait_until) {
+		pending_add(qp);
+		return CARRY_HELD;
+	}
+	/* what waits for reasons of its own has been judged */
+	if (sq->wait == WAIT_NONE || sq->wait == WAIT_HELD)
+		fault = judge(qp, wr);
+	status = befall(qp, wr, &fault);
+	if (status >= 0) {
+		sq->judged = false;
+		sq->tries = 0;
+	}
+	return status;
+}

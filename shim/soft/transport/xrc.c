@@ -1,0 +1,285 @@
+/*
+ * XRC domains and receive queue pairs
+ *
+ * They outlive the process that made them while another holds them, so they
+ * lie in the fabric's own file. A receive queue pair is a connection and no
+ * more: where messages go is said by the shared queue that each one names.
+ *
+ *	domain: file, holders	<-- queue pair: state, attributes, holders
+ *	      ^
+ *	      +-- shared receive queue (in its process's segment)
+ *
+ * A holder's serial number is written last and taken away first, so that who
+ * dies in between has not held.
+ *
+ * Not here: the objects that programs have of them (xrcd.c, xrc_qp.c).
+ */
+#include "shim/soft/transport/xrc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/pipe.h"
+
+static int add_holder(struct shm_holder *holders,
+		      const struct shm_holder *holder)
+{
+	struct shm_holder *h;
+
+	for (h = holders; h < holders + SHM_HOLDERS; h++)
+		if (!h->serial) {
+			h->instance = holder->instance;
+			h->node = holder->node;
+			h->index = holder->index;
+			h->async = holder->async;
+			__atomic_store_n(&h->serial, holder->serial,
+					 __ATOMIC_RELEASE);
+			return 0;
+		}
+	return -ENOMEM;
+}
+
+static void del_holder(struct shm_holder *holders, uint32_t serial)
+{
+	struct shm_holder *h;
+
+	for (h = holders; h < holders + SHM_HOLDERS; h++)
+		if (h->serial == serial && h->node == fabric_self.node &&
+		    h->instance == fabric_self.instance)
+			__atomic_store_n(&h->serial, 0, __ATOMIC_RELEASE);
+}
+
+static bool any_holder(const struct shm_holder *holders)
+{
+	const struct shm_holder *h;
+
+	for (h = holders; h < holders + SHM_HOLDERS; h++)
+		if (h->serial)
+			return true;
+	return false;
+}
+
+typedef bool alive_fn(uint32_t node, uint64_t instance);
+
+/* Is somebody left, once the dead are gone? */
+static bool drop_dead(struct shm_holder *holders, alive_fn *alive)
+{
+	struct shm_holder *h;
+
+	for (h = holders; h < holders + SHM_HOLDERS; h++)
+		if (h->serial && !alive(h->node, h->instance))
+			__atomic_store_n(&h->serial, 0, __ATOMIC_RELEASE);
+	return any_holder(holders);
+}
+
+static struct shm_xrcd *find_domain(struct shm_xrc *xrc, uint64_t dev,
+				    uint64_t ino)
+{
+	struct shm_xrcd *d;
+
+	for (d = xrc->xrcd; d < xrc->xrcd + xrc->high_xrcd; d++) {
+		if (!d->id || d->dev != dev || d->ino != ino)
+			continue;
+		if (drop_dead(d->holder, fabric_has))
+			return d;
+		d->id = 0;
+	}
+	return NULL;
+}
+
+static struct shm_xrcd *new_domain(struct shm_xrc *xrc, uint64_t dev,
+				   uint64_t ino)
+{
+	struct shm_xrcd *d;
+	uint32_t i;
+
+	for (i = 0; i < xrc->high_xrcd && xrc->xrcd[i].id; i++)
+		;
+	d = &xrc->xrcd[i];
+	if (i == SHM_XRCD_MAX || fabric_back(d, sizeof(*d)) < 0)
+		return NULL;
+	if (i == xrc->high_xrcd)
+		xrc->high_xrcd++;
+	memset(d->holder, 0, sizeof(d->holder));
+	d->dev = dev;
+	d->ino = ino;
+	d->id = ++d->generation * SHM_XRCD_MAX + (d - xrc->xrcd);
+	return d;
+}
+
+static int open_domain(uint64_t dev, uint64_t ino, int oflags,
+		       const struct shm_holder *holder, uint32_t *ret_id)
+{
+	struct shm_xrc *xrc = fabric_xrc();
+	struct shm_xrcd *d = NULL;
+	bool private = !dev && !ino;
+	int err;
+
+	if (!private)
+		d = find_domain(xrc, dev, ino);
+	if (d && oflags & O_EXCL)
+		return -EINVAL;
+	if (!d && !private && !(oflags & O_CREAT))
+		return -EAGAIN;
+	if (!d)
+		d = new_domain(xrc, dev, ino);
+	if (!d)
+		return -ENOMEM;
+	err = add_holder(d->holder, holder);
+	if (!err)
+		*ret_id = d->id;
+	return err;
+}
+
+int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags,
+		    const struct shm_holder *holder, uint32_t *ret_id)
+{
+	int err;
+
+	fabric_lock();
+	err = open_domain(dev, ino, oflags, holder, ret_id);
+	fabric_unlock();
+	return err;
+}
+
+void xrc_close_domain(uint32_t id, uint32_t serial)
+{
+	struct shm_xrcd *d;
+
+	fabric_lock();
+	d = &fabric_xrc()->xrcd[id % SHM_XRCD_MAX];
+	if (d->id == id) {
+		del_holder(d->holder, serial);
+		if (!any_holder(d->holder))
+			d->id = 0;
+	}
+	fabric_unlock();
+}
+
+/* Not its locks: who remembers an earlier one may hold them. */
+static void init_qp(struct shm_xrc_qp *qp, uint32_t domain)
+{
+	memset(&qp->qp, 0, offsetof(struct shm_qp, resets));
+	qp->qp.established = 0;
+	qp->qp.type = IBV_QPT_XRC_RECV;
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	memset(qp->holder, 0, sizeof(qp->holder));
+	qp->xrcd = domain;
+}
+
+static int new_qp(uint32_t domain, const struct shm_holder *holder,
+		  struct shm_xrc_qp **ret_qp)
+{
+	struct shm_xrc *xrc = fabric_xrc();
+	struct shm_xrc_qp *qp;
+	uint32_t slot;
+	int err;
+
+	for (slot = 0; slot < xrc->high_qp && xrc->qp[slot].qp.qpn; slot++)
+		;
+	qp = &xrc->qp[slot];
+	if (slot == SHM_XRC_QP_MAX || fabric_back(qp, sizeof(*qp)) < 0)
+		return -ENOMEM;
+	if (slot == xrc->high_qp)
+		xrc->high_qp++;
+	init_qp(qp, domain);
+	add_holder(qp->holder, holder);
+	err = fabric_new_number(FABRIC_XRC_QP, slot, &qp->qp.qpn);
+	if (!err)
+		*ret_qp = qp;
+	return err;
+}
+
+int xrc_new_qp(uint32_t domain, const struct shm_holder *holder,
+	       struct shm_xrc_qp **ret_qp)
+{
+	int err;
+
+	fabric_lock();
+	err = new_qp(domain, holder, ret_qp);
+	fabric_unlock();
+	return err;
+}
+
+int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
+		struct shm_xrc_qp **ret_qp)
+{
+	struct shm_xrc_qp *qp;
+	int err = -EINVAL;
+	uint32_t slot;
+
+	fabric_lock();
+	if (fabric_find_xrc(qpn, &slot) == 0) {
+		qp = &fabric_xrc()->qp[slot];
+		lock_take(&qp->qp.rq.lock);
+		if (qp->xrcd == domain && drop_dead(qp->holder, fabric_has))
+			err = add_holder(qp->holder, holder);
+		lock_drop(&qp->qp.rq.lock);
+		if (!err)
+			*ret_qp = qp;
+	}
+	fabric_unlock();
+	return err;
+}
+
+static void destroy_qp(struct shm_xrc_qp *qp)
+{
+	fabric_free_number(qp->qp.qpn);
+	__atomic_store_n(&qp->qp.state, IBV_QPS_RESET, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&qp->qp.resets, 1, __ATOMIC_RELEASE);
+	qp->qp.qpn = 0;
+}
+
+void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial)
+{
+	fabric_lock();
+	lock_take(&qp->qp.rq.lock);
+	del_holder(qp->holder, serial);
+	if (!any_holder(qp->holder))
+		destroy_qp(qp);
+	lock_drop(&qp->qp.rq.lock);
+	fabric_unlock();
+}
+
+bool xrc_held(const struct shm_xrc_qp *qp)
+{
+	const struct shm_holder *h;
+
+	for (h = qp->holder; h < qp->holder + SHM_HOLDERS; h++)
+		if (h->serial && fabric_has(h->node, h->instance))
+			return true;
+	return false;
+}
+
+void xrc_tell(const struct shm_xrc_qp *qp, int type)
+{
+	const struct shm_holder *h;
+	struct pipe_event event;
+
+	for (h = qp->holder; h < qp->holder + SHM_HOLDERS; h++) {
+		if (!h->serial)
+			continue;
+		event = (struct pipe_event){ PIPE_QP, h->index, h->serial, type };
+		pipe_send_to(h->node, h->instance, h->async, &event);
+	}
+}
+
+/*
+ * Who joins has no name to take locks with yet, and needs none: who still
+ * delivers through a queue pair that nobody holds finds it in RESET.
+ */
+void xrc_sweep(struct shm_xrc *xrc, alive_fn *registered)
+{
+	uint32_t i;
+
+	for (i = 0; i < xrc->high_qp && i < SHM_XRC_QP_MAX; i++)
+		if (xrc->qp[i].qp.qpn &&
+		    !drop_dead(xrc->qp[i].holder, registered))
+			destroy_qp(&xrc->qp[i]);
+	for (i = 0; i < xrc->high_xrcd && i < SHM_XRCD_MAX; i++)
+		if (xrc->xrcd[i].id &&
+		    !drop_dead(xrc->xrcd[i].holder, registered))
+			xrc->xrcd[i].id = 0;
+}

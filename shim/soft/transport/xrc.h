@@ -1,0 +1,39 @@
+#pragma once
+/*
+ * XRC domains and receive queue pairs, as all processes see them.
+ *
+ * Any thread. Who has one open is a holder: a process, and the serial number
+ * of its object. What nobody holds is gone.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/soft/fabric/shared.h"
+
+/*
+ * Open the domain of file @dev, @ino (or a private one, if both are 0) as
+ * @oflags say; 0 and its id, which is never 0. -EAGAIN: there is none, and
+ * O_CREAT was not given; -EINVAL: there is one, and O_EXCL was; -ENOMEM.
+ */
+int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags,
+		    const struct shm_holder *holder, uint32_t *ret_id);
+void xrc_close_domain(uint32_t id, uint32_t serial);
+
+/* A new receive queue pair in @domain. 0 or -ENOMEM. */
+int xrc_new_qp(uint32_t domain, const struct shm_holder *holder,
+	       struct shm_xrc_qp **ret_qp);
+/* An existing one: -EINVAL if there is no @qpn in @domain; -ENOMEM. */
+int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
+		struct shm_xrc_qp **ret_qp);
+/* The last one destroys it. */
+void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial);
+
+/* Does a living process hold it? Under its lock. */
+bool xrc_held(const struct shm_xrc_qp *qp);
+
+/* An event of type @type for all who hold it; under its lock. */
+void xrc_tell(const struct shm_xrc_qp *qp, int type);
+
+/* Take what dead processes held away; under the fabric's lock. */
+void xrc_sweep(struct shm_xrc *xrc,
+	       bool (*registered)(uint32_t node, uint64_t instance));

@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * Memory for queues from a domain's own allocator.
+ */
+#include "shim/soft/transport/soft.h"
+
+/* The lower half of the resource_type that allocators are told. */
+enum domain_resource { DOMAIN_SEND_QUEUE = 1 };
+
+/*
+ * Zeroed, at a cache line. @pd may be NULL. 0 or -ENOMEM; give it back with
+ * domain_free(), which accepts one that is all zero.
+ */
+int domain_alloc(struct ibv_pd *pd, size_t size, enum domain_resource type,
+		 struct soft_memory *ret_memory);
+void domain_free(struct soft_memory *memory);
+
+bool domain_is_parent(const struct ibv_pd *pd);
+
+/* Give up what a parent domain holds. */
+void domain_drop(struct soft_pd *pd);

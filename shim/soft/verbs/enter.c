@@ -1,0 +1,40 @@
+/*
+ * What a fault on demand does to a verb
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "shim/soft/fabric/port_state.h"
+#include "shim/soft/transport/soft.h"
+
+static void wait_for(uint64_t ns)
+{
+	struct timespec ts = { ns / 1000000000, ns % 1000000000 };
+	int saved = errno;
+
+	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+		;
+	errno = saved;
+}
+
+int enter_fault(const char *verb)
+{
+	struct fault fault = fault_verb(verb);
+
+	switch (fault.kind) {
+	case FAULT_ERRNO:
+		return fault.value;
+	case FAULT_DELAY:
+		wait_for(fault.ns);
+		break;
+	case FAULT_EVENT:
+		port_tell(1, fault.value);
+		break;
+	case FAULT_PORT:
+		port_change(1, fault.value, fault.ns);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}

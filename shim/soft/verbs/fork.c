@@ -1,0 +1,86 @@
+/*
+ * What fork support looks like
+ *
+ * Nothing of ours is hurt by fork (context.c), so there is nothing to do,
+ * as on kernels that copy pinned pages at fork. Programs meet older worlds
+ * with VERBATIM_SOFT_FORK=disabled or =enabled: the answers are those of
+ * such a kernel, and ibv_fork_init() is late after a first registration.
+ */
+#include "shim/soft/verbs/fork.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "shim/soft/transport/soft.h"
+
+static bool asked;
+
+static enum ibv_fork_status world(void)
+{
+	const char *value = getenv("VERBATIM_SOFT_FORK");
+
+	if (value && !strcasecmp(value, "disabled"))
+		return IBV_FORK_DISABLED;
+	if (value && !strcasecmp(value, "enabled"))
+		return IBV_FORK_ENABLED;
+	return IBV_FORK_UNNEEDED;
+}
+
+static bool any_registered(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHM_MR_MAX; i++)
+		if (soft_mrs[i])
+			return true;
+	return false;
+}
+
+EXPORT int ibv_fork_init(void)
+{
+	int err = 0;
+
+	if (world() == IBV_FORK_UNNEEDED)
+		return 0;
+	pthread_mutex_lock(&soft_mutex);
+	if (!asked && any_registered())
+		err = EINVAL;
+	else
+		asked = true;
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+static enum ibv_fork_status status(void)
+{
+	enum ibv_fork_status now = world();
+
+	return now == IBV_FORK_DISABLED && asked ? IBV_FORK_ENABLED : now;
+}
+
+EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return status();
+}
+
+bool fork_is_kept_from(void)
+{
+	return status() == IBV_FORK_ENABLED;
+}
+
+/* Once for drivers; exported, never needed here. */
+EXPORT int ibv_dontfork_range(void *base, size_t size);
+EXPORT int ibv_dontfork_range(void *base, size_t size)
+{
+	(void)base;
+	(void)size;
+	return 0;
+}
+
+EXPORT int ibv_dofork_range(void *base, size_t size);
+EXPORT int ibv_dofork_range(void *base, size_t size)
+{
+	(void)base;
+	(void)size;
+	return 0;
+}

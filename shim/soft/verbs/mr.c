@@ -1,0 +1,356 @@
+/*
+ * Memory regions: register, deregister
+ *
+ * Registering brings the pages in for the access asked for, as pinning does:
+ * what is not mapped, or not writable, is refused here with EFAULT. Pages of
+ * an on-demand region come when they are used (copy.c); one from address 0
+ * with all of the length is the whole address space (implicit).
+ *
+ * Deregistering first takes the keys away, then waits for everybody who may
+ * have found them: payload that is still on its way to a buffer of ours is
+ * brought in, and each queue pair's locks are taken once.
+ *
+ * Not here: ibv_rereg_mr() (rereg.c), imports (import.c).
+ */
+#include "shim/soft/verbs/mr.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "shim/soft/verbs/context.h"
+#include "shim/soft/fabric/heap.h"
+#include "shim/soft/verbs/mw.h"
+#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/pages.h"
+#include "shim/soft/verbs/poll.h"
+#include "shim/soft/transport/sq.h"
+#include "shim/soft/fabric/stage.h"
+
+enum {
+	NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+		IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+		IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |
+		IBV_ACCESS_OPTIONAL_RANGE,
+};
+
+struct shm_mr mr_own[1 << SHM_MR_BITS];
+
+static uint32_t next_slot;
+
+int mr_check_access(unsigned int access)
+{
+	if (access & ~KNOWN)
+		return EINVAL;
+	if (access & NEEDS_LOCAL_WRITE && !(access & IBV_ACCESS_LOCAL_WRITE))
+		return EINVAL;
+	return 0;
+}
+
+static bool is_implicit(const struct mr_range *range)
+{
+	return range->access & IBV_ACCESS_ON_DEMAND && !range->memory &&
+		range->length == SIZE_MAX;
+}
+
+int mr_check_memory(const struct mr_range *range)
+{
+	uintptr_t from = (uintptr_t)range->memory;
+	uint64_t odp = persona_get()->attr.odp_caps.general_caps;
+	bool huge = range->access & IBV_ACCESS_HUGETLB;
+
+	if (range->access & IBV_ACCESS_ON_DEMAND && !(odp & IBV_ODP_SUPPORT))
+		return EOPNOTSUPP;
+	if (is_implicit(range))
+		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ?
+			EINVAL : 0;
+	if (from + range->length < from ||
+	    range->length > persona_limits()->max_mr_size)
+		return EINVAL;
+	if (!(range->access & IBV_ACCESS_ON_DEMAND))
+		return pages_bring_in(range->memory, range->length,
+				      range->access & IBV_ACCESS_LOCAL_WRITE);
+	return huge && !pages_are_huge(range->memory, range->length) ?
+		EINVAL : 0;
+}
+
+/* Keys change on reuse: see copy.c for their parts. */
+void mr_rekey(struct soft_mr *mr)
+{
+	static uint16_t generation[SHM_MR_MAX];
+	uint32_t slot = mr->mr.handle;
+	uint32_t key = slot << SHM_KEY_BITS |
+		(++generation[slot] << 1 & ((1u << SHM_KEY_BITS) - 1));
+
+	if (!key)
+		key = ++generation[slot] << 1;
+	mr->key = key;
+}
+
+static void show(struct shm_mr *shm, const struct shm_mr *own)
+{
+	shm->addr = own->addr;
+	shm->length = own->length;
+	shm->iova = own->iova;
+	shm->access = own->access;
+	shm->pd = own->pd;
+	shm->qpn = own->qpn;
+}
+
+void mr_set_keys(struct shm_mr *shm, uint32_t lkey, uint32_t rkey)
+{
+	struct shm_mr *own = mr_mine(shm);
+
+	if (lkey || rkey)
+		show(shm, own);
+	/* pair with the load_acquire of find() in copy.c */
+	__atomic_store_n(&own->lkey, lkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&own->rkey, rkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&shm->lkey, lkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&shm->rkey, rkey, __ATOMIC_RELEASE);
+}
+
+void mr_publish(struct soft_mr *mr)
+{
+	mr->mr.lkey = mr->key;
+	mr->mr.rkey = mr_mine(mr->shm)->access & SHM_MR_NULL ? 0 : mr->key | 1;
+	mr_set_keys(mr->shm, mr->mr.lkey, mr->mr.rkey);
+}
+
+static void wait_for(struct lock *lock)
+{
+	lock_take(lock);
+	lock_drop(lock);
+}
+
+/*
+ * Nobody uses what was found before; under the object mutex. Who delivers
+ * through an XRC queue pair holds the lock of our shared queue.
+ */
+static void wait_for_users(void)
+{
+	struct soft_qp *qp;
+	unsigned int i;
+
+	for (i = 0; i < SHM_SRQ_MAX; i++)
+		if (soft_srqs[i])
+			wait_for(&soft_srqs[i]->shm->rq.lock);
+
+	for (i = 0; i < SHM_QP_MAX; i++) {
+		qp = soft_qps[i];
+		if (!qp)
+			continue;
+		if (sq_take(&qp->sq))
+			lock_drop(&qp->sq.lock);
+		lock_take(&qp->shm->rq.lock);
+		lock_drop(&qp->shm->rq.lock);
+	}
+}
+
+static void land_payload(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHM_CQ_MAX; i++)
+		if (soft_cqs[i])
+			poll_land_all(soft_cqs[i]);
+}
+
+void mr_withdraw(struct soft_mr *mr)
+{
+	land_payload();
+	mr_set_keys(mr->shm, 0, 0);
+	wait_for_users();
+}
+
+int mr_reserve(uint32_t slot)
+{
+	uint32_t part = slot / SHM_MR_PART;
+
+	if (shm_has_mr(fabric_seg, slot))
+		return 0;
+	if (heap_reserve(&fabric_seg->mr[part * SHM_MR_PART],
+			 SHM_MR_PART * sizeof(struct shm_mr)) < 0)
+		return -ENOMEM;
+	/* pairs with the load_acquire of shm_has_mr() */
+	__atomic_or_fetch(&fabric_seg->mr_parts[part / 64], 1ull << part % 64,
+			  __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int take_slot(struct soft_mr *mr, const struct mr_range *range)
+{
+	struct shm_mr *own;
+	int slot;
+
+	pthread_mutex_lock(&soft_mutex);
+	slot = soft_slot(soft_mrs, persona_limits()->max_mr, &next_slot);
+	if (slot >= 0 && mr_reserve(slot) < 0)
+		slot = -ENOMEM;
+	if (slot >= 0) {
+		__atomic_store_n(&soft_mrs[slot], mr, __ATOMIC_RELEASE);
+		mr->mr.handle = slot;
+		mr->shm = &fabric_seg->mr[slot];
+		own = mr_mine(mr->shm);
+		own->addr = (uintptr_t)range->memory;
+		own->length = range->length;
+		own->iova = range->iova;
+		own->access = range->access;
+		own->pd = mr->mr.pd->handle;
+		mr_rekey(mr);
+		mr_publish(mr);
+	}
+	pthread_mutex_unlock(&soft_mutex);
+	return slot < 0 ? slot : 0;
+}
+
+struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
+{
+	struct soft_mr *mr = calloc(1, sizeof(*mr));
+	int err;
+
+	if (!mr)
+		return soft_fail(ENOMEM);
+	mr->mr.context = pd->context;
+	mr->mr.pd = pd;
+	mr->mr.addr = range->addr;
+	mr->mr.length = range->length;
+	mr->memory = range->memory;
+	mr->bytes = range->access & SHM_MR_NULL ? 0 : range->length;
+	mr->pd = to_pd(pd);
+	soft_twin_init(&mr->twin);
+	err = take_slot(mr, range);
+	if (err < 0) {
+		free(mr);
+		return soft_fail(err);
+	}
+	__atomic_add_fetch(&mr->pd->refs, 1, __ATOMIC_RELAXED);
+	return mr;
+}
+
+static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
+			  uint64_t iova, unsigned int access)
+{
+	struct mr_range range = { addr, addr, length, iova, access };
+	struct soft_mr *mr;
+	int err;
+
+	err = soft_enter(pd->context, "reg_mr");
+	if (err)
+		return soft_fail(err);
+	if (access & IBV_ACCESS_ZERO_BASED)
+		range.iova = 0;
+	err = mr_check_access(access);
+	if (!err)
+		err = mr_check_memory(&range);
+	if (err)
+		return soft_fail(err);
+	mr = mr_new(pd, &range);
+	return mr ? &mr->mr : NULL;
+}
+
+EXPORT struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
+				   int access)
+{
+	return reg(pd, addr, length, (uintptr_t)addr, access);
+}
+
+EXPORT struct ibv_mr *(ibv_reg_mr_iova)(struct ibv_pd *pd, void *addr,
+					size_t length, uint64_t iova, int access)
+{
+	return reg(pd, addr, length, iova, access);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
+				       size_t length, uint64_t iova,
+				       unsigned int access)
+{
+	return reg(pd, addr, length, iova, access);
+}
+
+struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct mr_range range = {
+		.length = SIZE_MAX,
+		.access = IBV_ACCESS_LOCAL_WRITE | SHM_MR_NULL,
+	};
+	struct soft_mr *mr;
+	int err;
+
+	err = soft_enter(pd->context, "alloc_null_mr");
+	if (err)
+		return soft_fail(err);
+	mr = mr_new(pd, &range);
+	return mr ? &mr->mr : NULL;
+}
+
+/* The object, not the structures; under the object mutex. */
+static void destroy(struct soft_mr *mr)
+{
+	struct soft_twin *t = &mr->twin;
+
+	mr_withdraw(mr);
+	stage_hold();
+	__atomic_store_n(&soft_mrs[mr->mr.handle], NULL, __ATOMIC_RELEASE);
+	stage_release();
+	if (mr->mapping)
+		munmap(mr->mapping, mr->mapped);
+	__atomic_sub_fetch(&mr->pd->refs, 1, __ATOMIC_RELEASE);
+	if (mr->dm)
+		mr->dm->refs--;
+	do {
+		container(t, struct soft_mr, twin)->shm = NULL;
+		t = t->next;
+	} while (t != &mr->twin);
+	while ((t = soft_twin_take_left(&mr->twin)))
+		free(container(t, struct soft_mr, twin));
+}
+
+void mr_represent(struct soft_mr *mr, struct soft_mr *other)
+{
+	struct soft_mr **slot = &soft_mrs[mr->mr.handle];
+
+	if (*slot != mr)
+		return;
+	stage_hold();
+	__atomic_store_n(slot, other, __ATOMIC_RELEASE);
+	stage_release();
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
+{
+	struct soft_mr *mr = to_mr(ibmr);
+	int err;
+
+	err = soft_enter(ibmr->context, "dereg_mr");
+	if (err)
+		return err;
+	pthread_mutex_lock(&soft_mutex);
+	err = mr->shm ? mw_release_region(mr->shm) : ENOENT;
+	if (!err)
+		destroy(mr);
+	if (!err)
+		soft_twin_part(&mr->twin);
+	pthread_mutex_unlock(&soft_mutex);
+	if (!err)
+		free(mr);
+	return err;
+}
+
+void mr_close_all(struct ibv_context *context)
+{
+	struct soft_mr *mr;
+	unsigned int i;
+
+	pthread_mutex_lock(&soft_mutex);
+	for (i = 0; i < SHM_MR_MAX; i++) {
+		mr = soft_mrs[i];
+		if (!mr || mr->mr.context != context)
+			continue;
+		destroy(mr);
+		if (mr->twin.left)
+			free(mr);
+	}
+	pthread_mutex_unlock(&soft_mutex);
+}

@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Protection domains by their number. Under the object mutex.
+ */
+#include "shim/soft/transport/soft.h"
+
+enum { PD_MAX = 1 << 15 };
+
+/* A domain of the file that @context is of, or NULL. */
+struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle);
+
+void pd_add(struct soft_pd *pd);
+void pd_del(struct soft_pd *pd);

@@ -1,0 +1,405 @@
+/*
+ * Polling: take an entry, bring its payload in, give its request back
+ *
+ * An empty queue costs one load, of the next entry's sequence number. Polls
+ * exclude each other with a lock of this process; those who add entries are
+ * not held up.
+ *
+ * Not here: extended polls (poll_ex.c), how entries are added (cqring.c).
+ */
+#include "shim/soft/verbs/poll.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/soft/fabric/copy.h"
+#include "shim/soft/fabric/memcheck.h"
+#include "shim/soft/fabric/noise.h"
+#include "shim/soft/transport/pending.h"
+
+static inline struct shm_cqe *entry_at(struct soft_cq *cq, uint32_t pos)
+{
+	return &cq->ring.entries[pos & cq->ring.mask];
+}
+
+/* pairs with the store_release of cqring_commit() */
+static inline bool is_valid(const struct shm_cqe *cqe, uint32_t pos)
+{
+	return __atomic_load_n(&cqe->seq, __ATOMIC_ACQUIRE) == pos + 1;
+}
+
+static inline struct soft_qp *qp_of(const struct shm_cqe *cqe)
+{
+	struct soft_qp *qp = cqe->qp < SHM_QP_MAX ?
+		__atomic_load_n(&soft_qps[cqe->qp], __ATOMIC_ACQUIRE) : NULL;
+
+	return qp && qp->shm->qpn == cqe->qpn ? qp : NULL;
+}
+
+static struct soft_srq *srq_of(const struct shm_cqe *cqe)
+{
+	return cqe->srq < SHM_SRQ_MAX ?
+		__atomic_load_n(&soft_srqs[cqe->srq], __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* So many bytes of the message, the first, did not travel. */
+static uint32_t absent(const struct shm_cqe *cqe)
+{
+	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) &&
+		!(cqe->wc_flags & IBV_WC_GRH) ? sizeof(struct ibv_grh) : 0;
+}
+
+/* What travelled with an entry, read once: peers can write there. */
+struct payload {
+	const uint8_t	*from;
+	uint32_t	byte_len;
+	uint32_t	absent;		/* so many of them are not there */
+};
+
+/* False if a peer wrote nonsense. */
+static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
+			 struct payload *p)
+{
+	uint32_t at = __atomic_load_n(&cqe->bounce, __ATOMIC_RELAXED) %
+		SHM_BOUNCE;
+	uint32_t room = SHM_BOUNCE - at;
+
+	p->byte_len = __atomic_load_n(&cqe->byte_len, __ATOMIC_RELAXED);
+	p->absent = absent(cqe);
+	p->from = cq->ring.bounce + at;
+	if (cqe->where != SHM_BOUNCED) {
+		p->from = cqe->data;
+		room = SHM_CQE_INLINE;
+	}
+	return p->absent <= p->byte_len && p->byte_len - p->absent <= room;
+}
+
+/* The payload to the buffers of the receive request. */
+static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot,
+		    const struct payload *p)
+{
+	struct copy_list to;
+	struct shm_wqe *wqe;
+
+	if (unlikely(!rq->wqes))
+		return;		/* it has a shared queue, says another entry */
+	wqe = rq_wqe(rq, slot);
+	if (!copy_check(fabric_seg, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
+			rq_num_sge(rq, wqe), p->byte_len, &to))
+		return;
+	if (p->absent)
+		copy_skip(&to, p->absent);
+	copy_scatter(&to, p->from, p->byte_len - p->absent);
+}
+
+/* A shared queue may grow meanwhile, and its requests move. */
+static void land_shared(struct soft_srq *srq, uint32_t slot,
+			const struct payload *p)
+{
+	lock_take(&srq->posting);
+	land_in(&srq->rq, srq->shm->pd, slot, p);
+	lock_drop(&srq->posting);
+}
+
+/* @qp: whose entry it is, or NULL. Apart: most entries bring nothing. */
+static __attribute__((noinline)) void land(struct soft_cq *cq, const struct shm_cqe *cqe,
+		 struct soft_qp *qp)
+{
+	struct soft_srq *srq;
+	struct payload p;
+
+	if (!find_payload(cq, cqe, &p))
+		return;
+	if (unlikely(cqe->flags & SHM_CQE_SRQ)) {
+		srq = srq_of(cqe);
+		if (srq)
+			land_shared(srq, cqe->retire, &p);
+	} else if (qp)
+		land_in(&qp->rq, qp->shm->pd, cqe->retire, &p);
+}
+
+static inline bool is_landed(const struct shm_cqe *cqe)
+{
+	return cqe->where == SHM_LANDED || cqe->flags & SHM_CQE_LANDED;
+}
+
+static void retire_shared(struct soft_srq *srq, uint32_t slot)
+{
+	lock_take(&srq->posting);
+	if (srq->num_free < srq->slots)
+		srq->free[srq->num_free++] = slot;
+	lock_drop(&srq->posting);
+}
+
+/* Give the request's slot back; only grows, whichever queue was polled. */
+static inline void retire(const struct shm_cqe *cqe, struct soft_qp *qp)
+{
+	struct soft_srq *srq;
+
+	if (unlikely(cqe->flags & SHM_CQE_SRQ)) {
+		srq = srq_of(cqe);
+		if (srq)
+			retire_shared(srq, cqe->retire);
+	} else if (unlikely(!qp))
+		return;
+	else if (cqe->flags & SHM_CQE_RECV)
+		__atomic_store_n(&qp->rq_retired, cqe->retire + 1,
+				 __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&qp->sq.retired, cqe->retire,
+				 __ATOMIC_RELEASE);
+}
+
+static inline void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
+{
+	wc->wr_id = cqe->wr_id;
+	wc->status = cqe->status;
+	wc->opcode = cqe->opcode;
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	wc->imm_data = cqe->imm;
+	wc->qp_num = cqe->qpn;
+	wc->src_qp = cqe->src_qp;
+	wc->wc_flags = cqe->wc_flags;
+	wc->pkey_index = 0;
+	wc->slid = cqe->slid;
+	wc->sl = cqe->sl;
+	wc->dlid_path_bits = 0;
+	if (unlikely(wc->status != IBV_WC_SUCCESS && noise_wanted()))
+		noise_wc(wc);
+}
+
+/* The bytes that travelled with it are free. */
+static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
+{
+	uint32_t len = cqe->byte_len - absent(cqe);
+	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
+
+	__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room,
+			 __ATOMIC_RELEASE);
+}
+
+static inline void set_cons(struct soft_cq *cq, uint32_t cons)
+{
+	/* read without the lock by looks_empty() */
+	__atomic_store_n(&cq->cons, cons, __ATOMIC_RELAXED);
+	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
+}
+
+static inline void step(struct soft_cq *cq, const struct shm_cqe *cqe)
+{
+	if (cqe->where == SHM_BOUNCED)
+		free_bounced(cq, cqe);
+	/* ours may have passed on what the program left undefined */
+	memcheck_defined(cqe, offsetof(struct shm_cqe, data));
+	set_cons(cq, cq->cons + 1);
+}
+
+void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
+{
+	step(cq, cqe);
+}
+
+static inline bool looks_empty(struct soft_cq *cq)
+{
+	uint32_t pos = __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
+
+	return !is_valid(entry_at(cq, pos), pos);
+}
+
+/* Could something that waits be carried on? Then it was tried. */
+static inline bool try_pending(void)
+{
+	if (likely(!pending_any()))
+		return false;
+	pending_try();
+	return true;
+}
+
+bool poll_is_vain(struct soft_cq *cq)
+{
+	return looks_empty(cq) && !try_pending();
+}
+
+/* The next entry, or NULL; under the polling lock. */
+static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
+{
+	struct shm_cqe *cqe = entry_at(cq, cq->cons);
+	struct soft_qp *qp;
+
+	if (!is_valid(cqe, cq->cons))
+		return NULL;
+	qp = qp_of(cqe);
+	/* not noted in it: that would take the line from who wrote it */
+	if (!is_landed(cqe))
+		land(cq, cqe, qp);
+	retire(cqe, qp);
+	return cqe;
+}
+
+struct shm_cqe *poll_entry(struct soft_cq *cq)
+{
+	return next_entry(cq);
+}
+
+static inline int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
+{
+	struct shm_cqe *cqe;
+	int n;
+
+	for (n = 0; n < max; n++) {
+		cqe = next_entry(cq);
+		if (!cqe)
+			break;
+		fill(cqe, &wc[n]);
+		step(cq, cqe);
+	}
+	return n;
+}
+
+/* Apart, to keep that of an empty queue short. */
+static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max,
+					       struct ibv_wc *wc)
+{
+	int n;
+
+	if (unlikely(!poll_take(cq))) {
+		errno = EINVAL;
+		return -1;
+	}
+	n = take_entries(cq, max, wc);
+	lock_drop(&cq->polling);
+	return n;
+}
+
+int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct soft_cq *cq = to_cq(ibcq);
+	int err;
+
+	err = soft_enter(ibcq->context, "poll_cq");
+	if (unlikely(err)) {
+		errno = err;
+		return -1;
+	}
+	if (looks_empty(cq) && !try_pending())
+		return 0;
+	return poll_some(cq, num_entries, wc);
+}
+
+/*
+ * Armed before the program polls once more: an entry that it misses then
+ * finds the queue armed (fire() in cqring.c).
+ */
+int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct soft_cq *cq = to_cq(ibcq);
+	int err;
+
+	err = soft_enter(ibcq->context, "req_notify_cq");
+	if (unlikely(err))
+		return err;
+	cqring_arm(&cq->ring, solicited_only ? SHM_ARM_SOLICITED : SHM_ARM_ANY);
+	return 0;
+}
+
+/* Each position keeps its sequence number: polls find one there meanwhile. */
+static void move_up(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
+{
+	if (cqe == to)
+		return;
+	memcpy((char *)to + sizeof(to->seq), (char *)cqe + sizeof(cqe->seq),
+	       sizeof(*cqe) - sizeof(cqe->seq));
+	if (cq->current == cqe)
+		cq->current = to;
+}
+
+/* What is purged takes no room, so what is left before @end moves up. */
+static void close_gaps(struct soft_cq *cq, uint32_t end)
+{
+	struct shm_cqe last_dead = { .where = SHM_LANDED }, *cqe;
+	bool bounced = false;
+	uint32_t from, to = end;
+
+	for (from = end; from != cq->cons;) {
+		cqe = entry_at(cq, --from);
+		if (!(cqe->flags & SHM_CQE_DEAD)) {
+			bounced |= cqe->where == SHM_BOUNCED;
+			move_up(cq, cqe, entry_at(cq, --to));
+		} else if (cqe->where == SHM_BOUNCED &&
+			   last_dead.where != SHM_BOUNCED)
+			last_dead = *cqe;
+	}
+	if (!bounced && last_dead.where == SHM_BOUNCED)
+		free_bounced(cq, &last_dead);
+	set_cons(cq, to);
+}
+
+typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
+
+/*
+ * Visit all entries that were not polled yet. Programs destroy things
+ * between ibv_start_poll() and ibv_end_poll(), where they hold the lock.
+ */
+static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
+{
+	bool taken = poll_take(cq);
+	struct shm_cqe *cqe;
+	bool purged = false;
+	uint32_t pos = cq->cons;
+
+	if (cq->current)
+		pos++;		/* it was polled */
+	for (;; pos++) {
+		cqe = entry_at(cq, pos);
+		if (!is_valid(cqe, pos))
+			break;
+		fn(cq, cqe, arg);
+		purged |= cqe->flags & SHM_CQE_DEAD;
+	}
+	if (purged)
+		close_gaps(cq, pos);
+	if (taken)
+		lock_drop(&cq->polling);
+}
+
+static void purge_qp(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
+{
+	(void)cq;
+	if (cqe->qpn != *(uint32_t *)arg)
+		return;
+	if (cqe->flags & SHM_CQE_SRQ)
+		retire(cqe, NULL);
+	cqe->flags |= SHM_CQE_DEAD;
+}
+
+static void purge_srq(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
+{
+	(void)cq;
+	if (cqe->flags & SHM_CQE_SRQ && srq_of(cqe) == arg)
+		cqe->flags |= SHM_CQE_DEAD;
+}
+
+static void land_one(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
+{
+	(void)arg;
+	if (is_landed(cqe))
+		return;
+	land(cq, cqe, qp_of(cqe));
+	cqe->flags |= SHM_CQE_LANDED;
+}
+
+void poll_purge(struct soft_cq *cq, uint32_t qpn)
+{
+	visit(cq, purge_qp, &qpn);
+}
+
+void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq)
+{
+	visit(cq, purge_srq, srq);
+}
+
+void poll_land_all(struct soft_cq *cq)
+{
+	visit(cq, land_one, NULL);
+}

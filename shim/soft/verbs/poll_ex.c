@@ -1,0 +1,188 @@
+/*
+ * Extended polls: start, next ... end, and a function for each field
+ *
+ * The lock of polls is the thread's from start to end. The entry at hand
+ * keeps its place in the ring until the next or the end. There is a function
+ * only for fields that were asked for; what is read of an error completion
+ * is noise if the device is strict.
+ *
+ * Source: ibv_create_cq_ex(3).
+ */
+#include "shim/soft/verbs/poll.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "shim/soft/fabric/noise.h"
+
+static struct soft_cq *of(struct ibv_cq_ex *ex)
+{
+	return container(ex, struct soft_cq, ex);
+}
+
+static void finish_current(struct soft_cq *cq)
+{
+	if (!cq->current)
+		return;
+	poll_step(cq, cq->current);
+	cq->current = NULL;
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+	struct soft_cq *cq = of(ex);
+	struct shm_cqe *cqe;
+
+	finish_current(cq);
+	cqe = poll_entry(cq);
+	if (!cqe)
+		return ENOENT;
+	cq->current = cqe;
+	cq->wall = 0;
+	cq->shown = likely(cqe->status == IBV_WC_SUCCESS) || !noise_wanted() ?
+		cqe : &noise_entry;
+	ex->wr_id = cqe->wr_id;
+	ex->status = cqe->status;
+	return 0;
+}
+
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct soft_cq *cq = of(ex);
+	int err;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	err = soft_enter(ex->context, "start_poll");
+	if (unlikely(err))
+		return err;
+	if (poll_is_vain(cq))
+		return ENOENT;
+	if (unlikely(!poll_take(cq)))
+		return EINVAL;
+	err = next_poll(ex);
+	if (err)
+		lock_drop(&cq->polling);
+	else
+		__atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
+	return err;
+}
+
+static void end_poll(struct ibv_cq_ex *ex)
+{
+	struct soft_cq *cq = of(ex);
+
+	finish_current(cq);
+	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
+	lock_drop(&cq->polling);
+}
+
+/* Valid with any status. */
+static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current->vendor_err;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current->qpn;
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->opcode;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->byte_len;
+}
+
+/* Or the rkey that was invalidated. */
+static __be32 read_imm_data(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->imm;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->src_qp;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->wc_flags;
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return 0;
+}
+
+/* 0 where no rule has given one. */
+static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
+{
+	const struct shm_cqe *cqe = of(ex)->shown;
+
+	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
+{
+	return of(ex)->shown->stamp;
+}
+
+/* The same however often it is read. */
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
+{
+	struct soft_cq *cq = of(ex);
+	struct timespec ts;
+
+	if (!cq->wall) {
+		clock_gettime(CLOCK_REALTIME, &ts);
+		cq->wall = ts.tv_sec * 1000000000ull + ts.tv_nsec -
+			   (process_now() - cq->shown->stamp);
+	}
+	return cq->wall;
+}
+
+/* flag, the function of that field */
+#define FIELDS(V)                                                       \
+	V(BYTE_LEN,                       read_byte_len)                \
+	V(IMM,                            read_imm_data)                \
+	V(QP_NUM,                         read_qp_num)                  \
+	V(SRC_QP,                         read_src_qp)                  \
+	V(SLID,                           read_slid)                    \
+	V(SL,                             read_sl)                      \
+	V(DLID_PATH_BITS,                 read_dlid_path_bits)          \
+	V(FLOW_TAG,                       read_flow_tag)                \
+	V(COMPLETION_TIMESTAMP,           read_completion_ts)           \
+	V(COMPLETION_TIMESTAMP_WALLCLOCK, read_completion_wallclock_ns)
+
+void poll_init_ex(struct soft_cq *cq, uint64_t wc_flags)
+{
+	struct ibv_cq_ex *ex = &cq->ex;
+
+	ex->start_poll = start_poll;
+	ex->next_poll = next_poll;
+	ex->end_poll = end_poll;
+	ex->read_opcode = read_opcode;
+	ex->read_vendor_err = read_vendor_err;
+	ex->read_wc_flags = read_wc_flags;
+#define V(flag, function)                                               \
+	if (wc_flags & IBV_WC_EX_WITH_##flag)                           \
+		ex->function = function;
+	FIELDS(V)
+#undef V
+}

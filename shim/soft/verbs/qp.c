@@ -1,0 +1,403 @@
+/*
+ * Queue pairs: create, query, destroy
+ *
+ * A queue pair's receive queue and state lie in the segment; its send queue
+ * is private, since only its own process carries it out.
+ *
+ * Not here: ibv_modify_qp() (qp_state.c).
+ */
+#include "shim/soft/verbs/qp.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/verbs/context.h"
+#include "shim/soft/transport/datagram.h"
+#include "shim/soft/verbs/event.h"
+#include "shim/soft/transport/flow.h"
+#include "shim/soft/fabric/heap.h"
+#include "shim/soft/transport/mcast.h"
+#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/migrate.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/verbs/poll.h"
+#include "shim/soft/verbs/post.h"
+#include "shim/soft/transport/raw.h"
+#include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/rss.h"
+#include "shim/soft/transport/sq.h"
+#include "shim/soft/verbs/wr.h"
+#include "shim/soft/verbs/xrc_qp.h"
+
+static uint32_t next_slot;
+
+int qp_slot(void)
+{
+	return soft_slot(soft_qps, persona_limits()->max_qp, &next_slot);
+}
+
+void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
+{
+	__atomic_store_n(&qp->shm->state, state, __ATOMIC_SEQ_CST);
+}
+
+void qp_tell(struct soft_qp *qp, int type)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+	struct pipe_event event = { PIPE_QP, ibqp->handle, qp->serial, type };
+
+	pipe_send(fabric_seg, to_context(ibqp->context)->async, &event);
+}
+
+void qp_reset(struct soft_qp *qp)
+{
+	bool taken = sq_take(&qp->sq);
+
+	mw_reset(qp);
+	lock_take(&qp->shm->rq.lock);
+	qp_set_state(qp, IBV_QPS_RESET);
+	__atomic_add_fetch(&qp->shm->resets, 1, __ATOMIC_RELEASE);
+	qp->shm->established = 0;
+	qp->shm->mig_state = IBV_MIG_MIGRATED;
+	qp->migrations = qp->shm->migrations;
+	qp->shm->dest_qpn = 0;
+	if (qp->rq.shm) {
+		__atomic_store_n(&qp->rq.shm->taken, 0, __ATOMIC_RELAXED);
+		qp->rq.shm->doing = 0;
+		__atomic_store_n(&qp->rq.shm->prod, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&qp->rq_retired, 0, __ATOMIC_RELEASE);
+	}
+	lock_drop(&qp->shm->rq.lock);
+	if (qp->send_cq)
+		poll_purge(qp->send_cq, qp->shm->qpn);
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
+		poll_purge(qp->recv_cq, qp->shm->qpn);
+	sq_reset(qp);
+	remote_drop(qp);
+	datagram_forget(qp);
+	raw_forget(qp);
+	if (taken)
+		lock_drop(&qp->sq.lock);
+}
+
+/* The sending end of XRC does not; what it is given for that is ignored. */
+static bool receives(const struct ibv_qp_init_attr *attr)
+{
+	return attr->qp_type != IBV_QPT_XRC_SEND;
+}
+
+static bool is_of(const struct ibv_cq *cq, const struct ibv_pd *pd)
+{
+	return cq && cq->context == pd->context;
+}
+
+static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	const struct ibv_device_attr *limits = persona_limits();
+	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
+	const struct ibv_qp_cap *cap = &attr->cap;
+	int err = 0;
+
+	switch (attr->qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+		break;
+	case IBV_QPT_RAW_PACKET:
+		err = flow_may_be_raw();
+		break;
+	case IBV_QPT_XRC_RECV:
+		err = EINVAL;	/* ibv_create_qp_ex(), in a domain */
+		break;
+	default:
+		err = EOPNOTSUPP;
+		break;
+	}
+	if (err)
+		return err;
+	if (!is_of(attr->send_cq, pd) ||
+	    (receives(attr) && !is_of(attr->recv_cq, pd)))
+		return EINVAL;
+	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
+	    cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
+	    cap->max_inline_data > persona_get()->max_inline_data)
+		return EINVAL;
+	return 0;
+}
+
+static int fill_slot(struct soft_qp *qp, uint32_t slot)
+{
+	const struct ibv_qp_cap *cap = &qp->init.cap;
+	struct shm_qp *shm = &fabric_seg->qp[slot];
+	int err;
+
+	if (heap_reserve(shm, sizeof(*shm)) < 0)
+		return -ENOMEM;
+	memset(shm, 0, offsetof(struct shm_qp, rq));
+	qp->shm = shm;
+	if (qp->recv_cq && !qp->srq) {
+		err = rq_make(&shm->rq, cap->max_recv_wr, cap->max_recv_sge,
+			      false, &qp->rq);
+		if (err < 0)
+			return err;
+	}
+	shm->type = qp->init.qp_type;
+	/* that of a work queue is never modified, and packets have no partition */
+	if (shm->type == IBV_QPT_RAW_PACKET)
+		shm->pkey = 0xffff;
+	shm->pd = qp->ex.qp_base.pd->handle;
+	shm->recv_cq = qp->recv_cq ? qp->recv_cq->ex.handle : SHM_CQ_MAX;
+	shm->srq = qp->srq ? qp->srq->srq.handle + 1 : 0;
+	shm->async = to_context(qp->ex.qp_base.context)->async;
+	shm->serial = qp->serial = soft_serial();
+	return fabric_add_number(FABRIC_QP, slot, &shm->qpn);
+}
+
+static int take_slot(struct soft_qp *qp)
+{
+	int slot, err;
+
+	pthread_mutex_lock(&soft_mutex);
+	slot = qp_slot();
+	err = slot < 0 ? slot : fill_slot(qp, slot);
+	if (!err) {
+		qp->ex.qp_base.handle = slot;
+		qp->ex.qp_base.qp_num = qp->shm->qpn;
+		__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
+		qp->send_cq->refs++;
+		if (qp->recv_cq)
+			qp->recv_cq->refs++;
+		if (qp->srq)
+			qp->srq->refs++;
+	} else {
+		rq_free(&qp->rq);
+	}
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+static void init(struct soft_qp *qp, struct ibv_pd *pd,
+		 const struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+
+	ibqp->context = pd->context;
+	ibqp->qp_context = attr->qp_context;
+	ibqp->pd = pd;
+	ibqp->send_cq = attr->send_cq;
+	ibqp->recv_cq = attr->recv_cq;
+	ibqp->srq = attr->srq;
+	ibqp->qp_type = attr->qp_type;
+	ibqp->state = IBV_QPS_RESET;
+	pthread_mutex_init(&ibqp->mutex, NULL);
+	pthread_cond_init(&ibqp->cond, NULL);
+	pthread_mutex_init(&qp->modifying, NULL);
+	qp->send_cq = to_cq(attr->send_cq);
+	if (receives(attr)) {
+		qp->recv_cq = to_cq(attr->recv_cq);
+		qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
+	}
+	qp->init = *attr;
+	qp->opcodes = post_opcodes(attr->qp_type);
+	if (!qp->recv_cq || qp->srq) {
+		qp->init.cap.max_recv_wr = 0;
+		qp->init.cap.max_recv_sge = 0;
+	}
+}
+
+struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	struct soft_qp *qp = calloc(1, sizeof(*qp));
+	int err;
+
+	if (!qp)
+		return soft_fail(ENOMEM);
+	init(qp, pd, attr);
+	err = sq_make(&qp->sq, pd, &qp->init.cap);
+	if (!err)
+		err = take_slot(qp);
+	if (err < 0) {
+		sq_free(&qp->sq);
+		free(qp);
+		return soft_fail(err);
+	}
+	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
+	return qp;
+}
+
+static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct soft_qp *qp;
+	int err;
+
+	err = soft_enter(pd->context, "create_qp");
+	if (!err)
+		err = check(pd, attr);
+	if (err)
+		return soft_fail(err);
+	qp = qp_new(pd, attr);
+	if (!qp)
+		return NULL;
+	attr->cap = qp->init.cap;
+	return &qp->ex.qp_base;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+				    struct ibv_qp_init_attr *attr)
+{
+	return create(pd, attr);
+}
+
+static uint32_t flags_of(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ?
+		attr->create_flags : 0;
+}
+
+static int check_ex(struct ibv_context *context,
+		    const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
+				IBV_QP_INIT_ATTR_XRCD |
+				IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
+	    flags_of(attr) & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+		return EOPNOTSUPP;
+	if (flags_of(attr) && attr->qp_type != IBV_QPT_UD)
+		return EINVAL;
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+			attr->send_ops_flags ? EOPNOTSUPP : 0;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return EINVAL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		return wr_check(attr->qp_type, attr->send_ops_flags);
+	return 0;
+}
+
+struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr basic;
+	struct ibv_qp *qp;
+	int err;
+
+	if (!soft_ours(context))
+		return soft_fail(EIO);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		return rss_create_qp(context, attr);
+	err = check_ex(context, attr);
+	if (err)
+		return soft_fail(err);
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return xrc_create_qp(context, attr);
+	/* the one begins as the other does */
+	memcpy(&basic, attr, sizeof(basic));
+	qp = create(attr->pd, &basic);
+	if (!qp)
+		return NULL;
+	attr->cap = basic.cap;
+	to_qp(qp)->deaf = flags_of(attr) & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		wr_init(to_qp(qp), attr->send_ops_flags);
+	return qp;
+}
+
+EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
+			int attr_mask, struct ibv_qp_init_attr *init_attr)
+{
+	struct soft_qp *qp = to_qp(ibqp);
+	bool taken;
+	int err;
+
+	(void)attr_mask;	/* what was not asked for may be told */
+	err = soft_enter(ibqp->context, "query_qp");
+	if (err)
+		return err;
+	xrc_take_attr(qp);
+	taken = sq_take(&qp->sq);
+	migrate_follow(qp);
+	*attr = qp->attr;
+	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
+	attr->path_mig_state = __atomic_load_n(&qp->shm->mig_state,
+					       __ATOMIC_SEQ_CST);
+	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && qp->sq.draining;
+	if (taken)
+		lock_drop(&qp->sq.lock);
+	xrc_give_attr(qp);
+	attr->cur_qp_state = attr->qp_state;
+	attr->cap = qp->init.cap;
+	*init_attr = qp->init;
+	return 0;
+}
+
+void qp_withdraw(struct soft_qp *qp)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+
+	if (qp->xrc) {
+		xrc_withdraw(qp);
+		return;
+	}
+	pending_del(qp);
+	mcast_leave(qp);
+	fabric_del_number(qp->shm->qpn);
+	qp_reset(qp);
+	pending_del(qp);
+	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
+	lock_take(&qp->shm->rq.lock);
+	pipe_purge(qp->shm->async, PIPE_QP, ibqp->handle, qp->shm->serial);
+	qp->shm->qpn = 0;
+	lock_drop(&qp->shm->rq.lock);
+	rq_free(&qp->rq);
+	qp->send_cq->refs--;
+	if (qp->recv_cq)
+		qp->recv_cq->refs--;
+	if (qp->srq)
+		qp->srq->refs--;
+	rss_free(qp->rss);
+	qp->rss = NULL;
+}
+
+void qp_free(struct soft_qp *qp)
+{
+	struct ibv_pd *pd = qp->ex.qp_base.pd;
+
+	if (pd && !qp->xrcd)
+		__atomic_sub_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELEASE);
+	sq_free(&qp->sq);
+	free(qp);
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct soft_qp *qp = to_qp(ibqp);
+	int err;
+
+	err = soft_enter(ibqp->context, "destroy_qp");
+	if (err)
+		return err;
+	if (__atomic_load_n(&qp->groups, __ATOMIC_ACQUIRE))
+		return EBUSY;
+	pthread_mutex_lock(&soft_mutex);
+	qp_withdraw(qp);
+	pthread_mutex_unlock(&soft_mutex);
+	event_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed,
+			qp->events);
+	qp_free(qp);
+	return 0;
+}
+
+void qp_close_all(struct ibv_context *context)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&soft_mutex);
+	for (i = 0; i < SHM_QP_MAX; i++)
+		if (soft_qps[i] && soft_qps[i]->ex.qp_base.context == context)
+			qp_withdraw(soft_qps[i]);
+	pthread_mutex_unlock(&soft_mutex);
+}

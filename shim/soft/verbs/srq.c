@@ -1,0 +1,359 @@
+/*
+ * Shared receive queues
+ *
+ * One of XRC has a number, a domain and a completion queue of its own, since
+ * the queue pairs that deliver to it have none.
+ */
+#include "shim/soft/verbs/srq.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/verbs/context.h"
+#include "shim/soft/verbs/event.h"
+#include "shim/soft/fabric/heap.h"
+#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/verbs/poll.h"
+
+static uint32_t next_slot;
+
+void srq_tell_limit(struct shm_seg *seg, struct shm_srq *srq)
+{
+	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
+				    IBV_EVENT_SRQ_LIMIT_REACHED };
+
+	__atomic_store_n(&srq->rq.limit, 0, __ATOMIC_RELAXED);
+	pipe_send(seg, srq->async, &event);
+}
+
+void srq_fail(struct shm_seg *seg, struct shm_srq *srq)
+{
+	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
+				    IBV_EVENT_SRQ_ERR };
+
+	if (srq->error)
+		return;
+	srq->error = 1;
+	pipe_send(seg, srq->async, &event);
+}
+
+static void drop_xrc(struct soft_srq *srq)
+{
+	if (!srq->xrcd)
+		return;
+	srq->xrcd->refs--;
+	srq->cq->refs--;
+}
+
+static int number(struct soft_srq *srq, uint32_t slot)
+{
+	struct shm_srq *shm = srq->shm;
+
+	if (!srq->xrcd)
+		return 0;
+	shm->xrcd = srq->xrcd->id;
+	shm->cq = srq->cq->ex.handle;
+	srq->xrcd->refs++;
+	srq->cq->refs++;
+	return fabric_add_number(FABRIC_SRQ, slot, &shm->srqn);
+}
+
+static int fill_slot(struct soft_srq *srq, uint32_t slot,
+		     const struct ibv_srq_attr *attr)
+{
+	struct shm_srq *shm = &fabric_seg->srq[slot];
+	uint32_t i;
+	int err;
+
+	/* not the queue's lock: see rq_make() */
+	if (heap_reserve(shm, sizeof(*shm)) < 0)
+		return -ENOMEM;
+	memset(shm, 0, offsetof(struct shm_srq, rq));
+	err = rq_make(&shm->rq, attr->max_wr, attr->max_sge, true, &srq->rq);
+	if (err < 0)
+		return err;
+	srq->shm = shm;
+	srq->max_wr = attr->max_wr;
+	srq->slots = attr->max_wr;
+	for (i = 0; i < attr->max_wr; i++)
+		srq->free[i] = attr->max_wr - 1 - i;
+	srq->num_free = attr->max_wr;
+	shm->pd = srq->srq.pd->handle;
+	shm->async = to_context(srq->srq.context)->async;
+	shm->serial = soft_serial();
+	srq->srq.handle = slot;
+	err = number(srq, slot);
+	if (err < 0) {
+		rq_free(&srq->rq);
+		drop_xrc(srq);
+		return err;
+	}
+	__atomic_store_n(&soft_srqs[slot], srq, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
+{
+	int slot, err;
+
+	pthread_mutex_lock(&soft_mutex);
+	slot = soft_slot(soft_srqs, persona_limits()->max_srq, &next_slot);
+	err = slot < 0 ? slot : fill_slot(srq, slot, attr);
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+static int check(const struct ibv_srq_attr *attr)
+{
+	const struct ibv_device_attr *limits = persona_limits();
+
+	return attr->max_wr < 1 ||
+		attr->max_wr > (uint32_t)limits->max_srq_wr ||
+		attr->max_sge > (uint32_t)limits->max_srq_sge ? EINVAL : 0;
+}
+
+static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
+			      const struct ibv_srq_attr *attr,
+			      struct soft_xrcd *xrcd, struct soft_cq *cq)
+{
+	struct soft_srq *srq;
+	int err;
+
+	err = soft_enter(pd->context, "create_srq");
+	if (err)
+		return soft_fail(err);
+	err = check(attr);
+	if (err)
+		return soft_fail(err);
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return soft_fail(ENOMEM);
+	srq->xrcd = xrcd;
+	srq->cq = cq;
+	srq->srq.context = pd->context;
+	srq->srq.srq_context = srq_context;
+	srq->srq.pd = pd;
+	pthread_mutex_init(&srq->srq.mutex, NULL);
+	pthread_cond_init(&srq->srq.cond, NULL);
+	srq->free = calloc(attr->max_wr, sizeof(*srq->free));
+	err = srq->free ? take_slot(srq, attr) : -ENOMEM;
+	if (err < 0) {
+		free(srq->free);
+		free(srq);
+		return soft_fail(err);
+	}
+	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
+	return &srq->srq;
+}
+
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
+				      struct ibv_srq_init_attr *attr)
+{
+	return create(pd, attr->srq_context, &attr->attr, NULL, NULL);
+}
+
+static int check_ex(struct ibv_context *context,
+		    const struct ibv_srq_init_attr_ex *attr, bool *ret_is_xrc)
+{
+	uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	uint32_t mask = attr->comp_mask;
+	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ?
+		attr->srq_type : IBV_SRQT_BASIC;
+
+	if (mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc) ||
+	    (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
+		return EOPNOTSUPP;
+	*ret_is_xrc = type == IBV_SRQT_XRC;
+	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return EINVAL;
+	if (!*ret_is_xrc)
+		return mask & xrc ? EINVAL : 0;
+	return (mask & xrc) != xrc || !attr->xrcd || !attr->cq ||
+		attr->xrcd->context != context ||
+		attr->cq->context != context ? EINVAL : 0;
+}
+
+struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
+				   struct ibv_srq_init_attr_ex *attr)
+{
+	bool is_xrc;
+	int err;
+
+	err = check_ex(context, attr, &is_xrc);
+	if (err)
+		return soft_fail(err);
+	return create(attr->pd, attr->srq_context, &attr->attr,
+		      is_xrc ? to_xrcd(attr->xrcd) : NULL,
+		      is_xrc ? to_cq(attr->cq) : NULL);
+}
+
+int soft_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+
+	int err;
+
+	err = soft_enter(ibsrq->context, "get_srq_num");
+	if (err)
+		return err;
+	if (!srq->xrcd)
+		return EINVAL;
+	*srq_num = srq->shm->srqn;
+	return 0;
+}
+
+static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr,
+			int mask)
+{
+	uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
+		srq->shm->rq.limit;
+
+	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) || limit > max_wr)
+		return EINVAL;
+	if (mask & IBV_SRQ_MAX_WR && !(persona_limits()->device_cap_flags &
+				       IBV_DEVICE_SRQ_RESIZE))
+		return EOPNOTSUPP;
+	if (max_wr < 1 || max_wr > (uint32_t)persona_limits()->max_srq_wr ||
+	    max_wr < srq->slots - srq->num_free)
+		return EINVAL;
+	return 0;
+}
+
+/* It only shrinks in what it takes: requests keep their slots. */
+static int resize(struct soft_srq *srq, uint32_t max_wr)
+{
+	uint32_t *free_slots;
+
+	if (max_wr > srq->slots) {
+		free_slots = realloc(srq->free, max_wr * sizeof(*srq->free));
+		if (!free_slots)
+			return ENOMEM;
+		srq->free = free_slots;
+		if (rq_grow(&srq->rq, max_wr) < 0)
+			return ENOMEM;
+		while (srq->slots < max_wr)
+			srq->free[srq->num_free++] = srq->slots++;
+	}
+	srq->max_wr = max_wr;
+	return 0;
+}
+
+/* Who arms a queue that is below its limit learns so at once. */
+static void arm(struct soft_srq *srq, uint32_t limit)
+{
+	struct shm_rq *rq = &srq->shm->rq;
+
+	rq->limit = limit;
+	if (limit && rq->prod - rq->taken < limit)
+		srq_tell_limit(fabric_seg, srq->shm);
+}
+
+static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr,
+			 int mask)
+{
+	int err = check_change(srq, attr, mask);
+
+	if (!err && mask & IBV_SRQ_MAX_WR)
+		err = resize(srq, attr->max_wr);
+	if (!err && mask & IBV_SRQ_LIMIT)
+		arm(srq, attr->srq_limit);
+	return err;
+}
+
+EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
+			  int mask)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+	int err;
+
+	err = soft_enter(ibsrq->context, "modify_srq");
+	if (err)
+		return err;
+	pthread_mutex_lock(&soft_mutex);
+	lock_take(&srq->posting);
+	lock_take(&srq->shm->rq.lock);
+	err = modify_locked(srq, attr, mask);
+	lock_drop(&srq->shm->rq.lock);
+	lock_drop(&srq->posting);
+	pthread_mutex_unlock(&soft_mutex);
+	return err;
+}
+
+EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+	int err;
+
+	err = soft_enter(ibsrq->context, "query_srq");
+	if (err)
+		return err;
+	lock_take(&srq->posting);
+	attr->max_wr = srq->max_wr;
+	attr->max_sge = srq->rq.max_sge;
+	attr->srq_limit = __atomic_load_n(&srq->shm->rq.limit,
+					  __ATOMIC_RELAXED);
+	lock_drop(&srq->posting);
+	return 0;
+}
+
+static void purge_completions(struct soft_srq *srq)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHM_CQ_MAX; i++)
+		if (soft_cqs[i])
+			poll_purge_srq(soft_cqs[i], srq);
+}
+
+/* Under the object mutex. */
+static void withdraw(struct soft_srq *srq)
+{
+	if (srq->xrcd)
+		fabric_del_number(srq->shm->srqn);
+	lock_take(&srq->shm->rq.lock);
+	srq->shm->srqn = UINT32_MAX;	/* who has found it looks anew */
+	lock_drop(&srq->shm->rq.lock);
+	purge_completions(srq);
+	__atomic_store_n(&soft_srqs[srq->srq.handle], NULL, __ATOMIC_RELEASE);
+	pipe_purge(srq->shm->async, PIPE_SRQ, srq->srq.handle,
+		   srq->shm->serial);
+	srq->shm->serial = 0;
+	rq_free(&srq->rq);
+	drop_xrc(srq);
+}
+
+EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+	int err;
+
+	err = soft_enter(ibsrq->context, "destroy_srq");
+	if (err)
+		return err;
+	pthread_mutex_lock(&soft_mutex);
+	if (srq->refs) {
+		pthread_mutex_unlock(&soft_mutex);
+		return EBUSY;
+	}
+	withdraw(srq);
+	pthread_mutex_unlock(&soft_mutex);
+	event_wait_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed,
+			srq->events);
+	__atomic_sub_fetch(&to_pd(ibsrq->pd)->refs, 1, __ATOMIC_RELEASE);
+	free(srq->free);
+	free(srq);
+	return 0;
+}
+
+void srq_close_all(struct ibv_context *context)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&soft_mutex);
+	for (i = 0; i < SHM_SRQ_MAX; i++)
+		if (soft_srqs[i] && soft_srqs[i]->srq.context == context)
+			withdraw(soft_srqs[i]);
+	pthread_mutex_unlock(&soft_mutex);
+}

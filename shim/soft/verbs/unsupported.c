@@ -1,0 +1,48 @@
+/*
+ * Verbs that this device does not have: each answers EOPNOTSUPP, in the way
+ * its manual page says
+ *
+ * docs/SOFT-DEVICE.md lists them with the reasons.
+ */
+#include "shim/soft/verbs/context.h"
+
+/* name, its parameters */
+#define NULL_VERBS(V)                                                         \
+	V(ibv_flow_action,	create_flow_action_esp,	(struct ibv_context *a, struct ibv_flow_action_esp_attr *b))
+
+#define ERRNO_VERBS(V)                                                        \
+	V(destroy_flow_action,		(struct ibv_flow_action *a))                                                           \
+	V(modify_flow_action_esp,	(struct ibv_flow_action *a, struct ibv_flow_action_esp_attr *b))                       \
+	V(modify_qp_rate_limit,		(struct ibv_qp *a, struct ibv_qp_rate_limit_attr *b))                                  \
+	V(post_srq_ops,			(struct ibv_srq *a, struct ibv_ops_wr *b, struct ibv_ops_wr **c))
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define V(type, name, params) \
+	static struct type *no_##name params { return soft_fail(EOPNOTSUPP); }
+NULL_VERBS(V)
+#undef V
+
+#define V(name, params) static int no_##name params { return EOPNOTSUPP; }
+ERRNO_VERBS(V)
+#undef V
+
+void unsupported_init(struct verbs_context *verbs)
+{
+#define V(type, name, params) verbs->name = no_##name;
+	NULL_VERBS(V)
+#undef V
+#define V(name, params) verbs->name = no_##name;
+	ERRNO_VERBS(V)
+#undef V
+}
+
+EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return EOPNOTSUPP;
+}
+
+EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return EOPNOTSUPP;
+}

@@ -1,0 +1,148 @@
+/*
+ * XRC receive queue pairs, as the program has them
+ *
+ * Each open one is a struct soft_qp of its own that points to the one in the
+ * fabric's file (xrc.c). It has no queues, and no protection domain.
+ */
+#include "shim/soft/verbs/xrc_qp.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/verbs/context.h"
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/verbs/qp.h"
+#include "shim/soft/transport/xrc.h"
+
+static struct shm_holder holder_of(struct soft_qp *qp)
+{
+	return (struct shm_holder){
+		.instance = fabric_self.instance,
+		.node = fabric_self.node,
+		.serial = qp->serial,
+		.index = qp->ex.qp_base.handle,
+		.async = to_context(qp->ex.qp_base.context)->async,
+	};
+}
+
+/* A new queue pair, or if @qpn is given the one that has it. */
+static int take(struct soft_qp *qp, uint32_t qpn)
+{
+	struct shm_holder holder;
+	int slot, err;
+
+	slot = qp_slot();
+	if (slot < 0)
+		return slot;
+	qp->ex.qp_base.handle = slot;
+	qp->serial = soft_serial();
+	holder = holder_of(qp);
+	if (qpn)
+		err = xrc_open_qp(qp->xrcd->id, qpn, &holder, &qp->xrc);
+	else
+		err = xrc_new_qp(qp->xrcd->id, &holder, &qp->xrc);
+	if (err < 0)
+		return err;
+	qp->shm = &qp->xrc->qp;
+	qp->ex.qp_base.qp_num = qp->shm->qpn;
+	qp->ex.qp_base.state = __atomic_load_n(&qp->shm->state,
+					       __ATOMIC_SEQ_CST);
+	qp->xrcd->refs++;
+	__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static struct ibv_qp *make(struct ibv_context *context, struct ibv_xrcd *xrcd,
+			   void *qp_context, uint32_t qpn)
+{
+	struct soft_qp *qp = calloc(1, sizeof(*qp));
+	struct ibv_qp *ibqp;
+	int err;
+
+	if (!qp)
+		return soft_fail(ENOMEM);
+	ibqp = &qp->ex.qp_base;
+	ibqp->context = context;
+	ibqp->qp_context = qp_context;
+	ibqp->qp_type = IBV_QPT_XRC_RECV;
+	pthread_mutex_init(&ibqp->mutex, NULL);
+	pthread_cond_init(&ibqp->cond, NULL);
+	pthread_mutex_init(&qp->modifying, NULL);
+	qp->init.qp_context = qp_context;
+	qp->init.qp_type = IBV_QPT_XRC_RECV;
+	qp->xrcd = to_xrcd(xrcd);
+	pthread_mutex_lock(&soft_mutex);
+	err = take(qp, qpn);
+	pthread_mutex_unlock(&soft_mutex);
+	if (err < 0) {
+		free(qp);
+		return soft_fail(err);
+	}
+	return ibqp;
+}
+
+struct ibv_qp *xrc_create_qp(struct ibv_context *context,
+			     const struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *ibqp;
+	int err;
+
+	err = soft_enter(context, "create_qp");
+	if (err)
+		return soft_fail(err);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd ||
+	    attr->xrcd->context != context || attr->srq)
+		return soft_fail(EINVAL);
+	ibqp = make(context, attr->xrcd, attr->qp_context, 0);
+	/* it is of none, but shows what was given: librdmacm relies on that */
+	if (ibqp && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
+		ibqp->pd = attr->pd;
+	return ibqp;
+}
+
+struct ibv_qp *soft_open_qp(struct ibv_context *context,
+			    struct ibv_qp_open_attr *attr)
+{
+	uint32_t must = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			IBV_QP_OPEN_ATTR_TYPE;
+	bool with_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT;
+	int err;
+
+	err = soft_enter(context, "open_qp");
+	if (err)
+		return soft_fail(err);
+	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+		return soft_fail(EOPNOTSUPP);
+	if ((attr->comp_mask & must) != must || !attr->qp_num ||
+	    attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd ||
+	    attr->xrcd->context != context)
+		return soft_fail(EINVAL);
+	return make(context, attr->xrcd,
+		    with_context ? attr->qp_context : NULL, attr->qp_num);
+}
+
+void xrc_take_attr(struct soft_qp *qp)
+{
+	if (!qp->xrc)
+		return;
+	lock_take(&qp->xrc->modifying);
+	qp->attr = qp->xrc->attr;
+}
+
+void xrc_give_attr(struct soft_qp *qp)
+{
+	if (!qp->xrc)
+		return;
+	qp->xrc->attr = qp->attr;
+	lock_drop(&qp->xrc->modifying);
+}
+
+void xrc_withdraw(struct soft_qp *qp)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+
+	xrc_close_qp(qp->xrc, qp->serial);
+	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
+	pipe_purge(to_context(ibqp->context)->async, PIPE_QP, ibqp->handle,
+		   qp->serial);
+	qp->xrcd->refs--;
+}

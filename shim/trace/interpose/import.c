@@ -1,0 +1,418 @@
+/*
+ * What loaded objects import, and calls that are made round the verbs
+ *
+ * Two kinds of functions we stand before without exporting them, since a
+ * program may ask whether they are there (by a weak symbol, by dlsym) and must
+ * get the answer of the real libraries:
+ *
+ *	verbs that only newer libibverbs have, and what providers offer to make
+ *	objects of the verbs (mlx5dv_create_qp): in the list, recorded like others
+ *	all else that a provider offers beside the verbs (mlx5dv_init_obj): that
+ *	it was called is recorded, since it moves data unseen
+ *
+ * An object that imports such a function has a slot for its address (object.c);
+ * ours is put there in place of the real one.
+ *
+ * When the program begins, and when it looks something up after it has loaded
+ * more, all objects are walked twice: what is imported? And, after the real
+ * functions were looked up, which cannot be done under the loader's lock: which
+ * slots hold them? An object that is first seen on a stack is looked at alone.
+ * Nothing is looked up, and nothing written, for a program that imports nothing
+ * of the kind.
+ *
+ * Not here: how a verb is recorded (gen/wrappers_gen.h).
+ */
+#include "shim/trace/interpose/import.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/wire/desc.h"
+#include "shim/trace/interpose/next.h"
+#include "shim/trace/interpose/object.h"
+#include "shim/trace/interpose/provider.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/interpose/stub.h"
+
+enum { NAME = 56, VERB_NONE = -1, TRIES = 1000 };
+
+static int later_verb(const char *name)
+{
+	bool may_be = provider_begins(name, "ibv_") || provider_has(name);
+
+	for (int verb = 0; may_be && verb < VERB_COUNT; verb++)
+		if (verb_infos[verb].later && verb_infos[verb].symbol &&
+		    !strcmp(verb_infos[verb].symbol, name))
+			return verb;
+	return VERB_NONE;
+}
+
+bool import_is_known(const char *name)
+{
+	return later_verb(name) != VERB_NONE || provider_has(name);
+}
+
+bool import_is_of(const char *name, const char *version)
+{
+	int verb = later_verb(name);
+
+	return verb != VERB_NONE && !strcmp(verb_infos[verb].node, version);
+}
+
+#ifdef __x86_64__
+
+/*
+ * A function that we stand before. There may be several of one name: a provider
+ * has them in two versions, or comes back in another place. The first of a name
+ * knows which of them a slot gets that is not bound yet.
+ */
+struct import {
+	char name[NAME];
+	void *real;   /* NULL: not known yet */
+	bool asked;   /* look up what it is now */
+	const struct import *now; /* what it was then; NULL: nothing that is known */
+	bool blind;   /* a slot has it that could not be written */
+	bool told;
+};
+
+static struct import imports[STUBS]; /* of providers: stub i is for imports[i] */
+static unsigned int nimports;
+static bool missed;           /* some found no room here */
+static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that somebody imports */
+
+/* Who works on the table: a thread of this process. In a child nobody is left of the parent's. */
+static _Atomic pid_t holder;
+
+static bool take(void)
+{
+	pid_t me = getpid();
+
+	for (int i = 0; i < TRIES; i++) {
+		pid_t was = atomic_load(&holder);
+
+		if (was != me && atomic_compare_exchange_strong(&holder, &was, me))
+			return true;
+		sched_yield();
+	}
+	return false; /* the program goes on; the next who looks something up looks again */
+}
+
+static void give_back(void)
+{
+	atomic_store(&holder, 0);
+}
+
+static struct import *first_of(const char *name)
+{
+	for (unsigned int i = 0; i < nimports; i++)
+		if (!strcmp(imports[i].name, name))
+			return &imports[i];
+	return NULL;
+}
+
+/* That is @real, or of which that is not known. */
+static struct import *find(const char *name, const void *real)
+{
+	for (unsigned int i = 0; i < nimports; i++)
+		if (imports[i].real == real && !strcmp(imports[i].name, name))
+			return &imports[i];
+	return NULL;
+}
+
+static struct import *find_or_add(const char *name, void *real)
+{
+	struct import *import = find(name, real);
+
+	if (import)
+		return import;
+	if (nimports == STUBS || strlen(name) >= NAME) {
+		missed = true;
+		return NULL;
+	}
+	import = &imports[nimports++];
+	*import = (struct import){ .real = real };
+	strcpy(import->name, name);
+	return import;
+}
+
+static void record_direct(const char *name, enum event_direct_how how)
+{
+	size_t bytes = strlen(name);
+	struct event_direct *event;
+
+	if (!record_ready())
+		return;
+	event = record_reserve(sizeof(*event) + NAME);
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_DIRECT, record_ticks());
+	event->how = (uint16_t)how;
+	event->bytes = (uint16_t)bytes;
+	event->pad = 0;
+	memcpy(event + 1, name, bytes);
+	record_commit(&event->head, (sizeof(*event) + bytes + 7) / 8);
+}
+
+void stub_called(unsigned int index)
+{
+	record_direct(imports[index].name, DIRECT_CALLED);
+}
+
+static void *stub(const struct import *import)
+{
+	return stub_to((unsigned int)(import - imports), import->real);
+}
+
+static bool is_known_library(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return provider_begins(base ? base + 1 : path, "libibverbs.so") || provider_is_library(path);
+}
+
+static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
+{
+	struct object o;
+
+	(void)size;
+	if (object_read(info, &o) && object_needs(&o, is_known_library))
+		object_each_slot(&o, (object_slot_fn *)visit);
+	return 0;
+}
+
+static bool fresh; /* a slot is there that may have to be changed */
+static bool half;  /* a slot is there that the loader is still to write */
+
+/* What a slot that is not bound would get is another's by now, if its library went and came. */
+static void ask(const char *name)
+{
+	struct import *import = first_of(name);
+
+	if (!import)
+		import = find_or_add(name, NULL);
+	if (import)
+		import->asked = true;
+}
+
+static void note(const struct object *o, void **slot, const char *name, bool raw)
+{
+	int verb = later_verb(name);
+
+	if (raw) {
+		half = half || verb != VERB_NONE || provider_has(name);
+	} else if (verb != VERB_NONE) {
+		wanted[verb / 64] |= 1ull << (verb % 64);
+		fresh = fresh || *slot != later_function((enum verb)verb);
+	} else if (provider_has(name) && !stub_is(*slot)) {
+		if (object_is_unbound(o, *slot))
+			ask(name);
+		else
+			find_or_add(name, *slot);
+		fresh = true;
+	}
+}
+
+static void hook_verb(const struct object *o, void **slot, enum verb verb)
+{
+	void *real = atomic_load_explicit(&next_found[verb], memory_order_relaxed);
+
+	/* else it is a function of the program's own, by that name */
+	if (real && (*slot == real || object_is_unbound(o, *slot)))
+		object_write_slot(o, slot, later_function(verb));
+}
+
+/* The function behind a slot that is not bound; NULL: it is still to be looked up. */
+static const struct import *looked_up(const char *name)
+{
+	const struct import *first = first_of(name);
+
+	return first && !first->asked ? first->now : NULL;
+}
+
+/* Where the table is full another of that name says it, or import_tell() of all. */
+static void set_blind(const char *name)
+{
+	struct import *first = first_of(name);
+
+	if (first)
+		first->blind = true;
+}
+
+static void hook(const struct object *o, void **slot, const char *name, bool raw)
+{
+	int verb = later_verb(name);
+	const struct import *import;
+
+	if (raw)
+		return;
+	if (verb != VERB_NONE) {
+		hook_verb(o, slot, (enum verb)verb);
+		return;
+	}
+	if (!provider_has(name) || stub_is(*slot))
+		return;
+	import = object_is_unbound(o, *slot) ? looked_up(name) : find(name, *slot);
+	if (!import || object_write_slot(o, slot, stub(import)))
+		set_blind(name);
+}
+
+/* A provider's may lie elsewhere than the last time; what is not there any more nobody calls. */
+static void look_up_verb(enum verb verb)
+{
+	void *now = verb_infos[verb].via == VIA_DV ? provider_find(verb_infos[verb].symbol) :
+						     next_symbol(verb);
+
+	if (now)
+		atomic_store_explicit(&next_found[verb], now, memory_order_relaxed);
+}
+
+static void look_up(struct import *import)
+{
+	void *real = provider_find(import->name);
+
+	if (!import->real)
+		import->real = real;
+	import->now = real ? find_or_add(import->name, real) : NULL;
+	import->asked = false;
+}
+
+static void look_up_all(void)
+{
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (wanted[verb / 64] >> (verb % 64) & 1)
+			look_up_verb((enum verb)verb);
+	for (unsigned int i = 0; i < nimports; i++)
+		if (imports[i].asked)
+			look_up(&imports[i]);
+}
+
+/* What cannot be counted may have been called. */
+void import_tell(void)
+{
+	static atomic_bool told;
+
+	for (unsigned int i = 0; i < nimports; i++) {
+		if (imports[i].blind && !imports[i].told)
+			record_direct(imports[i].name, DIRECT_LINKED);
+		imports[i].told |= imports[i].blind;
+	}
+	if (missed && !atomic_exchange(&told, true))
+		record_blind(BLIND_IMPORTS, NULL);
+}
+
+static atomic_bool looked; /* asked first: a sanitizer looks up before it can be called */
+static atomic_ullong seen; /* comings and goings of objects when all was looked at; 0: not all was */
+
+void import_look(void)
+{
+	int saved = errno;
+
+	atomic_store(&looked, true);
+	if (!take()) {
+		atomic_store(&seen, 0);
+		return;
+	}
+	fresh = half = false;
+	dl_iterate_phdr(each_object, (void *)note);
+	if (fresh) {
+		look_up_all();
+		dl_iterate_phdr(each_object, (void *)hook);
+	}
+	if (half)
+		atomic_store(&seen, 0);
+	give_back();
+	errno = saved;
+}
+
+static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(unsigned long long *)arg = info->dlpi_adds + info->dlpi_subs;
+	return 1;
+}
+
+void import_look_again(void)
+{
+	static __thread bool looking __attribute__((tls_model("initial-exec")));
+	unsigned long long now = 0;
+
+	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !record_on())
+		return;
+	looking = true; /* what is looked up here comes here again */
+	dl_iterate_phdr(count_changes, &now);
+	if (atomic_exchange(&seen, now) != now) {
+		import_look();
+		import_tell();
+	}
+	looking = false;
+}
+
+/* What would have to be looked up waits for import_look(). */
+void import_see(const struct dl_phdr_info *info)
+{
+	struct dl_phdr_info object = *info;
+	int saved = errno;
+
+	if (!take())
+		return;
+	fresh = false;
+	each_object(&object, sizeof(object), (void *)note);
+	if (fresh)
+		each_object(&object, sizeof(object), (void *)hook);
+	give_back();
+	import_tell();
+	errno = saved;
+}
+
+static void *instead_of_verb(enum verb verb, const void *found)
+{
+	return found == next_symbol(verb) ? later_function(verb) : NULL;
+}
+
+void *import_instead(const char *name, void *found)
+{
+	int verb = later_verb(name);
+	struct import *import;
+
+	if (verb != VERB_NONE)
+		return instead_of_verb((enum verb)verb, found);
+	if (!provider_has(name) || stub_is(found) || !take())
+		return NULL;
+	import = find_or_add(name, found);
+	give_back();
+	return import ? stub(import) : NULL;
+}
+
+#else
+
+void import_look(void)
+{
+}
+
+void import_look_again(void)
+{
+}
+
+void import_see(const struct dl_phdr_info *info)
+{
+	(void)info;
+}
+
+void import_tell(void)
+{
+}
+
+void *import_instead(const char *name, void *found)
+{
+	(void)name, (void)found;
+	return NULL;
+}
+
+#endif

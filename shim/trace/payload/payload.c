@@ -1,0 +1,452 @@
+/*
+ * What is sent is captured when it is posted, what is received when it is complete
+ *
+ *	post of a send        -> its bytes, then the post's event
+ *	  of a read, receive  -> its buffers are remembered (queues.h)
+ *	poll                  -> the poll's event, then the bytes of those buffers
+ *	ibv_wr_set_inline_*   -> its bytes at once: the program may change them then
+ *
+ * Addresses are the program's by the key's region (keys.h).
+ */
+#include "shim/trace/payload/payload.h"
+
+#include "core/wire/payload.h"
+#include "shim/trace/payload/endpoints.h"
+#include "shim/trace/payload/keys.h"
+#include "shim/trace/payload/payload_read.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/spin.h"
+
+enum { GRH = 40, POLLERS = 4096, LIST_MAX = 1 << 16 };
+
+bool payload_on;
+
+struct payload_rule payload_rule;
+
+static _Atomic bool blind;
+static __thread uint32_t calls __attribute__((tls_model("initial-exec")));
+static __thread unsigned int unsaid __attribute__((tls_model("initial-exec")));
+
+void payload_begin(const struct payload_rule *rule, bool child)
+{
+	payload_rule = *rule;
+	payload_on = rule->keep != PAYLOAD_NONE;
+	if (!child || !payload_on)
+		return;
+	endpoints_abandon();
+	keys_forget_all();
+	spin_held = false;
+	atomic_store(&blind, false);
+}
+
+void payload_blind(void)
+{
+	atomic_store_explicit(&blind, true, memory_order_relaxed);
+}
+
+/* The program's memory behind an element; false: not known where, r->why says why. */
+static bool add_span(struct request *r, const struct ibv_context *context,
+		     const struct event_sge *sge, bool by_key)
+{
+	struct span span = { sge->addr, sge->length };
+
+	r->total += sge->length;
+	if (r->why != PAYLOAD_WHOLE || !sge->length)
+		return r->why == PAYLOAD_WHOLE;
+	if (r->nspans == QUEUE_SPANS)
+		r->why = PAYLOAD_LONG;
+	else if (by_key)
+		r->why = keys_find(context, sge->lkey, sge->addr, sge->length, &span.at);
+	if (r->why == PAYLOAD_WHOLE)
+		r->spans[r->nspans++] = span;
+	return r->why == PAYLOAD_WHOLE;
+}
+
+/* More than any device takes are not read: the verb refuses them unread, too. */
+static void add_spans(struct request *r, const struct ibv_context *context,
+		      const struct event_sge *sges, int n, bool by_key)
+{
+	if (n > QUEUE_SPANS)
+		r->why = PAYLOAD_LONG;
+	for (int i = 0; i < n && n <= QUEUE_SPANS && sges; i++)
+		add_span(r, context, &sges[i], by_key);
+}
+
+static void begin_request(struct request *r, uint64_t wr_id, enum payload_kind kind)
+{
+	r->wr_id = wr_id;
+	r->kind = kind;
+	r->why = PAYLOAD_WHOLE;
+	r->total = 0;
+	r->nspans = 0;
+}
+
+/* PAYLOAD_KINDS: it has no bytes of the program's. */
+static enum payload_kind kind_of(int opcode)
+{
+	switch (opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_ATOMIC_WRITE:
+	case IBV_WR_TSO:
+		return PAYLOAD_SEND;
+	case IBV_WR_RDMA_READ:
+		return PAYLOAD_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return PAYLOAD_ATOMIC;
+	default:
+		return PAYLOAD_KINDS;
+	}
+}
+
+static void read_send(struct request *r, const struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct event_sge *sges = (const void *)wr->sg_list;
+
+	begin_request(r, wr->wr_id, kind_of((int)wr->opcode));
+	if (r->kind == PAYLOAD_KINDS)
+		return; /* whatever is in its fields */
+	if (wr->opcode == IBV_WR_TSO)
+		add_span(r, qp->context,
+			 &(struct event_sge){ (uint64_t)(uintptr_t)wr->tso.hdr, wr->tso.hdr_sz, 0 },
+			 false);
+	add_spans(r, qp->context, sges, wr->num_sge,
+		  !(wr->send_flags & IBV_SEND_INLINE) && wr->opcode != IBV_WR_ATOMIC_WRITE);
+}
+
+static bool write_request(const struct request *r, const void *object, uint32_t of, uint32_t index,
+			  uint64_t *budget)
+{
+	const struct payload_source source = {
+		.object = (uint64_t)(uintptr_t)object, .of = of, .index = index, .kind = r->kind,
+		.why = r->why, .total = r->total, .nspans = r->nspans, .spans = r->spans,
+	};
+
+	return payload_write(&source, &payload_rule, budget);
+}
+
+bool payload_sends(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
+		   bool taken)
+{
+	struct endpoint *e = endpoints_find(qp);
+	uint64_t budget = PAYLOAD_CALL_MAX;
+	uint32_t of = ++calls, index = 0;
+	bool wrote = false;
+	struct request r;
+
+	post->nwr = 0;
+	for (; wr && index < LIST_MAX; wr = wr->next, index++) {
+		post_remember(post, wr);
+		read_send(&r, qp, wr);
+		if (r.kind == PAYLOAD_SEND && taken)
+			wrote |= write_request(&r, qp, of, index, &budget);
+		else if (r.kind < PAYLOAD_KINDS && r.kind != PAYLOAD_SEND && e &&
+			 (e->all_signaled || wr->send_flags & IBV_SEND_SIGNALED))
+			queue_put(&e->send, &r);
+	}
+	return wrote;
+}
+
+static void read_recv(struct request *r, const struct endpoint *e, const struct ibv_recv_wr *wr)
+{
+	begin_request(r, wr->wr_id, PAYLOAD_RECV);
+	add_spans(r, e->context, (const void *)wr->sg_list, wr->num_sge, true);
+}
+
+void payload_receives(struct post *post, const void *queue, const struct ibv_recv_wr *wr)
+{
+	struct endpoint *e = endpoints_find(queue);
+	struct request r;
+
+	post->nwr = 0;
+	for (uint32_t n = 0; e && wr && n < LIST_MAX; wr = wr->next, n++) {
+		post_remember(post, wr);
+		read_recv(&r, e, wr);
+		queue_put(&e->recv, &r);
+	}
+}
+
+/* What came before @bad is the provider's: only from there on may the list be read. */
+static bool is_listed(const struct post *post, const void *bad)
+{
+	return post_find(post, bad);
+}
+
+void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, const void *bad)
+{
+	struct endpoint *e = endpoints_find(qp);
+	const struct ibv_send_wr *wr = bad;
+	struct request r;
+
+	if (!e)
+		return;
+	if (!is_listed(post, bad)) {
+		queue_lose(&e->send);
+		return;
+	}
+	for (uint32_t n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
+		read_send(&r, qp, wr);
+		if (r.kind < PAYLOAD_KINDS && r.kind != PAYLOAD_SEND &&
+		    (e->all_signaled || wr->send_flags & IBV_SEND_SIGNALED))
+			queue_take_back(&e->send, &r);
+	}
+}
+
+void payload_refused_receives(const struct post *post, const void *queue, const void *bad)
+{
+	struct endpoint *e = endpoints_find(queue);
+	const struct ibv_recv_wr *wr = bad;
+	struct request r;
+
+	if (!e)
+		return;
+	if (!is_listed(post, bad)) {
+		queue_lose(&e->recv);
+		return;
+	}
+	for (uint32_t n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
+		read_recv(&r, e, wr);
+		queue_take_back(&e->recv, &r);
+	}
+}
+
+void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge)
+{
+	const struct event_wr *wr = builder_last(b);
+	uint64_t budget = PAYLOAD_CALL_MAX;
+	struct request r;
+
+	if (!wr || !record_ready())
+		return;
+	if (!b->payload)
+		b->payload = ++calls;
+	begin_request(&r, wr->wr_id, PAYLOAD_SEND);
+	add_spans(&r, qp->qp_base.context, sge, wr->nsge, false);
+	b->carries |= write_request(&r, &qp->qp_base, b->payload, b->nwr - 1, &budget);
+}
+
+static void read_built(struct request *r, const struct ibv_qp *qp, const struct event_wr *wr)
+{
+	const char *parts = (const char *)(wr + 1);
+	const struct event_sge *sges = (const void *)(parts + wr_parts_bytes(wr->parts));
+	const struct event_tso *tso = (const void *)(parts + wr_parts_bytes(wr->parts & (WR_TSO - 1)));
+
+	begin_request(r, wr->wr_id, kind_of(wr->opcode));
+	if (wr->parts & WR_TSO)
+		add_span(r, qp->context, &(struct event_sge){ tso->hdr, tso->hdr_sz, 0 }, false);
+	add_spans(r, qp->context, sges, wr->nsge, true);
+}
+
+static const struct event_wr *next_built(const struct event_wr *wr)
+{
+	return (const void *)((const char *)(wr + 1) + wr_parts_bytes(wr->parts) +
+			      wr->nsge * sizeof(struct event_sge));
+}
+
+static bool is_remembered(const struct endpoint *e, const struct event_wr *wr,
+			  const struct request *r)
+{
+	return e && (r->kind == PAYLOAD_READ || r->kind == PAYLOAD_ATOMIC) &&
+	       (e->all_signaled || wr->flags & IBV_SEND_SIGNALED);
+}
+
+bool payload_built(const struct ibv_qp *qp, struct builder *b, bool taken)
+{
+	const struct event_wr *wr = (const void *)b->at;
+	struct endpoint *e = endpoints_find(qp);
+	uint64_t budget = PAYLOAD_CALL_MAX;
+	bool carries = b->carries;
+	struct request r;
+
+	if (!b->payload)
+		b->payload = ++calls;
+	for (uint32_t i = 0; i < b->nwr; i++, wr = next_built(wr)) {
+		read_built(&r, qp, wr);
+		if (r.kind == PAYLOAD_SEND && taken && !(wr->flags & IBV_SEND_INLINE))
+			carries |= write_request(&r, qp, b->payload, i, &budget);
+		else if (is_remembered(e, wr, &r))
+			queue_put(&e->send, &r);
+	}
+	b->payload = 0;
+	b->carries = false;
+	return carries;
+}
+
+void payload_refused_built(const struct ibv_qp *qp, const struct builder *b)
+{
+	const struct event_wr *wr = (const void *)b->at;
+	struct endpoint *e = endpoints_find(qp);
+	struct request r;
+
+	for (uint32_t i = 0; i < b->nwr; i++, wr = next_built(wr)) {
+		read_built(&r, qp, wr);
+		if (is_remembered(e, wr, &r))
+			queue_take_back(&e->send, &r);
+	}
+}
+
+/*
+ * Who polls which CQ. Of completions that several threads take at once we do
+ * not see the order. A place is never given back; the next CQ at its address
+ * is taken to be polled by that thread, too.
+ */
+static struct {
+	_Atomic(const void *) cq;
+	_Atomic(const void *) thread;
+	_Atomic bool several;
+} pollers[POLLERS];
+
+static __thread const void *last_polled __attribute__((tls_model("initial-exec")));
+
+static int poller_of(const void *cq)
+{
+	unsigned int at = (unsigned int)((uint64_t)(uintptr_t)cq * 0x9e3779b97f4a7c15ull >> 52);
+
+	for (int i = 0; i < POLLERS; i++, at = (at + 1) % POLLERS) {
+		const void *has = atomic_load_explicit(&pollers[at].cq, memory_order_relaxed);
+
+		if (!has && atomic_compare_exchange_strong(&pollers[at].cq, &has, cq))
+			return (int)at;
+		if (has == cq)
+			return (int)at;
+	}
+	return -1;
+}
+
+void payload_polls(const struct ibv_cq *cq)
+{
+	const void *before = NULL;
+	int i;
+
+	if (last_polled == cq)
+		return;
+	last_polled = cq;
+	i = poller_of(cq);
+	if (i >= 0 && !atomic_compare_exchange_strong(&pollers[i].thread, &before, &calls) &&
+	    before != &calls)
+		atomic_store(&pollers[i].several, true);
+}
+
+static bool polled_by_one(const struct ibv_cq *cq)
+{
+	int i = poller_of(cq);
+
+	return i >= 0 && !atomic_load(&pollers[i].several);
+}
+
+/* The queue of the completed request; NULL, and *@why. */
+static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc,
+			      struct endpoint *e, enum payload_why *why)
+{
+	struct endpoint *srq = e ? atomic_load(&e->srq) : NULL;
+	bool recv = wc->opcode & IBV_WC_RECV, several;
+	struct queue *queue;
+
+	*why = PAYLOAD_REQUEST;
+	if (e && !recv)
+		return &e->send;
+	if (srq)
+		return &srq->recv;
+	if (e && e->has_recv)
+		return &e->recv;
+	if (e && e->unknown_srq)
+		return NULL;
+	if (!recv && !(unsaid & PAYLOAD_NO_QP_NUM))
+		return NULL;
+	queue = endpoints_search(cq, wc->wr_id, recv, !(unsaid & PAYLOAD_NO_QP_NUM), &several);
+	if (several)
+		*why = PAYLOAD_AMBIGUOUS;
+	return queue;
+}
+
+static unsigned int kinds_of(int opcode)
+{
+	switch (opcode) {
+	case IBV_WC_RECV:
+	case IBV_WC_RECV_RDMA_WITH_IMM:
+		return 1u << PAYLOAD_RECV;
+	case IBV_WC_RDMA_READ:
+		return 1u << PAYLOAD_READ;
+	case IBV_WC_COMP_SWAP:
+	case IBV_WC_FETCH_ADD:
+		return 1u << PAYLOAD_ATOMIC;
+	default:
+		return 0;
+	}
+}
+
+static enum payload_kind first_kind(unsigned int kinds)
+{
+	return (enum payload_kind)__builtin_ctz(kinds);
+}
+
+/* How much of the buffers was written. */
+static void fill_source(struct payload_source *s, const struct request *r, const struct ibv_wc *wc,
+			const struct endpoint *e)
+{
+	s->total = r->total;
+	s->nspans = r->nspans;
+	if (s->kind == PAYLOAD_RECV)
+		s->total = wc->byte_len;
+	if (s->kind == PAYLOAD_RECV && e && e->datagrams && wc->byte_len >= GRH)
+		s->before = GRH;
+	if (s->kind == PAYLOAD_ATOMIC && s->total > 8)
+		s->total = 8;
+	if (s->why != PAYLOAD_WHOLE)
+		s->nspans = 0;
+	else
+		s->why = r->why;
+}
+
+/*
+ * After an error the opcode says nothing, so which side it is of is not known:
+ * on the queue pair nothing succeeds any more until RESET, which forgets all;
+ * what a shared queue has lost by it stays, and makes its wr_id doubtful.
+ */
+static void complete(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq, uint32_t index)
+{
+	unsigned int kinds = wc->status == IBV_WC_SUCCESS ? kinds_of((int)wc->opcode) : 0;
+	struct endpoint *e = kinds && !(unsaid & PAYLOAD_NO_QP_NUM) ?
+			     endpoints_of_number(cq->context, wc->qp_num) : NULL;
+	struct payload_source s = { .of = seq, .index = index };
+	uint64_t budget = PAYLOAD_CALL_MAX;
+	struct queue *queue;
+	struct request r;
+
+	if (!kinds)
+		return;
+	r.total = r.nspans = 0;
+	r.why = PAYLOAD_WHOLE;
+	queue = queue_of(cq, wc, e, &s.why);
+	if (!e && wc->opcode & IBV_WC_RECV)
+		e = endpoints_owner(queue);
+	if (queue)
+		s.why = queue_get(queue, wc->wr_id, kinds, polled_by_one(cq), &r);
+	if (!seq || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return;
+	if (atomic_load_explicit(&blind, memory_order_relaxed))
+		s.why = PAYLOAD_REQUEST;
+	s.kind = first_kind(kinds);
+	s.spans = r.spans;
+	if (unsaid & PAYLOAD_NO_LENGTH && s.kind == PAYLOAD_RECV)
+		s.why = PAYLOAD_LENGTH;
+	fill_source(&s, &r, wc, e);
+	payload_write(&s, &payload_rule, &budget);
+}
+
+void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
+			 uint32_t seq)
+{
+	for (uint32_t i = 0; i < nwc; i++)
+		complete(cq, &wc[i], seq, i);
+	unsaid = 0;
+}
+
+void payload_unsaid(unsigned int what)
+{
+	unsaid = what;
+}

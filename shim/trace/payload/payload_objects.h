@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * What payload capture learns of control verbs: which queues there are, how
+ * much they hold, and which memory the keys are of. Called after the return
+ * was written; @ret as the verb gave it. They do nothing where no payload is
+ * captured.
+ */
+#include <infiniband/verbs.h>
+
+#include "shim/trace/verbs/call.h"
+
+void payload_qp(const struct call *call, const struct ibv_qp *qp);
+void payload_qp_ex(const struct call *call, const struct ibv_qp *qp);
+void payload_opened_qp(const struct call *call, const struct ibv_qp *qp);
+void payload_modified_qp(const struct call *call, int ret);
+void payload_wq(const struct call *call, const struct ibv_wq *wq);
+
+void hook_create_srq(const struct call *call, struct ibv_srq *srq);
+void hook_create_srq_ex(const struct call *call, struct ibv_srq *srq);
+void hook_modify_srq(const struct call *call, int ret);
+void hook_destroy_qp(const struct call *call, int ret);
+void hook_destroy_srq(const struct call *call, int ret);
+void hook_destroy_wq(const struct call *call, int ret);
+
+void hook_reg_mr(const struct call *call, struct ibv_mr *mr);
+void hook_reg_mr_iova(const struct call *call, struct ibv_mr *mr);
+void hook_reg_mr_iova2(const struct call *call, struct ibv_mr *mr);
+void hook_reg_dmabuf_mr(const struct call *call, struct ibv_mr *mr);
+void hook_reg_dm_mr(const struct call *call, struct ibv_mr *mr);
+void hook_alloc_null_mr(const struct call *call, struct ibv_mr *mr);
+void hook_import_mr(const struct call *call, struct ibv_mr *mr);
+void hook_rereg_mr(const struct call *call, int ret);
+void hook_dereg_mr(const struct call *call, int ret);
+void hook_unimport_mr(const struct call *call);

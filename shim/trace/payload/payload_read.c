@@ -1,0 +1,195 @@
+/*
+ * Payload into the ring
+ *
+ * What is kept is read in pieces, straight into the ring, each an event of its
+ * own; where only the hash is kept the ring's free room serves as a buffer.
+ */
+#include "shim/trace/payload/payload_read.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "core/wire/hash.h"
+#include "core/wire/payload.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/interpose/sandbox.h"
+
+enum { PIECE = RING_EVENT_MAX - 4096 };
+
+_Static_assert(PIECE % 32 == 0, "hashed without a rest");
+
+/* By the kernel, which faults nobody; and, if that is less than all, why. */
+static size_t read_memory(const struct iovec *there, unsigned int used, void *to, size_t n,
+			  enum payload_why *why)
+{
+	const struct iovec here = { to, n };
+	ssize_t got;
+
+	*why = PAYLOAD_SANDBOX;
+	if (!sandbox_enter())
+		return 0;
+	*why = PAYLOAD_UNREADABLE;
+	got = syscall(SYS_process_vm_readv, getpid(), &here, 1, there, used, 0);
+	sandbox_leave();
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* Bytes from @offset of the spans on, at most @n. Returns how many could be read. */
+static size_t read_spans(const struct span *spans, unsigned int nspans, uint64_t offset, void *to,
+			 size_t n, enum payload_why *why)
+{
+	struct iovec there[QUEUE_SPANS + 1];
+	unsigned int used = 0;
+	size_t left = n;
+
+	for (unsigned int i = 0; i < nspans && i <= QUEUE_SPANS && left; i++) {
+		uint64_t length = spans[i].length;
+
+		if (offset >= length) {
+			offset -= length;
+			continue;
+		}
+		length -= offset;
+		length = length < left ? length : left;
+		there[used++] = (struct iovec){ (void *)(uintptr_t)(spans[i].at + offset), length };
+		left -= length;
+		offset = 0;
+	}
+	return used ? read_memory(there, used, to, n, why) : 0;
+}
+
+static struct event_payload *reserve(const struct payload_source *s, size_t bytes)
+{
+	struct event_payload *event = record_reserve(sizeof(*event) + bytes + 8);
+
+	if (!event)
+		return NULL;
+	record_head(&event->head, EVENT_PAYLOAD, record_ticks());
+	event->object = s->object;
+	event->total = s->total;
+	event->offset = 0;
+	event->hash = 0;
+	event->of = s->of;
+	event->index = s->index;
+	event->bytes = 0;
+	event->kind = (uint8_t)s->kind;
+	event->why = PAYLOAD_WHOLE;
+	event->before = s->before;
+	event->flags = PAYLOAD_LAST;
+	return event;
+}
+
+static void commit(struct event_payload *event)
+{
+	char *end = (char *)(event + 1) + event->bytes;
+	size_t words = (sizeof(*event) + event->bytes + 7) / 8;
+
+	while (end < (char *)event + words * 8)
+		*end++ = 0;
+	record_commit(&event->head, words);
+}
+
+static uint64_t readable(const struct payload_source *s)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < s->nspans; i++)
+		bytes += s->spans[i].length;
+	return bytes < s->total ? bytes : s->total;
+}
+
+/* Nothing of @s before @from is part of the message: it goes into no hash. */
+static void add(struct hash *hash, const struct payload_source *s, uint64_t offset, const char *at,
+		size_t n)
+{
+	size_t skip = offset < s->before ? s->before - offset : 0;
+
+	if (skip < n)
+		hash_add(hash, at + skip, n - skip);
+}
+
+static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t seed)
+{
+	struct event_payload *event = reserve(s, want < PIECE ? want : PIECE);
+	enum payload_why unread = PAYLOAD_UNREADABLE;
+	uint64_t offset = 0;
+	struct hash hash;
+
+	if (!event)
+		return false;
+	hash_begin(&hash, seed);
+	while (offset < want) {
+		size_t n = want - offset < PIECE ? want - offset : PIECE;
+
+		if (read_spans(s->spans, s->nspans, offset, event + 1, n, &unread) < n)
+			break;
+		add(&hash, s, offset, (const char *)(event + 1), n);
+		offset += n;
+	}
+	if (offset == s->total && s->why == PAYLOAD_WHOLE) {
+		event->hash = hash_end(&hash);
+		event->flags |= PAYLOAD_HASHED;
+	} else {
+		event->why = (uint8_t)(offset < want ? unread : s->why);
+	}
+	commit(event);
+	return true;
+}
+
+static bool write_bytes(const struct payload_source *s, uint64_t want, enum payload_why why)
+{
+	enum payload_why unread = PAYLOAD_UNREADABLE;
+	uint64_t offset = 0;
+	bool wrote = false, last;
+
+	do {
+		size_t n = want - offset < PIECE ? want - offset : PIECE, got;
+		struct event_payload *event = reserve(s, n);
+
+		if (!event)
+			return wrote;
+		got = n ? read_spans(s->spans, s->nspans, offset, event + 1, n, &unread) : 0;
+		event->offset = offset;
+		event->bytes = (uint32_t)got;
+		offset += got;
+		last = got < n || offset == want;
+		event->flags = last ? PAYLOAD_LAST : 0;
+		event->why = (uint8_t)(!last ? PAYLOAD_WHOLE : got < n ? unread : why);
+		commit(event);
+		wrote = true;
+	} while (!last);
+	return wrote;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+bool payload_write(const struct payload_source *s, const struct payload_rule *rule,
+		   uint64_t *budget)
+{
+	uint64_t keep = rule->keep, have = readable(s), asked = s->total, want;
+	enum payload_why why = s->why;
+	int saved = errno;
+	bool wrote;
+
+	if (!s->total && why == PAYLOAD_WHOLE)
+		return false;
+	if (keep < asked) /* PAYLOAD_HASH and PAYLOAD_FULL are more than anything */
+		asked = least(asked, keep + s->before);
+	want = least(least(asked, have), *budget);
+	if (want == asked && asked)
+		why = PAYLOAD_WHOLE;
+	else if (want == *budget && want < have)
+		why = PAYLOAD_LONG;
+	*budget -= want;
+	wrote = keep == PAYLOAD_HASH ? write_hash(&(struct payload_source){
+						   s->object, s->of, s->index, s->kind, why,
+						   s->before, s->total, s->nspans, s->spans }, want, rule->seed) :
+				       write_bytes(s, want, why);
+	errno = saved;
+	return wrote;
+}

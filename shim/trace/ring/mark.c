@@ -1,0 +1,38 @@
+/*
+ * Marks of the program (verbatim.h)
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim/trace/ring/record.h"
+
+enum { TEXT_MAX = 1000 };
+
+/* Found by its name with dlsym(): in no header but the program's. */
+__attribute__((visibility("default"))) void verbatim_record_mark(int kind, const char *text);
+
+static void put(int kind, const char *text)
+{
+	size_t bytes = strnlen(text, TEXT_MAX);
+	size_t words = (sizeof(struct event_mark) + bytes + 7) / 8;
+	struct event_mark *event = record_reserve(words * 8);
+
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_MARK, record_ticks());
+	event->kind = (uint16_t)kind;
+	event->bytes = (uint16_t)bytes;
+	event->pad = 0;
+	memcpy(event + 1, text, bytes);
+	record_commit(&event->head, words);
+}
+
+void verbatim_record_mark(int kind, const char *text)
+{
+	int saved = errno;
+
+	if (text && kind >= 0 && kind < MARK_KINDS && record_ready())
+		put(kind, text);
+	errno = saved;
+}

@@ -1,0 +1,343 @@
+/*
+ * The rings of this process
+ *
+ *	thread begins --> rings_take(), else rings_make()
+ *	thread ends   --> rings_give(): the ring waits, mapped, for the next thread
+ *
+ * So programs of many short threads make no more files than they have threads
+ * at one time. What the thread before has counted stays in the head until the
+ * next one has said in the ring that it has taken over (EVENT_THREAD).
+ *
+ * A ring begins narrow and becomes wider with use (wait.c), as long as all rings
+ * of the process together keep within its budget. A part of that is for first
+ * rings alone, or a few busy threads would leave none for those that come later.
+ * What a closed ring has is given back when the collector has read it.
+ *
+ * With a tap each thread has a ring of its own: it names threads by their rings.
+ */
+#include "shim/trace/ring/rings.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/wire/budget.h"
+#include "shim/trace/interpose/process.h"
+#include "shim/trace/ring/quiet.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/tap.h"
+
+enum {
+	WAITING = 64,       /* at most, without a thread */
+	CLOSED_FEW = 64,    /* so many are not looked at */
+	FIRST_RINGS = 2,    /* one part of so many of the budget is for narrow rings alone */
+	CHUNK = 256 << 10,  /* bytes of slots at a time */
+};
+
+/* CLOSED: nobody has it, but the collector may not have read it yet */
+enum use { FREE, WAITS, USED, CLOSED };
+
+struct slot {
+	struct ring ring; /* while it waits; in use only its head and mask */
+	enum use use;
+	struct slot *next;
+};
+
+static struct slot *slots; /* all there are */
+static unsigned int waiting, closed, closed_much = CLOSED_FEW;
+static uint64_t budget;
+static _Atomic uint64_t charged; /* of it */
+
+static uint64_t choose_budget(const struct session_page *page)
+{
+	uint64_t own;
+
+	if (page->budget_given)
+		return page->ring_budget;
+	own = budget_default(budget_cgroup_limit(NULL, NULL));
+	return own < page->ring_budget ? own : page->ring_budget;
+}
+
+void rings_begin(const struct session *session)
+{
+	for (struct slot *slot = slots; slot; slot = slot->next) {
+		if (slot->use == WAITS || slot->use == CLOSED)
+			ring_close(&slot->ring);
+		slot->use = FREE;
+	}
+	waiting = closed = 0;
+	charged = 0;
+	if (session->page->on_full != ON_FULL_GROW && !session_is_alone(session))
+		budget = choose_budget(session->page);
+}
+
+static bool charge(uint64_t bytes, uint64_t most)
+{
+	if (atomic_fetch_add_explicit(&charged, bytes, memory_order_relaxed) + bytes <= most)
+		return true;
+	atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
+	return false;
+}
+
+/* To be said in the end. Only the first of equal ones is worth a write to what all share. */
+static void tell_withheld(struct session_page *page, _Atomic uint32_t *count)
+{
+	uint64_t least = atomic_load(&page->withheld_budget);
+
+	while ((!least || budget < least) &&
+	       !atomic_compare_exchange_weak(&page->withheld_budget, &least, budget))
+		;
+	atomic_fetch_add(count, 1);
+}
+
+static struct slot *find(enum use use)
+{
+	for (struct slot *slot = slots; slot; slot = slot->next)
+		if (slot->use == use)
+			return slot;
+	return NULL;
+}
+
+static struct slot *find_head(const struct ring_head *head)
+{
+	for (struct slot *slot = slots; slot; slot = slot->next)
+		if (slot->use == USED && slot->ring.head == head)
+			return slot;
+	return NULL;
+}
+
+/* What the collector has read needs no memory any more: its file is removed. */
+static void forget_read(void)
+{
+	for (struct slot *slot = slots; slot; slot = slot->next) {
+		if (slot->use != CLOSED || !ring_is_read(&slot->ring))
+			continue;
+		atomic_fetch_sub_explicit(&charged, slot->ring.charged, memory_order_relaxed);
+		ring_close(&slot->ring);
+		slot->use = FREE;
+		closed--;
+	}
+	closed_much = 2 * closed + CLOSED_FEW;
+}
+
+static struct slot *new_slot(void)
+{
+	struct slot *slot = find(FREE);
+
+	if (slot)
+		return slot;
+	slot = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (slot == MAP_FAILED)
+		return NULL;
+	for (size_t i = 0; i < CHUNK / sizeof(*slot); i++) {
+		slot[i].next = slots;
+		slots = &slot[i];
+	}
+	return slots;
+}
+
+bool rings_take(struct ring *ret_ring)
+{
+	struct slot *slot;
+
+	record_lock();
+	slot = waiting ? find(WAITS) : NULL;
+	if (slot) {
+		slot->use = USED;
+		waiting--;
+		*ret_ring = slot->ring;
+	}
+	record_unlock();
+	return slot;
+}
+
+static int make_growing(struct session *session, int at, const char *name, uint64_t bytes,
+			uint32_t index, struct ring *ret_ring)
+{
+	int err;
+
+	if (!session_take(session, RING_PAGE + 2 * bytes))
+		return -EDQUOT;
+	err = ring_create_growing(ret_ring, at, name, bytes, index, process_image());
+	if (err)
+		session_give_back(session, RING_PAGE + 2 * bytes);
+	return err;
+}
+
+static int make_narrow(struct session *session, int at, const char *name, uint32_t index,
+		       struct ring *ret_ring)
+{
+	const uint64_t bytes = RING_PAGE + RING_NARROW;
+	bool may = charge(bytes, budget);
+	int err;
+
+	if (!may) {
+		record_lock();
+		forget_read();
+		record_unlock();
+		may = charge(bytes, budget);
+	}
+	if (!may) {
+		tell_withheld(session->page, &session->page->denied);
+		return -EDQUOT;
+	}
+	err = ring_create_narrow(ret_ring, at, name, session->page->ring_bytes, index,
+				 process_image());
+	if (err)
+		atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
+	else
+		ret_ring->charged = bytes;
+	return err;
+}
+
+static int make(struct session *session, struct ring *ret_ring)
+{
+	uint32_t index = atomic_fetch_add(&session->page->rings, 1);
+	uint64_t bytes = session->page->ring_bytes;
+	char name[SESSION_NAME];
+	int at, err;
+
+	if (index >= SESSION_RINGS)
+		return -EMFILE;
+	if (session_is_alone(session))
+		return ring_create_alone(ret_ring, bytes, index);
+	session_ring_name(index, name);
+	at = session_open_dir(session);
+	if (at < 0)
+		return at;
+	if (session->page->on_full != ON_FULL_GROW)
+		err = make_narrow(session, at, name, index, ret_ring);
+	else
+		err = make_growing(session, at, name, bytes, index, ret_ring);
+	if (session->page->on_full == ON_FULL_GROW && (err == -ENOSPC || err == -EDQUOT) &&
+	    bytes > RING_MIN)
+		err = make_growing(session, at, name, RING_MIN, index, ret_ring);
+	close(at);
+	return err;
+}
+
+/* What the reader has left by now counts no more. */
+int rings_widen(struct session *session, struct ring *ring, bool must)
+{
+	const uint64_t has = ring_footprint(ring), wants = has + ring_wider(ring);
+	char name[SESSION_NAME];
+	struct quiet quiet;
+	int at, err;
+
+	if (!charge(wants - ring->charged, must ? UINT64_MAX : budget - budget / FIRST_RINGS)) {
+		if (!ring->withheld)
+			tell_withheld(session->page, &session->page->withheld);
+		ring->withheld = true;
+		return -EDQUOT;
+	}
+	session_ring_name(ring->head->index, name);
+	quiet_begin(&quiet); /* a signal would end what takes long */
+	at = session_open_dir(session); /* its program may have another user, or root, by now */
+	err = ring_widen(ring, at, name);
+	if (at >= 0)
+		close(at);
+	quiet_end(&quiet);
+	ring->charged = err ? has : wants;
+	if (err)
+		atomic_fetch_sub_explicit(&charged, wants - has, memory_order_relaxed);
+	return err;
+}
+
+int rings_make(struct session *session, struct ring *ret_ring)
+{
+	struct slot *slot;
+	struct ring ring;
+	int err = make(session, &ring);
+
+	if (err)
+		return err;
+	record_lock();
+	if (closed >= closed_much)
+		forget_read();
+	slot = new_slot();
+	if (slot) {
+		slot->ring = ring;
+		slot->use = USED;
+	}
+	record_unlock();
+	if (!slot) {
+		ring_close(&ring);
+		return -ENOMEM;
+	}
+	*ret_ring = ring;
+	return 0;
+}
+
+/* Nobody takes the ring's file away when the thread has ended. */
+static void trim(struct session *session, struct ring *ring)
+{
+	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
+	uint64_t first = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
+	char name[SESSION_NAME];
+	int at;
+
+	if (!ring->head->grows)
+		return;
+	session_ring_name(ring->head->index, name);
+	at = session_open_dir(session);
+	if (at >= 0) {
+		ring_trim(ring, at, name);
+		close(at);
+	}
+	session_give_back(session, first + 2 * ring->head->bytes - tail);
+}
+
+/* Nobody will write to it again. */
+static void close_ring(struct session *session, struct slot *slot, struct ring *ring,
+		       uint64_t ticks)
+{
+	trim(session, ring);
+	/* pairs with the load in feed_ended(): all events are committed before it */
+	atomic_store_explicit(&ring->head->closed, ticks, memory_order_release);
+	if (!slot || !ring->charged) {
+		ring_close(ring);
+		return;
+	}
+	ring_close_data(ring);
+	slot->ring = *ring;
+	slot->use = CLOSED;
+	closed++;
+}
+
+void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn)
+{
+	struct slot *slot;
+
+	record_lock();
+	slot = find_head(ring->head);
+	if (slot) {
+		slot->use = waiting < WAITING && !torn && !tap_get() ? WAITS : FREE;
+		slot->ring = *ring;
+	}
+	if (slot && slot->use == WAITS) {
+		waiting++;
+		/* pairs with the load in find_gone_threads(): the thread is not missed */
+		atomic_store_explicit(&ring->head->idle, 1, memory_order_release);
+	} else {
+		close_ring(session, slot, ring, ticks);
+	}
+	record_unlock();
+	*ring = (struct ring){ 0 };
+}
+
+void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *arg)
+{
+	for (struct slot *slot = slots; slot; slot = slot->next)
+		if (slot->use == USED)
+			visit(slot->ring.head, arg);
+}
+
+void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg)
+{
+	record_lock();
+	for (struct slot *slot = slots; slot; slot = slot->next)
+		if (slot->use == WAITS || slot->use == USED)
+			visit(slot->ring.head, arg);
+	record_unlock();
+}

@@ -1,0 +1,263 @@
+/*
+ * A ring without room: it becomes wider, or the thread waits or drops
+ *
+ * A ring is to hold what its thread writes while the collector sleeps. So it
+ * becomes wider when it is full, and also when it was filled once in less than
+ * that time: else its thread would have to wake the collector again and again.
+ *
+ * What is held is published first, or the reader could not give its room back.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/trace/ring/join.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/rings.h"
+#include "shim/trace/ring/thread.h"
+
+enum {
+	WAIT_NS = 50 * 1000,            /* twice that the next time, and so on */
+	WAIT_MOST_NS = 12800 * 1000,    /* many threads that wait leave the collector its processor */
+	LOOK_NS = 100 * 1000 * 1000,    /* is the collector alive? */
+	LAP_NS = 250 * 1000 * 1000, /* as long as the collector sleeps at most while there are rings */
+};
+
+void record_drop(void)
+{
+	ring_drop(&recorder.ring, record_ticks());
+}
+
+void record_drop_nested(void)
+{
+	record_drop();
+	atomic_fetch_add_explicit(&recorder.ring.head->in_handlers, 1, memory_order_relaxed);
+}
+
+/* Reads /proc with open() and read(), cancellation points, for a verb that may be none. */
+static bool collector_died(void)
+{
+	struct session_page *page = join_session.page;
+	bool alive;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	alive = session_process_alive((pid_t)page->collector, page->collector_start);
+	pthread_setcancelstate(cancel, &cancel);
+	if (!alive)
+		atomic_store(&page->state, SESSION_ORPHAN);
+	return !alive;
+}
+
+static void doze(uint64_t ns)
+{
+	struct timespec pause = { .tv_nsec = (long)ns };
+
+	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
+}
+
+static int make_longer(struct ring *ring)
+{
+	char name[SESSION_NAME];
+	int at = session_open_dir(&join_session), err;
+
+	if (at < 0)
+		return at;
+	session_ring_name(ring->head->index, name);
+	err = ring_grow(ring, at, name);
+	close(at);
+	return err;
+}
+
+/*
+ * Nobody empties the ring: its file becomes longer, with all signals blocked,
+ * since one would end posix_fallocate(). What could not be had once is not
+ * asked for again: it would cost a system call an event.
+ */
+static bool grow(void)
+{
+	struct ring *ring = &recorder.ring;
+	sigset_t mask;
+	int cancel;
+
+	if (!ring_must_move(ring, recorder.held))
+		return true;
+	if (recorder.held)
+		record_publish();
+	if (recorder.stuck || !session_running(&join_session))
+		return false;
+	thread_block_signals(&mask);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	recorder.stuck = !session_take(&join_session, ring->mask + 1) || make_longer(ring);
+	pthread_setcancelstate(cancel, &cancel);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return !recorder.stuck;
+}
+
+static void begin_lap(void)
+{
+	recorder.lap = recorder.ring.reserved;
+	recorder.lap_ticks = record_ticks();
+}
+
+/* Nothing is held, or all of it is published. */
+static bool widen(bool must)
+{
+	int err;
+
+	if (recorder.stuck || !ring_wider(&recorder.ring) || !session_running(&join_session))
+		return false;
+	err = rings_widen(&join_session, &recorder.ring, must);
+	recorder.stuck = err && err != -EDQUOT;
+	begin_lap();
+	return !err;
+}
+
+/* Was the ring filled once more, and faster than the collector may be back? */
+static bool lap_was_fast(void)
+{
+	const struct clock *clock = &join_session.page->clock;
+	uint64_t before = recorder.lap_ticks;
+
+	if (!ring_wider(&recorder.ring) ||
+	    recorder.ring.reserved - recorder.lap <= recorder.ring.mask)
+		return false;
+	begin_lap();
+	return clock_ns(clock, recorder.lap_ticks) - clock_ns(clock, before) < LAP_NS;
+}
+
+/* A thread that waits for the collector. */
+struct patience {
+	uint64_t pause;     /* ns, the next */
+	uint64_t looked_at; /* CLOCK_MONOTONIC */
+	uint64_t seen_at;   /* the same, of the last sign that somebody reads */
+	uint64_t head, time;
+	uint32_t rounds;
+};
+
+static uint64_t reader_stands(void)
+{
+	return atomic_load_explicit(&recorder.ring.head->head, memory_order_relaxed);
+}
+
+static void begin_patience(struct patience *p)
+{
+	*p = (struct patience){ .pause = WAIT_NS, .head = reader_stands() };
+	p->looked_at = p->seen_at = clock_monotonic();
+	p->rounds = atomic_load(&join_session.page->rounds);
+}
+
+/*
+ * Does the collector read? Our ring is emptier than before; or it is still busy
+ * with other rings or the disk, which takes processor time. One that goes round
+ * and round and leaves our ring alone does not.
+ */
+static bool sees_reader(struct patience *p)
+{
+	uint64_t head = reader_stands(), time;
+	uint32_t rounds = atomic_load(&join_session.page->rounds);
+	bool sees = head != p->head;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	time = session_process_time((pid_t)join_session.page->collector);
+	pthread_setcancelstate(cancel, &cancel);
+	sees = sees || (rounds == p->rounds && time > p->time);
+	p->head = head;
+	p->rounds = rounds;
+	p->time = time;
+	return sees;
+}
+
+/* False: the collector is dead, or has stood still for as long as one may have to wait. */
+static bool look_for_reader(struct patience *p)
+{
+	uint64_t now = clock_monotonic();
+	const uint64_t most = join_session.page->max_wait;
+
+	if (now - p->looked_at < LOOK_NS && now - p->seen_at < most)
+		return true;
+	p->looked_at = now;
+	if (collector_died())
+		return false;
+	if (sees_reader(p))
+		p->seen_at = now;
+	if (now - p->seen_at < most)
+		return true;
+	recorder.gave_up = p->head + 1;
+	atomic_fetch_add(&join_session.page->gave_up, 1);
+	return false;
+}
+
+/* The collector empties the ring, in time. Who has waited in vain waits no more until it has moved. */
+static bool wait_for_room(size_t bytes)
+{
+	struct patience patience;
+	bool room = false;
+
+	if (join_session.page->on_full != ON_FULL_WAIT || recorder.gave_up == reader_stands() + 1)
+		return false;
+	begin_patience(&patience);
+	while (session_running(&join_session) && look_for_reader(&patience)) {
+		session_wake(&join_session);
+		room = ring_room(&recorder.ring, bytes);
+		if (room || ring_is_gone(&recorder.ring))
+			break;
+		record_set_writing(false);
+		doze(patience.pause);
+		record_set_writing(true);
+		if (patience.pause < WAIT_MOST_NS)
+			patience.pause *= 2;
+	}
+	return room;
+}
+
+/* An event that is longer than the whole ring gets a wider one, whatever the budget says. */
+static bool make_room(size_t bytes)
+{
+	struct ring *ring = &recorder.ring;
+
+	if (recorder.held)
+		record_publish();
+	while (!ring_room(ring, bytes)) {
+		bool must = bytes > ring->mask + 1;
+
+		if (!widen(must))
+			return !must && wait_for_room(bytes);
+	}
+	session_wake(&join_session);
+	return true;
+}
+
+static bool wait_or_grow(size_t bytes)
+{
+	int saved = errno;
+	bool room = join_session.page->on_full == ON_FULL_GROW ? grow() : make_room(bytes);
+
+	if (!room && !session_running(&join_session))
+		join_end();
+	if (!room) {
+		record_drop();
+		record_set_writing(false);
+	}
+	errno = saved;
+	return room;
+}
+
+/* Also that much after the last time: a collector that sleeps is waken in time. */
+bool record_room(size_t bytes)
+{
+	if (!ring_room(&recorder.ring, recorder.held + bytes))
+		return wait_or_grow(bytes);
+	if (__builtin_expect(!recorder.held && lap_was_fast(), 0)) {
+		int saved = errno;
+
+		if (widen(false))
+			ring_room(&recorder.ring, bytes);
+		errno = saved;
+	}
+	session_wake(&join_session);
+	return true;
+}

@@ -1,0 +1,173 @@
+/*
+ * A control verb in the ring
+ *
+ *	EVENT_CALL    verb, frames of the stack, arguments that go in
+ *	...           what is called meanwhile, marked as inner
+ *	EVENT_RETURN  result, errno, arguments that came out, the new object
+ *
+ * Verbs nest: the library calls itself, providers call it. The depth is taken
+ * back if the outermost verb's frame is gone, as after a cancellation or a
+ * longjmp out of it: then this call is not inside it. Calls of librdmacm have a
+ * depth of their own: the verbs inside them are the outermost of libibverbs,
+ * which check and replay as if the program had called them itself.
+ */
+#include "shim/trace/verbs/call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/wire/codec.h"
+#include "shim/trace/payload/payload.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/stack.h"
+
+enum { USUAL = 4096 }; /* bytes: what takes more is written once more, where there is room for all */
+
+struct nesting {
+	uint32_t *depth;
+	const void **frame;
+};
+
+static struct nesting nesting_of(enum verb verb)
+{
+	if (verb_infos[verb].via == VIA_CM)
+		return (struct nesting){ &recorder.cm_depth, &recorder.cm_frame };
+	return (struct nesting){ &recorder.depth, &recorder.frame };
+}
+
+static void enter(struct call *call, const void *frame)
+{
+	struct nesting in = nesting_of(call->verb);
+
+	/* the stack grows down: an outer frame lies above this one */
+	if (*in.depth && *in.frame <= frame)
+		*in.depth = 0;
+	call->depth = *in.depth;
+	call->frame = *in.frame;
+	if (!call->depth)
+		*in.frame = frame;
+}
+
+static size_t words_left(const void *event, const void *at, size_t room)
+{
+	return (room - (size_t)((const char *)at - (const char *)event)) / 8;
+}
+
+/* Returns the words of the event, which is at most @room bytes long. */
+static size_t fill_call(struct event_call *event, size_t room, const struct call *call,
+			const struct stack *stack, bool *ret_cut)
+{
+	uint64_t *words = (uint64_t *)(event + 1);
+	struct codec_out out;
+
+	record_head(&event->head, EVENT_CALL, record_ticks());
+	event->verb = (uint16_t)call->verb;
+	event->depth = (uint8_t)(call->depth < 255 ? call->depth : 255);
+	event->nframes = (uint8_t)stack->nframes;
+	event->modules = stack->modules;
+	event->pad = 0;
+	memcpy(words, stack->frames, stack->nframes * sizeof(*words));
+	words += stack->nframes;
+	out = (struct codec_out){ .words = words, .size = words_left(event, words, room),
+				  .rule = &payload_rule };
+	codec_put_args(&out, call->verb, call->args, DIR_IN);
+	if (out.cut)
+		event->head.flags |= EVENT_CUT;
+	event->nargs = (uint32_t)out.used;
+	*ret_cut = out.cut;
+	return sizeof(*event) / 8 + event->nframes + out.used;
+}
+
+/* Once more, with all the room that an event may have. */
+static void *reserve_most(void)
+{
+	record_set_writing(false);
+	return record_reserve(RING_EVENT_MAX);
+}
+
+static void write_call(struct call *call)
+{
+	struct stack stack = { .nframes = 0 };
+	struct event_call *event;
+	size_t words;
+	bool cut;
+
+	if (!recorder.ours)
+		stack_take(&stack);
+	event = record_reserve(USUAL);
+	if (!event)
+		return;
+	words = fill_call(event, USUAL, call, &stack, &cut);
+	if (cut) {
+		event = reserve_most();
+		if (!event)
+			return;
+		words = fill_call(event, RING_EVENT_MAX, call, &stack, &cut);
+	}
+	call->seq = recorder.ring.seq + 1; /* as record_commit() will number it */
+	record_commit(&event->head, words);
+}
+
+void call_write_begin(struct call *call, enum verb verb)
+{
+	int saved = errno;
+
+	call->verb = verb;
+	call->seq = 0;
+	enter(call, __builtin_frame_address(0));
+	write_call(call);
+	*nesting_of(verb).depth = call->depth + 1;
+	errno = saved;
+}
+
+static size_t fill_return(struct event_return *event, size_t room, const struct call *call,
+			  uint64_t ret, int error, bool *ret_cut)
+{
+	uint64_t *words = (uint64_t *)(event + 1);
+	struct codec_out out = { .words = words, .size = words_left(event, words, room),
+				 .ret = (int64_t)ret, .rule = &payload_rule };
+
+	record_head(&event->head, EVENT_RETURN, record_ticks());
+	event->call_seq = call->seq;
+	event->error = error;
+	event->ret = (int64_t)ret;
+	event->verb = (uint16_t)call->verb;
+	event->pad = 0;
+	if (!verb_failed(call->verb, (int64_t)ret))
+		codec_put_outs(&out, call->verb, call->args);
+	if (out.cut)
+		event->head.flags |= EVENT_CUT;
+	event->nouts = (uint32_t)out.used;
+	*ret_cut = out.cut;
+	return sizeof(*event) / 8 + out.used;
+}
+
+static void write_return(const struct call *call, uint64_t ret, int error)
+{
+	struct event_return *event = record_reserve(USUAL);
+	size_t words;
+	bool cut;
+
+	if (!event)
+		return;
+	words = fill_return(event, USUAL, call, ret, error, &cut);
+	if (cut) {
+		event = reserve_most();
+		if (!event)
+			return;
+		words = fill_return(event, RING_EVENT_MAX, call, ret, error, &cut);
+	}
+	record_commit(&event->head, words);
+}
+
+void call_write_end(struct call *call, uint64_t ret)
+{
+	struct nesting in = nesting_of(call->verb);
+	int error = errno;
+
+	*in.depth = call->depth;
+	*in.frame = call->frame;
+	if (call->seq && recorder.generation == record_generation())
+		write_return(call, ret, error);
+	errno = error;
+}

@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * A control verb: one event when it begins, one when it has returned.
+ *
+ * errno is after call_begin() what it was before it, and after call_end() what
+ * the verb left. Any thread; nests.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/desc.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/sieve.h"
+
+struct call {
+	enum verb verb;
+	bool on;              /* it counts among those of recorder.depth */
+	uint32_t seq;         /* of its begin; 0: that was dropped */
+	uint32_t depth;       /* of the verbs around it */
+	const void *frame;    /* of the outermost before it */
+	const uint64_t *args; /* for what comes out by them */
+};
+
+/* What the two below do where the verb is recorded. */
+void call_write_begin(struct call *call, enum verb verb);
+void call_write_end(struct call *call, uint64_t ret);
+
+static inline void call_begin(struct call *call, enum verb verb, const uint64_t *args)
+{
+	call->args = args; /* for the hooks, in any case */
+	call->on = record_ready() && (!recorder.sieve || sieve_takes_call(verb));
+	if (call->on)
+		call_write_begin(call, verb);
+}
+
+/* @ret: what it returned, widened to 64 bits with its sign; 0 for void. */
+static inline void call_end(struct call *call, uint64_t ret)
+{
+	if (call->on)
+		call_write_end(call, ret);
+}

@@ -1,0 +1,235 @@
+/*
+ * Polls of completion queues
+ *
+ * A program that waits by polling finds nothing tens of millions of times a
+ * second. Such polls are counted, by CQ, in the head of the thread's ring,
+ * where the collector reads the number even if the program is killed; the next
+ * poll that returns something carries the count in its event.
+ *
+ * When a CQ is destroyed its counters of all threads are written, and their
+ * places marked as gone: another CQ at the same address starts from 0.
+ */
+#include "shim/trace/verbs/poll.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/trace/payload/payload.h"
+#include "shim/trace/ring/rings.h"
+#include "shim/trace/ring/sieve.h"
+
+enum { EVENT_WCS = 1024, SIEVED_WCS = 32 };
+
+_Static_assert(sizeof(struct event_wc) == sizeof(struct ibv_wc), "copied as it is");
+_Static_assert(RING_POLLS == 64, "poll_slot() takes 6 bits");
+
+struct ring_polls *poll_counter(const void *cq)
+{
+	uint64_t key = (uint64_t)(uintptr_t)cq;
+	uint64_t start = (key >> 4) * 0x9e3779b97f4a7c15ull >> 58;
+	struct ring_polls *free_slot = NULL;
+
+	for (unsigned int i = 0; i < RING_POLLS; i++) {
+		struct ring_polls *slot = &recorder.ring.head->polls[(start + i) % RING_POLLS];
+		uint64_t has = atomic_load_explicit(&slot->cq, memory_order_relaxed);
+
+		if (has == key)
+			return slot;
+		if (has <= RING_POLLS_GONE && !free_slot)
+			free_slot = slot;
+		if (!has)
+			break;
+	}
+	if (free_slot) {
+		atomic_store_explicit(&free_slot->empty, 0, memory_order_relaxed);
+		atomic_store_explicit(&free_slot->cq, key, memory_order_relaxed);
+	}
+	return free_slot;
+}
+
+static inline void fill(struct event_poll *event, const struct ibv_cq *cq, int ret, uint32_t nwc)
+{
+	struct ring_polls *slot = poll_slot(cq);
+
+	record_head(&event->head, EVENT_POLL, record_ticks());
+	event->cq = (uint64_t)(uintptr_t)cq;
+	event->empty = slot ? atomic_load_explicit(&slot->empty, memory_order_relaxed) : 0;
+	event->ret = ret;
+	event->nwc = nwc;
+}
+
+/* As record_commit() will number the event that was reserved. */
+static uint32_t next_seq(void)
+{
+	return recorder.ring.seq + 1;
+}
+
+/* Returns the number of its event, 0 if it is lost. */
+static inline __attribute__((always_inline)) uint32_t
+put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+{
+	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
+	uint32_t seq;
+
+	if (!event)
+		return 0;
+	seq = next_seq();
+	fill(event, cq, ret, nwc);
+	for (uint32_t i = 0; i < nwc; i++)
+		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
+	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
+	return seq;
+}
+
+static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+{
+	uint32_t seq = put_some(cq, ret, wc, nwc);
+
+	if (payload_on)
+		payload_completions(cq, wc, nwc, seq);
+}
+
+/* What the filter leaves of a poll. */
+static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+{
+	bool take = sieve_takes_poll();
+	struct ibv_wc kept[SIEVED_WCS];
+	uint32_t n = 0;
+
+	for (int i = 0; i < ret; i++) {
+		if (sieve_takes_completion(cq, take, wc + i)) {
+			kept[n++] = wc[i];
+		} else if (payload_on) { /* in order */
+			if (n)
+				write_some(cq, (int)n, kept, n);
+			n = 0;
+			payload_completions(cq, wc + i, 1, 0);
+		}
+		if (n && (n == SIEVED_WCS || i == ret - 1)) {
+			write_some(cq, (int)n, kept, n);
+			n = 0;
+		}
+	}
+}
+
+/* More completions than fit an event look like several polls. */
+static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int ret,
+						    const struct ibv_wc *wc)
+{
+	if (recorder.sieve && ret > 0) {
+		write_sieved(cq, ret, wc);
+		return;
+	}
+	if (ret < 0)
+		write_some(cq, ret, wc, 0);
+	for (int at = 0; at < ret; at += EVENT_WCS) {
+		int n = ret - at < EVENT_WCS ? ret - at : EVENT_WCS;
+
+		write_some(cq, n, wc + at, (uint32_t)n);
+	}
+}
+
+int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+{
+	if (!record_ready())
+		return ret;
+	if (!ret)
+		poll_count(cq);
+	else if (__builtin_expect(ret < 0 || ret > EVENT_WCS || recorder.special, 0))
+		write_special(cq, ret, wc);
+	else
+		put_some(cq, ret, wc, (uint32_t)ret);
+	return ret;
+}
+
+static inline __attribute__((always_inline)) void
+write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uint8_t flags,
+	    int ret, const struct ibv_wc *wc, const struct event_wc_extra *extra)
+{
+	fill(event, cq, ret, !!wc);
+	event->head.flags |= (uint8_t)(flags | (extra ? EVENT_EXTRA : 0));
+	if (wc)
+		memcpy(event + 1, wc, sizeof(*wc));
+	if (extra)
+		memcpy((struct ibv_wc *)(event + 1) + 1, extra, sizeof(*extra));
+	record_commit(&event->head, bytes / 8);
+}
+
+static inline __attribute__((always_inline)) void
+write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+	  const struct event_wc_extra *extra)
+{
+	size_t bytes = sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) +
+		       (extra ? sizeof(*extra) : 0);
+	bool left_out = __builtin_expect(recorder.sieve != NULL, 0) && wc &&
+			!sieve_takes_completion(cq, sieve_takes_poll(), wc);
+	struct event_poll *event = left_out ? NULL : record_reserve(bytes);
+	uint32_t seq = event ? next_seq() : 0;
+
+	if (event)
+		write_event(event, bytes, cq, flags, ret, wc, extra);
+	if (__builtin_expect(payload_on, 0) && wc)
+		payload_completions(cq, wc, 1, seq);
+}
+
+/* What most are, with lengths that the compiler knows. */
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+		    const struct event_wc_extra *extra)
+{
+	if (__builtin_expect(wc && !extra, 1))
+		write_one(cq, flags, 1, wc, NULL);
+	else
+		write_one(cq, flags, ret, wc, extra);
+}
+
+void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)
+{
+	struct event_notify *event;
+
+	if (!record_ready() || (recorder.sieve && !sieve_takes_notify(cq)))
+		return;
+	event = record_reserve(sizeof(*event));
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_NOTIFY, ticks);
+	event->cq = (uint64_t)(uintptr_t)cq;
+	event->solicited_only = solicited_only;
+	event->ret = ret;
+	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+static void write_count(const struct ring_head *head, const struct ring_polls *slot)
+{
+	struct event_count *event = record_reserve(sizeof(*event));
+
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_COUNT, record_ticks());
+	event->ring = head->index;
+	event->tid = atomic_load(&head->owner);
+	event->cq = atomic_load_explicit(&slot->cq, memory_order_relaxed);
+	event->empty = atomic_load_explicit(&slot->empty, memory_order_relaxed);
+	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+static void forget_in(struct ring_head *head, void *arg)
+{
+	for (unsigned int i = 0; i < RING_POLLS; i++) {
+		struct ring_polls *slot = &head->polls[i];
+
+		if (atomic_load_explicit(&slot->cq, memory_order_relaxed) !=
+		    (uint64_t)(uintptr_t)arg)
+			continue;
+		write_count(head, slot);
+		atomic_store_explicit(&slot->cq, RING_POLLS_GONE, memory_order_relaxed);
+	}
+}
+
+void poll_forget(const struct ibv_cq *cq)
+{
+	int saved = errno;
+
+	if (record_ready())
+		rings_each(forget_in, (void *)(uintptr_t)cq);
+	errno = saved;
+}

@@ -1,0 +1,59 @@
+#pragma once
+/*
+ * Polls of completion queues: what they returned, and how many returned nothing.
+ */
+#include <infiniband/verbs.h>
+
+#include "shim/trace/ring/record.h"
+
+/* The counter of this CQ in this thread's ring; NULL where there are too many. */
+struct ring_polls *poll_counter(const void *cq);
+
+/*
+ * One completion that an iterator stands on, or its failure (@wc is NULL, @ret
+ * negative). @flags: EVENT_START or EVENT_NEXT. @extra may be NULL.
+ */
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+		    const struct event_wc_extra *extra);
+
+static inline struct ring_polls *poll_slot(const void *cq)
+{
+	uint64_t key = (uint64_t)(uintptr_t)cq;
+	uint64_t at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 58; /* 0..RING_POLLS - 1 */
+	struct ring_polls *slot = &recorder.ring.head->polls[at];
+
+	if (__builtin_expect(atomic_load_explicit(&slot->cq, memory_order_relaxed) == key, 1))
+		return slot;
+	return poll_counter(cq);
+}
+
+/* Only this thread writes the counter: no read-modify-write is needed. */
+static inline void poll_count(const void *cq)
+{
+	struct ring_polls *slot = poll_slot(cq);
+	_Atomic uint64_t *count = slot ? &slot->empty : &recorder.ring.head->uncounted;
+	uint64_t n = atomic_load_explicit(count, memory_order_relaxed);
+
+	atomic_store_explicit(count, n + 1, memory_order_relaxed);
+}
+
+/* What poll_record() leaves. Returns @ret. */
+int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
+
+/* What a poll returned, which is returned. Another one that found nothing is only a count. */
+static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+{
+	uint32_t now = record_generation();
+
+	if (__builtin_expect(ret == 0 && recorder.generation == now, 1)) {
+		poll_count(cq);
+		return 0;
+	}
+	return now == RECORD_OFF ? ret : poll_record_rest(cq, ret, wc);
+}
+
+/* @ticks is the time before the verb was called. */
+void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks);
+
+/* The CQ at this address is gone. */
+void poll_forget(const struct ibv_cq *cq);

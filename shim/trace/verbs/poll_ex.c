@@ -1,0 +1,182 @@
+/*
+ * Completions taken with the iterator of an extended CQ
+ *
+ * Each completion that the iterator stands on is written as a poll that
+ * returned one: status and wr_id lie in the CQ, the rest is read with the
+ * provider's own read_* functions, as far as the program asked for them when
+ * it made the CQ (a pointer that it did not ask for is NULL) and as far as
+ * they are valid (after an error: vendor_err and qp_num).
+ *
+ * Providers have a dozen iterators (with and without locks, for each format
+ * of a completion); with what the CQ was made to tell beyond struct ibv_wc,
+ * SLOTS of them can be told apart.
+ */
+#include "shim/trace/verbs/poll_ex.h"
+
+#include <errno.h>
+
+#include "shim/trace/payload/payload.h"
+#include "shim/trace/verbs/poll.h"
+
+enum { SLOTS = 32 };
+
+typedef int start_poll_fn(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
+typedef int next_poll_fn(struct ibv_cq_ex *);
+
+static struct slot {
+	start_poll_fn *start;
+	next_poll_fn *next;
+	unsigned int extras; /* enum event_wc_part */
+} slots[SLOTS];
+
+#define READ(field) (cq->read_##field ? cq->read_##field(cq) : 0)
+
+static void read_valid(struct ibv_cq_ex *cq, struct ibv_wc *wc)
+{
+	wc->opcode = READ(opcode);
+	wc->byte_len = READ(byte_len);
+	wc->imm_data = READ(imm_data);
+	wc->src_qp = READ(src_qp);
+	wc->wc_flags = READ(wc_flags);
+	wc->slid = (uint16_t)READ(slid);
+	wc->sl = READ(sl);
+	wc->dlid_path_bits = READ(dlid_path_bits);
+}
+
+static void read_extras(struct ibv_cq_ex *cq, unsigned int extras, struct event_wc_extra *extra)
+{
+	struct ibv_wc_tm_info tm = { 0 };
+
+	*extra = (struct event_wc_extra){ .parts = (uint16_t)extras };
+	if (extras & WC_TIMESTAMP)
+		extra->timestamp = cq->read_completion_ts(cq);
+	if (extras & WC_WALLCLOCK)
+		extra->wallclock = cq->read_completion_wallclock_ns(cq);
+	if (extras & WC_CVLAN)
+		extra->cvlan = cq->read_cvlan(cq);
+	if (extras & WC_FLOW_TAG)
+		extra->flow_tag = cq->read_flow_tag(cq);
+	if (extras & WC_TM) {
+		cq->read_tm_info(cq, &tm);
+		extra->tm_tag = tm.tag;
+		extra->tm_priv = tm.priv;
+	}
+}
+
+static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
+{
+	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
+	struct event_wc_extra extra;
+	int saved = errno;
+
+	wc.qp_num = READ(qp_num);
+	if (payload_on)
+		payload_unsaid((cq->read_byte_len ? 0 : PAYLOAD_NO_LENGTH) |
+			       (cq->read_qp_num ? 0 : PAYLOAD_NO_QP_NUM));
+	if (wc.status != IBV_WC_SUCCESS) {
+		wc.vendor_err = READ(vendor_err);
+		extras = 0;
+	} else {
+		read_valid(cq, &wc);
+	}
+	if (extras)
+		read_extras(cq, extras, &extra);
+	poll_write_one(ibv_cq_ex_to_cq(cq), flags, 1, &wc, extras ? &extra : NULL);
+	errno = saved;
+}
+
+static void record_start_poll(struct ibv_cq_ex *cq, int ret, unsigned int extras)
+{
+	if (!record_ready())
+		return;
+	if (!ret)
+		record_one(cq, EVENT_START, extras);
+	else if (ret == ENOENT)
+		poll_count(cq);
+	else
+		poll_write_one(ibv_cq_ex_to_cq(cq), EVENT_START, -ret, NULL, NULL);
+}
+
+/* The end of a batch is not an empty poll. */
+static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
+{
+	if (ret == ENOENT || !record_ready())
+		return;
+	if (!ret)
+		record_one(cq, EVENT_NEXT, extras);
+	else
+		poll_write_one(ibv_cq_ex_to_cq(cq), EVENT_NEXT, -ret, NULL, NULL);
+}
+
+#define EACH_SLOT(_)                                                                    \
+	_(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7) _(8) _(9) _(10) _(11) _(12) _(13) _(14) \
+	_(15) _(16) _(17) _(18) _(19) _(20) _(21) _(22) _(23) _(24) _(25) _(26) _(27)   \
+	_(28) _(29) _(30) _(31)
+
+#define FUNCTIONS(i)                                                                   \
+	static int start_poll_##i(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr) \
+	{                                                                              \
+		int ret;                                                               \
+                                                                                       \
+		if (__builtin_expect(payload_on, 0))                                   \
+			payload_polls(ibv_cq_ex_to_cq(cq));                            \
+		ret = slots[i].start(cq, attr);                                        \
+		record_start_poll(cq, ret, slots[i].extras);                           \
+		return ret;                                                            \
+	}                                                                              \
+	static int next_poll_##i(struct ibv_cq_ex *cq)                                 \
+	{                                                                              \
+		int ret = slots[i].next(cq);                                           \
+		record_next(cq, ret, slots[i].extras);                                 \
+		return ret;                                                            \
+	}
+
+EACH_SLOT(FUNCTIONS)
+
+#define START(i) start_poll_##i,
+#define NEXT(i) next_poll_##i,
+static start_poll_fn *const our_start[SLOTS] = { EACH_SLOT(START) };
+static next_poll_fn *const our_next[SLOTS] = { EACH_SLOT(NEXT) };
+
+/* What the program asked for, and the provider has a function for. */
+static unsigned int extras_of(const struct ibv_cq_ex *cq, uint64_t wc_flags)
+{
+	return (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->read_completion_ts ?
+		WC_TIMESTAMP : 0) |
+	       (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK &&
+		cq->read_completion_wallclock_ns ? WC_WALLCLOCK : 0) |
+	       (wc_flags & IBV_WC_EX_WITH_CVLAN && cq->read_cvlan ? WC_CVLAN : 0) |
+	       (wc_flags & IBV_WC_EX_WITH_FLOW_TAG && cq->read_flow_tag ? WC_FLOW_TAG : 0) |
+	       (wc_flags & IBV_WC_EX_WITH_TM_INFO && cq->read_tm_info ? WC_TM : 0);
+}
+
+static int patch(struct ibv_cq_ex *cq, unsigned int extras)
+{
+	if (!cq->start_poll || !cq->next_poll)
+		return 0; /* no iterator */
+	for (int i = 0; i < SLOTS; i++)
+		if (cq->start_poll == our_start[i])
+			return 0;
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *s = &slots[i];
+
+		if (s->start && (s->start != cq->start_poll || s->next != cq->next_poll ||
+				 s->extras != extras))
+			continue;
+		*s = (struct slot){ cq->start_poll, cq->next_poll, extras };
+		cq->start_poll = our_start[i];
+		cq->next_poll = our_next[i];
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
+{
+	int err;
+
+	record_lock();
+	err = patch(cq, extras_of(cq, wc_flags));
+	record_unlock();
+	return err;
+}

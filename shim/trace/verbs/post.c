@@ -1,0 +1,505 @@
+/*
+ * A post in the ring
+ *
+ *	EVENT_POST, object, verb, count, result | wr, parts, sges | wr, ...
+ *
+ * A work request takes 16 bytes, each SGE 16, and what only some operations
+ * have (remote address, atomic operands, ...) a part of its own: a SEND of one
+ * SGE is one event of 64 bytes. A list longer than PART_BYTES goes on in
+ * further events; those before the last are published before the verb is
+ * called, which does not matter: they are not valid without it.
+ */
+#include "shim/trace/verbs/post.h"
+
+#include "shim/trace/payload/payload.h"
+#include "shim/trace/ring/sieve.h"
+#include "shim/trace/ring/site.h"
+
+#include <endian.h>
+#include <stddef.h>
+#include <string.h>
+
+enum {
+	WR_BYTES = 1024,          /* more than one work request takes */
+	PART_BYTES = 16 << 10,
+	SGES = EVENT_POST_SGES,
+	LIST_MAX = EVENT_POST_WRS,
+};
+
+_Static_assert(sizeof(struct event_wr) + sizeof(struct event_rdma) + sizeof(struct event_atomic) +
+	       sizeof(struct event_ud) + 8 + sizeof(struct event_bind) + sizeof(struct event_tso) +
+	       sizeof(struct event_odd) + SGES * sizeof(struct event_sge) <= WR_BYTES, "WR_BYTES");
+_Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as they are");
+
+/* Each post goes through these: as a call one would cost a tenth of what the rest does. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE struct event_post *start(uint16_t verb, const void *object, uint16_t site)
+{
+	struct event_post *event = record_reserve(sizeof(*event) + WR_BYTES + PART_BYTES);
+
+	if (!event)
+		return NULL;
+	record_head(&event->head, EVENT_POST, record_ticks());
+	event->object = (uint64_t)(uintptr_t)object;
+	event->verb = verb & 0x1ff;
+	event->bad = 0;
+	event->ret = 0;
+	event->site = site;
+	return event;
+}
+
+static size_t bytes_of(const struct event_post *event, const void *end)
+{
+	return (size_t)((const char *)end - (const char *)event);
+}
+
+static inline char *put_sges(char *at, const struct ibv_sge *sge, unsigned int n)
+{
+	if (!n)
+		return at;
+	do {
+		*(struct ibv_sge *)at = *sge++;
+		at += sizeof(*sge);
+	} while (--n);
+	return at;
+}
+
+static inline char *put_rdma(char *at, struct event_wr *wr, uint64_t addr, uint32_t rkey)
+{
+	*(struct event_rdma *)at = (struct event_rdma){ addr, rkey };
+	wr->parts |= WR_RDMA;
+	return at + sizeof(struct event_rdma);
+}
+
+static char *put_atomic(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
+{
+	at = put_rdma(at, wr, from->wr.atomic.remote_addr, from->wr.atomic.rkey);
+	*(struct event_atomic *)at =
+		(struct event_atomic){ from->wr.atomic.compare_add, from->wr.atomic.swap };
+	wr->parts |= WR_ATOMIC;
+	return at + sizeof(struct event_atomic);
+}
+
+static char *put_ud(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
+{
+	*(struct event_ud *)at = (struct event_ud){ (uint64_t)(uintptr_t)from->wr.ud.ah,
+						    from->wr.ud.remote_qpn,
+						    from->wr.ud.remote_qkey };
+	wr->parts |= WR_UD;
+	return at + sizeof(struct event_ud);
+}
+
+static char *put_bind(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
+{
+	const struct ibv_mw_bind_info *info = &from->bind_mw.bind_info;
+
+	*(struct event_bind *)at = (struct event_bind){
+		(uint64_t)(uintptr_t)from->bind_mw.mw, (uint64_t)(uintptr_t)info->mr, info->addr,
+		info->length, from->bind_mw.rkey, info->mw_access_flags };
+	wr->parts |= WR_BIND;
+	return at + sizeof(struct event_bind);
+}
+
+static char *put_tso(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
+{
+	*(struct event_tso *)at = (struct event_tso){ (uint64_t)(uintptr_t)from->tso.hdr,
+						      from->tso.hdr_sz, from->tso.mss };
+	wr->parts |= WR_TSO;
+	return at + sizeof(struct event_tso);
+}
+
+static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, int num_sge)
+{
+	*(struct event_odd *)at = (struct event_odd){ opcode, flags, num_sge, 0 };
+	wr->parts |= WR_ODD;
+	return at + sizeof(struct event_odd);
+}
+
+/* All but its parts, as two words. */
+static inline void put_wr(struct event_wr *wr, uint64_t wr_id, unsigned int opcode,
+			  unsigned int flags, unsigned int nsge)
+{
+	const uint64_t word = htole64((opcode & 255) | (flags & 255) << 8 | nsge << 16);
+
+	wr->wr_id = wr_id;
+	memcpy((char *)wr + offsetof(struct event_wr, opcode), &word, sizeof(word));
+}
+
+/* What only this operation has. */
+static inline char *put_operation(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
+{
+	switch ((int)from->opcode) {
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		wr->imm = be32toh(from->imm_data);
+		/* fall through */
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_WRITE:
+		return put_rdma(at, wr, from->wr.rdma.remote_addr, from->wr.rdma.rkey);
+	case IBV_WR_SEND_WITH_IMM:
+		wr->imm = be32toh(from->imm_data);
+		return at;
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		wr->imm = from->invalidate_rkey;
+		return at;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return put_atomic(at, wr, from);
+	case IBV_WR_BIND_MW:
+		return put_bind(at, wr, from);
+	case IBV_WR_TSO:
+		return put_tso(at, wr, from);
+	default:
+		return at;
+	}
+}
+
+/* What only requests of this kind of queue pair have. */
+static inline char *put_address(char *at, struct event_wr *wr, const struct ibv_qp *qp,
+				const struct ibv_send_wr *from)
+{
+	if (qp->qp_type == IBV_QPT_UD)
+		return put_ud(at, wr, from);
+	if (qp->qp_type != IBV_QPT_XRC_SEND)
+		return at;
+	*(uint64_t *)at = from->qp_type.xrc.remote_srqn;
+	wr->parts |= WR_XRC;
+	return at + 8;
+}
+
+static inline bool is_odd(const struct ibv_send_wr *from)
+{
+	return (unsigned int)from->num_sge > SGES || (!from->sg_list && from->num_sge) ||
+	       ((unsigned int)from->opcode | from->send_flags) > 255;
+}
+
+/* How many are read: these operations have none, whatever is in the fields. */
+static inline unsigned int sges_of(const struct ibv_send_wr *from)
+{
+	if ((unsigned int)from->num_sge > SGES || !from->sg_list ||
+	    from->opcode == IBV_WR_LOCAL_INV || from->opcode == IBV_WR_BIND_MW)
+		return 0;
+	return (unsigned int)from->num_sge;
+}
+
+INLINE char *put_send_as(char *at, const struct ibv_qp *qp, const struct ibv_send_wr *from,
+			 bool odd)
+{
+	bool plain = !odd && from->opcode == IBV_WR_SEND;
+	unsigned int nsge = plain ? (unsigned int)from->num_sge : sges_of(from);
+	struct event_wr *wr = (void *)at;
+
+	at += sizeof(*wr);
+	put_wr(wr, from->wr_id, (unsigned int)from->opcode, from->send_flags, nsge);
+	if (!plain)
+		at = put_operation(at, wr, from);
+	if (qp->qp_type > IBV_QPT_UC)
+		at = put_address(at, wr, qp, from);
+	if (odd)
+		at = put_odd(at, wr, (int)from->opcode, from->send_flags, from->num_sge);
+	return put_sges(at, from->sg_list, nsge);
+}
+
+static __attribute__((noinline, cold)) char *
+put_odd_send(char *at, const struct ibv_qp *qp, const struct ibv_send_wr *from)
+{
+	return put_send_as(at, qp, from, true);
+}
+
+INLINE char *put_send(char *at, const struct ibv_qp *qp, const struct ibv_send_wr *from)
+{
+	return __builtin_expect(is_odd(from), 0) ? put_odd_send(at, qp, from) :
+						   put_send_as(at, qp, from, false);
+}
+
+INLINE char *put_recv(char *at, const struct ibv_recv_wr *from)
+{
+	struct event_wr *wr = (void *)at;
+	bool odd = (unsigned int)from->num_sge > SGES || (!from->sg_list && from->num_sge);
+	unsigned int nsge = odd ? 0 : (unsigned int)from->num_sge;
+
+	at += sizeof(*wr);
+	put_wr(wr, from->wr_id, 0, 0, nsge);
+	if (__builtin_expect(odd, 0))
+		at = put_odd(at, wr, 0, 0, from->num_sge);
+	return put_sges(at, from->sg_list, nsge);
+}
+
+/* The list is long: publish what there is, @nwr requests, and go on in a new event. */
+static __attribute__((noinline, cold)) struct event_post *part(struct event_post *event,
+							       const char *end, unsigned int nwr)
+{
+	uint16_t verb = event->verb, site = event->site;
+	const void *object = (const void *)(uintptr_t)event->object;
+
+	event->head.flags |= EVENT_PART;
+	event->nwr = (uint16_t)nwr;
+	record_commit(&event->head, bytes_of(event, end) / 8);
+	return start(verb, object, site);
+}
+
+static inline void hold(struct post *post, struct event_post *event, const char *end,
+			unsigned int nwr)
+{
+	event->nwr = (uint16_t)nwr;
+	post->event = event;
+	post->hold = record_hold(&event->head, bytes_of(event, end), post->frame);
+}
+
+/* A list that is being written, in as many events as that takes. */
+struct list {
+	struct post *post;
+	struct event_post *event; /* NULL: it found no room */
+	char *at;
+	unsigned int before;      /* requests in earlier events */
+};
+
+static inline struct list list_begin(struct post *post, struct event_post *event)
+{
+	post->nwr = 0;
+	return (struct list){ post, event, (char *)(event + 1), 0 };
+}
+
+/* Is there a further request, and room for it? */
+static inline bool list_goes_on(struct list *list, const void *wr)
+{
+	struct post *post = list->post;
+
+	if (!wr || post->nwr == LIST_MAX)
+		return false;
+	if (__builtin_expect(bytes_of(list->event, list->at) > PART_BYTES, 0)) {
+		list->event = part(list->event, list->at, post->nwr - list->before);
+		if (!list->event)
+			return false;
+		list->at = (char *)(list->event + 1);
+		list->before = post->nwr;
+	}
+	post_remember(post, wr);
+	return true;
+}
+
+static inline bool list_end(const struct list *list)
+{
+	if (list->event)
+		hold(list->post, list->event, list->at, list->post->nwr - list->before);
+	return list->event;
+}
+
+static __attribute__((noinline)) bool put_sends(struct post *post, struct event_post *event,
+						const struct ibv_qp *qp,
+						const struct ibv_send_wr *wr)
+{
+	struct list list = list_begin(post, event);
+
+	for (; list_goes_on(&list, wr); wr = wr->next)
+		list.at = put_send(list.at, qp, wr);
+	return list_end(&list);
+}
+
+static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_post *event,
+						const struct ibv_recv_wr *wr)
+{
+	struct list list = list_begin(post, event);
+
+	for (; list_goes_on(&list, wr); wr = wr->next)
+		list.at = put_recv(list.at, wr);
+	return list_end(&list);
+}
+
+/* As most are, a list of one. */
+INLINE bool hold_one(struct post *post, struct event_post *event, const char *end, const void *wr)
+{
+	post->nwr = 1;
+	post->first = wr;
+	hold(post, event, end, 1);
+	return true;
+}
+
+INLINE bool begin_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
+		       uint16_t site, bool carries)
+{
+	struct event_post *event = start(VERB_post_send, qp, site);
+
+	if (!event)
+		return false;
+	if (carries)
+		event->head.flags |= EVENT_CARRIES;
+	if (__builtin_expect(!wr || wr->next, 0))
+		return put_sends(post, event, qp, wr);
+	return hold_one(post, event, put_send((char *)(event + 1), qp, wr), wr);
+}
+
+INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
+		       const struct ibv_recv_wr *wr)
+{
+	struct event_post *event = start((uint16_t)verb, queue, site_of(post->frame));
+
+	if (!event)
+		return false;
+	if (__builtin_expect(!wr || wr->next, 0))
+		return put_recvs(post, event, wr);
+	return hold_one(post, event, put_recv((char *)(event + 1), wr), wr);
+}
+
+/* Where recorder.special is set: the filter may leave it out, and payload comes before it. */
+static __attribute__((noinline)) bool
+begin_special_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	bool taken = !recorder.sieve || sieve_takes_post(VERB_post_send, qp);
+	uint16_t site = taken ? site_of(post->frame) : 0; /* before the payload */
+	bool carries = payload_on && payload_sends(post, qp, wr, taken);
+
+	return taken && begin_send(post, qp, wr, site, carries);
+}
+
+static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum verb verb,
+							 const void *queue,
+							 const struct ibv_recv_wr *wr)
+{
+	bool taken = !recorder.sieve || sieve_takes_post((uint16_t)verb, queue);
+
+	if (payload_on)
+		payload_receives(post, queue, wr);
+	return taken && begin_recv(post, verb, queue, wr);
+}
+
+/* The verb itself; @refused takes back what was remembered for payload. */
+#define POST(verb, queue_t, wr_t, begin, begin_special, refused)                                  \
+	int verb(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad, verb##_fn *next,      \
+		 const void *const *frame)                                                        \
+	{                                                                                         \
+		struct post post;                                                                 \
+		bool on;                                                                          \
+		int ret;                                                                          \
+                                                                                                  \
+		if (!record_ready())                                                              \
+			return next(queue, wr, bad);                                              \
+		post_init(&post, frame);                                                          \
+		on = __builtin_expect(recorder.special, 0) ? begin_special : begin;               \
+		ret = next(queue, wr, bad);                                                       \
+		if (__builtin_expect(ret && payload_on, 0))                                       \
+			refused(&post, queue, bad ? *bad : NULL);                                 \
+		if (on)                                                                           \
+			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
+		post_fini(&post);                                                                 \
+		return ret;                                                                       \
+	}
+
+POST(post_send, ibv_qp, ibv_send_wr, begin_send(&post, queue, wr, site_of(frame), false),
+     begin_special_send(&post, queue, wr), payload_refused_sends)
+POST(post_recv, ibv_qp, ibv_recv_wr, begin_recv(&post, VERB_post_recv, queue, wr),
+     begin_special_recv(&post, VERB_post_recv, queue, wr), payload_refused_receives)
+POST(post_srq_recv, ibv_srq, ibv_recv_wr, begin_recv(&post, VERB_post_srq_recv, queue, wr),
+     begin_special_recv(&post, VERB_post_srq_recv, queue, wr), payload_refused_receives)
+POST(post_wq_recv, ibv_wq, ibv_recv_wr, begin_recv(&post, VERB_post_wq_recv, queue, wr),
+     begin_special_recv(&post, VERB_post_wq_recv, queue, wr), payload_refused_receives)
+
+static size_t built_bytes(const struct event_wr *wr)
+{
+	return sizeof(*wr) + wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
+}
+
+/* As put_send() would have written them, word by word, which is how they were written. */
+static inline char *put_built(char *at, const char *wrs, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 8)
+		memcpy(at + i, wrs + i, 8);
+	return at + bytes;
+}
+
+/* More than one event holds: request by request. */
+static __attribute__((noinline, cold)) bool put_long(struct post *post, struct event_post *event,
+						     const struct builder *b)
+{
+	char *at = (char *)(event + 1);
+	const char *wrs = b->at;
+	uint32_t before = 0;
+
+	for (uint32_t i = 0; i < b->nwr; i++) {
+		size_t bytes = built_bytes((const void *)wrs);
+
+		if (bytes_of(event, at) > PART_BYTES) {
+			event = part(event, at, i - before);
+			if (!event)
+				return false;
+			at = (char *)(event + 1);
+			before = i;
+		}
+		at = put_built(at, wrs, bytes);
+		wrs += bytes;
+	}
+	hold(post, event, at, b->nwr - before);
+	return true;
+}
+
+INLINE bool begin_built(struct post *post, uint16_t verb, const struct ibv_qp *qp,
+			const struct builder *b, uint16_t site, bool carries)
+{
+	struct event_post *event = start(verb, qp, site);
+
+	if (!event)
+		return false;
+	if (carries)
+		event->head.flags |= EVENT_CARRIES;
+	if (__builtin_expect(b->used > PART_BYTES, 0))
+		return put_long(post, event, b);
+	hold(post, event, put_built((char *)(event + 1), b->at, b->used), b->nwr);
+	return true;
+}
+
+static __attribute__((noinline)) bool begin_special_built(struct post *post, uint16_t verb,
+							  const struct ibv_qp *qp,
+							  struct builder *b)
+{
+	bool taken = !recorder.sieve || sieve_takes_post(verb, qp);
+	uint16_t site = taken ? site_of(post->frame) : 0;
+	bool carries = payload_on && verb == VERB_wr_complete && payload_built(qp, b, taken);
+
+	return taken && begin_built(post, verb, qp, b, site, carries);
+}
+
+bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, struct builder *b)
+{
+	return __builtin_expect(recorder.special, 0) ?
+		       begin_special_built(post, (uint16_t)verb, qp, b) :
+		       begin_built(post, (uint16_t)verb, qp, b, site_of(post->frame), false);
+}
+
+_Static_assert(sizeof(struct post_list) <= SITE_SPARE && !offsetof(struct post_list, frame), "spare");
+
+/*
+ * A signal handler may post while its thread does. The stack grows down: of a
+ * post whose frame lies above, ours is within. One that never came back, as after
+ * a longjmp() out of it, has a frame below that of all others to come, most often.
+ */
+__attribute__((noinline, cold)) void post_take_list(struct post *post)
+{
+	struct post_list *list = site_spare();
+
+	if (!list || (list->frame && list->frame > post->frame))
+		return;
+	list->frame = post->frame;
+	post->list = list;
+}
+
+unsigned int post_find(const struct post *post, const void *bad)
+{
+	if (post->nwr && post->first == bad)
+		return 1;
+	if (!post->list || post->list->frame != post->frame) /* another one has it by now */
+		return 0;
+	for (unsigned int i = 1; i < post->nwr && i < POST_WRS; i++)
+		if (post->list->wrs[i] == bad)
+			return i + 1;
+	return 0;
+}
+
+void post_fail(const struct post *post, int ret, const void *bad)
+{
+	if (!record_held(post->hold))
+		return;
+	post->event->ret = ret > 0 ? ret & 0xfff : -(-ret & 0xfff);
+	post->event->bad = post_find(post, bad) & 0x1ff;
+}

@@ -1,0 +1,578 @@
+/*
+ * Posts by the builders of struct ibv_qp_ex
+ *
+ * Each function of ours notes what is built (builder.h), then calls the
+ * provider's:
+ *
+ *	ibv_wr_start()     a place for the queue pair
+ *	ibv_wr_send() ...  a request, with wr_id and wr_flags as they are now
+ *	ibv_wr_set_*()     its parts and elements
+ *	ibv_wr_complete()  one EVENT_POST with all of them, as ibv_post_send() has it
+ *	ibv_wr_abort()     the same, of another verb: nothing was posted
+ *
+ * What rdma-core 45 has appended (ibv_wr_flush) is there only where it was asked
+ * for, whatever header we are built with.
+ *
+ * A request that a provider refuses makes ibv_wr_complete() fail as a whole:
+ * nothing was posted then, and there is no *bad_wr.
+ */
+#include "shim/trace/verbs/qp_ex.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shim/trace/verbs/builder.h"
+#include "shim/trace/payload/payload.h"
+#include "shim/trace/verbs/post.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/verbs/slots.h"
+
+typedef int wr_complete_fn(struct ibv_qp_ex *);
+typedef void wr_flush_fn(struct ibv_qp_ex *, uint32_t rkey, uint64_t addr, size_t length,
+			 uint8_t type, uint8_t level);
+
+enum {
+	WITH_FLUSH = 1 << 11, /* IBV_QP_EX_WITH_FLUSH */
+	WR_FLUSH = 14,        /* IBV_WR_FLUSH */
+	FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
+};
+
+static inline void note_start(const struct ibv_qp_ex *qp)
+{
+	if (record_ready())
+		builder_start(qp);
+}
+
+static void put_odd(struct builder *b, struct event_wr *wr, uint32_t flags, int num_sge)
+{
+	struct event_odd *odd = builder_part(b, wr, WR_ODD);
+
+	*odd = (struct event_odd){ wr->opcode, flags, num_sge, 0 };
+}
+
+/* A request begins, with @imm in host order or the key to invalidate. */
+static inline struct event_wr *begin(const struct ibv_qp_ex *qp, struct builder *b,
+				     enum ibv_wr_opcode opcode, uint32_t imm)
+{
+	struct event_wr *wr = builder_add(b);
+
+	if (!wr)
+		return NULL;
+	*wr = (struct event_wr){ .wr_id = qp->wr_id, .opcode = (uint8_t)opcode,
+				 .flags = (uint8_t)qp->wr_flags, .imm = imm };
+	if (__builtin_expect(qp->wr_flags > 255, 0))
+		put_odd(b, wr, qp->wr_flags, 0);
+	return wr;
+}
+
+static inline void note(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t imm)
+{
+	struct builder *b = builder_find(qp);
+
+	if (b)
+		begin(qp, b, opcode, imm);
+}
+
+static struct event_wr *begin_rdma(const struct ibv_qp_ex *qp, struct builder *b,
+				   enum ibv_wr_opcode opcode, uint32_t imm, uint32_t rkey,
+				   uint64_t remote_addr)
+{
+	struct event_wr *wr = begin(qp, b, opcode, imm);
+
+	if (wr)
+		*(struct event_rdma *)builder_part(b, wr, WR_RDMA) =
+			(struct event_rdma){ remote_addr, rkey };
+	return wr;
+}
+
+static void note_rdma(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t imm,
+		      uint32_t rkey, uint64_t remote_addr)
+{
+	struct builder *b = builder_find(qp);
+
+	if (b)
+		begin_rdma(qp, b, opcode, imm, rkey, remote_addr);
+}
+
+static void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t rkey,
+			uint64_t remote_addr, uint64_t compare_add, uint64_t swap)
+{
+	struct builder *b = builder_find(qp);
+	struct event_wr *wr = b ? begin_rdma(qp, b, opcode, 0, rkey, remote_addr) : NULL;
+
+	if (wr)
+		*(struct event_atomic *)builder_part(b, wr, WR_ATOMIC) =
+			(struct event_atomic){ compare_add, swap };
+}
+
+/* More than are recorded, or a request that has its odd part already: it says how many. */
+static struct event_sge *odd_elements(struct builder *b, struct event_wr *wr, size_t n)
+{
+	struct event_odd *odd;
+
+	builder_elements(b, wr, 0);
+	if (!(wr->parts & WR_ODD))
+		put_odd(b, wr, wr->flags, 0);
+	odd = builder_part(b, wr, WR_ODD);
+	odd->flags |= wr->flags;
+	odd->num_sge = (int)n;
+	return builder_elements(b, wr, n > BUILDER_SGES ? 0 : (unsigned int)n);
+}
+
+static inline struct event_sge *elements(struct builder *b, struct event_wr *wr, size_t n)
+{
+	if (__builtin_expect(n <= BUILDER_SGES && !(wr->parts & WR_ODD), 1))
+		return builder_elements(b, wr, (unsigned int)n);
+	return odd_elements(b, wr, n);
+}
+
+/* Eight bytes that lie in the request itself. */
+static void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+			      const void *data)
+{
+	struct builder *b = builder_find(qp);
+	struct event_wr *wr = b ? begin_rdma(qp, b, IBV_WR_ATOMIC_WRITE, 0, rkey, remote_addr) :
+				  NULL;
+	struct event_sge *sge;
+
+	if (!wr)
+		return;
+	wr->flags |= IBV_SEND_INLINE;
+	sge = elements(b, wr, 1);
+	*sge = (struct event_sge){ (uint64_t)(uintptr_t)data, 8, 0 };
+	if (__builtin_expect(payload_on, 0))
+		payload_inline(qp, b, sge);
+}
+
+/* The part of atomics has room for what no other request has. */
+static void note_flush(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+		       size_t length, uint8_t type, uint8_t level)
+{
+	note_atomic(qp, (enum ibv_wr_opcode)WR_FLUSH, rkey, remote_addr, length,
+		    type | (uint64_t)level << 8);
+}
+
+static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info)
+{
+	struct builder *b = builder_find(qp);
+	struct event_wr *wr = b ? begin(qp, b, IBV_WR_BIND_MW, 0) : NULL;
+
+	if (wr)
+		*(struct event_bind *)builder_part(b, wr, WR_BIND) = (struct event_bind){
+			(uint64_t)(uintptr_t)mw, (uint64_t)(uintptr_t)info->mr, info->addr,
+			info->length, rkey, info->mw_access_flags };
+}
+
+static void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+	struct builder *b = builder_find(qp);
+	struct event_wr *wr = b ? begin(qp, b, IBV_WR_TSO, 0) : NULL;
+
+	if (wr)
+		*(struct event_tso *)builder_part(b, wr, WR_TSO) =
+			(struct event_tso){ (uint64_t)(uintptr_t)hdr, hdr_sz, mss };
+}
+
+static inline struct event_wr *last(const struct ibv_qp_ex *qp, struct builder **ret_builder)
+{
+	*ret_builder = builder_find(qp);
+	return *ret_builder ? builder_last(*ret_builder) : NULL;
+}
+
+static void note_ud(const struct ibv_qp_ex *qp, const struct ibv_ah *ah, uint32_t remote_qpn,
+		    uint32_t remote_qkey)
+{
+	struct builder *b;
+	struct event_wr *wr = last(qp, &b);
+
+	if (wr)
+		*(struct event_ud *)builder_part(b, wr, WR_UD) =
+			(struct event_ud){ (uint64_t)(uintptr_t)ah, remote_qpn, remote_qkey };
+}
+
+static void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
+{
+	struct builder *b;
+	struct event_wr *wr = last(qp, &b);
+
+	if (wr)
+		*(uint64_t *)builder_part(b, wr, WR_XRC) = remote_srqn;
+}
+
+static inline void note_sge(const struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
+			    uint32_t length)
+{
+	struct builder *b;
+	struct event_wr *wr = last(qp, &b);
+
+	if (wr)
+		*elements(b, wr, 1) = (struct event_sge){ addr, length, lkey };
+}
+
+static void note_sges(const struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *from)
+{
+	struct builder *b;
+	struct event_wr *wr = last(qp, &b);
+	struct event_sge *sge;
+
+	if (!wr)
+		return;
+	sge = elements(b, wr, n);
+	for (unsigned int i = 0; i < wr->nsge; i++)
+		sge[i] = (struct event_sge){ from[i].addr, from[i].length, from[i].lkey };
+}
+
+static void note_inlines(const struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *from)
+{
+	struct builder *b;
+	struct event_wr *wr = last(qp, &b);
+	struct event_sge *sge;
+
+	if (!wr)
+		return;
+	wr->flags |= IBV_SEND_INLINE;
+	sge = elements(b, wr, n);
+	for (unsigned int i = 0; i < wr->nsge; i++)
+		sge[i] = (struct event_sge){ (uint64_t)(uintptr_t)from[i].addr,
+					     (uint32_t)from[i].length, 0 };
+	if (__builtin_expect(payload_on, 0))
+		payload_inline(qp, b, sge);
+}
+
+static void note_inline(const struct ibv_qp_ex *qp, void *addr, size_t length)
+{
+	const struct ibv_data_buf buf = { addr, length };
+
+	note_inlines(qp, 1, &buf);
+}
+
+/* Write what was built. False: nothing is written. */
+static inline bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struct post *post)
+{
+	struct builder *b;
+	bool on;
+
+	if (!record_ready())
+		return false;
+	b = builder_find(qp);
+	if (!b || !atomic_load_explicit(&b->open, memory_order_relaxed)) {
+		/* recording began meanwhile, too many are being built, another thread's */
+		if (verb == VERB_wr_complete)
+			record_blind(BLIND_EXTENDED_QP, &qp->qp_base);
+		return false;
+	}
+	if (__builtin_expect(b->cut, 0))
+		record_blind(BLIND_EXTENDED_QP, &qp->qp_base);
+	on = post_begin_built(post, verb, &qp->qp_base, b);
+	atomic_store_explicit(&b->open, false, memory_order_relaxed);
+	return on;
+}
+
+/* Nothing of what was built is under way. */
+static void refused(const struct ibv_qp_ex *qp)
+{
+	const struct builder *b = builder_find(qp);
+
+	if (b)
+		payload_refused_built(&qp->qp_base, b);
+}
+
+static int complete(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
+{
+	struct post post;
+	bool on;
+	int ret;
+
+	post_init(&post, frame);
+	on = write_built(qp, VERB_wr_complete, &post);
+	ret = next(qp);
+	if (__builtin_expect(ret && payload_on, 0))
+		refused(qp);
+	if (on)
+		post_end(&post, ret, NULL);
+	return ret;
+}
+
+static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
+{
+	struct post post;
+
+	post_init(&post, frame);
+	if (write_built(qp, VERB_wr_abort, &post))
+		post_end(&post, 0, NULL);
+}
+
+/* name, the flag that asks for it (0: it is always there), parameters, arguments, what is noted */
+#define BUILDER_VERBS(_, i)                                                                       \
+	_(i, wr_start, 0, (struct ibv_qp_ex *qp), (qp), note_start(qp))                           \
+	_(i, wr_abort, 0, (struct ibv_qp_ex *qp), (qp),                                           \
+	  note_abort(qp, __builtin_frame_address(0)))                                             \
+	_(i, wr_atomic_cmp_swp, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP,                                \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap),  \
+	  (qp, rkey, addr, compare, swap),                                                        \
+	  note_atomic(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, addr, compare, swap))                  \
+	_(i, wr_atomic_fetch_add, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,                            \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t add),                     \
+	  (qp, rkey, addr, add),                                                                  \
+	  note_atomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0))                       \
+	_(i, wr_atomic_write, IBV_QP_EX_WITH_ATOMIC_WRITE,                                        \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *data),                 \
+	  (qp, rkey, addr, data), note_atomic_write(qp, rkey, addr, data))                        \
+	_(i, wr_bind_mw, IBV_QP_EX_WITH_BIND_MW,                                                  \
+	  (struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,                                \
+	   const struct ibv_mw_bind_info *info), (qp, mw, rkey, info),                            \
+	  note_bind(qp, mw, rkey, info))                                                          \
+	_(i, wr_local_inv, IBV_QP_EX_WITH_LOCAL_INV, (struct ibv_qp_ex *qp, uint32_t rkey),       \
+	  (qp, rkey), note(qp, IBV_WR_LOCAL_INV, rkey))                                           \
+	_(i, wr_rdma_read, IBV_QP_EX_WITH_RDMA_READ,                                              \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr),                 \
+	  note_rdma(qp, IBV_WR_RDMA_READ, 0, rkey, addr))                                         \
+	_(i, wr_rdma_write, IBV_QP_EX_WITH_RDMA_WRITE,                                            \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr),                 \
+	  note_rdma(qp, IBV_WR_RDMA_WRITE, 0, rkey, addr))                                        \
+	_(i, wr_rdma_write_imm, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,                               \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm),                       \
+	  (qp, rkey, addr, imm),                                                                  \
+	  note_rdma(qp, IBV_WR_RDMA_WRITE_WITH_IMM, be32toh(imm), rkey, addr))                    \
+	_(i, wr_send, IBV_QP_EX_WITH_SEND, (struct ibv_qp_ex *qp), (qp),                          \
+	  note(qp, IBV_WR_SEND, 0))                                                               \
+	_(i, wr_send_imm, IBV_QP_EX_WITH_SEND_WITH_IMM, (struct ibv_qp_ex *qp, __be32 imm),       \
+	  (qp, imm), note(qp, IBV_WR_SEND_WITH_IMM, be32toh(imm)))                                \
+	_(i, wr_send_inv, IBV_QP_EX_WITH_SEND_WITH_INV, (struct ibv_qp_ex *qp, uint32_t rkey),    \
+	  (qp, rkey), note(qp, IBV_WR_SEND_WITH_INV, rkey))                                       \
+	_(i, wr_send_tso, IBV_QP_EX_WITH_TSO,                                                     \
+	  (struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss),                       \
+	  (qp, hdr, hdr_sz, mss), note_tso(qp, hdr, hdr_sz, mss))                                 \
+	_(i, wr_set_ud_addr, 0,                                                                   \
+	  (struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey),                 \
+	  (qp, ah, qpn, qkey), note_ud(qp, ah, qpn, qkey))                                        \
+	_(i, wr_set_xrc_srqn, 0, (struct ibv_qp_ex *qp, uint32_t srqn), (qp, srqn),               \
+	  note_xrc(qp, srqn))                                                                     \
+	_(i, wr_set_inline_data, 0, (struct ibv_qp_ex *qp, void *addr, size_t length),            \
+	  (qp, addr, length), note_inline(qp, addr, length))                                      \
+	_(i, wr_set_inline_data_list, 0,                                                          \
+	  (struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *bufs), (qp, n, bufs),       \
+	  note_inlines(qp, n, bufs))                                                              \
+	_(i, wr_set_sge, 0,                                                                       \
+	  (struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length),                  \
+	  (qp, lkey, addr, length), note_sge(qp, lkey, addr, length))                             \
+	_(i, wr_set_sge_list, 0, (struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *sges),    \
+	  (qp, n, sges), note_sges(qp, n, sges))
+
+enum {
+#define V(i, name, flag, params, args, noted) OP_##name,
+	BUILDER_VERBS(V, 0)
+#undef V
+	OP_wr_complete,
+	OP_wr_flush,
+	OPS,
+};
+
+static void *originals[OPS][SLOTS];
+
+#define ORIGINAL(name, i) ((typeof(((struct ibv_qp_ex *)0)->name))originals[OP_##name][i])
+
+#define V(i, name, flag, params, args, noted) \
+	static void name##_##i params         \
+	{                                     \
+		noted;                        \
+		ORIGINAL(name, i) args;       \
+	}
+
+#define FUNCTIONS(i)                                                    \
+	BUILDER_VERBS(V, i)                                             \
+	static int wr_complete_##i(struct ibv_qp_ex *qp)                \
+	{                                                               \
+		return complete(qp, ORIGINAL(wr_complete, i),           \
+				__builtin_frame_address(0));            \
+	}                                                               \
+	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,    \
+				 size_t length, uint8_t type, uint8_t level)            \
+	{                                                                               \
+		note_flush(qp, rkey, addr, length, type, level);                        \
+		((wr_flush_fn *)originals[OP_wr_flush][i])(qp, rkey, addr, length, type, \
+							   level);                      \
+	}
+
+EACH_SLOT(FUNCTIONS)
+#undef V
+
+static void *const ours[OPS][SLOTS] = {
+#define V(i, name, flag, params, args, noted) [OP_##name] = SLOT_NAMES(name),
+	BUILDER_VERBS(V, 0)
+#undef V
+	[OP_wr_complete] = SLOT_NAMES(wr_complete),
+	[OP_wr_flush] = SLOT_NAMES(wr_flush),
+};
+
+static const struct {
+	size_t offset;
+	uint64_t flag;
+} ops_info[OPS] = {
+#define V(i, name, flag, params, args, noted) \
+	[OP_##name] = { offsetof(struct ibv_qp_ex, name), flag },
+	BUILDER_VERBS(V, 0)
+#undef V
+	[OP_wr_complete] = { offsetof(struct ibv_qp_ex, wr_complete), 0 },
+	[OP_wr_flush] = { FLUSH_OFFSET, WITH_FLUSH },
+};
+
+/* In the first struct ibv_qp_ex; what came later may be the provider's own data. */
+static bool was_always_there(int op)
+{
+	return ops_info[op].offset <= offsetof(struct ibv_qp_ex, wr_abort);
+}
+
+static bool may_touch(int op, uint64_t asked)
+{
+	return asked == QP_EX_UNKNOWN ? was_always_there(op) :
+					!ops_info[op].flag || (asked & ops_info[op].flag);
+}
+
+static void **pointer(struct ibv_qp_ex *qp, int op)
+{
+	return (void **)(void *)((char *)qp + ops_info[op].offset);
+}
+
+static bool is_ours(struct ibv_qp_ex *qp, int op)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (*pointer(qp, op) == ours[op][i])
+			return true;
+	return false;
+}
+
+/* Half of the functions would tell half of the story: all are put in place, or none. */
+static int patch(struct ibv_qp_ex *qp, uint64_t asked)
+{
+	int slots[OPS];
+
+	for (int op = 0; op < OPS; op++) {
+		slots[op] = may_touch(op, asked) ?
+			slots_find(originals[op], ours[op], *pointer(qp, op)) : -ENOENT;
+		if (slots[op] == -ENOSPC)
+			return -ENOSPC;
+	}
+	for (int op = 0; op < OPS; op++) {
+		if (slots[op] < 0)
+			continue;
+		/* once: another thread may be reading it */
+		if (!originals[op][slots[op]])
+			originals[op][slots[op]] = *pointer(qp, op);
+		*pointer(qp, op) = ours[op][slots[op]];
+	}
+	return 0;
+}
+
+/*
+ * Which queue pairs have builders, and the operations asked for: only of these
+ * may the library be asked for their struct ibv_qp_ex. An entry stays, and
+ * serves the next queue pair at that address.
+ */
+enum { BUCKETS = 1024 };
+
+struct known {
+	struct known *next;
+	const struct ibv_qp *qp;
+	struct ibv_qp_ex *ex; /* NULL: it has none */
+	uint64_t ops;
+};
+
+static struct known *buckets[BUCKETS];
+
+static struct known **bucket(const struct ibv_qp *qp)
+{
+	return &buckets[((uint64_t)(uintptr_t)qp >> 4) * 0x9e3779b97f4a7c15ull >> 54];
+}
+
+static struct known *known_find(const struct ibv_qp *qp)
+{
+	struct known *k = *bucket(qp);
+
+	while (k && k->qp != qp)
+		k = k->next;
+	return k;
+}
+
+static struct known *known_get(const struct ibv_qp *qp)
+{
+	struct known *k = known_find(qp);
+
+	if (k)
+		return k;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->qp = qp;
+	k->next = *bucket(qp);
+	*bucket(qp) = k;
+	return k;
+}
+
+static uint64_t known_ops(void)
+{
+	uint64_t known = 0;
+
+	for (int op = 0; op < OPS; op++)
+		known |= ops_info[op].flag;
+	return known;
+}
+
+static int watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
+{
+	struct known *k = known_get(qp);
+	int err = patch(ex, ops);
+
+	if (!k)
+		return -ENOMEM; /* it may lose its functions again */
+	k->ex = ex;
+	k->ops = ops;
+	return !err && ops != QP_EX_UNKNOWN && ops & ~known_ops() ? -EOPNOTSUPP : err;
+}
+
+int qp_ex_watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
+{
+	int err;
+
+	record_lock();
+	err = watch(qp, ex, ops);
+	record_unlock();
+	return err;
+}
+
+bool qp_ex_watched(const struct ibv_qp *qp)
+{
+	const struct known *k;
+	bool watched;
+
+	record_lock();
+	k = known_find(qp);
+	watched = k && k->ex && is_ours(k->ex, OP_wr_start);
+	record_unlock();
+	return watched;
+}
+
+int qp_ex_again(const struct ibv_qp *qp)
+{
+	const struct known *k;
+	int err;
+
+	record_lock();
+	k = known_find(qp);
+	err = k && k->ex ? patch(k->ex, k->ops) : 0;
+	record_unlock();
+	return err;
+}
+
+void qp_ex_forget(const struct ibv_qp *qp)
+{
+	struct known *k;
+
+	record_lock();
+	k = known_find(qp);
+	if (k)
+		k->ex = NULL;
+	record_unlock();
+}

@@ -1,0 +1,287 @@
+/*
+ * The exported verbs, and those of struct verbs_context
+ *
+ * Made from the list: each writes its begin, calls the function behind it, and
+ * writes its return (gen/wrappers_gen.h). Beside the list stand the hooks,
+ * which run after the return was written, and the table of contexts.
+ *
+ * A context is patched in place when it is opened: the pointers in it become
+ * ours, the provider's are kept here under the context's address. An entry
+ * stays after the context is closed, and serves the next one at that address.
+ */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "shim/trace/verbs/call.h"
+#include "shim/trace/verbs/context.h"
+#include "shim/trace/verbs/data.h"
+#include "shim/trace/interpose/import.h"
+#include "shim/trace/interpose/next.h"
+#include "shim/trace/payload/payload_objects.h"
+#include "shim/trace/verbs/poll.h"
+#include "shim/trace/verbs/poll_ex.h"
+#include "shim/trace/verbs/qp_ex.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/sieve.h"
+#include "shim/trace/verbs/wq_dm.h"
+
+#include "gen/later_gen.h"
+
+struct entry {
+	struct entry *next;
+	struct ibv_context *context;
+	struct context_next saved;
+};
+
+static _Atomic(struct entry *) entries;
+
+static struct entry *entry_find(const struct ibv_context *context)
+{
+	/* pairs with the store in entry_get() */
+	struct entry *e = atomic_load_explicit(&entries, memory_order_acquire);
+
+	while (e && e->context != context)
+		e = e->next;
+	return e;
+}
+
+static struct entry *entry_get(struct ibv_context *context)
+{
+	struct entry *e = entry_find(context);
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->context = context;
+	e->next = atomic_load_explicit(&entries, memory_order_relaxed);
+	/* pairs with the load in entry_find() */
+	atomic_store_explicit(&entries, e, memory_order_release);
+	return e;
+}
+
+const struct context_next *context_next(const struct ibv_context *context)
+{
+	const struct entry *e = entry_find(context);
+
+	return e ? &e->saved : NULL;
+}
+
+/* Private to libibverbs' neighbours: exported, and in no public header. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+static void hook_open_device(const struct call *call, struct ibv_context *context);
+static void hook_import_device(const struct call *call, struct ibv_context *context);
+static void hook_destroy_cq(const struct call *call, int ret);
+static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *qp);
+static void hook_create_qp(const struct call *call, struct ibv_qp *qp);
+static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp);
+static void hook_open_qp(const struct call *call, struct ibv_qp *qp);
+static void hook_modify_qp(const struct call *call, int ret);
+static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq);
+static void hook_create_wq(const struct call *call, struct ibv_wq *wq);
+static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
+static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
+
+/* Those of providers have the arguments that matter where the verbs have them. */
+#define hook_mlx5dv_open_device hook_open_device
+#define hook_mlx5dv_create_cq hook_create_cq_ex
+#define hook_mlx5dv_create_qp hook_create_qp_ex
+#define hook_mlx5dv_create_wq hook_create_wq
+#define hook_mlx5dv_alloc_dm hook_alloc_dm
+#define hook_mlx4dv_create_qp hook_create_qp_ex
+#define hook_efadv_create_driver_qp hook_create_qp
+#define hook_efadv_create_qp_ex hook_create_qp_ex
+#define hook_efadv_create_cq hook_create_cq_ex
+
+#include "gen/wrappers_gen.h"
+
+/* A slot exists only where the provider's structure reaches so far. */
+#define PATCH_VCTX(slot, verb)                                                            \
+	if (vctx->sz >= sizeof(*vctx) - offsetof(struct verbs_context, slot) && vctx->slot && \
+	    vctx->slot != vctx_##verb) {                                                      \
+		saved->vctx.slot = vctx->slot;                                                \
+		vctx->slot = vctx_##verb;                                                     \
+	}
+
+#define PATCH_OPS(slot, verb)                                          \
+	if (context->ops.slot && context->ops.slot != ops_##verb) {    \
+		saved->ops.slot = context->ops.slot;                   \
+		context->ops.slot = ops_##verb;                        \
+	}
+
+static int patch(struct ibv_context *context, struct context_next *saved)
+{
+	struct verbs_context *vctx = verbs_get_ctx(context);
+
+	CONTROL_OPS(PATCH_OPS)
+	if (vctx) {
+		CONTROL_VCTX(PATCH_VCTX)
+	}
+	return data_patch(&context->ops);
+}
+
+int context_patch(struct ibv_context *context)
+{
+	struct entry *e;
+	int err = -ENOMEM;
+
+	record_lock();
+	e = entry_get(context);
+	if (e)
+		err = patch(context, &e->saved);
+	record_unlock();
+	return err;
+}
+
+enum { SNAPSHOT_GIDS = 256 };
+
+static void snapshot_gids(struct ibv_context *context)
+{
+	struct ibv_gid_entry *gids = calloc(SNAPSHOT_GIDS, sizeof(*gids));
+
+	if (gids && next_symbol(VERB_query_gid_table))
+		_ibv_query_gid_table(context, gids, SNAPSHOT_GIDS, 0, sizeof(*gids));
+	free(gids);
+}
+
+/* The device as it was: attributes, ports, GIDs, by the recorded verbs themselves. */
+static void snapshot(struct ibv_context *context)
+{
+	struct ibv_device_attr attr;
+	struct ibv_device_attr_ex attr_ex;
+	struct ibv_port_attr port;
+	int saved = errno;
+	int ports = 0;
+
+	recorder.ours = EVENT_OURS;
+	if (!ibv_query_device_ex(context, NULL, &attr_ex))
+		ports = attr_ex.phys_port_cnt_ex ? (int)attr_ex.phys_port_cnt_ex :
+						   attr_ex.orig_attr.phys_port_cnt;
+	else if (!ibv_query_device(context, &attr))
+		ports = attr.phys_port_cnt;
+	for (int i = 1; i <= ports && i <= UINT8_MAX; i++)
+		ibv_query_port(context, (uint8_t)i, &port);
+	snapshot_gids(context);
+	recorder.ours = 0;
+	errno = saved;
+}
+
+static void opened(struct ibv_context *context)
+{
+	int saved = errno;
+
+	if (!context || !record_ready())
+		return;
+	if (context_patch(context))
+		record_blind(BLIND_PROVIDERS, context);
+	if (!recorder.ours && !recorder.depth)
+		snapshot(context);
+	errno = saved;
+}
+
+static void hook_open_device(const struct call *call, struct ibv_context *context)
+{
+	(void)call;
+	opened(context);
+}
+
+static void hook_import_device(const struct call *call, struct ibv_context *context)
+{
+	(void)call;
+	opened(context);
+}
+
+static void hook_destroy_cq(const struct call *call, int ret)
+{
+	if (!ret)
+		poll_forget((const struct ibv_cq *)(uintptr_t)call->args[0]);
+}
+
+static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
+{
+	int saved = errno;
+
+	if (ex && qp_ex_watch(qp, ex, ops))
+		record_blind(BLIND_EXTENDED_QP, qp);
+	errno = saved;
+}
+
+/* What was known of another queue pair at this address is over. */
+static void made_qp(const struct ibv_qp *qp)
+{
+	qp_ex_forget(qp);
+	sieve_made_qp(qp);
+}
+
+static void hook_create_qp(const struct call *call, struct ibv_qp *qp)
+{
+	made_qp(qp);
+	payload_qp(call, qp);
+}
+
+static void hook_open_qp(const struct call *call, struct ibv_qp *qp)
+{
+	made_qp(qp);
+	payload_opened_qp(call, qp);
+}
+
+static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
+{
+	const struct ibv_qp_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
+	struct ibv_qp_ex *(*find)(struct ibv_qp *) = next_symbol(VERB_qp_to_qp_ex);
+
+	made_qp(qp);
+	if (qp && find && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		watch_builders(qp, find(qp), attr->send_ops_flags);
+	payload_qp_ex(call, qp);
+}
+
+static void hook_modify_qp(const struct call *call, int ret)
+{
+	const struct ibv_qp *qp = (const void *)(uintptr_t)call->args[0];
+
+	if (!ret && qp_ex_again(qp))
+		record_blind(BLIND_EXTENDED_QP, qp);
+	payload_modified_qp(call, ret);
+}
+
+/* Of one that create_qp_ex did not make: a provider's own call did, which we do not see. */
+static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *ex)
+{
+	struct ibv_qp *qp = (void *)(uintptr_t)call->args[0];
+
+	if (ex && ex->wr_start && !qp_ex_watched(qp))
+		watch_builders(qp, ex, QP_EX_UNKNOWN);
+}
+
+static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
+{
+	const struct ibv_cq_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
+
+	if (cq && poll_ex_patch(cq, attr->wc_flags))
+		record_blind(BLIND_EXTENDED_CQ, cq);
+}
+
+static void hook_create_wq(const struct call *call, struct ibv_wq *wq)
+{
+	if (wq && wq_patch(wq))
+		record_blind(BLIND_WQ, wq);
+	payload_wq(call, wq);
+}
+
+static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm)
+{
+	(void)call;
+	if (dm && dm_patch(dm))
+		record_blind(BLIND_DM, dm);
+}
+
+static void hook_import_dm(const struct call *call, struct ibv_dm *dm)
+{
+	hook_alloc_dm(call, dm);
+}

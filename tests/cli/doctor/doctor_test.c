@@ -1,0 +1,404 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/doctor/doctor.h"
+
+static char root[32];
+
+/* A file of the machine, with the folders above it. */
+static void put(const char *name, const char *text, mode_t mode)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	for (char *at = strchr(path + strlen(root) + 1, '/'); at; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		mkdir(path, 0755);
+		*at = '/';
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
+	fchmod(fd, mode);
+	close(fd);
+}
+
+/* A device, and if @node is given, that file for it. */
+static void put_device(const char *node, mode_t mode)
+{
+	put("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
+	put("/sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n", 0644);
+	put("/sys/class/misc/rdma_cm/dev", "10:122\n", 0644);
+	if (node)
+		put(node, "", mode);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	strcpy(root, "/tmp/doctor_test-XXXXXX");
+	return mkdtemp(root) ? chmod(root, 0755) : -1;
+}
+
+static int remove_root(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command);
+}
+
+static struct doctor doctor;
+
+/* The verdict of the worst finding of one check, after those that it rests on. */
+static enum verdict worst(void (*look)(struct doctor *))
+{
+	enum verdict verdict = DOCTOR_OK;
+	size_t first;
+
+	doctor_fini(&doctor);
+	doctor = (struct doctor){ .root = root, .check = "test" };
+	doctor_devices(&doctor);
+	first = look == doctor_devices ? 0 : doctor.nfindings;
+	if (first)
+		look(&doctor);
+	for (size_t i = first; i < doctor.nfindings; i++)
+		if (doctor.findings[i].verdict > verdict)
+			verdict = doctor.findings[i].verdict;
+	return verdict;
+}
+
+static bool said(const char *text)
+{
+	for (size_t i = 0; i < doctor.nfindings; i++)
+		if (strstr(doctor.findings[i].text, text) ||
+		    (doctor.findings[i].remedy && strstr(doctor.findings[i].remedy, text)))
+			return true;
+	return false;
+}
+
+static void every_problem_has_a_remedy(void)
+{
+	for (size_t i = 0; i < doctor.nfindings; i++)
+		if (doctor.findings[i].verdict == DOCTOR_PROBLEM)
+			assert_non_null(doctor.findings[i].remedy);
+}
+
+static void no_device_is_a_note(void **state)
+{
+	(void)state;
+	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
+	assert_int_equal(worst(doctor_nodes), DOCTOR_OK);
+	assert_int_equal(worst(doctor_modules), DOCTOR_OK);
+}
+
+static void card_without_driver_is_a_problem(void **state)
+{
+	(void)state;
+	put("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x15b3\n", 0644);
+	put("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
+	assert_int_equal(worst(doctor_devices), DOCTOR_PROBLEM);
+	assert_true(said("0000:03:00.0") && said("mlx5_ib"));
+	put("/sys/bus/pci/devices/0000:03:00.0/infiniband/mlx5_0/x", "", 0644);
+	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
+}
+
+static void other_cards_are_not_meant(void **state)
+{
+	(void)state;
+	put("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x8086\n", 0644);
+	put("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
+	put("/sys/bus/pci/devices/0000:04:00.0/vendor", "0x15b3\n", 0644);
+	put("/sys/bus/pci/devices/0000:04:00.0/class", "0x068000\n", 0644);
+	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
+}
+
+static void missing_node_is_a_problem(void **state)
+{
+	(void)state;
+	put_device("/dev/infiniband/rdma_cm", 0666);
+	assert_int_equal(worst(doctor_nodes), DOCTOR_PROBLEM);
+	assert_true(said("uverbs0, of mlx5_0, is missing"));
+	every_problem_has_a_remedy();
+	put("/dev/infiniband/uverbs0", "", 0666);
+	assert_int_equal(worst(doctor_nodes), DOCTOR_OK);
+}
+
+static void closed_node_is_a_problem(void **state)
+{
+	(void)state;
+	put_device("/dev/infiniband/rdma_cm", 0666);
+	put("/dev/infiniband/uverbs0", "", 0);
+	if (!getuid())
+		assert_int_equal(seteuid(65534), 0); /* root may open anything */
+	assert_int_equal(worst(doctor_nodes), DOCTOR_PROBLEM);
+	if (!getuid())
+		assert_int_equal(seteuid(0), 0);
+	assert_true(said("mode 0000"));
+}
+
+static void modules_that_lack_are_found(void **state)
+{
+	(void)state;
+	put("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
+	assert_int_equal(worst(doctor_modules), DOCTOR_PROBLEM);
+	assert_true(said("modprobe ib_uverbs"));
+	put("/sys/module/ib_uverbs/refcnt", "0\n", 0644);
+	assert_int_equal(worst(doctor_modules), DOCTOR_NOTE);
+	assert_true(said("modprobe rdma_ucm"));
+	put("/sys/module/rdma_ucm/refcnt", "0\n", 0644);
+	assert_int_equal(worst(doctor_modules), DOCTOR_OK);
+}
+
+static void little_memlock_is_a_problem_with_a_device(void **state)
+{
+	struct rlimit before, little = { 65536, 0 };
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	little.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+	put("/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n", 0644);
+	assert_int_equal(worst(doctor_memlock), DOCTOR_NOTE);
+	put_device(NULL, 0);
+	assert_int_equal(worst(doctor_memlock), DOCTOR_PROBLEM);
+	assert_true(said("65.5 kB") && said("ulimit -l"));
+	put("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n", 0644);
+	assert_int_equal(worst(doctor_memlock), DOCTOR_OK);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+}
+
+static void kernels_are_told_apart(void **state)
+{
+	static const struct {
+		const char *release;
+		enum verdict verdict;
+	} kernels[] = {
+		{ "6.1.0-13-amd64\n", DOCTOR_OK }, { "5.12.0\n", DOCTOR_OK },
+		{ "5.11.22\n", DOCTOR_NOTE },	   { "4.18.0-553.el8\n", DOCTOR_NOTE },
+		{ "4.4.0\n", DOCTOR_PROBLEM },	   { "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
+	};
+
+	(void)state;
+	assert_int_equal(worst(doctor_kernel), DOCTOR_PROBLEM); /* no /proc */
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+		put("/proc/sys/kernel/osrelease", kernels[i].release, 0644);
+		assert_int_equal(worst(doctor_kernel), kernels[i].verdict);
+		assert_int_equal(doctor_copies_on_fork(&doctor),
+				 kernels[i].verdict == DOCTOR_OK);
+	}
+}
+
+static void yama_above_1_is_a_note(void **state)
+{
+	(void)state;
+	assert_int_equal(worst(doctor_ptrace), DOCTOR_OK);
+	put("/proc/sys/kernel/yama/ptrace_scope", "1\n", 0644);
+	assert_int_equal(worst(doctor_ptrace), DOCTOR_OK);
+	put("/proc/sys/kernel/yama/ptrace_scope", "2\n", 0644);
+	assert_int_equal(worst(doctor_ptrace), DOCTOR_NOTE);
+}
+
+static void no_shared_memory_is_a_problem(void **state)
+{
+	(void)state;
+	assert_int_equal(worst(doctor_shm), DOCTOR_PROBLEM);
+	assert_true(said("VERBATIM_SESSIONS"));
+	put("/dev/shm/x", "", 0644);
+	worst(doctor_shm);
+	assert_true(said("/dev/shm has"));
+}
+
+static void little_space_is_told(void **state)
+{
+	(void)state;
+	worst(doctor_devices);
+	doctor_fini(&doctor);
+	doctor.findings = NULL;
+	doctor.nfindings = 0;
+	doctor_judge_space(&doctor, "here", 1ull << 30);
+	doctor_judge_space(&doctor, "here", 64ull << 20);
+	doctor_judge_space(&doctor, "here", 1 << 20);
+	assert_int_equal(doctor.findings[0].verdict, DOCTOR_OK);
+	assert_int_equal(doctor.findings[1].verdict, DOCTOR_NOTE);
+	assert_int_equal(doctor.findings[2].verdict, DOCTOR_PROBLEM);
+	assert_false(said("--shm-size"));
+	put("/.dockerenv", "", 0644);
+	doctor_judge_space(&doctor, "here", 64ull << 20);
+	assert_true(said("--shm-size"));
+}
+
+static void ring_budget_is_held_against_the_memory_limit(void **state)
+{
+	(void)state;
+	unsetenv("VERBATIM_RING_BUDGET");
+	assert_int_equal(worst(doctor_memory), DOCTOR_OK);
+	assert_true(said("no memory cgroup"));
+	put("/proc/self/cgroup", "4:memory:/a\n", 0644);
+	put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n", 0644);
+	assert_int_equal(worst(doctor_memory), DOCTOR_OK);
+	assert_true(said("26.2 MB of the 105 MB"));
+	setenv("VERBATIM_RING_BUDGET", "80M", 1);
+	assert_int_equal(worst(doctor_memory), DOCTOR_NOTE);
+	assert_true(said("VERBATIM_RING_BUDGET"));
+	unsetenv("VERBATIM_RING_BUDGET");
+}
+
+static void daemon_that_is_gone_does_not_run(void **state)
+{
+	(void)state;
+	put("/var/run/lttng/lttng-sessiond.pid", "4711\n", 0644);
+	worst(doctor_lttng);
+	assert_true(said("no lttng-sessiond"));
+	put("/proc/4711/stat", "", 0644);
+	worst(doctor_lttng);
+	assert_true(said("runs (pid 4711)"));
+}
+
+static void preloads_of_others_are_told(void **state)
+{
+	(void)state;
+	unsetenv("LD_PRELOAD");
+	assert_int_equal(worst(doctor_preload), DOCTOR_OK);
+	setenv("LD_PRELOAD", "", 1);
+	assert_int_equal(worst(doctor_preload), DOCTOR_OK);
+	put("/etc/ld.so.preload", "/lib/libsnoopy.so\n", 0644);
+	assert_int_equal(worst(doctor_preload), DOCTOR_NOTE);
+	assert_true(said("libsnoopy"));
+}
+
+/* The verdict of the worst finding about a program. */
+static enum verdict worst_of(const char *program)
+{
+	doctor_fini(&doctor);
+	doctor = (struct doctor){ .root = root, .program = program };
+	doctor_run(&doctor, doctor_program_checks);
+	every_problem_has_a_remedy();
+	return doctor_count(&doctor, DOCTOR_PROBLEM) ? DOCTOR_PROBLEM :
+	       doctor_count(&doctor, DOCTOR_NOTE)    ? DOCTOR_NOTE : DOCTOR_OK;
+}
+
+static const char *in_root(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	return path;
+}
+
+static void absent_program_is_a_problem(void **state)
+{
+	(void)state;
+	assert_int_equal(worst_of("no-such-program-anywhere"), DOCTOR_PROBLEM);
+	assert_int_equal(doctor.nfindings, 1);
+	put("/plain", "x", 0644);
+	assert_int_equal(worst_of(in_root("/plain")), DOCTOR_PROBLEM);
+	assert_true(said("chmod +x"));
+}
+
+static void script_is_followed(void **state)
+{
+	(void)state;
+	put("/script", "#!/usr/bin/env sh\nexit 0\n", 0755);
+	assert_int_not_equal(worst_of(in_root("/script")), DOCTOR_PROBLEM);
+	assert_true(said("a script") && said("/sh is looked at"));
+}
+
+static void script_of_itself_ends(void **state)
+{
+	char text[PATH_MAX + 8];
+
+	(void)state;
+	snprintf(text, sizeof(text), "#!%s\n", in_root("/loop"));
+	put("/loop", text, 0755);
+	assert_int_equal(worst_of(in_root("/loop")), DOCTOR_NOTE);
+}
+
+static void damaged_programs_are_survived(void **state)
+{
+	static const unsigned char half[] = "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\76\0";
+	unsigned char file[512];
+	char path[PATH_MAX];
+
+	(void)state;
+	for (unsigned int seed = 0; seed < 500; seed++) {
+		FILE *f;
+
+		srand(seed);
+		for (size_t i = 0; i < sizeof(file); i++)
+			file[i] = (unsigned char)(rand() % (seed % 2 ? 256 : 64));
+		memcpy(file, half, sizeof(half) - 1);
+		file[54] = 56; /* size of a program header */
+		file[55] = 0;
+		snprintf(path, sizeof(path), "%s/damaged", root);
+		f = fopen(path, "we");
+		assert_non_null(f);
+		fwrite(file, 1, seed % sizeof(file), f);
+		fclose(f);
+		chmod(path, 0755);
+		worst_of(path);
+	}
+}
+
+static void program_of_32_bit_is_a_problem(void **state)
+{
+	char head[65] = "\177ELF\1\1\1";
+
+	(void)state;
+	memset(head + 7, 'x', 57);
+	put("/small", head, 0755);
+	assert_int_equal(worst_of(in_root("/small")), DOCTOR_PROBLEM);
+	assert_true(said("32-bit"));
+}
+
+static void our_own_is_linked_with_verbs(void **state)
+{
+	(void)state;
+	assert_int_not_equal(worst_of("/proc/self/exe"), DOCTOR_PROBLEM);
+	assert_true(said("linked with libibverbs"));
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(no_device_is_a_note),
+		T(card_without_driver_is_a_problem),
+		T(other_cards_are_not_meant),
+		T(missing_node_is_a_problem),
+		T(closed_node_is_a_problem),
+		T(modules_that_lack_are_found),
+		T(little_memlock_is_a_problem_with_a_device),
+		T(kernels_are_told_apart),
+		T(yama_above_1_is_a_note),
+		T(no_shared_memory_is_a_problem),
+		T(little_space_is_told),
+		T(ring_budget_is_held_against_the_memory_limit),
+		T(daemon_that_is_gone_does_not_run),
+		T(preloads_of_others_are_told),
+		T(absent_program_is_a_problem),
+		T(script_is_followed),
+		T(script_of_itself_ends),
+		T(damaged_programs_are_survived),
+		T(program_of_32_bit_is_a_problem),
+		T(our_own_is_linked_with_verbs),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	doctor_fini(&doctor);
+	return failed;
+}

@@ -1,0 +1,143 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/import/apart.h"
+#include "core/wire/log.h"
+
+static const struct apart_limits limits = { 1 << 30, 1 };
+
+static int run(int (*work)(void *arg), void *arg, int *ret_signal)
+{
+	return apart_run(work, arg, &limits, ret_signal);
+}
+
+static int add_one(void *arg)
+{
+	return ++*(int *)arg;
+}
+
+static void status_comes_back_and_memory_does_not(void **state)
+{
+	int own = 41, *shared = apart_share(sizeof(*shared)), signal;
+
+	(void)state;
+	assert_int_equal(run(add_one, &own, &signal), 42);
+	assert_int_equal(signal, 0);
+	assert_int_equal(own, 41);
+	assert_int_equal(run(add_one, shared, &signal), 1);
+	assert_int_equal(*shared, 1);
+}
+
+static int abort_with_words(void *arg)
+{
+	fprintf(stderr, "(%s): assertion failed\nAborting...\n", (char *)arg);
+	log_note("about to abort");
+	abort();
+}
+
+/* Runs @work and returns what is on stderr then. */
+static int listen_to(int (*work)(void *arg), void *arg, char said[256], int *ret_signal)
+{
+	int before = dup(STDERR_FILENO), ends[2], status;
+	ssize_t n;
+
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	close(ends[1]);
+	status = run(work, arg, ret_signal);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	n = read(ends[0], said, 255);
+	close(ends[0]);
+	said[n > 0 ? n : 0] = '\0';
+	return status;
+}
+
+static void only_our_lines_of_one_that_aborts_are_said(void **state)
+{
+	char said[256];
+	int signal;
+
+	(void)state;
+	assert_int_equal(listen_to(abort_with_words, "x", said, &signal), -ECHILD);
+	assert_int_equal(signal, SIGABRT);
+	assert_string_equal(said, "verbatim: about to abort\n");
+}
+
+static int spin(void *arg)
+{
+	volatile bool *for_ever = arg;
+
+	while (*for_ever)
+		;
+	return 0;
+}
+
+static void one_that_does_not_go_on_is_ended(void **state)
+{
+	bool for_ever = true;
+	int signal;
+
+	(void)state;
+	assert_int_equal(run(spin, &for_ever, &signal), -ECHILD);
+	assert_int_equal(signal, SIGXCPU);
+}
+
+static int spin_and_go_on(void *arg)
+{
+	const clock_t end = clock() + 5 * CLOCKS_PER_SEC / 2;
+
+	(void)arg;
+	while (clock() < end)
+		apart_goes_on();
+	return 7;
+}
+
+static void one_that_goes_on_may_take_its_time(void **state)
+{
+	int signal;
+
+	(void)state;
+	assert_int_equal(run(spin_and_go_on, NULL, &signal), 7);
+}
+
+static int take_memory(void *arg)
+{
+	(void)arg;
+	return malloc(3u << 30) ? 1 : 0;
+}
+
+static void memory_has_an_end(void **state)
+{
+	int signal;
+
+	(void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip();
+#endif
+	assert_int_equal(run(take_memory, NULL, &signal), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(status_comes_back_and_memory_does_not),
+		cmocka_unit_test(only_our_lines_of_one_that_aborts_are_said),
+		cmocka_unit_test(one_that_does_not_go_on_is_ended),
+		cmocka_unit_test(one_that_goes_on_may_take_its_time),
+		cmocka_unit_test(memory_has_an_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

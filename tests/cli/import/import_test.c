@@ -1,0 +1,376 @@
+/*
+ * Importing CTF that LTTng might have written
+ *
+ * The smallest there is: metadata as text, one stream without packets, a
+ * tracepoint of a thread's begin and one of any event (CTF 1.8).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/import/ctf.h"
+#include "core/store/read/trace.h"
+#include "core/wire/desc.h"
+#include "core/wire/event.h"
+#include "core/wire/ring.h"
+
+enum { BEGIN, MARK, OTHERS }; /* numbers of the tracepoints */
+enum { PID = 100, TID = 101, SINCE = 5000 };
+
+static const char metadata[] =
+	"/* CTF 1.8 */\n"
+	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
+	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+	"trace { major = 1; minor = 8; byte_order = le; };\n"
+	"clock { name = monotonic; freq = 1000000000; };\n"
+	"typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := stamp_t;\n"
+	"stream { event.header := struct { uint32_t id; stamp_t timestamp; }; };\n"
+#define POINT(id, name)                                                                          \
+	"event { id = " #id "; name = \"" name "\"; fields := struct { uint32_t pid; uint32_t"   \
+	" tid; uint32_t seq; uint64_t since; uint64_t time; uint64_t start; uint64_t realtime;"  \
+	" uint64_t fingerprint; uint32_t _raw_length; uint64_t raw[_raw_length]; }; };\n"
+	POINT(0, "verbatim:thread_begin") POINT(1, "verbatim:mark") POINT(2, "others:mark");
+
+static char dir[64], trace_path[80];
+static FILE *stream;
+
+static void write_metadata(const char *text)
+{
+	char path[96];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/ctf/metadata", dir);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int setup(void **state)
+{
+	char path[96];
+
+	(void)state;
+	strcpy(dir, "/tmp/verbatim-import-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(trace_path, sizeof(trace_path), "%s/t.db", dir);
+	snprintf(path, sizeof(path), "%s/ctf", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_metadata(metadata);
+	snprintf(path, sizeof(path), "%s/ctf/stream", dir);
+	stream = fopen(path, "we");
+	assert_non_null(stream);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	static const char *const names[] = { "ctf/index/stream.idx", "ctf/index", "ctf/metadata",
+					     "ctf/stream", "ctf", "t.db", "said" };
+	char path[96];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		remove(path);
+	}
+	return rmdir(dir);
+}
+
+static void put32(uint32_t value) { fwrite(&value, sizeof(value), 1, stream); }
+static void put64(uint64_t value) { fwrite(&value, sizeof(value), 1, stream); }
+
+/* A tracepoint at @time with @words of @raw. */
+static void put(uint32_t id, uint64_t time, uint32_t seq, uint64_t fingerprint, const void *raw,
+		uint32_t words)
+{
+	put32(id);
+	put64(time);
+	put32(PID);
+	put32(TID);
+	put32(seq);
+	put64(SINCE);
+	put64(time);
+	put64(fingerprint ? SINCE : 0);
+	put64(0);
+	put64(fingerprint);
+	put32(words);
+	if (words)
+		fwrite(raw, 8, words, stream);
+}
+
+static void put_begin(uint64_t fingerprint)
+{
+	struct ring_head head = { .pid = PID, .tid = TID, .comm = "app" };
+
+	put(BEGIN, SINCE, 0, fingerprint, &head, sizeof(head) / 8);
+}
+
+/* A mark of the program with the text "m0" to "m9". */
+static void put_mark(uint32_t id, uint64_t time, uint32_t seq)
+{
+	struct {
+		struct event_mark mark;
+		char text[8];
+	} event = { .mark = { .head = { .words = sizeof(event) / 8, .type = EVENT_MARK, .seq = seq },
+			      .kind = MARK_POINT, .bytes = 2 } };
+
+	event.text[0] = 'm';
+	event.text[1] = (char)('0' + seq % 10);
+	put(id, time, seq, 0, &event, sizeof(event) / 8);
+}
+
+/* Returns the command's exit status; the trace is then at trace_path. */
+static int import(void)
+{
+	char ctf[80], command[] = "import", quiet[] = "-q", output[] = "-o";
+	char *argv[] = { command, quiet, output, trace_path, ctf, NULL };
+
+	fclose(stream);
+	snprintf(ctf, sizeof(ctf), "%s/ctf", dir);
+	return cli_import(5, argv);
+}
+
+/* The marks' texts in their order, one string. */
+static void marks(char text[128], struct trace_loss *ret_loss)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	struct trace *trace;
+
+	*text = '\0';
+	assert_int_equal(trace_open(trace_path, &trace), 0);
+	*ret_loss = trace_loss(trace);
+	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+	while (cursor_next(cursor, &event) > 0)
+		if (event->kind == TRACE_MARK)
+			strcat(text, event->mark->text);
+	cursor_close(cursor);
+	trace_close(trace);
+}
+
+static void events_come_by_their_numbers(void **state)
+{
+	struct trace_loss loss;
+	char text[128];
+
+	(void)state;
+	put_begin(verbs_fingerprint);
+	put_mark(MARK, 6000, 1);
+	put_mark(MARK, 6002, 3); /* another processor's buffer was ahead */
+	put_mark(MARK, 6002, 2);
+	put_mark(OTHERS, 6003, 9);
+	put_mark(MARK, 6004, 3); /* twice */
+	put_mark(MARK, 6005, 4);
+	assert_int_equal(import(), CLI_FINE);
+	marks(text, &loss);
+	assert_string_equal(text, "m1m2m3m4");
+	assert_int_equal(loss.events, 0);
+}
+
+static void gap_is_a_loss(void **state)
+{
+	struct trace_loss loss;
+	char text[128];
+
+	(void)state;
+	put_begin(verbs_fingerprint);
+	put_mark(MARK, 6000, 1);
+	put_mark(MARK, 6003, 4);
+	assert_int_equal(import(), CLI_FINE);
+	marks(text, &loss);
+	assert_string_equal(text, "m1m4");
+	assert_int_equal(loss.events, 2);
+	assert_int_equal(loss.late, 0);
+}
+
+static void session_after_the_program_is_late(void **state)
+{
+	struct trace_loss loss;
+	char text[128];
+
+	(void)state;
+	put_mark(MARK, 9000, 701);
+	put_mark(MARK, 9001, 702);
+	assert_int_equal(import(), CLI_FINE);
+	marks(text, &loss);
+	assert_string_equal(text, "m1m2");
+	assert_int_equal(loss.events, 700);
+	assert_int_equal(loss.late, 700);
+}
+
+static void another_version_is_refused(void **state)
+{
+	(void)state;
+	put_begin(verbs_fingerprint + 1);
+	put_mark(MARK, 6000, 1);
+	assert_int_equal(import(), CLI_TRACE);
+	assert_int_equal(access(trace_path, F_OK), -1);
+}
+
+static void nothing_of_ours_is_refused(void **state)
+{
+	(void)state;
+	put_mark(OTHERS, 6000, 1);
+	assert_int_equal(import(), CLI_TRACE);
+	assert_int_equal(access(trace_path, F_OK), -1);
+}
+
+static void event_that_contradicts_itself_is_damage(void **state)
+{
+	const uint64_t wrong[2] = { 99 }; /* it says that it is 99 words long */
+	struct trace_loss loss;
+	char text[128];
+
+	(void)state;
+	put_begin(verbs_fingerprint);
+	put_mark(MARK, 6000, 1);
+	put(MARK, 6001, 2, 0, wrong, 2);
+	put_mark(MARK, 6002, 3);
+	assert_int_equal(import(), CLI_TRACE);
+	marks(text, &loss);
+	assert_string_equal(text, "m1m3");
+	assert_true(loss.damaged);
+}
+
+/* import(), and what it says: @said has 1024 bytes. */
+static int import_and_listen(char *said)
+{
+	char path[96];
+	int before = dup(STDERR_FILENO), fd, status;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/said", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	dup2(fd, STDERR_FILENO);
+	status = import();
+	dup2(before, STDERR_FILENO);
+	close(before);
+	n = pread(fd, said, 1023, 0);
+	close(fd);
+	said[n > 0 ? n : 0] = '\0';
+	return status;
+}
+
+/* babeltrace2 2.0 is ended by it: status 3, one sentence, and no file. */
+static void expect_damage(void)
+{
+	char said[1024];
+
+	assert_int_equal(import_and_listen(said), CLI_TRACE);
+	assert_int_equal(access(trace_path, F_OK), -1);
+	assert_non_null(strstr(said, "babeltrace2 ended by signal "));
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+}
+
+/* In the metadata, @old is @new. */
+static void change_metadata(const char *old, const char *new)
+{
+	char text[sizeof(metadata) + 64], *at;
+
+	strcpy(text, metadata);
+	at = strstr(text, old);
+	assert_non_null(at);
+	memmove(at + strlen(new), at + strlen(old), strlen(at + strlen(old)) + 1);
+	memcpy(at, new, strlen(new));
+	write_metadata(text);
+}
+
+/* The third event lies about its length: a trace has been begun by then. */
+static void put_length(uint32_t words)
+{
+	put_begin(verbs_fingerprint);
+	put_mark(MARK, 6000, 1);
+	put(MARK, 6001, 2, 0, NULL, 0);
+	fseek(stream, -4, SEEK_CUR);
+	put32(words);
+	put64(0);
+}
+
+static void clock_that_stands_still_is_damage(void **state)
+{
+	(void)state;
+	change_metadata("freq = 1000000000;", "");
+	put_begin(verbs_fingerprint);
+	expect_damage();
+}
+
+static void field_that_is_there_twice_is_damage(void **state)
+{
+	(void)state;
+	change_metadata("uint64_t time;", "uint64_t _raw_length;");
+	put_begin(verbs_fingerprint);
+	expect_damage();
+}
+
+static void length_beyond_all_is_damage(void **state)
+{
+	(void)state;
+	put_length(UINT32_MAX);
+	expect_damage();
+}
+
+static void length_beyond_the_memory_is_damage(void **state)
+{
+	(void)state;
+	put_length(INT32_MAX - 64);
+	expect_damage();
+}
+
+static void events_of_no_bits_come_to_an_end(void **state)
+{
+	(void)state;
+	write_metadata("/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };"
+		       " stream { }; event { name = \"x\"; fields := struct { }; };");
+	put32(0);
+	assert_int_equal(import(), CLI_TRACE);
+	assert_int_equal(access(trace_path, F_OK), -1);
+}
+
+static void fifo_is_not_waited_for(void **state)
+{
+	char path[96];
+
+	(void)state;
+	put_begin(verbs_fingerprint);
+	snprintf(path, sizeof(path), "%s/ctf/index", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/ctf/index/stream.idx", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(60);
+	assert_int_equal(import(), CLI_TRACE);
+	alarm(0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(events_come_by_their_numbers),
+		TEST(gap_is_a_loss),
+		TEST(session_after_the_program_is_late),
+		TEST(another_version_is_refused),
+		TEST(nothing_of_ours_is_refused),
+		TEST(event_that_contradicts_itself_is_damage),
+		TEST(clock_that_stands_still_is_damage),
+		TEST(field_that_is_there_twice_is_damage),
+		TEST(length_beyond_all_is_damage),
+		TEST(length_beyond_the_memory_is_damage),
+		TEST(events_of_no_bits_come_to_an_end),
+		TEST(fifo_is_not_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

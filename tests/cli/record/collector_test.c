@@ -1,0 +1,306 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/record/collector.h"
+#include "core/wire/ring.h"
+
+static char dir[] = "/tmp/collector_test-XXXXXX", trace[64];
+static struct session session;
+static struct writer *writer;
+static struct collector *collector;
+
+static int make_dir(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(trace, sizeof(trace), "%s/t.db", dir);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+static int start(void **state)
+{
+	struct writer_info info = { .command = "test", .device = "" };
+
+	(void)state;
+	if (session_create(&session, dir, RING_MIN, ON_FULL_DROP))
+		return -1;
+	info.clock = &session.clock;
+	return writer_create(trace, &info, &writer) ||
+	       collector_new(&session, writer, &collector);
+}
+
+static int stop(void **state)
+{
+	int err;
+
+	(void)state;
+	collector_free(collector);
+	session_remove(&session);
+	err = writer_finish(writer);
+	unlink(trace);
+	return err;
+}
+
+static uint32_t number(void)
+{
+	return atomic_fetch_add(&session.page->rings, 1);
+}
+
+static void make_ring(struct ring *ring, uint32_t index)
+{
+	char path[SESSION_PATH + 16];
+
+	session_ring_path(&session, index, path);
+	assert_int_equal(ring_create(ring, path, RING_MIN, index, 0), 0);
+	ring->head->ticks = clock_ticks(session.page->clock.kind);
+}
+
+static bool ring_is_there(uint32_t index)
+{
+	char path[SESSION_PATH + 16];
+
+	session_ring_path(&session, index, path);
+	return !access(path, F_OK);
+}
+
+static void put(struct ring *ring)
+{
+	struct event_notify *event;
+
+	assert_true(ring_room(ring, sizeof(*event)));
+	event = ring_next(ring);
+	memset(event, 0, sizeof(*event));
+	event->head.type = EVENT_NOTIFY;
+	event->head.ticks = clock_ticks(session.page->clock.kind);
+	event->cq = 0x1000;
+	ring_commit(ring, &event->head, sizeof(*event) / 8);
+}
+
+static uint64_t taken(void)
+{
+	return writer_progress(writer).events;
+}
+
+static void drain_takes_what_is_there(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	assert_int_equal(collector_drain(collector), 0);
+	make_ring(&ring, number());
+	for (int i = 0; i < 100; i++)
+		put(&ring);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_int_equal(taken(), 100);
+	assert_true(collector_busy(collector));
+	ring_close(&ring);
+}
+
+/* Its maker was killed between the number and the file, or is slow. */
+static void number_without_a_ring_holds_nothing_up(void **state)
+{
+	uint32_t late = number(), never = number();
+	struct ring ring, slow;
+
+	(void)state;
+	make_ring(&ring, number());
+	put(&ring);
+	assert_true(collector_drain(collector) > 0);
+	make_ring(&slow, late);
+	put(&slow);
+	assert_int_equal(collector_tend(collector), 0);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(taken(), 2);
+	assert_false(ring_is_there(never));
+	assert_int_equal(collector_finish(collector), 0);
+	ring_close(&ring);
+	ring_close(&slow);
+}
+
+static void closed_ring_is_read_to_its_end_and_removed(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	make_ring(&ring, number());
+	put(&ring);
+	atomic_store(&ring.head->closed, 1);
+	collector_drain(collector);
+	assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(taken(), 1);
+	assert_false(ring_is_there(0));
+	assert_false(collector_busy(collector));
+	ring_close(&ring);
+}
+
+static void ring_of_a_dead_process_is_read_to_its_end(void **state)
+{
+	struct ring ring;
+	pid_t pid;
+
+	(void)state;
+	number();
+	pid = fork();
+	if (!pid) {
+		make_ring(&ring, 0);
+		put(&ring);
+		put(&ring);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	collector_drain(collector);
+	assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(taken(), 2);
+	assert_false(collector_busy(collector));
+	assert_int_equal(collector_processes(collector), 1);
+}
+
+static void damaged_event_is_stepped_over_and_all_goes_on(void **state)
+{
+	struct ring bad, good;
+
+	(void)state;
+	make_ring(&bad, number());
+	make_ring(&good, number());
+	put(&bad);
+	put(&bad);
+	((struct event_head *)(bad.data + sizeof(struct event_notify)))->words = 0;
+	put(&good);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(collector_drain(collector), 0);
+	put(&good);
+	put(&bad);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(taken(), 4);
+	assert_int_equal(collector_finish(collector), 0);
+	ring_close(&bad);
+	ring_close(&good);
+}
+
+static void loss_is_told_while_the_ring_lives(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	make_ring(&ring, number());
+	put(&ring);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(collector_lost(collector), 0);
+	assert_int_equal(writer_progress(writer).lost, 0);
+	atomic_store(&ring.head->dropped, 5);
+	assert_int_equal(collector_lost(collector), 0);
+	assert_int_equal(writer_progress(writer).lost, 5);
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(writer_progress(writer).lost, 5);
+	ring_close(&ring);
+}
+
+/* The head is the program's memory, too. */
+static void impossible_tail_is_damage(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	make_ring(&ring, number());
+	atomic_store(&ring.head->tail, UINT64_MAX - 7);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_int_equal(collector_finish(collector), 0);
+	ring_close(&ring);
+}
+
+/* The program may write to the page, too. */
+static void page_is_not_asked_for_the_clock(void **state)
+{
+	(void)state;
+	session.page->clock.mult = 0;
+	session.page->clock.shift = 200;
+	assert_int_equal(collector_drain(collector), 0);
+	assert_in_range(collector_seen(collector), 1, 1000000000000);
+	assert_int_equal(collector_finish(collector), 0);
+}
+
+static void rings_that_were_never_made_hold_nothing_up(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	make_ring(&ring, number());
+	put(&ring);
+	atomic_store(&session.page->rings, UINT32_MAX);
+	atomic_store(&session.page->ringless, UINT32_MAX);
+	assert_true(collector_drain(collector) > 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(taken(), 1);
+	ring_close(&ring);
+}
+
+/* Its page counts one; or a million, for each of which a file was opened. */
+static void leftover_is_all_that_is_there(void **state)
+{
+	struct ring ring;
+
+	(void)state;
+	for (uint32_t i = 3; i < SESSION_RINGS; i += 500000) {
+		make_ring(&ring, i);
+		put(&ring);
+		ring_close(&ring);
+	}
+	atomic_store(&session.page->rings, 1);
+	assert_int_equal(collector_leftover(collector), 0);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(taken(), 3);
+}
+
+static void finish_closes_the_session(void **state)
+{
+	(void)state;
+	assert_int_equal(collector_finish(collector), 0);
+	assert_false(session_running(&session));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(drain_takes_what_is_there, start, stop),
+		cmocka_unit_test_setup_teardown(number_without_a_ring_holds_nothing_up, start,
+						stop),
+		cmocka_unit_test_setup_teardown(closed_ring_is_read_to_its_end_and_removed, start,
+						stop),
+		cmocka_unit_test_setup_teardown(ring_of_a_dead_process_is_read_to_its_end, start,
+						stop),
+		cmocka_unit_test_setup_teardown(damaged_event_is_stepped_over_and_all_goes_on,
+						start, stop),
+		cmocka_unit_test_setup_teardown(loss_is_told_while_the_ring_lives, start, stop),
+		cmocka_unit_test_setup_teardown(impossible_tail_is_damage, start, stop),
+		cmocka_unit_test_setup_teardown(page_is_not_asked_for_the_clock, start, stop),
+		cmocka_unit_test_setup_teardown(rings_that_were_never_made_hold_nothing_up, start,
+						stop),
+		cmocka_unit_test_setup_teardown(leftover_is_all_that_is_there, start, stop),
+		cmocka_unit_test_setup_teardown(finish_closes_the_session, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

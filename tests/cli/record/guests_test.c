@@ -1,0 +1,285 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/record/guests.h"
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
+
+static char parent[] = "/tmp/guests_test-XXXXXX";
+
+static int make_parent(void **state)
+{
+	(void)state;
+	return mkdtemp(parent) ? 0 : -1;
+}
+
+static int remove_parent(void **state)
+{
+	(void)state;
+	return rmdir(parent);
+}
+
+/* A process that was started with VERBATIM_DIR=@dir; it has done so when this returns. */
+static pid_t start_guest(const char *dir)
+{
+	char entry[300], byte;
+	int fds[2];
+	pid_t pid;
+
+	snprintf(entry, sizeof(entry), SESSION_ENV "=%s", dir);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		execle("/bin/sleep", "sleep", "60", NULL, (char *[]){ "A=1", entry, NULL });
+		_exit(1);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 0); /* closed by exec */
+	close(fds[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void guest_is_found_by_its_environment(void **state)
+{
+	pid_t pid = start_guest("/tmp/guests"), other = start_guest("/tmp/guests2"), found[4];
+
+	(void)state;
+	assert_int_equal(guests_scan("/tmp/guests", found, 4), 1);
+	assert_int_equal(found[0], pid);
+	end(pid);
+	assert_int_equal(guests_scan("/tmp/guests", found, 4), 0);
+	end(other);
+}
+
+static void own_thread_is_there(void **state)
+{
+	(void)state;
+	assert_true(guests_has_thread(getpid(), getpid()));
+	assert_false(guests_has_thread(getpid(), 1));
+}
+
+static void process_without_our_ring_is_foreign(void **state)
+{
+	struct session session;
+	struct ring ring;
+	char path[SESSION_PATH + 16];
+	pid_t pid = start_guest("/tmp/guests");
+
+	(void)state;
+	assert_int_equal(session_create(&session, parent, RING_MIN, ON_FULL_WAIT), 0);
+	session_ring_path(&session, 0, path);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
+	assert_false(guests_is_foreign(getpid(), &session));
+	assert_true(guests_is_foreign(pid, &session));
+	assert_true(guests_is_foreign(1, &session));
+	ring_close(&ring);
+	session_remove(&session);
+	end(pid);
+}
+
+/* A session whose recorder is gone. */
+static void leave_session(char dir[SESSION_PATH])
+{
+	struct session session;
+
+	assert_int_equal(session_create(&session, parent, RING_MIN, ON_FULL_WAIT), 0);
+	session.page->collector_start--;
+	strcpy(dir, session.dir);
+	session_leave(&session);
+}
+
+static bool is_there(const char *dir)
+{
+	struct stat st;
+
+	return !stat(dir, &st);
+}
+
+static void sweep_removes_what_a_dead_recorder_left(void **state)
+{
+	struct session ours;
+	char dir[SESSION_PATH];
+
+	(void)state;
+	leave_session(dir);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_false(is_there(dir));
+	assert_true(is_there(ours.dir));
+	session_remove(&ours);
+}
+
+static void sweep_keeps_events_that_nobody_has_read(void **state)
+{
+	struct session ours, left;
+	struct ring ring;
+	char path[SESSION_PATH + 16];
+
+	(void)state;
+	assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
+	left.page->collector_start--;
+	session_ring_path(&left, left.page->rings++, path);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
+	ring.head->pid = INT32_MAX; /* nobody */
+	ring.head->tail = 64;
+	ring_close(&ring);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_true(is_there(left.dir));
+	session_remove(&left);
+	session_remove(&ours);
+}
+
+static void sweep_leaves_a_session_where_somebody_lives(void **state)
+{
+	struct session ours, left;
+	char dir[SESSION_PATH];
+	pid_t pid;
+
+	(void)state;
+	leave_session(dir);
+	pid = start_guest(dir);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_true(is_there(dir));
+	end(pid);
+	assert_int_equal(session_join(&left, dir), 0);
+	session_remove(&left);
+	session_remove(&ours);
+}
+
+static void sweep_leaves_a_session_that_is_recorded(void **state)
+{
+	struct session ours, other;
+
+	(void)state;
+	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_true(is_there(other.dir));
+	session_remove(&other);
+	session_remove(&ours);
+}
+
+/* Nothing of it: not even that somebody writes is waited for. */
+static void sweep_does_not_wait_for_a_fifo(void **state)
+{
+	char dir[64], fifo[80];
+	struct session ours;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/verbatim-%u-AAAAAA", parent, (unsigned int)getuid());
+	snprintf(fifo, sizeof(fifo), "%s/session", dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	alarm(60);
+	guests_sweep(&ours, true);
+	alarm(0);
+	assert_true(is_there(fifo));
+	session_remove(&ours);
+	unlink(fifo);
+	rmdir(dir);
+}
+
+static void sweep_follows_no_link(void **state)
+{
+	char dir[SESSION_PATH], link[64], elsewhere[64];
+	struct session ours;
+
+	(void)state;
+	leave_session(dir);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", parent);
+	snprintf(link, sizeof(link), "%s/verbatim-%u-AAAAAA", parent, (unsigned int)getuid());
+	assert_int_equal(rename(dir, elsewhere), 0);
+	assert_int_equal(symlink(elsewhere, link), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	unlink(link);
+	assert_int_equal(rename(elsewhere, dir), 0);
+	guests_sweep(&ours, true); /* it was still one that the sweep knows */
+	assert_false(is_there(dir));
+	session_remove(&ours);
+}
+
+static void sweep_leaves_a_directory_where_others_may_write(void **state)
+{
+	char dir[SESSION_PATH];
+	struct session ours;
+
+	(void)state;
+	leave_session(dir);
+	assert_int_equal(chmod(dir, 0777), 0);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_true(is_there(dir));
+	assert_int_equal(chmod(dir, 0700), 0);
+	guests_sweep(&ours, true);
+	assert_false(is_there(dir));
+	session_remove(&ours);
+}
+
+/* Each of the rings that the page counts was looked for by its name, in seconds of work. */
+static void sweep_looks_for_the_rings_that_are_there(void **state)
+{
+	const struct rlimit second = { 1, RLIM_INFINITY };
+	struct session ours, left;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+		for (int i = 0; i < 20; i++) {
+			assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
+			left.page->collector_start--;
+			left.page->rings = UINT32_MAX;
+			session_leave(&left);
+		}
+		setrlimit(RLIMIT_CPU, &second);
+		guests_sweep(&ours, true);
+		session_remove(&ours);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guest_is_found_by_its_environment),
+		cmocka_unit_test(own_thread_is_there),
+		cmocka_unit_test(process_without_our_ring_is_foreign),
+		cmocka_unit_test(sweep_removes_what_a_dead_recorder_left),
+		cmocka_unit_test(sweep_keeps_events_that_nobody_has_read),
+		cmocka_unit_test(sweep_leaves_a_session_where_somebody_lives),
+		cmocka_unit_test(sweep_leaves_a_session_that_is_recorded),
+		cmocka_unit_test(sweep_does_not_wait_for_a_fifo),
+		cmocka_unit_test(sweep_follows_no_link),
+		cmocka_unit_test(sweep_leaves_a_directory_where_others_may_write),
+		cmocka_unit_test(sweep_looks_for_the_rings_that_are_there),
+	};
+
+	return cmocka_run_group_tests(tests, make_parent, remove_parent);
+}

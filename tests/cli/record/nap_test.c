@@ -1,0 +1,145 @@
+/*
+ * What ends the recorder's long sleep. Where it does not end, the test does not.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/record/nap.h"
+
+static char trace[64];
+static struct session session;
+static struct writer *writer;
+static struct collector *collector;
+static struct nap sleeper;
+
+static int start(void **state)
+{
+	struct writer_info info = { .command = "test", .device = "" };
+	sigset_t signals;
+
+	(void)state;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGCHLD);
+	snprintf(trace, sizeof(trace), "/tmp/verbatim-nap-test-%d.db", (int)getpid());
+	if (session_create(&session, NULL, RING_MIN, ON_FULL_WAIT))
+		return -1;
+	info.clock = &session.page->clock;
+	if (writer_create(trace, &info, &writer) || collector_new(&session, writer, &collector))
+		return -1;
+	nap_start(&sleeper, &session, &signals);
+	sleeper.pause = 1000000000;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	int err;
+
+	(void)state;
+	collector_free(collector);
+	session_remove(&session);
+	err = writer_finish(writer);
+	unlink(trace);
+	return err;
+}
+
+static sigset_t sleep_long(void)
+{
+	sigset_t signals;
+
+	nap(&sleeper, collector, 0, NAP_FOREVER, &signals);
+	assert_int_equal(atomic_load(&session.page->asleep), 0);
+	return signals;
+}
+
+static void signal_before_the_sleep_ends_it(void **state)
+{
+	sigset_t signals;
+
+	(void)state;
+	raise(SIGUSR1);
+	signals = sleep_long();
+	assert_true(sigismember(&signals, SIGUSR1));
+	assert_false(sigismember(&signals, SIGCHLD));
+}
+
+static void end_of_a_child_ends_it(void **state)
+{
+	pid_t pid = fork();
+	sigset_t signals;
+
+	(void)state;
+	if (!pid) {
+		while (!atomic_load(&session.page->asleep))
+			sched_yield();
+		_exit(0);
+	}
+	signals = sleep_long();
+	assert_true(sigismember(&signals, SIGCHLD));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void new_ring_keeps_it_from_sleeping(void **state)
+{
+	sigset_t signals;
+
+	(void)state;
+	atomic_fetch_add(&session.page->rings, 1);
+	signals = sleep_long();
+	assert_false(sigismember(&signals, SIGUSR1));
+}
+
+static void event_keeps_it_from_sleeping(void **state)
+{
+	char path[SESSION_PATH + 16];
+	struct event_notify *event;
+	struct ring ring;
+
+	(void)state;
+	session_ring_path(&session, atomic_fetch_add(&session.page->rings, 1), path);
+	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
+	ring.head->ticks = clock_ticks(session.page->clock.kind);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_true(ring_room(&ring, sizeof(*event)));
+	event = ring_next(&ring);
+	memset(event, 0, sizeof(*event));
+	event->head.type = EVENT_NOTIFY;
+	ring_commit(&ring, &event->head, sizeof(*event) / 8);
+	sleep_long();
+	assert_true(collector_drain(collector) > 0);
+	ring_close(&ring);
+}
+
+static void what_came_makes_the_next_sleep_short(void **state)
+{
+	sigset_t signals;
+
+	(void)state;
+	nap(&sleeper, collector, 1, NAP_FOREVER, &signals);
+	assert_true(sleeper.pause <= 2000000);
+	nap(&sleeper, collector, 100, NAP_FOREVER, &signals);
+	assert_int_equal(sleeper.pause, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(signal_before_the_sleep_ends_it, start, stop),
+		cmocka_unit_test_setup_teardown(end_of_a_child_ends_it, start, stop),
+		cmocka_unit_test_setup_teardown(new_ring_keeps_it_from_sleeping, start, stop),
+		cmocka_unit_test_setup_teardown(event_keeps_it_from_sleeping, start, stop),
+		cmocka_unit_test_setup_teardown(what_came_makes_the_next_sleep_short, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "cli/trace/histogram.h"
+
+static struct histogram h;
+
+static int empty(void **state)
+{
+	(void)state;
+	histogram_fini(&h);
+	return 0;
+}
+
+static void nothing_has_no_percentile(void **state)
+{
+	(void)state;
+	assert_int_equal(histogram_percentile(&h, 50), -1);
+}
+
+static void small_values_are_exact(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 50; i++)
+		histogram_add(&h, i);
+	assert_int_equal(histogram_percentile(&h, 50), 25);
+	assert_int_equal(histogram_percentile(&h, 90), 45);
+	assert_int_equal(histogram_percentile(&h, 100), 50);
+	assert_int_equal(h.max, 50);
+	assert_int_equal(h.total, 1275);
+}
+
+static void error_is_at_most_a_32nd(void **state)
+{
+	(void)state;
+	for (uint64_t v = 1; v < UINT64_MAX / 8; v = v * 9 / 7 + 1) {
+		histogram_fini(&h);
+		histogram_add(&h, (int64_t)v);
+		histogram_add(&h, INT64_MAX);
+		uint64_t p = (uint64_t)histogram_percentile(&h, 50);
+
+		assert_true(p >= v && p - v <= v / 32);
+	}
+}
+
+static void percentile_is_never_above_the_largest(void **state)
+{
+	(void)state;
+	histogram_add(&h, 1000001);
+	assert_int_equal(histogram_percentile(&h, 99), 1000001);
+}
+
+static void extremes_are_counted(void **state)
+{
+	(void)state;
+	histogram_add(&h, -5);
+	histogram_add(&h, INT64_MAX);
+	assert_int_equal(histogram_percentile(&h, 50), 0);
+	assert_int_equal(histogram_percentile(&h, 100), INT64_MAX);
+}
+
+/* A trace may have a million queues. */
+static void one_value_takes_one_row(void **state)
+{
+	int rows = 0;
+
+	(void)state;
+	histogram_add(&h, 1000001);
+	for (int i = 0; i < HISTOGRAM_ROWS; i++)
+		rows += !!h.rows[i];
+	assert_int_equal(rows, 1);
+	assert_true(sizeof(h) < 600);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, empty, empty)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_has_no_percentile),
+		TEST(small_values_are_exact),
+		TEST(error_is_at_most_a_32nd),
+		TEST(percentile_is_never_above_the_largest),
+		TEST(extremes_are_counted),
+		TEST(one_value_takes_one_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sqlite3.h>
+
+#include "core/store/db/deadline.h"
+#include "core/store/db/file.h"
+#include "core/store/vtab/unpack.h"
+#include "tests/core/store/make_events.h"
+
+enum { POSTS = 20000 };
+
+static char path[256], plain[256];
+
+static int setup(void **state)
+{
+	struct make_world world;
+	struct writer *w;
+	struct maker m;
+
+	(void)state;
+	deadline_start(UINT64_MAX);
+	snprintf(path, sizeof(path), "%s", make_path("deadline.db"));
+	snprintf(plain, sizeof(plain), "%s", make_path("deadline-plain.db"));
+	w = make_writer(path);
+	make_thread(&m, w, 0, 100, 101);
+	make_process(&m, 1, 0, 0, 0);
+	make_world(&m, &world, 17);
+	for (uint64_t i = 0; i < POSTS; i++)
+		make_post(&m, VERB_post_send, &world.qp, i, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	make_end(&m);
+	return writer_finish(w);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	file_remove(path);
+	file_remove(plain);
+	return 0;
+}
+
+static void cursor_ends_by_it(void **state)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	struct trace *trace;
+	int more, n = 0;
+
+	(void)state;
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+	assert_int_equal(cursor_next(cursor, &event), 1);
+	deadline_start(1);
+	while ((more = cursor_next(cursor, &event)) > 0)
+		n++;
+	assert_int_equal(more, -ETIME);
+	assert_true(n < POSTS);
+	cursor_close(cursor);
+	trace_close(trace);
+}
+
+static void query_ends_by_it(void **state)
+{
+	static const char sql[] = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r)"
+				  " SELECT count(*) FROM r";
+	struct trace *trace;
+
+	(void)state;
+	assert_int_equal(trace_open(path, &trace), 0);
+	deadline_start(1);
+	assert_int_equal(sqlite3_exec(trace_db(trace), sql, NULL, NULL, NULL), SQLITE_INTERRUPT);
+	assert_int_equal(
+		sqlite3_exec(trace_db(trace), "SELECT sum(wr_id) FROM wr", NULL, NULL, NULL),
+		SQLITE_INTERRUPT);
+	trace_close(trace);
+}
+
+static void half_of_an_unpacked_trace_is_removed(void **state)
+{
+	(void)state;
+	deadline_start(1);
+	assert_int_equal(trace_unpack(path, plain), -ETIME);
+	assert_int_not_equal(access(plain, F_OK), 0);
+}
+
+static void far_deadline_is_none(void **state)
+{
+	(void)state;
+	assert_false(deadline_is_over());
+	assert_int_equal(trace_unpack(path, plain), 0);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(cursor_ends_by_it),
+		TEST(query_ends_by_it),
+		TEST(half_of_an_unpacked_trace_is_removed),
+		TEST(far_deadline_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

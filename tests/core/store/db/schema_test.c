@@ -1,0 +1,138 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sqlite3.h>
+
+#include "core/store/db/file.h"
+#include "core/store/vtab/unpack.h"
+#include "tests/core/store/make_events.h"
+
+static char path[256], plain[256];
+
+static int setup(void **state)
+{
+	struct make_world world;
+	struct writer *w;
+	struct maker m;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", make_path("schema.db"));
+	snprintf(plain, sizeof(plain), "%s", make_path("plain.db"));
+	w = make_writer(path);
+	make_thread(&m, w, 0, 100, 101);
+	make_process(&m, 1, 0, 0, 0);
+	make_world(&m, &world, 17);
+	make_post(&m, VERB_post_send, &world.qp, 1, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	make_end(&m);
+	return writer_finish(w) || trace_unpack(path, plain);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	file_remove(path);
+	file_remove(plain);
+	return 0;
+}
+
+static int open_it(const char *name)
+{
+	struct trace *trace;
+	int err = trace_open(name, &trace);
+
+	if (!err)
+		trace_close(trace);
+	return err;
+}
+
+static void change(const char *name, const char *sql)
+{
+	sqlite3 *db;
+	char *error = NULL;
+
+	assert_int_equal(sqlite3_open(name, &db), SQLITE_OK);
+	sqlite3_exec(db, sql, NULL, NULL, &error);
+	if (error)
+		fail_msg("%s: %s", sql, error);
+	sqlite3_close(db);
+}
+
+static void what_we_make_is_ours(void **state)
+{
+	(void)state;
+	assert_int_equal(open_it(path), 0);
+	assert_int_equal(open_it(plain), 0);
+	change(plain, "CREATE INDEX process_pid ON process(pid); VACUUM");
+	assert_int_equal(open_it(plain), 0);
+}
+
+/* Each would be run, or believed, by who reads a table of ours. */
+static const char *const strange[] = {
+	"CREATE TRIGGER t AFTER UPDATE ON meta BEGIN DELETE FROM call; END",
+	"CREATE VIEW v AS SELECT * FROM json_each('[1]')",
+	"CREATE VIEW coming AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r)"
+	" SELECT n FROM r",
+	"CREATE VIRTUAL TABLE f USING fts5(x)",
+	"CREATE TABLE t(x)",
+	"CREATE INDEX strange ON call(abs(ret))",
+	"CREATE UNIQUE INDEX call_ret ON call(thread, n)",
+	"ALTER TABLE thread ADD COLUMN x AS (hex(zeroblob(1000000)))",
+	"ALTER TABLE thread ADD COLUMN x DEFAULT 1",
+	"DROP TABLE loss; CREATE VIEW loss AS SELECT 1 AS events, 1 AS overwritten, 1 AS last",
+	"DROP TABLE mark; CREATE TABLE mark(thread, n, process, time, kind, text)",
+	"PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = replace(sql, 'tid INTEGER',"
+	" 'tid INTEGER CHECK(length(hex(tid)))') WHERE name = 'thread'",
+	"PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES('table', 'x', 'x', 0,"
+	" 'CREATE VIRTUAL TABLE x USING json_each')",
+};
+
+static void anything_else_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
+		const char *names[] = { path, plain };
+
+		for (int n = 0; n < 2; n++) {
+			change(names[n], strange[i]);
+			if (open_it(names[n]) != -EPROTO)
+				fail_msg("%s was opened after: %s", names[n], strange[i]);
+		}
+		teardown(NULL);
+		setup(NULL);
+	}
+}
+
+/* Completing writes: nothing of the schema may be run by it. */
+static void unfinished_trace_is_refused_likewise(void **state)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+
+	(void)state;
+	change(path, "UPDATE meta SET value = 'recording' WHERE key = 'state';"
+		     "DELETE FROM meta WHERE key = 'recorder';"
+		     "CREATE TRIGGER t AFTER UPDATE ON process BEGIN DELETE FROM call; END");
+	assert_int_equal(open_it(path), -EPROTO);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM call", -1, &stmt, NULL), 0);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	assert_true(sqlite3_column_int(stmt, 0) > 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(what_we_make_is_ours),
+		TEST(anything_else_is_refused),
+		TEST(unfinished_trace_is_refused_likewise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/store/db/sql.h"
+#include "core/store/db/vfs.h"
+
+static char dir[64], path[128], beside[128], other[128];
+static sqlite3 *db;
+
+static void make_file(const char *name)
+{
+	int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/verbatim-test-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/t.db", dir);
+	snprintf(beside, sizeof(beside), "%s/t.db-journal", dir);
+	snprintf(other, sizeof(other), "%s/precious", dir);
+	make_file(path);
+	make_file(other);
+	db = NULL;
+	return sql_open(path, SQLITE_OPEN_READWRITE, &db);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sqlite3_close(db);
+	unlink(path);
+	unlink(beside);
+	unlink(other);
+	return rmdir(dir);
+}
+
+static sqlite3_vfs *vfs(void)
+{
+	return sqlite3_vfs_find(vfs_name());
+}
+
+/* What SQLite would be told that opens @name as a file of that kind. */
+static int open_as(const char *name, int flags)
+{
+	sqlite3_file *file = calloc(1, (size_t)vfs()->szOsFile);
+	int status = vfs()->xOpen(vfs(), name, file, flags, NULL);
+
+	if (!status)
+		file->pMethods->xClose(file);
+	free(file);
+	return status;
+}
+
+enum { JOURNAL = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE };
+
+static void super_journal_is_never_opened_or_deleted(void **state)
+{
+	(void)state;
+	assert_int_equal(open_as(other, SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_READONLY),
+			 SQLITE_CANTOPEN);
+	assert_int_equal(vfs()->xDelete(vfs(), other, 0), SQLITE_IOERR_DELETE);
+	assert_int_equal(access(other, F_OK), 0);
+}
+
+static void no_other_name_is_looked_at(void **state)
+{
+	int there = 1;
+
+	(void)state;
+	assert_int_equal(vfs()->xAccess(vfs(), "/", SQLITE_ACCESS_EXISTS, &there), SQLITE_OK);
+	assert_int_equal(there, 0);
+	assert_int_equal(open_as(other, JOURNAL), SQLITE_CANTOPEN);
+	assert_int_equal(open_as(other, SQLITE_OPEN_TEMP_DB | SQLITE_OPEN_READWRITE),
+			 SQLITE_CANTOPEN);
+}
+
+static void journal_is_ours_alone(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	umask(0);
+	assert_int_equal(open_as(beside, JOURNAL), SQLITE_OK);
+	assert_int_equal(stat(beside, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(vfs_check(path), 0);
+	assert_int_equal(chmod(beside, 0620), 0);
+	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
+	assert_int_equal(vfs_check(path), -EINVAL);
+}
+
+static void journal_behind_a_link_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink(other, beside), 0);
+	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
+	assert_int_equal(vfs_check(path), -EINVAL);
+}
+
+static void reader_has_no_journal(void **state)
+{
+	sqlite3_close(db);
+	db = NULL;
+	(void)state;
+	make_file(beside);
+	assert_int_equal(sql_open(path, SQLITE_OPEN_READONLY, &db), 0);
+	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
+	assert_int_equal(vfs()->xDelete(vfs(), beside, 0), SQLITE_IOERR_DELETE);
+}
+
+static void nothing_is_left_of_a_closed_database(void **state)
+{
+	(void)state;
+	sqlite3_close(db);
+	db = NULL;
+	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
+}
+
+static void writer_keeps_readers_out(void **state)
+{
+	sqlite3 *reader;
+
+	(void)state;
+	assert_int_equal(sql_exec(db, "CREATE TABLE t(x); BEGIN IMMEDIATE"), 0);
+	assert_int_equal(sql_open(path, SQLITE_OPEN_READONLY, &reader), 0);
+	assert_int_equal(sqlite3_exec(reader, "SELECT * FROM t", NULL, NULL, NULL), SQLITE_BUSY);
+	assert_int_equal(sql_exec(db, "COMMIT"), 0);
+	assert_int_equal(sqlite3_exec(reader, "SELECT * FROM t", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(reader);
+}
+
+/* SQLite's own functions, as any other program has them, see our locks. */
+static void other_programs_see_the_lock(void **state)
+{
+	sqlite3 *plain;
+
+	(void)state;
+	assert_int_equal(sql_exec(db, "CREATE TABLE t(x); BEGIN IMMEDIATE"), 0);
+	assert_int_equal(sqlite3_open_v2(path, &plain, SQLITE_OPEN_READONLY, "unix"), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(plain, "SELECT * FROM t", NULL, NULL, NULL), SQLITE_BUSY);
+	assert_int_equal(sql_exec(db, "COMMIT"), 0);
+	assert_int_equal(sqlite3_exec(plain, "SELECT * FROM t", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(plain);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(super_journal_is_never_opened_or_deleted),
+		TEST(no_other_name_is_looked_at),
+		TEST(journal_is_ours_alone),
+		TEST(journal_behind_a_link_is_refused),
+		TEST(reader_has_no_journal),
+		TEST(nothing_is_left_of_a_closed_database),
+		TEST(writer_keeps_readers_out),
+		TEST(other_programs_see_the_lock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+#include "core/store/read/build.h"
+#include "core/store/db/json.h"
+
+static uint64_t same(void *arg, const struct field_info *field, uint64_t recorded)
+{
+	(void)arg;
+	(void)field;
+	return recorded;
+}
+
+/* The JSON that recording makes of arguments. */
+static char *recorded(enum verb verb, const uint64_t *args)
+{
+	static uint64_t words[4096];
+	struct codec_out out = { .words = words, .size = 4096 };
+	struct text text = { 0 };
+	struct json json = { .out = &text };
+
+	codec_put_args(&out, verb, args, DIR_IN);
+	text_char(&text, '{');
+	assert_int_equal(json_members(&json, words, out.used, &verb_infos[verb].args), out.used);
+	text_char(&text, '}');
+	json_fini(&json);
+	return text.at;
+}
+
+/* JSON to memory and back is the same JSON. */
+static void assert_round(enum verb verb, const uint64_t *args)
+{
+	uint64_t again[BUILD_ARGS];
+	struct build *build;
+	char *first = recorded(verb, args), *second;
+
+	assert_int_equal(build_args(verb, first, same, NULL, again, &build), 0);
+	second = recorded(verb, again);
+	assert_string_equal(first, second);
+	build_free(build);
+	free(first);
+	free(second);
+}
+
+static void arguments_come_back_the_same(void **state)
+{
+	struct ibv_qp_init_attr init = { .send_cq = (void *)0x10, .recv_cq = (void *)0x20,
+					 .qp_type = IBV_QPT_UD, .cap = { 1, 2, 3, 4, 5 } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+				    .rq_psn = 0xffffff, .dest_qp_num = 7 };
+	struct ibv_sge sges[] = { { 1, 2, 3 }, { UINT64_MAX, UINT32_MAX, 4 } };
+	struct ibv_ah_attr ah = { .dlid = 0xffff, .is_global = 1, .sl = 3 };
+	struct ibv_qp_init_attr_ex ex = { .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = (void *)0x30,
+					  .qp_type = IBV_QPT_RC, .sq_sig_all = 1 };
+	const uint64_t create[] = { 0x40, (uintptr_t)&init };
+	const uint64_t modify[] = { 0x50, (uintptr_t)&attr,
+				    IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN };
+	const uint64_t advise[] = { 0x60, 1, 0, (uintptr_t)sges, 2 };
+	const uint64_t create_ah[] = { 0x70, (uintptr_t)&ah };
+	const uint64_t create_ex[] = { 0x80, (uintptr_t)&ex };
+	const uint64_t no_attr[] = { 0x90, 0, 0 };
+
+	(void)state;
+	memset(ah.grh.dgid.raw, 0xa5, 16);
+	assert_round(VERB_create_qp, create);
+	assert_round(VERB_modify_qp, modify);
+	assert_round(VERB_advise_mr, advise);
+	assert_round(VERB_create_ah, create_ah);
+	assert_round(VERB_create_qp_ex, create_ex);
+	assert_round(VERB_modify_qp, no_attr);
+}
+
+static uint64_t plus_one(void *arg, const struct field_info *field, uint64_t value)
+{
+	++*(int *)arg;
+	assert_true(field->kind == FIELD_OBJ || field->kind == FIELD_ADDR);
+	return value + 1;
+}
+
+static void handles_and_addresses_are_translated(void **state)
+{
+	uint64_t args[BUILD_ARGS];
+	struct build *build;
+	int asked = 0;
+
+	(void)state;
+	assert_int_equal(build_args(VERB_reg_mr, "{\"pd\":100,\"addr\":200,\"length\":300,"
+						 "\"access\":1}", plus_one, &asked, args, &build), 0);
+	assert_int_equal(args[0], 101);
+	assert_int_equal(args[1], 201);
+	assert_int_equal(args[2], 300);
+	assert_int_equal(asked, 2);
+	build_free(build);
+}
+
+static void outs_have_room_as_declared(void **state)
+{
+	uint64_t args[BUILD_ARGS];
+	struct build *build;
+
+	(void)state;
+	assert_int_equal(build_args(VERB_query_port, "{\"context\":1,\"port_num\":1,"
+						     "\"port_attr_len\":52}", same, NULL, args, &build), 0);
+	memset((void *)(uintptr_t)args[2], 0, sizeof(struct ibv_port_attr));
+	build_free(build);
+	assert_int_equal(build_args(VERB_read_counters, "{\"counters\":1,\"ncounters\":100,"
+							"\"flags\":0}", same, NULL, args, &build), 0);
+	memset((void *)(uintptr_t)args[1], 0, 800);
+	build_free(build);
+}
+
+static void wrong_counts_and_sizes_have_room(void **state)
+{
+	uint64_t args[BUILD_ARGS];
+	struct ibv_rwq_ind_table_init_attr *table;
+	struct build *build;
+
+	(void)state;
+	assert_int_equal(build_args(VERB_query_port, "{\"context\":1,\"port_num\":1,"
+						     "\"port_attr_len\":4611686018427387904}",
+				    same, NULL, args, &build), 0);
+	assert_int_equal(args[3], sizeof(struct ibv_port_attr));
+	build_free(build);
+	assert_int_equal(build_args(VERB_read_counters, "{\"counters\":1,\"ncounters\":4294967295,"
+							"\"flags\":0}", same, NULL, args, &build), 0);
+	memset((void *)(uintptr_t)args[1], 0, args[2] * 8);
+	build_free(build);
+	assert_int_equal(build_args(VERB_advise_mr, "{\"pd\":1,\"advice\":0,\"flags\":0,\"sg_list\":"
+						    "[{\"addr\":1}],\"num_sges\":300}",
+				    same, NULL, args, &build), 0);
+	assert_int_equal(((struct ibv_sge *)(uintptr_t)args[3])[299].addr, 0);
+	build_free(build);
+	assert_int_equal(build_args(VERB_create_rwq_ind_table,
+				    "{\"context\":1,\"init_attr\":{\"log_ind_tbl_size\":31,"
+				    "\"ind_tbl\":[7]}}", same, NULL, args, &build), 0);
+	table = (void *)(uintptr_t)args[1];
+	assert_int_equal((uintptr_t)table->ind_tbl[0], 7);
+	assert_null(table->ind_tbl[(1u << table->log_ind_tbl_size) - 1]);
+	build_free(build);
+}
+
+static void outs_are_as_recorded(void **state)
+{
+	struct ibv_port_attr port = { .state = IBV_PORT_ACTIVE, .lid = 5 };
+	const uint64_t args[] = { 1, 1, (uintptr_t)&port, sizeof(port) };
+	char *json;
+
+	(void)state;
+	assert_int_equal(args_out_json(VERB_query_port, args, 0, &json), 0);
+	assert_non_null(strstr(json, "\"state\":\"IBV_PORT_ACTIVE\""));
+	assert_non_null(strstr(json, "\"lid\":5"));
+	free(json);
+	assert_int_equal(args_out_json(VERB_query_port, args, 22, &json), 0);
+	assert_string_equal(json, "{}");
+	free(json);
+}
+
+static void no_json_is_einval(void **state)
+{
+	uint64_t args[BUILD_ARGS];
+	struct build *build = (void *)-1;
+
+	(void)state;
+	assert_int_equal(build_args(VERB_reg_mr, "{", same, NULL, args, &build), -EINVAL);
+	assert_ptr_equal(build, (void *)-1);
+	build_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arguments_come_back_the_same),
+		cmocka_unit_test(handles_and_addresses_are_translated),
+		cmocka_unit_test(outs_have_room_as_declared),
+		cmocka_unit_test(wrong_counts_and_sizes_have_room),
+		cmocka_unit_test(outs_are_as_recorded),
+		cmocka_unit_test(no_json_is_einval),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

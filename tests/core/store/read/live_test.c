@@ -1,0 +1,285 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <malloc.h>
+#include <sqlite3.h>
+
+#include "core/store/read/live.h"
+#include "tests/core/store/random_events.h"
+
+enum { THREADS = 3 };
+
+static struct ibv_context context;
+static struct ibv_pd pd = { .context = &context };
+
+static void read_some(struct cursor *cursor, struct prints *prints)
+{
+	const struct trace_event *e;
+	int more;
+
+	while ((more = cursor_next(cursor, &e)) > 0)
+		prints_add(prints, e->id, e->time, print_event(e, true));
+	assert_int_equal(more, 0);
+}
+
+static void read_file(const char *path, struct prints *prints)
+{
+	struct cursor *cursor;
+	struct trace *trace;
+
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+	read_some(cursor, prints);
+	cursor_close(cursor);
+	trace_close(trace);
+}
+
+static void follow_some(struct writer *w, struct cursor *cursor, struct prints *prints)
+{
+	int64_t now = (int64_t)clock_ns(&make_clock, make_now);
+
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, now - (int64_t)(random_next() % 300)), 0);
+	if (random_next() % 4)
+		read_some(cursor, prints);
+}
+
+/* The writer's events, followed with looks at random moments: what a reader of the file gets. */
+static void what_is_followed_is_what_is_read(void **state)
+{
+	struct prints made = { 0 }, followed = { 0 }, read = { 0 };
+	struct maker makers[THREADS];
+	uint64_t empty[THREADS] = { 0 };
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	char path[256];
+
+	(void)state;
+	random_choose();
+	make_now = 1000;
+	snprintf(path, sizeof(path), "%s", make_path("live.db"));
+	unlink(path);
+	w = make_writer(path);
+	assert_int_equal(trace_follow(w, &trace), 0);
+	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+	for (uint32_t i = 0; i < THREADS; i++)
+		make_thread(&makers[i], w, i, 100, 100 + (int)i);
+	for (int i = 0; i < 30000; i++) {
+		uint32_t t = (uint32_t)(random_next() % THREADS);
+
+		random_event(&makers[t], &made, &empty[t]);
+		if (random_next() % 40 == 0)
+			follow_some(w, cursor, &followed);
+		if (random_next() % 5000 == 0)
+			assert_int_equal(writer_flush(w), 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		make_end(&makers[i]);
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, INT64_MAX), 0);
+	read_some(cursor, &followed);
+	assert_int_equal(cursor_late(cursor), 0);
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	read_file(path, &read);
+	assert_int_equal(followed.count, read.count);
+	for (size_t i = 0; i < read.count; i++) {
+		assert_int_equal(followed.list[i].id.thread, read.list[i].id.thread);
+		assert_int_equal(followed.list[i].id.n, read.list[i].id.n);
+		assert_int_equal(followed.list[i].time, read.list[i].time);
+		assert_int_equal(followed.list[i].hash, read.list[i].hash);
+	}
+	free(made.list);
+	free(followed.list);
+	free(read.list);
+	unlink(path);
+}
+
+static void follow(const char *path, struct writer **ret_writer, struct trace **ret_trace,
+		   struct cursor **ret_cursor)
+{
+	make_now = 1000;
+	unlink(path);
+	*ret_writer = make_writer(path);
+	assert_int_equal(trace_follow(*ret_writer, ret_trace), 0);
+	assert_int_equal(cursor_open(*ret_trace, NULL, ret_cursor), 0);
+}
+
+/* An address is another object's after its destroy; names count on, ids are not used again. */
+static void objects_come_and_go(void **state)
+{
+	const char *path = make_path("objects.db");
+	const struct trace_event *e;
+	const struct object *o = NULL;
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+	uint32_t last = 0;
+
+	(void)state;
+	follow(path, &w, &trace, &cursor);
+	make_thread(&m, w, 0, 100, 100);
+	for (int i = 1; i <= 3; i++) {
+		make_verb(&m, VERB_alloc_pd, MAKE_ARGS(MAKE_PTR(&context)),
+			  (int64_t)MAKE_PTR(&pd), 0);
+		make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 0, 0);
+		make_drain(&m);
+		assert_int_equal(writer_settle(w), 0);
+		assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
+		while (cursor_next(cursor, &e) > 0)
+			if (e->kind == TRACE_RETURN && e->call->object)
+				o = trace_object(trace, e->call->object);
+		assert_non_null(o);
+		assert_int_equal(o->ordinal, i);
+		assert_true(o->id > last);
+		last = o->id;
+		assert_ptr_equal(trace_object_at(trace, 1, OBJECT_pd, MAKE_PTR(&pd), 0), o);
+	}
+	make_end(&m);
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	unlink(path);
+}
+
+/* A call that has not returned is given without its end, and its return when that comes. */
+static void return_comes_later(void **state)
+{
+	const char *path = make_path("return.db");
+	const struct trace_event *e;
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+	uint32_t call;
+
+	(void)state;
+	follow(path, &w, &trace, &cursor);
+	make_thread(&m, w, 0, 100, 100);
+	call = make_call(&m, VERB_dealloc_pd, 0, 0, MAKE_ARGS(MAKE_PTR(&pd)));
+	make_drain(&m);
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
+	assert_int_equal(cursor_next(cursor, &e), 1);
+	assert_int_equal(e->kind, TRACE_CALL);
+	assert_int_equal(e->call->end, -1);
+	assert_int_equal(cursor_next(cursor, &e), 0);
+	make_return(&m, call, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 16, 0);
+	make_drain(&m);
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
+	assert_int_equal(cursor_next(cursor, &e), 1);
+	assert_int_equal(e->kind, TRACE_RETURN);
+	assert_int_equal(e->call->ret, 16);
+	assert_int_equal(cursor_next(cursor, &e), 0);
+	make_end(&m);
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	unlink(path);
+}
+
+static void make_pd(struct live *live, enum verb verb, uint64_t handle)
+{
+	struct call call = { .verb = verb, .end = 1, .handle = handle, .out = "{}" };
+	struct trace_event event = { .kind = TRACE_RETURN, .process = 1, .call = &call };
+
+	assert_int_equal(live_call(live, &event, &call), 0);
+	assert_int_not_equal(call.object, 0);
+}
+
+/* What has no number is not looked for among all others that have none: this took minutes. */
+static void many_objects_are_told_apart_at_once(void **state)
+{
+	const char *path = make_path("many.db");
+	enum { MANY = 200000 };
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+
+	(void)state;
+	follow(path, &w, &trace, &cursor);
+	for (uint64_t i = 1; i <= MANY; i++)
+		make_pd(trace->live, VERB_alloc_pd, i * 64);
+	for (uint64_t i = 1; i <= MANY; i++) {
+		make_pd(trace->live, VERB_dealloc_pd, i * 64);
+		make_pd(trace->live, VERB_alloc_pd, i * 64);
+	}
+	assert_int_equal(live_at(trace->live, 1, OBJECT_pd, 64 * MANY)->ordinal, 2 * MANY);
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	unlink(path);
+}
+
+/* A program that leaves all it has to exit(): queue pairs full of requests. */
+static void live_and_die(struct writer *w, struct cursor *cursor, int pid)
+{
+	const struct trace_event *e;
+	struct make_world world;
+	struct ibv_qp qps[50];
+	bool ended = false;
+	struct maker m;
+
+	make_thread(&m, w, (uint32_t)pid, pid, pid);
+	make_process(&m, 1, 0, 0, 0);
+	make_world(&m, &world, 1);
+	for (int q = 0; q < 50; q++) {
+		qps[q] = world.qp;
+		qps[q].qp_num = (uint32_t)q + 2;
+		make_verb(&m, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)),
+			  (int64_t)MAKE_PTR(&qps[q]), 0);
+		for (uint64_t i = 0; i < 200; i++)
+			make_post(&m, VERB_post_recv, &qps[q], i, 0, 0);
+	}
+	make_end(&m);
+	assert_int_equal(writer_process_end(w, pid, (int64_t)make_now, 0), 0);
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
+	while (cursor_next(cursor, &e) > 0)
+		ended |= e->kind == TRACE_EXIT;
+	assert_true(ended);
+}
+
+/* What a process had outstanding is not kept for longer than the process is there. */
+static void memory_is_that_of_who_lives(void **state)
+{
+	const char *path = make_path("memory.db");
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	size_t before;
+
+	(void)state;
+	follow(path, &w, &trace, &cursor);
+	for (int pid = 100; pid < 110; pid++)
+		live_and_die(w, cursor, pid);
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	for (int pid = 110; pid < 160; pid++)
+		live_and_die(w, cursor, pid);
+	assert_in_range(mallinfo2().uordblks + mallinfo2().hblkhd, 0, before + (6 << 20));
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_followed_is_what_is_read),
+		cmocka_unit_test(objects_come_and_go),
+		cmocka_unit_test(return_comes_later),
+		cmocka_unit_test(many_objects_are_told_apart_at_once),
+		cmocka_unit_test(memory_is_that_of_who_lives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

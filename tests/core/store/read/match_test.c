@@ -1,0 +1,592 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+
+#include "core/store/db/abi.h"
+#include "core/store/read/match.h"
+
+enum { QP = 5, OTHER = 6, SRQ = 7, SEND_CQ = 8, RECV_CQ = 9 };
+
+static struct match *match;
+static uint64_t last_n;
+
+static int setup(void **state)
+{
+	(void)state;
+	last_n = 0;
+	return match_new(&match);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	match_free(match);
+	return 0;
+}
+
+/* Post requests with these wr_ids; returns the number of the call. */
+static uint64_t post_list(enum verb verb, uint32_t object, const uint64_t *ids, uint32_t n,
+			  uint32_t flags, int ret, uint32_t bad)
+{
+	struct wr wrs[64] = { 0 };
+	struct post post = { .verb = verb, .nwr = n, .wr = wrs, .ret = ret, .bad = bad };
+
+	for (uint32_t i = 0; i < n; i++) {
+		wrs[i].wr_id = ids[i];
+		wrs[i].send_flags = flags;
+	}
+	last_n++;
+	assert_int_equal(match_post(match, object, &post, (struct event_id){ 1, last_n },
+				    (int64_t)last_n * 10), 0);
+	return last_n;
+}
+
+static uint64_t send(uint64_t wr_id, uint32_t flags)
+{
+	return post_list(VERB_post_send, QP, &wr_id, 1, flags, 0, 0);
+}
+
+static uint64_t receive(uint64_t wr_id)
+{
+	return post_list(VERB_post_recv, QP, &wr_id, 1, 0, 0, 0);
+}
+
+static struct match_found complete_on(uint32_t qp, uint32_t cq, uint64_t wr_id, int status,
+				      int opcode)
+{
+	struct wc wc = { .wr_id = wr_id, .status = status, .opcode = opcode };
+	struct match_found found;
+	bool fits = match_wc(match, qp, cq, &wc, &found);
+
+	assert_int_equal(fits, found.request.thread != 0);
+	return found;
+}
+
+/* Number of the call that the completion belongs to, 0 for none. */
+static uint64_t sent(uint64_t wr_id)
+{
+	return complete_on(QP, 0, wr_id, 0, IBV_WC_SEND).request.n;
+}
+
+static uint64_t received(uint64_t wr_id)
+{
+	return complete_on(QP, 0, wr_id, 0, IBV_WC_RECV).request.n;
+}
+
+static uint64_t failed(uint64_t wr_id)
+{
+	return complete_on(QP, 0, wr_id, IBV_WC_WR_FLUSH_ERR, 77).request.n;
+}
+
+static void numbers_are_those_of_the_header(void **state)
+{
+	(void)state;
+	assert_int_equal(ABI_WC_SUCCESS, IBV_WC_SUCCESS);
+	assert_int_equal(ABI_WC_RECV, IBV_WC_RECV);
+	assert_int_equal(ABI_WC_WITH_INV, IBV_WC_WITH_INV);
+	assert_int_equal(ABI_WC_MW_BIND_ERR, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(ABI_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(ABI_WC_BAD_RESP_ERR, IBV_WC_BAD_RESP_ERR);
+	assert_int_equal(ABI_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ABI_WC_REM_OP_ERR, IBV_WC_REM_OP_ERR);
+	assert_int_equal(ABI_WC_RETRY_EXC_ERR, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(ABI_WC_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_int_equal(ABI_SEND_SIGNALED, IBV_SEND_SIGNALED);
+	assert_int_equal(ABI_QPS_RESET, IBV_QPS_RESET);
+	assert_int_equal(ABI_WQS_RESET, IBV_WQS_RESET);
+}
+
+static void completion_finds_its_request(void **state)
+{
+	uint64_t n = send(42, IBV_SEND_SIGNALED);
+	struct match_found found = complete_on(QP, 0, 42, 0, IBV_WC_SEND);
+
+	(void)state;
+	assert_int_equal(found.request.n, n);
+	assert_int_equal(found.posted_at, n * 10);
+	assert_false(found.receive);
+	assert_int_equal(sent(42), 0);
+}
+
+static void wr_id_used_again_goes_by_order(void **state)
+{
+	uint64_t a = send(2, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
+
+	(void)state;
+	assert_int_equal(sent(2), a);
+	assert_int_equal(sent(2), b);
+}
+
+static void same_wr_id_on_both_sides_goes_by_opcode(void **state)
+{
+	uint64_t r = receive(1), s = send(1, IBV_SEND_SIGNALED);
+
+	(void)state;
+	assert_int_equal(sent(1), s);
+	assert_int_equal(received(1), r);
+}
+
+static void unsignaled_are_retired_by_a_later_one(void **state)
+{
+	uint64_t last;
+
+	(void)state;
+	for (int i = 0; i < 15; i++)
+		send(0, 0);
+	last = send(0, IBV_SEND_SIGNALED);
+	assert_int_equal(sent(0), last);
+	assert_int_equal(failed(0), 0); /* nothing is left */
+}
+
+static void sq_sig_all_signals_all(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ .sq_sig_all = true });
+	a = send(0, 0);
+	b = send(0, 0);
+	assert_int_equal(sent(0), a);
+	assert_int_equal(sent(0), b);
+}
+
+static void poll_with_an_early_time_takes_nothing_away(void **state)
+{
+	uint64_t a = send(1, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
+
+	(void)state;
+	assert_int_equal(sent(2), b); /* polled by a thread whose clock is ahead */
+	assert_int_equal(sent(1), a);
+}
+
+static void list_counts_by_index(void **state)
+{
+	const uint64_t ids[] = { 7, 8, 9 };
+	uint64_t n = post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 0, 0);
+	struct match_found found;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		found = complete_on(QP, 0, ids[i], 0, IBV_WC_SEND);
+		assert_int_equal(found.request.n, n);
+		assert_int_equal(found.index, i);
+	}
+}
+
+static void failed_post_counts_up_to_bad_wr(void **state)
+{
+	const uint64_t ids[] = { 7, 8, 9 };
+
+	(void)state;
+	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 3);
+	assert_int_not_equal(sent(7), 0);
+	assert_int_not_equal(sent(8), 0);
+	assert_int_equal(sent(9), 0);
+	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 1);
+	assert_int_equal(sent(7), 0);
+	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 0);
+	assert_int_equal(sent(7), 0);
+}
+
+static void error_goes_by_its_cq(void **state)
+{
+	uint64_t s, r;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ .send_cq = SEND_CQ, .recv_cq = RECV_CQ });
+	r = receive(1);
+	s = send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(complete_on(QP, SEND_CQ, 1, 5, 0).request.n, s);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 5, 0).request.n, r);
+}
+
+static void error_of_the_requester_is_a_sends(void **state)
+{
+	static const int statuses[] = { IBV_WC_MW_BIND_ERR,   IBV_WC_BAD_RESP_ERR,
+					IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
+					IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR };
+	uint64_t s;
+
+	(void)state;
+	receive(1); /* older, and in front there, too */
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		s = send(1, IBV_SEND_SIGNALED);
+		assert_int_equal(complete_on(QP, 0, 1, statuses[i], 77).request.n, s);
+	}
+}
+
+static void error_goes_by_the_front(void **state)
+{
+	uint64_t r, s;
+
+	(void)state;
+	receive(8);
+	r = receive(1);
+	s = send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(failed(1), s); /* in front there, second here */
+	assert_int_equal(failed(1), r);
+}
+
+static uint32_t candidates(uint64_t wr_id, int status)
+{
+	return complete_on(QP, 0, wr_id, status, 77).candidates;
+}
+
+static void error_of_either_side_has_two_candidates(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		receive(1);
+		send(1, IBV_SEND_SIGNALED);
+	}
+	assert_int_equal(candidates(1, IBV_WC_LOC_PROT_ERR), 2);
+	assert_int_equal(candidates(1, IBV_WC_RETRY_EXC_ERR), 1);
+	assert_int_equal(candidates(1, IBV_WC_WR_FLUSH_ERR), 0);
+	receive(2);
+	assert_int_equal(candidates(2, IBV_WC_LOC_PROT_ERR), 1);
+}
+
+static void error_may_be_of_any_that_is_not_signaled(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		send(1, 0);
+	send(1, IBV_SEND_SIGNALED);
+	send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(candidates(1, IBV_WC_REM_ACCESS_ERR), 6);
+}
+
+static void error_of_an_unsignaled_request_is_found(void **state)
+{
+	uint64_t a = send(3, 0), b = send(4, 0);
+
+	(void)state;
+	assert_int_equal(failed(3), a);
+	assert_int_equal(failed(4), b);
+}
+
+static void flushes_empty_both_sides(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++) {
+		send(i, 0);
+		receive(100 + i);
+	}
+	for (uint64_t i = 0; i < 10; i++) {
+		assert_int_not_equal(failed(100 + i), 0);
+		assert_int_not_equal(failed(i), 0);
+	}
+	assert_int_equal(failed(0), 0);
+}
+
+static void reset_and_destroy_forget(void **state)
+{
+	(void)state;
+	send(1, IBV_SEND_SIGNALED);
+	receive(2);
+	match_reset(match, QP);
+	assert_int_equal(sent(1), 0);
+	assert_int_equal(received(2), 0);
+	send(1, IBV_SEND_SIGNALED);
+	match_remove(match, QP);
+	assert_int_equal(sent(1), 0);
+	match_remove(match, 12345);
+	match_reset(match, 12345);
+}
+
+static void shared_receives_are_found_from_any_queue(void **state)
+{
+	const struct match_qp info = { .srq = SRQ };
+	const uint64_t ids[] = { 1, 2, 1 };
+
+	(void)state;
+	match_add_srq(match, SRQ, 100, 100, 0);
+	match_add_qp(match, QP, &info);
+	match_add_qp(match, OTHER, &info);
+	post_list(VERB_post_srq_recv, SRQ, ids, 3, 0, 0, 0);
+	assert_int_equal(complete_on(OTHER, 0, 2, 0, IBV_WC_RECV).index, 1);
+	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).index, 0);
+	assert_int_equal(complete_on(OTHER, 0, 1, 0, IBV_WC_RECV).index, 2);
+	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).request.n, 0);
+}
+
+/* The queue pair of an XRC receive is not where it was posted; a work queue's number is of none. */
+static void receives_elsewhere_are_found_by_their_cq(void **state)
+{
+	enum { WQ = 11 };
+	const uint64_t same = 1;
+	uint64_t a, b, c;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ 0 });
+	match_add_srq(match, SRQ, 100, 100, RECV_CQ);
+	match_add_srq(match, OTHER, 100, 100, RECV_CQ);
+	match_add_srq(match, WQ, 100, 100, SEND_CQ);
+	a = post_list(VERB_post_srq_recv, OTHER, &same, 1, 0, 0, 0);
+	b = post_list(VERB_post_srq_recv, SRQ, &same, 1, 0, 0, 0);
+	c = post_list(VERB_post_wq_recv, WQ, &same, 1, 0, 0, 0);
+	assert_int_equal(complete_on(QP, SEND_CQ + 100, 1, 0, IBV_WC_RECV).request.n, 0);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_SEND).request.n, 0);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, a);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, IBV_WC_LOC_LEN_ERR, 77).request.n, b);
+	assert_int_equal(complete_on(0, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, 0);
+	assert_int_equal(complete_on(0, SEND_CQ, 1, IBV_WC_WR_FLUSH_ERR, 77).request.n, c);
+	post_list(VERB_post_srq_recv, SRQ, &same, 1, 0, 0, 0);
+	match_remove(match, SRQ);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, 0);
+}
+
+static void grown_queue_keeps_all(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	match_add_srq(match, SRQ, 1, 1, 0);
+	match_add_qp(match, QP, &(struct match_qp){ .srq = SRQ });
+	match_grow_srq(match, SRQ, 30);
+	match_grow_srq(match, OTHER, 30);
+	for (uint64_t i = 0; i < 30; i++)
+		post_list(VERB_post_srq_recv, SRQ, &i, 1, 0, 0, 0);
+	first = last_n - 29;
+	assert_int_equal(received(0), first);
+	assert_int_equal(received(29), last_n);
+}
+
+/* Completions by an extended CQ are not seen: the oldest must go. */
+static void queues_do_not_grow_without_completions(void **state)
+{
+	uint64_t n = 0;
+
+	(void)state;
+	match_add_qp(match, QP, &(struct match_qp){ .max_send_wr = 8 });
+	for (uint64_t i = 0; i < 100; i++)
+		n = send(i, IBV_SEND_SIGNALED);
+	assert_int_equal(sent(50), 0);
+	assert_int_equal(sent(99), n);
+}
+
+static void unknown_queue_has_no_request(void **state)
+{
+	(void)state;
+	assert_int_equal(complete_on(77, 0, 1, 0, IBV_WC_SEND).request.n, 0);
+	assert_int_equal(complete_on(0, 0, 1, 0, IBV_WC_SEND).request.n, 0);
+}
+
+/* Against a plain list that does the same slowly. */
+static void any_order_of_receives_is_matched(void **state)
+{
+	static struct { uint64_t wr_id, n; } waiting[4096];
+	size_t count = 0;
+
+	(void)state;
+	srand(3);
+	for (int i = 0; i < 20000; i++) {
+		uint64_t wr_id = (uint64_t)(rand() % 50);
+		size_t at = 0;
+
+		if (rand() % 2 && count < 1000) {
+			waiting[count].wr_id = wr_id;
+			waiting[count++].n = receive(wr_id);
+			continue;
+		}
+		while (at < count && waiting[at].wr_id != wr_id)
+			at++;
+		assert_int_equal(received(wr_id), at < count ? waiting[at].n : 0);
+		for (; at + 1 < count; at++)
+			waiting[at] = waiting[at + 1];
+		count -= at < count;
+	}
+}
+
+static void completion_without_a_number_is_of_who_has_the_request(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
+	struct wc wc = { .wr_id = 2, .opcode = ABI_WC_RECV };
+
+	(void)state;
+	match_add_qp(match, QP, &qp);
+	match_add_qp(match, OTHER, &qp);
+	receive(1);
+	assert_int_equal(match_guess(match, RECV_CQ, &wc), 0);
+	receive(2);
+	assert_int_equal(match_guess(match, RECV_CQ, &wc), QP);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+	wc.opcode = 0;
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+	send(2, ABI_SEND_SIGNALED);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
+}
+
+static void completion_without_a_number_is_of_the_oldest_request(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = SEND_CQ };
+	struct wc wc = { .wr_id = 7 };
+	uint64_t id = 7;
+
+	(void)state;
+	match_add_qp(match, QP, &qp);
+	match_add_qp(match, OTHER, &qp);
+	post_list(VERB_post_send, OTHER, &id, 1, ABI_SEND_SIGNALED, 0, 0);
+	send(7, ABI_SEND_SIGNALED);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), OTHER);
+}
+
+static void completion_without_a_number_is_of_the_only_queue_pair(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
+	struct wc wc = { .wr_id = 7 };
+
+	(void)state;
+	match_add_qp(match, QP, &qp);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
+	assert_int_equal(match_guess(match, RECV_CQ, &wc), QP);
+	assert_int_equal(match_guess(match, 99, &wc), 0);
+	match_add_qp(match, OTHER, &qp);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+	match_remove(match, OTHER);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
+}
+
+enum { HELD = 4 };
+
+/* A queue pair that was made before the first event that is kept. */
+static void add_old_qp(void)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ, .max_send_wr = 2 * HELD,
+				     .asked_send_wr = HELD, .max_recv_wr = HELD };
+
+	match_kept_from(match, 0);
+	match_add_qp(match, QP, &qp);
+}
+
+static void request_before_the_kept_is_not_taken_for_another(void **state)
+{
+	(void)state;
+	add_old_qp();
+	for (int i = 0; i < 10 * HELD; i++) { /* one is outstanding all the time */
+		send(0, ABI_SEND_SIGNALED);
+		assert_int_equal(sent(0), 0);
+		receive(0);
+		assert_int_equal(received(0), 0);
+	}
+	match_reset(match, QP);
+	send(0, ABI_SEND_SIGNALED);
+	assert_int_equal(sent(0), 0); /* the reset is older than what is kept, too */
+}
+
+static void different_wr_ids_are_trusted_in_time(void **state)
+{
+	uint64_t n = 0;
+
+	(void)state;
+	add_old_qp();
+	for (uint64_t i = 0; i <= HELD; i++) {
+		n = send(i, ABI_SEND_SIGNALED);
+		assert_int_equal(sent(i), i < HELD ? 0 : n);
+	}
+	n = send(1, ABI_SEND_SIGNALED); /* now it may come again */
+	assert_int_equal(sent(1), n);
+	n = send(1, ABI_SEND_SIGNALED);
+	assert_int_equal(sent(1), n);
+}
+
+static void number_is_not_guessed_by_requests_that_are_not_known(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
+	struct wc wc = { .wr_id = 3 };
+
+	(void)state;
+	add_old_qp();
+	match_add_qp(match, OTHER, &qp);
+	send(3, ABI_SEND_SIGNALED);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* What it keeps goes by how many there are, not by their numbers. */
+static void any_number_may_stand_for_an_object(void **state)
+{
+	static const uint32_t numbers[] = { 1, 3000000000u, UINT32_MAX };
+	const struct match_qp info = { .max_send_wr = 4 };
+	uint64_t wr_id = 7, n;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(match_add_qp(match, numbers[i], &info), 0);
+		n = post_list(VERB_post_send, numbers[i], &wr_id, 1, IBV_SEND_SIGNALED, 0, 0);
+		assert_int_equal(complete_on(numbers[i], 0, 7, 0, IBV_WC_SEND).request.n, n);
+		match_remove(match, numbers[i]);
+	}
+}
+
+static void many_objects_keep_theirs(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 1000; i++)
+		post_list(VERB_post_send, (uint32_t)i * 64, &i, 1, IBV_SEND_SIGNALED, 0, 0);
+	for (uint32_t i = 3; i <= 1000; i += 3)
+		match_remove(match, i * 64);
+	for (uint32_t i = 1; i <= 1000; i++)
+		assert_int_equal(complete_on(i * 64, 0, i, 0, IBV_WC_SEND).request.n, i % 3 ? i : 0);
+}
+
+static void what_a_process_had_goes_with_it(void **state)
+{
+	uint64_t other, wr_id = 7;
+
+	(void)state;
+	match_at(match, 1, 1);
+	send(7, IBV_SEND_SIGNALED);
+	match_at(match, 2, 2);
+	other = post_list(VERB_post_send, OTHER, &wr_id, 1, IBV_SEND_SIGNALED, 0, 0);
+	match_exit(match, 1);
+	assert_int_equal(sent(7), 0);
+	assert_int_equal(complete_on(OTHER, 0, 7, 0, IBV_WC_SEND).request.n, other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(numbers_are_those_of_the_header),
+		TEST(completion_finds_its_request),
+		TEST(wr_id_used_again_goes_by_order),
+		TEST(same_wr_id_on_both_sides_goes_by_opcode),
+		TEST(unsignaled_are_retired_by_a_later_one),
+		TEST(sq_sig_all_signals_all),
+		TEST(poll_with_an_early_time_takes_nothing_away),
+		TEST(list_counts_by_index),
+		TEST(failed_post_counts_up_to_bad_wr),
+		TEST(error_goes_by_its_cq),
+		TEST(error_of_the_requester_is_a_sends),
+		TEST(error_goes_by_the_front),
+		TEST(error_of_either_side_has_two_candidates),
+		TEST(error_may_be_of_any_that_is_not_signaled),
+		TEST(error_of_an_unsignaled_request_is_found),
+		TEST(flushes_empty_both_sides),
+		TEST(reset_and_destroy_forget),
+		TEST(shared_receives_are_found_from_any_queue),
+		TEST(receives_elsewhere_are_found_by_their_cq),
+		TEST(grown_queue_keeps_all),
+		TEST(queues_do_not_grow_without_completions),
+		TEST(unknown_queue_has_no_request),
+		TEST(any_order_of_receives_is_matched),
+		TEST(completion_without_a_number_is_of_who_has_the_request),
+		TEST(completion_without_a_number_is_of_the_oldest_request),
+		TEST(completion_without_a_number_is_of_the_only_queue_pair),
+		TEST(request_before_the_kept_is_not_taken_for_another),
+		TEST(different_wr_ids_are_trusted_in_time),
+		TEST(number_is_not_guessed_by_requests_that_are_not_known),
+		TEST(any_number_may_stand_for_an_object),
+		TEST(many_objects_keep_theirs),
+		TEST(what_a_process_had_goes_with_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

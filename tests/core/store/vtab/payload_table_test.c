@@ -1,0 +1,167 @@
+/*
+ * Table `payload`, in queries with the requests that it is of
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <sqlite3.h>
+
+#include "core/store/vtab/unpack.h"
+#include "tests/core/store/make_events.h"
+
+enum { POSTS = 30000, BYTES = 64 };
+
+static char path[256], unpacked[256];
+
+static void make_payload(struct maker *m, const void *handle, uint32_t of, uint8_t byte)
+{
+	size_t bytes = sizeof(struct event_payload) + BYTES;
+	struct event_payload *e = make_room(m, EVENT_PAYLOAD, 0, bytes);
+
+	e->object = MAKE_PTR(handle);
+	e->of = of;
+	e->total = e->bytes = BYTES;
+	e->flags = PAYLOAD_LAST;
+	memset(e + 1, byte, BYTES);
+	make_done(m, e, bytes);
+}
+
+static void make_carrying_post(struct maker *m, const void *handle, uint64_t wr_id)
+{
+	size_t bytes = sizeof(struct event_post) + sizeof(struct event_wr);
+	struct event_post *e = make_room(m, EVENT_POST, EVENT_CARRIES, bytes);
+
+	e->object = MAKE_PTR(handle);
+	e->verb = VERB_post_send;
+	e->nwr = 1;
+	((struct event_wr *)(void *)(e + 1))->wr_id = wr_id;
+	make_done(m, e, bytes);
+}
+
+/* Two threads; of each post but every tenth there is a payload. */
+static int setup(void **state)
+{
+	struct maker makers[2];
+	struct writer *w;
+	static struct ibv_qp qp;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", make_path("payload.db"));
+	snprintf(unpacked, sizeof(unpacked), "%s", make_path("payload.plain.db"));
+	unlink(path);
+	unlink(unpacked);
+	w = make_writer(path);
+	make_thread(&makers[0], w, 0, 100, 100);
+	make_thread(&makers[1], w, 1, 100, 101);
+	for (uint32_t i = 0; i < POSTS; i++) {
+		struct maker *m = &makers[i % 2];
+
+		if (i % 10)
+			make_payload(m, &qp, i, (uint8_t)i);
+		make_carrying_post(m, &qp, i);
+	}
+	make_end(&makers[0]);
+	make_end(&makers[1]);
+	return writer_finish(w) ? -1 : trace_unpack(path, unpacked);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	unlink(path);
+	unlink(unpacked);
+	return 0;
+}
+
+static int64_t ask(const char *file, const char *sql)
+{
+	struct trace *trace;
+	sqlite3_stmt *stmt;
+	int64_t value;
+
+	assert_int_equal(trace_open(file, &trace), 0);
+	assert_int_equal(sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	value = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	trace_close(trace);
+	return value;
+}
+
+static void same_as_the_plain_copy(const char *const *sql)
+{
+	for (; *sql; sql++) {
+		int64_t packed = ask(path, *sql), plain = ask(unpacked, *sql);
+
+		if (packed != plain)
+			fail_msg("%s: %lld packed, %lld plain", *sql, (long long)packed,
+				 (long long)plain);
+	}
+}
+
+static void conditions_give_what_they_say(void **state)
+{
+	static const char *const sums[] = {
+		"SELECT count(*) FROM payload",
+		"SELECT sum(n * length + i + before + process) FROM payload",
+		"SELECT sum(n) FROM payload WHERE n < 50 OR n > 20000 OR (thread = 2 AND n < 900)",
+		"SELECT sum(n) FROM payload WHERE (thread = 1 AND n = 77) OR (thread = 2 AND n = 78)",
+		"SELECT sum(n) FROM payload WHERE time BETWEEN 9000 AND 20000",
+		"SELECT sum(n) FROM payload WHERE thread = 1 AND n = 78 AND time < 5000",
+		"SELECT count(*) FROM payload WHERE n BETWEEN 900 AND 800 OR thread = 5000000000",
+		"SELECT count(*) FROM payload WHERE n = NULL OR thread > 1.5",
+		"SELECT count(DISTINCT hash) + count(why) + count(DISTINCT kind) FROM payload",
+		"SELECT sum(length(bytes)) FROM payload WHERE thread = '2' AND n > 100.5",
+		"SELECT sum(instr(bytes, x'07')) FROM payload",
+		NULL,
+	};
+
+	(void)state;
+	assert_int_equal(ask(path, sums[0]), POSTS / 10 * 9);
+	same_as_the_plain_copy(sums);
+}
+
+/* A chunk is unpacked once and not for each row: these took half a minute each. */
+static void what_is_asked_row_by_row_is_kept(void **state)
+{
+	static const char *const sums[] = {
+		"SELECT sum(n) + count(captured) FROM wr LEFT JOIN payload USING(thread, n, i)",
+		"SELECT count(*) FROM wr WHERE EXISTS (SELECT 1 FROM payload p"
+		" WHERE p.thread = wr.thread AND p.n = wr.n AND p.i = wr.i)",
+		"SELECT sum((SELECT wr_id FROM wr WHERE wr.thread = p.thread AND wr.n = p.n)) FROM payload p",
+		"SELECT sum((SELECT nwr + time FROM post WHERE post.thread = p.thread"
+		"  AND post.n = p.n + 2)) FROM payload p",
+		NULL,
+	};
+
+	(void)state;
+	same_as_the_plain_copy(sums);
+}
+
+/* Events are asked for from the last to the first: each chunk was walked from its begin. */
+static void the_way_back_is_known(void **state)
+{
+	static const char *const sums[] = {
+		"SELECT count(*), sum(b.n) FROM post a CROSS JOIN wr b ON b.thread = a.thread"
+		" AND b.n IN (27000 - a.n, 27001 - a.n)",
+		NULL,
+	};
+
+	(void)state;
+	same_as_the_plain_copy(sums);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(conditions_give_what_they_say),
+		cmocka_unit_test(what_is_asked_row_by_row_is_kept),
+		cmocka_unit_test(the_way_back_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

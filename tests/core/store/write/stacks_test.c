@@ -1,0 +1,99 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <malloc.h>
+
+#include "core/store/write/ingest.h"
+#include "tests/core/store/make_events.h"
+
+enum { STACKS = 100, FRAMES = 8 };
+
+static struct writer *writer;
+static char path[256];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "%s", make_path("stacks.db"));
+	unlink(path);
+	writer = make_writer(path);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	int err = writer_finish(writer);
+
+	(void)state;
+	unlink(path);
+	return err;
+}
+
+static uint32_t number(uint32_t process, uint32_t modules, uint64_t first)
+{
+	uint64_t frames[FRAMES] = { first, 2, 3, 4, 5, 6, 7, 8 };
+	uint32_t id;
+
+	assert_int_equal(stacks_number(writer, process, modules, frames, FRAMES, &id), 0);
+	return id;
+}
+
+static void a_stack_has_one_number(void **state)
+{
+	uint32_t process, other, ids[5000];
+
+	(void)state;
+	assert_int_equal(processes_new(writer, 100, 0, &process), 0);
+	assert_int_equal(processes_new(writer, 101, 0, &other), 0);
+	for (uint64_t i = 0; i < 5000; i++)
+		ids[i] = number(process, 0, i);
+	for (uint64_t i = 0; i < 5000; i++)
+		assert_int_equal(number(process, 0, i), ids[i]);
+	assert_int_not_equal(number(process, 1, 0), ids[0]);
+	assert_int_not_equal(number(other, 0, 0), ids[0]);
+	assert_int_equal(ids[4999], 5000);
+}
+
+static void live_and_die(int pid)
+{
+	uint32_t process;
+
+	assert_int_equal(processes_new(writer, pid, 0, &process), 0);
+	for (uint64_t i = 0; i < STACKS; i++)
+		number(process, 0, i);
+	assert_int_equal(writer_process_end(writer, pid, pid, 0), 0);
+}
+
+/* A recording of days sees any number of processes. */
+static void those_of_ended_processes_are_forgotten(void **state)
+{
+	uint32_t process, id;
+	size_t before;
+
+	(void)state;
+	assert_int_equal(processes_new(writer, 99, 0, &process), 0);
+	id = number(process, 0, 77);
+	for (int pid = 100; pid < 200; pid++)
+		live_and_die(pid);
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	for (int pid = 200; pid < 600; pid++)
+		live_and_die(pid);
+	assert_in_range(mallinfo2().uordblks + mallinfo2().hblkhd, 0, before + (2 << 20));
+	assert_int_equal(number(process, 0, 77), id);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_stack_has_one_number),
+		TEST(those_of_ended_processes_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

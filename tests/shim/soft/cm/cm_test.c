@@ -1,0 +1,1495 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "shim/soft/cm/cm.h"
+#include "shim/soft/cm/cm_event.h"
+#include "shim/soft/cm/cm_id.h"
+#include "tests/shim/soft/pair.h"
+
+enum { PORT = 7471, WAIT_MS = 10000 };
+
+/* A command as librdmacm writes it. */
+#define COMMAND(name, type)			\
+	struct {				\
+		struct rdma_ucm_cmd_hdr hdr;	\
+		struct type cmd;		\
+	} __attribute__((packed)) name = { .hdr = { .in = sizeof(struct type) } }
+
+static int put(int fd, void *command, size_t len, int number, uint16_t out)
+{
+	struct rdma_ucm_cmd_hdr *hdr = command;
+
+	hdr->cmd = number;
+	hdr->out = out;
+	return cm_write(fd, command, len) == (ssize_t)len ? 0 : -errno;
+}
+
+#define PUT(fd, command, NUMBER) \
+	put(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER, 0)
+#define ASK(fd, command, NUMBER, resp)					\
+	(command.cmd.response = (uintptr_t)(resp),			\
+	 put(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER,	\
+	     sizeof(*(resp))))
+
+static int new_channel(void)
+{
+	int fd = cm_open(O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void close_channel(int fd)
+{
+	assert_true(cm_owns(fd));
+	cm_close(fd);
+	assert_false(cm_owns(fd));
+	close(fd);
+}
+
+static int try_create(int fd, int ps, uint8_t qp_type, uint64_t uid)
+{
+	COMMAND(c, rdma_ucm_create_id);
+	struct rdma_ucm_create_id_resp resp;
+	int err;
+
+	c.cmd.uid = uid;
+	c.cmd.ps = ps;
+	c.cmd.qp_type = qp_type;
+	err = ASK(fd, c, CREATE_ID, &resp);
+	return err < 0 ? err : (int)resp.id;
+}
+
+static uint32_t create(int fd, int ps, uint64_t uid)
+{
+	int id = try_create(fd, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC,
+			    uid);
+
+	assert_true(id >= 0);
+	return id;
+}
+
+/* The events that it has reported, or -errno. */
+static int destroy(int fd, uint32_t id)
+{
+	COMMAND(c, rdma_ucm_destroy_id);
+	struct rdma_ucm_destroy_id_resp resp;
+	int err;
+
+	c.cmd.id = id;
+	err = ASK(fd, c, DESTROY_ID, &resp);
+	return err < 0 ? err : (int)resp.events_reported;
+}
+
+static struct sockaddr_in6 address(const char *text, uint16_t port)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+				    .sin6_port = htons(port) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	if (inet_pton(AF_INET, text, &in.sin_addr) == 1) {
+		memset(&in6, 0, sizeof(in6));
+		memcpy(&in6, &in, sizeof(in));
+	} else {
+		assert_int_equal(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
+	}
+	return in6;
+}
+
+static int bind_ip(int fd, uint32_t id, const char *text, uint16_t port)
+{
+	COMMAND(c, rdma_ucm_bind_ip);
+
+	c.cmd.id = id;
+	c.cmd.addr = address(text, port);
+	return PUT(fd, c, BIND_IP);
+}
+
+static int listen_at(int fd, uint32_t id, uint32_t backlog)
+{
+	COMMAND(c, rdma_ucm_listen);
+
+	c.cmd.id = id;
+	c.cmd.backlog = backlog;
+	return PUT(fd, c, LISTEN);
+}
+
+static int resolve_ip(int fd, uint32_t id, const char *text, uint16_t port)
+{
+	COMMAND(c, rdma_ucm_resolve_ip);
+
+	c.cmd.id = id;
+	c.cmd.dst_addr = address(text, port);
+	c.cmd.timeout_ms = 2000;
+	return PUT(fd, c, RESOLVE_IP);
+}
+
+static int resolve_route(int fd, uint32_t id)
+{
+	COMMAND(c, rdma_ucm_resolve_route);
+
+	c.cmd.id = id;
+	return PUT(fd, c, RESOLVE_ROUTE);
+}
+
+static struct rdma_ucm_conn_param param_of(const char *data)
+{
+	struct rdma_ucm_conn_param param = {
+		.qp_num = 0x123, .responder_resources = 3, .initiator_depth = 2,
+		.retry_count = 5, .rnr_retry_count = 6, .valid = 1,
+	};
+
+	param.private_data_len = strlen(data);
+	memcpy(param.private_data, data, strlen(data));
+	return param;
+}
+
+static int connect_with(int fd, uint32_t id, struct rdma_ucm_conn_param param)
+{
+	COMMAND(c, rdma_ucm_connect);
+
+	c.cmd.id = id;
+	c.cmd.conn_param = param;
+	return PUT(fd, c, CONNECT);
+}
+
+static int accept_with(int fd, uint32_t id, uint64_t uid,
+		       struct rdma_ucm_conn_param param)
+{
+	COMMAND(c, rdma_ucm_accept);
+
+	c.cmd.id = id;
+	c.cmd.uid = uid;
+	c.cmd.conn_param = param;
+	return PUT(fd, c, ACCEPT);
+}
+
+/* The active side has seen the response: ready to use. */
+static int ready(int fd, uint32_t id)
+{
+	return accept_with(fd, id, 0, (struct rdma_ucm_conn_param){ 0 });
+}
+
+static int reject_with(int fd, uint32_t id, const char *data)
+{
+	COMMAND(c, rdma_ucm_reject);
+
+	c.cmd.id = id;
+	c.cmd.private_data_len = strlen(data);
+	memcpy(c.cmd.private_data, data, strlen(data));
+	return PUT(fd, c, REJECT);
+}
+
+static int disconnect(int fd, uint32_t id)
+{
+	COMMAND(c, rdma_ucm_disconnect);
+
+	c.cmd.id = id;
+	return PUT(fd, c, DISCONNECT);
+}
+
+static int get_event(int fd, struct rdma_ucm_event_resp *event)
+{
+	COMMAND(c, rdma_ucm_get_event);
+
+	return ASK(fd, c, GET_EVENT, event);
+}
+
+/* As a program that polls does it. */
+static struct rdma_ucm_event_resp next_event(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct rdma_ucm_event_resp event;
+	int err;
+
+	do {
+		assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+		err = get_event(fd, &event);
+	} while (err == -EAGAIN);
+	assert_int_equal(err, 0);
+	return event;
+}
+
+/* While channel @other, which has no event, is looked after, too. */
+static void expect_event_turning(int fd, int other, uint64_t uid, int type)
+{
+	struct pollfd p[] = { { .fd = fd, .events = POLLIN },
+			      { .fd = other, .events = POLLIN } };
+	struct rdma_ucm_event_resp event;
+
+	while (get_event(fd, &event) == -EAGAIN) {
+		assert_true(poll(p, 2, WAIT_MS) > 0);
+		if (p[1].revents)
+			assert_int_equal(get_event(other, &event), -EAGAIN);
+	}
+	assert_int_equal(event.event, type);
+	assert_int_equal(event.uid, uid);
+}
+
+static struct rdma_ucm_event_resp expect_event(int fd, uint64_t uid, int type,
+					       int status)
+{
+	struct rdma_ucm_event_resp event = next_event(fd);
+
+	assert_int_equal(event.event, type);
+	assert_int_equal((int)event.status, status);
+	assert_int_equal(event.uid, uid);
+	return event;
+}
+
+static void no_event(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct rdma_ucm_event_resp event;
+
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(get_event(fd, &event), -EAGAIN);
+}
+
+static int query_attr(int fd, uint32_t id, int state,
+		      struct ib_uverbs_qp_attr *attr)
+{
+	COMMAND(c, rdma_ucm_init_qp_attr);
+
+	c.cmd.id = id;
+	c.cmd.qp_state = state;
+	return ASK(fd, c, INIT_QP_ATTR, attr);
+}
+
+static struct rdma_ucm_query_route_resp query_route(int fd, uint32_t id)
+{
+	COMMAND(c, rdma_ucm_query);
+	struct rdma_ucm_query_route_resp resp;
+
+	c.cmd.id = id;
+	assert_int_equal(ASK(fd, c, QUERY_ROUTE, &resp), 0);
+	return resp;
+}
+
+/* A client of uid 1 and a listener of uid 2, each with a channel. */
+struct ends {
+	int		a, b;
+	uint32_t	id, listener, child;
+};
+
+static uint32_t resolved(int fd, int ps, uint64_t uid, uint16_t port)
+{
+	uint32_t id = create(fd, ps, uid);
+
+	assert_int_equal(resolve_ip(fd, id, "127.0.0.1", port), 0);
+	expect_event(fd, uid, CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(resolve_route(fd, id), 0);
+	expect_event(fd, uid, CM_EVENT_ROUTE_RESOLVED, 0);
+	return id;
+}
+
+static uint32_t listener(int fd, int ps, uint64_t uid, uint32_t backlog)
+{
+	uint32_t id = create(fd, ps, uid);
+
+	assert_int_equal(bind_ip(fd, id, "0.0.0.0", PORT), 0);
+	assert_int_equal(listen_at(fd, id, backlog), 0);
+	return id;
+}
+
+static int setup_of(void **state, int ps)
+{
+	struct ends *e = calloc(1, sizeof(*e));
+
+	e->a = new_channel();
+	e->b = new_channel();
+	e->listener = listener(e->b, ps, 2, 10);
+	e->id = resolved(e->a, ps, 1, PORT);
+	*state = e;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_of(state, RDMA_PS_TCP);
+}
+
+static int setup_udp(void **state)
+{
+	return setup_of(state, RDMA_PS_UDP);
+}
+
+static int teardown(void **state)
+{
+	struct ends *e = *state;
+
+	close_channel(e->a);
+	close_channel(e->b);
+	free(e);
+	return 0;
+}
+
+#define GIVEN(name)	struct ends *name = *state
+
+static void request(struct ends *e)
+{
+	assert_int_equal(connect_with(e->a, e->id, param_of("hello")), 0);
+	e->child = expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
+}
+
+static void establish(struct ends *e)
+{
+	request(e);
+	assert_int_equal(accept_with(e->b, e->child, 3, param_of("welcome")), 0);
+	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(ready(e->a, e->id), 0);
+	expect_event(e->b, 3, CM_EVENT_ESTABLISHED, 0);
+}
+
+static void both_sides_learn_of_the_other(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_event_resp event;
+
+	assert_int_equal(connect_with(e->a, e->id, param_of("hello")), 0);
+	event = expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(event.param.conn.qp_num, 0x123);
+	assert_int_equal(event.param.conn.responder_resources, 2);
+	assert_int_equal(event.param.conn.initiator_depth, 3);
+	assert_int_equal(event.param.conn.retry_count, 5);
+	assert_int_equal(event.param.conn.rnr_retry_count, 6);
+	assert_int_equal(event.param.conn.private_data_len, 56);
+	assert_memory_equal(event.param.conn.private_data, "hello", 6);
+	assert_int_equal(accept_with(e->b, event.id, 3, param_of("welcome")), 0);
+	event = expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(event.param.conn.private_data_len, 196);
+	assert_memory_equal(event.param.conn.private_data, "welcome", 8);
+	assert_int_equal(ready(e->a, e->id), 0);
+	expect_event(e->b, 3, CM_EVENT_ESTABLISHED, 0);
+	no_event(e->a);
+	no_event(e->b);
+}
+
+static void addresses_are_those_of_both_ends(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_query_route_resp a, b;
+	struct sockaddr_in *src, *dst;
+
+	request(e);
+	a = query_route(e->a, e->id);
+	b = query_route(e->b, e->child);
+	src = (void *)&a.src_addr;
+	dst = (void *)&a.dst_addr;
+	assert_int_equal(ntohs(dst->sin_port), PORT);
+	assert_true(ntohs(src->sin_port) >= 32768);
+	assert_int_equal(src->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	assert_memory_equal(&a.src_addr, &b.dst_addr, sizeof(*src));
+	assert_memory_equal(&a.dst_addr, &b.src_addr, sizeof(*src));
+	assert_int_equal(b.num_paths, 1);
+	assert_int_equal(be16toh(b.ib_route[0].dlid), 1);
+	assert_true(a.node_guid && a.node_guid == b.node_guid);
+}
+
+#define RC_RTR	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | \
+		 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RC_RTS	(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | \
+		 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+
+static void attributes_are_for_the_other_end(void **state)
+{
+	GIVEN(e);
+	struct ib_uverbs_qp_attr a, b;
+
+	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &a), 0);
+	assert_int_equal(a.qp_attr_mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			 IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	assert_int_equal(a.qp_access_flags, 0);
+	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_RTR, &a), -EINVAL);
+	establish(e);
+	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &a), 0);
+	assert_int_equal(a.qp_access_flags, IBV_ACCESS_REMOTE_WRITE |
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_RTR, &a), 0);
+	assert_int_equal(a.qp_attr_mask, RC_RTR);
+	assert_int_equal(a.dest_qp_num, 0x123);
+	assert_int_equal(a.max_dest_rd_atomic, 2);
+	assert_int_equal(a.ah_attr.dlid, 1);
+	assert_int_equal(query_attr(e->b, e->child, IBV_QPS_RTS, &b), 0);
+	assert_int_equal(b.qp_attr_mask, RC_RTS);
+	assert_int_equal(b.sq_psn, a.rq_psn);
+	assert_int_equal(b.max_rd_atomic, 2);
+	assert_int_equal(b.retry_cnt, 5);
+	assert_int_equal(b.rnr_retry, 6);
+}
+
+static uint32_t rts_mask(int fd, int qp_type, uint32_t *rtr_mask)
+{
+	struct ib_uverbs_qp_attr attr;
+	struct rdma_ucm_event_resp event;
+	int id = try_create(fd, RDMA_PS_IB, qp_type, 50);
+	uint32_t mask;
+
+	assert_true(id >= 0);
+	assert_int_equal(resolve_ip(fd, id, "127.0.0.1", PORT), 0);
+	expect_event(fd, 50, CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(resolve_route(fd, id), 0);
+	expect_event(fd, 50, CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(connect_with(fd, id, param_of("")), 0);
+	event = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(accept_with(fd, event.id, 3, param_of("")), 0);
+	expect_event(fd, 50, CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(query_attr(fd, id, IBV_QPS_RTR, &attr), 0);
+	*rtr_mask = attr.qp_attr_mask;
+	assert_int_equal(query_attr(fd, id, IBV_QPS_RTS, &attr), 0);
+	mask = attr.qp_attr_mask;
+	if (qp_type == IBV_QPT_XRC_SEND) {
+		/* the other end is its receiver */
+		assert_int_equal(query_attr(fd, event.id, IBV_QPS_RTR, &attr), 0);
+		assert_int_equal(attr.qp_attr_mask, RC_RTR);
+		assert_int_equal(query_attr(fd, event.id, IBV_QPS_RTS, &attr), 0);
+		assert_int_equal(attr.qp_attr_mask, IBV_QP_STATE |
+				 IBV_QP_SQ_PSN | IBV_QP_TIMEOUT);
+	}
+	return mask;
+}
+
+static void attributes_are_those_of_the_transport(void **state)
+{
+	const uint32_t plain = RC_RTR & ~(IBV_QP_MAX_DEST_RD_ATOMIC |
+					  IBV_QP_MIN_RNR_TIMER);
+	int fd = new_channel();
+	uint32_t rtr;
+
+	(void)state;
+	listener(fd, RDMA_PS_IB, 2, 10);
+	assert_int_equal(rts_mask(fd, IBV_QPT_RC, &rtr), RC_RTS);
+	assert_int_equal(rtr, RC_RTR);
+	assert_int_equal(rts_mask(fd, IBV_QPT_UC, &rtr),
+			 IBV_QP_STATE | IBV_QP_SQ_PSN);
+	assert_int_equal(rtr, plain);
+	assert_int_equal(rts_mask(fd, IBV_QPT_XRC_SEND, &rtr), RC_RTS);
+	assert_int_equal(rtr, plain);
+	close_channel(fd);
+}
+
+static void both_sides_are_disconnected(void **state)
+{
+	GIVEN(e);
+
+	establish(e);
+	assert_int_equal(disconnect(e->a, e->id), 0);
+	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
+	no_event(e->a);
+	assert_int_equal(disconnect(e->b, e->child), 0);
+	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
+	expect_event(e->a, 1, CM_EVENT_TIMEWAIT_EXIT, 0);
+	expect_event(e->b, 3, CM_EVENT_TIMEWAIT_EXIT, 0);
+}
+
+static void disconnects_that_cross_are_one_event_each(void **state)
+{
+	GIVEN(e);
+	COMMAND(c, rdma_ucm_disconnect);
+
+	establish(e);
+	c.cmd.id = e->id;
+	assert_int_equal(PUT(e->a, c, DISCONNECT), 0);
+	assert_int_equal(disconnect(e->b, e->child), 0);
+	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
+	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
+}
+
+static void destroying_one_end_disconnects_the_other(void **state)
+{
+	GIVEN(e);
+
+	establish(e);
+	assert_int_equal(destroy(e->b, e->child), 1);
+	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
+	/* nobody is there to answer: that is as good */
+	assert_int_equal(disconnect(e->a, e->id), 0);
+}
+
+static void disconnect_of_an_end_whose_peer_is_gone_is_answered(void **state)
+{
+	GIVEN(e);
+
+	establish(e);
+	close_channel(e->b);
+	assert_int_equal(disconnect(e->a, e->id), 0);
+	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
+	e->b = new_channel();
+}
+
+static void rejection_brings_its_data(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_event_resp event;
+
+	request(e);
+	assert_int_equal(reject_with(e->b, e->child, "no"), 0);
+	event = expect_event(e->a, 1, CM_EVENT_REJECTED, 28);
+	assert_int_equal(event.param.conn.private_data_len, 148);
+	assert_memory_equal(event.param.conn.private_data, "no", 3);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), -EINVAL);
+}
+
+static void request_that_is_destroyed_is_rejected(void **state)
+{
+	GIVEN(e);
+
+	request(e);
+	assert_int_equal(destroy(e->b, e->child), 0);
+	expect_event(e->a, 1, CM_EVENT_REJECTED, 28);
+}
+
+static void request_that_was_never_seen_goes_with_its_listener(void **state)
+{
+	GIVEN(e);
+
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	expect_event(e->a, 1, CM_EVENT_REJECTED, 28);
+	no_event(e->b);
+}
+
+static void request_that_was_given_up_cannot_be_accepted(void **state)
+{
+	GIVEN(e);
+
+	request(e);
+	assert_int_equal(destroy(e->a, e->id), 2);
+	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), -EINVAL);
+	no_event(e->b);
+	assert_int_equal(destroy(e->b, e->child), 0);
+}
+
+static void nobody_at_the_port_is_a_rejection(void **state)
+{
+	GIVEN(e);
+	uint32_t id = resolved(e->a, RDMA_PS_TCP, 9, PORT + 1);
+
+	assert_int_equal(connect_with(e->a, id, param_of("")), 0);
+	expect_event(e->a, 9, CM_EVENT_REJECTED, 8);
+	/* and who has gone is nobody */
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	expect_event(e->a, 1, CM_EVENT_REJECTED, 8);
+}
+
+static void request_waits_for_a_late_listener(void **state)
+{
+	GIVEN(e);
+
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), -EINVAL);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
+	expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
+	no_event(e->a);
+}
+
+static void request_that_waits_can_be_given_up(void **state)
+{
+	GIVEN(e);
+	uint32_t datagram = resolved(e->a, RDMA_PS_UDP, 9, PORT);
+	uint32_t last = resolved(e->a, RDMA_PS_TCP, 10, PORT + 1);
+
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	assert_int_equal(connect_with(e->a, datagram, param_of("")), 0);
+	assert_int_equal(connect_with(e->a, last, param_of("")), 0);
+	assert_int_equal(destroy(e->a, e->id), 2);
+	assert_int_equal(destroy(e->a, datagram), 2);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
+	listener(e->b, RDMA_PS_UDP, 3, 1);
+	/* and when the last has waited as long as one does */
+	expect_event(e->a, 10, CM_EVENT_REJECTED, 8);
+	no_event(e->a);
+	no_event(e->b);
+}
+
+static void full_backlog_rejects(void **state)
+{
+	GIVEN(e);
+	uint32_t second, third;
+
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
+	second = resolved(e->a, RDMA_PS_TCP, 5, PORT);
+	third = resolved(e->a, RDMA_PS_TCP, 6, PORT);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	assert_int_equal(connect_with(e->a, second, param_of("")), 0);
+	expect_event(e->a, 5, CM_EVENT_REJECTED, 28);
+	/* one that was taken makes room */
+	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(connect_with(e->a, third, param_of("")), 0);
+	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
+}
+
+static void private_data_has_its_limits(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_conn_param param = param_of("");
+
+	param.private_data_len = 57;
+	assert_int_equal(connect_with(e->a, e->id, param), -EINVAL);
+	request(e);
+	param.private_data_len = 197;
+	assert_int_equal(accept_with(e->b, e->child, 3, param), -EINVAL);
+	param.private_data_len = 196;
+	assert_int_equal(accept_with(e->b, e->child, 3, param), 0);
+}
+
+static void commands_in_a_wrong_state_are_refused(void **state)
+{
+	GIVEN(e);
+	uint32_t idle = create(e->a, RDMA_PS_TCP, 7);
+
+	assert_int_equal(connect_with(e->a, idle, param_of("")), -EINVAL);
+	assert_int_equal(resolve_route(e->a, idle), -EINVAL);
+	assert_int_equal(accept_with(e->a, idle, 7, param_of("")), -EINVAL);
+	assert_int_equal(reject_with(e->a, idle, ""), -EINVAL);
+	assert_int_equal(disconnect(e->a, idle), -EINVAL);
+	assert_int_equal(listen_at(e->b, e->listener, 1), -EINVAL);
+	assert_int_equal(bind_ip(e->b, e->listener, "0.0.0.0", 1), -EINVAL);
+	assert_int_equal(destroy(e->a, 4711), -ENOENT);
+	assert_int_equal(destroy(e->a, e->listener), -EINVAL);
+}
+
+static void event_says_how_many_were_reported(void **state)
+{
+	GIVEN(e);
+
+	establish(e);
+	assert_int_equal(disconnect(e->b, e->child), 0);
+	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
+	/* two to resolve, the response, the end */
+	assert_int_equal(destroy(e->a, e->id), 4);
+	assert_int_equal(destroy(e->b, e->listener), 1);
+	/* established; its end was not looked at */
+	assert_int_equal(destroy(e->b, e->child), 1);
+	no_event(e->b);
+}
+
+static int migrate(int to, int from, uint32_t id)
+{
+	COMMAND(c, rdma_ucm_migrate_id);
+	struct rdma_ucm_migrate_resp resp;
+	int err;
+
+	c.cmd.id = id;
+	c.cmd.fd = from;
+	err = ASK(to, c, MIGRATE_ID, &resp);
+	return err < 0 ? err : (int)resp.events_reported;
+}
+
+static void events_follow_an_id_to_its_channel(void **state)
+{
+	GIVEN(e);
+	int c = new_channel();
+
+	request(e);
+	assert_int_equal(migrate(c, e->b, e->child), 0);
+	assert_int_equal(migrate(c, e->b, e->child), -EINVAL);
+	assert_int_equal(accept_with(c, e->child, 3, param_of("")), 0);
+	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(ready(e->a, e->id), 0);
+	expect_event(c, 3, CM_EVENT_ESTABLISHED, 0);
+	/* what has come but was not looked at moves as well */
+	assert_int_equal(disconnect(e->a, e->id), 0);
+	assert_int_equal(migrate(e->b, c, e->child), 1);
+	no_event(c);
+	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
+	close_channel(c);
+}
+
+static void notification_establishes_before_the_message(void **state)
+{
+	GIVEN(e);
+	COMMAND(c, rdma_ucm_notify);
+	struct rdma_ucm_event_resp event;
+
+	request(e);
+	c.cmd.id = e->child;
+	c.cmd.event = IBV_EVENT_COMM_EST;
+	assert_int_equal(PUT(e->b, c, NOTIFY), -EINVAL);
+	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), 0);
+	assert_int_equal(PUT(e->b, c, NOTIFY), 0);
+	expect_event(e->b, 3, CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(PUT(e->b, c, NOTIFY), -EISCONN);
+	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(ready(e->a, e->id), 0);
+	/* the message itself comes, and is none any more */
+	assert_int_equal(get_event(e->b, &event), -EAGAIN);
+	no_event(e->b);
+}
+
+static void silent_listener_is_unreachable_in_the_end(void **state)
+{
+	GIVEN(e);
+	uint64_t before = cm_response_ns;
+
+	cm_response_ns = 1000000;
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	expect_event(e->a, 1, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	cm_response_ns = before;
+}
+
+static void silent_peer_is_disconnected_in_the_end(void **state)
+{
+	GIVEN(e);
+	uint64_t before = cm_response_ns;
+
+	establish(e);
+	cm_response_ns = 1000000;
+	assert_int_equal(disconnect(e->a, e->id), 0);
+	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, -ETIMEDOUT);
+	cm_response_ns = before;
+}
+
+static void datagram_peer_is_found(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_event_resp event;
+	struct ib_uverbs_qp_attr attr;
+
+	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &attr), 0);
+	assert_int_equal(attr.qp_attr_mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			 IBV_QP_PORT | IBV_QP_QKEY);
+	assert_int_equal(attr.qkey, CM_UDP_QKEY);
+	assert_int_equal(connect_with(e->a, e->id, param_of("where")), 0);
+	event = expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(event.param.ud.private_data_len, 180);
+	assert_memory_equal(event.param.ud.private_data, "where", 6);
+	assert_int_equal(accept_with(e->b, event.id, 3, param_of("here")), 0);
+	event = expect_event(e->a, 1, CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(event.param.ud.qp_num, 0x123);
+	assert_int_equal(event.param.ud.qkey, CM_UDP_QKEY);
+	assert_int_equal(event.param.ud.ah_attr.dlid, 1);
+	assert_int_equal(event.param.ud.ah_attr.port_num, 1);
+	assert_memory_equal(event.param.ud.private_data, "here", 5);
+	no_event(e->b);
+}
+
+static void datagram_peer_that_rejects_is_unreachable(void **state)
+{
+	GIVEN(e);
+	uint32_t other;
+
+	request(e);
+	assert_int_equal(reject_with(e->b, e->child, ""), 0);
+	expect_event(e->a, 1, CM_EVENT_UNREACHABLE, 1);
+	other = resolved(e->a, RDMA_PS_UDP, 4, PORT + 1);
+	assert_int_equal(connect_with(e->a, other, param_of("")), 0);
+	expect_event(e->a, 4, CM_EVENT_UNREACHABLE, 2);
+}
+
+static struct rdma_ucm_event_resp join(int fd, uint32_t id, const char *text,
+				       uint32_t *ret_group)
+{
+	COMMAND(c, rdma_ucm_join_ip_mcast);
+	struct rdma_ucm_create_id_resp resp;
+
+	c.cmd.id = id;
+	c.cmd.uid = 77;
+	c.cmd.addr = address(text, 0);
+	assert_int_equal(ASK(fd, c, JOIN_IP_MCAST, &resp), 0);
+	*ret_group = resp.id;
+	return expect_event(fd, 77, CM_EVENT_MULTICAST_JOIN, 0);
+}
+
+static int leave(int fd, uint32_t group)
+{
+	COMMAND(c, rdma_ucm_destroy_id);
+	struct rdma_ucm_destroy_id_resp resp;
+	int err;
+
+	c.cmd.id = group;
+	err = ASK(fd, c, LEAVE_MCAST, &resp);
+	return err < 0 ? err : (int)resp.events_reported;
+}
+
+static void group_has_the_kernels_gid(void **state)
+{
+	static const uint8_t ip4[] = { 0xff, 0x12, 0x40, 1, 0xff, 0xff, 0, 0,
+				       0, 0, 0, 0, 15, 1, 2, 3 };
+	static const uint8_t ip6[] = { 0xff, 0x12, 0x60, 1, 0xff, 0xff, 0, 0,
+				       0, 0, 0, 0, 0, 0, 0x12, 0x34 };
+	GIVEN(e);
+	struct rdma_ucm_event_resp event;
+	uint32_t group;
+
+	event = join(e->a, e->id, "239.1.2.3", &group);
+	assert_memory_equal(event.param.ud.ah_attr.grh.dgid, ip4, 16);
+	assert_int_equal(event.param.ud.qp_num, 0xffffff);
+	assert_int_equal(event.param.ud.qkey, CM_UDP_QKEY);
+	assert_true(event.param.ud.ah_attr.dlid >= 0xc000);
+	assert_int_equal(leave(e->a, group), 1);
+	assert_int_equal(leave(e->a, group), -ENOENT);
+	event = join(e->a, e->id, "ff02::1234", &group);
+	assert_memory_equal(event.param.ud.ah_attr.grh.dgid, ip6, 16);
+}
+
+static void address_in_use_is_refused(void **state)
+{
+	int fd = new_channel();
+	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
+	uint32_t udp = create(fd, RDMA_PS_UDP, 3);
+
+	(void)state;
+	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
+	assert_int_equal(bind_ip(fd, b, "0.0.0.0", PORT), -EADDRINUSE);
+	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), -EADDRINUSE);
+	assert_int_equal(bind_ip(fd, udp, "127.0.0.1", PORT), 0);
+	assert_int_equal(bind_ip(fd, b, "127.0.0.2", PORT), 0);
+	destroy(fd, a);
+	a = create(fd, RDMA_PS_TCP, 1);
+	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
+	close_channel(fd);
+}
+
+static int set_option(int fd, uint32_t id, int name, const void *value,
+		      uint32_t len)
+{
+	COMMAND(c, rdma_ucm_set_option);
+
+	c.cmd.id = id;
+	c.cmd.level = RDMA_OPTION_ID;
+	c.cmd.optname = name;
+	c.cmd.optval = (uintptr_t)value;
+	c.cmd.optlen = len;
+	return PUT(fd, c, SET_OPTION);
+}
+
+static void reuse_shares_a_port_until_one_listens(void **state)
+{
+	int fd = new_channel(), one = 1;
+	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
+
+	(void)state;
+	assert_int_equal(set_option(fd, a, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
+	assert_int_equal(set_option(fd, b, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
+	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
+	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), 0);
+	assert_int_equal(listen_at(fd, a, 1), -EADDRINUSE);
+	destroy(fd, b);
+	assert_int_equal(listen_at(fd, a, 1), 0);
+	close_channel(fd);
+}
+
+static void reuse_may_be_asked_for_when_bound(void **state)
+{
+	int fd = new_channel(), one = 1, zero = 0;
+	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
+
+	(void)state;
+	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
+	assert_int_equal(set_option(fd, b, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
+	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), -EADDRINUSE);
+	assert_int_equal(set_option(fd, a, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
+	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), 0);
+	assert_int_equal(set_option(fd, a, RDMA_OPTION_ID_REUSEADDR, &zero, 4), -EINVAL);
+	close_channel(fd);
+}
+
+static void options_are_checked(void **state)
+{
+	int fd = new_channel(), number = 1;
+	uint32_t id = create(fd, RDMA_PS_TCP, 1);
+	uint8_t byte = 14;
+
+	(void)state;
+	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_TOS, &byte, 1), 0);
+	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_TOS, &number, 4), -EINVAL);
+	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_AFONLY, &number, 4), 0);
+	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), 0);
+	byte = 32;
+	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), -EINVAL);
+	assert_int_equal(set_option(fd, id, 99, &number, 4), -ENOSYS);
+	close_channel(fd);
+}
+
+static void ipv6_wildcard_hears_ipv4_unless_told(void **state)
+{
+	int fd = new_channel(), one = 1;
+	uint32_t six = create(fd, RDMA_PS_TCP, 1), four;
+
+	(void)state;
+	assert_int_equal(bind_ip(fd, six, "::", PORT), 0);
+	assert_int_equal(listen_at(fd, six, 1), 0);
+	four = create(fd, RDMA_PS_TCP, 2);
+	assert_int_equal(bind_ip(fd, four, "0.0.0.0", PORT), -EADDRINUSE);
+	destroy(fd, four);
+	four = resolved(fd, RDMA_PS_TCP, 2, PORT);
+	assert_int_equal(connect_with(fd, four, param_of("")), 0);
+	expect_event(fd, 1, CM_EVENT_CONNECT_REQUEST, 0);
+	destroy(fd, six);
+
+	six = create(fd, RDMA_PS_TCP, 1);
+	assert_int_equal(set_option(fd, six, RDMA_OPTION_ID_AFONLY, &one, 4), 0);
+	assert_int_equal(bind_ip(fd, six, "::", PORT), 0);
+	assert_int_equal(listen_at(fd, six, 1), 0);
+	four = resolved(fd, RDMA_PS_TCP, 3, PORT);
+	assert_int_equal(connect_with(fd, four, param_of("")), 0);
+	expect_event(fd, 3, CM_EVENT_REJECTED, 8);
+	close_channel(fd);
+}
+
+static void address_of_another_machine_is_refused(void **state)
+{
+	int fd = new_channel();
+	uint32_t id = create(fd, RDMA_PS_TCP, 1);
+
+	(void)state;
+	assert_int_equal(bind_ip(fd, id, "192.0.2.1", PORT), -EADDRNOTAVAIL);
+	assert_int_equal(resolve_ip(fd, id, "192.0.2.1", PORT), 0);
+	expect_event(fd, 1, CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
+	/* another address may do */
+	assert_int_equal(resolve_ip(fd, id, "127.0.0.1", PORT), 0);
+	expect_event(fd, 1, CM_EVENT_ADDR_RESOLVED, 0);
+	close_channel(fd);
+}
+
+static void af_ib_is_declined(void **state)
+{
+	int fd = new_channel();
+	uint32_t id = create(fd, RDMA_PS_IB, 1);
+	COMMAND(c, rdma_ucm_bind);
+
+	(void)state;
+	c.cmd.id = id;
+	c.cmd.addr_size = 48;
+	c.cmd.addr.ss_family = 27;	/* AF_IB */
+	assert_int_equal(PUT(fd, c, BIND), -EAFNOSUPPORT);
+	close_channel(fd);
+}
+
+static void malformed_commands_are_refused(void **state)
+{
+	int fd = new_channel();
+	COMMAND(c, rdma_ucm_create_id);
+	struct rdma_ucm_create_id_resp resp;
+	uint32_t word = 0;
+
+	(void)state;
+	c.cmd.response = (uintptr_t)&resp;
+	c.cmd.ps = RDMA_PS_TCP;
+	assert_int_equal(cm_write(fd, &word, sizeof(word)), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(put(fd, &c, sizeof(c), 99, sizeof(resp)), -EINVAL);
+	assert_int_equal(put(fd, &c, sizeof(c), RDMA_USER_CM_CMD_CREATE_ID, 0), -ENOSPC);
+	assert_int_equal(put(fd, &c, sizeof(c) - 8, RDMA_USER_CM_CMD_CREATE_ID,
+			     sizeof(resp)), -EINVAL);
+	assert_int_equal(put(fd, &c, sizeof(c), RDMA_USER_CM_CMD_GET_OPTION,
+			     sizeof(resp)), -ENOSYS);
+	assert_int_equal(try_create(fd, 0x1234, IBV_QPT_RC, 1), -EINVAL);
+	close_channel(fd);
+}
+
+/* Garbage in the mailbox is passed over, whatever its length. */
+static void garbage_of_peers_is_passed_over(void **state)
+{
+	GIVEN(e);
+	char path[512], garbage[333];
+	struct rdma_ucm_event_resp event;
+	struct dirent *entry;
+	DIR *dir = opendir(fabric_dir);
+	int fd, n = 0;
+
+	memset(garbage, 'x', sizeof(garbage));
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "cmid.", 5))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", fabric_dir, entry->d_name);
+		fd = open(path, O_RDWR | O_NONBLOCK);
+		assert_int_equal(write(fd, garbage, sizeof(garbage)), sizeof(garbage));
+		close(fd);
+		n++;
+	}
+	closedir(dir);
+	assert_int_equal(n, 2);
+	assert_int_equal(get_event(e->a, &event), -EAGAIN);
+	assert_int_equal(get_event(e->b, &event), -EAGAIN);
+	establish(e);
+}
+
+struct waiter {
+	int	fd;
+	int	events;		/* it has had so many */
+	struct rdma_ucm_event_resp event;
+};
+
+static void *wait_blocking(void *arg)
+{
+	struct waiter *w = arg;
+
+	assert_int_equal(get_event(w->fd, &w->event), 0);
+	return NULL;
+}
+
+static void blocked_thread_gets_its_event(void **state)
+{
+	GIVEN(e);
+	struct waiter w = { .fd = e->b };
+	pthread_t thread;
+
+	assert_int_equal(fcntl(e->b, F_SETFL, 0), 0);
+	pthread_create(&thread, NULL, wait_blocking, &w);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(w.event.event, CM_EVENT_CONNECT_REQUEST);
+}
+
+static void blocked_thread_can_be_cancelled(void **state)
+{
+	GIVEN(e);
+	struct waiter w = { .fd = e->b };
+	pthread_t thread;
+	void *result;
+
+	assert_int_equal(fcntl(e->b, F_SETFL, 0), 0);
+	pthread_create(&thread, NULL, wait_blocking, &w);
+	pthread_cancel(thread);
+	pthread_join(thread, &result);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_int_equal(fcntl(e->b, F_SETFL, O_NONBLOCK), 0);
+	establish(e);
+}
+
+static void *wait_until_interrupted(void *arg)
+{
+	struct waiter *w = arg;
+
+	while (!get_event(w->fd, &w->event))
+		__atomic_add_fetch(&w->events, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+static void blocked_thread_sleeps_on_after_a_signal_that_restarts(void **state)
+{
+	GIVEN(e);
+	struct sigaction act = { .sa_handler = ignore, .sa_flags = SA_RESTART };
+	struct waiter w = { .fd = e->b };
+	pthread_t thread;
+	int i;
+
+	sigaction(SIGUSR1, &act, NULL);
+	assert_int_equal(fcntl(e->b, F_SETFL, 0), 0);
+	pthread_create(&thread, NULL, wait_blocking, &w);
+	for (i = 0; i < 100; i++)
+		pthread_kill(thread, SIGUSR1);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(w.event.event, CM_EVENT_CONNECT_REQUEST);
+}
+
+/* As in the kernel, where the thread holds the file. */
+static void thread_sleeps_on_when_its_channel_is_closed(void **state)
+{
+	GIVEN(e);
+	struct sigaction act = { .sa_handler = ignore };
+	struct waiter w = { .fd = e->a };
+	pthread_t thread;
+	int before = e->a;
+
+	sigaction(SIGUSR1, &act, NULL);
+	assert_int_equal(fcntl(e->a, F_SETFL, 0), 0);
+	pthread_create(&thread, NULL, wait_until_interrupted, &w);
+	request(e);
+	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), 0);
+	/* it has the response, or will: its channel goes when it is back */
+	while (!__atomic_load_n(&w.events, __ATOMIC_ACQUIRE))
+		sched_yield();
+	close_channel(e->a);
+	e->a = new_channel();
+	assert_int_equal(e->a, before);	/* a new one of the same number */
+	e->id = resolved(e->a, RDMA_PS_TCP, 1, PORT);
+	while (pthread_tryjoin_np(thread, NULL) == EBUSY)
+		pthread_kill(thread, SIGUSR1);
+	expect_event(e->b, 3, CM_EVENT_REJECTED, 28);
+}
+
+static void descriptor_works_in_an_epoll(void **state)
+{
+	GIVEN(e);
+	struct epoll_event event = { .events = EPOLLIN };
+	int ep = epoll_create1(0);
+
+	assert_int_equal(epoll_ctl(ep, EPOLL_CTL_ADD, e->b, &event), 0);
+	assert_int_equal(epoll_wait(ep, &event, 1, 0), 0);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	assert_int_equal(epoll_wait(ep, &event, 1, WAIT_MS), 1);
+	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(epoll_wait(ep, &event, 1, 0), 0);
+	close(ep);
+}
+
+static uint32_t serial_of(uint32_t handle)
+{
+	uint32_t serial;
+
+	for (serial = 1; serial < 100000; serial++)
+		if (cm_id_by_serial(serial) &&
+		    cm_id_by_serial(serial)->handle == handle)
+			return serial;
+	return 0;
+}
+
+/* The listener's mailbox, made as small as can be. */
+static int shrink_mailbox(uint32_t serial)
+{
+	char path[512], want[32];
+	struct dirent *entry;
+	DIR *dir = opendir(fabric_dir);
+	int fd = -1;
+
+	snprintf(want, sizeof(want), ".%u", serial);
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "cmid.", 5) ||
+		    strcmp(strrchr(entry->d_name, '.'), want))
+			continue;
+		assert_int_equal(fd, -1);
+		snprintf(path, sizeof(path), "%s/%s", fabric_dir, entry->d_name);
+		fd = open(path, O_RDWR | O_NONBLOCK);
+		assert_true(fcntl(fd, F_SETPIPE_SZ, 4096) > 0);
+	}
+	closedir(dir);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void end_is_told_when_there_is_room(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_event_resp event;
+	char garbage[4096] = "";
+	int box;
+
+	establish(e);
+	box = shrink_mailbox(serial_of(e->child));
+	while (write(box, garbage, sizeof(garbage)) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+	close(box);
+	assert_true(destroy(e->a, e->id) > 0);
+	assert_int_equal(get_event(e->b, &event), -EAGAIN);
+	expect_event_turning(e->b, e->a, 3, CM_EVENT_DISCONNECTED);
+}
+
+enum { FLOOD = 40 };		/* more than fit into a page */
+
+static void full_mailbox_is_tried_again(void **state)
+{
+	GIVEN(e);
+	uint32_t id[FLOOD], i;
+
+	close(shrink_mailbox(serial_of(e->listener)));
+	assert_int_equal(destroy(e->a, e->id), 2);
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, FLOOD);
+	for (i = 0; i < FLOOD; i++) {
+		id[i] = resolved(e->a, RDMA_PS_TCP, 100 + i, PORT);
+		assert_int_equal(connect_with(e->a, id[i], param_of("")), 0);
+	}
+	for (i = 0; i < FLOOD; i++)
+		expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
+}
+
+enum { MANY = 200 };
+
+static void many_connections_through_one_listener(void **state)
+{
+	GIVEN(e);
+	struct rdma_ucm_event_resp event;
+	uint32_t id[MANY], i;
+
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, MANY);
+	for (i = 0; i < MANY; i++)
+		id[i] = resolved(e->a, RDMA_PS_TCP, 1000 + i, PORT);
+	for (i = 0; i < MANY; i++)
+		assert_int_equal(connect_with(e->a, id[i], param_of("")), 0);
+	for (i = 0; i < MANY; i++) {
+		event = expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
+		assert_int_equal(accept_with(e->b, event.id, 2000 + i, param_of("")), 0);
+	}
+	for (i = 0; i < MANY; i++) {
+		expect_event(e->a, 1000 + i, CM_EVENT_CONNECT_RESPONSE, 0);
+		assert_int_equal(ready(e->a, id[i]), 0);
+	}
+	for (i = 0; i < MANY; i++)
+		expect_event(e->b, 2000 + i, CM_EVENT_ESTABLISHED, 0);
+}
+
+enum { THREADS = 4, ROUNDS = 30 };
+
+/* A server and its client, over and over, on channels of the thread. */
+static void *connect_and_leave(void *arg)
+{
+	uint16_t port = PORT + (uintptr_t)arg;
+	struct ends e;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		e.a = new_channel();
+		e.b = new_channel();
+		e.listener = create(e.b, RDMA_PS_TCP, 2);
+		assert_int_equal(bind_ip(e.b, e.listener, "0.0.0.0", port), 0);
+		assert_int_equal(listen_at(e.b, e.listener, 1), 0);
+		e.id = resolved(e.a, RDMA_PS_TCP, 1, port);
+		establish(&e);
+		assert_int_equal(disconnect(e.a, e.id), 0);
+		expect_event(e.b, 3, CM_EVENT_DISCONNECTED, 0);
+		if (i % 2)
+			assert_int_equal(destroy(e.b, e.child), 2);
+		close_channel(e.b);
+		expect_event(e.a, 1, CM_EVENT_DISCONNECTED, 0);
+		close_channel(e.a);
+	}
+	return NULL;
+}
+
+static void threads_are_not_in_each_others_way(void **state)
+{
+	pthread_t thread[THREADS];
+	uintptr_t i;
+
+	(void)state;
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, connect_and_leave, (void *)i);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* Another process, which goes as far as it is told, and sleeps. */
+static pid_t client(int far, int *ret_fd)
+{
+	int fds[2], fd;
+	uint32_t id;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid) {
+		close(fds[1]);
+		*ret_fd = fds[0];
+		return pid;
+	}
+	fd = new_channel();
+	id = resolved(fd, RDMA_PS_TCP, 1, PORT);
+	assert_int_equal(connect_with(fd, id, param_of("")), 0);
+	assert_int_equal(write(fds[1], "c", 1), 1);
+	if (far > 1) {
+		expect_event(fd, 1, CM_EVENT_CONNECT_RESPONSE, 0);
+		assert_int_equal(ready(fd, id), 0);
+	}
+	pause();
+	_exit(0);
+}
+
+static void kill_it(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void killed_client_is_disconnected(void **state)
+{
+	int fd = new_channel(), told;
+	uint32_t child;
+	pid_t pid;
+
+	(void)state;
+	listener(fd, RDMA_PS_TCP, 2, 1);
+	pid = client(2, &told);
+	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
+	assert_int_equal(accept_with(fd, child, 3, param_of("")), 0);
+	expect_event(fd, 3, CM_EVENT_ESTABLISHED, 0);
+	kill_it(pid);
+	expect_event(fd, 3, CM_EVENT_DISCONNECTED, 0);
+	expect_event(fd, 3, CM_EVENT_TIMEWAIT_EXIT, 0);
+	close(told);
+	close_channel(fd);
+}
+
+static void killed_client_cannot_be_accepted(void **state)
+{
+	int fd = new_channel(), told;
+	uint32_t child;
+	pid_t pid;
+
+	(void)state;
+	listener(fd, RDMA_PS_TCP, 2, 1);
+	pid = client(1, &told);
+	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
+	kill_it(pid);
+	assert_int_equal(accept_with(fd, child, 3, param_of("")), -EINVAL);
+	no_event(fd);
+	close(told);
+	close_channel(fd);
+}
+
+static void client_killed_after_accept_is_unreachable(void **state)
+{
+	int fd = new_channel(), told;
+	uint32_t child;
+	pid_t pid;
+
+	(void)state;
+	listener(fd, RDMA_PS_TCP, 2, 1);
+	pid = client(1, &told);
+	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
+	assert_int_equal(accept_with(fd, child, 3, param_of("")), 0);
+	kill_it(pid);
+	expect_event(fd, 3, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	close(told);
+	close_channel(fd);
+}
+
+/* A listener that does not answer. */
+static pid_t server(void)
+{
+	int fds[2], fd;
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		fd = new_channel();
+		listener(fd, RDMA_PS_TCP, 2, 1);
+		assert_int_equal(write(fds[1], "l", 1), 1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	close(fds[0]);
+	close(fds[1]);
+	return pid;
+}
+
+static void killed_server_is_unreachable(void **state)
+{
+	pid_t pid = server();
+	int fd = new_channel();
+	uint32_t id = resolved(fd, RDMA_PS_TCP, 1, PORT);
+
+	(void)state;
+	assert_int_equal(connect_with(fd, id, param_of("")), 0);
+	no_event(fd);
+	kill_it(pid);
+	expect_event(fd, 1, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	/* its port is nobody's now */
+	id = resolved(fd, RDMA_PS_TCP, 4, PORT);
+	assert_int_equal(connect_with(fd, id, param_of("")), 0);
+	expect_event(fd, 4, CM_EVENT_REJECTED, 8);
+	id = create(fd, RDMA_PS_TCP, 5);
+	assert_int_equal(bind_ip(fd, id, "0.0.0.0", PORT), 0);
+	close_channel(fd);
+}
+
+static void child_has_nothing_of_its_parents(void **state)
+{
+	GIVEN(e);
+	int status, fd;
+	pid_t pid;
+
+	establish(e);
+	pid = fork();
+	if (!pid) {
+		if (cm_owns(e->a) || cm_owns(e->b))
+			_exit(1);
+		close(e->a);
+		close(e->b);
+		fd = new_channel();
+		resolved(fd, RDMA_PS_TCP, 9, PORT);
+		close_channel(fd);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	no_event(e->a);
+	assert_int_equal(disconnect(e->a, e->id), 0);
+	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UDP_TEST(name) cmocka_unit_test_setup_teardown(name, setup_udp, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(both_sides_learn_of_the_other),
+		TEST(addresses_are_those_of_both_ends),
+		TEST(attributes_are_for_the_other_end),
+		cmocka_unit_test(attributes_are_those_of_the_transport),
+		TEST(both_sides_are_disconnected),
+		TEST(disconnects_that_cross_are_one_event_each),
+		TEST(destroying_one_end_disconnects_the_other),
+		TEST(disconnect_of_an_end_whose_peer_is_gone_is_answered),
+		TEST(rejection_brings_its_data),
+		TEST(request_that_is_destroyed_is_rejected),
+		TEST(request_that_was_never_seen_goes_with_its_listener),
+		TEST(request_that_was_given_up_cannot_be_accepted),
+		TEST(nobody_at_the_port_is_a_rejection),
+		TEST(request_waits_for_a_late_listener),
+		TEST(request_that_waits_can_be_given_up),
+		TEST(full_backlog_rejects),
+		TEST(private_data_has_its_limits),
+		TEST(commands_in_a_wrong_state_are_refused),
+		TEST(event_says_how_many_were_reported),
+		TEST(events_follow_an_id_to_its_channel),
+		TEST(notification_establishes_before_the_message),
+		TEST(silent_listener_is_unreachable_in_the_end),
+		TEST(silent_peer_is_disconnected_in_the_end),
+		UDP_TEST(datagram_peer_is_found),
+		UDP_TEST(datagram_peer_that_rejects_is_unreachable),
+		UDP_TEST(group_has_the_kernels_gid),
+		cmocka_unit_test(address_in_use_is_refused),
+		cmocka_unit_test(reuse_shares_a_port_until_one_listens),
+		cmocka_unit_test(reuse_may_be_asked_for_when_bound),
+		cmocka_unit_test(options_are_checked),
+		cmocka_unit_test(ipv6_wildcard_hears_ipv4_unless_told),
+		cmocka_unit_test(address_of_another_machine_is_refused),
+		cmocka_unit_test(af_ib_is_declined),
+		cmocka_unit_test(malformed_commands_are_refused),
+		TEST(garbage_of_peers_is_passed_over),
+		TEST(blocked_thread_gets_its_event),
+		TEST(blocked_thread_can_be_cancelled),
+		TEST(thread_sleeps_on_when_its_channel_is_closed),
+		TEST(descriptor_works_in_an_epoll),
+		TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts),
+		TEST(full_mailbox_is_tried_again),
+		TEST(end_is_told_when_there_is_room),
+		TEST(many_connections_through_one_listener),
+		cmocka_unit_test(threads_are_not_in_each_others_way),
+		cmocka_unit_test(killed_client_is_disconnected),
+		cmocka_unit_test(killed_client_cannot_be_accepted),
+		cmocka_unit_test(client_killed_after_accept_is_unreachable),
+		cmocka_unit_test(killed_server_is_unreachable),
+		TEST(child_has_nothing_of_its_parents),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}

@@ -1,0 +1,336 @@
+/* What is left of the fabric's directory by who dies as it comes or goes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "shim/soft/fabric/fabric.h"
+#include "tests/shim/soft/pair.h"
+
+static char dir[64], gone[96];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/made", fabric_dir);
+	return setenv("VERBATIM_SOFT_FABRIC", dir, 1);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return setenv("VERBATIM_SOFT_FABRIC", fabric_dir, 1);
+}
+
+static void open_and_close(void)
+{
+	assert_int_equal(ibv_close_device(open_context()), 0);
+}
+
+static bool is_there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+static pid_t number_of_the_dead(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+static void make_gone(pid_t pid, mode_t mode)
+{
+	char file[128];
+	int fd;
+
+	snprintf(gone, sizeof(gone), "%s.gone.%d", dir, (int)pid);
+	snprintf(file, sizeof(file), "%s/fabric", gone);
+	assert_int_equal(mkdir(gone, mode), 0);
+	fd = open(file, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void unmake_gone(void)
+{
+	char file[128];
+
+	snprintf(file, sizeof(file), "%s/fabric", gone);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(gone), 0);
+}
+
+static void empty_directory_of_the_dead_goes(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {	/* as who is killed after his first step */
+		if (!mkdir(dir, 0700 | S_ISVTX))
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	waitpid(pid, NULL, 0);
+	assert_true(is_there(dir));
+	open_and_close();
+	assert_false(is_there(dir));
+}
+
+static void directory_of_the_user_stays(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(dir, 0700), 0);
+	open_and_close();
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void slashes_at_the_end_do_not_matter(void **state)
+{
+	(void)state;
+	strcat(dir, "//");
+	setenv("VERBATIM_SOFT_FABRIC", dir, 1);
+	open_and_close();
+	assert_false(is_there(dir));
+}
+
+static void what_the_dead_were_removing_goes(void **state)
+{
+	(void)state;
+	make_gone(number_of_the_dead(), 0700 | S_ISVTX);
+	open_and_close();
+	assert_false(is_there(gone));
+}
+
+static void segments_of_the_dead_go_with_it(void **state)
+{
+	char file[128];
+
+	(void)state;
+	make_gone(number_of_the_dead(), 0700 | S_ISVTX);
+	snprintf(file, sizeof(file), "%s/node.3.7.0", gone);
+	close(open(file, O_CREAT | O_WRONLY, 0600));
+	open_and_close();
+	assert_false(is_there(gone));
+}
+
+static void link_under_the_name_of_the_dead_is_not_followed(void **state)
+{
+	char link[96];
+
+	(void)state;
+	make_gone(1, 0700 | S_ISVTX);
+	snprintf(link, sizeof(link), "%s.gone.%d", dir, (int)number_of_the_dead());
+	assert_int_equal(symlink(gone, link), 0);
+	open_and_close();
+	unlink(link);
+	unmake_gone();
+}
+
+/* Opens the device where @resource has but @left more than this process has by now. */
+static void fail_within(int resource, rlim_t now, rlim_t left)
+{
+	const struct rlimit limit = { now + left, now + left };
+	struct ibv_device **list;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		list = ibv_get_device_list(NULL);
+		if (setrlimit(resource, &limit))
+			_exit(2);
+		_exit(!list || ibv_open_device(list[0]));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(is_there(dir));
+}
+
+static void who_can_open_no_file_leaves_none(void **state)
+{
+	int fd = dup(0);
+
+	(void)state;
+	close(fd);
+	for (rlim_t left = 0; left < 3; left++)
+		fail_within(RLIMIT_NOFILE, fd, left);
+}
+
+static void who_has_no_memory_leaves_none(void **state)
+{
+	unsigned long pages;
+	FILE *statm = fopen("/proc/self/statm", "r");
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip();
+#endif
+	assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+	fclose(statm);
+	/* not for the fabric; then for that, but not for a segment */
+	fail_within(RLIMIT_AS, pages * 4096, 512 << 10);
+	fail_within(RLIMIT_AS, pages * 4096, 64 << 20);
+}
+
+static void what_the_living_are_removing_stays(void **state)
+{
+	(void)state;
+	make_gone(getpid(), 0700 | S_ISVTX);
+	open_and_close();
+	unmake_gone();
+}
+
+static void what_is_not_ours_stays(void **state)
+{
+	(void)state;
+	make_gone(number_of_the_dead(), 0700);
+	open_and_close();
+	unmake_gone();
+}
+
+/* Does anybody wait for a lock on it? proc_locks(5): "1: -> POSIX ..." */
+static bool is_awaited(const struct stat *st)
+{
+	char line[256], inode[32];
+	FILE *locks = fopen("/proc/locks", "r");
+	bool found = false;
+
+	snprintf(inode, sizeof(inode), ":%lu ", (unsigned long)st->st_ino);
+	while (!found && fgets(line, sizeof(line), locks))
+		found = strstr(line, "->") && strstr(line, inode);
+	fclose(locks);
+	return found;
+}
+
+static pid_t come(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		setenv("CMOCKA_TEST_ABORT", "1", 1);
+		open_and_close();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void expect_well(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* It has the directory, and is killed as it takes it away. */
+static void die_removing(int fd)
+{
+	char path[80], to[96];
+	struct stat st;
+
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	open_context();
+	fabric_lock();
+	snprintf(path, sizeof(path), "%s/fabric", dir);
+	if (stat(path, &st) < 0 || write(fd, "x", 1) != 1)
+		_exit(1);
+	while (!is_awaited(&st))
+		usleep(100);
+	snprintf(to, sizeof(to), "%s.gone.%d", dir, (int)getpid());
+	if (!rename(dir, to))
+		kill(getpid(), SIGKILL);
+	_exit(1);
+}
+
+static void who_waited_for_the_dead_begins_anew(void **state)
+{
+	int fds[2], status;
+	pid_t pid, waiter;
+	char word;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid)
+		die_removing(fds[1]);
+	assert_int_equal(read(fds[0], &word, 1), 1);
+	waiter = come();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	expect_well(waiter);
+	close(fds[0]);
+	close(fds[1]);
+	assert_false(is_there(dir));
+	/* its segment was in there */
+	snprintf(gone, sizeof(gone), "%s.gone.%d", dir, (int)pid);
+	open_and_close();
+	assert_false(is_there(gone));
+}
+
+/* Killed with the lock held, it leaves a child that has all it had open. */
+static void lock_of_the_dead_is_not_its_childs(void **state)
+{
+	int fds[2], stop[2];
+	pid_t pid;
+	char word;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(pipe(stop), 0);
+	pid = fork();
+	if (!pid) {
+		open_context();
+		fabric_lock();
+		if (!fork()) {
+			close(stop[1]);
+			word = write(fds[1], "x", 1);
+			_exit(read(stop[0], &word, 1));
+		}
+		pause();
+	}
+	assert_int_equal(read(fds[0], &word, 1), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	alarm(20);
+	open_and_close();
+	alarm(0);
+	close(stop[1]);
+	close(stop[0]);
+	assert_false(is_there(dir));
+	close(fds[0]);
+	close(fds[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(empty_directory_of_the_dead_goes),
+		TEST(directory_of_the_user_stays),
+		TEST(slashes_at_the_end_do_not_matter),
+		TEST(what_the_dead_were_removing_goes),
+		TEST(segments_of_the_dead_go_with_it),
+		TEST(link_under_the_name_of_the_dead_is_not_followed),
+		TEST(who_can_open_no_file_leaves_none),
+		TEST(who_has_no_memory_leaves_none),
+		TEST(what_the_living_are_removing_stays),
+		TEST(what_is_not_ours_stays),
+		TEST(who_waited_for_the_dead_begins_anew),
+		TEST(lock_of_the_dead_is_not_its_childs),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+}

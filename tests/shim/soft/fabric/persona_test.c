@@ -1,0 +1,532 @@
+/*
+ * A device that a file describes: how the file is read, and that the verbs
+ * keep to what it says. The library reads it as it is loaded, so the program
+ * starts itself again with one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <endian.h>
+#include <arpa/inet.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "shim/soft/fabric/persona.h"
+#include "tests/shim/soft/pair.h"
+
+static const char machine[] =
+	"# two ports, few of all else\n"
+	"name              mlx5_7\n"
+	"fw_ver            20.31.1014\n"
+	"node_guid         0x0002c90300fed670\n"
+	"sys_image_guid    0002:c903:00fe:d673\n"
+	"vendor_id         0x02c9\n"
+	"vendor_part_id    4123   # ConnectX-6\n"
+	"num_comp_vectors  3\n"
+	"max_inline_data   100\n"
+	"max_qp            3\n"
+	"max_qp_wr         20\n"
+	"max_sge           5\n"
+	"max_cq            4\n"
+	"max_cqe           100\n"
+	"max_mr            3\n"
+	"max_mr_size       1048576\n"
+	"max_pd            3\n"
+	"max_ah            2\n"
+	"max_srq           1\n"
+	"max_srq_wr        30\n"
+	"max_srq_sge       2\n"
+	"max_qp_rd_atom    4\n"
+	"max_qp_init_rd_atom 2\n"
+	"port.1.lid        17\n"
+	"port.1.sm_lid     3\n"
+	"port.1.max_mtu    2048\n"
+	"port.1.max_msg_sz 65536\n"
+	"port.1.gid.0      fe80::2:c903:fe:d671\n"
+	"port.1.pkey.0     0xffff\n"
+	"port.1.pkey.1     0x8001\n"
+	"port.2.lid        18\n"
+	"port.3.link_layer ethernet\n"
+	"port.3.gid.0      fe80::5054:ff:fe12:3456 rocev1\n"
+	"port.3.gid.1      fe80::5054:ff:fe12:3456 rocev2\n"
+	"port.3.gid.3      ::ffff:192.168.1.7 rocev2\n"
+	"port.4.state      down\n"
+	"port.4.lid        20\n";
+
+static char machine_path[] = "/tmp/persona_test.XXXXXX";
+
+static int write_text(char *path, const char *text)
+{
+	int fd = mkstemp(path);
+	ssize_t n = write(fd, text, strlen(text));
+
+	close(fd);
+	return n == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+/* What is said of this text. */
+static int read_text(const char *text, struct persona *out, char why[PERSONA_WHY])
+{
+	char path[] = "/tmp/persona_test.XXXXXX";
+	int err;
+
+	assert_int_equal(write_text(path, text), 0);
+	why[0] = '\0';
+	err = persona_read(path, out, why);
+	unlink(path);
+	return err;
+}
+
+static void refused(const char *text, const char *reason)
+{
+	struct persona out = { .max_inline_data = 77 };
+	char why[PERSONA_WHY];
+
+	assert_int_equal(read_text(text, &out, why), -EINVAL);
+	assert_int_equal(out.max_inline_data, 77);
+	if (!strstr(why, reason))
+		fail_msg("\"%s\" is not in \"%s\"", reason, why);
+}
+
+static void mistakes_are_told_by_line(void **state)
+{
+	(void)state;
+	refused("\n# no\nmax_qpx 3\n", ":3: max_qpx: there is no such item");
+	refused("\033[2J\302\233\177 3\n", ":1: ?[2J???: there is no such item");
+	refused("max_qp three\n", ":1: max_qp: \"three\" is no number");
+	refused("max_qp -3\n", "is no number");
+	refused("max_qp 3 4\n", "is no number");
+	refused("max_qp\n", "there is no value");
+	refused("max_qp    # none\n", "there is no value");
+	refused("max_qp 4294967296\n", "is above");
+	refused("port.1.lid 65536\n", "is above 65535");
+	refused("name a/b\n", "is no name of a device");
+	refused("port.0.lid 1\n", "a number from 1 to 4");
+	refused("port.5.lid 1\n", "a number from 1 to 4");
+	refused("port.1.color 1\n", "there is no such item");
+	refused("port.1.gid.256 fe80::1\n", "is above 255");
+	refused("port.1.gid.0 fe80:::1\n", "is no address");
+	refused("port.1.gid.0 fe80::1 rocev3\n", "is no number");
+	refused("port.1.state lost\n", "is no number");
+	refused("node_guid 1:2:3\n", "is no number");
+	refused("num_comp_vectors 0\n", "there must be one");
+	refused("fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
+		"longer than 63");
+}
+
+static void missing_file_is_enoent(void **state)
+{
+	struct persona out;
+	char why[PERSONA_WHY];
+
+	(void)state;
+	assert_int_equal(persona_read("/no/such/file", &out, why), -ENOENT);
+	assert_non_null(strstr(why, "/no/such/file: No such file"));
+}
+
+static void fifo_is_not_waited_for(void **state)
+{
+	char fifo[] = "/tmp/persona_test.fifo.XXXXXX";
+	struct persona out;
+	char why[PERSONA_WHY];
+
+	(void)state;
+	assert_non_null(mkdtemp(fifo));
+	assert_int_equal(rmdir(fifo), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	alarm(60);
+	assert_int_equal(persona_read(fifo, &out, why), -EINVAL);
+	alarm(0);
+	assert_non_null(strstr(why, ": not a regular file"));
+	unlink(fifo);
+}
+
+static void empty_file_is_the_device_itself(void **state)
+{
+	struct persona out, own;
+	char why[PERSONA_WHY];
+
+	(void)state;
+	device_own(&own);
+	assert_int_equal(read_text("", &out, why), 0);
+	assert_memory_equal(&out.attr, &own.attr, sizeof(own.attr));
+	assert_string_equal(out.name, own.name);
+	assert_int_equal(out.num_ports, 0);
+}
+
+static void what_it_cannot_do_is_lowered(void **state)
+{
+	struct persona out, own;
+	char why[PERSONA_WHY];
+
+	(void)state;
+	device_own(&own);
+	assert_int_equal(read_text("max_qp 262144\nmax_ee 7\ndevice_cap_flags 0xffffffff\n"
+				   "hca_core_clock 5\ntm_caps.max_num_tags 100\n"
+				   "port.1.max_mtu 4096\nport.1.max_msg_sz 0xffffffff\n", &out, why), 0);
+	assert_int_equal(out.attr.orig_attr.max_qp, own.attr.orig_attr.max_qp);
+	assert_int_equal(out.attr.orig_attr.max_ee, 0);
+	assert_int_equal(out.attr.orig_attr.device_cap_flags, own.attr.orig_attr.device_cap_flags);
+	assert_int_equal(out.attr.hca_core_clock, own.attr.hca_core_clock);
+	assert_int_equal(out.attr.tm_caps.max_num_tags, 0);
+	assert_int_equal(out.port[0].attr.max_msg_sz, 1 << 30);
+}
+
+static void spaces_and_line_ends_do_not_matter(void **state)
+{
+	struct persona out;
+	char why[PERSONA_WHY];
+
+	(void)state;
+	assert_int_equal(read_text("\t max_qp \t 7 \r\nnode_desc  my #1 node  # its name\nmax_cq 0x8",
+				   &out, why), 0);
+	assert_int_equal(out.attr.orig_attr.max_qp, 7);
+	assert_int_equal(out.attr.orig_attr.max_cq, 8);
+	assert_string_equal(out.node_desc, "my");
+}
+
+static void device_has_its_names(void **state)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_device_attr_ex ex;
+	struct ibv_device_attr attr;
+
+	(void)state;
+	assert_string_equal(ibv_get_device_name(context->device), "mlx5_7");
+	assert_string_equal(context->device->ibdev_path, "/sys/class/infiniband/mlx5_7");
+	assert_int_equal(be64toh(ibv_get_device_guid(context->device)), 0x0002c90300fed670);
+	assert_int_equal(context->num_comp_vectors, 3);
+	assert_int_equal(ibv_query_device(context, &attr), 0);
+	assert_string_equal(attr.fw_ver, "20.31.1014");
+	assert_int_equal(be64toh(attr.sys_image_guid), 0x0002c90300fed673);
+	assert_int_equal(attr.vendor_id, 0x2c9);
+	assert_int_equal(attr.vendor_part_id, 4123);
+	assert_int_equal(attr.phys_port_cnt, 4);
+	assert_int_equal(ibv_query_device_ex(context, NULL, &ex), 0);
+	assert_memory_equal(&ex.orig_attr, &attr, sizeof(attr));
+	assert_int_equal(ex.phys_port_cnt_ex, 4);
+	ibv_close_device(context);
+}
+
+static void faces_follow(void **state)
+{
+	char text[64] = "";
+	FILE *file = fopen("/sys/class/infiniband/mlx5_7/ports/3/gid_attrs/types/3", "re");
+
+	(void)state;
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	assert_string_equal(text, "RoCE v2\n");
+	fclose(file);
+	file = fopen("/sys/class/infiniband/mlx5_7/ports/1/lid", "re");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	assert_string_equal(text, "0x11\n");
+	fclose(file);
+	assert_int_equal(access("/sys/class/infiniband/verbatim0", F_OK), -1);
+}
+
+static void ports_are_as_described(void **state)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_gid_entry entries[32];
+	struct ibv_port_attr attr;
+	union ibv_gid gid;
+	__be16 pkey;
+	ssize_t n;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(context, 1, &attr), 0);
+	assert_int_equal(attr.lid, 17);
+	assert_int_equal(attr.sm_lid, 3);
+	assert_int_equal(attr.max_mtu, IBV_MTU_2048);
+	assert_int_equal(attr.pkey_tbl_len, 2);
+	assert_int_equal(ibv_query_port(context, 3, &attr), 0);
+	assert_int_equal(attr.link_layer, IBV_LINK_LAYER_ETHERNET);
+	assert_int_equal(attr.lid, 0);
+	assert_int_equal(ibv_query_port(context, 4, &attr), 0);
+	assert_int_equal(attr.state, IBV_PORT_DOWN);
+	assert_int_equal(ibv_query_port(context, 5, &attr), EINVAL);
+	assert_int_equal(ibv_query_pkey(context, 1, 1, &pkey), 0);
+	assert_int_equal(be16toh(pkey), 0x8001);
+	assert_int_equal(ibv_get_pkey_index(context, 1, htobe16(0x8001)), 1);
+	assert_int_equal(ibv_query_pkey(context, 2, 1, &pkey), -1);
+	assert_int_equal(ibv_query_gid(context, 1, 0, &gid), 0);
+	assert_int_equal(gid.raw[15], 0x71);
+	/* one, two of its own, three, two of its own */
+	n = ibv_query_gid_table(context, entries, 32, 0);
+	assert_int_equal(n, 8);
+	assert_int_equal(entries[5].port_num, 3);
+	assert_int_equal(entries[5].gid_index, 3);
+	assert_int_equal(entries[5].gid_type, IBV_GID_TYPE_ROCE_V2);
+	assert_int_equal(ibv_query_gid_ex(context, 3, 2, entries, 0), ENODATA);
+	ibv_close_device(context);
+}
+
+static struct ibv_qp *try_qp(struct end *e, struct ibv_qp_cap cap)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = e->cq, .recv_cq = e->cq,
+					 .qp_type = IBV_QPT_RC, .cap = cap };
+
+	errno = 0;
+	return ibv_create_qp(e->pd, &attr);
+}
+
+static void queue_pairs_end_at_the_limits(void **state)
+{
+	struct ibv_qp *qp[3];
+	struct end e;
+
+	(void)state;
+	end_open(&e);	/* has one */
+	assert_null(try_qp(&e, (struct ibv_qp_cap){ 21, 1, 1, 1, 0 }));
+	assert_int_equal(errno, EINVAL);
+	assert_null(try_qp(&e, (struct ibv_qp_cap){ 1, 21, 1, 1, 0 }));
+	assert_null(try_qp(&e, (struct ibv_qp_cap){ 1, 1, 6, 1, 0 }));
+	assert_null(try_qp(&e, (struct ibv_qp_cap){ 1, 1, 1, 6, 0 }));
+	assert_null(try_qp(&e, (struct ibv_qp_cap){ 1, 1, 1, 1, 101 }));
+	qp[0] = try_qp(&e, (struct ibv_qp_cap){ 20, 20, 5, 5, 100 });
+	qp[1] = try_qp(&e, (struct ibv_qp_cap){ 1, 1, 1, 1, 0 });
+	assert_non_null(qp[0]);
+	assert_non_null(qp[1]);
+	assert_null(try_qp(&e, (struct ibv_qp_cap){ 1, 1, 1, 1, 0 }));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(ibv_destroy_qp(qp[0]), 0);
+	qp[2] = try_qp(&e, (struct ibv_qp_cap){ 1, 1, 1, 1, 0 });
+	assert_non_null(qp[2]);
+	assert_int_equal(ibv_destroy_qp(qp[1]), 0);
+	assert_int_equal(ibv_destroy_qp(qp[2]), 0);
+	end_close(&e);
+}
+
+static void other_objects_end_at_the_limits(void **state)
+{
+	struct ibv_srq_init_attr srq = { .attr = { 30, 2, 0 } };
+	struct ibv_ah_attr to = { .dlid = 17, .port_num = 1 };
+	struct ibv_mr *mr[2];
+	struct ibv_cq *cq[3];
+	struct ibv_pd *pd[2];
+	struct ibv_ah *ah[2];
+	struct ibv_srq *one;
+	struct end e;
+	int i;
+
+	(void)state;
+	end_open(&e);	/* has one of each */
+	assert_null(ibv_create_cq(e.context, 101, NULL, NULL, 0));
+	assert_null(ibv_create_cq(e.context, 1, NULL, NULL, 3));
+	for (i = 0; i < 3; i++)
+		assert_non_null(cq[i] = ibv_create_cq(e.context, 100, NULL, NULL, 2));
+	assert_null(ibv_create_cq(e.context, 1, NULL, NULL, 0));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(ibv_resize_cq(cq[0], 101), EINVAL);
+	for (i = 0; i < 2; i++) {
+		assert_non_null(mr[i] = ibv_reg_mr(e.pd, e.buf, 64, 0));
+		assert_non_null(pd[i] = ibv_alloc_pd(e.context));
+		assert_non_null(ah[i] = ibv_create_ah(e.pd, &to));
+	}
+	assert_null(ibv_reg_mr(e.pd, e.buf, 64, 0));
+	assert_null(ibv_alloc_pd(e.context));
+	assert_null(ibv_create_ah(e.pd, &to));
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(ibv_dereg_mr(mr[i]), 0);
+		assert_int_equal(ibv_dealloc_pd(pd[i]), 0);
+		assert_int_equal(ibv_destroy_ah(ah[i]), 0);
+	}
+	assert_null(ibv_reg_mr(e.pd, e.buf, END_BYTES + 1, 0));
+	assert_int_equal(errno, EINVAL);
+	one = ibv_create_srq(e.pd, &srq);
+	assert_non_null(one);
+	assert_null(ibv_create_srq(e.pd, &srq));
+	assert_int_equal(ibv_destroy_srq(one), 0);
+	srq.attr.max_wr = 31;
+	assert_null(ibv_create_srq(e.pd, &srq));
+	srq.attr = (struct ibv_srq_attr){ 30, 3, 0 };
+	assert_null(ibv_create_srq(e.pd, &srq));
+	for (i = 0; i < 3; i++)
+		assert_int_equal(ibv_destroy_cq(cq[i]), 0);
+	end_close(&e);
+}
+
+/* Reset to RTS by @port, to an address. */
+static int connect_by(struct ibv_qp *qp, uint32_t dest, uint8_t port, struct ibv_ah_attr to)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = port,
+		.qp_access_flags = ALL_ACCESS,
+	};
+	int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+
+	if (err)
+		return err;
+	to.port_num = port;
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest, .max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1, .ah_attr = to,
+	};
+	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
+			    IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return err ? err : to_rts(qp);
+}
+
+static struct ibv_ah_attr lid(uint16_t dlid)
+{
+	return (struct ibv_ah_attr){ .dlid = dlid };
+}
+
+static struct ibv_ah_attr gid(const char *text)
+{
+	struct ibv_ah_attr to = { .is_global = 1, .grh = { .sgid_index = 3 } };
+
+	assert_int_equal(inet_pton(AF_INET6, text, &to.grh.dgid), 1);
+	return to;
+}
+
+static void exchange(struct end *a, struct end *b)
+{
+	memset(a->buf, 'x', 64);
+	memset(b->buf + 64, 0, 64);
+	assert_int_equal(recv_at(b, 2, 64, 64), 0);
+	assert_int_equal(send_at(a, 1, 0, 64), 0);
+	expect(a->cq, 1, IBV_WC_SUCCESS);
+	expect(b->cq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(a->buf, b->buf + 64, 64);
+}
+
+static void traffic_flows_on_each_port(void **state)
+{
+	static const struct {
+		uint8_t from, to;
+		uint16_t lid_from, lid_to;
+	} ways[] = { { 1, 1, 17, 17 }, { 2, 2, 18, 18 }, { 1, 2, 17, 18 } };
+	struct end a, b;
+	size_t i;
+
+	(void)state;
+	end_open(&a);
+	end_open(&b);
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		assert_int_equal(connect_by(a.qp, b.qp->qp_num, ways[i].from, lid(ways[i].lid_to)), 0);
+		assert_int_equal(connect_by(b.qp, a.qp->qp_num, ways[i].to, lid(ways[i].lid_from)), 0);
+		exchange(&a, &b);
+		exchange(&b, &a);
+		assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
+		assert_int_equal(to_state(b.qp, IBV_QPS_RESET), 0);
+	}
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid("::ffff:192.168.1.7")), 0);
+	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 3, gid("::ffff:192.168.1.7")), 0);
+	exchange(&a, &b);
+	end_close(&a);
+	end_close(&b);
+}
+
+static void addresses_of_nobody_are_not_reached(void **state)
+{
+	struct end a, b;
+
+	(void)state;
+	end_open(&a);
+	end_open(&b);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 5, lid(17)), EINVAL);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, lid(17)), EINVAL);
+	assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid("::ffff:192.168.1.8")), ETIMEDOUT);
+	assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
+	/* a port that is down */
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid(20)), 0);
+	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 1, lid(17)), 0);
+	assert_int_equal(recv_at(&b, 2, 64, 64), 0);
+	assert_int_equal(send_at(&a, 1, 0, 64), 0);
+	expect(a.cq, 1, IBV_WC_RETRY_EXC_ERR);
+	end_close(&a);
+	end_close(&b);
+}
+
+static void attributes_end_at_the_limits(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .pkey_index = 2 };
+	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	struct end e;
+
+	(void)state;
+	end_open(&e);
+	assert_int_equal(ibv_modify_qp(e.qp, &attr, mask), EINVAL);
+	attr.pkey_index = 1;
+	assert_int_equal(ibv_modify_qp(e.qp, &attr, mask), 0);
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .max_dest_rd_atomic = 4,
+		.ah_attr = { .dlid = 17, .port_num = 1 },
+	};
+	assert_int_equal(ibv_modify_qp(e.qp, &attr, rtr), EINVAL);
+	attr.path_mtu = IBV_MTU_2048;
+	attr.max_dest_rd_atomic = 5;
+	assert_int_equal(ibv_modify_qp(e.qp, &attr, rtr), EINVAL);
+	attr.max_dest_rd_atomic = 4;
+	assert_int_equal(ibv_modify_qp(e.qp, &attr, rtr), 0);
+	end_close(&e);
+}
+
+static void messages_end_at_the_size_of_the_port(void **state)
+{
+	struct end a, b;
+
+	(void)state;
+	end_open(&a);
+	end_open(&b);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid(17)), 0);
+	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 1, lid(17)), 0);
+	assert_int_equal(recv_at(&b, 2, 0, 65536), 0);
+	assert_int_equal(send_at(&a, 1, 0, 65536), 0);
+	expect(a.cq, 1, IBV_WC_SUCCESS);
+	expect(b.cq, 2, IBV_WC_SUCCESS);
+	assert_int_equal(recv_at(&b, 2, 0, 65537), 0);
+	assert_int_equal(send_at(&a, 3, 0, 65537), 0);
+	expect(a.cq, 3, IBV_WC_LOC_LEN_ERR);
+	end_close(&a);
+	end_close(&b);
+}
+
+static int teardown(void **state)
+{
+	unlink(getenv("VERBATIM_SOFT_PERSONA"));
+	return fabric_teardown(state);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mistakes_are_told_by_line),
+		cmocka_unit_test(missing_file_is_enoent),
+		cmocka_unit_test(fifo_is_not_waited_for),
+		cmocka_unit_test(empty_file_is_the_device_itself),
+		cmocka_unit_test(what_it_cannot_do_is_lowered),
+		cmocka_unit_test(spaces_and_line_ends_do_not_matter),
+		cmocka_unit_test(device_has_its_names),
+		cmocka_unit_test(faces_follow),
+		cmocka_unit_test(ports_are_as_described),
+		cmocka_unit_test(queue_pairs_end_at_the_limits),
+		cmocka_unit_test(other_objects_end_at_the_limits),
+		cmocka_unit_test(traffic_flows_on_each_port),
+		cmocka_unit_test(addresses_of_nobody_are_not_reached),
+		cmocka_unit_test(attributes_end_at_the_limits),
+		cmocka_unit_test(messages_end_at_the_size_of_the_port),
+	};
+
+	(void)argc;
+	if (!getenv("VERBATIM_SOFT_PERSONA")) {
+		if (write_text(machine_path, machine) < 0 ||
+		    setenv("VERBATIM_SOFT_PERSONA", machine_path, 1) < 0)
+			return 1;
+		execv("/proc/self/exe", argv);
+		return 1;
+	}
+	return cmocka_run_group_tests(tests, fabric_setup, teardown);
+}

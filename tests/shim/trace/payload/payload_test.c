@@ -1,0 +1,106 @@
+/*
+ * Lists that a program may post, and that payload capture must not trip over
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "core/wire/payload.h"
+#include "shim/trace/payload/endpoints.h"
+#include "shim/trace/payload/payload.h"
+
+static struct ibv_context context;
+static struct ibv_cq cq = { .context = &context };
+static struct ibv_qp qp = { .context = &context, .qp_num = 5, .send_cq = &cq, .recv_cq = &cq,
+			    .qp_type = IBV_QPT_RC };
+static const struct ibv_qp_cap cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2,
+				       .max_recv_sge = 2 };
+
+static int begin(void **state)
+{
+	(void)state;
+	alarm(60); /* for what has no end */
+	payload_begin(&(struct payload_rule){ .keep = PAYLOAD_FULL }, false);
+	endpoints_add_qp(&qp, &cap, true, true);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	queue_begin(&endpoints_find(&qp)->send, 0, 0, false);
+	queue_begin(&endpoints_find(&qp)->recv, 0, 0, false);
+	payload_begin(&(struct payload_rule){ .keep = PAYLOAD_NONE }, false);
+	return 0;
+}
+
+/* Their elements mean nothing to the device, so they may be anything. */
+static void operations_without_buffers_have_none(void **state)
+{
+	struct ibv_send_wr wr = { .sg_list = (void *)8, .num_sge = 1, .opcode = IBV_WR_LOCAL_INV };
+	struct post post;
+
+	(void)state;
+	post_init(&post, __builtin_frame_address(0));
+	assert_false(payload_sends(&post, &qp, &wr, false));
+	payload_refused_sends(&post, &qp, &wr);
+	wr.opcode = IBV_WR_BIND_MW;
+	assert_false(payload_sends(&post, &qp, &wr, false));
+}
+
+/* As many as no device has: the verb refuses it, and does not look at them. */
+static void more_elements_than_there_can_be_are_not_read(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *two = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_sge *last = (void *)(two + page - sizeof(*last));
+	struct ibv_send_wr wr = { .sg_list = last, .num_sge = INT32_MAX,
+				  .opcode = IBV_WR_RDMA_READ };
+	struct ibv_recv_wr recv = { .sg_list = last, .num_sge = INT32_MAX };
+	struct post post;
+
+	(void)state;
+	post_init(&post, __builtin_frame_address(0));
+	assert_int_equal(mprotect(two, page, PROT_READ | PROT_WRITE), 0);
+	assert_false(payload_sends(&post, &qp, &wr, false));
+	payload_refused_sends(&post, &qp, &wr);
+	assert_int_equal(queue_has(&endpoints_find(&qp)->send, 0), 0);
+	payload_receives(&post, &qp, &recv);
+	payload_refused_receives(&post, &qp, &recv);
+	assert_int_equal(queue_has(&endpoints_find(&qp)->recv, 0), 0);
+	munmap(two, 2 * page);
+}
+
+/* The verb ends when the queue is full, somewhere in it. */
+static void a_list_that_runs_in_a_circle_ends(void **state)
+{
+	struct ibv_send_wr b = { .opcode = IBV_WR_RDMA_READ },
+			   a = { .opcode = IBV_WR_RDMA_READ, .next = &b };
+	struct ibv_recv_wr d = { .wr_id = 1 }, c = { .next = &d };
+	struct post post;
+
+	(void)state;
+	post_init(&post, __builtin_frame_address(0));
+	b.next = &a;
+	d.next = &c;
+	payload_sends(&post, &qp, &a, false);
+	payload_refused_sends(&post, &qp, &a);
+	payload_receives(&post, &qp, &c);
+	payload_refused_receives(&post, &qp, &c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(operations_without_buffers_have_none, begin, end),
+		cmocka_unit_test_setup_teardown(more_elements_than_there_can_be_are_not_read, begin,
+						end),
+		cmocka_unit_test_setup_teardown(a_list_that_runs_in_a_circle_ends, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/*
+ * Signals that come while an event is being recorded
+ *
+ * A post is run one instruction at a time, and in front of each of them, in
+ * another run, a signal handler calls verbs of its own.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "shim/trace/verbs/context.h"
+#include "shim/trace/verbs/data.h"
+#include "tests/shim/trace/fixture.h"
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+
+static struct ibv_context context;
+static struct ibv_qp qp = { .context = &context, .qp_type = IBV_QPT_RC };
+static volatile long steps, target; /* instructions since the step began; in front of which */
+
+static int fake_post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)q, (void)wr, (void)bad;
+	return 0;
+}
+
+static void send_one(uint64_t wr_id)
+{
+	struct ibv_send_wr wr = { .wr_id = wr_id, .opcode = IBV_WR_SEND }, *bad;
+
+	ibv_post_send(&qp, &wr, &bad);
+}
+
+static void on_step(int sig)
+{
+	(void)sig;
+	if (++steps != target)
+		return;
+	send_one(2);
+	send_one(3);
+}
+
+/* The trap flag, below the red zone. */
+static inline __attribute__((always_inline)) void step(bool on)
+{
+	if (on)
+		__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq;"
+				 "lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+	else
+		__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq;"
+				 "lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+}
+
+/* What is in the ring since the last time: numbers of all posts, as decimal digits. */
+static uint64_t read_posts(struct ring *ring)
+{
+	const struct event_post *post;
+	uint64_t digits = 0;
+
+	while ((post = expect(ring, EVENT_POST))) {
+		const struct event_wr *wr = (const void *)(post + 1);
+
+		HOLDS(post->nwr == 1 && post->ret == 0 && post->object == (uintptr_t)&qp);
+		digits = digits * 10 + wr->wr_id;
+	}
+	ring_consume(ring);
+	return digits;
+}
+
+/* Always the same place: it is unwound when it is met first, with all signals blocked. */
+__attribute__((noinline)) static void post_in_steps(bool on)
+{
+	step(on);
+	send_one(1);
+	step(false);
+}
+
+static void step_body(void)
+{
+	uint64_t dropped = 0, lost, kept = 0, posts;
+	struct ring ring;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	context.ops.post_send = fake_post_send;
+	HOLDS(data_patch(&context.ops) == 0);
+	signal(SIGTRAP, on_step);
+	post_in_steps(false);
+	ring = session_ring(0);
+	HOLDS(read_posts(&ring) == 1);
+	do {
+		steps = 0;
+		target++;
+		post_in_steps(true);
+		posts = read_posts(&ring);
+		lost = atomic_load(&ring.head->dropped) - dropped;
+		dropped += lost;
+		kept += !lost;
+		HOLDS(atomic_load(&ring.head->in_handlers) == dropped);
+		/* before, behind, and not at all, but then that is counted */
+		HOLDS(lost ? lost == 2 && posts == 1 : posts == 123 || posts == 231 ||
+			     (posts == 1 && steps < target));
+	} while (steps >= target);
+	HOLDS(target > 50 && kept > 50);
+}
+
+static void handler_before_any_instruction_of_a_post_damages_nothing(void **state)
+{
+	(void)state;
+	in_child(step_body);
+}
+
+#else
+
+static void handler_before_any_instruction_of_a_post_damages_nothing(void **state)
+{
+	(void)state;
+	skip();
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(handler_before_any_instruction_of_a_post_damages_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

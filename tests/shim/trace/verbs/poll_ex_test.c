@@ -1,0 +1,188 @@
+/*
+ * The iterator of extended completion queues, over a provider that does nothing
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "core/wire/event.h"
+#include "shim/trace/verbs/poll_ex.h"
+#include "tests/shim/trace/fixture.h"
+
+static int results[8]; /* of start_poll and next_poll, in their order */
+static unsigned int turn;
+
+static int next_result(struct ibv_cq_ex *cq)
+{
+	int ret = results[turn++];
+
+	cq->wr_id = turn;
+	return ret;
+}
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	(void)attr;
+	return next_result(cq);
+}
+
+static int next_poll(struct ibv_cq_ex *cq)
+{
+	return next_result(cq);
+}
+
+static void end_poll(struct ibv_cq_ex *cq)
+{
+	(void)cq;
+	errno = ERANGE;
+}
+
+#define READER(type, name, value)                       \
+	static type name(struct ibv_cq_ex *cq)          \
+	{                                               \
+		(void)cq;                               \
+		return (type)(value);                   \
+	}
+READER(enum ibv_wc_opcode, read_opcode, IBV_WC_RECV)
+READER(uint32_t, read_vendor_err, 99)
+READER(unsigned int, read_wc_flags, 0)
+READER(uint64_t, read_completion_ts, 0x1122334455667788)
+READER(uint64_t, read_completion_wallclock_ns, 1700000000000000000)
+READER(uint16_t, read_cvlan, 0xabc)
+READER(uint32_t, read_flow_tag, 0xfeed)
+
+static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
+{
+	(void)cq;
+	*info = (struct ibv_wc_tm_info){ .tag = 0x7a6, .priv = 5 };
+}
+
+/* A provider that has a function for each field, whatever was asked for. */
+static struct ibv_cq_ex new_cq(void)
+{
+	return (struct ibv_cq_ex){ .start_poll = start_poll,
+				   .next_poll = next_poll,
+				   .end_poll = end_poll,
+				   .read_opcode = read_opcode,
+				   .read_vendor_err = read_vendor_err,
+				   .read_wc_flags = read_wc_flags,
+				   .read_completion_ts = read_completion_ts,
+				   .read_completion_wallclock_ns = read_completion_wallclock_ns,
+				   .read_cvlan = read_cvlan,
+				   .read_flow_tag = read_flow_tag,
+				   .read_tm_info = read_tm_info };
+}
+
+static const struct event_wc *completion(const struct event_poll *poll)
+{
+	return (const void *)(poll + 1);
+}
+
+static void extras_body(void)
+{
+	const uint64_t all = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK |
+			     IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
+			     IBV_WC_EX_WITH_TM_INFO;
+	struct ibv_poll_cq_attr attr = { 0 };
+	struct ibv_cq_ex cq = new_cq();
+	const struct event_wc_extra *extra;
+	const struct event_poll *poll;
+	struct ring ring;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	results[2] = ENOENT;
+	HOLDS(poll_ex_patch(&cq, all) == 0);
+	HOLDS(!ibv_start_poll(&cq, &attr) && !ibv_next_poll(&cq) &&
+	      ibv_next_poll(&cq) == ENOENT);
+	ibv_end_poll(&cq);
+	HOLDS(errno == ERANGE);
+	ring = session_ring(0);
+	poll = expect(&ring, EVENT_POLL);
+	HOLDS(poll && poll->head.flags == (EVENT_START | EVENT_EXTRA) && poll->ret == 1);
+	HOLDS(poll->head.words * 8u == event_poll_bytes(poll));
+	HOLDS(poll->nwc == 1 && completion(poll)->wr_id == 1);
+	extra = event_poll_extras(poll);
+	HOLDS(extra->parts == WC_PARTS - 1 && extra->timestamp == 0x1122334455667788);
+	HOLDS(extra->wallclock == 1700000000000000000 && extra->cvlan == 0xabc);
+	HOLDS(extra->flow_tag == 0xfeed && extra->tm_tag == 0x7a6 && extra->tm_priv == 5);
+	poll = expect(&ring, EVENT_POLL);
+	HOLDS(poll && poll->head.flags == (EVENT_NEXT | EVENT_EXTRA));
+	HOLDS(completion(poll)->wr_id == 2 && event_poll_extras(poll)->flow_tag == 0xfeed);
+	HOLDS(!expect(&ring, EVENT_POLL)); /* the end of a batch is no event */
+}
+
+static void all_that_was_asked_for_is_recorded(void **state)
+{
+	(void)state;
+	in_child(extras_body);
+}
+
+static void some_body(void)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	struct ibv_cq_ex plain = new_cq(), tags = new_cq();
+	const struct event_poll *poll;
+	struct ring ring;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(poll_ex_patch(&plain, IBV_WC_STANDARD_FLAGS) == 0);
+	HOLDS(poll_ex_patch(&tags, IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO) == 0);
+	HOLDS(plain.start_poll != tags.start_poll && plain.next_poll != tags.next_poll);
+	HOLDS(!ibv_start_poll(&plain, &attr) && !ibv_start_poll(&tags, &attr));
+	ring = session_ring(0);
+	poll = expect(&ring, EVENT_POLL);
+	HOLDS(poll->head.flags == EVENT_START);
+	HOLDS(poll->head.words * 8u == sizeof(*poll) + sizeof(struct event_wc));
+	poll = expect(&ring, EVENT_POLL);
+	HOLDS(event_poll_extras(poll)->parts == (WC_FLOW_TAG | WC_TM));
+	HOLDS(!event_poll_extras(poll)->timestamp && !event_poll_extras(poll)->cvlan);
+}
+
+static void what_was_not_asked_for_costs_nothing(void **state)
+{
+	(void)state;
+	in_child(some_body);
+}
+
+static void failed_body(void)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	struct ibv_cq_ex cq = new_cq();
+	const struct event_poll *poll;
+	struct ring ring;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(poll_ex_patch(&cq, IBV_WC_EX_WITH_FLOW_TAG) == 0);
+	cq.status = IBV_WC_RETRY_EXC_ERR;
+	results[1] = ENOENT;
+	results[2] = EINVAL;
+	HOLDS(!ibv_start_poll(&cq, &attr) && ibv_start_poll(&cq, &attr) == ENOENT);
+	HOLDS(ibv_start_poll(&cq, &attr) == EINVAL);
+	ring = session_ring(0);
+	poll = expect(&ring, EVENT_POLL);
+	/* of an error only wr_id, status, vendor_err and qp_num mean anything */
+	HOLDS(poll->head.flags == EVENT_START && completion(poll)->vendor_err == 99);
+	HOLDS(!completion(poll)->opcode);
+	poll = expect(&ring, EVENT_POLL);
+	HOLDS(poll->ret == -EINVAL && poll->nwc == 0 && poll->empty == 1);
+	HOLDS(!expect(&ring, EVENT_POLL));
+}
+
+static void of_an_error_nothing_more_is_read(void **state)
+{
+	(void)state;
+	in_child(failed_body);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_was_asked_for_is_recorded),
+		cmocka_unit_test(what_was_not_asked_for_costs_nothing),
+		cmocka_unit_test(of_an_error_nothing_more_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

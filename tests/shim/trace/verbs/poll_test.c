@@ -1,0 +1,130 @@
+/*
+ * What is kept of a poll and of a request to be notified
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "shim/trace/verbs/context.h"
+#include "shim/trace/verbs/data.h"
+#include "shim/trace/ring/record.h"
+#include "tests/shim/trace/fixture.h"
+
+enum { MANY = 2500 }; /* several events */
+
+static struct ibv_context context;
+static struct ibv_cq cq = { .context = &context };
+
+/* Known again, and unlike the next and that of another event. */
+static void fill(struct ibv_wc *wc, int i)
+{
+	for (size_t at = 0; at < sizeof(*wc); at++)
+		((unsigned char *)wc)[at] = (unsigned char)(i * 7 + (i >> 8) + (int)at);
+}
+
+static int give(struct ibv_cq *c, int n, struct ibv_wc *wc)
+{
+	(void)c;
+	for (int i = 0; i < n; i++)
+		fill(wc + i, i);
+	return n;
+}
+
+static int refuse(struct ibv_cq *c, int solicited)
+{
+	(void)c, (void)solicited;
+	return ENOMEM;
+}
+
+static void begin(void)
+{
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	context.ops.poll_cq = give;
+	context.ops.req_notify_cq = refuse;
+	HOLDS(data_patch(&context.ops) == 0);
+}
+
+static void poll_of(int n)
+{
+	static struct ibv_wc wc[MANY], wanted;
+	const struct event_poll *poll;
+	struct ring ring;
+	int seen = 0;
+
+	begin();
+	HOLDS(ibv_poll_cq(&cq, n, wc) == n);
+	ring = session_ring(0);
+	while ((poll = expect(&ring, EVENT_POLL))) {
+		HOLDS(poll->cq == (uintptr_t)&cq && poll->ret == (int)poll->nwc && poll->nwc);
+		for (uint32_t i = 0; i < poll->nwc; i++, seen++) {
+			fill(&wanted, seen);
+			HOLDS(!memcmp((const struct ibv_wc *)(poll + 1) + i, &wanted, sizeof(wanted)));
+		}
+	}
+	HOLDS(seen == n);
+}
+
+static void one_body(void)
+{
+	poll_of(1);
+}
+
+static void two_body(void)
+{
+	poll_of(2);
+}
+
+static void many_body(void)
+{
+	poll_of(MANY);
+}
+
+static void one_completion_is_kept(void **state)
+{
+	(void)state;
+	in_child(one_body);
+}
+
+static void completions_are_kept(void **state)
+{
+	(void)state;
+	in_child(two_body);
+}
+
+static void more_than_an_event_holds_are_kept(void **state)
+{
+	(void)state;
+	in_child(many_body);
+}
+
+static void notify_body(void)
+{
+	const struct event_notify *notify;
+	struct ring ring;
+
+	begin();
+	HOLDS(ibv_req_notify_cq(&cq, 1) == ENOMEM);
+	ring = session_ring(0);
+	notify = expect(&ring, EVENT_NOTIFY);
+	HOLDS(notify && notify->cq == (uintptr_t)&cq);
+	HOLDS(notify->solicited_only == 1 && notify->ret == ENOMEM);
+}
+
+static void notification_is_kept(void **state)
+{
+	(void)state;
+	in_child(notify_body);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_completion_is_kept),
+		cmocka_unit_test(completions_are_kept),
+		cmocka_unit_test(more_than_an_event_holds_are_kept),
+		cmocka_unit_test(notification_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

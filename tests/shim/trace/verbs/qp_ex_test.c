@@ -1,0 +1,475 @@
+/*
+ * Posts by ibv_wr_*, over a provider that does nothing
+ *
+ * Each child makes a session, builds, and reads its own rings.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "core/wire/desc.h"
+#include "shim/trace/verbs/qp_ex.h"
+#include "tests/shim/trace/fixture.h"
+
+static int next_ret;
+static _Atomic unsigned int called;
+
+static void nothing(struct ibv_qp_ex *ex)
+{
+	(void)ex;
+	called++;
+}
+
+static void set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	(void)ex, (void)lkey, (void)addr, (void)length;
+}
+
+static void set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *sges)
+{
+	(void)ex, (void)n, (void)sges;
+}
+
+static void set_inline(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	(void)ex, (void)addr, (void)length;
+}
+
+static void set_ud(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	(void)ex, (void)ah, (void)qpn, (void)qkey;
+}
+
+static void rdma_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, __be32 imm)
+{
+	(void)ex, (void)rkey, (void)addr, (void)imm;
+}
+
+static void cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint64_t a, uint64_t b)
+{
+	(void)ex, (void)rkey, (void)addr, (void)a, (void)b;
+}
+
+static void atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *data)
+{
+	(void)ex, (void)rkey, (void)addr, (void)data;
+}
+
+/* As of rdma-core 45. */
+static struct {
+	char before[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *)];
+	void (*wr_flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
+	char behind[64];
+} later;
+static size_t flushed;
+
+static void flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t length, uint8_t type,
+		  uint8_t level)
+{
+	flushed += (void *)ex == &later && rkey == 9 && addr == 0x7000 && type == 2 && level == 1 ?
+		   length : 0;
+}
+
+static int complete(struct ibv_qp_ex *ex)
+{
+	(void)ex;
+	errno = EIO;
+	return next_ret;
+}
+
+static int complete_otherwise(struct ibv_qp_ex *ex)
+{
+	(void)ex;
+	return 7;
+}
+
+static void make(struct ibv_qp_ex *ex)
+{
+	*ex = (struct ibv_qp_ex){ .qp_base.qp_type = IBV_QPT_UD, .wr_start = nothing,
+				  .wr_complete = complete, .wr_abort = nothing,
+				  .wr_send = nothing, .wr_set_sge = set_sge,
+				  .wr_set_sge_list = set_sge_list,
+				  .wr_set_inline_data = set_inline, .wr_set_ud_addr = set_ud,
+				  .wr_rdma_write_imm = rdma_imm, .wr_atomic_cmp_swp = cmp_swp,
+				  .wr_atomic_write = atomic_write };
+}
+
+enum {
+	OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+	      IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_WRITE,
+};
+
+static struct ibv_qp_ex qp, other;
+
+static void begin(void)
+{
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	make(&qp);
+	make(&other);
+	HOLDS(qp_ex_watch(&qp.qp_base, &qp, OPS) == 0);
+	HOLDS(qp_ex_watch(&other.qp_base, &other, OPS) == 0);
+}
+
+static void send_one(struct ibv_qp_ex *ex, uint64_t wr_id)
+{
+	ex->wr_id = wr_id;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, 7, 0x1000, 64);
+}
+
+static const struct event_post *next_post(struct ring *ring, enum verb verb, uint16_t nwr)
+{
+	const struct event_post *post = expect(ring, EVENT_POST);
+
+	HOLDS(post && post->verb == verb && post->nwr == nwr);
+	return post;
+}
+
+static void one_body(void)
+{
+	const struct event_post *post;
+	const struct event_wr *wr;
+	const struct event_sge *sge;
+	struct ring ring;
+
+	begin();
+	errno = 0;
+	ibv_wr_start(&qp);
+	send_one(&qp, 42);
+	HOLDS(errno == 0 && called == 2);
+	HOLDS(ibv_wr_complete(&qp) == 0 && errno == EIO);
+	ring = session_ring(0);
+	post = next_post(&ring, VERB_wr_complete, 1);
+	HOLDS(post->object == (uintptr_t)&qp && post->ret == 0 && post->head.words == 8);
+	wr = (const void *)(post + 1);
+	HOLDS(wr->wr_id == 42 && wr->opcode == IBV_WR_SEND && wr->nsge == 1 && !wr->parts);
+	HOLDS(wr->flags == IBV_SEND_SIGNALED);
+	sge = (const void *)(wr + 1);
+	HOLDS(sge->addr == 0x1000 && sge->length == 64 && sge->lkey == 7);
+	HOLDS(!expect(&ring, EVENT_POST));
+}
+
+static void built_post_is_one_event_of_64_bytes(void **state)
+{
+	(void)state;
+	in_child(one_body);
+}
+
+/* The elements first, the address afterwards: the parts lie in their order all the same. */
+static void parts_body(void)
+{
+	const struct event_post *post;
+	const struct event_wr *wr;
+	const struct event_rdma *rdma;
+	const struct event_atomic *atomic;
+	const struct event_ud *ud;
+	struct ring ring;
+	char data[8];
+
+	begin();
+	ibv_wr_start(&qp);
+	ibv_wr_atomic_cmp_swp(&qp, 3, 0x2000, 5, 6);
+	ibv_wr_set_sge(&qp, 7, 0x1000, 8);
+	ibv_wr_set_ud_addr(&qp, (struct ibv_ah *)0x50, 11, 12);
+	ibv_wr_rdma_write_imm(&qp, 4, 0x3000, htobe32(99));
+	ibv_wr_set_inline_data(&qp, data, sizeof(data));
+	ibv_wr_atomic_write(&qp, 5, 0x4000, data);
+	next_ret = ENOMEM;
+	HOLDS(ibv_wr_complete(&qp) == ENOMEM);
+	ring = session_ring(0);
+	post = next_post(&ring, VERB_wr_complete, 3);
+	HOLDS(post->ret == ENOMEM && post->bad == 0);
+	wr = (const void *)(post + 1);
+	HOLDS(wr->parts == (WR_RDMA | WR_ATOMIC | WR_UD) && wr->nsge == 1);
+	rdma = (const void *)(wr + 1);
+	atomic = (const void *)(rdma + 1);
+	ud = (const void *)(atomic + 1);
+	HOLDS(rdma->rkey == 3 && rdma->remote_addr == 0x2000);
+	HOLDS(atomic->compare_add == 5 && atomic->swap == 6);
+	HOLDS(ud->ah == 0x50 && ud->remote_qpn == 11 && ud->remote_qkey == 12);
+	HOLDS(((const struct event_sge *)(ud + 1))->addr == 0x1000);
+	wr = (const void *)((const struct event_sge *)(ud + 1) + 1);
+	HOLDS(wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && wr->imm == 99 && wr->nsge == 1);
+	HOLDS(wr->flags & IBV_SEND_INLINE);
+	wr = (const void *)((const char *)(wr + 1) + sizeof(*rdma) + sizeof(struct event_sge));
+	HOLDS(wr->opcode == IBV_WR_ATOMIC_WRITE && wr->nsge == 1);
+	HOLDS(((const struct event_sge *)((const struct event_rdma *)(wr + 1) + 1))->length == 8);
+}
+
+static void parts_lie_in_their_order(void **state)
+{
+	(void)state;
+	in_child(parts_body);
+}
+
+static void two_body(void)
+{
+	struct ring ring;
+
+	begin();
+	ibv_wr_start(&qp);
+	send_one(&qp, 1);
+	ibv_wr_start(&other);
+	send_one(&qp, 2);
+	send_one(&other, 3);
+	HOLDS(ibv_wr_complete(&other) == 0);
+	ibv_wr_abort(&qp);
+	ibv_wr_start(&qp); /* without an end: nothing was posted, and nothing is said */
+	send_one(&qp, 4);
+	ibv_wr_start(&qp);
+	HOLDS(ibv_wr_complete(&qp) == 0);
+	ring = session_ring(0);
+	HOLDS(next_post(&ring, VERB_wr_complete, 1)->object == (uintptr_t)&other);
+	HOLDS(next_post(&ring, VERB_wr_abort, 2)->object == (uintptr_t)&qp);
+	next_post(&ring, VERB_wr_complete, 0);
+	HOLDS(!expect(&ring, EVENT_POST));
+}
+
+static void several_queues_are_built_at_once(void **state)
+{
+	(void)state;
+	in_child(two_body);
+}
+
+static void unseen_start_body(void)
+{
+	const struct event_blind *blind;
+	struct ring ring;
+
+	begin();
+	HOLDS(ibv_wr_complete(&qp) == 0);
+	ring = session_ring(0);
+	blind = expect(&ring, EVENT_BLIND);
+	HOLDS(blind && blind->what == BLIND_EXTENDED_QP && blind->object == (uintptr_t)&qp);
+}
+
+static void end_without_its_start_is_a_blind_spot(void **state)
+{
+	(void)state;
+	in_child(unseen_start_body);
+}
+
+enum { MANY = 5000, CROWD = 100 };
+
+static void long_body(void)
+{
+	const struct event_post *post;
+	struct ring ring;
+	int n = 0;
+
+	begin();
+	ibv_wr_start(&qp);
+	for (int i = 0; i < MANY; i++)
+		send_one(&qp, (uint64_t)i);
+	HOLDS(ibv_wr_complete(&qp) == 0);
+	ring = session_ring(0);
+	do {
+		post = expect(&ring, EVENT_POST);
+		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == (uint64_t)n);
+		n += post->nwr;
+	} while (post->head.flags & EVENT_PART);
+	HOLDS(n == MANY);
+}
+
+static void long_batch_goes_on_in_further_events(void **state)
+{
+	(void)state;
+	in_child(long_body);
+}
+
+/* More at once than there are places: each is seen, or said not to be. */
+static void crowd_body(void)
+{
+	static struct ibv_qp_ex crowd[CROWD];
+	const struct event_head *event;
+	unsigned int posts = 0, blind = 0;
+	struct ring ring;
+	int bytes;
+
+	begin();
+	for (int i = 0; i < CROWD; i++) {
+		make(&crowd[i]);
+		HOLDS(qp_ex_watch(&crowd[i].qp_base, &crowd[i], OPS) == 0);
+		ibv_wr_start(&crowd[i]);
+		send_one(&crowd[i], (uint64_t)i);
+	}
+	for (int i = 0; i < CROWD; i++)
+		HOLDS(ibv_wr_complete(&crowd[i]) == 0);
+	ring = session_ring(0);
+	while ((bytes = ring_peek(&ring, &event)) > 0) {
+		ring_step(&ring, (size_t)bytes);
+		posts += event->type == EVENT_POST;
+		blind += event->type == EVENT_BLIND;
+	}
+	HOLDS(posts + blind == CROWD && posts > CROWD / 2);
+}
+
+static void crowd_is_seen_or_counted(void **state)
+{
+	(void)state;
+	in_child(crowd_body);
+}
+
+static void rewritten_body(void)
+{
+	struct ring ring;
+
+	begin();
+	qp.wr_complete = complete_otherwise;
+	HOLDS(qp_ex_again(&qp.qp_base) == 0 && qp_ex_again(&other.qp_base) == 0);
+	HOLDS(qp.wr_complete != complete_otherwise);
+	ibv_wr_start(&qp);
+	HOLDS(ibv_wr_complete(&qp) == 7);
+	ring = session_ring(0);
+	HOLDS(next_post(&ring, VERB_wr_complete, 0)->ret == 7);
+}
+
+static void function_that_is_set_anew_is_ours_again(void **state)
+{
+	(void)state;
+	in_child(rewritten_body);
+}
+
+static void flush_body(void)
+{
+	struct ibv_qp_ex *ex = (void *)&later;
+	const struct event_post *post;
+	const struct event_wr *wr;
+	const struct event_rdma *rdma;
+	const struct event_atomic *range;
+	struct ring ring;
+
+	begin();
+	memcpy(&later, &other, sizeof(later.before));
+	make(ex);
+	later.wr_flush = flush;
+	HOLDS(qp_ex_watch(&ex->qp_base, ex, IBV_QP_EX_WITH_SEND) == 0 && later.wr_flush == flush);
+	make(ex);
+	HOLDS(qp_ex_watch(&ex->qp_base, ex, 1 << 11) == 0 && later.wr_flush != flush);
+	ibv_wr_start(ex);
+	later.wr_flush(ex, 9, 0x7000, 4096, 2, 1);
+	HOLDS(ibv_wr_complete(ex) == 0 && flushed == 4096);
+	ring = session_ring(0);
+	post = next_post(&ring, VERB_wr_complete, 1);
+	wr = (const void *)(post + 1);
+	HOLDS(wr->opcode == 14 && wr->parts == (WR_RDMA | WR_ATOMIC) && !wr->nsge);
+	rdma = (const void *)(wr + 1);
+	range = (const void *)(rdma + 1);
+	HOLDS(rdma->rkey == 9 && rdma->remote_addr == 0x7000);
+	HOLDS(range->compare_add == 4096 && range->swap == (2 | 1 << 8));
+}
+
+static void flush_of_a_later_header_is_seen(void **state)
+{
+	(void)state;
+	in_child(flush_body);
+}
+
+static void gated_body(void)
+{
+	begin();
+	make(&qp);
+	HOLDS(qp_ex_watch(&qp.qp_base, &qp, IBV_QP_EX_WITH_SEND) == 0);
+	HOLDS(qp.wr_send != nothing && qp.wr_set_sge != set_sge && qp.wr_complete != complete);
+	HOLDS(qp.wr_rdma_write_imm == rdma_imm && qp.wr_atomic_write == atomic_write);
+	HOLDS(!qp.wr_set_xrc_srqn);
+	HOLDS(qp_ex_watch(&qp.qp_base, &qp, IBV_QP_EX_WITH_SEND | 1ull << 40) == -EOPNOTSUPP);
+}
+
+static void only_what_was_asked_for_is_changed(void **state)
+{
+	(void)state;
+	in_child(gated_body);
+}
+
+static void child_of_fork_body(void)
+{
+	const struct event_post *post = NULL;
+	struct ring ring;
+	int status;
+	pid_t pid;
+
+	begin();
+	ibv_wr_start(&qp);
+	send_one(&qp, 1);
+	pid = fork();
+	if (!pid) {
+		HOLDS(ibv_wr_complete(&qp) == 0);
+		_exit(0);
+	}
+	HOLDS(waitpid(pid, &status, 0) == pid && !status);
+	ring = session_ring(1);
+	post = expect(&ring, EVENT_POST);
+	HOLDS(post && post->nwr == 1 && ring.head->pid == (uint32_t)pid);
+	ibv_wr_abort(&qp);
+}
+
+static void child_of_fork_ends_what_was_begun(void **state)
+{
+	(void)state;
+	in_child(child_of_fork_body);
+}
+
+static pthread_barrier_t all; /* each has a ring while the others have theirs */
+
+static void *build_some(void *arg)
+{
+	struct ibv_qp_ex own;
+
+	make(&own);
+	HOLDS(qp_ex_watch(&own.qp_base, &own, OPS) == 0);
+	for (int i = 0; i < 10; i++) {
+		ibv_wr_start(&own);
+		send_one(&own, (uint64_t)i);
+		HOLDS(ibv_wr_complete(&own) == 0);
+	}
+	pthread_barrier_wait(&all);
+	return arg;
+}
+
+static void threads_body(void)
+{
+	pthread_t threads[8];
+
+	begin();
+	pthread_barrier_init(&all, NULL, 8);
+	for (int i = 0; i < 8; i++)
+		HOLDS(pthread_create(&threads[i], NULL, build_some, NULL) == 0);
+	for (int i = 0; i < 8; i++)
+		HOLDS(pthread_join(threads[i], NULL) == 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		struct ring ring = session_ring(i);
+
+		for (int n = 0; n < 10; n++)
+			next_post(&ring, VERB_wr_complete, 1);
+	}
+}
+
+static void threads_build_each_for_itself(void **state)
+{
+	(void)state;
+	in_child(threads_body);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(built_post_is_one_event_of_64_bytes),
+		cmocka_unit_test(parts_lie_in_their_order),
+		cmocka_unit_test(several_queues_are_built_at_once),
+		cmocka_unit_test(end_without_its_start_is_a_blind_spot),
+		cmocka_unit_test(long_batch_goes_on_in_further_events),
+		cmocka_unit_test(crowd_is_seen_or_counted),
+		cmocka_unit_test(function_that_is_set_anew_is_ours_again),
+		cmocka_unit_test(only_what_was_asked_for_is_changed),
+		cmocka_unit_test(flush_of_a_later_header_is_seen),
+		cmocka_unit_test(child_of_fork_ends_what_was_begun),
+		cmocka_unit_test(threads_build_each_for_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
