@@ -26,9 +26,9 @@ TEST_LIBS  = -lcmocka
 # of all sources below these folders
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c')))
 GEN     = $(BUILD)/gen/verbs_gen.h
-WIRE   := $(call objects,core/wire) $(BUILD)/obj/gen/verbs_gen.o
-# of it the guest has what writes events, not what prints
-GUEST_WIRE = $(filter-out %/log.o %/printable.o %/regular.o,$(WIRE))
+WIRE   := $(call objects,core/base core/wire) $(BUILD)/obj/gen/verbs_gen.o
+# of it the guest has what writes events, not what prints or allocates
+GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o,$(WIRE)) $(BUILD)/obj/core/base/size.o
 STORE  := $(call objects,core/store)
 TRACE  := $(call objects,shim/trace)
 LTTNG  := $(call objects,shim/lttng)

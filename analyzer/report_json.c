@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyzer/report.h"
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 #include "core/wire/log.h"
 
 /* ,"NAME": at the start of a member; no comma after an opening brace */

@@ -18,7 +18,7 @@
 
 #include "analyzer/judge.h"
 #include "analyzer/report.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 enum { WIDTH = 96 };
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "cli/format.h"
-#include "core/store/read/trace.h"
+#include "core/store/open.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 

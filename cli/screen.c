@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 enum { PIECE = 4096, CHARACTER = 4 };
 

@@ -2,7 +2,7 @@
 /*
  * The last look at what is written for people to read.
  *
- * Who prints text of others makes it printable (core/wire/printable.h), so that
+ * Who prints text of others makes it printable (core/base/printable.h), so that
  * it is one line and can be read back. What was forgotten is caught here: no
  * byte goes out that a terminal obeys, but the ends of lines. One thread.
  */

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 
 #include "cli/format.h"
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 struct cell {
 	char *text;  /* "-" for nothing */

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 #include "replay/outcome_private.h"
 
 static const char *const count_names[OUTCOME_COUNTS] = {

@@ -3,7 +3,7 @@
  */
 #include <inttypes.h>
 
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 #include "replay/outcome_private.h"
 
 static void print_total(const struct outcome *r, FILE *to)

@@ -17,7 +17,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 const struct doctor_check doctor_machine_checks[] = {
 	{ "device", doctor_devices },

@@ -14,7 +14,7 @@
 #include "cli/format.h"
 #include "core/wire/budget.h"
 #include "core/wire/clock.h"
-#include "core/wire/size.h"
+#include "core/base/size.h"
 
 enum {
 	SPACE_NONE = 16 << 20,   /* a session and the rings of some threads */

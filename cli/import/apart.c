@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 #define OURS "verbatim: "
 

@@ -15,7 +15,7 @@
 #include "core/wire/budget.h"
 #include "core/wire/payload.h"
 #include "core/wire/ring.h"
-#include "core/wire/size.h"
+#include "core/base/size.h"
 #include "core/wire/tap.h"
 
 enum { ROTATE_MIN = 1 << 20 };

@@ -15,7 +15,7 @@
 #include "cli/record/guests.h"
 #include "cli/options.h"
 #include "core/wire/log.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 #include "core/wire/session.h"
 
 enum { LOOK_NS = 5 * 1000 * 1000 };

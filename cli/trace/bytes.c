@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 void bytes_short(FILE *out, const struct payload *p)
 {

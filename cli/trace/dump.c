@@ -21,7 +21,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, DEADLINE,
        FRAMES_MAX = 128, INLINED_MAX = 16 };

@@ -17,7 +17,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "core/store/read/trace.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 enum { FORMAT, DEADLINE };
 

@@ -18,7 +18,7 @@
 #include "cli/trace/values.h"
 #include "core/store/read/trace.h"
 #include "core/wire/event.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags,
 	*access_flags;

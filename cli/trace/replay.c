@@ -26,7 +26,7 @@
 #include "cli/options.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
-#include "core/wire/size.h"
+#include "core/base/size.h"
 #include "replay/replay.h"
 #include "replay/outcome.h"
 

@@ -15,7 +15,7 @@
 #include "core/store/db/deadline.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 enum { CSV, JSON, HEADER, DEADLINE };
 

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "core/store/vtab/unpack.h"
+#include "core/store/unpack.h"
 
 enum { OUTPUT, DEADLINE };
 

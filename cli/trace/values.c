@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cli/trace/jscan.h"
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
 {

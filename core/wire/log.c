@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 static _Thread_local bool silenced;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/wire/event.h"
-#include "core/wire/size.h"
+#include "core/base/size.h"
 
 bool payload_parse(const char *text, uint64_t *ret_payload)
 {

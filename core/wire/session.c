@@ -36,7 +36,7 @@
 #include "core/wire/desc.h"
 #include "core/wire/dir.h"
 #include "core/wire/ring.h"
-#include "core/wire/size.h"
+#include "core/base/size.h"
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "core/store/read/trace.h"
+#include "core/store/open.h"
 #include "scripts/bench/sample.h"
 
 enum { TIMES = 5 };

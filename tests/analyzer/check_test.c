@@ -1,4 +1,5 @@
 /* analyzer/check.c, evidence.c and the reports over stored traces. */
+#include "core/store/open.h"
 #include "tests/analyzer/story.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* The rules of analyzer/compl.c over stored traces. */
+#include "core/store/open.h"
 #include "tests/analyzer/story.h"
 
 #include <errno.h>

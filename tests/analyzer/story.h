@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "analyzer/check.h"
-#include "core/store/read/trace.h"
+#include "core/store/open.h"
 #include "core/store/write/writer.h"
 #include "core/wire/codec.h"
 

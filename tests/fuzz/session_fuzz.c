@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/store/read/trace.h"
+#include "core/store/open.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/inside.h"
 

@@ -8,10 +8,10 @@
 #include "cli/record/filter.h"
 #include "cli/trace/jscan.h"
 #include "core/store/db/sockaddr.h"
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 #include "core/store/read/trace.h"
 #include "core/wire/payload.h"
-#include "core/wire/size.h"
+#include "core/base/size.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/inside.h"
 

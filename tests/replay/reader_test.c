@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "core/store/open.h"
 #include "replay/reader.h"
 #include "tests/core/store/random_events.h"
 

@@ -22,8 +22,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "core/store/db/abi.h"
-#include "core/store/chunk/block.h"
+#include "core/store/chunk/abi.h"
 #include "gen/verbs_gen.h"
 
 enum { LEVEL = 1, HEAD_MAX = 2 + COLUMN_COUNT * 40 };

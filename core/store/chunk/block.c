@@ -18,7 +18,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "core/store/chunk/batch.h"
+#include "core/store/chunk/chunk.h"
 #include "core/wire/event.h"
 
 struct in {

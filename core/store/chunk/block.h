@@ -12,8 +12,6 @@
 #include "core/store/chunk/column.h"
 #include "core/store/chunk/columns.h"
 
-enum { CHUNK_VERSION = 1 };
-
 struct block {
 	struct column_view views[COLUMN_COUNT];
 	uint64_t *values[COLUMN_COUNT];   /* NULL: linear, or not decoded */

@@ -4,7 +4,7 @@
  * (vtab.c) and those of an unpacked trace (unpack.c) are made from it.
  */
 #include "core/store/chunk/columns.h"
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 
 /* Where a value comes from. */
 enum value {

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "core/store/db/sql.h"
+#include "core/store/db/sqlite.h"
 #include "core/wire/log.h"
 
 enum { STEPS = 10000 }; /* of SQLite's machine: well below a millisecond */

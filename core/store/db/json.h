@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 #include "core/wire/codec.h"
 
 /* Told about each number, with its path: "attr.sg_list[0].lkey". @field may be an element's. */

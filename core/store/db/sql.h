@@ -1,21 +1,13 @@
 #pragma once
 /*
- * SQLite, as this folder uses it: the only door to it.
- *
- * The loadable extension is compiled with STORE_EXTENSION and then calls the
- * SQLite that loaded it, never one of its own.
+ * Calls of SQLite, as this room makes them.
  *
  * All functions print what went wrong and return -errno: -ENOSPC disk full,
  * -EINVAL damaged file, -EBUSY locked by another, -EACCES not writable.
  */
 #include <stdint.h>
 
-#ifdef STORE_EXTENSION
-#include <sqlite3ext.h>
-extern const sqlite3_api_routines *sqlite3_api;
-#else
-#include <sqlite3.h>
-#endif
+#include "core/store/db/sqlite.h"
 
 /* The -errno of the last error of @db, after log_err() with @what. */
 int sql_fail(sqlite3 *db, const char *what);

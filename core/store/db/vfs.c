@@ -34,7 +34,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/store/db/sql.h"
+#include "core/store/db/sqlite.h"
 #include "core/wire/log.h"
 
 enum {

@@ -15,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/db/args.h"
 #include "core/store/finish/objects.h"
 #include "core/store/finish/refs.h"
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 #include "core/wire/log.h"
 
 struct action {

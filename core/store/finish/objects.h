@@ -5,7 +5,7 @@
  * One thread.
  */
 #include "core/store/db/sql.h"
-#include "core/store/read/trace.h"
+#include "core/store/db/ids.h"
 
 /* Where a process comes from. */
 struct lineage {

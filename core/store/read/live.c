@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "core/store/finish/complete.h"
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
 enum { BUCKETS = 1 << 14, PLACE = 0, NUMBER, ID, TABLES };

@@ -8,7 +8,7 @@
  * was there; of dead ones LIVE_DEAD are remembered, so that memory grows with
  * what is alive. One thread.
  */
-#include "core/store/read/trace_int.h"
+#include "core/store/read/trace_priv.h"
 
 enum { LIVE_DEAD = 1 << 16 };
 

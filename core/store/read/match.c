@@ -21,7 +21,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/store/db/abi.h"
+#include "core/store/chunk/abi.h"
 #include "core/store/read/match_queue.h"
 #include "core/wire/log.h"
 

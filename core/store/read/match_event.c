@@ -6,7 +6,7 @@
  *
  * Not here: the queues, and what completes (match.c).
  */
-#include "core/store/db/abi.h"
+#include "core/store/chunk/abi.h"
 #include "core/store/read/match.h"
 
 static uint32_t object_arg(struct trace *trace, const struct trace_event *event,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/chunk/payload.h"
-#include "core/store/read/trace_int.h"
+#include "core/store/read/payload_read.h"
+#include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/store/chunk/payload.h"
+#include "core/store/read/payload_read.h"
 #include "core/store/db/sql.h"
 #include "core/wire/log.h"
 

@@ -10,7 +10,7 @@
  * Not here: what a post or poll is made of (stream_data.c), a trace that is
  * still written (stream_live.c), the rows of one without chunks (plain.c).
  */
-#include "core/store/read/stream_int.h"
+#include "core/store/read/stream_priv.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * by their numbers. For cursor.c, which merges the threads. One thread.
  */
 #include "core/store/chunk/block.h"
-#include "core/store/read/trace_int.h"
+#include "core/store/read/trace_priv.h"
 
 struct stream;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/read/stream_int.h"
+#include "core/store/read/stream_priv.h"
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 

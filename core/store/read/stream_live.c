@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/store/read/stream_int.h"
+#include "core/store/read/stream_priv.h"
 #include "core/wire/log.h"
 
 static const char calls_sql[] =

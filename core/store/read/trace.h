@@ -10,36 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/store/db/args.h"
+#include "core/store/db/ids.h"
 #include "core/wire/desc.h"
 
 struct sqlite3;
 struct trace;
-
-/* T:N, the name of an event: thread of the trace from 1, event of that thread from 1. */
-struct event_id {
-	uint32_t thread; /* 0: none */
-	uint64_t n;
-};
-
-/* For "%u:%llu"-like output: writes "3:1042" or "-" into @text, and returns it. */
-const char *event_id_text(struct event_id id, char text[32]);
-
-/* An object of the trace: table `object`. Never changes while the trace is open. */
-struct object {
-	uint32_t id;       /* 1.. in the trace */
-	uint32_t process;
-	enum object_kind kind;
-	uint32_t ordinal;  /* 1: the first of its kind in its process */
-	uint64_t handle;   /* its address there */
-	uint32_t number;   /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
-	uint32_t rkey;     /* of an MR */
-	uint32_t parent;   /* id of the PD, context or device it was made from; 0 none */
-	struct event_id created;   /* call that made it; 0:0 for one that was there before */
-	struct event_id destroyed; /* call that destroyed it with success; 0:0 if none did */
-	int64_t created_at;        /* ns: return of that call */
-	int64_t destroyed_at;      /* ns: begin of that call; INT64_MAX if none */
-	const char *name;          /* "qp2" within the process; a device's own name */
-};
 
 /* A control verb: table `call`. */
 struct call {
@@ -240,16 +216,6 @@ struct frame {
 	uint64_t offset;      /* of @ip in the file's address space */
 };
 
-/*
- * Open the trace at @path for reading. A trace whose recorder died is
- * completed first, if it and what lies beside it are ours (vfs.h).
- *
- * Returns 0 and a trace to be given to trace_close(); or -errno with
- * *@ret_trace untouched, after log_err(): -EINVAL it is not a trace of ours or
- * is damaged, -EPROTO another version's, -EBUSY still being recorded.
- */
-int trace_open(const char *path, struct trace **ret_trace);
-
 struct writer;
 
 /*
@@ -365,14 +331,3 @@ int cursor_post(struct cursor *cursor, struct event_id id, const struct post **r
 
 /* Accepts NULL. */
 void cursor_close(struct cursor *cursor);
-
-/*
- * Values of a call's JSON, by path: "attr.qp_state", "sg_list[0].lkey",
- * "ret.qp_num". Numbers as they are; an enumerator gives its value.
- * Return false if it is not there or not of that type.
- */
-struct args;
-int args_parse(const char *json, struct args **ret_args);
-void args_free(struct args *args);
-bool args_get(const struct args *args, const char *path, int64_t *ret_value);
-const char *args_text(const struct args *args, const char *path);

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/db/abi.h"
-#include "core/store/read/trace_int.h"
+#include "core/store/chunk/abi.h"
+#include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
 /* Run @row for each row of @sql. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/store/chunk/payload.h"
+#include "core/store/read/payload_read.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 

@@ -5,7 +5,7 @@
  * One thread.
  */
 #include "core/store/chunk/tables.h"
-#include "core/store/read/trace_int.h"
+#include "core/store/read/trace_priv.h"
 
 /* Rows outside are not given (events outside; whole chunks are not even read). */
 struct rows_bounds {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 #include "core/store/db/json.h"
 
 enum { NESTED_MAX = 64 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 
 enum { NAME = 64, DIRECTS_MAX = 1 << 14 /* functions of all processes */ };
 

@@ -16,7 +16,7 @@
 
 #include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
 int writer_loss(struct writer *writer, struct lane *lane)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
 /* The greatest part of a lane: a trace may have millions of threads. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/chunk/payload.h"
+#include "core/store/write/payloads.h"
 #include "core/wire/hash.h"
 #include "core/wire/payload.h"
 

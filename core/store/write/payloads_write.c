@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 
 /* More than a program has: what it writes must not fill our memory. */
 enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 
 enum { STACKS_MAX = 1 << 20 }; /* at one time: more than programs have; others are not known */
 

@@ -22,7 +22,7 @@
 
 #include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/read/trace.h"
+#include "core/store/db/ids.h"
 #include "core/wire/clock.h"
 #include "core/wire/event.h"
 #include "core/wire/payload.h"

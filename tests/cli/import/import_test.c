@@ -20,7 +20,7 @@
 
 #include "cli/cli.h"
 #include "cli/import/ctf.h"
-#include "core/store/read/trace.h"
+#include "core/store/open.h"
 #include "core/wire/desc.h"
 #include "core/wire/event.h"
 #include "core/wire/ring.h"

@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include "core/store/open.h"
 #include "cli/record/collector.h"
 #include "tests/core/store/make_events.h"
 

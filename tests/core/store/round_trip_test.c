@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <sqlite3.h>
 
-#include "core/store/vtab/unpack.h"
+#include "core/store/open.h"
+#include "core/store/unpack.h"
 #include "tests/core/store/random_events.h"
 
 enum { THREADS = 3 };

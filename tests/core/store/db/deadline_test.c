@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "core/store/open.h"
 #include "core/store/db/deadline.h"
 #include "core/store/db/file.h"
-#include "core/store/vtab/unpack.h"
+#include "core/store/unpack.h"
 #include "tests/core/store/make_events.h"
 
 enum { POSTS = 20000 };

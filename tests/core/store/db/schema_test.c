@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "core/store/open.h"
 #include "core/store/db/file.h"
-#include "core/store/vtab/unpack.h"
+#include "core/store/unpack.h"
 #include "tests/core/store/make_events.h"
 
 static char path[256], plain[256];

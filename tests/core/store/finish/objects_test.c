@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "core/store/open.h"
 #include "core/store/finish/complete.h"
 #include "tests/core/store/make_events.h"
 

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <sqlite3.h>
 
+#include "core/store/open.h"
 #include "core/store/read/live.h"
 #include "tests/core/store/random_events.h"
 

@@ -8,7 +8,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-#include "core/store/db/abi.h"
+#include "core/store/chunk/abi.h"
 #include "core/store/read/match.h"
 
 enum { QP = 5, OTHER = 6, SRQ = 7, SEND_CQ = 8, RECV_CQ = 9 };

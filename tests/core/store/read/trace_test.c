@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "core/store/open.h"
 #include "tests/core/store/make_events.h"
 
 static char path[256];

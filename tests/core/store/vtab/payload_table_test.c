@@ -10,7 +10,8 @@
 
 #include <sqlite3.h>
 
-#include "core/store/vtab/unpack.h"
+#include "core/store/open.h"
+#include "core/store/unpack.h"
 #include "tests/core/store/make_events.h"
 
 enum { POSTS = 30000, BYTES = 64 };

@@ -7,7 +7,7 @@
 
 #include <malloc.h>
 
-#include "core/store/write/ingest.h"
+#include "core/store/write/writer_priv.h"
 #include "tests/core/store/make_events.h"
 
 enum { STACKS = 100, FRAMES = 8 };

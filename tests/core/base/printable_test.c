@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 struct pair {
 	const char *text, *printed;

@@ -5,7 +5,7 @@
  * from the virtual ones. The copy is a trace as good as the other, and open to
  * UPDATE.
  */
-#include "core/store/vtab/unpack.h"
+#include "core/store/unpack.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/chunk/tables.h"
-#include "core/store/read/trace.h"
+#include "core/store/open.h"
 #include "core/wire/log.h"
 
 /* "?, ?, ..." for all columns of @from. */

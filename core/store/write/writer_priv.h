@@ -6,9 +6,9 @@
  * One thread.
  */
 #include "core/store/chunk/batch.h"
-#include "core/store/chunk/payload.h"
+#include "core/store/write/payloads.h"
 #include "core/store/db/schema.h"
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 #include "core/store/write/writer.h"
 #include "core/wire/desc.h"
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "core/wire/size.h"
+#include "core/base/size.h"
 
 static void numbers_and_units(void **state)
 {

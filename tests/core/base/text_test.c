@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 
 static void assert_json(const char *bytes, size_t n, const char *json)
 {

@@ -1,14 +1,14 @@
 /*
  * A text that grows
  */
-#include "core/store/db/text.h"
+#include "core/base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 static bool reserve(struct text *text, size_t n)
 {

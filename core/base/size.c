@@ -1,7 +1,7 @@
 /*
  * Sizes as people write them: a number, and k, K, M or G
  */
-#include "core/wire/size.h"
+#include "core/base/size.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,13 +3,15 @@
  *
  * The only door to jansson.
  */
+#include "core/store/db/args.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/read/trace.h"
+#include "core/wire/desc.h"
 #include "core/wire/log.h"
 
 struct args {

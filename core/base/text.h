@@ -28,6 +28,6 @@ static inline void text_char(struct text *text, char c)
 
 /*
  * A quoted JSON string; bytes that are not UTF-8 become \u00XX, and characters
- * that are not printable (core/wire/printable.h) are escaped, too.
+ * that are not printable (core/base/printable.h) are escaped, too.
  */
 void text_json(struct text *text, const char *bytes, size_t n);

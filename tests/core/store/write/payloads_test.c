@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/chunk/payload.h"
+#include "core/store/write/payloads.h"
 #include "core/wire/hash.h"
 
 /* An event with @bytes bytes, each the low byte of its place in the payload. */

@@ -6,7 +6,7 @@
  * order or join others make a line read as another: bidirectional controls,
  * separators of lines, spaces of no width, tags. None of them is printed raw.
  */
-#include "core/wire/printable.h"
+#include "core/base/printable.h"
 
 #include <string.h>
 

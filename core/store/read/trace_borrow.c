@@ -1,0 +1,62 @@
+/*
+ * A trace on an open database: a finished one, or one that is still written
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/db/schema.h"
+#include "core/store/read/live.h"
+#include "core/store/read/trace_priv.h"
+#include "core/store/write/writer.h"
+#include "core/wire/log.h"
+
+int trace_borrow(sqlite3 *db, struct trace **ret_trace)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int err;
+
+	if (!trace)
+		return log_err(-ENOMEM, "read the trace");
+	trace->db = db;
+	trace->borrowed = true;
+	err = trace_load(trace);
+	if (err) {
+		trace_close(trace);
+		return err;
+	}
+	*ret_trace = trace;
+	return 0;
+}
+
+int trace_follow(struct writer *writer, struct trace **ret_trace)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int err;
+
+	if (!trace)
+		return log_err(-ENOMEM, "follow the trace");
+	trace->db = writer_db(writer);
+	trace->borrowed = true;
+	err = schema_follow(trace->db);
+	if (!err)
+		err = live_new(trace, writer, &trace->live);
+	if (err) {
+		trace_close(trace);
+		return err;
+	}
+	*ret_trace = trace;
+	return 0;
+}
+
+void trace_close(struct trace *trace)
+{
+	if (!trace)
+		return;
+	sqlite3_finalize(trace->frames);
+	trace_payloads_fini(trace);
+	trace_unload(trace);
+	live_free(trace->live);
+	if (!trace->borrowed)
+		sqlite3_close(trace->db);
+	free(trace);
+}

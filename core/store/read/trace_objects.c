@@ -1,0 +1,41 @@
+/*
+ * Objects and stacks of a trace, whether it is finished (objects.h) or still
+ * written (live.h)
+ */
+#include "core/store/read/live.h"
+#include "core/store/read/trace_priv.h"
+
+const struct object *trace_object(struct trace *trace, uint32_t id)
+{
+	if (trace->live)
+		return live_object(trace->live, id);
+	return id && id <= trace->objects.count ? &trace->objects.list[id - 1] : NULL;
+}
+
+const struct object *trace_object_at(struct trace *trace, uint32_t process, enum object_kind kind,
+				     uint64_t handle, int64_t time)
+{
+	if (trace->live)
+		return live_at(trace->live, process, kind, handle);
+	return objects_at(&trace->objects, process, kind, handle, time);
+}
+
+unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,
+			 unsigned int max)
+{
+	unsigned int n = 0;
+
+	if (trace->live)
+		return live_stack(trace->live, stack, frames, max);
+	if (!trace->frames &&
+	    sql_prepare(trace->db, "SELECT ip, module, offset FROM frame WHERE stack = ?"
+				   " ORDER BY i", &trace->frames))
+		return 0;
+	sql_bind(trace->frames, "u", stack);
+	while (n < max && sql_step(trace->frames) > 0)
+		frames[n++] = trace_frame(trace, sqlite3_column_int64(trace->frames, 0),
+					  sqlite3_column_int64(trace->frames, 1),
+					  sqlite3_column_int64(trace->frames, 2));
+	sqlite3_reset(trace->frames);
+	return n;
+}
