@@ -1,4 +1,4 @@
-# The house: arrows between rooms, the list of verbs against the installed library.
+# The house: arrows between rooms, names and layout, the list of verbs against the installed library.
 BUILD=${BUILD:-build}
 
 try() {
@@ -44,6 +44,7 @@ guest_exports_verbs_only() {
 }
 
 try layers_hold scripts/check-layers
+try words_hold scripts/check-words
 try list_is_complete scripts/check-verbs "$BUILD"
 try removed_verb_is_missed removed_verb_is_missed
 try guest_needs_libc_only guest_needs_libc_only
