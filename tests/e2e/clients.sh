@@ -10,7 +10,7 @@ export VERBATIM_SOFT_FABRIC=$fabric
 face=${1:-bare}
 preload=$PWD/$BUILD/libverbatim-soft.so
 [ $face = recorded ] && preload=$LD_PRELOAD # as we ourselves are
-port=23000
+port=${TEST_PORT:-23000}
 
 # name, function, arguments: what the function prints is why it failed
 try() {

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$PWD/${BUILD:-build}
 failed=0
-port=22000
+port=${TEST_PORT:-22000}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"; rm -rf "${VERBATIM_SOFT_FABRIC:-$work}"' EXIT
 export VERBATIM_SOFT_FABRIC
@@ -209,12 +209,16 @@ openib() {
 		--mca btl_openib_warn_no_device_params_found 0 "$work/exchange"
 }
 
-# Trees of processes that are no more, after the next has swept.
+# Trees of processes that are no more, after the next has swept. Those whose process ends only then may
+# be of tests beside this.
 left() {
-	local tree
-	"${device[@]}" cat $class/verbatim0/fw_ver >/dev/null 2>&1
+	local tree dead=()
 	for tree in /dev/shm/verbatim-soft-"$(id -u)".sys.*; do
-		[ -e "$tree" ] && ! kill -0 "${tree##*.}" 2>/dev/null && echo "$tree"
+		[ -e "$tree" ] && ! kill -0 "${tree##*.}" 2>/dev/null && dead+=("$tree")
+	done
+	"${device[@]}" cat $class/verbatim0/fw_ver >/dev/null 2>&1
+	for tree in "${dead[@]}"; do
+		[ ! -e "$tree" ] || echo "$tree"
 	done
 }
 

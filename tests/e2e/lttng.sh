@@ -58,10 +58,11 @@ await() {
 }
 
 pingpong() {
-	ibv_rc_pingpong -n 100 -g 0 >server 2>&1 & local pid=$!
-	await eval 'ss -ltn | grep -q :18515' && ibv_rc_pingpong -n 100 -g 0 127.0.0.1 >client && wait $pid
+	ibv_rc_pingpong -p $port -n 100 -g 0 >server 2>&1 & local pid=$!
+	await eval 'ss -ltn | grep -q :$port' && ibv_rc_pingpong -p $port -n 100 -g 0 127.0.0.1 >client && wait $pid
 }
 export -f pingpong await
+export port=${TEST_PORT:-18515}
 
 # All that is in a trace but numbers that the order of interleaved threads gives.
 contents() {

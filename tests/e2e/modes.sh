@@ -57,10 +57,10 @@ limit_is_kept_and_loss_told() {
 	collect d 2>err && says "events were lost" err && "$VERBATIM" info t.db >out && says ^LOST out
 }
 
-childless() { ! pgrep -f "^$apps/guest calls 2" >/dev/null; }
+childless() { ! pgrep -f "^$tmp/parent calls 2" >/dev/null; }
 
 children_and_threads_are_in_one_trace() {
-	lone "$apps/guest" calls 2 child calls 5 || return
+	cp "$apps/guest" parent && lone "$tmp/parent" calls 2 child calls 5 || return
 	await childless || return
 	lone "$apps/guest" calls 3 || return # a second program, the same session
 	collect d && is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 10 &&

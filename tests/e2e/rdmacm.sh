@@ -196,7 +196,7 @@ xrc() {
 
 # Its own datagrams go through a port of the machine's.
 datagram_sockets() {
-	local port=$((20000 + RANDOM % 10000)) status
+	local port=$((${TEST_PORT:-20000} + RANDOM % 200)) status
 	begin udpong udpong || return
 	"${device[@]}" timeout 60 udpong -b 127.0.0.1 -p $port -C 100 -S 64 >"$work/server" 2>&1 &
 	server=$!
@@ -211,7 +211,7 @@ datagram_sockets() {
 # Programs of the sockets API, by librdmacm's own preload before ours.
 preloaded_sockets() { # name, rstream's -T, environment
 	local lib=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so preload=$build/libverbatim-soft.so status
-	local port=$((20000 + RANDOM % 10000)) how=(-S 64 -C 10 -I 10 -p)
+	local port=$((${TEST_PORT:-20000} + RANDOM % 200)) how=(-S 64 -C 10 -I 10 -p)
 	begin "$1" rstream || return
 	[ $face != dropin ] && [ -e $lib ] || { skip "$name" "not installed, or no preload"; return; }
 	[ $face = recorded ] && preload=$LD_PRELOAD

@@ -1,7 +1,7 @@
 # verbatim record: the program must not notice, and the trace must be whole.
 . tests/e2e/lib/try.sh
-guest=$apps/guest loop=$apps/loop
-cd "$tmp" || exit 1
+guest=$tmp/guest loop=$apps/loop
+cd "$tmp" && cp "$apps/guest" . || exit 1 # of a path that no other test runs
 
 stop_all() {
 	kill -KILL $(jobs -p) 2>/dev/null

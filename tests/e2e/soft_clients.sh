@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$PWD/${BUILD:-build}
 failed=0
-port=21000
+port=${TEST_PORT:-21000}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"; rm -rf "${VERBATIM_SOFT_FABRIC:-$work}"' EXIT
 export VERBATIM_SOFT_FABRIC

@@ -51,9 +51,9 @@ await() {
 
 listens() { ss -ltnH "sport = :$1" | grep -q .; }
 
-# A port that nobody listens at, in $port.
+# A port that nobody listens at, in $port: one of those that are this list's own (scripts/run-tests).
 next_port() {
-	: "${port:=$((20000 + $$ % 10000))}"
+	: "${port:=${TEST_PORT:-$((20000 + $$ % 10000))}}"
 	until port=$((port + 1)); ! listens $port; do :; done
 }
 
