@@ -22,8 +22,10 @@
 #include <unistd.h>
 
 #include "shim/soft/cm/cm_id.h"
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/process.h"
+#include "shim/soft/fabric/node.h"
 
 struct cm_watch {
 	struct cm_watch	*next;
@@ -124,8 +126,8 @@ static bool same_process(const struct cm_name *a, const struct cm_name *b)
 
 static bool is_self(const struct cm_name *process)
 {
-	return process->node == fabric_seg->node &&
-		process->instance == fabric_seg->instance;
+	return process->node == segment_own->node &&
+		process->instance == segment_own->instance;
 }
 
 static struct cm_watch **find_watch(struct cm_channel *channel,
@@ -153,7 +155,7 @@ int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer)
 		return -ENOMEM;
 	watch->process = *peer;
 	watch->refs = 1;
-	watch->pidfd = fabric_pidfd(peer->node, peer->instance);
+	watch->pidfd = node_pidfd(peer->node, peer->instance);
 	watch->dead = watch->told = watch->pidfd == -ESRCH;
 	watch->next = channel->watches;
 	channel->watches = watch;

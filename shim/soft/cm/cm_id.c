@@ -15,7 +15,8 @@
 #include <sys/random.h>
 
 #include "shim/soft/cm/cm_mcast.h"
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
 
 enum { IDS = 1 << 16 };		/* what librdmacm can index */
 
@@ -25,7 +26,7 @@ static uint32_t last_serial;
 
 struct cm_name cm_id_name(const struct cm_id *id)
 {
-	return (struct cm_name){ fabric_seg->instance, fabric_seg->node,
+	return (struct cm_name){ segment_own->instance, segment_own->node,
 				 id->serial };
 }
 

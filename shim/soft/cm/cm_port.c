@@ -30,7 +30,8 @@
 #include <unistd.h>
 
 #include "shim/soft/fabric/directory.h"
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/node.h"
 
 enum {
 	PORTS		= 16384,
@@ -48,7 +49,7 @@ static int fd = -1;
 
 static int map(void)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int err;
 
 	if (table)
@@ -105,7 +106,7 @@ static uint32_t high(void)
 
 static bool lives(const struct cm_port *port)
 {
-	return fabric_has(port->owner.node, port->owner.instance);
+	return node_has(port->owner.node, port->owner.instance);
 }
 
 static bool overlap(const struct cm_port *a, const struct cm_port *b)

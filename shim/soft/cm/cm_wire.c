@@ -25,7 +25,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/directory.h"
 
 #define MAGIC	0x314d436d69746256ull
 
@@ -33,19 +36,19 @@ enum { MAILBOX = 1 << 20, MOVES = 16 };
 
 _Static_assert(sizeof(struct cm_msg) <= PIPE_BUF, "messages are atomic");
 
-static void box_path(char path[FABRIC_PATH], uint32_t id)
+static void box_path(char path[DIRECTORY_FILE], uint32_t id)
 {
-	fabric_path(path, "cmbox", fabric_seg->node, fabric_seg->instance, id);
+	directory_file(path, "cmbox", segment_own->node, segment_own->instance, id);
 }
 
-static void id_path(char path[FABRIC_PATH], uint32_t serial)
+static void id_path(char path[DIRECTORY_FILE], uint32_t serial)
 {
-	fabric_path(path, "cmid", fabric_seg->node, fabric_seg->instance, serial);
+	directory_file(path, "cmid", segment_own->node, segment_own->instance, serial);
 }
 
 int cm_wire_open(uint32_t id)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int fd, err;
 
 	box_path(path, id);
@@ -65,7 +68,7 @@ int cm_wire_open(uint32_t id)
 
 void cm_wire_close(int fd, uint32_t id)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 
 	box_path(path, id);
 	unlink(path);
@@ -74,11 +77,11 @@ void cm_wire_close(int fd, uint32_t id)
 
 int cm_wire_name(uint32_t id, uint32_t serial)
 {
-	char box[FABRIC_PATH], name[FABRIC_PATH], new[FABRIC_PATH];
+	char box[DIRECTORY_FILE], name[DIRECTORY_FILE], new[DIRECTORY_FILE];
 
 	box_path(box, id);
 	id_path(name, serial);
-	fabric_path(new, "cmnew", fabric_seg->node, fabric_seg->instance, serial);
+	directory_file(new, "cmnew", segment_own->node, segment_own->instance, serial);
 	if (link(box, new) < 0)
 		return -errno;
 	if (rename(new, name) < 0) {
@@ -90,7 +93,7 @@ int cm_wire_name(uint32_t id, uint32_t serial)
 
 void cm_wire_unname(uint32_t serial)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 
 	id_path(path, serial);
 	unlink(path);
@@ -127,19 +130,19 @@ static int put(const char *path, const struct cm_msg *msg)
 
 int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int err, tries = 0;
 
 	msg->magic = MAGIC;
 	msg->to = to->serial;
-	msg->from.node = fabric_seg->node;
-	msg->from.instance = fabric_seg->instance;
-	fabric_path(path, "cmid", to->node, to->instance, to->serial);
+	msg->from.node = segment_own->node;
+	msg->from.instance = segment_own->instance;
+	directory_file(path, "cmid", to->node, to->instance, to->serial);
 	do
 		err = put(path, msg);
 	while (err == -ESTALE && ++tries < MOVES);
 	/* nobody will make room there */
-	if (err == -EAGAIN && !fabric_has(to->node, to->instance))
+	if (err == -EAGAIN && !node_has(to->node, to->instance))
 		return -ENOENT;
 	return err;
 }

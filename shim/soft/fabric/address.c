@@ -7,43 +7,44 @@
  * free.
  */
 #include "shim/soft/fabric/address.h"
+#include "shim/soft/fabric/node.h"
 
-static bool is_good(const struct fabric_address *address)
+static bool is_good(const struct registry_address *address)
 {
 	return address->instance &&
-		fabric_has(address->node, address->instance);
+		node_has(address->node, address->instance);
 }
 
-void address_add(const struct fabric_address *address)
+void address_add(const struct registry_address *address)
 {
-	struct fabric_members *members = fabric_lock_members();
+	struct registry_members *members = registry_lock_members();
 	uint32_t i;
 
-	for (i = 0; i < FABRIC_ADDRESSES && is_good(&members->address[i]); i++)
+	for (i = 0; i < REGISTRY_ADDRESSES && is_good(&members->address[i]); i++)
 		;
-	if (i < FABRIC_ADDRESSES) {
+	if (i < REGISTRY_ADDRESSES) {
 		members->address[i] = *address;
-		members->address[i].node = fabric_self.node;
-		members->address[i].instance = fabric_self.instance;
+		members->address[i].node = node_self.node;
+		members->address[i].instance = node_self.instance;
 		if (members->high_address <= i)
 			members->high_address = i + 1;
 	}
-	fabric_unlock_members();
+	registry_unlock_members();
 }
 
-bool address_find(bool (*match)(const struct fabric_address *address,
+bool address_find(bool (*match)(const struct registry_address *address,
 				const void *arg), const void *arg)
 {
-	const struct fabric_members *members = fabric_lock_members();
+	const struct registry_members *members = registry_lock_members();
 	bool found = false;
 	uint32_t i;
 
-	for (i = 0; i < members->high_address && i < FABRIC_ADDRESSES; i++) {
+	for (i = 0; i < members->high_address && i < REGISTRY_ADDRESSES; i++) {
 		found = match(&members->address[i], arg) &&
 			is_good(&members->address[i]);
 		if (found)
 			break;
 	}
-	fabric_unlock_members();
+	registry_unlock_members();
 	return found;
 }

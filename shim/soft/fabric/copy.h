@@ -2,114 +2,23 @@
 /*
  * Moving bytes between scatter lists, within and between processes.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/uio.h>
-
-#include "shim/soft/fabric/fabric.h"
-#include "shim/soft/fabric/key.h"
-
-struct copy_list {
-	unsigned int	count;
-	uint32_t	paged;	/* some region is on-demand: it may fault */
-	uint64_t	nulls;	/* those entries, by bit, have no memory */
-	struct iovec	iov[SHM_SGE_MAX + 1];	/* and a header */
-};
-
-/*
- * Check @sge against the memory regions of @seg for @access (enum
- * ibv_access_flags, 0 for reading) in protection domain @pd, and list where
- * the first @length bytes of them lie. False if one check fails. In our own
- * segment, pages of on-demand regions are brought in (false if they can't
- * be); a peer's may be missing: @list->paged must go by copy_put() or _get().
- */
-bool copy_check_list(struct shm_seg *seg, uint32_t pd, uint32_t access,
-		     const struct ibv_sge *sge, uint32_t num, uint64_t length,
-		     struct copy_list *list);
-
-/* The usual list: one entry, of plain memory. False: it is not that. */
-static inline bool copy_check_one(const struct shm_seg *seg, uint32_t pd,
-				  uint32_t access, const struct ibv_sge *sge,
-				  uint64_t length, struct copy_list *list)
-{
-	struct ibv_sge one = key_read_sge(sge);
-	const struct shm_mr *mr = key_check(seg, pd, 0, access, one.addr,
-					    one.length, one.lkey, false);
-
-	if (unlikely(!mr || !one.length || mr->access & KEY_SPECIAL))
-		return false;
-	list->count = 1;
-	list->paged = 0;
-	list->nulls = 0;
-	list->iov->iov_base = (void *)(mr->addr + (one.addr - mr->iova));
-	list->iov->iov_len = one.length < length ? one.length : length;
-	return true;
-}
-
-static inline bool copy_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
-			      const struct ibv_sge *sge, uint32_t num,
-			      uint64_t length, struct copy_list *list)
-{
-	return likely(num == 1 && length &&
-		      copy_check_one(seg, pd, access, sge, length, list)) ||
-		copy_check_list(seg, pd, access, sge, num, length, list);
-}
-
-/*
- * The same for a remote key that is used on queue pair @qpn of @seg; pages
- * are brought in by copy_put() or _get().
- */
-bool copy_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
-		       uint32_t access, uint64_t addr, uint32_t rkey,
-		       uint64_t length, struct copy_list *list);
-
-/* Put one more in front: @len bytes at @base. */
-void copy_prepend(struct copy_list *list, void *base, size_t len);
-
-/* Take the first @len bytes off. */
-void copy_skip(struct copy_list *list, size_t len);
-
-void copy_gather_list(uint8_t *to, const struct copy_list *from);
-static inline void copy_gather(uint8_t *to, const struct copy_list *from)
-{
-	if (likely(from->count == 1 && !from->nulls))
-		memcpy(to, from->iov->iov_base, from->iov->iov_len);
-	else
-		copy_gather_list(to, from);
-}
-
-void copy_scatter_list(const struct copy_list *to, const uint8_t *from,
-		       uint64_t len);
-static inline void copy_scatter(const struct copy_list *to, const uint8_t *from,
-				uint64_t len)
-{
-	if (likely(to->count == 1 && !to->nulls && to->iov->iov_len >= len))
-		memcpy(to->iov->iov_base, from, len);
-	else
-		copy_scatter_list(to, from, len);
-}
-
-/*
- * Move the first bytes of @list, up to @max, to @piece. How many, 0 at its
- * end.
- */
-uint64_t copy_cut(struct copy_list *list, uint64_t max, struct copy_list *piece);
+#include "shim/soft/fabric/copy_list.h"
+#include "shim/soft/fabric/peer.h"
 
 /*
  * All of @local to @remote, which has the same length, in the address space
  * of @peer, or the other way. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must
  * help, and did not come to it yet. The lists are used up.
  */
-int copy_put_lists(struct fabric_peer *peer, struct copy_list *local,
+int copy_put_lists(struct peer *peer, struct copy_list *local,
 		   struct copy_list *remote);
-int copy_get(struct fabric_peer *peer, struct copy_list *local,
+int copy_get(struct peer *peer, struct copy_list *local,
 	     struct copy_list *remote);
 
-static inline int copy_put(struct fabric_peer *peer, struct copy_list *local,
+static inline int copy_put(struct peer *peer, struct copy_list *local,
 			   struct copy_list *remote)
 {
-	if (unlikely(peer->seg != fabric_seg || local->count != 1 ||
+	if (unlikely(peer->seg != segment_own || local->count != 1 ||
 		     remote->count != 1 || remote->paged ||
 		     local->nulls | remote->nulls))
 		return copy_put_lists(peer, local, remote);

@@ -5,15 +5,16 @@
  * exists only while there are some. An event that is there already is not
  * kept twice, so that a program that never reads its events costs no more
  * memory than it has objects.
- *
- * Not here: how an event is written (pipe.c).
  */
 #include "shim/soft/fabric/defer.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "shim/soft/fabric/thread.h"
 
@@ -32,6 +33,19 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *list;
 static bool running;
 
+/* Also for reading: so the reader's death is no SIGPIPE for us. */
+static bool write_event(const char *path, const struct pipe_event *event)
+{
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	bool done;
+
+	if (fd < 0)
+		return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+	done = write(fd, event, sizeof(*event)) >= 0 || errno != EAGAIN;
+	close(fd);
+	return done;
+}
+
 static bool is_for(const struct kept *kept, const char *path)
 {
 	return !strcmp(kept->path, path);
@@ -44,7 +58,7 @@ static bool write_all(void)
 	bool any = false;
 
 	while ((kept = *p)) {
-		if (!pipe_write(kept->path, &kept->event)) {
+		if (!write_event(kept->path, &kept->event)) {
 			p = &kept->next;
 			continue;
 		}
@@ -103,7 +117,7 @@ void defer_add(const char *path, const struct pipe_event *event)
 	pthread_mutex_unlock(&mutex);
 }
 
-bool defer_has(const char *path)
+static bool has_waiting(const char *path)
 {
 	struct kept *kept;
 
@@ -114,6 +128,12 @@ bool defer_has(const char *path)
 		;
 	pthread_mutex_unlock(&mutex);
 	return kept;
+}
+
+void defer_write(const char *path, const struct pipe_event *event)
+{
+	if (has_waiting(path) || !write_event(path, event))
+		defer_add(path, event);
 }
 
 void defer_forget(void)

@@ -5,13 +5,13 @@
  */
 #include <stdbool.h>
 
-#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/pipe_event.h"
 
 /* Keep @event for the pipe at @path and write it as soon as that is possible. */
 void defer_add(const char *path, const struct pipe_event *event);
 
-/* Are there some for @path, which must go first? Cheap if there are none. */
-bool defer_has(const char *path);
+/* Write @event to the pipe at @path now, or keep it behind those that wait already. */
+void defer_write(const char *path, const struct pipe_event *event);
 
 /* In a child: these are the parent's. */
 void defer_forget(void);

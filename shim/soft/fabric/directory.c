@@ -220,3 +220,10 @@ void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance))
 	}
 	closedir(dir);
 }
+
+void directory_file(char file[DIRECTORY_FILE], const char *kind, uint32_t node,
+		 uint64_t instance, uint32_t id)
+{
+	snprintf(file, DIRECTORY_FILE, "%s/%s.%u.%llu.%u", path, kind,
+		 node, (unsigned long long)instance, id);
+}

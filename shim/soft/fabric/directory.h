@@ -29,3 +29,8 @@ const char *directory_path(void);
 
 /* Unlink what belongs to a node that @keep does not know. */
 void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance));
+
+/* The path of file @kind number @id of a node's: "DIR/KIND.NODE.INSTANCE.ID" */
+enum { DIRECTORY_FILE = 512 };
+void directory_file(char file[DIRECTORY_FILE], const char *kind, uint32_t node,
+		 uint64_t instance, uint32_t id);

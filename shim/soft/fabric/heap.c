@@ -14,12 +14,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/memcheck.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE	23
-#endif
 
 struct extent {
 	uint64_t	off;
@@ -35,24 +31,6 @@ static uint64_t end;			/* nothing was ever used behind it */
 static uint64_t pages(uint64_t size)
 {
 	return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
-
-/* Kernels before 5.14 do not know the advice. */
-int heap_reserve_in(struct shm_seg *seg, void *at, uint64_t size)
-{
-	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
-	uint64_t len = pages((uintptr_t)at + size - from);
-
-	if (!madvise((void *)from, len, MADV_POPULATE_WRITE))
-		return 0;
-	if (errno != EINVAL)
-		return -ENOMEM;
-	return fabric_reserve(seg, from - (uintptr_t)seg, len);
-}
-
-int heap_reserve(void *at, uint64_t size)
-{
-	return heap_reserve_in(fabric_seg, at, size);
 }
 
 static uint64_t reuse(uint64_t size)
@@ -123,8 +101,8 @@ void heap_free(uint64_t off, uint64_t size)
 	if (!off)
 		return;
 	size = pages(size);
-	madvise((uint8_t *)fabric_seg + off, size, MADV_REMOVE);
-	memcheck_defined((uint8_t *)fabric_seg + off, size);	/* zeros */
+	madvise((uint8_t *)segment_own + off, size, MADV_REMOVE);
+	memcheck_defined((uint8_t *)segment_own + off, size);	/* zeros */
 	e = malloc(sizeof(*e));
 	if (!e)
 		return;		/* address space is lost, no memory */
@@ -158,7 +136,7 @@ uint64_t heap_alloc(uint64_t size)
 {
 	uint64_t off = heap_alloc_bare(size);
 
-	if (off && heap_reserve((uint8_t *)fabric_seg + off, size) < 0) {
+	if (off && segment_reserve((uint8_t *)segment_own + off, size) < 0) {
 		heap_free(off, size);
 		return 0;
 	}
@@ -168,5 +146,5 @@ uint64_t heap_alloc(uint64_t size)
 void heap_free_at(void *at, uint64_t size)
 {
 	if (at)
-		heap_free((uint8_t *)at - (uint8_t *)fabric_seg, size);
+		heap_free((uint8_t *)at - (uint8_t *)segment_own, size);
 }

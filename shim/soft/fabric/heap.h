@@ -9,20 +9,13 @@
 /* An offset in the segment of @size zeroed bytes, or 0 if it is full. */
 uint64_t heap_alloc(uint64_t size);
 
-/* The same without memory behind it: heap_reserve_in() before use. */
+/* The same without memory behind it: segment_reserve_in() before use. */
 uint64_t heap_alloc_bare(uint64_t size);
 /* Accepts offset 0. */
 void heap_free(uint64_t off, uint64_t size);
 
 /* The same by address; accepts NULL. Peers can write offsets, not these. */
 void heap_free_at(void *at, uint64_t size);
-
-/*
- * Put memory behind [@at, @at + @size) of our segment, or of @seg, so that
- * writing there is no SIGBUS. 0 or -ENOMEM. Without the mutex.
- */
-int heap_reserve(void *at, uint64_t size);
-int heap_reserve_in(struct shm_seg *seg, void *at, uint64_t size);
 
 void heap_forget(void);
 /* In a child: the lists may have been in the middle of a change. */

@@ -9,12 +9,30 @@
  *
  * The slots of memory windows are others, and their keys are remote (mw.c).
  */
-#include "shim/soft/verbs/mr.h"
+#include "shim/soft/fabric/segment.h"
+
+/*
+ * The table of regions and windows as peers cannot write it: entries are
+ * filled in here, and what we copy from and to our own memory is checked
+ * with them.
+ */
+extern struct shm_mr key_own[1 << SHM_MR_BITS];
+
+static inline struct shm_mr *key_mine(const struct shm_mr *shm)
+{
+	return &key_own[shm - segment_own->mr];
+}
+
+/* Show an entry to peers with its keys, or take these away with 0. */
+void key_show(struct shm_mr *shm, uint32_t lkey, uint32_t rkey);
+
+/* Put memory behind @slot of the table of regions. 0 or -ENOMEM. */
+int key_reserve(uint32_t slot);
 
 /* Regions that are not just memory: copying is more than that. */
 #define KEY_SPECIAL	(SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
-/* pairs with the store_release of mr_set_keys() */
+/* pairs with the store_release of key_show() */
 static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
 {
 	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);
@@ -37,8 +55,8 @@ static inline const struct shm_mr *key_find(const struct shm_seg *seg,
 					    uint32_t key, bool remote)
 {
 	uint32_t slot = key >> SHM_KEY_BITS;
-	bool ours = seg == fabric_seg;
-	const struct shm_mr *mr = ours ? &mr_own[slot] : &seg->mr[slot];
+	bool ours = seg == segment_own;
+	const struct shm_mr *mr = ours ? &key_own[slot] : &seg->mr[slot];
 
 	if (unlikely(!key) ||
 	    ((!ours || remote) && !key_is_shown(seg, key, remote)))

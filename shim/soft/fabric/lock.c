@@ -8,7 +8,7 @@
 
 #include <sched.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/node.h"
 
 enum { SPINS = 100, YIELDS = 512 };
 
@@ -26,7 +26,7 @@ static bool take_over(struct lock *lock)
 {
 	uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
 
-	if (owner == 0 || owner == lock_self || fabric_alive(owner))
+	if (owner == 0 || owner == lock_self || node_owner_lives(owner))
 		return false;
 	return __atomic_compare_exchange_n(&lock->owner, &owner, lock_self,
 					   false, __ATOMIC_ACQUIRE,

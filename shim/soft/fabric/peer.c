@@ -13,48 +13,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/process.h"
+#include "shim/soft/fabric/segment.h"
 
 struct entry {
-	struct fabric_peer	peer;	/* first: peer_put() casts */
+	struct peer	peer;	/* first: peer_put() casts */
 	struct entry		*next;
 };
 
 static struct entry *entries;
 
-int peer_map(int fd, struct shm_seg **ret_seg)
-{
-	struct stat st;
-	void *seg;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size != (off_t)SHM_SIZE)
-		return -EPROTO;
-	seg = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE,
-		   MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (seg == MAP_FAILED)
-		return -errno;
-	madvise(seg, SHM_SIZE, MADV_DONTFORK);
-	madvise(seg, SHM_SIZE, MADV_DONTDUMP);
-	*ret_seg = seg;
-	return 0;
-}
-
 static int map_node(uint32_t node, uint64_t instance, struct shm_seg **ret_seg)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int fd, err;
 
-	if (fabric_self.node == node && fabric_self.instance == instance) {
-		*ret_seg = fabric_seg;
+	if (node_self.node == node && node_self.instance == instance) {
+		*ret_seg = segment_own;
 		return 0;
 	}
-	fabric_path(path, "node", node, instance, 0);
+	directory_file(path, "node", node, instance, 0);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
-	err = peer_map(fd, ret_seg);
+	err = segment_map(fd, ret_seg);
 	close(fd);
 	if (err < 0)
 		return err;
@@ -67,12 +51,12 @@ static int map_node(uint32_t node, uint64_t instance, struct shm_seg **ret_seg)
 
 static void unmap(struct shm_seg *seg)
 {
-	if (seg != fabric_seg)
+	if (seg != segment_own)
 		munmap(seg, SHM_SIZE);
 }
 
 int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
-	     struct fabric_peer **ret_peer)
+	     struct peer **ret_peer)
 {
 	struct shm_seg *seg;
 	struct entry *e;
@@ -90,9 +74,9 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
 			unmap(seg);
 			return -ENOMEM;
 		}
-		e->peer = (struct fabric_peer){ .seg = seg, .pid = pid,
+		e->peer = (struct peer){ .seg = seg, .pid = pid,
 			.start = start, .node = node, .instance = instance,
-			.forbidden = fabric_seg->stage.forbidden ||
+			.forbidden = segment_own->stage.forbidden ||
 				     seg->stage.watched };
 		e->next = entries;
 		entries = e;
@@ -102,7 +86,7 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
 	return 0;
 }
 
-void peer_put(struct fabric_peer *peer)
+void peer_put(struct peer *peer)
 {
 	struct entry **p;
 
@@ -133,11 +117,11 @@ void peer_forget_inherited(void)
 	entries = NULL;
 }
 
-bool fabric_peer_look(struct fabric_peer *peer)
+bool peer_look(struct peer *peer)
 {
 	bool alive;
 
-	if (peer->seg == fabric_seg)
+	if (peer->seg == segment_own)
 		return true;
 	if (__atomic_load_n(&peer->dead, __ATOMIC_RELAXED))
 		return false;
@@ -148,15 +132,15 @@ bool fabric_peer_look(struct fabric_peer *peer)
 	return alive;
 }
 
-bool fabric_peer_alive(struct fabric_peer *peer)
+bool peer_is_alive(struct peer *peer)
 {
 	uint64_t now;
 
-	if (peer->seg == fabric_seg)
+	if (peer->seg == segment_own)
 		return true;
 	now = process_now_coarse();
 	if (__atomic_load_n(&peer->looked, __ATOMIC_RELAXED) == now)
 		return !__atomic_load_n(&peer->dead, __ATOMIC_RELAXED);
 	__atomic_store_n(&peer->looked, now, __ATOMIC_RELAXED);
-	return fabric_peer_look(peer);
+	return peer_look(peer);
 }

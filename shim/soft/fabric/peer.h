@@ -1,16 +1,34 @@
 #pragma once
 /*
- * Peers' segments, mapped while a queue pair talks to them. fabric.c calls
- * these under its mutex; nobody else does.
+ * Peers' segments, mapped while a queue pair talks to them.
  */
-#include "shim/soft/fabric/fabric.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* Map the segment in @fd. */
-int peer_map(int fd, struct shm_seg **ret_seg);
+#include "shim/soft/fabric/shared.h"
 
+/* A peer's segment in our address space; possibly our own. */
+struct peer {
+	struct shm_seg	*seg;
+	int		pid;
+	uint64_t	start;		/* of the process, in clock ticks */
+	uint32_t	node;
+	uint64_t	instance;
+	uint32_t	refs;
+	uint32_t	forbidden;	/* process_vm: the kernel refuses */
+	uint32_t	dead;		/* found out; never taken back */
+	uint64_t	looked;		/* when it was last looked at, coarse ns */
+};
+
+/* Is the peer alive, as far as known some milliseconds ago? Cheap. Any thread. */
+bool peer_is_alive(struct peer *peer);
+/* The same, asked of the kernel now. */
+bool peer_look(struct peer *peer);
+
+/* The rest under registry_mutex. */
 int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
-	     struct fabric_peer **ret_peer);
-void peer_put(struct fabric_peer *peer);
+	     struct peer **ret_peer);
+void peer_put(struct peer *peer);
 
 /* Unmap all; and in a child, where nothing is mapped, drop the list. */
 void peer_forget(void);

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "shim/soft/fabric/defer.h"
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/node.h"
 
 enum {
 	PURGE_MAX	= 4096,		/* as many as a pipe holds by default */
@@ -24,15 +25,15 @@ enum {
 
 static uint32_t last_id;
 
-static void own_path(char path[FABRIC_PATH], uint32_t id)
+static void own_path(char path[DIRECTORY_FILE], uint32_t id)
 {
-	fabric_path(path, "pipe", fabric_self.node, fabric_self.instance, id);
+	directory_file(path, "pipe", node_self.node, node_self.instance, id);
 }
 
 int pipe_open(uint32_t *ret_id)
 {
 	uint32_t id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int fd, err;
 
 	own_path(path, id);
@@ -51,24 +52,11 @@ int pipe_open(uint32_t *ret_id)
 
 void pipe_close(int fd, uint32_t id)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 
 	own_path(path, id);
 	unlink(path);
 	close(fd);
-}
-
-/* Also for reading: so the reader's death is no SIGPIPE for us. */
-bool pipe_write(const char *path, const struct pipe_event *event)
-{
-	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	bool done;
-
-	if (fd < 0)
-		return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
-	done = write(fd, event, sizeof(*event)) >= 0 || errno != EAGAIN;
-	close(fd);
-	return done;
 }
 
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
@@ -79,12 +67,11 @@ void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
 void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
 		  const struct pipe_event *event)
 {
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int saved = errno;
 
-	fabric_path(path, "pipe", node, instance, id);
-	if (defer_has(path) || !pipe_write(path, event))
-		defer_add(path, event);
+	directory_file(path, "pipe", node, instance, id);
+	defer_write(path, event);
 	errno = saved;
 }
 
@@ -126,7 +113,7 @@ static void put_back(int fd, const char *path, const struct pipe_event *events,
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 {
 	static struct pipe_event events[PURGE_MAX];	/* under the mutex */
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int fd;
 
 	own_path(path, id);

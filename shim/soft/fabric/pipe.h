@@ -6,24 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shim/soft/fabric/pipe_event.h"
 #include "shim/soft/fabric/shared.h"
-
-/* Telling enough to find a record again behind what is none. */
-enum {
-	PIPE_COMPLETION = 0x56657231,
-	PIPE_CQ,
-	PIPE_QP,
-	PIPE_SRQ,
-	PIPE_PORT,
-	PIPE_END,
-};
-
-struct pipe_event {
-	uint32_t	kind;		/* of object */
-	uint32_t	index;		/* its slot in the segment */
-	uint32_t	serial;		/* whose there: drop if another's */
-	uint32_t	type;		/* enum ibv_event_type */
-};
 
 /* A file descriptor and the number for others, or -errno. */
 int pipe_open(uint32_t *ret_id);
@@ -34,9 +18,6 @@ void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
 /* The same for a process that is known by its place in the fabric. */
 void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
 		  const struct pipe_event *event);
-
-/* Write to the pipe at @path. False: try again later (defer.c). */
-bool pipe_write(const char *path, const struct pipe_event *event);
 
 /* Take out of our pipe @id what was sent for an object. */
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial);

@@ -15,6 +15,8 @@
 #include "shim/soft/fabric/persona.h"
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/port_state.h"
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/registry.h"
 
 enum {
 	IFINDEX_LO	= 1,	/* the kernel's in each network namespace */
@@ -168,7 +170,7 @@ static bool has_lid(const struct port *port, uint16_t lid)
 		lid >> port->attr.lmc == port->attr.lid >> port->attr.lmc;
 }
 
-static bool is_gid(const struct fabric_address *address, const void *gid)
+static bool is_gid(const struct registry_address *address, const void *gid)
 {
 	return !address->lid &&
 		!memcmp(&address->gid, gid, sizeof(address->gid));
@@ -186,7 +188,7 @@ bool port_has_gid(const union ibv_gid *gid)
 }
 
 /* Of an address that other processes alone have. */
-static bool is_dest(const struct fabric_address *address, const void *arg)
+static bool is_dest(const struct registry_address *address, const void *arg)
 {
 	const struct ibv_ah_attr *attr = arg;
 
@@ -222,7 +224,7 @@ bool port_reaches(const struct ibv_ah_attr *attr)
 
 static void publish(const struct port *port)
 {
-	struct fabric_address address = {
+	struct registry_address address = {
 		.link_layer	= port->attr.link_layer,
 		.lmc		= port->attr.lmc,
 		.lid		= port->attr.lid,
@@ -274,7 +276,7 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num,
 	if (!port)
 		return EINVAL;
 	all = port->attr;
-	if (port_blocked(fabric_seg, port_num)) {
+	if (port_blocked(segment_own, port_num)) {
 		all.state = IBV_PORT_DOWN;
 		all.phys_state = PHYS_DISABLED;
 	}

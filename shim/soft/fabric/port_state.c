@@ -31,7 +31,7 @@ static void tell(uint8_t port, enum ibv_event_type type)
 	struct soft_context *context;
 
 	for (context = soft_contexts; context; context = context->next)
-		pipe_send(fabric_seg, context->async, &event);
+		pipe_send(segment_own, context->async, &event);
 }
 
 void port_tell(uint8_t port, enum ibv_event_type type)
@@ -44,7 +44,7 @@ void port_tell(uint8_t port, enum ibv_event_type type)
 /* Under soft_contexts_mutex. */
 static void bring_up(uint8_t port)
 {
-	uint32_t was = __atomic_fetch_and(&fabric_seg->ports_down, ~bit(port),
+	uint32_t was = __atomic_fetch_and(&segment_own->ports_down, ~bit(port),
 					  __ATOMIC_RELAXED);
 
 	if (was & bit(port))
@@ -54,7 +54,7 @@ static void bring_up(uint8_t port)
 /* Under soft_contexts_mutex. */
 static void take_down(uint8_t port)
 {
-	uint32_t was = __atomic_fetch_or(&fabric_seg->ports_down, bit(port),
+	uint32_t was = __atomic_fetch_or(&segment_own->ports_down, bit(port),
 					 __ATOMIC_RELAXED);
 
 	if (!(was & bit(port)))
@@ -70,7 +70,7 @@ static void *end_outage(void *arg)
 	nanosleep(&ts, NULL);
 	pthread_mutex_lock(&soft_contexts_mutex);
 	/* the device may have been closed, and opened again */
-	if (soft_contexts && fabric_seg->instance == outage->instance)
+	if (soft_contexts && segment_own->instance == outage->instance)
 		bring_up(outage->port);
 	pthread_mutex_unlock(&soft_contexts_mutex);
 	free(outage);
@@ -83,7 +83,7 @@ static void end_later(uint8_t port, uint64_t ns)
 
 	if (!outage)
 		return;
-	*outage = (struct outage){ port, fabric_seg->instance, ns };
+	*outage = (struct outage){ port, segment_own->instance, ns };
 	if (!thread_start(end_outage, outage, NULL))
 		free(outage);
 }

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static uint32_t no_epoch;
@@ -121,4 +123,25 @@ uint64_t process_now(void)
 uint64_t process_now_coarse(void)
 {
 	return ns(CLOCK_MONOTONIC_COARSE);
+}
+
+bool process_vm_is_refused(void)
+{
+	const char *knob = getenv("VERBATIM_SOFT_VM");
+	char from = 0, to;
+	struct iovec here = { &to, 1 }, there = { &from, 1 };
+
+	return (knob && !strcmp(knob, "off")) ||
+		process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
+}
+
+/* At address 0 nothing is mapped, but permission is looked at before. */
+bool process_vm_is_forbidden(int pid)
+{
+	struct iovec here, there = { NULL, 1 };
+	char byte;
+
+	here = (struct iovec){ &byte, 1 };
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) < 0 &&
+		(errno == EPERM || errno == ENOSYS);
 }

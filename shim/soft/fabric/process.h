@@ -31,3 +31,9 @@ int process_new_epoch(void);
 /* ns of CLOCK_MONOTONIC, and its cheap relative (some ms behind). */
 uint64_t process_now(void);
 uint64_t process_now_coarse(void);
+
+/* Can this process not use process_vm at all? VERBATIM_SOFT_VM=off says so, too. */
+bool process_vm_is_refused(void);
+
+/* Does the kernel forbid us to look into the memory of process @pid? */
+bool process_vm_is_forbidden(int pid);

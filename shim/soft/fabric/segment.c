@@ -1,22 +1,32 @@
 /*
  * This process's own segment: a sparse file in the fabric's directory
  *
- * Memory is put behind its parts as they are used (heap.c).
+ * A sparse file of a full file system is SIGBUS for whoever writes to it, so memory is put behind
+ * each part before anybody is told of it.
+ *
+ * Not here: the rings and queues in it (heap.c).
  */
 #include "shim/soft/fabric/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/fabric.h"
-#include "shim/soft/fabric/heap.h"
+#include "shim/soft/fabric/directory.h"
 #include "shim/soft/fabric/memcheck.h"
-#include "shim/soft/fabric/peer.h"
-#include "shim/soft/fabric/stage.h"
+#include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/process.h"
 
-bool memcheck_watches;
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
+/* Pages; memory is put behind whole ones. */
+#define PAGE	4096
+
+struct shm_seg *segment_own;
 
 /* Beyond the limit, the kernel would send SIGXFSZ. */
 bool segment_may_be(void)
@@ -27,45 +37,12 @@ bool segment_may_be(void)
 		limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= SHM_SIZE;
 }
 
-static int fill_header(void)
+static int allocate_in_file(struct shm_seg *seg, uint64_t off, uint64_t len)
 {
-	int err = heap_reserve(fabric_seg, offsetof(struct shm_seg, qp));
-
-	if (err < 0)
-		return err;
-	fabric_seg->version = SHM_VERSION;
-	fabric_seg->node = fabric_self.node;
-	fabric_seg->instance = fabric_self.instance;
-	memcheck_watches = memcheck_asked();
-	fabric_seg->stage.watched = memcheck_watches;
-	fabric_seg->stage.forbidden = memcheck_watches || stage_needed();
-	fabric_seg->magic = SHM_MAGIC;
-	return 0;
-}
-
-int segment_make(void)
-{
-	char path[FABRIC_PATH];
-	int seg_fd, err = 0;
-
-	fabric_path(path, "node", fabric_self.node, fabric_self.instance, 0);
-	seg_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (seg_fd < 0)
-		return -errno;
-	if (ftruncate(seg_fd, SHM_SIZE) < 0)
-		err = -errno;
-	else
-		err = peer_map(seg_fd, &fabric_seg);
-	close(seg_fd);
-	return err < 0 ? err : fill_header();
-}
-
-int fabric_reserve(struct shm_seg *seg, uint64_t off, uint64_t len)
-{
-	char path[FABRIC_PATH];
+	char path[DIRECTORY_FILE];
 	int seg_fd, err;
 
-	fabric_path(path, "node", seg->node, seg->instance, 0);
+	directory_file(path, "node", seg->node, seg->instance, 0);
 	seg_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (seg_fd < 0)
 		return -ENOMEM;
@@ -73,3 +50,74 @@ int fabric_reserve(struct shm_seg *seg, uint64_t off, uint64_t len)
 	close(seg_fd);
 	return err;
 }
+
+/* Kernels before 5.14 do not know the advice. */
+int segment_reserve_in(struct shm_seg *seg, void *at, uint64_t size)
+{
+	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
+	uint64_t len = ((uintptr_t)at + size - from + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+
+	if (!madvise((void *)from, len, MADV_POPULATE_WRITE))
+		return 0;
+	if (errno != EINVAL)
+		return -ENOMEM;
+	return allocate_in_file(seg, from - (uintptr_t)seg, len);
+}
+
+int segment_reserve(void *at, uint64_t size)
+{
+	return segment_reserve_in(segment_own, at, size);
+}
+
+static int fill_header(void)
+{
+	int err = segment_reserve(segment_own, offsetof(struct shm_seg, qp));
+
+	if (err < 0)
+		return err;
+	segment_own->version = SHM_VERSION;
+	segment_own->node = node_self.node;
+	segment_own->instance = node_self.instance;
+	memcheck_watches = memcheck_asked();
+	segment_own->stage.watched = memcheck_watches;
+	segment_own->stage.forbidden = memcheck_watches || process_vm_is_refused();
+	segment_own->magic = SHM_MAGIC;
+	return 0;
+}
+
+int segment_map(int fd, struct shm_seg **ret_seg)
+{
+	struct stat st;
+	void *seg;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size != (off_t)SHM_SIZE)
+		return -EPROTO;
+	seg = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (seg == MAP_FAILED)
+		return -errno;
+	madvise(seg, SHM_SIZE, MADV_DONTFORK);
+	madvise(seg, SHM_SIZE, MADV_DONTDUMP);
+	*ret_seg = seg;
+	return 0;
+}
+
+int segment_make(void)
+{
+	char path[DIRECTORY_FILE];
+	int seg_fd, err = 0;
+
+	directory_file(path, "node", node_self.node, node_self.instance, 0);
+	seg_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (seg_fd < 0)
+		return -errno;
+	if (ftruncate(seg_fd, SHM_SIZE) < 0)
+		err = -errno;
+	else
+		err = segment_map(seg_fd, &segment_own);
+	close(seg_fd);
+	return err < 0 ? err : fill_header();
+}
+

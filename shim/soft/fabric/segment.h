@@ -1,11 +1,27 @@
 #pragma once
 /*
- * Making our segment. fabric.c calls these under its mutex; nobody else does.
+ * Segments: making our own, mapping any, and putting memory behind their parts.
  */
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/soft/fabric/shared.h"
+
+/* This process's own, NULL until it has joined the fabric. */
+extern struct shm_seg *segment_own;
 
 /* False if a limit of the process (RLIMIT_FSIZE) is in the way. */
 bool segment_may_be(void);
 
-/* Make that of fabric_self and map it at fabric_seg. 0 or -errno. */
+/* Make the one of node_self and map it at segment_own. Under registry_mutex. 0 or -errno. */
 int segment_make(void);
+
+/* Map the segment in @fd. 0 or -errno. */
+int segment_map(int fd, struct shm_seg **ret_seg);
+
+/*
+ * Put memory behind [@at, @at + @size) of our segment, or of @seg, so that
+ * writing there is no SIGBUS. 0 or -ENOMEM. Any thread.
+ */
+int segment_reserve(void *at, uint64_t size);
+int segment_reserve_in(struct shm_seg *seg, void *at, uint64_t size);

@@ -341,7 +341,7 @@ static inline bool shm_has_mr(const struct shm_seg *seg, uint32_t slot)
 {
 	uint32_t part = slot / SHM_MR_PART;
 
-	/* pairs with the store_release of mr_reserve() */
+	/* pairs with the store_release of key_reserve() */
 	return __atomic_load_n(&seg->mr_parts[part / 64], __ATOMIC_ACQUIRE) >>
 		part % 64 & 1;
 }

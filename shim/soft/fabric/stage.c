@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +36,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/heap.h"
 #include "shim/soft/fabric/memcheck.h"
 #include "shim/soft/fabric/pages.h"
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/fabric/process.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/thread.h"
 
 enum {
@@ -53,6 +54,15 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t helper;
 static bool running;
 static uint32_t stopping;
+
+/* Our regions, by slot: the private table of what peers may have copied. */
+struct region {
+	void	*memory;
+	size_t	bytes;		/* 0: none here */
+};
+
+static struct region regions[SHM_MR_MAX];
+static uint32_t num_regions;	/* none was ever used from here on */
 
 static void sleep_on(uint32_t *word, uint32_t value, const struct timespec *limit)
 {
@@ -84,23 +94,25 @@ static void ring(struct shm_stage *stage)
 
 /* The owner's half */
 
-static bool holds(const struct soft_mr *mr, uintptr_t addr, size_t len)
+static bool holds(const struct region *region, uintptr_t addr, size_t len)
 {
-	uintptr_t off = addr - (uintptr_t)mr->memory;
+	/* pairs with the store_release of stage_add_region() */
+	size_t bytes = __atomic_load_n(&region->bytes, __ATOMIC_ACQUIRE);
+	uintptr_t off = addr - (uintptr_t)region->memory;
 
-	return off <= mr->bytes && len <= mr->bytes - off;
+	return off < bytes && len <= bytes - off;
 }
 
-/* Is it registered? Under the serving mutex, as all change of it. */
+/* Is it registered? Under the serving mutex, as every removal. */
 static bool is_registered(const struct iovec *iov)
 {
-	static unsigned int last;
-	struct soft_mr *mr;
-	unsigned int i, n;
+	uint32_t i, n, count = __atomic_load_n(&num_regions, __ATOMIC_ACQUIRE);
+	static uint32_t last;
 
-	for (n = 0, i = last; n < SHM_MR_MAX; n++, i = (i + 1) % SHM_MR_MAX) {
-		mr = __atomic_load_n(&soft_mrs[i], __ATOMIC_ACQUIRE);
-		if (mr && holds(mr, (uintptr_t)iov->iov_base, iov->iov_len)) {
+	for (n = 0, i = last; n < count; n++, i++) {
+		if (i >= count)
+			i = 0;
+		if (holds(&regions[i], (uintptr_t)iov->iov_base, iov->iov_len)) {
 			last = i;
 			return true;
 		}
@@ -144,11 +156,11 @@ static int copy(struct shm_job *job)
 	if (err < 0)
 		return err;
 	if (!write) {
-		copy_gather(job->bytes, &list);
+		copy_list_gather(job->bytes, &list);
 		return 0;
 	}
 	memcheck_defined(job->bytes, len);
-	copy_scatter(&list, job->bytes, len);
+	copy_list_scatter(&list, job->bytes, len);
 	return 0;
 }
 
@@ -172,12 +184,12 @@ static void serve(struct shm_job *job)
 /* Under the serving mutex. */
 static void serve_all(void)
 {
-	struct shm_stage *stage = &fabric_seg->stage;
+	struct shm_stage *stage = &segment_own->stage;
 	unsigned int i;
 
 	while (__atomic_exchange_n(&stage->asked, 0, __ATOMIC_SEQ_CST))
 		for (i = 0; i < SHM_JOBS; i++)
-			serve(&fabric_seg->job[i]);
+			serve(&segment_own->job[i]);
 }
 
 /* Until somebody asks: awake for a little while, then asleep. */
@@ -202,16 +214,16 @@ static void *help(void *unused)
 		pthread_mutex_lock(&serving);
 		serve_all();
 		pthread_mutex_unlock(&serving);
-		nap(&fabric_seg->stage);
+		nap(&segment_own->stage);
 	}
 	return unused;
 }
 
 static void start_locked(void)
 {
-	struct shm_stage *stage = &fabric_seg->stage;
+	struct shm_stage *stage = &segment_own->stage;
 
-	if (heap_reserve(fabric_seg->job, sizeof(fabric_seg->job)) < 0)
+	if (segment_reserve(segment_own->job, sizeof(segment_own->job)) < 0)
 		return;		/* who asks is told by silence */
 	stopping = 0;
 	running = thread_start(help, NULL, &helper);
@@ -230,7 +242,7 @@ static void start(void)
 
 void stage_serve(void)
 {
-	if (!__atomic_load_n(&fabric_seg->stage.ready, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&segment_own->stage.ready, __ATOMIC_RELAXED))
 		start();
 	if (pthread_mutex_trylock(&serving))
 		return;
@@ -238,14 +250,25 @@ void stage_serve(void)
 	pthread_mutex_unlock(&serving);
 }
 
-void stage_hold(void)
+/* Under the object mutex, as the others. */
+void stage_add_region(uint32_t slot, void *memory, size_t bytes)
 {
-	pthread_mutex_lock(&serving);
+	regions[slot].memory = memory;
+	__atomic_store_n(&regions[slot].bytes, bytes, __ATOMIC_RELEASE);
+	if (slot >= num_regions)
+		__atomic_store_n(&num_regions, slot + 1, __ATOMIC_RELEASE);
 }
 
-void stage_release(void)
+void stage_move_region(uint32_t slot, void *memory, size_t bytes)
 {
+	pthread_mutex_lock(&serving);
+	regions[slot] = (struct region){ memory, bytes };
 	pthread_mutex_unlock(&serving);
+}
+
+void stage_remove_region(uint32_t slot)
+{
+	stage_move_region(slot, NULL, 0);
 }
 
 /* It sleeps on a word that peers can write: tell it until it has heard. */
@@ -254,8 +277,8 @@ static void join(void)
 	struct timespec limit;
 
 	do {
-		__atomic_store_n(&fabric_seg->stage.asked, 1, __ATOMIC_SEQ_CST);
-		wake(&fabric_seg->stage.asked);
+		__atomic_store_n(&segment_own->stage.asked, 1, __ATOMIC_SEQ_CST);
+		wake(&segment_own->stage.asked);
 		clock_gettime(CLOCK_REALTIME, &limit);
 		limit.tv_sec++;
 	} while (pthread_timedjoin_np(helper, NULL, &limit) == ETIMEDOUT);
@@ -277,44 +300,19 @@ void stage_forget(void)
 	pthread_mutex_init(&serving, NULL);
 	pthread_mutex_init(&starting, NULL);
 	running = false;
+	memset(regions, 0, num_regions * sizeof(regions[0]));
+	num_regions = 0;
 }
 
 /* The requester's half */
 
-bool stage_needed(void)
-{
-	const char *knob = getenv("VERBATIM_SOFT_VM");
-	char from = 0, to;
-	struct iovec here = { &to, 1 }, there = { &from, 1 };
-
-	return (knob && !strcmp(knob, "off")) ||
-		process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
-}
-
-/* At address 0 nothing is mapped, but permission is looked at before. */
-static bool is_forbidden(int pid)
-{
-	struct iovec here, there = { NULL, 1 };
-	char byte;
-
-	here = (struct iovec){ &byte, 1 };
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) < 0 &&
-		(errno == EPERM || errno == ENOSYS);
-}
-
 /* What we may not do to them, they may hardly do to us. */
-void stage_expect(uint32_t qpn)
+void stage_expect(const struct peer *peer)
 {
-	struct fabric_peer *peer;
-	uint32_t index;
-
-	if (fabric_find(qpn, &peer, &index) < 0)
-		return;
-	if (peer->seg != fabric_seg &&
+	if (peer->seg != segment_own &&
 	    (peer->forbidden || peer->seg->stage.forbidden ||
-	     is_forbidden(peer->pid)))
+	     process_vm_is_forbidden(peer->pid)))
 		start();
-	fabric_put(peer);
 }
 
 /* Take back what the last one has left. */
@@ -358,7 +356,7 @@ static void await_change(struct shm_job *job, uint32_t state)
 	__atomic_store_n(&job->waits, 0, __ATOMIC_SEQ_CST);
 }
 
-static int await(struct fabric_peer *peer, struct shm_job *job)
+static int await(struct peer *peer, struct shm_job *job)
 {
 	uint64_t passed, since = process_now();
 	unsigned int n;
@@ -376,7 +374,7 @@ static int await(struct fabric_peer *peer, struct shm_job *job)
 			continue;
 		}
 		await_change(job, state);
-		if (!fabric_peer_look(peer))
+		if (!peer_look(peer))
 			return -ESRCH;
 		passed = process_now() - since;
 		if ((passed > TRY && change(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) ||
@@ -385,7 +383,7 @@ static int await(struct fabric_peer *peer, struct shm_job *job)
 	}
 }
 
-static int ask(struct fabric_peer *peer, struct shm_job *job, bool write,
+static int ask(struct peer *peer, struct shm_job *job, bool write,
 	       const struct copy_list *there)
 {
 	int err;
@@ -401,23 +399,23 @@ static int ask(struct fabric_peer *peer, struct shm_job *job, bool write,
 	return job->result ? -EFAULT : 0;
 }
 
-static int move_piece(struct fabric_peer *peer, struct shm_job *job, bool write,
+static int move_piece(struct peer *peer, struct shm_job *job, bool write,
 		      const struct copy_list *here,
 		      const struct copy_list *there, size_t len)
 {
 	int err;
 
 	if (write)
-		copy_gather(job->bytes, here);
+		copy_list_gather(job->bytes, here);
 	err = ask(peer, job, write, there);
 	if (err || write)
 		return err;
 	memcheck_defined(job->bytes, len);
-	copy_scatter(here, job->bytes, len);
+	copy_list_scatter(here, job->bytes, len);
 	return 0;
 }
 
-static int move(struct fabric_peer *peer, bool write, struct copy_list *local,
+static int move(struct peer *peer, bool write, struct copy_list *local,
 		struct copy_list *remote)
 {
 	struct shm_job *job = take_job(peer->seg);
@@ -426,9 +424,9 @@ static int move(struct fabric_peer *peer, bool write, struct copy_list *local,
 	size_t len;
 
 	if (!job)
-		return fabric_peer_look(peer) ? -EAGAIN : -ESRCH;
-	while (!err && (len = copy_cut(remote, SHM_JOB_BYTES, &there))) {
-		copy_cut(local, len, &here);
+		return peer_look(peer) ? -EAGAIN : -ESRCH;
+	while (!err && (len = copy_list_cut(remote, SHM_JOB_BYTES, &there))) {
+		copy_list_cut(local, len, &here);
 		err = move_piece(peer, job, write, &here, &there, len);
 	}
 	is_free(job);
@@ -436,13 +434,13 @@ static int move(struct fabric_peer *peer, bool write, struct copy_list *local,
 	return err;
 }
 
-int stage_put(struct fabric_peer *peer, struct copy_list *local,
+int stage_put(struct peer *peer, struct copy_list *local,
 	      struct copy_list *remote)
 {
 	return move(peer, true, local, remote);
 }
 
-int stage_get(struct fabric_peer *peer, struct copy_list *local,
+int stage_get(struct peer *peer, struct copy_list *local,
 	      struct copy_list *remote)
 {
 	return move(peer, false, local, remote);

@@ -77,7 +77,7 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r,
 	if (!(r->shm->access & IBV_ACCESS_REMOTE_WRITE))
 		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
 				      IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_check_remote(r->peer->seg, r->pd, r->shm->qpn,
+	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn,
 			       IBV_ACCESS_REMOTE_WRITE, wr->remote_addr,
 			       wr->rkey, wr->length, &to))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
@@ -109,7 +109,7 @@ static int check_response(struct soft_remote *r, struct soft_wr *wr,
 	    (is_atomic(wr) && wr->remote_addr % 8))
 		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
 				      IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_check_remote(r->peer->seg, r->pd, r->shm->qpn, access,
+	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn, access,
 			       wr->remote_addr, wr->rkey, length, from))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
 				      IBV_WC_REM_ACCESS_ERR);
@@ -180,7 +180,7 @@ static int atomic_at(struct soft_remote *r, struct soft_wr *wr,
 		return deliver_break(r, IBV_EVENT_QP_FATAL,
 				     IBV_WC_REM_OP_ERR);
 	if (!err)
-		copy_scatter(to, (uint8_t *)&old, sizeof(old));
+		copy_list_scatter(to, (uint8_t *)&old, sizeof(old));
 	return deliver_copy_error(err);
 }
 
@@ -248,7 +248,7 @@ static inline int check_local(struct soft_qp *qp, struct soft_wr *wr,
 		list->iov[0].iov_len = wr->length;
 		list->count = 1;
 		list->nulls = 0;
-	} else if (!copy_check(fabric_seg, qp->shm->pd,
+	} else if (!copy_list_check(segment_own, qp->shm->pd,
 			       sq_reads(wr->opcode) ?
 			       IBV_ACCESS_LOCAL_WRITE : 0, wr->sge, wr->num_sge,
 			       wr->length, list))

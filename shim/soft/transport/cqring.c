@@ -25,6 +25,7 @@
 #include "shim/soft/fabric/heap.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/process.h"
+#include "shim/soft/fabric/segment.h"
 
 enum { BOUNCE_STEP = 32 << 10, UNKNOWN = -1 };
 
@@ -220,7 +221,7 @@ static bool reserve(struct cqring *ring, uint32_t end)
 	if (likely(end <= from))
 		return true;
 	end = (end + BOUNCE_STEP - 1) & ~(BOUNCE_STEP - 1u);
-	if (heap_reserve_in(ring->seg, ring->bounce + from, end - from) < 0)
+	if (segment_reserve_in(ring->seg, ring->bounce + from, end - from) < 0)
 		return false;
 	cq->bounce_ready = end;
 	return true;

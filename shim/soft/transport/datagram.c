@@ -22,13 +22,13 @@
 
 enum { PEERS = 1024 };
 
-struct peer {
+struct receiver {
 	struct soft_remote	remote;
 	uint32_t		qpn;
 };
 
 struct datagram_peers {
-	struct peer		*at[PEERS];
+	struct receiver		*at[PEERS];
 	struct mcast_groups	groups;
 };
 
@@ -49,46 +49,46 @@ void datagram_forget(struct soft_qp *qp)
 	qp->peers = NULL;
 }
 
-static void forget(struct peer **at)
+static void forget(struct receiver **at)
 {
 	remote_forget(&(*at)->remote);
 	free(*at);
 	*at = NULL;
 }
 
-static struct peer *add(struct peer **at, uint32_t qpn)
+static struct receiver *add(struct receiver **at, uint32_t qpn)
 {
-	struct peer *peer = calloc(1, sizeof(*peer));
+	struct receiver *receiver = calloc(1, sizeof(*receiver));
 
-	if (!peer)
+	if (!receiver)
 		return NULL;
-	if (!remote_resolve(&peer->remote, qpn)) {
-		free(peer);
+	if (!remote_resolve(&receiver->remote, qpn)) {
+		free(receiver);
 		return NULL;
 	}
-	peer->qpn = qpn;
+	receiver->qpn = qpn;
 	if (*at)
 		forget(at);
-	*at = peer;
-	return peer;
+	*at = receiver;
+	return receiver;
 }
 
 /* What is known of it may be old. */
 struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 {
-	struct peer **at = &qp->peers->at[qpn % PEERS];
-	struct peer *peer = *at;
+	struct receiver **at = &qp->peers->at[qpn % PEERS];
+	struct receiver *receiver = *at;
 
-	if (likely(peer && peer->qpn == qpn)) {
-		if (likely(remote_lock_datagram(qp, &peer->remote, qpn)))
-			return &peer->remote;
+	if (likely(receiver && receiver->qpn == qpn)) {
+		if (likely(remote_lock_datagram(qp, &receiver->remote, qpn)))
+			return &receiver->remote;
 		forget(at);
 	}
-	peer = add(at, qpn);
-	if (!peer)
+	receiver = add(at, qpn);
+	if (!receiver)
 		return NULL;
-	if (remote_lock_datagram(qp, &peer->remote, qpn))
-		return &peer->remote;
+	if (remote_lock_datagram(qp, &receiver->remote, qpn))
+		return &receiver->remote;
 	forget(at);
 	return NULL;
 }
@@ -131,7 +131,7 @@ static void add_grh(const struct soft_ah *ah, const struct soft_wr *wr,
 		    struct message *m, struct ibv_grh *grh)
 {
 	ah_fill_grh(ah, wr->length, wr->opcode == IBV_WR_SEND_WITH_IMM, grh);
-	copy_prepend(m->from, grh, sizeof(*grh));
+	copy_list_prepend(m->from, grh, sizeof(*grh));
 	m->wc_flags |= IBV_WC_GRH;
 	m->absent = 0;
 }

@@ -21,7 +21,7 @@
 #include "shim/soft/verbs/mw.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/srq.h"
-#include "shim/soft/transport/xrc.h"
+#include "shim/soft/fabric/xrc.h"
 
 static uint32_t state_of(struct shm_qp *shm)
 {
@@ -211,7 +211,7 @@ static void fail(struct soft_remote *r, int event)
 
 void deliver_fail(struct soft_qp *qp)
 {
-	struct fabric_peer self = { .seg = fabric_seg };
+	struct peer self = { .seg = segment_own };
 	struct soft_remote r = { .peer = &self, .shm = qp->shm, .rq = qp->rq,
 				 .xrc = qp->xrc };
 
@@ -315,7 +315,7 @@ static bool pack(struct soft_remote *r, struct shm_cqe *cqe,
 	else
 		cqe->where = SHM_INLINE;
 	if (to)
-		copy_gather(to, m->from);
+		copy_list_gather(to, m->from);
 	return to;
 }
 
@@ -325,7 +325,7 @@ static bool travels(struct soft_remote *r, const struct message *m,
 {
 	uint32_t length = m->length - m->absent;
 
-	return r->peer->seg != fabric_seg && length &&
+	return r->peer->seg != segment_own && length &&
 		length <= SHM_BOUNCE_MSG && !to->paged;
 }
 
@@ -338,7 +338,7 @@ static int move(struct soft_remote *r, const struct message *m,
 	int err = 0;
 
 	if (m->absent)
-		copy_skip(to, m->absent);
+		copy_list_skip(to, m->absent);
 	for (;;) {
 		if (landed)
 			err = copy_put(r->peer, m->from, to);
@@ -373,7 +373,7 @@ int deliver(struct soft_remote *r, struct message *m)
 	if (m->length > wqe->length)
 		return too_long(r, wqe, slot);
 	num = rq_num_sge(&r->rq, wqe);
-	if (!copy_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE,
+	if (!copy_list_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE,
 			wqe->sge, num, m->length, &to))
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
 				 IBV_WC_REM_OP_ERR);

@@ -285,12 +285,12 @@ static int fill(struct soft_qp *qp, const struct ibv_flow_attr *attr,
 static int take_slot(struct soft_flow *flow, const struct shm_flow *rule)
 {
 	int slot = soft_slot(flows, SHM_FLOW_MAX, &next_slot);
-	struct shm_seg *seg = fabric_seg;
+	struct shm_seg *seg = segment_own;
 
 	if (slot < 0)
 		return ENOMEM;
 	flow->shm = &seg->flow[slot];
-	if (heap_reserve(&seg->flow_lock, TABLE_BYTES) < 0 ||
+	if (segment_reserve(&seg->flow_lock, TABLE_BYTES) < 0 ||
 	    (!flow->qp->flows && mcast_join_raw(flow->qp) < 0))
 		return ENOMEM;
 	lock_take(&seg->flow_lock);
@@ -337,9 +337,9 @@ static void withdraw(struct soft_flow *flow)
 {
 	struct shm_flow *shm = flow->shm;
 
-	lock_take(&fabric_seg->flow_lock);
+	lock_take(&segment_own->flow_lock);
 	shm->qpn = 0;
-	lock_drop(&fabric_seg->flow_lock);
+	lock_drop(&segment_own->flow_lock);
 	flows[flow->flow.handle] = NULL;
 	if (flow->counters) {
 		flow->counters->packets += shm->packets;

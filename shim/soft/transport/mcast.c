@@ -18,26 +18,26 @@
 
 enum { LID_FIRST = 0xc000, LID_PERMISSIVE = 0xffff };
 
-static bool is_of(const struct fabric_member *member, const union ibv_gid *gid,
+static bool is_of(const struct registry_member *member, const union ibv_gid *gid,
 		  uint32_t lid)
 {
 	return member->qpn && !memcmp(&member->gid, gid, sizeof(*gid)) &&
 		(member->lid == lid || lid == MCAST_ANY_LID);
 }
 
-static uint32_t count_members(const struct fabric_members *members,
+static uint32_t count_members(const struct registry_members *members,
 			      const union ibv_gid *gid, uint32_t lid)
 {
 	uint32_t i, count = 0;
 
-	for (i = 0; i < FABRIC_MEMBERS; i++)
+	for (i = 0; i < REGISTRY_MEMBERS; i++)
 		count += is_of(&members->at[i], gid, lid);
 	return count;
 }
 
 static struct mcast_group *read_group(const union ibv_gid *gid, uint32_t lid)
 {
-	const struct fabric_members *members = fabric_lock_members();
+	const struct registry_members *members = registry_lock_members();
 	uint32_t i, count = count_members(members, gid, lid);
 	struct mcast_group *group;
 
@@ -47,11 +47,11 @@ static struct mcast_group *read_group(const union ibv_gid *gid, uint32_t lid)
 		group->lid = lid;
 		group->changes = members->changes;
 		group->count = 0;
-		for (i = 0; i < FABRIC_MEMBERS && group->count < count; i++)
+		for (i = 0; i < REGISTRY_MEMBERS && group->count < count; i++)
 			if (is_of(&members->at[i], gid, lid))
 				group->qpn[group->count++] = members->at[i].qpn;
 	}
-	fabric_unlock_members();
+	registry_unlock_members();
 	return group;
 }
 
@@ -62,7 +62,7 @@ const struct mcast_group *mcast_find(struct mcast_groups *groups,
 	const union ibv_gid *gid = &attr->grh.dgid;
 	struct mcast_group **at = &groups->at[(gid->raw[15] ^ lid) % 8];
 
-	if (!*at || (*at)->changes != fabric_member_changes() ||
+	if (!*at || (*at)->changes != registry_member_changes() ||
 	    (*at)->lid != lid || memcmp(&(*at)->gid, gid, sizeof(*gid))) {
 		free(*at);
 		*at = read_group(gid, lid);
@@ -79,13 +79,13 @@ void mcast_forget(struct mcast_groups *groups)
 	memset(groups, 0, sizeof(*groups));
 }
 
-static struct fabric_member *find(struct fabric_members *members, uint32_t qpn,
+static struct registry_member *find(struct registry_members *members, uint32_t qpn,
 				  const union ibv_gid *gid, uint16_t lid)
 {
-	struct fabric_member *member;
+	struct registry_member *member;
 	uint32_t i;
 
-	for (i = 0; i < FABRIC_MEMBERS; i++) {
+	for (i = 0; i < REGISTRY_MEMBERS; i++) {
 		member = &members->at[i];
 		if (member->qpn == qpn && member->lid == lid &&
 		    !memcmp(&member->gid, gid, sizeof(*gid)))
@@ -94,21 +94,21 @@ static struct fabric_member *find(struct fabric_members *members, uint32_t qpn,
 	return NULL;
 }
 
-static struct fabric_member *find_free(struct fabric_members *members)
+static struct registry_member *find_free(struct registry_members *members)
 {
 	uint32_t i;
 
-	for (i = 0; i < FABRIC_MEMBERS; i++)
+	for (i = 0; i < REGISTRY_MEMBERS; i++)
 		if (!members->at[i].qpn)
 			return &members->at[i];
 	return NULL;
 }
 
 /* 1: it was there already. */
-static int add(struct fabric_members *members, uint32_t qpn,
+static int add(struct registry_members *members, uint32_t qpn,
 	       const union ibv_gid *gid, uint16_t lid)
 {
-	struct fabric_member *member;
+	struct registry_member *member;
 
 	if (find(members, qpn, gid, lid))
 		return 1;
@@ -118,14 +118,14 @@ static int add(struct fabric_members *members, uint32_t qpn,
 		return -ENOMEM;
 	member->gid = *gid;
 	member->lid = lid;
-	member->node = fabric_self.node;
+	member->node = node_self.node;
 	/* it counts once it has a number: we may die in between */
 	__atomic_store_n(&member->qpn, qpn, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static void clear(struct fabric_members *members, struct fabric_member *member)
+static void clear(struct registry_members *members, struct registry_member *member)
 {
 	__atomic_store_n(&member->qpn, 0, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
@@ -160,8 +160,8 @@ static int attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 	if (!can_join(qp, gid, lid))
 		return EINVAL;
 	pthread_mutex_lock(&qp->modifying);
-	err = add(fabric_lock_members(), qp->shm->qpn, gid, lid);
-	fabric_unlock_members();
+	err = add(registry_lock_members(), qp->shm->qpn, gid, lid);
+	registry_unlock_members();
 	if (!err)
 		__atomic_add_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&qp->modifying);
@@ -170,19 +170,19 @@ static int attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 
 static int detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	struct fabric_members *members;
-	struct fabric_member *member;
+	struct registry_members *members;
+	struct registry_member *member;
 
 	if (!can_join(qp, gid, lid))
 		return EINVAL;
 	pthread_mutex_lock(&qp->modifying);
-	members = fabric_lock_members();
+	members = registry_lock_members();
 	member = find(members, qp->shm->qpn, gid, lid);
 	if (member) {
 		clear(members, member);
 		__atomic_sub_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
 	}
-	fabric_unlock_members();
+	registry_unlock_members();
 	pthread_mutex_unlock(&qp->modifying);
 	return member ? 0 : EINVAL;
 }
@@ -191,9 +191,9 @@ static const union ibv_gid raw_group;
 
 int mcast_join_raw(struct soft_qp *qp)
 {
-	int err = add(fabric_lock_members(), qp->shm->qpn, &raw_group, 0);
+	int err = add(registry_lock_members(), qp->shm->qpn, &raw_group, 0);
 
-	fabric_unlock_members();
+	registry_unlock_members();
 	if (!err)
 		__atomic_add_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
 	return err;
@@ -201,28 +201,28 @@ int mcast_join_raw(struct soft_qp *qp)
 
 void mcast_leave_raw(struct soft_qp *qp)
 {
-	struct fabric_members *members = fabric_lock_members();
-	struct fabric_member *member = find(members, qp->shm->qpn, &raw_group, 0);
+	struct registry_members *members = registry_lock_members();
+	struct registry_member *member = find(members, qp->shm->qpn, &raw_group, 0);
 
 	if (member) {
 		clear(members, member);
 		__atomic_sub_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
 	}
-	fabric_unlock_members();
+	registry_unlock_members();
 }
 
 void mcast_leave(struct soft_qp *qp)
 {
-	struct fabric_members *members;
+	struct registry_members *members;
 	uint32_t i;
 
 	if (!qp->groups)
 		return;
-	members = fabric_lock_members();
-	for (i = 0; i < FABRIC_MEMBERS; i++)
+	members = registry_lock_members();
+	for (i = 0; i < REGISTRY_MEMBERS; i++)
 		if (members->at[i].qpn == qp->shm->qpn)
 			clear(members, &members->at[i]);
-	fabric_unlock_members();
+	registry_unlock_members();
 	qp->groups = 0;
 }
 

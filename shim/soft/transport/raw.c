@@ -31,7 +31,7 @@ struct raw_peers {
 	uint32_t	count;
 	struct {
 		uint32_t		qpn;
-		struct fabric_peer	*peer;
+		struct peer	*peer;
 	} at[];
 };
 
@@ -107,7 +107,7 @@ void raw_forget(struct soft_qp *qp)
 	uint32_t i;
 
 	for (i = 0; qp->raw && i < qp->raw->count; i++)
-		fabric_put(qp->raw->at[i].peer);
+		registry_put_peer(qp->raw->at[i].peer);
 	free(qp->raw);
 	qp->raw = NULL;
 }
@@ -123,7 +123,7 @@ static struct raw_peers *find_peers(const struct mcast_group *group)
 	peers->changes = group->changes;
 	peers->count = 0;
 	for (i = 0; i < group->count; i++)
-		if (fabric_find(group->qpn[i], &peers->at[peers->count].peer,
+		if (registry_find_qp(group->qpn[i], &peers->at[peers->count].peer,
 				&unused) == 0)
 			peers->at[peers->count++].qpn = group->qpn[i];
 	return peers;
@@ -149,7 +149,7 @@ static void ask_all(const struct raw_peers *peers, struct steering *s,
 	uint32_t i;
 
 	for (i = 0; peers && i < peers->count; i++)
-		if (fabric_peer_alive(peers->at[i].peer))
+		if (peer_is_alive(peers->at[i].peer))
 			flow_match(peers->at[i].peer->seg, peers->at[i].qpn,
 				   s->layers, &s->packet, fn, s);
 }
@@ -158,9 +158,9 @@ static void read_headers(const struct copy_list *from, struct steering *s)
 {
 	uint8_t head[PACKET_HEADERS];
 	struct copy_list rest = *from, first;
-	size_t len = copy_cut(&rest, sizeof(head), &first);
+	size_t len = copy_list_cut(&rest, sizeof(head), &first);
 
-	copy_gather(head, &first);
+	copy_list_gather(head, &first);
 	s->layers = packet_read(head, len, &s->packet);
 }
 

@@ -16,7 +16,7 @@
 
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/port_state.h"
-#include "shim/soft/transport/xrc.h"
+#include "shim/soft/fabric/xrc.h"
 
 static void drop_shared(struct soft_remote *r)
 {
@@ -24,14 +24,14 @@ static void drop_shared(struct soft_remote *r)
 
 	for (; r; r = next) {
 		next = r->next;
-		fabric_put(r->peer);
+		registry_put_peer(r->peer);
 		free(r);
 	}
 }
 
 void remote_forget(struct soft_remote *r)
 {
-	fabric_put(r->peer);
+	registry_put_peer(r->peer);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -66,7 +66,7 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn)
 {
 	uint32_t index;
 
-	if (fabric_find(qpn, &r->peer, &index) < 0)
+	if (registry_find_qp(qpn, &r->peer, &index) < 0)
 		return false;
 	r->shm = &r->peer->seg->qp[index];
 	r->slot = index;
@@ -84,9 +84,9 @@ static bool resolve_xrc(struct soft_qp *qp)
 	struct soft_remote *r = &qp->remote;
 	uint32_t slot;
 
-	if (!qp->reachable || fabric_find_xrc(qp->shm->dest_qpn, &slot) < 0)
+	if (!qp->reachable || registry_find_xrc(qp->shm->dest_qpn, &slot) < 0)
 		return false;
-	r->xrc = &fabric_xrc()->qp[slot];
+	r->xrc = &registry_xrc()->qp[slot];
 	r->shm = &r->xrc->qp;
 	/* it may be of no object in the process that receives */
 	r->slot = UINT16_MAX;
@@ -99,10 +99,10 @@ static int find_shared(struct soft_remote *r)
 	uint32_t slot;
 	int err;
 
-	err = fabric_find_number(FABRIC_SRQ, r->srqn, &r->peer, &slot);
+	err = registry_find_number(REGISTRY_SRQ, r->srqn, &r->peer, &slot);
 	if (err < 0)
 		return err;
-	if (!fabric_peer_look(r->peer))
+	if (!peer_look(r->peer))
 		return -ENOENT;
 	r->srq = &r->peer->seg->srq[slot];
 	r->pd = r->rq_pd = r->srq->pd;
@@ -120,7 +120,7 @@ static struct soft_remote *resolve_shared(struct soft_qp *qp, uint32_t srqn)
 	*r = qp->remote;
 	r->srqn = srqn;
 	if (find_shared(r) < 0) {
-		fabric_put(r->peer);
+		registry_put_peer(r->peer);
 		free(r);
 		return &qp->remote;
 	}
@@ -159,7 +159,7 @@ static uint8_t receives_from(uint8_t type)
 /* By a fault on demand. */
 static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 {
-	return port_blocked(fabric_seg, qp->attr.port_num) ||
+	return port_blocked(segment_own, qp->attr.port_num) ||
 		(r->peer && port_blocked(r->peer->seg, r->shm->port));
 }
 
@@ -168,7 +168,7 @@ static inline bool alive(struct soft_remote *r)
 {
 	uint64_t now;
 
-	if (r->peer && !fabric_peer_alive(r->peer))
+	if (r->peer && !peer_is_alive(r->peer))
 		return false;
 	if (likely(!r->xrc))
 		return true;

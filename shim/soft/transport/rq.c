@@ -15,7 +15,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/heap.h"
 
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
@@ -83,7 +84,7 @@ int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
 			return -ENOMEM;
 		}
 	}
-	return rq_find(fabric_seg, shm, rq);
+	return rq_find(segment_own, shm, rq);
 }
 
 void rq_free(struct rq *rq)
@@ -125,7 +126,7 @@ int rq_grow(struct rq *rq, uint32_t max_wr)
 	shm->wqe_off = new.wqe_off;
 	shm->order_off = new.order_off;
 	__atomic_store_n(&shm->rings, shm->rings + 1, __ATOMIC_RELEASE);
-	err = rq_find(fabric_seg, shm, rq);
+	err = rq_find(segment_own, shm, rq);
 	from.shm = &old;
 	rq_free(&from);
 	return err;

@@ -11,7 +11,9 @@
 #include <infiniband/verbs.h>
 
 #include "shim/soft/transport/cqring.h"
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/fabric/process.h"
 #include "shim/soft/transport/rq.h"
@@ -60,8 +62,6 @@ struct soft_mr {
 	struct ibv_mr		mr;
 	struct shm_mr		*shm;	/* NULL: a twin destroyed it */
 	uint32_t		key;		/* as the program knows it */
-	void			*memory;	/* change these in stage_hold() */
-	size_t			bytes;
 	struct soft_twin	twin;
 	struct soft_pd		*pd;	/* that counts it, */
 	struct soft_dm		*dm;	/* and, unless NULL, this */
@@ -200,7 +200,7 @@ struct soft_sq {
 
 /* The other end, resolved from the queue pair number; see remote.c. */
 struct soft_remote {
-	struct fabric_peer	*peer;
+	struct peer	*peer;
 	struct shm_qp		*shm;
 	uint16_t		slot;		/* of @shm; UINT16_MAX: it is @xrc's */
 	struct rq		rq;

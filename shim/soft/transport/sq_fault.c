@@ -54,16 +54,16 @@ static int not_ready(struct soft_qp *qp)
 
 static void tell(struct soft_qp *qp, int type)
 {
-	struct pipe_event of_qp = { PIPE_QP, qp->shm - fabric_seg->qp,
+	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp,
 				    qp->shm->serial, type };
 	struct pipe_event of_cq = { PIPE_CQ, qp->send_cq->ex.handle,
 				    qp->send_cq->serial, type };
 
 	if (type == IBV_EVENT_CQ_ERR)
-		pipe_send(fabric_seg, qp->shm->async, &of_cq);
+		pipe_send(segment_own, qp->shm->async, &of_cq);
 	else if (type < IBV_EVENT_DEVICE_FATAL ||
 		 type == IBV_EVENT_QP_LAST_WQE_REACHED)
-		pipe_send(fabric_seg, qp->shm->async, &of_qp);
+		pipe_send(segment_own, qp->shm->async, &of_qp);
 	else
 		port_tell(qp->attr.port_num, type);
 }

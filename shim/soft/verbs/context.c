@@ -28,6 +28,7 @@
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/verbs/recv.h"
 #include "shim/soft/verbs/xrc_qp.h"
+#include "shim/soft/fabric/fabric.h"
 
 #define MAGIC	"Verbatim's context"
 
@@ -87,7 +88,7 @@ static int begin(void)
 	err = fabric_join();
 	if (err < 0)
 		return err;
-	err = contexts ? 0 : fault_load(fabric_seg->node);
+	err = contexts ? 0 : fault_load(segment_own->node);
 	if (err < 0) {
 		fabric_leave();
 		return err;

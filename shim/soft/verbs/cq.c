@@ -11,6 +11,7 @@
 #include "shim/soft/fabric/persona.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/poll.h"
+#include "shim/soft/fabric/segment.h"
 
 enum {
 	WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG |
@@ -41,9 +42,9 @@ static uint64_t ring_bytes(uint32_t size)
 /* Under the object mutex. */
 static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
 {
-	struct shm_cq *shm = &fabric_seg->cq[slot];
+	struct shm_cq *shm = &segment_own->cq[slot];
 
-	if (heap_reserve(shm, sizeof(*shm)) < 0)
+	if (segment_reserve(shm, sizeof(*shm)) < 0)
 		return -ENOMEM;
 	memset(shm, 0, sizeof(*shm));
 	shm->cqe = cqe;
@@ -57,7 +58,7 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
 	}
 	shm->serial = cq->serial;
 	cq->shm = shm;
-	cq->ring.ours = !cqring_find(fabric_seg, slot, &cq->ring);
+	cq->ring.ours = !cqring_find(segment_own, slot, &cq->ring);
 	return cq->ring.ours ? 0 : -EPROTO;
 }
 
@@ -228,7 +229,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 	off = heap_alloc(ring_bytes(size));
 	if (!off)
 		return ENOMEM;
-	cq->ring.entries = shm_at(fabric_seg, off, ring_bytes(size));
+	cq->ring.entries = shm_at(segment_own, off, ring_bytes(size));
 	cq->ring.mask = size - 1;
 	move_entries(&old, cq, num);
 	cq->shm->ring_off = off;

@@ -35,8 +35,6 @@ enum {
 		IBV_ACCESS_OPTIONAL_RANGE,
 };
 
-struct shm_mr mr_own[1 << SHM_MR_BITS];
-
 static uint32_t next_slot;
 
 int mr_check_access(unsigned int access)
@@ -88,34 +86,11 @@ void mr_rekey(struct soft_mr *mr)
 	mr->key = key;
 }
 
-static void show(struct shm_mr *shm, const struct shm_mr *own)
-{
-	shm->addr = own->addr;
-	shm->length = own->length;
-	shm->iova = own->iova;
-	shm->access = own->access;
-	shm->pd = own->pd;
-	shm->qpn = own->qpn;
-}
-
-void mr_set_keys(struct shm_mr *shm, uint32_t lkey, uint32_t rkey)
-{
-	struct shm_mr *own = mr_mine(shm);
-
-	if (lkey || rkey)
-		show(shm, own);
-	/* pair with the load_acquire of find() in copy.c */
-	__atomic_store_n(&own->lkey, lkey, __ATOMIC_RELEASE);
-	__atomic_store_n(&own->rkey, rkey, __ATOMIC_RELEASE);
-	__atomic_store_n(&shm->lkey, lkey, __ATOMIC_RELEASE);
-	__atomic_store_n(&shm->rkey, rkey, __ATOMIC_RELEASE);
-}
-
 void mr_publish(struct soft_mr *mr)
 {
 	mr->mr.lkey = mr->key;
-	mr->mr.rkey = mr_mine(mr->shm)->access & SHM_MR_NULL ? 0 : mr->key | 1;
-	mr_set_keys(mr->shm, mr->mr.lkey, mr->mr.rkey);
+	mr->mr.rkey = key_mine(mr->shm)->access & SHM_MR_NULL ? 0 : mr->key | 1;
+	key_show(mr->shm, mr->mr.lkey, mr->mr.rkey);
 }
 
 static void wait_for(struct lock *lock)
@@ -160,23 +135,8 @@ static void land_payload(void)
 void mr_withdraw(struct soft_mr *mr)
 {
 	land_payload();
-	mr_set_keys(mr->shm, 0, 0);
+	key_show(mr->shm, 0, 0);
 	wait_for_users();
-}
-
-int mr_reserve(uint32_t slot)
-{
-	uint32_t part = slot / SHM_MR_PART;
-
-	if (shm_has_mr(fabric_seg, slot))
-		return 0;
-	if (heap_reserve(&fabric_seg->mr[part * SHM_MR_PART],
-			 SHM_MR_PART * sizeof(struct shm_mr)) < 0)
-		return -ENOMEM;
-	/* pairs with the load_acquire of shm_has_mr() */
-	__atomic_or_fetch(&fabric_seg->mr_parts[part / 64], 1ull << part % 64,
-			  __ATOMIC_RELEASE);
-	return 0;
 }
 
 static int take_slot(struct soft_mr *mr, const struct mr_range *range)
@@ -186,13 +146,15 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 
 	pthread_mutex_lock(&soft_mutex);
 	slot = soft_slot(soft_mrs, persona_limits()->max_mr, &next_slot);
-	if (slot >= 0 && mr_reserve(slot) < 0)
+	if (slot >= 0 && key_reserve(slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {
-		__atomic_store_n(&soft_mrs[slot], mr, __ATOMIC_RELEASE);
+		soft_mrs[slot] = mr;
+		stage_add_region(slot, range->memory,
+				 range->access & SHM_MR_NULL ? 0 : range->length);
 		mr->mr.handle = slot;
-		mr->shm = &fabric_seg->mr[slot];
-		own = mr_mine(mr->shm);
+		mr->shm = &segment_own->mr[slot];
+		own = key_mine(mr->shm);
 		own->addr = (uintptr_t)range->memory;
 		own->length = range->length;
 		own->iova = range->iova;
@@ -216,8 +178,6 @@ struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
 	mr->mr.pd = pd;
 	mr->mr.addr = range->addr;
 	mr->mr.length = range->length;
-	mr->memory = range->memory;
-	mr->bytes = range->access & SHM_MR_NULL ? 0 : range->length;
 	mr->pd = to_pd(pd);
 	soft_twin_init(&mr->twin);
 	err = take_slot(mr, range);
@@ -291,9 +251,8 @@ static void destroy(struct soft_mr *mr)
 	struct soft_twin *t = &mr->twin;
 
 	mr_withdraw(mr);
-	stage_hold();
-	__atomic_store_n(&soft_mrs[mr->mr.handle], NULL, __ATOMIC_RELEASE);
-	stage_release();
+	stage_remove_region(mr->mr.handle);
+	soft_mrs[mr->mr.handle] = NULL;
 	if (mr->mapping)
 		munmap(mr->mapping, mr->mapped);
 	__atomic_sub_fetch(&mr->pd->refs, 1, __ATOMIC_RELEASE);
@@ -311,11 +270,8 @@ void mr_represent(struct soft_mr *mr, struct soft_mr *other)
 {
 	struct soft_mr **slot = &soft_mrs[mr->mr.handle];
 
-	if (*slot != mr)
-		return;
-	stage_hold();
-	__atomic_store_n(slot, other, __ATOMIC_RELEASE);
-	stage_release();
+	if (*slot == mr)
+		*slot = other;
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)

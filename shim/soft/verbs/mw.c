@@ -55,7 +55,7 @@ void mw_forget(void)
 
 static void set_rkey(struct soft_mw *mw, uint32_t rkey)
 {
-	mr_set_keys(mw->shm, 0, rkey);
+	key_show(mw->shm, 0, rkey);
 }
 
 static bool is_bound(const struct soft_mw *mw)
@@ -79,7 +79,7 @@ static void wait_for_users(void)
 	for (i = 0; i < SHM_QP_MAX; i++) {
 		if (!__atomic_load_n(&soft_qps[i], __ATOMIC_ACQUIRE))
 			continue;
-		users = &fabric_seg->qp[i].rq.lock;
+		users = &segment_own->qp[i].rq.lock;
 		lock_take(users);
 		lock_drop(users);
 	}
@@ -92,9 +92,9 @@ static void assign(struct soft_mw *mw, uint32_t slot)
 
 	mw->key = (SHM_MR_MAX + slot) << SHM_KEY_BITS |
 		(++generation[slot] & 0x7fu) << 8;
-	mw->shm = &fabric_seg->mr[SHM_MR_MAX + slot];
-	mr_mine(mw->shm)->pd = mw->mw.pd->handle;
-	mr_mine(mw->shm)->qpn = 0;
+	mw->shm = &segment_own->mr[SHM_MR_MAX + slot];
+	key_mine(mw->shm)->pd = mw->mw.pd->handle;
+	key_mine(mw->shm)->qpn = 0;
 	mw->mw.rkey = mw->key;
 	mw->mw.handle = slot;
 }
@@ -105,7 +105,7 @@ static int take_slot(struct soft_mw *mw)
 
 	lock_take(&lock);
 	slot = soft_slot(soft_mws, persona_limits()->max_mw, &next_slot);
-	if (slot >= 0 && mr_reserve(SHM_MR_MAX + slot) < 0)
+	if (slot >= 0 && key_reserve(SHM_MR_MAX + slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {
 		assign(mw, slot);
@@ -229,10 +229,10 @@ static struct soft_mw *find(uint32_t rkey)
 static const struct shm_mr *find_region(uint32_t lkey)
 {
 	uint32_t slot = lkey >> SHM_KEY_BITS;
-	const struct shm_mr *mr = &fabric_seg->mr[slot];
+	const struct shm_mr *mr = &segment_own->mr[slot];
 
-	return lkey && shm_has_mr(fabric_seg, slot) && __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
-		__atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE) ? &mr_own[slot] : NULL;
+	return lkey && shm_has_mr(segment_own, slot) && __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
+		__atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE) ? &key_own[slot] : NULL;
 }
 
 static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
@@ -246,7 +246,7 @@ static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
 static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw,
 		     const struct soft_wr *wr)
 {
-	return mr && mr->pd == mr_mine(mw->shm)->pd &&
+	return mr && mr->pd == key_mine(mw->shm)->pd &&
 		mr->access & IBV_ACCESS_MW_BIND &&
 		!(mr->access & IBV_ACCESS_ZERO_BASED) &&
 		!(wr->imm & ~KNOWN) &&
@@ -258,7 +258,7 @@ static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw,
 static void fill(struct soft_mw *mw, const struct shm_mr *mr,
 		 const struct soft_wr *wr)
 {
-	struct shm_mr *shm = mr_mine(mw->shm);
+	struct shm_mr *shm = key_mine(mw->shm);
 
 	shm->addr = mr->addr + (wr->bind_addr - mr->iova);
 	shm->length = wr->bind_length;
@@ -288,7 +288,7 @@ static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw,
 	if (is_bound(mw) || !wr->bind_length || !may_bind(mr, mw, wr))
 		return false;
 	fill(mw, mr, wr);
-	mr_mine(mw->shm)->qpn = qp->shm->qpn;
+	key_mine(mw->shm)->qpn = qp->shm->qpn;
 	__atomic_store_n(&mw->shm->bound, wr->rkey, __ATOMIC_RELAXED);
 	set_rkey(mw, wr->rkey);
 	return true;
@@ -299,7 +299,7 @@ static bool bind(struct soft_qp *qp, const struct soft_wr *wr)
 	const struct shm_mr *mr = find_region(wr->region);
 	struct soft_mw *mw = find(wr->rkey);
 
-	if (!mw || mr_mine(mw->shm)->pd != qp->shm->pd)
+	if (!mw || key_mine(mw->shm)->pd != qp->shm->pd)
 		return false;
 	return mw->mw.type == IBV_MW_TYPE_1 ? bind_type_1(mw, mr, wr) :
 		bind_type_2(qp, mw, mr, wr);
@@ -323,7 +323,7 @@ static bool invalidate(struct soft_qp *qp, uint32_t rkey)
 	bool done;
 
 	lock_take(&qp->shm->rq.lock);
-	done = mw_invalidate(fabric_seg, qp->shm, rkey);
+	done = mw_invalidate(segment_own, qp->shm, rkey);
 	lock_drop(&qp->shm->rq.lock);
 	return done;
 }

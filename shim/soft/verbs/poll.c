@@ -84,12 +84,12 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot,
 	if (unlikely(!rq->wqes))
 		return;		/* it has a shared queue, says another entry */
 	wqe = rq_wqe(rq, slot);
-	if (!copy_check(fabric_seg, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
+	if (!copy_list_check(segment_own, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
 			rq_num_sge(rq, wqe), p->byte_len, &to))
 		return;
 	if (p->absent)
-		copy_skip(&to, p->absent);
-	copy_scatter(&to, p->from, p->byte_len - p->absent);
+		copy_list_skip(&to, p->absent);
+	copy_list_scatter(&to, p->from, p->byte_len - p->absent);
 }
 
 /* A shared queue may grow meanwhile, and its requests move. */

@@ -47,7 +47,7 @@ void qp_tell(struct soft_qp *qp, int type)
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
 	struct pipe_event event = { PIPE_QP, ibqp->handle, qp->serial, type };
 
-	pipe_send(fabric_seg, to_context(ibqp->context)->async, &event);
+	pipe_send(segment_own, to_context(ibqp->context)->async, &event);
 }
 
 void qp_reset(struct soft_qp *qp)
@@ -130,10 +130,10 @@ static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 static int fill_slot(struct soft_qp *qp, uint32_t slot)
 {
 	const struct ibv_qp_cap *cap = &qp->init.cap;
-	struct shm_qp *shm = &fabric_seg->qp[slot];
+	struct shm_qp *shm = &segment_own->qp[slot];
 	int err;
 
-	if (heap_reserve(shm, sizeof(*shm)) < 0)
+	if (segment_reserve(shm, sizeof(*shm)) < 0)
 		return -ENOMEM;
 	memset(shm, 0, offsetof(struct shm_qp, rq));
 	qp->shm = shm;
@@ -152,7 +152,7 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 	shm->srq = qp->srq ? qp->srq->srq.handle + 1 : 0;
 	shm->async = to_context(qp->ex.qp_base.context)->async;
 	shm->serial = qp->serial = soft_serial();
-	return fabric_add_number(FABRIC_QP, slot, &shm->qpn);
+	return registry_add_number(REGISTRY_QP, slot, &shm->qpn);
 }
 
 static int take_slot(struct soft_qp *qp)
@@ -344,7 +344,7 @@ void qp_withdraw(struct soft_qp *qp)
 	}
 	pending_del(qp);
 	mcast_leave(qp);
-	fabric_del_number(qp->shm->qpn);
+	registry_del_number(qp->shm->qpn);
 	qp_reset(qp);
 	pending_del(qp);
 	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);

@@ -20,6 +20,7 @@
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/verbs/xrc_qp.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/fabric/registry.h"
 
 enum {
 	RC	= 1 << 0,
@@ -295,6 +296,18 @@ static void begin_drain(struct soft_qp *qp)
 		sq_drained(qp);
 }
 
+/* Its process may ask us to copy. */
+static void expect_copies(uint32_t qpn)
+{
+	struct peer *peer;
+	uint32_t slot;
+
+	if (registry_find_qp(qpn, &peer, &slot) < 0)
+		return;
+	stage_expect(peer);
+	registry_put_peer(peer);
+}
+
 static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		  enum ibv_qp_state to, int mask, enum ibv_mig_state mig_state)
 {
@@ -322,7 +335,7 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 	if (taken)
 		lock_drop(&qp->sq.lock);
 	if (to == IBV_QPS_RTR)
-		stage_expect(qp->attr.dest_qp_num);
+		expect_copies(qp->attr.dest_qp_num);
 }
 
 static void change(struct soft_qp *qp, enum ibv_qp_state from,

@@ -28,7 +28,7 @@ static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd,
 	if (err)
 		return err;
 	if (mr->imported || mr->mapping || !mr->shm ||
-	    mr_mine(mr->shm)->access & SHM_MR_NULL)
+	    key_mine(mr->shm)->access & SHM_MR_NULL)
 		return EINVAL;
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return EINVAL;
@@ -57,7 +57,7 @@ static int check_command(struct soft_mr *mr, int flags,
 static struct mr_range wanted(struct soft_mr *mr, int flags, void *addr,
 			      size_t length, int access)
 {
-	const struct shm_mr *own = &mr_own[mr->mr.handle];
+	const struct shm_mr *own = &key_own[mr->mr.handle];
 	struct mr_range range = {
 		.addr	= mr->mr.addr,
 		.memory	= (void *)(uintptr_t)own->addr,
@@ -84,7 +84,7 @@ static void change_pd(struct soft_mr *mr, struct ibv_pd *pd)
 	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&mr->pd->refs, 1, __ATOMIC_RELEASE);
 	mr->mr.pd = pd;
-	mr_mine(mr->shm)->pd = pd->handle;
+	key_mine(mr->shm)->pd = pd->handle;
 	do {
 		container(t, struct soft_mr, twin)->pd = to_pd(pd);
 		t = t->next;
@@ -93,16 +93,13 @@ static void change_pd(struct soft_mr *mr, struct ibv_pd *pd)
 
 static void change(struct soft_mr *mr, const struct mr_range *range)
 {
-	stage_hold();
-	mr->memory = range->memory;
-	mr->bytes = range->length;
-	stage_release();
+	stage_move_region(mr->mr.handle, range->memory, range->length);
 	mr->mr.addr = range->addr;
 	mr->mr.length = range->length;
-	mr_mine(mr->shm)->addr = (uintptr_t)range->memory;
-	mr_mine(mr->shm)->length = range->length;
-	mr_mine(mr->shm)->iova = range->iova;
-	mr_mine(mr->shm)->access = range->access;
+	key_mine(mr->shm)->addr = (uintptr_t)range->memory;
+	key_mine(mr->shm)->length = range->length;
+	key_mine(mr->shm)->iova = range->iova;
+	key_mine(mr->shm)->access = range->access;
 	mr_publish(mr);
 }
 

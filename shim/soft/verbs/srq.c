@@ -55,18 +55,18 @@ static int number(struct soft_srq *srq, uint32_t slot)
 	shm->cq = srq->cq->ex.handle;
 	srq->xrcd->refs++;
 	srq->cq->refs++;
-	return fabric_add_number(FABRIC_SRQ, slot, &shm->srqn);
+	return registry_add_number(REGISTRY_SRQ, slot, &shm->srqn);
 }
 
 static int fill_slot(struct soft_srq *srq, uint32_t slot,
 		     const struct ibv_srq_attr *attr)
 {
-	struct shm_srq *shm = &fabric_seg->srq[slot];
+	struct shm_srq *shm = &segment_own->srq[slot];
 	uint32_t i;
 	int err;
 
 	/* not the queue's lock: see rq_make() */
-	if (heap_reserve(shm, sizeof(*shm)) < 0)
+	if (segment_reserve(shm, sizeof(*shm)) < 0)
 		return -ENOMEM;
 	memset(shm, 0, offsetof(struct shm_srq, rq));
 	err = rq_make(&shm->rq, attr->max_wr, attr->max_sge, true, &srq->rq);
@@ -247,7 +247,7 @@ static void arm(struct soft_srq *srq, uint32_t limit)
 
 	rq->limit = limit;
 	if (limit && rq->prod - rq->taken < limit)
-		srq_tell_limit(fabric_seg, srq->shm);
+		srq_tell_limit(segment_own, srq->shm);
 }
 
 static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr,
@@ -311,7 +311,7 @@ static void purge_completions(struct soft_srq *srq)
 static void withdraw(struct soft_srq *srq)
 {
 	if (srq->xrcd)
-		fabric_del_number(srq->shm->srqn);
+		registry_del_number(srq->shm->srqn);
 	lock_take(&srq->shm->rq.lock);
 	srq->shm->srqn = UINT32_MAX;	/* who has found it looks anew */
 	lock_drop(&srq->shm->rq.lock);

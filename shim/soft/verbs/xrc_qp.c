@@ -11,13 +11,13 @@
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/qp.h"
-#include "shim/soft/transport/xrc.h"
+#include "shim/soft/fabric/xrc.h"
 
 static struct shm_holder holder_of(struct soft_qp *qp)
 {
 	return (struct shm_holder){
-		.instance = fabric_self.instance,
-		.node = fabric_self.node,
+		.instance = node_self.instance,
+		.node = node_self.node,
 		.serial = qp->serial,
 		.index = qp->ex.qp_base.handle,
 		.async = to_context(qp->ex.qp_base.context)->async,

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/soft/transport/xrc.h"
+#include "shim/soft/fabric/xrc.h"
+#include "shim/soft/fabric/node.h"
 
 static struct soft_xrcd *list;		/* under the object mutex */
 
@@ -49,8 +50,8 @@ static int open_inode(struct soft_xrcd *xrcd, int fd, struct stat *st)
 static int open_domain(struct soft_xrcd *xrcd, int fd, int oflags)
 {
 	struct shm_holder holder = {
-		.instance = fabric_self.instance,
-		.node = fabric_self.node,
+		.instance = node_self.instance,
+		.node = node_self.node,
 		.serial = soft_serial(),
 	};
 	struct stat st;

@@ -19,7 +19,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/shared.h"
 #include "tests/shim/soft/fellow.h"
 
@@ -307,7 +309,7 @@ static void our_ring_is_not_moved_by_others(void **state)
 
 	pair_setup(state);
 	p = *state;
-	cq = &fabric_seg->cq[p->a.cq->handle];
+	cq = &segment_own->cq[p->a.cq->handle];
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
 	cq->size = 1;
 	cq->rings++;

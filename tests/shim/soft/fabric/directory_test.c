@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/registry.h"
 #include "tests/shim/soft/pair.h"
 
 static char dir[64], gone[96];
@@ -242,7 +243,7 @@ static void die_removing(int fd)
 
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	open_context();
-	fabric_lock();
+	registry_lock();
 	snprintf(path, sizeof(path), "%s/fabric", dir);
 	if (stat(path, &st) < 0 || write(fd, "x", 1) != 1)
 		_exit(1);
@@ -292,7 +293,7 @@ static void lock_of_the_dead_is_not_its_childs(void **state)
 	pid = fork();
 	if (!pid) {
 		open_context();
-		fabric_lock();
+		registry_lock();
 		if (!fork()) {
 			close(stop[1]);
 			word = write(fds[1], "x", 1);

@@ -11,7 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/registry.h"
 #include "tests/shim/soft/fellow.h"
 
 #define GIVEN(name)	struct given *name = *state
@@ -206,11 +207,11 @@ static void unmapped_memory_is_an_error_there(void **state)
 	assert_int_equal(teardown(state), 0);
 }
 
-static struct shm_seg *segment_of(struct given *g, struct fabric_peer **peer)
+static struct shm_seg *segment_of(struct given *g, struct peer **peer)
 {
 	uint32_t index;
 
-	assert_int_equal(fabric_find(g->f.address.qpn, peer, &index), 0);
+	assert_int_equal(registry_find_qp(g->f.address.qpn, peer, &index), 0);
 	return (*peer)->seg;
 }
 
@@ -232,7 +233,7 @@ static int32_t forge(struct shm_seg *seg, uint64_t addr, uint64_t len)
 static void owner_copies_to_registered_memory_only(void **state)
 {
 	GIVEN(g);
-	struct fabric_peer *peer;
+	struct peer *peer;
 	struct shm_seg *seg = segment_of(g, &peer);
 	uint64_t addr = g->f.address.addr;
 
@@ -242,14 +243,14 @@ static void owner_copies_to_registered_memory_only(void **state)
 	assert_int_equal(forge(seg, addr, SHM_JOB_BYTES + 1), -EFAULT);
 	assert_int_equal(forge(seg, addr, UINT64_MAX), -EFAULT);
 	assert_int_equal(forge(seg, (uintptr_t)&forge, 100), -EFAULT);
-	fabric_put(peer);
+	registry_put_peer(peer);
 }
 
 /* All jobs are held by one who was killed, and one of them is asked for. */
 static void dead_requesters_are_no_obstacle(void **state)
 {
 	GIVEN(g);
-	struct fabric_peer *peer;
+	struct peer *peer;
 	struct shm_seg *seg = segment_of(g, &peer);
 	int i;
 
@@ -260,7 +261,7 @@ static void dead_requesters_are_no_obstacle(void **state)
 	}
 	assert_int_equal(rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
 	expect(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
-	fabric_put(peer);
+	registry_put_peer(peer);
 }
 
 /* No process_vm, as in a container that allows no ptrace. */

@@ -35,5 +35,4 @@ bool xrc_held(const struct shm_xrc_qp *qp);
 void xrc_tell(const struct shm_xrc_qp *qp, int type);
 
 /* Take what dead processes held away; under the fabric's lock. */
-void xrc_sweep(struct shm_xrc *xrc,
-	       bool (*registered)(uint32_t node, uint64_t instance));
+void xrc_sweep(bool (*registered)(uint32_t node, uint64_t instance));

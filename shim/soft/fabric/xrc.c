@@ -14,14 +14,15 @@
  *
  * Not here: the objects that programs have of them (xrcd.c, xrc_qp.c).
  */
-#include "shim/soft/transport/xrc.h"
+#include "shim/soft/fabric/xrc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/registry.h"
 
 static int add_holder(struct shm_holder *holders,
 		      const struct shm_holder *holder)
@@ -46,8 +47,8 @@ static void del_holder(struct shm_holder *holders, uint32_t serial)
 	struct shm_holder *h;
 
 	for (h = holders; h < holders + SHM_HOLDERS; h++)
-		if (h->serial == serial && h->node == fabric_self.node &&
-		    h->instance == fabric_self.instance)
+		if (h->serial == serial && h->node == node_self.node &&
+		    h->instance == node_self.instance)
 			__atomic_store_n(&h->serial, 0, __ATOMIC_RELEASE);
 }
 
@@ -82,7 +83,7 @@ static struct shm_xrcd *find_domain(struct shm_xrc *xrc, uint64_t dev,
 	for (d = xrc->xrcd; d < xrc->xrcd + xrc->high_xrcd; d++) {
 		if (!d->id || d->dev != dev || d->ino != ino)
 			continue;
-		if (drop_dead(d->holder, fabric_has))
+		if (drop_dead(d->holder, node_has))
 			return d;
 		d->id = 0;
 	}
@@ -98,7 +99,7 @@ static struct shm_xrcd *new_domain(struct shm_xrc *xrc, uint64_t dev,
 	for (i = 0; i < xrc->high_xrcd && xrc->xrcd[i].id; i++)
 		;
 	d = &xrc->xrcd[i];
-	if (i == SHM_XRCD_MAX || fabric_back(d, sizeof(*d)) < 0)
+	if (i == SHM_XRCD_MAX || registry_back_pages(d, sizeof(*d)) < 0)
 		return NULL;
 	if (i == xrc->high_xrcd)
 		xrc->high_xrcd++;
@@ -112,7 +113,7 @@ static struct shm_xrcd *new_domain(struct shm_xrc *xrc, uint64_t dev,
 static int open_domain(uint64_t dev, uint64_t ino, int oflags,
 		       const struct shm_holder *holder, uint32_t *ret_id)
 {
-	struct shm_xrc *xrc = fabric_xrc();
+	struct shm_xrc *xrc = registry_xrc();
 	struct shm_xrcd *d = NULL;
 	bool private = !dev && !ino;
 	int err;
@@ -138,9 +139,9 @@ int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags,
 {
 	int err;
 
-	fabric_lock();
+	registry_lock();
 	err = open_domain(dev, ino, oflags, holder, ret_id);
-	fabric_unlock();
+	registry_unlock();
 	return err;
 }
 
@@ -148,14 +149,14 @@ void xrc_close_domain(uint32_t id, uint32_t serial)
 {
 	struct shm_xrcd *d;
 
-	fabric_lock();
-	d = &fabric_xrc()->xrcd[id % SHM_XRCD_MAX];
+	registry_lock();
+	d = &registry_xrc()->xrcd[id % SHM_XRCD_MAX];
 	if (d->id == id) {
 		del_holder(d->holder, serial);
 		if (!any_holder(d->holder))
 			d->id = 0;
 	}
-	fabric_unlock();
+	registry_unlock();
 }
 
 /* Not its locks: who remembers an earlier one may hold them. */
@@ -172,7 +173,7 @@ static void init_qp(struct shm_xrc_qp *qp, uint32_t domain)
 static int new_qp(uint32_t domain, const struct shm_holder *holder,
 		  struct shm_xrc_qp **ret_qp)
 {
-	struct shm_xrc *xrc = fabric_xrc();
+	struct shm_xrc *xrc = registry_xrc();
 	struct shm_xrc_qp *qp;
 	uint32_t slot;
 	int err;
@@ -180,13 +181,13 @@ static int new_qp(uint32_t domain, const struct shm_holder *holder,
 	for (slot = 0; slot < xrc->high_qp && xrc->qp[slot].qp.qpn; slot++)
 		;
 	qp = &xrc->qp[slot];
-	if (slot == SHM_XRC_QP_MAX || fabric_back(qp, sizeof(*qp)) < 0)
+	if (slot == SHM_XRC_QP_MAX || registry_back_pages(qp, sizeof(*qp)) < 0)
 		return -ENOMEM;
 	if (slot == xrc->high_qp)
 		xrc->high_qp++;
 	init_qp(qp, domain);
 	add_holder(qp->holder, holder);
-	err = fabric_new_number(FABRIC_XRC_QP, slot, &qp->qp.qpn);
+	err = registry_new_number(REGISTRY_XRC_QP, slot, &qp->qp.qpn);
 	if (!err)
 		*ret_qp = qp;
 	return err;
@@ -197,9 +198,9 @@ int xrc_new_qp(uint32_t domain, const struct shm_holder *holder,
 {
 	int err;
 
-	fabric_lock();
+	registry_lock();
 	err = new_qp(domain, holder, ret_qp);
-	fabric_unlock();
+	registry_unlock();
 	return err;
 }
 
@@ -210,23 +211,23 @@ int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
 	int err = -EINVAL;
 	uint32_t slot;
 
-	fabric_lock();
-	if (fabric_find_xrc(qpn, &slot) == 0) {
-		qp = &fabric_xrc()->qp[slot];
+	registry_lock();
+	if (registry_find_xrc(qpn, &slot) == 0) {
+		qp = &registry_xrc()->qp[slot];
 		lock_take(&qp->qp.rq.lock);
-		if (qp->xrcd == domain && drop_dead(qp->holder, fabric_has))
+		if (qp->xrcd == domain && drop_dead(qp->holder, node_has))
 			err = add_holder(qp->holder, holder);
 		lock_drop(&qp->qp.rq.lock);
 		if (!err)
 			*ret_qp = qp;
 	}
-	fabric_unlock();
+	registry_unlock();
 	return err;
 }
 
 static void destroy_qp(struct shm_xrc_qp *qp)
 {
-	fabric_free_number(qp->qp.qpn);
+	registry_free_number(qp->qp.qpn);
 	__atomic_store_n(&qp->qp.state, IBV_QPS_RESET, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&qp->qp.resets, 1, __ATOMIC_RELEASE);
 	qp->qp.qpn = 0;
@@ -234,13 +235,13 @@ static void destroy_qp(struct shm_xrc_qp *qp)
 
 void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial)
 {
-	fabric_lock();
+	registry_lock();
 	lock_take(&qp->qp.rq.lock);
 	del_holder(qp->holder, serial);
 	if (!any_holder(qp->holder))
 		destroy_qp(qp);
 	lock_drop(&qp->qp.rq.lock);
-	fabric_unlock();
+	registry_unlock();
 }
 
 bool xrc_held(const struct shm_xrc_qp *qp)
@@ -248,7 +249,7 @@ bool xrc_held(const struct shm_xrc_qp *qp)
 	const struct shm_holder *h;
 
 	for (h = qp->holder; h < qp->holder + SHM_HOLDERS; h++)
-		if (h->serial && fabric_has(h->node, h->instance))
+		if (h->serial && node_has(h->node, h->instance))
 			return true;
 	return false;
 }
@@ -270,8 +271,9 @@ void xrc_tell(const struct shm_xrc_qp *qp, int type)
  * Who joins has no name to take locks with yet, and needs none: who still
  * delivers through a queue pair that nobody holds finds it in RESET.
  */
-void xrc_sweep(struct shm_xrc *xrc, alive_fn *registered)
+void xrc_sweep(alive_fn *registered)
 {
+	struct shm_xrc *xrc = registry_xrc();
 	uint32_t i;
 
 	for (i = 0; i < xrc->high_qp && i < SHM_XRC_QP_MAX; i++)

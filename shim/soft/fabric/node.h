@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * The nodes of the fabric: its processes, each with a place in a table that all share.
+ *
+ * Any thread. The table lies in the registry's file (registry.c).
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NODE_BITS = 10, NODE_MAX = 1 << NODE_BITS };
+
+struct node {
+	uint64_t	start;
+	uint64_t	instance;
+	int32_t		pid;		/* 0: free */
+	uint32_t	unused;
+};
+
+/* Whose a segment or a pipe is. Of ours, not what peers can write. */
+struct node_id {
+	uint32_t	node;
+	uint64_t	instance;	/* never used again */
+};
+
+extern struct node_id node_self;
+
+/* NULL while the file is not mapped. */
+extern struct node *node_table;
+
+bool node_lives(const struct node *node);
+
+/* Does the owner of a lock still live? See node_owner(). */
+bool node_owner_lives(uint32_t owner);
+
+/* What a process writes into the locks that it takes; never 0. */
+uint32_t node_owner(uint32_t node, uint64_t instance);
+
+/* Does the process with this place and instance live? */
+bool node_has(uint32_t node, uint64_t instance);
+
+/* Does it stand in the table, alive or dead? */
+bool node_is_registered(uint32_t node, uint64_t instance);
+
+/*
+ * A descriptor that becomes readable when that process ends; -ESRCH if it
+ * has, or -errno.
+ */
+int node_pidfd(uint32_t node, uint64_t instance);

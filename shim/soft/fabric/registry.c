@@ -1,0 +1,414 @@
+/*
+ * The registry: who takes part in the fabric, whose each number is, who is in which multicast
+ * group, and what of XRC is nobody's (xrc.c)
+ *
+ * All stand in one file that all processes map:
+ *
+ *	+--------+-------------------+----------------+--------+-----+
+ *	| header | nodes: pid, start | numbers: whose | groups | XRC |
+ *	+--------+-------------------+----------------+--------+-----+
+ *
+ * It changes under a record lock, which the kernel undoes when a process dies
+ * and no child inherits, and in this process under the mutex. It is read without: an entry of the
+ * table of numbers is good if it holds the very number that was looked for.
+ *
+ * A number is an index of 16 bits below a generation of 8, so a
+ * number comes back only after 256 others at its index.
+ *
+ * Not here: who joins and leaves (fabric.c).
+ */
+#include "shim/soft/fabric/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/node.h"
+
+enum {
+	NUMBERS		= 1 << 16,
+	FIRST_NUMBER	= 17,	/* 0 and 1 are the management queue pairs */
+};
+
+struct number {
+	uint32_t	value;		/* 0: free */
+	uint16_t	node;
+	uint16_t	slot;
+	uint16_t	kind;		/* enum registry_kind */
+	uint16_t	generation;
+};
+
+struct file {
+	uint64_t	magic;
+	uint32_t	version;
+	uint32_t	made;		/* the directory too; take it away */
+	uint64_t	instances;
+	uint32_t	next_number;
+	uint32_t	high_number;	/* none was ever used from here on */
+	struct node	node[NODE_MAX];
+	struct number	number[NUMBERS];
+	struct registry_members members;
+	struct shm_xrc	xrc;		/* last: see registry_back_pages() */
+};
+
+pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static struct file *file;
+static int fd = -1;
+static bool fresh;	/* the file was empty: it is ours alone until it is mapped */
+
+void registry_lock_file(void)
+{
+	struct flock all = { .l_type = F_WRLCK };
+
+	/* EDEADLK is a guess that takes two threads for one: see fcntl(2) */
+	while (fcntl(fd, F_SETLKW, &all) < 0 &&
+	       (errno == EINTR || errno == EDEADLK))
+		sched_yield();
+}
+
+void registry_unlock_file(void)
+{
+	struct flock all = { .l_type = F_UNLCK };
+
+	fcntl(fd, F_SETLK, &all);
+}
+
+static void set_file(struct file *mapped)
+{
+	file = mapped;
+	node_table = mapped ? mapped->node : NULL;
+}
+
+/* Is it the same file? */
+static bool is_at(const char *path, const struct stat *st)
+{
+	struct stat there;
+
+	return lstat(path, &there) == 0 && there.st_dev == st->st_dev &&
+		there.st_ino == st->st_ino;
+}
+
+/*
+ * Open and lock DIR/fabric; who left last may take it away in between, and
+ * DIR, too, and die before it is unlinked: -EAGAIN.
+ */
+static int open_file(void)
+{
+	char path[DIRECTORY_FILE];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/fabric", directory_path());
+	for (;;) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return errno == ENOENT ? -EAGAIN : -errno;
+		registry_lock_file();
+		if (fstat(fd, &st) == 0 && is_at(path, &st)) {
+			fresh = S_ISREG(st.st_mode) && st.st_size == 0;
+			return S_ISREG(st.st_mode) ? 0 : -EPROTO;
+		}
+		close(fd);
+	}
+}
+
+int registry_open(bool *ret_made)
+{
+	bool made = false;
+	int err;
+
+	do {
+		err = directory_open(&made);
+		if (!err)
+			err = open_file();
+	} while (err == -EAGAIN);
+	*ret_made = made;
+	if (err < 0) {
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+		if (made)
+			directory_give_up();
+	}
+	return err;
+}
+
+/* Another version's is left alone; garbage is nobody's, and goes. */
+static int refuse_file(void)
+{
+	char path[DIRECTORY_FILE];
+
+	snprintf(path, sizeof(path), "%s/fabric", directory_path());
+	if (file->magic != SHM_MAGIC)
+		unlink(path);
+	munmap(file, sizeof(*file));
+	set_file(NULL);
+	return -EPROTO;
+}
+
+int registry_map(bool made)
+{
+	void *at;
+
+	/* any number may be looked for; of XRC, see registry_back_pages() */
+	if (ftruncate(fd, sizeof(*file)) < 0 ||
+	    (fallocate(fd, 0, 0, offsetof(struct file, xrc.xrcd)) < 0 &&
+	     errno == ENOSPC))
+		return errno == ENOSPC ? -ENOMEM : -errno;
+	at = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	set_file(at);
+	madvise(file, sizeof(*file), MADV_DONTFORK);
+	if (!file->magic) {
+		file->version = SHM_VERSION;
+		file->next_number = FIRST_NUMBER;
+		file->high_number = FIRST_NUMBER;
+		file->magic = SHM_MAGIC;
+	}
+	if (file->magic != SHM_MAGIC || file->version != SHM_VERSION)
+		return refuse_file();
+	file->made |= made; /* who made the directory need not be the first in it */
+	return 0;
+}
+
+void registry_close(void)
+{
+	if (file)
+		munmap(file, sizeof(*file));
+	set_file(NULL);
+	if (fd >= 0) {
+		registry_unlock_file();
+		close(fd);
+	}
+	fd = -1;
+}
+
+void registry_remove(bool made)
+{
+	char path[DIRECTORY_FILE];
+
+	if (made) {
+		directory_remove();
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/cm", directory_path());
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/fabric", directory_path());
+	unlink(path);
+}
+
+bool registry_is_mapped(void)
+{
+	return file;
+}
+
+bool registry_is_made(void)
+{
+	return file->made;
+}
+
+bool registry_is_fresh(void)
+{
+	return fd >= 0 && fresh;
+}
+
+uint64_t registry_new_instance(void)
+{
+	return ++file->instances;
+}
+
+static void drop_numbers(uint32_t node)
+{
+	uint32_t i;
+
+	for (i = FIRST_NUMBER; i < file->high_number && i < NUMBERS; i++)
+		if (file->number[i].node == node &&
+		    file->number[i].kind != REGISTRY_XRC_QP)
+			__atomic_store_n(&file->number[i].value, 0,
+					 __ATOMIC_RELEASE);
+}
+
+static void drop_members(uint32_t node)
+{
+	struct registry_members *members = &file->members;
+	uint32_t i;
+
+	for (i = 0; i < REGISTRY_MEMBERS; i++)
+		if (members->at[i].qpn && members->at[i].node == node) {
+			members->at[i].qpn = 0;
+			__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
+		}
+}
+
+void registry_drop_node(uint32_t node)
+{
+	drop_numbers(node);
+	drop_members(node);
+}
+
+/* MADV_DONTFORK: the file is not mapped in a child. */
+void registry_forget(void)
+{
+	pthread_mutex_init(&registry_mutex, NULL);
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
+	set_file(NULL);
+}
+
+void registry_lock(void)
+{
+	pthread_mutex_lock(&registry_mutex);
+	registry_lock_file();
+}
+
+void registry_unlock(void)
+{
+	registry_unlock_file();
+	pthread_mutex_unlock(&registry_mutex);
+}
+
+static struct number *find_free_number(uint32_t *ret_index)
+{
+	uint32_t n, i = file->next_number;
+
+	for (n = 0; n < NUMBERS; n++, i++) {
+		if (i >= NUMBERS)
+			i = FIRST_NUMBER;
+		if (file->number[i].value)
+			continue;
+		file->next_number = i + 1;
+		if (i >= file->high_number)
+			file->high_number = i + 1;
+		*ret_index = i;
+		return &file->number[i];
+	}
+	return NULL;
+}
+
+int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret)
+{
+	struct number *number;
+	uint32_t index, value;
+
+	number = find_free_number(&index);
+	if (!number)
+		return -ENOMEM;
+	number->node = node_self.node;
+	number->slot = slot;
+	number->kind = kind;
+	value = (number->generation++ & 0xff) << 16 | index;
+	__atomic_store_n(&number->value, value, __ATOMIC_RELEASE);
+	*ret = value;
+	return 0;
+}
+
+void registry_free_number(uint32_t number)
+{
+	__atomic_store_n(&file->number[number % NUMBERS].value, 0,
+			 __ATOMIC_RELEASE);
+}
+
+int registry_back_pages(const void *from, size_t len)
+{
+	off_t off = (const char *)from - (const char *)file;
+
+	return fallocate(fd, 0, off, len) < 0 && errno == ENOSPC ? -ENOMEM : 0;
+}
+
+struct shm_xrc *registry_xrc(void)
+{
+	return &file->xrc;
+}
+
+int registry_add_number(enum registry_kind kind, uint32_t slot, uint32_t *ret)
+{
+	int err;
+
+	registry_lock();
+	err = registry_new_number(kind, slot, ret);
+	registry_unlock();
+	return err;
+}
+
+void registry_del_number(uint32_t number)
+{
+	registry_lock();
+	registry_free_number(number);
+	registry_unlock();
+}
+
+static const struct number *find_number(enum registry_kind kind, uint32_t value)
+{
+	const struct number *number = &file->number[value % NUMBERS];
+
+	/* pairs with the store_release in registry_new_number() */
+	return value && __atomic_load_n(&number->value, __ATOMIC_ACQUIRE) ==
+		value && number->kind == kind ? number : NULL;
+}
+
+int registry_find_number(enum registry_kind kind, uint32_t value,
+		       struct peer **ret_peer, uint32_t *ret_slot)
+{
+	uint32_t slots = kind == REGISTRY_SRQ ? SHM_SRQ_MAX : SHM_QP_MAX;
+	const struct number *number;
+	struct node *node;
+	uint32_t slot;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&registry_mutex);
+	number = find_number(kind, value);
+	if (number && number->node < NODE_MAX && number->slot < slots) {
+		slot = number->slot;
+		node = &file->node[number->node];
+		err = peer_get(number->node, node->pid, node->start,
+			       node->instance, ret_peer);
+		if (!err)
+			*ret_slot = slot;
+	}
+	pthread_mutex_unlock(&registry_mutex);
+	return err;
+}
+
+int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot)
+{
+	const struct number *number = find_number(REGISTRY_XRC_QP, qpn);
+
+	if (!number || number->slot >= SHM_XRC_QP_MAX)
+		return -ENOENT;
+	*ret_slot = number->slot;
+	return 0;
+}
+
+struct registry_members *registry_lock_members(void)
+{
+	registry_lock();
+	return &file->members;
+}
+
+void registry_unlock_members(void)
+{
+	registry_unlock();
+}
+
+/* pairs with the stores of qpn before the count: mcast.c */
+uint32_t registry_member_changes(void)
+{
+	return __atomic_load_n(&file->members.changes, __ATOMIC_ACQUIRE);
+}
+
+void registry_put_peer(struct peer *peer)
+{
+	if (!peer)
+		return;
+	pthread_mutex_lock(&registry_mutex);
+	peer_put(peer);
+	pthread_mutex_unlock(&registry_mutex);
+}

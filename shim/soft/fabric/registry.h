@@ -1,0 +1,119 @@
+#pragma once
+/*
+ * The registry of the fabric: one file that all its processes map, with what belongs to all of
+ * them. Any thread, unless a comment says otherwise.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/soft/fabric/peer.h"
+
+/* Taken before the record lock of the file; guards this process's mapping of it, too. */
+extern pthread_mutex_t registry_mutex;
+
+/*
+ * Find or make the directory, open the file and take its record lock. 0 or -errno, with nothing
+ * left open.
+ */
+int registry_open(bool *ret_made);
+
+/* Map it. @made: its directory was made for it. 0 or -errno. */
+int registry_map(bool made);
+
+/* Unmap, unlock and close what is open. */
+void registry_close(void);
+
+/* The record lock alone; under the mutex. */
+void registry_lock_file(void);
+void registry_unlock_file(void);
+
+/* Is nobody left in it? Then take it away, with the directory if that was made for it. */
+void registry_remove(bool made);
+
+/* Is it mapped, was its directory made for it, and was the file empty when it was opened? */
+bool registry_is_mapped(void);
+bool registry_is_made(void);
+bool registry_is_fresh(void);
+
+/* A number for this process as an instance, never used again; under the lock. */
+uint64_t registry_new_instance(void);
+
+/* Drop what stands there for @node; under the lock. */
+void registry_drop_node(uint32_t node);
+
+/* In a child: close it. The file is not mapped there. */
+void registry_forget(void);
+
+/*
+ * Numbers of queue pairs and of shared receive queues are unique in the
+ * fabric. Each is a slot's: of a process's segment, or of struct shm_xrc.
+ */
+enum registry_kind { REGISTRY_QP, REGISTRY_SRQ, REGISTRY_XRC_QP };
+
+/* A number for @slot of ours, or -ENOMEM. */
+int registry_add_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
+void registry_del_number(uint32_t number);
+
+/*
+ * Whose is @number? A reference to its process, to be given to registry_put_peer(),
+ * and the slot there; -ENOENT if it is nobody's, or of another kind.
+ */
+int registry_find_number(enum registry_kind kind, uint32_t number,
+		       struct peer **ret_peer, uint32_t *ret_slot);
+static inline int registry_find_qp(uint32_t qpn, struct peer **ret_peer,
+			      uint32_t *ret_qp)
+{
+	return registry_find_number(REGISTRY_QP, qpn, ret_peer, ret_qp);
+}
+/* The slot of an XRC receive queue pair, which is no process's. */
+int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot);
+
+/* The lock of the registry, and what changes under it only; see xrc.c. */
+void registry_lock(void);
+void registry_unlock(void);
+struct shm_xrc *registry_xrc(void);
+/* Memory for a part of it, before it is touched: 0 or -ENOMEM. */
+int registry_back_pages(const void *from, size_t len);
+int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
+void registry_free_number(uint32_t number);
+
+void registry_put_peer(struct peer *peer);
+
+/*
+ * Where a port of a process can be reached: a LID with those that share its
+ * upper bits, or a GID. Nobody's if that process is no more: see address.h.
+ */
+struct registry_address {
+	uint64_t	instance;
+	uint32_t	node;
+	uint16_t	lid;		/* 0: the GID */
+	uint8_t		lmc;
+	uint8_t		link_layer;
+	union ibv_gid	gid;
+};
+
+/* Who is attached to which multicast group. */
+struct registry_member {
+	union ibv_gid	gid;
+	uint32_t	qpn;		/* 0: nobody, whatever else stands here */
+	uint16_t	lid;
+	uint16_t	node;
+};
+
+enum { REGISTRY_MEMBERS = 8192, REGISTRY_ADDRESSES = 1024 };
+
+struct registry_members {
+	uint32_t		changes;	/* so many, after each */
+	struct registry_member	at[REGISTRY_MEMBERS];
+	uint32_t		high_address;	/* none was ever used from here on */
+	struct registry_address	address[REGISTRY_ADDRESSES];
+};
+
+/* Nobody in the fabric changes them in between. */
+struct registry_members *registry_lock_members(void);
+void registry_unlock_members(void);
+
+/* How often they have changed; without the lock. */
+uint32_t registry_member_changes(void);
