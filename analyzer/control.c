@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model_state.h"
 #include "core/wire/log.h"
 
 enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
@@ -86,11 +87,11 @@ static void call_uses(struct model *model, const struct parsed *p)
 	const struct handle_list *list = &model->handles.args[p->call->verb];
 
 	for (unsigned int i = 0; i < list->n; i++)
-		model_used(model, p->event, p->call->verb,
+		watcher_use(&model->watcher, p->event, p->call->verb,
 			   by_path(model, p, p->args, list->paths[i].path, list->paths[i].kind),
 			   list->paths[i].path, 0);
 	if (p->call->verb == VERB_ack_async_event)
-		model_used(model, p->event, p->call->verb, async_element(model, p, p->args),
+		watcher_use(&model->watcher, p->event, p->call->verb, async_element(model, p, p->args),
 			   "event.element", 0);
 }
 

@@ -14,15 +14,6 @@ struct check {
 	struct findings *findings;
 };
 
-/* Declared by its hook: use_fn life_001; */
-typedef void use_fn(struct check *check, const struct model_use *use);
-typedef void destroy_fn(struct check *check, const struct model_destroy *destroy);
-typedef void leak_fn(struct check *check, const struct model_leak *leak);
-
-#define RULE(id, text, name, severity, evidence, hook, function, ...) hook##_fn function;
-#include "analyzer/rules.def"
-#undef RULE
-
 /* "ibv_create_qp(): qp_init_attr.send_cq" for a use */
 void judge_where(struct finding *finding, const struct model_use *use);
 

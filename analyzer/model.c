@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "analyzer/control.h"
+#include "analyzer/handles.h"
+#include "analyzer/model_state.h"
 #include "core/wire/log.h"
 
 /* Copies that processes may have of what their parents made: 0.9 GB of them. */
@@ -51,38 +53,18 @@ void model_free(struct model *model)
 	free(model);
 }
 
-struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
-			uint64_t handle)
-{
-	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
-}
-
-void model_used(struct model *model, const struct trace_event *event, enum verb verb,
-		const struct life *life, const char *path, unsigned int index)
-{
-	struct model_use use = {
-		.event = event, .object = life, .verb = verb, .path = path, .index = index
-	};
-	const char *self = handles_self(verb);
-
-	if (!life)
-		return;
-	use.destroys = verb_infos[verb].effect == EFFECT_DESTROY && self && !strcmp(self, path);
-	model->watcher.use(model->watcher.arg, &use);
-}
-
 /* Data verbs */
 
 static void on_post(struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 
-	model_used(model, event, post->verb,
+	watcher_use(&model->watcher, event, post->verb,
 		   model_find(model, event->process, verb_infos[post->verb].object, post->handle),
 		   handles_self(post->verb), 0);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
-			model_used(model, event, post->verb,
+			watcher_use(&model->watcher, event, post->verb,
 				   model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
 				   "wr[].wr.ud.ah", i);
 }
@@ -104,7 +86,7 @@ static void on_poll(struct model *model, const struct trace_event *event)
 	for (uint32_t i = 0; model->binds && i < poll->nwc; i++)
 		if (poll->wc[i].status && poll->wc[i].request.thread)
 			bind_failed(model, event->process, poll->wc[i].request);
-	model_used(model, event, poll->verb,
+	watcher_use(&model->watcher, event, poll->verb,
 		   model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
 }
 
@@ -249,8 +231,7 @@ int model_event(struct model *model, const struct trace_event *event)
 		return 0;
 	case TRACE_NOTIFY:
 		if (!event->inner)
-			model_used(
-				model, event, VERB_req_notify_cq,
+			watcher_use(&model->watcher, event, VERB_req_notify_cq,
 				model_find(model, event->process, OBJECT_cq, event->notify->handle),
 				"cq", 0);
 		return 0;

@@ -15,54 +15,9 @@
  * One thread.
  */
 #include "analyzer/lives.h"
+#include "analyzer/watcher.h"
 
 struct model;
-
-enum { MODEL_SHOWN = 8 };
-
-/* A call of the application was given @object by an argument. */
-struct model_use {
-	const struct trace_event *event;
-	const struct life *object;
-	enum verb verb;
-	const char *path; /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
-	unsigned int index;
-	bool destroys; /* it is what the call destroys */
-};
-
-struct model_child {
-	enum object_kind kind;
-	char name[LIFE_NAME];
-	struct mark created;
-};
-
-/* A destroy has ended, or never will. */
-struct model_destroy {
-	const struct life *object;
-	struct mark mark; /* of the call */
-	bool returned;	  /* false: it had not when its process or the trace ended */
-	bool ended;	  /* its process did, as far as is known */
-	bool failed;
-	int64_t ret;
-	int64_t end; /* when it returned, or its process ended */
-	/* in the way when it failed; left without it when it succeeded */
-	unsigned int nchildren;
-	struct model_child children[MODEL_SHOWN]; /* the first of them */
-};
-
-/* @object was alive when its context was closed or its process ended. */
-struct model_leak {
-	const struct life *object;
-	struct mark at; /* the close; at the end of a process its id is 0:0 */
-};
-
-/* Told what happened, in order. */
-struct model_watcher {
-	void (*use)(void *arg, const struct model_use *use);
-	void (*destroy)(void *arg, const struct model_destroy *destroy);
-	void (*leak)(void *arg, const struct model_leak *leak);
-	void *arg;
-};
 
 /* How a process ended decides what it has left behind. */
 enum model_end {
@@ -89,7 +44,3 @@ bool model_has(const struct model *model, uint32_t process);
 
 /* The fork that made @process, or NULL. */
 const struct mark *model_fork(const struct model *model, uint32_t process);
-
-/* Dying and dead ones too; NULL if there is none. */
-struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
-			uint64_t handle);

@@ -4,7 +4,7 @@
  *
  * Constant data; any thread.
  */
-#include "analyzer/model.h"
+#include "analyzer/watcher.h"
 
 struct check;
 
@@ -15,6 +15,15 @@ enum rule_id {
 	RULE_COUNT,
 };
 
+/* The functions of the rules, each declared by its hook: use_fn life_001; */
+typedef void use_fn(struct check *check, const struct model_use *use);
+typedef void destroy_fn(struct check *check, const struct model_destroy *destroy);
+typedef void leak_fn(struct check *check, const struct model_leak *leak);
+
+#define RULE(id, text, name, severity, evidence, hook, function, ...) hook##_fn function;
+#include "analyzer/rules.def"
+#undef RULE
+
 struct rule {
 	const char *id;	      /* "LIFE-001": stable, never used again */
 	const char *name;     /* "use-after-destroy" */
@@ -22,9 +31,9 @@ struct rule {
 	const char *evidence; /* kinds of events: c control, d data, q polling, f fork */
 	const char *means, *harm, *advice, *source;
 	/* what it looks at; any may be NULL */
-	void (*use)(struct check *check, const struct model_use *use);
-	void (*destroy)(struct check *check, const struct model_destroy *destroy);
-	void (*leak)(struct check *check, const struct model_leak *leak);
+	use_fn *use;
+	destroy_fn *destroy;
+	leak_fn *leak;
 };
 
 extern const struct rule rules[RULE_COUNT];

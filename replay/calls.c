@@ -18,6 +18,7 @@
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/live.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 

@@ -5,6 +5,8 @@
  * Keys and numbers stay known after a destroy, because a program may go on
  * using them and be refused, and shall be refused here, too.
  */
+#include "replay/live.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  *
  * Not here: how that is written (outcome_text.c, outcome_json.c).
  */
-#include "replay/outcome_private.h"
+#include "replay/outcome_priv.h"
 
 #include <errno.h>
 #include <stdarg.h>

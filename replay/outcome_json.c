@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "replay/outcome_private.h"
+#include "replay/outcome_priv.h"
 
 static const char *const count_names[OUTCOME_COUNTS] = {
 	[OUTCOME_CALLS] = "calls",

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "core/base/printable.h"
-#include "replay/outcome_private.h"
+#include "replay/outcome_priv.h"
 
 static void print_total(const struct outcome *r, FILE *to)
 {

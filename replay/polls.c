@@ -20,7 +20,6 @@
 #include "replay/differ.h"
 #include "replay/contents.h"
 #include "replay/pace.h"
-#include "replay/posts.h"
 #include "replay/state.h"
 
 enum { BATCH = 32 };

@@ -265,7 +265,7 @@ static int put_list(struct posting *p)
 
 		if (requests_put(p->requests, &request, &number))
 			return -ENOMEM;
-		cookie = posts_cookie(p->post->object, p->side, number);
+		cookie = request_cookie(p->post->object, p->side, number);
 		if (p->side == SIDE_SEND) {
 			put_send(p, wr, &wrs->send[i]);
 			if (contents_fill(p->r, p->event, i, wrs->send[i].sg_list))

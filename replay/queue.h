@@ -22,6 +22,18 @@ struct request {
 	uint32_t landing;      /* of a receive: contents.h; 0: not known */
 };
 
+/*
+ * wr_id of a request here: the object of its queue, which side of it, and its
+ * number there.
+ *
+ *	63          33 32   31          0
+ *	| object      |side| number      |
+ */
+static inline uint64_t request_cookie(uint32_t object, unsigned int side, uint32_t number)
+{
+	return (uint64_t)object << 33 | (uint64_t)side << 32 | number;
+}
+
 struct requests {
 	struct request *cells;
 	uint32_t size;       /* 0 or a power of two */

@@ -22,6 +22,7 @@
 #include "replay/calls.h"
 #include "replay/differ.h"
 #include "replay/events.h"
+#include "replay/live.h"
 #include "replay/learn.h"
 #include "replay/contents.h"
 #include "replay/pace.h"

@@ -12,10 +12,10 @@
 #include "replay/devices.h"
 #include "replay/map.h"
 #include "replay/memory.h"
+#include "replay/options.h"
+#include "replay/outcome.h"
 #include "replay/peers.h"
 #include "replay/queue.h"
-#include "replay/replay.h"
-#include "replay/outcome.h"
 
 enum side { SIDE_SEND, SIDE_RECV, SIDES };
 
@@ -101,16 +101,3 @@ static inline struct live *live_of(struct replay *r, uint32_t object)
 {
 	return object && object < r->nlive ? &r->live[object] : NULL;
 }
-
-/* live.c: objects come and go. */
-
-/* @object was made here at @handle: note what is to be known of it. Returns 0 or -ENOMEM. */
-int live_made(struct replay *r, uint32_t object, void *handle);
-
-/* It is gone here, too; with a context, all that was made from it. */
-void live_gone(struct replay *r, uint32_t object);
-
-/* Destroy what process @process left, newest first; 0: all that is there. */
-void live_clear(struct replay *r, uint32_t process);
-
-void live_fini(struct replay *r);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replay/posts.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -323,7 +322,7 @@ static void number_bind(struct translation *t, uint64_t qp, struct ibv_mw_bind *
 		return;
 	live = live_of(t->r, (uint32_t)id);
 	if (live->qp && !requests_put(&live->qp->out[SIDE_SEND], &request, &number))
-		bind->wr_id = posts_cookie((uint32_t)id, SIDE_SEND, number);
+		bind->wr_id = request_cookie((uint32_t)id, SIDE_SEND, number);
 }
 
 static void bind_mw(struct translation *t, uint64_t *a)

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "analyzer/judge.h"
-
 const struct rule rules[RULE_COUNT] = {
 #define RULE(ident, text, title, level, events, hook, function, what, why, todo, from)             \
 	[RULE_##ident] = { .id = text,                                                             \

@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * The insides of a model, for the files that make it up: model.c (data verbs,
+ * processes) and control.c (control verbs).
+ *
+ * One thread.
+ */
+#include "analyzer/handles.h"
+#include "analyzer/lives.h"
+#include "analyzer/watcher.h"
+
+/* A destroy that has begun. */
+struct pending {
+	struct model_destroy destroy;
+	struct life *life;
+	struct pending *next;
+};
+
+/* A process that inherited what another had. */
+struct forked {
+	uint32_t process;
+	struct mark mark;
+	struct forked *next;
+};
+
+struct model {
+	struct trace *trace;
+	struct model_watcher watcher;
+	struct lives lives;
+	struct handles handles;
+	struct pending *pending;
+	struct forked *forks;
+	bool binds; /* there was an ibv_bind_mw() */
+	bool *in_cm; /* by thread: it is inside a call of librdmacm */
+	uint32_t nin_cm;
+};
+
+/* Dying and dead ones too; NULL if there is none. */
+static inline struct life *model_find(struct model *model, uint32_t process,
+				      enum object_kind kind, uint64_t handle)
+{
+	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
+}

@@ -1,0 +1,57 @@
+#pragma once
+/*
+ * What the model tells of objects, and whom.
+ *
+ * One thread.
+ */
+#include "analyzer/lives.h"
+
+enum { MODEL_SHOWN = 8 };
+
+/* A call of the application was given @object by an argument. */
+struct model_use {
+	const struct trace_event *event;
+	const struct life *object;
+	enum verb verb;
+	const char *path; /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
+	unsigned int index;
+	bool destroys; /* it is what the call destroys */
+};
+
+struct model_child {
+	enum object_kind kind;
+	char name[LIFE_NAME];
+	struct mark created;
+};
+
+/* A destroy has ended, or never will. */
+struct model_destroy {
+	const struct life *object;
+	struct mark mark; /* of the call */
+	bool returned;	  /* false: it had not when its process or the trace ended */
+	bool ended;	  /* its process did, as far as is known */
+	bool failed;
+	int64_t ret;
+	int64_t end; /* when it returned, or its process ended */
+	/* in the way when it failed; left without it when it succeeded */
+	unsigned int nchildren;
+	struct model_child children[MODEL_SHOWN]; /* the first of them */
+};
+
+/* @object was alive when its context was closed or its process ended. */
+struct model_leak {
+	const struct life *object;
+	struct mark at; /* the close; at the end of a process its id is 0:0 */
+};
+
+/* Told what happened, in order. */
+struct model_watcher {
+	void (*use)(void *arg, const struct model_use *use);
+	void (*destroy)(void *arg, const struct model_destroy *destroy);
+	void (*leak)(void *arg, const struct model_leak *leak);
+	void *arg;
+};
+
+/* Tell of a use of @object, if there is one; @path as in struct model_use. */
+void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
+		 enum verb verb, const struct life *object, const char *path, unsigned int index);

@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * Objects of the trace as they are here: created, destroyed, left over.
+ *
+ * One thread.
+ */
+#include <stdint.h>
+
+struct replay;
+
+/* @object was created here as @handle: note its keys and numbers. Returns 0 or -ENOMEM. */
+int live_made(struct replay *r, uint32_t object, void *handle);
+
+/* @object was destroyed here; with a context goes all that was made from it. */
+void live_gone(struct replay *r, uint32_t object);
+
+/* Destroy what process @process left, newest first; 0: everything that is left. */
+void live_clear(struct replay *r, uint32_t process);
+
+void live_fini(struct replay *r);
