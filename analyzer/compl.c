@@ -55,13 +55,12 @@ static bool waits_in_vain(struct check *check, const struct model_destroy *destr
 	int64_t waited = destroy->end - destroy->mark.time;
 	char when[32], id[32];
 
-	if (destroy->ended ? !waited || waited >= IN_VAIN_NS :
-			     !trace_meta(check->trace, "snapshot"))
+	if (destroy->ended ? !waited || waited >= IN_VAIN_NS
+			   : !trace_meta(check->trace, "snapshot"))
 		return true;
 	findings_unchecked(check->findings, RULE_COMPL_003, true,
 			   "%s(), %s, had not returned %s later, when the %s ended",
-			   verb_infos[destroy->mark.verb].name,
-			   event_id_text(destroy->mark.id, id),
+			   verb_infos[destroy->mark.verb].name, event_id_text(destroy->mark.id, id),
 			   judge_span(waited, when), destroy->ended ? "process" : "trace");
 	return false;
 }

@@ -44,9 +44,9 @@ static enum object_kind async_kind(int64_t type)
 		const char *name;
 		enum object_kind kind;
 	} types[] = {
-		{ "IBV_EVENT_QP", OBJECT_qp },	       { "IBV_EVENT_COMM_EST", OBJECT_qp },
+		{ "IBV_EVENT_QP", OBJECT_qp },         { "IBV_EVENT_COMM_EST", OBJECT_qp },
 		{ "IBV_EVENT_SQ_DRAINED", OBJECT_qp }, { "IBV_EVENT_PATH_MIG", OBJECT_qp },
-		{ "IBV_EVENT_CQ", OBJECT_cq },	       { "IBV_EVENT_SRQ", OBJECT_srq },
+		{ "IBV_EVENT_CQ", OBJECT_cq },         { "IBV_EVENT_SRQ", OBJECT_srq },
 		{ "IBV_EVENT_WQ", OBJECT_wq },
 	};
 	const char *name = enum_name(enum_find("ibv_event_type"), type);
@@ -88,11 +88,11 @@ static void call_uses(struct model *model, const struct parsed *p)
 
 	for (unsigned int i = 0; i < list->n; i++)
 		watcher_use(&model->watcher, p->event, p->call->verb,
-			   by_path(model, p, p->args, list->paths[i].path, list->paths[i].kind),
-			   list->paths[i].path, 0);
+			    by_path(model, p, p->args, list->paths[i].path, list->paths[i].kind),
+			    list->paths[i].path, 0);
 	if (p->call->verb == VERB_ack_async_event)
-		watcher_use(&model->watcher, p->event, p->call->verb, async_element(model, p, p->args),
-			   "event.element", 0);
+		watcher_use(&model->watcher, p->event, p->call->verb,
+			    async_element(model, p, p->args), "event.element", 0);
 }
 
 /* Destroys */
@@ -275,8 +275,8 @@ static bool imports(enum verb verb)
 static bool is_of_cm(const struct model *model, const struct trace_event *event,
 		     enum object_kind kind)
 {
-	return (kind == OBJECT_context || kind == OBJECT_pd) &&
-	       event->id.thread < model->nin_cm && model->in_cm[event->id.thread];
+	return (kind == OBJECT_context || kind == OBJECT_pd) && event->id.thread < model->nin_cm &&
+	       model->in_cm[event->id.thread];
 }
 
 static int creation_returns(struct model *model, const struct parsed *p)

@@ -128,9 +128,11 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = sql_prepare(trace_db(trace),
-			  "SELECT what, sum(times), CASE WHEN what GLOB 'direct*' THEN detail END AS"
-			  " name FROM coverage GROUP BY what, name ORDER BY what, name", &stmt);
+	err = sql_prepare(
+		trace_db(trace),
+		"SELECT what, sum(times), CASE WHEN what GLOB 'direct*' THEN detail END AS"
+		" name FROM coverage GROUP BY what, name ORDER BY what, name",
+		&stmt);
 	while (!err && (err = sql_step(stmt)) == 1) {
 		char *what = sql_strdup(stmt, 0), *name = sql_strdup(stmt, 2);
 		uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 1);
@@ -180,9 +182,9 @@ int evidence_gaps(struct trace *trace, struct findings *findings)
 		if (loss.events > loss.overwritten)
 			findings_unchecked(findings, rule, false, "%" PRIu64 " events %s",
 					   loss.events - loss.overwritten,
-					   loss.events - loss.overwritten > loss.late ?
-						   "were lost" :
-						   "came before the recording began");
+					   loss.events - loss.overwritten > loss.late
+						   ? "were lost"
+						   : "came before the recording began");
 		else if (loss.damaged)
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}

@@ -43,7 +43,7 @@ struct finding {
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
 	uint64_t of_site; /* the how-manieth of it, from 1 */
-	uint64_t bytes;	  /* of all objects of a group */
+	uint64_t bytes;   /* of all objects of a group */
 };
 
 /* The first completion in error of a queue pair that is not a flush. */
@@ -51,7 +51,7 @@ struct first_error {
 	uint32_t process, qp; /* object, 0 unknown */
 	uint32_t qp_num;
 	struct event_id event; /* poll */
-	uint32_t index;	       /* of its completions */
+	uint32_t index;        /* of its completions */
 	int64_t time;
 	int status;
 	uint32_t vendor_err;
@@ -84,13 +84,13 @@ struct findings {
 	size_t nerrors;
 	struct unchecked *unchecked;
 	size_t nunchecked;
-	bool off[RULE_COUNT];	    /* muted */
-	bool skip[RULE_COUNT];	    /* not checked at all: see unchecked */
+	bool off[RULE_COUNT];       /* muted */
+	bool skip[RULE_COUNT];      /* not checked at all: see unchecked */
 	uint64_t rules[RULE_COUNT]; /* findings of each, those that are not kept, too */
-	bool carried;		    /* what happens now did so in the trace before this one */
-	bool blind;		    /* there were completions that the trace does not have */
-	uint64_t events;	    /* read */
-	int64_t last;		    /* time of the last */
+	bool carried;               /* what happens now did so in the trace before this one */
+	bool blind;                 /* there were completions that the trace does not have */
+	uint64_t events;            /* read */
+	int64_t last;               /* time of the last */
 	struct finding_site *sites[256];
 	int err; /* -ENOMEM: something is missing here */
 };

@@ -18,8 +18,8 @@ struct first {
 	struct cursor *cursor; /* to look up requests while it is written, or NULL */
 	struct findings *findings;
 	uint32_t *slots; /* 1 + index in findings->errors, 0 free; by queue pair, never full */
-	size_t nslots;	 /* a power of two */
-	size_t room;	 /* of findings->errors */
+	size_t nslots;   /* a power of two */
+	size_t room;     /* of findings->errors */
 };
 
 int first_new(struct trace *trace, struct findings *findings, struct first **ret_first)
@@ -53,8 +53,8 @@ static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t q
 		if (!first->slots[i])
 			return &first->slots[i];
 		error = &first->findings->errors[first->slots[i] - 1];
-		if (qp ? error->qp == qp :
-			 !error->qp && error->process == process && error->qp_num == qp_num)
+		if (qp ? error->qp == qp
+		       : !error->qp && error->process == process && error->qp_num == qp_num)
 			return &first->slots[i];
 	}
 }

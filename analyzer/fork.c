@@ -17,8 +17,7 @@ static void say_inherited(struct check *check, struct finding *finding, const st
 		     "process %u had made%s.",
 		     use->event->process, child ? child->pid : 0, fork ? fork->process : 0,
 		     fork ? event_id_text(fork->id, id) : "-", verb_infos[use->verb].name, name,
-		     use->object->created.process,
-		     judge_outcome(use, outcome, sizeof(outcome)));
+		     use->object->created.process, judge_outcome(use, outcome, sizeof(outcome)));
 }
 
 /* FORK-003 */

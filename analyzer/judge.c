@@ -22,8 +22,8 @@ struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy)
 {
 	const struct mark *mark = &destroy->mark;
-	struct finding *finding = findings_add(check->findings, rule,
-					       findings_key(mark->verb, mark->stack, 0));
+	struct finding *finding =
+		findings_add(check->findings, rule, findings_key(mark->verb, mark->stack, 0));
 
 	if (!finding)
 		return NULL;
@@ -39,8 +39,9 @@ struct finding *judge_destroy(struct check *check, enum rule_id rule,
 
 static uint32_t stack_of(const struct trace_event *event)
 {
-	return event->kind == TRACE_CALL ? event->call->stack :
-	       event->kind == TRACE_POST ? event->post->stack : 0;
+	return event->kind == TRACE_CALL   ? event->call->stack
+	       : event->kind == TRACE_POST ? event->post->stack
+					   : 0;
 }
 
 struct mark judge_mark(const struct model_use *use)

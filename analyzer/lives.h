@@ -19,7 +19,7 @@ enum {
 /* A call, kept when its event has gone by. */
 struct mark {
 	struct event_id id; /* 0:0: not in the trace */
-	enum verb verb;	    /* VERB_COUNT: none, or unknown */
+	enum verb verb;     /* VERB_COUNT: none, or unknown */
 	uint32_t process;
 	uint32_t stack; /* of the trace, 0 none */
 	int64_t time;
@@ -40,11 +40,11 @@ struct life {
 	uint32_t process;
 	uint64_t handle;
 	uint32_t number; /* as in struct object */
-	uint64_t bytes;	 /* of an MR */
+	uint64_t bytes;  /* of an MR */
 	char name[LIFE_NAME];
 	bool inherited; /* made by a process that this one was forked from */
-	bool borrowed;	/* imported, or librdmacm's: it is not the program's to destroy */
-	bool hashed;	/* found by lives_find() */
+	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
+	bool hashed;    /* found by lives_find() */
 	struct mark created, destroyed;
 	uint64_t events;       /* of a CQ: got from the channel, not acknowledged */
 	uint64_t async_events; /* the same from the context */
@@ -53,7 +53,7 @@ struct life {
 	unsigned int ngroups;
 	struct event_id bind; /* of an MW: the call that bound it last */
 	struct life_link *children, *parents;
-	struct life *next;	    /* of the same bucket */
+	struct life *next;          /* of the same bucket */
 	struct life *older, *newer; /* among the dead */
 };
 

@@ -60,13 +60,13 @@ static void on_post(struct model *model, const struct trace_event *event)
 	const struct post *post = event->post;
 
 	watcher_use(&model->watcher, event, post->verb,
-		   model_find(model, event->process, verb_infos[post->verb].object, post->handle),
-		   handles_self(post->verb), 0);
+		    model_find(model, event->process, verb_infos[post->verb].object, post->handle),
+		    handles_self(post->verb), 0);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			watcher_use(&model->watcher, event, post->verb,
-				   model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
-				   "wr[].wr.ud.ah", i);
+				    model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
+				    "wr[].wr.ud.ah", i);
 }
 
 /* A window whose bind has failed is bound to nothing. */
@@ -87,7 +87,7 @@ static void on_poll(struct model *model, const struct trace_event *event)
 		if (poll->wc[i].status && poll->wc[i].request.thread)
 			bind_failed(model, event->process, poll->wc[i].request);
 	watcher_use(&model->watcher, event, poll->verb,
-		   model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
+		    model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
 }
 
 /* Processes */
@@ -127,7 +127,8 @@ static int inherit(struct model *model, uint32_t child, const struct mark *mark)
 	n = lives_of(&model->lives, mark->process, &lives);
 	if (n >= 0 && model->lives.count + (size_t)n > COPIES_MAX) {
 		log_note("processes inherited more than %d objects by forks, which is more than "
-			 "can be followed", COPIES_MAX);
+			 "can be followed",
+			 COPIES_MAX);
 		free(lives);
 		n = -EFBIG;
 	} else if (n < 0) {
@@ -231,7 +232,8 @@ int model_event(struct model *model, const struct trace_event *event)
 		return 0;
 	case TRACE_NOTIFY:
 		if (!event->inner)
-			watcher_use(&model->watcher, event, VERB_req_notify_cq,
+			watcher_use(
+				&model->watcher, event, VERB_req_notify_cq,
 				model_find(model, event->process, OBJECT_cq, event->notify->handle),
 				"cq", 0);
 		return 0;

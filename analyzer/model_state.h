@@ -30,14 +30,14 @@ struct model {
 	struct handles handles;
 	struct pending *pending;
 	struct forked *forks;
-	bool binds; /* there was an ibv_bind_mw() */
+	bool binds;  /* there was an ibv_bind_mw() */
 	bool *in_cm; /* by thread: it is inside a call of librdmacm */
 	uint32_t nin_cm;
 };
 
 /* Dying and dead ones too; NULL if there is none. */
-static inline struct life *model_find(struct model *model, uint32_t process,
-				      enum object_kind kind, uint64_t handle)
+static inline struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
+				      uint64_t handle)
 {
 	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
 }

@@ -7,15 +7,15 @@
 #include <strings.h>
 
 const struct rule rules[RULE_COUNT] = {
-#define RULE(ident, text, title, level, events, hook, function, what, why, todo, from)             \
-	[RULE_##ident] = { .id = text,                                                             \
-			   .name = title,                                                          \
-			   .severity = level,                                                      \
-			   .evidence = events,                                                     \
-			   .means = what,                                                          \
-			   .harm = why,                                                            \
-			   .advice = todo,                                                         \
-			   .source = from,                                                         \
+#define RULE(ident, text, title, level, events, hook, function, what, why, todo, from) \
+	[RULE_##ident] = { .id = text,                                                 \
+			   .name = title,                                              \
+			   .severity = level,                                          \
+			   .evidence = events,                                         \
+			   .means = what,                                              \
+			   .harm = why,                                                \
+			   .advice = todo,                                             \
+			   .source = from,                                             \
 			   .hook = function },
 #include "analyzer/rules.def"
 #undef RULE

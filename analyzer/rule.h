@@ -25,9 +25,9 @@ typedef void leak_fn(struct check *check, const struct model_leak *leak);
 #undef RULE
 
 struct rule {
-	const char *id;	      /* "LIFE-001": stable, never used again */
+	const char *id;       /* "LIFE-001": stable, never used again */
 	const char *name;     /* "use-after-destroy" */
-	char severity;	      /* 'E' error, 'W' warning, 'P' performance, 'I' information */
+	char severity;        /* 'E' error, 'W' warning, 'P' performance, 'I' information */
 	const char *evidence; /* kinds of events: c control, d data, q polling, f fork */
 	const char *means, *harm, *advice, *source;
 	/* what it looks at; any may be NULL */

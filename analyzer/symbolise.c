@@ -25,7 +25,7 @@
 struct binary {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	Dwarf_Addr bias;  /* of the file's addresses in @dwfl */
+	Dwarf_Addr bias; /* of the file's addresses in @dwfl */
 };
 
 static struct reader {
@@ -122,8 +122,10 @@ static bool receive(struct symbolise_ask *ask, int *ret_fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];
 	struct iovec part = { ask, sizeof(*ask) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
-				  .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
 	ssize_t n;
 
 	set_limit(RLIMIT_NOFILE, RLIM_INFINITY);

@@ -39,20 +39,20 @@ struct place {
 
 struct binary {
 	char *path, *build_id;
-	const char *name;     /* path without the directory */
-	const char *problem;  /* NULL: names can be found */
-	unsigned int reader;  /* the one that has it open; 0: none */
-	uint32_t number;      /* its name for that */
-	void *places;         /* tree of struct place */
+	const char *name;    /* path without the directory */
+	const char *problem; /* NULL: names can be found */
+	unsigned int reader; /* the one that has it open; 0: none */
+	uint32_t number;     /* its name for that */
+	void *places;        /* tree of struct place */
 	struct binary *next;
 };
 
 struct symbols {
 	struct binary *binaries;
 	uint32_t nbinaries;
-	int socket;          /* -1: there is no reader */
+	int socket; /* -1: there is no reader */
 	pid_t pid;
-	unsigned int reader; /* how many there were */
+	unsigned int reader;  /* how many there were */
 	unsigned int seconds; /* of work that those took */
 };
 
@@ -373,7 +373,8 @@ static const struct place *find_place(struct symbols *symbols, struct binary *bi
 				      uint64_t offset)
 {
 	const struct place wanted = { .offset = offset };
-	struct symbolise_ask ask = { .kind = SYMBOLISE_FIND, .file = binary->number,
+	struct symbolise_ask ask = { .kind = SYMBOLISE_FIND,
+				     .file = binary->number,
 				     .offset = offset };
 	struct symbolise_answer answer;
 	struct place *place, **known = tfind(&wanted, &binary->places, compare_places);

@@ -25,7 +25,7 @@ struct symbol {
 	uint64_t offset;  /* in the function; of the module where there is none */
 	const char *file; /* without its directory */
 	int line;
-	bool inlined;	     /* into the next symbol's function, which has the same frame */
+	bool inlined;        /* into the next symbol's function, which has the same frame */
 	const char *module;  /* without its directory */
 	const char *problem; /* why there is no function: "binary changed", "file not found", ... */
 };

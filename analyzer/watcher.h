@@ -28,8 +28,8 @@ struct model_child {
 struct model_destroy {
 	const struct life *object;
 	struct mark mark; /* of the call */
-	bool returned;	  /* false: it had not when its process or the trace ended */
-	bool ended;	  /* its process did, as far as is known */
+	bool returned;    /* false: it had not when its process or the trace ended */
+	bool ended;       /* its process did, as far as is known */
 	bool failed;
 	int64_t ret;
 	int64_t end; /* when it returned, or its process ended */

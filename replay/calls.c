@@ -169,8 +169,8 @@ static int note_new_keys(struct replay *r, const struct call *call, const uint64
 	if (args_get(out, "mr.lkey", &lkey) && args_get(out, "mr.rkey", &rkey)) {
 		live->number = mr->lkey;
 		live->rkey = mr->rkey;
-		err = map_put(&r->lkeys, process_key(o->process, (uint32_t)lkey), o->id) ?:
-		      map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
+		err = map_put(&r->lkeys, process_key(o->process, (uint32_t)lkey), o->id)
+			      ?: map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
 	}
 	args_free(out);
 	return err;
@@ -198,8 +198,8 @@ static int note_effect(struct replay *r, const struct call *call, const uint64_t
 	else if (call->verb == VERB_modify_qp)
 		note_queue_pair(r, call, args);
 	else if (call->verb == VERB_rereg_mr && live_of(r, call->object))
-		return note_new_keys(r, call, args) ?:
-		       note_base(live_of(r, call->object), call, args);
+		return note_new_keys(r, call, args)
+			       ?: note_base(live_of(r, call->object), call, args);
 	else if (call->verb == VERB_get_srq_num)
 		return note_srq_number(r, call, args);
 	return 0;
@@ -340,8 +340,8 @@ static int free_devices(struct replay *r, const struct trace_event *event)
 }
 
 static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_event *) = {
-	[VERB_get_device_list] = list_devices,	   [VERB_free_device_list] = free_devices,
-	[VERB_get_cq_event] = events_get_cq,	   [VERB_ack_cq_events] = events_ack_cq,
+	[VERB_get_device_list] = list_devices,     [VERB_free_device_list] = free_devices,
+	[VERB_get_cq_event] = events_get_cq,       [VERB_ack_cq_events] = events_ack_cq,
 	[VERB_get_async_event] = events_get_async, [VERB_ack_async_event] = events_ack_async,
 };
 

@@ -37,7 +37,7 @@ struct landing {
 struct contents {
 	struct landing *landings; /* from 1 */
 	uint32_t nlandings, size, free;
-	uint8_t *inlined;         /* of the list that is being posted */
+	uint8_t *inlined; /* of the list that is being posted */
 	size_t inlined_used, inlined_size;
 	int err;
 };

@@ -17,7 +17,7 @@ struct port {
 	enum ibv_mtu mtu;
 	int ngids;
 	union ibv_gid gids[GIDS_MAX];
-	int best_gid;    /* RoCE v2 where there is one */
+	int best_gid; /* RoCE v2 where there is one */
 	bool best_is_v2;
 };
 
@@ -47,8 +47,7 @@ const struct device *devices_role(struct devices *devices, const char *name);
 bool devices_are_recorded(const struct devices *devices);
 
 /* The one that @context was opened on. */
-const struct device *devices_of(const struct devices *devices,
-				const struct ibv_context *context);
+const struct device *devices_of(const struct devices *devices, const struct ibv_context *context);
 
 /* Port @port of it, or the first where it has not as many. */
 uint8_t device_port(const struct device *device, uint8_t port);

@@ -35,8 +35,8 @@ const char *value_text(const struct enum_info *names, int64_t value, char text[9
 /* Report it as a divergence, or as tolerated. */
 void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
 		    const char *path, int64_t recorded, int64_t replayed);
-void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb,
-		  const char *path, const char *recorded, const char *replayed);
+void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, const char *path,
+		  const char *recorded, const char *replayed);
 
 /* The result of a control verb: recorded in @call, here @ret and errno @err. */
 void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
@@ -50,16 +50,16 @@ int differ_outputs(struct outcome *outcome, struct event_id event, enum verb ver
 struct differ_wc {
 	struct event_id event;
 	enum verb verb;
-	uint32_t index;      /* in its poll */
+	uint32_t index; /* in its poll */
 	enum ibv_qp_type type;
 	const struct wc *there;
 	const struct ibv_wc *here;
-	uint64_t wr_id;      /* of here, as it was recorded with the request */
+	uint64_t wr_id;             /* of here, as it was recorded with the request */
 	const struct ibv_cq_ex *ex; /* where it came from, if that is extended */
-	bool tagged;         /* here, too, the CQ tells */
+	bool tagged;                /* here, too, the CQ tells */
 	uint32_t flow_tag;
-	const char *other;   /* why its request may be another than the recorded one, or NULL */
-	uint32_t length;     /* of the request here */
+	const char *other; /* why its request may be another than the recorded one, or NULL */
+	uint32_t length;   /* of the request here */
 	struct event_id about, sender; /* as in struct divergence */
 };
 void differ_completion(struct outcome *outcome, const struct differ_wc *d);

@@ -74,7 +74,8 @@ static void differ_extras(struct outcome *outcome, const struct differ_wc *d)
 	if (there->parts & WC_FLOW_TAG && d->tagged && d->flow_tag)
 		diverge(outcome, d, "flow_tag", NULL, there->flow_tag, d->flow_tag);
 	else if (there->parts & WC_FLOW_TAG)
-		tolerate(outcome, there->flow_tag, 0, "tags of flow rules, which are not in the trace");
+		tolerate(outcome, there->flow_tag, 0,
+			 "tags of flow rules, which are not in the trace");
 	if (there->parts & (WC_TIMESTAMP | WC_WALLCLOCK))
 		outcome_tolerated(outcome, "when a completion came");
 	if (there->parts & WC_CVLAN)
@@ -89,8 +90,7 @@ static void differ_success(struct outcome *outcome, const struct differ_wc *d)
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;
 
-	diverge(outcome, d, "opcode", "ibv_wc_opcode", (uint64_t)there->opcode,
-		here->opcode);
+	diverge(outcome, d, "opcode", "ibv_wc_opcode", (uint64_t)there->opcode, here->opcode);
 	if (has_length(d) || is_sent_length(d))
 		diverge(outcome, d, "byte_len", NULL, there->byte_len, here->byte_len);
 	else
@@ -111,8 +111,7 @@ void differ_completion(struct outcome *outcome, const struct differ_wc *d)
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;
 
-	diverge(outcome, d, "status", "ibv_wc_status", (uint64_t)there->status,
-		here->status);
+	diverge(outcome, d, "status", "ibv_wc_status", (uint64_t)there->status, here->status);
 	if (d->other)
 		tolerate(outcome, there->wr_id, d->wr_id, d->other);
 	else

@@ -29,21 +29,21 @@ static int64_t unsupported(enum verb verb)
 	}
 }
 
-#define vctx_call(ctx, slot, ...)                                                                  \
-	({                                                                                         \
-		struct verbs_context *vctx_ = verbs_get_ctx_op(ctx, slot);                         \
-		if (!vctx_)                                                                        \
-			return unsupported(verb);                                                  \
-		vctx_->slot(__VA_ARGS__);                                                          \
+#define vctx_call(ctx, slot, ...)                                          \
+	({                                                                 \
+		struct verbs_context *vctx_ = verbs_get_ctx_op(ctx, slot); \
+		if (!vctx_)                                                \
+			return unsupported(verb);                          \
+		vctx_->slot(__VA_ARGS__);                                  \
 	})
 
 /* Of a library that may be older than the verb. */
-#define later_call(type, symbol, ...)                                      \
-	({                                                                 \
-		type next_ = (type)dlsym(RTLD_DEFAULT, #symbol);           \
-		if (!next_)                                                \
-			return unsupported(verb);                          \
-		next_(__VA_ARGS__);                                        \
+#define later_call(type, symbol, ...)                            \
+	({                                                       \
+		type next_ = (type)dlsym(RTLD_DEFAULT, #symbol); \
+		if (!next_)                                      \
+			return unsupported(verb);                \
+		next_(__VA_ARGS__);                              \
 	})
 
 int64_t dispatch(enum verb verb, const uint64_t *a)

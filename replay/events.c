@@ -98,8 +98,7 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 			take_cq_event(r, channel);
 			continue;
 		}
-		if (pace_now() - start > MERGED_AFTER &&
-		    (cq->fresh || polls_take(r, cq, 1) > 0)) {
+		if (pace_now() - start > MERGED_AFTER && (cq->fresh || polls_take(r, cq, 1) > 0)) {
 			outcome_tolerated(r->outcome, merged);
 			return;
 		}

@@ -246,7 +246,8 @@ static int learn_objects(struct replay *r)
 
 	for (r->nlive = 1; (o = trace_object(r->trace, r->nlive)); r->nlive++) {
 		if (!o->process || o->process >= r->nprocesses)
-			return log_err(-EBADMSG, "object %u is of process %u, which is not in the trace",
+			return log_err(-EBADMSG,
+				       "object %u is of process %u, which is not in the trace",
 				       o->id, o->process);
 		if (o->kind != OBJECT_qp)
 			continue;

@@ -13,15 +13,15 @@
 enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are counted */
 
 enum outcome_count {
-	OUTCOME_CALLS,       /* control verbs done again */
-	OUTCOME_POSTS,       /* calls of post_send and its kin */
-	OUTCOME_REQUESTS,    /* work requests in them */
+	OUTCOME_CALLS,    /* control verbs done again */
+	OUTCOME_POSTS,    /* calls of post_send and its kin */
+	OUTCOME_REQUESTS, /* work requests in them */
 	OUTCOME_POLLS,
 	OUTCOME_COMPLETIONS, /* recorded ones that were held against one of here */
 	OUTCOME_PAYLOADS,    /* received contents that were held against recorded ones */
 	OUTCOME_NOTIFIES,
-	OUTCOME_EVENTS,      /* completion and asynchronous events */
-	OUTCOME_UNPOLLED,    /* completions of here that the recorded program did not ask for */
+	OUTCOME_EVENTS,   /* completion and asynchronous events */
+	OUTCOME_UNPOLLED, /* completions of here that the recorded program did not ask for */
 	OUTCOME_COUNTS,
 };
 
@@ -58,7 +58,7 @@ void outcome_divergence(struct outcome *outcome, const struct divergence *diverg
 
 /* The event was left out; @why is a sentence without its end. Copied. */
 void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
-		    const char *why);
+		     const char *why);
 
 /* Something the reader must know, once. */
 void outcome_note(struct outcome *outcome, const char *format, ...)

@@ -15,15 +15,16 @@ static void print_total(const struct outcome *r, FILE *to)
 	fputs(" on ", to);
 	print_foreign(to, r->device ? r->device : "-");
 	fprintf(to,
-		": %" PRIu64 " calls, %" PRIu64 " posts of %" PRIu64
-		" work requests, %" PRIu64 " polls with %" PRIu64 " completions, %" PRIu64
-		" notification requests, %" PRIu64 " events\n",
-		n[OUTCOME_CALLS], n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS], n[OUTCOME_COMPLETIONS],
-		n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
+		": %" PRIu64 " calls, %" PRIu64 " posts of %" PRIu64 " work requests, %" PRIu64
+		" polls with %" PRIu64 " completions, %" PRIu64 " notification requests, %" PRIu64
+		" events\n",
+		n[OUTCOME_CALLS], n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS],
+		n[OUTCOME_COMPLETIONS], n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
 	if (n[OUTCOME_PAYLOADS])
-		fprintf(to, "sent what was recorded, and compared what was received %" PRIu64
-			    " time%s\n", n[OUTCOME_PAYLOADS],
-			n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
+		fprintf(to,
+			"sent what was recorded, and compared what was received %" PRIu64
+			" time%s\n",
+			n[OUTCOME_PAYLOADS], n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
 	fprintf(to, "recorded in %.3f s, replayed in %.3f s\n", r->recorded, r->replayed);
 	if (n[OUTCOME_UNPOLLED])
 		fprintf(to,

@@ -61,7 +61,7 @@ static int sort_in(struct replay *r, const struct ibv_wc *wc, const uint32_t *ta
 	struct live *owner = live_of(r, (uint32_t)(wc->wr_id >> 33));
 	unsigned int side = wc->wr_id >> 32 & 1;
 	struct live_qp *qp = queue_pair_of(r, owner, wc);
-	struct requests *requests = !owner	? NULL
+	struct requests *requests = !owner      ? NULL
 				    : owner->qp ? &owner->qp->out[side]
 						: owner->requests;
 	const struct request *request =
@@ -509,7 +509,8 @@ static void failed(struct replay *r, const struct trace_event *event, struct liv
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
 
 	if (n >= 0)
-		differ_numbers(r->outcome, event->id, event->poll->verb, "ret", event->poll->ret, n);
+		differ_numbers(r->outcome, event->id, event->poll->verb, "ret", event->poll->ret,
+			       n);
 }
 
 int polls_replay(struct replay *r, const struct trace_event *event)

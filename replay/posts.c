@@ -79,7 +79,7 @@ struct posting {
 	struct replay *r;
 	const struct trace_event *event;
 	const struct post *post;
-	struct live *live;	   /* QP or SRQ */
+	struct live *live;         /* QP or SRQ */
 	struct requests *requests; /* of its side */
 	enum side side;
 	struct ibv_sge *sge; /* next free */
@@ -360,8 +360,9 @@ static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
 	int ret;
 
 	if (p->side == SIDE_SEND)
-		ret = p->post->verb == VERB_wr_complete ? post_sends(p, send, &bad_send) :
-		      ibv_post_send(p->live->handle, send, &bad_send);
+		ret = p->post->verb == VERB_wr_complete
+			      ? post_sends(p, send, &bad_send)
+			      : ibv_post_send(p->live->handle, send, &bad_send);
 	else if (p->post->verb == VERB_post_recv)
 		ret = ibv_post_recv(p->live->handle, recv, &bad_recv);
 	else if (p->post->verb == VERB_post_wq_recv)
@@ -465,7 +466,8 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	else if (p.live->qp && p.live->qp->cut)
 		err = skip(&p, p.live->qp->cut);
 	else if (p.post->verb == VERB_wr_complete && p.post->ret)
-		err = skip(&p, "ibv_wr_complete() refused all of it, ibv_post_send() may take some");
+		err = skip(&p,
+			   "ibv_wr_complete() refused all of it, ibv_post_send() may take some");
 	else if (trace_object(r->trace, p.post->object)->process != event->process)
 		err = skip(&p, "a forked process uses what its parent made");
 	else {

@@ -19,7 +19,7 @@ struct request {
 	uint32_t index;        /* which of its requests */
 	uint32_t length;       /* bytes in all of its buffers */
 	bool done;
-	uint32_t landing;      /* of a receive: contents.h; 0: not known */
+	uint32_t landing; /* of a receive: contents.h; 0: not known */
 };
 
 /*
@@ -74,7 +74,7 @@ void requests_fini(struct requests *requests);
 /* A completion that came, with its request as it was; event 0:0 if that is unknown. */
 struct arrival {
 	struct ibv_wc wc;
-	bool tagged;            /* the CQ says which flow rule it matched: */
+	bool tagged; /* the CQ says which flow rule it matched: */
 	uint32_t flow_tag;
 	struct request request;
 	struct event_id sender; /* of a receive: the post of what was received; 0:0 unknown */

@@ -23,8 +23,8 @@ enum { BATCHES = 4, EVENTS = 256, BYTES = EVENTS * 320 };
 struct batch {
 	struct trace_event events[EVENTS];
 	unsigned int count;
-	int last;          /* 1: there is another batch; else what cursor_next() said */
-	char *bytes;       /* what the events point to */
+	int last;    /* 1: there is another batch; else what cursor_next() said */
+	char *bytes; /* what the events point to */
 	size_t used, size;
 };
 

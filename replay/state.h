@@ -22,31 +22,31 @@ enum side { SIDE_SEND, SIDE_RECV, SIDES };
 /* A queue pair beyond its handle. */
 struct live_qp {
 	enum ibv_qp_type type;
-	uint8_t port;                  /* as recorded; 1 until it is told */
-	uint32_t peer;                 /* object; 0 none */
-	bool swapped;                  /* datagrams of two senders came in another order */
-	bool no_flow;                  /* a rule by which it received there is not here */
-	const char *cut;               /* why it is not driven any more, or NULL */
-	unsigned int missed;           /* completions that did not come */
+	uint8_t port;        /* as recorded; 1 until it is told */
+	uint32_t peer;       /* object; 0 none */
+	bool swapped;        /* datagrams of two senders came in another order */
+	bool no_flow;        /* a rule by which it received there is not here */
+	const char *cut;     /* why it is not driven any more, or NULL */
+	unsigned int missed; /* completions that did not come */
 	struct requests out[SIDES];
-	struct requests sent;          /* that take a receive request of the peer's, in order */
+	struct requests sent; /* that take a receive request of the peer's, in order */
 	struct arrivals in[SIDES];
 };
 
 /* An object of the trace, as it is here. */
 struct live {
-	void *handle;                  /* NULL: not there (yet, any more, ever) */
-	bool made;                     /* it was there, at least */
-	const char *why;               /* why it is not there, where that is known */
-	uint32_t number, rkey;         /* here; as struct object has them there */
+	void *handle;                   /* NULL: not there (yet, any more, ever) */
+	bool made;                      /* it was there, at least */
+	const char *why;                /* why it is not there, where that is known */
+	uint32_t number, rkey;          /* here; as struct object has them there */
 	uint64_t base_there, base_here; /* MR: what its keys count from */
 	struct live_qp *qp;
-	struct requests *requests;     /* SRQ */
-	bool implicit;                 /* MR: the address space, of which there is what was used */
-	bool extended;                 /* CQ: made by create_cq_ex */
-	unsigned int events;           /* CQ: completion events not yet asked for */
-	unsigned int unacked;          /* CQ: of those taken, not acknowledged */
-	unsigned int fresh;            /* CQ: completions here that were not asked for yet */
+	struct requests *requests; /* SRQ */
+	bool implicit;             /* MR: the address space, of which there is what was used */
+	bool extended;             /* CQ: made by create_cq_ex */
+	unsigned int events;       /* CQ: completion events not yet asked for */
+	unsigned int unacked;      /* CQ: of those taken, not acknowledged */
+	unsigned int fresh;        /* CQ: completions here that were not asked for yet */
 };
 
 /* An asynchronous event that came. */
@@ -63,27 +63,27 @@ struct replay {
 	struct outcome *outcome;
 	struct devices *devices;
 	struct peers *peers;
-	struct live *live;             /* by object */
-	uint32_t nlive;                /* objects and one */
-	uint32_t *made;                /* objects as they were made */
+	struct live *live; /* by object */
+	uint32_t nlive;    /* objects and one */
+	uint32_t *made;    /* objects as they were made */
 	uint32_t nmade;
-	struct memory **memory;        /* by process */
-	bool *implicit;                /* by process: it has had an implicit region */
+	struct memory **memory; /* by process */
+	bool *implicit;         /* by process: it has had an implicit region */
 	bool any_implicit;
-	uint32_t *nthreads;            /* by process: threads with events */
-	uint32_t nprocesses;           /* processes and one */
-	struct map lkeys, rkeys;       /* process << 32 | key there, to object */
-	struct map srqns;              /* XRC receive queue there, to here */
-	struct map numbers;            /* qp_num here, to object */
-	struct map handles;            /* handle here, to object */
-	struct map left_out;           /* posts that were not done: event, to first request left out + 1 */
+	uint32_t *nthreads;      /* by process: threads with events */
+	uint32_t nprocesses;     /* processes and one */
+	struct map lkeys, rkeys; /* process << 32 | key there, to object */
+	struct map srqns;        /* XRC receive queue there, to here */
+	struct map numbers;      /* qp_num here, to object */
+	struct map handles;      /* handle here, to object */
+	struct map left_out; /* posts that were not done: event, to first request left out + 1 */
 	struct async *asyncs;
-	struct wrs *wrs;               /* posts.c */
-	struct contents *contents;     /* contents.c; NULL: the trace has no contents */
-	void *scratch;                 /* a page for what a verb writes and nobody reads */
+	struct wrs *wrs;           /* posts.c */
+	struct contents *contents; /* contents.c; NULL: the trace has no contents */
+	void *scratch;             /* a page for what a verb writes and nobody reads */
 	int xrc_file;
-	int64_t start;                 /* ns of the clock here when it began */
-	uint64_t events;               /* done, and the time of the last there */
+	int64_t start;   /* ns of the clock here when it began */
+	uint64_t events; /* done, and the time of the last there */
 	int64_t last;
 };
 

@@ -18,7 +18,7 @@ struct translation {
 	const struct trace_event *event;
 	int64_t time;
 	const uint64_t *args; /* of the call, as far as they are there; NULL: of no call */
-	const char *missing; /* out: why something has no counterpart here; NULL if all has */
+	const char *missing;  /* out: why something has no counterpart here; NULL if all has */
 	char text[160];
 };
 
@@ -49,8 +49,7 @@ uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uin
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
 
 /* The process that queue pair @qp talks to; the other one of two where nothing is known. */
-uint32_t translate_peer_process(const struct replay *r, const struct live_qp *qp,
-				uint32_t process);
+uint32_t translate_peer_process(const struct replay *r, const struct live_qp *qp, uint32_t process);
 
 /* The number here of the datagram queue pair that had number @qpn at @time. */
 uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);

@@ -71,12 +71,12 @@ static bool can_lower(const struct translation *t)
 }
 
 /* What the recorded device granted and the one here does not have is lowered to what it has. */
-#define LOWER(t, value, max)                                                                       \
-	do {                                                                                       \
-		if (can_lower(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) {              \
-			(value) = (typeof(value))(max);                                            \
-			outcome_tolerated((t)->r->outcome, too_large);                             \
-		}                                                                                  \
+#define LOWER(t, value, max)                                                          \
+	do {                                                                          \
+		if (can_lower(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) { \
+			(value) = (typeof(value))(max);                               \
+			outcome_tolerated((t)->r->outcome, too_large);                \
+		}                                                                     \
 	} while (0)
 
 static void lower_mtu(struct translation *t, const struct device *device, uint8_t port,

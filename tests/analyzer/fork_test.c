@@ -11,7 +11,7 @@ static int forks(struct story *s)
 {
 	story_begin(s);
 	open_context(s);
-	alloc_pd(s);	     /* 1:4 */
+	alloc_pd(s);         /* 1:4 */
 	story_fork(s, 0, 1); /* 1:6 */
 	return story_thread(s, CHILD, STORY_PID, 1);
 }
@@ -28,8 +28,10 @@ static void a_child_uses_its_parents_pd(void **state)
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_FORK_003);
 	assert_string_equal(f->where, "ibv_reg_mr(): pd");
-	assert_string_equal(f->says, "process 2 (pid 150), forked from process 1 at 1:6, called ibv_reg_mr() on "
-				     "pd1, which process 1 had made; the call succeeded.");
+	assert_string_equal(
+		f->says,
+		"process 2 (pid 150), forked from process 1 at 1:6, called ibv_reg_mr() on "
+		"pd1, which process 1 had made; the call succeeded.");
 	assert_int_equal(f->process, 2);
 	assert_int_equal(f->nsteps, 3);
 	assert_int_equal(f->steps[0].mark.id.n, 4);

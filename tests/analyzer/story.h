@@ -30,7 +30,7 @@ struct story {
 	struct clock clock;
 	uint64_t now;
 	uint64_t forked_at; /* when a child that comes now was forked; 0: just now */
-	bool inner; /* what comes is called inside another verb */
+	bool inner;         /* what comes is called inside another verb */
 	struct {
 		struct ring_head head;
 		uint32_t id; /* in the trace */

@@ -198,10 +198,13 @@ static void equal_completions_do_not_diverge(void **state)
 static void a_flow_tag_is_compared_and_a_time_is_not(void **state)
 {
 	const struct wc there = { .parts = WC_FLOW_TAG | WC_TIMESTAMP | WC_WALLCLOCK,
-				  .flow_tag = 7, .timestamp = 1, .wallclock = 2 };
+				  .flow_tag = 7,
+				  .timestamp = 1,
+				  .wallclock = 2 };
 	const struct ibv_wc wc = { 0 };
-	struct differ_wc d = { .event = here, .there = &there, .here = &wc, .tagged = true,
-			       .flow_tag = 7 };
+	struct differ_wc d = {
+		.event = here, .there = &there, .here = &wc, .tagged = true, .flow_tag = 7
+	};
 	struct outcome *r = make();
 
 	(void)state;

@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NEED(what)                                                                                 \
-	({                                                                                         \
-		typeof(what) need_ = (what);                                                       \
-		if (!need_) {                                                                      \
-			fprintf(stderr, "%s failed\n", #what);                                     \
-			exit(2);                                                                   \
-		}                                                                                  \
-		need_;                                                                             \
+#define NEED(what)                                             \
+	({                                                     \
+		typeof(what) need_ = (what);                   \
+		if (!need_) {                                  \
+			fprintf(stderr, "%s failed\n", #what); \
+			exit(2);                               \
+		}                                              \
+		need_;                                         \
 	})
 #define MUST(what) ((void)NEED((what) == 0))
 
@@ -255,7 +255,8 @@ static void refusals(void)
 	NEED(ibv_query_port(context, PORT + 10, &attr));
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET)
 		NEED(!ibv_create_ah(pd, &nowhere));
-	MUST(ibv_rereg_mr(small, IBV_REREG_MR_CHANGE_ACCESS, (struct ibv_pd *)0x70, NULL, 0, ACCESS));
+	MUST(ibv_rereg_mr(small, IBV_REREG_MR_CHANGE_ACCESS, (struct ibv_pd *)0x70, NULL, 0,
+			  ACCESS));
 }
 
 /* What was made from a context goes with it. */

@@ -112,9 +112,11 @@ static void events_before_a_damaged_chunk_are_given(void **state)
 	(void)state;
 	record(10000);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "UPDATE chunk SET data = substr(data, 1, 8) WHERE "
-					  "rowid = (SELECT max(rowid) FROM chunk)", NULL, NULL,
-				      NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "UPDATE chunk SET data = substr(data, 1, 8) WHERE "
+				      "rowid = (SELECT max(rowid) FROM chunk)",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
 	sqlite3_close(db);
 	assert_true(assert_reads_as_a_cursor(1) < 0);
 	unlink(path);
