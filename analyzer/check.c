@@ -80,7 +80,7 @@ void check_close(struct checker *checker)
 	free(checker);
 }
 
-static int prepare(struct checker *checker, const struct check_options *options)
+static int prepare_checker(struct checker *checker, const struct check_options *options)
 {
 	struct model_watcher watcher = {
 		.use = on_use, .destroy = on_destroy, .leak = on_leak, .arg = checker
@@ -112,7 +112,7 @@ int check_open(struct trace *trace, const struct check_options *options,
 	if (!checker)
 		return log_err(-ENOMEM, "check");
 	checker->check.trace = trace;
-	err = prepare(checker, options);
+	err = prepare_checker(checker, options);
 	if (err < 0) {
 		check_close(checker);
 		return err;

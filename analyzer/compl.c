@@ -8,7 +8,7 @@
 
 enum { IN_VAIN_NS = 100000000 }; /* no other thread takes so long to acknowledge */
 
-static const char *owed(const struct life *object, char *text, size_t size)
+static const char *list_owed(const struct life *object, char *text, size_t size)
 {
 	if (object->events && object->async_events)
 		snprintf(text, size, "%" PRIu64 " completion and %" PRIu64 " asynchronous events",
@@ -28,7 +28,7 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 	int64_t waited = destroy->end - destroy->mark.time;
 	char events[96], when[33] = " ", name[64];
 
-	owed(destroy->object, events, sizeof(events));
+	list_owed(destroy->object, events, sizeof(events));
 	judge_name(destroy->object, name, sizeof(name));
 	judge_span(waited, when + 1);
 	if (destroy->returned)

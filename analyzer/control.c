@@ -129,7 +129,7 @@ static void name_life(struct model *model, struct life *life, uint32_t id)
 }
 
 /* Older than the trace: what is known of it is that it is destroyed now. */
-static struct life *older(struct model *model, const struct parsed *p)
+static struct life *find_older(struct model *model, const struct parsed *p)
 {
 	struct life *life;
 
@@ -154,7 +154,7 @@ static int destroy_begins(struct model *model, const struct parsed *p)
 		return 0;
 	life = by_path(model, p, p->args, self, verb_infos[p->call->verb].object);
 	if (!life)
-		life = older(model, p);
+		life = find_older(model, p);
 	if (!life || life->inherited || life->state != LIFE_LIVE)
 		return 0;
 	pending = calloc(1, sizeof(*pending));
@@ -266,7 +266,7 @@ static int link_wqs(struct model *model, const struct parsed *p, struct life *ta
 	return err;
 }
 
-static bool imports(enum verb verb)
+static bool is_import(enum verb verb)
 {
 	return verb == VERB_import_pd || verb == VERB_import_mr || verb == VERB_import_dm;
 }
@@ -295,7 +295,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->process = p->event->process;
 	life->handle = p->call->handle;
 	life->created = mark_call(p);
-	life->borrowed = imports(p->call->verb) || is_of_cm(model, p->event, kind);
+	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
 	name_life(model, life, p->call->object);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
 		life->bytes = (uint64_t)bytes;
@@ -310,8 +310,8 @@ static int creation_returns(struct model *model, const struct parsed *p)
 
 /* Verbs that change what hangs on what */
 
-static struct life *arg(struct model *model, const struct parsed *p, const char *path,
-			enum object_kind kind)
+static struct life *find_argument(struct model *model, const struct parsed *p, const char *path,
+				  enum object_kind kind)
 {
 	struct life *life = by_path(model, p, p->args, path, kind);
 
@@ -320,8 +320,8 @@ static struct life *arg(struct model *model, const struct parsed *p, const char 
 
 static int mw_is_bound(struct model *model, const struct parsed *p)
 {
-	struct life *mw = arg(model, p, "mw", OBJECT_mw);
-	struct life *mr = arg(model, p, "mw_bind.bind_info.mr", OBJECT_mr);
+	struct life *mw = find_argument(model, p, "mw", OBJECT_mw);
+	struct life *mr = find_argument(model, p, "mw_bind.bind_info.mr", OBJECT_mr);
 	int64_t length = 0;
 
 	if (!mw)
@@ -336,8 +336,8 @@ static int mw_is_bound(struct model *model, const struct parsed *p)
 
 static int mr_is_registered_anew(struct model *model, const struct parsed *p)
 {
-	struct life *mr = arg(model, p, "mr", OBJECT_mr);
-	struct life *pd = arg(model, p, "pd", OBJECT_pd);
+	struct life *mr = find_argument(model, p, "mr", OBJECT_mr);
+	struct life *pd = find_argument(model, p, "pd", OBJECT_pd);
 	int64_t flags = 0, length;
 
 	if (!mr)
@@ -352,7 +352,7 @@ static int mr_is_registered_anew(struct model *model, const struct parsed *p)
 }
 
 /* The group of an attach or detach as one number. */
-static uint64_t group(const struct parsed *p)
+static uint64_t group_key(const struct parsed *p)
 {
 	const char *gid = args_text(p->args, "gid.raw");
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -366,13 +366,13 @@ static uint64_t group(const struct parsed *p)
 
 static int mcast_changes(struct model *model, const struct parsed *p)
 {
-	struct life *qp = arg(model, p, "qp", OBJECT_qp);
+	struct life *qp = find_argument(model, p, "qp", OBJECT_qp);
 
 	if (!qp)
 		return 0;
 	if (p->call->verb == VERB_attach_mcast)
-		return life_attach(qp, group(p));
-	life_detach(qp, group(p));
+		return life_attach(qp, group_key(p));
+	life_detach(qp, group_key(p));
 	return 0;
 }
 
@@ -432,7 +432,7 @@ static void events_are_acked(struct model *model, const struct parsed *p)
 
 /* Control verbs */
 
-static int parse(const struct trace_event *event, bool out, struct parsed *p)
+static int parse_call(const struct trace_event *event, bool out, struct parsed *p)
 {
 	int err = 0;
 
@@ -456,7 +456,7 @@ int control_call(struct model *model, const struct trace_event *event)
 {
 	enum verb_effect effect = verb_infos[event->call->verb].effect;
 	struct parsed p;
-	int err = parse(event, false, &p);
+	int err = parse_call(event, false, &p);
 
 	if (err < 0)
 		return log_err(err, "arguments of a call");
@@ -482,7 +482,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	}
 	if (event->call->failed || effect == EFFECT_QUERY || effect == EFFECT_ACK)
 		return 0;
-	err = parse(event, true, &p);
+	err = parse_call(event, true, &p);
 	if (err < 0)
 		return log_err(err, "arguments of a call");
 	if (effect == EFFECT_CREATE)

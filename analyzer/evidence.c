@@ -150,7 +150,7 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 }
 
 /* What is left of the data plane is whole, and so is the control plane. */
-static void overwritten(struct findings *findings, uint64_t n)
+static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
 		if (looks_at(rule, 'd') || looks_at(rule, 'q'))
@@ -160,7 +160,7 @@ static void overwritten(struct findings *findings, uint64_t n)
 }
 
 /* Not from the coverage: what was left out is counted when a thread ends, and a copy may be older. */
-static void filtered(struct trace *trace, struct findings *findings)
+static void note_filtered(struct trace *trace, struct findings *findings)
 {
 	const char *filter = trace_meta(trace, "filter");
 
@@ -188,8 +188,8 @@ int evidence_gaps(struct trace *trace, struct findings *findings)
 		else if (loss.damaged)
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}
-	overwritten(findings, loss.overwritten);
-	filtered(trace, findings);
+	note_overwritten(findings, loss.overwritten);
+	note_filtered(trace, findings);
 	if (loss.interrupted && !loss.events && !loss.damaged)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: whether a destroy returned later is not "

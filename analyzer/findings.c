@@ -68,7 +68,7 @@ static struct finding_site *find_site(struct findings *findings, enum rule_id ru
 	return site;
 }
 
-static struct finding *keep(struct findings *findings, struct finding_site *site)
+static struct finding *keep_finding(struct findings *findings, struct finding_site *site)
 {
 	struct finding **more, *finding = calloc(1, sizeof(*finding));
 
@@ -88,7 +88,8 @@ static struct finding *keep(struct findings *findings, struct finding_site *site
 	return finding;
 }
 
-static struct finding_site *count(struct findings *findings, enum rule_id rule, uint64_t key)
+static struct finding_site *count_finding(struct findings *findings, enum rule_id rule,
+					  uint64_t key)
 {
 	struct finding_site *site;
 
@@ -103,17 +104,17 @@ static struct finding_site *count(struct findings *findings, enum rule_id rule, 
 
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key)
 {
-	struct finding_site *site = count(findings, rule, key);
+	struct finding_site *site = count_finding(findings, rule, key);
 
-	return site && site->kept < FINDINGS_SHOWN ? keep(findings, site) : NULL;
+	return site && site->kept < FINDINGS_SHOWN ? keep_finding(findings, site) : NULL;
 }
 
 struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key)
 {
-	struct finding_site *site = count(findings, rule, key);
+	struct finding_site *site = count_finding(findings, rule, key);
 
 	if (site && !site->group)
-		site->group = keep(findings, site);
+		site->group = keep_finding(findings, site);
 	return site ? site->group : NULL;
 }
 

@@ -59,7 +59,8 @@ static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t q
 	}
 }
 
-static struct first_error *find(const struct first *first, uint32_t process, const struct wc *wc)
+static struct first_error *find_error(const struct first *first, uint32_t process,
+				      const struct wc *wc)
 {
 	uint32_t slot = first->nslots ? *slot_of(first, process, wc->qp, wc->qp_num) : 0;
 
@@ -142,7 +143,7 @@ static int look_up_now(struct first *first, struct first_error *error)
 	return err < 0 ? err : 0;
 }
 
-static int add(struct first *first, const struct trace_event *event, uint32_t index)
+static int add_error(struct first *first, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
 	struct first_error *error;
@@ -179,12 +180,12 @@ int first_event(struct first *first, const struct trace_event *event)
 	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		if (poll->wc[i].status == FIRST_SUCCESS)
 			continue;
-		error = find(first, event->process, &poll->wc[i]);
+		error = find_error(first, event->process, &poll->wc[i]);
 		if (poll->wc[i].status == FIRST_FLUSH) {
 			if (error)
 				error->flushes++;
 		} else if (!error) {
-			err = add(first, event, i);
+			err = add_error(first, event, i);
 		}
 	}
 	return err;
@@ -217,7 +218,7 @@ static int by_request(const void *a, const void *b)
 	return by_name(x->request, y->request);
 }
 
-static void seek(struct sought *sought, struct findings *findings)
+static void seek_request(struct sought *sought, struct findings *findings)
 {
 	for (size_t i = 0; i < findings->nerrors; i++) {
 		struct first_error *error = &findings->errors[i];
@@ -236,7 +237,7 @@ static void seek(struct sought *sought, struct findings *findings)
 		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), by_request);
 }
 
-static void offer(struct sought *sought, const struct trace_event *event)
+static void offer_request(struct sought *sought, const struct trace_event *event)
 {
 	size_t low = 0, high = sought->n;
 
@@ -269,7 +270,7 @@ static int look_up(struct first *first, struct sought *sought)
 		return err;
 	while (sought->left && (err = cursor_next(cursor, &event)) == 1)
 		if (event->kind == TRACE_POST)
-			offer(sought, event);
+			offer_request(sought, event);
 	cursor_close(cursor);
 	return err < 0 ? err : 0;
 }
@@ -285,7 +286,7 @@ int first_finish(struct first *first)
 	sought.wanted = calloc(findings->nerrors, sizeof(*sought.wanted));
 	if (!sought.wanted)
 		return log_err(-ENOMEM, "first errors");
-	seek(&sought, findings);
+	seek_request(&sought, findings);
 	if (sought.n)
 		err = look_up(first, &sought);
 	free(sought.wanted);

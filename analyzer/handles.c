@@ -13,7 +13,7 @@
 
 enum { DEPTH = 4 };
 
-static int add(struct handle_list *list, const char *path, enum object_kind kind)
+static int add_handle(struct handle_list *list, const char *path, enum object_kind kind)
 {
 	struct handle_path *more;
 
@@ -35,8 +35,8 @@ static bool goes_down(const struct field_info *field)
 	       (field->kind == FIELD_PTR && field->count == COUNT_ONE);
 }
 
-static int walk(struct handle_list *list, const struct struct_info *info, const char *prefix,
-		unsigned int dir, int depth)
+static int walk_struct(struct handle_list *list, const struct struct_info *info, const char *prefix,
+		       unsigned int dir, int depth)
 {
 	char path[HANDLE_PATH];
 	int err = 0;
@@ -49,9 +49,9 @@ static int walk(struct handle_list *list, const struct struct_info *info, const 
 		if (snprintf(path, sizeof(path), "%s%s", prefix, field->name) >= HANDLE_PATH - 1)
 			continue;
 		if (field->kind == FIELD_OBJ)
-			err = add(list, path, field->object);
+			err = add_handle(list, path, field->object);
 		if (goes_down(field))
-			err = walk(list, field->type, strcat(path, "."), 0, depth + 1);
+			err = walk_struct(list, field->type, strcat(path, "."), 0, depth + 1);
 	}
 	return err;
 }
@@ -62,9 +62,9 @@ int handles_init(struct handles *handles)
 
 	memset(handles, 0, sizeof(*handles));
 	for (int verb = 0; verb < VERB_COUNT && !err; verb++)
-		err = walk(&handles->args[verb], &verb_infos[verb].args, "", DIR_IN, 0);
+		err = walk_struct(&handles->args[verb], &verb_infos[verb].args, "", DIR_IN, 0);
 	for (int kind = 0; kind < OBJECT_COUNT && !err; kind++)
-		err = walk(&handles->made[kind], &object_infos[kind], "ret.", 0, 0);
+		err = walk_struct(&handles->made[kind], &object_infos[kind], "ret.", 0, 0);
 	if (err)
 		handles_fini(handles);
 	return err;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t bucket(const struct lives *lives, uint32_t process, enum object_kind kind,
-		     uint64_t handle)
+static size_t find_bucket(const struct lives *lives, uint32_t process, enum object_kind kind,
+			  uint64_t handle)
 {
 	uint64_t h = (handle >> 4) ^ ((uint64_t)process << 40) ^ ((uint64_t)kind << 56);
 
@@ -40,22 +40,22 @@ void lives_fini(struct lives *lives)
 struct life *lives_find(const struct lives *lives, uint32_t process, enum object_kind kind,
 			uint64_t handle)
 {
-	struct life *life = lives->buckets[bucket(lives, process, kind, handle)];
+	struct life *life = lives->buckets[find_bucket(lives, process, kind, handle)];
 
 	while (life && (life->handle != handle || life->kind != kind || life->process != process))
 		life = life->next;
 	return life;
 }
 
-static void insert(struct lives *lives, struct life *life)
+static void insert_life(struct lives *lives, struct life *life)
 {
-	size_t i = bucket(lives, life->process, life->kind, life->handle);
+	size_t i = find_bucket(lives, life->process, life->kind, life->handle);
 
 	life->next = lives->buckets[i];
 	lives->buckets[i] = life;
 }
 
-static void grow(struct lives *lives)
+static void grow_table(struct lives *lives)
 {
 	struct life **old = lives->buckets, *life;
 	size_t n = lives->nbuckets;
@@ -69,7 +69,7 @@ static void grow(struct lives *lives)
 	for (size_t i = 0; i < n; i++)
 		while ((life = old[i])) {
 			old[i] = life->next;
-			insert(lives, life);
+			insert_life(lives, life);
 		}
 	free(old);
 }
@@ -80,7 +80,7 @@ static void take_out(struct lives *lives, struct life *life)
 
 	if (!life->hashed)
 		return;
-	at = &lives->buckets[bucket(lives, life->process, life->kind, life->handle)];
+	at = &lives->buckets[find_bucket(lives, life->process, life->kind, life->handle)];
 	while (*at != life)
 		at = &(*at)->next;
 	*at = life->next;
@@ -107,8 +107,8 @@ void lives_add(struct lives *lives, struct life *life)
 	else
 		lives_drop(lives, old);
 	if (lives->count >= lives->nbuckets)
-		grow(lives);
-	insert(lives, life);
+		grow_table(lives);
+	insert_life(lives, life);
 	life->state = LIFE_LIVE;
 	life->hashed = true;
 	lives->count++;

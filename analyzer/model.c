@@ -116,7 +116,7 @@ static bool was_there(const struct life *life, const struct mark *fork)
 	return life->created.time <= fork->time && (!dead || life->destroyed.time > fork->time);
 }
 
-static int inherit(struct model *model, uint32_t child, const struct mark *mark)
+static int inherit_objects(struct model *model, uint32_t child, const struct mark *mark)
 {
 	struct forked *forked = calloc(1, sizeof(*forked));
 	struct life **lives, *copy;
@@ -168,7 +168,7 @@ static int on_fork(struct model *model, const struct trace_event *event)
 	if (event->fork->kind != TRACE_FORKED || !event->fork->child ||
 	    model_fork(model, event->fork->child))
 		return 0;
-	return inherit(model, event->fork->child, &mark);
+	return inherit_objects(model, event->fork->child, &mark);
 }
 
 /* Forked in a way that the parent's recorder did not see. */
@@ -184,11 +184,11 @@ static int on_process(struct model *model, const struct trace_event *event)
 	mark.process = process->parent;
 	mark.time = process->fork_time;
 	mark.stack = process->fork_stack;
-	return inherit(model, event->process, &mark);
+	return inherit_objects(model, event->process, &mark);
 }
 
 /* What the application did, not what a library did for it. */
-static bool application(const struct trace_event *event)
+static bool is_application(const struct trace_event *event)
 {
 	return !event->inner && !event->call->ours && event->call->depth == 0;
 }
@@ -219,9 +219,9 @@ int model_event(struct model *model, const struct trace_event *event)
 		return on_cm(model, event);
 	switch (event->kind) {
 	case TRACE_CALL:
-		return application(event) ? control_call(model, event) : 0;
+		return is_application(event) ? control_call(model, event) : 0;
 	case TRACE_RETURN:
-		return application(event) ? control_return(model, event) : 0;
+		return is_application(event) ? control_return(model, event) : 0;
 	case TRACE_POST:
 		if (!event->inner)
 			on_post(model, event);

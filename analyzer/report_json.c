@@ -13,14 +13,14 @@
 #include "core/wire/log.h"
 
 /* ,"NAME": at the start of a member; no comma after an opening brace */
-static void name(struct text *t, const char *name)
+static void put_name(struct text *t, const char *name)
 {
 	char before = t->used ? t->at[t->used - 1] : '{';
 
 	text_addf(t, "%s\"%s\":", before == '{' || before == '[' ? "" : ",", name);
 }
 
-static void element(struct text *t)
+static void start_element(struct text *t)
 {
 	if (t->at[t->used - 1] != '[')
 		text_char(t, ',');
@@ -28,7 +28,7 @@ static void element(struct text *t)
 
 static void put_text(struct text *t, const char *key, const char *value)
 {
-	name(t, key);
+	put_name(t, key);
 	if (value)
 		text_json(t, value, strlen(value));
 	else
@@ -37,13 +37,13 @@ static void put_text(struct text *t, const char *key, const char *value)
 
 static void put_number(struct text *t, const char *key, int64_t value)
 {
-	name(t, key);
+	put_name(t, key);
 	text_addf(t, "%" PRId64, value);
 }
 
 static void put_bool(struct text *t, const char *key, bool value)
 {
-	name(t, key);
+	put_name(t, key);
 	text_addf(t, "%s", value ? "true" : "false");
 }
 
@@ -56,7 +56,7 @@ static void put_event(struct text *t, const char *key, struct event_id id)
 
 static void open_array(struct text *t, const char *key)
 {
-	name(t, key);
+	put_name(t, key);
 	text_char(t, '[');
 }
 
@@ -84,7 +84,7 @@ static void put_frame(struct text *t, const struct report_line *line)
 {
 	const struct symbol *symbol = &line->symbol;
 
-	element(t);
+	start_element(t);
 	text_char(t, '{');
 	put_text(t, "module", line->frame.module);
 	put_number(t, "module_offset", (int64_t)line->frame.offset);
@@ -115,7 +115,7 @@ static void put_first(struct text *t, const struct report *report, const struct 
 {
 	char qp[32], status[32];
 
-	element(t);
+	start_element(t);
 	text_char(t, '{');
 	put_number(t, "process", error->process);
 	put_text(t, "object", report_qp(report->trace, error, qp));
@@ -134,7 +134,7 @@ static void put_first(struct text *t, const struct report *report, const struct 
 
 static void put_step(struct text *t, const struct report *report, const struct finding_step *step)
 {
-	element(t);
+	start_element(t);
 	text_char(t, '{');
 	put_text(t, "what", step->what);
 	put_event(t, "event", step->mark.id);
@@ -150,7 +150,7 @@ static void put_finding(struct text *t, const struct report *report, const struc
 {
 	const struct rule *rule = &rules[finding->rule];
 
-	element(t);
+	start_element(t);
 	text_char(t, '{');
 	put_text(t, "rule", rule->id);
 	put_text(t, "name", rule->name);
@@ -176,7 +176,7 @@ static void put_rules(struct text *t, const struct findings *findings)
 {
 	open_array(t, "rules");
 	for (int i = 0; i < RULE_COUNT; i++) {
-		element(t);
+		start_element(t);
 		text_char(t, '{');
 		put_text(t, "id", rules[i].id);
 		put_bool(t, "muted", findings->off[i]);
@@ -191,7 +191,7 @@ static void put_unchecked(struct text *t, const struct findings *findings)
 {
 	open_array(t, "not_checked");
 	for (size_t i = 0; i < findings->nunchecked; i++) {
-		element(t);
+		start_element(t);
 		text_char(t, '{');
 		put_text(t, "rule", rules[findings->unchecked[i].rule].id);
 		put_bool(t, "partly", findings->unchecked[i].partly);

@@ -42,7 +42,7 @@ static void wrap_words(FILE *out, int column, int indent, const char *text)
 	fputc('\n', out);
 }
 
-static void wrap(FILE *out, int column, int indent, const char *text)
+static void wrap_text(FILE *out, int column, int indent, const char *text)
 {
 	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
 	char *shown = malloc(size);
@@ -158,7 +158,7 @@ static void print_head(const struct report *report, const struct finding *findin
 		print_named(out, " (", thread->comm, ")");
 	print_named(out, "\n  ", finding->where, "   ");
 	print_named(out, "", finding->object, "\n  ");
-	wrap(out, 2, 2, finding->says ? finding->says : "");
+	wrap_text(out, 2, 2, finding->says ? finding->says : "");
 }
 
 /* Once a rule: the same words at each finding would hide what differs. */
@@ -168,9 +168,9 @@ static void print_advice(const struct report *report, enum rule_id rule, bool *t
 		return;
 	told[rule] = true;
 	fprintf(report->out, "  to do:  ");
-	wrap(report->out, 10, 10, rules[rule].advice);
+	wrap_text(report->out, 10, 10, rules[rule].advice);
 	fprintf(report->out, "  source: ");
-	wrap(report->out, 10, 10, rules[rule].source);
+	wrap_text(report->out, 10, 10, rules[rule].source);
 }
 
 void report_finding(const struct report *report, const struct finding *finding, bool *told)
@@ -249,7 +249,7 @@ static void print_field(FILE *out, const char *title, const char *text)
 {
 	int column = fprintf(out, "%-12s ", title);
 
-	wrap(out, column, 13, text);
+	wrap_text(out, column, 13, text);
 }
 
 void report_rule(FILE *out, enum rule_id rule)
@@ -268,13 +268,13 @@ void report_markdown(FILE *out, enum rule_id rule)
 	const struct rule *r = &rules[rule];
 
 	fprintf(out, "\n## %s %s\n\nSeverity: %s.\n\n", r->id, r->name, rule_severity(r->severity));
-	wrap(out, 0, 0, r->means);
+	wrap_text(out, 0, 0, r->means);
 	fprintf(out, "\n**Why.** ");
-	wrap(out, 9, 0, r->harm);
+	wrap_text(out, 9, 0, r->harm);
 	fprintf(out, "\n**What to do.** ");
-	wrap(out, 16, 0, r->advice);
+	wrap_text(out, 16, 0, r->advice);
 	fprintf(out, "\n**Source.** ");
-	wrap(out, 12, 0, r->source);
+	wrap_text(out, 12, 0, r->source);
 }
 
 void report_rules(FILE *out)

@@ -93,7 +93,7 @@ static void set_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void bound(unsigned int seconds)
+static void limit_process(unsigned int seconds)
 {
 	const struct rlimit cpu = { seconds, seconds + 1 };
 
@@ -118,7 +118,7 @@ static int take_descriptor(struct msghdr *message)
 }
 
 /* Returns false at the end; *@ret_fd is -1 where none came. */
-static bool receive(struct symbolise_ask *ask, int *ret_fd)
+static bool receive_ask(struct symbolise_ask *ask, int *ret_fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];
 	struct iovec part = { ask, sizeof(*ask) };
@@ -138,7 +138,7 @@ static bool receive(struct symbolise_ask *ask, int *ret_fd)
 	return true;
 }
 
-static void answer(const struct symbolise_answer *answer)
+static void send_answer(const struct symbolise_answer *answer)
 {
 	size_t size = offsetof(struct symbolise_answer, names) + answer->n * sizeof(*answer->names);
 
@@ -170,7 +170,7 @@ static bool is_of_build(int fd, const unsigned char *bits, int n)
 }
 
 /* The debug information of a build, -1 if there is none. */
-static int want(const unsigned char *bits, int n)
+static int wanted_bits(const unsigned char *bits, int n)
 {
 	struct symbolise_answer asked = { 0 };
 	struct symbolise_ask given;
@@ -179,8 +179,8 @@ static int want(const unsigned char *bits, int n)
 	write_id(asked.wanted, bits, n);
 	if (n <= 2)
 		return -1;
-	answer(&asked);
-	if (!receive(&given, &fd))
+	send_answer(&asked);
+	if (!receive_ask(&given, &fd))
 		_exit(0);
 	if (fd >= 0 && !is_of_build(fd, bits, n)) {
 		allow_memory(-size_of(fd));
@@ -210,7 +210,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	if (*userdata || n <= 0) /* the second time it is for .gnu_debugaltlink */
 		return -1;
 	*userdata = module;
-	return want(bits, n);
+	return wanted_bits(bits, n);
 }
 
 static const Dwfl_Callbacks callbacks = {
@@ -227,7 +227,7 @@ static void find_shared_part(struct binary *binary)
 	const char *name;
 	const void *bits;
 	ssize_t n = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits) : 0;
-	int fd = n > 0 ? want(bits, (int)n) : -1;
+	int fd = n > 0 ? wanted_bits(bits, (int)n) : -1;
 
 	if (fd >= 0)
 		shared = dwarf_begin(fd, DWARF_C_READ);
@@ -235,7 +235,7 @@ static void find_shared_part(struct binary *binary)
 		dwarf_setalt(dwarf, shared);
 }
 
-static enum symbolise_problem load(struct binary *binary, int fd, const char *id)
+static enum symbolise_problem load_binary(struct binary *binary, int fd, const char *id)
 {
 	char found[SYMBOLISE_ID];
 	const unsigned char *bits;
@@ -270,7 +270,7 @@ static void open_file(const struct symbolise_ask *ask, int fd, struct symbolise_
 	reader.binaries = more;
 	for (; reader.nbinaries <= ask->file; reader.nbinaries++)
 		more[reader.nbinaries] = (struct binary){ 0 };
-	ret->problem = load(&more[ask->file], fd, ask->id);
+	ret->problem = load_binary(&more[ask->file], fd, ask->id);
 	if (!ret->problem)
 		return;
 	dwfl_end(more[ask->file].dwfl);
@@ -372,21 +372,21 @@ static void find_names(const struct symbolise_ask *ask, struct symbolise_answer 
 		find_line(binary, addr, &ret->names[0]);
 }
 
-void symbolise(int socket, unsigned int seconds)
+void symbolise_run(int socket, unsigned int seconds)
 {
 	static struct symbolise_answer found;
 	struct symbolise_ask ask;
 	int fd;
 
 	reader.socket = socket;
-	bound(seconds);
-	while (receive(&ask, &fd)) {
+	limit_process(seconds);
+	while (receive_ask(&ask, &fd)) {
 		memset(&found, 0, sizeof(found));
 		if (ask.kind == SYMBOLISE_OPEN)
 			open_file(&ask, fd, &found);
 		else if (ask.file < reader.nbinaries && reader.binaries[ask.file].module)
 			find_names(&ask, &found);
-		answer(&found);
+		send_answer(&found);
 	}
 	_exit(0);
 }

@@ -56,4 +56,4 @@ struct symbolise_answer {
 };
 
 /* Answer what comes by @socket until it is closed, for no more than @seconds of work. Does not return. */
-__attribute__((noreturn)) void symbolise(int socket, unsigned int seconds);
+__attribute__((noreturn)) void symbolise_run(int socket, unsigned int seconds);

@@ -127,7 +127,7 @@ static void become_reader(int socket, unsigned int seconds)
 	close_range((unsigned int)socket + 1, ~0u, 0);
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
-	symbolise(socket, seconds);
+	symbolise_run(socket, seconds);
 }
 
 static int begin_reader(struct symbols *symbols)
@@ -270,7 +270,7 @@ static const char *hand_over(struct symbols *symbols, struct binary *binary, int
 }
 
 /* Why nothing can be found in it, or NULL. */
-static const char *load(struct symbols *symbols, struct binary *binary)
+static const char *load_binary(struct symbols *symbols, struct binary *binary)
 {
 	const char *problem = NULL;
 	uint64_t size;
@@ -328,7 +328,7 @@ static struct binary *find_binary(struct symbols *symbols, const struct frame *f
 	if (!binary)
 		return NULL;
 	binary->number = symbols->nbinaries++;
-	binary->problem = load(symbols, binary);
+	binary->problem = load_binary(symbols, binary);
 	binary->next = symbols->binaries;
 	symbols->binaries = binary;
 	return binary;
@@ -382,7 +382,7 @@ static const struct place *find_place(struct symbols *symbols, struct binary *bi
 	if (known)
 		return *known;
 	if (symbols->socket < 0 || binary->reader != symbols->reader)
-		binary->problem = load(symbols, binary);
+		binary->problem = load_binary(symbols, binary);
 	if (!binary->problem && ask_reader(symbols, &ask, -1, &answer))
 		binary->problem = "file cannot be read";
 	if (binary->problem)

@@ -82,14 +82,14 @@ static int note_base(struct live *live, const struct call *call, const uint64_t 
 	return 0;
 }
 
-static void undo(const struct call *call, int64_t ret)
+static void undo_call(const struct call *call, int64_t ret)
 {
 	uint64_t args[16] = { (uint64_t)ret };
 
 	for (int v = 0; v < VERB_COUNT; v++)
 		if (verb_infos[v].effect == EFFECT_DESTROY &&
 		    verb_infos[v].object == verb_infos[call->verb].object) {
-			dispatch((enum verb)v, args);
+			dispatch_call((enum verb)v, args);
 			return;
 		}
 }
@@ -111,7 +111,7 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 	int err;
 
 	if (ret && (call->failed || !live)) {
-		undo(call, ret);
+		undo_call(call, ret);
 		return 0;
 	}
 	if (!ret && live)
@@ -230,7 +230,7 @@ static int call_again(struct replay *r, const struct trace_event *event, const u
 
 	if (verb_infos[call->verb].effect == EFFECT_DESTROY)
 		events_before_destroy(r, object_here(r, args[0]));
-	ret = dispatch(call->verb, args);
+	ret = dispatch_call(call->verb, args);
 	err = errno;
 	outcome_called(r->outcome, call->verb);
 	differ_result(r->outcome, event->id, call, ret, err);

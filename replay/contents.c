@@ -190,8 +190,8 @@ uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *w
 }
 
 /* The first of @n bytes that differs, or @n; *@ret_here: what is here. */
-static uint64_t compare(const struct landing *landing, const uint8_t *bytes, uint64_t n,
-			uint8_t *ret_here)
+static uint64_t compare_bytes(const struct landing *landing, const uint8_t *bytes, uint64_t n,
+			      uint8_t *ret_here)
 {
 	uint64_t at = 0;
 
@@ -207,9 +207,9 @@ static uint64_t compare(const struct landing *landing, const uint8_t *bytes, uin
 	return n; /* what is in no buffer of ours is not known */
 }
 
-static void diverge(struct replay *r, const struct trace_event *event, uint32_t i,
-		    const struct arrival *arrival, uint64_t at, const struct payload *payload,
-		    uint8_t here)
+static void report_difference(struct replay *r, const struct trace_event *event, uint32_t i,
+			      const struct arrival *arrival, uint64_t at,
+			      const struct payload *payload, uint8_t here)
 {
 	char field[40], there_text[80], here_text[16];
 
@@ -238,8 +238,8 @@ static int64_t sent_bytes(struct replay *r, const struct arrival *arrival)
 	return found > 0 ? (int64_t)sent.nbytes : found;
 }
 
-static int check(struct replay *r, const struct trace_event *event, uint32_t i,
-		 const struct arrival *arrival)
+static int check_landing(struct replay *r, const struct trace_event *event, uint32_t i,
+			 const struct arrival *arrival)
 {
 	int64_t sent = sent_bytes(r, arrival);
 	struct payload payload;
@@ -253,9 +253,10 @@ static int check(struct replay *r, const struct trace_event *event, uint32_t i,
 	if (!n || payload.before)
 		return 0;
 	outcome_count(r->outcome, OUTCOME_PAYLOADS, 1);
-	at = compare(&r->contents->landings[arrival->request.landing], payload.bytes, n, &here);
+	at = compare_bytes(&r->contents->landings[arrival->request.landing], payload.bytes, n,
+			   &here);
 	if (at < n)
-		diverge(r, event, i, arrival, at, &payload, here);
+		report_difference(r, event, i, arrival, at, &payload, here);
 	return 0;
 }
 
@@ -269,7 +270,7 @@ void contents_check(struct replay *r, const struct trace_event *event, uint32_t 
 		return;
 	if (arrival->wc.status == IBV_WC_SUCCESS && arrival->wc.opcode == IBV_WC_RECV &&
 	    event->poll->wc[i].status == IBV_WC_SUCCESS)
-		err = check(r, event, i, arrival);
+		err = check_landing(r, event, i, arrival);
 	free_landing(r->contents, landing);
 	if (err < 0)
 		r->contents->err = err;

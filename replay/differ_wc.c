@@ -12,8 +12,8 @@
 #include "replay/differ.h"
 #include "replay/outcome.h"
 
-static void tell(struct outcome *outcome, const struct differ_wc *d, const char *field,
-		 const char *names, uint64_t recorded, uint64_t replayed)
+static void tell_difference(struct outcome *outcome, const struct differ_wc *d, const char *field,
+			    const char *names, uint64_t recorded, uint64_t replayed)
 {
 	const struct enum_info *info = names ? enum_find(names) : NULL;
 	char path[64], there[96], here[96];
@@ -30,15 +30,16 @@ static void tell(struct outcome *outcome, const struct differ_wc *d, const char 
 }
 
 /* @names: of an enum, or NULL. */
-static inline void diverge(struct outcome *outcome, const struct differ_wc *d, const char *field,
-			   const char *names, uint64_t recorded, uint64_t replayed)
+static inline void report_numbers(struct outcome *outcome, const struct differ_wc *d,
+				  const char *field, const char *names, uint64_t recorded,
+				  uint64_t replayed)
 {
 	if (__builtin_expect(recorded != replayed, 0))
-		tell(outcome, d, field, names, recorded, replayed);
+		tell_difference(outcome, d, field, names, recorded, replayed);
 }
 
-static void tolerate(struct outcome *outcome, uint64_t recorded, uint64_t replayed,
-		     const char *reason)
+static void tolerate_numbers(struct outcome *outcome, uint64_t recorded, uint64_t replayed,
+			     const char *reason)
 {
 	if (recorded != replayed)
 		outcome_tolerated(outcome, reason);
@@ -72,16 +73,17 @@ static void differ_extras(struct outcome *outcome, const struct differ_wc *d)
 	const struct wc *there = d->there;
 
 	if (there->parts & WC_FLOW_TAG && d->tagged && d->flow_tag)
-		diverge(outcome, d, "flow_tag", NULL, there->flow_tag, d->flow_tag);
+		report_numbers(outcome, d, "flow_tag", NULL, there->flow_tag, d->flow_tag);
 	else if (there->parts & WC_FLOW_TAG)
-		tolerate(outcome, there->flow_tag, 0,
-			 "tags of flow rules, which are not in the trace");
+		tolerate_numbers(outcome, there->flow_tag, 0,
+				 "tags of flow rules, which are not in the trace");
 	if (there->parts & (WC_TIMESTAMP | WC_WALLCLOCK))
 		outcome_tolerated(outcome, "when a completion came");
 	if (there->parts & WC_CVLAN)
-		tolerate(outcome, there->cvlan, 0, "flags of the link (GRH, checksums, VLAN)");
+		tolerate_numbers(outcome, there->cvlan, 0,
+				 "flags of the link (GRH, checksums, VLAN)");
 	if (there->parts & WC_TM)
-		tolerate(outcome, there->tm_tag | there->tm_priv, 0, "tag matching");
+		tolerate_numbers(outcome, there->tm_tag | there->tm_priv, 0, "tag matching");
 }
 
 static void differ_success(struct outcome *outcome, const struct differ_wc *d)
@@ -90,20 +92,22 @@ static void differ_success(struct outcome *outcome, const struct differ_wc *d)
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;
 
-	diverge(outcome, d, "opcode", "ibv_wc_opcode", (uint64_t)there->opcode, here->opcode);
+	report_numbers(outcome, d, "opcode", "ibv_wc_opcode", (uint64_t)there->opcode,
+		       here->opcode);
 	if (has_length(d) || is_sent_length(d))
-		diverge(outcome, d, "byte_len", NULL, there->byte_len, here->byte_len);
+		report_numbers(outcome, d, "byte_len", NULL, there->byte_len, here->byte_len);
 	else
-		tolerate(outcome, there->byte_len, here->byte_len, "the length of what was sent");
+		tolerate_numbers(outcome, there->byte_len, here->byte_len,
+				 "the length of what was sent");
 	if (!(here->opcode & IBV_WC_RECV) || (d->ex && !d->ex->read_wc_flags))
 		return;
-	diverge(outcome, d, "wc_flags", "ibv_wc_flags", there->wc_flags & flags,
-		here->wc_flags & flags);
-	tolerate(outcome, there->wc_flags & ~flags, here->wc_flags & ~flags,
-		 "flags of the link (GRH, checksums, VLAN)");
+	report_numbers(outcome, d, "wc_flags", "ibv_wc_flags", there->wc_flags & flags,
+		       here->wc_flags & flags);
+	tolerate_numbers(outcome, there->wc_flags & ~flags, here->wc_flags & ~flags,
+			 "flags of the link (GRH, checksums, VLAN)");
 	if ((there->wc_flags & here->wc_flags & IBV_WC_WITH_IMM) &&
 	    (!d->ex || d->ex->read_imm_data))
-		diverge(outcome, d, "imm_data", NULL, there->imm, be32toh(here->imm_data));
+		report_numbers(outcome, d, "imm_data", NULL, there->imm, be32toh(here->imm_data));
 }
 
 void differ_completion(struct outcome *outcome, const struct differ_wc *d)
@@ -111,15 +115,17 @@ void differ_completion(struct outcome *outcome, const struct differ_wc *d)
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;
 
-	diverge(outcome, d, "status", "ibv_wc_status", (uint64_t)there->status, here->status);
+	report_numbers(outcome, d, "status", "ibv_wc_status", (uint64_t)there->status,
+		       here->status);
 	if (d->other)
-		tolerate(outcome, there->wr_id, d->wr_id, d->other);
+		tolerate_numbers(outcome, there->wr_id, d->wr_id, d->other);
 	else
-		diverge(outcome, d, "wr_id", NULL, there->wr_id, d->wr_id);
+		report_numbers(outcome, d, "wr_id", NULL, there->wr_id, d->wr_id);
 	if (there->status == IBV_WC_SUCCESS && here->status == IBV_WC_SUCCESS) {
 		differ_success(outcome, d);
 		differ_extras(outcome, d);
 	} else {
-		tolerate(outcome, there->vendor_err, here->vendor_err, "vendor error codes");
+		tolerate_numbers(outcome, there->vendor_err, here->vendor_err,
+				 "vendor error codes");
 	}
 }

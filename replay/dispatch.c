@@ -16,7 +16,7 @@
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
-static int64_t unsupported(enum verb verb)
+static int64_t fail_unsupported(enum verb verb)
 {
 	errno = EOPNOTSUPP;
 	switch (verb_infos[verb].fail) {
@@ -33,7 +33,7 @@ static int64_t unsupported(enum verb verb)
 	({                                                                 \
 		struct verbs_context *vctx_ = verbs_get_ctx_op(ctx, slot); \
 		if (!vctx_)                                                \
-			return unsupported(verb);                          \
+			return fail_unsupported(verb);                     \
 		vctx_->slot(__VA_ARGS__);                                  \
 	})
 
@@ -42,11 +42,11 @@ static int64_t unsupported(enum verb verb)
 	({                                                       \
 		type next_ = (type)dlsym(RTLD_DEFAULT, #symbol); \
 		if (!next_)                                      \
-			return unsupported(verb);                \
+			return fail_unsupported(verb);           \
 		next_(__VA_ARGS__);                              \
 	})
 
-int64_t dispatch(enum verb verb, const uint64_t *a)
+int64_t dispatch_call(enum verb verb, const uint64_t *a)
 {
 	errno = 0;
 	switch (verb) {

@@ -7,4 +7,4 @@
 #include "core/wire/desc.h"
 
 /* Call it; errno is what it left, 0 if it left none. Of a data verb: -EOPNOTSUPP. */
-int64_t dispatch(enum verb verb, const uint64_t *args);
+int64_t dispatch_call(enum verb verb, const uint64_t *args);

@@ -26,7 +26,7 @@ static const char no_event[] = "a request for an event that returned without one
 
 #define MERGED_AFTER 2000000 /* ns until a completion counts instead of its event */
 
-static bool readable(int fd)
+static bool is_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
@@ -34,7 +34,7 @@ static bool readable(int fd)
 }
 
 /* A number among the results of a call. */
-static uint64_t result(const struct call *call, const char *path)
+static uint64_t find_result(const struct call *call, const char *path)
 {
 	struct args *out;
 	int64_t value = 0;
@@ -46,15 +46,15 @@ static uint64_t result(const struct call *call, const char *path)
 	return (uint64_t)value;
 }
 
-static uint64_t argument(const struct call *call, const char *path)
+static uint64_t find_argument(const struct call *call, const char *path)
 {
 	const struct call as_out = { .out = call->args };
 
-	return result(&as_out, path);
+	return find_result(&as_out, path);
 }
 
-static struct live *find(struct replay *r, const struct trace_event *event, enum object_kind kind,
-			 uint64_t handle, uint32_t *ret_id)
+static struct live *find_object(struct replay *r, const struct trace_event *event,
+				enum object_kind kind, uint64_t handle, uint32_t *ret_id)
 {
 	const struct object *o =
 		trace_object_at(r->trace, event->process, kind, handle, event->time);
@@ -63,8 +63,8 @@ static struct live *find(struct replay *r, const struct trace_event *event, enum
 	return o && o->process == event->process ? live_of(r, o->id) : NULL;
 }
 
-static int skip(struct replay *r, const struct trace_event *event, const struct live *live,
-		const char *why)
+static int skip_event(struct replay *r, const struct trace_event *event, const struct live *live,
+		      const char *why)
 {
 	outcome_skipped(r->outcome, event->id, event->call->verb,
 			live && live->why ? live->why : why);
@@ -94,7 +94,7 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 	unsigned int turns = 0;
 
 	while (!cq->events) {
-		if (readable(channel->fd)) {
+		if (is_readable(channel->fd)) {
 			take_cq_event(r, channel);
 			continue;
 		}
@@ -121,12 +121,12 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 		outcome_tolerated(r->outcome, no_event);
 		return 0;
 	}
-	channel = find(r, event, OBJECT_comp_channel, argument(call, "channel"), &id);
-	cq = find(r, event, OBJECT_cq, result(call, "cq"), &id);
+	channel = find_object(r, event, OBJECT_comp_channel, find_argument(call, "channel"), &id);
+	cq = find_object(r, event, OBJECT_cq, find_result(call, "cq"), &id);
 	if (!channel || !channel->handle)
-		return skip(r, event, channel, "its completion channel is not there");
+		return skip_event(r, event, channel, "its completion channel is not there");
 	if (!cq || !cq->handle)
-		return skip(r, event, cq, "its completion queue is not there");
+		return skip_event(r, event, cq, "its completion queue is not there");
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	wait_cq_event(r, event, channel->handle, cq);
@@ -137,11 +137,11 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	uint32_t id;
-	struct live *cq = find(r, event, OBJECT_cq, argument(call, "cq"), &id);
-	unsigned int n = (unsigned int)argument(call, "nevents");
+	struct live *cq = find_object(r, event, OBJECT_cq, find_argument(call, "cq"), &id);
+	unsigned int n = (unsigned int)find_argument(call, "nevents");
 
 	if (!cq || !cq->handle)
-		return skip(r, event, cq, "its completion queue is not there");
+		return skip_event(r, event, cq, "its completion queue is not there");
 	outcome_called(r->outcome, call->verb);
 	n = n < cq->unacked ? n : cq->unacked;
 	if (n)
@@ -219,7 +219,7 @@ static const void *element_here(struct replay *r, const struct trace_event *even
 
 	if (kind == OBJECT_device)
 		return NULL;
-	live = find(r, event, kind, element, &id);
+	live = find_object(r, event, kind, element, &id);
 	return live ? live->handle : NULL;
 }
 
@@ -232,7 +232,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 	struct async **found;
 
 	while (!*(found = find_async(r, context, type, element, false))) {
-		if (readable(here->async_fd)) {
+		if (is_readable(here->async_fd)) {
 			if (take_async(r, context))
 				return -ENOMEM;
 		} else if (!pace_wait(&turns, deadline)) {
@@ -248,7 +248,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 int events_get_async(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	enum ibv_event_type type = (enum ibv_event_type)result(call, "event.event_type");
+	enum ibv_event_type type = (enum ibv_event_type)find_result(call, "event.event_type");
 	const void *element;
 	struct live *context;
 	uint32_t id;
@@ -257,16 +257,16 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 		outcome_tolerated(r->outcome, no_event);
 		return 0;
 	}
-	element = element_here(r, event, type, result(call, "event.element"));
-	context = find(r, event, OBJECT_context, argument(call, "context"), &id);
+	element = element_here(r, event, type, find_result(call, "event.element"));
+	context = find_object(r, event, OBJECT_context, find_argument(call, "context"), &id);
 	if (!context || !context->handle)
-		return skip(r, event, context, "its context is not there");
+		return skip_event(r, event, context, "its context is not there");
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	return wait_async(r, event, id, type, element);
 }
 
-static void ack(struct async **at)
+static void ack_async(struct async **at)
 {
 	struct async *async = *at;
 
@@ -278,13 +278,13 @@ static void ack(struct async **at)
 int events_ack_async(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	enum ibv_event_type type = (enum ibv_event_type)argument(call, "event.event_type");
-	const void *element = element_here(r, event, type, argument(call, "event.element"));
+	enum ibv_event_type type = (enum ibv_event_type)find_argument(call, "event.event_type");
+	const void *element = element_here(r, event, type, find_argument(call, "event.element"));
 	struct async **at = find_async(r, 0, type, element, true);
 
 	outcome_called(r->outcome, call->verb);
 	if (*at)
-		ack(at);
+		ack_async(at);
 	return 0;
 }
 
@@ -301,7 +301,7 @@ void events_before_destroy(struct replay *r, uint32_t object)
 	while (*at) {
 		if (kind_of_event((*at)->event.event_type) != OBJECT_device &&
 		    (void *)(*at)->event.element.qp == live->handle)
-			ack(at);
+			ack_async(at);
 		else
 			at = &(*at)->next;
 	}

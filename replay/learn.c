@@ -38,7 +38,7 @@ bool learn_gid(const char *text, union ibv_gid *ret_gid)
 	return n == 32;
 }
 
-static uint64_t number(const struct args *args, const char *path)
+static uint64_t read_number(const struct args *args, const char *path)
 {
 	int64_t value = 0;
 
@@ -60,8 +60,8 @@ static int learn_port(struct replay *r, const struct call *call, const struct ar
 		      const struct args *out)
 {
 	return devices_recorded_lid(r->devices, device_name(r, call->object),
-				    (uint8_t)number(in, "port_num"),
-				    (uint16_t)number(out, "port_attr.lid"));
+				    (uint8_t)read_number(in, "port_num"),
+				    (uint16_t)read_number(out, "port_attr.lid"));
 }
 
 static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port, const char *text)
@@ -94,8 +94,8 @@ static int learn_memory(struct replay *r, const struct trace_event *event, const
 	struct memory *memory = r->memory[event->process];
 	bool range =
 		event->call->verb == VERB_dontfork_range || event->call->verb == VERB_dofork_range;
-	uint64_t addr = number(in, range ? "base" : "addr");
-	uint64_t length = number(in, range ? "size" : "length");
+	uint64_t addr = read_number(in, range ? "base" : "addr");
+	uint64_t length = read_number(in, range ? "size" : "length");
 
 	if (!range && memory_is_all(addr, length))
 		r->implicit[event->process] = r->any_implicit = true;
@@ -187,10 +187,10 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_query_port_compat:
 		return learn_port(r, call, in, out);
 	case VERB_query_gid:
-		return learn_one_gid(r, call, (uint8_t)number(in, "port_num"),
+		return learn_one_gid(r, call, (uint8_t)read_number(in, "port_num"),
 				     args_text(out, "gid.raw"));
 	case VERB_query_gid_ex:
-		return learn_one_gid(r, call, (uint8_t)number(in, "port_num"),
+		return learn_one_gid(r, call, (uint8_t)read_number(in, "port_num"),
 				     args_text(out, "entry.gid.raw"));
 	case VERB_query_gid_table:
 		return learn_gids(r, call, out);
@@ -301,7 +301,7 @@ static int limit_memory(struct replay *r)
 	return setenv("VERBATIM_SOFT_MEMORY", left, 1) ? -ENOMEM : 0;
 }
 
-int learn(struct replay *r)
+int learn_trace(struct replay *r)
 {
 	int err = learn_processes(r);
 

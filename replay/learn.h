@@ -8,7 +8,7 @@
 struct replay;
 
 /* Objects, memory, connections, ports. Returns 0 or -errno after log_err(). */
-int learn(struct replay *r);
+int learn_trace(struct replay *r);
 
 /* "fe80:0000:..." or 32 hexadecimal digits. */
 bool learn_gid(const char *text, union ibv_gid *ret_gid);

@@ -76,7 +76,7 @@ int live_made(struct replay *r, uint32_t id, void *handle)
 	}
 }
 
-static void forget(struct live *live, const char *why)
+static void forget_handle(struct live *live, const char *why)
 {
 	live->handle = NULL;
 	live->why = why;
@@ -101,15 +101,15 @@ void live_gone(struct replay *r, uint32_t id)
 
 	if (!live)
 		return;
-	forget(live, "its object was destroyed before");
+	forget_handle(live, "its object was destroyed before");
 	if (trace_object(r->trace, id)->kind != OBJECT_context)
 		return;
 	for (uint32_t i = 0; i < r->nmade; i++) /* what is left of it went with it */
 		if (r->live[r->made[i]].handle && is_made_from(r, r->made[i], id))
-			forget(&r->live[r->made[i]], "its context was closed before");
+			forget_handle(&r->live[r->made[i]], "its context was closed before");
 }
 
-static int destroyer(enum object_kind kind)
+static int find_destroyer(enum object_kind kind)
 {
 	for (int v = 0; v < VERB_COUNT; v++)
 		if (verb_infos[v].effect == EFFECT_DESTROY && verb_infos[v].object == kind)
@@ -117,16 +117,16 @@ static int destroyer(enum object_kind kind)
 	return -1;
 }
 
-static void destroy(struct replay *r, uint32_t id)
+static void destroy_object(struct replay *r, uint32_t id)
 {
 	struct live *live = live_of(r, id);
-	int verb = destroyer(trace_object(r->trace, id)->kind);
+	int verb = find_destroyer(trace_object(r->trace, id)->kind);
 	uint64_t args[16] = { (uintptr_t)live->handle };
 
 	if (!live->handle || verb < 0)
 		return;
 	events_before_destroy(r, id);
-	dispatch((enum verb)verb, args);
+	dispatch_call((enum verb)verb, args);
 	live_gone(r, id);
 	live->why = "its object's process had ended";
 }
@@ -137,7 +137,7 @@ void live_clear(struct replay *r, uint32_t process)
 		uint32_t id = r->made[i];
 
 		if (!process || trace_object(r->trace, id)->process == process)
-			destroy(r, id);
+			destroy_object(r, id);
 	}
 }
 

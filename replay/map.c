@@ -15,7 +15,7 @@ struct map_cell {
 };
 
 /* The cell of @key, or the free one where it belongs. */
-static struct map_cell *find(const struct map *map, uint64_t key)
+static struct map_cell *find_cell(const struct map *map, uint64_t key)
 {
 	size_t at = (size_t)(key * 0x9e3779b97f4a7c15ull >> 20) & (map->size - 1);
 
@@ -24,7 +24,7 @@ static struct map_cell *find(const struct map *map, uint64_t key)
 	return &map->cells[at];
 }
 
-static int grow(struct map *map)
+static int grow_map(struct map *map)
 {
 	struct map bigger = { .size = map->size ? map->size * 2 : 64, .used = map->used };
 
@@ -33,7 +33,7 @@ static int grow(struct map *map)
 		return -ENOMEM;
 	for (size_t i = 0; i < map->size; i++)
 		if (map->cells[i].used)
-			*find(&bigger, map->cells[i].key) = map->cells[i];
+			*find_cell(&bigger, map->cells[i].key) = map->cells[i];
 	free(map->cells);
 	*map = bigger;
 	return 0;
@@ -43,9 +43,9 @@ int map_put(struct map *map, uint64_t key, uint64_t value)
 {
 	struct map_cell *cell;
 
-	if ((map->used + 1) * 3 > map->size * 2 && grow(map))
+	if ((map->used + 1) * 3 > map->size * 2 && grow_map(map))
 		return -ENOMEM;
-	cell = find(map, key);
+	cell = find_cell(map, key);
 	map->used += !cell->used;
 	*cell = (struct map_cell){ key, value, true };
 	return 0;
@@ -57,7 +57,7 @@ bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value)
 
 	if (!map->size)
 		return false;
-	cell = find(map, key);
+	cell = find_cell(map, key);
 	if (!cell->used)
 		return false;
 	*ret_value = cell->value;

@@ -77,7 +77,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Sort, join what touches, and give each its place. Returns the size of all. */
-static uint64_t pack(struct memory *m)
+static uint64_t place_ranges(struct memory *m)
 {
 	uint64_t offset = 0;
 	size_t n = 0;
@@ -110,7 +110,7 @@ static int make_room(struct memory *m)
 
 	if (m->nranges < m->room)
 		return 0;
-	pack(m);
+	place_ranges(m);
 	if (m->nranges < m->room / 2)
 		return 0;
 	more = reallocarray(m->ranges, room, sizeof(*more));
@@ -149,12 +149,12 @@ static void *map_pages(uint64_t size)
 
 uint64_t memory_size(struct memory *m)
 {
-	return pack(m);
+	return place_ranges(m);
 }
 
 int memory_map(struct memory *m)
 {
-	uint64_t size = pack(m);
+	uint64_t size = place_ranges(m);
 
 	if (!size)
 		return 0;

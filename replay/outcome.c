@@ -82,7 +82,7 @@ void outcome_called(struct outcome *r, enum verb verb)
 }
 
 /* Room for one more element at the end of an array; false without memory. */
-static bool room(void **array, size_t n, size_t each)
+static bool make_room(void **array, size_t n, size_t each)
 {
 	void *more;
 
@@ -98,7 +98,7 @@ static bool room(void **array, size_t n, size_t each)
 void outcome_divergence(struct outcome *r, const struct divergence *d)
 {
 	r->ndivergences++;
-	if (r->nkept == KEPT_MAX || !room((void **)&r->kept, r->nkept, sizeof(*r->kept)))
+	if (r->nkept == KEPT_MAX || !make_room((void **)&r->kept, r->nkept, sizeof(*r->kept)))
 		return;
 	r->kept[r->nkept] = *d;
 	r->kept[r->nkept].field = strdup(d->field);
@@ -126,7 +126,7 @@ void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, c
 		return;
 	}
 	copy = strdup(why);
-	if (copy && room((void **)&r->skips, r->nskips, sizeof(*r->skips)))
+	if (copy && make_room((void **)&r->skips, r->nskips, sizeof(*r->skips)))
 		r->skips[r->nskips++] = (struct skip){ event, verb, copy, 1 };
 	else
 		free(copy);
@@ -146,7 +146,7 @@ void outcome_note(struct outcome *r, const char *format, ...)
 			free(text);
 			return;
 		}
-	if (text && room((void **)&r->notes, r->nnotes, sizeof(*r->notes)))
+	if (text && make_room((void **)&r->notes, r->nnotes, sizeof(*r->notes)))
 		r->notes[r->nnotes++] = text;
 	else
 		free(text);

@@ -67,7 +67,7 @@ void peers_free(struct peers *p)
 	free(p);
 }
 
-static struct qp *get(const struct map *map, uint32_t key)
+static struct qp *find_qp(const struct map *map, uint32_t key)
 {
 	uint64_t value;
 
@@ -81,7 +81,7 @@ int peers_add(struct peers *p, uint32_t id, uint32_t number, int64_t created, in
 	if (!qp)
 		return -ENOMEM;
 	*qp = (struct qp){
-		get(&p->by_number, number), p->all, NULL, id, number, created, destroyed
+		find_qp(&p->by_number, number), p->all, NULL, id, number, created, destroyed
 	};
 	p->all = qp;
 	if (map_put(&p->by_number, number, (uintptr_t)qp) || map_put(&p->by_id, id, (uintptr_t)qp))
@@ -91,7 +91,7 @@ int peers_add(struct peers *p, uint32_t id, uint32_t number, int64_t created, in
 
 int peers_connect(struct peers *p, uint32_t id, uint32_t dest)
 {
-	struct qp *qp = get(&p->by_id, id);
+	struct qp *qp = find_qp(&p->by_id, id);
 	struct link *link;
 
 	if (!qp)
@@ -113,7 +113,7 @@ static bool connected_to(const struct qp *qp, uint32_t dest)
 }
 
 /* How far @time is from its life. */
-static int64_t distance(const struct qp *qp, int64_t time)
+static int64_t measure_distance(const struct qp *qp, int64_t time)
 {
 	if (time < qp->created)
 		return qp->created - time;
@@ -122,15 +122,16 @@ static int64_t distance(const struct qp *qp, int64_t time)
 
 uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, int64_t time)
 {
-	const struct qp *me = get(&p->by_id, id), *best = NULL;
+	const struct qp *me = find_qp(&p->by_id, id), *best = NULL;
 	bool best_mutual = false;
 
-	for (const struct qp *qp = get(&p->by_number, dest); qp; qp = qp->same) {
+	for (const struct qp *qp = find_qp(&p->by_number, dest); qp; qp = qp->same) {
 		bool mutual = me && connected_to(qp, me->number);
 
 		if (best && best_mutual > mutual)
 			continue;
-		if (best && best_mutual == mutual && distance(best, time) <= distance(qp, time))
+		if (best && best_mutual == mutual &&
+		    measure_distance(best, time) <= measure_distance(qp, time))
 			continue;
 		best = qp;
 		best_mutual = mutual;

@@ -103,7 +103,7 @@ static int sort_in_current(struct replay *r, struct ibv_cq_ex *cq)
 }
 
 /* By the iterator: the number of completions, -EIO, or what could not be kept. */
-static int iterate(struct replay *r, struct ibv_cq_ex *cq, int max)
+static int take_extended(struct replay *r, struct ibv_cq_ex *cq, int max)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
 	int n = 0, kept = 0, err = ibv_start_poll(cq, &attr);
@@ -134,7 +134,7 @@ int polls_take(struct replay *r, struct live *cq, int max)
 	if (!cq->handle)
 		return 0;
 	if (tells_tags(cq)) {
-		n = iterate(r, cq->handle, max < BATCH ? max : BATCH);
+		n = take_extended(r, cq->handle, max < BATCH ? max : BATCH);
 		cq->fresh += n > 0 ? (unsigned int)n : 0;
 		return n;
 	}
@@ -178,16 +178,16 @@ struct expected {
 	struct live_qp *qp;
 };
 
-static bool same(struct event_id a, struct event_id b)
+static bool same_event(struct event_id a, struct event_id b)
 {
 	return a.thread == b.thread && a.n == b.n;
 }
 
-static bool came(const struct expected *e, enum side side)
+static bool has_come(const struct expected *e, enum side side)
 {
 	const struct arrival *a = arrivals_first(&e->qp->in[side]);
 
-	return a && same(a->request.event, e->wc->request);
+	return a && same_event(a->request.event, e->wc->request);
 }
 
 /*
@@ -199,9 +199,9 @@ static enum side side_of_failed(const struct expected *e)
 	const struct requests *sends = &e->qp->out[SIDE_SEND];
 
 	if (e->wc->request.thread) {
-		if (came(e, SIDE_SEND))
+		if (has_come(e, SIDE_SEND))
 			return SIDE_SEND;
-		if (came(e, SIDE_RECV))
+		if (has_come(e, SIDE_RECV))
 			return SIDE_RECV;
 		return requests_has(sends, e->wc->request, e->wc->request_index) ? SIDE_SEND
 										 : SIDE_RECV;
@@ -221,14 +221,14 @@ static enum side side_of(const struct expected *e)
 }
 
 /* A queue pair from which completions were missing is not waited for as long again. */
-static int64_t patience(const struct expected *e)
+static int64_t wait_time(const struct expected *e)
 {
 	unsigned int shift = e->qp->missed < 10 ? e->qp->missed : 10;
 
 	return e->r->options->timeout >> shift;
 }
 
-static const struct arrival *await(struct expected *e, enum side side)
+static const struct arrival *await_arrival(struct expected *e, enum side side)
 {
 	struct arrivals *in = &e->qp->in[side];
 	const struct arrival *a = arrivals_first(in);
@@ -244,21 +244,21 @@ static const struct arrival *await(struct expected *e, enum side side)
 		if (n)
 			continue;
 		if (!deadline)
-			deadline = pace_now() + patience(e);
+			deadline = pace_now() + wait_time(e);
 		if (!pace_wait(&turns, deadline))
 			break;
 	}
 	return a;
 }
 
-static void missing(struct expected *e)
+static void report_missing(struct expected *e)
 {
 	const struct wc *wc = e->wc;
 	char field[64], status[96], there[160], here[64];
 
 	value_text(enum_find("ibv_wc_status"), wc->status, status);
 	snprintf(there, sizeof(there), "%s of wr_id %" PRIu64, status, wc->wr_id);
-	snprintf(here, sizeof(here), "no completion in %.1f s", (double)patience(e) / 1e9);
+	snprintf(here, sizeof(here), "no completion in %.1f s", (double)wait_time(e) / 1e9);
 	snprintf(field, sizeof(field), "wc[%u]", e->index);
 	outcome_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
 								.verb = e->event->poll->verb,
@@ -269,7 +269,7 @@ static void missing(struct expected *e)
 	e->qp->missed++;
 }
 
-static void extra(struct replay *r, struct event_id event, const struct arrival *a)
+static void report_extra(struct replay *r, struct event_id event, const struct arrival *a)
 {
 	char here[96];
 
@@ -286,7 +286,7 @@ static void extra(struct replay *r, struct event_id event, const struct arrival 
  * < 0: @a completes a request from before the expected one's; > 0: from after
  * it; 0: the same, or unknown.
  */
-static int order(const struct expected *e, const struct arrival *a)
+static int compare_order(const struct expected *e, const struct arrival *a)
 {
 	struct event_id there = e->wc->request, here = a->request.event;
 
@@ -298,7 +298,7 @@ static int order(const struct expected *e, const struct arrival *a)
 	       (a->request.index < e->wc->request_index);
 }
 
-static void compare(struct expected *e, enum side side, const struct arrival *a)
+static void compare_completion(struct expected *e, enum side side, const struct arrival *a)
 {
 	struct differ_wc d = { .event = e->event->id,
 			       .index = e->index,
@@ -318,7 +318,7 @@ static void compare(struct expected *e, enum side side, const struct arrival *a)
 	if (side == SIDE_RECV && qp && qp->srq)
 		d.other = "which request of a shared receive queue was taken";
 	else if (side == SIDE_RECV && e->qp->swapped && e->wc->request.thread &&
-		 !same(e->wc->request, a->request.event))
+		 !same_event(e->wc->request, a->request.event))
 		d.other = senders_order;
 	differ_completion(e->r->outcome, &d);
 	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
@@ -340,7 +340,7 @@ static const struct arrival *other_order(struct expected *e, enum side side,
 	unsigned int turns = 0;
 	int64_t deadline;
 
-	if (e->r->nthreads[e->event->process] < 2 || !e->wc->request.thread || came(e, side))
+	if (e->r->nthreads[e->event->process] < 2 || !e->wc->request.thread || has_come(e, side))
 		return NULL;
 	if (first->request.wr_id == e->wc->wr_id)
 		return NULL;
@@ -360,7 +360,7 @@ static bool check_other_order(struct expected *e, enum side side, const struct a
 	if (!a)
 		return false;
 	outcome_tolerated(e->r->outcome, threads_order);
-	compare(e, side, a);
+	compare_completion(e, side, a);
 	arrivals_remove(&e->qp->in[side], a);
 	return true;
 }
@@ -411,7 +411,7 @@ static bool check_other_sender(struct expected *e, enum side side, const struct 
 	if (!a)
 		return false;
 	e->qp->swapped = true;
-	compare(e, side, a);
+	compare_completion(e, side, a);
 	arrivals_remove(&e->qp->in[side], a);
 	return true;
 }
@@ -436,17 +436,17 @@ static bool died_sending(const struct expected *e, bool waited)
 			  !arrivals_first(&e->qp->in[SIDE_RECV]));
 }
 
-static void check(struct expected *e)
+static void check_expected(struct expected *e)
 {
 	enum side side = side_of(e);
-	const struct arrival *a = await(e, side);
+	const struct arrival *a = await_arrival(e, side);
 
 	if (check_other_sender(e, side, a) || check_other_order(e, side, a))
 		return;
-	while (a && order(e, a) < 0) {
-		extra(e->r, e->event->id, a);
+	while (a && compare_order(e, a) < 0) {
+		report_extra(e->r, e->event->id, a);
 		arrivals_drop(&e->qp->in[side]);
-		a = await(e, side);
+		a = await_arrival(e, side);
 	}
 	if (!a && e->wc->status != IBV_WC_SUCCESS && side_of(e) != side) {
 		side = side_of(e);
@@ -456,11 +456,11 @@ static void check(struct expected *e)
 		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, cut_short);
 		return;
 	}
-	if (!a || order(e, a) > 0) {
-		missing(e);
+	if (!a || compare_order(e, a) > 0) {
+		report_missing(e);
 		return;
 	}
-	compare(e, side, a);
+	compare_completion(e, side, a);
 	arrivals_drop(&e->qp->in[side]);
 }
 
@@ -487,7 +487,8 @@ static const char *why_not(struct expected *e)
 	return NULL;
 }
 
-static void expect(struct replay *r, const struct trace_event *event, struct live *cq, uint32_t i)
+static void expect_completion(struct replay *r, const struct trace_event *event, struct live *cq,
+			      uint32_t i)
 {
 	const struct wc *wc = &event->poll->wc[i];
 	struct expected e = {
@@ -500,11 +501,11 @@ static void expect(struct replay *r, const struct trace_event *event, struct liv
 	if (why)
 		outcome_skipped(r->outcome, event->id, event->poll->verb, why);
 	else
-		check(&e);
+		check_expected(&e);
 }
 
 /* A poll that failed there. */
-static void failed(struct replay *r, const struct trace_event *event, struct live *cq)
+static void replay_failed(struct replay *r, const struct trace_event *event, struct live *cq)
 {
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
 
@@ -521,13 +522,13 @@ int polls_replay(struct replay *r, const struct trace_event *event)
 		return 0;
 	outcome_count(r->outcome, OUTCOME_POLLS, 1);
 	if (event->poll->ret < 0)
-		failed(r, event, cq);
+		replay_failed(r, event, cq);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
-		expect(r, event, cq, i);
+		expect_completion(r, event, cq, i);
 	return contents_error(r);
 }
 
-static void leftover(struct replay *r, struct live_qp *qp, enum side side)
+static void count_leftovers(struct replay *r, struct live_qp *qp, enum side side)
 {
 	const struct arrival *a;
 
@@ -535,7 +536,7 @@ static void leftover(struct replay *r, struct live_qp *qp, enum side side)
 		if (a->wc.status == IBV_WC_SUCCESS || a->wc.status == IBV_WC_WR_FLUSH_ERR)
 			outcome_count(r->outcome, OUTCOME_UNPOLLED, 1);
 		else
-			extra(r, a->request.event, a);
+			report_extra(r, a->request.event, a);
 	}
 }
 
@@ -543,5 +544,5 @@ void polls_end(struct replay *r)
 {
 	for (uint32_t i = 0; i < r->nlive; i++)
 		for (int side = 0; r->live[i].qp && side < SIDES; side++)
-			leftover(r, r->live[i].qp, (enum side)side);
+			count_leftovers(r, r->live[i].qp, (enum side)side);
 }

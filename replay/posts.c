@@ -400,7 +400,7 @@ static int leave_out(struct posting *p, uint32_t from)
 	return map_put(&p->r->left_out, event_key(p->event->id), from + 1);
 }
 
-static int compare(struct posting *p, int ret, uint32_t taken)
+static int compare_result(struct posting *p, int ret, uint32_t taken)
 {
 	const struct post *post = p->post;
 	char there[64], here[64];
@@ -417,7 +417,7 @@ static int compare(struct posting *p, int ret, uint32_t taken)
 	return leave_out(p, taken);
 }
 
-static int skip(struct posting *p, const char *why)
+static int skip_post(struct posting *p, const char *why)
 {
 	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, why);
 	return leave_out(p, 0);
@@ -435,14 +435,14 @@ static int post_again(struct posting *p)
 		return err;
 	if (p->missing) {
 		requests_undo(p->requests, p->post->nwr);
-		return skip(p, p->missing);
+		return skip_post(p, p->missing);
 	}
 	ret = post_patiently(p, &taken);
 	if (note_sent(p, taken))
 		return -ENOMEM;
 	outcome_count(p->r->outcome, OUTCOME_POSTS, 1);
 	outcome_count(p->r->outcome, OUTCOME_REQUESTS, p->post->nwr);
-	return compare(p, ret, taken);
+	return compare_result(p, ret, taken);
 }
 
 int posts_replay(struct replay *r, const struct trace_event *event)
@@ -460,16 +460,16 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	p.live = live_of(r, p.post->object);
 	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
 	if (!p.live)
-		err = skip(&p, "the trace does not know its queue");
+		err = skip_post(&p, "the trace does not know its queue");
 	else if (!p.live->handle)
-		err = skip(&p, p.live->why ? p.live->why : "its queue was not made here");
+		err = skip_post(&p, p.live->why ? p.live->why : "its queue was not made here");
 	else if (p.live->qp && p.live->qp->cut)
-		err = skip(&p, p.live->qp->cut);
+		err = skip_post(&p, p.live->qp->cut);
 	else if (p.post->verb == VERB_wr_complete && p.post->ret)
-		err = skip(&p,
-			   "ibv_wr_complete() refused all of it, ibv_post_send() may take some");
+		err = skip_post(
+			&p, "ibv_wr_complete() refused all of it, ibv_post_send() may take some");
 	else if (trace_object(r->trace, p.post->object)->process != event->process)
-		err = skip(&p, "a forked process uses what its parent made");
+		err = skip_post(&p, "a forked process uses what its parent made");
 	else {
 		p.requests = p.live->qp ? &p.live->qp->out[p.side] : p.live->requests;
 		err = post_again(&p);

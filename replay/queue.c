@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 /* Twice the room, everything at its place by the new mask. */
-static void *doubled(const void *cells, size_t each, uint32_t size, uint32_t head, uint32_t tail)
+static void *double_cells(const void *cells, size_t each, uint32_t size, uint32_t head,
+			  uint32_t tail)
 {
 	uint32_t bigger = size ? size * 2 : 64;
 	char *to = calloc(bigger, each);
@@ -29,7 +30,7 @@ int requests_put(struct requests *r, const struct request *request, uint32_t *re
 {
 	if (r->tail - r->head == r->size) {
 		struct request *cells =
-			doubled(r->cells, sizeof(*cells), r->size, r->head, r->tail);
+			double_cells(r->cells, sizeof(*cells), r->size, r->head, r->tail);
 
 		if (!cells)
 			return -ENOMEM;
@@ -108,7 +109,7 @@ int arrivals_put(struct arrivals *a, const struct arrival *arrival)
 {
 	if (a->tail - a->head == a->size) {
 		struct arrival *cells =
-			doubled(a->cells, sizeof(*cells), a->size, a->head, a->tail);
+			double_cells(a->cells, sizeof(*cells), a->size, a->head, a->tail);
 
 		if (!cells)
 			return -ENOMEM;

@@ -39,19 +39,19 @@ struct reader {
 	bool holding;           /* the batch has been waited for */
 };
 
-static size_t padded(size_t bytes)
+static size_t pad_size(size_t bytes)
 {
 	return (bytes + 15) & ~(size_t)15;
 }
 
-/* Room must be there: needed(). */
-static void *copy(struct batch *b, const void *from, size_t bytes)
+/* Room must be there: measure_event(). */
+static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
 {
 	void *to = b->bytes + b->used;
 
 	if (bytes)
 		memcpy(to, from, bytes);
-	b->used += padded(bytes);
+	b->used += pad_size(bytes);
 	return to;
 }
 
@@ -62,26 +62,26 @@ static size_t text_size(const char *text)
 
 static size_t needed_by_post(const struct post *post)
 {
-	size_t need = padded(sizeof(*post)) + padded(post->nwr * sizeof(*post->wr));
+	size_t need = pad_size(sizeof(*post)) + pad_size(post->nwr * sizeof(*post->wr));
 
 	for (uint32_t i = 0; i < post->nwr; i++)
-		need += padded(post->wr[i].nsge * sizeof(*post->wr[i].sge));
+		need += pad_size(post->wr[i].nsge * sizeof(*post->wr[i].sge));
 	return need;
 }
 
-static size_t needed(const struct trace_event *e)
+static size_t measure_event(const struct trace_event *e)
 {
 	switch (e->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
-		return padded(sizeof(*e->call)) + padded(text_size(e->call->args)) +
-		       padded(text_size(e->call->out));
+		return pad_size(sizeof(*e->call)) + pad_size(text_size(e->call->args)) +
+		       pad_size(text_size(e->call->out));
 	case TRACE_POST:
 		return needed_by_post(e->post);
 	case TRACE_POLL:
-		return padded(sizeof(*e->poll)) + padded(e->poll->nwc * sizeof(*e->poll->wc));
+		return pad_size(sizeof(*e->poll)) + pad_size(e->poll->nwc * sizeof(*e->poll->wc));
 	case TRACE_NOTIFY:
-		return padded(sizeof(*e->notify));
+		return pad_size(sizeof(*e->notify));
 	default:
 		return 0;
 	}
@@ -89,35 +89,35 @@ static size_t needed(const struct trace_event *e)
 
 static void copy_call(struct batch *b, struct trace_event *to)
 {
-	struct call *call = copy(b, to->call, sizeof(*call));
+	struct call *call = copy_bytes(b, to->call, sizeof(*call));
 
 	if (call->args)
-		call->args = copy(b, call->args, text_size(call->args));
+		call->args = copy_bytes(b, call->args, text_size(call->args));
 	if (call->out)
-		call->out = copy(b, call->out, text_size(call->out));
+		call->out = copy_bytes(b, call->out, text_size(call->out));
 	to->call = call;
 }
 
 static void copy_post(struct batch *b, struct trace_event *to)
 {
-	struct post *post = copy(b, to->post, sizeof(*post));
-	struct wr *wr = copy(b, post->wr, post->nwr * sizeof(*wr));
+	struct post *post = copy_bytes(b, to->post, sizeof(*post));
+	struct wr *wr = copy_bytes(b, post->wr, post->nwr * sizeof(*wr));
 
 	for (uint32_t i = 0; i < post->nwr; i++)
-		wr[i].sge = copy(b, wr[i].sge, wr[i].nsge * sizeof(*wr[i].sge));
+		wr[i].sge = copy_bytes(b, wr[i].sge, wr[i].nsge * sizeof(*wr[i].sge));
 	post->wr = wr;
 	to->post = post;
 }
 
 static void copy_poll(struct batch *b, struct trace_event *to)
 {
-	struct poll *poll = copy(b, to->poll, sizeof(*poll));
+	struct poll *poll = copy_bytes(b, to->poll, sizeof(*poll));
 
-	poll->wc = copy(b, poll->wc, poll->nwc * sizeof(*poll->wc));
+	poll->wc = copy_bytes(b, poll->wc, poll->nwc * sizeof(*poll->wc));
 	to->poll = poll;
 }
 
-static void add(struct batch *b, const struct trace_event *e)
+static void add_event(struct batch *b, const struct trace_event *e)
 {
 	struct trace_event *to = &b->events[b->count++];
 
@@ -134,7 +134,7 @@ static void add(struct batch *b, const struct trace_event *e)
 		copy_poll(b, to);
 		break;
 	case TRACE_NOTIFY:
-		to->notify = copy(b, e->notify, sizeof(*e->notify));
+		to->notify = copy_bytes(b, e->notify, sizeof(*e->notify));
 		break;
 	default: /* the trace's own */
 		break;
@@ -142,7 +142,7 @@ static void add(struct batch *b, const struct trace_event *e)
 }
 
 /* Make room in an empty batch. */
-static int reserve(struct batch *b, size_t need)
+static int reserve_bytes(struct batch *b, size_t need)
 {
 	char *more;
 
@@ -157,21 +157,21 @@ static int reserve(struct batch *b, size_t need)
 }
 
 /* From *@e on, which has been read; *@e is then the first of the next batch. */
-static int fill(struct cursor *cursor, struct batch *b, const struct trace_event **e)
+static int fill_batch(struct cursor *cursor, struct batch *b, const struct trace_event **e)
 {
 	int more = 1;
 
 	b->count = 0;
 	b->used = 0;
 	do {
-		size_t need = needed(*e);
+		size_t need = measure_event(*e);
 
 		if (b->count == EVENTS || (b->count && b->used + need > b->size))
 			break;
-		more = reserve(b, need);
+		more = reserve_bytes(b, need);
 		if (more < 0)
 			break;
-		add(b, *e);
+		add_event(b, *e);
 		more = cursor_next(cursor, e);
 	} while (more > 0);
 	return more;
@@ -192,7 +192,7 @@ static void *read_all(void *arg)
 			return NULL;
 		b->count = 0;
 		if (more > 0)
-			more = fill(reader->cursor, b, &e);
+			more = fill_batch(reader->cursor, b, &e);
 		b->last = more > 0 ? 1 : more;
 		sem_post(&reader->filled);
 		if (more <= 0)
@@ -232,7 +232,7 @@ int reader_open(struct trace *trace, struct reader **ret_reader)
 	sem_init(&reader->emptied, 0, BATCHES);
 	err = cursor_open(trace, NULL, &reader->cursor);
 	for (unsigned int i = 0; i < BATCHES && !err; i++)
-		err = reserve(&reader->batches[i], BYTES);
+		err = reserve_bytes(&reader->batches[i], BYTES);
 	if (!err) {
 		err = -pthread_create(&reader->thread, NULL, read_all, reader);
 		if (err)

@@ -33,7 +33,7 @@
 
 enum { SCRATCH = 1 << 16, TELL_EVERY = 256 };
 
-static int notify(struct replay *r, const struct trace_event *event)
+static int replay_notify(struct replay *r, const struct trace_event *event)
 {
 	const struct notify *n = event->notify;
 	struct live *cq = live_of(r, n->object);
@@ -69,7 +69,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	case TRACE_POLL:
 		return polls_replay(r, event);
 	case TRACE_NOTIFY:
-		return notify(r, event);
+		return replay_notify(r, event);
 	case TRACE_FORK:
 		outcome_note(r->outcome,
 			     "process %u forked: its child is replayed as far as it "
@@ -86,7 +86,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-static void tell(void *arg)
+static void tell_progress(void *arg)
 {
 	const struct replay *r = arg;
 
@@ -111,7 +111,7 @@ static int replay_events(struct replay *r)
 	if (err < 0)
 		return err;
 	r->start = pace_now();
-	pace_on_wait(tell, r);
+	pace_on_wait(tell_progress, r);
 	while ((err = reader_next(reader, &event)) > 0) {
 		if (r->options->pace > 0)
 			pace_sleep_until(due_at(r, event->time));
@@ -120,7 +120,7 @@ static int replay_events(struct replay *r)
 		if (err < 0)
 			break;
 		if (!(++r->events % TELL_EVERY))
-			tell(r);
+			tell_progress(r);
 	}
 	pace_on_wait(NULL, NULL);
 	outcome_time(r->outcome, (double)r->last / 1e9, (double)(pace_now() - r->start) / 1e9);
@@ -128,7 +128,7 @@ static int replay_events(struct replay *r)
 	return err;
 }
 
-static int init(struct replay *r)
+static int init_replay(struct replay *r)
 {
 	int err;
 
@@ -140,10 +140,10 @@ static int init(struct replay *r)
 	if (!r->scratch || posts_init(r) || contents_init(r) || peers_new(&r->peers))
 		return log_err(-ENOMEM, "prepare the replay");
 	err = devices_open(r->options->device, &r->devices);
-	return err ? err : learn(r);
+	return err ? err : learn_trace(r);
 }
 
-static void fini(struct replay *r)
+static void fini_replay(struct replay *r)
 {
 	live_fini(r);
 	posts_fini(r);
@@ -172,7 +172,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 {
 	struct replay r = { .trace = trace, .options = options, .outcome = outcome };
 	char names[256];
-	int err = init(&r);
+	int err = init_replay(&r);
 
 	if (!err) {
 		devices_names(r.devices, names, sizeof(names));
@@ -183,6 +183,6 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		polls_end(&r);
 		live_clear(&r, 0);
 	}
-	fini(&r);
+	fini_replay(&r);
 	return err < 0 ? err : 0;
 }

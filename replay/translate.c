@@ -18,7 +18,7 @@
 
 #include "replay/state.h"
 
-static uint64_t nothing(struct translation *t, enum object_kind kind, const char *why)
+static uint64_t miss_object(struct translation *t, enum object_kind kind, const char *why)
 {
 	snprintf(t->text, sizeof(t->text), "%s (%s)", why, object_names[kind]);
 	t->missing = t->text;
@@ -34,14 +34,14 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 		return 0;
 	o = trace_object_at(t->r->trace, t->event->process, kind, recorded, t->time);
 	if (!o)
-		return nothing(t, kind, "the trace does not know it");
+		return miss_object(t, kind, "the trace does not know it");
 	if (kind == OBJECT_device)
 		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
 	if (o->process != t->event->process)
-		return nothing(t, kind, "a forked process uses what its parent made");
+		return miss_object(t, kind, "a forked process uses what its parent made");
 	live = live_of(t->r, o->id);
 	if (!live->handle)
-		return nothing(t, kind, live->why ? live->why : "its object was not made here");
+		return miss_object(t, kind, live->why ? live->why : "its object was not made here");
 	return (uintptr_t)live->handle;
 }
 

@@ -13,7 +13,7 @@
 #include "replay/state.h"
 #include "replay/translate.h"
 
-static void *pointer(uint64_t value)
+static void *to_pointer(uint64_t value)
 {
 	return (void *)(uintptr_t)value;
 }
@@ -100,8 +100,8 @@ static void lower_caps(struct translation *t, const struct device *device, struc
 
 static void create_qp(struct translation *t, uint64_t *a)
 {
-	struct ibv_pd *pd = pointer(a[0]);
-	struct ibv_qp_init_attr *attr = pointer(a[1]);
+	struct ibv_pd *pd = to_pointer(a[0]);
+	struct ibv_qp_init_attr *attr = to_pointer(a[1]);
 
 	if (pd && attr)
 		lower_caps(t, devices_of(t->r->devices, pd->context), &attr->cap);
@@ -109,10 +109,10 @@ static void create_qp(struct translation *t, uint64_t *a)
 
 static void create_qp_ex(struct translation *t, uint64_t *a)
 {
-	struct ibv_qp_init_attr_ex *attr = pointer(a[1]);
+	struct ibv_qp_init_attr_ex *attr = to_pointer(a[1]);
 
 	if (a[0] && attr)
-		lower_caps(t, devices_of(t->r->devices, pointer(a[0])), &attr->cap);
+		lower_caps(t, devices_of(t->r->devices, to_pointer(a[0])), &attr->cap);
 }
 
 static void lower_srq(struct translation *t, const struct device *device, struct ibv_srq_attr *attr)
@@ -123,8 +123,8 @@ static void lower_srq(struct translation *t, const struct device *device, struct
 
 static void create_srq(struct translation *t, uint64_t *a)
 {
-	struct ibv_pd *pd = pointer(a[0]);
-	struct ibv_srq_init_attr *attr = pointer(a[1]);
+	struct ibv_pd *pd = to_pointer(a[0]);
+	struct ibv_srq_init_attr *attr = to_pointer(a[1]);
 
 	if (pd && attr)
 		lower_srq(t, devices_of(t->r->devices, pd->context), &attr->attr);
@@ -132,16 +132,16 @@ static void create_srq(struct translation *t, uint64_t *a)
 
 static void create_srq_ex(struct translation *t, uint64_t *a)
 {
-	struct ibv_srq_init_attr_ex *attr = pointer(a[1]);
+	struct ibv_srq_init_attr_ex *attr = to_pointer(a[1]);
 
 	if (a[0] && attr)
-		lower_srq(t, devices_of(t->r->devices, pointer(a[0])), &attr->attr);
+		lower_srq(t, devices_of(t->r->devices, to_pointer(a[0])), &attr->attr);
 }
 
 static void modify_qp(struct translation *t, uint64_t *a)
 {
-	struct ibv_qp *qp = pointer(a[0]);
-	struct ibv_qp_attr *attr = pointer(a[1]);
+	struct ibv_qp *qp = to_pointer(a[0]);
+	struct ibv_qp_attr *attr = to_pointer(a[1]);
 	struct live *live = live_of(t->r, t->event->call->object);
 	const struct device *device = devices_of(t->r->devices, qp->context);
 	int mask = (int)a[2];
@@ -194,10 +194,10 @@ static void translate_av(struct translation *t, struct ibv_context *context, str
 
 static void create_ah(struct translation *t, uint64_t *a)
 {
-	struct ibv_pd *pd = pointer(a[0]);
+	struct ibv_pd *pd = to_pointer(a[0]);
 
 	if (pd && a[1])
-		translate_av(t, pd->context, pointer(a[1]));
+		translate_av(t, pd->context, to_pointer(a[1]));
 }
 
 /*
@@ -237,22 +237,23 @@ static void translate_wc(struct translation *t, struct ibv_context *context, uin
 
 static void create_ah_from_wc(struct translation *t, uint64_t *a)
 {
-	struct ibv_pd *pd = pointer(a[0]);
+	struct ibv_pd *pd = to_pointer(a[0]);
 
 	if (pd)
-		translate_wc(t, pd->context, (uint8_t)a[3], pointer(a[1]), pointer(a[2]));
+		translate_wc(t, pd->context, (uint8_t)a[3], to_pointer(a[1]), to_pointer(a[2]));
 }
 
 static void init_ah_from_wc(struct translation *t, uint64_t *a)
 {
 	if (a[0])
-		translate_wc(t, pointer(a[0]), (uint8_t)a[1], pointer(a[2]), pointer(a[3]));
+		translate_wc(t, to_pointer(a[0]), (uint8_t)a[1], to_pointer(a[2]),
+			     to_pointer(a[3]));
 }
 
 static void resolve_gid(struct translation *t, uint64_t *a)
 {
 	if (a[0] && a[1])
-		translate_av(t, pointer(a[0]), pointer(a[1]));
+		translate_av(t, to_pointer(a[0]), to_pointer(a[1]));
 }
 
 /* A registration that failed because there was no memory must find none here. */
@@ -280,7 +281,7 @@ static void reg_mr_iova(struct translation *t, uint64_t *a)
 
 static void parent_domain(struct translation *t, uint64_t *a)
 {
-	struct ibv_parent_domain_init_attr *attr = pointer(a[1]);
+	struct ibv_parent_domain_init_attr *attr = to_pointer(a[1]);
 
 	(void)t;
 	if (attr)
@@ -290,7 +291,7 @@ static void parent_domain(struct translation *t, uint64_t *a)
 /* Domains that processes shared by a file share one here. */
 static void open_xrcd(struct translation *t, uint64_t *a)
 {
-	struct ibv_xrcd_init_attr *attr = pointer(a[1]);
+	struct ibv_xrcd_init_attr *attr = to_pointer(a[1]);
 
 	if (!attr || attr->fd < 0)
 		return;
@@ -304,10 +305,10 @@ static void ind_table(struct translation *t, uint64_t *a)
 	static const struct field_info wq = { .name = "ind_tbl",
 					      .kind = FIELD_OBJ,
 					      .object = OBJECT_wq };
-	struct ibv_rwq_ind_table_init_attr *attr = pointer(a[1]);
+	struct ibv_rwq_ind_table_init_attr *attr = to_pointer(a[1]);
 
 	for (uint32_t i = 0; attr && attr->ind_tbl && i < 1u << (attr->log_ind_tbl_size & 15); i++)
-		attr->ind_tbl[i] = pointer(translate_field(t, &wq, (uintptr_t)attr->ind_tbl[i]));
+		attr->ind_tbl[i] = to_pointer(translate_field(t, &wq, (uintptr_t)attr->ind_tbl[i]));
 }
 
 /* It completes like a work request, and so needs a number like one. */
@@ -327,7 +328,7 @@ static void number_bind(struct translation *t, uint64_t qp, struct ibv_mw_bind *
 
 static void bind_mw(struct translation *t, uint64_t *a)
 {
-	struct ibv_mw_bind *bind = pointer(a[2]);
+	struct ibv_mw_bind *bind = to_pointer(a[2]);
 	uint64_t id;
 
 	if (!bind)
@@ -341,7 +342,7 @@ static void bind_mw(struct translation *t, uint64_t *a)
 
 static void advise_mr(struct translation *t, uint64_t *a)
 {
-	struct ibv_sge *sge = pointer(a[3]);
+	struct ibv_sge *sge = to_pointer(a[3]);
 
 	for (uint32_t i = 0; sge && i < (uint32_t)a[4]; i++)
 		sge[i].addr = translate_local(t->r, t->event->process, sge[i].addr, sge[i].length,
@@ -350,7 +351,7 @@ static void advise_mr(struct translation *t, uint64_t *a)
 
 static void open_qp(struct translation *t, uint64_t *a)
 {
-	struct ibv_qp_open_attr *attr = pointer(a[1]);
+	struct ibv_qp_open_attr *attr = to_pointer(a[1]);
 
 	if (attr)
 		attr->qp_num = translate_qpn(t->r, attr->qp_num, t->time);
@@ -359,12 +360,12 @@ static void open_qp(struct translation *t, uint64_t *a)
 static void port_argument(struct translation *t, uint64_t *a)
 {
 	if (a[0] && !t->event->call->failed)
-		a[1] = device_port(devices_of(t->r->devices, pointer(a[0])), (uint8_t)a[1]);
+		a[1] = device_port(devices_of(t->r->devices, to_pointer(a[0])), (uint8_t)a[1]);
 }
 
 static void create_cq(struct translation *t, uint64_t *a)
 {
-	struct ibv_context *context = pointer(a[0]);
+	struct ibv_context *context = to_pointer(a[0]);
 
 	if (!context)
 		return;
@@ -376,8 +377,8 @@ static void create_cq(struct translation *t, uint64_t *a)
 
 static void create_cq_ex(struct translation *t, uint64_t *a)
 {
-	struct ibv_context *context = pointer(a[0]);
-	struct ibv_cq_init_attr_ex *attr = pointer(a[1]);
+	struct ibv_context *context = to_pointer(a[0]);
+	struct ibv_cq_init_attr_ex *attr = to_pointer(a[1]);
 
 	if (!context || !attr)
 		return;

@@ -7,7 +7,7 @@
 #include "analyzer/report.h"
 
 /* A use after destroy and a leak. */
-static void mistakes(struct story *s)
+static void make_mistakes(struct story *s)
 {
 	story_begin(s);
 	open_context(s);
@@ -42,7 +42,7 @@ static void a_muted_rule_finds_nothing(void **state)
 	struct story s;
 
 	(void)state;
-	mistakes(&s);
+	make_mistakes(&s);
 	story_check(&s, &options);
 	assert_int_equal(s.findings->rules[RULE_LIFE_001], 0);
 	assert_int_equal(findings_count(s.findings, 'E'), 0);
@@ -56,7 +56,7 @@ static void with_events_lost_nothing_is_checked_and_it_says_so(void **state)
 	char *text;
 
 	(void)state;
-	mistakes(&s);
+	make_mistakes(&s);
 	s.threads[0].head.dropped = 3;
 	s.threads[0].head.drop_first = s.threads[0].head.drop_last = s.now;
 	story_check(&s, NULL);
@@ -142,7 +142,7 @@ static void line_one_is_the_first_error(void **state)
 	char *text;
 
 	(void)state;
-	mistakes(&s);
+	make_mistakes(&s);
 	story_check(&s, NULL);
 	text = text_of(&s, false);
 	assert_int_equal(strncmp(text, "first error: none, no completion failed\n", 40), 0);
@@ -179,7 +179,7 @@ static void advice_is_given_once_a_rule(void **state)
 	char *text;
 
 	(void)state;
-	mistakes(&s);
+	make_mistakes(&s);
 	story_check(&s, NULL);
 	text = text_of(&s, false);
 	first = strstr(text, "Look at the stack of the destroy");
@@ -195,7 +195,7 @@ static void json_quotes(void **state)
 	char *text;
 
 	(void)state;
-	mistakes(&s);
+	make_mistakes(&s);
 	story_check(&s, NULL);
 	text = text_of(&s, true);
 	assert_non_null(strstr(text, "\"trace\":\"a \\\"trace\\\"\""));

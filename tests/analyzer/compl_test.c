@@ -6,7 +6,7 @@
 
 enum { SECOND = 1000000000 };
 
-static void begin(struct story *s)
+static void begin_story(struct story *s)
 {
 	story_begin(s);
 	open_context(s);
@@ -24,7 +24,7 @@ static void get_event(struct story *s, int thread)
 	story_do(s, thread, VERB_get_cq_event, 12, 0, W(&a_channel), W(&cq), W(&unused));
 }
 
-static void ack(struct story *s, int thread, unsigned int n)
+static void ack_events(struct story *s, int thread, unsigned int n)
 {
 	story_do(s, thread, VERB_ack_cq_events, 13, 0, W(&a_cq), W(n));
 }
@@ -35,10 +35,10 @@ static void a_destroy_waits_for_ever(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	get_event(&s, 0);
 	get_event(&s, 0);
-	ack(&s, 0, 1);
+	ack_events(&s, 0, 1);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
 	s.now += SECOND;
 	story_exit(&s, STORY_PID, 14);
@@ -58,7 +58,7 @@ static void nobody_saw_the_end(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
 	story_check(&s, NULL);
@@ -81,7 +81,7 @@ static void one_that_has_just_begun_is_not_judged(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
 	story_exit(&s, STORY_PID, 9);
@@ -96,7 +96,7 @@ static void one_whose_process_ended_at_a_time_that_nobody_saw_is_judged(void **s
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
 	assert_int_equal(writer_process_end(s.writer, STORY_PID, (int64_t)s.now, 9), 0);
@@ -113,7 +113,7 @@ static void one_that_goes_on_behind_the_copy_is_not_judged(void **state)
 	char path[sizeof(s.path) + 2];
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
 	snprintf(path, sizeof(path), "%s.1", s.path);
@@ -132,10 +132,10 @@ static void all_are_acknowledged_at_once(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	for (int i = 0; i < 5; i++)
 		get_event(&s, 0);
-	ack(&s, 0, 5);
+	ack_events(&s, 0, 5);
 	destroy_cq(&s, 0);
 	story_finds_nothing(&s);
 }
@@ -147,11 +147,11 @@ static void another_thread_acknowledges_during_the_destroy(void **state)
 	int other;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	other = story_thread(&s, STORY_PID, 0, 0);
 	get_event(&s, other);
 	destroy = story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
-	ack(&s, other, 1);
+	ack_events(&s, other, 1);
 	story_return(&s, &destroy, 0);
 	story_finds_nothing(&s);
 }
@@ -161,7 +161,7 @@ static void a_lenient_device_lets_it_pass(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	get_event(&s, 0);
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
@@ -176,7 +176,7 @@ static void a_failed_get_is_no_event(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	story_do(&s, 0, VERB_get_cq_event, 12, W(-1), W(&a_channel), W(&cq), W(&unused));
 	destroy_cq(&s, 0);
 	story_finds_nothing(&s);

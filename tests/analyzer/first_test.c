@@ -3,7 +3,7 @@
 
 static const struct event_sge sge = { 0x7000, 4096, 0x10 };
 
-static void begin(struct story *s)
+static void begin_story(struct story *s)
 {
 	story_begin(s);
 	open_context(s);
@@ -18,7 +18,7 @@ static void the_first_error_has_its_request(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	story_post(&s, 0, VERB_post_send, &a_qp, 1, IBV_WR_SEND, sge);
 	story_post(&s, 0, VERB_post_send, &a_qp, 2, IBV_WR_RDMA_READ, sge); /* 1:11 */
 	story_post(&s, 0, VERB_post_send, &a_qp, 3, IBV_WR_SEND, sge);
@@ -44,7 +44,7 @@ static void a_flush_alone_is_no_error(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	story_post(&s, 0, VERB_post_recv, &a_qp, 1, 0, sge);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_WR_FLUSH_ERR, 0x21);
 	story_check(&s, NULL);
@@ -57,7 +57,7 @@ static void an_unknown_queue_pair_has_its_number(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
 	story_check(&s, NULL);
@@ -73,7 +73,7 @@ static void unknown_queue_pairs_are_told_apart_by_process_and_number(void **stat
 	int other;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	other = story_thread(&s, STORY_PID + 50, 0, 0);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_RETRY_EXC_ERR, 0x21); /* the known one */
 	story_poll(&s, 0, &a_cq, 2, IBV_WC_RETRY_EXC_ERR, 0x999);
@@ -96,7 +96,7 @@ static void of_many_unknown_queue_pairs_each_has_its_flushes(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	for (uint32_t i = 0; i < QPS; i++)
 		story_poll(&s, 0, &a_cq, i, IBV_WC_REM_ACCESS_ERR, 0x1000 + i);
 	for (uint32_t i = 0; i < QPS; i++)
@@ -122,7 +122,7 @@ static void thousands_of_queue_pairs_have_their_requests(void **state)
 
 	(void)state;
 	assert_non_null(qps);
-	begin(&s);
+	begin_story(&s);
 	for (uint32_t i = 0; i < QPS; i++) {
 		qps[i] = a_qp;
 		qps[i].qp_num = 0x1000 + i;

@@ -7,7 +7,7 @@ static struct ibv_context child_context;
 static struct ibv_mr child_mr = { .context = &a_context, .pd = &a_pd, .length = 64, .lkey = 0x40 };
 
 /* Returns the child's thread. */
-static int forks(struct story *s)
+static int story_forks(struct story *s)
 {
 	story_begin(s);
 	open_context(s);
@@ -23,7 +23,7 @@ static void a_child_uses_its_parents_pd(void **state)
 	int child;
 
 	(void)state;
-	child = forks(&s);
+	child = story_forks(&s);
 	story_do(&s, child, VERB_reg_mr, 5, W(&child_mr), W(&a_pd), W(0), W(64), W(1));
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_FORK_003);
@@ -46,7 +46,7 @@ static void a_child_destroys_and_closes(void **state)
 	int child;
 
 	(void)state;
-	child = forks(&s);
+	child = story_forks(&s);
 	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
 	story_do(&s, child, VERB_close_device, 10, 0, W(&a_context));
 	/* what the child did to its copies is nothing to the parent's */
@@ -65,7 +65,7 @@ static void a_childs_own_objects_are_its_own(void **state)
 	int child;
 
 	(void)state;
-	child = forks(&s);
+	child = story_forks(&s);
 	story_do(&s, child, VERB_open_device, 1, W(&a_context), W(0x1000)); /* the same address */
 	story_do(&s, child, VERB_alloc_pd, 2, W(&a_pd), W(&a_context));
 	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
@@ -80,7 +80,7 @@ static void what_the_parent_made_later_is_not_inherited(void **state)
 	int child;
 
 	(void)state;
-	child = forks(&s);
+	child = story_forks(&s);
 	create_cq(&s);
 	story_do(&s, child, VERB_create_cq, 3, W(&a_cq), W(0x55), W(16), W(0), W(0), W(0));
 	story_do(&s, child, VERB_destroy_cq, 7, 0, W(&a_cq));
@@ -94,7 +94,7 @@ static void an_inherited_object_is_no_leak_of_the_child(void **state)
 	int child;
 
 	(void)state;
-	child = forks(&s);
+	child = story_forks(&s);
 	story_do(&s, child, VERB_open_device, 1, W(&child_context), W(0x1000));
 	story_do(&s, child, VERB_close_device, 10, 0, W(&child_context));
 	story_exit(&s, CHILD, 0);

@@ -13,7 +13,7 @@ static void query_qp(struct story *s)
 	story_do(s, 0, VERB_query_qp, 20, EINVAL, W(&a_qp), W(&attr), W(1), W(&init));
 }
 
-static void begin(struct story *s)
+static void begin_story(struct story *s)
 {
 	story_begin(s);
 	open_context(s);
@@ -26,7 +26,7 @@ static void a_clean_life_has_no_findings(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
 	query_qp(&s);
@@ -48,7 +48,7 @@ static void use_after_destroy_has_three_stacks(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s); /* 1:8 */
 	destroy_qp(&s, 0);
 	query_qp(&s);
@@ -74,7 +74,7 @@ static void a_dead_cq_of_a_creation_is_used(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	destroy_cq(&s, 0);
 	create_qp(&s);
 	story_check(&s, NULL);
@@ -90,7 +90,7 @@ static void a_post_on_a_dead_qp_is_used(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
 	story_post(&s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
@@ -106,7 +106,7 @@ static void an_address_comes_back(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
 	create_qp(&s);
@@ -123,7 +123,7 @@ static void an_address_comes_back_before_the_destroy_returns(void **state)
 	int other;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	other = story_thread(&s, STORY_PID, 0, 0);
 	create_qp(&s);
 	destroy = story_call(&s, other, VERB_destroy_qp, 6, W(&a_qp));
@@ -139,7 +139,7 @@ static void a_failed_destroy_leaves_it_alive(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, EBUSY);
 	query_qp(&s);
@@ -153,7 +153,7 @@ static void a_failed_creation_makes_nothing(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	story_do(&s, 0, VERB_create_qp, 4, 0, W(&a_pd), W(&attr));
 	destroy_cq(&s, 0);
 	dealloc_pd(&s, 0);
@@ -167,7 +167,7 @@ static void a_child_of_a_closed_context_is_used(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	close_context(&s); /* 1:8 */
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
@@ -186,7 +186,7 @@ static void double_destroy_is_not_a_use(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	destroy_cq(&s, 0);
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
@@ -235,7 +235,7 @@ static void busy_pd_names_who_is_in_the_way(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	reg_mr(&s, &a_mr);
 	dealloc_pd(&s, EBUSY);
 	story_check(&s, NULL);
@@ -251,7 +251,7 @@ static void a_cq_is_destroyed_under_its_qp(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
@@ -283,7 +283,7 @@ static void a_qp_in_a_multicast_group_is_destroyed(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	for (int i = 0; i < 2; i++) /* twice is once */
 		story_do(&s, 0, VERB_attach_mcast, 13, 0, W(&a_qp), W(&gid), W(0xc000));
@@ -302,7 +302,7 @@ static void a_bound_mr_is_deregistered(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
 	story_do(&s, 0, VERB_alloc_mw, 15, W(&mw), W(&a_pd), W(IBV_MW_TYPE_1));
@@ -325,7 +325,7 @@ static void a_window_whose_bind_failed_binds_nothing(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
 	story_do(&s, 0, VERB_alloc_mw, 15, W(&mw), W(&a_pd), W(IBV_MW_TYPE_1));
@@ -367,7 +367,7 @@ static void the_killed_do_not_leak(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	story_exit(&s, STORY_PID, 9);
 	story_check(&s, NULL);
 	assert_int_equal(story_found(&s), 0);
@@ -383,7 +383,7 @@ static void the_replaced_do_not_leak(void **state)
 	int thread;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	thread = story_thread(&s, STORY_PID, 0, 0);
 	process = (struct event_process *)s.words;
 	process->pid = STORY_PID;
@@ -402,7 +402,7 @@ static void a_pid_that_is_used_again_hides_no_leak(void **state)
 	int thread;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	story_event(&s, 0, EVENT_EXIT, sizeof(struct event_exit) / 8);
 	thread = story_thread(&s, STORY_PID, 0, 0);
 	process = (struct event_process *)s.words;
@@ -419,7 +419,7 @@ static void ten_of_a_site_are_kept_and_all_counted(void **state)
 	struct story s;
 
 	(void)state;
-	begin(&s);
+	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
 	for (int i = 0; i < 1000; i++)
@@ -439,7 +439,7 @@ static void without_stacks_a_verb_is_a_place(void **state)
 
 	(void)state;
 	assert_non_null(pds);
-	begin(&s);
+	begin_story(&s);
 	for (int i = 0; i < 1000; i++) {
 		pds[i] = a_pd;
 		story_do(&s, 0, VERB_alloc_pd, 0, W(&pds[i]), W(&a_context));

@@ -8,8 +8,8 @@
 
 #include "analyzer/lives.h"
 
-static struct life *add(struct lives *lives, uint32_t process, enum object_kind kind,
-			uint64_t handle)
+static struct life *add_life(struct lives *lives, uint32_t process, enum object_kind kind,
+			     uint64_t handle)
 {
 	struct life *life = calloc(1, sizeof(*life));
 
@@ -29,7 +29,7 @@ static void process_kind_and_address_tell_apart(void **state)
 
 	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
-	qp = add(&lives, 1, OBJECT_qp, 0x1000);
+	qp = add_life(&lives, 1, OBJECT_qp, 0x1000);
 	assert_ptr_equal(lives_find(&lives, 1, OBJECT_qp, 0x1000), qp);
 	assert_null(lives_find(&lives, 2, OBJECT_qp, 0x1000));
 	assert_null(lives_find(&lives, 1, OBJECT_cq, 0x1000));
@@ -44,7 +44,7 @@ static void the_table_grows(void **state)
 	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 1; i <= 10000; i++)
-		add(&lives, 1, OBJECT_mr, i * 64);
+		add_life(&lives, 1, OBJECT_mr, i * 64);
 	assert_int_equal(lives.live, 10000);
 	for (uint64_t i = 1; i <= 10000; i++)
 		assert_non_null(lives_find(&lives, 1, OBJECT_mr, i * 64));
@@ -58,7 +58,7 @@ static void the_dead_are_remembered_for_a_while(void **state)
 	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 1; i <= LIVES_DEAD + 10; i++)
-		lives_bury(&lives, add(&lives, 1, OBJECT_mr, i * 64), LIFE_GONE);
+		lives_bury(&lives, add_life(&lives, 1, OBJECT_mr, i * 64), LIFE_GONE);
 	assert_int_equal(lives.live, 0);
 	assert_int_equal(lives.dead, LIVES_DEAD);
 	assert_null(lives_find(&lives, 1, OBJECT_mr, 10 * 64));
@@ -73,8 +73,8 @@ static void a_new_one_takes_the_place_of_the_dead(void **state)
 
 	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
-	lives_bury(&lives, add(&lives, 1, OBJECT_pd, 64), LIFE_GONE);
-	life = add(&lives, 1, OBJECT_pd, 64);
+	lives_bury(&lives, add_life(&lives, 1, OBJECT_pd, 64), LIFE_GONE);
+	life = add_life(&lives, 1, OBJECT_pd, 64);
 	assert_ptr_equal(lives_find(&lives, 1, OBJECT_pd, 64), life);
 	assert_int_equal(lives.count, 1);
 	assert_int_equal(lives.dead, 0);
@@ -88,9 +88,9 @@ static void links_end_with_either(void **state)
 
 	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
-	pd = add(&lives, 1, OBJECT_pd, 64);
-	cq = add(&lives, 1, OBJECT_cq, 128);
-	qp = add(&lives, 1, OBJECT_qp, 192);
+	pd = add_life(&lives, 1, OBJECT_pd, 64);
+	cq = add_life(&lives, 1, OBJECT_cq, 128);
+	qp = add_life(&lives, 1, OBJECT_qp, 192);
 	assert_int_equal(life_link(pd, qp), 0);
 	assert_int_equal(life_link(cq, qp), 0);
 	assert_int_equal(life_link(cq, qp), 0); /* twice is once */
@@ -111,7 +111,7 @@ static void those_of_a_process_come_in_order(void **state)
 	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 20; i > 0; i--)
-		add(&lives, i % 2 ? 1 : 2, OBJECT_mr, i * 64);
+		add_life(&lives, i % 2 ? 1 : 2, OBJECT_mr, i * 64);
 	assert_int_equal(lives_of(&lives, 1, &found), 10);
 	for (int i = 1; i < 10; i++)
 		assert_true(found[i - 1]->created.time < found[i]->created.time);

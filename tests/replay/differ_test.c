@@ -15,7 +15,7 @@
 
 static const struct event_id here = { 3, 7 };
 
-static struct outcome *make(void)
+static struct outcome *make_outcome(void)
 {
 	struct outcome *outcome;
 
@@ -44,9 +44,9 @@ static void assert_says(struct outcome *outcome, const char *what)
 	free(text);
 }
 
-static uint64_t differences(const char *verb, const char *recorded, const char *replayed)
+static uint64_t count_differences(const char *verb, const char *recorded, const char *replayed)
 {
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 	uint64_t n;
 
 	assert_int_equal(differ_outputs(r, here, (enum verb)verb_find(verb), recorded, replayed),
@@ -61,38 +61,40 @@ static void what_is_the_same_does_not_diverge(void **state)
 	const char *out = "{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\"}}";
 
 	(void)state;
-	assert_int_equal(differences("query_qp", out, out), 0);
+	assert_int_equal(count_differences("query_qp", out, out), 0);
 }
 
 static void a_state_diverges(void **state)
 {
 	(void)state;
-	assert_int_equal(differences("query_qp", "{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\"}}",
-				     "{\"attr\":{\"qp_state\":\"IBV_QPS_ERR\"}}"),
+	assert_int_equal(count_differences("query_qp", "{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\"}}",
+					   "{\"attr\":{\"qp_state\":\"IBV_QPS_ERR\"}}"),
 			 1);
 }
 
 static void numbers_of_the_device_are_tolerated(void **state)
 {
 	(void)state;
-	assert_int_equal(differences("reg_mr", "{\"ret\":{\"lkey\":1,\"rkey\":2,\"length\":64}}",
-				     "{\"ret\":{\"lkey\":3,\"rkey\":4,\"length\":64}}"),
+	assert_int_equal(count_differences("reg_mr",
+					   "{\"ret\":{\"lkey\":1,\"rkey\":2,\"length\":64}}",
+					   "{\"ret\":{\"lkey\":3,\"rkey\":4,\"length\":64}}"),
 			 0);
-	assert_int_equal(differences("create_qp", "{\"ret\":{\"qp_num\":1,\"handle\":2}}",
-				     "{\"ret\":{\"qp_num\":3,\"handle\":4}}"),
+	assert_int_equal(count_differences("create_qp", "{\"ret\":{\"qp_num\":1,\"handle\":2}}",
+					   "{\"ret\":{\"qp_num\":3,\"handle\":4}}"),
 			 0);
 }
 
 static void the_length_of_a_region_diverges(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		differences("reg_mr", "{\"ret\":{\"length\":64}}", "{\"ret\":{\"length\":65}}"), 1);
+	assert_int_equal(count_differences("reg_mr", "{\"ret\":{\"length\":64}}",
+					   "{\"ret\":{\"length\":65}}"),
+			 1);
 }
 
 static void limits_of_a_device_are_tolerated_by_name(void **state)
 {
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 
 	(void)state;
 	differ_outputs(r, here, VERB_query_device,
@@ -106,7 +108,7 @@ static void limits_of_a_device_are_tolerated_by_name(void **state)
 static void sizes_differ_on_another_device_only(void **state)
 {
 	const char *there = "{\"ret\":{\"cqe\":100}}", *replayed = "{\"ret\":{\"cqe\":127}}";
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 
 	(void)state;
 	differ_outputs(r, here, VERB_create_cq, there, replayed);
@@ -120,16 +122,17 @@ static void sizes_differ_on_another_device_only(void **state)
 static void the_state_of_a_port_diverges_its_lid_does_not(void **state)
 {
 	(void)state;
-	assert_int_equal(differences("query_port",
-				     "{\"port_attr\":{\"state\":\"IBV_PORT_ACTIVE\",\"lid\":1}}",
-				     "{\"port_attr\":{\"state\":\"IBV_PORT_DOWN\",\"lid\":2}}"),
-			 1);
+	assert_int_equal(
+		count_differences("query_port",
+				  "{\"port_attr\":{\"state\":\"IBV_PORT_ACTIVE\",\"lid\":1}}",
+				  "{\"port_attr\":{\"state\":\"IBV_PORT_DOWN\",\"lid\":2}}"),
+		1);
 }
 
 static void errno_is_named(void **state)
 {
 	const struct call call = { .verb = VERB_modify_qp, .ret = 0 };
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 
 	(void)state;
 	differ_result(r, here, &call, 22, 22);
@@ -141,7 +144,7 @@ static void the_same_failure_does_not_diverge(void **state)
 {
 	const struct call call = { .verb = VERB_destroy_cq, .ret = 16, .failed = true };
 	const struct call create = { .verb = VERB_create_cq, .error = 22, .failed = true };
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 
 	(void)state;
 	differ_result(r, here, &call, 16, 16);
@@ -154,8 +157,8 @@ static void the_same_failure_does_not_diverge(void **state)
 	outcome_free(r);
 }
 
-static uint64_t completions(const struct wc *there, const struct ibv_wc *wc, uint64_t wr_id,
-			    bool shared)
+static uint64_t count_completions(const struct wc *there, const struct ibv_wc *wc, uint64_t wr_id,
+				  bool shared)
 {
 	const struct differ_wc d = { .event = here,
 				     .index = 2,
@@ -163,7 +166,7 @@ static uint64_t completions(const struct wc *there, const struct ibv_wc *wc, uin
 				     .here = wc,
 				     .wr_id = wr_id,
 				     .other = shared ? "shared" : NULL };
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 	uint64_t n;
 
 	differ_completion(r, &d);
@@ -188,11 +191,11 @@ static void equal_completions_do_not_diverge(void **state)
 
 	(void)state;
 	wc.imm_data = htonl(7);
-	assert_int_equal(completions(&there, &wc, 5, false), 0);
+	assert_int_equal(count_completions(&there, &wc, 5, false), 0);
 	wc.imm_data = htonl(8);
-	assert_int_equal(completions(&there, &wc, 5, false), 1);
+	assert_int_equal(count_completions(&there, &wc, 5, false), 1);
 	wc.byte_len = 65;
-	assert_int_equal(completions(&there, &wc, 5, false), 2);
+	assert_int_equal(count_completions(&there, &wc, 5, false), 2);
 }
 
 static void a_flow_tag_is_compared_and_a_time_is_not(void **state)
@@ -205,7 +208,7 @@ static void a_flow_tag_is_compared_and_a_time_is_not(void **state)
 	struct differ_wc d = {
 		.event = here, .there = &there, .here = &wc, .tagged = true, .flow_tag = 7
 	};
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 
 	(void)state;
 	differ_completion(r, &d);
@@ -231,8 +234,8 @@ static void of_an_error_only_status_and_wr_id_count(void **state)
 				   .vendor_err = 2 };
 
 	(void)state;
-	assert_int_equal(completions(&there, &wc, 5, false), 0);
-	assert_int_equal(completions(&there, &wc, 6, false), 1);
+	assert_int_equal(count_completions(&there, &wc, 5, false), 0);
+	assert_int_equal(count_completions(&there, &wc, 6, false), 1);
 }
 
 static void a_status_diverges(void **state)
@@ -241,7 +244,7 @@ static void a_status_diverges(void **state)
 	const struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 
 	(void)state;
-	assert_int_equal(completions(&there, &wc, 0, false), 1);
+	assert_int_equal(count_completions(&there, &wc, 0, false), 1);
 }
 
 static void a_shared_queue_may_give_another_request(void **state)
@@ -250,8 +253,8 @@ static void a_shared_queue_may_give_another_request(void **state)
 	const struct ibv_wc wc = { .opcode = IBV_WC_RECV };
 
 	(void)state;
-	assert_int_equal(completions(&there, &wc, 6, true), 0);
-	assert_int_equal(completions(&there, &wc, 6, false), 1);
+	assert_int_equal(count_completions(&there, &wc, 6, true), 0);
+	assert_int_equal(count_completions(&there, &wc, 6, false), 1);
 }
 
 static void the_length_of_a_send_is_tolerated(void **state)
@@ -260,13 +263,13 @@ static void the_length_of_a_send_is_tolerated(void **state)
 	const struct ibv_wc wc = { .opcode = IBV_WC_SEND, .byte_len = 0 };
 
 	(void)state;
-	assert_int_equal(completions(&there, &wc, 0, false), 0);
+	assert_int_equal(count_completions(&there, &wc, 0, false), 0);
 }
 
 static void twenty_are_printed_and_all_counted(void **state)
 {
 	const struct call call = { .verb = VERB_modify_qp, .ret = 0 };
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 
 	(void)state;
 	for (int i = 0; i < 25; i++)
@@ -278,7 +281,7 @@ static void twenty_are_printed_and_all_counted(void **state)
 
 static void json_escapes_what_it_must(void **state)
 {
-	struct outcome *r = make();
+	struct outcome *r = make_outcome();
 	char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);

@@ -40,7 +40,7 @@ struct pair {
 	struct ibv_qp *a, *b; /* b may use a shared receive queue */
 };
 
-static struct ibv_qp *create(struct ibv_cq *cq, struct ibv_srq *srq)
+static struct ibv_qp *create_qp(struct ibv_cq *cq, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = cq,
@@ -96,21 +96,21 @@ static void connect_to(struct ibv_qp *qp, const struct ibv_qp *peer, uint8_t rnr
 
 static struct pair make_pair(uint8_t rnr_retry, struct ibv_srq *srq)
 {
-	struct pair p = { create(cqs[0], NULL), create(cqs[1], srq) };
+	struct pair p = { create_qp(cqs[0], NULL), create_qp(cqs[1], srq) };
 
 	connect_to(p.a, p.b, rnr_retry);
 	connect_to(p.b, p.a, rnr_retry);
 	return p;
 }
 
-static void drop(struct pair p)
+static void drop_pair(struct pair p)
 {
 	MUST(ibv_destroy_qp(p.a));
 	MUST(ibv_destroy_qp(p.b));
 }
 
-static int post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t lkey, uint32_t rkey,
-		uint32_t length, unsigned int flags)
+static int post_one(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t lkey, uint32_t rkey,
+		    uint32_t length, unsigned int flags)
 {
 	struct ibv_sge sge = { (uintptr_t)memory, length, lkey };
 	struct ibv_send_wr *bad, wr = { .wr_id = length,
@@ -127,10 +127,10 @@ static int post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t lkey, uin
 
 static int send_one(struct ibv_qp *qp, uint32_t length)
 {
-	return post(qp, IBV_WR_SEND, all->lkey, 0, length, IBV_SEND_SIGNALED);
+	return post_one(qp, IBV_WR_SEND, all->lkey, 0, length, IBV_SEND_SIGNALED);
 }
 
-static void receive(struct ibv_qp *qp, struct ibv_srq *srq, int n)
+static void post_receives(struct ibv_qp *qp, struct ibv_srq *srq, int n)
 {
 	struct ibv_sge sge = { (uintptr_t)memory + 4096, 4096, all->lkey };
 
@@ -142,7 +142,7 @@ static void receive(struct ibv_qp *qp, struct ibv_srq *srq, int n)
 	}
 }
 
-static void expect(int which, const char *what, enum ibv_wc_status status)
+static void expect_error(int which, const char *what, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 	int n = 0;
@@ -155,7 +155,7 @@ static void expect(int which, const char *what, enum ibv_wc_status status)
 	exit(1);
 }
 
-static void *poster(void *qp)
+static void *post_loop(void *qp)
 {
 	for (int i = 0; i < EACH; i++) {
 		MUST(send_one(qp, 64));
@@ -169,37 +169,38 @@ static void two_threads_post(void)
 	struct pair p = make_pair(7, NULL);
 	pthread_t threads[2];
 
-	receive(p.b, NULL, 2 * EACH);
+	post_receives(p.b, NULL, 2 * EACH);
 	for (int i = 0; i < 2; i++)
-		MUST(pthread_create(&threads[i], NULL, poster, p.a));
+		MUST(pthread_create(&threads[i], NULL, post_loop, p.a));
 	for (int i = 0; i < 2 * EACH; i++) {
-		expect(0, "send", IBV_WC_SUCCESS);
-		expect(1, "receive", IBV_WC_SUCCESS);
+		expect_error(0, "send", IBV_WC_SUCCESS);
+		expect_error(1, "receive", IBV_WC_SUCCESS);
 	}
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	drop(p);
+	drop_pair(p);
 }
 
 static void write_and_fail_and_start_again(void)
 {
 	struct pair p = make_pair(7, NULL);
 
-	receive(p.b, NULL, 2);
-	MUST(post(p.a, IBV_WR_RDMA_WRITE_WITH_IMM, all->lkey, small->rkey, 500, IBV_SEND_SIGNALED));
-	expect(0, "write", IBV_WC_SUCCESS);
-	expect(1, "immediate", IBV_WC_SUCCESS);
-	MUST(post(p.a, IBV_WR_RDMA_WRITE, all->lkey, small->rkey, 6000, IBV_SEND_SIGNALED));
-	expect(0, "write beyond the region", IBV_WC_REM_ACCESS_ERR);
+	post_receives(p.b, NULL, 2);
+	MUST(post_one(p.a, IBV_WR_RDMA_WRITE_WITH_IMM, all->lkey, small->rkey, 500,
+		      IBV_SEND_SIGNALED));
+	expect_error(0, "write", IBV_WC_SUCCESS);
+	expect_error(1, "immediate", IBV_WC_SUCCESS);
+	MUST(post_one(p.a, IBV_WR_RDMA_WRITE, all->lkey, small->rkey, 6000, IBV_SEND_SIGNALED));
+	expect_error(0, "write beyond the region", IBV_WC_REM_ACCESS_ERR);
 	MUST(send_one(p.a, 10));
-	expect(0, "send after an error", IBV_WC_WR_FLUSH_ERR);
+	expect_error(0, "send after an error", IBV_WC_WR_FLUSH_ERR);
 	to_state(p.a, IBV_QPS_RESET);
 	to_state(p.b, IBV_QPS_RESET);
 	connect_to(p.a, p.b, 7);
 	connect_to(p.b, p.a, 7);
-	MUST(post(p.a, IBV_WR_RDMA_WRITE, all->lkey, 0xabcd, 10, IBV_SEND_SIGNALED));
-	expect(0, "write with a wrong key", IBV_WC_REM_ACCESS_ERR);
-	drop(p);
+	MUST(post_one(p.a, IBV_WR_RDMA_WRITE, all->lkey, 0xabcd, 10, IBV_SEND_SIGNALED));
+	expect_error(0, "write with a wrong key", IBV_WC_REM_ACCESS_ERR);
+	drop_pair(p);
 }
 
 static void nobody_receives(void)
@@ -207,12 +208,12 @@ static void nobody_receives(void)
 	struct pair p = make_pair(0, NULL);
 
 	MUST(send_one(p.a, 10));
-	expect(0, "send without a receive", IBV_WC_RNR_RETRY_EXC_ERR);
-	drop(p);
+	expect_error(0, "send without a receive", IBV_WC_RNR_RETRY_EXC_ERR);
+	drop_pair(p);
 	p = make_pair(7, NULL);
 	MUST(ibv_destroy_qp(p.b));
 	MUST(send_one(p.a, 10));
-	expect(0, "send to nobody", IBV_WC_RETRY_EXC_ERR);
+	expect_error(0, "send to nobody", IBV_WC_RETRY_EXC_ERR);
 	MUST(ibv_destroy_qp(p.a));
 }
 
@@ -226,27 +227,27 @@ static void four_share_a_queue(void)
 
 	for (int i = 0; i < 4; i++)
 		p[i] = make_pair(7, srq);
-	receive(NULL, srq, 32);
+	post_receives(NULL, srq, 32);
 	MUST(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT));
 	for (int i = 0; i < 28; i++) {
 		MUST(send_one(p[i % 4].a, 100));
-		expect(0, "send", IBV_WC_SUCCESS);
-		expect(1, "receive", IBV_WC_SUCCESS);
+		expect_error(0, "send", IBV_WC_SUCCESS);
+		expect_error(1, "receive", IBV_WC_SUCCESS);
 	}
 	MUST(ibv_get_async_event(context, &event));
 	NEED(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
 	ibv_ack_async_event(&event);
 	for (int i = 0; i < 4; i++) {
-		receive(p[i].a, NULL, 1);
+		post_receives(p[i].a, NULL, 1);
 		to_state(p[i].a, IBV_QPS_ERR);
-		expect(0, "receive after an error", IBV_WC_WR_FLUSH_ERR);
-		drop(p[i]);
+		expect_error(0, "receive after an error", IBV_WC_WR_FLUSH_ERR);
+		drop_pair(p[i]);
 	}
 	MUST(ibv_destroy_srq(srq));
 }
 
 /* Arguments that no device takes, and one that none looks at. */
-static void refusals(void)
+static void try_refusals(void)
 {
 	struct ibv_ah_attr nowhere = { .port_num = PORT, .dlid = 0 };
 	struct ibv_port_attr attr;
@@ -285,7 +286,7 @@ int main(void)
 	small = NEED(ibv_reg_mr(pd, memory + 65536, 5000, ACCESS));
 	NEED(!ibv_reg_mr(pd, memory, 100, IBV_ACCESS_REMOTE_WRITE));
 	NEED(ibv_dealloc_pd(pd));
-	refusals();
+	try_refusals();
 	two_threads_post();
 	write_and_fail_and_start_again();
 	nobody_receives();

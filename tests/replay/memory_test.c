@@ -9,7 +9,7 @@
 
 #include "replay/memory.h"
 
-static struct memory *make(const uint64_t ranges[][2], size_t n)
+static struct memory *make_memory(const uint64_t ranges[][2], size_t n)
 {
 	struct memory *memory;
 
@@ -23,7 +23,7 @@ static struct memory *make(const uint64_t ranges[][2], size_t n)
 static void overlapping_ranges_share_memory(void **state)
 {
 	const uint64_t ranges[][2] = { { 0x7000100, 0x2000 }, { 0x7001000, 0x4000 } };
-	struct memory *m = make(ranges, 2);
+	struct memory *m = make_memory(ranges, 2);
 	char *first = memory_at(m, 0x7000100), *second = memory_at(m, 0x7001000);
 
 	(void)state;
@@ -35,7 +35,7 @@ static void overlapping_ranges_share_memory(void **state)
 static void ranges_of_one_page_keep_their_distance(void **state)
 {
 	const uint64_t ranges[][2] = { { 0x5000010, 8 }, { 0x5000800, 8 } };
-	struct memory *m = make(ranges, 2);
+	struct memory *m = make_memory(ranges, 2);
 
 	(void)state;
 	assert_int_equal((char *)memory_at(m, 0x5000800) - (char *)memory_at(m, 0x5000010), 0x7f0);
@@ -45,7 +45,7 @@ static void ranges_of_one_page_keep_their_distance(void **state)
 static void place_in_page_is_kept(void **state)
 {
 	const uint64_t ranges[][2] = { { 0x5000123, 8 } };
-	struct memory *m = make(ranges, 1);
+	struct memory *m = make_memory(ranges, 1);
 
 	(void)state;
 	assert_int_equal((uintptr_t)memory_at(m, 0x5000123) & 0xfff, 0x123);
@@ -55,7 +55,7 @@ static void place_in_page_is_kept(void **state)
 static void ranges_apart_do_not_overlap(void **state)
 {
 	const uint64_t ranges[][2] = { { 0x90000000, 0x1000 }, { 0x1000, 0x1000 } };
-	struct memory *m = make(ranges, 2);
+	struct memory *m = make_memory(ranges, 2);
 
 	(void)state;
 	memset(memory_at(m, 0x90000000), 1, 0x1000);
@@ -66,7 +66,7 @@ static void ranges_apart_do_not_overlap(void **state)
 static void outside_is_null(void **state)
 {
 	const uint64_t ranges[][2] = { { 0x10000, 0x1000 }, { 0x30000, 0x1000 } };
-	struct memory *m = make(ranges, 2);
+	struct memory *m = make_memory(ranges, 2);
 
 	(void)state;
 	assert_null(memory_at(m, 0xffff));
@@ -79,7 +79,7 @@ static void outside_is_null(void **state)
 static void what_is_no_memory_is_left_out(void **state)
 {
 	const uint64_t ranges[][2] = { { 0, UINT64_MAX }, { UINT64_MAX - 10, 100 }, { 0x1000, 0 } };
-	struct memory *m = make(ranges, 3);
+	struct memory *m = make_memory(ranges, 3);
 
 	(void)state;
 	assert_null(memory_at(m, 0x1000));
@@ -89,7 +89,7 @@ static void what_is_no_memory_is_left_out(void **state)
 static void huge_ranges_cost_nothing_until_written(void **state)
 {
 	const uint64_t ranges[][2] = { { 0x100000000000, 1ull << 36 } };
-	struct memory *m = make(ranges, 1);
+	struct memory *m = make_memory(ranges, 1);
 	char *last = memory_at(m, 0x100000000000 + (1ull << 36) - 1);
 
 	(void)state;
@@ -100,7 +100,7 @@ static void huge_ranges_cost_nothing_until_written(void **state)
 
 static void scratch_is_long_enough(void **state)
 {
-	struct memory *m = make(NULL, 0);
+	struct memory *m = make_memory(NULL, 0);
 	char *at = memory_scratch(m, 3ull << 30);
 
 	(void)state;

@@ -7,7 +7,7 @@
 
 #include "replay/peers.h"
 
-static struct peers *make(void)
+static struct peers *make_peers(void)
 {
 	struct peers *peers;
 
@@ -17,7 +17,7 @@ static struct peers *make(void)
 
 static void both_sides_find_each_other(void **state)
 {
-	struct peers *p = make();
+	struct peers *p = make_peers();
 
 	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
@@ -31,7 +31,7 @@ static void both_sides_find_each_other(void **state)
 
 static void a_number_of_nobody_is_outside(void **state)
 {
-	struct peers *p = make();
+	struct peers *p = make_peers();
 
 	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
@@ -42,7 +42,7 @@ static void a_number_of_nobody_is_outside(void **state)
 
 static void the_connection_goes_before_the_time(void **state)
 {
-	struct peers *p = make();
+	struct peers *p = make_peers();
 
 	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
@@ -55,7 +55,7 @@ static void the_connection_goes_before_the_time(void **state)
 
 static void of_equals_the_living_is_meant(void **state)
 {
-	struct peers *p = make();
+	struct peers *p = make_peers();
 
 	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
@@ -70,7 +70,7 @@ static void of_equals_the_living_is_meant(void **state)
 
 static void a_pair_may_be_its_own_peer(void **state)
 {
-	struct peers *p = make();
+	struct peers *p = make_peers();
 
 	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
@@ -81,7 +81,7 @@ static void a_pair_may_be_its_own_peer(void **state)
 
 static void a_pair_connected_again_is_found_both_times(void **state)
 {
-	struct peers *p = make();
+	struct peers *p = make_peers();
 
 	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);

@@ -7,7 +7,7 @@
 
 #include "replay/queue.h"
 
-static uint32_t put(struct requests *r, uint64_t wr_id)
+static uint32_t put_request(struct requests *r, uint64_t wr_id)
 {
 	const struct request request = { .wr_id = wr_id, .event = { 1, wr_id } };
 	uint32_t number = 0;
@@ -19,7 +19,7 @@ static uint32_t put(struct requests *r, uint64_t wr_id)
 static void a_request_is_found_by_its_number(void **state)
 {
 	struct requests r = { 0 };
-	uint32_t number = put(&r, 42);
+	uint32_t number = put_request(&r, 42);
 
 	(void)state;
 	assert_int_equal(requests_get(&r, number)->wr_id, 42);
@@ -34,7 +34,7 @@ static void requests_outlive_growth_and_wrap(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 500; i++)
-		numbers[i] = put(&r, i);
+		numbers[i] = put_request(&r, i);
 	for (uint32_t i = 0; i < 500; i++)
 		assert_int_equal(requests_get(&r, numbers[i])->wr_id, i);
 	requests_fini(&r);
@@ -43,7 +43,8 @@ static void requests_outlive_growth_and_wrap(void **state)
 static void a_send_completes_those_before_it(void **state)
 {
 	struct requests r = { 0 };
-	uint32_t first = put(&r, 1), second = put(&r, 2), third = put(&r, 3);
+	uint32_t first = put_request(&r, 1), second = put_request(&r, 2),
+		 third = put_request(&r, 3);
 
 	(void)state;
 	requests_complete(&r, second, true);
@@ -57,7 +58,7 @@ static void a_send_completes_those_before_it(void **state)
 static void a_shared_queue_completes_out_of_order(void **state)
 {
 	struct requests r = { 0 };
-	uint32_t first = put(&r, 1), second = put(&r, 2);
+	uint32_t first = put_request(&r, 1), second = put_request(&r, 2);
 
 	(void)state;
 	requests_complete(&r, second, false);
@@ -71,7 +72,7 @@ static void a_shared_queue_completes_out_of_order(void **state)
 static void what_was_not_posted_is_taken_back(void **state)
 {
 	struct requests r = { 0 };
-	uint32_t first = put(&r, 1), second = put(&r, 2);
+	uint32_t first = put_request(&r, 1), second = put_request(&r, 2);
 
 	(void)state;
 	requests_undo(&r, 1);
@@ -85,7 +86,7 @@ static void what_was_not_posted_is_taken_back(void **state)
 static void a_post_is_known_while_under_way(void **state)
 {
 	struct requests r = { 0 };
-	uint32_t number = put(&r, 9);
+	uint32_t number = put_request(&r, 9);
 
 	(void)state;
 	assert_true(requests_has(&r, (struct event_id){ 1, 9 }, 0));
@@ -103,8 +104,8 @@ static void the_oldest_comes_next(void **state)
 
 	(void)state;
 	assert_false(requests_next(&r, &next));
-	put(&r, 1);
-	put(&r, 2);
+	put_request(&r, 1);
+	put_request(&r, 2);
 	assert_true(requests_next(&r, &next));
 	assert_int_equal(next.wr_id, 1);
 	requests_clear(&r);

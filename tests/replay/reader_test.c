@@ -16,7 +16,7 @@ enum { THREADS = 3 };
 
 static char path[256];
 
-static void record(int events)
+static void record_trace(int events)
 {
 	struct maker makers[THREADS];
 	uint64_t empty[THREADS] = { 0 };
@@ -43,7 +43,7 @@ static void record(int events)
 	free(made.list);
 }
 
-static void keep(struct prints *prints, const struct trace_event *e)
+static void keep_print(struct prints *prints, const struct trace_event *e)
 {
 	prints_add(prints, e->id, e->time, print_event(e, true));
 }
@@ -59,11 +59,11 @@ static void read_both(struct prints *cursors, struct prints *readers, int *ret_e
 	assert_int_equal(trace_open(path, &trace), 0);
 	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
 	while ((*ret_end = cursor_next(cursor, &e)) > 0)
-		keep(cursors, e);
+		keep_print(cursors, e);
 	cursor_close(cursor);
 	assert_int_equal(reader_open(trace, &reader), 0);
 	while (reader_next(reader, &e) > 0)
-		keep(readers, e);
+		keep_print(readers, e);
 	assert_int_equal(reader_next(reader, &e), *ret_end);
 	assert_int_equal(reader_next(reader, &e), *ret_end);
 	reader_close(reader);
@@ -92,7 +92,7 @@ static int assert_reads_as_a_cursor(size_t at_least)
 static void gives_what_a_cursor_gives(void **state)
 {
 	(void)state;
-	record(30000);
+	record_trace(30000);
 	assert_int_equal(assert_reads_as_a_cursor(30000), 0);
 	unlink(path);
 }
@@ -100,7 +100,7 @@ static void gives_what_a_cursor_gives(void **state)
 static void an_empty_trace_ends_at_once(void **state)
 {
 	(void)state;
-	record(0);
+	record_trace(0);
 	assert_int_equal(assert_reads_as_a_cursor(0), 0);
 	unlink(path);
 }
@@ -110,7 +110,7 @@ static void events_before_a_damaged_chunk_are_given(void **state)
 	sqlite3 *db;
 
 	(void)state;
-	record(10000);
+	record_trace(10000);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
 				      "UPDATE chunk SET data = substr(data, 1, 8) WHERE "
@@ -130,7 +130,7 @@ static void may_be_closed_before_the_end(void **state)
 	struct trace *trace;
 
 	(void)state;
-	record(10000);
+	record_trace(10000);
 	assert_int_equal(trace_open(path, &trace), 0);
 	for (size_t k = 0; k < sizeof(until) / sizeof(*until); k++) {
 		assert_int_equal(reader_open(trace, &reader), 0);
