@@ -1,10 +1,10 @@
 /* analyzer/check.c, evidence.c and the reports over stored traces. */
-#include "core/store/open.h"
-#include "tests/analyzer/story.h"
-
 #include <errno.h>
 
+#include "core/store/open.h"
 #include "analyzer/report.h"
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
 
 /* A use after destroy and a leak. */
 static void make_mistakes(struct story *s)
@@ -36,12 +36,11 @@ static char *text_of(struct story *s, bool json)
 	return text;
 }
 
-static void a_muted_rule_finds_nothing(void **state)
+TEST(a_muted_rule_finds_nothing)
 {
 	struct check_options options = { .mute = { [RULE_LIFE_001] = true } };
 	struct story s;
 
-	(void)state;
 	make_mistakes(&s);
 	story_check(&s, &options);
 	assert_int_equal(s.findings->rules[RULE_LIFE_001], 0);
@@ -50,12 +49,11 @@ static void a_muted_rule_finds_nothing(void **state)
 	story_end(&s);
 }
 
-static void with_events_lost_nothing_is_checked_and_it_says_so(void **state)
+TEST(with_events_lost_nothing_is_checked_and_it_says_so)
 {
 	struct story s;
 	char *text;
 
-	(void)state;
 	make_mistakes(&s);
 	s.threads[0].head.dropped = 3;
 	s.threads[0].head.drop_first = s.threads[0].head.drop_last = s.now;
@@ -70,12 +68,11 @@ static void with_events_lost_nothing_is_checked_and_it_says_so(void **state)
 	story_end(&s);
 }
 
-static void what_is_not_recorded_is_named(void **state)
+TEST(what_is_not_recorded_is_named)
 {
 	struct event_blind *blind;
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	blind = (struct event_blind *)s.words;
 	blind->what = BLIND_EXTENDED_QP;
@@ -88,14 +85,13 @@ static void what_is_not_recorded_is_named(void **state)
 }
 
 /* Also in a copy that is made before the end of the threads, which tells how much it was. */
-static void a_filter_is_told_of_in_a_copy_too(void **state)
+TEST(a_filter_is_told_of_in_a_copy_too)
 {
 	struct writer_info info = { .command = "story", .device = "", .filter = "verb=post_send" };
 	char path[80];
 	struct story s;
 	char *text;
 
-	(void)state;
 	story_begin(&s);
 	assert_int_equal(writer_finish(s.writer), 0);
 	info.clock = &s.clock;
@@ -114,12 +110,11 @@ static void a_filter_is_told_of_in_a_copy_too(void **state)
 }
 
 /* What it made is not known, nor what it destroyed. */
-static void a_vfork_child_with_verbs_leaves_nothing_to_check(void **state)
+TEST(a_vfork_child_with_verbs_leaves_nothing_to_check)
 {
 	struct event_blind *blind;
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	blind = (struct event_blind *)s.words;
 	blind->what = BLIND_VFORK;
@@ -136,12 +131,11 @@ static void a_vfork_child_with_verbs_leaves_nothing_to_check(void **state)
 	story_end(&s);
 }
 
-static void line_one_is_the_first_error(void **state)
+TEST(line_one_is_the_first_error)
 {
 	struct story s;
 	char *text;
 
-	(void)state;
 	make_mistakes(&s);
 	story_check(&s, NULL);
 	text = text_of(&s, false);
@@ -150,13 +144,12 @@ static void line_one_is_the_first_error(void **state)
 	story_end(&s);
 }
 
-static void a_request_that_is_not_certain_is_said_to_be_so(void **state)
+TEST(a_request_that_is_not_certain_is_said_to_be_so)
 {
 	struct event_sge sge = { 0x7000, 64, 0x10 };
 	struct story s;
 	char *text;
 
-	(void)state;
 	story_begin(&s);
 	open_context(&s);
 	alloc_pd(&s);
@@ -172,13 +165,12 @@ static void a_request_that_is_not_certain_is_said_to_be_so(void **state)
 	story_end(&s);
 }
 
-static void advice_is_given_once_a_rule(void **state)
+TEST(advice_is_given_once_a_rule)
 {
 	const char *first;
 	struct story s;
 	char *text;
 
-	(void)state;
 	make_mistakes(&s);
 	story_check(&s, NULL);
 	text = text_of(&s, false);
@@ -189,12 +181,11 @@ static void advice_is_given_once_a_rule(void **state)
 	story_end(&s);
 }
 
-static void json_quotes(void **state)
+TEST(json_quotes)
 {
 	struct story s;
 	char *text;
 
-	(void)state;
 	make_mistakes(&s);
 	story_check(&s, NULL);
 	text = text_of(&s, true);
@@ -206,12 +197,11 @@ static void json_quotes(void **state)
 }
 
 /* A call of the library inside a verb is no use of the application's. */
-static void inner_calls_do_not_count(void **state)
+TEST(inner_calls_do_not_count)
 {
 	struct story_call outer;
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	open_context(&s);
 	create_cq(&s);
@@ -224,18 +214,16 @@ static void inner_calls_do_not_count(void **state)
 	story_finds_nothing(&s);
 }
 
-static void rules_are_found_by_id_and_name(void **state)
+TEST(rules_are_found_by_id_and_name)
 {
-	(void)state;
 	assert_int_equal(rule_find("life-001"), RULE_LIFE_001);
 	assert_int_equal(rule_find("leak"), RULE_LIFE_004);
 	assert_int_equal(rule_find("LIFE-999"), -1);
 }
 
 /* An identifier is stable; a row says all that a reader needs, and looks at something. */
-static void every_rule_is_whole(void **state)
+TEST(every_rule_is_whole)
 {
-	(void)state;
 	for (int i = 0; i < RULE_COUNT; i++) {
 		const struct rule *r = &rules[i];
 
@@ -246,24 +234,4 @@ static void every_rule_is_whole(void **state)
 		assert_true(strlen(r->advice) > 20 && strlen(r->source) > 5);
 		assert_true(r->use || r->destroy || r->leak);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_muted_rule_finds_nothing),
-		cmocka_unit_test(with_events_lost_nothing_is_checked_and_it_says_so),
-		cmocka_unit_test(what_is_not_recorded_is_named),
-		cmocka_unit_test(a_filter_is_told_of_in_a_copy_too),
-		cmocka_unit_test(a_vfork_child_with_verbs_leaves_nothing_to_check),
-		cmocka_unit_test(line_one_is_the_first_error),
-		cmocka_unit_test(a_request_that_is_not_certain_is_said_to_be_so),
-		cmocka_unit_test(advice_is_given_once_a_rule),
-		cmocka_unit_test(json_quotes),
-		cmocka_unit_test(inner_calls_do_not_count),
-		cmocka_unit_test(rules_are_found_by_id_and_name),
-		cmocka_unit_test(every_rule_is_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

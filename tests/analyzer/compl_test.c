@@ -1,8 +1,9 @@
 /* The rules of analyzer/compl.c over stored traces. */
+#include <errno.h>
+
 #include "core/store/open.h"
 #include "tests/analyzer/story.h"
-
-#include <errno.h>
+#include "tests/test.h"
 
 enum { SECOND = 1000000000 };
 
@@ -29,12 +30,11 @@ static void ack_events(struct story *s, int thread, unsigned int n)
 	story_do(s, thread, VERB_ack_cq_events, 13, 0, W(&a_cq), W(n));
 }
 
-static void a_destroy_waits_for_ever(void **state)
+TEST(a_destroy_waits_for_ever)
 {
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	get_event(&s, 0);
 	get_event(&s, 0);
@@ -53,11 +53,10 @@ static void a_destroy_waits_for_ever(void **state)
 }
 
 /* The trace ends with the program still waiting. */
-static void nobody_saw_the_end(void **state)
+TEST(nobody_saw_the_end)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
@@ -76,11 +75,10 @@ static void says_that_it_waited(struct story *s)
 }
 
 /* Another thread was about to acknowledge, perhaps. */
-static void one_that_has_just_begun_is_not_judged(void **state)
+TEST(one_that_has_just_begun_is_not_judged)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
@@ -91,11 +89,10 @@ static void one_that_has_just_begun_is_not_judged(void **state)
 }
 
 /* As of an imported trace: its last event is all that is known of a killed process. */
-static void one_whose_process_ended_at_a_time_that_nobody_saw_is_judged(void **state)
+TEST(one_whose_process_ended_at_a_time_that_nobody_saw_is_judged)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
@@ -107,12 +104,11 @@ static void one_whose_process_ended_at_a_time_that_nobody_saw_is_judged(void **s
 }
 
 /* As with --rotate-size: the next part tells how it went on. */
-static void one_that_goes_on_behind_the_copy_is_not_judged(void **state)
+TEST(one_that_goes_on_behind_the_copy_is_not_judged)
 {
 	struct story s;
 	char path[sizeof(s.path) + 2];
 
-	(void)state;
 	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
@@ -127,11 +123,10 @@ static void one_that_goes_on_behind_the_copy_is_not_judged(void **state)
 	story_end(&s);
 }
 
-static void all_are_acknowledged_at_once(void **state)
+TEST(all_are_acknowledged_at_once)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	for (int i = 0; i < 5; i++)
 		get_event(&s, 0);
@@ -140,13 +135,12 @@ static void all_are_acknowledged_at_once(void **state)
 	story_finds_nothing(&s);
 }
 
-static void another_thread_acknowledges_during_the_destroy(void **state)
+TEST(another_thread_acknowledges_during_the_destroy)
 {
 	struct story_call destroy;
 	struct story s;
 	int other;
 
-	(void)state;
 	begin_story(&s);
 	other = story_thread(&s, STORY_PID, 0, 0);
 	get_event(&s, other);
@@ -156,11 +150,10 @@ static void another_thread_acknowledges_during_the_destroy(void **state)
 	story_finds_nothing(&s);
 }
 
-static void a_lenient_device_lets_it_pass(void **state)
+TEST(a_lenient_device_lets_it_pass)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	get_event(&s, 0);
 	destroy_cq(&s, 0);
@@ -169,25 +162,23 @@ static void a_lenient_device_lets_it_pass(void **state)
 	story_end(&s);
 }
 
-static void a_failed_get_is_no_event(void **state)
+TEST(a_failed_get_is_no_event)
 {
 	struct ibv_cq *cq = NULL;
 	void *unused = NULL;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	story_do(&s, 0, VERB_get_cq_event, 12, W(-1), W(&a_channel), W(&cq), W(&unused));
 	destroy_cq(&s, 0);
 	story_finds_nothing(&s);
 }
 
-static void asynchronous_events_count_too(void **state)
+TEST(asynchronous_events_count_too)
 {
 	struct ibv_async_event event = { .event_type = IBV_EVENT_COMM_EST };
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	open_context(&s);
 	alloc_pd(&s);
@@ -204,22 +195,4 @@ static void asynchronous_events_count_too(void **state)
 	assert_non_null(
 		strstr(story_only(&s, RULE_COMPL_003)->says, "1 asynchronous event of qp1"));
 	story_end(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_destroy_waits_for_ever),
-		cmocka_unit_test(nobody_saw_the_end),
-		cmocka_unit_test(one_that_has_just_begun_is_not_judged),
-		cmocka_unit_test(one_whose_process_ended_at_a_time_that_nobody_saw_is_judged),
-		cmocka_unit_test(one_that_goes_on_behind_the_copy_is_not_judged),
-		cmocka_unit_test(all_are_acknowledged_at_once),
-		cmocka_unit_test(another_thread_acknowledges_during_the_destroy),
-		cmocka_unit_test(a_lenient_device_lets_it_pass),
-		cmocka_unit_test(a_failed_get_is_no_event),
-		cmocka_unit_test(asynchronous_events_count_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

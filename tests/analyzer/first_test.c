@@ -1,5 +1,6 @@
 /* analyzer/first.c over stored traces. */
 #include "tests/analyzer/story.h"
+#include "tests/test.h"
 
 static const struct event_sge sge = { 0x7000, 4096, 0x10 };
 
@@ -12,12 +13,11 @@ static void begin_story(struct story *s)
 	create_qp(s); /* to 1:9 */
 }
 
-static void the_first_error_has_its_request(void **state)
+TEST(the_first_error_has_its_request)
 {
 	const struct first_error *e;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	story_post(&s, 0, VERB_post_send, &a_qp, 1, IBV_WR_SEND, sge);
 	story_post(&s, 0, VERB_post_send, &a_qp, 2, IBV_WR_RDMA_READ, sge); /* 1:11 */
@@ -39,11 +39,10 @@ static void the_first_error_has_its_request(void **state)
 	story_end(&s);
 }
 
-static void a_flush_alone_is_no_error(void **state)
+TEST(a_flush_alone_is_no_error)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	story_post(&s, 0, VERB_post_recv, &a_qp, 1, 0, sge);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_WR_FLUSH_ERR, 0x21);
@@ -52,11 +51,10 @@ static void a_flush_alone_is_no_error(void **state)
 	story_end(&s);
 }
 
-static void an_unknown_queue_pair_has_its_number(void **state)
+TEST(an_unknown_queue_pair_has_its_number)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
@@ -67,12 +65,11 @@ static void an_unknown_queue_pair_has_its_number(void **state)
 	story_end(&s);
 }
 
-static void unknown_queue_pairs_are_told_apart_by_process_and_number(void **state)
+TEST(unknown_queue_pairs_are_told_apart_by_process_and_number)
 {
 	struct story s;
 	int other;
 
-	(void)state;
 	begin_story(&s);
 	other = story_thread(&s, STORY_PID + 50, 0, 0);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_RETRY_EXC_ERR, 0x21); /* the known one */
@@ -90,12 +87,11 @@ static void unknown_queue_pairs_are_told_apart_by_process_and_number(void **stat
 }
 
 /* Each is found by its number at once, or this test takes minutes. */
-static void of_many_unknown_queue_pairs_each_has_its_flushes(void **state)
+TEST(of_many_unknown_queue_pairs_each_has_its_flushes)
 {
 	enum { QPS = 200000 };
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	for (uint32_t i = 0; i < QPS; i++)
 		story_poll(&s, 0, &a_cq, i, IBV_WC_REM_ACCESS_ERR, 0x1000 + i);
@@ -111,7 +107,7 @@ static void of_many_unknown_queue_pairs_each_has_its_flushes(void **state)
 }
 
 /* Each is looked up: by one reading of the trace, or this test takes minutes. */
-static void thousands_of_queue_pairs_have_their_requests(void **state)
+TEST(thousands_of_queue_pairs_have_their_requests)
 {
 	enum { QPS = 5000 };
 	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
@@ -120,7 +116,6 @@ static void thousands_of_queue_pairs_have_their_requests(void **state)
 	struct ibv_qp *qps = calloc(QPS, sizeof(*qps));
 	struct story s;
 
-	(void)state;
 	assert_non_null(qps);
 	begin_story(&s);
 	for (uint32_t i = 0; i < QPS; i++) {
@@ -144,18 +139,4 @@ static void thousands_of_queue_pairs_have_their_requests(void **state)
 	}
 	story_end(&s);
 	free(qps);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_error_has_its_request),
-		cmocka_unit_test(a_flush_alone_is_no_error),
-		cmocka_unit_test(an_unknown_queue_pair_has_its_number),
-		cmocka_unit_test(unknown_queue_pairs_are_told_apart_by_process_and_number),
-		cmocka_unit_test(of_many_unknown_queue_pairs_each_has_its_flushes),
-		cmocka_unit_test(thousands_of_queue_pairs_have_their_requests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The rules of analyzer/fork.c over stored traces. */
 #include "tests/analyzer/story.h"
+#include "tests/test.h"
 
 enum { CHILD = STORY_PID + 50 };
 
@@ -16,13 +17,12 @@ static int story_forks(struct story *s)
 	return story_thread(s, CHILD, STORY_PID, 1);
 }
 
-static void a_child_uses_its_parents_pd(void **state)
+TEST(a_child_uses_its_parents_pd)
 {
 	const struct finding *f;
 	struct story s;
 	int child;
 
-	(void)state;
 	child = story_forks(&s);
 	story_do(&s, child, VERB_reg_mr, 5, W(&child_mr), W(&a_pd), W(0), W(64), W(1));
 	story_check(&s, NULL);
@@ -40,12 +40,11 @@ static void a_child_uses_its_parents_pd(void **state)
 	story_end(&s);
 }
 
-static void a_child_destroys_and_closes(void **state)
+TEST(a_child_destroys_and_closes)
 {
 	struct story s;
 	int child;
 
-	(void)state;
 	child = story_forks(&s);
 	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
 	story_do(&s, child, VERB_close_device, 10, 0, W(&a_context));
@@ -59,12 +58,11 @@ static void a_child_destroys_and_closes(void **state)
 	story_end(&s);
 }
 
-static void a_childs_own_objects_are_its_own(void **state)
+TEST(a_childs_own_objects_are_its_own)
 {
 	struct story s;
 	int child;
 
-	(void)state;
 	child = story_forks(&s);
 	story_do(&s, child, VERB_open_device, 1, W(&a_context), W(0x1000)); /* the same address */
 	story_do(&s, child, VERB_alloc_pd, 2, W(&a_pd), W(&a_context));
@@ -74,12 +72,11 @@ static void a_childs_own_objects_are_its_own(void **state)
 	story_finds_nothing(&s);
 }
 
-static void what_the_parent_made_later_is_not_inherited(void **state)
+TEST(what_the_parent_made_later_is_not_inherited)
 {
 	struct story s;
 	int child;
 
-	(void)state;
 	child = story_forks(&s);
 	create_cq(&s);
 	story_do(&s, child, VERB_create_cq, 3, W(&a_cq), W(0x55), W(16), W(0), W(0), W(0));
@@ -88,12 +85,11 @@ static void what_the_parent_made_later_is_not_inherited(void **state)
 	story_finds_nothing(&s);
 }
 
-static void an_inherited_object_is_no_leak_of_the_child(void **state)
+TEST(an_inherited_object_is_no_leak_of_the_child)
 {
 	struct story s;
 	int child;
 
-	(void)state;
 	child = story_forks(&s);
 	story_do(&s, child, VERB_open_device, 1, W(&child_context), W(0x1000));
 	story_do(&s, child, VERB_close_device, 10, 0, W(&child_context));
@@ -102,12 +98,11 @@ static void an_inherited_object_is_no_leak_of_the_child(void **state)
 }
 
 /* By a bare system call: the parent's recorder has not seen it. */
-static void a_child_uses_what_its_parent_has_destroyed_since(void **state)
+TEST(a_child_uses_what_its_parent_has_destroyed_since)
 {
 	struct story s;
 	int child;
 
-	(void)state;
 	story_begin(&s);
 	open_context(&s);
 	alloc_pd(&s);
@@ -121,12 +116,11 @@ static void a_child_uses_what_its_parent_has_destroyed_since(void **state)
 	story_end(&s);
 }
 
-static void a_child_may_reuse_what_was_destroyed_before_it_was_forked(void **state)
+TEST(a_child_may_reuse_what_was_destroyed_before_it_was_forked)
 {
 	struct story s;
 	int child;
 
-	(void)state;
 	story_begin(&s);
 	open_context(&s);
 	alloc_pd(&s);
@@ -136,19 +130,4 @@ static void a_child_may_reuse_what_was_destroyed_before_it_was_forked(void **sta
 	story_do(&s, child, VERB_alloc_pd, 2, W(&a_pd), W(&child_context));
 	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
 	story_finds_nothing(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_child_uses_its_parents_pd),
-		cmocka_unit_test(a_child_destroys_and_closes),
-		cmocka_unit_test(a_childs_own_objects_are_its_own),
-		cmocka_unit_test(what_the_parent_made_later_is_not_inherited),
-		cmocka_unit_test(an_inherited_object_is_no_leak_of_the_child),
-		cmocka_unit_test(a_child_uses_what_its_parent_has_destroyed_since),
-		cmocka_unit_test(a_child_may_reuse_what_was_destroyed_before_it_was_forked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* The rules of analyzer/life.c over stored traces. */
-#include "tests/analyzer/story.h"
-
 #include <errno.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
 
 static void query_qp(struct story *s)
 {
@@ -21,11 +22,10 @@ static void begin_story(struct story *s)
 	create_cq(s);
 }
 
-static void a_clean_life_has_no_findings(void **state)
+TEST(a_clean_life_has_no_findings)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
@@ -42,12 +42,11 @@ static void a_clean_life_has_no_findings(void **state)
 	story_end(&s);
 }
 
-static void use_after_destroy_has_three_stacks(void **state)
+TEST(use_after_destroy_has_three_stacks)
 {
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s); /* 1:8 */
 	destroy_qp(&s, 0);
@@ -69,11 +68,10 @@ static void use_after_destroy_has_three_stacks(void **state)
 	story_end(&s);
 }
 
-static void a_dead_cq_of_a_creation_is_used(void **state)
+TEST(a_dead_cq_of_a_creation_is_used)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	destroy_cq(&s, 0);
 	create_qp(&s);
@@ -83,13 +81,12 @@ static void a_dead_cq_of_a_creation_is_used(void **state)
 	story_end(&s);
 }
 
-static void a_post_on_a_dead_qp_is_used(void **state)
+TEST(a_post_on_a_dead_qp_is_used)
 {
 	struct event_sge sge = { 0x1000, 64, 0x10 };
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
@@ -101,11 +98,10 @@ static void a_post_on_a_dead_qp_is_used(void **state)
 	story_end(&s);
 }
 
-static void an_address_comes_back(void **state)
+TEST(an_address_comes_back)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
@@ -116,13 +112,12 @@ static void an_address_comes_back(void **state)
 }
 
 /* Another thread is given the address while the destroy has not returned yet. */
-static void an_address_comes_back_before_the_destroy_returns(void **state)
+TEST(an_address_comes_back_before_the_destroy_returns)
 {
 	struct story_call destroy;
 	struct story s;
 	int other;
 
-	(void)state;
 	begin_story(&s);
 	other = story_thread(&s, STORY_PID, 0, 0);
 	create_qp(&s);
@@ -134,11 +129,10 @@ static void an_address_comes_back_before_the_destroy_returns(void **state)
 	story_finds_nothing(&s);
 }
 
-static void a_failed_destroy_leaves_it_alive(void **state)
+TEST(a_failed_destroy_leaves_it_alive)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, EBUSY);
@@ -147,12 +141,11 @@ static void a_failed_destroy_leaves_it_alive(void **state)
 	story_finds_nothing(&s);
 }
 
-static void a_failed_creation_makes_nothing(void **state)
+TEST(a_failed_creation_makes_nothing)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	story_do(&s, 0, VERB_create_qp, 4, 0, W(&a_pd), W(&attr));
 	destroy_cq(&s, 0);
@@ -162,11 +155,10 @@ static void a_failed_creation_makes_nothing(void **state)
 	story_finds_nothing(&s);
 }
 
-static void a_child_of_a_closed_context_is_used(void **state)
+TEST(a_child_of_a_closed_context_is_used)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	close_context(&s); /* 1:8 */
 	destroy_cq(&s, 0);
@@ -180,12 +172,11 @@ static void a_child_of_a_closed_context_is_used(void **state)
 	story_end(&s);
 }
 
-static void double_destroy_is_not_a_use(void **state)
+TEST(double_destroy_is_not_a_use)
 {
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	destroy_cq(&s, 0);
 	destroy_cq(&s, 0);
@@ -197,12 +188,11 @@ static void double_destroy_is_not_a_use(void **state)
 }
 
 /* As where a trace begins in the middle. */
-static void an_object_older_than_the_trace_is_destroyed_twice(void **state)
+TEST(an_object_older_than_the_trace_is_destroyed_twice)
 {
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	dealloc_pd(&s, 0);
 	dealloc_pd(&s, 0);
@@ -215,11 +205,10 @@ static void an_object_older_than_the_trace_is_destroyed_twice(void **state)
 	story_end(&s);
 }
 
-static void an_object_older_than_the_trace_is_not_judged(void **state)
+TEST(an_object_older_than_the_trace_is_not_judged)
 {
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	dealloc_pd(&s, EBUSY);
 	reg_mr(&s, &a_mr);
@@ -229,12 +218,11 @@ static void an_object_older_than_the_trace_is_not_judged(void **state)
 	story_finds_nothing(&s);
 }
 
-static void busy_pd_names_who_is_in_the_way(void **state)
+TEST(busy_pd_names_who_is_in_the_way)
 {
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	reg_mr(&s, &a_mr);
 	dealloc_pd(&s, EBUSY);
@@ -245,12 +233,11 @@ static void busy_pd_names_who_is_in_the_way(void **state)
 	story_end(&s);
 }
 
-static void a_cq_is_destroyed_under_its_qp(void **state)
+TEST(a_cq_is_destroyed_under_its_qp)
 {
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	destroy_cq(&s, 0);
@@ -260,11 +247,10 @@ static void a_cq_is_destroyed_under_its_qp(void **state)
 	story_end(&s);
 }
 
-static void a_channel_is_destroyed_under_its_cq(void **state)
+TEST(a_channel_is_destroyed_under_its_cq)
 {
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	open_context(&s);
 	story_do(&s, 0, VERB_create_comp_channel, 11, W(&a_channel), W(&a_context));
@@ -277,12 +263,11 @@ static void a_channel_is_destroyed_under_its_cq(void **state)
 	story_end(&s);
 }
 
-static void a_qp_in_a_multicast_group_is_destroyed(void **state)
+TEST(a_qp_in_a_multicast_group_is_destroyed)
 {
 	union ibv_gid gid = { .raw = { 0xff, 0x0e } };
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	for (int i = 0; i < 2; i++) /* twice is once */
@@ -295,13 +280,12 @@ static void a_qp_in_a_multicast_group_is_destroyed(void **state)
 	story_end(&s);
 }
 
-static void a_bound_mr_is_deregistered(void **state)
+TEST(a_bound_mr_is_deregistered)
 {
 	struct ibv_mw mw = { .context = &a_context, .pd = &a_pd, .rkey = 0x31 };
 	struct ibv_mw_bind bind = { .bind_info = { .mr = &a_mr, .length = 16 } };
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
@@ -316,7 +300,7 @@ static void a_bound_mr_is_deregistered(void **state)
 	story_end(&s);
 }
 
-static void a_window_whose_bind_failed_binds_nothing(void **state)
+TEST(a_window_whose_bind_failed_binds_nothing)
 {
 	struct ibv_mw mw = { .context = &a_context, .pd = &a_pd, .rkey = 0x31 };
 	struct ibv_mw_bind bind = { .wr_id = 5,
@@ -324,7 +308,6 @@ static void a_window_whose_bind_failed_binds_nothing(void **state)
 				    .bind_info = { .mr = &a_mr, .length = 16 } };
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
@@ -335,13 +318,12 @@ static void a_window_whose_bind_failed_binds_nothing(void **state)
 	story_finds_nothing(&s);
 }
 
-static void leaks_are_one_finding_a_place(void **state)
+TEST(leaks_are_one_finding_a_place)
 {
 	struct ibv_mr mrs[50];
 	const struct finding *f;
 	struct story s;
 
-	(void)state;
 	story_begin(&s);
 	alloc_pd(&s);
 	for (int i = 0; i < 50; i++) {
@@ -362,11 +344,10 @@ static void leaks_are_one_finding_a_place(void **state)
 	story_end(&s);
 }
 
-static void the_killed_do_not_leak(void **state)
+TEST(the_killed_do_not_leak)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	story_exit(&s, STORY_PID, 9);
 	story_check(&s, NULL);
@@ -376,13 +357,12 @@ static void the_killed_do_not_leak(void **state)
 	story_end(&s);
 }
 
-static void the_replaced_do_not_leak(void **state)
+TEST(the_replaced_do_not_leak)
 {
 	struct event_process *process;
 	struct story s;
 	int thread;
 
-	(void)state;
 	begin_story(&s);
 	thread = story_thread(&s, STORY_PID, 0, 0);
 	process = (struct event_process *)s.words;
@@ -395,13 +375,12 @@ static void the_replaced_do_not_leak(void **state)
 	story_end(&s);
 }
 
-static void a_pid_that_is_used_again_hides_no_leak(void **state)
+TEST(a_pid_that_is_used_again_hides_no_leak)
 {
 	struct event_process *process;
 	struct story s;
 	int thread;
 
-	(void)state;
 	begin_story(&s);
 	story_event(&s, 0, EVENT_EXIT, sizeof(struct event_exit) / 8);
 	thread = story_thread(&s, STORY_PID, 0, 0);
@@ -414,11 +393,10 @@ static void a_pid_that_is_used_again_hides_no_leak(void **state)
 	story_end(&s);
 }
 
-static void ten_of_a_site_are_kept_and_all_counted(void **state)
+TEST(ten_of_a_site_are_kept_and_all_counted)
 {
 	struct story s;
 
-	(void)state;
 	begin_story(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
@@ -432,12 +410,11 @@ static void ten_of_a_site_are_kept_and_all_counted(void **state)
 }
 
 /* As of an imported trace, which has none: or millions would be kept. */
-static void without_stacks_a_verb_is_a_place(void **state)
+TEST(without_stacks_a_verb_is_a_place)
 {
 	struct ibv_pd *pds = calloc(1000, sizeof(*pds));
 	struct story s;
 
-	(void)state;
 	assert_non_null(pds);
 	begin_story(&s);
 	for (int i = 0; i < 1000; i++) {
@@ -451,36 +428,4 @@ static void without_stacks_a_verb_is_a_place(void **state)
 	assert_int_equal(s.findings->rules[RULE_LIFE_002], 1000);
 	story_end(&s);
 	free(pds);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_clean_life_has_no_findings),
-		cmocka_unit_test(use_after_destroy_has_three_stacks),
-		cmocka_unit_test(a_dead_cq_of_a_creation_is_used),
-		cmocka_unit_test(a_post_on_a_dead_qp_is_used),
-		cmocka_unit_test(an_address_comes_back),
-		cmocka_unit_test(an_address_comes_back_before_the_destroy_returns),
-		cmocka_unit_test(a_failed_destroy_leaves_it_alive),
-		cmocka_unit_test(a_failed_creation_makes_nothing),
-		cmocka_unit_test(a_child_of_a_closed_context_is_used),
-		cmocka_unit_test(double_destroy_is_not_a_use),
-		cmocka_unit_test(an_object_older_than_the_trace_is_destroyed_twice),
-		cmocka_unit_test(an_object_older_than_the_trace_is_not_judged),
-		cmocka_unit_test(busy_pd_names_who_is_in_the_way),
-		cmocka_unit_test(a_cq_is_destroyed_under_its_qp),
-		cmocka_unit_test(a_channel_is_destroyed_under_its_cq),
-		cmocka_unit_test(a_qp_in_a_multicast_group_is_destroyed),
-		cmocka_unit_test(a_bound_mr_is_deregistered),
-		cmocka_unit_test(a_window_whose_bind_failed_binds_nothing),
-		cmocka_unit_test(leaks_are_one_finding_a_place),
-		cmocka_unit_test(the_killed_do_not_leak),
-		cmocka_unit_test(the_replaced_do_not_leak),
-		cmocka_unit_test(a_pid_that_is_used_again_hides_no_leak),
-		cmocka_unit_test(ten_of_a_site_are_kept_and_all_counted),
-		cmocka_unit_test(without_stacks_a_verb_is_a_place),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* analyzer/lives.c through its header. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "analyzer/lives.h"
+#include "tests/test.h"
 
 static struct life *add_life(struct lives *lives, uint32_t process, enum object_kind kind,
 			     uint64_t handle)
@@ -22,12 +18,11 @@ static struct life *add_life(struct lives *lives, uint32_t process, enum object_
 	return life;
 }
 
-static void process_kind_and_address_tell_apart(void **state)
+TEST(process_kind_and_address_tell_apart)
 {
 	struct lives lives;
 	struct life *qp;
 
-	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	qp = add_life(&lives, 1, OBJECT_qp, 0x1000);
 	assert_ptr_equal(lives_find(&lives, 1, OBJECT_qp, 0x1000), qp);
@@ -37,11 +32,10 @@ static void process_kind_and_address_tell_apart(void **state)
 	lives_fini(&lives);
 }
 
-static void the_table_grows(void **state)
+TEST(the_table_grows)
 {
 	struct lives lives;
 
-	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 1; i <= 10000; i++)
 		add_life(&lives, 1, OBJECT_mr, i * 64);
@@ -51,11 +45,10 @@ static void the_table_grows(void **state)
 	lives_fini(&lives);
 }
 
-static void the_dead_are_remembered_for_a_while(void **state)
+TEST(the_dead_are_remembered_for_a_while)
 {
 	struct lives lives;
 
-	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 1; i <= LIVES_DEAD + 10; i++)
 		lives_bury(&lives, add_life(&lives, 1, OBJECT_mr, i * 64), LIFE_GONE);
@@ -66,12 +59,11 @@ static void the_dead_are_remembered_for_a_while(void **state)
 	lives_fini(&lives);
 }
 
-static void a_new_one_takes_the_place_of_the_dead(void **state)
+TEST(a_new_one_takes_the_place_of_the_dead)
 {
 	struct lives lives;
 	struct life *life;
 
-	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	lives_bury(&lives, add_life(&lives, 1, OBJECT_pd, 64), LIFE_GONE);
 	life = add_life(&lives, 1, OBJECT_pd, 64);
@@ -81,12 +73,11 @@ static void a_new_one_takes_the_place_of_the_dead(void **state)
 	lives_fini(&lives);
 }
 
-static void links_end_with_either(void **state)
+TEST(links_end_with_either)
 {
 	struct life *pd, *cq, *qp;
 	struct lives lives;
 
-	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	pd = add_life(&lives, 1, OBJECT_pd, 64);
 	cq = add_life(&lives, 1, OBJECT_cq, 128);
@@ -103,12 +94,11 @@ static void links_end_with_either(void **state)
 	lives_fini(&lives);
 }
 
-static void those_of_a_process_come_in_order(void **state)
+TEST(those_of_a_process_come_in_order)
 {
 	struct life **found;
 	struct lives lives;
 
-	(void)state;
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 20; i > 0; i--)
 		add_life(&lives, i % 2 ? 1 : 2, OBJECT_mr, i * 64);
@@ -117,18 +107,4 @@ static void those_of_a_process_come_in_order(void **state)
 		assert_true(found[i - 1]->created.time < found[i]->created.time);
 	free(found);
 	lives_fini(&lives);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(process_kind_and_address_tell_apart),
-		cmocka_unit_test(the_table_grows),
-		cmocka_unit_test(the_dead_are_remembered_for_a_while),
-		cmocka_unit_test(a_new_one_takes_the_place_of_the_dead),
-		cmocka_unit_test(links_end_with_either),
-		cmocka_unit_test(those_of_a_process_come_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

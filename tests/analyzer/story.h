@@ -7,20 +7,16 @@
  * 1000 ns. Included by one test program at a time.
  */
 #include <infiniband/verbs.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "analyzer/check.h"
 #include "core/store/open.h"
 #include "core/store/write/writer.h"
 #include "core/wire/codec.h"
+#include "tests/test.h"
 
 enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };
 

@@ -4,19 +4,15 @@
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
+#include <sys/stat.h>
 
 #include "analyzer/symbols.h"
+#include "tests/test.h"
 
 static char path[PATH_MAX], build_id[129];
 static uint64_t base;
@@ -75,13 +71,25 @@ static const char *text_of(struct symbols *symbols, const struct frame *frame, c
 	return symbol_text(&symbol, text, size);
 }
 
-static void a_static_function_has_its_name_and_line(void **state)
+static int find_this_program(void **state)
+{
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	(void)state;
+	if (n > 0)
+		path[n] = '\0';
+	dl_iterate_phdr(take_program, NULL);
+	return 0;
+}
+
+GROUP(find_this_program, NULL);
+
+TEST(a_static_function_has_its_name_and_line)
 {
 	struct symbols *symbols;
 	char text[256];
 	struct frame frame = a_frame();
 
-	(void)state;
 	if (!build_id[0])
 		skip();
 	assert_int_equal(symbols_open(&symbols), 0);
@@ -91,13 +99,12 @@ static void a_static_function_has_its_name_and_line(void **state)
 	symbols_close(symbols);
 }
 
-static void another_build_gives_no_name(void **state)
+TEST(another_build_gives_no_name)
 {
 	struct symbols *symbols;
 	struct frame frame = a_frame();
 	char text[256];
 
-	(void)state;
 	frame.build_id = "0123456789abcdef";
 	assert_int_equal(symbols_open(&symbols), 0);
 	text_of(symbols, &frame, text, sizeof(text));
@@ -106,7 +113,7 @@ static void another_build_gives_no_name(void **state)
 	symbols_close(symbols);
 }
 
-static void a_file_that_is_gone_gives_an_offset(void **state)
+TEST(a_file_that_is_gone_gives_an_offset)
 {
 	struct frame frame = {
 		.ip = 0x1234, .module = "/no/such/libfoo.so", .build_id = "ab", .offset = 0x1234
@@ -114,20 +121,18 @@ static void a_file_that_is_gone_gives_an_offset(void **state)
 	struct symbols *symbols;
 	char text[256];
 
-	(void)state;
 	assert_int_equal(symbols_open(&symbols), 0);
 	text_of(symbols, &frame, text, sizeof(text));
 	assert_string_equal(text, "libfoo.so+0x1234 (file not found)");
 	symbols_close(symbols);
 }
 
-static void no_module_gives_the_address(void **state)
+TEST(no_module_gives_the_address)
 {
 	struct frame frame = { .ip = 0xabc };
 	struct symbols *symbols;
 	char text[256];
 
-	(void)state;
 	assert_int_equal(symbols_open(&symbols), 0);
 	assert_string_equal(text_of(symbols, &frame, text, sizeof(text)), "0xabc");
 	symbols_close(symbols);
@@ -148,11 +153,10 @@ static void assert_problem(const char *module, const char *problem)
 	symbols_close(symbols);
 }
 
-static void only_regular_files_are_opened(void **state)
+TEST(only_regular_files_are_opened)
 {
 	char folder[] = "/tmp/symbols_test.XXXXXX", fifo[64];
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -164,9 +168,8 @@ static void only_regular_files_are_opened(void **state)
 	assert_problem("/", "not a regular file");
 }
 
-static void paths_are_absolute(void **state)
+TEST(paths_are_absolute)
 {
-	(void)state;
 	assert_problem("symbols_test", "no absolute path");
 	assert_problem("", "no absolute path");
 }
@@ -185,9 +188,8 @@ static void assert_file_problem(const char *text, off_t size, const char *proble
 	unlink(name);
 }
 
-static void files_have_a_size_and_a_kind(void **state)
+TEST(files_have_a_size_and_a_kind)
 {
-	(void)state;
 	assert_file_problem("\177ELF", (4ll << 30) + 1, "file too large");
 	assert_file_problem("\037\213\010", 100, "not an ELF file");
 	assert_file_problem("", 0, "not an ELF file");
@@ -239,42 +241,17 @@ static void assert_after(int signal, const char *problem)
 	symbols_close(symbols);
 }
 
-static void a_reader_that_dies_is_begun_again(void **state)
+TEST(a_reader_that_dies_is_begun_again)
 {
-	(void)state;
 	assert_after(SIGSEGV, "binary changed");
 }
 
-static void time_is_bounded(void **state)
+TEST(time_is_bounded)
 {
-	(void)state;
 	assert_after(SIGXCPU, "symbols take too long");
 }
 
-static void close_accepts_null(void **state)
+TEST(close_accepts_null)
 {
-	(void)state;
 	symbols_close(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_static_function_has_its_name_and_line),
-		cmocka_unit_test(another_build_gives_no_name),
-		cmocka_unit_test(a_file_that_is_gone_gives_an_offset),
-		cmocka_unit_test(no_module_gives_the_address),
-		cmocka_unit_test(only_regular_files_are_opened),
-		cmocka_unit_test(paths_are_absolute),
-		cmocka_unit_test(files_have_a_size_and_a_kind),
-		cmocka_unit_test(a_reader_that_dies_is_begun_again),
-		cmocka_unit_test(time_is_bounded),
-		cmocka_unit_test(close_accepts_null),
-	};
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	if (n > 0)
-		path[n] = '\0';
-	dl_iterate_phdr(take_program, NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
