@@ -1,26 +1,20 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "cli/format.h"
+#include "tests/test.h"
 
 static char text[FORMAT_TEXT];
 
-static void counts_have_commas(void **state)
+TEST(counts_have_commas)
 {
-	(void)state;
 	assert_string_equal(format_count(0, text), "0");
 	assert_string_equal(format_count(999, text), "999");
 	assert_string_equal(format_count(1000, text), "1,000");
 	assert_string_equal(format_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
 }
 
-static void times_have_three_figures(void **state)
+TEST(times_have_three_figures)
 {
-	(void)state;
 	assert_string_equal(format_time(0, text), "0 ns");
 	assert_string_equal(format_time(999, text), "999 ns");
 	assert_string_equal(format_time(1000, text), "1.00 us");
@@ -30,20 +24,8 @@ static void times_have_three_figures(void **state)
 	assert_string_equal(format_time(-1, text), "-");
 }
 
-static void bytes_go_by_thousands(void **state)
+TEST(bytes_go_by_thousands)
 {
-	(void)state;
 	assert_string_equal(format_bytes(512, text), "512 B");
 	assert_string_equal(format_bytes(1234567, text), "1.23 MB");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_have_commas),
-		cmocka_unit_test(times_have_three_figures),
-		cmocka_unit_test(bytes_go_by_thousands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
+#include "tests/test.h"
 
 enum { OUTPUT, RING_SIZE, FAILED };
 
@@ -44,21 +39,22 @@ static int forget_environment(void **state)
 	return 0;
 }
 
-static void value_in_the_next_word_or_the_same(void **state)
+GROUP(NULL, forget_environment);
+FIXTURE(forget_environment, NULL);
+
+TEST(value_in_the_next_word_or_the_same)
 {
 	static const char *const ways[] = { "x -o a", "x -oa", "x --output a", "x --output=a",
 					    "x -fo a", "x b -o a" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		assert_int_equal(read_words(false, ways[i]), 0);
 		assert_string_equal(got.value[OUTPUT], "a");
 	}
 }
 
-static void what_is_left_keeps_its_order(void **state)
+TEST(what_is_left_keeps_its_order)
 {
-	(void)state;
 	assert_int_equal(read_words(false, "x one -f two -- --three"), 0);
 	assert_int_equal(got.nargs, 3);
 	assert_string_equal(got.args[0], "one");
@@ -67,9 +63,8 @@ static void what_is_left_keeps_its_order(void **state)
 	assert_null(got.args[3]);
 }
 
-static void options_of_the_program_are_its_own(void **state)
+TEST(options_of_the_program_are_its_own)
 {
-	(void)state;
 	assert_int_equal(read_words(true, "record -o a app -f --output b -- c"), 0);
 	assert_string_equal(got.value[OUTPUT], "a");
 	assert_null(got.value[FAILED]);
@@ -78,39 +73,34 @@ static void options_of_the_program_are_its_own(void **state)
 	assert_string_equal(got.args[4], "--");
 }
 
-static void two_hyphens_begin_the_program(void **state)
+TEST(two_hyphens_begin_the_program)
 {
-	(void)state;
 	assert_int_equal(read_words(true, "record -- -o a"), 0);
 	assert_int_equal(got.nargs, 2);
 	assert_string_equal(got.args[0], "-o");
 }
 
-static void unknown_option_is_named(void **state)
+TEST(unknown_option_is_named)
 {
-	(void)state;
 	assert_int_equal(read_words(false, "x --outpu a"), -EINVAL);
 	assert_non_null(strstr(complaint, "--outpu"));
 	assert_int_equal(read_words(false, "x -z"), -EINVAL);
 	assert_non_null(strstr(complaint, "-z"));
 }
 
-static void missing_value_is_refused(void **state)
+TEST(missing_value_is_refused)
 {
-	(void)state;
 	assert_int_equal(read_words(false, "x --output"), -EINVAL);
 	assert_int_equal(read_words(false, "x -o"), -EINVAL);
 }
 
-static void switch_takes_no_value(void **state)
+TEST(switch_takes_no_value)
 {
-	(void)state;
 	assert_int_equal(read_words(false, "x --failed=1"), -EINVAL);
 }
 
-static void environment_gives_what_the_line_does_not(void **state)
+TEST(environment_gives_what_the_line_does_not)
 {
-	(void)state;
 	setenv("VERBATIM_RING_SIZE", "1M", 1);
 	setenv("VERBATIM_OUTPUT", "e", 1);
 	setenv("VERBATIM_FAILED", "1", 1);
@@ -120,36 +110,15 @@ static void environment_gives_what_the_line_does_not(void **state)
 	assert_non_null(got.value[FAILED]);
 }
 
-static void switch_is_off_where_its_variable_is_0(void **state)
+TEST(switch_is_off_where_its_variable_is_0)
 {
-	(void)state;
 	setenv("VERBATIM_FAILED", "0", 1);
 	assert_int_equal(read_words(false, "x"), 0);
 	assert_null(got.value[FAILED]);
 }
 
-static void help_is_found_before_a_program_only(void **state)
+TEST(help_is_found_before_a_program_only)
 {
-	(void)state;
 	assert_int_equal(read_words(true, "record --help"), 1);
 	assert_int_equal(read_words(true, "record app --help"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(value_in_the_next_word_or_the_same, forget_environment),
-		cmocka_unit_test_setup(what_is_left_keeps_its_order, forget_environment),
-		cmocka_unit_test_setup(options_of_the_program_are_its_own, forget_environment),
-		cmocka_unit_test_setup(two_hyphens_begin_the_program, forget_environment),
-		cmocka_unit_test_setup(unknown_option_is_named, forget_environment),
-		cmocka_unit_test_setup(missing_value_is_refused, forget_environment),
-		cmocka_unit_test_setup(switch_takes_no_value, forget_environment),
-		cmocka_unit_test_setup(environment_gives_what_the_line_does_not,
-				       forget_environment),
-		cmocka_unit_test_setup(switch_is_off_where_its_variable_is_0, forget_environment),
-		cmocka_unit_test_setup(help_is_found_before_a_program_only, forget_environment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, forget_environment);
 }

@@ -3,15 +3,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "cli/screen.h"
+#include "tests/test.h"
 
 static int ends[2];
 
@@ -36,31 +32,30 @@ static void assert_came(const char *text)
 	assert_string_equal(came, text);
 }
 
-static void lines_pass(void **state)
+FIXTURE(open_pipe, close_pipe);
+
+TEST(lines_pass)
 {
 	FILE *out = screen_open(ends[1]);
 
-	(void)state;
 	fprintf(out, "a\n\"\\u001b\"\n");
 	assert_int_equal(fclose(out), 0);
 	assert_came("a\n\"\\u001b\"\n");
 }
 
-static void what_was_forgotten_is_caught(void **state)
+TEST(what_was_forgotten_is_caught)
 {
 	FILE *out = screen_open(ends[1]);
 
-	(void)state;
 	fprintf(out, "\033[2J\r\n\xc2\x9b\xff");
 	assert_int_equal(fclose(out), 0);
 	assert_came("\\x1b[2J\\x0d\n\\u{009b}\\xff");
 }
 
-static void characters_may_come_in_pieces(void **state)
+TEST(characters_may_come_in_pieces)
 {
 	FILE *out = screen_open(ends[1]);
 
-	(void)state;
 	for (const char *at = "\xf0\x9f\x98\x80\xe2\x80\xae\xe2\x82"; *at; at++) {
 		fputc(*at, out);
 		fflush(out);
@@ -69,12 +64,11 @@ static void characters_may_come_in_pieces(void **state)
 	assert_came("\xf0\x9f\x98\x80\\u{202e}\\xe2\\x82");
 }
 
-static void failure_is_told(void **state)
+TEST_WITH(failure_is_told, NULL, NULL)
 {
 	int full = open("/dev/full", O_WRONLY);
 	FILE *out = screen_open(full);
 
-	(void)state;
 	fprintf(out, "a\n");
 	errno = 0;
 	assert_int_equal(fclose(out), EOF);
@@ -82,23 +76,9 @@ static void failure_is_told(void **state)
 	close(full);
 }
 
-static void block_is_escaped(void **state)
+TEST(block_is_escaped)
 {
-	(void)state;
 	assert_int_equal(screen_write(ends[1], "a\n\033\n", 4), 0);
 	assert_came("a\n\\x1b\n");
 	assert_int_equal(screen_write(-1, "a", 1), -EBADF);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lines_pass, open_pipe, close_pipe),
-		cmocka_unit_test_setup_teardown(what_was_forgotten_is_caught, open_pipe, close_pipe),
-		cmocka_unit_test_setup_teardown(characters_may_come_in_pieces, open_pipe, close_pipe),
-		cmocka_unit_test(failure_is_told),
-		cmocka_unit_test_setup_teardown(block_is_escaped, open_pipe, close_pipe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

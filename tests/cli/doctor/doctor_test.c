@@ -1,18 +1,13 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/doctor/doctor.h"
+#include "tests/test.h"
 
 static char root[32];
 
@@ -97,17 +92,25 @@ static void every_problem_has_a_remedy(void)
 			assert_non_null(doctor.findings[i].remedy);
 }
 
-static void no_device_is_a_note(void **state)
+static int free_doctor(void **state)
 {
 	(void)state;
+	doctor_fini(&doctor);
+	return 0;
+}
+
+GROUP(NULL, free_doctor);
+FIXTURE(make_root, remove_root);
+
+TEST(no_device_is_a_note)
+{
 	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
 	assert_int_equal(worst(doctor_nodes), DOCTOR_OK);
 	assert_int_equal(worst(doctor_modules), DOCTOR_OK);
 }
 
-static void card_without_driver_is_a_problem(void **state)
+TEST(card_without_driver_is_a_problem)
 {
-	(void)state;
 	put("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x15b3\n", 0644);
 	put("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
 	assert_int_equal(worst(doctor_devices), DOCTOR_PROBLEM);
@@ -116,9 +119,8 @@ static void card_without_driver_is_a_problem(void **state)
 	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
 }
 
-static void other_cards_are_not_meant(void **state)
+TEST(other_cards_are_not_meant)
 {
-	(void)state;
 	put("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x8086\n", 0644);
 	put("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
 	put("/sys/bus/pci/devices/0000:04:00.0/vendor", "0x15b3\n", 0644);
@@ -126,9 +128,8 @@ static void other_cards_are_not_meant(void **state)
 	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
 }
 
-static void missing_node_is_a_problem(void **state)
+TEST(missing_node_is_a_problem)
 {
-	(void)state;
 	put_device("/dev/infiniband/rdma_cm", 0666);
 	assert_int_equal(worst(doctor_nodes), DOCTOR_PROBLEM);
 	assert_true(said("uverbs0, of mlx5_0, is missing"));
@@ -137,9 +138,8 @@ static void missing_node_is_a_problem(void **state)
 	assert_int_equal(worst(doctor_nodes), DOCTOR_OK);
 }
 
-static void closed_node_is_a_problem(void **state)
+TEST(closed_node_is_a_problem)
 {
-	(void)state;
 	put_device("/dev/infiniband/rdma_cm", 0666);
 	put("/dev/infiniband/uverbs0", "", 0);
 	if (!getuid())
@@ -150,9 +150,8 @@ static void closed_node_is_a_problem(void **state)
 	assert_true(said("mode 0000"));
 }
 
-static void modules_that_lack_are_found(void **state)
+TEST(modules_that_lack_are_found)
 {
-	(void)state;
 	put("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
 	assert_int_equal(worst(doctor_modules), DOCTOR_PROBLEM);
 	assert_true(said("modprobe ib_uverbs"));
@@ -163,11 +162,10 @@ static void modules_that_lack_are_found(void **state)
 	assert_int_equal(worst(doctor_modules), DOCTOR_OK);
 }
 
-static void little_memlock_is_a_problem_with_a_device(void **state)
+TEST(little_memlock_is_a_problem_with_a_device)
 {
 	struct rlimit before, little = { 65536, 0 };
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
 	little.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &little), 0);
@@ -181,7 +179,7 @@ static void little_memlock_is_a_problem_with_a_device(void **state)
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
 }
 
-static void kernels_are_told_apart(void **state)
+TEST(kernels_are_told_apart)
 {
 	static const struct {
 		const char *release;
@@ -192,7 +190,6 @@ static void kernels_are_told_apart(void **state)
 		{ "4.4.0\n", DOCTOR_PROBLEM },	   { "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
 	};
 
-	(void)state;
 	assert_int_equal(worst(doctor_kernel), DOCTOR_PROBLEM); /* no /proc */
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
 		put("/proc/sys/kernel/osrelease", kernels[i].release, 0644);
@@ -202,9 +199,8 @@ static void kernels_are_told_apart(void **state)
 	}
 }
 
-static void yama_above_1_is_a_note(void **state)
+TEST(yama_above_1_is_a_note)
 {
-	(void)state;
 	assert_int_equal(worst(doctor_ptrace), DOCTOR_OK);
 	put("/proc/sys/kernel/yama/ptrace_scope", "1\n", 0644);
 	assert_int_equal(worst(doctor_ptrace), DOCTOR_OK);
@@ -212,9 +208,8 @@ static void yama_above_1_is_a_note(void **state)
 	assert_int_equal(worst(doctor_ptrace), DOCTOR_NOTE);
 }
 
-static void no_shared_memory_is_a_problem(void **state)
+TEST(no_shared_memory_is_a_problem)
 {
-	(void)state;
 	assert_int_equal(worst(doctor_shm), DOCTOR_PROBLEM);
 	assert_true(said("VERBATIM_SESSIONS"));
 	put("/dev/shm/x", "", 0644);
@@ -222,9 +217,8 @@ static void no_shared_memory_is_a_problem(void **state)
 	assert_true(said("/dev/shm has"));
 }
 
-static void little_space_is_told(void **state)
+TEST(little_space_is_told)
 {
-	(void)state;
 	worst(doctor_devices);
 	doctor_fini(&doctor);
 	doctor.findings = NULL;
@@ -241,9 +235,8 @@ static void little_space_is_told(void **state)
 	assert_true(said("--shm-size"));
 }
 
-static void ring_budget_is_held_against_the_memory_limit(void **state)
+TEST(ring_budget_is_held_against_the_memory_limit)
 {
-	(void)state;
 	unsetenv("VERBATIM_RING_BUDGET");
 	assert_int_equal(worst(doctor_memory), DOCTOR_OK);
 	assert_true(said("no memory cgroup"));
@@ -257,9 +250,8 @@ static void ring_budget_is_held_against_the_memory_limit(void **state)
 	unsetenv("VERBATIM_RING_BUDGET");
 }
 
-static void daemon_that_is_gone_does_not_run(void **state)
+TEST(daemon_that_is_gone_does_not_run)
 {
-	(void)state;
 	put("/var/run/lttng/lttng-sessiond.pid", "4711\n", 0644);
 	worst(doctor_lttng);
 	assert_true(said("no lttng-sessiond"));
@@ -268,9 +260,8 @@ static void daemon_that_is_gone_does_not_run(void **state)
 	assert_true(said("runs (pid 4711)"));
 }
 
-static void preloads_of_others_are_told(void **state)
+TEST(preloads_of_others_are_told)
 {
-	(void)state;
 	unsetenv("LD_PRELOAD");
 	assert_int_equal(worst(doctor_preload), DOCTOR_OK);
 	setenv("LD_PRELOAD", "", 1);
@@ -299,9 +290,8 @@ static const char *in_root(const char *name)
 	return path;
 }
 
-static void absent_program_is_a_problem(void **state)
+TEST(absent_program_is_a_problem)
 {
-	(void)state;
 	assert_int_equal(worst_of("no-such-program-anywhere"), DOCTOR_PROBLEM);
 	assert_int_equal(doctor.nfindings, 1);
 	put("/plain", "x", 0644);
@@ -309,31 +299,28 @@ static void absent_program_is_a_problem(void **state)
 	assert_true(said("chmod +x"));
 }
 
-static void script_is_followed(void **state)
+TEST(script_is_followed)
 {
-	(void)state;
 	put("/script", "#!/usr/bin/env sh\nexit 0\n", 0755);
 	assert_int_not_equal(worst_of(in_root("/script")), DOCTOR_PROBLEM);
 	assert_true(said("a script") && said("/sh is looked at"));
 }
 
-static void script_of_itself_ends(void **state)
+TEST(script_of_itself_ends)
 {
 	char text[PATH_MAX + 8];
 
-	(void)state;
 	snprintf(text, sizeof(text), "#!%s\n", in_root("/loop"));
 	put("/loop", text, 0755);
 	assert_int_equal(worst_of(in_root("/loop")), DOCTOR_NOTE);
 }
 
-static void damaged_programs_are_survived(void **state)
+TEST(damaged_programs_are_survived)
 {
 	static const unsigned char half[] = "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\76\0";
 	unsigned char file[512];
 	char path[PATH_MAX];
 
-	(void)state;
 	for (unsigned int seed = 0; seed < 500; seed++) {
 		FILE *f;
 
@@ -353,52 +340,18 @@ static void damaged_programs_are_survived(void **state)
 	}
 }
 
-static void program_of_32_bit_is_a_problem(void **state)
+TEST(program_of_32_bit_is_a_problem)
 {
 	char head[65] = "\177ELF\1\1\1";
 
-	(void)state;
 	memset(head + 7, 'x', 57);
 	put("/small", head, 0755);
 	assert_int_equal(worst_of(in_root("/small")), DOCTOR_PROBLEM);
 	assert_true(said("32-bit"));
 }
 
-static void our_own_is_linked_with_verbs(void **state)
+TEST(our_own_is_linked_with_verbs)
 {
-	(void)state;
 	assert_int_not_equal(worst_of("/proc/self/exe"), DOCTOR_PROBLEM);
 	assert_true(said("linked with libibverbs"));
-}
-
-#define T(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(no_device_is_a_note),
-		T(card_without_driver_is_a_problem),
-		T(other_cards_are_not_meant),
-		T(missing_node_is_a_problem),
-		T(closed_node_is_a_problem),
-		T(modules_that_lack_are_found),
-		T(little_memlock_is_a_problem_with_a_device),
-		T(kernels_are_told_apart),
-		T(yama_above_1_is_a_note),
-		T(no_shared_memory_is_a_problem),
-		T(little_space_is_told),
-		T(ring_budget_is_held_against_the_memory_limit),
-		T(daemon_that_is_gone_does_not_run),
-		T(preloads_of_others_are_told),
-		T(absent_program_is_a_problem),
-		T(script_is_followed),
-		T(script_of_itself_ends),
-		T(damaged_programs_are_survived),
-		T(program_of_32_bit_is_a_problem),
-		T(our_own_is_linked_with_verbs),
-	};
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
-	doctor_fini(&doctor);
-	return failed;
 }

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +8,7 @@
 
 #include "cli/import/apart.h"
 #include "core/wire/log.h"
+#include "tests/test.h"
 
 static const struct apart_limits limits = { 1 << 30, 1 };
 
@@ -27,11 +22,10 @@ static int add_one(void *arg)
 	return ++*(int *)arg;
 }
 
-static void status_comes_back_and_memory_does_not(void **state)
+TEST(status_comes_back_and_memory_does_not)
 {
 	int own = 41, *shared = apart_share(sizeof(*shared)), signal;
 
-	(void)state;
 	assert_int_equal(run(add_one, &own, &signal), 42);
 	assert_int_equal(signal, 0);
 	assert_int_equal(own, 41);
@@ -64,12 +58,11 @@ static int listen_to(int (*work)(void *arg), void *arg, char said[256], int *ret
 	return status;
 }
 
-static void only_our_lines_of_one_that_aborts_are_said(void **state)
+TEST(only_our_lines_of_one_that_aborts_are_said)
 {
 	char said[256];
 	int signal;
 
-	(void)state;
 	assert_int_equal(listen_to(abort_with_words, "x", said, &signal), -ECHILD);
 	assert_int_equal(signal, SIGABRT);
 	assert_string_equal(said, "verbatim: about to abort\n");
@@ -84,12 +77,11 @@ static int spin(void *arg)
 	return 0;
 }
 
-static void one_that_does_not_go_on_is_ended(void **state)
+TEST(one_that_does_not_go_on_is_ended)
 {
 	bool for_ever = true;
 	int signal;
 
-	(void)state;
 	assert_int_equal(run(spin, &for_ever, &signal), -ECHILD);
 	assert_int_equal(signal, SIGXCPU);
 }
@@ -104,11 +96,10 @@ static int spin_and_go_on(void *arg)
 	return 7;
 }
 
-static void one_that_goes_on_may_take_its_time(void **state)
+TEST(one_that_goes_on_may_take_its_time)
 {
 	int signal;
 
-	(void)state;
 	assert_int_equal(run(spin_and_go_on, NULL, &signal), 7);
 }
 
@@ -118,26 +109,12 @@ static int take_memory(void *arg)
 	return malloc(3u << 30) ? 1 : 0;
 }
 
-static void memory_has_an_end(void **state)
+TEST(memory_has_an_end)
 {
 	int signal;
 
-	(void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	skip();
 #endif
 	assert_int_equal(run(take_memory, NULL, &signal), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(status_comes_back_and_memory_does_not),
-		cmocka_unit_test(only_our_lines_of_one_that_aborts_are_said),
-		cmocka_unit_test(one_that_does_not_go_on_is_ended),
-		cmocka_unit_test(one_that_goes_on_may_take_its_time),
-		cmocka_unit_test(memory_has_an_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

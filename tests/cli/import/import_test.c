@@ -4,19 +4,13 @@
  * The smallest there is: metadata as text, one stream without packets, a
  * tracepoint of a thread's begin and one of any event (CTF 1.8).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/import/ctf.h"
@@ -24,6 +18,7 @@
 #include "core/wire/desc.h"
 #include "core/wire/event.h"
 #include "core/wire/ring.h"
+#include "tests/test.h"
 
 enum { BEGIN, MARK, OTHERS }; /* numbers of the tracepoints */
 enum { PID = 100, TID = 101, SINCE = 5000 };
@@ -160,12 +155,13 @@ static void marks(char text[128], struct trace_loss *ret_loss)
 	trace_close(trace);
 }
 
-static void events_come_by_their_numbers(void **state)
+FIXTURE(setup, teardown);
+
+TEST(events_come_by_their_numbers)
 {
 	struct trace_loss loss;
 	char text[128];
 
-	(void)state;
 	put_begin(verbs_fingerprint);
 	put_mark(MARK, 6000, 1);
 	put_mark(MARK, 6002, 3); /* another processor's buffer was ahead */
@@ -179,12 +175,11 @@ static void events_come_by_their_numbers(void **state)
 	assert_int_equal(loss.events, 0);
 }
 
-static void gap_is_a_loss(void **state)
+TEST(gap_is_a_loss)
 {
 	struct trace_loss loss;
 	char text[128];
 
-	(void)state;
 	put_begin(verbs_fingerprint);
 	put_mark(MARK, 6000, 1);
 	put_mark(MARK, 6003, 4);
@@ -195,12 +190,11 @@ static void gap_is_a_loss(void **state)
 	assert_int_equal(loss.late, 0);
 }
 
-static void session_after_the_program_is_late(void **state)
+TEST(session_after_the_program_is_late)
 {
 	struct trace_loss loss;
 	char text[128];
 
-	(void)state;
 	put_mark(MARK, 9000, 701);
 	put_mark(MARK, 9001, 702);
 	assert_int_equal(import(), CLI_FINE);
@@ -210,30 +204,27 @@ static void session_after_the_program_is_late(void **state)
 	assert_int_equal(loss.late, 700);
 }
 
-static void another_version_is_refused(void **state)
+TEST(another_version_is_refused)
 {
-	(void)state;
 	put_begin(verbs_fingerprint + 1);
 	put_mark(MARK, 6000, 1);
 	assert_int_equal(import(), CLI_TRACE);
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
-static void nothing_of_ours_is_refused(void **state)
+TEST(nothing_of_ours_is_refused)
 {
-	(void)state;
 	put_mark(OTHERS, 6000, 1);
 	assert_int_equal(import(), CLI_TRACE);
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
-static void event_that_contradicts_itself_is_damage(void **state)
+TEST(event_that_contradicts_itself_is_damage)
 {
 	const uint64_t wrong[2] = { 99 }; /* it says that it is 99 words long */
 	struct trace_loss loss;
 	char text[128];
 
-	(void)state;
 	put_begin(verbs_fingerprint);
 	put_mark(MARK, 6000, 1);
 	put(MARK, 6001, 2, 0, wrong, 2);
@@ -298,39 +289,34 @@ static void put_length(uint32_t words)
 	put64(0);
 }
 
-static void clock_that_stands_still_is_damage(void **state)
+TEST(clock_that_stands_still_is_damage)
 {
-	(void)state;
 	change_metadata("freq = 1000000000;", "");
 	put_begin(verbs_fingerprint);
 	expect_damage();
 }
 
-static void field_that_is_there_twice_is_damage(void **state)
+TEST(field_that_is_there_twice_is_damage)
 {
-	(void)state;
 	change_metadata("uint64_t time;", "uint64_t _raw_length;");
 	put_begin(verbs_fingerprint);
 	expect_damage();
 }
 
-static void length_beyond_all_is_damage(void **state)
+TEST(length_beyond_all_is_damage)
 {
-	(void)state;
 	put_length(UINT32_MAX);
 	expect_damage();
 }
 
-static void length_beyond_the_memory_is_damage(void **state)
+TEST(length_beyond_the_memory_is_damage)
 {
-	(void)state;
 	put_length(INT32_MAX - 64);
 	expect_damage();
 }
 
-static void events_of_no_bits_come_to_an_end(void **state)
+TEST(events_of_no_bits_come_to_an_end)
 {
-	(void)state;
 	write_metadata("/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };"
 		       " stream { }; event { name = \"x\"; fields := struct { }; };");
 	put32(0);
@@ -338,11 +324,10 @@ static void events_of_no_bits_come_to_an_end(void **state)
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
-static void fifo_is_not_waited_for(void **state)
+TEST(fifo_is_not_waited_for)
 {
 	char path[96];
 
-	(void)state;
 	put_begin(verbs_fingerprint);
 	snprintf(path, sizeof(path), "%s/ctf/index", dir);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -351,26 +336,4 @@ static void fifo_is_not_waited_for(void **state)
 	alarm(60);
 	assert_int_equal(import(), CLI_TRACE);
 	alarm(0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(events_come_by_their_numbers),
-		TEST(gap_is_a_loss),
-		TEST(session_after_the_program_is_late),
-		TEST(another_version_is_refused),
-		TEST(nothing_of_ours_is_refused),
-		TEST(event_that_contradicts_itself_is_damage),
-		TEST(clock_that_stands_still_is_damage),
-		TEST(field_that_is_there_twice_is_damage),
-		TEST(length_beyond_all_is_damage),
-		TEST(length_beyond_the_memory_is_damage),
-		TEST(events_of_no_bits_come_to_an_end),
-		TEST(fifo_is_not_waited_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

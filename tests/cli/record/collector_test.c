@@ -1,17 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#include <sys/wait.h>
 
 #include "cli/record/collector.h"
 #include "core/wire/ring.h"
+#include "tests/test.h"
 
 static char dir[] = "/tmp/collector_test-XXXXXX", trace[64];
 static struct session session;
@@ -97,11 +92,13 @@ static uint64_t taken(void)
 	return writer_progress(writer).events;
 }
 
-static void drain_takes_what_is_there(void **state)
+GROUP(make_dir, remove_dir);
+FIXTURE(start, stop);
+
+TEST(drain_takes_what_is_there)
 {
 	struct ring ring;
 
-	(void)state;
 	assert_int_equal(collector_drain(collector), 0);
 	make_ring(&ring, number());
 	for (int i = 0; i < 100; i++)
@@ -114,12 +111,11 @@ static void drain_takes_what_is_there(void **state)
 }
 
 /* Its maker was killed between the number and the file, or is slow. */
-static void number_without_a_ring_holds_nothing_up(void **state)
+TEST(number_without_a_ring_holds_nothing_up)
 {
 	uint32_t late = number(), never = number();
 	struct ring ring, slow;
 
-	(void)state;
 	make_ring(&ring, number());
 	put(&ring);
 	assert_true(collector_drain(collector) > 0);
@@ -134,11 +130,10 @@ static void number_without_a_ring_holds_nothing_up(void **state)
 	ring_close(&slow);
 }
 
-static void closed_ring_is_read_to_its_end_and_removed(void **state)
+TEST(closed_ring_is_read_to_its_end_and_removed)
 {
 	struct ring ring;
 
-	(void)state;
 	make_ring(&ring, number());
 	put(&ring);
 	atomic_store(&ring.head->closed, 1);
@@ -150,12 +145,11 @@ static void closed_ring_is_read_to_its_end_and_removed(void **state)
 	ring_close(&ring);
 }
 
-static void ring_of_a_dead_process_is_read_to_its_end(void **state)
+TEST(ring_of_a_dead_process_is_read_to_its_end)
 {
 	struct ring ring;
 	pid_t pid;
 
-	(void)state;
 	number();
 	pid = fork();
 	if (!pid) {
@@ -173,11 +167,10 @@ static void ring_of_a_dead_process_is_read_to_its_end(void **state)
 	assert_int_equal(collector_processes(collector), 1);
 }
 
-static void damaged_event_is_stepped_over_and_all_goes_on(void **state)
+TEST(damaged_event_is_stepped_over_and_all_goes_on)
 {
 	struct ring bad, good;
 
-	(void)state;
 	make_ring(&bad, number());
 	make_ring(&good, number());
 	put(&bad);
@@ -195,11 +188,10 @@ static void damaged_event_is_stepped_over_and_all_goes_on(void **state)
 	ring_close(&good);
 }
 
-static void loss_is_told_while_the_ring_lives(void **state)
+TEST(loss_is_told_while_the_ring_lives)
 {
 	struct ring ring;
 
-	(void)state;
 	make_ring(&ring, number());
 	put(&ring);
 	assert_true(collector_drain(collector) > 0);
@@ -214,11 +206,10 @@ static void loss_is_told_while_the_ring_lives(void **state)
 }
 
 /* The head is the program's memory, too. */
-static void impossible_tail_is_damage(void **state)
+TEST(impossible_tail_is_damage)
 {
 	struct ring ring;
 
-	(void)state;
 	make_ring(&ring, number());
 	atomic_store(&ring.head->tail, UINT64_MAX - 7);
 	assert_true(collector_drain(collector) > 0);
@@ -228,9 +219,8 @@ static void impossible_tail_is_damage(void **state)
 }
 
 /* The program may write to the page, too. */
-static void page_is_not_asked_for_the_clock(void **state)
+TEST(page_is_not_asked_for_the_clock)
 {
-	(void)state;
 	session.page->clock.mult = 0;
 	session.page->clock.shift = 200;
 	assert_int_equal(collector_drain(collector), 0);
@@ -238,11 +228,10 @@ static void page_is_not_asked_for_the_clock(void **state)
 	assert_int_equal(collector_finish(collector), 0);
 }
 
-static void rings_that_were_never_made_hold_nothing_up(void **state)
+TEST(rings_that_were_never_made_hold_nothing_up)
 {
 	struct ring ring;
 
-	(void)state;
 	make_ring(&ring, number());
 	put(&ring);
 	atomic_store(&session.page->rings, UINT32_MAX);
@@ -256,11 +245,10 @@ static void rings_that_were_never_made_hold_nothing_up(void **state)
 }
 
 /* Its page counts one; or a million, for each of which a file was opened. */
-static void leftover_is_all_that_is_there(void **state)
+TEST(leftover_is_all_that_is_there)
 {
 	struct ring ring;
 
-	(void)state;
 	for (uint32_t i = 3; i < SESSION_RINGS; i += 500000) {
 		make_ring(&ring, i);
 		put(&ring);
@@ -274,33 +262,8 @@ static void leftover_is_all_that_is_there(void **state)
 	assert_int_equal(taken(), 3);
 }
 
-static void finish_closes_the_session(void **state)
+TEST(finish_closes_the_session)
 {
-	(void)state;
 	assert_int_equal(collector_finish(collector), 0);
 	assert_false(session_running(&session));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(drain_takes_what_is_there, start, stop),
-		cmocka_unit_test_setup_teardown(number_without_a_ring_holds_nothing_up, start,
-						stop),
-		cmocka_unit_test_setup_teardown(closed_ring_is_read_to_its_end_and_removed, start,
-						stop),
-		cmocka_unit_test_setup_teardown(ring_of_a_dead_process_is_read_to_its_end, start,
-						stop),
-		cmocka_unit_test_setup_teardown(damaged_event_is_stepped_over_and_all_goes_on,
-						start, stop),
-		cmocka_unit_test_setup_teardown(loss_is_told_while_the_ring_lives, start, stop),
-		cmocka_unit_test_setup_teardown(impossible_tail_is_damage, start, stop),
-		cmocka_unit_test_setup_teardown(page_is_not_asked_for_the_clock, start, stop),
-		cmocka_unit_test_setup_teardown(rings_that_were_never_made_hold_nothing_up, start,
-						stop),
-		cmocka_unit_test_setup_teardown(leftover_is_all_that_is_there, start, stop),
-		cmocka_unit_test_setup_teardown(finish_closes_the_session, start, stop),
-	};
-
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

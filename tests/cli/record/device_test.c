@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <stdlib.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #include "cli/record/device.h"
+#include "tests/test.h"
 
 static char dir[] = "/tmp/device_test-XXXXXX";
 
@@ -60,44 +55,30 @@ static bool chooses_soft(const char *asked, const char *devices)
 	return soft;
 }
 
-static void machine_without_device_gets_the_software_one(void **state)
+GROUP(make_devices, remove_devices);
+
+TEST(machine_without_device_gets_the_software_one)
 {
-	(void)state;
 	assert_true(chooses_soft(NULL, "empty"));
 	assert_true(chooses_soft(NULL, "not there"));
 }
 
-static void machine_with_a_device_keeps_it(void **state)
+TEST(machine_with_a_device_keeps_it)
 {
-	(void)state;
 	assert_false(chooses_soft(NULL, "two"));
 	assert_false(chooses_soft("rxe0", "two"));
 }
 
-static void soft_is_there_when_asked_for(void **state)
+TEST(soft_is_there_when_asked_for)
 {
-	(void)state;
 	assert_true(chooses_soft("soft", "two"));
 }
 
-static void unknown_device_is_refused(void **state)
+TEST(unknown_device_is_refused)
 {
 	char path[64];
 	bool soft = false;
 
-	(void)state;
 	in_dir("two", path);
 	assert_int_equal(device_choose("mlx5_1", path, &soft), -ENODEV);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(machine_without_device_gets_the_software_one),
-		cmocka_unit_test(machine_with_a_device_keeps_it),
-		cmocka_unit_test(soft_is_there_when_asked_for),
-		cmocka_unit_test(unknown_device_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, make_devices, remove_devices);
 }

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sqlite3.h>
 
 #include "core/store/open.h"
 #include "cli/record/collector.h"
 #include "tests/core/store/make_events.h"
+#include "tests/test.h"
 
 /*
  * A program has one event of each kind and more in its ring, and one of their
@@ -290,12 +285,13 @@ static bool costs_its_event(const struct program *whole, const struct program *p
 	return false;
 }
 
-static void a_bad_word_costs_its_event(void **state)
+FIXTURE(setup, teardown);
+
+TEST(a_bad_word_costs_its_event)
 {
 	uint64_t cases = content_bytes / 8 * VALUES;
 	unsigned int wrong = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < cases; i += PROGRAMS - 1) {
 		struct trace *trace;
 		uint64_t damaged = 0;
@@ -318,13 +314,4 @@ static void a_bad_word_costs_its_event(void **state)
 		trace_close(trace);
 	}
 	assert_int_equal(wrong, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_bad_word_costs_its_event, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

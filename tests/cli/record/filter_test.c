@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cli/record/filter.h"
 #include "core/wire/desc.h"
+#include "tests/test.h"
 
 static bool left_out(const struct session_filter *filter, const char *verb)
 {
@@ -27,22 +22,20 @@ static struct session_filter filter_of(const char *terms)
 	return filter;
 }
 
-static void planes_exclude_each_other(void **state)
+TEST(planes_exclude_each_other)
 {
 	struct session_filter control = filter_of("plane=control"), data = filter_of("plane=data");
 
-	(void)state;
 	assert_true(left_out(&control, "post_send"));
 	assert_false(left_out(&control, "query_port"));
 	assert_false(left_out(&data, "post_send"));
 	assert_true(left_out(&data, "query_port"));
 }
 
-static void terms_narrow_each_other(void **state)
+TEST(terms_narrow_each_other)
 {
 	struct session_filter filter = filter_of("verb=post_send+ibv_poll_cq,qp=17+0x12,1/8,device=a");
 
-	(void)state;
 	assert_int_equal(filter.on, 1);
 	assert_false(left_out(&filter, "post_send"));
 	assert_false(left_out(&filter, "poll_cq"));
@@ -53,11 +46,10 @@ static void terms_narrow_each_other(void **state)
 	assert_string_equal(filter.device, "a");
 }
 
-static void queue_pairs_go_by_place_and_type(void **state)
+TEST(queue_pairs_go_by_place_and_type)
 {
 	struct session_filter filter = filter_of("qp=qp3+rc+DRIVER+7");
 
-	(void)state;
 	assert_int_equal(filter.some_qps, 1);
 	assert_int_equal(filter.nqps, 1);
 	assert_int_equal(filter.qps[0], 7);
@@ -66,11 +58,10 @@ static void queue_pairs_go_by_place_and_type(void **state)
 	assert_int_equal(filter.qp_types, 1u << 2 | 1u << 31); /* IBV_QPT_RC is 2 */
 }
 
-static void parts_of_an_event_mean_the_event(void **state)
+TEST(parts_of_an_event_mean_the_event)
 {
 	struct session_filter built = filter_of("verb=wr_send"), polled = filter_of("verb=next_poll");
 
-	(void)state;
 	assert_false(left_out(&built, "wr_complete"));
 	assert_false(left_out(&built, "wr_abort"));
 	assert_true(left_out(&built, "poll_cq"));
@@ -78,15 +69,14 @@ static void parts_of_an_event_mean_the_event(void **state)
 	assert_true(left_out(&polled, "wr_complete"));
 }
 
-static void no_terms_are_no_filter(void **state)
+TEST(no_terms_are_no_filter)
 {
 	struct session_filter filter = filter_of("");
 
-	(void)state;
 	assert_int_equal(filter.on, 0);
 }
 
-static void wrong_term_leaves_the_filter_alone(void **state)
+TEST(wrong_term_leaves_the_filter_alone)
 {
 	static const char *const wrong[] = { "x", "plane=x", "verb=foo", "qp=x", "qp=16777216",
 					     "qp=", "qp=qp", "qp=qp0", "qp=xx", "qp=-1", "device=", "1/0", "1/x", "qp=1,x",
@@ -96,25 +86,10 @@ static void wrong_term_leaves_the_filter_alone(void **state)
 	struct session_filter filter = { .one_of = 77 };
 	char complaint[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		complaint[0] = '\0';
 		assert_int_equal(filter_read(wrong[i], &filter, complaint), -EINVAL);
 		assert_int_not_equal(complaint[0], '\0');
 		assert_int_equal(filter.one_of, 77);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(planes_exclude_each_other),
-		cmocka_unit_test(terms_narrow_each_other),
-		cmocka_unit_test(queue_pairs_go_by_place_and_type),
-		cmocka_unit_test(parts_of_an_event_mean_the_event),
-		cmocka_unit_test(no_terms_are_no_filter),
-		cmocka_unit_test(wrong_term_leaves_the_filter_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

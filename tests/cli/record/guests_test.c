@@ -1,22 +1,17 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/record/guests.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
+#include "tests/test.h"
 
 static char parent[] = "/tmp/guests_test-XXXXXX";
 
@@ -58,11 +53,12 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void guest_is_found_by_its_environment(void **state)
+GROUP(make_parent, remove_parent);
+
+TEST(guest_is_found_by_its_environment)
 {
 	pid_t pid = start_guest("/tmp/guests"), other = start_guest("/tmp/guests2"), found[4];
 
-	(void)state;
 	assert_int_equal(guests_scan("/tmp/guests", found, 4), 1);
 	assert_int_equal(found[0], pid);
 	end(pid);
@@ -70,21 +66,19 @@ static void guest_is_found_by_its_environment(void **state)
 	end(other);
 }
 
-static void own_thread_is_there(void **state)
+TEST(own_thread_is_there)
 {
-	(void)state;
 	assert_true(guests_has_thread(getpid(), getpid()));
 	assert_false(guests_has_thread(getpid(), 1));
 }
 
-static void process_without_our_ring_is_foreign(void **state)
+TEST(process_without_our_ring_is_foreign)
 {
 	struct session session;
 	struct ring ring;
 	char path[SESSION_PATH + 16];
 	pid_t pid = start_guest("/tmp/guests");
 
-	(void)state;
 	assert_int_equal(session_create(&session, parent, RING_MIN, ON_FULL_WAIT), 0);
 	session_ring_path(&session, 0, path);
 	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
@@ -114,12 +108,11 @@ static bool is_there(const char *dir)
 	return !stat(dir, &st);
 }
 
-static void sweep_removes_what_a_dead_recorder_left(void **state)
+TEST(sweep_removes_what_a_dead_recorder_left)
 {
 	struct session ours;
 	char dir[SESSION_PATH];
 
-	(void)state;
 	leave_session(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
@@ -128,13 +121,12 @@ static void sweep_removes_what_a_dead_recorder_left(void **state)
 	session_remove(&ours);
 }
 
-static void sweep_keeps_events_that_nobody_has_read(void **state)
+TEST(sweep_keeps_events_that_nobody_has_read)
 {
 	struct session ours, left;
 	struct ring ring;
 	char path[SESSION_PATH + 16];
 
-	(void)state;
 	assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
 	left.page->collector_start--;
 	session_ring_path(&left, left.page->rings++, path);
@@ -149,13 +141,12 @@ static void sweep_keeps_events_that_nobody_has_read(void **state)
 	session_remove(&ours);
 }
 
-static void sweep_leaves_a_session_where_somebody_lives(void **state)
+TEST(sweep_leaves_a_session_where_somebody_lives)
 {
 	struct session ours, left;
 	char dir[SESSION_PATH];
 	pid_t pid;
 
-	(void)state;
 	leave_session(dir);
 	pid = start_guest(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
@@ -167,11 +158,10 @@ static void sweep_leaves_a_session_where_somebody_lives(void **state)
 	session_remove(&ours);
 }
 
-static void sweep_leaves_a_session_that_is_recorded(void **state)
+TEST(sweep_leaves_a_session_that_is_recorded)
 {
 	struct session ours, other;
 
-	(void)state;
 	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
@@ -181,12 +171,11 @@ static void sweep_leaves_a_session_that_is_recorded(void **state)
 }
 
 /* Nothing of it: not even that somebody writes is waited for. */
-static void sweep_does_not_wait_for_a_fifo(void **state)
+TEST(sweep_does_not_wait_for_a_fifo)
 {
 	char dir[64], fifo[80];
 	struct session ours;
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/verbatim-%u-AAAAAA", parent, (unsigned int)getuid());
 	snprintf(fifo, sizeof(fifo), "%s/session", dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
@@ -201,12 +190,11 @@ static void sweep_does_not_wait_for_a_fifo(void **state)
 	rmdir(dir);
 }
 
-static void sweep_follows_no_link(void **state)
+TEST(sweep_follows_no_link)
 {
 	char dir[SESSION_PATH], link[64], elsewhere[64];
 	struct session ours;
 
-	(void)state;
 	leave_session(dir);
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", parent);
 	snprintf(link, sizeof(link), "%s/verbatim-%u-AAAAAA", parent, (unsigned int)getuid());
@@ -221,12 +209,11 @@ static void sweep_follows_no_link(void **state)
 	session_remove(&ours);
 }
 
-static void sweep_leaves_a_directory_where_others_may_write(void **state)
+TEST(sweep_leaves_a_directory_where_others_may_write)
 {
 	char dir[SESSION_PATH];
 	struct session ours;
 
-	(void)state;
 	leave_session(dir);
 	assert_int_equal(chmod(dir, 0777), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
@@ -239,14 +226,13 @@ static void sweep_leaves_a_directory_where_others_may_write(void **state)
 }
 
 /* Each of the rings that the page counts was looked for by its name, in seconds of work. */
-static void sweep_looks_for_the_rings_that_are_there(void **state)
+TEST(sweep_looks_for_the_rings_that_are_there)
 {
 	const struct rlimit second = { 1, RLIM_INFINITY };
 	struct session ours, left;
 	pid_t pid;
 	int status;
 
-	(void)state;
 	pid = fork();
 	if (!pid) {
 		assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
@@ -263,23 +249,4 @@ static void sweep_looks_for_the_rings_that_are_there(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guest_is_found_by_its_environment),
-		cmocka_unit_test(own_thread_is_there),
-		cmocka_unit_test(process_without_our_ring_is_foreign),
-		cmocka_unit_test(sweep_removes_what_a_dead_recorder_left),
-		cmocka_unit_test(sweep_keeps_events_that_nobody_has_read),
-		cmocka_unit_test(sweep_leaves_a_session_where_somebody_lives),
-		cmocka_unit_test(sweep_leaves_a_session_that_is_recorded),
-		cmocka_unit_test(sweep_does_not_wait_for_a_fifo),
-		cmocka_unit_test(sweep_follows_no_link),
-		cmocka_unit_test(sweep_leaves_a_directory_where_others_may_write),
-		cmocka_unit_test(sweep_looks_for_the_rings_that_are_there),
-	};
-
-	return cmocka_run_group_tests(tests, make_parent, remove_parent);
 }

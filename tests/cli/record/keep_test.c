@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "cli/record/keep.h"
+#include "tests/test.h"
 
 static const char *name(const char *path, unsigned int number)
 {
@@ -16,31 +12,19 @@ static const char *name(const char *path, unsigned int number)
 	return text;
 }
 
-static void number_comes_before_the_ending(void **state)
+TEST(number_comes_before_the_ending)
 {
-	(void)state;
 	assert_string_equal(name("trace.db", 1), "trace.1.db");
 	assert_string_equal(name("/a.b/trace", 12), "/a.b/trace.12");
 	assert_string_equal(name("a/.hidden", 3), "a/.hidden.3");
 	assert_string_equal(name("a.b.db", 3), "a.b.3.db");
 }
 
-static void long_name_is_refused(void **state)
+TEST(long_name_is_refused)
 {
 	char path[PATH_MAX], text[PATH_MAX];
 
-	(void)state;
 	memset(path, 'a', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	assert_false(keep_name(path, 1, text));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(number_comes_before_the_ending),
-		cmocka_unit_test(long_name_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

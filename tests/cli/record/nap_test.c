@@ -1,19 +1,14 @@
 /*
  * What ends the recorder's long sleep. Where it does not end, the test does not.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
-
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#include <sys/wait.h>
 
 #include "cli/record/nap.h"
+#include "tests/test.h"
 
 static char trace[64];
 static struct session session;
@@ -62,23 +57,23 @@ static sigset_t sleep_long(void)
 	return signals;
 }
 
-static void signal_before_the_sleep_ends_it(void **state)
+FIXTURE(start, stop);
+
+TEST(signal_before_the_sleep_ends_it)
 {
 	sigset_t signals;
 
-	(void)state;
 	raise(SIGUSR1);
 	signals = sleep_long();
 	assert_true(sigismember(&signals, SIGUSR1));
 	assert_false(sigismember(&signals, SIGCHLD));
 }
 
-static void end_of_a_child_ends_it(void **state)
+TEST(end_of_a_child_ends_it)
 {
 	pid_t pid = fork();
 	sigset_t signals;
 
-	(void)state;
 	if (!pid) {
 		while (!atomic_load(&session.page->asleep))
 			sched_yield();
@@ -89,23 +84,21 @@ static void end_of_a_child_ends_it(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void new_ring_keeps_it_from_sleeping(void **state)
+TEST(new_ring_keeps_it_from_sleeping)
 {
 	sigset_t signals;
 
-	(void)state;
 	atomic_fetch_add(&session.page->rings, 1);
 	signals = sleep_long();
 	assert_false(sigismember(&signals, SIGUSR1));
 }
 
-static void event_keeps_it_from_sleeping(void **state)
+TEST(event_keeps_it_from_sleeping)
 {
 	char path[SESSION_PATH + 16];
 	struct event_notify *event;
 	struct ring ring;
 
-	(void)state;
 	session_ring_path(&session, atomic_fetch_add(&session.page->rings, 1), path);
 	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
 	ring.head->ticks = clock_ticks(session.page->clock.kind);
@@ -120,26 +113,12 @@ static void event_keeps_it_from_sleeping(void **state)
 	ring_close(&ring);
 }
 
-static void what_came_makes_the_next_sleep_short(void **state)
+TEST(what_came_makes_the_next_sleep_short)
 {
 	sigset_t signals;
 
-	(void)state;
 	nap(&sleeper, collector, 1, NAP_FOREVER, &signals);
 	assert_true(sleeper.pause <= 2000000);
 	nap(&sleeper, collector, 100, NAP_FOREVER, &signals);
 	assert_int_equal(sleeper.pause, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(signal_before_the_sleep_ends_it, start, stop),
-		cmocka_unit_test_setup_teardown(end_of_a_child_ends_it, start, stop),
-		cmocka_unit_test_setup_teardown(new_ring_keeps_it_from_sleeping, start, stop),
-		cmocka_unit_test_setup_teardown(event_keeps_it_from_sleeping, start, stop),
-		cmocka_unit_test_setup_teardown(what_came_makes_the_next_sleep_short, start, stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/trace/fabric.h"
+#include "tests/test.h"
 
 static char parent[] = "/tmp/fabric_test-XXXXXX";
 
@@ -39,13 +34,14 @@ static void put_files(const struct fabric *fabric)
 	assert_int_equal(mkfifo(path, 0600), 0);
 }
 
-static void fabric_of_the_dead_is_swept(void **state)
+GROUP(make_parent, remove_parent);
+
+TEST(fabric_of_the_dead_is_swept)
 {
 	struct fabric *left = calloc(1, sizeof(*left)), fabric;
 	int ends[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (!pid) {
@@ -70,23 +66,21 @@ static void fabric_of_the_dead_is_swept(void **state)
 	free(left);
 }
 
-static void remove_takes_all_of_it(void **state)
+TEST(remove_takes_all_of_it)
 {
 	struct fabric fabric;
 
-	(void)state;
 	assert_int_equal(fabric_make(parent, &fabric), 0);
 	put_files(&fabric);
 	fabric_remove(&fabric);
 	assert_int_equal(access(fabric.path, F_OK), -1);
 }
 
-static void link_under_its_name_is_not_followed(void **state)
+TEST(link_under_its_name_is_not_followed)
 {
 	char elsewhere[] = "/tmp/fabric_test.other-XXXXXX", file[64], link_path[96];
 	struct fabric fabric;
 
-	(void)state;
 	assert_non_null(mkdtemp(elsewhere));
 	snprintf(file, sizeof(file), "%s/fabric", elsewhere);
 	close(open(file, O_CREAT | O_WRONLY, 0600));
@@ -98,15 +92,4 @@ static void link_under_its_name_is_not_followed(void **state)
 	unlink(link_path);
 	unlink(file);
 	rmdir(elsewhere);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fabric_of_the_dead_is_swept),
-		cmocka_unit_test(remove_takes_all_of_it),
-		cmocka_unit_test(link_under_its_name_is_not_followed),
-	};
-
-	return cmocka_run_group_tests(tests, make_parent, remove_parent);
 }

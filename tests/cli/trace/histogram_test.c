@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "cli/trace/histogram.h"
+#include "tests/test.h"
 
 static struct histogram h;
 
@@ -16,15 +12,15 @@ static int empty(void **state)
 	return 0;
 }
 
-static void nothing_has_no_percentile(void **state)
+FIXTURE(empty, empty);
+
+TEST(nothing_has_no_percentile)
 {
-	(void)state;
 	assert_int_equal(histogram_percentile(&h, 50), -1);
 }
 
-static void small_values_are_exact(void **state)
+TEST(small_values_are_exact)
 {
-	(void)state;
 	for (int i = 1; i <= 50; i++)
 		histogram_add(&h, i);
 	assert_int_equal(histogram_percentile(&h, 50), 25);
@@ -34,9 +30,8 @@ static void small_values_are_exact(void **state)
 	assert_int_equal(h.total, 1275);
 }
 
-static void error_is_at_most_a_32nd(void **state)
+TEST(error_is_at_most_a_32nd)
 {
-	(void)state;
 	for (uint64_t v = 1; v < UINT64_MAX / 8; v = v * 9 / 7 + 1) {
 		histogram_fini(&h);
 		histogram_add(&h, (int64_t)v);
@@ -47,16 +42,14 @@ static void error_is_at_most_a_32nd(void **state)
 	}
 }
 
-static void percentile_is_never_above_the_largest(void **state)
+TEST(percentile_is_never_above_the_largest)
 {
-	(void)state;
 	histogram_add(&h, 1000001);
 	assert_int_equal(histogram_percentile(&h, 99), 1000001);
 }
 
-static void extremes_are_counted(void **state)
+TEST(extremes_are_counted)
 {
-	(void)state;
 	histogram_add(&h, -5);
 	histogram_add(&h, INT64_MAX);
 	assert_int_equal(histogram_percentile(&h, 50), 0);
@@ -64,30 +57,13 @@ static void extremes_are_counted(void **state)
 }
 
 /* A trace may have a million queues. */
-static void one_value_takes_one_row(void **state)
+TEST(one_value_takes_one_row)
 {
 	int rows = 0;
 
-	(void)state;
 	histogram_add(&h, 1000001);
 	for (int i = 0; i < HISTOGRAM_ROWS; i++)
 		rows += !!h.rows[i];
 	assert_int_equal(rows, 1);
 	assert_true(sizeof(h) < 600);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, empty, empty)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(nothing_has_no_percentile),
-		TEST(small_values_are_exact),
-		TEST(error_is_at_most_a_32nd),
-		TEST(percentile_is_never_above_the_largest),
-		TEST(extremes_are_counted),
-		TEST(one_value_takes_one_row),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "cli/trace/jscan.h"
+#include "tests/test.h"
 
 static const char json[] = "{\"a\":1,\"b\":{\"c\":\"x,}\\\"]\",\"d\":[1,2]},\"e\":[{},{\"a\":2}],"
 			   "\"f\":null,\"ab\":-7}";
@@ -19,9 +14,8 @@ static void assert_value(const char *value, const char *text)
 	assert_memory_equal(value, text, strlen(text));
 }
 
-static void members_are_found_by_name(void **state)
+TEST(members_are_found_by_name)
 {
-	(void)state;
 	assert_value(jscan_member(json, "a"), "1");
 	assert_value(jscan_member(json, "e"), "[{},{\"a\":2}]");
 	assert_value(jscan_member(json, "f"), "null");
@@ -31,12 +25,11 @@ static void members_are_found_by_name(void **state)
 	assert_null(jscan_member("{}", "a"));
 }
 
-static void elements_come_in_order(void **state)
+TEST(elements_come_in_order)
 {
 	const char *at = jscan_member(json, "e"), *name;
 	size_t length;
 
-	(void)state;
 	assert_value(jscan_next(&at, &name, &length), "{}");
 	assert_null(name);
 	assert_value(jscan_next(&at, &name, &length), "{\"a\":2}");
@@ -44,9 +37,8 @@ static void elements_come_in_order(void **state)
 }
 
 /* Whatever the text is cut to, nothing behind its end is looked at. */
-static void cut_text_ends_quietly(void **state)
+TEST(cut_text_ends_quietly)
 {
-	(void)state;
 	for (size_t n = 0; n < sizeof(json); n++) {
 		char *cut = strndup(json, n);
 		const char *at = cut, *name;
@@ -56,15 +48,4 @@ static void cut_text_ends_quietly(void **state)
 			assert_true(at <= cut + n);
 		free(cut);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_are_found_by_name),
-		cmocka_unit_test(elements_come_in_order),
-		cmocka_unit_test(cut_text_ends_quietly),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
