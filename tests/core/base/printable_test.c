@@ -1,16 +1,12 @@
 /*
  * Text of others, printed
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/base/printable.h"
+#include "tests/test.h"
 
 struct pair {
 	const char *text, *printed;
@@ -39,19 +35,18 @@ static void assert_pairs(const struct pair *pairs, size_t n)
 
 #define ASSERT_PAIRS(pairs) assert_pairs(pairs, sizeof(pairs) / sizeof(*(pairs)))
 
-static void honest_text_stays(void **state)
+TEST(honest_text_stays)
 {
 	static const char *const texts[] = {
 		"", "/usr/bin/app --name=\"a b\"", "C:\\dir\\file", "{\"a\":\"\\u001b\\n\"}",
 		"Gr\xc3\xbc\xc3\x9f""e", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xef\xbf\xbd",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		assert_printed(texts[i], strlen(texts[i]), texts[i]);
 }
 
-static void controls_are_escaped(void **state)
+TEST(controls_are_escaped)
 {
 	static const struct pair pairs[] = {
 		{ "\033]0;title\a", "\\x1b]0;title\\x07" },
@@ -62,12 +57,11 @@ static void controls_are_escaped(void **state)
 		{ "\xc2\x80\xc2\xa0", "\\u{0080}\xc2\xa0" },
 	};
 
-	(void)state;
 	ASSERT_PAIRS(pairs);
 	assert_printed("a\0b", 3, "a\\x00b");
 }
 
-static void unseen_characters_are_escaped(void **state)
+TEST(unseen_characters_are_escaped)
 {
 	static const struct pair pairs[] = {
 		{ "\xe2\x80\xae""gpj.exe", "\\u{202e}gpj.exe" },
@@ -83,11 +77,10 @@ static void unseen_characters_are_escaped(void **state)
 		{ "\xf3\xa0\x81\x81", "\\u{e0041}" },
 	};
 
-	(void)state;
 	ASSERT_PAIRS(pairs);
 }
 
-static void what_is_not_utf8_is_escaped(void **state)
+TEST(what_is_not_utf8_is_escaped)
 {
 	static const struct pair pairs[] = {
 		{ "\xc0\x9b", "\\xc0\\x9b" },                         /* not the shortest form */
@@ -102,12 +95,11 @@ static void what_is_not_utf8_is_escaped(void **state)
 		{ "\xc2\xc2\x80", "\\xc2\\u{0080}" },
 	};
 
-	(void)state;
 	ASSERT_PAIRS(pairs);
 }
 
 /* What prints as an escape was one character, and nothing else. */
-static void backslashes_are_not_mistaken(void **state)
+TEST(backslashes_are_not_mistaken)
 {
 	static const struct pair pairs[] = {
 		{ "\\x1b", "\\x5cx1b" },
@@ -117,15 +109,13 @@ static void backslashes_are_not_mistaken(void **state)
 		{ "\\", "\\" },
 	};
 
-	(void)state;
 	ASSERT_PAIRS(pairs);
 }
 
-static void what_has_no_room_is_left_out_whole(void **state)
+TEST(what_has_no_room_is_left_out_whole)
 {
 	char to[8];
 
-	(void)state;
 	assert_int_equal(printable(to, 5, "ab\033c", 4), 2);
 	assert_string_equal(to, "ab");
 	assert_int_equal(printable(to, 7, "ab\033c", 4), 6);
@@ -136,26 +126,10 @@ static void what_has_no_room_is_left_out_whole(void **state)
 	assert_string_equal(to, "");
 }
 
-static void lines_of_ours_stay(void **state)
+TEST(lines_of_ours_stay)
 {
 	char to[64];
 
-	(void)state;
 	printable_lines(to, sizeof(to), "a \\x1b\n\033[b\r\n", 12);
 	assert_string_equal(to, "a \\x1b\n\\x1b[b\\x0d\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(honest_text_stays),
-		cmocka_unit_test(controls_are_escaped),
-		cmocka_unit_test(unseen_characters_are_escaped),
-		cmocka_unit_test(what_is_not_utf8_is_escaped),
-		cmocka_unit_test(backslashes_are_not_mistaken),
-		cmocka_unit_test(what_has_no_room_is_left_out_whole),
-		cmocka_unit_test(lines_of_ours_stay),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /*
  * Sizes as people write them
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "core/base/size.h"
+#include "tests/test.h"
 
-static void numbers_and_units(void **state)
+TEST(numbers_and_units)
 {
-	(void)state;
 	assert_int_equal(size_parse("4096"), 4096);
 	assert_int_equal(size_parse("256k"), 256 << 10);
 	assert_int_equal(size_parse("256K"), 256 << 10);
@@ -20,9 +14,8 @@ static void numbers_and_units(void **state)
 	assert_true(size_parse("18446744073709551615") == UINT64_MAX);
 }
 
-static void what_is_none(void **state)
+TEST(what_is_none)
 {
-	(void)state;
 	assert_int_equal(size_parse(""), 0);
 	assert_int_equal(size_parse("4MB"), 0);
 	assert_int_equal(size_parse("-1"), 0);
@@ -30,20 +23,8 @@ static void what_is_none(void **state)
 	assert_int_equal(size_parse("M"), 0);
 }
 
-static void what_64_bits_do_not_hold(void **state)
+TEST(what_64_bits_do_not_hold)
 {
-	(void)state;
 	assert_int_equal(size_parse("18446744073709551616"), 0);
 	assert_int_equal(size_parse("17179869185G"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_and_units),
-		cmocka_unit_test(what_is_none),
-		cmocka_unit_test(what_64_bits_do_not_hold),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

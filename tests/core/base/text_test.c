@@ -1,14 +1,10 @@
 /*
  * Strings of JSON
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/base/text.h"
+#include "tests/test.h"
 
 static void assert_json(const char *bytes, size_t n, const char *json)
 {
@@ -20,32 +16,20 @@ static void assert_json(const char *bytes, size_t n, const char *json)
 	text_fini(&text);
 }
 
-static void what_is_printable_stays(void **state)
+TEST(what_is_printable_stays)
 {
 	static const char text[] = "a b\xc3\xbc\xf0\x9f\x98\x80";
 
-	(void)state;
 	assert_json(text, strlen(text), "\"a b\xc3\xbc\xf0\x9f\x98\x80\"");
 	assert_json("\"\\", 2, "\"\\\"\\\\\"");
 }
 
-static void what_is_not_is_escaped(void **state)
+TEST(what_is_not_is_escaped)
 {
-	(void)state;
 	assert_json("\033\n\177", 3, "\"\\u001b\\u000a\\u007f\"");
 	assert_json("\xc2\x9b", 2, "\"\\u009b\"");
 	assert_json("\xe2\x80\xae\xef\xbb\xbf", 6, "\"\\u202e\\ufeff\"");
 	assert_json("\xf3\xa0\x81\x81", 4, "\"\\udb40\\udc41\"");
 	assert_json("\xed\xa0\x80", 3, "\"\\u00ed\\u00a0\\u0080\"");
 	assert_json("\0", 1, "\"\\ufffd\"");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_printable_stays),
-		cmocka_unit_test(what_is_not_is_escaped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 
 #include "core/store/open.h"
 #include "core/store/unpack.h"
 #include "tests/core/store/random_events.h"
+#include "tests/test.h"
 
 enum { THREADS = 3 };
 
@@ -74,11 +69,10 @@ static void assert_same(const struct prints *a, const struct prints *b)
 }
 
 /* Ticks are unique here, so the order of making is the order of time. */
-static void any_events_come_out_the_same(void **state)
+TEST(any_events_come_out_the_same)
 {
 	struct prints made = { 0 }, read = { 0 };
 
-	(void)state;
 	random_choose();
 	record_random(30000, &made);
 	read_prints(path, NULL, false, &read);
@@ -88,11 +82,10 @@ static void any_events_come_out_the_same(void **state)
 	unlink(path);
 }
 
-static void unpacked_reads_the_same(void **state)
+TEST(unpacked_reads_the_same)
 {
 	struct prints made = { 0 }, packed = { 0 }, plain = { 0 };
 
-	(void)state;
 	random_choose();
 	record_random(10000, &made);
 	assert_int_equal(trace_unpack(path, unpacked), 0);
@@ -122,7 +115,7 @@ static int64_t query(const char *db_path, const char *sql)
 }
 
 /* Every virtual table against its plain copy, by sums that each row and column takes part in. */
-static void tables_agree_with_their_plain_copies(void **state)
+TEST(tables_agree_with_their_plain_copies)
 {
 	static const char *const sums[] = {
 		"SELECT count(*) FROM wr",
@@ -164,7 +157,6 @@ static void tables_agree_with_their_plain_copies(void **state)
 	};
 	struct prints made = { 0 };
 
-	(void)state;
 	random_choose();
 	record_random(5000, &made);
 	assert_int_equal(trace_unpack(path, unpacked), 0);
@@ -179,13 +171,12 @@ static void tables_agree_with_their_plain_copies(void **state)
 	unlink(unpacked);
 }
 
-static void filter_gives_its_part(void **state)
+TEST(filter_gives_its_part)
 {
 	struct prints made = { 0 }, read = { 0 };
 	struct trace_filter filter = { .thread = 2, .from = 3000, .to = 9000 };
 	size_t wanted = 0;
 
-	(void)state;
 	random_choose();
 	record_random(5000, &made);
 	read_prints(path, &filter, false, &read);
@@ -199,7 +190,7 @@ static void filter_gives_its_part(void **state)
 	unlink(path);
 }
 
-static void control_only_leaves_the_rest(void **state)
+TEST(control_only_leaves_the_rest)
 {
 	struct prints made = { 0 };
 	struct trace_filter filter = { .control_only = true };
@@ -208,7 +199,6 @@ static void control_only_leaves_the_rest(void **state)
 	struct trace *trace;
 	int calls = 0;
 
-	(void)state;
 	random_choose();
 	record_random(2000, &made);
 	assert_int_equal(trace_open(path, &trace), 0);
@@ -225,7 +215,7 @@ static void control_only_leaves_the_rest(void **state)
 }
 
 /* Of a post that failed with *bad_wr the second of three, the first was taken. */
-static void requests_not_taken_are_told(void **state)
+TEST(requests_not_taken_are_told)
 {
 	struct {
 		struct event_post post;
@@ -236,7 +226,6 @@ static void requests_not_taken_are_told(void **state)
 	struct maker m;
 	void *room;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", make_path("round.db"));
 	unlink(path);
 	w = make_writer(path);
@@ -252,12 +241,11 @@ static void requests_not_taken_are_told(void **state)
 	unlink(path);
 }
 
-static void edited_copy_reads_as_edited(void **state)
+TEST(edited_copy_reads_as_edited)
 {
 	struct prints made = { 0 };
 	sqlite3 *db;
 
-	(void)state;
 	random_choose();
 	record_random(1000, &made);
 	assert_int_equal(trace_unpack(path, unpacked), 0);
@@ -290,12 +278,11 @@ static void edited_copy_reads_as_edited(void **state)
 	unlink(unpacked);
 }
 
-static void unpack_refuses_what_is_in_the_way(void **state)
+TEST(unpack_refuses_what_is_in_the_way)
 {
 	struct prints made = { 0 };
 	FILE *f;
 
-	(void)state;
 	random_choose();
 	record_random(10, &made);
 	f = fopen(unpacked, "w");
@@ -310,20 +297,4 @@ static void unpack_refuses_what_is_in_the_way(void **state)
 	free(made.list);
 	unlink(path);
 	unlink(unpacked);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_events_come_out_the_same),
-		cmocka_unit_test(unpacked_reads_the_same),
-		cmocka_unit_test(tables_agree_with_their_plain_copies),
-		cmocka_unit_test(filter_gives_its_part),
-		cmocka_unit_test(control_only_leaves_the_rest),
-		cmocka_unit_test(requests_not_taken_are_told),
-		cmocka_unit_test(edited_copy_reads_as_edited),
-		cmocka_unit_test(unpack_refuses_what_is_in_the_way),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
-#include <sys/stat.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #include "core/wire/budget.h"
+#include "tests/test.h"
 
 static char dir[] = "/tmp/verbatim-budget-XXXXXX";
 static char self[64];
@@ -63,24 +58,23 @@ static int teardown(void **state)
 	return system(command);
 }
 
-static void v1_limit_is_the_least_on_the_way_up(void **state)
+GROUP(setup, teardown);
+
+TEST(v1_limit_is_the_least_on_the_way_up)
 {
-	(void)state;
 	assert_int_equal(limit_of("5:devices:/x\n4:cpu,memory:/a/b\n0::/\n"), 100 << 20);
 	assert_int_equal(limit_of("4:memory:/a\n"), 100 << 20);
 }
 
-static void v2_limit_is_the_least_on_the_way_up(void **state)
+TEST(v2_limit_is_the_least_on_the_way_up)
 {
-	(void)state;
 	assert_int_equal(limit_of("0::/c/d/e\n"), 50 << 20);
 	assert_int_equal(limit_of("0::/c/d\n"), 50 << 20);
 }
 
 /* In a container the group's name is the host's. */
-static void group_that_is_not_there_has_those_above_it(void **state)
+TEST(group_that_is_not_there_has_those_above_it)
 {
-	(void)state;
 	assert_int_equal(limit_of("4:memory:/a/docker/0123\n"), 100 << 20);
 	put("memory.max", "73400320\n");
 	assert_int_equal(limit_of("0::/../..\n"), 70 << 20);
@@ -88,9 +82,8 @@ static void group_that_is_not_there_has_those_above_it(void **state)
 	put("memory.max", "max\n");
 }
 
-static void no_limit_is_none(void **state)
+TEST(no_limit_is_none)
 {
-	(void)state;
 	assert_true(limit_of("0::/c\n") == UINT64_MAX);
 	assert_true(limit_of("4:memory:/\n") == UINT64_MAX);
 	assert_true(limit_of("4:memoryless:/a\n") == UINT64_MAX);
@@ -99,24 +92,10 @@ static void no_limit_is_none(void **state)
 	assert_true(budget_cgroup_limit("/no/such/file", dir) == UINT64_MAX);
 }
 
-static void default_is_a_share_within_bounds(void **state)
+TEST(default_is_a_share_within_bounds)
 {
-	(void)state;
 	assert_int_equal(budget_default(100 << 20), 25 << 20);
 	assert_int_equal(budget_default(1 << 20), BUDGET_MIN);
 	assert_true(budget_default(UINT64_MAX) <= BUDGET_MOST);
 	assert_true(budget_default(UINT64_MAX) >= BUDGET_MIN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(v1_limit_is_the_least_on_the_way_up),
-		cmocka_unit_test(v2_limit_is_the_least_on_the_way_up),
-		cmocka_unit_test(group_that_is_not_there_has_those_above_it),
-		cmocka_unit_test(no_limit_is_none),
-		cmocka_unit_test(default_is_a_share_within_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,19 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
-
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
 #include "core/wire/codec.h"
 #include "core/wire/hash.h"
+#include "tests/test.h"
 
 static uint64_t seed;
 
@@ -130,25 +125,23 @@ static size_t encode(enum verb verb, const uint64_t *args, enum field_dir dir)
 	return out.used;
 }
 
-static void masked_fields_are_absent(void **state)
+TEST(masked_fields_are_absent)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .qkey = 7, .port_num = 1 };
 	const uint64_t args[] = { 0x5000, (uintptr_t)&attr, IBV_QP_STATE | IBV_QP_PORT };
 	size_t n = encode(VERB_modify_qp, args, DIR_IN);
 
-	(void)state;
 	assert_int_equal(walk(words, n, &verb_infos[VERB_modify_qp].args), n);
 	assert_string_equal(told.text, "qp=20480 attr*1{[0]qp_state=1 port_num=1 } attr_mask=33 ");
 }
 
-static void directions_are_apart(void **state)
+TEST(directions_are_apart)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 	struct ibv_qp_init_attr init = { .sq_sig_all = 1 };
 	const uint64_t args[] = { 0x5000, (uintptr_t)&attr, 1, (uintptr_t)&init };
 	size_t n = encode(VERB_query_qp, args, DIR_IN);
 
-	(void)state;
 	walk(words, n, &verb_infos[VERB_query_qp].args);
 	assert_string_equal(told.text, "qp=20480 attr_mask=1 ");
 	n = encode(VERB_query_qp, args, DIR_OUT);
@@ -157,26 +150,24 @@ static void directions_are_apart(void **state)
 	assert_non_null(strstr(told.text, "sq_sig_all=1"));
 }
 
-static void arrays_are_as_long_as_their_count(void **state)
+TEST(arrays_are_as_long_as_their_count)
 {
 	struct ibv_sge sges[3] = { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } };
 	const uint64_t args[] = { 1, 0, 0, (uintptr_t)sges, 3 };
 	size_t n = encode(VERB_advise_mr, args, DIR_IN);
 
-	(void)state;
 	assert_int_equal(walk(words, n, &verb_infos[VERB_advise_mr].args), n);
 	assert_non_null(strstr(told.text, "sg_list*3{[0]addr=1 length=2 lkey=3 [1]addr=4 length=5 "
 					  "lkey=6 [2]addr=7 length=8 lkey=9 }"));
 }
 
-static void union_is_read_by_its_selector(void **state)
+TEST(union_is_read_by_its_selector)
 {
 	struct ibv_sge sge = { 1, 2, 3 };
 	struct ibv_ops_wr op = { .opcode = IBV_WR_TAG_DEL,
 				 .tm = { .handle = 9, .add = { .sg_list = (void *)8, .num_sge = 5 } } };
 	const uint64_t args[] = { 1, (uintptr_t)&op, 0 };
 
-	(void)state;
 	walk(words, encode(VERB_post_srq_ops, args, DIR_IN), &verb_infos[VERB_post_srq_ops].args);
 	assert_non_null(strstr(told.text, "handle=9 "));
 	assert_null(strstr(told.text, "sg_list"));
@@ -190,7 +181,7 @@ static void union_is_read_by_its_selector(void **state)
 	assert_non_null(strstr(told.text, "sg_list*0{}"));
 }
 
-static void elements_lie_as_far_apart_as_the_caller_said(void **state)
+TEST(elements_lie_as_far_apart_as_the_caller_said)
 {
 	struct { struct ibv_gid_entry entry; uint64_t more; } table[2] = {
 		{ .entry.gid_index = 4 }, { .entry.gid_index = 5 },
@@ -198,14 +189,13 @@ static void elements_lie_as_far_apart_as_the_caller_said(void **state)
 	const uint64_t args[] = { 1, (uintptr_t)table, 2, 0, sizeof(table[0]) };
 	struct codec_out out = { .words = words, .size = 8192, .ret = 2 };
 
-	(void)state;
 	codec_put_args(&out, VERB_query_gid_table, args, DIR_OUT);
 	walk(words, out.used, &verb_infos[VERB_query_gid_table].args);
 	assert_non_null(strstr(told.text, "gid_index=4"));
 	assert_non_null(strstr(told.text, "gid_index=5"));
 }
 
-static void fields_of_a_newer_structure_are_not_read(void **state)
+TEST(fields_of_a_newer_structure_are_not_read)
 {
 	struct ibv_parent_domain_init_attr attr = { .pd_context = (void *)5 };
 	struct ibv_qp_attr qp_attr = { .rate_limit = 5 };
@@ -213,7 +203,6 @@ static void fields_of_a_newer_structure_are_not_read(void **state)
 	const uint64_t args[] = { 1, (uintptr_t)&attr };
 	const uint64_t query[] = { 1, (uintptr_t)&qp_attr, IBV_QP_STATE, (uintptr_t)&init };
 
-	(void)state;
 	walk(words, encode(VERB_alloc_parent_domain, args, DIR_IN),
 	     &verb_infos[VERB_alloc_parent_domain].args);
 	assert_null(strstr(told.text, "pd_context"));
@@ -221,28 +210,26 @@ static void fields_of_a_newer_structure_are_not_read(void **state)
 	assert_null(strstr(told.text, "rate_limit"));
 }
 
-static void structure_ends_where_the_caller_said(void **state)
+TEST(structure_ends_where_the_caller_said)
 {
 	struct ibv_port_attr attr = { .state = IBV_PORT_ACTIVE };
 	const uint64_t args[] = { 1, 1, (uintptr_t)&attr, 8 };
 	size_t n = encode(VERB_query_port, args, DIR_OUT);
 
-	(void)state;
 	walk(words, n, &verb_infos[VERB_query_port].args);
 	assert_string_equal(told.text, "port_attr*1{[0]state=4 max_mtu=0 } ");
 }
 
-static void no_pointer_is_null(void **state)
+TEST(no_pointer_is_null)
 {
 	const uint64_t args[] = { 1, 0, 0 };
 	size_t n = encode(VERB_modify_qp, args, DIR_IN);
 
-	(void)state;
 	walk(words, n, &verb_infos[VERB_modify_qp].args);
 	assert_string_equal(told.text, "qp=1 attr=null attr_mask=0 ");
 }
 
-static void new_object_follows_the_outs(void **state)
+TEST(new_object_follows_the_outs)
 {
 	struct ibv_context context = { .cmd_fd = 5 };
 	const uint64_t args[] = { 1 };
@@ -250,7 +237,6 @@ static void new_object_follows_the_outs(void **state)
 				 .ret = (int64_t)(uintptr_t)&context };
 	ssize_t used;
 
-	(void)state;
 	codec_put_outs(&out, VERB_open_device, args);
 	used = walk(words, out.used, &verb_infos[VERB_open_device].args);
 	assert_int_equal(used, 1);
@@ -259,7 +245,7 @@ static void new_object_follows_the_outs(void **state)
 	assert_non_null(strstr(told.text, "cmd_fd=5 "));
 }
 
-static void list_of_devices_is_each_of_them(void **state)
+TEST(list_of_devices_is_each_of_them)
 {
 	struct ibv_device a = { .node_type = IBV_NODE_CA }, b = { .node_type = IBV_NODE_RNIC };
 	struct ibv_device *list[] = { &a, &b, NULL };
@@ -270,7 +256,6 @@ static void list_of_devices_is_each_of_them(void **state)
 					       element_end, end, &told };
 	ssize_t used;
 
-	(void)state;
 	codec_put_outs(&out, VERB_get_device_list, args);
 	used = walk(words, out.used, &verb_infos[VERB_get_device_list].args);
 	assert_string_equal(told.text, "num_devices*1{[0]value=2 } ");
@@ -283,14 +268,13 @@ static void list_of_devices_is_each_of_them(void **state)
 }
 
 /* The event of a connection, or of datagrams, of which the identifier knows. */
-static void event_has_what_its_identifier_has(void **state)
+TEST(event_has_what_its_identifier_has)
 {
 	struct rdma_cm_id id = { .qp_type = IBV_QPT_RC };
 	struct rdma_cm_event event = { .id = &id, .event = RDMA_CM_EVENT_ESTABLISHED };
 	struct rdma_cm_event *at = &event;
 	const uint64_t args[] = { 1, (uintptr_t)&at };
 
-	(void)state;
 	walk(words, encode(VERB_rdma_get_cm_event, args, DIR_OUT),
 	     &verb_infos[VERB_rdma_get_cm_event].args);
 	assert_non_null(strstr(told.text, "conn"));
@@ -307,24 +291,22 @@ static void event_has_what_its_identifier_has(void **state)
 	assert_null(strstr(told.text, "ud*"));
 }
 
-static void address_is_as_long_as_its_family(void **state)
+TEST(address_is_as_long_as_its_family)
 {
 	struct { uint16_t family; char rest[14]; } inet = { AF_INET, "" }, other = { AF_UNIX, "" };
 	const uint64_t args[] = { 1, (uintptr_t)&inet, (uintptr_t)&other, 5 };
 	const uint64_t without[] = { 1, 0, (uintptr_t)&inet, 5 };
 
-	(void)state;
 	/* a mask, the identifier, twice length and bytes, the time */
 	assert_int_equal(encode(VERB_rdma_resolve_addr, args, DIR_IN), 1 + 1 + 3 + 2 + 1);
 	assert_int_equal(encode(VERB_rdma_resolve_addr, without, DIR_IN), 1 + 1 + 1 + 3 + 1);
 }
 
-static void blob_has_as_many_bytes_as_are_said(void **state)
+TEST(blob_has_as_many_bytes_as_are_said)
 {
 	const uint64_t args[] = { 1, 0, 3, (uintptr_t)"private", 7 }, none[] = { 1, 0, 3, 0, 7 };
 	size_t n = encode(VERB_rdma_set_option, args, DIR_IN);
 
-	(void)state;
 	assert_int_equal(n, 1 + 3 + 2 + 1);
 	assert_memory_equal(&words[5], "private", 7);
 	assert_int_equal(encode(VERB_rdma_set_option, none, DIR_IN), 1 + 3 + 1 + 1);
@@ -342,11 +324,10 @@ static size_t encode_reject(uint64_t keep, uint64_t seed, const char *data, uint
 	return out.used;
 }
 
-static void private_data_is_what_the_rule_says(void **state)
+TEST(private_data_is_what_the_rule_says)
 {
 	char hashed[96];
 
-	(void)state;
 	assert_int_equal(encode_reject(PAYLOAD_NONE, 9, "private", 7), 1 + 1 + 1 + 1);
 	assert_string_equal(told.text, "id=1 private_data=7: private_data_len=7 ");
 	assert_int_equal(encode_reject(PAYLOAD_FULL, 9, "private", 7), 1 + 1 + 2 + 1);
@@ -362,12 +343,11 @@ static void private_data_is_what_the_rule_says(void **state)
 }
 
 /* Who has no rule keeps nothing. */
-static void private_data_without_a_rule_is_its_length(void **state)
+TEST(private_data_without_a_rule_is_its_length)
 {
 	const uint64_t args[] = { 1, (uintptr_t)"private", 7 };
 	size_t n = encode(VERB_rdma_reject, args, DIR_IN);
 
-	(void)state;
 	assert_int_equal(walk(words, n, &verb_infos[VERB_rdma_reject].args), n);
 	assert_string_equal(told.text, "id=1 private_data=7: private_data_len=7 ");
 }
@@ -392,12 +372,11 @@ static void random_args(enum verb verb, uint64_t *args, char *memory, size_t eac
 			args[info->fields[i].limit] %= 64;
 }
 
-static void every_verb_is_read_as_it_was_written(void **state)
+TEST(every_verb_is_read_as_it_was_written)
 {
 	enum { EACH = 1 << 19 };
 	char *memory = calloc(8, EACH);
 
-	(void)state;
 	choose_seed();
 	assert_non_null(memory);
 	for (int round = 0; round < 200; round++)
@@ -416,24 +395,22 @@ static void every_verb_is_read_as_it_was_written(void **state)
 	free(memory);
 }
 
-static void cut_words_are_noticed(void **state)
+TEST(cut_words_are_noticed)
 {
 	struct ibv_qp_init_attr init = { .sq_sig_all = 1 };
 	const uint64_t args[] = { 0x5000, (uintptr_t)&init };
 	size_t n = encode(VERB_create_qp, args, DIR_IN);
 
-	(void)state;
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(walk(words, i, &verb_infos[VERB_create_qp].args), -EBADMSG);
 }
 
-static void small_buffer_is_never_overrun(void **state)
+TEST(small_buffer_is_never_overrun)
 {
 	struct ibv_qp_init_attr init = { .sq_sig_all = 1 };
 	const uint64_t args[] = { 0x5000, (uintptr_t)&init };
 	size_t n = encode(VERB_create_qp, args, DIR_IN);
 
-	(void)state;
 	for (size_t i = 0; i < n; i++) {
 		struct codec_out out = { .words = words, .size = i };
 
@@ -445,9 +422,8 @@ static void small_buffer_is_never_overrun(void **state)
 	}
 }
 
-static void any_words_are_read_without_harm(void **state)
+TEST(any_words_are_read_without_harm)
 {
-	(void)state;
 	choose_seed();
 	for (int round = 0; round < 20000; round++) {
 		size_t n = next() % 64;
@@ -458,31 +434,4 @@ static void any_words_are_read_without_harm(void **state)
 		used = walk(words, n, &verb_infos[next() % VERB_COUNT].args);
 		assert_true(used == -EBADMSG || (used >= 0 && (size_t)used <= n));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(masked_fields_are_absent),
-		cmocka_unit_test(directions_are_apart),
-		cmocka_unit_test(arrays_are_as_long_as_their_count),
-		cmocka_unit_test(union_is_read_by_its_selector),
-		cmocka_unit_test(elements_lie_as_far_apart_as_the_caller_said),
-		cmocka_unit_test(fields_of_a_newer_structure_are_not_read),
-		cmocka_unit_test(structure_ends_where_the_caller_said),
-		cmocka_unit_test(no_pointer_is_null),
-		cmocka_unit_test(new_object_follows_the_outs),
-		cmocka_unit_test(list_of_devices_is_each_of_them),
-		cmocka_unit_test(event_has_what_its_identifier_has),
-		cmocka_unit_test(address_is_as_long_as_its_family),
-		cmocka_unit_test(blob_has_as_many_bytes_as_are_said),
-		cmocka_unit_test(private_data_is_what_the_rule_says),
-		cmocka_unit_test(private_data_without_a_rule_is_its_length),
-		cmocka_unit_test(every_verb_is_read_as_it_was_written),
-		cmocka_unit_test(cut_words_are_noticed),
-		cmocka_unit_test(small_buffer_is_never_overrun),
-		cmocka_unit_test(any_words_are_read_without_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /*
  * XXH64, against values that xxhsum -H1 prints
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/wire/hash.h"
+#include "tests/test.h"
 
-static void known_values(void **state)
+TEST(known_values)
 {
-	(void)state;
 	assert_true(hash_of("", 0, 1) == 0xd5afba1336a3be4bull);
 	assert_true(hash_of("abc", 3, 0x1234567890abcdef) == 0x735174907585e19dull);
 	assert_true(hash_of("The quick brown fox jumps over the lazy dog", 43, UINT64_MAX) ==
@@ -25,11 +20,10 @@ static void known_values(void **state)
 		    0x0b242d361fda71bcull);
 }
 
-static void in_parts_as_in_one(void **state)
+TEST(in_parts_as_in_one)
 {
 	uint8_t bytes[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 37);
 	for (size_t n = 0; n <= sizeof(bytes); n++) {
@@ -42,14 +36,4 @@ static void in_parts_as_in_one(void **state)
 			assert_true(hash_end(&hash) == hash_of(bytes, n, 0));
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_values),
-		cmocka_unit_test(in_parts_as_in_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

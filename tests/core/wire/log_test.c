@@ -2,15 +2,11 @@
  * A line for a failure
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "core/wire/log.h"
+#include "tests/test.h"
 
 /* What log_err() writes about @name. */
 static void say(const char *name, char *line, size_t size)
@@ -29,44 +25,30 @@ static void say(const char *name, char *line, size_t size)
 	close(ends[1]);
 }
 
-static void a_failure_is_one_line(void **state)
+TEST(a_failure_is_one_line)
 {
 	char line[4096];
 
-	(void)state;
 	say("a.db", line, sizeof(line));
 	assert_string_equal(line, "verbatim: open a.db: No such file or directory\n");
 }
 
-static void names_reach_no_terminal_raw(void **state)
+TEST(names_reach_no_terminal_raw)
 {
 	char line[4096];
 
-	(void)state;
 	say("\033]0;x\a\n\xc2\x9b\xff", line, sizeof(line));
 	assert_string_equal(line, "verbatim: open \\x1b]0;x\\x07\\x0a\\u{009b}\\xff: "
 				  "No such file or directory\n");
 }
 
-static void a_long_name_is_cut(void **state)
+TEST(a_long_name_is_cut)
 {
 	char name[5000], line[8192];
 
-	(void)state;
 	memset(name, '\033', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	say(name, line, sizeof(line));
 	assert_true(strlen(line) < 4200);
 	assert_string_equal(line + strlen(line) - 5, "\\x1b\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failure_is_one_line),
-		cmocka_unit_test(names_reach_no_terminal_raw),
-		cmocka_unit_test(a_long_name_is_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/wire/ring.h"
+#include "tests/test.h"
 
 static char path[64];
 static struct ring in, out;
@@ -86,12 +81,13 @@ static void take(size_t words, uint64_t value)
 	ring_consume(&out);
 }
 
-static void any_sequence_comes_out_the_same(void **state)
+FIXTURE(setup, teardown);
+
+TEST(any_sequence_comes_out_the_same)
 {
 	static struct { size_t words; uint64_t value; } waiting[1 << 16];
 	uint64_t written = 0, read = 0;
 
-	(void)state;
 	choose_seed();
 	while (read < 200000) {
 		size_t words = 2 + next() % (next() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
@@ -108,17 +104,15 @@ static void any_sequence_comes_out_the_same(void **state)
 	}
 }
 
-static void empty_ring_has_no_event(void **state)
+TEST(empty_ring_has_no_event)
 {
 	const struct event_head *head;
 
-	(void)state;
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
-static void full_ring_has_no_room_until_read(void **state)
+TEST(full_ring_has_no_room_until_read)
 {
-	(void)state;
 	for (int i = 0; i < RING_MIN / 64; i++) {
 		assert_true(ring_room(&in, 64));
 		put(8, 1);
@@ -129,9 +123,8 @@ static void full_ring_has_no_room_until_read(void **state)
 	assert_false(ring_room(&in, 128));
 }
 
-static void number_goes_on_after_2_to_the_32(void **state)
+TEST(number_goes_on_after_2_to_the_32)
 {
-	(void)state;
 	in.seq = out.seq = UINT32_MAX - 1;
 	for (uint64_t i = 0; i < 4; i++)
 		put(2, i);
@@ -194,7 +187,7 @@ static void skip_one(void)
 	assert_int_equal(events, 1);
 }
 
-static void damage_costs_its_event(void **state)
+TEST(damage_costs_its_event)
 {
 	void (*const spoils[])(struct event_head *) = { no_length, half_a_head, length_past_the_end,
 							no_type,   unknown_type, wrong_number };
@@ -216,12 +209,11 @@ static void damage_costs_its_event(void **state)
 	}
 }
 
-static void impossible_tail_is_damage(void **state)
+TEST(impossible_tail_is_damage)
 {
 	const uint64_t tails[] = { 4, 8, RING_MIN + 8, UINT64_MAX, 1ull << 63 };
 	const struct event_head *head;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++) {
 		atomic_store(&in.head->tail, tails[i]);
 		assert_int_equal(ring_peek(&out, &head), -EBADMSG);
@@ -229,12 +221,11 @@ static void impossible_tail_is_damage(void **state)
 }
 
 /* The writer's next event mends it, and nothing is lost. */
-static void events_are_read_without_a_tail(void **state)
+TEST(events_are_read_without_a_tail)
 {
 	const struct event_head *head;
 	uint32_t events;
 
-	(void)state;
 	for (uint64_t i = 0; i < 3; i++)
 		put(4, i);
 	atomic_store(&in.head->tail, 1ull << 63);
@@ -248,12 +239,11 @@ static void events_are_read_without_a_tail(void **state)
 }
 
 /* It had been told of room that was none: the program wrote over the head. */
-static void writer_that_went_round_is_followed(void **state)
+TEST(writer_that_went_round_is_followed)
 {
 	const struct event_head *head;
 	uint32_t events;
 
-	(void)state;
 	for (uint64_t i = 0; i < RING_MIN / 32 * 2 + 5; i++)
 		put(4, i);
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
@@ -270,11 +260,10 @@ static void writer_that_went_round_is_followed(void **state)
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
-static void any_garbage_is_read_without_harm(void **state)
+TEST(any_garbage_is_read_without_harm)
 {
 	const struct event_head *head;
 
-	(void)state;
 	choose_seed();
 	for (int round = 0; round < 2000; round++) {
 		int bytes;
@@ -295,12 +284,11 @@ static void any_garbage_is_read_without_harm(void **state)
 }
 
 /* Between the check and the use, and between two looks. */
-static void what_was_looked_at_cannot_be_changed(void **state)
+TEST(what_was_looked_at_cannot_be_changed)
 {
 	const struct event_head *head;
 	struct event_head before;
 
-	(void)state;
 	put(4, 7);
 	put(4, 8);
 	assert_int_equal(ring_peek(&out, &head), 32);
@@ -313,9 +301,8 @@ static void what_was_looked_at_cannot_be_changed(void **state)
 	assert_int_equal(head->ticks, 8);
 }
 
-static void longest_event_is_copied_whole(void **state)
+TEST(longest_event_is_copied_whole)
 {
-	(void)state;
 	put(3, 1);
 	put(RING_EVENT_MAX / 8, 2);
 	put(3, 3);
@@ -324,11 +311,10 @@ static void longest_event_is_copied_whole(void **state)
 	take(3, 3);
 }
 
-static void head_is_read_as_it_was(void **state)
+TEST(head_is_read_as_it_was)
 {
 	struct ring_head head;
 
-	(void)state;
 	in.head->polls[RING_POLLS - 1].empty = 9;
 	ring_drop(&in, 100);
 	ring_read_head(&out, &head);
@@ -339,9 +325,8 @@ static void head_is_read_as_it_was(void **state)
 	assert_int_equal(head.polls[RING_POLLS - 1].empty, 9);
 }
 
-static void drops_are_counted_with_their_times(void **state)
+TEST(drops_are_counted_with_their_times)
 {
-	(void)state;
 	ring_drop(&in, 100);
 	ring_drop(&in, 200);
 	ring_drop(&in, 300);
@@ -350,11 +335,10 @@ static void drops_are_counted_with_their_times(void **state)
 	assert_int_equal(atomic_load(&out.head->drop_last), 300);
 }
 
-static void open_of_no_ring_is_refused(void **state)
+TEST(open_of_no_ring_is_refused)
 {
 	struct ring ring = { 0 };
 
-	(void)state;
 	assert_int_equal(ring_open(&ring, "/no/such/ring"), -ENOENT);
 	in.head->bytes *= 2;
 	assert_int_equal(ring_open(&ring, path), -EPROTO);
@@ -371,11 +355,10 @@ static void open_of_no_ring_is_refused(void **state)
 	assert_null(ring.head);
 }
 
-static void create_wants_a_power_of_two(void **state)
+TEST(create_wants_a_power_of_two)
 {
 	struct ring ring;
 
-	(void)state;
 	assert_int_equal(ring_create(&ring, "/tmp/x", RING_MIN + 8, 0, 0), -EINVAL);
 	assert_int_equal(ring_create(&ring, "/tmp/x", RING_MIN / 2, 0, 0), -EINVAL);
 	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), -EEXIST);
@@ -395,12 +378,11 @@ static void *write_many(void *arg)
 	return arg;
 }
 
-static void reader_follows_a_writer_in_another_thread(void **state)
+TEST(reader_follows_a_writer_in_another_thread)
 {
 	const struct event_head *head;
 	pthread_t writer;
 
-	(void)state;
 	assert_int_equal(pthread_create(&writer, NULL, write_many, NULL), 0);
 	for (uint64_t i = 0; i < MANY; i++) {
 		while (!ring_peek(&out, &head))
@@ -421,11 +403,10 @@ static int write_growing(uint64_t events, size_t words)
 	return 0;
 }
 
-static void growing_ring_keeps_all_of_it(void **state)
+TEST(growing_ring_keeps_all_of_it)
 {
 	const struct event_head *head;
 
-	(void)state;
 	teardown(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0); /* 13 words fit no piece evenly */
@@ -436,11 +417,10 @@ static void growing_ring_keeps_all_of_it(void **state)
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
-static void cut_ring_is_read_up_to_the_cut(void **state)
+TEST(cut_ring_is_read_up_to_the_cut)
 {
 	const struct event_head *head;
 
-	(void)state;
 	teardown(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0);
@@ -452,9 +432,8 @@ static void cut_ring_is_read_up_to_the_cut(void **state)
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 }
 
-static void ring_that_cannot_grow_says_so(void **state)
+TEST(ring_that_cannot_grow_says_so)
 {
-	(void)state;
 	teardown(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	unlink(path);
@@ -463,12 +442,11 @@ static void ring_that_cannot_grow_says_so(void **state)
 }
 
 /* What has its name by now is not the ring, and stays as it is. */
-static void link_in_place_of_a_ring_is_not_followed(void **state)
+TEST(link_in_place_of_a_ring_is_not_followed)
 {
 	char other[] = "/tmp/ring_test.other.XXXXXX", bytes[64];
 	int fd = mkstemp(other);
 
-	(void)state;
 	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
 	teardown(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
@@ -482,20 +460,18 @@ static void link_in_place_of_a_ring_is_not_followed(void **state)
 	unlink(other);
 }
 
-static void file_that_others_may_write_is_no_ring(void **state)
+TEST(file_that_others_may_write_is_no_ring)
 {
-	(void)state;
 	assert_int_equal(chmod(path, 0620), 0);
 	assert_int_equal(ring_open(&out, path), -EACCES);
 }
 
 /* Nobody has read, or somebody has read a part: the file is left as it is. */
-static void leftover_is_read_from_where_it_can_be(void **state)
+TEST(leftover_is_read_from_where_it_can_be)
 {
 	struct ring left = { 0 };
 	const struct event_head *head;
 
-	(void)state;
 	put(8, 1);
 	put(8, 2);
 	take(8, 1);
@@ -529,9 +505,8 @@ static uint64_t file_blocks(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static void narrow_ring_takes_little_memory(void **state)
+TEST(narrow_ring_takes_little_memory)
 {
-	(void)state;
 	make_narrow(RING_BYTES);
 	assert_int_equal(ring_footprint(&in), RING_PAGE + RING_NARROW);
 	assert_true(file_blocks() <= RING_PAGE + RING_NARROW);
@@ -539,12 +514,11 @@ static void narrow_ring_takes_little_memory(void **state)
 }
 
 /* Whenever it is full, and sometimes when it is not. */
-static void any_sequence_crosses_turns(void **state)
+TEST(any_sequence_crosses_turns)
 {
 	static struct { size_t words; uint64_t value; } waiting[1 << 18];
 	uint64_t written = 0, read = 0;
 
-	(void)state;
 	choose_seed();
 	for (int round = 0; round < 20; round++) {
 		make_narrow(RING_BYTES);
@@ -572,12 +546,11 @@ static void any_sequence_crosses_turns(void **state)
 }
 
 /* Nothing in it, or all of it waiting: the reader goes through all that the writer has left. */
-static void reader_follows_several_turns_at_once(void **state)
+TEST(reader_follows_several_turns_at_once)
 {
 	const struct event_head *head;
 	uint64_t n = 0;
 
-	(void)state;
 	make_narrow(RING_BYTES);
 	assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0); /* before the first event */
 	assert_int_equal(ring_peek(&out, &head), 0);
@@ -593,12 +566,11 @@ static void reader_follows_several_turns_at_once(void **state)
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
-static void what_the_reader_has_left_is_given_back(void **state)
+TEST(what_the_reader_has_left_is_given_back)
 {
 	const uint64_t widest = RING_PAGE + RING_BYTES;
 	uint64_t n = 0;
 
-	(void)state;
 	make_narrow(RING_BYTES);
 	for (; ring_wider(&in); n++) {
 		if (!ring_room(&in, 64))
@@ -613,12 +585,11 @@ static void what_the_reader_has_left_is_given_back(void **state)
 }
 
 /* The writer's word is the only one on where it has turned, and may be any. */
-static void impossible_turn_is_damage(void **state)
+TEST(impossible_turn_is_damage)
 {
 	const uint64_t turns[] = { 4, 8, RING_NARROW + 8, UINT64_MAX, 1ull << 63 };
 	const struct event_head *head;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(turns) / sizeof(*turns); i++) {
 		make_narrow(RING_BYTES);
 		for (int j = 0; j < 49; j++)
@@ -634,11 +605,10 @@ static void impossible_turn_is_damage(void **state)
 }
 
 /* Each area is entered, and nothing is written there; there is none behind the last. */
-static void turn_to_nowhere_is_damage(void **state)
+TEST(turn_to_nowhere_is_damage)
 {
 	const struct event_head *head;
 
-	(void)state;
 	make_narrow(RING_BYTES);
 	put(8, 1);
 	take(8, 1);
@@ -650,11 +620,10 @@ static void turn_to_nowhere_is_damage(void **state)
 	assert_int_equal(out.mask + 1, RING_BYTES);
 }
 
-static void any_turns_are_read_without_harm(void **state)
+TEST(any_turns_are_read_without_harm)
 {
 	const struct event_head *head;
 
-	(void)state;
 	choose_seed();
 	for (int round = 0; round < 200; round++) {
 		int bytes;
@@ -673,11 +642,10 @@ static void any_turns_are_read_without_harm(void **state)
 	}
 }
 
-static void narrow_ring_of_no_shape_is_refused(void **state)
+TEST(narrow_ring_of_no_shape_is_refused)
 {
 	struct ring ring = { 0 };
 
-	(void)state;
 	make_narrow(RING_BYTES);
 	in.head->narrow = RING_NARROW / 2;
 	assert_int_equal(ring_open(&ring, path), -EPROTO);
@@ -690,13 +658,12 @@ static void narrow_ring_of_no_shape_is_refused(void **state)
 	assert_int_equal(ring_open(&ring, path), -EPROTO);
 }
 
-static void leftover_of_a_turn_is_read_from_where_it_can_be(void **state)
+TEST(leftover_of_a_turn_is_read_from_where_it_can_be)
 {
 	struct ring left = { 0 };
 	const struct event_head *head;
 	uint64_t n = 0;
 
-	(void)state;
 	make_narrow(RING_BYTES);
 	for (; in.area < 2; n++) {
 		if (!ring_room(&in, 64))
@@ -721,11 +688,10 @@ static void leftover_of_a_turn_is_read_from_where_it_can_be(void **state)
 	}
 }
 
-static void ring_that_cannot_widen_stays_as_it_is(void **state)
+TEST(ring_that_cannot_widen_stays_as_it_is)
 {
 	struct rlimit before, none;
 
-	(void)state;
 	make_narrow(RING_BYTES);
 	put(8, 1);
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
@@ -740,9 +706,8 @@ static void ring_that_cannot_widen_stays_as_it_is(void **state)
 }
 
 /* Its directory is removed, its user changed: who has a ring goes on in it. */
-static void ring_without_a_file_becomes_wider(void **state)
+TEST(ring_without_a_file_becomes_wider)
 {
-	(void)state;
 	make_narrow(RING_BYTES);
 	unlink(path);
 	put(8, 1);
@@ -754,11 +719,10 @@ static void ring_without_a_file_becomes_wider(void **state)
 	assert_int_equal(out.mask, in.mask);
 }
 
-static void ring_stays_narrow_where_files_must_be_short(void **state)
+TEST(ring_stays_narrow_where_files_must_be_short)
 {
 	struct rlimit before, little;
 
-	(void)state;
 	teardown(NULL);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	little = (struct rlimit){ 2 * RING_NARROW, before.rlim_max };
@@ -785,12 +749,11 @@ static void *write_and_widen(void *arg)
 	return arg;
 }
 
-static void reader_follows_turns_in_another_thread(void **state)
+TEST(reader_follows_turns_in_another_thread)
 {
 	const struct event_head *head;
 	pthread_t writer;
 
-	(void)state;
 	make_narrow(RING_BYTES);
 	assert_int_equal(pthread_create(&writer, NULL, write_and_widen, NULL), 0);
 	for (uint64_t i = 0; i < MANY; i++) {
@@ -799,49 +762,4 @@ static void reader_follows_turns_in_another_thread(void **state)
 		take(2 + i % 13, i);
 	}
 	pthread_join(writer, NULL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(any_sequence_comes_out_the_same),
-		TEST(empty_ring_has_no_event),
-		TEST(full_ring_has_no_room_until_read),
-		TEST(number_goes_on_after_2_to_the_32),
-		TEST(damage_costs_its_event),
-		TEST(impossible_tail_is_damage),
-		TEST(events_are_read_without_a_tail),
-		TEST(writer_that_went_round_is_followed),
-		TEST(any_garbage_is_read_without_harm),
-		TEST(what_was_looked_at_cannot_be_changed),
-		TEST(longest_event_is_copied_whole),
-		TEST(head_is_read_as_it_was),
-		TEST(drops_are_counted_with_their_times),
-		TEST(open_of_no_ring_is_refused),
-		TEST(create_wants_a_power_of_two),
-		TEST(reader_follows_a_writer_in_another_thread),
-		TEST(growing_ring_keeps_all_of_it),
-		TEST(cut_ring_is_read_up_to_the_cut),
-		TEST(ring_that_cannot_grow_says_so),
-		TEST(link_in_place_of_a_ring_is_not_followed),
-		TEST(file_that_others_may_write_is_no_ring),
-		TEST(leftover_is_read_from_where_it_can_be),
-		TEST(narrow_ring_takes_little_memory),
-		TEST(any_sequence_crosses_turns),
-		TEST(reader_follows_several_turns_at_once),
-		TEST(what_the_reader_has_left_is_given_back),
-		TEST(impossible_turn_is_damage),
-		TEST(turn_to_nowhere_is_damage),
-		TEST(any_turns_are_read_without_harm),
-		TEST(narrow_ring_of_no_shape_is_refused),
-		TEST(leftover_of_a_turn_is_read_from_where_it_can_be),
-		TEST(ring_that_cannot_widen_stays_as_it_is),
-		TEST(ring_without_a_file_becomes_wider),
-		TEST(ring_stays_narrow_where_files_must_be_short),
-		TEST(reader_follows_turns_in_another_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/wire/session.h"
+#include "tests/test.h"
 
 static void *outlive_leader(void *unused)
 {
@@ -53,11 +48,10 @@ static pid_t start_leaderless(void)
 	return pid;
 }
 
-static void process_without_its_leader_is_alive(void **state)
+TEST(process_without_its_leader_is_alive)
 {
 	pid_t pid = start_leaderless();
 
-	(void)state;
 	assert_true(session_process_alive(pid, 0));
 	assert_true(session_process_alive(pid, session_process_start(pid)));
 	kill(pid, SIGKILL);
@@ -65,12 +59,11 @@ static void process_without_its_leader_is_alive(void **state)
 	assert_false(session_process_alive(pid, 0));
 }
 
-static void zombie_is_not_alive(void **state)
+TEST(zombie_is_not_alive)
 {
 	siginfo_t info;
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid)
 		_exit(0);
 	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
@@ -78,9 +71,8 @@ static void zombie_is_not_alive(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void pid_with_another_start_is_not_alive(void **state)
+TEST(pid_with_another_start_is_not_alive)
 {
-	(void)state;
 	assert_true(session_process_alive(getpid(), session_process_start(getpid())));
 	assert_false(session_process_alive(getpid(), session_process_start(getpid()) + 1));
 }
@@ -99,12 +91,13 @@ static int remove_parent(void **state)
 	return rmdir(parent);
 }
 
-static void session_is_made_where_there_is_none(void **state)
+GROUP(make_parent, remove_parent);
+
+TEST(session_is_made_where_there_is_none)
 {
 	struct session first = { 0 }, second = { 0 };
 	char dir[64];
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/d", parent);
 	assert_int_equal(session_join(&first, dir), -ENOENT);
 	assert_int_equal(session_join_or_make(&first, dir), 0);
@@ -117,12 +110,11 @@ static void session_is_made_where_there_is_none(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
-static void page_whose_clock_makes_no_sense_is_refused(void **state)
+TEST(page_whose_clock_makes_no_sense_is_refused)
 {
 	struct session first = { 0 }, second = { 0 };
 	char dir[64];
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/d", parent);
 	assert_int_equal(session_join_or_make(&first, dir), 0);
 	assert_int_equal(first.clock.mult, first.page->clock.mult);
@@ -132,23 +124,21 @@ static void page_whose_clock_makes_no_sense_is_refused(void **state)
 	session_remove(&first);
 }
 
-static void collectors_session_is_not_made_again(void **state)
+TEST(collectors_session_is_not_made_again)
 {
 	struct session session = { 0 };
 	char dir[96];
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/verbatim-%u-AbCdEf", parent, (unsigned int)getuid());
 	assert_int_equal(session_join_or_make(&session, dir), -ENOENT);
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
-static void limit_is_for_all_rings(void **state)
+TEST(limit_is_for_all_rings)
 {
 	struct session session = { 0 };
 	char dir[64];
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/d", parent);
 	setenv("VERBATIM_LIMIT", "1M", 1);
 	assert_int_equal(session_join_or_make(&session, dir), 0);
@@ -160,14 +150,12 @@ static void limit_is_for_all_rings(void **state)
 	session_remove(&session);
 }
 
-
 /* Its name stands for another directory of ours: nothing is done there. */
-static void directory_in_its_place_is_left_alone(void **state)
+TEST(directory_in_its_place_is_left_alone)
 {
 	char away[SESSION_PATH + 8], file[SESSION_PATH + 16];
 	struct session session;
 
-	(void)state;
 	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
 	snprintf(away, sizeof(away), "%s.away", session.dir);
 	snprintf(file, sizeof(file), "%s/ring.0", session.dir);
@@ -185,7 +173,7 @@ static void directory_in_its_place_is_left_alone(void **state)
 	assert_int_equal(access(session.dir, F_OK), -1);
 }
 
-static void rings_are_listed_in_order(void **state)
+TEST(rings_are_listed_in_order)
 {
 	static const char *const names[] = { "ring.10", "ring.9", "ring.0", "ring.01", "ring.",
 					     "ring.x", "ring.-1", "ring.1048576", "ring.4294967297",
@@ -194,7 +182,6 @@ static void rings_are_listed_in_order(void **state)
 	uint32_t *rings;
 	int at;
 
-	(void)state;
 	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
 	at = session_open_dir(&session);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -210,12 +197,11 @@ static void rings_are_listed_in_order(void **state)
 	close(at);
 }
 
-static void page_that_others_may_write_is_not_joined(void **state)
+TEST(page_that_others_may_write_is_not_joined)
 {
 	struct session session, joined;
 	char page[SESSION_PATH + 16];
 
-	(void)state;
 	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
 	snprintf(page, sizeof(page), "%s/session", session.dir);
 	assert_int_equal(chmod(page, 0602), 0);
@@ -224,11 +210,10 @@ static void page_that_others_may_write_is_not_joined(void **state)
 }
 
 /* Each of them ends, or the test does not. */
-static void who_comes_before_the_sleep_is_heard(void **state)
+TEST(who_comes_before_the_sleep_is_heard)
 {
 	struct session session = { 0 };
 
-	(void)state;
 	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
 	session_lie_down(&session);
 	errno = EXDEV;
@@ -238,12 +223,11 @@ static void who_comes_before_the_sleep_is_heard(void **state)
 	session_remove(&session);
 }
 
-static void sleeper_is_woken_by_another_process(void **state)
+TEST(sleeper_is_woken_by_another_process)
 {
 	struct session session = { 0 };
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
 	pid = fork();
 	if (!pid) {
@@ -260,24 +244,4 @@ static void sleeper_is_woken_by_another_process(void **state)
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	session_remove(&session);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(process_without_its_leader_is_alive),
-		cmocka_unit_test(zombie_is_not_alive),
-		cmocka_unit_test(pid_with_another_start_is_not_alive),
-		cmocka_unit_test(session_is_made_where_there_is_none),
-		cmocka_unit_test(page_whose_clock_makes_no_sense_is_refused),
-		cmocka_unit_test(collectors_session_is_not_made_again),
-		cmocka_unit_test(limit_is_for_all_rings),
-		cmocka_unit_test(directory_in_its_place_is_left_alone),
-		cmocka_unit_test(rings_are_listed_in_order),
-		cmocka_unit_test(page_that_others_may_write_is_not_joined),
-		cmocka_unit_test(who_comes_before_the_sleep_is_heard),
-		cmocka_unit_test(sleeper_is_woken_by_another_process),
-	};
-
-	return cmocka_run_group_tests(tests, make_parent, remove_parent);
 }

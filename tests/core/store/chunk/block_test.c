@@ -1,17 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
-#include <errno.h>
 #include <zstd.h>
 
 #include "core/store/chunk/batch.h"
 #include "core/store/chunk/block.h"
 #include "gen/verbs_gen.h"
+#include "tests/test.h"
 
 static struct batch batch;
 static struct packer packer;
@@ -52,9 +47,10 @@ static void load_all(void)
 		assert_int_equal(block_need(&block, (enum column_id)id), 0);
 }
 
-static void regular_traffic_takes_no_room(void **state)
+FIXTURE(NULL, teardown);
+
+TEST(regular_traffic_takes_no_room)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 4000; i++)
 		add_pair(1 + 2 * i, 7);
 	assert_int_equal(packer_pack(&packer, &batch), 0);
@@ -64,12 +60,11 @@ static void regular_traffic_takes_no_room(void **state)
 	assert_int_equal(block_get(&block, COLUMN_wr_id, 3999), 7);
 }
 
-static void extreme_values_are_kept(void **state)
+TEST(extreme_values_are_kept)
 {
 	const uint64_t values[] = { 0, UINT64_MAX, 1, 1ull << 63, INT64_MAX, 0, 5, 4, UINT64_MAX };
 	enum { N = sizeof(values) / sizeof(*values) };
 
-	(void)state;
 	for (uint64_t i = 0; i < N; i++)
 		add_pair(1 + 2 * i, values[i]);
 	assert_int_equal(packer_pack(&packer, &batch), 0);
@@ -82,9 +77,8 @@ static void extreme_values_are_kept(void **state)
 	assert_int_equal(block_get(&block, COLUMN_wr_id, N), 0);
 }
 
-static void batch_is_used_again(void **state)
+TEST(batch_is_used_again)
 {
-	(void)state;
 	for (uint64_t round = 1; round < 4; round++) {
 		for (uint64_t i = 0; i < 100; i++)
 			add_pair(1 + 2 * i, i * i * round);
@@ -95,7 +89,7 @@ static void batch_is_used_again(void **state)
 	}
 }
 
-static void impossible_lengths_add_nothing(void **state)
+TEST(impossible_lengths_add_nothing)
 {
 	struct {
 		struct event_post post;
@@ -103,7 +97,6 @@ static void impossible_lengths_add_nothing(void **state)
 	} e = { { .head = { .words = sizeof(e) / 8 }, .verb = VERB_post_send, .nwr = 1 }, { 0 } };
 	struct event_poll poll = { .head = { .words = sizeof(poll) / 8 }, .nwc = 1 };
 
-	(void)state;
 	e.wr.nsge = 1;
 	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	e.wr.nsge = 0;
@@ -134,12 +127,11 @@ static void walk_all(void)
 		walk_next_event(&block, &walk, true);
 }
 
-static void any_bytes_are_refused_or_safe(void **state)
+TEST(any_bytes_are_refused_or_safe)
 {
 	uint8_t *bytes;
 	int taken = 0;
 
-	(void)state;
 	srand(5);
 	for (uint64_t i = 0; i < 300; i++)
 		add_pair(1 + 2 * i, (uint64_t)rand());
@@ -165,9 +157,8 @@ static void any_bytes_are_refused_or_safe(void **state)
 	free(bytes);
 }
 
-static void cut_off_chunk_is_refused(void **state)
+TEST(cut_off_chunk_is_refused)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 50; i++)
 		add_pair(1 + 2 * i, i * i);
 	assert_int_equal(packer_pack(&packer, &batch), 0);
@@ -175,7 +166,16 @@ static void cut_off_chunk_is_refused(void **state)
 		assert_int_equal(block_load(&block, packer.bytes, n, FAMILIES_ALL), -EBADMSG);
 }
 
-static void extras_of_completions_must_fit(void **state)
+TEST(families_must_fit_each_other)
+{
+	add_pair(1, 1);
+	column_put(&batch.columns[COLUMN_addr], 1); /* one element too many */
+	assert_int_equal(packer_pack(&packer, &batch), 0);
+	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), -EBADMSG);
+	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILY_BIT(WC)), 0);
+}
+
+TEST(extras_of_completions_must_fit)
 {
 	struct {
 		struct event_poll poll;
@@ -185,7 +185,6 @@ static void extras_of_completions_must_fit(void **state)
 			  .nwc = 1 },
 		.extra = { .parts = WC_FLOW_TAG, .flow_tag = 7 } };
 
-	(void)state;
 	assert_int_equal(batch_poll(&batch, &p.poll, 1, 1, 0), 0);
 	assert_int_equal(packer_pack(&packer, &batch), 0);
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), 0);
@@ -195,16 +194,6 @@ static void extras_of_completions_must_fit(void **state)
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), -EBADMSG);
 	p.poll.head.words--; /* cut off */
 	assert_int_equal(batch_poll(&batch, &p.poll, 2, 2, 0), -EBADMSG);
-}
-
-static void families_must_fit_each_other(void **state)
-{
-	(void)state;
-	add_pair(1, 1);
-	column_put(&batch.columns[COLUMN_addr], 1); /* one element too many */
-	assert_int_equal(packer_pack(&packer, &batch), 0);
-	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), -EBADMSG);
-	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILY_BIT(WC)), 0);
 }
 
 /* @events notifies, all alike: a few bytes, however many they are. */
@@ -218,23 +207,21 @@ static void pack_notifies(uint32_t events)
 	batch_clear(&batch);
 }
 
-static void more_rows_than_are_written_are_refused(void **state)
+TEST(more_rows_than_are_written_are_refused)
 {
-	(void)state;
 	pack_notifies(BATCH_EVENTS_MAX);
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), 0);
 	pack_notifies(BATCH_EVENTS_MAX + 1);
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), -EBADMSG);
 }
 
-static void no_memory_for_a_size_that_the_bytes_do_not_have(void **state)
+TEST(no_memory_for_a_size_that_the_bytes_do_not_have)
 {
 	/* version, 1 column: kind, zstd, 8192 rows, packed and unpacked bytes; a frame of 1 byte */
 	const uint8_t head[] = { CHUNK_VERSION, 1, COLUMN_kind, COLUMN_ZSTD, 0x80, 0x40 };
 	uint8_t bytes[128];
 	size_t packed = ZSTD_compress(bytes + 64, 64, "", 1, 1), n = sizeof(head);
 
-	(void)state;
 	memcpy(bytes, head, n);
 	n += varint_put(bytes + n, packed);
 	n += varint_put(bytes + n, 81920);
@@ -243,7 +230,7 @@ static void no_memory_for_a_size_that_the_bytes_do_not_have(void **state)
 	assert_int_equal(block.scratch_size, 0);
 }
 
-static void a_post_without_end_is_cut(void **state)
+TEST(a_post_without_end_is_cut)
 {
 	enum { NWR = 1000 };
 	static struct {
@@ -253,7 +240,6 @@ static void a_post_without_end_is_cut(void **state)
 			  .verb = VERB_post_send, .nwr = NWR } };
 	uint32_t parts = 0;
 
-	(void)state;
 	while (!batch_post(&batch, &e.post, parts + 1, 1, 0))
 		assert_true(++parts < 1000);
 	assert_true(parts * NWR >= EVENT_POST_WRS); /* an honest one fits */
@@ -261,25 +247,4 @@ static void a_post_without_end_is_cut(void **state)
 	assert_int_equal(packer_pack(&packer, &batch), 0);
 	load_all();
 	assert_int_equal(block_count(&block, COLUMN_wr_id), parts * NWR);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(regular_traffic_takes_no_room),
-		TEST(extreme_values_are_kept),
-		TEST(batch_is_used_again),
-		TEST(impossible_lengths_add_nothing),
-		TEST(any_bytes_are_refused_or_safe),
-		TEST(cut_off_chunk_is_refused),
-		TEST(families_must_fit_each_other),
-		TEST(extras_of_completions_must_fit),
-		TEST(more_rows_than_are_written_are_refused),
-		TEST(no_memory_for_a_size_that_the_bytes_do_not_have),
-		TEST(a_post_without_end_is_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

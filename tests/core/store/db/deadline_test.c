@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sqlite3.h>
 
@@ -12,6 +6,7 @@
 #include "core/store/db/file.h"
 #include "core/store/unpack.h"
 #include "tests/core/store/make_events.h"
+#include "tests/test.h"
 
 enum { POSTS = 20000 };
 
@@ -45,14 +40,15 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void cursor_ends_by_it(void **state)
+FIXTURE(setup, teardown);
+
+TEST(cursor_ends_by_it)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
 	struct trace *trace;
 	int more, n = 0;
 
-	(void)state;
 	assert_int_equal(trace_open(path, &trace), 0);
 	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
 	assert_int_equal(cursor_next(cursor, &event), 1);
@@ -65,13 +61,12 @@ static void cursor_ends_by_it(void **state)
 	trace_close(trace);
 }
 
-static void query_ends_by_it(void **state)
+TEST(query_ends_by_it)
 {
 	static const char sql[] = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r)"
 				  " SELECT count(*) FROM r";
 	struct trace *trace;
 
-	(void)state;
 	assert_int_equal(trace_open(path, &trace), 0);
 	deadline_start(1);
 	assert_int_equal(sqlite3_exec(trace_db(trace), sql, NULL, NULL, NULL), SQLITE_INTERRUPT);
@@ -81,30 +76,15 @@ static void query_ends_by_it(void **state)
 	trace_close(trace);
 }
 
-static void half_of_an_unpacked_trace_is_removed(void **state)
+TEST(half_of_an_unpacked_trace_is_removed)
 {
-	(void)state;
 	deadline_start(1);
 	assert_int_equal(trace_unpack(path, plain), -ETIME);
 	assert_int_not_equal(access(plain, F_OK), 0);
 }
 
-static void far_deadline_is_none(void **state)
+TEST(far_deadline_is_none)
 {
-	(void)state;
 	assert_false(deadline_is_over());
 	assert_int_equal(trace_unpack(path, plain), 0);
-}
-
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(cursor_ends_by_it),
-		TEST(query_ends_by_it),
-		TEST(half_of_an_unpacked_trace_is_removed),
-		TEST(far_deadline_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sqlite3.h>
 
@@ -11,6 +5,7 @@
 #include "core/store/db/file.h"
 #include "core/store/unpack.h"
 #include "tests/core/store/make_events.h"
+#include "tests/test.h"
 
 static char path[256], plain[256];
 
@@ -62,9 +57,10 @@ static void change(const char *name, const char *sql)
 	sqlite3_close(db);
 }
 
-static void what_we_make_is_ours(void **state)
+FIXTURE(setup, teardown);
+
+TEST(what_we_make_is_ours)
 {
-	(void)state;
 	assert_int_equal(open_it(path), 0);
 	assert_int_equal(open_it(plain), 0);
 	change(plain, "CREATE INDEX process_pid ON process(pid); VACUUM");
@@ -91,9 +87,8 @@ static const char *const strange[] = {
 	" 'CREATE VIRTUAL TABLE x USING json_each')",
 };
 
-static void anything_else_is_refused(void **state)
+TEST(anything_else_is_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
 		const char *names[] = { path, plain };
 
@@ -108,12 +103,11 @@ static void anything_else_is_refused(void **state)
 }
 
 /* Completing writes: nothing of the schema may be run by it. */
-static void unfinished_trace_is_refused_likewise(void **state)
+TEST(unfinished_trace_is_refused_likewise)
 {
 	sqlite3_stmt *stmt;
 	sqlite3 *db;
 
-	(void)state;
 	change(path, "UPDATE meta SET value = 'recording' WHERE key = 'state';"
 		     "DELETE FROM meta WHERE key = 'recorder';"
 		     "CREATE TRIGGER t AFTER UPDATE ON process BEGIN DELETE FROM call; END");
@@ -124,16 +118,4 @@ static void unfinished_trace_is_refused_likewise(void **state)
 	assert_true(sqlite3_column_int(stmt, 0) > 0);
 	sqlite3_finalize(stmt);
 	sqlite3_close(db);
-}
-
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(what_we_make_is_ours),
-		TEST(anything_else_is_refused),
-		TEST(unfinished_trace_is_refused_likewise),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #include "core/store/db/sql.h"
 #include "core/store/db/vfs.h"
+#include "tests/test.h"
 
 static char dir[64], path[128], beside[128], other[128];
 static sqlite3 *db;
@@ -70,20 +65,20 @@ static int open_as(const char *name, int flags)
 
 enum { JOURNAL = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE };
 
-static void super_journal_is_never_opened_or_deleted(void **state)
+FIXTURE(setup, teardown);
+
+TEST(super_journal_is_never_opened_or_deleted)
 {
-	(void)state;
 	assert_int_equal(open_as(other, SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_READONLY),
 			 SQLITE_CANTOPEN);
 	assert_int_equal(vfs()->xDelete(vfs(), other, 0), SQLITE_IOERR_DELETE);
 	assert_int_equal(access(other, F_OK), 0);
 }
 
-static void no_other_name_is_looked_at(void **state)
+TEST(no_other_name_is_looked_at)
 {
 	int there = 1;
 
-	(void)state;
 	assert_int_equal(vfs()->xAccess(vfs(), "/", SQLITE_ACCESS_EXISTS, &there), SQLITE_OK);
 	assert_int_equal(there, 0);
 	assert_int_equal(open_as(other, JOURNAL), SQLITE_CANTOPEN);
@@ -91,11 +86,10 @@ static void no_other_name_is_looked_at(void **state)
 			 SQLITE_CANTOPEN);
 }
 
-static void journal_is_ours_alone(void **state)
+TEST(journal_is_ours_alone)
 {
 	struct stat st;
 
-	(void)state;
 	umask(0);
 	assert_int_equal(open_as(beside, JOURNAL), SQLITE_OK);
 	assert_int_equal(stat(beside, &st), 0);
@@ -106,38 +100,34 @@ static void journal_is_ours_alone(void **state)
 	assert_int_equal(vfs_check(path), -EINVAL);
 }
 
-static void journal_behind_a_link_is_refused(void **state)
+TEST(journal_behind_a_link_is_refused)
 {
-	(void)state;
 	assert_int_equal(symlink(other, beside), 0);
 	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
 	assert_int_equal(vfs_check(path), -EINVAL);
 }
 
-static void reader_has_no_journal(void **state)
+TEST(reader_has_no_journal)
 {
 	sqlite3_close(db);
 	db = NULL;
-	(void)state;
 	make_file(beside);
 	assert_int_equal(sql_open(path, SQLITE_OPEN_READONLY, &db), 0);
 	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
 	assert_int_equal(vfs()->xDelete(vfs(), beside, 0), SQLITE_IOERR_DELETE);
 }
 
-static void nothing_is_left_of_a_closed_database(void **state)
+TEST(nothing_is_left_of_a_closed_database)
 {
-	(void)state;
 	sqlite3_close(db);
 	db = NULL;
 	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
 }
 
-static void writer_keeps_readers_out(void **state)
+TEST(writer_keeps_readers_out)
 {
 	sqlite3 *reader;
 
-	(void)state;
 	assert_int_equal(sql_exec(db, "CREATE TABLE t(x); BEGIN IMMEDIATE"), 0);
 	assert_int_equal(sql_open(path, SQLITE_OPEN_READONLY, &reader), 0);
 	assert_int_equal(sqlite3_exec(reader, "SELECT * FROM t", NULL, NULL, NULL), SQLITE_BUSY);
@@ -147,32 +137,14 @@ static void writer_keeps_readers_out(void **state)
 }
 
 /* SQLite's own functions, as any other program has them, see our locks. */
-static void other_programs_see_the_lock(void **state)
+TEST(other_programs_see_the_lock)
 {
 	sqlite3 *plain;
 
-	(void)state;
 	assert_int_equal(sql_exec(db, "CREATE TABLE t(x); BEGIN IMMEDIATE"), 0);
 	assert_int_equal(sqlite3_open_v2(path, &plain, SQLITE_OPEN_READONLY, "unix"), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(plain, "SELECT * FROM t", NULL, NULL, NULL), SQLITE_BUSY);
 	assert_int_equal(sql_exec(db, "COMMIT"), 0);
 	assert_int_equal(sqlite3_exec(plain, "SELECT * FROM t", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(plain);
-}
-
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(super_journal_is_never_opened_or_deleted),
-		TEST(no_other_name_is_looked_at),
-		TEST(journal_is_ours_alone),
-		TEST(journal_behind_a_link_is_refused),
-		TEST(reader_has_no_journal),
-		TEST(nothing_is_left_of_a_closed_database),
-		TEST(writer_keeps_readers_out),
-		TEST(other_programs_see_the_lock),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

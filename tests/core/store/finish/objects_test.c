@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sqlite3.h>
 
 #include "core/store/open.h"
 #include "core/store/finish/complete.h"
 #include "tests/core/store/make_events.h"
+#include "tests/test.h"
 
 static char path[256];
 static struct writer *writer;
@@ -90,11 +85,12 @@ static uint32_t create_qp(uint32_t qp_num)
 			 (int64_t)MAKE_PTR(&world.qp), 0);
 }
 
-static void each_kind_has_its_numbers_and_parent(void **state)
+FIXTURE(setup, teardown);
+
+TEST(each_kind_has_its_numbers_and_parent)
 {
 	const struct object *device, *context, *pd, *mr, *qp, *cq;
 
-	(void)state;
 	finish();
 	device = named("soft0", 1);
 	context = named("context1", 1);
@@ -121,7 +117,7 @@ static void alter(sqlite3 *db, const char *sql)
 }
 
 /* What a stranger may have written; who follows it would not come back. */
-static void impossible_rows_are_einval(void **state)
+TEST(impossible_rows_are_einval)
 {
 	static const char *const alterations[] = {
 		"UPDATE object SET parent = id WHERE kind = 'context'",
@@ -134,7 +130,6 @@ static void impossible_rows_are_einval(void **state)
 	};
 	sqlite3 *db;
 
-	(void)state;
 	finish();
 	trace_close(trace);
 	trace = NULL;
@@ -155,12 +150,11 @@ static void impossible_rows_are_einval(void **state)
 	sqlite3_close(db);
 }
 
-static void times_can_be_subtracted(void **state)
+TEST(times_can_be_subtracted)
 {
 	const struct object *qp;
 	sqlite3 *db;
 
-	(void)state;
 	finish();
 	trace_close(trace);
 	trace = NULL;
@@ -173,12 +167,11 @@ static void times_can_be_subtracted(void **state)
 	assert_true(qp->destroyed_at - qp->created_at > 0);
 }
 
-static void address_that_comes_back_is_another_object(void **state)
+TEST(address_that_comes_back_is_another_object)
 {
 	const struct object *first, *second;
 	uint32_t gone;
 
-	(void)state;
 	gone = destroy_qp(0);
 	create_qp(18);
 	finish();
@@ -201,19 +194,17 @@ static void address_that_comes_back_is_another_object(void **state)
 	assert_null(trace_object_at(trace, 9, OBJECT_qp, first->handle, INT64_MAX));
 }
 
-static void destroy_that_fails_ends_nothing(void **state)
+TEST(destroy_that_fails_ends_nothing)
 {
-	(void)state;
 	destroy_qp(16);
 	finish();
 	assert_int_equal(named("qp1", 1)->destroyed_at, INT64_MAX);
 }
 
-static void second_destroy_changes_nothing(void **state)
+TEST(second_destroy_changes_nothing)
 {
 	uint32_t gone;
 
-	(void)state;
 	gone = destroy_qp(0);
 	destroy_qp(0);
 	finish();
@@ -223,15 +214,14 @@ static void second_destroy_changes_nothing(void **state)
 			       " (SELECT id FROM object WHERE name = 'qp1')"), 2);
 }
 
-static void creation_that_fails_makes_nothing(void **state)
+TEST(creation_that_fails_makes_nothing)
 {
-	(void)state;
 	make_verb(&maker, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)), 0, 12);
 	finish();
 	assert_int_equal(count_of(OBJECT_qp), 1);
 }
 
-static void creation_inside_a_creation_is_the_outer_ones(void **state)
+TEST(creation_inside_a_creation_is_the_outer_ones)
 {
 	struct ibv_qp inner = { .context = &world.context, .pd = &world.pd, .qp_num = 99 };
 	const uint64_t args[] = { MAKE_PTR(&world.context), 0 };
@@ -239,7 +229,6 @@ static void creation_inside_a_creation_is_the_outer_ones(void **state)
 	const struct object *qp;
 	uint32_t outer, in;
 
-	(void)state;
 	outer = make_call(&maker, VERB_create_qp_ex, 0, 0, args);
 	in = make_call(&maker, VERB_create_qp, 1, 0, inner_args);
 	make_return(&maker, in, VERB_create_qp, inner_args, (int64_t)MAKE_PTR(&inner), 0);
@@ -253,12 +242,11 @@ static void creation_inside_a_creation_is_the_outer_ones(void **state)
 			       " (SELECT id FROM object WHERE name = 'qp2')"), 2);
 }
 
-static void destroy_inside_a_destroy_is_the_outer_ones(void **state)
+TEST(destroy_inside_a_destroy_is_the_outer_ones)
 {
 	const uint64_t args[] = { MAKE_PTR(&world.qp) };
 	uint32_t outer, inner;
 
-	(void)state;
 	outer = make_call(&maker, VERB_destroy_qp, 0, 0, args);
 	inner = make_call(&maker, VERB_destroy_qp, 1, 0, args);
 	make_return(&maker, inner, VERB_destroy_qp, args, 0, 0);
@@ -267,23 +255,21 @@ static void destroy_inside_a_destroy_is_the_outer_ones(void **state)
 	assert_int_equal(named("qp1", 1)->destroyed.n, outer);
 }
 
-static void device_of_two_lists_is_one(void **state)
+TEST(device_of_two_lists_is_one)
 {
 	struct ibv_device *list[] = { &world.device, NULL };
 	int n = 1;
 
-	(void)state;
 	make_verb(&maker, VERB_get_device_list, MAKE_ARGS(MAKE_PTR(&n)), (int64_t)MAKE_PTR(list), 0);
 	finish();
 	assert_int_equal(count_of(OBJECT_device), 1);
 	assert_int_equal(query("SELECT count(*) FROM device WHERE name = 'soft0'"), 1);
 }
 
-static void device_opened_twice_is_two_contexts(void **state)
+TEST(device_opened_twice_is_two_contexts)
 {
 	struct ibv_context other = { .device = &world.device };
 
-	(void)state;
 	make_verb(&maker, VERB_open_device, MAKE_ARGS(MAKE_PTR(&world.device)),
 		  (int64_t)MAKE_PTR(&other), 0);
 	make_verb(&maker, VERB_close_device, MAKE_ARGS(MAKE_PTR(&other)), 0, 0);
@@ -293,11 +279,10 @@ static void device_opened_twice_is_two_contexts(void **state)
 	assert_int_not_equal(named("context2", 1)->destroyed_at, INT64_MAX);
 }
 
-static void what_was_never_made_was_there_before(void **state)
+TEST(what_was_never_made_was_there_before)
 {
 	const struct object *srq;
 
-	(void)state;
 	make_verb(&maker, VERB_destroy_srq, MAKE_ARGS(0xabc000), 0, 0);
 	make_verb(&maker, VERB_destroy_cq, MAKE_ARGS(0xdef000), 16, 16);
 	finish();
@@ -309,13 +294,12 @@ static void what_was_never_made_was_there_before(void **state)
 	assert_int_equal(query("SELECT count(*) FROM ref WHERE object IS NULL"), 0);
 }
 
-static void child_finds_what_its_parent_made(void **state)
+TEST(child_finds_what_its_parent_made)
 {
 	struct maker child;
 	const struct object *qp;
 	uint64_t forked;
 
-	(void)state;
 	make_fork(&maker, 1);
 	forked = make_now++;
 	make_thread(&child, writer, 1, 200, 200);
@@ -335,11 +319,10 @@ static void child_finds_what_its_parent_made(void **state)
 	assert_int_equal(query("SELECT child FROM fork"), 2);
 }
 
-static void program_after_exec_is_another_process(void **state)
+TEST(program_after_exec_is_another_process)
 {
 	struct maker after;
 
-	(void)state;
 	make_thread(&after, writer, 1, 100, 101);
 	make_process(&after, 1, 0, 0, 0);
 	make_verb(&after, VERB_fork_init, MAKE_ARGS(0), 0, 0);
@@ -354,13 +337,12 @@ static void program_after_exec_is_another_process(void **state)
 }
 
 /* The new image's first event is read after what its second thread has said. */
-static void mark_of_a_new_image_is_its_own(void **state)
+TEST(mark_of_a_new_image_is_its_own)
 {
 	struct maker after, second;
 	size_t bytes = sizeof(struct event_mark) + 8;
 	struct event_mark *mark;
 
-	(void)state;
 	make_thread(&after, writer, 1, 100, 101);
 	make_thread(&second, writer, 2, 100, 102);
 	mark = make_room(&second, EVENT_MARK, 0, bytes);
@@ -375,12 +357,11 @@ static void mark_of_a_new_image_is_its_own(void **state)
 	assert_int_equal(query("SELECT process FROM mark WHERE text = 'here'"), 2);
 }
 
-static void references_name_their_path(void **state)
+TEST(references_name_their_path)
 {
 	struct ibv_cq *got = &world.cq;
 	void *context = NULL;
 
-	(void)state;
 	make_verb(&maker, VERB_get_cq_event,
 		  MAKE_ARGS(0x9000, MAKE_PTR(&got), MAKE_PTR(&context)), 0, 0);
 	finish();
@@ -390,7 +371,7 @@ static void references_name_their_path(void **state)
 			       " r.path = 'out.cq' AND o.name = 'cq1'"), 1);
 }
 
-static void asynchronous_event_knows_its_object(void **state)
+TEST(asynchronous_event_knows_its_object)
 {
 	struct ibv_async_event event = { .element.qp = &world.qp,
 					 .event_type = IBV_EVENT_QP_FATAL };
@@ -398,7 +379,6 @@ static void asynchronous_event_knows_its_object(void **state)
 	const uint64_t get[] = { MAKE_PTR(&world.context), MAKE_PTR(&event) };
 	const uint64_t get_port[] = { MAKE_PTR(&world.context), MAKE_PTR(&port) };
 
-	(void)state;
 	make_verb(&maker, VERB_get_async_event, get, 0, 0);
 	make_verb(&maker, VERB_ack_async_event, MAKE_ARGS(MAKE_PTR(&event)), 0, 0);
 	make_verb(&maker, VERB_get_async_event, get_port, 0, 0);
@@ -410,12 +390,11 @@ static void asynchronous_event_knows_its_object(void **state)
 			 named("qp1", 1)->id);
 }
 
-static void poll_counters_survive_their_cq(void **state)
+TEST(poll_counters_survive_their_cq)
 {
 	struct event_wc wc = make_wc(1, 0, IBV_WC_SEND, 17);
 	struct event_count *count;
 
-	(void)state;
 	make_poll(&maker, &world.cq, 10, &wc, 1);
 	count = make_room(&maker, EVENT_COUNT, 0, sizeof(*count));
 	count->ring = 0;
@@ -432,35 +411,11 @@ static void poll_counters_survive_their_cq(void **state)
 	assert_int_equal(query("SELECT sum(empty) FROM poll"), 13);
 }
 
-static void devices_are_known_by_their_attributes(void **state)
-{
-	struct ibv_device_attr_ex attr = { .orig_attr = { .vendor_id = 77, .phys_port_cnt = 1 } };
-	struct ibv_port_attr port = { .state = IBV_PORT_ACTIVE, .lid = 9 };
-	struct ibv_gid_entry gids[2] = { { .gid_index = 0, .port_num = 1 },
-					 { .gid_index = 1, .port_num = 1 } };
-	const uint64_t query_gids[] = { MAKE_PTR(&world.context), MAKE_PTR(gids), 16, 0,
-					sizeof(gids[0]) };
-	const uint64_t query_port[] = { MAKE_PTR(&world.context), 1, MAKE_PTR(&port), sizeof(port) };
-
-	(void)state;
-	gids[1].gid.raw[15] = 0x2a;
-	make_verb(&maker, VERB_query_device_ex,
-		  MAKE_ARGS(MAKE_PTR(&world.context), 0, MAKE_PTR(&attr), sizeof(attr)), 0, 0);
-	make_verb(&maker, VERB_query_port, query_port, 0, 0);
-	make_verb(&maker, VERB_query_gid_table, query_gids, 2, 0);
-	finish();
-	assert_int_equal(query("SELECT vendor_id FROM device"), 77);
-	assert_int_equal(query("SELECT lid FROM port WHERE state = 'IBV_PORT_ACTIVE'"), 9);
-	assert_int_equal(query("SELECT count(*) FROM gid"), 2);
-	assert_int_equal(query("SELECT idx FROM gid WHERE gid LIKE '%2a'"), 1);
-}
-
 /* As another version wrote it, or a disk lost it. */
-static void damaged_row_costs_its_call(void **state)
+TEST(damaged_row_costs_its_call)
 {
 	sqlite3 *db;
 
-	(void)state;
 	finish();
 	trace_close(trace);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -474,32 +429,24 @@ static void damaged_row_costs_its_call(void **state)
 	assert_int_equal(count_of(OBJECT_qp), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
+TEST(devices_are_known_by_their_attributes)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(each_kind_has_its_numbers_and_parent),
-		TEST(impossible_rows_are_einval),
-		TEST(times_can_be_subtracted),
-		TEST(address_that_comes_back_is_another_object),
-		TEST(destroy_that_fails_ends_nothing),
-		TEST(second_destroy_changes_nothing),
-		TEST(creation_that_fails_makes_nothing),
-		TEST(creation_inside_a_creation_is_the_outer_ones),
-		TEST(destroy_inside_a_destroy_is_the_outer_ones),
-		TEST(device_of_two_lists_is_one),
-		TEST(device_opened_twice_is_two_contexts),
-		TEST(what_was_never_made_was_there_before),
-		TEST(child_finds_what_its_parent_made),
-		TEST(program_after_exec_is_another_process),
-		TEST(mark_of_a_new_image_is_its_own),
-		TEST(references_name_their_path),
-		TEST(asynchronous_event_knows_its_object),
-		TEST(poll_counters_survive_their_cq),
-		TEST(damaged_row_costs_its_call),
-		TEST(devices_are_known_by_their_attributes),
-	};
+	struct ibv_device_attr_ex attr = { .orig_attr = { .vendor_id = 77, .phys_port_cnt = 1 } };
+	struct ibv_port_attr port = { .state = IBV_PORT_ACTIVE, .lid = 9 };
+	struct ibv_gid_entry gids[2] = { { .gid_index = 0, .port_num = 1 },
+					 { .gid_index = 1, .port_num = 1 } };
+	const uint64_t query_gids[] = { MAKE_PTR(&world.context), MAKE_PTR(gids), 16, 0,
+					sizeof(gids[0]) };
+	const uint64_t query_port[] = { MAKE_PTR(&world.context), 1, MAKE_PTR(&port), sizeof(port) };
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	gids[1].gid.raw[15] = 0x2a;
+	make_verb(&maker, VERB_query_device_ex,
+		  MAKE_ARGS(MAKE_PTR(&world.context), 0, MAKE_PTR(&attr), sizeof(attr)), 0, 0);
+	make_verb(&maker, VERB_query_port, query_port, 0, 0);
+	make_verb(&maker, VERB_query_gid_table, query_gids, 2, 0);
+	finish();
+	assert_int_equal(query("SELECT vendor_id FROM device"), 77);
+	assert_int_equal(query("SELECT lid FROM port WHERE state = 'IBV_PORT_ACTIVE'"), 9);
+	assert_int_equal(query("SELECT count(*) FROM gid"), 2);
+	assert_int_equal(query("SELECT idx FROM gid WHERE gid LIKE '%2a'"), 1);
 }

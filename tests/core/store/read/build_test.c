@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
-#include <errno.h>
 #include <infiniband/verbs.h>
 
 #include "core/store/read/build.h"
 #include "core/store/db/json.h"
+#include "tests/test.h"
 
 static uint64_t same(void *arg, const struct field_info *field, uint64_t recorded)
 {
@@ -50,7 +45,7 @@ static void assert_round(enum verb verb, const uint64_t *args)
 	free(second);
 }
 
-static void arguments_come_back_the_same(void **state)
+TEST(arguments_come_back_the_same)
 {
 	struct ibv_qp_init_attr init = { .send_cq = (void *)0x10, .recv_cq = (void *)0x20,
 					 .qp_type = IBV_QPT_UD, .cap = { 1, 2, 3, 4, 5 } };
@@ -68,7 +63,6 @@ static void arguments_come_back_the_same(void **state)
 	const uint64_t create_ex[] = { 0x80, (uintptr_t)&ex };
 	const uint64_t no_attr[] = { 0x90, 0, 0 };
 
-	(void)state;
 	memset(ah.grh.dgid.raw, 0xa5, 16);
 	assert_round(VERB_create_qp, create);
 	assert_round(VERB_modify_qp, modify);
@@ -85,13 +79,12 @@ static uint64_t plus_one(void *arg, const struct field_info *field, uint64_t val
 	return value + 1;
 }
 
-static void handles_and_addresses_are_translated(void **state)
+TEST(handles_and_addresses_are_translated)
 {
 	uint64_t args[BUILD_ARGS];
 	struct build *build;
 	int asked = 0;
 
-	(void)state;
 	assert_int_equal(build_args(VERB_reg_mr, "{\"pd\":100,\"addr\":200,\"length\":300,"
 						 "\"access\":1}", plus_one, &asked, args, &build), 0);
 	assert_int_equal(args[0], 101);
@@ -101,12 +94,11 @@ static void handles_and_addresses_are_translated(void **state)
 	build_free(build);
 }
 
-static void outs_have_room_as_declared(void **state)
+TEST(outs_have_room_as_declared)
 {
 	uint64_t args[BUILD_ARGS];
 	struct build *build;
 
-	(void)state;
 	assert_int_equal(build_args(VERB_query_port, "{\"context\":1,\"port_num\":1,"
 						     "\"port_attr_len\":52}", same, NULL, args, &build), 0);
 	memset((void *)(uintptr_t)args[2], 0, sizeof(struct ibv_port_attr));
@@ -117,13 +109,12 @@ static void outs_have_room_as_declared(void **state)
 	build_free(build);
 }
 
-static void wrong_counts_and_sizes_have_room(void **state)
+TEST(wrong_counts_and_sizes_have_room)
 {
 	uint64_t args[BUILD_ARGS];
 	struct ibv_rwq_ind_table_init_attr *table;
 	struct build *build;
 
-	(void)state;
 	assert_int_equal(build_args(VERB_query_port, "{\"context\":1,\"port_num\":1,"
 						     "\"port_attr_len\":4611686018427387904}",
 				    same, NULL, args, &build), 0);
@@ -147,13 +138,12 @@ static void wrong_counts_and_sizes_have_room(void **state)
 	build_free(build);
 }
 
-static void outs_are_as_recorded(void **state)
+TEST(outs_are_as_recorded)
 {
 	struct ibv_port_attr port = { .state = IBV_PORT_ACTIVE, .lid = 5 };
 	const uint64_t args[] = { 1, 1, (uintptr_t)&port, sizeof(port) };
 	char *json;
 
-	(void)state;
 	assert_int_equal(args_out_json(VERB_query_port, args, 0, &json), 0);
 	assert_non_null(strstr(json, "\"state\":\"IBV_PORT_ACTIVE\""));
 	assert_non_null(strstr(json, "\"lid\":5"));
@@ -163,27 +153,12 @@ static void outs_are_as_recorded(void **state)
 	free(json);
 }
 
-static void no_json_is_einval(void **state)
+TEST(no_json_is_einval)
 {
 	uint64_t args[BUILD_ARGS];
 	struct build *build = (void *)-1;
 
-	(void)state;
 	assert_int_equal(build_args(VERB_reg_mr, "{", same, NULL, args, &build), -EINVAL);
 	assert_ptr_equal(build, (void *)-1);
 	build_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arguments_come_back_the_same),
-		cmocka_unit_test(handles_and_addresses_are_translated),
-		cmocka_unit_test(outs_have_room_as_declared),
-		cmocka_unit_test(wrong_counts_and_sizes_have_room),
-		cmocka_unit_test(outs_are_as_recorded),
-		cmocka_unit_test(no_json_is_einval),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <malloc.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 
 #include "core/store/open.h"
 #include "core/store/read/live.h"
 #include "tests/core/store/random_events.h"
+#include "tests/test.h"
 
 enum { THREADS = 3 };
 
@@ -50,7 +45,7 @@ static void follow_some(struct writer *w, struct cursor *cursor, struct prints *
 }
 
 /* The writer's events, followed with looks at random moments: what a reader of the file gets. */
-static void what_is_followed_is_what_is_read(void **state)
+TEST(what_is_followed_is_what_is_read)
 {
 	struct prints made = { 0 }, followed = { 0 }, read = { 0 };
 	struct maker makers[THREADS];
@@ -60,7 +55,6 @@ static void what_is_followed_is_what_is_read(void **state)
 	struct writer *w;
 	char path[256];
 
-	(void)state;
 	random_choose();
 	make_now = 1000;
 	snprintf(path, sizeof(path), "%s", make_path("live.db"));
@@ -113,7 +107,7 @@ static void follow(const char *path, struct writer **ret_writer, struct trace **
 }
 
 /* An address is another object's after its destroy; names count on, ids are not used again. */
-static void objects_come_and_go(void **state)
+TEST(objects_come_and_go)
 {
 	const char *path = make_path("objects.db");
 	const struct trace_event *e;
@@ -124,7 +118,6 @@ static void objects_come_and_go(void **state)
 	struct maker m;
 	uint32_t last = 0;
 
-	(void)state;
 	follow(path, &w, &trace, &cursor);
 	make_thread(&m, w, 0, 100, 100);
 	for (int i = 1; i <= 3; i++) {
@@ -151,7 +144,7 @@ static void objects_come_and_go(void **state)
 }
 
 /* A call that has not returned is given without its end, and its return when that comes. */
-static void return_comes_later(void **state)
+TEST(return_comes_later)
 {
 	const char *path = make_path("return.db");
 	const struct trace_event *e;
@@ -161,7 +154,6 @@ static void return_comes_later(void **state)
 	struct maker m;
 	uint32_t call;
 
-	(void)state;
 	follow(path, &w, &trace, &cursor);
 	make_thread(&m, w, 0, 100, 100);
 	call = make_call(&m, VERB_dealloc_pd, 0, 0, MAKE_ARGS(MAKE_PTR(&pd)));
@@ -197,7 +189,7 @@ static void make_pd(struct live *live, enum verb verb, uint64_t handle)
 }
 
 /* What has no number is not looked for among all others that have none: this took minutes. */
-static void many_objects_are_told_apart_at_once(void **state)
+TEST(many_objects_are_told_apart_at_once)
 {
 	const char *path = make_path("many.db");
 	enum { MANY = 200000 };
@@ -205,7 +197,6 @@ static void many_objects_are_told_apart_at_once(void **state)
 	struct trace *trace;
 	struct writer *w;
 
-	(void)state;
 	follow(path, &w, &trace, &cursor);
 	for (uint64_t i = 1; i <= MANY; i++)
 		make_pd(trace->live, VERB_alloc_pd, i * 64);
@@ -250,7 +241,7 @@ static void live_and_die(struct writer *w, struct cursor *cursor, int pid)
 }
 
 /* What a process had outstanding is not kept for longer than the process is there. */
-static void memory_is_that_of_who_lives(void **state)
+TEST(memory_is_that_of_who_lives)
 {
 	const char *path = make_path("memory.db");
 	struct cursor *cursor;
@@ -258,7 +249,6 @@ static void memory_is_that_of_who_lives(void **state)
 	struct writer *w;
 	size_t before;
 
-	(void)state;
 	follow(path, &w, &trace, &cursor);
 	for (int pid = 100; pid < 110; pid++)
 		live_and_die(w, cursor, pid);
@@ -270,17 +260,4 @@ static void memory_is_that_of_who_lives(void **state)
 	trace_close(trace);
 	assert_int_equal(writer_finish(w), 0);
 	unlink(path);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_followed_is_what_is_read),
-		cmocka_unit_test(objects_come_and_go),
-		cmocka_unit_test(return_comes_later),
-		cmocka_unit_test(many_objects_are_told_apart_at_once),
-		cmocka_unit_test(memory_is_that_of_who_lives),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

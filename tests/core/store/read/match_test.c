@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <stdlib.h>
+#include <infiniband/verbs.h>
 
 #include "core/store/chunk/abi.h"
 #include "core/store/read/match.h"
+#include "tests/test.h"
 
 enum { QP = 5, OTHER = 6, SRQ = 7, SEND_CQ = 8, RECV_CQ = 9 };
 
@@ -84,9 +79,10 @@ static uint64_t failed(uint64_t wr_id)
 	return complete_on(QP, 0, wr_id, IBV_WC_WR_FLUSH_ERR, 77).request.n;
 }
 
-static void numbers_are_those_of_the_header(void **state)
+FIXTURE(setup, teardown);
+
+TEST(numbers_are_those_of_the_header)
 {
-	(void)state;
 	assert_int_equal(ABI_WC_SUCCESS, IBV_WC_SUCCESS);
 	assert_int_equal(ABI_WC_RECV, IBV_WC_RECV);
 	assert_int_equal(ABI_WC_WITH_INV, IBV_WC_WITH_INV);
@@ -102,41 +98,37 @@ static void numbers_are_those_of_the_header(void **state)
 	assert_int_equal(ABI_WQS_RESET, IBV_WQS_RESET);
 }
 
-static void completion_finds_its_request(void **state)
+TEST(completion_finds_its_request)
 {
 	uint64_t n = send(42, IBV_SEND_SIGNALED);
 	struct match_found found = complete_on(QP, 0, 42, 0, IBV_WC_SEND);
 
-	(void)state;
 	assert_int_equal(found.request.n, n);
 	assert_int_equal(found.posted_at, n * 10);
 	assert_false(found.receive);
 	assert_int_equal(sent(42), 0);
 }
 
-static void wr_id_used_again_goes_by_order(void **state)
+TEST(wr_id_used_again_goes_by_order)
 {
 	uint64_t a = send(2, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
 
-	(void)state;
 	assert_int_equal(sent(2), a);
 	assert_int_equal(sent(2), b);
 }
 
-static void same_wr_id_on_both_sides_goes_by_opcode(void **state)
+TEST(same_wr_id_on_both_sides_goes_by_opcode)
 {
 	uint64_t r = receive(1), s = send(1, IBV_SEND_SIGNALED);
 
-	(void)state;
 	assert_int_equal(sent(1), s);
 	assert_int_equal(received(1), r);
 }
 
-static void unsignaled_are_retired_by_a_later_one(void **state)
+TEST(unsignaled_are_retired_by_a_later_one)
 {
 	uint64_t last;
 
-	(void)state;
 	for (int i = 0; i < 15; i++)
 		send(0, 0);
 	last = send(0, IBV_SEND_SIGNALED);
@@ -144,11 +136,10 @@ static void unsignaled_are_retired_by_a_later_one(void **state)
 	assert_int_equal(failed(0), 0); /* nothing is left */
 }
 
-static void sq_sig_all_signals_all(void **state)
+TEST(sq_sig_all_signals_all)
 {
 	uint64_t a, b;
 
-	(void)state;
 	match_add_qp(match, QP, &(struct match_qp){ .sq_sig_all = true });
 	a = send(0, 0);
 	b = send(0, 0);
@@ -156,22 +147,20 @@ static void sq_sig_all_signals_all(void **state)
 	assert_int_equal(sent(0), b);
 }
 
-static void poll_with_an_early_time_takes_nothing_away(void **state)
+TEST(poll_with_an_early_time_takes_nothing_away)
 {
 	uint64_t a = send(1, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
 
-	(void)state;
 	assert_int_equal(sent(2), b); /* polled by a thread whose clock is ahead */
 	assert_int_equal(sent(1), a);
 }
 
-static void list_counts_by_index(void **state)
+TEST(list_counts_by_index)
 {
 	const uint64_t ids[] = { 7, 8, 9 };
 	uint64_t n = post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 0, 0);
 	struct match_found found;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		found = complete_on(QP, 0, ids[i], 0, IBV_WC_SEND);
 		assert_int_equal(found.request.n, n);
@@ -179,11 +168,10 @@ static void list_counts_by_index(void **state)
 	}
 }
 
-static void failed_post_counts_up_to_bad_wr(void **state)
+TEST(failed_post_counts_up_to_bad_wr)
 {
 	const uint64_t ids[] = { 7, 8, 9 };
 
-	(void)state;
 	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 3);
 	assert_int_not_equal(sent(7), 0);
 	assert_int_not_equal(sent(8), 0);
@@ -194,11 +182,10 @@ static void failed_post_counts_up_to_bad_wr(void **state)
 	assert_int_equal(sent(7), 0);
 }
 
-static void error_goes_by_its_cq(void **state)
+TEST(error_goes_by_its_cq)
 {
 	uint64_t s, r;
 
-	(void)state;
 	match_add_qp(match, QP, &(struct match_qp){ .send_cq = SEND_CQ, .recv_cq = RECV_CQ });
 	r = receive(1);
 	s = send(1, IBV_SEND_SIGNALED);
@@ -206,14 +193,13 @@ static void error_goes_by_its_cq(void **state)
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 5, 0).request.n, r);
 }
 
-static void error_of_the_requester_is_a_sends(void **state)
+TEST(error_of_the_requester_is_a_sends)
 {
 	static const int statuses[] = { IBV_WC_MW_BIND_ERR,   IBV_WC_BAD_RESP_ERR,
 					IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
 					IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR };
 	uint64_t s;
 
-	(void)state;
 	receive(1); /* older, and in front there, too */
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
 		s = send(1, IBV_SEND_SIGNALED);
@@ -221,11 +207,10 @@ static void error_of_the_requester_is_a_sends(void **state)
 	}
 }
 
-static void error_goes_by_the_front(void **state)
+TEST(error_goes_by_the_front)
 {
 	uint64_t r, s;
 
-	(void)state;
 	receive(8);
 	r = receive(1);
 	s = send(1, IBV_SEND_SIGNALED);
@@ -238,9 +223,8 @@ static uint32_t candidates(uint64_t wr_id, int status)
 	return complete_on(QP, 0, wr_id, status, 77).candidates;
 }
 
-static void error_of_either_side_has_two_candidates(void **state)
+TEST(error_of_either_side_has_two_candidates)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		receive(1);
 		send(1, IBV_SEND_SIGNALED);
@@ -252,9 +236,8 @@ static void error_of_either_side_has_two_candidates(void **state)
 	assert_int_equal(candidates(2, IBV_WC_LOC_PROT_ERR), 1);
 }
 
-static void error_may_be_of_any_that_is_not_signaled(void **state)
+TEST(error_may_be_of_any_that_is_not_signaled)
 {
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		send(1, 0);
 	send(1, IBV_SEND_SIGNALED);
@@ -262,18 +245,16 @@ static void error_may_be_of_any_that_is_not_signaled(void **state)
 	assert_int_equal(candidates(1, IBV_WC_REM_ACCESS_ERR), 6);
 }
 
-static void error_of_an_unsignaled_request_is_found(void **state)
+TEST(error_of_an_unsignaled_request_is_found)
 {
 	uint64_t a = send(3, 0), b = send(4, 0);
 
-	(void)state;
 	assert_int_equal(failed(3), a);
 	assert_int_equal(failed(4), b);
 }
 
-static void flushes_empty_both_sides(void **state)
+TEST(flushes_empty_both_sides)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++) {
 		send(i, 0);
 		receive(100 + i);
@@ -285,9 +266,8 @@ static void flushes_empty_both_sides(void **state)
 	assert_int_equal(failed(0), 0);
 }
 
-static void reset_and_destroy_forget(void **state)
+TEST(reset_and_destroy_forget)
 {
-	(void)state;
 	send(1, IBV_SEND_SIGNALED);
 	receive(2);
 	match_reset(match, QP);
@@ -300,12 +280,11 @@ static void reset_and_destroy_forget(void **state)
 	match_reset(match, 12345);
 }
 
-static void shared_receives_are_found_from_any_queue(void **state)
+TEST(shared_receives_are_found_from_any_queue)
 {
 	const struct match_qp info = { .srq = SRQ };
 	const uint64_t ids[] = { 1, 2, 1 };
 
-	(void)state;
 	match_add_srq(match, SRQ, 100, 100, 0);
 	match_add_qp(match, QP, &info);
 	match_add_qp(match, OTHER, &info);
@@ -317,13 +296,12 @@ static void shared_receives_are_found_from_any_queue(void **state)
 }
 
 /* The queue pair of an XRC receive is not where it was posted; a work queue's number is of none. */
-static void receives_elsewhere_are_found_by_their_cq(void **state)
+TEST(receives_elsewhere_are_found_by_their_cq)
 {
 	enum { WQ = 11 };
 	const uint64_t same = 1;
 	uint64_t a, b, c;
 
-	(void)state;
 	match_add_qp(match, QP, &(struct match_qp){ 0 });
 	match_add_srq(match, SRQ, 100, 100, RECV_CQ);
 	match_add_srq(match, OTHER, 100, 100, RECV_CQ);
@@ -342,11 +320,10 @@ static void receives_elsewhere_are_found_by_their_cq(void **state)
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_RECV).request.n, 0);
 }
 
-static void grown_queue_keeps_all(void **state)
+TEST(grown_queue_keeps_all)
 {
 	uint64_t first;
 
-	(void)state;
 	match_add_srq(match, SRQ, 1, 1, 0);
 	match_add_qp(match, QP, &(struct match_qp){ .srq = SRQ });
 	match_grow_srq(match, SRQ, 30);
@@ -359,11 +336,10 @@ static void grown_queue_keeps_all(void **state)
 }
 
 /* Completions by an extended CQ are not seen: the oldest must go. */
-static void queues_do_not_grow_without_completions(void **state)
+TEST(queues_do_not_grow_without_completions)
 {
 	uint64_t n = 0;
 
-	(void)state;
 	match_add_qp(match, QP, &(struct match_qp){ .max_send_wr = 8 });
 	for (uint64_t i = 0; i < 100; i++)
 		n = send(i, IBV_SEND_SIGNALED);
@@ -371,20 +347,18 @@ static void queues_do_not_grow_without_completions(void **state)
 	assert_int_equal(sent(99), n);
 }
 
-static void unknown_queue_has_no_request(void **state)
+TEST(unknown_queue_has_no_request)
 {
-	(void)state;
 	assert_int_equal(complete_on(77, 0, 1, 0, IBV_WC_SEND).request.n, 0);
 	assert_int_equal(complete_on(0, 0, 1, 0, IBV_WC_SEND).request.n, 0);
 }
 
 /* Against a plain list that does the same slowly. */
-static void any_order_of_receives_is_matched(void **state)
+TEST(any_order_of_receives_is_matched)
 {
 	static struct { uint64_t wr_id, n; } waiting[4096];
 	size_t count = 0;
 
-	(void)state;
 	srand(3);
 	for (int i = 0; i < 20000; i++) {
 		uint64_t wr_id = (uint64_t)(rand() % 50);
@@ -404,12 +378,11 @@ static void any_order_of_receives_is_matched(void **state)
 	}
 }
 
-static void completion_without_a_number_is_of_who_has_the_request(void **state)
+TEST(completion_without_a_number_is_of_who_has_the_request)
 {
 	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
 	struct wc wc = { .wr_id = 2, .opcode = ABI_WC_RECV };
 
-	(void)state;
 	match_add_qp(match, QP, &qp);
 	match_add_qp(match, OTHER, &qp);
 	receive(1);
@@ -423,13 +396,12 @@ static void completion_without_a_number_is_of_who_has_the_request(void **state)
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
 }
 
-static void completion_without_a_number_is_of_the_oldest_request(void **state)
+TEST(completion_without_a_number_is_of_the_oldest_request)
 {
 	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = SEND_CQ };
 	struct wc wc = { .wr_id = 7 };
 	uint64_t id = 7;
 
-	(void)state;
 	match_add_qp(match, QP, &qp);
 	match_add_qp(match, OTHER, &qp);
 	post_list(VERB_post_send, OTHER, &id, 1, ABI_SEND_SIGNALED, 0, 0);
@@ -437,12 +409,11 @@ static void completion_without_a_number_is_of_the_oldest_request(void **state)
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), OTHER);
 }
 
-static void completion_without_a_number_is_of_the_only_queue_pair(void **state)
+TEST(completion_without_a_number_is_of_the_only_queue_pair)
 {
 	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
 	struct wc wc = { .wr_id = 7 };
 
-	(void)state;
 	match_add_qp(match, QP, &qp);
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
 	assert_int_equal(match_guess(match, RECV_CQ, &wc), QP);
@@ -465,9 +436,8 @@ static void add_old_qp(void)
 	match_add_qp(match, QP, &qp);
 }
 
-static void request_before_the_kept_is_not_taken_for_another(void **state)
+TEST(request_before_the_kept_is_not_taken_for_another)
 {
-	(void)state;
 	add_old_qp();
 	for (int i = 0; i < 10 * HELD; i++) { /* one is outstanding all the time */
 		send(0, ABI_SEND_SIGNALED);
@@ -480,11 +450,10 @@ static void request_before_the_kept_is_not_taken_for_another(void **state)
 	assert_int_equal(sent(0), 0); /* the reset is older than what is kept, too */
 }
 
-static void different_wr_ids_are_trusted_in_time(void **state)
+TEST(different_wr_ids_are_trusted_in_time)
 {
 	uint64_t n = 0;
 
-	(void)state;
 	add_old_qp();
 	for (uint64_t i = 0; i <= HELD; i++) {
 		n = send(i, ABI_SEND_SIGNALED);
@@ -496,28 +465,24 @@ static void different_wr_ids_are_trusted_in_time(void **state)
 	assert_int_equal(sent(1), n);
 }
 
-static void number_is_not_guessed_by_requests_that_are_not_known(void **state)
+TEST(number_is_not_guessed_by_requests_that_are_not_known)
 {
 	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
 	struct wc wc = { .wr_id = 3 };
 
-	(void)state;
 	add_old_qp();
 	match_add_qp(match, OTHER, &qp);
 	send(3, ABI_SEND_SIGNALED);
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 /* What it keeps goes by how many there are, not by their numbers. */
-static void any_number_may_stand_for_an_object(void **state)
+TEST(any_number_may_stand_for_an_object)
 {
 	static const uint32_t numbers[] = { 1, 3000000000u, UINT32_MAX };
 	const struct match_qp info = { .max_send_wr = 4 };
 	uint64_t wr_id = 7, n;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(match_add_qp(match, numbers[i], &info), 0);
 		n = post_list(VERB_post_send, numbers[i], &wr_id, 1, IBV_SEND_SIGNALED, 0, 0);
@@ -526,9 +491,8 @@ static void any_number_may_stand_for_an_object(void **state)
 	}
 }
 
-static void many_objects_keep_theirs(void **state)
+TEST(many_objects_keep_theirs)
 {
-	(void)state;
 	for (uint64_t i = 1; i <= 1000; i++)
 		post_list(VERB_post_send, (uint32_t)i * 64, &i, 1, IBV_SEND_SIGNALED, 0, 0);
 	for (uint32_t i = 3; i <= 1000; i += 3)
@@ -537,11 +501,10 @@ static void many_objects_keep_theirs(void **state)
 		assert_int_equal(complete_on(i * 64, 0, i, 0, IBV_WC_SEND).request.n, i % 3 ? i : 0);
 }
 
-static void what_a_process_had_goes_with_it(void **state)
+TEST(what_a_process_had_goes_with_it)
 {
 	uint64_t other, wr_id = 7;
 
-	(void)state;
 	match_at(match, 1, 1);
 	send(7, IBV_SEND_SIGNALED);
 	match_at(match, 2, 2);
@@ -549,44 +512,4 @@ static void what_a_process_had_goes_with_it(void **state)
 	match_exit(match, 1);
 	assert_int_equal(sent(7), 0);
 	assert_int_equal(complete_on(OTHER, 0, 7, 0, IBV_WC_SEND).request.n, other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(numbers_are_those_of_the_header),
-		TEST(completion_finds_its_request),
-		TEST(wr_id_used_again_goes_by_order),
-		TEST(same_wr_id_on_both_sides_goes_by_opcode),
-		TEST(unsignaled_are_retired_by_a_later_one),
-		TEST(sq_sig_all_signals_all),
-		TEST(poll_with_an_early_time_takes_nothing_away),
-		TEST(list_counts_by_index),
-		TEST(failed_post_counts_up_to_bad_wr),
-		TEST(error_goes_by_its_cq),
-		TEST(error_of_the_requester_is_a_sends),
-		TEST(error_goes_by_the_front),
-		TEST(error_of_either_side_has_two_candidates),
-		TEST(error_may_be_of_any_that_is_not_signaled),
-		TEST(error_of_an_unsignaled_request_is_found),
-		TEST(flushes_empty_both_sides),
-		TEST(reset_and_destroy_forget),
-		TEST(shared_receives_are_found_from_any_queue),
-		TEST(receives_elsewhere_are_found_by_their_cq),
-		TEST(grown_queue_keeps_all),
-		TEST(queues_do_not_grow_without_completions),
-		TEST(unknown_queue_has_no_request),
-		TEST(any_order_of_receives_is_matched),
-		TEST(completion_without_a_number_is_of_who_has_the_request),
-		TEST(completion_without_a_number_is_of_the_oldest_request),
-		TEST(completion_without_a_number_is_of_the_only_queue_pair),
-		TEST(request_before_the_kept_is_not_taken_for_another),
-		TEST(different_wr_ids_are_trusted_in_time),
-		TEST(number_is_not_guessed_by_requests_that_are_not_known),
-		TEST(any_number_may_stand_for_an_object),
-		TEST(many_objects_keep_theirs),
-		TEST(what_a_process_had_goes_with_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

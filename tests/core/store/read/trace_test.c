@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +8,7 @@
 
 #include "core/store/open.h"
 #include "tests/core/store/make_events.h"
+#include "tests/test.h"
 
 static char path[256];
 
@@ -90,11 +85,12 @@ static void write_file(const void *bytes, size_t n)
 	close(fd);
 }
 
-static void whole_trace_is_one_file(void **state)
+FIXTURE(setup, teardown);
+
+TEST(whole_trace_is_one_file)
 {
 	struct trace *trace;
 
-	(void)state;
 	make_trace();
 	assert_false(exists("-wal"));
 	assert_false(exists("-shm"));
@@ -114,42 +110,37 @@ static void whole_trace_is_one_file(void **state)
 	trace_close(trace);
 }
 
-static void trace_is_private(void **state)
+TEST(trace_is_private)
 {
 	struct stat st;
 
-	(void)state;
 	make_trace();
 	stat(path, &st);
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void close_accepts_null(void **state)
+TEST(close_accepts_null)
 {
-	(void)state;
 	trace_close(NULL);
 	cursor_close(NULL);
 	args_free(NULL);
 }
 
-static void missing_file_is_enoent(void **state)
+TEST(missing_file_is_enoent)
 {
-	(void)state;
 	assert_int_equal(open_it(), -ENOENT);
 }
 
-static void empty_file_is_einval(void **state)
+TEST(empty_file_is_einval)
 {
-	(void)state;
 	write_file("", 0);
 	assert_int_equal(open_it(), -EINVAL);
 }
 
-static void text_is_einval(void **state)
+TEST(text_is_einval)
 {
 	char text[5000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	write_file(text, 20);
 	assert_int_equal(open_it(), -EINVAL);
@@ -157,20 +148,18 @@ static void text_is_einval(void **state)
 	assert_int_equal(open_it(), -EINVAL);
 }
 
-static void directory_is_einval(void **state)
+TEST(directory_is_einval)
 {
 	struct trace *trace;
 
-	(void)state;
 	assert_int_equal(trace_open("/tmp", &trace), -EINVAL);
 }
 
-static void foreign_database_is_einval_and_untouched(void **state)
+TEST(foreign_database_is_einval_and_untouched)
 {
 	struct stat before, after;
 	sqlite3 *db;
 
-	(void)state;
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "PRAGMA journal_mode=WAL; CREATE TABLE t(x)", NULL, NULL, NULL);
 	sqlite3_close(db);
@@ -181,11 +170,10 @@ static void foreign_database_is_einval_and_untouched(void **state)
 	assert_false(exists("-wal"));
 }
 
-static void other_versions_are_eproto(void **state)
+TEST(other_versions_are_eproto)
 {
 	sqlite3 *db;
 
-	(void)state;
 	make_trace();
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL);
@@ -198,11 +186,10 @@ static void other_versions_are_eproto(void **state)
 }
 
 /* Builds between two releases have the same version. */
-static void tables_of_another_build_are_eproto(void **state)
+TEST(tables_of_another_build_are_eproto)
 {
 	sqlite3 *db;
 
-	(void)state;
 	make_trace();
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "DROP TABLE carried", NULL, NULL, NULL);
@@ -213,11 +200,10 @@ static void tables_of_another_build_are_eproto(void **state)
 	assert_int_equal(open_it(), -EPROTO);
 }
 
-static void cut_off_file_is_einval(void **state)
+TEST(cut_off_file_is_einval)
 {
 	struct stat st;
 
-	(void)state;
 	make_trace();
 	stat(path, &st);
 	for (off_t size = st.st_size - 1; size > 0; size -= 4096) {
@@ -227,13 +213,12 @@ static void cut_off_file_is_einval(void **state)
 }
 
 /* Any byte may be wrong: never a crash, and either an error or a trace that can be read. */
-static void damaged_pages_do_no_harm(void **state)
+TEST(damaged_pages_do_no_harm)
 {
 	unsigned char bytes[1 << 18], saved[1 << 18];
 	ssize_t n;
 	int fd;
 
-	(void)state;
 	make_trace();
 	fd = open(path, O_RDONLY);
 	n = read(fd, saved, sizeof(saved));
@@ -289,11 +274,10 @@ static pid_t start_recorder(int signal_to_self)
 	return pid;
 }
 
-static void trace_of_a_living_recorder_is_ebusy(void **state)
+TEST(trace_of_a_living_recorder_is_ebusy)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = start_recorder(0);
 	assert_int_equal(open_it(), -EBUSY);
 	kill(pid, SIGKILL);
@@ -301,14 +285,13 @@ static void trace_of_a_living_recorder_is_ebusy(void **state)
 	assert_int_equal(open_it(), 0);
 }
 
-static void killed_recorder_leaves_what_it_committed(void **state)
+TEST(killed_recorder_leaves_what_it_committed)
 {
 	const struct trace_event *e;
 	struct cursor *cursor;
 	struct trace *trace;
 	int posts = 0, calls = 0, returns = 0, unfinished = 0;
 
-	(void)state;
 	waitpid(start_recorder(SIGKILL), NULL, 0);
 	assert_true(exists("-wal"));
 	assert_int_equal(trace_open(path, &trace), 0);
@@ -338,11 +321,10 @@ static void killed_recorder_leaves_what_it_committed(void **state)
 	assert_int_equal(open_it(), 0); /* and again, as a whole one */
 }
 
-static void recorder_killed_at_once_leaves_an_empty_trace(void **state)
+TEST(recorder_killed_at_once_leaves_an_empty_trace)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = fork();
 	if (!pid) {
 		make_writer(path);
@@ -352,14 +334,63 @@ static void recorder_killed_at_once_leaves_an_empty_trace(void **state)
 	assert_int_equal(open_it(), 0);
 }
 
+static int create(const char *at)
+{
+	struct writer_info info = { .clock = &make_clock, .command = "app", .device = "" };
+	struct writer *w = (void *)-1;
+	int err = writer_create(at, &info, &w);
+
+	if (err)
+		assert_ptr_equal(w, (void *)-1);
+	else
+		assert_int_equal(writer_finish(w), 0);
+	return err;
+}
+
+/* Of a recorder that died: each process forked from the first, with a module and a stack. */
+static const char many_processes[] =
+	"UPDATE meta SET value = 'recording' WHERE key = 'state';"
+	"DELETE FROM meta WHERE key = 'recorder';"
+	"CREATE TEMP TABLE number(i); WITH RECURSIVE n(i) AS (VALUES(2) UNION ALL SELECT i + 1 FROM n"
+	"  WHERE i < 20000) INSERT INTO number SELECT i FROM n;"
+	"INSERT INTO process(id, pid, forked_from, fork_seq, start, end) SELECT i, 1000 + i, 100, i, i, i"
+	"  FROM number;"
+	"INSERT INTO fork(thread, n, process, time, fork_seq, how) SELECT 1, 1000 + i, 1, i, i, 'fork'"
+	"  FROM number;"
+	"INSERT INTO thread(id, process, end) SELECT i, i, 2 * i FROM number;"
+	"INSERT INTO module(process, base, start, end, path, serial, time)"
+	"  SELECT i, 4096, 4096, 8192, 'app', 1, 0 FROM number;"
+	"INSERT INTO stack SELECT 100000 + i, i, 1, 1 FROM number;"
+	"INSERT INTO frame(stack, i, ip) SELECT 100000 + i, 0, 5000 FROM number;";
+
+/* Each is found without looking at all others: this took minutes. */
+TEST(many_processes_are_completed)
+{
+	struct trace *trace;
+	struct frame frame;
+	sqlite3 *db;
+
+	make_trace();
+	sqlite3_open(path, &db);
+	assert_int_equal(sqlite3_exec(db, many_processes, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_process(trace, 20000)->parent, 1);
+	assert_int_equal(trace_process(trace, 20000)->fork.n, 21000);
+	assert_int_equal(trace_process(trace, 20000)->end, 40000);
+	assert_int_equal(trace_stack(trace, 120000, &frame, 1), 1);
+	assert_string_equal(frame.module, "app");
+	assert_int_equal(frame.offset, 904);
+	trace_close(trace);
+}
+
 /* A limit on the file's size is as good as a full disk. */
-static void full_disk_is_said_once_and_never_looks_whole(void **state)
+TEST(full_disk_is_said_once_and_never_looks_whole)
 {
 	FILE *said = tmpfile();
 	int status, lines = 0;
 	pid_t pid;
 
-	(void)state;
 	pid = fork();
 	if (!pid) {
 		struct rlimit limit = { 300 << 10, 300 << 10 };
@@ -397,62 +428,10 @@ static void full_disk_is_said_once_and_never_looks_whole(void **state)
 	}
 }
 
-static int create(const char *at)
-{
-	struct writer_info info = { .clock = &make_clock, .command = "app", .device = "" };
-	struct writer *w = (void *)-1;
-	int err = writer_create(at, &info, &w);
-
-	if (err)
-		assert_ptr_equal(w, (void *)-1);
-	else
-		assert_int_equal(writer_finish(w), 0);
-	return err;
-}
-
-/* Of a recorder that died: each process forked from the first, with a module and a stack. */
-static const char many_processes[] =
-	"UPDATE meta SET value = 'recording' WHERE key = 'state';"
-	"DELETE FROM meta WHERE key = 'recorder';"
-	"CREATE TEMP TABLE number(i); WITH RECURSIVE n(i) AS (VALUES(2) UNION ALL SELECT i + 1 FROM n"
-	"  WHERE i < 20000) INSERT INTO number SELECT i FROM n;"
-	"INSERT INTO process(id, pid, forked_from, fork_seq, start, end) SELECT i, 1000 + i, 100, i, i, i"
-	"  FROM number;"
-	"INSERT INTO fork(thread, n, process, time, fork_seq, how) SELECT 1, 1000 + i, 1, i, i, 'fork'"
-	"  FROM number;"
-	"INSERT INTO thread(id, process, end) SELECT i, i, 2 * i FROM number;"
-	"INSERT INTO module(process, base, start, end, path, serial, time)"
-	"  SELECT i, 4096, 4096, 8192, 'app', 1, 0 FROM number;"
-	"INSERT INTO stack SELECT 100000 + i, i, 1, 1 FROM number;"
-	"INSERT INTO frame(stack, i, ip) SELECT 100000 + i, 0, 5000 FROM number;";
-
-/* Each is found without looking at all others: this took minutes. */
-static void many_processes_are_completed(void **state)
-{
-	struct trace *trace;
-	struct frame frame;
-	sqlite3 *db;
-
-	(void)state;
-	make_trace();
-	sqlite3_open(path, &db);
-	assert_int_equal(sqlite3_exec(db, many_processes, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-	assert_int_equal(trace_open(path, &trace), 0);
-	assert_int_equal(trace_process(trace, 20000)->parent, 1);
-	assert_int_equal(trace_process(trace, 20000)->fork.n, 21000);
-	assert_int_equal(trace_process(trace, 20000)->end, 40000);
-	assert_int_equal(trace_stack(trace, 120000, &frame, 1), 1);
-	assert_string_equal(frame.module, "app");
-	assert_int_equal(frame.offset, 904);
-	trace_close(trace);
-}
-
-static void trace_in_the_way_is_replaced(void **state)
+TEST(trace_in_the_way_is_replaced)
 {
 	struct trace *trace;
 
-	(void)state;
 	make_trace();
 	assert_int_equal(create(path), 0);
 	assert_int_equal(trace_open(path, &trace), 0);
@@ -460,11 +439,10 @@ static void trace_in_the_way_is_replaced(void **state)
 	trace_close(trace);
 }
 
-static void anything_else_in_the_way_is_refused(void **state)
+TEST(anything_else_in_the_way_is_refused)
 {
 	char link[300];
 
-	(void)state;
 	write_file("precious", 8);
 	assert_int_equal(create(path), -EEXIST);
 	assert_true(exists(""));
@@ -476,18 +454,17 @@ static void anything_else_in_the_way_is_refused(void **state)
 	assert_int_equal(create("/no/such/directory/t.db"), -ENOENT);
 }
 
-static void trace_being_recorded_is_not_replaced(void **state)
+TEST(trace_being_recorded_is_not_replaced)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = start_recorder(0);
 	assert_int_equal(create(path), -EBUSY);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
-static void stacks_know_their_modules(void **state)
+TEST(stacks_know_their_modules)
 {
 	struct frame frames[8];
 	struct make_world world;
@@ -495,7 +472,6 @@ static void stacks_know_their_modules(void **state)
 	struct writer *w;
 	struct maker m;
 
-	(void)state;
 	w = make_writer(path);
 	make_thread(&m, w, 0, 100, 101);
 	make_process(&m, 1, 0, 0, 0);
@@ -519,14 +495,13 @@ static void stacks_know_their_modules(void **state)
 	trace_close(trace);
 }
 
-static void loss_is_told(void **state)
+TEST(loss_is_told)
 {
 	struct make_world world;
 	struct trace *trace;
 	struct writer *w;
 	struct maker m;
 
-	(void)state;
 	w = begin_trace(&m, &world);
 	ring_drop(&m.in, 5000);
 	ring_drop(&m.in, 6000);
@@ -540,7 +515,7 @@ static void loss_is_told(void **state)
 	trace_close(trace);
 }
 
-static void copy_is_whole_and_what_was_forgotten_is_told(void **state)
+TEST(copy_is_whole_and_what_was_forgotten_is_told)
 {
 	struct make_world world;
 	struct trace *trace;
@@ -548,7 +523,6 @@ static void copy_is_whole_and_what_was_forgotten_is_told(void **state)
 	struct maker m;
 	char copy[300];
 
-	(void)state;
 	snprintf(copy, sizeof(copy), "%s.copy", path);
 	w = begin_trace(&m, &world);
 	assert_int_equal(writer_flush(w), 0);
@@ -574,13 +548,12 @@ static void copy_is_whole_and_what_was_forgotten_is_told(void **state)
 	trace_close(trace);
 }
 
-static void copy_that_is_in_the_way_is_refused(void **state)
+TEST(copy_that_is_in_the_way_is_refused)
 {
 	struct make_world world;
 	struct writer *w;
 	struct maker m;
 
-	(void)state;
 	w = begin_trace(&m, &world);
 	assert_int_equal(writer_snapshot(w, "/tmp", "why"), -EEXIST);
 	assert_int_equal(writer_error(w), 0);
@@ -588,14 +561,13 @@ static void copy_that_is_in_the_way_is_refused(void **state)
 	assert_int_equal(writer_finish(w), 0);
 }
 
-static void damage_of_a_ring_is_told(void **state)
+TEST(damage_of_a_ring_is_told)
 {
 	struct make_world world;
 	struct trace *trace;
 	struct writer *w;
 	struct maker m;
 
-	(void)state;
 	w = begin_trace(&m, &world);
 	assert_int_equal(writer_damage(w, m.thread, 4096, 3), 0);
 	make_end(&m);
@@ -606,14 +578,13 @@ static void damage_of_a_ring_is_told(void **state)
 }
 
 /* Bodies of any kind: refused or taken, and the trace is whole all the same. */
-static void any_event_bodies_do_no_harm(void **state)
+TEST(any_event_bodies_do_no_harm)
 {
 	struct make_world world;
 	struct writer *w;
 	struct maker m;
 	int refused = 0;
 
-	(void)state;
 	w = begin_trace(&m, &world);
 	srand(1);
 	for (int i = 0; i < 100000; i++) {
@@ -647,40 +618,4 @@ static void any_event_bodies_do_no_harm(void **state)
 		cursor_close(cursor);
 		trace_close(trace);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(whole_trace_is_one_file),
-		TEST(trace_is_private),
-		TEST(close_accepts_null),
-		TEST(missing_file_is_enoent),
-		TEST(empty_file_is_einval),
-		TEST(text_is_einval),
-		TEST(directory_is_einval),
-		TEST(foreign_database_is_einval_and_untouched),
-		TEST(other_versions_are_eproto),
-		TEST(tables_of_another_build_are_eproto),
-		TEST(cut_off_file_is_einval),
-		TEST(damaged_pages_do_no_harm),
-		TEST(trace_of_a_living_recorder_is_ebusy),
-		TEST(killed_recorder_leaves_what_it_committed),
-		TEST(recorder_killed_at_once_leaves_an_empty_trace),
-		TEST(many_processes_are_completed),
-		TEST(full_disk_is_said_once_and_never_looks_whole),
-		TEST(trace_in_the_way_is_replaced),
-		TEST(anything_else_in_the_way_is_refused),
-		TEST(trace_being_recorded_is_not_replaced),
-		TEST(stacks_know_their_modules),
-		TEST(loss_is_told),
-		TEST(copy_is_whole_and_what_was_forgotten_is_told),
-		TEST(copy_that_is_in_the_way_is_refused),
-		TEST(damage_of_a_ring_is_told),
-		TEST(any_event_bodies_do_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /*
  * Table `payload`, in queries with the requests that it is of
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <sqlite3.h>
+#include <stdlib.h>
 
 #include "core/store/open.h"
 #include "core/store/unpack.h"
 #include "tests/core/store/make_events.h"
+#include "tests/test.h"
 
 enum { POSTS = 30000, BYTES = 64 };
 
@@ -104,7 +99,9 @@ static void same_as_the_plain_copy(const char *const *sql)
 	}
 }
 
-static void conditions_give_what_they_say(void **state)
+GROUP(setup, teardown);
+
+TEST(conditions_give_what_they_say)
 {
 	static const char *const sums[] = {
 		"SELECT count(*) FROM payload",
@@ -121,13 +118,12 @@ static void conditions_give_what_they_say(void **state)
 		NULL,
 	};
 
-	(void)state;
 	assert_int_equal(ask(path, sums[0]), POSTS / 10 * 9);
 	same_as_the_plain_copy(sums);
 }
 
 /* A chunk is unpacked once and not for each row: these took half a minute each. */
-static void what_is_asked_row_by_row_is_kept(void **state)
+TEST(what_is_asked_row_by_row_is_kept)
 {
 	static const char *const sums[] = {
 		"SELECT sum(n) + count(captured) FROM wr LEFT JOIN payload USING(thread, n, i)",
@@ -139,12 +135,11 @@ static void what_is_asked_row_by_row_is_kept(void **state)
 		NULL,
 	};
 
-	(void)state;
 	same_as_the_plain_copy(sums);
 }
 
 /* Events are asked for from the last to the first: each chunk was walked from its begin. */
-static void the_way_back_is_known(void **state)
+TEST(the_way_back_is_known)
 {
 	static const char *const sums[] = {
 		"SELECT count(*), sum(b.n) FROM post a CROSS JOIN wr b ON b.thread = a.thread"
@@ -152,17 +147,5 @@ static void the_way_back_is_known(void **state)
 		NULL,
 	};
 
-	(void)state;
 	same_as_the_plain_copy(sums);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(conditions_give_what_they_say),
-		cmocka_unit_test(what_is_asked_row_by_row_is_kept),
-		cmocka_unit_test(the_way_back_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

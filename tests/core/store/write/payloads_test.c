@@ -2,16 +2,12 @@
  * Payloads on their way into the trace, and their chunks
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/store/write/payloads.h"
 #include "core/wire/hash.h"
+#include "tests/test.h"
 
 /* An event with @bytes bytes, each the low byte of its place in the payload. */
 static struct event_payload *piece(uint64_t object, uint32_t of, uint32_t index, uint64_t total,
@@ -42,12 +38,11 @@ static struct event_post post_of(uint64_t object, unsigned int flags)
 					      .type = EVENT_POST, .flags = (uint8_t)flags } };
 }
 
-static void pieces_of_a_completion_are_joined(void **state)
+TEST(pieces_of_a_completion_are_joined)
 {
 	struct payloads p = { .seed = 5 };
 	struct event_payload *e = piece(0, 40, 2, 30, 0, 20, 0);
 
-	(void)state;
 	e->head.seq = 41;
 	assert_int_equal(payloads_piece(&p, e, 41, 7), 0);
 	assert_int_equal(p.ready.nrows, 0);
@@ -63,12 +58,11 @@ static void pieces_of_a_completion_are_joined(void **state)
 	payloads_fini(&p);
 }
 
-static void a_posts_come_with_it_in_order(void **state)
+TEST(a_posts_come_with_it_in_order)
 {
 	struct event_post post = post_of(9, EVENT_CARRIES), other = post_of(8, EVENT_CARRIES);
 	struct payloads p = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		payloads_piece(&p, piece(9, 1, i, 4 + i, 0, 4 + i, PAYLOAD_LAST), 5 + i, 0);
 	payloads_post(&p, &other, 8);
@@ -84,12 +78,11 @@ static void a_posts_come_with_it_in_order(void **state)
 	payloads_fini(&p);
 }
 
-static void of_a_post_that_never_came_nothing_stays(void **state)
+TEST(of_a_post_that_never_came_nothing_stays)
 {
 	struct event_post plain = post_of(9, 0), post = post_of(9, EVENT_CARRIES);
 	struct payloads p = { 0 };
 
-	(void)state;
 	payloads_piece(&p, piece(9, 1, 0, 4, 0, 4, PAYLOAD_LAST), 1, 0);
 	payloads_post(&p, &plain, 2);
 	assert_null(p.waiting);
@@ -102,11 +95,10 @@ static void of_a_post_that_never_came_nothing_stays(void **state)
 }
 
 /* With --on-full=drop the posts themselves may be lost, and their queue pairs be gone. */
-static void of_posts_that_were_lost_not_all_is_kept(void **state)
+TEST(of_posts_that_were_lost_not_all_is_kept)
 {
 	struct payloads p = { 0 };
 
-	(void)state;
 	for (uint64_t object = 1; object <= 40; object++)
 		for (uint64_t at = 0; at < 8 << 20; at += 512)
 			assert_int_equal(payloads_piece(&p, piece(object, 1, 0, 8 << 20, at, 512, 0),
@@ -117,13 +109,12 @@ static void of_posts_that_were_lost_not_all_is_kept(void **state)
 }
 
 /* A list of any length: this took the square of it. */
-static void a_long_list_is_taken_in_at_once(void **state)
+TEST(a_long_list_is_taken_in_at_once)
 {
 	struct event_post post = post_of(7, EVENT_CARRIES);
 	struct payloads p = { 0 };
 	enum { LONG = EVENT_POST_WRS };
 
-	(void)state;
 	for (uint32_t i = 0; i < LONG; i++)
 		assert_int_equal(payloads_piece(&p, piece(7, 1, i, 4, 0, 4, PAYLOAD_LAST), i, 0), 0);
 	assert_int_equal(payloads_post(&p, &post, LONG), 0);
@@ -132,11 +123,10 @@ static void a_long_list_is_taken_in_at_once(void **state)
 	payloads_fini(&p);
 }
 
-static void a_gap_ends_what_is_kept(void **state)
+TEST(a_gap_ends_what_is_kept)
 {
 	struct payloads p = { 0 };
 
-	(void)state;
 	payloads_piece(&p, piece(0, 1, 0, 30, 0, 10, 0), 2, 0);
 	payloads_piece(&p, piece(0, 1, 0, 30, 20, 10, PAYLOAD_LAST), 3, 0);
 	assert_int_equal(p.ready.nrows, 1);
@@ -147,11 +137,10 @@ static void a_gap_ends_what_is_kept(void **state)
 	payloads_fini(&p);
 }
 
-static void the_last_that_never_came_is_said_at_the_end(void **state)
+TEST(the_last_that_never_came_is_said_at_the_end)
 {
 	struct payloads p = { 0 };
 
-	(void)state;
 	payloads_piece(&p, piece(0, 1, 0, 30, 0, 10, 0), 2, 0);
 	assert_int_equal(payloads_end(&p), 0);
 	assert_int_equal(p.ready.nrows, 1);
@@ -159,12 +148,11 @@ static void the_last_that_never_came_is_said_at_the_end(void **state)
 	payloads_fini(&p);
 }
 
-static void impossible_pieces_are_refused(void **state)
+TEST(impossible_pieces_are_refused)
 {
 	struct payloads p = { 0 };
 	struct event_payload *e = piece(0, 1, 0, 4, 0, 4, PAYLOAD_LAST);
 
-	(void)state;
 	e->bytes = 5000;
 	assert_int_equal(payloads_piece(&p, e, 1, 0), -EBADMSG);
 	e = piece(0, 1, 0, 4, 0, 4, PAYLOAD_LAST);
@@ -198,9 +186,8 @@ static struct payload_rows some_rows(unsigned int seed)
 	return rows;
 }
 
-static void chunks_are_read_back(void **state)
+TEST(chunks_are_read_back)
 {
-	(void)state;
 	for (unsigned int seed = 0; seed < 50; seed++) {
 		struct payload_rows rows = some_rows(seed), back = { 0 };
 		uint8_t *data;
@@ -229,13 +216,12 @@ static void chunks_are_read_back(void **state)
 }
 
 /* Cut or changed, a chunk is refused or read as something; nothing else happens. */
-static void damaged_chunks_do_no_harm(void **state)
+TEST(damaged_chunks_do_no_harm)
 {
 	struct payload_rows rows = some_rows(3), back = { 0 };
 	uint8_t *data, *copy;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(payload_pack(&rows, &data, &size), 0);
 	for (size_t cut = 0; cut < size; cut++) {
 		copy = malloc(cut + 1);
@@ -254,14 +240,13 @@ static void damaged_chunks_do_no_harm(void **state)
 }
 
 /* A few kilobytes that say to be a hundred megabytes. */
-static void more_than_is_written_is_refused(void **state)
+TEST(more_than_is_written_is_refused)
 {
 	struct payload_row row = { .n = 1, .total = 100 << 20, .bytes = 100 << 20 };
 	struct payload_rows rows = { 0 }, back = { 0 };
 	uint8_t *bytes = calloc(1, row.bytes), *data;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(payload_rows_add(&rows, &row, bytes), 0);
 	assert_int_equal(payload_pack(&rows, &data, &size), 0);
 	assert_int_equal(payload_unpack(data, size, &back), -EBADMSG);
@@ -273,13 +258,12 @@ static void more_than_is_written_is_refused(void **state)
 }
 
 /* One post with more than the payload of a call: what can be read again is kept. */
-static void of_too_much_for_a_chunk_only_lengths_are_kept(void **state)
+TEST(of_too_much_for_a_chunk_only_lengths_are_kept)
 {
 	enum { EACH = 500 << 10, N = PAYLOAD_BYTES_MAX / EACH + 3 };
 	struct event_post post = post_of(9, EVENT_CARRIES);
 	struct payloads p = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++)
 		for (uint32_t at = 0; at < EACH; at += 512)
 			payloads_piece(&p, piece(9, 1, i, EACH, at, 512, at + 512 < EACH ? 0 : PAYLOAD_LAST),
@@ -289,24 +273,4 @@ static void of_too_much_for_a_chunk_only_lengths_are_kept(void **state)
 	assert_true(p.ready.used <= PAYLOAD_BYTES_MAX);
 	assert_true(p.missed[PAYLOAD_LOST] > 0);
 	payloads_fini(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_of_a_completion_are_joined),
-		cmocka_unit_test(a_posts_come_with_it_in_order),
-		cmocka_unit_test(of_a_post_that_never_came_nothing_stays),
-		cmocka_unit_test(of_posts_that_were_lost_not_all_is_kept),
-		cmocka_unit_test(a_long_list_is_taken_in_at_once),
-		cmocka_unit_test(a_gap_ends_what_is_kept),
-		cmocka_unit_test(the_last_that_never_came_is_said_at_the_end),
-		cmocka_unit_test(impossible_pieces_are_refused),
-		cmocka_unit_test(chunks_are_read_back),
-		cmocka_unit_test(damaged_chunks_do_no_harm),
-		cmocka_unit_test(more_than_is_written_is_refused),
-		cmocka_unit_test(of_too_much_for_a_chunk_only_lengths_are_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <malloc.h>
+#include <stdlib.h>
 
 #include "core/store/write/writer_priv.h"
 #include "tests/core/store/make_events.h"
+#include "tests/test.h"
 
 enum { STACKS = 100, FRAMES = 8 };
 
@@ -42,11 +37,12 @@ static uint32_t number(uint32_t process, uint32_t modules, uint64_t first)
 	return id;
 }
 
-static void a_stack_has_one_number(void **state)
+FIXTURE(setup, teardown);
+
+TEST(a_stack_has_one_number)
 {
 	uint32_t process, other, ids[5000];
 
-	(void)state;
 	assert_int_equal(processes_new(writer, 100, 0, &process), 0);
 	assert_int_equal(processes_new(writer, 101, 0, &other), 0);
 	for (uint64_t i = 0; i < 5000; i++)
@@ -69,12 +65,11 @@ static void live_and_die(int pid)
 }
 
 /* A recording of days sees any number of processes. */
-static void those_of_ended_processes_are_forgotten(void **state)
+TEST(those_of_ended_processes_are_forgotten)
 {
 	uint32_t process, id;
 	size_t before;
 
-	(void)state;
 	assert_int_equal(processes_new(writer, 99, 0, &process), 0);
 	id = number(process, 0, 77);
 	for (int pid = 100; pid < 200; pid++)
@@ -84,16 +79,4 @@ static void those_of_ended_processes_are_forgotten(void **state)
 		live_and_die(pid);
 	assert_in_range(mallinfo2().uordblks + mallinfo2().hblkhd, 0, before + (2 << 20));
 	assert_int_equal(number(process, 0, 77), id);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_stack_has_one_number),
-		TEST(those_of_ended_processes_are_forgotten),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
