@@ -1,17 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
-#include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <arpa/inet.h>
 
 #include "core/wire/event.h"
 #include "replay/differ.h"
 #include "replay/outcome.h"
+#include "tests/test.h"
 
 static const struct event_id here = { 3, 7 };
 
@@ -56,25 +51,22 @@ static uint64_t count_differences(const char *verb, const char *recorded, const 
 	return n;
 }
 
-static void what_is_the_same_does_not_diverge(void **state)
+TEST(what_is_the_same_does_not_diverge)
 {
 	const char *out = "{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\"}}";
 
-	(void)state;
 	assert_int_equal(count_differences("query_qp", out, out), 0);
 }
 
-static void a_state_diverges(void **state)
+TEST(a_state_diverges)
 {
-	(void)state;
 	assert_int_equal(count_differences("query_qp", "{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\"}}",
 					   "{\"attr\":{\"qp_state\":\"IBV_QPS_ERR\"}}"),
 			 1);
 }
 
-static void numbers_of_the_device_are_tolerated(void **state)
+TEST(numbers_of_the_device_are_tolerated)
 {
-	(void)state;
 	assert_int_equal(count_differences("reg_mr",
 					   "{\"ret\":{\"lkey\":1,\"rkey\":2,\"length\":64}}",
 					   "{\"ret\":{\"lkey\":3,\"rkey\":4,\"length\":64}}"),
@@ -84,19 +76,17 @@ static void numbers_of_the_device_are_tolerated(void **state)
 			 0);
 }
 
-static void the_length_of_a_region_diverges(void **state)
+TEST(the_length_of_a_region_diverges)
 {
-	(void)state;
 	assert_int_equal(count_differences("reg_mr", "{\"ret\":{\"length\":64}}",
 					   "{\"ret\":{\"length\":65}}"),
 			 1);
 }
 
-static void limits_of_a_device_are_tolerated_by_name(void **state)
+TEST(limits_of_a_device_are_tolerated_by_name)
 {
 	struct outcome *r = make_outcome();
 
-	(void)state;
 	differ_outputs(r, here, VERB_query_device,
 		       "{\"device_attr\":{\"max_qp\":1,\"fw_ver\":\"a\"}}",
 		       "{\"device_attr\":{\"max_qp\":2,\"fw_ver\":\"b\"}}");
@@ -105,12 +95,11 @@ static void limits_of_a_device_are_tolerated_by_name(void **state)
 	outcome_free(r);
 }
 
-static void sizes_differ_on_another_device_only(void **state)
+TEST(sizes_differ_on_another_device_only)
 {
 	const char *there = "{\"ret\":{\"cqe\":100}}", *replayed = "{\"ret\":{\"cqe\":127}}";
 	struct outcome *r = make_outcome();
 
-	(void)state;
 	differ_outputs(r, here, VERB_create_cq, there, replayed);
 	assert_int_equal(outcome_divergences(r), 1);
 	outcome_other_device(r);
@@ -119,9 +108,8 @@ static void sizes_differ_on_another_device_only(void **state)
 	outcome_free(r);
 }
 
-static void the_state_of_a_port_diverges_its_lid_does_not(void **state)
+TEST(the_state_of_a_port_diverges_its_lid_does_not)
 {
-	(void)state;
 	assert_int_equal(
 		count_differences("query_port",
 				  "{\"port_attr\":{\"state\":\"IBV_PORT_ACTIVE\",\"lid\":1}}",
@@ -129,24 +117,22 @@ static void the_state_of_a_port_diverges_its_lid_does_not(void **state)
 		1);
 }
 
-static void errno_is_named(void **state)
+TEST(errno_is_named)
 {
 	const struct call call = { .verb = VERB_modify_qp, .ret = 0 };
 	struct outcome *r = make_outcome();
 
-	(void)state;
 	differ_result(r, here, &call, 22, 22);
 	assert_says(r, "3:7 ibv_modify_qp: ret: recorded 0, replayed EINVAL (22)");
 	outcome_free(r);
 }
 
-static void the_same_failure_does_not_diverge(void **state)
+TEST(the_same_failure_does_not_diverge)
 {
 	const struct call call = { .verb = VERB_destroy_cq, .ret = 16, .failed = true };
 	const struct call create = { .verb = VERB_create_cq, .error = 22, .failed = true };
 	struct outcome *r = make_outcome();
 
-	(void)state;
 	differ_result(r, here, &call, 16, 16);
 	differ_result(r, here, &create, 0, 22);
 	assert_int_equal(outcome_divergences(r), 0);
@@ -175,7 +161,7 @@ static uint64_t count_completions(const struct wc *there, const struct ibv_wc *w
 	return n;
 }
 
-static void equal_completions_do_not_diverge(void **state)
+TEST(equal_completions_do_not_diverge)
 {
 	const struct wc there = { .wr_id = 5,
 				  .opcode = IBV_WC_RECV,
@@ -189,7 +175,6 @@ static void equal_completions_do_not_diverge(void **state)
 			     .qp_num = 2,
 			     .wc_flags = IBV_WC_WITH_IMM };
 
-	(void)state;
 	wc.imm_data = htonl(7);
 	assert_int_equal(count_completions(&there, &wc, 5, false), 0);
 	wc.imm_data = htonl(8);
@@ -198,7 +183,7 @@ static void equal_completions_do_not_diverge(void **state)
 	assert_int_equal(count_completions(&there, &wc, 5, false), 2);
 }
 
-static void a_flow_tag_is_compared_and_a_time_is_not(void **state)
+TEST(a_flow_tag_is_compared_and_a_time_is_not)
 {
 	const struct wc there = { .parts = WC_FLOW_TAG | WC_TIMESTAMP | WC_WALLCLOCK,
 				  .flow_tag = 7,
@@ -210,7 +195,6 @@ static void a_flow_tag_is_compared_and_a_time_is_not(void **state)
 	};
 	struct outcome *r = make_outcome();
 
-	(void)state;
 	differ_completion(r, &d);
 	d.flow_tag = 0; /* the rule is not here */
 	differ_completion(r, &d);
@@ -221,7 +205,7 @@ static void a_flow_tag_is_compared_and_a_time_is_not(void **state)
 	outcome_free(r);
 }
 
-static void of_an_error_only_status_and_wr_id_count(void **state)
+TEST(of_an_error_only_status_and_wr_id_count)
 {
 	const struct wc there = { .wr_id = 5,
 				  .status = IBV_WC_RETRY_EXC_ERR,
@@ -233,45 +217,40 @@ static void of_an_error_only_status_and_wr_id_count(void **state)
 				   .byte_len = 9,
 				   .vendor_err = 2 };
 
-	(void)state;
 	assert_int_equal(count_completions(&there, &wc, 5, false), 0);
 	assert_int_equal(count_completions(&there, &wc, 6, false), 1);
 }
 
-static void a_status_diverges(void **state)
+TEST(a_status_diverges)
 {
 	const struct wc there = { .status = IBV_WC_WR_FLUSH_ERR };
 	const struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 
-	(void)state;
 	assert_int_equal(count_completions(&there, &wc, 0, false), 1);
 }
 
-static void a_shared_queue_may_give_another_request(void **state)
+TEST(a_shared_queue_may_give_another_request)
 {
 	const struct wc there = { .wr_id = 5, .opcode = IBV_WC_RECV };
 	const struct ibv_wc wc = { .opcode = IBV_WC_RECV };
 
-	(void)state;
 	assert_int_equal(count_completions(&there, &wc, 6, true), 0);
 	assert_int_equal(count_completions(&there, &wc, 6, false), 1);
 }
 
-static void the_length_of_a_send_is_tolerated(void **state)
+TEST(the_length_of_a_send_is_tolerated)
 {
 	const struct wc there = { .opcode = IBV_WC_SEND, .byte_len = 64 };
 	const struct ibv_wc wc = { .opcode = IBV_WC_SEND, .byte_len = 0 };
 
-	(void)state;
 	assert_int_equal(count_completions(&there, &wc, 0, false), 0);
 }
 
-static void twenty_are_printed_and_all_counted(void **state)
+TEST(twenty_are_printed_and_all_counted)
 {
 	const struct call call = { .verb = VERB_modify_qp, .ret = 0 };
 	struct outcome *r = make_outcome();
 
-	(void)state;
 	for (int i = 0; i < 25; i++)
 		differ_result(r, here, &call, 22, 22);
 	assert_says(r, "25 divergences:");
@@ -279,14 +258,13 @@ static void twenty_are_printed_and_all_counted(void **state)
 	outcome_free(r);
 }
 
-static void json_escapes_what_it_must(void **state)
+TEST(json_escapes_what_it_must)
 {
 	struct outcome *r = make_outcome();
 	char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	(void)state;
 	outcome_trace(r, "a\"b\\c\n");
 	outcome_json(r, to);
 	fclose(to);
@@ -296,13 +274,12 @@ static void json_escapes_what_it_must(void **state)
 }
 
 /* The page has the reasons of the list, word for word. */
-static void every_reason_is_in_the_page(void **state)
+TEST(every_reason_is_in_the_page)
 {
 	FILE *page = fopen("docs/REPLAY.md", "r");
 	static char text[1 << 16];
 	size_t n;
 
-	(void)state;
 	if (!page)
 		skip();
 	n = fread(text, 1, sizeof(text) - 1, page);
@@ -311,30 +288,4 @@ static void every_reason_is_in_the_page(void **state)
 	for (const struct tolerance *t = tolerances; t->verb; t++)
 		if (t->reason && !strstr(text, t->reason))
 			fail_msg("docs/REPLAY.md does not say \"%s\"", t->reason);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_the_same_does_not_diverge),
-		cmocka_unit_test(a_state_diverges),
-		cmocka_unit_test(numbers_of_the_device_are_tolerated),
-		cmocka_unit_test(the_length_of_a_region_diverges),
-		cmocka_unit_test(limits_of_a_device_are_tolerated_by_name),
-		cmocka_unit_test(sizes_differ_on_another_device_only),
-		cmocka_unit_test(the_state_of_a_port_diverges_its_lid_does_not),
-		cmocka_unit_test(errno_is_named),
-		cmocka_unit_test(the_same_failure_does_not_diverge),
-		cmocka_unit_test(equal_completions_do_not_diverge),
-		cmocka_unit_test(a_flow_tag_is_compared_and_a_time_is_not),
-		cmocka_unit_test(of_an_error_only_status_and_wr_id_count),
-		cmocka_unit_test(a_status_diverges),
-		cmocka_unit_test(a_shared_queue_may_give_another_request),
-		cmocka_unit_test(the_length_of_a_send_is_tolerated),
-		cmocka_unit_test(twenty_are_printed_and_all_counted),
-		cmocka_unit_test(json_escapes_what_it_must),
-		cmocka_unit_test(every_reason_is_in_the_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "replay/learn.h"
+#include "tests/test.h"
 
-static void a_gid_is_read_with_colons_and_without(void **state)
+TEST(a_gid_is_read_with_colons_and_without)
 {
 	union ibv_gid a, b;
 
-	(void)state;
 	assert_true(learn_gid("fe80:0000:0000:0000:0002:c903:0000:1491", &a));
 	assert_true(learn_gid("fe800000000000000002C90300001491", &b));
 	assert_memory_equal(&a, &b, sizeof(a));
@@ -21,23 +15,12 @@ static void a_gid_is_read_with_colons_and_without(void **state)
 	assert_int_equal(a.raw[15], 0x91);
 }
 
-static void what_is_no_gid_is_refused(void **state)
+TEST(what_is_no_gid_is_refused)
 {
 	union ibv_gid gid;
 
-	(void)state;
 	assert_false(learn_gid("", &gid));
 	assert_false(learn_gid("fe80::1", &gid));
 	assert_false(learn_gid("fe800000000000000002c9030000149100", &gid));
 	assert_false(learn_gid("fe80000000000000000zc90300001491", &gid));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_gid_is_read_with_colons_and_without),
-		cmocka_unit_test(what_is_no_gid_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

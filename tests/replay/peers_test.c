@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "replay/peers.h"
+#include "tests/test.h"
 
 static struct peers *make_peers(void)
 {
@@ -15,11 +11,10 @@ static struct peers *make_peers(void)
 	return peers;
 }
 
-static void both_sides_find_each_other(void **state)
+TEST(both_sides_find_each_other)
 {
 	struct peers *p = make_peers();
 
-	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
 	peers_add(p, 2, 200, 0, INT64_MAX);
 	peers_connect(p, 1, 200);
@@ -29,22 +24,20 @@ static void both_sides_find_each_other(void **state)
 	peers_free(p);
 }
 
-static void a_number_of_nobody_is_outside(void **state)
+TEST(a_number_of_nobody_is_outside)
 {
 	struct peers *p = make_peers();
 
-	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
 	peers_connect(p, 1, 999);
 	assert_int_equal(peers_find(p, 1, 999, 10), 0);
 	peers_free(p);
 }
 
-static void the_connection_goes_before_the_time(void **state)
+TEST(the_connection_goes_before_the_time)
 {
 	struct peers *p = make_peers();
 
-	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
 	peers_add(p, 2, 200, 0, 50); /* had the number before */
 	peers_add(p, 3, 200, 60, INT64_MAX);
@@ -53,11 +46,10 @@ static void the_connection_goes_before_the_time(void **state)
 	peers_free(p);
 }
 
-static void of_equals_the_living_is_meant(void **state)
+TEST(of_equals_the_living_is_meant)
 {
 	struct peers *p = make_peers();
 
-	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
 	peers_add(p, 2, 200, 0, 50);
 	peers_add(p, 3, 200, 60, 100);
@@ -68,22 +60,20 @@ static void of_equals_the_living_is_meant(void **state)
 	peers_free(p);
 }
 
-static void a_pair_may_be_its_own_peer(void **state)
+TEST(a_pair_may_be_its_own_peer)
 {
 	struct peers *p = make_peers();
 
-	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
 	peers_connect(p, 1, 100);
 	assert_int_equal(peers_find(p, 1, 100, 5), 1);
 	peers_free(p);
 }
 
-static void a_pair_connected_again_is_found_both_times(void **state)
+TEST(a_pair_connected_again_is_found_both_times)
 {
 	struct peers *p = make_peers();
 
-	(void)state;
 	peers_add(p, 1, 100, 0, INT64_MAX);
 	peers_add(p, 2, 200, 0, INT64_MAX);
 	peers_add(p, 3, 300, 0, INT64_MAX);
@@ -95,18 +85,4 @@ static void a_pair_connected_again_is_found_both_times(void **state)
 	assert_int_equal(peers_find(p, 1, 300, 5), 3);
 	assert_int_equal(peers_find(p, 3, 100, 5), 1);
 	peers_free(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_sides_find_each_other),
-		cmocka_unit_test(a_number_of_nobody_is_outside),
-		cmocka_unit_test(the_connection_goes_before_the_time),
-		cmocka_unit_test(of_equals_the_living_is_meant),
-		cmocka_unit_test(a_pair_may_be_its_own_peer),
-		cmocka_unit_test(a_pair_connected_again_is_found_both_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

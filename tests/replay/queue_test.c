@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "replay/queue.h"
+#include "tests/test.h"
 
 static uint32_t put_request(struct requests *r, uint64_t wr_id)
 {
@@ -16,23 +12,21 @@ static uint32_t put_request(struct requests *r, uint64_t wr_id)
 	return number;
 }
 
-static void a_request_is_found_by_its_number(void **state)
+TEST(a_request_is_found_by_its_number)
 {
 	struct requests r = { 0 };
 	uint32_t number = put_request(&r, 42);
 
-	(void)state;
 	assert_int_equal(requests_get(&r, number)->wr_id, 42);
 	assert_null(requests_get(&r, number + 1));
 	requests_fini(&r);
 }
 
-static void requests_outlive_growth_and_wrap(void **state)
+TEST(requests_outlive_growth_and_wrap)
 {
 	struct requests r = { .head = UINT32_MAX - 50, .tail = UINT32_MAX - 50 };
 	uint32_t numbers[500];
 
-	(void)state;
 	for (uint32_t i = 0; i < 500; i++)
 		numbers[i] = put_request(&r, i);
 	for (uint32_t i = 0; i < 500; i++)
@@ -40,13 +34,12 @@ static void requests_outlive_growth_and_wrap(void **state)
 	requests_fini(&r);
 }
 
-static void a_send_completes_those_before_it(void **state)
+TEST(a_send_completes_those_before_it)
 {
 	struct requests r = { 0 };
 	uint32_t first = put_request(&r, 1), second = put_request(&r, 2),
 		 third = put_request(&r, 3);
 
-	(void)state;
 	requests_complete(&r, second, true);
 	assert_null(requests_get(&r, first));
 	assert_null(requests_get(&r, second));
@@ -55,12 +48,11 @@ static void a_send_completes_those_before_it(void **state)
 	requests_fini(&r);
 }
 
-static void a_shared_queue_completes_out_of_order(void **state)
+TEST(a_shared_queue_completes_out_of_order)
 {
 	struct requests r = { 0 };
 	uint32_t first = put_request(&r, 1), second = put_request(&r, 2);
 
-	(void)state;
 	requests_complete(&r, second, false);
 	assert_non_null(requests_get(&r, first));
 	assert_null(requests_get(&r, second));
@@ -69,12 +61,11 @@ static void a_shared_queue_completes_out_of_order(void **state)
 	requests_fini(&r);
 }
 
-static void what_was_not_posted_is_taken_back(void **state)
+TEST(what_was_not_posted_is_taken_back)
 {
 	struct requests r = { 0 };
 	uint32_t first = put_request(&r, 1), second = put_request(&r, 2);
 
-	(void)state;
 	requests_undo(&r, 1);
 	assert_non_null(requests_get(&r, first));
 	assert_null(requests_get(&r, second));
@@ -83,12 +74,11 @@ static void what_was_not_posted_is_taken_back(void **state)
 	requests_fini(&r);
 }
 
-static void a_post_is_known_while_under_way(void **state)
+TEST(a_post_is_known_while_under_way)
 {
 	struct requests r = { 0 };
 	uint32_t number = put_request(&r, 9);
 
-	(void)state;
 	assert_true(requests_has(&r, (struct event_id){ 1, 9 }, 0));
 	assert_false(requests_has(&r, (struct event_id){ 1, 9 }, 1));
 	assert_false(requests_has(&r, (struct event_id){ 2, 9 }, 0));
@@ -97,12 +87,11 @@ static void a_post_is_known_while_under_way(void **state)
 	requests_fini(&r);
 }
 
-static void the_oldest_comes_next(void **state)
+TEST(the_oldest_comes_next)
 {
 	struct requests r = { 0 };
 	struct request next = { 0 };
 
-	(void)state;
 	assert_false(requests_next(&r, &next));
 	put_request(&r, 1);
 	put_request(&r, 2);
@@ -113,11 +102,10 @@ static void the_oldest_comes_next(void **state)
 	requests_fini(&r);
 }
 
-static void completions_come_out_as_they_went_in(void **state)
+TEST(completions_come_out_as_they_went_in)
 {
 	struct arrivals a = { 0 };
 
-	(void)state;
 	assert_null(arrivals_first(&a));
 	for (uint64_t i = 0; i < 300; i++) {
 		const struct arrival arrival = { .request = { .wr_id = i } };
@@ -133,11 +121,10 @@ static void completions_come_out_as_they_went_in(void **state)
 	arrivals_fini(&a);
 }
 
-static void a_completion_is_taken_from_the_middle(void **state)
+TEST(a_completion_is_taken_from_the_middle)
 {
 	struct arrivals a = { 0 };
 
-	(void)state;
 	for (uint64_t i = 0; i < 5; i++) {
 		const struct arrival arrival = { .request = { .wr_id = i, .event = { 1, i } } };
 
@@ -153,21 +140,4 @@ static void a_completion_is_taken_from_the_middle(void **state)
 	}
 	assert_null(arrivals_first(&a));
 	arrivals_fini(&a);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_is_found_by_its_number),
-		cmocka_unit_test(requests_outlive_growth_and_wrap),
-		cmocka_unit_test(a_send_completes_those_before_it),
-		cmocka_unit_test(a_shared_queue_completes_out_of_order),
-		cmocka_unit_test(what_was_not_posted_is_taken_back),
-		cmocka_unit_test(a_post_is_known_while_under_way),
-		cmocka_unit_test(the_oldest_comes_next),
-		cmocka_unit_test(completions_come_out_as_they_went_in),
-		cmocka_unit_test(a_completion_is_taken_from_the_middle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

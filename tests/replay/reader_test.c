@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 
 #include "core/store/open.h"
 #include "replay/reader.h"
 #include "tests/core/store/random_events.h"
+#include "tests/test.h"
 
 enum { THREADS = 3 };
 
@@ -89,27 +84,24 @@ static int assert_reads_as_a_cursor(size_t at_least)
 	return end;
 }
 
-static void gives_what_a_cursor_gives(void **state)
+TEST(gives_what_a_cursor_gives)
 {
-	(void)state;
 	record_trace(30000);
 	assert_int_equal(assert_reads_as_a_cursor(30000), 0);
 	unlink(path);
 }
 
-static void an_empty_trace_ends_at_once(void **state)
+TEST(an_empty_trace_ends_at_once)
 {
-	(void)state;
 	record_trace(0);
 	assert_int_equal(assert_reads_as_a_cursor(0), 0);
 	unlink(path);
 }
 
-static void events_before_a_damaged_chunk_are_given(void **state)
+TEST(events_before_a_damaged_chunk_are_given)
 {
 	sqlite3 *db;
 
-	(void)state;
 	record_trace(10000);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
@@ -122,14 +114,13 @@ static void events_before_a_damaged_chunk_are_given(void **state)
 	unlink(path);
 }
 
-static void may_be_closed_before_the_end(void **state)
+TEST(may_be_closed_before_the_end)
 {
 	static const int until[] = { 0, 1, 300, 5000 };
 	const struct trace_event *e;
 	struct reader *reader;
 	struct trace *trace;
 
-	(void)state;
 	record_trace(10000);
 	assert_int_equal(trace_open(path, &trace), 0);
 	for (size_t k = 0; k < sizeof(until) / sizeof(*until); k++) {
@@ -141,16 +132,4 @@ static void may_be_closed_before_the_end(void **state)
 	reader_close(NULL);
 	trace_close(trace);
 	unlink(path);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_what_a_cursor_gives),
-		cmocka_unit_test(an_empty_trace_ends_at_once),
-		cmocka_unit_test(events_before_a_damaged_chunk_are_given),
-		cmocka_unit_test(may_be_closed_before_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
