@@ -28,7 +28,7 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c'))
 GEN     = $(BUILD)/gen/verbs_gen.h
 WIRE   := $(call objects,core/base core/wire) $(BUILD)/obj/gen/verbs_gen.o
 # of it the guest has what writes events, not what prints or allocates
-GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o,$(WIRE)) $(BUILD)/obj/core/base/size.o
+GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_read.o,$(WIRE)) $(BUILD)/obj/core/base/size.o
 STORE  := $(call objects,core/store)
 TRACE  := $(call objects,shim/trace)
 LTTNG  := $(call objects,shim/lttng)
@@ -54,7 +54,7 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	$(CC) $(ALLCFLAGS) -c -o $@ $<
 
 # dlsym() of ours is asked by a sanitizer that has not started yet
-$(patsubst %,$(BUILD)/obj/shim/trace/interpose/%.o,dl import object provider): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
+$(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider interpose/import interpose/lookup): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
 
 SANITIZED = $(if $(SAN),tests/sanitizers.c)
 

@@ -29,13 +29,13 @@ guest_needs_libc_only() {
 guest_exports_verbs_only() {
 	local other name
 	other=$(nm -D --defined-only "$BUILD/libverbatim.so" | awk '{ print $3 }' | grep -v '@@IBVERBS_\|^IBVERBS_\|@@RDMACM_\|^RDMACM_\|@@VERBATIM_1$\|^VERBATIM_1$')
-	# and what a program makes and ends processes with (shim/trace/interpose/spawn.c)
+	# and what a program makes and ends processes with (shim/trace/process/spawn.c)
 	for name in $other; do
 		case $name in
-		dlsym | dlvsym) ;; # shim/trace/interpose/dl.c
-		dlclose) ;; # shim/trace/ring/modules.c
+		dlsym | dlvsym) ;; # shim/trace/interpose/lookup.c
+		dlclose) ;; # shim/trace/stack/modules.c
 		prctl | syscall) ;; # shim/trace/interpose/sandbox.c
-		sigaction | signal) ;; # shim/trace/ring/fault.c
+		sigaction | signal) ;; # shim/trace/interpose/fault.c
 		vfork | _Fork | clone | posix_spawn | posix_spawnp | system | popen) ;;
 		exec[lv] | exec[lv][ep] | execvpe | fexecve | execveat | _exit | _Exit | quick_exit) ;;
 		*) echo "exports $name"; return 1 ;;

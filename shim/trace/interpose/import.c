@@ -35,17 +35,18 @@
 #include <unistd.h>
 
 #include "core/wire/desc.h"
-#include "shim/trace/interpose/next.h"
-#include "shim/trace/interpose/object.h"
-#include "shim/trace/interpose/provider.h"
+#include "shim/trace/base/next.h"
+#include "shim/trace/base/object.h"
+#include "shim/trace/base/prefix.h"
+#include "shim/trace/base/provider.h"
+#include "shim/trace/base/stub.h"
 #include "shim/trace/ring/record.h"
-#include "shim/trace/interpose/stub.h"
 
 enum { NAME = 56, VERB_NONE = -1, TRIES = 1000 };
 
 static int later_verb(const char *name)
 {
-	bool may_be = provider_begins(name, "ibv_") || provider_has(name);
+	bool may_be = has_prefix(name, "ibv_") || provider_has(name);
 
 	for (int verb = 0; may_be && verb < VERB_COUNT; verb++)
 		if (verb_infos[verb].later && verb_infos[verb].symbol &&
@@ -174,7 +175,7 @@ static bool is_known_library(const char *path)
 {
 	const char *base = strrchr(path, '/');
 
-	return provider_begins(base ? base + 1 : path, "libibverbs.so") || provider_is_library(path);
+	return has_prefix(base ? base + 1 : path, "libibverbs.so") || provider_is_library(path);
 }
 
 static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
@@ -343,7 +344,7 @@ void import_look_again(void)
 	static __thread bool looking __attribute__((tls_model("initial-exec")));
 	unsigned long long now = 0;
 
-	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !record_on())
+	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !recording_is_on())
 		return;
 	looking = true; /* what is looked up here comes here again */
 	dl_iterate_phdr(count_changes, &now);

@@ -31,9 +31,9 @@
 #include <unistd.h>
 
 #include "core/wire/session.h"
-#include "shim/trace/interpose/jump.h"
-#include "shim/trace/interpose/libc.h"
-#include "shim/trace/ring/record.h"
+#include "shim/trace/base/jump.h"
+#include "shim/trace/base/libc.h"
+#include "shim/trace/ring/vfork.h"
 
 #define OURS __attribute__((visibility("default")))
 
@@ -192,7 +192,7 @@ static void open_door(bool installed, const struct sock_fprog *filter)
 OURS int prctl(int option, ...)
 {
 	unsigned long a, b, c, d;
-	bool installs = option == PR_SET_SECCOMP && !record_in_vfork();
+	bool installs = option == PR_SET_SECCOMP && !vfork_is_child();
 	va_list more;
 	int ret;
 
@@ -217,7 +217,7 @@ static long install(long number, unsigned long operation, unsigned long flags,
 {
 	long ret;
 
-	if (record_in_vfork())
+	if (vfork_is_child())
 		return NEXT(syscall)(number, operation, flags, filter);
 	close_door();
 	ret = NEXT(syscall)(number, operation, flags, filter);

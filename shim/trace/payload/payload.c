@@ -11,11 +11,11 @@
 #include "shim/trace/payload/payload.h"
 
 #include "core/wire/payload.h"
-#include "shim/trace/payload/endpoints.h"
-#include "shim/trace/payload/keys.h"
+#include "shim/trace/base/spin.h"
+#include "shim/trace/objects/endpoints.h"
+#include "shim/trace/objects/keys.h"
 #include "shim/trace/payload/payload_read.h"
 #include "shim/trace/ring/record.h"
-#include "shim/trace/ring/spin.h"
 
 enum { GRH = 40, POLLERS = 4096, LIST_MAX = 1 << 16 };
 
@@ -23,7 +23,6 @@ bool payload_on;
 
 struct payload_rule payload_rule;
 
-static _Atomic bool blind;
 static __thread uint32_t calls __attribute__((tls_model("initial-exec")));
 static __thread unsigned int unsaid __attribute__((tls_model("initial-exec")));
 
@@ -31,17 +30,12 @@ void payload_begin(const struct payload_rule *rule, bool child)
 {
 	payload_rule = *rule;
 	payload_on = rule->keep != PAYLOAD_NONE;
+	record_set_unseen(false);
 	if (!child || !payload_on)
 		return;
 	endpoints_abandon();
 	keys_forget_all();
 	spin_held = false;
-	atomic_store(&blind, false);
-}
-
-void payload_blind(void)
-{
-	atomic_store_explicit(&blind, true, memory_order_relaxed);
 }
 
 /* The program's memory behind an element; false: not known where, r->why says why. */
@@ -129,7 +123,7 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 	return payload_write(&source, &payload_rule, budget);
 }
 
-bool payload_sends(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
+bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   bool taken)
 {
 	struct endpoint *e = endpoints_find(qp);
@@ -138,9 +132,9 @@ bool payload_sends(struct post *post, const struct ibv_qp *qp, const struct ibv_
 	bool wrote = false;
 	struct request r;
 
-	post->nwr = 0;
+	list->n = 0;
 	for (; wr && index < LIST_MAX; wr = wr->next, index++) {
-		post_remember(post, wr);
+		wr_list_add(list, wr);
 		read_send(&r, qp, wr);
 		if (r.kind == PAYLOAD_SEND && taken)
 			wrote |= write_request(&r, qp, of, index, &budget);
@@ -157,26 +151,26 @@ static void read_recv(struct request *r, const struct endpoint *e, const struct 
 	add_spans(r, e->context, (const void *)wr->sg_list, wr->num_sge, true);
 }
 
-void payload_receives(struct post *post, const void *queue, const struct ibv_recv_wr *wr)
+void payload_receives(struct wr_list *list, const void *queue, const struct ibv_recv_wr *wr)
 {
 	struct endpoint *e = endpoints_find(queue);
 	struct request r;
 
-	post->nwr = 0;
+	list->n = 0;
 	for (uint32_t n = 0; e && wr && n < LIST_MAX; wr = wr->next, n++) {
-		post_remember(post, wr);
+		wr_list_add(list, wr);
 		read_recv(&r, e, wr);
 		queue_put(&e->recv, &r);
 	}
 }
 
 /* What came before @bad is the provider's: only from there on may the list be read. */
-static bool is_listed(const struct post *post, const void *bad)
+static bool is_listed(const struct wr_list *list, const void *bad)
 {
-	return post_find(post, bad);
+	return wr_list_find(list, bad);
 }
 
-void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, const void *bad)
+void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad)
 {
 	struct endpoint *e = endpoints_find(qp);
 	const struct ibv_send_wr *wr = bad;
@@ -184,7 +178,7 @@ void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, con
 
 	if (!e)
 		return;
-	if (!is_listed(post, bad)) {
+	if (!is_listed(list, bad)) {
 		queue_lose(&e->send);
 		return;
 	}
@@ -196,7 +190,7 @@ void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, con
 	}
 }
 
-void payload_refused_receives(const struct post *post, const void *queue, const void *bad)
+void payload_refused_receives(const struct wr_list *list, const void *queue, const void *bad)
 {
 	struct endpoint *e = endpoints_find(queue);
 	const struct ibv_recv_wr *wr = bad;
@@ -204,7 +198,7 @@ void payload_refused_receives(const struct post *post, const void *queue, const 
 
 	if (!e)
 		return;
-	if (!is_listed(post, bad)) {
+	if (!is_listed(list, bad)) {
 		queue_lose(&e->recv);
 		return;
 	}
@@ -428,7 +422,7 @@ static void complete(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t 
 		s.why = queue_get(queue, wc->wr_id, kinds, polled_by_one(cq), &r);
 	if (!seq || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		return;
-	if (atomic_load_explicit(&blind, memory_order_relaxed))
+	if (record_has_unseen())
 		s.why = PAYLOAD_REQUEST;
 	s.kind = first_kind(kinds);
 	s.spans = r.spans;

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shim/trace/verbs/builder.h"
-#include "shim/trace/verbs/post.h"
+#include "shim/trace/ring/builder.h"
+#include "shim/trace/objects/wr_list.h"
 
 extern bool payload_on __attribute__((visibility("hidden")));
 
@@ -22,22 +22,16 @@ extern struct payload_rule payload_rule __attribute__((visibility("hidden")));
 void payload_begin(const struct payload_rule *rule, bool child);
 
 /*
- * Something is posted or polled that we do not see: which requests are under
- * way is not known from now on.
- */
-void payload_blind(void);
-
-/*
  * Before a list is posted. @taken: it is recorded, so its payload is, too.
  * True: some was written, and the post is to say so (EVENT_CARRIES).
  */
-bool payload_sends(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
+bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   bool taken);
-void payload_receives(struct post *post, const void *queue, const struct ibv_recv_wr *wr);
+void payload_receives(struct wr_list *list, const void *queue, const struct ibv_recv_wr *wr);
 
 /* It failed: what is not posted from @bad on is forgotten again. */
-void payload_refused_sends(const struct post *post, const struct ibv_qp *qp, const void *bad);
-void payload_refused_receives(const struct post *post, const void *queue, const void *bad);
+void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad);
+void payload_refused_receives(const struct wr_list *list, const void *queue, const void *bad);
 
 /* Inline data is given to the request that was begun last. */
 void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge);

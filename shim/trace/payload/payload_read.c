@@ -13,8 +13,8 @@
 
 #include "core/wire/hash.h"
 #include "core/wire/payload.h"
-#include "shim/trace/ring/record.h"
 #include "shim/trace/interpose/sandbox.h"
+#include "shim/trace/ring/record.h"
 
 enum { PIECE = RING_EVENT_MAX - 4096 };
 

@@ -3,7 +3,7 @@
  * Payload into the ring: read by the kernel, in pieces. Any thread, with a ring.
  */
 #include "core/wire/payload.h"
-#include "shim/trace/payload/queues.h"
+#include "shim/trace/objects/queues.h"
 
 struct payload_source {
 	uint64_t object;         /* as in struct event_payload */

@@ -14,14 +14,19 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "shim/trace/ring/join.h"
-#include "shim/trace/payload/payload.h"
-#include "shim/trace/ring/rings.h"
-#include "shim/trace/ring/tap.h"
+__thread struct recorder recorder __attribute__((tls_model("initial-exec"))) = {
+	.generation = RECORD_NO_RING,
+	.ringless = RECORD_NO_RING,
+};
+
+_Atomic uint32_t record_clock;
+
+static atomic_bool has_unseen;
+
 
 void record_abandon(void)
 {
-	if (!record_on() || recorder.generation != record_generation())
+	if (!recording_is_on() || recorder.generation != recording_generation())
 		return;
 	recorder.writing = false;
 	if (recorder.held)
@@ -40,26 +45,11 @@ void record_tap(void)
 		/* first, so that a signal handler goes on behind it */
 		recorder.tapped += event->words * 8u;
 		atomic_store_explicit(&ring->head->tapped, event->seq, memory_order_relaxed);
-		recorder.tap->event(ring->head, &join_session.page->clock, event);
+		recorder.tap->event(ring->head, &recording_session.page->clock, event);
 	}
-	if (session_is_alone(&join_session))
+	if (session_is_alone(&recording_session))
 		ring_consume(ring);
 	errno = saved;
-}
-
-static void tap_one_end(struct ring_head *head, void *unused)
-{
-	(void)unused;
-	tap_get()->end(head, &join_session.page->clock);
-}
-
-/* exit() in a signal handler may have interrupted who holds the lock. */
-void verbatim_tap_end(void)
-{
-	if (!record_generation() || !record_trylock())
-		return;
-	rings_each_locked(tap_one_end, NULL);
-	record_unlock();
 }
 
 /* Are requests or completions not seen from now on? */
@@ -72,8 +62,8 @@ void record_blind(enum event_blind_what what, const void *object)
 {
 	struct event_blind *event;
 
-	if (payload_on && hides_work(what))
-		payload_blind();
+	if (hides_work(what))
+		record_set_unseen(true);
 	if (!record_ready())
 		return;
 	event = record_reserve(sizeof(*event));
@@ -84,4 +74,30 @@ void record_blind(enum event_blind_what what, const void *object)
 	event->pad = 0;
 	event->object = (uint64_t)(uintptr_t)object;
 	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+void record_spawned(uint32_t seq, pid_t pid, int error)
+{
+	struct event_spawned *event = record_reserve(sizeof(*event));
+
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_SPAWNED, record_ticks());
+	event->fork_seq = seq;
+	event->pid = (int32_t)pid;
+	event->error = error;
+	event->pad = 0;
+	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+/* Threads without a ring come here with each verb: what does not change is not written. */
+void record_set_unseen(bool unseen)
+{
+	if (record_has_unseen() != unseen)
+		atomic_store_explicit(&has_unseen, unseen, memory_order_relaxed);
+}
+
+bool record_has_unseen(void)
+{
+	return atomic_load_explicit(&has_unseen, memory_order_relaxed);
 }

@@ -12,6 +12,7 @@
 #include "core/wire/clock.h"
 #include "core/wire/ring.h"
 #include "core/wire/tap.h"
+#include "shim/trace/ring/recording.h"
 
 struct recorder {
 	uint32_t generation; /* of the process when the ring was made */
@@ -26,9 +27,9 @@ struct recorder {
 	uint32_t vfork;      /* generation in which this thread made a child that shares its memory; 0 */
 	uint32_t vfork_seq;  /* the number of that fork */
 	pid_t vfork_child;   /* whose verbs were reported */
-	bool special;        /* there is a sieve, or payload is kept */
-	const struct session_filter *sieve; /* what is left out; NULL: nothing */
-	uint32_t posts, polls; /* until the sieve takes one */
+	bool special;        /* there is a filter, or payload is kept */
+	const struct session_filter *filter; /* what is left out; NULL: nothing */
+	uint32_t posts, polls; /* until the filter takes one */
 	uint32_t chance;
 	bool stuck;          /* the ring could not grow */
 	uint64_t gave_up;    /* where the reader stood when it was waited for in vain, and 1; 0 */
@@ -45,58 +46,25 @@ struct recorder {
 
 extern __thread struct recorder recorder __attribute__((tls_model("initial-exec")));
 
-/* Generation of the process: 0 in a child after fork (the page is wiped), so
- * that no thread's own number fits and record_start() is asked. */
-extern _Atomic(_Atomic uint32_t *) record_page __attribute__((visibility("hidden")));
-
-static inline uint32_t record_generation(void)
-{
-	/* pairs with the store in process_start() */
-	return atomic_load_explicit(atomic_load_explicit(&record_page, memory_order_acquire),
-				    memory_order_relaxed);
-}
+/* Generations of a thread that fit no process's: not even the 0 of a wiped page. */
+#define RECORD_NO_RING (UINT32_MAX - 1)
+#define RECORD_VFORKED (UINT32_MAX - 3) /* a child may be running in its place (vfork.h) */
 
 extern _Atomic uint32_t record_clock __attribute__((visibility("hidden"))); /* enum clock_kind */
-
-/* Generation of a process that is not recorded, and will not be. */
-#define RECORD_OFF UINT32_MAX
-
-static inline bool record_is_off(void)
-{
-	return __builtin_expect(record_generation() == RECORD_OFF, 0);
-}
-
-/* Is the process recorded now? Not before its first verb, nor in a child before its own. */
-bool record_on(void);
-
-/*
- * This thread is about to make a child that runs in its memory, in its place,
- * with number @seq: verbs that come before the child's end are not ours.
- */
-void record_vfork(uint32_t seq);
-
-/* This is such a child. Any thread, also with nothing recorded. */
-bool record_in_vfork(void);
-
-/* Such a child becomes another program: in its parent's ring. */
-void record_vforked(pid_t pid);
-
-/* A child runs in this thread's memory, and goes on: which of them calls a verb cannot be told. */
-void record_shared(pid_t child);
 
 /* A process ends at once: what it was writing will not be finished. */
 void record_abandon(void);
 
-/* The way to a ring, slow: join the session, make the ring. False: do not record. */
+/* The slow way to a ring: join the session, make the ring. False: do not record. In start.c. */
 bool record_start(void);
 
 static inline bool record_ready(void)
 {
-	uint32_t now = record_generation();
+	uint32_t now = recording_generation();
 
 	if (__builtin_expect(recorder.generation == now, 1))
 		return true;
-	return now != RECORD_OFF && record_start();
+	return now != RECORDING_OFF && record_start();
 }
 
 static inline uint64_t record_ticks(void)
@@ -224,7 +192,7 @@ static inline struct hold record_hold(struct event_head *event, size_t bytes, co
 /* May the event still be written to? Not if the ring was full meanwhile, or is the parent's. */
 static inline bool record_held(struct hold hold)
 {
-	return hold.holds == recorder.holds && recorder.generation == record_generation();
+	return hold.holds == recorder.holds && recorder.generation == recording_generation();
 }
 
 /* The verb has returned: publish it. Nothing of the event may be touched after that. */
@@ -247,10 +215,15 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 	head->ticks = ticks;
 }
 
-/* Say that something is done that is not recorded. */
+/* Write that something is done that is not recorded. */
 void record_blind(enum event_blind_what what, const void *object);
 
-/* The recorder's one lock, not for the fast path; held over fork, so that a child finds it free. */
-void record_lock(void);
-bool record_trylock(void);
-void record_unlock(void);
+/* Write what came of fork @seq: the child @pid, or an error. */
+void record_spawned(uint32_t seq, pid_t pid, int error);
+
+/*
+ * Requests may be posted or polled that are not seen: which of them are under
+ * way is not known from now on (payload.h).
+ */
+void record_set_unseen(bool unseen);
+bool record_has_unseen(void);

@@ -23,10 +23,9 @@
 #include <unistd.h>
 
 #include "core/wire/budget.h"
-#include "shim/trace/interpose/process.h"
-#include "shim/trace/ring/quiet.h"
+#include "shim/trace/base/quiet.h"
+#include "shim/trace/base/tap.h"
 #include "shim/trace/ring/record.h"
-#include "shim/trace/ring/tap.h"
 
 enum {
 	WAITING = 64,       /* at most, without a thread */
@@ -46,6 +45,7 @@ struct slot {
 
 static struct slot *slots; /* all there are */
 static unsigned int waiting, closed, closed_much = CLOSED_FEW;
+static uint64_t image; /* when this one of the process joined */
 static uint64_t budget;
 static _Atomic uint64_t charged; /* of it */
 
@@ -59,7 +59,7 @@ static uint64_t choose_budget(const struct session_page *page)
 	return own < page->ring_budget ? own : page->ring_budget;
 }
 
-void rings_begin(const struct session *session)
+void rings_begin(const struct session *session, uint64_t begun)
 {
 	for (struct slot *slot = slots; slot; slot = slot->next) {
 		if (slot->use == WAITS || slot->use == CLOSED)
@@ -68,6 +68,7 @@ void rings_begin(const struct session *session)
 	}
 	waiting = closed = 0;
 	charged = 0;
+	image = begun;
 	if (session->page->on_full != ON_FULL_GROW && !session_is_alone(session))
 		budget = choose_budget(session->page);
 }
@@ -141,14 +142,14 @@ bool rings_take(struct ring *ret_ring)
 {
 	struct slot *slot;
 
-	record_lock();
+	recording_lock();
 	slot = waiting ? find(WAITS) : NULL;
 	if (slot) {
 		slot->use = USED;
 		waiting--;
 		*ret_ring = slot->ring;
 	}
-	record_unlock();
+	recording_unlock();
 	return slot;
 }
 
@@ -159,7 +160,7 @@ static int make_growing(struct session *session, int at, const char *name, uint6
 
 	if (!session_take(session, RING_PAGE + 2 * bytes))
 		return -EDQUOT;
-	err = ring_create_growing(ret_ring, at, name, bytes, index, process_image());
+	err = ring_create_growing(ret_ring, at, name, bytes, index, image);
 	if (err)
 		session_give_back(session, RING_PAGE + 2 * bytes);
 	return err;
@@ -173,9 +174,9 @@ static int make_narrow(struct session *session, int at, const char *name, uint32
 	int err;
 
 	if (!may) {
-		record_lock();
+		recording_lock();
 		forget_read();
-		record_unlock();
+		recording_unlock();
 		may = charge(bytes, budget);
 	}
 	if (!may) {
@@ -183,7 +184,7 @@ static int make_narrow(struct session *session, int at, const char *name, uint32
 		return -EDQUOT;
 	}
 	err = ring_create_narrow(ret_ring, at, name, session->page->ring_bytes, index,
-				 process_image());
+				 image);
 	if (err)
 		atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
 	else
@@ -252,7 +253,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 
 	if (err)
 		return err;
-	record_lock();
+	recording_lock();
 	if (closed >= closed_much)
 		forget_read();
 	slot = new_slot();
@@ -260,7 +261,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 		slot->ring = ring;
 		slot->use = USED;
 	}
-	record_unlock();
+	recording_unlock();
 	if (!slot) {
 		ring_close(&ring);
 		return -ENOMEM;
@@ -309,7 +310,7 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool
 {
 	struct slot *slot;
 
-	record_lock();
+	recording_lock();
 	slot = find_head(ring->head);
 	if (slot) {
 		slot->use = waiting < WAITING && !torn && !tap_get() ? WAITS : FREE;
@@ -322,7 +323,7 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool
 	} else {
 		close_ring(session, slot, ring, ticks);
 	}
-	record_unlock();
+	recording_unlock();
 	*ring = (struct ring){ 0 };
 }
 
@@ -335,9 +336,24 @@ void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *a
 
 void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg)
 {
-	record_lock();
+	recording_lock();
 	for (struct slot *slot = slots; slot; slot = slot->next)
 		if (slot->use == WAITS || slot->use == USED)
 			visit(slot->ring.head, arg);
-	record_unlock();
+	recording_unlock();
+}
+
+static void tap_one_end(struct ring_head *head, void *unused)
+{
+	(void)unused;
+	tap_get()->end(head, &recording_session.page->clock);
+}
+
+/* exit() in a signal handler may have interrupted who holds the lock. */
+void verbatim_tap_end(void)
+{
+	if (!recording_generation() || !recording_trylock())
+		return;
+	rings_each_locked(tap_one_end, NULL);
+	recording_unlock();
 }

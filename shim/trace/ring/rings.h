@@ -10,9 +10,14 @@
 
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
+#include "core/wire/tap.h"
 
-/* A new process has none yet, and a budget. Called by one thread, before any other call. */
-void rings_begin(const struct session *session);
+/*
+ * A new process has none yet, and a budget. @begun: when this image of it
+ * joined, in ticks; no other of this pid has the same. Called by one thread,
+ * before any other call.
+ */
+void rings_begin(const struct session *session, uint64_t begun);
 
 /* A ring that waits for a thread, or false. */
 bool rings_take(struct ring *ret_ring);
@@ -39,3 +44,6 @@ void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg);
 
 /* The same for those that have a thread; the caller has the lock. */
 void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *arg);
+
+/* Found by name: the process ends, and the tap is told of each ring's end. */
+__attribute__((visibility("default"))) tap_end_fn verbatim_tap_end;

@@ -9,14 +9,12 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shim/trace/ring/join.h"
+#include "shim/trace/base/quiet.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/rings.h"
-#include "shim/trace/ring/thread.h"
 
 enum {
 	WAIT_NS = 50 * 1000,            /* twice that the next time, and so on */
@@ -39,7 +37,7 @@ void record_drop_nested(void)
 /* Reads /proc with open() and read(), cancellation points, for a verb that may be none. */
 static bool collector_died(void)
 {
-	struct session_page *page = join_session.page;
+	struct session_page *page = recording_session.page;
 	bool alive;
 	int cancel;
 
@@ -61,7 +59,7 @@ static void doze(uint64_t ns)
 static int make_longer(struct ring *ring)
 {
 	char name[SESSION_NAME];
-	int at = session_open_dir(&join_session), err;
+	int at = session_open_dir(&recording_session), err;
 
 	if (at < 0)
 		return at;
@@ -79,20 +77,17 @@ static int make_longer(struct ring *ring)
 static bool grow(void)
 {
 	struct ring *ring = &recorder.ring;
-	sigset_t mask;
-	int cancel;
+	struct quiet quiet;
 
 	if (!ring_must_move(ring, recorder.held))
 		return true;
 	if (recorder.held)
 		record_publish();
-	if (recorder.stuck || !session_running(&join_session))
+	if (recorder.stuck || !session_running(&recording_session))
 		return false;
-	thread_block_signals(&mask);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	recorder.stuck = !session_take(&join_session, ring->mask + 1) || make_longer(ring);
-	pthread_setcancelstate(cancel, &cancel);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	quiet_begin(&quiet);
+	recorder.stuck = !session_take(&recording_session, ring->mask + 1) || make_longer(ring);
+	quiet_end(&quiet);
 	return !recorder.stuck;
 }
 
@@ -107,9 +102,9 @@ static bool widen(bool must)
 {
 	int err;
 
-	if (recorder.stuck || !ring_wider(&recorder.ring) || !session_running(&join_session))
+	if (recorder.stuck || !ring_wider(&recorder.ring) || !session_running(&recording_session))
 		return false;
-	err = rings_widen(&join_session, &recorder.ring, must);
+	err = rings_widen(&recording_session, &recorder.ring, must);
 	recorder.stuck = err && err != -EDQUOT;
 	begin_lap();
 	return !err;
@@ -118,7 +113,7 @@ static bool widen(bool must)
 /* Was the ring filled once more, and faster than the collector may be back? */
 static bool lap_was_fast(void)
 {
-	const struct clock *clock = &join_session.page->clock;
+	const struct clock *clock = &recording_session.page->clock;
 	uint64_t before = recorder.lap_ticks;
 
 	if (!ring_wider(&recorder.ring) ||
@@ -146,7 +141,7 @@ static void begin_patience(struct patience *p)
 {
 	*p = (struct patience){ .pause = WAIT_NS, .head = reader_stands() };
 	p->looked_at = p->seen_at = clock_monotonic();
-	p->rounds = atomic_load(&join_session.page->rounds);
+	p->rounds = atomic_load(&recording_session.page->rounds);
 }
 
 /*
@@ -157,12 +152,12 @@ static void begin_patience(struct patience *p)
 static bool sees_reader(struct patience *p)
 {
 	uint64_t head = reader_stands(), time;
-	uint32_t rounds = atomic_load(&join_session.page->rounds);
+	uint32_t rounds = atomic_load(&recording_session.page->rounds);
 	bool sees = head != p->head;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	time = session_process_time((pid_t)join_session.page->collector);
+	time = session_process_time((pid_t)recording_session.page->collector);
 	pthread_setcancelstate(cancel, &cancel);
 	sees = sees || (rounds == p->rounds && time > p->time);
 	p->head = head;
@@ -175,7 +170,7 @@ static bool sees_reader(struct patience *p)
 static bool look_for_reader(struct patience *p)
 {
 	uint64_t now = clock_monotonic();
-	const uint64_t most = join_session.page->max_wait;
+	const uint64_t most = recording_session.page->max_wait;
 
 	if (now - p->looked_at < LOOK_NS && now - p->seen_at < most)
 		return true;
@@ -187,7 +182,7 @@ static bool look_for_reader(struct patience *p)
 	if (now - p->seen_at < most)
 		return true;
 	recorder.gave_up = p->head + 1;
-	atomic_fetch_add(&join_session.page->gave_up, 1);
+	atomic_fetch_add(&recording_session.page->gave_up, 1);
 	return false;
 }
 
@@ -197,11 +192,11 @@ static bool wait_for_room(size_t bytes)
 	struct patience patience;
 	bool room = false;
 
-	if (join_session.page->on_full != ON_FULL_WAIT || recorder.gave_up == reader_stands() + 1)
+	if (recording_session.page->on_full != ON_FULL_WAIT || recorder.gave_up == reader_stands() + 1)
 		return false;
 	begin_patience(&patience);
-	while (session_running(&join_session) && look_for_reader(&patience)) {
-		session_wake(&join_session);
+	while (session_running(&recording_session) && look_for_reader(&patience)) {
+		session_wake(&recording_session);
 		room = ring_room(&recorder.ring, bytes);
 		if (room || ring_is_gone(&recorder.ring))
 			break;
@@ -227,17 +222,17 @@ static bool make_room(size_t bytes)
 		if (!widen(must))
 			return !must && wait_for_room(bytes);
 	}
-	session_wake(&join_session);
+	session_wake(&recording_session);
 	return true;
 }
 
 static bool wait_or_grow(size_t bytes)
 {
 	int saved = errno;
-	bool room = join_session.page->on_full == ON_FULL_GROW ? grow() : make_room(bytes);
+	bool room = recording_session.page->on_full == ON_FULL_GROW ? grow() : make_room(bytes);
 
-	if (!room && !session_running(&join_session))
-		join_end();
+	if (!room && !session_running(&recording_session))
+		recording_end();
 	if (!room) {
 		record_drop();
 		record_set_writing(false);
@@ -258,6 +253,6 @@ bool record_room(size_t bytes)
 			ring_room(&recorder.ring, bytes);
 		errno = saved;
 	}
-	session_wake(&join_session);
+	session_wake(&recording_session);
 	return true;
 }

@@ -19,7 +19,7 @@
 #include "core/wire/codec.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/record.h"
-#include "shim/trace/ring/stack.h"
+#include "shim/trace/stack/stack.h"
 
 enum { USUAL = 4096 }; /* bytes: what takes more is written once more, where there is room for all */
 
@@ -167,7 +167,7 @@ void call_write_end(struct call *call, uint64_t ret)
 
 	*in.depth = call->depth;
 	*in.frame = call->frame;
-	if (call->seq && recorder.generation == record_generation())
+	if (call->seq && recorder.generation == recording_generation())
 		write_return(call, ret, error);
 	errno = error;
 }

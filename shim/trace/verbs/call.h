@@ -10,7 +10,7 @@
 
 #include "core/wire/desc.h"
 #include "shim/trace/ring/record.h"
-#include "shim/trace/ring/sieve.h"
+#include "shim/trace/verbs/filter.h"
 
 struct call {
 	enum verb verb;
@@ -28,7 +28,7 @@ void call_write_end(struct call *call, uint64_t ret);
 static inline void call_begin(struct call *call, enum verb verb, const uint64_t *args)
 {
 	call->args = args; /* for the hooks, in any case */
-	call->on = record_ready() && (!recorder.sieve || sieve_takes_call(verb));
+	call->on = record_ready() && (!recorder.filter || filter_takes_call(verb));
 	if (call->on)
 		call_write_begin(call, verb);
 }

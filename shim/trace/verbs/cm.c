@@ -10,7 +10,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
+#include "shim/trace/base/next.h"
 #include "shim/trace/verbs/call.h"
-#include "shim/trace/interpose/next.h"
 
 #include "gen/wrappers_cm_gen.h"

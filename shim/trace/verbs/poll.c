@@ -16,9 +16,9 @@
 
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/rings.h"
-#include "shim/trace/ring/sieve.h"
+#include "shim/trace/verbs/filter.h"
 
-enum { EVENT_WCS = 1024, SIEVED_WCS = 32 };
+enum { EVENT_WCS = 1024, FILTERED_WCS = 32 };
 
 _Static_assert(sizeof(struct event_wc) == sizeof(struct ibv_wc), "copied as it is");
 _Static_assert(RING_POLLS == 64, "poll_slot() takes 6 bits");
@@ -90,14 +90,14 @@ static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc
 }
 
 /* What the filter leaves of a poll. */
-static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
-	bool take = sieve_takes_poll();
-	struct ibv_wc kept[SIEVED_WCS];
+	bool take = filter_takes_poll();
+	struct ibv_wc kept[FILTERED_WCS];
 	uint32_t n = 0;
 
 	for (int i = 0; i < ret; i++) {
-		if (sieve_takes_completion(cq, take, wc + i)) {
+		if (filter_takes_completion(cq, take, wc + i)) {
 			kept[n++] = wc[i];
 		} else if (payload_on) { /* in order */
 			if (n)
@@ -105,7 +105,7 @@ static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *
 			n = 0;
 			payload_completions(cq, wc + i, 1, 0);
 		}
-		if (n && (n == SIEVED_WCS || i == ret - 1)) {
+		if (n && (n == FILTERED_WCS || i == ret - 1)) {
 			write_some(cq, (int)n, kept, n);
 			n = 0;
 		}
@@ -116,8 +116,8 @@ static void write_sieved(const struct ibv_cq *cq, int ret, const struct ibv_wc *
 static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int ret,
 						    const struct ibv_wc *wc)
 {
-	if (recorder.sieve && ret > 0) {
-		write_sieved(cq, ret, wc);
+	if (recorder.filter && ret > 0) {
+		write_filtered(cq, ret, wc);
 		return;
 	}
 	if (ret < 0)
@@ -161,8 +161,8 @@ write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *
 {
 	size_t bytes = sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) +
 		       (extra ? sizeof(*extra) : 0);
-	bool left_out = __builtin_expect(recorder.sieve != NULL, 0) && wc &&
-			!sieve_takes_completion(cq, sieve_takes_poll(), wc);
+	bool left_out = __builtin_expect(recorder.filter != NULL, 0) && wc &&
+			!filter_takes_completion(cq, filter_takes_poll(), wc);
 	struct event_poll *event = left_out ? NULL : record_reserve(bytes);
 	uint32_t seq = event ? next_seq() : 0;
 
@@ -186,7 +186,7 @@ void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, ui
 {
 	struct event_notify *event;
 
-	if (!record_ready() || (recorder.sieve && !sieve_takes_notify(cq)))
+	if (!record_ready() || (recorder.filter && !filter_takes_notify(cq)))
 		return;
 	event = record_reserve(sizeof(*event));
 	if (!event)

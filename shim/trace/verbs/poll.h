@@ -43,13 +43,13 @@ int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
 /* What a poll returned, which is returned. Another one that found nothing is only a count. */
 static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
-	uint32_t now = record_generation();
+	uint32_t now = recording_generation();
 
 	if (__builtin_expect(ret == 0 && recorder.generation == now, 1)) {
 		poll_count(cq);
 		return 0;
 	}
-	return now == RECORD_OFF ? ret : poll_record_rest(cq, ret, wc);
+	return now == RECORDING_OFF ? ret : poll_record_rest(cq, ret, wc);
 }
 
 /* @ticks is the time before the verb was called. */

@@ -175,8 +175,8 @@ int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
 	int err;
 
-	record_lock();
+	recording_lock();
 	err = patch(cq, extras_of(cq, wc_flags));
-	record_unlock();
+	recording_unlock();
 	return err;
 }

@@ -12,8 +12,8 @@
 #include "shim/trace/verbs/post.h"
 
 #include "shim/trace/payload/payload.h"
-#include "shim/trace/ring/sieve.h"
-#include "shim/trace/ring/site.h"
+#include "shim/trace/stack/site.h"
+#include "shim/trace/verbs/filter.h"
 
 #include <endian.h>
 #include <stddef.h>
@@ -245,7 +245,7 @@ static inline void hold(struct post *post, struct event_post *event, const char 
 {
 	event->nwr = (uint16_t)nwr;
 	post->event = event;
-	post->hold = record_hold(&event->head, bytes_of(event, end), post->frame);
+	post->hold = record_hold(&event->head, bytes_of(event, end), post->list.frame);
 }
 
 /* A list that is being written, in as many events as that takes. */
@@ -258,7 +258,7 @@ struct list {
 
 static inline struct list list_begin(struct post *post, struct event_post *event)
 {
-	post->nwr = 0;
+	post->list.n = 0;
 	return (struct list){ post, event, (char *)(event + 1), 0 };
 }
 
@@ -267,23 +267,23 @@ static inline bool list_goes_on(struct list *list, const void *wr)
 {
 	struct post *post = list->post;
 
-	if (!wr || post->nwr == LIST_MAX)
+	if (!wr || post->list.n == LIST_MAX)
 		return false;
 	if (__builtin_expect(bytes_of(list->event, list->at) > PART_BYTES, 0)) {
-		list->event = part(list->event, list->at, post->nwr - list->before);
+		list->event = part(list->event, list->at, post->list.n - list->before);
 		if (!list->event)
 			return false;
 		list->at = (char *)(list->event + 1);
-		list->before = post->nwr;
+		list->before = post->list.n;
 	}
-	post_remember(post, wr);
+	wr_list_add(&post->list, wr);
 	return true;
 }
 
 static inline bool list_end(const struct list *list)
 {
 	if (list->event)
-		hold(list->post, list->event, list->at, list->post->nwr - list->before);
+		hold(list->post, list->event, list->at, list->post->list.n - list->before);
 	return list->event;
 }
 
@@ -311,8 +311,8 @@ static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_
 /* As most are, a list of one. */
 INLINE bool hold_one(struct post *post, struct event_post *event, const char *end, const void *wr)
 {
-	post->nwr = 1;
-	post->first = wr;
+	post->list.n = 1;
+	post->list.first = wr;
 	hold(post, event, end, 1);
 	return true;
 }
@@ -334,7 +334,7 @@ INLINE bool begin_send(struct post *post, const struct ibv_qp *qp, const struct 
 INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 		       const struct ibv_recv_wr *wr)
 {
-	struct event_post *event = start((uint16_t)verb, queue, site_of(post->frame));
+	struct event_post *event = start((uint16_t)verb, queue, site_of(post->list.frame));
 
 	if (!event)
 		return false;
@@ -347,9 +347,9 @@ INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 static __attribute__((noinline)) bool
 begin_special_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr)
 {
-	bool taken = !recorder.sieve || sieve_takes_post(VERB_post_send, qp);
-	uint16_t site = taken ? site_of(post->frame) : 0; /* before the payload */
-	bool carries = payload_on && payload_sends(post, qp, wr, taken);
+	bool taken = !recorder.filter || filter_takes_post(VERB_post_send, qp);
+	uint16_t site = taken ? site_of(post->list.frame) : 0; /* before the payload */
+	bool carries = payload_on && payload_sends(&post->list, qp, wr, taken);
 
 	return taken && begin_send(post, qp, wr, site, carries);
 }
@@ -358,10 +358,10 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 							 const void *queue,
 							 const struct ibv_recv_wr *wr)
 {
-	bool taken = !recorder.sieve || sieve_takes_post((uint16_t)verb, queue);
+	bool taken = !recorder.filter || filter_takes_post((uint16_t)verb, queue);
 
 	if (payload_on)
-		payload_receives(post, queue, wr);
+		payload_receives(&post->list, queue, wr);
 	return taken && begin_recv(post, verb, queue, wr);
 }
 
@@ -376,14 +376,14 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
                                                                                                   \
 		if (!record_ready())                                                              \
 			return next(queue, wr, bad);                                              \
-		post_init(&post, frame);                                                          \
+		wr_list_init(&post.list, frame);                                                          \
 		on = __builtin_expect(recorder.special, 0) ? begin_special : begin;               \
 		ret = next(queue, wr, bad);                                                       \
 		if (__builtin_expect(ret && payload_on, 0))                                       \
-			refused(&post, queue, bad ? *bad : NULL);                                 \
+			refused(&post.list, queue, bad ? *bad : NULL);                                 \
 		if (on)                                                                           \
 			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
-		post_fini(&post);                                                                 \
+		wr_list_fini(&post.list);                                                                 \
 		return ret;                                                                       \
 	}
 
@@ -453,8 +453,8 @@ static __attribute__((noinline)) bool begin_special_built(struct post *post, uin
 							  const struct ibv_qp *qp,
 							  struct builder *b)
 {
-	bool taken = !recorder.sieve || sieve_takes_post(verb, qp);
-	uint16_t site = taken ? site_of(post->frame) : 0;
+	bool taken = !recorder.filter || filter_takes_post(verb, qp);
+	uint16_t site = taken ? site_of(post->list.frame) : 0;
 	bool carries = payload_on && verb == VERB_wr_complete && payload_built(qp, b, taken);
 
 	return taken && begin_built(post, verb, qp, b, site, carries);
@@ -464,36 +464,7 @@ bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp
 {
 	return __builtin_expect(recorder.special, 0) ?
 		       begin_special_built(post, (uint16_t)verb, qp, b) :
-		       begin_built(post, (uint16_t)verb, qp, b, site_of(post->frame), false);
-}
-
-_Static_assert(sizeof(struct post_list) <= SITE_SPARE && !offsetof(struct post_list, frame), "spare");
-
-/*
- * A signal handler may post while its thread does. The stack grows down: of a
- * post whose frame lies above, ours is within. One that never came back, as after
- * a longjmp() out of it, has a frame below that of all others to come, most often.
- */
-__attribute__((noinline, cold)) void post_take_list(struct post *post)
-{
-	struct post_list *list = site_spare();
-
-	if (!list || (list->frame && list->frame > post->frame))
-		return;
-	list->frame = post->frame;
-	post->list = list;
-}
-
-unsigned int post_find(const struct post *post, const void *bad)
-{
-	if (post->nwr && post->first == bad)
-		return 1;
-	if (!post->list || post->list->frame != post->frame) /* another one has it by now */
-		return 0;
-	for (unsigned int i = 1; i < post->nwr && i < POST_WRS; i++)
-		if (post->list->wrs[i] == bad)
-			return i + 1;
-	return 0;
+		       begin_built(post, (uint16_t)verb, qp, b, site_of(post->list.frame), false);
 }
 
 void post_fail(const struct post *post, int ret, const void *bad)
@@ -501,5 +472,5 @@ void post_fail(const struct post *post, int ret, const void *bad)
 	if (!record_held(post->hold))
 		return;
 	post->event->ret = ret > 0 ? ret & 0xfff : -(-ret & 0xfff);
-	post->event->bad = post_find(post, bad) & 0x1ff;
+	post->event->bad = wr_list_find(&post->list, bad) & 0x1ff;
 }

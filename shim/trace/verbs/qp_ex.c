@@ -22,10 +22,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shim/trace/verbs/builder.h"
 #include "shim/trace/payload/payload.h"
-#include "shim/trace/verbs/post.h"
+#include "shim/trace/ring/builder.h"
 #include "shim/trace/ring/record.h"
+#include "shim/trace/verbs/post.h"
 #include "shim/trace/verbs/slots.h"
 
 typedef int wr_complete_fn(struct ibv_qp_ex *);
@@ -285,7 +285,7 @@ static int complete(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *cons
 	bool on;
 	int ret;
 
-	post_init(&post, frame);
+	wr_list_init(&post.list, frame);
 	on = write_built(qp, VERB_wr_complete, &post);
 	ret = next(qp);
 	if (__builtin_expect(ret && payload_on, 0))
@@ -299,7 +299,7 @@ static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
 {
 	struct post post;
 
-	post_init(&post, frame);
+	wr_list_init(&post.list, frame);
 	if (write_built(qp, VERB_wr_abort, &post))
 		post_end(&post, 0, NULL);
 }
@@ -536,9 +536,9 @@ int qp_ex_watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 {
 	int err;
 
-	record_lock();
+	recording_lock();
 	err = watch(qp, ex, ops);
-	record_unlock();
+	recording_unlock();
 	return err;
 }
 
@@ -547,10 +547,10 @@ bool qp_ex_watched(const struct ibv_qp *qp)
 	const struct known *k;
 	bool watched;
 
-	record_lock();
+	recording_lock();
 	k = known_find(qp);
 	watched = k && k->ex && is_ours(k->ex, OP_wr_start);
-	record_unlock();
+	recording_unlock();
 	return watched;
 }
 
@@ -559,10 +559,10 @@ int qp_ex_again(const struct ibv_qp *qp)
 	const struct known *k;
 	int err;
 
-	record_lock();
+	recording_lock();
 	k = known_find(qp);
 	err = k && k->ex ? patch(k->ex, k->ops) : 0;
-	record_unlock();
+	recording_unlock();
 	return err;
 }
 
@@ -570,9 +570,9 @@ void qp_ex_forget(const struct ibv_qp *qp)
 {
 	struct known *k;
 
-	record_lock();
+	recording_lock();
 	k = known_find(qp);
 	if (k)
 		k->ex = NULL;
-	record_unlock();
+	recording_unlock();
 }

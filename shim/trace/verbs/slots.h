@@ -4,7 +4,7 @@
  *
  * A pointer in an object of libibverbs is replaced by a function of ours that
  * knows what stood there: one is made for each distinct original, SLOTS of
- * them, so that no call looks anything up. Called under record_lock().
+ * them, so that no call looks anything up. Called under recording_lock().
  */
 #include <errno.h>
 #include <stddef.h>

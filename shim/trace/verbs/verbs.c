@@ -14,17 +14,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "shim/trace/base/next.h"
+#include "shim/trace/interpose/import.h"
+#include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/call.h"
 #include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
-#include "shim/trace/interpose/import.h"
-#include "shim/trace/interpose/next.h"
-#include "shim/trace/payload/payload_objects.h"
+#include "shim/trace/verbs/filter.h"
+#include "shim/trace/verbs/payload_objects.h"
 #include "shim/trace/verbs/poll.h"
 #include "shim/trace/verbs/poll_ex.h"
 #include "shim/trace/verbs/qp_ex.h"
-#include "shim/trace/ring/record.h"
-#include "shim/trace/ring/sieve.h"
 #include "shim/trace/verbs/wq_dm.h"
 
 #include "gen/later_gen.h"
@@ -130,11 +130,11 @@ int context_patch(struct ibv_context *context)
 	struct entry *e;
 	int err = -ENOMEM;
 
-	record_lock();
+	recording_lock();
 	e = entry_get(context);
 	if (e)
 		err = patch(context, &e->saved);
-	record_unlock();
+	recording_unlock();
 	return err;
 }
 
@@ -215,7 +215,7 @@ static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops
 static void made_qp(const struct ibv_qp *qp)
 {
 	qp_ex_forget(qp);
-	sieve_made_qp(qp);
+	filter_made_qp(qp);
 }
 
 static void hook_create_qp(const struct call *call, struct ibv_qp *qp)

@@ -7,10 +7,10 @@
  */
 #include "shim/trace/verbs/wq_dm.h"
 
-#include "shim/trace/verbs/call.h"
 #include "shim/trace/payload/payload.h"
-#include "shim/trace/verbs/post.h"
 #include "shim/trace/ring/record.h"
+#include "shim/trace/verbs/call.h"
+#include "shim/trace/verbs/post.h"
 #include "shim/trace/verbs/slots.h"
 
 typedef int memcpy_to_dm_fn(struct ibv_dm *, uint64_t, const void *, size_t);
@@ -50,13 +50,13 @@ static int patch(void **slot, void *originals[SLOTS], void *const ours[SLOTS])
 {
 	int i;
 
-	record_lock();
+	recording_lock();
 	i = slots_find(originals, ours, *slot);
 	if (i >= 0) {
 		originals[i] = *slot;
 		*slot = ours[i];
 	}
-	record_unlock();
+	recording_unlock();
 	return i == -ENOSPC ? -ENOSPC : 0;
 }
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/wire/payload.h"
-#include "shim/trace/payload/endpoints.h"
+#include "shim/trace/objects/endpoints.h"
 #include "shim/trace/payload/payload.h"
 
 static struct ibv_context context;
@@ -42,14 +42,14 @@ static int end(void **state)
 static void operations_without_buffers_have_none(void **state)
 {
 	struct ibv_send_wr wr = { .sg_list = (void *)8, .num_sge = 1, .opcode = IBV_WR_LOCAL_INV };
-	struct post post;
+	struct wr_list list;
 
 	(void)state;
-	post_init(&post, __builtin_frame_address(0));
-	assert_false(payload_sends(&post, &qp, &wr, false));
-	payload_refused_sends(&post, &qp, &wr);
+	wr_list_init(&list, __builtin_frame_address(0));
+	assert_false(payload_sends(&list, &qp, &wr, false));
+	payload_refused_sends(&list, &qp, &wr);
 	wr.opcode = IBV_WR_BIND_MW;
-	assert_false(payload_sends(&post, &qp, &wr, false));
+	assert_false(payload_sends(&list, &qp, &wr, false));
 }
 
 /* As many as no device has: the verb refuses it, and does not look at them. */
@@ -61,16 +61,16 @@ static void more_elements_than_there_can_be_are_not_read(void **state)
 	struct ibv_send_wr wr = { .sg_list = last, .num_sge = INT32_MAX,
 				  .opcode = IBV_WR_RDMA_READ };
 	struct ibv_recv_wr recv = { .sg_list = last, .num_sge = INT32_MAX };
-	struct post post;
+	struct wr_list list;
 
 	(void)state;
-	post_init(&post, __builtin_frame_address(0));
+	wr_list_init(&list, __builtin_frame_address(0));
 	assert_int_equal(mprotect(two, page, PROT_READ | PROT_WRITE), 0);
-	assert_false(payload_sends(&post, &qp, &wr, false));
-	payload_refused_sends(&post, &qp, &wr);
+	assert_false(payload_sends(&list, &qp, &wr, false));
+	payload_refused_sends(&list, &qp, &wr);
 	assert_int_equal(queue_has(&endpoints_find(&qp)->send, 0), 0);
-	payload_receives(&post, &qp, &recv);
-	payload_refused_receives(&post, &qp, &recv);
+	payload_receives(&list, &qp, &recv);
+	payload_refused_receives(&list, &qp, &recv);
 	assert_int_equal(queue_has(&endpoints_find(&qp)->recv, 0), 0);
 	munmap(two, 2 * page);
 }
@@ -81,16 +81,16 @@ static void a_list_that_runs_in_a_circle_ends(void **state)
 	struct ibv_send_wr b = { .opcode = IBV_WR_RDMA_READ },
 			   a = { .opcode = IBV_WR_RDMA_READ, .next = &b };
 	struct ibv_recv_wr d = { .wr_id = 1 }, c = { .next = &d };
-	struct post post;
+	struct wr_list list;
 
 	(void)state;
-	post_init(&post, __builtin_frame_address(0));
+	wr_list_init(&list, __builtin_frame_address(0));
 	b.next = &a;
 	d.next = &c;
-	payload_sends(&post, &qp, &a, false);
-	payload_refused_sends(&post, &qp, &a);
-	payload_receives(&post, &qp, &c);
-	payload_refused_receives(&post, &qp, &c);
+	payload_sends(&list, &qp, &a, false);
+	payload_refused_sends(&list, &qp, &a);
+	payload_receives(&list, &qp, &c);
+	payload_refused_receives(&list, &qp, &c);
 }
 
 int main(void)

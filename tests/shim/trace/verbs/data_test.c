@@ -12,11 +12,11 @@
 #include <infiniband/verbs.h>
 
 #include "core/wire/desc.h"
+#include "shim/trace/process/process.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/stack/stack.h"
 #include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
-#include "shim/trace/interpose/process.h"
-#include "shim/trace/ring/record.h"
-#include "shim/trace/ring/stack.h"
 #include "tests/shim/trace/fixture.h"
 
 #ifdef __SANITIZE_THREAD__

@@ -6,9 +6,9 @@
 
 #include <infiniband/verbs.h>
 
+#include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
-#include "shim/trace/ring/record.h"
 #include "tests/shim/trace/fixture.h"
 
 enum { MANY = 2500 }; /* several events */

@@ -1,0 +1,138 @@
+/*
+ * Stacks of the recorder's own
+ *
+ *	used      a bit for each place: who sets it has the stack
+ *	stacks    where they lie; made when a place is had for the first time, and kept
+ *
+ * There are as many as were ever in use at one time, not one for each thread:
+ * each keeps some pages. The lowest free one is taken, so they are few.
+ *
+ * The step from one stack to the other is a frame like any other: unwinders go
+ * through it by what is said of it here, as they do through the caller's.
+ */
+#include "shim/trace/base/aside.h"
+
+#ifdef __x86_64__
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#endif
+
+enum {
+	WORDS = 4,
+	PLACES = 64 * WORDS,
+	GUARD = 4096,
+	BYTES = 128 << 10, /* the constructors of what we load run there, too */
+};
+
+static _Atomic uint64_t used[WORDS];
+static _Atomic(char *) stacks[PLACES];
+
+void aside_step(void (*fn)(void *arg), void *arg, void *top);
+
+__asm__(".text\n"
+	".type aside_step, @function\n"
+	".hidden aside_step\n"
+	".globl aside_step\n"
+	"aside_step:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	mov %rdx, %rsp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	call *%rax\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size aside_step, . - aside_step\n");
+
+/* A place that nobody has; -1: all are taken. */
+static int take_place(void)
+{
+	for (int w = 0; w < WORDS; w++) {
+		uint64_t has = atomic_load_explicit(&used[w], memory_order_relaxed);
+
+		while (~has) {
+			uint64_t bit = ~has & (has + 1);
+
+			/* pairs with the release in give_back() */
+			if (atomic_compare_exchange_weak_explicit(&used[w], &has, has | bit,
+								  memory_order_acquire,
+								  memory_order_relaxed))
+				return 64 * w + __builtin_ctzll(bit);
+		}
+	}
+	return -1;
+}
+
+static void give_back(int place)
+{
+	atomic_fetch_and_explicit(&used[place / 64], ~(1ull << place % 64), memory_order_release);
+}
+
+/* The stack of a place that is ours; NULL: there is no memory. */
+static char *stack_of(int place)
+{
+	char *at = atomic_load_explicit(&stacks[place], memory_order_relaxed);
+
+	if (at)
+		return at;
+	at = mmap(NULL, GUARD + BYTES, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	mprotect(at, GUARD, PROT_NONE);
+	atomic_store_explicit(&stacks[place], at, memory_order_relaxed);
+	return at;
+}
+
+void aside_call(void (*fn)(void *arg), void *arg)
+{
+	/* drd ends where the stack's pointer goes elsewhere */
+	int place = RUNNING_ON_VALGRIND ? -1 : take_place();
+	char *at = place < 0 ? NULL : stack_of(place);
+
+	if (at)
+		aside_step(fn, arg, at + GUARD + BYTES);
+	else
+		fn(arg);
+	if (place >= 0)
+		give_back(place);
+}
+
+/* A stack that a thread was on is left alone: sanitizers take its frames for live ones. */
+void aside_forked(void)
+{
+	for (int place = 0; place < PLACES; place++)
+		if (atomic_load_explicit(&used[place / 64], memory_order_relaxed) >> place % 64 & 1)
+			atomic_store_explicit(&stacks[place], NULL, memory_order_relaxed);
+	for (int w = 0; w < WORDS; w++)
+		atomic_store_explicit(&used[w], 0, memory_order_relaxed);
+}
+
+#else
+
+void aside_call(void (*fn)(void *arg), void *arg)
+{
+	fn(arg);
+}
+
+void aside_forked(void)
+{
+}
+
+#endif

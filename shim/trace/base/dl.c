@@ -1,0 +1,82 @@
+/*
+ * dlsym() and dlvsym() of libc itself
+ *
+ * We stand before both (lookup.c), so libc's own cannot be found with dlsym().
+ * They are read out of its table of dynamic symbols (object.c).
+ */
+#include "shim/trace/base/dl.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "shim/trace/base/object.h"
+#include "shim/trace/base/prefix.h"
+
+#ifdef __x86_64__
+
+dl_sym_fn *dl_sym_next;
+dl_vsym_fn *dl_vsym_next;
+
+static const char *base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; path && *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	return name;
+}
+
+/* Before it is found nothing of libc is called that a sanitizer stands before. */
+static void see_library(const struct link_map *map)
+{
+	const char *name = base_name(map->l_name);
+	struct object o;
+
+	if (!name || (!has_prefix(name, "libc.so.6") && !has_prefix(name, "libdl.so.2")) ||
+	    !object_of(map, &o))
+		return;
+	if (!dl_vsym_next)
+		dl_vsym_next = (dl_vsym_fn *)object_symbol(&o, "dlvsym");
+	if (!dl_sym_next)
+		dl_sym_next = (dl_sym_fn *)object_symbol(&o, "dlsym");
+}
+
+/*
+ * Any thread may be first: all find the same. libc stands near the begin of
+ * the loader's list and never leaves it, so no lock is needed up to there;
+ * dl_iterate_phdr() would take one, and is among what sanitizers stand before.
+ */
+void dl_find_next(void)
+{
+	for (const struct link_map *map = _r_debug.r_map;
+	     map && (!dl_sym_next || !dl_vsym_next); map = map->l_next)
+		see_library(map);
+}
+
+void *dl_symbol(void *handle, const char *name, const char *version)
+{
+	dl_find_next();
+	return dl_vsym_next(handle, name, version);
+}
+
+void *dl_plain(void *handle, const char *name)
+{
+	dl_find_next();
+	return dl_sym_next(handle, name);
+}
+
+#else
+
+void *dl_symbol(void *handle, const char *name, const char *version)
+{
+	return dlvsym(handle, name, version);
+}
+
+void *dl_plain(void *handle, const char *name)
+{
+	return dlsym(handle, name);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * libc's functions behind ours
+ *
+ * What is not found when this library is loaded, because somebody's
+ * constructor ran before ours, is looked for when it is called.
+ */
+#include "shim/trace/base/libc.h"
+
+#include <dlfcn.h>
+
+_Atomic(void *) libc_found[LIBC_COUNT];
+
+void *libc_find(enum libc_function function)
+{
+	static const char *const names[LIBC_COUNT] = {
+#define F(name) #name,
+		LIBC_FUNCTIONS(F)
+#undef F
+	};
+	void *at = dlsym(RTLD_NEXT, names[function]);
+
+	atomic_store_explicit(&libc_found[function], at, memory_order_relaxed);
+	return at;
+}
+
+void libc_find_all(void)
+{
+	for (int i = 0; i < LIBC_COUNT; i++)
+		libc_next((enum libc_function)i);
+}

@@ -1,0 +1,73 @@
+/*
+ * The functions behind ours
+ *
+ * RTLD_NEXT finds the library that comes after us in the program's global
+ * scope: the software device when it is preloaded, else rdma-core. It finds
+ * nothing where libibverbs came in by an RTLD_LOCAL dlopen (Python, plug-ins):
+ * then the library itself is asked by its name. So with librdmacm, and with a
+ * provider's if it is loaded. What would be ourselves again is nothing.
+ */
+#include "shim/trace/base/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "shim/trace/base/dl.h"
+#include "shim/trace/base/provider.h"
+#include "shim/trace/base/self.h"
+
+/* @flags: RTLD_NOLOAD for what the program may have no use for. */
+static void *find(const struct verb_info *info, int flags)
+{
+	void *at = dl_symbol(RTLD_NEXT, info->symbol, info->node);
+	void *lib;
+
+	if (at && !self_contains(at))
+		return at;
+	if (info->via == VIA_DV)
+		return provider_find(info->symbol);
+	lib = dlopen(info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1",
+		     RTLD_LAZY | RTLD_LOCAL | flags);
+	at = lib ? dl_symbol(lib, info->symbol, info->node) : NULL;
+	return self_contains(at) ? NULL : at;
+}
+
+_Atomic(void *) next_found[VERB_COUNT];
+
+void *next_find(enum verb verb)
+{
+	int saved = errno;
+	void *at = find(&verb_infos[verb], 0);
+
+	atomic_store_explicit(&next_found[verb], at, memory_order_relaxed);
+	errno = saved;
+	return at;
+}
+
+void next_find_all(void)
+{
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (verb_infos[verb].symbol && !atomic_load_explicit(&next_found[verb],
+								      memory_order_relaxed))
+			atomic_store_explicit(&next_found[verb],
+					      find(&verb_infos[verb], RTLD_NOLOAD),
+					      memory_order_relaxed);
+}
+
+int64_t missing_verb(enum verb verb)
+{
+	errno = EOPNOTSUPP;
+	if (verb_infos[verb].via == VIA_CM) /* all of its calls that return an int */
+		return verb_infos[verb].fail == FAIL_NONZERO ? -1 : 0;
+	switch (verb_infos[verb].fail) {
+	case FAIL_NONZERO:
+		return EOPNOTSUPP;
+	case FAIL_NEGATIVE:
+		return -1;
+	default:
+		return 0;
+	}
+}

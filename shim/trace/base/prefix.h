@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Does @text begin with @prefix? Without libc, whose functions a sanitizer may
+ * stand before that is not ready yet.
+ */
+#include <stdbool.h>
+
+static inline bool has_prefix(const char *text, const char *prefix)
+{
+	while (*prefix && *text == *prefix)
+		text++, prefix++;
+	return !*prefix;
+}

@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * The names of what providers offer beside the verbs. Any thread.
+ */
+#include <stdbool.h>
+
+/* Is it the name of a function of a provider that may hide what is done? */
+bool provider_has(const char *name);
+
+/* Is it the path of a provider's library? */
+bool provider_is_library(const char *path);
+
+/* The provider's function of such a name, or NULL where its library is not loaded. */
+void *provider_find(const char *name);

@@ -1,0 +1,47 @@
+/*
+ * The object files that the program was started with
+ *
+ * They are on the loader's list when this library is loaded; they are written
+ * to the ring with the first verb (modules.c).
+ */
+#include "shim/trace/base/started.h"
+
+#include <link.h>
+#include <string.h>
+
+enum { OBJECTS = 512 };
+
+static void *objects[OBJECTS];
+static unsigned int nobjects;
+static bool has_verbs;
+
+void started_remember(void)
+{
+	const struct link_map *map = _r_debug.r_map;
+
+	for (; map && nobjects < OBJECTS; map = map->l_next) {
+		objects[nobjects++] = map->l_ld; /* the dynamic section is a part of it */
+		has_verbs |= map->l_name && (strstr(map->l_name, "/libibverbs.so") ||
+					     strstr(map->l_name, "/librdmacm.so"));
+	}
+}
+
+bool started_has(const void *dynamic)
+{
+	unsigned int i = 0;
+
+	while (i < nobjects && objects[i] != dynamic)
+		i++;
+	return i < nobjects;
+}
+
+bool started_has_verbs(void)
+{
+	return has_verbs;
+}
+
+void *const *started_objects(unsigned int *ret_n)
+{
+	*ret_n = nobjects;
+	return objects;
+}

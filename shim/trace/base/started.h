@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * The object files that the program was started with. Any thread, without a lock.
+ */
+#include <stdbool.h>
+
+/* Remember them; before anything can be unloaded. */
+void started_remember(void);
+
+/* Is it the dynamic section of one of them? */
+bool started_has(const void *dynamic);
+
+/* Was the program itself linked with a library of verbs? */
+bool started_has_verbs(void);
+
+/* An address in each of them. */
+void *const *started_objects(unsigned int *ret_n);

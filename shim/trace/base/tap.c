@@ -1,0 +1,46 @@
+/*
+ * The tap of this process
+ *
+ * The library of the tracepoints lies beside this one. It is loaded when the
+ * session says so and the first verb is recorded, because LTTng starts its
+ * threads in each process that it is in; or it was preloaded by hand. In both
+ * cases its constructor comes to verbatim_tap_set().
+ */
+#include "shim/trace/base/tap.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/wire/desc.h"
+
+static _Atomic(const struct tap *) tap;
+
+const struct tap *tap_get(void)
+{
+	return atomic_load_explicit(&tap, memory_order_acquire);
+}
+
+bool verbatim_tap_set(const struct tap *given)
+{
+	const struct tap *none = NULL;
+
+	return given->fingerprint == verbs_fingerprint &&
+	       atomic_compare_exchange_strong(&tap, &none, given);
+}
+
+void tap_load(void)
+{
+	char path[PATH_MAX];
+	const char *slash;
+	Dl_info us;
+
+	if (tap_get() || !dladdr((void *)tap_load, &us))
+		return;
+	slash = strrchr(us.dli_fname, '/');
+	if (snprintf(path, sizeof(path), "%.*s" TAP_LIBRARY,
+		     slash ? (int)(slash + 1 - us.dli_fname) : 0, us.dli_fname) < (int)sizeof(path))
+		dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}

@@ -1,0 +1,88 @@
+/*
+ * SIGBUS where a file of the session was cut
+ *
+ * A ring is the program's memory, and a file that others of its user can cut:
+ * the program would die of a verb. Where the program leaves SIGBUS to the
+ * system, we have a handler for it, which mends our own mappings (cut.h) and
+ * does as the system would with all else. The program does not see it: asked,
+ * sigaction() and signal() say what the program has set. As soon as it has a
+ * handler of its own, or ignores the signal, that is what counts, and ours is
+ * gone.
+ */
+#include "shim/trace/interpose/fault.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/wire/cut.h"
+#include "shim/trace/base/libc.h"
+#include "shim/trace/ring/recording.h"
+
+#define OURS __attribute__((visibility("default")))
+
+static struct sigaction program; /* what it has set, while ours is there: the default */
+
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	(void)context;
+	if (info->si_code == BUS_ADRERR && cut_mend(recording_session.dir, info->si_addr)) {
+		errno = saved;
+		return;
+	}
+	NEXT(sigaction)(number, &program, NULL);
+	if (info->si_code <= 0) /* sent; a fault comes again by itself */
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), number, info);
+	errno = saved;
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == on_bus;
+}
+
+void fault_begin(void)
+{
+	const struct sigaction ours = { .sa_sigaction = on_bus,
+					.sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction now;
+
+	if (NEXT(sigaction)(SIGBUS, NULL, &now) || now.sa_flags & SA_SIGINFO ||
+	    now.sa_handler != SIG_DFL)
+		return;
+	program = now;
+	NEXT(sigaction)(SIGBUS, &ours, NULL);
+}
+
+OURS int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction now, before = program;
+	int err;
+
+	if (number != SIGBUS || NEXT(sigaction)(SIGBUS, NULL, &now) || !is_ours(&now))
+		return NEXT(sigaction)(number, action, old);
+	if (action && !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL) {
+		program = *action; /* ours does that */
+		err = 0;
+	} else {
+		err = action ? NEXT(sigaction)(number, action, NULL) : 0;
+	}
+	if (!err && old)
+		*old = before;
+	return err;
+}
+
+OURS sighandler_t signal(int number, sighandler_t handler)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART }, old;
+
+	if (number != SIGBUS || handler == SIG_ERR)
+		return NEXT(signal)(number, handler);
+	sigaddset(&action.sa_mask, number); /* as libc has it */
+	return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
+}

@@ -1,0 +1,158 @@
+/*
+ * Programs that look up the functions of libibverbs themselves
+ *
+ * NCCL, ctypes and plug-ins open the library with dlopen(3) and take the
+ * functions they call out of that handle, where no preload is asked. So we
+ * stand before dlsym(3) and dlvsym(3), and give our function where the program
+ * would have got that of the same name in libibverbs, librdmacm or the software
+ * device.
+ *
+ * All else goes on by a jump: RTLD_NEXT and RTLD_DEFAULT depend on the caller,
+ * which libc knows by the return address.
+ *
+ * Not here: libc's own two (dl.c).
+ */
+#ifdef __x86_64__
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/wire/desc.h"
+#include "shim/trace/base/dl.h"
+#include "shim/trace/base/jump.h"
+#include "shim/trace/base/next.h"
+#include "shim/trace/base/object.h"
+#include "shim/trace/base/started.h"
+#include "shim/trace/interpose/import.h"
+
+/* The verb that is exported as @name, or -1. */
+static int exported(const char *name)
+{
+	if (strncmp(name, "ibv_", 4) && strncmp(name, "_ibv_", 5) && strncmp(name, "rdma_", 5))
+		return -1;
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (verb_infos[verb].symbol && !strcmp(verb_infos[verb].symbol, name))
+			return verb;
+	return -1;
+}
+
+/* Is it a function of a library that we stand before? */
+static bool is_verb(const void *function)
+{
+	static const char *const libraries[] = { "libibverbs.so", "librdmacm.so",
+						 "libverbatim-soft.so" };
+	const char *name;
+	Dl_info info;
+
+	if (!function || !dladdr(function, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (!strncmp(name, libraries[i], strlen(libraries[i])))
+			return true;
+	return false;
+}
+
+/* Our function of that verb: our exports by themselves, whatever else is loaded. */
+static void *ours(int verb)
+{
+	static _Atomic(void *) self;
+	void *handle = atomic_load_explicit(&self, memory_order_relaxed);
+	Dl_info info;
+
+	if (!handle && dladdr((void *)dl_symbol, &info))
+		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	atomic_store_explicit(&self, handle, memory_order_relaxed);
+	return handle ? dl_vsym_next(handle, verb_infos[verb].symbol, verb_infos[verb].node) : NULL;
+}
+
+static void *find(void *handle, const char *name, const char *version)
+{
+	return version ? dl_vsym_next(handle, name, version) : dl_sym_next(handle, name);
+}
+
+/*
+ * What RTLD_NEXT gives an object that the program was started with: the loader
+ * has these in the order in which it asks them. NULL: it is not one of them.
+ */
+static void *find_next_of(const struct link_map *map, const char *name)
+{
+	void *at = NULL;
+
+	while (!at && started_has(map->l_ld) && (map = map->l_next)) {
+		struct object o;
+
+		if (started_has(map->l_ld) && object_of(map, &o))
+			at = object_symbol(&o, name);
+	}
+	return at;
+}
+
+/* By default also what the library that asks needs itself. */
+static void *find_default_of(const char *path, const char *name, const char *version)
+{
+	void *at = find(RTLD_DEFAULT, name, version), *handle;
+
+	if (at || !(handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD)))
+		return at;
+	at = find(handle, name, version);
+	dlclose(handle);
+	return at;
+}
+
+/* Of what we do not export: only where it is there without us, for this caller. */
+static void *instead_of_import(void *handle, const char *name, const char *version,
+			       const void *caller)
+{
+	struct link_map *map;
+	void *found = NULL;
+	Dl_info info;
+
+	if (handle != RTLD_NEXT && handle != RTLD_DEFAULT)
+		found = find(handle, name, version);
+	else if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP))
+		return NULL;
+	else if (handle == RTLD_DEFAULT)
+		found = find_default_of(info.dli_fname, name, version);
+	else if (!version || import_is_of(name, version))
+		found = find_next_of(map, name);
+	return found ? import_instead(name, found) : NULL;
+}
+
+/*
+ * What the program gets instead of what it asks for; NULL: that. @version may
+ * be NULL; @caller is in the code that asks.
+ */
+void *dl_instead(void *handle, const char *name, const char *version, const void *caller);
+
+void *dl_instead(void *handle, const char *name, const char *version, const void *caller)
+{
+	const void *found;
+	int verb;
+
+	dl_find_next();
+	import_look_again(); /* the loader's lock is the caller's business here */
+	if (!name)
+		return NULL;
+	if (import_is_known(name))
+		return instead_of_import(handle, name, version, caller);
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+		return NULL; /* finds ours by itself */
+	verb = exported(name);
+	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
+		return NULL;
+	found = find(handle, name, version);
+	/* of a second libibverbs (dlmopen, another path) the program gets what it asks for */
+	return is_verb(found) && found == next_symbol((enum verb)verb) ? ours(verb) : NULL;
+}
+
+JUMP_FUNCTION(dlsym, "	xor %edx, %edx\n	mov " JUMP_CALLER ", %rcx\n", dl_instead,
+	      JUMP_UNLESS(dl_sym_next));
+JUMP_FUNCTION(dlvsym, "	mov " JUMP_CALLER ", %rcx\n", dl_instead, JUMP_UNLESS(dl_vsym_next));
+
+#endif

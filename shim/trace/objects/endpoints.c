@@ -1,0 +1,236 @@
+/*
+ * Queue pairs, shared receive queues and work queues, by address and by number
+ *
+ * An entry stays when its object is gone, and serves the next one at that
+ * address: whoever reads a list always comes to its end. By number an entry
+ * moves from one list to another meanwhile; who did not find what it looked
+ * for looks again where something has changed.
+ */
+#include "shim/trace/objects/endpoints.h"
+
+#include <stdlib.h>
+
+#include "shim/trace/ring/record.h"
+
+enum { BITS = 12, BUCKETS = 1 << BITS, TRIES = 100, NO_NUMBER = -1 };
+
+static _Atomic(struct endpoint *) by_object[BUCKETS], by_number[BUCKETS], made;
+static _Atomic unsigned int changes; /* odd: under way */
+
+static unsigned int mix(uint64_t x)
+{
+	return (unsigned int)(x * 0x9e3779b97f4a7c15ull >> (64 - BITS));
+}
+
+static _Atomic(struct endpoint *) *object_bucket(const void *object)
+{
+	return &by_object[mix((uint64_t)(uintptr_t)object >> 4)];
+}
+
+struct endpoint *endpoints_find(const void *object)
+{
+	/* pairs with the store in get() */
+	struct endpoint *e = atomic_load_explicit(object_bucket(object), memory_order_acquire);
+
+	while (e && e->object != object)
+		e = atomic_load_explicit(&e->next, memory_order_acquire);
+	return e;
+}
+
+/* Under the recorder's lock. */
+static struct endpoint *get(const void *object)
+{
+	_Atomic(struct endpoint *) *bucket = object_bucket(object);
+	struct endpoint *e = endpoints_find(object);
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->object = object;
+	atomic_store_explicit(&e->number, (uint32_t)NO_NUMBER, memory_order_relaxed);
+	atomic_store_explicit(&e->next, atomic_load_explicit(bucket, memory_order_relaxed),
+			      memory_order_relaxed);
+	/* pairs with the load in endpoints_find() */
+	atomic_store_explicit(bucket, e, memory_order_release);
+	e->next_made = atomic_load_explicit(&made, memory_order_relaxed);
+	/* pairs with the load in endpoints_search() */
+	atomic_store_explicit(&made, e, memory_order_release);
+	return e;
+}
+
+static void leave_number(struct endpoint *e)
+{
+	uint32_t number = atomic_load_explicit(&e->number, memory_order_relaxed);
+	_Atomic(struct endpoint *) *at = &by_number[mix(number)];
+	struct endpoint *x;
+
+	if (number == (uint32_t)NO_NUMBER)
+		return;
+	while ((x = atomic_load_explicit(at, memory_order_relaxed)) && x != e)
+		at = &x->next_number;
+	if (x)
+		atomic_store_explicit(at,
+				      atomic_load_explicit(&e->next_number, memory_order_relaxed),
+				      memory_order_release);
+	atomic_store_explicit(&e->number, (uint32_t)NO_NUMBER, memory_order_relaxed);
+}
+
+static struct endpoint *look(const struct ibv_context *context, uint32_t number)
+{
+	struct endpoint *e = atomic_load_explicit(&by_number[mix(number)], memory_order_acquire);
+
+	while (e && (atomic_load_explicit(&e->number, memory_order_relaxed) != number ||
+		     e->context != context))
+		e = atomic_load_explicit(&e->next_number, memory_order_acquire);
+	return e;
+}
+
+struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t number)
+{
+	for (int i = 0; i < TRIES; i++) {
+		/* pairs with the store in set_number() */
+		unsigned int before = atomic_load_explicit(&changes, memory_order_acquire);
+		struct endpoint *e = look(context, number);
+
+		atomic_thread_fence(memory_order_acquire);
+		if (e || before == atomic_load_explicit(&changes, memory_order_relaxed))
+			return e;
+	}
+	return NULL;
+}
+
+/* One that had the number before is gone. */
+static void set_number(struct endpoint *e, uint32_t number)
+{
+	_Atomic(struct endpoint *) *bucket = &by_number[mix(number)];
+	struct endpoint *before = look(e->context, number);
+
+	atomic_fetch_add_explicit(&changes, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	leave_number(e);
+	if (before && before != e)
+		leave_number(before);
+	atomic_store_explicit(&e->number, number, memory_order_relaxed);
+	atomic_store_explicit(&e->next_number, atomic_load_explicit(bucket, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(bucket, e, memory_order_release);
+	/* pairs with the load in endpoints_of_number() */
+	atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+}
+
+void endpoints_add_qp(const struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool all_signaled,
+		      bool has_recv)
+{
+	struct endpoint *e;
+
+	recording_lock();
+	e = get(qp);
+	if (e) {
+		e->kind = ENDPOINT_QP;
+		e->context = qp->context;
+		e->datagrams = qp->qp_type == IBV_QPT_UD;
+		e->all_signaled = all_signaled;
+		e->has_recv = has_recv && !qp->srq;
+		atomic_store(&e->srq, qp->srq ? endpoints_find(qp->srq) : NULL);
+		e->unknown_srq = qp->srq && !atomic_load(&e->srq);
+		atomic_store(&e->send_cq, qp->send_cq);
+		atomic_store(&e->recv_cq, qp->recv_cq);
+		queue_begin(&e->send, cap->max_send_wr, cap->max_send_sge, false);
+		queue_begin(&e->recv, e->has_recv ? cap->max_recv_wr : 0, cap->max_recv_sge, false);
+		set_number(e, qp->qp_num);
+	}
+	recording_unlock();
+}
+
+static void add_receiver(const void *object, enum endpoint_kind kind,
+			 const struct ibv_context *context, uint32_t max, uint32_t spans,
+			 const struct ibv_cq *cq)
+{
+	struct endpoint *e;
+
+	recording_lock();
+	e = get(object);
+	if (e) {
+		e->kind = kind;
+		e->unknown_srq = false;
+		e->context = context;
+		leave_number(e);
+		queue_begin(&e->send, 0, 0, false);
+		queue_begin(&e->recv, max, spans, kind == ENDPOINT_SRQ);
+		atomic_store(&e->send_cq, NULL);
+		atomic_store(&e->recv_cq, cq);
+	}
+	recording_unlock();
+}
+
+void endpoints_add_srq(const struct ibv_srq *srq, const struct ibv_srq_attr *attr,
+		       const struct ibv_cq *cq)
+{
+	add_receiver(srq, ENDPOINT_SRQ, srq->context, attr->max_wr, attr->max_sge, cq);
+}
+
+void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans)
+{
+	add_receiver(wq, ENDPOINT_WQ, wq->context, max, spans, wq->cq);
+}
+
+/* The queue of @e whose completions come to @cq, NULL if none do. */
+static struct queue *on_cq(struct endpoint *e, const struct ibv_cq *cq, bool recv)
+{
+	struct endpoint *srq = atomic_load(&e->srq);
+
+	if (atomic_load(recv ? &e->recv_cq : &e->send_cq) != cq)
+		return NULL;
+	if (!recv)
+		return &e->send;
+	if (e->kind == ENDPOINT_QP && srq)
+		return &srq->recv;
+	return e->kind != ENDPOINT_QP || e->has_recv ? &e->recv : NULL;
+}
+
+struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
+			       bool number_known, bool *ret_several)
+{
+	/* pairs with the store in get() */
+	struct endpoint *e = atomic_load_explicit(&made, memory_order_acquire);
+	struct queue *found = NULL;
+
+	*ret_several = false;
+	for (; e; e = e->next_made) {
+		struct queue *queue = number_known && e->kind == ENDPOINT_QP ? NULL :
+				      on_cq(e, cq, recv);
+		int has = queue && queue != found ? queue_has(queue, wr_id) : 0;
+
+		if (recv && !number_known && e->unknown_srq && atomic_load(&e->recv_cq) == cq)
+			has = -1;
+		if (!has)
+			continue;
+		*ret_several = found || has < 0;
+		if (*ret_several)
+			return NULL;
+		found = queue;
+	}
+	return found;
+}
+
+struct endpoint *endpoints_owner(struct queue *recv)
+{
+	struct endpoint *e = recv ? (void *)((char *)recv - offsetof(struct endpoint, recv)) : NULL;
+
+	return e && e->kind == ENDPOINT_QP ? e : NULL;
+}
+
+void endpoints_abandon(void)
+{
+	for (int i = 0; i < BUCKETS; i++) {
+		struct endpoint *e = atomic_load(&by_object[i]);
+
+		for (; e; e = atomic_load(&e->next)) {
+			queue_abandon(&e->send);
+			queue_abandon(&e->recv);
+		}
+	}
+	atomic_store(&changes, 0);
+}

@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * Queue pairs, shared receive queues and work queues that payload is captured
+ * of, found by their address when something is posted, and by the number in a
+ * completion. Any thread; made by control verbs.
+ */
+#include "shim/trace/objects/queues.h"
+
+enum endpoint_kind { ENDPOINT_QP, ENDPOINT_SRQ, ENDPOINT_WQ };
+
+struct endpoint {
+	_Atomic(struct endpoint *) next;        /* by address */
+	_Atomic(struct endpoint *) next_number;
+	struct endpoint *next_made;             /* all, the newest first */
+	const void *object;
+	enum endpoint_kind kind;
+	const struct ibv_context *context;
+	_Atomic uint32_t number;                /* of a QP */
+	_Atomic(struct endpoint *) srq;         /* of a QP */
+	_Atomic(const void *) send_cq, recv_cq; /* NULL: its completions come to none, or to a QP's */
+	bool datagrams;                         /* 40 bytes of each receive are the GRH's */
+	bool all_signaled;
+	bool has_recv;                          /* a QP's receives are in a queue of its own */
+	bool unknown_srq;                       /* or in one that was there before us */
+	struct queue send, recv;
+};
+
+/* Made; *@attr as it came back. */
+void endpoints_add_qp(const struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool all_signaled,
+		      bool has_recv);
+void endpoints_add_srq(const struct ibv_srq *srq, const struct ibv_srq_attr *attr,
+		       const struct ibv_cq *cq);
+void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans);
+
+/* NULL: not known. */
+struct endpoint *endpoints_find(const void *object);
+
+/* The one that a completion of @cq names. */
+struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t number);
+
+/*
+ * The queue with a request of that wr_id among those whose completions come to
+ * @cq: of a QP's (@number_known: not of these), an XRC SRQ's, a WQ's. NULL:
+ * there is none, or several may be: *@ret_several.
+ */
+struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
+			       bool number_known, bool *ret_several);
+
+/* The queue pair that has this receive queue to itself; NULL: there is none. */
+struct endpoint *endpoints_owner(struct queue *recv);
+
+/* In a child: it knows nothing of its parent's. */
+void endpoints_abandon(void);

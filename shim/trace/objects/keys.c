@@ -1,0 +1,225 @@
+/*
+ * Which memory of the program a local key is of
+ *
+ *	by key     bucket -> key -> key     read by any thread, without a lock
+ *	by region  bucket -> key -> key     to find it again when the region is gone
+ *
+ * Keys are changed under the recorder's lock, by control verbs. A key that is
+ * gone serves the next one, and moves to another bucket then: who reads
+ * meanwhile compares the count of changes before and after, and reads again.
+ */
+#include "shim/trace/objects/keys.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "shim/trace/ring/record.h"
+
+enum { BITS = 12, BUCKETS = 1 << BITS, TRIES = 100 };
+
+struct key {
+	_Atomic(struct key *) next;
+	struct key *next_region;
+	const struct ibv_context *context;
+	const struct ibv_mr *mr;
+	uint32_t lkey;
+	bool foreign;
+	uint64_t iova, addr, length;
+};
+
+static _Atomic(struct key *) by_key[BUCKETS];
+static struct key *by_region[BUCKETS];
+static struct key *unused; /* linked by next_region */
+static _Atomic unsigned int changes; /* odd: under way */
+
+static unsigned int mix(uint64_t x)
+{
+	return (unsigned int)(x * 0x9e3779b97f4a7c15ull >> (64 - BITS));
+}
+
+static _Atomic(struct key *) *bucket(uint32_t lkey)
+{
+	return &by_key[mix(lkey)];
+}
+
+static struct key **region_bucket(const struct ibv_mr *mr)
+{
+	return &by_region[mix((uint64_t)(uintptr_t)mr >> 4)];
+}
+
+static void unlink_key(struct key *key)
+{
+	_Atomic(struct key *) *at = bucket(key->lkey);
+	struct key *k;
+
+	while ((k = atomic_load_explicit(at, memory_order_relaxed)) && k != key)
+		at = &k->next;
+	if (k)
+		atomic_store_explicit(at, atomic_load_explicit(&k->next, memory_order_relaxed),
+				      memory_order_release);
+}
+
+static void remove_region(const struct ibv_mr *mr)
+{
+	struct key **at = region_bucket(mr);
+
+	while (*at) {
+		struct key *k = *at;
+
+		if (k->mr != mr) {
+			at = &k->next_region;
+			continue;
+		}
+		*at = k->next_region;
+		unlink_key(k);
+		k->next_region = unused;
+		unused = k;
+	}
+}
+
+static struct key *take(void)
+{
+	struct key *k = unused;
+
+	if (!k)
+		return calloc(1, sizeof(*k));
+	unused = k->next_region;
+	return k;
+}
+
+/* The same number may have been another region's, which is gone without our knowing. */
+static void remove_number(const struct ibv_context *context, uint32_t lkey)
+{
+	struct key *k = atomic_load_explicit(bucket(lkey), memory_order_relaxed);
+
+	while (k && (k->lkey != lkey || k->context != context))
+		k = atomic_load_explicit(&k->next, memory_order_relaxed);
+	if (k)
+		remove_region(k->mr);
+}
+
+static void insert(const struct key *from)
+{
+	struct key **region = region_bucket(from->mr);
+	struct key *k = take();
+
+	if (!k)
+		return; /* the key is not known then */
+	k->context = from->context;
+	k->mr = from->mr;
+	k->lkey = from->lkey;
+	k->foreign = from->foreign;
+	k->iova = from->iova;
+	k->addr = from->addr;
+	k->length = from->length;
+	k->next_region = *region;
+	*region = k;
+	atomic_store_explicit(&k->next, atomic_load_explicit(bucket(k->lkey), memory_order_relaxed),
+			      memory_order_relaxed);
+	/* pairs with the load in look() */
+	atomic_store_explicit(bucket(k->lkey), k, memory_order_release);
+}
+
+static void begin_change(void)
+{
+	recording_lock();
+	atomic_fetch_add_explicit(&changes, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+}
+
+static void end_change(void)
+{
+	/* pairs with the load in keys_find() */
+	atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+	recording_unlock();
+}
+
+static void add(const struct key *key)
+{
+	begin_change();
+	remove_region(key->mr);
+	remove_number(key->context, key->lkey);
+	insert(key);
+	end_change();
+}
+
+void keys_add(const struct ibv_mr *mr, uint64_t iova, const void *addr, uint64_t length)
+{
+	add(&(struct key){ .context = mr->context, .mr = mr, .lkey = mr->lkey, .iova = iova,
+			   .addr = (uint64_t)(uintptr_t)addr, .length = length });
+}
+
+void keys_add_foreign(const struct ibv_mr *mr)
+{
+	add(&(struct key){ .context = mr->context, .mr = mr, .lkey = mr->lkey, .foreign = true });
+}
+
+void keys_rename(const struct ibv_mr *mr)
+{
+	struct key copy = { 0 };
+	const struct key *k;
+
+	recording_lock();
+	for (k = *region_bucket(mr); k && k->mr != mr;)
+		k = k->next_region;
+	if (k)
+		copy = (struct key){ .context = k->context, .mr = mr, .lkey = mr->lkey,
+				     .foreign = k->foreign, .iova = k->iova, .addr = k->addr,
+				     .length = k->length };
+	recording_unlock();
+	if (copy.mr)
+		add(&copy);
+}
+
+void keys_remove(const struct ibv_mr *mr)
+{
+	begin_change();
+	remove_region(mr);
+	end_change();
+}
+
+void keys_forget_all(void)
+{
+	for (int i = 0; i < BUCKETS; i++) {
+		atomic_store_explicit(&by_key[i], NULL, memory_order_relaxed);
+		by_region[i] = NULL;
+	}
+	unused = NULL;
+	atomic_store_explicit(&changes, 0, memory_order_relaxed);
+}
+
+static enum payload_why look(const struct ibv_context *context, uint32_t lkey, uint64_t addr,
+			     uint32_t length, uint64_t *ret_at)
+{
+	const struct key *k = atomic_load_explicit(bucket(lkey), memory_order_acquire);
+	uint64_t offset;
+
+	while (k && (k->lkey != lkey || k->context != context))
+		k = atomic_load_explicit(&k->next, memory_order_acquire);
+	if (!k)
+		return PAYLOAD_KEY;
+	if (k->foreign)
+		return PAYLOAD_DEVICE;
+	offset = addr - k->iova;
+	if (offset > k->length || length > k->length - offset)
+		return PAYLOAD_KEY; /* the device will refuse it, or knows better than we */
+	*ret_at = k->addr + offset;
+	return PAYLOAD_WHOLE;
+}
+
+enum payload_why keys_find(const struct ibv_context *context, uint32_t lkey, uint64_t addr,
+			   uint32_t length, uint64_t *ret_at)
+{
+	for (int i = 0; i < TRIES; i++) {
+		/* pairs with the store in end_change() */
+		unsigned int before = atomic_load_explicit(&changes, memory_order_acquire);
+		enum payload_why why = look(context, lkey, addr, length, ret_at);
+
+		atomic_thread_fence(memory_order_acquire);
+		if (!(before & 1) &&
+		    before == atomic_load_explicit(&changes, memory_order_relaxed))
+			return why;
+	}
+	return PAYLOAD_KEY;
+}

@@ -1,0 +1,358 @@
+/*
+ * Which buffers the requests have that are under way
+ *
+ *	buckets by wr_id: first, last -> place -> place ...    oldest first
+ *	places: a request and its spans, as many as the queue holds
+ *
+ * A queue completes its requests in the order of its posts, so of several with
+ * one wr_id the oldest is complete. A shared receive queue does not; nor do we
+ * know the order where several threads post, or poll. Of several requests with
+ * one wr_id, and different buffers, any may be complete then: none is taken
+ * for it, and those that are left stay in doubt until the last of them is gone.
+ */
+#include "shim/trace/objects/queues.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shim/trace/base/spin.h"
+
+enum {
+	LOOKS = 64,        /* at requests with the same wr_id */
+	PLACES = 1 << 24,  /* no queue holds more: the number is no number */
+};
+
+static __thread char thread_mark __attribute__((tls_model("initial-exec")));
+
+struct place {
+	uint64_t wr_id;
+	uint64_t total;
+	uint32_t next; /* 0: none */
+	uint8_t kind, why, nspans;
+	bool doubt;
+	struct span spans[];
+};
+
+struct chain {
+	uint32_t first, last;
+};
+
+struct table {
+	size_t bytes;       /* mapped */
+	uint32_t buckets;   /* a power of two */
+	uint32_t size;      /* places; counted from 1 */
+	uint32_t used;      /* places that were ever used */
+	uint32_t unused;    /* chain of those that are not any more */
+	size_t place_bytes;
+	struct chain chains[];
+};
+
+static struct place *place(const struct table *t, uint32_t i)
+{
+	return (void *)((char *)t + sizeof(*t) + t->buckets * sizeof(struct chain) +
+			(size_t)(i - 1) * t->place_bytes);
+}
+
+static struct chain *chain_of(struct table *t, uint64_t wr_id)
+{
+	return &t->chains[(wr_id * 0x9e3779b97f4a7c15ull >> 32) & (t->buckets - 1)];
+}
+
+static struct table *table_new(uint32_t max, uint32_t spans)
+{
+	uint32_t size = 2 * max + 64, buckets = 64;
+	size_t each = sizeof(struct place) + spans * sizeof(struct span), bytes;
+	struct table *t;
+	int saved = errno;
+
+	if (max > PLACES)
+		return NULL;
+	while (buckets < max)
+		buckets *= 2;
+	bytes = sizeof(*t) + buckets * sizeof(struct chain) + size * each;
+	t = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	errno = saved;
+	if (t == MAP_FAILED)
+		return NULL;
+	t->bytes = bytes;
+	t->buckets = buckets;
+	t->size = size;
+	t->place_bytes = each;
+	return t;
+}
+
+static void table_free(struct table *t)
+{
+	int saved = errno;
+
+	if (t)
+		munmap(t, t->bytes);
+	errno = saved;
+}
+
+/* Behind all others; NULL: full. */
+static struct place *append(struct table *t, uint64_t wr_id)
+{
+	struct chain *chain = chain_of(t, wr_id);
+	uint32_t i = t->unused;
+	struct place *p;
+
+	if (!i && t->used == t->size)
+		return NULL;
+	if (i)
+		t->unused = place(t, i)->next;
+	else
+		i = ++t->used;
+	p = place(t, i);
+	p->wr_id = wr_id;
+	p->next = 0;
+	if (chain->last)
+		place(t, chain->last)->next = i;
+	else
+		chain->first = i;
+	chain->last = i;
+	return p;
+}
+
+/* @before: the place before it in its chain, 0 if it is the first. */
+static void take_out(struct table *t, struct chain *chain, uint32_t before, uint32_t i)
+{
+	struct place *p = place(t, i);
+
+	if (before)
+		place(t, before)->next = p->next;
+	else
+		chain->first = p->next;
+	if (chain->last == i)
+		chain->last = before;
+	p->next = t->unused;
+	t->unused = i;
+}
+
+static bool lock(struct queue *q)
+{
+	if (atomic_load_explicit(&q->unsure, memory_order_relaxed))
+		return false;
+	if (spin_lock(&q->lock))
+		return true;
+	queue_lose(q);
+	return false;
+}
+
+void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
+{
+	bool held = spin_lock(&q->lock);
+
+	/* of the object that was here before */
+	if (held && q->table)
+		table_free(q->table);
+	q->table = NULL;
+	q->max = max;
+	q->spans = spans < QUEUE_SPANS ? spans : QUEUE_SPANS;
+	q->shared = shared;
+	atomic_store_explicit(&q->poster, NULL, memory_order_relaxed);
+	atomic_store_explicit(&q->posters, false, memory_order_relaxed);
+	atomic_store_explicit(&q->unsure, !held || !max, memory_order_relaxed);
+	if (held)
+		spin_unlock(&q->lock);
+}
+
+static void copy_places(struct table *to, const struct table *from)
+{
+	for (uint32_t b = 0; b < from->buckets; b++) {
+		for (uint32_t i = from->chains[b].first; i;) {
+			const struct place *p = place(from, i);
+			struct place *copy = append(to, p->wr_id);
+			uint32_t next;
+
+			if (!copy)
+				return;
+			next = copy->next;
+			memcpy(copy, p, from->place_bytes);
+			copy->next = next;
+			i = p->next;
+		}
+	}
+}
+
+void queue_resize(struct queue *q, uint32_t max)
+{
+	struct table *more;
+
+	if (!lock(q))
+		return;
+	if (q->table && max > q->max) {
+		more = table_new(max, q->spans);
+		if (more) {
+			copy_places(more, q->table);
+			table_free(q->table);
+			q->table = more;
+		}
+	}
+	q->max = max;
+	spin_unlock(&q->lock);
+}
+
+void queue_clear(struct queue *q)
+{
+	if (!q->max)
+		return;
+	if (!spin_lock(&q->lock)) {
+		queue_lose(q); /* what it had may still be in it */
+		return;
+	}
+	table_free(q->table);
+	q->table = NULL;
+	atomic_store_explicit(&q->unsure, false, memory_order_relaxed);
+	spin_unlock(&q->lock);
+}
+
+static void note_poster(struct queue *q)
+{
+	const void *expected = NULL;
+
+	if (atomic_load_explicit(&q->poster, memory_order_relaxed) == &thread_mark)
+		return;
+	if (!atomic_compare_exchange_strong(&q->poster, &expected, &thread_mark) &&
+	    expected != &thread_mark)
+		atomic_store(&q->posters, true);
+}
+
+void queue_put(struct queue *q, const struct request *request)
+{
+	struct place *p = NULL;
+
+	if (!lock(q))
+		return;
+	note_poster(q);
+	if (!q->table)
+		q->table = table_new(q->max, q->spans);
+	if (q->table)
+		p = append(q->table, request->wr_id);
+	if (p) {
+		unsigned int n = request->nspans < q->spans ? request->nspans : q->spans;
+
+		p->total = request->total;
+		p->kind = (uint8_t)request->kind;
+		p->why = (uint8_t)(n < request->nspans ? PAYLOAD_LONG : request->why);
+		p->nspans = (uint8_t)n;
+		p->doubt = false;
+		memcpy(p->spans, request->spans, n * sizeof(*p->spans));
+	}
+	spin_unlock(&q->lock);
+	if (!p)
+		queue_lose(q); /* no memory; or completions that we did not see */
+}
+
+static bool same_buffers(const struct place *a, const struct place *b)
+{
+	return a->nspans == b->nspans && a->total == b->total && a->why == b->why &&
+	       !memcmp(a->spans, b->spans, a->nspans * sizeof(*a->spans));
+}
+
+static bool is_request(const struct place *p, const struct request *request)
+{
+	return p->wr_id == request->wr_id && p->kind == request->kind &&
+	       p->total == request->total &&
+	       (!p->nspans || !memcmp(p->spans, request->spans, p->nspans * sizeof(*p->spans)));
+}
+
+void queue_take_back(struct queue *q, const struct request *request)
+{
+	uint32_t before = 0, found = 0, found_before = 0;
+	struct chain *chain;
+
+	if (!lock(q))
+		return;
+	if (q->table) {
+		chain = chain_of(q->table, request->wr_id);
+		for (uint32_t i = chain->first; i; before = i, i = place(q->table, i)->next) {
+			if (is_request(place(q->table, i), request)) {
+				found = i;
+				found_before = before;
+			}
+		}
+		if (found)
+			take_out(q->table, chain, found_before, found);
+	}
+	spin_unlock(&q->lock);
+}
+
+/* May it be any of those with its wr_id? Those are in doubt then. */
+static bool is_doubtful(struct table *t, struct place *p, unsigned int kinds)
+{
+	bool doubt = p->doubt;
+	int looks = 0;
+
+	for (uint32_t i = p->next; i && !doubt; i = place(t, i)->next)
+		if (place(t, i)->wr_id == p->wr_id && kinds >> place(t, i)->kind & 1)
+			doubt = ++looks > LOOKS || !same_buffers(p, place(t, i));
+	for (uint32_t i = p->next; i && doubt; i = place(t, i)->next)
+		if (place(t, i)->wr_id == p->wr_id)
+			place(t, i)->doubt = true;
+	return doubt;
+}
+
+static void give(const struct place *p, struct request *request)
+{
+	request->wr_id = p->wr_id;
+	request->kind = (enum payload_kind)p->kind;
+	request->why = (enum payload_why)p->why;
+	request->total = p->total;
+	request->nspans = p->nspans;
+	memcpy(request->spans, p->spans, p->nspans * sizeof(*p->spans));
+}
+
+enum payload_why queue_get(struct queue *q, uint64_t wr_id, unsigned int kinds, bool in_order,
+			   struct request *ret_request)
+{
+	enum payload_why why = PAYLOAD_REQUEST;
+	uint32_t before = 0, i;
+	struct chain *chain;
+
+	if (!lock(q))
+		return why;
+	chain = q->table ? chain_of(q->table, wr_id) : NULL;
+	for (i = chain ? chain->first : 0; i; before = i, i = place(q->table, i)->next) {
+		struct place *p = place(q->table, i);
+
+		if (p->wr_id != wr_id || !(kinds >> p->kind & 1))
+			continue;
+		in_order = in_order && !q->shared &&
+			   !atomic_load_explicit(&q->posters, memory_order_relaxed);
+		if (!in_order && is_doubtful(q->table, p, kinds))
+			why = PAYLOAD_AMBIGUOUS;
+		else
+			why = p->doubt ? PAYLOAD_AMBIGUOUS : PAYLOAD_WHOLE;
+		give(p, ret_request);
+		take_out(q->table, chain, before, i);
+		break;
+	}
+	spin_unlock(&q->lock);
+	return why;
+}
+
+int queue_has(struct queue *q, uint64_t wr_id)
+{
+	uint32_t i = 0;
+
+	if (!q->max)
+		return 0;
+	if (!lock(q))
+		return -1;
+	if (q->table)
+		i = chain_of(q->table, wr_id)->first;
+	while (i && place(q->table, i)->wr_id != wr_id)
+		i = place(q->table, i)->next;
+	spin_unlock(&q->lock);
+	return i != 0;
+}
+
+void queue_abandon(struct queue *q)
+{
+	q->table = NULL; /* the parent's: as it was in the middle of a change, maybe */
+	atomic_store_explicit(&q->lock, 0, memory_order_relaxed);
+	queue_lose(q);
+}

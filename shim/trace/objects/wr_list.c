@@ -1,0 +1,35 @@
+/*
+ * Where the requests of a list that is being posted lie
+ *
+ * A signal handler may post while its thread does. The stack grows down: a post
+ * whose frame lies above ours is around ours. One that never came back, as after
+ * a longjmp() out of it, has a frame below that of all others to come, most often.
+ */
+#include "shim/trace/objects/wr_list.h"
+
+#include "shim/trace/stack/site.h"
+
+_Static_assert(sizeof(struct wr_list_rest) <= SITE_SPARE && !offsetof(struct wr_list_rest, frame),
+	       "fits the spare memory, whose first word is zero at first");
+
+__attribute__((noinline, cold)) void wr_list_take_rest(struct wr_list *list)
+{
+	struct wr_list_rest *rest = site_spare();
+
+	if (!rest || (rest->frame && rest->frame > list->frame))
+		return;
+	rest->frame = list->frame;
+	list->rest = rest;
+}
+
+unsigned int wr_list_find(const struct wr_list *list, const void *wr)
+{
+	if (list->n && list->first == wr)
+		return 1;
+	if (!list->rest || list->rest->frame != list->frame) /* another one has it by now */
+		return 0;
+	for (unsigned int i = 1; i < list->n && i < WR_LIST_MAX; i++)
+		if (list->rest->wrs[i] == wr)
+			return i + 1;
+	return 0;
+}

@@ -1,0 +1,58 @@
+#pragma once
+/*
+ * Where the requests of a list that is being posted lie, to know *bad_wr again.
+ *
+ * They are the provider's once they are posted, so their addresses are kept. The
+ * first stands here, the others in a part of the thread's memory (site_spare()),
+ * which is too long for a caller's stack: of a list that is posted within the
+ * post of another list only the first is kept.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { WR_LIST_MAX = 256 };
+
+/* The thread's. */
+struct wr_list_rest {
+	const void *const *frame; /* of the post that has it; NULL: nobody */
+	const void *wrs[WR_LIST_MAX];
+};
+
+struct wr_list {
+	const void *const *frame;  /* of the post: __builtin_frame_address(0) of its verb */
+	unsigned int n;            /* requests in all */
+	const void *first;
+	struct wr_list_rest *rest; /* NULL: there are none, or they are not known */
+};
+
+static inline void wr_list_init(struct wr_list *list, const void *const *frame)
+{
+	list->frame = frame;
+	list->n = 0;
+	list->rest = NULL;
+}
+
+/* Take the thread's memory for @list, if it is free. */
+void wr_list_take_rest(struct wr_list *list);
+
+/* The next request is at @wr. */
+static inline void wr_list_add(struct wr_list *list, const void *wr)
+{
+	if (!list->n)
+		list->first = wr;
+	else if (list->n == 1 && !list->rest)
+		wr_list_take_rest(list);
+	if (list->n && list->n < WR_LIST_MAX && list->rest)
+		list->rest->wrs[list->n] = wr;
+	list->n++;
+}
+
+/* 1 + the place of @wr in the list; 0 where it is not among the first WR_LIST_MAX. */
+unsigned int wr_list_find(const struct wr_list *list, const void *wr);
+
+/* The post is over: another one may have the thread's memory. */
+static inline void wr_list_fini(struct wr_list *list)
+{
+	if (__builtin_expect(list->rest != NULL, 0))
+		list->rest->frame = NULL;
+}

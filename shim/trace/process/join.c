@@ -1,0 +1,136 @@
+/*
+ * The process joins the session
+ *
+ * Nothing happens before a program calls a verb. Then the process joins the
+ * session of VERBATIM_DIR, and each thread that calls a verb gets a ring.
+ *
+ * Not here: how a thread finds out that its process has to join (recording.c).
+ */
+#include "shim/trace/process/join.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shim/trace/base/aside.h"
+#include "shim/trace/base/tap.h"
+#include "shim/trace/interpose/fault.h"
+#include "shim/trace/interpose/sandbox.h"
+#include "shim/trace/payload/payload.h"
+#include "shim/trace/process/process.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/rings.h"
+
+/* Else the pid of the process whose thread is joining: after a fork not the child's. */
+enum process_state { PROCESS_NEW, PROCESS_READY = -1 };
+
+static _Atomic pid_t state; /* enum process_state */
+static pid_t recorded_pid;
+
+/* pthread_mutex_t survives fork only if nobody held it. */
+static void before_fork(void)
+{
+	recording_lock();
+}
+
+static void after_fork_parent(void)
+{
+	recording_unlock();
+}
+
+static void after_fork_child(void)
+{
+	aside_forked();
+	recording_unlock();
+	recording_forked();
+}
+
+/*
+ * What the program does before a fork may wait for a thread that needs the
+ * lock. What is registered first runs last, so this is done before the program
+ * does anything: all else has been done by then.
+ */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	process_watch_forks();
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	process_announce_forks();
+}
+
+/* That of VERBATIM_DIR; without one a tap has its own. */
+static bool find_session(void)
+{
+	const char *dir = getenv(SESSION_ENV);
+
+	if (!dir || !*dir) {
+		if (tap_get())
+			session_alone(&recording_session);
+		return tap_get();
+	}
+	if (session_join_or_make(&recording_session, dir))
+		return false;
+	if (recording_session.page->lttng)
+		tap_load();
+	return true;
+}
+
+/* Once an image, what stays over fork; which may have cut it short: each step is one of its own. */
+static bool join_session(void)
+{
+	static bool joined, announced;
+
+	if (!joined && !find_session())
+		return false;
+	joined = true;
+	if (!session_running(&recording_session))
+		return false;
+	atomic_store_explicit(&record_clock, recording_session.page->clock.kind, memory_order_relaxed);
+	if (!announced)
+		process_announce_exit();
+	if (!announced && !session_is_alone(&recording_session))
+		fault_begin();
+	announced = true;
+	return !recording_make_page();
+}
+
+/* A new process: the first, or a child that goes on with its parent's image. */
+static bool start_process(void)
+{
+	bool child;
+
+	if (!recording_has_page() && !join_session())
+		return false;
+	child = recorded_pid && recorded_pid != getpid();
+	rings_begin(&recording_session, record_ticks());
+	payload_begin(&recording_session.page->payload, child);
+	if (payload_on)
+		sandbox_begin(recording_session.page->filters, child);
+	process_begin(recorded_pid);
+	recorded_pid = getpid();
+	recording_begin();
+	return true;
+}
+
+/* One thread does it, the others wait; false: this process is not recorded. */
+bool join_process(void)
+{
+	pid_t me = getpid(), found;
+	bool ok;
+
+	do {
+		while ((found = atomic_load(&state)) == me)
+			sched_yield();
+		if (recording_is_over())
+			return false;
+		if (found == PROCESS_READY && recording_generation())
+			return true;
+	} while (!atomic_compare_exchange_strong(&state, &found, me));
+	/* another thread may have been through with it before we came to the exchange */
+	ok = (found == PROCESS_READY && recording_generation()) || start_process();
+	if (!ok)
+		recording_end();
+	atomic_store(&state, ok ? PROCESS_READY : PROCESS_NEW);
+	return ok;
+}

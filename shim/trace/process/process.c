@@ -1,0 +1,358 @@
+/*
+ * What the trace knows of a process
+ *
+ * The first ring of a process starts with EVENT_PROCESS and an EVENT_MODULE
+ * for each object file that the program was started with (modules.c).
+ *
+ * A fork is recorded in the parent, before it happens, with a number; the
+ * child repeats the number when it calls its first verb. What fork() cannot be
+ * told by pthread_atfork(), and what is not fork(), comes from spawn.c.
+ */
+#include "shim/trace/process/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/wire/clock.h"
+#include "core/wire/session.h"
+#include "shim/trace/base/libc.h"
+#include "shim/trace/base/next.h"
+#include "shim/trace/base/started.h"
+#include "shim/trace/base/tap.h"
+#include "shim/trace/interpose/import.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/rings.h"
+#include "shim/trace/ring/vfork.h"
+#include "shim/trace/stack/libunwind.h"
+#include "shim/trace/stack/modules.h"
+#include "shim/trace/stack/stack.h"
+
+enum {
+	CMD_MAX = 4096,
+	PATH_BYTES = 1024,
+	YIELDS = 100,                  /* before a wait sleeps */
+	WAIT_NS = 20 * 1000,           /* at a time */
+	WAIT_MOST_NS = 1000 * 1000000, /* a busy machine's loader takes its time */
+};
+
+static atomic_bool written;
+static _Atomic uint32_t forks;     /* numbers given out */
+static pid_t self;                 /* of the recorded process */
+static pid_t forked_from;
+
+/* What a child was told by the thread that made it. */
+static struct origin {
+	uint32_t seq;   /* 0: nobody told us */
+	uint64_t ticks;
+} origin;
+
+static __thread uint32_t announced_seq __attribute__((tls_model("initial-exec")));
+static struct origin process_origin; /* of this process */
+static __thread struct origin announced __attribute__((tls_model("initial-exec")));
+
+static atomic_uint holders;        /* threads where a fork would do harm */
+static atomic_bool forking;
+static unsigned int abandoned;     /* of the holders: as many as were waited for in vain */
+
+/*
+ * What takes the loader's lock is done before anybody can be holding it while
+ * he waits for a verb; once an image.
+ */
+static void use_loader(void)
+{
+	static bool done;
+
+	process_hold_forks();
+	if (!done) {
+		next_find_all();
+		stack_load();
+		import_look();
+	}
+	done = true;
+	process_allow_forks();
+}
+
+void process_begin(pid_t before)
+{
+	self = getpid();
+	forked_from = before == self ? 0 : before;
+	if (!origin.ticks)
+		origin = (struct origin){ 0, record_ticks() }; /* a raw clone() */
+	process_origin = origin;
+	origin = (struct origin){ 0 };
+	atomic_store(&written, false);
+	use_loader();
+	stack_begin();
+}
+
+/*
+ * A program that is not linked with verbs may never call one: there it is done
+ * when it does.
+ */
+__attribute__((constructor)) static void prepare(void)
+{
+	const char *dir = getenv(SESSION_ENV);
+
+	started_remember();
+	if (!dir || !*dir)
+		return;
+	libc_find_all();
+	if (started_has_verbs())
+		use_loader();
+}
+
+/* libc's open() and read() are cancellation points and may be someone's own; record_start()
+ * has switched cancellation off. */
+static size_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, size);
+	close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static size_t words_for(size_t bytes)
+{
+	return (bytes + 7) / 8;
+}
+
+static void write_process(void)
+{
+	struct event_process *event = record_reserve(sizeof(*event) + PATH_BYTES + CMD_MAX + 16);
+	char *text;
+	ssize_t exe;
+
+	if (!event)
+		return;
+	text = (char *)(event + 1);
+	record_head(&event->head, EVENT_PROCESS, record_ticks());
+	event->pid = (uint32_t)getpid();
+	event->ppid = (uint32_t)getppid();
+	event->forked_from = (uint32_t)forked_from;
+	event->fork_seq = forked_from ? process_origin.seq : 0;
+	event->fork_ticks = forked_from ? process_origin.ticks : 0;
+	exe = readlink("/proc/self/exe", text, PATH_BYTES);
+	event->exe_bytes = exe > 0 ? (uint16_t)exe : 0;
+	event->cmd_bytes = (uint16_t)read_file("/proc/self/cmdline", text + event->exe_bytes, CMD_MAX);
+	event->pad = 0;
+	record_commit(&event->head,
+		      sizeof(*event) / 8 + words_for((size_t)event->exe_bytes + event->cmd_bytes));
+}
+
+void process_write(void)
+{
+	if (atomic_exchange(&written, true))
+		return;
+	write_process();
+	if (!forked_from) /* a child goes on with what its parent has written */
+		modules_list();
+	import_tell();
+}
+
+static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
+{
+	struct event_fork *event;
+	struct stack stack;
+
+	stack_take(&stack);
+	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8);
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_FORK, ticks);
+	event->fork_seq = seq;
+	event->how = (uint16_t)how;
+	event->nframes = (uint16_t)stack.nframes;
+	event->modules = stack.modules;
+	event->pad = 0;
+	memcpy(event + 1, stack.frames, stack.nframes * sizeof(*stack.frames));
+	record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
+}
+
+/* Not the child of a vfork: what it does is not its parent's doing. */
+static bool is_recorded(void)
+{
+	return recording_is_on() && getpid() == self;
+}
+
+uint32_t process_fork(enum event_fork_how how)
+{
+	int saved = errno;
+	uint32_t seq = 0;
+
+	if (vfork_is_child()) {
+		if (how == FORK_EXEC)
+			vfork_exec(getpid());
+	} else if (is_recorded() && !recorder.busy && record_ready()) {
+		seq = atomic_fetch_add(&forks, 1) + 1;
+		announced = (struct origin){ seq, record_ticks() };
+		fork_write(how, seq, announced.ticks);
+	}
+	errno = saved;
+	return seq;
+}
+
+void process_forked(uint32_t seq, pid_t pid, int error)
+{
+	int saved = errno;
+
+	if (seq && is_recorded() && record_ready())
+		record_spawned(seq, pid, error);
+	errno = saved;
+}
+
+/* Without a number: of a child that called no verb, and goes on as what that was. */
+void process_child(uint32_t seq)
+{
+	if (seq)
+		origin = announced;
+	else
+		origin.seq = 0;
+}
+
+void process_exit(enum event_exit_how how, int status)
+{
+	struct event_exit *event;
+
+	if (!is_recorded() || recorder.busy)
+		return;
+	record_abandon();
+	if (!record_ready())
+		return;
+	event = record_reserve(sizeof(*event));
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_EXIT, record_ticks());
+	event->how = how;
+	event->status = status;
+	record_commit(&event->head, sizeof(*event) / 8);
+	if (how == EXIT_AT_ONCE && tap_get())
+		verbatim_tap_end(); /* no destructor will */
+}
+
+/* Nobody waits for ever. Returns whether it is over. */
+static bool wait_while(bool (*busy)(void))
+{
+	const struct timespec pause = { .tv_nsec = WAIT_NS };
+	const uint64_t start = clock_monotonic();
+	int saved = errno;
+	bool over;
+
+	for (int i = 0; !(over = !busy()) && clock_monotonic() - start < WAIT_MOST_NS; i++) {
+		if (i < YIELDS)
+			sched_yield();
+		else
+			syscall(SYS_nanosleep, &pause, NULL); /* no cancellation point */
+	}
+	errno = saved;
+	return over;
+}
+
+static bool fork_goes_on(void)
+{
+	return atomic_load(&forking);
+}
+
+static unsigned int count_others(void)
+{
+	return atomic_load(&holders) - !!recorder.forks_held;
+}
+
+static bool others_hold(void)
+{
+	return count_others() > abandoned;
+}
+
+/* What runs before a fork may be waiting for this thread. */
+void process_hold_forks(void)
+{
+	if (recorder.forks_held++)
+		return;
+	/* a fork that begins now either sees us, or is seen */
+	while (atomic_fetch_add(&holders, 1), fork_goes_on()) {
+		atomic_fetch_sub(&holders, 1);
+		if (!wait_while(fork_goes_on)) {
+			atomic_fetch_add(&holders, 1);
+			return;
+		}
+	}
+}
+
+void process_allow_forks(void)
+{
+	if (!--recorder.forks_held)
+		atomic_fetch_sub(&holders, 1);
+}
+
+/* A holder may have been left by a longjmp out of a signal handler: that is waited for once. */
+static void wait_for_holders(void)
+{
+	atomic_store(&forking, true);
+	if (!others_hold())
+		abandoned = count_others();
+	wait_while(others_hold);
+	abandoned = count_others();
+}
+
+/* One fork at a time: join.c holds its lock. */
+static void before_fork(void)
+{
+	wait_for_holders();
+}
+
+static void after_fork_parent(void)
+{
+	atomic_store(&forking, false);
+}
+
+static void after_fork_child(void)
+{
+	atomic_store(&holders, !!recorder.forks_held);
+	abandoned = 0;
+	atomic_store(&forking, false);
+	libunwind_forked();
+}
+
+void process_watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void announce_fork(void)
+{
+	announced_seq = process_fork(FORK_FORK);
+}
+
+static void announced_child(void)
+{
+	process_child(announced_seq);
+}
+
+static void announce_exit(int status, void *unused)
+{
+	(void)unused;
+	process_exit(EXIT_EXIT, status);
+}
+
+void process_announce_forks(void)
+{
+	pthread_atfork(announce_fork, NULL, announced_child);
+}
+
+void process_announce_exit(void)
+{
+	on_exit(announce_exit, NULL);
+}

@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * What the trace knows of a process: program, command line, modules, forks.
+ */
+#include <sys/types.h>
+
+#include "core/wire/event.h"
+
+/* Before a process's first ring; @before is the pid that this image was recorded with last, or 0. */
+void process_begin(pid_t before);
+
+/* In a thread's new ring: the process and its modules, if this is its first. */
+void process_write(void);
+
+/* Before the program begins: forks wait for process_hold_forks(). Before join.c's own handlers. */
+void process_watch_forks(void);
+
+/* Likewise: each fork is recorded. After join.c's own handlers. */
+void process_announce_forks(void);
+
+/* From now on exit() is recorded. Once an image. */
+void process_announce_exit(void);
+
+/*
+ * This thread is about to make a child, or to become another program. Returns
+ * the fork's number, 0 where it is not recorded. errno is kept, here and below.
+ */
+uint32_t process_fork(enum event_fork_how how);
+
+/* What came of it; @pid 0: not known, @error 0: it worked. Not needed after fork(). */
+void process_forked(uint32_t seq, pid_t pid, int error);
+
+/* In a child with a copy of its parent's memory, made by fork @seq. */
+void process_child(uint32_t seq);
+
+/* The process is about to end. Async-signal-safe once the thread has a ring. */
+void process_exit(enum event_exit_how how, int status);
+
+/*
+ * No fork in between, as far as can be: the loader's lock would stay held in
+ * the child, where nobody frees it. Nests.
+ */
+void process_hold_forks(void);
+void process_allow_forks(void);

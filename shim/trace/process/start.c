@@ -1,0 +1,86 @@
+/*
+ * How a verb comes to a ring: record_start()
+ *
+ *	is a child in this thread's place?    vfork.c
+ *	the process joins its session         join.c
+ *	the thread gets a ring                thread.c
+ *	what the process is, is written       process.c
+ */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "shim/trace/base/aside.h"
+#include "shim/trace/base/quiet.h"
+#include "shim/trace/process/join.h"
+#include "shim/trace/process/process.h"
+#include "shim/trace/process/thread.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/vfork.h"
+
+/* The thread goes on unrecorded; trying at each verb would cost it dearly. */
+static void give_up_ring(void)
+{
+	recorder.ringless = recording_generation();
+	if (session_running(&recording_session))
+		atomic_fetch_add(&recording_session.page->ringless, 1);
+	else
+		recording_end();
+}
+
+/* A ring that nobody gives back is none: then the process is not recorded. */
+static bool watch_end(void)
+{
+	bool watched = thread_watch_ends();
+
+	if (!watched)
+		recording_end();
+	return watched;
+}
+
+/* The first verb of a process loads libraries. */
+static void start_aside(void *ret_ok)
+{
+	bool *ok = ret_ok;
+
+	if (!join_process() || !watch_end())
+		return;
+	*ok = thread_make_ring();
+	if (*ok)
+		process_write();
+	else
+		give_up_ring();
+}
+
+static bool start_recording(void)
+{
+	struct quiet quiet;
+	int saved = errno;
+	bool ok = false;
+
+	if (recorder.vfork) {
+		ok = vfork_is_over();
+		errno = saved;
+		if (ok || recorder.vfork)
+			return ok;
+	}
+	if (recorder.busy || recording_is_over() ||
+	    recorder.ringless == recording_generation())
+		return false;
+	/* a handler's verbs would go unrecorded, and a signal ends posix_fallocate() */
+	quiet_begin(&quiet);
+	recorder.busy = true;
+	aside_call(start_aside, &ok);
+	recorder.busy = false;
+	quiet_end(&quiet);
+	errno = saved;
+	return ok;
+}
+
+bool record_start(void)
+{
+	bool ok = start_recording();
+
+	if (!ok)
+		record_set_unseen(true);
+	return ok;
+}

@@ -1,0 +1,120 @@
+/*
+ * Where a thread keeps the work requests that it is building
+ *
+ *	builders -> BUILDERS places, a page -> each its bytes, made when used
+ *
+ * A queue pair's place is the one of its hash, or one of the next. It stays
+ * there when it is complete, so that its next start finds it; it has to go
+ * where another one comes and no place is free. What was pushed out before it
+ * was complete is not found then, and ibv_wr_complete() says that it was not
+ * seen (qp_ex.c).
+ *
+ * A signal handler may come in between anywhere: a place is taken by setting
+ * `open`, which only one of the two can.
+ */
+#include "shim/trace/ring/builder.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static struct builder no_builder;
+__thread struct builder *builder_now __attribute__((tls_model("initial-exec"))) = &no_builder;
+static __thread struct builder *builders __attribute__((tls_model("initial-exec")));
+
+_Static_assert(BUILDERS == 64, "place() takes 6 bits");
+
+static void *take_memory(size_t bytes)
+{
+	int saved = errno;
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = saved;
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static struct builder *place(const struct ibv_qp_ex *qp, unsigned int further)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)qp * 0x9e3779b97f4a7c15ull >> 58;
+
+	return &builders[(hash + further) % BUILDERS];
+}
+
+struct builder *builder_find_other(const struct ibv_qp_ex *qp)
+{
+	for (unsigned int i = 0; builders && i < BUILDERS; i++)
+		if (place(qp, i)->qp == qp)
+			return builder_now = place(qp, i);
+	return NULL;
+}
+
+static struct builder *claim_closed(const struct ibv_qp_ex *qp)
+{
+	for (unsigned int i = 0; i < BUILDERS; i++)
+		if (!atomic_exchange_explicit(&place(qp, i)->open, true, memory_order_relaxed))
+			return place(qp, i);
+	return NULL;
+}
+
+struct builder *builder_claim(const struct ibv_qp_ex *qp)
+{
+	struct builder *b;
+
+	if (!builders)
+		builders = take_memory(BUILDERS * sizeof(*b));
+	if (!builders)
+		return NULL;
+	b = claim_closed(qp);
+	if (!b)
+		b = place(qp, 0);
+	b->qp = qp;
+	builder_now = b;
+	if (!b->at) {
+		b->at = take_memory(BUILDER_BYTES);
+		b->size = b->at ? BUILDER_BYTES : 0;
+	}
+	return b;
+}
+
+bool builder_grow(struct builder *b)
+{
+	int saved = errno;
+	void *more = MAP_FAILED;
+
+	if (b->at && b->size < BUILDER_MAX)
+		more = mremap(b->at, b->size, 2ul * b->size, MREMAP_MAYMOVE);
+	errno = saved;
+	b->cut = more == MAP_FAILED;
+	if (b->cut)
+		return false;
+	b->at = more;
+	b->size *= 2;
+	return true;
+}
+
+void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part part)
+{
+	char *at = (char *)(wr + 1) + wr_parts_bytes(wr->parts & (part - 1u));
+	size_t bytes = wr_parts_bytes(part);
+
+	if (wr->parts & part)
+		return at;
+	memmove(at + bytes, at, (size_t)(b->at + b->used - at));
+	wr->parts |= part;
+	b->used += (uint32_t)bytes;
+	return at;
+}
+
+void builder_thread_end(void)
+{
+	struct builder *all = builders;
+
+	builders = NULL;
+	builder_now = &no_builder;
+	if (!all)
+		return;
+	for (int i = 0; i < BUILDERS; i++)
+		if (all[i].at)
+			munmap(all[i].at, all[i].size);
+	munmap(all, BUILDERS * sizeof(*all));
+}

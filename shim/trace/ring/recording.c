@@ -1,0 +1,112 @@
+/*
+ * This process's recording
+ *
+ *	generation page:  N while recording; wiped to 0 in a forked child
+ *	                  (MADV_WIPEONFORK); RECORDING_OFF when recording has ended
+ *	recorder:         a thread's ring, with the generation in which it was made
+ *
+ * Equal numbers: record. Anything else: record_start() finds out why. So one
+ * load tells a child from its parent, and "off" costs the same as "on".
+ *
+ * Not here: how a process joins a session (join.c).
+ */
+#include "shim/trace/ring/recording.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "core/wire/ring.h"
+#include "shim/trace/base/quiet.h"
+
+/* Nobody has asked yet whether this process is recorded. */
+#define UNKNOWN (UINT32_MAX - 2)
+
+static _Atomic uint32_t not_recording = UNKNOWN;
+_Atomic(_Atomic uint32_t *) recording_page = &not_recording;
+
+struct session recording_session;
+static _Atomic uint32_t *generation_page;
+static uint32_t last_generation;
+static atomic_bool over;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct quiet locked; /* of the thread that holds it */
+
+bool recording_is_on(void)
+{
+	uint32_t now = recording_generation();
+
+	return now && now != RECORDING_OFF && now != UNKNOWN;
+}
+
+int recording_make_page(void)
+{
+	void *page = mmap(NULL, RING_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	madvise(page, RING_PAGE, MADV_WIPEONFORK);
+	generation_page = page;
+	return 0;
+}
+
+bool recording_has_page(void)
+{
+	return generation_page;
+}
+
+void recording_begin(void)
+{
+	*generation_page = ++last_generation;
+	/* pairs with the load in recording_generation() */
+	atomic_store_explicit(&recording_page, generation_page, memory_order_release);
+}
+
+void recording_end(void)
+{
+	atomic_store(&over, true);
+	*(generation_page ? generation_page : &not_recording) = RECORDING_OFF;
+}
+
+bool recording_is_over(void)
+{
+	return atomic_load_explicit(&over, memory_order_relaxed);
+}
+
+void recording_forked(void)
+{
+	if (generation_page && *generation_page != RECORDING_OFF)
+		*generation_page = 0; /* where the kernel did not wipe it */
+}
+
+void recording_lock(void)
+{
+	struct quiet quiet;
+
+	quiet_begin(&quiet); /* a signal handler's verb would wait for its own thread */
+	pthread_mutex_lock(&lock);
+	locked = quiet;
+}
+
+void recording_unlock(void)
+{
+	struct quiet quiet = locked;
+
+	pthread_mutex_unlock(&lock);
+	quiet_end(&quiet);
+}
+
+bool recording_trylock(void)
+{
+	struct quiet quiet;
+
+	quiet_begin(&quiet);
+	if (pthread_mutex_trylock(&lock)) {
+		quiet_end(&quiet);
+		return false;
+	}
+	locked = quiet;
+	return true;
+}

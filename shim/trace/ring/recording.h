@@ -1,0 +1,56 @@
+#pragma once
+/*
+ * This process's recording: its session, whether it is on, and the recorder's lock. Any thread.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/session.h"
+
+/* The session of this process, once it has joined one. */
+extern struct session recording_session;
+
+/* Generation of a process that is not recorded, and will not be. */
+#define RECORDING_OFF UINT32_MAX
+
+/* Generation of the process: 0 in a child after fork (the page is wiped), so
+ * that no thread's own number fits and record_start() is asked. */
+extern _Atomic(_Atomic uint32_t *) recording_page __attribute__((visibility("hidden")));
+
+static inline uint32_t recording_generation(void)
+{
+	/* pairs with the store in recording_begin() */
+	return atomic_load_explicit(atomic_load_explicit(&recording_page, memory_order_acquire),
+				    memory_order_relaxed);
+}
+
+static inline bool recording_is_off(void)
+{
+	return __builtin_expect(recording_generation() == RECORDING_OFF, 0);
+}
+
+/* Is the process recorded now? Not before its first verb, nor in a child before its own. */
+bool recording_is_on(void);
+
+/* Make the page that tells a child from its parent; once in an image. Returns 0 or -errno. */
+int recording_make_page(void);
+bool recording_has_page(void);
+
+/* A new generation begins: this process is recorded from now on. */
+void recording_begin(void);
+
+/* Recording has ended for this process; other threads notice it. */
+void recording_end(void);
+bool recording_is_over(void);
+
+/* In a child of fork(): it has to join anew. */
+void recording_forked(void);
+
+/*
+ * The recorder's one lock, not for the fast path. It blocks signals and
+ * cancellation, and is held over fork, so that a child finds it free.
+ */
+void recording_lock(void);
+bool recording_trylock(void);
+void recording_unlock(void);

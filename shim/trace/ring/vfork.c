@@ -1,0 +1,74 @@
+/*
+ * Children that run in their parent's memory, in the place of one of its threads
+ *
+ * Until the child has ended or become another program, the thread's ring counts
+ * as nobody's: what calls a verb there is told apart by its pid.
+ *
+ * Not here: the functions that make such children (spawn.c).
+ */
+#include "shim/trace/ring/vfork.h"
+
+#include <unistd.h>
+
+#include "shim/trace/ring/record.h"
+
+void vfork_begin(uint32_t seq)
+{
+	/* inside a verb its end must still find the ring: a child there is not noticed */
+	if (!recording_is_on() || recorder.generation != recording_generation() || recorder.depth ||
+	    recorder.held)
+		return;
+	recorder.vfork = recorder.generation;
+	recorder.vfork_seq = seq;
+	recorder.generation = RECORD_VFORKED;
+}
+
+bool vfork_is_child(void)
+{
+	return recorder.vfork && recorder.vfork == recording_generation() &&
+	       (pid_t)recorder.ring.head->pid != getpid();
+}
+
+/* The child's verbs are not recorded; that they were called is, in its parent's ring. */
+static void report_vfork(void)
+{
+	pid_t me = getpid();
+
+	if (recorder.vfork_child == me)
+		return;
+	recorder.vfork_child = me;
+	recorder.generation = recorder.vfork;
+	record_blind(BLIND_VFORK, (void *)(uintptr_t)me);
+	recorder.generation = RECORD_VFORKED;
+}
+
+void vfork_exec(pid_t pid)
+{
+	recorder.generation = recorder.vfork;
+	record_spawned(recorder.vfork_seq, pid, 0);
+	recorder.generation = RECORD_VFORKED;
+}
+
+bool vfork_share(pid_t child)
+{
+	if (!recorder.vfork)
+		return false;
+	recorder.generation = recorder.vfork;
+	recorder.vfork = 0;
+	record_spawned(recorder.vfork_seq, child, 0);
+	record_blind(BLIND_VFORK, (void *)(uintptr_t)child);
+	recorder.ringless = recorder.generation;
+	return true;
+}
+
+bool vfork_is_over(void)
+{
+	if (vfork_is_child()) {
+		report_vfork();
+		return false;
+	}
+	if (recorder.vfork == recording_generation())
+		recorder.generation = recorder.vfork;
+	recorder.vfork = 0;
+	return recorder.generation == recording_generation();
+}

@@ -1,0 +1,250 @@
+/*
+ * libunwind, made fit for a verb
+ *
+ * It is loaded with RTLD_LOCAL: it defines _Unwind_RaiseException and its kin,
+ * which in the global scope of a C++ program would stand before those of
+ * libgcc. What it does that a verb must not, and what is done about it:
+ *
+ *	dl_iterate_phdr()   it looks for an address under the loader's lock, and a
+ *			    thread that holds that may wait for this one. Its own
+ *			    pointer to that function becomes one of ours, which
+ *			    knows the answer without a lock (locate.h)
+ *	malloc()            its first walk in a thread takes memory, and a signal
+ *			    handler may have interrupted malloc() itself: it is not
+ *			    asked before somebody knows that none has
+ *	remembering         what it knows of an address is never forgotten. Where
+ *			    another file came to lie in the place of an unloaded one,
+ *			    it is not asked any more
+ *	locks               a child of fork() finds them as they were: if another
+ *			    thread was in it, it is not asked in the child
+ *	asking the kernel   behind a frame without unwind information it guesses, and
+ *			    asks whether an address can be read: it writes a byte
+ *			    from there into a pipe that it made at its first walk. A
+ *			    program that has closed all its descriptors may have a
+ *			    file of its own under these numbers, so they are looked
+ *			    at before each walk
+ */
+#include "shim/trace/stack/libunwind.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/trace/stack/locate.h"
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_DISABLE_ERROR_REPORTING
+#define VALGRIND_ENABLE_ERROR_REPORTING
+#endif
+
+typedef int backtrace_fn(void **frames, int max);
+typedef int visit_fn(struct dl_phdr_info *info, size_t size, void *arg);
+typedef int iterate_fn(visit_fn *visit, void *arg);
+
+static backtrace_fn *loaded;
+static _Atomic(backtrace_fn *) usable;
+static atomic_uint walkers; /* threads that are in it */
+
+static __thread bool warm __attribute__((tls_model("initial-exec")));
+static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
+
+static struct {
+	int ends[2];
+	struct stat stat; /* of both */
+} probe; /* its pipe */
+
+static bool is_probe(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_ino == probe.stat.st_ino && st.st_dev == probe.stat.st_dev;
+}
+
+static int walk(backtrace_fn *take, void **frames, int max)
+{
+	int n;
+
+	walking++;
+	atomic_fetch_add(&walkers, 1);
+	VALGRIND_DISABLE_ERROR_REPORTING; /* what is on a stack need not have a value */
+	n = take(frames, max);
+	VALGRIND_ENABLE_ERROR_REPORTING;
+	atomic_fetch_sub(&walkers, 1);
+	walking--;
+	return n;
+}
+
+int libunwind_walk(void **frames, int max)
+{
+	/* pairs with the store in libunwind_try() */
+	backtrace_fn *take = atomic_load_explicit(&usable, memory_order_acquire);
+
+	if (!take || !warm || !is_probe(probe.ends[0]) || !is_probe(probe.ends[1]))
+		return -1;
+	return walk(take, frames, max);
+}
+
+void libunwind_warm_up(void)
+{
+	backtrace_fn *take = atomic_load_explicit(&usable, memory_order_acquire);
+	void *frame;
+
+	if (!take || warm)
+		return;
+	walk(take, &frame, 1);
+	warm = true;
+}
+
+void libunwind_retire(void)
+{
+	atomic_store(&usable, NULL);
+}
+
+void libunwind_forked(void)
+{
+	if (atomic_exchange(&walkers, walking) > walking)
+		libunwind_retire();
+}
+
+/*
+ * dl_iterate_phdr() as it sees it. It only ever looks for the file of one
+ * address, which stands first in what it passes on; libunwind_try() tries that.
+ */
+static int iterate(visit_fn *visit, void *arg)
+{
+	struct located found;
+
+	if (!walking) /* the program uses libunwind, too */
+		return dl_iterate_phdr(visit, arg);
+	return locate(*(void **)arg, &found) ? visit(&found.info, sizeof(found.info), arg) : 0;
+}
+
+/* Relocations, with the symbols that they are for. */
+struct relocations {
+	const ElfW(Rela) *list;
+	size_t bytes;
+	const ElfW(Sym) *symbols;
+	const char *names;
+};
+
+static struct relocations relocations_of(const struct link_map *map, ElfW(Sxword) tag,
+					 ElfW(Sxword) size_tag)
+{
+	struct relocations r = { 0 };
+
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == tag)
+			r.list = (const void *)d->d_un.d_ptr;
+		else if (d->d_tag == size_tag)
+			r.bytes = d->d_un.d_val;
+		else if (d->d_tag == DT_SYMTAB)
+			r.symbols = (const void *)d->d_un.d_ptr;
+		else if (d->d_tag == DT_STRTAB)
+			r.names = (const void *)d->d_un.d_ptr;
+	}
+	if (!r.list || !r.symbols || !r.names)
+		r.bytes = 0;
+	return r;
+}
+
+/* Where @map keeps its pointer to a function of another library. */
+static void *pointer_to(const struct link_map *map, const struct relocations *r, const char *name)
+{
+	for (size_t i = 0; i < r->bytes / sizeof(*r->list); i++) {
+		const ElfW(Sym) *symbol = &r->symbols[ELF64_R_SYM(r->list[i].r_info)];
+
+		if (symbol->st_name && !strcmp(r->names + symbol->st_name, name))
+			return (void *)(map->l_addr + r->list[i].r_offset);
+	}
+	return NULL;
+}
+
+/* The loader makes some of these pointers read-only when it is done with them. */
+static bool is_sealed(const void *at)
+{
+	struct located found = { 0 };
+
+	locate(at, &found);
+	for (int i = 0; i < found.info.dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &found.info.dlpi_phdr[i];
+
+		if (ph->p_type == PT_GNU_RELRO &&
+		    (uintptr_t)at - found.info.dlpi_addr - ph->p_vaddr < ph->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static bool redirect(const struct link_map *map)
+{
+	struct relocations calls = relocations_of(map, DT_JMPREL, DT_PLTRELSZ);
+	struct relocations data = relocations_of(map, DT_RELA, DT_RELASZ);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	_Atomic(iterate_fn *) *at;
+	void *start;
+	bool sealed;
+
+	at = pointer_to(map, &calls, "dl_iterate_phdr") ?:
+	     pointer_to(map, &data, "dl_iterate_phdr");
+	start = (void *)((uintptr_t)at & -page);
+	sealed = at && is_sealed(at);
+	if (!at || (sealed && mprotect(start, page, PROT_READ | PROT_WRITE)))
+		return false;
+	atomic_store(at, iterate);
+	if (sealed)
+		mprotect(start, page, PROT_READ);
+	return true;
+}
+
+void libunwind_open(void)
+{
+	struct link_map *map;
+
+	/* it gives back its memory at a thread's end, by mutexes that ThreadSanitizer
+	 * stands before and by then does not know the thread of */
+	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
+		return;
+	map = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+	if (map && redirect(map))
+		loaded = (backtrace_fn *)dlsym(map, "unw_backtrace");
+}
+
+/* Its first walk makes the pipe: it gets the numbers that one of ours gets now. */
+static bool find_probe(void)
+{
+	void *frame;
+
+	if (pipe2(probe.ends, O_CLOEXEC))
+		return false;
+	syscall(SYS_close, probe.ends[0]); /* close() would be a cancellation point */
+	syscall(SYS_close, probe.ends[1]);
+	walk(loaded, &frame, 1);
+	return !fstat(probe.ends[0], &probe.stat) && S_ISFIFO(probe.stat.st_mode) &&
+	       is_probe(probe.ends[1]) && fcntl(probe.ends[0], F_GETFL) & O_NONBLOCK;
+}
+
+void libunwind_try(void *const *outer, int n)
+{
+	enum { DEEP = 16, ALIKE = 3 };
+	void *frames[DEEP];
+	int m, i = 0;
+
+	if (!loaded || !n || !find_probe())
+		return;
+	m = walk(loaded, frames, DEEP);
+	while (i < m && frames[i] != outer[0])
+		i++;
+	for (int j = 0; j < n && j < ALIKE; j++)
+		if (i + j >= m || frames[i + j] != outer[j])
+			return;
+	warm = true;
+	atomic_store_explicit(&usable, loaded, memory_order_release);
+}

@@ -1,0 +1,77 @@
+/*
+ * The object file at an address
+ *
+ * glibc 2.35 and newer answer without the loader's lock. To those before that
+ * a verb may wait for a thread that holds it: docs/ARCHITECTURE.md.
+ * LOCATE_BY_WALK makes it so with any glibc.
+ */
+#include "shim/trace/stack/locate.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <string.h>
+
+struct search {
+	const void *address;
+	struct located *found;
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const struct search *search = arg;
+	uintptr_t start = UINTPTR_MAX, end = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD)
+			continue;
+		start = at < start ? at : start;
+		end = at + ph->p_memsz > end ? at + ph->p_memsz : end;
+	}
+	if ((uintptr_t)search->address < start || (uintptr_t)search->address >= end)
+		return 0;
+	*search->found = (struct located){ start, end, *info };
+	return 1;
+}
+
+bool locate_by_walk(const void *address, struct located *found)
+{
+	struct search search = { address, found };
+
+	return dl_iterate_phdr(look, &search);
+}
+
+#if defined(DLFO_STRUCT_HAS_EH_DBASE) && !defined(LOCATE_BY_WALK)
+
+bool locate(const void *address, struct located *found)
+{
+	struct dl_find_object object;
+	const ElfW(Ehdr) *header;
+
+	if (_dl_find_object((void *)(uintptr_t)address, &object))
+		return false;
+	header = object.dlfo_map_start;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	found->start = (uintptr_t)object.dlfo_map_start;
+	found->end = (uintptr_t)object.dlfo_map_end;
+	found->info = (struct dl_phdr_info){
+		.dlpi_addr = object.dlfo_link_map->l_addr,
+		.dlpi_name = object.dlfo_link_map->l_name,
+		.dlpi_phdr = (const void *)((const char *)header + header->e_phoff),
+		.dlpi_phnum = header->e_phnum,
+	};
+	return true;
+}
+
+#else
+
+bool locate(const void *address, struct located *found)
+{
+	return locate_by_walk(address, found);
+}
+
+#endif

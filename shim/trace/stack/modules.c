@@ -1,0 +1,262 @@
+/*
+ * The object files of this process, without the loader's lock
+ *
+ * A thread may hold that lock and wait for one that calls a verb: in a
+ * constructor, or in dl_iterate_phdr(). So a verb never takes it.
+ * What lies at one address is known without it (locate.c), and that is what a
+ * stack needs: an EVENT_MODULE is written when a file is first seen there.
+ *
+ *	places  start of a file -> what was seen there last
+ *
+ * Another file may be mapped at the same place later, so a file has a number,
+ * which grows, and a stack has the highest of its files. After an unload
+ * (dlclose() is ours) each is looked at once more, down to its path and build
+ * id: a file that is found again where it was is still the same.
+ */
+#include "shim/trace/stack/modules.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/trace/base/libc.h"
+#include "shim/trace/base/started.h"
+#include "shim/trace/interpose/import.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/stack/locate.h"
+
+enum {
+	MODULES = 4096, /* known at most; a place in a table is never given back */
+	PLACES = 2 * MODULES,
+	PATH_BYTES = 1024,
+	BUILD_ID = 32,
+};
+
+struct module {
+	uintptr_t start, end;
+	uint64_t what;            /* hash of its path and build id */
+	uint32_t serial;
+	_Atomic uint32_t checked; /* unloads when it was last known to be this one */
+};
+
+static struct module list[MODULES];
+static _Atomic uint32_t known;
+static _Atomic(struct module *) places[PLACES];
+static _Atomic uint32_t serials;
+
+_Atomic uint32_t modules_unloaded;
+
+__attribute__((visibility("default"))) int dlclose(void *handle)
+{
+	int ret = NEXT(dlclose)(handle);
+
+	atomic_fetch_add_explicit(&modules_unloaded, 1, memory_order_release);
+	return ret;
+}
+
+/* A header may name notes that were not loaded: they are not there to be read. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) *note)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && ph->p_flags & PF_R && note->p_vaddr >= ph->p_vaddr &&
+		    note->p_vaddr + note->p_memsz <= ph->p_vaddr + ph->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* The note that names the build, in a loaded segment. */
+static const ElfW(Nhdr) *find_build_id(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const char *at = (const char *)info->dlpi_addr + ph->p_vaddr;
+		const char *end = at + ph->p_memsz;
+
+		if (ph->p_type != PT_NOTE || !is_loaded(info, ph))
+			continue;
+		while (at + sizeof(ElfW(Nhdr)) < end) {
+			const ElfW(Nhdr) *note = (const void *)at;
+
+			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+			    note->n_descsz <= BUILD_ID &&
+			    at + sizeof(*note) + 4 + note->n_descsz <= end &&
+			    !memcmp(note + 1, "GNU", 4))
+				return note;
+			at += sizeof(*note) + ((note->n_namesz + 3) & ~3u) +
+			      ((note->n_descsz + 3) & ~3u);
+		}
+	}
+	return NULL;
+}
+
+static size_t module_path(const struct dl_phdr_info *info, char *text)
+{
+	size_t n = strnlen(info->dlpi_name, PATH_BYTES);
+	ssize_t exe;
+
+	if (n) {
+		memcpy(text, info->dlpi_name, n);
+		return n;
+	}
+	exe = readlink("/proc/self/exe", text, PATH_BYTES); /* the program itself has no name */
+	return exe > 0 ? (size_t)exe : 0;
+}
+
+/* False: it could not be written. */
+static bool write_module(const struct located *found, uint32_t serial)
+{
+	const ElfW(Nhdr) *note = find_build_id(&found->info);
+	struct event_module *event = record_reserve(sizeof(*event) + PATH_BYTES + BUILD_ID + 8);
+	size_t bytes;
+	char *text;
+
+	if (!event)
+		return false;
+	text = (char *)(event + 1);
+	record_head(&event->head, EVENT_MODULE, record_ticks());
+	event->base = found->info.dlpi_addr;
+	event->start = found->start;
+	event->end = found->end;
+	event->path_bytes = (uint16_t)module_path(&found->info, text);
+	event->build_id_bytes = note ? (uint16_t)note->n_descsz : 0;
+	event->serial = serial;
+	if (note)
+		memcpy(text + event->path_bytes, (const char *)(note + 1) + 4, note->n_descsz);
+	bytes = (size_t)event->path_bytes + event->build_id_bytes;
+	record_commit(&event->head, sizeof(*event) / 8 + (bytes + 7) / 8);
+	return true;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+static uint64_t what_is(const struct located *found)
+{
+	const ElfW(Nhdr) *note = find_build_id(&found->info);
+	uint64_t hash = hash_bytes(0xcbf29ce484222325ull, found->info.dlpi_name,
+				   strlen(found->info.dlpi_name));
+
+	return note ? hash_bytes(hash, (const char *)(note + 1) + 4, note->n_descsz) : hash;
+}
+
+/* The place of files that start there, or the empty one where it would be; NULL: all are taken. */
+static _Atomic(struct module *) *place(uintptr_t start)
+{
+	uint64_t hash = (uint64_t)start * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (unsigned int i = 0; i < PLACES; i++) {
+		_Atomic(struct module *) *at = &places[(hash + i) % PLACES];
+		struct module *module = atomic_load_explicit(at, memory_order_acquire);
+
+		if (!module || module->start == start)
+			return at;
+	}
+	return NULL;
+}
+
+static bool overlaps(const struct located *found)
+{
+	for (unsigned int i = 0; i < PLACES; i++) {
+		const struct module *module = atomic_load_explicit(&places[i], memory_order_acquire);
+
+		if (module && module->start < found->end && module->end > found->start)
+			return true;
+	}
+	return false;
+}
+
+/* A file that cannot be remembered would be written with each stack. */
+static uint32_t give_up(const struct located *found)
+{
+	static atomic_bool told;
+
+	if (!atomic_exchange(&told, true))
+		record_blind(BLIND_MODULES, (const void *)found->start);
+	return atomic_load(&serials);
+}
+
+/*
+ * Write it, and remember that: in this order, and not where it was lost. Two
+ * threads may both do so at once; what is written twice says the same.
+ */
+static uint32_t add(const struct located *found, uint64_t what, uint32_t now,
+		    _Atomic(struct module *) *at)
+{
+	uint32_t serial, i = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (recorder.writing) /* in a handler whose events are lost anyway */
+		return atomic_load(&serials);
+	if (i >= MODULES || !at)
+		return give_up(found);
+	import_see(&found->info);
+	serial = atomic_fetch_add(&serials, 1) + 1;
+	if (!write_module(found, serial))
+		return serial;
+	i = atomic_fetch_add(&known, 1);
+	if (i >= MODULES)
+		return serial;
+	list[i] = (struct module){ found->start, found->end, what, serial, now };
+	/* pairs with the load in place() */
+	atomic_store_explicit(at, &list[i], memory_order_release);
+	return serial;
+}
+
+/* The number of the file that is there now; written, if it is new. */
+static uint32_t see(const struct located *found, bool *replaced)
+{
+	uint32_t now = modules_unloads();
+	_Atomic(struct module *) *at = place(found->start);
+	struct module *module = at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
+	uint64_t what;
+
+	if (module && module->end == found->end &&
+	    atomic_load_explicit(&module->checked, memory_order_relaxed) == now)
+		return module->serial;
+	what = what_is(found);
+	if (module && module->end == found->end && module->what == what) {
+		atomic_store_explicit(&module->checked, now, memory_order_relaxed);
+		return module->serial;
+	}
+	*replaced |= now && overlaps(found);
+	return add(found, what, now, at);
+}
+
+struct modules_seen modules_see(void *const *addresses, unsigned int n)
+{
+	struct modules_seen seen = { 0, false };
+	struct located found = { 0 };
+
+	for (unsigned int i = 0; i < n; i++) {
+		uintptr_t address = (uintptr_t)addresses[i];
+		uint32_t serial;
+
+		if (address >= found.start && address < found.end)
+			continue; /* of the same file as the one before */
+		if (!locate(addresses[i], &found)) {
+			found = (struct located){ 0 };
+			continue;
+		}
+		serial = see(&found, &seen.replaced);
+		if (serial > seen.serial)
+			seen.serial = serial;
+	}
+	return seen;
+}
+
+void modules_list(void)
+{
+	unsigned int n;
+	void *const *objects = started_objects(&n);
+
+	for (unsigned int i = 0; i < n; i++)
+		modules_see(&objects[i], 1);
+}

@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * Which object file lies where, so that the addresses of stacks can be told later.
+ *
+ * Any thread, also in a signal handler and while another thread holds the
+ * loader's lock. What has to be written goes into this thread's ring.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Write what the program was started with. */
+void modules_list(void);
+
+struct modules_seen {
+	uint32_t serial; /* the newest of them: with the address it says which file it was */
+	bool replaced;   /* where one of them lies, another lay before */
+};
+
+/* Write the files of those @n addresses that are not known yet. */
+struct modules_seen modules_see(void *const *addresses, unsigned int n);
+
+/* How often something may have been unloaded: what was known by its address may be something else. */
+extern _Atomic uint32_t modules_unloaded __attribute__((visibility("hidden")));
+
+static inline uint32_t modules_unloads(void)
+{
+	/* pairs with the addition in dlclose() */
+	return atomic_load_explicit(&modules_unloaded, memory_order_acquire);
+}

@@ -1,0 +1,198 @@
+/*
+ * The places that posts come from
+ *
+ * What returns to the same place, on the same stack, at the same height may
+ * still have been called in another way by functions of the same size. So a
+ * place also knows where the next return addresses lie, as it found them when
+ * it was unwound, and looks whether they are still there:
+ *
+ *	frame + at[1]   return address of the caller's caller
+ *	frame + at[0]   return address of the caller
+ *	frame + 1       return address of the verb
+ *	frame           the verb's frame
+ *
+ * They are near, on the same stack at the same height: there is always a stack.
+ *
+ * A table of open addressing in each thread, from its first post on. After an
+ * unload each place is unwound once more. A thread that has more than SITES
+ * places says so, and goes on without the others.
+ */
+#include "shim/trace/stack/site.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shim/trace/base/aside.h"
+#include "shim/trace/base/quiet.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/stack/stack.h"
+
+enum { PLACES = 2 * SITES, TABLE = PLACES * sizeof(struct site), NEAR = 512 /* words */ };
+
+static struct site none;
+__thread struct sites sites __attribute__((tls_model("initial-exec"))) = { &none, 0, 0 };
+
+static bool make_table(void)
+{
+	void *at;
+
+	if (sites.mask)
+		return true;
+	at = mmap(NULL, TABLE + SITE_SPARE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return false;
+	sites.table = at;
+	sites.mask = (PLACES - 1) * sizeof(none);
+	return true;
+}
+
+void site_begin(void)
+{
+	if (sites.mask)
+		memset(sites.table, 0, TABLE + sizeof(uint64_t));
+	sites.count = 0;
+}
+
+void site_end(void)
+{
+	void *at = sites.table;
+
+	if (!sites.mask)
+		return;
+	sites.mask = 0;
+	sites.table = &none;
+	munmap(at, TABLE + SITE_SPARE);
+}
+
+void *site_spare(void)
+{
+	return sites.mask ? (char *)sites.table + TABLE : NULL;
+}
+
+static bool is_there(const struct site *site, const void *const *frame)
+{
+	return frame[site->at[0]] == site->above[0] && frame[site->at[1]] == site->above[1] &&
+	       frame[site->at[2]] == site->above[2];
+}
+
+/* Another way to the same call, or a place whose hash is the same. */
+static struct site *next_place(const struct site *site)
+{
+	size_t offset = (size_t)((const char *)(site + 1) - (const char *)sites.table);
+
+	return (struct site *)(void *)((char *)sites.table + (offset & sites.mask));
+}
+
+/* Where it is, or would be. */
+static struct site *look_up(const void *const *frame)
+{
+	struct site *site = site_place(frame, frame[1]);
+
+	while (site->frame && !(site->frame == frame && site->caller == frame[1] &&
+				is_there(site, frame)))
+		site = next_place(site);
+	return site;
+}
+
+static uint32_t hash_of(const struct stack *stack)
+{
+	uint64_t hash = stack->modules;
+
+	for (uint32_t i = 0; i < stack->nframes; i++)
+		hash = (hash ^ stack->frames[i]) * 0xff51afd7ed558ccdull, hash ^= hash >> 32;
+	return (uint32_t)hash;
+}
+
+static bool write_site(uint16_t id, const struct stack *stack)
+{
+	struct event_site *event = record_reserve(sizeof(*event) + sizeof(stack->frames));
+
+	if (!event)
+		return false;
+	record_head(&event->head, EVENT_SITE, record_ticks());
+	event->site = id;
+	event->nframes = (uint16_t)stack->nframes;
+	event->modules = stack->modules;
+	memcpy(event + 1, stack->frames, stack->nframes * sizeof(*stack->frames));
+	record_commit(&event->head, sizeof(*event) / 8 + stack->nframes);
+	return true;
+}
+
+/* Where there is nothing to look at, the verb's own return address is. */
+static void fill(struct site *site, const void *const *frame, uint16_t id, uint32_t stack)
+{
+	const void *const *at[SITE_ABOVE];
+	unsigned int n = stack_above(frame, at, SITE_ABOVE);
+
+	*site = (struct site){ .caller = frame[1], .id = id, .stack = stack,
+			       .unloads = modules_unloads() };
+	for (unsigned int i = 0; i < SITE_ABOVE; i++) {
+		site->at[i] = (uint16_t)(i < n && at[i] - frame < NEAR ? at[i] - frame : 1);
+		site->above[i] = frame[site->at[i]];
+	}
+	site->frame = frame;
+}
+
+static uint16_t give_up(const void *const *frame)
+{
+	if (sites.count++ == SITES)
+		record_blind(BLIND_SITES, frame[1]);
+	return 0;
+}
+
+struct unwound {
+	const void *const *frame;
+	uint16_t id;
+};
+
+static uint16_t unwind(const void *const *frame)
+{
+	struct site *site;
+	struct stack stack;
+	uint32_t hash, unloads = modules_unloads();
+
+	if (sites.count >= SITES)
+		return sites.count == SITES ? give_up(frame) : 0;
+	stack_take_here(&stack);
+	hash = hash_of(&stack);
+	site = make_table() ? look_up(frame) : NULL;
+	if (site && site->frame && site->stack == hash) {
+		site->unloads = unloads; /* something else was unloaded */
+		return site->id;
+	}
+	if (!stack.nframes || !write_site((uint16_t)(sites.count + 1), &stack))
+		return 0;
+	sites.count++;
+	if (site)
+		fill(site, frame, (uint16_t)sites.count, hash);
+	return (uint16_t)sites.count;
+}
+
+static void unwind_aside(void *arg)
+{
+	struct unwound *unwound = arg;
+
+	unwound->id = unwind(unwound->frame);
+}
+
+uint16_t site_find(const void *const *frame)
+{
+	const struct site *site = look_up(frame);
+	struct unwound unwound = { .frame = frame };
+	struct quiet quiet;
+	int saved = errno;
+
+	if (site->frame && site->unloads == modules_unloads())
+		return site->id;
+	if (recorder.writing) /* in a handler whose events are lost, and counted, anyway */
+		return 0;
+	quiet_begin(&quiet); /* a handler that posts finds the table as it was, or as it is then */
+	aside_call(unwind_aside, &unwound);
+	quiet_end(&quiet);
+	errno = saved;
+	return unwound.id;
+}

@@ -1,0 +1,73 @@
+#pragma once
+/*
+ * The places that posts come from.
+ *
+ * A place is a call stack. It is told from others by where the stack stands,
+ * where the post returns to, and by the return addresses above that; it is
+ * unwound when it is met first, and has a number after that.
+ *
+ * Each thread has its own; nothing here waits.
+ */
+#include <stdint.h>
+
+#include "shim/trace/stack/modules.h"
+
+enum { SITE_ABOVE = 3, SITES = 1024, SITE_SPARE = 4096 };
+
+struct site {
+	const void *const *frame; /* __builtin_frame_address(0) of the verb; NULL: no site */
+	const void *caller;       /* what it returns to */
+	const void *above[SITE_ABOVE];
+	uint16_t at[SITE_ABOVE];  /* in words from @frame: where each of @above lies */
+	uint16_t id;
+	uint32_t unloads;         /* modules_unloads() when it was unwound */
+	uint32_t stack;           /* hash of what was found then */
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct site) == 64, "a cache line");
+
+struct sites {
+	struct site *table;
+	uint64_t mask;  /* of a place's offset in bytes */
+	uint32_t count; /* numbers given out */
+};
+
+extern __thread struct sites sites __attribute__((tls_model("initial-exec")));
+
+/*
+ * SITE_SPARE bytes of this thread behind its table, there with its first post;
+ * NULL: there are none. They are zero at first, the first word for each process.
+ */
+void *site_spare(void);
+
+/* The slow way: found elsewhere in the table, or unwound and written. 0: none. */
+uint16_t site_find(const void *const *frame);
+
+static inline struct site *site_place(const void *const *frame, const void *caller)
+{
+	/* frames differ by 16 bytes, calls by some; a place has 64 */
+	uint64_t mixed = (uint64_t)(uintptr_t)frame << 2 ^ (uint64_t)(uintptr_t)caller << 6;
+
+	return (struct site *)(void *)((char *)sites.table + (mixed & sites.mask));
+}
+
+/* The number of the place that calls the verb whose frame this is. Before anything is reserved. */
+static inline __attribute__((always_inline)) uint16_t site_of(const void *const *frame)
+{
+	const struct site *site = site_place(frame, frame[1]);
+
+	/* each for itself, or the compiler takes all but the first out of the way */
+	return __builtin_expect(site->frame == frame, 1) &&
+	       __builtin_expect(site->caller == frame[1], 1) &&
+	       __builtin_expect(frame[site->at[0]] == site->above[0], 1) &&
+	       __builtin_expect(frame[site->at[1]] == site->above[1], 1) &&
+	       __builtin_expect(frame[site->at[2]] == site->above[2], 1) &&
+	       __builtin_expect(site->unloads == modules_unloads(), 1) ? site->id :
+									 site_find(frame);
+}
+
+/* The thread's ring is new: no number holds any more. */
+void site_begin(void);
+
+/* The thread ends. */
+void site_end(void);

@@ -1,0 +1,178 @@
+/*
+ * The call stack of a verb
+ *
+ * libunwind does it, which is fast. Where it would do harm (libunwind.c) libgcc
+ * does: it takes no lock, no memory, and guesses nothing; it takes ten times as
+ * long. Neither is a dependency of this library, since every descendant of a
+ * recorded program loads us, and most of them call no verb: they are loaded at
+ * the start of a program that is linked with verbs, else at its first verb.
+ *
+ * The first stack of a thread is libgcc's: it shows whether a signal handler is
+ * running, which may have interrupted malloc(). If not, libunwind may take what
+ * memory it needs in that thread.
+ */
+#include "shim/trace/stack/stack.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unwind.h>
+
+#include "shim/trace/base/aside.h"
+#include "shim/trace/base/quiet.h"
+#include "shim/trace/base/self.h"
+#include "shim/trace/stack/libunwind.h"
+#include "shim/trace/stack/modules.h"
+
+enum {
+	OWN_FRAMES = 12, /* of the recorder, at most, above the application's */
+	ROOM = STACK_FRAMES + OWN_FRAMES,
+	DEEP = 4096,    /* frames that are looked at for a signal handler */
+};
+
+static struct {
+	typeof(_Unwind_Backtrace) *backtrace;
+	typeof(_Unwind_GetIPInfo) *ip;
+	typeof(_Unwind_GetCFA) *cfa;
+} libgcc;
+
+struct walk {
+	void **frames;
+	int n, max;
+	bool interrupted; /* a signal handler is among them */
+	bool whole;       /* the outermost was reached */
+};
+
+static _Unwind_Reason_Code see_frame(struct _Unwind_Context *context, void *arg)
+{
+	struct walk *walk = arg;
+	int interrupted = 0;
+	void *ip = (void *)libgcc.ip(context, &interrupted);
+
+	walk->interrupted |= interrupted;
+	walk->whole = !ip; /* what called the outermost */
+	if (ip && walk->n < walk->max)
+		walk->frames[walk->n] = ip;
+	walk->n += ip != NULL;
+	return walk->n < DEEP ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static int walk_slowly(void **frames, int max)
+{
+	struct walk walk = { .frames = frames, .max = max };
+
+	if (!libgcc.backtrace)
+		return 0;
+	libgcc.backtrace(see_frame, &walk);
+	if (walk.whole && !walk.interrupted)
+		libunwind_warm_up();
+	return walk.n < max ? walk.n : max;
+}
+
+void stack_load(void)
+{
+	static bool done;
+	void *lib;
+
+	if (done)
+		return;
+	done = true;
+	libunwind_open();
+	lib = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return;
+	libgcc.ip = (typeof(libgcc.ip))dlsym(lib, "_Unwind_GetIPInfo");
+	libgcc.cfa = (typeof(libgcc.cfa))dlsym(lib, "_Unwind_GetCFA");
+	if (libgcc.ip && libgcc.cfa)
+		libgcc.backtrace = (typeof(libgcc.backtrace))dlsym(lib, "_Unwind_Backtrace");
+}
+
+void stack_begin(void)
+{
+	static bool done;
+	void *frames[ROOM];
+	int n, i = 0;
+
+	if (done)
+		return;
+	done = true;
+	stack_load();
+	n = walk_slowly(frames, ROOM);
+	while (i < n && frames[i] != __builtin_return_address(0))
+		i++;
+	libunwind_try(frames + i, n - i);
+}
+
+/* What libunwind remembers of a place where another file lay is wrong from there on. */
+static int walk_again(void **frames, struct stack *stack)
+{
+	int n = walk_slowly(frames, ROOM);
+
+	libunwind_retire();
+	stack->modules = modules_see(frames, (unsigned int)n).serial;
+	return n;
+}
+
+void stack_take(struct stack *stack)
+{
+	struct quiet quiet;
+
+	quiet_begin(&quiet);
+	aside_call(stack_take_here, stack);
+	quiet_end(&quiet);
+}
+
+void stack_take_here(void *to)
+{
+	struct stack *stack = to;
+	void *found[ROOM];
+	struct modules_seen seen;
+	int n = libunwind_walk(found, ROOM), i = 0;
+
+	if (n < 0)
+		n = walk_slowly(found, ROOM);
+	seen = modules_see(found, (unsigned int)n);
+	stack->modules = seen.serial;
+	if (seen.replaced)
+		n = walk_again(found, stack);
+	while (i < n && self_contains(found[i]))
+		i++;
+	for (stack->nframes = 0; i < n && stack->nframes < STACK_FRAMES; i++)
+		stack->frames[stack->nframes++] = (uint64_t)(uintptr_t)found[i];
+}
+
+struct above {
+	const void *const *frame;
+	const void *const **at;
+	unsigned int n, max;
+	bool passed; /* the verb's own */
+};
+
+/*
+ * A return address lies under the address that the stack has when it is
+ * returned to. What comes before the verb's own may be on another stack.
+ */
+static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *arg)
+{
+	const void *const *at = (const void *const *)libgcc.cfa(context) - 1;
+	struct above *above = arg;
+	int before;
+
+	if (!above->passed) {
+		above->passed = at == above->frame + 1;
+		return _URC_NO_REASON;
+	}
+	if (*at != (void *)libgcc.ip(context, &before)) /* no call: a signal */
+		return _URC_END_OF_STACK;
+	above->at[above->n++] = at;
+	return above->n < above->max ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max)
+{
+	struct above above = { .frame = frame, .at = ret_at, .max = max };
+
+	if (libgcc.backtrace)
+		libgcc.backtrace(see_address, &above);
+	return above.n;
+}

@@ -1,0 +1,201 @@
+/*
+ * What a filter leaves out, at the source
+ *
+ * The data plane goes by verb, device, queue pair and one of N; of the control
+ * plane only queries are ever left out, so that every object has its life and
+ * its name. Completions with an error are kept whatever the filter says of
+ * their verb's number among N.
+ *
+ * A queue pair's number is known to nobody before it is made. Those that are
+ * named by their place among the process's queue pairs or by their type are
+ * chosen when they are made, and are a bit each by context and number, as that
+ * is all that a completion tells. A bit is written when its number is given
+ * out, and not when the queue pair goes: a poll may come late.
+ */
+#include "shim/trace/verbs/filter.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/session.h"
+#include "shim/trace/ring/record.h"
+
+_Static_assert((int)VERB_COUNT <= (int)SESSION_VERBS, "a bit for each verb");
+
+static bool wants_verb(enum verb verb)
+{
+	return !(recorder.filter->left_out[verb / 64] >> (verb % 64) & 1);
+}
+
+static bool wants_device(const struct ibv_context *context)
+{
+	return !*recorder.filter->device ||
+	       !strcmp(context->device->name, recorder.filter->device);
+}
+
+enum { NUMBERS = 1 << 24 }; /* of queue pairs */
+
+struct chosen {
+	struct chosen *next;
+	const struct ibv_context *context;
+	_Atomic uint64_t bits[NUMBERS / 64]; /* by number; what is not used takes no memory */
+};
+
+static _Atomic(struct chosen *) chosen;
+static uint32_t made, made_in; /* queue pairs so far, in this generation of the process */
+
+static struct chosen *chosen_find(const struct ibv_context *context)
+{
+	/* pairs with the store in chosen_get() */
+	struct chosen *c = atomic_load_explicit(&chosen, memory_order_acquire);
+
+	while (c && c->context != context)
+		c = c->next;
+	return c;
+}
+
+static struct chosen *chosen_get(const struct ibv_context *context)
+{
+	struct chosen *c = chosen_find(context);
+
+	if (c)
+		return c;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->context = context;
+	c->next = atomic_load_explicit(&chosen, memory_order_relaxed);
+	/* pairs with the load in chosen_find() */
+	atomic_store_explicit(&chosen, c, memory_order_release);
+	return c;
+}
+
+static bool has(const uint32_t *list, uint32_t n, uint32_t number)
+{
+	for (uint32_t i = 0; i < n && i < SESSION_QPS; i++)
+		if (list[i] == number)
+			return true;
+	return false;
+}
+
+static void choose(const struct ibv_qp *qp)
+{
+	const struct session_filter *filter = recorder.filter;
+	struct chosen *c = chosen_get(qp->context);
+	uint32_t number = qp->qp_num % NUMBERS;
+	uint64_t bit = 1ull << number % 64;
+
+	if (made_in != recording_generation())
+		made = 0; /* a child after fork makes its own */
+	made_in = recording_generation();
+	made++;
+	if (!c)
+		return;
+	if (has(filter->nths, filter->nnths, made) || filter->qp_types & session_qp_type(qp->qp_type))
+		atomic_fetch_or_explicit(&c->bits[number / 64], bit, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&c->bits[number / 64], ~bit, memory_order_relaxed);
+}
+
+void filter_made_qp(const struct ibv_qp *qp)
+{
+	int saved = errno;
+
+	if (!qp || !record_ready() || !recorder.filter || recorder.depth)
+		return;
+	recording_lock();
+	choose(qp);
+	recording_unlock();
+	errno = saved;
+}
+
+static bool wants_qp(const struct ibv_context *context, uint32_t number)
+{
+	const struct session_filter *filter = recorder.filter;
+	const struct chosen *c;
+
+	if (!filter->some_qps || has(filter->qps, filter->nqps, number))
+		return true;
+	c = filter->nnths || filter->qp_types ? chosen_find(context) : NULL;
+	number %= NUMBERS;
+	return c && atomic_load_explicit(&c->bits[number / 64], memory_order_relaxed) >>
+			    number % 64 & 1;
+}
+
+static bool wants_queue(enum verb verb, const void *queue)
+{
+	const struct ibv_qp *qp = queue;
+
+	switch (verb_infos[verb].object) {
+	case OBJECT_qp:
+		return wants_device(qp->context) && wants_qp(qp->context, qp->qp_num);
+	case OBJECT_srq:
+		return wants_device(((const struct ibv_srq *)queue)->context);
+	default:
+		return wants_device(((const struct ibv_wq *)queue)->context);
+	}
+}
+
+/* 1 to 2N - 1, at random: a program that posts in turns would have only some of them taken. */
+static uint32_t gap(uint32_t n)
+{
+	uint32_t x = recorder.chance ? recorder.chance : (uint32_t)record_ticks() | 1;
+
+	x ^= x << 13; /* xorshift: Marsaglia 2003 */
+	x ^= x >> 17;
+	x ^= x << 5;
+	recorder.chance = x;
+	return 1 + (uint32_t)((uint64_t)x * (2ull * n - 1) >> 32);
+}
+
+/* One of N, on average; @left: how many are not, until then. */
+static bool wants_number(uint32_t *left)
+{
+	if (recorder.filter->one_of < 2)
+		return true;
+	if (!*left)
+		*left = gap(recorder.filter->one_of);
+	return !--*left;
+}
+
+/* Only this thread counts. */
+static bool taken(bool wanted)
+{
+	_Atomic uint64_t *count = &recorder.ring.head->filtered;
+
+	if (!wanted)
+		atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+	return wanted;
+}
+
+bool filter_takes_call(enum verb verb)
+{
+	return verb_infos[verb].effect != EFFECT_QUERY || taken(wants_verb(verb));
+}
+
+bool filter_takes_post(enum verb verb, const void *queue)
+{
+	return taken(wants_verb(verb) && wants_queue(verb, queue) &&
+		     wants_number(&recorder.posts));
+}
+
+bool filter_takes_poll(void)
+{
+	return wants_number(&recorder.polls);
+}
+
+/* Number 0: the program did not ask the CQ for it. */
+bool filter_takes_completion(const struct ibv_cq *cq, bool poll_taken, const struct ibv_wc *wc)
+{
+	return taken(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&
+		     (!wc->qp_num || wants_qp(cq->context, wc->qp_num)) &&
+		     (poll_taken || wc->status != IBV_WC_SUCCESS));
+}
+
+bool filter_takes_notify(const struct ibv_cq *cq)
+{
+	return taken(wants_verb(VERB_req_notify_cq) && wants_device(cq->context));
+}

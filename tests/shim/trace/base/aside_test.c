@@ -1,0 +1,109 @@
+/*
+ * Stacks of the recorder's own
+ */
+#include <execinfo.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "shim/trace/base/aside.h"
+
+enum { NEAR = 16 << 10, LEVELS = 300 /* more than there are stacks */ };
+
+static bool is_near(const void *a, const void *b)
+{
+	intptr_t apart = (intptr_t)a - (intptr_t)b;
+
+	return apart < NEAR && apart > -NEAR;
+}
+
+static void see_where(void *arg)
+{
+	const void **where = arg;
+
+	*where = __builtin_frame_address(0);
+}
+
+static void it_is_another_stack(void **state)
+{
+	const void *where = NULL;
+
+	(void)state;
+	aside_call(see_where, &where);
+	assert_non_null(where);
+#ifdef __x86_64__
+	assert_false(is_near(where, __builtin_frame_address(0)));
+#endif
+}
+
+struct level {
+	unsigned int left, apart;
+	const void *outer;
+};
+
+static void go_down(void *arg)
+{
+	struct level *level = arg;
+	const void *here = __builtin_frame_address(0);
+
+	level->apart += !is_near(here, level->outer);
+	level->outer = here;
+	if (level->left--)
+		aside_call(go_down, level);
+}
+
+/* Each on a stack of its own; when there is none left, where the caller is. */
+static void it_nests_as_deep_as_one_likes(void **state)
+{
+	struct level level = { .left = LEVELS, .outer = __builtin_frame_address(0) };
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		level.left = LEVELS;
+		level.apart = 0;
+		aside_call(go_down, &level);
+#ifdef __x86_64__
+		assert_true(level.apart >= 64 && level.apart < LEVELS);
+#endif
+	}
+}
+
+struct walk {
+	void *frames[32];
+	int n;
+};
+
+static void walk_back(void *arg)
+{
+	struct walk *walk = arg;
+
+	walk->n = backtrace(walk->frames, 32);
+}
+
+static void who_called_is_found_from_there(void **state)
+{
+	void *caller = __builtin_return_address(0);
+	struct walk walk;
+	bool found = false;
+
+	(void)state;
+	aside_call(walk_back, &walk);
+	for (int i = 0; i < walk.n; i++)
+		found |= walk.frames[i] == caller;
+	assert_true(found);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_is_another_stack),
+		cmocka_unit_test(it_nests_as_deep_as_one_likes),
+		cmocka_unit_test(who_called_is_found_from_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/*
+ * Which memory a key is of
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "shim/trace/objects/keys.h"
+
+static struct ibv_context one, other;
+
+static void region(struct ibv_mr *mr, struct ibv_context *context, uint32_t lkey)
+{
+	*mr = (struct ibv_mr){ .context = context, .lkey = lkey };
+}
+
+static void addresses_are_the_regions(void **state)
+{
+	struct ibv_mr mr;
+	uint64_t at = 0;
+
+	(void)state;
+	region(&mr, &one, 5);
+	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
+	assert_int_equal(keys_find(&one, 5, 0x1010, 16, &at), PAYLOAD_WHOLE);
+	assert_int_equal(at, 0x70010);
+	assert_int_equal(keys_find(&one, 5, 0x1ff0, 17, &at), PAYLOAD_KEY);
+	assert_int_equal(keys_find(&one, 5, 0xfff, 1, &at), PAYLOAD_KEY);
+	assert_int_equal(keys_find(&other, 5, 0x1010, 16, &at), PAYLOAD_KEY);
+	assert_int_equal(keys_find(&one, 6, 0x1010, 16, &at), PAYLOAD_KEY);
+	keys_remove(&mr);
+	assert_int_equal(keys_find(&one, 5, 0x1010, 16, &at), PAYLOAD_KEY);
+}
+
+static void all_of_the_address_space(void **state)
+{
+	struct ibv_mr mr;
+	uint64_t at = 0;
+
+	(void)state;
+	region(&mr, &one, 7);
+	keys_add(&mr, 0, NULL, SIZE_MAX);
+	assert_int_equal(keys_find(&one, 7, 0x7fff12345678, 1 << 20, &at), PAYLOAD_WHOLE);
+	assert_true(at == 0x7fff12345678);
+	keys_remove(&mr);
+}
+
+static void a_key_comes_back_as_anothers(void **state)
+{
+	struct ibv_mr first, second;
+	uint64_t at = 0;
+
+	(void)state;
+	region(&first, &one, 5);
+	region(&second, &one, 5);
+	keys_add(&first, 0x1000, (void *)0x70000, 4096);
+	keys_add_foreign(&second); /* that the first is gone was not seen */
+	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_DEVICE);
+	keys_remove(&first);
+	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_DEVICE);
+	keys_remove(&second);
+}
+
+static void a_region_may_be_given_another_key(void **state)
+{
+	struct ibv_mr mr;
+	uint64_t at = 0;
+
+	(void)state;
+	region(&mr, &one, 5);
+	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
+	mr.lkey = 9;
+	keys_rename(&mr);
+	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_KEY);
+	assert_int_equal(keys_find(&one, 9, 0x1000, 1, &at), PAYLOAD_WHOLE);
+	assert_int_equal(at, 0x70000);
+	keys_remove(&mr);
+}
+
+static void many_come_and_go(void **state)
+{
+	static struct ibv_mr mrs[1000];
+	uint64_t at;
+
+	(void)state;
+	for (uint32_t round = 0; round < 10; round++) {
+		for (uint32_t i = 0; i < 1000; i++) {
+			region(&mrs[i], &one, i << 8 | round);
+			keys_add(&mrs[i], i, (void *)(uintptr_t)(i * 100000ull), 10);
+		}
+		for (uint32_t i = 0; i < 1000; i++) {
+			assert_int_equal(keys_find(&one, i << 8 | round, i, 10, &at),
+					 PAYLOAD_WHOLE);
+			assert_int_equal(at, i * 100000ull);
+		}
+		for (uint32_t i = 0; i < 1000; i++)
+			keys_remove(&mrs[i]);
+	}
+	assert_int_equal(keys_find(&one, 5 << 8, 5, 1, &at), PAYLOAD_KEY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_are_the_regions),
+		cmocka_unit_test(all_of_the_address_space),
+		cmocka_unit_test(a_key_comes_back_as_anothers),
+		cmocka_unit_test(a_region_may_be_given_another_key),
+		cmocka_unit_test(many_come_and_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/*
+ * Which request a completion is of
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "shim/trace/base/spin.h"
+#include "shim/trace/objects/queues.h"
+
+static const unsigned int RECV = 1u << PAYLOAD_RECV;
+
+static struct request request(uint64_t wr_id, uint64_t at)
+{
+	return (struct request){ .wr_id = wr_id, .kind = PAYLOAD_RECV, .total = 64, .nspans = 1,
+				 .spans = { { at, 64 } } };
+}
+
+static void put(struct queue *q, uint64_t wr_id, uint64_t at)
+{
+	struct request r = request(wr_id, at);
+
+	queue_put(q, &r);
+}
+
+/* Where the buffer of the completed request is; 0 where that is not known, and *@why. */
+static uint64_t get(struct queue *q, uint64_t wr_id, enum payload_why *why)
+{
+	struct request r = { 0 };
+
+	*why = queue_get(q, wr_id, RECV, true, &r);
+	return *why == PAYLOAD_WHOLE ? r.spans[0].at : 0;
+}
+
+static void made(struct queue *q, uint32_t max, bool shared)
+{
+	*q = (struct queue){ 0 };
+	queue_begin(q, max, 2, shared);
+}
+
+static void each_is_found_by_its_wr_id(void **state)
+{
+	enum payload_why why;
+	struct queue q;
+
+	(void)state;
+	made(&q, 4, true);
+	for (uint64_t i = 1; i <= 4; i++)
+		put(&q, i << 40, i);
+	for (uint64_t i = 4; i; i--)
+		assert_int_equal(get(&q, i << 40, &why), i);
+	assert_int_equal(get(&q, 1ull << 40, &why), 0);
+	assert_int_equal(why, PAYLOAD_REQUEST);
+	queue_begin(&q, 0, 0, false);
+}
+
+static void of_one_wr_id_the_oldest_is_first(void **state)
+{
+	enum payload_why why;
+	struct queue q;
+
+	(void)state;
+	made(&q, 16, false);
+	for (int round = 0; round < 5; round++) {
+		for (uint64_t i = 1; i <= 16; i++)
+			put(&q, 7, i);
+		for (uint64_t i = 1; i <= 16; i++)
+			assert_int_equal(get(&q, 7, &why), i);
+	}
+	queue_begin(&q, 0, 0, false);
+}
+
+static void in_a_shared_queue_one_wr_id_is_doubtful(void **state)
+{
+	enum payload_why why;
+	struct queue q;
+
+	(void)state;
+	made(&q, 8, true);
+	put(&q, 7, 1);
+	put(&q, 7, 2);
+	assert_int_equal(get(&q, 7, &why), 0);
+	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
+	/* the one that is left may be either */
+	assert_int_equal(get(&q, 7, &why), 0);
+	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
+	put(&q, 7, 3);
+	assert_int_equal(get(&q, 7, &why), 3);
+	/* the same buffer twice is no question */
+	put(&q, 7, 4);
+	put(&q, 7, 4);
+	assert_int_equal(get(&q, 7, &why), 4);
+	assert_int_equal(get(&q, 7, &why), 4);
+	queue_begin(&q, 0, 0, false);
+}
+
+static void *put_from_here(void *arg)
+{
+	put(arg, 7, 2);
+	return NULL;
+}
+
+static void so_it_is_where_several_threads_post(void **state)
+{
+	enum payload_why why;
+	pthread_t thread;
+	struct queue q;
+
+	(void)state;
+	made(&q, 8, false);
+	put(&q, 7, 1);
+	assert_int_equal(pthread_create(&thread, NULL, put_from_here, &q), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(get(&q, 7, &why), 0);
+	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
+	queue_begin(&q, 0, 0, false);
+}
+
+static void what_was_refused_is_not_under_way(void **state)
+{
+	struct request second = request(7, 2);
+	enum payload_why why;
+	struct queue q;
+
+	(void)state;
+	made(&q, 8, false);
+	put(&q, 7, 1);
+	put(&q, 7, 2);
+	queue_take_back(&q, &second);
+	put(&q, 7, 3);
+	assert_int_equal(get(&q, 7, &why), 1);
+	assert_int_equal(get(&q, 7, &why), 3);
+	queue_begin(&q, 0, 0, false);
+}
+
+static void more_than_it_holds_is_unsure_until_reset(void **state)
+{
+	enum payload_why why;
+	struct queue q;
+
+	(void)state;
+	made(&q, 4, false);
+	for (uint64_t i = 1; i < 200; i++)
+		put(&q, i, i);
+	assert_int_equal(get(&q, 1, &why), 0);
+	assert_int_equal(why, PAYLOAD_REQUEST);
+	assert_int_equal(queue_has(&q, 1), -1);
+	queue_clear(&q);
+	put(&q, 1, 9);
+	assert_int_equal(get(&q, 1, &why), 9);
+	queue_begin(&q, 0, 0, false);
+}
+
+static void a_resized_queue_keeps_what_it_has(void **state)
+{
+	enum payload_why why;
+	struct queue q;
+
+	(void)state;
+	made(&q, 4, false);
+	for (uint64_t i = 1; i <= 4; i++)
+		put(&q, i % 2, i);
+	queue_resize(&q, 1000);
+	for (uint64_t i = 5; i <= 1000; i++)
+		put(&q, i % 2, i);
+	for (uint64_t i = 1; i <= 1000; i++)
+		assert_int_equal(get(&q, i % 2, &why), i);
+	queue_begin(&q, 0, 0, false);
+}
+
+/* As for a signal handler that interrupts who holds the lock. */
+static void a_lock_that_we_hold_is_not_waited_for(void **state)
+{
+	enum payload_why why;
+	struct queue q;
+
+	(void)state;
+	made(&q, 4, false);
+	put(&q, 1, 1);
+	assert_true(spin_lock(&q.lock));
+	put(&q, 2, 2);
+	spin_unlock(&q.lock);
+	assert_int_equal(get(&q, 1, &why), 0);
+	assert_int_equal(why, PAYLOAD_REQUEST);
+	queue_begin(&q, 0, 0, false);
+}
+
+enum { MANY = 20000 };
+
+static _Atomic uint64_t posted;
+
+static void *post_many(void *arg)
+{
+	for (uint64_t i = 1; i <= MANY; i++) {
+		put(arg, i, i);
+		atomic_store(&posted, i);
+	}
+	return NULL;
+}
+
+/* One thread posts and another polls. */
+static void threads_agree(void **state)
+{
+	enum payload_why why;
+	pthread_t thread;
+	struct queue q;
+
+	(void)state;
+	made(&q, MANY, true);
+	assert_int_equal(pthread_create(&thread, NULL, post_many, &q), 0);
+	for (uint64_t i = 1; i <= MANY; i++) {
+		while (atomic_load(&posted) < i)
+			sched_yield();
+		assert_int_equal(get(&q, i, &why), i);
+	}
+	pthread_join(thread, NULL);
+	queue_begin(&q, 0, 0, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_is_found_by_its_wr_id),
+		cmocka_unit_test(of_one_wr_id_the_oldest_is_first),
+		cmocka_unit_test(in_a_shared_queue_one_wr_id_is_doubtful),
+		cmocka_unit_test(so_it_is_where_several_threads_post),
+		cmocka_unit_test(what_was_refused_is_not_under_way),
+		cmocka_unit_test(more_than_it_holds_is_unsure_until_reset),
+		cmocka_unit_test(a_resized_queue_keeps_what_it_has),
+		cmocka_unit_test(a_lock_that_we_hold_is_not_waited_for),
+		cmocka_unit_test(threads_agree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

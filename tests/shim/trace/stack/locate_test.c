@@ -1,0 +1,76 @@
+/*
+ * The object file at an address: both ways to find it agree
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/trace/stack/locate.h"
+
+static void agree(const void *address)
+{
+	struct located one = { 0 }, other = { 0 };
+
+	assert_true(locate(address, &one));
+	assert_true(locate_by_walk(address, &other));
+	assert_int_equal(one.info.dlpi_addr, other.info.dlpi_addr);
+	assert_string_equal(one.info.dlpi_name, other.info.dlpi_name);
+	assert_ptr_equal(one.info.dlpi_phdr, other.info.dlpi_phdr);
+	assert_int_equal(one.info.dlpi_phnum, other.info.dlpi_phnum);
+	/* one of them may end with its last page */
+	assert_int_equal(one.start, other.start);
+	assert_true(one.end <= (other.end + 4095) / 4096 * 4096 && other.end <= (one.end + 4095) / 4096 * 4096);
+}
+
+static int agree_on_each(struct dl_phdr_info *info, size_t size, void *n)
+{
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC && strncmp(info->dlpi_name, "linux-", 6)) {
+			agree((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+			++*(int *)n;
+		}
+	return 0;
+}
+
+static void both_ways_find_the_same(void **state)
+{
+	void *later = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+	int n = 0;
+
+	(void)state;
+	agree((const void *)agree);
+	agree((const void *)&strlen);
+	dl_iterate_phdr(agree_on_each, &n);
+	assert_true(n > 2);
+	if (later)
+		dlclose(later);
+}
+
+static void what_is_no_files_is_not_found(void **state)
+{
+	struct located found;
+	void *heap = calloc(1, 100);
+	int local = 0;
+
+	(void)state;
+	assert_false(locate(heap, &found) || locate_by_walk(heap, &found));
+	assert_false(locate(&local, &found) || locate_by_walk(&local, &found));
+	assert_false(locate(NULL, &found) || locate_by_walk(NULL, &found));
+	free(heap);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ways_find_the_same),
+		cmocka_unit_test(what_is_no_files_is_not_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/*
+ * What a filter takes: queues of two devices, and completions that say little
+ */
+#include <infiniband/verbs.h>
+
+#include "core/wire/desc.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/verbs/filter.h"
+#include "tests/shim/trace/fixture.h"
+
+static struct ibv_device device_a = { .name = "a" }, device_b = { .name = "b" };
+static struct ibv_context a = { .device = &device_a }, b = { .device = &device_b };
+static struct ibv_cq cq_a = { .context = &a }, cq_b = { .context = &b };
+
+/* A program that is recorded with this filter begins. */
+static void begin(const struct session_filter *filter)
+{
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	session.page->filter = *filter;
+	HOLDS(record_ready() && recorder.filter);
+}
+
+static struct ibv_qp made(struct ibv_context *context, uint32_t number, enum ibv_qp_type type)
+{
+	struct ibv_qp qp = { .context = context, .qp_num = number, .qp_type = type };
+
+	filter_made_qp(&qp);
+	return qp;
+}
+
+static bool posts(const struct ibv_qp *qp)
+{
+	return filter_takes_post(VERB_post_send, qp);
+}
+
+static bool completes(const struct ibv_cq *cq, uint32_t number, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = { .qp_num = number, .status = status };
+
+	return filter_takes_completion(cq, status == IBV_WC_SUCCESS, &wc);
+}
+
+static void nth_body(void)
+{
+	struct session_filter filter = { .on = 1, .some_qps = 1, .nnths = 1, .nths = { 2 } };
+	struct ibv_qp first, second, third;
+
+	begin(&filter);
+	filter_made_qp(NULL); /* failed */
+	first = made(&a, 16, IBV_QPT_RC);
+	second = made(&b, 16, IBV_QPT_RC); /* the same number, another device */
+	third = made(&b, 17, IBV_QPT_RC);
+	HOLDS(!posts(&first) && posts(&second) && !posts(&third));
+	HOLDS(!completes(&cq_a, 16, IBV_WC_SUCCESS) && completes(&cq_b, 16, IBV_WC_SUCCESS));
+	HOLDS(!completes(&cq_b, 17, IBV_WC_SUCCESS) && !completes(&cq_b, 18, IBV_WC_SUCCESS));
+	/* the number comes back, to one that is not meant */
+	made(&b, 16, IBV_QPT_RC);
+	HOLDS(!completes(&cq_b, 16, IBV_WC_SUCCESS));
+}
+
+static void nth_queue_pair_is_known_by_context_and_number(void **state)
+{
+	(void)state;
+	in_child(nth_body);
+}
+
+static void type_body(void)
+{
+	struct session_filter filter = { .on = 1, .some_qps = 1, .nqps = 1, .qps = { 99 },
+					 .qp_types = session_qp_type(IBV_QPT_UD) |
+						     session_qp_type(IBV_QPT_DRIVER) };
+	struct ibv_qp rc, ud, driver, number;
+
+	begin(&filter);
+	rc = made(&a, 16, IBV_QPT_RC);
+	ud = made(&a, 17, IBV_QPT_UD);
+	driver = made(&a, 0xffffff, IBV_QPT_DRIVER);
+	number = (struct ibv_qp){ .context = &b, .qp_num = 99 }; /* never seen being made */
+	HOLDS(!posts(&rc) && posts(&ud) && posts(&driver) && posts(&number));
+	HOLDS(completes(&cq_a, 0xffffff, IBV_WC_SUCCESS));
+}
+
+static void types_and_numbers_add_up(void **state)
+{
+	(void)state;
+	in_child(type_body);
+}
+
+static void whole_body(void)
+{
+	struct session_filter filter = { .on = 1, .some_qps = 1, .nqps = 1, .qps = { 7 },
+					 .device = "a" };
+	struct ibv_wq wq_a = { .context = &a, .wq_num = 3 }, wq_b = { .context = &b };
+	struct ibv_srq srq_a = { .context = &a }, srq_b = { .context = &b };
+
+	begin(&filter);
+	/* they belong to no queue pair */
+	HOLDS(filter_takes_post(VERB_post_wq_recv, &wq_a) &&
+	      !filter_takes_post(VERB_post_wq_recv, &wq_b));
+	HOLDS(filter_takes_post(VERB_post_srq_recv, &srq_a) &&
+	      !filter_takes_post(VERB_post_srq_recv, &srq_b));
+	/* an extended CQ that was not asked for the number */
+	HOLDS(completes(&cq_a, 0, IBV_WC_SUCCESS) && !completes(&cq_b, 0, IBV_WC_SUCCESS));
+	/* an error of another queue pair or device is still another's */
+	HOLDS(completes(&cq_a, 7, IBV_WC_WR_FLUSH_ERR) && !completes(&cq_a, 8, IBV_WC_FATAL_ERR));
+	HOLDS(!completes(&cq_b, 7, IBV_WC_FATAL_ERR));
+}
+
+static void what_tells_no_queue_pair_is_kept(void **state)
+{
+	(void)state;
+	in_child(whole_body);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nth_queue_pair_is_known_by_context_and_number),
+		cmocka_unit_test(types_and_numbers_add_up),
+		cmocka_unit_test(what_tells_no_queue_pair_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
