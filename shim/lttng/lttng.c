@@ -29,32 +29,32 @@
 typedef void point_fn(struct point *point);
 
 /* A control verb's two, and a data verb's one. */
-#define CONTROL(verb)                                                          \
-	static void begin_##verb(struct point *point)                          \
-	{                                                                      \
-		if (!lttng_ust_tracepoint_enabled(verbatim, verb##_begin))     \
-			return;                                                \
-		text_of_call(point);                                           \
-		lttng_ust_do_tracepoint(verbatim, verb##_begin, point);        \
-	}                                                                      \
-	static void end_##verb(struct point *point)                            \
-	{                                                                      \
-		if (!lttng_ust_tracepoint_enabled(verbatim, verb##_end))       \
-			return;                                                \
-		text_of_return(point);                                         \
-		lttng_ust_do_tracepoint(verbatim, verb##_end, point);          \
+#define CONTROL(verb)                                                      \
+	static void begin_##verb(struct point *point)                      \
+	{                                                                  \
+		if (!lttng_ust_tracepoint_enabled(verbatim, verb##_begin)) \
+			return;                                            \
+		text_of_call(point);                                       \
+		lttng_ust_do_tracepoint(verbatim, verb##_begin, point);    \
+	}                                                                  \
+	static void end_##verb(struct point *point)                        \
+	{                                                                  \
+		if (!lttng_ust_tracepoint_enabled(verbatim, verb##_end))   \
+			return;                                            \
+		text_of_return(point);                                     \
+		lttng_ust_do_tracepoint(verbatim, verb##_end, point);      \
 	}
-#define DATA(verb)                                                             \
-	static void data_##verb(struct point *point)                           \
-	{                                                                      \
-		lttng_ust_tracepoint(verbatim, verb, point);                   \
+#define DATA(verb)                                           \
+	static void data_##verb(struct point *point)         \
+	{                                                    \
+		lttng_ust_tracepoint(verbatim, verb, point); \
 	}
 POINTS_CONTROL(CONTROL)
 POINTS_DATA(DATA)
 
 #define BEGIN_ROW(verb) [VERB_##verb] = begin_##verb,
-#define END_ROW(verb) [VERB_##verb] = end_##verb,
-#define DATA_ROW(verb) [VERB_##verb] = data_##verb,
+#define END_ROW(verb)   [VERB_##verb] = end_##verb,
+#define DATA_ROW(verb)  [VERB_##verb] = data_##verb,
 static point_fn *const begins[VERB_COUNT] = { POINTS_CONTROL(BEGIN_ROW) };
 static point_fn *const ends[VERB_COUNT] = { POINTS_CONTROL(END_ROW) };
 static point_fn *const datas[VERB_COUNT] = { POINTS_DATA(DATA_ROW) };

@@ -21,8 +21,8 @@ struct point {
 	const struct ring_head *ring;
 	const struct clock *clock;
 	const struct event_head *event;
-	uint64_t since;  /* when the ring was made: with pid and tid it names the ring */
-	uint64_t time;   /* of the event; both as CLOCK_MONOTONIC, ns */
+	uint64_t since; /* when the ring was made: with pid and tid it names the ring */
+	uint64_t time;  /* of the event; both as CLOCK_MONOTONIC, ns */
 	uint64_t number[POINT_ARGS]; /* a control verb's arguments, where they are numbers */
 	char text[POINT_TEXT];       /* all of them, to be read; or a mark, a path */
 };

@@ -134,8 +134,15 @@ static ssize_t visit(struct out *out, const uint64_t *words, size_t n,
 		     const struct struct_info *info)
 {
 	const struct codec_visitor visitor = {
-		.number = on_number, .text = on_text, .private = on_private, .null = on_null, .begin = on_begin,
-		.element = on_element, .element_end = on_element_end, .end = on_end, .arg = out,
+		.number = on_number,
+		.text = on_text,
+		.private = on_private,
+		.null = on_null,
+		.begin = on_begin,
+		.element = on_element,
+		.element_end = on_element_end,
+		.end = on_end,
+		.arg = out,
 	};
 
 	return codec_visit(words, n, info, &visitor);

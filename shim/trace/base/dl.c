@@ -50,8 +50,8 @@ static void see_library(const struct link_map *map)
  */
 void dl_find_next(void)
 {
-	for (const struct link_map *map = _r_debug.r_map;
-	     map && (!dl_sym_next || !dl_vsym_next); map = map->l_next)
+	for (const struct link_map *map = _r_debug.r_map; map && (!dl_sym_next || !dl_vsym_next);
+	     map = map->l_next)
 		see_library(map);
 }
 

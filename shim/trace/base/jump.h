@@ -7,13 +7,14 @@
  */
 
 #define JUMP_PUSH(reg) "	push %" reg "\n	.cfi_adjust_cfa_offset 8\n"
-#define JUMP_POP(reg) "	pop %" reg "\n	.cfi_adjust_cfa_offset -8\n"
+#define JUMP_POP(reg)  "	pop %" reg "\n	.cfi_adjust_cfa_offset -8\n"
 
 /*
  * Export @function: it calls ask() with its own arguments, after @before has
  * changed them, and does @then, with the answer in rax and the arguments as
  * they came. All three may use rax, r10 and r11.
  */
+/* clang-format off */
 #define JUMP_FUNCTION(function, before, ask, then)                                           \
 	__asm__(".text\n"                                                                    \
 		".globl " #function "\n"                                                     \
@@ -32,12 +33,14 @@
 		then                                                                         \
 		"	.cfi_endproc\n"                                                      \
 		".size " #function ", . - " #function "\n")
+/* clang-format on */
 
 /* The answer is where it goes on. */
 #define JUMP_THERE "	jmp *%rax\n"
 
 /* The answer is what it returns; NULL: it goes on at the function that @next points to. */
-#define JUMP_UNLESS(next) "	test %rax, %rax\n	jne 1f\n	jmp *" #next "(%rip)\n1:	ret\n"
+#define JUMP_UNLESS(next) \
+	"	test %rax, %rax\n	jne 1f\n	jmp *" #next "(%rip)\n1:	ret\n"
 
 /* The return address, before anything else was done. */
 #define JUMP_CALLER "56(%rsp)"

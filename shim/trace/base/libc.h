@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+/* clang-format off */
 #define LIBC_FUNCTIONS(F)                                                                         \
 	F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) F(popen) F(execve)    \
 	F(execv) F(execvp) F(execvpe) F(fexecve) F(execveat) F(_exit) F(_Exit) F(quick_exit)      \
@@ -16,6 +17,7 @@ enum libc_function {
 #undef F
 	LIBC_COUNT,
 };
+/* clang-format on */
 
 extern _Atomic(void *) libc_found[LIBC_COUNT];
 

@@ -50,8 +50,8 @@ void *next_find(enum verb verb)
 void next_find_all(void)
 {
 	for (int verb = 0; verb < VERB_COUNT; verb++)
-		if (verb_infos[verb].symbol && !atomic_load_explicit(&next_found[verb],
-								      memory_order_relaxed))
+		if (verb_infos[verb].symbol &&
+		    !atomic_load_explicit(&next_found[verb], memory_order_relaxed))
 			atomic_store_explicit(&next_found[verb],
 					      find(&verb_infos[verb], RTLD_NOLOAD),
 					      memory_order_relaxed);

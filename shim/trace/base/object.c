@@ -26,7 +26,7 @@
 enum { VERSION_HIDDEN = 0x8000 };
 
 /* The loader has made addresses of them, but not in every object. */
-static const void *pointer(const struct object *o, const ElfW(Dyn) *d)
+static const void *pointer(const struct object *o, const ElfW(Dyn) * d)
 {
 	return (const void *)(d->d_un.d_ptr + (d->d_un.d_ptr < o->base ? o->base : 0));
 }
@@ -139,7 +139,7 @@ bool object_needs(const struct object *o, bool (*is_one)(const char *path))
 }
 
 /* The slot of a relocation that is the address of a function from elsewhere; NULL: it is none. */
-static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sym) *symbol)
+static void **slot_of(const struct object *o, const ElfW(Rela) * r, const ElfW(Sym) * symbol)
 {
 	switch (ELF64_R_TYPE(r->r_info)) {
 	case R_X86_64_64:
@@ -158,7 +158,8 @@ static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sy
 }
 
 /* What is not weak is not missing for long. */
-static bool is_raw(const struct object *o, int table, const void *slot_value, const ElfW(Sym) *symbol)
+static bool is_raw(const struct object *o, int table, const void *slot_value,
+		   const ElfW(Sym) * symbol)
 {
 	if (!slot_value)
 		return ELF64_ST_BIND(symbol->st_info) != STB_WEAK;

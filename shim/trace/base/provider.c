@@ -14,14 +14,15 @@
 static const struct {
 	const char *library, *prefix;
 } providers[] = {
-	{ "libmlx5.so", "mlx5dv_" }, { "libmlx4.so", "mlx4dv_" }, { "libefa.so", "efadv_" },
-	{ "libmana.so", "manadv_" }, { "libhns.so", "hnsdv_" }, { "libbnxt_re.so", "bnxt_re_dv_" },
+	{ "libmlx5.so", "mlx5dv_" }, { "libmlx4.so", "mlx4dv_" },
+	{ "libefa.so", "efadv_" },   { "libmana.so", "manadv_" },
+	{ "libhns.so", "hnsdv_" },   { "libbnxt_re.so", "bnxt_re_dv_" },
 };
 
 /* What they begin with, behind the prefix, that only ask or tell, and hide nothing. */
 static const char *const harmless[] = {
-	"is_", "get_", "set_context_attr", "query_device", "query_port", "query_ah", "query_mr",
-	"query_qp_lag_port",
+	"is_",        "get_",     "set_context_attr", "query_device",
+	"query_port", "query_ah", "query_mr",         "query_qp_lag_port",
 };
 
 enum { PROVIDERS = sizeof(providers) / sizeof(*providers) };

@@ -76,16 +76,16 @@ bool import_is_of(const char *name, const char *version)
  */
 struct import {
 	char name[NAME];
-	void *real;   /* NULL: not known yet */
-	bool asked;   /* look up what it is now */
+	void *real;               /* NULL: not known yet */
+	bool asked;               /* look up what it is now */
 	const struct import *now; /* what it was then; NULL: nothing that is known */
-	bool blind;   /* a slot has it that could not be written */
+	bool blind;               /* a slot has it that could not be written */
 	bool told;
 };
 
 static struct import imports[STUBS]; /* of providers: stub i is for imports[i] */
 static unsigned int nimports;
-static bool missed;           /* some found no room here */
+static bool missed;                             /* some found no room here */
 static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that somebody imports */
 
 /* Who works on the table: a thread of this process. In a child nobody is left of the parent's. */
@@ -267,8 +267,8 @@ static void hook(const struct object *o, void **slot, const char *name, bool raw
 /* A provider's may lie elsewhere than the last time; what is not there any more nobody calls. */
 static void look_up_verb(enum verb verb)
 {
-	void *now = verb_infos[verb].via == VIA_DV ? provider_find(verb_infos[verb].symbol) :
-						     next_symbol(verb);
+	void *now = verb_infos[verb].via == VIA_DV ? provider_find(verb_infos[verb].symbol)
+						   : next_symbol(verb);
 
 	if (now)
 		atomic_store_explicit(&next_found[verb], now, memory_order_relaxed);
@@ -309,7 +309,8 @@ void import_tell(void)
 }
 
 static atomic_bool looked; /* asked first: a sanitizer looks up before it can be called */
-static atomic_ullong seen; /* comings and goings of objects when all was looked at; 0: not all was */
+static atomic_ullong
+	seen; /* comings and goings of objects when all was looked at; 0: not all was */
 
 void import_look(void)
 {

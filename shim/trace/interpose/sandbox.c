@@ -49,7 +49,7 @@ static atomic_uint forbidden; /* reasons not to call */
 static atomic_uint inside;    /* threads that do */
 static atomic_bool strange;   /* what it began with is one of them */
 static atomic_bool asked;
-static uint32_t inherited;    /* filters that it began with, once asked */
+static uint32_t inherited; /* filters that it began with, once asked */
 
 bool sandbox_enter(void)
 {
@@ -90,6 +90,7 @@ static uint32_t load(const struct seccomp_data *call, uint32_t offset)
 	return offset <= sizeof(*call) - 4 ? *(const uint32_t *)((const char *)call + offset) : 0;
 }
 
+/* clang-format off */
 static uint32_t calculate(unsigned int op, uint32_t a, uint32_t b)
 {
 	switch (op) {
@@ -115,6 +116,7 @@ static bool holds(unsigned int op, uint32_t a, uint32_t b)
 	default: return a & b; /* BPF_JSET */
 	}
 }
+/* clang-format on */
 
 uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 			const struct seccomp_data *call)
@@ -131,9 +133,10 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 			to = &x;
 			__attribute__((fallthrough));
 		case BPF_LD:
-			*to = BPF_MODE(i->code) == BPF_ABS ? load(call, i->k) :
-			      BPF_MODE(i->code) == BPF_MEM ? *cell :
-			      BPF_MODE(i->code) == BPF_LEN ? sizeof(*call) : i->k;
+			*to = BPF_MODE(i->code) == BPF_ABS   ? load(call, i->k)
+			      : BPF_MODE(i->code) == BPF_MEM ? *cell
+			      : BPF_MODE(i->code) == BPF_LEN ? sizeof(*call)
+							     : i->k;
 			break;
 		case BPF_ST:
 			*cell = a;
@@ -147,8 +150,9 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 			a = calculate(BPF_OP(i->code), a, operand);
 			break;
 		case BPF_JMP:
-			pc += BPF_OP(i->code) == BPF_JA ? i->k :
-			      holds(BPF_OP(i->code), a, operand) ? i->jt : i->jf;
+			pc += BPF_OP(i->code) == BPF_JA            ? i->k
+			      : holds(BPF_OP(i->code), a, operand) ? i->jt
+								   : i->jf;
 			break;
 		case BPF_RET:
 			return BPF_RVAL(i->code) == BPF_A ? a : i->k;
@@ -163,13 +167,17 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 
 static bool allows(const struct sock_fprog *filter)
 {
-	const struct seccomp_data call = { .nr = SYS_process_vm_readv, .arch = ARCH,
+	const struct seccomp_data call = { .nr = SYS_process_vm_readv,
+					   .arch = ARCH,
 					   .args = { (uint64_t)getpid(), 0, 1, 0, 1, 0 } };
 
 	return sandbox_answer(filter->filter, filter->len, &call) == SECCOMP_RET_ALLOW;
 }
 
-/* Nobody calls any more. Whom a signal handler, or a longjmp out of one, has kept is not waited for. */
+/*
+ * From here on no thread makes the call. A thread that a signal handler, or a
+ * longjmp() out of one, keeps away is not waited for.
+ */
 static void close_door(void)
 {
 	ask_inherited();
@@ -179,7 +187,7 @@ static void close_door(void)
 		sched_yield();
 }
 
-/* @filter may be read once the kernel has accepted it; NULL: it is no filter, but all is forbidden. */
+/* @filter may be read once the kernel has accepted it; NULL: strict mode, all is forbidden. */
 static void open_door(bool installed, const struct sock_fprog *filter)
 {
 	int saved = errno;

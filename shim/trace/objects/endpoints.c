@@ -199,8 +199,8 @@ struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool rec
 
 	*ret_several = false;
 	for (; e; e = e->next_made) {
-		struct queue *queue = number_known && e->kind == ENDPOINT_QP ? NULL :
-				      on_cq(e, cq, recv);
+		struct queue *queue =
+			number_known && e->kind == ENDPOINT_QP ? NULL : on_cq(e, cq, recv);
 		int has = queue && queue != found ? queue_has(queue, wr_id) : 0;
 
 		if (recv && !number_known && e->unknown_srq && atomic_load(&e->recv_cq) == cq)

@@ -9,19 +9,20 @@
 enum endpoint_kind { ENDPOINT_QP, ENDPOINT_SRQ, ENDPOINT_WQ };
 
 struct endpoint {
-	_Atomic(struct endpoint *) next;        /* by address */
+	_Atomic(struct endpoint *) next; /* by address */
 	_Atomic(struct endpoint *) next_number;
-	struct endpoint *next_made;             /* all, the newest first */
+	struct endpoint *next_made; /* all, the newest first */
 	const void *object;
 	enum endpoint_kind kind;
 	const struct ibv_context *context;
-	_Atomic uint32_t number;                /* of a QP */
-	_Atomic(struct endpoint *) srq;         /* of a QP */
-	_Atomic(const void *) send_cq, recv_cq; /* NULL: its completions come to none, or to a QP's */
-	bool datagrams;                         /* 40 bytes of each receive are the GRH's */
+	_Atomic uint32_t number;        /* of a QP */
+	_Atomic(struct endpoint *) srq; /* of a QP */
+	_Atomic(const void *) send_cq,
+		recv_cq; /* NULL: its completions come to none, or to a QP's */
+	bool datagrams;  /* 40 bytes of each receive are the GRH's */
 	bool all_signaled;
-	bool has_recv;                          /* a QP's receives are in a queue of its own */
-	bool unknown_srq;                       /* or in one that was there before us */
+	bool has_recv;    /* a QP's receives are in a queue of its own */
+	bool unknown_srq; /* or in one that was there before us */
 	struct queue send, recv;
 };
 

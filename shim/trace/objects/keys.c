@@ -30,7 +30,7 @@ struct key {
 
 static _Atomic(struct key *) by_key[BUCKETS];
 static struct key *by_region[BUCKETS];
-static struct key *unused; /* linked by next_region */
+static struct key *unused;           /* linked by next_region */
 static _Atomic unsigned int changes; /* odd: under way */
 
 static unsigned int mix(uint64_t x)
@@ -146,8 +146,12 @@ static void add(const struct key *key)
 
 void keys_add(const struct ibv_mr *mr, uint64_t iova, const void *addr, uint64_t length)
 {
-	add(&(struct key){ .context = mr->context, .mr = mr, .lkey = mr->lkey, .iova = iova,
-			   .addr = (uint64_t)(uintptr_t)addr, .length = length });
+	add(&(struct key){ .context = mr->context,
+			   .mr = mr,
+			   .lkey = mr->lkey,
+			   .iova = iova,
+			   .addr = (uint64_t)(uintptr_t)addr,
+			   .length = length });
 }
 
 void keys_add_foreign(const struct ibv_mr *mr)
@@ -164,8 +168,12 @@ void keys_rename(const struct ibv_mr *mr)
 	for (k = *region_bucket(mr); k && k->mr != mr;)
 		k = k->next_region;
 	if (k)
-		copy = (struct key){ .context = k->context, .mr = mr, .lkey = mr->lkey,
-				     .foreign = k->foreign, .iova = k->iova, .addr = k->addr,
+		copy = (struct key){ .context = k->context,
+				     .mr = mr,
+				     .lkey = mr->lkey,
+				     .foreign = k->foreign,
+				     .iova = k->iova,
+				     .addr = k->addr,
 				     .length = k->length };
 	recording_unlock();
 	if (copy.mr)
@@ -217,8 +225,7 @@ enum payload_why keys_find(const struct ibv_context *context, uint32_t lkey, uin
 		enum payload_why why = look(context, lkey, addr, length, ret_at);
 
 		atomic_thread_fence(memory_order_acquire);
-		if (!(before & 1) &&
-		    before == atomic_load_explicit(&changes, memory_order_relaxed))
+		if (!(before & 1) && before == atomic_load_explicit(&changes, memory_order_relaxed))
 			return why;
 	}
 	return PAYLOAD_KEY;

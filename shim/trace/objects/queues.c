@@ -19,8 +19,8 @@
 #include "shim/trace/base/spin.h"
 
 enum {
-	LOOKS = 64,        /* at requests with the same wr_id */
-	PLACES = 1 << 24,  /* no queue holds more: the number is no number */
+	LOOKS = 64,       /* at requests with the same wr_id */
+	PLACES = 1 << 24, /* no queue holds more: the number is no number */
 };
 
 static __thread char thread_mark __attribute__((tls_model("initial-exec")));
@@ -39,11 +39,11 @@ struct chain {
 };
 
 struct table {
-	size_t bytes;       /* mapped */
-	uint32_t buckets;   /* a power of two */
-	uint32_t size;      /* places; counted from 1 */
-	uint32_t used;      /* places that were ever used */
-	uint32_t unused;    /* chain of those that are not any more */
+	size_t bytes;     /* mapped */
+	uint32_t buckets; /* a power of two */
+	uint32_t size;    /* places; counted from 1 */
+	uint32_t used;    /* places that were ever used */
+	uint32_t unused;  /* chain of those that are not any more */
 	size_t place_bytes;
 	struct chain chains[];
 };

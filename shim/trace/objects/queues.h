@@ -35,12 +35,12 @@ struct table; /* queues.c */
 /* One queue of requests. */
 struct queue {
 	_Atomic unsigned int lock;
-	_Atomic bool unsure;           /* what is under way is not known any more */
-	bool shared;                   /* requests complete in any order */
-	_Atomic(const void *) poster;  /* the thread that posts */
-	_Atomic bool posters;          /* several do: in which order is not known */
-	uint32_t max, spans;           /* requests, and of each */
-	struct table *table;           /* NULL until it is posted to */
+	_Atomic bool unsure;          /* what is under way is not known any more */
+	bool shared;                  /* requests complete in any order */
+	_Atomic(const void *) poster; /* the thread that posts */
+	_Atomic bool posters;         /* several do: in which order is not known */
+	uint32_t max, spans;          /* requests, and of each */
+	struct table *table;          /* NULL until it is posted to */
 };
 
 /* Made, or made anew where its object's memory came back. @max 0: it has no such queue. */

@@ -19,8 +19,8 @@ struct wr_list_rest {
 };
 
 struct wr_list {
-	const void *const *frame;  /* of the post: __builtin_frame_address(0) of its verb */
-	unsigned int n;            /* requests in all */
+	const void *const *frame; /* of the post: __builtin_frame_address(0) of its verb */
+	unsigned int n;           /* requests in all */
 	const void *first;
 	struct wr_list_rest *rest; /* NULL: there are none, or they are not known */
 };

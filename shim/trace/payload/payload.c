@@ -116,8 +116,14 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 			  uint64_t *budget)
 {
 	const struct payload_source source = {
-		.object = (uint64_t)(uintptr_t)object, .of = of, .index = index, .kind = r->kind,
-		.why = r->why, .total = r->total, .nspans = r->nspans, .spans = r->spans,
+		.object = (uint64_t)(uintptr_t)object,
+		.of = of,
+		.index = index,
+		.kind = r->kind,
+		.why = r->why,
+		.total = r->total,
+		.nspans = r->nspans,
+		.spans = r->spans,
 	};
 
 	return payload_write(&source, &payload_rule, budget);
@@ -227,7 +233,8 @@ static void read_built(struct request *r, const struct ibv_qp *qp, const struct 
 {
 	const char *parts = (const char *)(wr + 1);
 	const struct event_sge *sges = (const void *)(parts + wr_parts_bytes(wr->parts));
-	const struct event_tso *tso = (const void *)(parts + wr_parts_bytes(wr->parts & (WR_TSO - 1)));
+	const struct event_tso *tso =
+		(const void *)(parts + wr_parts_bytes(wr->parts & (WR_TSO - 1)));
 
 	begin_request(r, wr->wr_id, kind_of(wr->opcode));
 	if (wr->parts & WR_TSO)
@@ -333,8 +340,8 @@ static bool polled_by_one(const struct ibv_cq *cq)
 }
 
 /* The queue of the completed request; NULL, and *@why. */
-static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc,
-			      struct endpoint *e, enum payload_why *why)
+static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, struct endpoint *e,
+			      enum payload_why *why)
 {
 	struct endpoint *srq = e ? atomic_load(&e->srq) : NULL;
 	bool recv = wc->opcode & IBV_WC_RECV, several;
@@ -404,8 +411,9 @@ static void fill_source(struct payload_source *s, const struct request *r, const
 static void complete(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq, uint32_t index)
 {
 	unsigned int kinds = wc->status == IBV_WC_SUCCESS ? kinds_of((int)wc->opcode) : 0;
-	struct endpoint *e = kinds && !(unsaid & PAYLOAD_NO_QP_NUM) ?
-			     endpoints_of_number(cq->context, wc->qp_num) : NULL;
+	struct endpoint *e = kinds && !(unsaid & PAYLOAD_NO_QP_NUM)
+				     ? endpoints_of_number(cq->context, wc->qp_num)
+				     : NULL;
 	struct payload_source s = { .of = seq, .index = index };
 	uint64_t budget = PAYLOAD_CALL_MAX;
 	struct queue *queue;

@@ -173,6 +173,7 @@ bool payload_write(const struct payload_source *s, const struct payload_rule *ru
 {
 	uint64_t keep = rule->keep, have = readable(s), asked = s->total, want;
 	enum payload_why why = s->why;
+	struct payload_source rest;
 	int saved = errno;
 	bool wrote;
 
@@ -186,10 +187,10 @@ bool payload_write(const struct payload_source *s, const struct payload_rule *ru
 	else if (want == *budget && want < have)
 		why = PAYLOAD_LONG;
 	*budget -= want;
-	wrote = keep == PAYLOAD_HASH ? write_hash(&(struct payload_source){
-						   s->object, s->of, s->index, s->kind, why,
-						   s->before, s->total, s->nspans, s->spans }, want, rule->seed) :
-				       write_bytes(s, want, why);
+	rest = *s;
+	rest.why = why;
+	wrote = keep == PAYLOAD_HASH ? write_hash(&rest, want, rule->seed)
+				     : write_bytes(&rest, want, why);
 	errno = saved;
 	return wrote;
 }

@@ -6,10 +6,10 @@
 #include "shim/trace/objects/queues.h"
 
 struct payload_source {
-	uint64_t object;         /* as in struct event_payload */
+	uint64_t object; /* as in struct event_payload */
 	uint32_t of, index;
 	enum payload_kind kind;
-	enum payload_why why;    /* what is not in @spans, if not all of it is */
+	enum payload_why why; /* what is not in @spans, if not all of it is */
 	uint8_t before;
 	uint64_t total;
 	unsigned int nspans;

@@ -86,7 +86,8 @@ static bool join_session(void)
 	joined = true;
 	if (!session_running(&recording_session))
 		return false;
-	atomic_store_explicit(&record_clock, recording_session.page->clock.kind, memory_order_relaxed);
+	atomic_store_explicit(&record_clock, recording_session.page->clock.kind,
+			      memory_order_relaxed);
 	if (!announced)
 		process_announce_exit();
 	if (!announced && !session_is_alone(&recording_session))

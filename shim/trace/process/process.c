@@ -46,13 +46,13 @@ enum {
 };
 
 static atomic_bool written;
-static _Atomic uint32_t forks;     /* numbers given out */
-static pid_t self;                 /* of the recorded process */
+static _Atomic uint32_t forks; /* numbers given out */
+static pid_t self;             /* of the recorded process */
 static pid_t forked_from;
 
 /* What a child was told by the thread that made it. */
 static struct origin {
-	uint32_t seq;   /* 0: nobody told us */
+	uint32_t seq; /* 0: nobody told us */
 	uint64_t ticks;
 } origin;
 
@@ -60,9 +60,9 @@ static __thread uint32_t announced_seq __attribute__((tls_model("initial-exec"))
 static struct origin process_origin; /* of this process */
 static __thread struct origin announced __attribute__((tls_model("initial-exec")));
 
-static atomic_uint holders;        /* threads where a fork would do harm */
+static atomic_uint holders; /* threads where a fork would do harm */
 static atomic_bool forking;
-static unsigned int abandoned;     /* of the holders: as many as were waited for in vain */
+static unsigned int abandoned; /* of the holders: as many as were waited for in vain */
 
 /*
  * What takes the loader's lock is done before anybody can be holding it while
@@ -147,7 +147,8 @@ static void write_process(void)
 	event->fork_ticks = forked_from ? process_origin.ticks : 0;
 	exe = readlink("/proc/self/exe", text, PATH_BYTES);
 	event->exe_bytes = exe > 0 ? (uint16_t)exe : 0;
-	event->cmd_bytes = (uint16_t)read_file("/proc/self/cmdline", text + event->exe_bytes, CMD_MAX);
+	event->cmd_bytes =
+		(uint16_t)read_file("/proc/self/cmdline", text + event->exe_bytes, CMD_MAX);
 	event->pad = 0;
 	record_commit(&event->head,
 		      sizeof(*event) / 8 + words_for((size_t)event->exe_bytes + event->cmd_bytes));

@@ -6,7 +6,7 @@
 
 #include "core/wire/event.h"
 
-/* Before a process's first ring; @before is the pid that this image was recorded with last, or 0. */
+/* Before a process's first ring. @before: the pid that this image was last recorded with, or 0. */
 void process_begin(pid_t before);
 
 /* In a thread's new ring: the process and its modules, if this is its first. */

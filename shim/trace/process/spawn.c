@@ -205,6 +205,7 @@ static size_t count_words(const char *first, va_list words)
 }
 
 /* On the stack, as libc does it: execl() may be called after vfork() and in signal handlers. */
+/* clang-format off */
 #define WORDS(first)                                                   \
 	va_list words_;                                                \
 	va_start(words_, first);                                       \
@@ -212,6 +213,7 @@ static size_t count_words(const char *first, va_list words)
 	argv[0] = (char *)(uintptr_t)first;                            \
 	for (size_t i_ = 0; argv[i_]; i_++)                            \
 		argv[i_ + 1] = va_arg(words_, char *)
+/* clang-format on */
 
 OURS int execl(const char *path, const char *arg, ...)
 {

@@ -63,8 +63,7 @@ static bool start_recording(void)
 		if (ok || recorder.vfork)
 			return ok;
 	}
-	if (recorder.busy || recording_is_over() ||
-	    recorder.ringless == recording_generation())
+	if (recorder.busy || recording_is_over() || recorder.ringless == recording_generation())
 		return false;
 	/* a handler's verbs would go unrecorded, and a signal ends posix_fallocate() */
 	quiet_begin(&quiet);

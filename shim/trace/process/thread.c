@@ -36,7 +36,7 @@ void thread_end(void *unused)
 	site_end();
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
-	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */
+	recorder.busy = true;    /* a signal handler's verb gets no new ring meanwhile */
 	torn = recorder.writing; /* ended by an asynchronous cancellation, or a handler that did */
 	if (torn)
 		record_drop();
@@ -156,7 +156,8 @@ bool thread_make_ring(void)
 	recorder.stuck = false;
 	recorder.tap = NULL;
 	site_begin();
-	recorder.filter = recording_session.page->filter.on ? &recording_session.page->filter : NULL;
+	recorder.filter =
+		recording_session.page->filter.on ? &recording_session.page->filter : NULL;
 	recorder.special = recorder.filter || payload_on;
 	if (!take_over() && !new_ring())
 		return false;

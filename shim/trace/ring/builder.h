@@ -16,11 +16,11 @@
 #include "core/wire/event.h"
 
 enum {
-	BUILDERS = 64,             /* places of a thread */
-	BUILDER_SGES = 32,         /* recorded of one request; a device has fewer */
-	BUILDER_WR_BYTES = 1024,   /* more than one work request takes */
+	BUILDERS = 64,           /* places of a thread */
+	BUILDER_SGES = 32,       /* recorded of one request; a device has fewer */
+	BUILDER_WR_BYTES = 1024, /* more than one work request takes */
 	BUILDER_BYTES = 64 << 10,
-	BUILDER_MAX = 8 << 20,     /* a batch that is longer is cut */
+	BUILDER_MAX = 8 << 20, /* a batch that is longer is cut */
 };
 
 struct builder {
@@ -28,10 +28,10 @@ struct builder {
 	_Atomic bool open;          /* started, and neither complete nor aborted */
 	bool cut;                   /* some of it did not fit */
 	uint32_t nwr;
-	uint32_t used, size;        /* bytes of @at */
-	uint32_t last;              /* offset of the request that was begun last */
-	uint32_t payload;           /* number of what was captured of it; 0: nothing yet */
-	bool carries;               /* some was */
+	uint32_t used, size; /* bytes of @at */
+	uint32_t last;       /* offset of the request that was begun last */
+	uint32_t payload;    /* number of what was captured of it; 0: nothing yet */
+	bool carries;        /* some was */
 	char *at;
 };
 

@@ -23,7 +23,6 @@ _Atomic uint32_t record_clock;
 
 static atomic_bool has_unseen;
 
-
 void record_abandon(void)
 {
 	if (!recording_is_on() || recorder.generation != recording_generation())

@@ -21,26 +21,26 @@ struct recorder {
 	const void *frame;   /* of the outermost of them */
 	uint32_t cm_depth;   /* the same of librdmacm's calls */
 	const void *cm_frame;
-	bool busy;           /* making the ring: whatever is called now is not recorded */
-	uint8_t ours;        /* EVENT_OURS: the recorder itself calls verbs; else 0 */
-	bool writing;        /* between record_reserve() and record_commit() */
-	uint32_t vfork;      /* generation in which this thread made a child that shares its memory; 0 */
-	uint32_t vfork_seq;  /* the number of that fork */
-	pid_t vfork_child;   /* whose verbs were reported */
-	bool special;        /* there is a filter, or payload is kept */
+	bool busy;      /* making the ring: whatever is called now is not recorded */
+	uint8_t ours;   /* EVENT_OURS: the recorder itself calls verbs; else 0 */
+	bool writing;   /* between record_reserve() and record_commit() */
+	uint32_t vfork; /* generation in which this thread made a child that shares its memory; 0 */
+	uint32_t vfork_seq;                  /* the number of that fork */
+	pid_t vfork_child;                   /* whose verbs were reported */
+	bool special;                        /* there is a filter, or payload is kept */
 	const struct session_filter *filter; /* what is left out; NULL: nothing */
-	uint32_t posts, polls; /* until the filter takes one */
+	uint32_t posts, polls;               /* until the filter takes one */
 	uint32_t chance;
-	bool stuck;          /* the ring could not grow */
-	uint64_t gave_up;    /* where the reader stood when it was waited for in vain, and 1; 0 */
-	uint64_t lap;        /* ring.reserved and ticks when the thread began to fill the ring once more */
+	bool stuck;       /* the ring could not grow */
+	uint64_t gave_up; /* where the reader stood when it was waited for in vain, and 1; 0 */
+	uint64_t lap; /* ring.reserved and ticks when the thread began to fill the ring once more */
 	uint64_t lap_ticks;
-	uint32_t forks_held; /* process_hold_forks() */
+	uint32_t forks_held;    /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */
-	uint64_t held;       /* bytes behind ring.reserved that wait for an outer event */
-	uint32_t holds;      /* counts published holds, so that their owner notices */
+	uint64_t held;          /* bytes behind ring.reserved that wait for an outer event */
+	uint32_t holds;         /* counts published holds, so that their owner notices */
 	const struct tap *tap;  /* looks on at this ring's events, or NULL */
-	uint64_t tapped;     /* what it has seen: as ring.reserved */
+	uint64_t tapped;        /* what it has seen: as ring.reserved */
 	struct ring ring;
 };
 
@@ -79,7 +79,7 @@ static inline uint64_t record_ticks(void)
  */
 bool record_room(size_t bytes);
 
-/* An event finds no room; or no place, of a signal handler that interrupted the writing of another. */
+/* Count an event that finds no room; or of a signal handler that interrupted another event. */
 void record_drop(void);
 void record_drop_nested(void);
 

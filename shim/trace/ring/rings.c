@@ -28,10 +28,10 @@
 #include "shim/trace/ring/record.h"
 
 enum {
-	WAITING = 64,       /* at most, without a thread */
-	CLOSED_FEW = 64,    /* so many are not looked at */
-	FIRST_RINGS = 2,    /* one part of so many of the budget is for narrow rings alone */
-	CHUNK = 256 << 10,  /* bytes of slots at a time */
+	WAITING = 64,      /* at most, without a thread */
+	CLOSED_FEW = 64,   /* so many are not looked at */
+	FIRST_RINGS = 2,   /* one part of so many of the budget is for narrow rings alone */
+	CHUNK = 256 << 10, /* bytes of slots at a time */
 };
 
 /* CLOSED: nobody has it, but the collector may not have read it yet */
@@ -183,8 +183,7 @@ static int make_narrow(struct session *session, int at, const char *name, uint32
 		tell_withheld(session->page, &session->page->denied);
 		return -EDQUOT;
 	}
-	err = ring_create_narrow(ret_ring, at, name, session->page->ring_bytes, index,
-				 image);
+	err = ring_create_narrow(ret_ring, at, name, session->page->ring_bytes, index, image);
 	if (err)
 		atomic_fetch_sub_explicit(&charged, bytes, memory_order_relaxed);
 	else
@@ -233,7 +232,7 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 		return -EDQUOT;
 	}
 	session_ring_name(ring->head->index, name);
-	quiet_begin(&quiet); /* a signal would end what takes long */
+	quiet_begin(&quiet);            /* a signal would end what takes long */
 	at = session_open_dir(session); /* its program may have another user, or root, by now */
 	err = ring_widen(ring, at, name);
 	if (at >= 0)

@@ -17,10 +17,11 @@
 #include "shim/trace/ring/rings.h"
 
 enum {
-	WAIT_NS = 50 * 1000,            /* twice that the next time, and so on */
-	WAIT_MOST_NS = 12800 * 1000,    /* many threads that wait leave the collector its processor */
-	LOOK_NS = 100 * 1000 * 1000,    /* is the collector alive? */
-	LAP_NS = 250 * 1000 * 1000, /* as long as the collector sleeps at most while there are rings */
+	WAIT_NS = 50 * 1000,         /* twice that the next time, and so on */
+	WAIT_MOST_NS = 12800 * 1000, /* many threads that wait leave the collector its processor */
+	LOOK_NS = 100 * 1000 * 1000, /* is the collector alive? */
+	LAP_NS = 250 * 1000 *
+		 1000, /* as long as the collector sleeps at most while there are rings */
 };
 
 void record_drop(void)
@@ -186,13 +187,17 @@ static bool look_for_reader(struct patience *p)
 	return false;
 }
 
-/* The collector empties the ring, in time. Who has waited in vain waits no more until it has moved. */
+/*
+ * Wait for the collector to make room. A thread that has waited in vain does
+ * not wait again before the collector has read something.
+ */
 static bool wait_for_room(size_t bytes)
 {
 	struct patience patience;
 	bool room = false;
 
-	if (recording_session.page->on_full != ON_FULL_WAIT || recorder.gave_up == reader_stands() + 1)
+	if (recording_session.page->on_full != ON_FULL_WAIT ||
+	    recorder.gave_up == reader_stands() + 1)
 		return false;
 	begin_patience(&patience);
 	while (session_running(&recording_session) && look_for_reader(&patience)) {

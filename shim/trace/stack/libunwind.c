@@ -59,7 +59,7 @@ static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
 static struct {
 	int ends[2];
 	struct stat stat; /* of both */
-} probe; /* its pipe */
+} probe;                  /* its pipe */
 
 static bool is_probe(int fd)
 {
@@ -129,9 +129,9 @@ static int iterate(visit_fn *visit, void *arg)
 
 /* Relocations, with the symbols that they are for. */
 struct relocations {
-	const ElfW(Rela) *list;
+	const ElfW(Rela) * list;
 	size_t bytes;
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *names;
 };
 
@@ -192,8 +192,8 @@ static bool redirect(const struct link_map *map)
 	void *start;
 	bool sealed;
 
-	at = pointer_to(map, &calls, "dl_iterate_phdr") ?:
-	     pointer_to(map, &data, "dl_iterate_phdr");
+	at = pointer_to(map, &calls, "dl_iterate_phdr")
+		     ?: pointer_to(map, &data, "dl_iterate_phdr");
 	start = (void *)((uintptr_t)at & -page);
 	sealed = at && is_sealed(at);
 	if (!at || (sealed && mprotect(start, page, PROT_READ | PROT_WRITE)))

@@ -49,7 +49,7 @@ bool locate_by_walk(const void *address, struct located *found)
 bool locate(const void *address, struct located *found)
 {
 	struct dl_find_object object;
-	const ElfW(Ehdr) *header;
+	const ElfW(Ehdr) * header;
 
 	if (_dl_find_object((void *)(uintptr_t)address, &object))
 		return false;

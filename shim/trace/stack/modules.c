@@ -36,7 +36,7 @@ enum {
 
 struct module {
 	uintptr_t start, end;
-	uint64_t what;            /* hash of its path and build id */
+	uint64_t what; /* hash of its path and build id */
 	uint32_t serial;
 	_Atomic uint32_t checked; /* unloads when it was last known to be this one */
 };
@@ -57,7 +57,7 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
 }
 
 /* A header may name notes that were not loaded: they are not there to be read. */
-static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) *note)
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * note)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
@@ -70,7 +70,7 @@ static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) *note)
 }
 
 /* The note that names the build, in a loaded segment. */
-static const ElfW(Nhdr) *find_build_id(const struct dl_phdr_info *info)
+static const ElfW(Nhdr) * find_build_id(const struct dl_phdr_info *info)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
@@ -166,7 +166,8 @@ static _Atomic(struct module *) *place(uintptr_t start)
 static bool overlaps(const struct located *found)
 {
 	for (unsigned int i = 0; i < PLACES; i++) {
-		const struct module *module = atomic_load_explicit(&places[i], memory_order_acquire);
+		const struct module *module =
+			atomic_load_explicit(&places[i], memory_order_acquire);
 
 		if (module && module->start < found->end && module->end > found->start)
 			return true;

@@ -21,7 +21,7 @@ struct modules_seen {
 /* Write the files of those @n addresses that are not known yet. */
 struct modules_seen modules_see(void *const *addresses, unsigned int n);
 
-/* How often something may have been unloaded: what was known by its address may be something else. */
+/* How often something may have been unloaded: an address known before may mean another file now. */
 extern _Atomic uint32_t modules_unloaded __attribute__((visibility("hidden")));
 
 static inline uint32_t modules_unloads(void)

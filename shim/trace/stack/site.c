@@ -41,8 +41,8 @@ static bool make_table(void)
 
 	if (sites.mask)
 		return true;
-	at = mmap(NULL, TABLE + SITE_SPARE, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = mmap(NULL, TABLE + SITE_SPARE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
 	if (at == MAP_FAILED)
 		return false;
 	sites.table = at;
@@ -92,8 +92,8 @@ static struct site *look_up(const void *const *frame)
 {
 	struct site *site = site_place(frame, frame[1]);
 
-	while (site->frame && !(site->frame == frame && site->caller == frame[1] &&
-				is_there(site, frame)))
+	while (site->frame &&
+	       !(site->frame == frame && site->caller == frame[1] && is_there(site, frame)))
 		site = next_place(site);
 	return site;
 }
@@ -128,8 +128,9 @@ static void fill(struct site *site, const void *const *frame, uint16_t id, uint3
 	const void *const *at[SITE_ABOVE];
 	unsigned int n = stack_above(frame, at, SITE_ABOVE);
 
-	*site = (struct site){ .caller = frame[1], .id = id, .stack = stack,
-			       .unloads = modules_unloads() };
+	*site = (struct site){
+		.caller = frame[1], .id = id, .stack = stack, .unloads = modules_unloads()
+	};
 	for (unsigned int i = 0; i < SITE_ABOVE; i++) {
 		site->at[i] = (uint16_t)(i < n && at[i] - frame < NEAR ? at[i] - frame : 1);
 		site->above[i] = frame[site->at[i]];

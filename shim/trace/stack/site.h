@@ -18,10 +18,10 @@ struct site {
 	const void *const *frame; /* __builtin_frame_address(0) of the verb; NULL: no site */
 	const void *caller;       /* what it returns to */
 	const void *above[SITE_ABOVE];
-	uint16_t at[SITE_ABOVE];  /* in words from @frame: where each of @above lies */
+	uint16_t at[SITE_ABOVE]; /* in words from @frame: where each of @above lies */
 	uint16_t id;
-	uint32_t unloads;         /* modules_unloads() when it was unwound */
-	uint32_t stack;           /* hash of what was found then */
+	uint32_t unloads; /* modules_unloads() when it was unwound */
+	uint32_t stack;   /* hash of what was found then */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct site) == 64, "a cache line");
@@ -58,12 +58,13 @@ static inline __attribute__((always_inline)) uint16_t site_of(const void *const 
 
 	/* each for itself, or the compiler takes all but the first out of the way */
 	return __builtin_expect(site->frame == frame, 1) &&
-	       __builtin_expect(site->caller == frame[1], 1) &&
-	       __builtin_expect(frame[site->at[0]] == site->above[0], 1) &&
-	       __builtin_expect(frame[site->at[1]] == site->above[1], 1) &&
-	       __builtin_expect(frame[site->at[2]] == site->above[2], 1) &&
-	       __builtin_expect(site->unloads == modules_unloads(), 1) ? site->id :
-									 site_find(frame);
+			       __builtin_expect(site->caller == frame[1], 1) &&
+			       __builtin_expect(frame[site->at[0]] == site->above[0], 1) &&
+			       __builtin_expect(frame[site->at[1]] == site->above[1], 1) &&
+			       __builtin_expect(frame[site->at[2]] == site->above[2], 1) &&
+			       __builtin_expect(site->unloads == modules_unloads(), 1)
+		       ? site->id
+		       : site_find(frame);
 }
 
 /* The thread's ring is new: no number holds any more. */

@@ -27,7 +27,7 @@
 enum {
 	OWN_FRAMES = 12, /* of the recorder, at most, above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
-	DEEP = 4096,    /* frames that are looked at for a signal handler */
+	DEEP = 4096, /* frames that are looked at for a signal handler */
 };
 
 static struct {

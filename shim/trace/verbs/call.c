@@ -21,7 +21,9 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/stack/stack.h"
 
-enum { USUAL = 4096 }; /* bytes: what takes more is written once more, where there is room for all */
+enum {
+	USUAL = 4096
+}; /* bytes: what takes more is written once more, where there is room for all */
 
 struct nesting {
 	uint32_t *depth;
@@ -68,7 +70,8 @@ static size_t fill_call(struct event_call *event, size_t room, const struct call
 	event->pad = 0;
 	memcpy(words, stack->frames, stack->nframes * sizeof(*words));
 	words += stack->nframes;
-	out = (struct codec_out){ .words = words, .size = words_left(event, words, room),
+	out = (struct codec_out){ .words = words,
+				  .size = words_left(event, words, room),
 				  .rule = &payload_rule };
 	codec_put_args(&out, call->verb, call->args, DIR_IN);
 	if (out.cut)
@@ -124,8 +127,10 @@ static size_t fill_return(struct event_return *event, size_t room, const struct 
 			  uint64_t ret, int error, bool *ret_cut)
 {
 	uint64_t *words = (uint64_t *)(event + 1);
-	struct codec_out out = { .words = words, .size = words_left(event, words, room),
-				 .ret = (int64_t)ret, .rule = &payload_rule };
+	struct codec_out out = { .words = words,
+				 .size = words_left(event, words, room),
+				 .ret = (int64_t)ret,
+				 .rule = &payload_rule };
 
 	record_head(&event->head, EVENT_RETURN, record_ticks());
 	event->call_seq = call->seq;

@@ -31,8 +31,7 @@ static bool wants_verb(enum verb verb)
 
 static bool wants_device(const struct ibv_context *context)
 {
-	return !*recorder.filter->device ||
-	       !strcmp(context->device->name, recorder.filter->device);
+	return !*recorder.filter->device || !strcmp(context->device->name, recorder.filter->device);
 }
 
 enum { NUMBERS = 1 << 24 }; /* of queue pairs */
@@ -93,7 +92,8 @@ static void choose(const struct ibv_qp *qp)
 	made++;
 	if (!c)
 		return;
-	if (has(filter->nths, filter->nnths, made) || filter->qp_types & session_qp_type(qp->qp_type))
+	if (has(filter->nths, filter->nnths, made) ||
+	    filter->qp_types & session_qp_type(qp->qp_type))
 		atomic_fetch_or_explicit(&c->bits[number / 64], bit, memory_order_relaxed);
 	else
 		atomic_fetch_and_explicit(&c->bits[number / 64], ~bit, memory_order_relaxed);
@@ -120,8 +120,8 @@ static bool wants_qp(const struct ibv_context *context, uint32_t number)
 		return true;
 	c = filter->nnths || filter->qp_types ? chosen_find(context) : NULL;
 	number %= NUMBERS;
-	return c && atomic_load_explicit(&c->bits[number / 64], memory_order_relaxed) >>
-			    number % 64 & 1;
+	return c &&
+	       atomic_load_explicit(&c->bits[number / 64], memory_order_relaxed) >> number % 64 & 1;
 }
 
 static bool wants_queue(enum verb verb, const void *queue)
@@ -178,8 +178,7 @@ bool filter_takes_call(enum verb verb)
 
 bool filter_takes_post(enum verb verb, const void *queue)
 {
-	return taken(wants_verb(verb) && wants_queue(verb, queue) &&
-		     wants_number(&recorder.posts));
+	return taken(wants_verb(verb) && wants_queue(verb, queue) && wants_number(&recorder.posts));
 }
 
 bool filter_takes_poll(void)

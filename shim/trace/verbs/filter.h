@@ -13,7 +13,7 @@
 /* A control verb. What makes, changes or ends an object is always taken. */
 bool filter_takes_call(enum verb verb);
 
-/* A queue pair was made: is it one of those that the filter names by place or type? NULL is none. */
+/* A queue pair was made: does the filter choose it by its place or type? Accepts NULL. */
 void filter_made_qp(const struct ibv_qp *qp);
 
 /* A post to @queue, of the kind that @verb posts to. */

@@ -25,7 +25,8 @@ void payload_qp(const struct call *call, const struct ibv_qp *qp)
 
 	if (payload_on && qp)
 		endpoints_add_qp(qp, &attr->cap, attr->sq_sig_all,
-				 qp->qp_type != IBV_QPT_XRC_RECV && qp->qp_type != IBV_QPT_XRC_SEND);
+				 qp->qp_type != IBV_QPT_XRC_RECV &&
+					 qp->qp_type != IBV_QPT_XRC_SEND);
 	errno = saved;
 }
 
@@ -37,8 +38,8 @@ void payload_qp_ex(const struct call *call, const struct ibv_qp *qp)
 	if (payload_on && qp)
 		endpoints_add_qp(qp, &attr->cap, attr->sq_sig_all,
 				 qp->qp_type != IBV_QPT_XRC_RECV &&
-				 qp->qp_type != IBV_QPT_XRC_SEND &&
-				 !(attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE));
+					 qp->qp_type != IBV_QPT_XRC_SEND &&
+					 !(attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE));
 	errno = saved;
 }
 
@@ -140,7 +141,7 @@ void hook_destroy_wq(const struct call *call, int ret)
 	destroyed(call, ret);
 }
 
-/* Zero-based addresses begin at 0 for those who are remote; what they do here devices disagree on. */
+/* Remote peers see zero-based addresses from 0; devices disagree on what local ones mean. */
 static void registered(const struct call *call, const struct ibv_mr *mr, uint64_t iova,
 		       uint64_t access)
 {
@@ -211,7 +212,8 @@ void hook_rereg_mr(const struct call *call, int ret)
 		return;
 	if (ret)
 		keys_remove(mr);
-	else if (call->args[1] & IBV_REREG_MR_CHANGE_ACCESS && call->args[5] & IBV_ACCESS_ZERO_BASED)
+	else if (call->args[1] & IBV_REREG_MR_CHANGE_ACCESS &&
+		 call->args[5] & IBV_ACCESS_ZERO_BASED)
 		keys_remove(mr);
 	else if (call->args[1] & IBV_REREG_MR_CHANGE_TRANSLATION)
 		keys_add(mr, (uint64_t)(uintptr_t)mr->addr, mr->addr, mr->length);

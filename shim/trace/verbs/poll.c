@@ -143,8 +143,8 @@ int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 }
 
 static inline __attribute__((always_inline)) void
-write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uint8_t flags,
-	    int ret, const struct ibv_wc *wc, const struct event_wc_extra *extra)
+write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uint8_t flags, int ret,
+	    const struct ibv_wc *wc, const struct event_wc_extra *extra)
 {
 	fill(event, cq, ret, !!wc);
 	event->head.flags |= (uint8_t)(flags | (extra ? EVENT_EXTRA : 0));
@@ -155,12 +155,12 @@ write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uin
 	record_commit(&event->head, bytes / 8);
 }
 
-static inline __attribute__((always_inline)) void
-write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
-	  const struct event_wc_extra *extra)
+static inline __attribute__((always_inline)) void write_one(const struct ibv_cq *cq, uint8_t flags,
+							    int ret, const struct ibv_wc *wc,
+							    const struct event_wc_extra *extra)
 {
-	size_t bytes = sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) +
-		       (extra ? sizeof(*extra) : 0);
+	size_t bytes =
+		sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) + (extra ? sizeof(*extra) : 0);
 	bool left_out = __builtin_expect(recorder.filter != NULL, 0) && wc &&
 			!filter_takes_completion(cq, filter_takes_poll(), wc);
 	struct event_poll *event = left_out ? NULL : record_reserve(bytes);

@@ -108,10 +108,12 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 		poll_write_one(ibv_cq_ex_to_cq(cq), EVENT_NEXT, -ret, NULL, NULL);
 }
 
+/* clang-format off */
 #define EACH_SLOT(_)                                                                    \
 	_(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7) _(8) _(9) _(10) _(11) _(12) _(13) _(14) \
 	_(15) _(16) _(17) _(18) _(19) _(20) _(21) _(22) _(23) _(24) _(25) _(26) _(27)   \
 	_(28) _(29) _(30) _(31)
+/* clang-format on */
 
 #define FUNCTIONS(i)                                                                   \
 	static int start_poll_##i(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr) \
@@ -134,20 +136,27 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 EACH_SLOT(FUNCTIONS)
 
 #define START(i) start_poll_##i,
-#define NEXT(i) next_poll_##i,
+#define NEXT(i)  next_poll_##i,
 static start_poll_fn *const our_start[SLOTS] = { EACH_SLOT(START) };
 static next_poll_fn *const our_next[SLOTS] = { EACH_SLOT(NEXT) };
 
 /* What the program asked for, and the provider has a function for. */
-static unsigned int extras_of(const struct ibv_cq_ex *cq, uint64_t wc_flags)
+static unsigned int find_extras(const struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
-	return (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->read_completion_ts ?
-		WC_TIMESTAMP : 0) |
-	       (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK &&
-		cq->read_completion_wallclock_ns ? WC_WALLCLOCK : 0) |
-	       (wc_flags & IBV_WC_EX_WITH_CVLAN && cq->read_cvlan ? WC_CVLAN : 0) |
-	       (wc_flags & IBV_WC_EX_WITH_FLOW_TAG && cq->read_flow_tag ? WC_FLOW_TAG : 0) |
-	       (wc_flags & IBV_WC_EX_WITH_TM_INFO && cq->read_tm_info ? WC_TM : 0);
+	unsigned int extras = 0;
+
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->read_completion_ts)
+		extras |= WC_TIMESTAMP;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK &&
+	    cq->read_completion_wallclock_ns)
+		extras |= WC_WALLCLOCK;
+	if (wc_flags & IBV_WC_EX_WITH_CVLAN && cq->read_cvlan)
+		extras |= WC_CVLAN;
+	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG && cq->read_flow_tag)
+		extras |= WC_FLOW_TAG;
+	if (wc_flags & IBV_WC_EX_WITH_TM_INFO && cq->read_tm_info)
+		extras |= WC_TM;
+	return extras;
 }
 
 static int patch(struct ibv_cq_ex *cq, unsigned int extras)
@@ -160,8 +169,8 @@ static int patch(struct ibv_cq_ex *cq, unsigned int extras)
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *s = &slots[i];
 
-		if (s->start && (s->start != cq->start_poll || s->next != cq->next_poll ||
-				 s->extras != extras))
+		if (s->start &&
+		    (s->start != cq->start_poll || s->next != cq->next_poll || s->extras != extras))
 			continue;
 		*s = (struct slot){ cq->start_poll, cq->next_poll, extras };
 		cq->start_poll = our_start[i];
@@ -176,7 +185,7 @@ int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	int err;
 
 	recording_lock();
-	err = patch(cq, extras_of(cq, wc_flags));
+	err = patch(cq, find_extras(cq, wc_flags));
 	recording_unlock();
 	return err;
 }

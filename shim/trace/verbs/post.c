@@ -20,15 +20,18 @@
 #include <string.h>
 
 enum {
-	WR_BYTES = 1024,          /* more than one work request takes */
+	WR_BYTES = 1024, /* more than one work request takes */
 	PART_BYTES = 16 << 10,
 	SGES = EVENT_POST_SGES,
 	LIST_MAX = EVENT_POST_WRS,
 };
 
 _Static_assert(sizeof(struct event_wr) + sizeof(struct event_rdma) + sizeof(struct event_atomic) +
-	       sizeof(struct event_ud) + 8 + sizeof(struct event_bind) + sizeof(struct event_tso) +
-	       sizeof(struct event_odd) + SGES * sizeof(struct event_sge) <= WR_BYTES, "WR_BYTES");
+			       sizeof(struct event_ud) + 8 + sizeof(struct event_bind) +
+			       sizeof(struct event_tso) + sizeof(struct event_odd) +
+			       SGES * sizeof(struct event_sge) <=
+		       WR_BYTES,
+	       "WR_BYTES");
 _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as they are");
 
 /* Each post goes through these: as a call one would cost a tenth of what the rest does. */
@@ -83,9 +86,9 @@ static char *put_atomic(char *at, struct event_wr *wr, const struct ibv_send_wr 
 
 static char *put_ud(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
 {
-	*(struct event_ud *)at = (struct event_ud){ (uint64_t)(uintptr_t)from->wr.ud.ah,
-						    from->wr.ud.remote_qpn,
-						    from->wr.ud.remote_qkey };
+	*(struct event_ud *)at =
+		(struct event_ud){ (uint64_t)(uintptr_t)from->wr.ud.ah, from->wr.ud.remote_qpn,
+				   from->wr.ud.remote_qkey };
 	wr->parts |= WR_UD;
 	return at + sizeof(struct event_ud);
 }
@@ -94,9 +97,12 @@ static char *put_bind(char *at, struct event_wr *wr, const struct ibv_send_wr *f
 {
 	const struct ibv_mw_bind_info *info = &from->bind_mw.bind_info;
 
-	*(struct event_bind *)at = (struct event_bind){
-		(uint64_t)(uintptr_t)from->bind_mw.mw, (uint64_t)(uintptr_t)info->mr, info->addr,
-		info->length, from->bind_mw.rkey, info->mw_access_flags };
+	*(struct event_bind *)at = (struct event_bind){ (uint64_t)(uintptr_t)from->bind_mw.mw,
+							(uint64_t)(uintptr_t)info->mr,
+							info->addr,
+							info->length,
+							from->bind_mw.rkey,
+							info->mw_access_flags };
 	wr->parts |= WR_BIND;
 	return at + sizeof(struct event_bind);
 }
@@ -202,16 +208,16 @@ INLINE char *put_send_as(char *at, const struct ibv_qp *qp, const struct ibv_sen
 	return put_sges(at, from->sg_list, nsge);
 }
 
-static __attribute__((noinline, cold)) char *
-put_odd_send(char *at, const struct ibv_qp *qp, const struct ibv_send_wr *from)
+static __attribute__((noinline, cold)) char *put_odd_send(char *at, const struct ibv_qp *qp,
+							  const struct ibv_send_wr *from)
 {
 	return put_send_as(at, qp, from, true);
 }
 
 INLINE char *put_send(char *at, const struct ibv_qp *qp, const struct ibv_send_wr *from)
 {
-	return __builtin_expect(is_odd(from), 0) ? put_odd_send(at, qp, from) :
-						   put_send_as(at, qp, from, false);
+	return __builtin_expect(is_odd(from), 0) ? put_odd_send(at, qp, from)
+						 : put_send_as(at, qp, from, false);
 }
 
 INLINE char *put_recv(char *at, const struct ibv_recv_wr *from)
@@ -253,7 +259,7 @@ struct list {
 	struct post *post;
 	struct event_post *event; /* NULL: it found no room */
 	char *at;
-	unsigned int before;      /* requests in earlier events */
+	unsigned int before; /* requests in earlier events */
 };
 
 static inline struct list list_begin(struct post *post, struct event_post *event)
@@ -344,8 +350,8 @@ INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 }
 
 /* Where recorder.special is set: the filter may leave it out, and payload comes before it. */
-static __attribute__((noinline)) bool
-begin_special_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr)
+static __attribute__((noinline)) bool begin_special_send(struct post *post, const struct ibv_qp *qp,
+							 const struct ibv_send_wr *wr)
 {
 	bool taken = !recorder.filter || filter_takes_post(VERB_post_send, qp);
 	uint16_t site = taken ? site_of(post->list.frame) : 0; /* before the payload */
@@ -366,25 +372,25 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 }
 
 /* The verb itself; @refused takes back what was remembered for payload. */
-#define POST(verb, queue_t, wr_t, begin, begin_special, refused)                                  \
-	int verb(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad, verb##_fn *next,      \
-		 const void *const *frame)                                                        \
-	{                                                                                         \
-		struct post post;                                                                 \
-		bool on;                                                                          \
-		int ret;                                                                          \
-                                                                                                  \
-		if (!record_ready())                                                              \
-			return next(queue, wr, bad);                                              \
-		wr_list_init(&post.list, frame);                                                          \
-		on = __builtin_expect(recorder.special, 0) ? begin_special : begin;               \
-		ret = next(queue, wr, bad);                                                       \
-		if (__builtin_expect(ret && payload_on, 0))                                       \
-			refused(&post.list, queue, bad ? *bad : NULL);                                 \
-		if (on)                                                                           \
-			post_end(&post, ret, ret && bad ? *bad : NULL);                           \
-		wr_list_fini(&post.list);                                                                 \
-		return ret;                                                                       \
+#define POST(verb, queue_t, wr_t, begin, begin_special, refused)                             \
+	int verb(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad, verb##_fn *next, \
+		 const void *const *frame)                                                   \
+	{                                                                                    \
+		struct post post;                                                            \
+		bool on;                                                                     \
+		int ret;                                                                     \
+                                                                                             \
+		if (!record_ready())                                                         \
+			return next(queue, wr, bad);                                         \
+		wr_list_init(&post.list, frame);                                             \
+		on = __builtin_expect(recorder.special, 0) ? begin_special : begin;          \
+		ret = next(queue, wr, bad);                                                  \
+		if (__builtin_expect(ret && payload_on, 0))                                  \
+			refused(&post.list, queue, bad ? *bad : NULL);                       \
+		if (on)                                                                      \
+			post_end(&post, ret, ret &&bad ? *bad : NULL);                       \
+		wr_list_fini(&post.list);                                                    \
+		return ret;                                                                  \
 	}
 
 POST(post_send, ibv_qp, ibv_send_wr, begin_send(&post, queue, wr, site_of(frame), false),
@@ -449,9 +455,8 @@ INLINE bool begin_built(struct post *post, uint16_t verb, const struct ibv_qp *q
 	return true;
 }
 
-static __attribute__((noinline)) bool begin_special_built(struct post *post, uint16_t verb,
-							  const struct ibv_qp *qp,
-							  struct builder *b)
+static __attribute__((noinline)) bool
+begin_special_built(struct post *post, uint16_t verb, const struct ibv_qp *qp, struct builder *b)
 {
 	bool taken = !recorder.filter || filter_takes_post(verb, qp);
 	uint16_t site = taken ? site_of(post->list.frame) : 0;
@@ -462,9 +467,9 @@ static __attribute__((noinline)) bool begin_special_built(struct post *post, uin
 
 bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, struct builder *b)
 {
-	return __builtin_expect(recorder.special, 0) ?
-		       begin_special_built(post, (uint16_t)verb, qp, b) :
-		       begin_built(post, (uint16_t)verb, qp, b, site_of(post->list.frame), false);
+	return __builtin_expect(recorder.special, 0)
+		       ? begin_special_built(post, (uint16_t)verb, qp, b)
+		       : begin_built(post, (uint16_t)verb, qp, b, site_of(post->list.frame), false);
 }
 
 void post_fail(const struct post *post, int ret, const void *bad)

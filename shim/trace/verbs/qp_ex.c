@@ -59,8 +59,10 @@ static inline struct event_wr *begin(const struct ibv_qp_ex *qp, struct builder 
 
 	if (!wr)
 		return NULL;
-	*wr = (struct event_wr){ .wr_id = qp->wr_id, .opcode = (uint8_t)opcode,
-				 .flags = (uint8_t)qp->wr_flags, .imm = imm };
+	*wr = (struct event_wr){ .wr_id = qp->wr_id,
+				 .opcode = (uint8_t)opcode,
+				 .flags = (uint8_t)qp->wr_flags,
+				 .imm = imm };
 	if (__builtin_expect(qp->wr_flags > 255, 0))
 		put_odd(b, wr, qp->wr_flags, 0);
 	return wr;
@@ -132,8 +134,8 @@ static void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_
 			      const void *data)
 {
 	struct builder *b = builder_find(qp);
-	struct event_wr *wr = b ? begin_rdma(qp, b, IBV_WR_ATOMIC_WRITE, 0, rkey, remote_addr) :
-				  NULL;
+	struct event_wr *wr =
+		b ? begin_rdma(qp, b, IBV_WR_ATOMIC_WRITE, 0, rkey, remote_addr) : NULL;
 	struct event_sge *sge;
 
 	if (!wr)
@@ -160,9 +162,13 @@ static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint3
 	struct event_wr *wr = b ? begin(qp, b, IBV_WR_BIND_MW, 0) : NULL;
 
 	if (wr)
-		*(struct event_bind *)builder_part(b, wr, WR_BIND) = (struct event_bind){
-			(uint64_t)(uintptr_t)mw, (uint64_t)(uintptr_t)info->mr, info->addr,
-			info->length, rkey, info->mw_access_flags };
+		*(struct event_bind *)builder_part(b, wr, WR_BIND) =
+			(struct event_bind){ (uint64_t)(uintptr_t)mw,
+					     (uint64_t)(uintptr_t)info->mr,
+					     info->addr,
+					     info->length,
+					     rkey,
+					     info->mw_access_flags };
 }
 
 static void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_t hdr_sz, uint16_t mss)
@@ -305,6 +311,7 @@ static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
 }
 
 /* name, the flag that asks for it (0: it is always there), parameters, arguments, what is noted */
+/* clang-format off */
 #define BUILDER_VERBS(_, i)                                                                       \
 	_(i, wr_start, 0, (struct ibv_qp_ex *qp), (qp), note_start(qp))                           \
 	_(i, wr_abort, 0, (struct ibv_qp_ex *qp), (qp),                                           \
@@ -369,6 +376,7 @@ enum {
 	OP_wr_flush,
 	OPS,
 };
+/* clang-format on */
 
 static void *originals[OPS][SLOTS];
 
@@ -381,24 +389,23 @@ static void *originals[OPS][SLOTS];
 		ORIGINAL(name, i) args;       \
 	}
 
-#define FUNCTIONS(i)                                                    \
-	BUILDER_VERBS(V, i)                                             \
-	static int wr_complete_##i(struct ibv_qp_ex *qp)                \
-	{                                                               \
-		return complete(qp, ORIGINAL(wr_complete, i),           \
-				__builtin_frame_address(0));            \
-	}                                                               \
-	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,    \
-				 size_t length, uint8_t type, uint8_t level)            \
-	{                                                                               \
-		note_flush(qp, rkey, addr, length, type, level);                        \
-		((wr_flush_fn *)originals[OP_wr_flush][i])(qp, rkey, addr, length, type, \
-							   level);                      \
+#define FUNCTIONS(i)                                                                             \
+	BUILDER_VERBS(V, i)                                                                      \
+	static int wr_complete_##i(struct ibv_qp_ex *qp)                                         \
+	{                                                                                        \
+		return complete(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0));       \
+	}                                                                                        \
+	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,             \
+				 size_t length, uint8_t type, uint8_t level)                     \
+	{                                                                                        \
+		note_flush(qp, rkey, addr, length, type, level);                                 \
+		((wr_flush_fn *)originals[OP_wr_flush][i])(qp, rkey, addr, length, type, level); \
 	}
 
 EACH_SLOT(FUNCTIONS)
 #undef V
 
+/* clang-format off */
 static void *const ours[OPS][SLOTS] = {
 #define V(i, name, flag, params, args, noted) [OP_##name] = SLOT_NAMES(name),
 	BUILDER_VERBS(V, 0)
@@ -418,6 +425,7 @@ static const struct {
 	[OP_wr_complete] = { offsetof(struct ibv_qp_ex, wr_complete), 0 },
 	[OP_wr_flush] = { FLUSH_OFFSET, WITH_FLUSH },
 };
+/* clang-format on */
 
 /* In the first struct ibv_qp_ex; what came later may be the provider's own data. */
 static bool was_always_there(int op)
@@ -427,8 +435,8 @@ static bool was_always_there(int op)
 
 static bool may_touch(int op, uint64_t asked)
 {
-	return asked == QP_EX_UNKNOWN ? was_always_there(op) :
-					!ops_info[op].flag || (asked & ops_info[op].flag);
+	return asked == QP_EX_UNKNOWN ? was_always_there(op)
+				      : !ops_info[op].flag || (asked & ops_info[op].flag);
 }
 
 static void **pointer(struct ibv_qp_ex *qp, int op)
@@ -450,8 +458,9 @@ static int patch(struct ibv_qp_ex *qp, uint64_t asked)
 	int slots[OPS];
 
 	for (int op = 0; op < OPS; op++) {
-		slots[op] = may_touch(op, asked) ?
-			slots_find(originals[op], ours[op], *pointer(qp, op)) : -ENOENT;
+		slots[op] = may_touch(op, asked)
+				    ? slots_find(originals[op], ours[op], *pointer(qp, op))
+				    : -ENOENT;
 		if (slots[op] == -ENOSPC)
 			return -ENOSPC;
 	}

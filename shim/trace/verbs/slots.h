@@ -14,7 +14,10 @@ enum { SLOTS = 8 };
 #define EACH_SLOT(_) _(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7)
 
 /* For tables of ours: SLOT_NAMES(f) is f_0, f_1, ... */
-#define SLOT_NAMES(f) { f##_0, f##_1, f##_2, f##_3, f##_4, f##_5, f##_6, f##_7 }
+#define SLOT_NAMES(f)                                                  \
+	{                                                              \
+		f##_0, f##_1, f##_2, f##_3, f##_4, f##_5, f##_6, f##_7 \
+	}
 
 /*
  * Which of @ours is to stand for @at; -ENOENT: nothing is to be done, it is

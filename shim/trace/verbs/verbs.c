@@ -88,30 +88,30 @@ static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
 static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 
 /* Those of providers have the arguments that matter where the verbs have them. */
-#define hook_mlx5dv_open_device hook_open_device
-#define hook_mlx5dv_create_cq hook_create_cq_ex
-#define hook_mlx5dv_create_qp hook_create_qp_ex
-#define hook_mlx5dv_create_wq hook_create_wq
-#define hook_mlx5dv_alloc_dm hook_alloc_dm
-#define hook_mlx4dv_create_qp hook_create_qp_ex
+#define hook_mlx5dv_open_device     hook_open_device
+#define hook_mlx5dv_create_cq       hook_create_cq_ex
+#define hook_mlx5dv_create_qp       hook_create_qp_ex
+#define hook_mlx5dv_create_wq       hook_create_wq
+#define hook_mlx5dv_alloc_dm        hook_alloc_dm
+#define hook_mlx4dv_create_qp       hook_create_qp_ex
 #define hook_efadv_create_driver_qp hook_create_qp
-#define hook_efadv_create_qp_ex hook_create_qp_ex
-#define hook_efadv_create_cq hook_create_cq_ex
+#define hook_efadv_create_qp_ex     hook_create_qp_ex
+#define hook_efadv_create_cq        hook_create_cq_ex
 
 #include "gen/wrappers_gen.h"
 
 /* A slot exists only where the provider's structure reaches so far. */
-#define PATCH_VCTX(slot, verb)                                                            \
+#define PATCH_VCTX(slot, verb)                                                                \
 	if (vctx->sz >= sizeof(*vctx) - offsetof(struct verbs_context, slot) && vctx->slot && \
 	    vctx->slot != vctx_##verb) {                                                      \
 		saved->vctx.slot = vctx->slot;                                                \
 		vctx->slot = vctx_##verb;                                                     \
 	}
 
-#define PATCH_OPS(slot, verb)                                          \
-	if (context->ops.slot && context->ops.slot != ops_##verb) {    \
-		saved->ops.slot = context->ops.slot;                   \
-		context->ops.slot = ops_##verb;                        \
+#define PATCH_OPS(slot, verb)                                       \
+	if (context->ops.slot && context->ops.slot != ops_##verb) { \
+		saved->ops.slot = context->ops.slot;                \
+		context->ops.slot = ops_##verb;                     \
 	}
 
 static int patch(struct ibv_context *context, struct context_next *saved)
@@ -160,8 +160,8 @@ static void snapshot(struct ibv_context *context)
 
 	recorder.ours = EVENT_OURS;
 	if (!ibv_query_device_ex(context, NULL, &attr_ex))
-		ports = attr_ex.phys_port_cnt_ex ? (int)attr_ex.phys_port_cnt_ex :
-						   attr_ex.orig_attr.phys_port_cnt;
+		ports = attr_ex.phys_port_cnt_ex ? (int)attr_ex.phys_port_cnt_ex
+						 : attr_ex.orig_attr.phys_port_cnt;
 	else if (!ibv_query_device(context, &attr))
 		ports = attr.phys_port_cnt;
 	for (int i = 1; i <= ports && i <= UINT8_MAX; i++)

@@ -20,24 +20,24 @@ typedef int memcpy_from_dm_fn(void *, struct ibv_dm *, uint64_t, size_t);
 
 static void *post_recvs[SLOTS], *memcpy_to_dm[SLOTS], *memcpy_from_dm[SLOTS];
 
-#define FUNCTIONS(i)                                                                         \
-	static int post_recv_##i(struct ibv_wq *wq, struct ibv_recv_wr *wr,                  \
-				 struct ibv_recv_wr **bad)                                   \
-	{                                                                                    \
-		return post_wq_recv(wq, wr, bad, (post_wq_recv_fn *)post_recvs[i],           \
-				    __builtin_frame_address(0));                             \
-	}                                                                                    \
-	static int memcpy_to_dm_##i(struct ibv_dm *dm, uint64_t offset, const void *addr,    \
-				    size_t length)                                           \
-	{                                                                                    \
-		return dm_memcpy_to_dm((memcpy_to_dm_fn *)memcpy_to_dm[i], dm, offset, addr, \
-				       length);                                              \
-	}                                                                                    \
-	static int memcpy_from_dm_##i(void *addr, struct ibv_dm *dm, uint64_t offset,        \
-				      size_t length)                                         \
-	{                                                                                    \
-		return dm_memcpy_from_dm((memcpy_from_dm_fn *)memcpy_from_dm[i], addr, dm,   \
-					 offset, length);                                    \
+#define FUNCTIONS(i)                                                                               \
+	static int post_recv_##i(struct ibv_wq *wq, struct ibv_recv_wr *wr,                        \
+				 struct ibv_recv_wr **bad)                                         \
+	{                                                                                          \
+		return post_wq_recv(wq, wr, bad, (post_wq_recv_fn *)post_recvs[i],                 \
+				    __builtin_frame_address(0));                                   \
+	}                                                                                          \
+	static int memcpy_to_dm_##i(struct ibv_dm *dm, uint64_t offset, const void *addr,          \
+				    size_t length)                                                 \
+	{                                                                                          \
+		return dm_memcpy_to_dm((memcpy_to_dm_fn *)memcpy_to_dm[i], dm, offset, addr,       \
+				       length);                                                    \
+	}                                                                                          \
+	static int memcpy_from_dm_##i(void *addr, struct ibv_dm *dm, uint64_t offset,              \
+				      size_t length)                                               \
+	{                                                                                          \
+		return dm_memcpy_from_dm((memcpy_from_dm_fn *)memcpy_from_dm[i], addr, dm, offset, \
+					 length);                                                  \
 	}
 
 EACH_SLOT(FUNCTIONS)

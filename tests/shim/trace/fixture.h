@@ -19,12 +19,12 @@
 #include "core/wire/session.h"
 
 /* In a child: what does not hold is said, and ends it. */
-#define HOLDS(cond)                                                               \
-	do {                                                                      \
-		if (!(cond)) {                                                    \
-			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #cond);     \
-			_exit(1);                                                 \
-		}                                                                 \
+#define HOLDS(cond)                                                           \
+	do {                                                                  \
+		if (!(cond)) {                                                \
+			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
+			_exit(1);                                             \
+		}                                                             \
 	} while (0)
 
 static struct session session;

@@ -56,7 +56,8 @@ static struct sock_filter any_sum(void)
 static struct sock_filter any_jump(unsigned int left)
 {
 	static const uint16_t ops[] = { BPF_JEQ, BPF_JGT, BPF_JGE, BPF_JSET };
-	uint8_t jt = (uint8_t)((unsigned int)rand() % left), jf = (uint8_t)((unsigned int)rand() % left);
+	uint8_t jt = (uint8_t)((unsigned int)rand() % left),
+		jf = (uint8_t)((unsigned int)rand() % left);
 
 	if (rand() % 5 == 0)
 		return (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, jt);
@@ -121,8 +122,10 @@ static int kernel_answer(struct sock_filter *code, volatile int *shared)
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
 	if (!pid) {
 		if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, 2, &filter))
-			*shared = syscall(ASKED, args[0], args[1], args[2], args[3], args[4],
-					  args[5]) ? errno : 0;
+			*shared =
+				syscall(ASKED, args[0], args[1], args[2], args[3], args[4], args[5])
+					? errno
+					: 0;
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -11,15 +11,20 @@
 
 static struct ibv_context one, other;
 static struct ibv_cq cq_a = { .context = &one }, cq_b = { .context = &one };
-static const struct ibv_qp_cap cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2,
-				       .max_recv_sge = 2 };
+static const struct ibv_qp_cap cap = {
+	.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2
+};
 static const struct ibv_srq_attr srq_attr = { .max_wr = 8, .max_sge = 2 };
 
 static struct ibv_qp qp_of(struct ibv_context *context, uint32_t number, struct ibv_cq *cq,
 			   struct ibv_srq *srq)
 {
-	return (struct ibv_qp){ .context = context, .qp_num = number, .send_cq = cq, .recv_cq = cq,
-				.srq = srq, .qp_type = IBV_QPT_RC };
+	return (struct ibv_qp){ .context = context,
+				.qp_num = number,
+				.send_cq = cq,
+				.recv_cq = cq,
+				.srq = srq,
+				.qp_type = IBV_QPT_RC };
 }
 
 static void put(struct queue *queue, uint64_t wr_id)

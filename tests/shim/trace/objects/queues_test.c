@@ -15,7 +15,10 @@ static const unsigned int RECV = 1u << PAYLOAD_RECV;
 
 static struct request request(uint64_t wr_id, uint64_t at)
 {
-	return (struct request){ .wr_id = wr_id, .kind = PAYLOAD_RECV, .total = 64, .nspans = 1,
+	return (struct request){ .wr_id = wr_id,
+				 .kind = PAYLOAD_RECV,
+				 .total = 64,
+				 .nspans = 1,
 				 .spans = { { at, 64 } } };
 }
 

@@ -15,10 +15,12 @@
 
 static struct ibv_context context;
 static struct ibv_cq cq = { .context = &context };
-static struct ibv_qp qp = { .context = &context, .qp_num = 5, .send_cq = &cq, .recv_cq = &cq,
-			    .qp_type = IBV_QPT_RC };
-static const struct ibv_qp_cap cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2,
-				       .max_recv_sge = 2 };
+static struct ibv_qp qp = {
+	.context = &context, .qp_num = 5, .send_cq = &cq, .recv_cq = &cq, .qp_type = IBV_QPT_RC
+};
+static const struct ibv_qp_cap cap = {
+	.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2
+};
 
 static int begin(void **state)
 {
@@ -58,7 +60,8 @@ static void more_elements_than_there_can_be_are_not_read(void **state)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *two = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_sge *last = (void *)(two + page - sizeof(*last));
-	struct ibv_send_wr wr = { .sg_list = last, .num_sge = INT32_MAX,
+	struct ibv_send_wr wr = { .sg_list = last,
+				  .num_sge = INT32_MAX,
 				  .opcode = IBV_WR_RDMA_READ };
 	struct ibv_recv_wr recv = { .sg_list = last, .num_sge = INT32_MAX };
 	struct wr_list list;

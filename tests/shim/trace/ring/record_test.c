@@ -46,10 +46,12 @@ static inline __attribute__((always_inline)) void step(bool on)
 {
 	if (on)
 		__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq;"
-				 "lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+				 "lea 128(%%rsp), %%rsp" ::
+					 : "cc", "memory");
 	else
 		__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq;"
-				 "lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+				 "lea 128(%%rsp), %%rsp" ::
+					 : "cc", "memory");
 }
 
 /* What is in the ring since the last time: numbers of all posts, as decimal digits. */
@@ -98,8 +100,8 @@ static void step_body(void)
 		kept += !lost;
 		HOLDS(atomic_load(&ring.head->in_handlers) == dropped);
 		/* before, behind, and not at all, but then that is counted */
-		HOLDS(lost ? lost == 2 && posts == 1 : posts == 123 || posts == 231 ||
-			     (posts == 1 && steps < target));
+		HOLDS(lost ? lost == 2 && posts == 1
+			   : posts == 123 || posts == 231 || (posts == 1 && steps < target));
 	} while (steps >= target);
 	HOLDS(target > 50 && kept > 50);
 }

@@ -24,14 +24,16 @@ static void agree(const void *address)
 	assert_int_equal(one.info.dlpi_phnum, other.info.dlpi_phnum);
 	/* one of them may end with its last page */
 	assert_int_equal(one.start, other.start);
-	assert_true(one.end <= (other.end + 4095) / 4096 * 4096 && other.end <= (one.end + 4095) / 4096 * 4096);
+	assert_true(one.end <= (other.end + 4095) / 4096 * 4096 &&
+		    other.end <= (one.end + 4095) / 4096 * 4096);
 }
 
 static int agree_on_each(struct dl_phdr_info *info, size_t size, void *n)
 {
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC && strncmp(info->dlpi_name, "linux-", 6)) {
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC &&
+		    strncmp(info->dlpi_name, "linux-", 6)) {
 			agree((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 			++*(int *)n;
 		}

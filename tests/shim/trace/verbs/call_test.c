@@ -124,8 +124,8 @@ static void create_body(void)
 	outs = (const uint64_t *)(back + 1);
 	used = codec_visit(outs, back->nouts, info, &(struct codec_visitor){ 0 });
 	HOLDS(used > 0);
-	HOLDS(look(outs + used, back->nouts - (size_t)used, &object_infos[OBJECT_cq], "cqe").value ==
-	      77);
+	HOLDS(look(outs + used, back->nouts - (size_t)used, &object_infos[OBJECT_cq], "cqe")
+		      .value == 77);
 }
 
 static void creation_has_arguments_by_mask_stack_and_new_object(void **state)
@@ -157,7 +157,9 @@ static void failure_keeps_errno_and_gives_nothing_out(void **state)
 static void short_body(void)
 {
 	const struct struct_info *info = &verb_infos[VERB_query_port].args;
-	struct { struct ibv_port_attr attr; } port;
+	struct {
+		struct ibv_port_attr attr;
+	} port;
 	const struct event_return *back;
 	const uint64_t *outs;
 	struct ring ring;

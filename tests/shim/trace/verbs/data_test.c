@@ -79,8 +79,11 @@ static void begin(uint64_t ring_bytes, enum session_on_full on_full)
 static int send_one(uint64_t wr_id)
 {
 	struct ibv_sge sge = { .addr = 0x1000, .length = 64, .lkey = 7 };
-	struct ibv_send_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1,
-				  .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr wr = { .wr_id = wr_id,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED };
 	struct ibv_send_wr *bad;
 
 	return ibv_post_send(&qp, &wr, &bad);
@@ -167,9 +170,11 @@ static void failed_post_does_not_look_at_what_was_posted(void **state)
 
 static void rdma_body(void)
 {
-	struct ibv_send_wr wr = { .wr_id = 9, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+	struct ibv_send_wr wr = { .wr_id = 9,
+				  .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 				  .imm_data = htobe32(0x11223344),
-				  .wr.rdma = { .remote_addr = 0xabc0, .rkey = 77 } }, *bad;
+				  .wr.rdma = { .remote_addr = 0xabc0, .rkey = 77 } },
+			   *bad;
 	struct ring ring;
 	const struct event_post *post;
 	const struct event_wr *got;

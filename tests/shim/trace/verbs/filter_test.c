@@ -66,7 +66,10 @@ static void nth_queue_pair_is_known_by_context_and_number(void **state)
 
 static void type_body(void)
 {
-	struct session_filter filter = { .on = 1, .some_qps = 1, .nqps = 1, .qps = { 99 },
+	struct session_filter filter = { .on = 1,
+					 .some_qps = 1,
+					 .nqps = 1,
+					 .qps = { 99 },
 					 .qp_types = session_qp_type(IBV_QPT_UD) |
 						     session_qp_type(IBV_QPT_DRIVER) };
 	struct ibv_qp rc, ud, driver, number;
@@ -88,8 +91,9 @@ static void types_and_numbers_add_up(void **state)
 
 static void whole_body(void)
 {
-	struct session_filter filter = { .on = 1, .some_qps = 1, .nqps = 1, .qps = { 7 },
-					 .device = "a" };
+	struct session_filter filter = {
+		.on = 1, .some_qps = 1, .nqps = 1, .qps = { 7 }, .device = "a"
+	};
 	struct ibv_wq wq_a = { .context = &a, .wq_num = 3 }, wq_b = { .context = &b };
 	struct ibv_srq srq_a = { .context = &a }, srq_b = { .context = &b };
 

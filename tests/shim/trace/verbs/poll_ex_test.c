@@ -38,11 +38,11 @@ static void end_poll(struct ibv_cq_ex *cq)
 	errno = ERANGE;
 }
 
-#define READER(type, name, value)                       \
-	static type name(struct ibv_cq_ex *cq)          \
-	{                                               \
-		(void)cq;                               \
-		return (type)(value);                   \
+#define READER(type, name, value)              \
+	static type name(struct ibv_cq_ex *cq) \
+	{                                      \
+		(void)cq;                      \
+		return (type)(value);          \
 	}
 READER(enum ibv_wc_opcode, read_opcode, IBV_WC_RECV)
 READER(uint32_t, read_vendor_err, 99)
@@ -82,9 +82,8 @@ static const struct event_wc *completion(const struct event_poll *poll)
 static void extras_body(void)
 {
 	const uint64_t all = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-			     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK |
-			     IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
-			     IBV_WC_EX_WITH_TM_INFO;
+			     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN |
+			     IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO;
 	struct ibv_poll_cq_attr attr = { 0 };
 	struct ibv_cq_ex cq = new_cq();
 	const struct event_wc_extra *extra;
@@ -94,8 +93,7 @@ static void extras_body(void)
 	session_begin(RING_MIN, ON_FULL_WAIT);
 	results[2] = ENOENT;
 	HOLDS(poll_ex_patch(&cq, all) == 0);
-	HOLDS(!ibv_start_poll(&cq, &attr) && !ibv_next_poll(&cq) &&
-	      ibv_next_poll(&cq) == ENOENT);
+	HOLDS(!ibv_start_poll(&cq, &attr) && !ibv_next_poll(&cq) && ibv_next_poll(&cq) == ENOENT);
 	ibv_end_poll(&cq);
 	HOLDS(errno == ERANGE);
 	ring = session_ring(0);

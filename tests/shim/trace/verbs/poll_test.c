@@ -59,7 +59,8 @@ static void poll_of(int n)
 		HOLDS(poll->cq == (uintptr_t)&cq && poll->ret == (int)poll->nwc && poll->nwc);
 		for (uint32_t i = 0; i < poll->nwc; i++, seen++) {
 			fill(&wanted, seen);
-			HOLDS(!memcmp((const struct ibv_wc *)(poll + 1) + i, &wanted, sizeof(wanted)));
+			HOLDS(!memcmp((const struct ibv_wc *)(poll + 1) + i, &wanted,
+				      sizeof(wanted)));
 		}
 	}
 	HOLDS(seen == n);

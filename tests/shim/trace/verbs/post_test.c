@@ -33,7 +33,9 @@ static int take_srq_recv(struct ibv_srq *q, struct ibv_recv_wr *wr, struct ibv_r
 }
 
 static struct ibv_sge sges[3] = { { 0x1001, 2, 3 }, { 0x1004, 5, 6 }, { 0x1007, 8, 9 } };
-static const struct event_sge kept_sges[3] = { { 0x1001, 2, 3 }, { 0x1004, 5, 6 }, { 0x1007, 8, 9 } };
+static const struct event_sge kept_sges[3] = { { 0x1001, 2, 3 },
+					       { 0x1004, 5, 6 },
+					       { 0x1007, 8, 9 } };
 
 /* How it lies behind the event, whatever parts it has. */
 struct kept {
@@ -80,8 +82,11 @@ static void sent(enum ibv_qp_type type, struct ibv_send_wr *wr, const struct kep
 
 static void send_body(void)
 {
-	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_SEND_WITH_INV, .num_sge = 3,
-				  .sg_list = sges, .send_flags = IBV_SEND_SOLICITED,
+	struct ibv_send_wr wr = { .wr_id = 1,
+				  .opcode = IBV_WR_SEND_WITH_INV,
+				  .num_sge = 3,
+				  .sg_list = sges,
+				  .send_flags = IBV_SEND_SOLICITED,
 				  .invalidate_rkey = 0x12 };
 	struct kept kept = { { 1, IBV_WR_SEND_WITH_INV, IBV_SEND_SOLICITED, 3, 0, 0x12 }, "", 0 };
 
@@ -91,9 +96,14 @@ static void send_body(void)
 
 static void atomic_body(void)
 {
-	struct ibv_send_wr wr = { .wr_id = 2, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP, .num_sge = 1,
-				  .sg_list = sges + 1, .wr.atomic = { 0x20, 0x21, 0x22, 0x23 } };
-	struct kept kept = { { 2, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1, WR_RDMA | WR_ATOMIC, 0 }, "", 0 };
+	struct ibv_send_wr wr = { .wr_id = 2,
+				  .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+				  .num_sge = 1,
+				  .sg_list = sges + 1,
+				  .wr.atomic = { 0x20, 0x21, 0x22, 0x23 } };
+	struct kept kept = { { 2, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1, WR_RDMA | WR_ATOMIC, 0 },
+			     "",
+			     0 };
 
 	add(&kept, &(struct event_rdma){ 0x20, 0x23 }, sizeof(struct event_rdma));
 	add(&kept, &(struct event_atomic){ 0x21, 0x22 }, sizeof(struct event_atomic));
@@ -103,8 +113,11 @@ static void atomic_body(void)
 
 static void datagram_body(void)
 {
-	struct ibv_send_wr wr = { .wr_id = 3, .num_sge = 1, .sg_list = sges,
-				  .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = htobe32(0x31),
+	struct ibv_send_wr wr = { .wr_id = 3,
+				  .num_sge = 1,
+				  .sg_list = sges,
+				  .opcode = IBV_WR_SEND_WITH_IMM,
+				  .imm_data = htobe32(0x31),
 				  .wr.ud = { (void *)0x32, 0x33, 0x34 } };
 	struct kept kept = { { 3, IBV_WR_SEND_WITH_IMM, 0, 1, WR_UD, 0x31 }, "", 0 };
 
@@ -115,8 +128,11 @@ static void datagram_body(void)
 
 static void xrc_body(void)
 {
-	struct ibv_send_wr wr = { .wr_id = 4, .opcode = IBV_WR_RDMA_READ, .num_sge = 2,
-				  .sg_list = sges, .wr.rdma = { 0x40, 0x41 },
+	struct ibv_send_wr wr = { .wr_id = 4,
+				  .opcode = IBV_WR_RDMA_READ,
+				  .num_sge = 2,
+				  .sg_list = sges,
+				  .wr.rdma = { 0x40, 0x41 },
 				  .qp_type.xrc.remote_srqn = 0x42 };
 	struct kept kept = { { 4, IBV_WR_RDMA_READ, 0, 2, WR_RDMA | WR_XRC, 0 }, "", 0 };
 
@@ -129,8 +145,12 @@ static void xrc_body(void)
 static void bind_body(void)
 {
 	struct ibv_send_wr wr = {
-		.wr_id = 5, .opcode = IBV_WR_BIND_MW, .num_sge = 1, .sg_list = sges,
-		.bind_mw = { .mw = (void *)0x50, .rkey = 0x51,
+		.wr_id = 5,
+		.opcode = IBV_WR_BIND_MW,
+		.num_sge = 1,
+		.sg_list = sges,
+		.bind_mw = { .mw = (void *)0x50,
+			     .rkey = 0x51,
 			     .bind_info = { (void *)0x52, 0x53, 0x54, IBV_ACCESS_REMOTE_READ } },
 	};
 	struct kept kept = { { 5, IBV_WR_BIND_MW, 0, 0, WR_BIND, 0 }, "", 0 };
@@ -142,7 +162,10 @@ static void bind_body(void)
 
 static void tso_body(void)
 {
-	struct ibv_send_wr wr = { .wr_id = 6, .opcode = IBV_WR_TSO, .num_sge = 1, .sg_list = sges,
+	struct ibv_send_wr wr = { .wr_id = 6,
+				  .opcode = IBV_WR_TSO,
+				  .num_sge = 1,
+				  .sg_list = sges,
 				  .tso = { (void *)0x60, 0x61, 0x62 } };
 	struct kept kept = { { 6, IBV_WR_TSO, 0, 1, WR_TSO, 0 }, "", 0 };
 
@@ -175,11 +198,11 @@ static void srq_recv_body(void)
 
 #define BODIES(B) B(send) B(atomic) B(datagram) B(xrc) B(bind) B(tso) B(recv) B(srq_recv)
 
-#define B(name)                                   \
-	static void name##_is_kept(void **state)  \
-	{                                         \
-		(void)state;                      \
-		in_child(name##_body);            \
+#define B(name)                                  \
+	static void name##_is_kept(void **state) \
+	{                                        \
+		(void)state;                     \
+		in_child(name##_body);           \
 	}
 BODIES(B)
 #undef B

@@ -69,8 +69,9 @@ static size_t flushed;
 static void flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t length, uint8_t type,
 		  uint8_t level)
 {
-	flushed += (void *)ex == &later && rkey == 9 && addr == 0x7000 && type == 2 && level == 1 ?
-		   length : 0;
+	flushed += (void *)ex == &later && rkey == 9 && addr == 0x7000 && type == 2 && level == 1
+			   ? length
+			   : 0;
 }
 
 static int complete(struct ibv_qp_ex *ex)
@@ -88,12 +89,17 @@ static int complete_otherwise(struct ibv_qp_ex *ex)
 
 static void make(struct ibv_qp_ex *ex)
 {
-	*ex = (struct ibv_qp_ex){ .qp_base.qp_type = IBV_QPT_UD, .wr_start = nothing,
-				  .wr_complete = complete, .wr_abort = nothing,
-				  .wr_send = nothing, .wr_set_sge = set_sge,
+	*ex = (struct ibv_qp_ex){ .qp_base.qp_type = IBV_QPT_UD,
+				  .wr_start = nothing,
+				  .wr_complete = complete,
+				  .wr_abort = nothing,
+				  .wr_send = nothing,
+				  .wr_set_sge = set_sge,
 				  .wr_set_sge_list = set_sge_list,
-				  .wr_set_inline_data = set_inline, .wr_set_ud_addr = set_ud,
-				  .wr_rdma_write_imm = rdma_imm, .wr_atomic_cmp_swp = cmp_swp,
+				  .wr_set_inline_data = set_inline,
+				  .wr_set_ud_addr = set_ud,
+				  .wr_rdma_write_imm = rdma_imm,
+				  .wr_atomic_cmp_swp = cmp_swp,
 				  .wr_atomic_write = atomic_write };
 }
 
