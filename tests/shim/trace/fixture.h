@@ -4,19 +4,14 @@
  *
  * A process joins a session once, so each test runs in a child of its own.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
+#include "tests/test.h"
 
 /* In a child: what does not hold is said, and ends it. */
 #define HOLDS(cond)                                                           \

@@ -2,15 +2,11 @@
  * Stacks of the recorder's own
  */
 #include <execinfo.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "shim/trace/base/aside.h"
+#include "tests/test.h"
 
 enum { NEAR = 16 << 10, LEVELS = 300 /* more than there are stacks */ };
 
@@ -28,11 +24,10 @@ static void see_where(void *arg)
 	*where = __builtin_frame_address(0);
 }
 
-static void it_is_another_stack(void **state)
+TEST(it_is_another_stack)
 {
 	const void *where = NULL;
 
-	(void)state;
 	aside_call(see_where, &where);
 	assert_non_null(where);
 #ifdef __x86_64__
@@ -57,11 +52,10 @@ static void go_down(void *arg)
 }
 
 /* Each on a stack of its own; when there is none left, where the caller is. */
-static void it_nests_as_deep_as_one_likes(void **state)
+TEST(it_nests_as_deep_as_one_likes)
 {
 	struct level level = { .left = LEVELS, .outer = __builtin_frame_address(0) };
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		level.left = LEVELS;
 		level.apart = 0;
@@ -84,26 +78,14 @@ static void walk_back(void *arg)
 	walk->n = backtrace(walk->frames, 32);
 }
 
-static void who_called_is_found_from_there(void **state)
+TEST(who_called_is_found_from_there)
 {
 	void *caller = __builtin_return_address(0);
 	struct walk walk;
 	bool found = false;
 
-	(void)state;
 	aside_call(walk_back, &walk);
 	for (int i = 0; i < walk.n; i++)
 		found |= walk.frames[i] == caller;
 	assert_true(found);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_another_stack),
-		cmocka_unit_test(it_nests_as_deep_as_one_likes),
-		cmocka_unit_test(who_called_is_found_from_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,21 @@
 /*
  * Filters of system calls: what is worked out for one is what the kernel answers
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <errno.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/wire/session.h"
 #include "shim/trace/interpose/sandbox.h"
+#include "tests/test.h"
 
 enum { LENGTH = 32, PROGRAMS = 300, ASKED = SYS_getpriority, KILLED = 1 << 16 };
 
@@ -143,13 +139,12 @@ static int our_answer(const struct sock_filter *code)
 	return answer == SECCOMP_RET_KILL ? KILLED : (int)(answer & SECCOMP_RET_DATA);
 }
 
-static void the_kernel_answers_the_same(void **state)
+TEST(the_kernel_answers_the_same)
 {
 	int *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct sock_filter code[LENGTH];
 	int asked = 0;
 
-	(void)state;
 #ifdef __SANITIZE_THREAD__
 	skip(); /* its own thread outlives the one that a filter has killed */
 #endif
@@ -172,13 +167,12 @@ static void the_kernel_answers_the_same(void **state)
 	assert_int_equal(asked, PROGRAMS);
 }
 
-static void bad_programs_end(void **state)
+TEST(bad_programs_end)
 {
 	const struct sock_filter nothing = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 1000),
 				 away = BPF_STMT(BPF_JMP | BPF_JA, 0xfffffff0);
 	const struct seccomp_data call = { 0 };
 
-	(void)state;
 	assert_int_equal(sandbox_answer(&nothing, 1, &call), SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(sandbox_answer(&away, 1, &call), SECCOMP_RET_KILL_PROCESS);
 }
@@ -194,27 +188,15 @@ static int filters_of_itself(void)
 	return before == UINT32_MAX || session_filters() != before + 1;
 }
 
-static void filters_are_counted(void **state)
+TEST(filters_are_counted)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (!pid)
 		_exit(filters_of_itself());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (status == 2 << 8)
 		skip();
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_kernel_answers_the_same),
-		cmocka_unit_test(bad_programs_end),
-		cmocka_unit_test(filters_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /*
  * Whose request a completion is, by number and by queue
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "shim/trace/objects/endpoints.h"
+#include "tests/test.h"
 
 static struct ibv_context one, other;
 static struct ibv_cq cq_a = { .context = &one }, cq_b = { .context = &one };
@@ -40,11 +35,10 @@ static void gone(const void *object)
 	queue_begin(&endpoints_find(object)->recv, 0, 0, false);
 }
 
-static void numbers_are_a_devices_own(void **state)
+TEST(numbers_are_a_devices_own)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&other, 5, &cq_a, NULL);
 
-	(void)state;
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	assert_ptr_equal(endpoints_of_number(&one, 5), endpoints_find(&a));
@@ -54,11 +48,10 @@ static void numbers_are_a_devices_own(void **state)
 	gone(&b);
 }
 
-static void a_number_comes_back(void **state)
+TEST(a_number_comes_back)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&one, 5, &cq_a, NULL);
 
-	(void)state;
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	assert_ptr_equal(endpoints_of_number(&one, 5), endpoints_find(&b));
@@ -72,13 +65,12 @@ static void a_number_comes_back(void **state)
 }
 
 /* As where a CQ does not tell the number of the queue pair. */
-static void without_a_number_the_only_one_is_found(void **state)
+TEST(without_a_number_the_only_one_is_found)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&one, 6, &cq_a, NULL);
 	struct ibv_qp c = qp_of(&one, 7, &cq_b, NULL);
 	bool several;
 
-	(void)state;
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	endpoints_add_qp(&c, &cap, false, true);
@@ -99,12 +91,11 @@ static void without_a_number_the_only_one_is_found(void **state)
 }
 
 /* One of them may have it, for all we know. */
-static void an_unsure_queue_makes_it_doubtful(void **state)
+TEST(an_unsure_queue_makes_it_doubtful)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&one, 6, &cq_a, NULL);
 	bool several;
 
-	(void)state;
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	put(&endpoints_find(&a)->recv, 1);
@@ -116,14 +107,13 @@ static void an_unsure_queue_makes_it_doubtful(void **state)
 }
 
 /* XRC: the number is of a queue pair that has no receives; so it is with a work queue. */
-static void receivers_of_a_cq_are_found_by_it(void **state)
+TEST(receivers_of_a_cq_are_found_by_it)
 {
 	struct ibv_srq xrc = { .context = &one }, plain = { .context = &one };
 	struct ibv_wq wq = { .context = &one, .cq = &cq_b };
 	struct ibv_qp user = qp_of(&one, 9, &cq_a, &plain);
 	bool several;
 
-	(void)state;
 	endpoints_add_srq(&xrc, &srq_attr, &cq_a);
 	endpoints_add_srq(&plain, &srq_attr, NULL);
 	endpoints_add_wq(&wq, 8, 2);
@@ -146,13 +136,12 @@ static void receivers_of_a_cq_are_found_by_it(void **state)
 }
 
 /* It was made before the recording. */
-static void an_srq_that_is_not_known_may_have_it(void **state)
+TEST(an_srq_that_is_not_known_may_have_it)
 {
 	static struct ibv_srq unseen;
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&one, 6, &cq_a, &unseen);
 	bool several;
 
-	(void)state;
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	put(&endpoints_find(&a)->recv, 1);
@@ -165,12 +154,11 @@ static void an_srq_that_is_not_known_may_have_it(void **state)
 }
 
 /* A child that goes on with its parent's image. */
-static void of_a_parents_queues_nothing_is_known(void **state)
+TEST(of_a_parents_queues_nothing_is_known)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL);
 	struct request r;
 
-	(void)state;
 	endpoints_add_qp(&a, &cap, false, true);
 	put(&endpoints_find(&a)->recv, 1);
 	endpoints_abandon();
@@ -181,19 +169,4 @@ static void of_a_parents_queues_nothing_is_known(void **state)
 	assert_int_equal(queue_get(&endpoints_find(&a)->recv, 2, 1u << PAYLOAD_RECV, true, &r),
 			 PAYLOAD_WHOLE);
 	gone(&a);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_a_devices_own),
-		cmocka_unit_test(a_number_comes_back),
-		cmocka_unit_test(without_a_number_the_only_one_is_found),
-		cmocka_unit_test(an_unsure_queue_makes_it_doubtful),
-		cmocka_unit_test(receivers_of_a_cq_are_found_by_it),
-		cmocka_unit_test(an_srq_that_is_not_known_may_have_it),
-		cmocka_unit_test(of_a_parents_queues_nothing_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

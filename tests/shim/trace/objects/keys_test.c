@@ -1,13 +1,8 @@
 /*
  * Which memory a key is of
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "shim/trace/objects/keys.h"
+#include "tests/test.h"
 
 static struct ibv_context one, other;
 
@@ -16,12 +11,11 @@ static void region(struct ibv_mr *mr, struct ibv_context *context, uint32_t lkey
 	*mr = (struct ibv_mr){ .context = context, .lkey = lkey };
 }
 
-static void addresses_are_the_regions(void **state)
+TEST(addresses_are_the_regions)
 {
 	struct ibv_mr mr;
 	uint64_t at = 0;
 
-	(void)state;
 	region(&mr, &one, 5);
 	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
 	assert_int_equal(keys_find(&one, 5, 0x1010, 16, &at), PAYLOAD_WHOLE);
@@ -34,12 +28,11 @@ static void addresses_are_the_regions(void **state)
 	assert_int_equal(keys_find(&one, 5, 0x1010, 16, &at), PAYLOAD_KEY);
 }
 
-static void all_of_the_address_space(void **state)
+TEST(all_of_the_address_space)
 {
 	struct ibv_mr mr;
 	uint64_t at = 0;
 
-	(void)state;
 	region(&mr, &one, 7);
 	keys_add(&mr, 0, NULL, SIZE_MAX);
 	assert_int_equal(keys_find(&one, 7, 0x7fff12345678, 1 << 20, &at), PAYLOAD_WHOLE);
@@ -47,12 +40,11 @@ static void all_of_the_address_space(void **state)
 	keys_remove(&mr);
 }
 
-static void a_key_comes_back_as_anothers(void **state)
+TEST(a_key_comes_back_as_anothers)
 {
 	struct ibv_mr first, second;
 	uint64_t at = 0;
 
-	(void)state;
 	region(&first, &one, 5);
 	region(&second, &one, 5);
 	keys_add(&first, 0x1000, (void *)0x70000, 4096);
@@ -63,12 +55,11 @@ static void a_key_comes_back_as_anothers(void **state)
 	keys_remove(&second);
 }
 
-static void a_region_may_be_given_another_key(void **state)
+TEST(a_region_may_be_given_another_key)
 {
 	struct ibv_mr mr;
 	uint64_t at = 0;
 
-	(void)state;
 	region(&mr, &one, 5);
 	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
 	mr.lkey = 9;
@@ -79,12 +70,11 @@ static void a_region_may_be_given_another_key(void **state)
 	keys_remove(&mr);
 }
 
-static void many_come_and_go(void **state)
+TEST(many_come_and_go)
 {
 	static struct ibv_mr mrs[1000];
 	uint64_t at;
 
-	(void)state;
 	for (uint32_t round = 0; round < 10; round++) {
 		for (uint32_t i = 0; i < 1000; i++) {
 			region(&mrs[i], &one, i << 8 | round);
@@ -99,17 +89,4 @@ static void many_come_and_go(void **state)
 			keys_remove(&mrs[i]);
 	}
 	assert_int_equal(keys_find(&one, 5 << 8, 5, 1, &at), PAYLOAD_KEY);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_are_the_regions),
-		cmocka_unit_test(all_of_the_address_space),
-		cmocka_unit_test(a_key_comes_back_as_anothers),
-		cmocka_unit_test(a_region_may_be_given_another_key),
-		cmocka_unit_test(many_come_and_go),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

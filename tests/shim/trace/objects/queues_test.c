@@ -2,14 +2,10 @@
  * Which request a completion is of
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "shim/trace/base/spin.h"
 #include "shim/trace/objects/queues.h"
+#include "tests/test.h"
 
 static const unsigned int RECV = 1u << PAYLOAD_RECV;
 
@@ -44,12 +40,11 @@ static void made(struct queue *q, uint32_t max, bool shared)
 	queue_begin(q, max, 2, shared);
 }
 
-static void each_is_found_by_its_wr_id(void **state)
+TEST(each_is_found_by_its_wr_id)
 {
 	enum payload_why why;
 	struct queue q;
 
-	(void)state;
 	made(&q, 4, true);
 	for (uint64_t i = 1; i <= 4; i++)
 		put(&q, i << 40, i);
@@ -60,12 +55,11 @@ static void each_is_found_by_its_wr_id(void **state)
 	queue_begin(&q, 0, 0, false);
 }
 
-static void of_one_wr_id_the_oldest_is_first(void **state)
+TEST(of_one_wr_id_the_oldest_is_first)
 {
 	enum payload_why why;
 	struct queue q;
 
-	(void)state;
 	made(&q, 16, false);
 	for (int round = 0; round < 5; round++) {
 		for (uint64_t i = 1; i <= 16; i++)
@@ -76,12 +70,11 @@ static void of_one_wr_id_the_oldest_is_first(void **state)
 	queue_begin(&q, 0, 0, false);
 }
 
-static void in_a_shared_queue_one_wr_id_is_doubtful(void **state)
+TEST(in_a_shared_queue_one_wr_id_is_doubtful)
 {
 	enum payload_why why;
 	struct queue q;
 
-	(void)state;
 	made(&q, 8, true);
 	put(&q, 7, 1);
 	put(&q, 7, 2);
@@ -106,13 +99,12 @@ static void *put_from_here(void *arg)
 	return NULL;
 }
 
-static void so_it_is_where_several_threads_post(void **state)
+TEST(so_it_is_where_several_threads_post)
 {
 	enum payload_why why;
 	pthread_t thread;
 	struct queue q;
 
-	(void)state;
 	made(&q, 8, false);
 	put(&q, 7, 1);
 	assert_int_equal(pthread_create(&thread, NULL, put_from_here, &q), 0);
@@ -122,13 +114,12 @@ static void so_it_is_where_several_threads_post(void **state)
 	queue_begin(&q, 0, 0, false);
 }
 
-static void what_was_refused_is_not_under_way(void **state)
+TEST(what_was_refused_is_not_under_way)
 {
 	struct request second = request(7, 2);
 	enum payload_why why;
 	struct queue q;
 
-	(void)state;
 	made(&q, 8, false);
 	put(&q, 7, 1);
 	put(&q, 7, 2);
@@ -139,12 +130,11 @@ static void what_was_refused_is_not_under_way(void **state)
 	queue_begin(&q, 0, 0, false);
 }
 
-static void more_than_it_holds_is_unsure_until_reset(void **state)
+TEST(more_than_it_holds_is_unsure_until_reset)
 {
 	enum payload_why why;
 	struct queue q;
 
-	(void)state;
 	made(&q, 4, false);
 	for (uint64_t i = 1; i < 200; i++)
 		put(&q, i, i);
@@ -157,12 +147,11 @@ static void more_than_it_holds_is_unsure_until_reset(void **state)
 	queue_begin(&q, 0, 0, false);
 }
 
-static void a_resized_queue_keeps_what_it_has(void **state)
+TEST(a_resized_queue_keeps_what_it_has)
 {
 	enum payload_why why;
 	struct queue q;
 
-	(void)state;
 	made(&q, 4, false);
 	for (uint64_t i = 1; i <= 4; i++)
 		put(&q, i % 2, i);
@@ -175,12 +164,11 @@ static void a_resized_queue_keeps_what_it_has(void **state)
 }
 
 /* As for a signal handler that interrupts who holds the lock. */
-static void a_lock_that_we_hold_is_not_waited_for(void **state)
+TEST(a_lock_that_we_hold_is_not_waited_for)
 {
 	enum payload_why why;
 	struct queue q;
 
-	(void)state;
 	made(&q, 4, false);
 	put(&q, 1, 1);
 	assert_true(spin_lock(&q.lock));
@@ -205,13 +193,12 @@ static void *post_many(void *arg)
 }
 
 /* One thread posts and another polls. */
-static void threads_agree(void **state)
+TEST(threads_agree)
 {
 	enum payload_why why;
 	pthread_t thread;
 	struct queue q;
 
-	(void)state;
 	made(&q, MANY, true);
 	assert_int_equal(pthread_create(&thread, NULL, post_many, &q), 0);
 	for (uint64_t i = 1; i <= MANY; i++) {
@@ -221,21 +208,4 @@ static void threads_agree(void **state)
 	}
 	pthread_join(thread, NULL);
 	queue_begin(&q, 0, 0, false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_found_by_its_wr_id),
-		cmocka_unit_test(of_one_wr_id_the_oldest_is_first),
-		cmocka_unit_test(in_a_shared_queue_one_wr_id_is_doubtful),
-		cmocka_unit_test(so_it_is_where_several_threads_post),
-		cmocka_unit_test(what_was_refused_is_not_under_way),
-		cmocka_unit_test(more_than_it_holds_is_unsure_until_reset),
-		cmocka_unit_test(a_resized_queue_keeps_what_it_has),
-		cmocka_unit_test(a_lock_that_we_hold_is_not_waited_for),
-		cmocka_unit_test(threads_agree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /*
  * Lists that a program may post, and that payload capture must not trip over
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "core/wire/payload.h"
 #include "shim/trace/objects/endpoints.h"
 #include "shim/trace/payload/payload.h"
+#include "tests/test.h"
 
 static struct ibv_context context;
 static struct ibv_cq cq = { .context = &context };
@@ -40,13 +36,14 @@ static int end(void **state)
 	return 0;
 }
 
+FIXTURE(begin, end);
+
 /* Their elements mean nothing to the device, so they may be anything. */
-static void operations_without_buffers_have_none(void **state)
+TEST(operations_without_buffers_have_none)
 {
 	struct ibv_send_wr wr = { .sg_list = (void *)8, .num_sge = 1, .opcode = IBV_WR_LOCAL_INV };
 	struct wr_list list;
 
-	(void)state;
 	wr_list_init(&list, __builtin_frame_address(0));
 	assert_false(payload_sends(&list, &qp, &wr, false));
 	payload_refused_sends(&list, &qp, &wr);
@@ -55,7 +52,7 @@ static void operations_without_buffers_have_none(void **state)
 }
 
 /* As many as no device has: the verb refuses it, and does not look at them. */
-static void more_elements_than_there_can_be_are_not_read(void **state)
+TEST(more_elements_than_there_can_be_are_not_read)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *two = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -66,7 +63,6 @@ static void more_elements_than_there_can_be_are_not_read(void **state)
 	struct ibv_recv_wr recv = { .sg_list = last, .num_sge = INT32_MAX };
 	struct wr_list list;
 
-	(void)state;
 	wr_list_init(&list, __builtin_frame_address(0));
 	assert_int_equal(mprotect(two, page, PROT_READ | PROT_WRITE), 0);
 	assert_false(payload_sends(&list, &qp, &wr, false));
@@ -79,14 +75,13 @@ static void more_elements_than_there_can_be_are_not_read(void **state)
 }
 
 /* The verb ends when the queue is full, somewhere in it. */
-static void a_list_that_runs_in_a_circle_ends(void **state)
+TEST(a_list_that_runs_in_a_circle_ends)
 {
 	struct ibv_send_wr b = { .opcode = IBV_WR_RDMA_READ },
 			   a = { .opcode = IBV_WR_RDMA_READ, .next = &b };
 	struct ibv_recv_wr d = { .wr_id = 1 }, c = { .next = &d };
 	struct wr_list list;
 
-	(void)state;
 	wr_list_init(&list, __builtin_frame_address(0));
 	b.next = &a;
 	d.next = &c;
@@ -94,16 +89,4 @@ static void a_list_that_runs_in_a_circle_ends(void **state)
 	payload_refused_sends(&list, &qp, &a);
 	payload_receives(&list, &qp, &c);
 	payload_refused_receives(&list, &qp, &c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(operations_without_buffers_have_none, begin, end),
-		cmocka_unit_test_setup_teardown(more_elements_than_there_can_be_are_not_read, begin,
-						end),
-		cmocka_unit_test_setup_teardown(a_list_that_runs_in_a_circle_ends, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

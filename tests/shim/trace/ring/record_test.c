@@ -6,12 +6,12 @@
  */
 #include <signal.h>
 #include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 
@@ -106,27 +106,16 @@ static void step_body(void)
 	HOLDS(target > 50 && kept > 50);
 }
 
-static void handler_before_any_instruction_of_a_post_damages_nothing(void **state)
+TEST(handler_before_any_instruction_of_a_post_damages_nothing)
 {
-	(void)state;
 	in_child(step_body);
 }
 
 #else
 
-static void handler_before_any_instruction_of_a_post_damages_nothing(void **state)
+TEST(handler_before_any_instruction_of_a_post_damages_nothing)
 {
-	(void)state;
 	skip();
 }
 
 #endif
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(handler_before_any_instruction_of_a_post_damages_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

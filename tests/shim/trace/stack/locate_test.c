@@ -1,16 +1,12 @@
 /*
  * The object file at an address: both ways to find it agree
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim/trace/stack/locate.h"
+#include "tests/test.h"
 
 static void agree(const void *address)
 {
@@ -40,12 +36,11 @@ static int agree_on_each(struct dl_phdr_info *info, size_t size, void *n)
 	return 0;
 }
 
-static void both_ways_find_the_same(void **state)
+TEST(both_ways_find_the_same)
 {
 	void *later = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 	int n = 0;
 
-	(void)state;
 	agree((const void *)agree);
 	agree((const void *)&strlen);
 	dl_iterate_phdr(agree_on_each, &n);
@@ -54,25 +49,14 @@ static void both_ways_find_the_same(void **state)
 		dlclose(later);
 }
 
-static void what_is_no_files_is_not_found(void **state)
+TEST(what_is_no_files_is_not_found)
 {
 	struct located found;
 	void *heap = calloc(1, 100);
 	int local = 0;
 
-	(void)state;
 	assert_false(locate(heap, &found) || locate_by_walk(heap, &found));
 	assert_false(locate(&local, &found) || locate_by_walk(&local, &found));
 	assert_false(locate(NULL, &found) || locate_by_walk(NULL, &found));
 	free(heap);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ways_find_the_same),
-		cmocka_unit_test(what_is_no_files_is_not_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
 #include <infiniband/verbs.h>
 
 #include "core/wire/codec.h"
 #include "shim/trace/verbs/context.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 static struct verbs_context vctx = {
 	.sz = sizeof(struct verbs_context),
@@ -128,9 +128,8 @@ static void create_body(void)
 		      .value == 77);
 }
 
-static void creation_has_arguments_by_mask_stack_and_new_object(void **state)
+TEST(creation_has_arguments_by_mask_stack_and_new_object)
 {
-	(void)state;
 	in_child(create_body);
 }
 
@@ -148,9 +147,8 @@ static void failed_body(void)
 	HOLDS(back->ret == 0 && back->error == EINVAL && back->nouts == 0);
 }
 
-static void failure_keeps_errno_and_gives_nothing_out(void **state)
+TEST(failure_keeps_errno_and_gives_nothing_out)
 {
-	(void)state;
 	in_child(failed_body);
 }
 
@@ -176,9 +174,8 @@ static void short_body(void)
 	HOLDS(!look(outs, back->nouts, info, "port_cap_flags2").found);
 }
 
-static void structure_is_read_as_far_as_the_caller_has_it(void **state)
+TEST(structure_is_read_as_far_as_the_caller_has_it)
 {
-	(void)state;
 	in_child(short_body);
 }
 
@@ -199,9 +196,8 @@ static void inner_body(void)
 	HOLDS(inner->head.flags & EVENT_INNER);
 }
 
-static void verb_inside_a_verb_is_marked(void **state)
+TEST(verb_inside_a_verb_is_marked)
 {
-	(void)state;
 	in_child(inner_body);
 }
 
@@ -222,9 +218,8 @@ static void longjmp_body(void)
 	HOLDS(after->verb == VERB_query_port && after->depth == 0);
 }
 
-static void verb_left_by_longjmp_is_not_around_the_next(void **state)
+TEST(verb_left_by_longjmp_is_not_around_the_next)
 {
-	(void)state;
 	in_child(longjmp_body);
 }
 
@@ -271,12 +266,6 @@ static void notes_body(void)
 	query();
 }
 
-static void notes_that_are_not_mapped_are_not_read(void **state)
-{
-	(void)state;
-	in_child(notes_body);
-}
-
 static void fork_init_body(void)
 {
 	const struct event_call *call;
@@ -287,12 +276,6 @@ static void fork_init_body(void)
 	ring = session_ring(0);
 	call = expect(&ring, EVENT_CALL);
 	HOLDS(call->verb == VERB_fork_init);
-}
-
-static void library_that_is_not_in_the_global_scope_is_found(void **state)
-{
-	(void)state;
-	in_child(fork_init_body);
 }
 
 /* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret: code that nothing is known about */
@@ -333,24 +316,17 @@ static void closed_body(void)
 	HOLDS(!fstat(fileno(file), &st) && st.st_size == 8);
 }
 
-static void files_of_a_program_that_closed_all_are_left_alone(void **state)
+TEST(files_of_a_program_that_closed_all_are_left_alone)
 {
-	(void)state;
 	in_child(closed_body);
 }
 
-int main(void)
+TEST(notes_that_are_not_mapped_are_not_read)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(creation_has_arguments_by_mask_stack_and_new_object),
-		cmocka_unit_test(failure_keeps_errno_and_gives_nothing_out),
-		cmocka_unit_test(structure_is_read_as_far_as_the_caller_has_it),
-		cmocka_unit_test(verb_inside_a_verb_is_marked),
-		cmocka_unit_test(verb_left_by_longjmp_is_not_around_the_next),
-		cmocka_unit_test(files_of_a_program_that_closed_all_are_left_alone),
-		cmocka_unit_test(notes_that_are_not_mapped_are_not_read),
-		cmocka_unit_test(library_that_is_not_in_the_global_scope_is_found),
-	};
+	in_child(notes_body);
+}
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+TEST(library_that_is_not_in_the_global_scope_is_found)
+{
+	in_child(fork_init_body);
 }

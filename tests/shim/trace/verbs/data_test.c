@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
-
 #include <infiniband/verbs.h>
 
 #include "core/wire/desc.h"
@@ -18,6 +17,7 @@
 #include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 #ifdef __SANITIZE_THREAD__
 #define THREAD_SANITIZER true
@@ -109,9 +109,8 @@ static void post_body(void)
 	HOLDS(sge->addr == 0x1000 && sge->length == 64 && sge->lkey == 7);
 }
 
-static void post_is_one_event_of_64_bytes(void **state)
+TEST(post_is_one_event_of_64_bytes)
 {
-	(void)state;
 	in_child(post_body);
 }
 
@@ -131,9 +130,8 @@ static void failed_post_body(void)
 	HOLDS(post && post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
 }
 
-static void failed_post_keeps_result_errno_and_bad_wr(void **state)
+TEST(failed_post_keeps_result_errno_and_bad_wr)
 {
-	(void)state;
 	in_child(failed_post_body);
 }
 
@@ -162,9 +160,8 @@ static void freed_post_body(void)
 	HOLDS(post && post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
 }
 
-static void failed_post_does_not_look_at_what_was_posted(void **state)
+TEST(failed_post_does_not_look_at_what_was_posted)
 {
-	(void)state;
 	in_child(freed_post_body);
 }
 
@@ -190,9 +187,8 @@ static void rdma_body(void)
 	HOLDS(rdma->remote_addr == 0xabc0 && rdma->rkey == 77);
 }
 
-static void remote_address_and_immediate_are_recorded(void **state)
+TEST(remote_address_and_immediate_are_recorded)
 {
-	(void)state;
 	in_child(rdma_body);
 }
 
@@ -215,9 +211,8 @@ static void bogus_sges_body(void)
 	HOLDS(got->nsge == 0 && got->parts == WR_ODD && odd->num_sge == 1 << 20);
 }
 
-static void impossible_number_of_sges_is_not_followed(void **state)
+TEST(impossible_number_of_sges_is_not_followed)
 {
-	(void)state;
 	in_child(bogus_sges_body);
 }
 
@@ -239,9 +234,8 @@ static void no_sges_body(void)
 	HOLDS(post && post->nwr == 1 && ((const struct event_wr *)(post + 1))->nsge == 0);
 }
 
-static void sges_that_are_not_there_are_not_read(void **state)
+TEST(sges_that_are_not_there_are_not_read)
 {
-	(void)state;
 	in_child(no_sges_body);
 }
 
@@ -270,9 +264,8 @@ static void long_list_body(void)
 	HOLDS(total == N && !expect(&ring, EVENT_POST));
 }
 
-static void long_list_goes_on_in_parts(void **state)
+TEST(long_list_goes_on_in_parts)
 {
-	(void)state;
 	in_child(long_list_body);
 }
 
@@ -298,9 +291,8 @@ static void polls_body(void)
 	HOLDS(!expect(&ring, EVENT_POLL));
 }
 
-static void empty_polls_are_counted_not_recorded(void **state)
+TEST(empty_polls_are_counted_not_recorded)
 {
-	(void)state;
 	in_child(polls_body);
 }
 
@@ -344,16 +336,14 @@ static void more_cqs_body(void)
 	HOLDS(atomic_load(&ring.head->uncounted) == 7);
 }
 
-static void polls_of_more_cqs_than_counters_are_told(void **state)
+TEST(each_cq_has_its_own_counter)
 {
-	(void)state;
-	in_child(more_cqs_body);
+	in_child(many_cqs_body);
 }
 
-static void each_cq_has_its_own_counter(void **state)
+TEST(polls_of_more_cqs_than_counters_are_told)
 {
-	(void)state;
-	in_child(many_cqs_body);
+	in_child(more_cqs_body);
 }
 
 static void post_in_handler(int sig)
@@ -384,9 +374,8 @@ static void nested_body(void)
 	}
 }
 
-static void post_in_a_signal_handler_inside_a_post_is_kept(void **state)
+TEST(post_in_a_signal_handler_inside_a_post_is_kept)
 {
-	(void)state;
 	in_child(nested_body);
 }
 
@@ -415,9 +404,8 @@ static void left_body(void)
 	}
 }
 
-static void post_left_by_longjmp_holds_nothing_back(void **state)
+TEST(post_left_by_longjmp_holds_nothing_back)
 {
-	(void)state;
 	in_child(left_body);
 }
 
@@ -433,9 +421,8 @@ static void drop_body(void)
 	HOLDS(atomic_load(&ring.head->drop_first) < atomic_load(&ring.head->drop_last));
 }
 
-static void full_ring_drops_and_counts(void **state)
+TEST(full_ring_drops_and_counts)
 {
-	(void)state;
 	in_child(drop_body);
 }
 
@@ -480,16 +467,14 @@ static void cancelled_body(void)
 	HOLDS(done);
 }
 
-static void waiting_for_room_is_no_cancellation_point(void **state)
+TEST(dead_collector_does_not_stop_the_program)
 {
-	(void)state;
-	in_child(cancelled_body);
+	in_child(orphan_body);
 }
 
-static void dead_collector_does_not_stop_the_program(void **state)
+TEST(waiting_for_room_is_no_cancellation_point)
 {
-	(void)state;
-	in_child(orphan_body);
+	in_child(cancelled_body);
 }
 
 static void child_body(void)
@@ -519,9 +504,8 @@ static void child_body(void)
 	HOLDS(expect(&ring, EVENT_FORK) && !expect(&ring, EVENT_POST));
 }
 
-static void forked_child_has_a_ring_of_its_own(void **state)
+TEST(forked_child_has_a_ring_of_its_own)
 {
-	(void)state;
 	in_child(child_body);
 }
 
@@ -553,9 +537,8 @@ static void vfork_body(void)
 	HOLDS(atomic_load(&session.page->rings) == 1);
 }
 
-static void child_of_vfork_is_reported_and_not_recorded(void **state)
+TEST(child_of_vfork_is_reported_and_not_recorded)
 {
-	(void)state;
 	if (THREAD_SANITIZER)
 		skip(); /* it makes vfork() a fork() */
 	in_child(vfork_body);
@@ -580,9 +563,8 @@ static void exec_body(void)
 	HOLDS(spawned->fork_seq == event->fork_seq && spawned->error == ENOENT);
 }
 
-static void failed_exec_is_told(void **state)
+TEST(failed_exec_is_told)
 {
-	(void)state;
 	in_child(exec_body);
 }
 
@@ -621,9 +603,8 @@ static void quiet_fork_body(void)
 	HOLDS(end && end->how == EXIT_AT_ONCE && end->status == 3);
 }
 
-static void child_of_a_thread_without_a_ring_is_recorded(void **state)
+TEST(child_of_a_thread_without_a_ring_is_recorded)
 {
-	(void)state;
 	if (THREAD_SANITIZER)
 		skip(); /* it has given the thread up when libunwind's destructor takes a lock */
 	in_child(quiet_fork_body);
@@ -677,9 +658,8 @@ static void unwinding_body(void)
 	fork_beside(300, take_stacks, take_stack);
 }
 
-static void a_child_of_who_unwinds_unwinds(void **state)
+TEST(a_child_of_who_unwinds_unwinds)
 {
-	(void)state;
 	in_child(unwinding_body);
 }
 
@@ -708,9 +688,8 @@ static void context_lock_body(void)
 	fork_beside(300, patch_contexts, patch_once);
 }
 
-static void fork_waits_until_contexts_are_patched(void **state)
+TEST(fork_waits_until_contexts_are_patched)
 {
-	(void)state;
 	in_child(context_lock_body);
 }
 
@@ -733,9 +712,8 @@ static void joining_body(void)
 	fork_beside(4, send_first, send_second);
 }
 
-static void child_of_a_process_about_to_join_joins(void **state)
+TEST(child_of_a_process_about_to_join_joins)
 {
-	(void)state;
 	if (THREAD_SANITIZER)
 		skip(); /* it takes a lock of its own in dlopen(), which another thread had */
 	for (int i = 0; i < 100; i++)
@@ -790,9 +768,8 @@ static void child_threads_body(void)
 	HOLDS(processes == N);
 }
 
-static void threads_of_a_child_make_one_process(void **state)
+TEST(threads_of_a_child_make_one_process)
 {
-	(void)state;
 	in_child(child_threads_body);
 }
 
@@ -866,18 +843,6 @@ static void torn_body(void)
 	HOLDS(!send_one(2) && atomic_load(&session.page->rings) == 2);
 }
 
-static void torn_ring_is_not_handed_on(void **state)
-{
-	(void)state;
-	in_child(torn_body);
-}
-
-static void ring_is_handed_on_with_its_counters(void **state)
-{
-	(void)state;
-	in_child(hand_on_body);
-}
-
 /* Whoever writes wakes the collector at its first event, and each time a quarter is full. */
 static void wake_body(void)
 {
@@ -904,16 +869,24 @@ static void wake_body(void)
 	HOLDS(woken >= 8 && woken <= 24); /* more often while the ring was narrow */
 }
 
-static void sleeping_collector_is_woken_in_time(void **state)
+TEST(sleeping_collector_is_woken_in_time)
 {
-	(void)state;
 	in_child(wake_body);
 }
 
-static void thread_that_ends_leaves_its_ring_to_the_next(void **state)
+TEST(thread_that_ends_leaves_its_ring_to_the_next)
 {
-	(void)state;
 	in_child(thread_body);
+}
+
+TEST(torn_ring_is_not_handed_on)
+{
+	in_child(torn_body);
+}
+
+TEST(ring_is_handed_on_with_its_counters)
+{
+	in_child(hand_on_body);
 }
 
 static void no_room_body(void)
@@ -928,9 +901,8 @@ static void no_room_body(void)
 	HOLDS(atomic_load(&session.page->rings) == 1);
 }
 
-static void ring_that_cannot_be_made_is_tried_once(void **state)
+TEST(ring_that_cannot_be_made_is_tried_once)
 {
-	(void)state;
 	in_child(no_room_body);
 }
 
@@ -943,45 +915,7 @@ static void no_session_body(void)
 	HOLDS(atomic_load(&session.page->rings) == 0);
 }
 
-static void nothing_is_recorded_without_a_session(void **state)
+TEST(nothing_is_recorded_without_a_session)
 {
-	(void)state;
 	in_child(no_session_body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(post_is_one_event_of_64_bytes),
-		cmocka_unit_test(failed_post_keeps_result_errno_and_bad_wr),
-		cmocka_unit_test(failed_post_does_not_look_at_what_was_posted),
-		cmocka_unit_test(remote_address_and_immediate_are_recorded),
-		cmocka_unit_test(impossible_number_of_sges_is_not_followed),
-		cmocka_unit_test(sges_that_are_not_there_are_not_read),
-		cmocka_unit_test(long_list_goes_on_in_parts),
-		cmocka_unit_test(empty_polls_are_counted_not_recorded),
-		cmocka_unit_test(each_cq_has_its_own_counter),
-		cmocka_unit_test(polls_of_more_cqs_than_counters_are_told),
-		cmocka_unit_test(post_in_a_signal_handler_inside_a_post_is_kept),
-		cmocka_unit_test(post_left_by_longjmp_holds_nothing_back),
-		cmocka_unit_test(full_ring_drops_and_counts),
-		cmocka_unit_test(dead_collector_does_not_stop_the_program),
-		cmocka_unit_test(waiting_for_room_is_no_cancellation_point),
-		cmocka_unit_test(forked_child_has_a_ring_of_its_own),
-		cmocka_unit_test(child_of_vfork_is_reported_and_not_recorded),
-		cmocka_unit_test(failed_exec_is_told),
-		cmocka_unit_test(child_of_a_thread_without_a_ring_is_recorded),
-		cmocka_unit_test(a_child_of_who_unwinds_unwinds),
-		cmocka_unit_test(fork_waits_until_contexts_are_patched),
-		cmocka_unit_test(child_of_a_process_about_to_join_joins),
-		cmocka_unit_test(threads_of_a_child_make_one_process),
-		cmocka_unit_test(sleeping_collector_is_woken_in_time),
-		cmocka_unit_test(thread_that_ends_leaves_its_ring_to_the_next),
-		cmocka_unit_test(torn_ring_is_not_handed_on),
-		cmocka_unit_test(ring_is_handed_on_with_its_counters),
-		cmocka_unit_test(ring_that_cannot_be_made_is_tried_once),
-		cmocka_unit_test(nothing_is_recorded_without_a_session),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/filter.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 static struct ibv_device device_a = { .name = "a" }, device_b = { .name = "b" };
 static struct ibv_context a = { .device = &device_a }, b = { .device = &device_b };
@@ -58,9 +59,8 @@ static void nth_body(void)
 	HOLDS(!completes(&cq_b, 16, IBV_WC_SUCCESS));
 }
 
-static void nth_queue_pair_is_known_by_context_and_number(void **state)
+TEST(nth_queue_pair_is_known_by_context_and_number)
 {
-	(void)state;
 	in_child(nth_body);
 }
 
@@ -83,9 +83,8 @@ static void type_body(void)
 	HOLDS(completes(&cq_a, 0xffffff, IBV_WC_SUCCESS));
 }
 
-static void types_and_numbers_add_up(void **state)
+TEST(types_and_numbers_add_up)
 {
-	(void)state;
 	in_child(type_body);
 }
 
@@ -110,19 +109,7 @@ static void whole_body(void)
 	HOLDS(!completes(&cq_b, 7, IBV_WC_FATAL_ERR));
 }
 
-static void what_tells_no_queue_pair_is_kept(void **state)
+TEST(what_tells_no_queue_pair_is_kept)
 {
-	(void)state;
 	in_child(whole_body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nth_queue_pair_is_known_by_context_and_number),
-		cmocka_unit_test(types_and_numbers_add_up),
-		cmocka_unit_test(what_tells_no_queue_pair_is_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

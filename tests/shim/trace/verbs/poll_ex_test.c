@@ -3,12 +3,12 @@
  */
 #include <errno.h>
 #include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "core/wire/event.h"
 #include "shim/trace/verbs/poll_ex.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 static int results[8]; /* of start_poll and next_poll, in their order */
 static unsigned int turn;
@@ -111,9 +111,8 @@ static void extras_body(void)
 	HOLDS(!expect(&ring, EVENT_POLL)); /* the end of a batch is no event */
 }
 
-static void all_that_was_asked_for_is_recorded(void **state)
+TEST(all_that_was_asked_for_is_recorded)
 {
-	(void)state;
 	in_child(extras_body);
 }
 
@@ -138,9 +137,8 @@ static void some_body(void)
 	HOLDS(!event_poll_extras(poll)->timestamp && !event_poll_extras(poll)->cvlan);
 }
 
-static void what_was_not_asked_for_costs_nothing(void **state)
+TEST(what_was_not_asked_for_costs_nothing)
 {
-	(void)state;
 	in_child(some_body);
 }
 
@@ -168,19 +166,7 @@ static void failed_body(void)
 	HOLDS(!expect(&ring, EVENT_POLL));
 }
 
-static void of_an_error_nothing_more_is_read(void **state)
+TEST(of_an_error_nothing_more_is_read)
 {
-	(void)state;
 	in_child(failed_body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_was_asked_for_is_recorded),
-		cmocka_unit_test(what_was_not_asked_for_costs_nothing),
-		cmocka_unit_test(of_an_error_nothing_more_is_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,13 @@
  */
 #include <errno.h>
 #include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 enum { MANY = 2500 }; /* several events */
 
@@ -81,21 +81,18 @@ static void many_body(void)
 	poll_of(MANY);
 }
 
-static void one_completion_is_kept(void **state)
+TEST(one_completion_is_kept)
 {
-	(void)state;
 	in_child(one_body);
 }
 
-static void completions_are_kept(void **state)
+TEST(completions_are_kept)
 {
-	(void)state;
 	in_child(two_body);
 }
 
-static void more_than_an_event_holds_are_kept(void **state)
+TEST(more_than_an_event_holds_are_kept)
 {
-	(void)state;
 	in_child(many_body);
 }
 
@@ -112,20 +109,7 @@ static void notify_body(void)
 	HOLDS(notify->solicited_only == 1 && notify->ret == ENOMEM);
 }
 
-static void notification_is_kept(void **state)
+TEST(notification_is_kept)
 {
-	(void)state;
 	in_child(notify_body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_completion_is_kept),
-		cmocka_unit_test(completions_are_kept),
-		cmocka_unit_test(more_than_an_event_holds_are_kept),
-		cmocka_unit_test(notification_is_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

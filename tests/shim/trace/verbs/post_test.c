@@ -2,13 +2,13 @@
  * What is kept of a request: each field that its operation and its queue pair have
  */
 #include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 static struct ibv_context context;
 static struct ibv_qp qp = { .context = &context };
@@ -198,22 +198,8 @@ static void srq_recv_body(void)
 
 #define BODIES(B) B(send) B(atomic) B(datagram) B(xrc) B(bind) B(tso) B(recv) B(srq_recv)
 
-#define B(name)                                  \
-	static void name##_is_kept(void **state) \
-	{                                        \
-		(void)state;                     \
-		in_child(name##_body);           \
-	}
+/* clang-format off */
+#define B(name) TEST(name##_is_kept) { in_child(name##_body); }
 BODIES(B)
 #undef B
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define B(name) cmocka_unit_test(name##_is_kept),
-		BODIES(B)
-#undef B
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* clang-format on */

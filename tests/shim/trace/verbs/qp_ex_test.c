@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "core/wire/desc.h"
 #include "shim/trace/verbs/qp_ex.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 static int next_ret;
 static _Atomic unsigned int called;
@@ -159,9 +159,8 @@ static void one_body(void)
 	HOLDS(!expect(&ring, EVENT_POST));
 }
 
-static void built_post_is_one_event_of_64_bytes(void **state)
+TEST(built_post_is_one_event_of_64_bytes)
 {
-	(void)state;
 	in_child(one_body);
 }
 
@@ -206,9 +205,8 @@ static void parts_body(void)
 	HOLDS(((const struct event_sge *)((const struct event_rdma *)(wr + 1) + 1))->length == 8);
 }
 
-static void parts_lie_in_their_order(void **state)
+TEST(parts_lie_in_their_order)
 {
-	(void)state;
 	in_child(parts_body);
 }
 
@@ -235,9 +233,8 @@ static void two_body(void)
 	HOLDS(!expect(&ring, EVENT_POST));
 }
 
-static void several_queues_are_built_at_once(void **state)
+TEST(several_queues_are_built_at_once)
 {
-	(void)state;
 	in_child(two_body);
 }
 
@@ -253,9 +250,8 @@ static void unseen_start_body(void)
 	HOLDS(blind && blind->what == BLIND_EXTENDED_QP && blind->object == (uintptr_t)&qp);
 }
 
-static void end_without_its_start_is_a_blind_spot(void **state)
+TEST(end_without_its_start_is_a_blind_spot)
 {
-	(void)state;
 	in_child(unseen_start_body);
 }
 
@@ -281,9 +277,8 @@ static void long_body(void)
 	HOLDS(n == MANY);
 }
 
-static void long_batch_goes_on_in_further_events(void **state)
+TEST(long_batch_goes_on_in_further_events)
 {
-	(void)state;
 	in_child(long_body);
 }
 
@@ -314,9 +309,8 @@ static void crowd_body(void)
 	HOLDS(posts + blind == CROWD && posts > CROWD / 2);
 }
 
-static void crowd_is_seen_or_counted(void **state)
+TEST(crowd_is_seen_or_counted)
 {
-	(void)state;
 	in_child(crowd_body);
 }
 
@@ -334,9 +328,8 @@ static void rewritten_body(void)
 	HOLDS(next_post(&ring, VERB_wr_complete, 0)->ret == 7);
 }
 
-static void function_that_is_set_anew_is_ours_again(void **state)
+TEST(function_that_is_set_anew_is_ours_again)
 {
-	(void)state;
 	in_child(rewritten_body);
 }
 
@@ -369,12 +362,6 @@ static void flush_body(void)
 	HOLDS(range->compare_add == 4096 && range->swap == (2 | 1 << 8));
 }
 
-static void flush_of_a_later_header_is_seen(void **state)
-{
-	(void)state;
-	in_child(flush_body);
-}
-
 static void gated_body(void)
 {
 	begin();
@@ -386,10 +373,14 @@ static void gated_body(void)
 	HOLDS(qp_ex_watch(&qp.qp_base, &qp, IBV_QP_EX_WITH_SEND | 1ull << 40) == -EOPNOTSUPP);
 }
 
-static void only_what_was_asked_for_is_changed(void **state)
+TEST(only_what_was_asked_for_is_changed)
 {
-	(void)state;
 	in_child(gated_body);
+}
+
+TEST(flush_of_a_later_header_is_seen)
+{
+	in_child(flush_body);
 }
 
 static void child_of_fork_body(void)
@@ -414,9 +405,8 @@ static void child_of_fork_body(void)
 	ibv_wr_abort(&qp);
 }
 
-static void child_of_fork_ends_what_was_begun(void **state)
+TEST(child_of_fork_ends_what_was_begun)
 {
-	(void)state;
 	in_child(child_of_fork_body);
 }
 
@@ -455,27 +445,7 @@ static void threads_body(void)
 	}
 }
 
-static void threads_build_each_for_itself(void **state)
+TEST(threads_build_each_for_itself)
 {
-	(void)state;
 	in_child(threads_body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(built_post_is_one_event_of_64_bytes),
-		cmocka_unit_test(parts_lie_in_their_order),
-		cmocka_unit_test(several_queues_are_built_at_once),
-		cmocka_unit_test(end_without_its_start_is_a_blind_spot),
-		cmocka_unit_test(long_batch_goes_on_in_further_events),
-		cmocka_unit_test(crowd_is_seen_or_counted),
-		cmocka_unit_test(function_that_is_set_anew_is_ours_again),
-		cmocka_unit_test(only_what_was_asked_for_is_changed),
-		cmocka_unit_test(flush_of_a_later_header_is_seen),
-		cmocka_unit_test(child_of_fork_ends_what_was_begun),
-		cmocka_unit_test(threads_build_each_for_itself),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

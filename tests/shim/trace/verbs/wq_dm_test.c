@@ -3,13 +3,13 @@
  */
 #include <errno.h>
 #include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "core/wire/codec.h"
 #include "core/wire/desc.h"
 #include "shim/trace/verbs/wq_dm.h"
 #include "tests/shim/trace/fixture.h"
+#include "tests/test.h"
 
 static int post_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
@@ -51,9 +51,8 @@ static void post_body(void)
 	HOLDS(!expect(&ring, EVENT_POST));
 }
 
-static void receive_of_a_work_queue_is_a_post(void **state)
+TEST(receive_of_a_work_queue_is_a_post)
 {
-	(void)state;
 	in_child(post_body);
 }
 
@@ -80,18 +79,7 @@ static void copy_body(void)
 	HOLDS(ret && ret->ret == EFAULT && ret->error == EIO);
 }
 
-static void copies_of_device_memory_are_calls(void **state)
+TEST(copies_of_device_memory_are_calls)
 {
-	(void)state;
 	in_child(copy_body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(receive_of_a_work_queue_is_a_post),
-		cmocka_unit_test(copies_of_device_memory_are_calls),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
