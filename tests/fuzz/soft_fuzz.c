@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "shim/soft/transport/fault.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutate.h"
 
@@ -19,16 +19,16 @@ static void read_faults(char *text)
 		fault_parse(line, &rule, &why);
 }
 
-static void read_persona(const char *text)
+static void read_profile(const char *text)
 {
-	static struct persona persona;
+	static struct profile profile;
 	static char path[] = "/dev/shm/verbatim-fuzz-XXXXXX";
-	char why[PERSONA_WHY];
+	char why[PROFILE_WHY];
 
 	if (path[strlen(path) - 1] == 'X')
 		mkstemp(path);
 	mutate_write(path, text, strlen(text));
-	persona_read(path, &persona, why);
+	profile_read(path, &profile, why);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (*bytes & 1)
 		read_faults(text);
 	else
-		read_persona(text);
+		read_profile(text);
 	free(text);
 	return 0;
 }

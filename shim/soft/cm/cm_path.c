@@ -14,7 +14,7 @@
 #include <infiniband/sa.h>
 
 #include "shim/soft/cm/cm_event.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/port.h"
 
 enum {
@@ -52,7 +52,7 @@ static uint32_t gid_index(const struct cm_id *id)
 	uint32_t i, found = 0;
 
 	for (i = 0; port_is_roce(PORT) && i < (uint32_t)port->attr.gid_tbl_len; i++) {
-		if (!port_has_index(port, i) ||
+		if (!link_has_gid(port, i) ||
 		    port->gid[i].type != IBV_GID_TYPE_ROCE_V2)
 			continue;
 		found = i;
@@ -224,7 +224,7 @@ void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *res
 	cm_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
 	if (!id->device)
 		return;
-	resp->node_guid = persona_limits()->node_guid;
+	resp->node_guid = profile_limits()->node_guid;
 	resp->port_num = PORT;
 	resp->num_paths = has_path(id);
 	fill_path(id, &resp->ib_route[0]);
@@ -236,7 +236,7 @@ static void fill_device(const struct cm_id *id,
 	memset(resp, 0, sizeof(*resp));
 	if (!id->device)
 		return;
-	resp->node_guid = persona_limits()->node_guid;
+	resp->node_guid = profile_limits()->node_guid;
 	resp->port_num = PORT;
 	resp->pkey = pkey();
 }

@@ -1,7 +1,7 @@
 /*
  * Whose ports can be reached under which addresses
  *
- * A process whose ports are not those that all processes have (persona.h)
+ * A process whose ports are not those that all processes have (profile.h)
  * writes their LIDs and GIDs to a table of the fabric. It takes none away: an
  * entry is good while the instance lives that wrote it, then its place is
  * free.

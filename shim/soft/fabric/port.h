@@ -3,21 +3,10 @@
  * The ports and who can be reached through them. Any thread.
  */
 #include <stdbool.h>
+#include <stdint.h>
 #include <infiniband/verbs.h>
 
-enum { PORT_MAX = 4, PORT_GIDS = 256, PORT_PKEYS = 128 };
-
-/* One that is all zero is unset. */
-struct port_gid {
-	union ibv_gid		gid;
-	enum ibv_gid_type	type;
-};
-
-struct port {
-	struct ibv_port_attr	attr;
-	struct port_gid		gid[PORT_GIDS];		/* to attr.gid_tbl_len */
-	uint16_t		pkey[PORT_PKEYS];	/* to attr.pkey_tbl_len */
-};
+#include "shim/soft/fabric/link.h"
 
 /*
  * May those two partition keys talk? They must name one partition, and one
@@ -33,15 +22,6 @@ uint16_t port_pkey(uint32_t num, uint32_t index);
 
 /* Ports count from 1; NULL if there is none of this number. */
 const struct port *port_at(uint32_t num);
-
-/* What port @num of this device is like when nobody says otherwise. */
-void port_own(uint32_t num, bool roce, struct port *out);
-
-/* Does VERBATIM_SOFT_LINK ask for it? */
-bool port_wants_roce(void);
-
-/* Is the GID at @index there and set? */
-bool port_has_index(const struct port *port, uint32_t index);
 
 /* False for a port that is not there, too. */
 bool port_is_roce(uint32_t num);

@@ -287,6 +287,14 @@ enum {
 	SHM_RSS_KEY	= 40,
 };
 
+/* What can be hashed (enum ibv_rx_hash_fields). */
+enum {
+	SHM_RSS_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
+		     IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
+		     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
+		     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP,
+};
+
 /* A flow rule: which packets a queue pair is to have. */
 struct shm_flow {
 	uint32_t	qpn;		/* 0: none here */

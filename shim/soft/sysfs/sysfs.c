@@ -9,7 +9,7 @@
  *		infiniband_verbs/uverbs0/	ibdev, dev, ...
  *	/sys/class/infiniband/verbatim0		-> ../../devices/...
  *
- * Values are those that the verbs tell (persona.h, port.h), as of when the
+ * Values are those that the verbs tell (profile.h, port.h), as of when the
  * tree is made; counters stand at 0.
  *
  * Not here: where the tree lies and how long (face.c).
@@ -25,7 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/port.h"
 
 #define BUS	"sys/devices/pci5642:00"
 #define FUNC	"5642:00:00.0"
@@ -173,7 +174,7 @@ static void show_cpus(struct tree *tree)
 /* PCI knows 16 bits of the numbers that verbs have 24 or 32 for. */
 static void put_pci(struct tree *tree)
 {
-	const struct ibv_device_attr *attr = persona_limits();
+	const struct ibv_device_attr *attr = profile_limits();
 
 	enter(tree, "%s", PCI);
 	show(tree, "vendor", "0x%04x", attr->vendor_id & 0xffff);
@@ -214,7 +215,7 @@ static void put_verbs(struct tree *tree)
 {
 	enter(tree, "%s", UVERBS);
 	show(tree, "abi_version", "1");
-	show(tree, "ibdev", "%s", persona_get()->name);
+	show(tree, "ibdev", "%s", profile_get()->name);
 	show_node(tree, SYSFS_UVERBS, "uverbs0");
 	put_link(tree, "../../../" FUNC, "%s/device", UVERBS);
 	put_link(tree, "../../../../../class/infiniband_verbs",
@@ -332,7 +333,7 @@ static void put_gids(struct tree *tree, const struct port *port,
 	for (i = 0; i < port->attr.gid_tbl_len; i++) {
 		snprintf(name, sizeof(name), "gids/%d", i);
 		show_gid(tree, name, &port->gid[i].gid);
-		if (!port_has_index(port, i))
+		if (!link_has_gid(port, i))
 			continue;
 		snprintf(name, sizeof(name), "gid_attrs/types/%d", i);
 		show(tree, name, "%s",
@@ -407,27 +408,27 @@ static void put_port(struct tree *tree, const char *device, uint8_t num,
 
 static void put_device(struct tree *tree)
 {
-	const struct persona *persona = persona_get();
-	const struct ibv_device_attr *attr = persona_limits();
+	const struct profile *profile = profile_get();
+	const struct ibv_device_attr *attr = profile_limits();
 	const struct port *port;
 	char device[128], target[144];
 	uint32_t num;
 
-	snprintf(device, sizeof(device), PCI "/infiniband/%s", persona->name);
+	snprintf(device, sizeof(device), PCI "/infiniband/%s", profile->name);
 	enter(tree, "%s", device);
 	show(tree, "node_type", "1: CA");
-	show(tree, "node_desc", "%s", persona->node_desc);
-	show(tree, "hca_type", "%s", persona->hca_type);
-	show(tree, "board_id", "%s", persona->board_id);
+	show(tree, "node_desc", "%s", profile->node_desc);
+	show(tree, "hca_type", "%s", profile->hca_type);
+	show(tree, "board_id", "%s", profile->board_id);
 	show(tree, "fw_ver", "%s", attr->fw_ver);
 	show(tree, "hw_rev", "%x", attr->hw_ver);
-	show(tree, "uevent", "NAME=%s", persona->name);
+	show(tree, "uevent", "NAME=%s", profile->name);
 	show_guid(tree, "node_guid", attr->node_guid);
 	show_guid(tree, "sys_image_guid", attr->sys_image_guid);
 	put_link(tree, "../../../" FUNC, "%s/device", device);
 	put_link(tree, "../../../../../class/infiniband", "%s/subsystem", device);
 	snprintf(target, sizeof(target), "../../%s", device + sizeof("sys"));
-	put_link(tree, target, "sys/class/infiniband/%s", persona->name);
+	put_link(tree, target, "sys/class/infiniband/%s", profile->name);
 	for (num = 1; (port = port_at(num)); num++)
 		put_port(tree, device, num, port);
 }
@@ -436,7 +437,7 @@ int sysfs_make(int root)
 {
 	struct tree tree = { .root = root };
 
-	persona_check();
+	profile_check();
 	put_nodes(&tree);
 	put_pci(&tree);
 	put_verbs(&tree);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "shim/soft/verbs/ah.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/port.h"
 
 enum { LID_FIRST = 0xc000, LID_PERMISSIVE = 0xffff };
@@ -114,7 +114,7 @@ static int add(struct registry_members *members, uint32_t qpn,
 		return 1;
 	member = find_free(members);
 	if (!member || count_members(members, gid, MCAST_ANY_LID) >=
-	    (uint32_t)persona_limits()->max_mcast_qp_attach)
+	    (uint32_t)profile_limits()->max_mcast_qp_attach)
 		return -ENOMEM;
 	member->gid = *gid;
 	member->lid = lid;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "shim/soft/fabric/port.h"
-#include "shim/soft/fabric/port_state.h"
+#include "shim/soft/transport/port_state.h"
 #include "shim/soft/fabric/xrc.h"
 
 static void drop_shared(struct soft_remote *r)

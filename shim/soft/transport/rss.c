@@ -46,7 +46,7 @@ static int check(struct ibv_context *context,
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 	     attr->create_flags) ||
 	    conf->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ ||
-	    conf->rx_hash_fields_mask & ~(uint64_t)RSS_FIELDS)
+	    conf->rx_hash_fields_mask & ~(uint64_t)SHM_RSS_FIELDS)
 		return EOPNOTSUPP;
 	return conf->rx_hash_key_len != SHM_RSS_KEY || !conf->rx_hash_key ?
 		EINVAL : 0;

@@ -5,14 +5,6 @@
 #include "shim/soft/fabric/packet.h"
 #include "shim/soft/transport/soft.h"
 
-/* What can be hashed (enum ibv_rx_hash_fields). */
-enum {
-	RSS_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
-		     IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
-		     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
-		     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP,
-};
-
 /* A queue pair that only spreads, or NULL and errno. */
 struct ibv_qp *rss_create_qp(struct ibv_context *context,
 			     struct ibv_qp_init_attr_ex *attr);

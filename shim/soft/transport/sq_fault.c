@@ -15,7 +15,7 @@
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/fabric/port_state.h"
+#include "shim/soft/transport/port_state.h"
 #include "shim/soft/transport/sq.h"
 
 /* Until @ns from now; 0 is for ever. */

@@ -21,7 +21,7 @@
 #include <netinet/ip.h>
 #include <stdlib.h>
 
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/port.h"
 
 enum {
@@ -167,7 +167,7 @@ static struct ibv_ah *create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 	err = check(attr, &sgid);
 	if (err)
 		return soft_fail(err);
-	if (!soft_tally_add(&count, persona_limits()->max_ah))
+	if (!soft_tally_add(&count, profile_limits()->max_ah))
 		return soft_fail(ENOMEM);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah) {

@@ -21,7 +21,7 @@
 #include "shim/soft/cm/cm.h"
 #include "shim/soft/verbs/mw.h"
 #include "shim/soft/transport/pending.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/verbs/post.h"
@@ -204,7 +204,7 @@ static int fill(struct soft_context *context, int cmd_fd)
 	ibv->cmd_fd = cmd_fd;
 	context->file = fstat(cmd_fd, &st) < 0 ? 0 : st.st_ino;
 	ibv->device = device_soft;
-	ibv->num_comp_vectors = persona_get()->num_comp_vectors;
+	ibv->num_comp_vectors = profile_get()->num_comp_vectors;
 	ibv->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	context->epoch = process_epoch();
@@ -234,7 +234,7 @@ static void unlist(struct soft_context *context)
 static int open_locked(const char *verb, struct soft_context *context,
 		       int cmd_fd)
 {
-	int err = persona_check();
+	int err = profile_check();
 
 	if (!err)
 		err = begin();

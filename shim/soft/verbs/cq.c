@@ -8,7 +8,7 @@
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/event.h"
 #include "shim/soft/fabric/heap.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/fabric/segment.h"
@@ -74,7 +74,7 @@ static int take_slot(struct soft_cq *cq, uint32_t cqe)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_cqs, persona_limits()->max_cq, &next_slot);
+	slot = soft_slot(soft_cqs, profile_limits()->max_cq, &next_slot);
 	err = slot < 0 ? slot : make_ring(cq, slot, cqe);
 	if (!err) {
 		cq->ex.handle = slot;
@@ -92,7 +92,7 @@ static int check(struct ibv_context *context,
 	err = soft_enter(context, "create_cq");
 	if (err)
 		return err;
-	if (attr->cqe < 1 || attr->cqe > (uint32_t)persona_limits()->max_cqe ||
+	if (attr->cqe < 1 || attr->cqe > (uint32_t)profile_limits()->max_cqe ||
 	    attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->wc_flags & ~WC_FLAGS ||
@@ -191,7 +191,7 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
 	const struct ibv_cq_moderation_caps *caps =
-		&persona_get()->attr.cq_mod_caps;
+		&profile_get()->attr.cq_mod_caps;
 	int err;
 
 	err = soft_enter(cq->context, "modify_cq");
@@ -250,7 +250,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	err = soft_enter(ibcq->context, "resize_cq");
 	if (err)
 		return err;
-	if (cqe < 1 || cqe > persona_limits()->max_cqe)
+	if (cqe < 1 || cqe > profile_limits()->max_cqe)
 		return EINVAL;
 	pthread_mutex_lock(&soft_mutex);
 	if (!poll_take(cq)) {

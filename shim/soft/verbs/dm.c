@@ -16,7 +16,7 @@
 
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/mr.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 
 enum {
 	WORD = 4,
@@ -109,7 +109,7 @@ struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle)
 static bool reserve(size_t length)
 {
 	if (__atomic_add_fetch(&used, length, __ATOMIC_RELAXED) <=
-	    persona_get()->attr.max_dm_size)
+	    profile_get()->attr.max_dm_size)
 		return true;
 	__atomic_sub_fetch(&used, length, __ATOMIC_RELAXED);
 	return false;
@@ -147,10 +147,10 @@ struct ibv_dm *soft_alloc_dm(struct ibv_context *context,
 	err = soft_enter_inherited(context, "alloc_dm");
 	if (err)
 		return soft_fail(err);
-	if (!persona_get()->attr.max_dm_size)
+	if (!profile_get()->attr.max_dm_size)
 		return soft_fail(EOPNOTSUPP);
 	if (attr->comp_mask || !attr->length ||
-	    attr->length > persona_get()->attr.max_dm_size ||
+	    attr->length > profile_get()->attr.max_dm_size ||
 	    attr->log_align_req > LOG_ALIGN_MAX)
 		return soft_fail(EINVAL);
 	err = allocate(attr->length, attr->log_align_req, &memory);

@@ -4,7 +4,6 @@
  */
 #include "shim/soft/transport/soft.h"
 
-enum { DM_MAX = 256 << 10 };	/* bytes in a process, if nobody says otherwise */
 
 /* What @handle names in the file that @context is of, or NULL. */
 struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle);

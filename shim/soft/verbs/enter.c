@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "shim/soft/fabric/port_state.h"
+#include "shim/soft/transport/port_state.h"
 #include "shim/soft/transport/soft.h"
 
 static void wait_for(uint64_t ns)

@@ -20,7 +20,7 @@
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/fabric/heap.h"
 #include "shim/soft/verbs/mw.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/transport/sq.h"
@@ -55,7 +55,7 @@ static bool is_implicit(const struct mr_range *range)
 int mr_check_memory(const struct mr_range *range)
 {
 	uintptr_t from = (uintptr_t)range->memory;
-	uint64_t odp = persona_get()->attr.odp_caps.general_caps;
+	uint64_t odp = profile_get()->attr.odp_caps.general_caps;
 	bool huge = range->access & IBV_ACCESS_HUGETLB;
 
 	if (range->access & IBV_ACCESS_ON_DEMAND && !(odp & IBV_ODP_SUPPORT))
@@ -64,7 +64,7 @@ int mr_check_memory(const struct mr_range *range)
 		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ?
 			EINVAL : 0;
 	if (from + range->length < from ||
-	    range->length > persona_limits()->max_mr_size)
+	    range->length > profile_limits()->max_mr_size)
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
 		return pages_bring_in(range->memory, range->length,
@@ -145,7 +145,7 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 	int slot;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_mrs, persona_limits()->max_mr, &next_slot);
+	slot = soft_slot(soft_mrs, profile_limits()->max_mr, &next_slot);
 	if (slot >= 0 && key_reserve(slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {

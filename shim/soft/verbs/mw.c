@@ -21,7 +21,7 @@
 
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/mr.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/verbs/post.h"
 
 enum {
@@ -104,7 +104,7 @@ static int take_slot(struct soft_mw *mw)
 	int slot;
 
 	lock_take(&lock);
-	slot = soft_slot(soft_mws, persona_limits()->max_mw, &next_slot);
+	slot = soft_slot(soft_mws, profile_limits()->max_mw, &next_slot);
 	if (slot >= 0 && key_reserve(SHM_MR_MAX + slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {

@@ -7,7 +7,7 @@
 
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/domain.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 
 static struct soft_pd *all;
 static unsigned int count;		/* of objects, not of structures */
@@ -45,7 +45,7 @@ static int add_object(struct soft_pd *pd)
 	int err = 0;
 
 	pthread_mutex_lock(&soft_mutex);
-	if (count < (unsigned int)persona_limits()->max_pd) {
+	if (count < (unsigned int)profile_limits()->max_pd) {
 		count++;
 		pd_add(pd);
 	} else {

@@ -19,7 +19,7 @@
 #include "shim/soft/verbs/mw.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/pending.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/verbs/post.h"
@@ -34,7 +34,7 @@ static uint32_t next_slot;
 
 int qp_slot(void)
 {
-	return soft_slot(soft_qps, persona_limits()->max_qp, &next_slot);
+	return soft_slot(soft_qps, profile_limits()->max_qp, &next_slot);
 }
 
 void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
@@ -94,7 +94,7 @@ static bool is_of(const struct ibv_cq *cq, const struct ibv_pd *pd)
 
 static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	const struct ibv_device_attr *limits = persona_limits();
+	const struct ibv_device_attr *limits = profile_limits();
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
 	int err = 0;
@@ -122,7 +122,7 @@ static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		return EINVAL;
 	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
 	    cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
-	    cap->max_inline_data > persona_get()->max_inline_data)
+	    cap->max_inline_data > profile_get()->max_inline_data)
 		return EINVAL;
 	return 0;
 }

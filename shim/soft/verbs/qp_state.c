@@ -13,7 +13,7 @@
 #include "shim/soft/verbs/qp.h"
 
 #include "shim/soft/transport/carry.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/transport/remote.h"
@@ -170,7 +170,7 @@ static bool alternate_is_valid(const struct ibv_qp_attr *attr)
 static int check_values(const struct soft_qp *qp,
 			const struct ibv_qp_attr *attr, int mask)
 {
-	const struct ibv_device_attr *limits = persona_limits();
+	const struct ibv_device_attr *limits = profile_limits();
 	const struct port *port = port_at(mask & IBV_QP_PORT ?
 					  attr->port_num : qp->attr.port_num);
 

@@ -11,7 +11,7 @@
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/event.h"
 #include "shim/soft/fabric/heap.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/poll.h"
 
@@ -97,7 +97,7 @@ static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_srqs, persona_limits()->max_srq, &next_slot);
+	slot = soft_slot(soft_srqs, profile_limits()->max_srq, &next_slot);
 	err = slot < 0 ? slot : fill_slot(srq, slot, attr);
 	pthread_mutex_unlock(&soft_mutex);
 	return err;
@@ -105,7 +105,7 @@ static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
 
 static int check(const struct ibv_srq_attr *attr)
 {
-	const struct ibv_device_attr *limits = persona_limits();
+	const struct ibv_device_attr *limits = profile_limits();
 
 	return attr->max_wr < 1 ||
 		attr->max_wr > (uint32_t)limits->max_srq_wr ||
@@ -212,10 +212,10 @@ static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr,
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) || limit > max_wr)
 		return EINVAL;
-	if (mask & IBV_SRQ_MAX_WR && !(persona_limits()->device_cap_flags &
+	if (mask & IBV_SRQ_MAX_WR && !(profile_limits()->device_cap_flags &
 				       IBV_DEVICE_SRQ_RESIZE))
 		return EOPNOTSUPP;
-	if (max_wr < 1 || max_wr > (uint32_t)persona_limits()->max_srq_wr ||
+	if (max_wr < 1 || max_wr > (uint32_t)profile_limits()->max_srq_wr ||
 	    max_wr < srq->slots - srq->num_free)
 		return EINVAL;
 	return 0;

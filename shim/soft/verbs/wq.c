@@ -10,7 +10,7 @@
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/event.h"
 #include "shim/soft/transport/flow.h"
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/verbs/qp.h"
 #include "shim/soft/verbs/recv.h"
 #include "shim/soft/transport/sq.h"
@@ -23,7 +23,7 @@ static struct soft_wq *to_wq(struct ibv_wq *wq)
 static int check(struct ibv_context *context,
 		 const struct ibv_wq_init_attr *attr)
 {
-	const struct ibv_device_attr *limits = persona_limits();
+	const struct ibv_device_attr *limits = profile_limits();
 	int err;
 
 	err = soft_enter(context, "create_wq");

@@ -1,5 +1,5 @@
 /*
- * Partitions: who has which key reaches whom. The table is a persona's,
+ * Partitions: who has which key reaches whom. The table is a profile's,
  * which is read as the library is loaded, so the program starts itself again.
  */
 #include <setjmp.h>

@@ -12,7 +12,7 @@
  * Read twice: a port is at first what this device's own would be on a link
  * of that kind, so the kinds of links must be known before all else.
  */
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -26,6 +26,8 @@
 #include <unistd.h>
 
 #include "shim/soft/fabric/text.h"
+#include "shim/soft/fabric/link.h"
+#include "shim/soft/fabric/profile_own.h"
 
 enum { FILE_MAX = 128 << 10, LINE_MAX_LEN = 512 };
 
@@ -80,10 +82,10 @@ static const struct word types[] = {
 	{ #field, kind, base + offsetof(struct record, field), \
 	  sizeof(((struct record *)0)->field), words },
 #define DEVICE(kind, field) \
-	ITEM(kind, ibv_device_attr, offsetof(struct persona, attr.orig_attr), field, NULL)
+	ITEM(kind, ibv_device_attr, offsetof(struct profile, attr.orig_attr), field, NULL)
 #define EXTENDED(kind, field) \
-	ITEM(kind, ibv_device_attr_ex, offsetof(struct persona, attr), field, NULL)
-#define OTHER(kind, field)	ITEM(kind, persona, 0, field, NULL)
+	ITEM(kind, ibv_device_attr_ex, offsetof(struct profile, attr), field, NULL)
+#define OTHER(kind, field)	ITEM(kind, profile, 0, field, NULL)
 #define PORT(kind, field, words) ITEM(kind, ibv_port_attr, 0, field, words)
 
 static const struct item device_items[] = {
@@ -116,7 +118,7 @@ static const struct item device_items[] = {
 	DEVICE(LIMIT, max_res_rd_atom)
 	DEVICE(LIMIT, max_qp_init_rd_atom)
 	DEVICE(LIMIT, max_ee_init_rd_atom)
-	ITEM(LIMIT, ibv_device_attr, offsetof(struct persona, attr.orig_attr), atomic_cap, atomics)
+	ITEM(LIMIT, ibv_device_attr, offsetof(struct profile, attr.orig_attr), atomic_cap, atomics)
 	DEVICE(LIMIT, max_ee)
 	DEVICE(LIMIT, max_rdd)
 	DEVICE(LIMIT, max_mw)
@@ -201,8 +203,8 @@ struct reading {
 	const char	*path;
 	unsigned int	line;
 	bool		links_only;
-	struct persona	*out;
-	struct persona	own;		/* the ceiling */
+	struct profile	*out;
+	struct profile	own;		/* the ceiling */
 	bool		gids_given[PORT_MAX];
 	char		*why;
 };
@@ -219,12 +221,12 @@ __attribute__((format(printf, 2, 3)))
 static int bad(struct reading *r, const char *format, ...)
 {
 	va_list ap;
-	int n = snprintf(r->why, PERSONA_WHY, "%s:%u: ", r->path, r->line);
+	int n = snprintf(r->why, PROFILE_WHY, "%s:%u: ", r->path, r->line);
 
-	if (n < 0 || n >= PERSONA_WHY)
+	if (n < 0 || n >= PROFILE_WHY)
 		return -EINVAL;
 	va_start(ap, format);
-	vsnprintf(r->why + n, PERSONA_WHY - n, format, ap);
+	vsnprintf(r->why + n, PROFILE_WHY - n, format, ap);
 	va_end(ap);
 	make_visible(r->why + n);
 	return -EINVAL;
@@ -379,13 +381,13 @@ static int put_pkey(struct reading *r, struct port *port, uint64_t index,
 }
 
 /* Ports come to be with their first line, those below as well. */
-static void add_ports(struct persona *out, uint32_t num)
+static void add_ports(struct profile *out, uint32_t num)
 {
-	bool roce = port_wants_roce();
+	bool roce = link_wants_roce();
 
 	while (out->num_ports < num) {
 		out->num_ports++;
-		port_own(out->num_ports, roce, &out->port[out->num_ports - 1]);
+		link_own_port(out->num_ports, roce, &out->port[out->num_ports - 1]);
 	}
 }
 
@@ -395,7 +397,7 @@ static int put_link(struct reading *r, uint32_t num, const char *text)
 
 	if (number(r, "link_layer", text, links, IBV_LINK_LAYER_ETHERNET, &value))
 		return -EINVAL;
-	port_own(num, value == IBV_LINK_LAYER_ETHERNET, &r->out->port[num - 1]);
+	link_own_port(num, value == IBV_LINK_LAYER_ETHERNET, &r->out->port[num - 1]);
 	return 0;
 }
 
@@ -424,7 +426,7 @@ static int put_port(struct reading *r, const char *name, char *text)
 	item = find(port_items, rest);
 	if (!item)
 		return bad(r, "port.%s: there is no such item", name);
-	port_own(num, port->attr.link_layer == IBV_LINK_LAYER_ETHERNET, &own);
+	link_own_port(num, port->attr.link_layer == IBV_LINK_LAYER_ETHERNET, &own);
 	return put_item(r, item, &port->attr, &own.attr, text);
 }
 
@@ -525,19 +527,19 @@ static int read_file(const char *path, char *buf, size_t size, const char **ret_
 	return n;
 }
 
-int persona_read(const char *path, struct persona *out, char why[PERSONA_WHY])
+int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY])
 {
 	static char text[FILE_MAX];	/* too large for stacks */
-	struct persona read = { .num_ports = 0 };
+	struct profile read = { .num_ports = 0 };
 	struct reading r = { .path = path, .out = &read, .why = why };
 	const char *unread;
 	int err = read_file(path, text, sizeof(text), &unread);
 
 	if (err) {
-		snprintf(why, PERSONA_WHY, "%s: %s", path, unread);
+		snprintf(why, PROFILE_WHY, "%s: %s", path, unread);
 		return err;
 	}
-	device_own(&r.own);
+	profile_own(&r.own);
 	read = r.own;
 	r.links_only = true;
 	err = put_lines(&r, text);
@@ -551,8 +553,8 @@ int persona_read(const char *path, struct persona *out, char why[PERSONA_WHY])
 	return err;
 }
 
-static struct persona persona;
-static char why[PERSONA_WHY];
+static struct profile profile;
+static char why[PROFILE_WHY];
 static int error;
 static bool loaded;
 
@@ -560,9 +562,9 @@ static void load(void)
 {
 	const char *path = getenv("VERBATIM_SOFT_PERSONA");
 
-	device_own(&persona);
+	profile_own(&profile);
 	if (path && *path)
-		error = persona_read(path, &persona, why);
+		error = profile_read(path, &profile, why);
 	loaded = true;
 }
 
@@ -572,20 +574,20 @@ __attribute__((constructor)) static void init(void)
 		load();
 }
 
-const struct persona *persona_get(void)
+const struct profile *profile_get(void)
 {
 	if (__builtin_expect(!loaded, 0))
 		load();		/* before our constructor: one thread */
-	return &persona;
+	return &profile;
 }
 
-int persona_check(void)
+int profile_check(void)
 {
 	static char said;
-	char line[PERSONA_WHY + 32];
+	char line[PROFILE_WHY + 32];
 	int n;
 
-	persona_get();
+	profile_get();
 	if (error && !__atomic_test_and_set(&said, __ATOMIC_RELAXED)) {
 		n = snprintf(line, sizeof(line), "verbatim-soft: %s\n", why);
 		if (write(STDERR_FILENO, line, n) < 0)

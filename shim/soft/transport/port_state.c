@@ -4,7 +4,7 @@
  * The state lies in the segment, for peers to see. A thread brings a port up
  * again that is down for a time.
  */
-#include "shim/soft/fabric/port_state.h"
+#include "shim/soft/transport/port_state.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "shim/soft/fabric/persona.h"
+#include "shim/soft/fabric/profile.h"
 #include "tests/shim/soft/pair.h"
 
 static const char machine[] =
@@ -56,7 +56,7 @@ static const char machine[] =
 	"port.4.state      down\n"
 	"port.4.lid        20\n";
 
-static char machine_path[] = "/tmp/persona_test.XXXXXX";
+static char machine_path[] = "/tmp/profile_test.XXXXXX";
 
 static int write_text(char *path, const char *text)
 {
@@ -68,22 +68,22 @@ static int write_text(char *path, const char *text)
 }
 
 /* What is said of this text. */
-static int read_text(const char *text, struct persona *out, char why[PERSONA_WHY])
+static int read_text(const char *text, struct profile *out, char why[PROFILE_WHY])
 {
-	char path[] = "/tmp/persona_test.XXXXXX";
+	char path[] = "/tmp/profile_test.XXXXXX";
 	int err;
 
 	assert_int_equal(write_text(path, text), 0);
 	why[0] = '\0';
-	err = persona_read(path, out, why);
+	err = profile_read(path, out, why);
 	unlink(path);
 	return err;
 }
 
 static void refused(const char *text, const char *reason)
 {
-	struct persona out = { .max_inline_data = 77 };
-	char why[PERSONA_WHY];
+	struct profile out = { .max_inline_data = 77 };
+	char why[PROFILE_WHY];
 
 	assert_int_equal(read_text(text, &out, why), -EINVAL);
 	assert_int_equal(out.max_inline_data, 77);
@@ -119,26 +119,26 @@ static void mistakes_are_told_by_line(void **state)
 
 static void missing_file_is_enoent(void **state)
 {
-	struct persona out;
-	char why[PERSONA_WHY];
+	struct profile out;
+	char why[PROFILE_WHY];
 
 	(void)state;
-	assert_int_equal(persona_read("/no/such/file", &out, why), -ENOENT);
+	assert_int_equal(profile_read("/no/such/file", &out, why), -ENOENT);
 	assert_non_null(strstr(why, "/no/such/file: No such file"));
 }
 
 static void fifo_is_not_waited_for(void **state)
 {
-	char fifo[] = "/tmp/persona_test.fifo.XXXXXX";
-	struct persona out;
-	char why[PERSONA_WHY];
+	char fifo[] = "/tmp/profile_test.fifo.XXXXXX";
+	struct profile out;
+	char why[PROFILE_WHY];
 
 	(void)state;
 	assert_non_null(mkdtemp(fifo));
 	assert_int_equal(rmdir(fifo), 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	alarm(60);
-	assert_int_equal(persona_read(fifo, &out, why), -EINVAL);
+	assert_int_equal(profile_read(fifo, &out, why), -EINVAL);
 	alarm(0);
 	assert_non_null(strstr(why, ": not a regular file"));
 	unlink(fifo);
@@ -146,11 +146,11 @@ static void fifo_is_not_waited_for(void **state)
 
 static void empty_file_is_the_device_itself(void **state)
 {
-	struct persona out, own;
-	char why[PERSONA_WHY];
+	struct profile out, own;
+	char why[PROFILE_WHY];
 
 	(void)state;
-	device_own(&own);
+	profile_own(&own);
 	assert_int_equal(read_text("", &out, why), 0);
 	assert_memory_equal(&out.attr, &own.attr, sizeof(own.attr));
 	assert_string_equal(out.name, own.name);
@@ -159,11 +159,11 @@ static void empty_file_is_the_device_itself(void **state)
 
 static void what_it_cannot_do_is_lowered(void **state)
 {
-	struct persona out, own;
-	char why[PERSONA_WHY];
+	struct profile out, own;
+	char why[PROFILE_WHY];
 
 	(void)state;
-	device_own(&own);
+	profile_own(&own);
 	assert_int_equal(read_text("max_qp 262144\nmax_ee 7\ndevice_cap_flags 0xffffffff\n"
 				   "hca_core_clock 5\ntm_caps.max_num_tags 100\n"
 				   "port.1.max_mtu 4096\nport.1.max_msg_sz 0xffffffff\n", &out, why), 0);
@@ -177,8 +177,8 @@ static void what_it_cannot_do_is_lowered(void **state)
 
 static void spaces_and_line_ends_do_not_matter(void **state)
 {
-	struct persona out;
-	char why[PERSONA_WHY];
+	struct profile out;
+	char why[PROFILE_WHY];
 
 	(void)state;
 	assert_int_equal(read_text("\t max_qp \t 7 \r\nnode_desc  my #1 node  # its name\nmax_cq 0x8",

@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * What a port is, and what this device's own are like on either link. Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+enum { PORT_MAX = 4, PORT_GIDS = 256, PORT_PKEYS = 128 };
+
+/* One that is all zero is unset. */
+struct port_gid {
+	union ibv_gid		gid;
+	enum ibv_gid_type	type;
+};
+
+struct port {
+	struct ibv_port_attr	attr;
+	struct port_gid		gid[PORT_GIDS];		/* to attr.gid_tbl_len */
+	uint16_t		pkey[PORT_PKEYS];	/* to attr.pkey_tbl_len */
+};
+
+/* What port @num of this device is like when nobody says otherwise. */
+void link_own_port(uint32_t num, bool roce, struct port *out);
+
+/* Does VERBATIM_SOFT_LINK ask for it? */
+bool link_wants_roce(void);
+
+/* Is the GID at @index there and set? */
+bool link_has_gid(const struct port *port, uint32_t index);
+
+/* The entries of its table of GIDs; 0 for NULL. */
+static inline uint32_t link_num_gids(const struct port *port)
+{
+	return port ? port->attr.gid_tbl_len : 0;
+}

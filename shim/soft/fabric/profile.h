@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * What the device looks like: its names, limits and ports.
+ *
+ * Its own are those of profile_own.c and link.c. VERBATIM_SOFT_PERSONA names a file
+ * that describes another machine's (docs/SOFT-DEVICE.md has its form). Read
+ * once, as the library is loaded; any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "shim/soft/fabric/profile_own.h"
+
+/* Never NULL. The device's own if nothing, or nothing good, was given. */
+const struct profile *profile_get(void);
+
+/* That one's limits. */
+static inline const struct ibv_device_attr *profile_limits(void)
+{
+	return &profile_get()->attr.orig_attr;
+}
+
+/*
+ * What is wrong with the file that was given: 0, or -errno; the first call says it on
+ * stderr.
+ */
+int profile_check(void);
+
+/*
+ * Describe the file at @path in *@out. 0; or -EINVAL, or -errno if it cannot
+ * be read, with one line about it in @why.
+ */
+enum { PROFILE_WHY = 256 };
+int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY]);
