@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -26,10 +27,12 @@
 #include "shim/soft/cm/cm_command.h"
 #include "shim/soft/cm/cm_id.h"
 #include "shim/soft/verbs/context.h"
+#include "shim/soft/fabric/process.h"
 
 enum { FDS = 1 << 16, MOMENTS = 50 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t claimed, epoch;	/* of whose process the rest is */
 static struct cm_channel *channels[FDS];	/* by descriptor */
 static unsigned int open_channels;
 
@@ -189,6 +192,34 @@ static int open_channel(int flags)
 	return channel->fd;
 }
 
+static void forget_all(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	memset(channels, 0, sizeof(channels));
+	open_channels = 0;
+	cm_id_forget();
+	cm_port_forget();
+}
+
+/*
+ * In a child, before anything of its own: what it has inherited is the parent's, and so is who
+ * holds the mutex. One thread does it, the others wait.
+ */
+static void forget_inherited(void)
+{
+	uint32_t now = process_epoch(), last = __atomic_load_n(&claimed, __ATOMIC_RELAXED);
+
+	if (last != now && __atomic_compare_exchange_n(&claimed, &last, now, false,
+						       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		if (last)
+			forget_all();
+		__atomic_store_n(&epoch, now, __ATOMIC_RELEASE);
+	}
+	/* pairs with the store_release above */
+	while (__atomic_load_n(&epoch, __ATOMIC_ACQUIRE) != now)
+		sched_yield();
+}
+
 int cm_open(int flags)
 {
 	int state, fd = soft_join();
@@ -197,6 +228,7 @@ int cm_open(int flags)
 		errno = -fd;
 		return -1;
 	}
+	forget_inherited();
 	state = lock();
 	fd = open_channel(flags);
 	unlock(state);
@@ -261,13 +293,4 @@ void cm_close(int fd)
 	if (channel)
 		soft_leave();
 	errno = saved;
-}
-
-void cm_forget(void)
-{
-	pthread_mutex_init(&mutex, NULL);
-	memset(channels, 0, sizeof(channels));
-	open_channels = 0;
-	cm_id_forget();
-	cm_port_forget();
 }

@@ -19,6 +19,3 @@ ssize_t cm_write(int fd, const void *buf, size_t len);
 
 /* Before the descriptor is closed: drop what it holds. */
 void cm_close(int fd);
-
-/* In a child: what it has inherited is not its own. */
-void cm_forget(void);

@@ -16,10 +16,10 @@
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/transport/datagram.h"
 #include "shim/soft/transport/deliver.h"
-#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/transport/raw.h"
 #include "shim/soft/transport/remote.h"
-#include "shim/soft/transport/sq.h"
+#include "shim/soft/fabric/segment.h"
 
 static bool has_imm(const struct soft_wr *wr)
 {
@@ -249,7 +249,7 @@ static inline int check_local(struct soft_qp *qp, struct soft_wr *wr,
 		list->count = 1;
 		list->nulls = 0;
 	} else if (!copy_list_check(segment_own, qp->shm->pd,
-			       sq_reads(wr->opcode) ?
+			       carry_reads_back(wr->opcode) ?
 			       IBV_ACCESS_LOCAL_WRITE : 0, wr->sge, wr->num_sge,
 			       wr->length, list))
 		return IBV_WC_LOC_PROT_ERR;
@@ -292,7 +292,7 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 	int status;
 
 	if (wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV)
-		return mw_carry(qp, wr);
+		return window_carry(qp, wr);
 	status = check_local(qp, wr, &local);
 	if (unlikely(status))
 		return status;

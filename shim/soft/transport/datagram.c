@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/ah.h"
+#include "shim/soft/transport/grh.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/mcast.h"
 #include "shim/soft/transport/remote.h"
@@ -130,7 +130,7 @@ static void send_to_all(struct soft_qp *qp, const struct soft_ah *ah,
 static void add_grh(const struct soft_ah *ah, const struct soft_wr *wr,
 		    struct message *m, struct ibv_grh *grh)
 {
-	ah_fill_grh(ah, wr->length, wr->opcode == IBV_WR_SEND_WITH_IMM, grh);
+	grh_fill(ah, wr->length, wr->opcode == IBV_WR_SEND_WITH_IMM, grh);
 	copy_list_prepend(m->from, grh, sizeof(*grh));
 	m->wc_flags |= IBV_WC_GRH;
 	m->absent = 0;
@@ -187,9 +187,9 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr,
 		return status;
 	if (ah->attr.is_global)
 		add_grh(ah, wr, &m, &grh);
-	if (likely(ah->reachable && wr->remote_qpn != AH_MULTICAST_QPN))
+	if (likely(ah->reachable && wr->remote_qpn != GRH_MULTICAST_QPN))
 		return send_to(qp, wr->remote_qpn, qkey_of(qp, wr), &m);
-	if (ah->multicast && wr->remote_qpn == AH_MULTICAST_QPN)
+	if (ah->multicast && wr->remote_qpn == GRH_MULTICAST_QPN)
 		send_to_all(qp, ah, qkey_of(qp, wr), &m);
 	return IBV_WC_SUCCESS;
 }

@@ -3,7 +3,7 @@
  * Datagrams. The caller holds the lock of the send queue.
  */
 #include "shim/soft/fabric/copy.h"
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /*
  * Send @wr, whose own buffers are @from. Its completion status, or CARRY_RNR

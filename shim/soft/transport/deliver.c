@@ -18,10 +18,10 @@
 
 #include <errno.h>
 
-#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/verbs/srq.h"
 #include "shim/soft/fabric/xrc.h"
+#include "shim/soft/fabric/segment.h"
 
 static uint32_t state_of(struct shm_qp *shm)
 {
@@ -99,12 +99,32 @@ static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r,
 	return cqe;
 }
 
+void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq)
+{
+	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
+				    IBV_EVENT_SRQ_LIMIT_REACHED };
+
+	__atomic_store_n(&srq->rq.limit, 0, __ATOMIC_RELAXED);
+	pipe_send(seg, srq->async, &event);
+}
+
+void deliver_srq_error(struct shm_seg *seg, struct shm_srq *srq)
+{
+	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
+				    IBV_EVENT_SRQ_ERR };
+
+	if (srq->error)
+		return;
+	srq->error = 1;
+	pipe_send(seg, srq->async, &event);
+}
+
 static void tell_limit(struct soft_remote *r)
 {
 	struct shm_rq *rq = &r->srq->rq;
 
 	if (rq->limit && r->rq.seen - rq->taken < rq->limit)
-		srq_tell_limit(r->peer->seg, r->srq);
+		deliver_srq_limit(r->peer->seg, r->srq);
 }
 
 /*
@@ -233,7 +253,7 @@ int deliver_break(struct soft_remote *r, int event, int status)
 static int overrun(struct soft_remote *r)
 {
 	if (r->xrc)
-		srq_fail(r->peer->seg, r->srq);
+		deliver_srq_error(r->peer->seg, r->srq);
 	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
@@ -378,7 +398,7 @@ int deliver(struct soft_remote *r, struct message *m)
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
 				 IBV_WC_REM_OP_ERR);
 	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
-	    !mw_invalidate(r->peer->seg, r->shm, m->imm))
+	    !window_invalidate(r->peer->seg, r->shm, m->imm))
 		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR,
 				 IBV_WC_REM_ACCESS_ERR);
 	err = move(r, m, &to, wqe, slot, &cqe);

@@ -6,7 +6,7 @@
  * for the sender: a completion status (enum ibv_wc_status), or one of these.
  */
 #include "shim/soft/fabric/copy.h"
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 enum {
 	CARRY_RNR	= -1,	/* the peer has no receive request */
@@ -67,3 +67,12 @@ void deliver_tell(const struct soft_remote *r, int type);
  * its receive queue; under its lock.
  */
 void deliver_fail(struct soft_qp *qp);
+
+/*
+ * The shared queue of @seg has reached its limit: tell its owner, once. Under its
+ * lock.
+ */
+void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq);
+
+/* It can complete nothing any more: SRQ_ERR, once. Under its lock. */
+void deliver_srq_error(struct shm_seg *seg, struct shm_srq *srq);

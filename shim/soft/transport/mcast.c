@@ -12,9 +12,11 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/ah.h"
+#include "shim/soft/transport/grh.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/registry.h"
 
 enum { LID_FIRST = 0xc000, LID_PERMISSIVE = 0xffff };
 
@@ -79,7 +81,7 @@ void mcast_forget(struct mcast_groups *groups)
 	memset(groups, 0, sizeof(*groups));
 }
 
-static struct registry_member *find(struct registry_members *members, uint32_t qpn,
+static struct registry_member *find_member(struct registry_members *members, uint32_t qpn,
 				  const union ibv_gid *gid, uint16_t lid)
 {
 	struct registry_member *member;
@@ -105,12 +107,12 @@ static struct registry_member *find_free(struct registry_members *members)
 }
 
 /* 1: it was there already. */
-static int add(struct registry_members *members, uint32_t qpn,
+static int add_member(struct registry_members *members, uint32_t qpn,
 	       const union ibv_gid *gid, uint16_t lid)
 {
 	struct registry_member *member;
 
-	if (find(members, qpn, gid, lid))
+	if (find_member(members, qpn, gid, lid))
 		return 1;
 	member = find_free(members);
 	if (!member || count_members(members, gid, MCAST_ANY_LID) >=
@@ -125,7 +127,7 @@ static int add(struct registry_members *members, uint32_t qpn,
 	return 0;
 }
 
-static void clear(struct registry_members *members, struct registry_member *member)
+static void clear_member(struct registry_members *members, struct registry_member *member)
 {
 	__atomic_store_n(&member->qpn, 0, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
@@ -148,19 +150,19 @@ static bool can_join(const struct soft_qp *qp, const union ibv_gid *gid,
 		     uint16_t lid)
 {
 	return qp->ex.qp_base.qp_type == IBV_QPT_UD &&
-		ah_gid_is_multicast(gid) &&
+		grh_is_multicast(gid) &&
 		((lid >= LID_FIRST && lid != LID_PERMISSIVE) ||
 		 on_ethernet(qp));
 }
 
-static int attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
+int mcast_attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	int err;
 
 	if (!can_join(qp, gid, lid))
 		return EINVAL;
 	pthread_mutex_lock(&qp->modifying);
-	err = add(registry_lock_members(), qp->shm->qpn, gid, lid);
+	err = add_member(registry_lock_members(), qp->shm->qpn, gid, lid);
 	registry_unlock_members();
 	if (!err)
 		__atomic_add_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
@@ -168,7 +170,7 @@ static int attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 	return err < 0 ? -err : 0;
 }
 
-static int detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
+int mcast_detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	struct registry_members *members;
 	struct registry_member *member;
@@ -177,9 +179,9 @@ static int detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 		return EINVAL;
 	pthread_mutex_lock(&qp->modifying);
 	members = registry_lock_members();
-	member = find(members, qp->shm->qpn, gid, lid);
+	member = find_member(members, qp->shm->qpn, gid, lid);
 	if (member) {
-		clear(members, member);
+		clear_member(members, member);
 		__atomic_sub_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
 	}
 	registry_unlock_members();
@@ -191,7 +193,7 @@ static const union ibv_gid raw_group;
 
 int mcast_join_raw(struct soft_qp *qp)
 {
-	int err = add(registry_lock_members(), qp->shm->qpn, &raw_group, 0);
+	int err = add_member(registry_lock_members(), qp->shm->qpn, &raw_group, 0);
 
 	registry_unlock_members();
 	if (!err)
@@ -202,10 +204,10 @@ int mcast_join_raw(struct soft_qp *qp)
 void mcast_leave_raw(struct soft_qp *qp)
 {
 	struct registry_members *members = registry_lock_members();
-	struct registry_member *member = find(members, qp->shm->qpn, &raw_group, 0);
+	struct registry_member *member = find_member(members, qp->shm->qpn, &raw_group, 0);
 
 	if (member) {
-		clear(members, member);
+		clear_member(members, member);
 		__atomic_sub_fetch(&qp->groups, 1, __ATOMIC_RELEASE);
 	}
 	registry_unlock_members();
@@ -221,23 +223,8 @@ void mcast_leave(struct soft_qp *qp)
 	members = registry_lock_members();
 	for (i = 0; i < REGISTRY_MEMBERS; i++)
 		if (members->at[i].qpn == qp->shm->qpn)
-			clear(members, &members->at[i]);
+			clear_member(members, &members->at[i]);
 	registry_unlock_members();
 	qp->groups = 0;
 }
 
-EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			    uint16_t lid)
-{
-	int err = soft_enter(qp->context, "attach_mcast");
-
-	return err ? err : attach(to_qp(qp), gid, lid);
-}
-
-EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			    uint16_t lid)
-{
-	int err = soft_enter(qp->context, "detach_mcast");
-
-	return err ? err : detach(to_qp(qp), gid, lid);
-}

@@ -2,7 +2,7 @@
 /*
  * Multicast: which queue pairs are attached to which groups.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 enum { MCAST_ANY_LID = 1 << 16 };	/* Ethernet has none */
 
@@ -35,3 +35,7 @@ void mcast_leave(struct soft_qp *qp);
  */
 int mcast_join_raw(struct soft_qp *qp);
 void mcast_leave_raw(struct soft_qp *qp);
+
+/* Let @qp receive what is sent to the group. 0 or an errno. */
+int mcast_attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int mcast_detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid);

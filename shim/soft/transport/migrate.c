@@ -19,8 +19,8 @@
 
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/fabric/port.h"
-#include "shim/soft/verbs/qp.h"
 #include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/own_qp.h"
 
 static void set_state(struct soft_qp *qp, enum ibv_mig_state state)
 {
@@ -92,12 +92,12 @@ static void migrate_peer(struct soft_qp *qp)
 static bool migrate(struct soft_qp *qp)
 {
 	if (!port_reaches(&qp->attr.alt_ah_attr)) {
-		qp_tell(qp, IBV_EVENT_PATH_MIG_ERR);
+		own_qp_tell(qp, IBV_EVENT_PATH_MIG_ERR);
 		return false;
 	}
 	set_state(qp, IBV_MIG_MIGRATED);
 	take_other_path(qp);
-	qp_tell(qp, IBV_EVENT_PATH_MIG);
+	own_qp_tell(qp, IBV_EVENT_PATH_MIG);
 	migrate_peer(qp);
 	return true;
 }

@@ -2,7 +2,7 @@
 /*
  * Automatic path migration. The caller holds the lock of the send queue.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /* The program asks for @state; its alternate path was checked. */
 void migrate_set(struct soft_qp *qp, enum ibv_mig_state state);

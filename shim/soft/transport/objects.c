@@ -1,7 +1,9 @@
 /*
  * The tables of objects, and their one mutex
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
+
+#include <stdlib.h>
 
 pthread_mutex_t soft_mutex = PTHREAD_MUTEX_INITIALIZER;
 struct soft_qp *soft_qps[SHM_QP_MAX];
@@ -97,4 +99,15 @@ uint32_t soft_serial(void)
 		serial = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	while (!serial);
 	return serial;
+}
+
+void soft_ah_get(struct soft_ah *ah)
+{
+	__atomic_add_fetch(&ah->refs, 1, __ATOMIC_RELAXED);
+}
+
+void soft_ah_put(struct soft_ah *ah)
+{
+	if (!__atomic_sub_fetch(&ah->refs, 1, __ATOMIC_ACQ_REL))
+		free(ah);
 }

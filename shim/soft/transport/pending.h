@@ -2,13 +2,36 @@
 /*
  * Send queues whose head waits for time to pass, or for the peer.
  */
-#include "shim/soft/transport/soft.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/transport/sq.h"
 
 extern unsigned int pending_count;
 
 /* Try again until the queue is done; under the lock of the send queue. */
 void pending_add(struct soft_qp *qp);
+
+/* All before @head are written; under the lock. */
+static inline void pending_accept(struct soft_qp *qp, uint32_t head)
+{
+	uint32_t first = qp->sq.head;
+
+	qp->sq.head = head;
+	/* behind one that waits there is nothing to do */
+	if (qp->sq.wait == WAIT_NONE)
+		sq_run(qp);
+	if (unlikely(qp->sq.next != head)) {
+		sq_keep(qp, first);
+		pending_add(qp);
+	}
+}
+
+/* Carry out what can be, now that it may; under the lock. */
+static inline void pending_run(struct soft_qp *qp)
+{
+	sq_run(qp);
+	if (qp->sq.wait != WAIT_NONE)
+		pending_add(qp);
+}
 
 /* The queue pair goes away. Without its lock. */
 void pending_del(struct soft_qp *qp);

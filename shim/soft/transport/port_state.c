@@ -10,8 +10,9 @@
 #include <time.h>
 
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 #include "shim/soft/fabric/thread.h"
+#include "shim/soft/fabric/segment.h"
 
 struct outage {
 	uint8_t		port;

@@ -14,14 +14,20 @@
  */
 #include "shim/soft/transport/raw.h"
 
+#include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "shim/soft/fabric/packet.h"
+#include "shim/soft/fabric/port.h"
 #include "shim/soft/transport/datagram.h"
 #include "shim/soft/transport/deliver.h"
-#include "shim/soft/transport/flow.h"
 #include "shim/soft/transport/mcast.h"
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/rss.h"
+#include "shim/soft/fabric/registry.h"
 
 enum { NOBODY = UINT32_MAX, TARGETS = 256, ETHERNET_MIN = 14 };
 
@@ -46,6 +52,25 @@ struct steering {
 		uint32_t	tag;
 	}		target[TARGETS];
 };
+
+static bool has_cap_net_raw(void)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	return syscall(SYS_capget, &head, data) == 0 &&
+		data[0].effective & 1u << CAP_NET_RAW;
+}
+
+int raw_check_allowed(void)
+{
+	uint32_t num;
+
+	for (num = 1; port_at(num); num++)
+		if (port_is_roce(num))
+			return has_cap_net_raw() ? 0 : EPERM;
+	return EOPNOTSUPP;	/* InfiniBand carries no Ethernet */
+}
 
 static bool is_better(uint32_t priority, uint32_t best)
 {
@@ -143,6 +168,39 @@ static const struct raw_peers *peers_of(struct soft_qp *qp)
 	return qp->raw;
 }
 
+typedef void flow_fn(struct shm_flow *flow, void *arg);
+
+static bool matches(const struct shm_flow *flow, unsigned int layers,
+		    const struct packet *packet)
+{
+	const uint8_t *have = (const uint8_t *)packet;
+	const uint8_t *val = (const uint8_t *)&flow->val;
+	const uint8_t *mask = (const uint8_t *)&flow->mask;
+	size_t i;
+
+	if ((flow->layers & layers) != flow->layers)
+		return false;
+	for (i = 0; i < sizeof(*packet); i++)
+		if ((have[i] ^ val[i]) & mask[i])
+			return false;
+	return true;
+}
+
+static void match_rules(struct shm_seg *seg, uint32_t qpn, unsigned int layers,
+		const struct packet *packet, flow_fn *fn, void *arg)
+{
+	uint32_t i, count;
+
+	lock_take(&seg->flow_lock);
+	/* pairs with the store in take_slot() of flow.c */
+	count = __atomic_load_n(&seg->flows, __ATOMIC_ACQUIRE);
+	for (i = 0; i < count && i < SHM_FLOW_MAX; i++)
+		if (seg->flow[i].qpn == qpn &&
+		    matches(&seg->flow[i], layers, packet))
+			fn(&seg->flow[i], arg);
+	lock_drop(&seg->flow_lock);
+}
+
 static void ask_all(const struct raw_peers *peers, struct steering *s,
 		    flow_fn *fn)
 {
@@ -150,7 +208,7 @@ static void ask_all(const struct raw_peers *peers, struct steering *s,
 
 	for (i = 0; peers && i < peers->count; i++)
 		if (peer_is_alive(peers->at[i].peer))
-			flow_match(peers->at[i].peer->seg, peers->at[i].qpn,
+			match_rules(peers->at[i].peer->seg, peers->at[i].qpn,
 				   s->layers, &s->packet, fn, s);
 }
 

@@ -3,10 +3,13 @@
  * Raw Ethernet packets. The caller holds the lock of the send queue.
  */
 #include "shim/soft/fabric/copy.h"
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /* To all whose rules want it. The completion status (enum ibv_wc_status). */
 int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
 /* Forget whom it has asked, on reset and destruction. */
 void raw_forget(struct soft_qp *qp);
+
+/* May this process send and steer raw packets? 0, EPERM; EOPNOTSUPP. */
+int raw_check_allowed(void);

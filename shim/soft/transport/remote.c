@@ -17,6 +17,8 @@
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/fabric/xrc.h"
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/registry.h"
 
 static void drop_shared(struct soft_remote *r)
 {

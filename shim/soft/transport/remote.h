@@ -3,7 +3,7 @@
  * Who is at the other end of a send request. The caller holds the lock of
  * the send queue.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr);
 

@@ -11,91 +11,8 @@
 #include "shim/soft/transport/rss.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "shim/soft/transport/flow.h"
-#include "shim/soft/verbs/qp.h"
-#include "shim/soft/verbs/wq.h"
-
-struct soft_rss {
-	struct soft_rwq_table	*table;
-	uint64_t		fields;
-	uint8_t			key[SHM_RSS_KEY];
-};
-
-static int check(struct ibv_context *context,
-		 const struct ibv_qp_init_attr_ex *attr)
-{
-	const struct ibv_rx_hash_conf *conf = &attr->rx_hash_conf;
-	const uint32_t must = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE |
-		IBV_QP_INIT_ATTR_RX_HASH;
-	int err;
-
-	err = soft_enter(context, "create_qp");
-	if (!err)
-		err = flow_may_be_raw();
-	if (err)
-		return err;
-	if ((attr->comp_mask & must) != must ||
-	    attr->qp_type != IBV_QPT_RAW_PACKET ||
-	    !attr->pd || attr->pd->context != context ||
-	    !attr->rwq_ind_tbl || attr->rwq_ind_tbl->context != context ||
-	    attr->send_cq || attr->recv_cq || attr->srq ||
-	    attr->cap.max_send_wr || attr->cap.max_recv_wr)
-		return EINVAL;
-	if (attr->comp_mask & ~(must | IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	     attr->create_flags) ||
-	    conf->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ ||
-	    conf->rx_hash_fields_mask & ~(uint64_t)SHM_RSS_FIELDS)
-		return EOPNOTSUPP;
-	return conf->rx_hash_key_len != SHM_RSS_KEY || !conf->rx_hash_key ?
-		EINVAL : 0;
-}
-
-static struct soft_rss *make(const struct ibv_qp_init_attr_ex *attr)
-{
-	const struct ibv_rx_hash_conf *conf = &attr->rx_hash_conf;
-	struct soft_rss *rss = calloc(1, sizeof(*rss));
-
-	if (!rss)
-		return NULL;
-	rss->table = to_table(attr->rwq_ind_tbl);
-	rss->fields = conf->rx_hash_fields_mask;
-	memcpy(rss->key, conf->rx_hash_key, sizeof(rss->key));
-	return rss;
-}
-
-struct ibv_qp *rss_create_qp(struct ibv_context *context,
-			     struct ibv_qp_init_attr_ex *attr)
-{
-	struct ibv_qp_init_attr basic = {
-		.qp_context = attr->qp_context, .qp_type = attr->qp_type,
-	};
-	struct soft_rss *rss;
-	struct soft_qp *qp;
-	int err;
-
-	err = check(context, attr);
-	if (err)
-		return soft_fail(err);
-	rss = make(attr);
-	if (!rss)
-		return soft_fail(ENOMEM);
-	/* it never completes anything there */
-	basic.send_cq = basic.recv_cq = rss->table->wq[0]->wq.cq;
-	qp = qp_new(attr->pd, &basic);
-	if (!qp) {
-		free(rss);
-		return NULL;
-	}
-	qp->ex.qp_base.send_cq = qp->ex.qp_base.recv_cq = NULL;
-	qp->init.send_cq = qp->init.recv_cq = NULL;
-	pthread_mutex_lock(&soft_mutex);
-	qp->rss = rss;
-	rss->table->refs++;
-	pthread_mutex_unlock(&soft_mutex);
-	return &qp->ex.qp_base;
-}
 
 void rss_free(struct soft_rss *rss)
 {
@@ -120,14 +37,14 @@ struct input {
 	size_t	len;
 };
 
-static void add(struct input *in, const void *field, size_t size)
+static void add_field(struct input *in, const void *field, size_t size)
 {
 	memcpy(in->data + in->len, field, size);
 	in->len += size;
 }
 
 /* Which fields, of which header, how long. */
-static void collect(uint64_t fields, unsigned int layers,
+static void collect_fields(uint64_t fields, unsigned int layers,
 		    const struct packet *p, struct input *in)
 {
 	size_t ip = layers & PACKET_IPV4 ? 4 : 16;
@@ -138,15 +55,15 @@ static void collect(uint64_t fields, unsigned int layers,
 	else if (layers & PACKET_IPV6)
 		wanted = fields >> 2 & 3;
 	if (wanted & 1)
-		add(in, p->src_ip, ip);
+		add_field(in, p->src_ip, ip);
 	if (wanted & 2)
-		add(in, p->dst_ip, ip);
+		add_field(in, p->dst_ip, ip);
 	wanted = layers & PACKET_TCP ? fields >> 4 & 3 :
 		layers & PACKET_UDP ? fields >> 6 & 3 : 0;
 	if (wanted & 1)
-		add(in, p->src_port, 2);
+		add_field(in, p->src_port, 2);
 	if (wanted & 2)
-		add(in, p->dst_port, 2);
+		add_field(in, p->dst_port, 2);
 }
 
 uint32_t rss_target(const struct shm_flow *rule, unsigned int layers,
@@ -157,7 +74,7 @@ uint32_t rss_target(const struct shm_flow *rule, unsigned int layers,
 
 	if (!rule->spread)
 		return rule->target[0];
-	collect(rule->fields, layers, packet, &in);
+	collect_fields(rule->fields, layers, packet, &in);
 	hash = packet_hash(rule->key, in.data, in.len);
 	return rule->target[hash & (rule->spread - 1) & (SHM_RSS_MAX - 1)];
 }

@@ -3,11 +3,14 @@
  * Spreading packets over work queues.
  */
 #include "shim/soft/fabric/packet.h"
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
-/* A queue pair that only spreads, or NULL and errno. */
-struct ibv_qp *rss_create_qp(struct ibv_context *context,
-			     struct ibv_qp_init_attr_ex *attr);
+struct soft_rss {
+	struct soft_rwq_table	*table;
+	uint64_t		fields;
+	uint8_t			key[SHM_RSS_KEY];
+};
+
 /* It goes; accepts NULL. Under the object mutex. */
 void rss_free(struct soft_rss *rss);
 

@@ -17,21 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/soft/verbs/ah.h"
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/deliver.h"
-#include "shim/soft/verbs/domain.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/migrate.h"
-#include "shim/soft/transport/pending.h"
-#include "shim/soft/verbs/qp.h"
+#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/sq_fault.h"
 
-int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap)
+size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 {
 	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);
 	uint32_t size = 1;
-	int err;
 
 	if (payload < sizeof(uint64_t))		/* of ibv_wr_atomic_write() */
 		payload = sizeof(uint64_t);
@@ -42,17 +39,7 @@ int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap)
 	sq->depth = cap->max_send_wr;
 	sq->mask = size - 1;
 	sq->stride = (sizeof(struct soft_wr) + payload + 15) & ~15u;
-	err = domain_alloc(pd, (size + 1ul) * sq->stride, DOMAIN_SEND_QUEUE,
-			   &sq->memory);
-	if (!err)
-		sq->wrs = sq->memory.mem;
-	return err;
-}
-
-void sq_free(struct soft_sq *sq)
-{
-	domain_free(&sq->memory);
-	sq->wrs = NULL;
+	return (size + 1ul) * sq->stride;
 }
 
 void sq_keep(struct soft_qp *qp, uint32_t first)
@@ -67,7 +54,7 @@ void sq_keep(struct soft_qp *qp, uint32_t first)
 	for (; first != sq->head; first++) {
 		wr = sq_slot(sq, first);
 		wr->flags |= SQ_KEEPS_AH;
-		ah_get(wr->ah);
+		soft_ah_get(wr->ah);
 	}
 }
 
@@ -75,7 +62,7 @@ static void let_go(struct soft_wr *wr)
 {
 	if (unlikely(wr->flags & SQ_KEEPS_AH)) {
 		wr->flags &= ~SQ_KEEPS_AH;
-		ah_put(wr->ah);
+		soft_ah_put(wr->ah);
 	}
 }
 
@@ -161,19 +148,13 @@ void sq_fail(struct soft_qp *qp)
 	flush(qp);
 }
 
-static bool is_unreliable(const struct soft_qp *qp)
-{
-	return qp->shm->type == IBV_QPT_UC || qp->shm->type == IBV_QPT_UD ||
-		qp->shm->type == IBV_QPT_RAW_PACKET;
-}
-
 /*
  * An error of our own end: an unreliable send queue stops, and what it
  * receives is not concerned (SQE); a reliable one takes both down.
  */
 static void stop(struct soft_qp *qp)
 {
-	if (!is_unreliable(qp)) {
+	if (!patience_is_unreliable(qp)) {
 		sq_fail(qp);
 		return;
 	}
@@ -185,47 +166,6 @@ static void stop(struct soft_qp *qp)
 	flush(qp);
 }
 
-#define COPY_PATIENCE	10000000000ull	/* ns */
-
-/* From IBA 9.7.5.2.8, in tens of microseconds. */
-static const uint32_t rnr_timer[32] = {
-	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
-	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
-	24576, 32768, 49152,
-};
-
-uint64_t sq_rnr_ns(uint8_t timer)
-{
-	return rnr_timer[timer & 31] * 10000ull;
-}
-
-/* IBA 9.7.6.1.3 */
-static uint64_t transport_patience(const struct ibv_qp_attr *attr)
-{
-	return attr->timeout ? (attr->retry_cnt + 1) *
-		(4096ull << (attr->timeout & 31)) : UINT64_MAX;
-}
-
-/*
- * How long the head may wait; ns, or UINT64_MAX. A process that must copy
- * for us has other things to do, which no adapter has.
- */
-static uint64_t patience(struct soft_qp *qp, enum soft_wait wait)
-{
-	const struct ibv_qp_attr *attr = &qp->attr;
-	uint64_t ns = transport_patience(attr);
-
-	if (wait == WAIT_PEER)
-		return ns;
-	if (is_unreliable(qp))
-		return UINT64_MAX;	/* carry() gives it up */
-	if (wait == WAIT_COPY)
-		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
-	if (attr->rnr_retry == 7)
-		return UINT64_MAX;
-	return attr->rnr_retry * sq_rnr_ns(qp->remote.shm->min_rnr_timer);
-}
-
 /* False when it has waited long enough. */
 static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 {
@@ -233,14 +173,11 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 	uint64_t now = process_now(), ns;
 
 	if (sq->wait != wait) {
-		ns = patience(qp, wait);
+		ns = patience_ns(qp, wait);
 		sq->wait = wait;
 		sq->wait_until = ns == UINT64_MAX ? 0 : now + ns;
 	}
-	if (sq->wait_until && now >= sq->wait_until)
-		return false;
-	pending_add(qp);
-	return true;
+	return !sq->wait_until || now < sq->wait_until;
 }
 
 static inline bool finish(struct soft_qp *qp, struct soft_wr *wr, int status)
@@ -290,7 +227,7 @@ void sq_drained(struct soft_qp *qp)
 {
 	qp->sq.draining = false;
 	if (qp->attr.en_sqd_async_notify)
-		qp_tell(qp, IBV_EVENT_SQ_DRAINED);
+		own_qp_tell(qp, IBV_EVENT_SQ_DRAINED);
 }
 
 /* What had begun goes on. False: it waits. */
@@ -330,7 +267,6 @@ void sq_run(struct soft_qp *qp)
 			/* drained: until it is RTS again, or failed */
 			if (qp->sq.wait == WAIT_NONE)
 				qp->sq.wait = WAIT_STATE;
-			pending_add(qp);
 			return;
 		}
 	}

@@ -3,23 +3,22 @@
  * Send queues. Any thread.
  *
  * A request is written into the slot of its position, at head or behind it,
- * and then accepted, which carries it out or queues it: post.c does that one
+ * and then accepted (pending.h), which carries it out or queues it: post.c does that one
  * by one, wr.c with all that was built.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /* Beside enum ibv_send_flags: a request that waits keeps its address handle. */
 #define SQ_KEEPS_AH	(1u << 31)
 
-/* 0 or -ENOMEM. */
-int sq_make(struct soft_sq *sq, struct ibv_pd *pd, const struct ibv_qp_cap *cap);
-void sq_free(struct soft_sq *sq);
+/* How many bytes it needs for its slots: the caller sets @wrs. */
+size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
 
-/* Carry out what can be; under the lock of the send queue. */
+/*
+ * Carry out what can be; under the lock of the send queue. If it has to wait (@wait), the caller
+ * lists it (pending.h).
+ */
 void sq_run(struct soft_qp *qp);
-
-/* What an RNR timer (enum of IBA 9.7.5.2.8) stands for. */
-uint64_t sq_rnr_ns(uint8_t timer);
 
 /* Back to how it was made; under the lock. */
 void sq_reset(struct soft_qp *qp);
@@ -72,24 +71,3 @@ static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
  * has copied it.
  */
 void sq_keep(struct soft_qp *qp, uint32_t first);
-
-/* All before @head are written; under the lock. */
-static inline void sq_accept(struct soft_qp *qp, uint32_t head)
-{
-	uint32_t first = qp->sq.head;
-
-	qp->sq.head = head;
-	/* behind one that waits there is nothing to do */
-	if (qp->sq.wait == WAIT_NONE)
-		sq_run(qp);
-	if (unlikely(qp->sq.next != head))
-		sq_keep(qp, first);
-}
-
-/* What is read comes back: not inline, and into memory that is writable. */
-static inline bool sq_reads(uint32_t opcode)
-{
-	return opcode == IBV_WR_RDMA_READ ||
-		opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}

@@ -13,17 +13,16 @@
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
-#include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/patience.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/transport/port_state.h"
-#include "shim/soft/transport/sq.h"
+#include "shim/soft/fabric/segment.h"
 
 /* Until @ns from now; 0 is for ever. */
 static int hold(struct soft_qp *qp, uint64_t ns)
 {
 	qp->sq.wait = WAIT_HELD;
 	qp->sq.wait_until = ns ? process_now() + ns : UINT64_MAX;
-	pending_add(qp);
 	return CARRY_HELD;
 }
 
@@ -49,7 +48,7 @@ static int not_ready(struct soft_qp *qp)
 		return IBV_WC_SUCCESS;
 	if (++qp->sq.tries > qp->attr.rnr_retry && qp->attr.rnr_retry != 7)
 		return IBV_WC_RNR_RETRY_EXC_ERR;
-	return hold(qp, sq_rnr_ns(qp->attr.min_rnr_timer));
+	return hold(qp, patience_rnr_ns(qp->attr.min_rnr_timer));
 }
 
 static void tell(struct soft_qp *qp, int type)
@@ -132,10 +131,8 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 	struct fault fault = { .kind = FAULT_NONE };
 	int status;
 
-	if (sq->wait == WAIT_HELD && process_now() < sq->wait_until) {
-		pending_add(qp);
+	if (sq->wait == WAIT_HELD && process_now() < sq->wait_until)
 		return CARRY_HELD;
-	}
 	/* what waits for reasons of its own has been judged */
 	if (sq->wait == WAIT_NONE || sq->wait == WAIT_HELD)
 		fault = judge(qp, wr);

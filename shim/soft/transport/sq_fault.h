@@ -2,7 +2,7 @@
 /*
  * Faults of send requests. Under the lock of the send queue.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /* As carry(), with what befalls the request. */
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);

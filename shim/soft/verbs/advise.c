@@ -7,9 +7,11 @@
  *
  * Source: ibv_advise_mr(3).
  */
-#include "shim/soft/verbs/context.h"
+
+#include "shim/soft/verbs/advise.h"
 
 #include "shim/soft/fabric/pages.h"
+#include "shim/soft/verbs/enter.h"
 
 /* Under the object mutex. */
 static int check_region(const struct soft_mr *mr, const struct ibv_pd *pd,

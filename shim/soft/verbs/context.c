@@ -17,18 +17,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/soft/transport/fault.h"
-#include "shim/soft/cm/cm.h"
-#include "shim/soft/verbs/mw.h"
-#include "shim/soft/transport/pending.h"
-#include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/fabric.h"
 #include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/profile.h"
+#include "shim/soft/transport/fault.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/window.h"
+#include "shim/soft/verbs/advise.h"
+#include "shim/soft/verbs/counters.h"
+#include "shim/soft/verbs/cq.h"
+#include "shim/soft/verbs/create_qp.h"
+#include "shim/soft/verbs/device.h"
+#include "shim/soft/verbs/dm.h"
+#include "shim/soft/verbs/domain.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/flow.h"
+#include "shim/soft/verbs/mr.h"
+#include "shim/soft/verbs/mw.h"
+#include "shim/soft/verbs/pd.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/verbs/post.h"
-#include "shim/soft/fabric/port.h"
+#include "shim/soft/verbs/qp.h"
+#include "shim/soft/verbs/query_port.h"
 #include "shim/soft/verbs/recv.h"
+#include "shim/soft/verbs/srq.h"
+#include "shim/soft/verbs/unsupported.h"
+#include "shim/soft/verbs/wq.h"
 #include "shim/soft/verbs/xrc_qp.h"
-#include "shim/soft/fabric/fabric.h"
+#include "shim/soft/verbs/xrcd.h"
+#include "shim/soft/fabric/segment.h"
 
 #define MAGIC	"Verbatim's context"
 
@@ -43,7 +61,6 @@ static void forget_inherited(void)
 	pthread_mutex_init(&soft_contexts_mutex, NULL);
 	soft_contexts = NULL;
 	pending_forget();
-	cm_forget();
 	fault_unload();
 	xrcd_forget();
 	fabric_forget();
@@ -58,7 +75,7 @@ static void forget_inherited(void)
 	memset(soft_cqs, 0, sizeof(soft_cqs));
 	memset(soft_srqs, 0, sizeof(soft_srqs));
 	memset(soft_mrs, 0, sizeof(soft_mrs));
-	mw_forget();
+	window_forget();
 }
 
 /* Yama lets parents write to children only, unless the target agrees. */
@@ -326,7 +343,7 @@ static void close_objects(struct ibv_context *context)
 	flow_close_all(context);
 	qp_close_all(context);
 	srq_close_all(context);
-	mw_close_all(context);
+	window_close_all(context);
 	xrcd_close_all(context);
 	mr_close_all(context);
 	cq_close_all(context);

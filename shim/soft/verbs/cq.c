@@ -1,7 +1,8 @@
 /*
  * Completion queues: create, resize, destroy
  */
-#include "shim/soft/verbs/context.h"
+
+#include "shim/soft/verbs/cq.h"
 
 #include <stdlib.h>
 
@@ -12,6 +13,8 @@
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/poll_ex.h"
 
 enum {
 	WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG |

@@ -1,13 +1,13 @@
 /*
  * The device: its names and limits
  */
-#include "shim/soft/verbs/context.h"
+#include "shim/soft/verbs/device.h"
 
 #include <stdlib.h>
 #include <stdio.h>
 
-#include "shim/soft/sysfs/face.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/verbs/enter.h"
 
 /*
  * Behind an ibv_device lies what a provider keeps there, and libmlx5 looks
@@ -40,11 +40,6 @@ __attribute__((constructor)) static void init(void)
 {
 	name_device();
 }
-
-/* In no header of libibverbs-dev. */
-int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
-			size_t size);
-const char *ibv_get_sysfs_path(void);
 
 EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -141,34 +136,4 @@ EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 	(void)op;
 	(void)flags;
 	return 0;
-}
-
-EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
-			       size_t size)
-{
-	char path[512], there[FACE_PATH];
-	FILE *file;
-	size_t n;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	/* where libc comes before us, its fopen() does not ask */
-	file = fopen(face_path(path, there), "re");
-	if (!file)
-		return -1;
-	n = fread(buf, 1, size, file);
-	fclose(file);
-	if (n > 0 && buf[n - 1] == '\n')
-		buf[--n] = '\0';
-	else if (n < size)
-		buf[n] = '\0';
-	else
-		return -1;
-	return n;
-}
-
-EXPORT const char *ibv_get_sysfs_path(void)
-{
-	const char *path = getenv("SYSFS_PATH");
-
-	return path ? path : "/sys";
 }

@@ -14,9 +14,9 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/mr.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/verbs/enter.h"
 
 enum {
 	WORD = 4,

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include "shim/soft/verbs/enter.h"
 
 enum {
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |

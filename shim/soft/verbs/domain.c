@@ -16,8 +16,8 @@
 #include "shim/soft/verbs/domain.h"
 
 #include <stdlib.h>
+#include "shim/soft/verbs/enter.h"
 
-#include "shim/soft/verbs/context.h"
 
 struct soft_td {
 	struct ibv_td		td;

@@ -2,7 +2,7 @@
 /*
  * Memory for queues from a domain's own allocator.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /* The lower half of the resource_type that allocators are told. */
 enum domain_resource { DOMAIN_SEND_QUEUE = 1 };
@@ -19,3 +19,9 @@ bool domain_is_parent(const struct ibv_pd *pd);
 
 /* Give up what a parent domain holds. */
 void domain_drop(struct soft_pd *pd);
+
+struct ibv_td *soft_alloc_td(struct ibv_context *context,
+			     struct ibv_td_init_attr *attr);
+int soft_dealloc_td(struct ibv_td *td);
+struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
+				struct ibv_parent_domain_init_attr *attr);

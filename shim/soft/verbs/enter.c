@@ -1,11 +1,12 @@
 /*
  * What a fault on demand does to a verb
  */
+#include "shim/soft/verbs/enter.h"
+
 #include <errno.h>
 #include <time.h>
 
 #include "shim/soft/transport/port_state.h"
-#include "shim/soft/transport/soft.h"
 
 static void wait_for(uint64_t ns)
 {

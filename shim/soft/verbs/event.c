@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/verbs/wq.h"
+#include "shim/soft/verbs/enter.h"
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {

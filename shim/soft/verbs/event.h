@@ -2,7 +2,7 @@
 /*
  * What the destruction of objects needs to know about events.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /* Wait until all @given events of an object are acknowledged. */
 void event_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond,

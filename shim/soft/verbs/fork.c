@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
+#include "shim/soft/verbs/enter.h"
 
 static bool asked;
 

@@ -16,11 +16,11 @@
  */
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/dm.h"
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/mr.h"
 #include "shim/soft/verbs/pd.h"
+#include "shim/soft/verbs/enter.h"
 
 static struct soft_pd *import_pd(struct ibv_context *context, uint32_t handle)
 {

@@ -3,11 +3,12 @@
  *
  * No kernel is behind this device, but librdmacm converts with these.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
+#include "shim/soft/verbs/enter.h"
 
 /* In no header that can be included beside verbs.h. */
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to,

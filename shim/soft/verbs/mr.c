@@ -17,14 +17,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/fabric/heap.h"
-#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/fabric/segment.h"
 
 enum {
 	NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
@@ -283,7 +284,7 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	err = mr->shm ? mw_release_region(mr->shm) : ENOENT;
+	err = mr->shm ? window_release_region(mr->shm) : ENOENT;
 	if (!err)
 		destroy(mr);
 	if (!err)

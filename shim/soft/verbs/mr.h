@@ -2,7 +2,7 @@
 /*
  * Memory regions: what the ways to register and to change one share.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 #include "shim/soft/fabric/key.h"
 
 /* What is to be registered. */
@@ -33,3 +33,6 @@ void mr_publish(struct soft_mr *mr);
 
 /* @mr will go, @other of its ring stands for the object now. The same. */
 void mr_represent(struct soft_mr *mr, struct soft_mr *other);
+
+struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);
+void mr_close_all(struct ibv_context *context);

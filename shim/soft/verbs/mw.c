@@ -1,120 +1,17 @@
 /*
- * Memory windows
+ * Memory windows, as programs have them
  *
- * A window is an entry in the table of memory regions, in slots of its own:
- * it has an rkey while it is bound, and never an lkey. What remote access
- * needs of the region is copied there by the bind, so that windows cost those
- * who use them nothing more. Its keys:
+ * Source: ibv_alloc_mw(3), ibv_bind_mw(3).
  *
- *	| slot: 17 | generation: 7 | the program's: 8 |
- *
- * Type 2 belongs to the queue pair on which it was bound, and what happens to
- * it there happens under the lock of that queue pair, in the process that
- * owns it or in a peer that invalidates. Type 1 is everybody's in its
- * protection domain: who binds it anew waits until nobody uses the old.
- *
- * Source: ibv_alloc_mw(3), ibv_bind_mw(3), IBA 10.6.7.
+ * Not here: what a window is, and how it is bound (window.c).
  */
 #include "shim/soft/verbs/mw.h"
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
-#include "shim/soft/verbs/mr.h"
-#include "shim/soft/fabric/profile.h"
+#include "shim/soft/transport/window.h"
+#include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/post.h"
-
-enum {
-	KEY_PROGRAM	= 0xff,
-	NEEDS_WRITABLE	= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-	RIGHTS		= NEEDS_WRITABLE | IBV_ACCESS_REMOTE_READ,
-	KNOWN		= RIGHTS | IBV_ACCESS_LOCAL_WRITE |
-			  IBV_ACCESS_ZERO_BASED,
-	OF_REGION	= IBV_ACCESS_ON_DEMAND,
-};
-
-/*
- * Of the table, of binding and of regions being released. Inside the lock of
- * a send queue, outside those of queue pairs.
- */
-static struct lock lock;
-static uint32_t next_slot;
-static uint32_t count;
-
-static struct soft_mw *to_mw(struct ibv_mw *mw)
-{
-	return container(mw, struct soft_mw, mw);
-}
-
-void mw_forget(void)
-{
-	lock.owner = 0;
-	count = 0;
-	memset(soft_mws, 0, sizeof(soft_mws));
-}
-
-static void set_rkey(struct soft_mw *mw, uint32_t rkey)
-{
-	key_show(mw->shm, 0, rkey);
-}
-
-static bool is_bound(const struct soft_mw *mw)
-{
-	return __atomic_load_n(&mw->shm->rkey, __ATOMIC_ACQUIRE);
-}
-
-/* The rest stays: somebody may have found it, and look at it yet. */
-static void unbind(struct soft_mw *mw)
-{
-	set_rkey(mw, 0);
-	__atomic_store_n(&mw->shm->bound, 0, __ATOMIC_RELAXED);
-}
-
-/* Peers that have found an rkey hold the lock of one of our queue pairs. */
-static void wait_for_users(void)
-{
-	struct lock *users;
-	unsigned int i;
-
-	for (i = 0; i < SHM_QP_MAX; i++) {
-		if (!__atomic_load_n(&soft_qps[i], __ATOMIC_ACQUIRE))
-			continue;
-		users = &segment_own->qp[i].rq.lock;
-		lock_take(users);
-		lock_drop(users);
-	}
-}
-
-/* Keys change when a slot is used again, in the bits that stay. */
-static void assign(struct soft_mw *mw, uint32_t slot)
-{
-	static uint8_t generation[SHM_MW_MAX];
-
-	mw->key = (SHM_MR_MAX + slot) << SHM_KEY_BITS |
-		(++generation[slot] & 0x7fu) << 8;
-	mw->shm = &segment_own->mr[SHM_MR_MAX + slot];
-	key_mine(mw->shm)->pd = mw->mw.pd->handle;
-	key_mine(mw->shm)->qpn = 0;
-	mw->mw.rkey = mw->key;
-	mw->mw.handle = slot;
-}
-
-static int take_slot(struct soft_mw *mw)
-{
-	int slot;
-
-	lock_take(&lock);
-	slot = soft_slot(soft_mws, profile_limits()->max_mw, &next_slot);
-	if (slot >= 0 && key_reserve(SHM_MR_MAX + slot) < 0)
-		slot = -ENOMEM;
-	if (slot >= 0) {
-		assign(mw, slot);
-		soft_mws[slot] = mw;
-		count++;
-	}
-	lock_drop(&lock);
-	return slot < 0 ? slot : 0;
-}
 
 struct ibv_mw *soft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -132,22 +29,13 @@ struct ibv_mw *soft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->mw.context = pd->context;
 	mw->mw.pd = pd;
 	mw->mw.type = type;
-	err = take_slot(mw);
+	err = window_add(mw);
 	if (err < 0) {
 		free(mw);
 		return soft_fail(err);
 	}
 	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
 	return &mw->mw;
-}
-
-/* Under the lock. */
-static void withdraw(struct soft_mw *mw)
-{
-	unbind(mw);
-	wait_for_users();
-	soft_mws[mw->mw.handle] = NULL;
-	count--;
 }
 
 int soft_dealloc_mw(struct ibv_mw *ibmw)
@@ -158,36 +46,9 @@ int soft_dealloc_mw(struct ibv_mw *ibmw)
 	err = soft_enter(ibmw->context, "dealloc_mw");
 	if (err)
 		return err;
-	lock_take(&lock);
-	withdraw(mw);
-	lock_drop(&lock);
+	window_remove(mw);
 	__atomic_sub_fetch(&to_pd(ibmw->pd)->refs, 1, __ATOMIC_RELEASE);
 	free(mw);
-	return 0;
-}
-
-void mw_close_all(struct ibv_context *context)
-{
-	unsigned int i;
-
-	lock_take(&lock);
-	for (i = 0; count && i < SHM_MW_MAX; i++)
-		if (soft_mws[i] && soft_mws[i]->mw.context == context)
-			withdraw(soft_mws[i]);
-	lock_drop(&lock);
-}
-
-int mw_set(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
-	   const struct ibv_mw_bind_info *info)
-{
-	if (!mw || (!info->mr && (info->addr || info->length)))
-		return EINVAL;
-	/* a key of another window finds none */
-	wr->rkey = (rkey ^ to_mw(mw)->key) & ~KEY_PROGRAM ? 0 : rkey;
-	wr->region = info->mr ? info->mr->lkey : 0;
-	wr->bind_addr = info->addr;
-	wr->bind_length = info->length;
-	wr->imm = info->mw_access_flags;
 	return 0;
 }
 
@@ -214,168 +75,5 @@ int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 	err = soft_post_send(qp, &wr, &bad);
 	if (!err)
 		mw->rkey = wr.bind_mw.rkey;
-	return err;
-}
-
-static struct soft_mw *find(uint32_t rkey)
-{
-	uint32_t slot = (rkey >> SHM_KEY_BITS) - SHM_MR_MAX;
-	struct soft_mw *mw = slot < SHM_MW_MAX ? soft_mws[slot] : NULL;
-
-	return mw && !((rkey ^ mw->key) & ~KEY_PROGRAM) ? mw : NULL;
-}
-
-/* NULL if it is gone, or about to go (mw_release_region()). */
-static const struct shm_mr *find_region(uint32_t lkey)
-{
-	uint32_t slot = lkey >> SHM_KEY_BITS;
-	const struct shm_mr *mr = &segment_own->mr[slot];
-
-	return lkey && shm_has_mr(segment_own, slot) && __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
-		__atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE) ? &key_own[slot] : NULL;
-}
-
-static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
-{
-	uint64_t off = wr->bind_addr - mr->iova;
-
-	return off <= mr->length && wr->bind_length <= mr->length - off;
-}
-
-/* C10-72 to C10-75 */
-static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw,
-		     const struct soft_wr *wr)
-{
-	return mr && mr->pd == key_mine(mw->shm)->pd &&
-		mr->access & IBV_ACCESS_MW_BIND &&
-		!(mr->access & IBV_ACCESS_ZERO_BASED) &&
-		!(wr->imm & ~KNOWN) &&
-		(!(wr->imm & NEEDS_WRITABLE) ||
-		 mr->access & IBV_ACCESS_LOCAL_WRITE) &&
-		lies_in(mr, wr);
-}
-
-static void fill(struct soft_mw *mw, const struct shm_mr *mr,
-		 const struct soft_wr *wr)
-{
-	struct shm_mr *shm = key_mine(mw->shm);
-
-	shm->addr = mr->addr + (wr->bind_addr - mr->iova);
-	shm->length = wr->bind_length;
-	shm->iova = wr->imm & IBV_ACCESS_ZERO_BASED ? 0 : wr->bind_addr;
-	shm->access = (wr->imm & RIGHTS) | (mr->access & OF_REGION);
-	mw->region = wr->region;
-}
-
-static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr,
-			const struct soft_wr *wr)
-{
-	if (wr->bind_length && !may_bind(mr, mw, wr))
-		return false;
-	unbind(mw);
-	wait_for_users();
-	if (wr->bind_length) {
-		fill(mw, mr, wr);
-		set_rkey(mw, wr->rkey);
-	}
-	return true;
-}
-
-/* o10-37.2.30: not while it is bound, o10-37.2.40: not nothing */
-static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw,
-			const struct shm_mr *mr, const struct soft_wr *wr)
-{
-	if (is_bound(mw) || !wr->bind_length || !may_bind(mr, mw, wr))
-		return false;
-	fill(mw, mr, wr);
-	key_mine(mw->shm)->qpn = qp->shm->qpn;
-	__atomic_store_n(&mw->shm->bound, wr->rkey, __ATOMIC_RELAXED);
-	set_rkey(mw, wr->rkey);
-	return true;
-}
-
-static bool bind(struct soft_qp *qp, const struct soft_wr *wr)
-{
-	const struct shm_mr *mr = find_region(wr->region);
-	struct soft_mw *mw = find(wr->rkey);
-
-	if (!mw || key_mine(mw->shm)->pd != qp->shm->pd)
-		return false;
-	return mw->mw.type == IBV_MW_TYPE_1 ? bind_type_1(mw, mr, wr) :
-		bind_type_2(qp, mw, mr, wr);
-}
-
-bool mw_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rkey)
-{
-	uint32_t slot = rkey >> SHM_KEY_BITS;
-	struct shm_mr *mw = &seg->mr[slot];
-
-	if (!rkey || !shm_has_mr(seg, slot) ||
-	    __atomic_load_n(&mw->bound, __ATOMIC_RELAXED) != rkey ||
-	    mw->qpn != qp->qpn)
-		return false;
-	__atomic_store_n(&mw->rkey, 0, __ATOMIC_RELEASE);
-	return true;
-}
-
-static bool invalidate(struct soft_qp *qp, uint32_t rkey)
-{
-	bool done;
-
-	lock_take(&qp->shm->rq.lock);
-	done = mw_invalidate(segment_own, qp->shm, rkey);
-	lock_drop(&qp->shm->rq.lock);
-	return done;
-}
-
-int mw_carry(struct soft_qp *qp, const struct soft_wr *wr)
-{
-	bool done;
-
-	lock_take(&lock);
-	if (wr->opcode == IBV_WR_BIND_MW)
-		done = bind(qp, wr);
-	else
-		done = invalidate(qp, wr->imm);
-	lock_drop(&lock);
-	return done ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
-}
-
-void mw_reset(struct soft_qp *qp)
-{
-	unsigned int i;
-
-	if (!__atomic_load_n(&count, __ATOMIC_RELAXED))
-		return;
-	lock_take(&lock);
-	lock_take(&qp->shm->rq.lock);
-	for (i = 0; i < SHM_MW_MAX; i++)
-		if (soft_mws[i] && soft_mws[i]->shm->qpn == qp->shm->qpn)
-			unbind(soft_mws[i]);
-	lock_drop(&qp->shm->rq.lock);
-	lock_drop(&lock);
-}
-
-static bool has_window(const struct shm_mr *region)
-{
-	unsigned int i;
-
-	for (i = 0; count && i < SHM_MW_MAX; i++)
-		if (soft_mws[i] && is_bound(soft_mws[i]) &&
-		    soft_mws[i]->region == region->lkey)
-			return true;
-	return false;
-}
-
-int mw_release_region(struct shm_mr *region)
-{
-	int err = EBUSY;
-
-	lock_take(&lock);
-	if (!has_window(region)) {
-		__atomic_store_n(&region->rkey, 0, __ATOMIC_RELEASE);
-		err = 0;
-	}
-	lock_drop(&lock);
 	return err;
 }

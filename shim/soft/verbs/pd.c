@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/verbs/enter.h"
 
 static struct soft_pd *all;
 static unsigned int count;		/* of objects, not of structures */

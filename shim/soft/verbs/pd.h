@@ -2,7 +2,7 @@
 /*
  * Protection domains by their number. Under the object mutex.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 
 /* A domain of the file that @context is of, or NULL. */
@@ -10,3 +10,6 @@ struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle);
 
 void pd_add(struct soft_pd *pd);
 void pd_del(struct soft_pd *pd);
+
+void pd_close_all(struct ibv_context *context);
+void pd_forget(void);

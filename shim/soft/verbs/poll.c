@@ -16,6 +16,8 @@
 #include "shim/soft/fabric/memcheck.h"
 #include "shim/soft/fabric/noise.h"
 #include "shim/soft/transport/pending.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/fabric/segment.h"
 
 static inline struct shm_cqe *entry_at(struct soft_cq *cq, uint32_t pos)
 {

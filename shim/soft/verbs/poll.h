@@ -2,16 +2,10 @@
 /*
  * Polling completion queues. Any thread.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 int soft_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int soft_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-
-/*
- * Give an extended queue its functions, those to read the fields of @wc_flags
- * (enum ibv_create_cq_wc_flags) only.
- */
-void poll_init_ex(struct soft_cq *cq, uint64_t wc_flags);
 
 /*
  * Take the lock of polls for a verb that the program calls. False if this

@@ -8,12 +8,15 @@
  *
  * Source: ibv_create_cq_ex(3).
  */
+#include "shim/soft/verbs/poll_ex.h"
+
 #include "shim/soft/verbs/poll.h"
 
 #include <errno.h>
 #include <time.h>
 
 #include "shim/soft/fabric/noise.h"
+#include "shim/soft/verbs/enter.h"
 
 static struct soft_cq *of(struct ibv_cq_ex *ex)
 {

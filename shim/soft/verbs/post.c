@@ -11,9 +11,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shim/soft/verbs/ah.h"
-#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/grh.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/transport/sq.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/carry.h"
+#include "shim/soft/verbs/enter.h"
 
 #define BIT(opcode)	(1u << IBV_WR_##opcode)
 
@@ -48,7 +51,7 @@ uint32_t post_opcodes(enum ibv_qp_type type)
 int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
 		    const void *data, uint64_t length)
 {
-	if (sq_reads(wr->opcode) ||
+	if (carry_reads_back(wr->opcode) ||
 	    length > qp->init.cap.max_inline_data - wr->length)
 		return EINVAL;
 	wr->flags |= IBV_SEND_INLINE;
@@ -91,7 +94,7 @@ static int set_target(const struct soft_qp *qp, struct soft_wr *to,
 		return set_datagram(to, wr);
 	switch (wr->opcode) {
 	case IBV_WR_BIND_MW:
-		return mw_set(to, wr->bind_mw.mw, wr->bind_mw.rkey,
+		return window_set_bind(to, wr->bind_mw.mw, wr->bind_mw.rkey,
 			      &wr->bind_mw.bind_info);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
@@ -164,7 +167,7 @@ int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		err = post_one(qp, wr);
 		if (err)
 			break;
-		sq_accept(qp, qp->sq.head + 1);
+		pending_accept(qp, qp->sq.head + 1);
 	}
 	lock_drop(&qp->sq.lock);
 	if (err)

@@ -5,7 +5,8 @@
  * asked for a device. In the preload they are hidden (soft.map), and the
  * real ones beside us are used.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
+#include "shim/soft/verbs/enter.h"
 
 /* int f(...): EOPNOTSUPP */
 #define COMMANDS(V) \

@@ -1,22 +1,23 @@
 /*
- * Queue pairs: create, query, destroy
+ * Queue pairs: make, query, destroy
  *
  * A queue pair's receive queue and state lie in the segment; its send queue
  * is private, since only its own process carries it out.
  *
- * Not here: ibv_modify_qp() (qp_state.c).
+ * Not here: ibv_create_qp() (create_qp.c), ibv_modify_qp() (qp_state.c).
  */
 #include "shim/soft/verbs/qp.h"
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/transport/datagram.h"
 #include "shim/soft/verbs/event.h"
-#include "shim/soft/transport/flow.h"
 #include "shim/soft/fabric/heap.h"
 #include "shim/soft/transport/mcast.h"
-#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/window.h"
+#include "shim/soft/verbs/domain.h"
+#include "shim/soft/verbs/enter.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/fabric/profile.h"
@@ -27,36 +28,17 @@
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/rss.h"
 #include "shim/soft/transport/sq.h"
-#include "shim/soft/verbs/wr.h"
 #include "shim/soft/verbs/xrc_qp.h"
-
-static uint32_t next_slot;
-
-int qp_slot(void)
-{
-	return soft_slot(soft_qps, profile_limits()->max_qp, &next_slot);
-}
-
-void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
-{
-	__atomic_store_n(&qp->shm->state, state, __ATOMIC_SEQ_CST);
-}
-
-void qp_tell(struct soft_qp *qp, int type)
-{
-	struct ibv_qp *ibqp = &qp->ex.qp_base;
-	struct pipe_event event = { PIPE_QP, ibqp->handle, qp->serial, type };
-
-	pipe_send(segment_own, to_context(ibqp->context)->async, &event);
-}
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/registry.h"
 
 void qp_reset(struct soft_qp *qp)
 {
 	bool taken = sq_take(&qp->sq);
 
-	mw_reset(qp);
+	window_reset_qp(qp);
 	lock_take(&qp->shm->rq.lock);
-	qp_set_state(qp, IBV_QPS_RESET);
+	own_qp_set_state(qp, IBV_QPS_RESET);
 	__atomic_add_fetch(&qp->shm->resets, 1, __ATOMIC_RELEASE);
 	qp->shm->established = 0;
 	qp->shm->mig_state = IBV_MIG_MIGRATED;
@@ -79,52 +61,6 @@ void qp_reset(struct soft_qp *qp)
 	raw_forget(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
-}
-
-/* The sending end of XRC does not; what it is given for that is ignored. */
-static bool receives(const struct ibv_qp_init_attr *attr)
-{
-	return attr->qp_type != IBV_QPT_XRC_SEND;
-}
-
-static bool is_of(const struct ibv_cq *cq, const struct ibv_pd *pd)
-{
-	return cq && cq->context == pd->context;
-}
-
-static int check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
-{
-	const struct ibv_device_attr *limits = profile_limits();
-	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
-	const struct ibv_qp_cap *cap = &attr->cap;
-	int err = 0;
-
-	switch (attr->qp_type) {
-	case IBV_QPT_RC:
-	case IBV_QPT_UC:
-	case IBV_QPT_UD:
-	case IBV_QPT_XRC_SEND:
-		break;
-	case IBV_QPT_RAW_PACKET:
-		err = flow_may_be_raw();
-		break;
-	case IBV_QPT_XRC_RECV:
-		err = EINVAL;	/* ibv_create_qp_ex(), in a domain */
-		break;
-	default:
-		err = EOPNOTSUPP;
-		break;
-	}
-	if (err)
-		return err;
-	if (!is_of(attr->send_cq, pd) ||
-	    (receives(attr) && !is_of(attr->recv_cq, pd)))
-		return EINVAL;
-	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
-	    cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
-	    cap->max_inline_data > profile_get()->max_inline_data)
-		return EINVAL;
-	return 0;
 }
 
 static int fill_slot(struct soft_qp *qp, uint32_t slot)
@@ -160,7 +96,7 @@ static int take_slot(struct soft_qp *qp)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = qp_slot();
+	slot = own_qp_find_slot();
 	err = slot < 0 ? slot : fill_slot(qp, slot);
 	if (!err) {
 		qp->ex.qp_base.handle = slot;
@@ -195,7 +131,7 @@ static void init(struct soft_qp *qp, struct ibv_pd *pd,
 	pthread_cond_init(&ibqp->cond, NULL);
 	pthread_mutex_init(&qp->modifying, NULL);
 	qp->send_cq = to_cq(attr->send_cq);
-	if (receives(attr)) {
+	if (qp_receives(attr)) {
 		qp->recv_cq = to_cq(attr->recv_cq);
 		qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
 	}
@@ -215,94 +151,18 @@ struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	if (!qp)
 		return soft_fail(ENOMEM);
 	init(qp, pd, attr);
-	err = sq_make(&qp->sq, pd, &qp->init.cap);
-	if (!err)
+	err = domain_alloc(pd, sq_lay_out(&qp->sq, &qp->init.cap), DOMAIN_SEND_QUEUE,
+			   &qp->sq.memory);
+	if (!err) {
+		qp->sq.wrs = qp->sq.memory.mem;
 		err = take_slot(qp);
+	}
 	if (err < 0) {
-		sq_free(&qp->sq);
+		domain_free(&qp->sq.memory);
 		free(qp);
 		return soft_fail(err);
 	}
 	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
-	return qp;
-}
-
-static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct soft_qp *qp;
-	int err;
-
-	err = soft_enter(pd->context, "create_qp");
-	if (!err)
-		err = check(pd, attr);
-	if (err)
-		return soft_fail(err);
-	qp = qp_new(pd, attr);
-	if (!qp)
-		return NULL;
-	attr->cap = qp->init.cap;
-	return &qp->ex.qp_base;
-}
-
-EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
-				    struct ibv_qp_init_attr *attr)
-{
-	return create(pd, attr);
-}
-
-static uint32_t flags_of(const struct ibv_qp_init_attr_ex *attr)
-{
-	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ?
-		attr->create_flags : 0;
-}
-
-static int check_ex(struct ibv_context *context,
-		    const struct ibv_qp_init_attr_ex *attr)
-{
-	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
-				IBV_QP_INIT_ATTR_XRCD |
-				IBV_QP_INIT_ATTR_CREATE_FLAGS |
-				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
-	    flags_of(attr) & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
-		return EOPNOTSUPP;
-	if (flags_of(attr) && attr->qp_type != IBV_QPT_UD)
-		return EINVAL;
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-			attr->send_ops_flags ? EOPNOTSUPP : 0;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context)
-		return EINVAL;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		return wr_check(attr->qp_type, attr->send_ops_flags);
-	return 0;
-}
-
-struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
-				 struct ibv_qp_init_attr_ex *attr)
-{
-	struct ibv_qp_init_attr basic;
-	struct ibv_qp *qp;
-	int err;
-
-	if (!soft_ours(context))
-		return soft_fail(EIO);
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
-		return rss_create_qp(context, attr);
-	err = check_ex(context, attr);
-	if (err)
-		return soft_fail(err);
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return xrc_create_qp(context, attr);
-	/* the one begins as the other does */
-	memcpy(&basic, attr, sizeof(basic));
-	qp = create(attr->pd, &basic);
-	if (!qp)
-		return NULL;
-	attr->cap = basic.cap;
-	to_qp(qp)->deaf = flags_of(attr) & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		wr_init(to_qp(qp), attr->send_ops_flags);
 	return qp;
 }
 
@@ -368,7 +228,7 @@ void qp_free(struct soft_qp *qp)
 
 	if (pd && !qp->xrcd)
 		__atomic_sub_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELEASE);
-	sq_free(&qp->sq);
+	domain_free(&qp->sq.memory);
 	free(qp);
 }
 

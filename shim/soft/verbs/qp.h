@@ -2,19 +2,10 @@
 /*
  * Queue pairs: what creation and change of state share.
  */
-#include "shim/soft/transport/soft.h"
-
-/* A free slot of soft_qps, or -ENOMEM; under the object mutex. */
-int qp_slot(void);
-
-/* An event of type @type for the program. */
-void qp_tell(struct soft_qp *qp, int type);
+#include "shim/soft/transport/objects.h"
 
 /* Back to how it was created, in state RESET; purges its completions. */
 void qp_reset(struct soft_qp *qp);
-
-/* Set @state for peers to see; under its lock if it matters. */
-void qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);
 
 /*
  * Does ibv_modify_qp() lead a queue pair of @type from @from to @to with these
@@ -29,3 +20,11 @@ struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
 /* Out of everybody's sight, under the object mutex; then free it. */
 void qp_withdraw(struct soft_qp *qp);
 void qp_free(struct soft_qp *qp);
+
+void qp_close_all(struct ibv_context *context);
+
+/* The sending end of XRC does not; what it is given for that is ignored. */
+static inline bool qp_receives(const struct ibv_qp_init_attr *attr)
+{
+	return attr->qp_type != IBV_QPT_XRC_SEND;
+}

@@ -21,6 +21,9 @@
 #include "shim/soft/verbs/xrc_qp.h"
 #include "shim/soft/fabric/stage.h"
 #include "shim/soft/fabric/registry.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/transport/own_qp.h"
 
 enum {
 	RC	= 1 << 0,
@@ -317,7 +320,7 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 	publish(qp);
 	/* a peer or a post may have failed it meanwhile: that stays */
 	if (qp->shm->state == from)
-		qp_set_state(qp, to);
+		own_qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
 	qp->max_msg_sz = longest(qp, port_at(qp->attr.port_num));
@@ -331,7 +334,7 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		qp->sq.draining = false;
 	else if (from == IBV_QPS_RTS)
 		begin_drain(qp);
-	sq_run(qp);
+	pending_run(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
 	if (to == IBV_QPS_RTR)

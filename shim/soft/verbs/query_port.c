@@ -1,13 +1,15 @@
 /*
  * What programs can ask of the ports
  */
-#include "shim/soft/verbs/context.h"
+
+#include "shim/soft/verbs/query_port.h"
 
 #include <endian.h>
 
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/verbs/enter.h"
 
 enum {
 	IFINDEX_LO	= 1,	/* the kernel's in each network namespace */

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "shim/soft/transport/deliver.h"
+#include "shim/soft/verbs/enter.h"
 
 static void rq_publish(struct rq *rq, uint32_t prod)
 {

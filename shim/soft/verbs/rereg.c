@@ -15,9 +15,10 @@
 #include "shim/soft/verbs/mr.h"
 
 #include "shim/soft/verbs/fork.h"
-#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/verbs/enter.h"
 
 static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd,
 		       void *addr, size_t length, int access)
@@ -128,7 +129,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	err = check_command(mr, flags, &range);
 
 	pthread_mutex_lock(&soft_mutex);
-	busy = mw_release_region(mr->shm);
+	busy = window_release_region(mr->shm);
 	if (busy) {
 		pthread_mutex_unlock(&soft_mutex);
 		return fail(busy, IBV_REREG_MR_ERR_INPUT);

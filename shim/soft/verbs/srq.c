@@ -8,34 +8,17 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/event.h"
 #include "shim/soft/fabric/heap.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/verbs/poll.h"
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/registry.h"
 
 static uint32_t next_slot;
-
-void srq_tell_limit(struct shm_seg *seg, struct shm_srq *srq)
-{
-	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
-				    IBV_EVENT_SRQ_LIMIT_REACHED };
-
-	__atomic_store_n(&srq->rq.limit, 0, __ATOMIC_RELAXED);
-	pipe_send(seg, srq->async, &event);
-}
-
-void srq_fail(struct shm_seg *seg, struct shm_srq *srq)
-{
-	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
-				    IBV_EVENT_SRQ_ERR };
-
-	if (srq->error)
-		return;
-	srq->error = 1;
-	pipe_send(seg, srq->async, &event);
-}
 
 static void drop_xrc(struct soft_srq *srq)
 {
@@ -247,7 +230,7 @@ static void arm(struct soft_srq *srq, uint32_t limit)
 
 	rq->limit = limit;
 	if (limit && rq->prod - rq->taken < limit)
-		srq_tell_limit(segment_own, srq->shm);
+		deliver_srq_limit(segment_own, srq->shm);
 }
 
 static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr,

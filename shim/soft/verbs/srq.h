@@ -1,14 +1,10 @@
 #pragma once
 /*
- * Shared receive queues: what those who deliver need.
+ * Shared receive queues.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
-/*
- * The queue of @seg has reached its limit: tell its owner, once. Under its
- * lock.
- */
-void srq_tell_limit(struct shm_seg *seg, struct shm_srq *srq);
-
-/* It can complete nothing any more: SRQ_ERR, once. Under its lock. */
-void srq_fail(struct shm_seg *seg, struct shm_srq *srq);
+struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
+				   struct ibv_srq_init_attr_ex *attr);
+int soft_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+void srq_close_all(struct ibv_context *context);

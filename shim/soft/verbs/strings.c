@@ -1,7 +1,8 @@
 /*
  * Names of enums, and rates
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
+#include "shim/soft/verbs/enter.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define NAME(table, value, unknown) \

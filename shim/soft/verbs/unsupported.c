@@ -4,7 +4,10 @@
  *
  * docs/SOFT-DEVICE.md lists them with the reasons.
  */
-#include "shim/soft/verbs/context.h"
+#include "shim/soft/verbs/unsupported.h"
+
+#include "shim/soft/transport/objects.h"
+#include "shim/soft/verbs/enter.h"
 
 /* name, its parameters */
 #define NULL_VERBS(V)                                                         \

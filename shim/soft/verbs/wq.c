@@ -7,13 +7,14 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/verbs/event.h"
-#include "shim/soft/transport/flow.h"
+#include "shim/soft/transport/raw.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/verbs/qp.h"
 #include "shim/soft/verbs/recv.h"
 #include "shim/soft/transport/sq.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/transport/own_qp.h"
 
 static struct soft_wq *to_wq(struct ibv_wq *wq)
 {
@@ -28,7 +29,7 @@ static int check(struct ibv_context *context,
 
 	err = soft_enter(context, "create_wq");
 	if (!err)
-		err = flow_may_be_raw();
+		err = raw_check_allowed();
 	if (err)
 		return err;
 	if (attr->comp_mask & ~IBV_WQ_INIT_ATTR_FLAGS ||
@@ -130,7 +131,7 @@ static void enter(struct soft_qp *qp, enum ibv_wq_state to)
 	case IBV_WQS_RDY:
 		lock_take(&qp->shm->rq.lock);
 		if (qp->shm->state == IBV_QPS_RESET)
-			qp_set_state(qp, IBV_QPS_RTR);
+			own_qp_set_state(qp, IBV_QPS_RTR);
 		lock_drop(&qp->shm->rq.lock);
 		break;
 	default:

@@ -2,26 +2,13 @@
 /*
  * Work queues and tables of them.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
-/*
- * A work queue is a queue pair that only receives; nobody but raw.c sends to
- * it.
- */
-struct soft_wq {
-	struct ibv_wq		wq;
-	struct soft_qp		*qp;
-	unsigned int		refs;		/* of tables */
-};
-
-struct soft_rwq_table {
-	struct ibv_rwq_ind_table table;
-	unsigned int		refs;		/* of queue pairs */
-	uint32_t		size;
-	struct soft_wq		*wq[SHM_RSS_MAX];
-};
-
-static inline struct soft_rwq_table *to_table(struct ibv_rwq_ind_table *table)
-{
-	return container(table, struct soft_rwq_table, table);
-}
+struct ibv_wq *soft_create_wq(struct ibv_context *context,
+			      struct ibv_wq_init_attr *attr);
+int soft_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr);
+int soft_destroy_wq(struct ibv_wq *wq);
+struct ibv_rwq_ind_table *
+soft_create_rwq_ind_table(struct ibv_context *context,
+			  struct ibv_rwq_ind_table_init_attr *attr);
+int soft_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);

@@ -15,9 +15,11 @@
  */
 #include "shim/soft/verbs/wr.h"
 
-#include "shim/soft/verbs/mw.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/post.h"
 #include "shim/soft/transport/sq.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/verbs/enter.h"
 
 /* Setters that a request allows, and those that it needs. */
 enum {
@@ -171,7 +173,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *bind_info)
 {
 	struct soft_wr *wr = begin_bare(ex, IBV_WR_BIND_MW);
-	int err = mw_set(wr, mw, rkey, bind_info);
+	int err = window_set_bind(wr, mw, rkey, bind_info);
 
 	if (unlikely(err))
 		fail(of(ex), err);
@@ -305,7 +307,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	if (likely(!err))
 		err = post_check_state(qp);
 	if (likely(!err))
-		sq_accept(qp, qp->sq.build.tail);
+		pending_accept(qp, qp->sq.build.tail);
 	end(qp);
 	return err;
 }

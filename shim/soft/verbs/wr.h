@@ -2,7 +2,7 @@
 /*
  * The ibv_wr_* builders.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 /*
  * Can a queue pair of @type have builders for @send_ops_flags (enum

@@ -8,10 +8,11 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/verbs/qp.h"
 #include "shim/soft/fabric/xrc.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/fabric/node.h"
 
 static struct shm_holder holder_of(struct soft_qp *qp)
 {
@@ -30,7 +31,7 @@ static int take(struct soft_qp *qp, uint32_t qpn)
 	struct shm_holder holder;
 	int slot, err;
 
-	slot = qp_slot();
+	slot = own_qp_find_slot();
 	if (slot < 0)
 		return slot;
 	qp->ex.qp_base.handle = slot;

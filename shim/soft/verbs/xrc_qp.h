@@ -2,7 +2,7 @@
 /*
  * XRC receive queue pairs, as the program has them.
  */
-#include "shim/soft/transport/soft.h"
+#include "shim/soft/transport/objects.h"
 
 struct ibv_qp *xrc_create_qp(struct ibv_context *context,
 			     const struct ibv_qp_init_attr_ex *attr);

@@ -5,7 +5,8 @@
  * keep a descriptor of it, so that the inode is not another file's while the
  * domain is open.
  */
-#include "shim/soft/verbs/context.h"
+
+#include "shim/soft/verbs/xrcd.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #include "shim/soft/fabric/xrc.h"
 #include "shim/soft/fabric/node.h"
+#include "shim/soft/verbs/enter.h"
 
 static struct soft_xrcd *list;		/* under the object mutex */
 

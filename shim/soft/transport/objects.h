@@ -14,13 +14,9 @@
 #include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
-#include "shim/soft/transport/fault.h"
 #include "shim/soft/fabric/process.h"
 #include "shim/soft/transport/rq.h"
 #include "shim/soft/fabric/shared.h"
-
-/* A function that programs see. Never call one from inside. */
-#define EXPORT	__attribute__((visibility("default")))
 
 #define container(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
@@ -267,6 +263,33 @@ struct soft_ah {
 	struct ibv_grh		grh;		/* all but lengths */
 };
 
+/*
+ * A work queue is a queue pair that only receives; nobody but raw.c sends to
+ * it.
+ */
+struct soft_wq {
+	struct ibv_wq		wq;
+	struct soft_qp		*qp;
+	unsigned int		refs;		/* of tables */
+};
+
+struct soft_rwq_table {
+	struct ibv_rwq_ind_table table;
+	unsigned int		refs;		/* of queue pairs */
+	uint32_t		size;
+	struct soft_wq		*wq[SHM_RSS_MAX];
+};
+
+/* Counters of flow rules; under the object mutex. */
+enum { COUNTERS_MAX = 64 };	/* places to read */
+
+struct soft_counters {
+	struct ibv_counters	counters;
+	uint8_t			reads[COUNTERS_MAX];	/* bits: enum ibv_counter_description */
+	unsigned int		flows;
+	uint64_t		packets, bytes;		/* of rules that are gone */
+};
+
 /* All objects of a kind by slot; under soft_mutex. */
 extern pthread_mutex_t soft_mutex;
 extern struct soft_qp *soft_qps[SHM_QP_MAX];
@@ -348,32 +371,33 @@ static inline bool soft_ours(struct ibv_context *context)
 	return likely(to_context(context)->epoch == process_epoch());
 }
 
-/* What a fault does to a verb: its errno, or 0. */
-int enter_fault(const char *verb);
-
-/*
- * How each verb begins: 0, or the errno with which it ends without having
- * done anything. @verb is its name without ibv_; extended forms go by the
- * plain one's.
- */
-static inline int soft_enter(struct ibv_context *context, const char *verb)
+static inline struct soft_mw *to_mw(struct ibv_mw *mw)
 {
-	if (unlikely(!soft_ours(context)))
-		return EIO;
-	return unlikely(fault_any) ? enter_fault(verb) : 0;
+	return container(mw, struct soft_mw, mw);
 }
 
-/* For verbs that need nothing of the context's: a child may use what it has
- * inherited, as with the kernel's file. */
-static inline int soft_enter_inherited(struct ibv_context *context,
-				       const char *verb)
+static inline struct soft_ah *to_ah(struct ibv_ah *ah)
 {
-	return soft_ours(context) ? soft_enter(context, verb) : 0;
+	return container(ah, struct soft_ah, ah);
 }
 
-/* For verbs that return a pointer. */
-static inline void *soft_fail(int err)
+/* A request that could not be sent at once keeps its handle. */
+void soft_ah_get(struct soft_ah *ah);
+void soft_ah_put(struct soft_ah *ah);
+
+static inline struct soft_rwq_table *to_table(struct ibv_rwq_ind_table *table)
 {
-	errno = err < 0 ? -err : err;
-	return NULL;
+	return container(table, struct soft_rwq_table, table);
+}
+
+static inline struct soft_counters *to_counters(struct ibv_counters *counters)
+{
+	return container(counters, struct soft_counters, counters);
+}
+
+/* Do two contexts share a command file, by import? */
+static inline bool context_same_file(struct ibv_context *a,
+				     struct ibv_context *b)
+{
+	return to_context(a)->file == to_context(b)->file;
 }

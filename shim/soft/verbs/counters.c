@@ -7,12 +7,12 @@
  * Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3),
  * ibv_read_counters(3).
  */
-#include "shim/soft/transport/counters.h"
+#include "shim/soft/verbs/counters.h"
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/context.h"
-#include "shim/soft/transport/flow.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/flow.h"
 
 struct ibv_counters *soft_create_counters(struct ibv_context *context,
 				  struct ibv_counters_init_attr *attr)

@@ -9,21 +9,18 @@
  * Source: ibv_create_flow(3). Tunnels, ESP and actions of the kind
  * ibv_create_flow_action() makes are not there.
  *
- * Not here: which of the rules that match wins (raw.c).
+ * Not here: which rules match a packet, and which of them wins (raw.c).
  */
-#include "shim/soft/transport/flow.h"
+#include "shim/soft/verbs/flow.h"
 
-#include <linux/capability.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "shim/soft/verbs/context.h"
-#include "shim/soft/transport/counters.h"
-#include "shim/soft/fabric/heap.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/transport/raw.h"
 #include "shim/soft/transport/mcast.h"
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/transport/rss.h"
+#include "shim/soft/fabric/segment.h"
 
 struct soft_flow {
 	struct ibv_flow		flow;
@@ -37,56 +34,6 @@ struct soft_flow {
 
 static struct soft_flow *flows[SHM_FLOW_MAX];
 static uint32_t next_slot;
-
-static bool has_cap_net_raw(void)
-{
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-
-	return syscall(SYS_capget, &head, data) == 0 &&
-		data[0].effective & 1u << CAP_NET_RAW;
-}
-
-int flow_may_be_raw(void)
-{
-	uint32_t num;
-
-	for (num = 1; port_at(num); num++)
-		if (port_is_roce(num))
-			return has_cap_net_raw() ? 0 : EPERM;
-	return EOPNOTSUPP;	/* InfiniBand carries no Ethernet */
-}
-
-static bool matches(const struct shm_flow *flow, unsigned int layers,
-		    const struct packet *packet)
-{
-	const uint8_t *have = (const uint8_t *)packet;
-	const uint8_t *val = (const uint8_t *)&flow->val;
-	const uint8_t *mask = (const uint8_t *)&flow->mask;
-	size_t i;
-
-	if ((flow->layers & layers) != flow->layers)
-		return false;
-	for (i = 0; i < sizeof(*packet); i++)
-		if ((have[i] ^ val[i]) & mask[i])
-			return false;
-	return true;
-}
-
-void flow_match(struct shm_seg *seg, uint32_t qpn, unsigned int layers,
-		const struct packet *packet, flow_fn *fn, void *arg)
-{
-	uint32_t i, count;
-
-	lock_take(&seg->flow_lock);
-	/* pairs with the store in take_slot() */
-	count = __atomic_load_n(&seg->flows, __ATOMIC_ACQUIRE);
-	for (i = 0; i < count && i < SHM_FLOW_MAX; i++)
-		if (seg->flow[i].qpn == qpn &&
-		    matches(&seg->flow[i], layers, packet))
-			fn(&seg->flow[i], arg);
-	lock_drop(&seg->flow_lock);
-}
 
 /* Set a field of the rule, value and mask. */
 #define FIELD(field, filter)						\
@@ -251,7 +198,7 @@ static int check(struct ibv_qp *qp, const struct ibv_flow_attr *attr)
 
 	err = soft_enter(qp->context, "create_flow");
 	if (!err)
-		err = flow_may_be_raw();
+		err = raw_check_allowed();
 	if (err)
 		return err;
 	if (qp->qp_type != IBV_QPT_RAW_PACKET)

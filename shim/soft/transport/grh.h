@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * The header in front of a datagram that has a global address, and what its addresses say.
+ */
+#include <netinet/ip.h>
+
+#include "shim/soft/transport/objects.h"
+
+/* The queue pair number that names all of a multicast group. */
+enum { GRH_MULTICAST_QPN = 0xffffff };
+
+/* Is it an address of many? IPv4 counts as in ::ffff:224.0.0.0/100. */
+bool grh_is_multicast(const union ibv_gid *gid);
+
+/* Fill in what does not change from message to message: those to @ah, from @sgid of @type. */
+void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid, enum ibv_gid_type type);
+
+/*
+ * The header in front of @length bytes of payload, with or without immediate
+ * data, as @ah has it.
+ */
+void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm,
+	      struct ibv_grh *grh);
+
+/* The IPv4 header at the end, if that is what @grh is. */
+bool grh_find_ipv4(const struct ibv_grh *grh, struct iphdr *ip);
+
+union ibv_gid grh_gid_of_ipv4(uint32_t ipv4);

@@ -1,0 +1,28 @@
+/*
+ * Queue pairs of this process: slot, state, events
+ */
+#include "shim/soft/transport/own_qp.h"
+
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/segment.h"
+
+static uint32_t next_slot;
+
+int own_qp_find_slot(void)
+{
+	return soft_slot(soft_qps, profile_limits()->max_qp, &next_slot);
+}
+
+void own_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
+{
+	__atomic_store_n(&qp->shm->state, state, __ATOMIC_SEQ_CST);
+}
+
+void own_qp_tell(struct soft_qp *qp, int type)
+{
+	struct ibv_qp *ibqp = &qp->ex.qp_base;
+	struct pipe_event event = { PIPE_QP, ibqp->handle, qp->serial, type };
+
+	pipe_send(segment_own, to_context(ibqp->context)->async, &event);
+}

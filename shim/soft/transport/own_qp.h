@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * Queue pairs of this process, as far as more than one kind of them share it.
+ */
+#include "shim/soft/transport/objects.h"
+
+/* A free slot of soft_qps, or -ENOMEM; under the object mutex. */
+int own_qp_find_slot(void);
+
+/* An event of type @type for the program. */
+void own_qp_tell(struct soft_qp *qp, int type);
+
+/* Set @state for peers to see; under its lock if it matters. */
+void own_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);

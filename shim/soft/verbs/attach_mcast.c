@@ -1,0 +1,24 @@
+/*
+ * Attaching queue pairs to multicast groups
+ *
+ * Not here: who is in which group (mcast.c).
+ */
+#include "shim/soft/transport/mcast.h"
+
+#include "shim/soft/verbs/enter.h"
+
+EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+			    uint16_t lid)
+{
+	int err = soft_enter(qp->context, "attach_mcast");
+
+	return err ? err : mcast_attach(to_qp(qp), gid, lid);
+}
+
+EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+			    uint16_t lid)
+{
+	int err = soft_enter(qp->context, "detach_mcast");
+
+	return err ? err : mcast_detach(to_qp(qp), gid, lid);
+}

@@ -1,0 +1,135 @@
+/*
+ * Creating queue pairs: what programs may ask for
+ *
+ * Source: ibv_create_qp(3), ibv_create_qp_ex(3).
+ */
+#include "shim/soft/verbs/create_qp.h"
+
+#include <string.h>
+
+#include "shim/soft/fabric/profile.h"
+#include "shim/soft/transport/raw.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/qp.h"
+#include "shim/soft/verbs/rss_qp.h"
+#include "shim/soft/verbs/wr.h"
+#include "shim/soft/verbs/xrc_qp.h"
+
+static bool is_of(const struct ibv_cq *cq, const struct ibv_pd *pd)
+{
+	return cq && cq->context == pd->context;
+}
+
+static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	const struct ibv_device_attr *limits = profile_limits();
+	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
+	const struct ibv_qp_cap *cap = &attr->cap;
+	int err = 0;
+
+	switch (attr->qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+		break;
+	case IBV_QPT_RAW_PACKET:
+		err = raw_check_allowed();
+		break;
+	case IBV_QPT_XRC_RECV:
+		err = EINVAL;	/* ibv_create_qp_ex(), in a domain */
+		break;
+	default:
+		err = EOPNOTSUPP;
+		break;
+	}
+	if (err)
+		return err;
+	if (!is_of(attr->send_cq, pd) ||
+	    (qp_receives(attr) && !is_of(attr->recv_cq, pd)))
+		return EINVAL;
+	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
+	    cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
+	    cap->max_inline_data > profile_get()->max_inline_data)
+		return EINVAL;
+	return 0;
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct soft_qp *qp;
+	int err;
+
+	err = soft_enter(pd->context, "create_qp");
+	if (!err)
+		err = check_attr(pd, attr);
+	if (err)
+		return soft_fail(err);
+	qp = qp_new(pd, attr);
+	if (!qp)
+		return NULL;
+	attr->cap = qp->init.cap;
+	return &qp->ex.qp_base;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+				    struct ibv_qp_init_attr *attr)
+{
+	return create_qp(pd, attr);
+}
+
+static uint32_t flags_of(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ?
+		attr->create_flags : 0;
+}
+
+static int check_ex(struct ibv_context *context,
+		    const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
+				IBV_QP_INIT_ATTR_XRCD |
+				IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
+	    flags_of(attr) & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+		return EOPNOTSUPP;
+	if (flags_of(attr) && attr->qp_type != IBV_QPT_UD)
+		return EINVAL;
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+			attr->send_ops_flags ? EOPNOTSUPP : 0;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return EINVAL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		return wr_check(attr->qp_type, attr->send_ops_flags);
+	return 0;
+}
+
+struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr basic;
+	struct ibv_qp *qp;
+	int err;
+
+	if (!soft_ours(context))
+		return soft_fail(EIO);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		return rss_create_qp(context, attr);
+	err = check_ex(context, attr);
+	if (err)
+		return soft_fail(err);
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return xrc_create_qp(context, attr);
+	/* the one begins as the other does */
+	memcpy(&basic, attr, sizeof(basic));
+	qp = create_qp(attr->pd, &basic);
+	if (!qp)
+		return NULL;
+	attr->cap = basic.cap;
+	to_qp(qp)->deaf = flags_of(attr) & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		wr_init(to_qp(qp), attr->send_ops_flags);
+	return qp;
+}

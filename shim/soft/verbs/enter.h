@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * How each verb begins, and how it fails.
+ */
+#include <errno.h>
+
+#include "shim/soft/transport/fault.h"
+#include "shim/soft/transport/objects.h"
+
+/* A function that programs see. Never call one from inside. */
+#define EXPORT	__attribute__((visibility("default")))
+
+/* What a fault does to a verb: its errno, or 0. */
+int enter_fault(const char *verb);
+
+/*
+ * How each verb begins: 0, or the errno with which it ends without having
+ * done anything. @verb is its name without ibv_; extended forms go by the
+ * plain one's.
+ */
+static inline int soft_enter(struct ibv_context *context, const char *verb)
+{
+	if (unlikely(!soft_ours(context)))
+		return EIO;
+	return unlikely(fault_any) ? enter_fault(verb) : 0;
+}
+
+/* For verbs that need nothing of the context's: a child may use what it has
+ * inherited, as with the kernel's file. */
+static inline int soft_enter_inherited(struct ibv_context *context,
+				       const char *verb)
+{
+	return soft_ours(context) ? soft_enter(context, verb) : 0;
+}
+
+/* For verbs that return a pointer. */
+static inline void *soft_fail(int err)
+{
+	errno = err < 0 ? -err : err;
+	return NULL;
+}

@@ -1,0 +1,7 @@
+#pragma once
+/*
+ * The verbs that answer EOPNOTSUPP.
+ */
+#include "shim/soft/transport/objects.h"
+
+void unsupported_init(struct verbs_context *verbs);
