@@ -26,7 +26,7 @@ class Missing(Exception):
 
 
 # what is made: sources here, folders of objects it is linked with, flags
-WIRE = ['core/wire', 'gen']
+WIRE = ['core/base', 'core/wire', 'gen']
 STORE = ['core/store'] + WIRE
 STORE_LIBS = ['-lsqlite3', '-lzstd', '-ljansson']
 PROGRAMS = {
@@ -48,9 +48,9 @@ PROGRAMS = {
 def objects(folders):
     found = []
     for folder in folders:
-        path = os.path.join(BUILD, 'obj', folder)
-        found += sorted(os.path.join(path, f) for f in os.listdir(path) if f.endswith('.o'))
-    return found
+        for path, _, files in os.walk(os.path.join(BUILD, 'obj', folder)):
+            found += [os.path.join(path, f) for f in files if f.endswith('.o')]
+    return sorted(found)
 
 
 def compiler(name):
@@ -329,7 +329,7 @@ def scratch(name):
 @functools.cache
 def feed():
     """The writer's samples, and the trace that it made."""
-    need(os.path.join(BUILD, 'obj/core/store/writer.o'), 'writer')
+    need(os.path.join(BUILD, 'obj/core/store/write/writer.o'), 'writer')
     path = scratch('feed.db')
     return read_samples(run([program('feed'), path]).stdout), path
 
