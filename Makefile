@@ -42,8 +42,10 @@ LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverb
 
 all: $(BUILD)/verbatim $(LIBS)
 
-$(GEN): scripts/gen-verbs core/wire/verbs.list core/wire/structs.list
-	scripts/gen-verbs core/wire/verbs.list core/wire/structs.list $(BUILD)/gen
+LISTS   = $(patsubst %,core/wire/%.list,verbs structs data)
+
+$(GEN): scripts/gen-verbs scripts/data_list.py $(LISTS)
+	scripts/gen-verbs $(LISTS) $(BUILD)/gen
 
 $(BUILD)/obj/gen/verbs_gen.o: $(GEN)
 	@mkdir -p $(@D)

@@ -14,14 +14,14 @@
 
 #include "cli/trace/bytes.h"
 #include "cli/format.h"
+#include "cli/trace/fields.h"
 #include "cli/trace/jscan.h"
 #include "cli/trace/values.h"
 #include "core/store/read/trace.h"
 #include "core/wire/event.h"
 #include "core/base/printable.h"
 
-static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags,
-	*access_flags;
+static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags;
 
 static void find_names(void)
 {
@@ -32,7 +32,6 @@ static void find_names(void)
 	wc_statuses = enum_find("ibv_wc_status");
 	wc_opcodes = enum_find("ibv_wc_opcode");
 	wc_flags = enum_find("ibv_wc_flags");
-	access_flags = enum_find("ibv_access_flags");
 }
 
 /* The error that a failed call has told: returned, or left in errno. */
@@ -138,39 +137,6 @@ static void put_sge(const struct values *v, const struct wr *wr)
 		fprintf(v->out, ", num_sge=%d", wr->num_sge);
 }
 
-/* What the opcode and the queue pair use of the rest. */
-static void put_remote(const struct values *v, const struct wr *wr)
-{
-	if (wr->remote_addr || wr->rkey)
-		fprintf(v->out, ", remote_addr=0x%" PRIx64 ", rkey=0x%x", wr->remote_addr,
-			wr->rkey);
-	if (wr->compare_add || wr->swap)
-		fprintf(v->out, ", compare_add=%" PRIu64 ", swap=%" PRIu64, wr->compare_add,
-			wr->swap);
-	if (wr->ah) {
-		fputs(", ah=", v->out);
-		values_handle(v, OBJECT_ah, wr->ah);
-		fprintf(v->out, ", remote_qpn=0x%x, remote_qkey=0x%x", wr->remote_qpn,
-			wr->remote_qkey);
-	}
-	if (wr->bind_mw) {
-		fputs(", mw=", v->out);
-		values_handle(v, OBJECT_mw, wr->bind_mw);
-		fprintf(v->out, ", rkey=0x%x, mr=", wr->bind_rkey);
-		values_handle(v, OBJECT_mr, wr->bind_mr);
-		fprintf(v->out, ", addr=0x%" PRIx64 ", length=%" PRIu64 ", mw_access_flags=",
-			wr->bind_addr, wr->bind_length);
-		values_flags(v->out, access_flags, wr->bind_access);
-	}
-	if (wr->tso_hdr)
-		fprintf(v->out, ", hdr=0x%" PRIx64 ", hdr_sz=%u, mss=%u", wr->tso_hdr,
-			wr->tso_hdr_sz, wr->tso_mss);
-	if (wr->remote_srqn)
-		fprintf(v->out, ", remote_srqn=0x%x", wr->remote_srqn);
-	if (wr->imm)
-		fprintf(v->out, ", imm_data=0x%x", wr->imm);
-}
-
 /* What was kept of its bytes. */
 static void put_payload(const struct render *r, const struct values *v, struct event_id id,
 			uint32_t i)
@@ -194,7 +160,9 @@ static void put_wr(const struct values *v, const struct wr *wr)
 		values_flags(v->out, send_flags, wr->send_flags);
 	}
 	put_sge(v, wr);
-	put_remote(v, wr);
+	fields_put_wr(v, wr);
+	if (wr->imm)
+		fprintf(v->out, ", imm_data=0x%x", wr->imm);
 }
 
 static void put_post(const struct render *r, const struct values *v,
@@ -217,22 +185,6 @@ static void put_post(const struct render *r, const struct values *v,
 		put_error(v->out, post->ret);
 	if (post->bad)
 		fprintf(v->out, ", bad_wr is [%u]", post->bad - 1);
-}
-
-/* What an extended CQ was made to tell. */
-static void put_extras(const struct values *v, const struct wc *wc)
-{
-	if (wc->parts & WC_TIMESTAMP)
-		fprintf(v->out, ", completion_ts=%" PRIu64, wc->timestamp);
-	if (wc->parts & WC_WALLCLOCK)
-		fprintf(v->out, ", completion_wallclock_ns=%" PRIu64, wc->wallclock);
-	if (wc->parts & WC_CVLAN)
-		fprintf(v->out, ", cvlan=0x%x", wc->cvlan);
-	if (wc->parts & WC_FLOW_TAG)
-		fprintf(v->out, ", flow_tag=0x%x", wc->flow_tag);
-	if (wc->parts & WC_TM)
-		fprintf(v->out, ", tm_info={tag=0x%" PRIx64 ", priv=0x%x}", wc->tm_tag,
-			wc->tm_priv);
 }
 
 static void put_request(const struct values *v, const struct wc *wc)
@@ -269,7 +221,7 @@ static void put_wc(const struct values *v, const struct wc *wc)
 		print_foreign(v->out, qp->name);
 		fputc(')', v->out);
 	}
-	put_extras(v, wc);
+	fields_put_wc(v, wc);
 	put_request(v, wc);
 }
 

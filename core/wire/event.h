@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gen/data_gen.h"
+
 enum event_type {
 	EVENT_PROCESS = 1, /* first event of a process's first ring */
 	EVENT_MODULE,      /* a mapped object file, for symbols */
@@ -164,81 +166,13 @@ enum {
 	EVENT_POST_SGES = 32,     /* of one request: a device has fewer */
 };
 
-enum event_wr_part {
-	WR_RDMA = 1,   /* struct event_rdma */
-	WR_ATOMIC = 2, /* struct event_atomic */
-	WR_UD = 4,     /* struct event_ud */
-	WR_XRC = 8,    /* uint64_t remote_srqn */
-	WR_BIND = 16,  /* struct event_bind */
-	WR_TSO = 32,   /* struct event_tso */
-	WR_ODD = 64,   /* struct event_odd: fields that do not fit the short form */
-};
-
-/* followed by its parts in the order of the bits, then struct event_sge[nsge] */
-struct event_wr {
-	uint64_t wr_id;
-	uint8_t opcode; /* enum ibv_wr_opcode; 0 for receives */
-	uint8_t flags;  /* enum ibv_send_flags */
-	uint8_t nsge;   /* recorded here */
-	uint8_t parts;
-	uint32_t imm;   /* imm_data in host order, or invalidate_rkey */
-};
-
-struct event_rdma {
-	uint64_t remote_addr;
-	uint64_t rkey;
-};
-
-struct event_atomic {
-	uint64_t compare_add;
-	uint64_t swap;
-};
-
-struct event_ud {
-	uint64_t ah;
-	uint32_t remote_qpn;
-	uint32_t remote_qkey;
-};
-
-struct event_bind {
-	uint64_t mw;
-	uint64_t mr;
-	uint64_t addr;
-	uint64_t length;
-	uint32_t rkey;
-	uint32_t access;
-};
-
-struct event_tso {
-	uint64_t hdr;
-	uint32_t hdr_sz;
-	uint32_t mss;
-};
-
-struct event_odd {
-	int32_t opcode;
-	uint32_t flags;
-	int32_t num_sge;
-	uint32_t pad;
-};
-
-struct event_sge {
-	uint64_t addr;
-	uint32_t length;
-	uint32_t lkey;
-};
-
-/* Bytes of the parts that @parts (enum event_wr_part) names. */
-static inline size_t wr_parts_bytes(unsigned int parts)
-{
-	return (parts & WR_RDMA ? sizeof(struct event_rdma) : 0) +
-	       (parts & WR_ATOMIC ? sizeof(struct event_atomic) : 0) +
-	       (parts & WR_UD ? sizeof(struct event_ud) : 0) +
-	       (parts & WR_XRC ? sizeof(uint64_t) : 0) +
-	       (parts & WR_BIND ? sizeof(struct event_bind) : 0) +
-	       (parts & WR_TSO ? sizeof(struct event_tso) : 0) +
-	       (parts & WR_ODD ? sizeof(struct event_odd) : 0);
-}
+/*
+ * struct event_wr is followed by its parts in the order of the bits of enum event_wr_part, then
+ * by struct event_sge[nsge]. These, struct event_wc and struct event_wc_extra are made from
+ * core/wire/data.list.
+ */
+_Static_assert(sizeof(struct event_wr) == 16 && sizeof(struct event_sge) == 16 &&
+	       sizeof(struct event_post) == 32, "a SEND of one element takes 64 bytes");
 
 struct event_poll {
 	struct event_head head;
@@ -246,46 +180,10 @@ struct event_poll {
 	uint64_t empty; /* empty polls of this CQ by this thread so far */
 	int32_t ret;
 	uint32_t nwc;
-	/* struct event_wc wcs[nwc], with EVENT_EXTRA struct event_wc_extra extras[nwc] */
-};
-
-/* struct ibv_wc, byte for byte */
-struct event_wc {
-	uint64_t wr_id;
-	uint32_t status;
-	uint32_t opcode;
-	uint32_t vendor_err;
-	uint32_t byte_len;
-	uint32_t imm; /* network order, or the invalidated rkey */
-	uint32_t qp_num;
-	uint32_t src_qp;
-	uint32_t wc_flags;
-	uint16_t pkey_index;
-	uint16_t slid;
-	uint8_t sl;
-	uint8_t dlid_path_bits;
-	uint16_t pad;
-};
-
-enum event_wc_part {
-	WC_TIMESTAMP = 1,
-	WC_WALLCLOCK = 2,
-	WC_CVLAN = 4,
-	WC_FLOW_TAG = 8,
-	WC_TM = 16,
-	WC_PARTS = WC_TM << 1,
-};
-
-/* What an extended CQ was made to tell beyond struct ibv_wc; valid is what @parts names. */
-struct event_wc_extra {
-	uint64_t timestamp; /* of the device's clock */
-	uint64_t wallclock; /* ns since 1970 */
-	uint64_t tm_tag;
-	uint32_t tm_priv;
-	uint32_t flow_tag;
-	uint16_t cvlan;
-	uint16_t parts;     /* enum event_wc_part */
-	uint32_t pad;
+	/*
+	 * struct event_wc wcs[nwc], each struct ibv_wc byte for byte;
+	 * with EVENT_EXTRA struct event_wc_extra extras[nwc]
+	 */
 };
 
 /* The extras of a poll that has them. */

@@ -12,7 +12,8 @@ removed_verb_is_missed() {
 	local dir
 	dir=$(mktemp -d) && mkdir "$dir/gen" &&
 		sed '/\bdealloc_pd(/d' core/wire/verbs.list >"$dir/verbs.list" &&
-		scripts/gen-verbs "$dir/verbs.list" core/wire/structs.list "$dir/gen" || return 1
+		scripts/gen-verbs "$dir/verbs.list" core/wire/structs.list core/wire/data.list \
+			"$dir/gen" || return 1
 	scripts/check-verbs "$dir" | grep -q '^check-verbs: ibv_dealloc_pd: exported'
 	local status=$?
 	rm -r "$dir"
@@ -49,4 +50,5 @@ try list_is_complete scripts/check-verbs "$BUILD"
 try removed_verb_is_missed removed_verb_is_missed
 try guest_needs_libc_only guest_needs_libc_only
 try guest_exports_verbs_only guest_exports_verbs_only
+try "table of the columns of chunks is up to date" scripts/data-table --check
 try "table of the software device's verbs is up to date" scripts/soft-table --check

@@ -13,7 +13,7 @@
  *
  * Reading one column needs the directory and that column's bytes, no other.
  *
- * Not here: which columns there are (columns.h), reading (block.c).
+ * Not here: which columns there are (core/wire/data.list), reading (block.c).
  */
 #include "core/store/chunk/batch.h"
 
@@ -53,7 +53,7 @@ static int check_wrs(const struct batch *batch, const struct event_post *event)
 		const struct event_wr *wr = (const void *)at;
 		size_t bytes = sizeof(*wr);
 
-		if (left < bytes || wr->parts >= WR_ODD << 1)
+		if (left < bytes || wr->parts & ~WR_PARTS_ALL)
 			return -EBADMSG;
 		bytes += wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
 		if (left < bytes)
@@ -66,96 +66,52 @@ static int check_wrs(const struct batch *batch, const struct event_post *event)
 	       sges > BATCH_SGES_MAX ? -EBADMSG : 0;
 }
 
-static const uint8_t *put_bind(struct batch *batch, const uint8_t *at)
-{
-	const struct event_bind *bind = (const void *)at;
-
-	PUT(batch, bind_mw, bind->mw);
-	PUT(batch, bind_mr, bind->mr);
-	PUT(batch, bind_addr, bind->addr);
-	PUT(batch, bind_length, bind->length);
-	PUT(batch, bind_rkey, bind->rkey);
-	PUT(batch, bind_access, bind->access);
-	return at + sizeof(*bind);
-}
-
-static const uint8_t *put_tso(struct batch *batch, const uint8_t *at)
-{
-	const struct event_tso *tso = (const void *)at;
-
-	PUT(batch, tso_hdr, tso->hdr);
-	PUT(batch, tso_hdr_sz, tso->hdr_sz);
-	PUT(batch, tso_mss, tso->mss);
-	return at + sizeof(*tso);
-}
-
-static const uint8_t *put_odd(struct batch *batch, const uint8_t *at)
-{
-	const struct event_odd *odd = (const void *)at;
-
-	PUT(batch, odd_opcode, odd->opcode);
-	PUT(batch, odd_flags, odd->flags);
-	PUT(batch, odd_num_sge, odd->num_sge);
-	return at + sizeof(*odd);
-}
+#define PUT_FIELD(family, column, name, member, type, wire) PUT(batch, column, from->member);
 
 static const uint8_t *put_rare_parts(struct batch *batch, unsigned int parts, const uint8_t *at)
 {
-	if (parts & WR_ATOMIC) {
-		const struct event_atomic *atomic = (const void *)at;
+#define PUT_PART(NAME, part)                                        \
+	if (parts & WR_##NAME) {                                    \
+		const struct event_##part *from = (const void *)at; \
+                                                                    \
+		FIELDS_##NAME(PUT_FIELD);                           \
+		at += sizeof(*from);                                \
+	}
+	EACH_RARE_PART(PUT_PART);
+#undef PUT_PART
+	return at;
+}
 
-		PUT(batch, compare_add, atomic->compare_add);
-		PUT(batch, swap, atomic->swap);
-		at += sizeof(*atomic);
-	}
-	if (parts & WR_UD) {
-		const struct event_ud *ud = (const void *)at;
+static const uint8_t *put_rdma(struct batch *batch, const uint8_t *at)
+{
+	const struct event_rdma *from = (const void *)at;
 
-		PUT(batch, ah, ud->ah);
-		PUT(batch, remote_qpn, ud->remote_qpn);
-		PUT(batch, remote_qkey, ud->remote_qkey);
-		at += sizeof(*ud);
+	FIELDS_RDMA(PUT_FIELD);
+	return at + sizeof(*from);
+}
+
+static const uint8_t *put_sges(struct batch *batch, const uint8_t *at, unsigned int n)
+{
+	const struct event_sge *from = (const void *)at;
+
+	for (unsigned int i = 0; i < n; i++, from++) {
+		FIELDS_SGE(PUT_FIELD);
 	}
-	if (parts & WR_XRC) {
-		PUT(batch, remote_srqn, *(const uint64_t *)(const void *)at);
-		at += sizeof(uint64_t);
-	}
-	if (parts & WR_BIND)
-		at = put_bind(batch, at);
-	if (parts & WR_TSO)
-		at = put_tso(batch, at);
-	return parts & WR_ODD ? put_odd(batch, at) : at;
+	return (const uint8_t *)from;
 }
 
 /* Checked by check_wrs(). Returns the byte behind it. */
 static const uint8_t *put_wr(struct batch *batch, const uint8_t *at)
 {
-	const struct event_wr *wr = (const void *)at;
-	const struct event_sge *sge;
+	const struct event_wr *from = (const void *)at;
 
-	PUT(batch, wr_id, wr->wr_id);
-	PUT(batch, opcode, wr->opcode);
-	PUT(batch, send_flags, wr->flags);
-	PUT(batch, nsge, wr->nsge);
-	PUT(batch, parts, wr->parts);
-	PUT(batch, imm, wr->imm);
-	at += sizeof(*wr);
-	if (wr->parts & WR_RDMA) {
-		const struct event_rdma *rdma = (const void *)at;
-
-		PUT(batch, remote_addr, rdma->remote_addr);
-		PUT(batch, rkey, rdma->rkey);
-		at += sizeof(*rdma);
-	}
-	if (wr->parts & ~WR_RDMA)
-		at = put_rare_parts(batch, wr->parts, at);
-	sge = (const void *)at;
-	for (unsigned int i = 0; i < wr->nsge; i++, sge++) {
-		PUT(batch, addr, sge->addr);
-		PUT(batch, length, sge->length);
-		PUT(batch, lkey, sge->lkey);
-	}
-	return (const uint8_t *)sge;
+	FIELDS_WR(PUT_FIELD);
+	at += sizeof(*from);
+	if (from->parts & WR_RDMA)
+		at = put_rdma(batch, at);
+	if (from->parts & ~WR_RDMA)
+		at = put_rare_parts(batch, from->parts, at);
+	return put_sges(batch, at, from->nsge);
 }
 
 static uint32_t post_kind(const struct event_post *event)
@@ -238,33 +194,17 @@ int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, 
 
 static void put_wc(struct batch *batch, const struct event_wc *wc)
 {
-	/* the one case where the field is not in network order: ibv_poll_cq(3) */
-	uint32_t imm = wc->wc_flags & ABI_WC_WITH_INV ? wc->imm : __builtin_bswap32(wc->imm);
+	struct event_wc host = *wc, *from = &host;
 
-	PUT(batch, wc_wr_id, wc->wr_id);
-	PUT(batch, status, wc->status);
-	PUT(batch, wc_opcode, wc->opcode);
-	PUT(batch, vendor_err, wc->vendor_err);
-	PUT(batch, byte_len, wc->byte_len);
-	PUT(batch, wc_imm, imm);
-	PUT(batch, qp_num, wc->qp_num);
-	PUT(batch, src_qp, wc->src_qp);
-	PUT(batch, wc_flags, wc->wc_flags);
-	PUT(batch, pkey_index, wc->pkey_index);
-	PUT(batch, slid, wc->slid);
-	PUT(batch, sl, wc->sl);
-	PUT(batch, dlid_path_bits, wc->dlid_path_bits);
+	/* the one case where the field is not in network order: ibv_poll_cq(3) */
+	if (!(wc->wc_flags & ABI_WC_WITH_INV))
+		host.imm = __builtin_bswap32(wc->imm);
+	FIELDS_WC(PUT_FIELD);
 }
 
-static void put_extra(struct batch *batch, const struct event_wc_extra *extra)
+static void put_extra(struct batch *batch, const struct event_wc_extra *from)
 {
-	PUT(batch, wc_parts, extra->parts);
-	PUT(batch, timestamp, extra->timestamp);
-	PUT(batch, wallclock, extra->wallclock);
-	PUT(batch, cvlan, extra->cvlan);
-	PUT(batch, flow_tag, extra->flow_tag);
-	PUT(batch, tm_tag, extra->tm_tag);
-	PUT(batch, tm_priv, extra->tm_priv);
+	FIELDS_EXTRA(PUT_FIELD);
 }
 
 static uint32_t poll_kind(const struct event_poll *event)

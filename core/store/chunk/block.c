@@ -192,22 +192,25 @@ static int count_kinds(struct block *block, uint32_t *counts)
 /* Each family of a part has as many rows as work requests have its bit. */
 static int check_parts(struct block *block)
 {
-	static const enum family part_family[] = { FAMILY_RDMA, FAMILY_ATOMIC, FAMILY_UD,
-						   FAMILY_XRC,	FAMILY_BIND,   FAMILY_TSO,
-						   FAMILY_ODD };
-	uint32_t counts[7] = { 0 };
+	static const enum family families[] = {
+#define F(NAME, part) FAMILY_##NAME,
+		EACH_PART(F)
+#undef F
+	};
+	enum { PARTS = sizeof(families) / sizeof(*families) };
+	uint32_t counts[PARTS] = { 0 };
 	int err = block_need(block, COLUMN_parts);
 
 	for (uint32_t i = 0; i < block_count(block, COLUMN_parts) && !err; i++) {
 		uint64_t parts = block_get(block, COLUMN_parts, i);
 
-		if (parts >= WR_ODD << 1)
+		if (parts > WR_PARTS_ALL)
 			return -EBADMSG;
 		for (int p = 0; parts; p++, parts >>= 1)
 			counts[p] += parts & 1;
 	}
-	for (int p = 0; p < 7 && !err; p++)
-		err = check_family(block, part_family[p], counts[p]);
+	for (int p = 0; p < PARTS && !err; p++)
+		err = check_family(block, families[p], counts[p]);
 	return err;
 }
 
@@ -345,12 +348,9 @@ void walk_next_wr(const struct block *block, struct walk *walk)
 	walk->at[FAMILY_RDMA] += !!(parts & WR_RDMA);
 	if (!(parts & ~WR_RDMA))
 		return;
-	walk->at[FAMILY_ATOMIC] += !!(parts & WR_ATOMIC);
-	walk->at[FAMILY_UD] += !!(parts & WR_UD);
-	walk->at[FAMILY_XRC] += !!(parts & WR_XRC);
-	walk->at[FAMILY_BIND] += !!(parts & WR_BIND);
-	walk->at[FAMILY_TSO] += !!(parts & WR_TSO);
-	walk->at[FAMILY_ODD] += !!(parts & WR_ODD);
+#define STEP(NAME, part) walk->at[FAMILY_##NAME] += !!(parts & WR_##NAME);
+	EACH_RARE_PART(STEP);
+#undef STEP
 }
 
 void walk_next_event(const struct block *block, struct walk *walk, bool skip)

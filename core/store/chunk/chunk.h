@@ -8,7 +8,7 @@
 #include "core/store/chunk/columns.h"
 #include "core/wire/event.h"
 
-enum { CHUNK_VERSION = 1 };
+enum { CHUNK_VERSION = 2 };
 
 enum {
 	BATCH_EVENTS = 8192, /* a chunk is closed with so many events */

@@ -41,17 +41,11 @@ uint32_t kind_of_verb(enum verb verb)
 unsigned int extra_part(enum column_id id)
 {
 	switch (id) {
-	case COLUMN_timestamp:
-		return WC_TIMESTAMP;
-	case COLUMN_wallclock:
-		return WC_WALLCLOCK;
-	case COLUMN_cvlan:
-		return WC_CVLAN;
-	case COLUMN_flow_tag:
-		return WC_FLOW_TAG;
-	case COLUMN_tm_tag:
-	case COLUMN_tm_priv:
-		return WC_TM;
+#define BIT(column, bit)      \
+	case COLUMN_##column: \
+		return bit;
+		EACH_EXTRA_BIT(BIT)
+#undef BIT
 	default:
 		return 0;
 	}

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The columns of the data plane: the one list of them.
+ * The columns of the data plane, from core/wire/data.list
  *
  * A chunk is the data-plane events of one thread in order. Each event is a row
  * of family EVENT; by its kind also one of POST, POLL or NOTIFY. A post has
@@ -15,88 +15,19 @@
 #include <stdint.h>
 
 #include "core/wire/desc.h"
-
-#define FAMILIES(F) \
-	F(EVENT) F(POST) F(POLL) F(NOTIFY) F(WR) F(RDMA) F(ATOMIC) F(UD) F(XRC) F(BIND) F(TSO) \
-	F(ODD) F(SGE) F(WC) F(EXTRA)
-
-/* family, name, is it signed? */
-#define COLUMNS(C)                  \
-	C(EVENT, n, 0)              \
-	C(EVENT, time, 1)           \
-	C(EVENT, kind, 0)           \
-	C(POST, post_handle, 0)     \
-	C(POST, post_ret, 1)        \
-	C(POST, post_bad, 0)        \
-	C(POST, nwr, 0)             \
-	C(POLL, poll_handle, 0)     \
-	C(POLL, poll_ret, 1)        \
-	C(POLL, empty, 0)           \
-	C(POLL, nwc, 0)             \
-	C(NOTIFY, notify_handle, 0) \
-	C(NOTIFY, solicited, 1)     \
-	C(NOTIFY, notify_ret, 1)    \
-	C(WR, wr_id, 0)             \
-	C(WR, opcode, 0)            \
-	C(WR, send_flags, 0)        \
-	C(WR, nsge, 0)              \
-	C(WR, parts, 0)             \
-	C(WR, imm, 0)               \
-	C(RDMA, remote_addr, 0)     \
-	C(RDMA, rkey, 0)            \
-	C(ATOMIC, compare_add, 0)   \
-	C(ATOMIC, swap, 0)          \
-	C(UD, ah, 0)                \
-	C(UD, remote_qpn, 0)        \
-	C(UD, remote_qkey, 0)       \
-	C(XRC, remote_srqn, 0)      \
-	C(BIND, bind_mw, 0)         \
-	C(BIND, bind_mr, 0)         \
-	C(BIND, bind_addr, 0)       \
-	C(BIND, bind_length, 0)     \
-	C(BIND, bind_rkey, 0)       \
-	C(BIND, bind_access, 0)     \
-	C(TSO, tso_hdr, 0)          \
-	C(TSO, tso_hdr_sz, 0)       \
-	C(TSO, tso_mss, 0)          \
-	C(ODD, odd_opcode, 1)       \
-	C(ODD, odd_flags, 0)        \
-	C(ODD, odd_num_sge, 1)      \
-	C(SGE, addr, 0)             \
-	C(SGE, length, 0)           \
-	C(SGE, lkey, 0)             \
-	C(WC, wc_wr_id, 0)          \
-	C(WC, status, 0)            \
-	C(WC, wc_opcode, 0)         \
-	C(WC, vendor_err, 0)        \
-	C(WC, byte_len, 0)          \
-	C(WC, wc_imm, 0)            \
-	C(WC, qp_num, 0)            \
-	C(WC, src_qp, 0)            \
-	C(WC, wc_flags, 0)          \
-	C(WC, pkey_index, 0)        \
-	C(WC, slid, 0)              \
-	C(WC, sl, 0)                \
-	C(WC, dlid_path_bits, 0)    \
-	C(EXTRA, wc_parts, 0)       \
-	C(EXTRA, timestamp, 0)      \
-	C(EXTRA, wallclock, 0)      \
-	C(EXTRA, cvlan, 0)          \
-	C(EXTRA, flow_tag, 0)       \
-	C(EXTRA, tm_tag, 0)         \
-	C(EXTRA, tm_priv, 0) \
-	C(POST, post_stack, 0)
+#include "gen/data_gen.h"
 
 enum family {
 #define F(name) FAMILY_##name,
-	FAMILIES(F)
+	EACH_FAMILY(F)
 #undef F
 	FAMILY_COUNT,
 };
 
 enum column_id {
-#define C(family, name, sign) COLUMN_##name,
-	COLUMNS(C)
+#define C(family, column, name, member, type, wire) COLUMN_##column,
+#define F(name)                                     FIELDS_##name(C)
+	EACH_FAMILY(F)
 #undef C
 	COLUMN_COUNT,
 };
@@ -144,9 +75,10 @@ enum verb kind_verb(uint32_t kind);
 uint32_t kind_of_verb(enum verb verb);
 
 static const unsigned char column_family[COLUMN_COUNT] = {
-#define C(family, name, sign) FAMILY_##family,
-	COLUMNS(C)
+#define C(family, column, name, member, type, wire) FAMILY_##family,
+	EACH_FAMILY(F)
 #undef C
+#undef F
 };
 
 /* The bit of enum event_wc_part that says that a column of EXTRA is valid. */

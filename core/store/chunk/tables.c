@@ -1,5 +1,7 @@
 /*
  * The data plane as tables
+ *
+ * Fields of requests and completions come from core/wire/data.list.
  */
 #include "core/store/chunk/tables.h"
 
@@ -11,13 +13,14 @@
 #define V(kind, as)         { .name = as, .value = VALUE_##kind }
 #define C_AS(id, as)        { .name = as, .value = VALUE_COLUMN, .column = COLUMN_##id }
 #define C(id)               C_AS(id, #id)
-#define P(id)               { .name = #id, .value = VALUE_PART, .column = COLUMN_##id }
-#define X(id)               { .name = #id, .value = VALUE_EXTRA, .column = COLUMN_##id }
+#define P(id, as)           { .name = as, .value = VALUE_PART, .column = COLUMN_##id }
+#define X(id, as)           { .name = as, .value = VALUE_EXTRA, .column = COLUMN_##id }
 #define NAME(as, enum_name) { .name = as, .value = VALUE_NAME, .names = enum_name }
 
 #define EVENT_COLUMNS V(THREAD, "thread"), V(N, "n"), V(TIME, "time"), V(PROCESS, "process")
 #define PART_COLUMNS  V(THREAD, "thread"), V(N, "n"), V(I, "i"), V(TIME, "time"), \
 		      V(PROCESS, "process")
+#define PART(FAMILY, part) SQL_##FAMILY(P, NAME)
 
 const struct table tables[TABLES] = {
 	[TABLE_post] = { "post", "thread, n", FAMILY_BIT(POST), {
@@ -29,28 +32,21 @@ const struct table tables[TABLES] = {
 		PART_COLUMNS, V(QP, "qp"), V(SRQ, "srq"), V(VERB, "verb"), C_AS(post_ret, "ret"),
 		V(NOT_TAKEN, "bad"), C(wr_id), V(OPCODE, "opcode"),
 		NAME("opcode_name", "ibv_wr_opcode"), V(SEND_FLAGS, "send_flags"),
-		V(NUM_SGE, "num_sge"), V(BYTES, "bytes"), C(imm), P(remote_addr), P(rkey),
-		P(compare_add), P(swap), P(ah), P(remote_qpn), P(remote_qkey), P(remote_srqn),
-		P(bind_mw), P(bind_mr), P(bind_addr), P(bind_length), P(bind_rkey), P(bind_access),
-		P(tso_hdr), P(tso_hdr_sz), P(tso_mss), V(STACK, "stack"),
+		V(NUM_SGE, "num_sge"), V(BYTES, "bytes"), C(imm),
+		EACH_SHOWN_PART(PART) V(STACK, "stack"),
 	} },
 	[TABLE_sge] = { "sge", "thread, n, i, j",
 			FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE), {
-		V(THREAD, "thread"), V(N, "n"), V(I, "i"), V(J, "j"), V(TIME, "time"), C(addr),
-		C(length), C(lkey),
+		V(THREAD, "thread"), V(N, "n"), V(I, "i"), V(J, "j"), V(TIME, "time"),
+		SQL_SGE(C_AS, NAME)
 	} },
 	[TABLE_poll] = { "poll", "thread, n", FAMILY_BIT(POLL), {
 		EVENT_COLUMNS, V(CQ, "cq"), C_AS(poll_handle, "handle"), V(VERB, "verb"),
 		C_AS(poll_ret, "ret"), C(empty), C(nwc), V(INNER, "inner"),
 	} },
 	[TABLE_wc] = { "wc", "thread, n, i", FAMILY_BIT(POLL) | FAMILY_BIT(WC), {
-		PART_COLUMNS, V(CQ, "cq"), V(WC_QP, "qp"), C_AS(wc_wr_id, "wr_id"), C(status),
-		NAME("status_name", "ibv_wc_status"), C_AS(wc_opcode, "opcode"),
-		NAME("opcode_name", "ibv_wc_opcode"), C(vendor_err), C(byte_len),
-		C_AS(wc_imm, "imm"), C(qp_num), C(src_qp), C(wc_flags), C(pkey_index), C(slid),
-		C(sl), C(dlid_path_bits), X(timestamp), X(wallclock), X(cvlan), X(flow_tag),
-		X(tm_tag), X(tm_priv), V(WR_THREAD, "wr_thread"), V(WR_N, "wr_n"),
-		V(WR_I, "wr_i"), V(POSTED, "posted"),
+		PART_COLUMNS, V(CQ, "cq"), V(WC_QP, "qp"), SQL_WC(C_AS, NAME) SQL_EXTRA(X, NAME)
+		V(WR_THREAD, "wr_thread"), V(WR_N, "wr_n"), V(WR_I, "wr_i"), V(POSTED, "posted"),
 	} },
 	[TABLE_notify] = { "notify", "thread, n", FAMILY_BIT(NOTIFY), {
 		EVENT_COLUMNS, V(CQ, "cq"), C_AS(notify_handle, "handle"),

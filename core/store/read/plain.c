@@ -28,45 +28,56 @@ struct plain {
 	bool there[TABLES_OF_EVENTS];  /* a row is waiting */
 };
 
+#define FIELD(family, column, name, member, type, wire) ", " #name
+#define PART(NAME, part) SHOWN_##NAME(FIELD)
+
 /* Columns from 0: the key without the thread, then what goes into the block. */
 static const char *const queries[TABLES_OF_EVENTS] = {
 	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad, stack FROM post"
 		       " WHERE thread = ? ORDER BY n",
-	[TABLE_wr] = "SELECT n, i, wr_id, send_flags, imm, opcode, num_sge, remote_addr, rkey,"
-		     " compare_add, swap, ah, remote_qpn, remote_qkey, remote_srqn, bind_mw,"
-		     " bind_mr, bind_addr, bind_length, bind_rkey, bind_access, tso_hdr,"
-		     " tso_hdr_sz, tso_mss FROM wr WHERE thread = ? ORDER BY n, i",
-	[TABLE_sge] = "SELECT n, i, j, addr, length, lkey FROM sge WHERE thread = ?"
+	[TABLE_wr] = "SELECT n, i, wr_id, send_flags, imm, opcode, num_sge" EACH_SHOWN_PART(PART)
+		     " FROM wr WHERE thread = ? ORDER BY n, i",
+	[TABLE_sge] = "SELECT n, i, j" SHOWN_SGE(FIELD) " FROM sge WHERE thread = ?"
 		      " ORDER BY n, i, j",
 	[TABLE_poll] = "SELECT n, time, inner, verb, handle, ret, empty FROM poll WHERE thread = ?"
 		       " ORDER BY n",
-	[TABLE_wc] = "SELECT n, i, wr_id, status, opcode, vendor_err, byte_len, imm, qp_num,"
-		     " src_qp, wc_flags, pkey_index, slid, sl, dlid_path_bits, timestamp,"
-		     " wallclock, cvlan, flow_tag, tm_tag, tm_priv FROM wc"
-		     " WHERE thread = ? ORDER BY n, i",
+	[TABLE_wc] = "SELECT n, i" SHOWN_WC(FIELD) SHOWN_EXTRA(FIELD)
+		     " FROM wc WHERE thread = ? ORDER BY n, i",
 	[TABLE_notify] = "SELECT n, time, inner, handle, solicited_only, ret FROM notify"
 			 " WHERE thread = ? ORDER BY n",
 };
 
-enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7, WC_FIELDS = 13,
-       WC_EXTRAS = 2 + WC_FIELDS };
+#undef FIELD
+#undef PART
+
+enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7 };
 
 /* Columns of `wr` from WR_PARTS on: the part that each belongs to. */
 static const struct {
 	enum column_id column;
 	enum event_wr_part part;
 } parts[] = {
-	{ COLUMN_remote_addr, WR_RDMA }, { COLUMN_rkey, WR_RDMA },
-	{ COLUMN_compare_add, WR_ATOMIC }, { COLUMN_swap, WR_ATOMIC },
-	{ COLUMN_ah, WR_UD }, { COLUMN_remote_qpn, WR_UD }, { COLUMN_remote_qkey, WR_UD },
-	{ COLUMN_remote_srqn, WR_XRC },
-	{ COLUMN_bind_mw, WR_BIND }, { COLUMN_bind_mr, WR_BIND }, { COLUMN_bind_addr, WR_BIND },
-	{ COLUMN_bind_length, WR_BIND }, { COLUMN_bind_rkey, WR_BIND },
-	{ COLUMN_bind_access, WR_BIND },
-	{ COLUMN_tso_hdr, WR_TSO }, { COLUMN_tso_hdr_sz, WR_TSO }, { COLUMN_tso_mss, WR_TSO },
+#define FIELD(family, column, name, member, type, wire) { COLUMN_##column, WR_##family },
+#define PART(NAME, part) SHOWN_##NAME(FIELD)
+	EACH_SHOWN_PART(PART)
+#undef FIELD
+#undef PART
 };
 
 enum { NPARTS = sizeof(parts) / sizeof(*parts) };
+
+#define FIELD(family, column, name, member, type, wire) COLUMN_##column,
+static const enum column_id sge_columns[] = { SHOWN_SGE(FIELD) };
+static const enum column_id wc_columns[] = { SHOWN_WC(FIELD) };
+static const enum column_id extra_columns[] = { SHOWN_EXTRA(FIELD) };
+#undef FIELD
+
+enum {
+	SGE_FIELDS = sizeof(sge_columns) / sizeof(*sge_columns),
+	WC_FIELDS = sizeof(wc_columns) / sizeof(*wc_columns),
+	EXTRA_FIELDS = sizeof(extra_columns) / sizeof(*extra_columns),
+	WC_EXTRAS = 2 + WC_FIELDS,
+};
 
 static int step(struct plain *plain, enum table_id table)
 {
@@ -137,7 +148,6 @@ static bool is_before(struct plain *plain, enum table_id table, uint64_t n, uint
 static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64_t i,
 		    uint32_t *ret_count)
 {
-	static const enum column_id columns[] = { COLUMN_addr, COLUMN_length, COLUMN_lkey };
 	int err = 0;
 
 	*ret_count = 0;
@@ -145,7 +155,7 @@ static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64
 		err = step(plain, TABLE_sge);
 	while (!err && plain->there[TABLE_sge] && number(plain, TABLE_sge, 0) == n &&
 	       number(plain, TABLE_sge, 1) == i) {
-		err = add_row(plain, block, TABLE_sge, 3, columns, 3);
+		err = add_row(plain, block, TABLE_sge, 3, sge_columns, SGE_FIELDS);
 		++*ret_count;
 		if (!err)
 			err = step(plain, TABLE_sge);
@@ -217,32 +227,26 @@ static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_
 /* What the completion has beyond struct ibv_wc. */
 static int add_extra(struct plain *plain, struct block *block)
 {
-	static const enum column_id columns[] = { COLUMN_timestamp, COLUMN_wallclock, COLUMN_cvlan,
-						  COLUMN_flow_tag, COLUMN_tm_tag, COLUMN_tm_priv };
 	unsigned int there = 0;
 
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < EXTRA_FIELDS; i++)
 		if (!is_null(plain, TABLE_wc, WC_EXTRAS + i))
-			there |= extra_part(columns[i]);
+			there |= extra_part(extra_columns[i]);
 	if (block_add(block, COLUMN_wc_parts, there))
 		return -ENOMEM;
-	return add_row(plain, block, TABLE_wc, WC_EXTRAS, columns, 6);
+	return add_row(plain, block, TABLE_wc, WC_EXTRAS, extra_columns, EXTRA_FIELDS);
 }
 
 static int add_wcs(struct plain *plain, struct block *block, uint64_t n, bool extra,
 		   uint32_t *ret_count)
 {
-	static const enum column_id columns[] = {
-		COLUMN_wc_wr_id, COLUMN_status, COLUMN_wc_opcode, COLUMN_vendor_err,
-		COLUMN_byte_len, COLUMN_wc_imm, COLUMN_qp_num, COLUMN_src_qp, COLUMN_wc_flags,
-		COLUMN_pkey_index, COLUMN_slid, COLUMN_sl, COLUMN_dlid_path_bits };
 	int err = 0;
 
 	*ret_count = 0;
 	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) < n)
 		err = step(plain, TABLE_wc);
 	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) == n) {
-		err = add_row(plain, block, TABLE_wc, 2, columns, WC_FIELDS);
+		err = add_row(plain, block, TABLE_wc, 2, wc_columns, WC_FIELDS);
 		if (!err && extra)
 			err = add_extra(plain, block);
 		++*ret_count;

@@ -28,57 +28,39 @@ static int reserve(struct stream *s, void *memory, uint32_t *size, uint32_t coun
 
 #define GET(s, name, family) block_get(&(s)->block, COLUMN_##name, (s)->walk.at[FAMILY_##family])
 
-static void fill_rare_parts(struct stream *s, struct wr *wr, unsigned int parts)
+#define GET_FIELD(family, column, name, member, type, wire) \
+	to->name = (type)GET(s, column, family);
+
+static void fill_rare_parts(struct stream *s, struct wr *to, unsigned int parts)
 {
-	if (parts & WR_ATOMIC) {
-		wr->compare_add = GET(s, compare_add, ATOMIC);
-		wr->swap = GET(s, swap, ATOMIC);
-	}
-	if (parts & WR_UD) {
-		wr->ah = GET(s, ah, UD);
-		wr->remote_qpn = (uint32_t)GET(s, remote_qpn, UD);
-		wr->remote_qkey = (uint32_t)GET(s, remote_qkey, UD);
-	}
-	if (parts & WR_XRC)
-		wr->remote_srqn = (uint32_t)GET(s, remote_srqn, XRC);
-	if (parts & WR_BIND) {
-		wr->bind_mw = GET(s, bind_mw, BIND);
-		wr->bind_mr = GET(s, bind_mr, BIND);
-		wr->bind_addr = GET(s, bind_addr, BIND);
-		wr->bind_length = GET(s, bind_length, BIND);
-		wr->bind_rkey = (uint32_t)GET(s, bind_rkey, BIND);
-		wr->bind_access = (uint32_t)GET(s, bind_access, BIND);
-	}
-	if (parts & WR_TSO) {
-		wr->tso_hdr = GET(s, tso_hdr, TSO);
-		wr->tso_hdr_sz = (uint32_t)GET(s, tso_hdr_sz, TSO);
-		wr->tso_mss = (uint32_t)GET(s, tso_mss, TSO);
-	}
+#define GET_PART(NAME, part) \
+	if (parts & WR_##NAME) { FIELDS_##NAME(GET_FIELD); }
+	EACH_SHOWN_PART(GET_PART);
+#undef GET_PART
 	if (parts & WR_ODD) {
-		wr->opcode = (int)GET(s, odd_opcode, ODD);
-		wr->send_flags = (uint32_t)GET(s, odd_flags, ODD);
-		wr->num_sge = (int)GET(s, odd_num_sge, ODD);
+		to->opcode = (int)GET(s, odd_opcode, ODD);
+		to->send_flags = (uint32_t)GET(s, odd_flags, ODD);
+		to->num_sge = (int)GET(s, odd_num_sge, ODD);
 	}
 }
 
-static void fill_wr(struct stream *s, struct wr *wr, bool receive)
+static void fill_wr(struct stream *s, struct wr *to, bool receive)
 {
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
 
-	wr->wr_id = GET(s, wr_id, WR);
-	wr->opcode = (int)GET(s, opcode, WR);
-	wr->send_flags = (uint32_t)GET(s, send_flags, WR);
-	wr->nsge = (uint32_t)GET(s, nsge, WR);
-	wr->num_sge = (int)wr->nsge;
-	wr->imm = (uint32_t)GET(s, imm, WR);
-	if (parts & WR_RDMA) {
-		wr->remote_addr = GET(s, remote_addr, RDMA);
-		wr->rkey = (uint32_t)GET(s, rkey, RDMA);
+	to->wr_id = GET(s, wr_id, WR);
+	to->opcode = (int)GET(s, opcode, WR);
+	to->send_flags = (uint32_t)GET(s, send_flags, WR);
+	to->nsge = (uint32_t)GET(s, nsge, WR);
+	to->num_sge = (int)to->nsge;
+	to->imm = (uint32_t)GET(s, imm, WR);
+	if (parts & ~WR_RDMA) {
+		fill_rare_parts(s, to, parts);
+	} else if (parts) {
+		FIELDS_RDMA(GET_FIELD);
 	}
-	if (parts & ~WR_RDMA)
-		fill_rare_parts(s, wr, parts);
 	if (receive)
-		wr->opcode = -1;
+		to->opcode = -1;
 }
 
 /* Elements of all requests of the event, from the walk's place on. */
@@ -88,11 +70,12 @@ static int fill_sges(struct stream *s, uint32_t count)
 
 	if (reserve(s, &s->sges, &s->sges_size, count, sizeof(*s->sges)))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		s->sges[i] = (struct sge){
-			block_get(&s->block, COLUMN_addr, at + i),
-			(uint32_t)block_get(&s->block, COLUMN_length, at + i),
-			(uint32_t)block_get(&s->block, COLUMN_lkey, at + i) };
+	for (uint32_t i = 0; i < count; i++, at++) {
+#define GET_SGE(family, column, name, member, type, wire) \
+	s->sges[i].name = (type)block_get(&s->block, COLUMN_##column, at);
+		FIELDS_SGE(GET_SGE);
+#undef GET_SGE
+	}
 	return 0;
 }
 
@@ -126,33 +109,15 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 	return 0;
 }
 
-static void fill_wc(struct stream *s, struct wc *wc)
+static void fill_wc(struct stream *s, struct wc *to)
 {
-	wc->wr_id = GET(s, wc_wr_id, WC);
-	wc->status = (int)GET(s, status, WC);
-	wc->opcode = (int)GET(s, wc_opcode, WC);
-	wc->vendor_err = (uint32_t)GET(s, vendor_err, WC);
-	wc->byte_len = (uint32_t)GET(s, byte_len, WC);
-	wc->imm = (uint32_t)GET(s, wc_imm, WC);
-	wc->qp_num = (uint32_t)GET(s, qp_num, WC);
-	wc->src_qp = (uint32_t)GET(s, src_qp, WC);
-	wc->wc_flags = (uint32_t)GET(s, wc_flags, WC);
-	wc->pkey_index = (uint16_t)GET(s, pkey_index, WC);
-	wc->slid = (uint16_t)GET(s, slid, WC);
-	wc->sl = (uint8_t)GET(s, sl, WC);
-	wc->dlid_path_bits = (uint8_t)GET(s, dlid_path_bits, WC);
-	wc->posted_at = -1;
+	FIELDS_WC(GET_FIELD);
+	to->posted_at = -1;
 }
 
-static void fill_extra(struct stream *s, struct wc *wc)
+static void fill_extra(struct stream *s, struct wc *to)
 {
-	wc->parts = (uint32_t)GET(s, wc_parts, EXTRA);
-	wc->timestamp = GET(s, timestamp, EXTRA);
-	wc->wallclock = GET(s, wallclock, EXTRA);
-	wc->cvlan = (uint16_t)GET(s, cvlan, EXTRA);
-	wc->flow_tag = (uint32_t)GET(s, flow_tag, EXTRA);
-	wc->tm_tag = GET(s, tm_tag, EXTRA);
-	wc->tm_priv = (uint32_t)GET(s, tm_priv, EXTRA);
+	FIELDS_EXTRA(GET_FIELD);
 }
 
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)

@@ -13,6 +13,7 @@
 #include "core/store/db/args.h"
 #include "core/store/db/ids.h"
 #include "core/wire/desc.h"
+#include "gen/data_gen.h"
 
 struct sqlite3;
 struct trace;
@@ -33,13 +34,15 @@ struct call {
 	const char *out;     /* JSON object of what came out; "ret" holds a new object's fields */
 };
 
+/* Members from core/wire/data.list, with what each is. */
+#define MEMBER(family, column, name, member, type, wire) type name;
+#define PART_MEMBERS(NAME, part) FIELDS_##NAME(MEMBER)
+
 struct sge {
-	uint64_t addr;
-	uint32_t length;
-	uint32_t lkey;
+	FIELDS_SGE(MEMBER)
 };
 
-/* A work request: one row of virtual table `wr`. */
+/* A work request: one row of virtual table `wr`. What it has no part for is 0. */
 struct wr {
 	uint64_t wr_id;
 	int opcode;             /* enum ibv_wr_opcode; -1 for a receive */
@@ -47,17 +50,7 @@ struct wr {
 	int num_sge;            /* as the application gave it; nsge are recorded */
 	uint32_t nsge;
 	uint32_t imm;           /* host order, or the key to invalidate */
-	uint64_t remote_addr;
-	uint32_t rkey;
-	uint64_t compare_add, swap;
-	uint64_t ah;
-	uint32_t remote_qpn, remote_qkey;
-	uint32_t remote_srqn;
-	uint64_t bind_mw, bind_mr; /* IBV_WR_BIND_MW */
-	uint64_t bind_addr, bind_length;
-	uint32_t bind_rkey, bind_access;
-	uint64_t tso_hdr;          /* IBV_WR_TSO */
-	uint32_t tso_hdr_sz, tso_mss;
+	EACH_SHOWN_PART(PART_MEMBERS)
 	const struct sge *sge;
 };
 
@@ -94,23 +87,10 @@ static inline uint32_t post_taken(const struct post *post)
 	return !post->ret ? post->nwr : before < post->nwr ? before : post->nwr;
 }
 
-/* A completion: one row of virtual table `wc`. */
+/* A completion: one row of virtual table `wc`; its imm in host order, or the invalidated key. */
 struct wc {
-	uint64_t wr_id;
-	int status;
-	int opcode;
-	uint32_t vendor_err, byte_len;
-	uint32_t imm;     /* host order, or the invalidated key */
-	uint32_t qp_num, src_qp, wc_flags;
-	uint16_t pkey_index, slid;
-	uint8_t sl, dlid_path_bits;
-	/* of an extended CQ, as far as the program asked for it */
-	uint32_t parts;   /* enum event_wc_part: which of these are there */
-	uint64_t timestamp, wallclock; /* of the device's clock; ns since 1970 */
-	uint16_t cvlan;
-	uint32_t flow_tag;
-	uint64_t tm_tag;
-	uint32_t tm_priv;
+	FIELDS_WC(MEMBER)
+	FIELDS_EXTRA(MEMBER) /* of an extended CQ, as far as enum event_wc_part in `parts` says */
 	/* found by the matcher (core/store/read/match.h) */
 	uint32_t qp;                /* object, 0 unknown */
 	struct event_id request;    /* the post that it completes; 0:0 unknown */
@@ -118,6 +98,9 @@ struct wc {
 	int64_t posted_at;
 	uint32_t candidates;        /* of an error but a flush: requests of that wr_id that may be it */
 };
+
+#undef PART_MEMBERS
+#undef MEMBER
 
 /* A poll that returned completions or failed. */
 struct poll {

@@ -94,44 +94,14 @@ static int matched_first(void *rows, const struct rows_bounds *bounds, uint64_t 
 static int64_t column_value(const struct wc *wc, enum column_id column)
 {
 	switch (column) {
-	case COLUMN_wc_wr_id:
-		return (int64_t)wc->wr_id;
-	case COLUMN_status:
-		return wc->status;
-	case COLUMN_wc_opcode:
-		return (uint32_t)wc->opcode;
-	case COLUMN_vendor_err:
-		return wc->vendor_err;
-	case COLUMN_byte_len:
-		return wc->byte_len;
-	case COLUMN_wc_imm:
-		return wc->imm;
-	case COLUMN_qp_num:
-		return wc->qp_num;
-	case COLUMN_src_qp:
-		return wc->src_qp;
-	case COLUMN_wc_flags:
-		return wc->wc_flags;
-	case COLUMN_pkey_index:
-		return wc->pkey_index;
-	case COLUMN_slid:
-		return wc->slid;
-	case COLUMN_sl:
-		return wc->sl;
-	case COLUMN_timestamp:
-		return (int64_t)wc->timestamp;
-	case COLUMN_wallclock:
-		return (int64_t)wc->wallclock;
-	case COLUMN_cvlan:
-		return wc->cvlan;
-	case COLUMN_flow_tag:
-		return wc->flow_tag;
-	case COLUMN_tm_tag:
-		return (int64_t)wc->tm_tag;
-	case COLUMN_tm_priv:
-		return wc->tm_priv;
+#define VALUE(family, column, name, member, type, wire) \
+	case COLUMN_##column:                           \
+		return (int64_t)(wire)wc->name;
+		SHOWN_WC(VALUE)
+		SHOWN_EXTRA(VALUE)
+#undef VALUE
 	default:
-		return wc->dlid_path_bits;
+		return 0;
 	}
 }
 

@@ -89,8 +89,9 @@ static unsigned int parts(const struct scan *scan)
 static bool has_part(const struct scan *scan, enum column_id id)
 {
 	static const unsigned char bits[FAMILY_COUNT] = {
-		[FAMILY_RDMA] = WR_RDMA, [FAMILY_ATOMIC] = WR_ATOMIC, [FAMILY_UD] = WR_UD,
-		[FAMILY_XRC] = WR_XRC,	 [FAMILY_BIND] = WR_BIND,     [FAMILY_TSO] = WR_TSO,
+#define BIT(NAME, part) [FAMILY_##NAME] = WR_##NAME,
+		EACH_PART(BIT)
+#undef BIT
 	};
 
 	return parts(scan) & bits[column_family[id]];

@@ -26,12 +26,11 @@ enum {
 	LIST_MAX = EVENT_POST_WRS,
 };
 
-_Static_assert(sizeof(struct event_wr) + sizeof(struct event_rdma) + sizeof(struct event_atomic) +
-			       sizeof(struct event_ud) + 8 + sizeof(struct event_bind) +
-			       sizeof(struct event_tso) + sizeof(struct event_odd) +
-			       SGES * sizeof(struct event_sge) <=
+#define PART(NAME, part) +sizeof(struct event_##part)
+_Static_assert(sizeof(struct event_wr) EACH_PART(PART) + SGES * sizeof(struct event_sge) <=
 		       WR_BYTES,
 	       "WR_BYTES");
+#undef PART
 _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as they are");
 
 /* Each post goes through these: as a call one would cost a tenth of what the rest does. */
@@ -70,7 +69,7 @@ static inline char *put_sges(char *at, const struct ibv_sge *sge, unsigned int n
 
 static inline char *put_rdma(char *at, struct event_wr *wr, uint64_t addr, uint32_t rkey)
 {
-	*(struct event_rdma *)at = (struct event_rdma){ addr, rkey };
+	*(struct event_rdma *)at = (struct event_rdma){ .remote_addr = addr, .rkey = rkey };
 	wr->parts |= WR_RDMA;
 	return at + sizeof(struct event_rdma);
 }
@@ -79,16 +78,17 @@ static char *put_atomic(char *at, struct event_wr *wr, const struct ibv_send_wr 
 {
 	at = put_rdma(at, wr, from->wr.atomic.remote_addr, from->wr.atomic.rkey);
 	*(struct event_atomic *)at =
-		(struct event_atomic){ from->wr.atomic.compare_add, from->wr.atomic.swap };
+		(struct event_atomic){ .compare_add = from->wr.atomic.compare_add,
+				       .swap = from->wr.atomic.swap };
 	wr->parts |= WR_ATOMIC;
 	return at + sizeof(struct event_atomic);
 }
 
 static char *put_ud(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
 {
-	*(struct event_ud *)at =
-		(struct event_ud){ (uint64_t)(uintptr_t)from->wr.ud.ah, from->wr.ud.remote_qpn,
-				   from->wr.ud.remote_qkey };
+	*(struct event_ud *)at = (struct event_ud){ .ah = (uint64_t)(uintptr_t)from->wr.ud.ah,
+						    .remote_qpn = from->wr.ud.remote_qpn,
+						    .remote_qkey = from->wr.ud.remote_qkey };
 	wr->parts |= WR_UD;
 	return at + sizeof(struct event_ud);
 }
@@ -97,27 +97,29 @@ static char *put_bind(char *at, struct event_wr *wr, const struct ibv_send_wr *f
 {
 	const struct ibv_mw_bind_info *info = &from->bind_mw.bind_info;
 
-	*(struct event_bind *)at = (struct event_bind){ (uint64_t)(uintptr_t)from->bind_mw.mw,
-							(uint64_t)(uintptr_t)info->mr,
-							info->addr,
-							info->length,
-							from->bind_mw.rkey,
-							info->mw_access_flags };
+	*(struct event_bind *)at = (struct event_bind){ .mw = (uint64_t)(uintptr_t)from->bind_mw.mw,
+							.rkey = from->bind_mw.rkey,
+							.mr = (uint64_t)(uintptr_t)info->mr,
+							.addr = info->addr,
+							.length = info->length,
+							.access = info->mw_access_flags };
 	wr->parts |= WR_BIND;
 	return at + sizeof(struct event_bind);
 }
 
 static char *put_tso(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
 {
-	*(struct event_tso *)at = (struct event_tso){ (uint64_t)(uintptr_t)from->tso.hdr,
-						      from->tso.hdr_sz, from->tso.mss };
+	*(struct event_tso *)at = (struct event_tso){ .hdr = (uint64_t)(uintptr_t)from->tso.hdr,
+						      .hdr_sz = from->tso.hdr_sz,
+						      .mss = from->tso.mss };
 	wr->parts |= WR_TSO;
 	return at + sizeof(struct event_tso);
 }
 
 static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, int num_sge)
 {
-	*(struct event_odd *)at = (struct event_odd){ opcode, flags, num_sge, 0 };
+	*(struct event_odd *)at =
+		(struct event_odd){ .opcode = opcode, .flags = flags, .num_sge = num_sge };
 	wr->parts |= WR_ODD;
 	return at + sizeof(struct event_odd);
 }
@@ -170,9 +172,10 @@ static inline char *put_address(char *at, struct event_wr *wr, const struct ibv_
 		return put_ud(at, wr, from);
 	if (qp->qp_type != IBV_QPT_XRC_SEND)
 		return at;
-	*(uint64_t *)at = from->qp_type.xrc.remote_srqn;
+	*(struct event_xrc *)at =
+		(struct event_xrc){ .remote_srqn = from->qp_type.xrc.remote_srqn };
 	wr->parts |= WR_XRC;
-	return at + 8;
+	return at + sizeof(struct event_xrc);
 }
 
 static inline bool is_odd(const struct ibv_send_wr *from)

@@ -34,7 +34,7 @@ typedef void wr_flush_fn(struct ibv_qp_ex *, uint32_t rkey, uint64_t addr, size_
 
 enum {
 	WITH_FLUSH = 1 << 11, /* IBV_QP_EX_WITH_FLUSH */
-	WR_FLUSH = 14,        /* IBV_WR_FLUSH */
+	OPCODE_FLUSH = 14,    /* IBV_WR_FLUSH */
 	FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
 };
 
@@ -48,7 +48,7 @@ static void put_odd(struct builder *b, struct event_wr *wr, uint32_t flags, int 
 {
 	struct event_odd *odd = builder_part(b, wr, WR_ODD);
 
-	*odd = (struct event_odd){ wr->opcode, flags, num_sge, 0 };
+	*odd = (struct event_odd){ .opcode = wr->opcode, .flags = flags, .num_sge = num_sge };
 }
 
 /* A request begins, with @imm in host order or the key to invalidate. */
@@ -84,7 +84,7 @@ static struct event_wr *begin_rdma(const struct ibv_qp_ex *qp, struct builder *b
 
 	if (wr)
 		*(struct event_rdma *)builder_part(b, wr, WR_RDMA) =
-			(struct event_rdma){ remote_addr, rkey };
+			(struct event_rdma){ .remote_addr = remote_addr, .rkey = rkey };
 	return wr;
 }
 
@@ -105,7 +105,7 @@ static void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, u
 
 	if (wr)
 		*(struct event_atomic *)builder_part(b, wr, WR_ATOMIC) =
-			(struct event_atomic){ compare_add, swap };
+			(struct event_atomic){ .compare_add = compare_add, .swap = swap };
 }
 
 /* More than are recorded, or a request that has its odd part already: it says how many. */
@@ -147,12 +147,17 @@ static void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_
 		payload_inline(qp, b, sge);
 }
 
-/* The part of atomics has room for what no other request has. */
 static void note_flush(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
 		       size_t length, uint8_t type, uint8_t level)
 {
-	note_atomic(qp, (enum ibv_wr_opcode)WR_FLUSH, rkey, remote_addr, length,
-		    type | (uint64_t)level << 8);
+	struct builder *b = builder_find(qp);
+	struct event_wr *wr =
+		b ? begin_rdma(qp, b, (enum ibv_wr_opcode)OPCODE_FLUSH, 0, rkey, remote_addr)
+		  : NULL;
+
+	if (wr)
+		*(struct event_flush *)builder_part(b, wr, WR_FLUSH) =
+			(struct event_flush){ .length = length, .type = type, .level = level };
 }
 
 static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint32_t rkey,
@@ -163,12 +168,12 @@ static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint3
 
 	if (wr)
 		*(struct event_bind *)builder_part(b, wr, WR_BIND) =
-			(struct event_bind){ (uint64_t)(uintptr_t)mw,
-					     (uint64_t)(uintptr_t)info->mr,
-					     info->addr,
-					     info->length,
-					     rkey,
-					     info->mw_access_flags };
+			(struct event_bind){ .mw = (uint64_t)(uintptr_t)mw,
+					     .rkey = rkey,
+					     .mr = (uint64_t)(uintptr_t)info->mr,
+					     .addr = info->addr,
+					     .length = info->length,
+					     .access = info->mw_access_flags };
 }
 
 static void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_t hdr_sz, uint16_t mss)
@@ -177,8 +182,9 @@ static void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_t hdr_s
 	struct event_wr *wr = b ? begin(qp, b, IBV_WR_TSO, 0) : NULL;
 
 	if (wr)
-		*(struct event_tso *)builder_part(b, wr, WR_TSO) =
-			(struct event_tso){ (uint64_t)(uintptr_t)hdr, hdr_sz, mss };
+		*(struct event_tso *)builder_part(b, wr, WR_TSO) = (struct event_tso){
+			.hdr = (uint64_t)(uintptr_t)hdr, .hdr_sz = hdr_sz, .mss = mss
+		};
 }
 
 static inline struct event_wr *last(const struct ibv_qp_ex *qp, struct builder **ret_builder)
@@ -195,7 +201,9 @@ static void note_ud(const struct ibv_qp_ex *qp, const struct ibv_ah *ah, uint32_
 
 	if (wr)
 		*(struct event_ud *)builder_part(b, wr, WR_UD) =
-			(struct event_ud){ (uint64_t)(uintptr_t)ah, remote_qpn, remote_qkey };
+			(struct event_ud){ .ah = (uint64_t)(uintptr_t)ah,
+					   .remote_qpn = remote_qpn,
+					   .remote_qkey = remote_qkey };
 }
 
 static void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
@@ -204,7 +212,8 @@ static void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
 	struct event_wr *wr = last(qp, &b);
 
 	if (wr)
-		*(uint64_t *)builder_part(b, wr, WR_XRC) = remote_srqn;
+		*(struct event_xrc *)builder_part(b, wr, WR_XRC) =
+			(struct event_xrc){ .remote_srqn = remote_srqn };
 }
 
 static inline void note_sge(const struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,

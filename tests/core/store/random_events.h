@@ -55,10 +55,12 @@ static inline uint64_t mix(uint64_t hash, uint64_t value)
 
 static inline uint64_t print_wr(uint64_t h, const struct wr *wr)
 {
-	const uint64_t values[] = { wr->wr_id, (uint32_t)wr->opcode, wr->send_flags,
-				    (uint32_t)wr->num_sge, wr->nsge, wr->imm, wr->remote_addr,
-				    wr->rkey, wr->compare_add, wr->swap, wr->ah, wr->remote_qpn,
-				    wr->remote_qkey, wr->remote_srqn };
+#define VALUE(family, column, name, member, type, wire) (wire)wr->name,
+#define PART(NAME, part) FIELDS_##NAME(VALUE)
+	const uint64_t values[] = { EACH_SHOWN_PART(PART) wr->wr_id, (uint32_t)wr->opcode,
+				    wr->send_flags, (uint32_t)wr->num_sge, wr->nsge, wr->imm };
+#undef PART
+#undef VALUE
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
 		h = mix(h, values[i]);
@@ -79,11 +81,9 @@ static inline uint64_t print_post(const struct post *post, bool inner)
 
 static inline uint64_t print_wc(uint64_t h, const struct wc *wc)
 {
-	const uint64_t values[] = { wc->wr_id, (uint32_t)wc->status, (uint32_t)wc->opcode,
-				    wc->vendor_err, wc->byte_len, wc->imm, wc->qp_num, wc->src_qp,
-				    wc->wc_flags, wc->pkey_index, wc->slid, wc->sl,
-				    wc->dlid_path_bits, wc->parts, wc->timestamp, wc->wallclock,
-				    wc->cvlan, wc->flow_tag, wc->tm_tag, wc->tm_priv };
+#define VALUE(family, column, name, member, type, wire) (wire)wc->name,
+	const uint64_t values[] = { FIELDS_WC(VALUE) FIELDS_EXTRA(VALUE) };
+#undef VALUE
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
 		h = mix(h, values[i]);
@@ -153,80 +153,47 @@ struct parts_room {
 };
 
 /* A request at random into an event at @at; returns the byte behind it. */
-static inline uint8_t *random_wr(uint8_t *at, struct wr *wr, struct parts_room *room, bool send)
+static inline uint8_t *random_wr(uint8_t *at, struct wr *to, struct parts_room *room, bool send)
 {
-	struct event_wr *e = (void *)at;
-	unsigned int parts = send ? (unsigned int)random_next() & 0x7f : 0;
+	struct event_wr *head = (void *)at;
+	unsigned int parts = send ? (unsigned int)random_next() & WR_PARTS_ALL : 0;
 
 	if (random_next() % 2)
 		parts &= WR_RDMA;
-	*wr = (struct wr){ .wr_id = some_number(), .opcode = (int)(random_next() % 12),
+	*to = (struct wr){ .wr_id = some_number(), .opcode = (int)(random_next() % 12),
 			   .send_flags = (uint32_t)(random_next() % 32),
 			   .nsge = (uint32_t)(random_next() % 4), .imm = (uint32_t)some_number(),
 			   .sge = room->sges };
-	wr->num_sge = (int)wr->nsge;
-	*e = (struct event_wr){ .wr_id = wr->wr_id, .opcode = (uint8_t)wr->opcode,
-				.flags = (uint8_t)wr->send_flags, .nsge = (uint8_t)wr->nsge,
-				.parts = (uint8_t)parts, .imm = wr->imm };
-	at += sizeof(*e);
-	if (parts & WR_RDMA) {
-		struct event_rdma r = { some_number(), (uint32_t)some_number() };
-
-		wr->remote_addr = r.remote_addr;
-		wr->rkey = (uint32_t)r.rkey;
-		memcpy(at, &r, sizeof(r));
-		at += sizeof(r);
+	to->num_sge = (int)to->nsge;
+	*head = (struct event_wr){ .wr_id = to->wr_id, .opcode = (uint8_t)to->opcode,
+				.flags = (uint8_t)to->send_flags, .nsge = (uint8_t)to->nsge,
+				.parts = (uint8_t)parts, .imm = to->imm };
+	at += sizeof(*head);
+#define SET(family, column, name, member, type, wire) e.member = to->name = (type)some_number();
+#define PART(NAME, part)                        \
+	if (parts & WR_##NAME) {                \
+		struct event_##part e = { 0 };  \
+						\
+		FIELDS_##NAME(SET);             \
+		memcpy(at, &e, sizeof(e));      \
+		at += sizeof(e);                \
 	}
-	if (parts & WR_ATOMIC) {
-		struct event_atomic a = { some_number(), some_number() };
-
-		wr->compare_add = a.compare_add;
-		wr->swap = a.swap;
-		memcpy(at, &a, sizeof(a));
-		at += sizeof(a);
-	}
-	if (parts & WR_UD) {
-		struct event_ud u = { some_number(), (uint32_t)some_number(), (uint32_t)some_number() };
-
-		wr->ah = u.ah;
-		wr->remote_qpn = u.remote_qpn;
-		wr->remote_qkey = u.remote_qkey;
-		memcpy(at, &u, sizeof(u));
-		at += sizeof(u);
-	}
-	if (parts & WR_XRC) {
-		uint64_t srqn = (uint32_t)some_number();
-
-		wr->remote_srqn = (uint32_t)srqn;
-		memcpy(at, &srqn, sizeof(srqn));
-		at += sizeof(srqn);
-	}
-	if (parts & WR_BIND) {
-		struct event_bind b = { some_number(), some_number(), some_number(), some_number(),
-					(uint32_t)some_number(), 1 };
-
-		memcpy(at, &b, sizeof(b));
-		at += sizeof(b);
-	}
-	if (parts & WR_TSO) {
-		struct event_tso t = { some_number(), 5, 6 };
-
-		memcpy(at, &t, sizeof(t));
-		at += sizeof(t);
-	}
+	EACH_SHOWN_PART(PART);
+#undef PART
+#undef SET
 	if (parts & WR_ODD) {
 		struct event_odd o = { (int32_t)some_number(), (uint32_t)some_number(),
-				       (int32_t)wr->nsge + 1 + (int)(random_next() % 5), 0 };
+				       (int32_t)to->nsge + 1 + (int)(random_next() % 5), 0 };
 
-		wr->opcode = o.opcode;
-		wr->send_flags = o.flags;
-		wr->num_sge = o.num_sge;
+		to->opcode = o.opcode;
+		to->send_flags = o.flags;
+		to->num_sge = o.num_sge;
 		memcpy(at, &o, sizeof(o));
 		at += sizeof(o);
 	}
 	if (!send)
-		wr->opcode = -1;
-	for (uint32_t i = 0; i < wr->nsge; i++) {
+		to->opcode = -1;
+	for (uint32_t i = 0; i < to->nsge; i++) {
 		struct event_sge s = { some_number(), (uint32_t)some_number(),
 				       (uint32_t)some_number() };
 
@@ -295,8 +262,9 @@ static inline struct event_wc_extra random_extra(struct wc *wc)
 	wc->flow_tag = wc->parts & WC_FLOW_TAG ? (uint32_t)random_next() : 0;
 	wc->tm_tag = wc->parts & WC_TM ? random_next() : 0;
 	wc->tm_priv = wc->parts & WC_TM ? (uint32_t)random_next() : 0;
-	return (struct event_wc_extra){ wc->timestamp, wc->wallclock, wc->tm_tag, wc->tm_priv,
-					wc->flow_tag, wc->cvlan, (uint16_t)wc->parts, 0 };
+#define MEMBER(family, column, name, member, type, wire) .member = (wire)wc->name,
+	return (struct event_wc_extra){ FIELDS_EXTRA(MEMBER) };
+#undef MEMBER
 }
 
 static inline void random_poll(struct maker *m, struct prints *prints, uint64_t *empty)

@@ -155,7 +155,7 @@ static void bind_body(void)
 	};
 	struct kept kept = { { 5, IBV_WR_BIND_MW, 0, 0, WR_BIND, 0 }, "", 0 };
 
-	add(&kept, &(struct event_bind){ 0x50, 0x52, 0x53, 0x54, 0x51, IBV_ACCESS_REMOTE_READ },
+	add(&kept, &(struct event_bind){ 0x50, 0x51, 0x52, 0x53, 0x54, IBV_ACCESS_REMOTE_READ },
 	    sizeof(struct event_bind));
 	sent(IBV_QPT_RC, &wr, &kept);
 }

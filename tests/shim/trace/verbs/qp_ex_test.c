@@ -339,7 +339,7 @@ static void flush_body(void)
 	const struct event_post *post;
 	const struct event_wr *wr;
 	const struct event_rdma *rdma;
-	const struct event_atomic *range;
+	const struct event_flush *flushing;
 	struct ring ring;
 
 	begin();
@@ -355,11 +355,11 @@ static void flush_body(void)
 	ring = session_ring(0);
 	post = next_post(&ring, VERB_wr_complete, 1);
 	wr = (const void *)(post + 1);
-	HOLDS(wr->opcode == 14 && wr->parts == (WR_RDMA | WR_ATOMIC) && !wr->nsge);
+	HOLDS(wr->opcode == 14 && wr->parts == (WR_RDMA | WR_FLUSH) && !wr->nsge);
 	rdma = (const void *)(wr + 1);
-	range = (const void *)(rdma + 1);
+	flushing = (const void *)(rdma + 1);
 	HOLDS(rdma->rkey == 9 && rdma->remote_addr == 0x7000);
-	HOLDS(range->compare_add == 4096 && range->swap == (2 | 1 << 8));
+	HOLDS(flushing->length == 4096 && flushing->type == 2 && flushing->level == 1);
 }
 
 static void gated_body(void)
