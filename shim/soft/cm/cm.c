@@ -24,16 +24,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/soft/cm/cm_channel.h"
 #include "shim/soft/cm/cm_command.h"
 #include "shim/soft/cm/cm_id.h"
+#include "shim/soft/cm/cm_react.h"
 #include "shim/soft/verbs/context.h"
 #include "shim/soft/fabric/process.h"
 
-enum { FDS = 1 << 16, MOMENTS = 50 };
+enum { MOMENTS = 50 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t claimed, epoch;	/* of whose process the rest is */
-static struct cm_channel *channels[FDS];	/* by descriptor */
 static unsigned int open_channels;
 
 static int lock(void)
@@ -49,17 +50,6 @@ static void unlock(int state)
 {
 	pthread_mutex_unlock(&mutex);
 	pthread_setcancelstate(state, NULL);
-}
-
-struct cm_channel *cm_at(int fd)
-{
-	struct cm_channel *channel;
-
-	if (fd < 0 || fd >= FDS)
-		return NULL;
-	channel = __atomic_load_n(&channels[fd], __ATOMIC_ACQUIRE);
-	/* what a child has inherited is the parent's */
-	return channel && channel->epoch == process_epoch() ? channel : NULL;
 }
 
 /* Those that a thread sends to itself, which does not sleep then. */
@@ -119,7 +109,7 @@ static int run_at(int fd, uint32_t *number, const struct cm_command *command,
 	struct cm_channel *channel;
 	int err, state = lock();
 
-	channel = cm_at(fd);
+	channel = cm_channel_at(fd);
 	if (!channel || (*number && *number != channel->number)) {
 		unlock(state);
 		return *number ? sleep_on() : -EBADF;
@@ -166,7 +156,7 @@ ssize_t cm_write(int fd, const void *buf, size_t len)
 
 bool cm_owns(int fd)
 {
-	return cm_at(fd);
+	return cm_channel_at(fd);
 }
 
 static int open_channel(int flags)
@@ -176,7 +166,7 @@ static int open_channel(int flags)
 
 	if (err < 0)
 		return err;
-	if (channel->fd >= FDS)
+	if (channel->fd >= CM_CHANNEL_FDS)
 		err = -EMFILE;
 	else if (flags & O_NONBLOCK && fcntl(channel->fd, F_SETFL, O_NONBLOCK) < 0)
 		err = -errno;
@@ -187,7 +177,7 @@ static int open_channel(int flags)
 	}
 	if (!(flags & O_CLOEXEC))
 		fcntl(channel->fd, F_SETFD, 0);
-	__atomic_store_n(&channels[channel->fd], channel, __ATOMIC_RELEASE);
+	cm_channel_show(channel);
 	open_channels++;
 	return channel->fd;
 }
@@ -195,7 +185,7 @@ static int open_channel(int flags)
 static void forget_all(void)
 {
 	pthread_mutex_init(&mutex, NULL);
-	memset(channels, 0, sizeof(channels));
+	cm_channel_forget_all();
 	open_channels = 0;
 	cm_id_forget();
 	cm_port_forget();
@@ -252,7 +242,7 @@ static int let_reader_return(int fd, int state)
 	int n;
 
 	for (n = 0; n < MOMENTS; n++) {
-		channel = cm_at(fd);
+		channel = cm_channel_at(fd);
 		if (!channel || !channel->reading ||
 		    pthread_equal(channel->reader, pthread_self()))
 			break;
@@ -267,14 +257,14 @@ static void close_channel(struct cm_channel *channel)
 {
 	struct cm_id *id;
 
-	cm_channel_run(channel);
+	cm_react_run(channel);
 	while ((id = channel->ids)) {
 		if (id->destroyed)
 			cm_id_free(id);
 		else
-			cm_id_destroy(id);
+			cm_react_destroy_id(id);
 	}
-	__atomic_store_n(&channels[channel->fd], NULL, __ATOMIC_RELEASE);
+	cm_channel_hide(channel);
 	cm_channel_free(channel);
 	if (!--open_channels)
 		cm_port_close();
@@ -286,7 +276,7 @@ void cm_close(int fd)
 	int saved = errno, state = lock();
 
 	state = let_reader_return(fd, state);
-	channel = cm_at(fd);
+	channel = cm_channel_at(fd);
 	if (channel)
 		close_channel(channel);
 	unlock(state);

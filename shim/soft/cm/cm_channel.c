@@ -21,7 +21,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "shim/soft/cm/cm_id.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/process.h"
@@ -38,9 +37,36 @@ struct cm_watch {
 
 enum { AT_ONCE = 1, READY_MAX = 16 };
 
+static struct cm_channel *channels[CM_CHANNEL_FDS];	/* by descriptor */
 static uint32_t last_number;
 
-static int add(struct cm_channel *channel, int fd, void *ptr)
+struct cm_channel *cm_channel_at(int fd)
+{
+	struct cm_channel *channel;
+
+	if (fd < 0 || fd >= CM_CHANNEL_FDS)
+		return NULL;
+	channel = __atomic_load_n(&channels[fd], __ATOMIC_ACQUIRE);
+	/* what a child has inherited is the parent's */
+	return channel && channel->epoch == process_epoch() ? channel : NULL;
+}
+
+void cm_channel_show(struct cm_channel *channel)
+{
+	__atomic_store_n(&channels[channel->fd], channel, __ATOMIC_RELEASE);
+}
+
+void cm_channel_hide(struct cm_channel *channel)
+{
+	__atomic_store_n(&channels[channel->fd], NULL, __ATOMIC_RELEASE);
+}
+
+void cm_channel_forget_all(void)
+{
+	memset(channels, 0, sizeof(channels));
+}
+
+static int add_to_set(struct cm_channel *channel, int fd, void *ptr)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = ptr };
 
@@ -59,8 +85,8 @@ static int open_all(struct cm_channel *channel)
 	channel->box = cm_wire_open(channel->number);
 	if (channel->box < 0)
 		return channel->box;
-	err = add(channel, channel->box, NULL);
-	return err < 0 ? err : add(channel, channel->timer, NULL);
+	err = add_to_set(channel, channel->box, NULL);
+	return err < 0 ? err : add_to_set(channel, channel->timer, NULL);
 }
 
 int cm_channel_new(struct cm_channel **ret_channel)
@@ -111,14 +137,6 @@ void cm_channel_free(struct cm_channel *channel)
 	free(channel);
 }
 
-void cm_channel_drain(struct cm_channel *channel)
-{
-	struct cm_msg msg;
-
-	while (cm_wire_recv(channel->box, &msg))
-		cm_id_receive(channel, &msg);
-}
-
 static bool same_process(const struct cm_name *a, const struct cm_name *b)
 {
 	return a->node == b->node && a->instance == b->instance;
@@ -160,7 +178,7 @@ int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer)
 	watch->next = channel->watches;
 	channel->watches = watch;
 	if (watch->pidfd >= 0)
-		add(channel, watch->pidfd, watch);
+		add_to_set(channel, watch->pidfd, watch);
 	return watch->dead ? -ESRCH : 0;
 }
 
@@ -177,53 +195,7 @@ void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer)
 	free_watch(watch);
 }
 
-/* Its ids drop the watch one by one. */
-static void tell(struct cm_channel *channel, struct cm_watch *watch)
-{
-	struct cm_name process = watch->process;
-	struct cm_id *id, *next;
-
-	watch->told = true;
-	epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
-	for (id = channel->ids; id; id = next) {
-		next = id->next;
-		if (id->watching && same_process(&id->peer, &process))
-			cm_id_peer_died(id);
-	}
-}
-
-static uint64_t due(const struct cm_id *id)
-{
-	if (!id->resend || (id->deadline && id->deadline < id->resend))
-		return id->deadline;
-	return id->resend;
-}
-
-static void check_times(struct cm_channel *channel)
-{
-	uint64_t now = process_now();
-	struct cm_id *id, *next;
-
-	for (id = channel->ids; id; id = next) {
-		next = id->next;
-		if (due(id) && due(id) <= now)
-			cm_id_time(id);
-	}
-}
-
-static void tell_of_the_dead(struct cm_channel *channel)
-{
-	struct cm_watch *watch, *next;
-
-	for (watch = channel->watches; watch; watch = next) {
-		next = watch->next;	/* telling may free this one only */
-		if (watch->dead && !watch->told)
-			tell(channel, watch);
-	}
-}
-
-/* What the dead have sent comes before their death. */
-void cm_channel_run(struct cm_channel *channel)
+bool cm_channel_is_ready(struct cm_channel *channel)
 {
 	struct epoll_event ready[READY_MAX];
 	int i, n = epoll_wait(channel->fd, ready, READY_MAX, 0);
@@ -231,10 +203,22 @@ void cm_channel_run(struct cm_channel *channel)
 	for (i = 0; i < n; i++)
 		if (ready[i].data.ptr)
 			((struct cm_watch *)ready[i].data.ptr)->dead = true;
-	if (n > 0)
-		cm_channel_drain(channel);
-	tell_of_the_dead(channel);
-	check_times(channel);
+	return n > 0;
+}
+
+bool cm_channel_take_dead(struct cm_channel *channel, struct cm_name *ret_process)
+{
+	struct cm_watch *watch;
+
+	for (watch = channel->watches; watch; watch = watch->next) {
+		if (!watch->dead || watch->told)
+			continue;
+		watch->told = true;
+		epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
+		*ret_process = watch->process;
+		return true;
+	}
+	return false;
 }
 
 static uint64_t next_time(const struct cm_channel *channel)
@@ -245,8 +229,8 @@ static uint64_t next_time(const struct cm_channel *channel)
 	if (channel->first)
 		return AT_ONCE;
 	for (id = channel->ids; id; id = id->next)
-		if (due(id) && (!next || due(id) < next))
-			next = due(id);
+		if (cm_id_due(id) && (!next || cm_id_due(id) < next))
+			next = cm_id_due(id);
 	return next;
 }
 

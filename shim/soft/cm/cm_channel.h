@@ -3,46 +3,28 @@
  * An event channel: the descriptor that the program polls, its ids and
  * events. Callers hold the connection manager's lock (cm.c).
  */
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <rdma/rdma_user_cm.h>
+#include "shim/soft/cm/cm_objects.h"
 
-#include "shim/soft/cm/cm_wire.h"
+/* One more than the greatest descriptor that a channel may have. */
+enum { CM_CHANNEL_FDS = 1 << 16 };
 
-struct cm_id;
-struct cm_multicast;
+/* The channel of a descriptor, or NULL. Any thread, without the lock. */
+struct cm_channel *cm_channel_at(int fd);
 
-struct cm_event {
-	struct cm_event		*next;
-	struct cm_id		*id;		/* it is counted there */
-	struct cm_multicast	*multicast;	/* and there, or NULL */
-	struct cm_id		*request;	/* the new id of a request */
-	struct rdma_ucm_event_resp resp;
-};
-
-struct cm_channel {
-	int			fd;		/* an epoll of those below */
-	int			box;
-	int			timer;
-	uint32_t		number;		/* of the mailbox */
-	uint32_t		epoch;
-	uint64_t		armed;		/* ns of the timer; 0: not */
-	pthread_t		reader;		/* has got an event, and was not */
-	bool			reading;	/* seen since, if there is one */
-	struct cm_id		*ids;
-	struct cm_event		*first, **last;
-	struct cm_watch		*watches;
-};
+/* Let it be found by its descriptor, or no longer; and forget all, in a child. */
+void cm_channel_show(struct cm_channel *channel);
+void cm_channel_hide(struct cm_channel *channel);
+void cm_channel_forget_all(void);
 
 int cm_channel_new(struct cm_channel **ret_channel);
 /* It has no ids any more. */
 void cm_channel_free(struct cm_channel *channel);
 
-/* See to what has happened: messages, deaths, times. */
-void cm_channel_run(struct cm_channel *channel);
-/* Only to the messages that the mailbox holds. */
-void cm_channel_drain(struct cm_channel *channel);
+/* Is a message, a death or a time to be seen to? Notes who has died. */
+bool cm_channel_is_ready(struct cm_channel *channel);
+
+/* A process that has died, once for each; false: no more. */
+bool cm_channel_take_dead(struct cm_channel *channel, struct cm_name *ret_process);
 
 /*
  * Let the descriptor be readable if an event waits, and when a time comes

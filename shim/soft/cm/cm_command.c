@@ -14,6 +14,7 @@
 #include "shim/soft/cm/cm_conn.h"
 #include "shim/soft/cm/cm_mcast.h"
 #include "shim/soft/cm/cm_path.h"
+#include "shim/soft/cm/cm_react.h"
 #include "shim/soft/cm/cm_route.h"
 
 static int create_id(struct cm_channel *channel,
@@ -56,7 +57,7 @@ static int destroy_id(struct cm_channel *channel,
 	if (err < 0)
 		return err;
 	resp->events_reported = id->events;
-	cm_id_destroy(id);
+	cm_react_destroy_id(id);
 	return 0;
 }
 
@@ -247,18 +248,19 @@ static int leave_mcast(struct cm_channel *channel,
 	resp->events_reported = events;
 	return 0;
 }
+
 static int migrate_id(struct cm_channel *channel,
 		      const struct rdma_ucm_migrate_id *cmd,
 		      struct rdma_ucm_migrate_resp *resp)
 {
-	struct cm_channel *from = cm_at(cmd->fd);
+	struct cm_channel *from = cm_channel_at(cmd->fd);
 	struct cm_id *id;
 	int err = from ? cm_id_get(from, cmd->id, &id) : -EINVAL;
 
 	if (err < 0)
 		return err;
 	resp->events_reported = id->events;
-	return cm_id_migrate(id, channel);
+	return cm_react_migrate_id(id, channel);
 }
 
 /* Commands that only name an id. */
@@ -381,7 +383,7 @@ int cm_command_run(struct cm_channel *channel, const struct cm_command *command,
 	int err;
 
 	memcpy(cmd, in, in_len < command->size ? in_len : command->size);
-	cm_channel_run(channel);
+	cm_react_run(channel);
 	err = command->run(channel, cmd, resp);
 	cm_channel_arm(channel);
 	if (err < 0 || command->response < 0)

@@ -16,6 +16,3 @@ int cm_command_find(const void *buf, size_t len, struct rdma_ucm_cmd_hdr *hdr,
 /* See to what has happened, then do it. -EAGAIN: there is no event. */
 int cm_command_run(struct cm_channel *channel, const struct cm_command *command,
 		   const void *in, size_t in_len, size_t out_len);
-
-/* The channel of a descriptor, or NULL; under the lock (cm.c). */
-struct cm_channel *cm_at(int fd);

@@ -35,6 +35,7 @@
 
 /* Events of <rdma/rdma_cma.h>, which belongs to librdmacm. */
 #include "shim/soft/cm/cm_event.h"
+#include "shim/soft/cm/cm_channel.h"
 
 #define MS		1000000ull
 #define RESEND_NS	(20 * MS)
@@ -84,6 +85,28 @@ void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status)
 {
 	cm_conn_enter(id, state);
 	cm_id_event(id, event, status);
+}
+
+void cm_conn_peer_died(struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_REQ_SENT:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_SIDR_REQ_SENT:
+		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		break;
+	case CM_ESTABLISHED:
+	case CM_DREQ_SENT:
+		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
+		break;
+	case CM_DREQ_RCVD:
+		cm_conn_enter(id, CM_TIMEWAIT);
+		break;
+	default:
+		cm_conn_enter(id, CM_CLOSED);
+		break;
+	}
 }
 
 static struct cm_msg message(const struct cm_id *id, enum cm_type type)
@@ -172,7 +195,7 @@ static void sent(struct cm_id *id)
 	id->held = 0;
 	wait_for_answer(id);
 	if (cm_conn_watch(id) == -ESRCH)
-		cm_id_peer_died(id);
+		cm_conn_peer_died(id);
 }
 
 static void hold(struct cm_id *id, const struct cm_msg *msg)
@@ -330,7 +353,7 @@ static void drop_request(struct cm_id *id)
 }
 
 /* The id is destroyed: so would the kernel leave the other end. */
-void cm_id_hang_up(struct cm_id *id)
+void cm_conn_hang_up(struct cm_id *id)
 {
 	if (id->held) {
 		drop_request(id);

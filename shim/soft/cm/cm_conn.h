@@ -38,3 +38,12 @@ void cm_conn_refuse(struct cm_id *id, bool full);
 
 /* Is a request that is held (id->held) for somebody by now? */
 void cm_conn_look_again(struct cm_id *id);
+
+/* The peer's process has ended. */
+void cm_conn_peer_died(struct cm_id *id);
+
+/* The id goes away: tell the other end. */
+void cm_conn_hang_up(struct cm_id *id);
+
+/* How long an answer may take. */
+extern uint64_t cm_response_ns;

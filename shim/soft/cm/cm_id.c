@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "shim/soft/cm/cm_mcast.h"
+#include "shim/soft/cm/cm_channel.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 
@@ -145,8 +145,7 @@ struct cm_event *cm_id_event(struct cm_id *id, int type, int status)
 	return event;
 }
 
-/* Take out of @from what is @id's, and the request that made it. */
-static struct cm_event *take_event(struct cm_channel *from,
+struct cm_event *cm_id_take_event(struct cm_channel *from,
 				   const struct cm_id *id)
 {
 	struct cm_event **p, *event;
@@ -169,78 +168,21 @@ void cm_id_request_done(const struct cm_event *event)
 	cm_port_accepted(event->id->port, &name);
 }
 
-static void drop_events(struct cm_id *id)
-{
-	struct cm_event *event;
-
-	while ((event = take_event(id->channel, id))) {
-		if (event->request == id)
-			cm_id_request_done(event);
-		else if (event->request)
-			cm_id_destroy(event->request);
-		free(event);
-	}
-}
-
-/*
- * In this order: the name goes first, so that what is not in the mailbox
- * then does not come any more (cm_wire.c). If its peer's mailbox is full, it
- * stays in its channel until it has said that it goes.
- */
-void cm_id_destroy(struct cm_id *id)
-{
-	struct cm_name name = cm_id_name(id);
-
-	cm_id_hang_up(id);
-	if (id->has_port)
-		cm_port_release(id->port, &name);
-	cm_wire_unname(id->serial);
-	cm_channel_drain(id->channel);
-	drop_events(id);
-	cm_mcast_free_all(id);
-	ids[id->handle] = NULL;
-	id->destroyed = true;
-	if (!id->resend)
-		cm_id_free(id);
-}
-
 void cm_id_free(struct cm_id *id)
 {
 	leave_channel(id);
 	free(id);
 }
 
-static void move_watch(struct cm_id *id, struct cm_channel *from)
+void cm_id_drop_handle(struct cm_id *id)
 {
-	if (!id->watching)
-		return;
-	cm_channel_unwatch(from, &id->peer);
-	if (cm_channel_watch(id->channel, &id->peer) == -ESRCH)
-		cm_id_peer_died(id);
+	ids[id->handle] = NULL;
 }
 
-int cm_id_migrate(struct cm_id *id, struct cm_channel *channel)
+void cm_id_change_channel(struct cm_id *id, struct cm_channel *channel)
 {
-	struct cm_channel *from = id->channel;
-	struct cm_event *event;
-	int err;
-
-	if (from == channel)
-		return 0;
-	err = cm_wire_name(channel->number, id->serial);
-	if (err < 0)
-		return err;
 	leave_channel(id);
 	join_channel(id, channel);
-	while ((event = take_event(from, id))) {
-		cm_channel_put(channel, event);
-		if (event->request)
-			cm_id_migrate(event->request, channel);
-	}
-	cm_channel_drain(from);
-	move_watch(id, from);
-	cm_channel_arm(from);
-	return 0;
 }
 
 int cm_id_bind_port(struct cm_id *id)

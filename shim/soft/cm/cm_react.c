@@ -3,13 +3,21 @@
  *
  * A message comes, the peer's process ends, or it takes too long. Each is a
  * step of the states in cm_conn.c, and mostly an event.
+ *
+ * An id is destroyed here, too: what its mailbox still holds is seen to before it goes, and may
+ * be a request, whose new id is destroyed if the program cannot be told of it.
  */
-#include "shim/soft/cm/cm_conn.h"
+#include "shim/soft/cm/cm_react.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "shim/soft/cm/cm_channel.h"
+#include "shim/soft/cm/cm_conn.h"
 #include "shim/soft/cm/cm_event.h"
+#include "shim/soft/cm/cm_id.h"
+#include "shim/soft/cm/cm_mcast.h"
 #include "shim/soft/cm/cm_path.h"
 #include "shim/soft/fabric/process.h"
 
@@ -111,7 +119,7 @@ static void request(struct cm_id *listener, struct cm_msg *msg)
 	id->state = sidr ? CM_SIDR_REQ_RCVD : CM_REQ_RCVD;
 	event = cm_id_event(listener, CM_EVENT_CONNECT_REQUEST, 0);
 	if (!event) {
-		cm_id_destroy(id);
+		cm_react_destroy_id(id);
 		return;
 	}
 	event->request = id;
@@ -121,7 +129,7 @@ static void request(struct cm_id *listener, struct cm_msg *msg)
 	else
 		fill_conn(event, msg, REQ_BYTES);
 	if (!sidr && cm_conn_watch(id) == -ESRCH)
-		cm_id_peer_died(id);
+		cm_conn_peer_died(id);
 }
 
 static void reply(struct cm_id *id, struct cm_msg *msg)
@@ -240,7 +248,7 @@ static void answer_for_nobody(const struct cm_msg *msg)
 	}
 }
 
-void cm_id_receive(struct cm_channel *channel, struct cm_msg *msg)
+static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 {
 	struct cm_id *id = cm_id_by_serial(msg->to);
 
@@ -261,26 +269,80 @@ void cm_id_receive(struct cm_channel *channel, struct cm_msg *msg)
 		cm_channel_arm(id->channel);
 }
 
-void cm_id_peer_died(struct cm_id *id)
+/* Only what its mailbox holds. */
+static void drain_mailbox(struct cm_channel *channel)
 {
-	switch (id->state) {
-	case CM_REQ_SENT:
-	case CM_REP_SENT:
-	case CM_REP_RCVD:
-	case CM_SIDR_REQ_SENT:
-		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
-		break;
-	case CM_ESTABLISHED:
-	case CM_DREQ_SENT:
-		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
-		break;
-	case CM_DREQ_RCVD:
-		cm_conn_enter(id, CM_TIMEWAIT);
-		break;
-	default:
-		cm_conn_enter(id, CM_CLOSED);
-		break;
+	struct cm_msg msg;
+
+	while (cm_wire_recv(channel->box, &msg))
+		receive_message(channel, &msg);
+}
+
+static void drop_events(struct cm_id *id)
+{
+	struct cm_event *event;
+
+	while ((event = cm_id_take_event(id->channel, id))) {
+		if (event->request == id)
+			cm_id_request_done(event);
+		else if (event->request)
+			cm_react_destroy_id(event->request);
+		free(event);
 	}
+}
+
+/*
+ * In this order: the name goes first, so that what is not in the mailbox
+ * then does not come any more (cm_wire.c). If its peer's mailbox is full, it
+ * stays in its channel until it has said that it goes.
+ */
+void cm_react_destroy_id(struct cm_id *id)
+{
+	struct cm_name name = cm_id_name(id);
+
+	cm_conn_hang_up(id);
+	if (id->has_port)
+		cm_port_release(id->port, &name);
+	cm_wire_unname(id->serial);
+	drain_mailbox(id->channel);
+	drop_events(id);
+	cm_mcast_free_all(id);
+	cm_id_drop_handle(id);
+	id->destroyed = true;
+	if (!id->resend)
+		cm_id_free(id);
+}
+
+static void move_watch(struct cm_id *id, struct cm_channel *from)
+{
+	if (!id->watching)
+		return;
+	cm_channel_unwatch(from, &id->peer);
+	if (cm_channel_watch(id->channel, &id->peer) == -ESRCH)
+		cm_conn_peer_died(id);
+}
+
+int cm_react_migrate_id(struct cm_id *id, struct cm_channel *channel)
+{
+	struct cm_channel *from = id->channel;
+	struct cm_event *event;
+	int err;
+
+	if (from == channel)
+		return 0;
+	err = cm_wire_name(channel->number, id->serial);
+	if (err < 0)
+		return err;
+	cm_id_change_channel(id, channel);
+	while ((event = cm_id_take_event(from, id))) {
+		cm_channel_put(channel, event);
+		if (event->request)
+			cm_react_migrate_id(event->request, channel);
+	}
+	drain_mailbox(from);
+	move_watch(id, from);
+	cm_channel_arm(from);
+	return 0;
 }
 
 static void send_again(struct cm_id *id)
@@ -293,7 +355,7 @@ static void send_again(struct cm_id *id)
 		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
 }
 
-void cm_id_time(struct cm_id *id)
+static void check_time(struct cm_id *id)
 {
 	if (id->resend && id->resend <= process_now()) {
 		if (id->held)
@@ -318,4 +380,41 @@ void cm_id_time(struct cm_id *id)
 		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 		break;
 	}
+}
+
+/* Its ids drop the watch one by one. */
+static void tell_of_death(struct cm_channel *channel, const struct cm_name *process)
+{
+	struct cm_id *id, *next;
+
+	for (id = channel->ids; id; id = next) {
+		next = id->next;
+		if (id->watching && id->peer.node == process->node &&
+		    id->peer.instance == process->instance)
+			cm_conn_peer_died(id);
+	}
+}
+
+static void check_times(struct cm_channel *channel)
+{
+	uint64_t now = process_now();
+	struct cm_id *id, *next;
+
+	for (id = channel->ids; id; id = next) {
+		next = id->next;
+		if (cm_id_due(id) && cm_id_due(id) <= now)
+			check_time(id);
+	}
+}
+
+/* What the dead have sent comes before their death. */
+void cm_react_run(struct cm_channel *channel)
+{
+	struct cm_name process;
+
+	if (cm_channel_is_ready(channel))
+		drain_mailbox(channel);
+	while (cm_channel_take_dead(channel, &process))
+		tell_of_death(channel, &process);
+	check_times(channel);
 }

@@ -24,6 +24,7 @@
 #include "shim/soft/cm/cm_event.h"
 #include "shim/soft/cm/cm_id.h"
 #include "tests/shim/soft/pair.h"
+#include "shim/soft/cm/cm_conn.h"
 
 enum { PORT = 7471, WAIT_MS = 10000 };
 
