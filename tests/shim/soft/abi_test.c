@@ -2,15 +2,10 @@
  * Programs that were built with other headers: structures that are longer or
  * shorter than ours, and slots of verbs_context that we do not have.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(e)	struct end *e = *state
 
@@ -55,7 +50,10 @@ static struct verbs_context *verbs_of(struct end *e)
 	return (void *)((char *)e->context - offsetof(struct verbs_context, context));
 }
 
-static void longer_port_attributes_end_in_zeros(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(longer_port_attributes_end_in_zeros)
 {
 	GIVEN(e);
 	uint8_t bytes[sizeof(struct ibv_port_attr) + MORE];
@@ -67,7 +65,7 @@ static void longer_port_attributes_end_in_zeros(void **state)
 	expect_zero(bytes, sizeof(struct ibv_port_attr), sizeof(bytes));
 }
 
-static void shorter_port_attributes_are_not_exceeded(void **state)
+TEST(shorter_port_attributes_are_not_exceeded)
 {
 	GIVEN(e);
 	uint8_t bytes[sizeof(struct ibv_port_attr)];
@@ -80,7 +78,7 @@ static void shorter_port_attributes_are_not_exceeded(void **state)
 }
 
 /* The exported function knows the oldest structure only. */
-static void old_query_port_writes_the_old_structure(void **state)
+TEST(old_query_port_writes_the_old_structure)
 {
 	GIVEN(e);
 	uint8_t bytes[sizeof(struct ibv_port_attr)];
@@ -91,7 +89,7 @@ static void old_query_port_writes_the_old_structure(void **state)
 		     sizeof(bytes));
 }
 
-static void longer_device_attributes_end_in_zeros(void **state)
+TEST(longer_device_attributes_end_in_zeros)
 {
 	GIVEN(e);
 	uint8_t bytes[sizeof(struct ibv_device_attr_ex) + MORE];
@@ -103,7 +101,7 @@ static void longer_device_attributes_end_in_zeros(void **state)
 	expect_zero(bytes, sizeof(struct ibv_device_attr_ex), sizeof(bytes));
 }
 
-static void shorter_device_attributes_are_not_exceeded(void **state)
+TEST(shorter_device_attributes_are_not_exceeded)
 {
 	GIVEN(e);
 	uint8_t bytes[sizeof(struct ibv_device_attr_ex)];
@@ -119,7 +117,7 @@ static void shorter_device_attributes_are_not_exceeded(void **state)
 				sizeof(struct ibv_device_attr) - 8), EINVAL);
 }
 
-static void gid_entries_have_the_size_of_the_program(void **state)
+TEST(gid_entries_have_the_size_of_the_program)
 {
 	GIVEN(e);
 	size_t size = sizeof(struct ibv_gid_entry) + MORE;
@@ -143,7 +141,7 @@ static void gid_entries_have_the_size_of_the_program(void **state)
  * Later headers add slots in front. A program built with one finds a slot by
  * its distance from the end, and asks @sz whether it is there.
  */
-static void later_slots_are_seen_to_be_missing(void **state)
+TEST(later_slots_are_seen_to_be_missing)
 {
 	GIVEN(e);
 	struct verbs_context *verbs = verbs_of(e);
@@ -153,7 +151,7 @@ static void later_slots_are_seen_to_be_missing(void **state)
 }
 
 /* No jump to nowhere: each slot that @sz promises leads somewhere. */
-static void all_slots_are_filled(void **state)
+TEST(all_slots_are_filled)
 {
 	GIVEN(e);
 	struct verbs_context *verbs = verbs_of(e);
@@ -176,7 +174,7 @@ static void all_slots_are_filled(void **state)
 	assert_non_null(ops->dealloc_mw);
 }
 
-static void parts_of_newer_programs_are_refused(void **state)
+TEST(parts_of_newer_programs_are_refused)
 {
 	GIVEN(e);
 	struct ibv_qp_init_attr_ex qp = { .send_cq = e->cq, .recv_cq = e->cq,
@@ -196,21 +194,4 @@ static void parts_of_newer_programs_are_refused(void **state)
 	errno = 0;
 	assert_null(verbs->create_srq_ex(e->context, &srq));
 	assert_true(errno == EOPNOTSUPP || errno == EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(longer_port_attributes_end_in_zeros, setup, teardown),
-		cmocka_unit_test_setup_teardown(shorter_port_attributes_are_not_exceeded, setup, teardown),
-		cmocka_unit_test_setup_teardown(old_query_port_writes_the_old_structure, setup, teardown),
-		cmocka_unit_test_setup_teardown(longer_device_attributes_end_in_zeros, setup, teardown),
-		cmocka_unit_test_setup_teardown(shorter_device_attributes_are_not_exceeded, setup, teardown),
-		cmocka_unit_test_setup_teardown(gid_entries_have_the_size_of_the_program, setup, teardown),
-		cmocka_unit_test_setup_teardown(later_slots_are_seen_to_be_missing, setup, teardown),
-		cmocka_unit_test_setup_teardown(all_slots_are_filled, setup, teardown),
-		cmocka_unit_test_setup_teardown(parts_of_newer_programs_are_refused, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,13 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 
-#include "tests/shim/soft/pair.h"
 #include "tests/shim/soft/datagrams.h"
+#include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -85,7 +81,10 @@ static void send_from(struct pair *p, struct ibv_qp_ex *ex, uint64_t wr_id,
 	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), length);
 }
 
-static void send_arrives(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, pair_teardown);
+
+TEST(send_arrives)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -103,7 +102,7 @@ static void send_arrives(void **state)
 	assert_memory_equal(p->b.buf, "hello", 5);
 }
 
-static void immediate_data_arrives(void **state)
+TEST(immediate_data_arrives)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -126,7 +125,7 @@ static void immediate_data_arrives(void **state)
 	assert_int_equal(wc.byte_len, 6);
 }
 
-static void write_and_read_move_bytes(void **state)
+TEST(write_and_read_move_bytes)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -149,7 +148,7 @@ static void write_and_read_move_bytes(void **state)
 	assert_memory_equal(p->a.buf + 300, "and back", 8);
 }
 
-static void atomics_change_the_far_word(void **state)
+TEST(atomics_change_the_far_word)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -173,7 +172,7 @@ static void atomics_change_the_far_word(void **state)
 	assert_int_equal(*word, 7);
 }
 
-static void lists_are_concatenated(void **state)
+TEST(lists_are_concatenated)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -190,7 +189,7 @@ static void lists_are_concatenated(void **state)
 	assert_memory_equal(p->b.buf, "abcdataxyz", 11);
 }
 
-static void inline_data_is_copied_by_its_setter(void **state)
+TEST(inline_data_is_copied_by_its_setter)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -205,7 +204,7 @@ static void inline_data_is_copied_by_its_setter(void **state)
 }
 
 /* Some programs leave the flag of the classic request in place. */
-static void inline_flag_without_inline_data_means_nothing(void **state)
+TEST(inline_flag_without_inline_data_means_nothing)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -219,7 +218,7 @@ static void inline_flag_without_inline_data_means_nothing(void **state)
 	assert_memory_equal(p->b.buf, "bytes", 5);
 }
 
-static void requests_need_no_data(void **state)
+TEST(requests_need_no_data)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -233,7 +232,7 @@ static void requests_need_no_data(void **state)
 	assert_int_equal(expect(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, 0);
 }
 
-static void unsignaled_requests_are_silent(void **state)
+TEST(unsignaled_requests_are_silent)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -251,7 +250,7 @@ static void unsignaled_requests_are_silent(void **state)
 	expect_none(p->a.cq);
 }
 
-static void nothing_happens_before_complete(void **state)
+TEST(nothing_happens_before_complete)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -267,7 +266,7 @@ static void nothing_happens_before_complete(void **state)
 	assert_memory_equal(p->b.buf, "later", 5);
 }
 
-static void abort_drops_all(void **state)
+TEST(abort_drops_all)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -282,7 +281,7 @@ static void abort_drops_all(void **state)
 	send_arrives(state);
 }
 
-static void one_error_drops_the_whole_batch(void **state)
+TEST(one_error_drops_the_whole_batch)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -306,7 +305,7 @@ static void one_error_drops_the_whole_batch(void **state)
 	expect(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
-static void a_full_queue_is_told_by_complete(void **state)
+TEST(a_full_queue_is_told_by_complete)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -331,7 +330,7 @@ static void a_full_queue_is_told_by_complete(void **state)
 		expect(p->a.cq, i, IBV_WC_SUCCESS);
 }
 
-static void too_many_sges(void **state)
+TEST(too_many_sges)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -343,7 +342,7 @@ static void too_many_sges(void **state)
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
-static void inline_data_for_a_read(void **state)
+TEST(inline_data_for_a_read)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -355,7 +354,7 @@ static void inline_data_for_a_read(void **state)
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
-static void setter_without_request(void **state)
+TEST(setter_without_request)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -365,7 +364,7 @@ static void setter_without_request(void **state)
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
-static void setter_called_twice(void **state)
+TEST(setter_called_twice)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -376,7 +375,7 @@ static void setter_called_twice(void **state)
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
-static void state_that_cannot_send(void **state)
+TEST(state_that_cannot_send)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -388,7 +387,7 @@ static void state_that_cannot_send(void **state)
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
-static void state_of_error_flushes(void **state)
+TEST(state_of_error_flushes)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -402,7 +401,7 @@ static void state_of_error_flushes(void **state)
 	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void reset_drops_what_was_begun(void **state)
+TEST(reset_drops_what_was_begun)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -416,7 +415,7 @@ static void reset_drops_what_was_begun(void **state)
 }
 
 /* A thread that builds may call whatever it likes, also what locks. */
-static void other_verbs_within_a_batch(void **state)
+TEST(other_verbs_within_a_batch)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -433,7 +432,7 @@ static void other_verbs_within_a_batch(void **state)
 	assert_int_equal(ibv_wr_complete(ex), 0);
 }
 
-static void start_within_a_batch(void **state)
+TEST(start_within_a_batch)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -471,7 +470,7 @@ static void *build_batches(void *arg)
 	return NULL;
 }
 
-static void batches_exclude_each_other(void **state)
+TEST(batches_exclude_each_other)
 {
 	GIVEN(p);
 	pthread_t threads[THREADS];
@@ -485,7 +484,7 @@ static void batches_exclude_each_other(void **state)
 	expect_none(p->a.cq);
 }
 
-static void only_what_was_asked_for_is_there(void **state)
+TEST(only_what_was_asked_for_is_there)
 {
 	GIVEN(p);
 	struct ibv_qp *qp = make_ex(&p->a, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
@@ -499,14 +498,14 @@ static void only_what_was_asked_for_is_there(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void classic_queue_pair_has_no_builders(void **state)
+TEST(classic_queue_pair_has_no_builders)
 {
 	GIVEN(p);
 
 	assert_null(ibv_qp_to_qp_ex(p->b.qp));
 }
 
-static void operations_that_a_type_lacks(void **state)
+TEST(operations_that_a_type_lacks)
 {
 	GIVEN(p);
 
@@ -521,7 +520,7 @@ static void operations_that_a_type_lacks(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-static void datagram_needs_its_address(void **state)
+TEST(datagram_needs_its_address)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -574,7 +573,7 @@ static void connect_sender(struct ibv_qp *qp)
 }
 
 /* For each operation, as the table of ibv_wr_post(3) has it. */
-static void extended_connection_needs_its_queue(void **state)
+TEST(extended_connection_needs_its_queue)
 {
 	GIVEN(p);
 	struct ibv_qp *qp = make_ex(&p->a, IBV_QPT_XRC_SEND, ALL_OPS);
@@ -593,7 +592,7 @@ static void extended_connection_needs_its_queue(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void flush_of_newer_headers_is_refused(void **state)
+TEST(flush_of_newer_headers_is_refused)
 {
 	GIVEN(p);
 	struct ibv_qp_ex *ex = ex_of(&p->a);
@@ -603,7 +602,7 @@ static void flush_of_newer_headers_is_refused(void **state)
 	assert_int_equal(ibv_wr_complete(ex), EOPNOTSUPP);
 }
 
-static void capabilities_are_given_back_exactly(void **state)
+TEST(capabilities_are_given_back_exactly)
 {
 	GIVEN(p);
 	struct ibv_qp_init_attr_ex attr = {
@@ -620,45 +619,4 @@ static void capabilities_are_given_back_exactly(void **state)
 	assert_int_equal(attr.cap.max_recv_sge, 3);
 	assert_int_equal(attr.cap.max_inline_data, 7);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(send_arrives),
-		TEST(immediate_data_arrives),
-		TEST(write_and_read_move_bytes),
-		TEST(atomics_change_the_far_word),
-		TEST(lists_are_concatenated),
-		TEST(inline_data_is_copied_by_its_setter),
-		TEST(inline_flag_without_inline_data_means_nothing),
-		TEST(requests_need_no_data),
-		TEST(unsignaled_requests_are_silent),
-		TEST(nothing_happens_before_complete),
-		TEST(abort_drops_all),
-		TEST(one_error_drops_the_whole_batch),
-		TEST(a_full_queue_is_told_by_complete),
-		TEST(too_many_sges),
-		TEST(inline_data_for_a_read),
-		TEST(setter_without_request),
-		TEST(setter_called_twice),
-		TEST(state_that_cannot_send),
-		TEST(state_of_error_flushes),
-		TEST(reset_drops_what_was_begun),
-		TEST(other_verbs_within_a_batch),
-		TEST(start_within_a_batch),
-		TEST(batches_exclude_each_other),
-		TEST(only_what_was_asked_for_is_there),
-		TEST(classic_queue_pair_has_no_builders),
-		TEST(operations_that_a_type_lacks),
-		TEST(datagram_needs_its_address),
-		TEST(extended_connection_needs_its_queue),
-		TEST(flush_of_newer_headers_is_refused),
-		TEST(capabilities_are_given_back_exactly),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

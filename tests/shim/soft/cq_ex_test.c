@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <time.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -72,7 +68,10 @@ static struct ibv_cq_ex *begin(struct end *e, uint64_t wr_id, int status)
 	return cq;
 }
 
-static void receives_are_read(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, pair_teardown);
+
+TEST(receives_are_read)
 {
 	GIVEN(p);
 	struct ibv_cq_ex *cq;
@@ -114,7 +113,7 @@ static void post_and_expect(struct pair *p, enum ibv_wr_opcode opcode,
 	ibv_end_poll(cq);
 }
 
-static void sends_are_read(void **state)
+TEST(sends_are_read)
 {
 	GIVEN(p);
 
@@ -128,7 +127,7 @@ static void sends_are_read(void **state)
 	post_and_expect(p, IBV_WR_ATOMIC_WRITE, IBV_WC_ATOMIC_WRITE);
 }
 
-static void invalidated_key_is_read(void **state)
+TEST(invalidated_key_is_read)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = ibv_alloc_mw(p->b.pd, IBV_MW_TYPE_2);
@@ -158,7 +157,7 @@ static void invalidated_key_is_read(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void next_goes_on_to_the_end(void **state)
+TEST(next_goes_on_to_the_end)
 {
 	GIVEN(p);
 	struct ibv_cq_ex *cq;
@@ -179,7 +178,7 @@ static void next_goes_on_to_the_end(void **state)
 	assert_int_equal(ibv_start_poll(cq, &none), ENOENT);
 }
 
-static void unknown_poll_attribute_is_invalid(void **state)
+TEST(unknown_poll_attribute_is_invalid)
 {
 	GIVEN(p);
 	struct ibv_poll_cq_attr attr = { .comp_mask = 1 };
@@ -187,7 +186,7 @@ static void unknown_poll_attribute_is_invalid(void **state)
 	assert_int_equal(ibv_start_poll(ex_of(&p->b), &attr), EINVAL);
 }
 
-static void classic_poll_takes_the_same_entries(void **state)
+TEST(classic_poll_takes_the_same_entries)
 {
 	GIVEN(p);
 
@@ -201,7 +200,7 @@ static void classic_poll_takes_the_same_entries(void **state)
 }
 
 /* What would wait for this very thread is refused. */
-static void polls_within_a_poll(void **state)
+TEST(polls_within_a_poll)
 {
 	GIVEN(p);
 	struct ibv_cq_ex *cq;
@@ -223,7 +222,7 @@ static void polls_within_a_poll(void **state)
 }
 
 /* Its slot is given back once, at the poll. */
-static void reset_within_a_poll_of_a_shared_queue(void **state)
+TEST(reset_within_a_poll_of_a_shared_queue)
 {
 	GIVEN(p);
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 2, .max_sge = 1 } };
@@ -254,7 +253,7 @@ static void reset_within_a_poll_of_a_shared_queue(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-static void timestamps_grow(void **state)
+TEST(timestamps_grow)
 {
 	GIVEN(p);
 	uint64_t before, stamp, wall;
@@ -277,7 +276,7 @@ static void timestamps_grow(void **state)
 			(now.tv_sec + 1) * 1000000000ull);
 }
 
-static void only_fields_that_were_asked_for_are_there(void **state)
+TEST(only_fields_that_were_asked_for_are_there)
 {
 	GIVEN(p);
 	struct ibv_cq_ex *cq = make(&p->a, 4, IBV_WC_EX_WITH_BYTE_LEN, 0);
@@ -291,7 +290,7 @@ static void only_fields_that_were_asked_for_are_there(void **state)
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
-static void fields_that_the_device_lacks(void **state)
+TEST(fields_that_the_device_lacks)
 {
 	GIVEN(p);
 	static const uint64_t flags[] = { IBV_WC_EX_WITH_CVLAN,
@@ -308,7 +307,7 @@ static void fields_that_the_device_lacks(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-static void single_threaded_queue_works(void **state)
+TEST(single_threaded_queue_works)
 {
 	GIVEN(p);
 
@@ -319,7 +318,7 @@ static void single_threaded_queue_works(void **state)
 }
 
 /* Bytes arrive all the same, and nobody fails. */
-static void overrun_may_be_ignored(void **state)
+TEST(overrun_may_be_ignored)
 {
 	GIVEN(p);
 	int i;
@@ -357,14 +356,13 @@ static void send_four(struct end *e, int fd, struct address yours)
 }
 
 /* Payload that travels with its completion does not go with it. */
-static void dropped_completions_leave_their_payload(void **state)
+TEST_WITH(dropped_completions_leave_their_payload, NULL, NULL)
 {
 	struct fellow f = fellow_start(send_four);
 	struct end e = { 0 };
 	char word;
 	int i;
 
-	(void)state;
 	end_open(&e);
 	assert_int_equal(ibv_destroy_qp(e.qp), 0);
 	assert_int_equal(ibv_destroy_cq(e.cq), 0);
@@ -386,7 +384,7 @@ static void dropped_completions_leave_their_payload(void **state)
 	end_close(&e);
 }
 
-static void moderation_is_taken(void **state)
+TEST(moderation_is_taken)
 {
 	GIVEN(p);
 	struct ibv_modify_cq_attr attr = {
@@ -402,7 +400,7 @@ static void moderation_is_taken(void **state)
 	assert_int_equal(ibv_modify_cq(p->b.cq, &attr), EINVAL);
 }
 
-static void strict_device_spoils_what_is_read_of_errors(void **state)
+TEST(strict_device_spoils_what_is_read_of_errors)
 {
 	GIVEN(p);
 	struct ibv_cq_ex *cq;
@@ -422,7 +420,7 @@ static void strict_device_spoils_what_is_read_of_errors(void **state)
 	unsetenv("VERBATIM_SOFT_STRICT");
 }
 
-static void errors_are_plain_otherwise(void **state)
+TEST(errors_are_plain_otherwise)
 {
 	GIVEN(p);
 	struct ibv_cq_ex *cq;
@@ -432,32 +430,4 @@ static void errors_are_plain_otherwise(void **state)
 	cq = begin(&p->b, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RECV);
 	ibv_end_poll(cq);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(receives_are_read),
-		TEST(sends_are_read),
-		TEST(invalidated_key_is_read),
-		TEST(next_goes_on_to_the_end),
-		TEST(unknown_poll_attribute_is_invalid),
-		TEST(classic_poll_takes_the_same_entries),
-		TEST(polls_within_a_poll),
-		TEST(reset_within_a_poll_of_a_shared_queue),
-		TEST(timestamps_grow),
-		TEST(only_fields_that_were_asked_for_are_there),
-		TEST(fields_that_the_device_lacks),
-		TEST(single_threaded_queue_works),
-		TEST(overrun_may_be_ignored),
-		cmocka_unit_test(dropped_completions_leave_their_payload),
-		TEST(moderation_is_taken),
-		TEST(strict_device_spoils_what_is_read_of_errors),
-		TEST(errors_are_plain_otherwise),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

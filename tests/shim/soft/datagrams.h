@@ -1,9 +1,10 @@
 #pragma once
 /*
- * Queue pairs for datagrams, in place of those that pair.h opens. Include
- * after pair.h.
+ * Queue pairs for datagrams, in place of those that pair.h opens.
  */
 #include <arpa/inet.h>
+
+#include "tests/shim/soft/pair.h"
 
 enum { QKEY = 0x1234, GRH = 40 };
 

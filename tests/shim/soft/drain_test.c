@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -46,7 +41,10 @@ static void expect_drained(struct pair *p)
 	assert_ptr_equal(event.element.qp, p->a.qp);
 }
 
-static void empty_queue_is_drained_at_once(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(empty_queue_is_drained_at_once)
 {
 	GIVEN(p);
 
@@ -57,7 +55,7 @@ static void empty_queue_is_drained_at_once(void **state)
 	assert_false(has_event(&p->a));
 }
 
-static void who_does_not_ask_is_not_told(void **state)
+TEST(who_does_not_ask_is_not_told)
 {
 	GIVEN(p);
 
@@ -73,7 +71,7 @@ static void who_does_not_ask_is_not_told(void **state)
 	assert_false(has_event(&p->a));
 }
 
-static void request_that_has_begun_ends_first(void **state)
+TEST(request_that_has_begun_ends_first)
 {
 	GIVEN(p);
 
@@ -97,7 +95,7 @@ static void request_that_has_begun_ends_first(void **state)
 	assert_false(has_event(&p->a));
 }
 
-static void posts_wait_for_the_return(void **state)
+TEST(posts_wait_for_the_return)
 {
 	GIVEN(p);
 	int i;
@@ -113,7 +111,7 @@ static void posts_wait_for_the_return(void **state)
 	expect(p->b.cq, 3, IBV_WC_SUCCESS);
 }
 
-static void drained_end_still_receives(void **state)
+TEST(drained_end_still_receives)
 {
 	GIVEN(p);
 
@@ -124,7 +122,7 @@ static void drained_end_still_receives(void **state)
 	expect(p->a.cq, 3, IBV_WC_SUCCESS);
 }
 
-static void address_changes_while_drained(void **state)
+TEST(address_changes_while_drained)
 {
 	GIVEN(p);
 	struct ibv_qp_attr attr = { .timeout = 1, .retry_cnt = 0,
@@ -146,7 +144,7 @@ static void address_changes_while_drained(void **state)
 	expect_none(p->b.cq);
 }
 
-static void error_while_draining_flushes(void **state)
+TEST(error_while_draining_flushes)
 {
 	GIVEN(p);
 
@@ -160,7 +158,7 @@ static void error_while_draining_flushes(void **state)
 	assert_false(has_event(&p->a));
 }
 
-static void reset_takes_everything_back(void **state)
+TEST(reset_takes_everything_back)
 {
 	GIVEN(p);
 
@@ -179,23 +177,4 @@ static void reset_takes_everything_back(void **state)
 	assert_int_equal(send_at(&p->a, 6, 0, 8), 0);
 	expect(p->a.cq, 6, IBV_WC_SUCCESS);
 	expect(p->b.cq, 5, IBV_WC_SUCCESS);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(empty_queue_is_drained_at_once),
-		TEST(who_does_not_ask_is_not_told),
-		TEST(request_that_has_begun_ends_first),
-		TEST(posts_wait_for_the_return),
-		TEST(drained_end_still_receives),
-		TEST(address_changes_while_drained),
-		TEST(error_while_draining_flushes),
-		TEST(reset_takes_everything_back),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,14 +1,9 @@
 /* Faults on demand, as a program meets them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <time.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -89,7 +84,7 @@ static int setup_##name(void **state)					\
 {									\
 	return setup_with(state, "n=2 status=" #name " vendor_err=0x77\n"); \
 }									\
-static void status_##name(void **state)					\
+TEST_WITH(status_##name, setup_##name, pair_teardown)			\
 {									\
 	expect_status(*state, IBV_WC_##name);				\
 }
@@ -101,7 +96,7 @@ static int setup_refused(void **state)
 	return setup_with(state, "opcode=SEND status=REM_ACCESS_ERR\n");
 }
 
-static void responder_that_refuses_fails(void **state)
+TEST_WITH(responder_that_refuses_fails, setup_refused, pair_teardown)
 {
 	GIVEN(p);
 
@@ -117,7 +112,7 @@ static int setup_delay(void **state)
 	return setup_with(state, "n=1 delay=30ms\n");
 }
 
-static void delay_holds_the_queue_up(void **state)
+TEST_WITH(delay_holds_the_queue_up, setup_delay, pair_teardown)
 {
 	GIVEN(p);
 	double start = now_ms();
@@ -139,7 +134,7 @@ static int setup_lost_once(void **state)
 	return setup_with(state, "n=1 lose\n");
 }
 
-static void lost_packet_is_sent_again(void **state)
+TEST_WITH(lost_packet_is_sent_again, setup_lost_once, pair_teardown)
 {
 	GIVEN(p);
 
@@ -156,7 +151,7 @@ static int setup_all_lost(void **state)
 }
 
 /* eight tries of a millisecond each: see to_rts_with() */
-static void retries_run_out(void **state)
+TEST_WITH(retries_run_out, setup_all_lost, pair_teardown)
 {
 	GIVEN(p);
 	double start = now_ms();
@@ -173,7 +168,7 @@ static int setup_not_ready(void **state)
 	return setup_with(state, "n=1 rnr\n");
 }
 
-static void receiver_is_ready_later(void **state)
+TEST_WITH(receiver_is_ready_later, setup_not_ready, pair_teardown)
 {
 	GIVEN(p);
 
@@ -195,7 +190,7 @@ static int setup_never_ready(void **state)
 	return err;
 }
 
-static void rnr_retries_run_out(void **state)
+TEST_WITH(rnr_retries_run_out, setup_never_ready, pair_teardown)
 {
 	GIVEN(p);
 
@@ -209,7 +204,7 @@ static int setup_overrun(void **state)
 	return setup_with(state, "n=1 overrun\n");
 }
 
-static void overrun_is_told(void **state)
+TEST_WITH(overrun_is_told, setup_overrun, pair_teardown)
 {
 	GIVEN(p);
 
@@ -262,7 +257,7 @@ static int setup_event_##name(void **state)				\
 {									\
 	return setup_with(state, "n=1 event=" #name "\n");		\
 }									\
-static void event_##name(void **state)					\
+TEST_WITH(event_##name, setup_event_##name, pair_teardown)		\
 {									\
 	expect_fault_event(*state, IBV_EVENT_##name);			\
 }
@@ -303,7 +298,7 @@ static enum ibv_port_state port_state(struct end *e)
 	return attr.state;
 }
 
-static void port_goes_down_and_comes_up(void **state)
+TEST_WITH(port_goes_down_and_comes_up, setup_port, pair_teardown)
 {
 	GIVEN(p);
 
@@ -323,7 +318,7 @@ static int setup_port_gone(void **state)
 	return setup_with(state, "n=1 port=down\n");
 }
 
-static void nothing_passes_a_port_that_is_down(void **state)
+TEST_WITH(nothing_passes_a_port_that_is_down, setup_port_gone, pair_teardown)
 {
 	GIVEN(p);
 
@@ -347,7 +342,7 @@ static int setup_verbs(void **state)
 			  "verb=dealloc_pd n=1 errno=EBUSY\n");
 }
 
-static void verbs_fail_as_told(void **state)
+TEST_WITH(verbs_fail_as_told, setup_verbs, pair_teardown)
 {
 	GIVEN(p);
 	union ibv_gid gid;
@@ -374,11 +369,10 @@ static void verbs_fail_as_told(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void bad_file_keeps_the_device_closed(void **state)
+TEST(bad_file_keeps_the_device_closed)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	(void)state;
 	setenv("VERBATIM_SOFT_FAULTS", "/nonexistent", 1);
 	errno = 0;
 	assert_null(ibv_open_device(list[0]));
@@ -400,30 +394,4 @@ static int teardown_group(void **state)
 	return fabric_teardown(state);
 }
 
-#define WITH(setup, name) \
-	cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define S(name)	WITH(setup_##name, status_##name),
-		STATUSES(S)
-#undef S
-#define E(name)	WITH(setup_event_##name, event_##name),
-		EVENTS(E)
-#undef E
-		WITH(setup_refused, responder_that_refuses_fails),
-		WITH(setup_delay, delay_holds_the_queue_up),
-		WITH(setup_lost_once, lost_packet_is_sent_again),
-		WITH(setup_all_lost, retries_run_out),
-		WITH(setup_not_ready, receiver_is_ready_later),
-		WITH(setup_never_ready, rnr_retries_run_out),
-		WITH(setup_overrun, overrun_is_told),
-		WITH(setup_port, port_goes_down_and_comes_up),
-		WITH(setup_port_gone, nothing_passes_a_port_that_is_down),
-		WITH(setup_verbs, verbs_fail_as_told),
-		cmocka_unit_test(bad_file_keeps_the_device_closed),
-	};
-
-	return cmocka_run_group_tests(tests, setup_group, teardown_group);
-}
+GROUP(setup_group, teardown_group);

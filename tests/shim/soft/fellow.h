@@ -1,13 +1,14 @@
 #pragma once
 /*
  * A second process for tests, connected to an end of ours; what it does is
- * given as a function. Include after <cmocka.h>.
+ * given as a function.
  */
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 struct fellow {
 	pid_t		pid;

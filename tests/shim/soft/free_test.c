@@ -12,22 +12,17 @@
  *	FREE_SEED=n	only the round of this seed
  *	FREE_COUNT=n	so many rounds
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/wait.h>
 #include <time.h>
+#include <sys/wait.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 enum {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -578,14 +573,15 @@ static struct shared *make_shared(void)
 	return shared;
 }
 
+GROUP(fabric_setup, fabric_teardown);
+
 /* If one fails, the other would wait for it for ever. */
-static void what_runs_freely_loses_nothing(void **state)
+TEST(what_runs_freely_loses_nothing)
 {
 	struct shared *shared = make_shared();
 	int i, status, bad = 0;
 	pid_t pid[2], gone;
 
-	(void)state;
 	fflush(stdout);
 	for (i = 0; i < 2; i++) {
 		pid[i] = fork();
@@ -599,13 +595,4 @@ static void what_runs_freely_loses_nothing(void **state)
 	}
 	munmap(shared, sizeof(*shared));
 	assert_int_equal(bad, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_runs_freely_loses_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -5,25 +5,20 @@
  *
  *	SEED=n, ROUNDS=n, SECONDS=n	as for kill_test
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <time.h>
+#include <sys/stat.h>
 
 #include "shim/soft/fabric/directory.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/shared.h"
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 enum { PATH = 512 };
 
@@ -271,14 +266,42 @@ static void spoil_until_gone(pid_t a, pid_t b)
 		munmap(segs[i], SHM_SIZE);
 }
 
-static void overwritten_segments_are_errors_only(void **state)
+static int seed_setup(void **state)
+{
+	long seed = number("SEED", time(NULL));
+
+	print_message("SEED=%ld\n", seed);
+	dice = seed * 0x9e3779b97f4a7c15ull | 1;
+	return fabric_setup(state);
+}
+
+GROUP(seed_setup, fabric_teardown);
+
+/* Who polls beside it would read what is neither the old nor the new one. */
+TEST(our_ring_is_not_moved_by_others)
+{
+	struct pair *p;
+	struct shm_cq *cq;
+
+	pair_setup(state);
+	p = *state;
+	cq = &segment_own->cq[p->a.cq->handle];
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	cq->size = 1;
+	cq->rings++;
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	pair_teardown(state);
+}
+
+TEST(overwritten_segments_are_errors_only)
 {
 	long rounds = number("ROUNDS", 100), n;
 	double end = now() + number("SECONDS", 0);
 	pid_t pids[2];
 	int fds[2], i;
 
-	(void)state;
 	/* so that nobody writes to another's memory by himself */
 	setenv("VERBATIM_SOFT_VM", "off", 1);
 	for (n = 0; n < rounds || now() < end; n++) {
@@ -301,24 +324,6 @@ static void overwritten_segments_are_errors_only(void **state)
 	ibv_close_device(open_context());	/* sweeps, if there is need */
 }
 
-/* Who polls beside it would read what is neither the old nor the new one. */
-static void our_ring_is_not_moved_by_others(void **state)
-{
-	struct pair *p;
-	struct shm_cq *cq;
-
-	pair_setup(state);
-	p = *state;
-	cq = &segment_own->cq[p->a.cq->handle];
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	cq->size = 1;
-	cq->rings++;
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	pair_teardown(state);
-}
-
 static void path_of(char path[PATH], const char *name)
 {
 	snprintf(path, PATH, "%s/%s", fabric_dir, name);
@@ -337,11 +342,10 @@ static int try_open(void)
 	return 0;
 }
 
-static void other_things_are_no_fabric(void **state)
+TEST(other_things_are_no_fabric)
 {
 	char path[PATH];
 
-	(void)state;
 	path_of(path, "fabric");
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_not_equal(try_open(), 0);
@@ -356,14 +360,13 @@ static void other_things_are_no_fabric(void **state)
 }
 
 /* It is nobody's, so it goes. */
-static void garbage_is_no_fabric(void **state)
+TEST(garbage_is_no_fabric)
 {
 	uint32_t garbage[50000];
 	char path[PATH];
 	int fd, round;
 	size_t i;
 
-	(void)state;
 	path_of(path, "fabric");
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
@@ -429,7 +432,7 @@ static void by_zeros(const char *path)
 }
 
 /* Nobody answers there. */
-static void other_things_are_no_segment(void **state)
+TEST(other_things_are_no_segment)
 {
 	static replace_fn *const ways[] = { by_directory, by_link, by_pipe,
 					    by_short_file, by_zeros };
@@ -438,7 +441,6 @@ static void other_things_are_no_segment(void **state)
 	struct end e;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		f = fellow_start(wait_there);
 		find_segment(path);
@@ -457,7 +459,7 @@ static void other_things_are_no_segment(void **state)
 	}
 }
 
-static void garbage_in_pipes_is_stepped_over(void **state)
+TEST(garbage_in_pipes_is_stepped_over)
 {
 	struct dirent *entry;
 	struct end e = { 0 };
@@ -467,7 +469,6 @@ static void garbage_in_pipes_is_stepped_over(void **state)
 	DIR *dir;
 	int fd;
 
-	(void)state;
 	end_open(&e);
 	dir = opendir(fabric_dir);
 	while ((entry = readdir(dir))) {
@@ -487,21 +488,4 @@ static void garbage_in_pipes_is_stepped_over(void **state)
 	assert_ptr_equal(cq, e.cq);
 	ibv_ack_cq_events(cq, 1);
 	end_close(&e);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(our_ring_is_not_moved_by_others),
-		cmocka_unit_test(overwritten_segments_are_errors_only),
-		cmocka_unit_test(other_things_are_no_fabric),
-		cmocka_unit_test(garbage_is_no_fabric),
-		cmocka_unit_test(other_things_are_no_segment),
-		cmocka_unit_test(garbage_in_pipes_is_stepped_over),
-	};
-	long seed = number("SEED", time(NULL));
-
-	print_message("SEED=%ld\n", seed);
-	dice = seed * 0x9e3779b97f4a7c15ull | 1;
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -9,22 +9,17 @@
  * Each request of the survivor completes once and in order, whatever
  * happens; nothing hangs; nothing is left in the fabric's directory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/mman.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 enum { DEPTH = 16, LONGEST = 200000, QKEY = 0x1234, GRH = 40 };
 
@@ -441,7 +436,25 @@ static void one_round(struct side *s)
 	settle(s);
 }
 
-static void killed_peers_leave_nothing_undone(void **state)
+static int seed_setup(void **state)
+{
+	long seed = number("SEED", time(NULL));
+
+	print_message("SEED=%ld\n", seed);
+	dice = seed * 0x9e3779b97f4a7c15ull | 1;
+	domain = memfd_create("domain", MFD_CLOEXEC);
+	return fabric_setup(state);
+}
+
+static int seed_teardown(void **state)
+{
+	close(domain);
+	return fabric_teardown(state);
+}
+
+GROUP(seed_setup, seed_teardown);
+
+TEST(killed_peers_leave_nothing_undone)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC,
 						  IBV_QPT_UD };
@@ -449,7 +462,6 @@ static void killed_peers_leave_nothing_undone(void **state)
 	double end = now() + number("SECONDS", 0);
 	struct side s = { .e = { 0 } };
 
-	(void)state;
 	for (n = 0; n < rounds || now() < end; n++) {
 		if (!s.e.qp)
 			side_open(&s, types[roll(2) ? 0 : roll(3)]);
@@ -462,20 +474,4 @@ static void killed_peers_leave_nothing_undone(void **state)
 	if (s.e.qp)
 		side_close(&s);
 	print_message("%ld kills\n", n);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_peers_leave_nothing_undone),
-	};
-	long seed = number("SEED", time(NULL));
-	int err;
-
-	print_message("SEED=%ld\n", seed);
-	dice = seed * 0x9e3779b97f4a7c15ull | 1;
-	domain = memfd_create("domain", MFD_CLOEXEC);
-	err = cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
-	close(domain);
-	return err;
 }

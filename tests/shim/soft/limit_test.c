@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 static char mount_dir[] = "/tmp/verbatim-soft-limit.XXXXXX";
 static bool mounted;
@@ -88,11 +83,12 @@ static struct ibv_context *try_open(void)
 	return context;
 }
 
-static void opening_without_memory_is_enomem(void **state)
+GROUP(mount_setup, mount_teardown);
+
+TEST_WITH(opening_without_memory_is_enomem, small_setup, small_teardown)
 {
 	struct ibv_context *context;
 
-	(void)state;
 	need_mount();
 	fill_up();
 	assert_null(try_open());
@@ -105,13 +101,12 @@ static void opening_without_memory_is_enomem(void **state)
 
 enum { MANY = 4096 };
 
-static void objects_without_memory_are_enomem(void **state)
+TEST_WITH(objects_without_memory_are_enomem, small_setup, small_teardown)
 {
 	static struct ibv_cq *cqs[MANY];
 	struct end e = { 0 };
 	int i, round, n = 0;
 
-	(void)state;
 	need_mount();
 	end_open(&e);
 	for (round = 0; round < 2; round++) {
@@ -131,11 +126,10 @@ static void objects_without_memory_are_enomem(void **state)
 	end_close(&e);
 }
 
-static void resize_without_memory_is_enomem(void **state)
+TEST_WITH(resize_without_memory_is_enomem, small_setup, small_teardown)
 {
 	struct end e = { 0 };
 
-	(void)state;
 	need_mount();
 	end_open(&e);
 	assert_int_equal(ibv_resize_cq(e.cq, 100000), ENOMEM);
@@ -155,14 +149,13 @@ static void receive(struct end *e, int fd, struct address yours)
 	}
 }
 
-static void traffic_goes_on_without_memory(void **state)
+TEST_WITH(traffic_goes_on_without_memory, small_setup, small_teardown)
 {
 	static const uint32_t lens[] = { 1, 72, 73, 1000, 8192, 8193, END_BYTES };
 	struct fellow f = fellow_start(receive);
 	struct end e = { 0 };
 	size_t i;
 
-	(void)state;
 	need_mount();
 	end_open(&e);
 	fellow_meet(&f, &e);
@@ -223,9 +216,8 @@ static int open_without_descriptors(void)
 	return open_limited(RLIMIT_NOFILE, 3, EMFILE);
 }
 
-static void limits_of_the_process_are_errors(void **state)
+TEST(limits_of_the_process_are_errors)
 {
-	(void)state;
 	if (!sanitized)		/* which needs terabytes itself */
 		assert_int_equal(in_child(open_without_address_space), 0);
 	assert_int_equal(in_child(open_with_small_files), 0);
@@ -262,7 +254,7 @@ static void send_without_descriptors(struct end *e, int fd, struct address yours
 	await_word(fd);
 }
 
-static void events_wait_for_a_descriptor(void **state)
+TEST(events_wait_for_a_descriptor)
 {
 	struct fellow f = fellow_start(send_without_descriptors);
 	struct pollfd p = { .events = POLLIN };
@@ -270,7 +262,6 @@ static void events_wait_for_a_descriptor(void **state)
 	struct ibv_cq *cq;
 	void *context;
 
-	(void)state;
 	end_open(&e);
 	p.fd = e.channel->fd;
 	fellow_meet(&f, &e);
@@ -288,7 +279,7 @@ static void events_wait_for_a_descriptor(void **state)
 }
 
 /* Each of many queues has its event, though the pipe holds fewer. */
-static void events_wait_for_room_in_the_pipe(void **state)
+TEST(events_wait_for_room_in_the_pipe)
 {
 	enum { QUEUES = 5000 };
 	static struct ibv_cq *cqs[QUEUES];
@@ -297,7 +288,6 @@ static void events_wait_for_room_in_the_pipe(void **state)
 	void *context;
 	int i;
 
-	(void)state;
 	end_open(&e);
 	for (i = 0; i < QUEUES; i++) {
 		struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
@@ -325,7 +315,7 @@ static void events_wait_for_room_in_the_pipe(void **state)
 	end_close(&e);
 }
 
-static void too_many_queue_pairs_are_enomem(void **state)
+TEST(too_many_queue_pairs_are_enomem)
 {
 	static struct ibv_qp *qps[20000];
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
@@ -333,7 +323,6 @@ static void too_many_queue_pairs_are_enomem(void **state)
 	struct end e = { 0 };
 	int i;
 
-	(void)state;
 	end_open(&e);
 	attr.send_cq = attr.recv_cq = e.cq;
 	for (i = 0; (qps[i] = ibv_create_qp(e.pd, &attr)); i++)
@@ -345,23 +334,4 @@ static void too_many_queue_pairs_are_enomem(void **state)
 	while (i)
 		assert_int_equal(ibv_destroy_qp(qps[--i]), 0);
 	end_close(&e);
-}
-
-#define SMALL(name) \
-	cmocka_unit_test_setup_teardown(name, small_setup, small_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SMALL(opening_without_memory_is_enomem),
-		SMALL(objects_without_memory_are_enomem),
-		SMALL(resize_without_memory_is_enomem),
-		SMALL(traffic_goes_on_without_memory),
-		cmocka_unit_test(limits_of_the_process_are_errors),
-		cmocka_unit_test(events_wait_for_a_descriptor),
-		cmocka_unit_test(events_wait_for_room_in_the_pipe),
-		cmocka_unit_test(too_many_queue_pairs_are_enomem),
-	};
-
-	return cmocka_run_group_tests(tests, mount_setup, mount_teardown);
 }

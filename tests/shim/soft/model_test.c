@@ -6,17 +6,12 @@
  *	MODEL_BASE=n	other sequences than those of every day
  *	MODEL_COUNT=n	so many of them
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
 #include <string.h>
 
 #include "tests/shim/soft/model/run.h"
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #if defined(__SANITIZE_THREAD__)
 enum { SEQUENCES = 150, BASE = 1 };
@@ -31,30 +26,6 @@ static uint64_t number(const char *name, uint64_t otherwise)
 	const char *value = getenv(name);
 
 	return value ? strtoull(value, NULL, 0) : otherwise;
-}
-
-static void sequences_do_what_the_model_says(void **state)
-{
-	uint64_t base = number("MODEL_BASE", BASE);
-	uint64_t count = number("MODEL_COUNT", SEQUENCES);
-	uint64_t seed, end = base + count;
-	struct runner r = { 0 };
-	bool agree = true;
-
-	(void)state;
-	if (getenv("MODEL_SEED")) {
-		base = number("MODEL_SEED", 0);
-		end = base + 1;
-	}
-	if (getenv("MODEL_LOG"))
-		r.log = stdout;
-	assert_int_equal(runner_open(&r), 0);
-	printf("seeds %" PRIu64 " to %" PRIu64 "\n", base, end - 1);
-	for (seed = base; agree && seed < end; seed++)
-		agree = runner_sequence(&r, seed, stdout);
-	fflush(stdout);
-	assert_int_equal(runner_close(&r), 0);
-	assert_true(agree);
 }
 
 static void lie_about_length(const struct step *step, struct result *r)
@@ -101,19 +72,33 @@ static void expect_found_out(void (*spoil)(const struct step *step,
 	free(text);
 }
 
-static void wrong_answers_are_found_out(void **state)
+GROUP(fabric_setup, fabric_teardown);
+
+TEST(wrong_answers_are_found_out)
 {
-	(void)state;
 	expect_found_out(lie_about_length);
 	expect_found_out(swap_completions);
 }
 
-int main(void)
+TEST(sequences_do_what_the_model_says)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_answers_are_found_out),
-		cmocka_unit_test(sequences_do_what_the_model_says),
-	};
+	uint64_t base = number("MODEL_BASE", BASE);
+	uint64_t count = number("MODEL_COUNT", SEQUENCES);
+	uint64_t seed, end = base + count;
+	struct runner r = { 0 };
+	bool agree = true;
 
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+	if (getenv("MODEL_SEED")) {
+		base = number("MODEL_SEED", 0);
+		end = base + 1;
+	}
+	if (getenv("MODEL_LOG"))
+		r.log = stdout;
+	assert_int_equal(runner_open(&r), 0);
+	printf("seeds %" PRIu64 " to %" PRIu64 "\n", base, end - 1);
+	for (seed = base; agree && seed < end; seed++)
+		agree = runner_sequence(&r, seed, stdout);
+	fflush(stdout);
+	assert_int_equal(runner_close(&r), 0);
+	assert_true(agree);
 }

@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <endian.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct end *name = *state
 
@@ -26,7 +21,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void busy_objects_stay(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(busy_objects_stay)
 {
 	GIVEN(e);
 	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
@@ -45,7 +43,7 @@ static void busy_objects_stay(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void keys_differ_and_change(void **state)
+TEST(keys_differ_and_change)
 {
 	GIVEN(e);
 	uint32_t keys[100];
@@ -63,7 +61,7 @@ static void keys_differ_and_change(void **state)
 			assert_int_not_equal(keys[i], keys[j]);
 }
 
-static void queue_pair_numbers_change(void **state)
+TEST(queue_pair_numbers_change)
 {
 	GIVEN(e);
 	uint32_t first = e->qp->qp_num;
@@ -77,7 +75,7 @@ static void queue_pair_numbers_change(void **state)
 	}
 }
 
-static void unmapped_memory_is_efault(void **state)
+TEST(unmapped_memory_is_efault)
 {
 	GIVEN(e);
 	uint8_t *mem = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -97,7 +95,7 @@ static void unmapped_memory_is_efault(void **state)
 	munmap(mem, 4096);
 }
 
-static void remote_write_needs_local_write(void **state)
+TEST(remote_write_needs_local_write)
 {
 	GIVEN(e);
 
@@ -109,7 +107,7 @@ static void remote_write_needs_local_write(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void iova_names_the_memory(void **state)
+TEST(iova_names_the_memory)
 {
 	GIVEN(e);
 	struct ibv_mr *mr = ibv_reg_mr_iova(e->pd, e->buf, 64, 0x1000,
@@ -126,7 +124,7 @@ static void iova_names_the_memory(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void rereg_moves_a_region(void **state)
+TEST(rereg_moves_a_region)
 {
 	GIVEN(e);
 	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 64, 0);
@@ -142,7 +140,7 @@ static void rereg_moves_a_region(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void port_answers_both_structures(void **state)
+TEST(port_answers_both_structures)
 {
 	GIVEN(e);
 	struct {
@@ -162,7 +160,7 @@ static void port_answers_both_structures(void **state)
 	assert_int_equal(ibv_query_port(e->context, 2, &now.attr), EINVAL);
 }
 
-static void addresses_are_in_all_tables(void **state)
+TEST(addresses_are_in_all_tables)
 {
 	GIVEN(e);
 	struct ibv_gid_entry entry, table[8];
@@ -184,7 +182,7 @@ static void addresses_are_in_all_tables(void **state)
 	assert_int_equal(ibv_query_gid(e->context, 2, 0, &gid), -1);
 }
 
-static void roce_has_addresses_and_no_lid(void **state)
+TEST(roce_has_addresses_and_no_lid)
 {
 	GIVEN(e);
 	struct ibv_port_attr port;
@@ -210,7 +208,7 @@ static void roce_has_addresses_and_no_lid(void **state)
 	unsetenv("VERBATIM_SOFT_LINK");
 }
 
-static void ethernet_address_is_resolved(void **state)
+TEST(ethernet_address_is_resolved)
 {
 	GIVEN(e);
 	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1 };
@@ -234,7 +232,7 @@ static void ethernet_address_is_resolved(void **state)
 	unsetenv("VERBATIM_SOFT_LINK");
 }
 
-static void partition_is_the_default(void **state)
+TEST(partition_is_the_default)
 {
 	GIVEN(e);
 	__be16 pkey;
@@ -246,7 +244,7 @@ static void partition_is_the_default(void **state)
 	assert_int_equal(ibv_get_pkey_index(e->context, 1, htobe16(5)), -1);
 }
 
-static void impossible_sizes_are_refused(void **state)
+TEST(impossible_sizes_are_refused)
 {
 	GIVEN(e);
 	struct ibv_device_attr dev;
@@ -266,7 +264,7 @@ static void impossible_sizes_are_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void what_is_not_there_is_eopnotsupp(void **state)
+TEST(what_is_not_there_is_eopnotsupp)
 {
 	GIVEN(e);
 
@@ -281,7 +279,7 @@ static void what_is_not_there_is_eopnotsupp(void **state)
 	assert_int_equal(ibv_query_ece(e->qp, NULL), EOPNOTSUPP);
 }
 
-static void extended_device_query_copies_the_smaller(void **state)
+TEST(extended_device_query_copies_the_smaller)
 {
 	GIVEN(e);
 	struct ibv_device_attr_ex attr;
@@ -299,7 +297,7 @@ static void extended_device_query_copies_the_smaller(void **state)
 						16), EINVAL);
 }
 
-static void fork_world_is_a_knob(void **state)
+TEST(fork_world_is_a_knob)
 {
 	GIVEN(e);
 
@@ -314,20 +312,18 @@ static void fork_world_is_a_knob(void **state)
 	unsetenv("VERBATIM_SOFT_FORK");
 }
 
-static void context_closes_over_open_objects(void **state)
+TEST_WITH(context_closes_over_open_objects, NULL, NULL)
 {
 	static struct end e;	/* what it holds stays the program's */
 
-	(void)state;
 	end_open(&e);
 	connect_to(e.qp, e.qp->qp_num);
 	assert_int_equal(ibv_close_device(e.context), 0);
 	munmap(e.buf, END_BYTES);
 }
 
-static void strings_and_rates_are_known(void **state)
+TEST_WITH(strings_and_rates_are_known, NULL, NULL)
 {
-	(void)state;
 	assert_string_equal(ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR),
 			    "transport retry counter exceeded");
 	assert_string_equal(ibv_wc_status_str(1000), "unknown");
@@ -340,32 +336,4 @@ static void strings_and_rates_are_known(void **state)
 	assert_int_equal(mult_to_ibv_rate(2), IBV_RATE_5_GBPS);
 	assert_int_equal(ibv_rate_to_mbps(IBV_RATE_100_GBPS), 103125);
 	assert_int_equal(mbps_to_ibv_rate(103125), IBV_RATE_100_GBPS);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(busy_objects_stay),
-		TEST(keys_differ_and_change),
-		TEST(queue_pair_numbers_change),
-		TEST(unmapped_memory_is_efault),
-		TEST(remote_write_needs_local_write),
-		TEST(iova_names_the_memory),
-		TEST(rereg_moves_a_region),
-		TEST(port_answers_both_structures),
-		TEST(addresses_are_in_all_tables),
-		TEST(roce_has_addresses_and_no_lid),
-		TEST(ethernet_address_is_resolved),
-		TEST(partition_is_the_default),
-		TEST(impossible_sizes_are_refused),
-		TEST(what_is_not_there_is_eopnotsupp),
-		TEST(extended_device_query_copies_the_smaller),
-		TEST(fork_world_is_a_knob),
-		cmocka_unit_test(context_closes_over_open_objects),
-		cmocka_unit_test(strings_and_rates_are_known),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -30,7 +25,10 @@ static bool is_there(void *page)
 	return there & 1;
 }
 
-static void on_demand_brings_nothing_in_at_registration(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(on_demand_brings_nothing_in_at_registration)
 {
 	GIVEN(p);
 	uint8_t *mem = map_pages(2 * PAGE, PROT_READ | PROT_WRITE);
@@ -49,7 +47,7 @@ static void on_demand_brings_nothing_in_at_registration(void **state)
 	munmap(mem, 2 * PAGE);
 }
 
-static void sending_what_is_not_mapped_is_a_local_error(void **state)
+TEST(sending_what_is_not_mapped_is_a_local_error)
 {
 	GIVEN(p);
 	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
@@ -65,7 +63,7 @@ static void sending_what_is_not_mapped_is_a_local_error(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void receiving_where_nothing_is_mapped_fails_both_ends(void **state)
+TEST(receiving_where_nothing_is_mapped_fails_both_ends)
 {
 	GIVEN(p);
 	uint8_t *mem = map_pages(PAGE, PROT_READ);
@@ -80,7 +78,7 @@ static void receiving_where_nothing_is_mapped_fails_both_ends(void **state)
 	munmap(mem, PAGE);
 }
 
-static void fault_of_remote_access_is_an_operation_error(void **state)
+TEST(fault_of_remote_access_is_an_operation_error)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE,
 						  IBV_WR_RDMA_READ };
@@ -102,7 +100,7 @@ static void fault_of_remote_access_is_an_operation_error(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void implicit_region_is_the_address_space(void **state)
+TEST(implicit_region_is_the_address_space)
 {
 	GIVEN(p);
 	struct ibv_mr *a = ibv_reg_mr(p->a.pd, NULL, SIZE_MAX, ODP);
@@ -126,7 +124,7 @@ static void implicit_region_is_the_address_space(void **state)
 	assert_int_equal(ibv_dereg_mr(b), 0);
 }
 
-static void implicit_region_has_no_other_form(void **state)
+TEST(implicit_region_has_no_other_form)
 {
 	GIVEN(p);
 
@@ -140,7 +138,7 @@ static void implicit_region_has_no_other_form(void **state)
 	assert_null(ibv_reg_mr(p->a.pd, NULL, SIZE_MAX, ALL_ACCESS));
 }
 
-static void huge_pages_are_promised_in_truth(void **state)
+TEST(huge_pages_are_promised_in_truth)
 {
 	GIVEN(p);
 	struct ibv_mr *mr;
@@ -160,7 +158,7 @@ static int advise(struct end *e, int advice, uint32_t flags, struct ibv_sge sge)
 	return ibv_advise_mr(e->pd, advice, flags, &sge, 1);
 }
 
-static void prefetch_brings_pages_in(void **state)
+TEST(prefetch_brings_pages_in)
 {
 	GIVEN(p);
 	uint8_t *mem = map_pages(3 * PAGE, PROT_READ | PROT_WRITE);
@@ -186,7 +184,7 @@ static void prefetch_brings_pages_in(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void bad_advice_says_what_is_wrong(void **state)
+TEST(bad_advice_says_what_is_wrong)
 {
 	enum { PREFETCH = IBV_ADVISE_MR_ADVICE_PREFETCH,
 	       WRITE = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE };
@@ -238,12 +236,11 @@ static void receive_in_a_hole(struct end *e, int fd, struct address yours)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void fault_in_another_process_fails_both_ends(void **state)
+TEST_WITH(fault_in_another_process_fails_both_ends, NULL, NULL)
 {
 	struct fellow f = fellow_start(receive_in_a_hole);
 	struct end e;
 
-	(void)state;
 	end_open(&e);
 	fellow_meet(&f, &e);
 	await_word(f.fd);
@@ -269,13 +266,12 @@ static void offer_half_a_region(struct end *e, int fd, struct address yours)
 	munmap(mem, PAGE);
 }
 
-static void remote_access_faults_pages_in_or_fails(void **state)
+TEST_WITH(remote_access_faults_pages_in_or_fails, NULL, NULL)
 {
 	struct fellow f = fellow_start(offer_half_a_region);
 	struct address there;
 	struct end e;
 
-	(void)state;
 	end_open(&e);
 	fellow_meet(&f, &e);
 	hear(f.fd, &there, sizeof(there));
@@ -289,25 +285,4 @@ static void remote_access_faults_pages_in_or_fails(void **state)
 	say(f.fd, "d", 1);
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(on_demand_brings_nothing_in_at_registration),
-		TEST(sending_what_is_not_mapped_is_a_local_error),
-		TEST(receiving_where_nothing_is_mapped_fails_both_ends),
-		TEST(fault_of_remote_access_is_an_operation_error),
-		TEST(implicit_region_is_the_address_space),
-		TEST(implicit_region_has_no_other_form),
-		TEST(huge_pages_are_promised_in_truth),
-		TEST(prefetch_brings_pages_in),
-		TEST(bad_advice_says_what_is_wrong),
-		cmocka_unit_test(fault_in_another_process_fails_both_ends),
-		cmocka_unit_test(remote_access_faults_pages_in_or_fails),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

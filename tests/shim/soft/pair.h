@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Two connected queue pairs for tests: in one process, or an end in each of
- * two. Include after <cmocka.h>.
+ * two.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
+
+#include "tests/test.h"
 
 #define HELPER	__attribute__((unused)) static
 

@@ -2,16 +2,12 @@
  * Partitions: who has which key reaches whom. The table is a profile's,
  * which is read as the library is loaded, so the program starts itself again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#define TEST_MAIN
 #include <stdbool.h>
 
-#include "tests/shim/soft/pair.h"
 #include "tests/shim/soft/datagrams.h"
+#include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 /* Where each stands in the table of port 1. */
 enum { DEFAULT, FULL, LIMITED, OTHER, NONE };
@@ -55,7 +51,9 @@ static void connect_reliably(struct ibv_qp *qp, uint32_t dest, int index)
 	assert_int_equal(to_rts(qp), 0);
 }
 
-static void reliable_ends_share_a_partition(void **state)
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(reliable_ends_share_a_partition)
 {
 	struct pair *p = *state;
 	int i;
@@ -89,7 +87,7 @@ static void connect_unreliably(struct ibv_qp *qp, uint32_t dest, int index)
 				       IBV_QP_SQ_PSN), 0);
 }
 
-static void unreliable_messages_stay_in_their_partition(void **state)
+TEST(unreliable_messages_stay_in_their_partition)
 {
 	struct pair *p = *state;
 	int i;
@@ -122,7 +120,7 @@ static void open_in_partition(struct ibv_qp *qp, int index)
 				       IBV_QP_SQ_PSN), 0);
 }
 
-static void datagrams_stay_in_their_partition(void **state)
+TEST(datagrams_stay_in_their_partition)
 {
 	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -159,17 +157,10 @@ static int teardown(void **state)
 	return fabric_teardown(state);
 }
 
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
+GROUP(fabric_setup, teardown);
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(reliable_ends_share_a_partition),
-		TEST(unreliable_messages_stay_in_their_partition),
-		TEST(datagrams_stay_in_their_partition),
-	};
-
 	(void)argc;
 	if (!getenv("VERBATIM_SOFT_PERSONA")) {
 		if (write_table() < 0 ||
@@ -178,5 +169,5 @@ int main(int argc, char **argv)
 		execv("/proc/self/exe", argv);
 		return 1;
 	}
-	return cmocka_run_group_tests(tests, fabric_setup, teardown);
+	return test_run(argv);
 }

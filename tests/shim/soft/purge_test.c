@@ -1,10 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -18,7 +13,10 @@ static void make_messages(struct pair *p, int num)
 	}
 }
 
-static void purged_completions_take_no_room(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(purged_completions_take_no_room)
 {
 	GIVEN(p);
 
@@ -30,7 +28,7 @@ static void purged_completions_take_no_room(void **state)
 }
 
 /* Those of two queue pairs take turns in one queue; one of them goes. */
-static void completions_of_others_stay_in_order(void **state)
+TEST(completions_of_others_stay_in_order)
 {
 	GIVEN(p);
 	struct ibv_qp *old = p->a.qp, *self = make_qp(&p->a, NULL);
@@ -76,7 +74,7 @@ static int post_shared(struct pair *p, struct ibv_srq *srq)
 }
 
 /* Its request was given back when the poll began to read it. */
-static void completion_being_read_is_not_purged_again(void **state)
+TEST(completion_being_read_is_not_purged_again)
 {
 	GIVEN(p);
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8 };
@@ -103,7 +101,7 @@ static void completion_being_read_is_not_purged_again(void **state)
 }
 
 /* Nobody calls a verb for it: a write without rights fails its queue pair. */
-static void drained_queue_is_flushed_when_its_peer_fails_it(void **state)
+TEST(drained_queue_is_flushed_when_its_peer_fails_it)
 {
 	GIVEN(p);
 
@@ -113,19 +111,4 @@ static void drained_queue_is_flushed_when_its_peer_fails_it(void **state)
 				 (uintptr_t)p->b.buf, p->b.mr->lkey), 0);
 	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	expect(p->b.cq, 7, IBV_WC_WR_FLUSH_ERR);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(purged_completions_take_no_room),
-		TEST(completions_of_others_stay_in_order),
-		TEST(completion_being_read_is_not_purged_again),
-		TEST(drained_queue_is_flushed_when_its_peer_fails_it),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

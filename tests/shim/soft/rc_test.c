@@ -1,14 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
-static void send_arrives(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(send_arrives)
 {
 	GIVEN(p);
 	struct ibv_wc wc;
@@ -27,7 +25,7 @@ static void send_arrives(void **state)
 	assert_string_equal((char *)p->b.buf, "hello");
 }
 
-static void immediate_arrives(void **state)
+TEST(immediate_arrives)
 {
 	GIVEN(p);
 	struct ibv_wc wc;
@@ -43,7 +41,7 @@ static void immediate_arrives(void **state)
 	assert_int_equal(wc.byte_len, 0);
 }
 
-static void scatter_follows_the_lists(void **state)
+TEST(scatter_follows_the_lists)
 {
 	GIVEN(p);
 	struct ibv_sge from[3] = { sge_of(&p->a, 0, 3), sge_of(&p->a, 10, 0),
@@ -63,7 +61,7 @@ static void scatter_follows_the_lists(void **state)
 	expect_none(p->a.cq);	/* nobody asked for its completion */
 }
 
-static void inline_data_is_free_at_once(void **state)
+TEST(inline_data_is_free_at_once)
 {
 	GIVEN(p);
 	char data[64] = "inline";
@@ -81,7 +79,7 @@ static void inline_data_is_free_at_once(void **state)
 		EINVAL);
 }
 
-static void write_and_read_move_bytes(void **state)
+TEST(write_and_read_move_bytes)
 {
 	GIVEN(p);
 	uint64_t there = (uintptr_t)p->b.buf + 5000;
@@ -101,7 +99,7 @@ static void write_and_read_move_bytes(void **state)
 	expect_none(p->b.cq);
 }
 
-static void write_with_immediate_takes_a_receive(void **state)
+TEST(write_with_immediate_takes_a_receive)
 {
 	GIVEN(p);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -121,7 +119,7 @@ static void write_with_immediate_takes_a_receive(void **state)
 	assert_int_equal(p->b.buf[9], 'i');
 }
 
-static void atomics_change_and_tell(void **state)
+TEST(atomics_change_and_tell)
 {
 	GIVEN(p);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
@@ -148,7 +146,7 @@ static void atomics_change_and_tell(void **state)
 	assert_int_equal(*old, 5);
 }
 
-static void full_send_queue_is_enomem(void **state)
+TEST(full_send_queue_is_enomem)
 {
 	GIVEN(p);
 	struct ibv_sge sge = sge_of(&p->a, 0, 1);
@@ -167,7 +165,7 @@ static void full_send_queue_is_enomem(void **state)
 	assert_int_equal(ibv_post_send(p->a.qp, &wr[1], &bad), 0);
 }
 
-static void full_receive_queue_is_enomem(void **state)
+TEST(full_receive_queue_is_enomem)
 {
 	GIVEN(p);
 	int i;
@@ -181,7 +179,7 @@ static void full_receive_queue_is_enomem(void **state)
 	assert_int_equal(recv_at(&p->b, i, 0, 1), 0);
 }
 
-static void malformed_requests_are_refused(void **state)
+TEST(malformed_requests_are_refused)
 {
 	GIVEN(p);
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW };
@@ -199,7 +197,7 @@ static void malformed_requests_are_refused(void **state)
 	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), EINVAL);
 }
 
-static void data_is_read_when_it_is_sent(void **state)
+TEST(data_is_read_when_it_is_sent)
 {
 	GIVEN(p);
 
@@ -211,7 +209,7 @@ static void data_is_read_when_it_is_sent(void **state)
 	assert_string_equal((char *)p->b.buf, "later");
 }
 
-static void drained_queue_waits_for_rts(void **state)
+TEST(drained_queue_waits_for_rts)
 {
 	GIVEN(p);
 
@@ -225,7 +223,7 @@ static void drained_queue_waits_for_rts(void **state)
 	expect(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
-static void queue_pair_talks_to_itself(void **state)
+TEST(queue_pair_talks_to_itself)
 {
 	GIVEN(p);
 	struct ibv_qp *old = p->a.qp;
@@ -241,7 +239,7 @@ static void queue_pair_talks_to_itself(void **state)
 	assert_int_equal(ibv_destroy_qp(old), 0);
 }
 
-static void reset_purges_completions(void **state)
+TEST(reset_purges_completions)
 {
 	GIVEN(p);
 
@@ -261,7 +259,7 @@ static void reset_purges_completions(void **state)
 }
 
 /* What a peer remembers of our queue must not outlive it. */
-static void peer_may_reset_alone(void **state)
+TEST(peer_may_reset_alone)
 {
 	GIVEN(p);
 	int i;
@@ -279,7 +277,7 @@ static void peer_may_reset_alone(void **state)
 	expect(p->b.cq, 7, IBV_WC_SUCCESS);
 }
 
-static void shared_queue_serves_all(void **state)
+TEST(shared_queue_serves_all)
 {
 	GIVEN(p);
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 2, .max_sge = 1 } };
@@ -311,7 +309,7 @@ static void shared_queue_serves_all(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-static void extended_poll_reads_all_fields(void **state)
+TEST(extended_poll_reads_all_fields)
 {
 	GIVEN(p);
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8,
@@ -348,7 +346,7 @@ static void extended_poll_reads_all_fields(void **state)
 	p->b.cq = old;
 }
 
-static void resize_keeps_completions(void **state)
+TEST(resize_keeps_completions)
 {
 	GIVEN(p);
 	int i;
@@ -364,33 +362,4 @@ static void resize_keeps_completions(void **state)
 	assert_int_equal(send_at(&p->a, i, 0, 6), 0);
 	for (i = 0; i < 4; i++)
 		expect(p->b.cq, i, IBV_WC_SUCCESS);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(send_arrives),
-		TEST(immediate_arrives),
-		TEST(scatter_follows_the_lists),
-		TEST(inline_data_is_free_at_once),
-		TEST(write_and_read_move_bytes),
-		TEST(write_with_immediate_takes_a_receive),
-		TEST(atomics_change_and_tell),
-		TEST(full_send_queue_is_enomem),
-		TEST(full_receive_queue_is_enomem),
-		TEST(malformed_requests_are_refused),
-		TEST(data_is_read_when_it_is_sent),
-		TEST(drained_queue_waits_for_rts),
-		TEST(queue_pair_talks_to_itself),
-		TEST(reset_purges_completions),
-		TEST(peer_may_reset_alone),
-		TEST(shared_queue_serves_all),
-		TEST(extended_poll_reads_all_fields),
-		TEST(resize_keeps_completions),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

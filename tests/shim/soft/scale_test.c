@@ -1,17 +1,12 @@
 /*
  * Many of everything: a thousand queue pairs, 64 threads
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 #ifdef __SANITIZE_THREAD__
 enum { QPS = 100, THREADS = 64, MESSAGES = 50 };
@@ -89,12 +84,13 @@ static void talk_on_all(struct end *e, int fd, struct address yours)
 	drop_all();
 }
 
-static void a_thousand_queue_pairs_talk(void **state)
+GROUP(fabric_setup, fabric_teardown);
+
+TEST(a_thousand_queue_pairs_talk)
 {
 	struct fellow f = fellow_start(talk_on_all);
 	struct end e = { 0 };
 
-	(void)state;
 	end_open(&e);
 	fellow_meet(&f, &e);
 	make_all(&e);
@@ -197,7 +193,7 @@ static void *wait_for_events(void *arg)
 }
 
 /* One queue pair, posted to and polled by all of them. */
-static void crowds_share_one_queue_pair(void **state)
+TEST_WITH(crowds_share_one_queue_pair, pair_setup, pair_teardown)
 {
 	typedef void *thread_fn(void *arg);
 	static thread_fn *const roles[] = {
@@ -234,15 +230,4 @@ static void crowds_share_one_queue_pair(void **state)
 	assert_int_equal(c.wrong, 0);
 	assert_int_equal(c.sent, all);
 	assert_int_equal(c.received, all);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thousand_queue_pairs_talk),
-		cmocka_unit_test_setup_teardown(crowds_share_one_queue_pair,
-						pair_setup, pair_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

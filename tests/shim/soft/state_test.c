@@ -1,11 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "shim/soft/verbs/qp.h"
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct end *name = *state
 
@@ -63,7 +58,10 @@ static void expect_mask(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 	assert_int_equal(qp->state, to);
 }
 
-static void each_step_needs_its_mask(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(each_step_needs_its_mask)
 {
 	GIVEN(e);
 
@@ -77,7 +75,7 @@ static void each_step_needs_its_mask(void **state)
 	expect_mask(e->qp, IBV_QPS_RESET, IBV_QP_STATE);
 }
 
-static void steps_are_not_skipped(void **state)
+TEST(steps_are_not_skipped)
 {
 	GIVEN(e);
 
@@ -91,7 +89,7 @@ static void steps_are_not_skipped(void **state)
 	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), EINVAL);
 }
 
-static void values_are_checked(void **state)
+TEST(values_are_checked)
 {
 	GIVEN(e);
 	struct ibv_qp_attr attr = good;
@@ -112,7 +110,7 @@ static void values_are_checked(void **state)
 	assert_int_equal(ibv_modify_qp(e->qp, &attr, RTR), EINVAL);
 }
 
-static void claimed_state_must_be_true(void **state)
+TEST(claimed_state_must_be_true)
 {
 	GIVEN(e);
 	struct ibv_qp_attr attr = good;
@@ -127,7 +125,7 @@ static void claimed_state_must_be_true(void **state)
 	assert_int_equal(ibv_modify_qp(e->qp, &attr, RTS | IBV_QP_CUR_STATE), 0);
 }
 
-static void query_tells_what_was_given(void **state)
+TEST(query_tells_what_was_given)
 {
 	GIVEN(e);
 	struct ibv_qp_attr attr;
@@ -164,7 +162,7 @@ static void give(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 	assert_int_equal(ibv_modify_qp(qp, &attr, mask), 0);
 }
 
-static void query_tells_each_attribute(void **state)
+TEST(query_tells_each_attribute)
 {
 	GIVEN(e);
 	struct ibv_qp_init_attr init;
@@ -199,7 +197,7 @@ static void query_tells_each_attribute(void **state)
 	assert_int_equal(attr.sq_draining, 0);
 }
 
-static void query_tells_how_it_was_created(void **state)
+TEST(query_tells_how_it_was_created)
 {
 	GIVEN(e);
 	struct ibv_srq_init_attr shared = { .attr = { 1, 1, 0 } };
@@ -223,7 +221,7 @@ static void query_tells_how_it_was_created(void **state)
 	assert_int_equal(ibv_destroy_srq(want.srq), 0);
 }
 
-static void posts_depend_on_the_state(void **state)
+TEST(posts_depend_on_the_state)
 {
 	GIVEN(e);
 
@@ -276,11 +274,27 @@ static void expect_step(const struct way *way, enum ibv_qp_state from,
 	assert_false(qp_may_go(way->type, from, to, must | IBV_QP_CAP));
 }
 
-static void each_transport_needs_its_masks(void **state)
+static bool may_in(enum ibv_qp_type type, enum ibv_qp_state state, int attr)
+{
+	return qp_may_go(type, state, state, attr);
+}
+
+TEST(error_is_reached_from_all_but_reset)
+{
+	GIVEN(e);
+
+	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), EINVAL);
+	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);
+	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), 0);
+	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
+	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
+	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);
+}
+
+TEST_WITH(each_transport_needs_its_masks, NULL, NULL)
 {
 	const struct way *way;
 
-	(void)state;
 	FOR_WAYS(way) {
 		expect_step(way, IBV_QPS_RESET, IBV_QPS_INIT, way->init);
 		expect_step(way, IBV_QPS_INIT, IBV_QPS_RTR, way->rtr);
@@ -290,17 +304,11 @@ static void each_transport_needs_its_masks(void **state)
 	}
 }
 
-static bool may_in(enum ibv_qp_type type, enum ibv_qp_state state, int attr)
-{
-	return qp_may_go(type, state, state, attr);
-}
-
-static void options_are_those_of_the_transport(void **state)
+TEST_WITH(options_are_those_of_the_transport, NULL, NULL)
 {
 	const struct way *way;
 	bool ud, responds;
 
-	(void)state;
 	FOR_WAYS(way) {
 		ud = way->type == IBV_QPT_UD;
 		responds = way->type == IBV_QPT_RC ||
@@ -324,12 +332,11 @@ static void options_are_those_of_the_transport(void **state)
 	}
 }
 
-static void only_the_unreliable_leave_sqe(void **state)
+TEST_WITH(only_the_unreliable_leave_sqe, NULL, NULL)
 {
 	const struct way *way;
 	bool ud, uc, raw;
 
-	(void)state;
 	FOR_WAYS(way) {
 		ud = way->type == IBV_QPT_UD;
 		uc = way->type == IBV_QPT_UC;
@@ -342,38 +349,4 @@ static void only_the_unreliable_leave_sqe(void **state)
 					   IBV_QP_ACCESS_FLAGS), uc);
 		assert_false(qp_may_go(way->type, IBV_QPS_RTS, IBV_QPS_SQE, 0));
 	}
-}
-
-static void error_is_reached_from_all_but_reset(void **state)
-{
-	GIVEN(e);
-
-	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), EINVAL);
-	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);
-	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), 0);
-	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
-	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
-	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_step_needs_its_mask),
-		TEST(steps_are_not_skipped),
-		TEST(values_are_checked),
-		TEST(claimed_state_must_be_true),
-		TEST(query_tells_what_was_given),
-		TEST(query_tells_each_attribute),
-		TEST(query_tells_how_it_was_created),
-		TEST(posts_depend_on_the_state),
-		TEST(error_is_reached_from_all_but_reset),
-		cmocka_unit_test(each_transport_needs_its_masks),
-		cmocka_unit_test(options_are_those_of_the_transport),
-		cmocka_unit_test(only_the_unreliable_leave_sqe),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

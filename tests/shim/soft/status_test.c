@@ -1,10 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -29,7 +24,10 @@ static struct ibv_async_event expect_event(struct end *e, int type)
 	return event;
 }
 
-static void send_too_long(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(send_too_long)
 {
 	GIVEN(p);
 
@@ -42,7 +40,7 @@ static void send_too_long(void **state)
 	expect_both_failed(p);
 }
 
-static void send_from_unknown_key(void **state)
+TEST(send_from_unknown_key)
 {
 	GIVEN(p);
 	struct ibv_sge sge = sge_of(&p->a, 0, 5);
@@ -57,7 +55,7 @@ static void send_from_unknown_key(void **state)
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 }
 
-static void send_from_beyond_its_region(void **state)
+TEST(send_from_beyond_its_region)
 {
 	GIVEN(p);
 
@@ -65,7 +63,7 @@ static void send_from_beyond_its_region(void **state)
 	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 }
 
-static void send_from_another_domain(void **state)
+TEST(send_from_another_domain)
 {
 	GIVEN(p);
 	struct ibv_pd *pd = ibv_alloc_pd(p->a.context);
@@ -80,7 +78,7 @@ static void send_from_another_domain(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void read_into_what_is_not_writable(void **state)
+TEST(read_into_what_is_not_writable)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, 0);
@@ -94,7 +92,7 @@ static void read_into_what_is_not_writable(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void receive_into_unknown_key(void **state)
+TEST(receive_into_unknown_key)
 {
 	GIVEN(p);
 	struct ibv_sge sge = sge_of(&p->b, 0, 5);
@@ -107,7 +105,7 @@ static void receive_into_unknown_key(void **state)
 	expect_both_failed(p);
 }
 
-static void receive_beyond_its_region(void **state)
+TEST(receive_beyond_its_region)
 {
 	GIVEN(p);
 
@@ -117,7 +115,7 @@ static void receive_beyond_its_region(void **state)
 	expect(p->b.cq, 2, IBV_WC_LOC_PROT_ERR);
 }
 
-static void write_with_wrong_key(void **state)
+TEST(write_with_wrong_key)
 {
 	GIVEN(p);
 	struct ibv_async_event event;
@@ -130,7 +128,7 @@ static void write_with_wrong_key(void **state)
 	expect_both_failed(p);
 }
 
-static void write_with_key_of_the_dead(void **state)
+TEST(write_with_key_of_the_dead)
 {
 	GIVEN(p);
 	uint32_t key = p->b.mr->rkey;
@@ -142,7 +140,7 @@ static void write_with_key_of_the_dead(void **state)
 	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 }
 
-static void write_beyond_the_region(void **state)
+TEST(write_beyond_the_region)
 {
 	GIVEN(p);
 
@@ -151,7 +149,7 @@ static void write_beyond_the_region(void **state)
 	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 }
 
-static void read_where_the_region_forbids(void **state)
+TEST(read_where_the_region_forbids)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
@@ -174,7 +172,7 @@ static void reconnect(struct pair *p, int access_of_b)
 	assert_int_equal(to_rts(p->b.qp), 0);
 }
 
-static void read_where_the_queue_pair_forbids(void **state)
+TEST(read_where_the_queue_pair_forbids)
 {
 	GIVEN(p);
 
@@ -186,7 +184,7 @@ static void read_where_the_queue_pair_forbids(void **state)
 	expect_both_failed(p);
 }
 
-static void write_where_the_queue_pair_forbids(void **state)
+TEST(write_where_the_queue_pair_forbids)
 {
 	GIVEN(p);
 
@@ -196,7 +194,7 @@ static void write_where_the_queue_pair_forbids(void **state)
 	expect(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
-static void atomic_off_its_alignment(void **state)
+TEST(atomic_off_its_alignment)
 {
 	GIVEN(p);
 	struct ibv_send_wr wr = { .wr_id = 1,
@@ -208,7 +206,7 @@ static void atomic_off_its_alignment(void **state)
 	expect(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
-static void atomic_of_wrong_length(void **state)
+TEST(atomic_of_wrong_length)
 {
 	GIVEN(p);
 	struct ibv_send_wr wr = { .wr_id = 1,
@@ -220,7 +218,7 @@ static void atomic_of_wrong_length(void **state)
 	expect(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
 }
 
-static void read_without_responder_resources(void **state)
+TEST(read_without_responder_resources)
 {
 	GIVEN(p);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 8 };
@@ -236,7 +234,7 @@ static void read_without_responder_resources(void **state)
 	expect(p->a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
 }
 
-static void receiver_that_is_never_ready(void **state)
+TEST(receiver_that_is_never_ready)
 {
 	GIVEN(p);
 
@@ -251,7 +249,7 @@ static void receiver_that_is_never_ready(void **state)
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 }
 
-static void nobody_at_the_other_end(void **state)
+TEST(nobody_at_the_other_end)
 {
 	GIVEN(p);
 
@@ -263,7 +261,7 @@ static void nobody_at_the_other_end(void **state)
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
 }
 
-static void peer_connected_to_another(void **state)
+TEST(peer_connected_to_another)
 {
 	GIVEN(p);
 
@@ -275,7 +273,7 @@ static void peer_connected_to_another(void **state)
 	expect_none(p->b.cq);
 }
 
-static void address_of_nobody(void **state)
+TEST(address_of_nobody)
 {
 	GIVEN(p);
 	struct ibv_qp_attr attr = {
@@ -296,7 +294,7 @@ static void address_of_nobody(void **state)
 	expect(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 }
 
-static void error_flushes_both_queues(void **state)
+TEST(error_flushes_both_queues)
 {
 	GIVEN(p);
 
@@ -312,7 +310,7 @@ static void error_flushes_both_queues(void **state)
 }
 
 /* Who waits is flushed by itself when the peer fails it. */
-static void failing_peer_flushes_waiting_sends(void **state)
+TEST(failing_peer_flushes_waiting_sends)
 {
 	GIVEN(p);
 
@@ -324,7 +322,7 @@ static void failing_peer_flushes_waiting_sends(void **state)
 	expect(p->b.cq, 4, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void overrun_queue_is_an_event(void **state)
+TEST(overrun_queue_is_an_event)
 {
 	GIVEN(p);
 	struct ibv_cq *old = p->b.cq, *tiny = ibv_create_cq(p->b.context, 2,
@@ -355,7 +353,7 @@ static void overrun_queue_is_an_event(void **state)
 	p->b.cq = old;
 }
 
-static void strict_device_spoils_what_is_not_valid(void **state)
+TEST(strict_device_spoils_what_is_not_valid)
 {
 	GIVEN(p);
 	struct ibv_wc wc;
@@ -368,39 +366,4 @@ static void strict_device_spoils_what_is_not_valid(void **state)
 	assert_int_not_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.byte_len, 0xdeadbeef);
 	unsetenv("VERBATIM_SOFT_STRICT");
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(send_too_long),
-		TEST(send_from_unknown_key),
-		TEST(send_from_beyond_its_region),
-		TEST(send_from_another_domain),
-		TEST(read_into_what_is_not_writable),
-		TEST(receive_into_unknown_key),
-		TEST(receive_beyond_its_region),
-		TEST(write_with_wrong_key),
-		TEST(write_with_key_of_the_dead),
-		TEST(write_beyond_the_region),
-		TEST(read_where_the_region_forbids),
-		TEST(read_where_the_queue_pair_forbids),
-		TEST(write_where_the_queue_pair_forbids),
-		TEST(atomic_off_its_alignment),
-		TEST(atomic_of_wrong_length),
-		TEST(read_without_responder_resources),
-		TEST(receiver_that_is_never_ready),
-		TEST(nobody_at_the_other_end),
-		TEST(peer_connected_to_another),
-		TEST(address_of_nobody),
-		TEST(error_flushes_both_queues),
-		TEST(failing_peer_flushes_waiting_sends),
-		TEST(overrun_queue_is_an_event),
-		TEST(strict_device_spoils_what_is_not_valid),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdbool.h>
 #include <time.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 /*
  * A peer is killed after each of the instructions that carry out one
@@ -212,28 +207,23 @@ static void survive(operation *op)
 		kill_after(at);
 }
 
-#define SURVIVES(op)					\
-	static void peer_may_die_in_##op(void **state)	\
-	{						\
-		(void)state;				\
-		survive(op);				\
-	}
+static const struct survival {
+	const char *name;
+	operation *operation;
+} survivals[] = {
+	{ "peer_may_die_in_send_short", send_short },
+	{ "peer_may_die_in_send_in_ring", send_in_ring },
+	{ "peer_may_die_in_send_long", send_long },
+	{ "peer_may_die_in_write_and_tell", write_and_tell },
+	{ "peer_may_die_in_write_wrongly", write_wrongly },
+};
 
-SURVIVES(send_short)
-SURVIVES(send_in_ring)
-SURVIVES(send_long)
-SURVIVES(write_and_tell)
-SURVIVES(write_wrongly)
-
-int main(void)
+static void peer_may_die(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peer_may_die_in_send_short),
-		cmocka_unit_test(peer_may_die_in_send_in_ring),
-		cmocka_unit_test(peer_may_die_in_send_long),
-		cmocka_unit_test(peer_may_die_in_write_and_tell),
-		cmocka_unit_test(peer_may_die_in_write_wrongly),
-	};
+	const struct survival *survival = *state;
 
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+	survive(survival->operation);
 }
+
+GROUP(fabric_setup, fabric_teardown);
+TEST_ROWS(survivals, peer_may_die);

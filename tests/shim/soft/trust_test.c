@@ -4,17 +4,12 @@
  * Each row is a test. What no row can provoke stands in a second table, with
  * the test that does, or the reason why none can; nothing may be in neither.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -511,6 +506,9 @@ static void row_holds(void **state)
 	end(&t);
 }
 
+GROUP(fabric_setup, fabric_teardown);
+TEST_ROWS(rows, row_holds);
+
 static bool has(const int *events, int event)
 {
 	return events[0] == event || events[1] == event || events[2] == event ||
@@ -534,28 +532,14 @@ static int mentioned(int status, int event)
 	return n;
 }
 
-static void each_status_and_event_is_in_a_table(void **state)
+TEST(each_status_and_event_is_in_a_table)
 {
 	int i;
 
-	(void)state;
 	for (i = IBV_WC_SUCCESS; i <= IBV_WC_TM_RNDV_INCOMPLETE; i++)
 		if (!mentioned(i + 1, 0))
 			fail_msg("%s", ibv_wc_status_str(i));
 	for (i = IBV_EVENT_CQ_ERR; i <= IBV_EVENT_WQ_FATAL; i++)
 		if (!mentioned(0, i + 1))
 			fail_msg("%s", ibv_event_type_str(i));
-}
-
-int main(void)
-{
-	struct CMUnitTest tests[COUNT(rows) + 1];
-	size_t i;
-
-	for (i = 0; i < COUNT(rows); i++)
-		tests[i] = (struct CMUnitTest){ rows[i].name, row_holds, NULL,
-						NULL, (void *)&rows[i] };
-	tests[i] = (struct CMUnitTest)
-		cmocka_unit_test(each_status_and_event_is_in_a_table);
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

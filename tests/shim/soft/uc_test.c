@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -53,7 +48,10 @@ static void expect_lost(struct pair *p, uint64_t wr_id)
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 }
 
-static void send_and_immediate_arrive(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, pair_teardown);
+
+TEST(send_and_immediate_arrive)
 {
 	GIVEN(p);
 	struct ibv_wc wc;
@@ -76,7 +74,7 @@ static void send_and_immediate_arrive(void **state)
 	assert_string_equal((char *)p->b.buf, "hello");
 }
 
-static void writes_arrive(void **state)
+TEST(writes_arrive)
 {
 	GIVEN(p);
 	uint64_t there = (uintptr_t)p->b.buf + 5000;
@@ -97,7 +95,7 @@ static void writes_arrive(void **state)
 			 IBV_WC_RECV_RDMA_WITH_IMM);
 }
 
-static void nothing_can_be_read(void **state)
+TEST(nothing_can_be_read)
 {
 	GIVEN(p);
 
@@ -108,7 +106,7 @@ static void nothing_can_be_read(void **state)
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_RTS);
 }
 
-static void message_without_a_request_is_lost(void **state)
+TEST(message_without_a_request_is_lost)
 {
 	GIVEN(p);
 	struct ibv_send_wr wr = { .wr_id = 2,
@@ -128,7 +126,7 @@ static void message_without_a_request_is_lost(void **state)
 	assert_int_equal(expect(p->b.cq, 3, IBV_WC_SUCCESS).byte_len, 7);
 }
 
-static void receiver_that_posts_is_waited_for(void **state)
+TEST(receiver_that_posts_is_waited_for)
 {
 	GIVEN(p);
 
@@ -143,7 +141,7 @@ static void receiver_that_posts_is_waited_for(void **state)
 	assert_int_equal(expect(p->b.cq, 4, IBV_WC_SUCCESS).byte_len, 7);
 }
 
-static void receiver_that_has_stopped_is_given_up(void **state)
+TEST(receiver_that_has_stopped_is_given_up)
 {
 	GIVEN(p);
 	struct ibv_wc wc;
@@ -165,7 +163,7 @@ static void receiver_that_has_stopped_is_given_up(void **state)
 	expect_sent(p, 6);
 }
 
-static void message_that_is_too_long_leaves_the_request(void **state)
+TEST(message_that_is_too_long_leaves_the_request)
 {
 	GIVEN(p);
 
@@ -177,7 +175,7 @@ static void message_that_is_too_long_leaves_the_request(void **state)
 	assert_int_equal(expect(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, 5);
 }
 
-static void write_that_is_not_allowed_is_lost(void **state)
+TEST(write_that_is_not_allowed_is_lost)
 {
 	GIVEN(p);
 
@@ -192,7 +190,7 @@ static void write_that_is_not_allowed_is_lost(void **state)
 	assert_int_equal(p->b.buf[0], 0);
 }
 
-static void bad_buffer_fails_the_receiver_alone(void **state)
+TEST(bad_buffer_fails_the_receiver_alone)
 {
 	GIVEN(p);
 	struct ibv_sge bad = sge_of(&p->b, 0, 100);
@@ -209,7 +207,7 @@ static void bad_buffer_fails_the_receiver_alone(void **state)
 	expect_sent(p, 4);
 }
 
-static void own_error_stops_the_send_queue_alone(void **state)
+TEST(own_error_stops_the_send_queue_alone)
 {
 	GIVEN(p);
 	struct ibv_sge bad = sge_of(&p->a, 0, 6);
@@ -234,7 +232,7 @@ static void own_error_stops_the_send_queue_alone(void **state)
 	expect(p->b.cq, 8, IBV_WC_SUCCESS);
 }
 
-static void message_to_nobody_is_lost(void **state)
+TEST(message_to_nobody_is_lost)
 {
 	GIVEN(p);
 
@@ -247,7 +245,7 @@ static void message_to_nobody_is_lost(void **state)
 	expect_sent(p, 2);
 }
 
-static void reliable_peer_does_not_answer(void **state)
+TEST(reliable_peer_does_not_answer)
 {
 	GIVEN(p);
 
@@ -262,7 +260,7 @@ static void reliable_peer_does_not_answer(void **state)
 	expect(p->b.cq, 3, IBV_WC_RETRY_EXC_ERR);
 }
 
-static void too_long_uses_up_a_shared_request(void **state)
+TEST(too_long_uses_up_a_shared_request)
 {
 	GIVEN(p);
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -284,27 +282,4 @@ static void too_long_uses_up_a_shared_request(void **state)
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
 	assert_int_equal(ibv_destroy_srq(srq), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(send_and_immediate_arrive),
-		TEST(writes_arrive),
-		TEST(nothing_can_be_read),
-		TEST(message_without_a_request_is_lost),
-		TEST(receiver_that_posts_is_waited_for),
-		TEST(receiver_that_has_stopped_is_given_up),
-		TEST(message_that_is_too_long_leaves_the_request),
-		TEST(write_that_is_not_allowed_is_lost),
-		TEST(bad_buffer_fails_the_receiver_alone),
-		TEST(own_error_stops_the_send_queue_alone),
-		TEST(message_to_nobody_is_lost),
-		TEST(reliable_peer_does_not_answer),
-		TEST(too_long_uses_up_a_shared_request),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sys/wait.h>
 
-#include "tests/shim/soft/pair.h"
 #include "tests/shim/soft/datagrams.h"
+#include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -34,7 +29,10 @@ static int post_to_b(struct pair *p, struct ibv_send_wr wr, struct ibv_sge sge)
 	return err;
 }
 
-static void payload_comes_behind_the_grh(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(datagrams_setup, pair_teardown);
+
+TEST(payload_comes_behind_the_grh)
 {
 	GIVEN(p);
 	struct ibv_wc wc;
@@ -58,7 +56,7 @@ static void payload_comes_behind_the_grh(void **state)
 	assert_int_equal(p->b.buf[GRH - 1], 0xee);
 }
 
-static void immediate_and_inline_arrive(void **state)
+TEST(immediate_and_inline_arrive)
 {
 	GIVEN(p);
 	char data[64] = "inline";
@@ -76,7 +74,7 @@ static void immediate_and_inline_arrive(void **state)
 	assert_string_equal((char *)p->b.buf + GRH, "inline");
 }
 
-static void scatter_follows_the_lists(void **state)
+TEST(scatter_follows_the_lists)
 {
 	GIVEN(p);
 	struct ibv_sge to[3] = { sge_of(&p->b, 0, 30), sge_of(&p->b, 100, 11),
@@ -91,7 +89,7 @@ static void scatter_follows_the_lists(void **state)
 	assert_memory_equal(p->b.buf + 200, "bcdef", 5);
 }
 
-static void qkey_must_fit(void **state)
+TEST(qkey_must_fit)
 {
 	GIVEN(p);
 
@@ -103,7 +101,7 @@ static void qkey_must_fit(void **state)
 	assert_int_equal(expect(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, GRH + 7);
 }
 
-static void qkey_can_be_changed(void **state)
+TEST(qkey_can_be_changed)
 {
 	GIVEN(p);
 	struct ibv_qp_attr attr = { .qkey = 55 }, got;
@@ -119,7 +117,7 @@ static void qkey_can_be_changed(void **state)
 	assert_int_equal(got.qkey, 55);
 }
 
-static void loss_is_a_success(void **state)
+TEST(loss_is_a_success)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -145,7 +143,7 @@ static void loss_is_a_success(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void receiver_that_posts_is_waited_for(void **state)
+TEST(receiver_that_posts_is_waited_for)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -165,7 +163,7 @@ static void receiver_that_posts_is_waited_for(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void receiver_is_found_again_after_reset(void **state)
+TEST(receiver_is_found_again_after_reset)
 {
 	GIVEN(p);
 
@@ -179,7 +177,7 @@ static void receiver_is_found_again_after_reset(void **state)
 	expect(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
-static void connections_take_no_datagrams(void **state)
+TEST(connections_take_no_datagrams)
 {
 	GIVEN(p);
 
@@ -191,7 +189,7 @@ static void connections_take_no_datagrams(void **state)
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 }
 
-static void longer_than_the_mtu_stops_the_send_queue(void **state)
+TEST(longer_than_the_mtu_stops_the_send_queue)
 {
 	GIVEN(p);
 
@@ -212,7 +210,7 @@ static void longer_than_the_mtu_stops_the_send_queue(void **state)
 	expect(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
-static void own_bad_buffer_stops_the_send_queue_alone(void **state)
+TEST(own_bad_buffer_stops_the_send_queue_alone)
 {
 	GIVEN(p);
 	struct ibv_sge bad = sge_of(&p->a, 0, 6);
@@ -231,7 +229,7 @@ static void own_bad_buffer_stops_the_send_queue_alone(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void handle_must_be_of_the_same_domain(void **state)
+TEST(handle_must_be_of_the_same_domain)
 {
 	GIVEN(p);
 	struct ibv_pd *pd = ibv_alloc_pd(p->a.context);
@@ -246,7 +244,7 @@ static void handle_must_be_of_the_same_domain(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void posts_are_checked(void **state)
+TEST(posts_are_checked)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -262,7 +260,7 @@ static void posts_are_checked(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void bad_buffer_fails_the_receiver_alone(void **state)
+TEST(bad_buffer_fails_the_receiver_alone)
 {
 	GIVEN(p);
 	struct ibv_sge bad = sge_of(&p->b, 0, 100);
@@ -277,7 +275,7 @@ static void bad_buffer_fails_the_receiver_alone(void **state)
 	to_b(p, QKEY, 6);
 }
 
-static void shared_queue_receives(void **state)
+TEST(shared_queue_receives)
 {
 	GIVEN(p);
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -305,7 +303,7 @@ static void shared_queue_receives(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-static void it_reaches_itself(void **state)
+TEST(it_reaches_itself)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -320,7 +318,7 @@ static void it_reaches_itself(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void reset_purges(void **state)
+TEST(reset_purges)
 {
 	GIVEN(p);
 
@@ -334,7 +332,7 @@ static void reset_purges(void **state)
 	expect_none(p->b.cq);
 }
 
-static void drained_queue_sends_when_it_runs_again(void **state)
+TEST(drained_queue_sends_when_it_runs_again)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -352,7 +350,7 @@ static void drained_queue_sends_when_it_runs_again(void **state)
 	expect(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
-static void what_waits_is_gone_with_its_queue(void **state)
+TEST(what_waits_is_gone_with_its_queue)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -377,7 +375,7 @@ static void what_waits_is_gone_with_its_queue(void **state)
 	expect_none(p->a.cq);
 }
 
-static void many_are_reached_from_one(void **state)
+TEST(many_are_reached_from_one)
 {
 	enum { MANY = 40 };
 	GIVEN(p);
@@ -416,7 +414,7 @@ static struct ibv_qp *make_rival(struct end *e, uint32_t qpn)
 	return qp;
 }
 
-static void rivals_for_a_place_are_both_reached(void **state)
+TEST(rivals_for_a_place_are_both_reached)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -483,7 +481,7 @@ static void fork_echo(int *in, int *out, pid_t *pid)
 	*out = to[1];
 }
 
-static void processes_talk(void **state)
+TEST_WITH(processes_talk, NULL, NULL)
 {
 	static const uint32_t sizes[] = { 4, 60, 1000, 4096 };
 	uint32_t qpn, i, n;
@@ -493,7 +491,6 @@ static void processes_talk(void **state)
 	union ibv_gid gid;
 	pid_t pid;
 
-	(void)state;
 	fork_echo(&in, &out, &pid);
 	end_open(&e);
 	use_datagrams(&e, NULL);
@@ -517,36 +514,4 @@ static void processes_talk(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	end_close(&e);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, datagrams_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(payload_comes_behind_the_grh),
-		TEST(immediate_and_inline_arrive),
-		TEST(scatter_follows_the_lists),
-		TEST(qkey_must_fit),
-		TEST(qkey_can_be_changed),
-		TEST(loss_is_a_success),
-		TEST(receiver_that_posts_is_waited_for),
-		TEST(receiver_is_found_again_after_reset),
-		TEST(connections_take_no_datagrams),
-		TEST(longer_than_the_mtu_stops_the_send_queue),
-		TEST(own_bad_buffer_stops_the_send_queue_alone),
-		TEST(handle_must_be_of_the_same_domain),
-		TEST(posts_are_checked),
-		TEST(bad_buffer_fails_the_receiver_alone),
-		TEST(shared_queue_receives),
-		TEST(it_reaches_itself),
-		TEST(reset_purges),
-		TEST(drained_queue_sends_when_it_runs_again),
-		TEST(what_waits_is_gone_with_its_queue),
-		TEST(many_are_reached_from_one),
-		TEST(rivals_for_a_place_are_both_reached),
-		cmocka_unit_test(processes_talk),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,18 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,8 +17,9 @@
 #include "shim/soft/cm/cm.h"
 #include "shim/soft/cm/cm_event.h"
 #include "shim/soft/cm/cm_id.h"
-#include "tests/shim/soft/pair.h"
 #include "shim/soft/cm/cm_conn.h"
+#include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 enum { PORT = 7471, WAIT_MS = 10000 };
 
@@ -361,7 +356,10 @@ static void establish(struct ends *e)
 	expect_event(e->b, 3, CM_EVENT_ESTABLISHED, 0);
 }
 
-static void both_sides_learn_of_the_other(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(both_sides_learn_of_the_other)
 {
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
@@ -385,7 +383,7 @@ static void both_sides_learn_of_the_other(void **state)
 	no_event(e->b);
 }
 
-static void addresses_are_those_of_both_ends(void **state)
+TEST(addresses_are_those_of_both_ends)
 {
 	GIVEN(e);
 	struct rdma_ucm_query_route_resp a, b;
@@ -411,7 +409,7 @@ static void addresses_are_those_of_both_ends(void **state)
 #define RC_RTS	(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | \
 		 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
-static void attributes_are_for_the_other_end(void **state)
+TEST(attributes_are_for_the_other_end)
 {
 	GIVEN(e);
 	struct ib_uverbs_qp_attr a, b;
@@ -469,14 +467,13 @@ static uint32_t rts_mask(int fd, int qp_type, uint32_t *rtr_mask)
 	return mask;
 }
 
-static void attributes_are_those_of_the_transport(void **state)
+TEST_WITH(attributes_are_those_of_the_transport, NULL, NULL)
 {
 	const uint32_t plain = RC_RTR & ~(IBV_QP_MAX_DEST_RD_ATOMIC |
 					  IBV_QP_MIN_RNR_TIMER);
 	int fd = new_channel();
 	uint32_t rtr;
 
-	(void)state;
 	listener(fd, RDMA_PS_IB, 2, 10);
 	assert_int_equal(rts_mask(fd, IBV_QPT_RC, &rtr), RC_RTS);
 	assert_int_equal(rtr, RC_RTR);
@@ -488,7 +485,7 @@ static void attributes_are_those_of_the_transport(void **state)
 	close_channel(fd);
 }
 
-static void both_sides_are_disconnected(void **state)
+TEST(both_sides_are_disconnected)
 {
 	GIVEN(e);
 
@@ -502,7 +499,7 @@ static void both_sides_are_disconnected(void **state)
 	expect_event(e->b, 3, CM_EVENT_TIMEWAIT_EXIT, 0);
 }
 
-static void disconnects_that_cross_are_one_event_each(void **state)
+TEST(disconnects_that_cross_are_one_event_each)
 {
 	GIVEN(e);
 	COMMAND(c, rdma_ucm_disconnect);
@@ -515,7 +512,7 @@ static void disconnects_that_cross_are_one_event_each(void **state)
 	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
 }
 
-static void destroying_one_end_disconnects_the_other(void **state)
+TEST(destroying_one_end_disconnects_the_other)
 {
 	GIVEN(e);
 
@@ -526,7 +523,7 @@ static void destroying_one_end_disconnects_the_other(void **state)
 	assert_int_equal(disconnect(e->a, e->id), 0);
 }
 
-static void disconnect_of_an_end_whose_peer_is_gone_is_answered(void **state)
+TEST(disconnect_of_an_end_whose_peer_is_gone_is_answered)
 {
 	GIVEN(e);
 
@@ -537,7 +534,7 @@ static void disconnect_of_an_end_whose_peer_is_gone_is_answered(void **state)
 	e->b = new_channel();
 }
 
-static void rejection_brings_its_data(void **state)
+TEST(rejection_brings_its_data)
 {
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
@@ -550,7 +547,7 @@ static void rejection_brings_its_data(void **state)
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), -EINVAL);
 }
 
-static void request_that_is_destroyed_is_rejected(void **state)
+TEST(request_that_is_destroyed_is_rejected)
 {
 	GIVEN(e);
 
@@ -559,7 +556,7 @@ static void request_that_is_destroyed_is_rejected(void **state)
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 28);
 }
 
-static void request_that_was_never_seen_goes_with_its_listener(void **state)
+TEST(request_that_was_never_seen_goes_with_its_listener)
 {
 	GIVEN(e);
 
@@ -569,7 +566,7 @@ static void request_that_was_never_seen_goes_with_its_listener(void **state)
 	no_event(e->b);
 }
 
-static void request_that_was_given_up_cannot_be_accepted(void **state)
+TEST(request_that_was_given_up_cannot_be_accepted)
 {
 	GIVEN(e);
 
@@ -580,7 +577,7 @@ static void request_that_was_given_up_cannot_be_accepted(void **state)
 	assert_int_equal(destroy(e->b, e->child), 0);
 }
 
-static void nobody_at_the_port_is_a_rejection(void **state)
+TEST(nobody_at_the_port_is_a_rejection)
 {
 	GIVEN(e);
 	uint32_t id = resolved(e->a, RDMA_PS_TCP, 9, PORT + 1);
@@ -593,7 +590,7 @@ static void nobody_at_the_port_is_a_rejection(void **state)
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 8);
 }
 
-static void request_waits_for_a_late_listener(void **state)
+TEST(request_waits_for_a_late_listener)
 {
 	GIVEN(e);
 
@@ -605,7 +602,7 @@ static void request_waits_for_a_late_listener(void **state)
 	no_event(e->a);
 }
 
-static void request_that_waits_can_be_given_up(void **state)
+TEST(request_that_waits_can_be_given_up)
 {
 	GIVEN(e);
 	uint32_t datagram = resolved(e->a, RDMA_PS_UDP, 9, PORT);
@@ -625,7 +622,7 @@ static void request_that_waits_can_be_given_up(void **state)
 	no_event(e->b);
 }
 
-static void full_backlog_rejects(void **state)
+TEST(full_backlog_rejects)
 {
 	GIVEN(e);
 	uint32_t second, third;
@@ -643,7 +640,7 @@ static void full_backlog_rejects(void **state)
 	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
 }
 
-static void private_data_has_its_limits(void **state)
+TEST(private_data_has_its_limits)
 {
 	GIVEN(e);
 	struct rdma_ucm_conn_param param = param_of("");
@@ -657,7 +654,7 @@ static void private_data_has_its_limits(void **state)
 	assert_int_equal(accept_with(e->b, e->child, 3, param), 0);
 }
 
-static void commands_in_a_wrong_state_are_refused(void **state)
+TEST(commands_in_a_wrong_state_are_refused)
 {
 	GIVEN(e);
 	uint32_t idle = create(e->a, RDMA_PS_TCP, 7);
@@ -673,7 +670,7 @@ static void commands_in_a_wrong_state_are_refused(void **state)
 	assert_int_equal(destroy(e->a, e->listener), -EINVAL);
 }
 
-static void event_says_how_many_were_reported(void **state)
+TEST(event_says_how_many_were_reported)
 {
 	GIVEN(e);
 
@@ -700,7 +697,7 @@ static int migrate(int to, int from, uint32_t id)
 	return err < 0 ? err : (int)resp.events_reported;
 }
 
-static void events_follow_an_id_to_its_channel(void **state)
+TEST(events_follow_an_id_to_its_channel)
 {
 	GIVEN(e);
 	int c = new_channel();
@@ -720,7 +717,7 @@ static void events_follow_an_id_to_its_channel(void **state)
 	close_channel(c);
 }
 
-static void notification_establishes_before_the_message(void **state)
+TEST(notification_establishes_before_the_message)
 {
 	GIVEN(e);
 	COMMAND(c, rdma_ucm_notify);
@@ -741,7 +738,7 @@ static void notification_establishes_before_the_message(void **state)
 	no_event(e->b);
 }
 
-static void silent_listener_is_unreachable_in_the_end(void **state)
+TEST(silent_listener_is_unreachable_in_the_end)
 {
 	GIVEN(e);
 	uint64_t before = cm_response_ns;
@@ -752,7 +749,7 @@ static void silent_listener_is_unreachable_in_the_end(void **state)
 	cm_response_ns = before;
 }
 
-static void silent_peer_is_disconnected_in_the_end(void **state)
+TEST(silent_peer_is_disconnected_in_the_end)
 {
 	GIVEN(e);
 	uint64_t before = cm_response_ns;
@@ -764,7 +761,7 @@ static void silent_peer_is_disconnected_in_the_end(void **state)
 	cm_response_ns = before;
 }
 
-static void datagram_peer_is_found(void **state)
+TEST_WITH(datagram_peer_is_found, setup_udp, teardown)
 {
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
@@ -788,7 +785,7 @@ static void datagram_peer_is_found(void **state)
 	no_event(e->b);
 }
 
-static void datagram_peer_that_rejects_is_unreachable(void **state)
+TEST_WITH(datagram_peer_that_rejects_is_unreachable, setup_udp, teardown)
 {
 	GIVEN(e);
 	uint32_t other;
@@ -826,7 +823,7 @@ static int leave(int fd, uint32_t group)
 	return err < 0 ? err : (int)resp.events_reported;
 }
 
-static void group_has_the_kernels_gid(void **state)
+TEST_WITH(group_has_the_kernels_gid, setup_udp, teardown)
 {
 	static const uint8_t ip4[] = { 0xff, 0x12, 0x40, 1, 0xff, 0xff, 0, 0,
 				       0, 0, 0, 0, 15, 1, 2, 3 };
@@ -847,13 +844,12 @@ static void group_has_the_kernels_gid(void **state)
 	assert_memory_equal(event.param.ud.ah_attr.grh.dgid, ip6, 16);
 }
 
-static void address_in_use_is_refused(void **state)
+TEST_WITH(address_in_use_is_refused, NULL, NULL)
 {
 	int fd = new_channel();
 	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
 	uint32_t udp = create(fd, RDMA_PS_UDP, 3);
 
-	(void)state;
 	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
 	assert_int_equal(bind_ip(fd, b, "0.0.0.0", PORT), -EADDRINUSE);
 	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), -EADDRINUSE);
@@ -878,12 +874,11 @@ static int set_option(int fd, uint32_t id, int name, const void *value,
 	return PUT(fd, c, SET_OPTION);
 }
 
-static void reuse_shares_a_port_until_one_listens(void **state)
+TEST_WITH(reuse_shares_a_port_until_one_listens, NULL, NULL)
 {
 	int fd = new_channel(), one = 1;
 	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
 
-	(void)state;
 	assert_int_equal(set_option(fd, a, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
 	assert_int_equal(set_option(fd, b, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
 	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
@@ -894,12 +889,11 @@ static void reuse_shares_a_port_until_one_listens(void **state)
 	close_channel(fd);
 }
 
-static void reuse_may_be_asked_for_when_bound(void **state)
+TEST_WITH(reuse_may_be_asked_for_when_bound, NULL, NULL)
 {
 	int fd = new_channel(), one = 1, zero = 0;
 	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
 
-	(void)state;
 	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
 	assert_int_equal(set_option(fd, b, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
 	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), -EADDRINUSE);
@@ -909,13 +903,12 @@ static void reuse_may_be_asked_for_when_bound(void **state)
 	close_channel(fd);
 }
 
-static void options_are_checked(void **state)
+TEST_WITH(options_are_checked, NULL, NULL)
 {
 	int fd = new_channel(), number = 1;
 	uint32_t id = create(fd, RDMA_PS_TCP, 1);
 	uint8_t byte = 14;
 
-	(void)state;
 	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_TOS, &byte, 1), 0);
 	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_TOS, &number, 4), -EINVAL);
 	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_AFONLY, &number, 4), 0);
@@ -926,12 +919,11 @@ static void options_are_checked(void **state)
 	close_channel(fd);
 }
 
-static void ipv6_wildcard_hears_ipv4_unless_told(void **state)
+TEST_WITH(ipv6_wildcard_hears_ipv4_unless_told, NULL, NULL)
 {
 	int fd = new_channel(), one = 1;
 	uint32_t six = create(fd, RDMA_PS_TCP, 1), four;
 
-	(void)state;
 	assert_int_equal(bind_ip(fd, six, "::", PORT), 0);
 	assert_int_equal(listen_at(fd, six, 1), 0);
 	four = create(fd, RDMA_PS_TCP, 2);
@@ -952,12 +944,11 @@ static void ipv6_wildcard_hears_ipv4_unless_told(void **state)
 	close_channel(fd);
 }
 
-static void address_of_another_machine_is_refused(void **state)
+TEST_WITH(address_of_another_machine_is_refused, NULL, NULL)
 {
 	int fd = new_channel();
 	uint32_t id = create(fd, RDMA_PS_TCP, 1);
 
-	(void)state;
 	assert_int_equal(bind_ip(fd, id, "192.0.2.1", PORT), -EADDRNOTAVAIL);
 	assert_int_equal(resolve_ip(fd, id, "192.0.2.1", PORT), 0);
 	expect_event(fd, 1, CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
@@ -967,13 +958,12 @@ static void address_of_another_machine_is_refused(void **state)
 	close_channel(fd);
 }
 
-static void af_ib_is_declined(void **state)
+TEST_WITH(af_ib_is_declined, NULL, NULL)
 {
 	int fd = new_channel();
 	uint32_t id = create(fd, RDMA_PS_IB, 1);
 	COMMAND(c, rdma_ucm_bind);
 
-	(void)state;
 	c.cmd.id = id;
 	c.cmd.addr_size = 48;
 	c.cmd.addr.ss_family = 27;	/* AF_IB */
@@ -981,14 +971,13 @@ static void af_ib_is_declined(void **state)
 	close_channel(fd);
 }
 
-static void malformed_commands_are_refused(void **state)
+TEST_WITH(malformed_commands_are_refused, NULL, NULL)
 {
 	int fd = new_channel();
 	COMMAND(c, rdma_ucm_create_id);
 	struct rdma_ucm_create_id_resp resp;
 	uint32_t word = 0;
 
-	(void)state;
 	c.cmd.response = (uintptr_t)&resp;
 	c.cmd.ps = RDMA_PS_TCP;
 	assert_int_equal(cm_write(fd, &word, sizeof(word)), -1);
@@ -1004,7 +993,7 @@ static void malformed_commands_are_refused(void **state)
 }
 
 /* Garbage in the mailbox is passed over, whatever its length. */
-static void garbage_of_peers_is_passed_over(void **state)
+TEST(garbage_of_peers_is_passed_over)
 {
 	GIVEN(e);
 	char path[512], garbage[333];
@@ -1044,7 +1033,7 @@ static void *wait_blocking(void *arg)
 	return NULL;
 }
 
-static void blocked_thread_gets_its_event(void **state)
+TEST(blocked_thread_gets_its_event)
 {
 	GIVEN(e);
 	struct waiter w = { .fd = e->b };
@@ -1057,7 +1046,7 @@ static void blocked_thread_gets_its_event(void **state)
 	assert_int_equal(w.event.event, CM_EVENT_CONNECT_REQUEST);
 }
 
-static void blocked_thread_can_be_cancelled(void **state)
+TEST(blocked_thread_can_be_cancelled)
 {
 	GIVEN(e);
 	struct waiter w = { .fd = e->b };
@@ -1087,26 +1076,8 @@ static void ignore(int signal)
 	(void)signal;
 }
 
-static void blocked_thread_sleeps_on_after_a_signal_that_restarts(void **state)
-{
-	GIVEN(e);
-	struct sigaction act = { .sa_handler = ignore, .sa_flags = SA_RESTART };
-	struct waiter w = { .fd = e->b };
-	pthread_t thread;
-	int i;
-
-	sigaction(SIGUSR1, &act, NULL);
-	assert_int_equal(fcntl(e->b, F_SETFL, 0), 0);
-	pthread_create(&thread, NULL, wait_blocking, &w);
-	for (i = 0; i < 100; i++)
-		pthread_kill(thread, SIGUSR1);
-	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
-	pthread_join(thread, NULL);
-	assert_int_equal(w.event.event, CM_EVENT_CONNECT_REQUEST);
-}
-
 /* As in the kernel, where the thread holds the file. */
-static void thread_sleeps_on_when_its_channel_is_closed(void **state)
+TEST(thread_sleeps_on_when_its_channel_is_closed)
 {
 	GIVEN(e);
 	struct sigaction act = { .sa_handler = ignore };
@@ -1131,7 +1102,7 @@ static void thread_sleeps_on_when_its_channel_is_closed(void **state)
 	expect_event(e->b, 3, CM_EVENT_REJECTED, 28);
 }
 
-static void descriptor_works_in_an_epoll(void **state)
+TEST(descriptor_works_in_an_epoll)
 {
 	GIVEN(e);
 	struct epoll_event event = { .events = EPOLLIN };
@@ -1144,6 +1115,24 @@ static void descriptor_works_in_an_epoll(void **state)
 	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
 	assert_int_equal(epoll_wait(ep, &event, 1, 0), 0);
 	close(ep);
+}
+
+TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts)
+{
+	GIVEN(e);
+	struct sigaction act = { .sa_handler = ignore, .sa_flags = SA_RESTART };
+	struct waiter w = { .fd = e->b };
+	pthread_t thread;
+	int i;
+
+	sigaction(SIGUSR1, &act, NULL);
+	assert_int_equal(fcntl(e->b, F_SETFL, 0), 0);
+	pthread_create(&thread, NULL, wait_blocking, &w);
+	for (i = 0; i < 100; i++)
+		pthread_kill(thread, SIGUSR1);
+	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(w.event.event, CM_EVENT_CONNECT_REQUEST);
 }
 
 static uint32_t serial_of(uint32_t handle)
@@ -1180,7 +1169,26 @@ static int shrink_mailbox(uint32_t serial)
 	return fd;
 }
 
-static void end_is_told_when_there_is_room(void **state)
+enum { FLOOD = 40 };		/* more than fit into a page */
+
+TEST(full_mailbox_is_tried_again)
+{
+	GIVEN(e);
+	uint32_t id[FLOOD], i;
+
+	close(shrink_mailbox(serial_of(e->listener)));
+	assert_int_equal(destroy(e->a, e->id), 2);
+	assert_int_equal(destroy(e->b, e->listener), 0);
+	e->listener = listener(e->b, RDMA_PS_TCP, 2, FLOOD);
+	for (i = 0; i < FLOOD; i++) {
+		id[i] = resolved(e->a, RDMA_PS_TCP, 100 + i, PORT);
+		assert_int_equal(connect_with(e->a, id[i], param_of("")), 0);
+	}
+	for (i = 0; i < FLOOD; i++)
+		expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
+}
+
+TEST(end_is_told_when_there_is_room)
 {
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
@@ -1198,28 +1206,9 @@ static void end_is_told_when_there_is_room(void **state)
 	expect_event_turning(e->b, e->a, 3, CM_EVENT_DISCONNECTED);
 }
 
-enum { FLOOD = 40 };		/* more than fit into a page */
-
-static void full_mailbox_is_tried_again(void **state)
-{
-	GIVEN(e);
-	uint32_t id[FLOOD], i;
-
-	close(shrink_mailbox(serial_of(e->listener)));
-	assert_int_equal(destroy(e->a, e->id), 2);
-	assert_int_equal(destroy(e->b, e->listener), 0);
-	e->listener = listener(e->b, RDMA_PS_TCP, 2, FLOOD);
-	for (i = 0; i < FLOOD; i++) {
-		id[i] = resolved(e->a, RDMA_PS_TCP, 100 + i, PORT);
-		assert_int_equal(connect_with(e->a, id[i], param_of("")), 0);
-	}
-	for (i = 0; i < FLOOD; i++)
-		expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
-}
-
 enum { MANY = 200 };
 
-static void many_connections_through_one_listener(void **state)
+TEST(many_connections_through_one_listener)
 {
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
@@ -1271,12 +1260,11 @@ static void *connect_and_leave(void *arg)
 	return NULL;
 }
 
-static void threads_are_not_in_each_others_way(void **state)
+TEST_WITH(threads_are_not_in_each_others_way, NULL, NULL)
 {
 	pthread_t thread[THREADS];
 	uintptr_t i;
 
-	(void)state;
 	for (i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, connect_and_leave, (void *)i);
 	for (i = 0; i < THREADS; i++)
@@ -1315,13 +1303,12 @@ static void kill_it(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void killed_client_is_disconnected(void **state)
+TEST_WITH(killed_client_is_disconnected, NULL, NULL)
 {
 	int fd = new_channel(), told;
 	uint32_t child;
 	pid_t pid;
 
-	(void)state;
 	listener(fd, RDMA_PS_TCP, 2, 1);
 	pid = client(2, &told);
 	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
@@ -1334,13 +1321,12 @@ static void killed_client_is_disconnected(void **state)
 	close_channel(fd);
 }
 
-static void killed_client_cannot_be_accepted(void **state)
+TEST_WITH(killed_client_cannot_be_accepted, NULL, NULL)
 {
 	int fd = new_channel(), told;
 	uint32_t child;
 	pid_t pid;
 
-	(void)state;
 	listener(fd, RDMA_PS_TCP, 2, 1);
 	pid = client(1, &told);
 	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
@@ -1351,13 +1337,12 @@ static void killed_client_cannot_be_accepted(void **state)
 	close_channel(fd);
 }
 
-static void client_killed_after_accept_is_unreachable(void **state)
+TEST_WITH(client_killed_after_accept_is_unreachable, NULL, NULL)
 {
 	int fd = new_channel(), told;
 	uint32_t child;
 	pid_t pid;
 
-	(void)state;
 	listener(fd, RDMA_PS_TCP, 2, 1);
 	pid = client(1, &told);
 	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
@@ -1390,13 +1375,12 @@ static pid_t server(void)
 	return pid;
 }
 
-static void killed_server_is_unreachable(void **state)
+TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 {
 	pid_t pid = server();
 	int fd = new_channel();
 	uint32_t id = resolved(fd, RDMA_PS_TCP, 1, PORT);
 
-	(void)state;
 	assert_int_equal(connect_with(fd, id, param_of("")), 0);
 	no_event(fd);
 	kill_it(pid);
@@ -1410,7 +1394,7 @@ static void killed_server_is_unreachable(void **state)
 	close_channel(fd);
 }
 
-static void child_has_nothing_of_its_parents(void **state)
+TEST(child_has_nothing_of_its_parents)
 {
 	GIVEN(e);
 	int status, fd;
@@ -1433,64 +1417,4 @@ static void child_has_nothing_of_its_parents(void **state)
 	no_event(e->a);
 	assert_int_equal(disconnect(e->a, e->id), 0);
 	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define UDP_TEST(name) cmocka_unit_test_setup_teardown(name, setup_udp, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_sides_learn_of_the_other),
-		TEST(addresses_are_those_of_both_ends),
-		TEST(attributes_are_for_the_other_end),
-		cmocka_unit_test(attributes_are_those_of_the_transport),
-		TEST(both_sides_are_disconnected),
-		TEST(disconnects_that_cross_are_one_event_each),
-		TEST(destroying_one_end_disconnects_the_other),
-		TEST(disconnect_of_an_end_whose_peer_is_gone_is_answered),
-		TEST(rejection_brings_its_data),
-		TEST(request_that_is_destroyed_is_rejected),
-		TEST(request_that_was_never_seen_goes_with_its_listener),
-		TEST(request_that_was_given_up_cannot_be_accepted),
-		TEST(nobody_at_the_port_is_a_rejection),
-		TEST(request_waits_for_a_late_listener),
-		TEST(request_that_waits_can_be_given_up),
-		TEST(full_backlog_rejects),
-		TEST(private_data_has_its_limits),
-		TEST(commands_in_a_wrong_state_are_refused),
-		TEST(event_says_how_many_were_reported),
-		TEST(events_follow_an_id_to_its_channel),
-		TEST(notification_establishes_before_the_message),
-		TEST(silent_listener_is_unreachable_in_the_end),
-		TEST(silent_peer_is_disconnected_in_the_end),
-		UDP_TEST(datagram_peer_is_found),
-		UDP_TEST(datagram_peer_that_rejects_is_unreachable),
-		UDP_TEST(group_has_the_kernels_gid),
-		cmocka_unit_test(address_in_use_is_refused),
-		cmocka_unit_test(reuse_shares_a_port_until_one_listens),
-		cmocka_unit_test(reuse_may_be_asked_for_when_bound),
-		cmocka_unit_test(options_are_checked),
-		cmocka_unit_test(ipv6_wildcard_hears_ipv4_unless_told),
-		cmocka_unit_test(address_of_another_machine_is_refused),
-		cmocka_unit_test(af_ib_is_declined),
-		cmocka_unit_test(malformed_commands_are_refused),
-		TEST(garbage_of_peers_is_passed_over),
-		TEST(blocked_thread_gets_its_event),
-		TEST(blocked_thread_can_be_cancelled),
-		TEST(thread_sleeps_on_when_its_channel_is_closed),
-		TEST(descriptor_works_in_an_epoll),
-		TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts),
-		TEST(full_mailbox_is_tried_again),
-		TEST(end_is_told_when_there_is_room),
-		TEST(many_connections_through_one_listener),
-		cmocka_unit_test(threads_are_not_in_each_others_way),
-		cmocka_unit_test(killed_client_is_disconnected),
-		cmocka_unit_test(killed_client_cannot_be_accepted),
-		cmocka_unit_test(client_killed_after_accept_is_unreachable),
-		cmocka_unit_test(killed_server_is_unreachable),
-		TEST(child_has_nothing_of_its_parents),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,10 +1,4 @@
 /* What is left of the fabric's directory by who dies as it comes or goes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +10,7 @@
 #include "shim/soft/fabric/directory.h"
 #include "shim/soft/fabric/registry.h"
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 static char dir[64], gone[96];
 
@@ -74,11 +69,13 @@ static void unmake_gone(void)
 	assert_int_equal(rmdir(gone), 0);
 }
 
-static void empty_directory_of_the_dead_goes(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(empty_directory_of_the_dead_goes)
 {
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid) {	/* as who is killed after his first step */
 		if (!mkdir(dir, 0700 | S_ISVTX))
 			kill(getpid(), SIGKILL);
@@ -90,36 +87,32 @@ static void empty_directory_of_the_dead_goes(void **state)
 	assert_false(is_there(dir));
 }
 
-static void directory_of_the_user_stays(void **state)
+TEST(directory_of_the_user_stays)
 {
-	(void)state;
 	assert_int_equal(mkdir(dir, 0700), 0);
 	open_and_close();
 	assert_int_equal(rmdir(dir), 0);
 }
 
-static void slashes_at_the_end_do_not_matter(void **state)
+TEST(slashes_at_the_end_do_not_matter)
 {
-	(void)state;
 	strcat(dir, "//");
 	setenv("VERBATIM_SOFT_FABRIC", dir, 1);
 	open_and_close();
 	assert_false(is_there(dir));
 }
 
-static void what_the_dead_were_removing_goes(void **state)
+TEST(what_the_dead_were_removing_goes)
 {
-	(void)state;
 	make_gone(number_of_the_dead(), 0700 | S_ISVTX);
 	open_and_close();
 	assert_false(is_there(gone));
 }
 
-static void segments_of_the_dead_go_with_it(void **state)
+TEST(segments_of_the_dead_go_with_it)
 {
 	char file[128];
 
-	(void)state;
 	make_gone(number_of_the_dead(), 0700 | S_ISVTX);
 	snprintf(file, sizeof(file), "%s/node.3.7.0", gone);
 	close(open(file, O_CREAT | O_WRONLY, 0600));
@@ -127,11 +120,10 @@ static void segments_of_the_dead_go_with_it(void **state)
 	assert_false(is_there(gone));
 }
 
-static void link_under_the_name_of_the_dead_is_not_followed(void **state)
+TEST(link_under_the_name_of_the_dead_is_not_followed)
 {
 	char link[96];
 
-	(void)state;
 	make_gone(1, 0700 | S_ISVTX);
 	snprintf(link, sizeof(link), "%s.gone.%d", dir, (int)number_of_the_dead());
 	assert_int_equal(symlink(gone, link), 0);
@@ -159,22 +151,20 @@ static void fail_within(int resource, rlim_t now, rlim_t left)
 	assert_false(is_there(dir));
 }
 
-static void who_can_open_no_file_leaves_none(void **state)
+TEST(who_can_open_no_file_leaves_none)
 {
 	int fd = dup(0);
 
-	(void)state;
 	close(fd);
 	for (rlim_t left = 0; left < 3; left++)
 		fail_within(RLIMIT_NOFILE, fd, left);
 }
 
-static void who_has_no_memory_leaves_none(void **state)
+TEST(who_has_no_memory_leaves_none)
 {
 	unsigned long pages;
 	FILE *statm = fopen("/proc/self/statm", "r");
 
-	(void)state;
 #ifdef __SANITIZE_ADDRESS__
 	skip();
 #endif
@@ -185,17 +175,15 @@ static void who_has_no_memory_leaves_none(void **state)
 	fail_within(RLIMIT_AS, pages * 4096, 64 << 20);
 }
 
-static void what_the_living_are_removing_stays(void **state)
+TEST(what_the_living_are_removing_stays)
 {
-	(void)state;
 	make_gone(getpid(), 0700 | S_ISVTX);
 	open_and_close();
 	unmake_gone();
 }
 
-static void what_is_not_ours_stays(void **state)
+TEST(what_is_not_ours_stays)
 {
-	(void)state;
 	make_gone(number_of_the_dead(), 0700);
 	open_and_close();
 	unmake_gone();
@@ -255,13 +243,12 @@ static void die_removing(int fd)
 	_exit(1);
 }
 
-static void who_waited_for_the_dead_begins_anew(void **state)
+TEST(who_waited_for_the_dead_begins_anew)
 {
 	int fds[2], status;
 	pid_t pid, waiter;
 	char word;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	pid = fork();
 	if (!pid)
@@ -281,13 +268,12 @@ static void who_waited_for_the_dead_begins_anew(void **state)
 }
 
 /* Killed with the lock held, it leaves a child that has all it had open. */
-static void lock_of_the_dead_is_not_its_childs(void **state)
+TEST(lock_of_the_dead_is_not_its_childs)
 {
 	int fds[2], stop[2];
 	pid_t pid;
 	char word;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(pipe(stop), 0);
 	pid = fork();
@@ -312,26 +298,4 @@ static void lock_of_the_dead_is_not_its_childs(void **state)
 	assert_false(is_there(dir));
 	close(fds[0]);
 	close(fds[1]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(empty_directory_of_the_dead_goes),
-		TEST(directory_of_the_user_stays),
-		TEST(slashes_at_the_end_do_not_matter),
-		TEST(what_the_dead_were_removing_goes),
-		TEST(segments_of_the_dead_go_with_it),
-		TEST(link_under_the_name_of_the_dead_is_not_followed),
-		TEST(who_can_open_no_file_leaves_none),
-		TEST(who_has_no_memory_leaves_none),
-		TEST(what_the_living_are_removing_stays),
-		TEST(what_is_not_ours_stays),
-		TEST(who_waited_for_the_dead_begins_anew),
-		TEST(lock_of_the_dead_is_not_its_childs),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

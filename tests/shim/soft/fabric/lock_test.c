@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "shim/soft/fabric/lock.h"
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 /* Another process takes it and is killed. */
 static struct lock *lock_of_a_dead_process(void)
@@ -44,48 +39,36 @@ static void take_over(struct lock *lock)
 	munmap(lock, 4096);
 }
 
-static void lock_of_the_dead_is_taken_over(void **state)
+GROUP(fabric_setup, fabric_teardown);
+
+TEST(lock_of_the_dead_is_taken_over)
 {
 	struct ibv_context *context = open_context();
 
-	(void)state;
 	take_over(lock_of_a_dead_process());
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
 /* We come after it, and get its place in the fabric. */
-static void place_of_the_dead_is_not_its_lock(void **state)
+TEST(place_of_the_dead_is_not_its_lock)
 {
 	struct lock *lock = lock_of_a_dead_process();
 	struct ibv_context *context = open_context();
 
-	(void)state;
 	take_over(lock);
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-static void garbage_is_nobody(void **state)
+TEST(garbage_is_nobody)
 {
 	struct ibv_context *context = open_context();
 	struct lock lock;
 	uint32_t word;
 
-	(void)state;
 	for (word = 1; word < UINT32_MAX / 2; word = word * 5 + 3) {
 		lock.owner = word == lock_self ? 1 : word;
 		lock_take(&lock);
 		lock_drop(&lock);
 	}
 	assert_int_equal(ibv_close_device(context), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lock_of_the_dead_is_taken_over),
-		cmocka_unit_test(place_of_the_dead_is_not_its_lock),
-		cmocka_unit_test(garbage_is_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "shim/soft/fabric/packet.h"
+#include "tests/test.h"
 
 static const uint8_t udp4[] = {
 	1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x81, 0x00, 0xa0, 0x05,
@@ -15,11 +11,10 @@ static const uint8_t udp4[] = {
 	0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0,
 };
 
-static void headers_are_read(void **state)
+TEST(headers_are_read)
 {
 	struct packet p;
 
-	(void)state;
 	assert_int_equal(packet_read(udp4, sizeof(udp4), &p), PACKET_ETH |
 			 PACKET_VLAN | PACKET_IPV4 | PACKET_UDP);
 	assert_memory_equal(p.dst_mac, udp4, 6);
@@ -37,14 +32,13 @@ static void headers_are_read(void **state)
 }
 
 /* Every prefix of a packet has fewer headers, and none is read beyond it. */
-static void short_packets_have_fewer_headers(void **state)
+TEST(short_packets_have_fewer_headers)
 {
 	uint8_t copy[sizeof(udp4)];
 	unsigned int layers, last = 0;
 	struct packet p;
 	size_t len;
 
-	(void)state;
 	for (len = 0; len <= sizeof(udp4); len++) {
 		memset(copy, 0xff, sizeof(copy));
 		memcpy(copy, udp4, len);
@@ -55,12 +49,11 @@ static void short_packets_have_fewer_headers(void **state)
 	assert_true(last & PACKET_UDP);
 }
 
-static void later_fragments_have_no_ports(void **state)
+TEST(later_fragments_have_no_ports)
 {
 	uint8_t fragment[sizeof(udp4)];
 	struct packet p;
 
-	(void)state;
 	memcpy(fragment, udp4, sizeof(udp4));
 	fragment[18 + 6] = 0x20;
 	fragment[18 + 7] = 9;
@@ -70,7 +63,7 @@ static void later_fragments_have_no_ports(void **state)
 }
 
 /* From Microsoft's verification suite for receive side scaling. */
-static void hash_is_toeplitz(void **state)
+TEST(hash_is_toeplitz)
 {
 	static const uint8_t key[40] = {
 		0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2,
@@ -84,20 +77,7 @@ static void hash_is_toeplitz(void **state)
 		2794 >> 8, 2794 & 255, 1766 >> 8, 1766 & 255,
 	};
 
-	(void)state;
 	assert_int_equal(packet_hash(key, input, 8), 0x323e8fc2);
 	assert_int_equal(packet_hash(key, input, 12), 0x51ccc178);
 	assert_int_equal(packet_hash(key, input, 0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers_are_read),
-		cmocka_unit_test(short_packets_have_fewer_headers),
-		cmocka_unit_test(later_fragments_have_no_ports),
-		cmocka_unit_test(hash_is_toeplitz),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

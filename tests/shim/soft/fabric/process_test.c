@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -11,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 /* The other process, which does what it is told by letters. */
 struct other {
@@ -159,7 +154,10 @@ static void send_of(struct two *t, uint32_t len)
 	assert_memory_equal(t->seen, t->e.buf, len < 4096 ? len : 4096);
 }
 
-static void messages_of_all_lengths_arrive(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(messages_of_all_lengths_arrive)
 {
 	GIVEN(t);
 	static const uint32_t lens[] = { 1, 8, 9, 72, 73, 1000, 4096, 8191,
@@ -170,7 +168,7 @@ static void messages_of_all_lengths_arrive(void **state)
 		send_of(t, lens[i]);
 }
 
-static void many_messages_wrap_all_rings(void **state)
+TEST(many_messages_wrap_all_rings)
 {
 	GIVEN(t);
 	uint32_t i;
@@ -179,7 +177,7 @@ static void many_messages_wrap_all_rings(void **state)
 		send_of(t, 1000 + i * 7);
 }
 
-static void writes_and_reads_cross_processes(void **state)
+TEST(writes_and_reads_cross_processes)
 {
 	GIVEN(t);
 	struct address *there = &t->other.address;
@@ -197,7 +195,7 @@ static void writes_and_reads_cross_processes(void **state)
 	assert_memory_equal(t->seen, t->e.buf, 4096);
 }
 
-static void messages_come_back(void **state)
+TEST(messages_come_back)
 {
 	GIVEN(t);
 
@@ -206,7 +204,7 @@ static void messages_come_back(void **state)
 	assert_int_equal(expect(t->e.cq, 3, IBV_WC_SUCCESS).byte_len, 64);
 }
 
-static void sleeper_is_woken_across_processes(void **state)
+TEST(sleeper_is_woken_across_processes)
 {
 	GIVEN(t);
 	struct ibv_cq *cq;
@@ -220,7 +218,7 @@ static void sleeper_is_woken_across_processes(void **state)
 	expect(t->e.cq, 3, IBV_WC_SUCCESS);
 }
 
-static void errors_appear_on_both_sides(void **state)
+TEST(errors_appear_on_both_sides)
 {
 	GIVEN(t);
 	struct address *there = &t->other.address;
@@ -233,7 +231,7 @@ static void errors_appear_on_both_sides(void **state)
 }
 
 /* It came before; so it is there though it was not polled. */
-static void payload_is_there_when_its_region_goes(void **state)
+TEST(payload_is_there_when_its_region_goes)
 {
 	GIVEN(t);
 	struct address *there = &t->other.address;
@@ -259,7 +257,7 @@ static void kill_other(struct two *t)
 	t->other.pid = 0;
 }
 
-static void dead_peer_is_found_out(void **state)
+TEST(dead_peer_is_found_out)
 {
 	GIVEN(t);
 
@@ -283,7 +281,7 @@ static unsigned int count_files(void)
 	return n - 2;
 }
 
-static void traces_of_the_dead_are_swept(void **state)
+TEST(traces_of_the_dead_are_swept)
 {
 	GIVEN(t);
 	unsigned int before = count_files();
@@ -326,7 +324,7 @@ static int in_child(struct end *e)
 	return 0;
 }
 
-static void child_begins_anew(void **state)
+TEST(child_begins_anew)
 {
 	GIVEN(t);
 	int status;
@@ -340,7 +338,7 @@ static void child_begins_anew(void **state)
 	send_of(t, 100000);
 }
 
-static void child_that_just_exits_harms_nobody(void **state)
+TEST(child_that_just_exits_harms_nobody)
 {
 	GIVEN(t);
 	pid_t pid = fork();
@@ -351,13 +349,12 @@ static void child_that_just_exits_harms_nobody(void **state)
 	send_of(t, 100);
 }
 
-static void exit_without_close_leaves_nothing(void **state)
+TEST_WITH(exit_without_close_leaves_nothing, NULL, NULL)
 {
 	unsigned int before = count_files();
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (!pid) {
 		struct end e = { 0 };
 
@@ -387,12 +384,11 @@ static int open_with(const char *dir)
 	return err;
 }
 
-static void directory_open_to_others_is_refused(void **state)
+TEST_WITH(directory_open_to_others_is_refused, NULL, NULL)
 {
 	char open_dir[] = "/dev/shm/verbatim-soft-test.XXXXXX";
 	char link[64];
 
-	(void)state;
 	assert_non_null(mkdtemp(open_dir));
 	snprintf(link, sizeof(link), "%s.link", open_dir);
 	assert_int_equal(symlink(open_dir, link), 0);
@@ -404,36 +400,11 @@ static void directory_open_to_others_is_refused(void **state)
 	assert_int_equal(rmdir(open_dir), 0);
 }
 
-static void directory_that_was_made_is_taken_away(void **state)
+TEST_WITH(directory_that_was_made_is_taken_away, NULL, NULL)
 {
 	char dir[64];
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/made", fabric_dir);
 	assert_int_equal(open_with(dir), 0);
 	assert_int_equal(access(dir, F_OK), -1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(messages_of_all_lengths_arrive),
-		TEST(many_messages_wrap_all_rings),
-		TEST(writes_and_reads_cross_processes),
-		TEST(messages_come_back),
-		TEST(sleeper_is_woken_across_processes),
-		TEST(errors_appear_on_both_sides),
-		TEST(payload_is_there_when_its_region_goes),
-		TEST(dead_peer_is_found_out),
-		TEST(traces_of_the_dead_are_swept),
-		TEST(child_begins_anew),
-		TEST(child_that_just_exits_harms_nobody),
-		cmocka_unit_test(exit_without_close_leaves_nothing),
-		cmocka_unit_test(directory_open_to_others_is_refused),
-		cmocka_unit_test(directory_that_was_made_is_taken_away),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -3,19 +3,16 @@
  * keep to what it says. The library reads it as it is loaded, so the program
  * starts itself again with one.
  */
+#define TEST_MAIN
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <endian.h>
 #include <arpa/inet.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 #include "shim/soft/fabric/profile.h"
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 static const char machine[] =
 	"# two ports, few of all else\n"
@@ -91,9 +88,8 @@ static void refused(const char *text, const char *reason)
 		fail_msg("\"%s\" is not in \"%s\"", reason, why);
 }
 
-static void mistakes_are_told_by_line(void **state)
+TEST(mistakes_are_told_by_line)
 {
-	(void)state;
 	refused("\n# no\nmax_qpx 3\n", ":3: max_qpx: there is no such item");
 	refused("\033[2J\302\233\177 3\n", ":1: ?[2J???: there is no such item");
 	refused("max_qp three\n", ":1: max_qp: \"three\" is no number");
@@ -117,23 +113,21 @@ static void mistakes_are_told_by_line(void **state)
 		"longer than 63");
 }
 
-static void missing_file_is_enoent(void **state)
+TEST(missing_file_is_enoent)
 {
 	struct profile out;
 	char why[PROFILE_WHY];
 
-	(void)state;
 	assert_int_equal(profile_read("/no/such/file", &out, why), -ENOENT);
 	assert_non_null(strstr(why, "/no/such/file: No such file"));
 }
 
-static void fifo_is_not_waited_for(void **state)
+TEST(fifo_is_not_waited_for)
 {
 	char fifo[] = "/tmp/profile_test.fifo.XXXXXX";
 	struct profile out;
 	char why[PROFILE_WHY];
 
-	(void)state;
 	assert_non_null(mkdtemp(fifo));
 	assert_int_equal(rmdir(fifo), 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -144,12 +138,11 @@ static void fifo_is_not_waited_for(void **state)
 	unlink(fifo);
 }
 
-static void empty_file_is_the_device_itself(void **state)
+TEST(empty_file_is_the_device_itself)
 {
 	struct profile out, own;
 	char why[PROFILE_WHY];
 
-	(void)state;
 	profile_own(&own);
 	assert_int_equal(read_text("", &out, why), 0);
 	assert_memory_equal(&out.attr, &own.attr, sizeof(own.attr));
@@ -157,12 +150,11 @@ static void empty_file_is_the_device_itself(void **state)
 	assert_int_equal(out.num_ports, 0);
 }
 
-static void what_it_cannot_do_is_lowered(void **state)
+TEST(what_it_cannot_do_is_lowered)
 {
 	struct profile out, own;
 	char why[PROFILE_WHY];
 
-	(void)state;
 	profile_own(&own);
 	assert_int_equal(read_text("max_qp 262144\nmax_ee 7\ndevice_cap_flags 0xffffffff\n"
 				   "hca_core_clock 5\ntm_caps.max_num_tags 100\n"
@@ -175,12 +167,11 @@ static void what_it_cannot_do_is_lowered(void **state)
 	assert_int_equal(out.port[0].attr.max_msg_sz, 1 << 30);
 }
 
-static void spaces_and_line_ends_do_not_matter(void **state)
+TEST(spaces_and_line_ends_do_not_matter)
 {
 	struct profile out;
 	char why[PROFILE_WHY];
 
-	(void)state;
 	assert_int_equal(read_text("\t max_qp \t 7 \r\nnode_desc  my #1 node  # its name\nmax_cq 0x8",
 				   &out, why), 0);
 	assert_int_equal(out.attr.orig_attr.max_qp, 7);
@@ -188,13 +179,12 @@ static void spaces_and_line_ends_do_not_matter(void **state)
 	assert_string_equal(out.node_desc, "my");
 }
 
-static void device_has_its_names(void **state)
+TEST(device_has_its_names)
 {
 	struct ibv_context *context = open_context();
 	struct ibv_device_attr_ex ex;
 	struct ibv_device_attr attr;
 
-	(void)state;
 	assert_string_equal(ibv_get_device_name(context->device), "mlx5_7");
 	assert_string_equal(context->device->ibdev_path, "/sys/class/infiniband/mlx5_7");
 	assert_int_equal(be64toh(ibv_get_device_guid(context->device)), 0x0002c90300fed670);
@@ -211,12 +201,11 @@ static void device_has_its_names(void **state)
 	ibv_close_device(context);
 }
 
-static void faces_follow(void **state)
+TEST(faces_follow)
 {
 	char text[64] = "";
 	FILE *file = fopen("/sys/class/infiniband/mlx5_7/ports/3/gid_attrs/types/3", "re");
 
-	(void)state;
 	assert_non_null(file);
 	assert_non_null(fgets(text, sizeof(text), file));
 	assert_string_equal(text, "RoCE v2\n");
@@ -229,7 +218,7 @@ static void faces_follow(void **state)
 	assert_int_equal(access("/sys/class/infiniband/verbatim0", F_OK), -1);
 }
 
-static void ports_are_as_described(void **state)
+TEST(ports_are_as_described)
 {
 	struct ibv_context *context = open_context();
 	struct ibv_gid_entry entries[32];
@@ -238,7 +227,6 @@ static void ports_are_as_described(void **state)
 	__be16 pkey;
 	ssize_t n;
 
-	(void)state;
 	assert_int_equal(ibv_query_port(context, 1, &attr), 0);
 	assert_int_equal(attr.lid, 17);
 	assert_int_equal(attr.sm_lid, 3);
@@ -275,12 +263,11 @@ static struct ibv_qp *try_qp(struct end *e, struct ibv_qp_cap cap)
 	return ibv_create_qp(e->pd, &attr);
 }
 
-static void queue_pairs_end_at_the_limits(void **state)
+TEST(queue_pairs_end_at_the_limits)
 {
 	struct ibv_qp *qp[3];
 	struct end e;
 
-	(void)state;
 	end_open(&e);	/* has one */
 	assert_null(try_qp(&e, (struct ibv_qp_cap){ 21, 1, 1, 1, 0 }));
 	assert_int_equal(errno, EINVAL);
@@ -302,7 +289,7 @@ static void queue_pairs_end_at_the_limits(void **state)
 	end_close(&e);
 }
 
-static void other_objects_end_at_the_limits(void **state)
+TEST(other_objects_end_at_the_limits)
 {
 	struct ibv_srq_init_attr srq = { .attr = { 30, 2, 0 } };
 	struct ibv_ah_attr to = { .dlid = 17, .port_num = 1 };
@@ -314,7 +301,6 @@ static void other_objects_end_at_the_limits(void **state)
 	struct end e;
 	int i;
 
-	(void)state;
 	end_open(&e);	/* has one of each */
 	assert_null(ibv_create_cq(e.context, 101, NULL, NULL, 0));
 	assert_null(ibv_create_cq(e.context, 1, NULL, NULL, 3));
@@ -399,7 +385,7 @@ static void exchange(struct end *a, struct end *b)
 	assert_memory_equal(a->buf, b->buf + 64, 64);
 }
 
-static void traffic_flows_on_each_port(void **state)
+TEST(traffic_flows_on_each_port)
 {
 	static const struct {
 		uint8_t from, to;
@@ -408,7 +394,6 @@ static void traffic_flows_on_each_port(void **state)
 	struct end a, b;
 	size_t i;
 
-	(void)state;
 	end_open(&a);
 	end_open(&b);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
@@ -426,11 +411,10 @@ static void traffic_flows_on_each_port(void **state)
 	end_close(&b);
 }
 
-static void addresses_of_nobody_are_not_reached(void **state)
+TEST(addresses_of_nobody_are_not_reached)
 {
 	struct end a, b;
 
-	(void)state;
 	end_open(&a);
 	end_open(&b);
 	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 5, lid(17)), EINVAL);
@@ -448,7 +432,7 @@ static void addresses_of_nobody_are_not_reached(void **state)
 	end_close(&b);
 }
 
-static void attributes_end_at_the_limits(void **state)
+TEST(attributes_end_at_the_limits)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .pkey_index = 2 };
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
@@ -456,7 +440,6 @@ static void attributes_end_at_the_limits(void **state)
 		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	struct end e;
 
-	(void)state;
 	end_open(&e);
 	assert_int_equal(ibv_modify_qp(e.qp, &attr, mask), EINVAL);
 	attr.pkey_index = 1;
@@ -474,11 +457,10 @@ static void attributes_end_at_the_limits(void **state)
 	end_close(&e);
 }
 
-static void messages_end_at_the_size_of_the_port(void **state)
+TEST(messages_end_at_the_size_of_the_port)
 {
 	struct end a, b;
 
-	(void)state;
 	end_open(&a);
 	end_open(&b);
 	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid(17)), 0);
@@ -500,26 +482,10 @@ static int teardown(void **state)
 	return fabric_teardown(state);
 }
 
+GROUP(fabric_setup, teardown);
+
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mistakes_are_told_by_line),
-		cmocka_unit_test(missing_file_is_enoent),
-		cmocka_unit_test(fifo_is_not_waited_for),
-		cmocka_unit_test(empty_file_is_the_device_itself),
-		cmocka_unit_test(what_it_cannot_do_is_lowered),
-		cmocka_unit_test(spaces_and_line_ends_do_not_matter),
-		cmocka_unit_test(device_has_its_names),
-		cmocka_unit_test(faces_follow),
-		cmocka_unit_test(ports_are_as_described),
-		cmocka_unit_test(queue_pairs_end_at_the_limits),
-		cmocka_unit_test(other_objects_end_at_the_limits),
-		cmocka_unit_test(traffic_flows_on_each_port),
-		cmocka_unit_test(addresses_of_nobody_are_not_reached),
-		cmocka_unit_test(attributes_end_at_the_limits),
-		cmocka_unit_test(messages_end_at_the_size_of_the_port),
-	};
-
 	(void)argc;
 	if (!getenv("VERBATIM_SOFT_PERSONA")) {
 		if (write_text(machine_path, machine) < 0 ||
@@ -528,5 +494,5 @@ int main(int argc, char **argv)
 		execv("/proc/self/exe", argv);
 		return 1;
 	}
-	return cmocka_run_group_tests(tests, fabric_setup, teardown);
+	return test_run(argv);
 }

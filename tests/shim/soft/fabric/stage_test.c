@@ -1,19 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#define TEST_MAIN /* its tests run more than once */
 #include <errno.h>
+#include <sched.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "shim/soft/fabric/directory.h"
 #include "shim/soft/fabric/registry.h"
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct given *name = *state
 
@@ -305,18 +301,18 @@ static void target_that_polls_learns_of_it(void **state)
 	assert_int_equal(teardown(state), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define WITH_FELLOW(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-	TEST(writes_and_reads_need_no_call_of_the_target),
-	TEST(atomics_change_and_tell),
+	WITH_FELLOW(writes_and_reads_need_no_call_of_the_target),
+	WITH_FELLOW(atomics_change_and_tell),
 	cmocka_unit_test(long_send_arrives),
 	cmocka_unit_test(both_sides_copy_at_once),
-	TEST(stopped_target_goes_on),
-	TEST(dead_target_ends_it),
+	WITH_FELLOW(stopped_target_goes_on),
+	WITH_FELLOW(dead_target_ends_it),
 	cmocka_unit_test(unmapped_memory_is_an_error_there),
-	TEST(owner_copies_to_registered_memory_only),
-	TEST(dead_requesters_are_no_obstacle),
+	WITH_FELLOW(owner_copies_to_registered_memory_only),
+	WITH_FELLOW(dead_requesters_are_no_obstacle),
 };
 
 static const struct CMUnitTest late[] = {

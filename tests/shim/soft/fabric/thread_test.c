@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -84,7 +79,10 @@ static void join_qps(struct ibv_qp *a, struct ibv_qp *b)
 	patient_rts(a);
 }
 
-static void many_threads_share_two_queues(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(many_threads_share_two_queues)
 {
 	GIVEN(p);
 	struct half a[PAIRS] = { 0 }, b[PAIRS] = { 0 };
@@ -140,7 +138,7 @@ static void *make_often(void *arg)
 	return NULL;
 }
 
-static void objects_come_and_go_beside_traffic(void **state)
+TEST(objects_come_and_go_beside_traffic)
 {
 	GIVEN(p);
 	pthread_t threads[3];
@@ -160,7 +158,7 @@ static void objects_come_and_go_beside_traffic(void **state)
 }
 
 /* The thread that waits for it meets posts, polls and the end. */
-static void queue_pairs_die_while_they_wait(void **state)
+TEST(queue_pairs_die_while_they_wait)
 {
 	GIVEN(p);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
@@ -175,18 +173,4 @@ static void queue_pairs_die_while_they_wait(void **state)
 			usleep(300);
 		assert_int_equal(ibv_destroy_qp(qp), 0);
 	}
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(many_threads_share_two_queues),
-		TEST(objects_come_and_go_beside_traffic),
-		TEST(queue_pairs_die_while_they_wait),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -13,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 /*
  * A sender and a receiver, connected, with a shared queue in the receiver's
@@ -243,7 +238,10 @@ static void expect_broken(struct xrc *x, int event)
 	expect_none(x->b.cq);
 }
 
-static void send_goes_to_the_shared_queue(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(send_goes_to_the_shared_queue)
 {
 	GIVEN(x);
 	struct ibv_wc wc;
@@ -264,7 +262,7 @@ static void send_goes_to_the_shared_queue(void **state)
 	assert_memory_equal(x->b.buf, x->a.buf, 64);
 }
 
-static void rdma_reaches_the_domain_of_the_shared_queue(void **state)
+TEST(rdma_reaches_the_domain_of_the_shared_queue)
 {
 	GIVEN(x);
 	uint64_t *there = (uint64_t *)(x->b.buf + 512), *here = (void *)x->a.buf;
@@ -282,7 +280,7 @@ static void rdma_reaches_the_domain_of_the_shared_queue(void **state)
 	assert_int_equal(*here, 43);
 }
 
-static void write_with_imm_uses_a_request(void **state)
+TEST(write_with_imm_uses_a_request)
 {
 	GIVEN(x);
 	struct ibv_wc wc;
@@ -297,7 +295,7 @@ static void write_with_imm_uses_a_request(void **state)
 	assert_int_equal(x->b.buf[100], 1);
 }
 
-static void one_connection_serves_many_shared_queues(void **state)
+TEST(one_connection_serves_many_shared_queues)
 {
 	GIVEN(x);
 	struct ibv_srq *more = make_srq(&x->b, x->xrcd, x->a.cq == x->b.cq ?
@@ -318,7 +316,7 @@ static void one_connection_serves_many_shared_queues(void **state)
 	assert_int_equal(ibv_destroy_srq(more), 0);
 }
 
-static void sender_waits_for_a_request(void **state)
+TEST(sender_waits_for_a_request)
 {
 	GIVEN(x);
 
@@ -329,7 +327,7 @@ static void sender_waits_for_a_request(void **state)
 	expect(x->b.cq, 7, IBV_WC_SUCCESS);
 }
 
-static void number_of_nobody_breaks_the_connection(void **state)
+TEST(number_of_nobody_breaks_the_connection)
 {
 	GIVEN(x);
 
@@ -338,7 +336,7 @@ static void number_of_nobody_breaks_the_connection(void **state)
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
 }
 
-static void number_of_the_dead_breaks_the_connection(void **state)
+TEST(number_of_the_dead_breaks_the_connection)
 {
 	GIVEN(x);
 	uint32_t number = number_of(x->srq);
@@ -354,7 +352,7 @@ static void number_of_the_dead_breaks_the_connection(void **state)
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
 }
 
-static void shared_queue_of_another_domain_breaks_the_connection(void **state)
+TEST(shared_queue_of_another_domain_breaks_the_connection)
 {
 	GIVEN(x);
 	struct ibv_xrcd *xrcd = open_domain(&x->b, -1, O_CREAT);
@@ -368,7 +366,7 @@ static void shared_queue_of_another_domain_breaks_the_connection(void **state)
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 }
 
-static void send_too_long_fails_the_request_and_the_connection(void **state)
+TEST(send_too_long_fails_the_request_and_the_connection)
 {
 	GIVEN(x);
 
@@ -380,7 +378,7 @@ static void send_too_long_fails_the_request_and_the_connection(void **state)
 	expect_broken(x, -1);
 }
 
-static void wrong_key_breaks_the_connection(void **state)
+TEST(wrong_key_breaks_the_connection)
 {
 	GIVEN(x);
 
@@ -391,7 +389,7 @@ static void wrong_key_breaks_the_connection(void **state)
 	x->b.mr->rkey ^= 0x10;
 }
 
-static void overrun_of_its_queue_fails_the_shared_queue(void **state)
+TEST(overrun_of_its_queue_fails_the_shared_queue)
 {
 	GIVEN(x);
 	struct ibv_cq *tiny = ibv_create_cq(x->b.context, 1, NULL, NULL, 0);
@@ -415,7 +413,7 @@ static void overrun_of_its_queue_fails_the_shared_queue(void **state)
 	assert_int_equal(ibv_destroy_cq(tiny), 0);
 }
 
-static void limit_of_the_shared_queue_is_told(void **state)
+TEST(limit_of_the_shared_queue_is_told)
 {
 	GIVEN(x);
 	struct ibv_srq_attr limit = { .srq_limit = 1 };
@@ -428,7 +426,7 @@ static void limit_of_the_shared_queue_is_told(void **state)
 	expect(x->a.cq, 3, IBV_WC_SUCCESS);
 }
 
-static void first_message_establishes(void **state)
+TEST(first_message_establishes)
 {
 	GIVEN(x);
 
@@ -442,7 +440,7 @@ static void first_message_establishes(void **state)
 	expect(x->a.cq, 3, IBV_WC_SUCCESS);
 }
 
-static void each_end_posts_what_is_its(void **state)
+TEST(each_end_posts_what_is_its)
 {
 	GIVEN(x);
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
@@ -453,7 +451,7 @@ static void each_end_posts_what_is_its(void **state)
 	assert_int_equal(ibv_post_send(x->recv, &send, &bad_send), EINVAL);
 }
 
-static void reliable_connection_does_not_reach_it(void **state)
+TEST(reliable_connection_does_not_reach_it)
 {
 	GIVEN(x);
 
@@ -464,7 +462,7 @@ static void reliable_connection_does_not_reach_it(void **state)
 	expect_none(x->b.cq);
 }
 
-static void domain_of_a_file_is_one(void **state)
+TEST(domain_of_a_file_is_one)
 {
 	GIVEN(x);
 	struct ibv_xrcd *again = open_domain(&x->a, x->fd, 0);
@@ -482,7 +480,7 @@ static void domain_of_a_file_is_one(void **state)
 	assert_int_equal(ibv_close_xrcd(again), 0);
 }
 
-static void flags_say_whether_a_domain_may_be_there(void **state)
+TEST(flags_say_whether_a_domain_may_be_there)
 {
 	GIVEN(x);
 	struct ibv_xrcd *xrcd;
@@ -505,7 +503,7 @@ static void flags_say_whether_a_domain_may_be_there(void **state)
 	close(fd);
 }
 
-static void domain_needs_all_its_attributes(void **state)
+TEST(domain_needs_all_its_attributes)
 {
 	GIVEN(x);
 	struct ibv_xrcd_init_attr attr = { IBV_XRCD_INIT_ATTR_FD, -1, O_CREAT };
@@ -517,7 +515,7 @@ static void domain_needs_all_its_attributes(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-static void domain_in_use_is_ebusy(void **state)
+TEST(domain_in_use_is_ebusy)
 {
 	GIVEN(x);
 	struct ibv_xrcd *xrcd = open_domain(&x->a, -1, O_CREAT);
@@ -529,7 +527,7 @@ static void domain_in_use_is_ebusy(void **state)
 	assert_int_equal(ibv_close_xrcd(x->xrcd), EBUSY);
 }
 
-static void objects_need_what_they_belong_to(void **state)
+TEST(objects_need_what_they_belong_to)
 {
 	GIVEN(x);
 	struct ibv_srq_init_attr_ex srq = {
@@ -551,7 +549,7 @@ static void objects_need_what_they_belong_to(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void only_xrc_queues_have_numbers(void **state)
+TEST(only_xrc_queues_have_numbers)
 {
 	GIVEN(x);
 	struct ibv_srq_init_attr init = { .attr = { 1, 1, 0 } };
@@ -580,7 +578,7 @@ static struct ibv_qp *open_recv(struct end *e, struct ibv_xrcd *xrcd,
 	return qp;
 }
 
-static void opened_queue_pair_is_the_same(void **state)
+TEST(opened_queue_pair_is_the_same)
 {
 	GIVEN(x);
 	struct ibv_qp *qp = open_recv(&x->b, x->xrcd, x->recv->qp_num);
@@ -601,7 +599,7 @@ static void opened_queue_pair_is_the_same(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void queue_pair_lives_until_its_last_close(void **state)
+TEST(queue_pair_lives_until_its_last_close)
 {
 	GIVEN(x);
 	struct ibv_qp *qp = open_recv(&x->b, x->xrcd, x->recv->qp_num);
@@ -619,7 +617,7 @@ static void queue_pair_lives_until_its_last_close(void **state)
 	expect(x->a.cq, 4, IBV_WC_RETRY_EXC_ERR);
 }
 
-static void only_what_is_in_the_domain_can_be_opened(void **state)
+TEST(only_what_is_in_the_domain_can_be_opened)
 {
 	GIVEN(x);
 	struct ibv_xrcd *xrcd = open_domain(&x->b, -1, O_CREAT);
@@ -636,7 +634,7 @@ static void only_what_is_in_the_domain_can_be_opened(void **state)
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 }
 
-static void reset_takes_the_connection_back(void **state)
+TEST(reset_takes_the_connection_back)
 {
 	GIVEN(x);
 
@@ -678,7 +676,7 @@ static void *send_rounds(void *arg)
 	return NULL;
 }
 
-static void shared_queues_come_and_go_beneath_traffic(void **state)
+TEST(shared_queues_come_and_go_beneath_traffic)
 {
 	GIVEN(x);
 	struct ibv_srq *srq;
@@ -774,7 +772,7 @@ static void stop(struct other *o, int sig)
 }
 
 /* Its end of the connection is in this process, the shared queue in that. */
-static void message_reaches_the_shared_queue_of_another_process(void **state)
+TEST(message_reaches_the_shared_queue_of_another_process)
 {
 	static const uint32_t sizes[] = { 1, 8, 64, 72, 73, 4096, 8192, 8193,
 					  65536, BUFFER };
@@ -806,7 +804,7 @@ static void reconnect_send(struct xrc *x, uint32_t dest)
 	connect_send(x->send, dest);
 }
 
-static void queue_pair_outlives_its_process(void **state)
+TEST(queue_pair_outlives_its_process)
 {
 	GIVEN(x);
 	struct other o = start(x);
@@ -822,7 +820,7 @@ static void queue_pair_outlives_its_process(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void queue_pair_that_nobody_holds_dies_with_its_process(void **state)
+TEST(queue_pair_that_nobody_holds_dies_with_its_process)
 {
 	GIVEN(x);
 	struct other o = start(x);
@@ -836,7 +834,7 @@ static void queue_pair_that_nobody_holds_dies_with_its_process(void **state)
 	assert_null(open_recv(&x->b, x->xrcd, o.qpn));
 }
 
-static void shared_queue_of_a_dead_process_is_nobodys(void **state)
+TEST(shared_queue_of_a_dead_process_is_nobodys)
 {
 	GIVEN(x);
 	struct other o = start(x);
@@ -859,7 +857,7 @@ static void shared_queue_of_a_dead_process_is_nobodys(void **state)
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
 }
 
-static void domain_dies_with_the_last_process(void **state)
+TEST(domain_dies_with_the_last_process)
 {
 	GIVEN(x);
 	int fd = temporary(), mine = x->fd;
@@ -877,7 +875,7 @@ static void domain_dies_with_the_last_process(void **state)
 	close(fd);
 }
 
-static void closing_the_device_lets_go_of_all(void **state)
+TEST(closing_the_device_lets_go_of_all)
 {
 	GIVEN(x);
 	struct ibv_context *context = open_context();
@@ -895,46 +893,4 @@ static void closing_the_device_lets_go_of_all(void **state)
 	assert_null(open_recv(&x->a, xrcd, qpn));
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 	close(fd);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(send_goes_to_the_shared_queue),
-		TEST(rdma_reaches_the_domain_of_the_shared_queue),
-		TEST(write_with_imm_uses_a_request),
-		TEST(one_connection_serves_many_shared_queues),
-		TEST(sender_waits_for_a_request),
-		TEST(number_of_nobody_breaks_the_connection),
-		TEST(number_of_the_dead_breaks_the_connection),
-		TEST(shared_queue_of_another_domain_breaks_the_connection),
-		TEST(send_too_long_fails_the_request_and_the_connection),
-		TEST(wrong_key_breaks_the_connection),
-		TEST(overrun_of_its_queue_fails_the_shared_queue),
-		TEST(limit_of_the_shared_queue_is_told),
-		TEST(first_message_establishes),
-		TEST(each_end_posts_what_is_its),
-		TEST(reliable_connection_does_not_reach_it),
-		TEST(domain_of_a_file_is_one),
-		TEST(flags_say_whether_a_domain_may_be_there),
-		TEST(domain_needs_all_its_attributes),
-		TEST(domain_in_use_is_ebusy),
-		TEST(objects_need_what_they_belong_to),
-		TEST(only_xrc_queues_have_numbers),
-		TEST(opened_queue_pair_is_the_same),
-		TEST(queue_pair_lives_until_its_last_close),
-		TEST(only_what_is_in_the_domain_can_be_opened),
-		TEST(reset_takes_the_connection_back),
-		TEST(shared_queues_come_and_go_beneath_traffic),
-		TEST(message_reaches_the_shared_queue_of_another_process),
-		TEST(queue_pair_outlives_its_process),
-		TEST(queue_pair_that_nobody_holds_dies_with_its_process),
-		TEST(shared_queue_of_a_dead_process_is_nobodys),
-		TEST(domain_dies_with_the_last_process),
-		TEST(closing_the_device_lets_go_of_all),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

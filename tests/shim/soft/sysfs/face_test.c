@@ -4,16 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include <cmocka.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define DEVICE	"/sys/class/infiniband/verbatim0"
 
@@ -65,55 +61,14 @@ static void sweep(void)
 	assert_int_equal(status, 0);
 }
 
-static void fifo_in_a_tree_of_the_dead_is_not_waited_for(void **state)
-{
-	char dir[] = "/dev/shm/face_test.XXXXXX", fifo[64];
+GROUP(fabric_setup, fabric_teardown);
 
-	(void)state;
-	snprintf(fifo, sizeof(fifo), "%s/start", mkdtemp(dir));
-	assert_int_equal(mkfifo(fifo, 0666), 0);
-	assert_int_equal(rename(dir, tree_of_nobody()), 0);
-	sweep();
-	assert_int_equal(access(tree_of_nobody(), F_OK), -1);
-}
-
-static void link_in_place_of_a_tree_is_not_followed(void **state)
-{
-	char elsewhere[] = "/dev/shm/face_test.XXXXXX", file[64];
-
-	(void)state;
-	assert_non_null(mkdtemp(elsewhere));
-	snprintf(file, sizeof(file), "%s/start", elsewhere);
-	assert_int_equal(mkfifo(file, 0666), 0);
-	assert_int_equal(symlink(elsewhere, tree_of_nobody()), 0);
-	sweep();
-	assert_int_equal(access(file, F_OK), 0);
-	unlink(tree_of_nobody());
-	unlink(file);
-	rmdir(elsewhere);
-}
-
-static void tree_of_another_user_stays(void **state)
-{
-	char dir[] = "/dev/shm/face_test.XXXXXX";
-
-	(void)state;
-	if (geteuid())
-		skip();	/* who is not root cannot make one */
-	assert_non_null(mkdtemp(dir));
-	assert_int_equal(chown(dir, 65533, 65533), 0);
-	assert_int_equal(rename(dir, tree_of_nobody()), 0);
-	sweep();
-	assert_int_equal(rmdir(tree_of_nobody()), 0);
-}
-
-static void device_files_are_the_attributes(void **state)
+TEST(device_files_are_the_attributes)
 {
 	struct ibv_context *context = open_context();
 	struct ibv_device_attr attr;
 	unsigned int a, b, c, d;
 
-	(void)state;
 	assert_int_equal(ibv_query_device(context, &attr), 0);
 	assert_string_equal(line_of("node_type"), "1: CA");
 	assert_string_equal(line_of("fw_ver"), attr.fw_ver);
@@ -127,12 +82,50 @@ static void device_files_are_the_attributes(void **state)
 	ibv_close_device(context);
 }
 
-static void port_files_are_the_attributes(void **state)
+TEST(fifo_in_a_tree_of_the_dead_is_not_waited_for)
+{
+	char dir[] = "/dev/shm/face_test.XXXXXX", fifo[64];
+
+	snprintf(fifo, sizeof(fifo), "%s/start", mkdtemp(dir));
+	assert_int_equal(mkfifo(fifo, 0666), 0);
+	assert_int_equal(rename(dir, tree_of_nobody()), 0);
+	sweep();
+	assert_int_equal(access(tree_of_nobody(), F_OK), -1);
+}
+
+TEST(link_in_place_of_a_tree_is_not_followed)
+{
+	char elsewhere[] = "/dev/shm/face_test.XXXXXX", file[64];
+
+	assert_non_null(mkdtemp(elsewhere));
+	snprintf(file, sizeof(file), "%s/start", elsewhere);
+	assert_int_equal(mkfifo(file, 0666), 0);
+	assert_int_equal(symlink(elsewhere, tree_of_nobody()), 0);
+	sweep();
+	assert_int_equal(access(file, F_OK), 0);
+	unlink(tree_of_nobody());
+	unlink(file);
+	rmdir(elsewhere);
+}
+
+TEST(tree_of_another_user_stays)
+{
+	char dir[] = "/dev/shm/face_test.XXXXXX";
+
+	if (geteuid())
+		skip();	/* who is not root cannot make one */
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chown(dir, 65533, 65533), 0);
+	assert_int_equal(rename(dir, tree_of_nobody()), 0);
+	sweep();
+	assert_int_equal(rmdir(tree_of_nobody()), 0);
+}
+
+TEST(port_files_are_the_attributes)
 {
 	struct ibv_context *context = open_context();
 	struct ibv_port_attr attr;
 
-	(void)state;
 	assert_int_equal(ibv_query_port(context, 1, &attr), 0);
 	assert_string_equal(line_of("ports/1/state"), "4: ACTIVE");
 	assert_string_equal(line_of("ports/1/phys_state"), "5: LinkUp");
@@ -158,7 +151,7 @@ static void expect_gid(const char *text, const union ibv_gid *gid)
 	assert_string_equal(text, expected);
 }
 
-static void tables_are_those_of_the_verbs(void **state)
+TEST(tables_are_those_of_the_verbs)
 {
 	struct ibv_context *context = open_context();
 	struct ibv_gid_entry entry;
@@ -168,7 +161,6 @@ static void tables_are_those_of_the_verbs(void **state)
 	__be16 pkey;
 	int i, set = 0;
 
-	(void)state;
 	assert_int_equal(ibv_query_port(context, 1, &attr), 0);
 	for (i = 0; i < attr.gid_tbl_len; i++) {
 		assert_int_equal(ibv_query_gid(context, 1, i, &gid), 0);
@@ -197,7 +189,7 @@ static void tables_are_those_of_the_verbs(void **state)
 }
 
 /* A child reads its own environment. */
-static void roce_shows_in_all_of_them(void **state)
+TEST(roce_shows_in_all_of_them)
 {
 	int status, pid = fork();
 
@@ -214,14 +206,13 @@ static void roce_shows_in_all_of_them(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void classes_link_to_the_function(void **state)
+TEST(classes_link_to_the_function)
 {
 	char *device = realpath(DEVICE "/device", NULL);
 	char *verbs = realpath("/sys/class/infiniband_verbs/uverbs0/device", NULL);
 	char *bus, link[256], path[512];
 	ssize_t n;
 
-	(void)state;
 	assert_non_null(device);
 	assert_memory_equal(device, "/sys/devices/pci", 16);
 	assert_string_equal(device, verbs);
@@ -244,11 +235,10 @@ static void classes_link_to_the_function(void **state)
 	free(bus);
 }
 
-static void verbs_class_names_the_device(void **state)
+TEST(verbs_class_names_the_device)
 {
 	char text[64];
 
-	(void)state;
 	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs/uverbs0", "ibdev", text, sizeof(text)) > 0);
 	assert_string_equal(text, "verbatim0");
 	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs", "abi_version", text, sizeof(text)) > 0);
@@ -261,33 +251,14 @@ static void verbs_class_names_the_device(void **state)
 }
 
 /* The next to read finds what was there before. */
-static void device_file_takes_no_harm(void **state)
+TEST(device_file_takes_no_harm)
 {
 	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);
 	struct stat st;
 	char c;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, &c, 1), 0);
 	assert_true(S_ISCHR((fstat(fd, &st), st.st_mode)));
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(device_files_are_the_attributes),
-		cmocka_unit_test(fifo_in_a_tree_of_the_dead_is_not_waited_for),
-		cmocka_unit_test(link_in_place_of_a_tree_is_not_followed),
-		cmocka_unit_test(tree_of_another_user_stays),
-		cmocka_unit_test(port_files_are_the_attributes),
-		cmocka_unit_test(tables_are_those_of_the_verbs),
-		cmocka_unit_test(roce_shows_in_all_of_them),
-		cmocka_unit_test(classes_link_to_the_function),
-		cmocka_unit_test(verbs_class_names_the_device),
-		cmocka_unit_test(device_file_takes_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

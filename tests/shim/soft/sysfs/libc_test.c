@@ -3,18 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/test.h"
 
 #define MISC	"/sys/class/misc/rdma_cm"
 #define CM	"/dev/infiniband/rdma_cm"
@@ -40,13 +37,12 @@ static char *read_fd(int fd, char text[64])
 	return text;
 }
 
-static void each_open_reads_the_file(void **state)
+TEST(each_open_reads_the_file)
 {
 	int root = open("/", O_RDONLY | O_DIRECTORY);
 	int dir = open(MISC, O_RDONLY | O_DIRECTORY);
 	char text[64];
 
-	(void)state;
 	assert_true(dir >= 0);
 	assert_string_equal(read_fd(open(MISC "/abi_version", O_RDONLY), text), "4\n");
 	assert_string_equal(read_fd(open64(MISC "/abi_version", O_RDONLY), text), "4\n");
@@ -58,12 +54,11 @@ static void each_open_reads_the_file(void **state)
 	close(root);
 }
 
-static void fopen_reads_the_file(void **state)
+TEST(fopen_reads_the_file)
 {
 	FILE *file = fopen(MISC "/dev", "re");
 	unsigned int major, minor;
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%u:%u", &major, &minor), 2);
 	file = freopen(MISC "/abi_version", "re", file);
@@ -72,21 +67,19 @@ static void fopen_reads_the_file(void **state)
 	fclose(file);
 }
 
-static void other_spellings_are_the_same_path(void **state)
+TEST(other_spellings_are_the_same_path)
 {
-	(void)state;
 	assert_int_equal(access("//sys/class//misc/./rdma_cm/dev", R_OK), 0);
 	assert_int_equal(access(MISC "/", R_OK), 0);
 	assert_int_equal(access("/sys/class/misc/rdma_cm2", F_OK), -1);
 }
 
-static void other_paths_are_left_alone(void **state)
+TEST(other_paths_are_left_alone)
 {
 	int (*volatile opens)(const char *, int, ...) = open;
 	char path[4200];
 	struct stat st;
 
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	memcpy(path, CM "/", sizeof(CM));
 	path[4100] = '\0';
@@ -98,21 +91,19 @@ static void other_paths_are_left_alone(void **state)
 	assert_int_equal(errno, EFAULT);
 }
 
-static void errno_is_kept(void **state)
+TEST(errno_is_kept)
 {
-	(void)state;
 	errno = ESRCH;
 	assert_int_equal(access(MISC "/dev", R_OK), 0);
 	assert_int_equal(errno, ESRCH);
 }
 
-static void open_takes_a_mode(void **state)
+TEST(open_takes_a_mode)
 {
 	char path[] = "/tmp/libc_test.XXXXXX";
 	struct stat st;
 	int fd;
 
-	(void)state;
 	close(mkstemp(path));
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0640);
@@ -130,7 +121,7 @@ static void expect_node(const struct stat *st, unsigned int major, unsigned int 
 	assert_int_equal(st->st_rdev, makedev(major, minor));
 }
 
-static void each_stat_tells_a_device_node(void **state)
+TEST(each_stat_tells_a_device_node)
 {
 	int fd = open(UVERBS, O_RDWR);
 	struct statx stx;
@@ -142,7 +133,6 @@ static void each_stat_tells_a_device_node(void **state)
 		expect_node(&st, 231, 192); \
 	} while (0)
 
-	(void)state;
 	assert_true(fd >= 0);
 	TRY(stat(UVERBS, &st));
 	TRY(lstat(UVERBS, &st));
@@ -163,13 +153,12 @@ static void each_stat_tells_a_device_node(void **state)
 	close(fd);
 }
 
-static void cm_node_has_the_number_that_sysfs_tells(void **state)
+TEST(cm_node_has_the_number_that_sysfs_tells)
 {
 	unsigned int major, minor;
 	struct stat st;
 	char text[64];
 
-	(void)state;
 	read_fd(open(MISC "/dev", O_RDONLY), text);
 	assert_int_equal(sscanf(text, "%u:%u", &major, &minor), 2);
 	assert_int_equal(stat(CM, &st), 0);
@@ -184,12 +173,11 @@ static int is_node(const struct dirent *entry)
 	return 0;
 }
 
-static void directories_list_the_nodes(void **state)
+TEST(directories_list_the_nodes)
 {
 	DIR *dir = opendir("/dev/infiniband");
 	struct dirent **list, *entry;
 
-	(void)state;
 	assert_non_null(dir);
 	seen_nodes = 0;
 	while ((entry = readdir(dir)))
@@ -202,11 +190,10 @@ static void directories_list_the_nodes(void **state)
 	assert_int_equal(seen_nodes, 4);
 }
 
-static void real_paths_are_those_of_sys(void **state)
+TEST(real_paths_are_those_of_sys)
 {
 	char resolved[4096], *path = realpath(MISC "/dev", NULL);
 
-	(void)state;
 	assert_non_null(path);
 	assert_memory_equal(path, "/sys/", 5);
 	free(path);
@@ -219,11 +206,10 @@ static void real_paths_are_those_of_sys(void **state)
 	free(path);
 }
 
-static void glob_finds_files(void **state)
+TEST(glob_finds_files)
 {
 	glob_t found = { .gl_opendir = (void *)1 };
 
-	(void)state;
 	assert_int_equal(glob(MISC "/d*", 0, NULL, &found), 0);
 	assert_int_equal(glob("/dev/infiniband/*", GLOB_APPEND, NULL, &found), 0);
 	assert_int_equal(found.gl_pathc, 3);
@@ -234,11 +220,10 @@ static void glob_finds_files(void **state)
 	globfree(&found);
 }
 
-static void chdir_enters_a_face(void **state)
+TEST(chdir_enters_a_face)
 {
 	char *back = getcwd(NULL, 0), *here, text[64];
 
-	(void)state;
 	assert_int_equal(chdir(MISC), 0);
 	here = getcwd(NULL, 0);
 	assert_memory_equal(here, "/sys/", 5);
@@ -285,33 +270,30 @@ static void is_killed(void)
 	kill(getpid(), SIGKILL);
 }
 
-static void a_child_leaves_nothing(void **state)
+TEST(a_child_leaves_nothing)
 {
 	char path[64];
 
-	(void)state;
 	looks();
 	tree_of(in_child(looks, 0), path);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(tree_of(getpid(), path), F_OK), 0);
 }
 
-static void the_killed_are_swept_by_the_next(void **state)
+TEST(the_killed_are_swept_by_the_next)
 {
 	char path[64];
 
-	(void)state;
 	/* other programs may have swept it already */
 	tree_of(in_child(is_killed, SIGKILL), path);
 	in_child(looks, 0);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void a_tree_that_was_tidied_away_comes_back(void **state)
+TEST(a_tree_that_was_tidied_away_comes_back)
 {
 	char path[64], other[80];
 
-	(void)state;
 	looks();
 	tree_of(getpid(), path);
 	snprintf(other, sizeof(other), "%s.away", path);
@@ -320,27 +302,4 @@ static void a_tree_that_was_tidied_away_comes_back(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 	snprintf(path, sizeof(path), "rm -rf %.56s", other);
 	assert_int_equal(system(path), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_open_reads_the_file),
-		cmocka_unit_test(fopen_reads_the_file),
-		cmocka_unit_test(other_spellings_are_the_same_path),
-		cmocka_unit_test(other_paths_are_left_alone),
-		cmocka_unit_test(errno_is_kept),
-		cmocka_unit_test(open_takes_a_mode),
-		cmocka_unit_test(each_stat_tells_a_device_node),
-		cmocka_unit_test(cm_node_has_the_number_that_sysfs_tells),
-		cmocka_unit_test(directories_list_the_nodes),
-		cmocka_unit_test(real_paths_are_those_of_sys),
-		cmocka_unit_test(glob_finds_files),
-		cmocka_unit_test(chdir_enters_a_face),
-		cmocka_unit_test(a_child_leaves_nothing),
-		cmocka_unit_test(the_killed_are_swept_by_the_next),
-		cmocka_unit_test(a_tree_that_was_tidied_away_comes_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <sys/stat.h>
 #include <infiniband/verbs.h>
 
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/fabric/text.h"
+#include "tests/test.h"
 
 static int parse(const char *text, struct fault_rule *rule)
 {
@@ -29,11 +24,10 @@ static int parse(const char *text, struct fault_rule *rule)
 	return got;
 }
 
-static void line_of_a_request(void **state)
+TEST(line_of_a_request)
 {
 	struct fault_rule rule;
 
-	(void)state;
 	assert_int_equal(parse("opcode=SEND qp=0x11 n=100 status=RETRY_EXC_ERR vendor_err=0x81 # why",
 			       &rule), 1);
 	assert_int_equal(rule.opcode, IBV_WR_SEND);
@@ -45,11 +39,10 @@ static void line_of_a_request(void **state)
 	assert_int_equal(rule.fault.vendor_err, 0x81);
 }
 
-static void line_of_a_verb(void **state)
+TEST(line_of_a_verb)
 {
 	struct fault_rule rule;
 
-	(void)state;
 	assert_int_equal(parse("verb=ibv_reg_mr every=3 errno=ENOMEM", &rule), 1);
 	assert_string_equal(rule.verb, "reg_mr");
 	assert_int_equal(rule.every, 3);
@@ -58,11 +51,10 @@ static void line_of_a_verb(void **state)
 	assert_int_equal(rule.fault.value, ENOMEM);
 }
 
-static void times_have_units(void **state)
+TEST(times_have_units)
 {
 	struct fault_rule rule;
 
-	(void)state;
 	assert_int_equal(parse("delay=2.5ms", &rule), 1);
 	assert_int_equal(rule.fault.ns, 2500000);
 	assert_int_equal(parse("n=5.. port=down for=1s", &rule), 1);
@@ -71,17 +63,16 @@ static void times_have_units(void **state)
 	assert_int_equal(rule.to, UINT64_MAX);
 }
 
-static void empty_lines_and_comments_are_none(void **state)
+TEST(empty_lines_and_comments_are_none)
 {
 	struct fault_rule rule;
 
-	(void)state;
 	assert_int_equal(parse("", &rule), 0);
 	assert_int_equal(parse("  \t\n", &rule), 0);
 	assert_int_equal(parse("# n=1 lose", &rule), 0);
 }
 
-static void bad_lines_are_refused(void **state)
+TEST(bad_lines_are_refused)
 {
 	static const char *const lines[] = {
 		"lose=1", "n=0 lose", "n=5..4 lose", "n=x lose", "p=1.5 lose",
@@ -95,7 +86,6 @@ static void bad_lines_are_refused(void **state)
 	struct fault_rule rule;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (parse(lines[i], &rule) != -EINVAL)
 			fail_msg("accepted: %s", lines[i]);
@@ -128,6 +118,8 @@ static int remove_file(void **state)
 	return unlink(path);
 }
 
+GROUP(make_file, remove_file);
+
 static int unload(void **state)
 {
 	(void)state;
@@ -140,11 +132,12 @@ static int strike(void)
 	return fault_request(20, IBV_WR_SEND, false).kind;
 }
 
-static void strikes_the_nth(void **state)
+FIXTURE(NULL, unload);
+
+TEST(strikes_the_nth)
 {
 	int i;
 
-	(void)state;
 	load("opcode=SEND n=3..4 lose\n", 0);
 	assert_true(fault_any);
 	for (i = 1; i <= 6; i++) {
@@ -153,18 +146,16 @@ static void strikes_the_nth(void **state)
 	}
 }
 
-static void a_retry_is_not_counted(void **state)
+TEST(a_retry_is_not_counted)
 {
-	(void)state;
 	load("n=2 lose\n", 0);
 	assert_int_equal(strike(), FAULT_NONE);
 	assert_int_equal(strike(), FAULT_LOSE);
 	assert_int_equal(fault_request(20, IBV_WR_SEND, true).kind, FAULT_NONE);
 }
 
-static void chance_strikes_a_retry_again(void **state)
+TEST(chance_strikes_a_retry_again)
 {
-	(void)state;
 	load("p=1 lose\n", 0);
 	assert_int_equal(strike(), FAULT_LOSE);
 	assert_int_equal(fault_request(20, IBV_WR_SEND, true).kind, FAULT_LOSE);
@@ -179,11 +170,10 @@ static unsigned int pattern(void)
 	return bits;
 }
 
-static void same_seed_same_faults(void **state)
+TEST(same_seed_same_faults)
 {
 	unsigned int first, other;
 
-	(void)state;
 	load("p=0.5 seed=7 delay=1ms\n", 0);
 	first = pattern();
 	load("p=0.5 seed=7 delay=1ms\n", 0);
@@ -194,52 +184,46 @@ static void same_seed_same_faults(void **state)
 	assert_int_not_equal(first, 0);
 }
 
-static void chance_is_as_given(void **state)
+TEST(chance_is_as_given)
 {
 	unsigned int i, struck = 0;
 
-	(void)state;
 	load("p=0.1 seed=1 lose\n", 0);
 	for (i = 0; i < 10000; i++)
 		struck += strike() == FAULT_LOSE;
 	assert_in_range(struck, 850, 1150);
 }
 
-static void first_rule_that_strikes_has_it(void **state)
+TEST(first_rule_that_strikes_has_it)
 {
-	(void)state;
 	load("n=2 rnr\nn=1..2 lose\n", 0);
 	assert_int_equal(strike(), FAULT_LOSE);
 	assert_int_equal(strike(), FAULT_RNR);
 	assert_int_equal(strike(), FAULT_NONE);
 }
 
-static void rules_of_other_processes_are_not_ours(void **state)
+TEST(rules_of_other_processes_are_not_ours)
 {
-	(void)state;
 	load("process=1 lose\n", 0);
 	assert_false(fault_any);
 }
 
-static void verbs_are_counted_apart(void **state)
+TEST(verbs_are_counted_apart)
 {
-	(void)state;
 	load("verb=reg_mr n=2 errno=ENOMEM\n", 0);
 	assert_int_equal(fault_verb("reg_mr").kind, FAULT_NONE);
 	assert_int_equal(fault_verb("dereg_mr").kind, FAULT_NONE);
 	assert_int_equal(fault_verb("reg_mr").value, ENOMEM);
 }
 
-static void bad_file_has_no_faults(void **state)
+TEST(bad_file_has_no_faults)
 {
-	(void)state;
 	load("n=1 lose\nwhat\n", -EINVAL);
 	assert_false(fault_any);
 }
 
-static void missing_file_is_refused(void **state)
+TEST(missing_file_is_refused)
 {
-	(void)state;
 	setenv("VERBATIM_SOFT_FAULTS", "/nonexistent/faults", 1);
 	assert_int_equal(fault_load(0), -EINVAL);
 	unsetenv("VERBATIM_SOFT_FAULTS");
@@ -255,11 +239,10 @@ static void refuse(const char *what)
 	assert_false(fault_any);
 }
 
-static void what_is_no_text_is_refused(void **state)
+TEST(what_is_no_text_is_refused)
 {
 	char other[64];
 
-	(void)state;
 	snprintf(other, sizeof(other), "%s.other", path);
 	assert_int_equal(mkfifo(other, 0600), 0);
 	refuse(other);
@@ -270,30 +253,4 @@ static void what_is_no_text_is_refused(void **state)
 	assert_int_equal(truncate(other, TEXT_MAX + 1), 0);
 	refuse(other);
 	unlink(other);
-}
-
-#define RULES(name)	cmocka_unit_test_teardown(name, unload)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(line_of_a_request),
-		cmocka_unit_test(line_of_a_verb),
-		cmocka_unit_test(times_have_units),
-		cmocka_unit_test(empty_lines_and_comments_are_none),
-		cmocka_unit_test(bad_lines_are_refused),
-		RULES(strikes_the_nth),
-		RULES(a_retry_is_not_counted),
-		RULES(chance_strikes_a_retry_again),
-		RULES(same_seed_same_faults),
-		RULES(chance_is_as_given),
-		RULES(first_rule_that_strikes_has_it),
-		RULES(rules_of_other_processes_are_not_ours),
-		RULES(verbs_are_counted_apart),
-		RULES(bad_file_has_no_faults),
-		RULES(missing_file_is_refused),
-		RULES(what_is_no_text_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "tests/shim/soft/pair.h"
 #include "tests/shim/soft/datagrams.h"
+#include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -39,7 +34,10 @@ static void cast_to(struct end *e, const union ibv_gid *gid, uint16_t lid,
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void all_members_receive(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(datagrams_setup, pair_teardown);
+
+TEST(all_members_receive)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = group_ah(&p->a, &group, MLID);
@@ -72,7 +70,7 @@ static void all_members_receive(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void only_who_is_attached_receives(void **state)
+TEST(only_who_is_attached_receives)
 {
 	GIVEN(p);
 
@@ -92,7 +90,7 @@ static void only_who_is_attached_receives(void **state)
 	expect_none(p->b.cq);
 }
 
-static void group_needs_its_number_and_its_address(void **state)
+TEST(group_needs_its_number_and_its_address)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
@@ -108,7 +106,7 @@ static void group_needs_its_number_and_its_address(void **state)
 	assert_int_equal(ibv_destroy_ah(to_group), 0);
 }
 
-static void only_datagrams_and_groups_attach(void **state)
+TEST(only_datagrams_and_groups_attach)
 {
 	GIVEN(p);
 	struct ibv_qp *rc = make_qp(&p->b, NULL);
@@ -121,7 +119,7 @@ static void only_datagrams_and_groups_attach(void **state)
 	assert_int_equal(ibv_destroy_qp(rc), 0);
 }
 
-static void attached_queue_pair_is_busy(void **state)
+TEST(attached_queue_pair_is_busy)
 {
 	GIVEN(p);
 
@@ -136,7 +134,7 @@ static void attached_queue_pair_is_busy(void **state)
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &other, MLID), 0);
 }
 
-static void member_receives_after_reset(void **state)
+TEST(member_receives_after_reset)
 {
 	GIVEN(p);
 
@@ -150,7 +148,7 @@ static void member_receives_after_reset(void **state)
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &group, MLID), 0);
 }
 
-static void own_messages_can_be_kept_out(void **state)
+TEST(own_messages_can_be_kept_out)
 {
 	GIVEN(p);
 	struct ibv_qp_init_attr_ex attr = {
@@ -182,7 +180,7 @@ static void own_messages_can_be_kept_out(void **state)
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &group, MLID), 0);
 }
 
-static void closing_the_device_detaches(void **state)
+TEST(closing_the_device_detaches)
 {
 	static struct end e;	/* what is left is not lost */
 	GIVEN(p);
@@ -193,18 +191,6 @@ static void closing_the_device_detaches(void **state)
 	assert_int_equal(ibv_close_device(e.context), 0);
 	munmap(e.buf, END_BYTES);
 	cast_to(&p->a, &group, MLID, QKEY);
-}
-
-static void ethernet_goes_by_the_address_alone(void **state)
-{
-	GIVEN(p);
-
-	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
-	assert_int_equal(ibv_attach_mcast(p->b.qp, &ipv4_group, 0), 0);
-	assert_int_equal(ibv_attach_mcast(p->b.qp, &unicast, 0), EINVAL);
-	cast_to(&p->a, &ipv4_group, 0, QKEY);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(ibv_detach_mcast(p->b.qp, &ipv4_group, 0), 0);
 }
 
 /* Joins, receives one, and is killed while it is a member. */
@@ -225,7 +211,7 @@ static void listen_once(int in, int out)
 	assert_int_equal(read(in, &word, 1), 0);
 }
 
-static void members_of_other_processes_receive(void **state)
+TEST(members_of_other_processes_receive)
 {
 	GIVEN(p);
 	int to[2], from[2];
@@ -261,24 +247,14 @@ static void members_of_other_processes_receive(void **state)
 	close(from[1]);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, datagrams_setup, pair_teardown)
-
-int main(void)
+TEST_WITH(ethernet_goes_by_the_address_alone, datagrams_roce_setup, datagrams_roce_teardown)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(all_members_receive),
-		TEST(only_who_is_attached_receives),
-		TEST(group_needs_its_number_and_its_address),
-		TEST(only_datagrams_and_groups_attach),
-		TEST(attached_queue_pair_is_busy),
-		TEST(member_receives_after_reset),
-		TEST(own_messages_can_be_kept_out),
-		TEST(closing_the_device_detaches),
-		TEST(members_of_other_processes_receive),
-		cmocka_unit_test_setup_teardown(ethernet_goes_by_the_address_alone,
-						datagrams_roce_setup,
-						datagrams_roce_teardown),
-	};
+	GIVEN(p);
 
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
+	assert_int_equal(ibv_attach_mcast(p->b.qp, &ipv4_group, 0), 0);
+	assert_int_equal(ibv_attach_mcast(p->b.qp, &unicast, 0), EINVAL);
+	cast_to(&p->a, &ipv4_group, 0, QKEY);
+	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_detach_mcast(p->b.qp, &ipv4_group, 0), 0);
 }

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -71,7 +66,10 @@ static void arm(struct pair *p, uint16_t dlid)
 	assert_int_equal(set_mig(&p->b, IBV_MIG_REARM), 0);
 }
 
-static void both_ends_arm_each_other(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(both_ends_arm_each_other)
 {
 	GIVEN(p);
 
@@ -84,7 +82,7 @@ static void both_ends_arm_each_other(void **state)
 	assert_false(has_event(&p->a));
 }
 
-static void program_migrates_both_ends(void **state)
+TEST(program_migrates_both_ends)
 {
 	GIVEN(p);
 
@@ -101,7 +99,7 @@ static void program_migrates_both_ends(void **state)
 	exchange(&p->b, &p->a);
 }
 
-static void alternate_that_reaches_nobody_is_an_error(void **state)
+TEST(alternate_that_reaches_nobody_is_an_error)
 {
 	GIVEN(p);
 
@@ -113,7 +111,7 @@ static void alternate_that_reaches_nobody_is_an_error(void **state)
 	exchange(&p->a, &p->b);		/* it stays where it was */
 }
 
-static void peer_that_is_not_ready_learns_of_it(void **state)
+TEST(peer_that_is_not_ready_learns_of_it)
 {
 	GIVEN(p);
 
@@ -134,7 +132,7 @@ static void lose_path(struct pair *p)
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 }
 
-static void path_that_fails_is_left(void **state)
+TEST(path_that_fails_is_left)
 {
 	GIVEN(p);
 
@@ -146,7 +144,7 @@ static void path_that_fails_is_left(void **state)
 	assert_int_equal(query(&p->a).ah_attr.dlid, 1);
 }
 
-static void two_paths_that_fail_are_one_too_many(void **state)
+TEST(two_paths_that_fail_are_one_too_many)
 {
 	GIVEN(p);
 
@@ -159,7 +157,7 @@ static void two_paths_that_fail_are_one_too_many(void **state)
 	expect_none(p->b.cq);
 }
 
-static void only_what_was_loaded_is_armed(void **state)
+TEST(only_what_was_loaded_is_armed)
 {
 	GIVEN(p);
 	struct ibv_qp_attr attr = { .alt_port_num = 9,
@@ -177,22 +175,4 @@ static void only_what_was_loaded_is_armed(void **state)
 	attr.path_mig_state = IBV_MIG_REARM;
 	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_ALT_PATH |
 				       IBV_QP_PATH_MIG_STATE), 0);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_ends_arm_each_other),
-		TEST(program_migrates_both_ends),
-		TEST(alternate_that_reaches_nobody_is_an_error),
-		TEST(peer_that_is_not_ready_learns_of_it),
-		TEST(path_that_fails_is_left),
-		TEST(two_paths_that_fail_are_one_too_many),
-		TEST(only_what_was_loaded_is_armed),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

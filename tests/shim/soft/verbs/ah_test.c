@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdbool.h>
 
-#include "tests/shim/soft/pair.h"
 #include "tests/shim/soft/datagrams.h"
+#include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -44,7 +39,10 @@ static void expect_grh(struct pair *p, int sgid_index, uint8_t next_hdr,
 	assert_memory_equal(&grh->dgid, &gid, sizeof(gid));
 }
 
-static void global_address_fills_the_grh(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(datagrams_setup, pair_teardown);
+
+TEST(global_address_fills_the_grh)
 {
 	GIVEN(p);
 	struct ibv_wc wc = receive(p, 1, 6);
@@ -54,7 +52,7 @@ static void global_address_fills_the_grh(void **state)
 	assert_int_equal(wc.slid, 1);
 }
 
-static void immediate_data_counts_in_the_grh(void **state)
+TEST(immediate_data_counts_in_the_grh)
 {
 	GIVEN(p);
 	union ibv_gid gid = gid_at(&p->a, 0);
@@ -70,7 +68,7 @@ static void immediate_data_counts_in_the_grh(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void roce_v1_has_a_grh(void **state)
+TEST_WITH(roce_v1_has_a_grh, datagrams_roce_setup, datagrams_roce_teardown)
 {
 	GIVEN(p);
 	struct ibv_wc wc = receive(p, 0, 4);
@@ -79,7 +77,7 @@ static void roce_v1_has_a_grh(void **state)
 	assert_int_equal(wc.slid, 0);
 }
 
-static void roce_v2_has_an_ipv6_header(void **state)
+TEST_WITH(roce_v2_has_an_ipv6_header, datagrams_roce_setup, datagrams_roce_teardown)
 {
 	GIVEN(p);
 
@@ -97,7 +95,7 @@ static uint16_t sum_of(const uint8_t *ip)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-static void roce_v2_has_an_ipv4_header_at_the_end(void **state)
+TEST_WITH(roce_v2_has_an_ipv4_header_at_the_end, datagrams_roce_setup, datagrams_roce_teardown)
 {
 	static const uint8_t localhost[4] = { 127, 0, 0, 1 };
 	GIVEN(p);
@@ -128,7 +126,7 @@ static void answer(struct pair *p, struct ibv_wc wc, bool global)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void completion_gives_the_way_back(void **state)
+TEST(completion_gives_the_way_back)
 {
 	GIVEN(p);
 	struct ibv_ah_attr attr;
@@ -154,7 +152,7 @@ static void completion_gives_the_way_back(void **state)
 	answer(p, wc, false);
 }
 
-static void completion_gives_the_way_back_on_roce(void **state)
+TEST_WITH(completion_gives_the_way_back_on_roce, datagrams_roce_setup, datagrams_roce_teardown)
 {
 	GIVEN(p);
 	struct ibv_ah_attr attr;
@@ -171,7 +169,7 @@ static void completion_gives_the_way_back_on_roce(void **state)
 	}
 }
 
-static void no_way_back_is_an_error(void **state)
+TEST(no_way_back_is_an_error)
 {
 	GIVEN(p);
 	struct ibv_ah_attr attr;
@@ -195,7 +193,7 @@ static void expect_refused(struct pair *p, struct ibv_ah_attr attr, int err)
 	assert_int_equal(errno, err);
 }
 
-static void addresses_are_checked(void **state)
+TEST(addresses_are_checked)
 {
 	GIVEN(p);
 	union ibv_gid gid = gid_at(&p->a, 0);
@@ -213,7 +211,7 @@ static void addresses_are_checked(void **state)
 	expect_refused(p, global_attr(&gid, 7), EINVAL);	/* unset */
 }
 
-static void addresses_are_resolved_on_roce(void **state)
+TEST_WITH(addresses_are_resolved_on_roce, datagrams_roce_setup, datagrams_roce_teardown)
 {
 	GIVEN(p);
 	union ibv_gid gid = { .raw = { 0x20, 1, [15] = 9 } };
@@ -225,7 +223,7 @@ static void addresses_are_resolved_on_roce(void **state)
 	assert_int_equal(ibv_destroy_ah(make_ah(&p->a, global_attr(&group, 1))), 0);
 }
 
-static void address_of_nobody_loses_datagrams(void **state)
+TEST(address_of_nobody_loses_datagrams)
 {
 	GIVEN(p);
 	union ibv_gid gid = { .raw = { 0x20, 1, [15] = 9 } };
@@ -241,27 +239,4 @@ static void address_of_nobody_loses_datagrams(void **state)
 	cast(&p->a, ah, p->b.qp->qp_num, QKEY, 0, 4);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	expect_none(p->b.cq);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, datagrams_setup, pair_teardown)
-#define ROCE(name) cmocka_unit_test_setup_teardown(name, datagrams_roce_setup, \
-						   datagrams_roce_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(global_address_fills_the_grh),
-		TEST(immediate_data_counts_in_the_grh),
-		ROCE(roce_v1_has_a_grh),
-		ROCE(roce_v2_has_an_ipv6_header),
-		ROCE(roce_v2_has_an_ipv4_header_at_the_end),
-		TEST(completion_gives_the_way_back),
-		ROCE(completion_gives_the_way_back_on_roce),
-		TEST(no_way_back_is_an_error),
-		TEST(addresses_are_checked),
-		ROCE(addresses_are_resolved_on_roce),
-		TEST(address_of_nobody_loses_datagrams),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -27,7 +22,10 @@ static uint64_t max_size(struct ibv_context *context)
 	return attr.max_dm_size;
 }
 
-static void what_is_copied_in_comes_out(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(what_is_copied_in_comes_out)
 {
 	GIVEN(p);
 	struct ibv_dm *dm = alloc_dm(p->a.context, 4096);
@@ -42,7 +40,7 @@ static void what_is_copied_in_comes_out(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-static void copying_keeps_to_words_and_bounds(void **state)
+TEST(copying_keeps_to_words_and_bounds)
 {
 	GIVEN(p);
 	struct ibv_dm *dm = alloc_dm(p->a.context, 100);
@@ -58,7 +56,7 @@ static void copying_keeps_to_words_and_bounds(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-static void there_is_no_more_than_the_device_says(void **state)
+TEST(there_is_no_more_than_the_device_says)
 {
 	GIVEN(p);
 	uint64_t max = max_size(p->a.context);
@@ -76,7 +74,7 @@ static void there_is_no_more_than_the_device_says(void **state)
 	assert_int_equal(ibv_free_dm(half), 0);
 }
 
-static void impossible_memory_is_refused(void **state)
+TEST(impossible_memory_is_refused)
 {
 	GIVEN(p);
 	struct ibv_alloc_dm_attr attr = { .length = 64, .comp_mask = 1 };
@@ -88,7 +86,7 @@ static void impossible_memory_is_refused(void **state)
 	assert_null(alloc_dm(p->a.context, 0));
 }
 
-static void regions_of_it_are_zero_based(void **state)
+TEST(regions_of_it_are_zero_based)
 {
 	GIVEN(p);
 	struct ibv_dm *dm = alloc_dm(p->a.context, 100);
@@ -113,7 +111,7 @@ static void regions_of_it_are_zero_based(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-static void peers_reach_it(void **state)
+TEST(peers_reach_it)
 {
 	GIVEN(p);
 	struct ibv_dm *dm = alloc_dm(p->b.context, 128);
@@ -142,7 +140,7 @@ static void peers_reach_it(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-static void messages_come_from_and_go_to_it(void **state)
+TEST(messages_come_from_and_go_to_it)
 {
 	GIVEN(p);
 	struct ibv_dm *a = alloc_dm(p->a.context, 64);
@@ -166,7 +164,7 @@ static void messages_come_from_and_go_to_it(void **state)
 	assert_int_equal(ibv_free_dm(b), 0);
 }
 
-static void child_allocates_with_what_it_inherits(void **state)
+TEST(child_allocates_with_what_it_inherits)
 {
 	GIVEN(p);
 	struct ibv_dm *dm;
@@ -207,14 +205,13 @@ static void offer_device_memory(struct end *e, int fd, struct address yours)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-static void another_process_reaches_it(void **state)
+TEST_WITH(another_process_reaches_it, NULL, NULL)
 {
 	struct fellow f = fellow_start(offer_device_memory);
 	struct address there;
 	uint64_t *word;
 	struct end e;
 
-	(void)state;
 	end_open(&e);
 	fellow_meet(&f, &e);
 	hear(f.fd, &there, sizeof(there));
@@ -231,23 +228,4 @@ static void another_process_reaches_it(void **state)
 	say(f.fd, "d", 1);
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_copied_in_comes_out),
-		TEST(copying_keeps_to_words_and_bounds),
-		TEST(there_is_no_more_than_the_device_says),
-		TEST(impossible_memory_is_refused),
-		TEST(regions_of_it_are_zero_based),
-		TEST(peers_reach_it),
-		TEST(messages_come_from_and_go_to_it),
-		TEST(child_allocates_with_what_it_inherits),
-		cmocka_unit_test(another_process_reaches_it),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,18 +1,16 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
 enum { PAGE = 4096 };
 
-static void memory_file_is_registered(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(memory_file_is_registered)
 {
 	GIVEN(p);
 	int fd = memfd_create("test", MFD_CLOEXEC);
@@ -44,7 +42,7 @@ static int dmabuf_error(struct end *e, size_t length, int fd, int access)
 	return errno;
 }
 
-static void file_that_is_no_memory_is_refused(void **state)
+TEST(file_that_is_no_memory_is_refused)
 {
 	GIVEN(p);
 	int fd = memfd_create("test", MFD_CLOEXEC), ends[2];
@@ -62,16 +60,4 @@ static void file_that_is_no_memory_is_refused(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	close(fd);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(memory_file_is_registered),
-		TEST(file_that_is_no_memory_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

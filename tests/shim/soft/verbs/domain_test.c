@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -72,7 +67,10 @@ static struct ibv_qp *qp_of(struct end *e, struct ibv_pd *pd)
 	return ibv_create_qp(pd, &attr);
 }
 
-static void thread_domain_is_busy_while_used(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(thread_domain_is_busy_while_used)
 {
 	GIVEN(p);
 	struct ibv_td_init_attr attr = { .comp_mask = 1 };
@@ -92,7 +90,7 @@ static void thread_domain_is_busy_while_used(void **state)
 	assert_int_equal(ibv_dealloc_td(td), 0);
 }
 
-static void parent_domain_needs_its_parts(void **state)
+TEST(parent_domain_needs_its_parts)
 {
 	GIVEN(p);
 	struct ibv_parent_domain_init_attr attr = { .pd = NULL };
@@ -110,7 +108,7 @@ static void parent_domain_needs_its_parts(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void objects_keep_domains_busy(void **state)
+TEST(objects_keep_domains_busy)
 {
 	GIVEN(p);
 	struct ibv_pd *parent = make_parent(&p->a, NULL, NULL);
@@ -127,7 +125,7 @@ static void objects_keep_domains_busy(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
-static void objects_of_both_domains_go_together(void **state)
+TEST(objects_of_both_domains_go_together)
 {
 	GIVEN(p);
 	struct ibv_pd *parent = make_parent(&p->a, NULL, NULL);
@@ -142,7 +140,7 @@ static void objects_of_both_domains_go_together(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
-static void allocator_gives_the_queue_its_memory(void **state)
+TEST(allocator_gives_the_queue_its_memory)
 {
 	GIVEN(p);
 	struct counts counts = { 0 };
@@ -156,7 +154,7 @@ static void allocator_gives_the_queue_its_memory(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
-static void default_memory_is_not_given_to_its_free(void **state)
+TEST(default_memory_is_not_given_to_its_free)
 {
 	GIVEN(p);
 	struct counts counts = { .by_default = true };
@@ -170,7 +168,7 @@ static void default_memory_is_not_given_to_its_free(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
-static void allocator_that_fails_is_enomem(void **state)
+TEST(allocator_that_fails_is_enomem)
 {
 	GIVEN(p);
 	struct counts counts = { .fails = true };
@@ -182,7 +180,7 @@ static void allocator_that_fails_is_enomem(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
-static void completion_queue_takes_a_parent_domain_only(void **state)
+TEST(completion_queue_takes_a_parent_domain_only)
 {
 	GIVEN(p);
 	struct ibv_pd *parent = make_parent(&p->a, NULL, NULL);
@@ -204,7 +202,7 @@ static void completion_queue_takes_a_parent_domain_only(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
-static void there_are_as_many_domains_as_the_device_says(void **state)
+TEST(there_are_as_many_domains_as_the_device_says)
 {
 	GIVEN(p);
 	struct ibv_device_attr attr;
@@ -224,23 +222,4 @@ static void there_are_as_many_domains_as_the_device_says(void **state)
 	for (i = count; i--;)
 		assert_int_equal(ibv_dealloc_pd(pds[i]), 0);
 	free(pds);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(thread_domain_is_busy_while_used),
-		TEST(parent_domain_needs_its_parts),
-		TEST(objects_keep_domains_busy),
-		TEST(objects_of_both_domains_go_together),
-		TEST(allocator_gives_the_queue_its_memory),
-		TEST(default_memory_is_not_given_to_its_free),
-		TEST(allocator_that_fails_is_enomem),
-		TEST(completion_queue_takes_a_parent_domain_only),
-		TEST(there_are_as_many_domains_as_the_device_says),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

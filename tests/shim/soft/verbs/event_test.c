@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -36,7 +31,10 @@ static void nonblocking(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-static void armed_queue_fires_once(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(armed_queue_fires_once)
 {
 	GIVEN(p);
 	struct ibv_cq *cq;
@@ -55,7 +53,7 @@ static void armed_queue_fires_once(void **state)
 	ibv_ack_cq_events(cq, 1);
 }
 
-static void solicited_only_waits_for_solicited(void **state)
+TEST(solicited_only_waits_for_solicited)
 {
 	GIVEN(p);
 
@@ -66,7 +64,7 @@ static void solicited_only_waits_for_solicited(void **state)
 	assert_true(readable(p->b.channel->fd));
 }
 
-static void errors_are_solicited(void **state)
+TEST(errors_are_solicited)
 {
 	GIVEN(p);
 
@@ -76,7 +74,7 @@ static void errors_are_solicited(void **state)
 	assert_true(readable(p->b.channel->fd));
 }
 
-static void empty_channel_is_eagain(void **state)
+TEST(empty_channel_is_eagain)
 {
 	GIVEN(p);
 	struct ibv_async_event event;
@@ -93,7 +91,7 @@ static void empty_channel_is_eagain(void **state)
 	assert_int_equal(errno, EAGAIN);
 }
 
-static void channel_works_with_epoll(void **state)
+TEST(channel_works_with_epoll)
 {
 	GIVEN(p);
 	struct epoll_event event = { .events = EPOLLIN };
@@ -108,7 +106,7 @@ static void channel_works_with_epoll(void **state)
 	close(epoll);
 }
 
-static void undelivered_events_go_with_their_queue(void **state)
+TEST(undelivered_events_go_with_their_queue)
 {
 	GIVEN(p);
 	struct ibv_cq *cq = p->b.cq;
@@ -135,7 +133,7 @@ static void *ack_late(void *arg)
 	return NULL;
 }
 
-static void destruction_waits_for_acks(void **state)
+TEST(destruction_waits_for_acks)
 {
 	GIVEN(p);
 	struct ibv_cq *cq;
@@ -154,23 +152,6 @@ static void destruction_waits_for_acks(void **state)
 	assert_true(acked);
 	pthread_join(thread, NULL);
 	p->b.cq = ibv_create_cq(p->b.context, 1, NULL, p->b.channel, 0);
-}
-
-static void first_message_before_rts_is_an_event(void **state)
-{
-	GIVEN(p);
-	struct ibv_async_event event;
-
-	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
-	assert_int_equal(to_init(p->b.qp, 0), 0);
-	assert_int_equal(to_rtr(p->b.qp, p->a.qp->qp_num), 0);
-	exchange(p, 0);
-	exchange(p, 0);
-	assert_int_equal(ibv_get_async_event(p->b.context, &event), 0);
-	assert_int_equal(event.event_type, IBV_EVENT_COMM_EST);
-	assert_ptr_equal(event.element.qp, p->b.qp);
-	assert_false(readable(p->b.context->async_fd));
-	ibv_ack_async_event(&event);
 }
 
 static struct ibv_srq *make_srq(struct end *e)
@@ -197,7 +178,40 @@ static void expect_async(struct end *e, int type)
 	ibv_ack_async_event(&event);
 }
 
-static void shared_queue_tells_its_limit_and_end(void **state)
+/* Nobody calls: the thread that waits for such does it. */
+TEST(sleeper_is_served_when_the_receiver_is_ready)
+{
+	GIVEN(p);
+	struct ibv_cq *cq;
+	void *context;
+
+	assert_int_equal(ibv_req_notify_cq(p->a.cq, 0), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
+	assert_int_equal(recv_at(&p->b, 2, 0, 8), 0);
+	assert_int_equal(ibv_get_cq_event(p->a.channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+}
+
+TEST(first_message_before_rts_is_an_event)
+{
+	GIVEN(p);
+	struct ibv_async_event event;
+
+	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
+	assert_int_equal(to_init(p->b.qp, 0), 0);
+	assert_int_equal(to_rtr(p->b.qp, p->a.qp->qp_num), 0);
+	exchange(p, 0);
+	exchange(p, 0);
+	assert_int_equal(ibv_get_async_event(p->b.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_COMM_EST);
+	assert_ptr_equal(event.element.qp, p->b.qp);
+	assert_false(readable(p->b.context->async_fd));
+	ibv_ack_async_event(&event);
+}
+
+TEST(shared_queue_tells_its_limit_and_end)
 {
 	GIVEN(p);
 	struct ibv_srq *srq = make_srq(&p->b);
@@ -214,41 +228,4 @@ static void shared_queue_tells_its_limit_and_end(void **state)
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
 	assert_int_equal(ibv_destroy_srq(srq), 0);
-}
-
-/* Nobody calls: the thread that waits for such does it. */
-static void sleeper_is_served_when_the_receiver_is_ready(void **state)
-{
-	GIVEN(p);
-	struct ibv_cq *cq;
-	void *context;
-
-	assert_int_equal(ibv_req_notify_cq(p->a.cq, 0), 0);
-	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
-	assert_int_equal(recv_at(&p->b, 2, 0, 8), 0);
-	assert_int_equal(ibv_get_cq_event(p->a.channel, &cq, &context), 0);
-	ibv_ack_cq_events(cq, 1);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(armed_queue_fires_once),
-		TEST(solicited_only_waits_for_solicited),
-		TEST(errors_are_solicited),
-		TEST(empty_channel_is_eagain),
-		TEST(channel_works_with_epoll),
-		TEST(undelivered_events_go_with_their_queue),
-		TEST(destruction_waits_for_acks),
-		TEST(sleeper_is_served_when_the_receiver_is_ready),
-		TEST(first_message_before_rts_is_an_event),
-		TEST(shared_queue_tells_its_limit_and_end),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

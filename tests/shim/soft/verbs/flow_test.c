@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
-#include <linux/capability.h>
 #include <signal.h>
+#include <linux/capability.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct net *name = *state
 
@@ -181,39 +176,10 @@ static uint32_t tag_read(struct ibv_cq_ex *cq)
 	return tag;
 }
 
-static void tag_of_the_rule_is_read(void **state)
-{
-	GIVEN(n);
-	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 4, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG,
-	};
-	struct ibv_cq_ex *cq = ibv_create_cq_ex(n->a.context, &attr);
-	struct ibv_cq *old = n->a.cq;
-	struct rule tagged = rule_of(IBV_FLOW_ATTR_NORMAL, 0), plain = tagged;
-	struct ibv_flow *flow;
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
 
-	assert_non_null(cq);
-	assert_int_equal(ibv_destroy_qp(n->a.qp), 0);
-	n->a.cq = ibv_cq_ex_to_cq(cq);
-	n->a.qp = raw_qp(&n->a, IBV_QPS_RTR);
-	match_dst_mac(&tagged, frame);
-	tag_of(&tagged, 0x1234567);
-	match_dst_mac(&plain, frame);
-	both_receive(n);
-
-	flow = steer(&n->a, &tagged);
-	send_frame(n);
-	assert_int_equal(tag_read(cq), 0x1234567);
-	assert_int_equal(ibv_destroy_flow(flow), 0);
-	flow = steer(&n->a, &plain);
-	assert_int_equal(recv_at(&n->a, 9, 0, BYTES), 0);
-	send_frame(n);
-	assert_int_equal(tag_read(cq), 0);
-	assert_int_equal(ibv_destroy_flow(flow), 0);
-	assert_int_equal(ibv_destroy_cq(old), 0);
-}
-
-static void without_rules_packets_are_lost(void **state)
+TEST(without_rules_packets_are_lost)
 {
 	GIVEN(n);
 
@@ -223,7 +189,7 @@ static void without_rules_packets_are_lost(void **state)
 	expect_none(n->b.cq);
 }
 
-static void each_header_can_be_matched(void **state)
+TEST(each_header_can_be_matched)
 {
 	GIVEN(n);
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
@@ -242,7 +208,7 @@ static void each_header_can_be_matched(void **state)
 	expect_none(n->a.cq);
 }
 
-static void what_differs_does_not_match(void **state)
+TEST(what_differs_does_not_match)
 {
 	GIVEN(n);
 	struct rule mac = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
@@ -263,7 +229,7 @@ static void what_differs_does_not_match(void **state)
 		assert_int_equal(ibv_destroy_flow(flows[i]), 0);
 }
 
-static void better_priority_takes_the_packet(void **state)
+TEST(better_priority_takes_the_packet)
 {
 	GIVEN(n);
 	struct rule first = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
@@ -284,7 +250,7 @@ static void better_priority_takes_the_packet(void **state)
 	assert_int_equal(ibv_destroy_flow(b), 0);
 }
 
-static void packet_passes_on_where_it_is_not_trapped(void **state)
+TEST(packet_passes_on_where_it_is_not_trapped)
 {
 	GIVEN(n);
 	struct rule first = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
@@ -304,7 +270,7 @@ static void packet_passes_on_where_it_is_not_trapped(void **state)
 	assert_int_equal(ibv_destroy_flow(b), 0);
 }
 
-static void default_gets_what_nobody_wants(void **state)
+TEST(default_gets_what_nobody_wants)
 {
 	GIVEN(n);
 	struct rule rest = rule_of(IBV_FLOW_ATTR_MC_DEFAULT, 0);
@@ -327,7 +293,7 @@ static void default_gets_what_nobody_wants(void **state)
 	assert_int_equal(ibv_destroy_flow(b), 0);
 }
 
-static void sniffer_gets_all(void **state)
+TEST(sniffer_gets_all)
 {
 	GIVEN(n);
 	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
@@ -345,7 +311,7 @@ static void sniffer_gets_all(void **state)
 	assert_int_equal(ibv_destroy_flow(b), 0);
 }
 
-static void dropped_packets_are_counted(void **state)
+TEST(dropped_packets_are_counted)
 {
 	GIVEN(n);
 	struct ibv_counters_init_attr init = { 0 };
@@ -387,6 +353,38 @@ static void dropped_packets_are_counted(void **state)
 	assert_int_equal(ibv_destroy_counters(counters), 0);
 }
 
+TEST(tag_of_the_rule_is_read)
+{
+	GIVEN(n);
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 4, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG,
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(n->a.context, &attr);
+	struct ibv_cq *old = n->a.cq;
+	struct rule tagged = rule_of(IBV_FLOW_ATTR_NORMAL, 0), plain = tagged;
+	struct ibv_flow *flow;
+
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_qp(n->a.qp), 0);
+	n->a.cq = ibv_cq_ex_to_cq(cq);
+	n->a.qp = raw_qp(&n->a, IBV_QPS_RTR);
+	match_dst_mac(&tagged, frame);
+	tag_of(&tagged, 0x1234567);
+	match_dst_mac(&plain, frame);
+	both_receive(n);
+
+	flow = steer(&n->a, &tagged);
+	send_frame(n);
+	assert_int_equal(tag_read(cq), 0x1234567);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	flow = steer(&n->a, &plain);
+	assert_int_equal(recv_at(&n->a, 9, 0, BYTES), 0);
+	send_frame(n);
+	assert_int_equal(tag_read(cq), 0);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	assert_int_equal(ibv_destroy_cq(old), 0);
+}
+
 static int flow_error(struct end *e, struct rule *r)
 {
 	errno = 0;
@@ -394,7 +392,7 @@ static int flow_error(struct end *e, struct rule *r)
 	return errno;
 }
 
-static void bad_rules_are_refused(void **state)
+TEST(bad_rules_are_refused)
 {
 	GIVEN(n);
 	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
@@ -423,7 +421,7 @@ static void bad_rules_are_refused(void **state)
 	assert_int_equal(flow_error(&n->a, &port), EINVAL);
 }
 
-static void queue_pair_with_rules_is_busy(void **state)
+TEST(queue_pair_with_rules_is_busy)
 {
 	GIVEN(n);
 	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
@@ -436,47 +434,7 @@ static void queue_pair_with_rules_is_busy(void **state)
 	n->a.qp = NULL;
 }
 
-static void raw_packets_need_the_capability(void **state)
-{
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
-	struct end e;
-	int status;
-	pid_t pid = fork();
-
-	(void)state;
-	if (!pid) {
-		setenv("VERBATIM_SOFT_LINK", "roce", 1);
-		if (syscall(SYS_capget, &head, data))
-			_exit(2);
-		data[0].effective &= ~(1u << CAP_NET_RAW);
-		if (syscall(SYS_capset, &head, data))
-			_exit(3);
-		end_open(&e);
-		attr.send_cq = attr.recv_cq = e.cq;
-		status = ibv_create_qp(e.pd, &attr) || errno != EPERM;
-		end_close(&e);
-		_exit(status);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-static void infiniband_carries_no_ethernet(void **state)
-{
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
-	struct end e;
-
-	(void)state;
-	end_open(&e);
-	attr.send_cq = attr.recv_cq = e.cq;
-	assert_null(ibv_create_qp(e.pd, &attr));
-	assert_int_equal(errno, EOPNOTSUPP);
-	end_close(&e);
-}
-
-static void bad_packets_do_not_leave(void **state)
+TEST(bad_packets_do_not_leave)
 {
 	GIVEN(n);
 
@@ -516,7 +474,7 @@ static void sniff(int *at)
 	exit(0);
 }
 
-static void packets_reach_other_processes(void **state)
+TEST(packets_reach_other_processes)
 {
 	GIVEN(n);
 	int *at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE,
@@ -539,7 +497,7 @@ static void packets_reach_other_processes(void **state)
 }
 
 /* A process that is killed leaves its rules; they must not matter. */
-static void rules_of_the_dead_do_not_matter(void **state)
+TEST(rules_of_the_dead_do_not_matter)
 {
 	GIVEN(n);
 	struct rule keep = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
@@ -571,28 +529,40 @@ static void rules_of_the_dead_do_not_matter(void **state)
 	munmap(at, sizeof(*at));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
+TEST_WITH(raw_packets_need_the_capability, NULL, NULL)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(without_rules_packets_are_lost),
-		TEST(each_header_can_be_matched),
-		TEST(what_differs_does_not_match),
-		TEST(better_priority_takes_the_packet),
-		TEST(packet_passes_on_where_it_is_not_trapped),
-		TEST(default_gets_what_nobody_wants),
-		TEST(sniffer_gets_all),
-		TEST(dropped_packets_are_counted),
-		TEST(tag_of_the_rule_is_read),
-		TEST(bad_rules_are_refused),
-		TEST(queue_pair_with_rules_is_busy),
-		TEST(bad_packets_do_not_leave),
-		TEST(packets_reach_other_processes),
-		TEST(rules_of_the_dead_do_not_matter),
-		cmocka_unit_test(raw_packets_need_the_capability),
-		cmocka_unit_test(infiniband_carries_no_ethernet),
-	};
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
+	struct end e;
+	int status;
+	pid_t pid = fork();
 
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
+	if (!pid) {
+		setenv("VERBATIM_SOFT_LINK", "roce", 1);
+		if (syscall(SYS_capget, &head, data))
+			_exit(2);
+		data[0].effective &= ~(1u << CAP_NET_RAW);
+		if (syscall(SYS_capset, &head, data))
+			_exit(3);
+		end_open(&e);
+		attr.send_cq = attr.recv_cq = e.cq;
+		status = ibv_create_qp(e.pd, &attr) || errno != EPERM;
+		end_close(&e);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+TEST_WITH(infiniband_carries_no_ethernet, NULL, NULL)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
+	struct end e;
+
+	end_open(&e);
+	attr.send_cq = attr.recv_cq = e.cq;
+	assert_null(ibv_create_qp(e.pd, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	end_close(&e);
 }

@@ -1,12 +1,6 @@
 /*
  * Children of all kinds, while traffic flows: they harm nobody
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -16,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 extern char **environ;
 
@@ -115,12 +110,14 @@ static void expect_exit(pid_t pid, int expected)
 	assert_int_equal(status, expected);
 }
 
-static void children_use_their_own(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(children_use_their_own)
 {
 	pid_t pid;
 	int i;
 
-	(void)state;
 	for (i = 0; i < CHILDREN; i++) {
 		pid = fork();
 		if (!pid)
@@ -130,7 +127,7 @@ static void children_use_their_own(void **state)
 }
 
 /* exit() runs destructors, of the inherited and of its own. */
-static void children_just_exit(void **state)
+TEST(children_just_exit)
 {
 	struct given *g = *state;
 	struct ibv_wc wc;
@@ -148,12 +145,11 @@ static void children_just_exit(void **state)
 	}
 }
 
-static void grandchildren_use_their_own(void **state)
+TEST(grandchildren_use_their_own)
 {
 	int i, status;
 	pid_t pid;
 
-	(void)state;
 	for (i = 0; i < CHILDREN / 2; i++) {
 		pid = fork();
 		if (!pid) {
@@ -169,7 +165,7 @@ static void grandchildren_use_their_own(void **state)
 }
 
 /* No handler of fork runs in it. */
-static void bare_clone_has_nothing(void **state)
+TEST(bare_clone_has_nothing)
 {
 	struct given *g = *state;
 	struct ibv_wc wc;
@@ -190,13 +186,12 @@ static void bare_clone_has_nothing(void **state)
 	}
 }
 
-static void programs_are_started(void **state)
+TEST(programs_are_started)
 {
 	char *argv[] = { "true", NULL };
 	pid_t pid;
 	int i;
 
-	(void)state;
 	for (i = 0; i < CHILDREN; i++) {
 		assert_int_equal(posix_spawnp(&pid, "true", NULL, NULL, argv,
 					      environ), 0);
@@ -219,7 +214,7 @@ static void by_signal(void) { raise(SIGTERM); }
 static void by_exec(void) { execlp("true", "true", NULL); }
 
 /* The next who comes finds nothing of it. */
-static void nothing_is_left_however_one_ends(void **state)
+TEST_WITH(nothing_is_left_however_one_ends, NULL, NULL)
 {
 	static end_fn *const ends[] = { by_exit, by__exit, by_abort, by_signal,
 					by_exec };
@@ -227,7 +222,6 @@ static void nothing_is_left_however_one_ends(void **state)
 	size_t i;
 	pid_t pid;
 
-	(void)state;
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		pid = fork();
 		if (!pid) {
@@ -258,13 +252,12 @@ static void wait_there(struct end *e, int fd, struct address yours)
 }
 
 /* Connected, with a helper, armed: and asleep. */
-static void idle_costs_nothing(void **state)
+TEST_WITH(idle_costs_nothing, NULL, NULL)
 {
 	struct end e = { 0 };
 	struct fellow f;
 	double before;
 
-	(void)state;
 	setenv("VERBATIM_SOFT_VM", "off", 1);
 	f = fellow_start(wait_there);
 	end_open(&e);
@@ -276,21 +269,4 @@ static void idle_costs_nothing(void **state)
 	assert_int_equal(fellow_stop(&f), 0);
 	end_close(&e);
 	unsetenv("VERBATIM_SOFT_VM");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(children_use_their_own),
-		TEST(children_just_exit),
-		TEST(grandchildren_use_their_own),
-		TEST(bare_clone_has_nothing),
-		TEST(programs_are_started),
-		cmocka_unit_test(nothing_is_left_however_one_ends),
-		cmocka_unit_test(idle_costs_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

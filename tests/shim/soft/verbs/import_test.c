@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -20,7 +15,10 @@ static struct ibv_context *import_of(struct ibv_context *context)
 	return imported;
 }
 
-static void duplicate_leads_to_the_context(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(duplicate_leads_to_the_context)
 {
 	GIVEN(p);
 	struct ibv_context *twice[2] = { import_of(p->a.context),
@@ -38,12 +36,11 @@ static void duplicate_leads_to_the_context(void **state)
 	assert_int_equal(ibv_close_device(twice[1]), 0);
 }
 
-static void what_is_no_context_is_refused(void **state)
+TEST(what_is_no_context_is_refused)
 {
 	int file = open("/proc/self/exe", O_RDONLY);
 	int null = open("/dev/null", O_RDWR);
 
-	(void)state;
 	errno = 0;
 	assert_null(ibv_import_device(-1));
 	assert_int_equal(errno, EINVAL);
@@ -55,7 +52,7 @@ static void what_is_no_context_is_refused(void **state)
 	close(null);
 }
 
-static void another_process_cannot_import(void **state)
+TEST(another_process_cannot_import)
 {
 	GIVEN(p);
 	int status, fd = dup(p->a.context->cmd_fd);
@@ -70,7 +67,7 @@ static void another_process_cannot_import(void **state)
 	close(fd);
 }
 
-static void imported_domain_is_the_same(void **state)
+TEST(imported_domain_is_the_same)
 {
 	GIVEN(p);
 	struct ibv_context *context = import_of(p->a.context);
@@ -91,7 +88,7 @@ static void imported_domain_is_the_same(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-static void domain_is_busy_with_what_any_pointer_made(void **state)
+TEST(domain_is_busy_with_what_any_pointer_made)
 {
 	GIVEN(p);
 	struct ibv_context *context = import_of(p->a.context);
@@ -108,7 +105,7 @@ static void domain_is_busy_with_what_any_pointer_made(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-static void imported_region_has_the_keys(void **state)
+TEST(imported_region_has_the_keys)
 {
 	GIVEN(p);
 	struct ibv_context *context = import_of(p->b.context);
@@ -133,7 +130,7 @@ static void imported_region_has_the_keys(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-static void region_goes_with_whom_destroys_it(void **state)
+TEST(region_goes_with_whom_destroys_it)
 {
 	GIVEN(p);
 	struct ibv_context *context = import_of(p->b.context);
@@ -152,7 +149,7 @@ static void region_goes_with_whom_destroys_it(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-static void region_outlives_its_first_pointer(void **state)
+TEST(region_outlives_its_first_pointer)
 {
 	GIVEN(p);
 	struct ibv_context *context = import_of(p->b.context);
@@ -169,7 +166,7 @@ static void region_outlives_its_first_pointer(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-static void region_without_pointers_can_be_imported_again(void **state)
+TEST(region_without_pointers_can_be_imported_again)
 {
 	GIVEN(p);
 	uint32_t handle = p->b.mr->handle;
@@ -182,7 +179,7 @@ static void region_without_pointers_can_be_imported_again(void **state)
 	expect(p->a.cq, 1, IBV_WC_SUCCESS);
 }
 
-static void imported_device_memory_is_the_same(void **state)
+TEST(imported_device_memory_is_the_same)
 {
 	GIVEN(p);
 	struct ibv_alloc_dm_attr attr = { .length = 64 };
@@ -201,7 +198,7 @@ static void imported_device_memory_is_the_same(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-static void numbers_of_other_files_are_enoent(void **state)
+TEST(numbers_of_other_files_are_enoent)
 {
 	GIVEN(p);
 	struct ibv_alloc_dm_attr attr = { .length = 64 };
@@ -221,7 +218,7 @@ static void numbers_of_other_files_are_enoent(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-static void objects_live_until_the_last_context_closes(void **state)
+TEST(objects_live_until_the_last_context_closes)
 {
 	/* what nobody destroyed stays the program's */
 	static struct ibv_pd *volatile pd[2];
@@ -242,26 +239,4 @@ static void objects_live_until_the_last_context_closes(void **state)
 	assert_non_null(mr[1]);
 	assert_int_equal(ibv_close_device(context), 0);
 	assert_null(ibv_import_mr(p->b.pd, mr_handle));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(duplicate_leads_to_the_context),
-		TEST(what_is_no_context_is_refused),
-		TEST(another_process_cannot_import),
-		TEST(imported_domain_is_the_same),
-		TEST(domain_is_busy_with_what_any_pointer_made),
-		TEST(imported_region_has_the_keys),
-		TEST(region_goes_with_whom_destroys_it),
-		TEST(region_outlives_its_first_pointer),
-		TEST(region_without_pointers_can_be_imported_again),
-		TEST(imported_device_memory_is_the_same),
-		TEST(numbers_of_other_files_are_enoent),
-		TEST(objects_live_until_the_last_context_closes),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

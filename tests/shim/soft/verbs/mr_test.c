@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -20,7 +15,10 @@ static int rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge,
 	return send_wr(e, wr, sge);
 }
 
-static void zero_based_region_begins_at_zero(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(zero_based_region_begins_at_zero)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf + 100, 64,
@@ -36,7 +34,7 @@ static void zero_based_region_begins_at_zero(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void iova_may_be_anything(void **state)
+TEST(iova_may_be_anything)
 {
 	GIVEN(p);
 	uint64_t iovas[] = { 0, 1, 0x1003, 1ull << 63, UINT64_MAX - 100 };
@@ -56,7 +54,7 @@ static void iova_may_be_anything(void **state)
 	}
 }
 
-static void optional_access_is_taken(void **state)
+TEST(optional_access_is_taken)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, 64,
@@ -77,7 +75,7 @@ static int send_two(struct end *e, struct ibv_sge first, struct ibv_sge second)
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-static void null_region_reads_zeros(void **state)
+TEST(null_region_reads_zeros)
 {
 	GIVEN(p);
 	struct ibv_mr *null = ibv_alloc_null_mr(p->a.pd);
@@ -97,7 +95,7 @@ static void null_region_reads_zeros(void **state)
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
 
-static void null_region_discards_what_is_written(void **state)
+TEST(null_region_discards_what_is_written)
 {
 	GIVEN(p);
 	struct ibv_mr *null = ibv_alloc_null_mr(p->b.pd);
@@ -118,7 +116,7 @@ static void null_region_discards_what_is_written(void **state)
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
 
-static void null_region_has_no_remote_key(void **state)
+TEST(null_region_has_no_remote_key)
 {
 	GIVEN(p);
 	struct ibv_mr *null = ibv_alloc_null_mr(p->b.pd);
@@ -159,14 +157,13 @@ static void receive_around_a_null_region(struct end *e, int fd,
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
 
-static void null_region_of_another_process_discards(void **state)
+TEST_WITH(null_region_of_another_process_discards, NULL, NULL)
 {
 	struct fellow f = fellow_start(receive_around_a_null_region);
 	static const uint32_t middle[] = { 30000, 3000 };
 	struct end e;
 	int i;
 
-	(void)state;
 	end_open(&e);
 	fellow_meet(&f, &e);
 	for (i = 0; i < 2; i++) {
@@ -178,21 +175,4 @@ static void null_region_of_another_process_discards(void **state)
 	}
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(zero_based_region_begins_at_zero),
-		TEST(iova_may_be_anything),
-		TEST(optional_access_is_taken),
-		TEST(null_region_reads_zeros),
-		TEST(null_region_discards_what_is_written),
-		TEST(null_region_has_no_remote_key),
-		cmocka_unit_test(null_region_of_another_process_discards),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 
 #include "tests/shim/soft/fellow.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -129,7 +125,10 @@ static void expect_bind_error(struct pair *p, uint64_t wr_id)
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_ERR);
 }
 
-static void device_tells_of_windows(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, pair_teardown);
+
+TEST(device_tells_of_windows)
 {
 	GIVEN(p);
 	struct ibv_device_attr attr;
@@ -141,7 +140,7 @@ static void device_tells_of_windows(void **state)
 	assert_false(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2A);
 }
 
-static void unknown_type_is_invalid(void **state)
+TEST(unknown_type_is_invalid)
 {
 	GIVEN(p);
 
@@ -150,7 +149,7 @@ static void unknown_type_is_invalid(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void domain_with_a_window_is_busy(void **state)
+TEST(domain_with_a_window_is_busy)
 {
 	GIVEN(p);
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
@@ -161,7 +160,7 @@ static void domain_with_a_window_is_busy(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void keys_change_on_reuse(void **state)
+TEST(keys_change_on_reuse)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2), *other;
@@ -176,7 +175,7 @@ static void keys_change_on_reuse(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void unbound_window_is_not_accessible(void **state)
+TEST(unbound_window_is_not_accessible)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_1);
@@ -185,7 +184,7 @@ static void unbound_window_is_not_accessible(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void type_1_gives_access(void **state)
+TEST(type_1_gives_access)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -200,7 +199,7 @@ static void type_1_gives_access(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void window_ends_where_it_ends(void **state)
+TEST(window_ends_where_it_ends)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -209,7 +208,7 @@ static void window_ends_where_it_ends(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void window_has_its_own_rights(void **state)
+TEST(window_has_its_own_rights)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, IBV_ACCESS_REMOTE_READ);
@@ -221,7 +220,7 @@ static void window_has_its_own_rights(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void rebind_moves_type_1(void **state)
+TEST(rebind_moves_type_1)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -236,7 +235,7 @@ static void rebind_moves_type_1(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void zero_length_unbinds_type_1(void **state)
+TEST(zero_length_unbinds_type_1)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -250,7 +249,7 @@ static void zero_length_unbinds_type_1(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void type_1_is_not_zero_based(void **state)
+TEST(type_1_is_not_zero_based)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_1);
@@ -262,7 +261,7 @@ static void type_1_is_not_zero_based(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void type_1_belongs_to_no_queue_pair(void **state)
+TEST(type_1_belongs_to_no_queue_pair)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -278,7 +277,7 @@ static void type_1_belongs_to_no_queue_pair(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void dealloc_unbinds(void **state)
+TEST(dealloc_unbinds)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -290,7 +289,7 @@ static void dealloc_unbinds(void **state)
 	p->b.mr = NULL;
 }
 
-static void region_with_a_window_is_not_changed(void **state)
+TEST(region_with_a_window_is_not_changed)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -307,7 +306,7 @@ static void region_with_a_window_is_not_changed(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void type_2_gives_access(void **state)
+TEST(type_2_gives_access)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -319,7 +318,7 @@ static void type_2_gives_access(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void type_2_may_be_zero_based(void **state)
+TEST(type_2_may_be_zero_based)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
@@ -336,7 +335,7 @@ static void type_2_may_be_zero_based(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void type_2_belongs_to_its_queue_pair(void **state)
+TEST(type_2_belongs_to_its_queue_pair)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -351,7 +350,7 @@ static void type_2_belongs_to_its_queue_pair(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void reset_unbinds_type_2(void **state)
+TEST(reset_unbinds_type_2)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -366,7 +365,7 @@ static void reset_unbinds_type_2(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void destroy_unbinds_type_2(void **state)
+TEST(destroy_unbinds_type_2)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -378,7 +377,7 @@ static void destroy_unbinds_type_2(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void local_invalidate(void **state)
+TEST(local_invalidate)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -392,7 +391,7 @@ static void local_invalidate(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void bind_after_invalidate(void **state)
+TEST(bind_after_invalidate)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -409,7 +408,7 @@ static void bind_after_invalidate(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void remote_invalidate(void **state)
+TEST(remote_invalidate)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -444,7 +443,7 @@ static void expect_refused_invalidate(struct pair *p, uint32_t rkey)
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_ERR);
 }
 
-static void remote_invalidate_of_type_1(void **state)
+TEST(remote_invalidate_of_type_1)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
@@ -453,14 +452,14 @@ static void remote_invalidate_of_type_1(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void remote_invalidate_of_a_region(void **state)
+TEST(remote_invalidate_of_a_region)
 {
 	GIVEN(p);
 
 	expect_refused_invalidate(p, p->b.mr->rkey);
 }
 
-static void local_invalidate_of_a_region(void **state)
+TEST(local_invalidate_of_a_region)
 {
 	GIVEN(p);
 
@@ -468,7 +467,7 @@ static void local_invalidate_of_a_region(void **state)
 	expect_bind_error(p, 13);
 }
 
-static void local_invalidate_of_an_old_key(void **state)
+TEST(local_invalidate_of_an_old_key)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -478,7 +477,7 @@ static void local_invalidate_of_an_old_key(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void bind_of_what_is_bound(void **state)
+TEST(bind_of_what_is_bound)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
@@ -498,21 +497,21 @@ static void expect_bad_bind(struct pair *p, struct ibv_mw_bind_info info)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void bind_of_nothing(void **state)
+TEST(bind_of_nothing)
 {
 	GIVEN(p);
 
 	expect_bad_bind(p, part_of(p->b.mr, 0, 0, ALL_REMOTE));
 }
 
-static void bind_beyond_the_region(void **state)
+TEST(bind_beyond_the_region)
 {
 	GIVEN(p);
 
 	expect_bad_bind(p, part_of(p->b.mr, END_BYTES - 4, 5, ALL_REMOTE));
 }
 
-static void bind_to_a_region_that_forbids_it(void **state)
+TEST(bind_to_a_region_that_forbids_it)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, ALL_ACCESS);
@@ -521,7 +520,7 @@ static void bind_to_a_region_that_forbids_it(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void bind_for_writing_what_is_not_writable(void **state)
+TEST(bind_for_writing_what_is_not_writable)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
@@ -531,7 +530,7 @@ static void bind_for_writing_what_is_not_writable(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void bind_to_another_domain(void **state)
+TEST(bind_to_another_domain)
 {
 	GIVEN(p);
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
@@ -542,7 +541,7 @@ static void bind_to_another_domain(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void bind_on_a_queue_pair_of_another_domain(void **state)
+TEST(bind_on_a_queue_pair_of_another_domain)
 {
 	GIVEN(p);
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
@@ -556,7 +555,7 @@ static void bind_on_a_queue_pair_of_another_domain(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void bind_with_the_key_of_another_window(void **state)
+TEST(bind_with_the_key_of_another_window)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
@@ -569,7 +568,7 @@ static void bind_with_the_key_of_another_window(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void bind_to_a_region_that_is_gone(void **state)
+TEST(bind_to_a_region_that_is_gone)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
@@ -586,7 +585,7 @@ static void bind_to_a_region_that_is_gone(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void atomic_write_of_eight_bytes(void **state)
+TEST(atomic_write_of_eight_bytes)
 {
 	GIVEN(p);
 	struct ibv_wc wc;
@@ -599,7 +598,7 @@ static void atomic_write_of_eight_bytes(void **state)
 	assert_memory_equal(p->b.buf + 16, "8 bytes.", 8);
 }
 
-static void atomic_write_of_other_lengths(void **state)
+TEST(atomic_write_of_other_lengths)
 {
 	GIVEN(p);
 
@@ -608,7 +607,7 @@ static void atomic_write_of_other_lengths(void **state)
 	expect(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
 }
 
-static void atomic_write_off_its_alignment(void **state)
+TEST(atomic_write_off_its_alignment)
 {
 	GIVEN(p);
 
@@ -617,7 +616,7 @@ static void atomic_write_off_its_alignment(void **state)
 	expect(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
-static void atomic_write_without_the_right(void **state)
+TEST(atomic_write_without_the_right)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, IBV_ACCESS_REMOTE_ATOMIC);
@@ -690,7 +689,7 @@ static void invalidate_it(struct pair *p, struct ibv_mw *mw)
 	expect(p->b.cq, 13, IBV_WC_SUCCESS);
 }
 
-static void nobody_writes_after_the_end(void **state)
+TEST(nobody_writes_after_the_end)
 {
 	GIVEN(p);
 	int i;
@@ -702,7 +701,7 @@ static void nobody_writes_after_the_end(void **state)
 }
 
 /* The four that only memory windows and newer devices need. */
-static void builders_of_them(void **state)
+TEST(builders_of_them)
 {
 	GIVEN(p);
 	struct ibv_qp_init_attr_ex attr = {
@@ -785,14 +784,21 @@ static void own_a_window(struct end *e, int fd, struct address yours)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-static void window_of_another_process(void **state)
+TEST(bind_without_a_window)
+{
+	GIVEN(p);
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW };
+
+	assert_int_equal(ibv_post_send(p->b.qp, &wr, &bad), EINVAL);
+}
+
+TEST_WITH(window_of_another_process, NULL, NULL)
 {
 	struct fellow f = fellow_start(own_a_window);
 	struct ibv_send_wr inv = { .wr_id = 2, .opcode = IBV_WR_SEND_WITH_INV };
 	struct end e = { 0 };
 	char word;
 
-	(void)state;
 	end_open(&e);
 	fellow_meet(&f, &e);
 	hear(f.fd, &inv.invalidate_rkey, sizeof(inv.invalidate_rkey));
@@ -808,66 +814,4 @@ static void window_of_another_process(void **state)
 	expect(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(fellow_stop(&f), 0);
 	end_close(&e);
-}
-
-static void bind_without_a_window(void **state)
-{
-	GIVEN(p);
-	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW };
-
-	assert_int_equal(ibv_post_send(p->b.qp, &wr, &bad), EINVAL);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(device_tells_of_windows),
-		TEST(unknown_type_is_invalid),
-		TEST(domain_with_a_window_is_busy),
-		TEST(keys_change_on_reuse),
-		TEST(unbound_window_is_not_accessible),
-		TEST(type_1_gives_access),
-		TEST(window_ends_where_it_ends),
-		TEST(window_has_its_own_rights),
-		TEST(rebind_moves_type_1),
-		TEST(zero_length_unbinds_type_1),
-		TEST(type_1_is_not_zero_based),
-		TEST(type_1_belongs_to_no_queue_pair),
-		TEST(dealloc_unbinds),
-		TEST(region_with_a_window_is_not_changed),
-		TEST(type_2_gives_access),
-		TEST(type_2_may_be_zero_based),
-		TEST(type_2_belongs_to_its_queue_pair),
-		TEST(reset_unbinds_type_2),
-		TEST(destroy_unbinds_type_2),
-		TEST(local_invalidate),
-		TEST(bind_after_invalidate),
-		TEST(remote_invalidate),
-		TEST(remote_invalidate_of_type_1),
-		TEST(remote_invalidate_of_a_region),
-		TEST(local_invalidate_of_a_region),
-		TEST(local_invalidate_of_an_old_key),
-		TEST(bind_of_what_is_bound),
-		TEST(bind_of_nothing),
-		TEST(bind_beyond_the_region),
-		TEST(bind_to_a_region_that_forbids_it),
-		TEST(bind_for_writing_what_is_not_writable),
-		TEST(bind_to_another_domain),
-		TEST(bind_on_a_queue_pair_of_another_domain),
-		TEST(bind_with_the_key_of_another_window),
-		TEST(bind_to_a_region_that_is_gone),
-		TEST(atomic_write_of_eight_bytes),
-		TEST(atomic_write_of_other_lengths),
-		TEST(atomic_write_off_its_alignment),
-		TEST(atomic_write_without_the_right),
-		TEST(nobody_writes_after_the_end),
-		TEST(builders_of_them),
-		TEST(bind_without_a_window),
-		cmocka_unit_test(window_of_another_process),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct pair *name = *state
 
@@ -43,7 +38,10 @@ enum {
 	ACCESS	= IBV_REREG_MR_CHANGE_ACCESS,
 };
 
-static void bad_arguments_leave_the_region_good(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(pair_setup, pair_teardown);
+
+TEST(bad_arguments_leave_the_region_good)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = p->b.mr;
@@ -66,7 +64,7 @@ static void bad_arguments_leave_the_region_good(void **state)
 	expect(p->a.cq, 1, IBV_WC_SUCCESS);
 }
 
-static void failed_command_costs_the_region_its_keys(void **state)
+TEST(failed_command_costs_the_region_its_keys)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = p->b.mr;
@@ -87,7 +85,7 @@ static void failed_command_costs_the_region_its_keys(void **state)
 	assert_int_equal(rereg(mr, ACCESS, NULL, NULL, 0, ALL_ACCESS), 0);
 }
 
-static void keys_stay_unless_the_memory_changes(void **state)
+TEST(keys_stay_unless_the_memory_changes)
 {
 	GIVEN(p);
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
@@ -110,7 +108,7 @@ static void keys_stay_unless_the_memory_changes(void **state)
 	expect(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
 }
 
-static void region_becomes_on_demand(void **state)
+TEST(region_becomes_on_demand)
 {
 	GIVEN(p);
 	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
@@ -123,7 +121,7 @@ static void region_becomes_on_demand(void **state)
 	munmap(mem, PAGE);
 }
 
-static void zero_based_region_stays_so_where_it_moves(void **state)
+TEST(zero_based_region_stays_so_where_it_moves)
 {
 	GIVEN(p);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
@@ -137,7 +135,7 @@ static void zero_based_region_stays_so_where_it_moves(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void fork_errors_tell_which_region_is_good(void **state)
+TEST(fork_errors_tell_which_region_is_good)
 {
 	GIVEN(p);
 	uint8_t *mem = map_pages(2 * PAGE, PROT_READ | PROT_WRITE);
@@ -159,20 +157,4 @@ static void fork_errors_tell_which_region_is_good(void **state)
 				 (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(bad_arguments_leave_the_region_good),
-		TEST(failed_command_costs_the_region_its_keys),
-		TEST(keys_stay_unless_the_memory_changes),
-		TEST(region_becomes_on_demand),
-		TEST(zero_based_region_stays_so_where_it_moves),
-		TEST(fork_errors_tell_which_region_is_good),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

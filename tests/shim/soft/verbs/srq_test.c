@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 /* A pair whose second end receives from a shared queue of DEPTH. */
 enum { DEPTH = 4 };
@@ -93,7 +88,10 @@ static void exchange(struct shared *s, uint64_t wr_id, uint8_t value)
 	assert_int_equal(s->p.b.buf[64 * wr_id], value);
 }
 
-static void requests_are_taken_in_the_order_of_posts(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(requests_are_taken_in_the_order_of_posts)
 {
 	GIVEN(s);
 	uint64_t n;
@@ -107,7 +105,7 @@ static void requests_are_taken_in_the_order_of_posts(void **state)
 	}
 }
 
-static void full_queue_is_enomem(void **state)
+TEST(full_queue_is_enomem)
 {
 	GIVEN(s);
 	uint64_t n;
@@ -121,7 +119,7 @@ static void full_queue_is_enomem(void **state)
 }
 
 /* As long as its completion was not polled, a request has its place. */
-static void place_is_free_when_its_completion_was_polled(void **state)
+TEST(place_is_free_when_its_completion_was_polled)
 {
 	GIVEN(s);
 	uint64_t n;
@@ -135,7 +133,7 @@ static void place_is_free_when_its_completion_was_polled(void **state)
 	assert_int_equal(post(s, 9), 0);
 }
 
-static void list_stops_at_the_one_that_does_not_fit(void **state)
+TEST(list_stops_at_the_one_that_does_not_fit)
 {
 	GIVEN(s);
 	struct ibv_recv_wr wr[DEPTH + 2], *bad = NULL;
@@ -150,7 +148,7 @@ static void list_stops_at_the_one_that_does_not_fit(void **state)
 	exchange(s, 0, 1);
 }
 
-static void too_many_sges_are_einval(void **state)
+TEST(too_many_sges_are_einval)
 {
 	GIVEN(s);
 	struct ibv_sge sge[2] = { sge_of(&s->p.b, 0, 1), sge_of(&s->p.b, 1, 1) };
@@ -160,7 +158,7 @@ static void too_many_sges_are_einval(void **state)
 	assert_ptr_equal(bad, &wr);
 }
 
-static void grows_with_requests_outstanding(void **state)
+TEST(grows_with_requests_outstanding)
 {
 	GIVEN(s);
 	uint64_t n;
@@ -200,7 +198,7 @@ static void *send_all(void *arg)
 	return NULL;
 }
 
-static void grows_beneath_traffic(void **state)
+TEST(grows_beneath_traffic)
 {
 	GIVEN(s);
 	struct ibv_wc wc;
@@ -223,7 +221,7 @@ static void grows_beneath_traffic(void **state)
 	assert_int_equal(query(s).max_wr, DEPTH + (MESSAGES - 10) / 2);
 }
 
-static void shrinks_to_what_is_outstanding(void **state)
+TEST(shrinks_to_what_is_outstanding)
 {
 	GIVEN(s);
 
@@ -239,7 +237,7 @@ static void shrinks_to_what_is_outstanding(void **state)
 	assert_int_equal(post(s, 3), 0);
 }
 
-static void sizes_are_checked(void **state)
+TEST(sizes_are_checked)
 {
 	GIVEN(s);
 
@@ -275,7 +273,7 @@ static void expect_limit(struct shared *s)
 	assert_false(has_event(s));
 }
 
-static void limit_fires_once_and_is_armed_again(void **state)
+TEST(limit_fires_once_and_is_armed_again)
 {
 	GIVEN(s);
 	uint64_t n;
@@ -298,7 +296,7 @@ static void limit_fires_once_and_is_armed_again(void **state)
 	expect_limit(s);
 }
 
-static void limit_above_the_count_fires_at_once(void **state)
+TEST(limit_above_the_count_fires_at_once)
 {
 	GIVEN(s);
 
@@ -308,7 +306,7 @@ static void limit_above_the_count_fires_at_once(void **state)
 	assert_int_equal(query(s).srq_limit, 0);
 }
 
-static void limit_of_zero_disarms(void **state)
+TEST(limit_of_zero_disarms)
 {
 	GIVEN(s);
 
@@ -319,7 +317,7 @@ static void limit_of_zero_disarms(void **state)
 	assert_false(has_event(s));
 }
 
-static void queue_in_use_is_ebusy(void **state)
+TEST(queue_in_use_is_ebusy)
 {
 	GIVEN(s);
 
@@ -327,7 +325,7 @@ static void queue_in_use_is_ebusy(void **state)
 	assert_int_equal(ibv_dealloc_pd(s->p.b.pd), EBUSY);
 }
 
-static void creation_checks_its_sizes(void **state)
+TEST(creation_checks_its_sizes)
 {
 	GIVEN(s);
 	struct ibv_srq_init_attr init = { .attr = { 0, 1, 0 } };
@@ -339,28 +337,4 @@ static void creation_checks_its_sizes(void **state)
 	assert_null(ibv_create_srq(s->p.b.pd, &init));
 	init.attr = (struct ibv_srq_attr){ 1, 1 << 20, 0 };
 	assert_null(ibv_create_srq(s->p.b.pd, &init));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(requests_are_taken_in_the_order_of_posts),
-		TEST(full_queue_is_enomem),
-		TEST(place_is_free_when_its_completion_was_polled),
-		TEST(list_stops_at_the_one_that_does_not_fit),
-		TEST(too_many_sges_are_einval),
-		TEST(grows_with_requests_outstanding),
-		TEST(grows_beneath_traffic),
-		TEST(shrinks_to_what_is_outstanding),
-		TEST(sizes_are_checked),
-		TEST(limit_fires_once_and_is_armed_again),
-		TEST(limit_above_the_count_fires_at_once),
-		TEST(limit_of_zero_disarms),
-		TEST(queue_in_use_is_ebusy),
-		TEST(creation_checks_its_sizes),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }

@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "tests/shim/soft/pair.h"
+#include "tests/test.h"
 
 #define GIVEN(name)	struct end *name = *state
 
@@ -63,7 +58,10 @@ static int recv_wq(struct end *e, struct ibv_wq *wq, uint64_t wr_id,
 	return ibv_post_wq_recv(wq, &wr, &bad);
 }
 
-static void states_are_those_of_the_manual(void **state)
+GROUP(fabric_setup, fabric_teardown);
+FIXTURE(setup, teardown);
+
+TEST(states_are_those_of_the_manual)
 {
 	GIVEN(e);
 	struct ibv_wq *wq = make_wq(e);
@@ -90,7 +88,7 @@ static void states_are_those_of_the_manual(void **state)
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
-static void error_flushes_what_was_posted(void **state)
+TEST(error_flushes_what_was_posted)
 {
 	GIVEN(e);
 	struct ibv_wq *wq = make_wq(e);
@@ -132,7 +130,7 @@ static struct ibv_qp_init_attr_ex rss_attr(struct end *e,
 	};
 }
 
-static void busy_objects_stay(void **state)
+TEST(busy_objects_stay)
 {
 	GIVEN(e);
 	struct ibv_wq *wq = make_wq(e), *wqs[WQS] = { wq, wq, wq, wq };
@@ -148,7 +146,7 @@ static void busy_objects_stay(void **state)
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
-static void impossible_ones_are_refused(void **state)
+TEST(impossible_ones_are_refused)
 {
 	GIVEN(e);
 	struct ibv_wq *wq = make_wq(e), *wqs[WQS] = { wq, wq, wq, NULL };
@@ -219,7 +217,7 @@ static uint32_t send_from(struct end *e, uint8_t host)
 	return first.qp_num;
 }
 
-static void packets_are_spread_by_their_address(void **state)
+TEST(packets_are_spread_by_their_address)
 {
 	GIVEN(e);
 	struct ibv_flow_attr rule = { .type = IBV_FLOW_ATTR_ALL_DEFAULT,
@@ -262,7 +260,7 @@ static void packets_are_spread_by_their_address(void **state)
 		assert_int_equal(ibv_destroy_wq(wqs[i]), 0);
 }
 
-static void queue_that_cannot_tell_is_told_so(void **state)
+TEST(queue_that_cannot_tell_is_told_so)
 {
 	GIVEN(e);
 	struct ibv_wq_init_attr init = { .wq_type = IBV_WQT_RQ, .max_wr = 4,
@@ -305,20 +303,4 @@ static void queue_that_cannot_tell_is_told_so(void **state)
 	assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
 	assert_int_equal(ibv_destroy_wq(wqs[0]), 0);
 	assert_int_equal(ibv_destroy_cq(init.cq), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(states_are_those_of_the_manual),
-		TEST(error_flushes_what_was_posted),
-		TEST(busy_objects_stay),
-		TEST(impossible_ones_are_refused),
-		TEST(packets_are_spread_by_their_address),
-		TEST(queue_that_cannot_tell_is_told_so),
-	};
-
-	return cmocka_run_group_tests(tests, fabric_setup, fabric_teardown);
 }
