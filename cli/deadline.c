@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "core/store/db/deadline.h"
 
 static struct timespec last;
@@ -26,20 +25,15 @@ static void *end_all(void *arg)
 	return arg;
 }
 
-int cli_deadline(const char *command, const char *time)
+void cli_deadline(int64_t ns)
 {
-	uint64_t ns = time ? options_time(time) : 0;
 	pthread_t thread;
 
-	if (!time)
-		return 0;
 	if (!ns)
-		return cli_misuse(command, "--deadline is a time like 30s, 5m or 1h, not '%s'",
-				  time);
-	deadline_start(ns);
+		return;
+	deadline_start((uint64_t)ns);
 	clock_gettime(CLOCK_MONOTONIC, &last);
 	last.tv_sec += (time_t)(ns / 1000000000) + 1;
 	if (!pthread_create(&thread, NULL, end_all, NULL))
 		pthread_detach(thread);
-	return 0;
 }

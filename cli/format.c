@@ -28,7 +28,10 @@ static const char *scaled(double value, const char *const *units, unsigned int n
 
 	for (; value >= 999.5 && unit + 1 < nunits; unit++)
 		value /= 1000;
-	snprintf(text, FORMAT_TEXT, "%.*f %s", !unit || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2,
+	snprintf(text, FORMAT_TEXT, "%.*f %s",
+		 !unit || value >= 99.95 ? 0
+		 : value >= 9.995        ? 1
+					 : 2,
 		 value, units[unit]);
 	return text;
 }

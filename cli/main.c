@@ -9,35 +9,46 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/help.h"
 #include "cli/screen.h"
+#include "cli/suggest.h"
 #include "core/wire/log.h"
 
 static void print_usage(FILE *to)
 {
-	fprintf(to, "usage: verbatim COMMAND [OPTION...] [ARGUMENT...]\n\n"
-		    "Records every RDMA verb of a program, replays the recording and checks it.\n\n");
-	for (const struct command *c = commands; c->name; c++)
-		fprintf(to, "  %-10s%s\n", c->name, c->help);
+	fprintf(to,
+		"usage: verbatim COMMAND [OPTION...] [ARGUMENT...]\n\n"
+		"Records every RDMA verb of a program, replays the recording and checks it.\n\n");
+	help_commands(to);
 	fprintf(to, "\n'verbatim help COMMAND' tells more; so does verbatim(1).\n"
 		    "Exit status: 0 fine, 1 findings, 2 usage, 3 bad trace, 4 environment;\n"
 		    "of record and run: the program's own.\n");
 }
 
+static int refuse_command(const char *name)
+{
+	struct suggestion near = { .word = name };
+
+	for (const struct command *c = commands; c->name; c++)
+		suggest_name(&near, c->name);
+	log_note("there is no %s '%s'%s; see 'verbatim --help'",
+		 name[0] == '-' ? "option" : "command", name, suggest_text(&near));
+	return CLI_USAGE;
+}
+
 static int help(int argc, char **argv)
 {
-	const struct command *command;
-	char *asked[] = { argv[1], "--help", NULL };
+	const struct command *command = argc < 2 ? NULL : command_find(argv[1]);
 
-	if (argc < 2) {
+	if (argc < 2)
 		print_usage(stdout);
-		return CLI_FINE;
-	}
-	command = command_find(argv[1]);
-	if (!command) {
-		log_note("there is no command '%s'; see 'verbatim --help'", argv[1]);
-		return CLI_USAGE;
-	}
-	return command->run(2, asked);
+	else if (!strcmp(argv[1], "--table"))
+		help_table();
+	else if (command)
+		help_print(command);
+	else
+		return refuse_command(argv[1]);
+	return CLI_FINE;
 }
 
 static int dispatch(int argc, char **argv)
@@ -52,9 +63,7 @@ static int dispatch(int argc, char **argv)
 		printf("verbatim %s\n", VERBATIM_VERSION);
 		return CLI_FINE;
 	}
-	log_note("there is no %s '%s'; see 'verbatim --help'",
-		 argv[0][0] == '-' ? "option" : "command", argv[0]);
-	return CLI_USAGE;
+	return refuse_command(argv[0]);
 }
 
 /* What stdio still held may meet a full disk, or a reader that has gone. */

@@ -1,11 +1,13 @@
 /*
- * The options of a subcommand, read by its table
+ * The options of a subcommand, read by its rows
  *
  * Like getopt_long(3), less its abbreviations: an option that is added later
- * must not change what a script says today.
+ * must not change what a script does today.
  *
- *	--name value   --name=value   -n value   -nvalue   --switch   -s
- *	--             all that follows is no option
+ *	--name value   --name=value   -n value   -nvalue   --flag   -f
+ *	--             nothing behind it is an option
+ *
+ * Not here: what a value may be (options_value.c), what --help prints (help.c).
  */
 #include "cli/options.h"
 
@@ -15,30 +17,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/suggest.h"
 
-void options_variable(const char *name, char variable[64])
+/* Where reading stands. */
+struct reader {
+	int argc, at;
+	char **argv;
+	const struct option_row *rows;
+	void *settings;
+	bool given[OPTIONS_MAX]; /* by row: on the command line */
+	char *complaint;
+};
+
+const char *options_variable(const char *name, char variable[OPTIONS_VARIABLE])
 {
-	int n = snprintf(variable, 64, "VERBATIM_%s", name);
+	int n = snprintf(variable, OPTIONS_VARIABLE, "VERBATIM_%s", name);
 
-	for (int i = 0; i < n && i < 63; i++)
+	for (int i = 0; i < n && i < OPTIONS_VARIABLE - 1; i++)
 		variable[i] = variable[i] == '-' ? '_' : (char)toupper((unsigned char)variable[i]);
+	return variable;
 }
 
-static void read_environment(const struct option_row *rows, struct options *options)
-{
-	char variable[64];
-
-	for (int i = 0; rows[i].name; i++) {
-		options_variable(rows[i].name, variable);
-		const char *value = getenv(variable);
-		bool off = !value || !*value || (!rows[i].arg && !strcmp(value, "0"));
-
-		options->value[i] = off ? NULL : value;
-	}
-}
-
-static int find_long(const struct option_row *rows, const char *name, size_t length)
+static int find_name(const struct option_row *rows, const char *name, size_t length)
 {
 	for (int i = 0; rows[i].name; i++)
 		if (strlen(rows[i].name) == length && !strncmp(rows[i].name, name, length))
@@ -54,56 +54,62 @@ static int find_letter(const struct option_row *rows, char letter)
 	return -1;
 }
 
-/* Where the reader stands. */
-struct reader {
-	int argc, at;
-	char **argv;
-	const struct option_row *rows;
-	struct options *options;
-	char *complaint;
-};
-
-static int complain(struct reader *r, const char *what, const char *option)
+static int complain(struct reader *r, const char *what)
 {
-	snprintf(r->complaint, 256, "%s '%.200s'", what, option);
+	snprintf(r->complaint, OPTIONS_COMPLAINT, "%s '%.200s'", what, r->argv[r->at]);
 	return -EINVAL;
 }
 
-/* Option @row, its value in the same word being @value if that is not NULL. */
-static int take(struct reader *r, int row, const char *value)
+static int complain_unknown(struct reader *r, const char *name)
+{
+	char word[OPTIONS_VARIABLE];
+	struct suggestion near = { .word = word, .prefix = "--" };
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "="), name);
+	for (const struct option_row *row = r->rows; row->name; row++)
+		suggest_name(&near, row->name);
+	snprintf(r->complaint, OPTIONS_COMPLAINT, "unknown option '%.120s'%s", r->argv[r->at],
+		 suggest_text(&near));
+	return -EINVAL;
+}
+
+/* Option @row, its value being @value where it is in the same word. */
+static int take_option(struct reader *r, int row, const char *value)
 {
 	if (!r->rows[row].arg && value)
-		return complain(r, "no value is taken by", r->argv[r->at]);
+		return complain(r, "no value is taken by");
 	if (r->rows[row].arg && !value) {
 		if (r->at + 1 == r->argc)
-			return complain(r, "a value is missing after", r->argv[r->at]);
+			return complain(r, "a value is missing after");
 		value = r->argv[++r->at];
 	}
-	r->options->value[row] = value ? value : "";
-	return 0;
+	r->given[row] = true;
+	return options_store(&r->rows[row], value, r->settings, r->complaint);
 }
 
 static int take_long(struct reader *r)
 {
 	const char *name = r->argv[r->at] + 2;
 	const char *equals = strchr(name, '=');
-	int row = find_long(r->rows, name, equals ? (size_t)(equals - name) : strlen(name));
+	int row = find_name(r->rows, name, equals ? (size_t)(equals - name) : strlen(name));
 
 	if (row < 0)
-		return complain(r, "unknown option", r->argv[r->at]);
-	return take(r, row, equals ? equals + 1 : NULL);
+		return complain_unknown(r, name);
+	return take_option(r, row, equals ? equals + 1 : NULL);
 }
 
 static int take_letters(struct reader *r)
 {
 	for (const char *at = r->argv[r->at] + 1; *at; at++) {
-		int row = find_letter(r->rows, *at);
+		int row = find_letter(r->rows, *at), err;
 
 		if (row < 0)
-			return complain(r, "unknown option", r->argv[r->at]);
+			return complain(r, "unknown option");
 		if (r->rows[row].arg)
-			return take(r, row, at[1] ? at + 1 : NULL);
-		r->options->value[row] = "";
+			return take_option(r, row, at[1] ? at + 1 : NULL);
+		err = take_option(r, row, NULL);
+		if (err < 0)
+			return err;
 	}
 	return 0;
 }
@@ -113,82 +119,73 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-int options_read(int argc, char **argv, const struct option_row *rows, bool program,
-		 struct options *ret_options, char complaint[256])
+/* The command line. Returns 0, 1 for --help, or -EINVAL. */
+static int read_words(struct reader *r, bool program, struct arguments *arguments)
 {
-	struct options options = { .args = argv + 1 };
-	struct reader r = { argc, 1, argv, rows, &options, complaint };
 	bool over = false;
-	int err;
+	int err = 0;
 
-	read_environment(rows, &options);
-	for (; r.at < argc; r.at++) {
-		char *word = argv[r.at];
+	for (; r->at < r->argc && !err; r->at++) {
+		char *word = r->argv[r->at];
 
-		over = over || (program && options.nargs);
-		if (over || word[0] != '-' || !word[1]) {
-			options.args[options.nargs++] = word;
-		} else if (!strcmp(word, "--")) {
+		over = over || (program && arguments->n);
+		if (over || word[0] != '-' || !word[1])
+			arguments->at[arguments->n++] = word;
+		else if (!strcmp(word, "--"))
 			over = true;
-		} else if (is_help(word)) {
+		else if (is_help(word))
 			return 1;
-		} else {
-			err = word[1] == '-' ? take_long(&r) : take_letters(&r);
-			if (err < 0)
-				return err;
-		}
+		else
+			err = word[1] == '-' ? take_long(r) : take_letters(r);
 	}
-	options.args[options.nargs] = NULL; /* argv has room for it */
-	*ret_options = options;
-	return 0;
+	arguments->at[arguments->n] = NULL; /* argv has room for it */
+	return err;
 }
 
-static void print_help(const char *name, const struct option_row *rows)
+static int read_variable(struct reader *r, const struct option_row *row, const char *value)
 {
-	const struct command *command = command_find(name);
-	const struct option_row *row;
+	char variable[OPTIONS_VARIABLE];
+	size_t n;
+	int err = options_store(row, value, r->settings, r->complaint);
 
-	printf("usage: verbatim %s %s\n\n%s.\n", name, command->usage, command->help);
-	printf("\noptions, each with its environment variable:\n");
-	for (row = rows; row->name; row++) {
-		char variable[64], option[64], letter[8] = "    ";
-
-		if (row->letter)
-			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-		snprintf(option, sizeof(option), "--%s%s%s", row->name, row->arg ? " " : "",
-			 row->arg ? row->arg : "");
-		options_variable(row->name, variable);
-		printf("  %s%-22s %s [%s]\n", letter, option, row->help, variable);
-	}
-	printf("  -h, %-22s %s\n", "--help", "print this");
-	if (row->help)
-		printf("\n%s\n", row->help);
-	printf("\nMore in verbatim-%s(1).\n", name);
-}
-
-void options_parse(int argc, char **argv, const struct option_row *rows, bool program,
-		   struct options *ret_options)
-{
-	char complaint[256];
-	int err = options_read(argc, argv, rows, program, ret_options, complaint);
-
-	if (err < 0)
-		exit(cli_misuse(argv[0], "%s", complaint));
-	if (err > 0) {
-		print_help(argv[0], rows);
-		exit(CLI_FINE);
-	}
-}
-
-uint64_t options_time(const char *text)
-{
-	static const char units[] = "smhd";
-	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
-	char *end;
-	unsigned long long n = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-
-	if (!isdigit((unsigned char)*text) || !unit || end[1] || n > UINT64_MAX / 1000000000 / 86400)
+	if (!err)
 		return 0;
-	return n * seconds[unit - units] * 1000000000ull;
+	n = strlen(r->complaint);
+	snprintf(r->complaint + n, OPTIONS_COMPLAINT - n, " (%s)",
+		 options_variable(row->name, variable));
+	return err;
+}
+
+/* What the command line does not give: from the environment, or the default. */
+static int read_rest(struct reader *r)
+{
+	char variable[OPTIONS_VARIABLE];
+	int err = 0;
+
+	for (int i = 0; r->rows[i].name && !err; i++) {
+		const struct option_row *row = &r->rows[i];
+		const char *value = getenv(options_variable(row->name, variable));
+
+		if (r->given[i])
+			continue;
+		if (value && *value && (row->arg || strcmp(value, "0")))
+			err = read_variable(r, row, value);
+		else if (row->preset)
+			err = options_store(row, row->preset, r->settings, r->complaint);
+	}
+	return err;
+}
+
+int options_read(int argc, char **argv, const struct option_row *rows, bool program, void *settings,
+		 struct arguments *ret_arguments, char complaint[OPTIONS_COMPLAINT])
+{
+	struct arguments arguments = { .at = argv + 1 };
+	struct reader r = { argc, 1, argv, rows, settings, { false }, complaint };
+	int status = read_words(&r, program, &arguments);
+
+	if (!status)
+		status = read_rest(&r);
+	if (!status)
+		*ret_arguments = arguments;
+	return status;
 }

@@ -42,7 +42,8 @@ static size_t whole_characters(const char *text, size_t n)
 {
 	size_t tail = 0;
 
-	while (tail < n && tail < CHARACTER - 1 && ((unsigned char)text[n - 1 - tail] & 0xc0) == 0x80)
+	while (tail < n && tail < CHARACTER - 1 &&
+	       ((unsigned char)text[n - 1 - tail] & 0xc0) == 0x80)
 		tail++;
 	if (tail < n) {
 		unsigned char first = (unsigned char)text[n - 1 - tail];
@@ -69,7 +70,8 @@ static ssize_t put(void *cookie, const char *text, size_t n)
 	size_t done = 0;
 
 	while (done < n) {
-		size_t room = PIECE - screen->nheld, more = n - done < room ? n - done : room, whole;
+		size_t room = PIECE - screen->nheld, more = n - done < room ? n - done : room,
+		       whole;
 		int err;
 
 		memcpy(screen->held + screen->nheld, text + done, more);

@@ -66,8 +66,8 @@ static void add(struct table *table, const char *text, bool null, int64_t value)
 	}
 	if (!table->cells)
 		abort();
-	table->cells[table->ncells++] = (struct cell){ strdup(text), make_printable(text),
-							null, value };
+	table->cells[table->ncells++] =
+		(struct cell){ strdup(text), make_printable(text), null, value };
 }
 
 static const char *status_text(int status, char text[FORMAT_TEXT])

@@ -20,7 +20,7 @@ enum column_kind {
 };
 
 struct column {
-	const char *name;  /* in JSON; in text without its last word if that is a unit: "mean_ns" */
+	const char *name; /* in JSON; in text without its last word if that is a unit: "mean_ns" */
 	enum column_kind kind;
 };
 

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/table.h"
 #include "core/base/printable.h"
 
+/* clang-format off */
 const struct doctor_check doctor_machine_checks[] = {
 	{ "device", doctor_devices },
 	{ "node", doctor_nodes },
@@ -48,13 +48,16 @@ const struct doctor_check doctor_program_checks[] = {
 	{ "direct", doctor_direct },
 	{ 0 },
 };
+/* clang-format on */
 
 static const char *const verdicts[DOCTOR_VERDICTS] = { "ok", "note", "problem" };
 
-enum { FORMAT };
+struct settings {
+	unsigned int json;
+};
 
-static const struct option_row rows[] = {
-	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
+const struct option_row cli_doctor_options[] = {
+	CLI_FORMAT(struct settings),
 	{ 0 },
 };
 
@@ -66,11 +69,10 @@ void doctor_run(struct doctor *doctor, const struct doctor_check *checks)
 	}
 }
 
-void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy,
-		const char *format, ...)
+void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy, const char *format,
+		...)
 {
-	struct finding *found = realloc(doctor->findings,
-					(doctor->nfindings + 1) * sizeof(*found));
+	struct finding *found = realloc(doctor->findings, (doctor->nfindings + 1) * sizeof(*found));
 	va_list args;
 
 	if (!found)
@@ -171,8 +173,11 @@ static void print_text(const struct doctor *doctor)
 static void print_json(const struct doctor *doctor)
 {
 	static const struct column columns[] = {
-		{ "verdict", COLUMN_TEXT }, { "check", COLUMN_TEXT },
-		{ "finding", COLUMN_TEXT }, { "remedy", COLUMN_TEXT }, { 0 },
+		{ "verdict", COLUMN_TEXT },
+		{ "check", COLUMN_TEXT },
+		{ "finding", COLUMN_TEXT },
+		{ "remedy", COLUMN_TEXT },
+		{ 0 },
 	};
 	struct table *table = table_new("findings", columns);
 
@@ -193,16 +198,16 @@ static void print_json(const struct doctor *doctor)
 int cli_doctor(int argc, char **argv)
 {
 	struct doctor doctor = { .root = "" };
-	struct options options;
-	bool stopped, json;
+	struct settings set = { 0 };
+	struct arguments arguments;
+	bool stopped;
 
-	options_parse(argc, argv, rows, true, &options);
-	json = cli_wants_json("doctor", options.value[FORMAT]);
-	doctor.program = options.args[0];
+	cli_parse(argc, argv, &set, &arguments);
+	doctor.program = arguments.at[0];
 	doctor_run(&doctor, doctor_machine_checks);
 	if (doctor.program)
 		doctor_run(&doctor, doctor_program_checks);
-	if (json)
+	if (set.json)
 		print_json(&doctor);
 	else
 		print_text(&doctor);

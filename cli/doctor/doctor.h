@@ -18,19 +18,20 @@ enum verdict {
 
 struct finding {
 	enum verdict verdict;
-	const char *check;  /* name of the check that found it */
+	const char *check; /* name of the check that found it */
 	char *text;
 	const char *remedy; /* NULL: none is needed */
 };
 
 struct doctor {
-	const char *root;      /* before each path of the machine: "" */
-	const char *program;   /* to look at; NULL: none */
-	unsigned int devices;  /* RDMA devices of this machine, once doctor_devices() has looked */
-	const char *check;     /* that is at work */
+	const char *root;     /* before each path of the machine: "" */
+	const char *program;  /* to look at; NULL: none */
+	unsigned int devices; /* RDMA devices of this machine, once doctor_devices() has looked */
+	const char *check;    /* that is at work */
 	struct finding *findings;
 	size_t nfindings;
-	char image[PATH_MAX];  /* what is loaded for the program: itself, or a script's interpreter */
+	char image
+		[PATH_MAX]; /* what is loaded for the program: itself, or a script's interpreter */
 };
 
 struct doctor_check {
@@ -45,8 +46,8 @@ extern const struct doctor_check doctor_machine_checks[], doctor_program_checks[
 void doctor_run(struct doctor *doctor, const struct doctor_check *checks);
 
 /* A finding of the check at work; @remedy is borrowed, NULL where nothing is to be done. */
-void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy,
-		const char *format, ...) __attribute__((format(printf, 4, 5)));
+void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy, const char *format,
+		...) __attribute__((format(printf, 4, 5)));
 
 /* How many have @verdict. */
 size_t doctor_count(const struct doctor *doctor, enum verdict verdict);

@@ -15,8 +15,8 @@
 #include "cli/format.h"
 
 #define DEVICES "/sys/class/infiniband"
-#define UVERBS "/sys/class/infiniband_verbs"
-#define PCI "/sys/bus/pci/devices"
+#define UVERBS  "/sys/class/infiniband_verbs"
+#define PCI     "/sys/bus/pci/devices"
 
 enum {
 	CAP_IPC_LOCK_BIT = 14, /* capabilities(7) */
@@ -64,9 +64,10 @@ void doctor_devices(struct doctor *doctor)
 	doctor_each(doctor, DEVICES, see_device);
 	doctor_each(doctor, PCI, see_pci);
 	if (!doctor->devices)
-		doctor_say(doctor, DOCTOR_NOTE,
-			   "'verbatim record' and 'verbatim run' take the software device by themselves",
-			   "this machine has no RDMA device");
+		doctor_say(
+			doctor, DOCTOR_NOTE,
+			"'verbatim record' and 'verbatim run' take the software device by themselves",
+			"this machine has no RDMA device");
 }
 
 /* One file of /dev/infiniband: may we open it for reading and writing? */
@@ -143,8 +144,9 @@ void doctor_modules(struct doctor *doctor)
 		return;
 	see_module(doctor, "ib_uverbs", UVERBS, DOCTOR_PROBLEM,
 		   "'modprobe ib_uverbs': without it no program reaches a device");
-	see_module(doctor, "rdma_ucm", "/sys/class/misc/rdma_cm", DOCTOR_NOTE,
-		   "'modprobe rdma_ucm', if programs use librdmacm (rping, ucmatose, -R of perftest)");
+	see_module(
+		doctor, "rdma_ucm", "/sys/class/misc/rdma_cm", DOCTOR_NOTE,
+		"'modprobe rdma_ucm', if programs use librdmacm (rping, ucmatose, -R of perftest)");
 	doctor_each(doctor, DEVICES, see_driver);
 }
 
@@ -176,11 +178,12 @@ void doctor_memlock(struct doctor *doctor)
 			   "this user may lock any memory (CAP_IPC_LOCK); others here: %s",
 			   format_bytes(limit.rlim_cur, text));
 	else
-		doctor_say(doctor,
-			   doctor->devices && limit.rlim_cur < MEMLOCK_LITTLE ? DOCTOR_PROBLEM :
-										DOCTOR_NOTE,
-			   "'ulimit -l unlimited', 'memlock' in /etc/security/limits.conf, or "
-			   "--ulimit memlock=-1 of the container; the software device locks nothing",
-			   "only %s may be registered from this shell",
-			   format_bytes(limit.rlim_cur, text));
+		doctor_say(
+			doctor,
+			doctor->devices && limit.rlim_cur < MEMLOCK_LITTLE ? DOCTOR_PROBLEM
+									   : DOCTOR_NOTE,
+			"'ulimit -l unlimited', 'memlock' in /etc/security/limits.conf, or "
+			"--ulimit memlock=-1 of the container; the software device locks nothing",
+			"only %s may be registered from this shell",
+			format_bytes(limit.rlim_cur, text));
 }

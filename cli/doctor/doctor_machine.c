@@ -17,10 +17,10 @@
 #include "core/base/size.h"
 
 enum {
-	SPACE_NONE = 16 << 20,   /* a session and the rings of some threads */
+	SPACE_NONE = 16 << 20, /* a session and the rings of some threads */
 	SPACE_LITTLE = 512 << 20,
-	BUDGET_MUCH = 2,         /* one part of so many of what a program may have is too much for rings */
-	READS = 4096,            /* of the clock */
+	BUDGET_MUCH = 2, /* one part of so many of what a program may have is too much for rings */
+	READS = 4096,    /* of the clock */
 	SLOW_NS = 100,
 };
 
@@ -67,12 +67,16 @@ void doctor_ptrace(struct doctor *doctor)
 	if (!doctor_line(doctor, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
 		doctor_say(doctor, DOCTOR_OK, NULL, "Yama does not restrict ptrace");
 	else if (atoi(scope) <= 1)
-		doctor_say(doctor, DOCTOR_OK, NULL, "Yama's ptrace scope is %s: the software device "
-			   "may copy between processes", scope);
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "Yama's ptrace scope is %s: the software device "
+			   "may copy between processes",
+			   scope);
 	else
-		doctor_say(doctor, DOCTOR_NOTE, "'sysctl kernel.yama.ptrace_scope=1' for full speed",
+		doctor_say(doctor, DOCTOR_NOTE,
+			   "'sysctl kernel.yama.ptrace_scope=1' for full speed",
 			   "Yama's ptrace scope is %s: the software device copies through shared "
-			   "memory, which is slower, and no debugger can attach", scope);
+			   "memory, which is slower, and no debugger can attach",
+			   scope);
 }
 
 static bool in_container(const struct doctor *doctor)
@@ -89,13 +93,15 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 	if (free_bytes >= SPACE_LITTLE)
 		doctor_say(doctor, DOCTOR_OK, NULL, "%s has %s free", where, text);
 	else
-		doctor_say(doctor, free_bytes < SPACE_NONE ? DOCTOR_PROBLEM : DOCTOR_NOTE,
-			   in_container(doctor) ?
-			   "start the container with --shm-size=1g or --ipc=host; or take another "
-			   "folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC" :
-			   "make room, or take another folder (VERBATIM_SESSIONS), or smaller rings "
-			   "(--ring-size)",
-			   "%s has only %s free (37 kB to 4 MB for each thread that is recorded)", where, text);
+		doctor_say(
+			doctor, free_bytes < SPACE_NONE ? DOCTOR_PROBLEM : DOCTOR_NOTE,
+			in_container(doctor)
+				? "start the container with --shm-size=1g or --ipc=host; or take another "
+				  "folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC"
+				: "make room, or take another folder (VERBATIM_SESSIONS), or smaller rings "
+				  "(--ring-size)",
+			"%s has only %s free (37 kB to 4 MB for each thread that is recorded)",
+			where, text);
 }
 
 static void see_space(struct doctor *doctor, const char *where, const char *path)
@@ -103,8 +109,8 @@ static void see_space(struct doctor *doctor, const char *where, const char *path
 	struct statvfs fs;
 
 	if (statvfs(path, &fs))
-		doctor_say(doctor, DOCTOR_PROBLEM, "make it, or name another",
-			   "%s cannot be used", where);
+		doctor_say(doctor, DOCTOR_PROBLEM, "make it, or name another", "%s cannot be used",
+			   where);
 	else if (access(path, W_OK | X_OK))
 		doctor_say(doctor, DOCTOR_PROBLEM, "name a folder of your own, or 'chmod 1777' it",
 			   "%s cannot be written by this user", where);
@@ -118,10 +124,11 @@ void doctor_shm(struct doctor *doctor)
 
 	doctor_path(doctor, path, "/dev/shm");
 	if (access(path, F_OK))
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "'mount -t tmpfs tmpfs /dev/shm' (also in a container); or set "
-			   "VERBATIM_SOFT_FABRIC and VERBATIM_SESSIONS to a folder of yours",
-			   "there is no /dev/shm: no shared memory for the software device and rings");
+		doctor_say(
+			doctor, DOCTOR_PROBLEM,
+			"'mount -t tmpfs tmpfs /dev/shm' (also in a container); or set "
+			"VERBATIM_SOFT_FABRIC and VERBATIM_SESSIONS to a folder of yours",
+			"there is no /dev/shm: no shared memory for the software device and rings");
 	else
 		see_space(doctor, "/dev/shm", path);
 }
@@ -139,15 +146,20 @@ void doctor_memory(struct doctor *doctor)
 	rings = given && *given ? size_parse(given) : budget_default(most);
 	format_bytes(rings, budget);
 	if (most == UINT64_MAX)
-		doctor_say(doctor, DOCTOR_OK, NULL, "no memory cgroup limits programs started here: "
-			   "the rings of each may have %s", budget);
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "no memory cgroup limits programs started here: "
+			   "the rings of each may have %s",
+			   budget);
 	else if (rings > most / BUDGET_MUCH)
-		doctor_say(doctor, DOCTOR_NOTE, "take less for rings: VERBATIM_RING_BUDGET",
-			   "the rings of a program may have %s of the %s that its memory cgroup allows",
-			   budget, format_bytes(most, limit));
+		doctor_say(
+			doctor, DOCTOR_NOTE, "take less for rings: VERBATIM_RING_BUDGET",
+			"the rings of a program may have %s of the %s that its memory cgroup allows",
+			budget, format_bytes(most, limit));
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL, "the rings of a program may have %s of the %s that "
-			   "its memory cgroup allows", budget, format_bytes(most, limit));
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "the rings of a program may have %s of the %s that "
+			   "its memory cgroup allows",
+			   budget, format_bytes(most, limit));
 }
 
 void doctor_session(struct doctor *doctor)
@@ -172,7 +184,8 @@ void doctor_fabric(struct doctor *doctor)
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		doctor_say(doctor, DOCTOR_PROBLEM, "'chmod 700' it, or name one that is not there",
 			   "VERBATIM_SOFT_FABRIC=%s is no directory of this user that is closed to "
-			   "others: the software device cannot be opened", given);
+			   "others: the software device cannot be opened",
+			   given);
 	else
 		doctor_say(doctor, DOCTOR_OK, NULL, "processes meet in VERBATIM_SOFT_FABRIC=%s",
 			   given);
@@ -186,10 +199,11 @@ void doctor_guest(struct doctor *doctor)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (device_library(names[i], path)) {
-			doctor_say(doctor, DOCTOR_PROBLEM,
-				   "'make install' puts it beside the command; no blank or colon may "
-				   "be in its path",
-				   "%s cannot be found, or not be preloaded", names[i]);
+			doctor_say(
+				doctor, DOCTOR_PROBLEM,
+				"'make install' puts it beside the command; no blank or colon may "
+				"be in its path",
+				"%s cannot be found, or not be preloaded", names[i]);
 			return;
 		}
 	device_library(names[0], path);
@@ -261,12 +275,15 @@ void doctor_clock(struct doctor *doctor)
 			 source, sizeof(source)))
 		strcpy(source, "unknown");
 	if (clock.kind == CLOCK_KIND_TSC)
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "events are timed by the time stamp counter, invariant here: %.0f ns a read "
-			   "(the kernel's clock: %s)", ns, source);
+		doctor_say(
+			doctor, DOCTOR_OK, NULL,
+			"events are timed by the time stamp counter, invariant here: %.0f ns a read "
+			"(the kernel's clock: %s)",
+			ns, source);
 	else
 		doctor_say(doctor, DOCTOR_NOTE,
 			   ns > SLOW_NS ? "boot with a better clock source (tsc)" : NULL,
 			   "the time stamp counter is not invariant: events are timed by "
-			   "CLOCK_MONOTONIC (%s), %.0f ns a read", source, ns);
+			   "CLOCK_MONOTONIC (%s), %.0f ns a read",
+			   source, ns);
 }

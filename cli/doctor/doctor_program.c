@@ -47,8 +47,8 @@ void doctor_found(struct doctor *doctor)
 	if (err) {
 		doctor->image[0] = '\0';
 		doctor_say(doctor, DOCTOR_PROBLEM,
-			   err == -ENOENT ? "give its path; is its folder in PATH?" :
-					    "'chmod +x' it, or name a file instead of a folder",
+			   err == -ENOENT ? "give its path; is its folder in PATH?"
+					  : "'chmod +x' it, or name a file instead of a folder",
 			   "'%s' cannot be started: %s", doctor->program, strerror(-err));
 		return;
 	}
@@ -74,8 +74,7 @@ static void say_format(struct doctor *doctor, int err)
 			   "%s is neither an ELF file nor a script: %s", doctor->image,
 			   strerror(-err));
 	else
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "record a build of it for this machine's 64 bit",
+		doctor_say(doctor, DOCTOR_PROBLEM, "record a build of it for this machine's 64 bit",
 			   "%s is %s: libverbatim.so cannot be loaded into it", doctor->image,
 			   head[4] == 1 ? "a 32-bit program" : "for another processor");
 }
@@ -99,8 +98,8 @@ void doctor_format(struct doctor *doctor)
 		doctor_say(doctor, DOCTOR_PROBLEM, "record a build of it for glibc",
 			   "it is for musl (%s); libverbatim.so is for glibc", elf.interp);
 	else if (access(elf.interp, X_OK))
-		doctor_say(doctor, DOCTOR_PROBLEM, "install the loader",
-			   "its loader %s is missing", elf.interp);
+		doctor_say(doctor, DOCTOR_PROBLEM, "install the loader", "its loader %s is missing",
+			   elf.interp);
 	else
 		doctor_say(doctor, DOCTOR_OK, NULL,
 			   "64 bit, dynamic: libverbatim.so can be loaded into it");
@@ -224,9 +223,11 @@ void doctor_direct(struct doctor *doctor)
 	c = closure_new(doctor->image);
 	for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++)
 		if (has(c, providers[i]))
-			doctor_say(doctor, DOCTOR_NOTE,
-				   "make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
-				   "it is linked with %s: of that provider's own calls only those that "
-				   "make objects are recorded, the others counted", providers[i]);
+			doctor_say(
+				doctor, DOCTOR_NOTE,
+				"make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
+				"it is linked with %s: of that provider's own calls only those that "
+				"make objects are recorded, the others counted",
+				providers[i]);
 	closure_free(c);
 }

@@ -118,8 +118,9 @@ static const char *string(const struct elf *elf, int64_t tag, unsigned int index
 {
 	uint64_t offset;
 
-	return elf->strings && dynamic(elf, tag, index, &offset) && offset < elf->nstrings ?
-	       elf->strings + offset : NULL;
+	return elf->strings && dynamic(elf, tag, index, &offset) && offset < elf->nstrings
+		       ? elf->strings + offset
+		       : NULL;
 }
 
 static void read_headers(struct elf *elf)
@@ -210,6 +211,8 @@ int elf_find(const struct elf *elf, const char *name, char path[PATH_MAX])
 		return access(path, R_OK) ? -ENOENT : 0;
 	}
 	return in_folders(elf, elf->runpath, name, path) ||
-	       in_folders(elf, getenv("LD_LIBRARY_PATH"), name, path) ||
-	       in_folders(elf, usual, name, path) ? 0 : -ENOENT;
+			       in_folders(elf, getenv("LD_LIBRARY_PATH"), name, path) ||
+			       in_folders(elf, usual, name, path)
+		       ? 0
+		       : -ENOENT;
 }

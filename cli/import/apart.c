@@ -129,8 +129,7 @@ static void tell_what_it_says(int says)
 		close(says);
 }
 
-int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limits,
-	      int *ret_signal)
+int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limits, int *ret_signal)
 {
 	pid_t parent = getpid(), child;
 	int says[2], status;

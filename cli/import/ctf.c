@@ -31,12 +31,12 @@ struct reader {
 	const struct ctf_visitor *visitor;
 	bt_graph *graph;
 	const bt_component_filter *muxer;
-	uint64_t inputs;       /* of the muxer, connected */
-	int64_t open;          /* streams and packets that have begun and not ended */
+	uint64_t inputs; /* of the muxer, connected */
+	int64_t open;    /* streams and packets that have begun and not ended */
 	uint64_t *raw;
-	size_t raw_size;       /* words */
-	uint64_t messages;     /* so far */
-	int status;            /* what the visitor returned, or -ENOMEM */
+	size_t raw_size;   /* words */
+	uint64_t messages; /* so far */
+	int status;        /* what the visitor returned, or -ENOMEM */
 };
 
 /* A failure that errno's text says nothing of. */
@@ -96,7 +96,8 @@ static int refuse_special(const char *path, const struct stat *st, int type)
 		st = &there;
 	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) || S_ISLNK(st->st_mode))
 		return 0;
-	return complain(-EPROTO, "%s is neither a file nor a directory: take it away to import the rest",
+	return complain(-EPROTO,
+			"%s is neither a file nor a directory: take it away to import the rest",
 			path);
 }
 
@@ -138,8 +139,10 @@ static int find_traces(const char *dir)
 	if (err)
 		return err < -1 ? err : log_err(-errno, "look for traces in %s", dir);
 	if (!nfound)
-		return complain(-EPROTO, "%s holds no CTF trace (a directory with a file "
-				"'metadata'): give what 'lttng create --output=DIR' was given", dir);
+		return complain(-EPROTO,
+				"%s holds no CTF trace (a directory with a file "
+				"'metadata'): give what 'lttng create --output=DIR' was given",
+				dir);
 	return 0;
 }
 
@@ -162,8 +165,8 @@ static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_e
 {
 	const bt_field *field = member(payload, "raw");
 
-	if (!field || !bt_field_class_type_is(bt_field_get_class_type(field),
-					      BT_FIELD_CLASS_TYPE_ARRAY))
+	if (!field ||
+	    !bt_field_class_type_is(bt_field_get_class_type(field), BT_FIELD_CLASS_TYPE_ARRAY))
 		return 0;
 	event->words = bt_field_array_get_length(field);
 	if (event->words > reader->raw_size) {
@@ -235,8 +238,8 @@ static int take_message(struct reader *reader, const bt_message *message)
 	}
 }
 
-static bt_graph_simple_sink_component_consume_func_status
-consume(bt_message_iterator *messages, void *arg)
+static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *messages,
+								  void *arg)
 {
 	struct reader *reader = arg;
 	bt_message_array_const batch;
@@ -256,8 +259,8 @@ consume(bt_message_iterator *messages, void *arg)
 			reader->status = take_message(reader, batch[i]);
 		bt_message_put_ref(batch[i]);
 	}
-	return reader->status ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END :
-				BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
+	return reader->status ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END
+			      : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
 }
 
 /* The plugin's component class stays as long as the plugin: for good. */
@@ -293,8 +296,7 @@ static bool add_trace(struct reader *reader, const bt_component_class_source *cl
 {
 	const bt_component_source *source = NULL;
 	bt_value *params = bt_value_map_create(), *dirs = NULL;
-	bool ok = params &&
-		  !bt_value_map_insert_empty_array_entry(params, "inputs", &dirs) &&
+	bool ok = params && !bt_value_map_insert_empty_array_entry(params, "inputs", &dirs) &&
 		  !bt_value_array_append_string_element(dirs, dir) &&
 		  !bt_graph_add_source_component(reader->graph, class, dir, params,
 						 BT_LOGGING_LEVEL_NONE, &source) &&
@@ -307,7 +309,8 @@ static bool add_trace(struct reader *reader, const bt_component_class_source *cl
 static bool add_muxer(struct reader *reader, const bt_plugin *utils)
 {
 	const bt_component_class_filter *class =
-		utils ? bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer") : NULL;
+		utils ? bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer")
+		      : NULL;
 
 	return class && !bt_graph_add_filter_component(reader->graph, class, "muxer", NULL,
 						       BT_LOGGING_LEVEL_NONE, &reader->muxer);
@@ -329,8 +332,10 @@ static bool add_sink(struct reader *reader)
 static int tell_failure(const char *what)
 {
 	const bt_error *error = bt_current_thread_take_error();
-	const char *cause = error && bt_error_get_cause_count(error) ?
-		bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)) : "damaged";
+	const char *cause =
+		error && bt_error_get_cause_count(error)
+			? bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0))
+			: "damaged";
 
 	log_note("%s is cut short or damaged: %s", what, cause);
 	if (error)

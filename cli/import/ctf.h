@@ -9,12 +9,12 @@
 
 /* A tracepoint of ours (shim/lttng/points.h); a field that it does not have is 0. */
 struct ctf_event {
-	const char *name;      /* without "verbatim:" */
+	const char *name; /* without "verbatim:" */
 	uint32_t pid, tid, seq;
-	uint64_t since, time;  /* CLOCK_MONOTONIC, ns */
+	uint64_t since, time;                  /* CLOCK_MONOTONIC, ns */
 	uint64_t start, realtime, fingerprint; /* thread_begin, thread_end */
-	uint64_t fork_time;    /* process */
-	const uint64_t *raw;   /* struct event_*, or struct ring_head; not trusted */
+	uint64_t fork_time;                    /* process */
+	const uint64_t *raw; /* struct event_*, or struct ring_head; not trusted */
 	size_t words;
 };
 

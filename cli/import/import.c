@@ -24,19 +24,10 @@
 #include "cli/import/apart.h"
 #include "cli/cli.h"
 #include "cli/import/ctf.h"
-#include "cli/options.h"
 #include "core/store/db/file.h"
 #include "core/store/write/writer.h"
 #include "core/wire/desc.h"
 #include "core/wire/log.h"
-
-enum { OUTPUT, QUIET };
-
-static const struct option_row rows[] = {
-	[OUTPUT] = { "output", 'o', "FILE", "the trace to make; verbatim.db" },
-	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
-	{ 0 },
-};
 
 enum {
 	HELD = 256,
@@ -46,13 +37,13 @@ enum {
 
 /* A thread: pid, tid and since name it. */
 struct lane {
-	struct ring_head head;   /* as far as known */
-	uint32_t thread;         /* of the trace */
-	uint32_t index;          /* of its ring, in its process */
-	uint32_t seq;            /* of the last event given to the writer */
-	uint64_t last;           /* its time */
+	struct ring_head head; /* as far as known */
+	uint32_t thread;       /* of the trace */
+	uint32_t index;        /* of its ring, in its process */
+	uint32_t seq;          /* of the last event given to the writer */
+	uint64_t last;         /* its time */
 	uint64_t lost, lost_first, lost_last;
-	bool begun, ended;       /* it was said so */
+	bool begun, ended;        /* it was said so */
 	struct event_head **held; /* in the order of their numbers */
 	unsigned int nheld;
 };
@@ -60,22 +51,32 @@ struct lane {
 struct import {
 	const char *path, *dir;
 	bool quiet;
-	bool *made;              /* the file at @path is ours; the parent sees it */
+	bool *made; /* the file at @path is ours; the parent sees it */
 	struct writer *writer;
 	struct lane **lanes;
 	size_t nlanes;
-	struct lane *found;      /* the last time */
+	struct lane *found; /* the last time */
 	uint64_t start;
 	uint64_t events, discarded, lost, late, damaged;
 	unsigned int processes, late_threads;
 	bool command_known, soft_known;
 };
 
+/* clang-format off */
+const struct option_row cli_import_options[] = {
+	{ "output", 'o', "FILE", "the trace to make",
+	  TEXT_AT(struct import, path), .preset = "verbatim.db" },
+	{ "quiet", 'q', NULL, "print nothing but failures and loss", FLAG_AT(struct import, quiet) },
+	{ 0 },
+};
+/* clang-format on */
+
 static int create(struct import *import, const struct ctf_event *event)
 {
 	struct clock clock = { 0 };
-	struct writer_info info = { .clock = &clock, .command = "", .device = "",
-				    .elsewhere = true };
+	struct writer_info info = {
+		.clock = &clock, .command = "", .device = "", .elsewhere = true
+	};
 	int err;
 
 	clock_init_monotonic(&clock);
@@ -363,7 +364,8 @@ static void lose_rest(struct import *import, struct lane *lane)
 	uint64_t last = atomic_load_explicit(&lane->head.tapped, memory_order_relaxed);
 
 	if (lane->ended && (uint32_t)last > lane->seq)
-		lose(import, lane, (uint32_t)last - lane->seq, lane->head.closed ? lane->head.closed : lane->last);
+		lose(import, lane, (uint32_t)last - lane->seq,
+		     lane->head.closed ? lane->head.closed : lane->last);
 }
 
 static int end_lane(struct import *import, struct lane *lane)
@@ -446,18 +448,21 @@ static void forget(struct import *import)
 static void tell(const struct import *import, bool quiet)
 {
 	if (import->discarded)
-		log_note("LTTng has LOST events: %llu of the recorder's are missing, %llu tracepoints "
-			 "were discarded; a channel with more room is made by "
-			 "'lttng enable-channel -u --subbuf-size=4M --num-subbuf=8'",
-			 (unsigned long long)import->lost, (unsigned long long)import->discarded);
+		log_note(
+			"LTTng has LOST events: %llu of the recorder's are missing, %llu tracepoints "
+			"were discarded; a channel with more room is made by "
+			"'lttng enable-channel -u --subbuf-size=4M --num-subbuf=8'",
+			(unsigned long long)import->lost, (unsigned long long)import->discarded);
 	else if (import->lost)
 		log_note("%llu events are missing (LOST): not all of 'verbatim:*' was enabled, or "
-			 "not all the time", (unsigned long long)import->lost);
+			 "not all the time",
+			 (unsigned long long)import->lost);
 	if (import->late)
-		log_note("the session BEGAN LATE: %u threads had recorded %llu events by then; which "
-			 "program it is, its modules and its objects so far are not known. Start the "
-			 "session before the program for these", import->late_threads,
-			 (unsigned long long)import->late);
+		log_note(
+			"the session BEGAN LATE: %u threads had recorded %llu events by then; which "
+			"program it is, its modules and its objects so far are not known. Start the "
+			"session before the program for these",
+			import->late_threads, (unsigned long long)import->late);
 	if (import->damaged)
 		log_note("%llu events are DAMAGED: they are not in %s",
 			 (unsigned long long)import->damaged, import->path);
@@ -502,11 +507,12 @@ static int tell_ended(const struct import *import, int signal)
 		file_remove(import->path);
 	if (signal == SIGXCPU)
 		log_note("%s is damaged: babeltrace2 does not come to an end of it; nothing was "
-			 "imported", import->dir);
+			 "imported",
+			 import->dir);
 	else
 		log_note("%s is damaged, or needs more than %d GB of memory: babeltrace2 ended by "
-			 "signal %d (%s); nothing was imported", import->dir, GIGABYTES, signal,
-			 strsignal(signal));
+			 "signal %d (%s); nothing was imported",
+			 import->dir, GIGABYTES, signal, strsignal(signal));
 	return CLI_TRACE;
 }
 
@@ -527,15 +533,13 @@ static int import_apart(struct import *import)
 int cli_import(int argc, char **argv)
 {
 	struct import import = { 0 };
-	struct options options;
+	struct arguments arguments;
 
-	options_parse(argc, argv, rows, false, &options);
-	if (!options.nargs)
+	cli_parse(argc, argv, &import, &arguments);
+	if (!arguments.n)
 		return cli_misuse("import", "no CTF directory is given");
-	if (options.nargs > 1)
-		return cli_misuse("import", "too much is given: '%s'", options.args[1]);
-	import.path = options.value[OUTPUT] ? options.value[OUTPUT] : "verbatim.db";
-	import.dir = options.args[0];
-	import.quiet = options.value[QUIET];
+	if (arguments.n > 1)
+		return cli_misuse("import", "too much is given: '%s'", arguments.at[1]);
+	import.dir = arguments.at[0];
 	return import_apart(&import);
 }

@@ -15,48 +15,58 @@
 #include "cli/cli.h"
 #include "cli/record/collector.h"
 #include "cli/record/guests.h"
-#include "cli/options.h"
 #include "cli/record/progress.h"
 #include "core/wire/dir.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 
-enum { OUTPUT, KEEP, QUIET };
-
-static const struct option_row rows[] = {
-	[OUTPUT] = { "output", 'o', "FILE", "the trace; verbatim.db" },
-	[KEEP] = { "keep", 0, NULL, "leave the session where it is" },
-	[QUIET] = { "quiet", 'q', NULL, "say nothing but failures and loss" },
-	{ 0 },
-};
-
 struct collecting {
 	struct session session;
 	struct session_page page; /* as it was when the programs had ended */
 	const char *dir, *path;
-	bool keep;
+	bool keep, quiet;
 	int lock; /* two at once would be one too many */
 	struct writer *writer;
 	struct collector *collector;
 	struct progress progress;
 };
 
+/* clang-format off */
+const struct option_row cli_collect_options[] = {
+	{ "output", 'o', "FILE", "the trace to make",
+	  TEXT_AT(struct collecting, path), .preset = "verbatim.db" },
+	{ "keep", 0, NULL, "leave the session where it is", FLAG_AT(struct collecting, keep) },
+	{ "quiet", 'q', NULL, "print nothing but failures and loss",
+	  FLAG_AT(struct collecting, quiet) },
+	{ 0 },
+};
+/* clang-format on */
+
 static int tell_unusable(const char *dir, int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return log_err(err, access(dir, F_OK) ? "open the session %s" :
-			       "%s holds no session: nothing was recorded there; look for it",
-			       dir);
+		return log_err(
+			err,
+			access(dir, F_OK)
+				? "open the session %s"
+				: "%s holds no session: nothing was recorded there; look for it",
+			dir);
 	case -ENOTDIR:
-		return log_err(-EINVAL, "%s is not a session's directory; name the one of "
-					"VERBATIM_DIR", dir);
+		return log_err(-EINVAL,
+			       "%s is not a session's directory; name the one of "
+			       "VERBATIM_DIR",
+			       dir);
 	case -EACCES:
-		return log_err(err, "%s: a session is a directory of yours that nobody else may "
-				    "write to", dir);
+		return log_err(err,
+			       "%s: a session is a directory of yours that nobody else may "
+			       "write to",
+			       dir);
 	case -EPROTO:
-		return log_err(err, "the session in %s is of another version of verbatim, or cut; "
-				    "collect it with the version that made it", dir);
+		return log_err(err,
+			       "the session in %s is of another version of verbatim, or cut; "
+			       "collect it with the version that made it",
+			       dir);
 	}
 	return log_err(err, "open the session %s", dir);
 }
@@ -86,9 +96,10 @@ static int open_session(struct collecting *c)
 	if (err)
 		return err;
 	if (guests_in_use(&c->session))
-		return log_err(-EBUSY, "%s is still in use: collect it when its programs%s have "
-				       "ended", c->dir,
-			       c->session.collector ? " and their recorder" : "");
+		return log_err(-EBUSY,
+			       "%s is still in use: collect it when its programs%s have "
+			       "ended",
+			       c->dir, c->session.collector ? " and their recorder" : "");
 	if (!atomic_load(&c->session.page->rings))
 		return log_err(-EINVAL, "%s is empty: no program has called a verb there", c->dir);
 	return 0;
@@ -142,7 +153,8 @@ static void tell_rest(const struct collecting *c)
 
 	if (c->session.collector)
 		log_note("the recorder of %s had died: what it had taken in before is in its own "
-			 "trace, %s", c->dir, *page->trace ? page->trace : "verbatim.db");
+			 "trace, %s",
+			 c->dir, *page->trace ? page->trace : "verbatim.db");
 }
 
 static int collect(struct collecting *c)
@@ -170,8 +182,10 @@ static int collect(struct collecting *c)
 	tell_rest(c);
 	progress_end(&c->progress, c->path, processes, &done);
 	if (unreadable)
-		log_note("%s is kept, since not all of it could be read: what wrote it may have been "
-			 "another version of verbatim", c->dir);
+		log_note(
+			"%s is kept, since not all of it could be read: what wrote it may have been "
+			"another version of verbatim",
+			c->dir);
 	else if (!c->keep)
 		session_remove(&c->session);
 	return 0;
@@ -180,18 +194,16 @@ static int collect(struct collecting *c)
 int cli_collect(int argc, char **argv)
 {
 	struct collecting c = { .lock = -1 };
-	struct options options;
+	struct arguments arguments;
 	int err;
 
-	options_parse(argc, argv, rows, false, &options);
-	if (!options.nargs)
+	cli_parse(argc, argv, &c, &arguments);
+	if (!arguments.n)
 		return cli_misuse("collect", "no session is given");
-	if (options.nargs > 1)
-		return cli_misuse("collect", "too much is given: '%s'", options.args[1]);
-	c.dir = options.args[0];
-	c.path = options.value[OUTPUT] ? options.value[OUTPUT] : "verbatim.db";
-	c.keep = options.value[KEEP];
-	progress_start(&c.progress, options.value[QUIET]);
+	if (arguments.n > 1)
+		return cli_misuse("collect", "too much is given: '%s'", arguments.at[1]);
+	c.dir = arguments.at[0];
+	progress_start(&c.progress, c.quiet);
 	err = open_session(&c);
 	if (!err)
 		err = collect(&c);

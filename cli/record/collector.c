@@ -49,15 +49,15 @@ struct collector {
 	struct guest *guests;
 	unsigned int nguests, guests_size;
 	unsigned int processes; /* guests so far */
-	uint32_t *missing; /* numbers of rings that are not there yet */
+	uint32_t *missing;      /* numbers of rings that are not there yet */
 	unsigned int nmissing, missing_size;
 	uint64_t missing_at; /* CLOCK_MONOTONIC of when the last of them was given out */
-	uint32_t known;    /* numbers below it are feeds, missing, or done */
-	uint64_t flushed;  /* CLOCK_MONOTONIC of the last commit */
-	int64_t seen;      /* time of the trace: see collector_seen() */
-	pid_t child;       /* ours: its end is what waitpid() says */
+	uint32_t known;      /* numbers below it are feeds, missing, or done */
+	uint64_t flushed;    /* CLOCK_MONOTONIC of the last commit */
+	int64_t seen;        /* time of the trace: see collector_seen() */
+	pid_t child;         /* ours: its end is what waitpid() says */
 	bool child_ended;
-	bool leftover;     /* collector_leftover() */
+	bool leftover;       /* collector_leftover() */
 	uint32_t unreadable; /* rings of it that are none, in the end */
 	int child_status;
 	int error;
@@ -168,8 +168,8 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 
 static int open_ring(const struct collector *c, uint32_t index, struct ring *ret_ring)
 {
-	return c->leftover ? session_open_leftover(c->at, index, ret_ring) :
-			     session_open_ring(c->at, index, ret_ring);
+	return c->leftover ? session_open_leftover(c->at, index, ret_ring)
+			   : session_open_ring(c->at, index, ret_ring);
 }
 
 /* Returns 1 if the ring is there now, 0 if not yet, or -errno. */
@@ -332,8 +332,8 @@ static void find_gone_threads(struct collector *c)
 
 static int end_guest(struct collector *c, const struct guest *guest)
 {
-	int status = guest->pid == c->child ? c->child_status :
-					      guests_status(guest->watch, guest->pid);
+	int status =
+		guest->pid == c->child ? c->child_status : guests_status(guest->watch, guest->pid);
 	const struct clock *clock = &c->session->clock;
 
 	int64_t now = c->leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
@@ -515,8 +515,8 @@ static int tell_ringless(struct collector *c)
 		return 0;
 	if (denied)
 		log_note("%u threads were not recorded: the rings of their process may have %s "
-			 "(--ring-budget allows more)", denied,
-			 format_bytes(atomic_load(&page->withheld_budget), text));
+			 "(--ring-budget allows more)",
+			 denied, format_bytes(atomic_load(&page->withheld_budget), text));
 	if (n > denied)
 		log_note("%u threads were not recorded: no ring could be made for them in %s",
 			 n - denied, c->session->dir);
@@ -556,9 +556,11 @@ static int tell_unreadable(struct collector *c)
 			session_ring_path(c->session, c->missing[i], path);
 	if (!c->unreadable)
 		return 0;
-	log_note("%s%s cannot be read: cut, not a ring, or its maker was killed; %u thread%s not in "
-		 "the trace", path, c->unreadable > 1 ? " and others" : "", c->unreadable,
-		 c->unreadable > 1 ? "s are" : " is");
+	log_note(
+		"%s%s cannot be read: cut, not a ring, or its maker was killed; %u thread%s not in "
+		"the trace",
+		path, c->unreadable > 1 ? " and others" : "", c->unreadable,
+		c->unreadable > 1 ? "s are" : " is");
 	return writer_ringless(c->writer, c->unreadable);
 }
 

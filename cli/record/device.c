@@ -36,8 +36,8 @@ static bool list_devices(const char *sysfs, const char *asked, char *text, size_
 			continue;
 		found = found || (asked && !strcmp(asked, d->d_name));
 		if (used < size)
-			used += (size_t)snprintf(text + used, size - used, "%s%s",
-						 used ? ", " : "", d->d_name);
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+						 d->d_name);
 	}
 	if (dir)
 		closedir(dir);
@@ -76,8 +76,10 @@ int device_library(const char *name, char path[PATH_MAX])
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		snprintf(tried, sizeof(tried), "%s%s%s", self, places[i], name);
 		if (realpath(tried, path))
-			return strpbrk(path, ": \t") ?
-			       log_err(-EINVAL, "'%s' cannot be preloaded: a space or colon", path) : 0;
+			return strpbrk(path, ": \t")
+				       ? log_err(-EINVAL,
+						 "'%s' cannot be preloaded: a space or colon", path)
+				       : 0;
 	}
 	return log_err(-ENOENT, "look for %s in %s and %s../lib/verbatim", name, self, self);
 }
@@ -89,8 +91,8 @@ static int prepend(const char *name, const char *value)
 	char *text;
 	int err;
 
-	if (asprintf(&text, "%s%s%s", value, before && *before ? ":" : "",
-		     before ? before : "") < 0)
+	if (asprintf(&text, "%s%s%s", value, before && *before ? ":" : "", before ? before : "") <
+	    0)
 		return log_err(-ENOMEM, "set %s", name);
 	err = setenv(name, text, 1) ? log_err(-errno, "set %s", name) : 0;
 	free(text);

@@ -19,12 +19,12 @@ struct feed {
 	uint32_t thread; /* of the trace */
 	pid_t pid;
 	uint64_t image;
-	uint64_t ticks;  /* when it was made */
+	uint64_t ticks;   /* when it was made */
 	uint64_t dropped; /* as it was told last */
-	bool over;       /* its thread is gone: ends as soon as it is empty */
-	uint64_t stuck;  /* so much waits by the tail, which cannot be; 0: it can */
-	bool damaged;    /* as was said */
-	bool foreign;    /* of another PID namespace: its pid and tid mean nothing here */
+	bool over;        /* its thread is gone: ends as soon as it is empty */
+	uint64_t stuck;   /* so much waits by the tail, which cannot be; 0: it can */
+	bool damaged;     /* as was said */
+	bool foreign;     /* of another PID namespace: its pid and tid mean nothing here */
 };
 
 /* Take in @ring, number @index of its session: it is the feed's from now on. */

@@ -3,7 +3,7 @@
  *
  *	plane=control          no data verbs
  *	plane=data             no queries of the control plane
- *	verb=post_send+poll_cq of data verbs and queries only these
+ *	verb=post_send+poll_cq of data verbs and queries only these; commas will do, too
  *	qp=17+0x12             the data verbs of these queue pairs, by number;
  *	qp=qp3+ud              the third that its process makes; all of that type
  *	device=mlx5_0          the data verbs of this device
@@ -19,6 +19,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/quantity.h"
+#include "cli/verb_list.h"
 #include "core/wire/desc.h"
 
 static void leave_out(struct session_filter *filter, int verb)
@@ -26,13 +28,13 @@ static void leave_out(struct session_filter *filter, int verb)
 	filter->left_out[verb / 64] |= 1ull << (verb % 64);
 }
 
-static int complain(char complaint[256], const char *what, const char *word)
+static int complain(char complaint[OPTIONS_COMPLAINT], const char *what, const char *word)
 {
-	snprintf(complaint, 256, "%s '%s'", what, word);
+	snprintf(complaint, OPTIONS_COMPLAINT, "--filter: %s '%.100s'", what, word);
 	return -EINVAL;
 }
 
-static int read_plane(struct session_filter *filter, char *value, char complaint[256])
+static int read_plane(struct session_filter *filter, char *value, char complaint[OPTIONS_COMPLAINT])
 {
 	enum verb_plane other;
 
@@ -58,20 +60,17 @@ static void want_verb(bool *wanted, enum verb verb)
 		wanted[VERB_poll_cq] = true;
 }
 
-static int read_verbs(struct session_filter *filter, char *value, char complaint[256])
+static int read_verbs(struct session_filter *filter, char *value, char complaint[OPTIONS_COMPLAINT])
 {
-	bool wanted[VERB_COUNT] = { 0 };
-	char *rest = NULL;
+	struct verb_list verbs = { false }, wanted = { false };
 
-	for (char *name = strtok_r(value, "+", &rest); name; name = strtok_r(NULL, "+", &rest)) {
-		int verb = verb_find(name);
-
-		if (verb < 0)
-			return complain(complaint, "there is no verb", name);
-		want_verb(wanted, (enum verb)verb);
-	}
+	if (verb_list_add(&verbs, value, complaint))
+		return -EINVAL;
 	for (int verb = 0; verb < VERB_COUNT; verb++)
-		if (!wanted[verb])
+		if (verbs.has[verb])
+			want_verb(wanted.has, (enum verb)verb);
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (!wanted.has[verb])
 			leave_out(filter, verb);
 	return 0;
 }
@@ -87,7 +86,8 @@ static int64_t type_find(const char *word)
 	return -1;
 }
 
-static int read_qp(struct session_filter *filter, const char *word, char complaint[256])
+static int read_qp(struct session_filter *filter, const char *word,
+		   char complaint[OPTIONS_COMPLAINT])
 {
 	bool nth = !strncmp(word, "qp", 2);
 	uint32_t *n = nth ? &filter->nnths : &filter->nqps;
@@ -101,8 +101,9 @@ static int read_qp(struct session_filter *filter, const char *word, char complai
 	}
 	number = strtoul(digits, &end, nth ? 10 : 0);
 	if (*end || *digits < '0' || *digits > '9' || number > 0xffffff || (nth && !number))
-		return complain(complaint, "a queue pair is given by its number, as qp3 (the third "
-					   "of its process) or as rc, ud (all of a type), not by",
+		return complain(complaint,
+				"a queue pair is given by its number, as qp3 (the third "
+				"of its process) or as rc, ud (all of a type), not by",
 				word);
 	if (*n == SESSION_QPS)
 		return complain(complaint, "too many queue pairs, from", word);
@@ -110,7 +111,7 @@ static int read_qp(struct session_filter *filter, const char *word, char complai
 	return 0;
 }
 
-static int read_qps(struct session_filter *filter, char *value, char complaint[256])
+static int read_qps(struct session_filter *filter, char *value, char complaint[OPTIONS_COMPLAINT])
 {
 	char *rest = NULL;
 	int err = 0;
@@ -122,7 +123,8 @@ static int read_qps(struct session_filter *filter, char *value, char complaint[2
 	return err;
 }
 
-static int read_device(struct session_filter *filter, char *value, char complaint[256])
+static int read_device(struct session_filter *filter, char *value,
+		       char complaint[OPTIONS_COMPLAINT])
 {
 	if (strlen(value) >= sizeof(filter->device))
 		return complain(complaint, "there is no such device:", value);
@@ -130,7 +132,8 @@ static int read_device(struct session_filter *filter, char *value, char complain
 	return 0;
 }
 
-static int read_sample(struct session_filter *filter, char *value, char complaint[256])
+static int read_sample(struct session_filter *filter, char *value,
+		       char complaint[OPTIONS_COMPLAINT])
 {
 	char *end;
 	unsigned long n = strtoul(value, &end, 10);
@@ -143,13 +146,14 @@ static int read_sample(struct session_filter *filter, char *value, char complain
 
 /* @seen: a bit for each kind of term that was there before. */
 static int read_term(struct session_filter *filter, char *term, unsigned int *seen,
-		     char complaint[256])
+		     char complaint[OPTIONS_COMPLAINT])
 {
 	static const struct {
 		const char *name;
-		int (*read)(struct session_filter *filter, char *value, char complaint[256]);
+		int (*read)(struct session_filter *filter, char *value,
+			    char complaint[OPTIONS_COMPLAINT]);
 	} kinds[] = {
-		{ "plane=", read_plane }, { "verb=", read_verbs }, { "qp=", read_qps },
+		{ "plane=", read_plane },   { "verb=", read_verbs }, { "qp=", read_qps },
 		{ "device=", read_device }, { "1/", read_sample },
 	};
 
@@ -159,8 +163,10 @@ static int read_term(struct session_filter *filter, char *term, unsigned int *se
 		if (strncmp(term, kinds[i].name, strlen(kinds[i].name)))
 			continue;
 		if (*seen & 1u << i)
-			return complain(complaint, "each of plane=, verb=, qp=, device= and 1/N is "
-						   "given once (with + between the names), not", term);
+			return complain(complaint,
+					"each of plane=, verb=, qp=, device= and 1/N is "
+					"given once (with + between the names), not",
+					term);
 		if (!value[strspn(value, "+")])
 			return complain(complaint, "nothing is named in", term);
 		*seen |= 1u << i;
@@ -169,7 +175,26 @@ static int read_term(struct session_filter *filter, char *term, unsigned int *se
 	return complain(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
 }
 
-int filter_read(const char *terms, struct session_filter *ret_filter, char complaint[256])
+/* "verb=a,b" is "verb=a+b": what is no term of its own goes on with the list before it. */
+static void join_lists(char *words)
+{
+	bool list = false;
+
+	for (char *term = words;; term++) {
+		size_t length = strcspn(term, ",");
+
+		if (memchr(term, '=', length) || !strncmp(term, "1/", 2))
+			list = !strncmp(term, "verb=", 5) || !strncmp(term, "qp=", 3);
+		else if (list && length)
+			term[-1] = '+';
+		term += length;
+		if (!*term)
+			return;
+	}
+}
+
+int filter_read(const char *terms, struct session_filter *ret_filter,
+		char complaint[OPTIONS_COMPLAINT])
 {
 	struct session_filter filter = { .on = 1 };
 	char words[sizeof(filter.text)], *rest = NULL;
@@ -179,6 +204,7 @@ int filter_read(const char *terms, struct session_filter *ret_filter, char compl
 	if (snprintf(filter.text, sizeof(filter.text), "%s", terms) >= (int)sizeof(filter.text))
 		return complain(complaint, "too long:", terms);
 	strcpy(words, filter.text);
+	join_lists(words);
 	for (char *term = strtok_r(words, ",", &rest); term && !err;
 	     term = strtok_r(NULL, ",", &rest))
 		err = read_term(&filter, term, &seen, complaint);

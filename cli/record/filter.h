@@ -2,6 +2,7 @@
 /*
  * What --filter means. One thread.
  */
+#include "cli/options.h"
 #include "core/wire/session.h"
 
 /*
@@ -9,4 +10,5 @@
  * verb=NAME+NAME, qp=NUMBER+NUMBER, device=NAME, 1/N. Returns 0 or -EINVAL with
  * @complaint filled and *@ret_filter untouched.
  */
-int filter_read(const char *terms, struct session_filter *ret_filter, char complaint[256]);
+int filter_read(const char *terms, struct session_filter *ret_filter,
+		char complaint[OPTIONS_COMPLAINT]);

@@ -126,7 +126,7 @@ struct pidfd_info_v0 {
 	int32_t exit_code;
 };
 
-#define PIDFD_EXIT_V0 (1u << 3)
+#define PIDFD_EXIT_V0     (1u << 3)
 #define PIDFD_GET_INFO_V0 _IOWR(0xff, 11, struct pidfd_info_v0)
 
 int guests_watch(pid_t pid)
@@ -154,8 +154,8 @@ static int reaped_status(int fd)
 {
 	struct pidfd_info_v0 info = { .mask = PIDFD_EXIT_V0 };
 
-	return !ioctl(fd, PIDFD_GET_INFO_V0, &info) && info.mask & PIDFD_EXIT_V0 ? info.exit_code :
-										   -1;
+	return !ioctl(fd, PIDFD_GET_INFO_V0, &info) && info.mask & PIDFD_EXIT_V0 ? info.exit_code
+										 : -1;
 }
 
 int guests_status(int fd, pid_t pid)
@@ -292,7 +292,8 @@ static void sweep(const struct session *session, const struct session_page *ours
 		unlinkat(parent, name, AT_REMOVEDIR);
 	} else if (!quiet) {
 		log_note("a recorder that died left events in %s: 'verbatim collect %s' makes a "
-			 "trace of them and removes it", session->dir, session->dir);
+			 "trace of them and removes it",
+			 session->dir, session->dir);
 	}
 }
 

@@ -78,11 +78,11 @@ static int copy(struct keep *keep, struct session *session, struct writer *write
 /* Why a copy is due, NULL if it is not. The first error is the one that matters. */
 static const char *alarm_of(struct keep *keep, const struct writer_alarms *now)
 {
-	const char *why = keep->asked			   ? "asked for by a signal" :
-			  now->crashes > keep->seen.crashes ? "a process was killed by a signal" :
-			  now->errors && !keep->seen.errors ? "the first completion with an error" :
-			  now->fatal && !keep->seen.fatal   ? "the first fatal asynchronous event" :
-							      NULL;
+	const char *why = keep->asked                         ? "asked for by a signal"
+			  : now->crashes > keep->seen.crashes ? "a process was killed by a signal"
+			  : now->errors && !keep->seen.errors ? "the first completion with an error"
+			  : now->fatal && !keep->seen.fatal   ? "the first fatal asynchronous event"
+							      : NULL;
 
 	keep->seen = *now;
 	keep->asked = false;
@@ -133,7 +133,7 @@ static int tend_rotation(struct keep *keep, struct session *session, struct writ
 	uint64_t grown = writer_progress(writer).bytes - keep->carried;
 
 	if ((keep->rotate_bytes && grown >= keep->rotate_bytes) ||
-	    (keep->rotate_ns && clock_monotonic() - keep->begun >= keep->rotate_ns))
+	    (keep->rotate_ns && clock_monotonic() - keep->begun >= (uint64_t)keep->rotate_ns))
 		return rotate(keep, session, writer);
 	return 0;
 }

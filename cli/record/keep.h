@@ -15,14 +15,14 @@ struct keep {
 	const char *path;      /* of the trace */
 	uint64_t flight;       /* bytes of the data plane that are kept; 0: all */
 	uint64_t rotate_bytes; /* 0: never for its size */
-	uint64_t rotate_ns;    /* 0: never for its age */
+	int64_t rotate_ns;     /* 0: never for its age */
 	struct watch *watch;   /* whose findings belong into a copy; may be NULL */
 	bool quiet;
-	bool asked;            /* a copy, by a signal */
+	bool asked; /* a copy, by a signal */
 
-	unsigned int number;   /* of the last copy */
-	uint64_t begun;        /* CLOCK_MONOTONIC of the trace that grows now */
-	uint64_t carried;      /* bytes it began with */
+	unsigned int number; /* of the last copy */
+	uint64_t begun;      /* CLOCK_MONOTONIC of the trace that grows now */
+	uint64_t carried;    /* bytes it began with */
 	struct writer_alarms seen;
 };
 

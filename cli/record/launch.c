@@ -42,8 +42,8 @@ static int search(const char *program, const char *path, char found[PATH_MAX])
 
 	for (const char *at = path, *end; at; at = end) {
 		end = strchr(at, ':');
-		snprintf(found, PATH_MAX, "%.*s%s%s", (int)(end ? end - at : (int)strlen(at)),
-			 at, *at && *at != ':' ? "/" : "", program);
+		snprintf(found, PATH_MAX, "%.*s%s%s", (int)(end ? end - at : (int)strlen(at)), at,
+			 *at && *at != ':' ? "/" : "", program);
 		end = end ? end + 1 : NULL;
 		switch (check_file(found)) {
 		case 0:

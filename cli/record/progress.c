@@ -45,11 +45,11 @@ void progress_show(struct progress *progress, const struct writer *writer)
 	if (!progress->live || since < EVERY_NS)
 		return;
 	p = writer_progress(writer);
-	put(line, snprintf(line, sizeof(line),
-			   "\r\033[Kverbatim: %s events, %s/s, %s lost, %s",
+	put(line, snprintf(line, sizeof(line), "\r\033[Kverbatim: %s events, %s/s, %s lost, %s",
 			   format_count(p.events, events),
 			   format_count((uint64_t)((double)(p.events - progress->events) * 1e9 /
-						   (double)since), rate),
+						   (double)since),
+					rate),
 			   format_count(p.lost, lost), format_bytes(p.bytes, bytes)));
 	progress->shown = true;
 	progress->last = now;

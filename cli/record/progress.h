@@ -9,10 +9,10 @@
 
 struct progress {
 	bool quiet;
-	bool live;        /* a line on the terminal, rewritten */
+	bool live; /* a line on the terminal, rewritten */
 	bool shown;
-	uint64_t start;   /* CLOCK_MONOTONIC */
-	uint64_t last;    /* of the line before, and what it said */
+	uint64_t start; /* CLOCK_MONOTONIC */
+	uint64_t last;  /* of the line before, and what it said */
 	uint64_t events;
 };
 

@@ -40,9 +40,9 @@
 enum {
 	TEND_MS = 20,
 	SCAN_MS = 50,
-	SETTLE_MS = 20,  /* a signal to all has reached all by then */
-	AGAIN_MS = 300,  /* signals closer together are one wish: timeout(1) sends two */
-	PATIENCE_MS = 2000, /* before saying for whom we still wait */
+	SETTLE_MS = 20,        /* a signal to all has reached all by then */
+	AGAIN_MS = 300,        /* signals closer together are one wish: timeout(1) sends two */
+	PATIENCE_MS = 2000,    /* before saying for whom we still wait */
 	SCAN_LATER_MS = 500,   /* when we have waited for long */
 	IDLE_MS = 250,         /* the longest sleep while there are rings, */
 	IDLE_CHECK_MS = 100,   /* with --check, */
@@ -62,18 +62,18 @@ struct recording {
 	struct nap nap;
 
 	pid_t child;
-	bool ended;           /* the child */
-	int status;           /* the child's, as a shell says it */
+	bool ended; /* the child */
+	int status; /* the child's, as a shell says it */
 	uint64_t ended_at;
 	uint64_t tended_at, scanned_at;
-	bool gone;            /* the session's directory */
-	uint32_t gave_up;     /* threads of the program that waited for us, so far */
-	sigset_t pending;     /* signals to pass on */
-	uint64_t pending_at;  /* 0: none */
-	uint64_t asked_at;    /* first asked to end; 0: not */
-	int asked;            /* by which signal */
-	bool stop;            /* asked again: leave the program running */
-	bool told;            /* for whom we wait */
+	bool gone;           /* the session's directory */
+	uint32_t gave_up;    /* threads of the program that waited for us, so far */
+	sigset_t pending;    /* signals to pass on */
+	uint64_t pending_at; /* 0: none */
+	uint64_t asked_at;   /* first asked to end; 0: not */
+	int asked;           /* by which signal */
+	bool stop;           /* asked again: leave the program running */
+	bool told;           /* for whom we wait */
 	int error;
 };
 
@@ -129,8 +129,7 @@ static void pass_on(struct recording *r)
 		return;
 	bystander_look(&r->bystander);
 	for (int signal = 1; signal < NSIG; signal++) {
-		if (sigismember(&r->pending, signal) != 1 ||
-		    bystander_got(&r->bystander, signal))
+		if (sigismember(&r->pending, signal) != 1 || bystander_got(&r->bystander, signal))
 			continue;
 		if (signal == SIGUSR2 && r->keep.flight)
 			r->keep.asked = true;
@@ -159,7 +158,10 @@ static uint64_t longest_sleep(const struct recording *r)
 		return scan_ms(r) * MS;
 	if (collector_idle(r->collector))
 		return r->keep.rotate_ns ? IDLE_ROTATE_MS * MS : NAP_FOREVER;
-	return (r->set->stop_on_error ? IDLE_STOP_MS : r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
+	return (r->set->stop_on == STOP_ON_ERROR ? IDLE_STOP_MS
+		: r->set->check                  ? IDLE_CHECK_MS
+						 : IDLE_MS) *
+	       MS;
 }
 
 static void doze(struct recording *r, int fullest)
@@ -208,7 +210,8 @@ static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n
 	progress_clear(&r->progress);
 	if (n)
 		log_note("the program has ended; %u of its descendants still run (pid %d%s): "
-			 "Ctrl-C ends the recording", n, (int)pids[0], n > 1 ? ", ..." : "");
+			 "Ctrl-C ends the recording",
+			 n, (int)pids[0], n > 1 ? ", ..." : "");
 }
 
 /* Nobody is left who could record. */
@@ -299,7 +302,9 @@ static int create_trace(struct recording *r)
 		.clock = &r->session.clock,
 		.live = true,
 		.command = command ? command : r->set->program[0],
-		.device = r->set->soft ? "soft" : r->set->device ? r->set->device : "",
+		.device = r->set->soft     ? "soft"
+			  : r->set->device ? r->set->device
+					   : "",
 		.filter = r->set->filter.text,
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
@@ -319,7 +324,7 @@ static int start_check(struct recording *r)
 					 .writer = r->writer,
 					 .progress = &r->progress,
 					 .path = r->set->path,
-					 .stop = r->set->stop_on_error };
+					 .stop = r->set->stop_on == STOP_ON_ERROR };
 
 	int err = r->set->check ? watch_new(&options, &r->watch) : 0;
 
@@ -350,8 +355,9 @@ static void try_payload(struct session_page *page)
 	if (filters != UINT32_MAX && may_read_memory())
 		page->filters = filters;
 	else
-		log_note("no payload can be captured here: a filter of system calls (seccomp) may "
-			 "forbid process_vm_readv; allow it where the container or service is set up");
+		log_note(
+			"no payload can be captured here: a filter of system calls (seccomp) may "
+			"forbid process_vm_readv; allow it where the container or service is set up");
 }
 
 static void set_bounds(const struct recording_settings *set, struct session_page *page)
@@ -359,8 +365,7 @@ static void set_bounds(const struct recording_settings *set, struct session_page
 	page->budget_given = set->ring_budget != 0;
 	if (set->ring_budget)
 		page->ring_budget = set->ring_budget;
-	if (set->max_wait)
-		page->max_wait = set->max_wait;
+	page->max_wait = (uint64_t)set->max_wait;
 }
 
 /* The session, the trace and what the program needs to find both. */
@@ -369,8 +374,10 @@ static int prepare(struct recording *r)
 	int err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
 
 	if (err)
-		return log_err(err, "make a directory for the session in %s (VERBATIM_SESSIONS "
-				    "names another place)", session_parent());
+		return log_err(err,
+			       "make a directory for the session in %s (VERBATIM_SESSIONS "
+			       "names another place)",
+			       session_parent());
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->set->path);
 	r->session.page->filter = r->set->filter;
 	r->session.page->payload.keep = r->set->payload;
@@ -436,10 +443,12 @@ static void tell_withheld(struct recording *r)
 	if (!n || r->progress.quiet)
 		return;
 	progress_clear(&r->progress);
-	log_note("%u ring%s had to stay small: %s for the rings of a process was used up, and their "
-		 "threads %s more often (--ring-budget)", n, n == 1 ? "" : "s",
-		 format_bytes(atomic_load(&r->session.page->withheld_budget), text),
-		 r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
+	log_note(
+		"%u ring%s had to stay small: %s for the rings of a process was used up, and their "
+		"threads %s more often (--ring-budget)",
+		n, n == 1 ? "" : "s",
+		format_bytes(atomic_load(&r->session.page->withheld_budget), text),
+		r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
 }
 
 static int finish(struct recording *r)

@@ -10,34 +10,39 @@
 #include "cli/cli.h"
 #include "cli/record/device.h"
 #include "cli/record/launch.h"
-#include "cli/options.h"
 #include "core/wire/log.h"
 
-enum { DEVICE };
+struct settings {
+	const char *device;
+};
 
-static const struct option_row rows[] = {
-	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME must be there" },
+/* clang-format off */
+const struct option_row cli_run_options[] = {
+	{ "device", 'd', "soft|NAME", "the software device; or NAME, which must be there",
+	  TEXT_AT(struct settings, device), .otherwise = "the machine's, or soft if it has none" },
 	{ 0 },
 };
+/* clang-format on */
 
 int cli_run(int argc, char **argv)
 {
-	struct options options;
+	struct settings set = { 0 };
+	struct arguments arguments;
 	bool soft;
 	int err;
 
-	options_parse(argc, argv, rows, true, &options);
-	if (!options.nargs)
+	cli_parse(argc, argv, &set, &arguments);
+	if (!arguments.n)
 		return cli_misuse("run", "no program is given");
-	if (device_choose(options.value[DEVICE], DEVICE_SYSFS, &soft))
+	if (device_choose(set.device, DEVICE_SYSFS, &soft))
 		return CLI_ENVIRONMENT;
-	if (soft && !options.value[DEVICE])
+	if (soft && !set.device)
 		device_tell_soft();
-	err = launch_check(options.args[0]);
+	err = launch_check(arguments.at[0]);
 	if (err)
 		return launch_failure(err);
 	if (device_environment(NULL, soft))
 		return CLI_ENVIRONMENT;
-	execvp(options.args[0], options.args);
-	return launch_failure(log_err(-errno, "start '%s'", options.args[0]));
+	execvp(arguments.at[0], arguments.at);
+	return launch_failure(log_err(-errno, "start '%s'", arguments.at[0]));
 }

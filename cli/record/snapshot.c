@@ -3,24 +3,22 @@
  *
  * The recorder is asked, and answers, in the page of its session.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/record/guests.h"
-#include "cli/options.h"
+#include "cli/quantity.h"
 #include "core/wire/log.h"
 #include "core/base/printable.h"
 #include "core/wire/session.h"
 
 enum { LOOK_NS = 5 * 1000 * 1000 };
 
-static const struct option_row rows[] = { { 0 } };
+const struct option_row cli_snapshot_options[] = { { 0 } };
 
 static bool is_recording(const struct session *session)
 {
@@ -70,18 +68,17 @@ static unsigned int find(pid_t pid, struct session *found)
 	return n;
 }
 
-static pid_t pid_of(const char *text)
+static pid_t parse_pid(const char *text)
 {
-	char *end;
-	long pid = strtol(text, &end, 10);
+	uint64_t pid;
 
-	return *end || end == text || pid <= 0 || pid > INT32_MAX ? 0 : (pid_t)pid;
+	return quantity_number(text, INT32_MAX, &pid) ? (pid_t)pid : 0;
 }
 
 /* Returns 0 with the session of the recorder that is meant, or -errno after one line. */
 static int choose(const char *which, struct session *session)
 {
-	pid_t pid = which ? pid_of(which) : 0;
+	pid_t pid = which ? parse_pid(which) : 0;
 	unsigned int n;
 
 	if (which && !pid) {
@@ -89,16 +86,17 @@ static int choose(const char *which, struct session *session)
 
 		if (err)
 			return log_err(err, "open the session %s", which);
-		return is_recording(session) ? 0 :
-		       log_err(-ESRCH, "nobody records in %s any more", which);
+		return is_recording(session)
+			       ? 0
+			       : log_err(-ESRCH, "nobody records in %s any more", which);
 	}
 	n = find(pid, session);
 	if (n == 1)
 		return 0;
 	if (pid)
 		return log_err(-ESRCH, "process %d is neither a recorder nor recorded", (int)pid);
-	return n ? log_err(-EINVAL, "%u flight recorders are running: name one by its PID", n) :
-		   log_err(-ESRCH, "no flight recorder is running: start one by "
+	return n ? log_err(-EINVAL, "%u flight recorders are running: name one by its PID", n)
+		 : log_err(-ESRCH, "no flight recorder is running: start one by "
 				   "'verbatim record --flight SIZE'");
 }
 
@@ -119,7 +117,8 @@ static int ask(struct session *session)
 
 	session_wake(session);
 	/* pairs with the store in keep.c */
-	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) < 0) {
+	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) <
+	       0) {
 		if (!is_recording(session))
 			return log_err(-ESRCH, "the recorder has ended: its trace is %s",
 				       read_text(page->trace, text));
@@ -140,19 +139,20 @@ static int snapshot(const char *which)
 	int err = choose(which, &session);
 
 	if (!err)
-		err = session.page->flight ? ask(&session) :
-		      log_err(-EOPNOTSUPP, "%s is recorded as a whole, not by --flight",
-			      read_text(session.page->trace, text));
+		err = session.page->flight
+			      ? ask(&session)
+			      : log_err(-EOPNOTSUPP, "%s is recorded as a whole, not by --flight",
+					read_text(session.page->trace, text));
 	session_leave(&session);
 	return err ? CLI_ENVIRONMENT : CLI_FINE;
 }
 
 int cli_snapshot(int argc, char **argv)
 {
-	struct options options;
+	struct arguments arguments;
 
-	options_parse(argc, argv, rows, false, &options);
-	if (options.nargs > 1)
-		return cli_misuse("snapshot", "too much is given: '%s'", options.args[1]);
-	return snapshot(options.nargs ? options.args[0] : NULL);
+	cli_parse(argc, argv, NULL, &arguments);
+	if (arguments.n > 1)
+		return cli_misuse("snapshot", "too much is given: '%s'", arguments.at[1]);
+	return snapshot(arguments.n ? arguments.at[0] : NULL);
 }

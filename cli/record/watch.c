@@ -36,7 +36,7 @@ enum {
 	STOP_ROUND_NS = 10 * MS,
 	SLICE_NS = 2 * MS,
 	SLICE_EVENTS = 256, /* between two looks at the clock */
-	BUSY = 25,	    /* percent of a ring: reading comes first */
+	BUSY = 25,          /* percent of a ring: reading comes first */
 	TELL_NS = 1000 * MS,
 };
 
@@ -48,16 +48,16 @@ struct watch {
 	struct report report;
 	bool told[RULE_COUNT];
 	size_t errors, findings; /* printed so far */
-	size_t stored;		 /* findings that are in the trace, or one before it */
-	uint64_t *stored_times;	 /* and for each how many of its site */
-	uint64_t *said;		 /* of each finding: how many of its site when it was printed */
-	bool more;		 /* the cursor has more to give */
-	bool over;		 /* after a failure */
-	bool behind;		 /* and it was said */
-	uint64_t extended_at;	 /* CLOCK_MONOTONIC */
-	int64_t now;		 /* time of the last event that was checked */
-	pid_t stopped;		 /* the last process that was */
-	int64_t stopped_at;	 /* time of the trace */
+	size_t stored;           /* findings that are in the trace, or one before it */
+	uint64_t *stored_times;  /* and for each how many of its site */
+	uint64_t *said;          /* of each finding: how many of its site when it was printed */
+	bool more;               /* the cursor has more to give */
+	bool over;               /* after a failure */
+	bool behind;             /* and it was said */
+	uint64_t extended_at;    /* CLOCK_MONOTONIC */
+	int64_t now;             /* time of the last event that was checked */
+	pid_t stopped;           /* the last process that was */
+	int64_t stopped_at;      /* time of the trace */
 };
 
 /* What is closed keeps nothing from being forgotten any more. */
@@ -149,13 +149,15 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 		return; /* it had happened before the stop */
 	if (!guests_has(p->pid, w->options.session->dir) || kill(p->pid, SIGSTOP)) {
 		log_note("process %u (pid %d) could not be stopped: it has ended, or is not in "
-			 "sight", process, p->pid);
+			 "sight",
+			 process, p->pid);
 		return;
 	}
 	w->stopped = p->pid;
 	w->stopped_at = clock_ns(clock, clock_ticks(clock->kind));
 	log_note("process %u is stopped (pid %d): `gdb -p %d` to look at it, `kill -CONT %d` to "
-		 "go on", process, p->pid, p->pid, p->pid);
+		 "go on",
+		 process, p->pid, p->pid, p->pid);
 }
 
 /* What is new */
@@ -292,7 +294,8 @@ static void show_rest(struct watch *w, const struct findings *findings)
 	}
 	if (late)
 		log_note("%" PRIu64 " events came too late to be checked in their order: `verbatim "
-			 "check %s` may find more, or less", late, w->options.path);
+			 "check %s` may find more, or less",
+			 late, w->options.path);
 }
 
 /* How many the finding stands for by now: those of its site that are not kept count with the last that is. */
@@ -309,10 +312,17 @@ static int store_one(struct watch *w, const struct finding *f, uint64_t n)
 {
 	const struct rule *rule = &rules[f->rule];
 
-	return writer_finding(w->options.writer, &(struct writer_finding){
-		.rule = rule->id, .name = rule->name, .severity = rule_severity(rule->severity),
-		.event = f->event, .time = f->time, .process = f->process, .place = f->where,
-		.object = f->object, .says = f->says, .times = n });
+	return writer_finding(w->options.writer,
+			      &(struct writer_finding){ .rule = rule->id,
+							.name = rule->name,
+							.severity = rule_severity(rule->severity),
+							.event = f->event,
+							.time = f->time,
+							.process = f->process,
+							.place = f->where,
+							.object = f->object,
+							.says = f->says,
+							.times = n });
 }
 
 /* What is new since the last time, also of a group. */

@@ -6,25 +6,23 @@
  */
 #include "analyzer/check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzer/report.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 
-enum { FORMAT, MUTE, DEADLINE };
-
-static const struct option_row rows[] = {
-	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
-	[MUTE] = { "mute", 'm', "ID[,ID...]", "rules not to check; may be given again" },
-	[DEADLINE] = CLI_DEADLINE,
-	{ 0 },
+struct settings {
+	unsigned int json;
+	int64_t deadline;
+	struct check_options check;
 };
 
-/* Returns 0 or the exit status. */
-static int mute(const char *command, const char *ids, struct check_options *options)
+/* @field: struct check_options; the option may be given again. */
+static int parse_mute(const char *ids, void *field, char complaint[OPTIONS_COMPLAINT])
 {
+	struct check_options *options = field;
 	char id[64];
 	size_t n;
 
@@ -34,41 +32,26 @@ static int mute(const char *command, const char *ids, struct check_options *opti
 		n = strcspn(ids, ",");
 		snprintf(id, sizeof(id), "%.*s", (int)n, ids);
 		rule = rule_find(id);
-		if (rule < 0)
-			return cli_misuse(command,
-					  "there is no rule '%s'; 'verbatim explain' "
-					  "lists them",
-					  id);
+		if (rule < 0) {
+			snprintf(complaint, OPTIONS_COMPLAINT,
+				 "there is no rule '%s'; 'verbatim explain' lists them", id);
+			return -EINVAL;
+		}
 		options->mute[rule] = true;
 	}
 	return 0;
 }
 
-/* The value of --mute at argv[i], or NULL. */
-static const char *mute_at(char **argv, int i)
-{
-	if (!strcmp(argv[i], "--mute") || !strcmp(argv[i], "-m"))
-		return argv[i + 1];
-	if (!strncmp(argv[i], "--mute=", 7))
-		return argv[i] + 7;
-	return !strncmp(argv[i], "-m", 2) ? argv[i] + 2 : NULL;
-}
+const struct option_row cli_check_options[] = {
+	CLI_FORMAT(struct settings),
+	{ "mute", 'm', "RULE[,RULE...]", "rules not to check; may be given again",
+	  PARSED_AT(struct settings, check, parse_mute) },
+	CLI_DEADLINE(struct settings),
+	{ 0 },
+};
 
-static int read_options(int argc, char **argv, struct options *options, struct check_options *check)
-{
-	int status = 0;
-
-	/* of an option that is given again, struct options has the last; here all count */
-	for (int i = 1; i < argc && !status && strcmp(argv[i], "--"); i++)
-		if (mute_at(argv, i))
-			status = mute(argv[0], mute_at(argv, i), check);
-	if (status)
-		return status;
-	options_parse(argc, argv, rows, false, options);
-	return options->value[MUTE] ? mute(argv[0], options->value[MUTE], check) : 0;
-}
-
-static int print(const char *path, struct trace *trace, const struct findings *findings, bool json)
+static int print_report(const char *path, struct trace *trace, const struct findings *findings,
+			bool json)
 {
 	struct report report = {
 		.out = stdout, .trace = trace, .path = path, .findings = findings
@@ -90,28 +73,23 @@ static int print(const char *path, struct trace *trace, const struct findings *f
 
 int cli_check(int argc, char **argv)
 {
-	struct check_options check = { .mute = { false } };
+	struct settings set = { 0 };
+	struct arguments arguments;
 	struct findings *findings;
-	struct options options;
 	struct trace *trace;
 	int status, err;
-	bool json;
 
-	status = read_options(argc, argv, &options, &check);
-	if (status)
-		return status;
-	json = cli_wants_json(argv[0], options.value[FORMAT]);
-	status = cli_deadline(argv[0], options.value[DEADLINE]);
-	if (!status)
-		status = cli_open(argv[0], options.nargs, options.args, &trace);
+	cli_parse(argc, argv, &set, &arguments);
+	cli_deadline(set.deadline);
+	status = cli_open(argv[0], &arguments, 1, &trace);
 	if (status)
 		return status;
 	cli_show_progress(argv[0], trace);
-	err = check_trace(trace, &check, &findings);
+	err = check_trace(trace, &set.check, &findings);
 	if (err < 0) {
 		status = cli_status(err);
 	} else {
-		status = print(options.args[0], trace, findings, json);
+		status = print_report(arguments.at[0], trace, findings, set.json);
 		findings_free(findings);
 	}
 	trace_close(trace);

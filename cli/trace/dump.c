@@ -5,7 +5,6 @@
  *
  * Not here: what follows the tag (render.c).
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,110 +15,85 @@
 #include "cli/trace/bytes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/options.h"
+#include "cli/quantity.h"
+#include "cli/verb_list.h"
 #include "cli/trace/render.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 #include "core/base/printable.h"
 
-enum { THREAD, PROCESS, OBJECT, VERB, FROM, TO, FAILED, PAYLOAD, DEADLINE,
-       FRAMES_MAX = 128, INLINED_MAX = 16 };
-
-static const struct option_row rows[] = {
-	[THREAD] = { "thread", 't', "T", "only this thread of the trace" },
-	[PROCESS] = { "process", 'p', "P", "only this process of the trace" },
-	[OBJECT] = { "object", 0, "NAME|ID", "only what concerns an object: qp2, or its id" },
-	[VERB] = { "verb", 0, "NAME", "only this verb, with or without ibv_" },
-	[FROM] = { "from", 0, "SECONDS", "only from that time on" },
-	[TO] = { "to", 0, "SECONDS", "only before that time" },
-	[FAILED] = { "failed", 0, NULL, "only what failed or never returned" },
-	[PAYLOAD] = { "payload", 0, "none|hash|N|full", "what to show of payloads; hash" },
-	[DEADLINE] = CLI_DEADLINE,
-	{ 0 },
-};
+enum { FRAMES_MAX = 128, INLINED_MAX = 16 };
 
 struct dump {
 	struct render render;
 	struct trace *trace;
 	struct trace_filter filter;
+	int64_t to;             /* -1: to the end */
 	struct event_id wanted; /* thread 0: none */
-	const char *object;     /* as it was asked for; NULL: any */
-	uint32_t *objects;      /* which these are: several processes may have a qp2 */
+	int64_t deadline;
+	const char *object; /* as it was asked for; NULL: any */
+	uint32_t *objects;  /* which these are: several processes may have a qp2 */
 	uint32_t nobjects;
-	int verb;               /* -1: any */
+	struct verb_list verbs;
 	bool failed;
 	uint64_t payload; /* core/wire/payload.h */
 	bool found;
 };
 
-/* A number up to @most that ends with @end. Returns what is behind that, NULL if it is none. */
-static const char *parse_number(const char *text, char end, uint64_t most, uint64_t *ret)
+static int parse_verbs(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
-	char *at;
-
-	errno = 0;
-	*ret = strtoull(text, &at, 10);
-	return isdigit((unsigned char)*text) && !errno && *ret <= most && *at == end ? at + 1 : NULL;
+	return verb_list_add(field, text, complaint);
 }
+
+static int parse_payload(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	(void)complaint;
+	return payload_parse(text, field) ? 0 : -EINVAL;
+}
+
+/* clang-format off */
+const struct option_row cli_dump_options[] = {
+	{ "thread", 't', "T", "only this thread of the trace",
+	  NUMBER_AT(struct dump, filter.thread), .least = 1 },
+	{ "process", 'p', "P", "only this process of the trace",
+	  NUMBER_AT(struct dump, filter.process), .least = 1 },
+	{ "object", 0, "NAME|ID", "only what concerns an object: qp2, or its id",
+	  TEXT_AT(struct dump, object) },
+	{ "verb", 0, "VERB[,VERB...]", "only these verbs, with or without ibv_",
+	  PARSED_AT(struct dump, verbs, parse_verbs) },
+	{ "from", 0, "SECONDS", "only from that time on", TIME_AT(struct dump, filter.from) },
+	{ "to", 0, "SECONDS", "only before that time", TIME_AT(struct dump, to) },
+	{ "failed", 0, NULL, "only what failed or never returned", FLAG_AT(struct dump, failed) },
+	{ "payload", 0, "none|hash|N|full", "what to show of payloads",
+	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
+	CLI_DEADLINE(struct dump),
+	{ 0 },
+};
+/* clang-format on */
 
 static bool parse_id(const char *text, struct event_id *ret_id)
 {
-	uint64_t thread, n;
-	const char *at = parse_number(text, ':', UINT32_MAX, &thread);
+	size_t length = strcspn(text, ":");
+	char thread[16];
+	uint64_t number;
 
-	if (!at || !thread || !parse_number(at, '\0', UINT64_MAX, &n))
+	snprintf(thread, sizeof(thread), "%.*s", (int)length, text);
+	if (!text[length] || length >= sizeof(thread) ||
+	    !quantity_number(thread, UINT32_MAX, &number) || !number ||
+	    !quantity_number(text + length + 1, UINT64_MAX, &ret_id->n))
 		return false;
-	*ret_id = (struct event_id){ (uint32_t)thread, n };
+	ret_id->thread = (uint32_t)number;
 	return true;
 }
 
-static int parse_filter_id(const char *what, const char *text, uint32_t *ret)
+/* Returns 0 or CLI_USAGE. */
+static int complete_filter(struct dump *d, const struct arguments *arguments)
 {
-	uint64_t n = 0;
-
-	if (text && (!parse_number(text, '\0', UINT32_MAX, &n) || !n))
-		return cli_misuse("dump", "--%s takes a number of the trace, not '%s'", what, text);
-	*ret = (uint32_t)n;
-	return 0;
-}
-
-static int parse_seconds(const char *what, const char *text, int64_t *ret_ns)
-{
-	char *end;
-	double seconds = text ? strtod(text, &end) : 0;
-
-	if (text && (end == text || *end || !(seconds >= 0 && seconds < 1e9)))
-		return cli_misuse("dump", "--%s takes seconds, not '%s'", what, text);
-	*ret_ns = (int64_t)(seconds * 1e9 + 0.5);
-	return 0;
-}
-
-static int read_options(struct dump *d, const struct options *options)
-{
-	const char *verb = options->value[VERB];
-	int err = parse_filter_id("thread", options->value[THREAD], &d->filter.thread);
-
-	if (!err)
-		err = parse_filter_id("process", options->value[PROCESS], &d->filter.process);
-	if (!err)
-		err = parse_seconds("from", options->value[FROM], &d->filter.from);
-	if (!err)
-		err = parse_seconds("to", options->value[TO], &d->filter.to);
-	if (err)
-		return err;
-	if (options->value[TO]) /* the cursor's is still in, and 0 no end */
-		d->filter.to = d->filter.to > 1 ? d->filter.to - 1 : -1;
-	d->verb = verb ? verb_find(verb) : -1;
-	if (verb && d->verb < 0)
-		return cli_misuse("dump", "there is no verb '%s'", verb);
-	if (!payload_parse(options->value[PAYLOAD] ? options->value[PAYLOAD] : "hash", &d->payload))
-		return cli_misuse("dump", "--payload is none, hash, full, or so many first bytes, "
-					  "not '%s'", options->value[PAYLOAD]);
-	d->object = options->value[OBJECT];
-	d->failed = options->value[FAILED];
-	if (options->nargs > 1 && !parse_id(options->args[1], &d->wanted))
-		return cli_misuse("dump", "'%s' names no event: give T:N", options->args[1]);
+	if (d->to >= 0) /* the cursor's is still in, and 0 no end */
+		d->filter.to = d->to > 1 ? d->to - 1 : -1;
+	if (arguments->n > 1 && !parse_id(arguments->at[1], &d->wanted))
+		return cli_misuse("dump", "'%s' names no event: give T:N", arguments->at[1]);
 	if (d->wanted.thread)
 		d->filter = (struct trace_filter){ .thread = d->wanted.thread };
 	return 0;
@@ -148,8 +122,9 @@ static int find_objects(struct dump *d)
 		d->objects = more;
 		more[d->nobjects++] = id;
 	}
-	return d->object && !d->nobjects ?
-	       cli_misuse("dump", "the trace has no object '%s'", d->object) : 0;
+	return d->object && !d->nobjects
+		       ? cli_misuse("dump", "the trace has no object '%s'", d->object)
+		       : 0;
 }
 
 /* What is asked for and is not there is a mistake, and no empty answer. */
@@ -170,6 +145,11 @@ static bool concerns_object(const struct dump *d, const struct trace_event *even
 	return false;
 }
 
+static bool has_verb(const struct verb_list *verbs, int verb)
+{
+	return verb >= 0 && verbs->has[verb];
+}
+
 static bool is_wanted(const struct dump *d, const struct trace_event *event)
 {
 	if (event->kind == TRACE_RETURN)
@@ -179,7 +159,7 @@ static bool is_wanted(const struct dump *d, const struct trace_event *event)
 		       event->kind != TRACE_PROCESS && event->kind != TRACE_EXIT;
 	if (event->kind == TRACE_CALL && event->call->ours)
 		return false;
-	if (d->verb >= 0 && render_verb(event) != d->verb)
+	if (d->verbs.given && !has_verb(&d->verbs, render_verb(event)))
 		return false;
 	if (d->failed && !render_failed(event))
 		return false;
@@ -218,8 +198,9 @@ static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
 /* The bytes of its requests or completions, where they are asked for. */
 static int print_payloads(const struct dump *d, const struct trace_event *event)
 {
-	uint32_t n = event->kind == TRACE_POST ? event->post->nwr :
-		     event->kind == TRACE_POLL ? event->poll->nwc : 0;
+	uint32_t n = event->kind == TRACE_POST   ? event->post->nwr
+		     : event->kind == TRACE_POLL ? event->poll->nwc
+						 : 0;
 	int err = 0;
 
 	if (!d->payload || d->payload == PAYLOAD_HASH)
@@ -338,23 +319,22 @@ static int dump(struct dump *d)
 	status = cli_status(dump_events(d));
 	cli_tell_loss(d->trace);
 	if (!status && d->wanted.thread && !d->found)
-		return cli_misuse("dump", "the trace has no event %s", event_id_text(d->wanted, id));
+		return cli_misuse("dump", "the trace has no event %s",
+				  event_id_text(d->wanted, id));
 	return status;
 }
 
 int cli_dump(int argc, char **argv)
 {
-	struct dump d = { 0 };
-	struct options options;
+	struct dump d = { .to = -1 };
+	struct arguments arguments;
 	int status;
 
-	options_parse(argc, argv, rows, false, &options);
-	status = cli_deadline("dump", options.value[DEADLINE]);
+	cli_parse(argc, argv, &d, &arguments);
+	cli_deadline(d.deadline);
+	status = complete_filter(&d, &arguments);
 	if (!status)
-		status = read_options(&d, &options);
-	if (!status)
-		status = cli_open("dump", options.nargs > 2 ? options.nargs : options.nargs > 0,
-				  options.args, &d.trace);
+		status = cli_open("dump", &arguments, 2, &d.trace);
 	if (status)
 		return status;
 	status = dump(&d);

@@ -5,32 +5,43 @@
 
 #include "analyzer/report.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/suggest.h"
 
-enum { MARKDOWN };
+struct settings {
+	bool markdown;
+};
 
-static const struct option_row rows[] = {
-	[MARKDOWN] = { "markdown", 0, NULL, "print all rules for docs/RULES.md" },
+const struct option_row cli_explain_options[] = {
+	{ "markdown", 0, NULL, "print all rules for docs/RULES.md",
+	  FLAG_AT(struct settings, markdown) },
 	{ 0 },
 };
 
+static int refuse_rule(const char *command, const char *name)
+{
+	struct suggestion near = { .word = name };
+
+	for (int i = 0; i < RULE_COUNT; i++)
+		suggest_name(&near, rules[i].name);
+	return cli_misuse(command, "there is no rule '%s'%s; without an argument all are listed",
+			  name, suggest_text(&near));
+}
+
 int cli_explain(int argc, char **argv)
 {
-	struct options options;
+	struct settings set = { false };
+	struct arguments arguments;
 
-	options_parse(argc, argv, rows, false, &options);
-	for (int i = 0; options.value[MARKDOWN] && i < RULE_COUNT; i++)
+	cli_parse(argc, argv, &set, &arguments);
+	for (int i = 0; set.markdown && i < RULE_COUNT; i++)
 		report_markdown(stdout, (enum rule_id)i);
-	if (!options.nargs && !options.value[MARKDOWN])
+	if (!arguments.n && !set.markdown)
 		report_rules(stdout);
-	for (int i = 0; i < options.nargs; i++) {
-		int rule = rule_find(options.args[i]);
+	for (int i = 0; i < arguments.n; i++) {
+		int rule = rule_find(arguments.at[i]);
 
 		if (rule < 0)
-			return cli_misuse(argv[0],
-					  "there is no rule '%s'; without an argument all "
-					  "are listed",
-					  options.args[i]);
+			return refuse_rule(argv[0], arguments.at[i]);
 		if (i > 0)
 			putchar('\n');
 		report_rule(stdout, (enum rule_id)rule);

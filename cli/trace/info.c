@@ -14,19 +14,22 @@
 
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/options.h"
 #include "cli/table.h"
 #include "core/store/read/trace.h"
 #include "core/base/printable.h"
 
-enum { FORMAT, DEADLINE };
+struct settings {
+	unsigned int json;
+	int64_t deadline;
+};
 
-static const struct option_row rows[] = {
-	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
-	[DEADLINE] = CLI_DEADLINE,
+const struct option_row cli_info_options[] = {
+	CLI_FORMAT(struct settings),
+	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 
+/* clang-format off */
 /* The parts of the report. */
 static const struct part {
 	const char *name;
@@ -86,6 +89,7 @@ static const struct part {
 	  " CASE WHEN what = 'payload' OR what GLOB 'direct*' THEN c.detail END"
 	  " ORDER BY min(c.time)" },
 };
+/* clang-format on */
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
 
@@ -147,10 +151,12 @@ static void print_faults(struct trace *trace)
 		       format_count(loss.damaged, text));
 	if (loss.late)
 		printf("BEGAN LATE: %s events came before the recording; what they made is not "
-		       "known\n", format_count(loss.late, text));
+		       "known\n",
+		       format_count(loss.late, text));
 	if (loss.events > loss.overwritten + loss.late + loss.handlers)
 		printf("LOST: %s events found no room in a ring\n",
-		       format_count(loss.events - loss.overwritten - loss.late - loss.handlers, text));
+		       format_count(loss.events - loss.overwritten - loss.late - loss.handlers,
+				    text));
 	if (loss.handlers)
 		printf("LOST: %s events of signal handlers that came while another was written\n",
 		       format_count(loss.handlers, text));
@@ -167,8 +173,9 @@ static void print_faults(struct trace *trace)
 /* Quick where it lies in chunks. */
 static const char *kept_sql(struct trace *trace)
 {
-	return ask(trace, "SELECT EXISTS (SELECT 1 FROM payload_chunk)") ?
-	       "SELECT sum(bytes) FROM payload_chunk" : "SELECT sum(captured) FROM payload";
+	return ask(trace, "SELECT EXISTS (SELECT 1 FROM payload_chunk)")
+		       ? "SELECT sum(bytes) FROM payload_chunk"
+		       : "SELECT sum(captured) FROM payload";
 }
 
 /* What its recorder kept from the program for the sake of the program's memory. */
@@ -178,16 +185,19 @@ static void print_withheld(struct trace *trace)
 
 	if (*meta(trace, "waits_given_up"))
 		printf("LOST: the recorder stood still, and threads went on without it %" PRId64
-		       " times (--max-wait)\n", meta_number(trace, "waits_given_up"));
+		       " times (--max-wait)\n",
+		       meta_number(trace, "waits_given_up"));
 	if (!*meta(trace, "ring_budget"))
 		return;
 	format_bytes((uint64_t)meta_number(trace, "ring_budget"), text);
 	if (*meta(trace, "withheld_threads"))
 		printf("LOST: %" PRId64 " threads got no ring: those of their process had %s "
-		       "(--ring-budget)\n", meta_number(trace, "withheld_threads"), text);
+		       "(--ring-budget)\n",
+		       meta_number(trace, "withheld_threads"), text);
 	if (*meta(trace, "withheld_rings"))
 		printf("WITHHELD: %" PRId64 " rings stayed small: those of their process had %s "
-		       "(--ring-budget)\n", meta_number(trace, "withheld_rings"), text);
+		       "(--ring-budget)\n",
+		       meta_number(trace, "withheld_rings"), text);
 }
 
 static void print_head(struct trace *trace, const char *path)
@@ -210,15 +220,16 @@ static void print_head(struct trace *trace, const char *path)
 	print_meta(", ", trace, "machine", "");
 	print_meta(", Linux ", trace, "kernel", "");
 	print_meta(", clock ", trace, "clock", "\n");
-	print_meta("device    ", trace, "device", *meta(trace, "device") ? "\n" : "the machine's\n");
+	print_meta("device    ", trace, "device",
+		   *meta(trace, "device") ? "\n" : "the machine's\n");
 	if (*meta(trace, "payload") && strcmp(meta(trace, "payload"), "none")) {
 		print_meta("payload   ", trace, "payload",
 			   atoi(meta(trace, "payload")) ? " bytes of each" : "");
-		printf(", %s kept\n",
-		       format_bytes((uint64_t)ask(trace, kept_sql(trace)), text));
+		printf(", %s kept\n", format_bytes((uint64_t)ask(trace, kept_sql(trace)), text));
 	}
 	printf("events    %s, and %s lost\n",
-	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread") - loss.late, text),
+	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread") - loss.late,
+			    text),
 	       format_count(loss.events - loss.overwritten, other));
 }
 
@@ -233,9 +244,8 @@ static void print_member(const char *name, const char *value)
 
 static void print_head_json(struct trace *trace, const char *path)
 {
-	static const char *const keys[] = { "command", "version", "host",  "machine",
-					    "kernel",  "clock",   "device", "filter",
-					    "payload" };
+	static const char *const keys[] = { "command", "version", "host",   "machine", "kernel",
+					    "clock",   "device",  "filter", "payload" };
 	struct trace_loss loss = trace_loss(trace);
 
 	printf("{\n  \"trace\": {\n");
@@ -283,19 +293,17 @@ static int info(struct trace *trace, const char *path, bool json)
 
 int cli_info(int argc, char **argv)
 {
-	struct options options;
+	struct settings set = { 0 };
+	struct arguments arguments;
 	struct trace *trace;
-	bool json;
 	int status;
 
-	options_parse(argc, argv, rows, false, &options);
-	json = cli_wants_json("info", options.value[FORMAT]);
-	status = cli_deadline("info", options.value[DEADLINE]);
-	if (!status)
-		status = cli_open("info", options.nargs, options.args, &trace);
+	cli_parse(argc, argv, &set, &arguments);
+	cli_deadline(set.deadline);
+	status = cli_open("info", &arguments, 1, &trace);
 	if (status)
 		return status;
-	status = cli_status(info(trace, options.args[0], json));
+	status = cli_status(info(trace, arguments.at[0], set.json));
 	trace_close(trace);
 	return status;
 }

@@ -401,9 +401,8 @@ static bool call_names(struct trace *trace, const struct trace_event *event,
 	size_t n = (size_t)snprintf(digits, sizeof(digits), ":%" PRId64, (int64_t)object->handle);
 
 	while (at && (at = strstr(at, digits))) {
-		if (strchr(",}", at[n]) &&
-		    trace_object_at(trace, event->process, object->kind, object->handle,
-				    event->time) == object)
+		if (strchr(",}", at[n]) && trace_object_at(trace, event->process, object->kind,
+							   object->handle, event->time) == object)
 			return true;
 		at += n;
 	}

@@ -10,7 +10,7 @@
 struct render {
 	FILE *out;
 	struct trace *trace;
-	bool full; /* a work request and a completion a line */
+	bool full;     /* a work request and a completion a line */
 	bool payloads; /* what was kept of them, in short */
 };
 

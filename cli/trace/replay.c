@@ -23,72 +23,55 @@
 #include "cli/cli.h"
 #include "cli/record/device.h"
 #include "cli/trace/fabric.h"
-#include "cli/options.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
-#include "core/base/size.h"
 #include "replay/replay.h"
 #include "replay/outcome.h"
 
+enum { PACE_MAX = 1000000000 };
+
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
 
-enum { DEVICE, PACE, REPORT, FORMAT, TIMEOUT, MAX_MEMORY, DEADLINE };
-
-static const struct option_row rows[] = {
-	[DEVICE] = { "device", 'd', "soft|NAME", "the software device; or NAME for all" },
-	[PACE] = { "pace", 'p', "asap|recorded|xN",
-		   "how fast: at once, as recorded, N times that" },
-	[REPORT] = { "report", 'r', "FILE", "write the report there, too, as JSON" },
-	[FORMAT] = { "format", 'f', "text|json", "of the report; text" },
-	[TIMEOUT] = { "timeout", 't', "SECONDS", "to wait for a completion or an event; 10" },
-	[MAX_MEMORY] = { "max-memory", 'm', "SIZE",
-			 "at most that for regions and queues of the recording; 1G" },
-	[DEADLINE] = CLI_DEADLINE,
-	{ 0 },
+struct settings {
+	struct replay_options replay;
+	const char *device;
+	const char *report;
+	unsigned int json;
+	int64_t deadline;
 };
 
-static int read_positive(const char *text, double *ret_value)
+/* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
+static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
+	double *pace = field;
 	char *end;
-	double value = strtod(text, &end);
 
-	if (end == text || *end || !(value > 0) || value > 1e9)
-		return -EINVAL;
-	*ret_value = value;
-	return 0;
-}
-
-static int read_pace(const char *text, double *ret_pace)
-{
-	*ret_pace = 0;
-	if (!text || !strcmp(text, "asap"))
-		return 0;
-	if (!strcmp(text, "recorded")) {
-		*ret_pace = 1;
+	(void)complaint;
+	if (!strcmp(text, "asap") || !strcmp(text, "recorded")) {
+		*pace = *text == 'r';
 		return 0;
 	}
-	return *text == 'x' ? read_positive(text + 1, ret_pace) : -EINVAL;
+	*pace = *text == 'x' ? strtod(text + 1, &end) : 0;
+	return *pace > 0 && *pace <= PACE_MAX && !*end ? 0 : -EINVAL;
 }
 
-/* Returns 0 or CLI_USAGE. */
-static int read_options(const struct options *options, struct replay_options *ret_replay)
-{
-	const char *timeout = options->value[TIMEOUT], *memory = options->value[MAX_MEMORY];
-	double seconds = 10;
-
-	if (read_pace(options->value[PACE], &ret_replay->pace))
-		return cli_misuse("replay", "--pace is asap, recorded or xN, not '%s'",
-				  options->value[PACE]);
-	if (timeout && read_positive(timeout, &seconds))
-		return cli_misuse("replay", "--timeout is a number of seconds, not '%s'", timeout);
-	ret_replay->timeout = (int64_t)(seconds * 1e9);
-	ret_replay->tell = cli_progress;
-	ret_replay->max_memory = size_parse(memory ? memory : "1G");
-	if (!ret_replay->max_memory)
-		return cli_misuse("replay", "--max-memory is a size such as 4G, not '%s'", memory);
-	ret_replay->device = getenv(FABRIC_ENV) ? NULL : options->value[DEVICE];
-	return 0;
-}
+/* clang-format off */
+const struct option_row cli_replay_options[] = {
+	{ "device", 'd', "soft|NAME", "the software device; or NAME, which plays all recorded ones",
+	  TEXT_AT(struct settings, device), .otherwise = "the machine's, or soft if it has none" },
+	{ "pace", 'p', "asap|recorded|xN", "how fast: at once, as recorded, N times that",
+	  PARSED_AT(struct settings, replay.pace, parse_pace), .preset = "asap" },
+	{ "report", 'r', "FILE", "write the report there, too, as JSON",
+	  TEXT_AT(struct settings, report) },
+	CLI_FORMAT(struct settings),
+	{ "timeout", 't', "SECONDS", "how long to wait for a completion or an event",
+	  TIME_AT(struct settings, replay.timeout), .least = 1, .preset = "10s" },
+	{ "max-memory", 'm', "SIZE", "most memory for regions and queues of the recording",
+	  SIZE_AT(struct settings, replay.max_memory), .preset = "1G" },
+	CLI_DEADLINE(struct settings),
+	{ 0 },
+};
+/* clang-format on */
 
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 enum { ENDS = sizeof(ends) / sizeof(*ends) };
@@ -220,8 +203,10 @@ static void tell_coverage(struct trace *trace, struct outcome *outcome)
 	sqlite3_stmt *stmt;
 
 	if (filter && *filter)
-		outcome_note(outcome, "left out by --filter %s, so not replayed: what depends on it "
-				      "may differ", filter);
+		outcome_note(outcome,
+			     "left out by --filter %s, so not replayed: what depends on it "
+			     "may differ",
+			     filter);
 	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
 		return;
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
@@ -256,28 +241,27 @@ static int refuse_sample(struct trace *trace)
 	if (trace_one_of(trace) == 1)
 		return 0;
 	log_note("replay: only one of %u posts and polls was recorded (--filter %s): record "
-		 "without 1/N what is to be replayed", trace_one_of(trace),
-		 trace_meta(trace, "filter"));
+		 "without 1/N what is to be replayed",
+		 trace_one_of(trace), trace_meta(trace, "filter"));
 	return CLI_TRACE;
 }
 
-static int print_reports(const struct outcome *outcome, const struct options *options)
+static int print_reports(const struct outcome *outcome, const struct settings *set)
 {
 	int status = CLI_FINE;
 
-	if (cli_wants_json("replay", options->value[FORMAT]))
+	if (set->json)
 		outcome_json(outcome, stdout);
 	else
 		outcome_text(outcome, stdout);
-	if (options->value[REPORT])
-		status = write_report(outcome, options->value[REPORT]);
+	if (set->report)
+		status = write_report(outcome, set->report);
 	if (status == CLI_FINE && outcome_divergences(outcome))
 		status = CLI_FINDINGS;
 	return status;
 }
 
-static int replay_here(struct trace *trace, const struct options *options,
-		       const struct replay_options *replay)
+static int replay_here(struct trace *trace, const char *path, const struct settings *set)
 {
 	struct outcome *outcome;
 	int status, err = outcome_new(&outcome);
@@ -286,20 +270,20 @@ static int replay_here(struct trace *trace, const struct options *options,
 		log_err(err, "make a report");
 		return CLI_ENVIRONMENT;
 	}
-	outcome_trace(outcome, options->args[0]);
+	outcome_trace(outcome, path);
 	tell_loss(trace, outcome);
 	tell_coverage(trace, outcome);
 	cli_show_progress("replay", trace);
-	err = replay_run(trace, replay, outcome);
-	status = err ? (int)cli_status(err) : print_reports(outcome, options);
+	err = replay_run(trace, &set->replay, outcome);
+	status = err ? (int)cli_status(err) : print_reports(outcome, set);
 	outcome_free(outcome);
 	return status;
 }
 
 int cli_replay(int argc, char **argv)
 {
-	struct replay_options replay = { 0 };
-	struct options options;
+	struct settings set = { .replay.tell = cli_progress };
+	struct arguments arguments;
 	struct trace *trace;
 	char *again[argc + 2]; /* before the options are put in order */
 	bool soft = false;
@@ -307,27 +291,23 @@ int cli_replay(int argc, char **argv)
 
 	again[0] = (char *)"verbatim";
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
-	options_parse(argc, argv, rows, false, &options);
-	cli_wants_json("replay", options.value[FORMAT]);
-	status = cli_deadline("replay", options.value[DEADLINE]);
-	if (!status)
-		status = read_options(&options, &replay);
-	if (!status)
-		status = cli_open("replay", options.nargs, options.args, &trace);
+	cli_parse(argc, argv, &set, &arguments);
+	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;
+	cli_deadline(set.deadline);
+	status = cli_open("replay", &arguments, 1, &trace);
 	if (status)
 		return status;
 	status = refuse_sample(trace);
-	if (!status && !getenv(FABRIC_ENV) &&
-	    device_choose(options.value[DEVICE], DEVICE_SYSFS, &soft))
+	if (!status && !getenv(FABRIC_ENV) && device_choose(set.device, DEVICE_SYSFS, &soft))
 		status = CLI_ENVIRONMENT;
 	else if (!status && !soft)
-		status = replay_here(trace, &options, &replay);
+		status = replay_here(trace, arguments.at[0], &set);
 	if (soft)
 		choose_link(trace);
 	trace_close(trace);
 	if (!soft)
 		return status;
-	if (!options.value[DEVICE])
+	if (!set.device)
 		device_tell_soft();
 	return replay_on_soft(again);
 }

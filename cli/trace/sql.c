@@ -10,22 +10,24 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/table.h"
 #include "core/store/db/deadline.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/base/printable.h"
 
-enum { CSV, JSON, HEADER, DEADLINE };
-
 enum { REFUSED = 128 }; /* the name of what is refused */
 
-static const struct option_row rows[] = {
-	[CSV] = { "csv", 0, NULL, "comma-separated values, RFC 4180" },
-	[JSON] = { "json", 0, NULL, "an array of objects" },
-	[HEADER] = { "header", 0, NULL, "the columns' names first" },
-	[DEADLINE] = CLI_DEADLINE,
+struct settings {
+	bool csv, json, header;
+	int64_t deadline;
+};
+
+const struct option_row cli_sql_options[] = {
+	{ "csv", 0, NULL, "comma-separated values, RFC 4180", FLAG_AT(struct settings, csv) },
+	{ "json", 0, NULL, "an array of objects", FLAG_AT(struct settings, json) },
+	{ "header", 0, NULL, "the columns' names first", FLAG_AT(struct settings, header) },
+	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 
@@ -174,7 +176,8 @@ static void put_header(sqlite3_stmt *stmt, enum format format)
 static int refuse(const char *what)
 {
 	log_note("sql: %s: not allowed, a trace is only read; 'verbatim unpack' makes one that may "
-		 "be changed", what);
+		 "be changed",
+		 what);
 	return CLI_USAGE;
 }
 
@@ -189,15 +192,16 @@ static bool is_one_of(const char *const *list, const char *name)
 static bool is_question(const char *pragma, const char *value)
 {
 	static const char *const tell[] = {
-		"collation_list", "compile_options", "database_list", "foreign_key_list",
-		"function_list", "index_info", "index_list", "index_xinfo", "integrity_check",
-		"module_list", "pragma_list", "quick_check", "table_info", "table_list",
-		"table_xinfo", NULL
+		"collation_list",  "compile_options", "database_list", "foreign_key_list",
+		"function_list",   "index_info",      "index_list",    "index_xinfo",
+		"integrity_check", "module_list",     "pragma_list",   "quick_check",
+		"table_info",      "table_list",      "table_xinfo",   NULL
 	};
-	static const char *const tell_or_set[] = {
-		"application_id", "data_version", "encoding", "freelist_count", "journal_mode",
-		"page_count", "page_size", "schema_version", "user_version", NULL
-	};
+	static const char *const tell_or_set[] = { "application_id", "data_version",
+						   "encoding",       "freelist_count",
+						   "journal_mode",   "page_count",
+						   "page_size",      "schema_version",
+						   "user_version",   NULL };
 
 	return is_one_of(tell, pragma) || (!value && is_one_of(tell_or_set, pragma));
 }
@@ -207,8 +211,8 @@ static int authorize(void *arg, int action, const char *name, const char *value,
 		     const char *from)
 {
 	static const char *const outside[] = { "load_extension", "fts3_tokenizer", "readfile",
-					       "writefile", "edit", NULL };
-	char (*refused)[REFUSED] = arg;
+					       "writefile",      "edit",           NULL };
+	char(*refused)[REFUSED] = arg;
 
 	(void)schema;
 	(void)from;
@@ -248,7 +252,8 @@ static int failure(sqlite3 *db, const char *refused)
 {
 	int code = sqlite3_errcode(db);
 
-	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* who read the table has said why */
+	if (sqlite3_extended_errcode(db) ==
+	    SQLITE_CORRUPT_VTAB) /* who read the table has said why */
 		return CLI_TRACE;
 	if (code == SQLITE_READONLY || code == SQLITE_AUTH)
 		return refuse(*refused ? refused : sqlite3_errmsg(db));
@@ -299,25 +304,24 @@ static int ask(sqlite3 *db, const char *sql, enum format format, bool header)
 
 int cli_sql(int argc, char **argv)
 {
-	struct options options;
+	struct settings set = { false };
+	struct arguments arguments;
 	struct trace *trace;
 	enum format format;
 	int status;
 
-	options_parse(argc, argv, rows, false, &options);
-	if (options.value[CSV] && options.value[JSON])
+	cli_parse(argc, argv, &set, &arguments);
+	if (set.csv && set.json)
 		return cli_misuse("sql", "--csv or --json, not both");
-	if (options.nargs == 1)
+	if (arguments.n == 1)
 		return cli_misuse("sql", "no query is given");
-	format = options.value[CSV] ? AS_CSV : options.value[JSON] ? AS_JSON : AS_PLAIN;
-	status = cli_deadline("sql", options.value[DEADLINE]);
-	if (!status)
-		status = cli_open("sql", options.nargs > 2 ? options.nargs : options.nargs > 0,
-				  options.args, &trace);
+	format = set.csv ? AS_CSV : set.json ? AS_JSON : AS_PLAIN;
+	cli_deadline(set.deadline);
+	status = cli_open("sql", &arguments, 2, &trace);
 	if (status)
 		return status;
 	cli_tell_loss(trace);
-	status = ask(trace_db(trace), options.args[1], format, options.value[HEADER]);
+	status = ask(trace_db(trace), arguments.at[1], format, set.header);
 	trace_close(trace);
 	return status;
 }

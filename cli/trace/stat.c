@@ -18,20 +18,21 @@
 
 #include "cli/cli.h"
 #include "cli/trace/histogram.h"
-#include "cli/options.h"
 #include "cli/table.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
-enum { FORMAT, DEADLINE };
+struct settings {
+	unsigned int json;
+	int64_t deadline;
+};
 
-static const struct option_row rows[] = {
-	[FORMAT] = { "format", 'f', "text|json", "how to print; text" },
-	[DEADLINE] = CLI_DEADLINE,
+const struct option_row cli_stat_options[] = {
+	CLI_FORMAT(struct settings),
+	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 
-/* ibv_wc_opcode of all receives have this bit, ibv_poll_cq(3) */
 enum { WC_RECV = 1 << 7 };
 
 struct verb_stat {
@@ -50,9 +51,9 @@ struct stat {
 	struct verb_stat verbs[VERB_COUNT];
 	struct queue_stat **queues; /* by object; NULL: had nothing to do */
 	uint32_t nqueues;
-	uint32_t one_of;            /* of N data verbs one is there */
-	int notify;                 /* verb */
-	bool opcode_reads[256];     /* does it bring bytes here, or send them? */
+	uint32_t one_of;        /* of N data verbs one is there */
+	int notify;             /* verb */
+	bool opcode_reads[256]; /* does it bring bytes here, or send them? */
 	bool opcode_writes[256];
 };
 
@@ -87,10 +88,11 @@ static void mark(bool *set, const char *opcode)
 
 static void prepare(struct stat *s)
 {
-	static const char *const writes[] = { "IBV_WR_SEND", "IBV_WR_SEND_WITH_IMM",
-					      "IBV_WR_SEND_WITH_INV", "IBV_WR_RDMA_WRITE",
-					      "IBV_WR_RDMA_WRITE_WITH_IMM", "IBV_WR_ATOMIC_WRITE",
-					      "IBV_WR_TSO" };
+	static const char *const writes[] = {
+		"IBV_WR_SEND",       "IBV_WR_SEND_WITH_IMM",       "IBV_WR_SEND_WITH_INV",
+		"IBV_WR_RDMA_WRITE", "IBV_WR_RDMA_WRITE_WITH_IMM", "IBV_WR_ATOMIC_WRITE",
+		"IBV_WR_TSO"
+	};
 	static const char *const reads[] = { "IBV_WR_RDMA_READ", "IBV_WR_ATOMIC_CMP_AND_SWP",
 					     "IBV_WR_ATOMIC_FETCH_AND_ADD" };
 
@@ -220,6 +222,7 @@ static int count(struct stat *s)
 
 static struct table *verb_table(const struct stat *s)
 {
+	/* clang-format off */
 	static const struct column columns[] = {
 		{ "verb", COLUMN_TEXT },     { "calls", COLUMN_COUNT },
 		{ "errors", COLUMN_COUNT },  { "unfinished", COLUMN_COUNT },
@@ -227,6 +230,7 @@ static struct table *verb_table(const struct stat *s)
 		{ "p50_ns", COLUMN_TIME },   { "p99_ns", COLUMN_TIME },
 		{ "max_ns", COLUMN_TIME },   { 0 },
 	};
+	/* clang-format on */
 	struct table *table = table_new("verbs", columns);
 
 	for (int v = 0; v < VERB_COUNT; v++) {
@@ -269,6 +273,7 @@ static void add_queue(struct table *table, const struct object *object,
 
 static struct table *queue_table(const struct stat *s)
 {
+	/* clang-format off */
 	static const struct column columns[] = {
 		{ "queue", COLUMN_TEXT },        { "process", COLUMN_NUMBER },
 		{ "sends", COLUMN_COUNT },       { "receives", COLUMN_COUNT },
@@ -278,6 +283,7 @@ static struct table *queue_table(const struct stat *s)
 		{ "p99_ns", COLUMN_TIME },       { "max_ns", COLUMN_TIME },
 		{ 0 },
 	};
+	/* clang-format on */
 	struct table *table = table_new("queues", columns);
 
 	for (uint32_t id = 1; id < s->nqueues; id++)
@@ -296,6 +302,7 @@ static const char cqs_sql[] =
 
 static int cq_table(const struct stat *s, struct table **ret_table)
 {
+	/* clang-format off */
 	static const struct column columns[] = {
 		{ "cq", COLUMN_TEXT },
 		{ "process", COLUMN_NUMBER },
@@ -305,6 +312,7 @@ static int cq_table(const struct stat *s, struct table **ret_table)
 		{ "completions_per_poll", COLUMN_TEXT },
 		{ 0 },
 	};
+	/* clang-format on */
 	char sql[512];
 
 	snprintf(sql, sizeof(sql), cqs_sql, s->one_of, s->one_of);
@@ -315,12 +323,14 @@ static int cq_table(const struct stat *s, struct table **ret_table)
 /* A phase that has ended as often as it began has a duration, however it nests. */
 static int mark_table(const struct stat *s, struct table **ret_table)
 {
+	/* clang-format off */
 	static const struct column columns[] = {
 		{ "mark", COLUMN_TEXT },     { "kind", COLUMN_TEXT },
 		{ "process", COLUMN_NUMBER }, { "times", COLUMN_COUNT },
 		{ "total_ns", COLUMN_TIME }, { "mean_ns", COLUMN_TIME },
 		{ 0 },
 	};
+	/* clang-format on */
 
 	*ret_table = table_new("marks", columns);
 	return table_query(*ret_table, s->trace,
@@ -336,19 +346,23 @@ static int mark_table(const struct stat *s, struct table **ret_table)
 
 static int payload_table(const struct stat *s, struct table **ret_table)
 {
+	/* clang-format off */
 	static const struct column columns[] = {
 		{ "payload", COLUMN_TEXT },     { "times", COLUMN_COUNT },
 		{ "bytes", COLUMN_BYTES },      { "captured", COLUMN_BYTES },
 		{ "hashed", COLUMN_COUNT },     { "less_than_asked", COLUMN_COUNT },
 		{ 0 },
 	};
+	/* clang-format on */
 
 	*ret_table = table_new("payloads", columns);
-	return !trace_has_payloads(s->trace) ? 0 :
-	       table_query(*ret_table, s->trace,
-			   "SELECT kind, count(*), sum(length), sum(captured),"
-			   " sum(hash IS NOT NULL), sum(why IS NOT NULL) FROM payload GROUP BY kind"
-			   " ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'");
+	return !trace_has_payloads(s->trace)
+		       ? 0
+		       : table_query(
+				 *ret_table, s->trace,
+				 "SELECT kind, count(*), sum(length), sum(captured),"
+				 " sum(hash IS NOT NULL), sum(why IS NOT NULL) FROM payload GROUP BY kind"
+				 " ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'");
 }
 
 static void print_tables(struct table *const *tables, unsigned int n, uint32_t one_of, bool json)
@@ -358,7 +372,8 @@ static void print_tables(struct table *const *tables, unsigned int n, uint32_t o
 	else if (one_of > 1)
 		printf("SAMPLED: one of %u data verbs was recorded; their counts and bytes are "
 		       "estimates, %u times what was.\nRequests and completions are not those of "
-		       "each other, so there are no latencies.\n\n", one_of, one_of);
+		       "each other, so there are no latencies.\n\n",
+		       one_of, one_of);
 	for (unsigned int i = 0; i < n; i++) {
 		if (json)
 			table_print_json(tables[i]);
@@ -409,19 +424,17 @@ static void free_counts(struct stat *s)
 int cli_stat(int argc, char **argv)
 {
 	struct stat s = { 0 };
-	struct options options;
-	bool json;
+	struct settings set = { 0 };
+	struct arguments arguments;
 	int status;
 
-	options_parse(argc, argv, rows, false, &options);
-	json = cli_wants_json("stat", options.value[FORMAT]);
-	status = cli_deadline("stat", options.value[DEADLINE]);
-	if (!status)
-		status = cli_open("stat", options.nargs, options.args, &s.trace);
+	cli_parse(argc, argv, &set, &arguments);
+	cli_deadline(set.deadline);
+	status = cli_open("stat", &arguments, 1, &s.trace);
 	if (status)
 		return status;
 	cli_tell_loss(s.trace);
-	status = cli_status(stat_trace(&s, json));
+	status = cli_status(stat_trace(&s, set.json));
 	free_counts(&s);
 	trace_close(s.trace);
 	return status;

@@ -4,14 +4,16 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "core/store/unpack.h"
 
-enum { OUTPUT, DEADLINE };
+struct settings {
+	const char *path;
+	int64_t deadline;
+};
 
-static const struct option_row rows[] = {
-	[OUTPUT] = { "output", 'o', "FILE", "the trace to make" },
-	[DEADLINE] = CLI_DEADLINE,
+const struct option_row cli_unpack_options[] = {
+	{ "output", 'o', "FILE", "the trace to make", TEXT_AT(struct settings, path) },
+	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 
@@ -25,22 +27,18 @@ static int same_file(const char *from, const char *to)
 
 int cli_unpack(int argc, char **argv)
 {
-	struct options options;
-	const char *to;
-	int status;
+	struct settings set = { 0 };
+	struct arguments arguments;
 
-	options_parse(argc, argv, rows, false, &options);
-	to = options.value[OUTPUT];
-	if (!options.nargs)
+	cli_parse(argc, argv, &set, &arguments);
+	if (!arguments.n)
 		return cli_misuse("unpack", "no trace is given");
-	if (options.nargs > 1)
-		return cli_misuse("unpack", "too much is given: '%s'", options.args[1]);
-	if (!to)
+	if (arguments.n > 1)
+		return cli_misuse("unpack", "too much is given: '%s'", arguments.at[1]);
+	if (!set.path)
 		return cli_misuse("unpack", "where to is not given: -o FILE");
-	if (same_file(options.args[0], to))
-		return cli_misuse("unpack", "'%s' cannot become itself", to);
-	status = cli_deadline("unpack", options.value[DEADLINE]);
-	if (status)
-		return status;
-	return cli_status(trace_unpack(options.args[0], to));
+	if (same_file(arguments.at[0], set.path))
+		return cli_misuse("unpack", "'%s' cannot become itself", set.path);
+	cli_deadline(set.deadline);
+	return cli_status(trace_unpack(arguments.at[0], set.path));
 }

@@ -58,8 +58,8 @@ void values_handle(const struct values *v, enum object_kind kind, uint64_t handl
 /* Numbers that everybody writes in hexadecimal, by what their names end with. */
 static bool reads_as_hex(const char *name)
 {
-	static const char *const ends[] = { "key", "qp_num", "qpn", "psn", "guid", "lid", "wr_id",
-					    "imm_data" };
+	static const char *const ends[] = { "key",  "qp_num", "qpn",   "psn",
+					    "guid", "lid",    "wr_id", "imm_data" };
 	size_t length = strlen(name);
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
@@ -71,9 +71,9 @@ static bool reads_as_hex(const char *name)
 static void put_number(const struct values *v, const struct field_info *field, int64_t value)
 {
 	/* the store keeps all as signed 64 bits */
-	uint64_t number = field->size < 8 && field->size ?
-				  (uint64_t)value & ((1ull << 8 * field->size) - 1) :
-				  (uint64_t)value;
+	uint64_t number = field->size < 8 && field->size
+				  ? (uint64_t)value & ((1ull << 8 * field->size) - 1)
+				  : (uint64_t)value;
 
 	switch (field->kind) {
 	case FIELD_OBJ:
@@ -136,8 +136,9 @@ static void put_text(const struct values *v, const struct field_info *field, con
 	if (field->kind == FIELD_BYTES)
 		put_bytes(v->out, json);
 	else
-		put_string(v->out, json, field->kind != FIELD_BLOB &&
-				   field->kind != FIELD_SOCKADDR && field->kind != FIELD_ENUM);
+		put_string(v->out, json,
+			   field->kind != FIELD_BLOB && field->kind != FIELD_SOCKADDR &&
+				   field->kind != FIELD_ENUM);
 }
 
 static const struct field_info *find_field(const struct struct_info *info, const char *name,
@@ -208,8 +209,8 @@ static const struct field_info *scalar_of(const struct field_info *field)
 
 void values_field(const struct values *v, const struct field_info *field, const char *json)
 {
-	const struct struct_info *type = field->kind == FIELD_OBJS ? &object_infos[field->object] :
-								      scalar_of(field)->type;
+	const struct struct_info *type =
+		field->kind == FIELD_OBJS ? &object_infos[field->object] : scalar_of(field)->type;
 
 	if (*json == '[')
 		put_array(v, field, json);

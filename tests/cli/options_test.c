@@ -1,21 +1,48 @@
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/command.h"
 #include "cli/options.h"
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
 #include "tests/test.h"
 
-enum { OUTPUT, RING_SIZE, FAILED };
+struct settings {
+	const char *output;
+	uint64_t ring_size;
+	int64_t wait, from;
+	uint32_t thread;
+	unsigned int format;
+	bool failed;
+	unsigned int muted; /* calls of add_muted() */
+};
+
+static int add_muted(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	if (!strcmp(text, "bad")) {
+		snprintf(complaint, OPTIONS_COMPLAINT, "no rule is bad");
+		return -EINVAL;
+	}
+	++*(unsigned int *)field;
+	return 0;
+}
 
 static const struct option_row rows[] = {
-	[OUTPUT] = { "output", 'o', "FILE", "" },
-	[RING_SIZE] = { "ring-size", 0, "BYTES", "" },
-	[FAILED] = { "failed", 'f', NULL, "" },
+	{ "output", 'o', "FILE", "", TEXT_AT(struct settings, output), .preset = "t.db" },
+	{ "ring-size", 0, "SIZE", "", SIZE_AT(struct settings, ring_size), .least = 256 << 10,
+	  .most = 1 << 30, .preset = "4M" },
+	{ "wait", 0, "TIME", "", TIME_AT(struct settings, wait), .least = 1 },
+	{ "from", 0, "SECONDS", "", TIME_AT(struct settings, from) },
+	{ "thread", 't', "T", "", NUMBER_AT(struct settings, thread), .least = 1 },
+	{ "format", 0, "text|json", "", CHOICE_AT(struct settings, format) },
+	{ "failed", 'f', NULL, "", FLAG_AT(struct settings, failed) },
+	{ "mute", 'm', "ID", "", PARSED_AT(struct settings, muted, add_muted) },
 	{ 0 },
 };
 
-static struct options got;
-static char complaint[256];
+static struct settings set;
+static struct arguments got;
+static char complaint[OPTIONS_COMPLAINT];
 
 static int read_words(bool program, const char *words)
 {
@@ -27,63 +54,65 @@ static int read_words(bool program, const char *words)
 	for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
 		argv[argc++] = w;
 	argv[argc] = NULL;
-	return options_read(argc, argv, rows, program, &got, complaint);
+	set = (struct settings){ 0 };
+	return options_read(argc, argv, rows, program, &set, &got, complaint);
 }
 
-static int forget_environment(void **state)
+static int forget_environment(void **state __attribute__((unused)))
 {
-	(void)state;
-	unsetenv("VERBATIM_OUTPUT");
-	unsetenv("VERBATIM_RING_SIZE");
-	unsetenv("VERBATIM_FAILED");
+	char variable[OPTIONS_VARIABLE];
+
+	for (const struct option_row *row = rows; row->name; row++)
+		unsetenv(options_variable(row->name, variable));
 	return 0;
 }
 
-GROUP(NULL, forget_environment);
-FIXTURE(forget_environment, NULL);
+FIXTURE(forget_environment, forget_environment);
 
 TEST(value_in_the_next_word_or_the_same)
 {
-	static const char *const ways[] = { "x -o a", "x -oa", "x --output a", "x --output=a",
-					    "x -fo a", "x b -o a" };
+	static const char *const ways[] = { "x -o a",       "x -oa",   "x --output a",
+					    "x --output=a", "x -fo a", "x b -o a" };
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		assert_int_equal(read_words(false, ways[i]), 0);
-		assert_string_equal(got.value[OUTPUT], "a");
+		assert_string_equal(set.output, "a");
 	}
 }
 
 TEST(what_is_left_keeps_its_order)
 {
 	assert_int_equal(read_words(false, "x one -f two -- --three"), 0);
-	assert_int_equal(got.nargs, 3);
-	assert_string_equal(got.args[0], "one");
-	assert_string_equal(got.args[1], "two");
-	assert_string_equal(got.args[2], "--three");
-	assert_null(got.args[3]);
+	assert_int_equal(got.n, 3);
+	assert_string_equal(got.at[0], "one");
+	assert_string_equal(got.at[1], "two");
+	assert_string_equal(got.at[2], "--three");
+	assert_null(got.at[3]);
 }
 
 TEST(options_of_the_program_are_its_own)
 {
 	assert_int_equal(read_words(true, "record -o a app -f --output b -- c"), 0);
-	assert_string_equal(got.value[OUTPUT], "a");
-	assert_null(got.value[FAILED]);
-	assert_int_equal(got.nargs, 6);
-	assert_string_equal(got.args[0], "app");
-	assert_string_equal(got.args[4], "--");
+	assert_string_equal(set.output, "a");
+	assert_false(set.failed);
+	assert_int_equal(got.n, 6);
+	assert_string_equal(got.at[0], "app");
+	assert_string_equal(got.at[4], "--");
 }
 
 TEST(two_hyphens_begin_the_program)
 {
 	assert_int_equal(read_words(true, "record -- -o a"), 0);
-	assert_int_equal(got.nargs, 2);
-	assert_string_equal(got.args[0], "-o");
+	assert_int_equal(got.n, 2);
+	assert_string_equal(got.at[0], "-o");
 }
 
-TEST(unknown_option_is_named)
+TEST(unknown_option_is_named_and_the_nearest)
 {
-	assert_int_equal(read_words(false, "x --outpu a"), -EINVAL);
-	assert_non_null(strstr(complaint, "--outpu"));
+	assert_int_equal(read_words(false, "x --outptu=3"), -EINVAL);
+	assert_non_null(strstr(complaint, "'--outptu=3' (did you mean '--output'?)"));
+	assert_int_equal(read_words(false, "x --something-else"), -EINVAL);
+	assert_null(strstr(complaint, "did you mean"));
 	assert_int_equal(read_words(false, "x -z"), -EINVAL);
 	assert_non_null(strstr(complaint, "-z"));
 }
@@ -94,9 +123,60 @@ TEST(missing_value_is_refused)
 	assert_int_equal(read_words(false, "x -o"), -EINVAL);
 }
 
-TEST(switch_takes_no_value)
+TEST(flag_takes_no_value)
 {
 	assert_int_equal(read_words(false, "x --failed=1"), -EINVAL);
+}
+
+TEST(values_are_stored_by_their_type)
+{
+	assert_int_equal(read_words(false, "x --ring-size 1M --wait 490ms --from 0.000000001 -t 7 "
+					   "--format json -f"),
+			 0);
+	assert_int_equal(set.ring_size, 1 << 20);
+	assert_int_equal(set.wait, 490000000);
+	assert_int_equal(set.from, 1);
+	assert_int_equal(set.thread, 7);
+	assert_int_equal(set.format, 1);
+	assert_true(set.failed);
+}
+
+TEST(preset_holds_where_nothing_is_given)
+{
+	assert_int_equal(read_words(false, "x"), 0);
+	assert_string_equal(set.output, "t.db");
+	assert_int_equal(set.ring_size, 4 << 20);
+	assert_int_equal(set.wait, 0);
+}
+
+TEST(wrong_value_is_told_what_would_be_right)
+{
+	static const struct {
+		const char *words, *says;
+	} cases[] = {
+		{ "x --ring-size big", "--ring-size is a size such as 4M, 256k to 1G, not 'big'" },
+		{ "x --ring-size 1k", "256k to 1G" },
+		{ "x --ring-size 2G", "256k to 1G" },
+		{ "x --wait 5", "--wait is a time such as" },
+		{ "x --wait 0s", "--wait is a time such as" },
+		{ "x --from noon", "--from is a time in seconds" },
+		{ "x --thread 0", "--thread is a number" },
+		{ "x --thread 4294967296", "--thread is a number" },
+		{ "x --format xml", "--format is text or json, not 'xml'" },
+		{ "x --mute bad", "no rule is bad" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(read_words(false, cases[i].words), -EINVAL);
+		assert_non_null(strstr(complaint, cases[i].says));
+	}
+}
+
+TEST(option_given_again_is_stored_again)
+{
+	assert_int_equal(read_words(false, "x -m a --mute=b -o 1 -o 2"), 0);
+	assert_int_equal(set.muted, 2);
+	assert_string_equal(set.output, "2");
 }
 
 TEST(environment_gives_what_the_line_does_not)
@@ -105,20 +185,62 @@ TEST(environment_gives_what_the_line_does_not)
 	setenv("VERBATIM_OUTPUT", "e", 1);
 	setenv("VERBATIM_FAILED", "1", 1);
 	assert_int_equal(read_words(false, "x -o a"), 0);
-	assert_string_equal(got.value[RING_SIZE], "1M");
-	assert_string_equal(got.value[OUTPUT], "a");
-	assert_non_null(got.value[FAILED]);
+	assert_int_equal(set.ring_size, 1 << 20);
+	assert_string_equal(set.output, "a");
+	assert_true(set.failed);
 }
 
-TEST(switch_is_off_where_its_variable_is_0)
+TEST(wrong_variable_is_named)
+{
+	setenv("VERBATIM_WAIT", "soon", 1);
+	assert_int_equal(read_words(false, "x"), -EINVAL);
+	assert_non_null(strstr(complaint, "(VERBATIM_WAIT)"));
+}
+
+TEST(flag_is_off_where_its_variable_is_0)
 {
 	setenv("VERBATIM_FAILED", "0", 1);
 	assert_int_equal(read_words(false, "x"), 0);
-	assert_null(got.value[FAILED]);
+	assert_false(set.failed);
 }
 
 TEST(help_is_found_before_a_program_only)
 {
 	assert_int_equal(read_words(true, "record --help"), 1);
 	assert_int_equal(read_words(true, "record app --help"), 0);
+}
+
+/* The defaults of all rows are values that the rows take, and fit what the code takes for default. */
+TEST(presets_of_all_commands_are_right)
+{
+	char settings[4096] __attribute__((aligned(16)));
+
+	for (const struct command *c = commands; c->name; c++) {
+		int n = 0;
+
+		for (const struct option_row *row = c->options; row->name; row++, n++) {
+			assert_int_equal(!row->arg, row->type == OPTION_FLAG);
+			if (row->preset)
+				assert_int_equal(
+					options_store(row, row->preset, settings, complaint), 0);
+		}
+		assert_true(n < OPTIONS_MAX);
+	}
+}
+
+static void preset_of_record_is_that_of(const char *name, uint64_t value)
+{
+	char settings[4096] __attribute__((aligned(16)));
+	const struct option_row *row = command_find("record")->options;
+
+	while (strcmp(row->name, name))
+		row++;
+	assert_int_equal(options_store(row, row->preset, settings, complaint), 0);
+	assert_memory_equal(settings + row->at, &value, sizeof(value));
+}
+
+TEST(presets_of_record_are_those_of_the_guest)
+{
+	preset_of_record_is_that_of("ring-size", RING_BYTES);
+	preset_of_record_is_that_of("max-wait", SESSION_MAX_WAIT * 1000000000ull);
 }

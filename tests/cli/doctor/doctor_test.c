@@ -186,16 +186,15 @@ TEST(kernels_are_told_apart)
 		enum verdict verdict;
 	} kernels[] = {
 		{ "6.1.0-13-amd64\n", DOCTOR_OK }, { "5.12.0\n", DOCTOR_OK },
-		{ "5.11.22\n", DOCTOR_NOTE },	   { "4.18.0-553.el8\n", DOCTOR_NOTE },
-		{ "4.4.0\n", DOCTOR_PROBLEM },	   { "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
+		{ "5.11.22\n", DOCTOR_NOTE },      { "4.18.0-553.el8\n", DOCTOR_NOTE },
+		{ "4.4.0\n", DOCTOR_PROBLEM },     { "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
 	};
 
 	assert_int_equal(worst(doctor_kernel), DOCTOR_PROBLEM); /* no /proc */
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
 		put("/proc/sys/kernel/osrelease", kernels[i].release, 0644);
 		assert_int_equal(worst(doctor_kernel), kernels[i].verdict);
-		assert_int_equal(doctor_copies_on_fork(&doctor),
-				 kernels[i].verdict == DOCTOR_OK);
+		assert_int_equal(doctor_copies_on_fork(&doctor), kernels[i].verdict == DOCTOR_OK);
 	}
 }
 
@@ -278,8 +277,9 @@ static enum verdict worst_of(const char *program)
 	doctor = (struct doctor){ .root = root, .program = program };
 	doctor_run(&doctor, doctor_program_checks);
 	every_problem_has_a_remedy();
-	return doctor_count(&doctor, DOCTOR_PROBLEM) ? DOCTOR_PROBLEM :
-	       doctor_count(&doctor, DOCTOR_NOTE)    ? DOCTOR_NOTE : DOCTOR_OK;
+	return doctor_count(&doctor, DOCTOR_PROBLEM) ? DOCTOR_PROBLEM
+	       : doctor_count(&doctor, DOCTOR_NOTE)  ? DOCTOR_NOTE
+						     : DOCTOR_OK;
 }
 
 static const char *in_root(const char *name)

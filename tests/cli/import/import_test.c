@@ -31,9 +31,9 @@ static const char metadata[] =
 	"clock { name = monotonic; freq = 1000000000; };\n"
 	"typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := stamp_t;\n"
 	"stream { event.header := struct { uint32_t id; stamp_t timestamp; }; };\n"
-#define POINT(id, name)                                                                          \
-	"event { id = " #id "; name = \"" name "\"; fields := struct { uint32_t pid; uint32_t"   \
-	" tid; uint32_t seq; uint64_t since; uint64_t time; uint64_t start; uint64_t realtime;"  \
+#define POINT(id, name)                                                                         \
+	"event { id = " #id "; name = \"" name "\"; fields := struct { uint32_t pid; uint32_t"  \
+	" tid; uint32_t seq; uint64_t since; uint64_t time; uint64_t start; uint64_t realtime;" \
 	" uint64_t fingerprint; uint32_t _raw_length; uint64_t raw[_raw_length]; }; };\n"
 	POINT(0, "verbatim:thread_begin") POINT(1, "verbatim:mark") POINT(2, "others:mark");
 
@@ -71,8 +71,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = { "ctf/index/stream.idx", "ctf/index", "ctf/metadata",
-					     "ctf/stream", "ctf", "t.db", "said" };
+	static const char *const names[] = { "ctf/index/stream.idx",
+					     "ctf/index",
+					     "ctf/metadata",
+					     "ctf/stream",
+					     "ctf",
+					     "t.db",
+					     "said" };
 	char path[96];
 
 	(void)state;
@@ -83,8 +88,14 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-static void put32(uint32_t value) { fwrite(&value, sizeof(value), 1, stream); }
-static void put64(uint64_t value) { fwrite(&value, sizeof(value), 1, stream); }
+static void put32(uint32_t value)
+{
+	fwrite(&value, sizeof(value), 1, stream);
+}
+static void put64(uint64_t value)
+{
+	fwrite(&value, sizeof(value), 1, stream);
+}
 
 /* A tracepoint at @time with @words of @raw. */
 static void put(uint32_t id, uint64_t time, uint32_t seq, uint64_t fingerprint, const void *raw,
@@ -118,8 +129,10 @@ static void put_mark(uint32_t id, uint64_t time, uint32_t seq)
 	struct {
 		struct event_mark mark;
 		char text[8];
-	} event = { .mark = { .head = { .words = sizeof(event) / 8, .type = EVENT_MARK, .seq = seq },
-			      .kind = MARK_POINT, .bytes = 2 } };
+	} event = { .mark = {
+			    .head = { .words = sizeof(event) / 8, .type = EVENT_MARK, .seq = seq },
+			    .kind = MARK_POINT,
+			    .bytes = 2 } };
 
 	event.text[0] = 'm';
 	event.text[1] = (char)('0' + seq % 10);

@@ -36,8 +36,7 @@ static int start(void **state)
 	if (session_create(&session, dir, RING_MIN, ON_FULL_DROP))
 		return -1;
 	info.clock = &session.clock;
-	return writer_create(trace, &info, &writer) ||
-	       collector_new(&session, writer, &collector);
+	return writer_create(trace, &info, &writer) || collector_new(&session, writer, &collector);
 }
 
 static int stop(void **state)

@@ -49,7 +49,7 @@ static void *put(struct maker *m, enum event_type type, const void *body, size_t
 	return head;
 }
 
-#define PUT(m, type, ...)                                                                          \
+#define PUT(m, type, ...) \
 	put(m, type, ((const uint64_t[]){ __VA_ARGS__ }), sizeof((const uint64_t[]){ __VA_ARGS__ }))
 
 static void put_payload(struct maker *m, const void *qp)

@@ -16,7 +16,7 @@ static bool left_out(const struct session_filter *filter, const char *verb)
 static struct session_filter filter_of(const char *terms)
 {
 	struct session_filter filter = { 0 };
-	char complaint[256];
+	char complaint[OPTIONS_COMPLAINT];
 
 	assert_int_equal(filter_read(terms, &filter, complaint), 0);
 	return filter;
@@ -34,7 +34,8 @@ TEST(planes_exclude_each_other)
 
 TEST(terms_narrow_each_other)
 {
-	struct session_filter filter = filter_of("verb=post_send+ibv_poll_cq,qp=17+0x12,1/8,device=a");
+	struct session_filter filter =
+		filter_of("verb=post_send+ibv_poll_cq,qp=17+0x12,1/8,device=a");
 
 	assert_int_equal(filter.on, 1);
 	assert_false(left_out(&filter, "post_send"));
@@ -42,6 +43,19 @@ TEST(terms_narrow_each_other)
 	assert_true(left_out(&filter, "post_recv"));
 	assert_int_equal(filter.nqps, 2);
 	assert_int_equal(filter.qps[1], 18);
+	assert_int_equal(filter.one_of, 8);
+	assert_string_equal(filter.device, "a");
+}
+
+TEST(commas_go_on_with_a_list)
+{
+	struct session_filter filter =
+		filter_of("verb=post_send,ibv_poll_cq,qp=17,rc,1/8,device=a");
+
+	assert_false(left_out(&filter, "poll_cq"));
+	assert_true(left_out(&filter, "post_recv"));
+	assert_int_equal(filter.nqps, 1);
+	assert_int_equal(filter.qp_types, 1u << 2);
 	assert_int_equal(filter.one_of, 8);
 	assert_string_equal(filter.device, "a");
 }
@@ -60,7 +74,8 @@ TEST(queue_pairs_go_by_place_and_type)
 
 TEST(parts_of_an_event_mean_the_event)
 {
-	struct session_filter built = filter_of("verb=wr_send"), polled = filter_of("verb=next_poll");
+	struct session_filter built = filter_of("verb=wr_send"),
+			      polled = filter_of("verb=next_poll");
 
 	assert_false(left_out(&built, "wr_complete"));
 	assert_false(left_out(&built, "wr_abort"));
@@ -78,13 +93,31 @@ TEST(no_terms_are_no_filter)
 
 TEST(wrong_term_leaves_the_filter_alone)
 {
-	static const char *const wrong[] = { "x", "plane=x", "verb=foo", "qp=x", "qp=16777216",
-					     "qp=", "qp=qp", "qp=qp0", "qp=xx", "qp=-1", "device=", "1/0", "1/x", "qp=1,x",
-					     ",", "verb=", "verb=+", "qp=+", "plane=control,plane=data",
-					     "verb=poll_cq,verb=post_send", "qp=1,qp=2",
-					     "device=a,device=b", "1/2,1/3" };
+	static const char *const wrong[] = { "x",
+					     "plane=x",
+					     "verb=foo",
+					     "qp=x",
+					     "qp=16777216",
+					     "qp=",
+					     "qp=qp",
+					     "qp=qp0",
+					     "qp=xx",
+					     "qp=-1",
+					     "device=",
+					     "1/0",
+					     "1/x",
+					     "qp=1,x",
+					     ",",
+					     "verb=",
+					     "verb=+",
+					     "qp=+",
+					     "plane=control,plane=data",
+					     "verb=poll_cq,verb=post_send",
+					     "qp=1,qp=2",
+					     "device=a,device=b",
+					     "1/2,1/3" };
 	struct session_filter filter = { .one_of = 77 };
-	char complaint[256];
+	char complaint[OPTIONS_COMPLAINT];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		complaint[0] = '\0';

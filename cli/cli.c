@@ -1,0 +1,131 @@
+/*
+ * What the subcommands share: how they begin, report and end
+ *
+ * Not here: --deadline (deadline.c).
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/format.h"
+#include "cli/help.h"
+#include "core/store/open.h"
+#include "core/wire/clock.h"
+#include "core/wire/log.h"
+
+#define SHOW_NS 10000000000ull
+
+void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments)
+{
+	const struct command *command = command_find(argv[0]);
+	char complaint[OPTIONS_COMPLAINT];
+	int status = options_read(argc, argv, command->options, command_runs_program(command),
+				  settings, ret_arguments, complaint);
+
+	if (status < 0)
+		exit(cli_misuse(argv[0], "%s", complaint));
+	if (status > 0) {
+		help_print(command);
+		exit(CLI_FINE);
+	}
+}
+
+enum cli_exit cli_status(int err)
+{
+	switch (-err) {
+	case 0:
+		return CLI_FINE;
+	case EINVAL:
+	case EPROTO:
+	case EBADMSG:
+	case EFBIG: /* it asks for more than it may have */
+	case ETIME: /* --deadline */
+		return CLI_TRACE;
+	default:
+		return CLI_ENVIRONMENT;
+	}
+}
+
+int cli_misuse(const char *command, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	log_note("%s: %s; see 'verbatim help %s'", command, text, command);
+	return CLI_USAGE;
+}
+
+int cli_open(const char *command, const struct arguments *arguments, int most,
+	     struct trace **ret_trace)
+{
+	if (arguments->n < 1)
+		return cli_misuse(command, "no trace is given");
+	if (arguments->n > most)
+		return cli_misuse(command, "too much is given: '%s'", arguments->at[most]);
+	signal(SIGPIPE, SIG_DFL); /* `| head` ends us quietly, whatever was inherited */
+	return cli_status(trace_open(arguments->at[0], ret_trace));
+}
+
+static struct {
+	const char *command;
+	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns */
+} progress;
+
+void cli_progress(uint64_t events, int64_t time)
+{
+	uint64_t now = clock_monotonic(), next = progress.next;
+	char count[FORMAT_TEXT], at[FORMAT_TEXT];
+
+	/* a reader of its own thread may be here, too */
+	if (now >= next && atomic_compare_exchange_strong(&progress.next, &next, now + SHOW_NS))
+		log_note("%s: so far %s events, up to %s of the recording", progress.command,
+			 format_count(events, count), format_time(time, at));
+}
+
+void cli_show_progress(const char *command, struct trace *trace)
+{
+	progress.command = command;
+	progress.next = clock_monotonic() + SHOW_NS;
+	trace_on_progress(trace, cli_progress);
+}
+
+void cli_tell_loss(struct trace *trace)
+{
+	struct trace_loss loss = trace_loss(trace);
+	char lost[FORMAT_TEXT];
+
+	if (trace_meta(trace, "filter") && *trace_meta(trace, "filter"))
+		log_note("recorded with --filter %s: counts are of what it left",
+			 trace_meta(trace, "filter"));
+	if (loss.interrupted)
+		log_note("the recording was INTERRUPTED: what came after is not in the trace");
+	if (loss.damaged)
+		log_note("the trace is DAMAGED: %s events could not be read",
+			 format_count(loss.damaged, lost));
+	if (loss.late)
+		log_note(
+			"the recording BEGAN LATE: %s events came before it, and what they made is "
+			"not known",
+			format_count(loss.late, lost));
+	if (loss.events > loss.overwritten + loss.late + loss.handlers)
+		log_note("%s events were LOST: the rings were full",
+			 format_count(loss.events - loss.overwritten - loss.late - loss.handlers,
+				      lost));
+	if (loss.handlers)
+		log_note("%s events were LOST: of signal handlers that came while another was "
+			 "written",
+			 format_count(loss.handlers, lost));
+	if (loss.overwritten)
+		log_note("%s events of the data plane are not in this trace: older than what it "
+			 "kept",
+			 format_count(loss.overwritten, lost));
+}

@@ -1,0 +1,116 @@
+/*
+ * What --help prints
+ */
+#include "cli/help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/rule.h"
+#include "cli/command.h"
+#include "core/wire/desc.h"
+
+enum { WIDTH = 100, COLUMN = 34, LINE = 512 };
+
+void help_commands(FILE *to)
+{
+	for (const struct command *c = commands; c->name; c++)
+		fprintf(to, "  %-10s%s\n", c->name, c->help);
+}
+
+/* Words of @text in lines from column COLUMN to WIDTH; the first stands at @column. */
+static void print_wrapped(const char *text, int column)
+{
+	while (*text) {
+		int n = (int)strcspn(text, " ");
+
+		if (column > COLUMN && column + 1 + n > WIDTH) {
+			printf("\n%*s", COLUMN - 1, "");
+			column = COLUMN - 1;
+		}
+		printf(" %.*s", n, text);
+		column += 1 + n;
+		text += n + (text[n] == ' ');
+	}
+	putchar('\n');
+}
+
+/* The row's help, its limits, its default and its variable. */
+static void describe_row(const struct option_row *row, char text[LINE])
+{
+	char limits[OPTIONS_LIMITS], variable[OPTIONS_VARIABLE];
+	const char *preset = options_default(row);
+
+	options_limits(row, limits);
+	snprintf(text, LINE, "%s%s%s%s%s%s%s [%s]", row->help, *limits || preset ? " (" : "",
+		 limits, *limits && preset ? "; " : "", preset ? "default: " : "",
+		 preset ? preset : "", *limits || preset ? ")" : "",
+		 options_variable(row->name, variable));
+}
+
+static void print_row(const struct option_row *row)
+{
+	char letter[8] = "    ", text[LINE];
+	int n;
+
+	if (row->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+	n = printf("  %s--%s%s%s", letter, row->name, row->arg ? " " : "",
+		   row->arg ? row->arg : "");
+	if (n >= COLUMN) {
+		putchar('\n');
+		n = 0;
+	}
+	describe_row(row, text);
+	printf("%*s", COLUMN - 1 - n, "");
+	print_wrapped(text, COLUMN - 1);
+}
+
+void help_print(const struct command *command)
+{
+	const struct option_row *row;
+
+	printf("usage: verbatim %s [OPTION...]%s%s\n\n%s.\n", command->name,
+	       *command->arguments ? " " : "", command->arguments, command->help);
+	printf("\noptions, each with its environment variable:\n");
+	for (row = command->options; row->name; row++)
+		print_row(row);
+	printf("  -h, %-*sprint this\n", COLUMN - 6, "--help");
+	if (row->help)
+		printf("\n%s\n", row->help);
+	printf("\nMore in verbatim-%s(1).\n", command->name);
+}
+
+static void print_fact(const char *name, const char *value)
+{
+	if (value && *value)
+		printf("%s %s\n", name, value);
+}
+
+static void print_row_facts(const struct option_row *row)
+{
+	char limits[OPTIONS_LIMITS], variable[OPTIONS_VARIABLE], letter[2] = { row->letter, '\0' };
+
+	print_fact("option", row->name);
+	print_fact("letter", letter);
+	print_fact("arg", row->arg);
+	print_fact("does", row->help);
+	print_fact("limits", options_limits(row, limits));
+	print_fact("default", options_default(row));
+	print_fact("variable", options_variable(row->name, variable));
+}
+
+void help_table(void)
+{
+	for (const struct command *c = commands; c->name; c++) {
+		print_fact("command", c->name);
+		print_fact("about", c->help);
+		print_fact("arguments", c->arguments);
+		for (const struct option_row *row = c->options; row->name; row++)
+			print_row_facts(row);
+	}
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		print_fact("verb", verb_infos[verb].name);
+	for (int rule = 0; rule < RULE_COUNT; rule++)
+		print_fact("rule", rules[rule].id);
+}

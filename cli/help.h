@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * What --help prints, of the table of subcommands and the rows of their options. One thread.
+ */
+#include <stdio.h>
+
+struct command;
+
+/* All subcommands, a line each. */
+void help_commands(FILE *to);
+
+/* One subcommand and its options. */
+void help_print(const struct command *command);
+
+/*
+ * All subcommands and options, for scripts/gen-completion and scripts/man-options: a fact a line,
+ * its name, a space and its value.
+ *
+ *	command, about, arguments                             of each subcommand; then
+ *	option, letter, arg, does, limits, default, variable  of each option of it
+ *	verb, rule                                            the names of all, at the end
+ */
+void help_table(void);

@@ -1,0 +1,59 @@
+/*
+ * "Did you mean ...?"
+ *
+ * The distance of two words is the least number of letters to insert, delete,
+ * replace or exchange with their neighbour that makes one from the other (the
+ * optimal string alignment distance of Damerau and Levenshtein). A third of a
+ * word's letters may be wrong.
+ */
+#include "cli/suggest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static unsigned int least_of(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+static unsigned int word_distance(const char *a, const char *b)
+{
+	size_t na = strlen(a), nb = strlen(b);
+	unsigned int cost[SUGGEST_MAX + 1][SUGGEST_MAX + 1];
+
+	if (na > SUGGEST_MAX || nb > SUGGEST_MAX)
+		return SUGGEST_MAX;
+	for (size_t i = 0; i <= na; i++)
+		for (size_t k = 0; k <= nb; k++) {
+			unsigned int *at = &cost[i][k];
+
+			if (!i || !k) {
+				*at = (unsigned int)(i + k);
+				continue;
+			}
+			*at = least_of(cost[i - 1][k], cost[i][k - 1]) + 1;
+			*at = least_of(*at, cost[i - 1][k - 1] + (a[i - 1] != b[k - 1]));
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				*at = least_of(*at, cost[i - 2][k - 2] + 1);
+		}
+	return cost[na][nb];
+}
+
+void suggest_name(struct suggestion *s, const char *name)
+{
+	unsigned int distance = word_distance(s->word, name);
+
+	if (distance > (strlen(name) + 1) / 3 || (*s->name && distance >= s->distance))
+		return;
+	strcpy(s->name, name);
+	s->distance = distance;
+}
+
+const char *suggest_text(struct suggestion *s)
+{
+	s->text[0] = '\0';
+	if (*s->name)
+		snprintf(s->text, sizeof(s->text), " (did you mean '%s%s'?)",
+			 s->prefix ? s->prefix : "", s->name);
+	return s->text;
+}
