@@ -28,13 +28,13 @@
 #include "shim/soft/cm/cm_command.h"
 #include "shim/soft/cm/cm_id.h"
 #include "shim/soft/cm/cm_react.h"
-#include "shim/soft/verbs/context.h"
 #include "shim/soft/fabric/process.h"
+#include "shim/soft/verbs/context.h"
 
 enum { MOMENTS = 50 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t claimed, epoch;	/* of whose process the rest is */
+static uint32_t claimed, epoch; /* of whose process the rest is */
 static unsigned int open_channels;
 
 static int lock(void)
@@ -55,9 +55,8 @@ static void unlock(int state)
 /* Those that a thread sends to itself, which does not sleep then. */
 static bool is_fault(int signal)
 {
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
-		signal == SIGILL || signal == SIGTRAP || signal == SIGSYS ||
-		signal == SIGABRT;
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+	       signal == SIGTRAP || signal == SIGSYS || signal == SIGABRT;
 }
 
 /*
@@ -71,9 +70,8 @@ static bool goes_on(void)
 	int i;
 
 	for (i = 1; i < NSIG; i++)
-		if (!is_fault(i) && sigaction(i, NULL, &act) == 0 &&
-		    act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN &&
-		    !(act.sa_flags & SA_RESTART))
+		if (!is_fault(i) && sigaction(i, NULL, &act) == 0 && act.sa_handler != SIG_DFL &&
+		    act.sa_handler != SIG_IGN && !(act.sa_flags & SA_RESTART))
 			return false;
 	return true;
 }
@@ -103,8 +101,8 @@ static int sleep_on(void)
 }
 
 /* @number is of the channel that was meant first; 0: not yet known. */
-static int run_at(int fd, uint32_t *number, const struct cm_command *command,
-		  const char *buf, const struct rdma_ucm_cmd_hdr *hdr)
+static int run_at(int fd, uint32_t *number, const struct cm_command *command, const char *buf,
+		  const struct rdma_ucm_cmd_hdr *hdr)
 {
 	struct cm_channel *channel;
 	int err, state = lock();
@@ -243,8 +241,7 @@ static int let_reader_return(int fd, int state)
 
 	for (n = 0; n < MOMENTS; n++) {
 		channel = cm_channel_at(fd);
-		if (!channel || !channel->reading ||
-		    pthread_equal(channel->reader, pthread_self()))
+		if (!channel || !channel->reading || pthread_equal(channel->reader, pthread_self()))
 			break;
 		unlock(state);
 		nanosleep(&moment, NULL);

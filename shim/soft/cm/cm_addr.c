@@ -58,16 +58,14 @@ size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size)
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
 				    .sin6_port = addr->port,
 				    .sin6_scope_id = addr->scope };
-	struct sockaddr_in in = { .sin_family = AF_INET,
-				  .sin_port = addr->port };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = addr->port };
 	size_t len = size_of(addr->family);
 
 	memset(sockaddr, 0, size);
 	memcpy(&in.sin_addr, addr->ip, sizeof(in.sin_addr));
 	memcpy(&in6.sin6_addr, addr->ip, sizeof(in6.sin6_addr));
 	if (len <= size)
-		memcpy(sockaddr, addr->family == AF_INET ? (void *)&in : &in6,
-		       len);
+		memcpy(sockaddr, addr->family == AF_INET ? (void *)&in : &in6, len);
 	return len;
 }
 
@@ -80,15 +78,13 @@ bool cm_addr_any(const struct cm_addr *addr)
 
 bool cm_addr_multicast(const struct cm_addr *addr)
 {
-	return addr->family == AF_INET ? (addr->ip[0] & 0xf0) == 0xe0 :
-		addr->ip[0] == 0xff;
+	return addr->family == AF_INET ? (addr->ip[0] & 0xf0) == 0xe0 : addr->ip[0] == 0xff;
 }
 
 bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b)
 {
-	return a->family == b->family &&
-		!memcmp(a->ip, b->ip, sizeof(a->ip)) &&
-		(!a->scope || !b->scope || a->scope == b->scope);
+	return a->family == b->family && !memcmp(a->ip, b->ip, sizeof(a->ip)) &&
+	       (!a->scope || !b->scope || a->scope == b->scope);
 }
 
 static bool loopback(const struct cm_addr *addr)
@@ -101,9 +97,8 @@ static bool is_on(const struct cm_addr *addr, const struct ifaddrs *interface)
 	struct cm_addr have;
 
 	return interface->ifa_addr &&
-		!cm_addr_from(&have, interface->ifa_addr,
-			      size_of(interface->ifa_addr->sa_family)) &&
-		cm_addr_same_ip(addr, &have);
+	       !cm_addr_from(&have, interface->ifa_addr, size_of(interface->ifa_addr->sa_family)) &&
+	       cm_addr_same_ip(addr, &have);
 }
 
 bool cm_addr_local(const struct cm_addr *addr)
@@ -113,8 +108,7 @@ bool cm_addr_local(const struct cm_addr *addr)
 
 	if (found || getifaddrs(&list) < 0)
 		return found;
-	for (interface = list; interface && !found;
-	     interface = interface->ifa_next)
+	for (interface = list; interface && !found; interface = interface->ifa_next)
 		found = is_on(addr, interface);
 	freeifaddrs(list);
 	return found;

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 struct cm_addr {
-	uint16_t	family;		/* AF_INET, AF_INET6; 0: none */
-	uint16_t	port;		/* in network order */
-	uint32_t	scope;		/* interface of a link-local address */
-	uint8_t		ip[16];		/* 4 of them for AF_INET, then zeros */
+	uint16_t family; /* AF_INET, AF_INET6; 0: none */
+	uint16_t port;   /* in network order */
+	uint32_t scope;  /* interface of a link-local address */
+	uint8_t ip[16];  /* 4 of them for AF_INET, then zeros */
 };
 
 /* Room for any socket address of the kernel's interface. */

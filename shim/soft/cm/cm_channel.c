@@ -21,23 +21,23 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/process.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
-#include "shim/soft/fabric/process.h"
-#include "shim/soft/fabric/node.h"
 
 struct cm_watch {
-	struct cm_watch	*next;
-	struct cm_name	process;	/* its serial means nothing */
-	unsigned int	refs;
-	int		pidfd;
-	bool		dead;
-	bool		told;		/* its ids know */
+	struct cm_watch *next;
+	struct cm_name process; /* its serial means nothing */
+	unsigned int refs;
+	int pidfd;
+	bool dead;
+	bool told; /* its ids know */
 };
 
 enum { AT_ONCE = 1, READY_MAX = 16 };
 
-static struct cm_channel *channels[CM_CHANNEL_FDS];	/* by descriptor */
+static struct cm_channel *channels[CM_CHANNEL_FDS]; /* by descriptor */
 static uint32_t last_number;
 
 struct cm_channel *cm_channel_at(int fd)
@@ -70,8 +70,7 @@ static int add_to_set(struct cm_channel *channel, int fd, void *ptr)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = ptr };
 
-	return epoll_ctl(channel->fd, EPOLL_CTL_ADD, fd, &event) < 0 ?
-		-errno : 0;
+	return epoll_ctl(channel->fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
 static int open_all(struct cm_channel *channel)
@@ -144,12 +143,10 @@ static bool same_process(const struct cm_name *a, const struct cm_name *b)
 
 static bool is_self(const struct cm_name *process)
 {
-	return process->node == segment_own->node &&
-		process->instance == segment_own->instance;
+	return process->node == segment_own->node && process->instance == segment_own->instance;
 }
 
-static struct cm_watch **find_watch(struct cm_channel *channel,
-				    const struct cm_name *process)
+static struct cm_watch **find_watch(struct cm_channel *channel, const struct cm_name *process)
 {
 	struct cm_watch **p = &channel->watches;
 

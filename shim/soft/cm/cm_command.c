@@ -17,8 +17,7 @@
 #include "shim/soft/cm/cm_react.h"
 #include "shim/soft/cm/cm_route.h"
 
-static int create_id(struct cm_channel *channel,
-		     const struct rdma_ucm_create_id *cmd,
+static int create_id(struct cm_channel *channel, const struct rdma_ucm_create_id *cmd,
 		     struct rdma_ucm_create_id_resp *resp)
 {
 	uint8_t qp_type;
@@ -47,8 +46,7 @@ static int create_id(struct cm_channel *channel,
 	return 0;
 }
 
-static int destroy_id(struct cm_channel *channel,
-		      const struct rdma_ucm_destroy_id *cmd,
+static int destroy_id(struct cm_channel *channel, const struct rdma_ucm_destroy_id *cmd,
 		      struct rdma_ucm_destroy_id_resp *resp)
 {
 	struct cm_id *id;
@@ -61,8 +59,7 @@ static int destroy_id(struct cm_channel *channel,
 	return 0;
 }
 
-static int bind_to(struct cm_channel *channel, uint32_t handle,
-		   const void *sockaddr, size_t size)
+static int bind_to(struct cm_channel *channel, uint32_t handle, const void *sockaddr, size_t size)
 {
 	struct cm_addr addr;
 	struct cm_id *id;
@@ -73,15 +70,13 @@ static int bind_to(struct cm_channel *channel, uint32_t handle,
 	return err < 0 ? err : cm_route_bind(id, &addr);
 }
 
-static int bind_ip(struct cm_channel *channel,
-		   const struct rdma_ucm_bind_ip *cmd, void *resp)
+static int bind_ip(struct cm_channel *channel, const struct rdma_ucm_bind_ip *cmd, void *resp)
 {
 	(void)resp;
 	return bind_to(channel, cmd->id, &cmd->addr, sizeof(cmd->addr));
 }
 
-static int bind(struct cm_channel *channel, const struct rdma_ucm_bind *cmd,
-		void *resp)
+static int bind(struct cm_channel *channel, const struct rdma_ucm_bind *cmd, void *resp)
 {
 	(void)resp;
 	if (cmd->reserved || cmd->addr_size > sizeof(cmd->addr))
@@ -89,12 +84,11 @@ static int bind(struct cm_channel *channel, const struct rdma_ucm_bind *cmd,
 	return bind_to(channel, cmd->id, &cmd->addr, cmd->addr_size);
 }
 
-static int resolve(struct cm_channel *channel, uint32_t handle,
-		   const void *src_addr, size_t src_size,
-		   const void *dst_addr, size_t dst_size)
+static int resolve(struct cm_channel *channel, uint32_t handle, const void *src_addr,
+		   size_t src_size, const void *dst_addr, size_t dst_size)
 {
 	struct cm_addr src = { 0 }, dst;
-	uint16_t family = 0;	/* sa_family_t */
+	uint16_t family = 0; /* sa_family_t */
 	struct cm_id *id;
 	int err = cm_id_get(channel, handle, &id);
 
@@ -107,27 +101,25 @@ static int resolve(struct cm_channel *channel, uint32_t handle,
 	return err < 0 ? err : cm_route_resolve_addr(id, &src, &dst);
 }
 
-static int resolve_ip(struct cm_channel *channel,
-		      const struct rdma_ucm_resolve_ip *cmd, void *resp)
+static int resolve_ip(struct cm_channel *channel, const struct rdma_ucm_resolve_ip *cmd, void *resp)
 {
 	(void)resp;
-	return resolve(channel, cmd->id, &cmd->src_addr, sizeof(cmd->src_addr),
-		       &cmd->dst_addr, sizeof(cmd->dst_addr));
+	return resolve(channel, cmd->id, &cmd->src_addr, sizeof(cmd->src_addr), &cmd->dst_addr,
+		       sizeof(cmd->dst_addr));
 }
 
-static int resolve_addr(struct cm_channel *channel,
-			const struct rdma_ucm_resolve_addr *cmd, void *resp)
+static int resolve_addr(struct cm_channel *channel, const struct rdma_ucm_resolve_addr *cmd,
+			void *resp)
 {
 	(void)resp;
 	if (cmd->reserved || cmd->src_size > sizeof(cmd->src_addr) ||
 	    cmd->dst_size > sizeof(cmd->dst_addr))
 		return -EINVAL;
-	return resolve(channel, cmd->id, &cmd->src_addr, cmd->src_size,
-		       &cmd->dst_addr, cmd->dst_size);
+	return resolve(channel, cmd->id, &cmd->src_addr, cmd->src_size, &cmd->dst_addr,
+		       cmd->dst_size);
 }
 
-static int query_route(struct cm_channel *channel,
-		       const struct rdma_ucm_query *cmd,
+static int query_route(struct cm_channel *channel, const struct rdma_ucm_query *cmd,
 		       struct rdma_ucm_query_route_resp *resp)
 {
 	struct cm_id *id;
@@ -142,10 +134,10 @@ static int query_route(struct cm_channel *channel,
 struct query_resp {
 	union {
 		struct rdma_ucm_query_addr_resp addr;
-		struct {	/* struct rdma_ucm_query_path_resp with one */
-			uint32_t		num_paths;
-			uint32_t		reserved;
-			struct ib_path_rec_data	data;
+		struct { /* struct rdma_ucm_query_path_resp with one */
+			uint32_t num_paths;
+			uint32_t reserved;
+			struct ib_path_rec_data data;
 		} path;
 	};
 };
@@ -173,8 +165,7 @@ static int query(struct cm_channel *channel, const struct rdma_ucm_query *cmd,
 	}
 }
 
-static int init_qp_attr(struct cm_channel *channel,
-			const struct rdma_ucm_init_qp_attr *cmd,
+static int init_qp_attr(struct cm_channel *channel, const struct rdma_ucm_init_qp_attr *cmd,
 			struct ib_uverbs_qp_attr *resp)
 {
 	struct cm_id *id;
@@ -189,8 +180,7 @@ static int init_qp_attr(struct cm_channel *channel,
 }
 
 /* -EAGAIN if there is none. */
-static int get_event(struct cm_channel *channel,
-		     const struct rdma_ucm_get_event *cmd,
+static int get_event(struct cm_channel *channel, const struct rdma_ucm_get_event *cmd,
 		     struct rdma_ucm_event_resp *resp)
 {
 	struct cm_event *event = cm_channel_get(channel);
@@ -208,8 +198,7 @@ static int get_event(struct cm_channel *channel,
 	return 0;
 }
 
-static int join_ip_mcast(struct cm_channel *channel,
-			 const struct rdma_ucm_join_ip_mcast *cmd,
+static int join_ip_mcast(struct cm_channel *channel, const struct rdma_ucm_join_ip_mcast *cmd,
 			 struct rdma_ucm_create_id_resp *resp)
 {
 	struct cm_addr addr;
@@ -221,24 +210,22 @@ static int join_ip_mcast(struct cm_channel *channel,
 	return err < 0 ? err : cm_mcast_join(id, &addr, cmd->uid, &resp->id);
 }
 
-static int join_mcast(struct cm_channel *channel,
-		      const struct rdma_ucm_join_mcast *cmd,
+static int join_mcast(struct cm_channel *channel, const struct rdma_ucm_join_mcast *cmd,
 		      struct rdma_ucm_create_id_resp *resp)
 {
 	struct cm_addr addr;
 	struct cm_id *id;
 	int err = cm_id_get(channel, cmd->id, &id);
 
-	if (!err && (cmd->addr_size > sizeof(cmd->addr) ||
-		     cmd->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
+	if (!err &&
+	    (cmd->addr_size > sizeof(cmd->addr) || cmd->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
 		err = -EINVAL;
 	if (!err)
 		err = cm_addr_from(&addr, &cmd->addr, cmd->addr_size);
 	return err < 0 ? err : cm_mcast_join(id, &addr, cmd->uid, &resp->id);
 }
 
-static int leave_mcast(struct cm_channel *channel,
-		       const struct rdma_ucm_destroy_id *cmd,
+static int leave_mcast(struct cm_channel *channel, const struct rdma_ucm_destroy_id *cmd,
 		       struct rdma_ucm_destroy_id_resp *resp)
 {
 	int events = cm_mcast_leave(channel, cmd->id);
@@ -249,8 +236,7 @@ static int leave_mcast(struct cm_channel *channel,
 	return 0;
 }
 
-static int migrate_id(struct cm_channel *channel,
-		      const struct rdma_ucm_migrate_id *cmd,
+static int migrate_id(struct cm_channel *channel, const struct rdma_ucm_migrate_id *cmd,
 		      struct rdma_ucm_migrate_resp *resp)
 {
 	struct cm_channel *from = cm_channel_at(cmd->fd);
@@ -264,17 +250,17 @@ static int migrate_id(struct cm_channel *channel,
 }
 
 /* Commands that only name an id. */
-#define OF_ID(name, type, call)						\
-	static int name(struct cm_channel *channel, const struct type *cmd, \
-			void *resp)					\
-	{								\
-		struct cm_id *id;					\
-		int err = cm_id_get(channel, cmd->id, &id);		\
-									\
-		(void)resp;						\
-		return err < 0 ? err : call;				\
+#define OF_ID(name, type, call)                                                         \
+	static int name(struct cm_channel *channel, const struct type *cmd, void *resp) \
+	{                                                                               \
+		struct cm_id *id;                                                       \
+		int err = cm_id_get(channel, cmd->id, &id);                             \
+                                                                                        \
+		(void)resp;                                                             \
+		return err < 0 ? err : call;                                            \
 	}
 
+/* clang-format off */
 OF_ID(resolve_route, rdma_ucm_resolve_route, cm_route_resolve_route(id))
 OF_ID(connect, rdma_ucm_connect, cm_conn_connect(id, cmd))
 OF_ID(listen, rdma_ucm_listen, cm_route_listen(id, cmd->backlog))
@@ -283,26 +269,32 @@ OF_ID(reject, rdma_ucm_reject, cm_conn_reject(id, cmd))
 OF_ID(disconnect, rdma_ucm_disconnect, cm_conn_disconnect(id))
 OF_ID(set_option, rdma_ucm_set_option, cm_route_set_option(id, cmd))
 OF_ID(notify, rdma_ucm_notify, cm_conn_notify(id, cmd->event))
+/* clang-format on */
 
 typedef int command_fn(struct cm_channel *channel, const void *cmd, void *resp);
 
 struct cm_command {
-	command_fn	*run;		/* NULL: the kernel has it not either */
-	uint16_t	size;		/* of the structure, and what of it */
-	uint16_t	must;		/* even old librdmacm gives */
-	int16_t		response;	/* where its address is, or -1 */
-	uint16_t	answer;		/* its size, and what the program */
-	uint16_t	room;		/* must have room for */
+	command_fn *run;  /* NULL: the kernel has it not either */
+	uint16_t size;    /* of the structure, and what of it */
+	uint16_t must;    /* even old librdmacm gives */
+	int16_t response; /* where its address is, or -1 */
+	uint16_t answer;  /* its size, and what the program */
+	uint16_t room;    /* must have room for */
 };
 
-#define RUN(name)		((command_fn *)(void *)name)
-#define UPTO(type, member)	offsetof(struct type, member)
-#define QUIET(name, type, must) \
-	{ RUN(name), sizeof(struct type), must, -1, 0, 0 }
-#define ANSWERS(name, type, answer, room)			\
-	{ RUN(name), sizeof(struct type), sizeof(struct type),	\
-	  offsetof(struct type, response), sizeof(struct answer), room }
+#define RUN(name)          ((command_fn *)(void *)name)
+#define UPTO(type, member) offsetof(struct type, member)
+#define QUIET(name, type, must)                                \
+	{                                                      \
+		RUN(name), sizeof(struct type), must, -1, 0, 0 \
+	}
+#define ANSWERS(name, type, answer, room)                                            \
+	{                                                                            \
+		RUN(name), sizeof(struct type), sizeof(struct type),                 \
+			offsetof(struct type, response), sizeof(struct answer), room \
+	}
 
+/* clang-format off */
 static const struct cm_command commands[] = {
 	[RDMA_USER_CM_CMD_CREATE_ID] =
 		ANSWERS(create_id, rdma_ucm_create_id, rdma_ucm_create_id_resp,
@@ -366,17 +358,19 @@ static const struct cm_command commands[] = {
 		ANSWERS(join_mcast, rdma_ucm_join_mcast, rdma_ucm_create_id_resp,
 			sizeof(struct rdma_ucm_create_id_resp)),
 };
+/* clang-format on */
 
 enum { COMMAND_MAX = 512, ANSWER_MAX = 512 };
 
 _Static_assert(sizeof(struct rdma_ucm_resolve_addr) <= COMMAND_MAX &&
-	       sizeof(struct rdma_ucm_accept) <= COMMAND_MAX &&
-	       sizeof(struct rdma_ucm_event_resp) <= ANSWER_MAX &&
-	       sizeof(struct rdma_ucm_query_route_resp) <= ANSWER_MAX &&
-	       sizeof(struct query_resp) <= ANSWER_MAX, "they fit");
+		       sizeof(struct rdma_ucm_accept) <= COMMAND_MAX &&
+		       sizeof(struct rdma_ucm_event_resp) <= ANSWER_MAX &&
+		       sizeof(struct rdma_ucm_query_route_resp) <= ANSWER_MAX &&
+		       sizeof(struct query_resp) <= ANSWER_MAX,
+	       "they fit");
 
-int cm_command_run(struct cm_channel *channel, const struct cm_command *command,
-		   const void *in, size_t in_len, size_t out_len)
+int cm_command_run(struct cm_channel *channel, const struct cm_command *command, const void *in,
+		   size_t in_len, size_t out_len)
 {
 	uint64_t cmd[COMMAND_MAX / 8] = { 0 }, resp[ANSWER_MAX / 8] = { 0 };
 	uint64_t to;
@@ -389,8 +383,7 @@ int cm_command_run(struct cm_channel *channel, const struct cm_command *command,
 	if (err < 0 || command->response < 0)
 		return err;
 	memcpy(&to, (char *)cmd + command->response, sizeof(to));
-	memcpy((void *)(uintptr_t)to, resp,
-	       out_len < command->answer ? out_len : command->answer);
+	memcpy((void *)(uintptr_t)to, resp, out_len < command->answer ? out_len : command->answer);
 	return 0;
 }
 
@@ -402,8 +395,7 @@ int cm_command_find(const void *buf, size_t len, struct rdma_ucm_cmd_hdr *hdr,
 	if (len < sizeof(*hdr))
 		return -EINVAL;
 	memcpy(hdr, buf, sizeof(*hdr));
-	if (hdr->cmd >= sizeof(commands) / sizeof(commands[0]) ||
-	    hdr->in > len - sizeof(*hdr))
+	if (hdr->cmd >= sizeof(commands) / sizeof(commands[0]) || hdr->in > len - sizeof(*hdr))
 		return -EINVAL;
 	command = &commands[hdr->cmd];
 	if (!command->run)

@@ -14,5 +14,5 @@ int cm_command_find(const void *buf, size_t len, struct rdma_ucm_cmd_hdr *hdr,
 		    const struct cm_command **ret_command);
 
 /* See to what has happened, then do it. -EAGAIN: there is no event. */
-int cm_command_run(struct cm_channel *channel, const struct cm_command *command,
-		   const void *in, size_t in_len, size_t out_len);
+int cm_command_run(struct cm_channel *channel, const struct cm_command *command, const void *in,
+		   size_t in_len, size_t out_len);

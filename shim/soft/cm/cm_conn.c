@@ -37,13 +37,13 @@
 #include "shim/soft/cm/cm_event.h"
 #include "shim/soft/cm/cm_channel.h"
 
-#define MS		1000000ull
-#define RESEND_NS	(20 * MS)
-#define LOOK_NS		MS
-#define PATIENCE_NS	(100 * MS)
-#define TIMEWAIT_NS	(4096ull << (CM_PATH_LIFETIME + 1))
+#define MS          1000000ull
+#define RESEND_NS   (20 * MS)
+#define LOOK_NS     MS
+#define PATIENCE_NS (100 * MS)
+#define TIMEWAIT_NS (4096ull << (CM_PATH_LIFETIME + 1))
 
-uint64_t cm_response_ns = 65536 * MS;	/* 16 times 4.096 s */
+uint64_t cm_response_ns = 65536 * MS; /* 16 times 4.096 s */
 
 bool cm_conn_datagrams(const struct cm_id *id)
 {
@@ -71,8 +71,8 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 	uint64_t wait = 0;
 
 	id->state = state;
-	if (state == CM_REQ_SENT || state == CM_SIDR_REQ_SENT ||
-	    state == CM_REP_SENT || state == CM_DREQ_SENT)
+	if (state == CM_REQ_SENT || state == CM_SIDR_REQ_SENT || state == CM_REP_SENT ||
+	    state == CM_DREQ_SENT)
 		wait = cm_response_ns;
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
@@ -111,8 +111,7 @@ void cm_conn_peer_died(struct cm_id *id)
 
 static struct cm_msg message(const struct cm_id *id, enum cm_type type)
 {
-	return (struct cm_msg){ .type = type, .from.serial = id->serial,
-				.ps = id->ps };
+	return (struct cm_msg){ .type = type, .from.serial = id->serial, .ps = id->ps };
 }
 
 static void set_private(struct cm_msg *msg, const void *data, size_t len)
@@ -156,8 +155,7 @@ static void give_parameters(struct cm_id *id, struct cm_msg *msg,
 	msg->initiator_depth = param->initiator_depth;
 	msg->flow_control = param->flow_control;
 	msg->retry_count = param->retry_count < 7 ? param->retry_count : 7;
-	msg->rnr_retry_count = param->rnr_retry_count < 7 ?
-		param->rnr_retry_count : 7;
+	msg->rnr_retry_count = param->rnr_retry_count < 7 ? param->rnr_retry_count : 7;
 	set_private(msg, param->private_data, param->private_data_len);
 }
 
@@ -166,15 +164,15 @@ void cm_conn_refuse(struct cm_id *id, bool full)
 	id->held = id->resend = 0;
 	if (cm_conn_datagrams(id))
 		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE,
-		    full ? CM_SIDR_REJECTED : CM_SIDR_UNSUPPORTED);
+			    full ? CM_SIDR_REJECTED : CM_SIDR_UNSUPPORTED);
 	else
 		cm_conn_end(id, CM_CLOSED, CM_EVENT_REJECTED,
-		    full ? CM_REJ_CONSUMER_DEFINED : CM_REJ_INVALID_SERVICE_ID);
+			    full ? CM_REJ_CONSUMER_DEFINED : CM_REJ_INVALID_SERVICE_ID);
 }
 
 struct request {
-	struct cm_id	*id;
-	struct cm_msg	msg;
+	struct cm_id *id;
+	struct cm_msg msg;
 };
 
 static int send_request(const struct cm_name *to, void *arg)

@@ -14,11 +14,11 @@ int cm_conn_notify(struct cm_id *id, uint32_t event);
 
 /* Bytes that programs can send with each, and are given (zeros behind). */
 enum {
-	REQ_BYTES	= 56,
-	REP_BYTES	= 196,
-	REJ_BYTES	= 148,
-	SIDR_REQ_BYTES	= 180,
-	SIDR_REP_BYTES	= 136,
+	REQ_BYTES = 56,
+	REP_BYTES = 196,
+	REJ_BYTES = 148,
+	SIDR_REQ_BYTES = 180,
+	SIDR_REP_BYTES = 136,
 };
 
 /* The steps that commands and messages share (cm_react.c). */

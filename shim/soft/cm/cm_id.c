@@ -18,16 +18,15 @@
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 
-enum { IDS = 1 << 16 };		/* what librdmacm can index */
+enum { IDS = 1 << 16 }; /* what librdmacm can index */
 
 static struct cm_id *ids[IDS];
-static uint32_t high;		/* none was ever used from here on */
+static uint32_t high; /* none was ever used from here on */
 static uint32_t last_serial;
 
 struct cm_name cm_id_name(const struct cm_id *id)
 {
-	return (struct cm_name){ segment_own->instance, segment_own->node,
-				 id->serial };
+	return (struct cm_name){ segment_own->instance, segment_own->node, id->serial };
 }
 
 /* For sequence numbers: 24 bits. */
@@ -71,8 +70,7 @@ static void leave_channel(struct cm_id *id)
 	*p = id->next;
 }
 
-int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type,
-	      struct cm_id **ret_id)
+int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct cm_id **ret_id)
 {
 	struct cm_id *id = calloc(1, sizeof(*id));
 	int err;
@@ -123,8 +121,7 @@ struct cm_id *cm_id_by_peer(const struct cm_name *peer)
 
 	for (i = 0; i < high; i++)
 		if (ids[i] && ids[i]->peer.serial == peer->serial &&
-		    ids[i]->peer.node == peer->node &&
-		    ids[i]->peer.instance == peer->instance)
+		    ids[i]->peer.node == peer->node && ids[i]->peer.instance == peer->instance)
 			return ids[i];
 	return NULL;
 }
@@ -145,8 +142,7 @@ struct cm_event *cm_id_event(struct cm_id *id, int type, int status)
 	return event;
 }
 
-struct cm_event *cm_id_take_event(struct cm_channel *from,
-				   const struct cm_id *id)
+struct cm_event *cm_id_take_event(struct cm_channel *from, const struct cm_id *id)
 {
 	struct cm_event **p, *event;
 
@@ -188,8 +184,11 @@ void cm_id_change_channel(struct cm_id *id, struct cm_channel *channel)
 int cm_id_bind_port(struct cm_id *id)
 {
 	struct cm_port want = {
-		.owner = cm_id_name(id), .addr = id->src, .ps = id->ps,
-		.reuse = id->reuse, .afonly = id->afonly,
+		.owner = cm_id_name(id),
+		.addr = id->src,
+		.ps = id->ps,
+		.reuse = id->reuse,
+		.afonly = id->afonly,
 	};
 	int err = cm_port_bind(&want, &id->port);
 

@@ -7,8 +7,7 @@
 #include "shim/soft/cm/cm_objects.h"
 
 /* A new id in @channel. 0 or -errno. */
-int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type,
-	      struct cm_id **ret_id);
+int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct cm_id **ret_id);
 /* What is left of one in its channel's list, with a message unsent or not. */
 void cm_id_free(struct cm_id *id);
 

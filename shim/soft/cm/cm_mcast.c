@@ -18,13 +18,13 @@
 #include "shim/soft/fabric/port.h"
 
 enum {
-	SCOPE		= 2,		/* link-local */
-	SIGNATURE_IP4	= 0x40,
-	SIGNATURE_IP6	= 0x60,
-	OF_IPOIB	= 0x1b,
-	OF_RDMA_CM	= 0x01,
-	FIRST_LID	= 0xc001,
-	LIDS		= 0x3ffe,
+	SCOPE = 2, /* link-local */
+	SIGNATURE_IP4 = 0x40,
+	SIGNATURE_IP6 = 0x60,
+	OF_IPOIB = 0x1b,
+	OF_RDMA_CM = 0x01,
+	FIRST_LID = 0xc001,
+	LIDS = 0x3ffe,
 };
 
 static uint32_t last_handle;
@@ -37,7 +37,7 @@ static void ib_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 	mgid[1] = 0x10 | SCOPE;
 	mgid[2] = ip4 ? SIGNATURE_IP4 : SIGNATURE_IP6;
 	mgid[3] = ps == RDMA_PS_UDP ? OF_RDMA_CM : OF_IPOIB;
-	mgid[4] = 0xff;		/* the partition key */
+	mgid[4] = 0xff; /* the partition key */
 	mgid[5] = 0xff;
 	if (!ip4) {
 		memcpy(mgid + 6, addr->ip + 6, 10);
@@ -50,9 +50,8 @@ static void ib_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 /* An IPv6 address may be a GID as it is: one that the subnet has assigned. */
 static bool is_mgid(const struct cm_addr *addr)
 {
-	return addr->family == AF_INET6 && addr->ip[0] == 0xff &&
-		(addr->ip[1] & 0xf0) == 0x10 && addr->ip[2] == 0xa0 &&
-		addr->ip[3] == 0x1b;
+	return addr->family == AF_INET6 && addr->ip[0] == 0xff && (addr->ip[1] & 0xf0) == 0x10 &&
+	       addr->ip[2] == 0xa0 && addr->ip[3] == 0x1b;
 }
 
 static void make_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
@@ -81,8 +80,7 @@ static uint16_t mlid(const uint8_t mgid[16])
 	return FIRST_LID + hash % LIDS;
 }
 
-static void fill(const struct cm_id *id, const struct cm_addr *addr,
-		 struct rdma_ucm_ud_param *ud)
+static void fill(const struct cm_id *id, const struct cm_addr *addr, struct rdma_ucm_ud_param *ud)
 {
 	cm_path_ah(id, &ud->ah_attr);
 	make_mgid(id->ps, addr, ud->ah_attr.grh.dgid);
@@ -92,8 +90,7 @@ static void fill(const struct cm_id *id, const struct cm_addr *addr,
 	ud->qkey = id->qkey ? id->qkey : CM_UDP_QKEY;
 }
 
-int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid,
-		  uint32_t *ret_handle)
+int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid, uint32_t *ret_handle)
 {
 	struct cm_multicast *group;
 	struct cm_event *event;

@@ -4,8 +4,7 @@
  */
 #include "shim/soft/cm/cm_id.h"
 
-int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid,
-		  uint32_t *ret_handle);
+int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid, uint32_t *ret_handle);
 
 /* The number of its events that the program was given, or -errno. */
 int cm_mcast_leave(struct cm_channel *channel, uint32_t handle);

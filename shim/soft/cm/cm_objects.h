@@ -16,25 +16,25 @@ struct cm_id;
 struct cm_multicast;
 
 struct cm_event {
-	struct cm_event		*next;
-	struct cm_id		*id;		/* it is counted there */
-	struct cm_multicast	*multicast;	/* and there, or NULL */
-	struct cm_id		*request;	/* the new id of a request */
+	struct cm_event *next;
+	struct cm_id *id;               /* it is counted there */
+	struct cm_multicast *multicast; /* and there, or NULL */
+	struct cm_id *request;          /* the new id of a request */
 	struct rdma_ucm_event_resp resp;
 };
 
 struct cm_channel {
-	int			fd;		/* an epoll of those below */
-	int			box;
-	int			timer;
-	uint32_t		number;		/* of the mailbox */
-	uint32_t		epoch;
-	uint64_t		armed;		/* ns of the timer; 0: not */
-	pthread_t		reader;		/* has got an event, and was not */
-	bool			reading;	/* seen since, if there is one */
-	struct cm_id		*ids;
-	struct cm_event		*first, **last;
-	struct cm_watch		*watches;
+	int fd; /* an epoll of those below */
+	int box;
+	int timer;
+	uint32_t number; /* of the mailbox */
+	uint32_t epoch;
+	uint64_t armed;   /* ns of the timer; 0: not */
+	pthread_t reader; /* has got an event, and was not */
+	bool reading;     /* seen since, if there is one */
+	struct cm_id *ids;
+	struct cm_event *first, **last;
+	struct cm_watch *watches;
 };
 
 /*
@@ -61,49 +61,49 @@ enum cm_state {
 };
 
 struct cm_multicast {
-	struct cm_multicast	*next;
-	uint32_t		handle;
-	uint32_t		events;		/* handed to the program */
-	uint64_t		uid;
+	struct cm_multicast *next;
+	uint32_t handle;
+	uint32_t events; /* handed to the program */
+	uint64_t uid;
 };
 
 struct cm_id {
-	struct cm_id		*next;		/* of the channel */
-	struct cm_channel	*channel;
-	uint32_t		handle;		/* small, used again */
-	uint32_t		serial;		/* in names and messages */
-	uint64_t		uid;		/* the program's; 0: not yet known */
-	uint32_t		events;		/* handed to the program */
-	uint16_t		ps;
-	uint8_t			qp_type;
-	bool			device;		/* it is bound to our device */
-	bool			has_port;
-	uint32_t		port;		/* its slot (cm_port.h) */
-	enum cm_state		state;
-	struct cm_addr		src, dst;
+	struct cm_id *next; /* of the channel */
+	struct cm_channel *channel;
+	uint32_t handle; /* small, used again */
+	uint32_t serial; /* in names and messages */
+	uint64_t uid;    /* the program's; 0: not yet known */
+	uint32_t events; /* handed to the program */
+	uint16_t ps;
+	uint8_t qp_type;
+	bool device; /* it is bound to our device */
+	bool has_port;
+	uint32_t port; /* its slot (cm_port.h) */
+	enum cm_state state;
+	struct cm_addr src, dst;
 
-	bool			reuse;
-	bool			afonly, afonly_set;
-	uint8_t			tos;
-	uint8_t			ack_timeout;	/* or 0: of the path */
+	bool reuse;
+	bool afonly, afonly_set;
+	uint8_t tos;
+	uint8_t ack_timeout; /* or 0: of the path */
 
-	struct cm_name		peer;
-	bool			watching;	/* the peer's process */
-	uint64_t		deadline;	/* of the state, ns; 0: none */
-	uint64_t		resend;		/* @unsent, ns; 0: nothing */
-	uint64_t		held;		/* a request, until then; 0: it has gone */
-	bool			destroyed;	/* only @unsent is left of it */
-	struct cm_msg		unsent;
+	struct cm_name peer;
+	bool watching;     /* the peer's process */
+	uint64_t deadline; /* of the state, ns; 0: none */
+	uint64_t resend;   /* @unsent, ns; 0: nothing */
+	uint64_t held;     /* a request, until then; 0: it has gone */
+	bool destroyed;    /* only @unsent is left of it */
+	struct cm_msg unsent;
 
-	uint32_t		qkey;
-	uint32_t		remote_qpn;
-	uint32_t		sq_psn, rq_psn;
-	uint8_t			responder_resources;
-	uint8_t			initiator_depth;
-	uint8_t			retry_count;
-	uint8_t			rnr_retry_count;
-	struct rdma_ucm_ece	ece;		/* the peer's */
-	struct cm_multicast	*multicast;
+	uint32_t qkey;
+	uint32_t remote_qpn;
+	uint32_t sq_psn, rq_psn;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	struct rdma_ucm_ece ece; /* the peer's */
+	struct cm_multicast *multicast;
 };
 
 /* When something is to be done for it, ns; 0: never. */

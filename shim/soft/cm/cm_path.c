@@ -14,26 +14,26 @@
 #include <infiniband/sa.h>
 
 #include "shim/soft/cm/cm_event.h"
-#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/profile.h"
 
 enum {
-	PORT		= 1,
-	HOPS		= 64,
-	REVERSIBLE	= 0x80,
-	EXACTLY		= 2,		/* selector */
-	SELECT_EXACTLY	= EXACTLY << 6,
-	SOCKADDR_IB	= 48,
-	FAMILY_IB	= 27,		/* AF_IB, which glibc knows not */
+	PORT = 1,
+	HOPS = 64,
+	REVERSIBLE = 0x80,
+	EXACTLY = 2, /* selector */
+	SELECT_EXACTLY = EXACTLY << 6,
+	SOCKADDR_IB = 48,
+	FAMILY_IB = 27, /* AF_IB, which glibc knows not */
 };
 
 /* The kernel's sockaddr_ib: GIDs come in it. */
 struct sockaddr_gid {
-	uint16_t	family;
-	uint16_t	pkey;
-	uint32_t	flowinfo;
-	uint8_t		gid[16];
-	uint64_t	sid, sid_mask, scope;
+	uint16_t family;
+	uint16_t pkey;
+	uint32_t flowinfo;
+	uint8_t gid[16];
+	uint64_t sid, sid_mask, scope;
 };
 
 _Static_assert(sizeof(struct sockaddr_gid) == SOCKADDR_IB, "as the kernel's");
@@ -52,8 +52,7 @@ static uint32_t gid_index(const struct cm_id *id)
 	uint32_t i, found = 0;
 
 	for (i = 0; port_is_roce(PORT) && i < (uint32_t)port->attr.gid_tbl_len; i++) {
-		if (!link_has_gid(port, i) ||
-		    port->gid[i].type != IBV_GID_TYPE_ROCE_V2)
+		if (!link_has_gid(port, i) || port->gid[i].type != IBV_GID_TYPE_ROCE_V2)
 			continue;
 		found = i;
 		if (is_ip4(&port->gid[i].gid) == (id->src.family == AF_INET))
@@ -113,7 +112,7 @@ static bool connected(const struct cm_id *id)
 static bool reliable(const struct cm_id *id)
 {
 	return id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_RECV ||
-		id->qp_type == IBV_QPT_XRC_SEND;
+	       id->qp_type == IBV_QPT_XRC_SEND;
 }
 
 static int to_init(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
@@ -130,8 +129,7 @@ static int to_init(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 		return 0;
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
-		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ |
-					 IBV_ACCESS_REMOTE_ATOMIC;
+		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	return 0;
 }
 
@@ -143,12 +141,11 @@ static int to_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 	attr->path_mtu = mtu();
 	attr->dest_qp_num = id->remote_qpn;
 	attr->rq_psn = id->rq_psn;
-	attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	attr->qp_attr_mask =
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_RECV) {
 		attr->max_dest_rd_atomic = id->responder_resources;
-		attr->qp_attr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC |
-				      IBV_QP_MIN_RNR_TIMER;
+		attr->qp_attr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	}
 	return 0;
 }
@@ -163,12 +160,10 @@ static int to_rts(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 		attr->retry_cnt = id->retry_count;
 		attr->rnr_retry = id->rnr_retry_count;
 		attr->max_rd_atomic = id->initiator_depth;
-		attr->qp_attr_mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				      IBV_QP_MAX_QP_RD_ATOMIC;
+		attr->qp_attr_mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 	if (reliable(id)) {
-		attr->timeout = id->ack_timeout ? id->ack_timeout :
-			CM_PATH_LIFETIME + 1;
+		attr->timeout = id->ack_timeout ? id->ack_timeout : CM_PATH_LIFETIME + 1;
 		attr->qp_attr_mask |= IBV_QP_TIMEOUT;
 	}
 	return 0;
@@ -190,8 +185,7 @@ int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 
 static bool has_path(const struct cm_id *id)
 {
-	return id->device && id->state >= CM_ROUTE_RESOLVED &&
-		id->state != CM_LISTENING;
+	return id->device && id->state >= CM_ROUTE_RESOLVED && id->state != CM_LISTENING;
 }
 
 static void fill_path(const struct cm_id *id, struct ib_user_path_rec *path)
@@ -230,8 +224,7 @@ void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *res
 	fill_path(id, &resp->ib_route[0]);
 }
 
-static void fill_device(const struct cm_id *id,
-			struct rdma_ucm_query_addr_resp *resp)
+static void fill_device(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 {
 	memset(resp, 0, sizeof(*resp));
 	if (!id->device)
@@ -244,16 +237,13 @@ static void fill_device(const struct cm_id *id,
 void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 {
 	fill_device(id, resp);
-	resp->src_size = cm_addr_to(&id->src, &resp->src_addr,
-				    sizeof(resp->src_addr));
-	resp->dst_size = cm_addr_to(&id->dst, &resp->dst_addr,
-				    sizeof(resp->dst_addr));
+	resp->src_size = cm_addr_to(&id->src, &resp->src_addr, sizeof(resp->src_addr));
+	resp->dst_size = cm_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
 }
 
 void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 {
-	struct sockaddr_gid gid = { .family = FAMILY_IB,
-				    .pkey = pkey() };
+	struct sockaddr_gid gid = { .family = FAMILY_IB, .pkey = pkey() };
 
 	fill_device(id, resp);
 	if (id->device)

@@ -30,18 +30,18 @@
 #include <unistd.h>
 
 #include "shim/soft/fabric/directory.h"
-#include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/registry.h"
 
 enum {
-	PORTS		= 16384,
-	FIRST_PORT	= 32768,	/* of those that we choose */
-	LAST_PORT	= 60999,
+	PORTS = 16384,
+	FIRST_PORT = 32768, /* of those that we choose */
+	LAST_PORT = 60999,
 };
 
 struct table {
-	uint32_t	high;		/* none was ever used from here on */
-	struct cm_port	port[PORTS];
+	uint32_t high; /* none was ever used from here on */
+	struct cm_port port[PORTS];
 };
 
 static struct table *table;
@@ -60,8 +60,7 @@ static int map(void)
 		return -errno;
 	if (ftruncate(fd, sizeof(*table)) < 0)
 		goto fail;
-	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED,
-		     fd, 0);
+	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (table == MAP_FAILED) {
 		table = NULL;
 		goto fail;
@@ -113,9 +112,9 @@ static bool overlap(const struct cm_port *a, const struct cm_port *b)
 {
 	if (a->addr.family != b->addr.family)
 		return (cm_addr_any(&a->addr) && !a->afonly) ||
-			(cm_addr_any(&b->addr) && !b->afonly);
+		       (cm_addr_any(&b->addr) && !b->afonly);
 	return cm_addr_any(&a->addr) || cm_addr_any(&b->addr) ||
-		cm_addr_same_ip(&a->addr, &b->addr);
+	       cm_addr_same_ip(&a->addr, &b->addr);
 }
 
 /* Is there another owner, beside those that @reuse allows? */
@@ -124,8 +123,7 @@ static bool conflict(const struct cm_port *want, bool reuse)
 	struct cm_port *have;
 
 	for (have = table->port; have < table->port + high(); have++) {
-		if (have == want || have->ps != want->ps ||
-		    have->addr.port != want->addr.port ||
+		if (have == want || have->ps != want->ps || have->addr.port != want->addr.port ||
 		    (reuse && have->reuse) || !overlap(have, want))
 			continue;
 		if (lives(have))
@@ -200,9 +198,10 @@ static struct cm_port *own(uint32_t slot, const struct cm_name *owner)
 {
 	struct cm_port *port = &table->port[slot % PORTS];
 
-	return port->ps && port->owner.serial == owner->serial &&
-		port->owner.node == owner->node &&
-		port->owner.instance == owner->instance ? port : NULL;
+	return port->ps && port->owner.serial == owner->serial && port->owner.node == owner->node &&
+			       port->owner.instance == owner->instance
+		       ? port
+		       : NULL;
 }
 
 void cm_port_release(uint32_t slot, const struct cm_name *owner)
@@ -217,8 +216,7 @@ void cm_port_release(uint32_t slot, const struct cm_name *owner)
 	unlock();
 }
 
-void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse,
-		   bool afonly)
+void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse, bool afonly)
 {
 	struct cm_port *port;
 
@@ -254,9 +252,8 @@ static bool answers(const struct cm_port *port, const struct cm_addr *addr)
 {
 
 	return port->backlog && port->addr.port == addr->port &&
-		(cm_addr_same_ip(&port->addr, addr) ||
-		 (cm_addr_any(&port->addr) &&
-		  (!port->afonly || port->addr.family == addr->family)));
+	       (cm_addr_same_ip(&port->addr, addr) ||
+		(cm_addr_any(&port->addr) && (!port->afonly || port->addr.family == addr->family)));
 }
 
 /* Who has just this address comes before who has all. */

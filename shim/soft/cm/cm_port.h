@@ -10,19 +10,19 @@
 
 /* Who is meant by a message: an id of a process. */
 struct cm_name {
-	uint64_t	instance;	/* of the process in the fabric */
-	uint32_t	node;
-	uint32_t	serial;		/* of the id there, never used again */
+	uint64_t instance; /* of the process in the fabric */
+	uint32_t node;
+	uint32_t serial; /* of the id there, never used again */
 };
 
 struct cm_port {
-	struct cm_name	owner;
-	struct cm_addr	addr;
-	uint16_t	ps;		/* enum rdma_ucm_port_space; 0: free */
-	uint8_t		reuse;
-	uint8_t		afonly;		/* a wildcard of its own family */
-	uint32_t	backlog;	/* of a listener, else 0 */
-	uint32_t	waiting;	/* requests that were not yet delivered */
+	struct cm_name owner;
+	struct cm_addr addr;
+	uint16_t ps; /* enum rdma_ucm_port_space; 0: free */
+	uint8_t reuse;
+	uint8_t afonly;   /* a wildcard of its own family */
+	uint32_t backlog; /* of a listener, else 0 */
+	uint32_t waiting; /* requests that were not yet delivered */
 };
 
 /*
@@ -33,8 +33,7 @@ int cm_port_bind(struct cm_port *want, uint32_t *ret_slot);
 void cm_port_release(uint32_t slot, const struct cm_name *owner);
 
 /* What may share the port with it, from now on. */
-void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse,
-		   bool afonly);
+void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse, bool afonly);
 
 /* -EADDRINUSE if the address was only shared by reuse. */
 int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog);

@@ -32,13 +32,11 @@ static void answer(const struct cm_msg *msg, enum cm_type type, uint32_t status)
 
 static bool from_peer(const struct cm_id *id, const struct cm_msg *msg)
 {
-	return id->peer.node == msg->from.node &&
-		id->peer.instance == msg->from.instance;
+	return id->peer.node == msg->from.node && id->peer.instance == msg->from.instance;
 }
 
 /* What each side offers is what the other can ask for, so they cross. */
-static void fill_conn(struct cm_event *event, const struct cm_msg *msg,
-		      uint8_t len)
+static void fill_conn(struct cm_event *event, const struct cm_msg *msg, uint8_t len)
 {
 	struct rdma_ucm_conn_param *conn = &event->resp.param.conn;
 
@@ -54,8 +52,8 @@ static void fill_conn(struct cm_event *event, const struct cm_msg *msg,
 	event->resp.ece = msg->ece;
 }
 
-static void fill_ud(struct cm_event *event, const struct cm_id *id,
-		    const struct cm_msg *msg, uint8_t len)
+static void fill_ud(struct cm_event *event, const struct cm_id *id, const struct cm_msg *msg,
+		    uint8_t len)
 {
 	struct rdma_ucm_ud_param *ud = &event->resp.param.ud;
 
@@ -77,8 +75,7 @@ static void take_parameters(struct cm_id *id, const struct cm_msg *msg)
 	id->ece = msg->ece;
 }
 
-static int make_child(struct cm_id *listener, const struct cm_msg *msg,
-		      struct cm_id **ret_id)
+static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct cm_id **ret_id)
 {
 	uint8_t qp_type = listener->qp_type;
 	struct cm_id *id;
@@ -109,7 +106,7 @@ static void request(struct cm_id *listener, struct cm_msg *msg)
 	struct cm_id *id;
 
 	if (cm_id_by_peer(&msg->from))
-		return;		/* it came twice */
+		return; /* it came twice */
 	if (listener->state != CM_LISTENING || msg->ps != listener->ps ||
 	    sidr != cm_conn_datagrams(listener) || make_child(listener, msg, &id) < 0) {
 		answer(msg, sidr ? CM_SIDR_REP : CM_REJ,
@@ -138,7 +135,7 @@ static void reply(struct cm_id *id, struct cm_msg *msg)
 
 	if (id->state != CM_REQ_SENT)
 		return;
-	id->peer = msg->from;	/* the listener's child: the same process */
+	id->peer = msg->from; /* the listener's child: the same process */
 	take_parameters(id, msg);
 	cm_conn_enter(id, CM_REP_RCVD);
 	event = cm_id_event(id, CM_EVENT_CONNECT_RESPONSE, 0);
@@ -177,7 +174,7 @@ static void rejected(struct cm_id *id, struct cm_msg *msg)
 		if (event)
 			fill_conn(event, msg, REJ_BYTES);
 		break;
-	case CM_ESTABLISHED:	/* it was not yet so over there */
+	case CM_ESTABLISHED: /* it was not yet so over there */
 		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
 		break;
 	default:

@@ -73,8 +73,7 @@ static int reach(struct cm_id *id, const struct cm_addr *dst)
 	return 0;
 }
 
-int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src,
-			  const struct cm_addr *dst)
+int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src, const struct cm_addr *dst)
 {
 	int err;
 
@@ -136,12 +135,10 @@ static int share(struct cm_id *id)
 	return 0;
 }
 
-static int set_id_option(struct cm_id *id, uint32_t name, const void *value,
-			 uint32_t len)
+static int set_id_option(struct cm_id *id, uint32_t name, const void *value, uint32_t len)
 {
 	uint32_t number = 0;
-	bool byte = name == RDMA_OPTION_ID_TOS ||
-		    name == RDMA_OPTION_ID_ACK_TIMEOUT;
+	bool byte = name == RDMA_OPTION_ID_TOS || name == RDMA_OPTION_ID_ACK_TIMEOUT;
 
 	if (len != (byte ? sizeof(uint8_t) : sizeof(int)))
 		return -EINVAL;
@@ -166,8 +163,8 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value,
 		id->afonly_set = true;
 		return share(id);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if ((id->qp_type != IBV_QPT_RC &&
-		     id->qp_type != IBV_QPT_XRC_SEND) || number > MAX_ACK_TIMEOUT)
+		if ((id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND) ||
+		    number > MAX_ACK_TIMEOUT)
 			return -EINVAL;
 		id->ack_timeout = number;
 		return 0;
@@ -177,11 +174,9 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value,
 }
 
 /* There is one path, and so one that can be chosen. */
-static int set_path(struct cm_id *id, const struct ib_path_rec_data *path,
-		    uint32_t len)
+static int set_path(struct cm_id *id, const struct ib_path_rec_data *path, uint32_t len)
 {
-	const uint32_t want = IB_PATH_GMP | IB_PATH_PRIMARY |
-			      IB_PATH_BIDIRECTIONAL;
+	const uint32_t want = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 	uint32_t i;
 
 	if (len % sizeof(*path))

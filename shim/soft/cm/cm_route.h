@@ -7,8 +7,7 @@
 
 int cm_route_bind(struct cm_id *id, const struct cm_addr *addr);
 /* @src may have no family: none was given. */
-int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src,
-			  const struct cm_addr *dst);
+int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src, const struct cm_addr *dst);
 int cm_route_resolve_route(struct cm_id *id);
 int cm_route_listen(struct cm_id *id, uint32_t backlog);
 int cm_route_set_option(struct cm_id *id, const struct rdma_ucm_set_option *cmd);

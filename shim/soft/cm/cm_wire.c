@@ -25,12 +25,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/soft/fabric/directory.h"
+#include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
-#include "shim/soft/fabric/node.h"
-#include "shim/soft/fabric/directory.h"
 
-#define MAGIC	0x314d436d69746256ull
+#define MAGIC 0x314d436d69746256ull
 
 enum { MAILBOX = 1 << 20, MOVES = 16 };
 
@@ -104,8 +104,8 @@ static bool leads_to(const char *path, int fd)
 {
 	struct stat there, here;
 
-	return stat(path, &there) == 0 && fstat(fd, &here) == 0 &&
-		there.st_ino == here.st_ino && there.st_dev == here.st_dev;
+	return stat(path, &there) == 0 && fstat(fd, &here) == 0 && there.st_ino == here.st_ino &&
+	       there.st_dev == here.st_dev;
 }
 
 /* 0, -ESTALE if the id has moved or gone meanwhile, or -errno. */
@@ -150,7 +150,7 @@ int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 static bool check(const struct cm_msg *msg)
 {
 	return msg->magic == MAGIC && msg->type && msg->type < CM_TYPES &&
-		msg->private_len <= sizeof(msg->private_data);
+	       msg->private_len <= sizeof(msg->private_data);
 }
 
 bool cm_wire_recv(int fd, struct cm_msg *msg)

@@ -12,41 +12,48 @@
 
 /* The specification's 12.6 and 12.11, as far as they are needed here. */
 enum cm_type {
-	CM_REQ = 1, CM_REP, CM_RTU, CM_REJ, CM_DREQ, CM_DREP,
-	CM_SIDR_REQ, CM_SIDR_REP, CM_TYPES,
+	CM_REQ = 1,
+	CM_REP,
+	CM_RTU,
+	CM_REJ,
+	CM_DREQ,
+	CM_DREP,
+	CM_SIDR_REQ,
+	CM_SIDR_REP,
+	CM_TYPES,
 };
 
 /* Reasons of a REJ, and states of a SIDR_REP. */
 enum {
-	CM_REJ_INVALID_COMM_ID		= 6,
-	CM_REJ_INVALID_SERVICE_ID	= 8,
-	CM_REJ_CONSUMER_DEFINED		= 28,
-	CM_REJ_VENDOR_OPTION		= 35,
-	CM_SIDR_REJECTED		= 1,
-	CM_SIDR_UNSUPPORTED		= 2,
+	CM_REJ_INVALID_COMM_ID = 6,
+	CM_REJ_INVALID_SERVICE_ID = 8,
+	CM_REJ_CONSUMER_DEFINED = 28,
+	CM_REJ_VENDOR_OPTION = 35,
+	CM_SIDR_REJECTED = 1,
+	CM_SIDR_UNSUPPORTED = 2,
 };
 
 struct cm_msg {
-	uint64_t		magic;
-	uint32_t		type;
-	uint32_t		to;		/* serial */
-	struct cm_name		from;
-	struct cm_addr		src, dst;	/* of requests */
-	struct rdma_ucm_ece	ece;
-	uint32_t		ps;
-	uint32_t		qpn;
-	uint32_t		qkey;
-	uint32_t		psn;
-	uint32_t		status;
-	uint8_t			qp_type;
-	uint8_t			responder_resources;
-	uint8_t			initiator_depth;
-	uint8_t			flow_control;
-	uint8_t			retry_count;
-	uint8_t			rnr_retry_count;
-	uint8_t			srq;
-	uint8_t			private_len;
-	uint8_t			private_data[224];
+	uint64_t magic;
+	uint32_t type;
+	uint32_t to; /* serial */
+	struct cm_name from;
+	struct cm_addr src, dst; /* of requests */
+	struct rdma_ucm_ece ece;
+	uint32_t ps;
+	uint32_t qpn;
+	uint32_t qkey;
+	uint32_t psn;
+	uint32_t status;
+	uint8_t qp_type;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t private_len;
+	uint8_t private_data[224];
 };
 
 /*

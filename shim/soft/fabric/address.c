@@ -7,12 +7,12 @@
  * free.
  */
 #include "shim/soft/fabric/address.h"
+
 #include "shim/soft/fabric/node.h"
 
 static bool is_good(const struct registry_address *address)
 {
-	return address->instance &&
-		node_has(address->node, address->instance);
+	return address->instance && node_has(address->node, address->instance);
 }
 
 void address_add(const struct registry_address *address)
@@ -32,16 +32,15 @@ void address_add(const struct registry_address *address)
 	registry_unlock_members();
 }
 
-bool address_find(bool (*match)(const struct registry_address *address,
-				const void *arg), const void *arg)
+bool address_find(bool (*match)(const struct registry_address *address, const void *arg),
+		  const void *arg)
 {
 	const struct registry_members *members = registry_lock_members();
 	bool found = false;
 	uint32_t i;
 
 	for (i = 0; i < members->high_address && i < REGISTRY_ADDRESSES; i++) {
-		found = match(&members->address[i], arg) &&
-			is_good(&members->address[i]);
+		found = match(&members->address[i], arg) && is_good(&members->address[i]);
 		if (found)
 			break;
 	}

@@ -11,5 +11,5 @@
 void address_add(const struct registry_address *address);
 
 /* Has anybody who is there told of one that matches? */
-bool address_find(bool (*match)(const struct registry_address *address,
-				const void *arg), const void *arg);
+bool address_find(bool (*match)(const struct registry_address *address, const void *arg),
+		  const void *arg);

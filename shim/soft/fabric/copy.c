@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/stage.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/stage.h"
 
 /* Source and destination may be the same memory. */
 static void copy_here(struct copy_list *to, struct copy_list *from)
@@ -29,24 +29,21 @@ static void copy_here(struct copy_list *to, struct copy_list *from)
 	}
 }
 
-typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local,
-			      unsigned long num_local,
-			      const struct iovec *remote,
-			      unsigned long num_remote, unsigned long flags);
+typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local, unsigned long num_local,
+			      const struct iovec *remote, unsigned long num_remote,
+			      unsigned long flags);
 
-typedef int staged_fn(struct peer *peer, struct copy_list *local,
-		      struct copy_list *remote);
+typedef int staged_fn(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
 /* The kernel may stop short, at 2 GiB or at a fault. */
-static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local,
-		   struct copy_list *remote)
+static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
 	ssize_t n;
 
 	while (l < local->count && r < remote->count) {
-		n = move(pid, local->iov + l, local->count - l, remote->iov + r,
-			 remote->count - r, 0);
+		n = move(pid, local->iov + l, local->count - l, remote->iov + r, remote->count - r,
+			 0);
 		if (n < 0)
 			return -errno;
 		if (n == 0)
@@ -58,9 +55,8 @@ static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local,
 }
 
 /* Once refused, always; it is refused before anything is copied. */
-static int copy_across(struct peer *peer, process_vm_fn *move,
-		       staged_fn *staged, struct copy_list *local,
-		       struct copy_list *remote)
+static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged,
+		       struct copy_list *local, struct copy_list *remote)
 {
 	int err;
 
@@ -73,32 +69,27 @@ static int copy_across(struct peer *peer, process_vm_fn *move,
 	return staged(peer, local, remote);
 }
 
-static int put(struct peer *peer, struct copy_list *local,
-	       struct copy_list *remote)
+static int put(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	if (peer->seg != segment_own)
-		return copy_across(peer, process_vm_writev, stage_put, local,
-				   remote);
+		return copy_across(peer, process_vm_writev, stage_put, local, remote);
 	if (unlikely(remote->paged) && !copy_list_bring_in(remote, true))
 		return -EFAULT;
 	copy_here(remote, local);
 	return 0;
 }
 
-static int get(struct peer *peer, struct copy_list *local,
-	       struct copy_list *remote)
+static int get(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	if (peer->seg != segment_own)
-		return copy_across(peer, process_vm_readv, stage_get, local,
-				   remote);
+		return copy_across(peer, process_vm_readv, stage_get, local, remote);
 	if (unlikely(remote->paged) && !copy_list_bring_in(remote, false))
 		return -EFAULT;
 	copy_here(local, remote);
 	return 0;
 }
 
-static struct copy_list one_of(const struct copy_list *list, unsigned int i,
-			       size_t n)
+static struct copy_list one_of(const struct copy_list *list, unsigned int i, size_t n)
 {
 	struct copy_list one = { .count = 1, .paged = list->paged };
 
@@ -110,8 +101,7 @@ static struct copy_list one_of(const struct copy_list *list, unsigned int i,
 static const uint8_t zeros[16384];
 
 /* Piece by piece, where entries have no memory. */
-static int put_pieces(struct peer *peer, struct copy_list *local,
-		      struct copy_list *remote)
+static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
 	struct copy_list from, to;
@@ -137,8 +127,7 @@ static int put_pieces(struct peer *peer, struct copy_list *local,
 }
 
 /* A null region cannot be read by others: it has no remote key. */
-static int get_pieces(struct peer *peer, struct copy_list *local,
-		      struct copy_list *remote)
+static int get_pieces(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
 	struct copy_list from, to;
@@ -159,16 +148,14 @@ static int get_pieces(struct peer *peer, struct copy_list *local,
 	return err;
 }
 
-int copy_put_lists(struct peer *peer, struct copy_list *local,
-		   struct copy_list *remote)
+int copy_put_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	if (unlikely(local->nulls | remote->nulls))
 		return put_pieces(peer, local, remote);
 	return put(peer, local, remote);
 }
 
-int copy_get(struct peer *peer, struct copy_list *local,
-	     struct copy_list *remote)
+int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	if (unlikely(local->nulls))
 		return get_pieces(peer, local, remote);

@@ -10,21 +10,17 @@
  * of @peer, or the other way. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must
  * help, and did not come to it yet. The lists are used up.
  */
-int copy_put_lists(struct peer *peer, struct copy_list *local,
-		   struct copy_list *remote);
-int copy_get(struct peer *peer, struct copy_list *local,
-	     struct copy_list *remote);
+int copy_put_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote);
+int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
-static inline int copy_put(struct peer *peer, struct copy_list *local,
-			   struct copy_list *remote)
+static inline int copy_put(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
-	if (unlikely(peer->seg != segment_own || local->count != 1 ||
-		     remote->count != 1 || remote->paged ||
-		     local->nulls | remote->nulls))
+	if (unlikely(peer->seg != segment_own || local->count != 1 || remote->count != 1 ||
+		     remote->paged || local->nulls | remote->nulls))
 		return copy_put_lists(peer, local, remote);
 	/* source and destination may be the same memory */
 	memmove(remote->iov->iov_base, local->iov->iov_base,
-		local->iov->iov_len < remote->iov->iov_len ?
-		local->iov->iov_len : remote->iov->iov_len);
+		local->iov->iov_len < remote->iov->iov_len ? local->iov->iov_len
+							   : remote->iov->iov_len);
 	return 0;
 }

@@ -11,8 +11,8 @@
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/fabric/segment.h"
 
-static inline void add_entry(struct copy_list *list, const struct shm_mr *mr,
-		       uint64_t addr, uint64_t len)
+static inline void add_entry(struct copy_list *list, const struct shm_mr *mr, uint64_t addr,
+			     uint64_t len)
 {
 	unsigned int i = list->count++;
 
@@ -31,8 +31,7 @@ bool copy_list_bring_in(const struct copy_list *list, bool write)
 
 	for (i = 0; i < list->count; i++)
 		if (!copy_list_is_null(list, i) &&
-		    pages_bring_in(list->iov[i].iov_base, list->iov[i].iov_len,
-				   write))
+		    pages_bring_in(list->iov[i].iov_base, list->iov[i].iov_len, write))
 			return false;
 	return true;
 }
@@ -45,8 +44,8 @@ static void clear_list(struct copy_list *list)
 }
 
 bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
-		     const struct ibv_sge *sge, uint32_t num, uint64_t length,
-		     struct copy_list *list)
+			 const struct ibv_sge *sge, uint32_t num, uint64_t length,
+			 struct copy_list *list)
 {
 	const struct shm_mr *mr;
 	struct ibv_sge one;
@@ -57,8 +56,7 @@ bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		one = key_read_sge(sge++);
 		if (!one.length)
 			continue;
-		mr = key_check(seg, pd, 0, access, one.addr, one.length,
-			       one.lkey, false);
+		mr = key_check(seg, pd, 0, access, one.addr, one.length, one.lkey, false);
 		if (!mr)
 			return false;
 		len = one.length < length ? one.length : length;
@@ -67,12 +65,11 @@ bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 			add_entry(list, mr, one.addr, len);
 	}
 	return likely(!list->paged) || seg != segment_own ||
-		copy_list_bring_in(list, access & IBV_ACCESS_LOCAL_WRITE);
+	       copy_list_bring_in(list, access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
-		       uint32_t access, uint64_t addr, uint32_t rkey,
-		       uint64_t length, struct copy_list *list)
+bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn, uint32_t access,
+			    uint64_t addr, uint32_t rkey, uint64_t length, struct copy_list *list)
 {
 	const struct shm_mr *mr;
 
@@ -99,8 +96,7 @@ void copy_list_gather_all(uint8_t *to, const struct copy_list *from)
 	}
 }
 
-void copy_list_scatter_all(const struct copy_list *to, const uint8_t *from,
-		       uint64_t len)
+void copy_list_scatter_all(const struct copy_list *to, const uint8_t *from, uint64_t len)
 {
 	unsigned int i;
 	size_t n;

@@ -10,10 +10,10 @@
 #include "shim/soft/fabric/key.h"
 
 struct copy_list {
-	unsigned int	count;
-	uint32_t	paged;	/* some region is on-demand: it may fault */
-	uint64_t	nulls;	/* those entries, by bit, have no memory */
-	struct iovec	iov[SHM_SGE_MAX + 1];	/* and a header */
+	unsigned int count;
+	uint32_t paged;                    /* some region is on-demand: it may fault */
+	uint64_t nulls;                    /* those entries, by bit, have no memory */
+	struct iovec iov[SHM_SGE_MAX + 1]; /* and a header */
 };
 
 /*
@@ -24,17 +24,17 @@ struct copy_list {
  * be); a peer's may be missing: @list->paged must go by copy_put() or _get().
  */
 bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
-		     const struct ibv_sge *sge, uint32_t num, uint64_t length,
-		     struct copy_list *list);
+			 const struct ibv_sge *sge, uint32_t num, uint64_t length,
+			 struct copy_list *list);
 
 /* The usual list: one entry, of plain memory. False: it is not that. */
-static inline bool copy_list_check_one(const struct shm_seg *seg, uint32_t pd,
-				  uint32_t access, const struct ibv_sge *sge,
-				  uint64_t length, struct copy_list *list)
+static inline bool copy_list_check_one(const struct shm_seg *seg, uint32_t pd, uint32_t access,
+				       const struct ibv_sge *sge, uint64_t length,
+				       struct copy_list *list)
 {
 	struct ibv_sge one = key_read_sge(sge);
-	const struct shm_mr *mr = key_check(seg, pd, 0, access, one.addr,
-					    one.length, one.lkey, false);
+	const struct shm_mr *mr =
+		key_check(seg, pd, 0, access, one.addr, one.length, one.lkey, false);
 
 	if (unlikely(!mr || !one.length || mr->access & KEY_SPECIAL))
 		return false;
@@ -47,21 +47,20 @@ static inline bool copy_list_check_one(const struct shm_seg *seg, uint32_t pd,
 }
 
 static inline bool copy_list_check(struct shm_seg *seg, uint32_t pd, uint32_t access,
-			      const struct ibv_sge *sge, uint32_t num,
-			      uint64_t length, struct copy_list *list)
+				   const struct ibv_sge *sge, uint32_t num, uint64_t length,
+				   struct copy_list *list)
 {
 	return likely(num == 1 && length &&
 		      copy_list_check_one(seg, pd, access, sge, length, list)) ||
-		copy_list_check_all(seg, pd, access, sge, num, length, list);
+	       copy_list_check_all(seg, pd, access, sge, num, length, list);
 }
 
 /*
  * The same for a remote key that is used on queue pair @qpn of @seg; pages
  * are brought in by copy_put() or _get().
  */
-bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn,
-		       uint32_t access, uint64_t addr, uint32_t rkey,
-		       uint64_t length, struct copy_list *list);
+bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn, uint32_t access,
+			    uint64_t addr, uint32_t rkey, uint64_t length, struct copy_list *list);
 
 /* Put one more in front: @len bytes at @base. */
 void copy_list_prepend(struct copy_list *list, void *base, size_t len);
@@ -78,10 +77,8 @@ static inline void copy_list_gather(uint8_t *to, const struct copy_list *from)
 		copy_list_gather_all(to, from);
 }
 
-void copy_list_scatter_all(const struct copy_list *to, const uint8_t *from,
-		       uint64_t len);
-static inline void copy_list_scatter(const struct copy_list *to, const uint8_t *from,
-				uint64_t len)
+void copy_list_scatter_all(const struct copy_list *to, const uint8_t *from, uint64_t len);
+static inline void copy_list_scatter(const struct copy_list *to, const uint8_t *from, uint64_t len)
 {
 	if (likely(to->count == 1 && !to->nulls && to->iov->iov_len >= len))
 		memcpy(to->iov->iov_base, from, len);

@@ -19,14 +19,14 @@
 #include "shim/soft/fabric/thread.h"
 
 enum {
-	PERIOD_MIN	= 1000000,	/* ns; it doubles up to */
-	PERIOD_MAX	= 512000000,
+	PERIOD_MIN = 1000000, /* ns; it doubles up to */
+	PERIOD_MAX = 512000000,
 };
 
 struct kept {
-	struct kept		*next;
-	struct pipe_event	event;
-	char			path[];
+	struct kept *next;
+	struct pipe_event event;
+	char path[];
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -93,8 +93,7 @@ static struct kept **place(const char *path, const struct pipe_event *event)
 	struct kept **p;
 
 	for (p = &list; *p; p = &(*p)->next)
-		if (is_for(*p, path) &&
-		    !memcmp(&(*p)->event, event, sizeof(*event)))
+		if (is_for(*p, path) && !memcmp(&(*p)->event, event, sizeof(*event)))
 			return NULL;
 	return p;
 }

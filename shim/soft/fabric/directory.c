@@ -57,8 +57,7 @@ static int check(bool *ret_made)
 
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? -EAGAIN : -errno;
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-	    (st.st_mode & 077))
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
 		return -EPERM;
 	*ret_made = st.st_mode & S_ISVTX;
 	return 0;
@@ -70,15 +69,14 @@ static bool names_the_dead(const char *pid)
 	char *end;
 	long n = strtol(pid, &end, 10);
 
-	return *pid >= '1' && *pid <= '9' && !*end && n <= INT32_MAX &&
-		kill(n, 0) < 0 && errno == ESRCH;
+	return *pid >= '1' && *pid <= '9' && !*end && n <= INT32_MAX && kill(n, 0) < 0 &&
+	       errno == ESRCH;
 }
 
 /* Directory @name, if it is ours, closed to others and no link. Returns a descriptor or -errno. */
 static int open_ours(int at, const char *name, struct stat *st)
 {
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-			O_CLOEXEC);
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -94,7 +92,7 @@ static bool is_of_fabric(const char *name)
 	unsigned int node;
 
 	return !strcmp(name, "fabric") || !strcmp(name, "cm") ||
-		sscanf(name, "%*[a-z].%u.%llu.", &node, &instance) == 2;
+	       sscanf(name, "%*[a-z].%u.%llu.", &node, &instance) == 2;
 }
 
 static DIR *list_ours(int at, const char *name, struct stat *st)
@@ -163,8 +161,10 @@ static int complain(int err)
 
 	if (!atomic_flag_test_and_set(&said))
 		fprintf(stderr, "verbatim-soft: %s: %s; VERBATIM_SOFT_FABRIC names another place\n",
-			path, err == -EPERM ? "not a directory of this user that is closed to others "
-					      "(chmod 700)" : strerror(-err));
+			path,
+			err == -EPERM ? "not a directory of this user that is closed to others "
+					"(chmod 700)"
+				      : strerror(-err));
 	return err;
 }
 
@@ -221,9 +221,9 @@ void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance))
 	closedir(dir);
 }
 
-void directory_file(char file[DIRECTORY_FILE], const char *kind, uint32_t node,
-		 uint64_t instance, uint32_t id)
+void directory_file(char file[DIRECTORY_FILE], const char *kind, uint32_t node, uint64_t instance,
+		    uint32_t id)
 {
-	snprintf(file, DIRECTORY_FILE, "%s/%s.%u.%llu.%u", path, kind,
-		 node, (unsigned long long)instance, id);
+	snprintf(file, DIRECTORY_FILE, "%s/%s.%u.%llu.%u", path, kind, node,
+		 (unsigned long long)instance, id);
 }

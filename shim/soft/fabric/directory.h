@@ -9,8 +9,8 @@ enum { DIRECTORY_PATH = 400 };
 
 /*
  * The directory of this user, or that of VERBATIM_SOFT_FABRIC; made if it
- * is not there. *ret_made: one that was made so, by whomever. 0, or -EPERM if it is not a directory of ours
- * that is closed to others, -EAGAIN if it was taken away meanwhile, or -errno.
+ * is not there. *ret_made: it was made so, by some process of the fabric. 0; -EPERM if it is not
+ * ours and closed to others, -EAGAIN if it was taken away meanwhile, or -errno.
  */
 int directory_open(bool *ret_made);
 
@@ -32,5 +32,5 @@ void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance));
 
 /* The path of file @kind number @id of a node's: "DIR/KIND.NODE.INSTANCE.ID" */
 enum { DIRECTORY_FILE = 512 };
-void directory_file(char file[DIRECTORY_FILE], const char *kind, uint32_t node,
-		 uint64_t instance, uint32_t id);
+void directory_file(char file[DIRECTORY_FILE], const char *kind, uint32_t node, uint64_t instance,
+		    uint32_t id);

@@ -14,19 +14,19 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/memcheck.h"
+#include "shim/soft/fabric/segment.h"
 
 struct extent {
-	uint64_t	off;
-	uint64_t	size;
-	struct extent	*next;		/* by offset */
+	uint64_t off;
+	uint64_t size;
+	struct extent *next; /* by offset */
 };
 
 enum { PAGE = 4096 };
 
 static struct extent *freed;
-static uint64_t end;			/* nothing was ever used behind it */
+static uint64_t end; /* nothing was ever used behind it */
 
 static uint64_t pages(uint64_t size)
 {
@@ -102,10 +102,10 @@ void heap_free(uint64_t off, uint64_t size)
 		return;
 	size = pages(size);
 	madvise((uint8_t *)segment_own + off, size, MADV_REMOVE);
-	memcheck_defined((uint8_t *)segment_own + off, size);	/* zeros */
+	memcheck_defined((uint8_t *)segment_own + off, size); /* zeros */
 	e = malloc(sizeof(*e));
 	if (!e)
-		return;		/* address space is lost, no memory */
+		return; /* address space is lost, no memory */
 	for (p = &freed; *p && (*p)->off < off; p = &(*p)->next)
 		prev = *p;
 	*e = (struct extent){ off, size, *p };

@@ -37,10 +37,9 @@ int key_reserve(uint32_t slot)
 	if (shm_has_mr(segment_own, slot))
 		return 0;
 	if (segment_reserve(&segment_own->mr[part * SHM_MR_PART],
-			 SHM_MR_PART * sizeof(struct shm_mr)) < 0)
+			    SHM_MR_PART * sizeof(struct shm_mr)) < 0)
 		return -ENOMEM;
 	/* pairs with the load_acquire of shm_has_mr() */
-	__atomic_or_fetch(&segment_own->mr_parts[part / 64], 1ull << part % 64,
-			  __ATOMIC_RELEASE);
+	__atomic_or_fetch(&segment_own->mr_parts[part / 64], 1ull << part % 64, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -30,7 +30,7 @@ void key_show(struct shm_mr *shm, uint32_t lkey, uint32_t rkey);
 int key_reserve(uint32_t slot);
 
 /* Regions that are not just memory: copying is more than that. */
-#define KEY_SPECIAL	(SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
+#define KEY_SPECIAL (SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
 /* pairs with the store_release of key_show() */
 static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
@@ -38,28 +38,24 @@ static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
 	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);
 }
 
-static inline bool key_is_shown(const struct shm_seg *seg, uint32_t key,
-				bool remote)
+static inline bool key_is_shown(const struct shm_seg *seg, uint32_t key, bool remote)
 {
 	uint32_t slot = key >> SHM_KEY_BITS;
 
-	return likely(shm_has_mr(seg, slot)) &&
-		key_of(&seg->mr[slot], remote) == key;
+	return likely(shm_has_mr(seg, slot)) && key_of(&seg->mr[slot], remote) == key;
 }
 
 /*
  * In our own segment peers can take keys of windows away, and write nothing
  * that counts.
  */
-static inline const struct shm_mr *key_find(const struct shm_seg *seg,
-					    uint32_t key, bool remote)
+static inline const struct shm_mr *key_find(const struct shm_seg *seg, uint32_t key, bool remote)
 {
 	uint32_t slot = key >> SHM_KEY_BITS;
 	bool ours = seg == segment_own;
 	const struct shm_mr *mr = ours ? &key_own[slot] : &seg->mr[slot];
 
-	if (unlikely(!key) ||
-	    ((!ours || remote) && !key_is_shown(seg, key, remote)))
+	if (unlikely(!key) || ((!ours || remote) && !key_is_shown(seg, key, remote)))
 		return NULL;
 	return !ours || key_of(mr, remote) == key ? mr : NULL;
 }
@@ -69,11 +65,9 @@ static inline const struct shm_mr *key_find(const struct shm_seg *seg,
  * reading) to all of it in protection domain @pd, with a remote key on queue
  * pair @qpn; or NULL.
  */
-static inline const struct shm_mr *key_check(const struct shm_seg *seg,
-					     uint32_t pd, uint32_t qpn,
-					     uint32_t access, uint64_t addr,
-					     uint64_t len, uint32_t key,
-					     bool remote)
+static inline const struct shm_mr *key_check(const struct shm_seg *seg, uint32_t pd, uint32_t qpn,
+					     uint32_t access, uint64_t addr, uint64_t len,
+					     uint32_t key, bool remote)
 {
 	const struct shm_mr *mr = key_find(seg, key, remote);
 	uint64_t off;

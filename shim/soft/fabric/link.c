@@ -6,10 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINK_LOCAL	0xfe, 0x80, 0, 0, 0, 0, 0, 0
-#define IB_GID(n)	{ { LINK_LOCAL, 0x02, 'V', 'B', 'M', 0, 0, n, 1 } }
-#define ROCE_GID	{ { LINK_LOCAL, 0, 'V', 'B', 0xff, 0xfe, 'M', 0, 1 } }
-#define LOCALHOST	{ { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } }
+#define LINK_LOCAL 0xfe, 0x80, 0, 0, 0, 0, 0, 0
+#define IB_GID(n)                                                   \
+	{                                                           \
+		{                                                   \
+			LINK_LOCAL, 0x02, 'V', 'B', 'M', 0, 0, n, 1 \
+		}                                                   \
+	}
+#define ROCE_GID                                                       \
+	{                                                              \
+		{                                                      \
+			LINK_LOCAL, 0, 'V', 'B', 0xff, 0xfe, 'M', 0, 1 \
+		}                                                      \
+	}
+#define LOCALHOST                                                              \
+	{                                                                      \
+		{                                                              \
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 \
+		}                                                              \
+	}
 
 static const struct port ib_port = {
 	.attr = {
@@ -36,12 +51,14 @@ static const struct port ib_port = {
 	.pkey = { 0xffff },
 };
 
+/* clang-format off */
 static const struct port_gid roce_gids[] = {
 	{ ROCE_GID, IBV_GID_TYPE_ROCE_V1 },
 	{ ROCE_GID, IBV_GID_TYPE_ROCE_V2 },
 	{ LOCALHOST, IBV_GID_TYPE_ROCE_V1 },
 	{ LOCALHOST, IBV_GID_TYPE_ROCE_V2 },
 };
+/* clang-format on */
 
 bool link_wants_roce(void)
 {
@@ -64,8 +81,7 @@ bool link_has_gid(const struct port *port, uint32_t index)
 {
 	static const union ibv_gid unset;
 
-	return index < link_num_gids(port) &&
-		memcmp(&port->gid[index].gid, &unset, sizeof(unset));
+	return index < link_num_gids(port) && memcmp(&port->gid[index].gid, &unset, sizeof(unset));
 }
 
 void link_own_port(uint32_t num, bool roce, struct port *out)

@@ -10,14 +10,14 @@ enum { PORT_MAX = 4, PORT_GIDS = 256, PORT_PKEYS = 128 };
 
 /* One that is all zero is unset. */
 struct port_gid {
-	union ibv_gid		gid;
-	enum ibv_gid_type	type;
+	union ibv_gid gid;
+	enum ibv_gid_type type;
 };
 
 struct port {
-	struct ibv_port_attr	attr;
-	struct port_gid		gid[PORT_GIDS];		/* to attr.gid_tbl_len */
-	uint16_t		pkey[PORT_PKEYS];	/* to attr.pkey_tbl_len */
+	struct ibv_port_attr attr;
+	struct port_gid gid[PORT_GIDS]; /* to attr.gid_tbl_len */
+	uint16_t pkey[PORT_PKEYS];      /* to attr.pkey_tbl_len */
 };
 
 /* What port @num of this device is like when nobody says otherwise. */

@@ -28,8 +28,7 @@ static bool take_over(struct lock *lock)
 
 	if (owner == 0 || owner == lock_self || node_owner_lives(owner))
 		return false;
-	return __atomic_compare_exchange_n(&lock->owner, &owner, lock_self,
-					   false, __ATOMIC_ACQUIRE,
+	return __atomic_compare_exchange_n(&lock->owner, &owner, lock_self, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
 }
 

@@ -2,9 +2,9 @@
 /*
  * A lock that survives its owner's death.
  *
- * The word holds who owns it: a node of the fabric and which process there
- * (fabric_owner()). Who waits too long asks whether that process is alive, and else takes the lock over. So
- * whatever is guarded by one must be right after any store of its owner.
+ * The word holds its owner: a node of the fabric and the instance of the process there
+ * (node_owner()). A thread that waits too long asks whether that process lives, and takes the lock
+ * over if not. So whatever a lock guards must be valid after any store of its owner.
  *
  * Lock order: send queue, peer's queue pair, its shared receive queue, a
  * completion queue; a queue pair's own lock inside its send queue's.
@@ -16,7 +16,7 @@ struct lock {
 	uint32_t owner;
 };
 
-extern uint32_t lock_self;	/* this process, 0 while it has no node */
+extern uint32_t lock_self; /* this process, 0 while it has no node */
 
 /* The slow half: spin, yield, and take over from the dead, which is told. */
 bool lock_wait(struct lock *lock);
@@ -25,9 +25,8 @@ static inline bool lock_try(struct lock *lock)
 {
 	uint32_t nobody = 0;
 
-	return __atomic_compare_exchange_n(&lock->owner, &nobody, lock_self,
-					   false, __ATOMIC_ACQUIRE,
-					   __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&lock->owner, &nobody, lock_self, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 /* True if its owner died with it: what it guards may be half done. */

@@ -16,7 +16,7 @@
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else
-#define VALGRIND_MAKE_MEM_DEFINED(at, len)	((void)(at), (void)(len), 0)
+#define VALGRIND_MAKE_MEM_DEFINED(at, len) ((void)(at), (void)(len), 0)
 #endif
 
 /* Does it watch this process? Set before the first segment is mapped. */

@@ -30,7 +30,7 @@ bool node_owner_lives(uint32_t owner)
 	uint32_t node = owner % NODE_MAX;
 
 	return node_table && owner == node_owner(node, node_table[node].instance) &&
-		node_lives(&node_table[node]);
+	       node_lives(&node_table[node]);
 }
 
 /* The process itself, if it lives, or NULL. */
@@ -51,8 +51,7 @@ bool node_has(uint32_t node, uint64_t instance)
 
 bool node_is_registered(uint32_t node, uint64_t instance)
 {
-	return node < NODE_MAX && node_table[node].pid &&
-		node_table[node].instance == instance;
+	return node < NODE_MAX && node_table[node].pid && node_table[node].instance == instance;
 }
 
 int node_pidfd(uint32_t node, uint64_t instance)

@@ -10,16 +10,16 @@
 enum { NODE_BITS = 10, NODE_MAX = 1 << NODE_BITS };
 
 struct node {
-	uint64_t	start;
-	uint64_t	instance;
-	int32_t		pid;		/* 0: free */
-	uint32_t	unused;
+	uint64_t start;
+	uint64_t instance;
+	int32_t pid; /* 0: free */
+	uint32_t unused;
 };
 
 /* Whose a segment or a pipe is. Of ours, not what peers can write. */
 struct node_id {
-	uint32_t	node;
-	uint64_t	instance;	/* never used again */
+	uint32_t node;
+	uint64_t instance; /* never used again */
 };
 
 extern struct node_id node_self;

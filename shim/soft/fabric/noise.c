@@ -9,15 +9,15 @@
 #include <stdlib.h>
 
 const struct shm_cqe noise_entry = {
-	.opcode		= 0x5a,
-	.flags		= SHM_CQE_TAGGED,
-	.wc_flags	= 0x5a,
-	.byte_len	= 0xdeadbeef,
-	.imm		= 0xdeadbeef,
-	.src_qp		= 0xadbeef,
-	.sl		= 0x5a,
-	.slid		= 0xdead,
-	.stamp		= 0xdeadbeefdeadbeef,
+	.opcode = 0x5a,
+	.flags = SHM_CQE_TAGGED,
+	.wc_flags = 0x5a,
+	.byte_len = 0xdeadbeef,
+	.imm = 0xdeadbeef,
+	.src_qp = 0xadbeef,
+	.sl = 0x5a,
+	.slid = 0xdead,
+	.stamp = 0xdeadbeefdeadbeef,
 };
 
 bool noise_wanted(void)

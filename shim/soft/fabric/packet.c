@@ -10,20 +10,20 @@
 #include <string.h>
 
 enum {
-	MACS		= 12,
-	VLAN		= 0x8100,
-	QINQ		= 0x88a8,
-	IPV4		= 0x0800,
-	IPV6		= 0x86dd,
-	IPV6_HEADER	= 40,
-	TCP		= 6,
-	UDP		= 17,
-	OFFSET		= 0x1fff,	/* of a fragment */
+	MACS = 12,
+	VLAN = 0x8100,
+	QINQ = 0x88a8,
+	IPV4 = 0x0800,
+	IPV6 = 0x86dd,
+	IPV6_HEADER = 40,
+	TCP = 6,
+	UDP = 17,
+	OFFSET = 0x1fff, /* of a fragment */
 };
 
 struct reader {
-	const uint8_t	*data;
-	size_t		len;
+	const uint8_t *data;
+	size_t len;
 };
 
 /* The next @n bytes, or NULL. */
@@ -45,8 +45,9 @@ static uint16_t be16_at(const uint8_t *at)
 
 static unsigned int read_ports(struct reader *r, struct packet *packet)
 {
-	unsigned int layer = packet->proto == TCP ? PACKET_TCP :
-		packet->proto == UDP ? PACKET_UDP : 0;
+	unsigned int layer = packet->proto == TCP   ? PACKET_TCP
+			     : packet->proto == UDP ? PACKET_UDP
+						    : 0;
 	const uint8_t *at = layer ? take(r, 4) : NULL;
 
 	if (!at)
@@ -65,8 +66,8 @@ static unsigned int read_ipv4(struct reader *r, struct packet *packet)
 		return 0;
 	options = (at[0] & 15) * 4 - 20;
 	packet->tos = at[1];
-	packet->ip_flags = (at[6] & 0x40 ? PACKET_DONT_FRAG : 0) |
-		(at[6] & 0x20 ? PACKET_MORE_FRAG : 0);
+	packet->ip_flags =
+		(at[6] & 0x40 ? PACKET_DONT_FRAG : 0) | (at[6] & 0x20 ? PACKET_MORE_FRAG : 0);
 	packet->ttl = at[8];
 	packet->proto = at[9];
 	memcpy(packet->src_ip, at + 12, 4);
@@ -123,8 +124,7 @@ unsigned int packet_read(const uint8_t *data, size_t len, struct packet *packet)
 
 uint32_t packet_hash(const uint8_t *key, const uint8_t *data, size_t len)
 {
-	uint32_t window = (uint32_t)key[0] << 24 | key[1] << 16 | key[2] << 8 |
-		key[3];
+	uint32_t window = (uint32_t)key[0] << 24 | key[1] << 16 | key[2] << 8 | key[3];
 	uint32_t hash = 0;
 	size_t i;
 	int bit;

@@ -10,20 +10,19 @@
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
 #endif
 
 struct range {
-	uintptr_t	from, to;	/* whole pages */
+	uintptr_t from, to; /* whole pages */
 };
 
 static struct range range_of(const void *addr, size_t length)
 {
 	uintptr_t mask = sysconf(_SC_PAGESIZE) - 1;
 
-	return (struct range){ (uintptr_t)addr & ~mask,
-			       ((uintptr_t)addr + length + mask) & ~mask };
+	return (struct range){ (uintptr_t)addr & ~mask, ((uintptr_t)addr + length + mask) & ~mask };
 }
 
 /* Kernels before 5.14 do not, and answer EINVAL as for what is forbidden. */
@@ -48,12 +47,11 @@ int pages_bring_in(const void *addr, size_t length, bool write)
 
 	if (length && r.to <= r.from)
 		return EINVAL;
-	if (!length || madvise((void *)r.from, r.to - r.from, write ?
-			       MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+	if (!length || madvise((void *)r.from, r.to - r.from,
+			       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return 0;
 	/* then only see that it is mapped */
-	if (errno == EINVAL && !can_populate() &&
-	    pages_are_mapped(addr, length))
+	if (errno == EINVAL && !can_populate() && pages_are_mapped(addr, length))
 		return 0;
 	return EFAULT;
 }
@@ -81,7 +79,7 @@ bool pages_are_huge(const void *addr, size_t length)
 	struct range area;
 
 	if (!smaps)
-		return true;	/* no /proc: then believe it */
+		return true; /* no /proc: then believe it */
 	/* areas are in order, and none overlaps another */
 	while (at < end && next_area(smaps, &area, &page))
 		if (area.from <= at && at < area.to && page > kib)

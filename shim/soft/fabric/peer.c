@@ -19,8 +19,8 @@
 #include "shim/soft/fabric/segment.h"
 
 struct entry {
-	struct peer	peer;	/* first: peer_put() casts */
-	struct entry		*next;
+	struct peer peer; /* first: peer_put() casts */
+	struct entry *next;
 };
 
 static struct entry *entries;
@@ -42,8 +42,7 @@ static int map_node(uint32_t node, uint64_t instance, struct shm_seg **ret_seg)
 	close(fd);
 	if (err < 0)
 		return err;
-	if ((*ret_seg)->magic == SHM_MAGIC &&
-	    (*ret_seg)->version == SHM_VERSION)
+	if ((*ret_seg)->magic == SHM_MAGIC && (*ret_seg)->version == SHM_VERSION)
 		return 0;
 	munmap(*ret_seg, SHM_SIZE);
 	return -EPROTO;
@@ -55,8 +54,7 @@ static void unmap(struct shm_seg *seg)
 		munmap(seg, SHM_SIZE);
 }
 
-int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
-	     struct peer **ret_peer)
+int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct peer **ret_peer)
 {
 	struct shm_seg *seg;
 	struct entry *e;
@@ -74,10 +72,13 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
 			unmap(seg);
 			return -ENOMEM;
 		}
-		e->peer = (struct peer){ .seg = seg, .pid = pid,
-			.start = start, .node = node, .instance = instance,
-			.forbidden = segment_own->stage.forbidden ||
-				     seg->stage.watched };
+		e->peer = (struct peer){ .seg = seg,
+					 .pid = pid,
+					 .start = start,
+					 .node = node,
+					 .instance = instance,
+					 .forbidden = segment_own->stage.forbidden ||
+						      seg->stage.watched };
 		e->next = entries;
 		entries = e;
 	}

@@ -9,15 +9,15 @@
 
 /* A peer's segment in our address space; possibly our own. */
 struct peer {
-	struct shm_seg	*seg;
-	int		pid;
-	uint64_t	start;		/* of the process, in clock ticks */
-	uint32_t	node;
-	uint64_t	instance;
-	uint32_t	refs;
-	uint32_t	forbidden;	/* process_vm: the kernel refuses */
-	uint32_t	dead;		/* found out; never taken back */
-	uint64_t	looked;		/* when it was last looked at, coarse ns */
+	struct shm_seg *seg;
+	int pid;
+	uint64_t start; /* of the process, in clock ticks */
+	uint32_t node;
+	uint64_t instance;
+	uint32_t refs;
+	uint32_t forbidden; /* process_vm: the kernel refuses */
+	uint32_t dead;      /* found out; never taken back */
+	uint64_t looked;    /* when it was last looked at, coarse ns */
 };
 
 /* Is the peer alive, as far as known some milliseconds ago? Cheap. Any thread. */
@@ -26,8 +26,7 @@ bool peer_is_alive(struct peer *peer);
 bool peer_look(struct peer *peer);
 
 /* The rest under registry_mutex. */
-int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance,
-	     struct peer **ret_peer);
+int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct peer **ret_peer);
 void peer_put(struct peer *peer);
 
 /* Unmap all; and in a child, where nothing is mapped, drop the list. */

@@ -19,8 +19,8 @@
 #include "shim/soft/fabric/node.h"
 
 enum {
-	PURGE_MAX	= 4096,		/* as many as a pipe holds by default */
-	PIECE		= PIPE_BUF / sizeof(struct pipe_event),
+	PURGE_MAX = 4096, /* as many as a pipe holds by default */
+	PIECE = PIPE_BUF / sizeof(struct pipe_event),
 };
 
 static uint32_t last_id;
@@ -64,8 +64,7 @@ void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
 	pipe_send_to(seg->node, seg->instance, id, event);
 }
 
-void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
-		  const struct pipe_event *event)
+void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id, const struct pipe_event *event)
 {
 	char path[DIRECTORY_FILE];
 	int saved = errno;
@@ -75,16 +74,14 @@ void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
 	errno = saved;
 }
 
-static bool is_for(const struct pipe_event *event, uint32_t kind,
-		   uint32_t index, uint32_t serial)
+static bool is_for(const struct pipe_event *event, uint32_t kind, uint32_t index, uint32_t serial)
 {
-	return event->kind == kind && event->index == index &&
-		event->serial == serial;
+	return event->kind == kind && event->index == index && event->serial == serial;
 }
 
 /* All that is in the pipe, which may be garbage, but for what is_for(). */
-static size_t take_others(int fd, struct pipe_event *events, uint32_t kind,
-			  uint32_t index, uint32_t serial)
+static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint32_t index,
+			  uint32_t serial)
 {
 	ssize_t len = read(fd, events, PURGE_MAX * sizeof(*events));
 	size_t i, n = 0;
@@ -96,8 +93,7 @@ static size_t take_others(int fd, struct pipe_event *events, uint32_t kind,
 }
 
 /* In pieces that the kernel takes as a whole, or not at all. */
-static void put_back(int fd, const char *path, const struct pipe_event *events,
-		     size_t num)
+static void put_back(int fd, const char *path, const struct pipe_event *events, size_t num)
 {
 	size_t i, n;
 
@@ -112,7 +108,7 @@ static void put_back(int fd, const char *path, const struct pipe_event *events,
 
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 {
-	static struct pipe_event events[PURGE_MAX];	/* under the mutex */
+	static struct pipe_event events[PURGE_MAX]; /* under the mutex */
 	char path[DIRECTORY_FILE];
 	int fd;
 
@@ -120,7 +116,6 @@ void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return;
-	put_back(fd, path, events,
-		 take_others(fd, events, kind, index, serial));
+	put_back(fd, path, events, take_others(fd, events, kind, index, serial));
 	close(fd);
 }

@@ -16,8 +16,7 @@ void pipe_close(int fd, uint32_t id);
 /* To pipe @id of the process whose segment @seg is. Never blocks or fails. */
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event);
 /* The same for a process that is known by its place in the fabric. */
-void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id,
-		  const struct pipe_event *event);
+void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id, const struct pipe_event *event);
 
 /* Take out of our pipe @id what was sent for an object. */
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial);

@@ -15,8 +15,8 @@ enum {
 };
 
 struct pipe_event {
-	uint32_t	kind;		/* of object */
-	uint32_t	index;		/* its slot in the segment */
-	uint32_t	serial;		/* whose there: drop if another's */
-	uint32_t	type;		/* enum ibv_event_type */
+	uint32_t kind;   /* of object */
+	uint32_t index;  /* its slot in the segment */
+	uint32_t serial; /* whose there: drop if another's */
+	uint32_t type;   /* enum ibv_event_type */
 };

@@ -28,8 +28,7 @@ const struct port *port_at(uint32_t num)
 	const struct profile *profile = profile_get();
 
 	if (profile->num_ports)
-		return num - 1 < profile->num_ports ?
-			&profile->port[num - 1] : NULL;
+		return num - 1 < profile->num_ports ? &profile->port[num - 1] : NULL;
 	return num == 1 ? &own[link_wants_roce()] : NULL;
 }
 
@@ -45,8 +44,7 @@ static bool has_gid(const struct port *port, const union ibv_gid *gid)
 	uint32_t i;
 
 	for (i = 0; i < link_num_gids(port); i++)
-		if (link_has_gid(port, i) &&
-		    !memcmp(&port->gid[i].gid, gid, sizeof(*gid)))
+		if (link_has_gid(port, i) && !memcmp(&port->gid[i].gid, gid, sizeof(*gid)))
 			return true;
 	return false;
 }
@@ -61,15 +59,13 @@ bool port_gid(uint32_t num, uint32_t index, struct port_gid *gid)
 	return true;
 }
 
-int port_find_gid(uint32_t num, const union ibv_gid *gid,
-		  enum ibv_gid_type type)
+int port_find_gid(uint32_t num, const union ibv_gid *gid, enum ibv_gid_type type)
 {
 	const struct port *port = port_at(num);
 	uint32_t i;
 
 	for (i = 0; i < link_num_gids(port); i++)
-		if (port->gid[i].type == type &&
-		    !memcmp(&port->gid[i].gid, gid, sizeof(*gid)))
+		if (port->gid[i].type == type && !memcmp(&port->gid[i].gid, gid, sizeof(*gid)))
 			return i;
 	return -1;
 }
@@ -77,13 +73,12 @@ int port_find_gid(uint32_t num, const union ibv_gid *gid,
 static bool has_lid(const struct port *port, uint16_t lid)
 {
 	return port->attr.link_layer != IBV_LINK_LAYER_ETHERNET && lid &&
-		lid >> port->attr.lmc == port->attr.lid >> port->attr.lmc;
+	       lid >> port->attr.lmc == port->attr.lid >> port->attr.lmc;
 }
 
 static bool is_gid(const struct registry_address *address, const void *gid)
 {
-	return !address->lid &&
-		!memcmp(&address->gid, gid, sizeof(address->gid));
+	return !address->lid && !memcmp(&address->gid, gid, sizeof(address->gid));
 }
 
 bool port_has_gid(const union ibv_gid *gid)
@@ -106,16 +101,14 @@ static bool is_dest(const struct registry_address *address, const void *arg)
 		return false;
 	if (attr->is_global)
 		return is_gid(address, &attr->grh.dgid);
-	return address->lid &&
-		address->lid >> address->lmc == attr->dlid >> address->lmc;
+	return address->lid && address->lid >> address->lmc == attr->dlid >> address->lmc;
 }
 
 /* Of one link layer, both up. */
 static bool connected(const struct port *from, const struct port *to)
 {
-	return from->attr.state == IBV_PORT_ACTIVE &&
-		to->attr.state == IBV_PORT_ACTIVE &&
-		from->attr.link_layer == to->attr.link_layer;
+	return from->attr.state == IBV_PORT_ACTIVE && to->attr.state == IBV_PORT_ACTIVE &&
+	       from->attr.link_layer == to->attr.link_layer;
 }
 
 bool port_reaches(const struct ibv_ah_attr *attr)
@@ -125,19 +118,17 @@ bool port_reaches(const struct ibv_ah_attr *attr)
 
 	for (num = 1; from && (to = port_at(num)); num++)
 		if (connected(from, to) &&
-		    (attr->is_global ? has_gid(to, &attr->grh.dgid) :
-				       has_lid(to, attr->dlid)))
+		    (attr->is_global ? has_gid(to, &attr->grh.dgid) : has_lid(to, attr->dlid)))
 			return true;
-	return from && from->attr.state == IBV_PORT_ACTIVE &&
-		address_find(is_dest, attr);
+	return from && from->attr.state == IBV_PORT_ACTIVE && address_find(is_dest, attr);
 }
 
 static void publish(const struct port *port)
 {
 	struct registry_address address = {
-		.link_layer	= port->attr.link_layer,
-		.lmc		= port->attr.lmc,
-		.lid		= port->attr.lid,
+		.link_layer = port->attr.link_layer,
+		.lmc = port->attr.lmc,
+		.lid = port->attr.lid,
 	};
 	uint32_t i;
 
@@ -170,8 +161,7 @@ int port_check(const struct ibv_ah_attr *attr)
 
 	if (!port || (port_is_roce(attr->port_num) && !attr->is_global))
 		return EINVAL;
-	return attr->is_global && attr->grh.sgid_index >= link_num_gids(port) ?
-		EINVAL : 0;
+	return attr->is_global && attr->grh.sgid_index >= link_num_gids(port) ? EINVAL : 0;
 }
 
 uint16_t port_pkey(uint32_t num, uint32_t index)

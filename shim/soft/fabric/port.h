@@ -32,8 +32,7 @@ bool port_has_gid(const union ibv_gid *gid);
 /* What stands at @index of its table; false: nothing. */
 bool port_gid(uint32_t num, uint32_t index, struct port_gid *gid);
 /* Where in the table, or -1. */
-int port_find_gid(uint32_t num, const union ibv_gid *gid,
-		  enum ibv_gid_type type);
+int port_find_gid(uint32_t num, const union ibv_gid *gid, enum ibv_gid_type type);
 
 /* Does anybody answer at this address? */
 bool port_reaches(const struct ibv_ah_attr *attr);

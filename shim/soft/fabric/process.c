@@ -34,7 +34,8 @@ static uint64_t parse_stat(const char *stat)
 	long threads;
 	char state;
 
-	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u"
+	if (!p || sscanf(p + 1,
+			 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u"
 			 " %*u %*u %*d %*d %*d %*d %ld %*d %llu",
 			 &state, &threads, &start) != 3)
 		return 0;
@@ -132,7 +133,7 @@ bool process_vm_is_refused(void)
 	struct iovec here = { &to, 1 }, there = { &from, 1 };
 
 	return (knob && !strcmp(knob, "off")) ||
-		process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
+	       process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
 }
 
 /* At address 0 nothing is mapped, but permission is looked at before. */
@@ -143,5 +144,5 @@ bool process_vm_is_forbidden(int pid)
 
 	here = (struct iovec){ &byte, 1 };
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) < 0 &&
-		(errno == EPERM || errno == ENOSYS);
+	       (errno == EPERM || errno == ENOSYS);
 }

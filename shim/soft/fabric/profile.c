@@ -25,69 +25,76 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/text.h"
 #include "shim/soft/fabric/link.h"
 #include "shim/soft/fabric/profile_own.h"
+#include "shim/soft/fabric/text.h"
 
 enum { FILE_MAX = 128 << 10, LINE_MAX_LEN = 512 };
 
 enum kind {
-	GIVEN,		/* as the file says */
-	LIMIT,		/* but never above the device's own */
-	FLAGS,		/* but never more than the device's own */
-	OWN,		/* as the device's own: it could not be kept */
+	GIVEN, /* as the file says */
+	LIMIT, /* but never above the device's own */
+	FLAGS, /* but never more than the device's own */
+	OWN,   /* as the device's own: it could not be kept */
 	TEXT,
 	GUID,
 };
 
 struct word {
-	const char	*name;
-	uint64_t	value;
+	const char *name;
+	uint64_t value;
 };
 
 struct item {
-	const char		*name;
-	enum kind		kind;
-	uint16_t		offset;
-	uint16_t		size;
-	const struct word	*words;
+	const char *name;
+	enum kind kind;
+	uint16_t offset;
+	uint16_t size;
+	const struct word *words;
 };
 
+/* clang-format off */
 static const struct word atomics[] = {
 	{ "none", IBV_ATOMIC_NONE }, { "hca", IBV_ATOMIC_HCA },
 	{ "glob", IBV_ATOMIC_GLOB }, { NULL, 0 },
 };
+
 static const struct word states[] = {
 	{ "nop", IBV_PORT_NOP }, { "down", IBV_PORT_DOWN },
 	{ "init", IBV_PORT_INIT }, { "armed", IBV_PORT_ARMED },
 	{ "active", IBV_PORT_ACTIVE },
 	{ "active_defer", IBV_PORT_ACTIVE_DEFER }, { NULL, 0 },
 };
+
 static const struct word mtus[] = {
 	{ "256", IBV_MTU_256 }, { "512", IBV_MTU_512 },
 	{ "1024", IBV_MTU_1024 }, { "2048", IBV_MTU_2048 },
 	{ "4096", IBV_MTU_4096 }, { NULL, 0 },
 };
+
 static const struct word links[] = {
 	{ "unspecified", IBV_LINK_LAYER_UNSPECIFIED },
 	{ "infiniband", IBV_LINK_LAYER_INFINIBAND },
 	{ "ethernet", IBV_LINK_LAYER_ETHERNET }, { NULL, 0 },
 };
+
 static const struct word types[] = {
 	{ "ib", IBV_GID_TYPE_IB }, { "rocev1", IBV_GID_TYPE_ROCE_V1 },
 	{ "rocev2", IBV_GID_TYPE_ROCE_V2 }, { NULL, 0 },
 };
+/* clang-format on */
 
-#define ITEM(kind, record, base, field, words) \
+#define ITEM(kind, record, base, field, words)                 \
 	{ #field, kind, base + offsetof(struct record, field), \
 	  sizeof(((struct record *)0)->field), words },
 #define DEVICE(kind, field) \
 	ITEM(kind, ibv_device_attr, offsetof(struct profile, attr.orig_attr), field, NULL)
 #define EXTENDED(kind, field) \
 	ITEM(kind, ibv_device_attr_ex, offsetof(struct profile, attr), field, NULL)
-#define OTHER(kind, field)	ITEM(kind, profile, 0, field, NULL)
+#define OTHER(kind, field)       ITEM(kind, profile, 0, field, NULL)
 #define PORT(kind, field, words) ITEM(kind, ibv_port_attr, 0, field, words)
 
+/* clang-format off */
 static const struct item device_items[] = {
 	OTHER(TEXT, name)
 	OTHER(TEXT, hca_type)
@@ -197,16 +204,17 @@ static const struct item port_items[] = {
 	PORT(GIVEN, port_cap_flags2, NULL)
 	{ NULL, 0, 0, 0, NULL },
 };
+/* clang-format on */
 
 /* What is being read. */
 struct reading {
-	const char	*path;
-	unsigned int	line;
-	bool		links_only;
-	struct profile	*out;
-	struct profile	own;		/* the ceiling */
-	bool		gids_given[PORT_MAX];
-	char		*why;
+	const char *path;
+	unsigned int line;
+	bool links_only;
+	struct profile *out;
+	struct profile own; /* the ceiling */
+	bool gids_given[PORT_MAX];
+	char *why;
 };
 
 /* Of the file's own words, only what a terminal shows. */
@@ -217,8 +225,7 @@ static void make_visible(char *text)
 			*text = '?';
 }
 
-__attribute__((format(printf, 2, 3)))
-static int bad(struct reading *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int bad(struct reading *r, const char *format, ...)
 {
 	va_list ap;
 	int n = snprintf(r->why, PROFILE_WHY, "%s:%u: ", r->path, r->line);
@@ -233,8 +240,8 @@ static int bad(struct reading *r, const char *format, ...)
 }
 
 /* A word, or a number up to @max. */
-static int number(struct reading *r, const char *name, const char *text,
-		  const struct word *word, uint64_t max, uint64_t *ret)
+static int number(struct reading *r, const char *name, const char *text, const struct word *word,
+		  uint64_t max, uint64_t *ret)
 {
 	char *end;
 
@@ -249,8 +256,7 @@ static int number(struct reading *r, const char *name, const char *text,
 	if (*text < '0' || *text > '9' || *end)
 		return bad(r, "%s: \"%s\" is no number", name, text);
 	if (errno || *ret > max)
-		return bad(r, "%s: %s is above %llu", name, text,
-			   (unsigned long long)max);
+		return bad(r, "%s: %s is above %llu", name, text, (unsigned long long)max);
 	return 0;
 }
 
@@ -258,7 +264,7 @@ static uint64_t get(const void *at, size_t size)
 {
 	uint64_t value = 0;
 
-	memcpy(&value, at, size);	/* little-endian, as all of this */
+	memcpy(&value, at, size); /* little-endian, as all of this */
 	return value;
 }
 
@@ -277,15 +283,13 @@ static uint64_t lower(enum kind kind, uint64_t value, uint64_t own)
 }
 
 /* "0x0002c90300fed670", or in four parts as sysfs has it. */
-static int put_guid(struct reading *r, const struct item *item, void *to,
-		    const char *text)
+static int put_guid(struct reading *r, const struct item *item, void *to, const char *text)
 {
 	unsigned int a, b, c, d;
 	uint64_t value;
 	int n = 0;
 
-	if (sscanf(text, "%4x:%4x:%4x:%4x%n", &a, &b, &c, &d, &n) == 4 &&
-	    !text[n])
+	if (sscanf(text, "%4x:%4x:%4x:%4x%n", &a, &b, &c, &d, &n) == 4 && !text[n])
 		value = (uint64_t)a << 48 | (uint64_t)b << 32 | c << 16 | d;
 	else if (number(r, item->name, text, NULL, UINT64_MAX, &value))
 		return -EINVAL;
@@ -294,12 +298,10 @@ static int put_guid(struct reading *r, const struct item *item, void *to,
 	return 0;
 }
 
-static int put_text(struct reading *r, const struct item *item, char *to,
-		    const char *text)
+static int put_text(struct reading *r, const struct item *item, char *to, const char *text)
 {
 	if (strlen(text) >= item->size)
-		return bad(r, "%s: longer than %u characters", item->name,
-			   item->size - 1);
+		return bad(r, "%s: longer than %u characters", item->name, item->size - 1);
 	if (!strcmp(item->name, "name") &&
 	    text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
 		return bad(r, "name: \"%s\" is no name of a device", text);
@@ -313,8 +315,8 @@ static uint64_t most(const struct item *item)
 	return UINT64_MAX >> (64 - 8 * item->size);
 }
 
-static int put_item(struct reading *r, const struct item *item, void *base,
-		    const void *own, const char *text)
+static int put_item(struct reading *r, const struct item *item, void *base, const void *own,
+		    const char *text)
 {
 	void *to = (char *)base + item->offset;
 	uint64_t value;
@@ -327,8 +329,7 @@ static int put_item(struct reading *r, const struct item *item, void *base,
 	err = number(r, item->name, text, item->words, most(item), &value);
 	if (err)
 		return err;
-	value = lower(item->kind, value,
-		      get((const char *)own + item->offset, item->size));
+	value = lower(item->kind, value, get((const char *)own + item->offset, item->size));
 	memcpy(to, &value, item->size);
 	return 0;
 }
@@ -341,13 +342,12 @@ static const struct item *find(const struct item *item, const char *name)
 	return NULL;
 }
 
-static int put_gid(struct reading *r, struct port *port, uint64_t index,
-		   char *text)
+static int put_gid(struct reading *r, struct port *port, uint64_t index, char *text)
 {
 	struct port_gid *gid = &port->gid[index];
 	char *type = strpbrk(text, " \t");
-	uint64_t value = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET ?
-		IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
+	uint64_t value = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET ? IBV_GID_TYPE_ROCE_V2
+									  : IBV_GID_TYPE_IB;
 	bool *given = &r->gids_given[port - r->out->port];
 
 	if (type) {
@@ -367,8 +367,7 @@ static int put_gid(struct reading *r, struct port *port, uint64_t index,
 	return 0;
 }
 
-static int put_pkey(struct reading *r, struct port *port, uint64_t index,
-		    const char *text)
+static int put_pkey(struct reading *r, struct port *port, uint64_t index, const char *text)
 {
 	uint64_t value;
 
@@ -418,11 +417,11 @@ static int put_port(struct reading *r, const char *name, char *text)
 	if (r->links_only)
 		return strcmp(rest, "link_layer") ? 0 : put_link(r, num, text);
 	if (!strncmp(rest, "gid.", 4))
-		return number(r, "gid", rest + 4, NULL, PORT_GIDS - 1, &index) ?:
-			put_gid(r, port, index, text);
+		return number(r, "gid", rest + 4, NULL, PORT_GIDS - 1, &index)
+			       ?: put_gid(r, port, index, text);
 	if (!strncmp(rest, "pkey.", 5))
-		return number(r, "pkey", rest + 5, NULL, PORT_PKEYS - 1, &index) ?:
-			put_pkey(r, port, index, text);
+		return number(r, "pkey", rest + 5, NULL, PORT_PKEYS - 1, &index)
+			       ?: put_pkey(r, port, index, text);
 	item = find(port_items, rest);
 	if (!item)
 		return bad(r, "port.%s: there is no such item", name);
@@ -529,7 +528,7 @@ static int read_file(const char *path, char *buf, size_t size, const char **ret_
 
 int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY])
 {
-	static char text[FILE_MAX];	/* too large for stacks */
+	static char text[FILE_MAX]; /* too large for stacks */
 	struct profile read = { .num_ports = 0 };
 	struct reading r = { .path = path, .out = &read, .why = why };
 	const char *unread;
@@ -577,7 +576,7 @@ __attribute__((constructor)) static void init(void)
 const struct profile *profile_get(void)
 {
 	if (__builtin_expect(!loaded, 0))
-		load();		/* before our constructor: one thread */
+		load(); /* before our constructor: one thread */
 	return &profile;
 }
 

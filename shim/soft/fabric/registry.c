@@ -32,44 +32,43 @@
 #include "shim/soft/fabric/node.h"
 
 enum {
-	NUMBERS		= 1 << 16,
-	FIRST_NUMBER	= 17,	/* 0 and 1 are the management queue pairs */
+	NUMBERS = 1 << 16,
+	FIRST_NUMBER = 17, /* 0 and 1 are the management queue pairs */
 };
 
 struct number {
-	uint32_t	value;		/* 0: free */
-	uint16_t	node;
-	uint16_t	slot;
-	uint16_t	kind;		/* enum registry_kind */
-	uint16_t	generation;
+	uint32_t value; /* 0: free */
+	uint16_t node;
+	uint16_t slot;
+	uint16_t kind; /* enum registry_kind */
+	uint16_t generation;
 };
 
 struct file {
-	uint64_t	magic;
-	uint32_t	version;
-	uint32_t	made;		/* the directory too; take it away */
-	uint64_t	instances;
-	uint32_t	next_number;
-	uint32_t	high_number;	/* none was ever used from here on */
-	struct node	node[NODE_MAX];
-	struct number	number[NUMBERS];
+	uint64_t magic;
+	uint32_t version;
+	uint32_t made; /* the directory too; take it away */
+	uint64_t instances;
+	uint32_t next_number;
+	uint32_t high_number; /* none was ever used from here on */
+	struct node node[NODE_MAX];
+	struct number number[NUMBERS];
 	struct registry_members members;
-	struct shm_xrc	xrc;		/* last: see registry_back_pages() */
+	struct shm_xrc xrc; /* last: see registry_back_pages() */
 };
 
 pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static struct file *file;
 static int fd = -1;
-static bool fresh;	/* the file was empty: it is ours alone until it is mapped */
+static bool fresh; /* the file was empty: it is ours alone until it is mapped */
 
 void registry_lock_file(void)
 {
 	struct flock all = { .l_type = F_WRLCK };
 
 	/* EDEADLK is a guess that takes two threads for one: see fcntl(2) */
-	while (fcntl(fd, F_SETLKW, &all) < 0 &&
-	       (errno == EINTR || errno == EDEADLK))
+	while (fcntl(fd, F_SETLKW, &all) < 0 && (errno == EINTR || errno == EDEADLK))
 		sched_yield();
 }
 
@@ -91,8 +90,7 @@ static bool is_at(const char *path, const struct stat *st)
 {
 	struct stat there;
 
-	return lstat(path, &there) == 0 && there.st_dev == st->st_dev &&
-		there.st_ino == st->st_ino;
+	return lstat(path, &there) == 0 && there.st_dev == st->st_dev && there.st_ino == st->st_ino;
 }
 
 /*
@@ -158,8 +156,7 @@ int registry_map(bool made)
 
 	/* any number may be looked for; of XRC, see registry_back_pages() */
 	if (ftruncate(fd, sizeof(*file)) < 0 ||
-	    (fallocate(fd, 0, 0, offsetof(struct file, xrc.xrcd)) < 0 &&
-	     errno == ENOSPC))
+	    (fallocate(fd, 0, 0, offsetof(struct file, xrc.xrcd)) < 0 && errno == ENOSPC))
 		return errno == ENOSPC ? -ENOMEM : -errno;
 	at = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
@@ -229,10 +226,8 @@ static void drop_numbers(uint32_t node)
 	uint32_t i;
 
 	for (i = FIRST_NUMBER; i < file->high_number && i < NUMBERS; i++)
-		if (file->number[i].node == node &&
-		    file->number[i].kind != REGISTRY_XRC_QP)
-			__atomic_store_n(&file->number[i].value, 0,
-					 __ATOMIC_RELEASE);
+		if (file->number[i].node == node && file->number[i].kind != REGISTRY_XRC_QP)
+			__atomic_store_n(&file->number[i].value, 0, __ATOMIC_RELEASE);
 }
 
 static void drop_members(uint32_t node)
@@ -312,8 +307,7 @@ int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret)
 
 void registry_free_number(uint32_t number)
 {
-	__atomic_store_n(&file->number[number % NUMBERS].value, 0,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&file->number[number % NUMBERS].value, 0, __ATOMIC_RELEASE);
 }
 
 int registry_back_pages(const void *from, size_t len)
@@ -350,12 +344,14 @@ static const struct number *find_number(enum registry_kind kind, uint32_t value)
 	const struct number *number = &file->number[value % NUMBERS];
 
 	/* pairs with the store_release in registry_new_number() */
-	return value && __atomic_load_n(&number->value, __ATOMIC_ACQUIRE) ==
-		value && number->kind == kind ? number : NULL;
+	return value && __atomic_load_n(&number->value, __ATOMIC_ACQUIRE) == value &&
+			       number->kind == kind
+		       ? number
+		       : NULL;
 }
 
-int registry_find_number(enum registry_kind kind, uint32_t value,
-		       struct peer **ret_peer, uint32_t *ret_slot)
+int registry_find_number(enum registry_kind kind, uint32_t value, struct peer **ret_peer,
+			 uint32_t *ret_slot)
 {
 	uint32_t slots = kind == REGISTRY_SRQ ? SHM_SRQ_MAX : SHM_QP_MAX;
 	const struct number *number;
@@ -368,8 +364,7 @@ int registry_find_number(enum registry_kind kind, uint32_t value,
 	if (number && number->node < NODE_MAX && number->slot < slots) {
 		slot = number->slot;
 		node = &file->node[number->node];
-		err = peer_get(number->node, node->pid, node->start,
-			       node->instance, ret_peer);
+		err = peer_get(number->node, node->pid, node->start, node->instance, ret_peer);
 		if (!err)
 			*ret_slot = slot;
 	}

@@ -60,10 +60,9 @@ void registry_del_number(uint32_t number);
  * Whose is @number? A reference to its process, to be given to registry_put_peer(),
  * and the slot there; -ENOENT if it is nobody's, or of another kind.
  */
-int registry_find_number(enum registry_kind kind, uint32_t number,
-		       struct peer **ret_peer, uint32_t *ret_slot);
-static inline int registry_find_qp(uint32_t qpn, struct peer **ret_peer,
-			      uint32_t *ret_qp)
+int registry_find_number(enum registry_kind kind, uint32_t number, struct peer **ret_peer,
+			 uint32_t *ret_slot);
+static inline int registry_find_qp(uint32_t qpn, struct peer **ret_peer, uint32_t *ret_qp)
 {
 	return registry_find_number(REGISTRY_QP, qpn, ret_peer, ret_qp);
 }
@@ -86,29 +85,29 @@ void registry_put_peer(struct peer *peer);
  * upper bits, or a GID. Nobody's if that process is no more: see address.h.
  */
 struct registry_address {
-	uint64_t	instance;
-	uint32_t	node;
-	uint16_t	lid;		/* 0: the GID */
-	uint8_t		lmc;
-	uint8_t		link_layer;
-	union ibv_gid	gid;
+	uint64_t instance;
+	uint32_t node;
+	uint16_t lid; /* 0: the GID */
+	uint8_t lmc;
+	uint8_t link_layer;
+	union ibv_gid gid;
 };
 
 /* Who is attached to which multicast group. */
 struct registry_member {
-	union ibv_gid	gid;
-	uint32_t	qpn;		/* 0: nobody, whatever else stands here */
-	uint16_t	lid;
-	uint16_t	node;
+	union ibv_gid gid;
+	uint32_t qpn; /* 0: nobody, whatever else stands here */
+	uint16_t lid;
+	uint16_t node;
 };
 
 enum { REGISTRY_MEMBERS = 8192, REGISTRY_ADDRESSES = 1024 };
 
 struct registry_members {
-	uint32_t		changes;	/* so many, after each */
-	struct registry_member	at[REGISTRY_MEMBERS];
-	uint32_t		high_address;	/* none was ever used from here on */
-	struct registry_address	address[REGISTRY_ADDRESSES];
+	uint32_t changes; /* so many, after each */
+	struct registry_member at[REGISTRY_MEMBERS];
+	uint32_t high_address; /* none was ever used from here on */
+	struct registry_address address[REGISTRY_ADDRESSES];
 };
 
 /* Nobody in the fabric changes them in between. */

@@ -21,10 +21,10 @@
 #include "shim/soft/fabric/process.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE	23
+#define MADV_POPULATE_WRITE 23
 #endif
 /* Pages; memory is put behind whole ones. */
-#define PAGE	4096
+#define PAGE 4096
 
 struct shm_seg *segment_own;
 
@@ -33,8 +33,8 @@ bool segment_may_be(void)
 {
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_FSIZE, &limit) < 0 ||
-		limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= SHM_SIZE;
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       limit.rlim_cur >= SHM_SIZE;
 }
 
 static int allocate_in_file(struct shm_seg *seg, uint64_t off, uint64_t len)
@@ -94,8 +94,7 @@ int segment_map(int fd, struct shm_seg **ret_seg)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size != (off_t)SHM_SIZE)
 		return -EPROTO;
-	seg = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE,
-		   MAP_SHARED | MAP_NORESERVE, fd, 0);
+	seg = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (seg == MAP_FAILED)
 		return -errno;
 	madvise(seg, SHM_SIZE, MADV_DONTFORK);
@@ -120,4 +119,3 @@ int segment_make(void)
 	close(seg_fd);
 	return err < 0 ? err : fill_header();
 }
-

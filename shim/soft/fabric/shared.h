@@ -17,37 +17,37 @@
 #include "shim/soft/fabric/lock.h"
 #include "shim/soft/fabric/packet.h"
 
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* Of what each message passes through, though more than one place calls it. */
-#define ALWAYS_INLINE	inline __attribute__((always_inline))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
-#define SHM_LINE	64
-#define SHM_ALIGNED	__attribute__((aligned(SHM_LINE)))
+#define SHM_LINE    64
+#define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION	= 2,	/* with each change of what is shared */
-	SHM_QP_MAX	= 16384,
-	SHM_CQ_MAX	= 16384,
-	SHM_SRQ_MAX	= 4096,
-	SHM_XRCD_MAX	= 1024,
-	SHM_XRC_QP_MAX	= 4096,
-	SHM_HOLDERS	= 256,		/* of one XRC domain or queue pair */
-	SHM_MR_BITS	= 17,
-	SHM_MR_MAX	= 96 << 10,	/* slots of regions, then */
-	SHM_MW_MAX	= 32 << 10,	/* of windows */
-	SHM_KEY_BITS	= 32 - SHM_MR_BITS,	/* generation, bit 0: rkey */
-	SHM_SGE_MAX	= 32,
-	SHM_WR_MAX	= 32768,
-	SHM_RQ_APART	= 8,		/* slots of a queue that is full */
-	SHM_CQE_MAX	= 1 << 22,
-	SHM_BOUNCE	= 256 << 10,
-	SHM_BOUNCE_MSG	= 8 << 10,	/* longer messages are copied across */
+	SHM_VERSION = 2, /* with each change of what is shared */
+	SHM_QP_MAX = 16384,
+	SHM_CQ_MAX = 16384,
+	SHM_SRQ_MAX = 4096,
+	SHM_XRCD_MAX = 1024,
+	SHM_XRC_QP_MAX = 4096,
+	SHM_HOLDERS = 256, /* of one XRC domain or queue pair */
+	SHM_MR_BITS = 17,
+	SHM_MR_MAX = 96 << 10,           /* slots of regions, then */
+	SHM_MW_MAX = 32 << 10,           /* of windows */
+	SHM_KEY_BITS = 32 - SHM_MR_BITS, /* generation, bit 0: rkey */
+	SHM_SGE_MAX = 32,
+	SHM_WR_MAX = 32768,
+	SHM_RQ_APART = 8, /* slots of a queue that is full */
+	SHM_CQE_MAX = 1 << 22,
+	SHM_BOUNCE = 256 << 10,
+	SHM_BOUNCE_MSG = 8 << 10, /* longer messages are copied across */
 };
 
-#define SHM_MAGIC	0x31746f5366726556ull	/* "VerfSot1" */
-#define SHM_SIZE	(8ull << 30)		/* sparse */
+#define SHM_MAGIC 0x31746f5366726556ull /* "VerfSot1" */
+#define SHM_SIZE  (8ull << 30)          /* sparse */
 
 /*
  * Fetch the line at @p, which others have read, so that writing there will
@@ -65,10 +65,10 @@ static inline void shm_expect_write(const void *p)
 
 /* A receive request. The next one lies @stride bytes behind it. */
 struct shm_wqe {
-	uint64_t	wr_id;
-	uint32_t	num_sge;
-	uint32_t	length;		/* of all SGEs, saturated */
-	struct ibv_sge	sge[];
+	uint64_t wr_id;
+	uint32_t num_sge;
+	uint32_t length; /* of all SGEs, saturated */
+	struct ibv_sge sge[];
 };
 
 /*
@@ -77,20 +77,20 @@ struct shm_wqe {
  * A shared one is completed out of order, so that @order names the slots.
  */
 struct shm_rq {
-	struct lock	lock;
-	uint32_t	taken;
-	uint32_t	size;		/* a power of two */
-	uint32_t	stride;
-	uint32_t	max_sge;
-	uint32_t	limit;		/* of an armed shared queue, or 0 */
-	uint32_t	rings;		/* how many it has had, as it grew */
-	uint64_t	wqe_off;
-	uint64_t	order_off;	/* uint32_t[size]; 0: slot is position */
+	struct lock lock;
+	uint32_t taken;
+	uint32_t size; /* a power of two */
+	uint32_t stride;
+	uint32_t max_sge;
+	uint32_t limit; /* of an armed shared queue, or 0 */
+	uint32_t rings; /* how many it has had, as it grew */
+	uint64_t wqe_off;
+	uint64_t order_off; /* uint32_t[size]; 0: slot is position */
 
-	uint64_t	doing;		/* being taken: see deliver.c */
-	uint32_t	doing_cq;
+	uint64_t doing; /* being taken: see deliver.c */
+	uint32_t doing_cq;
 
-	uint32_t	prod SHM_ALIGNED;
+	uint32_t prod SHM_ALIGNED;
 };
 
 /*
@@ -98,173 +98,173 @@ struct shm_rq {
  * delivers writes there, while the owner reads the state as it posts.
  */
 struct shm_qp {
-	uint32_t	qpn;		/* 0: no queue pair here */
-	uint32_t	state;		/* enum ibv_qp_state */
-	uint32_t	dest_qpn;
-	uint32_t	access;
-	uint32_t	pd;
-	uint32_t	recv_cq;
-	uint32_t	srq;		/* index + 1, or 0 */
-	uint32_t	async;		/* pipe of the context's events */
-	uint32_t	serial;		/* of the object, for events */
-	uint32_t	resets;		/* peers must look anew */
-	uint32_t	qkey;
-	uint8_t		max_dest_rd;
-	uint8_t		min_rnr_timer;
-	uint8_t		established;	/* COMM_EST was given, or is too late */
-	uint8_t		port;
-	uint8_t		type;		/* enum ibv_qp_type */
-	uint8_t		mig_state;	/* enum ibv_mig_state */
-	uint8_t		migrations;	/* that peers have asked for */
-	uint16_t	pkey;		/* its partition, see port.h */
+	uint32_t qpn;   /* 0: no queue pair here */
+	uint32_t state; /* enum ibv_qp_state */
+	uint32_t dest_qpn;
+	uint32_t access;
+	uint32_t pd;
+	uint32_t recv_cq;
+	uint32_t srq;    /* index + 1, or 0 */
+	uint32_t async;  /* pipe of the context's events */
+	uint32_t serial; /* of the object, for events */
+	uint32_t resets; /* peers must look anew */
+	uint32_t qkey;
+	uint8_t max_dest_rd;
+	uint8_t min_rnr_timer;
+	uint8_t established; /* COMM_EST was given, or is too late */
+	uint8_t port;
+	uint8_t type;       /* enum ibv_qp_type */
+	uint8_t mig_state;  /* enum ibv_mig_state */
+	uint8_t migrations; /* that peers have asked for */
+	uint16_t pkey;      /* its partition, see port.h */
 
-	struct shm_rq	rq SHM_ALIGNED;
+	struct shm_rq rq SHM_ALIGNED;
 };
 
 struct shm_srq {
-	uint32_t	serial;		/* 0: none here */
-	uint32_t	pd;
-	uint32_t	async;
-	uint32_t	srqn;		/* of XRC, or 0 */
-	uint32_t	xrcd;		/* its domain */
-	uint32_t	cq;		/* its completion queue */
-	uint32_t	error;		/* SRQ_ERR was told: it takes no more */
-	struct shm_rq	rq SHM_ALIGNED;
+	uint32_t serial; /* 0: none here */
+	uint32_t pd;
+	uint32_t async;
+	uint32_t srqn;  /* of XRC, or 0 */
+	uint32_t xrcd;  /* its domain */
+	uint32_t cq;    /* its completion queue */
+	uint32_t error; /* SRQ_ERR was told: it takes no more */
+	struct shm_rq rq SHM_ALIGNED;
 };
 
 /* How a completion's payload reaches its buffers: when it is polled. */
 enum {
-	SHM_LANDED,		/* it is there, or there is none */
-	SHM_INLINE,		/* in the entry */
-	SHM_BOUNCED,		/* in the bounce ring of the queue */
+	SHM_LANDED,  /* it is there, or there is none */
+	SHM_INLINE,  /* in the entry */
+	SHM_BOUNCED, /* in the bounce ring of the queue */
 };
 
 enum {
-	SHM_CQE_DEAD	= 1,	/* purged: about to be closed over */
-	SHM_CQE_RECV	= 2,	/* retires a receive request, else a send */
-	SHM_CQE_SRQ	= 4,	/* of a shared queue */
-	SHM_CQE_LANDED	= 8,	/* payload was brought in before its poll */
-	SHM_CQE_DATAGRAM = 16,	/* room for a GRH is in front of the payload */
-	SHM_CQE_TAGGED	= 32,	/* imm is the tag of a flow rule */
+	SHM_CQE_DEAD = 1,      /* purged: about to be closed over */
+	SHM_CQE_RECV = 2,      /* retires a receive request, else a send */
+	SHM_CQE_SRQ = 4,       /* of a shared queue */
+	SHM_CQE_LANDED = 8,    /* payload was brought in before its poll */
+	SHM_CQE_DATAGRAM = 16, /* room for a GRH is in front of the payload */
+	SHM_CQE_TAGGED = 32,   /* imm is the tag of a flow rule */
 };
 
 enum { SHM_CQE_INLINE = 72 };
 
 struct shm_cqe {
-	uint32_t	seq;		/* position + 1 once valid */
-	uint8_t		status;
-	uint8_t		opcode;
-	uint8_t		wc_flags;
-	uint8_t		flags;
-	uint64_t	wr_id;
-	uint32_t	byte_len;
-	uint32_t	imm;
-	uint32_t	qpn;
-	uint32_t	src_qp : 24, sl : 8;
-	uint32_t	retire;		/* position of a send, slot of a receive */
-	uint16_t	qp;		/* index; of the SRQ in @srq */
-	uint16_t	srq;
-	uint8_t		where;
-	uint8_t		vendor_err;
-	uint16_t	slid;
-	uint32_t	bounce;		/* where the payload begins */
-	uint64_t	stamp;		/* ns, where asked for */
-	uint8_t		data[SHM_CQE_INLINE];
+	uint32_t seq; /* position + 1 once valid */
+	uint8_t status;
+	uint8_t opcode;
+	uint8_t wc_flags;
+	uint8_t flags;
+	uint64_t wr_id;
+	uint32_t byte_len;
+	uint32_t imm;
+	uint32_t qpn;
+	uint32_t src_qp : 24, sl : 8;
+	uint32_t retire; /* position of a send, slot of a receive */
+	uint16_t qp;     /* index; of the SRQ in @srq */
+	uint16_t srq;
+	uint8_t where;
+	uint8_t vendor_err;
+	uint16_t slid;
+	uint32_t bounce; /* where the payload begins */
+	uint64_t stamp;  /* ns, where asked for */
+	uint8_t data[SHM_CQE_INLINE];
 } SHM_ALIGNED;
 
 enum {
-	SHM_CQ_EVENTS	= 1,	/* has a completion channel */
-	SHM_CQ_STAMPS	= 2,
-	SHM_CQ_LOSSY	= 4,	/* what does not fit is dropped */
+	SHM_CQ_EVENTS = 1, /* has a completion channel */
+	SHM_CQ_STAMPS = 2,
+	SHM_CQ_LOSSY = 4, /* what does not fit is dropped */
 };
 
 enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };
 
 struct shm_cq {
-	struct lock	lock;		/* of those who add, never of polls */
-	uint32_t	prod;
-	uint32_t	cqe;		/* it overruns exactly there */
-	uint32_t	cons_seen;	/* when last read: spares the line */
-	uint32_t	flags;
-	uint32_t	overrun;
-	uint32_t	rings;		/* how many rings it has had */
-	uint32_t	size;		/* slots, a power of two */
-	uint64_t	ring_off;
-	uint64_t	bounce_off;
-	uint32_t	bounce_prod;	/* bytes */
-	uint32_t	bounce_seen;
-	uint32_t	bounce_ready;	/* so many bytes have memory behind them */
-	uint32_t	serial;		/* 0: none here */
+	struct lock lock; /* of those who add, never of polls */
+	uint32_t prod;
+	uint32_t cqe;       /* it overruns exactly there */
+	uint32_t cons_seen; /* when last read: spares the line */
+	uint32_t flags;
+	uint32_t overrun;
+	uint32_t rings; /* how many rings it has had */
+	uint32_t size;  /* slots, a power of two */
+	uint64_t ring_off;
+	uint64_t bounce_off;
+	uint32_t bounce_prod; /* bytes */
+	uint32_t bounce_seen;
+	uint32_t bounce_ready; /* so many bytes have memory behind them */
+	uint32_t serial;       /* 0: none here */
 
-	uint32_t	cons SHM_ALIGNED;
-	uint32_t	bounce_cons;
+	uint32_t cons SHM_ALIGNED;
+	uint32_t bounce_cons;
 
-	uint32_t	armed SHM_ALIGNED;
-	uint32_t	events;		/* sent to the channel */
-	uint32_t	channel;	/* pipe */
-	uint32_t	async;		/* pipe */
+	uint32_t armed SHM_ALIGNED;
+	uint32_t events;  /* sent to the channel */
+	uint32_t channel; /* pipe */
+	uint32_t async;   /* pipe */
 };
 
 /* Beside enum ibv_access_flags: it has no memory. */
-#define SHM_MR_NULL	(1u << 31)
+#define SHM_MR_NULL (1u << 31)
 
 /* A memory region, or a bound window, which has no lkey: see mw.c. */
 struct shm_mr {
-	uint32_t	lkey;		/* 0: none here */
-	uint32_t	rkey;
-	uint64_t	addr;
-	uint64_t	length;
-	uint64_t	iova;
-	uint32_t	access;
-	uint32_t	pd;
-	uint32_t	qpn;		/* of a bound window of type 2, or 0 */
-	uint32_t	bound;		/* with this rkey; may be invalidated */
+	uint32_t lkey; /* 0: none here */
+	uint32_t rkey;
+	uint64_t addr;
+	uint64_t length;
+	uint64_t iova;
+	uint32_t access;
+	uint32_t pd;
+	uint32_t qpn;   /* of a bound window of type 2, or 0 */
+	uint32_t bound; /* with this rkey; may be invalidated */
 } SHM_ALIGNED;
 
 /* What the owner of the segment is asked to copy: see stage.c. */
 struct shm_stage {
-	uint32_t	forbidden;	/* process_vm, to this process */
-	uint32_t	watched;	/* and to others: see memcheck.h */
-	uint32_t	ready;		/* jobs may be left here */
-	uint32_t	asked;		/* a futex */
-	uint32_t	sleeping;	/* somebody must be woken */
+	uint32_t forbidden; /* process_vm, to this process */
+	uint32_t watched;   /* and to others: see memcheck.h */
+	uint32_t ready;     /* jobs may be left here */
+	uint32_t asked;     /* a futex */
+	uint32_t sleeping;  /* somebody must be woken */
 } SHM_ALIGNED;
 
 enum { SHM_JOBS = 4, SHM_JOB_BYTES = 128 << 10 };
 enum { SHM_JOB_IDLE, SHM_JOB_ASKED, SHM_JOB_SERVED, SHM_JOB_DONE };
 
 struct shm_job {
-	struct lock	lock;		/* of the requester */
-	uint32_t	state;		/* a futex */
-	uint32_t	waits;		/* the requester sleeps */
-	uint32_t	write;		/* to the owner's memory, else from it */
-	int32_t		result;		/* 0 or -errno */
-	uint32_t	count;
-	struct iovec	iov[SHM_SGE_MAX];
-	uint8_t		bytes[SHM_JOB_BYTES] __attribute__((aligned(4096)));
+	struct lock lock; /* of the requester */
+	uint32_t state;   /* a futex */
+	uint32_t waits;   /* the requester sleeps */
+	uint32_t write;   /* to the owner's memory, else from it */
+	int32_t result;   /* 0 or -errno */
+	uint32_t count;
+	struct iovec iov[SHM_SGE_MAX];
+	uint8_t bytes[SHM_JOB_BYTES] __attribute__((aligned(4096)));
 };
 
 /* A process that has something of XRC open, and where its events go. */
 struct shm_holder {
-	uint64_t	instance;
-	uint32_t	node;
-	uint32_t	serial;		/* of its object; 0: none here */
-	uint32_t	index;		/* its slot there */
-	uint32_t	async;		/* pipe */
+	uint64_t instance;
+	uint32_t node;
+	uint32_t serial; /* of its object; 0: none here */
+	uint32_t index;  /* its slot there */
+	uint32_t async;  /* pipe */
 };
 
 struct shm_xrcd {
-	uint32_t	id;		/* 0: no domain here */
-	uint32_t	generation;
-	uint64_t	dev, ino;	/* of its file, or 0 */
+	uint32_t id; /* 0: no domain here */
+	uint32_t generation;
+	uint64_t dev, ino; /* of its file, or 0 */
 	struct shm_holder holder[SHM_HOLDERS];
 };
 
 /* The lock of @qp is that of the whole, but for @modifying. */
 struct shm_xrc_qp {
-	struct shm_qp	qp;
-	uint32_t	xrcd;
-	struct lock	modifying;	/* who changes @attr and the state */
+	struct shm_qp qp;
+	uint32_t xrcd;
+	struct lock modifying; /* who changes @attr and the state */
 	struct ibv_qp_attr attr;
 	struct shm_holder holder[SHM_HOLDERS];
 } SHM_ALIGNED;
@@ -274,63 +274,63 @@ struct shm_xrc_qp {
  * changed under the fabric's lock.
  */
 struct shm_xrc {
-	uint32_t	high_xrcd;	/* none was ever used from here on */
-	uint32_t	high_qp;
-	struct shm_xrcd	xrcd[SHM_XRCD_MAX];
+	uint32_t high_xrcd; /* none was ever used from here on */
+	uint32_t high_qp;
+	struct shm_xrcd xrcd[SHM_XRCD_MAX];
 	struct shm_xrc_qp qp[SHM_XRC_QP_MAX];
 };
 
 enum {
-	SHM_FLOW_MAX	= 256,
-	SHM_RSS_LOG_MAX	= 7,
-	SHM_RSS_MAX	= 1 << SHM_RSS_LOG_MAX,
-	SHM_RSS_KEY	= 40,
+	SHM_FLOW_MAX = 256,
+	SHM_RSS_LOG_MAX = 7,
+	SHM_RSS_MAX = 1 << SHM_RSS_LOG_MAX,
+	SHM_RSS_KEY = 40,
 };
 
 /* What can be hashed (enum ibv_rx_hash_fields). */
 enum {
-	SHM_RSS_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
-		     IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
-		     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
-		     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP,
+	SHM_RSS_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
+			 IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP |
+			 IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP |
+			 IBV_RX_HASH_DST_PORT_UDP,
 };
 
 /* A flow rule: which packets a queue pair is to have. */
 struct shm_flow {
-	uint32_t	qpn;		/* 0: none here */
-	uint32_t	priority;	/* 0 is the best */
-	uint8_t		type;		/* enum ibv_flow_attr_type */
-	uint8_t		layers;		/* that must be there (packet.h) */
-	bool		passes_on;	/* others may have it, too */
-	bool		drop;
-	uint32_t	tag;		/* for what it got, or 0 */
-	struct packet	val, mask;
-	uint64_t	packets, bytes;	/* that it got */
-	uint32_t	spread;		/* over so many targets, or 0 */
-	uint64_t	fields;		/* by those (enum ibv_rx_hash_fields) */
-	uint8_t		key[SHM_RSS_KEY];
-	uint32_t	target[SHM_RSS_MAX];	/* queue pair numbers */
+	uint32_t qpn;      /* 0: none here */
+	uint32_t priority; /* 0 is the best */
+	uint8_t type;      /* enum ibv_flow_attr_type */
+	uint8_t layers;    /* that must be there (packet.h) */
+	bool passes_on;    /* others may have it, too */
+	bool drop;
+	uint32_t tag; /* for what it got, or 0 */
+	struct packet val, mask;
+	uint64_t packets, bytes; /* that it got */
+	uint32_t spread;         /* over so many targets, or 0 */
+	uint64_t fields;         /* by those (enum ibv_rx_hash_fields) */
+	uint8_t key[SHM_RSS_KEY];
+	uint32_t target[SHM_RSS_MAX]; /* queue pair numbers */
 };
 
 struct shm_seg {
-	uint64_t	magic;
-	uint32_t	version;
-	uint32_t	node;
-	uint64_t	instance;
-	uint32_t	gone;		/* its process has left in order */
-	uint32_t	ports_down;	/* by a fault: bits, from 1 */
-	uint64_t	mr_parts[2];	/* those have memory behind them: bits */
-	struct lock	atomics SHM_ALIGNED;
+	uint64_t magic;
+	uint32_t version;
+	uint32_t node;
+	uint64_t instance;
+	uint32_t gone;        /* its process has left in order */
+	uint32_t ports_down;  /* by a fault: bits, from 1 */
+	uint64_t mr_parts[2]; /* those have memory behind them: bits */
+	struct lock atomics SHM_ALIGNED;
 	struct shm_stage stage;
-	struct shm_qp	qp[SHM_QP_MAX] SHM_ALIGNED;
-	struct shm_cq	cq[SHM_CQ_MAX];
-	struct shm_srq	srq[SHM_SRQ_MAX];
-	struct shm_mr	mr[1 << SHM_MR_BITS];
-	struct shm_job	job[SHM_JOBS];
-	struct lock	flow_lock SHM_ALIGNED;
-	uint32_t	flows;		/* rules beyond were never used */
-	struct shm_flow	flow[SHM_FLOW_MAX] SHM_ALIGNED;
-	uint8_t		heap[] __attribute__((aligned(4096)));
+	struct shm_qp qp[SHM_QP_MAX] SHM_ALIGNED;
+	struct shm_cq cq[SHM_CQ_MAX];
+	struct shm_srq srq[SHM_SRQ_MAX];
+	struct shm_mr mr[1 << SHM_MR_BITS];
+	struct shm_job job[SHM_JOBS];
+	struct lock flow_lock SHM_ALIGNED;
+	uint32_t flows; /* rules beyond were never used */
+	struct shm_flow flow[SHM_FLOW_MAX] SHM_ALIGNED;
+	uint8_t heap[] __attribute__((aligned(4096)));
 };
 
 _Static_assert(SHM_MR_MAX + SHM_MW_MAX == 1 << SHM_MR_BITS, "a slot each");
@@ -350,8 +350,7 @@ static inline bool shm_has_mr(const struct shm_seg *seg, uint32_t slot)
 	uint32_t part = slot / SHM_MR_PART;
 
 	/* pairs with the store_release of key_reserve() */
-	return __atomic_load_n(&seg->mr_parts[part / 64], __ATOMIC_ACQUIRE) >>
-		part % 64 & 1;
+	return __atomic_load_n(&seg->mr_parts[part / 64], __ATOMIC_ACQUIRE) >> part % 64 & 1;
 }
 
 /* @off of @seg, or NULL if [off, off + len) does not lie in the heap. */

@@ -43,10 +43,10 @@
 #include "shim/soft/fabric/thread.h"
 
 enum {
-	SPINS		= 2000,
-	NAP		= 1000000,	/* ns between looks at the peer */
-	TRY		= 20000000,	/* ns for a job to be begun, */
-	STUCK		= 1000000000,	/* and to be done then */
+	SPINS = 2000,
+	NAP = 1000000,      /* ns between looks at the peer */
+	TRY = 20000000,     /* ns for a job to be begun, */
+	STUCK = 1000000000, /* and to be done then */
 };
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
@@ -57,12 +57,12 @@ static uint32_t stopping;
 
 /* Our regions, by slot: the private table of what peers may have copied. */
 struct region {
-	void	*memory;
-	size_t	bytes;		/* 0: none here */
+	void *memory;
+	size_t bytes; /* 0: none here */
 };
 
 static struct region regions[SHM_MR_MAX];
-static uint32_t num_regions;	/* none was ever used from here on */
+static uint32_t num_regions; /* none was ever used from here on */
 
 static void sleep_on(uint32_t *word, uint32_t value, const struct timespec *limit)
 {
@@ -121,8 +121,7 @@ static bool is_registered(const struct iovec *iov)
 }
 
 /* Take the list out of the peers' reach, and check it. */
-static int take_list(const struct shm_job *job, bool write,
-		     struct copy_list *list, size_t *ret_len)
+static int take_list(const struct shm_job *job, bool write, struct copy_list *list, size_t *ret_len)
 {
 	uint32_t i, count = __atomic_load_n(&job->count, __ATOMIC_RELAXED);
 	size_t len = 0;
@@ -134,10 +133,8 @@ static int take_list(const struct shm_job *job, bool write,
 	list->nulls = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	for (i = 0; i < count; i++) {
-		if (list->iov[i].iov_len > SHM_JOB_BYTES - len ||
-		    !is_registered(&list->iov[i]) ||
-		    pages_bring_in(list->iov[i].iov_base,
-				   list->iov[i].iov_len, write))
+		if (list->iov[i].iov_len > SHM_JOB_BYTES - len || !is_registered(&list->iov[i]) ||
+		    pages_bring_in(list->iov[i].iov_base, list->iov[i].iov_len, write))
 			return -EFAULT;
 		len += list->iov[i].iov_len;
 	}
@@ -166,8 +163,8 @@ static int copy(struct shm_job *job)
 
 static bool change(struct shm_job *job, uint32_t from, uint32_t to)
 {
-	return __atomic_compare_exchange_n(&job->state, &from, to, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&job->state, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 static void serve(struct shm_job *job)
@@ -224,7 +221,7 @@ static void start_locked(void)
 	struct shm_stage *stage = &segment_own->stage;
 
 	if (segment_reserve(segment_own->job, sizeof(segment_own->job)) < 0)
-		return;		/* who asks is told by silence */
+		return; /* who asks is told by silence */
 	stopping = 0;
 	running = thread_start(help, NULL, &helper);
 	if (running)
@@ -310,8 +307,7 @@ void stage_forget(void)
 void stage_expect(const struct peer *peer)
 {
 	if (peer->seg != segment_own &&
-	    (peer->forbidden || peer->seg->stage.forbidden ||
-	     process_vm_is_forbidden(peer->pid)))
+	    (peer->forbidden || peer->seg->stage.forbidden || process_vm_is_forbidden(peer->pid)))
 		start();
 }
 
@@ -321,7 +317,7 @@ static bool is_free(struct shm_job *job)
 	uint32_t state = __atomic_load_n(&job->state, __ATOMIC_ACQUIRE);
 
 	return state == SHM_JOB_IDLE ||
-		(state != SHM_JOB_SERVED && change(job, state, SHM_JOB_IDLE));
+	       (state != SHM_JOB_SERVED && change(job, state, SHM_JOB_IDLE));
 }
 
 static struct shm_job *take_job(struct shm_seg *seg)
@@ -377,14 +373,12 @@ static int await(struct peer *peer, struct shm_job *job)
 		if (!peer_look(peer))
 			return -ESRCH;
 		passed = process_now() - since;
-		if ((passed > TRY && change(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) ||
-		    passed > STUCK)
+		if ((passed > TRY && change(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) || passed > STUCK)
 			return -EAGAIN;
 	}
 }
 
-static int ask(struct peer *peer, struct shm_job *job, bool write,
-	       const struct copy_list *there)
+static int ask(struct peer *peer, struct shm_job *job, bool write, const struct copy_list *there)
 {
 	int err;
 
@@ -400,8 +394,7 @@ static int ask(struct peer *peer, struct shm_job *job, bool write,
 }
 
 static int move_piece(struct peer *peer, struct shm_job *job, bool write,
-		      const struct copy_list *here,
-		      const struct copy_list *there, size_t len)
+		      const struct copy_list *here, const struct copy_list *there, size_t len)
 {
 	int err;
 
@@ -415,8 +408,7 @@ static int move_piece(struct peer *peer, struct shm_job *job, bool write,
 	return 0;
 }
 
-static int move(struct peer *peer, bool write, struct copy_list *local,
-		struct copy_list *remote)
+static int move(struct peer *peer, bool write, struct copy_list *local, struct copy_list *remote)
 {
 	struct shm_job *job = take_job(peer->seg);
 	struct copy_list here, there;
@@ -434,14 +426,12 @@ static int move(struct peer *peer, bool write, struct copy_list *local,
 	return err;
 }
 
-int stage_put(struct peer *peer, struct copy_list *local,
-	      struct copy_list *remote)
+int stage_put(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	return move(peer, true, local, remote);
 }
 
-int stage_get(struct peer *peer, struct copy_list *local,
-	      struct copy_list *remote)
+int stage_get(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	return move(peer, false, local, remote);
 }

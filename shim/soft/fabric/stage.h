@@ -11,10 +11,8 @@
  * not answer for some milliseconds, and nothing of the last piece was or
  * will be copied.
  */
-int stage_put(struct peer *peer, struct copy_list *local,
-	      struct copy_list *remote);
-int stage_get(struct peer *peer, struct copy_list *local,
-	      struct copy_list *remote);
+int stage_put(struct peer *peer, struct copy_list *local, struct copy_list *remote);
+int stage_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
 /* We connect to @peer: will it ask us to copy? Then be ready. */
 void stage_expect(const struct peer *peer);
@@ -23,8 +21,7 @@ void stage_expect(const struct peer *peer);
 static inline bool stage_asked(void)
 {
 	/* pairs with the store of ring() */
-	return unlikely(__atomic_load_n(&segment_own->stage.asked,
-					__ATOMIC_ACQUIRE));
+	return unlikely(__atomic_load_n(&segment_own->stage.asked, __ATOMIC_ACQUIRE));
 }
 
 /* Copy what was asked for, unless another thread does. */

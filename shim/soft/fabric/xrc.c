@@ -24,8 +24,7 @@
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/registry.h"
 
-static int add_holder(struct shm_holder *holders,
-		      const struct shm_holder *holder)
+static int add_holder(struct shm_holder *holders, const struct shm_holder *holder)
 {
 	struct shm_holder *h;
 
@@ -35,8 +34,7 @@ static int add_holder(struct shm_holder *holders,
 			h->node = holder->node;
 			h->index = holder->index;
 			h->async = holder->async;
-			__atomic_store_n(&h->serial, holder->serial,
-					 __ATOMIC_RELEASE);
+			__atomic_store_n(&h->serial, holder->serial, __ATOMIC_RELEASE);
 			return 0;
 		}
 	return -ENOMEM;
@@ -75,8 +73,7 @@ static bool drop_dead(struct shm_holder *holders, alive_fn *alive)
 	return any_holder(holders);
 }
 
-static struct shm_xrcd *find_domain(struct shm_xrc *xrc, uint64_t dev,
-				    uint64_t ino)
+static struct shm_xrcd *find_domain(struct shm_xrc *xrc, uint64_t dev, uint64_t ino)
 {
 	struct shm_xrcd *d;
 
@@ -90,8 +87,7 @@ static struct shm_xrcd *find_domain(struct shm_xrc *xrc, uint64_t dev,
 	return NULL;
 }
 
-static struct shm_xrcd *new_domain(struct shm_xrc *xrc, uint64_t dev,
-				   uint64_t ino)
+static struct shm_xrcd *new_domain(struct shm_xrc *xrc, uint64_t dev, uint64_t ino)
 {
 	struct shm_xrcd *d;
 	uint32_t i;
@@ -110,8 +106,8 @@ static struct shm_xrcd *new_domain(struct shm_xrc *xrc, uint64_t dev,
 	return d;
 }
 
-static int open_domain(uint64_t dev, uint64_t ino, int oflags,
-		       const struct shm_holder *holder, uint32_t *ret_id)
+static int open_domain(uint64_t dev, uint64_t ino, int oflags, const struct shm_holder *holder,
+		       uint32_t *ret_id)
 {
 	struct shm_xrc *xrc = registry_xrc();
 	struct shm_xrcd *d = NULL;
@@ -134,8 +130,8 @@ static int open_domain(uint64_t dev, uint64_t ino, int oflags,
 	return err;
 }
 
-int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags,
-		    const struct shm_holder *holder, uint32_t *ret_id)
+int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags, const struct shm_holder *holder,
+		    uint32_t *ret_id)
 {
 	int err;
 
@@ -170,8 +166,7 @@ static void init_qp(struct shm_xrc_qp *qp, uint32_t domain)
 	qp->xrcd = domain;
 }
 
-static int new_qp(uint32_t domain, const struct shm_holder *holder,
-		  struct shm_xrc_qp **ret_qp)
+static int new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_xrc_qp **ret_qp)
 {
 	struct shm_xrc *xrc = registry_xrc();
 	struct shm_xrc_qp *qp;
@@ -193,8 +188,7 @@ static int new_qp(uint32_t domain, const struct shm_holder *holder,
 	return err;
 }
 
-int xrc_new_qp(uint32_t domain, const struct shm_holder *holder,
-	       struct shm_xrc_qp **ret_qp)
+int xrc_new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_xrc_qp **ret_qp)
 {
 	int err;
 
@@ -277,11 +271,9 @@ void xrc_sweep(alive_fn *registered)
 	uint32_t i;
 
 	for (i = 0; i < xrc->high_qp && i < SHM_XRC_QP_MAX; i++)
-		if (xrc->qp[i].qp.qpn &&
-		    !drop_dead(xrc->qp[i].holder, registered))
+		if (xrc->qp[i].qp.qpn && !drop_dead(xrc->qp[i].holder, registered))
 			destroy_qp(&xrc->qp[i]);
 	for (i = 0; i < xrc->high_xrcd && i < SHM_XRCD_MAX; i++)
-		if (xrc->xrcd[i].id &&
-		    !drop_dead(xrc->xrcd[i].holder, registered))
+		if (xrc->xrcd[i].id && !drop_dead(xrc->xrcd[i].holder, registered))
 			xrc->xrcd[i].id = 0;
 }

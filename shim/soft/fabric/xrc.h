@@ -15,13 +15,12 @@
  * @oflags say; 0 and its id, which is never 0. -EAGAIN: there is none, and
  * O_CREAT was not given; -EINVAL: there is one, and O_EXCL was; -ENOMEM.
  */
-int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags,
-		    const struct shm_holder *holder, uint32_t *ret_id);
+int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags, const struct shm_holder *holder,
+		    uint32_t *ret_id);
 void xrc_close_domain(uint32_t id, uint32_t serial);
 
 /* A new receive queue pair in @domain. 0 or -ENOMEM. */
-int xrc_new_qp(uint32_t domain, const struct shm_holder *holder,
-	       struct shm_xrc_qp **ret_qp);
+int xrc_new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_xrc_qp **ret_qp);
 /* An existing one: -EINVAL if there is no @qpn in @domain; -ENOMEM. */
 int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
 		struct shm_xrc_qp **ret_qp);

@@ -40,11 +40,11 @@ enum { ROOT_PATH = 64 };
 
 static const char *const places[] = { "/dev/shm", "/tmp" };
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char root[ROOT_PATH];
-static int owner;		/* pid of whose tree @root is; 0: none */
+static int owner; /* pid of whose tree @root is; 0: none */
 static bool leaving;
 
 /* The files that stand for device nodes. */
@@ -55,8 +55,7 @@ static bool begins(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
-	return !strncmp(path, prefix, len) &&
-		(path[len] == '\0' || path[len] == '/');
+	return !strncmp(path, prefix, len) && (path[len] == '\0' || path[len] == '/');
 }
 
 bool face_watches(const char *path)
@@ -86,8 +85,7 @@ static bool clean(const char *path, char out[FACE_PATH])
 	while (*path) {
 		if (path[0] == '/' && path[1] == '/') {
 			path++;
-		} else if (path[0] == '/' && path[1] == '.' &&
-			   (path[2] == '/' || !path[2])) {
+		} else if (path[0] == '/' && path[1] == '.' && (path[2] == '/' || !path[2])) {
 			path += 2;
 		} else {
 			if (n + ROOT_PATH >= FACE_PATH)
@@ -103,12 +101,12 @@ static bool clean(const char *path, char out[FACE_PATH])
 static unsigned int walk(int dir, void (*each)(int dir, const char *name))
 {
 	struct {
-		uint64_t	ino;
-		int64_t		off;
-		unsigned short	reclen;
-		unsigned char	type;
-		char		name[];
-	} *entry;
+		uint64_t ino;
+		int64_t off;
+		unsigned short reclen;
+		unsigned char type;
+		char name[];
+	} * entry;
 	char buf[2048] __attribute__((aligned(8)));
 	unsigned int count = 0;
 	long n, at;
@@ -116,8 +114,7 @@ static unsigned int walk(int dir, void (*each)(int dir, const char *name))
 	while ((n = syscall(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
 		for (at = 0; at < n; at += entry->reclen) {
 			entry = (void *)(buf + at);
-			if (!strcmp(entry->name, ".") ||
-			    !strcmp(entry->name, ".."))
+			if (!strcmp(entry->name, ".") || !strcmp(entry->name, ".."))
 				continue;
 			each(dir, entry->name);
 			count++;
@@ -144,15 +141,13 @@ static void remove_tree(int dir, const char *name)
 
 static void tree_name(char *name, size_t size, int pid)
 {
-	snprintf(name, size, "verbatim-soft-%u.sys.%d",
-		 (unsigned int)geteuid(), pid);
+	snprintf(name, size, "verbatim-soft-%u.sys.%d", (unsigned int)geteuid(), pid);
 }
 
 /* The tree @name, if it is one of this user's; anybody may make names there. */
 static int open_tree(int dir, const char *name)
 {
-	int tree = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-			  O_CLOEXEC);
+	int tree = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (tree < 0 || (fstat(tree, &st) == 0 && st.st_uid == geteuid()))
@@ -209,8 +204,7 @@ static void sweep(const char *place)
 static int make_start(int dir)
 {
 	char text[32];
-	int n = snprintf(text, sizeof(text), "%llu\n",
-			 (unsigned long long)process_start(getpid()));
+	int n = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)process_start(getpid()));
 
 	return sysfs_put(dir, "start", text, n);
 }
@@ -232,8 +226,7 @@ static int find_nodes(int dir)
 
 static int fill(const char *path)
 {
-	int err, dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-				  O_CLOEXEC);
+	int err, dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (dir < 0)
 		return -errno;
@@ -306,8 +299,7 @@ static const char *translate(const char *path, char buf[FACE_PATH])
 
 const char *face_path(const char *path, char buf[FACE_PATH])
 {
-	return __builtin_expect(face_watches(path), 0) ?
-		translate(path, buf) : path;
+	return __builtin_expect(face_watches(path), 0) ? translate(path, buf) : path;
 }
 
 static bool is_root(int dir)
@@ -315,9 +307,8 @@ static bool is_root(int dir)
 	struct stat slash, st;
 
 	return fstatat(AT_FDCWD, "/", &slash, 0) == 0 &&
-		(dir == AT_FDCWD ? fstatat(dir, ".", &st, 0) :
-				   fstat(dir, &st)) == 0 &&
-		slash.st_dev == st.st_dev && slash.st_ino == st.st_ino;
+	       (dir == AT_FDCWD ? fstatat(dir, ".", &st, 0) : fstat(dir, &st)) == 0 &&
+	       slash.st_dev == st.st_dev && slash.st_ino == st.st_ino;
 }
 
 const char *face_path_at(int dir, const char *path, char buf[FACE_PATH])
@@ -354,8 +345,7 @@ bool face_is_cm(const char *to)
 {
 	size_t len = strlen(root);
 
-	return !strncmp(to, root, len) &&
-		!strcmp(to + len, sysfs_nodes[SYSFS_CM].path);
+	return !strncmp(to, root, len) && !strcmp(to + len, sysfs_nodes[SYSFS_CM].path);
 }
 
 static dev_t number(const struct sysfs_node *node)

@@ -33,16 +33,17 @@
 #include "shim/soft/cm/cm.h"
 #include "shim/soft/sysfs/face.h"
 
-#define EXPORT		__attribute__((visibility("default")))
-#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define EXPORT      __attribute__((visibility("default")))
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64) &&
-	       sizeof(struct dirent) == sizeof(struct dirent64) &&
-	       sizeof(off_t) == 8, "the functions with 64 are aliases");
+		       sizeof(struct dirent) == sizeof(struct dirent64) && sizeof(off_t) == 8,
+	       "the functions with 64 are aliases");
 
 /* The highest descriptor that the connection manager has had. */
 static int cm_high = -1;
 
+/* clang-format off */
 /* The functions, and those of the same code. */
 #define FUNCTIONS(V) \
 	V(open) V(openat) V(__open_2) V(__openat_2) V(fopen) V(freopen) \
@@ -66,6 +67,7 @@ static int cm_high = -1;
 	V(fstatat64, fstatat) V(__xstat64, __xstat) V(__lxstat64, __lxstat) \
 	V(__fxstat64, __fxstat) V(__fxstatat64, __fxstatat) \
 	V(__write, write) V(__close, close) V(_Exit, _exit)
+/* clang-format on */
 
 #define V(name) NEXT_##name,
 enum { FUNCTIONS(V) NUM_FUNCTIONS };
@@ -106,7 +108,7 @@ static void *next_at(unsigned int i)
 }
 
 /* The function behind ours. */
-#define NEXT(name)	((typeof(&libc_##name))next_at(NEXT_##name))
+#define NEXT(name) ((typeof(&libc_##name))next_at(NEXT_##name))
 
 /* Later calls may come in a signal handler, where dlsym() must not be called. */
 __attribute__((constructor)) static void find_all(void)
@@ -117,29 +119,30 @@ __attribute__((constructor)) static void find_all(void)
 		next_at(i);
 }
 
-#define DEFINE(ret, name, params)			\
-	EXPORT ret libc_##name params __asm__(#name);	\
+#define DEFINE(ret, name, params)                     \
+	EXPORT ret libc_##name params __asm__(#name); \
 	ret libc_##name params
 
 /* The same at another path. */
-#define REDIRECT(ret, name, params, args)			\
-	DEFINE(ret, name, params)				\
-	{							\
-		char buf[FACE_PATH];				\
-		const char *to = face_path(path, buf);		\
-								\
-		return NEXT(name) args;				\
+#define REDIRECT(ret, name, params, args)              \
+	DEFINE(ret, name, params)                      \
+	{                                              \
+		char buf[FACE_PATH];                   \
+		const char *to = face_path(path, buf); \
+                                                       \
+		return NEXT(name) args;                \
 	}
 
-#define REDIRECT_AT(ret, name, params, args)			\
-	DEFINE(ret, name, params)				\
-	{							\
-		char buf[FACE_PATH];				\
-		const char *to = face_path_at(dir, path, buf);	\
-								\
-		return NEXT(name) args;				\
+#define REDIRECT_AT(ret, name, params, args)                   \
+	DEFINE(ret, name, params)                              \
+	{                                                      \
+		char buf[FACE_PATH];                           \
+		const char *to = face_path_at(dir, path, buf); \
+                                                               \
+		return NEXT(name) args;                        \
 	}
 
+/* clang-format off */
 REDIRECT(FILE *, fopen, (const char *path, const char *mode), (to, mode))
 REDIRECT(FILE *, freopen, (const char *path, const char *mode, FILE *file),
 	 (to, mode, file))
@@ -183,6 +186,7 @@ REDIRECT(ssize_t, llistxattr, (const char *path, char *list, size_t size),
 	 (to, list, size))
 REDIRECT(int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
 	 (fd, to, mask))
+/* clang-format on */
 
 /* A real path in our tree is one of the kernel's to the program. */
 DEFINE(char *, realpath, (const char *path, char *resolved))
@@ -196,8 +200,7 @@ DEFINE(char *, __realpath_chk, (const char *path, char *resolved, size_t room))
 {
 	char buf[FACE_PATH];
 
-	return face_strip(NEXT(__realpath_chk)(face_path(path, buf), resolved,
-					       room));
+	return face_strip(NEXT(__realpath_chk)(face_path(path, buf), resolved, room));
 }
 
 DEFINE(char *, canonicalize_file_name, (const char *path))
@@ -232,9 +235,8 @@ static int open_cm(int flags)
 	int fd = cm_open(flags);
 	int high = __atomic_load_n(&cm_high, __ATOMIC_RELAXED);
 
-	while (fd > high &&
-	       !__atomic_compare_exchange_n(&cm_high, &high, fd, true,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	while (fd > high && !__atomic_compare_exchange_n(&cm_high, &high, fd, true,
+							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 	return fd;
 }
@@ -296,8 +298,8 @@ DEFINE(int, __openat_2, (int dir, const char *path, int flags))
 
 static bool is_cm(int fd)
 {
-	return unlikely(fd <= __atomic_load_n(&cm_high, __ATOMIC_RELAXED)) &&
-		fd >= 0 && cm_owns(fd);
+	return unlikely(fd <= __atomic_load_n(&cm_high, __ATOMIC_RELAXED)) && fd >= 0 &&
+	       cm_owns(fd);
 }
 
 DEFINE(ssize_t, write, (int fd, const void *buf, size_t len))
@@ -354,8 +356,8 @@ static int disguise(int result, int fd, struct stat *st)
 {
 	dev_t rdev;
 
-	if (result == 0 && (is_cm(fd) ? face_cm_node(&rdev) :
-			    face_node(st->st_dev, st->st_ino, &rdev))) {
+	if (result == 0 &&
+	    (is_cm(fd) ? face_cm_node(&rdev) : face_node(st->st_dev, st->st_ino, &rdev))) {
 		st->st_mode = S_IFCHR | 0666;
 		st->st_rdev = rdev;
 		st->st_size = 0;
@@ -364,21 +366,22 @@ static int disguise(int result, int fd, struct stat *st)
 	return result;
 }
 
-#define STAT(name, params, args)				\
-	DEFINE(int, name, params)				\
-	{							\
-		char buf[FACE_PATH];				\
-		const char *to = face_path(path, buf);		\
-								\
-		return disguise(NEXT(name) args, -1, st);	\
+#define STAT(name, params, args)                          \
+	DEFINE(int, name, params)                         \
+	{                                                 \
+		char buf[FACE_PATH];                      \
+		const char *to = face_path(path, buf);    \
+                                                          \
+		return disguise(NEXT(name) args, -1, st); \
 	}
 
+/* clang-format off */
 STAT(stat, (const char *path, struct stat *st), (to, st))
 STAT(lstat, (const char *path, struct stat *st), (to, st))
 STAT(__xstat, (int version, const char *path, struct stat *st),
+     /* clang-format on */
      (version, to, st))
-STAT(__lxstat, (int version, const char *path, struct stat *st),
-     (version, to, st))
+STAT(__lxstat, (int version, const char *path, struct stat *st), (version, to, st))
 
 DEFINE(int, fstat, (int fd, struct stat *st))
 {
@@ -401,22 +404,18 @@ DEFINE(int, fstatat, (int dir, const char *path, struct stat *st, int flags))
 	char buf[FACE_PATH];
 	const char *to = face_path_at(dir, path, buf);
 
-	return disguise(NEXT(fstatat)(dir, to, st, flags),
-			meant(dir, path, flags), st);
+	return disguise(NEXT(fstatat)(dir, to, st, flags), meant(dir, path, flags), st);
 }
 
-DEFINE(int, __fxstatat, (int version, int dir, const char *path,
-			 struct stat *st, int flags))
+DEFINE(int, __fxstatat, (int version, int dir, const char *path, struct stat *st, int flags))
 {
 	char buf[FACE_PATH];
 	const char *to = face_path_at(dir, path, buf);
 
-	return disguise(NEXT(__fxstatat)(version, dir, to, st, flags),
-			meant(dir, path, flags), st);
+	return disguise(NEXT(__fxstatat)(version, dir, to, st, flags), meant(dir, path, flags), st);
 }
 
-DEFINE(int, statx, (int dir, const char *path, int flags, unsigned int mask,
-		    struct statx *stx))
+DEFINE(int, statx, (int dir, const char *path, int flags, unsigned int mask, struct statx *stx))
 {
 	char buf[FACE_PATH];
 	const char *to = face_path_at(dir, path, buf);
@@ -439,12 +438,12 @@ DEFINE(int, statx, (int dir, const char *path, int flags, unsigned int mask,
 	return 0;
 }
 
-DEFINE(struct dirent *, readdir, (DIR *dir))
+DEFINE(struct dirent *, readdir, (DIR * dir))
 {
 	struct dirent *entry = NEXT(readdir)(dir);
 
 	if (entry && face_is_node(entry->d_ino) && entry->d_type == DT_REG)
-		entry->d_type = DT_UNKNOWN;	/* then who cares asks stat */
+		entry->d_type = DT_UNKNOWN; /* then who cares asks stat */
 	return entry;
 }
 
@@ -457,8 +456,7 @@ static void close_dir(void *dir)
  * It walks with the functions that it is given: with ours. The program's
  * structure must not show them.
  */
-DEFINE(int, glob, (const char *pattern, int flags,
-		   int (*failed)(const char *, int), glob_t *g))
+DEFINE(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int), glob_t *g))
 {
 	glob_t ours;
 	int result;
@@ -467,7 +465,7 @@ DEFINE(int, glob, (const char *pattern, int flags,
 		return NEXT(glob)(pattern, flags, failed, g);
 	ours = *g;
 	ours.gl_opendir = (void *(*)(const char *))libc_opendir;
-	ours.gl_readdir = (struct dirent *(*)(void *))libc_readdir;
+	ours.gl_readdir = (struct dirent * (*)(void *)) libc_readdir;
 	ours.gl_closedir = close_dir;
 	ours.gl_stat = libc_stat;
 	ours.gl_lstat = libc_lstat;
@@ -486,8 +484,10 @@ DEFINE(void, _exit, (int status))
 	NEXT(_exit)(status);
 }
 
-#define V(other, name) \
+#define V(other, name)                                                 \
 	EXPORT extern typeof(libc_##name) libc_##other __asm__(#other) \
 		__attribute__((alias(#name)));
+/* clang-format off */
 ALIASES(V)
+/* clang-format on */
 #undef V

@@ -9,12 +9,10 @@
 #include "shim/soft/verbs/enter.h"
 
 /* In no header of libibverbs-dev. */
-int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
-			size_t size);
+int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, size_t size);
 const char *ibv_get_sysfs_path(void);
 
-EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf,
-			       size_t size)
+EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, size_t size)
 {
 	char path[512], there[FACE_PATH];
 	FILE *file;

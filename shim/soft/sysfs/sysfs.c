@@ -25,15 +25,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/profile.h"
 
-#define BUS	"sys/devices/pci5642:00"
-#define FUNC	"5642:00:00.0"
-#define PCI	BUS "/" FUNC
-#define UVERBS	PCI "/infiniband_verbs/uverbs0"
-#define CM	"sys/devices/virtual/misc/rdma_cm"
+#define BUS    "sys/devices/pci5642:00"
+#define FUNC   "5642:00:00.0"
+#define PCI    BUS "/" FUNC
+#define UVERBS PCI "/infiniband_verbs/uverbs0"
+#define CM     "sys/devices/virtual/misc/rdma_cm"
 
+/* clang-format off */
 const char *const sysfs_paths[SYSFS_PATHS] = {
 	"/sys/class/infiniband",
 	"/sys/class/infiniband_verbs",
@@ -45,18 +46,21 @@ const char *const sysfs_paths[SYSFS_PATHS] = {
 	"/" CM,
 	"/dev/infiniband",
 };
+/* clang-format on */
 
 /* As the kernel numbers them: IB_UVERBS_MAJOR, a dynamic misc device. */
+/* clang-format off */
 const struct sysfs_node sysfs_nodes[SYSFS_NODES] = {
 	[SYSFS_UVERBS]	= { "/dev/infiniband/uverbs0", 231, 192 },
 	[SYSFS_CM]	= { "/dev/infiniband/rdma_cm", 10, 58 },
 };
+/* clang-format on */
 
 /* What is being made; the first error stays. */
 struct tree {
-	int	root;
-	int	err;
-	char	dir[160];
+	int root;
+	int err;
+	char dir[160];
 };
 
 static int make_parents(int root, const char *path)
@@ -91,8 +95,8 @@ int sysfs_put(int root, const char *path, const char *text, size_t len)
 	return err;
 }
 
-__attribute__((format(printf, 3, 4)))
-static void put_link(struct tree *tree, const char *to, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void put_link(struct tree *tree, const char *to,
+							   const char *format, ...)
 {
 	char path[256];
 	va_list ap;
@@ -107,8 +111,8 @@ static void put_link(struct tree *tree, const char *to, const char *format, ...)
 }
 
 /* A file in the directory that is being filled. */
-__attribute__((format(printf, 3, 4)))
-static void show(struct tree *tree, const char *name, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void show(struct tree *tree, const char *name,
+						       const char *format, ...)
 {
 	char text[1024], path[256];
 	va_list ap;
@@ -124,8 +128,7 @@ static void show(struct tree *tree, const char *name, const char *format, ...)
 		tree->err = sysfs_put(tree->root, path, text, n);
 }
 
-__attribute__((format(printf, 2, 3)))
-static void enter(struct tree *tree, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void enter(struct tree *tree, const char *format, ...)
 {
 	va_list ap;
 
@@ -139,8 +142,8 @@ static void show_node(struct tree *tree, unsigned int i, const char *devname)
 	const struct sysfs_node *node = &sysfs_nodes[i];
 
 	show(tree, "dev", "%u:%u", node->major, node->minor);
-	show(tree, "uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s",
-	     node->major, node->minor, devname);
+	show(tree, "uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s", node->major, node->minor,
+	     devname);
 }
 
 static void put_nodes(struct tree *tree)
@@ -152,8 +155,7 @@ static void put_nodes(struct tree *tree)
 	enter(tree, "%s", CM);
 	show_node(tree, SYSFS_CM, "rdma_cm");
 	show(tree, "abi_version", "4");
-	put_link(tree, "../../devices/virtual/misc/rdma_cm",
-		 "sys/class/misc/rdma_cm");
+	put_link(tree, "../../devices/virtual/misc/rdma_cm", "sys/class/misc/rdma_cm");
 }
 
 /* All processors that there may be: the device is near to each. */
@@ -165,8 +167,8 @@ static void show_cpus(struct tree *tree)
 
 	for (word = (cpus - 1) / 32; word >= 0 && n < 256; word--)
 		n += snprintf(mask + n, sizeof(mask) - n, "%08x%s",
-			      cpus >= (word + 1) * 32 ? ~0u :
-			      (1u << cpus % 32) - 1, word ? "," : "");
+			      cpus >= (word + 1) * 32 ? ~0u : (1u << cpus % 32) - 1,
+			      word ? "," : "");
 	show(tree, "local_cpus", "%s", mask);
 	show(tree, "local_cpulist", "0-%ld", cpus - 1);
 }
@@ -182,7 +184,7 @@ static void put_pci(struct tree *tree)
 	show(tree, "subsystem_vendor", "0x%04x", attr->vendor_id & 0xffff);
 	show(tree, "subsystem_device", "0x%04x", attr->vendor_part_id & 0xffff);
 	show(tree, "revision", "0x%02x", attr->hw_ver & 0xff);
-	show(tree, "class", "0x020700");	/* InfiniBand controller */
+	show(tree, "class", "0x020700"); /* InfiniBand controller */
 	show(tree, "numa_node", "-1");
 	show(tree, "irq", "0");
 	show(tree, "enable", "1");
@@ -191,24 +193,23 @@ static void put_pci(struct tree *tree)
 	show(tree, "current_link_width", "16");
 	show(tree, "max_link_speed", "16.0 GT/s PCIe");
 	show(tree, "max_link_width", "16");
-	show(tree, "modalias", "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc07i00",
-	     attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff,
-	     attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff);
-	show(tree, "uevent", "DRIVER=verbatim-soft\nPCI_CLASS=20700\n"
-	     "PCI_ID=%04X:%04X\nPCI_SLOT_NAME=%s", attr->vendor_id & 0xffff,
-	     attr->vendor_part_id & 0xffff, FUNC);
+	show(tree, "modalias", "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc07i00", attr->vendor_id & 0xffff,
+	     attr->vendor_part_id & 0xffff, attr->vendor_id & 0xffff,
+	     attr->vendor_part_id & 0xffff);
+	show(tree, "uevent",
+	     "DRIVER=verbatim-soft\nPCI_CLASS=20700\n"
+	     "PCI_ID=%04X:%04X\nPCI_SLOT_NAME=%s",
+	     attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff, FUNC);
 	/* the interface whose addresses lead to the device */
 	show(tree, "net/lo/ifindex", "1");
 	show(tree, "net/lo/address", "00:00:00:00:00:00");
 	show_cpus(tree);
 	put_link(tree, "../../../bus/pci", "%s/subsystem", PCI);
-	put_link(tree, "../../../devices/pci5642:00/" FUNC,
-		 "sys/bus/pci/devices/%s", FUNC);
+	put_link(tree, "../../../devices/pci5642:00/" FUNC, "sys/bus/pci/devices/%s", FUNC);
 	enter(tree, "%s", BUS "/pci_bus/5642:00");
 	show(tree, "cpuaffinity", "1");
 	put_link(tree, "../../../pci5642:00", "%s/device", BUS "/pci_bus/5642:00");
-	put_link(tree, "../../devices/pci5642:00/pci_bus/5642:00",
-		 "sys/class/pci_bus/5642:00");
+	put_link(tree, "../../devices/pci5642:00/pci_bus/5642:00", "sys/class/pci_bus/5642:00");
 }
 
 static void put_verbs(struct tree *tree)
@@ -218,10 +219,9 @@ static void put_verbs(struct tree *tree)
 	show(tree, "ibdev", "%s", profile_get()->name);
 	show_node(tree, SYSFS_UVERBS, "uverbs0");
 	put_link(tree, "../../../" FUNC, "%s/device", UVERBS);
-	put_link(tree, "../../../../../class/infiniband_verbs",
-		 "%s/subsystem", UVERBS);
-	put_link(tree, "../../devices/pci5642:00/" FUNC
-		 "/infiniband_verbs/uverbs0", "sys/class/infiniband_verbs/uverbs0");
+	put_link(tree, "../../../../../class/infiniband_verbs", "%s/subsystem", UVERBS);
+	put_link(tree, "../../devices/pci5642:00/" FUNC "/infiniband_verbs/uverbs0",
+		 "sys/class/infiniband_verbs/uverbs0");
 	enter(tree, "sys/class/infiniband_verbs");
 	show(tree, "abi_version", "6");
 	enter(tree, "sys/class/infiniband_mad");
@@ -233,22 +233,20 @@ static void show_guid(struct tree *tree, const char *name, __be64 guid)
 	uint64_t value = be64toh(guid);
 
 	show(tree, name, "%04x:%04x:%04x:%04x", (unsigned int)(value >> 48),
-	     (unsigned int)(value >> 32 & 0xffff),
-	     (unsigned int)(value >> 16 & 0xffff),
+	     (unsigned int)(value >> 32 & 0xffff), (unsigned int)(value >> 16 & 0xffff),
 	     (unsigned int)(value & 0xffff));
 }
 
 /* Fully written out, as the kernel does: %pI6. */
-static void show_gid(struct tree *tree, const char *name,
-		     const union ibv_gid *gid)
+static void show_gid(struct tree *tree, const char *name, const union ibv_gid *gid)
 {
 	const uint8_t *raw = gid->raw;
 	char text[40];
 	unsigned int i, n = 0;
 
 	for (i = 0; i < sizeof(gid->raw); i += 2)
-		n += snprintf(text + n, sizeof(text) - n, "%s%02x%02x",
-			      i ? ":" : "", raw[i], raw[i + 1]);
+		n += snprintf(text + n, sizeof(text) - n, "%s%02x%02x", i ? ":" : "", raw[i],
+			      raw[i + 1]);
 	show(tree, name, "%s", text);
 }
 
@@ -258,15 +256,19 @@ static const char *state_name(enum ibv_port_state state)
 		"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER",
 	};
 
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] :
-		"UNKNOWN";
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "UNKNOWN";
 }
 
 static const char *phys_name(unsigned int state)
 {
 	static const char *const names[] = {
-		"<unknown>", "Sleep", "Polling", "Disabled",
-		"PortConfigurationTraining", "LinkUp", "LinkErrorRecovery",
+		"<unknown>",
+		"Sleep",
+		"Polling",
+		"Disabled",
+		"PortConfigurationTraining",
+		"LinkUp",
+		"LinkErrorRecovery",
 		"Phy Test",
 	};
 
@@ -277,12 +279,12 @@ static const char *phys_name(unsigned int state)
 static unsigned int lane_rate(unsigned int speed, const char **name)
 {
 	static const struct {
-		unsigned int	speed, rate;
-		const char	*name;
+		unsigned int speed, rate;
+		const char *name;
 	} speeds[] = {
-		{ 1, 25, " SDR" }, { 2, 50, " DDR" }, { 4, 100, " QDR" },
-		{ 8, 100, " FDR10" }, { 16, 140, " FDR" }, { 32, 250, " EDR" },
-		{ 64, 500, " HDR" }, { 128, 1000, " NDR" },
+		{ 1, 25, " SDR" },    { 2, 50, " DDR" },     { 4, 100, " QDR" },
+		{ 8, 100, " FDR10" }, { 16, 140, " FDR" },   { 32, 250, " EDR" },
+		{ 64, 500, " HDR" },  { 128, 1000, " NDR" },
 	};
 	size_t i;
 
@@ -315,15 +317,13 @@ static unsigned int lanes(unsigned int width)
 static void show_rate(struct tree *tree, const struct ibv_port_attr *attr)
 {
 	const char *name;
-	unsigned int rate = lane_rate(attr->active_speed, &name) *
-		lanes(attr->active_width);
+	unsigned int rate = lane_rate(attr->active_speed, &name) * lanes(attr->active_width);
 
-	show(tree, "rate", "%u%s Gb/sec (%uX%s)", rate / 10,
-	     rate % 10 ? ".5" : "", lanes(attr->active_width), name);
+	show(tree, "rate", "%u%s Gb/sec (%uX%s)", rate / 10, rate % 10 ? ".5" : "",
+	     lanes(attr->active_width), name);
 }
 
-static void put_gids(struct tree *tree, const struct port *port,
-		     const char *dir)
+static void put_gids(struct tree *tree, const struct port *port, const char *dir)
 {
 	bool roce = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 	char name[64];
@@ -337,8 +337,7 @@ static void put_gids(struct tree *tree, const struct port *port,
 			continue;
 		snprintf(name, sizeof(name), "gid_attrs/types/%d", i);
 		show(tree, name, "%s",
-		     port->gid[i].type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" :
-		     "IB/RoCE v1");
+		     port->gid[i].type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
 		if (!roce)
 			continue;
 		snprintf(name, sizeof(name), "gid_attrs/ndevs/%d", i);
@@ -353,20 +352,31 @@ static void put_gids(struct tree *tree, const struct port *port,
 static void put_counters(struct tree *tree)
 {
 	static const char *const names[] = {
-		"VL15_dropped", "excessive_buffer_overrun_errors",
-		"link_downed", "link_error_recovery",
-		"local_link_integrity_errors", "multicast_rcv_packets",
-		"multicast_xmit_packets", "port_rcv_constraint_errors",
-		"port_rcv_data", "port_rcv_errors", "port_rcv_packets",
+		"VL15_dropped",
+		"excessive_buffer_overrun_errors",
+		"link_downed",
+		"link_error_recovery",
+		"local_link_integrity_errors",
+		"multicast_rcv_packets",
+		"multicast_xmit_packets",
+		"port_rcv_constraint_errors",
+		"port_rcv_data",
+		"port_rcv_errors",
+		"port_rcv_packets",
 		"port_rcv_remote_physical_errors",
-		"port_rcv_switch_relay_errors", "port_xmit_constraint_errors",
-		"port_xmit_data", "port_xmit_discards", "port_xmit_packets",
-		"port_xmit_wait", "symbol_error", "unicast_rcv_packets",
+		"port_rcv_switch_relay_errors",
+		"port_xmit_constraint_errors",
+		"port_xmit_data",
+		"port_xmit_discards",
+		"port_xmit_packets",
+		"port_xmit_wait",
+		"symbol_error",
+		"unicast_rcv_packets",
 		"unicast_xmit_packets",
 	};
 	static const char *const hw_names[] = {
-		"duplicate_request", "lifespan", "local_ack_timeout_err",
-		"out_of_buffer", "out_of_sequence", "packet_seq_err",
+		"duplicate_request", "lifespan",           "local_ack_timeout_err",
+		"out_of_buffer",     "out_of_sequence",    "packet_seq_err",
 		"rnr_nak_retry_err", "rx_atomic_requests", "rx_read_requests",
 		"rx_write_requests",
 	};
@@ -383,8 +393,7 @@ static void put_counters(struct tree *tree)
 	}
 }
 
-static void put_port(struct tree *tree, const char *device, uint8_t num,
-		     const struct port *port)
+static void put_port(struct tree *tree, const char *device, uint8_t num, const struct port *port)
 {
 	const struct ibv_port_attr *attr = &port->attr;
 	char dir[144];
@@ -392,16 +401,14 @@ static void put_port(struct tree *tree, const char *device, uint8_t num,
 	snprintf(dir, sizeof(dir), "%s/ports/%u", device, num);
 	put_gids(tree, port, dir);
 	show(tree, "state", "%u: %s", attr->state, state_name(attr->state));
-	show(tree, "phys_state", "%u: %s", attr->phys_state,
-	     phys_name(attr->phys_state));
+	show(tree, "phys_state", "%u: %s", attr->phys_state, phys_name(attr->phys_state));
 	show(tree, "lid", "0x%x", attr->lid);
 	show(tree, "lid_mask_count", "%u", attr->lmc);
 	show(tree, "sm_lid", "0x%x", attr->sm_lid);
 	show(tree, "sm_sl", "%u", attr->sm_sl);
 	show(tree, "cap_mask", "0x%08x", attr->port_cap_flags);
 	show(tree, "link_layer", "%s",
-	     attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" :
-	     "InfiniBand");
+	     attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 	show_rate(tree, attr);
 	put_counters(tree);
 }

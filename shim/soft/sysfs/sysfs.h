@@ -11,9 +11,9 @@ extern const char *const sysfs_paths[SYSFS_PATHS];
 /* Device nodes, for which files stand. */
 enum { SYSFS_UVERBS, SYSFS_CM, SYSFS_NODES };
 extern const struct sysfs_node {
-	const char	*path;
-	unsigned int	major;
-	unsigned int	minor;
+	const char *path;
+	unsigned int major;
+	unsigned int minor;
 } sysfs_nodes[SYSFS_NODES];
 
 /* Fill the directory @root. 0 or -errno. No malloc(). */

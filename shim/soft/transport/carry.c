@@ -14,45 +14,43 @@
 #include <errno.h>
 
 #include "shim/soft/fabric/copy.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/datagram.h"
 #include "shim/soft/transport/deliver.h"
-#include "shim/soft/transport/window.h"
 #include "shim/soft/transport/raw.h"
 #include "shim/soft/transport/remote.h"
-#include "shim/soft/fabric/segment.h"
+#include "shim/soft/transport/window.h"
 
 static bool has_imm(const struct soft_wr *wr)
 {
-	return wr->opcode == IBV_WR_SEND_WITH_IMM ||
-		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	return wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool is_send(const struct soft_wr *wr)
 {
-	return wr->opcode == IBV_WR_SEND ||
-		wr->opcode == IBV_WR_SEND_WITH_IMM ||
-		wr->opcode == IBV_WR_SEND_WITH_INV;
+	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	       wr->opcode == IBV_WR_SEND_WITH_INV;
 }
 
 static struct message message_of(struct soft_qp *qp, const struct soft_wr *wr,
 				 struct copy_list *from)
 {
 	return (struct message){
-		.from		= from,
-		.length		= wr->length,
-		.src_qp		= qp->shm->qpn,
-		.imm		= wr->imm,
-		.opcode		= wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
-				  IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-		.wc_flags	= has_imm(wr) ? IBV_WC_WITH_IMM :
-				  wr->opcode == IBV_WR_SEND_WITH_INV ?
-				  IBV_WC_WITH_INV : 0,
-		.solicited	= wr->flags & IBV_SEND_SOLICITED,
+		.from = from,
+		.length = wr->length,
+		.src_qp = qp->shm->qpn,
+		.imm = wr->imm,
+		.opcode = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM
+								   : IBV_WC_RECV,
+		.wc_flags = has_imm(wr)                          ? IBV_WC_WITH_IMM
+			    : wr->opcode == IBV_WR_SEND_WITH_INV ? IBV_WC_WITH_INV
+								 : 0,
+		.solicited = wr->flags & IBV_SEND_SOLICITED,
 	};
 }
 
-static int send_to(struct soft_qp *qp, struct soft_remote *r,
-		   struct soft_wr *wr, struct copy_list *from)
+static int send_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+		   struct copy_list *from)
 {
 	struct message m = message_of(qp, wr, from);
 
@@ -60,34 +58,29 @@ static int send_to(struct soft_qp *qp, struct soft_remote *r,
 }
 
 /* The receive request of a write with immediate data takes no bytes. */
-static int notify_of_write(struct soft_qp *qp, struct soft_remote *r,
-			   struct soft_wr *wr)
+static int notify_of_write(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr)
 {
 	struct message m = message_of(qp, wr, NULL);
 
 	return deliver_notice(r, &m);
 }
 
-static int write_to(struct soft_qp *qp, struct soft_remote *r,
-		    struct soft_wr *wr, struct copy_list *from)
+static int write_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+		    struct copy_list *from)
 {
 	struct copy_list to;
 	int err;
 
 	if (!(r->shm->access & IBV_ACCESS_REMOTE_WRITE))
-		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
-				      IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn,
-			       IBV_ACCESS_REMOTE_WRITE, wr->remote_addr,
-			       wr->rkey, wr->length, &to))
-		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
-				      IBV_WC_REM_ACCESS_ERR);
+		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
+	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn, IBV_ACCESS_REMOTE_WRITE,
+				    wr->remote_addr, wr->rkey, wr->length, &to))
+		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (has_imm(wr) && !deliver_ready(r))
 		return CARRY_RNR;
 	err = copy_put(r->peer, from, &to);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL,
-				     IBV_WC_REM_OP_ERR);
+		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	if (err < 0)
 		return deliver_copy_error(err);
 	return has_imm(wr) ? notify_of_write(qp, r, wr) : IBV_WC_SUCCESS;
@@ -96,28 +89,23 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r,
 static bool is_atomic(const struct soft_wr *wr)
 {
 	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
-		wr->opcode == IBV_WR_ATOMIC_WRITE;
+	       wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || wr->opcode == IBV_WR_ATOMIC_WRITE;
 }
 
 /* What reads and atomics have in common: may they be answered? */
-static int check_response(struct soft_remote *r, struct soft_wr *wr,
-			  uint32_t access, uint64_t length,
-			  struct copy_list *from)
+static int check_response(struct soft_remote *r, struct soft_wr *wr, uint32_t access,
+			  uint64_t length, struct copy_list *from)
 {
 	if (!(r->shm->access & access) || !r->shm->max_dest_rd ||
 	    (is_atomic(wr) && wr->remote_addr % 8))
-		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR,
-				      IBV_WC_REM_INV_REQ_ERR);
-	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn, access,
-			       wr->remote_addr, wr->rkey, length, from))
-		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR,
-				      IBV_WC_REM_ACCESS_ERR);
+		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
+	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn, access, wr->remote_addr,
+				    wr->rkey, length, from))
+		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	return IBV_WC_SUCCESS;
 }
 
-static int read_from(struct soft_remote *r, struct soft_wr *wr,
-		     struct copy_list *to)
+static int read_from(struct soft_remote *r, struct soft_wr *wr, struct copy_list *to)
 {
 	struct copy_list from;
 	int err;
@@ -127,8 +115,7 @@ static int read_from(struct soft_remote *r, struct soft_wr *wr,
 		return err;
 	err = copy_get(r->peer, to, &from);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL,
-				     IBV_WC_REM_OP_ERR);
+		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	return deliver_copy_error(err);
 }
 
@@ -164,28 +151,24 @@ static int change_there(struct soft_remote *r, const struct soft_wr *wr,
 	return err;
 }
 
-static int atomic_at(struct soft_remote *r, struct soft_wr *wr,
-		     const struct copy_list *to)
+static int atomic_at(struct soft_remote *r, struct soft_wr *wr, const struct copy_list *to)
 {
 	struct copy_list there;
 	uint64_t old;
 	int err;
 
-	err = check_response(r, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old),
-			     &there);
+	err = check_response(r, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old), &there);
 	if (err)
 		return err;
 	err = change_there(r, wr, &there, &old);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL,
-				     IBV_WC_REM_OP_ERR);
+		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	if (!err)
 		copy_list_scatter(to, (uint8_t *)&old, sizeof(old));
 	return deliver_copy_error(err);
 }
 
-static int atomic_write_to(struct soft_remote *r, struct soft_wr *wr,
-			   struct copy_list *from)
+static int atomic_write_to(struct soft_remote *r, struct soft_wr *wr, struct copy_list *from)
 {
 	struct copy_list to;
 	int err;
@@ -197,20 +180,19 @@ static int atomic_write_to(struct soft_remote *r, struct soft_wr *wr,
 	err = copy_put(r->peer, from, &to);
 	lock_drop(&r->peer->seg->atomics);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL,
-				     IBV_WC_REM_OP_ERR);
+		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	return deliver_copy_error(err);
 }
 
-static int carry_locked(struct soft_qp *qp, struct soft_remote *r,
-			struct soft_wr *wr, struct copy_list *local)
+static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+			struct copy_list *local)
 {
 	int status;
 
 	if (unlikely(r->xrc && (status = remote_check_xrc(r))))
-		return deliver_break(r, status == IBV_WC_REM_OP_ERR ?
-				     IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
-				     status);
+		return deliver_break(
+			r, status == IBV_WC_REM_OP_ERR ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
+			status);
 	deliver_establish(r);
 	if (is_send(wr))
 		return send_to(qp, r, wr, local);
@@ -238,8 +220,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 }
 
 /* Our own end, which needs no peer. */
-static inline int check_local(struct soft_qp *qp, struct soft_wr *wr,
-		       struct copy_list *list)
+static inline int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
 	if (wr->length > qp->max_msg_sz)
 		return IBV_WC_LOC_LEN_ERR;
@@ -249,23 +230,19 @@ static inline int check_local(struct soft_qp *qp, struct soft_wr *wr,
 		list->count = 1;
 		list->nulls = 0;
 	} else if (!copy_list_check(segment_own, qp->shm->pd,
-			       carry_reads_back(wr->opcode) ?
-			       IBV_ACCESS_LOCAL_WRITE : 0, wr->sge, wr->num_sge,
-			       wr->length, list))
+				    carry_reads_back(wr->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0,
+				    wr->sge, wr->num_sge, wr->length, list))
 		return IBV_WC_LOC_PROT_ERR;
-	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS :
-		check_request(qp, wr);
+	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS : check_request(qp, wr);
 }
 
 /* What happens at the other end, nobody tells who sends without a return. */
 static int unacknowledged(int status)
 {
-	return status == CARRY_LATER || status == CARRY_RNR ? status :
-		IBV_WC_SUCCESS;
+	return status == CARRY_LATER || status == CARRY_RNR ? status : IBV_WC_SUCCESS;
 }
 
-static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
-			   struct copy_list *local)
+static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *local)
 {
 	struct soft_remote *r;
 	int status;
@@ -280,8 +257,7 @@ static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr,
 		status = CARRY_NO_PEER;
 	if (unlikely(status == CARRY_NO_PEER))
 		remote_drop(qp);
-	else if (unlikely(status == CARRY_RNR) &&
-		 qp->shm->type == IBV_QPT_UC && !remote_lags(r))
+	else if (unlikely(status == CARRY_RNR) && qp->shm->type == IBV_QPT_UC && !remote_lags(r))
 		status = IBV_WC_SUCCESS;
 	return status;
 }
@@ -305,8 +281,7 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 		break;
 	}
 	status = carry_connected(qp, wr, &local);
-	return likely(qp->init.qp_type != IBV_QPT_UC) ? status :
-		unacknowledged(status);
+	return likely(qp->init.qp_type != IBV_QPT_UC) ? status : unacknowledged(status);
 }
 
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)

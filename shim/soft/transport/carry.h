@@ -14,7 +14,6 @@ void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event);
 /* What is read comes back: not inline, and into memory that is writable. */
 static inline bool carry_reads_back(uint32_t opcode)
 {
-	return opcode == IBV_WR_RDMA_READ ||
-		opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }

@@ -39,9 +39,8 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 		return -EPROTO;
 	cq = &seg->cq[index];
 	size = cq->size;
-	if (!cq->serial || !size || size > 2 * SHM_CQE_MAX ||
-	    (size & (size - 1)) || cq->ring_off % SHM_LINE ||
-	    cq->bounce_off % SHM_LINE)
+	if (!cq->serial || !size || size > 2 * SHM_CQE_MAX || (size & (size - 1)) ||
+	    cq->ring_off % SHM_LINE || cq->bounce_off % SHM_LINE)
 		return -EPROTO;
 	found = (struct cqring){
 		.seg = seg,
@@ -49,8 +48,7 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 		.index = index,
 		.rings = cq->rings,
 		.mask = size - 1,
-		.entries = shm_at(seg, cq->ring_off,
-				  (uint64_t)size * sizeof(struct shm_cqe)),
+		.entries = shm_at(seg, cq->ring_off, (uint64_t)size * sizeof(struct shm_cqe)),
 		.bounce = shm_at(seg, cq->bounce_off, SHM_BOUNCE),
 	};
 	if (!found.entries || !found.bounce)
@@ -67,8 +65,7 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 
 static void tell_overrun(struct cqring *ring)
 {
-	struct pipe_event event = { PIPE_CQ, ring->index, ring->shm->serial,
-				    IBV_EVENT_CQ_ERR };
+	struct pipe_event event = { PIPE_CQ, ring->index, ring->shm->serial, IBV_EVENT_CQ_ERR };
 
 	if (ring->shm->overrun)
 		return;
@@ -118,12 +115,10 @@ static struct shm_cqe *overrun(struct cqring *ring)
  */
 static void fire(struct cqring *ring, bool solicited)
 {
-	struct pipe_event event = { PIPE_COMPLETION, ring->index,
-				    ring->shm->serial, 0 };
+	struct pipe_event event = { PIPE_COMPLETION, ring->index, ring->shm->serial, 0 };
 	uint32_t armed = __atomic_load_n(&ring->shm->armed, __ATOMIC_RELAXED);
 
-	if (armed == SHM_ARM_NONE ||
-	    (armed == SHM_ARM_SOLICITED && !solicited))
+	if (armed == SHM_ARM_NONE || (armed == SHM_ARM_SOLICITED && !solicited))
 		return;
 	pipe_send(ring->seg, ring->shm->channel, &event);
 	__atomic_add_fetch(&ring->shm->events, 1, __ATOMIC_RELAXED);
@@ -144,13 +139,14 @@ static bool is_found(struct cqring *ring)
 {
 	/* a peer can write UNKNOWN, too */
 	return ring->ours || likely(ring->shm->rings == ring->rings && ring->entries) ||
-		cqring_find(ring->seg, ring->index, ring) == 0;
+	       cqring_find(ring->seg, ring->index, ring) == 0;
 }
 
 void cqring_copy(struct cqring *to, const struct cqring *ring)
 {
-	*to = (struct cqring){ .seg = ring->seg, .shm = ring->shm,
-			       .index = ring->index, .rings = UNKNOWN };
+	*to = (struct cqring){
+		.seg = ring->seg, .shm = ring->shm, .index = ring->index, .rings = UNKNOWN
+	};
 }
 
 bool cqring_lock(struct cqring *ring)
@@ -202,8 +198,7 @@ struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done)
 }
 
 /* False if it is dropped. */
-bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe,
-			   bool solicited)
+bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited)
 {
 	if (cqring_drops(ring, cqe))
 		return false;
@@ -235,12 +230,10 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
 	uint32_t left = SHM_BOUNCE - at % SHM_BOUNCE;
 
 	if (left < room)
-		at += left;	/* in one piece: go on at the beginning */
+		at += left; /* in one piece: go on at the beginning */
 	if (at + room - cq->bounce_seen > SHM_BOUNCE)
-		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons,
-						  __ATOMIC_ACQUIRE);
-	if (at + room - cq->bounce_seen > SHM_BOUNCE ||
-	    !reserve(ring, at % SHM_BOUNCE + room))
+		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons, __ATOMIC_ACQUIRE);
+	if (at + room - cq->bounce_seen > SHM_BOUNCE || !reserve(ring, at % SHM_BOUNCE + room))
 		return NULL;
 	cq->bounce_prod = at + room;
 	cqe->where = SHM_BOUNCED;

@@ -10,14 +10,14 @@
 #include "shim/soft/fabric/shared.h"
 
 struct cqring {
-	struct shm_seg	*seg;
-	struct shm_cq	*shm;
-	struct shm_cqe	*entries;
-	uint8_t		*bounce;
-	uint32_t	mask;
-	uint32_t	rings;
-	uint32_t	index;
-	bool		ours;	/* its owner's: never found anew */
+	struct shm_seg *seg;
+	struct shm_cq *shm;
+	struct shm_cqe *entries;
+	uint8_t *bounce;
+	uint32_t mask;
+	uint32_t rings;
+	uint32_t index;
+	bool ours; /* its owner's: never found anew */
 };
 
 /* Check and remember where @index of @seg lies. 0 or -EPROTO. */
@@ -41,11 +41,9 @@ void cqring_overrun(struct cqring *ring);
 bool cqring_is_nowhere(const struct shm_cqe *cqe);
 
 /* Is the entry one that commit drops? Then no payload can go with it. */
-static inline bool cqring_drops(const struct cqring *ring,
-				const struct shm_cqe *cqe)
+static inline bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe)
 {
-	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) &&
-		cqring_is_nowhere(cqe);
+	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqring_is_nowhere(cqe);
 }
 
 /*
@@ -56,8 +54,7 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
 
 /* What begin and commit do where it is more than usual. */
 struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done);
-bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe,
-			   bool solicited);
+bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited);
 
 static inline void cqring_clear(struct shm_cqe *cqe)
 {
@@ -71,8 +68,7 @@ static inline bool cqring_is_usual(const struct cqring *ring)
 
 	/* a peer can write any number into @rings */
 	return cq->rings == ring->rings && ring->entries && !cq->overrun &&
-		cq->prod - cq->cons_seen < cq->cqe &&
-		!(cq->flags & SHM_CQ_STAMPS);
+	       cq->prod - cq->cons_seen < cq->cqe && !(cq->flags & SHM_CQ_STAMPS);
 }
 
 /*
@@ -92,8 +88,7 @@ static inline struct shm_cqe *cqring_begin(struct cqring *ring)
 	return cqe;
 }
 
-static inline void cqring_commit(struct cqring *ring, struct shm_cqe *cqe,
-				 bool solicited)
+static inline void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
 {
 	struct shm_cq *cq = ring->shm;
 	uint32_t next = cq->prod + 1;

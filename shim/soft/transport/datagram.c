@@ -15,21 +15,21 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/transport/grh.h"
 #include "shim/soft/transport/deliver.h"
+#include "shim/soft/transport/grh.h"
 #include "shim/soft/transport/mcast.h"
 #include "shim/soft/transport/remote.h"
 
 enum { PEERS = 1024 };
 
 struct receiver {
-	struct soft_remote	remote;
-	uint32_t		qpn;
+	struct soft_remote remote;
+	uint32_t qpn;
 };
 
 struct datagram_peers {
-	struct receiver		*at[PEERS];
-	struct mcast_groups	groups;
+	struct receiver *at[PEERS];
+	struct mcast_groups groups;
 };
 
 void datagram_forget(struct soft_qp *qp)
@@ -94,8 +94,7 @@ struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 }
 
 /* IBV_WC_SUCCESS; CARRY_RNR if it is worth while to wait for the receiver. */
-static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey,
-		   struct message *m)
+static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey, struct message *m)
 {
 	struct soft_remote *r = datagram_find(qp, qpn);
 	int status = IBV_WC_SUCCESS;
@@ -105,12 +104,13 @@ static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey,
 	if (likely(r->shm->qkey == qkey))
 		status = deliver(r, m);
 	remote_unlock(r);
-	return unlikely(status == CARRY_RNR || status == CARRY_LATER) &&
-		remote_lags(r) ? CARRY_RNR : IBV_WC_SUCCESS;
+	return unlikely(status == CARRY_RNR || status == CARRY_LATER) && remote_lags(r)
+		       ? CARRY_RNR
+		       : IBV_WC_SUCCESS;
 }
 
-static void send_to_all(struct soft_qp *qp, const struct soft_ah *ah,
-			uint32_t qkey, const struct message *m)
+static void send_to_all(struct soft_qp *qp, const struct soft_ah *ah, uint32_t qkey,
+			const struct message *m)
 {
 	const struct mcast_group *group;
 	struct message each = *m;
@@ -127,8 +127,8 @@ static void send_to_all(struct soft_qp *qp, const struct soft_ah *ah,
 	}
 }
 
-static void add_grh(const struct soft_ah *ah, const struct soft_wr *wr,
-		    struct message *m, struct ibv_grh *grh)
+static void add_grh(const struct soft_ah *ah, const struct soft_wr *wr, struct message *m,
+		    struct ibv_grh *grh)
 {
 	grh_fill(ah, wr->length, wr->opcode == IBV_WR_SEND_WITH_IMM, grh);
 	copy_list_prepend(m->from, grh, sizeof(*grh));
@@ -143,16 +143,14 @@ static bool have_peers(struct soft_qp *qp)
 	return qp->peers;
 }
 
-const struct mcast_group *datagram_group(struct soft_qp *qp,
-					 const struct ibv_ah_attr *attr)
+const struct mcast_group *datagram_group(struct soft_qp *qp, const struct ibv_ah_attr *attr)
 {
 	return have_peers(qp) ? mcast_find(&qp->peers->groups, attr) : NULL;
 }
 
 static int check(struct soft_qp *qp, const struct soft_wr *wr)
 {
-	return wr->ah->pd == qp->shm->pd && have_peers(qp) ?
-		IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
+	return wr->ah->pd == qp->shm->pd && have_peers(qp) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 }
 
 /* With the high bit set, the one of the queue pair is meant (10.2.5). */
@@ -161,24 +159,23 @@ static uint32_t qkey_of(const struct soft_qp *qp, const struct soft_wr *wr)
 	return wr->remote_qkey >> 31 ? qp->shm->qkey : wr->remote_qkey;
 }
 
-int datagram_send(struct soft_qp *qp, struct soft_wr *wr,
-		  struct copy_list *from)
+int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 {
 	bool imm = wr->opcode == IBV_WR_SEND_WITH_IMM;
 	const struct soft_ah *ah = wr->ah;
 	struct ibv_grh grh;
 	struct message m = {
-		.from		= from,
-		.length		= sizeof(grh) + wr->length,
-		.absent		= sizeof(grh),
-		.src_qp		= qp->shm->qpn,
-		.imm		= wr->imm,
-		.slid		= ah->slid,
-		.sl		= ah->attr.sl,
-		.flags		= SHM_CQE_DATAGRAM,
-		.opcode		= IBV_WC_RECV,
-		.wc_flags	= imm ? IBV_WC_WITH_IMM : 0,
-		.solicited	= wr->flags & IBV_SEND_SOLICITED,
+		.from = from,
+		.length = sizeof(grh) + wr->length,
+		.absent = sizeof(grh),
+		.src_qp = qp->shm->qpn,
+		.imm = wr->imm,
+		.slid = ah->slid,
+		.sl = ah->attr.sl,
+		.flags = SHM_CQE_DATAGRAM,
+		.opcode = IBV_WC_RECV,
+		.wc_flags = imm ? IBV_WC_WITH_IMM : 0,
+		.solicited = wr->flags & IBV_SEND_SOLICITED,
 	};
 	int status;
 

@@ -9,8 +9,7 @@
  * Send @wr, whose own buffers are @from. Its completion status, or CARRY_RNR
  * of deliver.h.
  */
-int datagram_send(struct soft_qp *qp, struct soft_wr *wr,
-		  struct copy_list *from);
+int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
 /* Forget whom it has sent to, on reset and destruction. */
 void datagram_forget(struct soft_qp *qp);
@@ -20,5 +19,4 @@ void datagram_forget(struct soft_qp *qp);
  * remote_unlock(), and who is in a group; or NULL.
  */
 struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn);
-const struct mcast_group *datagram_group(struct soft_qp *qp,
-					 const struct ibv_ah_attr *attr);
+const struct mcast_group *datagram_group(struct soft_qp *qp, const struct ibv_ah_attr *attr);

@@ -18,10 +18,10 @@
 
 #include <errno.h>
 
-#include "shim/soft/transport/window.h"
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/fabric/xrc.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/xrc.h"
+#include "shim/soft/transport/window.h"
 
 static uint32_t state_of(struct shm_qp *shm)
 {
@@ -41,8 +41,7 @@ void deliver_tell(const struct soft_remote *r, int type)
 		xrc_tell(r->xrc, type);
 		return;
 	}
-	event = (struct pipe_event){ PIPE_QP, r->shm - r->peer->seg->qp,
-				     r->shm->serial, type };
+	event = (struct pipe_event){ PIPE_QP, r->shm - r->peer->seg->qp, r->shm->serial, type };
 	pipe_send(r->peer->seg, r->shm->async, &event);
 }
 
@@ -77,8 +76,7 @@ bool deliver_ready(struct soft_remote *r)
 }
 
 /* A completion of the receiver's; NULL if its queue overruns. */
-static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r,
-						struct shm_wqe *wqe,
+static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
 						uint32_t slot, int status)
 {
 	struct shm_cqe *cqe = cqring_begin(&r->cq);
@@ -110,8 +108,7 @@ void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq)
 
 void deliver_srq_error(struct shm_seg *seg, struct shm_srq *srq)
 {
-	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial,
-				    IBV_EVENT_SRQ_ERR };
+	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial, IBV_EVENT_SRQ_ERR };
 
 	if (srq->error)
 		return;
@@ -136,8 +133,8 @@ static ALWAYS_INLINE void begin_take(struct soft_remote *r)
 	struct shm_rq *rq = r->rq.shm;
 
 	rq->doing_cq = r->cq.index;
-	__atomic_store_n(&rq->doing, (uint64_t)rq->taken << 32 |
-			 (uint32_t)(r->cq.shm->prod + 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&rq->doing, (uint64_t)rq->taken << 32 | (uint32_t)(r->cq.shm->prod + 1),
+			 __ATOMIC_RELEASE);
 	__atomic_store_n(&rq->taken, rq->taken + 1, __ATOMIC_RELEASE);
 }
 
@@ -147,18 +144,17 @@ static inline void end_take(struct soft_remote *r)
 }
 
 /* Is the completion at @pos that of the request in @slot? */
-static bool is_published(struct soft_remote *r, const struct cqring *cq,
-			 uint32_t pos, uint32_t slot)
+static bool is_published(struct soft_remote *r, const struct cqring *cq, uint32_t pos,
+			 uint32_t slot)
 {
 	const struct shm_cqe *cqe = &cq->entries[pos & cq->mask];
 
 	if (cqe->seq != pos + 1)
-		return (int32_t)(cqe->seq - pos - 1) > 0;	/* long ago */
+		return (int32_t)(cqe->seq - pos - 1) > 0; /* long ago */
 	if (!(cqe->flags & SHM_CQE_RECV) || cqe->retire != slot)
 		return false;
-	return r->srq ? cqe->flags & SHM_CQE_SRQ &&
-			cqe->srq == r->srq - r->peer->seg->srq :
-			cqe->qpn == r->shm->qpn;
+	return r->srq ? cqe->flags & SHM_CQE_SRQ && cqe->srq == r->srq - r->peer->seg->srq
+		      : cqe->qpn == r->shm->qpn;
 }
 
 static void mend(struct soft_remote *r)
@@ -167,12 +163,10 @@ static void mend(struct soft_remote *r)
 	uint32_t pos = rq->doing >> 32;
 	struct cqring cq = { 0 };
 
-	if (rq->taken != pos + 1 ||
-	    cqring_find(r->peer->seg, rq->doing_cq, &cq) < 0)
+	if (rq->taken != pos + 1 || cqring_find(r->peer->seg, rq->doing_cq, &cq) < 0)
 		return;
 	if (cqring_lock(&cq) &&
-	    !is_published(r, &cq, (uint32_t)rq->doing - 1,
-			  rq_slot(&r->rq, pos)))
+	    !is_published(r, &cq, (uint32_t)rq->doing - 1, rq_slot(&r->rq, pos)))
 		__atomic_store_n(&rq->taken, pos, __ATOMIC_RELEASE);
 	lock_drop(&cq.shm->lock);
 }
@@ -232,8 +226,7 @@ static void fail(struct soft_remote *r, int event)
 void deliver_fail(struct soft_qp *qp)
 {
 	struct peer self = { .seg = segment_own };
-	struct soft_remote r = { .peer = &self, .shm = qp->shm, .rq = qp->rq,
-				 .xrc = qp->xrc };
+	struct soft_remote r = { .peer = &self, .shm = qp->shm, .rq = qp->rq, .xrc = qp->xrc };
 
 	r.slot = qp->xrc ? UINT16_MAX : qp->ex.qp_base.handle;
 	if (qp->recv_cq)
@@ -262,8 +255,7 @@ int deliver_refuse(struct soft_remote *r, int event, int status)
 	return is_reliable(r) ? deliver_break(r, event, status) : status;
 }
 
-static void complete_with(struct soft_remote *r, struct shm_wqe *wqe,
-			  uint32_t slot, int status)
+static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, int status)
 {
 	struct shm_cqe *cqe = begin_recv(r, wqe, slot, status);
 
@@ -274,8 +266,8 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe,
 }
 
 /* It fails on the receive request it has taken. */
-static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot,
-		     int recv_status, int status)
+static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, int recv_status,
+		     int status)
 {
 	complete_with(r, wqe, slot, recv_status);
 	return deliver_break(r, -1, status);
@@ -284,8 +276,7 @@ static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot,
 static int too_long(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot)
 {
 	if (is_reliable(r))
-		return fail_recv(r, wqe, slot, IBV_WC_LOC_LEN_ERR,
-				 IBV_WC_REM_INV_REQ_ERR);
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
 	if (r->srq)
 		complete_with(r, wqe, slot, IBV_WC_LOC_LEN_ERR);
 	return IBV_WC_REM_INV_REQ_ERR;
@@ -306,7 +297,7 @@ int deliver_copy_error(int err)
 }
 
 static ALWAYS_INLINE void finish(struct soft_remote *r, const struct message *m,
-		   struct shm_cqe *cqe)
+				 struct shm_cqe *cqe)
 {
 	cqe->opcode = m->opcode;
 	cqe->wc_flags = m->wc_flags;
@@ -322,8 +313,7 @@ static ALWAYS_INLINE void finish(struct soft_remote *r, const struct message *m,
 }
 
 /* Let the payload travel with the completion, if there is room. */
-static bool pack(struct soft_remote *r, struct shm_cqe *cqe,
-		 const struct message *m)
+static bool pack(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m)
 {
 	uint32_t length = m->length - m->absent;
 	uint8_t *to = cqe->data;
@@ -340,19 +330,16 @@ static bool pack(struct soft_remote *r, struct shm_cqe *cqe,
 }
 
 /* Not where the receiver could have a page fault when it polls. */
-static bool travels(struct soft_remote *r, const struct message *m,
-		    const struct copy_list *to)
+static bool travels(struct soft_remote *r, const struct message *m, const struct copy_list *to)
 {
 	uint32_t length = m->length - m->absent;
 
-	return r->peer->seg != segment_own && length &&
-		length <= SHM_BOUNCE_MSG && !to->paged;
+	return r->peer->seg != segment_own && length && length <= SHM_BOUNCE_MSG && !to->paged;
 }
 
 /* Bring the bytes there, and begin the completion that says so. */
-static int move(struct soft_remote *r, const struct message *m,
-		struct copy_list *to, struct shm_wqe *wqe, uint32_t slot,
-		struct shm_cqe **ret_cqe)
+static int move(struct soft_remote *r, const struct message *m, struct copy_list *to,
+		struct shm_wqe *wqe, uint32_t slot, struct shm_cqe **ret_cqe)
 {
 	bool landed = !travels(r, m, to);
 	int err = 0;
@@ -373,7 +360,7 @@ static int move(struct soft_remote *r, const struct message *m,
 		lock_drop(&r->cq.shm->lock);
 		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
 		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))
-			return -EAGAIN;	/* not worth its owner's time */
+			return -EAGAIN; /* not worth its owner's time */
 		landed = true;
 	}
 }
@@ -393,18 +380,15 @@ int deliver(struct soft_remote *r, struct message *m)
 	if (m->length > wqe->length)
 		return too_long(r, wqe, slot);
 	num = rq_num_sge(&r->rq, wqe);
-	if (!copy_list_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE,
-			wqe->sge, num, m->length, &to))
-		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
-				 IBV_WC_REM_OP_ERR);
+	if (!copy_list_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge, num,
+			     m->length, &to))
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
 	    !window_invalidate(r->peer->seg, r->shm, m->imm))
-		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR,
-				 IBV_WC_REM_ACCESS_ERR);
+		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR);
 	err = move(r, m, &to, wqe, slot, &cqe);
 	if (err == -EFAULT)
-		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR,
-				 IBV_WC_REM_OP_ERR);
+		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	if (err == -ENOSPC)
 		return overrun(r);
 	if (err < 0)

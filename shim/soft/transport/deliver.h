@@ -9,24 +9,24 @@
 #include "shim/soft/transport/objects.h"
 
 enum {
-	CARRY_RNR	= -1,	/* the peer has no receive request */
-	CARRY_NO_PEER	= -2,	/* nobody answers */
-	CARRY_LATER	= -3,	/* the peer must copy, and is slow */
-	CARRY_HELD	= -4,	/* by a fault on demand */
+	CARRY_RNR = -1,     /* the peer has no receive request */
+	CARRY_NO_PEER = -2, /* nobody answers */
+	CARRY_LATER = -3,   /* the peer must copy, and is slow */
+	CARRY_HELD = -4,    /* by a fault on demand */
 };
 
 struct message {
-	struct copy_list	*from;		/* used up */
-	uint32_t		length;		/* as the receiver is told */
-	uint32_t		absent;		/* so many of them, the first, are not sent */
-	uint32_t		src_qp;
-	uint32_t		imm;		/* or the rkey to invalidate, or a tag */
-	uint16_t		slid;
-	uint8_t			sl;
-	uint8_t			flags;		/* SHM_CQE_DATAGRAM, _TAGGED */
-	uint8_t			opcode;		/* enum ibv_wc_opcode */
-	uint8_t			wc_flags;
-	bool			solicited;
+	struct copy_list *from; /* used up */
+	uint32_t length;        /* as the receiver is told */
+	uint32_t absent;        /* so many of them, the first, are not sent */
+	uint32_t src_qp;
+	uint32_t imm; /* or the rkey to invalidate, or a tag */
+	uint16_t slid;
+	uint8_t sl;
+	uint8_t flags;  /* SHM_CQE_DATAGRAM, _TAGGED */
+	uint8_t opcode; /* enum ibv_wc_opcode */
+	uint8_t wc_flags;
+	bool solicited;
 };
 
 /* Is there a receive request? */

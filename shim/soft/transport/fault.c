@@ -41,8 +41,7 @@ static bool in_turn(struct fault_rule *rule)
 {
 	uint64_t n = ++rule->count;
 
-	return n >= rule->from && n <= rule->to &&
-		(n - rule->from) % rule->every == 0;
+	return n >= rule->from && n <= rule->to && (n - rule->from) % rule->every == 0;
 }
 
 static bool by_chance(struct fault_rule *rule)
@@ -53,8 +52,7 @@ static bool by_chance(struct fault_rule *rule)
 /* Tried again: a rule that names single operations has had its way. */
 static bool strikes_again(struct fault_rule *rule)
 {
-	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 &&
-		by_chance(rule);
+	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);
 }
 
 static bool strikes(struct fault_rule *rule, bool again)
@@ -69,8 +67,7 @@ struct fault fault_verb(const char *verb)
 
 	pthread_mutex_lock(&mutex);
 	for (i = 0; i < num_rules; i++)
-		if (!strcmp(rules[i].verb, verb) && strikes(&rules[i], false) &&
-		    !fault.kind)
+		if (!strcmp(rules[i].verb, verb) && strikes(&rules[i], false) && !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
 	return fault;
@@ -79,7 +76,7 @@ struct fault fault_verb(const char *verb)
 static bool concerns(const struct fault_rule *rule, uint32_t qpn, int opcode)
 {
 	return !rule->verb[0] && (rule->opcode < 0 || rule->opcode == opcode) &&
-		(!rule->qpn || rule->qpn == qpn);
+	       (!rule->qpn || rule->qpn == qpn);
 }
 
 struct fault fault_request(uint32_t qpn, int opcode, bool again)
@@ -89,8 +86,7 @@ struct fault fault_request(uint32_t qpn, int opcode, bool again)
 
 	pthread_mutex_lock(&mutex);
 	for (i = 0; i < num_rules; i++)
-		if (concerns(&rules[i], qpn, opcode) &&
-		    strikes(&rules[i], again) && !fault.kind)
+		if (concerns(&rules[i], qpn, opcode) && strikes(&rules[i], again) && !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
 	return fault;
@@ -130,8 +126,7 @@ static int read_rules(FILE *file, const char *path, uint32_t node)
 		got = fault_parse(line, &rule, &why);
 		if (got < 0)
 			return complain(path, number, why);
-		if (got && (rule.node < 0 || rule.node == (int)node) &&
-		    add(&rule) < 0)
+		if (got && (rule.node < 0 || rule.node == (int)node) && add(&rule) < 0)
 			return -ENOMEM;
 	}
 	return ferror(file) ? complain(path, number, "cannot be read") : 0;

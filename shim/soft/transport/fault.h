@@ -10,35 +10,35 @@
 
 enum fault_kind {
 	FAULT_NONE,
-	FAULT_ERRNO,	/* of a verb; @value */
-	FAULT_STATUS,	/* of a completion; @value, @vendor_err */
-	FAULT_DELAY,	/* by @ns */
-	FAULT_LOSE,	/* the packet */
-	FAULT_RNR,	/* the receiver is not ready */
-	FAULT_OVERRUN,	/* of the completion queue */
-	FAULT_EVENT,	/* asynchronous; @value */
-	FAULT_PORT,	/* goes down for @ns, for good if 0; or up: @value */
+	FAULT_ERRNO,   /* of a verb; @value */
+	FAULT_STATUS,  /* of a completion; @value, @vendor_err */
+	FAULT_DELAY,   /* by @ns */
+	FAULT_LOSE,    /* the packet */
+	FAULT_RNR,     /* the receiver is not ready */
+	FAULT_OVERRUN, /* of the completion queue */
+	FAULT_EVENT,   /* asynchronous; @value */
+	FAULT_PORT,    /* goes down for @ns, for good if 0; or up: @value */
 };
 
 struct fault {
-	enum fault_kind	kind;
-	int		value;
-	uint8_t		vendor_err;
-	uint64_t	ns;
+	enum fault_kind kind;
+	int value;
+	uint8_t vendor_err;
+	uint64_t ns;
 };
 
 /* One line of the file. */
 struct fault_rule {
-	char		verb[40];	/* without ibv_; "": send requests */
-	int		opcode;		/* enum ibv_wr_opcode; -1: any */
-	uint32_t	qpn;		/* 0: any */
-	int		node;		/* of the fabric; -1: any */
-	uint64_t	from, to;	/* of those that match; from 1 */
-	uint64_t	every;		/* from @from on; 1: each */
-	double		chance;		/* of those that are left */
-	uint64_t	random;		/* its state: begins with the seed */
-	struct fault	fault;
-	uint64_t	count;		/* so many have matched */
+	char verb[40];     /* without ibv_; "": send requests */
+	int opcode;        /* enum ibv_wr_opcode; -1: any */
+	uint32_t qpn;      /* 0: any */
+	int node;          /* of the fabric; -1: any */
+	uint64_t from, to; /* of those that match; from 1 */
+	uint64_t every;    /* from @from on; 1: each */
+	double chance;     /* of those that are left */
+	uint64_t random;   /* its state: begins with the seed */
+	struct fault fault;
+	uint64_t count; /* so many have matched */
 };
 
 /*

@@ -16,19 +16,28 @@
 #include <infiniband/verbs.h>
 
 struct name {
-	const char	*name;
-	int		value;
+	const char *name;
+	int value;
 };
 
-#define WR(name)	{ #name, IBV_WR_##name }
+#define WR(name)                     \
+	{                            \
+#name, IBV_WR_##name \
+	}
+/* clang-format off */
 static const struct name opcodes[] = {
 	WR(RDMA_WRITE), WR(RDMA_WRITE_WITH_IMM), WR(SEND), WR(SEND_WITH_IMM),
 	WR(RDMA_READ), WR(ATOMIC_CMP_AND_SWP), WR(ATOMIC_FETCH_AND_ADD),
 	WR(LOCAL_INV), WR(BIND_MW), WR(SEND_WITH_INV), WR(TSO), WR(DRIVER1),
 	WR(ATOMIC_WRITE), { NULL, 0 },
 };
+/* clang-format on */
 
-#define WC(name)	{ #name, IBV_WC_##name }
+#define WC(name)                     \
+	{                            \
+#name, IBV_WC_##name \
+	}
+/* clang-format off */
 static const struct name statuses[] = {
 	WC(LOC_LEN_ERR), WC(LOC_QP_OP_ERR), WC(LOC_EEC_OP_ERR),
 	WC(LOC_PROT_ERR), WC(WR_FLUSH_ERR), WC(MW_BIND_ERR), WC(BAD_RESP_ERR),
@@ -38,8 +47,13 @@ static const struct name statuses[] = {
 	WC(INV_EECN_ERR), WC(INV_EEC_STATE_ERR), WC(FATAL_ERR),
 	WC(RESP_TIMEOUT_ERR), WC(GENERAL_ERR), { NULL, 0 },
 };
+/* clang-format on */
 
-#define EVENT(name)	{ #name, IBV_EVENT_##name }
+#define EVENT(name)                     \
+	{                               \
+#name, IBV_EVENT_##name \
+	}
+/* clang-format off */
 static const struct name events[] = {
 	EVENT(CQ_ERR), EVENT(QP_FATAL), EVENT(QP_REQ_ERR),
 	EVENT(QP_ACCESS_ERR), EVENT(COMM_EST), EVENT(SQ_DRAINED),
@@ -48,9 +62,12 @@ static const struct name events[] = {
 	EVENT(LID_CHANGE), EVENT(PKEY_CHANGE), EVENT(SM_CHANGE),
 	EVENT(CLIENT_REREGISTER), EVENT(GID_CHANGE), { NULL, 0 },
 };
+/* clang-format on */
 
 static const struct name port_states[] = {
-	{ "down", IBV_PORT_DOWN }, { "up", IBV_PORT_ACTIVE }, { NULL, 0 },
+	{ "down", IBV_PORT_DOWN },
+	{ "up", IBV_PORT_ACTIVE },
+	{ NULL, 0 },
 };
 
 static bool find(const struct name *names, const char *name, int *ret_value)
@@ -175,8 +192,7 @@ static bool set_errno(struct fault_rule *rule, const char *text)
 
 static bool set_status(struct fault_rule *rule, const char *text)
 {
-	return find(statuses, text, &rule->fault.value) &&
-		happens(rule, FAULT_STATUS);
+	return find(statuses, text, &rule->fault.value) && happens(rule, FAULT_STATUS);
 }
 
 static bool set_vendor_err(struct fault_rule *rule, const char *text)
@@ -192,8 +208,8 @@ static bool set_vendor_err(struct fault_rule *rule, const char *text)
 static bool set_time(struct fault_rule *rule, const char *text)
 {
 	static const struct {
-		const char	*unit;
-		double		ns;
+		const char *unit;
+		double ns;
 	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
 	double value;
 	char *end;
@@ -231,16 +247,15 @@ static bool set_overrun(struct fault_rule *rule, const char *text)
 
 static bool set_event(struct fault_rule *rule, const char *text)
 {
-	return find(events, text, &rule->fault.value) &&
-		happens(rule, FAULT_EVENT);
+	return find(events, text, &rule->fault.value) && happens(rule, FAULT_EVENT);
 }
 
 static bool set_port(struct fault_rule *rule, const char *text)
 {
-	return find(port_states, text, &rule->fault.value) &&
-		happens(rule, FAULT_PORT);
+	return find(port_states, text, &rule->fault.value) && happens(rule, FAULT_PORT);
 }
 
+/* clang-format off */
 static const struct word {
 	const char	*name;
 	bool		(*set)(struct fault_rule *rule, const char *text);
@@ -248,25 +263,35 @@ static const struct word {
 	const char	*why;		/* not this */
 } words[] = {
 	{ "verb", set_verb, false, "verb= takes the name of a verb, as in verb=reg_mr" },
-	{ "opcode", set_opcode, false, "opcode= takes the name of an ibv_wr_opcode, as in opcode=RDMA_WRITE" },
+	{ "opcode", set_opcode, false,
+	  "opcode= takes the name of an ibv_wr_opcode, as in opcode=RDMA_WRITE" },
 	{ "qp", set_qp, false, "qp= takes a queue pair number" },
-	{ "process", set_process, false, "process= takes the place of a process in the fabric, from 0" },
+	{ "process", set_process, false,
+	  "process= takes the place of a process in the fabric, from 0" },
 	{ "n", set_n, false, "n= takes a number from 1, or FROM..TO" },
 	{ "every", set_every, false, "every= takes a number from 1" },
 	{ "p", set_p, false, "p= takes a probability, 0 to 1" },
 	{ "seed", set_seed, false, "seed= takes a number" },
-	{ "errno", set_errno, false, "errno= takes one name, as in errno=ENOMEM, and one thing can happen" },
-	{ "status", set_status, false, "status= takes the name of an ibv_wc_status other than SUCCESS, as in status=RETRY_EXC_ERR, and one thing can happen" },
-	{ "vendor_err", set_vendor_err, false, "vendor_err= takes a number of 8 bits" },
-	{ "delay", set_delay, false, "delay= takes a time, as in delay=2ms, and one thing can happen" },
+	{ "errno", set_errno, false,
+	  "errno= takes one name, as in errno=ENOMEM, and one thing can happen" },
+	{ "status", set_status, false,
+	  "status= takes the name of an ibv_wc_status other than SUCCESS, as in "
+	  "status=RETRY_EXC_ERR, and one thing can happen" },
+	{ "vendor_err", set_vendor_err, false,
+	  "vendor_err= takes a number of 8 bits" },
+	{ "delay", set_delay, false,
+	  "delay= takes a time, as in delay=2ms, and one thing can happen" },
 	{ "lose", set_lose, true, "one thing can happen" },
 	{ "rnr", set_rnr, true, "one thing can happen" },
 	{ "overrun", set_overrun, true, "one thing can happen" },
-	{ "event", set_event, false, "event= takes the name of an ibv_event_type, as in event=PORT_ERR, and one thing can happen" },
+	{ "event", set_event, false,
+	  "event= takes the name of an ibv_event_type, as in event=PORT_ERR, and one thing "
+	  "can happen" },
 	{ "port", set_port, false, "port= takes down or up, and one thing can happen" },
 	{ "for", set_time, false, "for= takes a time, as in for=50ms" },
 	{ NULL, NULL, false, NULL },
 };
+/* clang-format on */
 
 static bool read_word(char *text, struct fault_rule *rule, const char **why)
 {
@@ -278,16 +303,16 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 	for (word = words; word->name; word++)
 		if (!strcmp(word->name, text))
 			break;
-	*why = word->name ? word->why :
-		"an unknown word (verb, opcode, qp, process, n, every, p, seed; errno, status, vendor_err, delay, lose, rnr, overrun, event, port, for)";
+	*why = word->name ? word->why
+			  : "an unknown word (verb, opcode, qp, process, n, every, p, seed; errno, "
+			    "status, vendor_err, delay, lose, rnr, overrun, event, port, for)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
 /* Whose events need a queue pair. */
 static bool is_of_qp(int event)
 {
-	return event < IBV_EVENT_DEVICE_FATAL ||
-		event == IBV_EVENT_QP_LAST_WQE_REACHED;
+	return event < IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_QP_LAST_WQE_REACHED;
 }
 
 /* What only requests, or only verbs, can have. */
@@ -297,7 +322,8 @@ static bool fits(const struct fault_rule *rule, const char **why)
 
 	switch (rule->fault.kind) {
 	case FAULT_NONE:
-		*why = "nothing is to happen (errno, status, delay, lose, rnr, overrun, event, port)";
+		*why = "nothing is to happen (errno, status, delay, lose, rnr, overrun, "
+		       "event, port)";
 		return false;
 	case FAULT_ERRNO:
 		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
@@ -317,7 +343,11 @@ static bool fits(const struct fault_rule *rule, const char **why)
 }
 
 static const struct fault_rule always = {
-	.opcode = -1, .node = -1, .from = 1, .to = UINT64_MAX, .every = 1,
+	.opcode = -1,
+	.node = -1,
+	.from = 1,
+	.to = UINT64_MAX,
+	.every = 1,
 	.chance = 1,
 };
 

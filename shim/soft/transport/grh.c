@@ -22,17 +22,17 @@
 #include <string.h>
 
 enum {
-	NEXT_IBA	= 0x1b,		/* base transport header */
-	BTH		= 12,
-	DETH		= 8,
-	IMMDT		= 4,
-	ICRC		= 4,
-	UDP		= 8,
-	HOPS		= 64,
+	NEXT_IBA = 0x1b, /* base transport header */
+	BTH = 12,
+	DETH = 8,
+	IMMDT = 4,
+	ICRC = 4,
+	UDP = 8,
+	HOPS = 64,
 };
 
 /* What lies in front of an IPv4 header. */
-#define IPV4_AT		(sizeof(struct ibv_grh) - sizeof(struct iphdr))
+#define IPV4_AT (sizeof(struct ibv_grh) - sizeof(struct iphdr))
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -51,29 +51,27 @@ static uint32_t ipv4_of(const union ibv_gid *gid)
 
 bool grh_is_multicast(const union ibv_gid *gid)
 {
-	return gid->raw[0] == 0xff ||
-		(is_ipv4(gid) && IN_MULTICAST(ntohl(ipv4_of(gid))));
+	return gid->raw[0] == 0xff || (is_ipv4(gid) && IN_MULTICAST(ntohl(ipv4_of(gid))));
 }
 
 static void begin_ipv4(struct soft_ah *ah, const union ibv_gid *sgid)
 {
 	const struct ibv_global_route *to = &ah->attr.grh;
 	struct iphdr ip = {
-		.version	= 4,
-		.ihl		= sizeof(ip) / 4,
-		.tos		= to->traffic_class,
-		.frag_off	= htons(IP_DF),
-		.ttl		= to->hop_limit ? to->hop_limit : HOPS,
-		.protocol	= IPPROTO_UDP,
-		.saddr		= ipv4_of(sgid),
-		.daddr		= ipv4_of(&to->dgid),
+		.version = 4,
+		.ihl = sizeof(ip) / 4,
+		.tos = to->traffic_class,
+		.frag_off = htons(IP_DF),
+		.ttl = to->hop_limit ? to->hop_limit : HOPS,
+		.protocol = IPPROTO_UDP,
+		.saddr = ipv4_of(sgid),
+		.daddr = ipv4_of(&to->dgid),
 	};
 
 	memcpy((uint8_t *)&ah->grh + IPV4_AT, &ip, sizeof(ip));
 }
 
-void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid,
-		      enum ibv_gid_type type)
+void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid, enum ibv_gid_type type)
 {
 	const struct ibv_global_route *to = &ah->attr.grh;
 	bool v2 = type == IBV_GID_TYPE_ROCE_V2;
@@ -83,9 +81,8 @@ void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid,
 		begin_ipv4(ah, sgid);
 		return;
 	}
-	ah->grh.version_tclass_flow = htobe32(6u << 28 |
-					      to->traffic_class << 20 |
-					      (to->flow_label & 0xfffff));
+	ah->grh.version_tclass_flow =
+		htobe32(6u << 28 | to->traffic_class << 20 | (to->flow_label & 0xfffff));
 	ah->grh.next_hdr = v2 ? IPPROTO_UDP : NEXT_IBA;
 	ah->grh.hop_limit = v2 && !to->hop_limit ? HOPS : to->hop_limit;
 	ah->grh.sgid = *sgid;
@@ -116,8 +113,7 @@ static void finish_ipv4(struct ibv_grh *grh, uint32_t length)
 	memcpy((uint8_t *)grh + IPV4_AT, &ip, sizeof(ip));
 }
 
-void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm,
-		 struct ibv_grh *grh)
+void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm, struct ibv_grh *grh)
 {
 	/* up to and with the invariant checksum; payload is padded */
 	length = ((length + 3) & ~3u) + BTH + DETH + (imm ? IMMDT : 0) + ICRC;
@@ -133,8 +129,7 @@ bool grh_find_ipv4(const struct ibv_grh *grh, struct iphdr *ip)
 	uint16_t check;
 
 	memcpy(ip, (const uint8_t *)grh + IPV4_AT, sizeof(*ip));
-	if (ip->version != 4 || ip->ihl != sizeof(*ip) / 4 ||
-	    ip->protocol != IPPROTO_UDP)
+	if (ip->version != 4 || ip->ihl != sizeof(*ip) / 4 || ip->protocol != IPPROTO_UDP)
 		return false;
 	check = ip->check;
 	ip->check = 0;

@@ -19,8 +19,7 @@ void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid, enum ibv_gid_typ
  * The header in front of @length bytes of payload, with or without immediate
  * data, as @ah has it.
  */
-void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm,
-	      struct ibv_grh *grh);
+void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm, struct ibv_grh *grh);
 
 /* The IPv4 header at the end, if that is what @grh is. */
 bool grh_find_ipv4(const struct ibv_grh *grh, struct iphdr *ip);

@@ -12,23 +12,22 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/transport/grh.h"
-#include "shim/soft/fabric/profile.h"
-#include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/registry.h"
+#include "shim/soft/transport/grh.h"
 
 enum { LID_FIRST = 0xc000, LID_PERMISSIVE = 0xffff };
 
-static bool is_of(const struct registry_member *member, const union ibv_gid *gid,
-		  uint32_t lid)
+static bool is_of(const struct registry_member *member, const union ibv_gid *gid, uint32_t lid)
 {
 	return member->qpn && !memcmp(&member->gid, gid, sizeof(*gid)) &&
-		(member->lid == lid || lid == MCAST_ANY_LID);
+	       (member->lid == lid || lid == MCAST_ANY_LID);
 }
 
-static uint32_t count_members(const struct registry_members *members,
-			      const union ibv_gid *gid, uint32_t lid)
+static uint32_t count_members(const struct registry_members *members, const union ibv_gid *gid,
+			      uint32_t lid)
 {
 	uint32_t i, count = 0;
 
@@ -57,15 +56,14 @@ static struct mcast_group *read_group(const union ibv_gid *gid, uint32_t lid)
 	return group;
 }
 
-const struct mcast_group *mcast_find(struct mcast_groups *groups,
-				     const struct ibv_ah_attr *attr)
+const struct mcast_group *mcast_find(struct mcast_groups *groups, const struct ibv_ah_attr *attr)
 {
 	uint32_t lid = port_is_roce(attr->port_num) ? MCAST_ANY_LID : attr->dlid;
 	const union ibv_gid *gid = &attr->grh.dgid;
 	struct mcast_group **at = &groups->at[(gid->raw[15] ^ lid) % 8];
 
-	if (!*at || (*at)->changes != registry_member_changes() ||
-	    (*at)->lid != lid || memcmp(&(*at)->gid, gid, sizeof(*gid))) {
+	if (!*at || (*at)->changes != registry_member_changes() || (*at)->lid != lid ||
+	    memcmp(&(*at)->gid, gid, sizeof(*gid))) {
 		free(*at);
 		*at = read_group(gid, lid);
 	}
@@ -82,7 +80,7 @@ void mcast_forget(struct mcast_groups *groups)
 }
 
 static struct registry_member *find_member(struct registry_members *members, uint32_t qpn,
-				  const union ibv_gid *gid, uint16_t lid)
+					   const union ibv_gid *gid, uint16_t lid)
 {
 	struct registry_member *member;
 	uint32_t i;
@@ -107,8 +105,8 @@ static struct registry_member *find_free(struct registry_members *members)
 }
 
 /* 1: it was there already. */
-static int add_member(struct registry_members *members, uint32_t qpn,
-	       const union ibv_gid *gid, uint16_t lid)
+static int add_member(struct registry_members *members, uint32_t qpn, const union ibv_gid *gid,
+		      uint16_t lid)
 {
 	struct registry_member *member;
 
@@ -116,7 +114,7 @@ static int add_member(struct registry_members *members, uint32_t qpn,
 		return 1;
 	member = find_free(members);
 	if (!member || count_members(members, gid, MCAST_ANY_LID) >=
-	    (uint32_t)profile_limits()->max_mcast_qp_attach)
+			       (uint32_t)profile_limits()->max_mcast_qp_attach)
 		return -ENOMEM;
 	member->gid = *gid;
 	member->lid = lid;
@@ -146,13 +144,10 @@ static bool on_ethernet(const struct soft_qp *qp)
 	return false;
 }
 
-static bool can_join(const struct soft_qp *qp, const union ibv_gid *gid,
-		     uint16_t lid)
+static bool can_join(const struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	return qp->ex.qp_base.qp_type == IBV_QPT_UD &&
-		grh_is_multicast(gid) &&
-		((lid >= LID_FIRST && lid != LID_PERMISSIVE) ||
-		 on_ethernet(qp));
+	return qp->ex.qp_base.qp_type == IBV_QPT_UD && grh_is_multicast(gid) &&
+	       ((lid >= LID_FIRST && lid != LID_PERMISSIVE) || on_ethernet(qp));
 }
 
 int mcast_attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid)
@@ -227,4 +222,3 @@ void mcast_leave(struct soft_qp *qp)
 	registry_unlock_members();
 	qp->groups = 0;
 }
-

@@ -4,26 +4,25 @@
  */
 #include "shim/soft/transport/objects.h"
 
-enum { MCAST_ANY_LID = 1 << 16 };	/* Ethernet has none */
+enum { MCAST_ANY_LID = 1 << 16 }; /* Ethernet has none */
 
 struct mcast_group {
-	union ibv_gid	gid;
-	uint32_t	lid;		/* or MCAST_ANY_LID */
-	uint32_t	changes;	/* of all groups, when it was read */
-	uint32_t	count;
-	uint32_t	qpn[];
+	union ibv_gid gid;
+	uint32_t lid;     /* or MCAST_ANY_LID */
+	uint32_t changes; /* of all groups, when it was read */
+	uint32_t count;
+	uint32_t qpn[];
 };
 
 /* What a sender knows of groups. One thread. */
 struct mcast_groups {
-	struct mcast_group	*at[8];
+	struct mcast_group *at[8];
 };
 
 /*
  * Who listens at @attr, in all processes; or NULL. Valid until the next call.
  */
-const struct mcast_group *mcast_find(struct mcast_groups *groups,
-				     const struct ibv_ah_attr *attr);
+const struct mcast_group *mcast_find(struct mcast_groups *groups, const struct ibv_ah_attr *attr);
 void mcast_forget(struct mcast_groups *groups);
 
 /* Detach a queue pair that goes away from all groups. */

@@ -17,10 +17,10 @@
  */
 #include "shim/soft/transport/migrate.h"
 
-#include "shim/soft/transport/deliver.h"
 #include "shim/soft/fabric/port.h"
-#include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/remote.h"
 
 static void set_state(struct soft_qp *qp, enum ibv_mig_state state)
 {
@@ -53,8 +53,7 @@ static void rearm(struct soft_qp *qp)
 	if (!r)
 		return;
 	if (r->shm->mig_state != IBV_MIG_MIGRATED) {
-		__atomic_store_n(&r->shm->mig_state, IBV_MIG_ARMED,
-				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&r->shm->mig_state, IBV_MIG_ARMED, __ATOMIC_SEQ_CST);
 		set_state(qp, IBV_MIG_ARMED);
 	}
 	remote_unlock(r);
@@ -133,8 +132,7 @@ bool migrate_away(struct soft_qp *qp)
 
 void migrate_follow(struct soft_qp *qp)
 {
-	uint8_t migrations = __atomic_load_n(&qp->shm->migrations,
-					     __ATOMIC_ACQUIRE);
+	uint8_t migrations = __atomic_load_n(&qp->shm->migrations, __ATOMIC_ACQUIRE);
 
 	if (likely(migrations == qp->migrations))
 		return;

@@ -18,23 +18,21 @@
 #include "shim/soft/transport/rq.h"
 #include "shim/soft/fabric/shared.h"
 
-#define container(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
-
+#define container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 struct soft_context {
-	struct verbs_context	verbs;
-	uint32_t		epoch;
-	uint32_t		async;		/* pipe */
-	uint64_t		file;		/* imports have the same */
-	struct soft_context	*next;		/* in soft_contexts, while open */
+	struct verbs_context verbs;
+	uint32_t epoch;
+	uint32_t async;            /* pipe */
+	uint64_t file;             /* imports have the same */
+	struct soft_context *next; /* in soft_contexts, while open */
 };
 
 /* Memory for a queue, perhaps from a program's allocator; domain.c. */
 struct soft_memory {
-	void			*mem;
-	struct soft_parent	*from;	/* or NULL */
-	uint32_t		type;
+	void *mem;
+	struct soft_parent *from; /* or NULL */
+	uint32_t type;
 };
 
 /*
@@ -42,120 +40,120 @@ struct soft_memory {
  * who destroys it leaves the others empty. Under soft_mutex.
  */
 struct soft_twin {
-	struct soft_twin	*next;
-	bool			left;	/* unimported, kept for the object */
+	struct soft_twin *next;
+	bool left; /* unimported, kept for the object */
 };
 
 struct soft_pd {
-	struct ibv_pd		pd;	/* of a parent domain: its PD's handle */
-	unsigned int		refs;
-	struct soft_twin	twin;
-	struct soft_pd		*next;	/* of all */
-	struct soft_parent	*parent;	/* or NULL; domain.c */
+	struct ibv_pd pd; /* of a parent domain: its PD's handle */
+	unsigned int refs;
+	struct soft_twin twin;
+	struct soft_pd *next;       /* of all */
+	struct soft_parent *parent; /* or NULL; domain.c */
 };
 
 struct soft_mr {
-	struct ibv_mr		mr;
-	struct shm_mr		*shm;	/* NULL: a twin destroyed it */
-	uint32_t		key;		/* as the program knows it */
-	struct soft_twin	twin;
-	struct soft_pd		*pd;	/* that counts it, */
-	struct soft_dm		*dm;	/* and, unless NULL, this */
-	void			*mapping;	/* of a dma-buf, or NULL */
-	size_t			mapped;
-	bool			imported;
+	struct ibv_mr mr;
+	struct shm_mr *shm; /* NULL: a twin destroyed it */
+	uint32_t key;       /* as the program knows it */
+	struct soft_twin twin;
+	struct soft_pd *pd; /* that counts it, */
+	struct soft_dm *dm; /* and, unless NULL, this */
+	void *mapping;      /* of a dma-buf, or NULL */
+	size_t mapped;
+	bool imported;
 };
 
 struct soft_dm {
-	struct ibv_dm		dm;
-	uint8_t			*memory;	/* NULL: a twin freed it */
-	size_t			length;
-	unsigned int		refs;
-	struct soft_twin	twin;
-	struct soft_dm		*next;	/* of all */
+	struct ibv_dm dm;
+	uint8_t *memory; /* NULL: a twin freed it */
+	size_t length;
+	unsigned int refs;
+	struct soft_twin twin;
+	struct soft_dm *next; /* of all */
 };
 
 struct soft_mw {
-	struct ibv_mw		mw;
-	struct shm_mr		*shm;
-	uint32_t		key;		/* all but the program's bits */
-	uint32_t		region;		/* lkey, while it is bound */
+	struct ibv_mw mw;
+	struct shm_mr *shm;
+	uint32_t key;    /* all but the program's bits */
+	uint32_t region; /* lkey, while it is bound */
 };
 
 struct soft_channel {
-	struct ibv_comp_channel	channel;
-	uint32_t		id;		/* pipe */
+	struct ibv_comp_channel channel;
+	uint32_t id; /* pipe */
 };
 
 struct soft_cq {
-	struct ibv_cq_ex	ex;
-	struct lock		polling;
-	uint32_t		cons;		/* next to be polled */
-	struct cqring		ring;
-	struct shm_cq		*shm;
-	uint32_t		serial;		/* in events */
-	uint32_t		events;		/* handed to the program */
-	uint32_t		async_events;
-	unsigned int		refs;
-	struct soft_pd		*parent;	/* domain, or NULL */
-	struct shm_cqe		*current;	/* of an extended poll, */
-	const struct shm_cqe	*shown;		/* what is read of it, */
-	uint64_t		wall;		/* its time, ns since 1970; 0 not asked for yet */
-	uint64_t		poller;		/* and whose thread's it is */
+	struct ibv_cq_ex ex;
+	struct lock polling;
+	uint32_t cons; /* next to be polled */
+	struct cqring ring;
+	struct shm_cq *shm;
+	uint32_t serial; /* in events */
+	uint32_t events; /* handed to the program */
+	uint32_t async_events;
+	unsigned int refs;
+	struct soft_pd *parent;      /* domain, or NULL */
+	struct shm_cqe *current;     /* of an extended poll, */
+	const struct shm_cqe *shown; /* what is read of it, */
+	uint64_t wall;               /* its time, ns since 1970; 0 not asked for yet */
+	uint64_t poller;             /* and whose thread's it is */
 };
 
 struct soft_xrcd {
-	struct ibv_xrcd		xrcd;
-	uint32_t		id;		/* in the fabric */
-	uint32_t		serial;		/* as its holder */
-	int			fd;		/* of its file, or -1 */
-	unsigned int		refs;
-	struct soft_xrcd	*next;
+	struct ibv_xrcd xrcd;
+	uint32_t id;     /* in the fabric */
+	uint32_t serial; /* as its holder */
+	int fd;          /* of its file, or -1 */
+	unsigned int refs;
+	struct soft_xrcd *next;
 };
 
 struct soft_srq {
-	struct ibv_srq		srq;
-	struct soft_xrcd	*xrcd;		/* of XRC, or NULL */
-	struct soft_cq		*cq;
-	struct lock		posting;
-	struct shm_srq		*shm;
-	struct rq		rq;
-	uint32_t		max_wr;		/* requests, of */
-	uint32_t		slots;		/* that there is room for */
-	uint32_t		*free;		/* slots that are not posted */
-	uint32_t		num_free;
-	uint32_t		events;
-	unsigned int		refs;
+	struct ibv_srq srq;
+	struct soft_xrcd *xrcd; /* of XRC, or NULL */
+	struct soft_cq *cq;
+	struct lock posting;
+	struct shm_srq *shm;
+	struct rq rq;
+	uint32_t max_wr; /* requests, of */
+	uint32_t slots;  /* that there is room for */
+	uint32_t *free;  /* slots that are not posted */
+	uint32_t num_free;
+	uint32_t events;
+	unsigned int refs;
 };
 
 /* A send request, kept from its post to its completion. */
 struct soft_wr {
-	uint64_t		wr_id;
-	uint32_t		opcode;		/* enum ibv_wr_opcode */
-	uint32_t		flags;		/* enum ibv_send_flags */
-	uint32_t		num_sge;
-	uint32_t		length;
-	uint32_t		imm;		/* rkey to invalidate, rights to bind */
-	uint32_t		rkey;
+	uint64_t wr_id;
+	uint32_t opcode; /* enum ibv_wr_opcode */
+	uint32_t flags;  /* enum ibv_send_flags */
+	uint32_t num_sge;
+	uint32_t length;
+	uint32_t imm; /* rkey to invalidate, rights to bind */
+	uint32_t rkey;
 	union {
-		struct {			/* RDMA and atomics */
-			uint64_t	remote_addr;
-			uint64_t	compare_add;
-			uint64_t	swap;
+		struct { /* RDMA and atomics */
+			uint64_t remote_addr;
+			uint64_t compare_add;
+			uint64_t swap;
 		};
-		struct {			/* datagrams */
-			struct soft_ah	*ah;
-			uint32_t	remote_qpn;
-			uint32_t	remote_qkey;
+		struct { /* datagrams */
+			struct soft_ah *ah;
+			uint32_t remote_qpn;
+			uint32_t remote_qkey;
 		};
-		struct {			/* IBV_WR_BIND_MW: the window */
-			uint64_t	bind_addr;
-			uint64_t	bind_length;
-			uint32_t	region;		/* lkey, or 0 */
+		struct { /* IBV_WR_BIND_MW: the window */
+			uint64_t bind_addr;
+			uint64_t bind_length;
+			uint32_t region; /* lkey, or 0 */
 		};
 	};
-	uint32_t		srqn;		/* XRC: the remote queue */
-	struct ibv_sge		sge[];		/* or the inline data */
+	uint32_t srqn;        /* XRC: the remote queue */
+	struct ibv_sge sge[]; /* or the inline data */
 };
 
 /* What the head of a send queue waits for. */
@@ -163,104 +161,103 @@ enum soft_wait {
 	WAIT_NONE,
 	WAIT_RNR,
 	WAIT_PEER,
-	WAIT_COPY,	/* by the peer */
-	WAIT_HELD,	/* by a fault */
-	WAIT_STATE,	/* to be RTS again, or failed by its peer */
+	WAIT_COPY,  /* by the peer */
+	WAIT_HELD,  /* by a fault */
+	WAIT_STATE, /* to be RTS again, or failed by its peer */
 };
 
 /* Positions only grow: retired <= next <= head <= retired + depth. */
 struct soft_sq {
-	struct lock		lock;
-	uint32_t		head;		/* next to be posted */
-	uint32_t		next;		/* next to be carried out */
-	uint32_t		retired;	/* its completion was polled */
-	uint32_t		depth;
-	uint32_t		mask;
-	uint32_t		stride;
-	uint8_t			*wrs;
-	struct soft_memory	memory;		/* of those */
-	enum soft_wait		wait;
-	uint64_t		wait_until;	/* ns; 0: for ever */
-	bool			draining;	/* SQD: the head had begun */
-	uint8_t			vendor_err;	/* of a fault, for the completion */
-	uint8_t			tries;		/* of the head, that a fault ate */
-	bool			judged;		/* the head, by fault.c */
-	struct {				/* between wr_start and _complete */
-		uint64_t	thread;		/* whose lock it is, or 0 */
-		uint32_t	tail;		/* requests from head to here */
-		uint8_t		may, must;	/* be called for the last one */
-		int		err;		/* the first */
-		struct soft_wr	*wr;		/* the last one */
+	struct lock lock;
+	uint32_t head;    /* next to be posted */
+	uint32_t next;    /* next to be carried out */
+	uint32_t retired; /* its completion was polled */
+	uint32_t depth;
+	uint32_t mask;
+	uint32_t stride;
+	uint8_t *wrs;
+	struct soft_memory memory; /* of those */
+	enum soft_wait wait;
+	uint64_t wait_until;        /* ns; 0: for ever */
+	bool draining;              /* SQD: the head had begun */
+	uint8_t vendor_err;         /* of a fault, for the completion */
+	uint8_t tries;              /* of the head, that a fault ate */
+	bool judged;                /* the head, by fault.c */
+	struct {                    /* between wr_start and _complete */
+		uint64_t thread;    /* whose lock it is, or 0 */
+		uint32_t tail;      /* requests from head to here */
+		uint8_t may, must;  /* be called for the last one */
+		int err;            /* the first */
+		struct soft_wr *wr; /* the last one */
 	} build;
 };
 
 /* The other end, resolved from the queue pair number; see remote.c. */
 struct soft_remote {
-	struct peer	*peer;
-	struct shm_qp		*shm;
-	uint16_t		slot;		/* of @shm; UINT16_MAX: it is @xrc's */
-	struct rq		rq;
-	struct cqring		cq;
-	struct shm_srq		*srq;		/* whose @rq is, or NULL */
-	struct shm_xrc_qp	*xrc;		/* whose @shm is, or NULL */
-	uint32_t		srqn;		/* for which it was found */
-	uint64_t		held;		/* when somebody last held @xrc */
-	struct soft_remote	*next;		/* shared queue of the same @xrc */
-	uint32_t		rq_pd;
-	uint32_t		pd;		/* of remote keys */
-	uint32_t		resets;		/* as of this connection */
-	uint32_t		lag_prod;	/* see remote_lags() */
-	uint64_t		lag_until;
+	struct peer *peer;
+	struct shm_qp *shm;
+	uint16_t slot; /* of @shm; UINT16_MAX: it is @xrc's */
+	struct rq rq;
+	struct cqring cq;
+	struct shm_srq *srq;      /* whose @rq is, or NULL */
+	struct shm_xrc_qp *xrc;   /* whose @shm is, or NULL */
+	uint32_t srqn;            /* for which it was found */
+	uint64_t held;            /* when somebody last held @xrc */
+	struct soft_remote *next; /* shared queue of the same @xrc */
+	uint32_t rq_pd;
+	uint32_t pd;       /* of remote keys */
+	uint32_t resets;   /* as of this connection */
+	uint32_t lag_prod; /* see remote_lags() */
+	uint64_t lag_until;
 };
 
 struct soft_qp {
-	struct ibv_qp_ex	ex;
-	void			(*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey,
-					    uint64_t remote_addr, size_t len,
-					    uint8_t type, uint8_t level);
-				/* the next member of @ex in newer headers */
-	struct shm_qp		*shm;
-	uint32_t		serial;		/* in events */
-	struct shm_xrc_qp	*xrc;		/* XRC_RECV: whose @shm is, */
-	struct soft_xrcd	*xrcd;		/* and in which domain */
-	struct soft_sq		sq;
-	struct soft_remote	remote;
-	struct datagram_peers	*peers;		/* of UD; see datagram.c */
-	struct lock		posting;	/* of receives */
-	struct rq		rq;
-	uint32_t		rq_retired;
-	struct soft_cq		*send_cq;
-	struct soft_cq		*recv_cq;
-	struct soft_srq		*srq;
-	struct ibv_qp_attr	attr;
-	struct ibv_qp_init_attr	init;
-	uint32_t		opcodes;	/* that it can post, as bits */
-	pthread_mutex_t		modifying;
-	bool			reachable;	/* its address is somebody's */
-	uint8_t			migrations;	/* that were followed */
-	uint32_t		max_msg_sz;	/* its port's; of UD the MTU */
-	bool			deaf;		/* to its own multicasts */
-	uint32_t		groups;		/* that it is attached to */
-	uint32_t		events;
-	bool			listed;		/* pending.c */
-	struct soft_qp		*next_listed;
-	unsigned int		flows;		/* rules for it */
-	struct soft_rss		*rss;		/* or NULL */
-	struct raw_peers	*raw;		/* as it has sent */
-	struct soft_wq		*wq;		/* that it is, or NULL */
+	struct ibv_qp_ex ex;
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			 uint8_t type, uint8_t level);
+	/* the next member of @ex in newer headers */
+	struct shm_qp *shm;
+	uint32_t serial;        /* in events */
+	struct shm_xrc_qp *xrc; /* XRC_RECV: whose @shm is, */
+	struct soft_xrcd *xrcd; /* and in which domain */
+	struct soft_sq sq;
+	struct soft_remote remote;
+	struct datagram_peers *peers; /* of UD; see datagram.c */
+	struct lock posting;          /* of receives */
+	struct rq rq;
+	uint32_t rq_retired;
+	struct soft_cq *send_cq;
+	struct soft_cq *recv_cq;
+	struct soft_srq *srq;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	uint32_t opcodes; /* that it can post, as bits */
+	pthread_mutex_t modifying;
+	bool reachable;      /* its address is somebody's */
+	uint8_t migrations;  /* that were followed */
+	uint32_t max_msg_sz; /* its port's; of UD the MTU */
+	bool deaf;           /* to its own multicasts */
+	uint32_t groups;     /* that it is attached to */
+	uint32_t events;
+	bool listed; /* pending.c */
+	struct soft_qp *next_listed;
+	unsigned int flows;    /* rules for it */
+	struct soft_rss *rss;  /* or NULL */
+	struct raw_peers *raw; /* as it has sent */
+	struct soft_wq *wq;    /* that it is, or NULL */
 };
 
 struct soft_ah {
-	struct ibv_ah		ah;
-	struct ibv_ah_attr	attr;
-	uint32_t		refs;		/* the program, requests that wait */
-	uint32_t		pd;
-	uint16_t		slid;
-	bool			multicast;
-	bool			reachable;
-	bool			ipv4;		/* @grh ends in that header */
-	uint8_t			extra;		/* bytes that count as payload in it */
-	struct ibv_grh		grh;		/* all but lengths */
+	struct ibv_ah ah;
+	struct ibv_ah_attr attr;
+	uint32_t refs; /* the program, requests that wait */
+	uint32_t pd;
+	uint16_t slid;
+	bool multicast;
+	bool reachable;
+	bool ipv4;          /* @grh ends in that header */
+	uint8_t extra;      /* bytes that count as payload in it */
+	struct ibv_grh grh; /* all but lengths */
 };
 
 /*
@@ -268,26 +265,26 @@ struct soft_ah {
  * it.
  */
 struct soft_wq {
-	struct ibv_wq		wq;
-	struct soft_qp		*qp;
-	unsigned int		refs;		/* of tables */
+	struct ibv_wq wq;
+	struct soft_qp *qp;
+	unsigned int refs; /* of tables */
 };
 
 struct soft_rwq_table {
 	struct ibv_rwq_ind_table table;
-	unsigned int		refs;		/* of queue pairs */
-	uint32_t		size;
-	struct soft_wq		*wq[SHM_RSS_MAX];
+	unsigned int refs; /* of queue pairs */
+	uint32_t size;
+	struct soft_wq *wq[SHM_RSS_MAX];
 };
 
 /* Counters of flow rules; under the object mutex. */
-enum { COUNTERS_MAX = 64 };	/* places to read */
+enum { COUNTERS_MAX = 64 }; /* places to read */
 
 struct soft_counters {
-	struct ibv_counters	counters;
-	uint8_t			reads[COUNTERS_MAX];	/* bits: enum ibv_counter_description */
-	unsigned int		flows;
-	uint64_t		packets, bytes;		/* of rules that are gone */
+	struct ibv_counters counters;
+	uint8_t reads[COUNTERS_MAX]; /* bits: enum ibv_counter_description */
+	unsigned int flows;
+	uint64_t packets, bytes; /* of rules that are gone */
 };
 
 /* All objects of a kind by slot; under soft_mutex. */
@@ -296,7 +293,7 @@ extern struct soft_qp *soft_qps[SHM_QP_MAX];
 extern struct soft_cq *soft_cqs[SHM_CQ_MAX];
 extern struct soft_srq *soft_srqs[SHM_SRQ_MAX];
 extern struct soft_mr *soft_mrs[SHM_MR_MAX];
-extern struct soft_mw *soft_mws[SHM_MW_MAX];	/* under mw.c's lock */
+extern struct soft_mw *soft_mws[SHM_MW_MAX]; /* under mw.c's lock */
 
 /* All open contexts; inside all other locks. */
 extern pthread_mutex_t soft_contexts_mutex;
@@ -314,8 +311,8 @@ struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
 
 /* How many of a kind this process has, where no table tells. */
 struct soft_tally {
-	uint32_t	epoch;		/* a child has none */
-	int		count;
+	uint32_t epoch; /* a child has none */
+	int count;
 };
 
 /* One more, if there are fewer than @max. */
@@ -396,8 +393,7 @@ static inline struct soft_counters *to_counters(struct ibv_counters *counters)
 }
 
 /* Do two contexts share a command file, by import? */
-static inline bool context_same_file(struct ibv_context *a,
-				     struct ibv_context *b)
+static inline bool context_same_file(struct ibv_context *a, struct ibv_context *b)
 {
 	return to_context(a)->file == to_context(b)->file;
 }

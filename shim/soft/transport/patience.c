@@ -3,19 +3,21 @@
  */
 #include "shim/soft/transport/patience.h"
 
-#define COPY_PATIENCE	10000000000ull	/* ns */
+#define COPY_PATIENCE 10000000000ull /* ns */
 
 /* From IBA 9.7.5.2.8, in tens of microseconds. */
+/* clang-format off */
 static const uint32_t rnr_timer[32] = {
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
 	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
 	24576, 32768, 49152,
 };
+/* clang-format on */
 
 bool patience_is_unreliable(const struct soft_qp *qp)
 {
 	return qp->shm->type == IBV_QPT_UC || qp->shm->type == IBV_QPT_UD ||
-		qp->shm->type == IBV_QPT_RAW_PACKET;
+	       qp->shm->type == IBV_QPT_RAW_PACKET;
 }
 
 uint64_t patience_rnr_ns(uint8_t timer)
@@ -26,8 +28,8 @@ uint64_t patience_rnr_ns(uint8_t timer)
 /* IBA 9.7.6.1.3 */
 static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 {
-	return attr->timeout ? (attr->retry_cnt + 1) *
-		(4096ull << (attr->timeout & 31)) : UINT64_MAX;
+	return attr->timeout ? (attr->retry_cnt + 1) * (4096ull << (attr->timeout & 31))
+			     : UINT64_MAX;
 }
 
 uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
@@ -38,7 +40,7 @@ uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 	if (wait == WAIT_PEER)
 		return ns;
 	if (patience_is_unreliable(qp))
-		return UINT64_MAX;	/* carry() gives it up */
+		return UINT64_MAX; /* carry() gives it up */
 	if (wait == WAIT_COPY)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)

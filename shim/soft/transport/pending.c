@@ -12,13 +12,13 @@
 
 #include <time.h>
 
-#include "shim/soft/transport/sq.h"
 #include "shim/soft/fabric/thread.h"
+#include "shim/soft/transport/sq.h"
 
 enum {
-	PERIOD_MIN	= 200000,	/* ns; it doubles up to */
-	PERIOD_MAX	= 5000000,
-	LINGER		= 20,		/* periods without work */
+	PERIOD_MIN = 200000, /* ns; it doubles up to */
+	PERIOD_MAX = 5000000,
+	LINGER = 20, /* periods without work */
 };
 
 unsigned int pending_count;

@@ -10,14 +10,14 @@
 #include <time.h>
 
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/transport/objects.h"
-#include "shim/soft/fabric/thread.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/thread.h"
+#include "shim/soft/transport/objects.h"
 
 struct outage {
-	uint8_t		port;
-	uint64_t	instance;	/* of our segment */
-	uint64_t	ns;
+	uint8_t port;
+	uint64_t instance; /* of our segment */
+	uint64_t ns;
 };
 
 static uint32_t bit(uint8_t port)
@@ -45,8 +45,7 @@ void port_tell(uint8_t port, enum ibv_event_type type)
 /* Under soft_contexts_mutex. */
 static void bring_up(uint8_t port)
 {
-	uint32_t was = __atomic_fetch_and(&segment_own->ports_down, ~bit(port),
-					  __ATOMIC_RELAXED);
+	uint32_t was = __atomic_fetch_and(&segment_own->ports_down, ~bit(port), __ATOMIC_RELAXED);
 
 	if (was & bit(port))
 		tell(port, IBV_EVENT_PORT_ACTIVE);
@@ -55,8 +54,7 @@ static void bring_up(uint8_t port)
 /* Under soft_contexts_mutex. */
 static void take_down(uint8_t port)
 {
-	uint32_t was = __atomic_fetch_or(&segment_own->ports_down, bit(port),
-					 __ATOMIC_RELAXED);
+	uint32_t was = __atomic_fetch_or(&segment_own->ports_down, bit(port), __ATOMIC_RELAXED);
 
 	if (!(was & bit(port)))
 		tell(port, IBV_EVENT_PORT_ERR);
@@ -65,8 +63,7 @@ static void take_down(uint8_t port)
 static void *end_outage(void *arg)
 {
 	struct outage *outage = arg;
-	struct timespec ts = { outage->ns / 1000000000,
-			       outage->ns % 1000000000 };
+	struct timespec ts = { outage->ns / 1000000000, outage->ns % 1000000000 };
 
 	nanosleep(&ts, NULL);
 	pthread_mutex_lock(&soft_contexts_mutex);

@@ -22,35 +22,35 @@
 
 #include "shim/soft/fabric/packet.h"
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/registry.h"
 #include "shim/soft/transport/datagram.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/mcast.h"
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/rss.h"
-#include "shim/soft/fabric/registry.h"
 
 enum { NOBODY = UINT32_MAX, TARGETS = 256, ETHERNET_MIN = 14 };
 
 /* Who has rules, as of so many changes of all groups. */
 struct raw_peers {
-	uint32_t	changes;
-	uint32_t	count;
+	uint32_t changes;
+	uint32_t count;
 	struct {
-		uint32_t		qpn;
-		struct peer	*peer;
+		uint32_t qpn;
+		struct peer *peer;
 	} at[];
 };
 
 struct steering {
-	struct packet	packet;
-	unsigned int	layers;
-	uint32_t	length;
-	uint32_t	best;		/* priority, or NOBODY */
-	uint32_t	count;
+	struct packet packet;
+	unsigned int layers;
+	uint32_t length;
+	uint32_t best; /* priority, or NOBODY */
+	uint32_t count;
 	struct {
-		uint32_t	qpn;
-		uint32_t	tag;
-	}		target[TARGETS];
+		uint32_t qpn;
+		uint32_t tag;
+	} target[TARGETS];
 };
 
 static bool has_cap_net_raw(void)
@@ -58,8 +58,7 @@ static bool has_cap_net_raw(void)
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[2];
 
-	return syscall(SYS_capget, &head, data) == 0 &&
-		data[0].effective & 1u << CAP_NET_RAW;
+	return syscall(SYS_capget, &head, data) == 0 && data[0].effective & 1u << CAP_NET_RAW;
 }
 
 int raw_check_allowed(void)
@@ -69,7 +68,7 @@ int raw_check_allowed(void)
 	for (num = 1; port_at(num); num++)
 		if (port_is_roce(num))
 			return has_cap_net_raw() ? 0 : EPERM;
-	return EOPNOTSUPP;	/* InfiniBand carries no Ethernet */
+	return EOPNOTSUPP; /* InfiniBand carries no Ethernet */
 }
 
 static bool is_better(uint32_t priority, uint32_t best)
@@ -123,8 +122,7 @@ static void choose(struct shm_flow *flow, void *arg)
 	__atomic_add_fetch(&flow->packets, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&flow->bytes, s->length, __ATOMIC_RELAXED);
 	if (!flow->drop)
-		add_target(s, rss_target(flow, s->layers, &s->packet),
-			   flow->tag);
+		add_target(s, rss_target(flow, s->layers, &s->packet), flow->tag);
 }
 
 void raw_forget(struct soft_qp *qp)
@@ -148,8 +146,7 @@ static struct raw_peers *find_peers(const struct mcast_group *group)
 	peers->changes = group->changes;
 	peers->count = 0;
 	for (i = 0; i < group->count; i++)
-		if (registry_find_qp(group->qpn[i], &peers->at[peers->count].peer,
-				&unused) == 0)
+		if (registry_find_qp(group->qpn[i], &peers->at[peers->count].peer, &unused) == 0)
 			peers->at[peers->count++].qpn = group->qpn[i];
 	return peers;
 }
@@ -170,8 +167,7 @@ static const struct raw_peers *peers_of(struct soft_qp *qp)
 
 typedef void flow_fn(struct shm_flow *flow, void *arg);
 
-static bool matches(const struct shm_flow *flow, unsigned int layers,
-		    const struct packet *packet)
+static bool matches(const struct shm_flow *flow, unsigned int layers, const struct packet *packet)
 {
 	const uint8_t *have = (const uint8_t *)packet;
 	const uint8_t *val = (const uint8_t *)&flow->val;
@@ -187,7 +183,7 @@ static bool matches(const struct shm_flow *flow, unsigned int layers,
 }
 
 static void match_rules(struct shm_seg *seg, uint32_t qpn, unsigned int layers,
-		const struct packet *packet, flow_fn *fn, void *arg)
+			const struct packet *packet, flow_fn *fn, void *arg)
 {
 	uint32_t i, count;
 
@@ -195,21 +191,19 @@ static void match_rules(struct shm_seg *seg, uint32_t qpn, unsigned int layers,
 	/* pairs with the store in take_slot() of flow.c */
 	count = __atomic_load_n(&seg->flows, __ATOMIC_ACQUIRE);
 	for (i = 0; i < count && i < SHM_FLOW_MAX; i++)
-		if (seg->flow[i].qpn == qpn &&
-		    matches(&seg->flow[i], layers, packet))
+		if (seg->flow[i].qpn == qpn && matches(&seg->flow[i], layers, packet))
 			fn(&seg->flow[i], arg);
 	lock_drop(&seg->flow_lock);
 }
 
-static void ask_all(const struct raw_peers *peers, struct steering *s,
-		    flow_fn *fn)
+static void ask_all(const struct raw_peers *peers, struct steering *s, flow_fn *fn)
 {
 	uint32_t i;
 
 	for (i = 0; peers && i < peers->count; i++)
 		if (peer_is_alive(peers->at[i].peer))
-			match_rules(peers->at[i].peer->seg, peers->at[i].qpn,
-				   s->layers, &s->packet, fn, s);
+			match_rules(peers->at[i].peer->seg, peers->at[i].qpn, s->layers, &s->packet,
+				    fn, s);
 }
 
 static void read_headers(const struct copy_list *from, struct steering *s)
@@ -239,10 +233,10 @@ static void deliver_to(struct soft_qp *qp, uint32_t qpn, struct message *m,
 int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 {
 	struct message m = {
-		.length		= wr->length,
-		.opcode		= IBV_WC_RECV,
-		.flags		= SHM_CQE_TAGGED,
-		.solicited	= wr->flags & IBV_SEND_SOLICITED,
+		.length = wr->length,
+		.opcode = IBV_WC_RECV,
+		.flags = SHM_CQE_TAGGED,
+		.solicited = wr->flags & IBV_SEND_SOLICITED,
 	};
 	struct steering s = { .length = wr->length, .best = NOBODY };
 	const struct raw_peers *peers;

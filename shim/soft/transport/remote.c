@@ -15,10 +15,10 @@
 #include <stdlib.h>
 
 #include "shim/soft/fabric/port.h"
-#include "shim/soft/transport/port_state.h"
-#include "shim/soft/fabric/xrc.h"
-#include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/xrc.h"
+#include "shim/soft/transport/port_state.h"
 
 static void drop_shared(struct soft_remote *r)
 {
@@ -162,7 +162,7 @@ static uint8_t receives_from(uint8_t type)
 static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 {
 	return port_blocked(segment_own, qp->attr.port_num) ||
-		(r->peer && port_blocked(r->peer->seg, r->shm->port));
+	       (r->peer && port_blocked(r->peer->seg, r->shm->port));
 }
 
 /* Of XRC: who delivers for a dead process is told at the next tick. */
@@ -181,32 +181,28 @@ static inline bool alive(struct soft_remote *r)
 }
 
 /* Is it still number @qpn, for the same transport and partition, and may it receive? */
-static ALWAYS_INLINE bool answers(struct soft_qp *qp, struct soft_remote *r,
-				  uint32_t qpn)
+static ALWAYS_INLINE bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	struct shm_qp *peer = r->shm;
 	uint32_t state = __atomic_load_n(&peer->state, __ATOMIC_SEQ_CST);
 
 	return peer->qpn == qpn && peer->resets == r->resets &&
-		receives_from(peer->type) == qp->shm->type &&
-		state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
-		likely(port_same_partition(qp->shm->pkey, peer->pkey)) &&
-		likely(!is_cut_off(qp, r)) && alive(r);
+	       receives_from(peer->type) == qp->shm->type && state >= IBV_QPS_RTR &&
+	       state <= IBV_QPS_SQE && likely(port_same_partition(qp->shm->pkey, peer->pkey)) &&
+	       likely(!is_cut_off(qp, r)) && alive(r);
 }
 
 static inline bool connected(struct soft_qp *qp, struct soft_remote *r)
 {
-	return r->shm->dest_qpn == qp->shm->qpn &&
-		answers(qp, r, qp->shm->dest_qpn);
+	return r->shm->dest_qpn == qp->shm->qpn && answers(qp, r, qp->shm->dest_qpn);
 }
 
 /* The shared queue may have grown; one of XRC may be gone. */
 static bool lock_shared(struct soft_remote *r)
 {
 	lock_take(&r->srq->rq.lock);
-	if (r->srq->srqn == r->srqn &&
-	    (likely(r->rq.rings == r->rq.shm->rings) ||
-	     rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0))
+	if (r->srq->srqn == r->srqn && (likely(r->rq.rings == r->rq.shm->rings) ||
+					rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0))
 		return true;
 	lock_drop(&r->srq->rq.lock);
 	return false;
@@ -221,8 +217,7 @@ bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 	return false;
 }
 
-bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
-			  uint32_t qpn)
+bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	lock_take(&r->shm->rq.lock);
 	if (likely(answers(qp, r, qpn)) && (!r->srq || lock_shared(r)))
@@ -238,7 +233,7 @@ int remote_check_xrc(const struct soft_remote *r)
 	return r->srq->error ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS;
 }
 
-#define LAG_MAX		200000000ull	/* ns */
+#define LAG_MAX 200000000ull /* ns */
 
 bool remote_lags(struct soft_remote *r)
 {
@@ -254,6 +249,6 @@ bool remote_lags(struct soft_remote *r)
 	}
 	if (now >= r->lag_until)
 		return false;
-	sched_yield();		/* it may be our processor that it waits for */
+	sched_yield(); /* it may be our processor that it waits for */
 	return true;
 }

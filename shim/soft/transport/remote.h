@@ -8,8 +8,7 @@
 struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr);
 
 /* Who @wr goes to, or NULL: nobody is there. Valid until remote_drop(). */
-static inline struct soft_remote *remote_find(struct soft_qp *qp,
-					      const struct soft_wr *wr)
+static inline struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_remote *r = &qp->remote;
 
@@ -26,8 +25,7 @@ bool remote_lock(struct soft_qp *qp, struct soft_remote *r);
  * is empty; lock it. Guarded by the lock of the sender's send queue.
  */
 bool remote_resolve(struct soft_remote *r, uint32_t qpn);
-bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r,
-			  uint32_t qpn);
+bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn);
 void remote_forget(struct soft_remote *r);
 /*
  * Does the queue pair of XRC know the shared queue that was named? A status

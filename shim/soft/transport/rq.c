@@ -15,9 +15,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/soft/fabric/heap.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
-#include "shim/soft/fabric/heap.h"
 
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 {
@@ -32,15 +32,12 @@ int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 	};
 
 	if (!shm->size || shm->size > 2 * SHM_WR_MAX || (shm->size & found.mask) ||
-	    found.max_sge > SHM_SGE_MAX ||
-	    found.stride != rq_stride(found.max_sge) || shm->wqe_off % 16 ||
-	    shm->order_off % 16)
+	    found.max_sge > SHM_SGE_MAX || found.stride != rq_stride(found.max_sge) ||
+	    shm->wqe_off % 16 || shm->order_off % 16)
 		return -EPROTO;
-	found.wqes = shm_at(seg, shm->wqe_off,
-			    (uint64_t)(found.mask + 1) * found.stride);
+	found.wqes = shm_at(seg, shm->wqe_off, (uint64_t)(found.mask + 1) * found.stride);
 	if (shm->order_off) {
-		found.order = shm_at(seg, shm->order_off,
-				     (found.mask + 1) * sizeof(uint32_t));
+		found.order = shm_at(seg, shm->order_off, (found.mask + 1) * sizeof(uint32_t));
 		if (!found.order)
 			return -EPROTO;
 	}
@@ -60,8 +57,7 @@ static uint32_t power(uint32_t n)
 	return size;
 }
 
-int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
-	    struct rq *rq)
+int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, struct rq *rq)
 {
 	/* not the lock: who remembers an earlier owner may hold it */
 	shm->taken = 0;
@@ -79,8 +75,7 @@ int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
 	if (shared) {
 		shm->order_off = heap_alloc(shm->size * sizeof(uint32_t));
 		if (!shm->order_off) {
-			heap_free(shm->wqe_off,
-				  (uint64_t)shm->size * shm->stride);
+			heap_free(shm->wqe_off, (uint64_t)shm->size * shm->stride);
 			return -ENOMEM;
 		}
 	}
@@ -103,8 +98,7 @@ static void move_requests(const struct rq *from, const struct rq *to)
 	uint32_t pos = from->shm->taken;
 	uint32_t n = from->shm->prod - pos;
 
-	memcpy(to->wqes, from->wqes,
-	       (uint64_t)(from->mask + 1) * from->stride);
+	memcpy(to->wqes, from->wqes, (uint64_t)(from->mask + 1) * from->stride);
 	for (; n && n <= from->mask + 1; n--, pos++)
 		to->order[pos & to->mask] = from->order[pos & from->mask];
 }
@@ -112,8 +106,7 @@ static void move_requests(const struct rq *from, const struct rq *to)
 int rq_grow(struct rq *rq, uint32_t max_wr)
 {
 	struct shm_rq *shm = rq->shm;
-	struct shm_rq old = { .wqe_off = shm->wqe_off,
-			      .order_off = shm->order_off };
+	struct shm_rq old = { .wqe_off = shm->wqe_off, .order_off = shm->order_off };
 	struct shm_rq new = { 0 };
 	struct rq from = *rq, to;
 	int err;

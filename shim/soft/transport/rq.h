@@ -8,14 +8,14 @@
 #include "shim/soft/fabric/shared.h"
 
 struct rq {
-	struct shm_rq	*shm;
-	uint8_t		*wqes;
-	uint32_t	*order;		/* of a shared queue, or NULL */
-	uint32_t	mask;
-	uint32_t	stride;
-	uint32_t	max_sge;
-	uint32_t	seen;		/* posted up to here, when last read */
-	uint32_t	rings;		/* which this is; see rq_grow() */
+	struct shm_rq *shm;
+	uint8_t *wqes;
+	uint32_t *order; /* of a shared queue, or NULL */
+	uint32_t mask;
+	uint32_t stride;
+	uint32_t max_sge;
+	uint32_t seen;  /* posted up to here, when last read */
+	uint32_t rings; /* which this is; see rq_grow() */
 };
 
 static inline uint32_t rq_stride(uint32_t max_sge)
@@ -25,8 +25,7 @@ static inline uint32_t rq_stride(uint32_t max_sge)
 
 static inline struct shm_wqe *rq_wqe(const struct rq *rq, uint32_t slot)
 {
-	return (struct shm_wqe *)(rq->wqes + (uint64_t)(slot & rq->mask) *
-				  rq->stride);
+	return (struct shm_wqe *)(rq->wqes + (uint64_t)(slot & rq->mask) * rq->stride);
 }
 
 /* How many SGEs it has; peers can write there, so read it once. */
@@ -49,8 +48,7 @@ int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq);
  * Make a queue for @max_wr requests of @max_sge in our segment. Under the
  * object mutex. 0 or -ENOMEM.
  */
-int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared,
-	    struct rq *rq);
+int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, struct rq *rq);
 void rq_free(struct rq *rq);
 
 /*

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 void rss_free(struct soft_rss *rss)
 {
 	if (rss)
@@ -33,8 +32,8 @@ void rss_fill(const struct soft_rss *rss, struct shm_flow *rule)
 }
 
 struct input {
-	uint8_t	data[36];
-	size_t	len;
+	uint8_t data[36];
+	size_t len;
 };
 
 static void add_field(struct input *in, const void *field, size_t size)
@@ -44,8 +43,8 @@ static void add_field(struct input *in, const void *field, size_t size)
 }
 
 /* Which fields, of which header, how long. */
-static void collect_fields(uint64_t fields, unsigned int layers,
-		    const struct packet *p, struct input *in)
+static void collect_fields(uint64_t fields, unsigned int layers, const struct packet *p,
+			   struct input *in)
 {
 	size_t ip = layers & PACKET_IPV4 ? 4 : 16;
 	uint64_t wanted = 0;
@@ -58,16 +57,14 @@ static void collect_fields(uint64_t fields, unsigned int layers,
 		add_field(in, p->src_ip, ip);
 	if (wanted & 2)
 		add_field(in, p->dst_ip, ip);
-	wanted = layers & PACKET_TCP ? fields >> 4 & 3 :
-		layers & PACKET_UDP ? fields >> 6 & 3 : 0;
+	wanted = layers & PACKET_TCP ? fields >> 4 & 3 : layers & PACKET_UDP ? fields >> 6 & 3 : 0;
 	if (wanted & 1)
 		add_field(in, p->src_port, 2);
 	if (wanted & 2)
 		add_field(in, p->dst_port, 2);
 }
 
-uint32_t rss_target(const struct shm_flow *rule, unsigned int layers,
-		    const struct packet *packet)
+uint32_t rss_target(const struct shm_flow *rule, unsigned int layers, const struct packet *packet)
 {
 	struct input in = { .len = 0 };
 	uint32_t hash;

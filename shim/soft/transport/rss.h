@@ -6,9 +6,9 @@
 #include "shim/soft/transport/objects.h"
 
 struct soft_rss {
-	struct soft_rwq_table	*table;
-	uint64_t		fields;
-	uint8_t			key[SHM_RSS_KEY];
+	struct soft_rwq_table *table;
+	uint64_t fields;
+	uint8_t key[SHM_RSS_KEY];
 };
 
 /* It goes; accepts NULL. Under the object mutex. */
@@ -18,5 +18,4 @@ void rss_free(struct soft_rss *rss);
 void rss_fill(const struct soft_rss *rss, struct shm_flow *rule);
 
 /* The number of the queue pair, or work queue, for this packet. */
-uint32_t rss_target(const struct shm_flow *rule, unsigned int layers,
-		    const struct packet *packet);
+uint32_t rss_target(const struct shm_flow *rule, unsigned int layers, const struct packet *packet);

@@ -30,7 +30,7 @@ size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);
 	uint32_t size = 1;
 
-	if (payload < sizeof(uint64_t))		/* of ibv_wr_atomic_write() */
+	if (payload < sizeof(uint64_t)) /* of ibv_wr_atomic_write() */
 		payload = sizeof(uint64_t);
 	if (payload < cap->max_inline_data)
 		payload = cap->max_inline_data;
@@ -77,7 +77,7 @@ void sq_reset(struct soft_qp *qp)
 	sq->next = 0;
 	sq->wait = WAIT_NONE;
 	sq->draining = false;
-	sq->build.err = EINVAL;		/* what was begun is gone */
+	sq->build.err = EINVAL; /* what was begun is gone */
 }
 
 static enum ibv_qp_state state_of(const struct soft_qp *qp)
@@ -85,6 +85,7 @@ static enum ibv_qp_state state_of(const struct soft_qp *qp)
 	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 }
 
+/* clang-format off */
 static const uint8_t wc_opcode[] = {
 	[IBV_WR_RDMA_WRITE]		= IBV_WC_RDMA_WRITE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM]	= IBV_WC_RDMA_WRITE,
@@ -98,10 +99,10 @@ static const uint8_t wc_opcode[] = {
 	[IBV_WR_SEND_WITH_INV]		= IBV_WC_SEND,
 	[IBV_WR_ATOMIC_WRITE]		= IBV_WC_ATOMIC_WRITE,
 };
+/* clang-format on */
 
 /* False if the completion of the request at @pos could not be told. */
-static bool tell(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos,
-		 int status)
+static bool tell(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos, int status)
 {
 	struct shm_cqe *cqe;
 
@@ -128,7 +129,7 @@ static inline bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
 
 	let_go(wr);
 	return (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED)) ||
-		tell(qp, wr, pos, status);
+	       tell(qp, wr, pos, status);
 }
 
 static void flush(struct soft_qp *qp)
@@ -160,8 +161,7 @@ static void stop(struct soft_qp *qp)
 	}
 	lock_take(&qp->shm->rq.lock);
 	if (state_of(qp) == IBV_QPS_RTS)
-		__atomic_store_n(&qp->shm->state, IBV_QPS_SQE,
-				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&qp->shm->state, IBV_QPS_SQE, __ATOMIC_SEQ_CST);
 	lock_drop(&qp->shm->rq.lock);
 	flush(qp);
 }
@@ -197,11 +197,9 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	case CARRY_HELD:
 		return false;
 	case CARRY_RNR:
-		return !may_wait(qp, WAIT_RNR) &&
-			finish(qp, wr, IBV_WC_RNR_RETRY_EXC_ERR);
+		return !may_wait(qp, WAIT_RNR) && finish(qp, wr, IBV_WC_RNR_RETRY_EXC_ERR);
 	case CARRY_LATER:
-		return !may_wait(qp, WAIT_COPY) &&
-			finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
+		return !may_wait(qp, WAIT_COPY) && finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
 	default:
 		if (may_wait(qp, WAIT_PEER))
 			return false;
@@ -216,11 +214,9 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
-	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) :
-		carry(qp, wr);
+	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) : carry(qp, wr);
 
-	return unlikely(status < 0) ? put_off(qp, wr, status) :
-		finish(qp, wr, status);
+	return unlikely(status < 0) ? put_off(qp, wr, status) : finish(qp, wr, status);
 }
 
 void sq_drained(struct soft_qp *qp)

@@ -9,7 +9,7 @@
 #include "shim/soft/transport/objects.h"
 
 /* Beside enum ibv_send_flags: a request that waits keeps its address handle. */
-#define SQ_KEEPS_AH	(1u << 31)
+#define SQ_KEEPS_AH (1u << 31)
 
 /* How many bytes it needs for its slots: the caller sets @wrs. */
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
@@ -37,8 +37,7 @@ static inline bool sq_take(struct soft_sq *sq)
 {
 	if (likely(lock_try(&sq->lock)))
 		return true;
-	if (__atomic_load_n(&sq->build.thread, __ATOMIC_RELAXED) ==
-	    pthread_self())
+	if (__atomic_load_n(&sq->build.thread, __ATOMIC_RELAXED) == pthread_self())
 		return false;
 	lock_wait(&sq->lock);
 	return true;
@@ -46,23 +45,20 @@ static inline bool sq_take(struct soft_sq *sq)
 
 static inline struct soft_wr *sq_slot(const struct soft_sq *sq, uint32_t pos)
 {
-	return (struct soft_wr *)(sq->wrs +
-				  (uint64_t)(pos & sq->mask) * sq->stride);
+	return (struct soft_wr *)(sq->wrs + (uint64_t)(pos & sq->mask) * sq->stride);
 }
 
 /* Behind all slots: where requests go that will not be accepted. */
 static inline struct soft_wr *sq_spare(const struct soft_sq *sq)
 {
-	return (struct soft_wr *)(sq->wrs +
-				  (uint64_t)(sq->mask + 1) * sq->stride);
+	return (struct soft_wr *)(sq->wrs + (uint64_t)(sq->mask + 1) * sq->stride);
 }
 
 /* Does the slot of @pos still belong to an earlier request? */
 static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
 {
 	/* pairs with the store_release of polls: the slot is free */
-	return pos - __atomic_load_n(&sq->retired, __ATOMIC_ACQUIRE) >=
-		sq->depth;
+	return pos - __atomic_load_n(&sq->retired, __ATOMIC_ACQUIRE) >= sq->depth;
 }
 
 /*

@@ -10,13 +10,13 @@
  */
 #include "shim/soft/transport/sq_fault.h"
 
+#include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/patience.h"
-#include "shim/soft/fabric/pipe.h"
 #include "shim/soft/transport/port_state.h"
-#include "shim/soft/fabric/segment.h"
 
 /* Until @ns from now; 0 is for ever. */
 static int hold(struct soft_qp *qp, uint64_t ns)
@@ -28,9 +28,8 @@ static int hold(struct soft_qp *qp, uint64_t ns)
 
 static bool is_reliable(const struct soft_qp *qp)
 {
-	return qp->ex.qp_base.qp_type != IBV_QPT_UD &&
-		qp->ex.qp_base.qp_type != IBV_QPT_UC &&
-		qp->ex.qp_base.qp_type != IBV_QPT_RAW_PACKET;
+	return qp->ex.qp_base.qp_type != IBV_QPT_UD && qp->ex.qp_base.qp_type != IBV_QPT_UC &&
+	       qp->ex.qp_base.qp_type != IBV_QPT_RAW_PACKET;
 }
 
 static int lose(struct soft_qp *qp)
@@ -53,23 +52,19 @@ static int not_ready(struct soft_qp *qp)
 
 static void tell(struct soft_qp *qp, int type)
 {
-	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp,
-				    qp->shm->serial, type };
-	struct pipe_event of_cq = { PIPE_CQ, qp->send_cq->ex.handle,
-				    qp->send_cq->serial, type };
+	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp, qp->shm->serial, type };
+	struct pipe_event of_cq = { PIPE_CQ, qp->send_cq->ex.handle, qp->send_cq->serial, type };
 
 	if (type == IBV_EVENT_CQ_ERR)
 		pipe_send(segment_own, qp->shm->async, &of_cq);
-	else if (type < IBV_EVENT_DEVICE_FATAL ||
-		 type == IBV_EVENT_QP_LAST_WQE_REACHED)
+	else if (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		pipe_send(segment_own, qp->shm->async, &of_qp);
 	else
 		port_tell(qp->attr.port_num, type);
 }
 
 /* What the responder notices when it refuses. */
-static int fail_with(struct soft_qp *qp, const struct soft_wr *wr,
-		     const struct fault *fault)
+static int fail_with(struct soft_qp *qp, const struct soft_wr *wr, const struct fault *fault)
 {
 	qp->sq.vendor_err = fault->vendor_err;
 	switch (fault->value) {
@@ -86,8 +81,7 @@ static int fail_with(struct soft_qp *qp, const struct soft_wr *wr,
 	return fault->value;
 }
 
-static int befall(struct soft_qp *qp, struct soft_wr *wr,
-		  const struct fault *fault)
+static int befall(struct soft_qp *qp, struct soft_wr *wr, const struct fault *fault)
 {
 	switch (fault->kind) {
 	case FAULT_STATUS:
@@ -122,7 +116,7 @@ static struct fault judge(struct soft_qp *qp, const struct soft_wr *wr)
 	sq->judged = true;
 	if (first || sq->tries)
 		return fault_request(qp->shm->qpn, wr->opcode, !first);
-	return (struct fault){ .kind = FAULT_NONE };	/* it was only held up */
+	return (struct fault){ .kind = FAULT_NONE }; /* it was only held up */
 }
 
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)

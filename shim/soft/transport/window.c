@@ -25,12 +25,11 @@
 #include "shim/soft/fabric/segment.h"
 
 enum {
-	KEY_PROGRAM	= 0xff,
-	NEEDS_WRITABLE	= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-	RIGHTS		= NEEDS_WRITABLE | IBV_ACCESS_REMOTE_READ,
-	KNOWN		= RIGHTS | IBV_ACCESS_LOCAL_WRITE |
-			  IBV_ACCESS_ZERO_BASED,
-	OF_REGION	= IBV_ACCESS_ON_DEMAND,
+	KEY_PROGRAM = 0xff,
+	NEEDS_WRITABLE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	RIGHTS = NEEDS_WRITABLE | IBV_ACCESS_REMOTE_READ,
+	KNOWN = RIGHTS | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED,
+	OF_REGION = IBV_ACCESS_ON_DEMAND,
 };
 
 /*
@@ -85,8 +84,7 @@ static void assign(struct soft_mw *mw, uint32_t slot)
 {
 	static uint8_t generation[SHM_MW_MAX];
 
-	mw->key = (SHM_MR_MAX + slot) << SHM_KEY_BITS |
-		(++generation[slot] & 0x7fu) << 8;
+	mw->key = (SHM_MR_MAX + slot) << SHM_KEY_BITS | (++generation[slot] & 0x7fu) << 8;
 	mw->shm = &segment_own->mr[SHM_MR_MAX + slot];
 	key_mine(mw->shm)->pd = mw->mw.pd->handle;
 	key_mine(mw->shm)->qpn = 0;
@@ -139,7 +137,7 @@ void window_close_all(struct ibv_context *context)
 }
 
 int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
-	   const struct ibv_mw_bind_info *info)
+		    const struct ibv_mw_bind_info *info)
 {
 	if (!mw || (!info->mr && (info->addr || info->length)))
 		return EINVAL;
@@ -166,8 +164,11 @@ static const struct shm_mr *find_region(uint32_t lkey)
 	uint32_t slot = lkey >> SHM_KEY_BITS;
 	const struct shm_mr *mr = &segment_own->mr[slot];
 
-	return lkey && shm_has_mr(segment_own, slot) && __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
-		__atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE) ? &key_own[slot] : NULL;
+	return lkey && shm_has_mr(segment_own, slot) &&
+			       __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
+			       __atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE)
+		       ? &key_own[slot]
+		       : NULL;
 }
 
 static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
@@ -178,20 +179,15 @@ static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
 }
 
 /* C10-72 to C10-75 */
-static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw,
-		     const struct soft_wr *wr)
+static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw, const struct soft_wr *wr)
 {
-	return mr && mr->pd == key_mine(mw->shm)->pd &&
-		mr->access & IBV_ACCESS_MW_BIND &&
-		!(mr->access & IBV_ACCESS_ZERO_BASED) &&
-		!(wr->imm & ~KNOWN) &&
-		(!(wr->imm & NEEDS_WRITABLE) ||
-		 mr->access & IBV_ACCESS_LOCAL_WRITE) &&
-		lies_in(mr, wr);
+	return mr && mr->pd == key_mine(mw->shm)->pd && mr->access & IBV_ACCESS_MW_BIND &&
+	       !(mr->access & IBV_ACCESS_ZERO_BASED) && !(wr->imm & ~KNOWN) &&
+	       (!(wr->imm & NEEDS_WRITABLE) || mr->access & IBV_ACCESS_LOCAL_WRITE) &&
+	       lies_in(mr, wr);
 }
 
-static void fill(struct soft_mw *mw, const struct shm_mr *mr,
-		 const struct soft_wr *wr)
+static void fill(struct soft_mw *mw, const struct shm_mr *mr, const struct soft_wr *wr)
 {
 	struct shm_mr *shm = key_mine(mw->shm);
 
@@ -202,8 +198,7 @@ static void fill(struct soft_mw *mw, const struct shm_mr *mr,
 	mw->region = wr->region;
 }
 
-static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr,
-			const struct soft_wr *wr)
+static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr, const struct soft_wr *wr)
 {
 	if (wr->bind_length && !may_bind(mr, mw, wr))
 		return false;
@@ -217,8 +212,8 @@ static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr,
 }
 
 /* o10-37.2.30: not while it is bound, o10-37.2.40: not nothing */
-static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw,
-			const struct shm_mr *mr, const struct soft_wr *wr)
+static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw, const struct shm_mr *mr,
+			const struct soft_wr *wr)
 {
 	if (is_bound(mw) || !wr->bind_length || !may_bind(mr, mw, wr))
 		return false;
@@ -236,8 +231,7 @@ static bool bind(struct soft_qp *qp, const struct soft_wr *wr)
 
 	if (!mw || key_mine(mw->shm)->pd != qp->shm->pd)
 		return false;
-	return mw->mw.type == IBV_MW_TYPE_1 ? bind_type_1(mw, mr, wr) :
-		bind_type_2(qp, mw, mr, wr);
+	return mw->mw.type == IBV_MW_TYPE_1 ? bind_type_1(mw, mr, wr) : bind_type_2(qp, mw, mr, wr);
 }
 
 bool window_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rkey)
@@ -246,8 +240,7 @@ bool window_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rk
 	struct shm_mr *mw = &seg->mr[slot];
 
 	if (!rkey || !shm_has_mr(seg, slot) ||
-	    __atomic_load_n(&mw->bound, __ATOMIC_RELAXED) != rkey ||
-	    mw->qpn != qp->qpn)
+	    __atomic_load_n(&mw->bound, __ATOMIC_RELAXED) != rkey || mw->qpn != qp->qpn)
 		return false;
 	__atomic_store_n(&mw->rkey, 0, __ATOMIC_RELEASE);
 	return true;
@@ -296,8 +289,7 @@ static bool has_window(const struct shm_mr *region)
 	unsigned int i;
 
 	for (i = 0; count && i < SHM_MW_MAX; i++)
-		if (soft_mws[i] && is_bound(soft_mws[i]) &&
-		    soft_mws[i]->region == region->lkey)
+		if (soft_mws[i] && is_bound(soft_mws[i]) && soft_mws[i]->region == region->lkey)
 			return true;
 	return false;
 }

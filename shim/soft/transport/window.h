@@ -15,7 +15,7 @@ void window_close_all(struct ibv_context *context);
  * all else is found out then (IBV_WC_MW_BIND_ERR).
  */
 int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
-	   const struct ibv_mw_bind_info *info);
+		    const struct ibv_mw_bind_info *info);
 
 /*
  * Carry out IBV_WR_BIND_MW or IBV_WR_LOCAL_INV, under the lock of the send

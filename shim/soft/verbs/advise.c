@@ -30,31 +30,29 @@ static int check_region(const struct soft_mr *mr, const struct ibv_pd *pd,
 	if (write && !(mr->shm->access & IBV_ACCESS_LOCAL_WRITE))
 		return EPERM;
 	off = sge->addr - mr->shm->iova;
-	return off > mr->shm->length || sge->length > mr->shm->length - off ?
-		EFAULT : 0;
+	return off > mr->shm->length || sge->length > mr->shm->length - off ? EFAULT : 0;
 }
 
-static int find_range(const struct ibv_pd *pd, const struct ibv_sge *sge,
-		      bool write, void **ret_addr)
+static int find_range(const struct ibv_pd *pd, const struct ibv_sge *sge, bool write,
+		      void **ret_addr)
 {
 	uint32_t slot = sge->lkey >> SHM_KEY_BITS;
 	struct soft_mr *mr;
 	int err;
 
 	if (slot >= SHM_MR_MAX)
-		return EINVAL;		/* a window's */
+		return EINVAL; /* a window's */
 	pthread_mutex_lock(&soft_mutex);
 	mr = soft_mrs[slot];
 	err = check_region(mr, pd, sge, write);
 	if (!err)
-		*ret_addr = (void *)(uintptr_t)(mr->shm->addr +
-						(sge->addr - mr->shm->iova));
+		*ret_addr = (void *)(uintptr_t)(mr->shm->addr + (sge->addr - mr->shm->iova));
 	pthread_mutex_unlock(&soft_mutex);
 	return err;
 }
 
-static int check(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
-		 uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge)
+static int check(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		 struct ibv_sge *sg_list, uint32_t num_sge)
 {
 	int err;
 
@@ -69,12 +67,11 @@ static int check(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	default:
 		return ENOTSUP;
 	}
-	return flags & ~IBV_ADVISE_MR_FLAG_FLUSH || !sg_list || !num_sge ?
-		EINVAL : 0;
+	return flags & ~IBV_ADVISE_MR_FLAG_FLUSH || !sg_list || !num_sge ? EINVAL : 0;
 }
 
-int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
-		   uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge)
+int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		   struct ibv_sge *sg_list, uint32_t num_sge)
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	void *addr;
@@ -88,7 +85,7 @@ int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 		return err;
 	for (i = 0; i < num_sge; i++) {
 		if (find_range(pd, &sg_list[i], write, &addr))
-			continue;	/* deregistered meanwhile */
+			continue; /* deregistered meanwhile */
 		err = pages_bring_in(addr, sg_list[i].length, write);
 		if (err && flags & IBV_ADVISE_MR_FLAG_FLUSH)
 			return EFAULT;

@@ -11,13 +11,13 @@
 #include <netinet/ip.h>
 #include <stdlib.h>
 
-#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/verbs/enter.h"
 
 enum {
-	LID_MULTICAST	= 0xc000,
-	LID_PERMISSIVE	= 0xffff,
+	LID_MULTICAST = 0xc000,
+	LID_PERMISSIVE = 0xffff,
 };
 
 static struct soft_tally count;
@@ -34,15 +34,16 @@ static int check(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 	if (!port_gid(attr->port_num, attr->grh.sgid_index, ret_sgid))
 		return EINVAL;
 	/* on Ethernet, an address must be resolved */
-	return roce && !grh_is_multicast(&attr->grh.dgid) &&
-		!port_has_gid(&attr->grh.dgid) ? ETIMEDOUT : 0;
+	return roce && !grh_is_multicast(&attr->grh.dgid) && !port_has_gid(&attr->grh.dgid)
+		       ? ETIMEDOUT
+		       : 0;
 }
 
 static bool is_multicast(const struct ibv_ah_attr *attr)
 {
 	return attr->is_global && grh_is_multicast(&attr->grh.dgid) &&
-		(port_is_roce(attr->port_num) ||
-		 (attr->dlid >= LID_MULTICAST && attr->dlid != LID_PERMISSIVE));
+	       (port_is_roce(attr->port_num) ||
+		(attr->dlid >= LID_MULTICAST && attr->dlid != LID_PERMISSIVE));
 }
 
 static struct ibv_ah *create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
@@ -133,8 +134,8 @@ static int turn(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
 	return 0;
 }
 
-static int init_from_wc(uint8_t port_num, const struct ibv_wc *wc,
-			const struct ibv_grh *grh, struct ibv_ah_attr *attr)
+static int init_from_wc(uint8_t port_num, const struct ibv_wc *wc, const struct ibv_grh *grh,
+			struct ibv_ah_attr *attr)
 {
 	if (!port_at(port_num))
 		return EINVAL;
@@ -146,9 +147,8 @@ static int init_from_wc(uint8_t port_num, const struct ibv_wc *wc,
 	return wc->wc_flags & IBV_WC_GRH ? turn(attr, grh) : 0;
 }
 
-EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
-			       struct ibv_wc *wc, struct ibv_grh *grh,
-			       struct ibv_ah_attr *ah_attr)
+EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+			       struct ibv_grh *grh, struct ibv_ah_attr *ah_attr)
 {
 	int err;
 
@@ -161,10 +161,8 @@ EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
 	return -1;
 }
 
-EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
-					    struct ibv_wc *wc,
-					    struct ibv_grh *grh,
-					    uint8_t port_num)
+EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+					    struct ibv_grh *grh, uint8_t port_num)
 {
 	struct ibv_ah_attr attr;
 	int err;

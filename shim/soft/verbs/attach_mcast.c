@@ -7,16 +7,14 @@
 
 #include "shim/soft/verbs/enter.h"
 
-EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			    uint16_t lid)
+EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	int err = soft_enter(qp->context, "attach_mcast");
 
 	return err ? err : mcast_attach(to_qp(qp), gid, lid);
 }
 
-EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			    uint16_t lid)
+EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	int err = soft_enter(qp->context, "detach_mcast");
 

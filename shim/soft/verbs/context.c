@@ -21,6 +21,7 @@
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/window.h"
@@ -46,13 +47,12 @@
 #include "shim/soft/verbs/wq.h"
 #include "shim/soft/verbs/xrc_qp.h"
 #include "shim/soft/verbs/xrcd.h"
-#include "shim/soft/fabric/segment.h"
 
-#define MAGIC	"Verbatim's context"
+#define MAGIC "Verbatim's context"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int contexts;
-static struct soft_context *closed;	/* but others have their file open */
+static struct soft_context *closed; /* but others have their file open */
 
 /* In a child, before it does anything of its own. */
 static void forget_inherited(void)
@@ -81,8 +81,7 @@ static void forget_inherited(void)
 /* Yama lets parents write to children only, unless the target agrees. */
 static void allow_peers(void)
 {
-	int fd = open("/proc/sys/kernel/yama/ptrace_scope",
-		      O_RDONLY | O_CLOEXEC);
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
 	char scope = '0';
 
 	if (fd < 0)
@@ -206,7 +205,7 @@ static bool is_file_of_ours(int fd)
 	char have[sizeof(MAGIC)];
 
 	return pread(fd, have, sizeof(have), 0) == sizeof(have) &&
-		!memcmp(have, MAGIC, sizeof(have));
+	       !memcmp(have, MAGIC, sizeof(have));
 }
 
 /* @cmd_fd is the context's from here on. */
@@ -248,8 +247,7 @@ static void unlist(struct soft_context *context)
 	pthread_mutex_unlock(&soft_contexts_mutex);
 }
 
-static int open_locked(const char *verb, struct soft_context *context,
-		       int cmd_fd)
+static int open_locked(const char *verb, struct soft_context *context, int cmd_fd)
 {
 	int err = profile_check();
 
@@ -316,7 +314,7 @@ static int import_locked(int cmd_fd, struct soft_context *context)
 	if (!is_file_of_ours(cmd_fd))
 		return S_ISCHR(st.st_mode) ? -ENODEV : -EINVAL;
 	if (!is_open(st.st_ino))
-		return -EOPNOTSUPP;	/* another process's; see import.c */
+		return -EOPNOTSUPP; /* another process's; see import.c */
 	return open_locked("import_device", context, cmd_fd);
 }
 

@@ -15,7 +15,7 @@
 #include "shim/soft/verbs/flow.h"
 
 struct ibv_counters *soft_create_counters(struct ibv_context *context,
-				  struct ibv_counters_init_attr *attr)
+					  struct ibv_counters_init_attr *attr)
 {
 	struct soft_counters *counters;
 	int err;
@@ -52,8 +52,7 @@ int soft_destroy_counters(struct ibv_counters *ibcounters)
 
 /* A rule takes its counters as it is made, so what they read comes before. */
 int soft_attach_counters_point_flow(struct ibv_counters *ibcounters,
-				    struct ibv_counter_attach_attr *attr,
-				    struct ibv_flow *flow)
+				    struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
 	struct soft_counters *counters = to_counters(ibcounters);
 	int err;
@@ -74,8 +73,8 @@ int soft_attach_counters_point_flow(struct ibv_counters *ibcounters,
 	return err;
 }
 
-int soft_read_counters(struct ibv_counters *ibcounters, uint64_t *values,
-		       uint32_t num, uint32_t flags)
+int soft_read_counters(struct ibv_counters *ibcounters, uint64_t *values, uint32_t num,
+		       uint32_t flags)
 {
 	struct soft_counters *counters = to_counters(ibcounters);
 	uint64_t packets, bytes;
@@ -90,10 +89,8 @@ int soft_read_counters(struct ibv_counters *ibcounters, uint64_t *values,
 	pthread_mutex_lock(&soft_mutex);
 	flow_count(counters, &packets, &bytes);
 	for (i = 0; i < num; i++)
-		values[i] = (counters->reads[i] & 1 << IBV_COUNTER_PACKETS ?
-			     packets : 0) +
-			(counters->reads[i] & 1 << IBV_COUNTER_BYTES ?
-			 bytes : 0);
+		values[i] = (counters->reads[i] & 1 << IBV_COUNTER_PACKETS ? packets : 0) +
+			    (counters->reads[i] & 1 << IBV_COUNTER_BYTES ? bytes : 0);
 	pthread_mutex_unlock(&soft_mutex);
 	return 0;
 }

@@ -6,24 +6,23 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/domain.h"
-#include "shim/soft/verbs/event.h"
 #include "shim/soft/fabric/heap.h"
-#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/verbs/poll.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/event.h"
+#include "shim/soft/verbs/poll.h"
 #include "shim/soft/verbs/poll_ex.h"
 
 enum {
 	WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG |
 		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-	STAMPS	 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
-		   IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+	STAMPS =
+		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 };
 
 static uint32_t next_slot;
@@ -87,8 +86,7 @@ static int take_slot(struct soft_cq *cq, uint32_t cqe)
 	return err;
 }
 
-static int check(struct ibv_context *context,
-		 const struct ibv_cq_init_attr_ex *attr)
+static int check(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	int err;
 
@@ -99,10 +97,8 @@ static int check(struct ibv_context *context,
 	    attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->wc_flags & ~WC_FLAGS ||
-	    attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS |
-				IBV_CQ_INIT_ATTR_MASK_PD) ||
-	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	     attr->flags & ~CQ_FLAGS))
+	    attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags & ~CQ_FLAGS))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 	    (!attr->parent_domain || attr->parent_domain->context != context ||
@@ -136,8 +132,7 @@ static void attach_channel(struct soft_cq *cq)
 	__atomic_add_fetch(&channel->channel.refcnt, 1, __ATOMIC_RELAXED);
 }
 
-static struct soft_cq *create(struct ibv_context *context,
-			      const struct ibv_cq_init_attr_ex *attr)
+static struct soft_cq *create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct soft_cq *cq;
 	int err;
@@ -167,10 +162,8 @@ static struct soft_cq *create(struct ibv_context *context,
 	return cq;
 }
 
-EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
-				    void *cq_context,
-				    struct ibv_comp_channel *channel,
-				    int comp_vector)
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				    struct ibv_comp_channel *channel, int comp_vector)
 {
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = cqe < 0 ? 0 : cqe,
@@ -182,8 +175,7 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	return (struct ibv_cq *)create(context, &attr);
 }
 
-struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
-				    struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	struct soft_cq *cq = create(context, attr);
 
@@ -193,8 +185,7 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 /* Moderation only allows to tell later, and nobody is told later here. */
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	const struct ibv_cq_moderation_caps *caps =
-		&profile_get()->attr.cq_mod_caps;
+	const struct ibv_cq_moderation_caps *caps = &profile_get()->attr.cq_mod_caps;
 	int err;
 
 	err = soft_enter(cq->context, "modify_cq");
@@ -202,15 +193,13 @@ int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 		return err;
 	if (attr->attr_mask & ~IBV_CQ_ATTR_MODERATE ||
 	    (attr->attr_mask && (attr->moderate.cq_count > caps->max_cq_count ||
-				 attr->moderate.cq_period >
-				 caps->max_cq_period)))
+				 attr->moderate.cq_period > caps->max_cq_period)))
 		return EINVAL;
 	return 0;
 }
 
 /* Move what was not polled. */
-static void move_entries(const struct cqring *from, struct soft_cq *cq,
-			 uint32_t num)
+static void move_entries(const struct cqring *from, struct soft_cq *cq, uint32_t num)
 {
 	struct cqring *to = &cq->ring;
 	uint32_t pos;
@@ -239,7 +228,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 	cq->shm->size = size;
 	cq->shm->cqe = cqe;
 	cq->ring.rings++;
-	cq->shm->rings = cq->ring.rings;	/* those who add find it anew */
+	cq->shm->rings = cq->ring.rings; /* those who add find it anew */
 	heap_free_at(old.entries, ring_bytes(old.mask + 1));
 	cq->ex.cqe = cqe;
 	return 0;
@@ -274,8 +263,7 @@ static void destroy(struct soft_cq *cq)
 
 	__atomic_store_n(&soft_cqs[ex->handle], NULL, __ATOMIC_RELEASE);
 	if (ex->channel)
-		pipe_purge(cq->shm->channel, PIPE_COMPLETION, ex->handle,
-			   cq->serial);
+		pipe_purge(cq->shm->channel, PIPE_COMPLETION, ex->handle, cq->serial);
 	pipe_purge(cq->shm->async, PIPE_CQ, ex->handle, cq->serial);
 	free_ring(cq);
 }
@@ -295,10 +283,8 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	}
 	destroy(cq);
 	pthread_mutex_unlock(&soft_mutex);
-	event_wait_acks(&ibcq->mutex, &ibcq->cond,
-			&ibcq->comp_events_completed, cq->events);
-	event_wait_acks(&ibcq->mutex, &ibcq->cond,
-			&ibcq->async_events_completed, cq->async_events);
+	event_wait_acks(&ibcq->mutex, &ibcq->cond, &ibcq->comp_events_completed, cq->events);
+	event_wait_acks(&ibcq->mutex, &ibcq->cond, &ibcq->async_events_completed, cq->async_events);
 	if (ibcq->channel)
 		__atomic_sub_fetch(&ibcq->channel->refcnt, 1, __ATOMIC_RELEASE);
 	if (cq->parent)

@@ -37,7 +37,7 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		err = raw_check_allowed();
 		break;
 	case IBV_QPT_XRC_RECV:
-		err = EINVAL;	/* ibv_create_qp_ex(), in a domain */
+		err = EINVAL; /* ibv_create_qp_ex(), in a domain */
 		break;
 	default:
 		err = EOPNOTSUPP;
@@ -45,12 +45,10 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	}
 	if (err)
 		return err;
-	if (!is_of(attr->send_cq, pd) ||
-	    (qp_receives(attr) && !is_of(attr->recv_cq, pd)))
+	if (!is_of(attr->send_cq, pd) || (qp_receives(attr) && !is_of(attr->recv_cq, pd)))
 		return EINVAL;
-	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
-	    cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
-	    cap->max_inline_data > profile_get()->max_inline_data)
+	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr || cap->max_send_sge > max_sge ||
+	    cap->max_recv_sge > max_sge || cap->max_inline_data > profile_get()->max_inline_data)
 		return EINVAL;
 	return 0;
 }
@@ -72,42 +70,36 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 	return &qp->ex.qp_base;
 }
 
-EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
-				    struct ibv_qp_init_attr *attr)
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	return create_qp(pd, attr);
 }
 
 static uint32_t flags_of(const struct ibv_qp_init_attr_ex *attr)
 {
-	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ?
-		attr->create_flags : 0;
+	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
 }
 
-static int check_ex(struct ibv_context *context,
-		    const struct ibv_qp_init_attr_ex *attr)
+static int check_ex(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
-				IBV_QP_INIT_ATTR_XRCD |
-				IBV_QP_INIT_ATTR_CREATE_FLAGS |
-				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
+	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+				IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
 	    flags_of(attr) & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 		return EOPNOTSUPP;
 	if (flags_of(attr) && attr->qp_type != IBV_QPT_UD)
 		return EINVAL;
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-			attr->send_ops_flags ? EOPNOTSUPP : 0;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags
+			       ? EOPNOTSUPP
+			       : 0;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
 		return EINVAL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		return wr_check(attr->qp_type, attr->send_ops_flags);
 	return 0;
 }
 
-struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
-				 struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *soft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_init_attr basic;
 	struct ibv_qp *qp;

@@ -14,8 +14,8 @@
  * at it to learn whether the device is its own: it must find memory.
  */
 static struct {
-	struct ibv_device	device;
-	uint8_t			provider[512];
+	struct ibv_device device;
+	uint8_t provider[512];
 } soft = {
 	.device = {
 		.node_type	= IBV_NODE_CA,
@@ -32,8 +32,8 @@ static void name_device(void)
 	const char *name = profile_get()->name;
 
 	snprintf(soft.device.name, sizeof(soft.device.name), "%s", name);
-	snprintf(soft.device.ibdev_path, sizeof(soft.device.ibdev_path),
-		 "/sys/class/infiniband/%s", name);
+	snprintf(soft.device.ibdev_path, sizeof(soft.device.ibdev_path), "/sys/class/infiniband/%s",
+		 name);
 }
 
 __attribute__((constructor)) static void init(void)
@@ -49,7 +49,7 @@ EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 		return soft_fail(ENOMEM);
 	profile_check();
 	if (!soft.device.name[0])
-		name_device();	/* before our constructor: one thread */
+		name_device(); /* before our constructor: one thread */
 	list[0] = device_soft;
 	if (num_devices)
 		*num_devices = 1;
@@ -76,8 +76,7 @@ EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 	return device == device_soft ? profile_limits()->node_guid : 0;
 }
 
-EXPORT int ibv_query_device(struct ibv_context *context,
-			    struct ibv_device_attr *attr)
+EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	int err;
 
@@ -89,8 +88,7 @@ EXPORT int ibv_query_device(struct ibv_context *context,
 }
 
 /* Sizes come from the program: copy the smaller, zero the rest. */
-int soft_query_device_ex(struct ibv_context *context,
-			 const struct ibv_query_device_ex_input *input,
+int soft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size)
 {
 	const struct ibv_device_attr_ex *all = &profile_get()->attr;
@@ -108,8 +106,7 @@ int soft_query_device_ex(struct ibv_context *context,
 	return 0;
 }
 
-int soft_query_rt_values(struct ibv_context *context,
-			 struct ibv_values_ex *values)
+int soft_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	uint64_t now = process_now();
 	uint32_t asked = values->comp_mask;
@@ -129,8 +126,7 @@ int soft_query_rt_values(struct ibv_context *context,
 	return 0;
 }
 
-EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
-				      uint32_t flags)
+EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	(void)qp;
 	(void)op;

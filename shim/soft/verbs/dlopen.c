@@ -41,7 +41,7 @@ void *dlopen_ours(const char *file, int flags)
 		dlopen_next = (dlopen_function *)dlsym(RTLD_NEXT, "dlopen");
 	if (!is_verbs(file) || !dladdr((void *)dlopen_ours, &self) ||
 	    !strstr(self.dli_fname, ".so"))
-		return NULL;	/* built into a test */
+		return NULL; /* built into a test */
 	return dlopen_next(self.dli_fname, flags);
 }
 

@@ -14,16 +14,15 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/mr.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/mr.h"
 
 enum {
 	WORD = 4,
 	LOG_ALIGN_MAX = 12,
-	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-		 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE,
+	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE,
 };
 
 static struct soft_dm *all;
@@ -38,8 +37,7 @@ static int check_range(const struct soft_dm *dm, uint64_t off, size_t length)
 	return off % WORD || length % WORD ? EINVAL : 0;
 }
 
-static int memcpy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *host,
-			size_t length)
+static int memcpy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *host, size_t length)
 {
 	struct soft_dm *dm = to_dm(ibdm);
 	int err = check_range(dm, off, length);
@@ -49,8 +47,7 @@ static int memcpy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *host,
 	return err;
 }
 
-static int memcpy_from_dm(void *host, struct ibv_dm *ibdm, uint64_t off,
-			  size_t length)
+static int memcpy_from_dm(void *host, struct ibv_dm *ibdm, uint64_t off, size_t length)
 {
 	struct soft_dm *dm = to_dm(ibdm);
 	int err = check_range(dm, off, length);
@@ -60,8 +57,7 @@ static int memcpy_from_dm(void *host, struct ibv_dm *ibdm, uint64_t off,
 	return err;
 }
 
-struct soft_dm *dm_new(struct ibv_context *context, void *memory, size_t length,
-		       uint32_t handle)
+struct soft_dm *dm_new(struct ibv_context *context, void *memory, size_t length, uint32_t handle)
 {
 	struct soft_dm *dm = calloc(1, sizeof(*dm));
 
@@ -108,8 +104,7 @@ struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle)
 /* Atomic, because a child may have been forked while the mutex was held. */
 static bool reserve(size_t length)
 {
-	if (__atomic_add_fetch(&used, length, __ATOMIC_RELAXED) <=
-	    profile_get()->attr.max_dm_size)
+	if (__atomic_add_fetch(&used, length, __ATOMIC_RELAXED) <= profile_get()->attr.max_dm_size)
 		return true;
 	__atomic_sub_fetch(&used, length, __ATOMIC_RELAXED);
 	return false;
@@ -137,8 +132,7 @@ static void release(struct soft_dm *dm)
 	__atomic_sub_fetch(&used, dm->length, __ATOMIC_RELAXED);
 }
 
-struct ibv_dm *soft_alloc_dm(struct ibv_context *context,
-			     struct ibv_alloc_dm_attr *attr)
+struct ibv_dm *soft_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct soft_dm *dm;
 	void *memory;
@@ -149,8 +143,7 @@ struct ibv_dm *soft_alloc_dm(struct ibv_context *context,
 		return soft_fail(err);
 	if (!profile_get()->attr.max_dm_size)
 		return soft_fail(EOPNOTSUPP);
-	if (attr->comp_mask || !attr->length ||
-	    attr->length > profile_get()->attr.max_dm_size ||
+	if (attr->comp_mask || !attr->length || attr->length > profile_get()->attr.max_dm_size ||
 	    attr->log_align_req > LOG_ALIGN_MAX)
 		return soft_fail(EINVAL);
 	err = allocate(attr->length, attr->log_align_req, &memory);
@@ -218,7 +211,7 @@ int soft_free_dm(struct ibv_dm *ibdm)
 	int err;
 
 	if (!soft_ours(ibdm->context)) {
-		release(dm);	/* a child's copy, or its own */
+		release(dm); /* a child's copy, or its own */
 		free(dm);
 		return 0;
 	}
@@ -233,8 +226,8 @@ int soft_free_dm(struct ibv_dm *ibdm)
 	return err;
 }
 
-static int check_region(struct ibv_pd *pd, const struct soft_dm *dm,
-			uint64_t off, size_t length, unsigned int access)
+static int check_region(struct ibv_pd *pd, const struct soft_dm *dm, uint64_t off, size_t length,
+			unsigned int access)
 {
 	int err;
 
@@ -249,8 +242,8 @@ static int check_region(struct ibv_pd *pd, const struct soft_dm *dm,
 	return mr_check_access(access);
 }
 
-struct ibv_mr *soft_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm,
-			      uint64_t off, size_t length, unsigned int access)
+struct ibv_mr *soft_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t off, size_t length,
+			      unsigned int access)
 {
 	struct soft_dm *dm = to_dm(ibdm);
 	struct mr_range range = { .length = length, .access = access };

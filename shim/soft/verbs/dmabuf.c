@@ -13,12 +13,12 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
 #include "shim/soft/verbs/enter.h"
 
 enum {
-	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-		 IBV_ACCESS_RELAXED_ORDERING,
+	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING,
 };
 
 /* From linux/magic.h, where it has them all. */
@@ -32,8 +32,7 @@ static off_t size_of(int fd)
 
 	if (fstatfs(fd, &fs) < 0)
 		return -errno;
-	if (fs.f_type != DMABUF && fs.f_type != TMPFS &&
-	    fs.f_type != (typeof(fs.f_type))HUGETLBFS)
+	if (fs.f_type != DMABUF && fs.f_type != TMPFS && fs.f_type != (typeof(fs.f_type))HUGETLBFS)
 		return -EINVAL;
 	at = lseek(fd, 0, SEEK_CUR);
 	end = lseek(fd, 0, SEEK_END);
@@ -45,8 +44,8 @@ static off_t size_of(int fd)
 	return end;
 }
 
-static int check(struct ibv_pd *pd, uint64_t offset, size_t length,
-		 uint64_t iova, int fd, int access)
+static int check(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+		 int access)
 {
 	uint64_t in_page = sysconf(_SC_PAGESIZE) - 1;
 	off_t size;
@@ -57,8 +56,7 @@ static int check(struct ibv_pd *pd, uint64_t offset, size_t length,
 		err = mr_check_access(access);
 	if (err)
 		return err;
-	if (access & ~ACCESS || !length ||
-	    (offset & in_page) != (iova & in_page))
+	if (access & ~ACCESS || !length || (offset & in_page) != (iova & in_page))
 		return EINVAL;
 	size = size_of(fd);
 	if (size < 0)
@@ -66,14 +64,14 @@ static int check(struct ibv_pd *pd, uint64_t offset, size_t length,
 	return offset > (uint64_t)size || length > size - offset ? EINVAL : 0;
 }
 
-EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
-					size_t length, uint64_t iova, int fd,
-					int access)
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+					uint64_t iova, int fd, int access)
 {
 	uint64_t in_page = offset & (sysconf(_SC_PAGESIZE) - 1);
 	int prot = PROT_READ | (access & IBV_ACCESS_LOCAL_WRITE ? PROT_WRITE : 0);
-	struct mr_range range = { .addr = (void *)offset, .length = length,
-				  .iova = iova, .access = access };
+	struct mr_range range = {
+		.addr = (void *)offset, .length = length, .iova = iova, .access = access
+	};
 	struct soft_mr *mr;
 	uint8_t *mapping;
 	int err;
@@ -81,8 +79,7 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	err = check(pd, offset, length, iova, fd, access);
 	if (err)
 		return soft_fail(err);
-	mapping = mmap(NULL, in_page + length, prot, MAP_SHARED, fd,
-		       offset - in_page);
+	mapping = mmap(NULL, in_page + length, prot, MAP_SHARED, fd, offset - in_page);
 	if (mapping == MAP_FAILED)
 		return NULL;
 	madvise(mapping, in_page + length, MADV_DONTFORK);

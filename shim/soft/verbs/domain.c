@@ -16,28 +16,25 @@
 #include "shim/soft/verbs/domain.h"
 
 #include <stdlib.h>
+
 #include "shim/soft/verbs/enter.h"
 
-
 struct soft_td {
-	struct ibv_td		td;
-	unsigned int		refs;
+	struct ibv_td td;
+	unsigned int refs;
 };
 
 struct soft_parent {
-	struct soft_pd		*pd;
-	struct soft_td		*td;		/* or NULL */
-	struct ibv_pd		*self;
-	void			*pd_context;
-	void			*(*alloc)(struct ibv_pd *pd, void *pd_context,
-					  size_t size, size_t alignment,
-					  uint64_t resource_type);
-	void			(*free)(struct ibv_pd *pd, void *pd_context,
-					void *ptr, uint64_t resource_type);
+	struct soft_pd *pd;
+	struct soft_td *td; /* or NULL */
+	struct ibv_pd *self;
+	void *pd_context;
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
 };
 
-struct ibv_td *soft_alloc_td(struct ibv_context *context,
-			     struct ibv_td_init_attr *attr)
+struct ibv_td *soft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct soft_td *td;
 	int err;
@@ -68,19 +65,17 @@ int soft_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
-static int check(struct ibv_context *context,
-		 const struct ibv_parent_domain_init_attr *attr)
+static int check(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
 	int err;
 
 	err = soft_enter(context, "alloc_parent_domain");
 	if (err)
 		return err;
-	if (attr->comp_mask & ~(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
-				IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT))
+	if (attr->comp_mask &
+	    ~(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT))
 		return EINVAL;
-	if (!attr->pd || attr->pd->context != context ||
-	    (attr->td && attr->td->context != context))
+	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
 		return EINVAL;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&
 	    (!attr->alloc || !attr->free))
@@ -107,7 +102,7 @@ static void fill(struct soft_parent *parent, struct soft_pd *self,
 }
 
 struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
-				struct ibv_parent_domain_init_attr *attr)
+					struct ibv_parent_domain_init_attr *attr)
 {
 	struct soft_parent *parent;
 	struct soft_pd *pd;
@@ -148,13 +143,11 @@ void domain_drop(struct soft_pd *pd)
 }
 
 /* Above it goes the driver's number, and ours is RDMA_DRIVER_UNKNOWN: 0. */
-static void *ask(struct soft_parent *parent, size_t size,
-		 enum domain_resource type)
+static void *ask(struct soft_parent *parent, size_t size, enum domain_resource type)
 {
 	if (!parent || !parent->alloc)
 		return IBV_ALLOCATOR_USE_DEFAULT;
-	return parent->alloc(parent->self, parent->pd_context, size, SHM_LINE,
-			     type);
+	return parent->alloc(parent->self, parent->pd_context, size, SHM_LINE, type);
 }
 
 int domain_alloc(struct ibv_pd *pd, size_t size, enum domain_resource type,
@@ -180,8 +173,7 @@ void domain_free(struct soft_memory *memory)
 	struct soft_parent *parent = memory->from;
 
 	if (parent)
-		parent->free(parent->self, parent->pd_context, memory->mem,
-			     memory->type);
+		parent->free(parent->self, parent->pd_context, memory->mem, memory->type);
 	else
 		free(memory->mem);
 	memset(memory, 0, sizeof(*memory));

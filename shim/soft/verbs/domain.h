@@ -20,8 +20,7 @@ bool domain_is_parent(const struct ibv_pd *pd);
 /* Give up what a parent domain holds. */
 void domain_drop(struct soft_pd *pd);
 
-struct ibv_td *soft_alloc_td(struct ibv_context *context,
-			     struct ibv_td_init_attr *attr);
+struct ibv_td *soft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int soft_dealloc_td(struct ibv_td *td);
 struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
-				struct ibv_parent_domain_init_attr *attr);
+					struct ibv_parent_domain_init_attr *attr);

@@ -8,7 +8,7 @@
 #include "shim/soft/transport/objects.h"
 
 /* A function that programs see. Never call one from inside. */
-#define EXPORT	__attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("default")))
 
 /* What a fault does to a verb: its errno, or 0. */
 int enter_fault(const char *verb);
@@ -27,8 +27,7 @@ static inline int soft_enter(struct ibv_context *context, const char *verb)
 
 /* For verbs that need nothing of the context's: a child may use what it has
  * inherited, as with the kernel's file. */
-static inline int soft_enter_inherited(struct ibv_context *context,
-				       const char *verb)
+static inline int soft_enter_inherited(struct ibv_context *context, const char *verb)
 {
 	return soft_ours(context) ? soft_enter(context, verb) : 0;
 }

@@ -84,8 +84,7 @@ static int next_event(int fd, struct pipe_event *event)
 
 static struct soft_cq *cq_at(const struct pipe_event *event)
 {
-	struct soft_cq *cq = event->index < SHM_CQ_MAX ?
-		soft_cqs[event->index] : NULL;
+	struct soft_cq *cq = event->index < SHM_CQ_MAX ? soft_cqs[event->index] : NULL;
 
 	return cq && cq->serial == event->serial ? cq : NULL;
 }
@@ -102,8 +101,8 @@ static struct soft_cq *take_completion(const struct pipe_event *event)
 	return cq;
 }
 
-EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
-			    struct ibv_cq **ret_cq, void **cq_context)
+EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
+			    void **cq_context)
 {
 	struct pipe_event event;
 	struct soft_cq *cq;
@@ -146,8 +145,7 @@ static bool take_cq(const struct pipe_event *event, struct ibv_async_event *out)
 
 static bool take_qp(const struct pipe_event *event, struct ibv_async_event *out)
 {
-	struct soft_qp *qp = event->index < SHM_QP_MAX ?
-		soft_qps[event->index] : NULL;
+	struct soft_qp *qp = event->index < SHM_QP_MAX ? soft_qps[event->index] : NULL;
 
 	if (!qp || qp->serial != event->serial)
 		return false;
@@ -162,8 +160,7 @@ static bool take_qp(const struct pipe_event *event, struct ibv_async_event *out)
 
 static bool take_srq(const struct pipe_event *event, struct ibv_async_event *out)
 {
-	struct soft_srq *srq = event->index < SHM_SRQ_MAX ?
-		soft_srqs[event->index] : NULL;
+	struct soft_srq *srq = event->index < SHM_SRQ_MAX ? soft_srqs[event->index] : NULL;
 
 	if (!srq || srq->shm->serial != event->serial)
 		return false;
@@ -195,8 +192,7 @@ static uint32_t kind_of(uint32_t type)
 	}
 }
 
-static bool take_async(const struct pipe_event *event,
-		       struct ibv_async_event *out)
+static bool take_async(const struct pipe_event *event, struct ibv_async_event *out)
 {
 	bool taken = false;
 
@@ -224,8 +220,7 @@ static bool take_async(const struct pipe_event *event,
 	return taken;
 }
 
-EXPORT int ibv_get_async_event(struct ibv_context *context,
-			       struct ibv_async_event *out)
+EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out)
 {
 	struct pipe_event event;
 	int err;
@@ -274,8 +269,8 @@ EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	}
 }
 
-void event_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond,
-		     const uint32_t *completed, uint32_t given)
+void event_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		     uint32_t given)
 {
 	pthread_mutex_lock(mutex);
 	while (*completed != given)

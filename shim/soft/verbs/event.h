@@ -5,5 +5,5 @@
 #include "shim/soft/transport/objects.h"
 
 /* Wait until all @given events of an object are acknowledged. */
-void event_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond,
-		     const uint32_t *completed, uint32_t given);
+void event_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		     uint32_t given);

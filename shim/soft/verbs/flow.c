@@ -15,35 +15,31 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/enter.h"
-#include "shim/soft/transport/raw.h"
-#include "shim/soft/transport/mcast.h"
 #include "shim/soft/fabric/port.h"
-#include "shim/soft/transport/rss.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/transport/mcast.h"
+#include "shim/soft/transport/raw.h"
+#include "shim/soft/transport/rss.h"
+#include "shim/soft/verbs/enter.h"
 
 struct soft_flow {
-	struct ibv_flow		flow;
-	struct soft_qp		*qp;
-	struct soft_counters	*counters;	/* or NULL */
-	struct shm_flow		*shm;
+	struct ibv_flow flow;
+	struct soft_qp *qp;
+	struct soft_counters *counters; /* or NULL */
+	struct shm_flow *shm;
 };
 
-#define TABLE_BYTES	(offsetof(struct shm_seg, heap) - \
-			 offsetof(struct shm_seg, flow_lock))
+#define TABLE_BYTES (offsetof(struct shm_seg, heap) - offsetof(struct shm_seg, flow_lock))
 
 static struct soft_flow *flows[SHM_FLOW_MAX];
 static uint32_t next_slot;
 
 /* Set a field of the rule, value and mask. */
-#define FIELD(field, filter)						\
-	do {								\
-		_Static_assert(sizeof(rule->val.field) ==		\
-			       sizeof(spec->val.filter), "as wide");	\
-		memcpy(&rule->val.field, &spec->val.filter,		\
-		       sizeof(rule->val.field));			\
-		memcpy(&rule->mask.field, &spec->mask.filter,		\
-		       sizeof(rule->mask.field));			\
+#define FIELD(field, filter)                                                                    \
+	do {                                                                                    \
+		_Static_assert(sizeof(rule->val.field) == sizeof(spec->val.filter), "as wide"); \
+		memcpy(&rule->val.field, &spec->val.filter, sizeof(rule->val.field));           \
+		memcpy(&rule->mask.field, &spec->mask.filter, sizeof(rule->mask.field));        \
 	} while (0)
 
 static void add_eth(struct shm_flow *rule, const struct ibv_flow_spec_eth *spec)
@@ -56,8 +52,7 @@ static void add_eth(struct shm_flow *rule, const struct ibv_flow_spec_eth *spec)
 		rule->layers |= PACKET_VLAN;
 }
 
-static void add_ipv4_addresses(struct shm_flow *rule, const void *val,
-			       const void *mask)
+static void add_ipv4_addresses(struct shm_flow *rule, const void *val, const void *mask)
 {
 	memcpy(rule->val.src_ip, val, 4);
 	memcpy(rule->mask.src_ip, mask, 4);
@@ -65,8 +60,7 @@ static void add_ipv4_addresses(struct shm_flow *rule, const void *val,
 	memcpy(rule->mask.dst_ip, (const uint8_t *)mask + 4, 4);
 }
 
-static void add_ipv4_ext(struct shm_flow *rule,
-			 const struct ibv_flow_spec_ipv4_ext *spec)
+static void add_ipv4_ext(struct shm_flow *rule, const struct ibv_flow_spec_ipv4_ext *spec)
 {
 	add_ipv4_addresses(rule, &spec->val, &spec->mask);
 	FIELD(proto, proto);
@@ -75,8 +69,7 @@ static void add_ipv4_ext(struct shm_flow *rule,
 	FIELD(ip_flags, flags);
 }
 
-static void add_ipv6(struct shm_flow *rule,
-		     const struct ibv_flow_spec_ipv6 *spec)
+static void add_ipv6(struct shm_flow *rule, const struct ibv_flow_spec_ipv6 *spec)
 {
 	FIELD(src_ip, src_ip);
 	FIELD(dst_ip, dst_ip);
@@ -86,13 +79,13 @@ static void add_ipv6(struct shm_flow *rule,
 	FIELD(ttl, hop_limit);
 }
 
-static void add_ports(struct shm_flow *rule,
-		      const struct ibv_flow_spec_tcp_udp *spec)
+static void add_ports(struct shm_flow *rule, const struct ibv_flow_spec_tcp_udp *spec)
 {
 	FIELD(src_port, src_port);
 	FIELD(dst_port, dst_port);
 }
 
+/* clang-format off */
 static const struct {
 	enum ibv_flow_spec_type	type;
 	uint16_t		size;
@@ -110,6 +103,7 @@ static const struct {
 	{ IBV_FLOW_SPEC_ACTION_COUNT,
 	  sizeof(struct ibv_flow_spec_counter_action), 0 },
 };
+/* clang-format on */
 
 /* 0; EINVAL, EOPNOTSUPP. */
 static int check_spec(const struct ibv_flow_spec *spec, unsigned int layers,
@@ -213,15 +207,15 @@ static int check(struct ibv_qp *qp, const struct ibv_flow_attr *attr)
 	return 0;
 }
 
-static int fill(struct soft_qp *qp, const struct ibv_flow_attr *attr,
-		struct shm_flow *rule, struct soft_counters **counters)
+static int fill(struct soft_qp *qp, const struct ibv_flow_attr *attr, struct shm_flow *rule,
+		struct soft_counters **counters)
 {
 	*rule = (struct shm_flow){
-		.qpn		= qp->shm->qpn,
-		.priority	= attr->priority,
-		.type		= attr->type,
-		.passes_on	= attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP,
-		.target		= { qp->shm->qpn },
+		.qpn = qp->shm->qpn,
+		.priority = attr->priority,
+		.type = attr->type,
+		.passes_on = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP,
+		.target = { qp->shm->qpn },
 	};
 	if (qp->rss)
 		rss_fill(qp->rss, rule);
@@ -312,8 +306,7 @@ int soft_destroy_flow(struct ibv_flow *ibflow)
 	return 0;
 }
 
-void flow_count(const struct soft_counters *counters, uint64_t *packets,
-		uint64_t *bytes)
+void flow_count(const struct soft_counters *counters, uint64_t *packets, uint64_t *bytes)
 {
 	unsigned int i;
 
@@ -322,10 +315,8 @@ void flow_count(const struct soft_counters *counters, uint64_t *packets,
 	for (i = 0; i < SHM_FLOW_MAX; i++) {
 		if (!flows[i] || flows[i]->counters != counters)
 			continue;
-		*packets += __atomic_load_n(&flows[i]->shm->packets,
-					    __ATOMIC_RELAXED);
-		*bytes += __atomic_load_n(&flows[i]->shm->bytes,
-					  __ATOMIC_RELAXED);
+		*packets += __atomic_load_n(&flows[i]->shm->packets, __ATOMIC_RELAXED);
+		*bytes += __atomic_load_n(&flows[i]->shm->bytes, __ATOMIC_RELAXED);
 	}
 }
 

@@ -18,9 +18,9 @@
 
 #include "shim/soft/verbs/dm.h"
 #include "shim/soft/verbs/domain.h"
+#include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/mr.h"
 #include "shim/soft/verbs/pd.h"
-#include "shim/soft/verbs/enter.h"
 
 static struct soft_pd *import_pd(struct ibv_context *context, uint32_t handle)
 {
@@ -39,8 +39,7 @@ static struct soft_pd *import_pd(struct ibv_context *context, uint32_t handle)
 	return pd;
 }
 
-EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context,
-				    uint32_t pd_handle)
+EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
 	struct soft_pd *pd;
 	int err;
@@ -73,8 +72,7 @@ EXPORT void ibv_unimport_pd(struct ibv_pd *ibpd)
 	if (!soft_ours(ibpd->context) || domain_is_parent(ibpd))
 		return;
 	pthread_mutex_lock(&soft_mutex);
-	gone = part(&pd->twin, ibpd->handle,
-		    __atomic_load_n(&pd->refs, __ATOMIC_ACQUIRE));
+	gone = part(&pd->twin, ibpd->handle, __atomic_load_n(&pd->refs, __ATOMIC_ACQUIRE));
 	if (gone)
 		pd_del(pd);
 	pthread_mutex_unlock(&soft_mutex);
@@ -148,8 +146,7 @@ static struct soft_dm *import_dm(struct ibv_context *context, uint32_t handle)
 	return dm;
 }
 
-EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
-				    uint32_t dm_handle)
+EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
 	struct soft_dm *dm;
 	int err;

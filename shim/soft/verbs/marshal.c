@@ -8,19 +8,16 @@
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
+
 #include "shim/soft/verbs/enter.h"
 
 /* In no header that can be included beside verbs.h. */
-void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to,
-				struct ib_uverbs_ah_attr *from);
-void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to,
-				struct ib_uverbs_qp_attr *from);
-void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to,
-				 struct ib_user_path_rec *from);
-void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *to,
-			       struct ibv_sa_path_rec *from);
+void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, struct ib_uverbs_ah_attr *from);
+void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from);
+void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from);
+void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *to, struct ibv_sa_path_rec *from);
 
-#define SAME(field)	(to->field = from->field)
+#define SAME(field) (to->field = from->field)
 
 static void copy_ah(struct ibv_ah_attr *to, const struct ib_uverbs_ah_attr *from)
 {
@@ -37,14 +34,12 @@ static void copy_ah(struct ibv_ah_attr *to, const struct ib_uverbs_ah_attr *from
 	SAME(port_num);
 }
 
-EXPORT void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to,
-				       struct ib_uverbs_ah_attr *from)
+EXPORT void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, struct ib_uverbs_ah_attr *from)
 {
 	copy_ah(to, from);
 }
 
-static void copy_limits(struct ibv_qp_attr *to,
-			const struct ib_uverbs_qp_attr *from)
+static void copy_limits(struct ibv_qp_attr *to, const struct ib_uverbs_qp_attr *from)
 {
 	to->cap.max_send_wr = from->max_send_wr;
 	to->cap.max_recv_wr = from->max_recv_wr;
@@ -59,8 +54,7 @@ static void copy_limits(struct ibv_qp_attr *to,
 	SAME(rnr_retry);
 }
 
-EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to,
-				       struct ib_uverbs_qp_attr *from)
+EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from)
 {
 	/* qp_attr_mask is the caller's; qp_state, too, is a plain number */
 	SAME(qp_state);
@@ -84,37 +78,35 @@ EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to,
 	copy_ah(&to->alt_ah_attr, &from->alt_ah_attr);
 }
 
-#define SAME_PATH_FIELDS()				\
-	do {						\
-		SAME(dlid);				\
-		SAME(slid);				\
-		SAME(raw_traffic);			\
-		SAME(flow_label);			\
-		SAME(reversible);			\
-		SAME(mtu);				\
-		SAME(pkey);				\
-		SAME(hop_limit);			\
-		SAME(traffic_class);			\
-		SAME(numb_path);			\
-		SAME(sl);				\
-		SAME(mtu_selector);			\
-		SAME(rate_selector);			\
-		SAME(rate);				\
-		SAME(packet_life_time_selector);	\
-		SAME(packet_life_time);			\
-		SAME(preference);			\
+#define SAME_PATH_FIELDS()                       \
+	do {                                     \
+		SAME(dlid);                      \
+		SAME(slid);                      \
+		SAME(raw_traffic);               \
+		SAME(flow_label);                \
+		SAME(reversible);                \
+		SAME(mtu);                       \
+		SAME(pkey);                      \
+		SAME(hop_limit);                 \
+		SAME(traffic_class);             \
+		SAME(numb_path);                 \
+		SAME(sl);                        \
+		SAME(mtu_selector);              \
+		SAME(rate_selector);             \
+		SAME(rate);                      \
+		SAME(packet_life_time_selector); \
+		SAME(packet_life_time);          \
+		SAME(preference);                \
 	} while (0)
 
-EXPORT void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to,
-					struct ib_user_path_rec *from)
+EXPORT void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from)
 {
 	memcpy(to->dgid.raw, from->dgid, sizeof(from->dgid));
 	memcpy(to->sgid.raw, from->sgid, sizeof(from->sgid));
 	SAME_PATH_FIELDS();
 }
 
-EXPORT void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *to,
-				      struct ibv_sa_path_rec *from)
+EXPORT void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *to, struct ibv_sa_path_rec *from)
 {
 	memcpy(to->dgid, from->dgid.raw, sizeof(to->dgid));
 	memcpy(to->sgid, from->sgid.raw, sizeof(to->sgid));

@@ -18,22 +18,20 @@
 #include <sys/mman.h>
 
 #include "shim/soft/fabric/heap.h"
-#include "shim/soft/transport/window.h"
-#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pages.h"
-#include "shim/soft/verbs/poll.h"
-#include "shim/soft/transport/sq.h"
-#include "shim/soft/fabric/stage.h"
-#include "shim/soft/verbs/enter.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/stage.h"
+#include "shim/soft/transport/sq.h"
+#include "shim/soft/transport/window.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/poll.h"
 
 enum {
 	NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-	KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-		IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-		IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |
-		IBV_ACCESS_OPTIONAL_RANGE,
+	KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+		IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE,
 };
 
 static uint32_t next_slot;
@@ -49,8 +47,7 @@ int mr_check_access(unsigned int access)
 
 static bool is_implicit(const struct mr_range *range)
 {
-	return range->access & IBV_ACCESS_ON_DEMAND && !range->memory &&
-		range->length == SIZE_MAX;
+	return range->access & IBV_ACCESS_ON_DEMAND && !range->memory && range->length == SIZE_MAX;
 }
 
 int mr_check_memory(const struct mr_range *range)
@@ -62,16 +59,13 @@ int mr_check_memory(const struct mr_range *range)
 	if (range->access & IBV_ACCESS_ON_DEMAND && !(odp & IBV_ODP_SUPPORT))
 		return EOPNOTSUPP;
 	if (is_implicit(range))
-		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ?
-			EINVAL : 0;
-	if (from + range->length < from ||
-	    range->length > profile_limits()->max_mr_size)
+		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ? EINVAL : 0;
+	if (from + range->length < from || range->length > profile_limits()->max_mr_size)
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
 		return pages_bring_in(range->memory, range->length,
 				      range->access & IBV_ACCESS_LOCAL_WRITE);
-	return huge && !pages_are_huge(range->memory, range->length) ?
-		EINVAL : 0;
+	return huge && !pages_are_huge(range->memory, range->length) ? EINVAL : 0;
 }
 
 /* Keys change on reuse: see copy.c for their parts. */
@@ -79,8 +73,8 @@ void mr_rekey(struct soft_mr *mr)
 {
 	static uint16_t generation[SHM_MR_MAX];
 	uint32_t slot = mr->mr.handle;
-	uint32_t key = slot << SHM_KEY_BITS |
-		(++generation[slot] << 1 & ((1u << SHM_KEY_BITS) - 1));
+	uint32_t key =
+		slot << SHM_KEY_BITS | (++generation[slot] << 1 & ((1u << SHM_KEY_BITS) - 1));
 
 	if (!key)
 		key = ++generation[slot] << 1;
@@ -190,8 +184,8 @@ struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
 	return mr;
 }
 
-static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
-			  uint64_t iova, unsigned int access)
+static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			  unsigned int access)
 {
 	struct mr_range range = { addr, addr, length, iova, access };
 	struct soft_mr *mr;
@@ -211,20 +205,18 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
 	return mr ? &mr->mr : NULL;
 }
 
-EXPORT struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
-				   int access)
+EXPORT struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	return reg(pd, addr, length, (uintptr_t)addr, access);
 }
 
-EXPORT struct ibv_mr *(ibv_reg_mr_iova)(struct ibv_pd *pd, void *addr,
-					size_t length, uint64_t iova, int access)
+EXPORT struct ibv_mr *(ibv_reg_mr_iova)(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+					int access)
 {
 	return reg(pd, addr, length, iova, access);
 }
 
-EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
-				       size_t length, uint64_t iova,
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				       unsigned int access)
 {
 	return reg(pd, addr, length, iova, access);

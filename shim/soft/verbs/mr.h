@@ -7,11 +7,11 @@
 
 /* What is to be registered. */
 struct mr_range {
-	void		*addr;		/* as the program is told */
-	void		*memory;	/* where it lies in this process */
-	size_t		length;
-	uint64_t	iova;
-	uint32_t	access;		/* enum ibv_access_flags, SHM_MR_NULL */
+	void *addr;   /* as the program is told */
+	void *memory; /* where it lies in this process */
+	size_t length;
+	uint64_t iova;
+	uint32_t access; /* enum ibv_access_flags, SHM_MR_NULL */
 };
 
 /* 0 or EINVAL. */

@@ -53,8 +53,7 @@ int soft_dealloc_mw(struct ibv_mw *ibmw)
 }
 
 /* The key is the program's if it knows better: it "fixes" it on failure. */
-int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
-		 struct ibv_mw_bind *mw_bind)
+int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind)
 {
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = mw_bind->wr_id,
@@ -66,7 +65,7 @@ int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 	err = soft_enter(mw->context, "bind_mw");
 	if (err)
 		return err;
-	if (mw->type != IBV_MW_TYPE_1 ||	/* o10-36.2.2 */
+	if (mw->type != IBV_MW_TYPE_1 || /* o10-36.2.2 */
 	    mw_bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return EINVAL;
 	wr.bind_mw.mw = mw;

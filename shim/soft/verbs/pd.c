@@ -5,20 +5,19 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/domain.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/enter.h"
 
 static struct soft_pd *all;
-static unsigned int count;		/* of objects, not of structures */
+static unsigned int count; /* of objects, not of structures */
 
 struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle)
 {
 	struct soft_pd *pd;
 
 	for (pd = all; pd; pd = pd->next)
-		if (pd->pd.handle == handle && handle &&
-		    context_same_file(pd->pd.context, context))
+		if (pd->pd.handle == handle && handle && context_same_file(pd->pd.context, context))
 			break;
 	return pd;
 }

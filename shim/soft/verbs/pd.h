@@ -4,7 +4,6 @@
  */
 #include "shim/soft/transport/objects.h"
 
-
 /* A domain of the file that @context is of, or NULL. */
 struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle);
 

@@ -15,9 +15,9 @@
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/fabric/memcheck.h"
 #include "shim/soft/fabric/noise.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/verbs/enter.h"
-#include "shim/soft/fabric/segment.h"
 
 static inline struct shm_cqe *entry_at(struct soft_cq *cq, uint32_t pos)
 {
@@ -32,38 +32,37 @@ static inline bool is_valid(const struct shm_cqe *cqe, uint32_t pos)
 
 static inline struct soft_qp *qp_of(const struct shm_cqe *cqe)
 {
-	struct soft_qp *qp = cqe->qp < SHM_QP_MAX ?
-		__atomic_load_n(&soft_qps[cqe->qp], __ATOMIC_ACQUIRE) : NULL;
+	struct soft_qp *qp =
+		cqe->qp < SHM_QP_MAX ? __atomic_load_n(&soft_qps[cqe->qp], __ATOMIC_ACQUIRE) : NULL;
 
 	return qp && qp->shm->qpn == cqe->qpn ? qp : NULL;
 }
 
 static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 {
-	return cqe->srq < SHM_SRQ_MAX ?
-		__atomic_load_n(&soft_srqs[cqe->srq], __ATOMIC_ACQUIRE) : NULL;
+	return cqe->srq < SHM_SRQ_MAX ? __atomic_load_n(&soft_srqs[cqe->srq], __ATOMIC_ACQUIRE)
+				      : NULL;
 }
 
 /* So many bytes of the message, the first, did not travel. */
 static uint32_t absent(const struct shm_cqe *cqe)
 {
-	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) &&
-		!(cqe->wc_flags & IBV_WC_GRH) ? sizeof(struct ibv_grh) : 0;
+	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) && !(cqe->wc_flags & IBV_WC_GRH)
+		       ? sizeof(struct ibv_grh)
+		       : 0;
 }
 
 /* What travelled with an entry, read once: peers can write there. */
 struct payload {
-	const uint8_t	*from;
-	uint32_t	byte_len;
-	uint32_t	absent;		/* so many of them are not there */
+	const uint8_t *from;
+	uint32_t byte_len;
+	uint32_t absent; /* so many of them are not there */
 };
 
 /* False if a peer wrote nonsense. */
-static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
-			 struct payload *p)
+static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe, struct payload *p)
 {
-	uint32_t at = __atomic_load_n(&cqe->bounce, __ATOMIC_RELAXED) %
-		SHM_BOUNCE;
+	uint32_t at = __atomic_load_n(&cqe->bounce, __ATOMIC_RELAXED) % SHM_BOUNCE;
 	uint32_t room = SHM_BOUNCE - at;
 
 	p->byte_len = __atomic_load_n(&cqe->byte_len, __ATOMIC_RELAXED);
@@ -77,17 +76,16 @@ static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
 }
 
 /* The payload to the buffers of the receive request. */
-static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot,
-		    const struct payload *p)
+static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struct payload *p)
 {
 	struct copy_list to;
 	struct shm_wqe *wqe;
 
 	if (unlikely(!rq->wqes))
-		return;		/* it has a shared queue, says another entry */
+		return; /* it has a shared queue, says another entry */
 	wqe = rq_wqe(rq, slot);
-	if (!copy_list_check(segment_own, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
-			rq_num_sge(rq, wqe), p->byte_len, &to))
+	if (!copy_list_check(segment_own, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge, rq_num_sge(rq, wqe),
+			     p->byte_len, &to))
 		return;
 	if (p->absent)
 		copy_list_skip(&to, p->absent);
@@ -95,8 +93,7 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot,
 }
 
 /* A shared queue may grow meanwhile, and its requests move. */
-static void land_shared(struct soft_srq *srq, uint32_t slot,
-			const struct payload *p)
+static void land_shared(struct soft_srq *srq, uint32_t slot, const struct payload *p)
 {
 	lock_take(&srq->posting);
 	land_in(&srq->rq, srq->shm->pd, slot, p);
@@ -105,7 +102,7 @@ static void land_shared(struct soft_srq *srq, uint32_t slot,
 
 /* @qp: whose entry it is, or NULL. Apart: most entries bring nothing. */
 static __attribute__((noinline)) void land(struct soft_cq *cq, const struct shm_cqe *cqe,
-		 struct soft_qp *qp)
+					   struct soft_qp *qp)
 {
 	struct soft_srq *srq;
 	struct payload p;
@@ -145,11 +142,9 @@ static inline void retire(const struct shm_cqe *cqe, struct soft_qp *qp)
 	} else if (unlikely(!qp))
 		return;
 	else if (cqe->flags & SHM_CQE_RECV)
-		__atomic_store_n(&qp->rq_retired, cqe->retire + 1,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&qp->rq_retired, cqe->retire + 1, __ATOMIC_RELEASE);
 	else
-		__atomic_store_n(&qp->sq.retired, cqe->retire,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&qp->sq.retired, cqe->retire, __ATOMIC_RELEASE);
 }
 
 static inline void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
@@ -177,8 +172,7 @@ static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 	uint32_t len = cqe->byte_len - absent(cqe);
 	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
 
-	__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room, __ATOMIC_RELEASE);
 }
 
 static inline void set_cons(struct soft_cq *cq, uint32_t cons)
@@ -260,8 +254,7 @@ static inline int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 }
 
 /* Apart, to keep that of an empty queue short. */
-static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max,
-					       struct ibv_wc *wc)
+static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max, struct ibv_wc *wc)
 {
 	int n;
 
@@ -328,8 +321,7 @@ static void close_gaps(struct soft_cq *cq, uint32_t end)
 		if (!(cqe->flags & SHM_CQE_DEAD)) {
 			bounced |= cqe->where == SHM_BOUNCED;
 			move_up(cq, cqe, entry_at(cq, --to));
-		} else if (cqe->where == SHM_BOUNCED &&
-			   last_dead.where != SHM_BOUNCED)
+		} else if (cqe->where == SHM_BOUNCED && last_dead.where != SHM_BOUNCED)
 			last_dead = *cqe;
 	}
 	if (!bounced && last_dead.where == SHM_BOUNCED)
@@ -351,7 +343,7 @@ static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
 	uint32_t pos = cq->cons;
 
 	if (cq->current)
-		pos++;		/* it was polled */
+		pos++; /* it was polled */
 	for (;; pos++) {
 		cqe = entry_at(cq, pos);
 		if (!is_valid(cqe, pos))

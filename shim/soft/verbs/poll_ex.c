@@ -10,13 +10,12 @@
  */
 #include "shim/soft/verbs/poll_ex.h"
 
-#include "shim/soft/verbs/poll.h"
-
 #include <errno.h>
 #include <time.h>
 
 #include "shim/soft/fabric/noise.h"
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/poll.h"
 
 static struct soft_cq *of(struct ibv_cq_ex *ex)
 {
@@ -42,8 +41,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 		return ENOENT;
 	cq->current = cqe;
 	cq->wall = 0;
-	cq->shown = likely(cqe->status == IBV_WC_SUCCESS) || !noise_wanted() ?
-		cqe : &noise_entry;
+	cq->shown = likely(cqe->status == IBV_WC_SUCCESS) || !noise_wanted() ? cqe : &noise_entry;
 	ex->wr_id = cqe->wr_id;
 	ex->status = cqe->status;
 	return 0;
@@ -154,23 +152,23 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 
 	if (!cq->wall) {
 		clock_gettime(CLOCK_REALTIME, &ts);
-		cq->wall = ts.tv_sec * 1000000000ull + ts.tv_nsec -
-			   (process_now() - cq->shown->stamp);
+		cq->wall =
+			ts.tv_sec * 1000000000ull + ts.tv_nsec - (process_now() - cq->shown->stamp);
 	}
 	return cq->wall;
 }
 
 /* flag, the function of that field */
-#define FIELDS(V)                                                       \
-	V(BYTE_LEN,                       read_byte_len)                \
-	V(IMM,                            read_imm_data)                \
-	V(QP_NUM,                         read_qp_num)                  \
-	V(SRC_QP,                         read_src_qp)                  \
-	V(SLID,                           read_slid)                    \
-	V(SL,                             read_sl)                      \
-	V(DLID_PATH_BITS,                 read_dlid_path_bits)          \
-	V(FLOW_TAG,                       read_flow_tag)                \
-	V(COMPLETION_TIMESTAMP,           read_completion_ts)           \
+#define FIELDS(V)                                   \
+	V(BYTE_LEN, read_byte_len)                  \
+	V(IMM, read_imm_data)                       \
+	V(QP_NUM, read_qp_num)                      \
+	V(SRC_QP, read_src_qp)                      \
+	V(SLID, read_slid)                          \
+	V(SL, read_sl)                              \
+	V(DLID_PATH_BITS, read_dlid_path_bits)      \
+	V(FLOW_TAG, read_flow_tag)                  \
+	V(COMPLETION_TIMESTAMP, read_completion_ts) \
 	V(COMPLETION_TIMESTAMP_WALLCLOCK, read_completion_wallclock_ns)
 
 void poll_init_ex(struct soft_cq *cq, uint64_t wc_flags)
@@ -183,8 +181,8 @@ void poll_init_ex(struct soft_cq *cq, uint64_t wc_flags)
 	ex->read_opcode = read_opcode;
 	ex->read_vendor_err = read_vendor_err;
 	ex->read_wc_flags = read_wc_flags;
-#define V(flag, function)                                               \
-	if (wc_flags & IBV_WC_EX_WITH_##flag)                           \
+#define V(flag, function)                     \
+	if (wc_flags & IBV_WC_EX_WITH_##flag) \
 		ex->function = function;
 	FIELDS(V)
 #undef V

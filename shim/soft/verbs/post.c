@@ -11,23 +11,21 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shim/soft/transport/grh.h"
-#include "shim/soft/transport/window.h"
-#include "shim/soft/transport/sq.h"
-#include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/grh.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/sq.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/enter.h"
 
-#define BIT(opcode)	(1u << IBV_WR_##opcode)
+#define BIT(opcode) (1u << IBV_WR_##opcode)
 
 enum {
-	OPS_DATAGRAM	= BIT(SEND) | BIT(SEND_WITH_IMM),
-	OPS_UNRELIABLE	= OPS_DATAGRAM | BIT(RDMA_WRITE) |
-			  BIT(RDMA_WRITE_WITH_IMM) | BIT(SEND_WITH_INV) |
-			  BIT(BIND_MW) | BIT(LOCAL_INV),
-	OPS_RELIABLE	= OPS_UNRELIABLE | BIT(RDMA_READ) |
-			  BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD) |
-			  BIT(ATOMIC_WRITE),
+	OPS_DATAGRAM = BIT(SEND) | BIT(SEND_WITH_IMM),
+	OPS_UNRELIABLE = OPS_DATAGRAM | BIT(RDMA_WRITE) | BIT(RDMA_WRITE_WITH_IMM) |
+			 BIT(SEND_WITH_INV) | BIT(BIND_MW) | BIT(LOCAL_INV),
+	OPS_RELIABLE = OPS_UNRELIABLE | BIT(RDMA_READ) | BIT(ATOMIC_CMP_AND_SWP) |
+		       BIT(ATOMIC_FETCH_AND_ADD) | BIT(ATOMIC_WRITE),
 };
 
 /* From the table in ibv_wr_post(3). */
@@ -48,11 +46,9 @@ uint32_t post_opcodes(enum ibv_qp_type type)
 	}
 }
 
-int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
-		    const void *data, uint64_t length)
+int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr, const void *data, uint64_t length)
 {
-	if (carry_reads_back(wr->opcode) ||
-	    length > qp->init.cap.max_inline_data - wr->length)
+	if (carry_reads_back(wr->opcode) || length > qp->init.cap.max_inline_data - wr->length)
 		return EINVAL;
 	wr->flags |= IBV_SEND_INLINE;
 	if (length)
@@ -61,16 +57,14 @@ int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
 	return 0;
 }
 
-static int set_inline(const struct soft_qp *qp, struct soft_wr *to,
-		      const struct ibv_send_wr *wr)
+static int set_inline(const struct soft_qp *qp, struct soft_wr *to, const struct ibv_send_wr *wr)
 {
 	int i = 0, err;
 
 	if (!wr->num_sge)
 		return post_add_inline(qp, to, NULL, 0);
 	do
-		err = post_add_inline(qp, to, (void *)wr->sg_list[i].addr,
-				      wr->sg_list[i].length);
+		err = post_add_inline(qp, to, (void *)wr->sg_list[i].addr, wr->sg_list[i].length);
 	while (!err && ++i < wr->num_sge);
 	return err;
 }
@@ -87,15 +81,14 @@ static int set_datagram(struct soft_wr *to, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-static int set_target(const struct soft_qp *qp, struct soft_wr *to,
-		      const struct ibv_send_wr *wr)
+static int set_target(const struct soft_qp *qp, struct soft_wr *to, const struct ibv_send_wr *wr)
 {
 	if (qp->ex.qp_base.qp_type == IBV_QPT_UD)
 		return set_datagram(to, wr);
 	switch (wr->opcode) {
 	case IBV_WR_BIND_MW:
 		return window_set_bind(to, wr->bind_mw.mw, wr->bind_mw.rkey,
-			      &wr->bind_mw.bind_info);
+				       &wr->bind_mw.bind_info);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		to->remote_addr = wr->wr.atomic.remote_addr;
@@ -133,8 +126,7 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 
 	if (sq_full(&qp->sq, qp->sq.head))
 		return ENOMEM;
-	if (wr->num_sge < 0 ||
-	    (uint32_t)wr->num_sge > qp->init.cap.max_send_sge ||
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->init.cap.max_send_sge ||
 	    wr->opcode > 31 || !(qp->opcodes & 1u << wr->opcode))
 		return EINVAL;
 	post_begin(qp, to, wr->wr_id, wr->opcode, wr->send_flags);
@@ -143,12 +135,11 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	err = set_target(qp, to, wr);
 	if (err || !has_data(wr))
 		return err;
-	return wr->send_flags & IBV_SEND_INLINE ? set_inline(qp, to, wr) :
-		post_set_sge(qp, to, wr->sg_list, wr->num_sge);
+	return wr->send_flags & IBV_SEND_INLINE ? set_inline(qp, to, wr)
+						: post_set_sge(qp, to, wr->sg_list, wr->num_sge);
 }
 
-int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
-		   struct ibv_send_wr **bad_wr)
+int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct soft_qp *qp = to_qp(ibqp);
 	int err;

@@ -9,24 +9,22 @@
 /* May requests be posted in its state? 0 or EINVAL. */
 static inline int post_check_state(const struct soft_qp *qp)
 {
-	enum ibv_qp_state state = __atomic_load_n(&qp->shm->state,
-						  __ATOMIC_SEQ_CST);
+	enum ibv_qp_state state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 
-	return state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN ||
-		!qp->sq.wrs ? EINVAL : 0;
+	return state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN || !qp->sq.wrs ? EINVAL : 0;
 }
 
 /* The opcodes (enum ibv_wr_opcode) that a type of queue pair has, as bits. */
 uint32_t post_opcodes(enum ibv_qp_type type);
 
 /* A request without data, not inline. */
-static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr,
-			      uint64_t wr_id, uint32_t opcode, uint32_t flags)
+static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr, uint64_t wr_id,
+			      uint32_t opcode, uint32_t flags)
 {
 	wr->wr_id = wr_id;
 	wr->opcode = opcode;
 	wr->flags = (flags & ~(IBV_SEND_INLINE | SQ_KEEPS_AH)) |
-		(qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
+		    (qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
 	wr->num_sge = 0;
 	wr->length = 0;
 	wr->imm = 0;
@@ -50,8 +48,7 @@ static inline int post_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
 	return 0;
 }
 
-int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr,
-		    const void *data, uint64_t length);
+int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr, const void *data,
+		    uint64_t length);
 
-int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		   struct ibv_send_wr **bad_wr);
+int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);

@@ -10,27 +10,27 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/transport/datagram.h"
-#include "shim/soft/verbs/event.h"
 #include "shim/soft/fabric/heap.h"
-#include "shim/soft/transport/mcast.h"
-#include "shim/soft/transport/own_qp.h"
-#include "shim/soft/transport/window.h"
-#include "shim/soft/verbs/domain.h"
-#include "shim/soft/verbs/enter.h"
-#include "shim/soft/transport/migrate.h"
-#include "shim/soft/transport/pending.h"
-#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/verbs/poll.h"
-#include "shim/soft/verbs/post.h"
+#include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/transport/datagram.h"
+#include "shim/soft/transport/mcast.h"
+#include "shim/soft/transport/migrate.h"
+#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/raw.h"
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/rss.h"
 #include "shim/soft/transport/sq.h"
+#include "shim/soft/transport/window.h"
+#include "shim/soft/verbs/domain.h"
+#include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/event.h"
+#include "shim/soft/verbs/poll.h"
+#include "shim/soft/verbs/post.h"
 #include "shim/soft/verbs/xrc_qp.h"
-#include "shim/soft/fabric/segment.h"
-#include "shim/soft/fabric/registry.h"
 
 void qp_reset(struct soft_qp *qp)
 {
@@ -74,8 +74,7 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 	memset(shm, 0, offsetof(struct shm_qp, rq));
 	qp->shm = shm;
 	if (qp->recv_cq && !qp->srq) {
-		err = rq_make(&shm->rq, cap->max_recv_wr, cap->max_recv_sge,
-			      false, &qp->rq);
+		err = rq_make(&shm->rq, cap->max_recv_wr, cap->max_recv_sge, false, &qp->rq);
 		if (err < 0)
 			return err;
 	}
@@ -114,8 +113,7 @@ static int take_slot(struct soft_qp *qp)
 	return err;
 }
 
-static void init(struct soft_qp *qp, struct ibv_pd *pd,
-		 const struct ibv_qp_init_attr *attr)
+static void init(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
 
@@ -166,14 +164,14 @@ struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
-			int attr_mask, struct ibv_qp_init_attr *init_attr)
+EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
+			struct ibv_qp_init_attr *init_attr)
 {
 	struct soft_qp *qp = to_qp(ibqp);
 	bool taken;
 	int err;
 
-	(void)attr_mask;	/* what was not asked for may be told */
+	(void)attr_mask; /* what was not asked for may be told */
 	err = soft_enter(ibqp->context, "query_qp");
 	if (err)
 		return err;
@@ -182,8 +180,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 	migrate_follow(qp);
 	*attr = qp->attr;
 	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
-	attr->path_mig_state = __atomic_load_n(&qp->shm->mig_state,
-					       __ATOMIC_SEQ_CST);
+	attr->path_mig_state = __atomic_load_n(&qp->shm->mig_state, __ATOMIC_SEQ_CST);
 	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && qp->sq.draining;
 	if (taken)
 		lock_drop(&qp->sq.lock);
@@ -245,8 +242,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	pthread_mutex_lock(&soft_mutex);
 	qp_withdraw(qp);
 	pthread_mutex_unlock(&soft_mutex);
-	event_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed,
-			qp->events);
+	event_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->events);
 	qp_free(qp);
 	return 0;
 }

@@ -11,8 +11,7 @@ void qp_reset(struct soft_qp *qp);
  * Does ibv_modify_qp() lead a queue pair of @type from @from to @to with these
  * attributes (enum ibv_qp_attr_mask)?
  */
-bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
-	       enum ibv_qp_state to, int mask);
+bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
 
 /* One whose attributes are good, or NULL and errno. */
 struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);

@@ -12,55 +12,55 @@
  */
 #include "shim/soft/verbs/qp.h"
 
-#include "shim/soft/transport/carry.h"
-#include "shim/soft/fabric/profile.h"
-#include "shim/soft/transport/migrate.h"
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/stage.h"
+#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/migrate.h"
+#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/sq.h"
-#include "shim/soft/verbs/xrc_qp.h"
-#include "shim/soft/fabric/stage.h"
-#include "shim/soft/fabric/registry.h"
-#include "shim/soft/transport/pending.h"
 #include "shim/soft/verbs/enter.h"
-#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/verbs/xrc_qp.h"
 
 enum {
-	RC	= 1 << 0,
-	UC	= 1 << 1,
-	UD	= 1 << 2,
-	XS	= 1 << 3,	/* XRC, sends */
-	XR	= 1 << 4,	/* XRC, receives */
-	RAW	= 1 << 5,
+	RC = 1 << 0,
+	UC = 1 << 1,
+	UD = 1 << 2,
+	XS = 1 << 3, /* XRC, sends */
+	XR = 1 << 4, /* XRC, receives */
+	RAW = 1 << 5,
 
 	CONNECTED = RC | UC | XS | XR,
 };
 
 struct step {
-	int			transports;
-	enum ibv_qp_state	from, to;
-	int			must;
-	int			may;
+	int transports;
+	enum ibv_qp_state from, to;
+	int must;
+	int may;
 };
 
-#define PORT		(IBV_QP_PKEY_INDEX | IBV_QP_PORT)
-#define PATH		(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | \
-			 IBV_QP_RQ_PSN)
-#define RESPONDER	(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define RETRIES		(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
-#define REQUESTER	(RETRIES | IBV_QP_MAX_QP_RD_ATOMIC)
-#define LATER		(IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | \
-			 IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
-#define DRAINED		(IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | \
-			 IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE)
+#define PORT      (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define PATH      (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RESPONDER (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RETRIES   (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
+#define REQUESTER (RETRIES | IBV_QP_MAX_QP_RD_ATOMIC)
+#define LATER     (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
+#define DRAINED                                                                  \
+	(IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | \
+	 IBV_QP_PATH_MIG_STATE)
 
-#define RESET	IBV_QPS_RESET
-#define INIT	IBV_QPS_INIT
-#define RTR	IBV_QPS_RTR
-#define RTS	IBV_QPS_RTS
-#define SQD	IBV_QPS_SQD
-#define SQE	IBV_QPS_SQE
+#define RESET IBV_QPS_RESET
+#define INIT  IBV_QPS_INIT
+#define RTR   IBV_QPS_RTR
+#define RTS   IBV_QPS_RTS
+#define SQD   IBV_QPS_SQD
+#define SQE   IBV_QPS_SQE
 
+/* clang-format off */
 static const struct step steps[] = {
 	{ CONNECTED,	RESET, INIT,	PORT | IBV_QP_ACCESS_FLAGS, 0 },
 	{ UD,		RESET, INIT,	PORT | IBV_QP_QKEY, 0 },
@@ -70,14 +70,17 @@ static const struct step steps[] = {
 	{ UD,		INIT, INIT,	0, PORT | IBV_QP_QKEY },
 	{ RAW,		INIT, INIT,	0, 0 },
 
-	{ RC | XR,	INIT, RTR,	PATH | RESPONDER, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
-	{ UC | XS,	INIT, RTR,	PATH, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	{ RC | XR,	INIT, RTR,	PATH | RESPONDER,
+	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	{ UC | XS,	INIT, RTR,	PATH,
+	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
 	{ UD,		INIT, RTR,	0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
 	{ RAW,		INIT, RTR,	0, 0 },
 
 	{ RC,		RTR, RTS,	IBV_QP_SQ_PSN | REQUESTER, LATER | IBV_QP_MIN_RNR_TIMER },
 	{ XS,		RTR, RTS,	IBV_QP_SQ_PSN | REQUESTER, LATER },
-	{ XR,		RTR, RTS,	IBV_QP_SQ_PSN | IBV_QP_TIMEOUT, LATER | IBV_QP_MIN_RNR_TIMER },
+	{ XR,		RTR, RTS,	IBV_QP_SQ_PSN | IBV_QP_TIMEOUT,
+	  LATER | IBV_QP_MIN_RNR_TIMER },
 	{ UC,		RTR, RTS,	IBV_QP_SQ_PSN, LATER },
 	{ UD,		RTR, RTS,	IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY },
 	{ RAW,		RTR, RTS,	0, IBV_QP_RATE_LIMIT },
@@ -106,6 +109,7 @@ static const struct step steps[] = {
 	{ UD,		SQE, RTS,	0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
 	{ RAW,		SQE, RTS,	0, 0 },
 };
+/* clang-format on */
 
 static int transport_of(enum ibv_qp_type type)
 {
@@ -127,8 +131,7 @@ static int transport_of(enum ibv_qp_type type)
 	}
 }
 
-bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
-	       enum ibv_qp_state to, int mask)
+bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
 	int transport = transport_of(type);
 	const struct step *step;
@@ -141,10 +144,9 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from,
 		return !mask && from != IBV_QPS_RESET;
 	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		step = &steps[i];
-		if (step->transports & transport && step->from == from &&
-		    step->to == to)
+		if (step->transports & transport && step->from == from && step->to == to)
 			return (mask & step->must) == step->must &&
-				!(mask & ~(step->must | step->may));
+			       !(mask & ~(step->must | step->may));
 	}
 	return false;
 }
@@ -166,29 +168,24 @@ static bool alternate_is_valid(const struct ibv_qp_attr *attr)
 {
 	const struct port *port = port_at(attr->alt_port_num);
 
-	return port && attr->alt_pkey_index < port->attr.pkey_tbl_len &&
-		attr->alt_timeout <= 31 && !port_check(&attr->alt_ah_attr);
+	return port && attr->alt_pkey_index < port->attr.pkey_tbl_len && attr->alt_timeout <= 31 &&
+	       !port_check(&attr->alt_ah_attr);
 }
 
-static int check_values(const struct soft_qp *qp,
-			const struct ibv_qp_attr *attr, int mask)
+static int check_values(const struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	const struct ibv_device_attr *limits = profile_limits();
-	const struct port *port = port_at(mask & IBV_QP_PORT ?
-					  attr->port_num : qp->attr.port_num);
+	const struct port *port = port_at(mask & IBV_QP_PORT ? attr->port_num : qp->attr.port_num);
 
 	if ((mask & IBV_QP_PORT && !port) ||
-	    (mask & IBV_QP_PKEY_INDEX &&
-	     (!port || attr->pkey_index >= port->attr.pkey_tbl_len)) ||
+	    (mask & IBV_QP_PKEY_INDEX && (!port || attr->pkey_index >= port->attr.pkey_tbl_len)) ||
 	    (mask & IBV_QP_PATH_MTU &&
-	     (!port || attr->path_mtu < IBV_MTU_256 ||
-	      attr->path_mtu > port->attr.max_mtu)) ||
+	     (!port || attr->path_mtu < IBV_MTU_256 || attr->path_mtu > port->attr.max_mtu)) ||
 	    (mask & IBV_QP_TIMEOUT && attr->timeout > 31) ||
 	    (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
 	    (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
 	    (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
-	    (mask & IBV_QP_MAX_QP_RD_ATOMIC &&
-	     attr->max_rd_atomic > limits->max_qp_init_rd_atom) ||
+	    (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > limits->max_qp_init_rd_atom) ||
 	    (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
 	     attr->max_dest_rd_atomic > limits->max_qp_rd_atom) ||
 	    (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >> 24))
@@ -196,22 +193,21 @@ static int check_values(const struct soft_qp *qp,
 	if (mask & IBV_QP_ALT_PATH && !alternate_is_valid(attr))
 		return EINVAL;
 	/* what is not there cannot be armed */
-	if (mask & IBV_QP_PATH_MIG_STATE &&
-	    (attr->path_mig_state > IBV_MIG_ARMED ||
-	     (attr->path_mig_state != IBV_MIG_MIGRATED &&
-	      !(mask & IBV_QP_ALT_PATH) && !qp->attr.alt_port_num)))
+	if (mask & IBV_QP_PATH_MIG_STATE && (attr->path_mig_state > IBV_MIG_ARMED ||
+					     (attr->path_mig_state != IBV_MIG_MIGRATED &&
+					      !(mask & IBV_QP_ALT_PATH) && !qp->attr.alt_port_num)))
 		return EINVAL;
 	if (!(mask & IBV_QP_AV))
 		return 0;
 	if (port_check(&attr->ah_attr))
 		return EINVAL;
 	/* on Ethernet, an address must be resolved */
-	return port_is_roce(attr->ah_attr.port_num) &&
-		!port_has_gid(&attr->ah_attr.grh.dgid) ? ETIMEDOUT : 0;
+	return port_is_roce(attr->ah_attr.port_num) && !port_has_gid(&attr->ah_attr.grh.dgid)
+		       ? ETIMEDOUT
+		       : 0;
 }
 
-static void merge_path(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
-		       int mask)
+static void merge_path(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_PKEY_INDEX)
 		to->pkey_index = attr->pkey_index;
@@ -237,8 +233,7 @@ static void merge_path(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
 		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 }
 
-static void merge_limits(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
-			 int mask)
+static void merge_limits(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		to->qp_access_flags = attr->qp_access_flags;
@@ -276,7 +271,7 @@ static void publish(struct soft_qp *qp)
 	shm->qkey = qp->attr.qkey;
 }
 
-enum { RAW_HEADER = 14 + 4 };	/* Ethernet's, with a VLAN tag */
+enum { RAW_HEADER = 14 + 4 }; /* Ethernet's, with a VLAN tag */
 
 static uint32_t longest(const struct soft_qp *qp, const struct port *port)
 {
@@ -311,8 +306,8 @@ static void expect_copies(uint32_t qpn)
 	registry_put_peer(peer);
 }
 
-static void enter(struct soft_qp *qp, enum ibv_qp_state from,
-		  enum ibv_qp_state to, int mask, enum ibv_mig_state mig_state)
+static void enter(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
+		  enum ibv_mig_state mig_state)
 {
 	bool taken = sq_take(&qp->sq);
 
@@ -341,8 +336,8 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from,
 		expect_copies(qp->attr.dest_qp_num);
 }
 
-static void change(struct soft_qp *qp, enum ibv_qp_state from,
-		   enum ibv_qp_state to, int mask, enum ibv_mig_state mig_state)
+static void change(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
+		   enum ibv_mig_state mig_state)
 {
 	bool taken;
 
@@ -365,8 +360,7 @@ static void change(struct soft_qp *qp, enum ibv_qp_state from,
 
 static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-	enum ibv_qp_state from = __atomic_load_n(&qp->shm->state,
-						 __ATOMIC_SEQ_CST);
+	enum ibv_qp_state from = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
 	bool taken;
 	int err;

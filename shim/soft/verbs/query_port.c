@@ -7,21 +7,21 @@
 #include <endian.h>
 
 #include "shim/soft/fabric/port.h"
-#include "shim/soft/transport/port_state.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/transport/port_state.h"
 #include "shim/soft/verbs/enter.h"
 
 enum {
-	IFINDEX_LO	= 1,	/* the kernel's in each network namespace */
-	PHYS_DISABLED	= 3,
-	NO_VLAN		= 0xffff,
+	IFINDEX_LO = 1, /* the kernel's in each network namespace */
+	PHYS_DISABLED = 3,
+	NO_VLAN = 0xffff,
 };
 
 /* The link-local addresses on Ethernet are made of it: see link.c. */
-#define MAC		0x02, 'V', 'B', 'M', 0, 1
+#define MAC 0x02, 'V', 'B', 'M', 0, 1
 
-int soft_query_port(struct ibv_context *context, uint8_t port_num,
-		    struct ibv_port_attr *attr, size_t size)
+int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		    size_t size)
 {
 	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "query_port");
@@ -42,8 +42,8 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num,
 }
 
 /* The structure ends before link_layer's successors: 48 bytes of it. */
-EXPORT int (ibv_query_port)(struct ibv_context *context, uint8_t port_num,
-			    struct _compat_ibv_port_attr *attr)
+EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
+			   struct _compat_ibv_port_attr *attr)
 {
 	return soft_query_port(context, port_num, (void *)attr,
 			       offsetof(struct ibv_port_attr, port_cap_flags2));
@@ -56,8 +56,8 @@ static int refuse(int err)
 	return -1;
 }
 
-EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
-			 int index, union ibv_gid *gid)
+EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index,
+			 union ibv_gid *gid)
 {
 	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "query_gid");
@@ -70,25 +70,23 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
-static void fill_entry(struct ibv_gid_entry *entry, size_t size, uint32_t num,
-		       uint32_t index)
+static void fill_entry(struct ibv_gid_entry *entry, size_t size, uint32_t num, uint32_t index)
 {
 	const struct port_gid *gid = &port_at(num)->gid[index];
 	struct ibv_gid_entry all = {
-		.gid		= gid->gid,
-		.gid_index	= index,
-		.port_num	= num,
-		.gid_type	= gid->type,
-		.ndev_ifindex	= port_is_roce(num) ? IFINDEX_LO : 0,
+		.gid = gid->gid,
+		.gid_index = index,
+		.port_num = num,
+		.gid_type = gid->type,
+		.ndev_ifindex = port_is_roce(num) ? IFINDEX_LO : 0,
 	};
 
 	memset(entry, 0, size);
 	memcpy(entry, &all, size < sizeof(all) ? size : sizeof(all));
 }
 
-EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
-			     uint32_t index, struct ibv_gid_entry *entry,
-			     uint32_t flags, size_t size)
+EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t index,
+			     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
 	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "query_gid_ex");
@@ -105,9 +103,8 @@ EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 	return 0;
 }
 
-EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
-				    struct ibv_gid_entry *entries, size_t max,
-				    uint32_t flags, size_t size)
+EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+				    size_t max, uint32_t flags, size_t size)
 {
 	int err = soft_enter(context, "query_gid_table");
 	const struct port *port;
@@ -124,30 +121,27 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 				continue;
 			if (n >= max)
 				return -EINVAL;
-			fill_entry((void *)((char *)entries + n++ * size), size,
-				   num, i);
+			fill_entry((void *)((char *)entries + n++ * size), size, num, i);
 		}
 	}
 	return n;
 }
 
 /* Private, but ibv_devinfo and pyverbs import it. 0: IB or v1, 1: RoCE v2. */
-EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
-			      unsigned int index, int *type);
-EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
-			      unsigned int index, int *type)
+EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
+			      int *type);
+EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
+			      int *type)
 {
 	const struct port *port = port_at(port_num);
 
 	if (!soft_ours(context) || index >= link_num_gids(port))
 		return refuse(EINVAL);
-	*type = link_has_gid(port, index) &&
-		port->gid[index].type == IBV_GID_TYPE_ROCE_V2;
+	*type = link_has_gid(port, index) && port->gid[index].type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
 
-EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
-			  int index, __be16 *pkey)
+EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
 {
 	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "query_pkey");
@@ -160,8 +154,7 @@ EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
-EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num,
-			      __be16 pkey)
+EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
 {
 	const struct port *port = port_at(port_num);
 	int err = soft_enter(context, "get_pkey_index");
@@ -175,22 +168,19 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num,
 }
 
 /*
- * Everybody is on this port. Source: libibverbs' verbs.c; there is no
- * manual page.
+ * Everybody is on this port. Source: ibv_resolve_eth_l2_from_gid() of
+ * libibverbs; there is no manual page.
  */
-EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
-				       struct ibv_ah_attr *attr,
-				       uint8_t eth_mac[ETHERNET_LL_SIZE],
-				       uint16_t *vid)
+EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				       uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
 	static const uint8_t mac[ETHERNET_LL_SIZE] = { MAC };
 	int err = soft_enter(context, "resolve_eth_l2_from_gid");
 
 	if (!err && !port_is_roce(attr->port_num))
 		err = EOPNOTSUPP;
-	if (!err && (!attr->is_global ||
-		     !link_has_gid(port_at(attr->port_num),
-				     attr->grh.sgid_index)))
+	if (!err &&
+	    (!attr->is_global || !link_has_gid(port_at(attr->port_num), attr->grh.sgid_index)))
 		err = EINVAL;
 	if (!err && !port_has_gid(&attr->grh.dgid))
 		err = ETIMEDOUT;

@@ -32,12 +32,10 @@ static void flush(struct soft_qp *qp)
 	lock_drop(&qp->shm->rq.lock);
 }
 
-static int post_one(struct soft_qp *qp, uint32_t pos,
-		    const struct ibv_recv_wr *wr)
+static int post_one(struct soft_qp *qp, uint32_t pos, const struct ibv_recv_wr *wr)
 {
 	/* pairs with the store_release of polls: its slot is free */
-	if (pos - __atomic_load_n(&qp->rq_retired, __ATOMIC_ACQUIRE) >=
-	    qp->init.cap.max_recv_wr)
+	if (pos - __atomic_load_n(&qp->rq_retired, __ATOMIC_ACQUIRE) >= qp->init.cap.max_recv_wr)
 		return ENOMEM;
 	shm_expect_write(rq_wqe(&qp->rq, pos + SHM_RQ_APART / 2));
 	return rq_write(&qp->rq, pos, wr);
@@ -63,8 +61,7 @@ static int post_list(struct soft_qp *qp, struct ibv_recv_wr **wr)
 	return err;
 }
 
-int soft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
-		   struct ibv_recv_wr **bad_wr)
+int soft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct soft_qp *qp = to_qp(ibqp);
 	int err;
@@ -103,8 +100,7 @@ static int post_shared(struct soft_srq *srq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-int soft_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
-		       struct ibv_recv_wr **bad_wr)
+int soft_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
 	int err;

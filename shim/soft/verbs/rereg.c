@@ -14,22 +14,21 @@
  */
 #include "shim/soft/verbs/mr.h"
 
-#include "shim/soft/verbs/fork.h"
-#include "shim/soft/transport/window.h"
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/fork.h"
 
-static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd,
-		       void *addr, size_t length, int access)
+static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		       int access)
 {
 	int err;
 
 	err = soft_enter(mr->mr.context, "rereg_mr");
 	if (err)
 		return err;
-	if (mr->imported || mr->mapping || !mr->shm ||
-	    key_mine(mr->shm)->access & SHM_MR_NULL)
+	if (mr->imported || mr->mapping || !mr->shm || key_mine(mr->shm)->access & SHM_MR_NULL)
 		return EINVAL;
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return EINVAL;
@@ -37,14 +36,12 @@ static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd,
 		return EINVAL;
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_PD &&
-	    (!pd || pd->context != mr->mr.context))
+	if (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != mr->mr.context))
 		return EINVAL;
 	return 0;
 }
 
-static int check_command(struct soft_mr *mr, int flags,
-			 const struct mr_range *range)
+static int check_command(struct soft_mr *mr, int flags, const struct mr_range *range)
 {
 	int err;
 
@@ -55,16 +52,15 @@ static int check_command(struct soft_mr *mr, int flags,
 }
 
 /* What the region is to be. */
-static struct mr_range wanted(struct soft_mr *mr, int flags, void *addr,
-			      size_t length, int access)
+static struct mr_range wanted(struct soft_mr *mr, int flags, void *addr, size_t length, int access)
 {
 	const struct shm_mr *own = &key_own[mr->mr.handle];
 	struct mr_range range = {
-		.addr	= mr->mr.addr,
-		.memory	= (void *)(uintptr_t)own->addr,
-		.length	= own->length,
-		.iova	= own->iova,
-		.access	= own->access,
+		.addr = mr->mr.addr,
+		.memory = (void *)(uintptr_t)own->addr,
+		.length = own->length,
+		.iova = own->iova,
+		.access = own->access,
 	};
 
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
@@ -72,8 +68,7 @@ static struct mr_range wanted(struct soft_mr *mr, int flags, void *addr,
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		range.addr = range.memory = addr;
 		range.length = length;
-		range.iova = range.access & IBV_ACCESS_ZERO_BASED ?
-			0 : (uintptr_t)addr;
+		range.iova = range.access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
 	}
 	return range;
 }
@@ -110,8 +105,8 @@ static int fail(int err, int code)
 	return code;
 }
 
-EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
-			void *addr, size_t length, int access)
+EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr,
+			size_t length, int access)
 {
 	struct soft_mr *mr = to_mr(ibmr);
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
@@ -144,8 +139,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	pthread_mutex_unlock(&soft_mutex);
 	if (err)
 		return fail(err, IBV_REREG_MR_ERR_CMD);
-	if (moves && fork_is_kept_from() &&
-	    !pages_are_mapped(old_addr, old_length))
+	if (moves && fork_is_kept_from() && !pages_are_mapped(old_addr, old_length))
 		return fail(ENOMEM, IBV_REREG_MR_ERR_DO_FORK_OLD);
 	return 0;
 }

@@ -8,15 +8,15 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/event.h"
 #include "shim/soft/fabric/heap.h"
-#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/pipe.h"
-#include "shim/soft/verbs/poll.h"
+#include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/verbs/enter.h"
-#include "shim/soft/fabric/segment.h"
-#include "shim/soft/fabric/registry.h"
+#include "shim/soft/verbs/event.h"
+#include "shim/soft/verbs/poll.h"
 
 static uint32_t next_slot;
 
@@ -41,8 +41,7 @@ static int number(struct soft_srq *srq, uint32_t slot)
 	return registry_add_number(REGISTRY_SRQ, slot, &shm->srqn);
 }
 
-static int fill_slot(struct soft_srq *srq, uint32_t slot,
-		     const struct ibv_srq_attr *attr)
+static int fill_slot(struct soft_srq *srq, uint32_t slot, const struct ibv_srq_attr *attr)
 {
 	struct shm_srq *shm = &segment_own->srq[slot];
 	uint32_t i;
@@ -90,13 +89,13 @@ static int check(const struct ibv_srq_attr *attr)
 {
 	const struct ibv_device_attr *limits = profile_limits();
 
-	return attr->max_wr < 1 ||
-		attr->max_wr > (uint32_t)limits->max_srq_wr ||
-		attr->max_sge > (uint32_t)limits->max_srq_sge ? EINVAL : 0;
+	return attr->max_wr < 1 || attr->max_wr > (uint32_t)limits->max_srq_wr ||
+			       attr->max_sge > (uint32_t)limits->max_srq_sge
+		       ? EINVAL
+		       : 0;
 }
 
-static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
-			      const struct ibv_srq_attr *attr,
+static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, const struct ibv_srq_attr *attr,
 			      struct soft_xrcd *xrcd, struct soft_cq *cq)
 {
 	struct soft_srq *srq;
@@ -129,36 +128,33 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context,
 	return &srq->srq;
 }
 
-EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
-				      struct ibv_srq_init_attr *attr)
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	return create(pd, attr->srq_context, &attr->attr, NULL, NULL);
 }
 
-static int check_ex(struct ibv_context *context,
-		    const struct ibv_srq_init_attr_ex *attr, bool *ret_is_xrc)
+static int check_ex(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
+		    bool *ret_is_xrc)
 {
 	uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	uint32_t mask = attr->comp_mask;
-	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ?
-		attr->srq_type : IBV_SRQT_BASIC;
+	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
 
 	if (mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc) ||
 	    (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
 		return EOPNOTSUPP;
 	*ret_is_xrc = type == IBV_SRQT_XRC;
-	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context)
+	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
 		return EINVAL;
 	if (!*ret_is_xrc)
 		return mask & xrc ? EINVAL : 0;
-	return (mask & xrc) != xrc || !attr->xrcd || !attr->cq ||
-		attr->xrcd->context != context ||
-		attr->cq->context != context ? EINVAL : 0;
+	return (mask & xrc) != xrc || !attr->xrcd || !attr->cq || attr->xrcd->context != context ||
+			       attr->cq->context != context
+		       ? EINVAL
+		       : 0;
 }
 
-struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
-				   struct ibv_srq_init_attr_ex *attr)
+struct ibv_srq *soft_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
 	bool is_xrc;
 	int err;
@@ -166,8 +162,7 @@ struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
 	err = check_ex(context, attr, &is_xrc);
 	if (err)
 		return soft_fail(err);
-	return create(attr->pd, attr->srq_context, &attr->attr,
-		      is_xrc ? to_xrcd(attr->xrcd) : NULL,
+	return create(attr->pd, attr->srq_context, &attr->attr, is_xrc ? to_xrcd(attr->xrcd) : NULL,
 		      is_xrc ? to_cq(attr->cq) : NULL);
 }
 
@@ -186,17 +181,14 @@ int soft_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
 	return 0;
 }
 
-static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr,
-			int mask)
+static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
 	uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
-	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
-		srq->shm->rq.limit;
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit : srq->shm->rq.limit;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) || limit > max_wr)
 		return EINVAL;
-	if (mask & IBV_SRQ_MAX_WR && !(profile_limits()->device_cap_flags &
-				       IBV_DEVICE_SRQ_RESIZE))
+	if (mask & IBV_SRQ_MAX_WR && !(profile_limits()->device_cap_flags & IBV_DEVICE_SRQ_RESIZE))
 		return EOPNOTSUPP;
 	if (max_wr < 1 || max_wr > (uint32_t)profile_limits()->max_srq_wr ||
 	    max_wr < srq->slots - srq->num_free)
@@ -233,8 +225,7 @@ static void arm(struct soft_srq *srq, uint32_t limit)
 		deliver_srq_limit(segment_own, srq->shm);
 }
 
-static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr,
-			 int mask)
+static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
 	int err = check_change(srq, attr, mask);
 
@@ -245,8 +236,7 @@ static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr,
 	return err;
 }
 
-EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
-			  int mask)
+EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
 	int err;
@@ -275,8 +265,7 @@ EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 	lock_take(&srq->posting);
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->rq.max_sge;
-	attr->srq_limit = __atomic_load_n(&srq->shm->rq.limit,
-					  __ATOMIC_RELAXED);
+	attr->srq_limit = __atomic_load_n(&srq->shm->rq.limit, __ATOMIC_RELAXED);
 	lock_drop(&srq->posting);
 	return 0;
 }
@@ -296,12 +285,11 @@ static void withdraw(struct soft_srq *srq)
 	if (srq->xrcd)
 		registry_del_number(srq->shm->srqn);
 	lock_take(&srq->shm->rq.lock);
-	srq->shm->srqn = UINT32_MAX;	/* who has found it looks anew */
+	srq->shm->srqn = UINT32_MAX; /* who has found it looks anew */
 	lock_drop(&srq->shm->rq.lock);
 	purge_completions(srq);
 	__atomic_store_n(&soft_srqs[srq->srq.handle], NULL, __ATOMIC_RELEASE);
-	pipe_purge(srq->shm->async, PIPE_SRQ, srq->srq.handle,
-		   srq->shm->serial);
+	pipe_purge(srq->shm->async, PIPE_SRQ, srq->srq.handle, srq->shm->serial);
 	srq->shm->serial = 0;
 	rq_free(&srq->rq);
 	drop_xrc(srq);
@@ -322,8 +310,7 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 	}
 	withdraw(srq);
 	pthread_mutex_unlock(&soft_mutex);
-	event_wait_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed,
-			srq->events);
+	event_wait_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed, srq->events);
 	__atomic_sub_fetch(&to_pd(ibsrq->pd)->refs, 1, __ATOMIC_RELEASE);
 	free(srq->free);
 	free(srq);

@@ -10,24 +10,37 @@
 #include "shim/soft/verbs/enter.h"
 
 /* name, its parameters */
-#define NULL_VERBS(V)                                                         \
-	V(ibv_flow_action,	create_flow_action_esp,	(struct ibv_context *a, struct ibv_flow_action_esp_attr *b))
+#define NULL_VERBS(V)                              \
+	V(ibv_flow_action, create_flow_action_esp, \
+	  (struct ibv_context * a, struct ibv_flow_action_esp_attr * b))
 
-#define ERRNO_VERBS(V)                                                        \
-	V(destroy_flow_action,		(struct ibv_flow_action *a))                                                           \
-	V(modify_flow_action_esp,	(struct ibv_flow_action *a, struct ibv_flow_action_esp_attr *b))                       \
-	V(modify_qp_rate_limit,		(struct ibv_qp *a, struct ibv_qp_rate_limit_attr *b))                                  \
-	V(post_srq_ops,			(struct ibv_srq *a, struct ibv_ops_wr *b, struct ibv_ops_wr **c))
+#define ERRNO_VERBS(V)                                                                  \
+	V(destroy_flow_action, (struct ibv_flow_action * a))                            \
+	V(modify_flow_action_esp,                                                       \
+	  (struct ibv_flow_action * a, struct ibv_flow_action_esp_attr * b))            \
+	V(modify_qp_rate_limit, (struct ibv_qp * a, struct ibv_qp_rate_limit_attr * b)) \
+	V(post_srq_ops, (struct ibv_srq * a, struct ibv_ops_wr * b, struct ibv_ops_wr * *c))
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define V(type, name, params) \
-	static struct type *no_##name params { return soft_fail(EOPNOTSUPP); }
+#define V(type, name, params)                 \
+	static struct type *no_##name params  \
+	{                                     \
+		return soft_fail(EOPNOTSUPP); \
+	}
+/* clang-format off */
 NULL_VERBS(V)
+/* clang-format on */
 #undef V
 
-#define V(name, params) static int no_##name params { return EOPNOTSUPP; }
+#define V(name, params)             \
+	static int no_##name params \
+	{                           \
+		return EOPNOTSUPP;  \
+	}
+/* clang-format off */
 ERRNO_VERBS(V)
+/* clang-format on */
 #undef V
 
 void unsupported_init(struct verbs_context *verbs)

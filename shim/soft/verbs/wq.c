@@ -7,22 +7,21 @@
 
 #include <stdlib.h>
 
-#include "shim/soft/verbs/event.h"
-#include "shim/soft/transport/raw.h"
 #include "shim/soft/fabric/profile.h"
-#include "shim/soft/verbs/qp.h"
-#include "shim/soft/verbs/recv.h"
+#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/raw.h"
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/verbs/enter.h"
-#include "shim/soft/transport/own_qp.h"
+#include "shim/soft/verbs/event.h"
+#include "shim/soft/verbs/qp.h"
+#include "shim/soft/verbs/recv.h"
 
 static struct soft_wq *to_wq(struct ibv_wq *wq)
 {
 	return container(wq, struct soft_wq, wq);
 }
 
-static int check(struct ibv_context *context,
-		 const struct ibv_wq_init_attr *attr)
+static int check(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
 {
 	const struct ibv_device_attr *limits = profile_limits();
 	int err;
@@ -32,18 +31,15 @@ static int check(struct ibv_context *context,
 		err = raw_check_allowed();
 	if (err)
 		return err;
-	if (attr->comp_mask & ~IBV_WQ_INIT_ATTR_FLAGS ||
-	    attr->wq_type != IBV_WQT_RQ ||
-	    !attr->pd || attr->pd->context != context ||
-	    !attr->cq || attr->cq->context != context ||
+	if (attr->comp_mask & ~IBV_WQ_INIT_ATTR_FLAGS || attr->wq_type != IBV_WQT_RQ || !attr->pd ||
+	    attr->pd->context != context || !attr->cq || attr->cq->context != context ||
 	    !attr->max_wr || attr->max_wr > (uint32_t)limits->max_qp_wr ||
 	    attr->max_sge > (uint32_t)limits->max_sge)
 		return EINVAL;
 	return attr->comp_mask && attr->create_flags ? EOPNOTSUPP : 0;
 }
 
-static int post_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr)
+static int post_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	return soft_post_recv(&to_wq(wq)->qp->ex.qp_base, wr, bad_wr);
 }
@@ -52,28 +48,27 @@ static void init(struct soft_wq *wq, struct ibv_context *context,
 		 const struct ibv_wq_init_attr *attr)
 {
 	wq->wq = (struct ibv_wq){
-		.context	= context,
-		.wq_context	= attr->wq_context,
-		.pd		= attr->pd,
-		.cq		= attr->cq,
-		.wq_num		= wq->qp->ex.qp_base.qp_num,
-		.handle		= wq->qp->ex.qp_base.handle,
-		.state		= IBV_WQS_RESET,
-		.wq_type	= attr->wq_type,
-		.post_recv	= post_recv,
+		.context = context,
+		.wq_context = attr->wq_context,
+		.pd = attr->pd,
+		.cq = attr->cq,
+		.wq_num = wq->qp->ex.qp_base.qp_num,
+		.handle = wq->qp->ex.qp_base.handle,
+		.state = IBV_WQS_RESET,
+		.wq_type = attr->wq_type,
+		.post_recv = post_recv,
 	};
 	pthread_mutex_init(&wq->wq.mutex, NULL);
 	pthread_cond_init(&wq->wq.cond, NULL);
 	wq->qp->wq = wq;
 }
 
-struct ibv_wq *soft_create_wq(struct ibv_context *context,
-			      struct ibv_wq_init_attr *attr)
+struct ibv_wq *soft_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
 {
 	struct ibv_qp_init_attr qp = {
-		.send_cq = attr->cq, .recv_cq = attr->cq,
-		.cap = { .max_recv_wr = attr->max_wr,
-			 .max_recv_sge = attr->max_sge },
+		.send_cq = attr->cq,
+		.recv_cq = attr->cq,
+		.cap = { .max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge },
 		.qp_type = IBV_QPT_RAW_PACKET,
 	};
 	struct soft_wq *wq;
@@ -148,8 +143,7 @@ static int modify(struct soft_wq *wq, const struct ibv_wq_attr *attr)
 	enum ibv_wq_state from = state_of(wq);
 	uint32_t mask = attr->attr_mask;
 
-	if (mask & ~(IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE |
-		     IBV_WQ_ATTR_FLAGS) ||
+	if (mask & ~(IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS) ||
 	    (mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != from) ||
 	    (mask & IBV_WQ_ATTR_STATE && !may_go(from, attr->wq_state)))
 		return EINVAL;
@@ -192,15 +186,13 @@ int soft_destroy_wq(struct ibv_wq *ibwq)
 	pthread_mutex_unlock(&soft_mutex);
 	if (err)
 		return err;
-	event_wait_acks(&ibwq->mutex, &ibwq->cond, &ibwq->events_completed,
-			wq->qp->events);
+	event_wait_acks(&ibwq->mutex, &ibwq->cond, &ibwq->events_completed, wq->qp->events);
 	qp_free(wq->qp);
 	free(wq);
 	return 0;
 }
 
-static int check_table(struct ibv_context *context,
-		       const struct ibv_rwq_ind_table_init_attr *attr)
+static int check_table(struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
 {
 	uint32_t i;
 	int err;
@@ -216,9 +208,8 @@ static int check_table(struct ibv_context *context,
 	return 0;
 }
 
-struct ibv_rwq_ind_table *
-soft_create_rwq_ind_table(struct ibv_context *context,
-			  struct ibv_rwq_ind_table_init_attr *attr)
+struct ibv_rwq_ind_table *soft_create_rwq_ind_table(struct ibv_context *context,
+						    struct ibv_rwq_ind_table_init_attr *attr)
 {
 	struct soft_rwq_table *table;
 	uint32_t i;

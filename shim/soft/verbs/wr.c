@@ -15,17 +15,17 @@
  */
 #include "shim/soft/verbs/wr.h"
 
-#include "shim/soft/transport/window.h"
-#include "shim/soft/verbs/post.h"
-#include "shim/soft/transport/sq.h"
 #include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/sq.h"
+#include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/post.h"
 
 /* Setters that a request allows, and those that it needs. */
 enum {
-	SET_DATA	= 1,
-	SET_UD_ADDR	= 2,
-	SET_XRC_SRQN	= 4,
+	SET_DATA = 1,
+	SET_UD_ADDR = 2,
+	SET_XRC_SRQN = 4,
 };
 
 static struct soft_qp *of(struct ibv_qp_ex *ex)
@@ -89,8 +89,8 @@ static struct soft_wr *begin(struct ibv_qp_ex *ex, uint32_t opcode)
 	return wr;
 }
 
-static struct soft_wr *begin_rdma(struct ibv_qp_ex *ex, uint32_t opcode,
-				  uint32_t rkey, uint64_t remote_addr)
+static struct soft_wr *begin_rdma(struct ibv_qp_ex *ex, uint32_t opcode, uint32_t rkey,
+				  uint64_t remote_addr)
 {
 	struct soft_wr *wr = begin(ex, opcode);
 
@@ -109,49 +109,42 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 	begin(ex, IBV_WR_SEND_WITH_IMM)->imm = imm_data;
 }
 
-static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey,
-			  uint64_t remote_addr)
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
 {
 	begin_rdma(ex, IBV_WR_RDMA_WRITE, rkey, remote_addr);
 }
 
-static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey,
-			      uint64_t remote_addr, __be32 imm_data)
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
 {
-	begin_rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr)->imm =
-		imm_data;
+	begin_rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr)->imm = imm_data;
 }
 
-static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey,
-			 uint64_t remote_addr)
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
 {
 	begin_rdma(ex, IBV_WR_RDMA_READ, rkey, remote_addr);
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey,
-			      uint64_t remote_addr, uint64_t compare,
-			      uint64_t swap)
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
 {
-	struct soft_wr *wr = begin_rdma(ex, IBV_WR_ATOMIC_CMP_AND_SWP, rkey,
-					remote_addr);
+	struct soft_wr *wr = begin_rdma(ex, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
 
 	wr->compare_add = compare;
 	wr->swap = swap;
 }
 
-static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
-				uint64_t remote_addr, uint64_t add)
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
 {
-	begin_rdma(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)
-		->compare_add = add;
+	begin_rdma(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)->compare_add = add;
 }
 
 /* Eight bytes that are the program's no longer than the call. */
-static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey,
-			    uint64_t remote_addr, const void *atomic_wr)
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			    const void *atomic_wr)
 {
-	struct soft_wr *wr = begin_rdma(ex, IBV_WR_ATOMIC_WRITE, rkey,
-					remote_addr);
+	struct soft_wr *wr = begin_rdma(ex, IBV_WR_ATOMIC_WRITE, rkey, remote_addr);
 
 	of(ex)->sq.build.may &= ~SET_DATA;
 	wr->flags |= IBV_SEND_INLINE;
@@ -180,8 +173,8 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 }
 
 /* No queue pair has it; a program of newer headers may call it all the same. */
-static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
-		     size_t len, uint8_t type, uint8_t level)
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
+		     uint8_t type, uint8_t level)
 {
 	(void)rkey;
 	(void)remote_addr;
@@ -205,8 +198,8 @@ static struct soft_wr *set(struct ibv_qp_ex *ex, uint8_t setter)
 	return qp->sq.build.wr;
 }
 
-static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
-			   uint32_t remote_qpn, uint32_t remote_qkey)
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
 {
 	struct soft_wr *wr = set(ex, SET_UD_ADDR);
 
@@ -222,8 +215,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 	set(ex, SET_XRC_SRQN)->srqn = remote_srqn;
 }
 
-static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
-			    const struct ibv_sge *sg_list)
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	int err = post_set_sge(of(ex), set(ex, SET_DATA), sg_list, num_sge);
 
@@ -231,8 +223,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 		fail(of(ex), err);
 }
 
-static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
-		       uint32_t length)
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
 	struct ibv_sge sge = { addr, length, lkey };
 
@@ -247,8 +238,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	size_t i;
 
 	for (i = 0; !err && i < num_buf; i++)
-		err = post_add_inline(of(ex), wr, buf_list[i].addr,
-				    buf_list[i].length);
+		err = post_add_inline(of(ex), wr, buf_list[i].addr, buf_list[i].length);
 	if (unlikely(err))
 		fail(of(ex), err);
 }
@@ -321,25 +311,25 @@ static void wr_abort(struct ibv_qp_ex *ex)
 }
 
 /* operation, its function: the flag, the opcode and the member are named alike */
-#define BUILDERS(V)                                             \
-	V(RDMA_WRITE,           wr_rdma_write)                  \
-	V(RDMA_WRITE_WITH_IMM,  wr_rdma_write_imm)              \
-	V(SEND,                 wr_send)                        \
-	V(SEND_WITH_IMM,        wr_send_imm)                    \
-	V(RDMA_READ,            wr_rdma_read)                   \
-	V(ATOMIC_CMP_AND_SWP,   wr_atomic_cmp_swp)              \
-	V(ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add)            \
-	V(LOCAL_INV,            wr_local_inv)                   \
-	V(BIND_MW,              wr_bind_mw)                     \
-	V(SEND_WITH_INV,        wr_send_inv)                    \
-	V(ATOMIC_WRITE,         wr_atomic_write)
+#define BUILDERS(V)                                  \
+	V(RDMA_WRITE, wr_rdma_write)                 \
+	V(RDMA_WRITE_WITH_IMM, wr_rdma_write_imm)    \
+	V(SEND, wr_send)                             \
+	V(SEND_WITH_IMM, wr_send_imm)                \
+	V(RDMA_READ, wr_rdma_read)                   \
+	V(ATOMIC_CMP_AND_SWP, wr_atomic_cmp_swp)     \
+	V(ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add) \
+	V(LOCAL_INV, wr_local_inv)                   \
+	V(BIND_MW, wr_bind_mw)                       \
+	V(SEND_WITH_INV, wr_send_inv)                \
+	V(ATOMIC_WRITE, wr_atomic_write)
 
 int wr_check(enum ibv_qp_type type, uint64_t send_ops_flags)
 {
 	uint32_t opcodes = post_opcodes(type);
 
-#define V(op, function)                                         \
-	if (opcodes & 1u << IBV_WR_##op)                        \
+#define V(op, function)                  \
+	if (opcodes & 1u << IBV_WR_##op) \
 		send_ops_flags &= ~(uint64_t)IBV_QP_EX_WITH_##op;
 	BUILDERS(V)
 #undef V
@@ -369,8 +359,8 @@ void wr_init(struct soft_qp *qp, uint64_t send_ops_flags)
 	ex->wr_complete = wr_complete;
 	ex->wr_abort = wr_abort;
 	init_setters(qp);
-#define V(op, function)                                         \
-	if (send_ops_flags & IBV_QP_EX_WITH_##op)               \
+#define V(op, function)                           \
+	if (send_ops_flags & IBV_QP_EX_WITH_##op) \
 		ex->function = function;
 	BUILDERS(V)
 #undef V

@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
+#include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/xrc.h"
-#include "shim/soft/verbs/enter.h"
 #include "shim/soft/transport/own_qp.h"
-#include "shim/soft/fabric/node.h"
+#include "shim/soft/verbs/enter.h"
 
 static struct shm_holder holder_of(struct soft_qp *qp)
 {
@@ -45,15 +45,14 @@ static int take(struct soft_qp *qp, uint32_t qpn)
 		return err;
 	qp->shm = &qp->xrc->qp;
 	qp->ex.qp_base.qp_num = qp->shm->qpn;
-	qp->ex.qp_base.state = __atomic_load_n(&qp->shm->state,
-					       __ATOMIC_SEQ_CST);
+	qp->ex.qp_base.state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	qp->xrcd->refs++;
 	__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static struct ibv_qp *make(struct ibv_context *context, struct ibv_xrcd *xrcd,
-			   void *qp_context, uint32_t qpn)
+static struct ibv_qp *make(struct ibv_context *context, struct ibv_xrcd *xrcd, void *qp_context,
+			   uint32_t qpn)
 {
 	struct soft_qp *qp = calloc(1, sizeof(*qp));
 	struct ibv_qp *ibqp;
@@ -81,8 +80,7 @@ static struct ibv_qp *make(struct ibv_context *context, struct ibv_xrcd *xrcd,
 	return ibqp;
 }
 
-struct ibv_qp *xrc_create_qp(struct ibv_context *context,
-			     const struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *ibqp;
 	int err;
@@ -100,11 +98,9 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context,
 	return ibqp;
 }
 
-struct ibv_qp *soft_open_qp(struct ibv_context *context,
-			    struct ibv_qp_open_attr *attr)
+struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
-	uint32_t must = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-			IBV_QP_OPEN_ATTR_TYPE;
+	uint32_t must = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
 	bool with_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT;
 	int err;
 
@@ -114,11 +110,9 @@ struct ibv_qp *soft_open_qp(struct ibv_context *context,
 	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
 		return soft_fail(EOPNOTSUPP);
 	if ((attr->comp_mask & must) != must || !attr->qp_num ||
-	    attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd ||
-	    attr->xrcd->context != context)
+	    attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd || attr->xrcd->context != context)
 		return soft_fail(EINVAL);
-	return make(context, attr->xrcd,
-		    with_context ? attr->qp_context : NULL, attr->qp_num);
+	return make(context, attr->xrcd, with_context ? attr->qp_context : NULL, attr->qp_num);
 }
 
 void xrc_take_attr(struct soft_qp *qp)
@@ -143,7 +137,6 @@ void xrc_withdraw(struct soft_qp *qp)
 
 	xrc_close_qp(qp->xrc, qp->serial);
 	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
-	pipe_purge(to_context(ibqp->context)->async, PIPE_QP, ibqp->handle,
-		   qp->serial);
+	pipe_purge(to_context(ibqp->context)->async, PIPE_QP, ibqp->handle, qp->serial);
 	qp->xrcd->refs--;
 }

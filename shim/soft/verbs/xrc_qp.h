@@ -4,10 +4,8 @@
  */
 #include "shim/soft/transport/objects.h"
 
-struct ibv_qp *xrc_create_qp(struct ibv_context *context,
-			     const struct ibv_qp_init_attr_ex *attr);
-struct ibv_qp *soft_open_qp(struct ibv_context *context,
-			    struct ibv_qp_open_attr *attr);
+struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /*
  * Its attributes are those of all who hold it: between these two, which are

@@ -13,14 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/soft/fabric/xrc.h"
 #include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/xrc.h"
 #include "shim/soft/verbs/enter.h"
 
-static struct soft_xrcd *list;		/* under the object mutex */
+static struct soft_xrcd *list; /* under the object mutex */
 
-static int check(struct ibv_context *context,
-		 const struct ibv_xrcd_init_attr *attr)
+static int check(struct ibv_context *context, const struct ibv_xrcd_init_attr *attr)
 {
 	uint32_t must = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
@@ -31,8 +30,7 @@ static int check(struct ibv_context *context,
 		return -err;
 	if (attr->comp_mask & ~must)
 		return -EOPNOTSUPP;
-	if ((attr->comp_mask & must) != must ||
-	    attr->oflags & ~(O_CREAT | O_EXCL))
+	if ((attr->comp_mask & must) != must || attr->oflags & ~(O_CREAT | O_EXCL))
 		return -EINVAL;
 	return 0;
 }
@@ -69,8 +67,7 @@ static int open_domain(struct soft_xrcd *xrcd, int fd, int oflags)
 	return err;
 }
 
-struct ibv_xrcd *soft_open_xrcd(struct ibv_context *context,
-				struct ibv_xrcd_init_attr *attr)
+struct ibv_xrcd *soft_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {
 	struct soft_xrcd *xrcd;
 	int err;
