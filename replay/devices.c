@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/wire/log.h"
-#include "replay/map.h"
+#include "core/base/map.h"
 
 enum { DEVICES_MAX = 64 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "replay/map.h"
+#include "core/base/map.h"
 
 struct link {
 	struct link *next;

@@ -10,7 +10,7 @@
 
 #include "core/store/read/trace.h"
 #include "replay/devices.h"
-#include "replay/map.h"
+#include "core/base/map.h"
 #include "replay/memory.h"
 #include "replay/options.h"
 #include "replay/outcome.h"

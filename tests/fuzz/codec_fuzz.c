@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/trace/jscan.h"
-#include "core/store/db/json.h"
+#include "core/store/db/args_json.h"
 #include "core/store/read/trace.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	const struct verb_info *verb = &verb_infos[n > 1 ? bytes[0] % VERB_COUNT : 0];
 	struct text text = { 0 };
-	struct json json = { .out = &text };
+	struct args_writer json = { .out = &text };
 	size_t nwords = n > 2 ? (n - 2) / 8 : 0;
 	uint64_t *words = malloc(nwords * 8 + 8);
 
@@ -48,16 +48,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	text_char(&text, '{');
 	switch (n > 1 ? bytes[1] % 3 : 0) {
 	case 0:
-		json_members(&json, words, nwords, &verb->args);
+		args_write_members(&json, words, nwords, &verb->args);
 		break;
 	case 1:
-		json_made(&json, &verb->ret, words, nwords);
+		args_write_made(&json, &verb->ret, words, nwords);
 		break;
 	default:
-		json_changed(&json, &verb->args, words, nwords);
+		args_write_changed(&json, &verb->args, words, nwords);
 	}
 	must_be_json(&text);
-	json_fini(&json);
+	args_writer_fini(&json);
 	text_fini(&text);
 	free(words);
 	return 0;

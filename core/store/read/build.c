@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/db/json.h"
+#include "core/store/db/args_json.h"
 #include "core/wire/codec.h"
 #include "core/wire/log.h"
 
@@ -251,24 +251,24 @@ void build_free(struct build *build)
 
 enum { OUT_WORDS = 8192 }; /* as much as an event of a ring has */
 
-static bool write_outs(struct json *json, enum verb verb, const uint64_t *words, size_t nwords)
+static bool write_outs(struct args_writer *json, enum verb verb, const uint64_t *words, size_t nwords)
 {
 	const struct verb_info *info = &verb_infos[verb];
-	ssize_t used = json_members(json, words, nwords, &info->args), changed;
+	ssize_t used = args_write_members(json, words, nwords, &info->args), changed;
 
 	if (used >= 0) {
-		changed = json_changed(json, &info->args, words + used, nwords - (size_t)used);
+		changed = args_write_changed(json, &info->args, words + used, nwords - (size_t)used);
 		used = changed < 0 ? changed : used + changed;
 	}
 	if (used >= 0 && (size_t)used < nwords)
-		used = json_made(json, &info->ret, words + used, nwords - (size_t)used);
+		used = args_write_made(json, &info->ret, words + used, nwords - (size_t)used);
 	return used >= 0;
 }
 
 int args_out_json(enum verb verb, const uint64_t *args, int64_t ret, char **ret_json)
 {
 	struct text text = { 0 };
-	struct json json = { .out = &text };
+	struct args_writer json = { .out = &text };
 	uint64_t *words = malloc(OUT_WORDS * sizeof(*words));
 	struct codec_out out = { .words = words, .size = OUT_WORDS, .ret = ret };
 	bool whole = words;
@@ -279,7 +279,7 @@ int args_out_json(enum verb verb, const uint64_t *args, int64_t ret, char **ret_
 		whole = write_outs(&json, verb, words, out.used) && !out.cut;
 	}
 	text_char(&text, '}');
-	json_fini(&json);
+	args_writer_fini(&json);
 	free(words);
 	if (text.failed || !whole) {
 		text_fini(&text);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/store/write/writer_priv.h"
-#include "core/store/db/json.h"
+#include "core/store/db/args_json.h"
 
 enum { NESTED_MAX = 64 };
 
@@ -160,14 +160,14 @@ static bool read_args(struct writer *writer, struct lane *lane, struct pending *
 		      const uint64_t *words, size_t nwords)
 {
 	struct refs refs = { writer, lane, call, false };
-	struct json json = { .out = &writer->args, .told = told, .arg = &refs };
+	struct args_writer json = { .out = &writer->args, .told = told, .arg = &refs };
 	ssize_t used;
 
 	text_cut(&writer->args, 0);
 	text_char(&writer->args, '{');
-	used = json_members(&json, words, nwords, &verb_infos[call->verb].args);
+	used = args_write_members(&json, words, nwords, &verb_infos[call->verb].args);
 	text_char(&writer->args, '}');
-	json_fini(&json);
+	args_writer_fini(&json);
 	call->args = writer->args.failed ? NULL : strdup(writer->args.at);
 	if (!call->args)
 		writer_keep(writer, -ENOMEM);
@@ -229,26 +229,26 @@ static bool read_out(struct writer *writer, struct lane *lane, struct pending *c
 	const struct verb_info *verb = &verb_infos[call->verb];
 	const uint64_t *words = (const void *)(event + 1);
 	struct refs refs = { writer, lane, call, true };
-	struct json json = { .out = &writer->out, .told = told, .arg = &refs };
+	struct args_writer json = { .out = &writer->out, .told = told, .arg = &refs };
 	ssize_t used = 0, more;
 
 	text_cut(&writer->out, 0);
 	text_char(&writer->out, '{');
 	if (event->nouts)
-		used = json_members(&json, words, event->nouts, &verb->args);
+		used = args_write_members(&json, words, event->nouts, &verb->args);
 	json.told = NULL; /* its context, PD and CQs are in its own row */
 	if (used >= 0) {
-		more = json_changed(&json, &verb->args, words + used,
+		more = args_write_changed(&json, &verb->args, words + used,
 				    event->nouts - (size_t)used);
 		used = more < 0 ? more : used + more;
 	}
 	if (used >= 0 && (uint32_t)used < event->nouts &&
 	    (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_OBJS)) {
-		more = json_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
+		more = args_write_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
 		used = more < 0 ? more : used + more;
 	}
 	text_char(&writer->out, '}');
-	json_fini(&json);
+	args_writer_fini(&json);
 	if (writer->out.failed)
 		writer_keep(writer, -ENOMEM);
 	return used >= 0 && (uint32_t)used == event->nouts;

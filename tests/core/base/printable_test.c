@@ -38,8 +38,15 @@ static void assert_pairs(const struct pair *pairs, size_t n)
 TEST(honest_text_stays)
 {
 	static const char *const texts[] = {
-		"", "/usr/bin/app --name=\"a b\"", "C:\\dir\\file", "{\"a\":\"\\u001b\\n\"}",
-		"Gr\xc3\xbc\xc3\x9f""e", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xef\xbf\xbd",
+		"",
+		"/usr/bin/app --name=\"a b\"",
+		"C:\\dir\\file",
+		"{\"a\":\"\\u001b\\n\"}",
+		"Gr\xc3\xbc\xc3\x9f"
+		"e",
+		"\xe2\x82\xac",
+		"\xf0\x9f\x98\x80",
+		"\xef\xbf\xbd",
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
@@ -52,8 +59,12 @@ TEST(controls_are_escaped)
 		{ "\033]0;title\a", "\\x1b]0;title\\x07" },
 		{ "a\nb\tc\r", "a\\x0ab\\x09c\\x0d" },
 		{ "\177", "\\x7f" },
-		{ "\x9b""31m", "\\x9b31m" },
-		{ "\xc2\x9b""31m", "\\u{009b}31m" },
+		{ "\x9b"
+		  "31m",
+		  "\\x9b31m" },
+		{ "\xc2\x9b"
+		  "31m",
+		  "\\u{009b}31m" },
 		{ "\xc2\x80\xc2\xa0", "\\u{0080}\xc2\xa0" },
 	};
 
@@ -64,7 +75,9 @@ TEST(controls_are_escaped)
 TEST(unseen_characters_are_escaped)
 {
 	static const struct pair pairs[] = {
-		{ "\xe2\x80\xae""gpj.exe", "\\u{202e}gpj.exe" },
+		{ "\xe2\x80\xae"
+		  "gpj.exe",
+		  "\\u{202e}gpj.exe" },
 		{ "\xe2\x80\xaa", "\\u{202a}" },
 		{ "\xe2\x81\xa6", "\\u{2066}" },
 		{ "\xe2\x81\xa9", "\\u{2069}" },
@@ -83,14 +96,14 @@ TEST(unseen_characters_are_escaped)
 TEST(what_is_not_utf8_is_escaped)
 {
 	static const struct pair pairs[] = {
-		{ "\xc0\x9b", "\\xc0\\x9b" },                         /* not the shortest form */
+		{ "\xc0\x9b", "\\xc0\\x9b" }, /* not the shortest form */
 		{ "\xe0\x82\x9b", "\\xe0\\x82\\x9b" },
 		{ "\xf0\x80\x82\x9b", "\\xf0\\x80\\x82\\x9b" },
-		{ "\xed\xa0\x80", "\\xed\\xa0\\x80" },                /* a surrogate */
-		{ "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" },       /* above 0x10ffff */
+		{ "\xed\xa0\x80", "\\xed\\xa0\\x80" },          /* a surrogate */
+		{ "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" }, /* above 0x10ffff */
 		{ "\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80" },
 		{ "\xff\xfe", "\\xff\\xfe" },
-		{ "\xe2\x82", "\\xe2\\x82" },                         /* cut short */
+		{ "\xe2\x82", "\\xe2\\x82" }, /* cut short */
 		{ "\xe2\x82z", "\\xe2\\x82z" },
 		{ "\xc2\xc2\x80", "\\xc2\\u{0080}" },
 	};

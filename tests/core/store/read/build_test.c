@@ -4,7 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include "core/store/read/build.h"
-#include "core/store/db/json.h"
+#include "core/store/db/args_json.h"
 #include "tests/test.h"
 
 static uint64_t same(void *arg, const struct field_info *field, uint64_t recorded)
@@ -20,13 +20,13 @@ static char *recorded(enum verb verb, const uint64_t *args)
 	static uint64_t words[4096];
 	struct codec_out out = { .words = words, .size = 4096 };
 	struct text text = { 0 };
-	struct json json = { .out = &text };
+	struct args_writer json = { .out = &text };
 
 	codec_put_args(&out, verb, args, DIR_IN);
 	text_char(&text, '{');
-	assert_int_equal(json_members(&json, words, out.used, &verb_infos[verb].args), out.used);
+	assert_int_equal(args_write_members(&json, words, out.used, &verb_infos[verb].args), out.used);
 	text_char(&text, '}');
-	json_fini(&json);
+	args_writer_fini(&json);
 	return text.at;
 }
 

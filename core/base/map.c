@@ -1,9 +1,10 @@
 /*
  * A hash table from one number to another
  *
- * Open addressing, linear, at most two thirds full.
+ * Open addressing, linear, at most two thirds full. Where a cell becomes free,
+ * those behind it that would no longer be found move forward.
  */
-#include "replay/map.h"
+#include "core/base/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +15,15 @@ struct map_cell {
 	bool used;
 };
 
+static size_t first_place(const struct map *map, uint64_t key)
+{
+	return (size_t)map_hash(key) & (map->size - 1);
+}
+
 /* The cell of @key, or the free one where it belongs. */
 static struct map_cell *find_cell(const struct map *map, uint64_t key)
 {
-	size_t at = (size_t)(key * 0x9e3779b97f4a7c15ull >> 20) & (map->size - 1);
+	size_t at = first_place(map, key);
 
 	while (map->cells[at].used && map->cells[at].key != key)
 		at = (at + 1) & (map->size - 1);
@@ -62,6 +68,26 @@ bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value)
 		return false;
 	*ret_value = cell->value;
 	return true;
+}
+
+void map_remove(struct map *map, uint64_t key)
+{
+	size_t mask = map->size - 1, hole, at;
+
+	if (!map->size || !find_cell(map, key)->used)
+		return;
+	hole = (size_t)(find_cell(map, key) - map->cells);
+	map->used--;
+	for (at = (hole + 1) & mask; map->cells[at].used; at = (at + 1) & mask) {
+		size_t first = first_place(map, map->cells[at].key);
+
+		/* it may stand anywhere from @first to @at: also in the hole? */
+		if (((at - first) & mask) >= ((at - hole) & mask)) {
+			map->cells[hole] = map->cells[at];
+			hole = at;
+		}
+	}
+	map->cells[hole].used = false;
 }
 
 void map_fini(struct map *map)

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "replay/map.h"
+#include "core/base/map.h"
 #include "tests/test.h"
 
 TEST(empty_has_nothing)
@@ -47,5 +47,33 @@ TEST(many_are_all_found)
 		assert_int_equal(value, i);
 	}
 	assert_false(map_get(&map, 100000, &value));
+	map_fini(&map);
+}
+
+TEST(removed_are_gone_and_others_stay)
+{
+	enum { KEYS = 5000, ROUNDS = 200000 };
+	static bool there[KEYS];
+	struct map map = { 0 };
+	uint64_t value, random = 1;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t key;
+
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		key = (random >> 33) % KEYS;
+		if (random >> 62) {
+			map_remove(&map, key);
+			there[key] = false;
+		} else {
+			assert_int_equal(map_put(&map, key, key + 1), 0);
+			there[key] = true;
+		}
+	}
+	for (uint64_t key = 0; key < KEYS; key++) {
+		assert_int_equal(map_get(&map, key, &value), there[key]);
+		if (there[key])
+			assert_int_equal(value, key + 1);
+	}
 	map_fini(&map);
 }

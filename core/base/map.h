@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A hash table from one number to another. Nothing is ever removed.
+ * A hash table from one number to another.
  *
- * Zeroed is empty. One thread.
+ * Zeroed it is empty. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,4 +21,14 @@ int map_put(struct map *map, uint64_t key, uint64_t value);
 
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);
 
+/* Does nothing where @key is not in the table. */
+void map_remove(struct map *map, uint64_t key);
+
 void map_fini(struct map *map);
+
+/* A number spread over 64 bits: for tables of another shape than this one. Any bits of it serve. */
+static inline uint64_t map_hash(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15ull; /* 2^64 by the golden ratio */
+	return key ^ key >> 32;
+}

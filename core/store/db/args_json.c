@@ -10,7 +10,7 @@
  *
  * Not here: reading JSON (args.c).
  */
-#include "core/store/db/json.h"
+#include "core/store/db/args_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #include "core/store/db/sockaddr.h"
 
-enum { LEVELS = sizeof(((struct json *)0)->path_ends) / sizeof(size_t) };
+enum { LEVELS = sizeof(((struct args_writer *)0)->path_ends) / sizeof(size_t) };
 
 static bool is_array(const struct field_info *field)
 {
@@ -30,14 +30,14 @@ static bool is_scalar(const struct field_info *field)
 	return field->kind == FIELD_PTR && field->type->scalar;
 }
 
-static void put_comma(struct json *json)
+static void put_comma(struct args_writer *json)
 {
 	if (json->comma)
 		text_char(json->out, ',');
 	json->comma = true;
 }
 
-static void put_name(struct json *json, const char *name)
+static void put_name(struct args_writer *json, const char *name)
 {
 	put_comma(json);
 	text_char(json->out, '"');
@@ -46,7 +46,7 @@ static void put_name(struct json *json, const char *name)
 	json->bare = true;
 }
 
-static void fill_bare(struct json *json)
+static void fill_bare(struct args_writer *json)
 {
 	if (json->bare)
 		text_add(json->out, "null", 4);
@@ -54,13 +54,13 @@ static void fill_bare(struct json *json)
 }
 
 /* A field's own name, unless it is the value that its parent stands for. */
-static void put_field_name(struct json *json, const struct field_info *field)
+static void put_field_name(struct args_writer *json, const struct field_info *field)
 {
 	if (!json->scalar)
 		put_name(json, field->name);
 }
 
-static void push_path(struct json *json, const char *name)
+static void push_path(struct args_writer *json, const char *name)
 {
 	if (json->depth < LEVELS)
 		json->path_ends[json->depth] = json->path.used;
@@ -70,14 +70,14 @@ static void push_path(struct json *json, const char *name)
 	text_add(&json->path, name, strlen(name));
 }
 
-static void pop_path(struct json *json)
+static void pop_path(struct args_writer *json)
 {
 	json->depth--;
 	if (json->depth < LEVELS)
 		text_cut(&json->path, json->path_ends[json->depth]);
 }
 
-static void tell(struct json *json, const struct field_info *field, int64_t value)
+static void tell(struct args_writer *json, const struct field_info *field, int64_t value)
 {
 	if (!json->told)
 		return;
@@ -91,7 +91,7 @@ static void tell(struct json *json, const struct field_info *field, int64_t valu
 
 static void number(void *arg, const struct field_info *field, int64_t value)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 	const char *name = field->kind == FIELD_ENUM ? enum_name(field->names, value) : NULL;
 
 	put_field_name(json, field);
@@ -113,7 +113,7 @@ static void put_hex(struct text *out, const char *bytes, size_t n)
 
 static void text(void *arg, const struct field_info *field, const char *bytes, size_t n)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 
 	char address[SOCKADDR_TEXT];
 
@@ -131,7 +131,7 @@ static void text(void *arg, const struct field_info *field, const char *bytes, s
 /* All of it as any bytes; less as an object that says how much there was. */
 static void private(void *arg, const struct field_info *field, const struct codec_private *p)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 
 	put_field_name(json, field);
 	json->bare = false;
@@ -151,7 +151,7 @@ static void private(void *arg, const struct field_info *field, const struct code
 
 static void null(void *arg, const struct field_info *field)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 
 	put_field_name(json, field);
 	json->bare = true;
@@ -160,7 +160,7 @@ static void null(void *arg, const struct field_info *field)
 
 static void begin(void *arg, const struct field_info *field, size_t count)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 
 	(void)count;
 	put_field_name(json, field);
@@ -174,7 +174,7 @@ static void begin(void *arg, const struct field_info *field, size_t count)
 
 static void element(void *arg, const struct field_info *field, size_t index)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 	char name[32];
 
 	snprintf(name, sizeof(name), "[%zu]", index);
@@ -190,7 +190,7 @@ static void element(void *arg, const struct field_info *field, size_t index)
 
 static void element_end(void *arg, const struct field_info *field)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 
 	pop_path(json);
 	fill_bare(json);
@@ -202,7 +202,7 @@ static void element_end(void *arg, const struct field_info *field)
 
 static void end(void *arg, const struct field_info *field)
 {
-	struct json *json = arg;
+	struct args_writer *json = arg;
 
 	pop_path(json);
 	fill_bare(json);
@@ -211,7 +211,7 @@ static void end(void *arg, const struct field_info *field)
 	json->comma = true;
 }
 
-static struct codec_visitor visitor(struct json *json)
+static struct codec_visitor visitor(struct args_writer *json)
 {
 	return (struct codec_visitor){ .number = number,
 				       .text = text,
@@ -224,7 +224,7 @@ static struct codec_visitor visitor(struct json *json)
 				       .arg = json };
 }
 
-ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
+ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size_t nwords,
 		     const struct struct_info *info)
 {
 	struct codec_visitor v = visitor(json);
@@ -232,7 +232,7 @@ ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
 	return codec_visit(words, nwords, info, &v);
 }
 
-static void open_member(struct json *json, const char *name)
+static void open_member(struct args_writer *json, const char *name)
 {
 	put_name(json, name);
 	text_char(json->out, '{');
@@ -241,14 +241,14 @@ static void open_member(struct json *json, const char *name)
 	json->comma = false;
 }
 
-static void close_member(struct json *json)
+static void close_member(struct args_writer *json)
 {
 	pop_path(json);
 	text_char(json->out, '}');
 	json->comma = true;
 }
 
-ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_t *words,
+ssize_t args_write_made(struct args_writer *json, const struct field_info *ret, const uint64_t *words,
 		  size_t nwords)
 {
 	struct codec_visitor v = visitor(json);
@@ -257,12 +257,12 @@ ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_
 	if (ret->kind == FIELD_OBJS)
 		return codec_visit_objects(words, nwords, ret, &v);
 	open_member(json, ret->name);
-	used = json_members(json, words, nwords, &object_infos[ret->object]);
+	used = args_write_members(json, words, nwords, &object_infos[ret->object]);
 	close_member(json);
 	return used;
 }
 
-ssize_t json_changed(struct json *json, const struct struct_info *args, const uint64_t *words,
+ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args, const uint64_t *words,
 		     size_t nwords)
 {
 	size_t used = 0;
@@ -272,7 +272,7 @@ ssize_t json_changed(struct json *json, const struct struct_info *args, const ui
 
 		if (!args->fields[i].after)
 			continue;
-		more = json_made(json, &args->fields[i], words + used, nwords - used);
+		more = args_write_made(json, &args->fields[i], words + used, nwords - used);
 		if (more < 0)
 			return more;
 		used += (size_t)more;
@@ -280,7 +280,7 @@ ssize_t json_changed(struct json *json, const struct struct_info *args, const ui
 	return (ssize_t)used;
 }
 
-void json_fini(struct json *json)
+void args_writer_fini(struct args_writer *json)
 {
 	text_fini(&json->path);
 }

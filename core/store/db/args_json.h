@@ -18,11 +18,11 @@
 #include "core/wire/codec.h"
 
 /* Told about each number, with its path: "attr.sg_list[0].lkey". @field may be an element's. */
-typedef void json_told(void *arg, const char *path, const struct field_info *field, int64_t value);
+typedef void args_told(void *arg, const char *path, const struct field_info *field, int64_t value);
 
-struct json {
+struct args_writer {
 	struct text *out;
-	json_told *told; /* may be NULL */
+	args_told *told; /* may be NULL */
 	void *arg;
 	/* private */
 	struct text path;
@@ -34,19 +34,19 @@ struct json {
 };
 
 /* Write the members of @info's structure, without the braces. As codec_visit(). */
-ssize_t json_members(struct json *json, const uint64_t *words, size_t nwords,
+ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size_t nwords,
 		     const struct struct_info *info);
 
 /*
  * Write what a verb made, as member "ret": the fields of the new object, or an
  * array where there are several. @ret is the verb's. As codec_visit().
  */
-ssize_t json_made(struct json *json, const struct field_info *ret, const uint64_t *words,
+ssize_t args_write_made(struct args_writer *json, const struct field_info *ret, const uint64_t *words,
 		  size_t nwords);
 
 /* The objects that the verb with these @args has changed, each by its argument's name. */
-ssize_t json_changed(struct json *json, const struct struct_info *args, const uint64_t *words,
+ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args, const uint64_t *words,
 		     size_t nwords);
 
 /* Frees the path, not the text. */
-void json_fini(struct json *json);
+void args_writer_fini(struct args_writer *json);

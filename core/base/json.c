@@ -1,0 +1,85 @@
+/*
+ * Writes JSON
+ */
+#include "core/base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The comma before the next value; what a new line needs comes instead of the blank. */
+static void put_comma(struct json *json, bool blank)
+{
+	if (!json->comma)
+		return;
+	text_char(json->out, ',');
+	if (blank)
+		text_char(json->out, ' ');
+	json->comma = false;
+}
+
+void json_put_name(struct json *json, const char *name)
+{
+	put_comma(json, json->spaced);
+	json->comma = true;
+	if (!name)
+		return;
+	text_json(json->out, name, strlen(name));
+	text_add(json->out, ": ", json->spaced ? 2 : 1);
+}
+
+void json_put_line(struct json *json, unsigned int indent)
+{
+	put_comma(json, false);
+	text_addf(json->out, "\n%*s", (int)indent, "");
+}
+
+void json_open(struct json *json, const char *name, char bracket)
+{
+	json_put_name(json, name);
+	text_char(json->out, bracket);
+	json->comma = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+	text_char(json->out, bracket);
+	json->comma = true;
+}
+
+void json_put_bytes(struct json *json, const char *name, const char *bytes, size_t n)
+{
+	json_put_name(json, name);
+	text_json(json->out, bytes, n);
+}
+
+void json_put_text(struct json *json, const char *name, const char *text)
+{
+	if (text)
+		json_put_bytes(json, name, text, strlen(text));
+	else
+		json_put_null(json, name);
+}
+
+void json_put_int(struct json *json, const char *name, int64_t value)
+{
+	json_put_name(json, name);
+	text_addf(json->out, "%" PRId64, value);
+}
+
+void json_put_uint(struct json *json, const char *name, uint64_t value)
+{
+	json_put_name(json, name);
+	text_addf(json->out, "%" PRIu64, value);
+}
+
+void json_put_bool(struct json *json, const char *name, bool value)
+{
+	json_put_name(json, name);
+	text_addf(json->out, value ? "true" : "false");
+}
+
+void json_put_null(struct json *json, const char *name)
+{
+	json_put_name(json, name);
+	text_add(json->out, "null", 4);
+}

@@ -1,0 +1,45 @@
+#pragma once
+/*
+ * Writes JSON: names, commas and quotes of what is put, in order, into a text.
+ *
+ *	struct json json = { .out = &text };
+ *
+ *	json_open(&json, NULL, '{');
+ *	json_put_text(&json, "device", name);
+ *	json_open(&json, "ports", '[');
+ *	json_put_int(&json, NULL, 1);
+ *	json_close(&json, ']');
+ *	json_close(&json, '}');
+ *
+ * gives {"device":"soft0","ports":[1]}. A value in an array has no name: NULL.
+ * Whether memory ran out is known by the text. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/text.h"
+
+struct json {
+	struct text *out;
+	bool spaced; /* ", " and ": " instead of "," and ":" */
+	bool comma;  /* private: a value stands before the next, in the same object or array */
+};
+
+/* An object '{' or an array '[' begins, and ends with '}' or ']'. */
+void json_open(struct json *json, const char *name, char bracket);
+void json_close(struct json *json, char bracket);
+
+/* NULL is null. Texts are quoted as text_json() does. */
+void json_put_text(struct json *json, const char *name, const char *text);
+void json_put_bytes(struct json *json, const char *name, const char *bytes, size_t n);
+void json_put_int(struct json *json, const char *name, int64_t value);
+void json_put_uint(struct json *json, const char *name, uint64_t value);
+void json_put_bool(struct json *json, const char *name, bool value);
+void json_put_null(struct json *json, const char *name);
+
+/* Comma and name of a value whose text the caller adds himself. */
+void json_put_name(struct json *json, const char *name);
+
+/* The next value stands on a line of its own, behind @indent blanks. */
+void json_put_line(struct json *json, unsigned int indent);

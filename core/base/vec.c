@@ -1,0 +1,69 @@
+/*
+ * Arrays that grow
+ */
+#include "core/base/vec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST = 4 }; /* elements that the first memory holds */
+
+/* @array points to a pointer of any type, which is copied as bytes for that reason. */
+static int resize_array(void *array, size_t size, size_t each)
+{
+	void *at;
+
+	memcpy(&at, array, sizeof(at));
+	at = reallocarray(at, size, each);
+	if (!at)
+		return -ENOMEM;
+	memcpy(array, &at, sizeof(at));
+	return 0;
+}
+
+void *vec_add(void *array, size_t *count, size_t each)
+{
+	size_t n = *count;
+	char *at;
+
+	/* full: it is empty, or has a power of two, from FIRST on */
+	if (!n && resize_array(array, FIRST, each))
+		return NULL;
+	if (n >= FIRST && !(n & (n - 1)) && resize_array(array, n * 2, each))
+		return NULL;
+	memcpy(&at, array, sizeof(at));
+	++*count;
+	return memset(at + n * each, 0, each);
+}
+
+int vec_grow(void *array, size_t *size, size_t want, size_t each)
+{
+	size_t more = *size ? *size : FIRST;
+
+	if (want <= *size)
+		return 0;
+	while (more < want)
+		if (__builtin_mul_overflow(more, (size_t)2, &more))
+			return -ENOMEM;
+	if (resize_array(array, more, each))
+		return -ENOMEM;
+	*size = more;
+	return 0;
+}
+
+size_t vec_count_before(const void *array, size_t count, size_t each,
+			bool (*is_before)(const void *element, const void *key), const void *key)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_before((const char *)array + middle * each, key))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
