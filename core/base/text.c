@@ -9,31 +9,20 @@
 #include <string.h>
 
 #include "core/base/printable.h"
+#include "core/base/vec.h"
 
-static bool reserve(struct text *text, size_t n)
+/* Room for @n more bytes and the 0 behind them. */
+static bool reserve_bytes(struct text *text, size_t n)
 {
-	size_t size = text->size ? text->size : 256;
-	char *at;
-
-	if (text->failed)
-		return false;
-	if (text->used + n + 1 <= text->size)
-		return true;
-	while (size < text->used + n + 1)
-		size *= 2;
-	at = realloc(text->at, size);
-	if (!at) {
-		text->failed = true;
-		return false;
-	}
-	text->at = at;
-	text->size = size;
-	return true;
+	if (!text->failed && text->used + n + 1 > text->size)
+		text->failed = vec_reserve(text->at, text->size, text->used + n + 1 < 256 ?
+					   256 : text->used + n + 1);
+	return !text->failed;
 }
 
 void text_add(struct text *text, const char *bytes, size_t n)
 {
-	if (!reserve(text, n))
+	if (!reserve_bytes(text, n))
 		return;
 	memcpy(text->at + text->used, bytes, n);
 	text->used += n;
@@ -45,7 +34,7 @@ void text_addf(struct text *text, const char *format, ...)
 	va_list args;
 	int n;
 
-	if (!reserve(text, 64))
+	if (!reserve_bytes(text, 64))
 		return;
 	va_start(args, format);
 	n = vsnprintf(text->at + text->used, text->size - text->used, format, args);
@@ -54,7 +43,7 @@ void text_addf(struct text *text, const char *format, ...)
 		text->used += (size_t)n;
 		return;
 	}
-	if (n < 0 || !reserve(text, (size_t)n))
+	if (n < 0 || !reserve_bytes(text, (size_t)n))
 		return;
 	va_start(args, format);
 	vsnprintf(text->at + text->used, text->size - text->used, format, args);

@@ -24,35 +24,19 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "core/base/vec.h"
 #include "core/store/chunk/column.h"
 
 enum { VERSION = 1, RAW = 1, ZSTD = 2, LEVEL = 1, HASHED = 0x80, ROW_MAX = 80, HEAD_MAX = 32 };
 
 enum { UNPACKED_MAX = PAYLOAD_BYTES_MAX + PAYLOAD_ROWS_MAX * ROW_MAX };
 
-static int grow(void **at, size_t *size, size_t need, size_t each)
-{
-	size_t more = *size ? *size * 2 : 64;
-	void *bytes;
-
-	if (need <= *size)
-		return 0;
-	while (more < need)
-		more *= 2;
-	bytes = realloc(*at, more * each);
-	if (!bytes)
-		return -ENOMEM;
-	*at = bytes;
-	*size = more;
-	return 0;
-}
-
 int payload_rows_add(struct payload_rows *rows, const struct payload_row *row, const void *bytes)
 {
 	struct payload_row *to;
 
-	if (grow((void **)&rows->rows, &rows->rows_size, rows->nrows + 1, sizeof(*row)) ||
-	    grow((void **)&rows->bytes, &rows->size, rows->used + row->bytes, 1))
+	if (vec_reserve(rows->rows, rows->rows_size, rows->nrows + 1) ||
+	    vec_reserve(rows->bytes, rows->size, rows->used + row->bytes))
 		return -ENOMEM;
 	to = &rows->rows[rows->nrows++];
 	*to = *row;
@@ -192,7 +176,7 @@ static int get_rows(struct source *s, uint64_t nrows, struct payload_rows *rows)
 	for (uint64_t i = 0; i < nrows; i++) {
 		if (!get_row(s, &row) || row.bytes > (size_t)(s->end - s->at))
 			return -EBADMSG;
-		if (grow((void **)&rows->rows, &rows->rows_size, rows->nrows + 1, sizeof(row)))
+		if (vec_reserve(rows->rows, rows->rows_size, rows->nrows + 1))
 			return -ENOMEM;
 		row.at = at;
 		at += row.bytes;
@@ -200,7 +184,7 @@ static int get_rows(struct source *s, uint64_t nrows, struct payload_rows *rows)
 	}
 	if ((size_t)(s->end - s->at) != at)
 		return -EBADMSG;
-	if (grow((void **)&rows->bytes, &rows->size, at, 1))
+	if (vec_reserve(rows->bytes, rows->size, at))
 		return -ENOMEM;
 	if (at)
 		memcpy(rows->bytes, s->at, at);

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/read_file.h"
 #include "core/store/db/schema.h"
 #include "core/wire/log.h"
 
@@ -191,11 +192,12 @@ void file_remove(const char *path)
 
 void file_boot_id(char text[64])
 {
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char *id = NULL;
+	size_t bytes = 0;
 
-	if (!f || !fgets(text, 64, f))
-		text[0] = '\0';
-	if (f)
-		fclose(f);
-	text[strcspn(text, "\n")] = '\0';
+	text[0] = '\0';
+	if (read_file("/proc/sys/kernel/random/boot_id", &id, &bytes))
+		return;
+	snprintf(text, 64, "%.*s", (int)strcspn(id, "\n"), id);
+	free(id);
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/vec.h"
 #include "core/store/finish/objects.h"
 #include "core/store/db/schema.h"
 #include "core/wire/log.h"
@@ -125,14 +126,12 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 	if (err)
 		return err;
 	while (!err && (err = sql_step(stmt)) > 0) {
-		struct module *more = realloc(modules->list,
-					      (modules->count + 1) * sizeof(*more));
+		struct module *module = vec_push(modules->list, modules->count);
 
-		err = more ? 0 : log_err(-ENOMEM, "read modules");
+		err = module ? 0 : log_err(-ENOMEM, "read modules");
 		if (err)
 			break;
-		modules->list = more;
-		more[modules->count++] = (struct module){
+		*module = (struct module){
 			sqlite3_column_int64(stmt, 0), sql_u32(stmt, 1),
 			(uint64_t)sqlite3_column_int64(stmt, 2),
 			(uint64_t)sqlite3_column_int64(stmt, 3),
@@ -143,20 +142,16 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 	return err;
 }
 
+static bool is_module_before(const void *module, const void *process)
+{
+	return ((const struct module *)module)->process < *(const uint32_t *)process;
+}
+
 /* The first of a process's, or where it would be. */
 static const struct module *first_of(const struct modules *modules, uint32_t process)
 {
-	size_t low = 0, high = modules->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules->list[middle].process < process)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return modules->list + low;
+	return modules->list + vec_count_before(modules->list, modules->count,
+						sizeof(*modules->list), is_module_before, &process);
 }
 
 /*

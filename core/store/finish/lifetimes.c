@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/map.h"
+#include "core/base/vec.h"
 #include "core/store/db/args.h"
 #include "core/store/finish/objects.h"
 #include "core/store/finish/refs.h"
@@ -42,7 +44,7 @@ struct slot {
 struct build {
 	sqlite3 *db;
 	struct action *actions;
-	size_t nactions, actions_size;
+	size_t nactions;
 	struct objects objects;
 	size_t list_size;
 	struct { uint64_t parent; enum object_kind kind; } *parents; /* by first place in list */
@@ -54,17 +56,7 @@ struct build {
 
 static struct action *add_action(struct build *b)
 {
-	if (b->nactions == b->actions_size) {
-		size_t size = b->actions_size ? b->actions_size * 2 : 256;
-		struct action *more = realloc(b->actions, size * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		b->actions = more;
-		b->actions_size = size;
-	}
-	memset(&b->actions[b->nactions], 0, sizeof(*b->actions));
-	return &b->actions[b->nactions++];
+	return vec_push(b->actions, b->nactions);
 }
 
 static uint64_t arg(const struct args *args, const char *path)
@@ -238,10 +230,7 @@ static int by_time(const void *a, const void *b)
 
 static uint64_t hash_place(uint32_t process, enum object_kind kind, uint64_t handle)
 {
-	uint64_t h = (handle ^ ((uint64_t)process << 40) ^ ((uint64_t)kind << 56)) *
-		     0x9e3779b97f4a7c15ull;
-
-	return h ^ h >> 29;
+	return map_hash(handle ^ (uint64_t)process << 40 ^ (uint64_t)kind << 56);
 }
 
 /* Where the last object of that address is, or would be. */
@@ -382,7 +371,6 @@ static int add_unknown(struct build *b)
 	while (!err && (err = sql_step(stmt)) > 0) {
 		struct action a = { .process = sql_u32(stmt, 0) };
 		int kind = object_find((const char *)sqlite3_column_text(stmt, 1));
-		void *more;
 
 		err = 0;
 		a.kind = (enum object_kind)kind;
@@ -390,12 +378,10 @@ static int add_unknown(struct build *b)
 		if (kind < 0 || !a.process || a.process > b->objects.nlineages ||
 		    slot_of(b, a.process, a.kind, a.handle)->object || inherited(b, &a))
 			continue;
-		more = realloc(b->objects.list, (b->objects.count + 1) * sizeof(struct object));
-		if (!more) {
+		if (vec_reserve(b->objects.list, b->list_size, b->objects.count + 1ul)) {
 			err = log_err(-ENOMEM, "add objects");
 			break;
 		}
-		b->objects.list = more;
 		b->objects.list[b->objects.count++] = (struct object){
 			.process = a.process, .kind = a.kind, .handle = a.handle,
 			.created_at = b->objects.lineages[a.process - 1].start,

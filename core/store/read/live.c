@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/map.h"
 #include "core/store/finish/complete.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
@@ -48,9 +49,7 @@ struct live {
 
 static struct living **bucket(const struct live *live, int table, uint64_t a, uint64_t b)
 {
-	uint64_t h = (a ^ b << 40) * 0x9e3779b97f4a7c15ull;
-
-	return (struct living **)&live->tables[table][h >> 50];
+	return (struct living **)&live->tables[table][map_hash(a ^ b << 40) % BUCKETS];
 }
 
 static struct living **bucket_of(const struct live *live, int table, const struct object *o)

@@ -21,17 +21,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/map.h"
 #include "core/store/chunk/abi.h"
 #include "core/store/read/match_queue.h"
 #include "core/wire/log.h"
-
-enum { BUCKETS = 64 }; /* at first */
 
 /* What is known of an object. */
 struct state {
 	uint32_t object;
 	uint32_t process;       /* that it was first seen in */
-	struct state *other;    /* in the same bucket */
+	struct state *after, **link; /* in the list of all */
 	struct match_queue sq, rq; /* an SRQ or WQ has only rq */
 	struct match_qp info;
 	uint32_t cq;         /* of an XRC SRQ or a WQ */
@@ -39,9 +38,8 @@ struct state {
 };
 
 struct match {
-	struct state **buckets; /* by object */
-	uint32_t nbuckets;      /* 0 or a power of two */
-	uint32_t count;         /* states */
+	struct map by_object;   /* to struct state */
+	struct state *states;   /* all */
 	int64_t time;           /* of match_event()'s event, */
 	uint32_t process;       /* and its process */
 	int64_t kept_from;      /* INT64_MIN: nothing is missing */
@@ -74,13 +72,12 @@ static void unlink_state(struct match *match, const struct state *state)
 		*at = state->next;
 }
 
-/* Take the state at @at out of its bucket. */
-static void drop(struct match *match, struct state **at)
+static void drop_state(struct match *match, struct state *state)
 {
-	struct state *state = *at;
-
-	*at = state->other;
-	match->count--;
+	map_remove(&match->by_object, state->object);
+	*state->link = state->after;
+	if (state->after)
+		state->after->link = state->link;
 	if (state->cq)
 		unlink_state(match, state);
 	match_queue_clear(&state->sq, false);
@@ -91,12 +88,11 @@ static void drop(struct match *match, struct state **at)
 /* The states of @process, or all. */
 static void drop_all(struct match *match, bool all, uint32_t process)
 {
-	for (uint32_t i = 0; i < match->nbuckets; i++)
-		for (struct state **at = &match->buckets[i]; *at;)
-			if (all || (*at)->process == process)
-				drop(match, at);
-			else
-				at = &(*at)->other;
+	for (struct state *state = match->states, *after; state; state = after) {
+		after = state->after;
+		if (all || state->process == process)
+			drop_state(match, state);
+	}
 }
 
 void match_free(struct match *match)
@@ -104,58 +100,36 @@ void match_free(struct match *match)
 	if (!match)
 		return;
 	drop_all(match, true, 0);
-	free(match->buckets);
+	map_fini(&match->by_object);
 	free(match);
 }
 
-/* Where the state is, or where it would be. */
-static struct state **place(const struct match *match, uint32_t object)
+static struct state *find_state(const struct match *match, uint32_t object)
 {
-	struct state **at = &match->buckets[object & (match->nbuckets - 1)];
+	uint64_t state;
 
-	while (*at && (*at)->object != object)
-		at = &(*at)->other;
-	return at;
+	return map_get(&match->by_object, object, &state) ? (struct state *)(uintptr_t)state : NULL;
 }
 
-static struct state *find(const struct match *match, uint32_t object)
+static struct state *make_state(struct match *match, uint32_t object)
 {
-	return match->nbuckets ? *place(match, object) : NULL;
-}
+	struct state *state = find_state(match, object);
 
-static int grow(struct match *match)
-{
-	struct match more = { .nbuckets = match->nbuckets ? match->nbuckets * 2 : BUCKETS };
-
-	more.buckets = calloc(more.nbuckets, sizeof(*more.buckets));
-	if (!more.buckets)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < match->nbuckets; i++)
-		for (struct state *state; (state = match->buckets[i]);) {
-			match->buckets[i] = state->other;
-			state->other = NULL;
-			*place(&more, state->object) = state;
-		}
-	free(match->buckets);
-	match->buckets = more.buckets;
-	match->nbuckets = more.nbuckets;
-	return 0;
-}
-
-static struct state *make(struct match *match, uint32_t object)
-{
-	struct state *state = find(match, object);
-
-	if (state || !object || (match->count == match->nbuckets && grow(match)))
+	if (state || !object)
 		return state;
 	state = calloc(1, sizeof(*state));
-	if (!state)
+	if (!state || map_put(&match->by_object, object, (uintptr_t)state)) {
+		free(state);
 		return NULL;
+	}
 	state->object = object;
 	state->process = match->process;
 	state->sq.unsure = state->rq.unsure = match->kept_from != INT64_MIN;
-	*place(match, object) = state;
-	match->count++;
+	state->after = match->states;
+	state->link = &match->states;
+	if (state->after)
+		state->after->link = &state->after;
+	match->states = state;
 	return state;
 }
 
@@ -182,7 +156,7 @@ static void settle(const struct match *match, struct match_queue *queue, uint32_
 
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 {
-	struct state *state = make(match, qp);
+	struct state *state = make_state(match, qp);
 
 	if (!state)
 		return qp ? -ENOMEM : 0;
@@ -195,7 +169,7 @@ int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
 		  uint32_t cq)
 {
-	struct state *state = make(match, srq);
+	struct state *state = make_state(match, srq);
 
 	if (!state)
 		return srq ? -ENOMEM : 0;
@@ -210,7 +184,7 @@ int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t a
 
 void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr)
 {
-	struct state *state = find(match, srq);
+	struct state *state = find_state(match, srq);
 
 	if (!state)
 		return;
@@ -222,7 +196,7 @@ void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr)
 
 void match_reset(struct match *match, uint32_t qp)
 {
-	struct state *state = find(match, qp);
+	struct state *state = find_state(match, qp);
 
 	if (!state)
 		return;
@@ -232,14 +206,16 @@ void match_reset(struct match *match, uint32_t qp)
 
 void match_remove(struct match *match, uint32_t object)
 {
-	if (find(match, object))
-		drop(match, place(match, object));
+	struct state *state = find_state(match, object);
+
+	if (state)
+		drop_state(match, state);
 }
 
 int match_post(struct match *match, uint32_t object, const struct post *post, struct event_id id,
 	       int64_t time)
 {
-	struct state *state = make(match, object);
+	struct state *state = make_state(match, object);
 	bool send = post_is_send(post);
 	uint32_t count = post_taken(post);
 
@@ -259,7 +235,7 @@ int match_post(struct match *match, uint32_t object, const struct post *post, st
 
 static struct match_queue *receive_queue(struct match *match, struct state *state)
 {
-	struct state *srq = state->info.srq ? find(match, state->info.srq) : NULL;
+	struct state *srq = state->info.srq ? find_state(match, state->info.srq) : NULL;
 
 	return srq ? &srq->rq : &state->rq;
 }
@@ -374,7 +350,7 @@ static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const st
 bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
 	      struct match_found *ret_found)
 {
-	struct state *state = find(match, qp);
+	struct state *state = find_state(match, qp);
 	bool receive = wc->opcode & ABI_WC_RECV;
 	struct match_queue *queue = NULL;
 	struct match_request request;
@@ -404,7 +380,7 @@ static const struct match_request *candidate(const struct match *match, const st
 				     uint32_t cq, const struct wc *wc)
 {
 	const struct match_qp *info = &state->info;
-	const struct state *srq = info->srq ? find(match, info->srq) : NULL;
+	const struct state *srq = info->srq ? find_state(match, info->srq) : NULL;
 	bool success = wc->status == ABI_WC_SUCCESS, receive = wc->opcode & ABI_WC_RECV;
 	const struct match_queue *queue = srq ? &srq->rq : &state->rq;
 	int64_t at = -1;
@@ -449,9 +425,8 @@ uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc
 {
 	struct guess guess = { 0 };
 
-	for (uint32_t i = 0; cq && i < match->nbuckets; i++)
-		for (const struct state *state = match->buckets[i]; state; state = state->other)
-			look_at(match, state, cq, wc, &guess);
+	for (const struct state *state = cq ? match->states : NULL; state; state = state->after)
+		look_at(match, state, cq, wc, &guess);
 	if (guess.queues == 1)
 		return guess.only->object;
 	return guess.unsure || !guess.found ? 0 : guess.found->object;

@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/map.h"
+
 enum { UNKNOWN_MAX = 1 << 16, SMALL = 16 };
 
 void match_queue_clear(struct match_queue *queue, bool unsure)
@@ -57,7 +59,7 @@ static void stop_learning(struct match_queue *queue, bool repeats)
 /* Where @wr_id is or belongs: @size is a power of two, and one place is free. */
 static uint64_t *seen_at(uint64_t *seen, uint32_t size, uint64_t wr_id)
 {
-	uint32_t at = (uint32_t)(wr_id * 0x9e3779b97f4a7c15ull >> 32) & (size - 1);
+	uint32_t at = (uint32_t)map_hash(wr_id) & (size - 1);
 
 	while (seen[at] && seen[at] != wr_id + 1)
 		at = (at + 1) & (size - 1);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/store/read/payload_read.h"
+#include "core/base/vec.h"
 #include "core/store/db/sql.h"
 #include "core/wire/log.h"
 
@@ -27,6 +28,11 @@ static int by_event(const void *a, const void *b)
 	if (x->n != y->n)
 		return x->n < y->n ? -1 : 1;
 	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static bool is_row_before(const void *row, const void *key)
+{
+	return by_event(row, key) < 0;
 }
 
 static int unpack(sqlite3_stmt *chunk, int64_t id, struct payload_rows *rows)
@@ -90,15 +96,6 @@ int payload_reader_read(struct payload_reader *reader, uint32_t thread, int64_t 
 size_t payload_rows_before(const struct payload_rows *rows, uint64_t n, uint32_t i)
 {
 	const struct payload_row key = { .n = n, .i = i };
-	size_t low = 0, high = rows->nrows;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (by_event(&rows->rows[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_count_before(rows->rows, rows->nrows, sizeof(*rows->rows), is_row_before, &key);
 }

@@ -10,6 +10,7 @@
  * Not here: what a post or poll is made of (stream_data.c), a trace that is
  * still written (stream_live.c), the rows of one without chunks (plain.c).
  */
+#include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
 
 #include <errno.h>
@@ -66,19 +67,15 @@ static void step_rare(struct stream *s)
 		s->due[RARE] = (struct due){ rare->id.n, rare->time };
 }
 
+static bool is_rare_before(const void *rare, const void *thread)
+{
+	return ((const struct rare *)rare)->id.thread < *(const uint32_t *)thread;
+}
+
 static void first_rare(struct stream *s)
 {
-	size_t low = 0, high = s->trace->nrares;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->trace->rares[middle].id.thread < s->thread)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	s->rare = low;
+	s->rare = vec_count_before(s->trace->rares, s->trace->nrares, sizeof(*s->trace->rares),
+				   is_rare_before, &s->thread);
 	step_rare(s);
 }
 
@@ -311,15 +308,8 @@ int stream_read_call(struct stream *s, struct open_call *open)
 
 static int keep_open(struct stream *s)
 {
-	if (s->nopen == s->open_size) {
-		size_t size = s->open_size ? s->open_size * 2 : 4;
-		struct open_call *more = realloc(s->open, size * sizeof(*more));
-
-		if (!more)
-			return log_err(-ENOMEM, "read calls");
-		s->open = more;
-		s->open_size = size;
-	}
+	if (vec_reserve(s->open, s->open_size, s->nopen + 1))
+		return log_err(-ENOMEM, "read calls");
 	s->open[s->nopen++] = s->current;
 	s->current = (struct open_call){ 0 };
 	return 0;

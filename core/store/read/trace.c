@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
 #include "core/store/read/trace_priv.h"
 
 void trace_on_progress(struct trace *trace, void (*tell)(uint64_t events, int64_t time))
@@ -51,26 +52,22 @@ bool trace_is_live(const struct trace *trace)
 	return trace->live;
 }
 
-static const struct known_module *module_by_id(const struct trace *trace, int64_t id)
+static bool is_module_before(const void *module, const void *id)
 {
-	size_t low = 0, high = trace->nmodules;
+	return ((const struct known_module *)module)->id < *(const int64_t *)id;
+}
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+static const struct known_module *find_module(const struct trace *trace, int64_t id)
+{
+	size_t at = vec_count_before(trace->modules, trace->nmodules, sizeof(*trace->modules),
+				     is_module_before, &id);
 
-		if (trace->modules[middle].id == id)
-			return &trace->modules[middle];
-		if (trace->modules[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < trace->nmodules && trace->modules[at].id == id ? &trace->modules[at] : NULL;
 }
 
 struct frame trace_frame(const struct trace *trace, int64_t ip, int64_t module, int64_t offset)
 {
-	const struct known_module *m = module_by_id(trace, module);
+	const struct known_module *m = find_module(trace, module);
 
 	return (struct frame){ .ip = (uint64_t)ip,
 			       .module = m ? m->path : NULL,

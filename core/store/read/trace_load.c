@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
 #include "core/store/chunk/abi.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
@@ -27,24 +28,9 @@ static int each(struct trace *trace, const char *sql, int (*row)(struct trace *,
 	return err;
 }
 
-/* One more element, zeroed, in an array of @count that grows by doubling; NULL without memory. */
-static void *more(void *array, size_t *count, size_t size)
-{
-	void **at = array;
-
-	if (!(*count & (*count - 1))) { /* 0 or a power of two: full */
-		void *grown = realloc(*at, (*count ? *count * 2 : 1) * size);
-
-		if (!grown)
-			return NULL;
-		*at = grown;
-	}
-	return memset((char *)*at + (*count)++ * size, 0, size);
-}
-
 static int read_meta(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct meta *meta = more(&trace->meta, &trace->nmeta, sizeof(*meta));
+	struct meta *meta = vec_push(trace->meta, trace->nmeta);
 
 	if (!meta)
 		return log_err(-ENOMEM, "read meta");
@@ -56,7 +42,7 @@ static int read_meta(struct trace *trace, sqlite3_stmt *stmt)
 static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, uint32_t thread,
 			     uint64_t n, uint32_t process, int64_t time)
 {
-	struct rare *rare = more(&trace->rares, &trace->nrares, sizeof(*rare));
+	struct rare *rare = vec_push(trace->rares, trace->nrares);
 
 	if (rare)
 		*rare = (struct rare){ .kind = kind, .id = { thread, n }, .process = process,
@@ -167,7 +153,7 @@ static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 
 static int read_module(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct known_module *m = more(&trace->modules, &trace->nmodules, sizeof(*m));
+	struct known_module *m = vec_push(trace->modules, trace->nmodules);
 
 	if (!m)
 		return log_err(-ENOMEM, "read modules");
@@ -321,7 +307,7 @@ static int one_more(void *array, uint32_t *count, size_t size)
 {
 	size_t n = *count;
 
-	if (!more(array, &n, size))
+	if (!vec_add(array, &n, size))
 		return log_err(-ENOMEM, "follow the trace");
 	*count = (uint32_t)n;
 	return 0;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
 #include "core/store/db/args_json.h"
 
@@ -135,15 +136,8 @@ static int store_whole(struct writer *writer, struct lane *lane, struct pending 
 
 static struct pending *push(struct lane *lane)
 {
-	if (lane->npending == lane->pending_size) {
-		size_t size = lane->pending_size ? lane->pending_size * 2 : 8;
-		struct pending *more = realloc(lane->pending, size * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		lane->pending = more;
-		lane->pending_size = size;
-	}
+	if (vec_reserve(lane->pending, lane->pending_size, lane->npending + 1))
+		return NULL;
 	lane->pending[lane->npending] = (struct pending){ 0 };
 	return &lane->pending[lane->npending++];
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
 
 enum { NAME = 64, DIRECTS_MAX = 1 << 14 /* functions of all processes */ };
@@ -36,15 +37,7 @@ static struct direct *find(struct writer *writer, uint32_t process, enum event_d
 
 static struct direct *add(struct writer *writer)
 {
-	struct direct *more =
-		realloc(writer->directs, (writer->ndirects + 1) * sizeof(*writer->directs));
-
-	if (!more)
-		return NULL;
-	writer->directs = more;
-	more += writer->ndirects++;
-	*more = (struct direct){ 0 };
-	return more;
+	return vec_push(writer->directs, writer->ndirects);
 }
 
 int direct_event(struct writer *writer, struct lane *lane, const struct event_direct *event,

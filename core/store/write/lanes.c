@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
@@ -43,15 +44,8 @@ static struct lane *add_lane(struct writer *writer)
 {
 	struct lane *lane;
 
-	if (writer->nlanes == writer->lanes_size) {
-		size_t size = writer->lanes_size ? writer->lanes_size * 2 : 16;
-		struct lane **more = realloc(writer->lanes, size * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		writer->lanes = more;
-		writer->lanes_size = size;
-	}
+	if (vec_reserve(writer->lanes, writer->lanes_size, writer->nlanes + 1))
+		return NULL;
 	lane = calloc(1, sizeof(*lane));
 	if (!lane)
 		return NULL;

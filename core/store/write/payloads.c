@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/store/write/payloads.h"
+#include "core/base/vec.h"
 #include "core/wire/hash.h"
 #include "core/wire/payload.h"
 
@@ -132,22 +133,14 @@ static struct waiting *begin(struct payloads *p, const struct event_payload *e, 
 
 static int add_bytes(struct payloads *p, struct waiting *w, const struct event_payload *e)
 {
-	size_t need = w->row.bytes + e->bytes, size = w->size ? w->size : e->bytes;
-	uint8_t *more;
+	size_t need = w->row.bytes + e->bytes;
 
 	if (e->offset != w->row.bytes || !e->bytes)
 		return 0; /* one before it was dropped: what comes after the gap is of no use */
 	if (need > w->row.total || p->waiting_bytes + e->bytes > WAITING_BYTES)
 		return -EBADMSG;
-	while (size < need)
-		size *= 2;
-	if (size > w->size) {
-		more = realloc(w->bytes, size);
-		if (!more)
-			return -ENOMEM;
-		w->bytes = more;
-		w->size = size;
-	}
+	if (vec_reserve(w->bytes, w->size, need))
+		return -ENOMEM;
 	memcpy(w->bytes + w->row.bytes, e + 1, e->bytes);
 	w->row.bytes = need;
 	p->waiting_bytes += e->bytes;

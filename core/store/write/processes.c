@@ -12,18 +12,17 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
 
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process)
 {
-	struct known_process *p = realloc(writer->processes,
-					  (writer->nprocesses + 1) * sizeof(*p));
-	uint32_t id = (uint32_t)writer->nprocesses + 1;
+	struct known_process *p = vec_push(writer->processes, writer->nprocesses);
+	uint32_t id = (uint32_t)writer->nprocesses;
 
 	if (!p)
 		return writer_keep(writer, -ENOMEM);
-	writer->processes = p;
-	p[writer->nprocesses++] = (struct known_process){ .id = id, .pid = pid };
+	*p = (struct known_process){ .id = id, .pid = pid };
 	*ret_process = id;
 	return WRITER_RUN(writer, process, "uddi", id, pid, 0, start);
 }
