@@ -25,8 +25,10 @@ size_t printable_utf8(const char *text, size_t n, uint32_t *ret_code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *s = (const unsigned char *)text;
+	/* clang-format off */
 	size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 :
 			s[0] < 0xf8 ? 4 : 0;
+	/* clang-format on */
 	uint32_t code;
 
 	if (!length || length > n)

@@ -15,8 +15,8 @@
 static bool reserve_bytes(struct text *text, size_t n)
 {
 	if (!text->failed && text->used + n + 1 > text->size)
-		text->failed = vec_reserve(text->at, text->size, text->used + n + 1 < 256 ?
-					   256 : text->used + n + 1);
+		text->failed = vec_reserve(text->at, text->size,
+					   text->used + n + 1 < 256 ? 256 : text->used + n + 1);
 	return !text->failed;
 }
 

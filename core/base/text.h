@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 struct text {
-	char *at;      /* terminated; NULL as long as nothing was added */
+	char *at; /* terminated; NULL as long as nothing was added */
 	size_t used, size;
-	bool failed;   /* out of memory: the text is not to be used */
+	bool failed; /* out of memory: the text is not to be used */
 };
 
 void text_add(struct text *text, const char *bytes, size_t n);

@@ -41,8 +41,10 @@ static bool recorder_alive(sqlite3 *db)
 static int get_state(sqlite3 *db, const char *path)
 {
 	sqlite3_stmt *stmt;
-	int err = sql_prepare(db, "SELECT value = 'recording', value = 'unpacking' FROM meta"
-				  " WHERE key = 'state'", &stmt);
+	int err = sql_prepare(db,
+			      "SELECT value = 'recording', value = 'unpacking' FROM meta"
+			      " WHERE key = 'state'",
+			      &stmt);
 
 	if (err)
 		return err;
@@ -51,8 +53,10 @@ static int get_state(sqlite3 *db, const char *path)
 		err = log_err(-EINVAL, "%s was never begun: who made it was killed; make it again",
 			      path);
 	else if (err > 0 && sqlite3_column_int(stmt, 1))
-		err = log_err(-EINVAL, "%s is half of an unpacked trace, whose maker was killed; "
-				       "unpack again", path);
+		err = log_err(-EINVAL,
+			      "%s is half of an unpacked trace, whose maker was killed; "
+			      "unpack again",
+			      path);
 	else if (err > 0)
 		err = sqlite3_column_int(stmt, 0);
 	sqlite3_finalize(stmt);
@@ -65,7 +69,8 @@ static int recover(sqlite3 *db, const char *path)
 	int err;
 
 	sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
-	if ((sqlite3_exec(db, "SELECT 1 FROM sqlite_master", NULL, NULL, NULL) & 0xff) == SQLITE_BUSY)
+	if ((sqlite3_exec(db, "SELECT 1 FROM sqlite_master", NULL, NULL, NULL) & 0xff) ==
+	    SQLITE_BUSY)
 		return log_err(-EBUSY, "%s is still being written; wait for its end", path);
 	err = schema_check(db);
 	if (!err)
@@ -93,8 +98,10 @@ static int open_unfinished(const char *path, sqlite3 **ret_db)
 	int err;
 
 	if (access(path, W_OK))
-		return log_err(-errno, "%s must be completed, since its recorder died: open it "
-				       "once as its owner", path);
+		return log_err(-errno,
+			       "%s must be completed, since its recorder died: open it "
+			       "once as its owner",
+			       path);
 	err = vfs_check(path);
 	if (!err)
 		err = open_with(path, SQLITE_OPEN_READWRITE, ret_db);
@@ -113,8 +120,10 @@ static int open_db(const char *path, sqlite3 **ret_db)
 	if (err)
 		return err;
 	if (!unfinished) {
-		if (!sql_int(*ret_db, "SELECT value IN ('recording', 'unpacking') FROM"
-				     " meta WHERE key = 'state'", 0))
+		if (!sql_int(*ret_db,
+			     "SELECT value IN ('recording', 'unpacking') FROM"
+			     " meta WHERE key = 'state'",
+			     0))
 			return 0;
 		/* it died before the WAL was there */
 		sqlite3_close(*ret_db);

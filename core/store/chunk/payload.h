@@ -20,15 +20,15 @@ enum {
 };
 
 struct payload_row {
-	uint64_t n;         /* event of its post or poll */
-	uint32_t i;         /* which request, which completion */
-	int64_t time;       /* ns: when it was read */
+	uint64_t n;                /* event of its post or poll */
+	uint32_t i;                /* which request, which completion */
+	int64_t time;              /* ns: when it was read */
 	uint8_t kind, why, before; /* as in struct event_payload */
 	bool hashed;
 	uint64_t hash;
-	uint64_t total;     /* bytes that were sent or received */
-	uint64_t bytes;     /* of them here */
-	size_t at;          /* where, in the chunk's */
+	uint64_t total; /* bytes that were sent or received */
+	uint64_t bytes; /* of them here */
+	size_t at;      /* where, in the chunk's */
 };
 
 /* Rows that will be, or were, a chunk. Zeroed it is empty. */

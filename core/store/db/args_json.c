@@ -225,7 +225,7 @@ static struct codec_visitor visitor(struct args_writer *json)
 }
 
 ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size_t nwords,
-		     const struct struct_info *info)
+			   const struct struct_info *info)
 {
 	struct codec_visitor v = visitor(json);
 
@@ -248,8 +248,8 @@ static void close_member(struct args_writer *json)
 	json->comma = true;
 }
 
-ssize_t args_write_made(struct args_writer *json, const struct field_info *ret, const uint64_t *words,
-		  size_t nwords)
+ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
+			const uint64_t *words, size_t nwords)
 {
 	struct codec_visitor v = visitor(json);
 	ssize_t used;
@@ -262,8 +262,8 @@ ssize_t args_write_made(struct args_writer *json, const struct field_info *ret, 
 	return used;
 }
 
-ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args, const uint64_t *words,
-		     size_t nwords)
+ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args,
+			   const uint64_t *words, size_t nwords)
 {
 	size_t used = 0;
 

@@ -35,18 +35,18 @@ struct args_writer {
 
 /* Write the members of @info's structure, without the braces. As codec_visit(). */
 ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size_t nwords,
-		     const struct struct_info *info);
+			   const struct struct_info *info);
 
 /*
  * Write what a verb made, as member "ret": the fields of the new object, or an
  * array where there are several. @ret is the verb's. As codec_visit().
  */
-ssize_t args_write_made(struct args_writer *json, const struct field_info *ret, const uint64_t *words,
-		  size_t nwords);
+ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
+			const uint64_t *words, size_t nwords);
 
 /* The objects that the verb with these @args has changed, each by its argument's name. */
-ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args, const uint64_t *words,
-		     size_t nwords);
+ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args,
+			   const uint64_t *words, size_t nwords);
 
 /* Frees the path, not the text. */
 void args_writer_fini(struct args_writer *json);

@@ -48,8 +48,9 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 	if (be32(head + 68) != SCHEMA_APPLICATION)
 		return log_err(-EINVAL, "%s is an SQLite file, but not a trace; %s", path, next);
 	if (version != SCHEMA_VERSION)
-		return log_err(-EPROTO, "%s is a trace of format %u, this verbatim reads format "
-					"%d; read it with the version that made it, or record again",
+		return log_err(-EPROTO,
+			       "%s is a trace of format %u, this verbatim reads format "
+			       "%d; read it with the version that made it, or record again",
 			       path, version, SCHEMA_VERSION);
 	if (be32(head + 24) == be32(head + 92) && head[18] == 1 &&
 	    (int64_t)be32(head + 28) * page > bytes)
@@ -157,8 +158,10 @@ static int remove_all(const char *path)
 	for (int i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
 		if (unlink(name) && !err && !lstat(name, &st))
-			err = log_err(-EEXIST, "%s is in the way and cannot be removed; choose "
-					       "another name", name);
+			err = log_err(-EEXIST,
+				      "%s is in the way and cannot be removed; choose "
+				      "another name",
+				      name);
 	}
 	return err;
 }

@@ -17,14 +17,14 @@ const char *event_id_text(struct event_id id, char text[32]);
 
 /* An object of the trace: table `object`. Never changes while the trace is open. */
 struct object {
-	uint32_t id;       /* 1.. in the trace */
+	uint32_t id; /* 1.. in the trace */
 	uint32_t process;
 	enum object_kind kind;
-	uint32_t ordinal;  /* 1: the first of its kind in its process */
-	uint64_t handle;   /* its address there */
-	uint32_t number;   /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
-	uint32_t rkey;     /* of an MR */
-	uint32_t parent;   /* id of the PD, context or device it was made from; 0 none */
+	uint32_t ordinal;          /* 1: the first of its kind in its process */
+	uint64_t handle;           /* its address there */
+	uint32_t number;           /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
+	uint32_t rkey;             /* of an MR */
+	uint32_t parent;           /* id of the PD, context or device it was made from; 0 none */
 	struct event_id created;   /* call that made it; 0:0 for one that was there before */
 	struct event_id destroyed; /* call that destroyed it with success; 0:0 if none did */
 	int64_t created_at;        /* ns: return of that call */

@@ -93,7 +93,10 @@ static const struct {
 	{ "fork_seq ON fork(process, fork_seq)", CROWDED },
 };
 
-enum { CONTROLS = sizeof(controls) / sizeof(*controls), INDEXES = sizeof(indexes) / sizeof(*indexes) };
+enum {
+	CONTROLS = sizeof(controls) / sizeof(*controls),
+	INDEXES = sizeof(indexes) / sizeof(*indexes)
+};
 
 static int make_indexes(sqlite3 *db, unsigned int when)
 {
@@ -170,9 +173,10 @@ static int check_statements(sqlite3 *db)
 
 		err = 0;
 		if (sql && *sql && !is_ours(sql)) /* without one: what UNIQUE needs */
-			err = log_err(-EPROTO, "%s: its %.16s '%.64s' is not one that this verbatim "
-					       "makes: it was changed, or is of another build; read "
-					       "it with that one, or record again",
+			err = log_err(-EPROTO,
+				      "%s: its %.16s '%.64s' is not one that this verbatim "
+				      "makes: it was changed, or is of another build; read "
+				      "it with that one, or record again",
 				      sqlite3_db_filename(db, "main"),
 				      (const char *)sqlite3_column_text(stmt, 0),
 				      (const char *)sqlite3_column_text(stmt, 1));
@@ -192,8 +196,9 @@ int schema_check(sqlite3 *db)
 		/* what is damaged is said by who reads it */
 		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_ERROR)
-			err = log_err(-EPROTO, "%s was made by another build of verbatim: it has "
-					       "no table %s; read it with that one, or record again",
+			err = log_err(-EPROTO,
+				      "%s was made by another build of verbatim: it has "
+				      "no table %s; read it with that one, or record again",
 				      sqlite3_db_filename(db, "main"), name);
 	}
 	return err;

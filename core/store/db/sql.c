@@ -94,18 +94,28 @@ int sql_open(const char *path, int flags, sqlite3 **ret_db)
 
 int sql_distrust(sqlite3 *db)
 {
-	static const struct { int what, on; } configs[] = {
-		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },      { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
-		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 }, { SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
+	static const struct {
+		int what, on;
+	} configs[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },
+		{ SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
 		{ SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0 },
 		{ SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0 },
 		{ SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0 },
 	};
-	static const struct { int what, most; } limits[] = {
-		{ SQLITE_LIMIT_LENGTH, 256 << 20 },    { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
-		{ SQLITE_LIMIT_COLUMN, 1000 },	       { SQLITE_LIMIT_EXPR_DEPTH, 500 },
-		{ SQLITE_LIMIT_COMPOUND_SELECT, 100 }, { SQLITE_LIMIT_VDBE_OP, 1 << 20 },
-		{ SQLITE_LIMIT_ATTACHED, 0 },	       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+	static const struct {
+		int what, most;
+	} limits[] = {
+		{ SQLITE_LIMIT_LENGTH, 256 << 20 },
+		{ SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
+		{ SQLITE_LIMIT_COLUMN, 1000 },
+		{ SQLITE_LIMIT_EXPR_DEPTH, 500 },
+		{ SQLITE_LIMIT_COMPOUND_SELECT, 100 },
+		{ SQLITE_LIMIT_VDBE_OP, 1 << 20 },
+		{ SQLITE_LIMIT_ATTACHED, 0 },
+		{ SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
 		{ SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 4096 },
 	};
 
@@ -232,7 +242,8 @@ char *sql_strdup(sqlite3_stmt *stmt, int column)
 	return text ? strdup(text) : NULL;
 }
 
-int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id, const char **ret_text)
+int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id,
+		  const char **ret_text)
 {
 	char *text = sql_strdup(stmt, column);
 

@@ -55,6 +55,7 @@ static const char processes_sql[] =
 #define SOUND(json) "CASE WHEN json_valid(" json ") THEN " json " END"
 
 /* Attributes come from whatever asked for them, the program's calls or ours; the last counts. */
+/* clang-format off */
 static const char devices_sql[] =
 	"DELETE FROM device; DELETE FROM port; DELETE FROM gid;"
 	"CREATE TEMP VIEW asked AS SELECT d.name AS name, c.verb AS verb, " SOUND("c.args") " AS args,"
@@ -100,6 +101,7 @@ static const char devices_sql[] =
 	"  AND json_extract(args, '$.port_num') NOT NULL AND json_extract(args, '$.index') NOT NULL"
 	"  ORDER BY begin DESC;"
 	"DROP VIEW asked;";
+/* clang-format on */
 
 struct module {
 	int64_t id;
@@ -121,8 +123,10 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 	int err = objects_load_lineages(db, &modules->processes);
 
 	if (!err)
-		err = sql_prepare(db, "SELECT id, process, base, start, end, serial, time FROM module"
-				      " ORDER BY process, id", &stmt);
+		err = sql_prepare(db,
+				  "SELECT id, process, base, start, end, serial, time FROM module"
+				  " ORDER BY process, id",
+				  &stmt);
 	if (err)
 		return err;
 	while (!err && (err = sql_step(stmt)) > 0) {
@@ -131,12 +135,13 @@ static int load_modules(sqlite3 *db, struct modules *modules)
 		err = module ? 0 : log_err(-ENOMEM, "read modules");
 		if (err)
 			break;
-		*module = (struct module){
-			sqlite3_column_int64(stmt, 0), sql_u32(stmt, 1),
-			(uint64_t)sqlite3_column_int64(stmt, 2),
-			(uint64_t)sqlite3_column_int64(stmt, 3),
-			(uint64_t)sqlite3_column_int64(stmt, 4), sql_u32(stmt, 5),
-			sqlite3_column_int64(stmt, 6) };
+		*module = (struct module){ sqlite3_column_int64(stmt, 0),
+					   sql_u32(stmt, 1),
+					   (uint64_t)sqlite3_column_int64(stmt, 2),
+					   (uint64_t)sqlite3_column_int64(stmt, 3),
+					   (uint64_t)sqlite3_column_int64(stmt, 4),
+					   sql_u32(stmt, 5),
+					   sqlite3_column_int64(stmt, 6) };
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -184,19 +189,23 @@ static const struct module *module_at(const struct modules *modules, uint32_t pr
 static int find_modules(sqlite3 *db, const struct modules *modules)
 {
 	sqlite3_stmt *from, *to = NULL;
-	int err = sql_prepare(db, "SELECT f.stack, f.i, f.ip, s.process, s.modules FROM frame f"
-				  " JOIN stack s ON s.id = f.stack", &from);
+	int err = sql_prepare(db,
+			      "SELECT f.stack, f.i, f.ip, s.process, s.modules FROM frame f"
+			      " JOIN stack s ON s.id = f.stack",
+			      &from);
 
 	if (!err)
-		err = sql_prepare(db, "UPDATE frame SET module = ?, offset = ?"
-				      " WHERE stack = ? AND i = ?", &to);
+		err = sql_prepare(db,
+				  "UPDATE frame SET module = ?, offset = ?"
+				  " WHERE stack = ? AND i = ?",
+				  &to);
 	while (!err && (err = sql_step(from)) > 0) {
 		uint64_t ip = (uint64_t)sqlite3_column_int64(from, 2);
-		const struct module *m = module_at(modules, sql_u32(from, 3),
-						   sql_u32(from, 4), ip);
+		const struct module *m = module_at(modules, sql_u32(from, 3), sql_u32(from, 4), ip);
 
 		err = m ? sql_run(to, "iiuu", m->id, ip - m->base, sql_u32(from, 0),
-				  sql_u32(from, 1)) : 0;
+				  sql_u32(from, 1))
+			: 0;
 	}
 	sqlite3_finalize(from);
 	sqlite3_finalize(to);

@@ -31,13 +31,13 @@ struct action {
 	enum object_kind kind;
 	uint64_t handle;
 	struct object_made made;
-	char *name;           /* a device's */
+	char *name; /* a device's */
 };
 
 /* What a live object is known by while the actions are played. */
 struct slot {
-	uint32_t object;   /* index + 1, 0 empty */
-	uint64_t end_n;    /* of the call that made it */
+	uint32_t object; /* index + 1, 0 empty */
+	uint64_t end_n;  /* of the call that made it */
 	uint32_t thread;
 };
 
@@ -47,11 +47,14 @@ struct build {
 	size_t nactions;
 	struct objects objects;
 	size_t list_size;
-	struct { uint64_t parent; enum object_kind kind; } *parents; /* by first place in list */
+	struct {
+		uint64_t parent;
+		enum object_kind kind;
+	} * parents; /* by first place in list */
 	uint32_t nparents;
-	struct slot *slots;  /* open addressing: the last object of each address */
+	struct slot *slots; /* open addressing: the last object of each address */
 	size_t slots_size;
-	uint64_t *end_ns;    /* beside the list: end of the call that made it */
+	uint64_t *end_ns; /* beside the list: end of the call that made it */
 };
 
 static struct action *add_action(struct build *b)
@@ -202,8 +205,9 @@ static int read_calls(struct build *b)
 	sqlite3_stmt *stmt = NULL;
 	int err;
 
-	text_addf(&sql, "SELECT thread, n, process, verb, begin, end, end_n, handle, out FROM call"
-			" WHERE failed = 0 AND verb IN ('%s', '%s'",
+	text_addf(&sql,
+		  "SELECT thread, n, process, verb, begin, end, end_n, handle, out FROM call"
+		  " WHERE failed = 0 AND verb IN ('%s', '%s'",
 		  verb_infos[VERB_get_device_list].name, verb_infos[VERB_rdma_get_cm_event].name);
 	for (int v = 0; v < VERB_COUNT; v++)
 		if (verb_infos[v].effect == EFFECT_CREATE || verb_infos[v].effect == EFFECT_DESTROY)
@@ -366,7 +370,8 @@ static int add_unknown(struct build *b)
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(b->db,
 			      "SELECT DISTINCT c.process, r.kind, r.handle FROM ref r JOIN call c"
-			      " ON c.thread = r.thread AND c.n = r.n ORDER BY 1, 2, 3", &stmt);
+			      " ON c.thread = r.thread AND c.n = r.n ORDER BY 1, 2, 3",
+			      &stmt);
 
 	while (!err && (err = sql_step(stmt)) > 0) {
 		struct action a = { .process = sql_u32(stmt, 0) };
@@ -382,10 +387,12 @@ static int add_unknown(struct build *b)
 			err = log_err(-ENOMEM, "add objects");
 			break;
 		}
-		b->objects.list[b->objects.count++] = (struct object){
-			.process = a.process, .kind = a.kind, .handle = a.handle,
-			.created_at = b->objects.lineages[a.process - 1].start,
-			.destroyed_at = INT64_MAX };
+		b->objects.list[b->objects.count++] =
+			(struct object){ .process = a.process,
+					 .kind = a.kind,
+					 .handle = a.handle,
+					 .created_at = b->objects.lineages[a.process - 1].start,
+					 .destroyed_at = INT64_MAX };
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -452,19 +459,21 @@ static int write_objects(struct build *b)
 	int err = sql_exec(b->db, "DELETE FROM object");
 
 	if (!err)
-		err = sql_prepare(b->db, "INSERT INTO object VALUES"
-					 "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", &stmt);
+		err = sql_prepare(b->db,
+				  "INSERT INTO object VALUES"
+				  "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				  &stmt);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < b->objects.count && !err; i++) {
 		const struct object *o = &b->objects.list[i];
 		bool ended = o->destroyed_at != INT64_MAX;
 
-		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzi", o->id,
-			      o->process, object_names[o->kind], o->ordinal, o->name, o->handle,
-			      o->number, o->rkey, (int64_t)o->parent, (int64_t)o->created.thread,
-			      o->created.n, (int64_t)o->destroyed.thread, o->destroyed.n,
-			      o->created_at, o->destroyed_at);
+		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzi", o->id, o->process,
+			      object_names[o->kind], o->ordinal, o->name, o->handle, o->number,
+			      o->rkey, (int64_t)o->parent, (int64_t)o->created.thread, o->created.n,
+			      (int64_t)o->destroyed.thread, o->destroyed.n, o->created_at,
+			      o->destroyed_at);
 	}
 	sqlite3_finalize(stmt);
 	return err;

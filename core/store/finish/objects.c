@@ -111,8 +111,11 @@ struct object *objects_at(const struct objects *objects, uint32_t process, enum 
 	/* a process is younger than its parent, so this ends */
 	while (process && process <= objects->nlineages && !found && handle) {
 		const struct lineage *from = &objects->lineages[process - 1];
-		struct object key = { .id = UINT32_MAX, .process = process, .kind = kind,
-				      .handle = handle, .created_at = time };
+		struct object key = { .id = UINT32_MAX,
+				      .process = process,
+				      .kind = kind,
+				      .handle = handle,
+				      .created_at = time };
 
 		found = last_before(objects, &key);
 		if (from->fork_time < time)
@@ -122,10 +125,13 @@ struct object *objects_at(const struct objects *objects, uint32_t process, enum 
 	return found;
 }
 
-struct object *objects_after(const struct objects *objects, uint32_t process,
-			     enum object_kind kind, uint64_t handle, int64_t time)
+struct object *objects_after(const struct objects *objects, uint32_t process, enum object_kind kind,
+			     uint64_t handle, int64_t time)
 {
-	struct object key = { .id = UINT32_MAX, .process = process, .kind = kind, .handle = handle,
+	struct object key = { .id = UINT32_MAX,
+			      .process = process,
+			      .kind = kind,
+			      .handle = handle,
 			      .created_at = time };
 	uint32_t i = upper(objects->by_handle, objects->count, &key, by_handle);
 
@@ -178,8 +184,9 @@ struct object *objects_qp(const struct objects *objects, uint32_t process, uint3
 		context = objects_context(objects, &objects->list[cq - 1]);
 	while (process && process <= objects->nlineages && !found) {
 		const struct lineage *from = &objects->lineages[process - 1];
-		struct object key = { .id = UINT32_MAX, .process = process, .number = number,
-				      .created_at = time };
+		struct object key = {
+			.id = UINT32_MAX, .process = process, .number = number, .created_at = time
+		};
 
 		found = last_qp(objects, &key, context);
 		if (from->fork_time < time)
@@ -208,8 +215,8 @@ int objects_load_lineages(sqlite3 *db, struct objects *objects)
 		err = 0;
 		if (id < 1 || id > count)
 			continue;
-		objects->lineages[id - 1] = (struct lineage){ sql_u32(stmt, 1), sql_time(stmt, 2),
-							      sql_time(stmt, 3) };
+		objects->lineages[id - 1] =
+			(struct lineage){ sql_u32(stmt, 1), sql_time(stmt, 2), sql_time(stmt, 3) };
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -249,7 +256,9 @@ static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 /* Who walks up from an object to its context or device must get there. */
 static int check_parents(const struct objects *objects)
 {
-	enum { DEPTH = 16 }; /* device, context, PD, parent domain, queue pair, ...: never that deep */
+	enum {
+		DEPTH = 16
+	}; /* device, context, PD, parent domain, queue pair, ...: never that deep */
 
 	for (uint32_t i = 0; i < objects->count; i++) {
 		uint32_t id = i + 1, steps = 0;
@@ -304,7 +313,8 @@ void objects_fini(struct objects *objects)
 static unsigned int cache_place(uint32_t process, int kind, uint64_t handle, uint32_t cq)
 {
 	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
-		      (uint64_t)cq << 24) * 0x9e3779b97f4a7c15ull;
+		      (uint64_t)cq << 24) *
+		     0x9e3779b97f4a7c15ull;
 
 	return (unsigned int)(h >> 55);
 }
@@ -312,8 +322,7 @@ static unsigned int cache_place(uint32_t process, int kind, uint64_t handle, uin
 uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
 			   uint32_t process, enum object_kind kind, uint64_t handle, int64_t time)
 {
-	typeof(cache->entries[0]) *e =
-		&cache->entries[cache_place(process, (int)kind, handle, 0)];
+	typeof(cache->entries[0]) *e = &cache->entries[cache_place(process, (int)kind, handle, 0)];
 	const struct object *o, *next;
 
 	if (e->handle == handle && e->process == process && e->kind == (int)kind &&
@@ -335,8 +344,9 @@ uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *ob
 static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_t number,
 			int64_t time)
 {
-	struct object key = { .id = UINT32_MAX, .process = process, .number = number,
-			      .created_at = time };
+	struct object key = {
+		.id = UINT32_MAX, .process = process, .number = number, .created_at = time
+	};
 	uint32_t i = upper(objects->qps, objects->nqps, &key, by_number);
 
 	if (i == objects->nqps || objects->qps[i]->process != process ||

@@ -20,7 +20,7 @@ struct objects {
 	struct object **by_handle; /* by process, kind, handle, created_at */
 	struct object **qps;       /* by process, number, created_at */
 	uint32_t nqps;
-	struct lineage *lineages;  /* by process - 1 */
+	struct lineage *lineages; /* by process - 1 */
 	uint32_t nlineages;
 };
 
@@ -41,8 +41,8 @@ struct object *objects_at(const struct objects *objects, uint32_t process, enum 
 			  uint64_t handle, int64_t time);
 
 /* The next object at that address to be made after @time in the same process, or NULL. */
-struct object *objects_after(const struct objects *objects, uint32_t process,
-			     enum object_kind kind, uint64_t handle, int64_t time);
+struct object *objects_after(const struct objects *objects, uint32_t process, enum object_kind kind,
+			     uint64_t handle, int64_t time);
 
 /*
  * The queue pair of that number at @time. The same number may live on two
@@ -72,9 +72,9 @@ int objects_build(sqlite3 *db);
 struct objects_cache {
 	struct {
 		uint32_t process, cq, id;
-		int kind;              /* -1: by number */
-		uint64_t handle;       /* or the number */
-		int64_t from, until;   /* the answer holds for these times */
+		int kind;            /* -1: by number */
+		uint64_t handle;     /* or the number */
+		int64_t from, until; /* the answer holds for these times */
 	} entries[512];
 };
 

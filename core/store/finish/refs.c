@@ -50,11 +50,13 @@ static int resolve(sqlite3 *db, const struct objects *objects, const char *selec
 	while (!err && (err = sql_step(from)) > 0) {
 		const char *kind = (const char *)sqlite3_column_text(from, 3);
 		struct row r = { { sql_u32(from, 0), (uint64_t)sqlite3_column_int64(from, 1) },
-				 sql_u32(from, 2), kind ? object_find(kind) : -1,
+				 sql_u32(from, 2),
+				 kind ? object_find(kind) : -1,
 				 (uint64_t)sqlite3_column_int64(from, 4),
-				 sqlite3_column_int64(from, 5), sqlite3_column_int(from, 6) };
-		const struct object *o = meant(objects, r.process, r.kind, r.handle, r.time, r.id,
-					       r.depth);
+				 sqlite3_column_int64(from, 5),
+				 sqlite3_column_int(from, 6) };
+		const struct object *o =
+			meant(objects, r.process, r.kind, r.handle, r.time, r.id, r.depth);
 
 		err = 0;
 		if (!o)
@@ -115,12 +117,11 @@ int refs_resolve(sqlite3 *db, const struct objects *objects)
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs) && !err; i++)
 		err = resolve(db, objects, pairs[i][0], pairs[i][1]);
 	if (!err)
-		err = sql_exec(db,
-			       "UPDATE event SET object = (SELECT object FROM ref r WHERE"
-			       " r.thread = event.thread AND r.n = event.n AND"
-			       " r.path = 'out.event.element');"
-			       "UPDATE call SET object = (SELECT object FROM ref r WHERE"
-			       " r.thread = call.thread AND r.n = call.n AND"
-			       " r.path = 'event.element') WHERE verb = 'ibv_ack_async_event'");
+		err = sql_exec(db, "UPDATE event SET object = (SELECT object FROM ref r WHERE"
+				   " r.thread = event.thread AND r.n = event.n AND"
+				   " r.path = 'out.event.element');"
+				   "UPDATE call SET object = (SELECT object FROM ref r WHERE"
+				   " r.thread = call.thread AND r.n = call.n AND"
+				   " r.path = 'event.element') WHERE verb = 'ibv_ack_async_event'");
 	return err;
 }

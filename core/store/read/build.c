@@ -147,8 +147,8 @@ static void put_field(struct build *build, const struct field_info *field, char 
 		break; /* of librdmacm, which is not called again */
 	case FIELD_OBJ:
 	case FIELD_ADDR:
-		store(field, at, build->resolve(build->arg, field,
-						(uint64_t)json_integer_value(from)));
+		store(field, at,
+		      build->resolve(build->arg, field, (uint64_t)json_integer_value(from)));
 		break;
 	default:
 		store(field, at, (uint64_t)number(field, from));
@@ -251,13 +251,15 @@ void build_free(struct build *build)
 
 enum { OUT_WORDS = 8192 }; /* as much as an event of a ring has */
 
-static bool write_outs(struct args_writer *json, enum verb verb, const uint64_t *words, size_t nwords)
+static bool write_outs(struct args_writer *json, enum verb verb, const uint64_t *words,
+		       size_t nwords)
 {
 	const struct verb_info *info = &verb_infos[verb];
 	ssize_t used = args_write_members(json, words, nwords, &info->args), changed;
 
 	if (used >= 0) {
-		changed = args_write_changed(json, &info->args, words + used, nwords - (size_t)used);
+		changed =
+			args_write_changed(json, &info->args, words + used, nwords - (size_t)used);
 		used = changed < 0 ? changed : used + changed;
 	}
 	if (used >= 0 && (size_t)used < nwords)

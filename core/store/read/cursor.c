@@ -45,22 +45,22 @@ struct cursor {
 	const struct process **exits; /* by end */
 	uint32_t nexits, exit;
 	uint64_t events;
-	uint32_t work;                /* since the last trace_on_progress() */
-	size_t held;                  /* bytes that the streams have decoded */
-	unsigned int looked;          /* events since the trace was opened */
-	struct match *match;          /* NULL: nothing is matched */
+	uint32_t work;       /* since the last trace_on_progress() */
+	size_t held;         /* bytes that the streams have decoded */
+	unsigned int looked; /* events since the trace was opened */
+	struct match *match; /* NULL: nothing is matched */
 	struct objects_cache cache;
 	struct trace_event event;
-	struct poll poll;             /* the current one, with what was found */
+	struct poll poll; /* the current one, with what was found */
 	struct post post;
 	struct notify notify;
 	/* of a trace that is still written */
-	struct stream **streams;      /* by thread - 1; NULL: has ended */
+	struct stream **streams; /* by thread - 1; NULL: has ended */
 	uint32_t nstreams;
-	uint32_t exited;              /* processes below it have ended, and this was said */
-	int64_t limit, given;         /* time of the last event that was given */
+	uint32_t exited;      /* processes below it have ended, and this was said */
+	int64_t limit, given; /* time of the last event that was given */
 	uint64_t late;
-	struct stream *sought;        /* of cursor_post() */
+	struct stream *sought; /* of cursor_post() */
 };
 
 static bool before(const struct leaf *a, const struct leaf *b)
@@ -189,8 +189,8 @@ void cursor_close(struct cursor *cursor)
 static uint32_t object_of(struct cursor *cursor, enum object_kind kind, uint64_t handle)
 {
 	if (cursor->trace->live) {
-		const struct object *o = live_at(cursor->trace->live, cursor->event.process, kind,
-						 handle);
+		const struct object *o =
+			live_at(cursor->trace->live, cursor->event.process, kind, handle);
 
 		return o ? o->id : 0;
 	}
@@ -348,7 +348,9 @@ static int give_exit(struct cursor *cursor, const struct process *p)
 	const struct trace *trace = cursor->trace;
 	int err;
 
-	cursor->event = (struct trace_event){ .kind = TRACE_EXIT, .process = p->id, .time = p->end,
+	cursor->event = (struct trace_event){ .kind = TRACE_EXIT,
+					      .process = p->id,
+					      .time = p->end,
 					      .carried = !trace->live && p->end <= trace->carried };
 	err = cursor->match ? match_event(cursor->match, cursor->trace, &cursor->event) : 0;
 	count_event(cursor);
@@ -383,8 +385,9 @@ static int any_next(struct cursor *cursor)
 	int err;
 
 	settle(cursor);
-	ended = cursor->trace->live ? next_live_exit(cursor) :
-		exit_is_next(cursor) ? cursor->exits[cursor->exit++] : NULL;
+	ended = cursor->trace->live    ? next_live_exit(cursor)
+		: exit_is_next(cursor) ? cursor->exits[cursor->exit++]
+				       : NULL;
 	if (ended)
 		return give_exit(cursor, ended);
 	if (!cursor->count)

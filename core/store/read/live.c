@@ -58,7 +58,8 @@ static struct living **bucket_of(const struct live *live, int table, const struc
 	case PLACE:
 		return bucket(live, table, o->handle, o->process);
 	case NUMBER: /* others lie there, too, but not all in one place: many have the number 0 */
-		return bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle, o->process);
+		return bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle,
+			      o->process);
 	default:
 		return bucket(live, table, o->id, 0);
 	}
@@ -379,8 +380,10 @@ static int refresh_processes(struct live *live, bool last)
 	struct trace *trace = live->trace;
 	int err = 0;
 
-	if (sql_int(trace->db, "SELECT EXISTS(SELECT 1 FROM process WHERE forked_from IS NOT NULL"
-			       " AND parent IS NULL)", 0))
+	if (sql_int(trace->db,
+		    "SELECT EXISTS(SELECT 1 FROM process WHERE forked_from IS NOT NULL"
+		    " AND parent IS NULL)",
+		    0))
 		err = complete_forks(trace->db);
 	for (uint32_t id = live->unended + 1; id <= live->writer->nprocesses && !err; id++) {
 		const struct process *p = trace_process(trace, id);
@@ -435,9 +438,9 @@ unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames,
 		return 0;
 	sql_bind(stmt, "u", stack);
 	while (n < max && sql_step(stmt) > 0)
-		frames[n++] = trace_frame(trace, sqlite3_column_int64(stmt, 0),
-					  sqlite3_column_int64(stmt, 1),
-					  sqlite3_column_int64(stmt, 2));
+		frames[n++] =
+			trace_frame(trace, sqlite3_column_int64(stmt, 0),
+				    sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2));
 	sqlite3_finalize(stmt);
 	return n;
 }

@@ -29,20 +29,20 @@
 /* What is known of an object. */
 struct state {
 	uint32_t object;
-	uint32_t process;       /* that it was first seen in */
+	uint32_t process;            /* that it was first seen in */
 	struct state *after, **link; /* in the list of all */
-	struct match_queue sq, rq; /* an SRQ or WQ has only rq */
+	struct match_queue sq, rq;   /* an SRQ or WQ has only rq */
 	struct match_qp info;
-	uint32_t cq;         /* of an XRC SRQ or a WQ */
-	struct state *next;  /* of those */
+	uint32_t cq;        /* of an XRC SRQ or a WQ */
+	struct state *next; /* of those */
 };
 
 struct match {
-	struct map by_object;   /* to struct state */
-	struct state *states;   /* all */
-	int64_t time;           /* of match_event()'s event, */
-	uint32_t process;       /* and its process */
-	int64_t kept_from;      /* INT64_MIN: nothing is missing */
+	struct map by_object; /* to struct state */
+	struct state *states; /* all */
+	int64_t time;         /* of match_event()'s event, */
+	uint32_t process;     /* and its process */
+	int64_t kept_from;    /* INT64_MIN: nothing is missing */
 	struct state *with_cq;
 };
 
@@ -223,9 +223,14 @@ int match_post(struct match *match, uint32_t object, const struct post *post, st
 		return object ? -ENOMEM : 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct wr *wr = &post->wr[i];
-		struct match_request request = { wr->wr_id, id.n, time, id.thread, i,
-					   !send || state->info.sq_sig_all ||
-						   (wr->send_flags & ABI_SEND_SIGNALED) };
+		struct match_request request = {
+			wr->wr_id,
+			id.n,
+			time,
+			id.thread,
+			i,
+			!send || state->info.sq_sig_all || (wr->send_flags & ABI_SEND_SIGNALED)
+		};
 
 		if (match_queue_push(send ? &state->sq : &state->rq, &request))
 			return -ENOMEM;
@@ -315,7 +320,7 @@ static uint32_t count_candidates(struct match *match, struct state *state, uint3
 
 /* Of the queue pair's own queues, and the one of the SRQ it was made with. */
 static struct match_queue *find_own(struct match *match, struct state *state, uint32_t cq,
-				 const struct wc *wc, bool *receive, int64_t *ret_at)
+				    const struct wc *wc, bool *receive, int64_t *ret_at)
 {
 	bool success = wc->status == ABI_WC_SUCCESS;
 	struct match_queue *queue;
@@ -331,7 +336,7 @@ static struct match_queue *find_own(struct match *match, struct state *state, ui
 
 /* Of those that complete on @cq, whatever the queue pair. */
 static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const struct wc *wc,
-				   int64_t *ret_at)
+				      int64_t *ret_at)
 {
 	struct match_queue *oldest = NULL;
 
@@ -377,7 +382,7 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 
 /* The request of @state that a completion from @cq may be of, or NULL. */
 static const struct match_request *candidate(const struct match *match, const struct state *state,
-				     uint32_t cq, const struct wc *wc)
+					     uint32_t cq, const struct wc *wc)
 {
 	const struct match_qp *info = &state->info;
 	const struct state *srq = info->srq ? find_state(match, info->srq) : NULL;

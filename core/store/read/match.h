@@ -68,8 +68,8 @@ struct match_found {
 	struct event_id request; /* 0:0: unknown */
 	uint32_t index;
 	int64_t posted_at;
-	bool receive;            /* on the receive side, as far as one can tell */
-	uint32_t candidates;     /* of an error but a flush: requests of that wr_id that it may be of */
+	bool receive;        /* on the receive side, as far as one can tell */
+	uint32_t candidates; /* of an error but a flush: requests of that wr_id that it may be of */
 };
 
 /* A completion of @qp was polled from @cq. False if no request fits. */

@@ -174,8 +174,9 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 	verb = &verb_infos[call->verb];
 	/* another thread may poll its completion, or post, before it returns */
 	if (event->kind == TRACE_CALL)
-		return call->verb == VERB_bind_mw || call->verb == VERB_modify_srq ?
-			       with_args(match, trace, event) : 0;
+		return call->verb == VERB_bind_mw || call->verb == VERB_modify_srq
+			       ? with_args(match, trace, event)
+			       : 0;
 	if (verb->object != OBJECT_qp && verb->object != OBJECT_srq && verb->object != OBJECT_wq)
 		return 0;
 	if (verb->effect == EFFECT_DESTROY)

@@ -11,8 +11,8 @@
 #include "core/wire/payload.h"
 
 struct finder {
-	bool any;              /* there are payloads */
-	sqlite3_stmt *chunks;  /* ids that may have an event; or, unpacked, its row */
+	bool any;             /* there are payloads */
+	sqlite3_stmt *chunks; /* ids that may have an event; or, unpacked, its row */
 	struct payload_reader reader;
 };
 
@@ -38,17 +38,21 @@ static int finder_new(struct trace *trace)
 	if (!has_table(trace->db, table))
 		return 0;
 	if (trace->plain)
-		err = sql_prepare(trace->db, "SELECT kind, length, before, hash, why, bytes FROM"
-					     " payload WHERE thread = ? AND n = ? AND i = ?",
+		err = sql_prepare(trace->db,
+				  "SELECT kind, length, before, hash, why, bytes FROM"
+				  " payload WHERE thread = ? AND n = ? AND i = ?",
 				  &f->chunks);
 	else
-		err = sql_prepare(trace->db, "SELECT id FROM payload_chunk WHERE thread = ?1"
-					     " AND first_n <= ?2 AND last_n >= ?2", &f->chunks);
+		err = sql_prepare(trace->db,
+				  "SELECT id FROM payload_chunk WHERE thread = ?1"
+				  " AND first_n <= ?2 AND last_n >= ?2",
+				  &f->chunks);
 	if (!err && !trace->plain)
 		err = payload_reader_init(&f->reader, trace->db);
-	f->any = !err && sql_int(trace->db, trace->plain ?
-				 "SELECT EXISTS (SELECT 1 FROM payload)" :
-				 "SELECT EXISTS (SELECT 1 FROM payload_chunk)", 0);
+	f->any = !err && sql_int(trace->db,
+				 trace->plain ? "SELECT EXISTS (SELECT 1 FROM payload)"
+					      : "SELECT EXISTS (SELECT 1 FROM payload_chunk)",
+				 0);
 	return err;
 }
 
@@ -75,9 +79,14 @@ static void give(const struct payload_rows *rows, const struct payload_row *row,
 		 struct payload *payload)
 {
 	*payload = (struct payload){
-		.kind = payload_kind_text(row->kind), .why = payload_why_text(row->why),
-		.total = row->total, .before = row->before, .nbytes = row->bytes,
-		.bytes = rows->bytes + row->at, .hashed = row->hashed, .hash = row->hash,
+		.kind = payload_kind_text(row->kind),
+		.why = payload_why_text(row->why),
+		.total = row->total,
+		.before = row->before,
+		.nbytes = row->bytes,
+		.bytes = rows->bytes + row->at,
+		.hashed = row->hashed,
+		.hash = row->hash,
 	};
 }
 
@@ -120,7 +129,8 @@ static int find_plain(struct finder *f, struct event_id id, uint32_t i, struct p
 		.kind = (const char *)sqlite3_column_text(row, 0),
 		.total = (uint64_t)sqlite3_column_int64(row, 1),
 		.before = (unsigned int)sqlite3_column_int(row, 2),
-		.hashed = hash, .hash = hash ? strtoull(hash, NULL, 16) : 0,
+		.hashed = hash,
+		.hash = hash ? strtoull(hash, NULL, 16) : 0,
 		.why = (const char *)sqlite3_column_text(row, 4),
 		.bytes = sqlite3_column_blob(row, 5),
 		.nbytes = (uint64_t)sqlite3_column_bytes(row, 5),
@@ -134,6 +144,6 @@ int trace_payload(struct trace *trace, struct event_id id, uint32_t i, struct pa
 {
 	if (!trace_has_payloads(trace))
 		return 0;
-	return trace->plain ? find_plain(trace->finder, id, i, ret_payload) :
-			      find(trace->finder, id, i, ret_payload);
+	return trace->plain ? find_plain(trace->finder, id, i, ret_payload)
+			    : find(trace->finder, id, i, ret_payload);
 }

@@ -18,7 +18,7 @@ struct payload_reader {
 	sqlite3_stmt *chunk;
 	size_t kept;
 	struct {
-		int64_t id;    /* of the chunk; 0: none */
+		int64_t id; /* of the chunk; 0: none */
 		struct payload_rows rows;
 	} places[PAYLOAD_PLACES];
 };

@@ -92,8 +92,8 @@ static int bad_chunk(struct stream *s, int err)
 {
 	return log_err(err == -ENOMEM ? err : -EINVAL,
 		       "thread %u: the chunk at event %lld is damaged; what comes before it can be "
-		       "read with `verbatim dump`", s->thread,
-		       (long long)sqlite3_column_int64(s->chunks, 0));
+		       "read with `verbatim dump`",
+		       s->thread, (long long)sqlite3_column_int64(s->chunks, 0));
 }
 
 /* Of the block that is loaded. */
@@ -169,7 +169,7 @@ static int load_block(struct stream *s)
 	if (err < 0)
 		return err;
 	err = block_load(&s->block, sqlite3_column_blob(s->chunks, 2),
-			     (size_t)sqlite3_column_bytes(s->chunks, 2), FAMILIES_ALL);
+			 (size_t)sqlite3_column_bytes(s->chunks, 2), FAMILIES_ALL);
 
 	for (int id = 0; id < COLUMN_COUNT && !err; id++)
 		err = block_need(&s->block, (enum column_id)id);

@@ -78,9 +78,8 @@ int stream_live_due(struct stream *s, enum source source)
 		sql_bind(stmt, "ui", s->thread, last);
 	more = sql_step(stmt);
 	if (more > 0)
-		s->due[source] = (struct due){
-			(uint64_t)sqlite3_column_int64(stmt, 0),
-			sql_time(stmt, time_column[source]) };
+		s->due[source] = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
+					       sql_time(stmt, time_column[source]) };
 	sqlite3_reset(stmt);
 	return more < 0 ? more : 0;
 }
@@ -102,7 +101,8 @@ int stream_live_rare(struct stream *s, struct trace_event *event)
 		rare->fork = (struct fork_event){
 			.child = sql_u32(s->rares, 4),
 			.stack = sql_u32(s->rares, 5),
-			.kind = trace_fork_kind((const char *)sqlite3_column_text(s->rares, 6)) };
+			.kind = trace_fork_kind((const char *)sqlite3_column_text(s->rares, 6))
+		};
 		event->fork = &rare->fork;
 	}
 	sqlite3_reset(s->rares);

@@ -25,26 +25,26 @@ struct due {
 struct stream {
 	struct trace *trace;
 	uint32_t thread, process;
-	uint64_t carried;         /* struct thread's; a live reader has not seen it before */
+	uint64_t carried; /* struct thread's; a live reader has not seen it before */
 	struct due due[SOURCES];
 	enum source next;
 	sqlite3_stmt *calls;
-	bool sought;              /* it looks for one event and follows nothing */
-	bool live;                /* of a trace that is still written: stream_more() */
-	uint64_t settled;         /* live: nothing after it is looked at */
+	bool sought;                      /* it looks for one event and follows nothing */
+	bool live;                        /* of a trace that is still written: stream_more() */
+	uint64_t settled;                 /* live: nothing after it is looked at */
 	uint64_t call_n, chunk_n, rare_n; /* live: read up to there */
-	sqlite3_stmt *rares;      /* live */
-	struct rare rare_now;     /* live: the one given */
-	struct open_call current; /* the call that was given last */
+	sqlite3_stmt *rares;              /* live */
+	struct rare rare_now;             /* live: the one given */
+	struct open_call current;         /* the call that was given last */
 	struct open_call *open;
 	size_t nopen, open_size;
-	size_t rare;              /* index of the next */
+	size_t rare; /* index of the next */
 	sqlite3_stmt *chunks;
 	struct plain *plain;
 	struct block block;
 	bool loaded;
 	struct walk walk;
-	size_t *held, own;        /* bytes decoded by all streams of a cursor, by this one */
+	size_t *held, own; /* bytes decoded by all streams of a cursor, by this one */
 	/* what the last event points to */
 	struct post post;
 	struct poll poll;

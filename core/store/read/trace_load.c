@@ -45,15 +45,18 @@ static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, ui
 	struct rare *rare = vec_push(trace->rares, trace->nrares);
 
 	if (rare)
-		*rare = (struct rare){ .kind = kind, .id = { thread, n }, .process = process,
-				       .time = time };
+		*rare = (struct rare){
+			.kind = kind, .id = { thread, n }, .process = process, .time = time
+		};
 	return rare;
 }
 
-#define PROCESS_SQL "SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time, start, end," \
-		    " exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"  \
-		    " WHERE f.thread = fork_thread AND f.n = fork_n) FROM process"
-#define THREAD_SQL "SELECT id, process, tid, comm, events, n FROM thread LEFT JOIN carried c ON c.thread = id"
+#define PROCESS_SQL                                                                 \
+	"SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time, start, end," \
+	" exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"     \
+	" WHERE f.thread = fork_thread AND f.n = fork_n) FROM process"
+#define THREAD_SQL \
+	"SELECT id, process, tid, comm, events, n FROM thread LEFT JOIN carried c ON c.thread = id"
 #define MODULE_SQL "SELECT id, path, build_id FROM module"
 
 static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
@@ -74,7 +77,8 @@ static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
 	p->end = sql_time_or(stmt, 8, -1);
 	p->exe = sql_strdup(stmt, 9);
 	p->cmdline = sql_strdup(stmt, 10);
-	p->status = sqlite3_column_type(stmt, 13) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, 13);
+	p->status =
+		sqlite3_column_type(stmt, 13) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, 13);
 	p->ending = sql_strdup(stmt, 14);
 	p->fork_stack = sql_u32(stmt, 15);
 	return 0;
@@ -89,8 +93,7 @@ static int read_process(struct trace *trace, sqlite3_stmt *stmt)
 		return err;
 	if (sql_u32(stmt, 11) &&
 	    !add_rare(trace, TRACE_PROCESS, sql_u32(stmt, 11),
-		      (uint64_t)sqlite3_column_int64(stmt, 12), id,
-		      trace->processes[id - 1].start))
+		      (uint64_t)sqlite3_column_int64(stmt, 12), id, trace->processes[id - 1].start))
 		return log_err(-ENOMEM, "read processes");
 	return 0;
 }
@@ -145,8 +148,9 @@ static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 
 	if (!rare)
 		return log_err(-ENOMEM, "read marks");
-	rare->mark.kind = !kind || *kind == 'p' ? TRACE_MARK_POINT :
-			  *kind == 'b' ? TRACE_MARK_BEGIN : TRACE_MARK_END;
+	rare->mark.kind = !kind || *kind == 'p' ? TRACE_MARK_POINT
+			  : *kind == 'b'        ? TRACE_MARK_BEGIN
+						: TRACE_MARK_END;
 	rare->mark.text = sql_strdup(stmt, 5);
 	return 0;
 }
@@ -197,16 +201,22 @@ static void load_loss(struct trace *trace)
 	trace->loss.events = (uint64_t)sql_int(trace->db, "SELECT sum(events) FROM loss", 0);
 	trace->loss.overwritten =
 		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
-	trace->whole_from = trace->loss.events ?
-		sql_int(trace->db, "SELECT max(last) FROM loss", 0) : INT64_MIN;
-	trace->loss.late = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
-							" WHERE what = 'late'", 0);
-	trace->loss.handlers = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
-							    " WHERE what = 'handlers'", 0);
+	trace->whole_from = trace->loss.events ? sql_int(trace->db, "SELECT max(last) FROM loss", 0)
+					       : INT64_MIN;
+	trace->loss.late = (uint64_t)sql_int(trace->db,
+					     "SELECT sum(times) FROM coverage"
+					     " WHERE what = 'late'",
+					     0);
+	trace->loss.handlers = (uint64_t)sql_int(trace->db,
+						 "SELECT sum(times) FROM coverage"
+						 " WHERE what = 'handlers'",
+						 0);
 	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
-	trace->loss.damaged = (uint64_t)sql_int(trace->db, "SELECT sum(times) FROM coverage"
-							   " WHERE what = 'damaged'", 0);
+	trace->loss.damaged = (uint64_t)sql_int(trace->db,
+						"SELECT sum(times) FROM coverage"
+						" WHERE what = 'damaged'",
+						0);
 	if (!trace->loss.damaged && damaged)
 		trace->loss.damaged = strtoull(damaged, NULL, 10);
 }
@@ -215,10 +225,12 @@ static void load_numberless(struct trace *trace)
 {
 	char sql[256];
 
-	snprintf(sql, sizeof(sql), "SELECT 1 FROM call WHERE verb = 'ibv_create_cq_ex' AND NOT failed"
-				   " AND NOT coalesce(CASE WHEN json_valid(args) THEN"
-				   " json_extract(args, '$.init_attr.wc_flags') END, 0) & %d"
-				   " LIMIT 1", ABI_CQ_WITH_QP_NUM);
+	snprintf(sql, sizeof(sql),
+		 "SELECT 1 FROM call WHERE verb = 'ibv_create_cq_ex' AND NOT failed"
+		 " AND NOT coalesce(CASE WHEN json_valid(args) THEN"
+		 " json_extract(args, '$.init_attr.wc_flags') END, 0) & %d"
+		 " LIMIT 1",
+		 ABI_CQ_WITH_QP_NUM);
 	trace->numberless = sql_int(trace->db, sql, 0);
 }
 
@@ -233,8 +245,9 @@ int trace_load(struct trace *trace)
 	if (!err)
 		err = each(trace, THREAD_SQL, read_thread);
 	if (!err)
-		err = each(trace, "SELECT thread, n, process, time, child, stack, how, pid, error"
-				  " FROM fork",
+		err = each(trace,
+			   "SELECT thread, n, process, time, child, stack, how, pid, error"
+			   " FROM fork",
 			   read_fork);
 	if (!err)
 		err = each(trace, "SELECT thread, n, process, time, kind, text FROM mark",
@@ -247,8 +260,10 @@ int trace_load(struct trace *trace)
 		return err;
 	if (trace->nrares)
 		qsort(trace->rares, trace->nrares, sizeof(*trace->rares), by_thread);
-	trace->plain = sql_int(trace->db, "SELECT count(*) FROM sqlite_master WHERE"
-					  " type = 'table' AND name = 'wc'", 0);
+	trace->plain = sql_int(trace->db,
+			       "SELECT count(*) FROM sqlite_master WHERE"
+			       " type = 'table' AND name = 'wc'",
+			       0);
 	load_loss(trace);
 	load_numberless(trace);
 	return 0;

@@ -27,9 +27,10 @@ unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *fram
 
 	if (trace->live)
 		return live_stack(trace->live, stack, frames, max);
-	if (!trace->frames &&
-	    sql_prepare(trace->db, "SELECT ip, module, offset FROM frame WHERE stack = ?"
-				   " ORDER BY i", &trace->frames))
+	if (!trace->frames && sql_prepare(trace->db,
+					  "SELECT ip, module, offset FROM frame WHERE stack = ?"
+					  " ORDER BY i",
+					  &trace->frames))
 		return 0;
 	sql_bind(trace->frames, "u", stack);
 	while (n < max && sql_step(trace->frames) > 0)

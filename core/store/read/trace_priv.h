@@ -31,10 +31,10 @@ struct known_module {
 
 struct trace {
 	sqlite3 *db;
-	bool borrowed;        /* the database is somebody else's */
+	bool borrowed;                               /* the database is somebody else's */
 	void (*tell)(uint64_t events, int64_t time); /* NULL: nobody wants to know */
-	bool plain;           /* the data plane is in plain tables */
-	struct live *live;    /* it is still written: its objects (live.h) */
+	bool plain;                                  /* the data plane is in plain tables */
+	struct live *live;                           /* it is still written: its objects (live.h) */
 	struct objects objects;
 	struct process *processes;
 	uint32_t nprocesses;
@@ -42,16 +42,16 @@ struct trace {
 	uint32_t nthreads;
 	struct meta *meta;
 	size_t nmeta;
-	struct rare *rares;   /* sorted by thread, n */
+	struct rare *rares; /* sorted by thread, n */
 	size_t nrares;
 	struct known_module *modules;
 	size_t nmodules;
 	sqlite3_stmt *frames;
 	struct finder *finder; /* payload_find.c; NULL: nobody has asked */
 	struct trace_loss loss;
-	int64_t whole_from;   /* until then events may be missing; INT64_MIN: none are */
-	int64_t carried;      /* what ended until then is in the trace before; -1: there is none */
-	bool numberless;      /* there are CQs that do not tell the queue pair of a completion */
+	int64_t whole_from; /* until then events may be missing; INT64_MIN: none are */
+	int64_t carried;    /* what ended until then is in the trace before; -1: there is none */
+	bool numberless;    /* there are CQs that do not tell the queue pair of a completion */
 };
 
 /* A trace on an open database that stays the caller's. As trace_open(). */

@@ -12,8 +12,8 @@
 SQLITE_EXTENSION_INIT1
 
 /* The name that SQLite looks for first. */
-__attribute__((visibility("default"))) int
-sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines *api);
+__attribute__((visibility("default"))) int sqlite3_extension_init(sqlite3 *db, char **ret_error,
+								  const sqlite3_api_routines *api);
 
 int sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines *api)
 {

@@ -136,8 +136,7 @@ static void known_value(const struct matched *matched, enum value value, sqlite3
 static void result_name(const struct wc *wc, const struct table_column *column,
 			sqlite3_context *context)
 {
-	const char *name = enum_name(enum_find(column->names),
-				     column_value(wc, column[-1].column));
+	const char *name = enum_name(enum_find(column->names), column_value(wc, column[-1].column));
 
 	if (name)
 		sqlite3_result_text(context, name, -1, SQLITE_STATIC);

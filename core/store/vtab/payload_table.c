@@ -85,8 +85,8 @@ static int settle(struct table_rows *r, int more)
 	const struct rows_bounds *b = &r->bounds;
 
 	while (more > 0) {
-		const struct payload_row *row = r->at < r->rows->nrows ?
-						&r->rows->rows[r->at] : NULL;
+		const struct payload_row *row =
+			r->at < r->rows->nrows ? &r->rows->rows[r->at] : NULL;
 
 		if (!row || row->n > (uint64_t)b->n_to)
 			more = next_chunk(r);

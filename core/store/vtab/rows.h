@@ -9,10 +9,10 @@
 
 /* Rows outside are not given (events outside; whole chunks are not even read). */
 struct rows_bounds {
-	int64_t thread;          /* -1 any */
+	int64_t thread; /* -1 any */
 	int64_t n_from, n_to;
 	int64_t time_from, time_to;
-	int64_t status;          /* of completions; -1 any */
+	int64_t status; /* of completions; -1 any */
 };
 
 struct rows_source {

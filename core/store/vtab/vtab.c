@@ -26,7 +26,7 @@
 struct home {
 	sqlite3 *db;
 	struct trace *trace;
-	bool own;         /* the trace is ours to close */
+	bool own; /* the trace is ours to close */
 	unsigned int refs;
 };
 
@@ -246,7 +246,7 @@ static int take_rows(struct vcursor *cursor, const struct rows_source *source)
 		cursor->rows = vtab->kept;
 		vtab->kept_source = NULL;
 	} else {
-		int err = source->new(vtab->home->trace, vtab->table, &cursor->rows);
+		int err = source->new (vtab->home->trace, vtab->table, &cursor->rows);
 
 		if (err)
 			return err;

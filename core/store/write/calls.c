@@ -126,12 +126,12 @@ static int store_whole(struct writer *writer, struct lane *lane, struct pending 
 
 	if (call->stored)
 		return WRITER_RUN(writer, call_end, "uiiiddtzi", lane->id, call->n, time,
-				  event->ret, event->error, (int)failed, out,
-				  (int64_t)call->handle, n);
+				  event->ret, event->error, (int)failed, out, (int64_t)call->handle,
+				  n);
 	return WRITER_RUN(writer, call, "uiutiiiddudzttzi", lane->id, call->n, lane->process,
-			  verb_infos[call->verb].name, call->begin, time, event->ret,
-			  event->error, (int)failed, call->depth, (int)call->ours,
-			  (int64_t)call->stack, call->args, out, (int64_t)call->handle, n);
+			  verb_infos[call->verb].name, call->begin, time, event->ret, event->error,
+			  (int)failed, call->depth, (int)call->ours, (int64_t)call->stack,
+			  call->args, out, (int64_t)call->handle, n);
 }
 
 static struct pending *push(struct lane *lane)
@@ -233,12 +233,13 @@ static bool read_out(struct writer *writer, struct lane *lane, struct pending *c
 	json.told = NULL; /* its context, PD and CQs are in its own row */
 	if (used >= 0) {
 		more = args_write_changed(&json, &verb->args, words + used,
-				    event->nouts - (size_t)used);
+					  event->nouts - (size_t)used);
 		used = more < 0 ? more : used + more;
 	}
 	if (used >= 0 && (uint32_t)used < event->nouts &&
 	    (verb->ret.kind == FIELD_OBJ || verb->ret.kind == FIELD_OBJS)) {
-		more = args_write_made(&json, &verb->ret, words + used, event->nouts - (size_t)used);
+		more = args_write_made(&json, &verb->ret, words + used,
+				       event->nouts - (size_t)used);
 		used = more < 0 ? more : used + more;
 	}
 	text_char(&writer->out, '}');

@@ -44,7 +44,8 @@ int direct_event(struct writer *writer, struct lane *lane, const struct event_di
 		 uint64_t n, int64_t time)
 {
 	static const char *const what[DIRECT_HOWS] = {
-		[DIRECT_CALLED] = "direct", [DIRECT_LINKED] = "direct-linked",
+		[DIRECT_CALLED] = "direct",
+		[DIRECT_LINKED] = "direct-linked",
 	};
 	struct direct *d;
 	char name[NAME];

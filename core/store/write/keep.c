@@ -65,8 +65,8 @@ int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n)
 	lane->followed = first_n;
 	if (!writer->unread)
 		return 0;
-	snprintf(sql, sizeof(sql), "DELETE FROM unread WHERE thread = %u AND first_n <= %llu", thread,
-		 (unsigned long long)first_n);
+	snprintf(sql, sizeof(sql), "DELETE FROM unread WHERE thread = %u AND first_n <= %llu",
+		 thread, (unsigned long long)first_n);
 	return sql_exec(writer->db, sql);
 }
 
@@ -81,8 +81,10 @@ static int keep_unread(struct writer *writer, int64_t chunk)
 	char sql[160];
 
 	writer->unread = true;
-	snprintf(sql, sizeof(sql), "INSERT INTO unread SELECT thread, first_n, begin, data, events"
-				   " FROM chunk WHERE id = %lld", (long long)chunk);
+	snprintf(sql, sizeof(sql),
+		 "INSERT INTO unread SELECT thread, first_n, begin, data, events"
+		 " FROM chunk WHERE id = %lld",
+		 (long long)chunk);
 	return writer_keep(writer, sql_exec(writer->db, sql));
 }
 
@@ -103,15 +105,15 @@ static int64_t forget_one(struct writer *writer)
 	thread = sql_u32(oldest, 1);
 	bytes = sqlite3_column_int64(oldest, 5);
 	payload = sqlite3_column_type(oldest, 6) == SQLITE_NULL;
-	unread = !payload && writer->followed && (uint64_t)sqlite3_column_int64(oldest, 6) >
-							 writer->lanes[thread - 1]->followed;
+	unread = !payload && writer->followed &&
+		 (uint64_t)sqlite3_column_int64(oldest, 6) > writer->lanes[thread - 1]->followed;
 	count_over(writer, writer->lanes[thread - 1], sql_u32(oldest, 2),
 		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
 	sqlite3_reset(oldest);
 	if (unread && keep_unread(writer, id))
 		return writer->err;
-	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id) :
-		       WRITER_RUN(writer, forget, "i", id)) ||
+	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id)
+		     : WRITER_RUN(writer, forget, "i", id)) ||
 	    writer_loss(writer, writer->lanes[thread - 1]))
 		return writer->err;
 	return bytes > 0 ? bytes : 1;
@@ -124,8 +126,9 @@ int writer_forget(struct writer *writer, uint64_t keep)
 
 		if (bytes < 0)
 			return (int)bytes;
-		writer->kept = bytes && (uint64_t)bytes < writer->kept ?
-			       writer->kept - (uint64_t)bytes : 0;
+		writer->kept = bytes && (uint64_t)bytes < writer->kept
+				       ? writer->kept - (uint64_t)bytes
+				       : 0;
 	}
 	return writer->err;
 }
@@ -140,7 +143,7 @@ int writer_carry(struct writer *writer)
 		writer_keep(writer, schema_set_meta_int(writer->db, "carried", writer->last));
 	if (!writer->err)
 		writer_keep(writer, sql_exec(writer->db, "DELETE FROM finding;"
-						      "DELETE FROM poll_count"));
+							 "DELETE FROM poll_count"));
 	return writer->err;
 }
 

@@ -107,8 +107,7 @@ int lanes_flush(struct writer *writer, struct lane *lane)
 	if (packer_pack(&writer->packer, batch))
 		return writer_keep(writer, log_err(-ENOMEM, "pack %u events", events));
 	if (WRITER_RUN(writer, chunk, "uiiiiub", lane->id, batch->first_n, batch->last_n,
-		       batch->begin, batch->end, events, writer->packer.bytes,
-		       writer->packer.used))
+		       batch->begin, batch->end, events, writer->packer.bytes, writer->packer.used))
 		return writer->err;
 	batch_clear(batch);
 	writer->chunk_bytes += writer->packer.used;
@@ -171,15 +170,15 @@ static int cover_events(struct writer *writer, struct lane *lane, uint64_t n, in
 static int cover_late(struct writer *writer, struct lane *lane)
 {
 	return cover_events(writer, lane, lane->missed, lane->start, "late", lane->missed,
-			  "before the first");
+			    "before the first");
 }
 
 /* Verbs of signal handlers that came while an event was being written. */
 static int cover_handlers(struct writer *writer, struct lane *lane, const struct ring_head *head)
 {
 	return cover_events(writer, lane, lane->n, lane->last, "handlers",
-			  atomic_load_explicit(&head->in_handlers, memory_order_relaxed),
-			  "of verbs in signal handlers");
+			    atomic_load_explicit(&head->in_handlers, memory_order_relaxed),
+			    "of verbs in signal handlers");
 }
 
 /* A thread with more CQs than counters: which of them were found empty is not known. */
@@ -212,11 +211,9 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	lane->ended = true;
 	batch_close(lane->batch);
 	if (writer_thread_lost(writer, thread, head) || cover_late(writer, lane) ||
-	    cover_handlers(writer, lane, head) ||
-	    cover_uncounted(writer, lane, head) ||
+	    cover_handlers(writer, lane, head) || cover_uncounted(writer, lane, head) ||
 	    cover_filtered(writer, lane, head) || payloads_cover(writer, lane) ||
-	    polls_final(writer, lane, head) ||
-	    lanes_store(writer, lane))
+	    polls_final(writer, lane, head) || lanes_store(writer, lane))
 		return writer->err;
 	free_batch(lane);
 	payloads_fini(&lane->payloads);

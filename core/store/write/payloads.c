@@ -16,14 +16,14 @@
 
 enum { OPEN_MAX = 8 };
 
-#define WAITING_BYTES (1ull << 30) /* more than a sound program's posts have */
+#define WAITING_BYTES (1ull << 30)              /* more than a sound program's posts have */
 #define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* some of it is of posts that were lost */
 
 struct waiting {
 	struct waiting *next;
 	uint64_t object;
 	uint32_t of;
-	bool whole;      /* the last piece has come */
+	bool whole; /* the last piece has come */
 	struct payload_row row;
 	uint8_t *bytes;
 	size_t size;
@@ -121,8 +121,9 @@ static struct waiting *begin(struct payloads *p, const struct event_payload *e, 
 		return NULL;
 	w->object = e->object;
 	w->of = e->of;
-	w->row = (struct payload_row){ .i = e->index, .time = time, .kind = e->kind,
-				       .before = e->before, .total = e->total };
+	w->row = (struct payload_row){
+		.i = e->index, .time = time, .kind = e->kind, .before = e->before, .total = e->total
+	};
 	if (!e->object)
 		w->row.n = n - (uint32_t)(e->head.seq - e->of);
 	w->next = p->waiting;

@@ -13,9 +13,9 @@ struct payloads {
 	struct payload_rows ready;
 	struct waiting *waiting; /* in pieces, or for their post; the newest first */
 	size_t waiting_bytes;
-	uint64_t captured;       /* bytes, ever */
+	uint64_t captured;             /* bytes, ever */
 	uint64_t missed[PAYLOAD_WHYS]; /* payloads that are not there as they were asked for */
-	uint64_t seed;           /* of hashes */
+	uint64_t seed;                 /* of hashes */
 };
 
 /* One EVENT_PAYLOAD of number @n: -EBADMSG where it is impossible, -ENOMEM. */

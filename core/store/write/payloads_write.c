@@ -51,9 +51,9 @@ int payloads_take(struct writer *writer, struct lane *lane, const struct event_h
 
 	if (event->words * 8u < sizeof(struct event_post))
 		return -EBADMSG;
-	err = event->type == EVENT_POST ?
-	      payloads_post(&lane->payloads, (const void *)event, n) :
-	      payloads_piece(&lane->payloads, (const void *)event, n, time);
+	err = event->type == EVENT_POST
+		      ? payloads_post(&lane->payloads, (const void *)event, n)
+		      : payloads_piece(&lane->payloads, (const void *)event, n, time);
 	if (err == -ENOMEM)
 		return writer_keep(writer, log_err(err, "take payload in"));
 	if (!err && (ready->nrows >= PAYLOAD_ROWS || ready->used >= PAYLOAD_BYTES))

@@ -138,7 +138,7 @@ int processes_module(struct writer *writer, struct lane *lane, const struct even
 }
 
 static const char *const hows[FORK_HOWS] = {
-	[FORK_FORK] = "fork",	[FORK_VFORK] = "vfork", [FORK_POSIX_SPAWN] = "posix_spawn",
+	[FORK_FORK] = "fork",     [FORK_VFORK] = "vfork", [FORK_POSIX_SPAWN] = "posix_spawn",
 	[FORK_SYSTEM] = "system", [FORK_POPEN] = "popen", [FORK_CLONE] = "clone",
 	[FORK_EXEC] = "exec",
 };
@@ -177,7 +177,8 @@ int processes_spawned(struct writer *writer, struct lane *lane, const struct eve
 		p->ending = NULL;
 	if (event->fork_seq != lane->fork_seq)
 		return 0; /* a signal handler made another meanwhile */
-	return WRITER_RUN(writer, spawned, "uidd", lane->id, lane->fork_n, event->pid, event->error);
+	return WRITER_RUN(writer, spawned, "uidd", lane->id, lane->fork_n, event->pid,
+			  event->error);
 }
 
 int processes_exit(struct writer *writer, struct lane *lane, const struct event_exit *event,

@@ -23,8 +23,8 @@ static uint64_t hash_of(uint32_t process, uint32_t modules, const uint64_t *fram
 	return hash;
 }
 
-static bool same(const struct known_stack *stack, uint64_t hash, uint32_t process,
-		 uint32_t modules, const uint64_t *frames, uint32_t n)
+static bool same(const struct known_stack *stack, uint64_t hash, uint32_t process, uint32_t modules,
+		 const uint64_t *frames, uint32_t n)
 {
 	return stack->hash == hash && stack->process == process && stack->modules == modules &&
 	       stack->nframes == n && !memcmp(stack->frames, frames, n * sizeof(*frames));
@@ -88,8 +88,8 @@ static int store(struct writer *writer, const struct known_stack *stack)
 	return err;
 }
 
-int stacks_number(struct writer *writer, uint32_t process, uint32_t modules,
-		  const uint64_t *frames, uint32_t nframes, uint32_t *ret_stack)
+int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
+		  uint32_t nframes, uint32_t *ret_stack)
 {
 	uint64_t hash = hash_of(process, modules, frames, nframes);
 	struct known_stack *stack;
@@ -99,8 +99,7 @@ int stacks_number(struct writer *writer, uint32_t process, uint32_t modules,
 		return 0;
 	if (grow(writer))
 		return writer_keep(writer, -ENOMEM);
-	stack = place(writer->stacks, writer->stacks_size, hash, process, modules, frames,
-		      nframes);
+	stack = place(writer->stacks, writer->stacks_size, hash, process, modules, frames, nframes);
 	if (!stack->id && writer->nstacks >= STACKS_MAX)
 		return 0;
 	if (!stack->id) {
@@ -109,8 +108,8 @@ int stacks_number(struct writer *writer, uint32_t process, uint32_t modules,
 		if (!copy)
 			return writer_keep(writer, -ENOMEM);
 		memcpy(copy, frames, nframes * sizeof(*copy));
-		*stack = (struct known_stack){ hash, ++writer->stack_ids, process, modules,
-					       nframes, copy };
+		*stack = (struct known_stack){ hash, ++writer->stack_ids, process, modules, nframes,
+					       copy };
 		writer->nstacks++;
 		if (store(writer, stack))
 			return writer->err;

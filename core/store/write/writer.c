@@ -62,17 +62,27 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 	if (info->payload.seed)
 		snprintf(seed, sizeof(seed), "%016" PRIx64, info->payload.seed);
 	file_boot_id(boot);
-	const struct { const char *key, *value; } texts[] = {
-		{ "state", "recording" },       { "version", VERBATIM_VERSION },
-		{ "command", info->command },   { "device", info->device },
-		{ "kernel", host.release },     { "host", host.nodename },
-		{ "machine", host.machine },    { "recorder_boot", boot },
+	const struct {
+		const char *key, *value;
+	} texts[] = {
+		{ "state", "recording" },
+		{ "version", VERBATIM_VERSION },
+		{ "command", info->command },
+		{ "device", info->device },
+		{ "kernel", host.release },
+		{ "host", host.nodename },
+		{ "machine", host.machine },
+		{ "recorder_boot", boot },
 		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
 		{ "sqlite", sqlite3_libversion() },
-		{ "filter", info->filter },      { "payload_seed", seed },
+		{ "filter", info->filter },
+		{ "payload_seed", seed },
 		{ "payload", payload_text(info->payload.keep, payload) },
 	};
-	const struct { const char *key; int64_t value; } numbers[] = {
+	const struct {
+		const char *key;
+		int64_t value;
+	} numbers[] = {
 		{ "realtime", (int64_t)writer->clock.realtime },
 		{ "recorder", getpid() },
 		{ "recorder_start", (int64_t)session_process_start(getpid()) },
@@ -204,11 +214,16 @@ static int take_blind(struct writer *writer, struct lane *lane, const struct eve
 		      uint64_t n, int64_t time)
 {
 	static const char *const names[BLIND_KINDS] = {
-		[BLIND_EXTENDED_QP] = "extended-qp", [BLIND_EXTENDED_CQ] = "extended-cq",
-		[BLIND_WQ] = "wq",		     [BLIND_DM] = "dm",
-		[BLIND_PROVIDERS] = "providers",     [BLIND_THREAD] = "thread",
-		[BLIND_VFORK] = "vfork",	     [BLIND_MODULES] = "modules",
-		[BLIND_SITES] = "sites",	     [BLIND_IMPORTS] = "imports",
+		[BLIND_EXTENDED_QP] = "extended-qp",
+		[BLIND_EXTENDED_CQ] = "extended-cq",
+		[BLIND_WQ] = "wq",
+		[BLIND_DM] = "dm",
+		[BLIND_PROVIDERS] = "providers",
+		[BLIND_THREAD] = "thread",
+		[BLIND_VFORK] = "vfork",
+		[BLIND_MODULES] = "modules",
+		[BLIND_SITES] = "sites",
+		[BLIND_IMPORTS] = "imports",
 	};
 	const struct event_blind *blind = (const void *)event;
 
@@ -221,7 +236,9 @@ static int take_mark(struct writer *writer, struct lane *lane, const struct even
 		     uint64_t n, int64_t time)
 {
 	static const char *const kinds[MARK_KINDS] = {
-		[MARK_POINT] = "point", [MARK_BEGIN] = "begin", [MARK_END] = "end",
+		[MARK_POINT] = "point",
+		[MARK_BEGIN] = "begin",
+		[MARK_END] = "end",
 	};
 	const struct event_mark *mark = (const void *)event;
 	char text[UINT16_MAX + 1];
@@ -289,8 +306,9 @@ static int take(struct writer *writer, struct lane *lane, const struct event_hea
 	if (event->type == EVENT_PAYLOAD)
 		return payloads_take(writer, lane, event, n, time);
 	if (event->type == EVENT_POST) {
-		int err = lane->payloads.waiting && !lane->batch->open ?
-			  payloads_take(writer, lane, event, n, time) : 0;
+		int err = lane->payloads.waiting && !lane->batch->open
+				  ? payloads_take(writer, lane, event, n, time)
+				  : 0;
 
 		return err ? err : take_post(lane, (const void *)event, n, time);
 	}
@@ -326,15 +344,12 @@ static int tell_damage(struct writer *writer, struct lane *lane, uint64_t n, int
 static int damaged(struct writer *writer, struct lane *lane, uint64_t n, int64_t time, int type)
 {
 	static const char *const names[EVENT_TYPES] = {
-		[EVENT_PROCESS] = "process", [EVENT_MODULE] = "module",
-		[EVENT_FORK] = "fork",	     [EVENT_CALL] = "call",
-		[EVENT_RETURN] = "return",   [EVENT_POST] = "post",
-		[EVENT_POLL] = "poll",	     [EVENT_NOTIFY] = "notify",
-		[EVENT_COUNT] = "count",     [EVENT_BLIND] = "blind",
-		[EVENT_MARK] = "mark",	     [EVENT_SPAWNED] = "spawned",
-		[EVENT_EXIT] = "exit",	     [EVENT_THREAD] = "thread",
-		[EVENT_PAYLOAD] = "payload", [EVENT_SITE] = "site",
-		[EVENT_DIRECT] = "direct",
+		[EVENT_PROCESS] = "process", [EVENT_MODULE] = "module", [EVENT_FORK] = "fork",
+		[EVENT_CALL] = "call",       [EVENT_RETURN] = "return", [EVENT_POST] = "post",
+		[EVENT_POLL] = "poll",       [EVENT_NOTIFY] = "notify", [EVENT_COUNT] = "count",
+		[EVENT_BLIND] = "blind",     [EVENT_MARK] = "mark",     [EVENT_SPAWNED] = "spawned",
+		[EVENT_EXIT] = "exit",       [EVENT_THREAD] = "thread", [EVENT_PAYLOAD] = "payload",
+		[EVENT_SITE] = "site",       [EVENT_DIRECT] = "direct",
 	};
 	char detail[64];
 
@@ -422,7 +437,10 @@ int writer_ringless(struct writer *writer, uint32_t threads)
 
 int writer_withheld(struct writer *writer, const struct writer_withheld *withheld)
 {
-	const struct { const char *key; uint64_t value; } numbers[] = {
+	const struct {
+		const char *key;
+		uint64_t value;
+	} numbers[] = {
 		{ "ring_budget", withheld->budget },
 		{ "withheld_rings", withheld->rings },
 		{ "withheld_threads", withheld->threads },
@@ -467,8 +485,8 @@ static int store_all(struct writer *writer)
 	if (!writer->err)
 		writer_keep(writer, schema_set_meta_int(writer->db, "duration", writer->last));
 	if (!writer->err)
-		writer_keep(writer, schema_set_meta_int(writer->db, "damaged",
-							(int64_t)writer->damaged));
+		writer_keep(writer,
+			    schema_set_meta_int(writer->db, "damaged", (int64_t)writer->damaged));
 	return writer->err;
 }
 

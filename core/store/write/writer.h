@@ -22,13 +22,13 @@ struct writer;
 
 struct writer_info {
 	const struct clock *clock;
-	const char *command;     /* what was recorded, as one line */
-	const char *device;      /* "soft", or the name asked for, or "" */
-	const char *filter;      /* what was recorded of all, as given; NULL or "": everything */
-	uint32_t one_of;         /* data verbs: one of so many was recorded; 0 or 1: all */
+	const char *command; /* what was recorded, as one line */
+	const char *device;  /* "soft", or the name asked for, or "" */
+	const char *filter;  /* what was recorded of all, as given; NULL or "": everything */
+	uint32_t one_of;     /* data verbs: one of so many was recorded; 0 or 1: all */
 	struct payload_rule payload; /* what is kept of payloads */
-	bool live;               /* events come when they are made */
-	bool elsewhere;          /* the clock is another machine's: any time may be */
+	bool live;                   /* events come when they are made */
+	bool elsewhere;              /* the clock is another machine's: any time may be */
 };
 
 /*

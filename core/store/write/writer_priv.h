@@ -19,37 +19,37 @@ struct pending {
 	enum verb verb;
 	unsigned int depth;
 	bool ours;
-	bool stored;     /* its row is in `call` already, without an end */
+	bool stored; /* its row is in `call` already, without an end */
 	uint32_t stack;
-	uint64_t handle; /* what it acts on, 0 unknown */
-	char *args;      /* JSON */
+	uint64_t handle;                    /* what it acts on, 0 unknown */
+	char *args;                         /* JSON */
 	uint64_t async_type, async_element; /* of an ibv_async_event that it takes or gives */
 };
 
 /* Polls of one CQ by one thread. */
 struct poll_counter {
 	uint64_t cq;
-	uint32_t life;      /* the address came back so often */
-	bool dirty;         /* differs from its row */
-	bool dead;          /* destroyed, at @died: what comes after is the next life's */
-	uint64_t died;      /* ticks */
+	uint32_t life; /* the address came back so often */
+	bool dirty;    /* differs from its row */
+	bool dead;     /* destroyed, at @died: what comes after is the next life's */
+	uint64_t died; /* ticks */
 	uint64_t polls, completions;
-	uint64_t empty;     /* of this life, as far as known */
-	uint64_t seen;      /* as it was in the last event */
-	uint64_t carried;   /* of `empty`: counted by the trace before this one */
-	int64_t last;       /* ns */
+	uint64_t empty;   /* of this life, as far as known */
+	uint64_t seen;    /* as it was in the last event */
+	uint64_t carried; /* of `empty`: counted by the trace before this one */
+	int64_t last;     /* ns */
 };
 
 /* A thread of the traced program. */
 struct lane {
 	uint32_t id, process;
-	uint32_t ring;      /* its number in the session */
+	uint32_t ring; /* its number in the session */
 	uint32_t tid;
 	int pid;
-	uint64_t n;         /* of the last event */
-	uint64_t settled;   /* all up to there is in the tables */
-	uint64_t followed;  /* chunks that begin after it were not read by the follower */
-	uint32_t base;      /* seq of the event before its first: rings are handed on */
+	uint64_t n;          /* of the last event */
+	uint64_t settled;    /* all up to there is in the tables */
+	uint64_t followed;   /* chunks that begin after it were not read by the follower */
+	uint32_t base;       /* seq of the event before its first: rings are handed on */
 	int64_t start, last; /* ns */
 	bool ended;
 	struct batch *batch; /* NULL when the thread has ended */
@@ -57,30 +57,30 @@ struct lane {
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct poll_counter *counters;
-	size_t ncounters, counter; /* the one found last */
-	uint64_t lost;              /* found no room */
+	size_t ncounters, counter;     /* the one found last */
+	uint64_t lost;                 /* found no room */
 	int64_t lost_first, lost_last; /* ns */
 	struct {
 		uint64_t events;
 		int64_t first, last; /* ns */
-	} over;                     /* were overwritten: keep.c */
-	uint32_t *sites;    /* stacks by the number of the site */
+	} over;                      /* were overwritten: keep.c */
+	uint32_t *sites;             /* stacks by the number of the site */
 	uint32_t nsites;
-	uint32_t fork_seq;  /* of the last EVENT_FORK, and its event */
+	uint32_t fork_seq; /* of the last EVENT_FORK, and its event */
 	uint64_t fork_n;
 	uint64_t first_ticks; /* of the first event that was read */
-	uint64_t missed;    /* before the first that was read */
-	uint64_t damaged;   /* cannot be read */
+	uint64_t missed;      /* before the first that was read */
+	uint64_t damaged;     /* cannot be read */
 	uint32_t damage_rows;
-	int64_t damage_row; /* of `coverage`, the last, */
+	int64_t damage_row;    /* of `coverage`, the last, */
 	uint64_t damage_times; /* and what it counts */
 };
 
 struct known_process {
 	uint32_t id;
 	int pid;
-	bool described; /* its EVENT_PROCESS has come */
-	bool over;      /* it has ended, and nothing of it comes any more */
+	bool described;     /* its EVENT_PROCESS has come */
+	bool over;          /* it has ended, and nothing of it comes any more */
 	const char *ending; /* 'exit', '_exit', 'exec': what it has said of its end; or NULL */
 	int status;         /* with 'exit' and '_exit', as of waitpid() */
 	int64_t ends;       /* with 'exec': when */
@@ -95,26 +95,36 @@ struct known_stack {
 	uint64_t *frames;
 };
 
+/* clang-format off */
 #define STATEMENTS(S) \
-	S(chunk, "INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data) VALUES(?, ?, ?, ?, ?, ?, ?)") \
-	S(payload, "INSERT INTO payload_chunk(thread, first_n, last_n, begin, end, events, bytes, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
+	S(chunk, "INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data)" \
+	  " VALUES(?, ?, ?, ?, ?, ?, ?)") \
+	S(payload, "INSERT INTO payload_chunk(thread, first_n, last_n, begin, end, events," \
+	  " bytes, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
 	S(call, "INSERT INTO call VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)") \
-	S(call_end, "UPDATE call SET end = ?3, ret = ?4, error = ?5, failed = ?6, out = ?7, handle = ?8, end_n = ?9 WHERE thread = ?1 AND n = ?2") \
+	S(call_end, "UPDATE call SET end = ?3, ret = ?4, error = ?5, failed = ?6, out = ?7," \
+	  " handle = ?8, end_n = ?9 WHERE thread = ?1 AND n = ?2") \
 	S(ref, "INSERT OR IGNORE INTO ref VALUES(?, ?, ?, ?, ?, NULL)") \
 	S(event, "INSERT OR IGNORE INTO event VALUES(?, ?, ?, ?, ?, ?, ?, NULL)") \
 	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL)") \
-	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread = ?1 AND n = ?2") \
+	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread =" \
+	  " ?1 AND n = ?2") \
 	S(mark, "INSERT OR IGNORE INTO mark VALUES(?, ?, ?, ?, ?, ?)") \
 	S(stack, "INSERT INTO stack VALUES(?, ?, ?, ?)") \
 	S(frame, "INSERT INTO frame VALUES(?, ?, ?, NULL, NULL)") \
 	S(module, "INSERT INTO module VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	S(process, "INSERT INTO process(id, pid, ppid, start) VALUES(?, ?, ?, ?)") \
-	S(process_is, "UPDATE process SET ppid = ?2, exe = ?3, cmdline = ?4, thread = ?5, n = ?6, forked_from = ?7, fork_seq = ?8, fork_time = ?9, start = min(start, ?10) WHERE id = ?1") \
+	S(process_is, "UPDATE process SET ppid = ?2, exe = ?3, cmdline = ?4, thread = ?5, n =" \
+	  " ?6, forked_from = ?7, fork_seq = ?8, fork_time = ?9, start = min(start, ?10) WHERE" \
+	  " id = ?1") \
 	S(process_end, "UPDATE process SET end = ?2, status = ?3, ending = ?4 WHERE id = ?1") \
 	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
 	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \
 	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?, ?)") \
-	S(oldest, "SELECT * FROM (SELECT id, thread, events, begin, end, length(data), first_n FROM chunk ORDER BY id LIMIT 1) UNION ALL SELECT * FROM (SELECT id, thread, events, begin, end, length(data), NULL FROM payload_chunk ORDER BY id LIMIT 1) ORDER BY 5 LIMIT 1") \
+	S(oldest, "SELECT * FROM (SELECT id, thread, events, begin, end, length(data), first_n" \
+	  " FROM chunk ORDER BY id LIMIT 1) UNION ALL SELECT * FROM (SELECT id, thread," \
+	  " events, begin, end, length(data), NULL FROM payload_chunk ORDER BY id LIMIT 1)" \
+	  " ORDER BY 5 LIMIT 1") \
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
 	S(forget_payload, "DELETE FROM payload_chunk WHERE id = ?") \
 	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
@@ -122,12 +132,13 @@ struct known_stack {
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?, 1)") \
 	S(coverage_times, "UPDATE coverage SET times = ?2 WHERE rowid = ?1") \
 	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")
+/* clang-format on */
 
 enum statement {
 #define S(name, sql) STATEMENT_##name,
 	STATEMENTS(S)
 #undef S
-	STATEMENT_COUNT,
+		STATEMENT_COUNT,
 };
 
 struct writer {
@@ -135,28 +146,28 @@ struct writer {
 	uint64_t payload_seed;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct clock clock;
-	int64_t horizon;       /* no event can be later, as far as was looked */
+	int64_t horizon; /* no event can be later, as far as was looked */
 	bool live;
-	int err;               /* the failure after which nothing more is taken */
+	int err; /* the failure after which nothing more is taken */
 	struct lane **lanes;
 	size_t nlanes, lanes_size;
 	struct known_process *processes;
 	size_t nprocesses;
 	struct known_stack *stacks; /* open addressing, a power of two */
 	size_t nstacks, stacks_size;
-	uint32_t stack_ids;         /* the last that was given */
+	uint32_t stack_ids; /* the last that was given */
 	struct packer packer;
 	struct text args, out;
 	struct event_count *counts; /* of threads that nothing was heard of yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
-	uint64_t chunk_bytes;  /* since the last commit */
-	uint64_t kept;         /* bytes of all chunks */
-	uint64_t overwritten;  /* events */
+	uint64_t chunk_bytes; /* since the last commit */
+	uint64_t kept;        /* bytes of all chunks */
+	uint64_t overwritten; /* events */
 	struct writer_alarms alarms;
-	bool unread;           /* some of that was put aside */
-	bool followed;         /* by a reader: what it has not read is not forgotten */
-	int64_t last;          /* ns */
+	bool unread;            /* some of that was put aside */
+	bool followed;          /* by a reader: what it has not read is not forgotten */
+	int64_t last;           /* ns */
 	struct direct *directs; /* functions of providers that were called */
 	size_t ndirects;
 };
@@ -205,8 +216,8 @@ int direct_event(struct writer *writer, struct lane *lane, const struct event_di
 int direct_flush(struct writer *writer);
 
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
-int stacks_number(struct writer *writer, uint32_t process, uint32_t modules,
-		  const uint64_t *frames, uint32_t nframes, uint32_t *ret_stack);
+int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
+		  uint32_t nframes, uint32_t *ret_stack);
 /* A place that posts of the thread come from, and its stack; 0 not known. */
 int stacks_site(struct writer *writer, struct lane *lane, const struct event_site *event);
 static inline uint32_t stacks_of_site(const struct lane *lane, uint16_t site)

@@ -11,7 +11,8 @@ static int setup(void **state)
 	(void)state;
 	return args_parse("{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\",\"cap\":{\"max_send_wr\":16}},"
 			  "\"sg_list\":[{\"lkey\":1},{\"lkey\":-2}],\"name\":\"mlx5_0\","
-			  "\"none\":null,\"big\":-9223372036854775808}", &args);
+			  "\"none\":null,\"big\":-9223372036854775808}",
+			  &args);
 }
 
 static int teardown(void **state)
@@ -46,9 +47,18 @@ TEST(enumerators_give_their_value)
 
 TEST(what_is_not_there_is_false)
 {
-	static const char *const paths[] = { "no", "attr.no", "attr.qp_state.x", "sg_list[2].lkey",
-					     "sg_list[x]", "sg_list", "attr", "none", "name",
-					     "attr..cap", "sg_list[0", "[0]" };
+	static const char *const paths[] = { "no",
+					     "attr.no",
+					     "attr.qp_state.x",
+					     "sg_list[2].lkey",
+					     "sg_list[x]",
+					     "sg_list",
+					     "attr",
+					     "none",
+					     "name",
+					     "attr..cap",
+					     "sg_list[0",
+					     "[0]" };
 	int64_t value = 77;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)

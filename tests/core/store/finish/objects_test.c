@@ -81,7 +81,8 @@ static uint32_t destroy_qp(int64_t ret)
 static uint32_t create_qp(uint32_t qp_num)
 {
 	world.qp.qp_num = qp_num;
-	return make_verb(&maker, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)),
+	return make_verb(&maker, VERB_create_qp,
+			 MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)),
 			 (int64_t)MAKE_PTR(&world.qp), 0);
 }
 
@@ -182,12 +183,13 @@ TEST(address_that_comes_back_is_another_object)
 	assert_int_equal(first->destroyed.n, gone);
 	assert_int_equal(second->number, 18);
 	assert_int_equal(second->ordinal, 2);
-	assert_ptr_equal(trace_object_at(trace, 1, OBJECT_qp, first->handle, first->created_at), first);
+	assert_ptr_equal(trace_object_at(trace, 1, OBJECT_qp, first->handle, first->created_at),
+			 first);
 	assert_ptr_equal(trace_object_at(trace, 1, OBJECT_qp, first->handle, first->destroyed_at),
 			 first);
 	/* between the two: the one that was there */
-	assert_ptr_equal(trace_object_at(trace, 1, OBJECT_qp, first->handle,
-					 second->created_at - 1), first);
+	assert_ptr_equal(
+		trace_object_at(trace, 1, OBJECT_qp, first->handle, second->created_at - 1), first);
 	assert_ptr_equal(trace_object_at(trace, 1, OBJECT_qp, first->handle, INT64_MAX), second);
 	assert_null(trace_object_at(trace, 1, OBJECT_qp, first->handle, first->created_at - 1));
 	assert_null(trace_object_at(trace, 1, OBJECT_cq, first->handle, INT64_MAX));
@@ -210,13 +212,16 @@ TEST(second_destroy_changes_nothing)
 	finish();
 	assert_int_equal(count_of(OBJECT_qp), 1);
 	assert_int_equal(named("qp1", 1)->destroyed.n, gone);
-	assert_int_equal(query("SELECT count(*) FROM call WHERE verb = 'ibv_destroy_qp' AND object ="
-			       " (SELECT id FROM object WHERE name = 'qp1')"), 2);
+	assert_int_equal(
+		query("SELECT count(*) FROM call WHERE verb = 'ibv_destroy_qp' AND object ="
+		      " (SELECT id FROM object WHERE name = 'qp1')"),
+		2);
 }
 
 TEST(creation_that_fails_makes_nothing)
 {
-	make_verb(&maker, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)), 0, 12);
+	make_verb(&maker, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)), 0,
+		  12);
 	finish();
 	assert_int_equal(count_of(OBJECT_qp), 1);
 }
@@ -239,7 +244,8 @@ TEST(creation_inside_a_creation_is_the_outer_ones)
 	assert_int_equal(qp->created.n, outer);
 	assert_int_equal(qp->number, 99);
 	assert_int_equal(query("SELECT count(*) FROM call WHERE object ="
-			       " (SELECT id FROM object WHERE name = 'qp2')"), 2);
+			       " (SELECT id FROM object WHERE name = 'qp2')"),
+			 2);
 }
 
 TEST(destroy_inside_a_destroy_is_the_outer_ones)
@@ -260,7 +266,8 @@ TEST(device_of_two_lists_is_one)
 	struct ibv_device *list[] = { &world.device, NULL };
 	int n = 1;
 
-	make_verb(&maker, VERB_get_device_list, MAKE_ARGS(MAKE_PTR(&n)), (int64_t)MAKE_PTR(list), 0);
+	make_verb(&maker, VERB_get_device_list, MAKE_ARGS(MAKE_PTR(&n)), (int64_t)MAKE_PTR(list),
+		  0);
 	finish();
 	assert_int_equal(count_of(OBJECT_device), 1);
 	assert_int_equal(query("SELECT count(*) FROM device WHERE name = 'soft0'"), 1);
@@ -362,13 +369,15 @@ TEST(references_name_their_path)
 	struct ibv_cq *got = &world.cq;
 	void *context = NULL;
 
-	make_verb(&maker, VERB_get_cq_event,
-		  MAKE_ARGS(0x9000, MAKE_PTR(&got), MAKE_PTR(&context)), 0, 0);
+	make_verb(&maker, VERB_get_cq_event, MAKE_ARGS(0x9000, MAKE_PTR(&got), MAKE_PTR(&context)),
+		  0, 0);
 	finish();
 	assert_int_equal(query("SELECT count(*) FROM ref r JOIN object o ON o.id = r.object WHERE"
-			       " r.path = 'qp_init_attr.send_cq' AND o.name = 'cq1'"), 1);
+			       " r.path = 'qp_init_attr.send_cq' AND o.name = 'cq1'"),
+			 1);
 	assert_int_equal(query("SELECT count(*) FROM ref r JOIN object o ON o.id = r.object WHERE"
-			       " r.path = 'out.cq' AND o.name = 'cq1'"), 1);
+			       " r.path = 'out.cq' AND o.name = 'cq1'"),
+			 1);
 }
 
 TEST(asynchronous_event_knows_its_object)
@@ -384,7 +393,8 @@ TEST(asynchronous_event_knows_its_object)
 	make_verb(&maker, VERB_get_async_event, get_port, 0, 0);
 	finish();
 	assert_int_equal(query("SELECT count(*) FROM event e JOIN object o ON o.id = e.object WHERE"
-			       " e.type = 'IBV_EVENT_QP_FATAL' AND o.name = 'qp1'"), 1);
+			       " e.type = 'IBV_EVENT_QP_FATAL' AND o.name = 'qp1'"),
+			 1);
 	assert_int_equal(query("SELECT port FROM event WHERE type = 'IBV_EVENT_PORT_ERR'"), 1);
 	assert_int_equal(query("SELECT object FROM call WHERE verb = 'ibv_ack_async_event'"),
 			 named("qp1", 1)->id);
@@ -419,9 +429,11 @@ TEST(damaged_row_costs_its_call)
 	finish();
 	trace_close(trace);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "UPDATE call SET args = '{\"a\":', out = '{\"b\":'"
-					  " WHERE verb IN ('ibv_get_device_list', 'ibv_reg_mr')",
-				      NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "UPDATE call SET args = '{\"a\":', out = '{\"b\":'"
+				      " WHERE verb IN ('ibv_get_device_list', 'ibv_reg_mr')",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
 	assert_int_equal(complete(db, COMPLETE_INTERRUPTED), 0);
 	sqlite3_close(db);
 	assert_int_equal(trace_open(path, &trace), 0);
@@ -437,7 +449,8 @@ TEST(devices_are_known_by_their_attributes)
 					 { .gid_index = 1, .port_num = 1 } };
 	const uint64_t query_gids[] = { MAKE_PTR(&world.context), MAKE_PTR(gids), 16, 0,
 					sizeof(gids[0]) };
-	const uint64_t query_port[] = { MAKE_PTR(&world.context), 1, MAKE_PTR(&port), sizeof(port) };
+	const uint64_t query_port[] = { MAKE_PTR(&world.context), 1, MAKE_PTR(&port),
+					sizeof(port) };
 
 	gids[1].gid.raw[15] = 0x2a;
 	make_verb(&maker, VERB_query_device_ex,

@@ -24,7 +24,8 @@ static char *recorded(enum verb verb, const uint64_t *args)
 
 	codec_put_args(&out, verb, args, DIR_IN);
 	text_char(&text, '{');
-	assert_int_equal(args_write_members(&json, words, out.used, &verb_infos[verb].args), out.used);
+	assert_int_equal(args_write_members(&json, words, out.used, &verb_infos[verb].args),
+			 out.used);
 	text_char(&text, '}');
 	args_writer_fini(&json);
 	return text.at;
@@ -47,14 +48,20 @@ static void assert_round(enum verb verb, const uint64_t *args)
 
 TEST(arguments_come_back_the_same)
 {
-	struct ibv_qp_init_attr init = { .send_cq = (void *)0x10, .recv_cq = (void *)0x20,
-					 .qp_type = IBV_QPT_UD, .cap = { 1, 2, 3, 4, 5 } };
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-				    .rq_psn = 0xffffff, .dest_qp_num = 7 };
+	struct ibv_qp_init_attr init = { .send_cq = (void *)0x10,
+					 .recv_cq = (void *)0x20,
+					 .qp_type = IBV_QPT_UD,
+					 .cap = { 1, 2, 3, 4, 5 } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .path_mtu = IBV_MTU_1024,
+				    .rq_psn = 0xffffff,
+				    .dest_qp_num = 7 };
 	struct ibv_sge sges[] = { { 1, 2, 3 }, { UINT64_MAX, UINT32_MAX, 4 } };
 	struct ibv_ah_attr ah = { .dlid = 0xffff, .is_global = 1, .sl = 3 };
-	struct ibv_qp_init_attr_ex ex = { .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = (void *)0x30,
-					  .qp_type = IBV_QPT_RC, .sq_sig_all = 1 };
+	struct ibv_qp_init_attr_ex ex = { .comp_mask = IBV_QP_INIT_ATTR_PD,
+					  .pd = (void *)0x30,
+					  .qp_type = IBV_QPT_RC,
+					  .sq_sig_all = 1 };
 	const uint64_t create[] = { 0x40, (uintptr_t)&init };
 	const uint64_t modify[] = { 0x50, (uintptr_t)&attr,
 				    IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN };
@@ -85,8 +92,11 @@ TEST(handles_and_addresses_are_translated)
 	struct build *build;
 	int asked = 0;
 
-	assert_int_equal(build_args(VERB_reg_mr, "{\"pd\":100,\"addr\":200,\"length\":300,"
-						 "\"access\":1}", plus_one, &asked, args, &build), 0);
+	assert_int_equal(build_args(VERB_reg_mr,
+				    "{\"pd\":100,\"addr\":200,\"length\":300,"
+				    "\"access\":1}",
+				    plus_one, &asked, args, &build),
+			 0);
 	assert_int_equal(args[0], 101);
 	assert_int_equal(args[1], 201);
 	assert_int_equal(args[2], 300);
@@ -99,12 +109,18 @@ TEST(outs_have_room_as_declared)
 	uint64_t args[BUILD_ARGS];
 	struct build *build;
 
-	assert_int_equal(build_args(VERB_query_port, "{\"context\":1,\"port_num\":1,"
-						     "\"port_attr_len\":52}", same, NULL, args, &build), 0);
+	assert_int_equal(build_args(VERB_query_port,
+				    "{\"context\":1,\"port_num\":1,"
+				    "\"port_attr_len\":52}",
+				    same, NULL, args, &build),
+			 0);
 	memset((void *)(uintptr_t)args[2], 0, sizeof(struct ibv_port_attr));
 	build_free(build);
-	assert_int_equal(build_args(VERB_read_counters, "{\"counters\":1,\"ncounters\":100,"
-							"\"flags\":0}", same, NULL, args, &build), 0);
+	assert_int_equal(build_args(VERB_read_counters,
+				    "{\"counters\":1,\"ncounters\":100,"
+				    "\"flags\":0}",
+				    same, NULL, args, &build),
+			 0);
 	memset((void *)(uintptr_t)args[1], 0, 800);
 	build_free(build);
 }
@@ -115,23 +131,32 @@ TEST(wrong_counts_and_sizes_have_room)
 	struct ibv_rwq_ind_table_init_attr *table;
 	struct build *build;
 
-	assert_int_equal(build_args(VERB_query_port, "{\"context\":1,\"port_num\":1,"
-						     "\"port_attr_len\":4611686018427387904}",
-				    same, NULL, args, &build), 0);
+	assert_int_equal(build_args(VERB_query_port,
+				    "{\"context\":1,\"port_num\":1,"
+				    "\"port_attr_len\":4611686018427387904}",
+				    same, NULL, args, &build),
+			 0);
 	assert_int_equal(args[3], sizeof(struct ibv_port_attr));
 	build_free(build);
-	assert_int_equal(build_args(VERB_read_counters, "{\"counters\":1,\"ncounters\":4294967295,"
-							"\"flags\":0}", same, NULL, args, &build), 0);
+	assert_int_equal(build_args(VERB_read_counters,
+				    "{\"counters\":1,\"ncounters\":4294967295,"
+				    "\"flags\":0}",
+				    same, NULL, args, &build),
+			 0);
 	memset((void *)(uintptr_t)args[1], 0, args[2] * 8);
 	build_free(build);
-	assert_int_equal(build_args(VERB_advise_mr, "{\"pd\":1,\"advice\":0,\"flags\":0,\"sg_list\":"
-						    "[{\"addr\":1}],\"num_sges\":300}",
-				    same, NULL, args, &build), 0);
+	assert_int_equal(build_args(VERB_advise_mr,
+				    "{\"pd\":1,\"advice\":0,\"flags\":0,\"sg_list\":"
+				    "[{\"addr\":1}],\"num_sges\":300}",
+				    same, NULL, args, &build),
+			 0);
 	assert_int_equal(((struct ibv_sge *)(uintptr_t)args[3])[299].addr, 0);
 	build_free(build);
 	assert_int_equal(build_args(VERB_create_rwq_ind_table,
 				    "{\"context\":1,\"init_attr\":{\"log_ind_tbl_size\":31,"
-				    "\"ind_tbl\":[7]}}", same, NULL, args, &build), 0);
+				    "\"ind_tbl\":[7]}}",
+				    same, NULL, args, &build),
+			 0);
 	table = (void *)(uintptr_t)args[1];
 	assert_int_equal((uintptr_t)table->ind_tbl[0], 7);
 	assert_null(table->ind_tbl[(1u << table->log_ind_tbl_size) - 1]);

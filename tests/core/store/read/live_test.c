@@ -121,8 +121,8 @@ TEST(objects_come_and_go)
 	follow(path, &w, &trace, &cursor);
 	make_thread(&m, w, 0, 100, 100);
 	for (int i = 1; i <= 3; i++) {
-		make_verb(&m, VERB_alloc_pd, MAKE_ARGS(MAKE_PTR(&context)),
-			  (int64_t)MAKE_PTR(&pd), 0);
+		make_verb(&m, VERB_alloc_pd, MAKE_ARGS(MAKE_PTR(&context)), (int64_t)MAKE_PTR(&pd),
+			  0);
 		make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 0, 0);
 		make_drain(&m);
 		assert_int_equal(writer_settle(w), 0);

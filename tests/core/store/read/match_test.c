@@ -38,7 +38,8 @@ static uint64_t post_list(enum verb verb, uint32_t object, const uint64_t *ids, 
 	}
 	last_n++;
 	assert_int_equal(match_post(match, object, &post, (struct event_id){ 1, last_n },
-				    (int64_t)last_n * 10), 0);
+				    (int64_t)last_n * 10),
+			 0);
 	return last_n;
 }
 
@@ -195,9 +196,9 @@ TEST(error_goes_by_its_cq)
 
 TEST(error_of_the_requester_is_a_sends)
 {
-	static const int statuses[] = { IBV_WC_MW_BIND_ERR,   IBV_WC_BAD_RESP_ERR,
+	static const int statuses[] = { IBV_WC_MW_BIND_ERR,    IBV_WC_BAD_RESP_ERR,
 					IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
-					IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR };
+					IBV_WC_RETRY_EXC_ERR,  IBV_WC_RNR_RETRY_EXC_ERR };
 	uint64_t s;
 
 	receive(1); /* older, and in front there, too */
@@ -356,7 +357,9 @@ TEST(unknown_queue_has_no_request)
 /* Against a plain list that does the same slowly. */
 TEST(any_order_of_receives_is_matched)
 {
-	static struct { uint64_t wr_id, n; } waiting[4096];
+	static struct {
+		uint64_t wr_id, n;
+	} waiting[4096];
 	size_t count = 0;
 
 	srand(3);
@@ -429,8 +432,11 @@ enum { HELD = 4 };
 /* A queue pair that was made before the first event that is kept. */
 static void add_old_qp(void)
 {
-	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ, .max_send_wr = 2 * HELD,
-				     .asked_send_wr = HELD, .max_recv_wr = HELD };
+	const struct match_qp qp = { .send_cq = SEND_CQ,
+				     .recv_cq = RECV_CQ,
+				     .max_send_wr = 2 * HELD,
+				     .asked_send_wr = HELD,
+				     .max_recv_wr = HELD };
 
 	match_kept_from(match, 0);
 	match_add_qp(match, QP, &qp);
@@ -498,7 +504,8 @@ TEST(many_objects_keep_theirs)
 	for (uint32_t i = 3; i <= 1000; i += 3)
 		match_remove(match, i * 64);
 	for (uint32_t i = 1; i <= 1000; i++)
-		assert_int_equal(complete_on(i * 64, 0, i, 0, IBV_WC_SEND).request.n, i % 3 ? i : 0);
+		assert_int_equal(complete_on(i * 64, 0, i, 0, IBV_WC_SEND).request.n,
+				 i % 3 ? i : 0);
 }
 
 TEST(what_a_process_had_goes_with_it)

@@ -194,8 +194,10 @@ TEST(tables_of_another_build_are_eproto)
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "DROP TABLE carried", NULL, NULL, NULL);
 	assert_int_equal(open_it(), -EPROTO);
-	sqlite3_exec(db, "UPDATE meta SET value = 'recording' WHERE key = 'state';"
-			 "DELETE FROM meta WHERE key = 'recorder'", NULL, NULL, NULL);
+	sqlite3_exec(db,
+		     "UPDATE meta SET value = 'recording' WHERE key = 'state';"
+		     "DELETE FROM meta WHERE key = 'recorder'",
+		     NULL, NULL, NULL);
 	sqlite3_close(db);
 	assert_int_equal(open_it(), -EPROTO);
 }

@@ -35,7 +35,8 @@ static struct event_post post_of(uint64_t object, unsigned int flags)
 {
 	return (struct event_post){ .object = object,
 				    .head = { .words = sizeof(struct event_post) / 8,
-					      .type = EVENT_POST, .flags = (uint8_t)flags } };
+					      .type = EVENT_POST,
+					      .flags = (uint8_t)flags } };
 }
 
 TEST(pieces_of_a_completion_are_joined)
@@ -101,8 +102,9 @@ TEST(of_posts_that_were_lost_not_all_is_kept)
 
 	for (uint64_t object = 1; object <= 40; object++)
 		for (uint64_t at = 0; at < 8 << 20; at += 512)
-			assert_int_equal(payloads_piece(&p, piece(object, 1, 0, 8 << 20, at, 512, 0),
-							at, 0), 0);
+			assert_int_equal(
+				payloads_piece(&p, piece(object, 1, 0, 8 << 20, at, 512, 0), at, 0),
+				0);
 	assert_in_range(p.waiting_bytes, 8 << 20, 200 << 20);
 	assert_in_range(p.missed[PAYLOAD_LOST], 15, 39);
 	payloads_fini(&p);
@@ -116,7 +118,8 @@ TEST(a_long_list_is_taken_in_at_once)
 	enum { LONG = EVENT_POST_WRS };
 
 	for (uint32_t i = 0; i < LONG; i++)
-		assert_int_equal(payloads_piece(&p, piece(7, 1, i, 4, 0, 4, PAYLOAD_LAST), i, 0), 0);
+		assert_int_equal(payloads_piece(&p, piece(7, 1, i, 4, 0, 4, PAYLOAD_LAST), i, 0),
+				 0);
 	assert_int_equal(payloads_post(&p, &post, LONG), 0);
 	assert_int_equal(p.ready.nrows, LONG);
 	assert_int_equal(p.ready.rows[LONG - 1].i, LONG - 1);
@@ -171,10 +174,14 @@ static struct payload_rows some_rows(unsigned int seed)
 	srand(seed);
 	for (int i = rand() % 50; i >= 0; i--) {
 		struct payload_row row = {
-			.n = (uint64_t)rand(), .i = (uint32_t)rand(), .time = rand() - 1000,
+			.n = (uint64_t)rand(),
+			.i = (uint32_t)rand(),
+			.time = rand() - 1000,
 			.kind = (uint8_t)(rand() % PAYLOAD_KINDS),
-			.why = (uint8_t)(rand() % PAYLOAD_WHYS), .before = rand() % 2 ? 40 : 0,
-			.hashed = rand() % 2, .total = 1ull << rand() % 40,
+			.why = (uint8_t)(rand() % PAYLOAD_WHYS),
+			.before = rand() % 2 ? 40 : 0,
+			.hashed = rand() % 2,
+			.total = 1ull << rand() % 40,
 			.bytes = (uint64_t)(rand() % 600),
 		};
 
@@ -266,8 +273,10 @@ TEST(of_too_much_for_a_chunk_only_lengths_are_kept)
 
 	for (uint32_t i = 0; i < N; i++)
 		for (uint32_t at = 0; at < EACH; at += 512)
-			payloads_piece(&p, piece(9, 1, i, EACH, at, 512, at + 512 < EACH ? 0 : PAYLOAD_LAST),
-				       1, 0);
+			payloads_piece(
+				&p,
+				piece(9, 1, i, EACH, at, 512, at + 512 < EACH ? 0 : PAYLOAD_LAST),
+				1, 0);
 	assert_int_equal(payloads_post(&p, &post, 2), 0);
 	assert_int_equal(p.ready.nrows, N);
 	assert_true(p.ready.used <= PAYLOAD_BYTES_MAX);
