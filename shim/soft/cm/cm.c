@@ -37,7 +37,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t claimed, epoch; /* of whose process the rest is */
 static unsigned int open_channels;
 
-static int lock(void)
+static int lock_cm(void)
 {
 	int state;
 
@@ -46,7 +46,7 @@ static int lock(void)
 	return state;
 }
 
-static void unlock(int state)
+static void unlock_cm(int state)
 {
 	pthread_mutex_unlock(&mutex);
 	pthread_setcancelstate(state, NULL);
@@ -105,11 +105,11 @@ static int run_at(int fd, uint32_t *number, const struct cm_command *command, co
 		  const struct rdma_ucm_cmd_hdr *hdr)
 {
 	struct cm_channel *channel;
-	int err, state = lock();
+	int err, state = lock_cm();
 
 	channel = cm_channel_at(fd);
 	if (!channel || (*number && *number != channel->number)) {
-		unlock(state);
+		unlock_cm(state);
 		return *number ? sleep_on() : -EBADF;
 	}
 	*number = channel->number;
@@ -118,11 +118,11 @@ static int run_at(int fd, uint32_t *number, const struct cm_command *command, co
 		channel->reading = !err;
 		channel->reader = pthread_self();
 	}
-	unlock(state);
+	unlock_cm(state);
 	return err;
 }
 
-static int execute(int fd, const void *buf, size_t len)
+static int execute_command(int fd, const void *buf, size_t len)
 {
 	const struct cm_command *command;
 	struct rdma_ucm_cmd_hdr hdr;
@@ -143,7 +143,7 @@ static int execute(int fd, const void *buf, size_t len)
 
 ssize_t cm_write(int fd, const void *buf, size_t len)
 {
-	int err = execute(fd, buf, len);
+	int err = execute_command(fd, buf, len);
 
 	if (err < 0) {
 		errno = -err;
@@ -217,9 +217,9 @@ int cm_open(int flags)
 		return -1;
 	}
 	forget_inherited();
-	state = lock();
+	state = lock_cm();
 	fd = open_channel(flags);
-	unlock(state);
+	unlock_cm(state);
 	if (fd < 0) {
 		soft_leave();
 		errno = -fd;
@@ -243,9 +243,9 @@ static int let_reader_return(int fd, int state)
 		channel = cm_channel_at(fd);
 		if (!channel || !channel->reading || pthread_equal(channel->reader, pthread_self()))
 			break;
-		unlock(state);
+		unlock_cm(state);
 		nanosleep(&moment, NULL);
-		state = lock();
+		state = lock_cm();
 	}
 	return state;
 }
@@ -270,13 +270,13 @@ static void close_channel(struct cm_channel *channel)
 void cm_close(int fd)
 {
 	struct cm_channel *channel;
-	int saved = errno, state = lock();
+	int saved = errno, state = lock_cm();
 
 	state = let_reader_return(fd, state);
 	channel = cm_channel_at(fd);
 	if (channel)
 		close_channel(channel);
-	unlock(state);
+	unlock_cm(state);
 	if (channel)
 		soft_leave();
 	errno = saved;

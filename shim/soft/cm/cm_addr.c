@@ -87,7 +87,7 @@ bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b)
 	       (!a->scope || !b->scope || a->scope == b->scope);
 }
 
-static bool loopback(const struct cm_addr *addr)
+static bool is_loopback(const struct cm_addr *addr)
 {
 	return addr->family == AF_INET && addr->ip[0] == 127;
 }
@@ -104,7 +104,7 @@ static bool is_on(const struct cm_addr *addr, const struct ifaddrs *interface)
 bool cm_addr_local(const struct cm_addr *addr)
 {
 	struct ifaddrs *list, *interface;
-	bool found = loopback(addr);
+	bool found = is_loopback(addr);
 
 	if (found || getifaddrs(&list) < 0)
 		return found;
@@ -122,6 +122,6 @@ void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst)
 	*src = *dst;
 	src->port = port;
 	/* all of 127.0.0.0/8 is reached from its first address */
-	if (loopback(dst))
+	if (is_loopback(dst))
 		memcpy(src->ip, localhost, sizeof(localhost));
 }

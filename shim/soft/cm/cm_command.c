@@ -76,7 +76,7 @@ static int bind_ip(struct cm_channel *channel, const struct rdma_ucm_bind_ip *cm
 	return bind_to(channel, cmd->id, &cmd->addr, sizeof(cmd->addr));
 }
 
-static int bind(struct cm_channel *channel, const struct rdma_ucm_bind *cmd, void *resp)
+static int bind_addr(struct cm_channel *channel, const struct rdma_ucm_bind *cmd, void *resp)
 {
 	(void)resp;
 	if (cmd->reserved || cmd->addr_size > sizeof(cmd->addr))
@@ -84,8 +84,8 @@ static int bind(struct cm_channel *channel, const struct rdma_ucm_bind *cmd, voi
 	return bind_to(channel, cmd->id, &cmd->addr, cmd->addr_size);
 }
 
-static int resolve(struct cm_channel *channel, uint32_t handle, const void *src_addr,
-		   size_t src_size, const void *dst_addr, size_t dst_size)
+static int resolve_sockaddr(struct cm_channel *channel, uint32_t handle, const void *src_addr,
+			    size_t src_size, const void *dst_addr, size_t dst_size)
 {
 	struct cm_addr src = { 0 }, dst;
 	uint16_t family = 0; /* sa_family_t */
@@ -104,8 +104,8 @@ static int resolve(struct cm_channel *channel, uint32_t handle, const void *src_
 static int resolve_ip(struct cm_channel *channel, const struct rdma_ucm_resolve_ip *cmd, void *resp)
 {
 	(void)resp;
-	return resolve(channel, cmd->id, &cmd->src_addr, sizeof(cmd->src_addr), &cmd->dst_addr,
-		       sizeof(cmd->dst_addr));
+	return resolve_sockaddr(channel, cmd->id, &cmd->src_addr, sizeof(cmd->src_addr),
+				&cmd->dst_addr, sizeof(cmd->dst_addr));
 }
 
 static int resolve_addr(struct cm_channel *channel, const struct rdma_ucm_resolve_addr *cmd,
@@ -115,8 +115,8 @@ static int resolve_addr(struct cm_channel *channel, const struct rdma_ucm_resolv
 	if (cmd->reserved || cmd->src_size > sizeof(cmd->src_addr) ||
 	    cmd->dst_size > sizeof(cmd->dst_addr))
 		return -EINVAL;
-	return resolve(channel, cmd->id, &cmd->src_addr, cmd->src_size, &cmd->dst_addr,
-		       cmd->dst_size);
+	return resolve_sockaddr(channel, cmd->id, &cmd->src_addr, cmd->src_size, &cmd->dst_addr,
+				cmd->dst_size);
 }
 
 static int query_route(struct cm_channel *channel, const struct rdma_ucm_query *cmd,
@@ -142,8 +142,8 @@ struct query_resp {
 	};
 };
 
-static int query(struct cm_channel *channel, const struct rdma_ucm_query *cmd,
-		 struct query_resp *resp)
+static int query_id(struct cm_channel *channel, const struct rdma_ucm_query *cmd,
+		    struct query_resp *resp)
 {
 	struct cm_id *id;
 	int err = cm_id_get(channel, cmd->id, &id);
@@ -347,10 +347,10 @@ static const struct cm_command commands[] = {
 		ANSWERS(migrate_id, rdma_ucm_migrate_id, rdma_ucm_migrate_resp,
 			sizeof(struct rdma_ucm_migrate_resp)),
 	[RDMA_USER_CM_CMD_QUERY] =
-		ANSWERS(query, rdma_ucm_query, query_resp,
+		ANSWERS(query_id, rdma_ucm_query, query_resp,
 			sizeof(struct rdma_ucm_query_path_resp)),
 	[RDMA_USER_CM_CMD_BIND] =
-		QUIET(bind, rdma_ucm_bind, sizeof(struct rdma_ucm_bind)),
+		QUIET(bind_addr, rdma_ucm_bind, sizeof(struct rdma_ucm_bind)),
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] =
 		QUIET(resolve_addr, rdma_ucm_resolve_addr,
 		      sizeof(struct rdma_ucm_resolve_addr)),

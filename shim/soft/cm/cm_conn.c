@@ -50,7 +50,7 @@ bool cm_conn_datagrams(const struct cm_id *id)
 	return id->qp_type == IBV_QPT_UD;
 }
 
-static void unwatch(struct cm_id *id)
+static void unwatch_peer(struct cm_id *id)
 {
 	if (id->watching)
 		cm_channel_unwatch(id->channel, &id->peer);
@@ -77,7 +77,7 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
 	if (state == CM_TIMEWAIT || state == CM_CLOSED)
-		unwatch(id);
+		unwatch_peer(id);
 	id->deadline = wait ? process_now() + wait : 0;
 }
 
@@ -109,7 +109,7 @@ void cm_conn_peer_died(struct cm_id *id)
 	}
 }
 
-static struct cm_msg message(const struct cm_id *id, enum cm_type type)
+static struct cm_msg make_message(const struct cm_id *id, enum cm_type type)
 {
 	return (struct cm_msg){ .type = type, .from.serial = id->serial, .ps = id->ps };
 }
@@ -135,7 +135,7 @@ int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
 
 int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status)
 {
-	struct cm_msg msg = message(id, type);
+	struct cm_msg msg = make_message(id, type);
 
 	msg.status = status;
 	return cm_conn_send(id, &msg);
@@ -188,7 +188,7 @@ static void wait_for_answer(struct cm_id *id)
 	cm_conn_enter(id, cm_conn_datagrams(id) ? CM_SIDR_REQ_SENT : CM_REQ_SENT);
 }
 
-static void sent(struct cm_id *id)
+static void note_sent(struct cm_id *id)
 {
 	id->held = 0;
 	wait_for_answer(id);
@@ -196,7 +196,7 @@ static void sent(struct cm_id *id)
 		cm_conn_peer_died(id);
 }
 
-static void hold(struct cm_id *id, const struct cm_msg *msg)
+static void hold_request(struct cm_id *id, const struct cm_msg *msg)
 {
 	id->unsent = *msg;
 	id->resend = process_now() + LOOK_NS;
@@ -209,9 +209,9 @@ static int send_or_hold(struct cm_id *id, const struct cm_msg *msg)
 	int err = cm_port_request(id->ps, &id->dst, send_request, &request);
 
 	if (!err)
-		sent(id);
+		note_sent(id);
 	else if (err == -ENOENT && id->held > process_now())
-		hold(id, msg);
+		hold_request(id, msg);
 	else if (err == -ENOENT || err == -ENOSPC)
 		cm_conn_refuse(id, err == -ENOSPC);
 	else
@@ -235,7 +235,7 @@ int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd)
 	if (!param->valid || id->state != CM_ROUTE_RESOLVED ||
 	    param->private_data_len > (cm_conn_datagrams(id) ? SIDR_REQ_BYTES : REQ_BYTES))
 		return -EINVAL;
-	msg = message(id, cm_conn_datagrams(id) ? CM_SIDR_REQ : CM_REQ);
+	msg = make_message(id, cm_conn_datagrams(id) ? CM_SIDR_REQ : CM_REQ);
 	msg.src = id->src;
 	msg.dst = id->dst;
 	msg.ece = cmd->ece;
@@ -247,7 +247,7 @@ int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd)
 
 static int accept_connection(struct cm_id *id, const struct rdma_ucm_accept *cmd)
 {
-	struct cm_msg msg = message(id, CM_REP);
+	struct cm_msg msg = make_message(id, CM_REP);
 
 	if (cmd->conn_param.private_data_len > REP_BYTES)
 		return -EINVAL;
@@ -262,7 +262,7 @@ static int accept_connection(struct cm_id *id, const struct rdma_ucm_accept *cmd
 
 static int accept_datagrams(struct cm_id *id, const struct rdma_ucm_accept *cmd)
 {
-	struct cm_msg msg = message(id, CM_SIDR_REP);
+	struct cm_msg msg = make_message(id, CM_SIDR_REP);
 
 	if (cmd->conn_param.private_data_len > SIDR_REP_BYTES)
 		return -EINVAL;
@@ -275,7 +275,7 @@ static int accept_datagrams(struct cm_id *id, const struct rdma_ucm_accept *cmd)
 }
 
 /* The active side says that it is ready; a DREQ may have come already. */
-static int establish(struct cm_id *id)
+static int establish_active(struct cm_id *id)
 {
 	if (id->state == CM_DREQ_RCVD)
 		return 0;
@@ -289,7 +289,7 @@ static int establish(struct cm_id *id)
 int cm_conn_accept(struct cm_id *id, const struct rdma_ucm_accept *cmd)
 {
 	if (!cmd->conn_param.valid)
-		return establish(id);
+		return establish_active(id);
 	if (id->state == CM_REQ_RCVD)
 		return accept_connection(id, cmd);
 	if (id->state == CM_SIDR_REQ_RCVD)
@@ -301,7 +301,7 @@ int cm_conn_reject(struct cm_id *id, const struct rdma_ucm_reject *cmd)
 {
 	uint8_t reason = cmd->reason ? cmd->reason : CM_REJ_CONSUMER_DEFINED;
 	bool sidr = id->state == CM_SIDR_REQ_RCVD;
-	struct cm_msg msg = message(id, sidr ? CM_SIDR_REP : CM_REJ);
+	struct cm_msg msg = make_message(id, sidr ? CM_SIDR_REP : CM_REJ);
 
 	if ((reason != CM_REJ_CONSUMER_DEFINED && reason != CM_REJ_VENDOR_OPTION) ||
 	    cmd->private_data_len > (sidr ? SIDR_REP_BYTES : REJ_BYTES))

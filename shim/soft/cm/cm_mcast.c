@@ -69,7 +69,7 @@ static void make_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 	}
 }
 
-static uint16_t mlid(const uint8_t mgid[16])
+static uint16_t mlid_of(const uint8_t mgid[16])
 {
 	uint32_t i, hash = 0;
 
@@ -80,11 +80,12 @@ static uint16_t mlid(const uint8_t mgid[16])
 	return FIRST_LID + hash % LIDS;
 }
 
-static void fill(const struct cm_id *id, const struct cm_addr *addr, struct rdma_ucm_ud_param *ud)
+static void fill_ud(const struct cm_id *id, const struct cm_addr *addr,
+		    struct rdma_ucm_ud_param *ud)
 {
 	cm_path_ah(id, &ud->ah_attr);
 	make_mgid(id->ps, addr, ud->ah_attr.grh.dgid);
-	ud->ah_attr.dlid = mlid(ud->ah_attr.grh.dgid);
+	ud->ah_attr.dlid = mlid_of(ud->ah_attr.grh.dgid);
 	ud->ah_attr.is_global = 1;
 	ud->qp_num = 0xffffff;
 	ud->qkey = id->qkey ? id->qkey : CM_UDP_QKEY;
@@ -114,7 +115,7 @@ int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid, ui
 	event->multicast = group;
 	event->resp.uid = uid;
 	event->resp.id = group->handle;
-	fill(id, addr, &event->resp.param.ud);
+	fill_ud(id, addr, &event->resp.param.ud);
 	group->next = id->multicast;
 	id->multicast = group;
 	*ret_handle = group->handle;

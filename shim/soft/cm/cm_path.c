@@ -70,14 +70,14 @@ static void path_gid(const struct cm_id *id, uint8_t raw[16])
 		memcpy(raw, entry.gid.raw, sizeof(entry.gid.raw));
 }
 
-static uint16_t lid(void)
+static uint16_t own_lid(void)
 {
 	const struct port *port = port_at(PORT);
 
 	return port ? port->attr.lid : 0;
 }
 
-static enum ibv_mtu mtu(void)
+static enum ibv_mtu own_mtu(void)
 {
 	const struct port *port = port_at(PORT);
 
@@ -85,7 +85,7 @@ static enum ibv_mtu mtu(void)
 }
 
 /* The first of the table, in network order. */
-static uint16_t pkey(void)
+static uint16_t own_pkey(void)
 {
 	const struct port *port = port_at(PORT);
 
@@ -99,17 +99,17 @@ void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah)
 	ah->grh.sgid_index = gid_index(id);
 	ah->grh.hop_limit = port_is_roce(PORT) ? HOPS : 0;
 	ah->grh.traffic_class = id->tos;
-	ah->dlid = lid();
+	ah->dlid = own_lid();
 	ah->is_global = port_is_roce(PORT);
 	ah->port_num = PORT;
 }
 
-static bool connected(const struct cm_id *id)
+static bool is_connected(const struct cm_id *id)
 {
 	return id->state >= CM_REQ_SENT && id->state <= CM_DREQ_RCVD;
 }
 
-static bool reliable(const struct cm_id *id)
+static bool is_reliable(const struct cm_id *id)
 {
 	return id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_RECV ||
 	       id->qp_type == IBV_QPT_XRC_SEND;
@@ -125,7 +125,7 @@ static int to_init(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 		return 0;
 	}
 	attr->qp_attr_mask |= IBV_QP_ACCESS_FLAGS;
-	if (!connected(id))
+	if (!is_connected(id))
 		return 0;
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
@@ -138,7 +138,7 @@ static int to_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 	if (id->state < CM_REQ_RCVD || id->state > CM_DREQ_RCVD)
 		return -EINVAL;
 	cm_path_ah(id, &attr->ah_attr);
-	attr->path_mtu = mtu();
+	attr->path_mtu = own_mtu();
 	attr->dest_qp_num = id->remote_qpn;
 	attr->rq_psn = id->rq_psn;
 	attr->qp_attr_mask =
@@ -162,7 +162,7 @@ static int to_rts(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 		attr->max_rd_atomic = id->initiator_depth;
 		attr->qp_attr_mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	}
-	if (reliable(id)) {
+	if (is_reliable(id)) {
 		attr->timeout = id->ack_timeout ? id->ack_timeout : CM_PATH_LIFETIME + 1;
 		attr->qp_attr_mask |= IBV_QP_TIMEOUT;
 	}
@@ -191,20 +191,20 @@ static bool has_path(const struct cm_id *id)
 static void fill_path(const struct cm_id *id, struct ib_user_path_rec *path)
 {
 	path_gid(id, path->sgid);
-	path->pkey = pkey();
+	path->pkey = own_pkey();
 	if (id->state < CM_ADDR_RESOLVED || id->state == CM_LISTENING)
 		return;
 	path_gid(id, path->dgid);
 	if (!has_path(id))
 		return;
-	path->dlid = htobe16(lid());
-	path->slid = htobe16(lid());
+	path->dlid = htobe16(own_lid());
+	path->slid = htobe16(own_lid());
 	path->reversible = 1;
 	path->numb_path = 1;
 	path->hop_limit = port_is_roce(PORT) ? HOPS : 0;
 	path->traffic_class = id->tos;
 	path->mtu_selector = EXACTLY;
-	path->mtu = mtu();
+	path->mtu = own_mtu();
 	path->rate_selector = EXACTLY;
 	path->rate = IBV_RATE_100_GBPS;
 	path->packet_life_time_selector = EXACTLY;
@@ -231,7 +231,7 @@ static void fill_device(const struct cm_id *id, struct rdma_ucm_query_addr_resp 
 		return;
 	resp->node_guid = profile_limits()->node_guid;
 	resp->port_num = PORT;
-	resp->pkey = pkey();
+	resp->pkey = own_pkey();
 }
 
 void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
@@ -243,7 +243,7 @@ void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 
 void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 {
-	struct sockaddr_gid gid = { .family = FAMILY_IB, .pkey = pkey() };
+	struct sockaddr_gid gid = { .family = FAMILY_IB, .pkey = own_pkey() };
 
 	fill_device(id, resp);
 	if (id->device)
@@ -259,13 +259,13 @@ void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 uint32_t cm_path_data(const struct cm_id *id, struct ib_path_rec_data *data)
 {
 	struct ibv_path_record path = {
-		.dlid = htobe16(lid()),
-		.slid = htobe16(lid()),
+		.dlid = htobe16(own_lid()),
+		.slid = htobe16(own_lid()),
 		.flowlabel_hoplimit = htobe32(port_is_roce(PORT) ? HOPS : 0),
 		.tclass = id->tos,
 		.reversible_numpath = REVERSIBLE | 1,
-		.pkey = pkey(),
-		.mtu = SELECT_EXACTLY | mtu(),
+		.pkey = own_pkey(),
+		.mtu = SELECT_EXACTLY | own_mtu(),
 		.rate = SELECT_EXACTLY | IBV_RATE_100_GBPS,
 		.packetlifetime = SELECT_EXACTLY | CM_PATH_LIFETIME,
 	};

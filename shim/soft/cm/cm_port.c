@@ -47,7 +47,7 @@ struct table {
 static struct table *table;
 static int fd = -1;
 
-static int map(void)
+static int map_table(void)
 {
 	char path[DIRECTORY_FILE];
 	int err;
@@ -75,10 +75,10 @@ fail:
 	return err;
 }
 
-static int lock(void)
+static int lock_table(void)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int err = map();
+	int err = map_table();
 
 	if (err < 0)
 		return err;
@@ -91,24 +91,24 @@ static int lock(void)
 	return 0;
 }
 
-static void unlock(void)
+static void unlock_table(void)
 {
 	struct flock whole = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
 	fcntl(fd, F_SETLK, &whole);
 }
 
-static uint32_t high(void)
+static uint32_t first_unused(void)
 {
 	return table->high < PORTS ? table->high : PORTS;
 }
 
-static bool lives(const struct cm_port *port)
+static bool owner_lives(const struct cm_port *port)
 {
 	return node_has(port->owner.node, port->owner.instance);
 }
 
-static bool overlap(const struct cm_port *a, const struct cm_port *b)
+static bool do_overlap(const struct cm_port *a, const struct cm_port *b)
 {
 	if (a->addr.family != b->addr.family)
 		return (cm_addr_any(&a->addr) && !a->afonly) ||
@@ -118,22 +118,22 @@ static bool overlap(const struct cm_port *a, const struct cm_port *b)
 }
 
 /* Is there another owner, beside those that @reuse allows? */
-static bool conflict(const struct cm_port *want, bool reuse)
+static bool do_conflict(const struct cm_port *want, bool reuse)
 {
 	struct cm_port *have;
 
-	for (have = table->port; have < table->port + high(); have++) {
+	for (have = table->port; have < table->port + first_unused(); have++) {
 		if (have == want || have->ps != want->ps || have->addr.port != want->addr.port ||
-		    (reuse && have->reuse) || !overlap(have, want))
+		    (reuse && have->reuse) || !do_overlap(have, want))
 			continue;
-		if (lives(have))
+		if (owner_lives(have))
 			return true;
 		have->ps = 0;
 	}
 	return false;
 }
 
-static int choose(struct cm_port *want)
+static int choose_port(struct cm_port *want)
 {
 	uint32_t span = LAST_PORT - FIRST_PORT + 1, start = 0, n;
 
@@ -141,7 +141,7 @@ static int choose(struct cm_port *want)
 		start = want->owner.serial;
 	for (n = 0; n < span; n++) {
 		want->addr.port = htons(FIRST_PORT + (start + n) % span);
-		if (!conflict(want, false))
+		if (!do_conflict(want, false))
 			return 0;
 	}
 	return -EADDRNOTAVAIL;
@@ -151,7 +151,7 @@ static struct cm_port *free_entry(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < high(); i++)
+	for (i = 0; i < first_unused(); i++)
 		if (!table->port[i].ps)
 			return &table->port[i];
 	if (i < PORTS) {
@@ -159,19 +159,19 @@ static struct cm_port *free_entry(void)
 		return &table->port[i];
 	}
 	for (i = 0; i < PORTS; i++)
-		if (!lives(&table->port[i]))
+		if (!owner_lives(&table->port[i]))
 			return &table->port[i];
 	return NULL;
 }
 
-static int enter(struct cm_port *want, uint32_t *ret_slot)
+static int enter_port(struct cm_port *want, uint32_t *ret_slot)
 {
 	struct cm_port *entry;
 	int err = 0;
 
 	if (!want->addr.port)
-		err = choose(want);
-	else if (conflict(want, want->reuse))
+		err = choose_port(want);
+	else if (do_conflict(want, want->reuse))
 		err = -EADDRINUSE;
 	if (err < 0)
 		return err;
@@ -185,16 +185,16 @@ static int enter(struct cm_port *want, uint32_t *ret_slot)
 
 int cm_port_bind(struct cm_port *want, uint32_t *ret_slot)
 {
-	int err = lock();
+	int err = lock_table();
 
 	if (err < 0)
 		return err;
-	err = enter(want, ret_slot);
-	unlock();
+	err = enter_port(want, ret_slot);
+	unlock_table();
 	return err;
 }
 
-static struct cm_port *own(uint32_t slot, const struct cm_name *owner)
+static struct cm_port *find_own(uint32_t slot, const struct cm_name *owner)
 {
 	struct cm_port *port = &table->port[slot % PORTS];
 
@@ -208,47 +208,47 @@ void cm_port_release(uint32_t slot, const struct cm_name *owner)
 {
 	struct cm_port *port;
 
-	if (lock() < 0)
+	if (lock_table() < 0)
 		return;
-	port = own(slot, owner);
+	port = find_own(slot, owner);
 	if (port)
 		port->ps = 0;
-	unlock();
+	unlock_table();
 }
 
 void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse, bool afonly)
 {
 	struct cm_port *port;
 
-	if (lock() < 0)
+	if (lock_table() < 0)
 		return;
-	port = own(slot, owner);
+	port = find_own(slot, owner);
 	if (port) {
 		port->reuse = reuse;
 		port->afonly = afonly;
 	}
-	unlock();
+	unlock_table();
 }
 
 int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog)
 {
 	struct cm_port *port;
-	int err = lock();
+	int err = lock_table();
 
 	if (err < 0)
 		return err;
-	port = own(slot, owner);
+	port = find_own(slot, owner);
 	if (!port)
 		err = -EINVAL;
-	else if (conflict(port, false))
+	else if (do_conflict(port, false))
 		err = -EADDRINUSE;
 	else
 		port->backlog = backlog;
-	unlock();
+	unlock_table();
 	return err;
 }
 
-static bool answers(const struct cm_port *port, const struct cm_addr *addr)
+static bool does_answer(const struct cm_port *port, const struct cm_addr *addr)
 {
 
 	return port->backlog && port->addr.port == addr->port &&
@@ -257,12 +257,12 @@ static bool answers(const struct cm_port *port, const struct cm_addr *addr)
 }
 
 /* Who has just this address comes before who has all. */
-static struct cm_port *find(uint16_t ps, const struct cm_addr *addr)
+static struct cm_port *find_listener(uint16_t ps, const struct cm_addr *addr)
 {
 	struct cm_port *port, *found = NULL;
 
-	for (port = table->port; port < table->port + high(); port++)
-		if (port->ps == ps && answers(port, addr) && lives(port) &&
+	for (port = table->port; port < table->port + first_unused(); port++)
+		if (port->ps == ps && does_answer(port, addr) && owner_lives(port) &&
 		    (!found || !cm_addr_any(&port->addr)))
 			found = port;
 	return found;
@@ -272,11 +272,11 @@ int cm_port_request(uint16_t ps, const struct cm_addr *addr,
 		    int (*send)(const struct cm_name *to, void *arg), void *arg)
 {
 	struct cm_port *port;
-	int err = lock();
+	int err = lock_table();
 
 	if (err < 0)
 		return err;
-	port = find(ps, addr);
+	port = find_listener(ps, addr);
 	if (!port)
 		err = -ENOENT;
 	else if (port->waiting >= port->backlog)
@@ -285,7 +285,7 @@ int cm_port_request(uint16_t ps, const struct cm_addr *addr,
 		err = send(&port->owner, arg);
 	if (!err)
 		port->waiting++;
-	unlock();
+	unlock_table();
 	return err;
 }
 
@@ -293,12 +293,12 @@ void cm_port_accepted(uint32_t slot, const struct cm_name *owner)
 {
 	struct cm_port *port;
 
-	if (lock() < 0)
+	if (lock_table() < 0)
 		return;
-	port = own(slot, owner);
+	port = find_own(slot, owner);
 	if (port && port->waiting)
 		port->waiting--;
-	unlock();
+	unlock_table();
 }
 
 void cm_port_close(void)

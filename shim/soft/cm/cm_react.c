@@ -22,7 +22,7 @@
 #include "shim/soft/fabric/process.h"
 
 /* To who has sent @msg to nobody. */
-static void answer(const struct cm_msg *msg, enum cm_type type, uint32_t status)
+static void answer_message(const struct cm_msg *msg, enum cm_type type, uint32_t status)
 {
 	struct cm_msg reply = { .type = type, .ps = msg->ps, .status = status };
 
@@ -99,7 +99,7 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 	return 0;
 }
 
-static void request(struct cm_id *listener, struct cm_msg *msg)
+static void take_request(struct cm_id *listener, struct cm_msg *msg)
 {
 	bool sidr = msg->type == CM_SIDR_REQ;
 	struct cm_event *event;
@@ -109,8 +109,8 @@ static void request(struct cm_id *listener, struct cm_msg *msg)
 		return; /* it came twice */
 	if (listener->state != CM_LISTENING || msg->ps != listener->ps ||
 	    sidr != cm_conn_datagrams(listener) || make_child(listener, msg, &id) < 0) {
-		answer(msg, sidr ? CM_SIDR_REP : CM_REJ,
-		       sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID);
+		answer_message(msg, sidr ? CM_SIDR_REP : CM_REJ,
+			       sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID);
 		return;
 	}
 	id->state = sidr ? CM_SIDR_REQ_RCVD : CM_REQ_RCVD;
@@ -129,7 +129,7 @@ static void request(struct cm_id *listener, struct cm_msg *msg)
 		cm_conn_peer_died(id);
 }
 
-static void reply(struct cm_id *id, struct cm_msg *msg)
+static void take_reply(struct cm_id *id, struct cm_msg *msg)
 {
 	struct cm_event *event;
 
@@ -160,7 +160,7 @@ static void sidr_reply(struct cm_id *id, struct cm_msg *msg)
 		fill_ud(event, id, msg, SIDR_REP_BYTES);
 }
 
-static void rejected(struct cm_id *id, struct cm_msg *msg)
+static void take_reject(struct cm_id *id, struct cm_msg *msg)
 {
 	struct cm_event *event;
 
@@ -182,7 +182,7 @@ static void rejected(struct cm_id *id, struct cm_msg *msg)
 	}
 }
 
-static void disconnected(struct cm_id *id)
+static void take_disconnect(struct cm_id *id)
 {
 	switch (id->state) {
 	case CM_REP_SENT:
@@ -199,21 +199,21 @@ static void disconnected(struct cm_id *id)
 	}
 }
 
-static void dispatch(struct cm_id *id, struct cm_msg *msg)
+static void dispatch_message(struct cm_id *id, struct cm_msg *msg)
 {
 	switch (msg->type) {
 	case CM_REP:
-		reply(id, msg);
+		take_reply(id, msg);
 		break;
 	case CM_RTU:
 		if (id->state == CM_REP_SENT)
 			cm_conn_end(id, CM_ESTABLISHED, CM_EVENT_ESTABLISHED, 0);
 		break;
 	case CM_REJ:
-		rejected(id, msg);
+		take_reject(id, msg);
 		break;
 	case CM_DREQ:
-		disconnected(id);
+		take_disconnect(id);
 		break;
 	case CM_DREP:
 		if (id->state == CM_DREQ_SENT)
@@ -231,16 +231,16 @@ static void answer_for_nobody(const struct cm_msg *msg)
 {
 	switch (msg->type) {
 	case CM_REQ:
-		answer(msg, CM_REJ, CM_REJ_INVALID_SERVICE_ID);
+		answer_message(msg, CM_REJ, CM_REJ_INVALID_SERVICE_ID);
 		break;
 	case CM_SIDR_REQ:
-		answer(msg, CM_SIDR_REP, CM_SIDR_UNSUPPORTED);
+		answer_message(msg, CM_SIDR_REP, CM_SIDR_UNSUPPORTED);
 		break;
 	case CM_REP:
-		answer(msg, CM_REJ, CM_REJ_INVALID_COMM_ID);
+		answer_message(msg, CM_REJ, CM_REJ_INVALID_COMM_ID);
 		break;
 	case CM_DREQ:
-		answer(msg, CM_DREP, 0);
+		answer_message(msg, CM_DREP, 0);
 		break;
 	}
 }
@@ -254,13 +254,13 @@ static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 		return;
 	}
 	if (msg->type == CM_REQ || msg->type == CM_SIDR_REQ) {
-		request(id, msg);
+		take_request(id, msg);
 	} else {
 		/* who gives up a request knows only the listener */
 		if (id->state == CM_LISTENING)
 			id = cm_id_by_peer(&msg->from);
 		if (id && from_peer(id, msg))
-			dispatch(id, msg);
+			dispatch_message(id, msg);
 	}
 	if (id && id->channel != channel)
 		cm_channel_arm(id->channel);

@@ -47,7 +47,7 @@ static int bind_source(struct cm_id *id, const struct cm_addr *src, int family)
 	return cm_route_bind(id, src->family ? src : &any);
 }
 
-static void loopback(struct cm_addr *addr)
+static void make_loopback(struct cm_addr *addr)
 {
 	static const uint8_t ip4[16] = { 127, 0, 0, 1 };
 
@@ -56,14 +56,14 @@ static void loopback(struct cm_addr *addr)
 }
 
 /* Whom @dst reaches: of a group, who has joined through any interface. */
-static int reach(struct cm_id *id, const struct cm_addr *dst)
+static int reach_device(struct cm_id *id, const struct cm_addr *dst)
 {
 	id->dst = *dst;
 	if (cm_addr_any(dst))
-		loopback(&id->dst);
+		make_loopback(&id->dst);
 	if (cm_addr_multicast(dst)) {
 		if (cm_addr_any(&id->src))
-			loopback(&id->src);
+			make_loopback(&id->src);
 		return 0;
 	}
 	if (!cm_addr_local(&id->dst))
@@ -84,7 +84,7 @@ int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src, const str
 	}
 	if (id->state != CM_BOUND || id->src.family != dst->family)
 		return -EINVAL;
-	err = reach(id, dst);
+	err = reach_device(id, dst);
 	if (err < 0) {
 		cm_id_event(id, CM_EVENT_ADDR_ERROR, err);
 		return 0;
@@ -126,7 +126,7 @@ int cm_route_listen(struct cm_id *id, uint32_t backlog)
 	return 0;
 }
 
-static int share(struct cm_id *id)
+static int share_port(struct cm_id *id)
 {
 	struct cm_name name = cm_id_name(id);
 
@@ -155,13 +155,13 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value, uin
 		if (number ? id->state == CM_LISTENING : id->state != CM_IDLE)
 			return -EINVAL;
 		id->reuse = number;
-		return share(id);
+		return share_port(id);
 	case RDMA_OPTION_ID_AFONLY:
 		if (id->state != CM_IDLE && id->state != CM_BOUND)
 			return -EINVAL;
 		id->afonly = number;
 		id->afonly_set = true;
-		return share(id);
+		return share_port(id);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		if ((id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND) ||
 		    number > MAX_ACK_TIMEOUT)

@@ -109,7 +109,7 @@ static bool leads_to(const char *path, int fd)
 }
 
 /* 0, -ESTALE if the id has moved or gone meanwhile, or -errno. */
-static int put(const char *path, const struct cm_msg *msg)
+static int put_message(const char *path, const struct cm_msg *msg)
 {
 	struct stat st;
 	int fd, err = 0;
@@ -139,7 +139,7 @@ int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 	msg->from.instance = segment_own->instance;
 	directory_file(path, "cmid", to->node, to->instance, to->serial);
 	do
-		err = put(path, msg);
+		err = put_message(path, msg);
 	while (err == -ESTALE && ++tries < MOVES);
 	/* nobody will make room there */
 	if (err == -EAGAIN && !node_has(to->node, to->instance))
@@ -147,7 +147,7 @@ int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 	return err;
 }
 
-static bool check(const struct cm_msg *msg)
+static bool check_message(const struct cm_msg *msg)
 {
 	return msg->magic == MAGIC && msg->type && msg->type < CM_TYPES &&
 	       msg->private_len <= sizeof(msg->private_data);
@@ -159,7 +159,7 @@ bool cm_wire_recv(int fd, struct cm_msg *msg)
 
 	while ((n = read(fd, msg, sizeof(*msg))) > 0)
 		/* what is not ours may have any length: to the end of it */
-		if (n == sizeof(*msg) && check(msg))
+		if (n == sizeof(*msg) && check_message(msg))
 			return true;
 	return false;
 }

@@ -69,7 +69,7 @@ static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged
 	return staged(peer, local, remote);
 }
 
-static int put(struct peer *peer, struct copy_list *local, struct copy_list *remote)
+static int put_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	if (peer->seg != segment_own)
 		return copy_across(peer, process_vm_writev, stage_put, local, remote);
@@ -79,7 +79,7 @@ static int put(struct peer *peer, struct copy_list *local, struct copy_list *rem
 	return 0;
 }
 
-static int get(struct peer *peer, struct copy_list *local, struct copy_list *remote)
+static int get_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	if (peer->seg != segment_own)
 		return copy_across(peer, process_vm_readv, stage_get, local, remote);
@@ -119,7 +119,7 @@ static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_li
 		if (copy_list_is_null(local, l))
 			from.iov[0].iov_base = (void *)zeros;
 		if (!copy_list_is_null(remote, r))
-			err = put(peer, &from, &to);
+			err = put_lists(peer, &from, &to);
 		copy_list_advance(local, &l, n);
 		copy_list_advance(remote, &r, n);
 	}
@@ -141,7 +141,7 @@ static int get_pieces(struct peer *peer, struct copy_list *local, struct copy_li
 		from = one_of(remote, r, n);
 		to = one_of(local, l, n);
 		if (!copy_list_is_null(local, l))
-			err = get(peer, &to, &from);
+			err = get_lists(peer, &to, &from);
 		copy_list_advance(local, &l, n);
 		copy_list_advance(remote, &r, n);
 	}
@@ -152,12 +152,12 @@ int copy_put_lists(struct peer *peer, struct copy_list *local, struct copy_list 
 {
 	if (unlikely(local->nulls | remote->nulls))
 		return put_pieces(peer, local, remote);
-	return put(peer, local, remote);
+	return put_lists(peer, local, remote);
 }
 
 int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	if (unlikely(local->nulls))
 		return get_pieces(peer, local, remote);
-	return get(peer, local, remote);
+	return get_lists(peer, local, remote);
 }

@@ -69,7 +69,7 @@ static bool write_all(void)
 	return any;
 }
 
-static void *run(void *unused)
+static void *run_writer(void *unused)
 {
 	struct timespec period = { .tv_nsec = PERIOD_MIN };
 	bool more;
@@ -88,7 +88,7 @@ static void *run(void *unused)
 }
 
 /* Where it belongs, or NULL if the same is there already. */
-static struct kept **place(const char *path, const struct pipe_event *event)
+static struct kept **find_place(const char *path, const struct pipe_event *event)
 {
 	struct kept **p;
 
@@ -103,7 +103,7 @@ void defer_add(const char *path, const struct pipe_event *event)
 	struct kept *kept, **p;
 
 	pthread_mutex_lock(&mutex);
-	p = place(path, event);
+	p = find_place(path, event);
 	kept = p ? malloc(sizeof(*kept) + strlen(path) + 1) : NULL;
 	if (kept) {
 		kept->next = NULL;
@@ -112,7 +112,7 @@ void defer_add(const char *path, const struct pipe_event *event)
 		*p = kept;
 	}
 	if (!running)
-		running = thread_start(run, NULL, NULL);
+		running = thread_start(run_writer, NULL, NULL);
 	pthread_mutex_unlock(&mutex);
 }
 

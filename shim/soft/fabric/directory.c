@@ -34,7 +34,7 @@
 
 static char path[DIRECTORY_PATH];
 
-static int choose(void)
+static int choose_path(void)
 {
 	const char *given = getenv("VERBATIM_SOFT_FABRIC");
 	int n;
@@ -51,7 +51,7 @@ static int choose(void)
 	return 0;
 }
 
-static int check(bool *ret_made)
+static int check_ours(bool *ret_made)
 {
 	struct stat st;
 
@@ -143,7 +143,7 @@ static void sweep_gone(void)
 
 static int open_it(bool *ret_made)
 {
-	int err = choose();
+	int err = choose_path();
 
 	if (err < 0)
 		return err;
@@ -151,11 +151,11 @@ static int open_it(bool *ret_made)
 		sweep_gone();
 	else if (errno != EEXIST)
 		return -errno;
-	return check(ret_made);
+	return check_ours(ret_made);
 }
 
 /* Once: a device is opened again and again. */
-static int complain(int err)
+static int complain_once(int err)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -172,7 +172,7 @@ int directory_open(bool *ret_made)
 {
 	int err = open_it(ret_made);
 
-	return err < 0 && err != -EAGAIN ? complain(err) : err;
+	return err < 0 && err != -EAGAIN ? complain_once(err) : err;
 }
 
 void directory_remove(void)

@@ -28,12 +28,12 @@ enum { PAGE = 4096 };
 static struct extent *freed;
 static uint64_t end; /* nothing was ever used behind it */
 
-static uint64_t pages(uint64_t size)
+static uint64_t round_to_pages(uint64_t size)
 {
 	return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-static uint64_t reuse(uint64_t size)
+static uint64_t reuse_extent(uint64_t size)
 {
 	struct extent **p, *e;
 	uint64_t off;
@@ -54,11 +54,12 @@ static uint64_t reuse(uint64_t size)
 }
 
 /* Where the heap ends; read once, when there is something to be had. */
-static uint64_t limit(void)
+static uint64_t heap_limit(void)
 {
 	static uint64_t at;
 	const char *bytes = at ? NULL : getenv("VERBATIM_SOFT_MEMORY");
-	uint64_t n = bytes ? strtoull(bytes, NULL, 10) : 0, begin = pages(sizeof(struct shm_seg));
+	uint64_t n = bytes ? strtoull(bytes, NULL, 10) : 0,
+		 begin = round_to_pages(sizeof(struct shm_seg));
 
 	if (!at)
 		at = bytes && n < SHM_SIZE - begin ? begin + n : SHM_SIZE;
@@ -69,13 +70,13 @@ uint64_t heap_alloc_bare(uint64_t size)
 {
 	uint64_t off;
 
-	size = pages(size);
-	off = reuse(size);
+	size = round_to_pages(size);
+	off = reuse_extent(size);
 	if (off)
 		return off;
 	if (!end)
-		end = pages(sizeof(struct shm_seg));
-	if (size > limit() || end > limit() - size)
+		end = round_to_pages(sizeof(struct shm_seg));
+	if (size > heap_limit() || end > heap_limit() - size)
 		return 0;
 	off = end;
 	end += size;
@@ -83,7 +84,7 @@ uint64_t heap_alloc_bare(uint64_t size)
 }
 
 /* Neighbours become one, so that sizes can grow again. */
-static void merge(struct extent *e)
+static void merge_next(struct extent *e)
 {
 	struct extent *next = e->next;
 
@@ -100,7 +101,7 @@ void heap_free(uint64_t off, uint64_t size)
 
 	if (!off)
 		return;
-	size = pages(size);
+	size = round_to_pages(size);
 	madvise((uint8_t *)segment_own + off, size, MADV_REMOVE);
 	memcheck_defined((uint8_t *)segment_own + off, size); /* zeros */
 	e = malloc(sizeof(*e));
@@ -110,9 +111,9 @@ void heap_free(uint64_t off, uint64_t size)
 		prev = *p;
 	*e = (struct extent){ off, size, *p };
 	*p = e;
-	merge(e);
+	merge_next(e);
 	if (prev)
-		merge(prev);
+		merge_next(prev);
 }
 
 void heap_forget(void)

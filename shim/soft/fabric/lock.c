@@ -14,7 +14,7 @@ enum { SPINS = 100, YIELDS = 512 };
 
 uint32_t lock_self;
 
-static void relax(void)
+static void relax_cpu(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
@@ -45,7 +45,7 @@ bool lock_wait(struct lock *lock)
 		if (seems_free(lock) && lock_try(lock))
 			return false;
 		if (n < SPINS)
-			relax();
+			relax_cpu();
 		else
 			sched_yield();
 		if (n % YIELDS == YIELDS - 1 && take_over(lock))

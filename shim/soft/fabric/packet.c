@@ -27,7 +27,7 @@ struct reader {
 };
 
 /* The next @n bytes, or NULL. */
-static const uint8_t *take(struct reader *r, size_t n)
+static const uint8_t *take_bytes(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->data;
 
@@ -48,7 +48,7 @@ static unsigned int read_ports(struct reader *r, struct packet *packet)
 	unsigned int layer = packet->proto == TCP   ? PACKET_TCP
 			     : packet->proto == UDP ? PACKET_UDP
 						    : 0;
-	const uint8_t *at = layer ? take(r, 4) : NULL;
+	const uint8_t *at = layer ? take_bytes(r, 4) : NULL;
 
 	if (!at)
 		return 0;
@@ -59,7 +59,7 @@ static unsigned int read_ports(struct reader *r, struct packet *packet)
 
 static unsigned int read_ipv4(struct reader *r, struct packet *packet)
 {
-	const uint8_t *at = take(r, 20);
+	const uint8_t *at = take_bytes(r, 20);
 	size_t options;
 
 	if (!at || at[0] >> 4 != 4 || (at[0] & 15) < 5)
@@ -72,14 +72,14 @@ static unsigned int read_ipv4(struct reader *r, struct packet *packet)
 	packet->proto = at[9];
 	memcpy(packet->src_ip, at + 12, 4);
 	memcpy(packet->dst_ip, at + 16, 4);
-	if (be16_at(at + 6) & OFFSET || (options && !take(r, options)))
+	if (be16_at(at + 6) & OFFSET || (options && !take_bytes(r, options)))
 		return PACKET_IPV4;
 	return PACKET_IPV4 | read_ports(r, packet);
 }
 
 static unsigned int read_ipv6(struct reader *r, struct packet *packet)
 {
-	const uint8_t *at = take(r, IPV6_HEADER);
+	const uint8_t *at = take_bytes(r, IPV6_HEADER);
 
 	if (!at || at[0] >> 4 != 6)
 		return 0;
@@ -97,7 +97,7 @@ static unsigned int read_ipv6(struct reader *r, struct packet *packet)
 unsigned int packet_read(const uint8_t *data, size_t len, struct packet *packet)
 {
 	struct reader r = { data, len };
-	const uint8_t *macs = take(&r, MACS), *at = take(&r, 2);
+	const uint8_t *macs = take_bytes(&r, MACS), *at = take_bytes(&r, 2);
 	unsigned int layers = PACKET_ETH;
 
 	memset(packet, 0, sizeof(*packet));
@@ -106,7 +106,7 @@ unsigned int packet_read(const uint8_t *data, size_t len, struct packet *packet)
 	memcpy(packet->dst_mac, macs, 6);
 	memcpy(packet->src_mac, macs + 6, 6);
 	while (be16_at(at) == VLAN || be16_at(at) == QINQ) {
-		at = take(&r, 4);
+		at = take_bytes(&r, 4);
 		if (!at)
 			return layers;
 		if (!(layers & PACKET_VLAN))

@@ -48,7 +48,7 @@ static int map_node(uint32_t node, uint64_t instance, struct shm_seg **ret_seg)
 	return -EPROTO;
 }
 
-static void unmap(struct shm_seg *seg)
+static void unmap_segment(struct shm_seg *seg)
 {
 	if (seg != segment_own)
 		munmap(seg, SHM_SIZE);
@@ -69,7 +69,7 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct p
 			return err;
 		e = calloc(1, sizeof(*e));
 		if (!e) {
-			unmap(seg);
+			unmap_segment(seg);
 			return -ENOMEM;
 		}
 		e->peer = (struct peer){ .seg = seg,
@@ -98,7 +98,7 @@ void peer_put(struct peer *peer)
 			*p = (*p)->next;
 			break;
 		}
-	unmap(peer->seg);
+	unmap_segment(peer->seg);
 	free(peer);
 }
 
@@ -108,7 +108,7 @@ void peer_forget(void)
 
 	while ((e = entries)) {
 		entries = e->next;
-		unmap(e->peer.seg);
+		unmap_segment(e->peer.seg);
 		free(e);
 	}
 }

@@ -17,7 +17,7 @@
 
 static struct port own[2];
 
-__attribute__((constructor)) static void init(void)
+__attribute__((constructor)) static void init_own(void)
 {
 	link_own_port(1, false, &own[0]);
 	link_own_port(1, true, &own[1]);
@@ -105,7 +105,7 @@ static bool is_dest(const struct registry_address *address, const void *arg)
 }
 
 /* Of one link layer, both up. */
-static bool connected(const struct port *from, const struct port *to)
+static bool are_connected(const struct port *from, const struct port *to)
 {
 	return from->attr.state == IBV_PORT_ACTIVE && to->attr.state == IBV_PORT_ACTIVE &&
 	       from->attr.link_layer == to->attr.link_layer;
@@ -117,13 +117,13 @@ bool port_reaches(const struct ibv_ah_attr *attr)
 	uint32_t num;
 
 	for (num = 1; from && (to = port_at(num)); num++)
-		if (connected(from, to) &&
+		if (are_connected(from, to) &&
 		    (attr->is_global ? has_gid(to, &attr->grh.dgid) : has_lid(to, attr->dlid)))
 			return true;
 	return from && from->attr.state == IBV_PORT_ACTIVE && address_find(is_dest, attr);
 }
 
-static void publish(const struct port *port)
+static void publish_port(const struct port *port)
 {
 	struct registry_address address = {
 		.link_layer = port->attr.link_layer,
@@ -152,7 +152,7 @@ void port_publish(void)
 		return;
 	for (num = 1; (port = port_at(num)); num++)
 		if (port->attr.state == IBV_PORT_ACTIVE)
-			publish(port);
+			publish_port(port);
 }
 
 int port_check(const struct ibv_ah_attr *attr)

@@ -108,7 +108,7 @@ int process_new_epoch(void)
 	return 0;
 }
 
-static uint64_t ns(clockid_t clock)
+static uint64_t ns_of(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -118,12 +118,12 @@ static uint64_t ns(clockid_t clock)
 
 uint64_t process_now(void)
 {
-	return ns(CLOCK_MONOTONIC);
+	return ns_of(CLOCK_MONOTONIC);
 }
 
 uint64_t process_now_coarse(void)
 {
-	return ns(CLOCK_MONOTONIC_COARSE);
+	return ns_of(CLOCK_MONOTONIC_COARSE);
 }
 
 bool process_vm_is_refused(void)

@@ -225,7 +225,8 @@ static void make_visible(char *text)
 			*text = '?';
 }
 
-__attribute__((format(printf, 2, 3))) static int bad(struct reading *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int complain_line(struct reading *r,
+							       const char *format, ...)
 {
 	va_list ap;
 	int n = snprintf(r->why, PROFILE_WHY, "%s:%u: ", r->path, r->line);
@@ -240,8 +241,8 @@ __attribute__((format(printf, 2, 3))) static int bad(struct reading *r, const ch
 }
 
 /* A word, or a number up to @max. */
-static int number(struct reading *r, const char *name, const char *text, const struct word *word,
-		  uint64_t max, uint64_t *ret)
+static int read_number(struct reading *r, const char *name, const char *text,
+		       const struct word *word, uint64_t max, uint64_t *ret)
 {
 	char *end;
 
@@ -254,13 +255,14 @@ static int number(struct reading *r, const char *name, const char *text, const s
 	errno = 0;
 	*ret = strtoull(text, &end, 0);
 	if (*text < '0' || *text > '9' || *end)
-		return bad(r, "%s: \"%s\" is no number", name, text);
+		return complain_line(r, "%s: \"%s\" is no number", name, text);
 	if (errno || *ret > max)
-		return bad(r, "%s: %s is above %llu", name, text, (unsigned long long)max);
+		return complain_line(r, "%s: %s is above %llu", name, text,
+				     (unsigned long long)max);
 	return 0;
 }
 
-static uint64_t get(const void *at, size_t size)
+static uint64_t get_value(const void *at, size_t size)
 {
 	uint64_t value = 0;
 
@@ -268,7 +270,7 @@ static uint64_t get(const void *at, size_t size)
 	return value;
 }
 
-static uint64_t lower(enum kind kind, uint64_t value, uint64_t own)
+static uint64_t lower_value(enum kind kind, uint64_t value, uint64_t own)
 {
 	switch (kind) {
 	case LIMIT:
@@ -291,7 +293,7 @@ static int put_guid(struct reading *r, const struct item *item, void *to, const 
 
 	if (sscanf(text, "%4x:%4x:%4x:%4x%n", &a, &b, &c, &d, &n) == 4 && !text[n])
 		value = (uint64_t)a << 48 | (uint64_t)b << 32 | c << 16 | d;
-	else if (number(r, item->name, text, NULL, UINT64_MAX, &value))
+	else if (read_number(r, item->name, text, NULL, UINT64_MAX, &value))
 		return -EINVAL;
 	value = htobe64(value);
 	memcpy(to, &value, sizeof(value));
@@ -301,16 +303,17 @@ static int put_guid(struct reading *r, const struct item *item, void *to, const 
 static int put_text(struct reading *r, const struct item *item, char *to, const char *text)
 {
 	if (strlen(text) >= item->size)
-		return bad(r, "%s: longer than %u characters", item->name, item->size - 1);
+		return complain_line(r, "%s: longer than %u characters", item->name,
+				     item->size - 1);
 	if (!strcmp(item->name, "name") &&
 	    text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
-		return bad(r, "name: \"%s\" is no name of a device", text);
+		return complain_line(r, "name: \"%s\" is no name of a device", text);
 	memset(to, 0, item->size);
 	strcpy(to, text);
 	return 0;
 }
 
-static uint64_t most(const struct item *item)
+static uint64_t greatest_value(const struct item *item)
 {
 	return UINT64_MAX >> (64 - 8 * item->size);
 }
@@ -326,15 +329,16 @@ static int put_item(struct reading *r, const struct item *item, void *base, cons
 		return put_text(r, item, to, text);
 	if (item->kind == GUID)
 		return put_guid(r, item, to, text);
-	err = number(r, item->name, text, item->words, most(item), &value);
+	err = read_number(r, item->name, text, item->words, greatest_value(item), &value);
 	if (err)
 		return err;
-	value = lower(item->kind, value, get((const char *)own + item->offset, item->size));
+	value = lower_value(item->kind, value,
+			    get_value((const char *)own + item->offset, item->size));
 	memcpy(to, &value, item->size);
 	return 0;
 }
 
-static const struct item *find(const struct item *item, const char *name)
+static const struct item *find_item(const struct item *item, const char *name)
 {
 	for (; item->name; item++)
 		if (!strcmp(item->name, name))
@@ -353,14 +357,14 @@ static int put_gid(struct reading *r, struct port *port, uint64_t index, char *t
 	if (type) {
 		*type++ = '\0';
 		type += strspn(type, " \t");
-		if (number(r, "gid", type, types, IBV_GID_TYPE_ROCE_V2, &value))
+		if (read_number(r, "gid", type, types, IBV_GID_TYPE_ROCE_V2, &value))
 			return -EINVAL;
 	}
 	if (!*given)
 		memset(port->gid, 0, sizeof(port->gid));
 	*given = true;
 	if (inet_pton(AF_INET6, text, &gid->gid) != 1)
-		return bad(r, "gid: \"%s\" is no address", text);
+		return complain_line(r, "gid: \"%s\" is no address", text);
 	gid->type = value;
 	if (port->attr.gid_tbl_len <= (int)index)
 		port->attr.gid_tbl_len = index + 1;
@@ -371,7 +375,7 @@ static int put_pkey(struct reading *r, struct port *port, uint64_t index, const 
 {
 	uint64_t value;
 
-	if (number(r, "pkey", text, NULL, 0xffff, &value))
+	if (read_number(r, "pkey", text, NULL, 0xffff, &value))
 		return -EINVAL;
 	port->pkey[index] = value;
 	if (port->attr.pkey_tbl_len <= index)
@@ -394,7 +398,7 @@ static int put_link(struct reading *r, uint32_t num, const char *text)
 {
 	uint64_t value;
 
-	if (number(r, "link_layer", text, links, IBV_LINK_LAYER_ETHERNET, &value))
+	if (read_number(r, "link_layer", text, links, IBV_LINK_LAYER_ETHERNET, &value))
 		return -EINVAL;
 	link_own_port(num, value == IBV_LINK_LAYER_ETHERNET, &r->out->port[num - 1]);
 	return 0;
@@ -410,21 +414,21 @@ static int put_port(struct reading *r, const char *name, char *text)
 
 	num = strtoull(name, &rest, 10);
 	if (rest == name || *rest != '.' || !num || num > PORT_MAX)
-		return bad(r, "port: a number from 1 to %d must follow", PORT_MAX);
+		return complain_line(r, "port: a number from 1 to %d must follow", PORT_MAX);
 	rest++;
 	add_ports(r->out, num);
 	port = &r->out->port[num - 1];
 	if (r->links_only)
 		return strcmp(rest, "link_layer") ? 0 : put_link(r, num, text);
 	if (!strncmp(rest, "gid.", 4))
-		return number(r, "gid", rest + 4, NULL, PORT_GIDS - 1, &index)
+		return read_number(r, "gid", rest + 4, NULL, PORT_GIDS - 1, &index)
 			       ?: put_gid(r, port, index, text);
 	if (!strncmp(rest, "pkey.", 5))
-		return number(r, "pkey", rest + 5, NULL, PORT_PKEYS - 1, &index)
+		return read_number(r, "pkey", rest + 5, NULL, PORT_PKEYS - 1, &index)
 			       ?: put_pkey(r, port, index, text);
-	item = find(port_items, rest);
+	item = find_item(port_items, rest);
 	if (!item)
-		return bad(r, "port.%s: there is no such item", name);
+		return complain_line(r, "port.%s: there is no such item", name);
 	link_own_port(num, port->attr.link_layer == IBV_LINK_LAYER_ETHERNET, &own);
 	return put_item(r, item, &port->attr, &own.attr, text);
 }
@@ -445,16 +449,16 @@ static int put_line(struct reading *r, char *name)
 		*text = '\0';
 	text = name + strcspn(name, " \t");
 	if (!*text)
-		return bad(r, "%s: there is no value", name);
+		return complain_line(r, "%s: there is no value", name);
 	*text++ = '\0';
 	text += strspn(text, " \t");
 	if (!strncmp(name, "port.", 5))
 		return put_port(r, name + 5, text);
 	if (r->links_only)
 		return 0;
-	item = find(device_items, name);
+	item = find_item(device_items, name);
 	if (!item)
-		return bad(r, "%s: there is no such item", name);
+		return complain_line(r, "%s: there is no such item", name);
 	return put_item(r, item, r->out, &r->own, text);
 }
 
@@ -466,7 +470,7 @@ static int put_lines(struct reading *r, const char *text)
 	for (r->line = 1; *text; r->line++) {
 		len = strcspn(text, "\n");
 		if (len >= sizeof(line))
-			return bad(r, "the line is too long");
+			return complain_line(r, "the line is too long");
 		memcpy(line, text, len);
 		line[len] = '\0';
 		text += len + (text[len] == '\n');
@@ -477,7 +481,7 @@ static int put_lines(struct reading *r, const char *text)
 }
 
 /* What follows from the rest, or must not contradict it. */
-static int finish(struct reading *r)
+static int finish_reading(struct reading *r)
 {
 	struct ibv_device_attr_ex *attr = &r->out->attr;
 	struct port *port = r->out->port;
@@ -489,7 +493,7 @@ static int finish(struct reading *r)
 		if (port->attr.pkey_tbl_len > PORT_PKEYS)
 			port->attr.pkey_tbl_len = PORT_PKEYS;
 		if (port->attr.gid_tbl_len < 1 || port->attr.pkey_tbl_len < 1)
-			return bad(r, "port.%u: its tables must not be empty", n);
+			return complain_line(r, "port.%u: its tables must not be empty", n);
 	}
 	if (r->out->num_ports) {
 		attr->orig_attr.phys_port_cnt = r->out->num_ports;
@@ -499,7 +503,7 @@ static int finish(struct reading *r)
 	attr->device_cap_flags_ex &= ~(uint64_t)UINT32_MAX;
 	attr->device_cap_flags_ex |= attr->orig_attr.device_cap_flags;
 	if (!r->out->num_comp_vectors)
-		return bad(r, "num_comp_vectors: there must be one");
+		return complain_line(r, "num_comp_vectors: there must be one");
 	return 0;
 }
 
@@ -546,7 +550,7 @@ int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY])
 	if (!err)
 		err = put_lines(&r, text);
 	if (!err)
-		err = finish(&r);
+		err = finish_reading(&r);
 	if (!err)
 		*out = read;
 	return err;
@@ -557,7 +561,7 @@ static char why[PROFILE_WHY];
 static int error;
 static bool loaded;
 
-static void load(void)
+static void load_file(void)
 {
 	const char *path = getenv("VERBATIM_SOFT_PERSONA");
 
@@ -567,16 +571,16 @@ static void load(void)
 	loaded = true;
 }
 
-__attribute__((constructor)) static void init(void)
+__attribute__((constructor)) static void init_profile(void)
 {
 	if (!loaded)
-		load();
+		load_file();
 }
 
 const struct profile *profile_get(void)
 {
 	if (__builtin_expect(!loaded, 0))
-		load(); /* before our constructor: one thread */
+		load_file(); /* before our constructor: one thread */
 	return &profile;
 }
 

@@ -69,12 +69,12 @@ static void sleep_on(uint32_t *word, uint32_t value, const struct timespec *limi
 	syscall(SYS_futex, word, FUTEX_WAIT, value, limit, NULL, 0);
 }
 
-static void wake(uint32_t *word)
+static void wake_sleepers(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void relax(unsigned int n)
+static void relax_cpu(unsigned int n)
 {
 	if (n % 64 == 63)
 		sched_yield();
@@ -84,17 +84,17 @@ static void relax(unsigned int n)
 #endif
 }
 
-/* Sequentially consistent with nap(): one of the two sees the other. */
-static void ring(struct shm_stage *stage)
+/* Sequentially consistent with await_jobs(): one of the two sees the other. */
+static void ring_owner(struct shm_stage *stage)
 {
 	__atomic_store_n(&stage->asked, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&stage->sleeping, __ATOMIC_SEQ_CST))
-		wake(&stage->asked);
+		wake_sleepers(&stage->asked);
 }
 
 /* The owner's half */
 
-static bool holds(const struct region *region, uintptr_t addr, size_t len)
+static bool region_holds(const struct region *region, uintptr_t addr, size_t len)
 {
 	/* pairs with the store_release of stage_add_region() */
 	size_t bytes = __atomic_load_n(&region->bytes, __ATOMIC_ACQUIRE);
@@ -112,7 +112,7 @@ static bool is_registered(const struct iovec *iov)
 	for (n = 0, i = last; n < count; n++, i++) {
 		if (i >= count)
 			i = 0;
-		if (holds(&regions[i], (uintptr_t)iov->iov_base, iov->iov_len)) {
+		if (region_holds(&regions[i], (uintptr_t)iov->iov_base, iov->iov_len)) {
 			last = i;
 			return true;
 		}
@@ -142,7 +142,7 @@ static int take_list(const struct shm_job *job, bool write, struct copy_list *li
 	return 0;
 }
 
-static int copy(struct shm_job *job)
+static int copy_job(struct shm_job *job)
 {
 	bool write = __atomic_load_n(&job->write, __ATOMIC_RELAXED);
 	struct copy_list list;
@@ -161,21 +161,21 @@ static int copy(struct shm_job *job)
 	return 0;
 }
 
-static bool change(struct shm_job *job, uint32_t from, uint32_t to)
+static bool change_state(struct shm_job *job, uint32_t from, uint32_t to)
 {
 	return __atomic_compare_exchange_n(&job->state, &from, to, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);
 }
 
-static void serve(struct shm_job *job)
+static void serve_job(struct shm_job *job)
 {
-	/* pairs with the store in ask() */
-	if (!change(job, SHM_JOB_ASKED, SHM_JOB_SERVED))
+	/* pairs with the store in ask_owner() */
+	if (!change_state(job, SHM_JOB_ASKED, SHM_JOB_SERVED))
 		return;
-	job->result = copy(job);
+	job->result = copy_job(job);
 	__atomic_store_n(&job->state, SHM_JOB_DONE, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&job->waits, __ATOMIC_SEQ_CST))
-		wake(&job->state);
+		wake_sleepers(&job->state);
 }
 
 /* Under the serving mutex. */
@@ -186,18 +186,18 @@ static void serve_all(void)
 
 	while (__atomic_exchange_n(&stage->asked, 0, __ATOMIC_SEQ_CST))
 		for (i = 0; i < SHM_JOBS; i++)
-			serve(&segment_own->job[i]);
+			serve_job(&segment_own->job[i]);
 }
 
 /* Until somebody asks: awake for a little while, then asleep. */
-static void nap(struct shm_stage *stage)
+static void await_jobs(struct shm_stage *stage)
 {
 	unsigned int n;
 
 	for (n = 0; n < SPINS; n++) {
 		if (stage_asked())
 			return;
-		relax(n);
+		relax_cpu(n);
 	}
 	__atomic_store_n(&stage->sleeping, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&stage->asked, __ATOMIC_SEQ_CST))
@@ -205,13 +205,13 @@ static void nap(struct shm_stage *stage)
 	__atomic_store_n(&stage->sleeping, 0, __ATOMIC_SEQ_CST);
 }
 
-static void *help(void *unused)
+static void *run_helper(void *unused)
 {
 	while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&serving);
 		serve_all();
 		pthread_mutex_unlock(&serving);
-		nap(&segment_own->stage);
+		await_jobs(&segment_own->stage);
 	}
 	return unused;
 }
@@ -223,13 +223,13 @@ static void start_locked(void)
 	if (segment_reserve(segment_own->job, sizeof(segment_own->job)) < 0)
 		return; /* who asks is told by silence */
 	stopping = 0;
-	running = thread_start(help, NULL, &helper);
+	running = thread_start(run_helper, NULL, &helper);
 	if (running)
 		/* pairs with the load in take_job() */
 		__atomic_store_n(&stage->ready, 1, __ATOMIC_RELEASE);
 }
 
-static void start(void)
+static void start_helper(void)
 {
 	pthread_mutex_lock(&starting);
 	if (!running)
@@ -240,7 +240,7 @@ static void start(void)
 void stage_serve(void)
 {
 	if (!__atomic_load_n(&segment_own->stage.ready, __ATOMIC_RELAXED))
-		start();
+		start_helper();
 	if (pthread_mutex_trylock(&serving))
 		return;
 	serve_all();
@@ -269,13 +269,13 @@ void stage_remove_region(uint32_t slot)
 }
 
 /* It sleeps on a word that peers can write: tell it until it has heard. */
-static void join(void)
+static void join_helper(void)
 {
 	struct timespec limit;
 
 	do {
 		__atomic_store_n(&segment_own->stage.asked, 1, __ATOMIC_SEQ_CST);
-		wake(&segment_own->stage.asked);
+		wake_sleepers(&segment_own->stage.asked);
 		clock_gettime(CLOCK_REALTIME, &limit);
 		limit.tv_sec++;
 	} while (pthread_timedjoin_np(helper, NULL, &limit) == ETIMEDOUT);
@@ -286,7 +286,7 @@ void stage_stop(void)
 	pthread_mutex_lock(&starting);
 	if (running) {
 		__atomic_store_n(&stopping, 1, __ATOMIC_RELEASE);
-		join();
+		join_helper();
 	}
 	running = false;
 	pthread_mutex_unlock(&starting);
@@ -308,7 +308,7 @@ void stage_expect(const struct peer *peer)
 {
 	if (peer->seg != segment_own &&
 	    (peer->forbidden || peer->seg->stage.forbidden || process_vm_is_forbidden(peer->pid)))
-		start();
+		start_helper();
 }
 
 /* Take back what the last one has left. */
@@ -317,7 +317,7 @@ static bool is_free(struct shm_job *job)
 	uint32_t state = __atomic_load_n(&job->state, __ATOMIC_ACQUIRE);
 
 	return state == SHM_JOB_IDLE ||
-	       (state != SHM_JOB_SERVED && change(job, state, SHM_JOB_IDLE));
+	       (state != SHM_JOB_SERVED && change_state(job, state, SHM_JOB_IDLE));
 }
 
 static struct shm_job *take_job(struct shm_seg *seg)
@@ -327,7 +327,7 @@ static struct shm_job *take_job(struct shm_seg *seg)
 
 	/* pairs with the store in start_locked() */
 	if (!__atomic_load_n(&seg->stage.ready, __ATOMIC_ACQUIRE)) {
-		ring(&seg->stage);
+		ring_owner(&seg->stage);
 		return NULL;
 	}
 	for (i = 0; i < SHM_JOBS; i++)
@@ -352,33 +352,35 @@ static void await_change(struct shm_job *job, uint32_t state)
 	__atomic_store_n(&job->waits, 0, __ATOMIC_SEQ_CST);
 }
 
-static int await(struct peer *peer, struct shm_job *job)
+static int await_job(struct peer *peer, struct shm_job *job)
 {
 	uint64_t passed, since = process_now();
 	unsigned int n;
 	uint32_t state;
 
 	for (n = 0;; n++) {
-		/* pairs with the store in serve() */
+		/* pairs with the store in serve_job() */
 		state = __atomic_load_n(&job->state, __ATOMIC_SEQ_CST);
 		if (state == SHM_JOB_DONE)
 			return 0;
 		if (stage_asked())
 			stage_serve();
 		if (n < SPINS) {
-			relax(n);
+			relax_cpu(n);
 			continue;
 		}
 		await_change(job, state);
 		if (!peer_look(peer))
 			return -ESRCH;
 		passed = process_now() - since;
-		if ((passed > TRY && change(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) || passed > STUCK)
+		if ((passed > TRY && change_state(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) ||
+		    passed > STUCK)
 			return -EAGAIN;
 	}
 }
 
-static int ask(struct peer *peer, struct shm_job *job, bool write, const struct copy_list *there)
+static int ask_owner(struct peer *peer, struct shm_job *job, bool write,
+		     const struct copy_list *there)
 {
 	int err;
 
@@ -386,8 +388,8 @@ static int ask(struct peer *peer, struct shm_job *job, bool write, const struct 
 	job->count = there->count;
 	memcpy(job->iov, there->iov, there->count * sizeof(*there->iov));
 	__atomic_store_n(&job->state, SHM_JOB_ASKED, __ATOMIC_SEQ_CST);
-	ring(&peer->seg->stage);
-	err = await(peer, job);
+	ring_owner(&peer->seg->stage);
+	err = await_job(peer, job);
 	if (err < 0)
 		return err;
 	return job->result ? -EFAULT : 0;
@@ -400,7 +402,7 @@ static int move_piece(struct peer *peer, struct shm_job *job, bool write,
 
 	if (write)
 		copy_list_gather(job->bytes, here);
-	err = ask(peer, job, write, there);
+	err = ask_owner(peer, job, write, there);
 	if (err || write)
 		return err;
 	memcheck_defined(job->bytes, len);
@@ -408,7 +410,8 @@ static int move_piece(struct peer *peer, struct shm_job *job, bool write,
 	return 0;
 }
 
-static int move(struct peer *peer, bool write, struct copy_list *local, struct copy_list *remote)
+static int move_lists(struct peer *peer, bool write, struct copy_list *local,
+		      struct copy_list *remote)
 {
 	struct shm_job *job = take_job(peer->seg);
 	struct copy_list here, there;
@@ -428,10 +431,10 @@ static int move(struct peer *peer, bool write, struct copy_list *local, struct c
 
 int stage_put(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
-	return move(peer, true, local, remote);
+	return move_lists(peer, true, local, remote);
 }
 
 int stage_get(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
-	return move(peer, false, local, remote);
+	return move_lists(peer, false, local, remote);
 }

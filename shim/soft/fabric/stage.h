@@ -20,7 +20,7 @@ void stage_expect(const struct peer *peer);
 /* Does anybody ask us? One load; only while the fabric is joined. */
 static inline bool stage_asked(void)
 {
-	/* pairs with the store of ring() */
+	/* pairs with the store of ring_owner() */
 	return unlikely(__atomic_load_n(&segment_own->stage.asked, __ATOMIC_ACQUIRE));
 }
 

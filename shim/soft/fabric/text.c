@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int check(int fd, const char **ret_why)
+static int check_file(int fd, const char **ret_why)
 {
 	struct stat st;
 
@@ -39,7 +39,7 @@ int text_open(const char *path, const char **ret_why)
 		*ret_why = strerror(errno);
 		return -errno;
 	}
-	err = check(fd, ret_why);
+	err = check_file(fd, ret_why);
 	if (!err)
 		return fd;
 	close(fd);

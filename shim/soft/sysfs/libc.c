@@ -1,10 +1,10 @@
 /*
- * Functions of libc that programs reach the device's faces with
+ * Functions of libc that programs reach the device's sysfs tree with
  *
  * Programs look for a device below /sys and /dev before they ask libibverbs,
  * and librdmacm talks to a file of the kernel's. So those functions of libc
  * that take a path are replaced: a path of ours leads into the tree that
- * face.c has made, all others go on unchanged to the next function of that
+ * sysfs_tree.c has made, all others go on unchanged to the next function of that
  * name. The connection manager's file is cm.c's.
  *
  * What libc calls inside itself does not come through here: opendir() does
@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include "shim/soft/cm/cm.h"
-#include "shim/soft/sysfs/face.h"
+#include "shim/soft/sysfs/sysfs_tree.h"
 
 #define EXPORT      __attribute__((visibility("default")))
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -78,13 +78,13 @@ static const char *const names[] = { FUNCTIONS(V) };
 
 static void *next[NUM_FUNCTIONS];
 
-static long nowhere(void)
+static long end_nowhere(void)
 {
 	errno = ENOSYS;
 	return -1;
 }
 
-static void *find(unsigned int i)
+static void *find_next(unsigned int i)
 {
 	void *found = dlsym(RTLD_NEXT, names[i]);
 	void *libc;
@@ -95,7 +95,7 @@ static void *find(unsigned int i)
 		found = libc ? dlsym(libc, names[i]) : NULL;
 	}
 	if (!found)
-		found = nowhere;
+		found = end_nowhere;
 	__atomic_store_n(&next[i], found, __ATOMIC_RELAXED);
 	return found;
 }
@@ -104,7 +104,7 @@ static void *next_at(unsigned int i)
 {
 	void *found = __atomic_load_n(&next[i], __ATOMIC_RELAXED);
 
-	return unlikely(!found) ? find(i) : found;
+	return unlikely(!found) ? find_next(i) : found;
 }
 
 /* The function behind ours. */
@@ -119,27 +119,27 @@ __attribute__((constructor)) static void find_all(void)
 		next_at(i);
 }
 
-#define DEFINE(ret, name, params)                     \
+#define OURS(ret, name, params)                       \
 	EXPORT ret libc_##name params __asm__(#name); \
 	ret libc_##name params
 
 /* The same at another path. */
-#define REDIRECT(ret, name, params, args)              \
-	DEFINE(ret, name, params)                      \
-	{                                              \
-		char buf[FACE_PATH];                   \
-		const char *to = face_path(path, buf); \
-                                                       \
-		return NEXT(name) args;                \
+#define REDIRECT(ret, name, params, args)                    \
+	OURS(ret, name, params)                              \
+	{                                                    \
+		char buf[SYSFS_TREE_PATH];                   \
+		const char *to = sysfs_tree_path(path, buf); \
+                                                             \
+		return NEXT(name) args;                      \
 	}
 
-#define REDIRECT_AT(ret, name, params, args)                   \
-	DEFINE(ret, name, params)                              \
-	{                                                      \
-		char buf[FACE_PATH];                           \
-		const char *to = face_path_at(dir, path, buf); \
-                                                               \
-		return NEXT(name) args;                        \
+#define REDIRECT_AT(ret, name, params, args)                         \
+	OURS(ret, name, params)                                      \
+	{                                                            \
+		char buf[SYSFS_TREE_PATH];                           \
+		const char *to = sysfs_tree_path_at(dir, path, buf); \
+                                                                     \
+		return NEXT(name) args;                              \
 	}
 
 /* clang-format off */
@@ -189,40 +189,40 @@ REDIRECT(int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
 /* clang-format on */
 
 /* A real path in our tree is one of the kernel's to the program. */
-DEFINE(char *, realpath, (const char *path, char *resolved))
+OURS(char *, realpath, (const char *path, char *resolved))
 {
-	char buf[FACE_PATH];
+	char buf[SYSFS_TREE_PATH];
 
-	return face_strip(NEXT(realpath)(face_path(path, buf), resolved));
+	return sysfs_tree_strip(NEXT(realpath)(sysfs_tree_path(path, buf), resolved));
 }
 
-DEFINE(char *, __realpath_chk, (const char *path, char *resolved, size_t room))
+OURS(char *, __realpath_chk, (const char *path, char *resolved, size_t room))
 {
-	char buf[FACE_PATH];
+	char buf[SYSFS_TREE_PATH];
 
-	return face_strip(NEXT(__realpath_chk)(face_path(path, buf), resolved, room));
+	return sysfs_tree_strip(NEXT(__realpath_chk)(sysfs_tree_path(path, buf), resolved, room));
 }
 
-DEFINE(char *, canonicalize_file_name, (const char *path))
+OURS(char *, canonicalize_file_name, (const char *path))
 {
-	char buf[FACE_PATH];
+	char buf[SYSFS_TREE_PATH];
 
-	return face_strip(NEXT(canonicalize_file_name)(face_path(path, buf)));
+	return sysfs_tree_strip(NEXT(canonicalize_file_name)(sysfs_tree_path(path, buf)));
 }
 
-DEFINE(char *, getcwd, (char *path, size_t size))
+OURS(char *, getcwd, (char *path, size_t size))
 {
-	return face_strip(NEXT(getcwd)(path, size));
+	return sysfs_tree_strip(NEXT(getcwd)(path, size));
 }
 
-DEFINE(char *, __getcwd_chk, (char *path, size_t size, size_t room))
+OURS(char *, __getcwd_chk, (char *path, size_t size, size_t room))
 {
-	return face_strip(NEXT(__getcwd_chk)(path, size, room));
+	return sysfs_tree_strip(NEXT(__getcwd_chk)(path, size, room));
 }
 
-DEFINE(char *, get_current_dir_name, (void))
+OURS(char *, get_current_dir_name, (void))
 {
-	return face_strip(NEXT(get_current_dir_name)());
+	return sysfs_tree_strip(NEXT(get_current_dir_name)());
 }
 
 static bool has_mode(int flags)
@@ -241,10 +241,10 @@ static int open_cm(int flags)
 	return fd;
 }
 
-DEFINE(int, open, (const char *path, int flags, ...))
+OURS(int, open, (const char *path, int flags, ...))
 {
-	char buf[FACE_PATH];
-	const char *to = face_path(path, buf);
+	char buf[SYSFS_TREE_PATH];
+	const char *to = sysfs_tree_path(path, buf);
 	mode_t mode = 0;
 	va_list ap;
 
@@ -253,15 +253,15 @@ DEFINE(int, open, (const char *path, int flags, ...))
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	if (unlikely(to != path) && face_is_cm(to))
+	if (unlikely(to != path) && sysfs_tree_is_cm(to))
 		return open_cm(flags);
 	return NEXT(open)(to, flags, mode);
 }
 
-DEFINE(int, openat, (int dir, const char *path, int flags, ...))
+OURS(int, openat, (int dir, const char *path, int flags, ...))
 {
-	char buf[FACE_PATH];
-	const char *to = face_path_at(dir, path, buf);
+	char buf[SYSFS_TREE_PATH];
+	const char *to = sysfs_tree_path_at(dir, path, buf);
 	mode_t mode = 0;
 	va_list ap;
 
@@ -270,28 +270,28 @@ DEFINE(int, openat, (int dir, const char *path, int flags, ...))
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	if (unlikely(to != path) && face_is_cm(to))
+	if (unlikely(to != path) && sysfs_tree_is_cm(to))
 		return open_cm(flags);
 	return NEXT(openat)(dir, to, flags, mode);
 }
 
 /* Of programs built with _FORTIFY_SOURCE. */
-DEFINE(int, __open_2, (const char *path, int flags))
+OURS(int, __open_2, (const char *path, int flags))
 {
-	char buf[FACE_PATH];
-	const char *to = face_path(path, buf);
+	char buf[SYSFS_TREE_PATH];
+	const char *to = sysfs_tree_path(path, buf);
 
-	if (unlikely(to != path) && face_is_cm(to))
+	if (unlikely(to != path) && sysfs_tree_is_cm(to))
 		return open_cm(flags);
 	return NEXT(__open_2)(to, flags);
 }
 
-DEFINE(int, __openat_2, (int dir, const char *path, int flags))
+OURS(int, __openat_2, (int dir, const char *path, int flags))
 {
-	char buf[FACE_PATH];
-	const char *to = face_path_at(dir, path, buf);
+	char buf[SYSFS_TREE_PATH];
+	const char *to = sysfs_tree_path_at(dir, path, buf);
 
-	if (unlikely(to != path) && face_is_cm(to))
+	if (unlikely(to != path) && sysfs_tree_is_cm(to))
 		return open_cm(flags);
 	return NEXT(__openat_2)(dir, to, flags);
 }
@@ -302,12 +302,12 @@ static bool is_cm(int fd)
 	       cm_owns(fd);
 }
 
-DEFINE(ssize_t, write, (int fd, const void *buf, size_t len))
+OURS(ssize_t, write, (int fd, const void *buf, size_t len))
 {
 	return is_cm(fd) ? cm_write(fd, buf, len) : NEXT(write)(fd, buf, len);
 }
 
-DEFINE(int, close, (int fd))
+OURS(int, close, (int fd))
 {
 	if (is_cm(fd))
 		cm_close(fd);
@@ -323,28 +323,28 @@ static void close_cms(unsigned int first, unsigned int last)
 			cm_close(fd);
 }
 
-DEFINE(int, close_range, (unsigned int first, unsigned int last, int flags))
+OURS(int, close_range, (unsigned int first, unsigned int last, int flags))
 {
 	if (!flags)
 		close_cms(first, last);
 	return NEXT(close_range)(first, last, flags);
 }
 
-DEFINE(void, closefrom, (int first))
+OURS(void, closefrom, (int first))
 {
 	close_cms(first < 0 ? 0 : first, UINT32_MAX);
 	NEXT(closefrom)(first);
 }
 
 /* They close the second. */
-DEFINE(int, dup2, (int from, int to))
+OURS(int, dup2, (int from, int to))
 {
 	if (from != to && is_cm(to))
 		cm_close(to);
 	return NEXT(dup2)(from, to);
 }
 
-DEFINE(int, dup3, (int from, int to, int flags))
+OURS(int, dup3, (int from, int to, int flags))
 {
 	if (from != to && is_cm(to))
 		cm_close(to);
@@ -352,12 +352,12 @@ DEFINE(int, dup3, (int from, int to, int flags))
 }
 
 /* A character device in place of the file that stands for it. */
-static int disguise(int result, int fd, struct stat *st)
+static int disguise_node(int result, int fd, struct stat *st)
 {
 	dev_t rdev;
 
-	if (result == 0 &&
-	    (is_cm(fd) ? face_cm_node(&rdev) : face_node(st->st_dev, st->st_ino, &rdev))) {
+	if (result == 0 && (is_cm(fd) ? sysfs_tree_cm_node(&rdev)
+				      : sysfs_tree_node(st->st_dev, st->st_ino, &rdev))) {
 		st->st_mode = S_IFCHR | 0666;
 		st->st_rdev = rdev;
 		st->st_size = 0;
@@ -366,59 +366,59 @@ static int disguise(int result, int fd, struct stat *st)
 	return result;
 }
 
-#define STAT(name, params, args)                          \
-	DEFINE(int, name, params)                         \
-	{                                                 \
-		char buf[FACE_PATH];                      \
-		const char *to = face_path(path, buf);    \
-                                                          \
-		return disguise(NEXT(name) args, -1, st); \
+#define STAT(name, params, args)                               \
+	OURS(int, name, params)                                \
+	{                                                      \
+		char buf[SYSFS_TREE_PATH];                     \
+		const char *to = sysfs_tree_path(path, buf);   \
+                                                               \
+		return disguise_node(NEXT(name) args, -1, st); \
 	}
 
 /* clang-format off */
 STAT(stat, (const char *path, struct stat *st), (to, st))
 STAT(lstat, (const char *path, struct stat *st), (to, st))
-STAT(__xstat, (int version, const char *path, struct stat *st),
-     /* clang-format on */
-     (version, to, st))
+STAT(__xstat, (int version, const char *path, struct stat *st), (version, to, st))
 STAT(__lxstat, (int version, const char *path, struct stat *st), (version, to, st))
+/* clang-format on */
 
-DEFINE(int, fstat, (int fd, struct stat *st))
+OURS(int, fstat, (int fd, struct stat *st))
 {
-	return disguise(NEXT(fstat)(fd, st), fd, st);
+	return disguise_node(NEXT(fstat)(fd, st), fd, st);
 }
 
-DEFINE(int, __fxstat, (int version, int fd, struct stat *st))
+OURS(int, __fxstat, (int version, int fd, struct stat *st))
 {
-	return disguise(NEXT(__fxstat)(version, fd, st), fd, st);
+	return disguise_node(NEXT(__fxstat)(version, fd, st), fd, st);
 }
 
 /* The descriptor that is meant, if it is one and no path. */
-static int meant(int dir, const char *path, int flags)
+static int meant_fd(int dir, const char *path, int flags)
 {
 	return flags & AT_EMPTY_PATH && (!path || !*path) ? dir : -1;
 }
 
-DEFINE(int, fstatat, (int dir, const char *path, struct stat *st, int flags))
+OURS(int, fstatat, (int dir, const char *path, struct stat *st, int flags))
 {
-	char buf[FACE_PATH];
-	const char *to = face_path_at(dir, path, buf);
+	char buf[SYSFS_TREE_PATH];
+	const char *to = sysfs_tree_path_at(dir, path, buf);
 
-	return disguise(NEXT(fstatat)(dir, to, st, flags), meant(dir, path, flags), st);
+	return disguise_node(NEXT(fstatat)(dir, to, st, flags), meant_fd(dir, path, flags), st);
 }
 
-DEFINE(int, __fxstatat, (int version, int dir, const char *path, struct stat *st, int flags))
+OURS(int, __fxstatat, (int version, int dir, const char *path, struct stat *st, int flags))
 {
-	char buf[FACE_PATH];
-	const char *to = face_path_at(dir, path, buf);
+	char buf[SYSFS_TREE_PATH];
+	const char *to = sysfs_tree_path_at(dir, path, buf);
 
-	return disguise(NEXT(__fxstatat)(version, dir, to, st, flags), meant(dir, path, flags), st);
+	return disguise_node(NEXT(__fxstatat)(version, dir, to, st, flags),
+			     meant_fd(dir, path, flags), st);
 }
 
-DEFINE(int, statx, (int dir, const char *path, int flags, unsigned int mask, struct statx *stx))
+OURS(int, statx, (int dir, const char *path, int flags, unsigned int mask, struct statx *stx))
 {
-	char buf[FACE_PATH];
-	const char *to = face_path_at(dir, path, buf);
+	char buf[SYSFS_TREE_PATH];
+	const char *to = sysfs_tree_path_at(dir, path, buf);
 	int result = NEXT(statx)(dir, to, flags, mask, stx);
 	struct stat st;
 
@@ -427,7 +427,7 @@ DEFINE(int, statx, (int dir, const char *path, int flags, unsigned int mask, str
 	st.st_mode = 0;
 	st.st_dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
 	st.st_ino = stx->stx_ino;
-	disguise(result, meant(dir, path, flags), &st);
+	disguise_node(result, meant_fd(dir, path, flags), &st);
 	if (st.st_mode) {
 		stx->stx_mode = st.st_mode;
 		stx->stx_rdev_major = major(st.st_rdev);
@@ -438,11 +438,11 @@ DEFINE(int, statx, (int dir, const char *path, int flags, unsigned int mask, str
 	return 0;
 }
 
-DEFINE(struct dirent *, readdir, (DIR * dir))
+OURS(struct dirent *, readdir, (DIR * dir))
 {
 	struct dirent *entry = NEXT(readdir)(dir);
 
-	if (entry && face_is_node(entry->d_ino) && entry->d_type == DT_REG)
+	if (entry && sysfs_tree_is_node(entry->d_ino) && entry->d_type == DT_REG)
 		entry->d_type = DT_UNKNOWN; /* then who cares asks stat */
 	return entry;
 }
@@ -456,12 +456,12 @@ static void close_dir(void *dir)
  * It walks with the functions that it is given: with ours. The program's
  * structure must not show them.
  */
-DEFINE(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int), glob_t *g))
+OURS(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int), glob_t *g))
 {
 	glob_t ours;
 	int result;
 
-	if (flags & GLOB_ALTDIRFUNC || !face_watches(pattern))
+	if (flags & GLOB_ALTDIRFUNC || !sysfs_tree_watches(pattern))
 		return NEXT(glob)(pattern, flags, failed, g);
 	ours = *g;
 	ours.gl_opendir = (void *(*)(const char *))libc_opendir;
@@ -478,9 +478,9 @@ DEFINE(int, glob, (const char *pattern, int flags, int (*failed)(const char *, i
 }
 
 /* Who ends so has no destructors. A child of vfork() has nothing of ours. */
-DEFINE(void, _exit, (int status))
+OURS(void, _exit, (int status))
 {
-	face_exit();
+	sysfs_tree_exit();
 	NEXT(_exit)(status);
 }
 

@@ -1,7 +1,7 @@
 /*
  * What libibverbs reads of sysfs for programs
  */
-#include "shim/soft/sysfs/face.h"
+#include "shim/soft/sysfs/sysfs_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@ const char *ibv_get_sysfs_path(void);
 
 EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, size_t size)
 {
-	char path[512], there[FACE_PATH];
+	char path[512], there[SYSFS_TREE_PATH];
 	FILE *file;
 	size_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	/* where libc comes before us, its fopen() does not ask */
-	file = fopen(face_path(path, there), "re");
+	file = fopen(sysfs_tree_path(path, there), "re");
 	if (!file)
 		return -1;
 	n = fread(buf, 1, size, file);

@@ -1,5 +1,5 @@
 /*
- * What the device's faces below /sys and /dev show
+ * What the device shows below /sys and /dev
  *
  * As the kernel lays them out: the device is a function on a PCI bus of its
  * own, in a domain that machines do not have, and the classes link there:
@@ -12,7 +12,7 @@
  * Values are those that the verbs tell (profile.h, port.h), as of when the
  * tree is made; counters stand at 0.
  *
- * Not here: where the tree lies and how long (face.c).
+ * Not here: where the tree lies and how long (sysfs_tree.c).
  */
 #include "shim/soft/sysfs/sysfs.h"
 
@@ -111,8 +111,8 @@ __attribute__((format(printf, 3, 4))) static void put_link(struct tree *tree, co
 }
 
 /* A file in the directory that is being filled. */
-__attribute__((format(printf, 3, 4))) static void show(struct tree *tree, const char *name,
-						       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void put_attribute(struct tree *tree, const char *name,
+								const char *format, ...)
 {
 	char text[1024], path[256];
 	va_list ap;
@@ -128,7 +128,8 @@ __attribute__((format(printf, 3, 4))) static void show(struct tree *tree, const 
 		tree->err = sysfs_put(tree->root, path, text, n);
 }
 
-__attribute__((format(printf, 2, 3))) static void enter(struct tree *tree, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void enter_folder(struct tree *tree,
+							       const char *format, ...)
 {
 	va_list ap;
 
@@ -141,9 +142,9 @@ static void show_node(struct tree *tree, unsigned int i, const char *devname)
 {
 	const struct sysfs_node *node = &sysfs_nodes[i];
 
-	show(tree, "dev", "%u:%u", node->major, node->minor);
-	show(tree, "uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s", node->major, node->minor,
-	     devname);
+	put_attribute(tree, "dev", "%u:%u", node->major, node->minor);
+	put_attribute(tree, "uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s", node->major,
+		      node->minor, devname);
 }
 
 static void put_nodes(struct tree *tree)
@@ -152,9 +153,9 @@ static void put_nodes(struct tree *tree)
 
 	for (i = 0; i < SYSFS_NODES && !tree->err; i++)
 		tree->err = sysfs_put(tree->root, sysfs_nodes[i].path + 1, "", 0);
-	enter(tree, "%s", CM);
+	enter_folder(tree, "%s", CM);
 	show_node(tree, SYSFS_CM, "rdma_cm");
-	show(tree, "abi_version", "4");
+	put_attribute(tree, "abi_version", "4");
 	put_link(tree, "../../devices/virtual/misc/rdma_cm", "sys/class/misc/rdma_cm");
 }
 
@@ -169,8 +170,8 @@ static void show_cpus(struct tree *tree)
 		n += snprintf(mask + n, sizeof(mask) - n, "%08x%s",
 			      cpus >= (word + 1) * 32 ? ~0u : (1u << cpus % 32) - 1,
 			      word ? "," : "");
-	show(tree, "local_cpus", "%s", mask);
-	show(tree, "local_cpulist", "0-%ld", cpus - 1);
+	put_attribute(tree, "local_cpus", "%s", mask);
+	put_attribute(tree, "local_cpulist", "0-%ld", cpus - 1);
 }
 
 /* PCI knows 16 bits of the numbers that verbs have 24 or 32 for. */
@@ -178,63 +179,63 @@ static void put_pci(struct tree *tree)
 {
 	const struct ibv_device_attr *attr = profile_limits();
 
-	enter(tree, "%s", PCI);
-	show(tree, "vendor", "0x%04x", attr->vendor_id & 0xffff);
-	show(tree, "device", "0x%04x", attr->vendor_part_id & 0xffff);
-	show(tree, "subsystem_vendor", "0x%04x", attr->vendor_id & 0xffff);
-	show(tree, "subsystem_device", "0x%04x", attr->vendor_part_id & 0xffff);
-	show(tree, "revision", "0x%02x", attr->hw_ver & 0xff);
-	show(tree, "class", "0x020700"); /* InfiniBand controller */
-	show(tree, "numa_node", "-1");
-	show(tree, "irq", "0");
-	show(tree, "enable", "1");
-	show(tree, "resource", "0x%016x 0x%016x 0x%016x", 0, 0, 0);
-	show(tree, "current_link_speed", "16.0 GT/s PCIe");
-	show(tree, "current_link_width", "16");
-	show(tree, "max_link_speed", "16.0 GT/s PCIe");
-	show(tree, "max_link_width", "16");
-	show(tree, "modalias", "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc07i00", attr->vendor_id & 0xffff,
-	     attr->vendor_part_id & 0xffff, attr->vendor_id & 0xffff,
-	     attr->vendor_part_id & 0xffff);
-	show(tree, "uevent",
-	     "DRIVER=verbatim-soft\nPCI_CLASS=20700\n"
-	     "PCI_ID=%04X:%04X\nPCI_SLOT_NAME=%s",
-	     attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff, FUNC);
+	enter_folder(tree, "%s", PCI);
+	put_attribute(tree, "vendor", "0x%04x", attr->vendor_id & 0xffff);
+	put_attribute(tree, "device", "0x%04x", attr->vendor_part_id & 0xffff);
+	put_attribute(tree, "subsystem_vendor", "0x%04x", attr->vendor_id & 0xffff);
+	put_attribute(tree, "subsystem_device", "0x%04x", attr->vendor_part_id & 0xffff);
+	put_attribute(tree, "revision", "0x%02x", attr->hw_ver & 0xff);
+	put_attribute(tree, "class", "0x020700"); /* InfiniBand controller */
+	put_attribute(tree, "numa_node", "-1");
+	put_attribute(tree, "irq", "0");
+	put_attribute(tree, "enable", "1");
+	put_attribute(tree, "resource", "0x%016x 0x%016x 0x%016x", 0, 0, 0);
+	put_attribute(tree, "current_link_speed", "16.0 GT/s PCIe");
+	put_attribute(tree, "current_link_width", "16");
+	put_attribute(tree, "max_link_speed", "16.0 GT/s PCIe");
+	put_attribute(tree, "max_link_width", "16");
+	put_attribute(tree, "modalias", "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc07i00",
+		      attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff,
+		      attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff);
+	put_attribute(tree, "uevent",
+		      "DRIVER=verbatim-soft\nPCI_CLASS=20700\n"
+		      "PCI_ID=%04X:%04X\nPCI_SLOT_NAME=%s",
+		      attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff, FUNC);
 	/* the interface whose addresses lead to the device */
-	show(tree, "net/lo/ifindex", "1");
-	show(tree, "net/lo/address", "00:00:00:00:00:00");
+	put_attribute(tree, "net/lo/ifindex", "1");
+	put_attribute(tree, "net/lo/address", "00:00:00:00:00:00");
 	show_cpus(tree);
 	put_link(tree, "../../../bus/pci", "%s/subsystem", PCI);
 	put_link(tree, "../../../devices/pci5642:00/" FUNC, "sys/bus/pci/devices/%s", FUNC);
-	enter(tree, "%s", BUS "/pci_bus/5642:00");
-	show(tree, "cpuaffinity", "1");
+	enter_folder(tree, "%s", BUS "/pci_bus/5642:00");
+	put_attribute(tree, "cpuaffinity", "1");
 	put_link(tree, "../../../pci5642:00", "%s/device", BUS "/pci_bus/5642:00");
 	put_link(tree, "../../devices/pci5642:00/pci_bus/5642:00", "sys/class/pci_bus/5642:00");
 }
 
 static void put_verbs(struct tree *tree)
 {
-	enter(tree, "%s", UVERBS);
-	show(tree, "abi_version", "1");
-	show(tree, "ibdev", "%s", profile_get()->name);
+	enter_folder(tree, "%s", UVERBS);
+	put_attribute(tree, "abi_version", "1");
+	put_attribute(tree, "ibdev", "%s", profile_get()->name);
 	show_node(tree, SYSFS_UVERBS, "uverbs0");
 	put_link(tree, "../../../" FUNC, "%s/device", UVERBS);
 	put_link(tree, "../../../../../class/infiniband_verbs", "%s/subsystem", UVERBS);
 	put_link(tree, "../../devices/pci5642:00/" FUNC "/infiniband_verbs/uverbs0",
 		 "sys/class/infiniband_verbs/uverbs0");
-	enter(tree, "sys/class/infiniband_verbs");
-	show(tree, "abi_version", "6");
-	enter(tree, "sys/class/infiniband_mad");
-	show(tree, "abi_version", "5");
+	enter_folder(tree, "sys/class/infiniband_verbs");
+	put_attribute(tree, "abi_version", "6");
+	enter_folder(tree, "sys/class/infiniband_mad");
+	put_attribute(tree, "abi_version", "5");
 }
 
 static void show_guid(struct tree *tree, const char *name, __be64 guid)
 {
 	uint64_t value = be64toh(guid);
 
-	show(tree, name, "%04x:%04x:%04x:%04x", (unsigned int)(value >> 48),
-	     (unsigned int)(value >> 32 & 0xffff), (unsigned int)(value >> 16 & 0xffff),
-	     (unsigned int)(value & 0xffff));
+	put_attribute(tree, name, "%04x:%04x:%04x:%04x", (unsigned int)(value >> 48),
+		      (unsigned int)(value >> 32 & 0xffff), (unsigned int)(value >> 16 & 0xffff),
+		      (unsigned int)(value & 0xffff));
 }
 
 /* Fully written out, as the kernel does: %pI6. */
@@ -247,7 +248,7 @@ static void show_gid(struct tree *tree, const char *name, const union ibv_gid *g
 	for (i = 0; i < sizeof(gid->raw); i += 2)
 		n += snprintf(text + n, sizeof(text) - n, "%s%02x%02x", i ? ":" : "", raw[i],
 			      raw[i + 1]);
-	show(tree, name, "%s", text);
+	put_attribute(tree, name, "%s", text);
 }
 
 static const char *state_name(enum ibv_port_state state)
@@ -298,7 +299,7 @@ static unsigned int lane_rate(unsigned int speed, const char **name)
 	return 25;
 }
 
-static unsigned int lanes(unsigned int width)
+static unsigned int count_lanes(unsigned int width)
 {
 	switch (width) {
 	case 2:
@@ -317,10 +318,10 @@ static unsigned int lanes(unsigned int width)
 static void show_rate(struct tree *tree, const struct ibv_port_attr *attr)
 {
 	const char *name;
-	unsigned int rate = lane_rate(attr->active_speed, &name) * lanes(attr->active_width);
+	unsigned int rate = lane_rate(attr->active_speed, &name) * count_lanes(attr->active_width);
 
-	show(tree, "rate", "%u%s Gb/sec (%uX%s)", rate / 10, rate % 10 ? ".5" : "",
-	     lanes(attr->active_width), name);
+	put_attribute(tree, "rate", "%u%s Gb/sec (%uX%s)", rate / 10, rate % 10 ? ".5" : "",
+		      count_lanes(attr->active_width), name);
 }
 
 static void put_gids(struct tree *tree, const struct port *port, const char *dir)
@@ -329,23 +330,23 @@ static void put_gids(struct tree *tree, const struct port *port, const char *dir
 	char name[64];
 	int i;
 
-	enter(tree, "%s", dir);
+	enter_folder(tree, "%s", dir);
 	for (i = 0; i < port->attr.gid_tbl_len; i++) {
 		snprintf(name, sizeof(name), "gids/%d", i);
 		show_gid(tree, name, &port->gid[i].gid);
 		if (!link_has_gid(port, i))
 			continue;
 		snprintf(name, sizeof(name), "gid_attrs/types/%d", i);
-		show(tree, name, "%s",
-		     port->gid[i].type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+		put_attribute(tree, name, "%s",
+			      port->gid[i].type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
 		if (!roce)
 			continue;
 		snprintf(name, sizeof(name), "gid_attrs/ndevs/%d", i);
-		show(tree, name, "lo");
+		put_attribute(tree, name, "lo");
 	}
 	for (i = 0; i < port->attr.pkey_tbl_len; i++) {
 		snprintf(name, sizeof(name), "pkeys/%d", i);
-		show(tree, name, "0x%04x", port->pkey[i]);
+		put_attribute(tree, name, "0x%04x", port->pkey[i]);
 	}
 }
 
@@ -385,11 +386,11 @@ static void put_counters(struct tree *tree)
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(name, sizeof(name), "counters/%s", names[i]);
-		show(tree, name, "0");
+		put_attribute(tree, name, "0");
 	}
 	for (i = 0; i < sizeof(hw_names) / sizeof(hw_names[0]); i++) {
 		snprintf(name, sizeof(name), "hw_counters/%s", hw_names[i]);
-		show(tree, name, "0");
+		put_attribute(tree, name, "0");
 	}
 }
 
@@ -400,15 +401,15 @@ static void put_port(struct tree *tree, const char *device, uint8_t num, const s
 
 	snprintf(dir, sizeof(dir), "%s/ports/%u", device, num);
 	put_gids(tree, port, dir);
-	show(tree, "state", "%u: %s", attr->state, state_name(attr->state));
-	show(tree, "phys_state", "%u: %s", attr->phys_state, phys_name(attr->phys_state));
-	show(tree, "lid", "0x%x", attr->lid);
-	show(tree, "lid_mask_count", "%u", attr->lmc);
-	show(tree, "sm_lid", "0x%x", attr->sm_lid);
-	show(tree, "sm_sl", "%u", attr->sm_sl);
-	show(tree, "cap_mask", "0x%08x", attr->port_cap_flags);
-	show(tree, "link_layer", "%s",
-	     attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
+	put_attribute(tree, "state", "%u: %s", attr->state, state_name(attr->state));
+	put_attribute(tree, "phys_state", "%u: %s", attr->phys_state, phys_name(attr->phys_state));
+	put_attribute(tree, "lid", "0x%x", attr->lid);
+	put_attribute(tree, "lid_mask_count", "%u", attr->lmc);
+	put_attribute(tree, "sm_lid", "0x%x", attr->sm_lid);
+	put_attribute(tree, "sm_sl", "%u", attr->sm_sl);
+	put_attribute(tree, "cap_mask", "0x%08x", attr->port_cap_flags);
+	put_attribute(tree, "link_layer", "%s",
+		      attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 	show_rate(tree, attr);
 	put_counters(tree);
 }
@@ -422,14 +423,14 @@ static void put_device(struct tree *tree)
 	uint32_t num;
 
 	snprintf(device, sizeof(device), PCI "/infiniband/%s", profile->name);
-	enter(tree, "%s", device);
-	show(tree, "node_type", "1: CA");
-	show(tree, "node_desc", "%s", profile->node_desc);
-	show(tree, "hca_type", "%s", profile->hca_type);
-	show(tree, "board_id", "%s", profile->board_id);
-	show(tree, "fw_ver", "%s", attr->fw_ver);
-	show(tree, "hw_rev", "%x", attr->hw_ver);
-	show(tree, "uevent", "NAME=%s", profile->name);
+	enter_folder(tree, "%s", device);
+	put_attribute(tree, "node_type", "1: CA");
+	put_attribute(tree, "node_desc", "%s", profile->node_desc);
+	put_attribute(tree, "hca_type", "%s", profile->hca_type);
+	put_attribute(tree, "board_id", "%s", profile->board_id);
+	put_attribute(tree, "fw_ver", "%s", attr->fw_ver);
+	put_attribute(tree, "hw_rev", "%x", attr->hw_ver);
+	put_attribute(tree, "uevent", "NAME=%s", profile->name);
 	show_guid(tree, "node_guid", attr->node_guid);
 	show_guid(tree, "sys_image_guid", attr->sys_image_guid);
 	put_link(tree, "../../../" FUNC, "%s/device", device);

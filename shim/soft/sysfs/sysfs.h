@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the device's faces below /sys and /dev show.
+ * What the device shows below /sys and /dev.
  */
 #include <stddef.h>
 

@@ -54,7 +54,7 @@ static int send_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr
 {
 	struct message m = message_of(qp, wr, from);
 
-	return deliver(r, &m);
+	return deliver_message(r, &m);
 }
 
 /* The receive request of a write with immediate data takes no bytes. */
@@ -237,7 +237,7 @@ static inline int check_local(struct soft_qp *qp, struct soft_wr *wr, struct cop
 }
 
 /* What happens at the other end, nobody tells who sends without a return. */
-static int unacknowledged(int status)
+static int hide_failure(int status)
 {
 	return status == CARRY_LATER || status == CARRY_RNR ? status : IBV_WC_SUCCESS;
 }
@@ -262,7 +262,7 @@ static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr, struct
 	return status;
 }
 
-int carry(struct soft_qp *qp, struct soft_wr *wr)
+int carry_request(struct soft_qp *qp, struct soft_wr *wr)
 {
 	struct copy_list local;
 	int status;
@@ -281,7 +281,7 @@ int carry(struct soft_qp *qp, struct soft_wr *wr)
 		break;
 	}
 	status = carry_connected(qp, wr, &local);
-	return likely(qp->init.qp_type != IBV_QPT_UC) ? status : unacknowledged(status);
+	return likely(qp->init.qp_type != IBV_QPT_UC) ? status : hide_failure(status);
 }
 
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)

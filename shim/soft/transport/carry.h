@@ -6,7 +6,7 @@
 #include "shim/soft/transport/objects.h"
 
 /* A completion status (enum ibv_wc_status), or CARRY_* of deliver.h. */
-int carry(struct soft_qp *qp, struct soft_wr *wr);
+int carry_request(struct soft_qp *qp, struct soft_wr *wr);
 
 /* The responder of @wr refuses it unasked: it fails, with @event. */
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event);

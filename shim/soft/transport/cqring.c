@@ -5,7 +5,7 @@
  * that a poll looks at one word and takes no lock of ours. Those who add
  * exclude each other with the queue's lock; if one dies in between, its
  * entry is unpublished and is written over by the next, or it is published
- * and the next counts it (repair()).
+ * and the next counts it (repair_entry()).
  *
  * An event is sent before its entry is published, so that no death leaves an
  * entry without one. Who gets the event, or arms the queue, passes through
@@ -98,7 +98,7 @@ bool cqring_is_nowhere(const struct shm_cqe *cqe)
 	return cqe == &nowhere;
 }
 
-static struct shm_cqe *overrun(struct cqring *ring)
+static struct shm_cqe *note_overrun(struct cqring *ring)
 {
 	if (ring->shm->flags & SHM_CQ_LOSSY && !ring->shm->overrun) {
 		nowhere = (struct shm_cqe){ 0 };
@@ -113,7 +113,7 @@ static struct shm_cqe *overrun(struct cqring *ring)
  * Armed queues fire once. Disarmed after the event, since its sender may die
  * in between; under the lock nobody arms it meanwhile.
  */
-static void fire(struct cqring *ring, bool solicited)
+static void fire_event(struct cqring *ring, bool solicited)
 {
 	struct pipe_event event = { PIPE_COMPLETION, ring->index, ring->shm->serial, 0 };
 	uint32_t armed = __atomic_load_n(&ring->shm->armed, __ATOMIC_RELAXED);
@@ -126,7 +126,7 @@ static void fire(struct cqring *ring, bool solicited)
 }
 
 /* Who had the lock died: what was published is there. */
-static void repair(struct cqring *ring)
+static void repair_entry(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
 
@@ -156,7 +156,7 @@ bool cqring_lock(struct cqring *ring)
 	if (!is_found(ring))
 		return false;
 	if (unlikely(half_done))
-		repair(ring);
+		repair_entry(ring);
 	return true;
 }
 
@@ -187,9 +187,9 @@ struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done)
 		return NULL;
 	}
 	if (unlikely(half_done))
-		repair(ring);
+		repair_entry(ring);
 	if (unlikely(cq->overrun || !has_room(cq)))
-		return overrun(ring);
+		return note_overrun(ring);
 	cqe = &ring->entries[cq->prod & ring->mask];
 	cqring_clear(cqe);
 	if (cq->flags & SHM_CQ_STAMPS)
@@ -203,12 +203,12 @@ bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool 
 	if (cqring_drops(ring, cqe))
 		return false;
 	if (ring->shm->flags & SHM_CQ_EVENTS)
-		fire(ring, solicited);
+		fire_event(ring, solicited);
 	return true;
 }
 
 /* Memory for the ring of bytes comes when it is first used. */
-static bool reserve(struct cqring *ring, uint32_t end)
+static bool reserve_bounce(struct cqring *ring, uint32_t end)
 {
 	struct shm_cq *cq = ring->shm;
 	uint32_t from = cq->bounce_ready;
@@ -233,7 +233,8 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
 		at += left; /* in one piece: go on at the beginning */
 	if (at + room - cq->bounce_seen > SHM_BOUNCE)
 		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons, __ATOMIC_ACQUIRE);
-	if (at + room - cq->bounce_seen > SHM_BOUNCE || !reserve(ring, at % SHM_BOUNCE + room))
+	if (at + room - cq->bounce_seen > SHM_BOUNCE ||
+	    !reserve_bounce(ring, at % SHM_BOUNCE + room))
 		return NULL;
 	cq->bounce_prod = at + room;
 	cqe->where = SHM_BOUNCED;

@@ -95,7 +95,7 @@ static inline void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool 
 
 	if (likely(!(cq->flags & (SHM_CQ_EVENTS | SHM_CQ_LOSSY))) ||
 	    cqring_commit_unusual(ring, cqe, solicited)) {
-		/* first published, then counted: see repair() */
+		/* first published, then counted: see repair_entry() */
 		/* pairs with the load_acquire of polls */
 		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
 		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);

@@ -49,14 +49,14 @@ void datagram_forget(struct soft_qp *qp)
 	qp->peers = NULL;
 }
 
-static void forget(struct receiver **at)
+static void forget_receiver(struct receiver **at)
 {
 	remote_forget(&(*at)->remote);
 	free(*at);
 	*at = NULL;
 }
 
-static struct receiver *add(struct receiver **at, uint32_t qpn)
+static struct receiver *add_receiver(struct receiver **at, uint32_t qpn)
 {
 	struct receiver *receiver = calloc(1, sizeof(*receiver));
 
@@ -68,7 +68,7 @@ static struct receiver *add(struct receiver **at, uint32_t qpn)
 	}
 	receiver->qpn = qpn;
 	if (*at)
-		forget(at);
+		forget_receiver(at);
 	*at = receiver;
 	return receiver;
 }
@@ -82,14 +82,14 @@ struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 	if (likely(receiver && receiver->qpn == qpn)) {
 		if (likely(remote_lock_datagram(qp, &receiver->remote, qpn)))
 			return &receiver->remote;
-		forget(at);
+		forget_receiver(at);
 	}
-	receiver = add(at, qpn);
+	receiver = add_receiver(at, qpn);
 	if (!receiver)
 		return NULL;
 	if (remote_lock_datagram(qp, &receiver->remote, qpn))
 		return &receiver->remote;
-	forget(at);
+	forget_receiver(at);
 	return NULL;
 }
 
@@ -102,7 +102,7 @@ static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey, struct messa
 	if (unlikely(!r))
 		return status;
 	if (likely(r->shm->qkey == qkey))
-		status = deliver(r, m);
+		status = deliver_message(r, m);
 	remote_unlock(r);
 	return unlikely(status == CARRY_RNR || status == CARRY_LATER) && remote_lags(r)
 		       ? CARRY_RNR
@@ -148,7 +148,7 @@ const struct mcast_group *datagram_group(struct soft_qp *qp, const struct ibv_ah
 	return have_peers(qp) ? mcast_find(&qp->peers->groups, attr) : NULL;
 }
 
-static int check(struct soft_qp *qp, const struct soft_wr *wr)
+static int check_address(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	return wr->ah->pd == qp->shm->pd && have_peers(qp) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 }
@@ -179,7 +179,7 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from
 	};
 	int status;
 
-	status = check(qp, wr);
+	status = check_address(qp, wr);
 	if (unlikely(status))
 		return status;
 	if (ah->attr.is_global)

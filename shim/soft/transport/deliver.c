@@ -53,7 +53,7 @@ void deliver_established(struct soft_remote *r)
 }
 
 /* The receive request at the head, or NULL. */
-static inline struct shm_wqe *first(struct rq *rq, uint32_t *ret_slot)
+static inline struct shm_wqe *first_request(struct rq *rq, uint32_t *ret_slot)
 {
 	uint32_t taken = rq->shm->taken;
 
@@ -72,7 +72,7 @@ bool deliver_ready(struct soft_remote *r)
 {
 	uint32_t slot;
 
-	return first(&r->rq, &slot);
+	return first_request(&r->rq, &slot);
 }
 
 /* A completion of the receiver's; NULL if its queue overruns. */
@@ -157,7 +157,7 @@ static bool is_published(struct soft_remote *r, const struct cqring *cq, uint32_
 		      : cqe->qpn == r->shm->qpn;
 }
 
-static void mend(struct soft_remote *r)
+static void mend_taken(struct soft_remote *r)
 {
 	struct shm_rq *rq = r->rq.shm;
 	uint32_t pos = rq->doing >> 32;
@@ -176,11 +176,11 @@ static inline void give_back(struct soft_remote *r)
 {
 	if (likely(!r->rq.shm->doing))
 		return;
-	mend(r);
+	mend_taken(r);
 	end_take(r);
 }
 
-static ALWAYS_INLINE void take(struct soft_remote *r)
+static ALWAYS_INLINE void take_request(struct soft_remote *r)
 {
 	begin_take(r);
 	if (r->srq)
@@ -189,7 +189,7 @@ static ALWAYS_INLINE void take(struct soft_remote *r)
 		__builtin_prefetch(rq_wqe(&r->rq, r->rq.shm->taken));
 }
 
-static void flush(struct soft_remote *r)
+static void flush_requests(struct soft_remote *r)
 {
 	struct shm_cqe *cqe;
 	struct shm_wqe *wqe;
@@ -197,7 +197,7 @@ static void flush(struct soft_remote *r)
 
 	give_back(r);
 	/* once around, whatever a peer has written there */
-	for (n = 0; n <= r->rq.mask && (wqe = first(&r->rq, &slot)); n++) {
+	for (n = 0; n <= r->rq.mask && (wqe = first_request(&r->rq, &slot)); n++) {
 		cqe = begin_recv(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
 		begin_take(r);
 		if (cqe)
@@ -208,7 +208,7 @@ static void flush(struct soft_remote *r)
 	}
 }
 
-static void fail(struct soft_remote *r, int event)
+static void fail_responder(struct soft_remote *r, int event)
 {
 	bool shared = r->xrc || r->shm->srq;
 	bool again = state_of(r->shm) == IBV_QPS_ERR;
@@ -216,7 +216,7 @@ static void fail(struct soft_remote *r, int event)
 	/* before the queue is read: see rq_publish() */
 	__atomic_store_n(&r->shm->state, IBV_QPS_ERR, __ATOMIC_SEQ_CST);
 	if (!shared && r->rq.shm)
-		flush(r);
+		flush_requests(r);
 	if (event >= 0)
 		deliver_tell(r, event);
 	if (shared && !again)
@@ -233,17 +233,17 @@ void deliver_fail(struct soft_qp *qp)
 		cqring_copy(&r.cq, &qp->recv_cq->ring);
 	if (r.rq.shm)
 		r.rq.seen = r.rq.shm->taken;
-	fail(&r, -1);
+	fail_responder(&r, -1);
 }
 
 int deliver_break(struct soft_remote *r, int event, int status)
 {
-	fail(r, event);
+	fail_responder(r, event);
 	return status;
 }
 
 /* The completion queue overruns; one of XRC is the shared queue's. */
-static int overrun(struct soft_remote *r)
+static int fail_overrun(struct soft_remote *r)
 {
 	if (r->xrc)
 		deliver_srq_error(r->peer->seg, r->srq);
@@ -259,7 +259,7 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t s
 {
 	struct shm_cqe *cqe = begin_recv(r, wqe, slot, status);
 
-	take(r);
+	take_request(r);
 	if (cqe)
 		cqring_commit(&r->cq, cqe, true);
 	end_take(r);
@@ -296,8 +296,8 @@ int deliver_copy_error(int err)
 	}
 }
 
-static ALWAYS_INLINE void finish(struct soft_remote *r, const struct message *m,
-				 struct shm_cqe *cqe)
+static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct message *m,
+				      struct shm_cqe *cqe)
 {
 	cqe->opcode = m->opcode;
 	cqe->wc_flags = m->wc_flags;
@@ -307,13 +307,13 @@ static ALWAYS_INLINE void finish(struct soft_remote *r, const struct message *m,
 	cqe->slid = m->slid;
 	cqe->sl = m->sl;
 	cqe->flags |= m->flags;
-	take(r);
+	take_request(r);
 	cqring_commit(&r->cq, cqe, m->solicited);
 	end_take(r);
 }
 
 /* Let the payload travel with the completion, if there is room. */
-static bool pack(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m)
+static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m)
 {
 	uint32_t length = m->length - m->absent;
 	uint8_t *to = cqe->data;
@@ -330,7 +330,8 @@ static bool pack(struct soft_remote *r, struct shm_cqe *cqe, const struct messag
 }
 
 /* Not where the receiver could have a page fault when it polls. */
-static bool travels(struct soft_remote *r, const struct message *m, const struct copy_list *to)
+static bool payload_travels(struct soft_remote *r, const struct message *m,
+			    const struct copy_list *to)
 {
 	uint32_t length = m->length - m->absent;
 
@@ -338,10 +339,10 @@ static bool travels(struct soft_remote *r, const struct message *m, const struct
 }
 
 /* Bring the bytes there, and begin the completion that says so. */
-static int move(struct soft_remote *r, const struct message *m, struct copy_list *to,
-		struct shm_wqe *wqe, uint32_t slot, struct shm_cqe **ret_cqe)
+static int move_payload(struct soft_remote *r, const struct message *m, struct copy_list *to,
+			struct shm_wqe *wqe, uint32_t slot, struct shm_cqe **ret_cqe)
 {
-	bool landed = !travels(r, m, to);
+	bool landed = !payload_travels(r, m, to);
 	int err = 0;
 
 	if (m->absent)
@@ -354,7 +355,7 @@ static int move(struct soft_remote *r, const struct message *m, struct copy_list
 		*ret_cqe = begin_recv(r, wqe, slot, IBV_WC_SUCCESS);
 		if (!*ret_cqe)
 			return -ENOSPC;
-		if (landed || pack(r, *ret_cqe, m))
+		if (landed || pack_payload(r, *ret_cqe, m))
 			return 0;
 		/* no room: across after all; this entry stays unpublished */
 		lock_drop(&r->cq.shm->lock);
@@ -365,7 +366,7 @@ static int move(struct soft_remote *r, const struct message *m, struct copy_list
 	}
 }
 
-int deliver(struct soft_remote *r, struct message *m)
+int deliver_message(struct soft_remote *r, struct message *m)
 {
 	struct copy_list to;
 	struct shm_cqe *cqe;
@@ -374,7 +375,7 @@ int deliver(struct soft_remote *r, struct message *m)
 	int err;
 
 	give_back(r);
-	wqe = first(&r->rq, &slot);
+	wqe = first_request(&r->rq, &slot);
 	if (!wqe)
 		return CARRY_RNR;
 	if (m->length > wqe->length)
@@ -386,14 +387,14 @@ int deliver(struct soft_remote *r, struct message *m)
 	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
 	    !window_invalidate(r->peer->seg, r->shm, m->imm))
 		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR);
-	err = move(r, m, &to, wqe, slot, &cqe);
+	err = move_payload(r, m, &to, wqe, slot, &cqe);
 	if (err == -EFAULT)
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	if (err == -ENOSPC)
-		return overrun(r);
+		return fail_overrun(r);
 	if (err < 0)
 		return deliver_copy_error(err);
-	finish(r, m, cqe);
+	finish_recv(r, m, cqe);
 	return IBV_WC_SUCCESS;
 }
 
@@ -404,10 +405,10 @@ int deliver_notice(struct soft_remote *r, const struct message *m)
 	uint32_t slot;
 
 	give_back(r);
-	wqe = first(&r->rq, &slot);
+	wqe = first_request(&r->rq, &slot);
 	cqe = wqe ? begin_recv(r, wqe, slot, IBV_WC_SUCCESS) : NULL;
 	if (!cqe)
-		return overrun(r);
-	finish(r, m, cqe);
+		return fail_overrun(r);
+	finish_recv(r, m, cqe);
 	return IBV_WC_SUCCESS;
 }

@@ -33,7 +33,7 @@ struct message {
 bool deliver_ready(struct soft_remote *r);
 
 /* A message to the buffers of the receive request at the head. */
-int deliver(struct soft_remote *r, struct message *m);
+int deliver_message(struct soft_remote *r, struct message *m);
 
 /* Only its completion: the bytes are elsewhere. */
 int deliver_notice(struct soft_remote *r, const struct message *m);

@@ -28,7 +28,7 @@ static struct fault_rule *rules;
 static unsigned int num_rules;
 
 /* splitmix64: each state gives one number, evenly spread. */
-static double draw(uint64_t *state)
+static double draw_chance(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
 
@@ -46,7 +46,7 @@ static bool in_turn(struct fault_rule *rule)
 
 static bool by_chance(struct fault_rule *rule)
 {
-	return rule->chance >= 1 || draw(&rule->random) < rule->chance;
+	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
 }
 
 /* Tried again: a rule that names single operations has had its way. */
@@ -55,7 +55,7 @@ static bool strikes_again(struct fault_rule *rule)
 	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);
 }
 
-static bool strikes(struct fault_rule *rule, bool again)
+static bool rule_strikes(struct fault_rule *rule, bool again)
 {
 	return again ? strikes_again(rule) : in_turn(rule) && by_chance(rule);
 }
@@ -67,13 +67,13 @@ struct fault fault_verb(const char *verb)
 
 	pthread_mutex_lock(&mutex);
 	for (i = 0; i < num_rules; i++)
-		if (!strcmp(rules[i].verb, verb) && strikes(&rules[i], false) && !fault.kind)
+		if (!strcmp(rules[i].verb, verb) && rule_strikes(&rules[i], false) && !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
 	return fault;
 }
 
-static bool concerns(const struct fault_rule *rule, uint32_t qpn, int opcode)
+static bool rule_concerns(const struct fault_rule *rule, uint32_t qpn, int opcode)
 {
 	return !rule->verb[0] && (rule->opcode < 0 || rule->opcode == opcode) &&
 	       (!rule->qpn || rule->qpn == qpn);
@@ -86,13 +86,14 @@ struct fault fault_request(uint32_t qpn, int opcode, bool again)
 
 	pthread_mutex_lock(&mutex);
 	for (i = 0; i < num_rules; i++)
-		if (concerns(&rules[i], qpn, opcode) && strikes(&rules[i], again) && !fault.kind)
+		if (rule_concerns(&rules[i], qpn, opcode) && rule_strikes(&rules[i], again) &&
+		    !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
 	return fault;
 }
 
-static int add(const struct fault_rule *rule)
+static int add_rule(const struct fault_rule *rule)
 {
 	struct fault_rule *more;
 
@@ -104,7 +105,7 @@ static int add(const struct fault_rule *rule)
 	return 0;
 }
 
-static int complain(const char *path, unsigned int line, const char *why)
+static int complain_line(const char *path, unsigned int line, const char *why)
 {
 	fprintf(stderr, "verbatim-soft: %s:%u: %s; see \"Faults on demand\" in SOFT-DEVICE.md\n",
 		path, line, why);
@@ -122,17 +123,17 @@ static int read_rules(FILE *file, const char *path, uint32_t node)
 	while (fgets(line, sizeof(line), file)) {
 		number++;
 		if (!strchr(line, '\n') && !feof(file))
-			return complain(path, number, "the line is too long");
+			return complain_line(path, number, "the line is too long");
 		got = fault_parse(line, &rule, &why);
 		if (got < 0)
-			return complain(path, number, why);
-		if (got && (rule.node < 0 || rule.node == (int)node) && add(&rule) < 0)
+			return complain_line(path, number, why);
+		if (got && (rule.node < 0 || rule.node == (int)node) && add_rule(&rule) < 0)
 			return -ENOMEM;
 	}
-	return ferror(file) ? complain(path, number, "cannot be read") : 0;
+	return ferror(file) ? complain_line(path, number, "cannot be read") : 0;
 }
 
-static int load(const char *path, uint32_t node)
+static int load_rules(const char *path, uint32_t node)
 {
 	const char *why = "no memory";
 	int fd = text_open(path, &why), err;
@@ -149,7 +150,7 @@ static int load(const char *path, uint32_t node)
 	return err;
 }
 
-static void forget(void)
+static void forget_rules(void)
 {
 	free(rules);
 	rules = NULL;
@@ -164,10 +165,10 @@ int fault_load(uint32_t node)
 	if (!path || !*path)
 		return 0;
 	pthread_mutex_lock(&mutex);
-	forget();
-	err = load(path, node);
+	forget_rules();
+	err = load_rules(path, node);
 	if (err < 0)
-		forget();
+		forget_rules();
 	fault_any = num_rules;
 	pthread_mutex_unlock(&mutex);
 	return err;
@@ -177,6 +178,6 @@ int fault_load(uint32_t node)
 void fault_unload(void)
 {
 	pthread_mutex_init(&mutex, NULL);
-	forget();
+	forget_rules();
 	fault_any = false;
 }

@@ -70,7 +70,7 @@ static const struct name port_states[] = {
 	{ NULL, 0 },
 };
 
-static bool find(const struct name *names, const char *name, int *ret_value)
+static bool find_word(const struct name *names, const char *name, int *ret_value)
 {
 	for (; names->name; names++)
 		if (!strcmp(names->name, name)) {
@@ -80,7 +80,7 @@ static bool find(const struct name *names, const char *name, int *ret_value)
 	return false;
 }
 
-static bool number(const char *text, uint64_t *ret_value)
+static bool read_number(const char *text, uint64_t *ret_value)
 {
 	char *end;
 
@@ -103,14 +103,14 @@ static bool set_verb(struct fault_rule *rule, const char *text)
 
 static bool set_opcode(struct fault_rule *rule, const char *text)
 {
-	return find(opcodes, text, &rule->opcode);
+	return find_word(opcodes, text, &rule->opcode);
 }
 
 static bool set_qp(struct fault_rule *rule, const char *text)
 {
 	uint64_t qpn;
 
-	if (!number(text, &qpn) || !qpn || qpn >> 24)
+	if (!read_number(text, &qpn) || !qpn || qpn >> 24)
 		return false;
 	rule->qpn = qpn;
 	return true;
@@ -120,7 +120,7 @@ static bool set_process(struct fault_rule *rule, const char *text)
 {
 	uint64_t node;
 
-	if (!number(text, &node) || node > 1023)
+	if (!read_number(text, &node) || node > 1023)
 		return false;
 	rule->node = node;
 	return true;
@@ -137,19 +137,19 @@ static bool set_n(struct fault_rule *rule, const char *text)
 		return false;
 	memcpy(from, text, len);
 	from[len] = '\0';
-	if (!number(from, &rule->from) || !rule->from)
+	if (!read_number(from, &rule->from) || !rule->from)
 		return false;
 	rule->to = rule->from;
 	if (dots && !dots[2])
 		rule->to = UINT64_MAX;
-	else if (dots && !number(dots + 2, &rule->to))
+	else if (dots && !read_number(dots + 2, &rule->to))
 		return false;
 	return rule->to >= rule->from;
 }
 
 static bool set_every(struct fault_rule *rule, const char *text)
 {
-	if (!number(text, &rule->every) || !rule->every)
+	if (!read_number(text, &rule->every) || !rule->every)
 		return false;
 	rule->from = rule->every;
 	return true;
@@ -165,11 +165,11 @@ static bool set_p(struct fault_rule *rule, const char *text)
 
 static bool set_seed(struct fault_rule *rule, const char *text)
 {
-	return number(text, &rule->random);
+	return read_number(text, &rule->random);
 }
 
 /* The one thing that happens. */
-static bool happens(struct fault_rule *rule, enum fault_kind kind)
+static bool set_kind(struct fault_rule *rule, enum fault_kind kind)
 {
 	if (rule->fault.kind)
 		return false;
@@ -187,19 +187,19 @@ static bool set_errno(struct fault_rule *rule, const char *text)
 		if (name && !strcmp(name, text))
 			rule->fault.value = i;
 	}
-	return rule->fault.value && happens(rule, FAULT_ERRNO);
+	return rule->fault.value && set_kind(rule, FAULT_ERRNO);
 }
 
 static bool set_status(struct fault_rule *rule, const char *text)
 {
-	return find(statuses, text, &rule->fault.value) && happens(rule, FAULT_STATUS);
+	return find_word(statuses, text, &rule->fault.value) && set_kind(rule, FAULT_STATUS);
 }
 
 static bool set_vendor_err(struct fault_rule *rule, const char *text)
 {
 	uint64_t value;
 
-	if (!number(text, &value) || value > UINT8_MAX)
+	if (!read_number(text, &value) || value > UINT8_MAX)
 		return false;
 	rule->fault.vendor_err = value;
 	return true;
@@ -227,32 +227,32 @@ static bool set_time(struct fault_rule *rule, const char *text)
 
 static bool set_delay(struct fault_rule *rule, const char *text)
 {
-	return set_time(rule, text) && happens(rule, FAULT_DELAY);
+	return set_time(rule, text) && set_kind(rule, FAULT_DELAY);
 }
 
 static bool set_lose(struct fault_rule *rule, const char *text)
 {
-	return !text && happens(rule, FAULT_LOSE);
+	return !text && set_kind(rule, FAULT_LOSE);
 }
 
 static bool set_rnr(struct fault_rule *rule, const char *text)
 {
-	return !text && happens(rule, FAULT_RNR);
+	return !text && set_kind(rule, FAULT_RNR);
 }
 
 static bool set_overrun(struct fault_rule *rule, const char *text)
 {
-	return !text && happens(rule, FAULT_OVERRUN);
+	return !text && set_kind(rule, FAULT_OVERRUN);
 }
 
 static bool set_event(struct fault_rule *rule, const char *text)
 {
-	return find(events, text, &rule->fault.value) && happens(rule, FAULT_EVENT);
+	return find_word(events, text, &rule->fault.value) && set_kind(rule, FAULT_EVENT);
 }
 
 static bool set_port(struct fault_rule *rule, const char *text)
 {
-	return find(port_states, text, &rule->fault.value) && happens(rule, FAULT_PORT);
+	return find_word(port_states, text, &rule->fault.value) && set_kind(rule, FAULT_PORT);
 }
 
 /* clang-format off */
@@ -316,7 +316,7 @@ static bool is_of_qp(int event)
 }
 
 /* What only requests, or only verbs, can have. */
-static bool fits(const struct fault_rule *rule, const char **why)
+static bool check_fit(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];
 
@@ -371,5 +371,5 @@ int fault_parse(char *line, struct fault_rule *rule, const char **why)
 		*why = "opcode= and qp= are for requests, not for a verb";
 		return -EINVAL;
 	}
-	return fits(rule, why) ? 1 : -EINVAL;
+	return check_fit(rule, why) ? 1 : -EINVAL;
 }

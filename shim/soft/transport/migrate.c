@@ -44,7 +44,7 @@ static struct soft_remote *lock_peer(struct soft_qp *qp)
 }
 
 /* Both ends say REARM before they look at the other: one finds both. */
-static void rearm(struct soft_qp *qp)
+static void rearm_path(struct soft_qp *qp)
 {
 	struct soft_remote *r;
 
@@ -88,7 +88,7 @@ static void migrate_peer(struct soft_qp *qp)
 	remote_unlock(r);
 }
 
-static bool migrate(struct soft_qp *qp)
+static bool migrate_both(struct soft_qp *qp)
 {
 	if (!port_reaches(&qp->attr.alt_ah_attr)) {
 		own_qp_tell(qp, IBV_EVENT_PATH_MIG_ERR);
@@ -105,14 +105,14 @@ void migrate_set(struct soft_qp *qp, enum ibv_mig_state state)
 {
 	switch (state) {
 	case IBV_MIG_REARM:
-		rearm(qp);
+		rearm_path(qp);
 		break;
 	case IBV_MIG_ARMED:
 		set_state(qp, state);
 		break;
 	default:
 		if (state_of(qp) == IBV_MIG_ARMED)
-			migrate(qp);
+			migrate_both(qp);
 		else
 			set_state(qp, state);
 		break;
@@ -124,7 +124,7 @@ bool migrate_away(struct soft_qp *qp)
 	migrate_follow(qp);
 	if (state_of(qp) != IBV_MIG_ARMED)
 		return false;
-	if (migrate(qp))
+	if (migrate_both(qp))
 		return true;
 	set_state(qp, IBV_MIG_MIGRATED);
 	return false;

@@ -40,7 +40,7 @@ uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 	if (wait == WAIT_PEER)
 		return ns;
 	if (patience_is_unreliable(qp))
-		return UINT64_MAX; /* carry() gives it up */
+		return UINT64_MAX; /* carry_request() gives it up */
 	if (wait == WAIT_COPY)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)

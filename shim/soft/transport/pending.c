@@ -79,7 +79,7 @@ static bool stop_if_idle(unsigned int *idle)
 	return stop;
 }
 
-static void *run(void *unused)
+static void *run_retries(void *unused)
 {
 	struct timespec period = { .tv_nsec = PERIOD_MIN };
 	unsigned int idle = 0;
@@ -111,7 +111,7 @@ void pending_add(struct soft_qp *qp)
 	list = qp;
 	__atomic_add_fetch(&pending_count, 1, __ATOMIC_RELAXED);
 	if (!running)
-		running = thread_start(run, NULL, NULL);
+		running = thread_start(run_retries, NULL, NULL);
 	pthread_mutex_unlock(&mutex);
 }
 

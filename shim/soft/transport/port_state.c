@@ -20,13 +20,13 @@ struct outage {
 	uint64_t ns;
 };
 
-static uint32_t bit(uint8_t port)
+static uint32_t port_bit(uint8_t port)
 {
 	return 1u << (port & 31);
 }
 
 /* Under soft_contexts_mutex. */
-static void tell(uint8_t port, enum ibv_event_type type)
+static void tell_contexts(uint8_t port, enum ibv_event_type type)
 {
 	struct pipe_event event = { PIPE_PORT, port, 0, type };
 	struct soft_context *context;
@@ -38,26 +38,28 @@ static void tell(uint8_t port, enum ibv_event_type type)
 void port_tell(uint8_t port, enum ibv_event_type type)
 {
 	pthread_mutex_lock(&soft_contexts_mutex);
-	tell(port, type);
+	tell_contexts(port, type);
 	pthread_mutex_unlock(&soft_contexts_mutex);
 }
 
 /* Under soft_contexts_mutex. */
 static void bring_up(uint8_t port)
 {
-	uint32_t was = __atomic_fetch_and(&segment_own->ports_down, ~bit(port), __ATOMIC_RELAXED);
+	uint32_t was =
+		__atomic_fetch_and(&segment_own->ports_down, ~port_bit(port), __ATOMIC_RELAXED);
 
-	if (was & bit(port))
-		tell(port, IBV_EVENT_PORT_ACTIVE);
+	if (was & port_bit(port))
+		tell_contexts(port, IBV_EVENT_PORT_ACTIVE);
 }
 
 /* Under soft_contexts_mutex. */
 static void take_down(uint8_t port)
 {
-	uint32_t was = __atomic_fetch_or(&segment_own->ports_down, bit(port), __ATOMIC_RELAXED);
+	uint32_t was =
+		__atomic_fetch_or(&segment_own->ports_down, port_bit(port), __ATOMIC_RELAXED);
 
-	if (!(was & bit(port)))
-		tell(port, IBV_EVENT_PORT_ERR);
+	if (!(was & port_bit(port)))
+		tell_contexts(port, IBV_EVENT_PORT_ERR);
 }
 
 static void *end_outage(void *arg)

@@ -113,7 +113,7 @@ static void add_target(struct steering *s, uint32_t qpn, uint32_t tag)
 	s->target[s->count++].tag = tag;
 }
 
-static void choose(struct shm_flow *flow, void *arg)
+static void choose_target(struct shm_flow *flow, void *arg)
 {
 	struct steering *s = arg;
 
@@ -167,7 +167,8 @@ static const struct raw_peers *peers_of(struct soft_qp *qp)
 
 typedef void flow_fn(struct shm_flow *flow, void *arg);
 
-static bool matches(const struct shm_flow *flow, unsigned int layers, const struct packet *packet)
+static bool rule_matches(const struct shm_flow *flow, unsigned int layers,
+			 const struct packet *packet)
 {
 	const uint8_t *have = (const uint8_t *)packet;
 	const uint8_t *val = (const uint8_t *)&flow->val;
@@ -191,7 +192,7 @@ static void match_rules(struct shm_seg *seg, uint32_t qpn, unsigned int layers,
 	/* pairs with the store in take_slot() of flow.c */
 	count = __atomic_load_n(&seg->flows, __ATOMIC_ACQUIRE);
 	for (i = 0; i < count && i < SHM_FLOW_MAX; i++)
-		if (seg->flow[i].qpn == qpn && matches(&seg->flow[i], layers, packet))
+		if (seg->flow[i].qpn == qpn && rule_matches(&seg->flow[i], layers, packet))
 			fn(&seg->flow[i], arg);
 	lock_drop(&seg->flow_lock);
 }
@@ -226,7 +227,7 @@ static void deliver_to(struct soft_qp *qp, uint32_t qpn, struct message *m,
 	r = datagram_find(qp, qpn);
 	if (!r)
 		return;
-	deliver(r, m);
+	deliver_message(r, m);
 	remote_unlock(r);
 }
 
@@ -247,7 +248,7 @@ int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 	read_headers(from, &s);
 	peers = peers_of(qp);
 	ask_all(peers, &s, note_best);
-	ask_all(peers, &s, choose);
+	ask_all(peers, &s, choose_target);
 	for (i = 0; i < s.count; i++) {
 		m.imm = s.target[i].tag;
 		deliver_to(qp, s.target[i].qpn, &m, from);

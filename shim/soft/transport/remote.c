@@ -166,7 +166,7 @@ static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 }
 
 /* Of XRC: who delivers for a dead process is told at the next tick. */
-static inline bool alive(struct soft_remote *r)
+static inline bool is_alive(struct soft_remote *r)
 {
 	uint64_t now;
 
@@ -181,7 +181,7 @@ static inline bool alive(struct soft_remote *r)
 }
 
 /* Is it still number @qpn, for the same transport and partition, and may it receive? */
-static ALWAYS_INLINE bool answers(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
+static ALWAYS_INLINE bool does_answer(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	struct shm_qp *peer = r->shm;
 	uint32_t state = __atomic_load_n(&peer->state, __ATOMIC_SEQ_CST);
@@ -189,12 +189,12 @@ static ALWAYS_INLINE bool answers(struct soft_qp *qp, struct soft_remote *r, uin
 	return peer->qpn == qpn && peer->resets == r->resets &&
 	       receives_from(peer->type) == qp->shm->type && state >= IBV_QPS_RTR &&
 	       state <= IBV_QPS_SQE && likely(port_same_partition(qp->shm->pkey, peer->pkey)) &&
-	       likely(!is_cut_off(qp, r)) && alive(r);
+	       likely(!is_cut_off(qp, r)) && is_alive(r);
 }
 
-static inline bool connected(struct soft_qp *qp, struct soft_remote *r)
+static inline bool is_connected(struct soft_qp *qp, struct soft_remote *r)
 {
-	return r->shm->dest_qpn == qp->shm->qpn && answers(qp, r, qp->shm->dest_qpn);
+	return r->shm->dest_qpn == qp->shm->qpn && does_answer(qp, r, qp->shm->dest_qpn);
 }
 
 /* The shared queue may have grown; one of XRC may be gone. */
@@ -211,7 +211,7 @@ static bool lock_shared(struct soft_remote *r)
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 {
 	lock_take(&r->shm->rq.lock);
-	if (likely(connected(qp, r)) && (!r->srq || lock_shared(r)))
+	if (likely(is_connected(qp, r)) && (!r->srq || lock_shared(r)))
 		return true;
 	lock_drop(&r->shm->rq.lock);
 	return false;
@@ -220,7 +220,7 @@ bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	lock_take(&r->shm->rq.lock);
-	if (likely(answers(qp, r, qpn)) && (!r->srq || lock_shared(r)))
+	if (likely(does_answer(qp, r, qpn)) && (!r->srq || lock_shared(r)))
 		return true;
 	lock_drop(&r->shm->rq.lock);
 	return false;

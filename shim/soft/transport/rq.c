@@ -48,7 +48,7 @@ int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 	return 0;
 }
 
-static uint32_t power(uint32_t n)
+static uint32_t power_of_two(uint32_t n)
 {
 	uint32_t size = 1;
 
@@ -64,7 +64,7 @@ int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, 
 	shm->prod = 0;
 	shm->doing = 0;
 	shm->limit = 0;
-	shm->size = power(shared ? max_wr : max_wr + SHM_RQ_APART);
+	shm->size = power_of_two(shared ? max_wr : max_wr + SHM_RQ_APART);
 	shm->stride = rq_stride(max_sge);
 	shm->max_sge = max_sge;
 	shm->order_off = 0;

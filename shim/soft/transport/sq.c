@@ -102,7 +102,7 @@ static const uint8_t wc_opcode[] = {
 /* clang-format on */
 
 /* False if the completion of the request at @pos could not be told. */
-static bool tell(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos, int status)
+static bool tell_completion(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos, int status)
 {
 	struct shm_cqe *cqe;
 
@@ -123,21 +123,21 @@ static bool tell(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos, int
 }
 
 /* The request at next is done. False if its completion could not be told. */
-static inline bool complete(struct soft_qp *qp, struct soft_wr *wr, int status)
+static inline bool complete_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	uint32_t pos = qp->sq.next++;
 
 	let_go(wr);
 	return (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED)) ||
-	       tell(qp, wr, pos, status);
+	       tell_completion(qp, wr, pos, status);
 }
 
-static void flush(struct soft_qp *qp)
+static void flush_requests(struct soft_qp *qp)
 {
 	qp->sq.vendor_err = 0;
 	qp->sq.draining = false;
 	while (qp->sq.next != qp->sq.head)
-		complete(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
+		complete_request(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
 	qp->sq.wait = WAIT_NONE;
 }
 
@@ -146,14 +146,14 @@ void sq_fail(struct soft_qp *qp)
 	lock_take(&qp->shm->rq.lock);
 	deliver_fail(qp);
 	lock_drop(&qp->shm->rq.lock);
-	flush(qp);
+	flush_requests(qp);
 }
 
 /*
  * An error of our own end: an unreliable send queue stops, and what it
  * receives is not concerned (SQE); a reliable one takes both down.
  */
-static void stop(struct soft_qp *qp)
+static void stop_queue(struct soft_qp *qp)
 {
 	if (!patience_is_unreliable(qp)) {
 		sq_fail(qp);
@@ -163,7 +163,7 @@ static void stop(struct soft_qp *qp)
 	if (state_of(qp) == IBV_QPS_RTS)
 		__atomic_store_n(&qp->shm->state, IBV_QPS_SQE, __ATOMIC_SEQ_CST);
 	lock_drop(&qp->shm->rq.lock);
-	flush(qp);
+	flush_requests(qp);
 }
 
 /* False when it has waited long enough. */
@@ -180,13 +180,13 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 	return !sq->wait_until || now < sq->wait_until;
 }
 
-static inline bool finish(struct soft_qp *qp, struct soft_wr *wr, int status)
+static inline bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	qp->sq.wait = WAIT_NONE;
-	if (unlikely(!complete(qp, wr, status)))
+	if (unlikely(!complete_request(qp, wr, status)))
 		sq_fail(qp);
 	else if (unlikely(status != IBV_WC_SUCCESS))
-		stop(qp);
+		stop_queue(qp);
 	return true;
 }
 
@@ -197,14 +197,14 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	case CARRY_HELD:
 		return false;
 	case CARRY_RNR:
-		return !may_wait(qp, WAIT_RNR) && finish(qp, wr, IBV_WC_RNR_RETRY_EXC_ERR);
+		return !may_wait(qp, WAIT_RNR) && finish_request(qp, wr, IBV_WC_RNR_RETRY_EXC_ERR);
 	case CARRY_LATER:
-		return !may_wait(qp, WAIT_COPY) && finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
+		return !may_wait(qp, WAIT_COPY) && finish_request(qp, wr, IBV_WC_RETRY_EXC_ERR);
 	default:
 		if (may_wait(qp, WAIT_PEER))
 			return false;
 		if (!migrate_away(qp))
-			return finish(qp, wr, IBV_WC_RETRY_EXC_ERR);
+			return finish_request(qp, wr, IBV_WC_RETRY_EXC_ERR);
 		qp->sq.wait = WAIT_NONE;
 		return true;
 	}
@@ -214,9 +214,9 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
-	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) : carry(qp, wr);
+	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
 
-	return unlikely(status < 0) ? put_off(qp, wr, status) : finish(qp, wr, status);
+	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_request(qp, wr, status);
 }
 
 void sq_drained(struct soft_qp *qp)
@@ -227,7 +227,7 @@ void sq_drained(struct soft_qp *qp)
 }
 
 /* What had begun goes on. False: it waits. */
-static bool drain(struct soft_qp *qp)
+static bool drain_head(struct soft_qp *qp)
 {
 	if (!run_one(qp))
 		return false;
@@ -246,7 +246,7 @@ void sq_run(struct soft_qp *qp)
 				return;
 			break;
 		case IBV_QPS_SQE:
-			flush(qp);
+			flush_requests(qp);
 			break;
 		case IBV_QPS_ERR:
 			/* who failed it may have died before its end */
@@ -254,7 +254,7 @@ void sq_run(struct soft_qp *qp)
 			break;
 		case IBV_QPS_SQD:
 			if (qp->sq.draining) {
-				if (!drain(qp))
+				if (!drain_head(qp))
 					return;
 				break;
 			}

@@ -19,7 +19,7 @@
 #include "shim/soft/transport/port_state.h"
 
 /* Until @ns from now; 0 is for ever. */
-static int hold(struct soft_qp *qp, uint64_t ns)
+static int hold_request(struct soft_qp *qp, uint64_t ns)
 {
 	qp->sq.wait = WAIT_HELD;
 	qp->sq.wait_until = ns ? process_now() + ns : UINT64_MAX;
@@ -32,13 +32,13 @@ static bool is_reliable(const struct soft_qp *qp)
 	       qp->ex.qp_base.qp_type != IBV_QPT_RAW_PACKET;
 }
 
-static int lose(struct soft_qp *qp)
+static int lose_request(struct soft_qp *qp)
 {
 	if (!is_reliable(qp))
 		return IBV_WC_SUCCESS;
 	if (++qp->sq.tries > qp->attr.retry_cnt)
 		return IBV_WC_RETRY_EXC_ERR;
-	return hold(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
+	return hold_request(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
 }
 
 static int not_ready(struct soft_qp *qp)
@@ -47,10 +47,10 @@ static int not_ready(struct soft_qp *qp)
 		return IBV_WC_SUCCESS;
 	if (++qp->sq.tries > qp->attr.rnr_retry && qp->attr.rnr_retry != 7)
 		return IBV_WC_RNR_RETRY_EXC_ERR;
-	return hold(qp, patience_rnr_ns(qp->attr.min_rnr_timer));
+	return hold_request(qp, patience_rnr_ns(qp->attr.min_rnr_timer));
 }
 
-static void tell(struct soft_qp *qp, int type)
+static void tell_event(struct soft_qp *qp, int type)
 {
 	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp, qp->shm->serial, type };
 	struct pipe_event of_cq = { PIPE_CQ, qp->send_cq->ex.handle, qp->send_cq->serial, type };
@@ -81,22 +81,22 @@ static int fail_with(struct soft_qp *qp, const struct soft_wr *wr, const struct 
 	return fault->value;
 }
 
-static int befall(struct soft_qp *qp, struct soft_wr *wr, const struct fault *fault)
+static int befall_request(struct soft_qp *qp, struct soft_wr *wr, const struct fault *fault)
 {
 	switch (fault->kind) {
 	case FAULT_STATUS:
 		return fail_with(qp, wr, fault);
 	case FAULT_DELAY:
-		return hold(qp, fault->ns);
+		return hold_request(qp, fault->ns);
 	case FAULT_LOSE:
-		return lose(qp);
+		return lose_request(qp);
 	case FAULT_RNR:
 		return not_ready(qp);
 	case FAULT_OVERRUN:
 		cqring_overrun(&qp->send_cq->ring);
 		break;
 	case FAULT_EVENT:
-		tell(qp, fault->value);
+		tell_event(qp, fault->value);
 		break;
 	case FAULT_PORT:
 		port_change(qp->attr.port_num, fault->value, fault->ns);
@@ -104,11 +104,11 @@ static int befall(struct soft_qp *qp, struct soft_wr *wr, const struct fault *fa
 	default:
 		break;
 	}
-	return carry(qp, wr);
+	return carry_request(qp, wr);
 }
 
 /* The fault of this try. */
-static struct fault judge(struct soft_qp *qp, const struct soft_wr *wr)
+static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_sq *sq = &qp->sq;
 	bool first = !sq->judged;
@@ -129,8 +129,8 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 		return CARRY_HELD;
 	/* what waits for reasons of its own has been judged */
 	if (sq->wait == WAIT_NONE || sq->wait == WAIT_HELD)
-		fault = judge(qp, wr);
-	status = befall(qp, wr, &fault);
+		fault = judge_request(qp, wr);
+	status = befall_request(qp, wr, &fault);
 	if (status >= 0) {
 		sq->judged = false;
 		sq->tries = 0;

@@ -58,7 +58,7 @@ static bool is_bound(const struct soft_mw *mw)
 }
 
 /* The rest stays: somebody may have found it, and look at it yet. */
-static void unbind(struct soft_mw *mw)
+static void unbind_window(struct soft_mw *mw)
 {
 	set_rkey(mw, 0);
 	__atomic_store_n(&mw->shm->bound, 0, __ATOMIC_RELAXED);
@@ -80,7 +80,7 @@ static void wait_for_users(void)
 }
 
 /* Keys change when a slot is used again, in the bits that stay. */
-static void assign(struct soft_mw *mw, uint32_t slot)
+static void assign_slot(struct soft_mw *mw, uint32_t slot)
 {
 	static uint8_t generation[SHM_MW_MAX];
 
@@ -101,7 +101,7 @@ int window_add(struct soft_mw *mw)
 	if (slot >= 0 && key_reserve(SHM_MR_MAX + slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {
-		assign(mw, slot);
+		assign_slot(mw, slot);
 		soft_mws[slot] = mw;
 		count++;
 	}
@@ -110,9 +110,9 @@ int window_add(struct soft_mw *mw)
 }
 
 /* Under the lock. */
-static void withdraw(struct soft_mw *mw)
+static void withdraw_window(struct soft_mw *mw)
 {
-	unbind(mw);
+	unbind_window(mw);
 	wait_for_users();
 	soft_mws[mw->mw.handle] = NULL;
 	count--;
@@ -121,7 +121,7 @@ static void withdraw(struct soft_mw *mw)
 void window_remove(struct soft_mw *mw)
 {
 	lock_take(&lock);
-	withdraw(mw);
+	withdraw_window(mw);
 	lock_drop(&lock);
 }
 
@@ -132,7 +132,7 @@ void window_close_all(struct ibv_context *context)
 	lock_take(&lock);
 	for (i = 0; count && i < SHM_MW_MAX; i++)
 		if (soft_mws[i] && soft_mws[i]->mw.context == context)
-			withdraw(soft_mws[i]);
+			withdraw_window(soft_mws[i]);
 	lock_drop(&lock);
 }
 
@@ -187,7 +187,7 @@ static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw, const st
 	       lies_in(mr, wr);
 }
 
-static void fill(struct soft_mw *mw, const struct shm_mr *mr, const struct soft_wr *wr)
+static void fill_window(struct soft_mw *mw, const struct shm_mr *mr, const struct soft_wr *wr)
 {
 	struct shm_mr *shm = key_mine(mw->shm);
 
@@ -202,10 +202,10 @@ static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr, const struc
 {
 	if (wr->bind_length && !may_bind(mr, mw, wr))
 		return false;
-	unbind(mw);
+	unbind_window(mw);
 	wait_for_users();
 	if (wr->bind_length) {
-		fill(mw, mr, wr);
+		fill_window(mw, mr, wr);
 		set_rkey(mw, wr->rkey);
 	}
 	return true;
@@ -217,14 +217,14 @@ static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw, const struct shm
 {
 	if (is_bound(mw) || !wr->bind_length || !may_bind(mr, mw, wr))
 		return false;
-	fill(mw, mr, wr);
+	fill_window(mw, mr, wr);
 	key_mine(mw->shm)->qpn = qp->shm->qpn;
 	__atomic_store_n(&mw->shm->bound, wr->rkey, __ATOMIC_RELAXED);
 	set_rkey(mw, wr->rkey);
 	return true;
 }
 
-static bool bind(struct soft_qp *qp, const struct soft_wr *wr)
+static bool bind_window(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	const struct shm_mr *mr = find_region(wr->region);
 	struct soft_mw *mw = find_window(wr->rkey);
@@ -246,7 +246,7 @@ bool window_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rk
 	return true;
 }
 
-static bool invalidate(struct soft_qp *qp, uint32_t rkey)
+static bool invalidate_own(struct soft_qp *qp, uint32_t rkey)
 {
 	bool done;
 
@@ -262,9 +262,9 @@ int window_carry(struct soft_qp *qp, const struct soft_wr *wr)
 
 	lock_take(&lock);
 	if (wr->opcode == IBV_WR_BIND_MW)
-		done = bind(qp, wr);
+		done = bind_window(qp, wr);
 	else
-		done = invalidate(qp, wr->imm);
+		done = invalidate_own(qp, wr->imm);
 	lock_drop(&lock);
 	return done ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
 }
@@ -279,7 +279,7 @@ void window_reset_qp(struct soft_qp *qp)
 	lock_take(&qp->shm->rq.lock);
 	for (i = 0; i < SHM_MW_MAX; i++)
 		if (soft_mws[i] && soft_mws[i]->shm->qpn == qp->shm->qpn)
-			unbind(soft_mws[i]);
+			unbind_window(soft_mws[i]);
 	lock_drop(&qp->shm->rq.lock);
 	lock_drop(&lock);
 }

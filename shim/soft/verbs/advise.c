@@ -51,8 +51,8 @@ static int find_range(const struct ibv_pd *pd, const struct ibv_sge *sge, bool w
 	return err;
 }
 
-static int check(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
-		 struct ibv_sge *sg_list, uint32_t num_sge)
+static int check_advice(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+			struct ibv_sge *sg_list, uint32_t num_sge)
 {
 	int err;
 
@@ -78,7 +78,7 @@ int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t
 	uint32_t i;
 	int err;
 
-	err = check(pd, advice, flags, sg_list, num_sge);
+	err = check_advice(pd, advice, flags, sg_list, num_sge);
 	for (i = 0; !err && i < num_sge; i++)
 		err = find_range(pd, &sg_list[i], write, &addr);
 	if (err || advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)

@@ -23,7 +23,7 @@ enum {
 static struct soft_tally count;
 
 /* 0 or the errno for an address that cannot be one. */
-static int check(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
+static int check_attr(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 {
 	bool roce = port_is_roce(attr->port_num);
 
@@ -46,13 +46,13 @@ static bool is_multicast(const struct ibv_ah_attr *attr)
 		(attr->dlid >= LID_MULTICAST && attr->dlid != LID_PERMISSIVE));
 }
 
-static struct ibv_ah *create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+static struct ibv_ah *make_ah(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 {
 	struct port_gid sgid;
 	struct soft_ah *ah;
 	int err;
 
-	err = check(attr, &sgid);
+	err = check_attr(attr, &sgid);
 	if (err)
 		return soft_fail(err);
 	if (!soft_tally_add(&count, profile_limits()->max_ah))
@@ -81,7 +81,7 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	int err = soft_enter(pd->context, "create_ah");
 
-	return err ? soft_fail(err) : create(pd, attr);
+	return err ? soft_fail(err) : make_ah(pd, attr);
 }
 
 EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
@@ -98,7 +98,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 }
 
 /* The way back: to where it came from, by the address that it came to. */
-static int turn(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
+static int turn_round(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
 {
 	struct ibv_global_route *to = &attr->grh;
 	enum ibv_gid_type type = IBV_GID_TYPE_IB;
@@ -144,7 +144,7 @@ static int init_from_wc(uint8_t port_num, const struct ibv_wc *wc, const struct 
 	attr->sl = wc->sl;
 	attr->src_path_bits = wc->dlid_path_bits;
 	attr->port_num = port_num;
-	return wc->wc_flags & IBV_WC_GRH ? turn(attr, grh) : 0;
+	return wc->wc_flags & IBV_WC_GRH ? turn_round(attr, grh) : 0;
 }
 
 EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
@@ -170,5 +170,5 @@ EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc
 	err = soft_enter(pd->context, "create_ah_from_wc");
 	if (!err)
 		err = init_from_wc(port_num, wc, grh, &attr);
-	return err ? soft_fail(err) : create(pd, &attr);
+	return err ? soft_fail(err) : make_ah(pd, &attr);
 }

@@ -91,7 +91,7 @@ static void allow_peers(void)
 	close(fd);
 }
 
-static int begin(void)
+static int begin_use(void)
 {
 	int err;
 
@@ -121,7 +121,7 @@ int soft_join(void)
 	int err;
 
 	pthread_mutex_lock(&mutex);
-	err = begin();
+	err = begin_use();
 	pthread_mutex_unlock(&mutex);
 	return err;
 }
@@ -209,7 +209,7 @@ static bool is_file_of_ours(int fd)
 }
 
 /* @cmd_fd is the context's from here on. */
-static int fill(struct soft_context *context, int cmd_fd)
+static int fill_context(struct soft_context *context, int cmd_fd)
 {
 	struct ibv_context *ibv = &context->verbs.context;
 	struct stat st;
@@ -228,7 +228,7 @@ static int fill(struct soft_context *context, int cmd_fd)
 	return 0;
 }
 
-static void list(struct soft_context *context)
+static void list_context(struct soft_context *context)
 {
 	pthread_mutex_lock(&soft_contexts_mutex);
 	context->next = soft_contexts;
@@ -236,7 +236,7 @@ static void list(struct soft_context *context)
 	pthread_mutex_unlock(&soft_contexts_mutex);
 }
 
-static void unlist(struct soft_context *context)
+static void unlist_context(struct soft_context *context)
 {
 	struct soft_context **p = &soft_contexts;
 
@@ -252,18 +252,18 @@ static int open_locked(const char *verb, struct soft_context *context, int cmd_f
 	int err = profile_check();
 
 	if (!err)
-		err = begin();
+		err = begin_use();
 	if (err < 0)
 		return err;
 	err = fault_any ? -enter_fault(verb) : 0;
 	if (!err)
-		err = fill(context, cmd_fd);
+		err = fill_context(context, cmd_fd);
 	if (err < 0) {
 		contexts--;
 		fabric_leave();
 		return err;
 	}
-	list(context);
+	list_context(context);
 	return 0;
 }
 
@@ -377,7 +377,7 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 	if (err)
 		return err;
 	pthread_mutex_lock(&mutex);
-	unlist(soft);
+	unlist_context(soft);
 	soft->next = closed;
 	closed = soft;
 	pipe_close(context->async_fd, soft->async);
@@ -405,13 +405,13 @@ static void fork_child(void)
 	pthread_mutex_init(&mutex, NULL);
 }
 
-__attribute__((constructor)) static void init(void)
+__attribute__((constructor)) static void init_fork(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 /* At exit with contexts open: leave nothing behind, unmap nothing. */
-__attribute__((destructor)) static void fini(void)
+__attribute__((destructor)) static void leave_at_exit(void)
 {
 	if (contexts && process_epoch())
 		fabric_exit();

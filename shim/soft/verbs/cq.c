@@ -86,7 +86,7 @@ static int take_slot(struct soft_cq *cq, uint32_t cqe)
 	return err;
 }
 
-static int check(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	int err;
 
@@ -107,8 +107,8 @@ static int check(struct ibv_context *context, const struct ibv_cq_init_attr_ex *
 	return 0;
 }
 
-static void init(struct soft_cq *cq, struct ibv_context *context,
-		 const struct ibv_cq_init_attr_ex *attr)
+static void init_cq(struct soft_cq *cq, struct ibv_context *context,
+		    const struct ibv_cq_init_attr_ex *attr)
 {
 	cq->ex.context = context;
 	cq->ex.channel = attr->channel;
@@ -132,18 +132,18 @@ static void attach_channel(struct soft_cq *cq)
 	__atomic_add_fetch(&channel->channel.refcnt, 1, __ATOMIC_RELAXED);
 }
 
-static struct soft_cq *create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+static struct soft_cq *make_cq(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct soft_cq *cq;
 	int err;
 
-	err = check(context, attr);
+	err = check_attr(context, attr);
 	if (err)
 		return soft_fail(err);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return soft_fail(ENOMEM);
-	init(cq, context, attr);
+	init_cq(cq, context, attr);
 	err = take_slot(cq, attr->cqe);
 	if (err < 0) {
 		free(cq);
@@ -172,12 +172,12 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 		.comp_vector = comp_vector,
 	};
 
-	return (struct ibv_cq *)create(context, &attr);
+	return (struct ibv_cq *)make_cq(context, &attr);
 }
 
 struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-	struct soft_cq *cq = create(context, attr);
+	struct soft_cq *cq = make_cq(context, attr);
 
 	return cq ? &cq->ex : NULL;
 }
@@ -257,7 +257,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	return err;
 }
 
-static void destroy(struct soft_cq *cq)
+static void end_cq(struct soft_cq *cq)
 {
 	struct ibv_cq_ex *ex = &cq->ex;
 
@@ -281,7 +281,7 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 		pthread_mutex_unlock(&soft_mutex);
 		return EBUSY;
 	}
-	destroy(cq);
+	end_cq(cq);
 	pthread_mutex_unlock(&soft_mutex);
 	event_wait_acks(&ibcq->mutex, &ibcq->cond, &ibcq->comp_events_completed, cq->events);
 	event_wait_acks(&ibcq->mutex, &ibcq->cond, &ibcq->async_events_completed, cq->async_events);
@@ -300,6 +300,6 @@ void cq_close_all(struct ibv_context *context)
 	pthread_mutex_lock(&soft_mutex);
 	for (i = 0; i < SHM_CQ_MAX; i++)
 		if (soft_cqs[i] && soft_cqs[i]->ex.context == context)
-			destroy(soft_cqs[i]);
+			end_cq(soft_cqs[i]);
 	pthread_mutex_unlock(&soft_mutex);
 }

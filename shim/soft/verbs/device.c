@@ -36,7 +36,7 @@ static void name_device(void)
 		 name);
 }
 
-__attribute__((constructor)) static void init(void)
+__attribute__((constructor)) static void init_device(void)
 {
 	name_device();
 }

@@ -102,7 +102,7 @@ struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle)
 }
 
 /* Atomic, because a child may have been forked while the mutex was held. */
-static bool reserve(size_t length)
+static bool reserve_bytes(size_t length)
 {
 	if (__atomic_add_fetch(&used, length, __ATOMIC_RELAXED) <= profile_get()->attr.max_dm_size)
 		return true;
@@ -110,11 +110,11 @@ static bool reserve(size_t length)
 	return false;
 }
 
-static int allocate(size_t length, uint32_t log_align, void **ret_memory)
+static int allocate_dm(size_t length, uint32_t log_align, void **ret_memory)
 {
 	size_t align = 1ul << log_align;
 
-	if (!reserve(length))
+	if (!reserve_bytes(length))
 		return ENOMEM;
 	if (align < SHM_LINE)
 		align = SHM_LINE;
@@ -126,7 +126,7 @@ static int allocate(size_t length, uint32_t log_align, void **ret_memory)
 	return 0;
 }
 
-static void release(struct soft_dm *dm)
+static void release_bytes(struct soft_dm *dm)
 {
 	free(dm->memory);
 	__atomic_sub_fetch(&used, dm->length, __ATOMIC_RELAXED);
@@ -146,7 +146,7 @@ struct ibv_dm *soft_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_at
 	if (attr->comp_mask || !attr->length || attr->length > profile_get()->attr.max_dm_size ||
 	    attr->log_align_req > LOG_ALIGN_MAX)
 		return soft_fail(EINVAL);
-	err = allocate(attr->length, attr->log_align_req, &memory);
+	err = allocate_dm(attr->length, attr->log_align_req, &memory);
 	if (err)
 		return soft_fail(err);
 	dm = dm_new(context, memory, attr->length, soft_serial());
@@ -176,12 +176,12 @@ static bool is_busy(const struct soft_dm *dm)
 }
 
 /* The object, not the structures; under the object mutex. */
-static void destroy(struct soft_dm *dm)
+static void destroy_dm(struct soft_dm *dm)
 {
 	struct soft_twin *t = &dm->twin;
 	struct soft_dm *left;
 
-	release(dm);
+	release_bytes(dm);
 	do {
 		container(t, struct soft_dm, twin)->memory = NULL;
 		t = t->next;
@@ -199,7 +199,7 @@ static int free_locked(struct soft_dm *dm)
 		return ENOENT;
 	if (is_busy(dm))
 		return EBUSY;
-	destroy(dm);
+	destroy_dm(dm);
 	soft_twin_part(&dm->twin);
 	dm_del(dm);
 	return 0;
@@ -211,7 +211,7 @@ int soft_free_dm(struct ibv_dm *ibdm)
 	int err;
 
 	if (!soft_ours(ibdm->context)) {
-		release(dm); /* a child's copy, or its own */
+		release_bytes(dm); /* a child's copy, or its own */
 		free(dm);
 		return 0;
 	}
@@ -276,7 +276,7 @@ void dm_close_all(struct ibv_context *context)
 		}
 		*p = dm->next;
 		if (dm->memory && soft_twin_alone(&dm->twin))
-			destroy(dm);
+			destroy_dm(dm);
 		soft_twin_part(&dm->twin);
 		if (dm->twin.left)
 			free(dm);

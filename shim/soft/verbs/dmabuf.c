@@ -44,8 +44,8 @@ static off_t size_of(int fd)
 	return end;
 }
 
-static int check(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
-		 int access)
+static int check_range(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+		       int access)
 {
 	uint64_t in_page = sysconf(_SC_PAGESIZE) - 1;
 	off_t size;
@@ -76,7 +76,7 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
 	uint8_t *mapping;
 	int err;
 
-	err = check(pd, offset, length, iova, fd, access);
+	err = check_range(pd, offset, length, iova, fd, access);
 	if (err)
 		return soft_fail(err);
 	mapping = mmap(NULL, in_page + length, prot, MAP_SHARED, fd, offset - in_page);

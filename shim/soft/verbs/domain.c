@@ -65,7 +65,7 @@ int soft_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
-static int check(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
+static int check_attr(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
 	int err;
 
@@ -83,8 +83,8 @@ static int check(struct ibv_context *context, const struct ibv_parent_domain_ini
 	return 0;
 }
 
-static void fill(struct soft_parent *parent, struct soft_pd *self,
-		 const struct ibv_parent_domain_init_attr *attr)
+static void fill_parent(struct soft_parent *parent, struct soft_pd *self,
+			const struct ibv_parent_domain_init_attr *attr)
 {
 	parent->self = &self->pd;
 	parent->pd = to_pd(attr->pd);
@@ -108,7 +108,7 @@ struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
 	struct soft_pd *pd;
 	int err;
 
-	err = check(context, attr);
+	err = check_attr(context, attr);
 	if (err)
 		return soft_fail(err);
 	pd = calloc(1, sizeof(*pd));
@@ -118,7 +118,7 @@ struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
 		free(parent);
 		return soft_fail(ENOMEM);
 	}
-	fill(parent, pd, attr);
+	fill_parent(parent, pd, attr);
 	pd->pd.context = context;
 	pd->pd.handle = attr->pd->handle;
 	pd->parent = parent;
@@ -143,7 +143,7 @@ void domain_drop(struct soft_pd *pd)
 }
 
 /* Above it goes the driver's number, and ours is RDMA_DRIVER_UNKNOWN: 0. */
-static void *ask(struct soft_parent *parent, size_t size, enum domain_resource type)
+static void *ask_allocator(struct soft_parent *parent, size_t size, enum domain_resource type)
 {
 	if (!parent || !parent->alloc)
 		return IBV_ALLOCATOR_USE_DEFAULT;
@@ -154,7 +154,7 @@ int domain_alloc(struct ibv_pd *pd, size_t size, enum domain_resource type,
 		 struct soft_memory *ret_memory)
 {
 	struct soft_parent *parent = pd ? to_pd(pd)->parent : NULL;
-	void *mem = ask(parent, size, type);
+	void *mem = ask_allocator(parent, size, type);
 
 	if (mem == IBV_ALLOCATOR_USE_DEFAULT) {
 		parent = NULL;

@@ -237,7 +237,7 @@ EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_eve
 	return 0;
 }
 
-static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *count)
+static void ack_event(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *count)
 {
 	pthread_mutex_lock(mutex);
 	++*count;
@@ -254,17 +254,17 @@ EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 
 	switch (kind_of(event->event_type)) {
 	case PIPE_CQ:
-		ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		ack_event(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
 	case PIPE_QP:
-		ack(&qp->mutex, &qp->cond, &qp->events_completed);
+		ack_event(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
 	case PIPE_SRQ:
-		ack(&srq->mutex, &srq->cond, &srq->events_completed);
+		ack_event(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	default:
 		if (event->event_type == IBV_EVENT_WQ_FATAL)
-			ack(&wq->mutex, &wq->cond, &wq->events_completed);
+			ack_event(&wq->mutex, &wq->cond, &wq->events_completed);
 		break;
 	}
 }

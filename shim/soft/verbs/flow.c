@@ -186,7 +186,7 @@ static int read_specs(const struct ibv_flow_attr *attr, struct shm_flow *rule,
 	return 0;
 }
 
-static int check(struct ibv_qp *qp, const struct ibv_flow_attr *attr)
+static int check_attr(struct ibv_qp *qp, const struct ibv_flow_attr *attr)
 {
 	int err;
 
@@ -207,8 +207,8 @@ static int check(struct ibv_qp *qp, const struct ibv_flow_attr *attr)
 	return 0;
 }
 
-static int fill(struct soft_qp *qp, const struct ibv_flow_attr *attr, struct shm_flow *rule,
-		struct soft_counters **counters)
+static int fill_rule(struct soft_qp *qp, const struct ibv_flow_attr *attr, struct shm_flow *rule,
+		     struct soft_counters **counters)
 {
 	*rule = (struct shm_flow){
 		.qpn = qp->shm->qpn,
@@ -251,7 +251,7 @@ struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	struct soft_flow *flow;
 	int err;
 
-	err = check(qp, attr);
+	err = check_attr(qp, attr);
 	if (err)
 		return soft_fail(err);
 	flow = calloc(1, sizeof(*flow));
@@ -260,7 +260,7 @@ struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	flow->flow.context = qp->context;
 	flow->qp = to_qp(qp);
 	pthread_mutex_lock(&soft_mutex);
-	err = fill(flow->qp, attr, &rule, &flow->counters);
+	err = fill_rule(flow->qp, attr, &rule, &flow->counters);
 	if (!err)
 		err = take_slot(flow, &rule);
 	if (!err && flow->counters)
@@ -274,7 +274,7 @@ struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 }
 
 /* Under the object mutex. */
-static void withdraw(struct soft_flow *flow)
+static void withdraw_flow(struct soft_flow *flow)
 {
 	struct shm_flow *shm = flow->shm;
 
@@ -300,7 +300,7 @@ int soft_destroy_flow(struct ibv_flow *ibflow)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	withdraw(flow);
+	withdraw_flow(flow);
 	pthread_mutex_unlock(&soft_mutex);
 	free(flow);
 	return 0;
@@ -327,7 +327,7 @@ void flow_close_all(struct ibv_context *context)
 	pthread_mutex_lock(&soft_mutex);
 	for (i = 0; i < SHM_FLOW_MAX; i++)
 		if (flows[i] && flows[i]->flow.context == context)
-			withdraw(flows[i]);
+			withdraw_flow(flows[i]);
 	pthread_mutex_unlock(&soft_mutex);
 }
 

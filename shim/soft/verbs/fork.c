@@ -16,7 +16,7 @@
 
 static bool asked;
 
-static enum ibv_fork_status world(void)
+static enum ibv_fork_status asked_for(void)
 {
 	const char *value = getenv("VERBATIM_SOFT_FORK");
 
@@ -41,7 +41,7 @@ EXPORT int ibv_fork_init(void)
 {
 	int err = 0;
 
-	if (world() == IBV_FORK_UNNEEDED)
+	if (asked_for() == IBV_FORK_UNNEEDED)
 		return 0;
 	pthread_mutex_lock(&soft_mutex);
 	if (!asked && any_registered())
@@ -52,21 +52,21 @@ EXPORT int ibv_fork_init(void)
 	return err;
 }
 
-static enum ibv_fork_status status(void)
+static enum ibv_fork_status fork_status(void)
 {
-	enum ibv_fork_status now = world();
+	enum ibv_fork_status now = asked_for();
 
 	return now == IBV_FORK_DISABLED && asked ? IBV_FORK_ENABLED : now;
 }
 
 EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
 {
-	return status();
+	return fork_status();
 }
 
 bool fork_is_kept_from(void)
 {
-	return status() == IBV_FORK_ENABLED;
+	return fork_status() == IBV_FORK_ENABLED;
 }
 
 /* Once for drivers; exported, never needed here. */

@@ -54,7 +54,7 @@ EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_han
 }
 
 /* True if the structure can go: the object has another, or is no more. */
-static bool part(struct soft_twin *twin, bool alive, bool busy)
+static bool part_twins(struct soft_twin *twin, bool alive, bool busy)
 {
 	if (busy || (alive && soft_twin_alone(twin))) {
 		twin->left = true;
@@ -72,7 +72,7 @@ EXPORT void ibv_unimport_pd(struct ibv_pd *ibpd)
 	if (!soft_ours(ibpd->context) || domain_is_parent(ibpd))
 		return;
 	pthread_mutex_lock(&soft_mutex);
-	gone = part(&pd->twin, ibpd->handle, __atomic_load_n(&pd->refs, __ATOMIC_ACQUIRE));
+	gone = part_twins(&pd->twin, ibpd->handle, __atomic_load_n(&pd->refs, __ATOMIC_ACQUIRE));
 	if (gone)
 		pd_del(pd);
 	pthread_mutex_unlock(&soft_mutex);
@@ -123,7 +123,7 @@ EXPORT void ibv_unimport_mr(struct ibv_mr *ibmr)
 		return;
 	pthread_mutex_lock(&soft_mutex);
 	other = container(mr->twin.next, struct soft_mr, twin);
-	gone = part(&mr->twin, mr->shm, false);
+	gone = part_twins(&mr->twin, mr->shm, false);
 	if (gone && mr->shm)
 		mr_represent(mr, other);
 	pthread_mutex_unlock(&soft_mutex);
@@ -168,7 +168,7 @@ EXPORT void ibv_unimport_dm(struct ibv_dm *ibdm)
 	if (!soft_ours(ibdm->context))
 		return;
 	pthread_mutex_lock(&soft_mutex);
-	gone = part(&dm->twin, dm->memory, dm->refs);
+	gone = part_twins(&dm->twin, dm->memory, dm->refs);
 	if (gone)
 		dm_del(dm);
 	pthread_mutex_unlock(&soft_mutex);

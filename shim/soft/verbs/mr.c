@@ -184,8 +184,8 @@ struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
 	return mr;
 }
 
-static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-			  unsigned int access)
+static struct ibv_mr *reg_range(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned int access)
 {
 	struct mr_range range = { addr, addr, length, iova, access };
 	struct soft_mr *mr;
@@ -207,19 +207,19 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 
 EXPORT struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	return reg(pd, addr, length, (uintptr_t)addr, access);
+	return reg_range(pd, addr, length, (uintptr_t)addr, access);
 }
 
 EXPORT struct ibv_mr *(ibv_reg_mr_iova)(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 					int access)
 {
-	return reg(pd, addr, length, iova, access);
+	return reg_range(pd, addr, length, iova, access);
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				       unsigned int access)
 {
-	return reg(pd, addr, length, iova, access);
+	return reg_range(pd, addr, length, iova, access);
 }
 
 struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
@@ -239,7 +239,7 @@ struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
 }
 
 /* The object, not the structures; under the object mutex. */
-static void destroy(struct soft_mr *mr)
+static void destroy_mr(struct soft_mr *mr)
 {
 	struct soft_twin *t = &mr->twin;
 
@@ -278,7 +278,7 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	pthread_mutex_lock(&soft_mutex);
 	err = mr->shm ? window_release_region(mr->shm) : ENOENT;
 	if (!err)
-		destroy(mr);
+		destroy_mr(mr);
 	if (!err)
 		soft_twin_part(&mr->twin);
 	pthread_mutex_unlock(&soft_mutex);
@@ -297,7 +297,7 @@ void mr_close_all(struct ibv_context *context)
 		mr = soft_mrs[i];
 		if (!mr || mr->mr.context != context)
 			continue;
-		destroy(mr);
+		destroy_mr(mr);
 		if (mr->twin.left)
 			free(mr);
 	}

@@ -91,7 +91,7 @@ static bool is_busy(const struct soft_pd *pd)
 }
 
 /* The object, not the structures: those have number 0 from here on. */
-static void destroy(struct soft_pd *pd)
+static void destroy_pd(struct soft_pd *pd)
 {
 	struct soft_twin *t = &pd->twin;
 	struct soft_pd *left;
@@ -108,7 +108,7 @@ static void destroy(struct soft_pd *pd)
 	count--;
 }
 
-static int dealloc(struct soft_pd *pd)
+static int free_pd(struct soft_pd *pd)
 {
 	if (!pd->pd.handle)
 		return ENOENT;
@@ -118,7 +118,7 @@ static int dealloc(struct soft_pd *pd)
 		domain_drop(pd);
 		return 0;
 	}
-	destroy(pd);
+	destroy_pd(pd);
 	soft_twin_part(&pd->twin);
 	pd_del(pd);
 	return 0;
@@ -133,7 +133,7 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	err = dealloc(pd);
+	err = free_pd(pd);
 	pthread_mutex_unlock(&soft_mutex);
 	if (!err)
 		free(pd);
@@ -152,7 +152,7 @@ void pd_close_all(struct ibv_context *context)
 		}
 		*p = pd->next;
 		if (pd->pd.handle && soft_twin_alone(&pd->twin))
-			destroy(pd);
+			destroy_pd(pd);
 		soft_twin_part(&pd->twin);
 		if (pd->twin.left)
 			free(pd);

@@ -45,7 +45,7 @@ static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 }
 
 /* So many bytes of the message, the first, did not travel. */
-static uint32_t absent(const struct shm_cqe *cqe)
+static uint32_t absent_bytes(const struct shm_cqe *cqe)
 {
 	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) && !(cqe->wc_flags & IBV_WC_GRH)
 		       ? sizeof(struct ibv_grh)
@@ -66,7 +66,7 @@ static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe, struct p
 	uint32_t room = SHM_BOUNCE - at;
 
 	p->byte_len = __atomic_load_n(&cqe->byte_len, __ATOMIC_RELAXED);
-	p->absent = absent(cqe);
+	p->absent = absent_bytes(cqe);
 	p->from = cq->ring.bounce + at;
 	if (cqe->where != SHM_BOUNCED) {
 		p->from = cqe->data;
@@ -101,8 +101,8 @@ static void land_shared(struct soft_srq *srq, uint32_t slot, const struct payloa
 }
 
 /* @qp: whose entry it is, or NULL. Apart: most entries bring nothing. */
-static __attribute__((noinline)) void land(struct soft_cq *cq, const struct shm_cqe *cqe,
-					   struct soft_qp *qp)
+static __attribute__((noinline)) void land_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
+						   struct soft_qp *qp)
 {
 	struct soft_srq *srq;
 	struct payload p;
@@ -131,7 +131,7 @@ static void retire_shared(struct soft_srq *srq, uint32_t slot)
 }
 
 /* Give the request's slot back; only grows, whichever queue was polled. */
-static inline void retire(const struct shm_cqe *cqe, struct soft_qp *qp)
+static inline void retire_request(const struct shm_cqe *cqe, struct soft_qp *qp)
 {
 	struct soft_srq *srq;
 
@@ -147,7 +147,7 @@ static inline void retire(const struct shm_cqe *cqe, struct soft_qp *qp)
 		__atomic_store_n(&qp->sq.retired, cqe->retire, __ATOMIC_RELEASE);
 }
 
-static inline void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
+static inline void fill_wc(const struct shm_cqe *cqe, struct ibv_wc *wc)
 {
 	wc->wr_id = cqe->wr_id;
 	wc->status = cqe->status;
@@ -169,7 +169,7 @@ static inline void fill(const struct shm_cqe *cqe, struct ibv_wc *wc)
 /* The bytes that travelled with it are free. */
 static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
-	uint32_t len = cqe->byte_len - absent(cqe);
+	uint32_t len = cqe->byte_len - absent_bytes(cqe);
 	uint32_t room = (len + SHM_LINE - 1) & ~(SHM_LINE - 1u);
 
 	__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room, __ATOMIC_RELEASE);
@@ -182,7 +182,7 @@ static inline void set_cons(struct soft_cq *cq, uint32_t cons)
 	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
 }
 
-static inline void step(struct soft_cq *cq, const struct shm_cqe *cqe)
+static inline void step_over(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
@@ -193,7 +193,7 @@ static inline void step(struct soft_cq *cq, const struct shm_cqe *cqe)
 
 void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
-	step(cq, cqe);
+	step_over(cq, cqe);
 }
 
 static inline bool looks_empty(struct soft_cq *cq)
@@ -228,8 +228,8 @@ static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 	qp = qp_of(cqe);
 	/* not noted in it: that would take the line from who wrote it */
 	if (!is_landed(cqe))
-		land(cq, cqe, qp);
-	retire(cqe, qp);
+		land_payload(cq, cqe, qp);
+	retire_request(cqe, qp);
 	return cqe;
 }
 
@@ -247,8 +247,8 @@ static inline int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 		cqe = next_entry(cq);
 		if (!cqe)
 			break;
-		fill(cqe, &wc[n]);
-		step(cq, cqe);
+		fill_wc(cqe, &wc[n]);
+		step_over(cq, cqe);
 	}
 	return n;
 }
@@ -284,7 +284,7 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 
 /*
  * Armed before the program polls once more: an entry that it misses then
- * finds the queue armed (fire() in cqring.c).
+ * finds the queue armed (fire_event() in cqring.c).
  */
 int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
@@ -335,7 +335,7 @@ typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
  * Visit all entries that were not polled yet. Programs destroy things
  * between ibv_start_poll() and ibv_end_poll(), where they hold the lock.
  */
-static void visit(struct soft_cq *cq, visit_fn *fn, void *arg)
+static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
 	bool taken = poll_take(cq);
 	struct shm_cqe *cqe;
@@ -363,7 +363,7 @@ static void purge_qp(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 	if (cqe->qpn != *(uint32_t *)arg)
 		return;
 	if (cqe->flags & SHM_CQE_SRQ)
-		retire(cqe, NULL);
+		retire_request(cqe, NULL);
 	cqe->flags |= SHM_CQE_DEAD;
 }
 
@@ -379,21 +379,21 @@ static void land_one(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 	(void)arg;
 	if (is_landed(cqe))
 		return;
-	land(cq, cqe, qp_of(cqe));
+	land_payload(cq, cqe, qp_of(cqe));
 	cqe->flags |= SHM_CQE_LANDED;
 }
 
 void poll_purge(struct soft_cq *cq, uint32_t qpn)
 {
-	visit(cq, purge_qp, &qpn);
+	visit_entries(cq, purge_qp, &qpn);
 }
 
 void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq)
 {
-	visit(cq, purge_srq, srq);
+	visit_entries(cq, purge_srq, srq);
 }
 
 void poll_land_all(struct soft_cq *cq)
 {
-	visit(cq, land_one, NULL);
+	visit_entries(cq, land_one, NULL);
 }

@@ -17,7 +17,7 @@
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/poll.h"
 
-static struct soft_cq *of(struct ibv_cq_ex *ex)
+static struct soft_cq *cq_of(struct ibv_cq_ex *ex)
 {
 	return container(ex, struct soft_cq, ex);
 }
@@ -32,7 +32,7 @@ static void finish_current(struct soft_cq *cq)
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	struct soft_cq *cq = of(ex);
+	struct soft_cq *cq = cq_of(ex);
 	struct shm_cqe *cqe;
 
 	finish_current(cq);
@@ -49,7 +49,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	struct soft_cq *cq = of(ex);
+	struct soft_cq *cq = cq_of(ex);
 	int err;
 
 	if (attr->comp_mask)
@@ -71,7 +71,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
-	struct soft_cq *cq = of(ex);
+	struct soft_cq *cq = cq_of(ex);
 
 	finish_current(cq);
 	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
@@ -81,48 +81,48 @@ static void end_poll(struct ibv_cq_ex *ex)
 /* Valid with any status. */
 static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 {
-	return of(ex)->current->vendor_err;
+	return cq_of(ex)->current->vendor_err;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ex)
 {
-	return of(ex)->current->qpn;
+	return cq_of(ex)->current->qpn;
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->opcode;
+	return cq_of(ex)->shown->opcode;
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->byte_len;
+	return cq_of(ex)->shown->byte_len;
 }
 
 /* Or the rkey that was invalidated. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->imm;
+	return cq_of(ex)->shown->imm;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->src_qp;
+	return cq_of(ex)->shown->src_qp;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->wc_flags;
+	return cq_of(ex)->shown->wc_flags;
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->slid;
+	return cq_of(ex)->shown->slid;
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->sl;
+	return cq_of(ex)->shown->sl;
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
@@ -134,20 +134,20 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 /* 0 where no rule has given one. */
 static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 {
-	const struct shm_cqe *cqe = of(ex)->shown;
+	const struct shm_cqe *cqe = cq_of(ex)->shown;
 
 	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
-	return of(ex)->shown->stamp;
+	return cq_of(ex)->shown->stamp;
 }
 
 /* The same however often it is read. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
-	struct soft_cq *cq = of(ex);
+	struct soft_cq *cq = cq_of(ex);
 	struct timespec ts;
 
 	if (!cq->wall) {

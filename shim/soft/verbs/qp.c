@@ -113,7 +113,7 @@ static int take_slot(struct soft_qp *qp)
 	return err;
 }
 
-static void init(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+static void init_qp(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
 
@@ -148,7 +148,7 @@ struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 
 	if (!qp)
 		return soft_fail(ENOMEM);
-	init(qp, pd, attr);
+	init_qp(qp, pd, attr);
 	err = domain_alloc(pd, sq_lay_out(&qp->sq, &qp->init.cap), DOMAIN_SEND_QUEUE,
 			   &qp->sq.memory);
 	if (!err) {

@@ -152,7 +152,7 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state 
 }
 
 /* Either end of XRC may be given what is the other's, which it ignores. */
-static int ignored(enum ibv_qp_type type)
+static int ignored_attrs(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_XRC_SEND:
@@ -256,7 +256,7 @@ static void merge_limits(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
 }
 
 /* What peers must see of it; under the queue pair's lock. */
-static void publish(struct soft_qp *qp)
+static void publish_attrs(struct soft_qp *qp)
 {
 	struct shm_qp *shm = qp->shm;
 
@@ -273,7 +273,7 @@ static void publish(struct soft_qp *qp)
 
 enum { RAW_HEADER = 14 + 4 }; /* Ethernet's, with a VLAN tag */
 
-static uint32_t longest(const struct soft_qp *qp, const struct port *port)
+static uint32_t longest_message(const struct soft_qp *qp, const struct port *port)
 {
 	if (!port)
 		return 0;
@@ -306,19 +306,19 @@ static void expect_copies(uint32_t qpn)
 	registry_put_peer(peer);
 }
 
-static void enter(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
-		  enum ibv_mig_state mig_state)
+static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
+			enum ibv_mig_state mig_state)
 {
 	bool taken = sq_take(&qp->sq);
 
 	lock_take(&qp->shm->rq.lock);
-	publish(qp);
+	publish_attrs(qp);
 	/* a peer or a post may have failed it meanwhile: that stays */
 	if (qp->shm->state == from)
 		own_qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);
 	qp->reachable = port_reaches(&qp->attr.ah_attr);
-	qp->max_msg_sz = longest(qp, port_at(qp->attr.port_num));
+	qp->max_msg_sz = longest_message(qp, port_at(qp->attr.port_num));
 	if (qp->sq.wait == WAIT_STATE)
 		qp->sq.wait = WAIT_NONE;
 	if (mask & IBV_QP_PATH_MIG_STATE)
@@ -336,8 +336,8 @@ static void enter(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
 		expect_copies(qp->attr.dest_qp_num);
 }
 
-static void change(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
-		   enum ibv_mig_state mig_state)
+static void change_attrs(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
+			 enum ibv_mig_state mig_state)
 {
 	bool taken;
 
@@ -353,19 +353,19 @@ static void change(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state
 			lock_drop(&qp->sq.lock);
 		break;
 	default:
-		enter(qp, from, to, mask, mig_state);
+		enter_state(qp, from, to, mask, mig_state);
 		break;
 	}
 }
 
-static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	enum ibv_qp_state from = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
 	bool taken;
 	int err;
 
-	mask &= ~ignored(qp->ex.qp_base.qp_type);
+	mask &= ~ignored_attrs(qp->ex.qp_base.qp_type);
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
 		return EINVAL;
 	if (!qp_may_go(qp->ex.qp_base.qp_type, from, to, mask))
@@ -381,7 +381,7 @@ static int modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	merge_limits(&qp->attr, attr, mask);
 	if (taken)
 		lock_drop(&qp->sq.lock);
-	change(qp, from, to, mask, attr->path_mig_state);
+	change_attrs(qp, from, to, mask, attr->path_mig_state);
 	qp->ex.qp_base.state = to;
 	return 0;
 }
@@ -396,7 +396,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 		return err;
 	pthread_mutex_lock(&qp->modifying);
 	xrc_take_attr(qp);
-	err = modify(qp, attr, mask);
+	err = modify_locked(qp, attr, mask);
 	xrc_give_attr(qp);
 	pthread_mutex_unlock(&qp->modifying);
 	return err;

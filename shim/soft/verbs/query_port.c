@@ -50,7 +50,7 @@ EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 }
 
 /* For verbs that return -1. */
-static int refuse(int err)
+static int fail_errno(int err)
 {
 	errno = err;
 	return -1;
@@ -65,7 +65,7 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int inde
 	if (!err && (uint32_t)index >= link_num_gids(port))
 		err = EINVAL;
 	if (err)
-		return refuse(err);
+		return fail_errno(err);
 	*gid = port->gid[index].gid;
 	return 0;
 }
@@ -136,7 +136,7 @@ EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, uns
 	const struct port *port = port_at(port_num);
 
 	if (!soft_ours(context) || index >= link_num_gids(port))
-		return refuse(EINVAL);
+		return fail_errno(EINVAL);
 	*type = link_has_gid(port, index) && port->gid[index].type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
@@ -149,7 +149,7 @@ EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int ind
 	if (!err && (!port || index < 0 || index >= port->attr.pkey_tbl_len))
 		err = EINVAL;
 	if (err)
-		return refuse(err);
+		return fail_errno(err);
 	*pkey = htobe16(port->pkey[index]);
 	return 0;
 }
@@ -164,7 +164,7 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __b
 	for (i = 0; !err && port && i < port->attr.pkey_tbl_len; i++)
 		if (!((be16toh(pkey) ^ port->pkey[i]) & 0x7fff))
 			return i;
-	return refuse(err ? err : EINVAL);
+	return fail_errno(err ? err : EINVAL);
 }
 
 /*
@@ -185,7 +185,7 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 	if (!err && !port_has_gid(&attr->grh.dgid))
 		err = ETIMEDOUT;
 	if (err)
-		return refuse(err);
+		return fail_errno(err);
 	memcpy(eth_mac, mac, sizeof(mac));
 	*vid = NO_VLAN;
 	return 0;

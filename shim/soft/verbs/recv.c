@@ -24,7 +24,7 @@ static enum ibv_qp_state state_of(struct soft_qp *qp)
 	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 }
 
-static void flush(struct soft_qp *qp)
+static void flush_posted(struct soft_qp *qp)
 {
 	lock_take(&qp->shm->rq.lock);
 	if (state_of(qp) == IBV_QPS_ERR)
@@ -57,7 +57,7 @@ static int post_list(struct soft_qp *qp, struct ibv_recv_wr **wr)
 		return err;
 	rq_publish(&qp->rq, pos);
 	if (unlikely(state_of(qp) == IBV_QPS_ERR))
-		flush(qp);
+		flush_posted(qp);
 	return err;
 }
 

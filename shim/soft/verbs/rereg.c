@@ -52,7 +52,8 @@ static int check_command(struct soft_mr *mr, int flags, const struct mr_range *r
 }
 
 /* What the region is to be. */
-static struct mr_range wanted(struct soft_mr *mr, int flags, void *addr, size_t length, int access)
+static struct mr_range wanted_range(struct soft_mr *mr, int flags, void *addr, size_t length,
+				    int access)
 {
 	const struct shm_mr *own = &key_own[mr->mr.handle];
 	struct mr_range range = {
@@ -87,7 +88,7 @@ static void change_pd(struct soft_mr *mr, struct ibv_pd *pd)
 	} while (t != &mr->twin);
 }
 
-static void change(struct soft_mr *mr, const struct mr_range *range)
+static void change_range(struct soft_mr *mr, const struct mr_range *range)
 {
 	stage_move_region(mr->mr.handle, range->memory, range->length);
 	mr->mr.addr = range->addr;
@@ -99,7 +100,7 @@ static void change(struct soft_mr *mr, const struct mr_range *range)
 	mr_publish(mr);
 }
 
-static int fail(int err, int code)
+static int fail_errno(int err, int code)
 {
 	errno = err;
 	return code;
@@ -117,17 +118,17 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void 
 
 	err = check_input(mr, flags, pd, addr, length, access);
 	if (err)
-		return fail(err, IBV_REREG_MR_ERR_INPUT);
+		return fail_errno(err, IBV_REREG_MR_ERR_INPUT);
 	if (moves && fork_is_kept_from() && !pages_are_mapped(addr, length))
-		return fail(ENOMEM, IBV_REREG_MR_ERR_DONT_FORK_NEW);
-	range = wanted(mr, flags, addr, length, access);
+		return fail_errno(ENOMEM, IBV_REREG_MR_ERR_DONT_FORK_NEW);
+	range = wanted_range(mr, flags, addr, length, access);
 	err = check_command(mr, flags, &range);
 
 	pthread_mutex_lock(&soft_mutex);
 	busy = window_release_region(mr->shm);
 	if (busy) {
 		pthread_mutex_unlock(&soft_mutex);
-		return fail(busy, IBV_REREG_MR_ERR_INPUT);
+		return fail_errno(busy, IBV_REREG_MR_ERR_INPUT);
 	}
 	mr_withdraw(mr);
 	if (!err && flags & IBV_REREG_MR_CHANGE_PD)
@@ -135,11 +136,11 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void 
 	if (!err && moves)
 		mr_rekey(mr);
 	if (!err)
-		change(mr, &range);
+		change_range(mr, &range);
 	pthread_mutex_unlock(&soft_mutex);
 	if (err)
-		return fail(err, IBV_REREG_MR_ERR_CMD);
+		return fail_errno(err, IBV_REREG_MR_ERR_CMD);
 	if (moves && fork_is_kept_from() && !pages_are_mapped(old_addr, old_length))
-		return fail(ENOMEM, IBV_REREG_MR_ERR_DO_FORK_OLD);
+		return fail_errno(ENOMEM, IBV_REREG_MR_ERR_DO_FORK_OLD);
 	return 0;
 }

@@ -28,7 +28,7 @@ static void drop_xrc(struct soft_srq *srq)
 	srq->cq->refs--;
 }
 
-static int number(struct soft_srq *srq, uint32_t slot)
+static int number_srq(struct soft_srq *srq, uint32_t slot)
 {
 	struct shm_srq *shm = srq->shm;
 
@@ -64,7 +64,7 @@ static int fill_slot(struct soft_srq *srq, uint32_t slot, const struct ibv_srq_a
 	shm->async = to_context(srq->srq.context)->async;
 	shm->serial = soft_serial();
 	srq->srq.handle = slot;
-	err = number(srq, slot);
+	err = number_srq(srq, slot);
 	if (err < 0) {
 		rq_free(&srq->rq);
 		drop_xrc(srq);
@@ -85,7 +85,7 @@ static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
 	return err;
 }
 
-static int check(const struct ibv_srq_attr *attr)
+static int check_attr(const struct ibv_srq_attr *attr)
 {
 	const struct ibv_device_attr *limits = profile_limits();
 
@@ -95,8 +95,9 @@ static int check(const struct ibv_srq_attr *attr)
 		       : 0;
 }
 
-static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, const struct ibv_srq_attr *attr,
-			      struct soft_xrcd *xrcd, struct soft_cq *cq)
+static struct ibv_srq *make_srq(struct ibv_pd *pd, void *srq_context,
+				const struct ibv_srq_attr *attr, struct soft_xrcd *xrcd,
+				struct soft_cq *cq)
 {
 	struct soft_srq *srq;
 	int err;
@@ -104,7 +105,7 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, const struct
 	err = soft_enter(pd->context, "create_srq");
 	if (err)
 		return soft_fail(err);
-	err = check(attr);
+	err = check_attr(attr);
 	if (err)
 		return soft_fail(err);
 	srq = calloc(1, sizeof(*srq));
@@ -130,7 +131,7 @@ static struct ibv_srq *create(struct ibv_pd *pd, void *srq_context, const struct
 
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	return create(pd, attr->srq_context, &attr->attr, NULL, NULL);
+	return make_srq(pd, attr->srq_context, &attr->attr, NULL, NULL);
 }
 
 static int check_ex(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
@@ -162,8 +163,8 @@ struct ibv_srq *soft_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 	err = check_ex(context, attr, &is_xrc);
 	if (err)
 		return soft_fail(err);
-	return create(attr->pd, attr->srq_context, &attr->attr, is_xrc ? to_xrcd(attr->xrcd) : NULL,
-		      is_xrc ? to_cq(attr->cq) : NULL);
+	return make_srq(attr->pd, attr->srq_context, &attr->attr,
+			is_xrc ? to_xrcd(attr->xrcd) : NULL, is_xrc ? to_cq(attr->cq) : NULL);
 }
 
 int soft_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
@@ -197,7 +198,7 @@ static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr, i
 }
 
 /* It only shrinks in what it takes: requests keep their slots. */
-static int resize(struct soft_srq *srq, uint32_t max_wr)
+static int resize_srq(struct soft_srq *srq, uint32_t max_wr)
 {
 	uint32_t *free_slots;
 
@@ -216,7 +217,7 @@ static int resize(struct soft_srq *srq, uint32_t max_wr)
 }
 
 /* Who arms a queue that is below its limit learns so at once. */
-static void arm(struct soft_srq *srq, uint32_t limit)
+static void arm_limit(struct soft_srq *srq, uint32_t limit)
 {
 	struct shm_rq *rq = &srq->shm->rq;
 
@@ -230,9 +231,9 @@ static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr, 
 	int err = check_change(srq, attr, mask);
 
 	if (!err && mask & IBV_SRQ_MAX_WR)
-		err = resize(srq, attr->max_wr);
+		err = resize_srq(srq, attr->max_wr);
 	if (!err && mask & IBV_SRQ_LIMIT)
-		arm(srq, attr->srq_limit);
+		arm_limit(srq, attr->srq_limit);
 	return err;
 }
 
@@ -280,7 +281,7 @@ static void purge_completions(struct soft_srq *srq)
 }
 
 /* Under the object mutex. */
-static void withdraw(struct soft_srq *srq)
+static void withdraw_srq(struct soft_srq *srq)
 {
 	if (srq->xrcd)
 		registry_del_number(srq->shm->srqn);
@@ -308,7 +309,7 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 		pthread_mutex_unlock(&soft_mutex);
 		return EBUSY;
 	}
-	withdraw(srq);
+	withdraw_srq(srq);
 	pthread_mutex_unlock(&soft_mutex);
 	event_wait_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed, srq->events);
 	__atomic_sub_fetch(&to_pd(ibsrq->pd)->refs, 1, __ATOMIC_RELEASE);
@@ -324,6 +325,6 @@ void srq_close_all(struct ibv_context *context)
 	pthread_mutex_lock(&soft_mutex);
 	for (i = 0; i < SHM_SRQ_MAX; i++)
 		if (soft_srqs[i] && soft_srqs[i]->srq.context == context)
-			withdraw(soft_srqs[i]);
+			withdraw_srq(soft_srqs[i]);
 	pthread_mutex_unlock(&soft_mutex);
 }

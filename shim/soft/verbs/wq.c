@@ -21,7 +21,7 @@ static struct soft_wq *to_wq(struct ibv_wq *wq)
 	return container(wq, struct soft_wq, wq);
 }
 
-static int check(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
+static int check_attr(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
 {
 	const struct ibv_device_attr *limits = profile_limits();
 	int err;
@@ -44,8 +44,8 @@ static int post_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_
 	return soft_post_recv(&to_wq(wq)->qp->ex.qp_base, wr, bad_wr);
 }
 
-static void init(struct soft_wq *wq, struct ibv_context *context,
-		 const struct ibv_wq_init_attr *attr)
+static void init_wq(struct soft_wq *wq, struct ibv_context *context,
+		    const struct ibv_wq_init_attr *attr)
 {
 	wq->wq = (struct ibv_wq){
 		.context = context,
@@ -74,7 +74,7 @@ struct ibv_wq *soft_create_wq(struct ibv_context *context, struct ibv_wq_init_at
 	struct soft_wq *wq;
 	int err;
 
-	err = check(context, attr);
+	err = check_attr(context, attr);
 	if (err)
 		return soft_fail(err);
 	wq = calloc(1, sizeof(*wq));
@@ -85,7 +85,7 @@ struct ibv_wq *soft_create_wq(struct ibv_context *context, struct ibv_wq_init_at
 		free(wq);
 		return NULL;
 	}
-	init(wq, context, attr);
+	init_wq(wq, context, attr);
 	return &wq->wq;
 }
 
@@ -115,7 +115,7 @@ static enum ibv_wq_state state_of(const struct soft_wq *wq)
 	}
 }
 
-static void enter(struct soft_qp *qp, enum ibv_wq_state to)
+static void enter_state(struct soft_qp *qp, enum ibv_wq_state to)
 {
 	bool taken;
 
@@ -138,7 +138,7 @@ static void enter(struct soft_qp *qp, enum ibv_wq_state to)
 	}
 }
 
-static int modify(struct soft_wq *wq, const struct ibv_wq_attr *attr)
+static int modify_locked(struct soft_wq *wq, const struct ibv_wq_attr *attr)
 {
 	enum ibv_wq_state from = state_of(wq);
 	uint32_t mask = attr->attr_mask;
@@ -150,7 +150,7 @@ static int modify(struct soft_wq *wq, const struct ibv_wq_attr *attr)
 	if (mask & IBV_WQ_ATTR_FLAGS && attr->flags & attr->flags_mask)
 		return EOPNOTSUPP;
 	if (mask & IBV_WQ_ATTR_STATE) {
-		enter(wq->qp, attr->wq_state);
+		enter_state(wq->qp, attr->wq_state);
 		wq->wq.state = attr->wq_state;
 	}
 	return 0;
@@ -165,7 +165,7 @@ int soft_modify_wq(struct ibv_wq *ibwq, struct ibv_wq_attr *attr)
 	if (err)
 		return err;
 	pthread_mutex_lock(&wq->qp->modifying);
-	err = modify(wq, attr);
+	err = modify_locked(wq, attr);
 	pthread_mutex_unlock(&wq->qp->modifying);
 	return err;
 }

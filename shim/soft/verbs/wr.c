@@ -28,22 +28,22 @@ enum {
 	SET_XRC_SRQN = 4,
 };
 
-static struct soft_qp *of(struct ibv_qp_ex *ex)
+static struct soft_qp *qp_of(struct ibv_qp_ex *ex)
 {
 	return container(ex, struct soft_qp, ex);
 }
 
-static void fail(struct soft_qp *qp, int err)
+static void fail_build(struct soft_qp *qp, int err)
 {
 	if (!qp->sq.build.err)
 		qp->sq.build.err = err;
 }
 
 /* Has the last request all that it needs? */
-static void finish(struct soft_qp *qp)
+static void finish_request(struct soft_qp *qp)
 {
 	if (unlikely(qp->sq.build.must))
-		fail(qp, EINVAL);
+		fail_build(qp, EINVAL);
 }
 
 static uint8_t setters_of(const struct soft_qp *qp)
@@ -61,13 +61,13 @@ static uint8_t setters_of(const struct soft_qp *qp)
 /* A request that takes no setters. */
 static struct soft_wr *begin_bare(struct ibv_qp_ex *ex, uint32_t opcode)
 {
-	struct soft_qp *qp = of(ex);
+	struct soft_qp *qp = qp_of(ex);
 	struct soft_sq *sq = &qp->sq;
 	struct soft_wr *wr = sq_slot(sq, sq->build.tail);
 
-	finish(qp);
+	finish_request(qp);
 	if (unlikely(sq_full(sq, sq->build.tail))) {
-		fail(qp, ENOMEM);
+		fail_build(qp, ENOMEM);
 		wr = sq_spare(sq);
 	} else {
 		sq->build.tail++;
@@ -79,10 +79,10 @@ static struct soft_wr *begin_bare(struct ibv_qp_ex *ex, uint32_t opcode)
 	return wr;
 }
 
-static struct soft_wr *begin(struct ibv_qp_ex *ex, uint32_t opcode)
+static struct soft_wr *begin_request(struct ibv_qp_ex *ex, uint32_t opcode)
 {
 	struct soft_wr *wr = begin_bare(ex, opcode);
-	struct soft_qp *qp = of(ex);
+	struct soft_qp *qp = qp_of(ex);
 
 	qp->sq.build.must = setters_of(qp);
 	qp->sq.build.may = SET_DATA | qp->sq.build.must;
@@ -92,7 +92,7 @@ static struct soft_wr *begin(struct ibv_qp_ex *ex, uint32_t opcode)
 static struct soft_wr *begin_rdma(struct ibv_qp_ex *ex, uint32_t opcode, uint32_t rkey,
 				  uint64_t remote_addr)
 {
-	struct soft_wr *wr = begin(ex, opcode);
+	struct soft_wr *wr = begin_request(ex, opcode);
 
 	wr->rkey = rkey;
 	wr->remote_addr = remote_addr;
@@ -101,12 +101,12 @@ static struct soft_wr *begin_rdma(struct ibv_qp_ex *ex, uint32_t opcode, uint32_
 
 static void wr_send(struct ibv_qp_ex *ex)
 {
-	begin(ex, IBV_WR_SEND);
+	begin_request(ex, IBV_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 {
-	begin(ex, IBV_WR_SEND_WITH_IMM)->imm = imm_data;
+	begin_request(ex, IBV_WR_SEND_WITH_IMM)->imm = imm_data;
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
@@ -146,7 +146,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 {
 	struct soft_wr *wr = begin_rdma(ex, IBV_WR_ATOMIC_WRITE, rkey, remote_addr);
 
-	of(ex)->sq.build.may &= ~SET_DATA;
+	qp_of(ex)->sq.build.may &= ~SET_DATA;
 	wr->flags |= IBV_SEND_INLINE;
 	wr->length = sizeof(uint64_t);
 	memcpy(wr->sge, atomic_wr, sizeof(uint64_t));
@@ -154,7 +154,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
-	begin(ex, IBV_WR_SEND_WITH_INV)->imm = invalidate_rkey;
+	begin_request(ex, IBV_WR_SEND_WITH_INV)->imm = invalidate_rkey;
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
@@ -169,7 +169,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 	int err = window_set_bind(wr, mw, rkey, bind_info);
 
 	if (unlikely(err))
-		fail(of(ex), err);
+		fail_build(qp_of(ex), err);
 }
 
 /* No queue pair has it; a program of newer headers may call it all the same. */
@@ -181,16 +181,16 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, 
 	(void)len;
 	(void)type;
 	(void)level;
-	fail(of(ex), EOPNOTSUPP);
+	fail_build(qp_of(ex), EOPNOTSUPP);
 }
 
 /* The request that a setter is for; each is called once. */
-static struct soft_wr *set(struct ibv_qp_ex *ex, uint8_t setter)
+static struct soft_wr *set_part(struct ibv_qp_ex *ex, uint8_t setter)
 {
-	struct soft_qp *qp = of(ex);
+	struct soft_qp *qp = qp_of(ex);
 
 	if (unlikely(!(qp->sq.build.may & setter))) {
-		fail(qp, EINVAL);
+		fail_build(qp, EINVAL);
 		return sq_spare(&qp->sq);
 	}
 	qp->sq.build.may &= ~setter;
@@ -201,10 +201,10 @@ static struct soft_wr *set(struct ibv_qp_ex *ex, uint8_t setter)
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
-	struct soft_wr *wr = set(ex, SET_UD_ADDR);
+	struct soft_wr *wr = set_part(ex, SET_UD_ADDR);
 
 	if (!ah)
-		fail(of(ex), EINVAL);
+		fail_build(qp_of(ex), EINVAL);
 	wr->ah = container(ah, struct soft_ah, ah);
 	wr->remote_qpn = remote_qpn;
 	wr->remote_qkey = remote_qkey;
@@ -212,15 +212,15 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 {
-	set(ex, SET_XRC_SRQN)->srqn = remote_srqn;
+	set_part(ex, SET_XRC_SRQN)->srqn = remote_srqn;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
-	int err = post_set_sge(of(ex), set(ex, SET_DATA), sg_list, num_sge);
+	int err = post_set_sge(qp_of(ex), set_part(ex, SET_DATA), sg_list, num_sge);
 
 	if (unlikely(err))
-		fail(of(ex), err);
+		fail_build(qp_of(ex), err);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -233,14 +233,14 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
-	struct soft_wr *wr = set(ex, SET_DATA);
-	int err = post_add_inline(of(ex), wr, NULL, 0);
+	struct soft_wr *wr = set_part(ex, SET_DATA);
+	int err = post_add_inline(qp_of(ex), wr, NULL, 0);
 	size_t i;
 
 	for (i = 0; !err && i < num_buf; i++)
-		err = post_add_inline(of(ex), wr, buf_list[i].addr, buf_list[i].length);
+		err = post_add_inline(qp_of(ex), wr, buf_list[i].addr, buf_list[i].length);
 	if (unlikely(err))
-		fail(of(ex), err);
+		fail_build(qp_of(ex), err);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
@@ -252,7 +252,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
-	struct soft_qp *qp = of(ex);
+	struct soft_qp *qp = qp_of(ex);
 	struct soft_sq *sq = &qp->sq;
 
 	if (unlikely(!soft_ours(ex->qp_base.context))) {
@@ -260,7 +260,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 		return;
 	}
 	if (unlikely(!sq_take(sq))) {
-		fail(qp, EINVAL);
+		fail_build(qp, EINVAL);
 		return;
 	}
 	__atomic_store_n(&sq->build.thread, pthread_self(), __ATOMIC_RELAXED);
@@ -270,12 +270,12 @@ static void wr_start(struct ibv_qp_ex *ex)
 	sq->build.must = 0;
 }
 
-static bool holds(const struct soft_qp *qp)
+static bool holds_lock(const struct soft_qp *qp)
 {
 	return qp->sq.build.thread == pthread_self();
 }
 
-static void end(struct soft_qp *qp)
+static void end_build(struct soft_qp *qp)
 {
 	__atomic_store_n(&qp->sq.build.thread, 0, __ATOMIC_RELAXED);
 	lock_drop(&qp->sq.lock);
@@ -283,14 +283,14 @@ static void end(struct soft_qp *qp)
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-	struct soft_qp *qp = of(ex);
+	struct soft_qp *qp = qp_of(ex);
 	int err;
 
 	if (unlikely(!soft_ours(ex->qp_base.context)))
 		return EIO;
-	if (unlikely(!holds(qp)))
+	if (unlikely(!holds_lock(qp)))
 		return EINVAL;
-	finish(qp);
+	finish_request(qp);
 	err = qp->sq.build.err;
 	if (likely(!err))
 		err = soft_enter(ex->qp_base.context, "wr_complete");
@@ -298,16 +298,16 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		err = post_check_state(qp);
 	if (likely(!err))
 		pending_accept(qp, qp->sq.build.tail);
-	end(qp);
+	end_build(qp);
 	return err;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	struct soft_qp *qp = of(ex);
+	struct soft_qp *qp = qp_of(ex);
 
-	if (soft_ours(ex->qp_base.context) && holds(qp))
-		end(qp);
+	if (soft_ours(ex->qp_base.context) && holds_lock(qp))
+		end_build(qp);
 }
 
 /* operation, its function: the flag, the opcode and the member are named alike */

@@ -26,7 +26,7 @@ static struct shm_holder holder_of(struct soft_qp *qp)
 }
 
 /* A new queue pair, or if @qpn is given the one that has it. */
-static int take(struct soft_qp *qp, uint32_t qpn)
+static int take_slot(struct soft_qp *qp, uint32_t qpn)
 {
 	struct shm_holder holder;
 	int slot, err;
@@ -51,8 +51,8 @@ static int take(struct soft_qp *qp, uint32_t qpn)
 	return 0;
 }
 
-static struct ibv_qp *make(struct ibv_context *context, struct ibv_xrcd *xrcd, void *qp_context,
-			   uint32_t qpn)
+static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_xrcd *xrcd, void *qp_context,
+			      uint32_t qpn)
 {
 	struct soft_qp *qp = calloc(1, sizeof(*qp));
 	struct ibv_qp *ibqp;
@@ -71,7 +71,7 @@ static struct ibv_qp *make(struct ibv_context *context, struct ibv_xrcd *xrcd, v
 	qp->init.qp_type = IBV_QPT_XRC_RECV;
 	qp->xrcd = to_xrcd(xrcd);
 	pthread_mutex_lock(&soft_mutex);
-	err = take(qp, qpn);
+	err = take_slot(qp, qpn);
 	pthread_mutex_unlock(&soft_mutex);
 	if (err < 0) {
 		free(qp);
@@ -91,7 +91,7 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_in
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd ||
 	    attr->xrcd->context != context || attr->srq)
 		return soft_fail(EINVAL);
-	ibqp = make(context, attr->xrcd, attr->qp_context, 0);
+	ibqp = make_qp(context, attr->xrcd, attr->qp_context, 0);
 	/* it is of none, but shows what was given: librdmacm relies on that */
 	if (ibqp && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
 		ibqp->pd = attr->pd;
@@ -112,7 +112,7 @@ struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr
 	if ((attr->comp_mask & must) != must || !attr->qp_num ||
 	    attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd || attr->xrcd->context != context)
 		return soft_fail(EINVAL);
-	return make(context, attr->xrcd, with_context ? attr->qp_context : NULL, attr->qp_num);
+	return make_qp(context, attr->xrcd, with_context ? attr->qp_context : NULL, attr->qp_num);
 }
 
 void xrc_take_attr(struct soft_qp *qp)

@@ -19,7 +19,7 @@
 
 static struct soft_xrcd *list; /* under the object mutex */
 
-static int check(struct ibv_context *context, const struct ibv_xrcd_init_attr *attr)
+static int check_attr(struct ibv_context *context, const struct ibv_xrcd_init_attr *attr)
 {
 	uint32_t must = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
@@ -72,7 +72,7 @@ struct ibv_xrcd *soft_open_xrcd(struct ibv_context *context, struct ibv_xrcd_ini
 	struct soft_xrcd *xrcd;
 	int err;
 
-	err = check(context, attr);
+	err = check_attr(context, attr);
 	if (err < 0)
 		return soft_fail(err);
 	xrcd = calloc(1, sizeof(*xrcd));
@@ -91,7 +91,7 @@ struct ibv_xrcd *soft_open_xrcd(struct ibv_context *context, struct ibv_xrcd_ini
 	return &xrcd->xrcd;
 }
 
-static void unlist(struct soft_xrcd *xrcd)
+static void unlist_xrcd(struct soft_xrcd *xrcd)
 {
 	struct soft_xrcd **p;
 
@@ -103,9 +103,9 @@ static void unlist(struct soft_xrcd *xrcd)
 }
 
 /* Under the object mutex. */
-static void withdraw(struct soft_xrcd *xrcd)
+static void withdraw_xrcd(struct soft_xrcd *xrcd)
 {
-	unlist(xrcd);
+	unlist_xrcd(xrcd);
 	xrc_close_domain(xrcd->id, xrcd->serial);
 	if (xrcd->fd >= 0)
 		close(xrcd->fd);
@@ -123,7 +123,7 @@ int soft_close_xrcd(struct ibv_xrcd *ibxrcd)
 	if (xrcd->refs)
 		err = EBUSY;
 	else
-		withdraw(xrcd);
+		withdraw_xrcd(xrcd);
 	pthread_mutex_unlock(&soft_mutex);
 	if (!err)
 		free(xrcd);
@@ -138,7 +138,7 @@ void xrcd_close_all(struct ibv_context *context)
 	for (xrcd = list; xrcd; xrcd = next) {
 		next = xrcd->next;
 		if (xrcd->xrcd.context == context)
-			withdraw(xrcd);
+			withdraw_xrcd(xrcd);
 	}
 	pthread_mutex_unlock(&soft_mutex);
 }

@@ -1,4 +1,4 @@
-/* The functions of libc that lead to the device's faces, each by itself. */
+/* The functions of libc that lead to the device's sysfs tree, each by itself. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -84,7 +84,7 @@ TEST(device_files_are_the_attributes)
 
 TEST(fifo_in_a_tree_of_the_dead_is_not_waited_for)
 {
-	char dir[] = "/dev/shm/face_test.XXXXXX", fifo[64];
+	char dir[] = "/dev/shm/sysfs_tree_test.XXXXXX", fifo[64];
 
 	snprintf(fifo, sizeof(fifo), "%s/start", mkdtemp(dir));
 	assert_int_equal(mkfifo(fifo, 0666), 0);
@@ -95,7 +95,7 @@ TEST(fifo_in_a_tree_of_the_dead_is_not_waited_for)
 
 TEST(link_in_place_of_a_tree_is_not_followed)
 {
-	char elsewhere[] = "/dev/shm/face_test.XXXXXX", file[64];
+	char elsewhere[] = "/dev/shm/sysfs_tree_test.XXXXXX", file[64];
 
 	assert_non_null(mkdtemp(elsewhere));
 	snprintf(file, sizeof(file), "%s/start", elsewhere);
@@ -110,7 +110,7 @@ TEST(link_in_place_of_a_tree_is_not_followed)
 
 TEST(tree_of_another_user_stays)
 {
-	char dir[] = "/dev/shm/face_test.XXXXXX";
+	char dir[] = "/dev/shm/sysfs_tree_test.XXXXXX";
 
 	if (geteuid())
 		skip();	/* who is not root cannot make one */

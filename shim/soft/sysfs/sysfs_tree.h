@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The device's faces: what programs see of it below /sys and /dev.
+ * The device's sysfs tree: what programs see of it below /sys and /dev.
  *
  * A tree of files and links stands for them in a directory of the process,
  * made when the first of these paths is used and taken away when the
@@ -9,31 +9,31 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { FACE_PATH = 512 };
+enum { SYSFS_TREE_PATH = 512 };
 
 /* May @path, or what it matches, be one of ours? Cheap; accepts NULL. */
-bool face_watches(const char *path);
+bool sysfs_tree_watches(const char *path);
 
 /* Where to look for @path: in @buf, in our tree; or itself. Keeps errno. */
-const char *face_path(const char *path, char buf[FACE_PATH]);
+const char *sysfs_tree_path(const char *path, char buf[SYSFS_TREE_PATH]);
 
 /* The same for a path relative to the directory @dir, as openat(2) has it. */
-const char *face_path_at(int dir, const char *path, char buf[FACE_PATH]);
+const char *sysfs_tree_path_at(int dir, const char *path, char buf[SYSFS_TREE_PATH]);
 
 /* Turn a path in our tree to that which it stands for, in place. */
-char *face_strip(char *path);
+char *sysfs_tree_strip(char *path);
 
 /* Is this path of the tree the connection manager's device? */
-bool face_is_cm(const char *to);
+bool sysfs_tree_is_cm(const char *to);
 
 /* Does this file stand for a device node? Then its number. */
-bool face_node(dev_t dev, ino_t ino, dev_t *ret_rdev);
+bool sysfs_tree_node(dev_t dev, ino_t ino, dev_t *ret_rdev);
 
 /* May it, as far as the inode's number tells? */
-bool face_is_node(ino_t ino);
+bool sysfs_tree_is_node(ino_t ino);
 
 /* The number of the connection manager's device; true. */
-bool face_cm_node(dev_t *ret_rdev);
+bool sysfs_tree_cm_node(dev_t *ret_rdev);
 
 /* The process ends: leave nothing behind. */
-void face_exit(void);
+void sysfs_tree_exit(void);

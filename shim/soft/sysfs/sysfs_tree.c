@@ -1,5 +1,5 @@
 /*
- * Where the device's faces lie
+ * Where the device's sysfs tree lies
  *
  * Paths below /sys and /dev that a program expects of an RDMA device lead
  * into a tree of real files, so that opendir, readlink, openat and all that
@@ -18,7 +18,7 @@
  *
  * Not here: what is in the tree (sysfs.c), who asks (libc.c).
  */
-#include "shim/soft/sysfs/face.h"
+#include "shim/soft/sysfs/sysfs_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,14 +51,14 @@ static bool leaving;
 static dev_t root_dev;
 static ino_t node_inos[SYSFS_NODES];
 
-static bool begins(const char *path, const char *prefix)
+static bool begins_with(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
 	return !strncmp(path, prefix, len) && (path[len] == '\0' || path[len] == '/');
 }
 
-bool face_watches(const char *path)
+bool sysfs_tree_watches(const char *path)
 {
 	if (!path || path[0] != '/')
 		return false;
@@ -67,18 +67,18 @@ bool face_watches(const char *path)
 	return !strncmp(path, "/sys/", 5) || !strncmp(path, "/dev/inf", 8);
 }
 
-static bool ours(const char *path)
+static bool is_ours(const char *path)
 {
 	size_t i;
 
 	for (i = 0; i < SYSFS_PATHS; i++)
-		if (begins(path, sysfs_paths[i]))
+		if (begins_with(path, sysfs_paths[i]))
 			return true;
 	return false;
 }
 
 /* Without "//" and "/./"; false if it does not fit. */
-static bool clean(const char *path, char out[FACE_PATH])
+static bool clean_path(const char *path, char out[SYSFS_TREE_PATH])
 {
 	size_t n = 0;
 
@@ -88,7 +88,7 @@ static bool clean(const char *path, char out[FACE_PATH])
 		} else if (path[0] == '/' && path[1] == '.' && (path[2] == '/' || !path[2])) {
 			path += 2;
 		} else {
-			if (n + ROOT_PATH >= FACE_PATH)
+			if (n + ROOT_PATH >= SYSFS_TREE_PATH)
 				return false;
 			out[n++] = *path++;
 		}
@@ -98,7 +98,7 @@ static bool clean(const char *path, char out[FACE_PATH])
 }
 
 /* Call @each for the entries of a directory; how many there were. */
-static unsigned int walk(int dir, void (*each)(int dir, const char *name))
+static unsigned int walk_dir(int dir, void (*each)(int dir, const char *name))
 {
 	struct {
 		uint64_t ino;
@@ -133,7 +133,7 @@ static void remove_tree(int dir, const char *name)
 	if (fd < 0)
 		return;
 	/* taking entries away may hide others from a walk */
-	for (tries = 0; tries < 16 && walk(fd, remove_tree); tries++)
+	for (tries = 0; tries < 16 && walk_dir(fd, remove_tree); tries++)
 		lseek(fd, 0, SEEK_SET);
 	close(fd);
 	unlinkat(dir, name, AT_REMOVEDIR);
@@ -157,7 +157,7 @@ static int open_tree(int dir, const char *name)
 }
 
 /* Is it of a process that lives? One without a start time is being made. */
-static bool lives(int tree, int pid)
+static bool owner_lives(int tree, int pid)
 {
 	uint64_t start = process_start(pid);
 	char text[32];
@@ -186,18 +186,18 @@ static void sweep_one(int dir, const char *name)
 	tree = open_tree(dir, name);
 	if (tree < 0)
 		return;
-	if (!lives(tree, pid))
+	if (!owner_lives(tree, pid))
 		remove_tree(dir, name);
 	close(tree);
 }
 
-static void sweep(const char *place)
+static void sweep_place(const char *place)
 {
 	int fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	walk(fd, sweep_one);
+	walk_dir(fd, sweep_one);
 	close(fd);
 }
 
@@ -224,7 +224,7 @@ static int find_nodes(int dir)
 	return 0;
 }
 
-static int fill(const char *path)
+static int fill_tree(const char *path)
 {
 	int err, dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -248,15 +248,15 @@ static bool make_at(const char *place)
 	remove_tree(AT_FDCWD, root);
 	if (mkdir(root, 0755) < 0)
 		return false;
-	sweep(place);
-	if (fill(root) == 0)
+	sweep_place(place);
+	if (fill_tree(root) == 0)
 		return true;
 	remove_tree(AT_FDCWD, root);
 	return false;
 }
 
 /* Somebody may have tidied up there. */
-static bool there(void)
+static bool is_there(void)
 {
 	return owner == getpid() && access(root, F_OK) == 0;
 }
@@ -269,7 +269,7 @@ static bool find_root(char *buf)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_mutex_lock(&mutex);
-	if (!leaving && !there()) {
+	if (!leaving && !is_there()) {
 		owner = 0;
 		for (i = 0; i < COUNT(places) && !owner; i++)
 			if (make_at(places[i]))
@@ -281,13 +281,13 @@ static bool find_root(char *buf)
 	return buf[0];
 }
 
-static const char *translate(const char *path, char buf[FACE_PATH])
+static const char *translate_path(const char *path, char buf[SYSFS_TREE_PATH])
 {
-	char cleaned[FACE_PATH];
+	char cleaned[SYSFS_TREE_PATH];
 	int saved = errno;
 	bool found;
 
-	if (!clean(path, cleaned) || !ours(cleaned))
+	if (!clean_path(path, cleaned) || !is_ours(cleaned))
 		return path;
 	found = find_root(buf);
 	errno = saved;
@@ -297,9 +297,9 @@ static const char *translate(const char *path, char buf[FACE_PATH])
 	return buf;
 }
 
-const char *face_path(const char *path, char buf[FACE_PATH])
+const char *sysfs_tree_path(const char *path, char buf[SYSFS_TREE_PATH])
 {
-	return __builtin_expect(face_watches(path), 0) ? translate(path, buf) : path;
+	return __builtin_expect(sysfs_tree_watches(path), 0) ? translate_path(path, buf) : path;
 }
 
 static bool is_root(int dir)
@@ -311,20 +311,20 @@ static bool is_root(int dir)
 	       slash.st_dev == st.st_dev && slash.st_ino == st.st_ino;
 }
 
-const char *face_path_at(int dir, const char *path, char buf[FACE_PATH])
+const char *sysfs_tree_path_at(int dir, const char *path, char buf[SYSFS_TREE_PATH])
 {
-	char absolute[FACE_PATH] = "/";
+	char absolute[SYSFS_TREE_PATH] = "/";
 	int saved = errno;
 	const char *to = path;
 
 	if (!path || path[0] == '/')
-		return face_path(path, buf);
+		return sysfs_tree_path(path, buf);
 	/* "sys/class/..." at "/" is how hwloc asks */
 	if ((strncmp(path, "sys/", 4) && strncmp(path, "dev/inf", 7)) ||
 	    strlen(path) + 2 > sizeof(absolute) || !is_root(dir))
 		goto out;
 	strcat(absolute, path);
-	to = face_path(absolute, buf);
+	to = sysfs_tree_path(absolute, buf);
 	if (to == absolute)
 		to = path;
 out:
@@ -332,28 +332,28 @@ out:
 	return to;
 }
 
-char *face_strip(char *path)
+char *sysfs_tree_strip(char *path)
 {
 	size_t len = strlen(root);
 
-	if (path && owner && len && begins(path, root))
+	if (path && owner && len && begins_with(path, root))
 		memmove(path, path + len, strlen(path + len) + 1);
 	return path;
 }
 
-bool face_is_cm(const char *to)
+bool sysfs_tree_is_cm(const char *to)
 {
 	size_t len = strlen(root);
 
 	return !strncmp(to, root, len) && !strcmp(to + len, sysfs_nodes[SYSFS_CM].path);
 }
 
-static dev_t number(const struct sysfs_node *node)
+static dev_t device_number(const struct sysfs_node *node)
 {
 	return makedev(node->major, node->minor);
 }
 
-bool face_node(dev_t dev, ino_t ino, dev_t *ret_rdev)
+bool sysfs_tree_node(dev_t dev, ino_t ino, dev_t *ret_rdev)
 {
 	unsigned int i;
 
@@ -361,27 +361,27 @@ bool face_node(dev_t dev, ino_t ino, dev_t *ret_rdev)
 		return false;
 	for (i = 0; i < SYSFS_NODES; i++) {
 		if (node_inos[i] == ino) {
-			*ret_rdev = number(&sysfs_nodes[i]);
+			*ret_rdev = device_number(&sysfs_nodes[i]);
 			return true;
 		}
 	}
 	return false;
 }
 
-bool face_is_node(ino_t ino)
+bool sysfs_tree_is_node(ino_t ino)
 {
 	dev_t unused;
 
-	return root_dev && face_node(root_dev, ino, &unused);
+	return root_dev && sysfs_tree_node(root_dev, ino, &unused);
 }
 
-bool face_cm_node(dev_t *ret_rdev)
+bool sysfs_tree_cm_node(dev_t *ret_rdev)
 {
-	*ret_rdev = number(&sysfs_nodes[SYSFS_CM]);
+	*ret_rdev = device_number(&sysfs_nodes[SYSFS_CM]);
 	return true;
 }
 
-void face_exit(void)
+void sysfs_tree_exit(void)
 {
 	if (owner != getpid() || pthread_mutex_trylock(&mutex))
 		return;
@@ -398,7 +398,7 @@ static void fork_child(void)
 }
 
 /* What is there under our number is of a program before us, or long dead. */
-__attribute__((constructor)) static void init(void)
+__attribute__((constructor)) static void init_tree(void)
 {
 	char path[ROOT_PATH], name[ROOT_PATH];
 	size_t i;
@@ -412,7 +412,7 @@ __attribute__((constructor)) static void init(void)
 	}
 }
 
-__attribute__((destructor)) static void fini(void)
+__attribute__((destructor)) static void remove_own(void)
 {
-	face_exit();
+	sysfs_tree_exit();
 }
