@@ -5,7 +5,7 @@
  *	                     0::/a/b             v2: ROOT/a/b/memory.max
  *
  * The smallest limit on the way up counts. In a container the path may be the
- * host's, of which only its end, or nothing, is there: what is there is read.
+ * host's, of which only the last part, or nothing, exists here: we read what exists.
  *
  * Not here: who has taken how much of it (shim/trace/ring/rings.c).
  */
@@ -21,7 +21,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-/* Of the kernel: the thread whose verb came first may have little stack. */
+/* Mapped, not on the stack: the thread that calls the first verb may have a small stack. */
 struct scratch {
 	char groups[4096], dir[PATH_MAX], path[PATH_MAX + 64];
 };
@@ -37,14 +37,14 @@ static bool read_text(const char *path, char *text, size_t size)
 	return n > 0;
 }
 
-/* "max", or a number: v1 says none by one that no machine has. */
+/* "max", or a number; v1 writes "no limit" as a number larger than any memory. */
 static uint64_t read_limit(const char *path)
 {
 	char text[32];
 
-	return read_text(path, text, sizeof(text)) && isdigit((unsigned char)*text) ?
-		       strtoull(text, NULL, 10) :
-		       UINT64_MAX;
+	return read_text(path, text, sizeof(text)) && isdigit((unsigned char)*text)
+		       ? strtoull(text, NULL, 10)
+		       : UINT64_MAX;
 }
 
 /* The least of @file in @group, a path below @root and @below, and in all above it. */
@@ -68,7 +68,7 @@ static uint64_t least_limit(struct scratch *s, const char *root, const char *bel
 	}
 }
 
-/* Is "memory" one of the words of @list, which commas part and a colon ends? */
+/* Is "memory" one of the words of @list, which are separated by commas and end at a colon? */
 static bool has_memory(const char *list)
 {
 	const size_t n = strlen("memory");
@@ -91,9 +91,9 @@ static uint64_t limit_of_line(struct scratch *s, const char *line, const char *r
 		return UINT64_MAX;
 	if (group == list + 1)
 		return least_limit(s, root, "", group + 1, "memory.max");
-	return has_memory(list + 1) ?
-		       least_limit(s, root, "/memory", group + 1, "memory.limit_in_bytes") :
-		       UINT64_MAX;
+	return has_memory(list + 1)
+		       ? least_limit(s, root, "/memory", group + 1, "memory.limit_in_bytes")
+		       : UINT64_MAX;
 }
 
 static uint64_t least_of_groups(struct scratch *s, const char *root)
@@ -112,8 +112,8 @@ static uint64_t least_of_groups(struct scratch *s, const char *root)
 uint64_t budget_cgroup_limit(const char *self, const char *root)
 {
 	uint64_t least = UINT64_MAX;
-	struct scratch *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct scratch *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (s == MAP_FAILED)
 		return UINT64_MAX;

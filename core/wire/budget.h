@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 enum {
-	BUDGET_MOST = 256 << 20, /* where nothing is said and memory is plenty */
+	BUDGET_MOST = 256 << 20, /* the default where memory is plenty */
 	BUDGET_MIN = 1 << 20,
-	BUDGET_SHARE = 4,        /* of what the process may have at all, one part of so many */
+	BUDGET_SHARE = 4, /* the default is the memory limit divided by this */
 };
 
 /*
@@ -21,5 +21,5 @@ enum {
  */
 uint64_t budget_cgroup_limit(const char *self, const char *root);
 
-/* What a process has if nobody says another: its share of that limit, and of the machine. */
+/* The default budget of a process: its share of that limit, or of the machine's memory. */
 uint64_t budget_default(uint64_t cgroup_limit);

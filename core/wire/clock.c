@@ -2,7 +2,7 @@
  * The clock of a session
  *
  * The time stamp counter is read without a barrier: an event's time may be
- * some instructions off, never in another order than the thread's own events.
+ * some instructions off, but events of one thread are never out of order.
  * It is used where the processor says that it runs at one rate in all states
  * (CPUID 80000007H, EDX bit 8: Intel SDM 3B, 18.17); its rate is measured
  * against CLOCK_MONOTONIC over 10 ms, each end bracketed by two counter reads.
@@ -32,7 +32,7 @@ static bool tsc_invariant(void)
 }
 
 /* The tightest of several brackets: an interrupt between the reads widens one. */
-static struct sample sample(uint32_t kind)
+static struct sample take_sample(uint32_t kind)
 {
 	struct sample best = { 0, 0 };
 	uint64_t width = UINT64_MAX;
@@ -64,7 +64,7 @@ static uint64_t measure_mult(struct sample first)
 	struct sample last;
 
 	nanosleep(&pause, NULL);
-	last = sample(CLOCK_KIND_TSC);
+	last = take_sample(CLOCK_KIND_TSC);
 	return (uint64_t)(((unsigned __int128)(last.ns - first.ns) << SHIFT) /
 			  (last.ticks - first.ticks));
 }
@@ -74,7 +74,7 @@ void clock_init(struct clock *clock)
 	struct sample first;
 
 	clock->kind = tsc_invariant() ? CLOCK_KIND_TSC : CLOCK_KIND_MONOTONIC;
-	first = sample(clock->kind);
+	first = take_sample(clock->kind);
 	clock->start = first.ticks;
 	clock->monotonic = first.ns;
 	clock->realtime = realtime_ns();
@@ -93,7 +93,7 @@ void clock_init_monotonic(struct clock *clock)
 	clock->mult = 1ull << SHIFT;
 }
 
-/* 63 bits of mult and 65 of a difference of ticks are what 128 bits have room for. */
+/* The product of 63 bits of mult and 65 bits of a difference of ticks fits 128 bits. */
 bool clock_is_sound(const struct clock *clock)
 {
 	return clock->kind <= CLOCK_KIND_TSC && clock->shift < 64 && clock->mult &&

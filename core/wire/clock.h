@@ -12,7 +12,7 @@
 enum clock_kind { CLOCK_KIND_MONOTONIC, CLOCK_KIND_TSC };
 
 struct clock {
-	uint32_t kind;      /* enum clock_kind */
+	uint32_t kind; /* enum clock_kind */
 	uint32_t shift;
 	uint64_t mult;      /* ns = (ticks - start) * mult >> shift */
 	uint64_t start;     /* ticks at the session's start */
@@ -23,16 +23,16 @@ struct clock {
 /* Choose the kind and measure its rate against CLOCK_MONOTONIC; takes 10 ms with the TSC. */
 void clock_init(struct clock *clock);
 
-/* CLOCK_MONOTONIC whatever the processor has: nothing to measure. */
+/* Always CLOCK_MONOTONIC: nothing to measure. */
 void clock_init_monotonic(struct clock *clock);
 
-/* Can clock_ns() reckon with it? For one that another process wrote. */
+/* Can clock_ns() calculate with it? For a clock that another process wrote. */
 bool clock_is_sound(const struct clock *clock);
 
 /* Nanoseconds since the session's start; negative before it. */
 int64_t clock_ns(const struct clock *clock, uint64_t ticks);
 
-/* The same as CLOCK_MONOTONIC, of which all sessions of a machine have one. */
+/* The same in CLOCK_MONOTONIC, which all sessions of a machine share. */
 static inline uint64_t clock_absolute(const struct clock *clock, uint64_t ticks)
 {
 	return clock->monotonic + (uint64_t)clock_ns(clock, ticks);

@@ -5,8 +5,8 @@
  * The writer runs in the traced program and follows the application's
  * pointers only where the verb itself would: no array longer than its count,
  * no structure further than the size the caller gave, lists no deeper than
- * CODEC_DEPTH. The reader believes nothing: each length is held against what
- * is left.
+ * CODEC_DEPTH. The reader trusts nothing: each length is compared with what is
+ * left.
  */
 #include "core/wire/codec.h"
 
@@ -29,7 +29,7 @@ static bool put_word(struct codec_out *out, uint64_t word)
 	return true;
 }
 
-/* There is room for them. */
+/* The caller has checked that there is room. */
 static void put_raw(struct codec_out *out, const void *bytes, size_t n)
 {
 	size_t words = (n + 7) / 8;
@@ -89,9 +89,9 @@ static uint64_t load_field(const struct struct_info *info, int index, const void
 	return load_number(field, (const char *)base + field->offset);
 }
 
-/* Where a field lies: in the structure, or in that to which a sibling points; NULL nowhere. */
-static const char *place(const struct struct_info *info, const struct field_info *field,
-			 const void *base)
+/* Address of a field: in the structure, or in that to which a sibling points, which may be NULL. */
+static const char *find_place(const struct struct_info *info, const struct field_info *field,
+			      const void *base)
 {
 	const char *from = base;
 
@@ -125,7 +125,7 @@ static size_t struct_limit(const struct struct_info *info, const struct field_in
 }
 
 /* _ibv_query_gid_table(): the caller's elements may be longer or shorter than ours. */
-static size_t stride(const struct field_info *field, size_t limit)
+static size_t find_stride(const struct field_info *field, size_t limit)
 {
 	return limit == SIZE_MAX ? field->type->size : limit;
 }
@@ -149,7 +149,7 @@ static void put_pointer(struct codec_out *out, const struct struct_info *info,
 		mask = load_field(info, field->mask, base);
 	put_word(out, n);
 	for (size_t i = 0; i < n && !out->cut; i++)
-		put_struct(out, field->type, at + i * stride(field, limit), mask, limit, dir,
+		put_struct(out, field->type, at + i * find_stride(field, limit), mask, limit, dir,
 			   depth + 1);
 }
 
@@ -168,7 +168,7 @@ static void put_text(struct codec_out *out, const struct field_info *field, cons
 		put_word(out, CODEC_NULL);
 }
 
-/* As much of an address as its family has: ip(7), ipv6(7), struct sockaddr_ib. */
+/* The length of an address depends on its family: ip(7), ipv6(7), struct sockaddr_ib. */
 static void put_sockaddr(struct codec_out *out, const struct field_info *field, const char *at)
 {
 	uint64_t family;
@@ -180,7 +180,11 @@ static void put_sockaddr(struct codec_out *out, const struct field_info *field, 
 		return;
 	}
 	family = load_unsigned(at, 2);
-	put_bytes(out, at, family == AF_INET ? 16 : family == AF_INET6 ? 28 : family == AF_IB ? 48 : 2);
+	put_bytes(out, at,
+		  family == AF_INET    ? 16
+		  : family == AF_INET6 ? 28
+		  : family == AF_IB    ? 48
+				       : 2);
 }
 
 static void put_blob(struct codec_out *out, const struct struct_info *info,
@@ -221,10 +225,9 @@ static void put_private(struct codec_out *out, const struct struct_info *info,
 }
 
 static void put_field(struct codec_out *out, const struct struct_info *info,
-		      const struct field_info *field, const void *base, unsigned int dir,
-		      int depth)
+		      const struct field_info *field, const void *base, unsigned int dir, int depth)
 {
-	const char *at = place(info, field, base);
+	const char *at = find_place(info, field, base);
 
 	switch (field->kind) {
 	case FIELD_STRUCT:
@@ -257,21 +260,21 @@ static void put_field(struct codec_out *out, const struct struct_info *info,
 static bool has_value(const struct struct_info *info, int index, const void *base, int value)
 {
 	const struct field_info *field = &info->fields[index];
-	const char *at = place(info, field, base);
+	const char *at = find_place(info, field, base);
 
 	return at && (int64_t)load_number(field, at) == value;
 }
 
 /* @dir: 0 for all fields, else only arguments of that direction. */
-static bool wanted(const struct struct_info *info, const struct field_info *field,
-		   const void *base, uint64_t mask, size_t limit, unsigned int dir)
+static bool is_wanted(const struct struct_info *info, const struct field_info *field,
+		      const void *base, uint64_t mask, size_t limit, unsigned int dir)
 {
 	if (dir && !(field->dir & dir))
 		return false;
 	if (field->when && !(mask & field->when))
 		return false;
 	if (field->through)
-		return place(info, field, base);
+		return find_place(info, field, base);
 	if (field->only && !has_value(info, field->only - 1, base, field->value))
 		return false;
 	if (field->unless && has_value(info, field->unless - 1, base, field->value))
@@ -289,7 +292,7 @@ static void put_struct(struct codec_out *out, const struct struct_info *info, co
 	if (info->select)
 		mask = mask < 64 ? 1ull << mask : 0;
 	for (unsigned int i = 0; i < info->nfields; i++)
-		if (wanted(info, &info->fields[i], base, mask, limit, dir))
+		if (is_wanted(info, &info->fields[i], base, mask, limit, dir))
 			there |= 1ull << i;
 	if (!put_word(out, there))
 		return;
@@ -298,8 +301,7 @@ static void put_struct(struct codec_out *out, const struct struct_info *info, co
 			put_field(out, info, &info->fields[i], base, 0, depth);
 }
 
-void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
-		    enum field_dir dir)
+void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args, enum field_dir dir)
 {
 	put_struct(out, &verb_infos[verb].args, args, UINT64_MAX, SIZE_MAX, dir, 0);
 }
@@ -344,10 +346,10 @@ struct in {
 	const struct codec_visitor *visitor;
 };
 
-#define TELL(in, what, ...)                                                     \
-	do {                                                                    \
-		if ((in)->visitor->what)                                        \
-			(in)->visitor->what((in)->visitor->arg, __VA_ARGS__);   \
+#define TELL(in, what, ...)                                                   \
+	do {                                                                  \
+		if ((in)->visitor->what)                                      \
+			(in)->visitor->what((in)->visitor->arg, __VA_ARGS__); \
 	} while (0)
 
 static int get_struct(struct in *in, const struct struct_info *info, int depth);
@@ -465,8 +467,8 @@ static int get_struct(struct in *in, const struct struct_info *info, int depth)
 	uint64_t there;
 	int err = get_word(in, &there);
 
-	if (!err && ((info->nfields < 64 && there >> info->nfields) ||
-		     (info->scalar && there != 1)))
+	if (!err &&
+	    ((info->nfields < 64 && there >> info->nfields) || (info->scalar && there != 1)))
 		err = -EBADMSG;
 	for (unsigned int i = 0; i < info->nfields && !err; i++)
 		if (there & (1ull << i))

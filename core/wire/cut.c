@@ -1,11 +1,11 @@
 /*
- * Files of a session that somebody has cut while they are mapped
+ * Files of a session that were truncated while they are mapped
  *
- * Files with a name can be cut by whoever may write to them, and no seal holds
- * that: F_ADD_SEALS is for memory without a name, and a ring has to outlive its
- * program and its recorder. So the fault is mended where it happens. Which
- * mapping it was is read from /proc/self/maps, rather than kept in a list that
- * a handler could find amid a change.
+ * A file with a name can be truncated by anybody who may write to it. F_ADD_SEALS
+ * does not help: it is for memory without a name, and a ring has to outlive its
+ * program and its recorder. So we repair the fault where it happens. The mapping is
+ * found in /proc/self/maps rather than in a list of our own, which a signal handler
+ * could find half changed.
  */
 #include "core/wire/cut.h"
 
@@ -19,7 +19,7 @@
 
 #include "core/wire/ring.h"
 
-enum { LINE = 512 }; /* of maps: as much as is looked at, more than a session's path */
+enum { LINE = 512 }; /* bytes of a line that are looked at: more than a session's path */
 
 static uintptr_t read_hex(const char **at)
 {
@@ -47,8 +47,7 @@ static bool is_of_session(const char *path, const char *dir)
 	return !strncmp(slash, "/ring.", 6) || !strncmp(slash, "/session", 8);
 }
 
-/* Zeros from @at on, if this line of maps is that of its mapping: 1; another mapping: 0; else -1.
- */
+/* Zeros from @at on, if @line is that of its mapping: 1; another mapping: 0; else -1. */
 static int mend_in(const char *line, const char *dir, uintptr_t at)
 {
 	const char *path = strchr(line, '/');
@@ -94,7 +93,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 	const struct sigaction end = { .sa_handler = SIG_DFL };
 
 	(void)context;
-	/* what was not mended comes again */
+	/* if it was not repaired, the fault happens again and ends the process */
 	if (info->si_code != BUS_ADRERR || !cut_mend(NULL, info->si_addr))
 		sigaction(signal, &end, NULL);
 }

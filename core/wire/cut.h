@@ -1,18 +1,18 @@
 #pragma once
 /*
- * Files of a session that somebody has cut while they are mapped.
+ * Files of a session that were truncated while they are mapped.
  *
- * What lay behind the new end raises SIGBUS when it is touched. In its place
- * come zeros, which are no events, and which nobody else sees.
+ * Touching what lay behind the new end raises SIGBUS. We map zeros there instead:
+ * they are no events, and no other process sees them.
  */
 #include <stdbool.h>
 
 /*
  * In a handler of SIGBUS: is @at in a mapped ring or page of the session at
- * @dir (NULL: of any)? Then all from there to the mapping's end is zeros from
- * now on. Safe in a signal handler; /proc is needed.
+ * @dir (NULL: of any)? Then everything from there to the mapping's end reads as
+ * zeros from now on. Safe in a signal handler; needs /proc.
  */
 bool cut_mend(const char *dir, const void *at);
 
-/* Do so in this process, which is ours alone: any other SIGBUS ends it, as ever. */
+/* Install that as this process's handler. Any other SIGBUS ends the process, as without it. */
 void cut_catch(void);

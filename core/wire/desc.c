@@ -1,5 +1,5 @@
 /*
- * Names of what the lists hold
+ * Looking up verbs, objects and enumerators by name
  *
  * The tables themselves are made by scripts/gen-verbs (gen/verbs_gen.c).
  */

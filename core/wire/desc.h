@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What each verb takes and gives: the lists as tables.
+ * The arguments and results of each verb: the lists as tables.
  *
  * Made from verbs.list and structs.list at build time. A verb's arguments are
  * described like the fields of a structure that is an array of uint64_t, one
@@ -27,27 +27,27 @@ enum verb_effect {
 enum verb_fail { FAIL_NULL, FAIL_NONZERO, FAIL_NEGATIVE, FAIL_NEVER };
 
 enum field_kind {
-	FIELD_INT,    /* signed */
+	FIELD_INT, /* signed */
 	FIELD_UINT,
-	FIELD_BE,     /* network byte order in memory, host order on the wire */
+	FIELD_BE, /* network byte order in memory, host order on the wire */
 	FIELD_ENUM,
 	FIELD_FLAGS,
-	FIELD_ADDR,   /* a pointer as a number */
-	FIELD_OBJ,    /* a handle: the address of a verbs object */
-	FIELD_STRUCT, /* embedded */
-	FIELD_PTR,    /* a pointer to one or several of @type */
-	FIELD_STR,    /* text in an array of @size bytes */
-	FIELD_TEXT,   /* a pointer to a text */
-	FIELD_BYTES,  /* @size bytes as they are */
+	FIELD_ADDR,     /* a pointer as a number */
+	FIELD_OBJ,      /* a handle: the address of a verbs object */
+	FIELD_STRUCT,   /* embedded */
+	FIELD_PTR,      /* a pointer to one or several of @type */
+	FIELD_STR,      /* text in an array of @size bytes */
+	FIELD_TEXT,     /* a pointer to a text */
+	FIELD_BYTES,    /* @size bytes as they are */
 	FIELD_SOCKADDR, /* an address; behind a pointer where @size is a pointer's */
-	FIELD_BLOB,   /* a pointer to so many bytes as sibling @count says */
-	FIELD_PRIVATE, /* the same, of the program's own data: as the session's rule says */
-	FIELD_OBJS,   /* a NULL-terminated array of handles with their fields */
+	FIELD_BLOB,     /* a pointer to bytes; sibling @count has their number */
+	FIELD_PRIVATE,  /* the same, the program's own data: recorded by the payload rule */
+	FIELD_OBJS,     /* a NULL-terminated array of handles with their fields */
 };
 
 enum field_dir { DIR_IN = 1, DIR_OUT = 2 };
 
-/* values of field_info.count beside the index of a sibling field */
+/* values of field_info.count that are not the index of a sibling field */
 enum { COUNT_ONE = -1, COUNT_RET = -2 };
 
 struct enum_value {
@@ -64,36 +64,36 @@ struct enum_info {
 struct field_info {
 	const char *name;
 	enum field_kind kind;
-	enum object_kind object;       /* FIELD_OBJ */
-	uint16_t size;                 /* bytes in memory */
-	uint16_t offset;               /* bytes from the start of the structure */
-	uint8_t dir;                   /* enum field_dir; arguments only */
-	bool after;                    /* FIELD_OBJ, arguments only: its fields come out, too */
-	bool shift;                    /* the count is 1 << the sibling */
-	int16_t count;                 /* FIELD_PTR: sibling with the number of elements */
-	int16_t mask;                  /* FIELD_PTR: sibling with the mask of its fields, or -1 */
-	int16_t limit;                 /* FIELD_PTR: sibling with its size, -1, or -bytes */
-	uint64_t when;                 /* recorded only where the mask has it; 0 always */
-	uint8_t through;               /* 1 + sibling whose pointee @offset counts from; 0: none */
-	uint8_t only, unless;          /* 1 + sibling that must, may not be @value; 0: none */
+	enum object_kind object; /* FIELD_OBJ */
+	uint16_t size;           /* bytes in memory */
+	uint16_t offset;         /* bytes from the start of the structure */
+	uint8_t dir;             /* enum field_dir; arguments only */
+	bool after;              /* FIELD_OBJ, arguments only: the verb changes its fields */
+	bool shift;              /* the count is 1 << the sibling */
+	int16_t count;           /* FIELD_PTR: sibling with the number of elements */
+	int16_t mask;            /* FIELD_PTR: sibling with the mask of its fields, or -1 */
+	int16_t limit;           /* FIELD_PTR: sibling with its size, -1, or -bytes */
+	uint64_t when;           /* recorded only where the mask has it; 0 always */
+	uint8_t through;         /* 1 + sibling whose pointee @offset counts from; 0: none */
+	uint8_t only, unless;    /* 1 + sibling that must, may not be @value; 0: none */
 	int value;
 	const struct struct_info *type; /* FIELD_STRUCT, FIELD_PTR */
-	const struct enum_info *names; /* FIELD_ENUM, FIELD_FLAGS */
+	const struct enum_info *names;  /* FIELD_ENUM, FIELD_FLAGS */
 };
 
 struct struct_info {
 	const char *name;
 	uint16_t size;
 	uint16_t nfields; /* at most 64 */
-	int16_t mask;     /* its own field that says which are valid, or -1 */
-	bool select;      /* by its number, not by its bits: 1 << N is the mask */
+	int16_t mask;     /* index of the field that says which are valid, or -1 */
+	bool select;      /* that field is a number N: the mask is 1 << N */
 	bool scalar;      /* a single value behind a pointer */
 	const struct field_info *fields;
 };
 
 struct verb_info {
 	const char *name;   /* "ibv_reg_mr" */
-	const char *symbol; /* what it is exported as; NULL where it is not */
+	const char *symbol; /* its exported name; NULL if it is not exported */
 	const char *node;   /* version node of the symbol: "IBVERBS_1.1" */
 	enum verb_via via;
 	enum verb_plane plane;
@@ -104,7 +104,7 @@ struct verb_info {
 	bool later;  /* only newer libraries have it: not exported by us */
 	int8_t self; /* the argument it acts on, or -1 (creations: -1) */
 	struct struct_info args;
-	struct field_info ret; /* its offset counts for nothing; FIELD_OBJ for creations */
+	struct field_info ret; /* its offset is unused; FIELD_OBJ for creations */
 	bool returns;          /* false for void */
 };
 

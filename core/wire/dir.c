@@ -1,8 +1,8 @@
 /*
- * Directories and files beside which others may write
+ * Opening directories and files in places where others may write
  *
- * Opened first, without following a link or waiting for the other side of a
- * FIFO, and looked at afterwards: what fstat() says is of what was opened.
+ * We open first, without following a link or waiting for the other side of a FIFO,
+ * and check afterwards: fstat() then speaks of what was opened.
  */
 #include "core/wire/dir.h"
 
@@ -50,7 +50,7 @@ int dir_open_file(int at, const char *name, int flags, uint64_t *ret_bytes)
 
 DIR *dir_list(int at)
 {
-	/* another opening: its place in the list is its own */
+	/* opened once more: the position in the listing belongs to the open file */
 	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 

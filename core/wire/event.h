@@ -4,9 +4,9 @@
  *
  * Every event starts with a struct event_head, is a whole number of 8-byte
  * words long and 8-byte aligned; the byte order is the machine's, since a
- * session never leaves it. docs/TRACE-FORMAT.md draws each of them.
+ * session never leaves it. docs/TRACE-FORMAT.md lists them.
  *
- *	head | body of a fixed size, by type | what it counts
+ *	head | body of a fixed size, by type | arrays, whose lengths the body has
  *
  * Plain records; any thread.
  */
@@ -21,30 +21,30 @@ enum event_type {
 	EVENT_FORK,        /* in the parent, before it makes a child; before an exec, too */
 	EVENT_CALL,        /* a control verb begins */
 	EVENT_RETURN,      /* it has returned */
-	EVENT_POST,        /* ibv_post_send and its kin, ibv_wr_complete, ibv_wr_abort: one event a call */
+	EVENT_POST,        /* ibv_post_*, ibv_wr_complete, ibv_wr_abort: one event a call */
 	EVENT_POLL,        /* a poll that returned completions or failed */
 	EVENT_NOTIFY,      /* ibv_req_notify_cq */
 	EVENT_COUNT,       /* a poll counter of a thread, as it was when its CQ was destroyed */
-	EVENT_BLIND,       /* something was done that is not recorded */
+	EVENT_BLIND,       /* something happened that is not recorded */
 	EVENT_MARK,        /* the program says where it is */
-	EVENT_SPAWNED,     /* what came of an EVENT_FORK */
+	EVENT_SPAWNED,     /* the result of an EVENT_FORK */
 	EVENT_EXIT,        /* the process is about to end */
-	EVENT_THREAD,      /* from here on the ring is another thread's */
+	EVENT_THREAD,      /* from here on the ring belongs to another thread */
 	EVENT_PAYLOAD,     /* bytes that a work request sends, or has received */
-	EVENT_SITE,        /* a place that posts come from */
-	EVENT_DIRECT,      /* a provider's own function was called, round the verbs */
+	EVENT_SITE,        /* a place in the program that posts */
+	EVENT_DIRECT,      /* a provider's own function was called, bypassing the verbs */
 	EVENT_TYPES,
 };
 
 enum event_flag {
-	EVENT_INNER = 1,   /* called by the library or a provider inside another verb */
-	EVENT_OURS = 2,    /* called by the recorder itself: a snapshot of the device */
-	EVENT_PART = 4,    /* EVENT_POST: more of the same call follows in the next event */
-	EVENT_CUT = 8,     /* too long: what did not fit is missing */
-	EVENT_START = 16,  /* EVENT_POLL: by ibv_start_poll */
-	EVENT_NEXT = 32,   /* EVENT_POLL: by ibv_next_poll */
-	EVENT_EXTRA = 64,  /* EVENT_POLL: a struct event_wc_extra for each completion, behind all */
-	EVENT_CARRIES = 128, /* EVENT_POST: payload of its requests has come before it */
+	EVENT_INNER = 1,  /* called by the library or a provider inside another verb */
+	EVENT_OURS = 2,   /* called by the recorder itself: a snapshot of the device */
+	EVENT_PART = 4,   /* EVENT_POST: more of the same call follows in the next event */
+	EVENT_CUT = 8,    /* too long: what did not fit is missing */
+	EVENT_START = 16, /* EVENT_POLL: by ibv_start_poll */
+	EVENT_NEXT = 32,  /* EVENT_POLL: by ibv_next_poll */
+	EVENT_EXTRA = 64, /* EVENT_POLL: a struct event_wc_extra for each completion, behind all */
+	EVENT_CARRIES = 128, /* EVENT_POST: payload of its requests came before it */
 };
 
 struct event_head {
@@ -55,15 +55,15 @@ struct event_head {
 	uint64_t ticks; /* of the session's clock */
 };
 
-/* followed by the executable's path and the command line (argv joined by '\0') */
+/* Followed by the executable's path and the command line (argv joined by '\0'). */
 struct event_process {
 	struct event_head head;
 	uint32_t pid;
 	uint32_t ppid;
-	uint32_t forked_from; /* pid whose image it goes on with after fork; 0 after exec */
+	uint32_t forked_from; /* after fork the parent's pid; 0 after exec */
 	uint32_t fork_seq;    /* which fork of that process: struct event_fork.fork_seq */
 	uint64_t fork_ticks;
-	uint16_t exe_bytes;   /* without a terminating 0 */
+	uint16_t exe_bytes; /* without a terminating 0 */
 	uint16_t cmd_bytes;
 	uint32_t pad;
 	/* char exe[], cmd[] */
@@ -71,16 +71,17 @@ struct event_process {
 
 struct event_module {
 	struct event_head head;
-	uint64_t base;  /* load address: what is added to the file's addresses */
-	uint64_t start; /* first and past the last mapped byte */
+	uint64_t base;  /* load address: to be added to addresses in the file */
+	uint64_t start; /* the first mapped byte, and the one after the last */
 	uint64_t end;
 	uint16_t path_bytes;
 	uint16_t build_id_bytes;
-	uint32_t serial; /* grows in the process: what was seen there later has a higher one */
+	uint32_t serial; /* grows in the process: a file seen later has a higher one */
+
 	/* char path[], uint8_t build_id[] */
 };
 
-/* By what a child is made; with FORK_EXEC the process goes on as another program. */
+/* How a child is made; with FORK_EXEC the process continues as another program. */
 enum event_fork_how {
 	FORK_FORK,
 	FORK_VFORK,
@@ -96,18 +97,18 @@ struct event_fork {
 	struct event_head head;
 	uint32_t fork_seq; /* 1 for the process's first fork */
 	uint16_t nframes;
-	uint16_t how;      /* enum event_fork_how */
-	uint32_t modules;  /* the highest serial of its frames' */
+	uint16_t how;     /* enum event_fork_how */
+	uint32_t modules; /* the highest serial of its frames' modules */
 	uint32_t pad;
 	/* uint64_t frames[nframes], innermost first */
 };
 
-/* Not for fork(), whose child says who it is; nor for an exec that worked. */
+/* Not after fork(), whose child writes an EVENT_PROCESS; nor after a successful exec. */
 struct event_spawned {
 	struct event_head head;
 	uint32_t fork_seq;
 	int32_t pid;   /* 0: not known */
-	int32_t error; /* errno; 0: it worked */
+	int32_t error; /* errno; 0: success */
 	uint32_t pad;
 };
 
@@ -123,9 +124,9 @@ struct event_call {
 	struct event_head head;
 	uint16_t verb;
 	uint8_t nframes;
-	uint8_t depth; /* 0 for a call of the application */
-	uint32_t nargs; /* words of encoded arguments */
-	uint32_t modules; /* the highest serial of its frames' */
+	uint8_t depth;    /* 0 for a call of the application */
+	uint32_t nargs;   /* words of encoded arguments */
+	uint32_t modules; /* the highest serial of its frames' modules */
 	uint32_t pad;
 	/* uint64_t frames[nframes], args[nargs]: codec.h */
 };
@@ -135,35 +136,37 @@ struct event_return {
 	uint32_t call_seq; /* of its struct event_call */
 	int32_t error;     /* errno as the application saw it afterwards */
 	int64_t ret;
-	uint32_t nouts;    /* words: what was written to the arguments, then the new object */
+	uint32_t nouts; /* words: the arguments that it wrote to, then the new object */
 	uint16_t verb;
 	uint16_t pad;
 	/* uint64_t outs[nouts] */
 };
 
-/* Before the first post of a thread from there: where it was called, by its number. */
+/* Written before a thread's first post from that place; posts have its number. */
 struct event_site {
 	struct event_head head;
-	uint16_t site;    /* from 1 */
+	uint16_t site; /* from 1 */
 	uint16_t nframes;
-	uint32_t modules; /* the highest serial of its frames' */
+	uint32_t modules; /* the highest serial of its frames' modules */
+
 	/* uint64_t frames[nframes], innermost first */
 };
 
 struct event_post {
 	struct event_head head;
-	uint64_t object;   /* QP or SRQ */
+	uint64_t object; /* QP or SRQ */
 	uint32_t verb : 9;
-	uint32_t bad : 9;  /* 0, or 1 + index in the whole call of *bad_wr */
-	int32_t ret : 14;  /* valid where EVENT_PART is not set */
-	uint16_t nwr;      /* in this event */
-	uint16_t site;     /* struct event_site of this thread; 0 not known */
+	uint32_t bad : 9; /* 0, or 1 + index in the whole call of *bad_wr */
+	int32_t ret : 14; /* valid where EVENT_PART is not set */
+	uint16_t nwr;     /* in this event */
+	uint16_t site;    /* struct event_site of this thread; 0 not known */
+
 	/* struct event_wr wrs[nwr], each with its parts */
 };
 
 enum {
-	EVENT_POST_WRS = 1 << 16, /* of one call, over all its events: a list that runs in a circle ends */
-	EVENT_POST_SGES = 32,     /* of one request: a device has fewer */
+	EVENT_POST_WRS = 1 << 16, /* of one call, in all its events: ends a list that is a circle */
+	EVENT_POST_SGES = 32,     /* of one request: devices allow fewer */
 };
 
 /*
@@ -172,7 +175,8 @@ enum {
  * core/wire/data.list.
  */
 _Static_assert(sizeof(struct event_wr) == 16 && sizeof(struct event_sge) == 16 &&
-	       sizeof(struct event_post) == 32, "a SEND of one element takes 64 bytes");
+		       sizeof(struct event_post) == 32,
+	       "a SEND of one element takes 64 bytes");
 
 struct event_poll {
 	struct event_head head;
@@ -192,7 +196,7 @@ static inline const struct event_wc_extra *event_poll_extras(const struct event_
 	return (const void *)((const struct event_wc *)(poll + 1) + poll->nwc);
 }
 
-/* Length of a poll with its completions; more than any event's for what is no poll. */
+/* Length of a poll with its completions; longer than any event if it is no poll. */
 static inline size_t event_poll_bytes(const struct event_poll *poll)
 {
 	size_t each = sizeof(struct event_wc) +
@@ -214,13 +218,13 @@ struct event_notify {
  */
 struct event_count {
 	struct event_head head;
-	uint32_t ring;  /* whose counter: index of the ring in the session, */
-	uint32_t tid;   /* and thread, since rings are handed on */
+	uint32_t ring; /* whose counter: index of the ring in the session, */
+	uint32_t tid;  /* and thread, since rings are handed on */
 	uint64_t cq;
 	uint64_t empty;
 };
 
-/* What a thread has counted that is gone, as it stood in the ring's head; and who comes next. */
+/* Counters of a thread that has ended, from the ring's head, and the thread that comes next. */
 struct event_thread {
 	struct event_head head;
 	uint32_t tid;
@@ -228,20 +232,20 @@ struct event_thread {
 	char comm[16];
 	uint64_t dropped, drop_first, drop_last; /* struct ring_head */
 	uint64_t in_handlers, uncounted, filtered;
-	/* struct ring_polls polls[npolls], of CQs that are still there */
+	/* struct ring_polls polls[npolls], of CQs that still exist */
 };
 
 enum event_blind_what {
 	BLIND_EXTENDED_QP, /* posts by ibv_wr_* on this QP that could not be watched */
 	BLIND_EXTENDED_CQ, /* completions by ibv_start_poll on this CQ */
 	BLIND_WQ,          /* posts to this WQ that could not be watched */
-	BLIND_DM,          /* copies to and from device memory, likewise */
+	BLIND_DM,          /* copies to and from device memory that could not be watched */
 	BLIND_PROVIDERS,   /* more providers in one process than there are slots */
 	BLIND_THREAD,      /* a thread that got no ring */
-	BLIND_MODULES,     /* more object files came and went than are kept in mind; object: one of them */
-	BLIND_SITES,       /* posts come from more places than are kept in mind; object: one of them */
+	BLIND_MODULES,     /* more object files came and went than we remember; object: one */
+	BLIND_SITES,       /* posts come from more places than we remember; object: one */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */
-	BLIND_IMPORTS,     /* a process uses more functions of providers than are kept in mind */
+	BLIND_IMPORTS,     /* a process uses more functions of providers than we remember */
 	BLIND_KINDS,
 };
 
@@ -262,59 +266,60 @@ struct event_mark {
 	/* char text[] */
 };
 
-/* What the bytes are of. */
+/* Which operation moves the bytes. */
 enum payload_kind { PAYLOAD_SEND, PAYLOAD_RECV, PAYLOAD_READ, PAYLOAD_ATOMIC, PAYLOAD_KINDS };
 
-/* Why there are not as many bytes as were asked for. */
+/* Why fewer bytes were kept than asked for. */
 enum payload_why {
-	PAYLOAD_WHOLE,      /* there are */
-	PAYLOAD_UNREADABLE, /* no memory there, or none that may be read */
-	PAYLOAD_DEVICE,     /* the key is of memory that is not the program's: a device's, another's */
-	PAYLOAD_KEY,        /* the key is of no region that is known */
-	PAYLOAD_REQUEST,    /* which buffers the completed request had is not known */
-	PAYLOAD_AMBIGUOUS,  /* several requests of that wr_id and other buffers are under way */
-	PAYLOAD_LENGTH,     /* how much came is not known: no byte_len was asked for */
-	PAYLOAD_LONG,       /* more than is taken of one call, or more elements than are looked at */
+	PAYLOAD_WHOLE,      /* all were kept */
+	PAYLOAD_UNREADABLE, /* no memory there, or it may not be read */
+	PAYLOAD_DEVICE,     /* the key is of memory of a device or of another process */
+	PAYLOAD_KEY,        /* the key is of no known region */
+	PAYLOAD_REQUEST,    /* the buffers of the completed request are not known */
+	PAYLOAD_AMBIGUOUS,  /* outstanding requests of that wr_id have different buffers */
+	PAYLOAD_LENGTH,     /* the length is not known: the CQ was made without byte_len */
+	PAYLOAD_LONG,       /* longer than PAYLOAD_CALL_MAX, or too many elements */
 	PAYLOAD_LOST,       /* pieces found no room in the ring */
-	PAYLOAD_SANDBOX,    /* the kernel may kill the program if it is read (sandbox.h) */
+	PAYLOAD_SANDBOX,    /* a filter of system calls might kill the program for reading it */
 	PAYLOAD_WHYS,
 };
 
 enum event_payload_flag {
 	PAYLOAD_LAST = 1,   /* no more pieces */
-	PAYLOAD_HASHED = 2, /* @hash is of all of it */
+	PAYLOAD_HASHED = 2, /* @hash is valid: of the whole payload */
 };
 
 /*
  * One piece of a payload, followed by its bytes. Those of a post come before
- * the EVENT_POST that has EVENT_CARRIES, those of a completion after its
- * EVENT_POLL, for each payload in order.
+ * the EVENT_POST, which has EVENT_CARRIES; those of a completion after its
+ * EVENT_POLL. The pieces of a payload are in order.
  */
 struct event_payload {
 	struct event_head head;
-	uint64_t object;  /* the post's; 0: of a completion */
-	uint64_t total;   /* bytes of the whole payload */
-	uint64_t offset;  /* of this piece */
-	uint64_t hash;    /* core/wire/hash.h, of what comes after @before */
-	uint32_t of;      /* one number for all of a post; or the seq of its EVENT_POLL */
-	uint32_t index;   /* which request of the call, which completion of the event */
-	uint32_t bytes;   /* here */
-	uint8_t kind;     /* enum payload_kind */
-	uint8_t why;      /* enum payload_why; of the last piece */
-	uint8_t before;   /* bytes in front of the message itself: 40 of a datagram's GRH */
-	uint8_t flags;    /* enum event_payload_flag */
+	uint64_t object; /* that of the post; 0: of a completion */
+	uint64_t total;  /* bytes of the whole payload */
+	uint64_t offset; /* of this piece */
+	uint64_t hash;   /* core/wire/hash.h, of the bytes after @before */
+	uint32_t of;     /* a number that all of a post share; or the seq of its EVENT_POLL */
+	uint32_t index;  /* which request of the call, which completion of the event */
+	uint32_t bytes;  /* of this piece */
+	uint8_t kind;    /* enum payload_kind */
+	uint8_t why;     /* enum payload_why; of the last piece */
+	uint8_t before;  /* bytes in front of the message itself: 40 of a datagram's GRH */
+	uint8_t flags;   /* enum event_payload_flag */
+
 	/* uint8_t bytes[], padded to 8 */
 };
 
 enum event_direct_how {
 	DIRECT_CALLED,
-	DIRECT_LINKED, /* it is imported; whether it is called cannot be seen */
+	DIRECT_LINKED, /* it is imported; calls cannot be seen */
 	DIRECT_HOWS,
 };
 
 struct event_direct {
 	struct event_head head;
-	uint16_t how;   /* enum event_direct_how */
+	uint16_t how; /* enum event_direct_how */
 	uint16_t bytes;
 	uint32_t pad;
 	/* char name[]: "mlx5dv_init_obj" */

@@ -5,8 +5,8 @@
  *	then the lanes are joined, the rest is taken in by 8, 4 and 1 bytes, and
  *	the result is mixed once more
  *
- * Words are read in the machine's order, which is the little-endian one that
- * the specification has on all machines we run on.
+ * Words are read in the machine's byte order. The specification has little-endian,
+ * as all machines that we run on are.
  */
 #include "core/wire/hash.h"
 
@@ -20,12 +20,12 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as they are");
 
-static inline uint64_t rotate(uint64_t x, int bits)
+static inline uint64_t rotate_left(uint64_t x, int bits)
 {
 	return x << bits | x >> (64 - bits);
 }
 
-static inline uint64_t word(const uint8_t *at)
+static inline uint64_t load_word(const uint8_t *at)
 {
 	uint64_t x;
 
@@ -33,20 +33,20 @@ static inline uint64_t word(const uint8_t *at)
 	return x;
 }
 
-static inline uint64_t stir(uint64_t lane, uint64_t input)
+static inline uint64_t run_round(uint64_t lane, uint64_t input)
 {
-	return rotate(lane + input * P2, 31) * P1;
+	return rotate_left(lane + input * P2, 31) * P1;
 }
 
-static inline uint64_t join(uint64_t sum, uint64_t lane)
+static inline uint64_t join_lane(uint64_t sum, uint64_t lane)
 {
-	return (sum ^ stir(0, lane)) * P1 + P4;
+	return (sum ^ run_round(0, lane)) * P1 + P4;
 }
 
 static void take_block(struct hash *hash, const uint8_t *at)
 {
 	for (int i = 0; i < 4; i++)
-		hash->lanes[i] = stir(hash->lanes[i], word(at + 8 * i));
+		hash->lanes[i] = run_round(hash->lanes[i], load_word(at + 8 * i));
 }
 
 void hash_begin(struct hash *hash, uint64_t seed)
@@ -81,27 +81,28 @@ static uint64_t take_rest(uint64_t sum, const uint8_t *at, size_t n)
 	uint32_t half;
 
 	for (; n >= 8; at += 8, n -= 8)
-		sum = rotate(sum ^ stir(0, word(at)), 27) * P1 + P4;
+		sum = rotate_left(sum ^ run_round(0, load_word(at)), 27) * P1 + P4;
 	if (n >= 4) {
 		memcpy(&half, at, sizeof(half));
-		sum = rotate(sum ^ half * P1, 23) * P2 + P3;
+		sum = rotate_left(sum ^ half * P1, 23) * P2 + P3;
 		at += 4;
 		n -= 4;
 	}
 	for (; n; at++, n--)
-		sum = rotate(sum ^ *at * P5, 11) * P1;
+		sum = rotate_left(sum ^ *at * P5, 11) * P1;
 	return sum;
 }
 
 uint64_t hash_end(const struct hash *hash)
 {
 	const uint64_t *l = hash->lanes;
-	uint64_t sum = l[2] + P5; /* of few bytes that lane is still the seed */
+	uint64_t sum = l[2] + P5; /* of less than 32 bytes this lane is still the seed */
 
 	if (hash->total >= 32) {
-		sum = rotate(l[0], 1) + rotate(l[1], 7) + rotate(l[2], 12) + rotate(l[3], 18);
+		sum = rotate_left(l[0], 1) + rotate_left(l[1], 7) + rotate_left(l[2], 12) +
+		      rotate_left(l[3], 18);
 		for (int i = 0; i < 4; i++)
-			sum = join(sum, l[i]);
+			sum = join_lane(sum, l[i]);
 	}
 	sum = take_rest(sum + hash->total, hash->rest, hash->total % 32);
 	sum = (sum ^ sum >> 33) * P2;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A 64-bit hash of bytes: XXH64. It tells payloads apart; it is no protection
- * against somebody who wants two of them to have the same, and whoever has the
- * seed can try what the bytes were.
+ * A 64-bit hash of bytes: XXH64. It tells payloads apart. It does not protect
+ * against somebody who makes two payloads with the same hash on purpose, and
+ * whoever has the seed can guess the bytes.
  *
  * Plain records; no allocation; any thread with a state of its own.
  */
@@ -12,7 +12,7 @@
 struct hash {
 	uint64_t lanes[4];
 	uint64_t total;
-	uint8_t rest[32]; /* total % 32 bytes that wait for more */
+	uint8_t rest[32]; /* total % 32 bytes that are not hashed yet */
 };
 
 void hash_begin(struct hash *hash, uint64_t seed);

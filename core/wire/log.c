@@ -2,7 +2,7 @@
  * One line to stderr for a failure
  *
  * A line is written by one write(), so that lines of several processes do not
- * mix. What it names may be anybody's: all of it is made printable.
+ * mix. It may name anybody's files: all of it is made printable.
  */
 #include "core/wire/log.h"
 
@@ -20,7 +20,7 @@ void log_silence(bool silent)
 	silenced = silent;
 }
 
-static void print(int err, const char *format, va_list args)
+static void print_line(int err, const char *format, va_list args)
 {
 	char text[1024], line[PRINTABLE_GROWS * sizeof(text) + 1];
 	size_t used = (size_t)snprintf(text, sizeof(text), "verbatim: ");
@@ -32,7 +32,7 @@ static void print(int err, const char *format, va_list args)
 	used = printable(line, sizeof(line) - 1, text, strlen(text));
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* nowhere left to say it */
+		return; /* nowhere left to report that */
 }
 
 int log_err(int err, const char *format, ...)
@@ -41,7 +41,7 @@ int log_err(int err, const char *format, ...)
 
 	va_start(args, format);
 	if (!silenced)
-		print(err, format, args);
+		print_line(err, format, args);
 	va_end(args);
 	return err;
 }
@@ -51,6 +51,6 @@ void log_note(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print(0, format, args);
+	print_line(0, format, args);
 	va_end(args);
 }

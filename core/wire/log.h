@@ -8,13 +8,14 @@
 
 /*
  * Print "verbatim: FORMAT: STRERROR" for -errno @err (no reason where @err is
- * 0) and return @err, so that who meets a failure says so and returns it. One
- * line, whatever is in the strings: printable.h.
+ * 0) and return @err, so that the function that meets a failure can report and
+ * return it in one statement. One line, whatever the strings contain
+ * (core/base/printable.h).
  */
 int log_err(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same without an error: something the user should know. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* From now on this thread's failures are said, or not: they have been already. */
+/* Switch log_err() off and on in this thread, for failures that were reported already. */
 void log_silence(bool silent);

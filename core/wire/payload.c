@@ -1,5 +1,5 @@
 /*
- * What is kept of payloads, and the names of what is said of them
+ * What is kept of payloads, as text and from text
  */
 #include "core/wire/payload.h"
 
@@ -42,7 +42,9 @@ const char *payload_text(uint64_t payload, char text[24])
 const char *payload_kind_text(unsigned int kind)
 {
 	static const char *const names[PAYLOAD_KINDS] = {
-		[PAYLOAD_SEND] = "send", [PAYLOAD_RECV] = "recv", [PAYLOAD_READ] = "read",
+		[PAYLOAD_SEND] = "send",
+		[PAYLOAD_RECV] = "recv",
+		[PAYLOAD_READ] = "read",
 		[PAYLOAD_ATOMIC] = "atomic",
 	};
 

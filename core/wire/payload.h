@@ -8,26 +8,26 @@
 
 enum {
 	PAYLOAD_NONE = 0,
-	PAYLOAD_CALL_MAX = 64 << 20, /* of the payload of one call, or of one completion */
+	PAYLOAD_CALL_MAX = 64 << 20, /* bytes kept of one call, or of one completion */
 };
 
 /* Anything else is a number of bytes. */
 #define PAYLOAD_HASH (UINT64_MAX - 1)
 #define PAYLOAD_FULL UINT64_MAX
 
-/* What a recording keeps, and the seed of its hashes: equal bytes of two recordings differ. */
+/* What a recording keeps, and the seed of its hashes, which differ between recordings. */
 struct payload_rule {
 	uint64_t keep;
 	uint64_t seed;
 };
 
-/* "none", "hash", "full", "64", "4K"; NULL and "" are none. False: none of these. */
+/* "none", "hash", "full", "64", "4K"; NULL and "" are PAYLOAD_NONE. False: anything else. */
 bool payload_parse(const char *text, uint64_t *ret_payload);
 
-/* The same as text, "64"; in @text where it is a number. */
+/* The same as text; in @text if it is a number. */
 const char *payload_text(uint64_t payload, char text[24]);
 
-/* "send", "recv", "read", "atomic" for enum payload_kind; "?" for what is none. */
+/* "send", "recv", "read", "atomic" for enum payload_kind; "?" for any other number. */
 const char *payload_kind_text(unsigned int kind);
 
 /* For enum payload_why, as table `payload` has it; NULL for PAYLOAD_WHOLE. */

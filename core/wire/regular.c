@@ -1,8 +1,8 @@
 /*
- * Opening a file whose name is somebody else's
+ * Opening a file whose name somebody else gave
  *
- * O_PATH finds the file and opens nothing; what it is is asked of that, and
- * the same file is opened through /proc: nobody can put another in between.
+ * O_PATH finds the file and opens nothing. We check that, and open the same file
+ * through /proc, so that nobody can put another one in its place meanwhile.
  */
 #include "core/wire/regular.h"
 
@@ -15,7 +15,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* What is regular there is made when it is read, for as long as that takes. */
+/* The kernel's regular files are made while they are read, which may take any time. */
 static bool is_of_kernel(int fd)
 {
 	struct statfs fs;
@@ -24,7 +24,7 @@ static bool is_of_kernel(int fd)
 	       fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC;
 }
 
-static int judge(int fd, uint64_t most, uint64_t *ret_size)
+static int check_file(int fd, uint64_t most, uint64_t *ret_size)
 {
 	struct stat st;
 
@@ -46,7 +46,7 @@ int regular_open(const char *path, uint64_t most, uint64_t *ret_size)
 
 	if (place < 0)
 		return -errno;
-	err = judge(place, most, ret_size);
+	err = check_file(place, most, ret_size);
 	if (!err) {
 		snprintf(same, sizeof(same), "/proc/self/fd/%d", place);
 		fd = open(same, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

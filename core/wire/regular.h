@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Opening a file whose name is somebody else's: it may be anything. Any thread.
+ * Opening a file whose name somebody else gave: it may be anything. Any thread.
  */
 #include <stdint.h>
 
@@ -9,9 +9,9 @@
 
 /*
  * Open @path for reading if it is a regular file of no more than @most bytes.
- * Anything else is neither opened, which may block or set something off
- * (a FIFO, a device), nor read. Returns a descriptor with *@ret_size; or -errno,
- * -EINVAL for what is not a regular file (or is the kernel's own, in
- * /proc or /sys), -EFBIG for one that is larger.
+ * Anything else is neither opened, which may block or have an effect (a FIFO, a
+ * device), nor read. Returns a descriptor with *@ret_size; or -errno: -EINVAL for
+ * what is not a regular file or belongs to the kernel (/proc, /sys), -EFBIG for a
+ * larger one.
  */
 int regular_open(const char *path, uint64_t most, uint64_t *ret_size);

@@ -6,20 +6,20 @@
  *	+-----------------------------------+------------------------------+
  *	 one page                            a power of two, mapped twice
  *
- * tail and head are bytes since the start and only grow; their difference is
- * what waits for the reader. The data is mapped a second time right behind
- * itself, so that an event at the end goes on at the start without a seam.
- * The head is filled before the magic number is stored: a reader that comes
- * too early sees no ring. The writer may be killed at any instruction: what
- * it had committed is whole, what it had not is not there.
+ * tail and head count bytes since the start and only grow; their difference is
+ * what waits for the reader. The data is mapped twice in a row, so that an event
+ * at the end continues at the start and is still contiguous in memory. The head is
+ * filled before the magic number is stored: a reader that comes too early sees no
+ * ring. The writer may be killed at any instruction: events that it has committed
+ * are complete, others do not exist.
  *
- * A ring that grows is read when all is over. It never wraps: two pieces of
- * its file lie in memory, so that an event may go over from one to the other,
- * and both move on when the first is full:
+ * A growing ring is read after the recording. It never wraps: two pieces of its
+ * file are mapped, so that an event may cross from one to the other, and both move
+ * on when the first is full:
  *
  *	| head | 0 | 1 | 2 | 3 |     in memory: 1 2, then 2 3
  *
- * Its head word says where the first of them begins.
+ * The word head says where the first of the two begins.
  *
  * A narrow ring has further areas behind its data (ring_area.c).
  *
@@ -47,8 +47,8 @@ static bool is_power_of_two(uint64_t n)
 	return n && !(n & (n - 1));
 }
 
-/* The head, then the data twice; or two pieces of data that grows. */
-static int map(struct ring *ring, int fd, uint64_t bytes, bool grows, int sharing)
+/* The head, then the data twice; or the first two pieces of a growing ring. */
+static int map_file(struct ring *ring, int fd, uint64_t bytes, bool grows, int sharing)
 {
 	const int prot = PROT_READ | PROT_WRITE, flags = sharing | MAP_FIXED;
 	const off_t second = (off_t)(grows ? RING_PAGE + bytes : RING_PAGE);
@@ -64,12 +64,15 @@ static int map(struct ring *ring, int fd, uint64_t bytes, bool grows, int sharin
 		munmap(at, RING_PAGE + 2 * bytes);
 		return err;
 	}
-	*ring = (struct ring){ .head = (void *)at, .data = at + RING_PAGE, .mask = bytes - 1,
-			       .most = bytes, .offset = RING_PAGE };
+	*ring = (struct ring){ .head = (void *)at,
+			       .data = at + RING_PAGE,
+			       .mask = bytes - 1,
+			       .most = bytes,
+			       .offset = RING_PAGE };
 	return 0;
 }
 
-/* Beyond RLIMIT_FSIZE a file does not only not grow: the process gets SIGXFSZ. */
+/* Beyond RLIMIT_FSIZE a file does not grow, and the process gets SIGXFSZ. */
 static bool too_long(uint64_t file_bytes)
 {
 	struct rlimit limit;
@@ -90,7 +93,7 @@ static void fill_head(struct ring *ring, uint64_t bytes, uint32_t index, uint64_
 	ring->head->pid = (uint32_t)getpid();
 	ring->head->tid = (uint32_t)gettid();
 	ring->head->owner = ring->head->tid;
-	/* pairs with the fence in head_valid() */
+	/* pairs with the load in read_shape() */
 	__atomic_store_n(&ring->head->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -108,14 +111,14 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index)
 	if (ftruncate(fd, (off_t)(RING_PAGE + bytes)))
 		err = -errno;
 	if (!err)
-		err = map(ring, fd, bytes, false, MAP_SHARED);
+		err = map_file(ring, fd, bytes, false, MAP_SHARED);
 	close(fd);
 	if (!err)
 		fill_head(ring, bytes, index, 0, false);
 	return err;
 }
 
-/* Of a ring whose first area has @first bytes, its last @bytes. */
+/* Length of the file of a ring whose first area has @first bytes, its last @bytes. */
 static uint64_t file_length(uint64_t first, uint64_t bytes)
 {
 	uint64_t length = RING_PAGE + bytes;
@@ -125,7 +128,10 @@ static uint64_t file_length(uint64_t first, uint64_t bytes)
 	return length;
 }
 
-/* The first @reserved bytes of @length: a full file system must not become a SIGBUS later. */
+/*
+ * A new file of @length bytes, the first @reserved of them allocated: otherwise a full file
+ * system would raise SIGBUS later.
+ */
 static int make_file(int at, const char *name, uint64_t length, uint64_t reserved)
 {
 	int fd, err;
@@ -145,9 +151,9 @@ static int make_file(int at, const char *name, uint64_t length, uint64_t reserve
 	return err;
 }
 
-/* @first bytes of @bytes at once. */
-static int create(struct ring *ring, int at, const char *name, uint64_t first, uint64_t bytes,
-		  uint32_t index, uint64_t image, bool grows)
+/* A ring of up to @bytes, which starts with @first. */
+static int create_ring(struct ring *ring, int at, const char *name, uint64_t first, uint64_t bytes,
+		       uint32_t index, uint64_t image, bool grows)
 {
 	const uint64_t length = grows ? RING_PAGE + 2 * bytes : file_length(first, bytes);
 	int fd, err;
@@ -157,7 +163,7 @@ static int create(struct ring *ring, int at, const char *name, uint64_t first, u
 	fd = make_file(at, name, length, grows ? length : RING_PAGE + first);
 	if (fd < 0)
 		return fd;
-	err = map(ring, fd, first, grows, MAP_SHARED);
+	err = map_file(ring, fd, first, grows, MAP_SHARED);
 	close(fd);
 	if (err) {
 		unlinkat(at, name, 0);
@@ -171,31 +177,32 @@ int ring_create_at(struct ring *ring, int at, const char *name, uint64_t bytes, 
 		   uint64_t image)
 {
 	return bytes < RING_MIN ? -EINVAL
-				: create(ring, at, name, bytes, bytes, index, image, false);
+				: create_ring(ring, at, name, bytes, bytes, index, image, false);
 }
 
-int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
-		uint64_t image)
+int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index, uint64_t image)
 {
-	return bytes < RING_MIN ? -EINVAL
-				: create(ring, AT_FDCWD, path, bytes, bytes, index, image, false);
+	return bytes < RING_MIN
+		       ? -EINVAL
+		       : create_ring(ring, AT_FDCWD, path, bytes, bytes, index, image, false);
 }
 
 int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 		       uint64_t image)
 {
-	int err = create(ring, at, name, RING_NARROW, bytes, index, image, false);
+	int err = create_ring(ring, at, name, RING_NARROW, bytes, index, image, false);
 
-	/* files may not be as long as that: one that stays narrow */
-	return err == -EFBIG ? create(ring, at, name, RING_NARROW, RING_NARROW, index, image, false)
-			     : err;
+	/* RLIMIT_FSIZE forbids that length: a ring that stays narrow */
+	return err == -EFBIG
+		       ? create_ring(ring, at, name, RING_NARROW, RING_NARROW, index, image, false)
+		       : err;
 }
 
-int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes,
-			uint32_t index, uint64_t image)
+int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
+			uint64_t image)
 {
 	return bytes < RING_MIN ? -EINVAL
-				: create(ring, at, name, bytes, bytes, index, image, true);
+				: create_ring(ring, at, name, bytes, bytes, index, image, true);
 }
 
 int ring_move(struct ring *ring, int fd, uint64_t first, int sharing)
@@ -237,11 +244,11 @@ void ring_trim(struct ring *ring, int at, const char *name)
 	if (fd < 0)
 		return;
 	if (ftruncate(fd, (off_t)(RING_PAGE + tail)))
-		file_bytes = 0; /* it is longer than need be */
+		file_bytes = 0; /* the file stays longer than necessary */
 	close(fd);
 }
 
-/* What a reader takes from the head when it opens a ring: each word once. */
+/* What a reader takes from the head when it opens a ring; each word is read once. */
 struct shape {
 	uint64_t bytes, narrow;
 	bool grows;
@@ -258,12 +265,11 @@ static bool read_shape(const struct ring_head *head, uint64_t file_bytes, struct
 	return magic == MAGIC && __atomic_load_n(&head->version, __ATOMIC_RELAXED) == VERSION &&
 	       is_power_of_two(shape->bytes) && shape->bytes >= RING_NARROW &&
 	       shape->bytes <= RING_MAX &&
-	       (shape->narrow == shape->bytes ||
-		(shape->narrow == RING_NARROW && !shape->grows)) &&
+	       (shape->narrow == shape->bytes || (shape->narrow == RING_NARROW && !shape->grows)) &&
 	       (shape->grows || file_bytes >= file_length(shape->narrow, shape->bytes));
 }
 
-/* What a reader of @ring needs; @fd is kept, under a number of its own, where more is mapped by it. */
+/* Prepare @ring for reading. A duplicate of @fd is kept if more has to be mapped later. */
 static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, const struct shape *shape,
 			 int sharing)
 {
@@ -271,8 +277,7 @@ static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, const s
 	ring->limit = shape->grows ? ring->mask + 1 : UINT64_MAX;
 	ring->most = shape->bytes;
 	ring->grows = shape->grows;
-	if (shape->grows ||
-	    (ring_wider(ring) && (sharing == MAP_PRIVATE || area_needs_file(ring))))
+	if (shape->grows || (ring_wider(ring) && (sharing == MAP_PRIVATE || area_needs_file(ring))))
 		ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return ring->fd < 0 ? -errno : 0;
 }
@@ -304,7 +309,7 @@ static int open_as(struct ring *ring, int at, const char *name, int sharing)
 	if (fd < 0)
 		return fd;
 	if (look_into(fd, file_bytes, &shape))
-		err = map(&made, fd, shape.narrow, shape.grows, sharing);
+		err = map_file(&made, fd, shape.narrow, shape.grows, sharing);
 	if (!err)
 		err = start_reading(&made, fd, file_bytes, &shape, sharing);
 	if (err)
@@ -325,7 +330,7 @@ int ring_open(struct ring *ring, const char *path)
 	return ring_open_at(ring, AT_FDCWD, path);
 }
 
-/* Where the first event is that can be read: the whole ring was not enough for all of them. */
+/* Start at the oldest event that is left: earlier ones were overwritten, or their area is gone. */
 static void start_late(struct ring *ring)
 {
 	const struct event_head *event;
@@ -379,6 +384,6 @@ void ring_drop(struct ring *ring, uint64_t ticks)
 	if (!n)
 		atomic_store_explicit(&head->drop_first, ticks, memory_order_relaxed);
 	atomic_store_explicit(&head->drop_last, ticks, memory_order_relaxed);
-	/* pairs with the collector's acquire load: the times are there with the count */
+	/* pairs with the acquire load in ring_read_head(): the times are valid with the count */
 	atomic_store_explicit(&head->dropped, n + 1, memory_order_release);
 }

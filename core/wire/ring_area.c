@@ -1,17 +1,18 @@
 /*
  * The areas of a narrow ring
  *
- * It begins small, and turns to a further area of its file, four times as long,
- * when its thread needs one:
+ * A narrow ring begins small, and continues in a further area of its file, four
+ * times as long, when its thread needs more:
  *
  *	| head | 32 KiB | 128 KiB | 512 KiB | 2 MiB | 4 MiB |
  *
- * Where it has turned stands in its head; positions go on as if nothing had
- * happened. What waits in the area before stays there until it is read; then
- * the reader gives that memory back. The file has its whole length from the
- * start, and memory behind it only where the ring has been.
+ * The head says at which positions the writer turned to the next area; positions
+ * themselves continue. What waits in the area before stays there until it is read;
+ * then the reader gives its memory back. The file has its whole length from the
+ * start, but memory only where the ring has been.
  *
- * Not here: what is in an area (ring.c), who may have a wider one (shim/trace/ring/rings.c).
+ * Not here: what is in an area (ring.c), which thread may have a larger one
+ * (shim/trace/ring/rings.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +25,9 @@
 #include "core/wire/ring_priv.h"
 
 /*
- * @bytes of the file from @offset on, twice in a row; NULL with errno. Shared
- * memory is mapped once more without its file: who has a ring goes on in it
- * where the file cannot be opened any more.
+ * @bytes of the file from @offset on, mapped twice in a row; NULL with errno.
+ * mremap() duplicates the mapping of the head, without the file: it works where the
+ * file cannot be opened any more.
  */
 static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t bytes)
 {
@@ -48,7 +49,7 @@ static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t byte
 	return NULL;
 }
 
-/* The same by its file. */
+/* The same from the file. */
 static uint8_t *map_area_of(int fd, uint64_t offset, uint64_t bytes, int prot)
 {
 	const int flags = MAP_SHARED | MAP_FIXED;
@@ -64,7 +65,7 @@ static uint8_t *map_area_of(int fd, uint64_t offset, uint64_t bytes, int prot)
 	return NULL;
 }
 
-/* The writer's next area, of the file @name in @at where its mapping does not do (valgrind). */
+/* The writer's next area; from file @name in @at if mremap() does not do it (valgrind). */
 static uint8_t *map_next(const struct ring *ring, uint64_t offset, uint64_t bytes, int at,
 			 const char *name)
 {
@@ -94,7 +95,7 @@ bool area_needs_file(const struct ring *ring)
 	return false;
 }
 
-/* The area of @bytes behind the present one is @data from now on. */
+/* Go on in @data, the area of @bytes behind the present one. */
 static void enter_area(struct ring *ring, uint8_t *data, uint64_t bytes)
 {
 	munmap(ring->data, 2 * (ring->mask + 1));
@@ -104,8 +105,8 @@ static void enter_area(struct ring *ring, uint8_t *data, uint64_t bytes)
 	ring->area++;
 }
 
-/* All of @data is there from now on: a full file system must not become a SIGBUS later. */
-static int populate(uint8_t *data, uint64_t offset, uint64_t bytes, int at, const char *name)
+/* Allocate all of @data: otherwise a full file system would raise SIGBUS later. */
+static int populate_area(uint8_t *data, uint64_t offset, uint64_t bytes, int at, const char *name)
 {
 	uint64_t file_bytes;
 	int fd, err;
@@ -134,7 +135,7 @@ int ring_widen(struct ring *ring, int at, const char *name)
 	data = map_next(ring, offset, bytes, at, name);
 	if (!data)
 		return -errno;
-	err = populate(data, offset, bytes, at, name);
+	err = populate_area(data, offset, bytes, at, name);
 	if (err) {
 		madvise(data, bytes, MADV_REMOVE);
 		munmap(data, 2 * bytes);
@@ -142,7 +143,7 @@ int ring_widen(struct ring *ring, int at, const char *name)
 	}
 	enter_area(ring, data, bytes);
 	atomic_store_explicit(&ring->head->turns[area], ring->reserved, memory_order_relaxed);
-	/* pairs with the load in area_find_end(), which has seen an event behind it */
+	/* pairs with the load in area_find_end() */
 	atomic_store_explicit(&ring->head->turned, area + 1, memory_order_release);
 	return 0;
 }
@@ -156,20 +157,20 @@ uint64_t ring_footprint(const struct ring *ring)
 	for (uint32_t i = 0; i < ring->area; i++) {
 		if (read <= atomic_load_explicit(&head->turns[i], memory_order_relaxed))
 			bytes += area;
-		area *= 4; /* of all but the last, which is counted */
+		area *= 4; /* the last area, which may be shorter, is counted above */
 	}
 	return bytes;
 }
 
 /*
- * The reader goes on in the next area. The one before is needed by nobody any
- * more: its memory goes back to the kernel.
+ * The reader goes on in the next area. Nobody needs the one before any more: its
+ * memory goes back to the kernel.
  */
 static int follow_turn(struct ring *ring)
 {
 	const uint64_t bytes = ring_wider(ring), offset = ring->offset + ring->mask + 1;
-	uint8_t *data = ring->fd ? map_area_of(ring->fd, offset, bytes, PROT_READ) :
-				   map_area(ring, offset, bytes);
+	uint8_t *data = ring->fd ? map_area_of(ring->fd, offset, bytes, PROT_READ)
+				 : map_area(ring, offset, bytes);
 
 	if (!data)
 		return -EBADMSG;
@@ -186,8 +187,8 @@ int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end)
 	/* pairs with the store in ring_widen(); what is behind @tail may not be read yet */
 	while (atomic_load_explicit(&ring->head->turned, memory_order_acquire) > ring->area &&
 	       ring->area < RING_TURNS && ring_wider(ring)) {
-		uint64_t turn = atomic_load_explicit(&ring->head->turns[ring->area],
-						     memory_order_relaxed);
+		uint64_t turn =
+			atomic_load_explicit(&ring->head->turns[ring->area], memory_order_relaxed);
 
 		if (turn != ring->reserved) {
 			*ret_end = turn - ring->reserved < tail - ring->reserved ? turn : tail;

@@ -2,12 +2,12 @@
  * The reading side of one ring
  *
  * Nothing in the file is trusted: another process wrote it, and may write while
- * it is read. So events are copied out in bulk, and checked and used in the copy
- * only; of the head each word is read once.
+ * we read. So we copy events in bulk, and check and use only the copy; of the head
+ * each word is read once.
  *
- * What cannot be read is stepped over: events are numbered, so behind the damage
- * the next sound one is found by its number and its successor's, and the numbers
- * say how many are missing.
+ * What cannot be read is skipped. Events are numbered: behind the damage the next
+ * valid one is recognised by its number and its successor's, and the numbers tell
+ * how many are missing.
  *
  * Not here: how the file is mapped (ring.c), where the writer turned (ring_area.c).
  */
@@ -19,9 +19,9 @@
 #include "core/wire/ring.h"
 #include "core/wire/ring_priv.h"
 
-enum { COPY = 16 << 10 }; /* bytes that are copied at a time: they stay in the first cache */
+enum { COPY = 16 << 10 }; /* bytes copied at a time: they stay in the first-level cache */
 
-/* The reader's next two pieces. */
+/* Map the next two pieces of a growing ring. */
 static int move_on(struct ring *ring)
 {
 	int err = ring_move(ring, ring->fd, ring->limit, MAP_PRIVATE);
@@ -36,13 +36,14 @@ static void drop_copy(struct ring *ring)
 	ring->copy = NULL;
 }
 
-/* Bytes of the copy that were not stepped over yet. */
-static size_t copied(const struct ring *ring)
+/* Bytes of the copy that are still to be read. */
+static size_t count_copied(const struct ring *ring)
 {
 	const struct ring_copy *copy = ring->copy;
 
-	return copy && ring->reserved - copy->from <= copy->to - copy->from ?
-		       copy->to - ring->reserved : 0;
+	return copy && ring->reserved - copy->from <= copy->to - copy->from
+		       ? copy->to - ring->reserved
+		       : 0;
 }
 
 static const struct event_head *next_copied(const struct ring *ring)
@@ -50,13 +51,14 @@ static const struct event_head *next_copied(const struct ring *ring)
 	return (const void *)(ring->copy->bytes + (ring->reserved - ring->copy->from));
 }
 
-/* Bytes of the events that follow each other by their numbers, whatever the tail says. */
-static uint64_t follow(const struct ring *ring)
+/* Bytes of the events with successive numbers from here on, whatever the tail says. */
+static uint64_t follow_numbers(const struct ring *ring)
 {
 	uint64_t n = 0, end = ring->grows ? 0 : ring->mask + 1 - sizeof(struct event_head);
 
 	for (uint32_t seq = ring->seq + 1; n < end; seq++) {
-		const uint64_t *at = (const void *)(ring->data + ((ring->reserved + n) & ring->mask));
+		const uint64_t *at =
+			(const void *)(ring->data + ((ring->reserved + n) & ring->mask));
 		/* words, type, flags and seq */
 		uint64_t head = __atomic_load_n(at, __ATOMIC_ACQUIRE), words = head & UINT16_MAX;
 
@@ -68,7 +70,7 @@ static uint64_t follow(const struct ring *ring)
 	return n;
 }
 
-/* Bytes that wait, as the writer says, or -EBADMSG where that cannot be. */
+/* Bytes that wait according to the writer, or -EBADMSG if that is impossible. */
 static int64_t look_for_more(struct ring *ring)
 {
 	/* pairs with the store in ring_commit() */
@@ -81,9 +83,9 @@ static int64_t look_for_more(struct ring *ring)
 		return -EBADMSG;
 	waiting = end - ring->reserved;
 	if (ring->grows && waiting > ring->room - ring->reserved)
-		waiting = ring->room - ring->reserved; /* the file was cut */
+		waiting = ring->room - ring->reserved; /* the file was truncated */
 	if (waiting > ring->room || waiting < sizeof(struct event_head) || waiting % 8)
-		waiting = follow(ring);
+		waiting = follow_numbers(ring);
 	if (!waiting)
 		return -EBADMSG;
 	if (ring->reserved >= ring->limit && move_on(ring))
@@ -91,7 +93,7 @@ static int64_t look_for_more(struct ring *ring)
 	return (int64_t)waiting;
 }
 
-/* Copy the next @most bytes, or what there is of them. Returns 1, 0 if nothing waits, or -errno. */
+/* Copy the next @most bytes, or as many as wait. Returns 1, 0 if nothing waits, or -errno. */
 static int copy_out(struct ring *ring, uint64_t most)
 {
 	int64_t waiting = look_for_more(ring);
@@ -104,33 +106,33 @@ static int copy_out(struct ring *ring, uint64_t most)
 	if (!ring->copy)
 		return -ENOMEM;
 	memcpy(ring->copy->bytes, ring->data + (ring->reserved & ring->mask), n);
-	/* what is read from now on is the copy: the compiler may not look again, either */
+	/* keeps the compiler from reading the original instead of the copy */
 	atomic_signal_fence(memory_order_seq_cst);
 	ring->copy->from = ring->reserved;
 	ring->copy->to = ring->reserved + n;
 	return 1;
 }
 
-/* The next event, if the copy has one that is whole. Returns its length or -EBADMSG. */
+/* Is the next event in the copy complete and valid? Returns its length or -EBADMSG. */
 static int check_next(const struct ring *ring)
 {
 	const struct event_head *event = next_copied(ring);
 	size_t bytes = event->words * 8u;
 
-	return bytes < sizeof(*event) || bytes > copied(ring) || !event->type ||
-			       event->type >= EVENT_TYPES || event->seq != ring->seq + 1 ?
-		       -EBADMSG :
-		       (int)bytes;
+	return bytes < sizeof(*event) || bytes > count_copied(ring) || !event->type ||
+			       event->type >= EVENT_TYPES || event->seq != ring->seq + 1
+		       ? -EBADMSG
+		       : (int)bytes;
 }
 
 int ring_peek(struct ring *ring, const struct event_head **ret_event)
 {
 	int bytes = 1;
 
-	if (copied(ring) < sizeof(**ret_event))
+	if (count_copied(ring) < sizeof(**ret_event))
 		bytes = copy_out(ring, COPY);
-	/* one that goes on behind what was copied */
-	if (bytes > 0 && next_copied(ring)->words * 8u > copied(ring))
+	/* the event continues behind what was copied */
+	if (bytes > 0 && next_copied(ring)->words * 8u > count_copied(ring))
 		bytes = copy_out(ring, RING_EVENT_MAX);
 	if (bytes > 0)
 		bytes = check_next(ring);
@@ -144,14 +146,14 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event)
 }
 
 /*
- * How many events are missing before the one at byte @at of the copy; 0: there
- * is none that is sound. A number that fits is not enough: the next one has to
- * follow it, where there is one.
+ * How many events are missing before the one at byte @at of the copy; 0: no valid
+ * event is there. A plausible number is not enough: the next event, if there is one,
+ * has to have the next number.
  */
 static uint32_t count_missing(const struct ring *ring, uint64_t at, uint64_t waiting)
 {
 	const struct event_head *event = (const void *)(ring->copy->bytes + at), *next;
-	uint64_t have = copied(ring), bytes = event->words * 8u;
+	uint64_t have = count_copied(ring), bytes = event->words * 8u;
 	uint32_t missing = event->seq - (ring->seq + 1);
 
 	if (bytes < sizeof(*event) || bytes > waiting - at || !event->type ||
@@ -163,14 +165,14 @@ static uint32_t count_missing(const struct ring *ring, uint64_t at, uint64_t wai
 	return next->words * 8u >= sizeof(*next) && next->seq == event->seq + 1 ? missing : 0;
 }
 
-/* The writer went over what was not read: it had been told of room that it did not have. */
+/* The writer overwrote what was not read: a damaged head had told it that there was room. */
 static uint64_t catch_up(struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire);
 	uint64_t before = ring->odd_tail, bytes = tail - ring->reserved;
 
 	ring->odd_tail = tail;
-	/* a tail that was overwritten does not grow like one */
+	/* a tail that grows plausibly since the last look was not overwritten */
 	if (ring->grows || tail % 8 || bytes >> 63 || !before || tail == before ||
 	    tail - before > ring->room || area_find(ring, tail))
 		return 0;
@@ -179,10 +181,10 @@ static uint64_t catch_up(struct ring *ring)
 	return bytes;
 }
 
-/* Go to the next event of the copy that is sound, or behind all of it. */
+/* Go to the next valid event of the copy, or behind the copy. */
 static uint32_t find_sound(struct ring *ring, uint64_t waiting)
 {
-	uint64_t have = copied(ring), at = 0;
+	uint64_t have = count_copied(ring), at = 0;
 
 	for (; at + sizeof(struct event_head) <= have; at += 8) {
 		uint32_t missing = count_missing(ring, at, waiting);
@@ -194,7 +196,7 @@ static uint32_t find_sound(struct ring *ring, uint64_t waiting)
 			return missing;
 		}
 	}
-	/* one may begin with the last word */
+	/* an event may begin with the last word */
 	ring->reserved += have < waiting ? at : have;
 	ring->unsure += (uint32_t)(have / sizeof(struct event_head));
 	return 0;
@@ -226,7 +228,7 @@ int64_t ring_skip(struct ring *ring, uint32_t *ret_events)
 
 void ring_read_head(const struct ring *ring, struct ring_head *copy)
 {
-	/* pairs with the store in ring_drop(): the times are there with the count */
+	/* pairs with the store in ring_drop(): the times are valid with the count */
 	uint64_t dropped = atomic_load_explicit(&ring->head->dropped, memory_order_acquire);
 	const uint64_t *from = (const void *)ring->head;
 	uint64_t *to = (void *)copy;

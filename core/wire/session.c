@@ -1,16 +1,16 @@
 /*
  * A session: one directory, one page, a ring for each thread
  *
- * The directory is made by mkdtemp (0700, a name that nobody could put in the
- * way); who joins checks that it is a directory of its own user, closed to
- * others and not a link, and what is done in it is done by its descriptor
- * (dir.h). It is opened anew each time, and known by its inode: a program may
- * close what it did not open. Nothing of it survives session_remove(). Where
- * there is no collector the directory is the user's choice, and may be seen by others:
- * what is in it may not.
+ * The directory is made by mkdtemp (mode 0700, a name that nobody can occupy
+ * before). A process that joins checks that it is a directory of its own user,
+ * not writable by others and not a link, and works in it by its descriptor
+ * (dir.h). It is opened anew each time and recognised by its inode: a program may
+ * close descriptors that it did not open. Nothing of it survives session_remove().
+ * Without a collector the user chooses the directory, and others may see it, but
+ * not the files in it.
  *
- * A pid alone does not name a process: pids come back. With the start time of
- * /proc/PID/stat it does.
+ * A pid alone does not identify a process: pids are reused. With the start time
+ * of /proc/PID/stat it does.
  *
  * Not here: what is in a ring (ring.c), who empties it (cli/record/collector.c).
  */
@@ -40,7 +40,7 @@
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
-/* what mkdtemp() makes of an X */
+/* what mkdtemp() puts in place of an X */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 enum { VERSION = 6, GROW_BYTES = 1 << 20 };
@@ -67,7 +67,7 @@ static int create_file(int at, const char *name)
 	return err;
 }
 
-/* Where there is nothing random yet the clock must do: seeds need only differ. */
+/* Before the kernel has random bytes the clock has to do: seeds need only differ. */
 static uint64_t make_seed(void)
 {
 	struct timespec now;
@@ -80,7 +80,7 @@ static uint64_t make_seed(void)
 	       (uint64_t)getpid();
 }
 
-/* Of what process is there and of its right length. */
+/* A file of this user, and at least as long as a page. */
 static int open_file(int at, const char *name)
 {
 	uint64_t bytes;
@@ -92,7 +92,7 @@ static int open_file(int at, const char *name)
 	return -EPROTO;
 }
 
-/* Takes @fd, which may be an error. */
+/* Takes @fd, which may be -errno. */
 static int map_page(struct session *session, int fd)
 {
 	void *page;
@@ -109,7 +109,7 @@ static int map_page(struct session *session, int fd)
 	return err;
 }
 
-/* The directory @dir is the session's, from now on. Returns a descriptor of it, or -errno. */
+/* Make @dir the session's directory. Returns a descriptor of it, or -errno. */
 static int enter_dir(struct session *session, const char *dir)
 {
 	int at = dir_open(AT_FDCWD, dir);
@@ -152,7 +152,7 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	__atomic_store_n(&page->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
-/* What is used later is this copy, each word of it read once. Returns 0 or -EPROTO. */
+/* Copy what is used later, each word read once. Returns 0 or -EPROTO. */
 static int keep_page(struct session *session)
 {
 	const struct session_page *page = session->page;
@@ -160,7 +160,7 @@ static int keep_page(struct session *session)
 	session->clock = page->clock;
 	session->collector = page->collector;
 	session->collector_start = page->collector_start;
-	/* what is checked is the copy: the compiler may not look again, either */
+	/* keeps the compiler from reading the page instead of the copy below */
 	atomic_signal_fence(memory_order_seq_cst);
 	return clock_is_sound(&session->clock) ? 0 : -EPROTO;
 }
@@ -169,7 +169,7 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 		   enum session_on_full on_full)
 {
 	struct session made = { 0 };
-	char from_root[PATH_MAX]; /* the program may go elsewhere */
+	char from_root[PATH_MAX]; /* the program may change its directory */
 	int at, err;
 
 	if (!realpath(parent ? parent : session_parent(), from_root))
@@ -238,8 +238,8 @@ static void fill_own_page(struct session *session)
 }
 
 /*
- * A page of our own becomes the session's, whole, unless there is one by now:
- * several processes may begin at once.
+ * Fill a page and give it the session's name, unless there is one by now: several
+ * processes may begin at once.
  */
 static int make_page(struct session *session, int at)
 {
@@ -247,7 +247,7 @@ static int make_page(struct session *session, int at)
 	int err;
 
 	snprintf(name, sizeof(name), "session.%d", (int)getpid());
-	unlinkat(at, name, 0); /* of one who was killed here, long ago */
+	unlinkat(at, name, 0); /* left by a process of that pid that was killed here */
 	err = map_page(session, create_file(at, name));
 	if (!err) {
 		fill_own_page(session);
@@ -261,14 +261,14 @@ static int make_page(struct session *session, int at)
 bool session_is_collectors(const char *name)
 {
 	char prefix[32];
-	size_t bytes = (size_t)snprintf(prefix, sizeof(prefix), "verbatim-%u-",
-					(unsigned int)getuid());
+	size_t bytes =
+		(size_t)snprintf(prefix, sizeof(prefix), "verbatim-%u-", (unsigned int)getuid());
 
 	return !strncmp(name, prefix, bytes) && strlen(name) == bytes + strlen("XXXXXX") &&
 	       strspn(name + bytes, LETTERS) == strlen("XXXXXX");
 }
 
-/* When that is over, nothing may come in its place. */
+/* After a collector's session has ended, no other is made in its place. */
 static bool was_collectors(const char *dir)
 {
 	const char *slash = strrchr(dir, '/');
@@ -295,7 +295,7 @@ void session_give_back(struct session *session, uint64_t bytes)
 }
 
 /* From the root: a program may change its directory. */
-static int absolute(const char *dir, char path[SESSION_PATH])
+static int resolve_path(const char *dir, char path[SESSION_PATH])
 {
 	char whole[PATH_MAX];
 
@@ -310,8 +310,8 @@ static int absolute(const char *dir, char path[SESSION_PATH])
 static int check_page(const struct session_page *page)
 {
 	/* pairs with the store in fill_page() */
-	if (__atomic_load_n(&page->magic, __ATOMIC_ACQUIRE) != MAGIC ||
-	    page->version != VERSION || page->fingerprint != verbs_fingerprint)
+	if (__atomic_load_n(&page->magic, __ATOMIC_ACQUIRE) != MAGIC || page->version != VERSION ||
+	    page->fingerprint != verbs_fingerprint)
 		return -EPROTO;
 	return 0;
 }
@@ -323,7 +323,7 @@ int session_join(struct session *session, const char *dir)
 
 	if (at < 0)
 		return at;
-	err = absolute(dir, joined.dir);
+	err = resolve_path(dir, joined.dir);
 	if (!err)
 		err = map_page(&joined, open_file(at, "session"));
 	if (!err)
@@ -350,7 +350,7 @@ int session_join_or_make(struct session *session, const char *dir)
 	at = enter_dir(&made, dir);
 	if (at < 0)
 		return at;
-	err = absolute(dir, made.dir);
+	err = resolve_path(dir, made.dir);
 	if (!err)
 		err = make_page(&made, at);
 	close(at);
@@ -403,8 +403,8 @@ void session_remove(struct session *session)
 static uint32_t number_of_ring(const char *name)
 {
 	char same[SESSION_NAME];
-	uint32_t n = strncmp(name, "ring.", 5) ? SESSION_RINGS :
-						 (uint32_t)strtoul(name + 5, NULL, 10);
+	uint32_t n =
+		strncmp(name, "ring.", 5) ? SESSION_RINGS : (uint32_t)strtoul(name + 5, NULL, 10);
 
 	session_ring_name(n, same);
 	return n < SESSION_RINGS && !strcmp(name, same) ? n : SESSION_RINGS;
@@ -432,7 +432,7 @@ int session_list_rings(int at, uint32_t **ret_numbers)
 	uint32_t *numbers = NULL, number;
 	unsigned int n = 0;
 	DIR *list = dir_list(at);
-	int err = list || errno == ENOENT ? 0 : -errno; /* none is left in one that was removed */
+	int err = list || errno == ENOENT ? 0 : -errno; /* ENOENT: it was removed, and is empty */
 
 	for (struct dirent *d; list && !err && (d = readdir(list));) {
 		number = number_of_ring(d->d_name);
@@ -468,7 +468,7 @@ void session_sleep(struct session *session, uint64_t ns)
 {
 	const struct timespec timeout = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 
-	/* returns at once where somebody was faster */
+	/* returns at once if session_wake() was faster */
 	syscall(SYS_futex, &session->page->asleep, FUTEX_WAIT, 1, ns ? &timeout : NULL, NULL, 0);
 	atomic_store(&session->page->asleep, 0);
 }
@@ -509,11 +509,11 @@ void session_ring_path(const struct session *session, uint32_t index, char *path
 	snprintf(path, SESSION_PATH + 16, "%s/ring.%u", session->dir, index);
 }
 
-/* What /proc/PID/stat says of a process. */
+/* Some fields of /proc/PID/stat. */
 struct stat_line {
 	char state;
 	unsigned long long user, system;
-	unsigned long long threads; /* 1 where only a dead leader is left */
+	unsigned long long threads; /* 1: only a dead leader is left */
 	unsigned long long start;
 };
 
@@ -532,10 +532,11 @@ static bool read_stat(pid_t pid, struct stat_line *line)
 	text[n < 0 ? 0 : n] = '\0';
 	at = strrchr(text, ')'); /* the name before it may hold anything */
 	/* fields 3, 14, 15, 20 and 22 of proc(5) */
-	return at && sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s "
-				    "%*s %*s %llu %*s %llu",
-			    &line->state, &line->user, &line->system, &line->threads,
-			    &line->start) == 5;
+	return at &&
+	       sscanf(at + 1,
+		      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s "
+		      "%*s %*s %llu %*s %llu",
+		      &line->state, &line->user, &line->system, &line->threads, &line->start) == 5;
 }
 
 uint64_t session_process_time(pid_t pid)
@@ -553,14 +554,14 @@ uint64_t session_process_start(pid_t pid)
 }
 
 /*
- * A zombie has ended: its memory is gone. Not so the leader that has left by
- * pthread_exit() while other threads go on; it is in state Z, too.
+ * A zombie has ended: its memory is gone. But a leader that has left by
+ * pthread_exit() while other threads go on is in state Z, too.
  */
 bool session_process_alive(pid_t pid, uint64_t start)
 {
 	struct stat_line line;
 
-	if (!read_stat(pid, &line)) /* no such process; or no /proc to ask */
+	if (!read_stat(pid, &line)) /* no such process, or no /proc */
 		return !kill(pid, 0) || errno == EPERM;
 	if (start && line.start != start)
 		return false;
@@ -575,7 +576,7 @@ static uint32_t number_of(const char *text, const char *name)
 	return at ? (uint32_t)strtoul(at + strlen(name), NULL, 10) : UINT32_MAX;
 }
 
-/* Before Linux 5.9 it is said only whether there are any. */
+/* Before Linux 5.9 the file says only whether there are any. */
 uint32_t session_filters(void)
 {
 	char text[4096];

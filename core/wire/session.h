@@ -6,9 +6,8 @@
  *	                 is none, by the first program
  *	DIR/ring.N       N-th ring (core/wire/ring.h); made by a thread of the program
  *
- * DIR belongs to the user, and nobody else may write there; VERBATIM_DIR tells
- * it to the program.
- * The page is shared memory between processes: any thread, by the named
+ * DIR belongs to the user, and nobody else may write there; the program finds it
+ * in VERBATIM_DIR. The page is memory that processes share: any thread, by the
  * operations below.
  */
 #include <stdatomic.h>
@@ -27,34 +26,34 @@ enum {
 	SESSION_TEXT = 512,
 	SESSION_VERBS = 256, /* more than there are */
 	SESSION_QPS = 32,
-	SESSION_MAX_WAIT = 10,   /* seconds, if nobody says another time */
-	SESSION_RINGS = 1 << 20, /* more threads than that get no ring */
+	SESSION_MAX_WAIT = 10,   /* seconds, by default */
+	SESSION_RINGS = 1 << 20, /* threads beyond get no ring */
 };
 
 enum session_state {
 	SESSION_RUNNING = 1,
-	SESSION_CLOSED, /* the collector has ended: record nothing more */
+	SESSION_CLOSED, /* the collector has ended: nothing more is recorded */
 	SESSION_ORPHAN, /* a writer found the collector dead */
 };
 
 /* ON_FULL_GROW: nobody collects; rings grow */
 enum session_on_full { ON_FULL_WAIT, ON_FULL_DROP, ON_FULL_GROW };
 
-/* What is recorded of all there is. Zeroed: everything. */
+/* What is recorded. Zeroed: everything. */
 struct session_filter {
 	uint32_t on;
-	uint32_t one_of;   /* data verbs: one of so many; 0 or 1: all */
+	uint32_t one_of;                       /* data verbs: one of this number; 0 or 1: all */
 	uint64_t left_out[SESSION_VERBS / 64]; /* bits by enum verb */
-	uint32_t some_qps; /* of the queue pairs only those that one of the next three has */
+	uint32_t some_qps; /* only queue pairs that qps, nths or qp_types names */
 	uint32_t nqps, nnths;
 	uint32_t qps[SESSION_QPS];  /* numbers */
-	uint32_t nths[SESSION_QPS]; /* N of the N-th that its process makes */
-	uint32_t qp_types; /* bits: session_qp_type() */
-	char device[64];   /* "": all */
-	char text[128];    /* as it was given */
+	uint32_t nths[SESSION_QPS]; /* N: the N-th that its process makes */
+	uint32_t qp_types;          /* bits: session_qp_type() */
+	char device[64];            /* "": all */
+	char text[128];             /* as the user gave it */
 };
 
-/* The bit of an enum ibv_qp_type; IBV_QPT_DRIVER has the last. */
+/* The bit of an enum ibv_qp_type; IBV_QPT_DRIVER has the last one. */
 static inline uint32_t session_qp_type(uint32_t type)
 {
 	return 1u << (type < 31 ? type : 31);
@@ -63,45 +62,45 @@ static inline uint32_t session_qp_type(uint32_t type)
 struct session_page {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t on_full;       /* enum session_on_full */
-	uint64_t fingerprint;   /* verbs_fingerprint of the collector */
+	uint32_t on_full;     /* enum session_on_full */
+	uint64_t fingerprint; /* verbs_fingerprint of the collector */
 	uint64_t ring_bytes;
-	uint32_t collector;     /* pid; 0: there is none */
-	uint32_t lttng;         /* not 0: the program is to load the tracepoints (tap.h), too */
+	uint32_t collector;       /* pid; 0: there is none */
+	uint32_t lttng;           /* not 0: the program loads the tracepoints (tap.h), too */
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
 	struct clock clock;
-	uint64_t limit;         /* ON_FULL_GROW: bytes that all rings together may have */
+	uint64_t limit;             /* ON_FULL_GROW: bytes of all rings together */
 	char command[SESSION_TEXT]; /* what is recorded */
 	char trace[SESSION_TEXT];   /* the collector's trace */
-	char copy[SESSION_TEXT];    /* the last copy of it that was asked for; "": it failed */
-	uint32_t flight;        /* the collector makes copies */
-	uint32_t filters;       /* under so many process_vm_readv(2) of oneself is allowed; 0: none */
-	struct payload_rule payload; /* the seed is made with the page */
-	uint64_t ring_budget;   /* bytes that the rings of one process may have: core/wire/budget.h */
-	uint32_t budget_given;  /* by the user; else a process's own cgroup may say less */
-	uint64_t max_wait;      /* ns that a thread waits for a collector that stands still */
-	struct session_filter filter; /* written before a program starts */
+	char copy[SESSION_TEXT];    /* the last copy that was asked for; "": it failed */
+	uint32_t flight;            /* the collector makes copies */
+	uint32_t filters; /* with this many process_vm_readv(2) of oneself works; 0: none */
+	struct payload_rule payload;  /* the seed is made with the page */
+	uint64_t ring_budget;         /* bytes of the rings of one process: core/wire/budget.h */
+	uint32_t budget_given;        /* by the user; else a process's own cgroup may allow less */
+	uint64_t max_wait;            /* ns that a thread waits for a collector that is stopped */
+	struct session_filter filter; /* written before the program starts */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
-	_Atomic uint32_t rings;              /* numbers given out */
-	_Atomic uint32_t asleep;             /* the collector: who has something for it is to wake it */
+	_Atomic uint32_t rings;              /* numbers assigned */
+	_Atomic uint32_t asleep;             /* the collector: session_wake() wakes it */
 	_Atomic uint32_t ringless;           /* threads that could not make a ring: not recorded */
-	_Atomic uint32_t rounds;             /* how often the collector has been through all rings */
-	_Atomic uint32_t gave_up;            /* how often a thread has waited for so long, in vain */
+	_Atomic uint32_t rounds;             /* of the collector through all rings */
+	_Atomic uint32_t gave_up;            /* how often a thread waited max_wait in vain */
 	_Atomic uint32_t withheld;           /* rings that the budget kept from growing */
-	_Atomic uint32_t denied;             /* of the ringless: by the budget */
-	_Atomic uint64_t withheld_budget;    /* the least that kept one from growing, or from being; 0 */
+	_Atomic uint32_t denied;             /* of the ringless: because of the budget */
+	_Atomic uint64_t withheld_budget;    /* the least that refused a ring, or growth; 0: none */
 	_Atomic uint64_t used;               /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
 };
 
 struct session {
-	struct session_page *page; /* NULL: there is none */
+	struct session_page *page; /* NULL: not joined */
 	char dir[SESSION_PATH];
-	/* as the page had it when it was made or joined: the program may write there */
-	struct clock clock;         /* sound */
+	/* copied from the page, which the program can overwrite, when it was made or joined */
+	struct clock clock; /* sound */
 	uint32_t collector;
 	uint64_t collector_start;
-	uint64_t device, inode; /* of that directory: its name may come to stand for another */
+	uint64_t device, inode; /* of the directory: its name may come to stand for another */
 };
 
 struct ring;
@@ -119,27 +118,28 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 /*
  * Join the session at @dir, as a traced process. -EACCES: the directory is
  * another user's or others may write there; -EPROTO: another version's,
- * cut, or its clock makes no sense; -ENOENT: none. @dir may be relative, the session's is not.
+ * truncated, or its clock makes no sense; -ENOENT: none. @dir may be relative,
+ * session.dir is not.
  */
 int session_join(struct session *session, const char *dir);
 
 /*
- * The same; where there is none, make one that nobody collects, and @dir if
- * only that is missing. Not where a collector's session has been: -ENOENT.
- * Rings are VERBATIM_RING_SIZE long, all of them at most VERBATIM_LIMIT, half
- * of what the disk has free if that is not given.
+ * The same; where there is none, make one that nobody collects, and @dir itself
+ * if its parent exists. Not where a collector's session has been: -ENOENT.
+ * Rings are VERBATIM_RING_SIZE long, all together at most VERBATIM_LIMIT (default:
+ * half of the disk's free space).
  */
 int session_join_or_make(struct session *session, const char *dir);
 
-/* May the rings become longer by @bytes? They count as used then. */
+/* Take @bytes of session_page.limit. False: they would exceed it. */
 bool session_take(struct session *session, uint64_t bytes);
 
-/* So many of them were not. */
+/* Give back @bytes that were taken and not used. */
 void session_give_back(struct session *session, uint64_t bytes);
 
 /*
- * A session without a directory and a collector, of this process alone: what
- * is recorded goes to a tap, and nowhere else.
+ * A session of this process alone, without directory and collector: what is
+ * recorded goes to a tap, and nowhere else.
  */
 void session_alone(struct session *session);
 
@@ -152,9 +152,9 @@ static inline bool session_is_alone(const struct session *session)
 void session_leave(struct session *session);
 
 /*
- * The collector is about to sleep: after this it looks once more whether there
- * is something to do, and then sleeps until session_wake(), a signal, or that
- * many nanoseconds (0: any number) have passed.
+ * The collector is about to sleep: after session_lie_down() it looks once more
+ * whether there is something to do. session_sleep() then sleeps until
+ * session_wake(), a signal, or @ns nanoseconds (0: no limit) have passed.
  */
 void session_lie_down(struct session *session);
 void session_sleep(struct session *session, uint64_t ns);
@@ -162,42 +162,42 @@ void session_sleep(struct session *session, uint64_t ns);
 /* Wake the collector, if it sleeps. Any thread, also in a signal handler; errno stays. */
 void session_wake(struct session *session);
 
-/* Is @name, without a directory before it, one that session_create() makes for this user? */
+/* Is @name, without a directory before it, of the form that session_create() makes? */
 bool session_is_collectors(const char *name);
 
 /*
- * The session's directory. Returns a descriptor, or -errno: -ENOENT; -ESTALE
- * where another directory has its name by now. What is done in it is done by
- * this descriptor: nothing there is followed, and nothing outside is touched.
+ * Open the session's directory. Returns a descriptor, or -errno: -ENOENT; -ESTALE
+ * if another directory has its name by now. Everything in it is done by this
+ * descriptor: no link there is followed, and nothing outside is touched.
  */
 int session_open_dir(const struct session *session);
 
-/* Open ring @index of the session in directory @at: as ring_open() and ring_open_leftover() do. */
+/* Open ring @index of the session in directory @at, like ring_open(), ring_open_leftover(). */
 int session_open_ring(int at, uint32_t index, struct ring *ret_ring);
 int session_open_leftover(int at, uint32_t index, struct ring *ret_ring);
 
 /*
- * The numbers of the rings that are there, in order. Returns how many, and the
- * numbers, to be freed; or -errno. The page may say anything.
+ * The numbers of the rings that exist, in order, from the directory. Returns how
+ * many, and the numbers, to be freed; or -errno.
  */
 int session_list_rings(int at, uint32_t **ret_numbers);
 
-/* Unlink all that a session leaves in its directory. */
+/* Unlink all files of a session in its directory. */
 void session_clear(int at);
 
-/* Remove the directory with all that a session leaves in it, and unmap. */
+/* Remove the session's files and its directory, and unmap. */
 void session_remove(struct session *session);
 
 /* Name of ring @index in the session's directory. */
 void session_ring_name(uint32_t index, char name[SESSION_NAME]);
 
-/* Its path, to be shown and looked for in maps: @path has SESSION_PATH + 16 bytes. */
+/* Its path, to be shown or found in /proc/PID/maps: @path has SESSION_PATH + 16 bytes. */
 void session_ring_path(const struct session *session, uint32_t index, char *path);
 
-/* Is the process with this start time alive? 0 as start time: unknown. */
+/* Is the process with this start time (0: unknown) alive? */
 bool session_process_alive(pid_t pid, uint64_t start);
 
-/* Time of processors that it has taken so far, in ticks; 0 if there is no such process. */
+/* Processor time that it has used so far, in ticks; 0 if there is no such process. */
 uint64_t session_process_time(pid_t pid);
 
 /* Field 22 of /proc/PID/stat, 0 if there is no such process. */
@@ -208,6 +208,6 @@ uint32_t session_filters(void);
 
 static inline bool session_running(const struct session *session)
 {
-	return session->page && atomic_load_explicit(&session->page->state,
-						     memory_order_relaxed) == SESSION_RUNNING;
+	return session->page &&
+	       atomic_load_explicit(&session->page->state, memory_order_relaxed) == SESSION_RUNNING;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A tap: who looks on at the recorder's events inside the program itself
+ * A tap: a library in the program that is shown the recorder's events
  *
  * libverbatim-lttng.so is one. It finds tap_set_fn and tap_end_fn by their
  * names in libverbatim.so, with dlsym(): neither is linked with the other.
@@ -20,12 +20,12 @@ struct tap {
 	void (*begin)(const struct ring_head *head, const struct clock *clock);
 	void (*event)(const struct ring_head *head, const struct clock *clock,
 		      const struct event_head *event);
-	/* the thread, or its process, ends; may be another thread that says so */
+	/* the thread, or its process, ends; may be called by another thread */
 	void (*end)(const struct ring_head *head, const struct clock *clock);
 };
 
-#define TAP_SET "verbatim_tap_set"
-#define TAP_END "verbatim_tap_end"
+#define TAP_SET     "verbatim_tap_set"
+#define TAP_END     "verbatim_tap_end"
 #define TAP_LIBRARY "libverbatim-lttng.so"
 
 /* Before the process's first verb. False: of another version, or there is a tap already. */

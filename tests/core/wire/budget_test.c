@@ -10,8 +10,8 @@
 static char dir[] = "/tmp/verbatim-budget-XXXXXX";
 static char self[64];
 
-/* @text at @path under the directory, with all that leads there. */
-static void put(const char *path, const char *text)
+/* Write @text to @path under the directory; missing directories are made. */
+static void put_file(const char *path, const char *text)
 {
 	char whole[128];
 	FILE *file;
@@ -30,26 +30,26 @@ static void put(const char *path, const char *text)
 
 static uint64_t limit_of(const char *groups)
 {
-	put("self", groups);
+	put_file("self", groups);
 	return budget_cgroup_limit(self, dir);
 }
 
-static int setup(void **state)
+static int make_groups(void **state)
 {
 	(void)state;
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(self, sizeof(self), "%s/self", dir);
-	put("memory/memory.limit_in_bytes", "9223372036854771712\n");
-	put("memory/a/memory.limit_in_bytes", "104857600\n");
-	put("memory/a/b/memory.limit_in_bytes", "209715200\n");
-	put("c/memory.max", "max\n");
-	put("c/d/memory.max", "52428800\n");
-	put("c/d/e/memory.max", "max\n");
+	put_file("memory/memory.limit_in_bytes", "9223372036854771712\n");
+	put_file("memory/a/memory.limit_in_bytes", "104857600\n");
+	put_file("memory/a/b/memory.limit_in_bytes", "209715200\n");
+	put_file("c/memory.max", "max\n");
+	put_file("c/d/memory.max", "52428800\n");
+	put_file("c/d/e/memory.max", "max\n");
 	return 0;
 }
 
-static int teardown(void **state)
+static int remove_groups(void **state)
 {
 	char command[64];
 
@@ -58,7 +58,7 @@ static int teardown(void **state)
 	return system(command);
 }
 
-GROUP(setup, teardown);
+GROUP(make_groups, remove_groups);
 
 TEST(v1_limit_is_the_least_on_the_way_up)
 {
@@ -72,14 +72,14 @@ TEST(v2_limit_is_the_least_on_the_way_up)
 	assert_int_equal(limit_of("0::/c/d\n"), 50 << 20);
 }
 
-/* In a container the group's name is the host's. */
+/* In a container the path of the group may be the host's. */
 TEST(group_that_is_not_there_has_those_above_it)
 {
 	assert_int_equal(limit_of("4:memory:/a/docker/0123\n"), 100 << 20);
-	put("memory.max", "73400320\n");
+	put_file("memory.max", "73400320\n");
 	assert_int_equal(limit_of("0::/../..\n"), 70 << 20);
 	assert_int_equal(limit_of("0::/\n"), 70 << 20);
-	put("memory.max", "max\n");
+	put_file("memory.max", "max\n");
 }
 
 TEST(no_limit_is_none)

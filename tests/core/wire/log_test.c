@@ -1,5 +1,5 @@
 /*
- * A line for a failure
+ * One line to stderr for a failure
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tests/test.h"
 
 /* What log_err() writes about @name. */
-static void say(const char *name, char *line, size_t size)
+static void read_line(const char *name, char *line, size_t size)
 {
 	int ends[2], stderr_fd = dup(STDERR_FILENO);
 	ssize_t n;
@@ -29,7 +29,7 @@ TEST(a_failure_is_one_line)
 {
 	char line[4096];
 
-	say("a.db", line, sizeof(line));
+	read_line("a.db", line, sizeof(line));
 	assert_string_equal(line, "verbatim: open a.db: No such file or directory\n");
 }
 
@@ -37,7 +37,7 @@ TEST(names_reach_no_terminal_raw)
 {
 	char line[4096];
 
-	say("\033]0;x\a\n\xc2\x9b\xff", line, sizeof(line));
+	read_line("\033]0;x\a\n\xc2\x9b\xff", line, sizeof(line));
 	assert_string_equal(line, "verbatim: open \\x1b]0;x\\x07\\x0a\\u{009b}\\xff: "
 				  "No such file or directory\n");
 }
@@ -48,7 +48,7 @@ TEST(a_long_name_is_cut)
 
 	memset(name, '\033', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	say(name, line, sizeof(line));
+	read_line(name, line, sizeof(line));
 	assert_true(strlen(line) < 4200);
 	assert_string_equal(line + strlen(line) - 5, "\\x1b\n");
 }

@@ -18,7 +18,7 @@ static struct ring in, out;
 
 static uint64_t seed;
 
-static uint64_t next(void)
+static uint64_t next_random(void)
 {
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
@@ -35,7 +35,7 @@ static void choose_seed(void)
 	print_message("VERBATIM_SEED=%llu\n", (unsigned long long)seed);
 }
 
-static int setup(void **state)
+static int make_ring(void **state)
 {
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/verbatim-ring-test-%d", (int)getpid());
@@ -43,7 +43,7 @@ static int setup(void **state)
 	return ring_create(&in, path, RING_MIN, 3, 0) || ring_open(&out, path);
 }
 
-static int teardown(void **state)
+static int remove_ring(void **state)
 {
 	(void)state;
 	ring_close(&in);
@@ -52,8 +52,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* An event of so many words, filled from @value on. */
-static void put(size_t words, uint64_t value)
+/* Write an event of @words words, with successive numbers from @value on. */
+static void put_event(size_t words, uint64_t value)
 {
 	uint64_t *body = ring_next(&in);
 	struct event_head *head = (void *)body;
@@ -66,8 +66,8 @@ static void put(size_t words, uint64_t value)
 	ring_commit(&in, head, words);
 }
 
-/* Take the next event; it must be that one. */
-static void take(size_t words, uint64_t value)
+/* Read the next event, which has to be that one. */
+static void take_event(size_t words, uint64_t value)
 {
 	const struct event_head *head;
 	const uint64_t *body;
@@ -81,24 +81,29 @@ static void take(size_t words, uint64_t value)
 	ring_consume(&out);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(make_ring, remove_ring);
 
 TEST(any_sequence_comes_out_the_same)
 {
-	static struct { size_t words; uint64_t value; } waiting[1 << 16];
+	static struct {
+		size_t words;
+		uint64_t value;
+	} waiting[1 << 16];
 	uint64_t written = 0, read = 0;
 
 	choose_seed();
 	while (read < 200000) {
-		size_t words = 2 + next() % (next() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
+		size_t words =
+			2 + next_random() % (next_random() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
 
-		if (next() % 3 && ring_room(&in, words * 8)) {
+		if (next_random() % 3 && ring_room(&in, words * 8)) {
 			waiting[written % (1 << 16)].words = words;
-			waiting[written % (1 << 16)].value = next();
-			put(words, waiting[written % (1 << 16)].value);
+			waiting[written % (1 << 16)].value = next_random();
+			put_event(words, waiting[written % (1 << 16)].value);
 			written++;
 		} else if (read < written) {
-			take(waiting[read % (1 << 16)].words, waiting[read % (1 << 16)].value);
+			take_event(waiting[read % (1 << 16)].words,
+				   waiting[read % (1 << 16)].value);
 			read++;
 		}
 	}
@@ -115,10 +120,10 @@ TEST(full_ring_has_no_room_until_read)
 {
 	for (int i = 0; i < RING_MIN / 64; i++) {
 		assert_true(ring_room(&in, 64));
-		put(8, 1);
+		put_event(8, 1);
 	}
 	assert_false(ring_room(&in, 64));
-	take(8, 1);
+	take_event(8, 1);
 	assert_true(ring_room(&in, 64));
 	assert_false(ring_room(&in, 128));
 }
@@ -127,21 +132,21 @@ TEST(number_goes_on_after_2_to_the_32)
 {
 	in.seq = out.seq = UINT32_MAX - 1;
 	for (uint64_t i = 0; i < 4; i++)
-		put(2, i);
+		put_event(2, i);
 	for (uint64_t i = 0; i < 4; i++)
-		take(2, i);
+		take_event(2, i);
 }
 
-/* Write ten events, spoil the sixth, and read what can be read. */
+/* Write ten events, damage the sixth, and read what can be read. */
 static void read_up_to(void (*spoil)(struct event_head *))
 {
 	const struct event_head *head;
 
 	for (uint64_t i = 0; i < 10; i++)
-		put(4, i);
+		put_event(4, i);
 	spoil((void *)(in.data + 5 * 32));
 	for (uint64_t i = 0; i < 5; i++)
-		take(4, i);
+		take_event(4, i);
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 }
@@ -189,23 +194,24 @@ static void skip_one(void)
 
 TEST(damage_costs_its_event)
 {
-	void (*const spoils[])(struct event_head *) = { no_length, half_a_head, length_past_the_end,
-							no_type,   unknown_type, wrong_number };
+	void (*const spoils[])(struct event_head *) = { no_length,           half_a_head,
+							length_past_the_end, no_type,
+							unknown_type,        wrong_number };
 	const struct event_head *head;
 
 	for (size_t i = 0; i < sizeof(spoils) / sizeof(*spoils); i++) {
 		read_up_to(spoils[i]);
 		skip_one();
 		for (uint64_t at = 6; at < 10; at++)
-			take(4, at);
+			take_event(4, at);
 		assert_int_equal(ring_peek(&out, &head), 0);
-		put(4, 10);
+		put_event(4, 10);
 		spoils[i]((void *)(in.data + 10 * 32));
-		skip_one(); /* there is nothing behind it yet */
-		put(4, 11);
-		take(4, 11);
-		teardown(state);
-		assert_int_equal(setup(state), 0);
+		skip_one(); /* nothing is behind it yet */
+		put_event(4, 11);
+		take_event(4, 11);
+		remove_ring(state);
+		assert_int_equal(make_ring(state), 0);
 	}
 }
 
@@ -220,43 +226,43 @@ TEST(impossible_tail_is_damage)
 	}
 }
 
-/* The writer's next event mends it, and nothing is lost. */
+/* The writer's next event repairs it, and nothing is lost. */
 TEST(events_are_read_without_a_tail)
 {
 	const struct event_head *head;
 	uint32_t events;
 
 	for (uint64_t i = 0; i < 3; i++)
-		put(4, i);
+		put_event(4, i);
 	atomic_store(&in.head->tail, 1ull << 63);
 	for (uint64_t i = 0; i < 3; i++)
-		take(4, i);
+		take_event(4, i);
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 	assert_int_equal(ring_skip(&out, &events), 0);
-	put(4, 3);
-	take(4, 3);
+	put_event(4, 3);
+	take_event(4, 3);
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
-/* It had been told of room that was none: the program wrote over the head. */
+/* The program overwrote the head, so that the writer saw room that was not there. */
 TEST(writer_that_went_round_is_followed)
 {
 	const struct event_head *head;
 	uint32_t events;
 
 	for (uint64_t i = 0; i < RING_MIN / 32 * 2 + 5; i++)
-		put(4, i);
+		put_event(4, i);
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 	assert_int_equal(ring_skip(&out, &events), 0);
-	put(4, 0);
+	put_event(4, 0);
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 	assert_true(ring_skip(&out, &events) > RING_MIN);
-	put(4, 1);
-	put(4, 2);
+	put_event(4, 1);
+	put_event(4, 2);
 	if (ring_peek(&out, &head) == -EBADMSG)
 		assert_int_equal(ring_skip(&out, &events), 0);
-	take(4, 1);
-	take(4, 2);
+	take_event(4, 1);
+	take_event(4, 2);
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
@@ -269,11 +275,11 @@ TEST(any_garbage_is_read_without_harm)
 		int bytes;
 
 		for (size_t i = 0; i < 64; i++)
-			((uint64_t *)(void *)in.data)[i] = next() & next();
-		atomic_store(&in.head->tail, next() % 1024);
+			((uint64_t *)(void *)in.data)[i] = next_random() & next_random();
+		atomic_store(&in.head->tail, next_random() % 1024);
 		atomic_store(&in.head->head, 0);
 		out.reserved = 0;
-		out.seq = (uint32_t)next();
+		out.seq = (uint32_t)next_random();
 		while ((bytes = ring_peek(&out, &head)) > 0) {
 			assert_true((size_t)bytes >= sizeof(*head));
 			assert_true(out.reserved + (size_t)bytes <= 1024);
@@ -283,32 +289,32 @@ TEST(any_garbage_is_read_without_harm)
 	}
 }
 
-/* Between the check and the use, and between two looks. */
+/* The writer changes an event between check and use, and between two looks. */
 TEST(what_was_looked_at_cannot_be_changed)
 {
 	const struct event_head *head;
 	struct event_head before;
 
-	put(4, 7);
-	put(4, 8);
+	put_event(4, 7);
+	put_event(4, 8);
 	assert_int_equal(ring_peek(&out, &head), 32);
 	before = *head;
 	memset(in.data, 0xff, 64);
 	assert_memory_equal(head, &before, sizeof(before));
 	assert_int_equal(((const uint64_t *)(const void *)head)[3], 10);
 	ring_step(&out, 32);
-	assert_int_equal(ring_peek(&out, &head), 32); /* it was copied with the first */
+	assert_int_equal(ring_peek(&out, &head), 32); /* it was copied together with the first */
 	assert_int_equal(head->ticks, 8);
 }
 
 TEST(longest_event_is_copied_whole)
 {
-	put(3, 1);
-	put(RING_EVENT_MAX / 8, 2);
-	put(3, 3);
-	take(3, 1);
-	take(RING_EVENT_MAX / 8, 2);
-	take(3, 3);
+	put_event(3, 1);
+	put_event(RING_EVENT_MAX / 8, 2);
+	put_event(3, 3);
+	take_event(3, 1);
+	take_event(RING_EVENT_MAX / 8, 2);
+	take_event(3, 3);
 }
 
 TEST(head_is_read_as_it_was)
@@ -373,7 +379,7 @@ static void *write_many(void *arg)
 
 		while (!ring_room(&in, words * 8))
 			sched_yield();
-		put(words, i);
+		put_event(words, i);
 	}
 	return arg;
 }
@@ -387,18 +393,19 @@ TEST(reader_follows_a_writer_in_another_thread)
 	for (uint64_t i = 0; i < MANY; i++) {
 		while (!ring_peek(&out, &head))
 			sched_yield();
-		take(2 + i % 13, i);
+		take_event(2 + i % 13, i);
 	}
 	pthread_join(writer, NULL);
 }
 
-/* A ring that grows, with so many events of so many words; -1: it could not. */
+/* Write @events events of @words words to a growing ring; -1: it could not grow. */
 static int write_growing(uint64_t events, size_t words)
 {
 	for (uint64_t i = 0; i < events; i++) {
-		if (!ring_room(&in, words * 8) && ring_must_move(&in, 0) && ring_grow(&in, AT_FDCWD, path))
+		if (!ring_room(&in, words * 8) && ring_must_move(&in, 0) &&
+		    ring_grow(&in, AT_FDCWD, path))
 			return -1;
-		put(words, i);
+		put_event(words, i);
 	}
 	return 0;
 }
@@ -407,13 +414,13 @@ TEST(growing_ring_keeps_all_of_it)
 {
 	const struct event_head *head;
 
-	teardown(NULL);
+	remove_ring(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0); /* 13 words fit no piece evenly */
 	ring_trim(&in, AT_FDCWD, path);
 	assert_int_equal(ring_open_leftover(&out, path), 0);
 	for (uint64_t i = 0; i < 100000; i++)
-		take(13, i);
+		take_event(13, i);
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
@@ -421,34 +428,34 @@ TEST(cut_ring_is_read_up_to_the_cut)
 {
 	const struct event_head *head;
 
-	teardown(NULL);
+	remove_ring(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	assert_int_equal(write_growing(100000, 13), 0);
 	ring_close(&in);
 	assert_int_equal(truncate(path, RING_PAGE + 50000 * 13 * 8 + 40), 0);
 	assert_int_equal(ring_open_leftover(&out, path), 0);
 	for (uint64_t i = 0; i < 50000; i++)
-		take(13, i);
+		take_event(13, i);
 	assert_int_equal(ring_peek(&out, &head), -EBADMSG);
 }
 
 TEST(ring_that_cannot_grow_says_so)
 {
-	teardown(NULL);
+	remove_ring(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	unlink(path);
 	assert_int_equal(write_growing(100000, 13), -1);
 	assert_int_equal(ring_grow(&in, AT_FDCWD, path), -ENOENT);
 }
 
-/* What has its name by now is not the ring, and stays as it is. */
+/* Another file that has its name by now is not the ring, and stays as it is. */
 TEST(link_in_place_of_a_ring_is_not_followed)
 {
 	char other[] = "/tmp/ring_test.other.XXXXXX", bytes[64];
 	int fd = mkstemp(other);
 
 	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
-	teardown(NULL);
+	remove_ring(NULL);
 	assert_int_equal(ring_create_growing(&in, AT_FDCWD, path, RING_MIN, 3, 0), 0);
 	unlink(path);
 	assert_int_equal(symlink(other, path), 0);
@@ -466,24 +473,24 @@ TEST(file_that_others_may_write_is_no_ring)
 	assert_int_equal(ring_open(&out, path), -EACCES);
 }
 
-/* Nobody has read, or somebody has read a part: the file is left as it is. */
+/* Nobody has read it, or somebody a part of it: reading leaves the file unchanged. */
 TEST(leftover_is_read_from_where_it_can_be)
 {
 	struct ring left = { 0 };
 	const struct event_head *head;
 
-	put(8, 1);
-	put(8, 2);
-	take(8, 1);
+	put_event(8, 1);
+	put_event(8, 2);
+	take_event(8, 1);
 	assert_int_equal(ring_open_leftover(&left, path), 0);
-	assert_int_equal(left.seq, 0); /* all of it is there still */
+	assert_int_equal(left.seq, 0); /* all of it still exists */
 	ring_step(&left, 64);
 	ring_consume(&left);
 	ring_close(&left);
 	assert_int_equal(out.head->head, 64);
-	take(8, 2);
+	take_event(8, 2);
 	for (int i = 0; i < RING_MIN / 64; i++)
-		put(8, 3);
+		put_event(8, 3);
 	assert_int_equal(ring_open_leftover(&left, path), 0);
 	assert_int_equal(left.seq, 2);
 	assert_int_equal(ring_peek(&left, &head), 64);
@@ -492,7 +499,7 @@ TEST(leftover_is_read_from_where_it_can_be)
 
 static void make_narrow(uint64_t bytes)
 {
-	teardown(NULL);
+	remove_ring(NULL);
 	assert_int_equal(ring_create_narrow(&in, AT_FDCWD, path, bytes, 3, 0), 0);
 	assert_int_equal(ring_open(&out, path), 0);
 }
@@ -513,10 +520,13 @@ TEST(narrow_ring_takes_little_memory)
 	assert_int_equal(ring_wider(&in), 4 * RING_NARROW);
 }
 
-/* Whenever it is full, and sometimes when it is not. */
+/* Widen it whenever it is full, and sometimes when it is not. */
 TEST(any_sequence_crosses_turns)
 {
-	static struct { size_t words; uint64_t value; } waiting[1 << 18];
+	static struct {
+		size_t words;
+		uint64_t value;
+	} waiting[1 << 18];
 	uint64_t written = 0, read = 0;
 
 	choose_seed();
@@ -524,28 +534,30 @@ TEST(any_sequence_crosses_turns)
 		make_narrow(RING_BYTES);
 		written = read = 0;
 		while (read < 20000) {
-			size_t words = 2 + next() % (next() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
+			size_t words =
+				2 +
+				next_random() % (next_random() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
 
-			if (next() % 1000 == 0 && ring_wider(&in))
+			if (next_random() % 1000 == 0 && ring_wider(&in))
 				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
 			while (!ring_room(&in, words * 8) && ring_wider(&in) &&
-			       (words * 8 > in.mask || next() % 4 == 0))
+			       (words * 8 > in.mask || next_random() % 4 == 0))
 				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
-			if (next() % 3 && ring_room(&in, words * 8)) {
+			if (next_random() % 3 && ring_room(&in, words * 8)) {
 				waiting[written % (1 << 18)].words = words;
-				waiting[written % (1 << 18)].value = next();
-				put(words, waiting[written % (1 << 18)].value);
+				waiting[written % (1 << 18)].value = next_random();
+				put_event(words, waiting[written % (1 << 18)].value);
 				written++;
 			} else if (read < written) {
-				take(waiting[read % (1 << 18)].words,
-				     waiting[read % (1 << 18)].value);
+				take_event(waiting[read % (1 << 18)].words,
+					   waiting[read % (1 << 18)].value);
 				read++;
 			}
 		}
 	}
 }
 
-/* Nothing in it, or all of it waiting: the reader goes through all that the writer has left. */
+/* With empty or full areas: the reader goes through all areas that the writer has left. */
 TEST(reader_follows_several_turns_at_once)
 {
 	const struct event_head *head;
@@ -557,12 +569,12 @@ TEST(reader_follows_several_turns_at_once)
 	for (; in.mask + 1 < RING_BYTES || ring_room(&in, 64); n++) {
 		if (!ring_room(&in, 64))
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
-		put(8, n);
+		put_event(8, n);
 	}
 	assert_int_equal(ring_wider(&in), 0);
 	assert_int_equal(ring_widen(&in, AT_FDCWD, path), -EINVAL);
 	for (uint64_t i = 0; i < n; i++)
-		take(8, i);
+		take_event(8, i);
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
@@ -575,16 +587,16 @@ TEST(what_the_reader_has_left_is_given_back)
 	for (; ring_wider(&in); n++) {
 		if (!ring_room(&in, 64))
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
-		put(8, n);
+		put_event(8, n);
 	}
 	assert_true(ring_footprint(&in) > widest);
 	for (uint64_t i = 0; i < n; i++)
-		take(8, i);
+		take_event(8, i);
 	assert_int_equal(ring_footprint(&in), widest);
-	assert_true(file_blocks() < widest + RING_NARROW); /* the file system may need some itself */
+	assert_true(file_blocks() < widest + RING_NARROW); /* the file system may use some itself */
 }
 
-/* The writer's word is the only one on where it has turned, and may be any. */
+/* Where the writer has turned is read from the head, and may be any number. */
 TEST(impossible_turn_is_damage)
 {
 	const uint64_t turns[] = { 4, 8, RING_NARROW + 8, UINT64_MAX, 1ull << 63 };
@@ -593,26 +605,26 @@ TEST(impossible_turn_is_damage)
 	for (size_t i = 0; i < sizeof(turns) / sizeof(*turns); i++) {
 		make_narrow(RING_BYTES);
 		for (int j = 0; j < 49; j++)
-			put(RING_NARROW / 8 / 50, 1);
+			put_event(RING_NARROW / 8 / 50, 1);
 		atomic_store(&in.head->turns[0], turns[i]);
 		atomic_store(&in.head->turned, i % 2 ? UINT32_MAX : 1);
-		/* what follows by its numbers is read */
+		/* events with successive numbers are read */
 		for (int j = 0; j < 49; j++)
-			take(RING_NARROW / 8 / 50, 1);
+			take_event(RING_NARROW / 8 / 50, 1);
 		assert_true(ring_peek(&out, &head) <= 0);
 		assert_int_equal(out.mask + 1, RING_NARROW);
 	}
 }
 
-/* Each area is entered, and nothing is written there; there is none behind the last. */
+/* Each area is entered and left empty; there is none behind the last. */
 TEST(turn_to_nowhere_is_damage)
 {
 	const struct event_head *head;
 
 	make_narrow(RING_BYTES);
-	put(8, 1);
-	take(8, 1);
-	put(8, 2);
+	put_event(8, 1);
+	take_event(8, 1);
+	put_event(8, 2);
 	for (int i = 0; i < RING_TURNS; i++)
 		atomic_store(&in.head->turns[i], 64);
 	atomic_store(&in.head->turned, UINT32_MAX);
@@ -630,12 +642,13 @@ TEST(any_turns_are_read_without_harm)
 
 		make_narrow(RING_BYTES);
 		for (int i = 0; i < 200; i++)
-			put(8, 1);
+			put_event(8, 1);
 		for (int i = 0; i < RING_TURNS; i++)
-			atomic_store(&in.head->turns[i], next() % 200 * (next() % 20 ? 64 : 63));
-		atomic_store(&in.head->turned, (uint32_t)(next() % 12));
-		atomic_store(&in.head->bytes, next());
-		atomic_store(&in.head->narrow, next());
+			atomic_store(&in.head->turns[i],
+				     next_random() % 200 * (next_random() % 20 ? 64 : 63));
+		atomic_store(&in.head->turned, (uint32_t)(next_random() % 12));
+		atomic_store(&in.head->bytes, next_random());
+		atomic_store(&in.head->narrow, next_random());
 		while ((bytes = ring_peek(&out, &head)) > 0)
 			ring_step(&out, (size_t)bytes);
 		assert_true(bytes == 0 || bytes == -EBADMSG);
@@ -668,14 +681,14 @@ TEST(leftover_of_a_turn_is_read_from_where_it_can_be)
 	for (; in.area < 2; n++) {
 		if (!ring_room(&in, 64))
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
-		put(8, n);
+		put_event(8, n);
 	}
 	assert_int_equal(ring_open_leftover(&left, path), 0); /* nothing was read */
 	assert_int_equal(left.seq, 0);
 	ring_close(&left);
 	for (uint64_t i = 0; i < RING_NARROW / 64 + 10; i++)
-		take(8, i);
-	for (int again = 0; again < 2; again++) { /* the first time has changed nothing */
+		take_event(8, i);
+	for (int again = 0; again < 2; again++) { /* the first time changed nothing */
 		assert_int_equal(ring_open_leftover(&left, path), 0);
 		assert_int_equal(left.seq, RING_NARROW / 64 + 10);
 		for (uint64_t i = left.seq; i < n; i++) {
@@ -693,29 +706,29 @@ TEST(ring_that_cannot_widen_stays_as_it_is)
 	struct rlimit before, none;
 
 	make_narrow(RING_BYTES);
-	put(8, 1);
+	put_event(8, 1);
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	none = (struct rlimit){ 1, before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
 	assert_int_equal(ring_widen(&in, AT_FDCWD, path), -ENOMEM);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	assert_int_equal(ring_footprint(&in), RING_PAGE + RING_NARROW);
-	put(8, 2);
-	take(8, 1);
-	take(8, 2);
+	put_event(8, 2);
+	take_event(8, 1);
+	take_event(8, 2);
 }
 
-/* Its directory is removed, its user changed: who has a ring goes on in it. */
+/* The directory is removed, the user changed: a thread goes on in the ring that it has. */
 TEST(ring_without_a_file_becomes_wider)
 {
 	make_narrow(RING_BYTES);
 	unlink(path);
-	put(8, 1);
+	put_event(8, 1);
 	if (ring_widen(&in, AT_FDCWD, path) == -ENOENT)
 		skip(); /* before Linux 5.14 */
-	put(8, 2);
-	take(8, 1);
-	take(8, 2);
+	put_event(8, 2);
+	take_event(8, 1);
+	take_event(8, 2);
 	assert_int_equal(out.mask, in.mask);
 }
 
@@ -723,7 +736,7 @@ TEST(ring_stays_narrow_where_files_must_be_short)
 {
 	struct rlimit before, little;
 
-	teardown(NULL);
+	remove_ring(NULL);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	little = (struct rlimit){ 2 * RING_NARROW, before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
@@ -731,8 +744,8 @@ TEST(ring_stays_narrow_where_files_must_be_short)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(ring_open(&out, path), 0);
 	assert_int_equal(ring_wider(&in), 0);
-	put(8, 1);
-	take(8, 1);
+	put_event(8, 1);
+	take_event(8, 1);
 }
 
 static void *write_and_widen(void *arg)
@@ -744,7 +757,7 @@ static void *write_and_widen(void *arg)
 			return NULL;
 		while (!ring_room(&in, words * 8))
 			sched_yield();
-		put(words, i);
+		put_event(words, i);
 	}
 	return arg;
 }
@@ -759,7 +772,7 @@ TEST(reader_follows_turns_in_another_thread)
 	for (uint64_t i = 0; i < MANY; i++) {
 		while (!ring_peek(&out, &head))
 			sched_yield();
-		take(2 + i % 13, i);
+		take_event(2 + i % 13, i);
 	}
 	pthread_join(writer, NULL);
 }

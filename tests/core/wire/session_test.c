@@ -41,7 +41,7 @@ static pid_t start_leaderless(void)
 		pthread_t other;
 
 		pthread_create(&other, NULL, outlive_leader, NULL);
-		syscall(SYS_exit, 0); /* of this thread alone */
+		syscall(SYS_exit, 0); /* ends this thread only */
 	}
 	while (process_state(pid) != 'Z')
 		sched_yield();
@@ -150,7 +150,7 @@ TEST(limit_is_for_all_rings)
 	session_remove(&session);
 }
 
-/* Its name stands for another directory of ours: nothing is done there. */
+/* Its name stands for another directory of ours, which is not touched. */
 TEST(directory_in_its_place_is_left_alone)
 {
 	char away[SESSION_PATH + 8], file[SESSION_PATH + 16];
@@ -175,8 +175,9 @@ TEST(directory_in_its_place_is_left_alone)
 
 TEST(rings_are_listed_in_order)
 {
-	static const char *const names[] = { "ring.10", "ring.9", "ring.0", "ring.01", "ring.",
-					     "ring.x", "ring.-1", "ring.1048576", "ring.4294967297",
+	static const char *const names[] = { "ring.10",  "ring.9",       "ring.0",
+					     "ring.01",  "ring.",        "ring.x",
+					     "ring.-1",  "ring.1048576", "ring.4294967297",
 					     "session.7" };
 	struct session session;
 	uint32_t *rings;
@@ -209,7 +210,7 @@ TEST(page_that_others_may_write_is_not_joined)
 	session_remove(&session);
 }
 
-/* Each of them ends, or the test does not. */
+/* Each of them has to end, or the test does not. */
 TEST(who_comes_before_the_sleep_is_heard)
 {
 	struct session session = { 0 };
