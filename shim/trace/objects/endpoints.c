@@ -1,10 +1,9 @@
 /*
  * Queue pairs, shared receive queues and work queues, by address and by number
  *
- * An entry stays when its object is gone, and serves the next one at that
- * address: whoever reads a list always comes to its end. By number an entry
- * moves from one list to another meanwhile; who did not find what it looked
- * for looks again where something has changed.
+ * By address they are in the table of all objects (known.c). By number an entry
+ * moves from one list to another when the number is given out again: a reader
+ * that did not find what it looked for looks again if something has changed.
  */
 #include "shim/trace/objects/endpoints.h"
 
@@ -14,33 +13,21 @@
 
 enum { BITS = 12, BUCKETS = 1 << BITS, TRIES = 100, NO_NUMBER = -1 };
 
-static _Atomic(struct endpoint *) by_object[BUCKETS], by_number[BUCKETS], made;
+static _Atomic(struct endpoint *) by_number[BUCKETS], made;
 static _Atomic unsigned int changes; /* odd: under way */
 
-static unsigned int mix(uint64_t x)
+static _Atomic(struct endpoint *) *find_bucket(uint32_t number)
 {
-	return (unsigned int)(x * 0x9e3779b97f4a7c15ull >> (64 - BITS));
-}
-
-static _Atomic(struct endpoint *) *object_bucket(const void *object)
-{
-	return &by_object[mix((uint64_t)(uintptr_t)object >> 4)];
+	return &by_number[number * 0x9e3779b97f4a7c15ull >> (64 - BITS)];
 }
 
 struct endpoint *endpoints_find(const void *object)
 {
-	/* pairs with the store in get() */
-	struct endpoint *e = atomic_load_explicit(object_bucket(object), memory_order_acquire);
-
-	while (e && e->object != object)
-		e = atomic_load_explicit(&e->next, memory_order_acquire);
-	return e;
+	return known_find(object, KNOWN_ENDPOINT);
 }
 
-/* Under the recorder's lock. */
-static struct endpoint *get(const void *object)
+struct endpoint *endpoints_get(const void *object)
 {
-	_Atomic(struct endpoint *) *bucket = object_bucket(object);
 	struct endpoint *e = endpoints_find(object);
 
 	if (e)
@@ -48,12 +35,10 @@ static struct endpoint *get(const void *object)
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
-	e->object = object;
 	atomic_store_explicit(&e->number, (uint32_t)NO_NUMBER, memory_order_relaxed);
-	atomic_store_explicit(&e->next, atomic_load_explicit(bucket, memory_order_relaxed),
-			      memory_order_relaxed);
-	/* pairs with the load in endpoints_find() */
-	atomic_store_explicit(bucket, e, memory_order_release);
+	queue_lose(&e->send);
+	queue_lose(&e->recv);
+	known_add(&e->known, object, KNOWN_ENDPOINT);
 	e->next_made = atomic_load_explicit(&made, memory_order_relaxed);
 	/* pairs with the load in endpoints_search() */
 	atomic_store_explicit(&made, e, memory_order_release);
@@ -63,7 +48,7 @@ static struct endpoint *get(const void *object)
 static void leave_number(struct endpoint *e)
 {
 	uint32_t number = atomic_load_explicit(&e->number, memory_order_relaxed);
-	_Atomic(struct endpoint *) *at = &by_number[mix(number)];
+	_Atomic(struct endpoint *) *at = find_bucket(number);
 	struct endpoint *x;
 
 	if (number == (uint32_t)NO_NUMBER)
@@ -79,7 +64,7 @@ static void leave_number(struct endpoint *e)
 
 static struct endpoint *look(const struct ibv_context *context, uint32_t number)
 {
-	struct endpoint *e = atomic_load_explicit(&by_number[mix(number)], memory_order_acquire);
+	struct endpoint *e = atomic_load_explicit(find_bucket(number), memory_order_acquire);
 
 	while (e && (atomic_load_explicit(&e->number, memory_order_relaxed) != number ||
 		     e->context != context))
@@ -104,7 +89,7 @@ struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t
 /* One that had the number before is gone. */
 static void set_number(struct endpoint *e, uint32_t number)
 {
-	_Atomic(struct endpoint *) *bucket = &by_number[mix(number)];
+	_Atomic(struct endpoint *) *bucket = find_bucket(number);
 	struct endpoint *before = look(e->context, number);
 
 	atomic_fetch_add_explicit(&changes, 1, memory_order_relaxed);
@@ -126,7 +111,7 @@ void endpoints_add_qp(const struct ibv_qp *qp, const struct ibv_qp_cap *cap, boo
 	struct endpoint *e;
 
 	recording_lock();
-	e = get(qp);
+	e = endpoints_get(qp);
 	if (e) {
 		e->kind = ENDPOINT_QP;
 		e->context = qp->context;
@@ -151,7 +136,7 @@ static void add_receiver(const void *object, enum endpoint_kind kind,
 	struct endpoint *e;
 
 	recording_lock();
-	e = get(object);
+	e = endpoints_get(object);
 	if (e) {
 		e->kind = kind;
 		e->unknown_srq = false;
@@ -193,7 +178,7 @@ static struct queue *on_cq(struct endpoint *e, const struct ibv_cq *cq, bool rec
 struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
 			       bool number_known, bool *ret_several)
 {
-	/* pairs with the store in get() */
+	/* pairs with the store in endpoints_get() */
 	struct endpoint *e = atomic_load_explicit(&made, memory_order_acquire);
 	struct queue *found = NULL;
 
@@ -224,13 +209,9 @@ struct endpoint *endpoints_owner(struct queue *recv)
 
 void endpoints_abandon(void)
 {
-	for (int i = 0; i < BUCKETS; i++) {
-		struct endpoint *e = atomic_load(&by_object[i]);
-
-		for (; e; e = atomic_load(&e->next)) {
-			queue_abandon(&e->send);
-			queue_abandon(&e->recv);
-		}
+	for (struct endpoint *e = atomic_load(&made); e; e = e->next_made) {
+		queue_abandon(&e->send);
+		queue_abandon(&e->recv);
 	}
 	atomic_store(&changes, 0);
 }

@@ -1,18 +1,20 @@
 #pragma once
 /*
- * Queue pairs, shared receive queues and work queues that payload is captured
- * of, found by their address when something is posted, and by the number in a
- * completion. Any thread; made by control verbs.
+ * Queue pairs, shared receive queues and work queues: found by their address
+ * when something is posted, and by the number in a completion. Any thread; made
+ * by control verbs.
+ *
+ * All of them are here where payload is captured, else the QPs with builders.
  */
+#include "shim/trace/objects/known.h"
 #include "shim/trace/objects/queues.h"
 
 enum endpoint_kind { ENDPOINT_QP, ENDPOINT_SRQ, ENDPOINT_WQ };
 
 struct endpoint {
-	_Atomic(struct endpoint *) next; /* by address */
+	struct known known;
 	_Atomic(struct endpoint *) next_number;
 	struct endpoint *next_made; /* all, the newest first */
-	const void *object;
 	enum endpoint_kind kind;
 	const struct ibv_context *context;
 	_Atomic uint32_t number;        /* of a QP */
@@ -24,6 +26,8 @@ struct endpoint {
 	bool has_recv;    /* a QP's receives are in a queue of its own */
 	bool unknown_srq; /* or in one that was there before us */
 	struct queue send, recv;
+	struct ibv_qp_ex *ex; /* of a QP whose builders are watched (qp_ex.c); under the lock */
+	uint64_t ex_ops;
 };
 
 /* Made; *@attr as it came back. */
@@ -35,6 +39,12 @@ void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans);
 
 /* NULL: not known. */
 struct endpoint *endpoints_find(const void *object);
+
+/*
+ * Add it if it is not known, as a QP of which nothing else is known. Under
+ * recording_lock(). NULL: no memory.
+ */
+struct endpoint *endpoints_get(const void *object);
 
 /* The one that a completion of @cq names. */
 struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t number);

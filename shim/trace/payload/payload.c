@@ -14,10 +14,11 @@
 #include "shim/trace/base/spin.h"
 #include "shim/trace/objects/endpoints.h"
 #include "shim/trace/objects/keys.h"
+#include "shim/trace/objects/pollers.h"
 #include "shim/trace/payload/payload_read.h"
 #include "shim/trace/ring/record.h"
 
-enum { GRH = 40, POLLERS = 4096, LIST_MAX = 1 << 16 };
+enum { GRH = 40, LIST_MAX = 1 << 16 };
 
 bool payload_on;
 
@@ -290,55 +291,6 @@ void payload_refused_built(const struct ibv_qp *qp, const struct builder *b)
 	}
 }
 
-/*
- * Who polls which CQ. Of completions that several threads take at once we do
- * not see the order. A place is never given back; the next CQ at its address
- * is taken to be polled by that thread, too.
- */
-static struct {
-	_Atomic(const void *) cq;
-	_Atomic(const void *) thread;
-	_Atomic bool several;
-} pollers[POLLERS];
-
-static __thread const void *last_polled __attribute__((tls_model("initial-exec")));
-
-static int poller_of(const void *cq)
-{
-	unsigned int at = (unsigned int)((uint64_t)(uintptr_t)cq * 0x9e3779b97f4a7c15ull >> 52);
-
-	for (int i = 0; i < POLLERS; i++, at = (at + 1) % POLLERS) {
-		const void *has = atomic_load_explicit(&pollers[at].cq, memory_order_relaxed);
-
-		if (!has && atomic_compare_exchange_strong(&pollers[at].cq, &has, cq))
-			return (int)at;
-		if (has == cq)
-			return (int)at;
-	}
-	return -1;
-}
-
-void payload_polls(const struct ibv_cq *cq)
-{
-	const void *before = NULL;
-	int i;
-
-	if (last_polled == cq)
-		return;
-	last_polled = cq;
-	i = poller_of(cq);
-	if (i >= 0 && !atomic_compare_exchange_strong(&pollers[i].thread, &before, &calls) &&
-	    before != &calls)
-		atomic_store(&pollers[i].several, true);
-}
-
-static bool polled_by_one(const struct ibv_cq *cq)
-{
-	int i = poller_of(cq);
-
-	return i >= 0 && !atomic_load(&pollers[i].several);
-}
-
 /* The queue of the completed request; NULL, and *@why. */
 static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, struct endpoint *e,
 			      enum payload_why *why)
@@ -427,7 +379,7 @@ static void complete(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t 
 	if (!e && wc->opcode & IBV_WC_RECV)
 		e = endpoints_owner(queue);
 	if (queue)
-		s.why = queue_get(queue, wc->wr_id, kinds, polled_by_one(cq), &r);
+		s.why = queue_get(queue, wc->wr_id, kinds, pollers_is_one(cq), &r);
 	if (!seq || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		return;
 	if (record_has_unseen())

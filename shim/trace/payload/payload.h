@@ -40,9 +40,6 @@ void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct 
 bool payload_built(const struct ibv_qp *qp, struct builder *b, bool taken);
 void payload_refused_built(const struct ibv_qp *qp, const struct builder *b);
 
-/* Before a CQ is polled. */
-void payload_polls(const struct ibv_cq *cq);
-
 /*
  * Completions of one poll. @seq: of its event, of which they are all; 0: it is
  * not recorded.

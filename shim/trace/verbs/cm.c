@@ -1,7 +1,7 @@
 /*
  * The calls of librdmacm
  *
- * Made from the list like the verbs of libibverbs (verbs.c), and as they are
+ * Made from the list like the verbs of libibverbs (wrappers.c), and as they are
  * recorded. What librdmacm calls in libibverbs meanwhile comes to us, too: it
  * calls through its PLT.
  *

@@ -1,21 +1,30 @@
 #pragma once
 /*
- * The function pointers of a context, before and after they are ours.
+ * What the recorder knows of a context.
  *
- * Any thread; context_next() takes no lock.
+ * Any thread; context_find() and context_next() take no lock.
  */
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 
+#include "shim/trace/objects/known.h"
+
+/* The function pointers of the provider, where ours are now. */
 struct context_next {
 	struct ibv_context_ops ops;
 	struct verbs_context vctx; /* only the pointers of verbs in the list are set */
 };
 
-/*
- * Put our functions in place of the provider's, in the context itself.
- * Returns 0, or -errno where some had to stay as they are.
- */
-int context_patch(struct ibv_context *context);
+struct context {
+	struct known known;
+	struct context_next next;
+	_Atomic(struct filter_qps *) qps; /* of the filter; NULL: none was made yet */
+};
 
-/* What was there before. */
+/* NULL: nothing is known. */
+struct context *context_find(const struct ibv_context *context);
+
+/* Add it if it is not known. Under recording_lock(). NULL: no memory. */
+struct context *context_get(const struct ibv_context *context);
+
 const struct context_next *context_next(const struct ibv_context *context);

@@ -21,6 +21,7 @@
 
 #include "core/wire/session.h"
 #include "shim/trace/ring/record.h"
+#include "shim/trace/verbs/context.h"
 
 _Static_assert((int)VERB_COUNT <= (int)SESSION_VERBS, "a bit for each verb");
 
@@ -36,39 +37,32 @@ static bool wants_device(const struct ibv_context *context)
 
 enum { NUMBERS = 1 << 24 }; /* of queue pairs */
 
-struct chosen {
-	struct chosen *next;
-	const struct ibv_context *context;
-	_Atomic uint64_t bits[NUMBERS / 64]; /* by number; what is not used takes no memory */
+/* Those that are chosen, by number: pages of it that are not used take no memory. */
+struct filter_qps {
+	_Atomic uint64_t bits[NUMBERS / 64];
 };
 
-static _Atomic(struct chosen *) chosen;
 static uint32_t made, made_in; /* queue pairs so far, in this generation of the process */
 
-static struct chosen *chosen_find(const struct ibv_context *context)
+static struct filter_qps *find_qps(const struct ibv_context *context)
 {
-	/* pairs with the store in chosen_get() */
-	struct chosen *c = atomic_load_explicit(&chosen, memory_order_acquire);
+	struct context *c = context_find(context);
 
-	while (c && c->context != context)
-		c = c->next;
-	return c;
+	/* pairs with the store in get_qps() */
+	return c ? atomic_load_explicit(&c->qps, memory_order_acquire) : NULL;
 }
 
-static struct chosen *chosen_get(const struct ibv_context *context)
+static struct filter_qps *get_qps(const struct ibv_context *context)
 {
-	struct chosen *c = chosen_find(context);
+	struct context *c = context_get(context);
+	struct filter_qps *qps = find_qps(context);
 
-	if (c)
-		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->context = context;
-	c->next = atomic_load_explicit(&chosen, memory_order_relaxed);
-	/* pairs with the load in chosen_find() */
-	atomic_store_explicit(&chosen, c, memory_order_release);
-	return c;
+	if (qps || !c)
+		return qps;
+	qps = calloc(1, sizeof(*qps));
+	/* pairs with the load in find_qps() */
+	atomic_store_explicit(&c->qps, qps, memory_order_release);
+	return qps;
 }
 
 static bool has(const uint32_t *list, uint32_t n, uint32_t number)
@@ -82,7 +76,7 @@ static bool has(const uint32_t *list, uint32_t n, uint32_t number)
 static void choose(const struct ibv_qp *qp)
 {
 	const struct session_filter *filter = recorder.filter;
-	struct chosen *c = chosen_get(qp->context);
+	struct filter_qps *qps = get_qps(qp->context);
 	uint32_t number = qp->qp_num % NUMBERS;
 	uint64_t bit = 1ull << number % 64;
 
@@ -90,13 +84,13 @@ static void choose(const struct ibv_qp *qp)
 		made = 0; /* a child after fork makes its own */
 	made_in = recording_generation();
 	made++;
-	if (!c)
+	if (!qps)
 		return;
 	if (has(filter->nths, filter->nnths, made) ||
 	    filter->qp_types & session_qp_type(qp->qp_type))
-		atomic_fetch_or_explicit(&c->bits[number / 64], bit, memory_order_relaxed);
+		atomic_fetch_or_explicit(&qps->bits[number / 64], bit, memory_order_relaxed);
 	else
-		atomic_fetch_and_explicit(&c->bits[number / 64], ~bit, memory_order_relaxed);
+		atomic_fetch_and_explicit(&qps->bits[number / 64], ~bit, memory_order_relaxed);
 }
 
 void filter_made_qp(const struct ibv_qp *qp)
@@ -114,14 +108,15 @@ void filter_made_qp(const struct ibv_qp *qp)
 static bool wants_qp(const struct ibv_context *context, uint32_t number)
 {
 	const struct session_filter *filter = recorder.filter;
-	const struct chosen *c;
+	const struct filter_qps *qps;
 
 	if (!filter->some_qps || has(filter->qps, filter->nqps, number))
 		return true;
-	c = filter->nnths || filter->qp_types ? chosen_find(context) : NULL;
+	qps = filter->nnths || filter->qp_types ? find_qps(context) : NULL;
 	number %= NUMBERS;
-	return c &&
-	       atomic_load_explicit(&c->bits[number / 64], memory_order_relaxed) >> number % 64 & 1;
+	return qps &&
+	       atomic_load_explicit(&qps->bits[number / 64], memory_order_relaxed) >> number % 64 &
+		       1;
 }
 
 static bool wants_queue(enum verb verb, const void *queue)

@@ -11,6 +11,7 @@
 
 #include "shim/trace/objects/endpoints.h"
 #include "shim/trace/objects/keys.h"
+#include "shim/trace/objects/pollers.h"
 #include "shim/trace/payload/payload.h"
 
 static const void *argument(const struct call *call, int i)
@@ -78,6 +79,21 @@ void payload_wq(const struct call *call, const struct ibv_wq *wq)
 	if (payload_on && wq)
 		endpoints_add_wq(wq, attr->max_wr, attr->max_sge);
 	errno = saved;
+}
+
+void payload_cq(const struct ibv_cq *cq)
+{
+	int saved = errno;
+
+	if (payload_on && cq)
+		pollers_add(cq);
+	errno = saved;
+}
+
+void hook_create_cq(const struct call *call, struct ibv_cq *cq)
+{
+	(void)call;
+	payload_cq(cq);
 }
 
 void hook_create_srq(const struct call *call, struct ibv_srq *srq)

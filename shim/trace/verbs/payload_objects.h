@@ -14,7 +14,9 @@ void payload_qp_ex(const struct call *call, const struct ibv_qp *qp);
 void payload_opened_qp(const struct call *call, const struct ibv_qp *qp);
 void payload_modified_qp(const struct call *call, int ret);
 void payload_wq(const struct call *call, const struct ibv_wq *wq);
+void payload_cq(const struct ibv_cq *cq);
 
+void hook_create_cq(const struct call *call, struct ibv_cq *cq);
 void hook_create_srq(const struct call *call, struct ibv_srq *srq);
 void hook_create_srq_ex(const struct call *call, struct ibv_srq *srq);
 void hook_modify_srq(const struct call *call, int ret);

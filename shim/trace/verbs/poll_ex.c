@@ -9,16 +9,16 @@
  *
  * Providers have a dozen iterators (with and without locks, for each format
  * of a completion); with what the CQ was made to tell beyond struct ibv_wc,
- * SLOTS of them can be told apart.
+ * MORE_SLOTS of them can be told apart (slots.h).
  */
 #include "shim/trace/verbs/poll_ex.h"
 
 #include <errno.h>
 
+#include "shim/trace/objects/pollers.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/verbs/poll.h"
-
-enum { SLOTS = 32 };
+#include "shim/trace/verbs/slots.h"
 
 typedef int start_poll_fn(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
 typedef int next_poll_fn(struct ibv_cq_ex *);
@@ -26,8 +26,10 @@ typedef int next_poll_fn(struct ibv_cq_ex *);
 static struct slot {
 	start_poll_fn *start;
 	next_poll_fn *next;
-	unsigned int extras; /* enum event_wc_part */
-} slots[SLOTS];
+	uint64_t extras; /* enum event_wc_part; no padding in a key */
+} slots[MORE_SLOTS];
+
+_Static_assert(sizeof(struct slot) <= SLOT_BYTES_MAX, "a key");
 
 #define READ(field) (cq->read_##field ? cq->read_##field(cq) : 0)
 
@@ -108,37 +110,30 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 		poll_write_one(ibv_cq_ex_to_cq(cq), EVENT_NEXT, -ret, NULL, NULL);
 }
 
-/* clang-format off */
-#define EACH_SLOT(_)                                                                    \
-	_(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7) _(8) _(9) _(10) _(11) _(12) _(13) _(14) \
-	_(15) _(16) _(17) _(18) _(19) _(20) _(21) _(22) _(23) _(24) _(25) _(26) _(27)   \
-	_(28) _(29) _(30) _(31)
-/* clang-format on */
-
 #define FUNCTIONS(i)                                                                   \
 	static int start_poll_##i(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr) \
 	{                                                                              \
 		int ret;                                                               \
                                                                                        \
 		if (__builtin_expect(payload_on, 0))                                   \
-			payload_polls(ibv_cq_ex_to_cq(cq));                            \
+			pollers_note(ibv_cq_ex_to_cq(cq));                             \
 		ret = slots[i].start(cq, attr);                                        \
-		record_start_poll(cq, ret, slots[i].extras);                           \
+		record_start_poll(cq, ret, (unsigned int)slots[i].extras);             \
 		return ret;                                                            \
 	}                                                                              \
 	static int next_poll_##i(struct ibv_cq_ex *cq)                                 \
 	{                                                                              \
 		int ret = slots[i].next(cq);                                           \
-		record_next(cq, ret, slots[i].extras);                                 \
+		record_next(cq, ret, (unsigned int)slots[i].extras);                   \
 		return ret;                                                            \
 	}
 
-EACH_SLOT(FUNCTIONS)
+EACH_MORE_SLOT(FUNCTIONS)
 
 #define START(i) start_poll_##i,
 #define NEXT(i)  next_poll_##i,
-static start_poll_fn *const our_start[SLOTS] = { EACH_SLOT(START) };
-static next_poll_fn *const our_next[SLOTS] = { EACH_SLOT(NEXT) };
+static void *const our_start[MORE_SLOTS] = { EACH_MORE_SLOT(START) };
+static void *const our_next[MORE_SLOTS] = { EACH_MORE_SLOT(NEXT) };
 
 /* What the program asked for, and the provider has a function for. */
 static unsigned int find_extras(const struct ibv_cq_ex *cq, uint64_t wc_flags)
@@ -159,25 +154,23 @@ static unsigned int find_extras(const struct ibv_cq_ex *cq, uint64_t wc_flags)
 	return extras;
 }
 
-static int patch(struct ibv_cq_ex *cq, unsigned int extras)
+static int patch_iterator(struct ibv_cq_ex *cq, unsigned int extras)
 {
+	const struct slot key = { cq->start_poll, cq->next_poll, extras };
+	int i;
+
 	if (!cq->start_poll || !cq->next_poll)
 		return 0; /* no iterator */
-	for (int i = 0; i < SLOTS; i++)
-		if (cq->start_poll == our_start[i])
-			return 0;
-	for (int i = 0; i < SLOTS; i++) {
-		struct slot *s = &slots[i];
-
-		if (s->start &&
-		    (s->start != cq->start_poll || s->next != cq->next_poll || s->extras != extras))
-			continue;
-		*s = (struct slot){ cq->start_poll, cq->next_poll, extras };
-		cq->start_poll = our_start[i];
-		cq->next_poll = our_next[i];
+	if (slots_has(our_start, MORE_SLOTS, (void *)cq->start_poll))
 		return 0;
-	}
-	return -ENOSPC;
+	i = slots_find(slots, MORE_SLOTS, &key, sizeof(key));
+	if (i < 0)
+		return i;
+	if (!slots[i].start)
+		slots[i] = key;
+	cq->start_poll = (start_poll_fn *)our_start[i];
+	cq->next_poll = (next_poll_fn *)our_next[i];
+	return 0;
 }
 
 int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
@@ -185,7 +178,7 @@ int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	int err;
 
 	recording_lock();
-	err = patch(cq, find_extras(cq, wc_flags));
+	err = patch_iterator(cq, find_extras(cq, wc_flags));
 	recording_unlock();
 	return err;
 }

@@ -20,8 +20,8 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
 
+#include "shim/trace/objects/endpoints.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/builder.h"
 #include "shim/trace/ring/record.h"
@@ -453,14 +453,6 @@ static void **pointer(struct ibv_qp_ex *qp, int op)
 	return (void **)(void *)((char *)qp + ops_info[op].offset);
 }
 
-static bool is_ours(struct ibv_qp_ex *qp, int op)
-{
-	for (int i = 0; i < SLOTS; i++)
-		if (*pointer(qp, op) == ours[op][i])
-			return true;
-	return false;
-}
-
 /* Half of the functions would tell half of the story: all are put in place, or none. */
 static int patch(struct ibv_qp_ex *qp, uint64_t asked)
 {
@@ -468,65 +460,16 @@ static int patch(struct ibv_qp_ex *qp, uint64_t asked)
 
 	for (int op = 0; op < OPS; op++) {
 		slots[op] = may_touch(op, asked)
-				    ? slots_find(originals[op], ours[op], *pointer(qp, op))
+				    ? slots_choose(originals[op], ours[op], *pointer(qp, op))
 				    : -ENOENT;
 		if (slots[op] == -ENOSPC)
 			return -ENOSPC;
 	}
 	for (int op = 0; op < OPS; op++) {
-		if (slots[op] < 0)
-			continue;
-		/* once: another thread may be reading it */
-		if (!originals[op][slots[op]])
-			originals[op][slots[op]] = *pointer(qp, op);
-		*pointer(qp, op) = ours[op][slots[op]];
+		if (slots[op] >= 0)
+			slots_put(pointer(qp, op), originals[op], ours[op], slots[op]);
 	}
 	return 0;
-}
-
-/*
- * Which queue pairs have builders, and the operations asked for: only of these
- * may the library be asked for their struct ibv_qp_ex. An entry stays, and
- * serves the next queue pair at that address.
- */
-enum { BUCKETS = 1024 };
-
-struct known {
-	struct known *next;
-	const struct ibv_qp *qp;
-	struct ibv_qp_ex *ex; /* NULL: it has none */
-	uint64_t ops;
-};
-
-static struct known *buckets[BUCKETS];
-
-static struct known **bucket(const struct ibv_qp *qp)
-{
-	return &buckets[((uint64_t)(uintptr_t)qp >> 4) * 0x9e3779b97f4a7c15ull >> 54];
-}
-
-static struct known *known_find(const struct ibv_qp *qp)
-{
-	struct known *k = *bucket(qp);
-
-	while (k && k->qp != qp)
-		k = k->next;
-	return k;
-}
-
-static struct known *known_get(const struct ibv_qp *qp)
-{
-	struct known *k = known_find(qp);
-
-	if (k)
-		return k;
-	k = calloc(1, sizeof(*k));
-	if (!k)
-		return NULL;
-	k->qp = qp;
-	k->next = *bucket(qp);
-	*bucket(qp) = k;
-	return k;
 }
 
 static uint64_t known_ops(void)
@@ -538,15 +481,15 @@ static uint64_t known_ops(void)
 	return known;
 }
 
-static int watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
+static int watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 {
-	struct known *k = known_get(qp);
+	struct endpoint *e = endpoints_get(qp);
 	int err = patch(ex, ops);
 
-	if (!k)
+	if (!e)
 		return -ENOMEM; /* it may lose its functions again */
-	k->ex = ex;
-	k->ops = ops;
+	e->ex = ex;
+	e->ex_ops = ops;
 	return !err && ops != QP_EX_UNKNOWN && ops & ~known_ops() ? -EOPNOTSUPP : err;
 }
 
@@ -555,42 +498,39 @@ int qp_ex_watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 	int err;
 
 	recording_lock();
-	err = watch(qp, ex, ops);
+	err = watch_builders(qp, ex, ops);
 	recording_unlock();
 	return err;
 }
 
 bool qp_ex_watched(const struct ibv_qp *qp)
 {
-	const struct known *k;
+	const struct endpoint *e = endpoints_find(qp);
 	bool watched;
 
 	recording_lock();
-	k = known_find(qp);
-	watched = k && k->ex && is_ours(k->ex, OP_wr_start);
+	watched = e && e->ex && slots_has(ours[OP_wr_start], SLOTS, *pointer(e->ex, OP_wr_start));
 	recording_unlock();
 	return watched;
 }
 
 int qp_ex_again(const struct ibv_qp *qp)
 {
-	const struct known *k;
+	const struct endpoint *e = endpoints_find(qp);
 	int err;
 
 	recording_lock();
-	k = known_find(qp);
-	err = k && k->ex ? patch(k->ex, k->ops) : 0;
+	err = e && e->ex ? patch(e->ex, e->ex_ops) : 0;
 	recording_unlock();
 	return err;
 }
 
 void qp_ex_forget(const struct ibv_qp *qp)
 {
-	struct known *k;
+	struct endpoint *e = endpoints_find(qp);
 
 	recording_lock();
-	k = known_find(qp);
-	if (k)
-		k->ex = NULL;
+	if (e)
+		e->ex = NULL;
 	recording_unlock();
 }

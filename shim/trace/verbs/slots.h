@@ -4,14 +4,28 @@
  *
  * A pointer in an object of libibverbs is replaced by a function of ours that
  * knows what stood there: one is made for each distinct original, SLOTS of
- * them, so that no call looks anything up. Called under recording_lock().
+ * them, so that no call looks anything up:
+ *
+ *	ops.post_send -> post_send_0 -> post_send(..., originals[0])
+ *
+ * Called under recording_lock(). What stands in a slot stays: another thread may
+ * be reading it.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
-enum { SLOTS = 8 };
+/* MORE_SLOTS for what providers have more variants of */
+enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 
+/* clang-format off */
 #define EACH_SLOT(_) _(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7)
+#define EACH_MORE_SLOT(_)                                                               \
+	_(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7) _(8) _(9) _(10) _(11) _(12) _(13) _(14) \
+	_(15) _(16) _(17) _(18) _(19) _(20) _(21) _(22) _(23) _(24) _(25) _(26) _(27)   \
+	_(28) _(29) _(30) _(31)
+/* clang-format on */
 
 /* For tables of ours: SLOT_NAMES(f) is f_0, f_1, ... */
 #define SLOT_NAMES(f)                                                  \
@@ -20,16 +34,57 @@ enum { SLOTS = 8 };
 	}
 
 /*
+ * Which of @n originals of @bytes each is @key, or may become it; -ENOSPC: all
+ * are others.
+ */
+static inline int slots_find(const void *originals, int n, const void *key, size_t bytes)
+{
+	static const char none[SLOT_BYTES_MAX];
+
+	for (int i = 0; i < n; i++) {
+		const char *original = (const char *)originals + (size_t)i * bytes;
+
+		if (!memcmp(original, none, bytes) || !memcmp(original, key, bytes))
+			return i;
+	}
+	return -ENOSPC;
+}
+
+/* Is the function at @at one of ours? */
+static inline bool slots_has(void *const *ours, int n, const void *at)
+{
+	for (int i = 0; i < n; i++)
+		if (ours[i] == at)
+			return true;
+	return false;
+}
+
+/*
  * Which of @ours is to stand for @at; -ENOENT: nothing is to be done, it is
  * NULL or ours already; -ENOSPC: all are taken by others.
  */
-static inline int slots_find(void *const originals[SLOTS], void *const ours[SLOTS], const void *at)
+static inline int slots_choose(void *const originals[SLOTS], void *const ours[SLOTS],
+			       const void *at)
 {
-	for (int i = 0; i < SLOTS; i++)
-		if (!at || at == ours[i])
-			return -ENOENT;
-	for (int i = 0; i < SLOTS; i++)
-		if (!originals[i] || originals[i] == at)
-			return i;
-	return -ENOSPC;
+	if (!at || slots_has(ours, SLOTS, at))
+		return -ENOENT;
+	return slots_find(originals, SLOTS, &at, sizeof(at));
+}
+
+/* Put the function of slot @i, as slots_choose() gave it, in place of *@pointer. */
+static inline void slots_put(void **pointer, void *originals[SLOTS], void *const ours[SLOTS], int i)
+{
+	if (!originals[i])
+		originals[i] = *pointer;
+	*pointer = ours[i];
+}
+
+/* Put one of @ours in place of *@pointer. Returns 0 or -ENOSPC: then it stays. */
+static inline int slots_patch(void **pointer, void *originals[SLOTS], void *const ours[SLOTS])
+{
+	int i = slots_choose(originals, ours, *pointer);
+
+	if (i >= 0)
+		slots_put(pointer, originals, ours, i);
+	return i == -ENOSPC ? -ENOSPC : 0;
 }

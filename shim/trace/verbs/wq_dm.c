@@ -46,28 +46,25 @@ static void *const our_post_recv[SLOTS] = SLOT_NAMES(post_recv);
 static void *const our_memcpy_to_dm[SLOTS] = SLOT_NAMES(memcpy_to_dm);
 static void *const our_memcpy_from_dm[SLOTS] = SLOT_NAMES(memcpy_from_dm);
 
-static int patch(void **slot, void *originals[SLOTS], void *const ours[SLOTS])
+static int patch_pointer(void **pointer, void *originals[SLOTS], void *const ours[SLOTS])
 {
-	int i;
+	int err;
 
 	recording_lock();
-	i = slots_find(originals, ours, *slot);
-	if (i >= 0) {
-		originals[i] = *slot;
-		*slot = ours[i];
-	}
+	err = slots_patch(pointer, originals, ours);
 	recording_unlock();
-	return i == -ENOSPC ? -ENOSPC : 0;
+	return err;
 }
 
 int wq_patch(struct ibv_wq *wq)
 {
-	return patch((void **)&wq->post_recv, post_recvs, our_post_recv);
+	return patch_pointer((void **)&wq->post_recv, post_recvs, our_post_recv);
 }
 
 int dm_patch(struct ibv_dm *dm)
 {
-	int err = patch((void **)&dm->memcpy_to_dm, memcpy_to_dm, our_memcpy_to_dm);
+	int err = patch_pointer((void **)&dm->memcpy_to_dm, memcpy_to_dm, our_memcpy_to_dm);
 
-	return patch((void **)&dm->memcpy_from_dm, memcpy_from_dm, our_memcpy_from_dm) ?: err;
+	return patch_pointer((void **)&dm->memcpy_from_dm, memcpy_from_dm, our_memcpy_from_dm)
+		       ?: err;
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <infiniband/verbs.h>
 
-#include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"

@@ -11,7 +11,7 @@
 #include <infiniband/verbs.h>
 
 #include "core/wire/codec.h"
-#include "shim/trace/verbs/context.h"
+#include "shim/trace/verbs/wrappers.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
 
@@ -66,7 +66,7 @@ static void begin(void)
 	vctx.create_cq_ex = fake_create_cq_ex;
 	vctx.modify_cq = fake_modify_cq;
 	vctx.advise_mr = fake_advise_mr;
-	HOLDS(context_patch(&vctx.context) == 0);
+	HOLDS(wrappers_patch(&vctx.context) == 0);
 }
 
 /* Collects the numbers that a walk meets, by name. */

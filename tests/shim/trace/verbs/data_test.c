@@ -14,7 +14,7 @@
 #include "shim/trace/process/process.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/stack/stack.h"
-#include "shim/trace/verbs/context.h"
+#include "shim/trace/verbs/wrappers.h"
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
@@ -669,7 +669,7 @@ static void *patch_contexts(void *unused)
 
 	while (!stop) {
 		memset(&other, 0, sizeof(other));
-		context_patch(&other);
+		wrappers_patch(&other);
 	}
 	return unused;
 }
@@ -678,7 +678,7 @@ static void patch_once(void)
 {
 	struct ibv_context other = { 0 };
 
-	context_patch(&other);
+	wrappers_patch(&other);
 }
 
 static void context_lock_body(void)

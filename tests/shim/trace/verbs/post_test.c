@@ -5,7 +5,6 @@
 #include <infiniband/verbs.h>
 
 #include "shim/trace/ring/record.h"
-#include "shim/trace/verbs/context.h"
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"

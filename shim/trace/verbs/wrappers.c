@@ -3,15 +3,14 @@
  *
  * Made from the list: each writes its begin, calls the function behind it, and
  * writes its return (gen/wrappers_gen.h). Beside the list stand the hooks,
- * which run after the return was written, and the table of contexts.
+ * which run after the return was written.
  *
  * A context is patched in place when it is opened: the pointers in it become
- * ours, the provider's are kept here under the context's address. An entry
- * stays after the context is closed, and serves the next one at that address.
+ * ours, the provider's are kept in the table of contexts (context.h).
  */
+#include "shim/trace/verbs/wrappers.h"
+
 #include <errno.h>
-#include <infiniband/verbs.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "shim/trace/base/next.h"
@@ -28,47 +27,6 @@
 #include "shim/trace/verbs/wq_dm.h"
 
 #include "gen/later_gen.h"
-
-struct entry {
-	struct entry *next;
-	struct ibv_context *context;
-	struct context_next saved;
-};
-
-static _Atomic(struct entry *) entries;
-
-static struct entry *entry_find(const struct ibv_context *context)
-{
-	/* pairs with the store in entry_get() */
-	struct entry *e = atomic_load_explicit(&entries, memory_order_acquire);
-
-	while (e && e->context != context)
-		e = e->next;
-	return e;
-}
-
-static struct entry *entry_get(struct ibv_context *context)
-{
-	struct entry *e = entry_find(context);
-
-	if (e)
-		return e;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return NULL;
-	e->context = context;
-	e->next = atomic_load_explicit(&entries, memory_order_relaxed);
-	/* pairs with the load in entry_find() */
-	atomic_store_explicit(&entries, e, memory_order_release);
-	return e;
-}
-
-const struct context_next *context_next(const struct ibv_context *context)
-{
-	const struct entry *e = entry_find(context);
-
-	return e ? &e->saved : NULL;
-}
 
 /* Private to libibverbs' neighbours: exported, and in no public header. */
 int ibv_dontfork_range(void *base, size_t size);
@@ -104,17 +62,17 @@ static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 #define PATCH_VCTX(slot, verb)                                                                \
 	if (vctx->sz >= sizeof(*vctx) - offsetof(struct verbs_context, slot) && vctx->slot && \
 	    vctx->slot != vctx_##verb) {                                                      \
-		saved->vctx.slot = vctx->slot;                                                \
+		next->vctx.slot = vctx->slot;                                                 \
 		vctx->slot = vctx_##verb;                                                     \
 	}
 
 #define PATCH_OPS(slot, verb)                                       \
 	if (context->ops.slot && context->ops.slot != ops_##verb) { \
-		saved->ops.slot = context->ops.slot;                \
+		next->ops.slot = context->ops.slot;                 \
 		context->ops.slot = ops_##verb;                     \
 	}
 
-static int patch(struct ibv_context *context, struct context_next *saved)
+static int patch_pointers(struct ibv_context *context, struct context_next *next)
 {
 	struct verbs_context *vctx = verbs_get_ctx(context);
 
@@ -125,15 +83,15 @@ static int patch(struct ibv_context *context, struct context_next *saved)
 	return data_patch(&context->ops);
 }
 
-int context_patch(struct ibv_context *context)
+int wrappers_patch(struct ibv_context *context)
 {
-	struct entry *e;
+	struct context *known;
 	int err = -ENOMEM;
 
 	recording_lock();
-	e = entry_get(context);
-	if (e)
-		err = patch(context, &e->saved);
+	known = context_get(context);
+	if (known)
+		err = patch_pointers(context, &known->next);
 	recording_unlock();
 	return err;
 }
@@ -177,7 +135,7 @@ static void opened(struct ibv_context *context)
 
 	if (!context || !record_ready())
 		return;
-	if (context_patch(context))
+	if (wrappers_patch(context))
 		record_blind(BLIND_PROVIDERS, context);
 	if (!recorder.ours && !recorder.depth)
 		snapshot(context);
@@ -265,6 +223,8 @@ static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
 
 	if (cq && poll_ex_patch(cq, attr->wc_flags))
 		record_blind(BLIND_EXTENDED_CQ, cq);
+	if (cq)
+		payload_cq(ibv_cq_ex_to_cq(cq));
 }
 
 static void hook_create_wq(const struct call *call, struct ibv_wq *wq)
