@@ -11,7 +11,7 @@
 
 enum { MORE = 64, NOISE = 0x5a };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct end *e = calloc(1, sizeof(*e));
 
@@ -20,7 +20,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	end_close(*state);
 	free(*state);
@@ -51,7 +51,7 @@ static struct verbs_context *verbs_of(struct end *e)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(longer_port_attributes_end_in_zeros)
 {

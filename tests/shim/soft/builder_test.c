@@ -48,7 +48,7 @@ static struct ibv_qp_ex *ex_of(struct end *e)
 	return ex;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct pair *p;
 
@@ -63,12 +63,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static uint64_t far(struct pair *p)
+static uint64_t far_address(struct pair *p)
 {
 	return (uintptr_t)p->b.buf;
 }
 
-static uint64_t near(struct pair *p)
+static uint64_t near_address(struct pair *p)
 {
 	return (uintptr_t)p->a.buf;
 }
@@ -78,11 +78,11 @@ static void send_from(struct pair *p, struct ibv_qp_ex *ex, uint64_t wr_id,
 {
 	ex->wr_id = wr_id;
 	ibv_wr_send(ex);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), length);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), length);
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, pair_teardown);
+FIXTURE(set_up, pair_teardown);
 
 TEST(send_arrives)
 {
@@ -95,9 +95,9 @@ TEST(send_arrives)
 	ibv_wr_start(ex);
 	send_from(p, ex, 1, 5);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	wc = expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	wc = expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_SEND);
-	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(wc.byte_len, 5);
 	assert_memory_equal(p->b.buf, "hello", 5);
 }
@@ -112,14 +112,14 @@ TEST(immediate_data_arrives)
 	assert_int_equal(recv_at(&p->b, 3, 0, 64), 0);
 	ibv_wr_start(ex);
 	ibv_wr_send_imm(ex, 0x11223344);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
-	ibv_wr_rdma_write_imm(ex, p->b.mr->rkey, far(p) + 100, 0x55667788);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 6);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 5);
+	ibv_wr_rdma_write_imm(ex, p->b.mr->rkey, far_address(p) + 100, 0x55667788);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 6);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.imm_data, 0x11223344);
-	wc = expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	assert_int_equal(wc.imm_data, 0x55667788);
 	assert_int_equal(wc.byte_len, 6);
@@ -134,15 +134,15 @@ TEST(write_and_read_move_bytes)
 	memcpy(p->b.buf + 200, "and back", 8);
 	ibv_wr_start(ex);
 	ex->wr_id = 1;
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 5);
 	ex->wr_id = 2;
-	ibv_wr_rdma_read(ex, p->b.mr->rkey, far(p) + 200);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p) + 300, 8);
+	ibv_wr_rdma_read(ex, p->b.mr->rkey, far_address(p) + 200);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p) + 300, 8);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_int_equal(expect(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_RDMA_WRITE);
-	assert_int_equal(expect(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_RDMA_READ);
 	assert_memory_equal(p->b.buf, "there", 5);
 	assert_memory_equal(p->a.buf + 300, "and back", 8);
@@ -157,15 +157,15 @@ TEST(atomics_change_the_far_word)
 	*word = 40;
 	ibv_wr_start(ex);
 	ex->wr_id = 1;
-	ibv_wr_atomic_fetch_add(ex, p->b.mr->rkey, far(p), 2);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 8);
+	ibv_wr_atomic_fetch_add(ex, p->b.mr->rkey, far_address(p), 2);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 8);
 	ex->wr_id = 2;
-	ibv_wr_atomic_cmp_swp(ex, p->b.mr->rkey, far(p), 42, 7);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p) + 8, 8);
+	ibv_wr_atomic_cmp_swp(ex, p->b.mr->rkey, far_address(p), 42, 7);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p) + 8, 8);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_int_equal(expect(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_FETCH_ADD);
-	assert_int_equal(expect(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_COMP_SWAP);
 	assert_int_equal(old[0], 40);
 	assert_int_equal(old[1], 42);
@@ -181,9 +181,9 @@ TEST(lists_are_concatenated)
 
 	memcpy(p->a.buf, "data....abc", 11);
 	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
 	ibv_wr_set_sge_list(ex, 2, sge);
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p) + 7);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p) + 7);
 	ibv_wr_set_inline_data_list(ex, 3, buf);
 	assert_int_equal(ibv_wr_complete(ex), 0);
 	assert_memory_equal(p->b.buf, "abcdataxyz", 11);
@@ -196,7 +196,7 @@ TEST(inline_data_is_copied_by_its_setter)
 	char data[] = "before";
 
 	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
 	ibv_wr_set_inline_data(ex, data, 6);
 	memcpy(data, "after!", 6);
 	assert_int_equal(ibv_wr_complete(ex), 0);
@@ -212,8 +212,8 @@ TEST(inline_flag_without_inline_data_means_nothing)
 	memcpy(p->a.buf, "bytes", 5);
 	ex->wr_flags |= IBV_SEND_INLINE;
 	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 5);
 	assert_int_equal(ibv_wr_complete(ex), 0);
 	assert_memory_equal(p->b.buf, "bytes", 5);
 }
@@ -228,8 +228,8 @@ TEST(requests_need_no_data)
 	ibv_wr_start(ex);
 	ibv_wr_send(ex);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(expect(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, 0);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect_wc(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, 0);
 }
 
 TEST(unsignaled_requests_are_silent)
@@ -239,14 +239,14 @@ TEST(unsignaled_requests_are_silent)
 
 	ex->wr_flags = 0;
 	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 5);
 	ex->wr_id = 2;
 	ex->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 5);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	expect_none(p->a.cq);
 }
 
@@ -257,8 +257,8 @@ TEST(nothing_happens_before_complete)
 
 	memcpy(p->a.buf, "early", 5);
 	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 5);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 5);
 	expect_none(p->a.cq);
 	assert_int_equal(p->b.buf[0], 0);
 	memcpy(p->a.buf, "later", 5);
@@ -301,8 +301,8 @@ TEST(one_error_drops_the_whole_batch)
 	ibv_wr_start(ex);
 	send_from(p, ex, 4, 5);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	expect(p->a.cq, 4, IBV_WC_SUCCESS);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 4, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
 TEST(a_full_queue_is_told_by_complete)
@@ -314,20 +314,20 @@ TEST(a_full_queue_is_told_by_complete)
 	ibv_wr_start(ex);
 	for (i = 0; i < END_DEPTH + 1; i++) {
 		ex->wr_id = i;
-		ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-		ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+		ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+		ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 1);
 	}
 	assert_int_equal(ibv_wr_complete(ex), ENOMEM);
 	expect_none(p->a.cq);
 	ibv_wr_start(ex);
 	for (i = 0; i < END_DEPTH; i++) {
 		ex->wr_id = i;
-		ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-		ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+		ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+		ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 1);
 	}
 	assert_int_equal(ibv_wr_complete(ex), 0);
 	for (i = 0; i < END_DEPTH; i++)
-		expect(p->a.cq, i, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, i, IBV_WC_SUCCESS);
 }
 
 TEST(too_many_sges)
@@ -349,7 +349,7 @@ TEST(inline_data_for_a_read)
 	char data[8] = "";
 
 	ibv_wr_start(ex);
-	ibv_wr_rdma_read(ex, p->b.mr->rkey, far(p));
+	ibv_wr_rdma_read(ex, p->b.mr->rkey, far_address(p));
 	ibv_wr_set_inline_data(ex, data, 8);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
@@ -360,7 +360,7 @@ TEST(setter_without_request)
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ibv_wr_start(ex);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 1);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
@@ -371,7 +371,7 @@ TEST(setter_called_twice)
 
 	ibv_wr_start(ex);
 	send_from(p, ex, 1, 5);
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 1);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
@@ -397,8 +397,8 @@ TEST(state_of_error_flushes)
 	send_from(p, ex, 1, 5);
 	send_from(p, ex, 2, 5);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	expect(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
-	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
 }
 
 TEST(reset_drops_what_was_begun)
@@ -425,10 +425,10 @@ TEST(other_verbs_within_a_batch)
 	mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_RTS);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, far(p),
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, far_address(p),
 				 p->b.mr->rkey), EINVAL);
-	ibv_wr_rdma_write(ex, p->b.mr->rkey, far(p));
-	ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 1);
+	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
+	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 1);
 	assert_int_equal(ibv_wr_complete(ex), 0);
 }
 
@@ -459,8 +459,8 @@ static void *build_batches(void *arg)
 			ex->wr_id = i * BATCH + n;
 			if (n == BATCH - 1)
 				ex->wr_flags = IBV_SEND_SIGNALED;
-			ibv_wr_atomic_fetch_add(ex, p->b.mr->rkey, far(p), 1);
-			ibv_wr_set_sge(ex, p->a.mr->lkey, near(p), 8);
+			ibv_wr_atomic_fetch_add(ex, p->b.mr->rkey, far_address(p), 1);
+			ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 8);
 		}
 		if (ibv_wr_complete(ex) == 0)
 			poll_one(p->a.cq);
@@ -551,7 +551,7 @@ TEST(datagram_needs_its_address)
 	ibv_wr_set_inline_data(ex, "found", 5);
 	ibv_wr_set_ud_addr(ex, ah, p->b.qp->qp_num, QKEY);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(wc.byte_len, GRH + 5);
 	assert_int_equal(wc.imm_data, 0x778899aa);
 	assert_memory_equal(p->b.buf + GRH, "found", 5);
@@ -598,7 +598,7 @@ TEST(flush_of_newer_headers_is_refused)
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ibv_wr_start(ex);
-	((struct newer_qp_ex *)ex)->wr_flush(ex, p->b.mr->rkey, far(p), 8, 0, 0);
+	((struct newer_qp_ex *)ex)->wr_flush(ex, p->b.mr->rkey, far_address(p), 8, 0, 0);
 	assert_int_equal(ibv_wr_complete(ex), EOPNOTSUPP);
 }
 

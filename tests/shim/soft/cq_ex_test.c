@@ -12,7 +12,7 @@ enum { ALL_FIELDS = IBV_WC_STANDARD_FLAGS |
 
 static struct ibv_poll_cq_attr none;
 
-static struct ibv_cq_ex *make(struct end *e, int cqe, uint64_t wc_flags,
+static struct ibv_cq_ex *make_cq(struct end *e, int cqe, uint64_t wc_flags,
 			      uint32_t flags)
 {
 	struct ibv_cq_init_attr_ex attr = {
@@ -24,7 +24,7 @@ static struct ibv_cq_ex *make(struct end *e, int cqe, uint64_t wc_flags,
 }
 
 /* Both ends of p on new queue pairs; b's complete on @cq. */
-static void use(struct pair *p, struct ibv_cq_ex *cq)
+static void use_cq(struct pair *p, struct ibv_cq_ex *cq)
 {
 	struct ibv_cq *old = p->b.cq;
 
@@ -43,18 +43,18 @@ static struct ibv_cq_ex *ex_of(struct end *e)
 	return (struct ibv_cq_ex *)e->cq;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct pair *p;
 
 	pair_setup(state);
 	p = *state;
-	use(p, make(&p->b, END_CQE, ALL_FIELDS, 0));
+	use_cq(p, make_cq(&p->b, END_CQE, ALL_FIELDS, 0));
 	return 0;
 }
 
 /* One poll of one entry, which is then the current one. */
-static struct ibv_cq_ex *begin(struct end *e, uint64_t wr_id, int status)
+static struct ibv_cq_ex *begin_poll(struct end *e, uint64_t wr_id, int status)
 {
 	struct ibv_cq_ex *cq = ex_of(e);
 	int err, tries = 0;
@@ -69,7 +69,7 @@ static struct ibv_cq_ex *begin(struct end *e, uint64_t wr_id, int status)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, pair_teardown);
+FIXTURE(set_up, pair_teardown);
 
 TEST(receives_are_read)
 {
@@ -80,7 +80,7 @@ TEST(receives_are_read)
 
 	assert_int_equal(recv_at(&p->b, 7, 0, 64), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 5)), 0);
-	cq = begin(&p->b, 7, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 7, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RECV);
 	assert_int_equal(ibv_wc_read_vendor_err(cq), 0);
 	assert_int_equal(ibv_wc_read_byte_len(cq), 5);
@@ -108,7 +108,7 @@ static void post_and_expect(struct pair *p, enum ibv_wr_opcode opcode,
 		wr.wr.atomic.rkey = p->a.mr->rkey;
 	assert_int_equal(recv_at(&p->a, 1, 64, 8), 0);
 	assert_int_equal(send_wr(&p->b, wr, sge_of(&p->b, 0, 8)), 0);
-	cq = begin(&p->b, 9, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 9, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_wc_read_opcode(cq), expected);
 	ibv_end_poll(cq);
 }
@@ -144,12 +144,12 @@ TEST(invalidated_key_is_read)
 	struct ibv_cq_ex *cq;
 
 	assert_int_equal(ibv_post_send(p->b.qp, &bind, &bad), 0);
-	cq = begin(&p->b, 1, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_BIND_MW);
 	ibv_end_poll(cq);
 	assert_int_equal(recv_at(&p->b, 2, 0, 8), 0);
 	assert_int_equal(send_wr(&p->a, inv, sge_of(&p->a, 0, 8)), 0);
-	cq = begin(&p->b, 2, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 2, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_wc_read_wc_flags(cq), IBV_WC_WITH_INV);
 	assert_int_equal(ibv_wc_read_invalidated_rkey(cq), mw->rkey);
 	ibv_end_poll(cq);
@@ -167,7 +167,7 @@ TEST(next_goes_on_to_the_end)
 		assert_int_equal(recv_at(&p->b, i, 0, 64), 0);
 		assert_int_equal(send_at(&p->a, i, 0, i), 0);
 	}
-	cq = begin(&p->b, 0, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 0, IBV_WC_SUCCESS);
 	for (i = 1; i < 3; i++) {
 		assert_int_equal(ibv_next_poll(cq), 0);
 		assert_int_equal(cq->wr_id, i);
@@ -194,8 +194,8 @@ TEST(classic_poll_takes_the_same_entries)
 	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 5), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
-	ibv_end_poll(begin(&p->b, 1, IBV_WC_SUCCESS));
-	assert_int_equal(expect(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, 6);
+	ibv_end_poll(begin_poll(&p->b, 1, IBV_WC_SUCCESS));
+	assert_int_equal(expect_wc(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, 6);
 	expect_none(p->b.cq);
 }
 
@@ -211,14 +211,14 @@ TEST(polls_within_a_poll)
 		assert_int_equal(recv_at(&p->b, i, 0, 64), 0);
 		assert_int_equal(send_at(&p->a, i, 0, 5), 0);
 	}
-	cq = begin(&p->b, 0, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 0, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_start_poll(cq, &none), EINVAL);
 	errno = 0;
 	assert_int_equal(ibv_poll_cq(p->b.cq, 1, &wc), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(ibv_resize_cq(p->b.cq, 4), EBUSY);
 	ibv_end_poll(cq);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
 /* Its slot is given back once, at the poll. */
@@ -242,7 +242,7 @@ TEST(reset_within_a_poll_of_a_shared_queue)
 	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
 	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), ENOMEM);
 	assert_int_equal(send_at(&p->a, 1, 0, 5), 0);
-	cq = begin(&p->b, 1, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 1, IBV_WC_SUCCESS);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(ibv_next_poll(cq), ENOENT);
 	ibv_end_poll(cq);
@@ -265,7 +265,7 @@ TEST(timestamps_grow)
 	before = values.raw_clock.tv_nsec;
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 5), 0);
-	cq = begin(&p->b, 1, IBV_WC_SUCCESS);
+	cq = begin_poll(&p->b, 1, IBV_WC_SUCCESS);
 	stamp = ibv_wc_read_completion_ts(cq);
 	wall = ibv_wc_read_completion_wallclock_ns(cq);
 	ibv_end_poll(cq);
@@ -279,7 +279,7 @@ TEST(timestamps_grow)
 TEST(only_fields_that_were_asked_for_are_there)
 {
 	GIVEN(p);
-	struct ibv_cq_ex *cq = make(&p->a, 4, IBV_WC_EX_WITH_BYTE_LEN, 0);
+	struct ibv_cq_ex *cq = make_cq(&p->a, 4, IBV_WC_EX_WITH_BYTE_LEN, 0);
 
 	assert_non_null(cq->read_byte_len);
 	assert_non_null(cq->read_opcode);
@@ -299,11 +299,11 @@ TEST(fields_that_the_device_lacks)
 
 	for (i = 0; i < 3; i++) {
 		errno = 0;
-		assert_null(make(&p->a, 4, flags[i], 0));
+		assert_null(make_cq(&p->a, 4, flags[i], 0));
 		assert_int_equal(errno, EOPNOTSUPP);
 	}
 	errno = 0;
-	assert_null(make(&p->a, 4, 0, 1 << 20));
+	assert_null(make_cq(&p->a, 4, 0, 1 << 20));
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
@@ -311,10 +311,10 @@ TEST(single_threaded_queue_works)
 {
 	GIVEN(p);
 
-	use(p, make(&p->b, 4, 0, IBV_CREATE_CQ_ATTR_SINGLE_THREADED));
+	use_cq(p, make_cq(&p->b, 4, 0, IBV_CREATE_CQ_ATTR_SINGLE_THREADED));
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 5), 0);
-	ibv_end_poll(begin(&p->b, 1, IBV_WC_SUCCESS));
+	ibv_end_poll(begin_poll(&p->b, 1, IBV_WC_SUCCESS));
 }
 
 /* Bytes arrive all the same, and nobody fails. */
@@ -323,21 +323,21 @@ TEST(overrun_may_be_ignored)
 	GIVEN(p);
 	int i;
 
-	use(p, make(&p->b, 2, ALL_FIELDS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
+	use_cq(p, make_cq(&p->b, 2, ALL_FIELDS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
 	for (i = 0; i < 4; i++) {
 		p->a.buf[i] = 'a' + i;
 		assert_int_equal(recv_at(&p->b, i, i, 1), 0);
 		assert_int_equal(send_at(&p->a, i, i, 1), 0);
-		expect(p->a.cq, i, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, i, IBV_WC_SUCCESS);
 	}
-	expect(p->b.cq, 0, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 0, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	expect_none(p->b.cq);
 	assert_memory_equal(p->b.buf, "abcd", 4);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 	assert_int_equal(recv_at(&p->b, 5, 0, 1), 0);
 	assert_int_equal(send_at(&p->a, 5, 0, 1), 0);
-	expect(p->b.cq, 5, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 5, IBV_WC_SUCCESS);
 }
 
 static void send_four(struct end *e, int fd, struct address yours)
@@ -349,9 +349,9 @@ static void send_four(struct end *e, int fd, struct address yours)
 	for (i = 0; i < 4; i++) {
 		memset(e->buf, 'a' + i, 100);
 		assert_int_equal(send_at(e, i, 0, i % 2 ? 100 : 1), 0);
-		expect(e->cq, i, IBV_WC_SUCCESS);
+		expect_wc(e->cq, i, IBV_WC_SUCCESS);
 	}
-	say(fd, "d", 1);
+	say_bytes(fd, "d", 1);
 	await_word(fd);
 }
 
@@ -366,16 +366,16 @@ TEST_WITH(dropped_completions_leave_their_payload, NULL, NULL)
 	end_open(&e);
 	assert_int_equal(ibv_destroy_qp(e.qp), 0);
 	assert_int_equal(ibv_destroy_cq(e.cq), 0);
-	e.cq = ibv_cq_ex_to_cq(make(&e, 2, 0,
+	e.cq = ibv_cq_ex_to_cq(make_cq(&e, 2, 0,
 				    IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
 	e.qp = make_qp(&e, NULL);
 	fellow_meet(&f, &e);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(recv_at(&e, i, i * 128, 128), 0);
-	say(f.fd, "g", 1);
-	hear(f.fd, &word, 1);
-	expect(e.cq, 0, IBV_WC_SUCCESS);
-	expect(e.cq, 1, IBV_WC_SUCCESS);
+	say_bytes(f.fd, "g", 1);
+	hear_bytes(f.fd, &word, 1);
+	expect_wc(e.cq, 0, IBV_WC_SUCCESS);
+	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
 	expect_none(e.cq);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(e.buf[i * 128], 'a' + i);
@@ -408,7 +408,7 @@ TEST(strict_device_spoils_what_is_read_of_errors)
 	setenv("VERBATIM_SOFT_STRICT", "1", 1);
 	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_ERR), 0);
-	cq = begin(&p->b, 1, IBV_WC_WR_FLUSH_ERR);
+	cq = begin_poll(&p->b, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(ibv_wc_read_qp_num(cq), p->b.qp->qp_num);
 	assert_int_equal(ibv_wc_read_vendor_err(cq), 0);
 	assert_int_not_equal(ibv_wc_read_opcode(cq), IBV_WC_RECV);
@@ -427,7 +427,7 @@ TEST(errors_are_plain_otherwise)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_ERR), 0);
-	cq = begin(&p->b, 1, IBV_WC_WR_FLUSH_ERR);
+	cq = begin_poll(&p->b, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RECV);
 	ibv_end_poll(cq);
 }

@@ -83,7 +83,7 @@ HELPER int datagrams_roce_teardown(void **state)
 	return pair_teardown(state);
 }
 
-HELPER struct ibv_send_wr datagram(struct ibv_ah *ah, uint32_t qpn,
+HELPER struct ibv_send_wr make_datagram(struct ibv_ah *ah, uint32_t qpn,
 				   uint32_t qkey, uint64_t wr_id)
 {
 	struct ibv_send_wr wr = { .wr_id = wr_id, .opcode = IBV_WR_SEND };
@@ -95,11 +95,11 @@ HELPER struct ibv_send_wr datagram(struct ibv_ah *ah, uint32_t qpn,
 }
 
 /* @len bytes at @off to @qpn; success is expected, whatever becomes of them. */
-HELPER void cast(struct end *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+HELPER void post_datagram(struct end *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
 		 uint32_t off, uint32_t len)
 {
-	assert_int_equal(send_wr(e, datagram(ah, qpn, qkey, 99),
+	assert_int_equal(send_wr(e, make_datagram(ah, qpn, qkey, 99),
 				 sge_of(e, off, len)), 0);
-	expect(e->cq, 99, IBV_WC_SUCCESS);
+	expect_wc(e->cq, 99, IBV_WC_SUCCESS);
 	assert_int_equal(state_of(e->qp), IBV_QPS_RTS);
 }

@@ -6,7 +6,7 @@
 
 #define GIVEN(name)	struct pair *name = *state
 
-static int drain(struct pair *p, uint8_t notify)
+static int drain_sq(struct pair *p, uint8_t notify)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD,
 				    .en_sqd_async_notify = notify };
@@ -15,7 +15,7 @@ static int drain(struct pair *p, uint8_t notify)
 			     IBV_QP_EN_SQD_ASYNC_NOTIFY);
 }
 
-static struct ibv_qp_attr query(struct pair *p)
+static struct ibv_qp_attr query_sq(struct pair *p)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -48,9 +48,9 @@ TEST(empty_queue_is_drained_at_once)
 {
 	GIVEN(p);
 
-	assert_int_equal(drain(p, 1), 0);
-	assert_int_equal(query(p).sq_draining, 0);
-	assert_int_equal(query(p).en_sqd_async_notify, 1);
+	assert_int_equal(drain_sq(p, 1), 0);
+	assert_int_equal(query_sq(p).sq_draining, 0);
+	assert_int_equal(query_sq(p).en_sqd_async_notify, 1);
 	expect_drained(p);
 	assert_false(has_event(&p->a));
 }
@@ -59,12 +59,12 @@ TEST(who_does_not_ask_is_not_told)
 {
 	GIVEN(p);
 
-	assert_int_equal(drain(p, 0), 0);
-	assert_int_equal(query(p).qp_state, IBV_QPS_SQD);
+	assert_int_equal(drain_sq(p, 0), 0);
+	assert_int_equal(query_sq(p).qp_state, IBV_QPS_SQD);
 	assert_false(has_event(&p->a));
 	/* nor who asked the time before */
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
-	assert_int_equal(drain(p, 1), 0);
+	assert_int_equal(drain_sq(p, 1), 0);
 	expect_drained(p);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
@@ -77,21 +77,21 @@ TEST(request_that_has_begun_ends_first)
 
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);	/* nobody receives it */
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	assert_int_equal(drain(p, 1), 0);
-	assert_int_equal(query(p).sq_draining, 1);
+	assert_int_equal(drain_sq(p, 1), 0);
+	assert_int_equal(query_sq(p).sq_draining, 1);
 	assert_false(has_event(&p->a));
 	assert_int_equal(recv_at(&p->b, 3, 0, 8), 0);
 	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	expect_drained(p);
-	assert_int_equal(query(p).sq_draining, 0);
+	assert_int_equal(query_sq(p).sq_draining, 0);
 	/* and what had not begun waits */
-	expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 4, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 4, IBV_WC_SUCCESS);
 	assert_false(has_event(&p->a));
 }
 
@@ -100,26 +100,26 @@ TEST(posts_wait_for_the_return)
 	GIVEN(p);
 	int i;
 
-	assert_int_equal(drain(p, 0), 0);
+	assert_int_equal(drain_sq(p, 0), 0);
 	assert_int_equal(recv_at(&p->b, 3, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
 	for (i = 0; i < 10; i++)
 		expect_none(p->a.cq);
 	expect_none(p->b.cq);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 }
 
 TEST(drained_end_still_receives)
 {
 	GIVEN(p);
 
-	assert_int_equal(drain(p, 0), 0);
+	assert_int_equal(drain_sq(p, 0), 0);
 	assert_int_equal(recv_at(&p->a, 3, 0, 8), 0);
 	assert_int_equal(send_at(&p->b, 1, 0, 8), 0);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
-	expect(p->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 3, IBV_WC_SUCCESS);
 }
 
 TEST(address_changes_while_drained)
@@ -131,16 +131,16 @@ TEST(address_changes_while_drained)
 	assert_int_equal(recv_at(&p->b, 3, 0, 8), 0);
 	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV), EINVAL);
-	assert_int_equal(drain(p, 0), 0);
+	assert_int_equal(drain_sq(p, 0), 0);
 	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV |
 				       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT), 0);
-	assert_int_equal(query(p).ah_attr.dlid, 77);
+	assert_int_equal(query_sq(p).ah_attr.dlid, 77);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
 	expect_none(p->b.cq);
 }
 
@@ -150,11 +150,11 @@ TEST(error_while_draining_flushes)
 
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	assert_int_equal(drain(p, 1), 0);
+	assert_int_equal(drain_sq(p, 1), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), 0);
-	expect(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
-	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(query(p).sq_draining, 0);
+	expect_wc(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(query_sq(p).sq_draining, 0);
 	assert_false(has_event(&p->a));
 }
 
@@ -168,13 +168,13 @@ TEST(reset_takes_everything_back)
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);	/* waits */
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	expect_none(p->a.cq);
-	assert_int_equal(query(p).timeout, 0);
-	assert_int_equal(query(p).dest_qp_num, 0);
-	assert_int_equal(query(p).cap.max_send_wr, END_DEPTH);
-	expect(p->b.cq, 4, IBV_WC_SUCCESS);	/* which is its peer's */
+	assert_int_equal(query_sq(p).timeout, 0);
+	assert_int_equal(query_sq(p).dest_qp_num, 0);
+	assert_int_equal(query_sq(p).cap.max_send_wr, END_DEPTH);
+	expect_wc(p->b.cq, 4, IBV_WC_SUCCESS);	/* which is its peer's */
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	assert_int_equal(recv_at(&p->b, 5, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 6, 0, 8), 0);
-	expect(p->a.cq, 6, IBV_WC_SUCCESS);
-	expect(p->b.cq, 5, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 6, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 5, IBV_WC_SUCCESS);
 }

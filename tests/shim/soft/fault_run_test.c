@@ -68,14 +68,14 @@ static void expect_status(struct pair *p, int status)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(send_at(&p->a, 3, 0, 8), 0);
-	wc = expect(p->a.cq, 3, status);
+	wc = expect_wc(p->a.cq, 3, status);
 	assert_int_equal(wc.vendor_err, 0x77);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
 	assert_int_equal(send_at(&p->a, 4, 0, 8), 0);
-	wc = expect(p->a.cq, 4, IBV_WC_WR_FLUSH_ERR);
+	wc = expect_wc(p->a.cq, 4, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(wc.vendor_err, 0);
 }
 
@@ -102,8 +102,8 @@ TEST_WITH(responder_that_refuses_fails, setup_refused, pair_teardown)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
-	expect(p->b.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->b.cq, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(next_async(&p->b).event_type, IBV_EVENT_QP_ACCESS_ERR);
 }
 
@@ -122,11 +122,11 @@ TEST_WITH(delay_holds_the_queue_up, setup_delay, pair_teardown)
 	assert_int_equal(send_at(&p->a, 3, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 4, 0, 8), 0);
 	expect_none(p->a.cq);
-	expect(p->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 3, IBV_WC_SUCCESS);
 	assert_true(now_ms() - start >= 30);
-	expect(p->a.cq, 4, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 4, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
 static int setup_lost_once(void **state)
@@ -141,8 +141,8 @@ TEST_WITH(lost_packet_is_sent_again, setup_lost_once, pair_teardown)
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
 	expect_none(p->b.cq);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
 static int setup_all_lost(void **state)
@@ -158,7 +158,7 @@ TEST_WITH(retries_run_out, setup_all_lost, pair_teardown)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
 	assert_true(now_ms() - start >= 7 * 1.048);
 	expect_none(p->b.cq);
 }
@@ -174,8 +174,8 @@ TEST_WITH(receiver_is_ready_later, setup_not_ready, pair_teardown)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
 static int setup_never_ready(void **state)
@@ -196,7 +196,7 @@ TEST_WITH(rnr_retries_run_out, setup_never_ready, pair_teardown)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_RNR_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
 static int setup_overrun(void **state)
@@ -239,8 +239,8 @@ static void expect_fault_event(struct pair *p, int type)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	event = next_async(&p->a);
 	assert_int_equal(event.event_type, type);
 	if (type == IBV_EVENT_CQ_ERR)
@@ -309,8 +309,8 @@ TEST_WITH(port_goes_down_and_comes_up, setup_port, pair_teardown)
 	assert_int_equal(next_async(&p->b).event_type, IBV_EVENT_PORT_ERR);
 	assert_int_equal(next_async(&p->a).event_type, IBV_EVENT_PORT_ACTIVE);
 	assert_int_equal(port_state(&p->a), IBV_PORT_ACTIVE);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
 static int setup_port_gone(void **state)
@@ -324,9 +324,9 @@ TEST_WITH(nothing_passes_a_port_that_is_down, setup_port_gone, pair_teardown)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(send_at(&p->b, 3, 0, 8), 0);
-	expect(p->b.cq, 3, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->b.cq, 3, IBV_WC_RETRY_EXC_ERR);
 }
 
 static int setup_verbs(void **state)
@@ -363,7 +363,7 @@ TEST_WITH(verbs_fail_as_told, setup_verbs, pair_teardown)
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), ENOMEM);
 	assert_true(ibv_poll_cq(p->a.cq, 1, &wc) < 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	pd = ibv_alloc_pd(p->a.context);
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);

@@ -19,12 +19,12 @@ struct fellow {
 /* In the fellow, connected; it ends when this returns. */
 typedef void fellow_fn(struct end *e, int fd, struct address yours);
 
-HELPER void say(int fd, const void *data, size_t len)
+HELPER void say_bytes(int fd, const void *data, size_t len)
 {
 	assert_int_equal(write(fd, data, len), len);
 }
 
-HELPER void hear(int fd, void *data, size_t len)
+HELPER void hear_bytes(int fd, void *data, size_t len)
 {
 	assert_int_equal(recv(fd, data, len, MSG_WAITALL), len);
 }
@@ -47,10 +47,10 @@ HELPER void fellow_main(int fd, fellow_fn *fn)
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	end_open(&e);
 	mine = end_address(&e);
-	say(fd, &mine, sizeof(mine));
-	hear(fd, &yours, sizeof(yours));
+	say_bytes(fd, &mine, sizeof(mine));
+	hear_bytes(fd, &yours, sizeof(yours));
 	connect_to(e.qp, yours.qpn);
-	say(fd, "k", 1);
+	say_bytes(fd, "k", 1);
 	await_word(fd);		/* they are connected, too */
 	fn(&e, fd, yours);
 	end_close(&e);
@@ -70,7 +70,7 @@ HELPER struct fellow fellow_start(fellow_fn *fn)
 	}
 	close(fds[1]);
 	f.fd = fds[0];
-	hear(f.fd, &f.address, sizeof(f.address));
+	hear_bytes(f.fd, &f.address, sizeof(f.address));
 	return f;
 }
 
@@ -78,10 +78,10 @@ HELPER void fellow_meet(struct fellow *f, struct end *e)
 {
 	struct address mine = end_address(e);
 
-	say(f->fd, &mine, sizeof(mine));
+	say_bytes(f->fd, &mine, sizeof(mine));
 	connect_to(e->qp, f->address.qpn);
 	await_word(f->fd);
-	say(f->fd, "k", 1);
+	say_bytes(f->fd, "k", 1);
 }
 
 /* Its exit status; 0 if all went well. */

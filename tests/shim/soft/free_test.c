@@ -99,7 +99,7 @@ static uint64_t now_ms(void)
 	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
 }
 
-static uint64_t mix(uint64_t z)
+static uint64_t mix_bits(uint64_t z)
 {
 	z += 0x9e3779b97f4a7c15ull;
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -107,9 +107,9 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-static uint32_t roll(struct side *s, uint32_t sides)
+static uint32_t roll_dice(struct side *s, uint32_t sides)
 {
-	s->dice = mix(s->dice);
+	s->dice = mix_bits(s->dice);
 	return (s->dice >> 20) % sides;
 }
 
@@ -125,9 +125,9 @@ static void give_up(const struct side *s, const char *what, int line)
 }
 
 /* Message @n from process @from on @lane. */
-static uint64_t nature(const struct side *s, int from, int lane, uint32_t n)
+static uint64_t choose_nature(const struct side *s, int from, int lane, uint32_t n)
 {
-	return mix(s->seed * 1000003 + from * 77 + lane * 7 +
+	return mix_bits(s->seed * 1000003 + from * 77 + lane * 7 +
 		   (uint64_t)n * 1000);
 }
 
@@ -170,18 +170,18 @@ static void set_kind(struct side *s, int lane, struct request *r,
 	wr->wr.rdma.rkey = s->shared->rkey[!s->me];
 	switch (r->kind) {
 	case WRITE:
-		sge->length = 1 + roll(s, SLOT);
+		sge->length = 1 + roll_dice(s, SLOT);
 		wr->opcode = IBV_WR_RDMA_WRITE;
 		wr->wr.rdma.remote_addr = (uintptr_t)s->its->scratch[lane];
 		return;
 	case READ:
-		r->value = sge->length = 1 + roll(s, SLOT);
+		r->value = sge->length = 1 + roll_dice(s, SLOT);
 		wr->opcode = IBV_WR_RDMA_READ;
 		wr->wr.rdma.remote_addr = (uintptr_t)s->its->constant;
 		return;
 	case ADD:
 		sge->length = 8;
-		r->value = 1 + roll(s, 9);
+		r->value = 1 + roll_dice(s, 9);
 		s->added += r->value;
 		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 		wr->wr.atomic.remote_addr = (uintptr_t)&s->its->counter;
@@ -190,7 +190,7 @@ static void set_kind(struct side *s, int lane, struct request *r,
 		return;
 	}
 	r->message = l->messages++;
-	n = nature(s, s->me, lane, r->message);
+	n = choose_nature(s, s->me, lane, r->message);
 	r->kind = kind_of(n);
 	make_bytes((uint8_t *)(uintptr_t)sge->addr, n);
 	sge->length = length_of(n);
@@ -213,11 +213,11 @@ static void post_send(struct side *s, int lane)
 
 	if (l->posted - l->done == DEPTH)
 		return;
-	*r = (struct request){ .kind = roll(s, KINDS) };
+	*r = (struct request){ .kind = roll_dice(s, KINDS) };
 	/* the last one of a row, that all slots come back */
-	r->signaled = roll(s, 2) || slot % 4 == 3;
+	r->signaled = roll_dice(s, 2) || slot % 4 == 3;
 	wr.send_flags = (r->signaled ? IBV_SEND_SIGNALED : 0) |
-		(roll(s, 3) ? 0 : IBV_SEND_SOLICITED);
+		(roll_dice(s, 3) ? 0 : IBV_SEND_SOLICITED);
 	set_kind(s, lane, r, &wr, &sge);
 	must(s, ibv_post_send(l->qp, &wr, &bad) == 0);
 	l->posted++;
@@ -249,7 +249,7 @@ static void check_done(struct side *s, int lane, const struct request *r,
 		s->shared->proven[s->me][lane] = r->message + 1;
 }
 
-static void sent(struct side *s, int lane, uint32_t slot,
+static void note_sent(struct side *s, int lane, uint32_t slot,
 		 const struct ibv_wc *wc)
 {
 	struct lane *l = &s->lane[lane];
@@ -273,11 +273,11 @@ static void sent(struct side *s, int lane, uint32_t slot,
 	l->failed = s->broken[lane] = true;
 }
 
-static void arrived(struct side *s, int lane, uint32_t slot,
+static void note_arrived(struct side *s, int lane, uint32_t slot,
 		    const struct ibv_wc *wc)
 {
 	struct lane *l = &s->lane[lane];
-	uint64_t n = nature(s, !s->me, lane, s->shared->received[s->me][lane]);
+	uint64_t n = choose_nature(s, !s->me, lane, s->shared->received[s->me][lane]);
 	bool write = kind_of(n) == WRITE_IMM;
 
 	must(s, l->received % DEPTH == slot && l->received != l->recvs);
@@ -308,21 +308,21 @@ static int poll_some(struct side *s, int max)
 	for (i = 0; i < n; i++) {
 		must(s, wc[i].qp_num == s->lane[wc[i].wr_id >> 16 & 0xff].qp->qp_num);
 		if (wc[i].wr_id >> 24)
-			arrived(s, wc[i].wr_id >> 16 & 0xff,
+			note_arrived(s, wc[i].wr_id >> 16 & 0xff,
 				wc[i].wr_id & 0xffff, &wc[i]);
 		else
-			sent(s, wc[i].wr_id >> 16, wc[i].wr_id & 0xffff, &wc[i]);
+			note_sent(s, wc[i].wr_id >> 16, wc[i].wr_id & 0xffff, &wc[i]);
 	}
 	return n;
 }
 
 /* What a program may do at any time without harm. */
-static void disturb(struct side *s)
+static void disturb_side(struct side *s)
 {
 	struct ibv_mr *mr;
 
-	if (roll(s, 2)) {
-		must(s, ibv_resize_cq(s->end.cq, CQE + roll(s, 100)) == 0);
+	if (roll_dice(s, 2)) {
+		must(s, ibv_resize_cq(s->end.cq, CQE + roll_dice(s, 100)) == 0);
 		return;
 	}
 	mr = ibv_reg_mr(s->end.pd, s->mine->recv, sizeof(s->mine->recv),
@@ -353,11 +353,11 @@ static void break_it(struct side *s)
 
 static void run_freely(struct side *s)
 {
-	int i, steps = STEPS / 2 + roll(s, STEPS);
-	int stop = s->breaks && s->me == 0 ? (int)roll(s, steps) : -1;
+	int i, steps = STEPS / 2 + roll_dice(s, STEPS);
+	int stop = s->breaks && s->me == 0 ? (int)roll_dice(s, steps) : -1;
 
 	for (i = 0; i < steps; i++) {
-		int lane = roll(s, LANES), what = roll(s, 100);
+		int lane = roll_dice(s, LANES), what = roll_dice(s, 100);
 
 		if (i == stop)
 			break_it(s);
@@ -366,13 +366,13 @@ static void run_freely(struct side *s)
 		else if (what < 70)
 			post_recv(s, lane);
 		else if (what < 99)
-			poll_some(s, 1 + roll(s, 8));
+			poll_some(s, 1 + roll_dice(s, 8));
 		else
-			disturb(s);
+			disturb_side(s);
 	}
 }
 
-static void meet(struct side *s)
+static void meet_peers(struct side *s)
 {
 	pthread_barrier_wait(&s->shared->barrier);
 }
@@ -428,7 +428,7 @@ static void wait_for_event(struct side *s)
 }
 
 /* No more is sent; what was must come, in both directions. */
-static void finish(struct side *s)
+static void finish_side(struct side *s)
 {
 	uint64_t until = now_ms() + PATIENCE;
 	bool finished;
@@ -470,12 +470,12 @@ static void check_totals(struct side *s)
 		must(s, s->its->counter == s->added);
 }
 
-static void begin(struct side *s, uint64_t seed)
+static void begin_side(struct side *s, uint64_t seed)
 {
 	int lane;
 
 	s->seed = seed;
-	s->dice = mix(seed * 2 + s->me);
+	s->dice = mix_bits(seed * 2 + s->me);
 	s->breaks = seed % 3 == 0;
 	s->sleeps = seed % 2 == 0;
 	s->added = 0;
@@ -494,30 +494,30 @@ static void begin(struct side *s, uint64_t seed)
 		s->shared->received[s->me][lane] = 0;
 		s->shared->proven[s->me][lane] = 0;
 	}
-	meet(s);
+	meet_peers(s);
 	for (lane = 0; lane < LANES; lane++)
 		connect_to(s->lane[lane].qp, s->shared->qpn[!s->me][lane]);
-	meet(s);
+	meet_peers(s);
 }
 
 static void round_of(struct side *s, uint64_t seed)
 {
 	int lane;
 
-	begin(s, seed);
+	begin_side(s, seed);
 	run_freely(s);
 	for (lane = 0; lane < LANES; lane++)
 		s->shared->sent[s->me][lane] = s->lane[lane].messages;
-	meet(s);
+	meet_peers(s);
 	for (lane = 0; lane < LANES; lane++)
 		close_row(s, lane);
-	finish(s);
-	meet(s);
+	finish_side(s);
+	meet_peers(s);
 	check_totals(s);
-	meet(s);
+	meet_peers(s);
 }
 
-static uint64_t number(const char *name, uint64_t otherwise)
+static uint64_t number_from_env(const char *name, uint64_t otherwise)
 {
 	const char *value = getenv(name);
 
@@ -540,18 +540,18 @@ static void open_side(struct side *s)
 	s->shared->rkey[s->me] = s->end.mr->rkey;
 }
 
-static void process(struct shared *shared, int me)
+static void run_process(struct shared *shared, int me)
 {
 	struct side s = { .shared = shared, .me = me,
 			  .mine = &shared->memory[me],
 			  .its = &shared->memory[!me] };
-	uint64_t seed = number("FREE_SEED", 1);
+	uint64_t seed = number_from_env("FREE_SEED", 1);
 	uint64_t end = seed + (getenv("FREE_SEED") ? 1 :
-			       number("FREE_COUNT", ROUNDS));
+			       number_from_env("FREE_COUNT", ROUNDS));
 	int lane;
 
 	open_side(&s);
-	meet(&s);
+	meet_peers(&s);
 	for (; seed < end; seed++)
 		round_of(&s, seed);
 	for (lane = 0; lane < LANES; lane++)
@@ -586,7 +586,7 @@ TEST(what_runs_freely_loses_nothing)
 	for (i = 0; i < 2; i++) {
 		pid[i] = fork();
 		if (!pid[i])
-			process(shared, i);
+			run_process(shared, i);
 	}
 	for (i = 0; i < 2; i++) {
 		gone = wait(&status);

@@ -24,7 +24,7 @@ enum { PATH = 512 };
 
 static uint64_t dice;
 
-static uint32_t roll(uint32_t sides)
+static uint32_t roll_dice(uint32_t sides)
 {
 	dice ^= dice << 13;
 	dice ^= dice >> 7;
@@ -32,14 +32,14 @@ static uint32_t roll(uint32_t sides)
 	return (dice >> 16) % sides;
 }
 
-static long number(const char *name, long otherwise)
+static long number_from_env(const char *name, long otherwise)
 {
 	const char *given = getenv(name);
 
 	return given ? atol(given) : otherwise;
 }
 
-static double now(void)
+static double now_seconds(void)
 {
 	struct timespec ts;
 
@@ -48,7 +48,7 @@ static double now(void)
 }
 
 /* Some operation; it may be refused. */
-static void attempt(struct end *e, struct address there)
+static void attempt_all(struct end *e, struct address there)
 {
 	static const enum ibv_wr_opcode all[] = {
 		IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_WRITE,
@@ -57,7 +57,7 @@ static void attempt(struct end *e, struct address there)
 	static const uint32_t lens[] = { 8, 72, 1000, 8000, 100000 };
 
 	recv_at(e, 1, 500000, 100000);
-	rdma_at(e, all[roll(5)], 2, lens[roll(5)], there.addr, there.rkey);
+	rdma_at(e, all[roll_dice(5)], 2, lens[roll_dice(5)], there.addr, there.rkey);
 }
 
 static void poll_some(struct end *e)
@@ -67,8 +67,8 @@ static void poll_some(struct end *e)
 	struct ibv_wc wc[8];
 	void *context;
 
-	if (!roll(8)) {
-		ibv_req_notify_cq(e->cq, roll(2));
+	if (!roll_dice(8)) {
+		ibv_req_notify_cq(e->cq, roll_dice(2));
 		if (poll(&p, 1, 1) == 1 &&
 		    !ibv_get_cq_event(e->channel, &cq, &context))
 			ibv_ack_cq_events(cq, 1);
@@ -77,7 +77,7 @@ static void poll_some(struct end *e)
 }
 
 /* A queue pair that has failed begins anew. */
-static void revive(struct end *e, struct address there)
+static void revive_qp(struct end *e, struct address there)
 {
 	if (to_state(e->qp, IBV_QPS_RESET) || to_init(e->qp, ALL_ACCESS) ||
 	    to_rtr(e->qp, there.qpn))
@@ -85,24 +85,24 @@ static void revive(struct end *e, struct address there)
 	to_rts(e->qp);
 }
 
-static void live(struct end *e, int fd, struct address there)
+static void live_beside(struct end *e, int fd, struct address there)
 {
-	double end = now() + 0.03;
+	double end = now_seconds() + 0.03;
 	struct ibv_mr *mr;
 
 	/* so that nothing waits for an event that was forged */
 	fcntl(e->channel->fd, F_SETFL, O_NONBLOCK);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	while (now() < end) {
-		attempt(e, there);
+	while (now_seconds() < end) {
+		attempt_all(e, there);
 		poll_some(e);
-		if (!roll(16))
-			revive(e, there);
-		if (!roll(16)) {
+		if (!roll_dice(16))
+			revive_qp(e, there);
+		if (!roll_dice(16)) {
 			mr = ibv_reg_mr(e->pd, e->buf, 100, ALL_ACCESS);
 			if (mr)
 				ibv_dereg_mr(mr);
-			ibv_resize_cq(e->cq, 64 + roll(64));
+			ibv_resize_cq(e->cq, 64 + roll_dice(64));
 		}
 	}
 }
@@ -147,8 +147,8 @@ static void take_part(int fd)
 	alarm(20);	/* else it hangs */
 	if (!try_end(&e) || !tell_each_other(fd, &e, &yours))
 		exit(0);
-	revive(&e, yours);
-	live(&e, fd, yours);
+	revive_qp(&e, yours);
+	live_beside(&e, fd, yours);
 	ibv_destroy_qp(e.qp);
 	ibv_dereg_mr(e.mr);
 	ibv_destroy_cq(e.cq);
@@ -189,44 +189,44 @@ static int map_segments(struct shm_seg **segs)
 /* Where something is. */
 static uint32_t *some_word(struct shm_seg *seg)
 {
-	switch (roll(8)) {
+	switch (roll_dice(8)) {
 	case 0:
-		return (uint32_t *)seg + roll(offsetof(struct shm_seg, qp) / 4);
+		return (uint32_t *)seg + roll_dice(offsetof(struct shm_seg, qp) / 4);
 	case 1:
-		return (uint32_t *)seg->qp + roll(sizeof(*seg->qp) / 4);
+		return (uint32_t *)seg->qp + roll_dice(sizeof(*seg->qp) / 4);
 	case 2:
-		return (uint32_t *)seg->cq + roll(sizeof(*seg->cq) / 4);
+		return (uint32_t *)seg->cq + roll_dice(sizeof(*seg->cq) / 4);
 	case 3:
-		return (uint32_t *)seg->mr + roll(2 * sizeof(*seg->mr) / 4);
+		return (uint32_t *)seg->mr + roll_dice(2 * sizeof(*seg->mr) / 4);
 	case 4:
 		return (uint32_t *)&seg->job[0] +
-			roll(offsetof(struct shm_job, bytes) / 4);
+			roll_dice(offsetof(struct shm_job, bytes) / 4);
 	case 5:		/* entries and requests */
-		return (uint32_t *)seg->heap + roll(8192 / 4);
+		return (uint32_t *)seg->heap + roll_dice(8192 / 4);
 	default:
-		return (uint32_t *)seg->heap + roll((32 << 10) / 4);
+		return (uint32_t *)seg->heap + roll_dice((32 << 10) / 4);
 	}
 }
 
 static uint32_t some_value(uint32_t old)
 {
-	switch (roll(6)) {
+	switch (roll_dice(6)) {
 	case 0:
 		return 0;
 	case 1:
 		return UINT32_MAX;
 	case 2:
-		return old + 1 - roll(3);
+		return old + 1 - roll_dice(3);
 	case 3:
-		return old ^ 1u << roll(32);
+		return old ^ 1u << roll_dice(32);
 	case 4:
-		return roll(64);
+		return roll_dice(64);
 	default:
 		return dice >> 20;
 	}
 }
 
-static void spoil(struct shm_seg *seg)
+static void spoil_segment(struct shm_seg *seg)
 {
 	uint32_t *word = some_word(seg);
 
@@ -251,14 +251,14 @@ static bool is_gone(pid_t *pid)
 static void spoil_until_gone(pid_t a, pid_t b)
 {
 	struct shm_seg *segs[SEGMENTS];
-	int i, n = map_segments(segs), gap = roll(200);
+	int i, n = map_segments(segs), gap = roll_dice(200);
 	bool gone_a = false, gone_b = false;
 
 	while (!gone_a || !gone_b) {
 		gone_a = is_gone(&a);
 		gone_b = is_gone(&b);
 		if (n)
-			spoil(segs[roll(n)]);
+			spoil_segment(segs[roll_dice(n)]);
 		if (gap)
 			usleep(gap);
 	}
@@ -268,7 +268,7 @@ static void spoil_until_gone(pid_t a, pid_t b)
 
 static int seed_setup(void **state)
 {
-	long seed = number("SEED", time(NULL));
+	long seed = number_from_env("SEED", time(NULL));
 
 	print_message("SEED=%ld\n", seed);
 	dice = seed * 0x9e3779b97f4a7c15ull | 1;
@@ -290,24 +290,24 @@ TEST(our_ring_is_not_moved_by_others)
 	cq->size = 1;
 	cq->rings++;
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	pair_teardown(state);
 }
 
 TEST(overwritten_segments_are_errors_only)
 {
-	long rounds = number("ROUNDS", 100), n;
-	double end = now() + number("SECONDS", 0);
+	long rounds = number_from_env("ROUNDS", 100), n;
+	double end = now_seconds() + number_from_env("SECONDS", 0);
 	pid_t pids[2];
 	int fds[2], i;
 
 	/* so that nobody writes to another's memory by himself */
 	setenv("VERBATIM_SOFT_VM", "off", 1);
-	for (n = 0; n < rounds || now() < end; n++) {
+	for (n = 0; n < rounds || now_seconds() < end; n++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 		for (i = 0; i < 2; i++) {
-			roll(2);
+			roll_dice(2);
 			pids[i] = fork();
 			if (!pids[i]) {
 				close(fds[!i]);
@@ -316,7 +316,7 @@ TEST(overwritten_segments_are_errors_only)
 		}
 		close(fds[0]);
 		close(fds[1]);
-		usleep(roll(20000));	/* it is spoilt at any time */
+		usleep(roll_dice(20000));	/* it is spoilt at any time */
 		spoil_until_gone(pids[0], pids[1]);
 	}
 	unsetenv("VERBATIM_SOFT_VM");
@@ -370,7 +370,7 @@ TEST(garbage_is_no_fabric)
 	path_of(path, "fabric");
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
-			garbage[i] = roll(UINT32_MAX);
+			garbage[i] = roll_dice(UINT32_MAX);
 		fd = open(path, O_WRONLY | O_CREAT, 0600);
 		assert_int_equal(write(fd, garbage, sizeof(garbage)),
 				 sizeof(garbage));
@@ -451,7 +451,7 @@ TEST(other_things_are_no_segment)
 		ways[i](path);
 		fellow_meet(&f, &e);
 		assert_int_equal(send_at(&e, 1, 0, 8), 0);
-		expect(e.cq, 1, IBV_WC_RETRY_EXC_ERR);
+		expect_wc(e.cq, 1, IBV_WC_RETRY_EXC_ERR);
 		remove(path);
 		assert_int_equal(rename(away, path), 0);
 		assert_int_equal(fellow_stop(&f), 0);

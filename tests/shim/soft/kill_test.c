@@ -25,7 +25,7 @@ enum { DEPTH = 16, LONGEST = 200000, QKEY = 0x1234, GRH = 40 };
 
 static uint64_t dice;
 
-static uint32_t roll(uint32_t sides)
+static uint32_t roll_dice(uint32_t sides)
 {
 	dice ^= dice << 13;
 	dice ^= dice >> 7;
@@ -33,7 +33,7 @@ static uint32_t roll(uint32_t sides)
 	return (dice >> 16) % sides;
 }
 
-static long number(const char *name, long otherwise)
+static long number_from_env(const char *name, long otherwise)
 {
 	const char *given = getenv(name);
 
@@ -54,7 +54,7 @@ struct side {
 
 #define RECV	(1ull << 32)		/* in a wr_id */
 
-static void make(struct side *s)
+static void make_side(struct side *s)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = s->e.cq, .recv_cq = s->e.cq, .qp_type = s->type,
@@ -74,7 +74,7 @@ static void side_open(struct side *s, enum ibv_qp_type type)
 	end_open(&s->e);
 	assert_int_equal(ibv_destroy_qp(s->e.qp), 0);
 	s->type = type;
-	make(s);
+	make_side(s);
 }
 
 static void side_close(struct side *s)
@@ -112,7 +112,7 @@ static void join_unreliable(struct ibv_qp *qp, uint32_t dest)
 				       IBV_QP_SQ_PSN), 0);
 }
 
-static void join(struct side *s)
+static void join_fabric(struct side *s)
 {
 	if (s->type == IBV_QPT_RC)
 		connect_to(s->e.qp, s->there.qpn);
@@ -126,14 +126,14 @@ static uint32_t some_length(struct side *s)
 {
 	static const uint32_t most[] = { 8, 72, 1000, 4000, 8192, LONGEST };
 
-	return roll(most[roll(s->type == IBV_QPT_UD ? 4 : 6)] + 1);
+	return roll_dice(most[roll_dice(s->type == IBV_QPT_UD ? 4 : 6)] + 1);
 }
 
 static void post_recvs(struct side *s)
 {
 	while (s->recvd - s->recv_done < DEPTH) {
 		assert_int_equal(recv_at(&s->e, RECV | s->recvd,
-					 roll(END_BYTES - LONGEST - GRH),
+					 roll_dice(END_BYTES - LONGEST - GRH),
 					 LONGEST + GRH), 0);
 		s->recvd++;
 	}
@@ -147,7 +147,7 @@ static enum ibv_wr_opcode some_opcode(struct side *s)
 		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
 	};
 
-	return all[roll(s->type == IBV_QPT_RC ? 7 :
+	return all[roll_dice(s->type == IBV_QPT_RC ? 7 :
 			s->type == IBV_QPT_UC ? 4 : 2)];
 }
 
@@ -158,7 +158,7 @@ static void post_send(struct side *s)
 
 	if (wr.opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
 		len = 8;
-		wr.wr.atomic.remote_addr = s->there.addr + 8 * roll(100);
+		wr.wr.atomic.remote_addr = s->there.addr + 8 * roll_dice(100);
 		wr.wr.atomic.rkey = s->there.rkey;
 	} else if (s->type == IBV_QPT_UD) {
 		wr.wr.ud.ah = s->ah;
@@ -166,11 +166,11 @@ static void post_send(struct side *s)
 		wr.wr.ud.remote_qkey = QKEY;
 	} else {
 		wr.wr.rdma.remote_addr = s->there.addr +
-			roll(END_BYTES - LONGEST);
+			roll_dice(END_BYTES - LONGEST);
 		wr.wr.rdma.rkey = s->there.rkey;
 	}
 	assert_int_equal(send_wr(&s->e, wr, sge_of(&s->e,
-			 roll(END_BYTES - LONGEST), len)), 0);
+			 roll_dice(END_BYTES - LONGEST), len)), 0);
 	s->sent++;
 }
 
@@ -191,7 +191,7 @@ static unsigned int take_all(struct side *s)
 	return n;
 }
 
-static double now(void)
+static double now_seconds(void)
 {
 	struct timespec ts;
 
@@ -204,13 +204,13 @@ static void await_some(struct side *s)
 {
 	struct pollfd p = { .fd = s->e.channel->fd, .events = POLLIN };
 	bool due = s->type == IBV_QPT_RC && s->sent != s->send_done;
-	double limit = now() + 20;
+	double limit = now_seconds() + 20;
 	struct ibv_cq *cq;
 	void *context;
 
 	if (!s->sleeps) {
 		while (!take_all(s) && due)
-			assert_true(now() < limit);
+			assert_true(now_seconds() < limit);
 		return;
 	}
 	assert_int_equal(ibv_req_notify_cq(s->e.cq, 0), 0);
@@ -225,9 +225,9 @@ static void await_some(struct side *s)
 	take_all(s);
 }
 
-static void play(struct side *s)
+static void play_round(struct side *s)
 {
-	uint32_t burst = 1 + roll(DEPTH);
+	uint32_t burst = 1 + roll_dice(DEPTH);
 
 	post_recvs(s);
 	while (burst-- && s->sent - s->send_done < DEPTH)
@@ -299,21 +299,21 @@ static void make_objects(struct end *e)
 }
 
 /* The one who is killed. */
-static void suffer(enum mode mode, enum ibv_qp_type type, int fd)
+static void run_victim(enum mode mode, enum ibv_qp_type type, int fd)
 {
 	struct address mine;
 	struct side s;
 
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	side_open(&s, type);
-	s.sleeps = roll(2);
+	s.sleeps = roll_dice(2);
 	mine = end_address(&s.e);
-	say(fd, &mine, sizeof(mine));
-	hear(fd, &s.there, sizeof(s.there));
-	join(&s);
-	say(fd, "k", 1);
+	say_bytes(fd, &mine, sizeof(mine));
+	hear_bytes(fd, &s.there, sizeof(s.there));
+	join_fabric(&s);
+	say_bytes(fd, "k", 1);
 	while (mode == TRAFFIC) {
-		play(&s);
+		play_round(&s);
 		if (s.failed)	/* our killer was quick */
 			pause();
 	}
@@ -363,7 +363,7 @@ static void fork_one(void)
 
 	if (!pid) {
 		setenv("CMOCKA_TEST_ABORT", "1", 1);
-		if (roll(2))
+		if (roll_dice(2))
 			_exit(ibv_close_device(open_context()));
 		exit(0);
 	}
@@ -371,7 +371,7 @@ static void fork_one(void)
 	assert_int_equal(status, 0);
 }
 
-static void survive(struct side *s, struct killer *k, enum mode mode)
+static void survive_kill(struct side *s, struct killer *k, enum mode mode)
 {
 	pthread_t thread;
 
@@ -382,10 +382,10 @@ static void survive(struct side *s, struct killer *k, enum mode mode)
 		if (s->failed)		/* it was dying */
 			usleep(100);
 		else if (mode == TRAFFIC)
-			play(s);
+			play_round(s);
 		else
 			make_objects(&s->e);
-		if (!roll(200))
+		if (!roll_dice(200))
 			fork_one();
 	}
 	pthread_barrier_wait(&k->both);
@@ -394,7 +394,7 @@ static void survive(struct side *s, struct killer *k, enum mode mode)
 }
 
 /* Everything comes back, and the queue pair may be used again. */
-static void settle(struct side *s)
+static void settle_side(struct side *s)
 {
 	assert_int_equal(to_state(s->e.qp, IBV_QPS_ERR), 0);
 	take_all(s);
@@ -404,41 +404,41 @@ static void settle(struct side *s)
 	s->failed = false;
 }
 
-static void meet(struct side *s, int fd)
+static void meet_peer(struct side *s, int fd)
 {
 	struct address mine = end_address(&s->e);
 	char word;
 
-	hear(fd, &s->there, sizeof(s->there));
-	join(s);
-	say(fd, &mine, sizeof(mine));
-	hear(fd, &word, 1);
+	hear_bytes(fd, &s->there, sizeof(s->there));
+	join_fabric(s);
+	say_bytes(fd, &mine, sizeof(mine));
+	hear_bytes(fd, &word, 1);
 }
 
 static void one_round(struct side *s)
 {
-	enum mode mode = roll(4) ? TRAFFIC : roll(MODES);
-	struct killer k = { .delay = roll(4000) };
+	enum mode mode = roll_dice(4) ? TRAFFIC : roll_dice(MODES);
+	struct killer k = { .delay = roll_dice(4000) };
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
 				    fds), 0);
-	s->sleeps = roll(2);
+	s->sleeps = roll_dice(2);
 	k.pid = fork();
 	if (!k.pid) {
 		close(fds[0]);
-		suffer(mode, s->type, fds[1]);
+		run_victim(mode, s->type, fds[1]);
 	}
 	close(fds[1]);
-	meet(s, fds[0]);
-	survive(s, &k, mode);
+	meet_peer(s, fds[0]);
+	survive_kill(s, &k, mode);
 	close(fds[0]);
-	settle(s);
+	settle_side(s);
 }
 
 static int seed_setup(void **state)
 {
-	long seed = number("SEED", time(NULL));
+	long seed = number_from_env("SEED", time(NULL));
 
 	print_message("SEED=%ld\n", seed);
 	dice = seed * 0x9e3779b97f4a7c15ull | 1;
@@ -458,15 +458,15 @@ TEST(killed_peers_leave_nothing_undone)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC,
 						  IBV_QPT_UD };
-	long rounds = number("ROUNDS", 200), n;
-	double end = now() + number("SECONDS", 0);
+	long rounds = number_from_env("ROUNDS", 200), n;
+	double end = now_seconds() + number_from_env("SECONDS", 0);
 	struct side s = { .e = { 0 } };
 
-	for (n = 0; n < rounds || now() < end; n++) {
+	for (n = 0; n < rounds || now_seconds() < end; n++) {
 		if (!s.e.qp)
-			side_open(&s, types[roll(2) ? 0 : roll(3)]);
+			side_open(&s, types[roll_dice(2) ? 0 : roll_dice(3)]);
 		one_round(&s);
-		if (!roll(4)) {
+		if (!roll_dice(4)) {
 			side_close(&s);
 			s.e.qp = NULL;
 		}

@@ -137,22 +137,22 @@ TEST_WITH(resize_without_memory_is_enomem, small_setup, small_teardown)
 	end_close(&e);
 }
 
-static void receive(struct end *e, int fd, struct address yours)
+static void receive_messages(struct end *e, int fd, struct address yours)
 {
 	char word;
 
 	(void)yours;
 	while (read(fd, &word, 1) == 1) {
 		assert_int_equal(recv_at(e, 1, 0, END_BYTES), 0);
-		say(fd, "r", 1);
-		expect(e->cq, 1, IBV_WC_SUCCESS);
+		say_bytes(fd, "r", 1);
+		expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 	}
 }
 
 TEST_WITH(traffic_goes_on_without_memory, small_setup, small_teardown)
 {
 	static const uint32_t lens[] = { 1, 72, 73, 1000, 8192, 8193, END_BYTES };
-	struct fellow f = fellow_start(receive);
+	struct fellow f = fellow_start(receive_messages);
 	struct end e = { 0 };
 	size_t i;
 
@@ -161,15 +161,15 @@ TEST_WITH(traffic_goes_on_without_memory, small_setup, small_teardown)
 	fellow_meet(&f, &e);
 	fill_up();
 	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-		say(f.fd, "r", 1);
+		say_bytes(f.fd, "r", 1);
 		await_word(f.fd);
 		assert_int_equal(send_at(&e, 2, 0, lens[i]), 0);
-		expect(e.cq, 2, IBV_WC_SUCCESS);
+		expect_wc(e.cq, 2, IBV_WC_SUCCESS);
 	}
 	/* a key that never was: its place must not be touched */
 	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 3, 8, f.address.addr,
 				 0xabcdef01), 0);
-	expect(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
 	make_room();
 	assert_int_equal(fellow_stop(&f), 0);
 	end_close(&e);
@@ -240,15 +240,15 @@ static void send_without_descriptors(struct end *e, int fd, struct address yours
 
 	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 8, yours.addr,
 				 yours.rkey), 0);
-	expect(e->cq, 1, IBV_WC_SUCCESS);	/* has found us */
+	expect_wc(e->cq, 1, IBV_WC_SUCCESS);	/* has found us */
 	use_all_descriptors();
 	await_word(fd);
 	usleep(20000);		/* it looks whether we live, once a tick */
 	assert_null(ibv_create_comp_channel(e->context));
 	assert_int_equal(errno, EMFILE);
 	assert_int_equal(send_at(e, 1, 0, 8), 0);
-	expect(e->cq, 1, IBV_WC_SUCCESS);
-	say(fd, "s", 1);
+	expect_wc(e->cq, 1, IBV_WC_SUCCESS);
+	say_bytes(fd, "s", 1);
 	await_word(fd);
 	close(null);
 	await_word(fd);
@@ -267,10 +267,10 @@ TEST(events_wait_for_a_descriptor)
 	fellow_meet(&f, &e);
 	assert_int_equal(recv_at(&e, 3, 0, 8), 0);
 	assert_int_equal(ibv_req_notify_cq(e.cq, 0), 0);
-	say(f.fd, "g", 1);
+	say_bytes(f.fd, "g", 1);
 	await_word(f.fd);
 	assert_int_equal(poll(&p, 1, 0), 0);
-	say(f.fd, "c", 1);
+	say_bytes(f.fd, "c", 1);
 	assert_int_equal(poll(&p, 1, 10000), 1);
 	assert_int_equal(ibv_get_cq_event(e.channel, &cq, &context), 0);
 	ibv_ack_cq_events(cq, 1);

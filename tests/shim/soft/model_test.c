@@ -21,7 +21,7 @@ enum { SEQUENCES = 1000, BASE = 1 };
 enum { SEQUENCES = 10000, BASE = 1 };
 #endif
 
-static uint64_t number(const char *name, uint64_t otherwise)
+static uint64_t number_from_env(const char *name, uint64_t otherwise)
 {
 	const char *value = getenv(name);
 
@@ -82,14 +82,14 @@ TEST(wrong_answers_are_found_out)
 
 TEST(sequences_do_what_the_model_says)
 {
-	uint64_t base = number("MODEL_BASE", BASE);
-	uint64_t count = number("MODEL_COUNT", SEQUENCES);
+	uint64_t base = number_from_env("MODEL_BASE", BASE);
+	uint64_t count = number_from_env("MODEL_COUNT", SEQUENCES);
 	uint64_t seed, end = base + count;
 	struct runner r = { 0 };
 	bool agree = true;
 
 	if (getenv("MODEL_SEED")) {
-		base = number("MODEL_SEED", 0);
+		base = number_from_env("MODEL_SEED", 0);
 		end = base + 1;
 	}
 	if (getenv("MODEL_LOG"))

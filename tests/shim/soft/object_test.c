@@ -5,7 +5,7 @@
 
 #define GIVEN(name)	struct end *name = *state
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct end *e = calloc(1, sizeof(*e));
 
@@ -14,7 +14,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	end_close(*state);
 	free(*state);
@@ -22,7 +22,7 @@ static int teardown(void **state)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(busy_objects_stay)
 {
@@ -119,7 +119,7 @@ TEST(iova_names_the_memory)
 		.opcode = IBV_WR_RDMA_WRITE,
 		.wr.rdma = { 0x1000 + 10, mr->rkey } },
 		sge_of(e, 1000, 5)), 0);
-	expect(e->cq, 0, IBV_WC_SUCCESS);
+	expect_wc(e->cq, 0, IBV_WC_SUCCESS);
 	assert_string_equal((char *)e->buf + 10, "iova");
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }

@@ -39,7 +39,7 @@ TEST(on_demand_brings_nothing_in_at_registration)
 	memcpy(p->a.buf, "late", 5);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
 				 (uintptr_t)mem, mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)mem, "late");
 	assert_true(is_there(mem));
 	assert_false(is_there(mem + PAGE));
@@ -58,7 +58,7 @@ TEST(sending_what_is_not_mapped_is_a_local_error)
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
 		.wr_id = 1, .opcode = IBV_WR_SEND },
 		(struct ibv_sge){ (uintptr_t)mem, 8, mr->lkey }), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
@@ -72,8 +72,8 @@ TEST(receiving_where_nothing_is_mapped_fails_both_ends)
 	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){
 		(uintptr_t)mem, 64, mr->lkey }), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
-	expect(p->b.cq, 9, IBV_WC_LOC_PROT_ERR);
-	expect(p->a.cq, 1, IBV_WC_REM_OP_ERR);
+	expect_wc(p->b.cq, 9, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_OP_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	munmap(mem, PAGE);
 }
@@ -91,7 +91,7 @@ TEST(fault_of_remote_access_is_an_operation_error)
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(rdma_at(&p->a, ops[i], i, 8, (uintptr_t)mem,
 					 mr->rkey), 0);
-		expect(p->a.cq, i, IBV_WC_REM_OP_ERR);
+		expect_wc(p->a.cq, i, IBV_WC_REM_OP_ERR);
 		to_state(p->a.qp, IBV_QPS_RESET);
 		to_state(p->b.qp, IBV_QPS_RESET);
 		connect_to(p->a.qp, p->b.qp->qp_num);
@@ -114,12 +114,12 @@ TEST(implicit_region_is_the_address_space)
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
 		.wr_id = 1, .opcode = IBV_WR_SEND },
 		(struct ibv_sge){ (uintptr_t)from, sizeof(from), a->lkey }), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 9, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 9, IBV_WC_SUCCESS);
 	assert_string_equal(to, "anywhere");
 	/* nobody has anything at address 16 */
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, 16, b->rkey), 0);
-	expect(p->a.cq, 2, IBV_WC_REM_OP_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_REM_OP_ERR);
 	assert_int_equal(ibv_dereg_mr(a), 0);
 	assert_int_equal(ibv_dereg_mr(b), 0);
 }
@@ -153,7 +153,7 @@ TEST(huge_pages_are_promised_in_truth)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static int advise(struct end *e, int advice, uint32_t flags, struct ibv_sge sge)
+static int advise_mr(struct end *e, int advice, uint32_t flags, struct ibv_sge sge)
 {
 	return ibv_advise_mr(e->pd, advice, flags, &sge, 1);
 }
@@ -165,21 +165,21 @@ TEST(prefetch_brings_pages_in)
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, mem, 3 * PAGE, ODP);
 	struct ibv_sge sge = { (uintptr_t)mem, PAGE, mr->lkey };
 
-	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
 				IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
 	assert_false(is_there(mem));
-	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
+	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
 				IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
 	assert_true(is_there(mem));
 	sge.addr += PAGE;
-	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0,
+	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0,
 				sge), 0);
 	assert_true(is_there(mem + PAGE));
 	assert_false(is_there(mem + 2 * PAGE));
 	munmap(mem, 3 * PAGE);
 	/* later or never is success, at once is not */
-	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge), 0);
-	assert_int_equal(advise(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
+	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge), 0);
+	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
 				IBV_ADVISE_MR_FLAG_FLUSH, sge), EFAULT);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
@@ -194,22 +194,22 @@ TEST(bad_advice_says_what_is_wrong)
 	struct ibv_sge sge = { (uintptr_t)p->a.buf, PAGE, mr->lkey };
 	struct ibv_sge other = sge;
 
-	assert_int_equal(advise(&p->a, 17, 0, sge), ENOTSUP);
-	assert_int_equal(advise(&p->a, PREFETCH, 2, sge), EINVAL);
+	assert_int_equal(advise_mr(&p->a, 17, 0, sge), ENOTSUP);
+	assert_int_equal(advise_mr(&p->a, PREFETCH, 2, sge), EINVAL);
 	assert_int_equal(ibv_advise_mr(p->a.pd, 0, 0, NULL, 0), EINVAL);
-	assert_int_equal(advise(&p->a, WRITE, 0, sge), EPERM);
-	assert_int_equal(advise(&p->b, PREFETCH, 0, sge), EPERM);
-	assert_int_equal(advise(&p->a, PREFETCH, 0, sge_of(&p->a, 0, 8)), EINVAL);
+	assert_int_equal(advise_mr(&p->a, WRITE, 0, sge), EPERM);
+	assert_int_equal(advise_mr(&p->b, PREFETCH, 0, sge), EPERM);
+	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, sge_of(&p->a, 0, 8)), EINVAL);
 	other.length++;
-	assert_int_equal(advise(&p->a, PREFETCH, 0, other), EFAULT);
+	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, other), EFAULT);
 	other = sge;
 	other.lkey = mr->rkey;
-	assert_int_equal(advise(&p->a, PREFETCH, 0, other), ENOENT);
+	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, other), ENOENT);
 	other.lkey = mr->lkey + (1000 << 15);	/* another slot */
-	assert_int_equal(advise(&p->a, PREFETCH, 0, other), EFAULT);
+	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, other), EFAULT);
 	other.lkey = UINT32_MAX;
-	assert_int_equal(advise(&p->a, PREFETCH, 0, other), EINVAL);
-	assert_int_equal(advise(&p->a, PREFETCH, 0, sge), 0);
+	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, other), EINVAL);
+	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, sge), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -218,7 +218,7 @@ static void tell_region(int fd, const struct ibv_mr *mr)
 {
 	struct address a = { .rkey = mr->rkey, .addr = (uintptr_t)mr->addr };
 
-	say(fd, &a, sizeof(a));
+	say_bytes(fd, &a, sizeof(a));
 }
 
 /* Receives once where nothing is mapped any more, on demand. */
@@ -231,8 +231,8 @@ static void receive_in_a_hole(struct end *e, int fd, struct address yours)
 	munmap(mem, PAGE);
 	assert_int_equal(recv_sge(e, 9, (struct ibv_sge){
 		(uintptr_t)mem, 64, mr->lkey }), 0);
-	say(fd, "r", 1);
-	expect(e->cq, 9, IBV_WC_LOC_PROT_ERR);
+	say_bytes(fd, "r", 1);
+	expect_wc(e->cq, 9, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -245,7 +245,7 @@ TEST_WITH(fault_in_another_process_fails_both_ends, NULL, NULL)
 	fellow_meet(&f, &e);
 	await_word(f.fd);
 	assert_int_equal(send_at(&e, 1, 0, 8), 0);
-	expect(e.cq, 1, IBV_WC_REM_OP_ERR);
+	expect_wc(e.cq, 1, IBV_WC_REM_OP_ERR);
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);
 }
@@ -274,15 +274,15 @@ TEST_WITH(remote_access_faults_pages_in_or_fails, NULL, NULL)
 
 	end_open(&e);
 	fellow_meet(&f, &e);
-	hear(f.fd, &there, sizeof(there));
+	hear_bytes(f.fd, &there, sizeof(there));
 	memcpy(e.buf, "faulted", 8);
 	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 8, there.addr,
 				 there.rkey), 0);
-	expect(e.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_READ, 2, 8, there.addr + PAGE,
 				 there.rkey), 0);
-	expect(e.cq, 2, IBV_WC_REM_OP_ERR);
-	say(f.fd, "d", 1);
+	expect_wc(e.cq, 2, IBV_WC_REM_OP_ERR);
+	say_bytes(f.fd, "d", 1);
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);
 }

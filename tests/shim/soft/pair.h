@@ -231,7 +231,7 @@ HELPER struct ibv_wc poll_one(struct ibv_cq *cq)
 	return wc;
 }
 
-HELPER struct ibv_wc expect(struct ibv_cq *cq,
+HELPER struct ibv_wc expect_wc(struct ibv_cq *cq,
 						    uint64_t wr_id, int status)
 {
 	struct ibv_wc wc = poll_one(cq);

@@ -63,10 +63,10 @@ TEST(reliable_ends_share_a_partition)
 		connect_reliably(p->b.qp, p->a.qp->qp_num, cases[i].b);
 		assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 		assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-		expect(p->a.cq, 2, cases[i].reach ? IBV_WC_SUCCESS :
+		expect_wc(p->a.cq, 2, cases[i].reach ? IBV_WC_SUCCESS :
 		       IBV_WC_RETRY_EXC_ERR);
 		if (cases[i].reach)
-			expect(p->b.cq, 1, IBV_WC_SUCCESS);
+			expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 		expect_none(p->b.cq);
 	}
 }
@@ -99,9 +99,9 @@ TEST(unreliable_messages_stay_in_their_partition)
 		connect_unreliably(p->b.qp, p->a.qp->qp_num, cases[i].b);
 		assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 		assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-		expect(p->a.cq, 2, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 		if (cases[i].reach)
-			expect(p->b.cq, 1, IBV_WC_SUCCESS);
+			expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 		expect_none(p->b.cq);
 	}
 }
@@ -132,9 +132,9 @@ TEST(datagrams_stay_in_their_partition)
 		open_in_partition(p->a.qp, cases[i].a);
 		open_in_partition(p->b.qp, cases[i].b);
 		assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
-		cast(&p->a, ah, p->b.qp->qp_num, QKEY, 0, 8);
+		post_datagram(&p->a, ah, p->b.qp->qp_num, QKEY, 0, 8);
 		if (cases[i].reach)
-			expect(p->b.cq, 1, IBV_WC_SUCCESS);
+			expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 		expect_none(p->b.cq);
 	}
 	assert_int_equal(ibv_destroy_ah(ah), 0);
@@ -151,13 +151,13 @@ static int write_table(void)
 	return n == sizeof(table) - 1 ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	unlink(getenv("VERBATIM_SOFT_PERSONA"));
 	return fabric_teardown(state);
 }
 
-GROUP(fabric_setup, teardown);
+GROUP(fabric_setup, tear_down);
 
 int main(int argc, char **argv)
 {

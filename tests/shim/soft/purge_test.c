@@ -45,8 +45,8 @@ TEST(completions_of_others_stay_in_order)
 	assert_int_equal(ibv_destroy_qp(old), 0);
 	p->a.qp = self;
 	for (i = 0; i < 4; i++) {
-		expect(p->a.cq, 10 + i, IBV_WC_SUCCESS);
-		expect(p->a.cq, 20 + i, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, 10 + i, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, 20 + i, IBV_WC_SUCCESS);
 	}
 	expect_none(p->a.cq);
 }
@@ -109,6 +109,6 @@ TEST(drained_queue_is_flushed_when_its_peer_fails_it)
 	assert_int_equal(send_at(&p->b, 7, 0, 6), 0);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
 				 (uintptr_t)p->b.buf, p->b.mr->lkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
-	expect(p->b.cq, 7, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->b.cq, 7, IBV_WC_WR_FLUSH_ERR);
 }

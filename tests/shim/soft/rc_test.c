@@ -14,9 +14,9 @@ TEST(send_arrives)
 	strcpy((char *)p->a.buf, "hello");
 	assert_int_equal(recv_at(&p->b, 7, 0, 100), 0);
 	assert_int_equal(send_at(&p->a, 8, 0, 6), 0);
-	wc = expect(p->a.cq, 8, IBV_WC_SUCCESS);
+	wc = expect_wc(p->a.cq, 8, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_SEND);
-	wc = expect(p->b.cq, 7, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.byte_len, 6);
 	assert_int_equal(wc.qp_num, p->b.qp->qp_num);
@@ -34,8 +34,8 @@ TEST(immediate_arrives)
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
 		.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 0x12345678 },
 		sge_of(&p->a, 0, 0)), 0);
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);
-	wc = expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
 	assert_int_equal(wc.imm_data, 0x12345678);
 	assert_int_equal(wc.byte_len, 0);
@@ -55,7 +55,7 @@ TEST(scatter_follows_the_lists)
 	memcpy(p->a.buf + 20, "defgh", 5);
 	assert_int_equal(ibv_post_recv(p->b.qp, &rwr, &rbad), 0);
 	assert_int_equal(ibv_post_send(p->a.qp, &wr, &bad), 0);
-	assert_int_equal(expect(p->b.cq, 0, IBV_WC_SUCCESS).byte_len, 8);
+	assert_int_equal(expect_wc(p->b.cq, 0, IBV_WC_SUCCESS).byte_len, 8);
 	assert_memory_equal(p->b.buf, "ab", 2);
 	assert_memory_equal(p->b.buf + 100, "cdefgh", 6);
 	expect_none(p->a.cq);	/* nobody asked for its completion */
@@ -71,7 +71,7 @@ TEST(inline_data_is_free_at_once)
 		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE }, sge), 0);
 	strcpy(data, "spoilt");
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p->b.buf, "inline");
 	sge.length = 65;
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
@@ -87,13 +87,13 @@ TEST(write_and_read_move_bytes)
 	memset(p->a.buf, 'w', 3000);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 3000, there,
 				 p->b.mr->rkey), 0);
-	assert_int_equal(expect(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_RDMA_WRITE);
 	assert_memory_equal(p->b.buf + 5000, p->a.buf, 3000);
 	memset(p->b.buf + 5000, 'r', 3000);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 3000, there,
 				 p->b.mr->rkey), 0);
-	assert_int_equal(expect(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_RDMA_READ);
 	assert_int_equal(p->a.buf[2999], 'r');
 	expect_none(p->b.cq);
@@ -111,8 +111,8 @@ TEST(write_with_immediate_takes_a_receive)
 	memset(p->a.buf, 'i', 10);
 	assert_int_equal(recv_at(&p->b, 3, 100, 1), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 10)), 0);
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);
-	wc = expect(p->b.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	assert_int_equal(wc.byte_len, 10);
 	assert_int_equal(wc.imm_data, 99);
@@ -130,7 +130,7 @@ TEST(atomics_change_and_tell)
 	wr.wr.atomic.rkey = p->b.mr->rkey;
 	wr.wr.atomic.compare_add = 2;
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 8)), 0);
-	assert_int_equal(expect(p->a.cq, 0, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 0, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_FETCH_ADD);
 	assert_int_equal(*there, 42);
 	assert_int_equal(*old, 40);
@@ -138,10 +138,10 @@ TEST(atomics_change_and_tell)
 	wr.wr.atomic.compare_add = 42;
 	wr.wr.atomic.swap = 5;
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 8)), 0);
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
 	assert_int_equal(*there, 5);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 8)), 0);
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
 	assert_int_equal(*there, 5);
 	assert_int_equal(*old, 5);
 }
@@ -161,7 +161,7 @@ TEST(full_send_queue_is_enomem)
 	wr[END_DEPTH - 1].send_flags = IBV_SEND_SIGNALED;
 	assert_int_equal(ibv_post_send(p->a.qp, wr, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wr[END_DEPTH]);
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);	/* gives all slots back */
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);	/* gives all slots back */
 	assert_int_equal(ibv_post_send(p->a.qp, &wr[1], &bad), 0);
 }
 
@@ -175,7 +175,7 @@ TEST(full_receive_queue_is_enomem)
 	assert_int_equal(recv_at(&p->b, i, 0, 1), ENOMEM);
 	assert_int_equal(send_at(&p->a, 0, 0, 1), 0);
 	assert_int_equal(recv_at(&p->b, i, 0, 1), ENOMEM);
-	expect(p->b.cq, 0, IBV_WC_SUCCESS);	/* not before it is polled */
+	expect_wc(p->b.cq, 0, IBV_WC_SUCCESS);	/* not before it is polled */
 	assert_int_equal(recv_at(&p->b, i, 0, 1), 0);
 }
 
@@ -205,7 +205,7 @@ TEST(data_is_read_when_it_is_sent)
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
 	strcpy((char *)p->a.buf, "later");
 	assert_int_equal(recv_at(&p->b, 2, 0, 6), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p->b.buf, "later");
 }
 
@@ -219,8 +219,8 @@ TEST(drained_queue_waits_for_rts)
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
 TEST(queue_pair_talks_to_itself)
@@ -247,15 +247,15 @@ TEST(reset_purges_completions)
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	expect_none(p->a.cq);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(&p->a, 1, 0, 1), EINVAL);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	connect_to(p->b.qp, p->a.qp->qp_num);
 	assert_int_equal(recv_at(&p->b, 2, 0, 6), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
 /* What a peer remembers of our queue must not outlive it. */
@@ -267,14 +267,14 @@ TEST(peer_may_reset_alone)
 	for (i = 0; i < 3; i++)
 		assert_int_equal(recv_at(&p->b, i, 0, 6), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	connect_to(p->b.qp, p->a.qp->qp_num);
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
 	expect_none(p->b.cq);		/* nothing is posted */
 	assert_int_equal(recv_at(&p->b, 7, 0, 6), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 7, IBV_WC_SUCCESS);
 }
 
 TEST(shared_queue_serves_all)
@@ -298,8 +298,8 @@ TEST(shared_queue_serves_all)
 	for (i = 0; i < 5; i++) {
 		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
 		assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
-		expect(p->a.cq, 1, IBV_WC_SUCCESS);
-		assert_int_equal(expect(p->b.cq, 5, IBV_WC_SUCCESS).byte_len, 6);
+		expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+		assert_int_equal(expect_wc(p->b.cq, 5, IBV_WC_SUCCESS).byte_len, 6);
 	}
 	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
 	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
@@ -361,5 +361,5 @@ TEST(resize_keeps_completions)
 	assert_int_equal(recv_at(&p->b, i, 0, 6), 0);
 	assert_int_equal(send_at(&p->a, i, 0, 6), 0);
 	for (i = 0; i < 4; i++)
-		expect(p->b.cq, i, IBV_WC_SUCCESS);
+		expect_wc(p->b.cq, i, IBV_WC_SUCCESS);
 }

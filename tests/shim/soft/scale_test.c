@@ -39,18 +39,18 @@ static void join_all(struct end *e, int fd)
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	int i;
 
-	say(fd, mine, sizeof(mine));
-	hear(fd, theirs, sizeof(theirs));
+	say_bytes(fd, mine, sizeof(mine));
+	hear_bytes(fd, theirs, sizeof(theirs));
 	for (i = 0; i < QPS; i++) {
 		connect_to(qps[i], theirs[i]);
 		assert_int_equal(ibv_post_recv(qps[i], &wr, &bad), 0);
 	}
-	say(fd, "j", 1);
+	say_bytes(fd, "j", 1);
 	await_word(fd);
 }
 
 /* On each one message there, and one that comes. */
-static void talk(struct end *e)
+static void talk_to_peer(struct end *e)
 {
 	struct ibv_sge sge = sge_of(e, 64, 64);
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
@@ -78,8 +78,8 @@ static void talk_on_all(struct end *e, int fd, struct address yours)
 	(void)yours;
 	make_all(e);
 	join_all(e, fd);
-	talk(e);
-	say(fd, "t", 1);
+	talk_to_peer(e);
+	say_bytes(fd, "t", 1);
 	await_word(fd);
 	drop_all();
 }
@@ -95,9 +95,9 @@ TEST(a_thousand_queue_pairs_talk)
 	fellow_meet(&f, &e);
 	make_all(&e);
 	join_all(&e, f.fd);
-	talk(&e);
+	talk_to_peer(&e);
 	await_word(f.fd);
-	say(f.fd, "t", 1);
+	say_bytes(f.fd, "t", 1);
 	assert_int_equal(fellow_stop(&f), 0);
 	drop_all();
 	end_close(&e);
@@ -221,8 +221,8 @@ TEST_WITH(crowds_share_one_queue_pair, pair_setup, pair_teardown)
 		assert_int_equal(ibv_req_notify_cq(p->b.cq, 0), 0);
 		assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 		assert_int_equal(send_at(&p->a, 1, 0, 64), 0);
-		expect(p->a.cq, 1, IBV_WC_SUCCESS);
-		expect(p->b.cq, 1, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+		expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	}
 	for (i = 0; i < THREADS; i++)
 		if (roles[i % 8] == wait_for_events)

@@ -4,7 +4,7 @@
 
 #define GIVEN(name)	struct end *name = *state
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct end *e = calloc(1, sizeof(*e));
 
@@ -13,7 +13,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	end_close(*state);
 	free(*state);
@@ -35,7 +35,7 @@ static const struct ibv_qp_attr good = {
 	.timeout = 8,
 };
 
-static int modify(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
+static int modify_state(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 {
 	struct ibv_qp_attr attr = good;
 
@@ -50,16 +50,16 @@ static void expect_mask(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 
 	for (bit = IBV_QP_CUR_STATE; bit <= IBV_QP_DEST_QPN; bit <<= 1)
 		if (mask & bit)
-			assert_int_equal(modify(qp, to, mask & ~bit), EINVAL);
-	assert_int_equal(modify(qp, to, mask | IBV_QP_QKEY), EINVAL);
-	assert_int_equal(modify(qp, to, mask | IBV_QP_CAP), EINVAL);
-	assert_int_equal(modify(qp, to, mask), 0);
+			assert_int_equal(modify_state(qp, to, mask & ~bit), EINVAL);
+	assert_int_equal(modify_state(qp, to, mask | IBV_QP_QKEY), EINVAL);
+	assert_int_equal(modify_state(qp, to, mask | IBV_QP_CAP), EINVAL);
+	assert_int_equal(modify_state(qp, to, mask), 0);
 	assert_int_equal(state_of(qp), to);
 	assert_int_equal(qp->state, to);
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(each_step_needs_its_mask)
 {
@@ -79,14 +79,14 @@ TEST(steps_are_not_skipped)
 {
 	GIVEN(e);
 
-	assert_int_equal(modify(e->qp, IBV_QPS_RTR, RTR), EINVAL);
-	assert_int_equal(modify(e->qp, IBV_QPS_RTS, RTS), EINVAL);
-	assert_int_equal(modify(e->qp, IBV_QPS_SQD, IBV_QP_STATE), EINVAL);
-	assert_int_equal(modify(e->qp, IBV_QPS_SQE, IBV_QP_STATE), EINVAL);
-	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), 0);
-	assert_int_equal(modify(e->qp, IBV_QPS_RTS, RTS), EINVAL);
-	assert_int_equal(modify(e->qp, IBV_QPS_ERR, IBV_QP_STATE), 0);
-	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), EINVAL);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_RTR, RTR), EINVAL);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_RTS, RTS), EINVAL);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_SQD, IBV_QP_STATE), EINVAL);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_SQE, IBV_QP_STATE), EINVAL);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_INIT, INIT), 0);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_RTS, RTS), EINVAL);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_ERR, IBV_QP_STATE), 0);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_INIT, INIT), EINVAL);
 }
 
 TEST(values_are_checked)
@@ -115,8 +115,8 @@ TEST(claimed_state_must_be_true)
 	GIVEN(e);
 	struct ibv_qp_attr attr = good;
 
-	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), 0);
-	assert_int_equal(modify(e->qp, IBV_QPS_RTR, RTR), 0);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_INIT, INIT), 0);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_RTR, RTR), 0);
 	attr.qp_state = IBV_QPS_RTS;
 	attr.cur_qp_state = IBV_QPS_INIT;
 	assert_int_equal(ibv_modify_qp(e->qp, &attr, RTS | IBV_QP_CUR_STATE),
@@ -154,7 +154,7 @@ static const struct ibv_qp_attr given = {
 	.path_mig_state = IBV_MIG_REARM,
 };
 
-static void give(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
+static void give_attrs(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 {
 	struct ibv_qp_attr attr = given;
 
@@ -168,9 +168,9 @@ TEST(query_tells_each_attribute)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	give(e->qp, IBV_QPS_INIT, INIT);
-	give(e->qp, IBV_QPS_RTR, RTR | IBV_QP_ALT_PATH);
-	give(e->qp, IBV_QPS_RTS, RTS | IBV_QP_PATH_MIG_STATE);
+	give_attrs(e->qp, IBV_QPS_INIT, INIT);
+	give_attrs(e->qp, IBV_QPS_RTR, RTR | IBV_QP_ALT_PATH);
+	give_attrs(e->qp, IBV_QPS_RTS, RTS | IBV_QP_PATH_MIG_STATE);
 	assert_int_equal(ibv_query_qp(e->qp, &attr, -1, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
 	assert_int_equal(attr.cur_qp_state, IBV_QPS_RTS);
@@ -227,10 +227,10 @@ TEST(posts_depend_on_the_state)
 
 	assert_int_equal(recv_at(e, 1, 0, 1), EINVAL);
 	assert_int_equal(send_at(e, 1, 0, 1), EINVAL);
-	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), 0);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_INIT, INIT), 0);
 	assert_int_equal(recv_at(e, 1, 0, 1), 0);
 	assert_int_equal(send_at(e, 1, 0, 1), EINVAL);
-	assert_int_equal(modify(e->qp, IBV_QPS_RTR, RTR), 0);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_RTR, RTR), 0);
 	assert_int_equal(send_at(e, 1, 0, 1), EINVAL);
 }
 
@@ -285,7 +285,7 @@ TEST(error_is_reached_from_all_but_reset)
 
 	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), EINVAL);
 	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);
-	assert_int_equal(modify(e->qp, IBV_QPS_INIT, INIT), 0);
+	assert_int_equal(modify_state(e->qp, IBV_QPS_INIT, INIT), 0);
 	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
 	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
 	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);

@@ -9,9 +9,9 @@ static void expect_both_failed(struct pair *p)
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_ERR);
 	assert_int_equal(send_at(&p->a, 50, 0, 1), 0);
-	expect(p->a.cq, 50, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 50, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(recv_at(&p->b, 51, 0, 1), 0);
-	expect(p->b.cq, 51, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->b.cq, 51, IBV_WC_WR_FLUSH_ERR);
 }
 
 static struct ibv_async_event expect_event(struct end *e, int type)
@@ -34,9 +34,9 @@ TEST(send_too_long)
 	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);
 	assert_int_equal(recv_at(&p->b, 2, 0, 5), 0);
 	assert_int_equal(send_at(&p->a, 3, 0, 6), 0);
-	expect(p->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
-	expect(p->b.cq, 1, IBV_WC_LOC_LEN_ERR);
-	expect(p->b.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(p->b.cq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_wc(p->b.cq, 2, IBV_WC_WR_FLUSH_ERR);
 	expect_both_failed(p);
 }
 
@@ -49,8 +49,8 @@ TEST(send_from_unknown_key)
 	assert_int_equal(recv_at(&p->a, 9, 0, 5), 0);
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1,
 				 .opcode = IBV_WR_SEND }, sge), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
-	expect(p->a.cq, 9, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 9, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 }
@@ -60,7 +60,7 @@ TEST(send_from_beyond_its_region)
 	GIVEN(p);
 
 	assert_int_equal(send_at(&p->a, 1, END_BYTES - 4, 5), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 }
 
 TEST(send_from_another_domain)
@@ -72,7 +72,7 @@ TEST(send_from_another_domain)
 
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1,
 				 .opcode = IBV_WR_SEND }, sge), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
@@ -88,7 +88,7 @@ TEST(read_into_what_is_not_writable)
 	wr.wr.rdma.remote_addr = (uintptr_t)p->b.buf;
 	wr.wr.rdma.rkey = p->b.mr->rkey;
 	assert_int_equal(send_wr(&p->a, wr, sge), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -100,8 +100,8 @@ TEST(receive_into_unknown_key)
 	sge.lkey ^= 0x10;
 	assert_int_equal(recv_sge(&p->b, 2, sge), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 5), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_OP_ERR);
-	expect(p->b.cq, 2, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_OP_ERR);
+	expect_wc(p->b.cq, 2, IBV_WC_LOC_PROT_ERR);
 	expect_both_failed(p);
 }
 
@@ -111,8 +111,8 @@ TEST(receive_beyond_its_region)
 
 	assert_int_equal(recv_at(&p->b, 2, END_BYTES - 4, 8), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 2), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_OP_ERR);
-	expect(p->b.cq, 2, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_OP_ERR);
+	expect_wc(p->b.cq, 2, IBV_WC_LOC_PROT_ERR);
 }
 
 TEST(write_with_wrong_key)
@@ -122,7 +122,7 @@ TEST(write_with_wrong_key)
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
 				 (uintptr_t)p->b.buf, p->b.mr->lkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	event = expect_event(&p->b, IBV_EVENT_QP_ACCESS_ERR);
 	assert_ptr_equal(event.element.qp, p->b.qp);
 	expect_both_failed(p);
@@ -137,7 +137,7 @@ TEST(write_with_key_of_the_dead)
 	p->b.mr = NULL;
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
 				 (uintptr_t)p->b.buf, key), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 }
 
 TEST(write_beyond_the_region)
@@ -146,7 +146,7 @@ TEST(write_beyond_the_region)
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
 				 (uintptr_t)p->b.buf - 1, p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 }
 
 TEST(read_where_the_region_forbids)
@@ -158,11 +158,11 @@ TEST(read_where_the_region_forbids)
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5,
 				 (uintptr_t)p->b.buf, mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void reconnect(struct pair *p, int access_of_b)
+static void reconnect_pair(struct pair *p, int access_of_b)
 {
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
@@ -176,10 +176,10 @@ TEST(read_where_the_queue_pair_forbids)
 {
 	GIVEN(p);
 
-	reconnect(p, IBV_ACCESS_REMOTE_WRITE);
+	reconnect_pair(p, IBV_ACCESS_REMOTE_WRITE);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5,
 				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 	expect_event(&p->b, IBV_EVENT_QP_REQ_ERR);
 	expect_both_failed(p);
 }
@@ -188,10 +188,10 @@ TEST(write_where_the_queue_pair_forbids)
 {
 	GIVEN(p);
 
-	reconnect(p, IBV_ACCESS_REMOTE_READ);
+	reconnect_pair(p, IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
 				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
 TEST(atomic_off_its_alignment)
@@ -203,7 +203,7 @@ TEST(atomic_off_its_alignment)
 	wr.wr.atomic.remote_addr = (uintptr_t)p->b.buf + 4;
 	wr.wr.atomic.rkey = p->b.mr->rkey;
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 8)), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
 TEST(atomic_of_wrong_length)
@@ -215,7 +215,7 @@ TEST(atomic_of_wrong_length)
 	wr.wr.atomic.remote_addr = (uintptr_t)p->b.buf;
 	wr.wr.atomic.rkey = p->b.mr->rkey;
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
 }
 
 TEST(read_without_responder_resources)
@@ -231,7 +231,7 @@ TEST(read_without_responder_resources)
 			 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), 0);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5,
 				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
 }
 
 TEST(receiver_that_is_never_ready)
@@ -244,8 +244,8 @@ TEST(receiver_that_is_never_ready)
 	assert_int_equal(to_rts_with(p->a.qp, 2), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 1), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 1), 0);
-	expect(p->a.cq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
-	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 }
 
@@ -257,7 +257,7 @@ TEST(nobody_at_the_other_end)
 	p->b.qp = NULL;
 	assert_int_equal(send_at(&p->a, 1, 0, 1), 0);
 	expect_none(p->a.cq);		/* it takes its time */
-	expect(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
 }
 
@@ -269,7 +269,7 @@ TEST(peer_connected_to_another)
 	connect_to(p->b.qp, p->b.qp->qp_num);
 	assert_int_equal(recv_at(&p->b, 9, 0, 1), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 1), 0);
-	expect(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	expect_none(p->b.cq);
 }
 
@@ -291,7 +291,7 @@ TEST(address_of_nobody)
 	assert_int_equal(to_rts(p->a.qp), 0);
 	assert_int_equal(recv_at(&p->b, 9, 0, 1), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 1), 0);
-	expect(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 }
 
 TEST(error_flushes_both_queues)
@@ -303,9 +303,9 @@ TEST(error_flushes_both_queues)
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
 	assert_int_equal(send_at(&p->a, 3, 0, 1), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), 0);
-	expect(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
-	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
-	expect(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
 	expect_none(p->a.cq);
 }
 
@@ -317,9 +317,9 @@ TEST(failing_peer_flushes_waiting_sends)
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_SQD), 0);
 	assert_int_equal(send_at(&p->b, 4, 0, 1), 0);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, 0, 1), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_ERR), 0);
-	expect(p->b.cq, 4, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->b.cq, 4, IBV_WC_WR_FLUSH_ERR);
 }
 
 TEST(overrun_queue_is_an_event)
@@ -340,9 +340,9 @@ TEST(overrun_queue_is_an_event)
 		assert_int_equal(recv_at(&p->b, i, 0, 1), 0);
 		assert_int_equal(send_at(&p->a, i, 0, 1), 0);
 	}
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->a.cq, 2, IBV_WC_REM_OP_ERR);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_REM_OP_ERR);
 	event = expect_event(&p->b, IBV_EVENT_CQ_ERR);
 	assert_ptr_equal(event.element.cq, tiny);
 	expect_event(&p->b, IBV_EVENT_QP_FATAL);
@@ -361,7 +361,7 @@ TEST(strict_device_spoils_what_is_not_valid)
 	setenv("VERBATIM_SOFT_STRICT", "1", 1);
 	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_ERR), 0);
-	wc = expect(p->b.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	wc = expect_wc(p->b.cq, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(wc.qp_num, p->b.qp->qp_num);
 	assert_int_not_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.byte_len, 0xdeadbeef);

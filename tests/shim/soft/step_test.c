@@ -49,7 +49,7 @@ static long kill_at;		/* instructions */
 static volatile long passed;
 
 /* The processor traps after each instruction. */
-static void count(int signo)
+static void count_step(int signo)
 {
 	(void)signo;
 	if (++passed == kill_at)
@@ -58,7 +58,7 @@ static void count(int signo)
 
 /* ThreadSanitizer's own instructions hold locks that its handler of signals takes. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-static void trap(bool on)
+static void set_trap(bool on)
 {
 	if (on)		/* beyond the red zone */
 		asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
@@ -70,7 +70,7 @@ static void trap(bool on)
 			     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
 }
 #else
-static void trap(bool on)
+static void set_trap(bool on)
 {
 	(void)on;
 }
@@ -79,19 +79,19 @@ static void trap(bool on)
 /* In the peer: all is prepared, then each instruction is counted. */
 static void carry_out(struct end *e, int fd, struct address yours)
 {
-	struct sigaction action = { .sa_handler = count };
+	struct sigaction action = { .sa_handler = count_step };
 	long all;
 
 	await_word(fd);
 	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 8, yours.addr,
 				 yours.rkey), 0);
-	expect(e->cq, 1, IBV_WC_SUCCESS);
+	expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 	sigaction(SIGTRAP, &action, NULL);
-	trap(true);
+	set_trap(true);
 	chosen(e, yours);
-	trap(false);
+	set_trap(false);
 	all = passed;
-	say(fd, &all, sizeof(all));
+	say_bytes(fd, &all, sizeof(all));
 	pause();
 }
 
@@ -100,7 +100,7 @@ struct tally {
 	unsigned int	sends;
 };
 
-static void drain(struct end *e, struct tally *tally)
+static void drain_cq(struct end *e, struct tally *tally)
 {
 	struct ibv_wc wc;
 
@@ -124,11 +124,11 @@ static void sleep_for_send(struct end *e, struct tally *tally)
 		assert_int_equal(ibv_get_cq_event(e->channel, &cq, &context), 0);
 		ibv_ack_cq_events(cq, 1);
 		assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
-		drain(e, tally);
+		drain_cq(e, tally);
 	}
 }
 
-static void post(struct end *e)
+static void post_message(struct end *e)
 {
 	int i;
 
@@ -143,7 +143,7 @@ static void drain_if_told(struct end *e, struct tally *tally)
 	struct pollfd p = { .fd = e->channel->fd, .events = POLLIN };
 	int i, told = poll(&p, 1, 0);
 
-	drain(e, tally);
+	drain_cq(e, tally);
 	for (i = 0; i < RECVS; i++)
 		assert_true(told || !tally->recvs[i]);
 }
@@ -157,7 +157,7 @@ static void expect_all(struct end *e)
 	assert_int_equal(send_at(e, RECVS, 0, 8), 0);
 	sleep_for_send(e, &tally);
 	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), 0);
-	drain(e, &tally);
+	drain_cq(e, &tally);
 	assert_int_equal(tally.sends, 1);
 	for (i = 0; i < RECVS; i++)
 		assert_int_equal(tally.recvs[i], 1);
@@ -174,8 +174,8 @@ static long kill_after(long steps)
 	f = fellow_start(carry_out);
 	end_open(&e);
 	fellow_meet(&f, &e);
-	post(&e);
-	say(f.fd, "g", 1);
+	post_message(&e);
+	say_bytes(f.fd, "g", 1);
 	/* the end of file, if it dies */
 	if (recv(f.fd, &length, sizeof(length), MSG_WAITALL) < 0)
 		length = 0;
@@ -185,23 +185,23 @@ static long kill_after(long steps)
 	return length;
 }
 
-static long number(const char *name, long otherwise)
+static long number_from_env(const char *name, long otherwise)
 {
 	const char *given = getenv(name);
 
 	return given ? atol(given) : otherwise;
 }
 
-static void survive(operation *op)
+static void survive_steps(operation *op)
 {
-	long s = number("SEED", time(NULL));
+	long s = number_from_env("SEED", time(NULL));
 	long length, stride, at;
 
 	chosen = op;
 	length = kill_after(0);
 	if (!length)
 		skip();
-	stride = length / number("ROUNDS", 12) + 1;
+	stride = length / number_from_env("ROUNDS", 12) + 1;
 	print_message("%ld instructions, SEED=%ld\n", length, s);
 	for (at = 1 + s % stride; at < length; at += stride)
 		kill_after(at);
@@ -222,7 +222,7 @@ static void peer_may_die(void **state)
 {
 	const struct survival *survival = *state;
 
-	survive(survival->operation);
+	survive_steps(survival->operation);
 }
 
 GROUP(fabric_setup, fabric_teardown);

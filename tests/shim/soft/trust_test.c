@@ -70,7 +70,7 @@ static const struct {
 	{ IBV_QPT_XRC_RECV,	IBV_QP_ACCESS_FLAGS,	PATH | RESPONDS,	IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
 };
 
-static void go(struct ibv_qp *qp, struct ibv_qp_attr attr,
+static void go_to(struct ibv_qp *qp, struct ibv_qp_attr attr,
 	       enum ibv_qp_state to, int mask)
 {
 	attr.qp_state = to;
@@ -84,11 +84,11 @@ static void connect_one(struct trial *t, struct ibv_qp *qp, bool to_rts)
 
 	for (i = 0; masks[i].type != qp->qp_type; i++)
 		;
-	go(qp, attr, IBV_QPS_INIT, masks[i].init | IBV_QP_PORT |
+	go_to(qp, attr, IBV_QPS_INIT, masks[i].init | IBV_QP_PORT |
 	   IBV_QP_PKEY_INDEX);
-	go(qp, attr, IBV_QPS_RTR, masks[i].rtr);
+	go_to(qp, attr, IBV_QPS_RTR, masks[i].rtr);
 	if (to_rts)
-		go(qp, attr, IBV_QPS_RTS, masks[i].rts);
+		go_to(qp, attr, IBV_QPS_RTS, masks[i].rts);
 }
 
 static void make_shared(struct trial *t)
@@ -139,7 +139,7 @@ static void make_other(struct trial *t)
 	t->p.b.cq = old;
 }
 
-static void begin(struct trial *t, enum ibv_qp_type type, int how)
+static void begin_trial(struct trial *t, enum ibv_qp_type type, int how)
 {
 	struct ibv_ah_attr ah = { .dlid = 1, .port_num = 1 };
 
@@ -160,7 +160,7 @@ static void begin(struct trial *t, enum ibv_qp_type type, int how)
 	connect_one(t, t->p.b.qp, !(how & RTR));
 }
 
-static void end(struct trial *t)
+static void end_trial(struct trial *t)
 {
 	assert_int_equal(ibv_destroy_ah(t->ah), 0);
 	assert_int_equal(ibv_destroy_qp(t->p.b.qp), 0);
@@ -190,7 +190,7 @@ static void want_sge(struct trial *t, struct ibv_sge sge)
 		assert_int_equal(ibv_post_recv(t->p.b.qp, &wr, &bad), 0);
 }
 
-static void want(struct trial *t, uint32_t len)
+static void want_message(struct trial *t, uint32_t len)
 {
 	want_sge(t, sge_of(&t->p.b, 0, len));
 }
@@ -207,7 +207,7 @@ static void ask_sge(struct trial *t, struct ibv_send_wr wr, struct ibv_sge sge)
 	assert_int_equal(send_wr(&t->p.a, wr, sge), 0);
 }
 
-static void ask(struct trial *t, enum ibv_wr_opcode opcode, uint32_t len)
+static void ask_for(struct trial *t, enum ibv_wr_opcode opcode, uint32_t len)
 {
 	struct ibv_send_wr wr = { .opcode = opcode };
 
@@ -221,16 +221,16 @@ static void ask(struct trial *t, enum ibv_wr_opcode opcode, uint32_t len)
 	ask_sge(t, wr, sge_of(&t->p.a, 0, len));
 }
 
-static void message(struct trial *t)
+static void send_message(struct trial *t)
 {
-	want(t, LEN);
-	ask(t, IBV_WR_SEND, LEN);
+	want_message(t, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void too_long(struct trial *t)
 {
-	want(t, LEN - 1);
-	ask(t, IBV_WR_SEND, LEN);
+	want_message(t, LEN - 1);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void bad_lkey(struct trial *t)
@@ -247,90 +247,90 @@ static void bad_buffer(struct trial *t)
 
 	sge.lkey = t->p.b.mr->rkey;
 	want_sge(t, sge);
-	ask(t, IBV_WR_SEND, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void bad_rkey(struct trial *t)
 {
 	t->p.b.mr->rkey ^= 0x10;
-	ask(t, IBV_WR_RDMA_WRITE, LEN);
+	ask_for(t, IBV_WR_RDMA_WRITE, LEN);
 }
 
 static void write_there(struct trial *t)
 {
-	ask(t, IBV_WR_RDMA_WRITE, LEN);
+	ask_for(t, IBV_WR_RDMA_WRITE, LEN);
 }
 
 static void read_there(struct trial *t)
 {
-	ask(t, IBV_WR_RDMA_READ, LEN);
+	ask_for(t, IBV_WR_RDMA_READ, LEN);
 }
 
 static void half_atomic(struct trial *t)
 {
-	ask(t, IBV_WR_ATOMIC_FETCH_AND_ADD, 4);
+	ask_for(t, IBV_WR_ATOMIC_FETCH_AND_ADD, 4);
 }
 
 static void odd_atomic(struct trial *t)
 {
 	t->p.b.buf += 4;
-	ask(t, IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
+	ask_for(t, IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 	t->p.b.buf -= 4;
 }
 
 static void beyond_mtu(struct trial *t)
 {
-	want(t, 8192);
-	ask(t, IBV_WR_SEND, 8192);
+	want_message(t, 8192);
+	ask_for(t, IBV_WR_SEND, 8192);
 }
 
 static void without_request(struct trial *t)
 {
-	ask(t, IBV_WR_SEND, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void peer_gone(struct trial *t)
 {
 	assert_int_equal(to_state(t->p.b.qp, IBV_QPS_RESET), 0);
-	ask(t, IBV_WR_SEND, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void bad_qkey(struct trial *t)
 {
-	want(t, LEN);
+	want_message(t, LEN);
 	t->qkey++;
-	ask(t, IBV_WR_SEND, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void bad_srqn(struct trial *t)
 {
 	t->srqn ^= 0x10000;
-	ask(t, IBV_WR_SEND, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void both_fail(struct trial *t)
 {
-	want(t, LEN);
+	want_message(t, LEN);
 	assert_int_equal(to_state(t->p.a.qp, IBV_QPS_ERR), 0);
 	assert_int_equal(to_state(t->p.b.qp, IBV_QPS_ERR), 0);
-	ask(t, IBV_WR_SEND, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 /* The first message fills the queue. */
 static void one_too_many(struct trial *t)
 {
-	message(t);
-	expect(t->p.a.cq, SEND, IBV_WC_SUCCESS);
-	message(t);
+	send_message(t);
+	expect_wc(t->p.a.cq, SEND, IBV_WC_SUCCESS);
+	send_message(t);
 }
 
 static void few_are_left(struct trial *t)
 {
 	struct ibv_srq_attr limit = { .srq_limit = 1 };
 
-	want(t, LEN);
+	want_message(t, LEN);
 	assert_int_equal(ibv_modify_srq(t->srq, &limit, IBV_SRQ_LIMIT), 0);
-	ask(t, IBV_WR_SEND, LEN);
+	ask_for(t, IBV_WR_SEND, LEN);
 }
 
 static void receiver_fails(struct trial *t)
@@ -338,11 +338,11 @@ static void receiver_fails(struct trial *t)
 	assert_int_equal(to_state(t->p.b.qp, IBV_QPS_ERR), 0);
 }
 
-static void drained(struct trial *t)
+static void expect_drained(struct trial *t)
 {
 	struct ibv_qp_attr attr = { .en_sqd_async_notify = 1 };
 
-	go(t->p.a.qp, attr, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY);
+	go_to(t->p.a.qp, attr, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY);
 }
 
 static void set_path(struct ibv_qp *qp, enum ibv_mig_state state, uint16_t lid)
@@ -354,14 +354,14 @@ static void set_path(struct ibv_qp *qp, enum ibv_mig_state state, uint16_t lid)
 				       (lid ? IBV_QP_ALT_PATH : 0)), 0);
 }
 
-static void migrated(struct trial *t)
+static void expect_migrated(struct trial *t)
 {
 	set_path(t->p.a.qp, IBV_MIG_REARM, 1);
 	set_path(t->p.b.qp, IBV_MIG_REARM, 1);
 	set_path(t->p.a.qp, IBV_MIG_MIGRATED, 0);
 }
 
-static void misled(struct trial *t)
+static void expect_misled(struct trial *t)
 {
 	set_path(t->p.a.qp, IBV_MIG_ARMED, 77);
 	set_path(t->p.a.qp, IBV_MIG_MIGRATED, 0);
@@ -384,7 +384,7 @@ static const struct row {
 #define ROW(what, type, how, provoke, ...) \
 	{ #type " " what, IBV_QPT_##type, how, provoke, __VA_ARGS__ }
 /*   what			transport	how	provoked by		sender			receiver		events of the sender	events of the receiver */
-ROW("message",			RC,		0,	message,		OK,			OK,			NOTHING, NOTHING),
+ROW("message",			RC,		0,	send_message,		OK,			OK,			NOTHING, NOTHING),
 ROW("too long",			RC,		0,	too_long,		WC(REM_INV_REQ_ERR),	WC(LOC_LEN_ERR),	NOTHING, NOTHING),
 ROW("local key",		RC,		0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
 ROW("receive buffer",		RC,		0,	bad_buffer,		WC(REM_OP_ERR),		WC(LOC_PROT_ERR),	NOTHING, NOTHING),
@@ -398,14 +398,14 @@ ROW("no request",		RC,		0,	without_request,	WC(RNR_RETRY_EXC_ERR),	0,			NOTHING,
 ROW("peer gone",		RC,		0,	peer_gone,		WC(RETRY_EXC_ERR),	0,			NOTHING, NOTHING),
 ROW("flushed",			RC,		0,	both_fail,		WC(WR_FLUSH_ERR),	WC(WR_FLUSH_ERR),	NOTHING, NOTHING),
 ROW("overrun",			RC,		TINY,	one_too_many,		WC(REM_OP_ERR),		OK,			NOTHING, EVENTS(EVENT(CQ_ERR), EVENT(QP_FATAL))),
-ROW("first message",		RC,		RTR,	message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
-ROW("drained",			RC,		0,	drained,		0,			0,			EVENTS(EVENT(SQ_DRAINED)), NOTHING),
-ROW("migrated",			RC,		0,	migrated,		0,			0,			EVENTS(EVENT(PATH_MIG)), EVENTS(EVENT(PATH_MIG))),
-ROW("misled",			RC,		0,	misled,			0,			0,			EVENTS(EVENT(PATH_MIG_ERR)), NOTHING),
+ROW("first message",		RC,		RTR,	send_message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
+ROW("drained",			RC,		0,	expect_drained,		0,			0,			EVENTS(EVENT(SQ_DRAINED)), NOTHING),
+ROW("migrated",			RC,		0,	expect_migrated,		0,			0,			EVENTS(EVENT(PATH_MIG)), EVENTS(EVENT(PATH_MIG))),
+ROW("misled",			RC,		0,	expect_misled,			0,			0,			EVENTS(EVENT(PATH_MIG_ERR)), NOTHING),
 ROW("limit",			RC,		SHARED,	few_are_left,		OK,			OK,			NOTHING, EVENTS(EVENT(SRQ_LIMIT_REACHED))),
 ROW("last of a shared queue",	RC,		SHARED,	receiver_fails,		0,			0,			NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
 
-ROW("message",			UC,		0,	message,		OK,			OK,			NOTHING, NOTHING),
+ROW("message",			UC,		0,	send_message,		OK,			OK,			NOTHING, NOTHING),
 ROW("too long",			UC,		0,	too_long,		OK,			0,			NOTHING, NOTHING),
 ROW("local key",		UC,		0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
 ROW("receive buffer",		UC,		0,	bad_buffer,		OK,			WC(LOC_PROT_ERR),	NOTHING, NOTHING),
@@ -413,9 +413,9 @@ ROW("remote key",		UC,		0,	bad_rkey,		OK,			0,			NOTHING, NOTHING),
 ROW("write forbidden",		UC,		FORBIDS, write_there,		OK,			0,			NOTHING, NOTHING),
 ROW("peer gone",		UC,		0,	peer_gone,		OK,			0,			NOTHING, NOTHING),
 ROW("flushed",			UC,		0,	both_fail,		WC(WR_FLUSH_ERR),	WC(WR_FLUSH_ERR),	NOTHING, NOTHING),
-ROW("first message",		UC,		RTR,	message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
+ROW("first message",		UC,		RTR,	send_message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
 
-ROW("message",			UD,		0,	message,		OK,			OK,			NOTHING, NOTHING),
+ROW("message",			UD,		0,	send_message,		OK,			OK,			NOTHING, NOTHING),
 ROW("longer than a packet",	UD,		0,	beyond_mtu,		WC(LOC_LEN_ERR),	0,			NOTHING, NOTHING),
 ROW("local key",		UD,		0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
 ROW("receive buffer",		UD,		0,	bad_buffer,		OK,			WC(LOC_PROT_ERR),	NOTHING, NOTHING),
@@ -423,7 +423,7 @@ ROW("Q_Key",			UD,		0,	bad_qkey,		OK,			0,			NOTHING, NOTHING),
 ROW("peer gone",		UD,		0,	peer_gone,		OK,			0,			NOTHING, NOTHING),
 ROW("flushed",			UD,		0,	both_fail,		WC(WR_FLUSH_ERR),	WC(WR_FLUSH_ERR),	NOTHING, NOTHING),
 
-ROW("message",			XRC_SEND,	0,	message,		OK,			OK,			NOTHING, NOTHING),
+ROW("message",			XRC_SEND,	0,	send_message,		OK,			OK,			NOTHING, NOTHING),
 ROW("too long",			XRC_SEND,	0,	too_long,		WC(REM_INV_REQ_ERR),	WC(LOC_LEN_ERR),	NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
 ROW("local key",		XRC_SEND,	0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
 ROW("receive buffer",		XRC_SEND,	0,	bad_buffer,		WC(REM_OP_ERR),		WC(LOC_PROT_ERR),	NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
@@ -435,7 +435,7 @@ ROW("no request",		XRC_SEND,	0,	without_request,	WC(RNR_RETRY_EXC_ERR),	0,			NOT
 ROW("peer gone",		XRC_SEND,	0,	peer_gone,		WC(RETRY_EXC_ERR),	0,			NOTHING, NOTHING),
 ROW("flushed",			XRC_SEND,	0,	both_fail,		WC(WR_FLUSH_ERR),	0,			NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
 ROW("overrun",			XRC_SEND,	TINY,	one_too_many,		WC(REM_OP_ERR),		OK,			NOTHING, EVENTS(EVENT(CQ_ERR), EVENT(SRQ_ERR), EVENT(QP_FATAL), EVENT(QP_LAST_WQE_REACHED))),
-ROW("first message",		XRC_SEND,	RTR,	message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
+ROW("first message",		XRC_SEND,	RTR,	send_message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
 ROW("limit",			XRC_SEND,	0,	few_are_left,		OK,			OK,			NOTHING, EVENTS(EVENT(SRQ_LIMIT_REACHED))),
 };
 
@@ -472,7 +472,7 @@ static const struct {
 static void expect_status(struct ibv_cq *cq, uint64_t wr_id, int status)
 {
 	if (status)
-		expect(cq, wr_id, status - 1);
+		expect_wc(cq, wr_id, status - 1);
 	expect_none(cq);
 }
 
@@ -497,26 +497,26 @@ static void row_holds(void **state)
 	const struct row *row = *state;
 	struct trial t;
 
-	begin(&t, row->type, row->how);
+	begin_trial(&t, row->type, row->how);
 	row->provoke(&t);
 	expect_status(t.p.a.cq, SEND, row->sender);
 	expect_status(t.cq, RECEIVE, row->receiver);
 	expect_events(&t.p.a, row->of_sender);
 	expect_events(&t.p.b, row->of_receiver);
-	end(&t);
+	end_trial(&t);
 }
 
 GROUP(fabric_setup, fabric_teardown);
 TEST_ROWS(rows, row_holds);
 
-static bool has(const int *events, int event)
+static bool has_event(const int *events, int event)
 {
 	return events[0] == event || events[1] == event || events[2] == event ||
 		events[3] == event;
 }
 
 /* How often a status, or an event, is in the tables. */
-static int mentioned(int status, int event)
+static int is_mentioned(int status, int event)
 {
 	int n = 0;
 	size_t i;
@@ -524,8 +524,8 @@ static int mentioned(int status, int event)
 	for (i = 0; i < COUNT(rows); i++)
 		n += status ? rows[i].sender == status ||
 			rows[i].receiver == status :
-			has(rows[i].of_sender, event) ||
-			has(rows[i].of_receiver, event);
+			has_event(rows[i].of_sender, event) ||
+			has_event(rows[i].of_receiver, event);
 	for (i = 0; i < COUNT(elsewhere); i++)
 		n += status ? elsewhere[i].status == status :
 			elsewhere[i].event == event;
@@ -537,9 +537,9 @@ TEST(each_status_and_event_is_in_a_table)
 	int i;
 
 	for (i = IBV_WC_SUCCESS; i <= IBV_WC_TM_RNDV_INCOMPLETE; i++)
-		if (!mentioned(i + 1, 0))
+		if (!is_mentioned(i + 1, 0))
 			fail_msg("%s", ibv_wc_status_str(i));
 	for (i = IBV_EVENT_CQ_ERR; i <= IBV_EVENT_WQ_FATAL; i++)
-		if (!mentioned(0, i + 1))
+		if (!is_mentioned(0, i + 1))
 			fail_msg("%s", ibv_event_type_str(i));
 }

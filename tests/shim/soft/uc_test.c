@@ -21,7 +21,7 @@ static void connect_uc(struct ibv_qp *qp, uint32_t dest)
 				       IBV_QP_SQ_PSN), 0);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
@@ -37,7 +37,7 @@ static int setup(void **state)
 
 static void expect_sent(struct pair *p, uint64_t wr_id)
 {
-	expect(p->a.cq, wr_id, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, wr_id, IBV_WC_SUCCESS);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_RTS);
 }
 
@@ -49,7 +49,7 @@ static void expect_lost(struct pair *p, uint64_t wr_id)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, pair_teardown);
+FIXTURE(set_up, pair_teardown);
 
 TEST(send_and_immediate_arrive)
 {
@@ -63,12 +63,12 @@ TEST(send_and_immediate_arrive)
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 4,
 		.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 77 },
 		sge_of(&p->a, 0, 6)), 0);
-	assert_int_equal(expect(p->a.cq, 3, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
+	assert_int_equal(expect_wc(p->a.cq, 3, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
 	expect_sent(p, 4);
-	wc = expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.byte_len, 6);
 	assert_int_equal(wc.src_qp, p->a.qp->qp_num);
-	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
 	assert_int_equal(wc.imm_data, 77);
 	assert_string_equal((char *)p->b.buf, "hello");
@@ -91,7 +91,7 @@ TEST(writes_arrive)
 	assert_int_equal(recv_at(&p->b, 3, 0, 0), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 10)), 0);
 	expect_sent(p, 2);
-	assert_int_equal(expect(p->b.cq, 3, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->b.cq, 3, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_RECV_RDMA_WITH_IMM);
 }
 
@@ -123,7 +123,7 @@ TEST(message_without_a_request_is_lost)
 	expect_none(p->b.cq);
 	assert_int_equal(send_at(&p->a, 4, 0, 7), 0);
 	expect_sent(p, 4);
-	assert_int_equal(expect(p->b.cq, 3, IBV_WC_SUCCESS).byte_len, 7);
+	assert_int_equal(expect_wc(p->b.cq, 3, IBV_WC_SUCCESS).byte_len, 7);
 }
 
 TEST(receiver_that_posts_is_waited_for)
@@ -137,8 +137,8 @@ TEST(receiver_that_posts_is_waited_for)
 	expect_none(p->a.cq);
 	assert_int_equal(recv_at(&p->b, 4, 0, 100), 0);
 	expect_sent(p, 3);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(expect(p->b.cq, 4, IBV_WC_SUCCESS).byte_len, 7);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect_wc(p->b.cq, 4, IBV_WC_SUCCESS).byte_len, 7);
 }
 
 TEST(receiver_that_has_stopped_is_given_up)
@@ -154,12 +154,12 @@ TEST(receiver_that_has_stopped_is_given_up)
 	/* from now on at once */
 	assert_int_equal(send_at(&p->a, 4, 0, 6), 0);
 	assert_int_equal(ibv_poll_cq(p->a.cq, 1, &wc), 1);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(&p->b, 5, 0, 100), 0);
 	expect_none(p->b.cq);
 	/* until it posts again */
 	assert_int_equal(send_at(&p->a, 6, 0, 6), 0);
-	expect(p->b.cq, 5, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 5, IBV_WC_SUCCESS);
 	expect_sent(p, 6);
 }
 
@@ -172,7 +172,7 @@ TEST(message_that_is_too_long_leaves_the_request)
 	expect_lost(p, 2);
 	assert_int_equal(send_at(&p->a, 3, 0, 5), 0);
 	expect_sent(p, 3);
-	assert_int_equal(expect(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, 5);
+	assert_int_equal(expect_wc(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, 5);
 }
 
 TEST(write_that_is_not_allowed_is_lost)
@@ -200,8 +200,8 @@ TEST(bad_buffer_fails_the_receiver_alone)
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
 	assert_int_equal(send_at(&p->a, 3, 0, 6), 0);
 	expect_sent(p, 3);
-	expect(p->b.cq, 1, IBV_WC_LOC_PROT_ERR);
-	expect(p->b.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->b.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->b.cq, 2, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_ERR);
 	assert_int_equal(send_at(&p->a, 4, 0, 6), 0);
 	expect_sent(p, 4);
@@ -218,18 +218,18 @@ TEST(own_error_stops_the_send_queue_alone)
 	assert_int_equal(recv_at(&p->b, 8, 0, 100), 0);
 	assert_int_equal(send_wr(&p->a, wr, bad), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
-	expect(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_SQE);
 	/* it receives */
 	assert_int_equal(send_at(&p->b, 3, 0, 6), 0);
-	expect(p->b.cq, 3, IBV_WC_SUCCESS);
-	expect(p->a.cq, 9, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 9, IBV_WC_SUCCESS);
 	/* and comes back */
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	assert_int_equal(send_at(&p->a, 4, 0, 6), 0);
 	expect_sent(p, 4);
-	expect(p->b.cq, 8, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 8, IBV_WC_SUCCESS);
 }
 
 TEST(message_to_nobody_is_lost)
@@ -257,7 +257,7 @@ TEST(reliable_peer_does_not_answer)
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
 	expect_lost(p, 2);
 	assert_int_equal(send_at(&p->b, 3, 0, 6), 0);
-	expect(p->b.cq, 3, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->b.cq, 3, IBV_WC_RETRY_EXC_ERR);
 }
 
 TEST(too_long_uses_up_a_shared_request)
@@ -277,7 +277,7 @@ TEST(too_long_uses_up_a_shared_request)
 	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
 	expect_sent(p, 2);
-	expect(p->b.cq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_wc(p->b.cq, 1, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;

@@ -12,7 +12,7 @@ static void to_b(struct pair *p, uint32_t qkey, uint32_t len)
 {
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 
-	cast(&p->a, ah, p->b.qp->qp_num, qkey, 0, len);
+	post_datagram(&p->a, ah, p->b.qp->qp_num, qkey, 0, len);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
@@ -41,7 +41,7 @@ TEST(payload_comes_behind_the_grh)
 	memset(p->b.buf, 0xee, GRH);
 	assert_int_equal(recv_at(&p->b, 7, 0, 100), 0);
 	to_b(p, QKEY, 6);
-	wc = expect(p->b.cq, 7, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.byte_len, GRH + 6);
 	assert_int_equal(wc.qp_num, p->b.qp->qp_num);
@@ -67,8 +67,8 @@ TEST(immediate_and_inline_arrive)
 	assert_int_equal(post_to_b(p, (struct ibv_send_wr){
 		.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 0x1234,
 		.send_flags = IBV_SEND_INLINE }, sge), 0);
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);
-	wc = expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
 	assert_int_equal(wc.imm_data, 0x1234);
 	assert_string_equal((char *)p->b.buf + GRH, "inline");
@@ -84,7 +84,7 @@ TEST(scatter_follows_the_lists)
 	memcpy(p->a.buf, "abcdef", 6);
 	assert_int_equal(ibv_post_recv(p->b.qp, &wr, &bad), 0);
 	to_b(p, QKEY, 6);
-	assert_int_equal(expect(p->b.cq, 0, IBV_WC_SUCCESS).byte_len, GRH + 6);
+	assert_int_equal(expect_wc(p->b.cq, 0, IBV_WC_SUCCESS).byte_len, GRH + 6);
 	assert_memory_equal(p->b.buf + 100 + 10, "a", 1);
 	assert_memory_equal(p->b.buf + 200, "bcdef", 5);
 }
@@ -98,7 +98,7 @@ TEST(qkey_must_fit)
 	expect_none(p->b.cq);
 	/* with the high bit, the sender's own counts */
 	to_b(p, 0x80000000, 7);
-	assert_int_equal(expect(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, GRH + 7);
+	assert_int_equal(expect_wc(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, GRH + 7);
 }
 
 TEST(qkey_can_be_changed)
@@ -112,7 +112,7 @@ TEST(qkey_can_be_changed)
 	to_b(p, QKEY, 6);
 	expect_none(p->b.cq);
 	to_b(p, 55, 6);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_query_qp(p->b.qp, &got, IBV_QP_QKEY, &init), 0);
 	assert_int_equal(got.qkey, 55);
 }
@@ -124,22 +124,22 @@ TEST(loss_is_a_success)
 	uint32_t qpn = p->b.qp->qp_num;
 
 	/* no receive request; it does not come later either */
-	cast(&p->a, ah, qpn, QKEY, 0, 6);
+	post_datagram(&p->a, ah, qpn, QKEY, 0, 6);
 	assert_int_equal(recv_at(&p->b, 1, 0, GRH + 5), 0);
 	expect_none(p->b.cq);
 	/* too long for it, which stays */
-	cast(&p->a, ah, qpn, QKEY, 0, 6);
+	post_datagram(&p->a, ah, qpn, QKEY, 0, 6);
 	expect_none(p->b.cq);
-	cast(&p->a, ah, qpn, QKEY, 0, 5);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	post_datagram(&p->a, ah, qpn, QKEY, 0, 5);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	/* nobody there, or not yet */
-	cast(&p->a, ah, qpn + 1, QKEY, 0, 6);
-	cast(&p->a, ah, 0, QKEY, 0, 6);
+	post_datagram(&p->a, ah, qpn + 1, QKEY, 0, 6);
+	post_datagram(&p->a, ah, 0, QKEY, 0, 6);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
-	cast(&p->a, ah, qpn, QKEY, 0, 6);
+	post_datagram(&p->a, ah, qpn, QKEY, 0, 6);
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
-	cast(&p->a, ah, qpn, QKEY, 0, 6);
+	post_datagram(&p->a, ah, qpn, QKEY, 0, 6);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
@@ -147,16 +147,16 @@ TEST(receiver_that_posts_is_waited_for)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
-	struct ibv_send_wr wr = datagram(ah, p->b.qp->qp_num, QKEY, 3);
+	struct ibv_send_wr wr = make_datagram(ah, p->b.qp->qp_num, QKEY, 3);
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	to_b(p, QKEY, 6);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 7)), 0);
 	expect_none(p->a.cq);
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
-	expect(p->a.cq, 3, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(expect(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, GRH + 7);
+	expect_wc(p->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect_wc(p->b.cq, 2, IBV_WC_SUCCESS).byte_len, GRH + 7);
 	/* or given up */
 	to_b(p, QKEY, 6);
 	expect_none(p->b.cq);
@@ -169,12 +169,12 @@ TEST(receiver_is_found_again_after_reset)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	to_b(p, QKEY, 6);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	open_datagrams(p->b.qp, QKEY);
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
 	to_b(p, QKEY, 6);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
 TEST(connections_take_no_datagrams)
@@ -195,19 +195,19 @@ TEST(longer_than_the_mtu_stops_the_send_queue)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 5000), 0);
 	to_b(p, QKEY, 4096);
-	assert_int_equal(expect(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, GRH + 4096);
+	assert_int_equal(expect_wc(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, GRH + 4096);
 	assert_int_equal(recv_at(&p->b, 2, 0, 5000), 0);
 	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 3,
 		.opcode = IBV_WR_SEND }, sge_of(&p->a, 0, 4097)), 0);
-	expect(p->a.cq, 3, IBV_WC_LOC_LEN_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_SQE);
 	/* what follows is flushed, until it is brought back */
 	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 4,
 		.opcode = IBV_WR_SEND }, sge_of(&p->a, 0, 4)), 0);
-	expect(p->a.cq, 4, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 4, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	to_b(p, QKEY, 4);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
 TEST(own_bad_buffer_stops_the_send_queue_alone)
@@ -219,13 +219,13 @@ TEST(own_bad_buffer_stops_the_send_queue_alone)
 	bad.lkey++;
 	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 3,
 		.opcode = IBV_WR_SEND }, bad), 0);
-	expect(p->a.cq, 3, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_SQE);
 	/* it receives */
 	ah = make_ah(&p->b, local_attr());
 	assert_int_equal(recv_at(&p->a, 5, 0, 100), 0);
-	cast(&p->b, ah, p->a.qp->qp_num, QKEY, 0, 6);
-	expect(p->a.cq, 5, IBV_WC_SUCCESS);
+	post_datagram(&p->b, ah, p->a.qp->qp_num, QKEY, 0, 6);
+	expect_wc(p->a.cq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
@@ -236,9 +236,9 @@ TEST(handle_must_be_of_the_same_domain)
 	struct ibv_ah_attr attr = local_attr();
 	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
 
-	assert_int_equal(send_wr(&p->a, datagram(ah, p->b.qp->qp_num, QKEY, 1),
+	assert_int_equal(send_wr(&p->a, make_datagram(ah, p->b.qp->qp_num, QKEY, 1),
 				 sge_of(&p->a, 0, 4)), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
@@ -248,7 +248,7 @@ TEST(posts_are_checked)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
-	struct ibv_send_wr wr = datagram(NULL, 1, QKEY, 1);
+	struct ibv_send_wr wr = make_datagram(NULL, 1, QKEY, 1);
 
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), EINVAL);
 	wr.wr.ud.ah = ah;
@@ -269,8 +269,8 @@ TEST(bad_buffer_fails_the_receiver_alone)
 	assert_int_equal(recv_sge(&p->b, 1, bad), 0);
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
 	to_b(p, QKEY, 6);
-	expect(p->b.cq, 1, IBV_WC_LOC_PROT_ERR);
-	expect(p->b.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->b.cq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(p->b.cq, 2, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_ERR);
 	to_b(p, QKEY, 6);
 }
@@ -293,10 +293,10 @@ TEST(shared_queue_receives)
 	memcpy(p->a.buf, "abcdef", 6);
 	/* too long uses up a request of a shared queue */
 	to_b(p, QKEY, 6);
-	expect(p->b.cq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_wc(p->b.cq, 1, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 	to_b(p, QKEY, 6);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(p->b.buf + 100 + GRH, "abcdef", 6);
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
@@ -310,10 +310,10 @@ TEST(it_reaches_itself)
 
 	memcpy(p->a.buf, "self", 4);
 	assert_int_equal(recv_at(&p->a, 1, 100, 100), 0);
-	assert_int_equal(send_wr(&p->a, datagram(ah, p->a.qp->qp_num, QKEY, 2),
+	assert_int_equal(send_wr(&p->a, make_datagram(ah, p->a.qp->qp_num, QKEY, 2),
 				 sge_of(&p->a, 0, 4)), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(p->a.buf + 100 + GRH, "self", 4);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
@@ -339,22 +339,22 @@ TEST(drained_queue_sends_when_it_runs_again)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
-	assert_int_equal(send_wr(&p->a, datagram(ah, p->b.qp->qp_num, QKEY, 2),
+	assert_int_equal(send_wr(&p->a, make_datagram(ah, p->b.qp->qp_num, QKEY, 2),
 				 sge_of(&p->a, 0, 4)), 0);
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);
 	/* as with hardware that has copied it */
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
 TEST(what_waits_is_gone_with_its_queue)
 {
 	GIVEN(p);
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
-	struct ibv_send_wr wr = datagram(ah, p->b.qp->qp_num, QKEY, 3);
+	struct ibv_send_wr wr = make_datagram(ah, p->b.qp->qp_num, QKEY, 3);
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	to_b(p, QKEY, 6);
@@ -362,8 +362,8 @@ TEST(what_waits_is_gone_with_its_queue)
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), 0);
-	expect(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
-	expect(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	open_datagrams(p->a.qp, QKEY);
 	ah = make_ah(&p->a, local_attr());
@@ -391,8 +391,8 @@ TEST(many_are_reached_from_one)
 		for (i = 0; i < MANY; i++) {
 			p->b.qp = qp[i];
 			assert_int_equal(recv_at(&p->b, i, 0, 100), 0);
-			cast(&p->a, ah, qp[i]->qp_num, QKEY, 0, 4);
-			assert_int_equal(expect(p->b.cq, i, IBV_WC_SUCCESS).qp_num,
+			post_datagram(&p->a, ah, qp[i]->qp_num, QKEY, 0, 4);
+			assert_int_equal(expect_wc(p->b.cq, i, IBV_WC_SUCCESS).qp_num,
 					 qp[i]->qp_num);
 		}
 	p->b.qp = own;
@@ -425,8 +425,8 @@ TEST(rivals_for_a_place_are_both_reached)
 	for (i = 0; i < 4; i++) {
 		p->b.qp = qp[i % 2];
 		assert_int_equal(recv_at(&p->b, i, 0, 100), 0);
-		cast(&p->a, ah, qp[i % 2]->qp_num, QKEY, 0, 4);
-		assert_int_equal(expect(p->b.cq, i, IBV_WC_SUCCESS).qp_num,
+		post_datagram(&p->a, ah, qp[i % 2]->qp_num, QKEY, 0, 4);
+		assert_int_equal(expect_wc(p->b.cq, i, IBV_WC_SUCCESS).qp_num,
 				 qp[i % 2]->qp_num);
 	}
 	p->b.qp = qp[0];
@@ -435,7 +435,7 @@ TEST(rivals_for_a_place_are_both_reached)
 }
 
 /* Answers each datagram with its bytes plus one, to whom it came from. */
-static void echo(int in, int out)
+static void echo_datagrams(int in, int out)
 {
 	struct ibv_ah *ah;
 	struct end e = { 0 };
@@ -450,12 +450,12 @@ static void echo(int in, int out)
 		assert_int_equal(recv_at(&e, i, 0, 5000), 0);
 	assert_int_equal(write(out, &e.qp->qp_num, 4), 4);
 	for (i = 0; i < 4; i++) {
-		wc = expect(e.cq, i, IBV_WC_SUCCESS);
+		wc = expect_wc(e.cq, i, IBV_WC_SUCCESS);
 		ah = ibv_create_ah_from_wc(e.pd, &wc, grh, 1);
 		assert_non_null(ah);
 		for (n = GRH; n < wc.byte_len; n++)
 			e.buf[n]++;
-		cast(&e, ah, wc.src_qp, QKEY, GRH, wc.byte_len - GRH);
+		post_datagram(&e, ah, wc.src_qp, QKEY, GRH, wc.byte_len - GRH);
 		assert_int_equal(ibv_destroy_ah(ah), 0);
 	}
 	assert_int_equal(read(in, &n, 4), 0);
@@ -472,7 +472,7 @@ static void fork_echo(int *in, int *out, pid_t *pid)
 	if (*pid == 0) {
 		close(to[1]);
 		close(from[0]);
-		echo(to[0], from[1]);
+		echo_datagrams(to[0], from[1]);
 		_exit(0);
 	}
 	close(to[0]);
@@ -502,8 +502,8 @@ TEST_WITH(processes_talk, NULL, NULL)
 		for (n = 0; n < sizes[i]; n++)
 			e.buf[n] = n;
 		assert_int_equal(recv_at(&e, i, 8192, 5000), 0);
-		cast(&e, ah, qpn, QKEY, 0, sizes[i]);
-		assert_int_equal(expect(e.cq, i, IBV_WC_SUCCESS).byte_len,
+		post_datagram(&e, ah, qpn, QKEY, 0, sizes[i]);
+		assert_int_equal(expect_wc(e.cq, i, IBV_WC_SUCCESS).byte_len,
 				 GRH + sizes[i]);
 		for (n = 0; n < sizes[i]; n++)
 			assert_int_equal(e.buf[8192 + GRH + n], (uint8_t)(n + 1));

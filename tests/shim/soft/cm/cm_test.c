@@ -30,7 +30,7 @@ enum { PORT = 7471, WAIT_MS = 10000 };
 		struct type cmd;		\
 	} __attribute__((packed)) name = { .hdr = { .in = sizeof(struct type) } }
 
-static int put(int fd, void *command, size_t len, int number, uint16_t out)
+static int put_command(int fd, void *command, size_t len, int number, uint16_t out)
 {
 	struct rdma_ucm_cmd_hdr *hdr = command;
 
@@ -40,10 +40,10 @@ static int put(int fd, void *command, size_t len, int number, uint16_t out)
 }
 
 #define PUT(fd, command, NUMBER) \
-	put(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER, 0)
+	put_command(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER, 0)
 #define ASK(fd, command, NUMBER, resp)					\
 	(command.cmd.response = (uintptr_t)(resp),			\
-	 put(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER,	\
+	 put_command(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER,	\
 	     sizeof(*(resp))))
 
 static int new_channel(void)
@@ -75,7 +75,7 @@ static int try_create(int fd, int ps, uint8_t qp_type, uint64_t uid)
 	return err < 0 ? err : (int)resp.id;
 }
 
-static uint32_t create(int fd, int ps, uint64_t uid)
+static uint32_t create_id(int fd, int ps, uint64_t uid)
 {
 	int id = try_create(fd, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC,
 			    uid);
@@ -85,7 +85,7 @@ static uint32_t create(int fd, int ps, uint64_t uid)
 }
 
 /* The events that it has reported, or -errno. */
-static int destroy(int fd, uint32_t id)
+static int destroy_id(int fd, uint32_t id)
 {
 	COMMAND(c, rdma_ucm_destroy_id);
 	struct rdma_ucm_destroy_id_resp resp;
@@ -96,7 +96,7 @@ static int destroy(int fd, uint32_t id)
 	return err < 0 ? err : (int)resp.events_reported;
 }
 
-static struct sockaddr_in6 address(const char *text, uint16_t port)
+static struct sockaddr_in6 make_address(const char *text, uint16_t port)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
 				    .sin6_port = htons(port) };
@@ -116,7 +116,7 @@ static int bind_ip(int fd, uint32_t id, const char *text, uint16_t port)
 	COMMAND(c, rdma_ucm_bind_ip);
 
 	c.cmd.id = id;
-	c.cmd.addr = address(text, port);
+	c.cmd.addr = make_address(text, port);
 	return PUT(fd, c, BIND_IP);
 }
 
@@ -134,7 +134,7 @@ static int resolve_ip(int fd, uint32_t id, const char *text, uint16_t port)
 	COMMAND(c, rdma_ucm_resolve_ip);
 
 	c.cmd.id = id;
-	c.cmd.dst_addr = address(text, port);
+	c.cmd.dst_addr = make_address(text, port);
 	c.cmd.timeout_ms = 2000;
 	return PUT(fd, c, RESOLVE_IP);
 }
@@ -180,7 +180,7 @@ static int accept_with(int fd, uint32_t id, uint64_t uid,
 }
 
 /* The active side has seen the response: ready to use. */
-static int ready(int fd, uint32_t id)
+static int ready_qp(int fd, uint32_t id)
 {
 	return accept_with(fd, id, 0, (struct rdma_ucm_conn_param){ 0 });
 }
@@ -195,7 +195,7 @@ static int reject_with(int fd, uint32_t id, const char *data)
 	return PUT(fd, c, REJECT);
 }
 
-static int disconnect(int fd, uint32_t id)
+static int disconnect_id(int fd, uint32_t id)
 {
 	COMMAND(c, rdma_ucm_disconnect);
 
@@ -287,9 +287,9 @@ struct ends {
 	uint32_t	id, listener, child;
 };
 
-static uint32_t resolved(int fd, int ps, uint64_t uid, uint16_t port)
+static uint32_t resolved_id(int fd, int ps, uint64_t uid, uint16_t port)
 {
-	uint32_t id = create(fd, ps, uid);
+	uint32_t id = create_id(fd, ps, uid);
 
 	assert_int_equal(resolve_ip(fd, id, "127.0.0.1", port), 0);
 	expect_event(fd, uid, CM_EVENT_ADDR_RESOLVED, 0);
@@ -298,9 +298,9 @@ static uint32_t resolved(int fd, int ps, uint64_t uid, uint16_t port)
 	return id;
 }
 
-static uint32_t listener(int fd, int ps, uint64_t uid, uint32_t backlog)
+static uint32_t make_listener(int fd, int ps, uint64_t uid, uint32_t backlog)
 {
-	uint32_t id = create(fd, ps, uid);
+	uint32_t id = create_id(fd, ps, uid);
 
 	assert_int_equal(bind_ip(fd, id, "0.0.0.0", PORT), 0);
 	assert_int_equal(listen_at(fd, id, backlog), 0);
@@ -313,13 +313,13 @@ static int setup_of(void **state, int ps)
 
 	e->a = new_channel();
 	e->b = new_channel();
-	e->listener = listener(e->b, ps, 2, 10);
-	e->id = resolved(e->a, ps, 1, PORT);
+	e->listener = make_listener(e->b, ps, 2, 10);
+	e->id = resolved_id(e->a, ps, 1, PORT);
 	*state = e;
 	return 0;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	return setup_of(state, RDMA_PS_TCP);
 }
@@ -329,7 +329,7 @@ static int setup_udp(void **state)
 	return setup_of(state, RDMA_PS_UDP);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct ends *e = *state;
 
@@ -341,23 +341,23 @@ static int teardown(void **state)
 
 #define GIVEN(name)	struct ends *name = *state
 
-static void request(struct ends *e)
+static void send_request(struct ends *e)
 {
 	assert_int_equal(connect_with(e->a, e->id, param_of("hello")), 0);
 	e->child = expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
 }
 
-static void establish(struct ends *e)
+static void establish_ends(struct ends *e)
 {
-	request(e);
+	send_request(e);
 	assert_int_equal(accept_with(e->b, e->child, 3, param_of("welcome")), 0);
 	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
-	assert_int_equal(ready(e->a, e->id), 0);
+	assert_int_equal(ready_qp(e->a, e->id), 0);
 	expect_event(e->b, 3, CM_EVENT_ESTABLISHED, 0);
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(both_sides_learn_of_the_other)
 {
@@ -377,7 +377,7 @@ TEST(both_sides_learn_of_the_other)
 	event = expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
 	assert_int_equal(event.param.conn.private_data_len, 196);
 	assert_memory_equal(event.param.conn.private_data, "welcome", 8);
-	assert_int_equal(ready(e->a, e->id), 0);
+	assert_int_equal(ready_qp(e->a, e->id), 0);
 	expect_event(e->b, 3, CM_EVENT_ESTABLISHED, 0);
 	no_event(e->a);
 	no_event(e->b);
@@ -389,7 +389,7 @@ TEST(addresses_are_those_of_both_ends)
 	struct rdma_ucm_query_route_resp a, b;
 	struct sockaddr_in *src, *dst;
 
-	request(e);
+	send_request(e);
 	a = query_route(e->a, e->id);
 	b = query_route(e->b, e->child);
 	src = (void *)&a.src_addr;
@@ -419,7 +419,7 @@ TEST(attributes_are_for_the_other_end)
 			 IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	assert_int_equal(a.qp_access_flags, 0);
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_RTR, &a), -EINVAL);
-	establish(e);
+	establish_ends(e);
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &a), 0);
 	assert_int_equal(a.qp_access_flags, IBV_ACCESS_REMOTE_WRITE |
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
@@ -474,7 +474,7 @@ TEST_WITH(attributes_are_those_of_the_transport, NULL, NULL)
 	int fd = new_channel();
 	uint32_t rtr;
 
-	listener(fd, RDMA_PS_IB, 2, 10);
+	make_listener(fd, RDMA_PS_IB, 2, 10);
 	assert_int_equal(rts_mask(fd, IBV_QPT_RC, &rtr), RC_RTS);
 	assert_int_equal(rtr, RC_RTR);
 	assert_int_equal(rts_mask(fd, IBV_QPT_UC, &rtr),
@@ -489,11 +489,11 @@ TEST(both_sides_are_disconnected)
 {
 	GIVEN(e);
 
-	establish(e);
-	assert_int_equal(disconnect(e->a, e->id), 0);
+	establish_ends(e);
+	assert_int_equal(disconnect_id(e->a, e->id), 0);
 	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
 	no_event(e->a);
-	assert_int_equal(disconnect(e->b, e->child), 0);
+	assert_int_equal(disconnect_id(e->b, e->child), 0);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
 	expect_event(e->a, 1, CM_EVENT_TIMEWAIT_EXIT, 0);
 	expect_event(e->b, 3, CM_EVENT_TIMEWAIT_EXIT, 0);
@@ -504,10 +504,10 @@ TEST(disconnects_that_cross_are_one_event_each)
 	GIVEN(e);
 	COMMAND(c, rdma_ucm_disconnect);
 
-	establish(e);
+	establish_ends(e);
 	c.cmd.id = e->id;
 	assert_int_equal(PUT(e->a, c, DISCONNECT), 0);
-	assert_int_equal(disconnect(e->b, e->child), 0);
+	assert_int_equal(disconnect_id(e->b, e->child), 0);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
 	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
 }
@@ -516,20 +516,20 @@ TEST(destroying_one_end_disconnects_the_other)
 {
 	GIVEN(e);
 
-	establish(e);
-	assert_int_equal(destroy(e->b, e->child), 1);
+	establish_ends(e);
+	assert_int_equal(destroy_id(e->b, e->child), 1);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
 	/* nobody is there to answer: that is as good */
-	assert_int_equal(disconnect(e->a, e->id), 0);
+	assert_int_equal(disconnect_id(e->a, e->id), 0);
 }
 
 TEST(disconnect_of_an_end_whose_peer_is_gone_is_answered)
 {
 	GIVEN(e);
 
-	establish(e);
+	establish_ends(e);
 	close_channel(e->b);
-	assert_int_equal(disconnect(e->a, e->id), 0);
+	assert_int_equal(disconnect_id(e->a, e->id), 0);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
 	e->b = new_channel();
 }
@@ -539,7 +539,7 @@ TEST(rejection_brings_its_data)
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
 
-	request(e);
+	send_request(e);
 	assert_int_equal(reject_with(e->b, e->child, "no"), 0);
 	event = expect_event(e->a, 1, CM_EVENT_REJECTED, 28);
 	assert_int_equal(event.param.conn.private_data_len, 148);
@@ -551,8 +551,8 @@ TEST(request_that_is_destroyed_is_rejected)
 {
 	GIVEN(e);
 
-	request(e);
-	assert_int_equal(destroy(e->b, e->child), 0);
+	send_request(e);
+	assert_int_equal(destroy_id(e->b, e->child), 0);
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 28);
 }
 
@@ -561,7 +561,7 @@ TEST(request_that_was_never_seen_goes_with_its_listener)
 	GIVEN(e);
 
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
-	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(destroy_id(e->b, e->listener), 0);
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 28);
 	no_event(e->b);
 }
@@ -570,22 +570,22 @@ TEST(request_that_was_given_up_cannot_be_accepted)
 {
 	GIVEN(e);
 
-	request(e);
-	assert_int_equal(destroy(e->a, e->id), 2);
+	send_request(e);
+	assert_int_equal(destroy_id(e->a, e->id), 2);
 	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), -EINVAL);
 	no_event(e->b);
-	assert_int_equal(destroy(e->b, e->child), 0);
+	assert_int_equal(destroy_id(e->b, e->child), 0);
 }
 
 TEST(nobody_at_the_port_is_a_rejection)
 {
 	GIVEN(e);
-	uint32_t id = resolved(e->a, RDMA_PS_TCP, 9, PORT + 1);
+	uint32_t id = resolved_id(e->a, RDMA_PS_TCP, 9, PORT + 1);
 
 	assert_int_equal(connect_with(e->a, id, param_of("")), 0);
 	expect_event(e->a, 9, CM_EVENT_REJECTED, 8);
 	/* and who has gone is nobody */
-	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(destroy_id(e->b, e->listener), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 8);
 }
@@ -594,10 +594,10 @@ TEST(request_waits_for_a_late_listener)
 {
 	GIVEN(e);
 
-	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(destroy_id(e->b, e->listener), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), -EINVAL);
-	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
+	e->listener = make_listener(e->b, RDMA_PS_TCP, 2, 1);
 	expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
 	no_event(e->a);
 }
@@ -605,17 +605,17 @@ TEST(request_waits_for_a_late_listener)
 TEST(request_that_waits_can_be_given_up)
 {
 	GIVEN(e);
-	uint32_t datagram = resolved(e->a, RDMA_PS_UDP, 9, PORT);
-	uint32_t last = resolved(e->a, RDMA_PS_TCP, 10, PORT + 1);
+	uint32_t datagram = resolved_id(e->a, RDMA_PS_UDP, 9, PORT);
+	uint32_t last = resolved_id(e->a, RDMA_PS_TCP, 10, PORT + 1);
 
-	assert_int_equal(destroy(e->b, e->listener), 0);
+	assert_int_equal(destroy_id(e->b, e->listener), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	assert_int_equal(connect_with(e->a, datagram, param_of("")), 0);
 	assert_int_equal(connect_with(e->a, last, param_of("")), 0);
-	assert_int_equal(destroy(e->a, e->id), 2);
-	assert_int_equal(destroy(e->a, datagram), 2);
-	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
-	listener(e->b, RDMA_PS_UDP, 3, 1);
+	assert_int_equal(destroy_id(e->a, e->id), 2);
+	assert_int_equal(destroy_id(e->a, datagram), 2);
+	e->listener = make_listener(e->b, RDMA_PS_TCP, 2, 1);
+	make_listener(e->b, RDMA_PS_UDP, 3, 1);
 	/* and when the last has waited as long as one does */
 	expect_event(e->a, 10, CM_EVENT_REJECTED, 8);
 	no_event(e->a);
@@ -627,10 +627,10 @@ TEST(full_backlog_rejects)
 	GIVEN(e);
 	uint32_t second, third;
 
-	assert_int_equal(destroy(e->b, e->listener), 0);
-	e->listener = listener(e->b, RDMA_PS_TCP, 2, 1);
-	second = resolved(e->a, RDMA_PS_TCP, 5, PORT);
-	third = resolved(e->a, RDMA_PS_TCP, 6, PORT);
+	assert_int_equal(destroy_id(e->b, e->listener), 0);
+	e->listener = make_listener(e->b, RDMA_PS_TCP, 2, 1);
+	second = resolved_id(e->a, RDMA_PS_TCP, 5, PORT);
+	third = resolved_id(e->a, RDMA_PS_TCP, 6, PORT);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	assert_int_equal(connect_with(e->a, second, param_of("")), 0);
 	expect_event(e->a, 5, CM_EVENT_REJECTED, 28);
@@ -647,7 +647,7 @@ TEST(private_data_has_its_limits)
 
 	param.private_data_len = 57;
 	assert_int_equal(connect_with(e->a, e->id, param), -EINVAL);
-	request(e);
+	send_request(e);
 	param.private_data_len = 197;
 	assert_int_equal(accept_with(e->b, e->child, 3, param), -EINVAL);
 	param.private_data_len = 196;
@@ -657,35 +657,35 @@ TEST(private_data_has_its_limits)
 TEST(commands_in_a_wrong_state_are_refused)
 {
 	GIVEN(e);
-	uint32_t idle = create(e->a, RDMA_PS_TCP, 7);
+	uint32_t idle = create_id(e->a, RDMA_PS_TCP, 7);
 
 	assert_int_equal(connect_with(e->a, idle, param_of("")), -EINVAL);
 	assert_int_equal(resolve_route(e->a, idle), -EINVAL);
 	assert_int_equal(accept_with(e->a, idle, 7, param_of("")), -EINVAL);
 	assert_int_equal(reject_with(e->a, idle, ""), -EINVAL);
-	assert_int_equal(disconnect(e->a, idle), -EINVAL);
+	assert_int_equal(disconnect_id(e->a, idle), -EINVAL);
 	assert_int_equal(listen_at(e->b, e->listener, 1), -EINVAL);
 	assert_int_equal(bind_ip(e->b, e->listener, "0.0.0.0", 1), -EINVAL);
-	assert_int_equal(destroy(e->a, 4711), -ENOENT);
-	assert_int_equal(destroy(e->a, e->listener), -EINVAL);
+	assert_int_equal(destroy_id(e->a, 4711), -ENOENT);
+	assert_int_equal(destroy_id(e->a, e->listener), -EINVAL);
 }
 
 TEST(event_says_how_many_were_reported)
 {
 	GIVEN(e);
 
-	establish(e);
-	assert_int_equal(disconnect(e->b, e->child), 0);
+	establish_ends(e);
+	assert_int_equal(disconnect_id(e->b, e->child), 0);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
 	/* two to resolve, the response, the end */
-	assert_int_equal(destroy(e->a, e->id), 4);
-	assert_int_equal(destroy(e->b, e->listener), 1);
+	assert_int_equal(destroy_id(e->a, e->id), 4);
+	assert_int_equal(destroy_id(e->b, e->listener), 1);
 	/* established; its end was not looked at */
-	assert_int_equal(destroy(e->b, e->child), 1);
+	assert_int_equal(destroy_id(e->b, e->child), 1);
 	no_event(e->b);
 }
 
-static int migrate(int to, int from, uint32_t id)
+static int migrate_id(int to, int from, uint32_t id)
 {
 	COMMAND(c, rdma_ucm_migrate_id);
 	struct rdma_ucm_migrate_resp resp;
@@ -702,16 +702,16 @@ TEST(events_follow_an_id_to_its_channel)
 	GIVEN(e);
 	int c = new_channel();
 
-	request(e);
-	assert_int_equal(migrate(c, e->b, e->child), 0);
-	assert_int_equal(migrate(c, e->b, e->child), -EINVAL);
+	send_request(e);
+	assert_int_equal(migrate_id(c, e->b, e->child), 0);
+	assert_int_equal(migrate_id(c, e->b, e->child), -EINVAL);
 	assert_int_equal(accept_with(c, e->child, 3, param_of("")), 0);
 	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
-	assert_int_equal(ready(e->a, e->id), 0);
+	assert_int_equal(ready_qp(e->a, e->id), 0);
 	expect_event(c, 3, CM_EVENT_ESTABLISHED, 0);
 	/* what has come but was not looked at moves as well */
-	assert_int_equal(disconnect(e->a, e->id), 0);
-	assert_int_equal(migrate(e->b, c, e->child), 1);
+	assert_int_equal(disconnect_id(e->a, e->id), 0);
+	assert_int_equal(migrate_id(e->b, c, e->child), 1);
 	no_event(c);
 	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
 	close_channel(c);
@@ -723,7 +723,7 @@ TEST(notification_establishes_before_the_message)
 	COMMAND(c, rdma_ucm_notify);
 	struct rdma_ucm_event_resp event;
 
-	request(e);
+	send_request(e);
 	c.cmd.id = e->child;
 	c.cmd.event = IBV_EVENT_COMM_EST;
 	assert_int_equal(PUT(e->b, c, NOTIFY), -EINVAL);
@@ -732,7 +732,7 @@ TEST(notification_establishes_before_the_message)
 	expect_event(e->b, 3, CM_EVENT_ESTABLISHED, 0);
 	assert_int_equal(PUT(e->b, c, NOTIFY), -EISCONN);
 	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
-	assert_int_equal(ready(e->a, e->id), 0);
+	assert_int_equal(ready_qp(e->a, e->id), 0);
 	/* the message itself comes, and is none any more */
 	assert_int_equal(get_event(e->b, &event), -EAGAIN);
 	no_event(e->b);
@@ -754,14 +754,14 @@ TEST(silent_peer_is_disconnected_in_the_end)
 	GIVEN(e);
 	uint64_t before = cm_response_ns;
 
-	establish(e);
+	establish_ends(e);
 	cm_response_ns = 1000000;
-	assert_int_equal(disconnect(e->a, e->id), 0);
+	assert_int_equal(disconnect_id(e->a, e->id), 0);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, -ETIMEDOUT);
 	cm_response_ns = before;
 }
 
-TEST_WITH(datagram_peer_is_found, setup_udp, teardown)
+TEST_WITH(datagram_peer_is_found, setup_udp, tear_down)
 {
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
@@ -785,20 +785,20 @@ TEST_WITH(datagram_peer_is_found, setup_udp, teardown)
 	no_event(e->b);
 }
 
-TEST_WITH(datagram_peer_that_rejects_is_unreachable, setup_udp, teardown)
+TEST_WITH(datagram_peer_that_rejects_is_unreachable, setup_udp, tear_down)
 {
 	GIVEN(e);
 	uint32_t other;
 
-	request(e);
+	send_request(e);
 	assert_int_equal(reject_with(e->b, e->child, ""), 0);
 	expect_event(e->a, 1, CM_EVENT_UNREACHABLE, 1);
-	other = resolved(e->a, RDMA_PS_UDP, 4, PORT + 1);
+	other = resolved_id(e->a, RDMA_PS_UDP, 4, PORT + 1);
 	assert_int_equal(connect_with(e->a, other, param_of("")), 0);
 	expect_event(e->a, 4, CM_EVENT_UNREACHABLE, 2);
 }
 
-static struct rdma_ucm_event_resp join(int fd, uint32_t id, const char *text,
+static struct rdma_ucm_event_resp join_group(int fd, uint32_t id, const char *text,
 				       uint32_t *ret_group)
 {
 	COMMAND(c, rdma_ucm_join_ip_mcast);
@@ -806,13 +806,13 @@ static struct rdma_ucm_event_resp join(int fd, uint32_t id, const char *text,
 
 	c.cmd.id = id;
 	c.cmd.uid = 77;
-	c.cmd.addr = address(text, 0);
+	c.cmd.addr = make_address(text, 0);
 	assert_int_equal(ASK(fd, c, JOIN_IP_MCAST, &resp), 0);
 	*ret_group = resp.id;
 	return expect_event(fd, 77, CM_EVENT_MULTICAST_JOIN, 0);
 }
 
-static int leave(int fd, uint32_t group)
+static int leave_group(int fd, uint32_t group)
 {
 	COMMAND(c, rdma_ucm_destroy_id);
 	struct rdma_ucm_destroy_id_resp resp;
@@ -823,7 +823,7 @@ static int leave(int fd, uint32_t group)
 	return err < 0 ? err : (int)resp.events_reported;
 }
 
-TEST_WITH(group_has_the_kernels_gid, setup_udp, teardown)
+TEST_WITH(group_has_the_kernels_gid, setup_udp, tear_down)
 {
 	static const uint8_t ip4[] = { 0xff, 0x12, 0x40, 1, 0xff, 0xff, 0, 0,
 				       0, 0, 0, 0, 15, 1, 2, 3 };
@@ -833,30 +833,30 @@ TEST_WITH(group_has_the_kernels_gid, setup_udp, teardown)
 	struct rdma_ucm_event_resp event;
 	uint32_t group;
 
-	event = join(e->a, e->id, "239.1.2.3", &group);
+	event = join_group(e->a, e->id, "239.1.2.3", &group);
 	assert_memory_equal(event.param.ud.ah_attr.grh.dgid, ip4, 16);
 	assert_int_equal(event.param.ud.qp_num, 0xffffff);
 	assert_int_equal(event.param.ud.qkey, CM_UDP_QKEY);
 	assert_true(event.param.ud.ah_attr.dlid >= 0xc000);
-	assert_int_equal(leave(e->a, group), 1);
-	assert_int_equal(leave(e->a, group), -ENOENT);
-	event = join(e->a, e->id, "ff02::1234", &group);
+	assert_int_equal(leave_group(e->a, group), 1);
+	assert_int_equal(leave_group(e->a, group), -ENOENT);
+	event = join_group(e->a, e->id, "ff02::1234", &group);
 	assert_memory_equal(event.param.ud.ah_attr.grh.dgid, ip6, 16);
 }
 
 TEST_WITH(address_in_use_is_refused, NULL, NULL)
 {
 	int fd = new_channel();
-	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
-	uint32_t udp = create(fd, RDMA_PS_UDP, 3);
+	uint32_t a = create_id(fd, RDMA_PS_TCP, 1), b = create_id(fd, RDMA_PS_TCP, 2);
+	uint32_t udp = create_id(fd, RDMA_PS_UDP, 3);
 
 	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
 	assert_int_equal(bind_ip(fd, b, "0.0.0.0", PORT), -EADDRINUSE);
 	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), -EADDRINUSE);
 	assert_int_equal(bind_ip(fd, udp, "127.0.0.1", PORT), 0);
 	assert_int_equal(bind_ip(fd, b, "127.0.0.2", PORT), 0);
-	destroy(fd, a);
-	a = create(fd, RDMA_PS_TCP, 1);
+	destroy_id(fd, a);
+	a = create_id(fd, RDMA_PS_TCP, 1);
 	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
 	close_channel(fd);
 }
@@ -877,14 +877,14 @@ static int set_option(int fd, uint32_t id, int name, const void *value,
 TEST_WITH(reuse_shares_a_port_until_one_listens, NULL, NULL)
 {
 	int fd = new_channel(), one = 1;
-	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
+	uint32_t a = create_id(fd, RDMA_PS_TCP, 1), b = create_id(fd, RDMA_PS_TCP, 2);
 
 	assert_int_equal(set_option(fd, a, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
 	assert_int_equal(set_option(fd, b, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
 	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
 	assert_int_equal(bind_ip(fd, b, "127.0.0.1", PORT), 0);
 	assert_int_equal(listen_at(fd, a, 1), -EADDRINUSE);
-	destroy(fd, b);
+	destroy_id(fd, b);
 	assert_int_equal(listen_at(fd, a, 1), 0);
 	close_channel(fd);
 }
@@ -892,7 +892,7 @@ TEST_WITH(reuse_shares_a_port_until_one_listens, NULL, NULL)
 TEST_WITH(reuse_may_be_asked_for_when_bound, NULL, NULL)
 {
 	int fd = new_channel(), one = 1, zero = 0;
-	uint32_t a = create(fd, RDMA_PS_TCP, 1), b = create(fd, RDMA_PS_TCP, 2);
+	uint32_t a = create_id(fd, RDMA_PS_TCP, 1), b = create_id(fd, RDMA_PS_TCP, 2);
 
 	assert_int_equal(bind_ip(fd, a, "127.0.0.1", PORT), 0);
 	assert_int_equal(set_option(fd, b, RDMA_OPTION_ID_REUSEADDR, &one, 4), 0);
@@ -906,7 +906,7 @@ TEST_WITH(reuse_may_be_asked_for_when_bound, NULL, NULL)
 TEST_WITH(options_are_checked, NULL, NULL)
 {
 	int fd = new_channel(), number = 1;
-	uint32_t id = create(fd, RDMA_PS_TCP, 1);
+	uint32_t id = create_id(fd, RDMA_PS_TCP, 1);
 	uint8_t byte = 14;
 
 	assert_int_equal(set_option(fd, id, RDMA_OPTION_ID_TOS, &byte, 1), 0);
@@ -922,23 +922,23 @@ TEST_WITH(options_are_checked, NULL, NULL)
 TEST_WITH(ipv6_wildcard_hears_ipv4_unless_told, NULL, NULL)
 {
 	int fd = new_channel(), one = 1;
-	uint32_t six = create(fd, RDMA_PS_TCP, 1), four;
+	uint32_t six = create_id(fd, RDMA_PS_TCP, 1), four;
 
 	assert_int_equal(bind_ip(fd, six, "::", PORT), 0);
 	assert_int_equal(listen_at(fd, six, 1), 0);
-	four = create(fd, RDMA_PS_TCP, 2);
+	four = create_id(fd, RDMA_PS_TCP, 2);
 	assert_int_equal(bind_ip(fd, four, "0.0.0.0", PORT), -EADDRINUSE);
-	destroy(fd, four);
-	four = resolved(fd, RDMA_PS_TCP, 2, PORT);
+	destroy_id(fd, four);
+	four = resolved_id(fd, RDMA_PS_TCP, 2, PORT);
 	assert_int_equal(connect_with(fd, four, param_of("")), 0);
 	expect_event(fd, 1, CM_EVENT_CONNECT_REQUEST, 0);
-	destroy(fd, six);
+	destroy_id(fd, six);
 
-	six = create(fd, RDMA_PS_TCP, 1);
+	six = create_id(fd, RDMA_PS_TCP, 1);
 	assert_int_equal(set_option(fd, six, RDMA_OPTION_ID_AFONLY, &one, 4), 0);
 	assert_int_equal(bind_ip(fd, six, "::", PORT), 0);
 	assert_int_equal(listen_at(fd, six, 1), 0);
-	four = resolved(fd, RDMA_PS_TCP, 3, PORT);
+	four = resolved_id(fd, RDMA_PS_TCP, 3, PORT);
 	assert_int_equal(connect_with(fd, four, param_of("")), 0);
 	expect_event(fd, 3, CM_EVENT_REJECTED, 8);
 	close_channel(fd);
@@ -947,7 +947,7 @@ TEST_WITH(ipv6_wildcard_hears_ipv4_unless_told, NULL, NULL)
 TEST_WITH(address_of_another_machine_is_refused, NULL, NULL)
 {
 	int fd = new_channel();
-	uint32_t id = create(fd, RDMA_PS_TCP, 1);
+	uint32_t id = create_id(fd, RDMA_PS_TCP, 1);
 
 	assert_int_equal(bind_ip(fd, id, "192.0.2.1", PORT), -EADDRNOTAVAIL);
 	assert_int_equal(resolve_ip(fd, id, "192.0.2.1", PORT), 0);
@@ -961,7 +961,7 @@ TEST_WITH(address_of_another_machine_is_refused, NULL, NULL)
 TEST_WITH(af_ib_is_declined, NULL, NULL)
 {
 	int fd = new_channel();
-	uint32_t id = create(fd, RDMA_PS_IB, 1);
+	uint32_t id = create_id(fd, RDMA_PS_IB, 1);
 	COMMAND(c, rdma_ucm_bind);
 
 	c.cmd.id = id;
@@ -982,11 +982,11 @@ TEST_WITH(malformed_commands_are_refused, NULL, NULL)
 	c.cmd.ps = RDMA_PS_TCP;
 	assert_int_equal(cm_write(fd, &word, sizeof(word)), -1);
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(put(fd, &c, sizeof(c), 99, sizeof(resp)), -EINVAL);
-	assert_int_equal(put(fd, &c, sizeof(c), RDMA_USER_CM_CMD_CREATE_ID, 0), -ENOSPC);
-	assert_int_equal(put(fd, &c, sizeof(c) - 8, RDMA_USER_CM_CMD_CREATE_ID,
+	assert_int_equal(put_command(fd, &c, sizeof(c), 99, sizeof(resp)), -EINVAL);
+	assert_int_equal(put_command(fd, &c, sizeof(c), RDMA_USER_CM_CMD_CREATE_ID, 0), -ENOSPC);
+	assert_int_equal(put_command(fd, &c, sizeof(c) - 8, RDMA_USER_CM_CMD_CREATE_ID,
 			     sizeof(resp)), -EINVAL);
-	assert_int_equal(put(fd, &c, sizeof(c), RDMA_USER_CM_CMD_GET_OPTION,
+	assert_int_equal(put_command(fd, &c, sizeof(c), RDMA_USER_CM_CMD_GET_OPTION,
 			     sizeof(resp)), -ENOSYS);
 	assert_int_equal(try_create(fd, 0x1234, IBV_QPT_RC, 1), -EINVAL);
 	close_channel(fd);
@@ -1016,7 +1016,7 @@ TEST(garbage_of_peers_is_passed_over)
 	assert_int_equal(n, 2);
 	assert_int_equal(get_event(e->a, &event), -EAGAIN);
 	assert_int_equal(get_event(e->b, &event), -EAGAIN);
-	establish(e);
+	establish_ends(e);
 }
 
 struct waiter {
@@ -1059,7 +1059,7 @@ TEST(blocked_thread_can_be_cancelled)
 	pthread_join(thread, &result);
 	assert_ptr_equal(result, PTHREAD_CANCELED);
 	assert_int_equal(fcntl(e->b, F_SETFL, O_NONBLOCK), 0);
-	establish(e);
+	establish_ends(e);
 }
 
 static void *wait_until_interrupted(void *arg)
@@ -1071,7 +1071,7 @@ static void *wait_until_interrupted(void *arg)
 	return NULL;
 }
 
-static void ignore(int signal)
+static void ignore_signal(int signal)
 {
 	(void)signal;
 }
@@ -1080,7 +1080,7 @@ static void ignore(int signal)
 TEST(thread_sleeps_on_when_its_channel_is_closed)
 {
 	GIVEN(e);
-	struct sigaction act = { .sa_handler = ignore };
+	struct sigaction act = { .sa_handler = ignore_signal };
 	struct waiter w = { .fd = e->a };
 	pthread_t thread;
 	int before = e->a;
@@ -1088,7 +1088,7 @@ TEST(thread_sleeps_on_when_its_channel_is_closed)
 	sigaction(SIGUSR1, &act, NULL);
 	assert_int_equal(fcntl(e->a, F_SETFL, 0), 0);
 	pthread_create(&thread, NULL, wait_until_interrupted, &w);
-	request(e);
+	send_request(e);
 	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), 0);
 	/* it has the response, or will: its channel goes when it is back */
 	while (!__atomic_load_n(&w.events, __ATOMIC_ACQUIRE))
@@ -1096,7 +1096,7 @@ TEST(thread_sleeps_on_when_its_channel_is_closed)
 	close_channel(e->a);
 	e->a = new_channel();
 	assert_int_equal(e->a, before);	/* a new one of the same number */
-	e->id = resolved(e->a, RDMA_PS_TCP, 1, PORT);
+	e->id = resolved_id(e->a, RDMA_PS_TCP, 1, PORT);
 	while (pthread_tryjoin_np(thread, NULL) == EBUSY)
 		pthread_kill(thread, SIGUSR1);
 	expect_event(e->b, 3, CM_EVENT_REJECTED, 28);
@@ -1120,7 +1120,7 @@ TEST(descriptor_works_in_an_epoll)
 TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts)
 {
 	GIVEN(e);
-	struct sigaction act = { .sa_handler = ignore, .sa_flags = SA_RESTART };
+	struct sigaction act = { .sa_handler = ignore_signal, .sa_flags = SA_RESTART };
 	struct waiter w = { .fd = e->b };
 	pthread_t thread;
 	int i;
@@ -1177,11 +1177,11 @@ TEST(full_mailbox_is_tried_again)
 	uint32_t id[FLOOD], i;
 
 	close(shrink_mailbox(serial_of(e->listener)));
-	assert_int_equal(destroy(e->a, e->id), 2);
-	assert_int_equal(destroy(e->b, e->listener), 0);
-	e->listener = listener(e->b, RDMA_PS_TCP, 2, FLOOD);
+	assert_int_equal(destroy_id(e->a, e->id), 2);
+	assert_int_equal(destroy_id(e->b, e->listener), 0);
+	e->listener = make_listener(e->b, RDMA_PS_TCP, 2, FLOOD);
 	for (i = 0; i < FLOOD; i++) {
-		id[i] = resolved(e->a, RDMA_PS_TCP, 100 + i, PORT);
+		id[i] = resolved_id(e->a, RDMA_PS_TCP, 100 + i, PORT);
 		assert_int_equal(connect_with(e->a, id[i], param_of("")), 0);
 	}
 	for (i = 0; i < FLOOD; i++)
@@ -1195,13 +1195,13 @@ TEST(end_is_told_when_there_is_room)
 	char garbage[4096] = "";
 	int box;
 
-	establish(e);
+	establish_ends(e);
 	box = shrink_mailbox(serial_of(e->child));
 	while (write(box, garbage, sizeof(garbage)) > 0)
 		;
 	assert_int_equal(errno, EAGAIN);
 	close(box);
-	assert_true(destroy(e->a, e->id) > 0);
+	assert_true(destroy_id(e->a, e->id) > 0);
 	assert_int_equal(get_event(e->b, &event), -EAGAIN);
 	expect_event_turning(e->b, e->a, 3, CM_EVENT_DISCONNECTED);
 }
@@ -1214,10 +1214,10 @@ TEST(many_connections_through_one_listener)
 	struct rdma_ucm_event_resp event;
 	uint32_t id[MANY], i;
 
-	assert_int_equal(destroy(e->b, e->listener), 0);
-	e->listener = listener(e->b, RDMA_PS_TCP, 2, MANY);
+	assert_int_equal(destroy_id(e->b, e->listener), 0);
+	e->listener = make_listener(e->b, RDMA_PS_TCP, 2, MANY);
 	for (i = 0; i < MANY; i++)
-		id[i] = resolved(e->a, RDMA_PS_TCP, 1000 + i, PORT);
+		id[i] = resolved_id(e->a, RDMA_PS_TCP, 1000 + i, PORT);
 	for (i = 0; i < MANY; i++)
 		assert_int_equal(connect_with(e->a, id[i], param_of("")), 0);
 	for (i = 0; i < MANY; i++) {
@@ -1226,7 +1226,7 @@ TEST(many_connections_through_one_listener)
 	}
 	for (i = 0; i < MANY; i++) {
 		expect_event(e->a, 1000 + i, CM_EVENT_CONNECT_RESPONSE, 0);
-		assert_int_equal(ready(e->a, id[i]), 0);
+		assert_int_equal(ready_qp(e->a, id[i]), 0);
 	}
 	for (i = 0; i < MANY; i++)
 		expect_event(e->b, 2000 + i, CM_EVENT_ESTABLISHED, 0);
@@ -1244,15 +1244,15 @@ static void *connect_and_leave(void *arg)
 	for (i = 0; i < ROUNDS; i++) {
 		e.a = new_channel();
 		e.b = new_channel();
-		e.listener = create(e.b, RDMA_PS_TCP, 2);
+		e.listener = create_id(e.b, RDMA_PS_TCP, 2);
 		assert_int_equal(bind_ip(e.b, e.listener, "0.0.0.0", port), 0);
 		assert_int_equal(listen_at(e.b, e.listener, 1), 0);
-		e.id = resolved(e.a, RDMA_PS_TCP, 1, port);
-		establish(&e);
-		assert_int_equal(disconnect(e.a, e.id), 0);
+		e.id = resolved_id(e.a, RDMA_PS_TCP, 1, port);
+		establish_ends(&e);
+		assert_int_equal(disconnect_id(e.a, e.id), 0);
 		expect_event(e.b, 3, CM_EVENT_DISCONNECTED, 0);
 		if (i % 2)
-			assert_int_equal(destroy(e.b, e.child), 2);
+			assert_int_equal(destroy_id(e.b, e.child), 2);
 		close_channel(e.b);
 		expect_event(e.a, 1, CM_EVENT_DISCONNECTED, 0);
 		close_channel(e.a);
@@ -1272,7 +1272,7 @@ TEST_WITH(threads_are_not_in_each_others_way, NULL, NULL)
 }
 
 /* Another process, which goes as far as it is told, and sleeps. */
-static pid_t client(int far, int *ret_fd)
+static pid_t start_client(int far, int *ret_fd)
 {
 	int fds[2], fd;
 	uint32_t id;
@@ -1286,12 +1286,12 @@ static pid_t client(int far, int *ret_fd)
 		return pid;
 	}
 	fd = new_channel();
-	id = resolved(fd, RDMA_PS_TCP, 1, PORT);
+	id = resolved_id(fd, RDMA_PS_TCP, 1, PORT);
 	assert_int_equal(connect_with(fd, id, param_of("")), 0);
 	assert_int_equal(write(fds[1], "c", 1), 1);
 	if (far > 1) {
 		expect_event(fd, 1, CM_EVENT_CONNECT_RESPONSE, 0);
-		assert_int_equal(ready(fd, id), 0);
+		assert_int_equal(ready_qp(fd, id), 0);
 	}
 	pause();
 	_exit(0);
@@ -1309,8 +1309,8 @@ TEST_WITH(killed_client_is_disconnected, NULL, NULL)
 	uint32_t child;
 	pid_t pid;
 
-	listener(fd, RDMA_PS_TCP, 2, 1);
-	pid = client(2, &told);
+	make_listener(fd, RDMA_PS_TCP, 2, 1);
+	pid = start_client(2, &told);
 	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
 	assert_int_equal(accept_with(fd, child, 3, param_of("")), 0);
 	expect_event(fd, 3, CM_EVENT_ESTABLISHED, 0);
@@ -1327,8 +1327,8 @@ TEST_WITH(killed_client_cannot_be_accepted, NULL, NULL)
 	uint32_t child;
 	pid_t pid;
 
-	listener(fd, RDMA_PS_TCP, 2, 1);
-	pid = client(1, &told);
+	make_listener(fd, RDMA_PS_TCP, 2, 1);
+	pid = start_client(1, &told);
 	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
 	kill_it(pid);
 	assert_int_equal(accept_with(fd, child, 3, param_of("")), -EINVAL);
@@ -1343,8 +1343,8 @@ TEST_WITH(client_killed_after_accept_is_unreachable, NULL, NULL)
 	uint32_t child;
 	pid_t pid;
 
-	listener(fd, RDMA_PS_TCP, 2, 1);
-	pid = client(1, &told);
+	make_listener(fd, RDMA_PS_TCP, 2, 1);
+	pid = start_client(1, &told);
 	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
 	assert_int_equal(accept_with(fd, child, 3, param_of("")), 0);
 	kill_it(pid);
@@ -1354,7 +1354,7 @@ TEST_WITH(client_killed_after_accept_is_unreachable, NULL, NULL)
 }
 
 /* A listener that does not answer. */
-static pid_t server(void)
+static pid_t start_server(void)
 {
 	int fds[2], fd;
 	char c;
@@ -1364,7 +1364,7 @@ static pid_t server(void)
 	pid = fork();
 	if (!pid) {
 		fd = new_channel();
-		listener(fd, RDMA_PS_TCP, 2, 1);
+		make_listener(fd, RDMA_PS_TCP, 2, 1);
 		assert_int_equal(write(fds[1], "l", 1), 1);
 		pause();
 		_exit(0);
@@ -1377,19 +1377,19 @@ static pid_t server(void)
 
 TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 {
-	pid_t pid = server();
+	pid_t pid = start_server();
 	int fd = new_channel();
-	uint32_t id = resolved(fd, RDMA_PS_TCP, 1, PORT);
+	uint32_t id = resolved_id(fd, RDMA_PS_TCP, 1, PORT);
 
 	assert_int_equal(connect_with(fd, id, param_of("")), 0);
 	no_event(fd);
 	kill_it(pid);
 	expect_event(fd, 1, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 	/* its port is nobody's now */
-	id = resolved(fd, RDMA_PS_TCP, 4, PORT);
+	id = resolved_id(fd, RDMA_PS_TCP, 4, PORT);
 	assert_int_equal(connect_with(fd, id, param_of("")), 0);
 	expect_event(fd, 4, CM_EVENT_REJECTED, 8);
-	id = create(fd, RDMA_PS_TCP, 5);
+	id = create_id(fd, RDMA_PS_TCP, 5);
 	assert_int_equal(bind_ip(fd, id, "0.0.0.0", PORT), 0);
 	close_channel(fd);
 }
@@ -1400,7 +1400,7 @@ TEST(child_has_nothing_of_its_parents)
 	int status, fd;
 	pid_t pid;
 
-	establish(e);
+	establish_ends(e);
 	pid = fork();
 	if (!pid) {
 		if (cm_owns(e->a) || cm_owns(e->b))
@@ -1408,13 +1408,13 @@ TEST(child_has_nothing_of_its_parents)
 		close(e->a);
 		close(e->b);
 		fd = new_channel();
-		resolved(fd, RDMA_PS_TCP, 9, PORT);
+		resolved_id(fd, RDMA_PS_TCP, 9, PORT);
 		close_channel(fd);
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
 	no_event(e->a);
-	assert_int_equal(disconnect(e->a, e->id), 0);
+	assert_int_equal(disconnect_id(e->a, e->id), 0);
 	expect_event(e->b, 3, CM_EVENT_DISCONNECTED, 0);
 }

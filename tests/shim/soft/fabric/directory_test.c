@@ -14,14 +14,14 @@
 
 static char dir[64], gone[96];
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	(void)state;
 	snprintf(dir, sizeof(dir), "%s/made", fabric_dir);
 	return setenv("VERBATIM_SOFT_FABRIC", dir, 1);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	(void)state;
 	return setenv("VERBATIM_SOFT_FABRIC", fabric_dir, 1);
@@ -70,7 +70,7 @@ static void unmake_gone(void)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(empty_directory_of_the_dead_goes)
 {
@@ -203,7 +203,7 @@ static bool is_awaited(const struct stat *st)
 	return found;
 }
 
-static pid_t come(void)
+static pid_t fork_member(void)
 {
 	pid_t pid = fork();
 
@@ -254,7 +254,7 @@ TEST(who_waited_for_the_dead_begins_anew)
 	if (!pid)
 		die_removing(fds[1]);
 	assert_int_equal(read(fds[0], &word, 1), 1);
-	waiter = come();
+	waiter = fork_member();
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 	expect_well(waiter);

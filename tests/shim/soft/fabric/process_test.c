@@ -14,17 +14,17 @@ struct other {
 	struct address	address;
 };
 
-static void put(int fd, const void *data, size_t len)
+static void put_bytes(int fd, const void *data, size_t len)
 {
 	assert_int_equal(write(fd, data, len), len);
 }
 
-static void get(int fd, void *data, size_t len)
+static void get_bytes(int fd, void *data, size_t len)
 {
 	assert_int_equal(read(fd, data, len), len);
 }
 
-static void obey(struct end *e, char command)
+static void obey_command(struct end *e, char command)
 {
 	struct ibv_wc wc;
 
@@ -47,7 +47,7 @@ static void obey(struct end *e, char command)
 }
 
 /* After each command, the buffer's first and last byte of @len are told. */
-static void serve(int fd)
+static void serve_commands(int fd)
 {
 	struct end e = { 0 };
 	struct address mine, yours;
@@ -55,19 +55,19 @@ static void serve(int fd)
 
 	end_open(&e);
 	mine = end_address(&e);
-	put(fd, &mine, sizeof(mine));
-	get(fd, &yours, sizeof(yours));
+	put_bytes(fd, &mine, sizeof(mine));
+	get_bytes(fd, &yours, sizeof(yours));
 	connect_to(e.qp, yours.qpn);
-	put(fd, "k", 1);
+	put_bytes(fd, "k", 1);
 	while (read(fd, &command, 1) == 1 && command != 'q') {
-		obey(&e, command);
-		put(fd, e.buf, 4096);
+		obey_command(&e, command);
+		put_bytes(fd, e.buf, 4096);
 	}
 	end_close(&e);
 	exit(0);
 }
 
-static struct other start(void)
+static struct other start_other(void)
 {
 	struct other other;
 	int fds[2];
@@ -76,7 +76,7 @@ static struct other start(void)
 	other.pid = fork();
 	if (!other.pid) {
 		close(fds[0]);
-		serve(fds[1]);
+		serve_commands(fds[1]);
 	}
 	close(fds[1]);
 	other.fd = fds[0];
@@ -88,26 +88,26 @@ static void connect_other(struct other *other, struct end *e)
 	struct address mine = end_address(e);
 	char done;
 
-	get(other->fd, &other->address, sizeof(other->address));
-	put(other->fd, &mine, sizeof(mine));
+	get_bytes(other->fd, &other->address, sizeof(other->address));
+	put_bytes(other->fd, &mine, sizeof(mine));
 	connect_to(e->qp, other->address.qpn);
-	get(other->fd, &done, 1);
+	get_bytes(other->fd, &done, 1);
 }
 
-static void tell(struct other *other, char command, uint8_t *seen)
+static void tell_other(struct other *other, char command, uint8_t *seen)
 {
 	size_t n = 0;
 
-	put(other->fd, &command, 1);
+	put_bytes(other->fd, &command, 1);
 	while (n < 4096)
 		n += read(other->fd, seen + n, 4096 - n);
 }
 
-static int stop(struct other *other)
+static int stop_other(struct other *other)
 {
 	int status;
 
-	put(other->fd, "q", 1);
+	put_bytes(other->fd, "q", 1);
 	waitpid(other->pid, &status, 0);
 	close(other->fd);
 	return status;
@@ -119,23 +119,23 @@ struct two {
 	uint8_t		seen[4096];
 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct two *t = calloc(1, sizeof(*t));
 
-	t->other = start();
+	t->other = start_other();
 	end_open(&t->e);
 	connect_other(&t->other, &t->e);
 	*state = t;
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct two *t = *state;
 
 	if (t->other.pid)
-		assert_int_equal(stop(&t->other), 0);
+		assert_int_equal(stop_other(&t->other), 0);
 	end_close(&t->e);
 	free(t);
 	return 0;
@@ -146,16 +146,16 @@ static int teardown(void **state)
 /* In the entry, in the ring of bytes, and across. */
 static void send_of(struct two *t, uint32_t len)
 {
-	tell(&t->other, 'r', t->seen);
+	tell_other(&t->other, 'r', t->seen);
 	memset(t->e.buf, len & 0x7f, len);
 	assert_int_equal(send_at(&t->e, 1, 0, len), 0);
-	expect(t->e.cq, 1, IBV_WC_SUCCESS);
-	tell(&t->other, 'p', t->seen);
+	expect_wc(t->e.cq, 1, IBV_WC_SUCCESS);
+	tell_other(&t->other, 'p', t->seen);
 	assert_memory_equal(t->seen, t->e.buf, len < 4096 ? len : 4096);
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(messages_of_all_lengths_arrive)
 {
@@ -185,13 +185,13 @@ TEST(writes_and_reads_cross_processes)
 	memset(t->e.buf, 'w', 4096);
 	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 4096, there->addr,
 				 there->rkey), 0);
-	expect(t->e.cq, 1, IBV_WC_SUCCESS);
-	tell(&t->other, 'n', t->seen);
+	expect_wc(t->e.cq, 1, IBV_WC_SUCCESS);
+	tell_other(&t->other, 'n', t->seen);
 	assert_memory_equal(t->seen, t->e.buf, 4096);
 	memset(t->e.buf, 0, 4096);
 	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_READ, 2, 4096, there->addr,
 				 there->rkey), 0);
-	expect(t->e.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(t->e.cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(t->seen, t->e.buf, 4096);
 }
 
@@ -200,8 +200,8 @@ TEST(messages_come_back)
 	GIVEN(t);
 
 	assert_int_equal(recv_at(&t->e, 3, 0, 64), 0);
-	tell(&t->other, 's', t->seen);
-	assert_int_equal(expect(t->e.cq, 3, IBV_WC_SUCCESS).byte_len, 64);
+	tell_other(&t->other, 's', t->seen);
+	assert_int_equal(expect_wc(t->e.cq, 3, IBV_WC_SUCCESS).byte_len, 64);
 }
 
 TEST(sleeper_is_woken_across_processes)
@@ -212,10 +212,10 @@ TEST(sleeper_is_woken_across_processes)
 
 	assert_int_equal(recv_at(&t->e, 3, 0, 64), 0);
 	assert_int_equal(ibv_req_notify_cq(t->e.cq, 0), 0);
-	tell(&t->other, 's', t->seen);
+	tell_other(&t->other, 's', t->seen);
 	assert_int_equal(ibv_get_cq_event(t->e.channel, &cq, &context), 0);
 	ibv_ack_cq_events(cq, 1);
-	expect(t->e.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(t->e.cq, 3, IBV_WC_SUCCESS);
 }
 
 TEST(errors_appear_on_both_sides)
@@ -223,11 +223,11 @@ TEST(errors_appear_on_both_sides)
 	GIVEN(t);
 	struct address *there = &t->other.address;
 
-	tell(&t->other, 'r', t->seen);
+	tell_other(&t->other, 'r', t->seen);
 	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 64, there->addr,
 				 there->rkey + 2), 0);
-	expect(t->e.cq, 1, IBV_WC_REM_ACCESS_ERR);
-	tell(&t->other, 'e', t->seen);	/* its receive was flushed */
+	expect_wc(t->e.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	tell_other(&t->other, 'e', t->seen);	/* its receive was flushed */
 }
 
 /* It came before; so it is there though it was not polled. */
@@ -239,13 +239,13 @@ TEST(payload_is_there_when_its_region_goes)
 	memset(t->e.buf, 'x', 64);
 	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 64, there->addr,
 				 there->rkey), 0);
-	expect(t->e.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(t->e.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(&t->e, 3, 4096, 64), 0);
-	tell(&t->other, 's', t->seen);
+	tell_other(&t->other, 's', t->seen);
 	assert_int_equal(ibv_dereg_mr(t->e.mr), 0);
 	t->e.mr = NULL;
 	assert_memory_equal(t->e.buf + 4096, t->e.buf, 64);
-	expect(t->e.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(t->e.cq, 3, IBV_WC_SUCCESS);
 	assert_memory_equal(t->e.buf + 4096, t->e.buf, 64);
 }
 
@@ -261,13 +261,13 @@ TEST(dead_peer_is_found_out)
 {
 	GIVEN(t);
 
-	tell(&t->other, 'r', t->seen);
-	tell(&t->other, 'r', t->seen);
+	tell_other(&t->other, 'r', t->seen);
+	tell_other(&t->other, 'r', t->seen);
 	send_of(t, 8);
 	kill_other(t);
 	usleep(10000);	/* a tick of the coarse clock; it is not a race */
 	assert_int_equal(send_at(&t->e, 1, 0, 8), 0);
-	expect(t->e.cq, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(t->e.cq, 1, IBV_WC_RETRY_EXC_ERR);
 }
 
 static unsigned int count_files(void)
@@ -289,8 +289,8 @@ TEST(traces_of_the_dead_are_swept)
 	kill_other(t);
 	assert_int_equal(count_files(), before);
 	/* the next to come, or to go, sweeps */
-	t->other = start();
-	get(t->other.fd, &t->other.address, sizeof(t->other.address));
+	t->other = start_other();
+	get_bytes(t->other.fd, &t->other.address, sizeof(t->other.address));
 	assert_int_equal(count_files(), before);
 	kill_other(t);
 }

@@ -77,7 +77,7 @@ static int read_text(const char *text, struct profile *out, char why[PROFILE_WHY
 	return err;
 }
 
-static void refused(const char *text, const char *reason)
+static void expect_refused(const char *text, const char *reason)
 {
 	struct profile out = { .max_inline_data = 77 };
 	char why[PROFILE_WHY];
@@ -90,26 +90,26 @@ static void refused(const char *text, const char *reason)
 
 TEST(mistakes_are_told_by_line)
 {
-	refused("\n# no\nmax_qpx 3\n", ":3: max_qpx: there is no such item");
-	refused("\033[2J\302\233\177 3\n", ":1: ?[2J???: there is no such item");
-	refused("max_qp three\n", ":1: max_qp: \"three\" is no number");
-	refused("max_qp -3\n", "is no number");
-	refused("max_qp 3 4\n", "is no number");
-	refused("max_qp\n", "there is no value");
-	refused("max_qp    # none\n", "there is no value");
-	refused("max_qp 4294967296\n", "is above");
-	refused("port.1.lid 65536\n", "is above 65535");
-	refused("name a/b\n", "is no name of a device");
-	refused("port.0.lid 1\n", "a number from 1 to 4");
-	refused("port.5.lid 1\n", "a number from 1 to 4");
-	refused("port.1.color 1\n", "there is no such item");
-	refused("port.1.gid.256 fe80::1\n", "is above 255");
-	refused("port.1.gid.0 fe80:::1\n", "is no address");
-	refused("port.1.gid.0 fe80::1 rocev3\n", "is no number");
-	refused("port.1.state lost\n", "is no number");
-	refused("node_guid 1:2:3\n", "is no number");
-	refused("num_comp_vectors 0\n", "there must be one");
-	refused("fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
+	expect_refused("\n# no\nmax_qpx 3\n", ":3: max_qpx: there is no such item");
+	expect_refused("\033[2J\302\233\177 3\n", ":1: ?[2J???: there is no such item");
+	expect_refused("max_qp three\n", ":1: max_qp: \"three\" is no number");
+	expect_refused("max_qp -3\n", "is no number");
+	expect_refused("max_qp 3 4\n", "is no number");
+	expect_refused("max_qp\n", "there is no value");
+	expect_refused("max_qp    # none\n", "there is no value");
+	expect_refused("max_qp 4294967296\n", "is above");
+	expect_refused("port.1.lid 65536\n", "is above 65535");
+	expect_refused("name a/b\n", "is no name of a device");
+	expect_refused("port.0.lid 1\n", "a number from 1 to 4");
+	expect_refused("port.5.lid 1\n", "a number from 1 to 4");
+	expect_refused("port.1.color 1\n", "there is no such item");
+	expect_refused("port.1.gid.256 fe80::1\n", "is above 255");
+	expect_refused("port.1.gid.0 fe80:::1\n", "is no address");
+	expect_refused("port.1.gid.0 fe80::1 rocev3\n", "is no number");
+	expect_refused("port.1.state lost\n", "is no number");
+	expect_refused("node_guid 1:2:3\n", "is no number");
+	expect_refused("num_comp_vectors 0\n", "there must be one");
+	expect_refused("fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
 		"longer than 63");
 }
 
@@ -361,12 +361,12 @@ static int connect_by(struct ibv_qp *qp, uint32_t dest, uint8_t port, struct ibv
 	return err ? err : to_rts(qp);
 }
 
-static struct ibv_ah_attr lid(uint16_t dlid)
+static struct ibv_ah_attr lid_attr(uint16_t dlid)
 {
 	return (struct ibv_ah_attr){ .dlid = dlid };
 }
 
-static struct ibv_ah_attr gid(const char *text)
+static struct ibv_ah_attr gid_attr(const char *text)
 {
 	struct ibv_ah_attr to = { .is_global = 1, .grh = { .sgid_index = 3 } };
 
@@ -374,14 +374,14 @@ static struct ibv_ah_attr gid(const char *text)
 	return to;
 }
 
-static void exchange(struct end *a, struct end *b)
+static void exchange_message(struct end *a, struct end *b)
 {
 	memset(a->buf, 'x', 64);
 	memset(b->buf + 64, 0, 64);
 	assert_int_equal(recv_at(b, 2, 64, 64), 0);
 	assert_int_equal(send_at(a, 1, 0, 64), 0);
-	expect(a->cq, 1, IBV_WC_SUCCESS);
-	expect(b->cq, 2, IBV_WC_SUCCESS);
+	expect_wc(a->cq, 1, IBV_WC_SUCCESS);
+	expect_wc(b->cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(a->buf, b->buf + 64, 64);
 }
 
@@ -397,16 +397,16 @@ TEST(traffic_flows_on_each_port)
 	end_open(&a);
 	end_open(&b);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		assert_int_equal(connect_by(a.qp, b.qp->qp_num, ways[i].from, lid(ways[i].lid_to)), 0);
-		assert_int_equal(connect_by(b.qp, a.qp->qp_num, ways[i].to, lid(ways[i].lid_from)), 0);
-		exchange(&a, &b);
-		exchange(&b, &a);
+		assert_int_equal(connect_by(a.qp, b.qp->qp_num, ways[i].from, lid_attr(ways[i].lid_to)), 0);
+		assert_int_equal(connect_by(b.qp, a.qp->qp_num, ways[i].to, lid_attr(ways[i].lid_from)), 0);
+		exchange_message(&a, &b);
+		exchange_message(&b, &a);
 		assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
 		assert_int_equal(to_state(b.qp, IBV_QPS_RESET), 0);
 	}
-	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid("::ffff:192.168.1.7")), 0);
-	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 3, gid("::ffff:192.168.1.7")), 0);
-	exchange(&a, &b);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid_attr("::ffff:192.168.1.7")), 0);
+	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 3, gid_attr("::ffff:192.168.1.7")), 0);
+	exchange_message(&a, &b);
 	end_close(&a);
 	end_close(&b);
 }
@@ -417,17 +417,17 @@ TEST(addresses_of_nobody_are_not_reached)
 
 	end_open(&a);
 	end_open(&b);
-	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 5, lid(17)), EINVAL);
-	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, lid(17)), EINVAL);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 5, lid_attr(17)), EINVAL);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, lid_attr(17)), EINVAL);
 	assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
-	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid("::ffff:192.168.1.8")), ETIMEDOUT);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid_attr("::ffff:192.168.1.8")), ETIMEDOUT);
 	assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
 	/* a port that is down */
-	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid(20)), 0);
-	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 1, lid(17)), 0);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid_attr(20)), 0);
+	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 1, lid_attr(17)), 0);
 	assert_int_equal(recv_at(&b, 2, 64, 64), 0);
 	assert_int_equal(send_at(&a, 1, 0, 64), 0);
-	expect(a.cq, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	end_close(&a);
 	end_close(&b);
 }
@@ -463,26 +463,26 @@ TEST(messages_end_at_the_size_of_the_port)
 
 	end_open(&a);
 	end_open(&b);
-	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid(17)), 0);
-	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 1, lid(17)), 0);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid_attr(17)), 0);
+	assert_int_equal(connect_by(b.qp, a.qp->qp_num, 1, lid_attr(17)), 0);
 	assert_int_equal(recv_at(&b, 2, 0, 65536), 0);
 	assert_int_equal(send_at(&a, 1, 0, 65536), 0);
-	expect(a.cq, 1, IBV_WC_SUCCESS);
-	expect(b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(b.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(&b, 2, 0, 65537), 0);
 	assert_int_equal(send_at(&a, 3, 0, 65537), 0);
-	expect(a.cq, 3, IBV_WC_LOC_LEN_ERR);
+	expect_wc(a.cq, 3, IBV_WC_LOC_LEN_ERR);
 	end_close(&a);
 	end_close(&b);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	unlink(getenv("VERBATIM_SOFT_PERSONA"));
 	return fabric_teardown(state);
 }
 
-GROUP(fabric_setup, teardown);
+GROUP(fabric_setup, tear_down);
 
 int main(int argc, char **argv)
 {

@@ -26,7 +26,7 @@ static void sleep_on(struct end *e, int fd, struct address yours)
 	await_word(fd);
 }
 
-static int begin(void **state, fellow_fn *fn)
+static int begin_pair(void **state, fellow_fn *fn)
 {
 	struct fellow f = fellow_start(fn);	/* which inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
@@ -38,12 +38,12 @@ static int begin(void **state, fellow_fn *fn)
 	return 0;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
-	return begin(state, sleep_on);
+	return begin_pair(state, sleep_on);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	GIVEN(g);
 	int status = fellow_stop(&g->f);
@@ -53,7 +53,7 @@ static int teardown(void **state)
 	return status;
 }
 
-static void fill(struct end *e, uint8_t seed)
+static void fill_memory(struct end *e, uint8_t seed)
 {
 	uint32_t i;
 
@@ -61,7 +61,7 @@ static void fill(struct end *e, uint8_t seed)
 		e->buf[i] = i * 31 + (i >> 8) + seed;
 }
 
-static int rdma(struct given *g, enum ibv_wr_opcode opcode, uint32_t len)
+static int post_rdma(struct given *g, enum ibv_wr_opcode opcode, uint32_t len)
 {
 	return rdma_at(&g->e, opcode, opcode, len, g->f.address.addr,
 		       g->f.address.rkey);
@@ -72,17 +72,17 @@ static void writes_and_reads_need_no_call_of_the_target(void **state)
 	static uint8_t sent[END_BYTES];
 	GIVEN(g);
 
-	fill(&g->e, 7);
+	fill_memory(&g->e, 7);
 	memcpy(sent, g->e.buf, END_BYTES);
-	assert_int_equal(rdma(g, IBV_WR_RDMA_WRITE, END_BYTES), 0);
-	expect(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
+	assert_int_equal(post_rdma(g, IBV_WR_RDMA_WRITE, END_BYTES), 0);
+	expect_wc(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
 	memset(g->e.buf, 0, END_BYTES);
-	assert_int_equal(rdma(g, IBV_WR_RDMA_READ, END_BYTES), 0);
-	expect(g->e.cq, IBV_WR_RDMA_READ, IBV_WC_SUCCESS);
+	assert_int_equal(post_rdma(g, IBV_WR_RDMA_READ, END_BYTES), 0);
+	expect_wc(g->e.cq, IBV_WR_RDMA_READ, IBV_WC_SUCCESS);
 	assert_memory_equal(g->e.buf, sent, END_BYTES);
 }
 
-static uint64_t add(struct given *g, uint64_t n)
+static uint64_t fetch_add(struct given *g, uint64_t n)
 {
 	struct ibv_send_wr wr = { .wr_id = 1,
 				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
@@ -92,7 +92,7 @@ static uint64_t add(struct given *g, uint64_t n)
 	wr.wr.atomic.rkey = g->f.address.rkey;
 	wr.wr.atomic.compare_add = n;
 	assert_int_equal(send_wr(&g->e, wr, sge_of(&g->e, 0, 8)), 0);
-	expect(g->e.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(g->e.cq, 1, IBV_WC_SUCCESS);
 	memcpy(&old, g->e.buf, 8);
 	return old;
 }
@@ -101,9 +101,9 @@ static void atomics_change_and_tell(void **state)
 {
 	GIVEN(g);
 
-	assert_int_equal(add(g, 5), 0);
-	assert_int_equal(add(g, 6), 5);
-	assert_int_equal(add(g, 0), 11);
+	assert_int_equal(fetch_add(g, 5), 0);
+	assert_int_equal(fetch_add(g, 6), 5);
+	assert_int_equal(fetch_add(g, 0), 11);
 }
 
 static void receive_all(struct end *e, int fd, struct address yours)
@@ -112,8 +112,8 @@ static void receive_all(struct end *e, int fd, struct address yours)
 
 	(void)yours;
 	assert_int_equal(recv_at(e, 1, 0, END_BYTES), 0);
-	say(fd, "r", 1);
-	assert_int_equal(expect(e->cq, 1, IBV_WC_SUCCESS).byte_len, END_BYTES);
+	say_bytes(fd, "r", 1);
+	assert_int_equal(expect_wc(e->cq, 1, IBV_WC_SUCCESS).byte_len, END_BYTES);
 	for (i = 0; i < END_BYTES; i++)
 		assert_int_equal(e->buf[i], (uint8_t)(i * 31 + (i >> 8) + 9));
 	await_word(fd);
@@ -121,14 +121,14 @@ static void receive_all(struct end *e, int fd, struct address yours)
 
 static void long_send_arrives(void **state)
 {
-	begin(state, receive_all);
+	begin_pair(state, receive_all);
 	GIVEN(g);
 
-	fill(&g->e, 9);
+	fill_memory(&g->e, 9);
 	await_word(g->f.fd);
 	assert_int_equal(send_at(&g->e, 2, 0, END_BYTES), 0);
-	expect(g->e.cq, 2, IBV_WC_SUCCESS);
-	assert_int_equal(teardown(state), 0);
+	expect_wc(g->e.cq, 2, IBV_WC_SUCCESS);
+	assert_int_equal(tear_down(state), 0);
 }
 
 /* Half a megabyte there again and again, as the other side does. */
@@ -140,7 +140,7 @@ static void write_often(struct end *e, struct address there)
 		assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, i, END_BYTES / 2,
 					 there.addr + END_BYTES / 2,
 					 there.rkey), 0);
-		expect(e->cq, i, IBV_WC_SUCCESS);
+		expect_wc(e->cq, i, IBV_WC_SUCCESS);
 	}
 }
 
@@ -152,12 +152,12 @@ static void write_back(struct end *e, int fd, struct address yours)
 
 static void both_sides_copy_at_once(void **state)
 {
-	begin(state, write_back);
+	begin_pair(state, write_back);
 	GIVEN(g);
 
 	write_often(&g->e, g->f.address);
-	say(g->f.fd, "q", 1);
-	assert_int_equal(teardown(state), 0);
+	say_bytes(g->f.fd, "q", 1);
+	assert_int_equal(tear_down(state), 0);
 }
 
 static void stopped_target_goes_on(void **state)
@@ -166,10 +166,10 @@ static void stopped_target_goes_on(void **state)
 
 	kill(g->f.pid, SIGSTOP);
 	waitpid(g->f.pid, NULL, WUNTRACED);
-	assert_int_equal(rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
+	assert_int_equal(post_rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
 	expect_none(g->e.cq);
 	kill(g->f.pid, SIGCONT);
-	expect(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect_wc(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
 }
 
 /* Asked while it is stopped, then killed: within the timeout. */
@@ -179,28 +179,28 @@ static void dead_target_ends_it(void **state)
 
 	kill(g->f.pid, SIGSTOP);
 	waitpid(g->f.pid, NULL, WUNTRACED);
-	assert_int_equal(rdma(g, IBV_WR_RDMA_WRITE, END_BYTES), 0);
+	assert_int_equal(post_rdma(g, IBV_WR_RDMA_WRITE, END_BYTES), 0);
 	fellow_kill(&g->f);
-	expect(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
 }
 
 static void unmap_and_sleep(struct end *e, int fd, struct address yours)
 {
 	(void)yours;
 	munmap(e->buf, END_BYTES);
-	say(fd, "u", 1);
+	say_bytes(fd, "u", 1);
 	await_word(fd);
 }
 
 static void unmapped_memory_is_an_error_there(void **state)
 {
-	begin(state, unmap_and_sleep);
+	begin_pair(state, unmap_and_sleep);
 	GIVEN(g);
 
 	await_word(g->f.fd);
-	assert_int_equal(rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
-	expect(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_REM_OP_ERR);
-	assert_int_equal(teardown(state), 0);
+	assert_int_equal(post_rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
+	expect_wc(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_REM_OP_ERR);
+	assert_int_equal(tear_down(state), 0);
 }
 
 static struct shm_seg *segment_of(struct given *g, struct peer **peer)
@@ -211,7 +211,7 @@ static struct shm_seg *segment_of(struct given *g, struct peer **peer)
 	return (*peer)->seg;
 }
 
-static int32_t forge(struct shm_seg *seg, uint64_t addr, uint64_t len)
+static int32_t forge_job(struct shm_seg *seg, uint64_t addr, uint64_t len)
 {
 	struct shm_job *job = &seg->job[0];
 
@@ -233,12 +233,12 @@ static void owner_copies_to_registered_memory_only(void **state)
 	struct shm_seg *seg = segment_of(g, &peer);
 	uint64_t addr = g->f.address.addr;
 
-	assert_int_equal(forge(seg, addr, 100), 0);
-	assert_int_equal(forge(seg, addr - 1, 100), -EFAULT);
-	assert_int_equal(forge(seg, addr + END_BYTES - 99, 100), -EFAULT);
-	assert_int_equal(forge(seg, addr, SHM_JOB_BYTES + 1), -EFAULT);
-	assert_int_equal(forge(seg, addr, UINT64_MAX), -EFAULT);
-	assert_int_equal(forge(seg, (uintptr_t)&forge, 100), -EFAULT);
+	assert_int_equal(forge_job(seg, addr, 100), 0);
+	assert_int_equal(forge_job(seg, addr - 1, 100), -EFAULT);
+	assert_int_equal(forge_job(seg, addr + END_BYTES - 99, 100), -EFAULT);
+	assert_int_equal(forge_job(seg, addr, SHM_JOB_BYTES + 1), -EFAULT);
+	assert_int_equal(forge_job(seg, addr, UINT64_MAX), -EFAULT);
+	assert_int_equal(forge_job(seg, (uintptr_t)&forge_job, 100), -EFAULT);
 	registry_put_peer(peer);
 }
 
@@ -255,13 +255,13 @@ static void dead_requesters_are_no_obstacle(void **state)
 		seg->job[i].state = SHM_JOB_ASKED;
 		seg->job[i].count = SHM_SGE_MAX + 1;
 	}
-	assert_int_equal(rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
-	expect(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
+	assert_int_equal(post_rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
+	expect_wc(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
 	registry_put_peer(peer);
 }
 
 /* No process_vm, as in a container that allows no ptrace. */
-static int forbid(void)
+static int forbid_vm(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -281,27 +281,27 @@ static void forbidden_later(struct end *e, int fd, struct address yours)
 {
 	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 100, yours.addr,
 				 yours.rkey), 0);
-	expect(e->cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(forbid(), 0);
+	expect_wc(e->cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(forbid_vm(), 0);
 	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 2, END_BYTES, yours.addr,
 				 yours.rkey), 0);
-	expect(e->cq, 2, IBV_WC_SUCCESS);
-	say(fd, "d", 1);
+	expect_wc(e->cq, 2, IBV_WC_SUCCESS);
+	say_bytes(fd, "d", 1);
 }
 
 static void target_that_polls_learns_of_it(void **state)
 {
 	char word;
 
-	begin(state, forbidden_later);
+	begin_pair(state, forbidden_later);
 	GIVEN(g);
 
 	while (recv(g->f.fd, &word, 1, MSG_DONTWAIT) < 0)
 		expect_none(g->e.cq);
-	assert_int_equal(teardown(state), 0);
+	assert_int_equal(tear_down(state), 0);
 }
 
-#define WITH_FELLOW(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define WITH_FELLOW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
 	WITH_FELLOW(writes_and_reads_need_no_call_of_the_target),
@@ -319,14 +319,14 @@ static const struct CMUnitTest late[] = {
 	cmocka_unit_test(target_that_polls_learns_of_it),
 };
 
-static int run(const char *name, const struct CMUnitTest *group, size_t num)
+static int run_group(const char *name, const struct CMUnitTest *group, size_t num)
 {
 	strcpy(strrchr(fabric_dir, '.'), ".XXXXXX");
 	return _cmocka_run_group_tests(name, group, num, fabric_setup,
 				       fabric_teardown);
 }
 
-#define RUN(name, group) run(name, group, sizeof(group) / sizeof(group[0]))
+#define RUN(name, group) run_group(name, group, sizeof(group) / sizeof(group[0]))
 
 int main(void)
 {
@@ -335,7 +335,7 @@ int main(void)
 	setenv("VERBATIM_SOFT_VM", "off", 1);
 	failed += RUN("knob", tests);
 	unsetenv("VERBATIM_SOFT_VM");
-	if (forbid())
+	if (forbid_vm())
 		return 1;
 	return failed + RUN("seccomp", tests);
 }

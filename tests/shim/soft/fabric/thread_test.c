@@ -17,7 +17,7 @@ struct half {
 	unsigned int	failed;
 };
 
-static void *receive(void *arg)
+static void *receive_messages(void *arg)
 {
 	struct half *h = arg;
 	struct ibv_sge sge = sge_of(h->e, h->off, 64);
@@ -99,7 +99,7 @@ TEST(many_threads_share_two_queues)
 		join_qps(b[i].qp, a[i].qp);
 	}
 	for (i = 0; i < PAIRS; i++) {
-		pthread_create(&threads[n++], NULL, receive, &b[i]);
+		pthread_create(&threads[n++], NULL, receive_messages, &b[i]);
 		pthread_create(&threads[n++], NULL, send_all, &a[i]);
 	}
 	pthread_create(&threads[n++], NULL, poll_all, &pa);
@@ -150,8 +150,8 @@ TEST(objects_come_and_go_beside_traffic)
 	for (i = 0; i < 1000; i++) {
 		assert_int_equal(recv_at(&p->b, i, 0, 8), 0);
 		assert_int_equal(send_at(&p->a, i, 0, 8), 0);
-		expect(p->a.cq, i, IBV_WC_SUCCESS);
-		expect(p->b.cq, i, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, i, IBV_WC_SUCCESS);
+		expect_wc(p->b.cq, i, IBV_WC_SUCCESS);
 	}
 	for (i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);

@@ -39,7 +39,7 @@ static struct ibv_xrcd *open_domain(struct end *e, int fd, int oflags)
 	return ibv_open_xrcd(e->context, &attr);
 }
 
-static int temporary(void)
+static int open_temporary(void)
 {
 	char path[] = "/tmp/verbatim-xrc-test.XXXXXX";
 	int fd = mkstemp(path);
@@ -122,13 +122,13 @@ static void connect_recv(struct ibv_qp *qp, uint32_t source)
 				       IBV_QP_TIMEOUT | IBV_QP_SQ_PSN), 0);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct xrc *x = calloc(1, sizeof(*x));
 
 	end_open(&x->a);
 	end_open(&x->b);
-	x->fd = temporary();
+	x->fd = open_temporary();
 	x->xrcd = open_domain(&x->b, x->fd, O_CREAT);
 	assert_non_null(x->xrcd);
 	x->srq = make_srq(&x->b, x->xrcd, x->b.cq);
@@ -140,7 +140,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	GIVEN(x);
 
@@ -167,7 +167,7 @@ static int post_to(struct ibv_srq *srq, struct end *e, uint64_t wr_id,
 	return ibv_post_srq_recv(srq, &wr, &bad);
 }
 
-static int post(struct xrc *x, uint64_t wr_id, uint32_t len)
+static int post_recv(struct xrc *x, uint64_t wr_id, uint32_t len)
 {
 	return post_to(x->srq, &x->b, wr_id, 0, len);
 }
@@ -191,7 +191,7 @@ static int send_to(struct xrc *x, uint64_t wr_id, uint32_t len, uint32_t srqn)
 			 .opcode = IBV_WR_SEND }, len, srqn);
 }
 
-static int rdma(struct xrc *x, enum ibv_wr_opcode opcode, uint32_t len,
+static int post_rdma(struct xrc *x, enum ibv_wr_opcode opcode, uint32_t len,
 		uint32_t off)
 {
 	struct ibv_send_wr wr = { .wr_id = 1, .opcode = opcode, .imm_data = 5 };
@@ -239,20 +239,20 @@ static void expect_broken(struct xrc *x, int event)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(send_goes_to_the_shared_queue)
 {
 	GIVEN(x);
 	struct ibv_wc wc;
 
-	assert_int_equal(post(x, 7, 64), 0);
+	assert_int_equal(post_recv(x, 7, 64), 0);
 	memset(x->a.buf, 0x5a, 64);
 	assert_int_equal(send_with(x, (struct ibv_send_wr){ .wr_id = 3,
 			 .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 9 }, 64,
 			 number_of(x->srq)), 0);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
-	wc = expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+	wc = expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.byte_len, 64);
 	assert_int_equal(wc.qp_num, x->recv->qp_num);
@@ -268,15 +268,15 @@ TEST(rdma_reaches_the_domain_of_the_shared_queue)
 	uint64_t *there = (uint64_t *)(x->b.buf + 512), *here = (void *)x->a.buf;
 
 	*here = 42;
-	assert_int_equal(rdma(x, IBV_WR_RDMA_WRITE, 8, 512), 0);
-	expect(x->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(post_rdma(x, IBV_WR_RDMA_WRITE, 8, 512), 0);
+	expect_wc(x->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(*there, 42);
-	assert_int_equal(rdma(x, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 512), 0);
-	expect(x->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(post_rdma(x, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 512), 0);
+	expect_wc(x->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(*there, 43);
 	assert_int_equal(*here, 42);
-	assert_int_equal(rdma(x, IBV_WR_RDMA_READ, 8, 512), 0);
-	expect(x->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(post_rdma(x, IBV_WR_RDMA_READ, 8, 512), 0);
+	expect_wc(x->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(*here, 43);
 }
 
@@ -285,11 +285,11 @@ TEST(write_with_imm_uses_a_request)
 	GIVEN(x);
 	struct ibv_wc wc;
 
-	assert_int_equal(post(x, 7, 0), 0);
+	assert_int_equal(post_recv(x, 7, 0), 0);
 	x->a.buf[0] = 1;
-	assert_int_equal(rdma(x, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 100), 0);
-	expect(x->a.cq, 1, IBV_WC_SUCCESS);
-	wc = expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	assert_int_equal(post_rdma(x, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 100), 0);
+	expect_wc(x->a.cq, 1, IBV_WC_SUCCESS);
+	wc = expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	assert_int_equal(wc.imm_data, 5);
 	assert_int_equal(x->b.buf[100], 1);
@@ -304,14 +304,14 @@ TEST(one_connection_serves_many_shared_queues)
 
 	assert_int_not_equal(number_of(more), number_of(x->srq));
 	for (i = 0; i < 3; i++) {
-		assert_int_equal(post(x, 1, 8), 0);
+		assert_int_equal(post_recv(x, 1, 8), 0);
 		assert_int_equal(post_to(more, &x->b, 2, 8, 8), 0);
 		assert_int_equal(send_to(x, 3, 8, number_of(more)), 0);
 		assert_int_equal(send_to(x, 4, 8, number_of(x->srq)), 0);
-		expect(x->b.cq, 2, IBV_WC_SUCCESS);
-		expect(x->b.cq, 1, IBV_WC_SUCCESS);
-		expect(x->a.cq, 3, IBV_WC_SUCCESS);
-		expect(x->a.cq, 4, IBV_WC_SUCCESS);
+		expect_wc(x->b.cq, 2, IBV_WC_SUCCESS);
+		expect_wc(x->b.cq, 1, IBV_WC_SUCCESS);
+		expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+		expect_wc(x->a.cq, 4, IBV_WC_SUCCESS);
 	}
 	assert_int_equal(ibv_destroy_srq(more), 0);
 }
@@ -322,9 +322,9 @@ TEST(sender_waits_for_a_request)
 
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
 	expect_none(x->a.cq);
-	assert_int_equal(post(x, 7, 8), 0);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
-	expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	assert_int_equal(post_recv(x, 7, 8), 0);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 }
 
 TEST(number_of_nobody_breaks_the_connection)
@@ -332,7 +332,7 @@ TEST(number_of_nobody_breaks_the_connection)
 	GIVEN(x);
 
 	assert_int_equal(send_to(x, 3, 8, 0xabcdef), 0);
-	expect(x->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(x->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
 }
 
@@ -341,14 +341,14 @@ TEST(number_of_the_dead_breaks_the_connection)
 	GIVEN(x);
 	uint32_t number = number_of(x->srq);
 
-	assert_int_equal(post(x, 7, 8), 0);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number), 0);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_srq(x->srq), 0);
 	x->srq = NULL;
 	expect_none(x->b.cq);		/* its completion went with it */
 	assert_int_equal(send_to(x, 4, 8, number), 0);
-	expect(x->a.cq, 4, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(x->a.cq, 4, IBV_WC_REM_INV_REQ_ERR);
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
 }
 
@@ -360,7 +360,7 @@ TEST(shared_queue_of_another_domain_breaks_the_connection)
 
 	assert_int_equal(post_to(srq, &x->b, 1, 0, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(srq)), 0);
-	expect(x->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(x->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
@@ -370,11 +370,11 @@ TEST(send_too_long_fails_the_request_and_the_connection)
 {
 	GIVEN(x);
 
-	assert_int_equal(post(x, 7, 8), 0);
-	assert_int_equal(post(x, 8, 8), 0);
+	assert_int_equal(post_recv(x, 7, 8), 0);
+	assert_int_equal(post_recv(x, 8, 8), 0);
 	assert_int_equal(send_to(x, 3, 9, number_of(x->srq)), 0);
-	expect(x->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
-	expect(x->b.cq, 7, IBV_WC_LOC_LEN_ERR);
+	expect_wc(x->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(x->b.cq, 7, IBV_WC_LOC_LEN_ERR);
 	expect_broken(x, -1);
 }
 
@@ -383,8 +383,8 @@ TEST(wrong_key_breaks_the_connection)
 	GIVEN(x);
 
 	x->b.mr->rkey ^= 0x10;
-	assert_int_equal(rdma(x, IBV_WR_RDMA_WRITE, 8, 0), 0);
-	expect(x->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(post_rdma(x, IBV_WR_RDMA_WRITE, 8, 0), 0);
+	expect_wc(x->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_broken(x, IBV_EVENT_QP_ACCESS_ERR);
 	x->b.mr->rkey ^= 0x10;
 }
@@ -401,8 +401,8 @@ TEST(overrun_of_its_queue_fails_the_shared_queue)
 	assert_int_equal(post_to(srq, &x->b, 2, 0, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(srq)), 0);
 	assert_int_equal(send_to(x, 4, 8, number_of(srq)), 0);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
-	expect(x->a.cq, 4, IBV_WC_REM_OP_ERR);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 4, IBV_WC_REM_OP_ERR);
 	expect_event(&x->b, IBV_EVENT_CQ_ERR, NULL);
 	assert_int_equal(ibv_get_async_event(x->b.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_SRQ_ERR);
@@ -418,12 +418,12 @@ TEST(limit_of_the_shared_queue_is_told)
 	GIVEN(x);
 	struct ibv_srq_attr limit = { .srq_limit = 1 };
 
-	assert_int_equal(post(x, 7, 8), 0);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(ibv_modify_srq(x->srq, &limit, IBV_SRQ_LIMIT), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
-	expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 	expect_event(&x->b, IBV_EVENT_SRQ_LIMIT_REACHED, NULL);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
 }
 
 TEST(first_message_establishes)
@@ -433,11 +433,11 @@ TEST(first_message_establishes)
 	assert_int_equal(to_state(x->recv, IBV_QPS_RESET), 0);
 	assert_int_equal(to_init(x->recv, 0), 0);
 	assert_int_equal(to_rtr(x->recv, x->send->qp_num), 0);
-	assert_int_equal(post(x, 7, 8), 0);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
-	expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 	expect_event(&x->b, IBV_EVENT_COMM_EST, x->recv);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
 }
 
 TEST(each_end_posts_what_is_its)
@@ -456,9 +456,9 @@ TEST(reliable_connection_does_not_reach_it)
 	GIVEN(x);
 
 	connect_to(x->a.qp, x->recv->qp_num);
-	assert_int_equal(post(x, 7, 8), 0);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(send_at(&x->a, 1, 0, 8), 0);
-	expect(x->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(x->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	expect_none(x->b.cq);
 }
 
@@ -473,8 +473,8 @@ TEST(domain_of_a_file_is_one)
 	srq = make_srq(&x->a, again, x->a.cq);
 	assert_int_equal(post_to(srq, &x->a, 7, 64, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(srq)), 0);
-	expect(x->a.cq, 7, IBV_WC_SUCCESS);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_close_xrcd(again), EBUSY);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_close_xrcd(again), 0);
@@ -484,7 +484,7 @@ TEST(flags_say_whether_a_domain_may_be_there)
 {
 	GIVEN(x);
 	struct ibv_xrcd *xrcd;
-	int fd = temporary();
+	int fd = open_temporary();
 
 	assert_null(open_domain(&x->a, x->fd, O_CREAT | O_EXCL));
 	assert_int_equal(errno, EINVAL);
@@ -607,14 +607,14 @@ TEST(queue_pair_lives_until_its_last_close)
 
 	assert_int_equal(ibv_destroy_qp(x->recv), 0);
 	x->recv = NULL;
-	assert_int_equal(post(x, 7, 8), 0);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
-	expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_null(open_recv(&x->b, x->xrcd, qpn));
 	assert_int_equal(send_to(x, 4, 8, number_of(x->srq)), 0);
-	expect(x->a.cq, 4, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(x->a.cq, 4, IBV_WC_RETRY_EXC_ERR);
 }
 
 TEST(only_what_is_in_the_domain_can_be_opened)
@@ -639,12 +639,12 @@ TEST(reset_takes_the_connection_back)
 	GIVEN(x);
 
 	assert_int_equal(to_state(x->recv, IBV_QPS_RESET), 0);
-	assert_int_equal(post(x, 7, 8), 0);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
 	expect_none(x->a.cq);
 	connect_recv(x->recv, x->send->qp_num);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
-	expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 }
 
 enum { ROUNDS = 300 };
@@ -684,7 +684,7 @@ TEST(shared_queues_come_and_go_beneath_traffic)
 	struct ibv_wc wc;
 
 	x->srqn = number_of(x->srq);
-	assert_int_equal(post(x, 1, 8), 0);
+	assert_int_equal(post_recv(x, 1, 8), 0);
 	pthread_create(&thread, NULL, send_rounds, x);
 	while (!__atomic_load_n(&x->done, __ATOMIC_ACQUIRE)) {
 		srq = make_srq(&x->b, x->xrcd, x->b.cq);
@@ -705,12 +705,12 @@ struct other {
 	uint32_t	srqn, qpn;
 };
 
-static void put(int fd, const void *data, size_t len)
+static void put_bytes(int fd, const void *data, size_t len)
 {
 	assert_int_equal(write(fd, data, len), len);
 }
 
-static void get(int fd, void *data, size_t len)
+static void get_bytes(int fd, void *data, size_t len)
 {
 	assert_int_equal(recv(fd, data, len, MSG_WAITALL), len);
 }
@@ -718,7 +718,7 @@ static void get(int fd, void *data, size_t len)
 enum { BUFFER = 128 << 10 };
 
 /* It tells what each message is, in the order of their arrival. */
-static void serve(int file, int fd, uint32_t source)
+static void serve_domain(int file, int fd, uint32_t source)
 {
 	struct end e = { 0 };
 	struct ibv_xrcd *xrcd;
@@ -735,17 +735,17 @@ static void serve(int file, int fd, uint32_t source)
 	numbers[0] = number_of(srq);
 	numbers[1] = qp->qp_num;
 	assert_int_equal(post_to(srq, &e, 0, 0, BUFFER), 0);
-	put(fd, numbers, sizeof(numbers));
+	put_bytes(fd, numbers, sizeof(numbers));
 	while (read(fd, &len, sizeof(len)) == sizeof(len)) {
 		wc = poll_one(e.cq);
-		put(fd, &wc, sizeof(wc));
-		put(fd, e.buf, len);
+		put_bytes(fd, &wc, sizeof(wc));
+		put_bytes(fd, e.buf, len);
 		assert_int_equal(post_to(srq, &e, wc.wr_id + 1, 0, BUFFER), 0);
 	}
 	exit(0);	/* without a word */
 }
 
-static struct other start(struct xrc *x)
+static struct other start_other(struct xrc *x)
 {
 	struct other o;
 	int fds[2];
@@ -754,16 +754,16 @@ static struct other start(struct xrc *x)
 	o.pid = fork();
 	if (!o.pid) {
 		close(fds[0]);
-		serve(x->fd, fds[1], x->send->qp_num);
+		serve_domain(x->fd, fds[1], x->send->qp_num);
 	}
 	close(fds[1]);
 	o.fd = fds[0];
-	get(o.fd, &o.srqn, sizeof(o.srqn));
-	get(o.fd, &o.qpn, sizeof(o.qpn));
+	get_bytes(o.fd, &o.srqn, sizeof(o.srqn));
+	get_bytes(o.fd, &o.qpn, sizeof(o.qpn));
 	return o;
 }
 
-static void stop(struct other *o, int sig)
+static void stop_other(struct other *o, int sig)
 {
 	if (sig)
 		kill(o->pid, sig);
@@ -777,7 +777,7 @@ TEST(message_reaches_the_shared_queue_of_another_process)
 	static const uint32_t sizes[] = { 1, 8, 64, 72, 73, 4096, 8192, 8193,
 					  65536, BUFFER };
 	GIVEN(x);
-	struct other o = start(x);
+	struct other o = start_other(x);
 	static uint8_t seen[BUFFER];
 	struct ibv_wc wc;
 	size_t i;
@@ -785,17 +785,17 @@ TEST(message_reaches_the_shared_queue_of_another_process)
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		memset(x->a.buf, i + 1, sizes[i]);
 		assert_int_equal(send_to(x, i, sizes[i], o.srqn), 0);
-		put(o.fd, &sizes[i], sizeof(sizes[i]));
-		get(o.fd, &wc, sizeof(wc));
-		get(o.fd, seen, sizes[i]);
-		expect(x->a.cq, i, IBV_WC_SUCCESS);
+		put_bytes(o.fd, &sizes[i], sizeof(sizes[i]));
+		get_bytes(o.fd, &wc, sizeof(wc));
+		get_bytes(o.fd, seen, sizes[i]);
+		expect_wc(x->a.cq, i, IBV_WC_SUCCESS);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
 		assert_int_equal(wc.wr_id, i);
 		assert_int_equal(wc.byte_len, sizes[i]);
 		assert_int_equal(wc.qp_num, x->recv->qp_num);
 		assert_memory_equal(seen, x->a.buf, sizes[i]);
 	}
-	stop(&o, 0);
+	stop_other(&o, 0);
 }
 
 static void reconnect_send(struct xrc *x, uint32_t dest)
@@ -807,29 +807,29 @@ static void reconnect_send(struct xrc *x, uint32_t dest)
 TEST(queue_pair_outlives_its_process)
 {
 	GIVEN(x);
-	struct other o = start(x);
+	struct other o = start_other(x);
 	struct ibv_qp *qp = open_recv(&x->b, x->xrcd, o.qpn);
 
 	assert_non_null(qp);
 	reconnect_send(x, o.qpn);
-	stop(&o, SIGKILL);
-	assert_int_equal(post(x, 7, 8), 0);
+	stop_other(&o, SIGKILL);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
-	expect(x->b.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
 TEST(queue_pair_that_nobody_holds_dies_with_its_process)
 {
 	GIVEN(x);
-	struct other o = start(x);
+	struct other o = start_other(x);
 
 	reconnect_send(x, o.qpn);
-	stop(&o, SIGKILL);
-	assert_int_equal(post(x, 7, 8), 0);
+	stop_other(&o, SIGKILL);
+	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
-	expect(x->a.cq, 3, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(x->a.cq, 3, IBV_WC_RETRY_EXC_ERR);
 	expect_none(x->b.cq);
 	assert_null(open_recv(&x->b, x->xrcd, o.qpn));
 }
@@ -837,17 +837,17 @@ TEST(queue_pair_that_nobody_holds_dies_with_its_process)
 TEST(shared_queue_of_a_dead_process_is_nobodys)
 {
 	GIVEN(x);
-	struct other o = start(x);
+	struct other o = start_other(x);
 	uint32_t one = 1;
 	struct ibv_wc wc;
 	char c;
 
 	assert_int_equal(send_to(x, 3, 1, o.srqn), 0);
-	put(o.fd, &one, sizeof(one));
-	get(o.fd, &wc, sizeof(wc));
-	get(o.fd, &c, 1);
-	expect(x->a.cq, 3, IBV_WC_SUCCESS);
-	stop(&o, SIGKILL);
+	put_bytes(o.fd, &one, sizeof(one));
+	get_bytes(o.fd, &wc, sizeof(wc));
+	get_bytes(o.fd, &c, 1);
+	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
+	stop_other(&o, SIGKILL);
 	/* within a tick of its death, a message may still find its request */
 	do {
 		assert_int_equal(send_to(x, 4, 1, o.srqn), 0);
@@ -860,15 +860,15 @@ TEST(shared_queue_of_a_dead_process_is_nobodys)
 TEST(domain_dies_with_the_last_process)
 {
 	GIVEN(x);
-	int fd = temporary(), mine = x->fd;
+	int fd = open_temporary(), mine = x->fd;
 	struct ibv_xrcd *xrcd;
 	struct other o;
 
 	x->fd = fd;
-	o = start(x);
+	o = start_other(x);
 	x->fd = mine;
 	assert_null(open_domain(&x->a, fd, O_CREAT | O_EXCL));
-	stop(&o, SIGKILL);
+	stop_other(&o, SIGKILL);
 	xrcd = open_domain(&x->a, fd, O_CREAT | O_EXCL);
 	assert_non_null(xrcd);
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
@@ -880,7 +880,7 @@ TEST(closing_the_device_lets_go_of_all)
 	GIVEN(x);
 	struct ibv_context *context = open_context();
 	struct end e = { .context = context };
-	int fd = temporary();
+	int fd = open_temporary();
 	struct ibv_xrcd *xrcd = open_domain(&e, fd, O_CREAT);
 	struct ibv_qp *qp = make_recv(&e, xrcd);
 	uint32_t qpn = qp->qp_num;

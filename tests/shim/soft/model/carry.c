@@ -43,7 +43,7 @@ static bool is_atomic(const struct request *wr)
 		wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static bool brings(const struct request *wr)
+static bool brings_data(const struct request *wr)
 {
 	return wr->opcode == IBV_WR_RDMA_READ || is_atomic(wr);
 }
@@ -84,16 +84,16 @@ static int check_local(const struct model *m, const struct model_qp *qp,
 		return IBV_WC_LOC_LEN_ERR;
 	if (!(wr->flags & IBV_SEND_INLINE) &&
 	    !all_allowed(m, qp->proc, qp->pd,
-			 brings(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr))
+			 brings_data(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr))
 		return IBV_WC_LOC_PROT_ERR;
 	if (is_atomic(wr) && length_of(wr) != 8)
 		return IBV_WC_LOC_LEN_ERR;
-	if (brings(wr) && !qp->max_rd)
+	if (brings_data(wr) && !qp->max_rd)
 		return IBV_WC_LOC_QP_OP_ERR;
 	return IBV_WC_SUCCESS;
 }
 
-static bool receives(const struct model_qp *qp)
+static bool can_receive(const struct model_qp *qp)
 {
 	return qp->state >= IBV_QPS_RTR && qp->state <= IBV_QPS_SQE;
 }
@@ -108,7 +108,7 @@ static struct model_qp *peer_of(struct model *m, const struct model_qp *qp)
 	    peer->epoch != qp->dest_epoch || peer->dest != me ||
 	    peer->dest_life != qp->life || peer->dest_epoch != qp->epoch)
 		return NULL;
-	return receives(peer) ? peer : NULL;
+	return can_receive(peer) ? peer : NULL;
 }
 
 struct model_rq *model_rq_of(struct model *m, struct model_qp *qp)
@@ -116,7 +116,7 @@ struct model_rq *model_rq_of(struct model *m, struct model_qp *qp)
 	return qp->srq == NONE ? &qp->rq : &m->srq[qp->proc][qp->srq].rq;
 }
 
-static struct request *first(struct model *m, struct model_qp *peer)
+static struct request *first_request(struct model *m, struct model_qp *peer)
 {
 	struct model_rq *rq = model_rq_of(m, peer);
 
@@ -124,12 +124,12 @@ static struct request *first(struct model *m, struct model_qp *peer)
 }
 
 /* The completion of @peer's first receive request, which is taken. */
-static struct model_wc take(struct model *m, struct model_qp *peer, int status)
+static struct model_wc take_request(struct model *m, struct model_qp *peer, int status)
 {
 	struct model_srq *srq = peer->srq == NONE ? NULL :
 		&m->srq[peer->proc][peer->srq];
 	struct model_rq *rq = model_rq_of(m, peer);
-	struct request *wr = first(m, peer);
+	struct request *wr = first_request(m, peer);
 	struct model_wc wc = { .recv = true, .srq = peer->srq, .where = *wr };
 
 	wc.wc.wr_id = wr->wr_id;
@@ -154,7 +154,7 @@ static void complete_recv(struct model *m, struct model_qp *peer,
 static int fail_recv(struct model *m, struct model_qp *peer, int recv_status,
 		     int status)
 {
-	complete_recv(m, peer, take(m, peer, recv_status), true);
+	complete_recv(m, peer, take_request(m, peer, recv_status), true);
 	model_fail(m, peer, NONE);
 	return status;
 }
@@ -166,11 +166,11 @@ static int too_long(struct model *m, struct model_qp *peer)
 		return fail_recv(m, peer, IBV_WC_LOC_LEN_ERR,
 				 IBV_WC_REM_INV_REQ_ERR);
 	if (peer->srq != NONE)
-		complete_recv(m, peer, take(m, peer, IBV_WC_LOC_LEN_ERR), true);
+		complete_recv(m, peer, take_request(m, peer, IBV_WC_LOC_LEN_ERR), true);
 	return IBV_WC_REM_INV_REQ_ERR;
 }
 
-static void describe(struct model_wc *wc, const struct request *wr)
+static void describe_wc(struct model_wc *wc, const struct request *wr)
 {
 	if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		wc->wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
@@ -182,7 +182,7 @@ static void describe(struct model_wc *wc, const struct request *wr)
 }
 
 /* @wr's bytes, for @to; not known if they lie in the same place. */
-static struct payload outgoing(struct model *m, struct model_qp *qp,
+static struct payload outgoing_payload(struct model *m, struct model_qp *qp,
 			       const struct request *wr, struct where to)
 {
 	struct where from = { qp->proc, wr->sge, wr->num_sge };
@@ -224,7 +224,7 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 		   const struct request *wr)
 {
 	bool datagram = peer->type == IBV_QPT_UD;
-	struct request *to = first(m, peer);
+	struct request *to = first_request(m, peer);
 	uint32_t length = length_of(wr) + (datagram ? GRH : 0);
 	struct model_wc wc;
 	int pd;
@@ -237,9 +237,9 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	if (!all_allowed(m, peer->proc, pd, IBV_ACCESS_LOCAL_WRITE, to))
 		return fail_recv(m, peer, IBV_WC_LOC_PROT_ERR,
 				 IBV_WC_REM_OP_ERR);
-	wc = take(m, peer, IBV_WC_SUCCESS);
-	describe(&wc, wr);
-	wc.payload = outgoing(m, qp, wr, (struct where){ peer->proc, to->sge,
+	wc = take_request(m, peer, IBV_WC_SUCCESS);
+	describe_wc(&wc, wr);
+	wc.payload = outgoing_payload(m, qp, wr, (struct where){ peer->proc, to->sge,
 							 to->num_sge });
 	if (datagram) {
 		prepend_grh(&wc.payload);
@@ -258,7 +258,7 @@ static bool check_remote(struct model *m, struct model_qp *peer,
 			 const struct request *wr, uint32_t access,
 			 int *ret_status)
 {
-	if (!(peer->access & access) || (brings(wr) && !peer->max_dest_rd) ||
+	if (!(peer->access & access) || (brings_data(wr) && !peer->max_dest_rd) ||
 	    (is_atomic(wr) && wr->remote.off % 8)) {
 		if (is_reliable(peer))
 			model_fail(m, peer, IBV_EVENT_QP_REQ_ERR);
@@ -286,14 +286,14 @@ static int do_write(struct model *m, struct model_qp *qp, struct model_qp *peer,
 
 	if (!check_remote(m, peer, wr, IBV_ACCESS_REMOTE_WRITE, &status))
 		return status;
-	if (has_imm(wr) && !first(m, peer))
+	if (has_imm(wr) && !first_request(m, peer))
 		return not_ready(m, peer);
-	p = outgoing(m, qp, wr, to);
+	p = outgoing_payload(m, qp, wr, to);
 	memory_scatter(m, to, &p);
 	payload_free(&p);
 	if (has_imm(wr)) {
-		wc = take(m, peer, IBV_WC_SUCCESS);
-		describe(&wc, wr);
+		wc = take_request(m, peer, IBV_WC_SUCCESS);
+		describe_wc(&wc, wr);
 		complete_recv(m, peer, wc, wr->flags & IBV_SEND_SOLICITED);
 	}
 	return IBV_WC_SUCCESS;
@@ -317,7 +317,7 @@ static int do_read(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	return IBV_WC_SUCCESS;
 }
 
-static uint64_t changed(const struct request *wr, uint64_t old)
+static uint64_t changed_value(const struct request *wr, uint64_t old)
 {
 	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return old + wr->compare_add;
@@ -338,7 +338,7 @@ static int do_atomic(struct model *m, struct model_qp *qp,
 	old = memory_gather(m, there, 8);
 	new = memory_gather(m, there, 8);
 	memcpy(&value, old.bytes, 8);
-	value = changed(wr, value);
+	value = changed_value(wr, value);
 	memcpy(new.bytes, &value, 8);
 	if (memchr(new.unknown, 1, 8))
 		payload_forget(&new);
@@ -353,7 +353,7 @@ static int do_atomic(struct model *m, struct model_qp *qp,
 	return IBV_WC_SUCCESS;
 }
 
-static void establish(struct model *m, struct model_qp *peer)
+static void establish_qp(struct model *m, struct model_qp *peer)
 {
 	if (!peer->established && peer->state == IBV_QPS_RTR)
 		model_event(m, peer->proc, IBV_EVENT_COMM_EST, peer - m->qp);
@@ -367,7 +367,7 @@ static void do_datagram(struct model *m, struct model_qp *qp,
 	struct model_qp *peer = &m->qp[wr->dest];
 
 	if (peer->live && peer->life == wr->dest_life &&
-	    peer->type == IBV_QPT_UD && receives(peer) && !wr->other_qkey)
+	    peer->type == IBV_QPT_UD && can_receive(peer) && !wr->other_qkey)
 		do_send(m, qp, peer, wr);
 }
 
@@ -378,7 +378,7 @@ static int do_connected(struct model *m, struct model_qp *qp,
 
 	if (!peer)
 		return NOBODY;
-	establish(m, peer);
+	establish_qp(m, peer);
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
@@ -450,8 +450,8 @@ static void flush_sq(struct model *m, struct model_qp *qp)
 
 void model_flush_rq(struct model *m, struct model_qp *qp)
 {
-	while (qp->srq == NONE && first(m, qp))
-		complete_recv(m, qp, take(m, qp, IBV_WC_WR_FLUSH_ERR), true);
+	while (qp->srq == NONE && first_request(m, qp))
+		complete_recv(m, qp, take_request(m, qp, IBV_WC_WR_FLUSH_ERR), true);
 }
 
 /* What it has not sent is flushed when it runs. */
@@ -469,7 +469,7 @@ void model_fail(struct model *m, struct model_qp *qp, int event)
 }
 
 /* What an unreliable one receives is not concerned. */
-static void stop(struct model *m, struct model_qp *qp)
+static void stop_sq(struct model *m, struct model_qp *qp)
 {
 	if (is_reliable(qp))
 		model_fail(m, qp, NONE);
@@ -499,7 +499,7 @@ static void run_one(struct model *m, struct model_qp *qp)
 	}
 	complete_send(m, qp, status);
 	if (status != IBV_WC_SUCCESS)
-		stop(m, qp);
+		stop_sq(m, qp);
 	m->alone = alone;
 }
 

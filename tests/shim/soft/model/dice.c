@@ -24,7 +24,7 @@ enum {
 			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-static struct step *push(struct dice *d, int op, int proc, int slot)
+static struct step *push_step(struct dice *d, int op, int proc, int slot)
 {
 	struct step *s = &d->queue[(d->first + d->num++) % QUEUE_MAX];
 
@@ -44,7 +44,7 @@ void dice_begin(struct dice *d, uint64_t seed)
 
 static void make_cq(struct dice *d, int proc, int slot)
 {
-	struct step *s = push(d, OP_CREATE_CQ, proc, slot);
+	struct step *s = push_step(d, OP_CREATE_CQ, proc, slot);
 
 	s->arg.cq.cqe = dice_percent(d, 25) ? 2 + dice_roll(d, 20) : 40 + dice_roll(d, 160);
 	if (dice_percent(d, 1))
@@ -54,7 +54,7 @@ static void make_cq(struct dice *d, int proc, int slot)
 
 static void make_srq(struct dice *d, int proc, int slot)
 {
-	struct step *s = push(d, OP_CREATE_SRQ, proc, slot);
+	struct step *s = push_step(d, OP_CREATE_SRQ, proc, slot);
 
 	s->arg.srq.max_wr = dice_percent(d, 2) ? 0 : 1 + dice_roll(d, 20);
 	s->arg.srq.pd = dice_percent(d, 10);
@@ -81,7 +81,7 @@ static void choose_mr(struct dice *d, struct step *s)
 
 static void make_mr(struct dice *d, int proc, int slot)
 {
-	choose_mr(d, push(d, OP_REG_MR, proc, slot));
+	choose_mr(d, push_step(d, OP_REG_MR, proc, slot));
 }
 
 static void make_objects(struct dice *d, int proc)
@@ -94,7 +94,7 @@ static void make_objects(struct dice *d, int proc)
 			make_cq(d, proc, i);
 	if (dice_percent(d, 50))
 		make_srq(d, proc, 0);
-	s = push(d, OP_REG_MR, proc, 0);
+	s = push_step(d, OP_REG_MR, proc, 0);
 	s->arg.mr.len = AREA;
 	s->arg.mr.access = ALL_ACCESS;
 	for (i = 1; i < 3; i++)
@@ -123,7 +123,7 @@ static int any_type(struct dice *d, const struct model *m, int slot)
 static void make_qp(struct dice *d, const struct model *m, int slot)
 {
 	int proc = dice_roll(d, PROCS);
-	struct step *s = push(d, OP_CREATE_QP, proc, slot);
+	struct step *s = push_step(d, OP_CREATE_QP, proc, slot);
 
 	s->arg.qp.type = any_type(d, m, slot);
 	s->arg.qp.builders = dice_percent(d, 40);
@@ -141,7 +141,7 @@ static void make_qp(struct dice *d, const struct model *m, int slot)
 static struct step *push_modify(struct dice *d, const struct model *m, int slot,
 				int to, int mask)
 {
-	struct step *s = push(d, OP_MODIFY_QP, m->qp[slot].proc, slot);
+	struct step *s = push_step(d, OP_MODIFY_QP, m->qp[slot].proc, slot);
 
 	s->arg.modify.to = to;
 	s->arg.modify.mask = mask;
@@ -155,7 +155,7 @@ static struct step *push_modify(struct dice *d, const struct model *m, int slot,
 	return s;
 }
 
-static void join(struct dice *d, const struct model *m, int a, int b)
+static void join_qps(struct dice *d, const struct model *m, int a, int b)
 {
 	int end[2] = { a, b }, n = a == b ? 1 : 2, i;
 
@@ -209,10 +209,10 @@ static void post_send(struct dice *d, const struct model *m)
 	}
 	if (!is_usable(m, qp) && dice_percent(d, 75) &&
 	    m->qp[slot ^ 1].live) {
-		join(d, m, slot, dice_percent(d, 5) ? slot : slot ^ 1);
+		join_qps(d, m, slot, dice_percent(d, 5) ? slot : slot ^ 1);
 		return;
 	}
-	s = push(d, OP_POST_SEND, qp->proc, slot);
+	s = push_step(d, OP_POST_SEND, qp->proc, slot);
 	s->arg.send.peer = m->qp[qp->dest].proc;
 	s->arg.send.datagrams = qp->type == IBV_QPT_UD;
 	if (qp->builders && dice_percent(d, 70))
@@ -230,9 +230,9 @@ static void post_recv(struct dice *d, const struct model *m)
 
 	pd = qp->pd;
 	if (qp->srq == NONE || dice_percent(d, 3))
-		s = push(d, OP_POST_RECV, qp->proc, slot);
+		s = push_step(d, OP_POST_RECV, qp->proc, slot);
 	else {
-		s = push(d, OP_POST_SRQ_RECV, qp->proc, qp->srq);
+		s = push_step(d, OP_POST_SRQ_RECV, qp->proc, qp->srq);
 		pd = m->srq[qp->proc][qp->srq].pd;
 	}
 	s->num_wr = list_length(d);
@@ -244,7 +244,7 @@ static void poll_any(struct dice *d, const struct model *m)
 {
 	int proc = dice_roll(d, PROCS);
 
-	push(d, OP_POLL, proc, any_cq(d, m, proc))->arg.poll.num =
+	push_step(d, OP_POLL, proc, any_cq(d, m, proc))->arg.poll.num =
 		dice_percent(d, 3) ? 0 : 1 + dice_roll(d, dice_percent(d, 30) ? 64 : 4);
 }
 
@@ -281,9 +281,9 @@ static void change_mr(struct dice *d, const struct model *m)
 	if (!m->mr[proc][slot].live)
 		make_mr(d, proc, slot);
 	else if (dice_percent(d, 50))
-		push(d, OP_DEREG_MR, proc, slot);
+		push_step(d, OP_DEREG_MR, proc, slot);
 	else {
-		s = push(d, OP_REREG_MR, proc, slot);
+		s = push_step(d, OP_REREG_MR, proc, slot);
 		choose_mr(d, s);
 		s->arg.mr.flags = dice_roll(d, 8);
 		if (!(s->arg.mr.flags & IBV_REREG_MR_CHANGE_ACCESS) &&
@@ -299,9 +299,9 @@ static void change_cq(struct dice *d, const struct model *m)
 	if (!m->cq[proc][slot].live)
 		make_cq(d, proc, slot);
 	else if (dice_percent(d, 30))
-		push(d, OP_DESTROY_CQ, proc, slot);
+		push_step(d, OP_DESTROY_CQ, proc, slot);
 	else
-		push(d, OP_RESIZE_CQ, proc, slot)->arg.cq.cqe =
+		push_step(d, OP_RESIZE_CQ, proc, slot)->arg.cq.cqe =
 			dice_percent(d, 30) ? dice_roll(d, 20) : 20 + dice_roll(d, 200);
 }
 
@@ -314,14 +314,14 @@ static void change_srq(struct dice *d, const struct model *m)
 	if (!srq->live)
 		make_srq(d, proc, slot);
 	else if (dice_percent(d, 8))
-		push(d, OP_DESTROY_SRQ, proc, slot);
+		push_step(d, OP_DESTROY_SRQ, proc, slot);
 	else if (dice_percent(d, 30))
-		push(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.max_wr =
+		push_step(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.max_wr =
 			1 + dice_roll(d, 40);
 	else if (dice_percent(d, 30))
-		push(d, OP_QUERY_SRQ, proc, slot);
+		push_step(d, OP_QUERY_SRQ, proc, slot);
 	else
-		push(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.limit =
+		push_step(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.limit =
 			dice_percent(d, 90) ? dice_roll(d, posted + 1) :
 			dice_roll(d, srq->rq.max_wr + 2);
 }
@@ -331,7 +331,7 @@ static void change_qp(struct dice *d, const struct model *m)
 	int slot = dice_roll(d, QPS);
 
 	if (m->qp[slot].live)
-		push(d, OP_DESTROY_QP, m->qp[slot].proc, slot);
+		push_step(d, OP_DESTROY_QP, m->qp[slot].proc, slot);
 	else
 		make_qp(d, m, slot);
 }
@@ -341,45 +341,45 @@ static void join_any(struct dice *d, const struct model *m)
 	int a = any_qp(d, m), b = dice_percent(d, 85) ? a ^ 1 : (int)dice_roll(d, QPS);
 
 	if (m->qp[a].live && m->qp[b].live)
-		join(d, m, a, b);
+		join_qps(d, m, a, b);
 }
 
 static void query_any(struct dice *d, const struct model *m)
 {
 	int slot = any_qp(d, m);
 
-	push(d, OP_QUERY_QP, m->qp[slot].proc, slot);
+	push_step(d, OP_QUERY_QP, m->qp[slot].proc, slot);
 }
 
 static void notify_any(struct dice *d, const struct model *m)
 {
 	int proc = dice_roll(d, PROCS);
 
-	push(d, OP_NOTIFY, proc, any_cq(d, m, proc))->arg.notify.solicited =
+	push_step(d, OP_NOTIFY, proc, any_cq(d, m, proc))->arg.notify.solicited =
 		dice_percent(d, 40);
 }
 
 static void take_cq_events(struct dice *d, const struct model *m)
 {
 	(void)m;
-	push(d, OP_CQ_EVENTS, dice_roll(d, PROCS), 0);
+	push_step(d, OP_CQ_EVENTS, dice_roll(d, PROCS), 0);
 }
 
 static void take_async_events(struct dice *d, const struct model *m)
 {
 	(void)m;
-	push(d, OP_ASYNC_EVENTS, dice_roll(d, PROCS), 0);
+	push_step(d, OP_ASYNC_EVENTS, dice_roll(d, PROCS), 0);
 }
 
 static void dealloc_any(struct dice *d, const struct model *m)
 {
 	(void)m;
-	push(d, OP_DEALLOC_PD, dice_roll(d, PROCS), dice_roll(d, PDS));
+	push_step(d, OP_DEALLOC_PD, dice_roll(d, PROCS), dice_roll(d, PDS));
 }
 
 static void fill_any(struct dice *d, const struct model *m)
 {
-	struct step *s = push(d, OP_FILL, dice_roll(d, PROCS), 0);
+	struct step *s = push_step(d, OP_FILL, dice_roll(d, PROCS), 0);
 
 	(void)m;
 	s->arg.fill.off = dice_roll(d, AREA);
@@ -427,7 +427,7 @@ static void drain_all(struct dice *d, const struct model *m)
 	for (p = 0; p < PROCS; p++)
 		for (i = 0; i < CQS; i++)
 			if (m->cq[p][i].live)
-				push(d, OP_POLL, p, i)->arg.poll.num = POLL_MAX;
+				push_step(d, OP_POLL, p, i)->arg.poll.num = POLL_MAX;
 }
 
 static void take_all_events(struct dice *d)
@@ -435,8 +435,8 @@ static void take_all_events(struct dice *d)
 	int p;
 
 	for (p = 0; p < PROCS; p++) {
-		push(d, OP_CQ_EVENTS, p, 0);
-		push(d, OP_ASYNC_EVENTS, p, 0);
+		push_step(d, OP_CQ_EVENTS, p, 0);
+		push_step(d, OP_ASYNC_EVENTS, p, 0);
 	}
 }
 
@@ -446,8 +446,8 @@ static void destroy_qps(struct dice *d, const struct model *m)
 
 	for (i = 0; i < QPS; i++)
 		if (m->qp[i].live) {
-			push(d, OP_QUERY_QP, m->qp[i].proc, i);
-			push(d, OP_DESTROY_QP, m->qp[i].proc, i);
+			push_step(d, OP_QUERY_QP, m->qp[i].proc, i);
+			push_step(d, OP_DESTROY_QP, m->qp[i].proc, i);
 		}
 }
 
@@ -458,15 +458,15 @@ static void destroy_rest(struct dice *d, const struct model *m)
 	for (p = 0; p < PROCS; p++) {
 		for (i = 0; i < MRS; i++)
 			if (m->mr[p][i].live)
-				push(d, OP_DEREG_MR, p, i);
+				push_step(d, OP_DEREG_MR, p, i);
 		for (i = 0; i < SRQS; i++)
 			if (m->srq[p][i].live)
-				push(d, OP_DESTROY_SRQ, p, i);
+				push_step(d, OP_DESTROY_SRQ, p, i);
 		for (i = 0; i < CQS; i++)
 			if (m->cq[p][i].live)
-				push(d, OP_DESTROY_CQ, p, i);
+				push_step(d, OP_DESTROY_CQ, p, i);
 		for (i = 0; i < PDS; i++)
-			push(d, OP_DEALLOC_PD, p, i);
+			push_step(d, OP_DEALLOC_PD, p, i);
 	}
 	take_all_events(d);
 }
@@ -480,7 +480,7 @@ static void next_stage(struct dice *d, const struct model *m)
 	else if (stage < STAGE_PAIRS)
 		make_qp(d, m, stage - STAGE_QPS);
 	else if (stage < STAGE_RANDOM)
-		join(d, m, (stage - STAGE_PAIRS) * 2,
+		join_qps(d, m, (stage - STAGE_PAIRS) * 2,
 		     (stage - STAGE_PAIRS) * 2 + 1);
 	else if (stage == STAGE_DRAIN)
 		drain_all(d, m);

@@ -106,7 +106,7 @@ static bool send_applies(struct model *m, const struct step *s)
 	return !would_compete(m, qp);
 }
 
-static bool names(const struct request *wr, int mr, bool remote)
+static bool names_region(const struct request *wr, int mr, bool remote)
 {
 	int i;
 
@@ -131,9 +131,9 @@ static bool rereg_applies(const struct model *m, const struct step *s)
 	for (qp = m->qp; qp < m->qp + QPS; qp++) {
 		wr = &qp->sq[qp->next % SQ_MAX];
 		if (qp->live && qp->waits &&
-		    ((qp->proc == s->proc && names(wr, s->slot, false)) ||
+		    ((qp->proc == s->proc && names_region(wr, s->slot, false)) ||
 		     (m->qp[qp->dest].proc == s->proc &&
-		      names(wr, s->slot, true))))
+		      names_region(wr, s->slot, true))))
 			return false;
 	}
 	return mr->live && !mr->broken;
@@ -153,7 +153,7 @@ static bool limit_applies(struct model *m, const struct step *s)
 }
 
 /* After an overrun only this much is promised: it is told, and all ends. */
-static bool ends(const struct step *s)
+static bool ends_use(const struct step *s)
 {
 	return s->op == OP_ASYNC_EVENTS || s->op == OP_DESTROY_QP ||
 		s->op == OP_DESTROY_CQ || s->op == OP_DESTROY_SRQ ||
@@ -162,7 +162,7 @@ static bool ends(const struct step *s)
 
 bool model_applies(struct model *m, const struct step *s)
 {
-	if (m->overrun && !ends(s))
+	if (m->overrun && !ends_use(s))
 		return false;
 	switch (s->op) {
 	case OP_CREATE_CQ:
@@ -374,7 +374,7 @@ static const char *judge_result(const struct result *got,
 	return NULL;
 }
 
-static const char *judge(struct model *m, const struct step *s,
+static const char *judge_step(struct model *m, const struct step *s,
 			 const struct result *got, struct result *expect)
 {
 	switch (s->op) {
@@ -397,7 +397,7 @@ static const char *judge(struct model *m, const struct step *s,
 	}
 }
 
-static void begin(struct model *m)
+static void begin_judging(struct model *m)
 {
 	int p, i;
 
@@ -436,10 +436,10 @@ const char *model_step(struct model *m, const struct step *s,
 {
 	const char *wrong;
 
-	begin(m);
+	begin_judging(m);
 	memset(expect, 0, offsetof(struct result, wc));
 	expect->bad = NONE;
-	wrong = judge(m, s, got, expect);
+	wrong = judge_step(m, s, got, expect);
 	go_on(m);
 	return wrong;
 }

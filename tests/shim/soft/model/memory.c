@@ -156,7 +156,7 @@ static void claim_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
 		delivery : BYTE_CONTESTED;
 }
 
-static struct where buffers(int proc, const struct model_wc *wc)
+static struct where find_buffers(int proc, const struct model_wc *wc)
 {
 	return (struct where){ proc, wc->where.sge, wc->where.num_sge };
 }
@@ -164,7 +164,7 @@ static struct where buffers(int proc, const struct model_wc *wc)
 void memory_deliver(struct model *m, struct model_wc *wc)
 {
 	wc->delivery = ++m->deliveries;
-	each_byte(m, buffers(m->qp[wc->wc.qp].proc, wc), &wc->payload,
+	each_byte(m, find_buffers(m->qp[wc->wc.qp].proc, wc), &wc->payload,
 		  claim_byte, wc->delivery);
 }
 
@@ -180,7 +180,7 @@ static void land_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
 void memory_land(struct model *m, int proc, struct model_wc *wc)
 {
 	if (wc->delivery)
-		each_byte(m, buffers(proc, wc), &wc->payload, land_byte,
+		each_byte(m, find_buffers(proc, wc), &wc->payload, land_byte,
 			  wc->delivery);
 	payload_free(&wc->payload);
 }

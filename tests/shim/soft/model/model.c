@@ -162,7 +162,7 @@ void model_purge(struct model *m, int slot)
 		}
 }
 
-static int refused(struct result *r, int err)
+static int note_refused(struct result *r, int err)
 {
 	r->ret = -1;
 	r->err = err;
@@ -174,7 +174,7 @@ static void create_cq(struct model *m, const struct step *s, struct result *r)
 	struct model_cq *cq = &m->cq[s->proc][s->slot];
 
 	if (s->arg.cq.cqe < 1) {
-		refused(r, EINVAL);
+		note_refused(r, EINVAL);
 		return;
 	}
 	cq->live = true;
@@ -219,7 +219,7 @@ static void create_srq(struct model *m, const struct step *s, struct result *r)
 	struct model_srq *srq = &m->srq[s->proc][s->slot];
 
 	if (s->arg.srq.max_wr < 1) {
-		refused(r, EINVAL);
+		note_refused(r, EINVAL);
 		return;
 	}
 	memset(srq, 0, sizeof(*srq));
@@ -273,7 +273,7 @@ static void reg_mr(struct model *m, const struct step *s, struct result *r)
 			.off = s->arg.mr.off, .len = s->arg.mr.len,
 			.access = s->arg.mr.access, .pd = s->arg.mr.pd };
 	else
-		refused(r, EINVAL);
+		note_refused(r, EINVAL);
 }
 
 static void rereg_mr(struct model *m, const struct step *s, struct result *r)
@@ -282,7 +282,7 @@ static void rereg_mr(struct model *m, const struct step *s, struct result *r)
 	int flags = s->arg.mr.flags;
 
 	if (s->arg.mr.access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) {
-		refused(r, EINVAL);
+		note_refused(r, EINVAL);
 		return;
 	}
 	if (!flags || (flags & IBV_REREG_MR_CHANGE_ACCESS &&
@@ -494,7 +494,7 @@ static void query_qp(struct model *m, const struct step *s, struct result *r)
 	r->num = qp->access;
 }
 
-static void notify(struct model *m, const struct step *s, struct result *r)
+static void notify_cq(struct model *m, const struct step *s, struct result *r)
 {
 	int arm = s->arg.notify.solicited ? 1 : 2;
 	struct model_cq *cq = &m->cq[s->proc][s->slot];
@@ -504,7 +504,7 @@ static void notify(struct model *m, const struct step *s, struct result *r)
 		cq->armed = arm;
 }
 
-static void fill(struct model *m, const struct step *s, struct result *r)
+static void fill_memory(struct model *m, const struct step *s, struct result *r)
 {
 	(void)r;
 	memory_fill(m, s->proc, s->arg.fill.off, s->arg.fill.len,
@@ -512,7 +512,7 @@ static void fill(struct model *m, const struct step *s, struct result *r)
 }
 
 static verb_fn *const verbs[OPS] = {
-	[OP_FILL]		= fill,
+	[OP_FILL]		= fill_memory,
 	[OP_CREATE_CQ]		= create_cq,
 	[OP_RESIZE_CQ]		= resize_cq,
 	[OP_DESTROY_CQ]		= destroy_cq,
@@ -531,7 +531,7 @@ static verb_fn *const verbs[OPS] = {
 	[OP_POST_SEND]		= model_post_send,
 	[OP_POST_RECV]		= model_post_recv,
 	[OP_POST_SRQ_RECV]	= model_post_srq_recv,
-	[OP_NOTIFY]		= notify,
+	[OP_NOTIFY]		= notify_cq,
 };
 
 void model_do(struct model *m, const struct step *s, struct result *r)

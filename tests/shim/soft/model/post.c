@@ -26,7 +26,7 @@ static void name_keys(const struct model *m, int proc, int peer,
 	wr->remote.generation = m->mr[peer][wr->remote.mr].generation;
 }
 
-static void enqueue(struct model *m, struct model_qp *qp, int peer,
+static void enqueue_request(struct model *m, struct model_qp *qp, int peer,
 		    const struct request *posted)
 {
 	uint32_t at = qp->head++ % SQ_MAX;
@@ -43,7 +43,7 @@ static void enqueue(struct model *m, struct model_qp *qp, int peer,
 }
 
 /* Why @wr cannot be the one at @pos, or 0. */
-static int refuse(const struct model_qp *qp, uint32_t pos,
+static int refuse_request(const struct model_qp *qp, uint32_t pos,
 		  const struct request *wr, bool built)
 {
 	/* a list of buffers is not one of SGEs */
@@ -56,7 +56,7 @@ static int refuse(const struct model_qp *qp, uint32_t pos,
 }
 
 /* All or nothing: ibv_wr_post(3). */
-static int build(struct model *m, struct model_qp *qp, const struct step *s)
+static int build_request(struct model *m, struct model_qp *qp, const struct step *s)
 {
 	uint32_t pos = qp->head;
 	int i, err = 0;
@@ -64,13 +64,13 @@ static int build(struct model *m, struct model_qp *qp, const struct step *s)
 	if (s->arg.send.how == HOW_ABORT)
 		return 0;
 	for (i = 0; i < s->num_wr && !err; i++) {
-		err = refuse(qp, pos, &s->wr[i], true);
+		err = refuse_request(qp, pos, &s->wr[i], true);
 		pos++;
 	}
 	if (!err && qp->state < IBV_QPS_RTS)
 		err = EINVAL;
 	for (i = 0; i < s->num_wr && !err; i++)
-		enqueue(m, qp, s->arg.send.peer, &s->wr[i]);
+		enqueue_request(m, qp, s->arg.send.peer, &s->wr[i]);
 	model_run(m, qp);
 	return err;
 }
@@ -81,7 +81,7 @@ void model_post_send(struct model *m, const struct step *s, struct result *r)
 	int i;
 
 	if (s->arg.send.how != HOW_LIST) {
-		r->ret = build(m, qp, s);
+		r->ret = build_request(m, qp, s);
 		return;
 	}
 	if (qp->state < IBV_QPS_RTS) {
@@ -90,12 +90,12 @@ void model_post_send(struct model *m, const struct step *s, struct result *r)
 		return;
 	}
 	for (i = 0; i < s->num_wr; i++) {
-		r->ret = refuse(qp, qp->head, &s->wr[i], false);
+		r->ret = refuse_request(qp, qp->head, &s->wr[i], false);
 		if (r->ret) {
 			r->bad = i;
 			return;
 		}
-		enqueue(m, qp, s->arg.send.peer, &s->wr[i]);
+		enqueue_request(m, qp, s->arg.send.peer, &s->wr[i]);
 		model_run(m, qp);
 	}
 }

@@ -55,7 +55,7 @@ int runner_close(struct runner *r)
 }
 
 /* New processes, which know nothing of what went wrong. */
-static int replace(struct runner *r)
+static int replace_world(struct runner *r)
 {
 	int p;
 
@@ -66,7 +66,7 @@ static int replace(struct runner *r)
 	return world_open(&r->world);
 }
 
-static void reset(struct runner *r, uint64_t seed)
+static void reset_runner(struct runner *r, uint64_t seed)
 {
 	struct board *board = r->world.board;
 	int p;
@@ -79,7 +79,7 @@ static void reset(struct runner *r, uint64_t seed)
 		memcpy(board->area[p], r->model->bytes[p], AREA);
 }
 
-static void fill(struct board *board, const struct step *s)
+static void fill_board(struct board *board, const struct step *s)
 {
 	uint8_t *to = board->area[s->proc] + s->arg.fill.off;
 	uint64_t seed = s->arg.fill.seed, word = 0;
@@ -93,7 +93,7 @@ static void fill(struct board *board, const struct step *s)
 }
 
 /* Bytes that are known and are not there; false if there are none. */
-static bool differs(struct runner *r, int proc, uint32_t from, char *reason)
+static bool find_difference(struct runner *r, int proc, uint32_t from, char *reason)
 {
 	const uint8_t *want = r->model->bytes[proc] + from;
 	const uint8_t *have = r->world.board->area[proc] + from;
@@ -118,7 +118,7 @@ static void compare_memory(struct runner *r, char *reason)
 
 	for (p = 0; p < PROCS; p++)
 		for (off = 0; off < AREA; off += CHUNK)
-			if (differs(r, p, off, reason))
+			if (find_difference(r, p, off, reason))
 				return;
 }
 
@@ -166,7 +166,7 @@ static bool do_one(struct runner *r, const struct step *s, struct outcome *out)
 
 	out->step = *s;
 	if (s->op == OP_FILL) {
-		fill(r->world.board, s);
+		fill_board(r->world.board, s);
 		memset(got, 0, offsetof(struct result, wc));
 		got->bad = NONE;
 	} else
@@ -188,7 +188,7 @@ static bool do_one(struct runner *r, const struct step *s, struct outcome *out)
 }
 
 /* An overrun may still be to come, if who causes it waits. */
-static int overruns(const struct model *m, int proc)
+static int count_overruns(const struct model *m, int proc)
 {
 	int i, n = 0;
 
@@ -207,7 +207,7 @@ static bool wait_at(struct runner *r, int op, int proc, int slot, int num,
 }
 
 /* Those that went on by themselves in this step have done so. */
-static bool settle(struct runner *r, struct outcome *out)
+static bool settle_world(struct runner *r, struct outcome *out)
 {
 	struct model *m = r->model;
 	bool ran[QPS], come[PROCS][CQS], any = false;
@@ -242,8 +242,8 @@ static bool do_step(struct runner *r, const struct step *planned,
 	struct step s = *planned;
 
 	if (s.op == OP_ASYNC_EVENTS && r->model->overrun)
-		s.arg.poll.num = overruns(r->model, s.proc);
-	if (!do_one(r, &s, out) || !settle(r, out))
+		s.arg.poll.num = count_overruns(r->model, s.proc);
+	if (!do_one(r, &s, out) || !settle_world(r, out))
 		return false;
 	if (!r->model->overrun)
 		compare_memory(r, out->reason);
@@ -251,13 +251,13 @@ static bool do_step(struct runner *r, const struct step *planned,
 }
 
 /* Do @q again. True if nothing differs. */
-static bool repeat(struct runner *r, const struct sequence *q,
+static bool repeat_sequence(struct runner *r, const struct sequence *q,
 		   struct outcome *out)
 {
 	unsigned int i;
 
 	memset(out, 0, offsetof(struct outcome, got));
-	reset(r, q->seed);
+	reset_runner(r, q->seed);
 	for (i = 0; i < q->num; i++)
 		if (model_applies(r->model, &q->step[i]) &&
 		    !do_step(r, &q->step[i], out))
@@ -266,7 +266,7 @@ static bool repeat(struct runner *r, const struct sequence *q,
 }
 
 /* Do what @seed's dice say, and remember it in @q. */
-static bool invent(struct runner *r, uint64_t seed, struct sequence *q,
+static bool invent_sequence(struct runner *r, uint64_t seed, struct sequence *q,
 		   struct outcome *out)
 {
 	static struct dice dice;
@@ -275,7 +275,7 @@ static bool invent(struct runner *r, uint64_t seed, struct sequence *q,
 	memset(out, 0, offsetof(struct outcome, got));
 	q->seed = seed;
 	q->num = 0;
-	reset(r, seed);
+	reset_runner(r, seed);
 	dice_begin(&dice, seed);
 	while (q->num < STEPS_MAX) {
 		s = &q->step[q->num];
@@ -298,7 +298,7 @@ static void leave_out(struct sequence *q, unsigned int at, unsigned int n)
 }
 
 /* Does it still fail without @n steps at @at? Then they stay out. */
-static bool shorter(struct runner *r, struct sequence *q, unsigned int at,
+static bool try_shorter(struct runner *r, struct sequence *q, unsigned int at,
 		    unsigned int n, struct outcome *out)
 {
 	static struct sequence less;
@@ -307,9 +307,9 @@ static bool shorter(struct runner *r, struct sequence *q, unsigned int at,
 
 	less = *q;
 	leave_out(&less, at, n);
-	if (replace(r))
+	if (replace_world(r))
 		return false;
-	agree = repeat(r, &less, &now);
+	agree = repeat_sequence(r, &less, &now);
 	if (agree)
 		return false;
 	*q = less;
@@ -317,13 +317,13 @@ static bool shorter(struct runner *r, struct sequence *q, unsigned int at,
 	return true;
 }
 
-static void shrink(struct runner *r, struct sequence *q, struct outcome *out)
+static void shrink_sequence(struct runner *r, struct sequence *q, struct outcome *out)
 {
 	unsigned int n, at, tries = 0;
 
 	for (n = q->num / 2; n; n /= 2)
 		for (at = 0; at + n < q->num && tries < SHRINK_MAX; tries++)
-			if (!shorter(r, q, at, n, out))
+			if (!try_shorter(r, q, at, n, out))
 				at += n;
 }
 
@@ -356,16 +356,16 @@ bool runner_sequence(struct runner *r, uint64_t seed, FILE *report)
 	static struct outcome out;
 	FILE *log = r->log;
 
-	if (invent(r, seed, &q, &out))
+	if (invent_sequence(r, seed, &q, &out))
 		return true;
 	fprintf(report, "seed %" PRIu64 ", step %u of the sequence: %s\n", seed,
 		q.num, out.reason);
 	r->log = NULL;
 	r->patience = LESS_PATIENCE;
-	shrink(r, &q, &out);
+	shrink_sequence(r, &q, &out);
 	r->log = log;
 	report_to(report, &q, &out);
 	r->patience = PATIENCE;
-	replace(r);
+	replace_world(r);
 	return false;
 }

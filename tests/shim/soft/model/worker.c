@@ -55,7 +55,7 @@ bool worker_close(struct worker *w)
 	return good;
 }
 
-static uint64_t now(void)	/* ms */
+static uint64_t now_ms(void)	/* ms */
 {
 	struct timespec ts;
 
@@ -63,7 +63,7 @@ static uint64_t now(void)	/* ms */
 	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
 }
 
-static void object(struct result *r, const void *made)
+static void note_object(struct result *r, const void *made)
 {
 	r->ret = made ? 0 : -1;
 	r->err = made ? 0 : errno;
@@ -81,7 +81,7 @@ static void create_cq(struct worker *w, const struct step *s, struct result *r)
 		cq = (struct ibv_cq *)ibv_create_cq_ex(w->context, &attr);
 	else
 		cq = ibv_create_cq(w->context, s->arg.cq.cqe, NULL, w->channel, 0);
-	object(r, cq);
+	note_object(r, cq);
 	w->cq[s->slot] = cq;
 	w->extended[s->slot] = s->arg.cq.extended;
 }
@@ -105,7 +105,7 @@ static void create_srq(struct worker *w, const struct step *s, struct result *r)
 	};
 
 	w->srq[s->slot] = ibv_create_srq(w->pd[s->arg.srq.pd], &attr);
-	object(r, w->srq[s->slot]);
+	note_object(r, w->srq[s->slot]);
 }
 
 static void modify_srq(struct worker *w, const struct step *s, struct result *r)
@@ -147,7 +147,7 @@ static void reg_mr(struct worker *w, const struct step *s, struct result *r)
 
 	w->mr[s->slot] = ibv_reg_mr(w->pd[s->arg.mr.pd], at, s->arg.mr.len,
 				    (int)s->arg.mr.access);
-	object(r, w->mr[s->slot]);
+	note_object(r, w->mr[s->slot]);
 	if (w->mr[s->slot])
 		tell_keys(w, s->slot);
 }
@@ -227,7 +227,7 @@ static void create_qp(struct worker *w, const struct step *s, struct result *r)
 
 	w->qp[s->slot] = s->arg.qp.builders ? create_extended(pd, &attr) :
 		ibv_create_qp(pd, &attr);
-	object(r, w->qp[s->slot]);
+	note_object(r, w->qp[s->slot]);
 	if (!w->qp[s->slot])
 		return;
 	w->board->qpn[s->slot] = w->qp[s->slot]->qp_num;
@@ -410,10 +410,10 @@ static void poll_cq(struct worker *w, const struct step *s, struct result *r)
 
 static void drain_cq(struct worker *w, const struct step *s, struct result *r)
 {
-	uint64_t until = now() + w->board->patience;
+	uint64_t until = now_ms() + w->board->patience;
 	int n = 0;
 
-	while (r->num < s->arg.poll.num && n >= 0 && now() < until) {
+	while (r->num < s->arg.poll.num && n >= 0 && now_ms() < until) {
 		n = poll_some(w, s->slot, s->arg.poll.num - r->num,
 			      r->wc + r->num);
 		if (n > 0)
@@ -424,7 +424,7 @@ static void drain_cq(struct worker *w, const struct step *s, struct result *r)
 	r->ret = n < 0 ? n : r->num;
 }
 
-static void notify(struct worker *w, const struct step *s, struct result *r)
+static void notify_cq(struct worker *w, const struct step *s, struct result *r)
 {
 	r->ret = ibv_req_notify_cq(w->cq[s->slot], s->arg.notify.solicited);
 }
@@ -462,7 +462,7 @@ static int srq_slot(const struct worker *w, const struct ibv_srq *srq)
 	return NONE;
 }
 
-static struct happening normal(const struct worker *w,
+static struct happening normal_event(const struct worker *w,
 			       const struct ibv_async_event *event)
 {
 	struct happening e = { event->event_type, NONE };
@@ -482,7 +482,7 @@ static struct happening normal(const struct worker *w,
 	return e;
 }
 
-static void nudge(struct worker *w, const struct step *s, struct result *r)
+static void nudge_peer(struct worker *w, const struct step *s, struct result *r)
 {
 	struct ibv_wc wc;
 
@@ -493,20 +493,20 @@ static void nudge(struct worker *w, const struct step *s, struct result *r)
 static void async_events(struct worker *w, const struct step *s,
 			 struct result *r)
 {
-	uint64_t until = now() + w->board->patience;
+	uint64_t until = now_ms() + w->board->patience;
 	struct ibv_async_event event;
 	int errors = 0;
 
 	do {
 		while (r->num < EVENT_MAX &&
 		       ibv_get_async_event(w->context, &event) == 0) {
-			r->event[r->num++] = normal(w, &event);
+			r->event[r->num++] = normal_event(w, &event);
 			errors += event.event_type == IBV_EVENT_CQ_ERR;
 			ibv_ack_async_event(&event);
 		}
 		if (errors < s->arg.poll.num)
-			nudge(w, s, r);
-	} while (errors < s->arg.poll.num && now() < until);
+			nudge_peer(w, s, r);
+	} while (errors < s->arg.poll.num && now_ms() < until);
 }
 
 typedef void verb_fn(struct worker *w, const struct step *s, struct result *r);
@@ -532,10 +532,10 @@ static verb_fn *const verbs[OPS] = {
 	[OP_POST_SRQ_RECV]	= worker_post_recv,
 	[OP_POLL]		= poll_cq,
 	[OP_DRAIN]		= drain_cq,
-	[OP_NOTIFY]		= notify,
+	[OP_NOTIFY]		= notify_cq,
 	[OP_CQ_EVENTS]		= cq_events,
 	[OP_ASYNC_EVENTS]	= async_events,
-	[OP_NUDGE]		= nudge,
+	[OP_NUDGE]		= nudge_peer,
 };
 
 void worker_do(struct worker *w, const struct step *step, struct result *r)

@@ -58,7 +58,7 @@ static int set_sges(const struct worker *w, const struct request *q,
 	return q->num_sge;
 }
 
-static void begin(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
+static void begin_wr(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
 {
 	ex->wr_id = wr->wr_id;
 	ex->wr_flags = wr->send_flags & ~(unsigned int)IBV_SEND_INLINE;
@@ -113,13 +113,13 @@ static void set_data(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
 		ibv_wr_set_sge_list(ex, wr->num_sge, wr->sg_list);
 }
 
-static int build(struct ibv_qp *qp, const struct ibv_send_wr *wr, bool abort)
+static int build_wr(struct ibv_qp *qp, const struct ibv_send_wr *wr, bool abort)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 
 	ibv_wr_start(ex);
 	for (; wr; wr = wr->next) {
-		begin(ex, wr);
+		begin_wr(ex, wr);
 		set_data(ex, wr);
 		if (qp->qp_type == IBV_QPT_UD)
 			ibv_wr_set_ud_addr(ex, wr->wr.ud.ah,
@@ -150,7 +150,7 @@ void worker_post_send(struct worker *w, const struct step *s, struct result *r)
 			   &wr[i]);
 	}
 	if (s->arg.send.how != HOW_LIST) {
-		r->ret = build(w->qp[s->slot], wr,
+		r->ret = build_wr(w->qp[s->slot], wr,
 			       s->arg.send.how == HOW_ABORT);
 		return;
 	}

@@ -13,7 +13,7 @@
 
 enum { PATIENCE = 60000 };	/* ms */
 
-static void work(struct board *board, int proc, int in, int out)
+static void run_worker(struct board *board, int proc, int in, int out)
 {
 	struct worker *w = worker_open(board, proc);
 	char byte = w ? 'y' : 'n';
@@ -23,7 +23,7 @@ static void work(struct board *board, int proc, int in, int out)
 	exit(worker_close(w) ? 0 : 1);
 }
 
-static int answer(struct world *w, int proc)
+static int read_answer(struct world *w, int proc)
 {
 	struct pollfd fd = { .fd = w->from[proc], .events = POLLIN };
 	char byte;
@@ -33,7 +33,7 @@ static int answer(struct world *w, int proc)
 	return read(w->from[proc], &byte, 1) == 1 && byte != 'n' ? 0 : -EPIPE;
 }
 
-static int start(struct world *w, int proc)
+static int start_worker(struct world *w, int proc)
 {
 	int there[2], back[2], p;
 
@@ -49,13 +49,13 @@ static int start(struct world *w, int proc)
 			close(w->to[p]);
 		close(there[1]);
 		close(back[0]);
-		work(w->board, proc, there[0], back[1]);
+		run_worker(w->board, proc, there[0], back[1]);
 	}
 	close(there[0]);
 	close(back[1]);
 	w->to[proc] = there[1];
 	w->from[proc] = back[0];
-	return answer(w, proc);
+	return read_answer(w, proc);
 }
 
 int world_open(struct world *w)
@@ -68,7 +68,7 @@ int world_open(struct world *w)
 	if (w->board == MAP_FAILED)
 		return -errno;
 	for (p = 0; p < PROCS && !err; p++)
-		err = start(w, p);
+		err = start_worker(w, p);
 	return err;
 }
 
@@ -80,7 +80,7 @@ int world_do(struct world *w, const struct step *step)
 	memset(&w->board->result, 0, offsetof(struct result, wc));
 	if (write(w->to[step->proc], &byte, 1) != 1)
 		return -EPIPE;
-	return answer(w, step->proc);
+	return read_answer(w, step->proc);
 }
 
 int world_close(struct world *w)

@@ -254,7 +254,7 @@ static int in_child(void (*does)(void), int ending)
 	return pid;
 }
 
-static void looks(void)
+static void look_around(void)
 {
 	if (access(MISC, F_OK))
 		abort();
@@ -264,7 +264,7 @@ static void is_killed(void)
 {
 	char path[64];
 
-	looks();
+	look_around();
 	if (access(tree_of(getpid(), path), F_OK))
 		abort();
 	kill(getpid(), SIGKILL);
@@ -274,8 +274,8 @@ TEST(a_child_leaves_nothing)
 {
 	char path[64];
 
-	looks();
-	tree_of(in_child(looks, 0), path);
+	look_around();
+	tree_of(in_child(look_around, 0), path);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(tree_of(getpid(), path), F_OK), 0);
 }
@@ -286,7 +286,7 @@ TEST(the_killed_are_swept_by_the_next)
 
 	/* other programs may have swept it already */
 	tree_of(in_child(is_killed, SIGKILL), path);
-	in_child(looks, 0);
+	in_child(look_around, 0);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -294,11 +294,11 @@ TEST(a_tree_that_was_tidied_away_comes_back)
 {
 	char path[64], other[80];
 
-	looks();
+	look_around();
 	tree_of(getpid(), path);
 	snprintf(other, sizeof(other), "%s.away", path);
 	assert_int_equal(rename(path, other), 0);
-	looks();
+	look_around();
 	assert_int_equal(access(path, F_OK), 0);
 	snprintf(path, sizeof(path), "rm -rf %.56s", other);
 	assert_int_equal(system(path), 0);

@@ -48,7 +48,7 @@ static const char *tree_of_nobody(void)
  * A process of its own: it makes a tree, and sweeps. So may a test beside this one at any moment: what
  * stands in place of a tree is moved there when it is complete.
  */
-static void sweep(void)
+static void sweep_trees(void)
 {
 	int status;
 	pid_t pid = fork();
@@ -89,7 +89,7 @@ TEST(fifo_in_a_tree_of_the_dead_is_not_waited_for)
 	snprintf(fifo, sizeof(fifo), "%s/start", mkdtemp(dir));
 	assert_int_equal(mkfifo(fifo, 0666), 0);
 	assert_int_equal(rename(dir, tree_of_nobody()), 0);
-	sweep();
+	sweep_trees();
 	assert_int_equal(access(tree_of_nobody(), F_OK), -1);
 }
 
@@ -101,7 +101,7 @@ TEST(link_in_place_of_a_tree_is_not_followed)
 	snprintf(file, sizeof(file), "%s/start", elsewhere);
 	assert_int_equal(mkfifo(file, 0666), 0);
 	assert_int_equal(symlink(elsewhere, tree_of_nobody()), 0);
-	sweep();
+	sweep_trees();
 	assert_int_equal(access(file, F_OK), 0);
 	unlink(tree_of_nobody());
 	unlink(file);
@@ -117,7 +117,7 @@ TEST(tree_of_another_user_stays)
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chown(dir, 65533, 65533), 0);
 	assert_int_equal(rename(dir, tree_of_nobody()), 0);
-	sweep();
+	sweep_trees();
 	assert_int_equal(rmdir(tree_of_nobody()), 0);
 }
 

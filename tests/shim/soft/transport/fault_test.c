@@ -11,7 +11,7 @@
 #include "shim/soft/fabric/text.h"
 #include "tests/test.h"
 
-static int parse(const char *text, struct fault_rule *rule)
+static int parse_line(const char *text, struct fault_rule *rule)
 {
 	char line[256];
 	const char *why = NULL;
@@ -28,7 +28,7 @@ TEST(line_of_a_request)
 {
 	struct fault_rule rule;
 
-	assert_int_equal(parse("opcode=SEND qp=0x11 n=100 status=RETRY_EXC_ERR vendor_err=0x81 # why",
+	assert_int_equal(parse_line("opcode=SEND qp=0x11 n=100 status=RETRY_EXC_ERR vendor_err=0x81 # why",
 			       &rule), 1);
 	assert_int_equal(rule.opcode, IBV_WR_SEND);
 	assert_int_equal(rule.qpn, 17);
@@ -43,7 +43,7 @@ TEST(line_of_a_verb)
 {
 	struct fault_rule rule;
 
-	assert_int_equal(parse("verb=ibv_reg_mr every=3 errno=ENOMEM", &rule), 1);
+	assert_int_equal(parse_line("verb=ibv_reg_mr every=3 errno=ENOMEM", &rule), 1);
 	assert_string_equal(rule.verb, "reg_mr");
 	assert_int_equal(rule.every, 3);
 	assert_int_equal(rule.from, 3);
@@ -55,9 +55,9 @@ TEST(times_have_units)
 {
 	struct fault_rule rule;
 
-	assert_int_equal(parse("delay=2.5ms", &rule), 1);
+	assert_int_equal(parse_line("delay=2.5ms", &rule), 1);
 	assert_int_equal(rule.fault.ns, 2500000);
-	assert_int_equal(parse("n=5.. port=down for=1s", &rule), 1);
+	assert_int_equal(parse_line("n=5.. port=down for=1s", &rule), 1);
 	assert_int_equal(rule.fault.ns, 1000000000);
 	assert_int_equal(rule.fault.value, IBV_PORT_DOWN);
 	assert_int_equal(rule.to, UINT64_MAX);
@@ -67,9 +67,9 @@ TEST(empty_lines_and_comments_are_none)
 {
 	struct fault_rule rule;
 
-	assert_int_equal(parse("", &rule), 0);
-	assert_int_equal(parse("  \t\n", &rule), 0);
-	assert_int_equal(parse("# n=1 lose", &rule), 0);
+	assert_int_equal(parse_line("", &rule), 0);
+	assert_int_equal(parse_line("  \t\n", &rule), 0);
+	assert_int_equal(parse_line("# n=1 lose", &rule), 0);
 }
 
 TEST(bad_lines_are_refused)
@@ -87,13 +87,13 @@ TEST(bad_lines_are_refused)
 	size_t i;
 
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		if (parse(lines[i], &rule) != -EINVAL)
+		if (parse_line(lines[i], &rule) != -EINVAL)
 			fail_msg("accepted: %s", lines[i]);
 }
 
 static char path[] = "/tmp/verbatim-fault.XXXXXX";
 
-static void load(const char *text, int expected)
+static void load_text(const char *text, int expected)
 {
 	FILE *file = fopen(path, "w");
 
@@ -120,53 +120,53 @@ static int remove_file(void **state)
 
 GROUP(make_file, remove_file);
 
-static int unload(void **state)
+static int unload_faults(void **state)
 {
 	(void)state;
 	fault_unload();
 	return 0;
 }
 
-static int strike(void)
+static int strike_once(void)
 {
 	return fault_request(20, IBV_WR_SEND, false).kind;
 }
 
-FIXTURE(NULL, unload);
+FIXTURE(NULL, unload_faults);
 
 TEST(strikes_the_nth)
 {
 	int i;
 
-	load("opcode=SEND n=3..4 lose\n", 0);
+	load_text("opcode=SEND n=3..4 lose\n", 0);
 	assert_true(fault_any);
 	for (i = 1; i <= 6; i++) {
-		assert_int_equal(strike(), i == 3 || i == 4 ? FAULT_LOSE : FAULT_NONE);
+		assert_int_equal(strike_once(), i == 3 || i == 4 ? FAULT_LOSE : FAULT_NONE);
 		assert_int_equal(fault_request(20, IBV_WR_RDMA_READ, false).kind, FAULT_NONE);
 	}
 }
 
 TEST(a_retry_is_not_counted)
 {
-	load("n=2 lose\n", 0);
-	assert_int_equal(strike(), FAULT_NONE);
-	assert_int_equal(strike(), FAULT_LOSE);
+	load_text("n=2 lose\n", 0);
+	assert_int_equal(strike_once(), FAULT_NONE);
+	assert_int_equal(strike_once(), FAULT_LOSE);
 	assert_int_equal(fault_request(20, IBV_WR_SEND, true).kind, FAULT_NONE);
 }
 
 TEST(chance_strikes_a_retry_again)
 {
-	load("p=1 lose\n", 0);
-	assert_int_equal(strike(), FAULT_LOSE);
+	load_text("p=1 lose\n", 0);
+	assert_int_equal(strike_once(), FAULT_LOSE);
 	assert_int_equal(fault_request(20, IBV_WR_SEND, true).kind, FAULT_LOSE);
 }
 
-static unsigned int pattern(void)
+static unsigned int read_pattern(void)
 {
 	unsigned int i, bits = 0;
 
 	for (i = 0; i < 32; i++)
-		bits = bits << 1 | (strike() == FAULT_DELAY);
+		bits = bits << 1 | (strike_once() == FAULT_DELAY);
 	return bits;
 }
 
@@ -174,12 +174,12 @@ TEST(same_seed_same_faults)
 {
 	unsigned int first, other;
 
-	load("p=0.5 seed=7 delay=1ms\n", 0);
-	first = pattern();
-	load("p=0.5 seed=7 delay=1ms\n", 0);
-	assert_int_equal(pattern(), first);
-	load("p=0.5 seed=8 delay=1ms\n", 0);
-	other = pattern();
+	load_text("p=0.5 seed=7 delay=1ms\n", 0);
+	first = read_pattern();
+	load_text("p=0.5 seed=7 delay=1ms\n", 0);
+	assert_int_equal(read_pattern(), first);
+	load_text("p=0.5 seed=8 delay=1ms\n", 0);
+	other = read_pattern();
 	assert_int_not_equal(other, first);
 	assert_int_not_equal(first, 0);
 }
@@ -188,29 +188,29 @@ TEST(chance_is_as_given)
 {
 	unsigned int i, struck = 0;
 
-	load("p=0.1 seed=1 lose\n", 0);
+	load_text("p=0.1 seed=1 lose\n", 0);
 	for (i = 0; i < 10000; i++)
-		struck += strike() == FAULT_LOSE;
+		struck += strike_once() == FAULT_LOSE;
 	assert_in_range(struck, 850, 1150);
 }
 
 TEST(first_rule_that_strikes_has_it)
 {
-	load("n=2 rnr\nn=1..2 lose\n", 0);
-	assert_int_equal(strike(), FAULT_LOSE);
-	assert_int_equal(strike(), FAULT_RNR);
-	assert_int_equal(strike(), FAULT_NONE);
+	load_text("n=2 rnr\nn=1..2 lose\n", 0);
+	assert_int_equal(strike_once(), FAULT_LOSE);
+	assert_int_equal(strike_once(), FAULT_RNR);
+	assert_int_equal(strike_once(), FAULT_NONE);
 }
 
 TEST(rules_of_other_processes_are_not_ours)
 {
-	load("process=1 lose\n", 0);
+	load_text("process=1 lose\n", 0);
 	assert_false(fault_any);
 }
 
 TEST(verbs_are_counted_apart)
 {
-	load("verb=reg_mr n=2 errno=ENOMEM\n", 0);
+	load_text("verb=reg_mr n=2 errno=ENOMEM\n", 0);
 	assert_int_equal(fault_verb("reg_mr").kind, FAULT_NONE);
 	assert_int_equal(fault_verb("dereg_mr").kind, FAULT_NONE);
 	assert_int_equal(fault_verb("reg_mr").value, ENOMEM);
@@ -218,7 +218,7 @@ TEST(verbs_are_counted_apart)
 
 TEST(bad_file_has_no_faults)
 {
-	load("n=1 lose\nwhat\n", -EINVAL);
+	load_text("n=1 lose\nwhat\n", -EINVAL);
 	assert_false(fault_any);
 }
 
@@ -229,7 +229,7 @@ TEST(missing_file_is_refused)
 	unsetenv("VERBATIM_SOFT_FAULTS");
 }
 
-static void refuse(const char *what)
+static void expect_refused(const char *what)
 {
 	setenv("VERBATIM_SOFT_FAULTS", what, 1);
 	alarm(60);	/* who waits for the writer of a FIFO waits for ever */
@@ -245,12 +245,12 @@ TEST(what_is_no_text_is_refused)
 
 	snprintf(other, sizeof(other), "%s.other", path);
 	assert_int_equal(mkfifo(other, 0600), 0);
-	refuse(other);
+	expect_refused(other);
 	unlink(other);
-	refuse("/dev/zero");
-	refuse("/tmp");
+	expect_refused("/dev/zero");
+	expect_refused("/tmp");
 	close(open(other, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(truncate(other, TEXT_MAX + 1), 0);
-	refuse(other);
+	expect_refused(other);
 	unlink(other);
 }

@@ -30,7 +30,7 @@ static void cast_to(struct end *e, const union ibv_gid *gid, uint16_t lid,
 {
 	struct ibv_ah *ah = group_ah(e, gid, lid);
 
-	cast(e, ah, ALL, qkey, 0, 6);
+	post_datagram(e, ah, ALL, qkey, 0, 6);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
@@ -49,7 +49,7 @@ TEST(all_members_receive)
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
 	assert_int_equal(ibv_attach_mcast(p->a.qp, &group, MLID), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
-	assert_int_equal(send_wr(&p->a, datagram(ah, ALL, QKEY, 3),
+	assert_int_equal(send_wr(&p->a, make_datagram(ah, ALL, QKEY, 3),
 				 sge_of(&p->a, 0, 6)), 0);
 	/* its own comes back */
 	for (i = 0; i < 2; i++) {
@@ -58,7 +58,7 @@ TEST(all_members_receive)
 		assert_true(wc.wr_id == 1 || wc.wr_id == 3);
 	}
 	assert_string_equal((char *)p->a.buf + 100 + GRH, "hello");
-	wc = expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_GRH);
 	assert_int_equal(wc.src_qp, p->a.qp->qp_num);
 	assert_int_equal(wc.qp_num, p->b.qp->qp_num);
@@ -83,7 +83,7 @@ TEST(only_who_is_attached_receives)
 	cast_to(&p->a, &group, MLID, QKEY + 1);
 	expect_none(p->b.cq);
 	cast_to(&p->a, &group, MLID, QKEY);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &group, MLID), 0);
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
 	cast_to(&p->a, &group, MLID, QKEY);
@@ -98,8 +98,8 @@ TEST(group_needs_its_number_and_its_address)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
-	cast(&p->a, ah, ALL, QKEY, 0, 6);
-	cast(&p->a, to_group, p->b.qp->qp_num, QKEY, 0, 6);
+	post_datagram(&p->a, ah, ALL, QKEY, 0, 6);
+	post_datagram(&p->a, to_group, p->b.qp->qp_num, QKEY, 0, 6);
 	expect_none(p->b.cq);
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &group, MLID), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
@@ -144,7 +144,7 @@ TEST(member_receives_after_reset)
 	open_datagrams(p->b.qp, QKEY);
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	cast_to(&p->a, &group, MLID, QKEY);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &group, MLID), 0);
 }
 
@@ -172,10 +172,10 @@ TEST(own_messages_can_be_kept_out)
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
 	cast_to(&p->a, &group, MLID, QKEY);
 	expect_none(p->a.cq);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 	/* those of others come */
 	cast_to(&p->b, &group, MLID, QKEY);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_detach_mcast(p->a.qp, &group, MLID), 0);
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &group, MLID), 0);
 }
@@ -204,7 +204,7 @@ static void listen_once(int in, int out)
 	assert_int_equal(recv_at(&e, 1, 0, 100), 0);
 	assert_int_equal(ibv_attach_mcast(e.qp, &group, MLID), 0);
 	assert_int_equal(write(out, &word, 1), 1);
-	expect(e.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
 	if (memcmp(e.buf + GRH, "hello", 6))
 		word = 'x';
 	assert_int_equal(write(out, &word, 1), 1);
@@ -239,7 +239,7 @@ TEST(members_of_other_processes_receive)
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	cast_to(&p->a, &group, MLID, QKEY);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &group, MLID), 0);
 	close(to[0]);
 	close(to[1]);
@@ -255,6 +255,6 @@ TEST_WITH(ethernet_goes_by_the_address_alone, datagrams_roce_setup, datagrams_ro
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &ipv4_group, 0), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &unicast, 0), EINVAL);
 	cast_to(&p->a, &ipv4_group, 0, QKEY);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_detach_mcast(p->b.qp, &ipv4_group, 0), 0);
 }

@@ -8,7 +8,7 @@
 
 enum { NOBODY = 77 };	/* a LID */
 
-static int load(struct end *e, uint16_t dlid)
+static int load_path(struct end *e, uint16_t dlid)
 {
 	struct ibv_qp_attr attr = { .alt_port_num = 1, .alt_timeout = 9,
 		.alt_ah_attr = { .dlid = dlid, .port_num = 1, .sl = 3 } };
@@ -23,7 +23,7 @@ static int set_mig(struct end *e, int to)
 	return ibv_modify_qp(e->qp, &attr, IBV_QP_PATH_MIG_STATE);
 }
 
-static struct ibv_qp_attr query(struct end *e)
+static struct ibv_qp_attr query_qp(struct end *e)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -49,20 +49,20 @@ static void expect_event(struct end *e, int type)
 	assert_ptr_equal(event.element.qp, e->qp);
 }
 
-static void exchange(struct end *from, struct end *to)
+static void exchange_message(struct end *from, struct end *to)
 {
 	assert_int_equal(recv_at(to, 1, 0, 8), 0);
 	assert_int_equal(send_at(from, 2, 0, 8), 0);
-	expect(from->cq, 2, IBV_WC_SUCCESS);
-	expect(to->cq, 1, IBV_WC_SUCCESS);
+	expect_wc(from->cq, 2, IBV_WC_SUCCESS);
+	expect_wc(to->cq, 1, IBV_WC_SUCCESS);
 }
 
-static void arm(struct pair *p, uint16_t dlid)
+static void arm_pair(struct pair *p, uint16_t dlid)
 {
-	assert_int_equal(load(&p->a, dlid), 0);
-	assert_int_equal(load(&p->b, 1), 0);
+	assert_int_equal(load_path(&p->a, dlid), 0);
+	assert_int_equal(load_path(&p->b, 1), 0);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_REARM), 0);
-	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_REARM);
+	assert_int_equal(query_qp(&p->a).path_mig_state, IBV_MIG_REARM);
 	assert_int_equal(set_mig(&p->b, IBV_MIG_REARM), 0);
 }
 
@@ -73,12 +73,12 @@ TEST(both_ends_arm_each_other)
 {
 	GIVEN(p);
 
-	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_MIGRATED);
-	arm(p, 1);
-	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_ARMED);
-	assert_int_equal(query(&p->b).path_mig_state, IBV_MIG_ARMED);
-	assert_int_equal(query(&p->a).alt_ah_attr.sl, 3);
-	assert_int_equal(query(&p->a).ah_attr.sl, 0);
+	assert_int_equal(query_qp(&p->a).path_mig_state, IBV_MIG_MIGRATED);
+	arm_pair(p, 1);
+	assert_int_equal(query_qp(&p->a).path_mig_state, IBV_MIG_ARMED);
+	assert_int_equal(query_qp(&p->b).path_mig_state, IBV_MIG_ARMED);
+	assert_int_equal(query_qp(&p->a).alt_ah_attr.sl, 3);
+	assert_int_equal(query_qp(&p->a).ah_attr.sl, 0);
 	assert_false(has_event(&p->a));
 }
 
@@ -86,36 +86,36 @@ TEST(program_migrates_both_ends)
 {
 	GIVEN(p);
 
-	arm(p, 1);
+	arm_pair(p, 1);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
 	expect_event(&p->a, IBV_EVENT_PATH_MIG);
 	expect_event(&p->b, IBV_EVENT_PATH_MIG);
-	assert_int_equal(query(&p->a).path_mig_state, IBV_MIG_MIGRATED);
-	assert_int_equal(query(&p->b).path_mig_state, IBV_MIG_MIGRATED);
-	assert_int_equal(query(&p->a).ah_attr.sl, 3);
-	assert_int_equal(query(&p->a).timeout, 9);
-	assert_int_equal(query(&p->b).ah_attr.sl, 3);
-	exchange(&p->a, &p->b);
-	exchange(&p->b, &p->a);
+	assert_int_equal(query_qp(&p->a).path_mig_state, IBV_MIG_MIGRATED);
+	assert_int_equal(query_qp(&p->b).path_mig_state, IBV_MIG_MIGRATED);
+	assert_int_equal(query_qp(&p->a).ah_attr.sl, 3);
+	assert_int_equal(query_qp(&p->a).timeout, 9);
+	assert_int_equal(query_qp(&p->b).ah_attr.sl, 3);
+	exchange_message(&p->a, &p->b);
+	exchange_message(&p->b, &p->a);
 }
 
 TEST(alternate_that_reaches_nobody_is_an_error)
 {
 	GIVEN(p);
 
-	arm(p, NOBODY);
+	arm_pair(p, NOBODY);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
 	expect_event(&p->a, IBV_EVENT_PATH_MIG_ERR);
 	assert_false(has_event(&p->b));
-	assert_int_equal(query(&p->a).ah_attr.sl, 0);
-	exchange(&p->a, &p->b);		/* it stays where it was */
+	assert_int_equal(query_qp(&p->a).ah_attr.sl, 0);
+	exchange_message(&p->a, &p->b);		/* it stays where it was */
 }
 
 TEST(peer_that_is_not_ready_learns_of_it)
 {
 	GIVEN(p);
 
-	assert_int_equal(load(&p->a, 1), 0);
+	assert_int_equal(load_path(&p->a, 1), 0);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_ARMED), 0);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
 	expect_event(&p->a, IBV_EVENT_PATH_MIG);
@@ -136,23 +136,23 @@ TEST(path_that_fails_is_left)
 {
 	GIVEN(p);
 
-	arm(p, 1);
+	arm_pair(p, 1);
 	lose_path(p);
-	exchange(&p->a, &p->b);
+	exchange_message(&p->a, &p->b);
 	expect_event(&p->a, IBV_EVENT_PATH_MIG);
 	expect_event(&p->b, IBV_EVENT_PATH_MIG);
-	assert_int_equal(query(&p->a).ah_attr.dlid, 1);
+	assert_int_equal(query_qp(&p->a).ah_attr.dlid, 1);
 }
 
 TEST(two_paths_that_fail_are_one_too_many)
 {
 	GIVEN(p);
 
-	arm(p, NOBODY);
+	arm_pair(p, NOBODY);
 	lose_path(p);
 	assert_int_equal(recv_at(&p->b, 1, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-	expect(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_RETRY_EXC_ERR);
 	expect_event(&p->a, IBV_EVENT_PATH_MIG_ERR);
 	expect_none(p->b.cq);
 }

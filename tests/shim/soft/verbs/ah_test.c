@@ -8,7 +8,7 @@
 #define GIVEN(name)	struct pair *name = *state
 
 /* What a receives from b's @sgid_index to its own GID of that index. */
-static struct ibv_wc receive(struct pair *p, int sgid_index, uint32_t len)
+static struct ibv_wc receive_from(struct pair *p, int sgid_index, uint32_t len)
 {
 	union ibv_gid gid = gid_at(&p->a, sgid_index);
 	struct ibv_ah *ah = make_ah(&p->b, global_attr(&gid, sgid_index));
@@ -16,9 +16,9 @@ static struct ibv_wc receive(struct pair *p, int sgid_index, uint32_t len)
 
 	memset(p->a.buf, 0xee, 100);
 	assert_int_equal(recv_at(&p->a, 1, 0, 1000), 0);
-	cast(&p->b, ah, p->a.qp->qp_num, QKEY, 0, len);
+	post_datagram(&p->b, ah, p->a.qp->qp_num, QKEY, 0, len);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
-	wc = expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	wc = expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_GRH);
 	assert_int_equal(wc.byte_len, GRH + len);
 	assert_int_equal(wc.sl, 2);
@@ -45,7 +45,7 @@ FIXTURE(datagrams_setup, pair_teardown);
 TEST(global_address_fills_the_grh)
 {
 	GIVEN(p);
-	struct ibv_wc wc = receive(p, 1, 6);
+	struct ibv_wc wc = receive_from(p, 1, 6);
 
 	/* BTH 12, DETH 8, padded payload 8, ICRC 4 */
 	expect_grh(p, 1, 0x1b, 32);
@@ -57,12 +57,12 @@ TEST(immediate_data_counts_in_the_grh)
 	GIVEN(p);
 	union ibv_gid gid = gid_at(&p->a, 0);
 	struct ibv_ah *ah = make_ah(&p->b, global_attr(&gid, 0));
-	struct ibv_send_wr wr = datagram(ah, p->a.qp->qp_num, QKEY, 1);
+	struct ibv_send_wr wr = make_datagram(ah, p->a.qp->qp_num, QKEY, 1);
 
 	wr.opcode = IBV_WR_SEND_WITH_IMM;
 	assert_int_equal(recv_at(&p->a, 2, 0, 1000), 0);
 	assert_int_equal(send_wr(&p->b, wr, sge_of(&p->b, 0, 4)), 0);
-	assert_int_equal(expect(p->a.cq, 2, IBV_WC_SUCCESS).wc_flags,
+	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).wc_flags,
 			 IBV_WC_GRH | IBV_WC_WITH_IMM);
 	expect_grh(p, 0, 0x1b, 32);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
@@ -71,7 +71,7 @@ TEST(immediate_data_counts_in_the_grh)
 TEST_WITH(roce_v1_has_a_grh, datagrams_roce_setup, datagrams_roce_teardown)
 {
 	GIVEN(p);
-	struct ibv_wc wc = receive(p, 0, 4);
+	struct ibv_wc wc = receive_from(p, 0, 4);
 
 	expect_grh(p, 0, 0x1b, 28);
 	assert_int_equal(wc.slid, 0);
@@ -81,7 +81,7 @@ TEST_WITH(roce_v2_has_an_ipv6_header, datagrams_roce_setup, datagrams_roce_teard
 {
 	GIVEN(p);
 
-	receive(p, 1, 4);
+	receive_from(p, 1, 4);
 	expect_grh(p, 1, 17, 28 + 8);
 }
 
@@ -101,7 +101,7 @@ TEST_WITH(roce_v2_has_an_ipv4_header_at_the_end, datagrams_roce_setup, datagrams
 	GIVEN(p);
 	const uint8_t *ip = p->a.buf + 20;
 
-	receive(p, 3, 4);
+	receive_from(p, 3, 4);
 	assert_int_equal(ip[0], 0x45);
 	assert_int_equal(ip[1], 0x81);
 	assert_int_equal(ip[2] << 8 | ip[3], 20 + 8 + 28);
@@ -113,15 +113,15 @@ TEST_WITH(roce_v2_has_an_ipv4_header_at_the_end, datagrams_roce_setup, datagrams
 }
 
 /* What a receives can be answered from its completion and its GRH alone. */
-static void answer(struct pair *p, struct ibv_wc wc, bool global)
+static void answer_to(struct pair *p, struct ibv_wc wc, bool global)
 {
 	struct ibv_ah *ah = ibv_create_ah_from_wc(p->a.pd, &wc,
 						  (void *)p->a.buf, 1);
 
 	assert_non_null(ah);
 	assert_int_equal(recv_at(&p->b, 5, 0, 1000), 0);
-	cast(&p->a, ah, wc.src_qp, QKEY, 0, 4);
-	wc = expect(p->b.cq, 5, IBV_WC_SUCCESS);
+	post_datagram(&p->a, ah, wc.src_qp, QKEY, 0, 4);
+	wc = expect_wc(p->b.cq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, global ? IBV_WC_GRH : 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
@@ -131,7 +131,7 @@ TEST(completion_gives_the_way_back)
 	GIVEN(p);
 	struct ibv_ah_attr attr;
 	union ibv_gid gid = gid_at(&p->a, 1);
-	struct ibv_wc wc = receive(p, 1, 4);
+	struct ibv_wc wc = receive_from(p, 1, 4);
 
 	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc,
 					     (void *)p->a.buf, &attr), 0);
@@ -144,12 +144,12 @@ TEST(completion_gives_the_way_back)
 	assert_int_equal(attr.grh.flow_label, 0x12345);
 	assert_int_equal(attr.grh.traffic_class, 0x81);
 	assert_int_equal(attr.grh.hop_limit, 9);
-	answer(p, wc, true);
+	answer_to(p, wc, true);
 	wc.wc_flags = 0;
 	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc, NULL,
 					     &attr), 0);
 	assert_int_equal(attr.is_global, 0);
-	answer(p, wc, false);
+	answer_to(p, wc, false);
 }
 
 TEST_WITH(completion_gives_the_way_back_on_roce, datagrams_roce_setup, datagrams_roce_teardown)
@@ -160,12 +160,12 @@ TEST_WITH(completion_gives_the_way_back_on_roce, datagrams_roce_setup, datagrams
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		wc = receive(p, i, 4);
+		wc = receive_from(p, i, 4);
 		assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc,
 						     (void *)p->a.buf, &attr), 0);
 		assert_int_equal(attr.grh.sgid_index, i);
 		assert_int_equal(attr.grh.traffic_class, 0x81);
-		answer(p, wc, true);
+		answer_to(p, wc, true);
 	}
 }
 
@@ -173,7 +173,7 @@ TEST(no_way_back_is_an_error)
 {
 	GIVEN(p);
 	struct ibv_ah_attr attr;
-	struct ibv_wc wc = receive(p, 0, 4);
+	struct ibv_wc wc = receive_from(p, 0, 4);
 	struct ibv_grh *grh = (void *)p->a.buf;
 
 	errno = 0;
@@ -233,10 +233,10 @@ TEST(address_of_nobody_loses_datagrams)
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	attr.dlid = 2;
 	ah = make_ah(&p->a, attr);
-	cast(&p->a, ah, p->b.qp->qp_num, QKEY, 0, 4);
+	post_datagram(&p->a, ah, p->b.qp->qp_num, QKEY, 0, 4);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	ah = make_ah(&p->a, global_attr(&gid, 0));
-	cast(&p->a, ah, p->b.qp->qp_num, QKEY, 0, 4);
+	post_datagram(&p->a, ah, p->b.qp->qp_num, QKEY, 0, 4);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	expect_none(p->b.cq);
 }

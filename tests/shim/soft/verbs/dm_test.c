@@ -121,7 +121,7 @@ TEST(peers_reach_it)
 
 	memcpy(p->a.buf, "written", 8);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 8, mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_memcpy_from_dm(text, dm, 72, 8), 0);
 	assert_string_equal(text, "written");
 
@@ -130,12 +130,12 @@ TEST(peers_reach_it)
 		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
 		.wr.atomic = { .remote_addr = 0, .compare_add = 2,
 			       .rkey = mr->rkey } }, sge_of(&p->a, 0, 8)), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_memcpy_from_dm(&word, dm, 64, 8), 0);
 	assert_int_equal(word, 42);
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 3, 8, 60, mr->rkey), 0);
-	expect(p->a.cq, 3, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
@@ -154,8 +154,8 @@ TEST(messages_come_from_and_go_to_it)
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
 		.wr_id = 1, .opcode = IBV_WR_SEND },
 		(struct ibv_sge){ 16, 8, from->lkey }), 0);
-	expect(p->b.cq, 9, IBV_WC_SUCCESS);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 9, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_memcpy_from_dm(text, b, 4, 8), 0);
 	assert_string_equal(text, "message");
 	assert_int_equal(ibv_dereg_mr(from), 0);
@@ -196,7 +196,7 @@ static void offer_device_memory(struct end *e, int fd, struct address yours)
 
 	(void)yours;
 	assert_int_equal(ibv_memcpy_to_dm(dm, 0, words, 8), 0);
-	say(fd, &a, sizeof(a));
+	say_bytes(fd, &a, sizeof(a));
 	await_word(fd);
 	assert_int_equal(ibv_memcpy_from_dm(words, dm, 0, 16), 0);
 	assert_int_equal(words[0], 12);
@@ -214,18 +214,18 @@ TEST_WITH(another_process_reaches_it, NULL, NULL)
 
 	end_open(&e);
 	fellow_meet(&f, &e);
-	hear(f.fd, &there, sizeof(there));
+	hear_bytes(f.fd, &there, sizeof(there));
 	word = (uint64_t *)e.buf;
 	assert_int_equal(send_wr(&e, (struct ibv_send_wr){ .wr_id = 1,
 		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
 		.wr.atomic = { .remote_addr = 0, .compare_add = 7,
 			       .rkey = there.rkey } }, sge_of(&e, 0, 8)), 0);
-	expect(e.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(*word, 5);
 	*word = 99;
 	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 2, 8, 8, there.rkey), 0);
-	expect(e.cq, 2, IBV_WC_SUCCESS);
-	say(f.fd, "d", 1);
+	expect_wc(e.cq, 2, IBV_WC_SUCCESS);
+	say_bytes(f.fd, "d", 1);
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);
 }

@@ -26,7 +26,7 @@ TEST(memory_file_is_registered)
 	memcpy(p->a.buf, "dmabuf!", 8);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 0x7018,
 				 mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(pread(fd, text, 8, PAGE + 24), 8);
 	assert_string_equal(text, "dmabuf!");
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL,

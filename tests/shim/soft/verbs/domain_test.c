@@ -135,7 +135,7 @@ TEST(objects_of_both_domains_go_together)
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
 		.wr_id = 1, .opcode = IBV_WR_SEND },
 		(struct ibv_sge){ (uintptr_t)p->a.buf, 8, mr->lkey }), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }

@@ -9,24 +9,24 @@
 
 #define GIVEN(name)	struct pair *name = *state
 
-static bool readable(int fd)
+static bool is_readable(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
 	return poll(&pfd, 1, 0) == 1;
 }
 
-static void exchange(struct pair *p, unsigned int flags)
+static void exchange_message(struct pair *p, unsigned int flags)
 {
 	assert_int_equal(recv_at(&p->b, 1, 0, 8), 0);
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
 		.opcode = IBV_WR_SEND, .send_flags = flags },
 		sge_of(&p->a, 0, 8)), 0);
-	expect(p->a.cq, 0, IBV_WC_SUCCESS);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
-static void nonblocking(int fd)
+static void set_nonblocking(int fd)
 {
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
@@ -40,16 +40,16 @@ TEST(armed_queue_fires_once)
 	struct ibv_cq *cq;
 	void *context;
 
-	exchange(p, 0);
-	assert_false(readable(p->b.channel->fd));
+	exchange_message(p, 0);
+	assert_false(is_readable(p->b.channel->fd));
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 0), 0);
-	exchange(p, 0);
-	exchange(p, 0);
-	assert_true(readable(p->b.channel->fd));
+	exchange_message(p, 0);
+	exchange_message(p, 0);
+	assert_true(is_readable(p->b.channel->fd));
 	assert_int_equal(ibv_get_cq_event(p->b.channel, &cq, &context), 0);
 	assert_ptr_equal(cq, p->b.cq);
 	assert_ptr_equal(context, &p->b);
-	assert_false(readable(p->b.channel->fd));
+	assert_false(is_readable(p->b.channel->fd));
 	ibv_ack_cq_events(cq, 1);
 }
 
@@ -58,10 +58,10 @@ TEST(solicited_only_waits_for_solicited)
 	GIVEN(p);
 
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 1), 0);
-	exchange(p, 0);
-	assert_false(readable(p->b.channel->fd));
-	exchange(p, IBV_SEND_SOLICITED);
-	assert_true(readable(p->b.channel->fd));
+	exchange_message(p, 0);
+	assert_false(is_readable(p->b.channel->fd));
+	exchange_message(p, IBV_SEND_SOLICITED);
+	assert_true(is_readable(p->b.channel->fd));
 }
 
 TEST(errors_are_solicited)
@@ -71,7 +71,7 @@ TEST(errors_are_solicited)
 	assert_int_equal(recv_at(&p->b, 1, 0, 8), 0);
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 1), 0);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_ERR), 0);
-	assert_true(readable(p->b.channel->fd));
+	assert_true(is_readable(p->b.channel->fd));
 }
 
 TEST(empty_channel_is_eagain)
@@ -81,11 +81,11 @@ TEST(empty_channel_is_eagain)
 	struct ibv_cq *cq;
 	void *context;
 
-	nonblocking(p->b.channel->fd);
+	set_nonblocking(p->b.channel->fd);
 	errno = 0;
 	assert_int_equal(ibv_get_cq_event(p->b.channel, &cq, &context), -1);
 	assert_int_equal(errno, EAGAIN);
-	nonblocking(p->b.context->async_fd);
+	set_nonblocking(p->b.context->async_fd);
 	errno = 0;
 	assert_int_equal(ibv_get_async_event(p->b.context, &event), -1);
 	assert_int_equal(errno, EAGAIN);
@@ -101,7 +101,7 @@ TEST(channel_works_with_epoll)
 				   &event), 0);
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 0), 0);
 	assert_int_equal(epoll_wait(epoll, &event, 1, 0), 0);
-	exchange(p, 0);
+	exchange_message(p, 0);
 	assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
 	close(epoll);
 }
@@ -112,12 +112,12 @@ TEST(undelivered_events_go_with_their_queue)
 	struct ibv_cq *cq = p->b.cq;
 
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
-	exchange(p, 0);
-	assert_true(readable(p->b.channel->fd));
+	exchange_message(p, 0);
+	assert_true(is_readable(p->b.channel->fd));
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
 	assert_int_equal(ibv_destroy_cq(cq), 0);	/* and does not wait */
-	assert_false(readable(p->b.channel->fd));
+	assert_false(is_readable(p->b.channel->fd));
 	p->b.cq = ibv_create_cq(p->b.context, 1, NULL, p->b.channel, 0);
 }
 
@@ -141,7 +141,7 @@ TEST(destruction_waits_for_acks)
 	void *context;
 
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 0), 0);
-	exchange(p, 0);
+	exchange_message(p, 0);
 	assert_int_equal(ibv_get_cq_event(p->b.channel, &cq, &context), 0);
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
@@ -190,8 +190,8 @@ TEST(sleeper_is_served_when_the_receiver_is_ready)
 	assert_int_equal(recv_at(&p->b, 2, 0, 8), 0);
 	assert_int_equal(ibv_get_cq_event(p->a.channel, &cq, &context), 0);
 	ibv_ack_cq_events(cq, 1);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	expect(p->b.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
 TEST(first_message_before_rts_is_an_event)
@@ -202,12 +202,12 @@ TEST(first_message_before_rts_is_an_event)
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(to_init(p->b.qp, 0), 0);
 	assert_int_equal(to_rtr(p->b.qp, p->a.qp->qp_num), 0);
-	exchange(p, 0);
-	exchange(p, 0);
+	exchange_message(p, 0);
+	exchange_message(p, 0);
 	assert_int_equal(ibv_get_async_event(p->b.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_COMM_EST);
 	assert_ptr_equal(event.element.qp, p->b.qp);
-	assert_false(readable(p->b.context->async_fd));
+	assert_false(is_readable(p->b.context->async_fd));
 	ibv_ack_async_event(&event);
 }
 

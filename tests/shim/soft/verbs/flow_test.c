@@ -49,7 +49,7 @@ static void open_raw(struct end *e, enum ibv_qp_state to)
 	e->qp = raw_qp(e, to);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct net *n = calloc(1, sizeof(*n));
 
@@ -62,7 +62,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct net *n = *state;
 
@@ -126,7 +126,7 @@ static void match_port(struct rule *r, enum ibv_flow_spec_type type,
 	add_spec(r, &port, sizeof(port));
 }
 
-static struct ibv_flow *steer(struct end *e, struct rule *r)
+static struct ibv_flow *steer_packets(struct end *e, struct rule *r)
 {
 	struct ibv_flow *flow = ibv_create_flow(e->qp, &r->attr);
 
@@ -137,12 +137,12 @@ static struct ibv_flow *steer(struct end *e, struct rule *r)
 static void send_frame(struct net *n)
 {
 	assert_int_equal(send_at(&n->from, 7, 0, BYTES), 0);
-	expect(n->from.cq, 7, IBV_WC_SUCCESS);
+	expect_wc(n->from.cq, 7, IBV_WC_SUCCESS);
 }
 
 static void expect_frame(struct end *e)
 {
-	assert_int_equal(expect(e->cq, 9, IBV_WC_SUCCESS).byte_len, BYTES);
+	assert_int_equal(expect_wc(e->cq, 9, IBV_WC_SUCCESS).byte_len, BYTES);
 	assert_memory_equal(e->buf, frame, BYTES);
 	memset(e->buf, 0, BYTES);
 	assert_int_equal(recv_at(e, 9, 0, BYTES), 0);
@@ -177,7 +177,7 @@ static uint32_t tag_read(struct ibv_cq_ex *cq)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(without_rules_packets_are_lost)
 {
@@ -198,7 +198,7 @@ TEST(each_header_can_be_matched)
 	match_dst_mac(&r, frame);
 	match_ipv4(&r, frame + 26);
 	match_port(&r, IBV_FLOW_SPEC_UDP, frame + 36);
-	flow = steer(&n->a, &r);
+	flow = steer_packets(&n->a, &r);
 	both_receive(n);
 	send_frame(n);
 	expect_frame(&n->a);
@@ -219,9 +219,9 @@ TEST(what_differs_does_not_match)
 	match_dst_mac(&mac, frame + 1);
 	match_ipv4(&ip, frame + 27);
 	match_port(&tcp, IBV_FLOW_SPEC_TCP, frame + 36);
-	flows[0] = steer(&n->a, &mac);
-	flows[1] = steer(&n->a, &ip);
-	flows[2] = steer(&n->a, &tcp);
+	flows[0] = steer_packets(&n->a, &mac);
+	flows[1] = steer_packets(&n->a, &ip);
+	flows[2] = steer_packets(&n->a, &tcp);
 	both_receive(n);
 	send_frame(n);
 	expect_none(n->a.cq);
@@ -238,8 +238,8 @@ TEST(better_priority_takes_the_packet)
 
 	match_dst_mac(&first, frame);
 	match_dst_mac(&second, frame);
-	b = steer(&n->b, &second);
-	a = steer(&n->a, &first);
+	b = steer_packets(&n->b, &second);
+	a = steer_packets(&n->a, &first);
 	both_receive(n);
 	send_frame(n);
 	expect_frame(&n->a);
@@ -260,8 +260,8 @@ TEST(packet_passes_on_where_it_is_not_trapped)
 	first.attr.flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
 	match_dst_mac(&first, frame);
 	match_dst_mac(&second, frame);
-	a = steer(&n->a, &first);
-	b = steer(&n->b, &second);
+	a = steer_packets(&n->a, &first);
+	b = steer_packets(&n->b, &second);
 	both_receive(n);
 	send_frame(n);
 	expect_frame(&n->a);
@@ -277,12 +277,12 @@ TEST(default_gets_what_nobody_wants)
 	struct rule mine = rule_of(IBV_FLOW_ATTR_NORMAL, 9);
 	struct ibv_flow *a, *b;
 
-	b = steer(&n->b, &rest);
+	b = steer_packets(&n->b, &rest);
 	both_receive(n);
 	send_frame(n);
 	expect_frame(&n->b);
 	match_dst_mac(&mine, frame);
-	a = steer(&n->a, &mine);
+	a = steer_packets(&n->a, &mine);
 	send_frame(n);
 	expect_frame(&n->a);
 	expect_none(n->b.cq);
@@ -301,8 +301,8 @@ TEST(sniffer_gets_all)
 	struct ibv_flow *a, *b;
 
 	match_dst_mac(&mine, frame);
-	a = steer(&n->a, &mine);
-	b = steer(&n->b, &all);
+	a = steer_packets(&n->a, &mine);
+	b = steer_packets(&n->b, &all);
 	both_receive(n);
 	send_frame(n);
 	expect_frame(&n->a);
@@ -336,7 +336,7 @@ TEST(dropped_packets_are_counted)
 	count.counters = counters;
 	add_spec(&r, &count, sizeof(count));
 	add_spec(&r, &drop, sizeof(drop));
-	flow = steer(&n->a, &r);
+	flow = steer_packets(&n->a, &r);
 	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL),
 			 EBUSY);
 	assert_int_equal(ibv_destroy_counters(counters), EBUSY);
@@ -373,11 +373,11 @@ TEST(tag_of_the_rule_is_read)
 	match_dst_mac(&plain, frame);
 	both_receive(n);
 
-	flow = steer(&n->a, &tagged);
+	flow = steer_packets(&n->a, &tagged);
 	send_frame(n);
 	assert_int_equal(tag_read(cq), 0x1234567);
 	assert_int_equal(ibv_destroy_flow(flow), 0);
-	flow = steer(&n->a, &plain);
+	flow = steer_packets(&n->a, &plain);
 	assert_int_equal(recv_at(&n->a, 9, 0, BYTES), 0);
 	send_frame(n);
 	assert_int_equal(tag_read(cq), 0);
@@ -425,7 +425,7 @@ TEST(queue_pair_with_rules_is_busy)
 {
 	GIVEN(n);
 	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
-	struct ibv_flow *flows[2] = { steer(&n->a, &r), steer(&n->a, &r) };
+	struct ibv_flow *flows[2] = { steer_packets(&n->a, &r), steer_packets(&n->a, &r) };
 
 	assert_int_equal(ibv_destroy_flow(flows[0]), 0);
 	assert_int_equal(ibv_destroy_qp(n->a.qp), EBUSY);
@@ -439,7 +439,7 @@ TEST(bad_packets_do_not_leave)
 	GIVEN(n);
 
 	assert_int_equal(send_at(&n->from, 1, 0, 13), 0);
-	expect(n->from.cq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_wc(n->from.cq, 1, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(n->from.qp), IBV_QPS_SQE);
 	assert_int_equal(rdma_at(&n->from, IBV_WR_RDMA_WRITE, 2, BYTES, 0, 0),
 			 EINVAL);
@@ -452,7 +452,7 @@ static void wait_for(int *at, int step)
 }
 
 /* Sniffs two packets and ends. */
-static void sniff(int *at)
+static void sniff_packets(int *at)
 {
 	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
 	struct ibv_flow *flow;
@@ -461,11 +461,11 @@ static void sniff(int *at)
 
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	open_raw(&e, IBV_QPS_RTR);
-	flow = steer(&e, &all);
+	flow = steer_packets(&e, &all);
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(recv_at(&e, 9, 0, 9000), 0);
 		__atomic_store_n(at, i + 1, __ATOMIC_RELEASE);
-		assert_int_equal(expect(e.cq, 9, IBV_WC_SUCCESS).byte_len,
+		assert_int_equal(expect_wc(e.cq, 9, IBV_WC_SUCCESS).byte_len,
 				 i ? 4000 : BYTES);
 		assert_memory_equal(e.buf, frame, BYTES);
 	}
@@ -483,12 +483,12 @@ TEST(packets_reach_other_processes)
 	pid_t pid = fork();
 
 	if (!pid)
-		sniff(at);
+		sniff_packets(at);
 	wait_for(at, 1);
 	send_frame(n);
 	wait_for(at, 2);
 	assert_int_equal(send_at(&n->from, 8, 0, 4000), 0);
-	expect(n->from.cq, 8, IBV_WC_SUCCESS);
+	expect_wc(n->from.cq, 8, IBV_WC_SUCCESS);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	/* and its rule is gone with it */
@@ -513,7 +513,7 @@ TEST(rules_of_the_dead_do_not_matter)
 	pid = fork();
 	if (!pid) {
 		open_raw(&e, IBV_QPS_RTR);
-		steer(&e, &keep);
+		steer_packets(&e, &keep);
 		__atomic_store_n(at, 1, __ATOMIC_RELEASE);
 		for (;;)
 			pause();
@@ -521,7 +521,7 @@ TEST(rules_of_the_dead_do_not_matter)
 	wait_for(at, 1);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	flow = steer(&n->a, &late);
+	flow = steer_packets(&n->a, &late);
 	both_receive(n);
 	send_frame(n);
 	expect_frame(&n->a);

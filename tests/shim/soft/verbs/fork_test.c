@@ -16,17 +16,17 @@ extern char **environ;
 
 enum { CHILDREN = 20 };
 
-static void echo(struct end *e, int fd, struct address yours)
+static void echo_messages(struct end *e, int fd, struct address yours)
 {
 	(void)yours;
 	for (;;) {
 		char word;
 
 		assert_int_equal(recv_at(e, 1, 0, 1000), 0);
-		say(fd, "r", 1);
+		say_bytes(fd, "r", 1);
 		if (read(fd, &word, 1) != 1 || word == 'q')
 			return;
-		expect(e->cq, 1, IBV_WC_SUCCESS);
+		expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 	}
 }
 
@@ -57,9 +57,9 @@ static void *send_on(void *arg)
 	return NULL;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
-	struct fellow f = fellow_start(echo);	/* which inherits nothing */
+	struct fellow f = fellow_start(echo_messages);	/* which inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
 
 	g->f = f;
@@ -70,7 +70,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct given *g = *state;
 
@@ -79,7 +79,7 @@ static int teardown(void **state)
 	assert_int_equal(g->wrong, 0);
 	assert_true(g->sent > 0);
 	await_word(g->f.fd);
-	say(g->f.fd, "q", 1);
+	say_bytes(g->f.fd, "q", 1);
 	assert_int_equal(fellow_stop(&g->f), 0);
 	end_close(&g->e);
 	free(g);
@@ -111,7 +111,7 @@ static void expect_exit(pid_t pid, int expected)
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(children_use_their_own)
 {

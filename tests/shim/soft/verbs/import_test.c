@@ -82,7 +82,7 @@ TEST(imported_domain_is_the_same)
 	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
 		.wr_id = 1, .opcode = IBV_WR_SEND },
 		(struct ibv_sge){ (uintptr_t)p->a.buf, 8, mr->lkey }), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	ibv_unimport_pd(pd);
 	assert_int_equal(ibv_close_device(context), 0);
@@ -121,11 +121,11 @@ TEST(imported_region_has_the_keys)
 				      NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
 				 (uintptr_t)p->b.buf, mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	ibv_unimport_mr(mr);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8,
 				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	ibv_unimport_pd(pd);
 	assert_int_equal(ibv_close_device(context), 0);
 }
@@ -141,7 +141,7 @@ TEST(region_goes_with_whom_destroys_it)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
 				 (uintptr_t)p->b.buf, rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), ENOENT);
 	ibv_unimport_mr(p->b.mr);
 	p->b.mr = NULL;
@@ -160,7 +160,7 @@ TEST(region_outlives_its_first_pointer)
 	p->b.mr = NULL;
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
 				 (uintptr_t)p->b.buf, mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	ibv_unimport_pd(pd);
 	assert_int_equal(ibv_close_device(context), 0);
@@ -176,7 +176,7 @@ TEST(region_without_pointers_can_be_imported_again)
 	assert_non_null(p->b.mr);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
 				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 }
 
 TEST(imported_device_memory_is_the_same)

@@ -5,7 +5,7 @@
 
 #define GIVEN(name)	struct pair *name = *state
 
-static int rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge,
+static int post_rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge,
 		uint64_t addr, uint32_t rkey)
 {
 	struct ibv_send_wr wr = { .opcode = op };
@@ -26,11 +26,11 @@ TEST(zero_based_region_begins_at_zero)
 
 	memcpy(p->a.buf, "zero", 5);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, 10, mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p->b.buf + 110, "zero");
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 5,
 				 (uintptr_t)p->b.buf + 100, mr->rkey), 0);
-	expect(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -48,7 +48,7 @@ TEST(iova_may_be_anything)
 		p->a.buf[0] = 'A' + i;
 		assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, i, 1,
 					 iovas[i] + 63, mr->rkey), 0);
-		expect(p->a.cq, i, IBV_WC_SUCCESS);
+		expect_wc(p->a.cq, i, IBV_WC_SUCCESS);
 		assert_int_equal(p->b.buf[7 + 63], 'A' + i);
 		assert_int_equal(ibv_dereg_mr(mr), 0);
 	}
@@ -87,8 +87,8 @@ TEST(null_region_reads_zeros)
 	assert_int_equal(recv_at(&p->b, 9, 0, LONG + 8), 0);
 	assert_int_equal(send_two(&p->a, (struct ibv_sge){ 12345, LONG, null->lkey },
 				  sge_of(&p->a, 0, 4)), 0);
-	expect(p->a.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(expect(p->b.cq, 9, IBV_WC_SUCCESS).byte_len, LONG + 4);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(expect_wc(p->b.cq, 9, IBV_WC_SUCCESS).byte_len, LONG + 4);
 	for (i = 0; i < LONG; i++)
 		assert_int_equal(p->b.buf[i], 0);
 	assert_int_equal(p->b.buf[LONG + 4], 0xff);
@@ -107,12 +107,12 @@ TEST(null_region_discards_what_is_written)
 	memcpy(p->a.buf + 1000, "kept", 5);
 	assert_int_equal(ibv_post_recv(p->b.qp, &wr, &bad), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 1005), 0);
-	expect(p->b.cq, 9, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 9, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p->b.buf, "kept");
-	assert_int_equal(rdma(&p->b, IBV_WR_RDMA_READ,
+	assert_int_equal(post_rdma(&p->b, IBV_WR_RDMA_READ,
 			      (struct ibv_sge){ 7, 5000, null->lkey },
 			      (uintptr_t)p->a.buf, p->a.mr->rkey), 0);
-	expect(p->b.cq, 0, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 0, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
 
@@ -125,7 +125,7 @@ TEST(null_region_has_no_remote_key)
 	assert_int_equal(null->length, SIZE_MAX);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 0,
 				 null->lkey | 1), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	errno = 0;
 	assert_int_equal(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, NULL,
 				      NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
@@ -147,12 +147,12 @@ static void receive_around_a_null_region(struct end *e, int fd,
 	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);
 	sges[1].length = 3000;
 	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);
-	say(fd, "r", 1);
-	expect(e->cq, 9, IBV_WC_SUCCESS);
+	say_bytes(fd, "r", 1);
+	expect_wc(e->cq, 9, IBV_WC_SUCCESS);
 	assert_memory_equal(e->buf, "headtail", 8);
 	memset(e->buf, 0, 8);
-	say(fd, "r", 1);
-	expect(e->cq, 9, IBV_WC_SUCCESS);
+	say_bytes(fd, "r", 1);
+	expect_wc(e->cq, 9, IBV_WC_SUCCESS);
 	assert_memory_equal(e->buf, "headtail", 8);
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
@@ -171,7 +171,7 @@ TEST_WITH(null_region_of_another_process_discards, NULL, NULL)
 		memcpy(e.buf + 4 + middle[i], "tail", 4);
 		await_word(f.fd);
 		assert_int_equal(send_at(&e, i, 0, middle[i] + 8), 0);
-		expect(e.cq, i, IBV_WC_SUCCESS);
+		expect_wc(e.cq, i, IBV_WC_SUCCESS);
 	}
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);

@@ -11,7 +11,7 @@ enum { BINDABLE = ALL_ACCESS | IBV_ACCESS_MW_BIND,
 		    IBV_ACCESS_REMOTE_ATOMIC };
 
 /* Windows are b's, whose region allows them; a uses them. */
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct pair *p;
 
@@ -30,7 +30,7 @@ static struct ibv_mw_bind_info part_of(struct ibv_mr *mr, uint64_t off,
 					  access };
 }
 
-static struct ibv_mw *alloc(struct end *e, enum ibv_mw_type type)
+static struct ibv_mw *alloc_mw(struct end *e, enum ibv_mw_type type)
 {
 	struct ibv_mw *mw = ibv_alloc_mw(e->pd, type);
 
@@ -60,7 +60,7 @@ static int bind_2(struct end *e, struct ibv_mw *mw, uint32_t rkey,
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-static int invalidate(struct end *e, enum ibv_wr_opcode opcode, uint32_t rkey)
+static int post_invalidate(struct end *e, enum ibv_wr_opcode opcode, uint32_t rkey)
 {
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = 13, .opcode = opcode,
@@ -73,27 +73,27 @@ static int invalidate(struct end *e, enum ibv_wr_opcode opcode, uint32_t rkey)
 /* A window of type 2 that is bound to the first 64 bytes of b. */
 static struct ibv_mw *bound_2(struct pair *p, unsigned int access)
 {
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
 	mw->rkey = ibv_inc_rkey(mw->rkey);
 	assert_int_equal(bind_2(&p->b, mw, mw->rkey,
 				part_of(p->b.mr, 0, 64, access)), 0);
-	assert_int_equal(expect(p->b.cq, 12, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->b.cq, 12, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_BIND_MW);
 	return mw;
 }
 
 static struct ibv_mw *bound_1(struct pair *p, unsigned int access)
 {
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_1);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_1);
 
 	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 0, 64, access)), 0);
-	assert_int_equal(expect(p->b.cq, 11, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->b.cq, 11, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_BIND_MW);
 	return mw;
 }
 
-static uint64_t far(struct pair *p)
+static uint64_t far_address(struct pair *p)
 {
 	return (uintptr_t)p->b.buf;
 }
@@ -103,7 +103,7 @@ static void expect_write(struct pair *p, uint32_t rkey, uint64_t addr,
 {
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, length, addr,
 				 rkey), 0);
-	expect(p->a.cq, 1, status);
+	expect_wc(p->a.cq, 1, status);
 }
 
 static void expect_denied(struct pair *p, uint32_t rkey, uint64_t addr,
@@ -121,12 +121,12 @@ static void expect_denied(struct pair *p, uint32_t rkey, uint64_t addr,
 
 static void expect_bind_error(struct pair *p, uint64_t wr_id)
 {
-	expect(p->b.cq, wr_id, IBV_WC_MW_BIND_ERR);
+	expect_wc(p->b.cq, wr_id, IBV_WC_MW_BIND_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_ERR);
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, pair_teardown);
+FIXTURE(set_up, pair_teardown);
 
 TEST(device_tells_of_windows)
 {
@@ -163,14 +163,14 @@ TEST(domain_with_a_window_is_busy)
 TEST(keys_change_on_reuse)
 {
 	GIVEN(p);
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2), *other;
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2), *other;
 	uint32_t key = mw->rkey;
 
-	other = alloc(&p->b, IBV_MW_TYPE_2);
+	other = alloc_mw(&p->b, IBV_MW_TYPE_2);
 	assert_int_not_equal(key >> 8, other->rkey >> 8);
 	assert_int_equal(ibv_dealloc_mw(other), 0);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
-	mw = alloc(&p->b, IBV_MW_TYPE_2);
+	mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 	assert_int_not_equal(key >> 8, mw->rkey >> 8);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -178,9 +178,9 @@ TEST(keys_change_on_reuse)
 TEST(unbound_window_is_not_accessible)
 {
 	GIVEN(p);
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_1);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_1);
 
-	expect_denied(p, mw->rkey, far(p), 1);
+	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -191,11 +191,11 @@ TEST(type_1_gives_access)
 
 	assert_int_not_equal(mw->rkey, p->b.mr->rkey);
 	memcpy(p->a.buf, "through", 7);
-	expect_write(p, mw->rkey, far(p) + 57, 7, IBV_WC_SUCCESS);
+	expect_write(p, mw->rkey, far_address(p) + 57, 7, IBV_WC_SUCCESS);
 	assert_memory_equal(p->b.buf + 57, "through", 7);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far(p),
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far_address(p),
 				 mw->rkey), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -204,7 +204,7 @@ TEST(window_ends_where_it_ends)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 
-	expect_denied(p, mw->rkey, far(p) + 58, 7);
+	expect_denied(p, mw->rkey, far_address(p) + 58, 7);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -213,10 +213,10 @@ TEST(window_has_its_own_rights)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, IBV_ACCESS_REMOTE_READ);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far(p),
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far_address(p),
 				 mw->rkey), 0);
-	expect(p->a.cq, 2, IBV_WC_SUCCESS);
-	expect_denied(p, mw->rkey, far(p), 1);
+	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
+	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -228,10 +228,10 @@ TEST(rebind_moves_type_1)
 
 	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 128, 64,
 						   ALL_REMOTE)), 0);
-	expect(p->b.cq, 11, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 11, IBV_WC_SUCCESS);
 	assert_int_not_equal(mw->rkey, old);
-	expect_write(p, mw->rkey, far(p) + 128, 64, IBV_WC_SUCCESS);
-	expect_denied(p, old, far(p) + 128, 1);
+	expect_write(p, mw->rkey, far_address(p) + 128, 64, IBV_WC_SUCCESS);
+	expect_denied(p, old, far_address(p) + 128, 1);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -242,8 +242,8 @@ TEST(zero_length_unbinds_type_1)
 
 	assert_int_equal(ibv_dereg_mr(p->b.mr), EBUSY);
 	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 0, 0, 0)), 0);
-	expect(p->b.cq, 11, IBV_WC_SUCCESS);
-	expect_denied(p, mw->rkey, far(p), 1);
+	expect_wc(p->b.cq, 11, IBV_WC_SUCCESS);
+	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);
 	p->b.mr = NULL;
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -252,7 +252,7 @@ TEST(zero_length_unbinds_type_1)
 TEST(type_1_is_not_zero_based)
 {
 	GIVEN(p);
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_1);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_1);
 	uint32_t key = mw->rkey;
 
 	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 0, 64, ALL_REMOTE |
@@ -271,9 +271,9 @@ TEST(type_1_belongs_to_no_queue_pair)
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	connect_to(p->b.qp, p->a.qp->qp_num);
-	expect_write(p, mw->rkey, far(p), 64, IBV_WC_SUCCESS);
+	expect_write(p, mw->rkey, far_address(p), 64, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_qp(old), 0);
-	expect_write(p, mw->rkey, far(p), 64, IBV_WC_SUCCESS);
+	expect_write(p, mw->rkey, far_address(p), 64, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -284,7 +284,7 @@ TEST(dealloc_unbinds)
 	uint32_t key = mw->rkey;
 
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
-	expect_denied(p, key, far(p), 1);
+	expect_denied(p, key, far_address(p), 1);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);
 	p->b.mr = NULL;
 }
@@ -297,12 +297,12 @@ TEST(region_with_a_window_is_not_changed)
 	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
 				      NULL, 0, BINDABLE),
 			 IBV_REREG_MR_ERR_INPUT);
-	expect_write(p, p->b.mr->rkey, far(p), 64, IBV_WC_SUCCESS);
+	expect_write(p, p->b.mr->rkey, far_address(p), 64, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
 				      NULL, 0, BINDABLE), 0);
 	mw = bound_1(p, ALL_REMOTE);
-	expect_write(p, mw->rkey, far(p), 64, IBV_WC_SUCCESS);
+	expect_write(p, mw->rkey, far_address(p), 64, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -312,7 +312,7 @@ TEST(type_2_gives_access)
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	memcpy(p->a.buf, "through", 7);
-	expect_write(p, mw->rkey, far(p), 7, IBV_WC_SUCCESS);
+	expect_write(p, mw->rkey, far_address(p), 7, IBV_WC_SUCCESS);
 	assert_memory_equal(p->b.buf, "through", 7);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), EBUSY);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -321,13 +321,13 @@ TEST(type_2_gives_access)
 TEST(type_2_may_be_zero_based)
 {
 	GIVEN(p);
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
 	mw->rkey = ibv_inc_rkey(mw->rkey);
 	assert_int_equal(bind_2(&p->b, mw, mw->rkey,
 				part_of(p->b.mr, 32, 64, ALL_REMOTE |
 					IBV_ACCESS_ZERO_BASED)), 0);
-	expect(p->b.cq, 12, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 12, IBV_WC_SUCCESS);
 	memcpy(p->a.buf, "zero", 4);
 	expect_write(p, mw->rkey, 60, 4, IBV_WC_SUCCESS);
 	assert_memory_equal(p->b.buf + 92, "zero", 4);
@@ -345,7 +345,7 @@ TEST(type_2_belongs_to_its_queue_pair)
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	connect_to(p->b.qp, p->a.qp->qp_num);
-	expect_denied(p, mw->rkey, far(p), 1);
+	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_destroy_qp(old), 0);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -359,7 +359,7 @@ TEST(reset_unbinds_type_2)
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	connect_to(p->b.qp, p->a.qp->qp_num);
-	expect_denied(p, mw->rkey, far(p), 1);
+	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);
 	p->b.mr = NULL;
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -382,10 +382,10 @@ TEST(local_invalidate)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
-	assert_int_equal(invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey), 0);
-	assert_int_equal(expect(p->b.cq, 13, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey), 0);
+	assert_int_equal(expect_wc(p->b.cq, 13, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_LOCAL_INV);
-	expect_denied(p, mw->rkey, far(p), 1);
+	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);
 	p->b.mr = NULL;
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -397,14 +397,14 @@ TEST(bind_after_invalidate)
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 	uint32_t old = mw->rkey;
 
-	assert_int_equal(invalidate(&p->b, IBV_WR_LOCAL_INV, old), 0);
+	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, old), 0);
 	mw->rkey = ibv_inc_rkey(old);
 	assert_int_equal(bind_2(&p->b, mw, mw->rkey,
 				part_of(p->b.mr, 64, 8, ALL_REMOTE)), 0);
-	expect(p->b.cq, 13, IBV_WC_SUCCESS);
-	expect(p->b.cq, 12, IBV_WC_SUCCESS);
-	expect_write(p, mw->rkey, far(p) + 64, 8, IBV_WC_SUCCESS);
-	expect_denied(p, old, far(p) + 64, 1);
+	expect_wc(p->b.cq, 13, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 12, IBV_WC_SUCCESS);
+	expect_write(p, mw->rkey, far_address(p) + 64, 8, IBV_WC_SUCCESS);
+	expect_denied(p, old, far_address(p) + 64, 1);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -419,15 +419,15 @@ TEST(remote_invalidate)
 	memcpy(p->a.buf, "done", 4);
 	assert_int_equal(recv_at(&p->b, 4, 256, 64), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
-	assert_int_equal(expect(p->a.cq, 3, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->a.cq, 3, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_SEND);
-	wc = expect(p->b.cq, 4, IBV_WC_SUCCESS);
+	wc = expect_wc(p->b.cq, 4, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
 	assert_int_equal(wc.invalidated_rkey, mw->rkey);
 	assert_int_equal(wc.byte_len, 4);
 	assert_memory_equal(p->b.buf + 256, "done", 4);
-	expect_denied(p, mw->rkey, far(p), 1);
+	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -438,8 +438,8 @@ static void expect_refused_invalidate(struct pair *p, uint32_t rkey)
 
 	assert_int_equal(recv_at(&p->b, 4, 256, 64), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
-	expect(p->a.cq, 3, IBV_WC_REM_ACCESS_ERR);
-	expect(p->b.cq, 4, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(p->a.cq, 3, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->b.cq, 4, IBV_WC_REM_INV_REQ_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_ERR);
 }
 
@@ -463,7 +463,7 @@ TEST(local_invalidate_of_a_region)
 {
 	GIVEN(p);
 
-	assert_int_equal(invalidate(&p->b, IBV_WR_LOCAL_INV, p->b.mr->rkey), 0);
+	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, p->b.mr->rkey), 0);
 	expect_bind_error(p, 13);
 }
 
@@ -472,7 +472,7 @@ TEST(local_invalidate_of_an_old_key)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
-	assert_int_equal(invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey - 1), 0);
+	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey - 1), 0);
 	expect_bind_error(p, 13);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -490,7 +490,7 @@ TEST(bind_of_what_is_bound)
 
 static void expect_bad_bind(struct pair *p, struct ibv_mw_bind_info info)
 {
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
 	assert_int_equal(bind_2(&p->b, mw, ibv_inc_rkey(mw->rkey), info), 0);
 	expect_bind_error(p, 12);
@@ -558,8 +558,8 @@ TEST(bind_on_a_queue_pair_of_another_domain)
 TEST(bind_with_the_key_of_another_window)
 {
 	GIVEN(p);
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
-	struct ibv_mw *other = alloc(&p->b, IBV_MW_TYPE_2);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
+	struct ibv_mw *other = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
 	assert_int_equal(bind_2(&p->b, mw, ibv_inc_rkey(other->rkey),
 				part_of(p->b.mr, 0, 64, ALL_REMOTE)), 0);
@@ -571,7 +571,7 @@ TEST(bind_with_the_key_of_another_window)
 TEST(bind_to_a_region_that_is_gone)
 {
 	GIVEN(p);
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2);
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, BINDABLE);
 	struct ibv_mw_bind_info info = part_of(mr, 0, 64, ALL_REMOTE);
 
@@ -580,7 +580,7 @@ TEST(bind_to_a_region_that_is_gone)
 	assert_int_equal(bind_2(&p->b, mw, ibv_inc_rkey(mw->rkey), info), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(recv_at(&p->a, 2, 0, 4), 0);
-	expect(p->b.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	expect_bind_error(p, 12);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -591,9 +591,9 @@ TEST(atomic_write_of_eight_bytes)
 	struct ibv_wc wc;
 
 	memcpy(p->a.buf, "8 bytes.", 8);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far(p) + 16,
+	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p) + 16,
 				 p->b.mr->rkey), 0);
-	wc = expect(p->a.cq, 1, IBV_WC_SUCCESS);
+	wc = expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_ATOMIC_WRITE);
 	assert_memory_equal(p->b.buf + 16, "8 bytes.", 8);
 }
@@ -602,18 +602,18 @@ TEST(atomic_write_of_other_lengths)
 {
 	GIVEN(p);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 4, far(p),
+	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 4, far_address(p),
 				 p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
 }
 
 TEST(atomic_write_off_its_alignment)
 {
 	GIVEN(p);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far(p) + 4,
+	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p) + 4,
 				 p->b.mr->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
 TEST(atomic_write_without_the_right)
@@ -621,9 +621,9 @@ TEST(atomic_write_without_the_right)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, IBV_ACCESS_REMOTE_ATOMIC);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far(p),
+	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p),
 				 mw->rkey), 0);
-	expect(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
@@ -640,7 +640,7 @@ static void *write_until_denied(void *arg)
 
 	do {
 		assert_int_equal(rdma_at(&w->p->a, IBV_WR_RDMA_WRITE, 1, 64,
-					 far(w->p), w->rkey), 0);
+					 far_address(w->p), w->rkey), 0);
 		status = poll_one(w->p->a.cq).status;
 		__atomic_add_fetch(&w->done, 1, __ATOMIC_RELAXED);
 	} while (status == IBV_WC_SUCCESS);
@@ -648,7 +648,7 @@ static void *write_until_denied(void *arg)
 	return NULL;
 }
 
-static void reconnect(struct pair *p)
+static void reconnect_pair(struct pair *p)
 {
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
@@ -674,19 +674,19 @@ static void close_under_load(struct pair *p, struct ibv_mw *mw,
 	pthread_join(thread, NULL);
 	assert_memory_equal(p->b.buf, ours, sizeof(ours));
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
-	reconnect(p);
+	reconnect_pair(p);
 }
 
-static void unbind(struct pair *p, struct ibv_mw *mw)
+static void unbind_mw(struct pair *p, struct ibv_mw *mw)
 {
 	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 0, 0, 0)), 0);
-	expect(p->b.cq, 11, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 11, IBV_WC_SUCCESS);
 }
 
 static void invalidate_it(struct pair *p, struct ibv_mw *mw)
 {
-	assert_int_equal(invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey), 0);
-	expect(p->b.cq, 13, IBV_WC_SUCCESS);
+	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey), 0);
+	expect_wc(p->b.cq, 13, IBV_WC_SUCCESS);
 }
 
 TEST(nobody_writes_after_the_end)
@@ -695,7 +695,7 @@ TEST(nobody_writes_after_the_end)
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		close_under_load(p, bound_1(p, ALL_REMOTE), unbind);
+		close_under_load(p, bound_1(p, ALL_REMOTE), unbind_mw);
 		close_under_load(p, bound_2(p, ALL_REMOTE), invalidate_it);
 	}
 }
@@ -714,7 +714,7 @@ TEST(builders_of_them)
 				  IBV_QP_EX_WITH_SEND_WITH_INV |
 				  IBV_QP_EX_WITH_ATOMIC_WRITE,
 	};
-	struct ibv_mw *mw = alloc(&p->b, IBV_MW_TYPE_2), *of_a;
+	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2), *of_a;
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, BINDABLE);
 	struct ibv_mw_bind_info info = part_of(p->b.mr, 0, 64, ALL_REMOTE);
 	struct ibv_qp_ex *ex;
@@ -725,10 +725,10 @@ TEST(builders_of_them)
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	connect_to(p->b.qp, p->a.qp->qp_num);
-	of_a = alloc(&p->a, IBV_MW_TYPE_2);
+	of_a = alloc_mw(&p->a, IBV_MW_TYPE_2);
 	assert_int_equal(bind_2(&p->a, of_a, of_a->rkey,
 				part_of(mr, 0, 64, ALL_REMOTE)), 0);
-	expect(p->a.cq, 12, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 12, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(&p->a, 5, 0, 8), 0);
 
 	ex = ibv_qp_to_qp_ex(p->b.qp);
@@ -744,16 +744,16 @@ TEST(builders_of_them)
 	ex->wr_id = 4;
 	ibv_wr_send_inv(ex, of_a->rkey);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_int_equal(expect(p->b.cq, 1, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->b.cq, 1, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_BIND_MW);
-	assert_int_equal(expect(p->b.cq, 2, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->b.cq, 2, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_ATOMIC_WRITE);
-	assert_int_equal(expect(p->b.cq, 3, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->b.cq, 3, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_LOCAL_INV);
-	assert_int_equal(expect(p->b.cq, 4, IBV_WC_SUCCESS).opcode,
+	assert_int_equal(expect_wc(p->b.cq, 4, IBV_WC_SUCCESS).opcode,
 			 IBV_WC_SEND);
 	assert_memory_equal(p->a.buf + 8, "12345678", 8);
-	assert_int_equal(expect(p->a.cq, 5, IBV_WC_SUCCESS).invalidated_rkey,
+	assert_int_equal(expect_wc(p->a.cq, 5, IBV_WC_SUCCESS).invalidated_rkey,
 			 of_a->rkey);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_dealloc_mw(of_a), 0);
@@ -764,22 +764,22 @@ TEST(builders_of_them)
 static void own_a_window(struct end *e, int fd, struct address yours)
 {
 	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 4096, BINDABLE);
-	struct ibv_mw *mw = alloc(e, IBV_MW_TYPE_2);
+	struct ibv_mw *mw = alloc_mw(e, IBV_MW_TYPE_2);
 	struct ibv_wc wc;
 
 	(void)yours;
 	assert_int_equal(bind_2(e, mw, mw->rkey,
 				part_of(mr, 16, 64, ALL_REMOTE |
 					IBV_ACCESS_ZERO_BASED)), 0);
-	expect(e->cq, 12, IBV_WC_SUCCESS);
+	expect_wc(e->cq, 12, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(e, 1, 4096, 8192), 0);
-	say(fd, &mw->rkey, sizeof(mw->rkey));
-	wc = expect(e->cq, 1, IBV_WC_SUCCESS);
+	say_bytes(fd, &mw->rkey, sizeof(mw->rkey));
+	wc = expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
 	assert_int_equal(wc.invalidated_rkey, mw->rkey);
 	assert_memory_equal(e->buf + 20, "across", 6);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	say(fd, "d", 1);
+	say_bytes(fd, "d", 1);
 	await_word(fd);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -801,17 +801,17 @@ TEST_WITH(window_of_another_process, NULL, NULL)
 
 	end_open(&e);
 	fellow_meet(&f, &e);
-	hear(f.fd, &inv.invalidate_rkey, sizeof(inv.invalidate_rkey));
+	hear_bytes(f.fd, &inv.invalidate_rkey, sizeof(inv.invalidate_rkey));
 	memcpy(e.buf, "across", 6);
 	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 6, 4,
 				 inv.invalidate_rkey), 0);
-	expect(e.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(send_wr(&e, inv, sge_of(&e, 0, 200)), 0);
-	expect(e.cq, 2, IBV_WC_SUCCESS);
-	hear(f.fd, &word, 1);
+	expect_wc(e.cq, 2, IBV_WC_SUCCESS);
+	hear_bytes(f.fd, &word, 1);
 	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 3, 6, 4,
 				 inv.invalidate_rkey), 0);
-	expect(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(fellow_stop(&f), 0);
 	end_close(&e);
 }

@@ -24,7 +24,7 @@ static struct ibv_srq *make_srq(struct end *e, uint32_t max_wr)
 	return srq;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct shared *s = calloc(1, sizeof(*s));
 
@@ -39,7 +39,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	GIVEN(s);
 
@@ -52,7 +52,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int post(struct shared *s, uint64_t wr_id)
+static int post_recv(struct shared *s, uint64_t wr_id)
 {
 	struct ibv_sge sge = sge_of(&s->p.b, 64 * wr_id, 64);
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
@@ -63,14 +63,14 @@ static int post(struct shared *s, uint64_t wr_id)
 	return err;
 }
 
-static int modify(struct shared *s, uint32_t max_wr, uint32_t limit, int mask)
+static int modify_srq(struct shared *s, uint32_t max_wr, uint32_t limit, int mask)
 {
 	struct ibv_srq_attr attr = { .max_wr = max_wr, .srq_limit = limit };
 
 	return ibv_modify_srq(s->srq, &attr, mask);
 }
 
-static struct ibv_srq_attr query(struct shared *s)
+static struct ibv_srq_attr query_srq(struct shared *s)
 {
 	struct ibv_srq_attr attr;
 
@@ -79,17 +79,17 @@ static struct ibv_srq_attr query(struct shared *s)
 }
 
 /* The byte @value must arrive in the buffer of request @wr_id. */
-static void exchange(struct shared *s, uint64_t wr_id, uint8_t value)
+static void exchange_message(struct shared *s, uint64_t wr_id, uint8_t value)
 {
 	s->p.a.buf[0] = value;
 	assert_int_equal(send_at(&s->p.a, 99, 0, 1), 0);
-	expect(s->p.a.cq, 99, IBV_WC_SUCCESS);
-	expect(s->p.b.cq, wr_id, IBV_WC_SUCCESS);
+	expect_wc(s->p.a.cq, 99, IBV_WC_SUCCESS);
+	expect_wc(s->p.b.cq, wr_id, IBV_WC_SUCCESS);
 	assert_int_equal(s->p.b.buf[64 * wr_id], value);
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(requests_are_taken_in_the_order_of_posts)
 {
@@ -97,11 +97,11 @@ TEST(requests_are_taken_in_the_order_of_posts)
 	uint64_t n;
 
 	for (n = 0; n < 3; n++)
-		assert_int_equal(post(s, n % 16), 0);
+		assert_int_equal(post_recv(s, n % 16), 0);
 	/* often enough to go around it many times */
 	for (n = 0; n < 50; n++) {
-		exchange(s, n % 16, n);
-		assert_int_equal(post(s, (n + 3) % 16), 0);
+		exchange_message(s, n % 16, n);
+		assert_int_equal(post_recv(s, (n + 3) % 16), 0);
 	}
 }
 
@@ -111,11 +111,11 @@ TEST(full_queue_is_enomem)
 	uint64_t n;
 
 	for (n = 0; n < DEPTH; n++)
-		assert_int_equal(post(s, n), 0);
-	assert_int_equal(post(s, 9), ENOMEM);
-	exchange(s, 0, 1);
-	assert_int_equal(post(s, 9), 0);
-	assert_int_equal(post(s, 9), ENOMEM);
+		assert_int_equal(post_recv(s, n), 0);
+	assert_int_equal(post_recv(s, 9), ENOMEM);
+	exchange_message(s, 0, 1);
+	assert_int_equal(post_recv(s, 9), 0);
+	assert_int_equal(post_recv(s, 9), ENOMEM);
 }
 
 /* As long as its completion was not polled, a request has its place. */
@@ -125,12 +125,12 @@ TEST(place_is_free_when_its_completion_was_polled)
 	uint64_t n;
 
 	for (n = 0; n < DEPTH; n++)
-		assert_int_equal(post(s, n), 0);
+		assert_int_equal(post_recv(s, n), 0);
 	assert_int_equal(send_at(&s->p.a, 1, 0, 1), 0);
-	expect(s->p.a.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(post(s, 9), ENOMEM);
-	expect(s->p.b.cq, 0, IBV_WC_SUCCESS);
-	assert_int_equal(post(s, 9), 0);
+	expect_wc(s->p.a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(post_recv(s, 9), ENOMEM);
+	expect_wc(s->p.b.cq, 0, IBV_WC_SUCCESS);
+	assert_int_equal(post_recv(s, 9), 0);
 }
 
 TEST(list_stops_at_the_one_that_does_not_fit)
@@ -145,7 +145,7 @@ TEST(list_stops_at_the_one_that_does_not_fit)
 					      NULL, &sge, 1 };
 	assert_int_equal(ibv_post_srq_recv(s->srq, wr, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wr[DEPTH]);
-	exchange(s, 0, 1);
+	exchange_message(s, 0, 1);
 }
 
 TEST(too_many_sges_are_einval)
@@ -164,22 +164,22 @@ TEST(grows_with_requests_outstanding)
 	uint64_t n;
 
 	/* the ring has wrapped, and one request is taken but not polled */
-	assert_int_equal(post(s, 0), 0);
-	exchange(s, 0, 7);
+	assert_int_equal(post_recv(s, 0), 0);
+	exchange_message(s, 0, 7);
 	for (n = 1; n <= DEPTH; n++)
-		assert_int_equal(post(s, n), 0);
+		assert_int_equal(post_recv(s, n), 0);
 	s->p.a.buf[0] = 77;
 	assert_int_equal(send_at(&s->p.a, 1, 0, 1), 0);
-	expect(s->p.a.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(modify(s, 100, 0, IBV_SRQ_MAX_WR), 0);
-	assert_int_equal(query(s).max_wr, 100);
+	expect_wc(s->p.a.cq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(modify_srq(s, 100, 0, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(query_srq(s).max_wr, 100);
 	for (; n <= 100; n++)
-		assert_int_equal(post(s, n), 0);
-	assert_int_equal(post(s, n), ENOMEM);
-	expect(s->p.b.cq, 1, IBV_WC_SUCCESS);
+		assert_int_equal(post_recv(s, n), 0);
+	assert_int_equal(post_recv(s, n), ENOMEM);
+	expect_wc(s->p.b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(s->p.b.buf[64], 77);
 	for (n = 2; n <= 100; n++)
-		exchange(s, n, n);
+		exchange_message(s, n, n);
 }
 
 enum { MESSAGES = 3000 };
@@ -193,7 +193,7 @@ static void *send_all(void *arg)
 	for (n = 0; n < MESSAGES; n++) {
 		memcpy(s->p.a.buf, &n, sizeof(n));
 		assert_int_equal(send_at(&s->p.a, n, 0, sizeof(n)), 0);
-		expect(s->p.a.cq, n, IBV_WC_SUCCESS);
+		expect_wc(s->p.a.cq, n, IBV_WC_SUCCESS);
 	}
 	return NULL;
 }
@@ -206,52 +206,52 @@ TEST(grows_beneath_traffic)
 	uint32_t n, got;
 
 	for (n = 0; n < DEPTH; n++)
-		assert_int_equal(post(s, n), 0);
+		assert_int_equal(post_recv(s, n), 0);
 	pthread_create(&thread, NULL, send_all, s);
 	for (n = 0; n < MESSAGES; n++) {
 		if (n % 10 == 0)
-			assert_int_equal(modify(s, DEPTH + n / 2, 0,
+			assert_int_equal(modify_srq(s, DEPTH + n / 2, 0,
 						IBV_SRQ_MAX_WR), 0);
-		wc = expect(s->p.b.cq, n % DEPTH, IBV_WC_SUCCESS);
+		wc = expect_wc(s->p.b.cq, n % DEPTH, IBV_WC_SUCCESS);
 		memcpy(&got, s->p.b.buf + 64 * wc.wr_id, sizeof(got));
 		assert_int_equal(got, n);
-		assert_int_equal(post(s, wc.wr_id), 0);
+		assert_int_equal(post_recv(s, wc.wr_id), 0);
 	}
 	pthread_join(thread, NULL);
-	assert_int_equal(query(s).max_wr, DEPTH + (MESSAGES - 10) / 2);
+	assert_int_equal(query_srq(s).max_wr, DEPTH + (MESSAGES - 10) / 2);
 }
 
 TEST(shrinks_to_what_is_outstanding)
 {
 	GIVEN(s);
 
-	assert_int_equal(post(s, 0), 0);
-	assert_int_equal(post(s, 1), 0);
-	assert_int_equal(post(s, 2), 0);
-	assert_int_equal(modify(s, 2, 0, IBV_SRQ_MAX_WR), EINVAL);
-	assert_int_equal(query(s).max_wr, DEPTH);
-	assert_int_equal(modify(s, 3, 0, IBV_SRQ_MAX_WR), 0);
-	assert_int_equal(query(s).max_wr, 3);
-	assert_int_equal(post(s, 3), ENOMEM);
-	exchange(s, 0, 1);
-	assert_int_equal(post(s, 3), 0);
+	assert_int_equal(post_recv(s, 0), 0);
+	assert_int_equal(post_recv(s, 1), 0);
+	assert_int_equal(post_recv(s, 2), 0);
+	assert_int_equal(modify_srq(s, 2, 0, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(query_srq(s).max_wr, DEPTH);
+	assert_int_equal(modify_srq(s, 3, 0, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(query_srq(s).max_wr, 3);
+	assert_int_equal(post_recv(s, 3), ENOMEM);
+	exchange_message(s, 0, 1);
+	assert_int_equal(post_recv(s, 3), 0);
 }
 
 TEST(sizes_are_checked)
 {
 	GIVEN(s);
 
-	assert_int_equal(modify(s, 0, 0, IBV_SRQ_MAX_WR), EINVAL);
-	assert_int_equal(modify(s, 1 << 30, 0, IBV_SRQ_MAX_WR), EINVAL);
-	assert_int_equal(modify(s, 0, DEPTH + 1, IBV_SRQ_LIMIT), EINVAL);
-	assert_int_equal(modify(s, 0, 0, 1 << 7), EINVAL);
+	assert_int_equal(modify_srq(s, 0, 0, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(modify_srq(s, 1 << 30, 0, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(modify_srq(s, 0, DEPTH + 1, IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(modify_srq(s, 0, 0, 1 << 7), EINVAL);
 	/* none of the attributes, if one is invalid */
-	assert_int_equal(modify(s, 8, 9, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
-	assert_int_equal(query(s).max_wr, DEPTH);
-	assert_int_equal(modify(s, 8, 8, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	assert_int_equal(modify_srq(s, 8, 9, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(query_srq(s).max_wr, DEPTH);
+	assert_int_equal(modify_srq(s, 8, 8, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
 	/* a queue must not become smaller than its limit: it is no longer armed */
-	assert_int_equal(modify(s, 2, 0, IBV_SRQ_MAX_WR), 0);
-	assert_int_equal(modify(s, 0, 0, 0), 0);
+	assert_int_equal(modify_srq(s, 2, 0, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(modify_srq(s, 0, 0, 0), 0);
 }
 
 static bool has_event(struct shared *s)
@@ -279,20 +279,20 @@ TEST(limit_fires_once_and_is_armed_again)
 	uint64_t n;
 
 	for (n = 0; n < DEPTH; n++)
-		assert_int_equal(post(s, n), 0);
-	assert_int_equal(modify(s, 0, 3, IBV_SRQ_LIMIT), 0);
-	assert_int_equal(query(s).srq_limit, 3);
-	exchange(s, 0, 1);		/* three are left */
+		assert_int_equal(post_recv(s, n), 0);
+	assert_int_equal(modify_srq(s, 0, 3, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(query_srq(s).srq_limit, 3);
+	exchange_message(s, 0, 1);		/* three are left */
 	assert_false(has_event(s));
-	exchange(s, 1, 1);
+	exchange_message(s, 1, 1);
 	expect_limit(s);
-	assert_int_equal(query(s).srq_limit, 0);
-	exchange(s, 2, 1);
+	assert_int_equal(query_srq(s).srq_limit, 0);
+	exchange_message(s, 2, 1);
 	assert_false(has_event(s));
 	for (n = 0; n < 3; n++)
-		assert_int_equal(post(s, n), 0);
-	assert_int_equal(modify(s, 0, 4, IBV_SRQ_LIMIT), 0);
-	exchange(s, 3, 1);
+		assert_int_equal(post_recv(s, n), 0);
+	assert_int_equal(modify_srq(s, 0, 4, IBV_SRQ_LIMIT), 0);
+	exchange_message(s, 3, 1);
 	expect_limit(s);
 }
 
@@ -300,20 +300,20 @@ TEST(limit_above_the_count_fires_at_once)
 {
 	GIVEN(s);
 
-	assert_int_equal(post(s, 0), 0);
-	assert_int_equal(modify(s, 0, 2, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(post_recv(s, 0), 0);
+	assert_int_equal(modify_srq(s, 0, 2, IBV_SRQ_LIMIT), 0);
 	expect_limit(s);
-	assert_int_equal(query(s).srq_limit, 0);
+	assert_int_equal(query_srq(s).srq_limit, 0);
 }
 
 TEST(limit_of_zero_disarms)
 {
 	GIVEN(s);
 
-	assert_int_equal(post(s, 0), 0);
-	assert_int_equal(modify(s, 0, 1, IBV_SRQ_LIMIT), 0);
-	assert_int_equal(modify(s, 0, 0, IBV_SRQ_LIMIT), 0);
-	exchange(s, 0, 1);
+	assert_int_equal(post_recv(s, 0), 0);
+	assert_int_equal(modify_srq(s, 0, 1, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(modify_srq(s, 0, 0, IBV_SRQ_LIMIT), 0);
+	exchange_message(s, 0, 1);
 	assert_false(has_event(s));
 }
 

@@ -10,7 +10,7 @@ enum { BYTES = 64, WQS = 4 };
 static uint8_t hash_key[40] = { 0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2,
 				0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct end *e = calloc(1, sizeof(*e));
 
@@ -20,7 +20,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	end_close(*state);
 	free(*state);
@@ -59,7 +59,7 @@ static int recv_wq(struct end *e, struct ibv_wq *wq, uint64_t wr_id,
 }
 
 GROUP(fabric_setup, fabric_teardown);
-FIXTURE(setup, teardown);
+FIXTURE(set_up, tear_down);
 
 TEST(states_are_those_of_the_manual)
 {
@@ -101,7 +101,7 @@ TEST(error_flushes_what_was_posted)
 	assert_int_equal(recv_wq(e, wq, 4, 0), ENOMEM);
 	assert_int_equal(wq_to(wq, IBV_WQS_ERR), 0);
 	for (i = 0; i < 4; i++)
-		assert_int_equal(expect(e->cq, i, IBV_WC_WR_FLUSH_ERR).qp_num,
+		assert_int_equal(expect_wc(e->cq, i, IBV_WC_WR_FLUSH_ERR).qp_num,
 				 wq->wq_num);
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
@@ -180,7 +180,7 @@ TEST(impossible_ones_are_refused)
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
-static struct ibv_qp *sender(struct end *e)
+static struct ibv_qp *make_sender(struct end *e)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = e->cq, .recv_cq = e->cq,
@@ -240,7 +240,7 @@ TEST(packets_are_spread_by_their_address)
 	flow = ibv_create_flow(rss, &rule);
 	assert_non_null(flow);
 	assert_int_equal(ibv_destroy_qp(e->qp), 0);
-	e->qp = sender(e);
+	e->qp = make_sender(e);
 	for (i = 0; i < 16; i++) {
 		for (j = 0; j < WQS; j++)
 			while (recv_wq(e, wqs[j], j, 1000) == 0)
@@ -285,11 +285,11 @@ TEST(queue_that_cannot_tell_is_told_so)
 	flow = ibv_create_flow(rss, &rule);
 	assert_non_null(flow);
 	assert_int_equal(ibv_destroy_qp(e->qp), 0);
-	e->qp = sender(e);
+	e->qp = make_sender(e);
 	for (i = 0; i < 2; i++) {	/* two, for a queue of one entry */
 		assert_int_equal(recv_wq(e, wqs[0], i, 1000), 0);
 		assert_int_equal(send_at(e, 1, 0, BYTES), 0);
-		expect(e->cq, 1, IBV_WC_SUCCESS);
+		expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 	}
 	assert_int_equal(ibv_get_async_event(e->context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
