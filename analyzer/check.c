@@ -4,7 +4,7 @@
  *	events --> model --> uses, destroys, leaks --> rules --> findings
  *	       --> first errors ------------------------------>
  *
- * Which rules are interested in what is found out once.
+ * Which rules want which of these is determined once, at the start.
  */
 #include "analyzer/check.h"
 
@@ -29,7 +29,7 @@ static void on_use(void *arg, const struct model_use *use)
 {
 	struct checker *checker = arg;
 
-	/* nearly all are of this kind, and no rule minds */
+	/* nearly all uses are of this kind, and no rule needs them */
 	if (use->object->state == LIFE_LIVE && !use->object->inherited)
 		return;
 	for (use_fn **fn = checker->use; *fn; fn++)
@@ -159,7 +159,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 	findings->carried = false;
 	for (uint32_t id = 1; trace_process(checker->check.trace, id) && !err; id++)
 		err = end_process(checker, id, findings->last);
-	if (!err && trace_is_live(checker->check.trace)) /* all of them are known now */
+	if (!err && trace_is_live(checker->check.trace)) /* the first errors are known now */
 		err = evidence_gaps(checker->check.trace, findings);
 	if (!err)
 		err = first_finish(checker->first);

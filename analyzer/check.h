@@ -2,8 +2,8 @@
 /*
  * All rules over the events of a trace.
  *
- * Events come in time order from anywhere: check_trace() reads a file,
- * check_event() takes them one by one, from a trace that is still written, too
+ * Events come in time order: check_trace() reads them from a file; check_event()
+ * takes one at a time, also from a trace that is still being written
  * (trace_follow()). One thread.
  */
 #include <stdbool.h>
@@ -32,5 +32,5 @@ const struct findings *check_findings(const struct checker *checker);
 
 int check_finish(struct checker *checker, struct findings **ret_findings);
 
-/* Without an end; accepts NULL. */
+/* Also before the end. Accepts NULL. */
 void check_close(struct checker *checker);

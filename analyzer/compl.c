@@ -6,7 +6,7 @@
 
 #include "analyzer/judge.h"
 
-enum { IN_VAIN_NS = 100000000 }; /* no other thread takes so long to acknowledge */
+enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge */
 
 static const char *list_owed(const struct life *object, char *text, size_t size)
 {
@@ -46,9 +46,10 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 }
 
 /*
- * An acknowledgement may have been under way: when the process ended at once,
- * or where the trace is a copy of one that went on. At the very time that it
- * began nothing ends: where that stands, as in an import, the end was not seen.
+ * An acknowledgement may have been under way when the process ended abruptly,
+ * or when the trace is a copy of one that was still recorded. Nothing ends at the
+ * very time that it began; where the trace says so, as in an import, the end was
+ * not seen.
  */
 static bool waits_in_vain(struct check *check, const struct model_destroy *destroy)
 {
@@ -66,8 +67,8 @@ static bool waits_in_vain(struct check *check, const struct model_destroy *destr
 }
 
 /*
- * COMPL-003. A destroy that returned had its events acknowledged by another
- * thread meanwhile, which is allowed: what counts is what is owed at its end.
+ * COMPL-003. If a destroy returned, another thread has acknowledged its events
+ * meanwhile, which is allowed: only events that are unacknowledged at its end count.
  */
 void compl_003(struct check *check, const struct model_destroy *destroy)
 {

@@ -4,9 +4,9 @@
  *	call	every handle among the arguments is a use; a destroy begins
  *	return	a creation makes an object; a destroy ends; events are got
  *
- * A destroy that has begun is in the list of the pending until it returns or
- * its process ends: its address may come back from another thread's creation
- * before it does.
+ * A destroy that has begun stays in a list of pending ones until it returns or
+ * its process ends, because another thread's creation may be given the same
+ * address before it returns.
  */
 #include "analyzer/control.h"
 
@@ -21,7 +21,7 @@
 
 enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
 
-/* A call with its JSON taken apart. */
+/* A call with its arguments parsed. */
 struct parsed {
 	const struct trace_event *event;
 	const struct call *call;
@@ -37,7 +37,7 @@ static struct mark mark_call(const struct parsed *p)
 			      .time = p->call->begin };
 }
 
-/* struct ibv_async_event says by its type what its element is. */
+/* The type of an ibv_async_event determines the kind of its element. */
 static enum object_kind async_kind(int64_t type)
 {
 	static const struct {
@@ -128,7 +128,7 @@ static void name_life(struct model *model, struct life *life, uint32_t id)
 	life->number = object->number;
 }
 
-/* Older than the trace: what is known of it is that it is destroyed now. */
+/* An object older than the trace: all we know is that it is destroyed now. */
 static struct life *find_older(struct model *model, const struct parsed *p)
 {
 	struct life *life;
@@ -170,7 +170,7 @@ static int destroy_begins(struct model *model, const struct parsed *p)
 	return 0;
 }
 
-/* What is left of a closed context cannot be destroyed any more. */
+/* Objects left in a closed context can no longer be destroyed. */
 static void close_children(struct model *model, struct life *context)
 {
 	struct life_link *link, *next;
@@ -271,7 +271,7 @@ static bool is_import(enum verb verb)
 	return verb == VERB_import_pd || verb == VERB_import_mr || verb == VERB_import_dm;
 }
 
-/* librdmacm keeps the contexts and protection domains that it makes for itself. */
+/* librdmacm keeps contexts and protection domains for itself: they are not leaks. */
 static bool is_of_cm(const struct model *model, const struct trace_event *event,
 		     enum object_kind kind)
 {
@@ -308,7 +308,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	return err < 0 ? log_err(err, "model of live objects") : 0;
 }
 
-/* Verbs that change what hangs on what */
+/* Verbs that change which object depends on which */
 
 static struct life *find_argument(struct model *model, const struct parsed *p, const char *path,
 				  enum object_kind kind)
@@ -443,7 +443,7 @@ static int parse_call(const struct trace_event *event, bool out, struct parsed *
 		err = args_parse(p->call->out, &p->out);
 	if (err == -ENOMEM)
 		return err;
-	return 0; /* what cannot be read is not there */
+	return 0; /* arguments that cannot be read count as absent */
 }
 
 static void parsed_free(struct parsed *p)

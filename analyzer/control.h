@@ -14,5 +14,8 @@ struct trace_event;
 int control_call(struct model *model, const struct trace_event *event);
 int control_return(struct model *model, const struct trace_event *event);
 
-/* The destroys of @process that have not returned, nor ever will; 0: of all, and nobody is told. */
+/*
+ * End the destroys of @process that have not returned and never will; with
+ * @process 0 those of all processes, without telling the watcher.
+ */
 void control_end(struct model *model, uint32_t process, int64_t time, bool ended);

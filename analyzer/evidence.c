@@ -1,10 +1,10 @@
 /*
- * What a trace can bear witness to
+ * Which rules a trace has enough evidence for
  *
- * Lost events take the ground from every rule that needs to have seen all: a
- * creation that was lost would make the next use of that address an error. So
- * these rules are not checked then. What was never recorded (table `coverage`)
- * only hides mistakes, and the rules that look there are checked in part.
+ * A rule that needs a complete record cannot be checked when events were lost: a
+ * lost creation would make the next use of that address look like an error. What
+ * was never recorded (table `coverage`) only hides mistakes, so the rules that
+ * look there are checked in part.
  */
 #include "analyzer/evidence.h"
 
@@ -24,11 +24,11 @@ static bool looks_at(enum rule_id rule, char kind)
 	return strchr(rules[rule].evidence, kind);
 }
 
-/* What `coverage` calls it, and which events hide behind it. */
+/* Its name in `coverage`, and the kinds of events that it hides. */
 static const struct {
 	const char *what;
 	char kind;
-	bool all; /* what the rules do see may be wrong without it */
+	bool all; /* without it, what the rules do see may be wrong */
 	const char *text;
 } blind[] = {
 	{ "extended-qp", 'd', false, "work requests that were posted by ibv_wr_*()" },
@@ -45,8 +45,8 @@ static const struct {
 };
 
 /*
- * Functions of providers: which events hide behind a call, "" none. The first
- * that fits counts.
+ * Functions of providers: the kinds of events that a call hides, "" none. The
+ * first row that matches counts.
  */
 static const struct {
 	const char *name; /* a pattern of fnmatch(3) */
@@ -58,7 +58,7 @@ static const struct {
 	{ "efadv_query_cq", "dq", "gave the program the hardware's queues" },
 	{ "mlx5dv_devx_*query*", "", NULL },
 	{ "mlx5dv_devx_*", "dq", "works queues past the verbs" },
-	{ "mlx5dv_dr_*", "", NULL }, /* steering: nothing that a verb could name */
+	{ "mlx5dv_dr_*", "", NULL }, /* steering: no objects that a verb could be given */
 	{ "mlx5dv_crypto_*", "", NULL },
 	{ "mlx5dv_dek_*", "", NULL },
 	{ "mlx5dv_sched_*", "", NULL },
@@ -95,7 +95,7 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 		for (int rule = 0; rule < RULE_COUNT; rule++) {
 			if (!looks_at(rule, *kind))
 				continue;
-			/* what was posted past us only hides mistakes */
+			/* posts that we did not see only hide mistakes */
 			if (called)
 				findings_unchecked(findings, rule, *kind == 'd',
 						   "%s() %s (%" PRIu64 " calls, table coverage)",
@@ -149,7 +149,7 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 	return err;
 }
 
-/* What is left of the data plane is whole, and so is the control plane. */
+/* The remaining part of the data plane is complete, and so is the control plane. */
 static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
@@ -159,7 +159,10 @@ static void note_overwritten(struct findings *findings, uint64_t n)
 					   n);
 }
 
-/* Not from the coverage: what was left out is counted when a thread ends, and a copy may be older. */
+/*
+ * Not from `coverage`: what was left out is counted when a thread ends, and a copy of a trace may
+ * have been made before that.
+ */
 static void note_filtered(struct trace *trace, struct findings *findings)
 {
 	const char *filter = trace_meta(trace, "filter");
@@ -216,7 +219,7 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 	if (status != -1 && WIFEXITED(status))
 		return MODEL_EXITED;
 	if (findings->skip[RULE_LIFE_004])
-		; /* nothing of it is checked, and why has been said */
+		; /* it is not checked at all, and the reason has been given */
 	else if (killed)
 		findings_unchecked(findings, RULE_LIFE_004, true,
 				   "process %u was killed%s%s, and its objects with it", id,

@@ -1,7 +1,7 @@
 /*
  * What the rules found, in the order it happened
  *
- * Sites are in a table of 256 chains; there are few.
+ * Sites are in a hash table of 256 chains, because there are few.
  */
 #include "analyzer/findings.h"
 

@@ -2,8 +2,8 @@
 /*
  * What the rules found, in the order it happened.
  *
- * One place in the program that breaks one rule is a site: at most
- * FINDINGS_SHOWN of its findings are kept, all of them are counted.
+ * A site is one place in the program that breaks one rule. At most
+ * FINDINGS_SHOWN of its findings are stored; all of them are counted.
  *
  * One thread.
  */
@@ -42,11 +42,11 @@ struct finding {
 	unsigned int nsteps;
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
-	uint64_t of_site; /* the how-manieth of it, from 1 */
+	uint64_t of_site; /* its number within the site, from 1 */
 	uint64_t bytes;   /* of all objects of a group */
 };
 
-/* The first completion in error of a queue pair that is not a flush. */
+/* The first completion error of a queue pair that is not a flush. */
 struct first_error {
 	uint32_t process, qp; /* object, 0 unknown */
 	uint32_t qp_num;
@@ -56,9 +56,9 @@ struct first_error {
 	int status;
 	uint32_t vendor_err;
 	uint64_t wr_id;
-	struct event_id request; /* 0:0: not known, and so is what follows */
+	struct event_id request; /* 0:0: not known, and neither is what follows */
 	uint32_t request_index;
-	uint32_t candidates; /* requests of that wr_id that it may be instead, it included */
+	uint32_t candidates; /* how many requests of that wr_id it may be */
 	int64_t posted_at;
 	uint32_t stack; /* of the post, 0 not known */
 	bool is_recv;
@@ -67,10 +67,10 @@ struct first_error {
 	struct sge sge; /* the first */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint64_t flushes; /* completions flushed after it */
+	uint64_t flushes; /* completions that were flushed after it */
 };
 
-/* A rule, or a part of it, that the trace has no evidence for. */
+/* A rule, or part of a rule, for which the trace has no evidence. */
 struct unchecked {
 	enum rule_id rule;
 	bool partly;
@@ -86,39 +86,39 @@ struct findings {
 	size_t nunchecked;
 	bool off[RULE_COUNT];       /* muted */
 	bool skip[RULE_COUNT];      /* not checked at all: see unchecked */
-	uint64_t rules[RULE_COUNT]; /* findings of each, those that are not kept, too */
-	bool carried;               /* what happens now did so in the trace before this one */
-	bool blind;                 /* there were completions that the trace does not have */
+	uint64_t rules[RULE_COUNT]; /* findings of each, including those that are not stored */
+	bool carried;               /* the current events are those of the trace before this one */
+	bool blind;                 /* some completions are not in the trace */
 	uint64_t events;            /* read */
 	int64_t last;               /* time of the last */
 	struct finding_site *sites[256];
-	int err; /* -ENOMEM: something is missing here */
+	int err; /* -ENOMEM: findings are missing */
 };
 
 /* Accepts NULL. */
 void findings_free(struct findings *findings);
 
 /*
- * A new finding of the site @key of @rule, to be filled; NULL where enough of
- * them are kept, or the rule is off: it has been counted then.
+ * A new finding of the site @key of @rule, for the caller to fill. NULL if enough
+ * are stored already, or the rule is muted: the finding has been counted then.
  */
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key);
 
-/* The one finding for all of the site @key, made by the first call; may be NULL. */
+/* The one finding that stands for all of the site @key, made by the first call; may be NULL. */
 struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key);
 
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Nothing for a zeroed @mark. */
+/* Add a step; does nothing for a zeroed @mark. */
 void finding_step(struct finding *finding, const char *what, const struct mark *mark);
 
-/* Say that @rule is not checked, or not in all of it (@partly). */
+/* Report that @rule is not checked, or checked only @partly. */
 void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Findings of @severity that are not muted. */
 uint64_t findings_count(const struct findings *findings, char severity);
 
-/* A number for findings_add() of what makes a site one. */
+/* A key for findings_add(), from the values that identify a site. */
 uint64_t findings_key(uint64_t a, uint64_t b, uint64_t c);

@@ -1,10 +1,10 @@
 /*
  * The first completion in error of each queue pair
  *
- * The first of them flushes all that was posted behind it, so that a thousand
- * errors have one cause. What was posted is read again from the trace, once for
- * all, when its end is known: remembering every request would cost more. Of a
- * trace that is still written, that is done at once.
+ * The first error flushes everything posted behind it, so that a thousand errors
+ * have one cause. The requests are read from the trace a second time, in one pass
+ * after the end: remembering every request would cost more. In a trace that is
+ * still being written, they are looked up at once.
  */
 #include "analyzer/first.h"
 
@@ -43,7 +43,7 @@ void first_free(struct first *first)
 	free(first);
 }
 
-/* A queue pair that the trace does not know is one by its number. */
+/* A queue pair that the trace does not know is identified by its number. */
 static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t qp, uint32_t qp_num)
 {
 	uint64_t key = qp ? findings_key(qp, 0, 0) : findings_key(0, process, qp_num);
@@ -191,13 +191,13 @@ int first_event(struct first *first, const struct trace_event *event)
 	return err;
 }
 
-/* A request to be read again; until it is met, the error has none. */
+/* A request to be looked up; until it is found, the error has no request. */
 struct wanted {
 	struct event_id request;
 	struct first_error *error;
 };
 
-/* In order of the requests; of one post, several may have failed. */
+/* Sorted by request; several of one post may have failed. */
 struct sought {
 	struct wanted *wanted;
 	size_t n, left;
@@ -256,7 +256,7 @@ static void offer_request(struct sought *sought, const struct trace_event *event
 	}
 }
 
-/* All of them in one reading, which ends with the last one. */
+/* Look all of them up in one pass, which ends with the last one. */
 static int look_up(struct first *first, struct sought *sought)
 {
 	struct trace_filter filter = { .from = sought->from,

@@ -1,9 +1,8 @@
 #pragma once
 /*
- * Line one of every report: the first completion in error of each queue pair
- * that is not a flush, with the work request that it belongs to. On such a
- * completion only wr_id, status, qp_num and vendor_err are valid, so the rest
- * comes from what was posted.
+ * The first line of every report: the first completion error of each queue pair
+ * that is not a flush, with its work request. Of such a completion only wr_id,
+ * status, qp_num and vendor_err are valid; the rest comes from the post.
  *
  * One thread.
  */
@@ -20,8 +19,8 @@ int first_new(struct trace *trace, struct findings *findings, struct first **ret
 /* Accepts NULL. */
 void first_free(struct first *first);
 
-/* A poll. Returns 0 or -errno after log_err(). */
+/* Examine a poll. Returns 0 or -errno after log_err(). */
 int first_event(struct first *first, const struct trace_event *event);
 
-/* Look up in the trace what was posted. Returns 0 or -errno after log_err(). */
+/* Look up the work requests in the trace. Returns 0 or -errno after log_err(). */
 int first_finish(struct first *first);

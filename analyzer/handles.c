@@ -1,8 +1,8 @@
 /*
  * Where the arguments of each verb name an object, by path
  *
- * One walk down the descriptors. Not here: arrays of handles, of which there
- * is one (ibv_rwq_ind_table_init_attr.ind_tbl), see model.c.
+ * Found by walking the descriptors once. Not here: arrays of handles. There is
+ * only one, ibv_rwq_ind_table_init_attr.ind_tbl: control.c.
  */
 #include "analyzer/handles.h"
 

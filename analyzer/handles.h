@@ -2,8 +2,8 @@
 /*
  * Where the arguments of each verb name an object, by path.
  *
- * Made from the descriptors of core/wire/desc.h: a verb added to the list is
- * known here, too. Constant once made; any thread.
+ * Made from the descriptors of core/wire/desc.h, so a verb that is added to the
+ * list is known here, too. Constant once made; any thread.
  */
 #include "core/wire/desc.h"
 

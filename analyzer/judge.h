@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What a rule has at hand, and the rules' functions.
+ * What the rules' functions are given, and the sentences that they share.
  *
- * For the files of the rules (life.c, compl.c, fork.c) and check.c only.
+ * For the files of the rules (life.c, compl.c, fork.c), check.c and the report.
  */
 #include "analyzer/findings.h"
 #include "analyzer/model.h"
@@ -17,14 +17,14 @@ struct check {
 /* "ibv_create_qp(): qp_init_attr.send_cq" for a use */
 void judge_where(struct finding *finding, const struct model_use *use);
 
-/* findings_add() for a destroy, with where and on what it is. */
+/* findings_add() for a destroy, with its place and object filled in. */
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy);
 
 /* The event of a use as a mark; data verbs have no stack. */
 struct mark judge_mark(const struct model_use *use);
 
-/* What the call of a use came to: "; the call returned 22 (Invalid argument)". */
+/* The result of the call: "; the call returned 22 (Invalid argument)". */
 const char *judge_outcome(const struct model_use *use, char *text, size_t size);
 
 /* 1234567 as "1.235 ms". */

@@ -13,7 +13,7 @@ static bool is_dead(const struct life *object)
 	return !object->inherited && (object->state == LIFE_GONE || object->state == LIFE_CLOSED);
 }
 
-/* One place in the program: a stack; where there is none, all of its process. */
+/* A place in the program is a stack; without a stack, the whole process. */
 static uint64_t use_key(const struct model_use *use)
 {
 	struct mark mark = judge_mark(use);
@@ -37,7 +37,7 @@ static void fill_use(struct finding *finding, const struct model_use *use, const
 	finding_step(finding, used, &mark);
 }
 
-/* LIFE-001. The second destroy of an object is LIFE-002's. */
+/* LIFE-001. A second destroy of an object is LIFE-002. */
 void life_001(struct check *check, const struct model_use *use)
 {
 	const struct life *object = use->object;
@@ -122,7 +122,7 @@ static void say_children(struct finding *finding, const struct model_destroy *de
 			     destroy->object->ngroups, destroy->object->ngroups == 1 ? "" : "s");
 }
 
-/* LIFE-003. A context with objects in it is LIFE-004's: closing it is allowed. */
+/* LIFE-003. Closing a context that still has objects is allowed; those are LIFE-004. */
 void life_003(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *object = destroy->object;
@@ -167,7 +167,7 @@ static void say_leak(struct finding *finding, const struct model_leak *leak)
 			     n, bytes, verb, end, finding->object, leak->object->name);
 }
 
-/* LIFE-004: one finding for each place that made them. */
+/* LIFE-004: one finding for each place that made leaked objects. */
 void life_004(struct check *check, const struct model_leak *leak)
 {
 	const struct life *object = leak->object;

@@ -1,9 +1,9 @@
 /*
- * Objects by process, kind and address, and who hangs on whom
+ * Objects by process, kind and address, and which depends on which
  *
- * A hash table with chains; the dead stay in it until their address is taken
- * again or LIVES_DEAD have died since. A link between two objects is in the
- * list of either, so that both ends find it without a search.
+ * A hash table with chains. Dead objects stay in it until their address is used
+ * again or LIVES_DEAD have died since. A link between two objects is in the lists
+ * of both, so that either end finds it without a search.
  */
 #include "analyzer/lives.h"
 
@@ -62,7 +62,7 @@ static void grow_table(struct lives *lives)
 
 	lives->buckets = calloc(n * 2, sizeof(old[0]));
 	if (!lives->buckets) {
-		lives->buckets = old; /* longer chains, that is all */
+		lives->buckets = old; /* without memory the chains just get longer */
 		return;
 	}
 	lives->nbuckets = n * 2;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Objects by process, kind and address, and who hangs on whom.
+ * Objects by process, kind and address, and which depends on which.
  *
  * One thread.
  */
@@ -16,7 +16,7 @@ enum {
 	LIVES_DEAD = 1 << 16, /* dead objects that are remembered */
 };
 
-/* A call, kept when its event has gone by. */
+/* A call, remembered after its event has been processed. */
 struct mark {
 	struct event_id id; /* 0:0: not in the trace */
 	enum verb verb;     /* VERB_COUNT: none, or unknown */
@@ -46,8 +46,8 @@ struct life {
 	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
 	bool hashed;    /* found by lives_find() */
 	struct mark created, destroyed;
-	uint64_t events;       /* of a CQ: got from the channel, not acknowledged */
-	uint64_t async_events; /* the same from the context */
+	uint64_t events;       /* of a CQ: taken from the channel and not acknowledged */
+	uint64_t async_events; /* the same, taken from the context */
 	struct mark got;       /* the last of either */
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
@@ -78,29 +78,29 @@ struct life *lives_find(const struct lives *lives, uint32_t process, enum object
 			uint64_t handle);
 
 /*
- * Take @life in as alive. Whatever was at its address is forgotten, except one
- * that is dying: that is only not found any more.
+ * Add @life as alive. An object that was at its address is forgotten; one that is
+ * dying is kept, but no longer found.
  */
 void lives_add(struct lives *lives, struct life *life);
 
-/* It is dead now: unlinked, remembered as @state for a while. */
+/* @life is dead now: unlink it, and remember it as @state for a while. */
 void lives_bury(struct lives *lives, struct life *life, enum life_state state);
 
 /* Unlink, take out and free; accepts NULL. */
 void lives_drop(struct lives *lives, struct life *life);
 
-/* Those of @process in the order they were made, to be freed. Returns how many or -ENOMEM. */
+/* All of @process in order of creation; the caller frees the array. Their number or -ENOMEM. */
 ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret_found);
 
-/* @child hangs on @parent; twice is once. Returns 0 or -ENOMEM. */
+/* @child depends on @parent; linking twice changes nothing. Returns 0 or -ENOMEM. */
 int life_link(struct life *parent, struct life *child);
 
-/* It does no more; @child NULL: nothing does; @parent NULL: it hangs on nothing. */
+/* Undo that; @child NULL: for all children of @parent; @parent NULL: for all parents. */
 void life_unlink(struct life *parent, struct life *child);
 
-/* The same for the parents of one kind. */
+/* Undo it for all parents of one kind. */
 void life_unlink_kind(struct life *child, enum object_kind kind);
 
-/* A QP is attached to a multicast group, or detached; twice is once. 0 or -ENOMEM. */
+/* A QP is attached to a multicast group, or detached; repeating changes nothing. */
 int life_attach(struct life *qp, uint64_t group);
 void life_detach(struct life *qp, uint64_t group);

@@ -17,7 +17,7 @@
 #include "analyzer/model_state.h"
 #include "core/wire/log.h"
 
-/* Copies that processes may have of what their parents made: 0.9 GB of them. */
+/* Copies of inherited objects, at most: 0.9 GB. */
 enum { COPIES_MAX = 3000000 };
 
 int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model)
@@ -69,7 +69,7 @@ static void on_post(struct model *model, const struct trace_event *event)
 				    "wr[].wr.ud.ah", i);
 }
 
-/* A window whose bind has failed is bound to nothing. */
+/* A memory window whose bind has failed is not bound. */
 static void bind_failed(struct model *model, uint32_t process, struct event_id bind)
 {
 	for (size_t i = 0; i < model->lives.nbuckets; i++)
@@ -108,7 +108,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	return copy;
 }
 
-/* Was it there at the fork? The child may be seen only when its parent has destroyed it. */
+/* Did it exist at the fork? The child may appear after its parent has destroyed it. */
 static bool was_there(const struct life *life, const struct mark *fork)
 {
 	bool dead = life->state == LIFE_GONE || life->state == LIFE_CLOSED;
@@ -171,7 +171,7 @@ static int on_fork(struct model *model, const struct trace_event *event)
 	return inherit_objects(model, event->fork->child, &mark);
 }
 
-/* Forked in a way that the parent's recorder did not see. */
+/* A fork that the parent's recorder did not see. */
 static int on_process(struct model *model, const struct trace_event *event)
 {
 	const struct process *process;
@@ -187,13 +187,13 @@ static int on_process(struct model *model, const struct trace_event *event)
 	return inherit_objects(model, event->process, &mark);
 }
 
-/* What the application did, not what a library did for it. */
+/* The application itself called, not a library on its behalf. */
 static bool is_application(const struct trace_event *event)
 {
 	return !event->inner && !event->call->ours && event->call->depth == 0;
 }
 
-/* Is the thread inside a call of librdmacm from now on? */
+/* Note whether the thread is inside a call of librdmacm from now on. */
 static int on_cm(struct model *model, const struct trace_event *event)
 {
 	uint32_t thread = event->id.thread;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The insides of a model, for the files that make it up: model.c (data verbs,
- * processes) and control.c (control verbs).
+ * The state of a model, shared by model.c (data verbs, processes) and control.c
+ * (control verbs).
  *
  * One thread.
  */
@@ -16,7 +16,7 @@ struct pending {
 	struct pending *next;
 };
 
-/* A process that inherited what another had. */
+/* A process that inherited another's objects. */
 struct forked {
 	uint32_t process;
 	struct mark mark;
@@ -30,12 +30,12 @@ struct model {
 	struct handles handles;
 	struct pending *pending;
 	struct forked *forks;
-	bool binds;  /* there was an ibv_bind_mw() */
+	bool binds;  /* ibv_bind_mw() was called */
 	bool *in_cm; /* by thread: it is inside a call of librdmacm */
 	uint32_t nin_cm;
 };
 
-/* Dying and dead ones too; NULL if there is none. */
+/* Also finds dying and dead objects; NULL if there is none. */
 static inline struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
 				      uint64_t handle)
 {

@@ -37,7 +37,7 @@ const char *report_qp(struct trace *trace, const struct first_error *error, char
 	return text;
 }
 
-/* What is behind these is the same in every program. */
+/* What calls these is the same in every program. */
 static bool is_start(const struct symbol *symbol)
 {
 	static const char *const starts[] = { "__libc_start", "start_thread", "_start", "clone" };

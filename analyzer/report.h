@@ -17,10 +17,10 @@ struct report {
 	struct symbols *symbols;
 };
 
-/* Line one is the first error. */
+/* The first line is the first error. */
 void report_text(const struct report *report);
 
-/* Parts of it: an error, a finding; @told: RULE_COUNT, of which rules the advice was given. */
+/* Parts of it. @told has RULE_COUNT elements: rules whose advice has been printed already. */
 void report_first(const struct report *report, const struct first_error *error);
 void report_finding(const struct report *report, const struct finding *finding, bool *told);
 void report_unchecked(const struct report *report);
@@ -29,7 +29,7 @@ void report_sum(const struct report *report);
 /* One object; docs/man/verbatim-check.1 has its fields. Returns 0 or -ENOMEM after log_err(). */
 int report_json(const struct report *report);
 
-/* What a rule is: everything that rules.def says about it. */
+/* Explain a rule: everything that rules.def has about it. */
 void report_rule(FILE *out, enum rule_id rule);
 
 /* The same for docs/RULES.md. */

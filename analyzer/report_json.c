@@ -1,8 +1,8 @@
 /*
  * Findings for programs: one JSON object
  *
- * Field names are stable; new ones may come. Handles, keys and addresses are
- * numbers, an event is a text "T:N", a time is in nanoseconds.
+ * Field names are stable; new ones may be added. Handles, keys and addresses are
+ * numbers, an event is a string "T:N", a time is in nanoseconds.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * Findings for a colleague at a terminal
+ * Findings for a person at a terminal
  *
  *	first error: ...
  *
@@ -7,7 +7,7 @@
  *	  ibv_modify_qp(): qp  qp1
  *	  sentence
  *	    created    1:12  ibv_create_qp()
- *	        connection_open+0x3c (demo_bug.c:40)
+ *	        connection_open+0x3c (app.c:40)
  *	    ...
  *	  to do   once a rule
  *	  source
@@ -22,7 +22,7 @@
 
 enum { WIDTH = 96 };
 
-/* @text in lines of WIDTH, each but the first after @indent blanks. */
+/* Print @text in lines of WIDTH, all but the first indented by @indent blanks. */
 static void wrap_words(FILE *out, int column, int indent, const char *text)
 {
 	while (*text) {
@@ -60,7 +60,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "?";
 }
 
-/* A name of the trace between words of ours. */
+/* A name from the trace within our own text. */
 static void print_named(FILE *out, const char *before, const char *name, const char *behind)
 {
 	fputs(before, out);
@@ -161,7 +161,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	wrap_text(out, 2, 2, finding->says ? finding->says : "");
 }
 
-/* Once a rule: the same words at each finding would hide what differs. */
+/* Once per rule: repeated for each finding it would hide what differs. */
 static void print_advice(const struct report *report, enum rule_id rule, bool *told)
 {
 	if (told[rule])

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The rules, one row each: rules.def. docs/HOWTO-add-a-rule.md explains one.
+ * The rules, a row each in rules.def. docs/HOWTO-add-a-rule.md explains a row.
  *
  * Constant data; any thread.
  */
@@ -30,7 +30,7 @@ struct rule {
 	char severity;        /* 'E' error, 'W' warning, 'P' performance, 'I' information */
 	const char *evidence; /* kinds of events: c control, d data, q polling, f fork */
 	const char *means, *harm, *advice, *source;
-	/* what it looks at; any may be NULL */
+	/* called for what the rule looks at; any may be NULL */
 	use_fn *use;
 	destroy_fn *destroy;
 	leak_fn *leak;

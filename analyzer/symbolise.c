@@ -1,10 +1,10 @@
 /*
  * Names for places in files, by libdwfl, in a process of its own
  *
- * Each file is a Dwfl with one module. Where its debug information is in
- * another file, the one who asks opens that, by its build id; the paths that a
- * file names itself (.gnu_debuglink, .gnu_debugaltlink, .dwo) are never
- * followed, and debuginfod is not asked: there is room for no descriptor but
+ * Each file is a Dwfl with one module. If its debug information is in another
+ * file, the process that asks opens that file by its build id. The paths that a
+ * file names itself (.gnu_debuglink, .gnu_debugaltlink, .dwo) are never followed
+ * and debuginfod is not asked: the limit of open files allows no descriptor except
  * while one is received.
  */
 #include "analyzer/symbolise.h"
@@ -58,7 +58,7 @@ static uint64_t address_space(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Our own memory, and each file's as long as it is mapped. */
+/* Allow our own memory, and that of each file while it is mapped. */
 static void allow_memory(int64_t more)
 {
 	static uint64_t allowed;
@@ -66,7 +66,7 @@ static void allow_memory(int64_t more)
 	if (!allowed)
 		allowed = address_space();
 	if (!allowed)
-		return; /* no /proc: nothing to count from */
+		return; /* no /proc: our own size is unknown */
 	allowed += (uint64_t)more;
 	set_limit(RLIMIT_AS, allowed);
 }
@@ -78,7 +78,10 @@ static int64_t size_of(int fd)
 	return fd >= 0 && !fstat(fd, &st) ? st.st_size : 0;
 }
 
-/* Who asks to end means our parent, and the end of the socket is ours; a mistake ends us at once. */
+/*
+ * Signals that ask to end are meant for our parent; we end with the socket. A fault ends us at
+ * once.
+ */
 static void set_signals(void)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD };
@@ -117,7 +120,7 @@ static int take_descriptor(struct msghdr *message)
 	return fd;
 }
 
-/* Returns false at the end; *@ret_fd is -1 where none came. */
+/* Returns false at the end; *@ret_fd is -1 if no descriptor came. */
 static bool receive_ask(struct symbolise_ask *ask, int *ret_fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -219,7 +222,7 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
-/* What dwz has taken out of several files is one more. */
+/* dwz moves what several files share into one more file. */
 static void find_shared_part(struct binary *binary)
 {
 	Dwarf_Addr bias;
@@ -287,7 +290,7 @@ static void set_file(struct symbolise_name *name, const char *path)
 	snprintf(name->file, sizeof(name->file), "%s", slash ? slash + 1 : path ? path : "");
 }
 
-/* Where @die was inlined: DW_AT_call_file and DW_AT_call_line. */
+/* The place where @die was inlined: DW_AT_call_file and DW_AT_call_line. */
 static void find_call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbolise_name *name)
 {
 	Dwarf_Word file = 0, line = 0;
@@ -352,7 +355,7 @@ static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct s
 	const char *name;
 
 	name = dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
-	/* a name that only lies before the address says nothing */
+	/* a symbol that merely precedes the address is no answer */
 	if (!name || (sym.st_size && offset >= sym.st_size))
 		return;
 	if (!*to->function)

@@ -2,23 +2,23 @@
 /*
  * The process that reads files for their symbols.
  *
- * What such a file says is not to be believed, and libdw is written for files
- * that one has made: so it runs apart, with a bound of memory and of time, and
- * opens nothing but what it is handed.
+ * Such a file cannot be trusted, and libdw is written for files that can. So it
+ * runs in a process of its own with limits of memory and time, which opens nothing
+ * but the descriptors that it is given.
  *
- * One packet asks, one answers; before the answer it may ask for a file of
- * debug information, and is sent SYMBOLISE_GIVE.
+ * A request is one packet, and so is its answer. Before the answer the process may
+ * ask for a file of debug information, and is sent SYMBOLISE_GIVE.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
 	SYMBOLISE_ID = 2 * 64 + 1, /* a build id in hexadecimal, and its end */
-	SYMBOLISE_MAX = 16,        /* functions that a frame is in */
+	SYMBOLISE_MAX = 16,        /* functions around a frame, at most */
 	SYMBOLISE_CPU = 20,        /* seconds, for all files */
 };
 
-/* Memory, beside the files themselves: what is compressed in them is unpacked to it. */
+/* Memory beyond the files themselves: compressed sections are unpacked into it. */
 #define SYMBOLISE_MEMORY (1ull << 30)
 
 enum symbolise_kind {
@@ -55,5 +55,8 @@ struct symbolise_answer {
 	struct symbolise_name names[SYMBOLISE_MAX];
 };
 
-/* Answer what comes by @socket until it is closed, for no more than @seconds of work. Does not return. */
+/*
+ * Answer the requests on @socket until it is closed, for at most @seconds of processor time. Does
+ * not return.
+ */
 __attribute__((noreturn)) void symbolise_run(int socket, unsigned int seconds);

@@ -3,11 +3,10 @@
  *
  *	frame -> struct binary (path and build id) -> the reader, a process -> names
  *
- * Paths and build ids are those of a trace: of anything but a regular file
- * nothing is opened, and what is opened is read by a process with bounds
- * (symbolise.c), begun when it is first needed. Where a file kills that, it is
- * begun again for the others, a few times. A frame is a return address: the
- * call lies before it.
+ * Paths and build ids come from a trace: only regular files are opened, and they
+ * are read by a process with limits (symbolise.c), which is started when first
+ * needed. If a file crashes it, it is started again for the other files, a few
+ * times. A frame is a return address: the call lies before it.
  */
 #include "analyzer/symbols.h"
 
@@ -28,9 +27,9 @@
 #include "core/wire/log.h"
 #include "core/wire/regular.h"
 
-enum { DEATHS = 3 }; /* of readers, before files are left alone */
+enum { DEATHS = 3 }; /* readers that may crash before no more files are read */
 
-/* What is at a place of a file. */
+/* The functions at one offset of a file. */
 struct place {
 	uint64_t offset;
 	unsigned int n;
@@ -119,7 +118,7 @@ void symbols_close(struct symbols *symbols)
 
 /* Asking the reader */
 
-/* Nothing of ours is kept open by a process that may live longer. */
+/* The reader may outlive us: it must not hold our descriptors open. */
 static void become_reader(int socket, unsigned int seconds)
 {
 	if (socket > 3)
@@ -152,7 +151,7 @@ static int begin_reader(struct symbols *symbols)
 	return 0;
 }
 
-/* With descriptor @fd, if it is one. */
+/* Sends descriptor @fd along unless it is -1. */
 static int send_ask(int socket, const struct symbolise_ask *ask, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -191,7 +190,7 @@ static int take_answer(int socket, struct symbolise_answer *answer)
 	return 0;
 }
 
-/* Debug information that was installed beside its program, by its build. */
+/* Debug information that is installed on this machine, by build id. */
 static int open_debug(const char *id)
 {
 	char path[64 + SYMBOLISE_ID];
@@ -203,7 +202,7 @@ static int open_debug(const char *id)
 	return regular_open(path, REGULAR_BINARY, &size);
 }
 
-/* Takes @fd. 0, or -EIO where the reader has ended over it. */
+/* Takes @fd. 0, or -EIO if the reader crashed on it. */
 static int ask_reader(struct symbols *symbols, const struct symbolise_ask *ask, int fd,
 		      struct symbolise_answer *answer)
 {
@@ -242,7 +241,7 @@ static const char *open_problem(int err)
 	}
 }
 
-/* Only its own format: what is packed as a whole would be unpacked. */
+/* Only plain ELF: libdw would unpack a file that is compressed as a whole. */
 static bool is_elf(int fd)
 {
 	char magic[4];
@@ -269,7 +268,7 @@ static const char *hand_over(struct symbols *symbols, struct binary *binary, int
 	return problems[answer.problem];
 }
 
-/* Why nothing can be found in it, or NULL. */
+/* Why no names can be found in it, or NULL. */
 static const char *load_binary(struct symbols *symbols, struct binary *binary)
 {
 	const char *problem = NULL;
@@ -368,7 +367,7 @@ static int compare_places(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* NULL where there are no names. */
+/* NULL if there are no names. */
 static const struct place *find_place(struct symbols *symbols, struct binary *binary,
 				      uint64_t offset)
 {

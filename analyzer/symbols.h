@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Names for recorded frames: function, offset, and the line where the program
- * has debug information. Offline, from the files that were mapped, which are
- * read by a process of their own.
+ * Names for recorded frames: function, offset, and the line if the program has
+ * debug information. They are found afterwards, from the files that were mapped,
+ * which a separate process reads.
  *
- * A file that is not there any more, or is another build, gives its name and
- * an offset: no name is better than a wrong one. One thread.
+ * For a file that is gone, or is another build, only its name and an offset are
+ * given: no name is better than a wrong one. One thread.
  */
 #include <stddef.h>
 
@@ -19,10 +19,10 @@ int symbols_open(struct symbols **ret_symbols);
 /* Accepts NULL. */
 void symbols_close(struct symbols *symbols);
 
-/* A function of a stack. NULL and 0 where not known; borrowed until symbols_close(). */
+/* A function of a stack. NULL and 0 if not known; borrowed until symbols_close(). */
 struct symbol {
 	const char *function;
-	uint64_t offset;  /* in the function; of the module where there is none */
+	uint64_t offset;  /* in the function, or in the module if there is none */
 	const char *file; /* without its directory */
 	int line;
 	bool inlined;        /* into the next symbol's function, which has the same frame */
@@ -31,14 +31,14 @@ struct symbol {
 };
 
 /*
- * What was called at @frame, innermost first: more than one where the compiler
- * put functions into another. Returns how many, at least 1 and at most @max.
+ * The functions at @frame, innermost first: more than one where the compiler has
+ * inlined. Returns how many, at least 1 and at most @max.
  */
 unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 			  struct symbol *ret_symbols, unsigned int max);
 
 /*
- * Write "connection_close+0x1f (demo_bug.c:58)", "libfoo.so+0x1234",
+ * Write "connection_close+0x1f (app.c:58)", "libfoo.so+0x1234",
  * "libfoo.so+0x1234 (binary changed)" or "0x7f..." into @text, and return it.
  */
 const char *symbol_text(const struct symbol *symbol, char *text, size_t size);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the model tells of objects, and whom.
+ * What the model reports, and the functions that it reports to.
  *
  * One thread.
  */
@@ -24,7 +24,7 @@ struct model_child {
 	struct mark created;
 };
 
-/* A destroy has ended, or never will. */
+/* A destroy that has ended, or never will. */
 struct model_destroy {
 	const struct life *object;
 	struct mark mark; /* of the call */
@@ -33,18 +33,18 @@ struct model_destroy {
 	bool failed;
 	int64_t ret;
 	int64_t end; /* when it returned, or its process ended */
-	/* in the way when it failed; left without it when it succeeded */
+	/* objects that made it fail, or that it left without their parent */
 	unsigned int nchildren;
 	struct model_child children[MODEL_SHOWN]; /* the first of them */
 };
 
-/* @object was alive when its context was closed or its process ended. */
+/* An object that was alive when its context was closed or its process ended. */
 struct model_leak {
 	const struct life *object;
 	struct mark at; /* the close; at the end of a process its id is 0:0 */
 };
 
-/* Told what happened, in order. */
+/* The functions are called in order of the events. */
 struct model_watcher {
 	void (*use)(void *arg, const struct model_use *use);
 	void (*destroy)(void *arg, const struct model_destroy *destroy);

@@ -3,9 +3,9 @@
  *
  *	recorded JSON -> structures here -> translated -> called -> compared
  *
- * A verb is called at the time when it began, so that what it allows is
- * allowed before anybody uses it; one that takes something away, or waits, at
- * the time when it returned, when what it waited for has happened.
+ * A verb is called at the time when it began, so that what it enables exists
+ * before anything uses it. A verb that destroys or waits is called at the time
+ * when it returned: what it waited for has happened by then.
  */
 #include "replay/calls.h"
 
@@ -51,7 +51,7 @@ static bool at_return(enum verb verb)
 	return v->effect == EFFECT_DESTROY || v->effect == EFFECT_GET || v->blocks;
 }
 
-/* What the keys of a new region count from. */
+/* The address from which offsets in a new region count. */
 static int note_base(struct live *live, const struct call *call, const uint64_t *args)
 {
 	int64_t addr = 0, iova = 0, access = 0, length = 0;
@@ -94,7 +94,10 @@ static void undo_call(const struct call *call, int64_t ret)
 		}
 }
 
-/* The object that @call made; NULL: a damaged trace names none, or one of another kind, or one twice. */
+/*
+ * The object that @call made. NULL if the trace is damaged: it names none, one of another kind, or
+ * one that was made before.
+ */
 static struct live *new_object(struct replay *r, const struct call *call)
 {
 	const struct object *o = trace_object(r->trace, call->object);
@@ -103,7 +106,7 @@ static struct live *new_object(struct replay *r, const struct call *call)
 	return live && !live->made && o->kind == verb_infos[call->verb].object ? live : NULL;
 }
 
-/* A creation: both made it, or one of the two did not. */
+/* A creation, which may have succeeded or failed on either side. */
 static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
 			int64_t ret)
 {
@@ -154,7 +157,7 @@ static int note_srq_number(struct replay *r, const struct call *call, const uint
 	return err;
 }
 
-/* A region that was registered anew may have other keys than before, there and here. */
+/* ibv_rereg_mr() may have changed a region's keys, there and here. */
 static int note_new_keys(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	const struct object *o = trace_object(r->trace, call->object);
@@ -184,7 +187,7 @@ static uint32_t object_here(const struct replay *r, uint64_t handle)
 	return map_get(&r->handles, handle, &id) ? (uint32_t)id : 0;
 }
 
-/* What changes here by what was called. */
+/* Note what a call has changed here. */
 static int note_effect(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
 {
 	const struct verb_info *v = &verb_infos[call->verb];
@@ -238,7 +241,7 @@ static int call_again(struct replay *r, const struct trace_event *event, const u
 	return err ? err : note_effect(r, call, args, ret);
 }
 
-/* A queue pair for raw packets receives by flow rules alone. */
+/* A queue pair for raw packets receives only by flow rules. */
 static void note_no_flow(struct replay *r, const struct trace_event *event)
 {
 	const struct object *o;
@@ -268,7 +271,7 @@ static void leave_out(struct replay *r, const struct trace_event *event, const c
 		live->why = "its object was not made here";
 }
 
-/* May a program give NULL for it? */
+/* May a program pass NULL for it? */
 static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
 {
 	const char *name = verb_infos[verb].args.fields[i].name;
@@ -278,11 +281,11 @@ static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
 	if (verb == VERB_modify_qp && i)
 		return !args[2];
 	if ((int)i == verb_infos[verb].self)
-		return false; /* a channel, for one: only who makes a queue may have none */
+		return false; /* for example a channel, which only creations may leave out */
 	return !strcmp(name, "channel") || !strcmp(name, "input") || !strcmp(name, "grh");
 }
 
-/* A handle or a structure that no program can have left out: the trace is damaged. */
+/* Without a handle or structure that the verb requires, the trace is damaged. */
 static bool lacks_argument(enum verb verb, const uint64_t *args)
 {
 	const struct struct_info *info = &verb_infos[verb].args;
@@ -321,7 +324,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	return err;
 }
 
-/* The application frees its list; ours stays, since devices are kept by pointer. */
+/* The application frees its list; ours stays, because we hold pointers to devices. */
 static int list_devices(struct replay *r, const struct trace_event *event)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -345,7 +348,7 @@ static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_even
 	[VERB_get_async_event] = events_get_async, [VERB_ack_async_event] = events_ack_async,
 };
 
-/* Why the call is not done again, or NULL. */
+/* Why the call is not replayed, or NULL. */
 static const char *why_not(struct replay *r, const struct call *call)
 {
 	const struct live *live = live_of(r, call->object);
@@ -367,7 +370,7 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 	int err;
 
 	if (event->inner || call->ours || call->depth || verb_infos[call->verb].via == VIA_CM)
-		return 0; /* of librdmacm, the verbs inside are replayed */
+		return 0; /* for librdmacm the verbs inside are replayed */
 	if (call->end >= 0 && (event->kind == TRACE_RETURN) != at_return(call->verb))
 		return 0;
 	if (call->end < 0 && event->kind == TRACE_RETURN)

@@ -5,10 +5,10 @@
  *	post of a receive where its buffers are: noted with the request
  *	completion        the buffers here = recorded bytes?
  *
- * Held against each other is only what the sender, too, has sent as it was
- * recorded, which is known on reliable connections. What a program has written
- * into its memory without a verb is not in a trace, so what was read from
- * there remotely is not looked at.
+ * Received bytes are compared only if the sender, too, sent the recorded bytes,
+ * which is known on reliable connections. A trace does not contain what a program
+ * wrote into its memory without a verb, so what was read from there remotely is
+ * not compared.
  */
 #include "replay/contents.h"
 
@@ -46,7 +46,7 @@ int contents_init(struct replay *r)
 {
 	const char *mode = trace_meta(r->trace, "payload");
 
-	/* from hashes alone nothing can be sent */
+	/* hashes alone cannot be sent */
 	if (!trace_has_payloads(r->trace) || (mode && !strcmp(mode, "hash")))
 		return 0;
 	r->contents = calloc(1, sizeof(*r->contents));
@@ -92,7 +92,7 @@ int contents_begin(struct replay *r, const struct post *post)
 	if (!need)
 		return 0;
 	p->inlined_used = 0;
-	if (need <= p->inlined_size || need > PAYLOAD_CALL_MAX) /* a length that no device takes */
+	if (need <= p->inlined_size || need > PAYLOAD_CALL_MAX) /* no device accepts it */
 		return 0;
 	more = realloc(p->inlined, need);
 	if (!more)
@@ -102,7 +102,7 @@ int contents_begin(struct replay *r, const struct post *post)
 	return 0;
 }
 
-/* One element's part of what was recorded; the rest of it is as it is here. */
+/* Copy one element's part of the recorded bytes; the rest stays as it is. */
 static void fill_one(struct replay *r, uint32_t process, const struct sge *there,
 		     struct ibv_sge *here, bool inlined, const uint8_t *bytes, uint64_t n)
 {
@@ -189,7 +189,7 @@ uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *w
 	return i;
 }
 
-/* The first of @n bytes that differs, or @n; *@ret_here: what is here. */
+/* The index of the first of @n bytes that differs, or @n; *@ret_here: our byte. */
 static uint64_t compare_bytes(const struct landing *landing, const uint8_t *bytes, uint64_t n,
 			      uint8_t *ret_here)
 {
@@ -204,7 +204,7 @@ static uint64_t compare_bytes(const struct landing *landing, const uint8_t *byte
 				return at;
 		}
 	}
-	return n; /* what is in no buffer of ours is not known */
+	return n; /* bytes outside our buffers are not known */
 }
 
 static void report_difference(struct replay *r, const struct trace_event *event, uint32_t i,

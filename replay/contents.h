@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Contents: recorded bytes are sent again, and what is received is held
- * against what was. Where the trace has none, nothing of this does anything.
+ * Contents of messages: recorded bytes are sent again, and received bytes are
+ * compared with them. If the trace has no contents, these functions do nothing.
  *
  * One thread.
  */
@@ -20,22 +20,25 @@ int contents_init(struct replay *r);
 
 void contents_fini(struct replay *r);
 
-/* Before the requests of a post are filled in: room for what is sent inline. 0 or -ENOMEM. */
+/* Called before the requests of a post are filled: make room for inline data. 0 or -ENOMEM. */
 int contents_begin(struct replay *r, const struct post *post);
 
 /*
- * Put the recorded bytes of request @i of @event where @sges say, or @sges,
- * of inline data, where the bytes are. 0 or -errno after log_err().
+ * Copy the recorded bytes of request @i of @event to where @sges point; for inline
+ * data let @sges point to the bytes. 0 or -errno after log_err().
  */
 int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
 		  struct ibv_sge *sges);
 
-/* Note where receive @wr of @process lands: a number for struct request; 0 where that is not known. */
+/*
+ * Note the buffers of receive @wr of @process. Returns a number for struct request, 0 if they are
+ * not known.
+ */
 uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr);
 
 /* Completion @i of @event has come as @arrival. */
 void contents_check(struct replay *r, const struct trace_event *event, uint32_t i,
 		    const struct arrival *arrival);
 
-/* What could not be read of the trace meanwhile: 0 or -errno after log_err(). */
+/* An error in reading the trace since the start: 0 or -errno after log_err(). */
 int contents_error(const struct replay *r);

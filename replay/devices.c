@@ -1,9 +1,9 @@
 /*
- * The devices at hand, and which of them plays which recorded one
+ * The devices at hand, and which of them stands for which recorded one
  *
- * Recorded LIDs and GIDs are learned from what the recorded program was told
- * about its ports; an address of the trace is looked up there and becomes the
- * address of the port that plays it.
+ * Recorded LIDs and GIDs are learned from what verbs told the recorded program
+ * about its ports. An address of the trace is looked up among them and replaced by
+ * the address of the port that stands for the recorded one.
  */
 #include "replay/devices.h"
 

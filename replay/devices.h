@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The devices at hand, and which of them plays which recorded one.
+ * The devices at hand, and which of them stands for which recorded one.
  *
  * One thread.
  */
@@ -40,24 +40,24 @@ int devices_open(const char *only, struct devices **ret_devices);
 /* Accepts NULL. */
 void devices_close(struct devices *devices);
 
-/* The one that plays recorded device @name: of the same name, else by turns. Never NULL. */
+/* The device for recorded device @name: of the same name, else by turns. Never NULL. */
 const struct device *devices_role(struct devices *devices, const char *name);
 
-/* Do all recorded devices that were named so far play themselves? */
+/* Is the device for each recorded one that was named so far of the same name? */
 bool devices_are_recorded(const struct devices *devices);
 
 /* The one that @context was opened on. */
 const struct device *devices_of(const struct devices *devices, const struct ibv_context *context);
 
-/* Port @port of it, or the first where it has not as many. */
+/* Port @port of it, or the first if it has fewer. */
 uint8_t device_port(const struct device *device, uint8_t port);
 
 /* Names of all, "a, b". */
 void devices_names(const struct devices *devices, char *text, size_t size);
 
 /*
- * Where recorded packets went to: @gid or @lid as recorded, of port @port of a
- * device that played @name.
+ * A recorded destination of packets: @gid or @lid of port @port of the recorded
+ * device @name.
  */
 int devices_recorded_lid(struct devices *devices, const char *name, uint8_t port, uint16_t lid);
 int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port,

@@ -1,7 +1,7 @@
 /*
- * Differences between what was recorded and what happens here
+ * Differences between the recording and the replay
  *
- * The list of what says nothing is a table; docs/REPLAY.md has the same rows.
+ * Tolerated differences are a table; docs/REPLAY.md has the same rows.
  *
  * Not here: completions (differ_wc.c).
  */
@@ -25,7 +25,7 @@ static const char transport[] = "the state of the transport: sequence numbers, p
 static const char provider[] = "options that only providers know";
 static const char clocks[] = "clocks and counters";
 
-/* in the order of looking: the first that fits */
+/* the first row that matches counts */
 const struct tolerance tolerances[] = {
 	{ "rereg_mr", "mr.*", numbers, false },
 	{ "bind_mw", "mw.*", numbers, false },
@@ -183,7 +183,7 @@ void differ_result(struct outcome *outcome, struct event_id event, const struct 
 	}
 }
 
-/* A walk over what the descriptors say a verb writes. */
+/* A walk over the fields that a verb writes, by their descriptors. */
 struct walk {
 	struct outcome *outcome;
 	struct event_id event;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Differences between what was recorded and what happens here: which of them
- * say something, and how a value is written.
+ * Differences between the recording and the replay: which of them are tolerated,
+ * and how a value is printed.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 struct outcome;
 
-/* A class of differences that says nothing. Ends with a NULL reason. */
+/* A class of differences that is tolerated. The table ends with a NULL reason. */
 struct tolerance {
 	const char *verb; /* without "ibv_"; a pattern of fnmatch(3) */
 	const char *path; /* likewise */
@@ -21,8 +21,8 @@ struct tolerance {
 extern const struct tolerance tolerances[];
 
 /*
- * Why a difference of @verb at @path says nothing, or NULL: it is a
- * divergence. @other: the device is not the recorded one.
+ * Why a difference of @verb at @path is tolerated; NULL if it is a divergence.
+ * @other: the device is not the recorded one.
  */
 const char *tolerance_find(enum verb verb, const char *path, bool other);
 
@@ -46,7 +46,7 @@ void differ_result(struct outcome *outcome, struct event_id event, const struct 
 int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
 		   const char *recorded, const char *replayed);
 
-/* A completion there and the one here. */
+/* A recorded completion and the replayed one. */
 struct differ_wc {
 	struct event_id event;
 	enum verb verb;
@@ -54,9 +54,9 @@ struct differ_wc {
 	enum ibv_qp_type type;
 	const struct wc *there;
 	const struct ibv_wc *here;
-	uint64_t wr_id;             /* of here, as it was recorded with the request */
-	const struct ibv_cq_ex *ex; /* where it came from, if that is extended */
-	bool tagged;                /* here, too, the CQ tells */
+	uint64_t wr_id;             /* of the replayed request, as recorded */
+	const struct ibv_cq_ex *ex; /* the CQ that it came from, if that is extended */
+	bool tagged;                /* the CQ here tells flow tags */
 	uint32_t flow_tag;
 	const char *other; /* why its request may be another than the recorded one, or NULL */
 	uint32_t length;   /* of the request here */

@@ -1,10 +1,9 @@
 /*
  * Differences between two completions
  *
- * Only fields that the specification says are valid are looked at: of an
- * error wr_id and status; of a success also the opcode, the immediate data
- * where there is any, the length of what was received or fetched, and the tag
- * of a flow rule.
+ * Only fields that are valid by the specification are compared: for an error
+ * wr_id and status; for a success also the opcode, the immediate data if any, the
+ * length of what was received or fetched, and the tag of a flow rule.
  */
 #include <stdio.h>
 
@@ -45,7 +44,7 @@ static void tolerate_numbers(struct outcome *outcome, uint64_t recorded, uint64_
 		outcome_tolerated(outcome, reason);
 }
 
-/* The length of a send or a write is known to who posted it, and devices leave it out. */
+/* Devices do not report the length of a send or a write: its poster knows it. */
 static bool has_length(const struct differ_wc *d)
 {
 	if (d->ex && !d->ex->read_byte_len)
@@ -60,14 +59,14 @@ static bool has_length(const struct differ_wc *d)
 	}
 }
 
-/* Where the device says how much was sent, and said so there. */
+/* The device reports the sent length, and the recorded one did, too. */
 static bool is_sent_length(const struct differ_wc *d)
 {
 	return !(d->here->opcode & IBV_WC_RECV) && d->there->byte_len && d->length &&
 	       d->here->byte_len == d->length && (!d->ex || d->ex->read_byte_len);
 }
 
-/* What an extended CQ tells; a rule that is not here has no tag to give. */
+/* What extended CQs report; a flow rule that is not here has no tag. */
 static void differ_extras(struct outcome *outcome, const struct differ_wc *d)
 {
 	const struct wc *there = d->there;

@@ -1,8 +1,8 @@
 /*
  * A control verb by its number
  *
- * The calls come from the list of verbs. One of struct verbs_context that the
- * device does not have fails with EOPNOTSUPP as its inline function would.
+ * The calls are generated from the list of verbs. A verb of struct verbs_context
+ * that the device lacks fails with EOPNOTSUPP, as its inline function would.
  */
 #include "replay/dispatch.h"
 
@@ -37,7 +37,7 @@ static int64_t fail_unsupported(enum verb verb)
 		vctx_->slot(__VA_ARGS__);                                  \
 	})
 
-/* Of a library that may be older than the verb. */
+/* For a library that may be older than the verb. */
 #define later_call(type, symbol, ...)                            \
 	({                                                       \
 		type next_ = (type)dlsym(RTLD_DEFAULT, #symbol); \

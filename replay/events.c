@@ -2,12 +2,12 @@
  * Completion events and asynchronous events
  *
  * A recorded event is waited for at the time when the recorded call returned.
- * Events of one channel may come in another order: those that come before
- * they are asked for are kept. Where the completion that the event told of
- * came here before the queue was armed, there is no event and none is needed.
+ * Events of one channel may come in another order: those that come early are
+ * stored. If the completion that an event announced came here before the queue was
+ * armed, there is no event and none is needed.
  *
- * Events are acknowledged as recorded, but never more of them than came here;
- * what is left is acknowledged before a destroy, which would wait for ever.
+ * Events are acknowledged as recorded, but never more than came here; the rest is
+ * acknowledged before a destroy, which would wait for them for ever.
  */
 #include "replay/events.h"
 
@@ -190,7 +190,7 @@ static int take_async(struct replay *r, uint32_t context)
 	return 0;
 }
 
-/* One of that type and element that came and was (@taken) or was not asked for. */
+/* An event of that type and element that came and was (@taken) or was not asked for. */
 static struct async **find_async(struct replay *r, uint32_t context, enum ibv_event_type type,
 				 const void *element, bool taken)
 {
@@ -209,7 +209,7 @@ static struct async **find_async(struct replay *r, uint32_t context, enum ibv_ev
 	return at;
 }
 
-/* What event @type of @call is about, as it is here. */
+/* The element here of event @type of @call. */
 static const void *element_here(struct replay *r, const struct trace_event *event,
 				enum ibv_event_type type, uint64_t element)
 {

@@ -11,11 +11,11 @@ struct trace_event;
 int events_get_cq(struct replay *r, const struct trace_event *event);
 int events_get_async(struct replay *r, const struct trace_event *event);
 
-/* As many acknowledgements as here are due. */
+/* Acknowledge as recorded, but not more events than came here. */
 int events_ack_cq(struct replay *r, const struct trace_event *event);
 int events_ack_async(struct replay *r, const struct trace_event *event);
 
-/* Acknowledge what is left, so that the destroy of @object does not wait for ever. */
+/* Acknowledge the rest, so that the destroy of @object does not wait for ever. */
 void events_before_destroy(struct replay *r, uint32_t object);
 
 void events_fini(struct replay *r);

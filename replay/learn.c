@@ -112,7 +112,7 @@ static int learn_remote(struct replay *r, const struct wr *wr, uint64_t length)
 	return err;
 }
 
-/* What requests name is memory, of whichever region: of an implicit one, nothing else says so. */
+/* Memory that requests name; for an implicit region only they tell what is used. */
 static int learn_post(struct replay *r, uint32_t process, const struct post *post)
 {
 	int err = 0;
@@ -133,7 +133,7 @@ static int learn_post(struct replay *r, uint32_t process, const struct post *pos
 	return err;
 }
 
-/* Only where there is an implicit region: it is a reading of the whole trace. */
+/* Done only if there is an implicit region, because it reads the whole trace. */
 static int learn_posts(struct replay *r)
 {
 	const struct trace_filter filter = { .unmatched = true };
@@ -280,8 +280,8 @@ static int learn_processes(struct replay *r)
 }
 
 /*
- * The regions, and what is left for the queues of the software device, which
- * reads that when it makes the first. What is registered is all in memory, on any device.
+ * Check the size of the regions, and leave the rest to the queues of the software device, which
+ * reads its limit when it makes the first one. On any device all of a region is in memory.
  */
 static int limit_memory(struct replay *r)
 {

@@ -102,7 +102,7 @@ static uint64_t place_ranges(struct memory *m)
 	return offset;
 }
 
-/* The same memory is often named again, so what is there is joined before there is more. */
+/* The same memory is often named again: join ranges before growing the array. */
 static int make_room(struct memory *m)
 {
 	size_t room = m->room ? m->room * 2 : 16;

@@ -2,10 +2,9 @@
 /*
  * Memory of a recorded process: its addresses to ours.
  *
- * First all ranges are given, then they are mapped; ranges that overlap or
- * share a page keep their distance, so that what overlapped there overlaps
- * here. Nothing is reserved: a page costs memory when it is first written.
- * One thread.
+ * First all ranges are added, then they are mapped. Ranges that overlap or share a
+ * page keep their distance, so that what overlapped there overlaps here. A page
+ * costs memory when it is first written. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,29 +19,29 @@ int memory_new(struct memory **ret_memory);
 void memory_free(struct memory *memory);
 
 /*
- * A range that the process used; before memory_map(). One that is no memory
- * (empty, over the end of the address space, beyond all sense) is left out.
+ * Add a range that the process used; before memory_map(). A range that cannot be
+ * memory (empty, beyond the address space, absurdly long) is ignored.
  * Returns 0 or -ENOMEM.
  */
 int memory_add(struct memory *memory, uint64_t addr, uint64_t length);
 
-/* Is that all of the address space: an implicit region, of which only what is used is a range? */
+/* Is that the whole address space? An implicit region: only what is used of it is a range. */
 bool memory_is_all(uint64_t addr, uint64_t length);
 
-/* Bytes that memory_map() will take: a device that registers a region has all of it in memory. */
+/* Bytes that memory_map() will map; registering a region puts all of it into memory. */
 uint64_t memory_size(struct memory *memory);
 
-/* Make it all. Returns 0 or -errno after log_err(). */
+/* Map all ranges. Returns 0 or -errno after log_err(). */
 int memory_map(struct memory *memory);
 
 /* Where @addr is here; NULL if it is in none of the ranges. */
 void *memory_at(const struct memory *memory, uint64_t addr);
 
-/* Are @length bytes at @at among what memory_at() gives? */
+/* Are @length bytes at @at within what memory_at() returns? */
 bool memory_holds(const struct memory *memory, const void *at, uint64_t length);
 
-/* At least @length bytes for what is in no range; contents mean nothing. NULL without memory. */
+/* At least @length bytes, for addresses in no range; contents do not matter. NULL: no memory. */
 void *memory_scratch(struct memory *memory, uint64_t length);
 
-/* An address where there is no memory, for what failed with EFAULT. */
+/* An address without memory, for calls that failed with EFAULT. */
 void *memory_hole(struct memory *memory);

@@ -14,14 +14,14 @@ enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are c
 
 enum outcome_count {
 	OUTCOME_CALLS,    /* control verbs done again */
-	OUTCOME_POSTS,    /* calls of post_send and its kin */
+	OUTCOME_POSTS,    /* calls of ibv_post_send() and the like */
 	OUTCOME_REQUESTS, /* work requests in them */
 	OUTCOME_POLLS,
-	OUTCOME_COMPLETIONS, /* recorded ones that were held against one of here */
-	OUTCOME_PAYLOADS,    /* received contents that were held against recorded ones */
+	OUTCOME_COMPLETIONS, /* recorded ones that were compared with one here */
+	OUTCOME_PAYLOADS,    /* received contents that were compared with recorded ones */
 	OUTCOME_NOTIFIES,
 	OUTCOME_EVENTS,   /* completion and asynchronous events */
-	OUTCOME_UNPOLLED, /* completions of here that the recorded program did not ask for */
+	OUTCOME_UNPOLLED, /* completions here that the recorded program did not ask for */
 	OUTCOME_COUNTS,
 };
 
@@ -31,8 +31,8 @@ struct divergence {
 	const char *field;    /* path: "ret", "wc[0].status", "attr.qp_state" */
 	const char *recorded; /* as text */
 	const char *replayed;
-	struct event_id about;  /* the post of the request, 0:0 where that says nothing */
-	struct event_id sender; /* the post of what was received, 0:0 likewise */
+	struct event_id about;  /* the post of the request; 0:0 if that does not help */
+	struct event_id sender; /* the post of what was received; 0:0 likewise */
 };
 
 struct outcome;
@@ -46,7 +46,7 @@ void outcome_free(struct outcome *outcome);
 void outcome_trace(struct outcome *outcome, const char *path);
 void outcome_device(struct outcome *outcome, const char *names);
 
-/* The devices are others than the recorded ones: their sizes may differ. */
+/* The devices are not the recorded ones: their limits may differ. */
 void outcome_other_device(struct outcome *outcome);
 bool outcome_is_other_device(const struct outcome *outcome);
 
@@ -60,11 +60,11 @@ void outcome_divergence(struct outcome *outcome, const struct divergence *diverg
 void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
 		     const char *why);
 
-/* Something the reader must know, once. */
+/* A note for the reader, printed once. */
 void outcome_note(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A difference of a class that says nothing; @reason lives for ever. */
+/* A tolerated difference; @reason must stay valid. */
 void outcome_tolerated(struct outcome *outcome, const char *reason);
 
 void outcome_time(struct outcome *outcome, double recorded, double replayed);

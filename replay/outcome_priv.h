@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of the report share. */
+/* Shared by the files that write an outcome. */
 #include <stddef.h>
 
 #include "replay/outcome.h"

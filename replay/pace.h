@@ -6,10 +6,13 @@
 /* Monotonic clock, ns. */
 int64_t pace_now(void);
 
-/* Wait a moment, from nothing up to 50 us the more often it was called; false after @deadline. */
+/* Wait briefly, longer with each of @turns, up to 50 us. Returns false after @deadline. */
 bool pace_wait(unsigned int *turns, int64_t deadline);
 
 void pace_sleep_until(int64_t due);
 
-/* Call @tell(@arg) now and then while one of the two waits, NULL: no more. A trace can make it long. */
+/*
+ * Call @tell(@arg) from time to time while one of the two waits, which a trace can make long; NULL
+ * ends that.
+ */
 void pace_on_wait(void (*tell)(void *arg), void *arg);

@@ -112,7 +112,7 @@ static bool connected_to(const struct qp *qp, uint32_t dest)
 	return false;
 }
 
-/* How far @time is from its life. */
+/* The distance of @time from the lifetime of @qp. */
 static int64_t measure_distance(const struct qp *qp, int64_t time)
 {
 	if (time < qp->created)

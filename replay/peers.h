@@ -2,9 +2,9 @@
 /*
  * Which queue pair of the trace talks to which.
  *
- * Given all queue pairs and where each was connected to, it finds the one a
- * number meant. Numbers come back after a destroy, so time decides, and that
- * a connection goes both ways. One thread.
+ * Given all queue pairs and their connections, finds the one that a number meant.
+ * Numbers are reused after a destroy, so the time decides, and whether the
+ * connection goes both ways. One thread.
  */
 #include <stdint.h>
 

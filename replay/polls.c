@@ -1,14 +1,14 @@
 /*
- * Recorded completions, held against those that come here
+ * Recorded completions, compared with those that come here
  *
- * A completion queue mixes what comes from several queue pairs, in an order
- * that is the network's. So what comes here is sorted by queue pair and side,
- * and each recorded completion is held against the next of its own:
+ * A completion queue mixes completions of several queue pairs in an order that
+ * depends on the network. So completions that come here are sorted by queue pair
+ * and side, and each recorded one is compared with the next of its own:
  *
  *	here:  CQ -> poll -> qp1 send | qp1 recv | qp2 send | ...
  *	there: poll of n  ->  qp2 send? qp1 recv? ...
  *
- * Not here: which of their differences say something (differ_wc.c).
+ * Not here: which of their differences are tolerated (differ_wc.c).
  */
 #include "replay/polls.h"
 
@@ -29,7 +29,7 @@ enum { BATCH = 32 };
 static const char threads_order[] = "the order of what several threads posted or polled";
 static const char senders_order[] = "the order of datagrams of several senders";
 
-/* Whose completion it is. */
+/* The queue pair of a completion. */
 static struct live_qp *queue_pair_of(struct replay *r, struct live *owner, const struct ibv_wc *wc)
 {
 	struct live *live;
@@ -79,7 +79,7 @@ static int sort_in(struct replay *r, const struct ibv_wc *wc, const uint32_t *ta
 	return qp ? arrivals_put(&qp->in[side], &arrival) : 0;
 }
 
-/* What the iterator stands on. */
+/* Sort in the completion on which the iterator stands. */
 static int sort_in_current(struct replay *r, struct ibv_cq_ex *cq)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
@@ -102,7 +102,7 @@ static int sort_in_current(struct replay *r, struct ibv_cq_ex *cq)
 	return sort_in(r, &wc, &tag);
 }
 
-/* By the iterator: the number of completions, -EIO, or what could not be kept. */
+/* Poll by the iterator: the number of completions, or -errno. */
 static int take_extended(struct replay *r, struct ibv_cq_ex *cq, int max)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
@@ -118,7 +118,7 @@ static int take_extended(struct replay *r, struct ibv_cq_ex *cq, int max)
 	return kept ? kept : err && err != ENOENT ? -EIO : n;
 }
 
-/* ibv_poll_cq() does not tell of flow rules; a CQ without queue pair numbers needs it all the same. */
+/* Only the iterator tells flow tags. Without queue pair numbers ibv_poll_cq() must be used. */
 static bool tells_tags(const struct live *cq)
 {
 	const struct ibv_cq_ex *ex = cq->extended ? cq->handle : NULL;
@@ -191,8 +191,8 @@ static bool has_come(const struct expected *e, enum side side)
 }
 
 /*
- * An error completion does not say whether it was a send: only its request
- * does. Where that is not known, whatever came or is under way.
+ * Only its request tells whether an error completion was a send. If the request is
+ * not known, take the side on which something came or is under way.
  */
 static enum side side_of_failed(const struct expected *e)
 {
@@ -220,7 +220,7 @@ static enum side side_of(const struct expected *e)
 	return e->wc->opcode & IBV_WC_RECV ? SIDE_RECV : SIDE_SEND;
 }
 
-/* A queue pair from which completions were missing is not waited for as long again. */
+/* Wait less for a queue pair from which completions have been missing. */
 static int64_t wait_time(const struct expected *e)
 {
 	unsigned int shift = e->qp->missed < 10 ? e->qp->missed : 10;
@@ -329,9 +329,9 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 }
 
 /*
- * Threads that post to one queue, or poll from one, do not write their events
- * in the very order of the queue: the completion is then the one of the same
- * request, wherever it stands. NULL if it does not come.
+ * Threads that post to one queue, or poll from one, do not write their events in
+ * the exact order of the queue. The completion is then the one of the same request,
+ * wherever it is. NULL if it does not come.
  */
 static const struct arrival *other_order(struct expected *e, enum side side,
 					 const struct arrival *first)
@@ -365,7 +365,7 @@ static bool check_other_order(struct expected *e, enum side side, const struct a
 	return true;
 }
 
-/* The number here of who sent a datagram; 0 where that is not known. */
+/* The number here of the sender of a datagram; 0 if it is not known. */
 static uint32_t sender_of(const struct expected *e)
 {
 	const struct live *sender;
@@ -396,8 +396,8 @@ static const struct arrival *await_sender(struct expected *e, uint32_t sender)
 }
 
 /*
- * Who of several senders is first is the network's choice, so a datagram is
- * held against the next of its sender, and what request it took may be another.
+ * Which of several senders comes first depends on the network, so a datagram is
+ * compared with the next one of its sender, and may have taken another request.
  */
 static bool check_other_sender(struct expected *e, enum side side, const struct arrival *first)
 {
@@ -419,8 +419,8 @@ static bool check_other_sender(struct expected *e, enum side side, const struct 
 static const char cut_short[] = "its sender was killed while it posted";
 
 /*
- * A process that is killed within a post leaves the message, and no event. What
- * a reliable connection has under way is known, so that none need be waited for.
+ * A process that is killed within a post leaves the message, but no event. On a
+ * reliable connection we know what is under way, so we need not wait for more.
  */
 static bool died_sending(const struct expected *e, bool waited)
 {
@@ -504,7 +504,7 @@ static void expect_completion(struct replay *r, const struct trace_event *event,
 		check_expected(&e);
 }
 
-/* A poll that failed there. */
+/* Replay a poll that failed there. */
 static void replay_failed(struct replay *r, const struct trace_event *event, struct live *cq)
 {
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;

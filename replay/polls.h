@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Recorded completions, held against those that come here.
+ * Recorded completions, compared with those that come here.
  */
 struct replay;
 struct trace_event;

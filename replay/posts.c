@@ -1,15 +1,15 @@
 /*
  * Work requests, posted again
  *
- * A recorded list becomes a list here, its buffers, keys and numbers
- * translated; the device's answer is held against the recorded one. What a
- * device here does not take, though the recorded one did, may be waiting for
- * completions that the recorded program took in a way that is not recorded:
- * so its queue is emptied, and the rest tried again.
+ * A recorded list is posted as a list, with buffers, keys and numbers translated;
+ * the device's answer is compared with the recorded one. If the device here refuses
+ * requests that the recorded one took, its queue may be full of completions that
+ * the recorded program polled in a way that is not recorded: so they are polled,
+ * and the rest is tried again.
  *
- * What was built by ibv_wr_*() is posted by ibv_post_send(): a queue pair made
- * with send_ops_flags takes both. Only ibv_wr_atomic_write() takes 8 bytes from
- * where no region is, so that is built again.
+ * Requests that were built by ibv_wr_*() are posted by ibv_post_send(): a queue
+ * pair made with send_ops_flags takes both. Only ibv_wr_atomic_write() takes 8
+ * bytes from outside any region, so it is built again.
  */
 #include "replay/posts.h"
 
@@ -26,7 +26,7 @@
 #include "replay/state.h"
 #include "replay/translate.h"
 
-/* The list that is being posted; kept for the next one. */
+/* The list that is being posted; reused for the next one. */
 struct wrs {
 	struct ibv_send_wr *send;
 	struct ibv_recv_wr *recv;
@@ -35,12 +35,12 @@ struct wrs {
 	size_t nsges;
 };
 
-enum { SGES_MAX = 4096 }; /* beyond, a list of SGEs is only pretended to */
+enum { SGES_MAX = 4096 }; /* longer lists of SGEs are not filled in */
 
-/* For requests whose SGEs are not in the trace: devices read lists, and change none. */
+/* For requests whose SGEs are not in the trace. Devices do not change lists. */
 static struct ibv_sge no_sges[SGES_MAX];
 
-/* How many it needs of its own. No writer stores a part of a list; who edits a trace may. */
+/* SGEs that it needs. No writer stores part of a list, but an edited trace may have one. */
 static uint32_t sges_of(const struct wr *wr)
 {
 	uint32_t n = wr->nsge && wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
@@ -134,8 +134,8 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 }
 
 /*
- * The key's upper bits are the window's own here, the lowest 8 are the
- * program's choice. As programs do, the window has its new key from now on.
+ * The upper bits of the key are those of the window here, the lowest 8 are chosen
+ * by the program. The window has its new key from now on, as in programs.
  */
 static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
 {
@@ -246,7 +246,7 @@ static uint32_t length_of(const struct wr *wr)
 	return length;
 }
 
-/* Fill the list, a request noted for each. */
+/* Fill the list, and note a request for each element. */
 static int put_list(struct posting *p)
 {
 	struct wrs *wrs = p->r->wrs;
@@ -287,7 +287,7 @@ static bool takes_receive(const struct wr *wr)
 	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* Remember what the peer will receive: all of it, and in order, on a reliable connection. */
+/* On a reliable connection the peer will receive all of it in order: remember it. */
 static int note_sent(struct posting *p, uint32_t taken)
 {
 	struct live_qp *qp = p->live->qp;
@@ -325,7 +325,7 @@ static int build_atomic_write(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 	return ibv_wr_complete(ex);
 }
 
-/* As ibv_post_send(), in runs between what must be built. */
+/* As ibv_post_send(), in runs between the requests that must be built. */
 static int post_sends(const struct posting *p, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct ibv_qp *qp = p->live->handle;
@@ -351,7 +351,7 @@ static int post_sends(const struct posting *p, struct ibv_send_wr *wr, struct ib
 	return 0;
 }
 
-/* Post from request @from on; returns what the verb does, and how many were taken in all. */
+/* Post from request @from on; returns the verb's result, and how many were taken in all. */
 static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
 {
 	struct wrs *wrs = p->r->wrs;

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Twice the room, everything at its place by the new mask. */
+/* A ring of twice the size, each element at its place by the new mask. */
 static void *double_cells(const void *cells, size_t each, uint32_t size, uint32_t head,
 			  uint32_t tail)
 {
@@ -143,7 +143,7 @@ const struct arrival *arrivals_find(const struct arrivals *a, struct event_id ev
 	return NULL;
 }
 
-/* What came before it moves up. */
+/* The elements before it move up. */
 void arrivals_remove(struct arrivals *a, const struct arrival *arrival)
 {
 	uint32_t at = a->head;

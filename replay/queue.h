@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What is under way on a queue: requests that were posted, and completions
- * that came and were not yet asked for.
+ * What is under way on a queue: requests that were posted, and completions that
+ * came and were not yet asked for.
  *
  * The replayer gives each request a number of its own as wr_id, so that a
  * completion names its request with certainty; the recorded wr_id is kept
@@ -19,12 +19,12 @@ struct request {
 	uint32_t index;        /* which of its requests */
 	uint32_t length;       /* bytes in all of its buffers */
 	bool done;
-	uint32_t landing; /* of a receive: contents.h; 0: not known */
+	uint32_t landing; /* of a receive: see contents_landing(); 0: not known */
 };
 
 /*
- * wr_id of a request here: the object of its queue, which side of it, and its
- * number there.
+ * wr_id of a request here: the object of its queue, the side, and its number in
+ * the queue.
  *
  *	63          33 32   31          0
  *	| object      |side| number      |
@@ -43,7 +43,7 @@ struct requests {
 /* Returns 0 and the request's number; or -ENOMEM. */
 int requests_put(struct requests *requests, const struct request *request, uint32_t *ret_number);
 
-/* Take back the last @n: they were not posted after all. */
+/* Remove the last @n, which were not posted after all. */
 void requests_undo(struct requests *requests, uint32_t n);
 
 /* The request of that number, or NULL if it is not under way. Borrowed until the next call. */
@@ -71,10 +71,10 @@ static inline uint32_t requests_count(const struct requests *requests)
 
 void requests_fini(struct requests *requests);
 
-/* A completion that came, with its request as it was; event 0:0 if that is unknown. */
+/* A completion that came, with a copy of its request; event 0:0 if unknown. */
 struct arrival {
 	struct ibv_wc wc;
-	bool tagged; /* the CQ says which flow rule it matched: */
+	bool tagged; /* the CQ tells which flow rule it matched: */
 	uint32_t flow_tag;
 	struct request request;
 	struct event_id sender; /* of a receive: the post of what was received; 0:0 unknown */

@@ -4,9 +4,9 @@
  *	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
  *	                                  `filled'  `empty'
  *
- * A batch has copies of its events, with all that they point to but what the
- * trace itself keeps. Batches go round; two semaphores count those that have
- * been filled and those that have been emptied.
+ * A batch has copies of its events and of what they point to, except what the
+ * trace itself holds. Batches are reused in turn; two semaphores count the filled
+ * and the empty ones.
  */
 #include "replay/reader.h"
 

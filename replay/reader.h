@@ -2,9 +2,9 @@
 /*
  * The events of a trace, read ahead.
  *
- * A thread of its own reads, decodes and matches, so that the one that replays
- * need not. Both use the trace meanwhile, which works because it does not
- * change, and because its database is opened for more than one thread.
+ * A separate thread reads, decodes and matches, so that the replaying one need
+ * not. Both use the trace at the same time, which works because it does not change
+ * and its database is open for more than one thread.
  */
 #include "core/store/read/trace.h"
 

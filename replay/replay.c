@@ -1,15 +1,15 @@
 /*
- * A trace, done again
+ * A trace, replayed
  *
  * The events of all recorded processes and threads are replayed by one thread
  * in the order of their times. That order is causal: a post and the call of a
  * verb carry the time when they began, a poll and the return of a call the
- * time when they ended, so what an event depends on stands before it. The
- * loopback of the device carries the traffic between the contexts, which were
- * different processes once.
+ * time when they ended, so what an event depends on comes before it. The
+ * loopback of the device carries the traffic between contexts that belonged to
+ * different processes.
  *
  * Not here: single verbs (calls.c), posts (posts.c), polls (polls.c), events
- * (events.c); docs/REPLAY.md tells how they fit together.
+ * (events.c); docs/REPLAY.md explains how they fit together.
  */
 #include "replay/replay.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A trace, done again on the devices at hand, and compared.
+ * A trace, replayed on the devices at hand and compared.
  *
  * All recorded processes are replayed by one thread of one process, in the
  * order of the recorded time. One thread.
@@ -11,8 +11,8 @@ struct outcome;
 struct trace;
 
 /*
- * Replay @trace and fill @report. Returns 0, with divergences or without; or
+ * Replay @trace and fill @outcome. Returns 0, with divergences or without; or
  * -errno after log_err(): -ENODEV no device, -ENOMEM, -EBADMSG damaged trace,
- * -EFBIG it needs more memory than it may have...
+ * -EFBIG it needs more memory than allowed...
  */
 int replay_run(struct trace *trace, const struct replay_options *options, struct outcome *outcome);

@@ -1,6 +1,8 @@
 #pragma once
 /*
- * A replay as it stands: what the files of this folder share.
+ * The state of a replay, shared by the files of this folder.
+ *
+ * "There" is the recorded side, "here" the replayed one.
  *
  * One thread.
  */
@@ -22,27 +24,27 @@ enum side { SIDE_SEND, SIDE_RECV, SIDES };
 /* A queue pair beyond its handle. */
 struct live_qp {
 	enum ibv_qp_type type;
-	uint8_t port;        /* as recorded; 1 until it is told */
+	uint8_t port;        /* as recorded; 1 until it is known */
 	uint32_t peer;       /* object; 0 none */
 	bool swapped;        /* datagrams of two senders came in another order */
-	bool no_flow;        /* a rule by which it received there is not here */
-	const char *cut;     /* why it is not driven any more, or NULL */
+	bool no_flow;        /* a flow rule by which it received there is missing here */
+	const char *cut;     /* why it is no longer used, or NULL */
 	unsigned int missed; /* completions that did not come */
 	struct requests out[SIDES];
-	struct requests sent; /* that take a receive request of the peer's, in order */
+	struct requests sent; /* those that consume a receive request of the peer, in order */
 	struct arrivals in[SIDES];
 };
 
 /* An object of the trace, as it is here. */
 struct live {
-	void *handle;                   /* NULL: not there (yet, any more, ever) */
-	bool made;                      /* it was there, at least */
-	const char *why;                /* why it is not there, where that is known */
+	void *handle;                   /* NULL: not made yet, destroyed, or never made */
+	bool made;                      /* it has existed */
+	const char *why;                /* why it does not exist, if known */
 	uint32_t number, rkey;          /* here; as struct object has them there */
 	uint64_t base_there, base_here; /* MR: what its keys count from */
 	struct live_qp *qp;
 	struct requests *requests; /* SRQ */
-	bool implicit;             /* MR: the address space, of which there is what was used */
+	bool implicit;             /* MR: of the whole address space, only what is used */
 	bool extended;             /* CQ: made by create_cq_ex */
 	unsigned int events;       /* CQ: completion events not yet asked for */
 	unsigned int unacked;      /* CQ: of those taken, not acknowledged */
@@ -76,11 +78,11 @@ struct replay {
 	struct map srqns;        /* XRC receive queue there, to here */
 	struct map numbers;      /* qp_num here, to object */
 	struct map handles;      /* handle here, to object */
-	struct map left_out; /* posts that were not done: event, to first request left out + 1 */
+	struct map left_out;     /* posts that were left out: event, to first such request + 1 */
 	struct async *asyncs;
 	struct wrs *wrs;           /* posts.c */
 	struct contents *contents; /* contents.c; NULL: the trace has no contents */
-	void *scratch;             /* a page for what a verb writes and nobody reads */
+	void *scratch;             /* a page for outputs that nobody reads */
 	int xrc_file;
 	int64_t start;   /* ns of the clock here when it began */
 	uint64_t events; /* done, and the time of the last there */

@@ -5,9 +5,9 @@
  *
  *	here = there - base_there + base_here
  *
- * so that what lay outside its region there lies outside by as much here.
- * A number that stood for nothing there must stand for nothing here: it is
- * left alone, unless it happens to be one of ours.
+ * so that what lay outside its region there lies outside by as much here. A number
+ * that was invalid there must be invalid here: it is not translated, unless it
+ * happens to be one of ours.
  *
  * Not here: the arguments of single verbs (translate_call.c).
  */
@@ -45,7 +45,7 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 	return (uintptr_t)live->handle;
 }
 
-/* Contexts are given back as they are, and never followed; no function of there is called. */
+/* Contexts are passed as recorded and never followed; recorded functions are never called. */
 static uint64_t translate_address(struct translation *t, const struct field_info *field,
 				  uint64_t recorded)
 {
@@ -62,7 +62,7 @@ static uint64_t translate_address(struct translation *t, const struct field_info
 	return at ? (uintptr_t)at : recorded;
 }
 
-/* A protection domain that is not to be changed is not looked at, and may be anything. */
+/* A protection domain that is not to be changed is ignored, and may be anything. */
 static bool is_ignored(const struct translation *t, const struct field_info *field)
 {
 	return t->args && t->event->call->verb == VERB_rereg_mr && field->object == OBJECT_pd &&

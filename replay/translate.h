@@ -12,12 +12,12 @@ struct trace_event;
 struct live;
 struct live_qp;
 
-/* What is being translated: arguments of one call. */
+/* The translation of the arguments of one call. */
 struct translation {
 	struct replay *r;
 	const struct trace_event *event;
 	int64_t time;
-	const uint64_t *args; /* of the call, as far as they are there; NULL: of no call */
+	const uint64_t *args; /* of the call, as far as translated; NULL: of no call */
 	const char *missing;  /* out: why something has no counterpart here; NULL if all has */
 	char text[160];
 };
@@ -25,19 +25,19 @@ struct translation {
 /* A handle or an address; a build_resolve of core/store/read/build.h. */
 uint64_t translate_field(void *arg, const struct field_info *field, uint64_t recorded);
 
-/* What the descriptors cannot know of the arguments @args of a call: numbers, ports, keys. */
+/* Translate what descriptors do not describe in @args of a call: numbers, ports, keys. */
 void translate_call(struct translation *t, uint64_t *args);
 
 /*
  * A buffer at @addr under local key *@key of @process; the key is replaced.
- * @length bytes of scratch memory where nothing is known of it.
+ * Gives @length bytes of scratch memory if the key is not known.
  */
 uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
 			 uint32_t *key);
 
 /*
- * Where @length bytes at @addr under local key @key are in our memory; NULL:
- * the region is not here, or not one of memory.
+ * Our address of @length bytes at @addr under local key @key. NULL if the region
+ * does not exist here, or is not memory.
  */
 void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
 		     uint32_t key);
@@ -45,7 +45,7 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 /* An address under remote key *@key of @process; the key is replaced. */
 uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key);
 
-/* A remote key alone. */
+/* A remote key without an address. */
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
 
 /* The process that queue pair @qp talks to; the other one of two where nothing is known. */

@@ -1,7 +1,7 @@
 /*
  * The arguments of single control verbs, beyond handles and addresses
  *
- * A row for each verb that has numbers which mean something only there.
+ * A row for each verb whose arguments have numbers that are valid only there.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	devices_translate(from, to ? to : from, to ? live->qp->port : av->port_num, av);
 }
 
-/* Where the other side is not here, the queue pair is left alone from now on. */
+/* If the other side does not exist here, the queue pair is not used from now on. */
 static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
@@ -70,7 +70,7 @@ static bool can_lower(const struct translation *t)
 	return outcome_is_other_device(t->r->outcome) && !t->event->call->failed;
 }
 
-/* What the recorded device granted and the one here does not have is lowered to what it has. */
+/* Limits that the device here does not reach are lowered to what it has. */
 #define LOWER(t, value, max)                                                          \
 	do {                                                                          \
 		if (can_lower(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) { \
@@ -181,7 +181,7 @@ static void translate_av(struct translation *t, struct ibv_context *context, str
 	uint8_t port = av->port_num;
 
 	if (t->event->call->failed)
-		return; /* what led nowhere there shall lead nowhere here */
+		return; /* an address that led nowhere there must lead nowhere here */
 	if (av->dlid >= 0xc000 || (av->is_global && is_multicast(&av->grh.dgid)))
 		return; /* multicast is the same everywhere */
 	if (!devices_find_address(t->r->devices, av, &to, &port))
@@ -201,8 +201,8 @@ static void create_ah(struct translation *t, uint64_t *a)
 }
 
 /*
- * As if it had come from the own port. Of RoCE over IPv4 the recorded one has
- * an IP header in its place; all addresses have the long form here.
+ * A GRH as if the packet had come from our own port. With RoCE over IPv4 the
+ * recorded one is an IP header; here all addresses have the long form.
  */
 static void make_grh(const struct port *port, struct ibv_grh *grh)
 {
@@ -216,8 +216,8 @@ static void make_grh(const struct port *port, struct ibv_grh *grh)
 }
 
 /*
- * A completion that came from where the own device is, as all do here. What
- * could not be understood there is to be as hard to understand here.
+ * A completion that came from our own device, as all do here. One that was invalid
+ * there must be as invalid here.
  */
 static void translate_wc(struct translation *t, struct ibv_context *context, uint8_t number,
 			 struct ibv_wc *wc, struct ibv_grh *grh)
@@ -256,7 +256,7 @@ static void resolve_gid(struct translation *t, uint64_t *a)
 		translate_av(t, to_pointer(a[0]), to_pointer(a[1]));
 }
 
-/* A registration that failed because there was no memory must find none here. */
+/* A registration that failed because the address had no memory must fail here, too. */
 static void reg_mr(struct translation *t, uint64_t *a)
 {
 	const struct call *call = t->event->call;
@@ -265,7 +265,7 @@ static void reg_mr(struct translation *t, uint64_t *a)
 		a[1] = (uintptr_t)memory_hole(t->r->memory[t->event->process]);
 }
 
-/* The virtual address that keys count from: the memory's own, or one that was chosen. */
+/* The virtual address at which the region starts: the memory's own, or a chosen one. */
 static void reg_mr_iova(struct translation *t, uint64_t *a)
 {
 	int64_t there = 0;
@@ -288,7 +288,7 @@ static void parent_domain(struct translation *t, uint64_t *a)
 		attr->comp_mask &= ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 }
 
-/* Domains that processes shared by a file share one here. */
+/* XRC domains that processes shared through a file share one here. */
 static void open_xrcd(struct translation *t, uint64_t *a)
 {
 	struct ibv_xrcd_init_attr *attr = to_pointer(a[1]);
@@ -311,7 +311,7 @@ static void ind_table(struct translation *t, uint64_t *a)
 		attr->ind_tbl[i] = to_pointer(translate_field(t, &wq, (uintptr_t)attr->ind_tbl[i]));
 }
 
-/* It completes like a work request, and so needs a number like one. */
+/* A bind completes like a work request, so it needs a number like one. */
 static void number_bind(struct translation *t, uint64_t qp, struct ibv_mw_bind *bind)
 {
 	struct request request = { .wr_id = bind->wr_id, .event = t->event->id };
