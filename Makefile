@@ -63,6 +63,11 @@ SANITIZED = $(if $(SAN),tests/sanitizers.c)
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
 	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
 
+# of the rows that its help is made from
+$(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
+	@mkdir -p $(@D)
+	scripts/gen-completion $(BUILD)/verbatim >$@
+
 ifeq ($(SAN),)
 # what is loaded into programs stays: threads, fork handlers and patched pointers lead into it
 # and is bound at once: to find a function at its first call takes 3 KB of the caller's stack
@@ -184,7 +189,7 @@ fuzz-table: deps
 	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep $(BUILD)/fuzz/failed --jobs $$(nproc) \
 		--seed $(SEED) --mutants $(MUTANTS)
 
-tests: all $(SOFT) $(TRACE) $(TESTS) $(APPS)
+tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS)
 
 deps:
 	scripts/install-deps
@@ -212,7 +217,7 @@ soak: $(SOAKS)
 		$(BUILD)/tests/shim/soft/kill_test
 	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/fuzz_test
 
-install: all
+install: all $(BUILD)/completion/verbatim
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(filter-out %.so.1,$(LIBS)) $(DESTDIR)$(PREFIX)/lib/verbatim/
@@ -220,6 +225,9 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 shim/trace/verbatim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -d $(DESTDIR)$(PREFIX)/share/doc/verbatim $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 644 README.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/verbatim/
+	install -m 644 $(BUILD)/completion/verbatim $(DESTDIR)$(PREFIX)/share/bash-completion/completions/
 
 clean:
 	rm -rf build build-*

@@ -8,6 +8,7 @@
 
 #include "analyzer/rule.h"
 #include "cli/command.h"
+#include "core/store/chunk/tables.h"
 #include "core/wire/desc.h"
 
 enum { WIDTH = 100, COLUMN = 34, LINE = 512 };
@@ -108,6 +109,11 @@ void help_table(void)
 		print_fact("arguments", c->arguments);
 		for (const struct option_row *row = c->options; row->name; row++)
 			print_row_facts(row);
+	}
+	for (int table = 0; table < TABLES; table++) {
+		print_fact("table", tables[table].name);
+		for (const struct table_column *c = tables[table].columns; c->name; c++)
+			print_fact("column", c->name);
 	}
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		print_fact("verb", verb_infos[verb].name);

@@ -12,7 +12,7 @@ struct settings {
 };
 
 const struct option_row cli_explain_options[] = {
-	{ "markdown", 0, NULL, "print all rules for docs/RULES.md",
+	{ "markdown", 0, NULL, "print all rules in Markdown, as RULES.md has them",
 	  FLAG_AT(struct settings, markdown) },
 	{ 0 },
 };
