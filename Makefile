@@ -217,6 +217,8 @@ soak: $(SOAKS)
 		$(BUILD)/tests/shim/soft/kill_test
 	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/fuzz_test
 
+COMPLETIONS = share/bash-completion/completions
+
 install: all $(BUILD)/completion/verbatim
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
@@ -225,9 +227,9 @@ install: all $(BUILD)/completion/verbatim
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 shim/trace/verbatim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -d $(DESTDIR)$(PREFIX)/share/doc/verbatim $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d $(DESTDIR)$(PREFIX)/share/doc/verbatim $(DESTDIR)$(PREFIX)/$(COMPLETIONS)
 	install -m 644 README.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/verbatim/
-	install -m 644 $(BUILD)/completion/verbatim $(DESTDIR)$(PREFIX)/share/bash-completion/completions/
+	install -m 644 $(BUILD)/completion/verbatim $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/
 
 clean:
 	rm -rf build build-*

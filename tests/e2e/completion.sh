@@ -15,61 +15,77 @@ completes() {
 	printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' '
 }
 
+commands() { "$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'; }
+options_of() { "$VERBATIM" help "$1" | grep -o '^  [^[]*--[a-z-]*' | grep -o -- '--[a-z-]*'; }
+whole_word() { tr ' ' '\n' | grep -x "$1" | sort -u; }
+
 completion_is_registered() { is "$(complete -p verbatim)" "complete -F _verbatim verbatim"; }
 commands_are_completed() {
-	is "$(completes re)" 'record replay' &&
-		is "$(completes '' | tr ' ' '\n' | grep -vc '^-\|^help$')" "$("$VERBATIM" --help | grep -c '^  [a-z]')" &&
-		is "$(completes help do)" doctor && is "$(completes no-such '')" ''
+	is "$(completes re)" 'record replay' && is "$(completes help do)" doctor &&
+		is "$(completes no-such '')" '' &&
+		is "$(completes '' | tr ' ' '\n' | grep -v '^-\|^help$')" "$(commands | sort)"
 }
 options_are_completed() {
 	is "$(completes record --r)" '--ring-budget --ring-size --rotate-size --rotate-time' &&
-		is "$(completes record -o t.db --st)" --stop-on && is "$(completes info --)" '--deadline --format --help'
+		is "$(completes record -o t.db --st)" --stop-on &&
+		is "$(completes info --)" '--deadline --format --help'
 }
 every_option_is_completed() {
 	local c
-	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do
-		is "$c" "$(completes "$c" --)" "$("$VERBATIM" help "$c" | grep -o '^  [^[]*--[a-z-]*' | grep -o -- '--[a-z-]*' | sort -u | paste -sd' ')" || return
+	for c in $(commands); do
+		is "$c" "$(completes "$c" --)" "$(options_of "$c" | sort -u | paste -sd' ')" || return
 	done
 }
 choices_are_completed() {
 	is "$(completes info --format '')" 'json text' && is "$(completes info -f j)" json &&
-		is "$(completes info --format = j)" json && is "$(completes record --on-full d)" drop &&
-		is "$(completes dump --payload '')" 'full hash none' && is "$(completes record --stop-on '')" error
+		is "$(completes info --format = j)" json &&
+		is "$(completes record --on-full d)" drop &&
+		is "$(completes dump --payload '')" 'full hash none' &&
+		is "$(completes record --stop-on '')" error
 }
 verbs_are_completed_in_a_list() {
 	is "$(completes dump --verb post_srq)" 'post_srq_ops post_srq_recv' &&
 		is "$(completes dump --verb ibv_reg_mr,ibv_dealloc_p)" ibv_reg_mr,ibv_dealloc_pd
 }
 rules_are_completed() {
-	is "$(completes check --mute LIFE-001,LIFE-002)" LIFE-001,LIFE-002 && is "$(completes explain LIFE-00 | wc -w)" "$("$VERBATIM" explain | grep -c '^ *LIFE-00')"
+	is "$(completes check --mute LIFE-001,LIFE-002)" LIFE-001,LIFE-002 &&
+		is "$(completes explain LIFE-00 | wc -w)" "$("$VERBATIM" explain | grep -c '^ *LIFE-00')"
 }
 traces_are_completed() {
-	is "$(completes info '')" 'one.db traces two.db with space.db' && is "$(completes dump --failed t)" 'traces two.db' &&
-		is "$(completes sql one.db '')" '' && is "$(completes unpack -o n)" notes.txt && is "$(completes collect t)" traces
+	is "$(completes info '')" 'one.db traces two.db with space.db' &&
+		is "$(completes dump --failed t)" 'traces two.db' &&
+		is "$(completes sql one.db '')" '' && is "$(completes unpack -o n)" notes.txt &&
+		is "$(completes collect t)" traces
 }
 programs_are_completed() {
-	is "$(completes record -- ba | tr ' ' '\n' | grep -x bash | sort -u)" bash && is "$(completes run -d soft bas | tr ' ' '\n' | grep -x bash | sort -u)" bash &&
+	is "$(completes record -- ba | whole_word bash)" bash &&
+		is "$(completes run -d soft bas | whole_word bash)" bash &&
 		is "$(completes record -- cat no)" notes.txt && is "$(completes record cat --out)" ''
 }
 
-lists_of_the_pages_are_those_of_the_rows() { "$repository/scripts/man-options" --check "$VERBATIM"; }
+lists_of_the_pages_are_those_of_the_rows() {
+	"$repository/scripts/man-options" --check "$VERBATIM"
+}
 
 mistyped_word_is_answered_with_the_nearest() {
 	"$VERBATIM" recrod true 2>err; is $? 2 && says "did you mean 'record'" err || return
 	"$VERBATIM" dump --verbb x one.db 2>err; is $? 2 && says "did you mean '--verb'" err || return
-	"$VERBATIM" dump --verb post_sned one.db 2>err; is $? 2 && says "did you mean 'post_send'" err
+	"$VERBATIM" dump --verb post_sned one.db 2>err
+	is $? 2 && says "did you mean 'post_send'" err
 }
-help_says_limits_and_default() { "$VERBATIM" record --help | tr -s ' \n' ' ' | grep -q -- '--ring-size SIZE most memory .* (256k to 1G; default: 4M) \[VERBATIM_RING_SIZE\]'; }
+help_says_limits_and_default() {
+	"$VERBATIM" record --help | tr -s ' \n' ' ' >out
+	says '--ring-size SIZE most .* (256k to 1G; default: 4M) \[VERBATIM_RING_SIZE\]' out
+}
 
 installed_files_are_where_the_pages_say() {
-	make -s -C "$repository" install DESTDIR="$tmp/here/root" PREFIX=/usr >out 2>&1 || { tail -3 out; return 1; }
-	local file
-	for file in bin/verbatim lib/verbatim/libverbatim.so share/man/man1/verbatim-dump.1 share/doc/verbatim/TRACE-FORMAT.md \
-		share/doc/verbatim/REPLAY.md share/doc/verbatim/RULES.md share/bash-completion/completions/verbatim; do
-		[ -s "root/usr/$file" ] || { echo "no $file"; return 1; }
-	done
-	for file in $(grep -oh '^\.Pa [A-Z-]*\.md' "$repository"/docs/man/*.1 | cut -d' ' -f2 | sort -u); do
-		[ -s "root/usr/share/doc/verbatim/$file" ] || { echo "a page names $file"; return 1; }
+	local file share=root/usr/share
+	make -s -C "$repository" install DESTDIR="$tmp/here/root" PREFIX=/usr >out 2>&1 ||
+		{ tail -3 out; return 1; }
+	for file in root/usr/bin/verbatim root/usr/lib/verbatim/libverbatim.so \
+		$share/man/man1/verbatim-dump.1 $share/bash-completion/completions/verbatim \
+		$(sed -n "s,^\.Pa \([A-Z-]*\.md\).*,$share/doc/verbatim/\1,p" "$repository"/docs/man/*.1); do
+		[ -s "$file" ] || { echo "no $file"; return 1; }
 	done
 	! grep -n 'docs/' "$repository"/docs/man/*.1
 }
@@ -86,4 +102,8 @@ try programs_are_completed
 try lists_of_the_pages_are_those_of_the_rows
 try mistyped_word_is_answered_with_the_nearest
 try help_says_limits_and_default
-if [ -z "$SAN" ]; then try installed_files_are_where_the_pages_say; else echo "skip completion: installed files: not with sanitizers"; fi
+if [ -z "${SAN:-}" ]; then
+	try installed_files_are_where_the_pages_say
+else
+	echo "skip completion: installed files are where the pages say: not with sanitizers"
+fi
