@@ -63,7 +63,9 @@ static int check_wrs(const struct batch *batch, const struct event_post *event)
 		left -= bytes;
 	}
 	return left || batch->columns[COLUMN_wr_id].count + event->nwr > BATCH_ROWS_MAX ||
-	       sges > BATCH_SGES_MAX ? -EBADMSG : 0;
+			       sges > BATCH_SGES_MAX
+		       ? -EBADMSG
+		       : 0;
 }
 
 #define PUT_FIELD(family, column, name, member, type, wire) PUT(batch, column, from->member);
@@ -134,8 +136,8 @@ static void put_post(struct batch *batch, uint64_t n, int64_t time, uint32_t kin
 	PUT(batch, post_stack, stack);
 }
 
-static void open_post(struct batch *batch, const struct event_post *event, uint64_t n,
-		      int64_t time, uint32_t kind, uint32_t stack)
+static void open_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time,
+		      uint32_t kind, uint32_t stack)
 {
 	batch->open = true;
 	batch->open_stack = stack;
@@ -151,8 +153,8 @@ bool batch_close(struct batch *batch)
 	if (!batch->open)
 		return false;
 	batch->open = false;
-	put_post(batch, batch->open_n, batch->open_time, batch->open_kind, batch->open_handle, 0,
-		 0, batch->open_nwr, batch->open_stack);
+	put_post(batch, batch->open_n, batch->open_time, batch->open_kind, batch->open_handle, 0, 0,
+		 batch->open_nwr, batch->open_stack);
 	return true;
 }
 
@@ -210,8 +212,9 @@ static void put_extra(struct batch *batch, const struct event_wc_extra *from)
 static uint32_t poll_kind(const struct event_poll *event)
 {
 	uint8_t flags = event->head.flags;
-	uint32_t kind = flags & EVENT_START ? KIND_START_POLL :
-			flags & EVENT_NEXT  ? KIND_NEXT_POLL : KIND_POLL;
+	uint32_t kind = flags & EVENT_START  ? KIND_START_POLL
+			: flags & EVENT_NEXT ? KIND_NEXT_POLL
+					     : KIND_POLL;
 
 	return kind | (flags & EVENT_INNER ? KIND_INNER : 0) |
 	       (flags & EVENT_EXTRA ? KIND_EXTRA : 0);

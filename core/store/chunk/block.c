@@ -133,8 +133,7 @@ int block_need(struct block *block, enum column_id id)
 		return -EBADMSG;
 	if (!block->dctx)
 		block->dctx = ZSTD_createDCtx();
-	if (!block->dctx ||
-	    grow((void **)&block->scratch, &block->scratch_size, view->unpacked) ||
+	if (!block->dctx || grow((void **)&block->scratch, &block->scratch_size, view->unpacked) ||
 	    values_size(block, id, view->count))
 		return -ENOMEM;
 	err = column_read(view, block->dctx, block->scratch, block->values[id]);

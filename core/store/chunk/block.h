@@ -14,9 +14,9 @@
 
 struct block {
 	struct column_view views[COLUMN_COUNT];
-	uint64_t *values[COLUMN_COUNT];   /* NULL: linear, or not decoded */
-	uint32_t sizes[COLUMN_COUNT];     /* elements allocated in values */
-	uint8_t *bytes;                   /* the chunk, copied */
+	uint64_t *values[COLUMN_COUNT]; /* NULL: linear, or not decoded */
+	uint32_t sizes[COLUMN_COUNT];   /* elements allocated in values */
+	uint8_t *bytes;                 /* the chunk, copied */
 	size_t bytes_size;
 	uint8_t *scratch;
 	size_t scratch_size;
@@ -69,7 +69,7 @@ struct walk {
 
 /* Bits for block_load(). */
 #define FAMILY_BIT(name) (1u << FAMILY_##name)
-#define FAMILIES_ALL ((1u << FAMILY_COUNT) - 1)
+#define FAMILIES_ALL     ((1u << FAMILY_COUNT) - 1)
 
 /* Kind of the current event, with KIND_FLAGS. */
 static inline uint32_t walk_kind(const struct block *block, const struct walk *walk)

@@ -20,8 +20,8 @@ enum column_code {
 struct column {
 	uint64_t last, step, base;
 	uint32_t count;
-	bool bent;     /* not linear: what came is in @bytes */
-	bool failed;   /* out of memory: the column is not to be used */
+	bool bent;   /* not linear: what came is in @bytes */
+	bool failed; /* out of memory: the column is not to be used */
 	uint32_t used, size;
 	uint8_t *bytes;
 };
@@ -102,7 +102,7 @@ void column_fini(struct column *column);
 struct column_view {
 	enum column_code code;
 	uint32_t count;
-	uint64_t base, step;       /* COLUMN_LINEAR */
+	uint64_t base, step; /* COLUMN_LINEAR */
 	const uint8_t *bytes;
 	uint32_t packed, unpacked; /* of @bytes; before compression */
 };

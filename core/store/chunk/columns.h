@@ -17,6 +17,7 @@
 #include "core/wire/desc.h"
 #include "gen/data_gen.h"
 
+/* clang-format off */
 enum family {
 #define F(name) FAMILY_##name,
 	EACH_FAMILY(F)
@@ -31,6 +32,7 @@ enum column_id {
 #undef C
 	COLUMN_COUNT,
 };
+/* clang-format on */
 
 /* Column `kind`: one of these, with KIND_INNER where the library or a provider called. */
 enum event_kind {
@@ -40,19 +42,20 @@ enum event_kind {
 	KIND_POLL,
 	KIND_NOTIFY,
 	KIND_INNER = 8,
-	KIND_BUILT = 16,    /* ibv_wr_complete */
-	KIND_ABORTED,       /* ibv_wr_abort */
+	KIND_BUILT = 16, /* ibv_wr_complete */
+	KIND_ABORTED,    /* ibv_wr_abort */
 	KIND_POST_WQ_RECV,
-	KIND_START_POLL,    /* ibv_start_poll */
-	KIND_NEXT_POLL,     /* ibv_next_poll */
+	KIND_START_POLL, /* ibv_start_poll */
+	KIND_NEXT_POLL,  /* ibv_next_poll */
 	KINDS,
 	KIND_MASK = 31 & ~KIND_INNER,
-	KIND_EXTRA = 32,    /* of a poll: more is known of its completions */
+	KIND_EXTRA = 32, /* of a poll: more is known of its completions */
 	KIND_FLAGS = KIND_INNER | KIND_EXTRA,
 };
 
-#define KINDS_OF_POSTS (1u << KIND_POST_SEND | 1u << KIND_POST_RECV | 1u << KIND_POST_SRQ_RECV | \
-			1u << KIND_BUILT | 1u << KIND_ABORTED | 1u << KIND_POST_WQ_RECV)
+#define KINDS_OF_POSTS                                                            \
+	(1u << KIND_POST_SEND | 1u << KIND_POST_RECV | 1u << KIND_POST_SRQ_RECV | \
+	 1u << KIND_BUILT | 1u << KIND_ABORTED | 1u << KIND_POST_WQ_RECV)
 
 #define KINDS_OF_POLLS (1u << KIND_POLL | 1u << KIND_START_POLL | 1u << KIND_NEXT_POLL)
 

@@ -10,6 +10,7 @@
 #include "core/store/chunk/block.h"
 #include "core/wire/desc.h"
 
+/* clang-format off */
 #define V(kind, as)         { .name = as, .value = VALUE_##kind }
 #define C_AS(id, as)        { .name = as, .value = VALUE_COLUMN, .column = COLUMN_##id }
 #define C(id)               C_AS(id, #id)
@@ -57,6 +58,7 @@ const struct table tables[TABLES] = {
 		V(BEFORE, "before"), V(HASH, "hash"), V(WHY, "why"), V(PAYLOAD, "bytes"),
 	} },
 };
+/* clang-format on */
 
 /* The name follows the number, also when that is changed by hand. */
 static void declare_name(const struct table_column *column, struct text *sql)

@@ -10,35 +10,35 @@
 enum value {
 	VALUE_THREAD,
 	VALUE_N,
-	VALUE_I,          /* which work request, which completion of the event */
-	VALUE_J,          /* which element */
+	VALUE_I, /* which work request, which completion of the event */
+	VALUE_J, /* which element */
 	VALUE_TIME,
 	VALUE_PROCESS,
 	VALUE_INNER,
-	VALUE_COLUMN,     /* a column of the chunk as it is */
-	VALUE_PART,       /* the same; NULL where the request has no such part */
-	VALUE_EXTRA,      /* the same; NULL where the completion has none */
-	VALUE_OBJECT,     /* QP or SRQ of a post, by its id */
-	VALUE_QP,         /* the same if it is a QP, else NULL */
+	VALUE_COLUMN, /* a column of the chunk as it is */
+	VALUE_PART,   /* the same; NULL where the request has no such part */
+	VALUE_EXTRA,  /* the same; NULL where the completion has none */
+	VALUE_OBJECT, /* QP or SRQ of a post, by its id */
+	VALUE_QP,     /* the same if it is a QP, else NULL */
 	VALUE_SRQ,
 	VALUE_CQ,
 	VALUE_WC_QP,
 	VALUE_VERB,
-	VALUE_STACK,      /* of a post; NULL not known */
-	VALUE_NOT_TAKEN,  /* 1: the post failed before it came to this request */
-	VALUE_OPCODE,     /* of a request; NULL for a receive */
+	VALUE_STACK,     /* of a post; NULL not known */
+	VALUE_NOT_TAKEN, /* 1: the post failed before it came to this request */
+	VALUE_OPCODE,    /* of a request; NULL for a receive */
 	VALUE_SEND_FLAGS,
 	VALUE_NUM_SGE,
-	VALUE_BYTES,      /* sum of the elements' lengths */
-	VALUE_NAME,       /* the enumerator of the column before */
-	VALUE_KIND,       /* of a payload, with the rest */
+	VALUE_BYTES, /* sum of the elements' lengths */
+	VALUE_NAME,  /* the enumerator of the column before */
+	VALUE_KIND,  /* of a payload, with the rest */
 	VALUE_LENGTH,
 	VALUE_CAPTURED,
 	VALUE_BEFORE,
 	VALUE_HASH,
 	VALUE_WHY,
 	VALUE_PAYLOAD,
-	VALUE_WR_THREAD,  /* found by the matcher, with the rest; NULL unknown */
+	VALUE_WR_THREAD, /* found by the matcher, with the rest; NULL unknown */
 	VALUE_WR_N,
 	VALUE_WR_I,
 	VALUE_POSTED,
@@ -55,13 +55,22 @@ enum { TABLE_COLUMNS = 40 };
 
 struct table {
 	const char *name;
-	const char *key;       /* "thread, n, i" */
-	unsigned int families; /* that a walk of it needs: FAMILY_BIT() */
+	const char *key;                            /* "thread, n, i" */
+	unsigned int families;                      /* that a walk of it needs: FAMILY_BIT() */
 	struct table_column columns[TABLE_COLUMNS]; /* up to one without a name */
 };
 
-enum table_id { TABLE_post, TABLE_wr, TABLE_sge, TABLE_poll, TABLE_wc, TABLE_notify,
-		TABLE_payload, TABLES, TABLES_OF_EVENTS = TABLE_payload };
+enum table_id {
+	TABLE_post,
+	TABLE_wr,
+	TABLE_sge,
+	TABLE_poll,
+	TABLE_wc,
+	TABLE_notify,
+	TABLE_payload,
+	TABLES,
+	TABLES_OF_EVENTS = TABLE_payload
+};
 
 extern const struct table tables[TABLES];
 

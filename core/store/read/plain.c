@@ -25,9 +25,10 @@ enum { EVENTS = 4096 }; /* of a block */
 
 struct plain {
 	sqlite3_stmt *rows[TABLES_OF_EVENTS];
-	bool there[TABLES_OF_EVENTS];  /* a row is waiting */
+	bool there[TABLES_OF_EVENTS]; /* a row is waiting */
 };
 
+/* clang-format off */
 #define FIELD(family, column, name, member, type, wire) ", " #name
 #define PART(NAME, part) SHOWN_##NAME(FIELD)
 
@@ -78,6 +79,7 @@ enum {
 	EXTRA_FIELDS = sizeof(extra_columns) / sizeof(*extra_columns),
 	WC_EXTRAS = 2 + WC_FIELDS,
 };
+/* clang-format on */
 
 static int step(struct plain *plain, enum table_id table)
 {
@@ -301,8 +303,8 @@ static int add_poll(struct plain *plain, struct block *block)
 						  COLUMN_empty };
 	uint32_t kind = kind_at(plain, TABLE_poll, VERB_poll_cq), nwc;
 	bool extra = kind != KIND_POLL;
-	int err = kind ? add_event(plain, block, TABLE_poll, extra ? kind | KIND_EXTRA : kind) :
-		  -EINVAL;
+	int err = kind ? add_event(plain, block, TABLE_poll, extra ? kind | KIND_EXTRA : kind)
+		       : -EINVAL;
 
 	if (!err)
 		err = add_row(plain, block, TABLE_poll, 4, columns, 3);
@@ -351,8 +353,9 @@ int plain_load(struct plain *plain, struct block *block)
 
 		if (table == TABLES)
 			break;
-		err = table == TABLE_post ? add_post(plain, block) :
-		      table == TABLE_poll ? add_poll(plain, block) : add_notify(plain, block);
+		err = table == TABLE_post   ? add_post(plain, block)
+		      : table == TABLE_poll ? add_poll(plain, block)
+					    : add_notify(plain, block);
 		if (!err)
 			err = step(plain, table);
 	}

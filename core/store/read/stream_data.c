@@ -28,13 +28,14 @@ static int reserve(struct stream *s, void *memory, uint32_t *size, uint32_t coun
 
 #define GET(s, name, family) block_get(&(s)->block, COLUMN_##name, (s)->walk.at[FAMILY_##family])
 
-#define GET_FIELD(family, column, name, member, type, wire) \
-	to->name = (type)GET(s, column, family);
+#define GET_FIELD(family, column, name, member, type, wire) to->name = (type)GET(s, column, family);
 
 static void fill_rare_parts(struct stream *s, struct wr *to, unsigned int parts)
 {
-#define GET_PART(NAME, part) \
-	if (parts & WR_##NAME) { FIELDS_##NAME(GET_FIELD); }
+#define GET_PART(NAME, part)              \
+	if (parts & WR_##NAME) {          \
+		FIELDS_##NAME(GET_FIELD); \
+	}
 	EACH_SHOWN_PART(GET_PART);
 #undef GET_PART
 	if (parts & WR_ODD) {

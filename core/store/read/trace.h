@@ -21,22 +21,22 @@ struct trace;
 /* A control verb: table `call`. */
 struct call {
 	enum verb verb;
-	int64_t begin, end;  /* ns since the start; end is -1 where it never returned */
+	int64_t begin, end; /* ns since the start; end is -1 where it never returned */
 	int64_t ret;
-	int error;           /* errno after it */
-	unsigned int depth;  /* 0: called by the application */
-	bool ours;           /* a look at the device by the recorder itself */
+	int error;          /* errno after it */
+	unsigned int depth; /* 0: called by the application */
+	bool ours;          /* a look at the device by the recorder itself */
 	bool failed;
-	uint32_t stack;      /* id in table `stack`, 0 none */
-	uint32_t object;     /* what it acted on or made, id; 0 unknown or none */
-	uint64_t handle;     /* the same as its address */
-	const char *args;    /* JSON object of what went in, by argument name */
-	const char *out;     /* JSON object of what came out; "ret" holds a new object's fields */
+	uint32_t stack;   /* id in table `stack`, 0 none */
+	uint32_t object;  /* what it acted on or made, id; 0 unknown or none */
+	uint64_t handle;  /* the same as its address */
+	const char *args; /* JSON object of what went in, by argument name */
+	const char *out;  /* JSON object of what came out; "ret" holds a new object's fields */
 };
 
 /* Members from core/wire/data.list, with what each is. */
 #define MEMBER(family, column, name, member, type, wire) type name;
-#define PART_MEMBERS(NAME, part) FIELDS_##NAME(MEMBER)
+#define PART_MEMBERS(NAME, part)                         FIELDS_##NAME(MEMBER)
 
 struct sge {
 	FIELDS_SGE(MEMBER)
@@ -45,24 +45,25 @@ struct sge {
 /* A work request: one row of virtual table `wr`. What it has no part for is 0. */
 struct wr {
 	uint64_t wr_id;
-	int opcode;             /* enum ibv_wr_opcode; -1 for a receive */
+	int opcode; /* enum ibv_wr_opcode; -1 for a receive */
 	uint32_t send_flags;
-	int num_sge;            /* as the application gave it; nsge are recorded */
+	int num_sge; /* as the application gave it; nsge are recorded */
 	uint32_t nsge;
-	uint32_t imm;           /* host order, or the key to invalidate */
+	uint32_t imm; /* host order, or the key to invalidate */
 	EACH_SHOWN_PART(PART_MEMBERS)
+
 	const struct sge *sge;
 };
 
-/* One call of ibv_post_send or its kin, or a batch that ibv_wr_complete() or ibv_wr_abort() ended. */
+/* One call of ibv_post_*(), or a batch that ibv_wr_complete() or ibv_wr_abort() ended. */
 struct post {
 	enum verb verb;
 	uint64_t handle;
-	uint32_t object;  /* QP, SRQ or WQ; 0 unknown */
+	uint32_t object; /* QP, SRQ or WQ; 0 unknown */
 	int ret;
-	uint32_t bad;     /* 0, or 1 + index of *bad_wr */
+	uint32_t bad; /* 0, or 1 + index of *bad_wr */
 	uint32_t nwr;
-	uint32_t stack;   /* id in table `stack`, 0 not known */
+	uint32_t stack; /* id in table `stack`, 0 not known */
 	const struct wr *wr;
 };
 
@@ -92,11 +93,11 @@ struct wc {
 	FIELDS_WC(MEMBER)
 	FIELDS_EXTRA(MEMBER) /* of an extended CQ, as far as enum event_wc_part in `parts` says */
 	/* found by the matcher (core/store/read/match.h) */
-	uint32_t qp;                /* object, 0 unknown */
-	struct event_id request;    /* the post that it completes; 0:0 unknown */
-	uint32_t request_index;     /* which of its work requests */
+	uint32_t qp;             /* object, 0 unknown */
+	struct event_id request; /* the post that it completes; 0:0 unknown */
+	uint32_t request_index;  /* which of its work requests */
 	int64_t posted_at;
-	uint32_t candidates;        /* of an error but a flush: requests of that wr_id that may be it */
+	uint32_t candidates; /* of an error but a flush: requests that it may be of */
 };
 
 #undef PART_MEMBERS
@@ -104,11 +105,11 @@ struct wc {
 
 /* A poll that returned completions or failed. */
 struct poll {
-	enum verb verb;   /* poll_cq, start_poll or next_poll */
+	enum verb verb; /* poll_cq, start_poll or next_poll */
 	uint64_t handle;
-	uint32_t object;  /* CQ; 0 unknown */
+	uint32_t object; /* CQ; 0 unknown */
 	int ret;
-	uint64_t empty;   /* empty polls by this thread of this CQ since its last event */
+	uint64_t empty; /* empty polls by this thread of this CQ since its last event */
 	uint32_t nwc;
 	const struct wc *wc;
 };
@@ -127,12 +128,12 @@ enum fork_how {
 };
 
 struct fork_event {
-	uint32_t child;    /* process; 0: the child never called a verb */
+	uint32_t child; /* process; 0: the child never called a verb */
 	uint32_t stack;
 	enum fork_how kind;
-	const char *how;   /* "posix_spawn"; as in the table */
-	int pid;           /* of the child, 0 not known */
-	int error;         /* errno, 0 none that is known */
+	const char *how; /* "posix_spawn"; as in the table */
+	int pid;         /* of the child, 0 not known */
+	int error;       /* errno, 0 none that is known */
 };
 
 /* What the program said of itself: table `mark`. */
@@ -142,12 +143,12 @@ struct mark_event {
 };
 
 enum trace_event_kind {
-	TRACE_CALL,    /* a control verb begins; .call, its return already known */
-	TRACE_RETURN,  /* it has returned; .call */
+	TRACE_CALL,   /* a control verb begins; .call, its return already known */
+	TRACE_RETURN, /* it has returned; .call */
 	TRACE_POST,
 	TRACE_POLL,
 	TRACE_NOTIFY,
-	TRACE_FORK,    /* in the parent */
+	TRACE_FORK, /* in the parent */
 	TRACE_MARK,
 	TRACE_PROCESS, /* a process is seen first; .id is its first event */
 	TRACE_EXIT,    /* a process has ended */
@@ -157,9 +158,9 @@ struct trace_event {
 	enum trace_event_kind kind;
 	struct event_id id; /* of a return: of its call */
 	uint32_t process;
-	int64_t time;       /* ns since the start of the recording */
-	bool inner;         /* called by the library or a provider inside another verb */
-	bool carried;       /* is in the trace before this one, too: --rotate-size */
+	int64_t time; /* ns since the start of the recording */
+	bool inner;   /* called by the library or a provider inside another verb */
+	bool carried; /* is in the trace before this one, too: --rotate-size */
 	union {
 		const struct call *call;
 		const struct post *post;
@@ -189,7 +190,7 @@ struct thread {
 	int tid;
 	const char *comm;
 	uint64_t events;
-	uint64_t carried;     /* events up to this one are of the trace before; 0: none */
+	uint64_t carried; /* events up to this one are of the trace before; 0: none */
 };
 
 struct frame {
@@ -237,8 +238,8 @@ const struct object *trace_object(struct trace *trace, uint32_t id);
  * last one that was there (its destroyed_at is then before @time); else what
  * @process inherited from the one it was forked from; else NULL.
  */
-const struct object *trace_object_at(struct trace *trace, uint32_t process,
-				     enum object_kind kind, uint64_t handle, int64_t time);
+const struct object *trace_object_at(struct trace *trace, uint32_t process, enum object_kind kind,
+				     uint64_t handle, int64_t time);
 
 /* Frames of a stack, innermost first; returns how many, <= @max. Borrowed until trace_close(). */
 unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,
@@ -249,22 +250,22 @@ struct trace_loss {
 	uint64_t events;
 	uint64_t overwritten; /* of the events: older than what was kept of the data plane */
 	uint64_t late;        /* of the events: before the recording of their thread began */
-	uint64_t handlers;    /* of the events: of signal handlers that came while another was written */
+	uint64_t handlers;    /* of the events: of signal handlers that interrupted the recorder */
 	uint64_t damaged;     /* events that could not be read; table `coverage` names them */
-	bool interrupted;  /* the recorder died: what came after is not there */
+	bool interrupted;     /* the recorder died: what came after is not there */
 };
 struct trace_loss trace_loss(struct trace *trace);
 
 /* What was kept of the bytes of a work request or a completion: table `payload`. */
 struct payload {
-	const char *kind;     /* "send", "recv", "read", "atomic" */
-	const char *why;      /* there is less than was asked for; NULL: there is not */
-	uint64_t total;       /* bytes that were moved */
-	unsigned int before;  /* of them in front of the message: 40 of a datagram's GRH */
-	const void *bytes;    /* the first @nbytes of them */
+	const char *kind;    /* "send", "recv", "read", "atomic" */
+	const char *why;     /* there is less than was asked for; NULL: there is not */
+	uint64_t total;      /* bytes that were moved */
+	unsigned int before; /* of them in front of the message: 40 of a datagram's GRH */
+	const void *bytes;   /* the first @nbytes of them */
 	uint64_t nbytes;
 	bool hashed;
-	uint64_t hash;        /* of those after @before: core/wire/hash.h */
+	uint64_t hash; /* of those after @before: core/wire/hash.h */
 };
 
 /* Were payloads kept at all? */
@@ -280,18 +281,17 @@ struct cursor;
 
 /* Which events a cursor gives; zeroed: all. */
 struct trace_filter {
-	uint32_t process, thread;  /* 0: any */
-	int64_t from, to;          /* ns; to 0: to the end */
+	uint32_t process, thread; /* 0: any */
+	int64_t from, to;         /* ns; to 0: to the end */
 	bool control_only;
-	bool unmatched;            /* completions without their requests: faster */
+	bool unmatched; /* completions without their requests: faster */
 };
 
 /*
  * Start reading in time order over all threads. @filter may be NULL.
  * The trace must stay open. Returns 0 or -errno after log_err().
  */
-int cursor_open(struct trace *trace, const struct trace_filter *filter,
-		struct cursor **ret_cursor);
+int cursor_open(struct trace *trace, const struct trace_filter *filter, struct cursor **ret_cursor);
 
 /*
  * The next event. Returns 1 and an event that is valid until the next call;

@@ -114,11 +114,13 @@ static uint32_t event_rows(struct scan *scan, const struct seat *seat)
 	case TABLE_notify:
 		return kind == KIND_NOTIFY;
 	case TABLE_wc:
-		return !kind_is_poll(kind) ? 0 :
-		       (uint32_t)block_get(&seat->block, COLUMN_nwc, seat->walk.at[FAMILY_POLL]);
+		return !kind_is_poll(kind) ? 0
+					   : (uint32_t)block_get(&seat->block, COLUMN_nwc,
+								 seat->walk.at[FAMILY_POLL]);
 	default:
-		return !kind_is_post(kind) ? 0 :
-		       (uint32_t)block_get(&seat->block, COLUMN_nwr, seat->walk.at[FAMILY_POST]);
+		return !kind_is_post(kind) ? 0
+					   : (uint32_t)block_get(&seat->block, COLUMN_nwr,
+								 seat->walk.at[FAMILY_POST]);
 	}
 }
 
@@ -169,8 +171,7 @@ static int find_event(struct scan *scan)
 		struct seat *seat = scan->seat;
 
 		for (; !at_end(seat); walk_next_event(&seat->block, &seat->walk, true)) {
-			if (scan->bounds.thread >= 0 &&
-			    event_n(seat) > (uint64_t)scan->bounds.n_to)
+			if (scan->bounds.thread >= 0 && event_n(seat) > (uint64_t)scan->bounds.n_to)
 				return 0;
 			if (enter_event(scan))
 				return 1;

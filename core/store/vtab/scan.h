@@ -13,7 +13,7 @@ struct seat {
 	uint64_t first_n, last_n;
 	bool loaded;
 	struct block block;
-	struct walk walk;   /* at the start of an event */
+	struct walk walk;         /* at the start of an event */
 	struct walk marks[MARKS]; /* where it was, to go back to */
 	uint32_t nmarks;
 };
@@ -23,16 +23,16 @@ struct scan {
 	const struct table *table;
 	enum table_id id;
 	sqlite3_stmt *range, *point;
-	bool ranging;              /* more chunks may follow from @range */
+	bool ranging; /* more chunks may follow from @range */
 	struct rows_bounds bounds;
 	uint64_t used;
 	struct seat seats[SEATS];
-	unsigned int turn;         /* the seat to be taken next */
-	struct seat *seat;         /* the current one */
-	struct walk walk;          /* at the current row */
+	unsigned int turn; /* the seat to be taken next */
+	struct seat *seat; /* the current one */
+	struct walk walk;  /* at the current row */
 	uint32_t i, j, rows, elements;
 	struct objects_cache cache;
-	const char *names_of;      /* of the enum that was looked up last */
+	const char *names_of; /* of the enum that was looked up last */
 	const struct enum_info *names;
 };
 

@@ -11,8 +11,8 @@
 static int need_of(struct block *block, const struct table_column *column)
 {
 	static const enum column_id handles[TABLES] = {
-		[TABLE_post] = COLUMN_post_handle, [TABLE_wr] = COLUMN_post_handle,
-		[TABLE_poll] = COLUMN_poll_handle, [TABLE_wc] = COLUMN_poll_handle,
+		[TABLE_post] = COLUMN_post_handle,     [TABLE_wr] = COLUMN_post_handle,
+		[TABLE_poll] = COLUMN_poll_handle,     [TABLE_wc] = COLUMN_poll_handle,
 		[TABLE_notify] = COLUMN_notify_handle,
 	};
 	int err = 0;
@@ -176,8 +176,8 @@ static void result_name(struct scan *scan, const struct table_column *column,
 
 	if (number->value == VALUE_OPCODE && !is_send(scan))
 		return;
-	value = number->value == VALUE_OPCODE ? odd(scan, COLUMN_opcode, COLUMN_odd_opcode) :
-		get(scan, number->column);
+	value = number->value == VALUE_OPCODE ? odd(scan, COLUMN_opcode, COLUMN_odd_opcode)
+					      : get(scan, number->column);
 	if (scan->names_of != column->names) {
 		scan->names_of = column->names;
 		scan->names = enum_find(column->names);
@@ -211,8 +211,8 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 					     (int64_t)odd(scan, COLUMN_opcode, COLUMN_odd_opcode));
 		break;
 	case VALUE_SEND_FLAGS:
-		sqlite3_result_int64(context, (int64_t)odd(scan, COLUMN_send_flags,
-							   COLUMN_odd_flags));
+		sqlite3_result_int64(context,
+				     (int64_t)odd(scan, COLUMN_send_flags, COLUMN_odd_flags));
 		break;
 	case VALUE_NUM_SGE:
 		sqlite3_result_int64(context, (int64_t)odd(scan, COLUMN_nsge, COLUMN_odd_num_sge));
@@ -238,8 +238,9 @@ static void object_value(struct scan *scan, enum value value, sqlite3_context *c
 		result_id(context, posted_to(scan, false, true));
 		break;
 	case VALUE_CQ:
-		result_id(context, object_id(scan, OBJECT_cq, scan->id == TABLE_notify ?
-					     COLUMN_notify_handle : COLUMN_poll_handle));
+		result_id(context, object_id(scan, OBJECT_cq,
+					     scan->id == TABLE_notify ? COLUMN_notify_handle
+								      : COLUMN_poll_handle));
 		break;
 	case VALUE_WC_QP:
 		result_id(context, wc_qp(scan));

@@ -26,8 +26,9 @@ static struct poll_counter *find(struct lane *lane, uint64_t cq)
 	for (lane->counter = 0; lane->counter < lane->ncounters; lane->counter++)
 		if (lane->counters[lane->counter].cq == cq)
 			return &lane->counters[lane->counter];
-	counter = lane->ncounters < COUNTERS_MAX ?
-		  realloc(lane->counters, (lane->ncounters + 1) * sizeof(*counter)) : NULL;
+	counter = lane->ncounters < COUNTERS_MAX
+			  ? realloc(lane->counters, (lane->ncounters + 1) * sizeof(*counter))
+			  : NULL;
 	if (!counter)
 		return NULL;
 	lane->counters = counter;
