@@ -7,7 +7,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(e)	struct end *e = *state
+#define GIVEN(e) struct end *e = *state
 
 enum { MORE = 64, NOISE = 0x5a };
 
@@ -59,8 +59,7 @@ TEST(longer_port_attributes_end_in_zeros)
 	uint8_t bytes[sizeof(struct ibv_port_attr) + MORE];
 
 	memset(bytes, NOISE, sizeof(bytes));
-	assert_int_equal(verbs_of(e)->query_port(e->context, 1, (void *)bytes,
-						 sizeof(bytes)), 0);
+	assert_int_equal(verbs_of(e)->query_port(e->context, 1, (void *)bytes, sizeof(bytes)), 0);
 	assert_int_equal(((struct ibv_port_attr *)bytes)->state, IBV_PORT_ACTIVE);
 	expect_zero(bytes, sizeof(struct ibv_port_attr), sizeof(bytes));
 }
@@ -72,8 +71,7 @@ TEST(shorter_port_attributes_are_not_exceeded)
 	size_t old = offsetof(struct ibv_port_attr, port_cap_flags2);
 
 	memset(bytes, NOISE, sizeof(bytes));
-	assert_int_equal(verbs_of(e)->query_port(e->context, 1, (void *)bytes,
-						 old), 0);
+	assert_int_equal(verbs_of(e)->query_port(e->context, 1, (void *)bytes, old), 0);
 	expect_noise(bytes, old, sizeof(bytes));
 }
 
@@ -85,8 +83,7 @@ TEST(old_query_port_writes_the_old_structure)
 
 	memset(bytes, NOISE, sizeof(bytes));
 	assert_int_equal((ibv_query_port)(e->context, 1, (void *)bytes), 0);
-	expect_noise(bytes, offsetof(struct ibv_port_attr, port_cap_flags2),
-		     sizeof(bytes));
+	expect_noise(bytes, offsetof(struct ibv_port_attr, port_cap_flags2), sizeof(bytes));
 }
 
 TEST(longer_device_attributes_end_in_zeros)
@@ -95,9 +92,8 @@ TEST(longer_device_attributes_end_in_zeros)
 	uint8_t bytes[sizeof(struct ibv_device_attr_ex) + MORE];
 
 	memset(bytes, NOISE, sizeof(bytes));
-	assert_int_equal(verbs_of(e)->query_device_ex(e->context, NULL,
-						      (void *)bytes,
-						      sizeof(bytes)), 0);
+	assert_int_equal(
+		verbs_of(e)->query_device_ex(e->context, NULL, (void *)bytes, sizeof(bytes)), 0);
 	expect_zero(bytes, sizeof(struct ibv_device_attr_ex), sizeof(bytes));
 }
 
@@ -108,13 +104,12 @@ TEST(shorter_device_attributes_are_not_exceeded)
 	size_t old = offsetof(struct ibv_device_attr_ex, odp_caps);
 
 	memset(bytes, NOISE, sizeof(bytes));
-	assert_int_equal(verbs_of(e)->query_device_ex(e->context, NULL,
-						      (void *)bytes, old), 0);
+	assert_int_equal(verbs_of(e)->query_device_ex(e->context, NULL, (void *)bytes, old), 0);
 	expect_noise(bytes, old, sizeof(bytes));
 	/* less than the plain structure is none that ever was */
-	assert_int_equal(verbs_of(e)->query_device_ex(e->context, NULL,
-				(void *)bytes,
-				sizeof(struct ibv_device_attr) - 8), EINVAL);
+	assert_int_equal(verbs_of(e)->query_device_ex(e->context, NULL, (void *)bytes,
+						      sizeof(struct ibv_device_attr) - 8),
+			 EINVAL);
 }
 
 TEST(gid_entries_have_the_size_of_the_program)
@@ -147,7 +142,7 @@ TEST(later_slots_are_seen_to_be_missing)
 	struct verbs_context *verbs = verbs_of(e);
 
 	assert_int_equal(verbs->sz, sizeof(*verbs));
-	assert_true(verbs->sz < 696);	/* as in headers of 2026 */
+	assert_true(verbs->sz < 696); /* as in headers of 2026 */
 }
 
 /* No jump to nowhere: each slot that @sz promises leads somewhere. */
@@ -160,8 +155,7 @@ TEST(all_slots_are_filled)
 	struct ibv_context_ops *ops = &e->context->ops;
 
 	for (; slot < end; slot++)
-		if (slot != (void **)&verbs->priv &&
-		    slot != (void **)&verbs->ABI_placeholder1 &&
+		if (slot != (void **)&verbs->priv && slot != (void **)&verbs->ABI_placeholder1 &&
 		    slot != (void **)&verbs->ABI_placeholder2)
 			assert_non_null(*slot);
 	assert_non_null(ops->poll_cq);
@@ -177,12 +171,15 @@ TEST(all_slots_are_filled)
 TEST(parts_of_newer_programs_are_refused)
 {
 	GIVEN(e);
-	struct ibv_qp_init_attr_ex qp = { .send_cq = e->cq, .recv_cq = e->cq,
-		.qp_type = IBV_QPT_RC, .pd = e->pd,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | 1 << 20 };
+	struct ibv_qp_init_attr_ex qp = { .send_cq = e->cq,
+					  .recv_cq = e->cq,
+					  .qp_type = IBV_QPT_RC,
+					  .pd = e->pd,
+					  .comp_mask = IBV_QP_INIT_ATTR_PD | 1 << 20 };
 	struct ibv_cq_init_attr_ex cq = { .cqe = 1, .comp_mask = 1 << 20 };
-	struct ibv_srq_init_attr_ex srq = { .attr = { 1, 1, 0 }, .pd = e->pd,
-		.comp_mask = IBV_SRQ_INIT_ATTR_PD | 1 << 20 };
+	struct ibv_srq_init_attr_ex srq = { .attr = { 1, 1, 0 },
+					    .pd = e->pd,
+					    .comp_mask = IBV_SRQ_INIT_ATTR_PD | 1 << 20 };
 	struct verbs_context *verbs = verbs_of(e);
 
 	errno = 0;

@@ -5,33 +5,28 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
-#define ALL_OPS (IBV_QP_EX_WITH_RDMA_WRITE | \
-		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
-		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
-		 IBV_QP_EX_WITH_RDMA_READ | \
-		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
-		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define ALL_OPS                                                                                 \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
 /* The slot that newer headers have behind the structure of these. */
 struct newer_qp_ex {
-	struct ibv_qp_ex	ex;
-	void			(*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey,
-					    uint64_t remote_addr, size_t len,
-					    uint8_t type, uint8_t level);
+	struct ibv_qp_ex ex;
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			 uint8_t type, uint8_t level);
 };
 
-static struct ibv_qp *make_ex(struct end *e, enum ibv_qp_type type,
-			      uint64_t ops)
+static struct ibv_qp *make_ex(struct end *e, enum ibv_qp_type type, uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = e->cq,
 		.recv_cq = e->cq,
 		.qp_type = type,
 		.cap = { END_DEPTH, END_DEPTH, 4, 4, 64 },
-		.comp_mask = IBV_QP_INIT_ATTR_PD |
-			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = e->pd,
 		.send_ops_flags = ops,
 	};
@@ -73,8 +68,7 @@ static uint64_t near_address(struct pair *p)
 	return (uintptr_t)p->a.buf;
 }
 
-static void send_from(struct pair *p, struct ibv_qp_ex *ex, uint64_t wr_id,
-		      uint32_t length)
+static void send_from(struct pair *p, struct ibv_qp_ex *ex, uint64_t wr_id, uint32_t length)
 {
 	ex->wr_id = wr_id;
 	ibv_wr_send(ex);
@@ -140,10 +134,8 @@ TEST(write_and_read_move_bytes)
 	ibv_wr_rdma_read(ex, p->b.mr->rkey, far_address(p) + 200);
 	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p) + 300, 8);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_RDMA_WRITE);
-	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_RDMA_READ);
+	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
+	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_READ);
 	assert_memory_equal(p->b.buf, "there", 5);
 	assert_memory_equal(p->a.buf + 300, "and back", 8);
 }
@@ -163,10 +155,8 @@ TEST(atomics_change_the_far_word)
 	ibv_wr_atomic_cmp_swp(ex, p->b.mr->rkey, far_address(p), 42, 7);
 	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p) + 8, 8);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_FETCH_ADD);
-	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_COMP_SWAP);
+	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode, IBV_WC_FETCH_ADD);
+	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode, IBV_WC_COMP_SWAP);
 	assert_int_equal(old[0], 40);
 	assert_int_equal(old[1], 42);
 	assert_int_equal(*word, 7);
@@ -425,8 +415,8 @@ TEST(other_verbs_within_a_batch)
 	mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_RTS);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, far_address(p),
-				 p->b.mr->rkey), EINVAL);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, far_address(p), p->b.mr->rkey),
+			 EINVAL);
 	ibv_wr_rdma_write(ex, p->b.mr->rkey, far_address(p));
 	ibv_wr_set_sge(ex, p->a.mr->lkey, near_address(p), 1);
 	assert_int_equal(ibv_wr_complete(ex), 0);
@@ -440,7 +430,7 @@ TEST(start_within_a_batch)
 	ibv_wr_start(ex);
 	ibv_wr_start(ex);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
-	assert_int_equal(ibv_wr_complete(ex), EINVAL);	/* it has ended */
+	assert_int_equal(ibv_wr_complete(ex), EINVAL); /* it has ended */
 	send_arrives(state);
 }
 
@@ -561,14 +551,17 @@ TEST(datagram_needs_its_address)
 static void connect_sender(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = 1, .ah_attr = { .dlid = 1, .port_num = 1 },
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = 1,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
 	};
 
 	assert_int_equal(to_init(qp, 0), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-				       IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				       IBV_QP_RQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN),
+			 0);
 	assert_int_equal(to_rts(qp), 0);
 }
 
@@ -606,8 +599,11 @@ TEST(capabilities_are_given_back_exactly)
 {
 	GIVEN(p);
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = p->a.cq, .recv_cq = p->a.cq, .qp_type = IBV_QPT_RC,
-		.cap = { 3, 5, 2, 3, 7 }, .pd = p->a.pd,
+		.send_cq = p->a.cq,
+		.recv_cq = p->a.cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { 3, 5, 2, 3, 7 },
+		.pd = p->a.pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(p->a.context, &attr);

@@ -4,19 +4,21 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
-enum { ALL_FIELDS = IBV_WC_STANDARD_FLAGS |
-		    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK };
+enum {
+	ALL_FIELDS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+		     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK
+};
 
 static struct ibv_poll_cq_attr none;
 
-static struct ibv_cq_ex *make_cq(struct end *e, int cqe, uint64_t wc_flags,
-			      uint32_t flags)
+static struct ibv_cq_ex *make_cq(struct end *e, int cqe, uint64_t wc_flags, uint32_t flags)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = cqe, .wc_flags = wc_flags, .flags = flags,
+		.cqe = cqe,
+		.wc_flags = wc_flags,
+		.flags = flags,
 		.comp_mask = flags ? IBV_CQ_INIT_ATTR_MASK_FLAGS : 0,
 	};
 
@@ -75,8 +77,7 @@ TEST(receives_are_read)
 {
 	GIVEN(p);
 	struct ibv_cq_ex *cq;
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM,
-				  .imm_data = 0x11223344 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 0x11223344 };
 
 	assert_int_equal(recv_at(&p->b, 7, 0, 64), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 5)), 0);
@@ -94,8 +95,7 @@ TEST(receives_are_read)
 	ibv_end_poll(cq);
 }
 
-static void post_and_expect(struct pair *p, enum ibv_wr_opcode opcode,
-			    enum ibv_wc_opcode expected)
+static void post_and_expect(struct pair *p, enum ibv_wr_opcode opcode, enum ibv_wc_opcode expected)
 {
 	struct ibv_send_wr wr = { .wr_id = 9, .opcode = opcode };
 	struct ibv_cq_ex *cq;
@@ -103,8 +103,7 @@ static void post_and_expect(struct pair *p, enum ibv_wr_opcode opcode,
 	wr.wr.atomic.remote_addr = (uintptr_t)p->a.buf;
 	wr.wr.rdma.remote_addr = (uintptr_t)p->a.buf;
 	wr.wr.rdma.rkey = p->a.mr->rkey;
-	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		wr.wr.atomic.rkey = p->a.mr->rkey;
 	assert_int_equal(recv_at(&p->a, 1, 64, 8), 0);
 	assert_int_equal(send_wr(&p->b, wr, sge_of(&p->b, 0, 8)), 0);
@@ -131,16 +130,16 @@ TEST(invalidated_key_is_read)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = ibv_alloc_mw(p->b.pd, IBV_MW_TYPE_2);
-	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
-				       ALL_ACCESS | IBV_ACCESS_MW_BIND);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, ALL_ACCESS | IBV_ACCESS_MW_BIND);
 	struct ibv_send_wr *bad, bind = {
-		.wr_id = 1, .opcode = IBV_WR_BIND_MW,
+		.wr_id = 1,
+		.opcode = IBV_WR_BIND_MW,
 		.send_flags = IBV_SEND_SIGNALED,
-		.bind_mw = { mw, mw->rkey, { mr, (uintptr_t)p->b.buf, 64,
-					     IBV_ACCESS_REMOTE_WRITE } },
+		.bind_mw = { mw,
+			     mw->rkey,
+			     { mr, (uintptr_t)p->b.buf, 64, IBV_ACCESS_REMOTE_WRITE } },
 	};
-	struct ibv_send_wr inv = { .opcode = IBV_WR_SEND_WITH_INV,
-				   .invalidate_rkey = mw->rkey };
+	struct ibv_send_wr inv = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = mw->rkey };
 	struct ibv_cq_ex *cq;
 
 	assert_int_equal(ibv_post_send(p->b.qp, &bind, &bad), 0);
@@ -272,8 +271,7 @@ TEST(timestamps_grow)
 	assert_int_equal(ibv_query_rt_values_ex(p->b.context, &values), 0);
 	assert_in_range(stamp, before, values.raw_clock.tv_nsec);
 	clock_gettime(CLOCK_REALTIME, &now);
-	assert_in_range(wall, (now.tv_sec - 20) * 1000000000ull,
-			(now.tv_sec + 1) * 1000000000ull);
+	assert_in_range(wall, (now.tv_sec - 20) * 1000000000ull, (now.tv_sec + 1) * 1000000000ull);
 }
 
 TEST(only_fields_that_were_asked_for_are_there)
@@ -293,8 +291,8 @@ TEST(only_fields_that_were_asked_for_are_there)
 TEST(fields_that_the_device_lacks)
 {
 	GIVEN(p);
-	static const uint64_t flags[] = { IBV_WC_EX_WITH_CVLAN,
-					  IBV_WC_EX_WITH_TM_INFO, 1ull << 40 };
+	static const uint64_t flags[] = { IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_TM_INFO,
+					  1ull << 40 };
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
@@ -366,8 +364,7 @@ TEST_WITH(dropped_completions_leave_their_payload, NULL, NULL)
 	end_open(&e);
 	assert_int_equal(ibv_destroy_qp(e.qp), 0);
 	assert_int_equal(ibv_destroy_cq(e.cq), 0);
-	e.cq = ibv_cq_ex_to_cq(make_cq(&e, 2, 0,
-				    IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
+	e.cq = ibv_cq_ex_to_cq(make_cq(&e, 2, 0, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
 	e.qp = make_qp(&e, NULL);
 	fellow_meet(&f, &e);
 	for (i = 0; i < 4; i++)
@@ -388,7 +385,8 @@ TEST(moderation_is_taken)
 {
 	GIVEN(p);
 	struct ibv_modify_cq_attr attr = {
-		.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 8, 16 },
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { 8, 16 },
 	};
 	struct ibv_device_attr_ex device;
 

@@ -17,9 +17,14 @@ HELPER struct ibv_ah_attr local_attr(void)
 HELPER struct ibv_ah_attr global_attr(const union ibv_gid *dgid, uint8_t sgid_index)
 {
 	return (struct ibv_ah_attr){
-		.dlid = 1, .sl = 2, .port_num = 1, .is_global = 1,
-		.grh = { .dgid = *dgid, .flow_label = 0x12345,
-			 .sgid_index = sgid_index, .hop_limit = 9,
+		.dlid = 1,
+		.sl = 2,
+		.port_num = 1,
+		.is_global = 1,
+		.grh = { .dgid = *dgid,
+			 .flow_label = 0x12345,
+			 .sgid_index = sgid_index,
+			 .hop_limit = 9,
 			 .traffic_class = 0x81 },
 	};
 }
@@ -42,15 +47,15 @@ HELPER struct ibv_ah *make_ah(struct end *e, struct ibv_ah_attr attr)
 
 HELPER void open_datagrams(struct ibv_qp *qp, uint32_t qkey)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-				    .qkey = qkey };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
 
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT |
-				       IBV_QP_PKEY_INDEX | IBV_QP_QKEY), 0);
+	assert_int_equal(
+		ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_QKEY),
+		0);
 	assert_int_equal(to_state(qp, IBV_QPS_RTR), 0);
 	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-				       IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
 HELPER void use_datagrams(struct end *e, struct ibv_srq *srq)
@@ -83,8 +88,8 @@ HELPER int datagrams_roce_teardown(void **state)
 	return pair_teardown(state);
 }
 
-HELPER struct ibv_send_wr make_datagram(struct ibv_ah *ah, uint32_t qpn,
-				   uint32_t qkey, uint64_t wr_id)
+HELPER struct ibv_send_wr make_datagram(struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+					uint64_t wr_id)
 {
 	struct ibv_send_wr wr = { .wr_id = wr_id, .opcode = IBV_WR_SEND };
 
@@ -96,10 +101,9 @@ HELPER struct ibv_send_wr make_datagram(struct ibv_ah *ah, uint32_t qpn,
 
 /* @len bytes at @off to @qpn; success is expected, whatever becomes of them. */
 HELPER void post_datagram(struct end *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
-		 uint32_t off, uint32_t len)
+			  uint32_t off, uint32_t len)
 {
-	assert_int_equal(send_wr(e, make_datagram(ah, qpn, qkey, 99),
-				 sge_of(e, off, len)), 0);
+	assert_int_equal(send_wr(e, make_datagram(ah, qpn, qkey, 99), sge_of(e, off, len)), 0);
 	expect_wc(e->cq, 99, IBV_WC_SUCCESS);
 	assert_int_equal(state_of(e->qp), IBV_QPS_RTS);
 }

@@ -4,15 +4,13 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 static int drain_sq(struct pair *p, uint8_t notify)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD,
-				    .en_sqd_async_notify = notify };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = notify };
 
-	return ibv_modify_qp(p->a.qp, &attr, IBV_QP_STATE |
-			     IBV_QP_EN_SQD_ASYNC_NOTIFY);
+	return ibv_modify_qp(p->a.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
 }
 
 static struct ibv_qp_attr query_sq(struct pair *p)
@@ -75,7 +73,7 @@ TEST(request_that_has_begun_ends_first)
 {
 	GIVEN(p);
 
-	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);	/* nobody receives it */
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0); /* nobody receives it */
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
 	assert_int_equal(drain_sq(p, 1), 0);
 	assert_int_equal(query_sq(p).sq_draining, 1);
@@ -125,8 +123,9 @@ TEST(drained_end_still_receives)
 TEST(address_changes_while_drained)
 {
 	GIVEN(p);
-	struct ibv_qp_attr attr = { .timeout = 1, .retry_cnt = 0,
-		.ah_attr = { .dlid = 77, .port_num = 1 } };
+	struct ibv_qp_attr attr = { .timeout = 1,
+				    .retry_cnt = 0,
+				    .ah_attr = { .dlid = 77, .port_num = 1 } };
 
 	assert_int_equal(recv_at(&p->b, 3, 0, 8), 0);
 	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);
@@ -135,8 +134,8 @@ TEST(address_changes_while_drained)
 	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV), EINVAL);
 	assert_int_equal(drain_sq(p, 0), 0);
-	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV |
-				       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT), 0);
+	assert_int_equal(
+		ibv_modify_qp(p->a.qp, &attr, IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT), 0);
 	assert_int_equal(query_sq(p).ah_attr.dlid, 77);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -164,14 +163,14 @@ TEST(reset_takes_everything_back)
 
 	assert_int_equal(recv_at(&p->a, 3, 0, 8), 0);
 	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);
-	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);	/* done, not polled */
-	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);	/* waits */
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0); /* done, not polled */
+	assert_int_equal(send_at(&p->a, 2, 0, 8), 0); /* waits */
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	expect_none(p->a.cq);
 	assert_int_equal(query_sq(p).timeout, 0);
 	assert_int_equal(query_sq(p).dest_qp_num, 0);
 	assert_int_equal(query_sq(p).cap.max_send_wr, END_DEPTH);
-	expect_wc(p->b.cq, 4, IBV_WC_SUCCESS);	/* which is its peer's */
+	expect_wc(p->b.cq, 4, IBV_WC_SUCCESS); /* which is its peer's */
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	assert_int_equal(recv_at(&p->b, 5, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 6, 0, 8), 0);

@@ -5,7 +5,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 static char path[] = "/tmp/verbatim-faults.XXXXXX";
 
@@ -40,26 +40,26 @@ static double now_ms(void)
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
 }
 
-#define STATUSES(S)			\
-	S(LOC_LEN_ERR)			\
-	S(LOC_QP_OP_ERR)		\
-	S(LOC_EEC_OP_ERR)		\
-	S(LOC_PROT_ERR)			\
-	S(MW_BIND_ERR)			\
-	S(BAD_RESP_ERR)			\
-	S(LOC_ACCESS_ERR)		\
-	S(REM_INV_REQ_ERR)		\
-	S(REM_ACCESS_ERR)		\
-	S(REM_OP_ERR)			\
-	S(RETRY_EXC_ERR)		\
-	S(RNR_RETRY_EXC_ERR)		\
-	S(LOC_RDD_VIOL_ERR)		\
-	S(REM_INV_RD_REQ_ERR)		\
-	S(REM_ABORT_ERR)		\
-	S(INV_EECN_ERR)			\
-	S(INV_EEC_STATE_ERR)		\
-	S(FATAL_ERR)			\
-	S(RESP_TIMEOUT_ERR)		\
+#define STATUSES(S)           \
+	S(LOC_LEN_ERR)        \
+	S(LOC_QP_OP_ERR)      \
+	S(LOC_EEC_OP_ERR)     \
+	S(LOC_PROT_ERR)       \
+	S(MW_BIND_ERR)        \
+	S(BAD_RESP_ERR)       \
+	S(LOC_ACCESS_ERR)     \
+	S(REM_INV_REQ_ERR)    \
+	S(REM_ACCESS_ERR)     \
+	S(REM_OP_ERR)         \
+	S(RETRY_EXC_ERR)      \
+	S(RNR_RETRY_EXC_ERR)  \
+	S(LOC_RDD_VIOL_ERR)   \
+	S(REM_INV_RD_REQ_ERR) \
+	S(REM_ABORT_ERR)      \
+	S(INV_EECN_ERR)       \
+	S(INV_EEC_STATE_ERR)  \
+	S(FATAL_ERR)          \
+	S(RESP_TIMEOUT_ERR)   \
 	S(GENERAL_ERR)
 
 static void expect_status(struct pair *p, int status)
@@ -79,16 +79,18 @@ static void expect_status(struct pair *p, int status)
 	assert_int_equal(wc.vendor_err, 0);
 }
 
-#define S(name)								\
-static int setup_##name(void **state)					\
-{									\
-	return setup_with(state, "n=2 status=" #name " vendor_err=0x77\n"); \
-}									\
-TEST_WITH(status_##name, setup_##name, pair_teardown)			\
-{									\
-	expect_status(*state, IBV_WC_##name);				\
-}
+#define S(name)                                                                     \
+	static int setup_##name(void **state)                                       \
+	{                                                                           \
+		return setup_with(state, "n=2 status=" #name " vendor_err=0x77\n"); \
+	}                                                                           \
+	TEST_WITH(status_##name, setup_##name, pair_teardown)                       \
+	{                                                                           \
+		expect_status(*state, IBV_WC_##name);                               \
+	}
+/* clang-format off */
 STATUSES(S)
+/* clang-format on */
 #undef S
 
 static int setup_refused(void **state)
@@ -214,23 +216,23 @@ TEST_WITH(overrun_is_told, setup_overrun, pair_teardown)
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
 }
 
-#define EVENTS(E)			\
-	E(CQ_ERR)			\
-	E(QP_FATAL)			\
-	E(QP_REQ_ERR)			\
-	E(QP_ACCESS_ERR)		\
-	E(COMM_EST)			\
-	E(SQ_DRAINED)			\
-	E(PATH_MIG)			\
-	E(PATH_MIG_ERR)			\
-	E(DEVICE_FATAL)			\
-	E(PORT_ACTIVE)			\
-	E(PORT_ERR)			\
-	E(LID_CHANGE)			\
-	E(PKEY_CHANGE)			\
-	E(SM_CHANGE)			\
-	E(QP_LAST_WQE_REACHED)		\
-	E(CLIENT_REREGISTER)		\
+#define EVENTS(E)              \
+	E(CQ_ERR)              \
+	E(QP_FATAL)            \
+	E(QP_REQ_ERR)          \
+	E(QP_ACCESS_ERR)       \
+	E(COMM_EST)            \
+	E(SQ_DRAINED)          \
+	E(PATH_MIG)            \
+	E(PATH_MIG_ERR)        \
+	E(DEVICE_FATAL)        \
+	E(PORT_ACTIVE)         \
+	E(PORT_ERR)            \
+	E(LID_CHANGE)          \
+	E(PKEY_CHANGE)         \
+	E(SM_CHANGE)           \
+	E(QP_LAST_WQE_REACHED) \
+	E(CLIENT_REREGISTER)   \
 	E(GID_CHANGE)
 
 static void expect_fault_event(struct pair *p, int type)
@@ -245,39 +247,43 @@ static void expect_fault_event(struct pair *p, int type)
 	assert_int_equal(event.event_type, type);
 	if (type == IBV_EVENT_CQ_ERR)
 		assert_ptr_equal(event.element.cq, p->a.cq);
-	else if (type < IBV_EVENT_DEVICE_FATAL ||
-		 type == IBV_EVENT_QP_LAST_WQE_REACHED)
+	else if (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		assert_ptr_equal(event.element.qp, p->a.qp);
 	else if (type != IBV_EVENT_DEVICE_FATAL)
 		assert_int_equal(event.element.port_num, 1);
 }
 
-#define E(name)								\
-static int setup_event_##name(void **state)				\
-{									\
-	return setup_with(state, "n=1 event=" #name "\n");		\
-}									\
-TEST_WITH(event_##name, setup_event_##name, pair_teardown)		\
-{									\
-	expect_fault_event(*state, IBV_EVENT_##name);			\
-}
+#define E(name)                                                    \
+	static int setup_event_##name(void **state)                \
+	{                                                          \
+		return setup_with(state, "n=1 event=" #name "\n"); \
+	}                                                          \
+	TEST_WITH(event_##name, setup_event_##name, pair_teardown) \
+	{                                                          \
+		expect_fault_event(*state, IBV_EVENT_##name);      \
+	}
+/* clang-format off */
 EVENTS(E)
+/* clang-format on */
 #undef E
 
 /* Ready to wait for seconds, however busy the machine is. */
 static void connect_patiently(struct ibv_qp *qp, uint32_t dest)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 18,
-				    .retry_cnt = 7, .rnr_retry = 7,
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+				    .timeout = 18,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7,
 				    .max_rd_atomic = 1 };
 
 	assert_int_equal(to_state(qp, IBV_QPS_RESET), 0);
 	assert_int_equal(to_init(qp, ALL_ACCESS), 0);
 	assert_int_equal(to_rtr(qp, dest), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
-				       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				       IBV_QP_SQ_PSN |
-				       IBV_QP_MAX_QP_RD_ATOMIC), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
 }
 
 static int setup_port(void **state)
@@ -331,15 +337,14 @@ TEST_WITH(nothing_passes_a_port_that_is_down, setup_port_gone, pair_teardown)
 
 static int setup_verbs(void **state)
 {
-	return setup_with(state,
-			  "verb=reg_mr n=3 errno=ENOMEM\n"
-			  "verb=create_cq n=3 errno=EMFILE\n"
-			  "verb=modify_qp n=7 errno=ETIMEDOUT\n"
-			  "verb=query_gid errno=EINVAL\n"
-			  "verb=post_send n=2 errno=ENOMEM\n"
-			  "verb=post_recv n=2 errno=ENOMEM\n"
-			  "verb=poll_cq n=1 errno=EIO\n"
-			  "verb=dealloc_pd n=1 errno=EBUSY\n");
+	return setup_with(state, "verb=reg_mr n=3 errno=ENOMEM\n"
+				 "verb=create_cq n=3 errno=EMFILE\n"
+				 "verb=modify_qp n=7 errno=ETIMEDOUT\n"
+				 "verb=query_gid errno=EINVAL\n"
+				 "verb=post_send n=2 errno=ENOMEM\n"
+				 "verb=post_recv n=2 errno=ENOMEM\n"
+				 "verb=poll_cq n=1 errno=EIO\n"
+				 "verb=dealloc_pd n=1 errno=EBUSY\n");
 }
 
 TEST_WITH(verbs_fail_as_told, setup_verbs, pair_teardown)

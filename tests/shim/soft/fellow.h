@@ -11,9 +11,9 @@
 #include "tests/test.h"
 
 struct fellow {
-	pid_t		pid;
-	int		fd;
-	struct address	address;
+	pid_t pid;
+	int fd;
+	struct address address;
 };
 
 /* In the fellow, connected; it ends when this returns. */
@@ -51,7 +51,7 @@ HELPER void fellow_main(int fd, fellow_fn *fn)
 	hear_bytes(fd, &yours, sizeof(yours));
 	connect_to(e.qp, yours.qpn);
 	say_bytes(fd, "k", 1);
-	await_word(fd);		/* they are connected, too */
+	await_word(fd); /* they are connected, too */
 	fn(&e, fd, yours);
 	end_close(&e);
 	exit(0);

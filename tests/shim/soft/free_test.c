@@ -26,69 +26,69 @@
 
 enum {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	ROUNDS		= 300,
+	ROUNDS = 300,
 #else
-	ROUNDS		= 1500,
+	ROUNDS = 1500,
 #endif
-	LANES		= 2,		/* connections between the two */
-	DEPTH		= 16,
-	SLOT		= 10 << 10,
-	STEPS		= 400,
-	PATIENCE	= 10000,	/* ms */
-	CQE		= 2 * LANES * DEPTH,
+	LANES = 2, /* connections between the two */
+	DEPTH = 16,
+	SLOT = 10 << 10,
+	STEPS = 400,
+	PATIENCE = 10000, /* ms */
+	CQE = 2 * LANES * DEPTH,
 };
 
 /* What lies in each process's memory, of a lane: a buffer for each request. */
 struct memory {
-	uint8_t		send[LANES][DEPTH][SLOT];
-	uint8_t		recv[LANES][DEPTH][SLOT];
-	uint8_t		written[LANES][DEPTH][SLOT];	/* by the peer */
-	uint8_t		scratch[LANES][SLOT];		/* likewise, unread */
-	uint8_t		constant[SLOT];
-	uint64_t	counter;
+	uint8_t send[LANES][DEPTH][SLOT];
+	uint8_t recv[LANES][DEPTH][SLOT];
+	uint8_t written[LANES][DEPTH][SLOT]; /* by the peer */
+	uint8_t scratch[LANES][SLOT];        /* likewise, unread */
+	uint8_t constant[SLOT];
+	uint64_t counter;
 };
 
 struct shared {
 	pthread_barrier_t barrier;
-	struct memory	memory[2];
-	uint32_t	rkey[2];
-	uint32_t	qpn[2][LANES];
-	uint32_t	sent[2][LANES];		/* messages */
-	uint32_t	proven[2][LANES];	/* messages before are sent */
-	uint32_t	received[2][LANES];
-	uint64_t	added[2];		/* to the counter of the other */
+	struct memory memory[2];
+	uint32_t rkey[2];
+	uint32_t qpn[2][LANES];
+	uint32_t sent[2][LANES];   /* messages */
+	uint32_t proven[2][LANES]; /* messages before are sent */
+	uint32_t received[2][LANES];
+	uint64_t added[2]; /* to the counter of the other */
 };
 
 enum kind { SEND, SEND_IMM, WRITE_IMM, WRITE, READ, ADD, KINDS };
 
 struct request {
-	uint8_t		kind;
-	bool		signaled;
-	uint32_t	message;	/* its number, if it is one */
-	uint64_t	value;		/* of an add; the length of a read */
+	uint8_t kind;
+	bool signaled;
+	uint32_t message; /* its number, if it is one */
+	uint64_t value;   /* of an add; the length of a read */
 };
 
 struct lane {
-	struct ibv_qp	*qp;
-	struct request	request[DEPTH];
-	uint32_t	posted, done;	/* sends: the next to be completed */
-	uint32_t	messages;
-	uint32_t	recvs, received;
-	bool		failed;		/* a send has: the rest must, too */
-	bool		recv_failed;
+	struct ibv_qp *qp;
+	struct request request[DEPTH];
+	uint32_t posted, done; /* sends: the next to be completed */
+	uint32_t messages;
+	uint32_t recvs, received;
+	bool failed; /* a send has: the rest must, too */
+	bool recv_failed;
 };
 
 struct side {
-	struct shared	*shared;
-	struct memory	*mine, *its;
-	int		me;
-	uint64_t	seed, dice;
-	bool		breaks;		/* in this round */
-	bool		sleeps;
-	struct end	end;
-	struct lane	lane[LANES];
-	bool		broken[LANES];
-	uint64_t	added;
+	struct shared *shared;
+	struct memory *mine, *its;
+	int me;
+	uint64_t seed, dice;
+	bool breaks; /* in this round */
+	bool sleeps;
+	struct end end;
+	struct lane lane[LANES];
+	bool broken[LANES];
+	uint64_t added;
 };
 
 static uint64_t now_ms(void)
@@ -113,13 +113,12 @@ static uint32_t roll_dice(struct side *s, uint32_t sides)
 	return (s->dice >> 20) % sides;
 }
 
-#define must(s, what) \
-	((what) ? (void)0 : give_up(s, #what, __LINE__))
+#define must(s, what) ((what) ? (void)0 : give_up(s, #what, __LINE__))
 
 static void give_up(const struct side *s, const char *what, int line)
 {
-	printf("process %d, FREE_SEED=%" PRIu64 ", line %d: not so: %s\n",
-	       s->me, s->seed, line, what);
+	printf("process %d, FREE_SEED=%" PRIu64 ", line %d: not so: %s\n", s->me, s->seed, line,
+	       what);
 	fflush(stdout);
 	_exit(1);
 }
@@ -127,8 +126,7 @@ static void give_up(const struct side *s, const char *what, int line)
 /* Message @n from process @from on @lane. */
 static uint64_t choose_nature(const struct side *s, int from, int lane, uint32_t n)
 {
-	return mix_bits(s->seed * 1000003 + from * 77 + lane * 7 +
-		   (uint64_t)n * 1000);
+	return mix_bits(s->seed * 1000003 + from * 77 + lane * 7 + (uint64_t)n * 1000);
 }
 
 static uint32_t length_of(uint64_t nature)
@@ -161,8 +159,8 @@ static bool are_bytes(const uint8_t *have, uint64_t nature)
 	return true;
 }
 
-static void set_kind(struct side *s, int lane, struct request *r,
-		     struct ibv_send_wr *wr, struct ibv_sge *sge)
+static void set_kind(struct side *s, int lane, struct request *r, struct ibv_send_wr *wr,
+		     struct ibv_sge *sge)
 {
 	struct lane *l = &s->lane[lane];
 	uint64_t n;
@@ -195,10 +193,10 @@ static void set_kind(struct side *s, int lane, struct request *r,
 	make_bytes((uint8_t *)(uintptr_t)sge->addr, n);
 	sge->length = length_of(n);
 	wr->imm_data = n >> 8;
-	wr->opcode = r->kind == SEND ? IBV_WR_SEND : r->kind == SEND_IMM ?
-		IBV_WR_SEND_WITH_IMM : IBV_WR_RDMA_WRITE_WITH_IMM;
-	wr->wr.rdma.remote_addr = (uintptr_t)s->its->written[lane][
-		r->message % DEPTH];
+	wr->opcode = r->kind == SEND       ? IBV_WR_SEND
+		     : r->kind == SEND_IMM ? IBV_WR_SEND_WITH_IMM
+					   : IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr->wr.rdma.remote_addr = (uintptr_t)s->its->written[lane][r->message % DEPTH];
 }
 
 static void post_send(struct side *s, int lane)
@@ -208,16 +206,15 @@ static void post_send(struct side *s, int lane)
 	struct request *r = &l->request[slot];
 	struct ibv_sge sge = { .addr = (uintptr_t)s->mine->send[lane][slot],
 			       .lkey = s->end.mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = lane << 16 | slot, .num_sge = 1,
-				  .sg_list = &sge }, *bad;
+	struct ibv_send_wr wr = { .wr_id = lane << 16 | slot, .num_sge = 1, .sg_list = &sge }, *bad;
 
 	if (l->posted - l->done == DEPTH)
 		return;
 	*r = (struct request){ .kind = roll_dice(s, KINDS) };
 	/* the last one of a row, that all slots come back */
 	r->signaled = roll_dice(s, 2) || slot % 4 == 3;
-	wr.send_flags = (r->signaled ? IBV_SEND_SIGNALED : 0) |
-		(roll_dice(s, 3) ? 0 : IBV_SEND_SOLICITED);
+	wr.send_flags =
+		(r->signaled ? IBV_SEND_SIGNALED : 0) | (roll_dice(s, 3) ? 0 : IBV_SEND_SOLICITED);
 	set_kind(s, lane, r, &wr, &sge);
 	must(s, ibv_post_send(l->qp, &wr, &bad) == 0);
 	l->posted++;
@@ -227,10 +224,11 @@ static void post_recv(struct side *s, int lane)
 {
 	struct lane *l = &s->lane[lane];
 	uint32_t slot = l->recvs % DEPTH;
-	struct ibv_sge sge = { (uintptr_t)s->mine->recv[lane][slot], SLOT,
-			       s->end.mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)s->mine->recv[lane][slot], SLOT, s->end.mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = 1 << 24 | lane << 16 | slot,
-				  .sg_list = &sge, .num_sge = 1 }, *bad;
+				  .sg_list = &sge,
+				  .num_sge = 1 },
+			   *bad;
 
 	if (l->recvs - l->received == DEPTH)
 		return;
@@ -238,8 +236,7 @@ static void post_recv(struct side *s, int lane)
 	l->recvs++;
 }
 
-static void check_done(struct side *s, int lane, const struct request *r,
-		       uint32_t slot)
+static void check_done(struct side *s, int lane, const struct request *r, uint32_t slot)
 {
 	const uint8_t *have = s->mine->send[lane][slot];
 
@@ -249,8 +246,7 @@ static void check_done(struct side *s, int lane, const struct request *r,
 		s->shared->proven[s->me][lane] = r->message + 1;
 }
 
-static void note_sent(struct side *s, int lane, uint32_t slot,
-		 const struct ibv_wc *wc)
+static void note_sent(struct side *s, int lane, uint32_t slot, const struct ibv_wc *wc)
 {
 	struct lane *l = &s->lane[lane];
 
@@ -273,8 +269,7 @@ static void note_sent(struct side *s, int lane, uint32_t slot,
 	l->failed = s->broken[lane] = true;
 }
 
-static void note_arrived(struct side *s, int lane, uint32_t slot,
-		    const struct ibv_wc *wc)
+static void note_arrived(struct side *s, int lane, uint32_t slot, const struct ibv_wc *wc)
 {
 	struct lane *l = &s->lane[lane];
 	uint64_t n = choose_nature(s, !s->me, lane, s->shared->received[s->me][lane]);
@@ -293,9 +288,9 @@ static void note_arrived(struct side *s, int lane, uint32_t slot,
 	must(s, (wc->wc_flags == IBV_WC_WITH_IMM) == (kind_of(n) != SEND));
 	if (kind_of(n) != SEND)
 		must(s, wc->imm_data == (uint32_t)(n >> 8));
-	must(s, are_bytes(write ? s->mine->written[lane][
-			s->shared->received[s->me][lane] % DEPTH] :
-			s->mine->recv[lane][slot], n));
+	must(s, are_bytes(write ? s->mine->written[lane][s->shared->received[s->me][lane] % DEPTH]
+				: s->mine->recv[lane][slot],
+			  n));
 	s->shared->received[s->me][lane]++;
 }
 
@@ -308,8 +303,7 @@ static int poll_some(struct side *s, int max)
 	for (i = 0; i < n; i++) {
 		must(s, wc[i].qp_num == s->lane[wc[i].wr_id >> 16 & 0xff].qp->qp_num);
 		if (wc[i].wr_id >> 24)
-			note_arrived(s, wc[i].wr_id >> 16 & 0xff,
-				wc[i].wr_id & 0xffff, &wc[i]);
+			note_arrived(s, wc[i].wr_id >> 16 & 0xff, wc[i].wr_id & 0xffff, &wc[i]);
 		else
 			note_sent(s, wc[i].wr_id >> 16, wc[i].wr_id & 0xffff, &wc[i]);
 	}
@@ -325,8 +319,7 @@ static void disturb_side(struct side *s)
 		must(s, ibv_resize_cq(s->end.cq, CQE + roll_dice(s, 100)) == 0);
 		return;
 	}
-	mr = ibv_reg_mr(s->end.pd, s->mine->recv, sizeof(s->mine->recv),
-			IBV_ACCESS_LOCAL_WRITE);
+	mr = ibv_reg_mr(s->end.pd, s->mine->recv, sizeof(s->mine->recv), IBV_ACCESS_LOCAL_WRITE);
 	must(s, mr);
 	must(s, ibv_dereg_mr(mr) == 0);
 }
@@ -336,11 +329,13 @@ static void break_it(struct side *s)
 {
 	struct lane *l = &s->lane[0];
 	uint32_t slot = l->posted % DEPTH;
-	struct ibv_sge sge = { (uintptr_t)s->mine->send[0][slot], 8,
-			       s->end.mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = slot, .opcode = IBV_WR_RDMA_WRITE,
+	struct ibv_sge sge = { (uintptr_t)s->mine->send[0][slot], 8, s->end.mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = slot,
+				  .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = IBV_SEND_SIGNALED,
-				  .sg_list = &sge, .num_sge = 1 }, *bad;
+				  .sg_list = &sge,
+				  .num_sge = 1 },
+			   *bad;
 
 	if (s->sleeps || l->posted - l->done == DEPTH) {
 		must(s, to_state(l->qp, IBV_QPS_ERR) == 0);
@@ -390,7 +385,7 @@ static void close_row(struct side *s, int lane)
 		must(s, now_ms() < until);
 	}
 	wr.wr_id = lane << 16 | slot;
-	wr.opcode = IBV_WR_RDMA_WRITE;	/* of nothing */
+	wr.opcode = IBV_WR_RDMA_WRITE; /* of nothing */
 	l->request[slot] = (struct request){ .kind = WRITE, .signaled = true };
 	must(s, ibv_post_send(l->qp, &wr, &bad) == 0);
 	l->posted++;
@@ -409,8 +404,7 @@ static bool is_finished(struct side *s, int lane)
 		return l->received == l->recvs;
 	if (s->breaks && !lane)
 		return false;
-	return s->shared->received[s->me][lane] ==
-		s->shared->sent[!s->me][lane];
+	return s->shared->received[s->me][lane] == s->shared->sent[!s->me][lane];
 }
 
 static void wait_for_event(struct side *s)
@@ -439,9 +433,9 @@ static void finish_side(struct side *s)
 		for (lane = 0; lane < LANES; lane++) {
 			struct lane *l = &s->lane[lane];
 
-			if (!s->broken[lane] && s->shared->received[s->me][lane] +
-			    (l->recvs - l->received) <
-			    s->shared->sent[!s->me][lane])
+			if (!s->broken[lane] &&
+			    s->shared->received[s->me][lane] + (l->recvs - l->received) <
+				    s->shared->sent[!s->me][lane])
 				post_recv(s, lane);
 			finished &= is_finished(s, lane);
 		}
@@ -461,10 +455,8 @@ static void check_totals(struct side *s)
 	int lane, other = !s->me;
 
 	for (lane = 0; lane < LANES; lane++) {
-		must(s, s->shared->proven[s->me][lane] <=
-		     s->shared->received[other][lane]);
-		must(s, s->shared->received[other][lane] <=
-		     s->shared->sent[s->me][lane]);
+		must(s, s->shared->proven[s->me][lane] <= s->shared->received[other][lane]);
+		must(s, s->shared->received[other][lane] <= s->shared->sent[s->me][lane]);
 	}
 	if (!s->breaks)
 		must(s, s->its->counter == s->added);
@@ -542,12 +534,11 @@ static void open_side(struct side *s)
 
 static void run_process(struct shared *shared, int me)
 {
-	struct side s = { .shared = shared, .me = me,
-			  .mine = &shared->memory[me],
-			  .its = &shared->memory[!me] };
+	struct side s = {
+		.shared = shared, .me = me, .mine = &shared->memory[me], .its = &shared->memory[!me]
+	};
 	uint64_t seed = number_from_env("FREE_SEED", 1);
-	uint64_t end = seed + (getenv("FREE_SEED") ? 1 :
-			       number_from_env("FREE_COUNT", ROUNDS));
+	uint64_t end = seed + (getenv("FREE_SEED") ? 1 : number_from_env("FREE_COUNT", ROUNDS));
 	int lane;
 
 	open_side(&s);
@@ -562,8 +553,7 @@ static void run_process(struct shared *shared, int me)
 
 static struct shared *make_shared(void)
 {
-	struct shared *shared = mmap(NULL, sizeof(*shared),
-				     PROT_READ | PROT_WRITE,
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_barrierattr_t attr;
 

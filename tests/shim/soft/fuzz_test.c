@@ -51,8 +51,8 @@ static double now_seconds(void)
 static void attempt_all(struct end *e, struct address there)
 {
 	static const enum ibv_wr_opcode all[] = {
-		IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_WRITE,
-		IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+		IBV_WR_SEND,      IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ,
 	};
 	static const uint32_t lens[] = { 8, 72, 1000, 8000, 100000 };
 
@@ -69,8 +69,7 @@ static void poll_some(struct end *e)
 
 	if (!roll_dice(8)) {
 		ibv_req_notify_cq(e->cq, roll_dice(2));
-		if (poll(&p, 1, 1) == 1 &&
-		    !ibv_get_cq_event(e->channel, &cq, &context))
+		if (poll(&p, 1, 1) == 1 && !ibv_get_cq_event(e->channel, &cq, &context))
 			ibv_ack_cq_events(cq, 1);
 	}
 	ibv_poll_cq(e->cq, 8, wc);
@@ -121,8 +120,7 @@ static bool try_end(struct end *e)
 	e->cq = e->channel ? ibv_create_cq(e->context, END_CQE, e, e->channel, 0) : NULL;
 	if (!e->cq)
 		return false;
-	e->buf = mmap(NULL, END_BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	e->buf = mmap(NULL, END_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	e->mr = ibv_reg_mr(e->pd, e->buf, END_BYTES, ALL_ACCESS);
 	attr.send_cq = attr.recv_cq = e->cq;
 	e->qp = e->mr ? ibv_create_qp(e->pd, &attr) : NULL;
@@ -134,7 +132,7 @@ static bool tell_each_other(int fd, const struct end *e, struct address *yours)
 	struct address mine = end_address(e);
 
 	return send(fd, &mine, sizeof(mine), MSG_NOSIGNAL) == sizeof(mine) &&
-		recv(fd, yours, sizeof(*yours), MSG_WAITALL) == sizeof(*yours);
+	       recv(fd, yours, sizeof(*yours), MSG_WAITALL) == sizeof(*yours);
 }
 
 /* Both ends alike: joined by @fd, and gone when it is over. */
@@ -144,7 +142,7 @@ static void take_part(int fd)
 	struct address yours;
 
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
-	alarm(20);	/* else it hangs */
+	alarm(20); /* else it hangs */
 	if (!try_end(&e) || !tell_each_other(fd, &e, &yours))
 		exit(0);
 	revive_qp(&e, yours);
@@ -173,11 +171,11 @@ static int map_segments(struct shm_seg **segs)
 		if (fd < 0)
 			continue;
 		if (lseek(fd, 0, SEEK_END) != (off_t)SHM_SIZE) {
-			close(fd);	/* it is being made */
+			close(fd); /* it is being made */
 			continue;
 		}
-		segs[n] = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_NORESERVE, fd, 0);
+		segs[n] = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			       fd, 0);
 		close(fd);
 		if (segs[n] != MAP_FAILED)
 			n++;
@@ -199,9 +197,8 @@ static uint32_t *some_word(struct shm_seg *seg)
 	case 3:
 		return (uint32_t *)seg->mr + roll_dice(2 * sizeof(*seg->mr) / 4);
 	case 4:
-		return (uint32_t *)&seg->job[0] +
-			roll_dice(offsetof(struct shm_job, bytes) / 4);
-	case 5:		/* entries and requests */
+		return (uint32_t *)&seg->job[0] + roll_dice(offsetof(struct shm_job, bytes) / 4);
+	case 5: /* entries and requests */
 		return (uint32_t *)seg->heap + roll_dice(8192 / 4);
 	default:
 		return (uint32_t *)seg->heap + roll_dice((32 << 10) / 4);
@@ -286,10 +283,12 @@ TEST(our_ring_is_not_moved_by_others)
 	pair_setup(state);
 	p = *state;
 	cq = &segment_own->cq[p->a.cq->handle];
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
 	cq->size = 1;
 	cq->rings++;
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	pair_teardown(state);
@@ -316,12 +315,12 @@ TEST(overwritten_segments_are_errors_only)
 		}
 		close(fds[0]);
 		close(fds[1]);
-		usleep(roll_dice(20000));	/* it is spoilt at any time */
+		usleep(roll_dice(20000)); /* it is spoilt at any time */
 		spoil_until_gone(pids[0], pids[1]);
 	}
 	unsetenv("VERBATIM_SOFT_VM");
 	print_message("%ld rounds\n", n);
-	ibv_close_device(open_context());	/* sweeps, if there is need */
+	ibv_close_device(open_context()); /* sweeps, if there is need */
 }
 
 static void path_of(char path[PATH], const char *name)
@@ -372,8 +371,7 @@ TEST(garbage_is_no_fabric)
 		for (i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
 			garbage[i] = roll_dice(UINT32_MAX);
 		fd = open(path, O_WRONLY | O_CREAT, 0600);
-		assert_int_equal(write(fd, garbage, sizeof(garbage)),
-				 sizeof(garbage));
+		assert_int_equal(write(fd, garbage, sizeof(garbage)), sizeof(garbage));
 		close(fd);
 		assert_int_not_equal(try_open(), 0);
 		assert_int_equal(try_open(), 0);
@@ -434,8 +432,8 @@ static void by_zeros(const char *path)
 /* Nobody answers there. */
 TEST(other_things_are_no_segment)
 {
-	static replace_fn *const ways[] = { by_directory, by_link, by_pipe,
-					    by_short_file, by_zeros };
+	static replace_fn *const ways[] = { by_directory, by_link, by_pipe, by_short_file,
+					    by_zeros };
 	char path[PATH], away[PATH + 8];
 	struct fellow f;
 	struct end e;

@@ -42,22 +42,24 @@ static long number_from_env(const char *name, long otherwise)
 
 /* One end, and how far its requests have come. */
 struct side {
-	struct end		e;	/* with a queue pair of our own */
-	enum ibv_qp_type	type;
-	struct ibv_ah		*ah;
-	struct address		there;
-	bool			sleeps;
-	uint32_t		sent, recvd;	/* posted */
-	uint32_t		send_done, recv_done;
-	bool			failed;
+	struct end e; /* with a queue pair of our own */
+	enum ibv_qp_type type;
+	struct ibv_ah *ah;
+	struct address there;
+	bool sleeps;
+	uint32_t sent, recvd; /* posted */
+	uint32_t send_done, recv_done;
+	bool failed;
 };
 
-#define RECV	(1ull << 32)		/* in a wr_id */
+#define RECV (1ull << 32) /* in a wr_id */
 
 static void make_side(struct side *s)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = s->e.cq, .recv_cq = s->e.cq, .qp_type = s->type,
+		.send_cq = s->e.cq,
+		.recv_cq = s->e.cq,
+		.qp_type = s->type,
 		.cap = { DEPTH, DEPTH, 4, 4, 64 },
 	};
 	struct ibv_ah_attr ah = { .dlid = 1, .port_num = 1 };
@@ -85,31 +87,34 @@ static void side_close(struct side *s)
 
 static void join_datagrams(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-				    .qkey = QKEY };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
 
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-			 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+	assert_int_equal(
+		ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+		0);
 	attr.qp_state = IBV_QPS_RTR;
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
 	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-				       IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
 static void join_unreliable(struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest, .ah_attr = { .dlid = 1, .port_num = 1 },
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
 	};
 
 	assert_int_equal(to_init(qp, IBV_ACCESS_REMOTE_WRITE), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-			 IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN),
+			 0);
 	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-				       IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
 static void join_fabric(struct side *s)
@@ -133,8 +138,8 @@ static void post_recvs(struct side *s)
 {
 	while (s->recvd - s->recv_done < DEPTH) {
 		assert_int_equal(recv_at(&s->e, RECV | s->recvd,
-					 roll_dice(END_BYTES - LONGEST - GRH),
-					 LONGEST + GRH), 0);
+					 roll_dice(END_BYTES - LONGEST - GRH), LONGEST + GRH),
+				 0);
 		s->recvd++;
 	}
 }
@@ -142,13 +147,16 @@ static void post_recvs(struct side *s)
 static enum ibv_wr_opcode some_opcode(struct side *s)
 {
 	static const enum ibv_wr_opcode all[] = {
-		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
-		IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
-		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+		IBV_WR_SEND,
+		IBV_WR_SEND_WITH_IMM,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_ATOMIC_CMP_AND_SWP,
 	};
 
-	return all[roll_dice(s->type == IBV_QPT_RC ? 7 :
-			s->type == IBV_QPT_UC ? 4 : 2)];
+	return all[roll_dice(s->type == IBV_QPT_RC ? 7 : s->type == IBV_QPT_UC ? 4 : 2)];
 }
 
 static void post_send(struct side *s)
@@ -165,12 +173,10 @@ static void post_send(struct side *s)
 		wr.wr.ud.remote_qpn = s->there.qpn;
 		wr.wr.ud.remote_qkey = QKEY;
 	} else {
-		wr.wr.rdma.remote_addr = s->there.addr +
-			roll_dice(END_BYTES - LONGEST);
+		wr.wr.rdma.remote_addr = s->there.addr + roll_dice(END_BYTES - LONGEST);
 		wr.wr.rdma.rkey = s->there.rkey;
 	}
-	assert_int_equal(send_wr(&s->e, wr, sge_of(&s->e,
-			 roll_dice(END_BYTES - LONGEST), len)), 0);
+	assert_int_equal(send_wr(&s->e, wr, sge_of(&s->e, roll_dice(END_BYTES - LONGEST), len)), 0);
 	s->sent++;
 }
 
@@ -245,11 +251,16 @@ static void make_xrc(struct end *e)
 					   domain, O_CREAT };
 	struct ibv_xrcd *xrcd = ibv_open_xrcd(e->context, &init);
 	struct ibv_srq_init_attr_ex srq_init = {
-		.attr = { 8, 1, 0 }, .srq_type = IBV_SRQT_XRC, .pd = e->pd, .xrcd = xrcd,
-		.cq = e->cq, .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-					  IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.attr = { 8, 1, 0 },
+		.srq_type = IBV_SRQT_XRC,
+		.pd = e->pd,
+		.xrcd = xrcd,
+		.cq = e->cq,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
-	struct ibv_qp_init_attr_ex qp_init = { .qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd,
+	struct ibv_qp_init_attr_ex qp_init = { .qp_type = IBV_QPT_XRC_RECV,
+					       .xrcd = xrcd,
 					       .comp_mask = IBV_QP_INIT_ATTR_XRCD };
 	struct ibv_srq *srq = ibv_create_srq_ex(e->context, &srq_init);
 	struct ibv_qp *qp = ibv_create_qp_ex(e->context, &qp_init);
@@ -266,8 +277,11 @@ static void make_window(struct end *e, struct ibv_qp *qp)
 	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 100, ALL_ACCESS | IBV_ACCESS_MW_BIND);
 	struct ibv_mw *mw = ibv_alloc_mw(e->pd, IBV_MW_TYPE_2);
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
-		.bind_mw = { mw, ibv_inc_rkey(mw->rkey),
+		.wr_id = 1,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { mw,
+			     ibv_inc_rkey(mw->rkey),
 			     { mr, (uintptr_t)e->buf, 64, IBV_ACCESS_REMOTE_WRITE } },
 	};
 	struct ibv_wc wc;
@@ -314,7 +328,7 @@ static void run_victim(enum mode mode, enum ibv_qp_type type, int fd)
 	say_bytes(fd, "k", 1);
 	while (mode == TRAFFIC) {
 		play_round(&s);
-		if (s.failed)	/* our killer was quick */
+		if (s.failed) /* our killer was quick */
 			pause();
 	}
 	while (mode == OBJECTS)
@@ -329,10 +343,10 @@ static void run_victim(enum mode mode, enum ibv_qp_type type, int fd)
  * a thread takes when it begins and ends, do not survive a fork in between.
  */
 struct killer {
-	pid_t			pid;
-	useconds_t		delay;
-	uint32_t		done;
-	pthread_barrier_t	both;
+	pid_t pid;
+	useconds_t delay;
+	uint32_t done;
+	pthread_barrier_t both;
 };
 
 static void *kill_later(void *arg)
@@ -379,7 +393,7 @@ static void survive_kill(struct side *s, struct killer *k, enum mode mode)
 	pthread_create(&thread, NULL, kill_later, k);
 	pthread_barrier_wait(&k->both);
 	while (!is_over(k, s, mode)) {
-		if (s->failed)		/* it was dying */
+		if (s->failed) /* it was dying */
 			usleep(100);
 		else if (mode == TRAFFIC)
 			play_round(s);
@@ -421,8 +435,7 @@ static void one_round(struct side *s)
 	struct killer k = { .delay = roll_dice(4000) };
 	int fds[2];
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-				    fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	s->sleeps = roll_dice(2);
 	k.pid = fork();
 	if (!k.pid) {
@@ -456,8 +469,7 @@ GROUP(seed_setup, seed_teardown);
 
 TEST(killed_peers_leave_nothing_undone)
 {
-	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC,
-						  IBV_QPT_UD };
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
 	long rounds = number_from_env("ROUNDS", 200), n;
 	double end = now_seconds() + number_from_env("SECONDS", 0);
 	struct side s = { .e = { 0 } };

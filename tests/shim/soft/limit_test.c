@@ -18,8 +18,8 @@ static int mount_setup(void **state)
 	if (fabric_setup(state) || !mkdtemp(mount_dir))
 		return -1;
 	mounted = unshare(CLONE_NEWNS) == 0 &&
-		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-		mount("tmpfs", mount_dir, "tmpfs", 0, "size=6m,mode=0700") == 0;
+		  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		  mount("tmpfs", mount_dir, "tmpfs", 0, "size=6m,mode=0700") == 0;
 	return 0;
 }
 
@@ -167,8 +167,7 @@ TEST_WITH(traffic_goes_on_without_memory, small_setup, small_teardown)
 		expect_wc(e.cq, 2, IBV_WC_SUCCESS);
 	}
 	/* a key that never was: its place must not be touched */
-	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 3, 8, f.address.addr,
-				 0xabcdef01), 0);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 3, 8, f.address.addr, 0xabcdef01), 0);
 	expect_wc(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
 	make_room();
 	assert_int_equal(fellow_stop(&f), 0);
@@ -218,7 +217,7 @@ static int open_without_descriptors(void)
 
 TEST(limits_of_the_process_are_errors)
 {
-	if (!sanitized)		/* which needs terabytes itself */
+	if (!sanitized) /* which needs terabytes itself */
 		assert_int_equal(in_child(open_without_address_space), 0);
 	assert_int_equal(in_child(open_with_small_files), 0);
 	assert_int_equal(in_child(open_without_descriptors), 0);
@@ -238,12 +237,11 @@ static void send_without_descriptors(struct end *e, int fd, struct address yours
 {
 	int null = open("/dev/null", O_RDONLY);
 
-	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 8, yours.addr,
-				 yours.rkey), 0);
-	expect_wc(e->cq, 1, IBV_WC_SUCCESS);	/* has found us */
+	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 8, yours.addr, yours.rkey), 0);
+	expect_wc(e->cq, 1, IBV_WC_SUCCESS); /* has found us */
 	use_all_descriptors();
 	await_word(fd);
-	usleep(20000);		/* it looks whether we live, once a tick */
+	usleep(20000); /* it looks whether we live, once a tick */
 	assert_null(ibv_create_comp_channel(e->context));
 	assert_int_equal(errno, EMFILE);
 	assert_int_equal(send_at(e, 1, 0, 8), 0);
@@ -290,8 +288,7 @@ TEST(events_wait_for_room_in_the_pipe)
 
 	end_open(&e);
 	for (i = 0; i < QUEUES; i++) {
-		struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
-			.cap = { 1, 1, 1, 1, 0 } };
+		struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
 		struct ibv_recv_wr wr = { .wr_id = 1 }, *bad;
 		struct ibv_qp *qp;
 
@@ -318,8 +315,7 @@ TEST(events_wait_for_room_in_the_pipe)
 TEST(too_many_queue_pairs_are_enomem)
 {
 	static struct ibv_qp *qps[20000];
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
-					 .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
 	struct end e = { 0 };
 	int i;
 

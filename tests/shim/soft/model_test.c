@@ -35,8 +35,7 @@ static void lie_about_length(const struct step *step, struct result *r)
 	if (step->op != OP_POLL)
 		return;
 	for (i = 0; i < r->num; i++)
-		if (r->wc[i].status == IBV_WC_SUCCESS &&
-		    r->wc[i].opcode == IBV_WC_RECV)
+		if (r->wc[i].status == IBV_WC_SUCCESS && r->wc[i].opcode == IBV_WC_RECV)
 			r->wc[i].byte_len++;
 }
 
@@ -51,8 +50,7 @@ static void swap_completions(const struct step *step, struct result *r)
 }
 
 /* Run until a lie is found out; what is said of it. */
-static void expect_found_out(void (*spoil)(const struct step *step,
-					   struct result *r))
+static void expect_found_out(void (*spoil)(const struct step *step, struct result *r))
 {
 	struct runner r = { .spoil = spoil };
 	char *text = NULL;

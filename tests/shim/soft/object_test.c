@@ -3,7 +3,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct end *name = *state
+#define GIVEN(name) struct end *name = *state
 
 static int set_up(void **state)
 {
@@ -78,8 +78,7 @@ TEST(queue_pair_numbers_change)
 TEST(unmapped_memory_is_efault)
 {
 	GIVEN(e);
-	uint8_t *mem = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	uint8_t *mem = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_mr *mr;
 
 	errno = 0;
@@ -110,15 +109,15 @@ TEST(remote_write_needs_local_write)
 TEST(iova_names_the_memory)
 {
 	GIVEN(e);
-	struct ibv_mr *mr = ibv_reg_mr_iova(e->pd, e->buf, 64, 0x1000,
-					    ALL_ACCESS);
+	struct ibv_mr *mr = ibv_reg_mr_iova(e->pd, e->buf, 64, 0x1000, ALL_ACCESS);
 
 	connect_to(e->qp, e->qp->qp_num);
 	memcpy(e->buf + 1000, "iova", 5);
-	assert_int_equal(send_wr(e, (struct ibv_send_wr){
-		.opcode = IBV_WR_RDMA_WRITE,
-		.wr.rdma = { 0x1000 + 10, mr->rkey } },
-		sge_of(e, 1000, 5)), 0);
+	assert_int_equal(send_wr(e,
+				 (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE,
+						       .wr.rdma = { 0x1000 + 10, mr->rkey } },
+				 sge_of(e, 1000, 5)),
+			 0);
 	expect_wc(e->cq, 0, IBV_WC_SUCCESS);
 	assert_string_equal((char *)e->buf + 10, "iova");
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -130,13 +129,13 @@ TEST(rereg_moves_a_region)
 	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 64, 0);
 	uint32_t old = mr->rkey;
 
-	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION |
-				      IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				      e->buf + 64, 32, ALL_ACCESS), 0);
+	assert_int_equal(ibv_rereg_mr(mr,
+				      IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
+				      NULL, e->buf + 64, 32, ALL_ACCESS),
+			 0);
 	assert_ptr_equal(mr->addr, e->buf + 64);
 	assert_int_not_equal(mr->rkey, old);
-	assert_int_equal(ibv_rereg_mr(mr, 1 << 7, NULL, NULL, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, 1 << 7, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -172,8 +171,7 @@ TEST(addresses_are_in_all_tables)
 	assert_int_equal(ibv_query_gid_table(e->context, table, 1, 0), -EINVAL);
 	for (i = 0; i < n; i++) {
 		assert_int_equal(ibv_query_gid(e->context, 1, i, &gid), 0);
-		assert_int_equal(ibv_query_gid_ex(e->context, 1, i, &entry, 0),
-				 0);
+		assert_int_equal(ibv_query_gid_ex(e->context, 1, i, &entry, 0), 0);
 		assert_memory_equal(&entry, &table[i], sizeof(entry));
 		assert_memory_equal(&entry.gid, &gid, sizeof(gid));
 	}
@@ -188,12 +186,12 @@ TEST(roce_has_addresses_and_no_lid)
 	struct ibv_port_attr port;
 	struct ibv_gid_entry entry;
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
 		.ah_attr = { .port_num = 1, .is_global = 1 },
 	};
-	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-		IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		IBV_QP_MIN_RNR_TIMER;
+	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 
 	setenv("VERBATIM_SOFT_LINK", "roce", 1);
 	assert_int_equal(ibv_query_port(e->context, 1, &port), 0);
@@ -215,16 +213,13 @@ TEST(ethernet_address_is_resolved)
 	uint8_t mac[ETHERNET_LL_SIZE] = { 0 };
 	uint16_t vid = 1;
 
-	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac,
-						     &vid), -1);
-	assert_int_equal(errno, EOPNOTSUPP);	/* InfiniBand */
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac, &vid), -1);
+	assert_int_equal(errno, EOPNOTSUPP); /* InfiniBand */
 	setenv("VERBATIM_SOFT_LINK", "roce", 1);
-	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac,
-						     &vid), -1);
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac, &vid), -1);
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_int_equal(ibv_query_gid(e->context, 1, 1, &attr.grh.dgid), 0);
-	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac,
-						     &vid), 0);
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac, &vid), 0);
 	/* the address is made of it */
 	assert_int_equal(mac[0] ^ 2, attr.grh.dgid.raw[8]);
 	assert_memory_equal(mac + 3, attr.grh.dgid.raw + 13, 3);
@@ -248,7 +243,8 @@ TEST(impossible_sizes_are_refused)
 {
 	GIVEN(e);
 	struct ibv_device_attr dev;
-	struct ibv_qp_init_attr attr = { .send_cq = e->cq, .recv_cq = e->cq,
+	struct ibv_qp_init_attr attr = { .send_cq = e->cq,
+					 .recv_cq = e->cq,
 					 .qp_type = IBV_QPT_RC };
 
 	assert_int_equal(ibv_query_device(e->context, &dev), 0);
@@ -268,14 +264,13 @@ TEST(what_is_not_there_is_eopnotsupp)
 {
 	GIVEN(e);
 
-#define EXPECT_NULL(call)					\
-	do {							\
-		errno = 0;					\
-		assert_null(call);				\
-		assert_int_equal(errno, EOPNOTSUPP);		\
+#define EXPECT_NULL(call)                            \
+	do {                                         \
+		errno = 0;                           \
+		assert_null(call);                   \
+		assert_int_equal(errno, EOPNOTSUPP); \
 	} while (0)
-	EXPECT_NULL(ibv_create_wq(e->context,
-				  &(struct ibv_wq_init_attr){ 0 }));
+	EXPECT_NULL(ibv_create_wq(e->context, &(struct ibv_wq_init_attr){ 0 }));
 	assert_int_equal(ibv_query_ece(e->qp, NULL), EOPNOTSUPP);
 }
 
@@ -289,12 +284,10 @@ TEST(extended_device_query_copies_the_smaller)
 	memset(more, 0xee, sizeof(more));
 	assert_int_equal(ibv_query_device_ex(e->context, NULL, &attr), 0);
 	assert_true(attr.completion_timestamp_mask != 0);
-	assert_int_equal(verbs->query_device_ex(e->context, NULL, (void *)more,
-						sizeof(more)), 0);
+	assert_int_equal(verbs->query_device_ex(e->context, NULL, (void *)more, sizeof(more)), 0);
 	assert_memory_equal(more, &attr, sizeof(attr));
 	assert_int_equal(more[sizeof(attr)], 0);
-	assert_int_equal(verbs->query_device_ex(e->context, NULL, (void *)more,
-						16), EINVAL);
+	assert_int_equal(verbs->query_device_ex(e->context, NULL, (void *)more, 16), EINVAL);
 }
 
 TEST(fork_world_is_a_knob)
@@ -306,7 +299,7 @@ TEST(fork_world_is_a_knob)
 	assert_int_equal(ibv_fork_init(), 0);
 	setenv("VERBATIM_SOFT_FORK", "disabled", 1);
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_DISABLED);
-	assert_int_equal(ibv_fork_init(), EINVAL);	/* a region is there */
+	assert_int_equal(ibv_fork_init(), EINVAL); /* a region is there */
 	setenv("VERBATIM_SOFT_FORK", "enabled", 1);
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_ENABLED);
 	unsetenv("VERBATIM_SOFT_FORK");
@@ -314,7 +307,7 @@ TEST(fork_world_is_a_knob)
 
 TEST_WITH(context_closes_over_open_objects, NULL, NULL)
 {
-	static struct end e;	/* what it holds stays the program's */
+	static struct end e; /* what it holds stays the program's */
 
 	end_open(&e);
 	connect_to(e.qp, e.qp->qp_num);
@@ -327,10 +320,8 @@ TEST_WITH(strings_and_rates_are_known, NULL, NULL)
 	assert_string_equal(ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR),
 			    "transport retry counter exceeded");
 	assert_string_equal(ibv_wc_status_str(1000), "unknown");
-	assert_string_equal(ibv_node_type_str(IBV_NODE_CA),
-			    "InfiniBand channel adapter");
-	assert_string_equal(ibv_event_type_str(IBV_EVENT_COMM_EST),
-			    "communication established");
+	assert_string_equal(ibv_node_type_str(IBV_NODE_CA), "InfiniBand channel adapter");
+	assert_string_equal(ibv_event_type_str(IBV_EVENT_COMM_EST), "communication established");
 	assert_string_equal(ibv_port_state_str(-1), "unknown");
 	assert_int_equal(ibv_rate_to_mult(IBV_RATE_5_GBPS), 2);
 	assert_int_equal(mult_to_ibv_rate(2), IBV_RATE_5_GBPS);

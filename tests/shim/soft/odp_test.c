@@ -4,7 +4,7 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 enum { PAGE = 4096, ODP = ALL_ACCESS | IBV_ACCESS_ON_DEMAND };
 
@@ -37,8 +37,7 @@ TEST(on_demand_brings_nothing_in_at_registration)
 	assert_non_null(mr);
 	assert_false(is_there(mem));
 	memcpy(p->a.buf, "late", 5);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
-				 (uintptr_t)mem, mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, (uintptr_t)mem, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)mem, "late");
 	assert_true(is_there(mem));
@@ -55,9 +54,9 @@ TEST(sending_what_is_not_mapped_is_a_local_error)
 
 	munmap(mem, PAGE);
 	assert_int_equal(recv_at(&p->b, 9, 0, 100), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.wr_id = 1, .opcode = IBV_WR_SEND },
-		(struct ibv_sge){ (uintptr_t)mem, 8, mr->lkey }), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_SEND },
+				 (struct ibv_sge){ (uintptr_t)mem, 8, mr->lkey }),
+			 0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(state_of(p->b.qp), IBV_QPS_RTS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -69,8 +68,7 @@ TEST(receiving_where_nothing_is_mapped_fails_both_ends)
 	uint8_t *mem = map_pages(PAGE, PROT_READ);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ODP);
 
-	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){
-		(uintptr_t)mem, 64, mr->lkey }), 0);
+	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){ (uintptr_t)mem, 64, mr->lkey }), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
 	expect_wc(p->b.cq, 9, IBV_WC_LOC_PROT_ERR);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_OP_ERR);
@@ -80,8 +78,7 @@ TEST(receiving_where_nothing_is_mapped_fails_both_ends)
 
 TEST(fault_of_remote_access_is_an_operation_error)
 {
-	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE,
-						  IBV_WR_RDMA_READ };
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 	GIVEN(p);
 	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ODP);
@@ -89,8 +86,7 @@ TEST(fault_of_remote_access_is_an_operation_error)
 
 	munmap(mem, PAGE);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(rdma_at(&p->a, ops[i], i, 8, (uintptr_t)mem,
-					 mr->rkey), 0);
+		assert_int_equal(rdma_at(&p->a, ops[i], i, 8, (uintptr_t)mem, mr->rkey), 0);
 		expect_wc(p->a.cq, i, IBV_WC_REM_OP_ERR);
 		to_state(p->a.qp, IBV_QPS_RESET);
 		to_state(p->b.qp, IBV_QPS_RESET);
@@ -109,11 +105,11 @@ TEST(implicit_region_is_the_address_space)
 
 	assert_non_null(a);
 	assert_non_null(b);
-	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){
-		(uintptr_t)to, sizeof(to), b->lkey }), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.wr_id = 1, .opcode = IBV_WR_SEND },
-		(struct ibv_sge){ (uintptr_t)from, sizeof(from), a->lkey }), 0);
+	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){ (uintptr_t)to, sizeof(to), b->lkey }),
+			 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_SEND },
+				 (struct ibv_sge){ (uintptr_t)from, sizeof(from), a->lkey }),
+			 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	expect_wc(p->b.cq, 9, IBV_WC_SUCCESS);
 	assert_string_equal(to, "anywhere");
@@ -129,8 +125,7 @@ TEST(implicit_region_has_no_other_form)
 	GIVEN(p);
 
 	errno = 0;
-	assert_null(ibv_reg_mr(p->a.pd, NULL, SIZE_MAX,
-			       ODP | IBV_ACCESS_HUGETLB));
+	assert_null(ibv_reg_mr(p->a.pd, NULL, SIZE_MAX, ODP | IBV_ACCESS_HUGETLB));
 	assert_int_equal(errno, EINVAL);
 	errno = 0;
 	assert_null(ibv_reg_mr(p->a.pd, (void *)4096, SIZE_MAX, ODP));
@@ -144,8 +139,7 @@ TEST(huge_pages_are_promised_in_truth)
 	struct ibv_mr *mr;
 
 	errno = 0;
-	assert_null(ibv_reg_mr(p->a.pd, p->a.buf, PAGE,
-			       ODP | IBV_ACCESS_HUGETLB));
+	assert_null(ibv_reg_mr(p->a.pd, p->a.buf, PAGE, ODP | IBV_ACCESS_HUGETLB));
 	assert_int_equal(errno, EINVAL);
 	/* without paging on demand it is a hint */
 	mr = ibv_reg_mr(p->a.pd, p->a.buf, PAGE, IBV_ACCESS_HUGETLB);
@@ -166,31 +160,33 @@ TEST(prefetch_brings_pages_in)
 	struct ibv_sge sge = { (uintptr_t)mem, PAGE, mr->lkey };
 
 	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
-				IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
+				   IBV_ADVISE_MR_FLAG_FLUSH, sge),
+			 0);
 	assert_false(is_there(mem));
-	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
-				IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
+	assert_int_equal(
+		advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
 	assert_true(is_there(mem));
 	sge.addr += PAGE;
-	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0,
-				sge), 0);
+	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, sge), 0);
 	assert_true(is_there(mem + PAGE));
 	assert_false(is_there(mem + 2 * PAGE));
 	munmap(mem, 3 * PAGE);
 	/* later or never is success, at once is not */
 	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge), 0);
-	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH,
-				IBV_ADVISE_MR_FLAG_FLUSH, sge), EFAULT);
+	assert_int_equal(
+		advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, sge),
+		EFAULT);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
 TEST(bad_advice_says_what_is_wrong)
 {
-	enum { PREFETCH = IBV_ADVISE_MR_ADVICE_PREFETCH,
-	       WRITE = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE };
+	enum {
+		PREFETCH = IBV_ADVISE_MR_ADVICE_PREFETCH,
+		WRITE = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE
+	};
 	GIVEN(p);
-	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, PAGE,
-				       IBV_ACCESS_ON_DEMAND);
+	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, PAGE, IBV_ACCESS_ON_DEMAND);
 	struct ibv_sge sge = { (uintptr_t)p->a.buf, PAGE, mr->lkey };
 	struct ibv_sge other = sge;
 
@@ -205,7 +201,7 @@ TEST(bad_advice_says_what_is_wrong)
 	other = sge;
 	other.lkey = mr->rkey;
 	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, other), ENOENT);
-	other.lkey = mr->lkey + (1000 << 15);	/* another slot */
+	other.lkey = mr->lkey + (1000 << 15); /* another slot */
 	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, other), EFAULT);
 	other.lkey = UINT32_MAX;
 	assert_int_equal(advise_mr(&p->a, PREFETCH, 0, other), EINVAL);
@@ -229,8 +225,7 @@ static void receive_in_a_hole(struct end *e, int fd, struct address yours)
 
 	(void)yours;
 	munmap(mem, PAGE);
-	assert_int_equal(recv_sge(e, 9, (struct ibv_sge){
-		(uintptr_t)mem, 64, mr->lkey }), 0);
+	assert_int_equal(recv_sge(e, 9, (struct ibv_sge){ (uintptr_t)mem, 64, mr->lkey }), 0);
 	say_bytes(fd, "r", 1);
 	expect_wc(e->cq, 9, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -276,11 +271,9 @@ TEST_WITH(remote_access_faults_pages_in_or_fails, NULL, NULL)
 	fellow_meet(&f, &e);
 	hear_bytes(f.fd, &there, sizeof(there));
 	memcpy(e.buf, "faulted", 8);
-	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 8, there.addr,
-				 there.rkey), 0);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 8, there.addr, there.rkey), 0);
 	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_READ, 2, 8, there.addr + PAGE,
-				 there.rkey), 0);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_READ, 2, 8, there.addr + PAGE, there.rkey), 0);
 	expect_wc(e.cq, 2, IBV_WC_REM_OP_ERR);
 	say_bytes(f.fd, "d", 1);
 	end_close(&e);

@@ -12,18 +12,18 @@
 
 #include "tests/test.h"
 
-#define HELPER	__attribute__((unused)) static
+#define HELPER __attribute__((unused)) static
 
 enum { END_BYTES = 1 << 20, END_DEPTH = 16, END_CQE = 64 };
 
 struct end {
-	struct ibv_context	*context;
-	struct ibv_pd		*pd;
-	struct ibv_comp_channel	*channel;
-	struct ibv_cq		*cq;
-	struct ibv_qp		*qp;
-	struct ibv_mr		*mr;
-	uint8_t			*buf;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf;
 };
 
 struct pair {
@@ -32,9 +32,9 @@ struct pair {
 
 /* What the other end must know. */
 struct address {
-	uint32_t	qpn;
-	uint32_t	rkey;
-	uint64_t	addr;
+	uint32_t qpn;
+	uint32_t rkey;
+	uint64_t addr;
 };
 
 static char fabric_dir[] = "/dev/shm/verbatim-soft-test.XXXXXX";
@@ -64,8 +64,7 @@ HELPER struct ibv_context *open_context(void)
 	return context;
 }
 
-HELPER struct ibv_qp *make_qp_of(struct end *e, enum ibv_qp_type type,
-				 struct ibv_srq *srq)
+HELPER struct ibv_qp *make_qp_of(struct end *e, enum ibv_qp_type type, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = e->cq,
@@ -92,8 +91,10 @@ HELPER void use_qp_of(struct end *e, enum ibv_qp_type type, struct ibv_srq *srq)
 	e->qp = make_qp_of(e, type, srq);
 }
 
-enum { ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
+enum {
+	ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		     IBV_ACCESS_REMOTE_ATOMIC
+};
 
 HELPER void end_open(struct end *e)
 {
@@ -103,8 +104,7 @@ HELPER void end_open(struct end *e)
 	assert_non_null(e->channel);
 	e->cq = ibv_create_cq(e->context, END_CQE, e, e->channel, 0);
 	assert_non_null(e->cq);
-	e->buf = mmap(NULL, END_BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	e->buf = mmap(NULL, END_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	e->mr = ibv_reg_mr(e->pd, e->buf, END_BYTES, ALL_ACCESS);
 	assert_non_null(e->mr);
 	e->qp = make_qp(e, NULL);
@@ -125,42 +125,48 @@ HELPER void end_close(struct end *e)
 
 HELPER struct address end_address(const struct end *e)
 {
-	return (struct address){ e->qp->qp_num, e->mr->rkey,
-				 (uintptr_t)e->buf };
+	return (struct address){ e->qp->qp_num, e->mr->rkey, (uintptr_t)e->buf };
 }
 
 HELPER int to_init(struct ibv_qp *qp, int access)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
 				    .qp_access_flags = access };
 
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			     IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 HELPER int to_rtr(struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest, .max_dest_rd_atomic = 1,
-		.min_rnr_timer = 1, .ah_attr = { .dlid = 1, .port_num = 1 },
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
 	};
 
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER);
 }
 
 /* Times out after 8 times 1 ms; waits for receivers for ever if 7. */
 HELPER int to_rts_with(struct ibv_qp *qp, uint8_t rnr_retry)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 8,
-				    .retry_cnt = 7, .rnr_retry = rnr_retry,
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+				    .timeout = 8,
+				    .retry_cnt = 7,
+				    .rnr_retry = rnr_retry,
 				    .max_rd_atomic = 1 };
 
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
-			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	return ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 HELPER int to_rts(struct ibv_qp *qp)
@@ -231,8 +237,7 @@ HELPER struct ibv_wc poll_one(struct ibv_cq *cq)
 	return wc;
 }
 
-HELPER struct ibv_wc expect_wc(struct ibv_cq *cq,
-						    uint64_t wr_id, int status)
+HELPER struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t wr_id, int status)
 {
 	struct ibv_wc wc = poll_one(cq);
 
@@ -261,8 +266,7 @@ HELPER int recv_sge(struct end *e, uint64_t wr_id, struct ibv_sge sge)
 	return ibv_post_recv(e->qp, &wr, &bad);
 }
 
-HELPER int recv_at(struct end *e, uint64_t wr_id,
-					   uint32_t off, uint32_t len)
+HELPER int recv_at(struct end *e, uint64_t wr_id, uint32_t off, uint32_t len)
 {
 	return recv_sge(e, wr_id, sge_of(e, off, len));
 }
@@ -277,18 +281,14 @@ HELPER int send_wr(struct end *e, struct ibv_send_wr wr, struct ibv_sge sge)
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-HELPER int send_at(struct end *e, uint64_t wr_id,
-					   uint32_t off, uint32_t len)
+HELPER int send_at(struct end *e, uint64_t wr_id, uint32_t off, uint32_t len)
 {
-	return send_wr(e, (struct ibv_send_wr){ .wr_id = wr_id,
-						.opcode = IBV_WR_SEND },
+	return send_wr(e, (struct ibv_send_wr){ .wr_id = wr_id, .opcode = IBV_WR_SEND },
 		       sge_of(e, off, len));
 }
 
-HELPER int rdma_at(struct end *e,
-					   enum ibv_wr_opcode opcode,
-					   uint64_t wr_id, uint32_t len,
-					   uint64_t addr, uint32_t rkey)
+HELPER int rdma_at(struct end *e, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t len,
+		   uint64_t addr, uint32_t rkey)
 {
 	struct ibv_send_wr wr = { .wr_id = wr_id, .opcode = opcode };
 

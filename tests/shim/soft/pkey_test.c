@@ -12,13 +12,13 @@
 /* Where each stands in the table of port 1. */
 enum { DEFAULT, FULL, LIMITED, OTHER, NONE };
 
-static const char table[] =
-	"port.1.pkey.0 0xffff\n"
-	"port.1.pkey.1 0x8005\n"
-	"port.1.pkey.2 0x0005\n"
-	"port.1.pkey.3 0x8006\n"
-	"port.1.pkey.4 0x0000\n";
+static const char table[] = "port.1.pkey.0 0xffff\n"
+			    "port.1.pkey.1 0x8005\n"
+			    "port.1.pkey.2 0x0005\n"
+			    "port.1.pkey.3 0x8006\n"
+			    "port.1.pkey.4 0x0000\n";
 
+/* clang-format off */
 static const struct {
 	int a, b;
 	bool reach;
@@ -28,19 +28,23 @@ static const struct {
 	{ LIMITED, LIMITED, false }, { FULL, OTHER, false },
 	{ DEFAULT, LIMITED, false }, { NONE, NONE, false },
 };
+/* clang-format on */
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 static void enter_partition(struct ibv_qp *qp, int index)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .pkey_index = index,
-		.qp_access_flags = qp->qp_type == IBV_QPT_UC ?
-			IBV_ACCESS_REMOTE_WRITE : ALL_ACCESS,
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.pkey_index = index,
+		.qp_access_flags = qp->qp_type == IBV_QPT_UC ? IBV_ACCESS_REMOTE_WRITE : ALL_ACCESS,
 	};
 
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT |
-			 IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS), 0);
+	assert_int_equal(
+		ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS),
+		0);
 }
 
 static void connect_reliably(struct ibv_qp *qp, uint32_t dest, int index)
@@ -63,8 +67,7 @@ TEST(reliable_ends_share_a_partition)
 		connect_reliably(p->b.qp, p->a.qp->qp_num, cases[i].b);
 		assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 		assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
-		expect_wc(p->a.cq, 2, cases[i].reach ? IBV_WC_SUCCESS :
-		       IBV_WC_RETRY_EXC_ERR);
+		expect_wc(p->a.cq, 2, cases[i].reach ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR);
 		if (cases[i].reach)
 			expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 		expect_none(p->b.cq);
@@ -74,17 +77,20 @@ TEST(reliable_ends_share_a_partition)
 static void connect_unreliably(struct ibv_qp *qp, uint32_t dest, int index)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest, .ah_attr = { .dlid = 1, .port_num = 1 },
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
 	};
 
 	assert_int_equal(to_state(qp, IBV_QPS_RESET), 0);
 	enter_partition(qp, index);
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-			 IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN),
+			 0);
 	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-				       IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
 TEST(unreliable_messages_stay_in_their_partition)
@@ -108,16 +114,18 @@ TEST(unreliable_messages_stay_in_their_partition)
 
 static void open_in_partition(struct ibv_qp *qp, int index)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-				    .qkey = QKEY, .pkey_index = index };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY, .pkey_index = index
+	};
 
 	assert_int_equal(to_state(qp, IBV_QPS_RESET), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT |
-				       IBV_QP_PKEY_INDEX | IBV_QP_QKEY), 0);
+	assert_int_equal(
+		ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_QKEY),
+		0);
 	assert_int_equal(to_state(qp, IBV_QPS_RTR), 0);
 	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-				       IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
 TEST(datagrams_stay_in_their_partition)
@@ -163,8 +171,7 @@ int main(int argc, char **argv)
 {
 	(void)argc;
 	if (!getenv("VERBATIM_SOFT_PERSONA")) {
-		if (write_table() < 0 ||
-		    setenv("VERBATIM_SOFT_PERSONA", path, 1) < 0)
+		if (write_table() < 0 || setenv("VERBATIM_SOFT_PERSONA", path, 1) < 0)
 			return 1;
 		execv("/proc/self/exe", argv);
 		return 1;

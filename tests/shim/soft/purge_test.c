@@ -1,7 +1,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 static void make_messages(struct pair *p, int num)
 {
@@ -107,8 +107,8 @@ TEST(drained_queue_is_flushed_when_its_peer_fails_it)
 
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_SQD), 0);
 	assert_int_equal(send_at(&p->b, 7, 0, 6), 0);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, p->b.mr->lkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->lkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_wc(p->b.cq, 7, IBV_WC_WR_FLUSH_ERR);
 }

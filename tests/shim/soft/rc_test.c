@@ -1,7 +1,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 GROUP(fabric_setup, fabric_teardown);
 FIXTURE(pair_setup, pair_teardown);
@@ -31,9 +31,11 @@ TEST(immediate_arrives)
 	struct ibv_wc wc;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 0), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 0x12345678 },
-		sge_of(&p->a, 0, 0)), 0);
+	assert_int_equal(send_wr(&p->a,
+				 (struct ibv_send_wr){ .opcode = IBV_WR_SEND_WITH_IMM,
+						       .imm_data = 0x12345678 },
+				 sge_of(&p->a, 0, 0)),
+			 0);
 	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
 	wc = expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
@@ -47,8 +49,7 @@ TEST(scatter_follows_the_lists)
 	struct ibv_sge from[3] = { sge_of(&p->a, 0, 3), sge_of(&p->a, 10, 0),
 				   sge_of(&p->a, 20, 5) };
 	struct ibv_sge to[2] = { sge_of(&p->b, 0, 2), sge_of(&p->b, 100, 50) };
-	struct ibv_send_wr wr = { .sg_list = from, .num_sge = 3,
-				  .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_send_wr wr = { .sg_list = from, .num_sge = 3, .opcode = IBV_WR_SEND }, *bad;
 	struct ibv_recv_wr rwr = { .sg_list = to, .num_sge = 2 }, *rbad;
 
 	memcpy(p->a.buf, "abc", 3);
@@ -58,7 +59,7 @@ TEST(scatter_follows_the_lists)
 	assert_int_equal(expect_wc(p->b.cq, 0, IBV_WC_SUCCESS).byte_len, 8);
 	assert_memory_equal(p->b.buf, "ab", 2);
 	assert_memory_equal(p->b.buf + 100, "cdefgh", 6);
-	expect_none(p->a.cq);	/* nobody asked for its completion */
+	expect_none(p->a.cq); /* nobody asked for its completion */
 }
 
 TEST(inline_data_is_free_at_once)
@@ -67,16 +68,21 @@ TEST(inline_data_is_free_at_once)
 	char data[64] = "inline";
 	struct ibv_sge sge = { (uintptr_t)data, 64, 0 };
 
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE }, sge), 0);
+	assert_int_equal(send_wr(&p->a,
+				 (struct ibv_send_wr){ .opcode = IBV_WR_SEND,
+						       .send_flags = IBV_SEND_INLINE },
+				 sge),
+			 0);
 	strcpy(data, "spoilt");
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p->b.buf, "inline");
 	sge.length = 65;
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE }, sge),
-		EINVAL);
+	assert_int_equal(send_wr(&p->a,
+				 (struct ibv_send_wr){ .opcode = IBV_WR_SEND,
+						       .send_flags = IBV_SEND_INLINE },
+				 sge),
+			 EINVAL);
 }
 
 TEST(write_and_read_move_bytes)
@@ -85,16 +91,12 @@ TEST(write_and_read_move_bytes)
 	uint64_t there = (uintptr_t)p->b.buf + 5000;
 
 	memset(p->a.buf, 'w', 3000);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 3000, there,
-				 p->b.mr->rkey), 0);
-	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_RDMA_WRITE);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 3000, there, p->b.mr->rkey), 0);
+	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
 	assert_memory_equal(p->b.buf + 5000, p->a.buf, 3000);
 	memset(p->b.buf + 5000, 'r', 3000);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 3000, there,
-				 p->b.mr->rkey), 0);
-	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_RDMA_READ);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 3000, there, p->b.mr->rkey), 0);
+	assert_int_equal(expect_wc(p->a.cq, 2, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_READ);
 	assert_int_equal(p->a.buf[2999], 'r');
 	expect_none(p->b.cq);
 }
@@ -102,8 +104,7 @@ TEST(write_and_read_move_bytes)
 TEST(write_with_immediate_takes_a_receive)
 {
 	GIVEN(p);
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-				  .imm_data = 99 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = 99 };
 	struct ibv_wc wc;
 
 	wr.wr.rdma.remote_addr = (uintptr_t)p->b.buf;
@@ -130,8 +131,7 @@ TEST(atomics_change_and_tell)
 	wr.wr.atomic.rkey = p->b.mr->rkey;
 	wr.wr.atomic.compare_add = 2;
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 8)), 0);
-	assert_int_equal(expect_wc(p->a.cq, 0, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_FETCH_ADD);
+	assert_int_equal(expect_wc(p->a.cq, 0, IBV_WC_SUCCESS).opcode, IBV_WC_FETCH_ADD);
 	assert_int_equal(*there, 42);
 	assert_int_equal(*old, 40);
 	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
@@ -154,14 +154,16 @@ TEST(full_send_queue_is_enomem)
 	int i;
 
 	for (i = 0; i <= END_DEPTH; i++)
-		wr[i] = (struct ibv_send_wr){ .sg_list = &sge, .num_sge = 1,
-			.opcode = IBV_WR_RDMA_WRITE, .next = &wr[i + 1],
-			.wr.rdma = { (uintptr_t)p->b.buf, p->b.mr->rkey } };
+		wr[i] = (struct ibv_send_wr){ .sg_list = &sge,
+					      .num_sge = 1,
+					      .opcode = IBV_WR_RDMA_WRITE,
+					      .next = &wr[i + 1],
+					      .wr.rdma = { (uintptr_t)p->b.buf, p->b.mr->rkey } };
 	wr[END_DEPTH].next = NULL;
 	wr[END_DEPTH - 1].send_flags = IBV_SEND_SIGNALED;
 	assert_int_equal(ibv_post_send(p->a.qp, wr, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wr[END_DEPTH]);
-	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);	/* gives all slots back */
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS); /* gives all slots back */
 	assert_int_equal(ibv_post_send(p->a.qp, &wr[1], &bad), 0);
 }
 
@@ -175,7 +177,7 @@ TEST(full_receive_queue_is_enomem)
 	assert_int_equal(recv_at(&p->b, i, 0, 1), ENOMEM);
 	assert_int_equal(send_at(&p->a, 0, 0, 1), 0);
 	assert_int_equal(recv_at(&p->b, i, 0, 1), ENOMEM);
-	expect_wc(p->b.cq, 0, IBV_WC_SUCCESS);	/* not before it is polled */
+	expect_wc(p->b.cq, 0, IBV_WC_SUCCESS); /* not before it is polled */
 	assert_int_equal(recv_at(&p->b, i, 0, 1), 0);
 }
 
@@ -271,7 +273,7 @@ TEST(peer_may_reset_alone)
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	connect_to(p->b.qp, p->a.qp->qp_num);
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
-	expect_none(p->b.cq);		/* nothing is posted */
+	expect_none(p->b.cq); /* nothing is posted */
 	assert_int_equal(recv_at(&p->b, 7, 0, 6), 0);
 	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	expect_wc(p->b.cq, 7, IBV_WC_SUCCESS);
@@ -312,9 +314,9 @@ TEST(shared_queue_serves_all)
 TEST(extended_poll_reads_all_fields)
 {
 	GIVEN(p);
-	struct ibv_cq_init_attr_ex attr = { .cqe = 8,
-		.wc_flags = IBV_WC_STANDARD_FLAGS |
-			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP };
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP
+	};
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(p->b.context, &attr);
 	struct ibv_poll_cq_attr none = { 0 };
 	struct ibv_cq *old = p->b.cq;
@@ -336,7 +338,7 @@ TEST(extended_poll_reads_all_fields)
 	assert_int_equal(ibv_wc_read_byte_len(cq), 6);
 	assert_int_equal(ibv_wc_read_qp_num(cq), p->b.qp->qp_num);
 	assert_true(ibv_wc_read_completion_ts(cq) != 0);
-	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);	/* must not hang */
+	assert_int_equal(ibv_dereg_mr(p->b.mr), 0); /* must not hang */
 	p->b.mr = NULL;
 	assert_int_equal(ibv_next_poll(cq), ENOENT);
 	ibv_end_poll(cq);

@@ -20,8 +20,7 @@ static struct ibv_cq *cq;
 
 static void make_all(struct end *e)
 {
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
-					 .cap = { 4, 4, 1, 1, 0 } };
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 4, 4, 1, 1, 0 } };
 	int i;
 
 	cq = ibv_create_cq(e->context, 4 * QPS, NULL, NULL, 0);
@@ -53,9 +52,11 @@ static void join_all(struct end *e, int fd)
 static void talk_to_peer(struct end *e)
 {
 	struct ibv_sge sge = sge_of(e, 64, 64);
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 	int i;
 
 	for (i = 0; i < QPS; i++)
@@ -105,9 +106,9 @@ TEST(a_thousand_queue_pairs_talk)
 
 /* Asserts jump, so threads only count. */
 struct crowd {
-	struct pair	*p;
-	uint32_t	received, sent, wrong, events;
-	uint32_t	stop;
+	struct pair *p;
+	uint32_t received, sent, wrong, events;
+	uint32_t stop;
 };
 
 static void *post_sends(void *arg)
@@ -197,7 +198,7 @@ TEST_WITH(crowds_share_one_queue_pair, pair_setup, pair_teardown)
 {
 	typedef void *thread_fn(void *arg);
 	static thread_fn *const roles[] = {
-		post_sends, post_recvs, poll_sends, poll_recvs,
+		post_sends, post_recvs, poll_sends,  poll_recvs,
 		post_sends, post_recvs, come_and_go, wait_for_events,
 	};
 	struct pair *p = *state;
@@ -207,8 +208,7 @@ TEST_WITH(crowds_share_one_queue_pair, pair_setup, pair_teardown)
 	int i;
 
 	for (i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, roles[i % 8],
-						&c), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, roles[i % 8], &c), 0);
 	while (__atomic_load_n(&c.received, __ATOMIC_RELAXED) < all ||
 	       __atomic_load_n(&c.sent, __ATOMIC_RELAXED) < all)
 		usleep(1000);

@@ -2,7 +2,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct end *name = *state
+#define GIVEN(name) struct end *name = *state
 
 static int set_up(void **state)
 {
@@ -21,16 +21,16 @@ static int tear_down(void **state)
 }
 
 enum {
-	INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-	       IBV_QP_ACCESS_FLAGS,
-	RTR = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-	      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	RTS = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-	      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+	INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+	RTR = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+	      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	RTS = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	      IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
 static const struct ibv_qp_attr good = {
-	.port_num = 1, .path_mtu = IBV_MTU_1024,
+	.port_num = 1,
+	.path_mtu = IBV_MTU_1024,
 	.ah_attr = { .dlid = 1, .port_num = 1 },
 	.timeout = 8,
 };
@@ -119,8 +119,7 @@ TEST(claimed_state_must_be_true)
 	assert_int_equal(modify_state(e->qp, IBV_QPS_RTR, RTR), 0);
 	attr.qp_state = IBV_QPS_RTS;
 	attr.cur_qp_state = IBV_QPS_INIT;
-	assert_int_equal(ibv_modify_qp(e->qp, &attr, RTS | IBV_QP_CUR_STATE),
-			 EINVAL);
+	assert_int_equal(ibv_modify_qp(e->qp, &attr, RTS | IBV_QP_CUR_STATE), EINVAL);
 	attr.cur_qp_state = IBV_QPS_RTR;
 	assert_int_equal(ibv_modify_qp(e->qp, &attr, RTS | IBV_QP_CUR_STATE), 0);
 }
@@ -144,13 +143,22 @@ TEST(query_tells_what_was_given)
 
 /* Each value is another, so that none can stand for its neighbour. */
 static const struct ibv_qp_attr given = {
-	.qp_access_flags = IBV_ACCESS_REMOTE_READ, .port_num = 1,
-	.path_mtu = IBV_MTU_512, .dest_qp_num = 0x123456, .rq_psn = 0xaaaaaa,
-	.sq_psn = 0xbbbbbb, .max_dest_rd_atomic = 3, .max_rd_atomic = 4,
-	.min_rnr_timer = 5, .timeout = 6, .retry_cnt = 2, .rnr_retry = 1,
+	.qp_access_flags = IBV_ACCESS_REMOTE_READ,
+	.port_num = 1,
+	.path_mtu = IBV_MTU_512,
+	.dest_qp_num = 0x123456,
+	.rq_psn = 0xaaaaaa,
+	.sq_psn = 0xbbbbbb,
+	.max_dest_rd_atomic = 3,
+	.max_rd_atomic = 4,
+	.min_rnr_timer = 5,
+	.timeout = 6,
+	.retry_cnt = 2,
+	.rnr_retry = 1,
 	.ah_attr = { .dlid = 1, .sl = 7, .port_num = 1, .static_rate = 2 },
 	.alt_ah_attr = { .dlid = 1, .sl = 8, .port_num = 1 },
-	.alt_port_num = 1, .alt_timeout = 9,
+	.alt_port_num = 1,
+	.alt_timeout = 9,
 	.path_mig_state = IBV_MIG_REARM,
 };
 
@@ -174,7 +182,7 @@ TEST(query_tells_each_attribute)
 	assert_int_equal(ibv_query_qp(e->qp, &attr, -1, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
 	assert_int_equal(attr.cur_qp_state, IBV_QPS_RTS);
-#define SAME(member)	assert_int_equal(attr.member, given.member)
+#define SAME(member) assert_int_equal(attr.member, given.member)
 	SAME(qp_access_flags);
 	SAME(port_num);
 	SAME(path_mtu);
@@ -192,8 +200,7 @@ TEST(query_tells_each_attribute)
 	SAME(path_mig_state);
 #undef SAME
 	assert_memory_equal(&attr.ah_attr, &given.ah_attr, sizeof(attr.ah_attr));
-	assert_memory_equal(&attr.alt_ah_attr, &given.alt_ah_attr,
-			    sizeof(attr.ah_attr));
+	assert_memory_equal(&attr.alt_ah_attr, &given.alt_ah_attr, sizeof(attr.ah_attr));
 	assert_int_equal(attr.sq_draining, 0);
 }
 
@@ -202,8 +209,11 @@ TEST(query_tells_how_it_was_created)
 	GIVEN(e);
 	struct ibv_srq_init_attr shared = { .attr = { 1, 1, 0 } };
 	struct ibv_qp_init_attr want = {
-		.qp_context = &shared, .send_cq = e->cq, .recv_cq = e->cq,
-		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+		.qp_context = &shared,
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
 		.cap = { 3, 0, 2, 0, 17 },
 	};
 	struct ibv_qp_init_attr init;
@@ -239,11 +249,11 @@ enum { PKEY_PORT = IBV_QP_PKEY_INDEX | IBV_QP_PORT };
 enum {
 	PATH = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
 	RESPONDER = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	REQUESTER = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		    IBV_QP_MAX_QP_RD_ATOMIC,
+	REQUESTER = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
 /* What ibv_modify_qp(3) and the kernel require of each transport. */
+/* clang-format off */
 static const struct way {
 	enum ibv_qp_type	type;
 	int			init, rtr, rts;
@@ -258,12 +268,12 @@ static const struct way {
 	  IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
 	{ IBV_QPT_RAW_PACKET, IBV_QP_PORT, 0, 0 },
 };
+/* clang-format on */
 
-#define FOR_WAYS(way) \
-	for (way = ways; way < ways + sizeof(ways) / sizeof(ways[0]); way++)
+#define FOR_WAYS(way) for (way = ways; way < ways + sizeof(ways) / sizeof(ways[0]); way++)
 
-static void expect_step(const struct way *way, enum ibv_qp_state from,
-			enum ibv_qp_state to, int must)
+static void expect_step(const struct way *way, enum ibv_qp_state from, enum ibv_qp_state to,
+			int must)
 {
 	int bit;
 
@@ -295,7 +305,8 @@ TEST_WITH(each_transport_needs_its_masks, NULL, NULL)
 {
 	const struct way *way;
 
-	FOR_WAYS(way) {
+	FOR_WAYS(way)
+	{
 		expect_step(way, IBV_QPS_RESET, IBV_QPS_INIT, way->init);
 		expect_step(way, IBV_QPS_INIT, IBV_QPS_RTR, way->rtr);
 		expect_step(way, IBV_QPS_RTR, IBV_QPS_RTS, way->rts);
@@ -309,25 +320,20 @@ TEST_WITH(options_are_those_of_the_transport, NULL, NULL)
 	const struct way *way;
 	bool ud, responds;
 
-	FOR_WAYS(way) {
+	FOR_WAYS(way)
+	{
 		ud = way->type == IBV_QPT_UD;
-		responds = way->type == IBV_QPT_RC ||
-			way->type == IBV_QPT_XRC_RECV;
-		assert_int_equal(may_in(way->type, IBV_QPS_RTS, IBV_QP_QKEY),
-				 ud);
-		assert_int_equal(may_in(way->type, IBV_QPS_RTS,
-					IBV_QP_ACCESS_FLAGS),
+		responds = way->type == IBV_QPT_RC || way->type == IBV_QPT_XRC_RECV;
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS, IBV_QP_QKEY), ud);
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS, IBV_QP_ACCESS_FLAGS),
 				 !ud && way->type != IBV_QPT_RAW_PACKET);
-		assert_int_equal(may_in(way->type, IBV_QPS_RTS,
-					IBV_QP_MIN_RNR_TIMER), responds);
-		assert_int_equal(may_in(way->type, IBV_QPS_RTS,
-					IBV_QP_RATE_LIMIT),
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS, IBV_QP_MIN_RNR_TIMER), responds);
+		assert_int_equal(may_in(way->type, IBV_QPS_RTS, IBV_QP_RATE_LIMIT),
 				 way->type == IBV_QPT_RAW_PACKET);
-		assert_int_equal(may_in(way->type, IBV_QPS_SQD,
-					IBV_QP_MAX_DEST_RD_ATOMIC), responds);
+		assert_int_equal(may_in(way->type, IBV_QPS_SQD, IBV_QP_MAX_DEST_RD_ATOMIC),
+				 responds);
 		assert_int_equal(may_in(way->type, IBV_QPS_SQD, IBV_QP_RNR_RETRY),
-				 way->type == IBV_QPT_RC ||
-				 way->type == IBV_QPT_XRC_SEND);
+				 way->type == IBV_QPT_RC || way->type == IBV_QPT_XRC_SEND);
 		assert_false(may_in(way->type, IBV_QPS_RTR, IBV_QP_QKEY));
 	}
 }
@@ -337,16 +343,16 @@ TEST_WITH(only_the_unreliable_leave_sqe, NULL, NULL)
 	const struct way *way;
 	bool ud, uc, raw;
 
-	FOR_WAYS(way) {
+	FOR_WAYS(way)
+	{
 		ud = way->type == IBV_QPT_UD;
 		uc = way->type == IBV_QPT_UC;
 		raw = way->type == IBV_QPT_RAW_PACKET;
-		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS,
-					   0), ud || uc || raw);
-		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS,
-					   IBV_QP_QKEY), ud);
-		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS,
-					   IBV_QP_ACCESS_FLAGS), uc);
+		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS, 0),
+				 ud || uc || raw);
+		assert_int_equal(qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_QKEY), ud);
+		assert_int_equal(
+			qp_may_go(way->type, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_ACCESS_FLAGS), uc);
 		assert_false(qp_may_go(way->type, IBV_QPS_RTS, IBV_QPS_SQE, 0));
 	}
 }

@@ -1,7 +1,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 /* Both ends fail: each flushes what it had, and takes nothing more. */
 static void expect_both_failed(struct pair *p)
@@ -45,10 +45,10 @@ TEST(send_from_unknown_key)
 	GIVEN(p);
 	struct ibv_sge sge = sge_of(&p->a, 0, 5);
 
-	sge.lkey = p->a.mr->rkey;	/* they always differ */
+	sge.lkey = p->a.mr->rkey; /* they always differ */
 	assert_int_equal(recv_at(&p->a, 9, 0, 5), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1,
-				 .opcode = IBV_WR_SEND }, sge), 0);
+	assert_int_equal(
+		send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_SEND }, sge), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 	expect_wc(p->a.cq, 9, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
@@ -70,8 +70,8 @@ TEST(send_from_another_domain)
 	struct ibv_mr *mr = ibv_reg_mr(pd, p->a.buf, 64, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_sge sge = { (uintptr_t)p->a.buf, 5, mr->lkey };
 
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1,
-				 .opcode = IBV_WR_SEND }, sge), 0);
+	assert_int_equal(
+		send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_SEND }, sge), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -120,8 +120,8 @@ TEST(write_with_wrong_key)
 	GIVEN(p);
 	struct ibv_async_event event;
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
-				 (uintptr_t)p->b.buf, p->b.mr->lkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, (uintptr_t)p->b.buf, p->b.mr->lkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	event = expect_event(&p->b, IBV_EVENT_QP_ACCESS_ERR);
 	assert_ptr_equal(event.element.qp, p->b.qp);
@@ -135,8 +135,7 @@ TEST(write_with_key_of_the_dead)
 
 	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);
 	p->b.mr = NULL;
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
-				 (uintptr_t)p->b.buf, key), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, (uintptr_t)p->b.buf, key), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 }
 
@@ -144,20 +143,18 @@ TEST(write_beyond_the_region)
 {
 	GIVEN(p);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
-				 (uintptr_t)p->b.buf - 1, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, (uintptr_t)p->b.buf - 1, p->b.mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 }
 
 TEST(read_where_the_region_forbids)
 {
 	GIVEN(p);
-	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
-				       IBV_ACCESS_LOCAL_WRITE |
-				       IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr =
+		ibv_reg_mr(p->b.pd, p->b.buf, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5,
-				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5, (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
@@ -177,8 +174,8 @@ TEST(read_where_the_queue_pair_forbids)
 	GIVEN(p);
 
 	reconnect_pair(p, IBV_ACCESS_REMOTE_WRITE);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5, (uintptr_t)p->b.buf, p->b.mr->rkey),
+			 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 	expect_event(&p->b, IBV_EVENT_QP_REQ_ERR);
 	expect_both_failed(p);
@@ -189,16 +186,15 @@ TEST(write_where_the_queue_pair_forbids)
 	GIVEN(p);
 
 	reconnect_pair(p, IBV_ACCESS_REMOTE_READ);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
 TEST(atomic_off_its_alignment)
 {
 	GIVEN(p);
-	struct ibv_send_wr wr = { .wr_id = 1,
-				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
 
 	wr.wr.atomic.remote_addr = (uintptr_t)p->b.buf + 4;
 	wr.wr.atomic.rkey = p->b.mr->rkey;
@@ -209,8 +205,7 @@ TEST(atomic_off_its_alignment)
 TEST(atomic_of_wrong_length)
 {
 	GIVEN(p);
-	struct ibv_send_wr wr = { .wr_id = 1,
-				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
 
 	wr.wr.atomic.remote_addr = (uintptr_t)p->b.buf;
 	wr.wr.atomic.rkey = p->b.mr->rkey;
@@ -226,11 +221,13 @@ TEST(read_without_responder_resources)
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(to_init(p->a.qp, 0), 0);
 	assert_int_equal(to_rtr(p->a.qp, p->b.qp->qp_num), 0);
-	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_STATE |
-			 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), 0);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr,
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5, (uintptr_t)p->b.buf, p->b.mr->rkey),
+			 0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
 }
 
@@ -256,7 +253,7 @@ TEST(nobody_at_the_other_end)
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
 	assert_int_equal(send_at(&p->a, 1, 0, 1), 0);
-	expect_none(p->a.cq);		/* it takes its time */
+	expect_none(p->a.cq); /* it takes its time */
 	expect_wc(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
 }
@@ -277,17 +274,19 @@ TEST(address_of_nobody)
 {
 	GIVEN(p);
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = p->b.qp->qp_num,
 		.ah_attr = { .dlid = 77, .port_num = 1 },
 	};
 
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(to_init(p->a.qp, 0), 0);
-	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_STATE |
-			 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			 IBV_QP_MIN_RNR_TIMER), 0);
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+			 0);
 	assert_int_equal(to_rts(p->a.qp), 0);
 	assert_int_equal(recv_at(&p->b, 9, 0, 1), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 1), 0);
@@ -325,8 +324,7 @@ TEST(failing_peer_flushes_waiting_sends)
 TEST(overrun_queue_is_an_event)
 {
 	GIVEN(p);
-	struct ibv_cq *old = p->b.cq, *tiny = ibv_create_cq(p->b.context, 2,
-							    NULL, NULL, 0);
+	struct ibv_cq *old = p->b.cq, *tiny = ibv_create_cq(p->b.context, 2, NULL, NULL, 0);
 	struct ibv_async_event event;
 	int i;
 

@@ -35,8 +35,7 @@ static int send_long(struct end *e, struct address there)
 
 static int write_and_tell(struct end *e, struct address there)
 {
-	return rdma_at(e, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 64, there.addr,
-		       there.rkey);
+	return rdma_at(e, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 64, there.addr, there.rkey);
 }
 
 static int write_wrongly(struct end *e, struct address there)
@@ -45,7 +44,7 @@ static int write_wrongly(struct end *e, struct address there)
 }
 
 static operation *chosen;
-static long kill_at;		/* instructions */
+static long kill_at; /* instructions */
 static volatile long passed;
 
 /* The processor traps after each instruction. */
@@ -60,14 +59,16 @@ static void count_step(int signo)
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 static void set_trap(bool on)
 {
-	if (on)		/* beyond the red zone */
+	if (on) /* beyond the red zone */
 		asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
 			     "orq $0x100, (%%rsp)\n\tpopfq\n\t"
-			     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+			     "lea 128(%%rsp), %%rsp" ::
+				     : "memory", "cc");
 	else
 		asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t"
 			     "andq $~0x100, (%%rsp)\n\tpopfq\n\t"
-			     "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+			     "lea 128(%%rsp), %%rsp" ::
+				     : "memory", "cc");
 }
 #else
 static void set_trap(bool on)
@@ -83,8 +84,7 @@ static void carry_out(struct end *e, int fd, struct address yours)
 	long all;
 
 	await_word(fd);
-	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 8, yours.addr,
-				 yours.rkey), 0);
+	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 8, yours.addr, yours.rkey), 0);
 	expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 	sigaction(SIGTRAP, &action, NULL);
 	set_trap(true);
@@ -96,8 +96,8 @@ static void carry_out(struct end *e, int fd, struct address yours)
 }
 
 struct tally {
-	unsigned int	recvs[RECVS];
-	unsigned int	sends;
+	unsigned int recvs[RECVS];
+	unsigned int sends;
 };
 
 static void drain_cq(struct end *e, struct tally *tally)
@@ -207,6 +207,7 @@ static void survive_steps(operation *op)
 		kill_after(at);
 }
 
+/* clang-format off */
 static const struct survival {
 	const char *name;
 	operation *operation;
@@ -217,6 +218,7 @@ static const struct survival {
 	{ "peer_may_die_in_write_and_tell", write_and_tell },
 	{ "peer_may_die_in_write_wrongly", write_wrongly },
 };
+/* clang-format on */
 
 static void peer_may_die(void **state)
 {

@@ -11,28 +11,28 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { SEND = 1, RECEIVE = 2, LEN = 8, GRH = 40, QKEY = 0x1234 };
 
 /* How the two are connected, if not as always. */
 enum {
-	NO_READS	= 1 << 0,	/* the sender may have none outstanding */
-	FORBIDS		= 1 << 1,	/* the receiver: all that is remote */
-	RTR		= 1 << 2,	/* the receiver is not RTS yet */
-	SHARED		= 1 << 3,	/* it has a shared queue */
-	TINY		= 1 << 4,	/* its completion queue holds one */
+	NO_READS = 1 << 0, /* the sender may have none outstanding */
+	FORBIDS = 1 << 1,  /* the receiver: all that is remote */
+	RTR = 1 << 2,      /* the receiver is not RTS yet */
+	SHARED = 1 << 3,   /* it has a shared queue */
+	TINY = 1 << 4,     /* its completion queue holds one */
 };
 
 struct trial {
-	struct pair	p;
+	struct pair p;
 	enum ibv_qp_type type;
-	int		how;
-	struct ibv_cq	*cq;		/* of the receiver's receives */
-	struct ibv_srq	*srq;
-	struct ibv_xrcd	*xrcd;
-	struct ibv_ah	*ah;
-	uint32_t	srqn, qkey;
+	int how;
+	struct ibv_cq *cq; /* of the receiver's receives */
+	struct ibv_srq *srq;
+	struct ibv_xrcd *xrcd;
+	struct ibv_ah *ah;
+	uint32_t srqn, qkey;
 };
 
 /* Connecting them, by their transports. */
@@ -42,12 +42,17 @@ static struct ibv_qp_attr attr_of(struct trial *t, struct ibv_qp *qp)
 	bool sends = qp == t->p.a.qp;
 
 	return (struct ibv_qp_attr){
-		.path_mtu = IBV_MTU_1024, .port_num = 1, .qkey = QKEY,
+		.path_mtu = IBV_MTU_1024,
+		.port_num = 1,
+		.qkey = QKEY,
 		.ah_attr = { .dlid = 1, .port_num = 1 },
 		.dest_qp_num = (sends ? t->p.b.qp : t->p.a.qp)->qp_num,
 		.qp_access_flags = t->how & FORBIDS && !sends ? 0 : ALL_ACCESS,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 1, .timeout = 8,
-		.retry_cnt = 7, .rnr_retry = 2,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
+		.timeout = 8,
+		.retry_cnt = 7,
+		.rnr_retry = 2,
 		.max_rd_atomic = !(t->how & NO_READS),
 	};
 }
@@ -55,10 +60,11 @@ static struct ibv_qp_attr attr_of(struct trial *t, struct ibv_qp *qp)
 enum {
 	PATH = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
 	RESPONDS = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	REQUESTS = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-		   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+	REQUESTS = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		   IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
+/* clang-format off */
 static const struct {
 	enum ibv_qp_type	type;
 	int			init, rtr, rts;
@@ -67,11 +73,12 @@ static const struct {
 	{ IBV_QPT_UC,		IBV_QP_ACCESS_FLAGS,	PATH,			IBV_QP_SQ_PSN },
 	{ IBV_QPT_UD,		IBV_QP_QKEY,		0,			IBV_QP_SQ_PSN },
 	{ IBV_QPT_XRC_SEND,	IBV_QP_ACCESS_FLAGS,	PATH,			REQUESTS },
-	{ IBV_QPT_XRC_RECV,	IBV_QP_ACCESS_FLAGS,	PATH | RESPONDS,	IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
+	{ IBV_QPT_XRC_RECV,	IBV_QP_ACCESS_FLAGS,	PATH | RESPONDS,
+	  IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
 };
+/* clang-format on */
 
-static void go_to(struct ibv_qp *qp, struct ibv_qp_attr attr,
-	       enum ibv_qp_state to, int mask)
+static void go_to(struct ibv_qp *qp, struct ibv_qp_attr attr, enum ibv_qp_state to, int mask)
 {
 	attr.qp_state = to;
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask), 0);
@@ -84,8 +91,7 @@ static void connect_one(struct trial *t, struct ibv_qp *qp, bool to_rts)
 
 	for (i = 0; masks[i].type != qp->qp_type; i++)
 		;
-	go_to(qp, attr, IBV_QPS_INIT, masks[i].init | IBV_QP_PORT |
-	   IBV_QP_PKEY_INDEX);
+	go_to(qp, attr, IBV_QPS_INIT, masks[i].init | IBV_QP_PORT | IBV_QP_PKEY_INDEX);
 	go_to(qp, attr, IBV_QPS_RTR, masks[i].rtr);
 	if (to_rts)
 		go_to(qp, attr, IBV_QPS_RTS, masks[i].rts);
@@ -96,8 +102,10 @@ static void make_shared(struct trial *t)
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { END_DEPTH, 4, 0 },
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
-		.srq_type = IBV_SRQT_BASIC, .pd = t->p.b.pd,
-		.xrcd = t->xrcd, .cq = t->cq,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = t->p.b.pd,
+		.xrcd = t->xrcd,
+		.cq = t->cq,
 	};
 
 	if (t->xrcd) {
@@ -112,10 +120,10 @@ static void make_shared(struct trial *t)
 
 static void make_xrc(struct trial *t)
 {
-	struct ibv_xrcd_init_attr domain = { IBV_XRCD_INIT_ATTR_FD |
-		IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT };
+	struct ibv_xrcd_init_attr domain = { IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1,
+					     O_CREAT };
 	struct ibv_qp_init_attr_ex recv = { .qp_type = IBV_QPT_XRC_RECV,
-		.comp_mask = IBV_QP_INIT_ATTR_XRCD };
+					    .comp_mask = IBV_QP_INIT_ATTR_XRCD };
 
 	use_qp_of(&t->p.a, IBV_QPT_XRC_SEND, NULL);
 	t->xrcd = ibv_open_xrcd(t->p.b.context, &domain);
@@ -149,8 +157,7 @@ static void begin_trial(struct trial *t, enum ibv_qp_type type, int how)
 	t->qkey = QKEY;
 	end_open(&t->p.a);
 	end_open(&t->p.b);
-	t->cq = how & TINY ? ibv_create_cq(t->p.b.context, 1, NULL, NULL, 0) :
-		t->p.b.cq;
+	t->cq = how & TINY ? ibv_create_cq(t->p.b.context, 1, NULL, NULL, 0) : t->p.b.cq;
 	if (type == IBV_QPT_XRC_SEND)
 		make_xrc(t);
 	else
@@ -179,8 +186,7 @@ static void end_trial(struct trial *t)
 
 static void want_sge(struct trial *t, struct ibv_sge sge)
 {
-	struct ibv_recv_wr wr = { .wr_id = RECEIVE, .sg_list = &sge,
-				  .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr = { .wr_id = RECEIVE, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	if (t->type == IBV_QPT_UD)
 		sge.length += GRH;
@@ -347,11 +353,12 @@ static void expect_drained(struct trial *t)
 
 static void set_path(struct ibv_qp *qp, enum ibv_mig_state state, uint16_t lid)
 {
-	struct ibv_qp_attr attr = { .path_mig_state = state, .alt_port_num = 1,
-		.alt_ah_attr = { .dlid = lid, .port_num = 1 } };
+	struct ibv_qp_attr attr = { .path_mig_state = state,
+				    .alt_port_num = 1,
+				    .alt_ah_attr = { .dlid = lid, .port_num = 1 } };
 
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_PATH_MIG_STATE |
-				       (lid ? IBV_QP_ALT_PATH : 0)), 0);
+	assert_int_equal(
+		ibv_modify_qp(qp, &attr, IBV_QP_PATH_MIG_STATE | (lid ? IBV_QP_ALT_PATH : 0)), 0);
 }
 
 static void expect_migrated(struct trial *t)
@@ -367,11 +374,12 @@ static void expect_misled(struct trial *t)
 	set_path(t->p.a.qp, IBV_MIG_MIGRATED, 0);
 }
 
-#define WC(name)	(IBV_WC_##name + 1)	/* 0: none */
-#define OK		WC(SUCCESS)
-#define EVENT(name)	(IBV_EVENT_##name + 1)
-#define EVENTS(...)	{ __VA_ARGS__ }
-#define NOTHING		{ 0 }
+#define WC(name)    (IBV_WC_##name + 1) /* 0: none */
+#define OK          WC(SUCCESS)
+#define EVENT(name) (IBV_EVENT_##name + 1)
+/* clang-format off */
+#define EVENTS(...) { __VA_ARGS__ }
+#define NOTHING	    { 0 }
 
 static const struct row {
 	const char	*name;
@@ -383,62 +391,105 @@ static const struct row {
 } rows[] = {
 #define ROW(what, type, how, provoke, ...) \
 	{ #type " " what, IBV_QPT_##type, how, provoke, __VA_ARGS__ }
-/*   what			transport	how	provoked by		sender			receiver		events of the sender	events of the receiver */
-ROW("message",			RC,		0,	send_message,		OK,			OK,			NOTHING, NOTHING),
-ROW("too long",			RC,		0,	too_long,		WC(REM_INV_REQ_ERR),	WC(LOC_LEN_ERR),	NOTHING, NOTHING),
-ROW("local key",		RC,		0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
-ROW("receive buffer",		RC,		0,	bad_buffer,		WC(REM_OP_ERR),		WC(LOC_PROT_ERR),	NOTHING, NOTHING),
-ROW("remote key",		RC,		0,	bad_rkey,		WC(REM_ACCESS_ERR),	0,			NOTHING, EVENTS(EVENT(QP_ACCESS_ERR))),
-ROW("write forbidden",		RC,		FORBIDS, write_there,		WC(REM_INV_REQ_ERR),	0,			NOTHING, EVENTS(EVENT(QP_REQ_ERR))),
-ROW("read forbidden",		RC,		FORBIDS, read_there,		WC(REM_INV_REQ_ERR),	0,			NOTHING, EVENTS(EVENT(QP_REQ_ERR))),
-ROW("read without resources",	RC,		NO_READS, read_there,		WC(LOC_QP_OP_ERR),	0,			NOTHING, NOTHING),
-ROW("half an atomic",		RC,		0,	half_atomic,		WC(LOC_LEN_ERR),	0,			NOTHING, NOTHING),
-ROW("odd atomic",		RC,		0,	odd_atomic,		WC(REM_INV_REQ_ERR),	0,			NOTHING, EVENTS(EVENT(QP_REQ_ERR))),
-ROW("no request",		RC,		0,	without_request,	WC(RNR_RETRY_EXC_ERR),	0,			NOTHING, NOTHING),
-ROW("peer gone",		RC,		0,	peer_gone,		WC(RETRY_EXC_ERR),	0,			NOTHING, NOTHING),
-ROW("flushed",			RC,		0,	both_fail,		WC(WR_FLUSH_ERR),	WC(WR_FLUSH_ERR),	NOTHING, NOTHING),
-ROW("overrun",			RC,		TINY,	one_too_many,		WC(REM_OP_ERR),		OK,			NOTHING, EVENTS(EVENT(CQ_ERR), EVENT(QP_FATAL))),
-ROW("first message",		RC,		RTR,	send_message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
-ROW("drained",			RC,		0,	expect_drained,		0,			0,			EVENTS(EVENT(SQ_DRAINED)), NOTHING),
-ROW("migrated",			RC,		0,	expect_migrated,		0,			0,			EVENTS(EVENT(PATH_MIG)), EVENTS(EVENT(PATH_MIG))),
-ROW("misled",			RC,		0,	expect_misled,			0,			0,			EVENTS(EVENT(PATH_MIG_ERR)), NOTHING),
-ROW("limit",			RC,		SHARED,	few_are_left,		OK,			OK,			NOTHING, EVENTS(EVENT(SRQ_LIMIT_REACHED))),
-ROW("last of a shared queue",	RC,		SHARED,	receiver_fails,		0,			0,			NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
+/*   what                      transport how       provoked by
+     sender, receiver: status; sender, receiver: events */
+ROW("message",                RC,       0,        send_message,   OK, OK, NOTHING, NOTHING),
+ROW("too long",               RC,       0,        too_long,
+    WC(REM_INV_REQ_ERR), WC(LOC_LEN_ERR), NOTHING, NOTHING),
+ROW("local key",              RC,       0,        bad_lkey,       WC(LOC_PROT_ERR), 0,
+    NOTHING, NOTHING),
+ROW("receive buffer",         RC,       0,        bad_buffer,     WC(REM_OP_ERR), WC(LOC_PROT_ERR),
+    NOTHING, NOTHING),
+ROW("remote key",             RC,       0,        bad_rkey,       WC(REM_ACCESS_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_ACCESS_ERR))),
+ROW("write forbidden",        RC,       FORBIDS,  write_there,    WC(REM_INV_REQ_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_REQ_ERR))),
+ROW("read forbidden",         RC,       FORBIDS,  read_there,     WC(REM_INV_REQ_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_REQ_ERR))),
+ROW("read without resources", RC,       NO_READS, read_there,     WC(LOC_QP_OP_ERR), 0,
+    NOTHING, NOTHING),
+ROW("half an atomic",         RC,       0,        half_atomic,    WC(LOC_LEN_ERR), 0,
+    NOTHING, NOTHING),
+ROW("odd atomic",             RC,       0,        odd_atomic,     WC(REM_INV_REQ_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_REQ_ERR))),
+ROW("no request",             RC,       0,        without_request, WC(RNR_RETRY_EXC_ERR), 0,
+    NOTHING, NOTHING),
+ROW("peer gone",              RC,       0,        peer_gone,      WC(RETRY_EXC_ERR), 0,
+    NOTHING, NOTHING),
+ROW("flushed",                RC,       0,        both_fail,
+    WC(WR_FLUSH_ERR), WC(WR_FLUSH_ERR), NOTHING, NOTHING),
+ROW("overrun",                RC,       TINY,     one_too_many,   WC(REM_OP_ERR), OK,
+    NOTHING, EVENTS(EVENT(CQ_ERR), EVENT(QP_FATAL))),
+ROW("first message",          RC,       RTR,      send_message,   OK, OK,
+    NOTHING, EVENTS(EVENT(COMM_EST))),
+ROW("drained",                RC,       0,        expect_drained, 0, 0,
+    EVENTS(EVENT(SQ_DRAINED)), NOTHING),
+ROW("migrated",               RC,       0,        expect_migrated,0, 0,
+    EVENTS(EVENT(PATH_MIG)), EVENTS(EVENT(PATH_MIG))),
+ROW("misled",                 RC,       0,        expect_misled,  0, 0,
+    EVENTS(EVENT(PATH_MIG_ERR)), NOTHING),
+ROW("limit",                  RC,       SHARED,   few_are_left,   OK, OK,
+    NOTHING, EVENTS(EVENT(SRQ_LIMIT_REACHED))),
+ROW("last of a shared queue", RC,       SHARED,   receiver_fails, 0, 0,
+    NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
 
-ROW("message",			UC,		0,	send_message,		OK,			OK,			NOTHING, NOTHING),
-ROW("too long",			UC,		0,	too_long,		OK,			0,			NOTHING, NOTHING),
-ROW("local key",		UC,		0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
-ROW("receive buffer",		UC,		0,	bad_buffer,		OK,			WC(LOC_PROT_ERR),	NOTHING, NOTHING),
-ROW("remote key",		UC,		0,	bad_rkey,		OK,			0,			NOTHING, NOTHING),
-ROW("write forbidden",		UC,		FORBIDS, write_there,		OK,			0,			NOTHING, NOTHING),
-ROW("peer gone",		UC,		0,	peer_gone,		OK,			0,			NOTHING, NOTHING),
-ROW("flushed",			UC,		0,	both_fail,		WC(WR_FLUSH_ERR),	WC(WR_FLUSH_ERR),	NOTHING, NOTHING),
-ROW("first message",		UC,		RTR,	send_message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
+ROW("message",                UC,       0,        send_message,   OK, OK, NOTHING, NOTHING),
+ROW("too long",               UC,       0,        too_long,       OK, 0, NOTHING, NOTHING),
+ROW("local key",              UC,       0,        bad_lkey,       WC(LOC_PROT_ERR), 0,
+    NOTHING, NOTHING),
+ROW("receive buffer",         UC,       0,        bad_buffer,     OK, WC(LOC_PROT_ERR),
+    NOTHING, NOTHING),
+ROW("remote key",             UC,       0,        bad_rkey,       OK, 0, NOTHING, NOTHING),
+ROW("write forbidden",        UC,       FORBIDS,  write_there,    OK, 0, NOTHING, NOTHING),
+ROW("peer gone",              UC,       0,        peer_gone,      OK, 0, NOTHING, NOTHING),
+ROW("flushed",                UC,       0,        both_fail,
+    WC(WR_FLUSH_ERR), WC(WR_FLUSH_ERR), NOTHING, NOTHING),
+ROW("first message",          UC,       RTR,      send_message,   OK, OK,
+    NOTHING, EVENTS(EVENT(COMM_EST))),
 
-ROW("message",			UD,		0,	send_message,		OK,			OK,			NOTHING, NOTHING),
-ROW("longer than a packet",	UD,		0,	beyond_mtu,		WC(LOC_LEN_ERR),	0,			NOTHING, NOTHING),
-ROW("local key",		UD,		0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
-ROW("receive buffer",		UD,		0,	bad_buffer,		OK,			WC(LOC_PROT_ERR),	NOTHING, NOTHING),
-ROW("Q_Key",			UD,		0,	bad_qkey,		OK,			0,			NOTHING, NOTHING),
-ROW("peer gone",		UD,		0,	peer_gone,		OK,			0,			NOTHING, NOTHING),
-ROW("flushed",			UD,		0,	both_fail,		WC(WR_FLUSH_ERR),	WC(WR_FLUSH_ERR),	NOTHING, NOTHING),
+ROW("message",                UD,       0,        send_message,   OK, OK, NOTHING, NOTHING),
+ROW("longer than a packet",   UD,       0,        beyond_mtu,     WC(LOC_LEN_ERR), 0,
+    NOTHING, NOTHING),
+ROW("local key",              UD,       0,        bad_lkey,       WC(LOC_PROT_ERR), 0,
+    NOTHING, NOTHING),
+ROW("receive buffer",         UD,       0,        bad_buffer,     OK, WC(LOC_PROT_ERR),
+    NOTHING, NOTHING),
+ROW("Q_Key",                  UD,       0,        bad_qkey,       OK, 0, NOTHING, NOTHING),
+ROW("peer gone",              UD,       0,        peer_gone,      OK, 0, NOTHING, NOTHING),
+ROW("flushed",                UD,       0,        both_fail,
+    WC(WR_FLUSH_ERR), WC(WR_FLUSH_ERR), NOTHING, NOTHING),
 
-ROW("message",			XRC_SEND,	0,	send_message,		OK,			OK,			NOTHING, NOTHING),
-ROW("too long",			XRC_SEND,	0,	too_long,		WC(REM_INV_REQ_ERR),	WC(LOC_LEN_ERR),	NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
-ROW("local key",		XRC_SEND,	0,	bad_lkey,		WC(LOC_PROT_ERR),	0,			NOTHING, NOTHING),
-ROW("receive buffer",		XRC_SEND,	0,	bad_buffer,		WC(REM_OP_ERR),		WC(LOC_PROT_ERR),	NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
-ROW("remote key",		XRC_SEND,	0,	bad_rkey,		WC(REM_ACCESS_ERR),	0,			NOTHING, EVENTS(EVENT(QP_ACCESS_ERR), EVENT(QP_LAST_WQE_REACHED))),
-ROW("write forbidden",		XRC_SEND,	FORBIDS, write_there,		WC(REM_INV_REQ_ERR),	0,			NOTHING, EVENTS(EVENT(QP_REQ_ERR), EVENT(QP_LAST_WQE_REACHED))),
-ROW("read without resources",	XRC_SEND,	NO_READS, read_there,		WC(LOC_QP_OP_ERR),	0,			NOTHING, NOTHING),
-ROW("shared queue",		XRC_SEND,	0,	bad_srqn,		WC(REM_INV_REQ_ERR),	0,			NOTHING, EVENTS(EVENT(QP_REQ_ERR), EVENT(QP_LAST_WQE_REACHED))),
-ROW("no request",		XRC_SEND,	0,	without_request,	WC(RNR_RETRY_EXC_ERR),	0,			NOTHING, NOTHING),
-ROW("peer gone",		XRC_SEND,	0,	peer_gone,		WC(RETRY_EXC_ERR),	0,			NOTHING, NOTHING),
-ROW("flushed",			XRC_SEND,	0,	both_fail,		WC(WR_FLUSH_ERR),	0,			NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
-ROW("overrun",			XRC_SEND,	TINY,	one_too_many,		WC(REM_OP_ERR),		OK,			NOTHING, EVENTS(EVENT(CQ_ERR), EVENT(SRQ_ERR), EVENT(QP_FATAL), EVENT(QP_LAST_WQE_REACHED))),
-ROW("first message",		XRC_SEND,	RTR,	send_message,		OK,			OK,			NOTHING, EVENTS(EVENT(COMM_EST))),
-ROW("limit",			XRC_SEND,	0,	few_are_left,		OK,			OK,			NOTHING, EVENTS(EVENT(SRQ_LIMIT_REACHED))),
+ROW("message",                XRC_SEND, 0,        send_message,   OK, OK, NOTHING, NOTHING),
+ROW("too long",               XRC_SEND, 0,        too_long,
+    WC(REM_INV_REQ_ERR), WC(LOC_LEN_ERR), NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
+ROW("local key",              XRC_SEND, 0,        bad_lkey,       WC(LOC_PROT_ERR), 0,
+    NOTHING, NOTHING),
+ROW("receive buffer",         XRC_SEND, 0,        bad_buffer,     WC(REM_OP_ERR), WC(LOC_PROT_ERR),
+    NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
+ROW("remote key",             XRC_SEND, 0,        bad_rkey,       WC(REM_ACCESS_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_ACCESS_ERR), EVENT(QP_LAST_WQE_REACHED))),
+ROW("write forbidden",        XRC_SEND, FORBIDS,  write_there,    WC(REM_INV_REQ_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_REQ_ERR), EVENT(QP_LAST_WQE_REACHED))),
+ROW("read without resources", XRC_SEND, NO_READS, read_there,     WC(LOC_QP_OP_ERR), 0,
+    NOTHING, NOTHING),
+ROW("shared queue",           XRC_SEND, 0,        bad_srqn,       WC(REM_INV_REQ_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_REQ_ERR), EVENT(QP_LAST_WQE_REACHED))),
+ROW("no request",             XRC_SEND, 0,        without_request, WC(RNR_RETRY_EXC_ERR), 0,
+    NOTHING, NOTHING),
+ROW("peer gone",              XRC_SEND, 0,        peer_gone,      WC(RETRY_EXC_ERR), 0,
+    NOTHING, NOTHING),
+ROW("flushed",                XRC_SEND, 0,        both_fail,      WC(WR_FLUSH_ERR), 0,
+    NOTHING, EVENTS(EVENT(QP_LAST_WQE_REACHED))),
+ROW("overrun",                XRC_SEND, TINY,     one_too_many,   WC(REM_OP_ERR), OK,
+    NOTHING, EVENTS(EVENT(CQ_ERR), EVENT(SRQ_ERR), EVENT(QP_FATAL), EVENT(QP_LAST_WQE_REACHED))),
+ROW("first message",          XRC_SEND, RTR,      send_message,   OK, OK,
+    NOTHING, EVENTS(EVENT(COMM_EST))),
+ROW("limit",                  XRC_SEND, 0,        few_are_left,   OK, OK,
+    NOTHING, EVENTS(EVENT(SRQ_LIMIT_REACHED))),
 };
+/* clang-format on */
 
+/* clang-format off */
 /* The others, and where they are. */
 static const struct {
 	int		status, event;
@@ -449,7 +500,8 @@ static const struct {
 	{ WC(FATAL_ERR),		0, "fault_run_test.c, on demand" },
 	{ WC(RESP_TIMEOUT_ERR),		0, "fault_run_test.c, on demand" },
 	{ WC(GENERAL_ERR),		0, "fault_run_test.c, on demand" },
-	{ WC(LOC_ACCESS_ERR),		0, "fault_run_test.c, on demand: a write with immediate data whose key is wrong takes no request here" },
+	{ WC(LOC_ACCESS_ERR),		0, "fault_run_test.c, on demand: a write with immediate "
+					   "data whose key is wrong takes no request here" },
 	{ WC(REM_ABORT_ERR),		0, "fault_run_test.c, on demand: of reliable datagrams" },
 	{ WC(LOC_EEC_OP_ERR),		0, "fault_run_test.c, on demand: of reliable datagrams" },
 	{ WC(LOC_RDD_VIOL_ERR),		0, "fault_run_test.c, on demand: of reliable datagrams" },
@@ -468,6 +520,7 @@ static const struct {
 	{ 0, EVENT(GID_CHANGE),		"fault_run_test.c, on demand" },
 	{ 0, EVENT(WQ_FATAL),		"wq_test.c: queue_that_cannot_tell_is_told_so" },
 };
+/* clang-format on */
 
 static void expect_status(struct ibv_cq *cq, uint64_t wr_id, int status)
 {
@@ -511,8 +564,7 @@ TEST_ROWS(rows, row_holds);
 
 static bool has_event(const int *events, int event)
 {
-	return events[0] == event || events[1] == event || events[2] == event ||
-		events[3] == event;
+	return events[0] == event || events[1] == event || events[2] == event || events[3] == event;
 }
 
 /* How often a status, or an event, is in the tables. */
@@ -522,13 +574,11 @@ static int is_mentioned(int status, int event)
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++)
-		n += status ? rows[i].sender == status ||
-			rows[i].receiver == status :
-			has_event(rows[i].of_sender, event) ||
-			has_event(rows[i].of_receiver, event);
+		n += status ? rows[i].sender == status || rows[i].receiver == status
+			    : has_event(rows[i].of_sender, event) ||
+				      has_event(rows[i].of_receiver, event);
 	for (i = 0; i < COUNT(elsewhere); i++)
-		n += status ? elsewhere[i].status == status :
-			elsewhere[i].event == event;
+		n += status ? elsewhere[i].status == status : elsewhere[i].event == event;
 	return n;
 }
 

@@ -3,22 +3,24 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 static void connect_uc(struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest, .ah_attr = { .dlid = 1, .port_num = 1 },
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
 	};
 
 	assert_int_equal(to_init(qp, ALL_ACCESS), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-				       IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				       IBV_QP_RQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN),
+			 0);
 	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-				       IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
 static int set_up(void **state)
@@ -60,9 +62,12 @@ TEST(send_and_immediate_arrive)
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	assert_int_equal(recv_at(&p->b, 2, 100, 100), 0);
 	assert_int_equal(send_at(&p->a, 3, 0, 6), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 4,
-		.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 77 },
-		sge_of(&p->a, 0, 6)), 0);
+	assert_int_equal(send_wr(&p->a,
+				 (struct ibv_send_wr){ .wr_id = 4,
+						       .opcode = IBV_WR_SEND_WITH_IMM,
+						       .imm_data = 77 },
+				 sge_of(&p->a, 0, 6)),
+			 0);
 	assert_int_equal(expect_wc(p->a.cq, 3, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
 	expect_sent(p, 4);
 	wc = expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
@@ -78,12 +83,10 @@ TEST(writes_arrive)
 {
 	GIVEN(p);
 	uint64_t there = (uintptr_t)p->b.buf + 5000;
-	struct ibv_send_wr wr = { .wr_id = 2, .imm_data = 5,
-				  .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct ibv_send_wr wr = { .wr_id = 2, .imm_data = 5, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 
 	memset(p->a.buf, 'w', 3000);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 3000, there,
-				 p->b.mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 3000, there, p->b.mr->rkey), 0);
 	expect_sent(p, 1);
 	assert_memory_equal(p->b.buf + 5000, p->a.buf, 3000);
 	wr.wr.rdma.remote_addr = there;
@@ -91,26 +94,25 @@ TEST(writes_arrive)
 	assert_int_equal(recv_at(&p->b, 3, 0, 0), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 10)), 0);
 	expect_sent(p, 2);
-	assert_int_equal(expect_wc(p->b.cq, 3, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(expect_wc(p->b.cq, 3, IBV_WC_SUCCESS).opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 }
 
 TEST(nothing_can_be_read)
 {
 	GIVEN(p);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 8,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), EINVAL);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), EINVAL);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey),
+			 EINVAL);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8, (uintptr_t)p->b.buf,
+				 p->b.mr->rkey),
+			 EINVAL);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_RTS);
 }
 
 TEST(message_without_a_request_is_lost)
 {
 	GIVEN(p);
-	struct ibv_send_wr wr = { .wr_id = 2,
-				  .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct ibv_send_wr wr = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
 	expect_lost(p, 1);
@@ -150,7 +152,7 @@ TEST(receiver_that_has_stopped_is_given_up)
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
 	assert_int_equal(send_at(&p->a, 3, 0, 6), 0);
 	expect_sent(p, 2);
-	expect_sent(p, 3);	/* after a while */
+	expect_sent(p, 3); /* after a while */
 	/* from now on at once */
 	assert_int_equal(send_at(&p->a, 4, 0, 6), 0);
 	assert_int_equal(ibv_poll_cq(p->a.cq, 1, &wc), 1);
@@ -180,12 +182,12 @@ TEST(write_that_is_not_allowed_is_lost)
 	GIVEN(p);
 
 	memset(p->a.buf, 1, 8);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey + 1), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey + 1), 0);
 	expect_lost(p, 1);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8,
-				 (uintptr_t)p->b.buf + END_BYTES - 7,
-				 p->b.mr->rkey), 0);
+				 (uintptr_t)p->b.buf + END_BYTES - 7, p->b.mr->rkey),
+			 0);
 	expect_lost(p, 2);
 	assert_int_equal(p->b.buf[0], 0);
 }

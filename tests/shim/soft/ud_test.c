@@ -5,7 +5,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 /* From a to b, with a handle for this one. */
 static void to_b(struct pair *p, uint32_t qkey, uint32_t len)
@@ -52,7 +52,7 @@ TEST(payload_comes_behind_the_grh)
 	assert_int_equal(wc.dlid_path_bits, 0);
 	assert_int_equal(wc.pkey_index, 0);
 	assert_string_equal((char *)p->b.buf + GRH, "hello");
-	assert_int_equal(p->b.buf[0], 0xee);	/* no GRH was sent */
+	assert_int_equal(p->b.buf[0], 0xee); /* no GRH was sent */
 	assert_int_equal(p->b.buf[GRH - 1], 0xee);
 }
 
@@ -64,9 +64,12 @@ TEST(immediate_and_inline_arrive)
 	struct ibv_wc wc;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 200), 0);
-	assert_int_equal(post_to_b(p, (struct ibv_send_wr){
-		.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 0x1234,
-		.send_flags = IBV_SEND_INLINE }, sge), 0);
+	assert_int_equal(post_to_b(p,
+				   (struct ibv_send_wr){ .opcode = IBV_WR_SEND_WITH_IMM,
+							 .imm_data = 0x1234,
+							 .send_flags = IBV_SEND_INLINE },
+				   sge),
+			 0);
 	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
 	wc = expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
@@ -197,13 +200,15 @@ TEST(longer_than_the_mtu_stops_the_send_queue)
 	to_b(p, QKEY, 4096);
 	assert_int_equal(expect_wc(p->b.cq, 1, IBV_WC_SUCCESS).byte_len, GRH + 4096);
 	assert_int_equal(recv_at(&p->b, 2, 0, 5000), 0);
-	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 3,
-		.opcode = IBV_WR_SEND }, sge_of(&p->a, 0, 4097)), 0);
+	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 3, .opcode = IBV_WR_SEND },
+				   sge_of(&p->a, 0, 4097)),
+			 0);
 	expect_wc(p->a.cq, 3, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_SQE);
 	/* what follows is flushed, until it is brought back */
-	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 4,
-		.opcode = IBV_WR_SEND }, sge_of(&p->a, 0, 4)), 0);
+	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 4, .opcode = IBV_WR_SEND },
+				   sge_of(&p->a, 0, 4)),
+			 0);
 	expect_wc(p->a.cq, 4, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	to_b(p, QKEY, 4);
@@ -217,8 +222,8 @@ TEST(own_bad_buffer_stops_the_send_queue_alone)
 	struct ibv_ah *ah;
 
 	bad.lkey++;
-	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 3,
-		.opcode = IBV_WR_SEND }, bad), 0);
+	assert_int_equal(
+		post_to_b(p, (struct ibv_send_wr){ .wr_id = 3, .opcode = IBV_WR_SEND }, bad), 0);
 	expect_wc(p->a.cq, 3, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_SQE);
 	/* it receives */
@@ -236,8 +241,9 @@ TEST(handle_must_be_of_the_same_domain)
 	struct ibv_ah_attr attr = local_attr();
 	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
 
-	assert_int_equal(send_wr(&p->a, make_datagram(ah, p->b.qp->qp_num, QKEY, 1),
-				 sge_of(&p->a, 0, 4)), 0);
+	assert_int_equal(
+		send_wr(&p->a, make_datagram(ah, p->b.qp->qp_num, QKEY, 1), sge_of(&p->a, 0, 4)),
+		0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
@@ -280,8 +286,7 @@ TEST(shared_queue_receives)
 	GIVEN(p);
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(p->b.pd, &attr);
-	struct ibv_sge sge[2] = { sge_of(&p->b, 0, GRH + 5),
-				  sge_of(&p->b, 100, 100) };
+	struct ibv_sge sge[2] = { sge_of(&p->b, 0, GRH + 5), sge_of(&p->b, 100, 100) };
 	struct ibv_recv_wr wr[2] = {
 		{ .wr_id = 1, .next = &wr[1], .sg_list = &sge[0], .num_sge = 1 },
 		{ .wr_id = 2, .sg_list = &sge[1], .num_sge = 1 },
@@ -310,8 +315,9 @@ TEST(it_reaches_itself)
 
 	memcpy(p->a.buf, "self", 4);
 	assert_int_equal(recv_at(&p->a, 1, 100, 100), 0);
-	assert_int_equal(send_wr(&p->a, make_datagram(ah, p->a.qp->qp_num, QKEY, 2),
-				 sge_of(&p->a, 0, 4)), 0);
+	assert_int_equal(
+		send_wr(&p->a, make_datagram(ah, p->a.qp->qp_num, QKEY, 2), sge_of(&p->a, 0, 4)),
+		0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(p->a.buf + 100 + GRH, "self", 4);
@@ -339,8 +345,9 @@ TEST(drained_queue_sends_when_it_runs_again)
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
-	assert_int_equal(send_wr(&p->a, make_datagram(ah, p->b.qp->qp_num, QKEY, 2),
-				 sge_of(&p->a, 0, 4)), 0);
+	assert_int_equal(
+		send_wr(&p->a, make_datagram(ah, p->b.qp->qp_num, QKEY, 2), sge_of(&p->a, 0, 4)),
+		0);
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);
 	/* as with hardware that has copied it */
@@ -426,8 +433,7 @@ TEST(rivals_for_a_place_are_both_reached)
 		p->b.qp = qp[i % 2];
 		assert_int_equal(recv_at(&p->b, i, 0, 100), 0);
 		post_datagram(&p->a, ah, qp[i % 2]->qp_num, QKEY, 0, 4);
-		assert_int_equal(expect_wc(p->b.cq, i, IBV_WC_SUCCESS).qp_num,
-				 qp[i % 2]->qp_num);
+		assert_int_equal(expect_wc(p->b.cq, i, IBV_WC_SUCCESS).qp_num, qp[i % 2]->qp_num);
 	}
 	p->b.qp = qp[0];
 	assert_int_equal(ibv_destroy_qp(qp[1]), 0);
@@ -503,8 +509,7 @@ TEST_WITH(processes_talk, NULL, NULL)
 			e.buf[n] = n;
 		assert_int_equal(recv_at(&e, i, 8192, 5000), 0);
 		post_datagram(&e, ah, qpn, QKEY, 0, sizes[i]);
-		assert_int_equal(expect_wc(e.cq, i, IBV_WC_SUCCESS).byte_len,
-				 GRH + sizes[i]);
+		assert_int_equal(expect_wc(e.cq, i, IBV_WC_SUCCESS).byte_len, GRH + sizes[i]);
 		for (n = 0; n < sizes[i]; n++)
 			assert_int_equal(e.buf[8192 + GRH + n], (uint8_t)(n + 1));
 		assert_int_equal(ibv_destroy_ah(ah), 0);

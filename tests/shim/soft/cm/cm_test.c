@@ -24,10 +24,10 @@
 enum { PORT = 7471, WAIT_MS = 10000 };
 
 /* A command as librdmacm writes it. */
-#define COMMAND(name, type)			\
-	struct {				\
-		struct rdma_ucm_cmd_hdr hdr;	\
-		struct type cmd;		\
+#define COMMAND(name, type)                  \
+	struct {                             \
+		struct rdma_ucm_cmd_hdr hdr; \
+		struct type cmd;             \
 	} __attribute__((packed)) name = { .hdr = { .in = sizeof(struct type) } }
 
 static int put_command(int fd, void *command, size_t len, int number, uint16_t out)
@@ -41,10 +41,9 @@ static int put_command(int fd, void *command, size_t len, int number, uint16_t o
 
 #define PUT(fd, command, NUMBER) \
 	put_command(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER, 0)
-#define ASK(fd, command, NUMBER, resp)					\
-	(command.cmd.response = (uintptr_t)(resp),			\
-	 put_command(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER,	\
-	     sizeof(*(resp))))
+#define ASK(fd, command, NUMBER, resp)             \
+	(command.cmd.response = (uintptr_t)(resp), \
+	 put_command(fd, &command, sizeof(command), RDMA_USER_CM_CMD_##NUMBER, sizeof(*(resp))))
 
 static int new_channel(void)
 {
@@ -77,8 +76,7 @@ static int try_create(int fd, int ps, uint8_t qp_type, uint64_t uid)
 
 static uint32_t create_id(int fd, int ps, uint64_t uid)
 {
-	int id = try_create(fd, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC,
-			    uid);
+	int id = try_create(fd, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC, uid);
 
 	assert_true(id >= 0);
 	return id;
@@ -98,8 +96,7 @@ static int destroy_id(int fd, uint32_t id)
 
 static struct sockaddr_in6 make_address(const char *text, uint16_t port)
 {
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-				    .sin6_port = htons(port) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
 
 	if (inet_pton(AF_INET, text, &in.sin_addr) == 1) {
@@ -150,8 +147,12 @@ static int resolve_route(int fd, uint32_t id)
 static struct rdma_ucm_conn_param param_of(const char *data)
 {
 	struct rdma_ucm_conn_param param = {
-		.qp_num = 0x123, .responder_resources = 3, .initiator_depth = 2,
-		.retry_count = 5, .rnr_retry_count = 6, .valid = 1,
+		.qp_num = 0x123,
+		.responder_resources = 3,
+		.initiator_depth = 2,
+		.retry_count = 5,
+		.rnr_retry_count = 6,
+		.valid = 1,
 	};
 
 	param.private_data_len = strlen(data);
@@ -168,8 +169,7 @@ static int connect_with(int fd, uint32_t id, struct rdma_ucm_conn_param param)
 	return PUT(fd, c, CONNECT);
 }
 
-static int accept_with(int fd, uint32_t id, uint64_t uid,
-		       struct rdma_ucm_conn_param param)
+static int accept_with(int fd, uint32_t id, uint64_t uid, struct rdma_ucm_conn_param param)
 {
 	COMMAND(c, rdma_ucm_accept);
 
@@ -228,8 +228,7 @@ static struct rdma_ucm_event_resp next_event(int fd)
 /* While channel @other, which has no event, is looked after, too. */
 static void expect_event_turning(int fd, int other, uint64_t uid, int type)
 {
-	struct pollfd p[] = { { .fd = fd, .events = POLLIN },
-			      { .fd = other, .events = POLLIN } };
+	struct pollfd p[] = { { .fd = fd, .events = POLLIN }, { .fd = other, .events = POLLIN } };
 	struct rdma_ucm_event_resp event;
 
 	while (get_event(fd, &event) == -EAGAIN) {
@@ -241,8 +240,7 @@ static void expect_event_turning(int fd, int other, uint64_t uid, int type)
 	assert_int_equal(event.uid, uid);
 }
 
-static struct rdma_ucm_event_resp expect_event(int fd, uint64_t uid, int type,
-					       int status)
+static struct rdma_ucm_event_resp expect_event(int fd, uint64_t uid, int type, int status)
 {
 	struct rdma_ucm_event_resp event = next_event(fd);
 
@@ -261,8 +259,7 @@ static void no_event(int fd)
 	assert_int_equal(get_event(fd, &event), -EAGAIN);
 }
 
-static int query_attr(int fd, uint32_t id, int state,
-		      struct ib_uverbs_qp_attr *attr)
+static int query_attr(int fd, uint32_t id, int state, struct ib_uverbs_qp_attr *attr)
 {
 	COMMAND(c, rdma_ucm_init_qp_attr);
 
@@ -283,8 +280,8 @@ static struct rdma_ucm_query_route_resp query_route(int fd, uint32_t id)
 
 /* A client of uid 1 and a listener of uid 2, each with a channel. */
 struct ends {
-	int		a, b;
-	uint32_t	id, listener, child;
+	int a, b;
+	uint32_t id, listener, child;
 };
 
 static uint32_t resolved_id(int fd, int ps, uint64_t uid, uint16_t port)
@@ -339,7 +336,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-#define GIVEN(name)	struct ends *name = *state
+#define GIVEN(name) struct ends *name = *state
 
 static void send_request(struct ends *e)
 {
@@ -404,10 +401,12 @@ TEST(addresses_are_those_of_both_ends)
 	assert_true(a.node_guid && a.node_guid == b.node_guid);
 }
 
-#define RC_RTR	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | \
-		 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define RC_RTS	(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | \
-		 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+#define RC_RTR                                                                          \
+	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
+	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RC_RTS                                                                                 \
+	(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
 
 TEST(attributes_are_for_the_other_end)
 {
@@ -415,14 +414,14 @@ TEST(attributes_are_for_the_other_end)
 	struct ib_uverbs_qp_attr a, b;
 
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &a), 0);
-	assert_int_equal(a.qp_attr_mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			 IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	assert_int_equal(a.qp_attr_mask,
+			 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	assert_int_equal(a.qp_access_flags, 0);
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_RTR, &a), -EINVAL);
 	establish_ends(e);
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &a), 0);
-	assert_int_equal(a.qp_access_flags, IBV_ACCESS_REMOTE_WRITE |
-			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(a.qp_access_flags, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+						    IBV_ACCESS_REMOTE_ATOMIC);
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_RTR, &a), 0);
 	assert_int_equal(a.qp_attr_mask, RC_RTR);
 	assert_int_equal(a.dest_qp_num, 0x123);
@@ -461,24 +460,21 @@ static uint32_t rts_mask(int fd, int qp_type, uint32_t *rtr_mask)
 		assert_int_equal(query_attr(fd, event.id, IBV_QPS_RTR, &attr), 0);
 		assert_int_equal(attr.qp_attr_mask, RC_RTR);
 		assert_int_equal(query_attr(fd, event.id, IBV_QPS_RTS, &attr), 0);
-		assert_int_equal(attr.qp_attr_mask, IBV_QP_STATE |
-				 IBV_QP_SQ_PSN | IBV_QP_TIMEOUT);
+		assert_int_equal(attr.qp_attr_mask, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT);
 	}
 	return mask;
 }
 
 TEST_WITH(attributes_are_those_of_the_transport, NULL, NULL)
 {
-	const uint32_t plain = RC_RTR & ~(IBV_QP_MAX_DEST_RD_ATOMIC |
-					  IBV_QP_MIN_RNR_TIMER);
+	const uint32_t plain = RC_RTR & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	int fd = new_channel();
 	uint32_t rtr;
 
 	make_listener(fd, RDMA_PS_IB, 2, 10);
 	assert_int_equal(rts_mask(fd, IBV_QPT_RC, &rtr), RC_RTS);
 	assert_int_equal(rtr, RC_RTR);
-	assert_int_equal(rts_mask(fd, IBV_QPT_UC, &rtr),
-			 IBV_QP_STATE | IBV_QP_SQ_PSN);
+	assert_int_equal(rts_mask(fd, IBV_QPT_UC, &rtr), IBV_QP_STATE | IBV_QP_SQ_PSN);
 	assert_int_equal(rtr, plain);
 	assert_int_equal(rts_mask(fd, IBV_QPT_XRC_SEND, &rtr), RC_RTS);
 	assert_int_equal(rtr, plain);
@@ -768,8 +764,8 @@ TEST_WITH(datagram_peer_is_found, setup_udp, tear_down)
 	struct ib_uverbs_qp_attr attr;
 
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &attr), 0);
-	assert_int_equal(attr.qp_attr_mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			 IBV_QP_PORT | IBV_QP_QKEY);
+	assert_int_equal(attr.qp_attr_mask,
+			 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 	assert_int_equal(attr.qkey, CM_UDP_QKEY);
 	assert_int_equal(connect_with(e->a, e->id, param_of("where")), 0);
 	event = expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
@@ -799,7 +795,7 @@ TEST_WITH(datagram_peer_that_rejects_is_unreachable, setup_udp, tear_down)
 }
 
 static struct rdma_ucm_event_resp join_group(int fd, uint32_t id, const char *text,
-				       uint32_t *ret_group)
+					     uint32_t *ret_group)
 {
 	COMMAND(c, rdma_ucm_join_ip_mcast);
 	struct rdma_ucm_create_id_resp resp;
@@ -826,9 +822,9 @@ static int leave_group(int fd, uint32_t group)
 TEST_WITH(group_has_the_kernels_gid, setup_udp, tear_down)
 {
 	static const uint8_t ip4[] = { 0xff, 0x12, 0x40, 1, 0xff, 0xff, 0, 0,
-				       0, 0, 0, 0, 15, 1, 2, 3 };
-	static const uint8_t ip6[] = { 0xff, 0x12, 0x60, 1, 0xff, 0xff, 0, 0,
-				       0, 0, 0, 0, 0, 0, 0x12, 0x34 };
+				       0,    0,    0,    0, 15,   1,    2, 3 };
+	static const uint8_t ip6[] = { 0xff, 0x12, 0x60, 1, 0xff, 0xff, 0,    0,
+				       0,    0,    0,    0, 0,    0,    0x12, 0x34 };
 	GIVEN(e);
 	struct rdma_ucm_event_resp event;
 	uint32_t group;
@@ -861,8 +857,7 @@ TEST_WITH(address_in_use_is_refused, NULL, NULL)
 	close_channel(fd);
 }
 
-static int set_option(int fd, uint32_t id, int name, const void *value,
-		      uint32_t len)
+static int set_option(int fd, uint32_t id, int name, const void *value, uint32_t len)
 {
 	COMMAND(c, rdma_ucm_set_option);
 
@@ -966,7 +961,7 @@ TEST_WITH(af_ib_is_declined, NULL, NULL)
 
 	c.cmd.id = id;
 	c.cmd.addr_size = 48;
-	c.cmd.addr.ss_family = 27;	/* AF_IB */
+	c.cmd.addr.ss_family = 27; /* AF_IB */
 	assert_int_equal(PUT(fd, c, BIND), -EAFNOSUPPORT);
 	close_channel(fd);
 }
@@ -984,10 +979,11 @@ TEST_WITH(malformed_commands_are_refused, NULL, NULL)
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(put_command(fd, &c, sizeof(c), 99, sizeof(resp)), -EINVAL);
 	assert_int_equal(put_command(fd, &c, sizeof(c), RDMA_USER_CM_CMD_CREATE_ID, 0), -ENOSPC);
-	assert_int_equal(put_command(fd, &c, sizeof(c) - 8, RDMA_USER_CM_CMD_CREATE_ID,
-			     sizeof(resp)), -EINVAL);
-	assert_int_equal(put_command(fd, &c, sizeof(c), RDMA_USER_CM_CMD_GET_OPTION,
-			     sizeof(resp)), -ENOSYS);
+	assert_int_equal(
+		put_command(fd, &c, sizeof(c) - 8, RDMA_USER_CM_CMD_CREATE_ID, sizeof(resp)),
+		-EINVAL);
+	assert_int_equal(put_command(fd, &c, sizeof(c), RDMA_USER_CM_CMD_GET_OPTION, sizeof(resp)),
+			 -ENOSYS);
 	assert_int_equal(try_create(fd, 0x1234, IBV_QPT_RC, 1), -EINVAL);
 	close_channel(fd);
 }
@@ -1020,8 +1016,8 @@ TEST(garbage_of_peers_is_passed_over)
 }
 
 struct waiter {
-	int	fd;
-	int	events;		/* it has had so many */
+	int fd;
+	int events; /* it has had so many */
 	struct rdma_ucm_event_resp event;
 };
 
@@ -1095,7 +1091,7 @@ TEST(thread_sleeps_on_when_its_channel_is_closed)
 		sched_yield();
 	close_channel(e->a);
 	e->a = new_channel();
-	assert_int_equal(e->a, before);	/* a new one of the same number */
+	assert_int_equal(e->a, before); /* a new one of the same number */
 	e->id = resolved_id(e->a, RDMA_PS_TCP, 1, PORT);
 	while (pthread_tryjoin_np(thread, NULL) == EBUSY)
 		pthread_kill(thread, SIGUSR1);
@@ -1140,8 +1136,7 @@ static uint32_t serial_of(uint32_t handle)
 	uint32_t serial;
 
 	for (serial = 1; serial < 100000; serial++)
-		if (cm_id_by_serial(serial) &&
-		    cm_id_by_serial(serial)->handle == handle)
+		if (cm_id_by_serial(serial) && cm_id_by_serial(serial)->handle == handle)
 			return serial;
 	return 0;
 }
@@ -1156,8 +1151,7 @@ static int shrink_mailbox(uint32_t serial)
 
 	snprintf(want, sizeof(want), ".%u", serial);
 	while ((entry = readdir(dir))) {
-		if (strncmp(entry->d_name, "cmid.", 5) ||
-		    strcmp(strrchr(entry->d_name, '.'), want))
+		if (strncmp(entry->d_name, "cmid.", 5) || strcmp(strrchr(entry->d_name, '.'), want))
 			continue;
 		assert_int_equal(fd, -1);
 		snprintf(path, sizeof(path), "%s/%s", fabric_dir, entry->d_name);
@@ -1169,7 +1163,7 @@ static int shrink_mailbox(uint32_t serial)
 	return fd;
 }
 
-enum { FLOOD = 40 };		/* more than fit into a page */
+enum { FLOOD = 40 }; /* more than fit into a page */
 
 TEST(full_mailbox_is_tried_again)
 {

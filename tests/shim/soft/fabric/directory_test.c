@@ -76,7 +76,7 @@ TEST(empty_directory_of_the_dead_goes)
 {
 	pid_t pid = fork();
 
-	if (!pid) {	/* as who is killed after his first step */
+	if (!pid) { /* as who is killed after his first step */
 		if (!mkdir(dir, 0700 | S_ISVTX))
 			kill(getpid(), SIGKILL);
 		_exit(1);
@@ -189,7 +189,7 @@ TEST(what_is_not_ours_stays)
 	unmake_gone();
 }
 
-/* Does anybody wait for a lock on it? proc_locks(5): "1: -> POSIX ..." */
+/* Does anybody wait for a lock on it? The page proc_locks of section 5: "1: -> POSIX ..." */
 static bool is_awaited(const struct stat *st)
 {
 	char line[256], inode[32];

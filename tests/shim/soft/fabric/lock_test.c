@@ -8,8 +8,8 @@
 /* Another process takes it and is killed. */
 static struct lock *lock_of_a_dead_process(void)
 {
-	struct lock *lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct lock *lock =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char byte;
 	int fds[2];
 	pid_t pid;

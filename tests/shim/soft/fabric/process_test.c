@@ -9,9 +9,9 @@
 
 /* The other process, which does what it is told by letters. */
 struct other {
-	pid_t		pid;
-	int		fd;
-	struct address	address;
+	pid_t pid;
+	int fd;
+	struct address address;
 };
 
 static void put_bytes(int fd, const void *data, size_t len)
@@ -29,18 +29,18 @@ static void obey_command(struct end *e, char command)
 	struct ibv_wc wc;
 
 	switch (command) {
-	case 'r':	/* post a receive */
+	case 'r': /* post a receive */
 		assert_int_equal(recv_at(e, 1, 0, END_BYTES), 0);
 		break;
-	case 'p':	/* poll it */
+	case 'p': /* poll it */
 		wc = poll_one(e->cq);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
 		break;
-	case 'e':	/* poll it, it fails */
+	case 'e': /* poll it, it fails */
 		wc = poll_one(e->cq);
 		assert_true(wc.status != IBV_WC_SUCCESS);
 		break;
-	case 's':	/* send */
+	case 's': /* send */
 		assert_int_equal(send_at(e, 2, 0, 64), 0);
 		break;
 	}
@@ -114,9 +114,9 @@ static int stop_other(struct other *other)
 }
 
 struct two {
-	struct end	e;
-	struct other	other;
-	uint8_t		seen[4096];
+	struct end e;
+	struct other other;
+	uint8_t seen[4096];
 };
 
 static int set_up(void **state)
@@ -141,7 +141,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-#define GIVEN(name)	struct two *name = *state
+#define GIVEN(name) struct two *name = *state
 
 /* In the entry, in the ring of bytes, and across. */
 static void send_of(struct two *t, uint32_t len)
@@ -160,8 +160,8 @@ FIXTURE(set_up, tear_down);
 TEST(messages_of_all_lengths_arrive)
 {
 	GIVEN(t);
-	static const uint32_t lens[] = { 1, 8, 9, 72, 73, 1000, 4096, 8191,
-					 8192, 8193, 65536, END_BYTES };
+	static const uint32_t lens[] = { 1,    8,    9,    72,   73,    1000,
+					 4096, 8191, 8192, 8193, 65536, END_BYTES };
 	size_t i;
 
 	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
@@ -183,14 +183,12 @@ TEST(writes_and_reads_cross_processes)
 	struct address *there = &t->other.address;
 
 	memset(t->e.buf, 'w', 4096);
-	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 4096, there->addr,
-				 there->rkey), 0);
+	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 4096, there->addr, there->rkey), 0);
 	expect_wc(t->e.cq, 1, IBV_WC_SUCCESS);
 	tell_other(&t->other, 'n', t->seen);
 	assert_memory_equal(t->seen, t->e.buf, 4096);
 	memset(t->e.buf, 0, 4096);
-	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_READ, 2, 4096, there->addr,
-				 there->rkey), 0);
+	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_READ, 2, 4096, there->addr, there->rkey), 0);
 	expect_wc(t->e.cq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(t->seen, t->e.buf, 4096);
 }
@@ -224,10 +222,9 @@ TEST(errors_appear_on_both_sides)
 	struct address *there = &t->other.address;
 
 	tell_other(&t->other, 'r', t->seen);
-	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 64, there->addr,
-				 there->rkey + 2), 0);
+	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 64, there->addr, there->rkey + 2), 0);
 	expect_wc(t->e.cq, 1, IBV_WC_REM_ACCESS_ERR);
-	tell_other(&t->other, 'e', t->seen);	/* its receive was flushed */
+	tell_other(&t->other, 'e', t->seen); /* its receive was flushed */
 }
 
 /* It came before; so it is there though it was not polled. */
@@ -237,8 +234,7 @@ TEST(payload_is_there_when_its_region_goes)
 	struct address *there = &t->other.address;
 
 	memset(t->e.buf, 'x', 64);
-	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 64, there->addr,
-				 there->rkey), 0);
+	assert_int_equal(rdma_at(&t->e, IBV_WR_RDMA_WRITE, 1, 64, there->addr, there->rkey), 0);
 	expect_wc(t->e.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(&t->e, 3, 4096, 64), 0);
 	tell_other(&t->other, 's', t->seen);
@@ -265,7 +261,7 @@ TEST(dead_peer_is_found_out)
 	tell_other(&t->other, 'r', t->seen);
 	send_of(t, 8);
 	kill_other(t);
-	usleep(10000);	/* a tick of the coarse clock; it is not a race */
+	usleep(10000); /* a tick of the coarse clock; it is not a race */
 	assert_int_equal(send_at(&t->e, 1, 0, 8), 0);
 	expect_wc(t->e.cq, 1, IBV_WC_RETRY_EXC_ERR);
 }
@@ -308,10 +304,10 @@ static int in_child(struct end *e)
 	    ibv_destroy_qp(e->qp) != EIO || ibv_dereg_mr(e->mr) != EIO ||
 	    ibv_destroy_cq(e->cq) != EIO || ibv_dealloc_pd(e->pd) != EIO ||
 	    ibv_get_cq_event(e->channel, &cq, &context) != -1 ||
-	    ibv_get_async_event(e->context, &event) != -1 ||
-	    ibv_close_device(e->context) != EIO || ibv_alloc_pd(e->context))
+	    ibv_get_async_event(e->context, &event) != -1 || ibv_close_device(e->context) != EIO ||
+	    ibv_alloc_pd(e->context))
 		return 1;
-	end_open(&own);		/* asserts */
+	end_open(&own); /* asserts */
 	connect_to(own.qp, own.qp->qp_num);
 	recv_at(&own, 1, 0, 8);
 	send_at(&own, 2, 0, 8);
@@ -334,7 +330,7 @@ TEST(child_begins_anew)
 		_exit(in_child(&t->e));
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
-	send_of(t, 100);	/* the parent is unharmed */
+	send_of(t, 100); /* the parent is unharmed */
 	send_of(t, 100000);
 }
 

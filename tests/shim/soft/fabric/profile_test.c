@@ -14,44 +14,43 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-static const char machine[] =
-	"# two ports, few of all else\n"
-	"name              mlx5_7\n"
-	"fw_ver            20.31.1014\n"
-	"node_guid         0x0002c90300fed670\n"
-	"sys_image_guid    0002:c903:00fe:d673\n"
-	"vendor_id         0x02c9\n"
-	"vendor_part_id    4123   # ConnectX-6\n"
-	"num_comp_vectors  3\n"
-	"max_inline_data   100\n"
-	"max_qp            3\n"
-	"max_qp_wr         20\n"
-	"max_sge           5\n"
-	"max_cq            4\n"
-	"max_cqe           100\n"
-	"max_mr            3\n"
-	"max_mr_size       1048576\n"
-	"max_pd            3\n"
-	"max_ah            2\n"
-	"max_srq           1\n"
-	"max_srq_wr        30\n"
-	"max_srq_sge       2\n"
-	"max_qp_rd_atom    4\n"
-	"max_qp_init_rd_atom 2\n"
-	"port.1.lid        17\n"
-	"port.1.sm_lid     3\n"
-	"port.1.max_mtu    2048\n"
-	"port.1.max_msg_sz 65536\n"
-	"port.1.gid.0      fe80::2:c903:fe:d671\n"
-	"port.1.pkey.0     0xffff\n"
-	"port.1.pkey.1     0x8001\n"
-	"port.2.lid        18\n"
-	"port.3.link_layer ethernet\n"
-	"port.3.gid.0      fe80::5054:ff:fe12:3456 rocev1\n"
-	"port.3.gid.1      fe80::5054:ff:fe12:3456 rocev2\n"
-	"port.3.gid.3      ::ffff:192.168.1.7 rocev2\n"
-	"port.4.state      down\n"
-	"port.4.lid        20\n";
+static const char machine[] = "# two ports, few of all else\n"
+			      "name              mlx5_7\n"
+			      "fw_ver            20.31.1014\n"
+			      "node_guid         0x0002c90300fed670\n"
+			      "sys_image_guid    0002:c903:00fe:d673\n"
+			      "vendor_id         0x02c9\n"
+			      "vendor_part_id    4123   # ConnectX-6\n"
+			      "num_comp_vectors  3\n"
+			      "max_inline_data   100\n"
+			      "max_qp            3\n"
+			      "max_qp_wr         20\n"
+			      "max_sge           5\n"
+			      "max_cq            4\n"
+			      "max_cqe           100\n"
+			      "max_mr            3\n"
+			      "max_mr_size       1048576\n"
+			      "max_pd            3\n"
+			      "max_ah            2\n"
+			      "max_srq           1\n"
+			      "max_srq_wr        30\n"
+			      "max_srq_sge       2\n"
+			      "max_qp_rd_atom    4\n"
+			      "max_qp_init_rd_atom 2\n"
+			      "port.1.lid        17\n"
+			      "port.1.sm_lid     3\n"
+			      "port.1.max_mtu    2048\n"
+			      "port.1.max_msg_sz 65536\n"
+			      "port.1.gid.0      fe80::2:c903:fe:d671\n"
+			      "port.1.pkey.0     0xffff\n"
+			      "port.1.pkey.1     0x8001\n"
+			      "port.2.lid        18\n"
+			      "port.3.link_layer ethernet\n"
+			      "port.3.gid.0      fe80::5054:ff:fe12:3456 rocev1\n"
+			      "port.3.gid.1      fe80::5054:ff:fe12:3456 rocev2\n"
+			      "port.3.gid.3      ::ffff:192.168.1.7 rocev2\n"
+			      "port.4.state      down\n"
+			      "port.4.lid        20\n";
 
 static char machine_path[] = "/tmp/profile_test.XXXXXX";
 
@@ -109,7 +108,8 @@ TEST(mistakes_are_told_by_line)
 	expect_refused("port.1.state lost\n", "is no number");
 	expect_refused("node_guid 1:2:3\n", "is no number");
 	expect_refused("num_comp_vectors 0\n", "there must be one");
-	expect_refused("fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
+	expect_refused(
+		"fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
 		"longer than 63");
 }
 
@@ -158,7 +158,9 @@ TEST(what_it_cannot_do_is_lowered)
 	profile_own(&own);
 	assert_int_equal(read_text("max_qp 262144\nmax_ee 7\ndevice_cap_flags 0xffffffff\n"
 				   "hca_core_clock 5\ntm_caps.max_num_tags 100\n"
-				   "port.1.max_mtu 4096\nport.1.max_msg_sz 0xffffffff\n", &out, why), 0);
+				   "port.1.max_mtu 4096\nport.1.max_msg_sz 0xffffffff\n",
+				   &out, why),
+			 0);
 	assert_int_equal(out.attr.orig_attr.max_qp, own.attr.orig_attr.max_qp);
 	assert_int_equal(out.attr.orig_attr.max_ee, 0);
 	assert_int_equal(out.attr.orig_attr.device_cap_flags, own.attr.orig_attr.device_cap_flags);
@@ -172,8 +174,10 @@ TEST(spaces_and_line_ends_do_not_matter)
 	struct profile out;
 	char why[PROFILE_WHY];
 
-	assert_int_equal(read_text("\t max_qp \t 7 \r\nnode_desc  my #1 node  # its name\nmax_cq 0x8",
-				   &out, why), 0);
+	assert_int_equal(
+		read_text("\t max_qp \t 7 \r\nnode_desc  my #1 node  # its name\nmax_cq 0x8", &out,
+			  why),
+		0);
 	assert_int_equal(out.attr.orig_attr.max_qp, 7);
 	assert_int_equal(out.attr.orig_attr.max_cq, 8);
 	assert_string_equal(out.node_desc, "my");
@@ -256,8 +260,9 @@ TEST(ports_are_as_described)
 
 static struct ibv_qp *try_qp(struct end *e, struct ibv_qp_cap cap)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = e->cq, .recv_cq = e->cq,
-					 .qp_type = IBV_QPT_RC, .cap = cap };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = e->cq, .recv_cq = e->cq, .qp_type = IBV_QPT_RC, .cap = cap
+	};
 
 	errno = 0;
 	return ibv_create_qp(e->pd, &attr);
@@ -268,7 +273,7 @@ TEST(queue_pairs_end_at_the_limits)
 	struct ibv_qp *qp[3];
 	struct end e;
 
-	end_open(&e);	/* has one */
+	end_open(&e); /* has one */
 	assert_null(try_qp(&e, (struct ibv_qp_cap){ 21, 1, 1, 1, 0 }));
 	assert_int_equal(errno, EINVAL);
 	assert_null(try_qp(&e, (struct ibv_qp_cap){ 1, 21, 1, 1, 0 }));
@@ -301,7 +306,7 @@ TEST(other_objects_end_at_the_limits)
 	struct end e;
 	int i;
 
-	end_open(&e);	/* has one of each */
+	end_open(&e); /* has one of each */
 	assert_null(ibv_create_cq(e.context, 101, NULL, NULL, 0));
 	assert_null(ibv_create_cq(e.context, 1, NULL, NULL, 3));
 	for (i = 0; i < 3; i++)
@@ -341,23 +346,28 @@ TEST(other_objects_end_at_the_limits)
 static int connect_by(struct ibv_qp *qp, uint32_t dest, uint8_t port, struct ibv_ah_attr to)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = port,
+		.qp_state = IBV_QPS_INIT,
+		.port_num = port,
 		.qp_access_flags = ALL_ACCESS,
 	};
-	int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	int err = ibv_modify_qp(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 
 	if (err)
 		return err;
 	to.port_num = port;
 	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest, .max_dest_rd_atomic = 1,
-		.min_rnr_timer = 1, .ah_attr = to,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
+		.ah_attr = to,
 	};
-	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-			    IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	err = ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER);
 	return err ? err : to_rts(qp);
 }
 
@@ -397,8 +407,10 @@ TEST(traffic_flows_on_each_port)
 	end_open(&a);
 	end_open(&b);
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		assert_int_equal(connect_by(a.qp, b.qp->qp_num, ways[i].from, lid_attr(ways[i].lid_to)), 0);
-		assert_int_equal(connect_by(b.qp, a.qp->qp_num, ways[i].to, lid_attr(ways[i].lid_from)), 0);
+		assert_int_equal(
+			connect_by(a.qp, b.qp->qp_num, ways[i].from, lid_attr(ways[i].lid_to)), 0);
+		assert_int_equal(
+			connect_by(b.qp, a.qp->qp_num, ways[i].to, lid_attr(ways[i].lid_from)), 0);
 		exchange_message(&a, &b);
 		exchange_message(&b, &a);
 		assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
@@ -420,7 +432,8 @@ TEST(addresses_of_nobody_are_not_reached)
 	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 5, lid_attr(17)), EINVAL);
 	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, lid_attr(17)), EINVAL);
 	assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
-	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid_attr("::ffff:192.168.1.8")), ETIMEDOUT);
+	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 3, gid_attr("::ffff:192.168.1.8")),
+			 ETIMEDOUT);
 	assert_int_equal(to_state(a.qp, IBV_QPS_RESET), 0);
 	/* a port that is down */
 	assert_int_equal(connect_by(a.qp, b.qp->qp_num, 1, lid_attr(20)), 0);
@@ -445,7 +458,9 @@ TEST(attributes_end_at_the_limits)
 	attr.pkey_index = 1;
 	assert_int_equal(ibv_modify_qp(e.qp, &attr, mask), 0);
 	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .max_dest_rd_atomic = 4,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_4096,
+		.max_dest_rd_atomic = 4,
 		.ah_attr = { .dlid = 17, .port_num = 1 },
 	};
 	assert_int_equal(ibv_modify_qp(e.qp, &attr, rtr), EINVAL);

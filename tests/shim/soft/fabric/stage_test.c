@@ -11,11 +11,11 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct given *name = *state
+#define GIVEN(name) struct given *name = *state
 
 struct given {
-	struct end	e;
-	struct fellow	f;
+	struct end e;
+	struct fellow f;
 };
 
 /* It sleeps and calls no verb, until we are done. */
@@ -28,7 +28,7 @@ static void sleep_on(struct end *e, int fd, struct address yours)
 
 static int begin_pair(void **state, fellow_fn *fn)
 {
-	struct fellow f = fellow_start(fn);	/* which inherits nothing */
+	struct fellow f = fellow_start(fn); /* which inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
 
 	g->f = f;
@@ -63,8 +63,7 @@ static void fill_memory(struct end *e, uint8_t seed)
 
 static int post_rdma(struct given *g, enum ibv_wr_opcode opcode, uint32_t len)
 {
-	return rdma_at(&g->e, opcode, opcode, len, g->f.address.addr,
-		       g->f.address.rkey);
+	return rdma_at(&g->e, opcode, opcode, len, g->f.address.addr, g->f.address.rkey);
 }
 
 static void writes_and_reads_need_no_call_of_the_target(void **state)
@@ -84,8 +83,7 @@ static void writes_and_reads_need_no_call_of_the_target(void **state)
 
 static uint64_t fetch_add(struct given *g, uint64_t n)
 {
-	struct ibv_send_wr wr = { .wr_id = 1,
-				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
 	uint64_t old;
 
 	wr.wr.atomic.remote_addr = g->f.address.addr;
@@ -138,8 +136,8 @@ static void write_often(struct end *e, struct address there)
 
 	for (i = 0; i < 50; i++) {
 		assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, i, END_BYTES / 2,
-					 there.addr + END_BYTES / 2,
-					 there.rkey), 0);
+					 there.addr + END_BYTES / 2, there.rkey),
+				 0);
 		expect_wc(e->cq, i, IBV_WC_SUCCESS);
 	}
 }
@@ -273,18 +271,16 @@ static int forbid_vm(void)
 	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
 
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 /* One side is forbidden late, in the middle of a connection. */
 static void forbidden_later(struct end *e, int fd, struct address yours)
 {
-	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 100, yours.addr,
-				 yours.rkey), 0);
+	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 100, yours.addr, yours.rkey), 0);
 	expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(forbid_vm(), 0);
-	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 2, END_BYTES, yours.addr,
-				 yours.rkey), 0);
+	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 2, END_BYTES, yours.addr, yours.rkey), 0);
 	expect_wc(e->cq, 2, IBV_WC_SUCCESS);
 	say_bytes(fd, "d", 1);
 }
@@ -303,6 +299,7 @@ static void target_that_polls_learns_of_it(void **state)
 
 #define WITH_FELLOW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* clang-format off */
 static const struct CMUnitTest tests[] = {
 	WITH_FELLOW(writes_and_reads_need_no_call_of_the_target),
 	WITH_FELLOW(atomics_change_and_tell),
@@ -314,6 +311,7 @@ static const struct CMUnitTest tests[] = {
 	WITH_FELLOW(owner_copies_to_registered_memory_only),
 	WITH_FELLOW(dead_requesters_are_no_obstacle),
 };
+/* clang-format on */
 
 static const struct CMUnitTest late[] = {
 	cmocka_unit_test(target_that_polls_learns_of_it),
@@ -322,8 +320,7 @@ static const struct CMUnitTest late[] = {
 static int run_group(const char *name, const struct CMUnitTest *group, size_t num)
 {
 	strcpy(strrchr(fabric_dir, '.'), ".XXXXXX");
-	return _cmocka_run_group_tests(name, group, num, fabric_setup,
-				       fabric_teardown);
+	return _cmocka_run_group_tests(name, group, num, fabric_setup, fabric_teardown);
 }
 
 #define RUN(name, group) run_group(name, group, sizeof(group) / sizeof(group[0]))

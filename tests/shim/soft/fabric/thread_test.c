@@ -4,17 +4,17 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 enum { MESSAGES = 2000, PAIRS = 3 };
 
 /* Asserts jump, so threads only count. */
 struct half {
-	struct end	*e;
-	struct ibv_qp	*qp;
-	uint32_t	off;		/* its own part of the buffers */
-	unsigned int	done;
-	unsigned int	failed;
+	struct end *e;
+	struct ibv_qp *qp;
+	uint32_t off; /* its own part of the buffers */
+	unsigned int done;
+	unsigned int failed;
 };
 
 static void *receive_messages(void *arg)
@@ -34,9 +34,11 @@ static void *send_all(void *arg)
 {
 	struct half *h = arg;
 	struct ibv_sge sge = sge_of(h->e, h->off + 2048, 64);
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 	unsigned int i;
 
 	for (i = 0; i < MESSAGES; i++)
@@ -64,12 +66,15 @@ static void *poll_all(void *arg)
 
 static void patient_rts(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 14,
-				    .retry_cnt = 7, .rnr_retry = 7 };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7
+	};
 
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-			 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
 }
 
 static void join_qps(struct ibv_qp *a, struct ibv_qp *b)
@@ -91,10 +96,8 @@ TEST(many_threads_share_two_queues)
 	unsigned int i, n = 0;
 
 	for (i = 0; i < PAIRS; i++) {
-		a[i] = (struct half){ .e = &p->a, .off = 64 * i,
-					.qp = make_qp(&p->a, NULL) };
-		b[i] = (struct half){ .e = &p->b, .off = 64 * i,
-					.qp = make_qp(&p->b, NULL) };
+		a[i] = (struct half){ .e = &p->a, .off = 64 * i, .qp = make_qp(&p->a, NULL) };
+		b[i] = (struct half){ .e = &p->b, .off = 64 * i, .qp = make_qp(&p->b, NULL) };
 		join_qps(a[i].qp, b[i].qp);
 		join_qps(b[i].qp, a[i].qp);
 	}
@@ -129,8 +132,9 @@ static void *register_often(void *arg)
 static void *make_often(void *arg)
 {
 	struct end *e = arg;
-	struct ibv_qp_init_attr attr = { .send_cq = e->cq, .recv_cq = e->cq,
-		.qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = e->cq, .recv_cq = e->cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 }
+	};
 	int i;
 
 	for (i = 0; i < 100; i++)

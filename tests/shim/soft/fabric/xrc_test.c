@@ -14,21 +14,21 @@
  * domain, which is that of a file.
  */
 struct xrc {
-	struct end	a, b;
-	int		fd;
-	struct ibv_xrcd	*xrcd;
-	struct ibv_srq	*srq;
-	struct ibv_qp	*send, *recv;
-	uint32_t	srqn;
-	bool		done;
+	struct end a, b;
+	int fd;
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;
+	struct ibv_qp *send, *recv;
+	uint32_t srqn;
+	bool done;
 };
 
-#define GIVEN(name)	struct xrc *name = *state
+#define GIVEN(name) struct xrc *name = *state
 
 enum {
 	FD_AND_FLAGS = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-	OF_XRC = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-		 IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+	OF_XRC = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+		 IBV_SRQ_INIT_ATTR_CQ,
 };
 
 static struct ibv_xrcd *open_domain(struct end *e, int fd, int oflags)
@@ -49,12 +49,15 @@ static int open_temporary(void)
 	return fd;
 }
 
-static struct ibv_srq *make_srq(struct end *e, struct ibv_xrcd *xrcd,
-				struct ibv_cq *cq)
+static struct ibv_srq *make_srq(struct end *e, struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
 	struct ibv_srq_init_attr_ex attr = {
-		.attr = { END_DEPTH, 1, 0 }, .comp_mask = OF_XRC,
-		.srq_type = IBV_SRQT_XRC, .pd = e->pd, .xrcd = xrcd, .cq = cq,
+		.attr = { END_DEPTH, 1, 0 },
+		.comp_mask = OF_XRC,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = e->pd,
+		.xrcd = xrcd,
+		.cq = cq,
 	};
 	struct ibv_srq *srq = ibv_create_srq_ex(e->context, &attr);
 
@@ -73,8 +76,10 @@ static uint32_t number_of(struct ibv_srq *srq)
 static struct ibv_qp *make_recv(struct end *e, struct ibv_xrcd *xrcd)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.qp_context = e, .qp_type = IBV_QPT_XRC_RECV,
-		.comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd,
+		.qp_context = e,
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = xrcd,
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(e->context, &attr);
 
@@ -85,7 +90,8 @@ static struct ibv_qp *make_recv(struct end *e, struct ibv_xrcd *xrcd)
 static struct ibv_qp *make_send(struct end *e)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = e->cq, .qp_type = IBV_QPT_XRC_SEND,
+		.send_cq = e->cq,
+		.qp_type = IBV_QPT_XRC_SEND,
 		.cap = { END_DEPTH, 0, 4, 0, 64 },
 	};
 	struct ibv_qp *qp = ibv_create_qp(e->pd, &attr);
@@ -97,12 +103,15 @@ static struct ibv_qp *make_send(struct end *e)
 static int send_to_rtr(struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest, .ah_attr = { .dlid = 1, .port_num = 1 },
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
 	};
 
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN);
+	return ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN);
 }
 
 static void connect_send(struct ibv_qp *qp, uint32_t dest)
@@ -118,8 +127,8 @@ static void connect_recv(struct ibv_qp *qp, uint32_t source)
 
 	assert_int_equal(to_init(qp, ALL_ACCESS), 0);
 	assert_int_equal(to_rtr(qp, source), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-				       IBV_QP_TIMEOUT | IBV_QP_SQ_PSN), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN),
+			 0);
 }
 
 static int set_up(void **state)
@@ -157,8 +166,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int post_to(struct ibv_srq *srq, struct end *e, uint64_t wr_id,
-		   uint32_t off, uint32_t len)
+static int post_to(struct ibv_srq *srq, struct end *e, uint64_t wr_id, uint32_t off, uint32_t len)
 {
 	struct ibv_sge sge = sge_of(e, off, len);
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
@@ -172,8 +180,7 @@ static int post_recv(struct xrc *x, uint64_t wr_id, uint32_t len)
 	return post_to(x->srq, &x->b, wr_id, 0, len);
 }
 
-static int send_with(struct xrc *x, struct ibv_send_wr wr, uint32_t len,
-		     uint32_t srqn)
+static int send_with(struct xrc *x, struct ibv_send_wr wr, uint32_t len, uint32_t srqn)
 {
 	struct ibv_sge sge = sge_of(&x->a, 0, len);
 	struct ibv_send_wr *bad;
@@ -187,12 +194,11 @@ static int send_with(struct xrc *x, struct ibv_send_wr wr, uint32_t len,
 
 static int send_to(struct xrc *x, uint64_t wr_id, uint32_t len, uint32_t srqn)
 {
-	return send_with(x, (struct ibv_send_wr){ .wr_id = wr_id,
-			 .opcode = IBV_WR_SEND }, len, srqn);
+	return send_with(x, (struct ibv_send_wr){ .wr_id = wr_id, .opcode = IBV_WR_SEND }, len,
+			 srqn);
 }
 
-static int post_rdma(struct xrc *x, enum ibv_wr_opcode opcode, uint32_t len,
-		uint32_t off)
+static int post_rdma(struct xrc *x, enum ibv_wr_opcode opcode, uint32_t len, uint32_t off)
 {
 	struct ibv_send_wr wr = { .wr_id = 1, .opcode = opcode, .imm_data = 5 };
 
@@ -248,9 +254,12 @@ TEST(send_goes_to_the_shared_queue)
 
 	assert_int_equal(post_recv(x, 7, 64), 0);
 	memset(x->a.buf, 0x5a, 64);
-	assert_int_equal(send_with(x, (struct ibv_send_wr){ .wr_id = 3,
-			 .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 9 }, 64,
-			 number_of(x->srq)), 0);
+	assert_int_equal(send_with(x,
+				   (struct ibv_send_wr){ .wr_id = 3,
+							 .opcode = IBV_WR_SEND_WITH_IMM,
+							 .imm_data = 9 },
+				   64, number_of(x->srq)),
+			 0);
 	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
 	wc = expect_wc(x->b.cq, 7, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
@@ -298,8 +307,7 @@ TEST(write_with_imm_uses_a_request)
 TEST(one_connection_serves_many_shared_queues)
 {
 	GIVEN(x);
-	struct ibv_srq *more = make_srq(&x->b, x->xrcd, x->a.cq == x->b.cq ?
-					NULL : x->b.cq);
+	struct ibv_srq *more = make_srq(&x->b, x->xrcd, x->a.cq == x->b.cq ? NULL : x->b.cq);
 	int i;
 
 	assert_int_not_equal(number_of(more), number_of(x->srq));
@@ -346,7 +354,7 @@ TEST(number_of_the_dead_breaks_the_connection)
 	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_srq(x->srq), 0);
 	x->srq = NULL;
-	expect_none(x->b.cq);		/* its completion went with it */
+	expect_none(x->b.cq); /* its completion went with it */
 	assert_int_equal(send_to(x, 4, 8, number), 0);
 	expect_wc(x->a.cq, 4, IBV_WC_REM_INV_REQ_ERR);
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
@@ -494,7 +502,7 @@ TEST(flags_say_whether_a_domain_may_be_there)
 	assert_non_null(xrcd);
 	assert_null(open_domain(&x->b, fd, O_CREAT | O_EXCL));
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
-	assert_null(open_domain(&x->b, fd, 0));	/* it went with its last user */
+	assert_null(open_domain(&x->b, fd, 0)); /* it went with its last user */
 	assert_int_equal(errno, EAGAIN);
 	assert_null(open_domain(&x->a, 12345, O_CREAT));
 	assert_int_equal(errno, EBADF);
@@ -531,11 +539,15 @@ TEST(objects_need_what_they_belong_to)
 {
 	GIVEN(x);
 	struct ibv_srq_init_attr_ex srq = {
-		.attr = { 1, 1, 0 }, .comp_mask = OF_XRC,
-		.srq_type = IBV_SRQT_XRC, .pd = x->b.pd, .xrcd = x->xrcd,
+		.attr = { 1, 1, 0 },
+		.comp_mask = OF_XRC,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = x->b.pd,
+		.xrcd = x->xrcd,
 	};
 	struct ibv_qp_init_attr_ex recv = { .qp_type = IBV_QPT_XRC_RECV,
-		.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = x->b.pd };
+					    .comp_mask = IBV_QP_INIT_ATTR_PD,
+					    .pd = x->b.pd };
 	struct ibv_qp_init_attr send = { .qp_type = IBV_QPT_XRC_SEND };
 
 	assert_null(ibv_create_srq_ex(x->b.context, &srq));
@@ -560,13 +572,14 @@ TEST(only_xrc_queues_have_numbers)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-static struct ibv_qp *open_recv(struct end *e, struct ibv_xrcd *xrcd,
-				uint32_t qpn)
+static struct ibv_qp *open_recv(struct end *e, struct ibv_xrcd *xrcd, uint32_t qpn)
 {
 	struct ibv_qp_open_attr attr = {
 		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
 			     IBV_QP_OPEN_ATTR_CONTEXT | IBV_QP_OPEN_ATTR_TYPE,
-		.qp_num = qpn, .xrcd = xrcd, .qp_context = &attr,
+		.qp_num = qpn,
+		.xrcd = xrcd,
+		.qp_context = &attr,
 		.qp_type = IBV_QPT_XRC_RECV,
 	};
 	struct ibv_qp *qp;
@@ -621,9 +634,9 @@ TEST(only_what_is_in_the_domain_can_be_opened)
 {
 	GIVEN(x);
 	struct ibv_xrcd *xrcd = open_domain(&x->b, -1, O_CREAT);
-	struct ibv_qp_open_attr attr = { .comp_mask = IBV_QP_OPEN_ATTR_NUM |
-		IBV_QP_OPEN_ATTR_XRCD, .qp_num = x->recv->qp_num,
-		.xrcd = x->xrcd };
+	struct ibv_qp_open_attr attr = { .comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD,
+					 .qp_num = x->recv->qp_num,
+					 .xrcd = x->xrcd };
 
 	assert_null(open_recv(&x->b, xrcd, x->recv->qp_num));
 	assert_int_equal(errno, EINVAL);
@@ -665,8 +678,7 @@ static void *send_rounds(void *arg)
 		assert_int_equal(to_state(x->send, IBV_QPS_RESET), 0);
 		connect_send(x->send, recv->qp_num);
 		connect_recv(recv, x->send->qp_num);
-		assert_int_equal(send_to(x, i, 8, __atomic_load_n(&x->srqn,
-						__ATOMIC_RELAXED)), 0);
+		assert_int_equal(send_to(x, i, 8, __atomic_load_n(&x->srqn, __ATOMIC_RELAXED)), 0);
 		wc = poll_one(x->a.cq);
 		if (wc.status != IBV_WC_SUCCESS)
 			assert_int_equal(wc.status, IBV_WC_REM_INV_REQ_ERR);
@@ -700,9 +712,9 @@ TEST(shared_queues_come_and_go_beneath_traffic)
 
 /* Another process, which has the domain of the same file open. */
 struct other {
-	pid_t		pid;
-	int		fd;
-	uint32_t	srqn, qpn;
+	pid_t pid;
+	int fd;
+	uint32_t srqn, qpn;
 };
 
 static void put_bytes(int fd, const void *data, size_t len)
@@ -742,7 +754,7 @@ static void serve_domain(int file, int fd, uint32_t source)
 		put_bytes(fd, e.buf, len);
 		assert_int_equal(post_to(srq, &e, wc.wr_id + 1, 0, BUFFER), 0);
 	}
-	exit(0);	/* without a word */
+	exit(0); /* without a word */
 }
 
 static struct other start_other(struct xrc *x)
@@ -774,8 +786,7 @@ static void stop_other(struct other *o, int sig)
 /* Its end of the connection is in this process, the shared queue in that. */
 TEST(message_reaches_the_shared_queue_of_another_process)
 {
-	static const uint32_t sizes[] = { 1, 8, 64, 72, 73, 4096, 8192, 8193,
-					  65536, BUFFER };
+	static const uint32_t sizes[] = { 1, 8, 64, 72, 73, 4096, 8192, 8193, 65536, BUFFER };
 	GIVEN(x);
 	struct other o = start_other(x);
 	static uint8_t seen[BUFFER];
@@ -886,7 +897,7 @@ TEST(closing_the_device_lets_go_of_all)
 	uint32_t qpn = qp->qp_num;
 
 	assert_int_equal(ibv_close_device(context), 0);
-	free(qp);	/* their memory is the program's */
+	free(qp); /* their memory is the program's */
 	free(xrcd);
 	xrcd = open_domain(&x->a, fd, O_CREAT | O_EXCL);
 	assert_non_null(xrcd);

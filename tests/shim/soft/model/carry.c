@@ -33,14 +33,12 @@ static bool is_reliable(const struct model_qp *qp)
 
 static bool has_imm(const struct request *wr)
 {
-	return wr->opcode == IBV_WR_SEND_WITH_IMM ||
-		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	return wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool is_atomic(const struct request *wr)
 {
-	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static bool brings_data(const struct request *wr)
@@ -53,38 +51,35 @@ static uint32_t length_of(const struct request *wr)
 	return piece_total(wr->sge, wr->num_sge);
 }
 
-bool model_mr_allows(const struct model *m, int proc, int pd,
-		     uint32_t access, const struct piece *piece, bool remote)
+bool model_mr_allows(const struct model *m, int proc, int pd, uint32_t access,
+		     const struct piece *piece, bool remote)
 {
 	const struct model_mr *mr = &m->mr[proc][piece->mr];
 
 	(void)remote;
 	return piece->key == KEY_RIGHT && mr->live && !mr->broken &&
-		piece->generation == mr->generation && mr->pd == pd &&
-		(mr->access & access) == access && piece->off >= mr->off &&
-		piece->off + piece->len <= mr->off + mr->len;
+	       piece->generation == mr->generation && mr->pd == pd &&
+	       (mr->access & access) == access && piece->off >= mr->off &&
+	       piece->off + piece->len <= mr->off + mr->len;
 }
 
-static bool all_allowed(const struct model *m, int proc, int pd,
-			uint32_t access, const struct request *wr)
+static bool all_allowed(const struct model *m, int proc, int pd, uint32_t access,
+			const struct request *wr)
 {
 	int i;
 
 	for (i = 0; i < wr->num_sge; i++)
-		if (wr->sge[i].len &&
-		    !model_mr_allows(m, proc, pd, access, &wr->sge[i], false))
+		if (wr->sge[i].len && !model_mr_allows(m, proc, pd, access, &wr->sge[i], false))
 			return false;
 	return true;
 }
 
-static int check_local(const struct model *m, const struct model_qp *qp,
-		       const struct request *wr)
+static int check_local(const struct model *m, const struct model_qp *qp, const struct request *wr)
 {
 	if (qp->type == IBV_QPT_UD && length_of(wr) > DATAGRAM_MAX)
 		return IBV_WC_LOC_LEN_ERR;
 	if (!(wr->flags & IBV_SEND_INLINE) &&
-	    !all_allowed(m, qp->proc, qp->pd,
-			 brings_data(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr))
+	    !all_allowed(m, qp->proc, qp->pd, brings_data(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr))
 		return IBV_WC_LOC_PROT_ERR;
 	if (is_atomic(wr) && length_of(wr) != 8)
 		return IBV_WC_LOC_LEN_ERR;
@@ -105,8 +100,8 @@ static struct model_qp *peer_of(struct model *m, const struct model_qp *qp)
 	int me = qp - m->qp;
 
 	if (!peer->live || peer->type != qp->type || peer->life != qp->dest_life ||
-	    peer->epoch != qp->dest_epoch || peer->dest != me ||
-	    peer->dest_life != qp->life || peer->dest_epoch != qp->epoch)
+	    peer->epoch != qp->dest_epoch || peer->dest != me || peer->dest_life != qp->life ||
+	    peer->dest_epoch != qp->epoch)
 		return NULL;
 	return can_receive(peer) ? peer : NULL;
 }
@@ -126,8 +121,7 @@ static struct request *first_request(struct model *m, struct model_qp *peer)
 /* The completion of @peer's first receive request, which is taken. */
 static struct model_wc take_request(struct model *m, struct model_qp *peer, int status)
 {
-	struct model_srq *srq = peer->srq == NONE ? NULL :
-		&m->srq[peer->proc][peer->srq];
+	struct model_srq *srq = peer->srq == NONE ? NULL : &m->srq[peer->proc][peer->srq];
 	struct model_rq *rq = model_rq_of(m, peer);
 	struct request *wr = first_request(m, peer);
 	struct model_wc wc = { .recv = true, .srq = peer->srq, .where = *wr };
@@ -139,20 +133,18 @@ static struct model_wc take_request(struct model *m, struct model_qp *peer, int 
 	wc.retire = ++rq->taken;
 	if (srq && srq->limit && (int)(rq->head - rq->taken) < srq->limit) {
 		srq->limit = 0;
-		model_event(m, peer->proc, IBV_EVENT_SRQ_LIMIT_REACHED,
-			    peer->srq);
+		model_event(m, peer->proc, IBV_EVENT_SRQ_LIMIT_REACHED, peer->srq);
 	}
 	return wc;
 }
 
-static void complete_recv(struct model *m, struct model_qp *peer,
-			  struct model_wc wc, bool solicited)
+static void complete_recv(struct model *m, struct model_qp *peer, struct model_wc wc,
+			  bool solicited)
 {
 	model_complete(m, peer->proc, peer->recv_cq, wc, solicited);
 }
 
-static int fail_recv(struct model *m, struct model_qp *peer, int recv_status,
-		     int status)
+static int fail_recv(struct model *m, struct model_qp *peer, int recv_status, int status)
 {
 	complete_recv(m, peer, take_request(m, peer, recv_status), true);
 	model_fail(m, peer, NONE);
@@ -163,8 +155,7 @@ static int fail_recv(struct model *m, struct model_qp *peer, int recv_status,
 static int too_long(struct model *m, struct model_qp *peer)
 {
 	if (is_reliable(peer))
-		return fail_recv(m, peer, IBV_WC_LOC_LEN_ERR,
-				 IBV_WC_REM_INV_REQ_ERR);
+		return fail_recv(m, peer, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
 	if (peer->srq != NONE)
 		complete_recv(m, peer, take_request(m, peer, IBV_WC_LOC_LEN_ERR), true);
 	return IBV_WC_REM_INV_REQ_ERR;
@@ -183,7 +174,7 @@ static void describe_wc(struct model_wc *wc, const struct request *wr)
 
 /* @wr's bytes, for @to; not known if they lie in the same place. */
 static struct payload outgoing_payload(struct model *m, struct model_qp *qp,
-			       const struct request *wr, struct where to)
+				       const struct request *wr, struct where to)
 {
 	struct where from = { qp->proc, wr->sge, wr->num_sge };
 	struct payload p;
@@ -235,12 +226,11 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 		return too_long(m, peer);
 	pd = peer->srq == NONE ? peer->pd : m->srq[peer->proc][peer->srq].pd;
 	if (!all_allowed(m, peer->proc, pd, IBV_ACCESS_LOCAL_WRITE, to))
-		return fail_recv(m, peer, IBV_WC_LOC_PROT_ERR,
-				 IBV_WC_REM_OP_ERR);
+		return fail_recv(m, peer, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	wc = take_request(m, peer, IBV_WC_SUCCESS);
 	describe_wc(&wc, wr);
-	wc.payload = outgoing_payload(m, qp, wr, (struct where){ peer->proc, to->sge,
-							 to->num_sge });
+	wc.payload =
+		outgoing_payload(m, qp, wr, (struct where){ peer->proc, to->sge, to->num_sge });
 	if (datagram) {
 		prepend_grh(&wc.payload);
 		wc.wc.byte_len = length;
@@ -254,9 +244,8 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 }
 
 /* May @peer answer? Else it fails, and *@ret_status is the requester's. */
-static bool check_remote(struct model *m, struct model_qp *peer,
-			 const struct request *wr, uint32_t access,
-			 int *ret_status)
+static bool check_remote(struct model *m, struct model_qp *peer, const struct request *wr,
+			 uint32_t access, int *ret_status)
 {
 	if (!(peer->access & access) || (brings_data(wr) && !peer->max_dest_rd) ||
 	    (is_atomic(wr) && wr->remote.off % 8)) {
@@ -324,8 +313,8 @@ static uint64_t changed_value(const struct request *wr, uint64_t old)
 	return old == wr->compare_add ? wr->swap : old;
 }
 
-static int do_atomic(struct model *m, struct model_qp *qp,
-		     struct model_qp *peer, const struct request *wr)
+static int do_atomic(struct model *m, struct model_qp *qp, struct model_qp *peer,
+		     const struct request *wr)
 {
 	struct where there = { peer->proc, &wr->remote, 1 };
 	struct where here = { qp->proc, wr->sge, wr->num_sge };
@@ -361,18 +350,16 @@ static void establish_qp(struct model *m, struct model_qp *peer)
 }
 
 /* Lost, unless somebody with that key has room for it. */
-static void do_datagram(struct model *m, struct model_qp *qp,
-			const struct request *wr)
+static void do_datagram(struct model *m, struct model_qp *qp, const struct request *wr)
 {
 	struct model_qp *peer = &m->qp[wr->dest];
 
-	if (peer->live && peer->life == wr->dest_life &&
-	    peer->type == IBV_QPT_UD && can_receive(peer) && !wr->other_qkey)
+	if (peer->live && peer->life == wr->dest_life && peer->type == IBV_QPT_UD &&
+	    can_receive(peer) && !wr->other_qkey)
 		do_send(m, qp, peer, wr);
 }
 
-static int do_connected(struct model *m, struct model_qp *qp,
-			const struct request *wr)
+static int do_connected(struct model *m, struct model_qp *qp, const struct request *wr)
 {
 	struct model_qp *peer = peer_of(m, qp);
 
@@ -394,8 +381,7 @@ static int do_connected(struct model *m, struct model_qp *qp,
 }
 
 /* The request's status, WAITS for a receive request, or NOBODY is there. */
-static int carry_out(struct model *m, struct model_qp *qp,
-		     const struct request *wr)
+static int carry_out(struct model *m, struct model_qp *qp, const struct request *wr)
 {
 	int status = check_local(m, qp, wr);
 
@@ -406,13 +392,14 @@ static int carry_out(struct model *m, struct model_qp *qp,
 		do_datagram(m, qp, wr);
 		return IBV_WC_SUCCESS;
 	case IBV_QPT_UC:
-		do_connected(m, qp, wr);	/* nobody tells */
+		do_connected(m, qp, wr); /* nobody tells */
 		return IBV_WC_SUCCESS;
 	default:
 		return do_connected(m, qp, wr);
 	}
 }
 
+/* clang-format off */
 static const int16_t wc_opcode[] = {
 	[IBV_WR_RDMA_WRITE]		= IBV_WC_RDMA_WRITE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM]	= IBV_WC_RDMA_WRITE,
@@ -422,6 +409,7 @@ static const int16_t wc_opcode[] = {
 	[IBV_WR_ATOMIC_CMP_AND_SWP]	= IBV_WC_COMP_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= IBV_WC_FETCH_ADD,
 };
+/* clang-format on */
 
 static void complete_send(struct model *m, struct model_qp *qp, int status)
 {
@@ -431,8 +419,7 @@ static void complete_send(struct model *m, struct model_qp *qp, int status)
 
 	payload_free(&qp->inlined[at]);
 	qp->waits = false;
-	if (status == IBV_WC_SUCCESS && !qp->sig_all &&
-	    !(wr->flags & IBV_SEND_SIGNALED))
+	if (status == IBV_WC_SUCCESS && !qp->sig_all && !(wr->flags & IBV_SEND_SIGNALED))
 		return;
 	wc.wc.wr_id = wr->wr_id;
 	wc.wc.status = status;
@@ -464,8 +451,7 @@ void model_fail(struct model *m, struct model_qp *qp, int event)
 	if (event != NONE)
 		model_event(m, qp->proc, event, qp - m->qp);
 	if (qp->srq != NONE && !again)
-		model_event(m, qp->proc, IBV_EVENT_QP_LAST_WQE_REACHED,
-			    qp - m->qp);
+		model_event(m, qp->proc, IBV_EVENT_QP_LAST_WQE_REACHED, qp - m->qp);
 }
 
 /* What an unreliable one receives is not concerned. */
@@ -494,8 +480,7 @@ static void run_one(struct model *m, struct model_qp *qp)
 	/* these take their time */
 	if (status == WAITS || status == NOBODY) {
 		m->alone = qp->ran = true;
-		status = status == WAITS ? IBV_WC_RNR_RETRY_EXC_ERR :
-			IBV_WC_RETRY_EXC_ERR;
+		status = status == WAITS ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_RETRY_EXC_ERR;
 	}
 	complete_send(m, qp, status);
 	if (status != IBV_WC_SUCCESS)

@@ -9,19 +9,19 @@
 #include <string.h>
 
 enum {
-	STAGE_OBJECTS,		/* of the first process, then the second */
-	STAGE_QPS	= STAGE_OBJECTS + PROCS,
-	STAGE_PAIRS	= STAGE_QPS + QPS,
-	STAGE_RANDOM	= STAGE_PAIRS + QPS / 2,
+	STAGE_OBJECTS, /* of the first process, then the second */
+	STAGE_QPS = STAGE_OBJECTS + PROCS,
+	STAGE_PAIRS = STAGE_QPS + QPS,
+	STAGE_RANDOM = STAGE_PAIRS + QPS / 2,
 	STAGE_DRAIN,
 	STAGE_EVENTS,
 	STAGE_DESTROY_QPS,
 	STAGE_DESTROY,
 	STAGE_END,
-	STEPS_MIN	= 20,
-	STEPS_MORE	= 41,
-	ALL_ACCESS	= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	STEPS_MIN = 20,
+	STEPS_MORE = 41,
+	ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		     IBV_ACCESS_REMOTE_ATOMIC,
 };
 
 static struct step *push_step(struct dice *d, int op, int proc, int slot)
@@ -63,10 +63,13 @@ static void make_srq(struct dice *d, int proc, int slot)
 static void choose_mr(struct dice *d, struct step *s)
 {
 	static const uint32_t access[] = {
-		0, IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_READ,
+		0,
+		IBV_ACCESS_LOCAL_WRITE,
+		IBV_ACCESS_REMOTE_READ,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
-		ALL_ACCESS, IBV_ACCESS_REMOTE_WRITE,
+		ALL_ACCESS,
+		IBV_ACCESS_REMOTE_WRITE,
 	};
 
 	s->arg.mr.access = ALL_ACCESS;
@@ -129,8 +132,7 @@ static void make_qp(struct dice *d, const struct model *m, int slot)
 	s->arg.qp.builders = dice_percent(d, 40);
 	s->arg.qp.pd = dice_percent(d, 4);
 	s->arg.qp.send_cq = any_cq(d, m, proc);
-	s->arg.qp.recv_cq = dice_percent(d, 40) ? s->arg.qp.send_cq :
-		any_cq(d, m, proc);
+	s->arg.qp.recv_cq = dice_percent(d, 40) ? s->arg.qp.send_cq : any_cq(d, m, proc);
 	s->arg.qp.srq = dice_percent(d, 60) && m->srq[proc][0].live ? 0 : NONE;
 	s->arg.qp.max_send_wr = 1 + dice_roll(d, dice_percent(d, 20) ? 4 : 32);
 	s->arg.qp.max_recv_wr = 1 + dice_roll(d, dice_percent(d, 20) ? 4 : 32);
@@ -138,8 +140,7 @@ static void make_qp(struct dice *d, const struct model *m, int slot)
 	s->arg.qp.sig_all = dice_percent(d, 30);
 }
 
-static struct step *push_modify(struct dice *d, const struct model *m, int slot,
-				int to, int mask)
+static struct step *push_modify(struct dice *d, const struct model *m, int slot, int to, int mask)
 {
 	struct step *s = push_step(d, OP_MODIFY_QP, m->qp[slot].proc, slot);
 
@@ -165,8 +166,7 @@ static void join_qps(struct dice *d, const struct model *m, int a, int b)
 	for (i = 0; i < n; i++)
 		push_modify(d, m, end[i], IBV_QPS_INIT, MASK_FULL);
 	for (i = 0; i < n; i++)
-		push_modify(d, m, end[i], IBV_QPS_RTR,
-			    MASK_FULL)->arg.modify.dest = end[n - 1 - i];
+		push_modify(d, m, end[i], IBV_QPS_RTR, MASK_FULL)->arg.modify.dest = end[n - 1 - i];
 	for (i = 0; i < n; i++)
 		if (!i || !dice_percent(d, 12))
 			push_modify(d, m, end[i], IBV_QPS_RTS, MASK_FULL);
@@ -191,9 +191,9 @@ static bool is_usable(const struct model *m, const struct model_qp *qp)
 	const struct model_qp *peer = &m->qp[qp->dest];
 
 	return (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) &&
-		(qp->type == IBV_QPT_UD ||
-		 (peer->live && peer->epoch == qp->dest_epoch &&
-		  peer->state >= IBV_QPS_RTR && peer->state <= IBV_QPS_SQE));
+	       (qp->type == IBV_QPT_UD ||
+		(peer->live && peer->epoch == qp->dest_epoch && peer->state >= IBV_QPS_RTR &&
+		 peer->state <= IBV_QPS_SQE));
 }
 
 static void post_send(struct dice *d, const struct model *m)
@@ -207,8 +207,7 @@ static void post_send(struct dice *d, const struct model *m)
 		push_modify(d, m, slot, IBV_QPS_RTS, MASK_STATE);
 		return;
 	}
-	if (!is_usable(m, qp) && dice_percent(d, 75) &&
-	    m->qp[slot ^ 1].live) {
+	if (!is_usable(m, qp) && dice_percent(d, 75) && m->qp[slot ^ 1].live) {
 		join_qps(d, m, slot, dice_percent(d, 5) ? slot : slot ^ 1);
 		return;
 	}
@@ -252,24 +251,22 @@ static void modify_any(struct dice *d, const struct model *m)
 {
 	static const uint8_t states[] = {
 		IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
-		IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQD, IBV_QPS_ERR,
+		IBV_QPS_RTS,   IBV_QPS_SQD,  IBV_QPS_SQD, IBV_QPS_ERR,
 	};
 	int slot = any_qp(d, m), to = states[dice_roll(d, 8)];
 	struct step *s;
 
-	if ((m->qp[slot].state == IBV_QPS_SQD ||
-	     m->qp[slot].state == IBV_QPS_SQE) && dice_percent(d, 60))
+	if ((m->qp[slot].state == IBV_QPS_SQD || m->qp[slot].state == IBV_QPS_SQE) &&
+	    dice_percent(d, 60))
 		to = IBV_QPS_RTS;
 	s = push_modify(d, m, slot, to, dice_roll(d, MASKS));
-	if (to != IBV_QPS_RTR && m->qp[slot].state >= IBV_QPS_RTS &&
-	    dice_percent(d, 70))
+	if (to != IBV_QPS_RTR && m->qp[slot].state >= IBV_QPS_RTS && dice_percent(d, 70))
 		s->arg.modify.mask = MASK_STATE;
 	s->arg.modify.dest = dice_percent(d, 90) ? slot ^ 1 : (int)dice_roll(d, QPS);
 	if (dice_percent(d, 15))
 		s->arg.modify.fault = dice_roll(d, FAULTS);
 	if (s->arg.modify.fault != FAULT_EXTRA &&
-	    (s->arg.modify.mask != MASK_FULL || to < IBV_QPS_INIT ||
-	     to > IBV_QPS_RTS))
+	    (s->arg.modify.mask != MASK_FULL || to < IBV_QPS_INIT || to > IBV_QPS_RTS))
 		s->arg.modify.fault = FAULT_NONE;
 }
 
@@ -286,8 +283,7 @@ static void change_mr(struct dice *d, const struct model *m)
 		s = push_step(d, OP_REREG_MR, proc, slot);
 		choose_mr(d, s);
 		s->arg.mr.flags = dice_roll(d, 8);
-		if (!(s->arg.mr.flags & IBV_REREG_MR_CHANGE_ACCESS) &&
-		    dice_percent(d, 80))
+		if (!(s->arg.mr.flags & IBV_REREG_MR_CHANGE_ACCESS) && dice_percent(d, 80))
 			s->arg.mr.access = 0;
 	}
 }
@@ -316,14 +312,13 @@ static void change_srq(struct dice *d, const struct model *m)
 	else if (dice_percent(d, 8))
 		push_step(d, OP_DESTROY_SRQ, proc, slot);
 	else if (dice_percent(d, 30))
-		push_step(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.max_wr =
-			1 + dice_roll(d, 40);
+		push_step(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.max_wr = 1 + dice_roll(d, 40);
 	else if (dice_percent(d, 30))
 		push_step(d, OP_QUERY_SRQ, proc, slot);
 	else
 		push_step(d, OP_MODIFY_SRQ, proc, slot)->arg.srq.limit =
-			dice_percent(d, 90) ? dice_roll(d, posted + 1) :
-			dice_roll(d, srq->rq.max_wr + 2);
+			dice_percent(d, 90) ? dice_roll(d, posted + 1)
+					    : dice_roll(d, srq->rq.max_wr + 2);
 }
 
 static void change_qp(struct dice *d, const struct model *m)
@@ -387,6 +382,7 @@ static void fill_any(struct dice *d, const struct model *m)
 	s->arg.fill.seed = model_random(&d->state);
 }
 
+/* clang-format off */
 static const struct {
 	unsigned int	weight;
 	void		(*make)(struct dice *d, const struct model *m);
@@ -407,6 +403,7 @@ static const struct {
 	{ 15, change_mr },
 	{ 3, dealloc_any },
 };
+/* clang-format on */
 
 static void any_step(struct dice *d, const struct model *m)
 {
@@ -480,8 +477,7 @@ static void next_stage(struct dice *d, const struct model *m)
 	else if (stage < STAGE_PAIRS)
 		make_qp(d, m, stage - STAGE_QPS);
 	else if (stage < STAGE_RANDOM)
-		join_qps(d, m, (stage - STAGE_PAIRS) * 2,
-		     (stage - STAGE_PAIRS) * 2 + 1);
+		join_qps(d, m, (stage - STAGE_PAIRS) * 2, (stage - STAGE_PAIRS) * 2 + 1);
 	else if (stage == STAGE_DRAIN)
 		drain_all(d, m);
 	else if (stage == STAGE_EVENTS)

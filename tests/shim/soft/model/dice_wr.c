@@ -25,8 +25,8 @@ static uint32_t any_length(struct dice *d)
 }
 
 /* @access of @len bytes, 0 if there is no such region; the length may shrink. */
-static struct piece any_piece(struct dice *d, const struct model *m, int proc,
-			      int pd, uint32_t access, uint32_t len)
+static struct piece any_piece(struct dice *d, const struct model *m, int proc, int pd,
+			      uint32_t access, uint32_t len)
 {
 	struct piece p = { .mr = dice_roll(d, MRS), .len = len };
 	const struct model_mr *mr;
@@ -48,8 +48,7 @@ static struct piece any_piece(struct dice *d, const struct model *m, int proc,
 	return p;
 }
 
-static void spoil_piece(struct dice *d, const struct model *m, int proc,
-			struct piece *p)
+static void spoil_piece(struct dice *d, const struct model *m, int proc, struct piece *p)
 {
 	const struct model_mr *mr;
 
@@ -66,7 +65,7 @@ static void spoil_piece(struct dice *d, const struct model *m, int proc,
 	case 3:
 		p->off = dice_roll(d, AREA - p->len + 1);
 		break;
-	default:	/* a byte of it before, or behind */
+	default: /* a byte of it before, or behind */
 		mr = &m->mr[proc][p->mr];
 		if (dice_percent(d, 50) && mr->off)
 			p->off = mr->off - 1;
@@ -76,8 +75,8 @@ static void spoil_piece(struct dice *d, const struct model *m, int proc,
 	}
 }
 
-static void any_pieces(struct dice *d, const struct model *m, int proc, int pd,
-		       uint32_t access, uint32_t len, struct request *wr)
+static void any_pieces(struct dice *d, const struct model *m, int proc, int pd, uint32_t access,
+		       uint32_t len, struct request *wr)
 {
 	uint32_t part;
 	int i;
@@ -99,8 +98,7 @@ static uint64_t any_id(struct dice *d)
 	return model_random(&d->state) << 32 | ++d->serial;
 }
 
-void dice_recv(struct dice *d, const struct model *m, int proc, int pd,
-		     struct request *wr)
+void dice_recv(struct dice *d, const struct model *m, int proc, int pd, struct request *wr)
 {
 	uint32_t len = dice_percent(d, 60) ? 40000 : any_length(d);
 
@@ -109,30 +107,25 @@ void dice_recv(struct dice *d, const struct model *m, int proc, int pd,
 }
 
 /* Most messages fit: the length of what they will meet. */
-static uint32_t room_at(const struct model *m, const struct model_qp *qp,
-			int dest)
+static uint32_t room_at(const struct model *m, const struct model_qp *qp, int dest)
 {
-	const struct model_qp *peer = &m->qp[qp->type == IBV_QPT_UD ?
-					     dest : qp->dest];
-	const struct model_rq *rq = peer->srq == NONE || !peer->live ?
-		&peer->rq : &m->srq[peer->proc][peer->srq].rq;
+	const struct model_qp *peer = &m->qp[qp->type == IBV_QPT_UD ? dest : qp->dest];
+	const struct model_rq *rq =
+		peer->srq == NONE || !peer->live ? &peer->rq : &m->srq[peer->proc][peer->srq].rq;
 	const struct request *wr = &rq->wr[rq->taken % RQ_MAX];
 
-	return rq->taken == rq->head ? AREA :
-		piece_total(wr->sge, wr->num_sge);
+	return rq->taken == rq->head ? AREA : piece_total(wr->sge, wr->num_sge);
 }
 
 /* What an unreliable receiver has no request for may take long to be lost. */
-static void avoid_lag(struct dice *d, const struct model *m,
-		      const struct model_qp *qp, int before, struct request *wr)
+static void avoid_lag(struct dice *d, const struct model *m, const struct model_qp *qp, int before,
+		      struct request *wr)
 {
-	const struct model_qp *peer = &m->qp[qp->type == IBV_QPT_UD ?
-					     wr->dest : qp->dest];
-	const struct model_rq *rq = peer->srq == NONE || !peer->live ?
-		&peer->rq : &m->srq[peer->proc][peer->srq].rq;
+	const struct model_qp *peer = &m->qp[qp->type == IBV_QPT_UD ? wr->dest : qp->dest];
+	const struct model_rq *rq =
+		peer->srq == NONE || !peer->live ? &peer->rq : &m->srq[peer->proc][peer->srq].rq;
 
-	if (qp->type == IBV_QPT_RC || !rq->head ||
-	    (int)(rq->head - rq->taken) > before ||
+	if (qp->type == IBV_QPT_RC || !rq->head || (int)(rq->head - rq->taken) > before ||
 	    (dice_percent(d, 2) && dice_percent(d, 20)))
 		return;
 	if (qp->type == IBV_QPT_UD)
@@ -154,33 +147,38 @@ static uint32_t remote_access(int opcode)
 	}
 }
 
-static void any_remote(struct dice *d, const struct model *m,
-		       const struct model_qp *qp, struct request *wr)
+static void any_remote(struct dice *d, const struct model *m, const struct model_qp *qp,
+		       struct request *wr)
 {
 	const struct model_qp *peer = &m->qp[qp->dest];
 	uint32_t len = piece_total(wr->sge, wr->num_sge);
 
-	wr->remote = any_piece(d, m, peer->proc, peer->pd,
-			       remote_access(wr->opcode), len);
+	wr->remote = any_piece(d, m, peer->proc, peer->pd, remote_access(wr->opcode), len);
 	if (wr->remote.len < len) {
 		/* then all of it is shorter */
 		wr->num_sge = 0;
 		wr->remote.len = 0;
 	}
-	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP &&
-	    wr->opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD && !dice_percent(d, 2))
+	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && wr->opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD &&
+	    !dice_percent(d, 2))
 		wr->remote.off &= ~7u;
 	if (dice_percent(d, 3))
 		spoil_piece(d, m, peer->proc, &wr->remote);
 }
 
-void dice_send(struct dice *d, const struct model *m,
-	       const struct model_qp *qp, int before, struct request *wr)
+void dice_send(struct dice *d, const struct model *m, const struct model_qp *qp, int before,
+	       struct request *wr)
 {
 	static const uint8_t opcodes[] = {
-		IBV_WR_SEND, IBV_WR_SEND, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM,
-		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
-		IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND,
+		IBV_WR_SEND,
+		IBV_WR_SEND,
+		IBV_WR_SEND_WITH_IMM,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_CMP_AND_SWP,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
 	};
 	uint32_t len = any_length(d), room;
 	bool brings;
@@ -202,16 +200,14 @@ void dice_send(struct dice *d, const struct model *m,
 		len = dice_roll(d, room + 1);
 	if (wr->opcode > IBV_WR_RDMA_READ)
 		len = 8;
-	any_pieces(d, m, qp->proc, qp->pd, brings ? IBV_ACCESS_LOCAL_WRITE : 0,
-		   len, wr);
+	any_pieces(d, m, qp->proc, qp->pd, brings ? IBV_ACCESS_LOCAL_WRITE : 0, len, wr);
 	if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM)
 		any_remote(d, m, qp, wr);
 	wr->flags = (dice_percent(d, 60) ? IBV_SEND_SIGNALED : 0) |
-		(dice_percent(d, 20) ? IBV_SEND_SOLICITED : 0) |
-		(dice_percent(d, 10) ? IBV_SEND_FENCE : 0);
-	if (dice_percent(d, 2) ||
-	    (!brings && dice_percent(d, 40) &&
-	     (int)piece_total(wr->sge, wr->num_sge) <= qp->max_inline))
+		    (dice_percent(d, 20) ? IBV_SEND_SOLICITED : 0) |
+		    (dice_percent(d, 10) ? IBV_SEND_FENCE : 0);
+	if (dice_percent(d, 2) || (!brings && dice_percent(d, 40) &&
+				   (int)piece_total(wr->sge, wr->num_sge) <= qp->max_inline))
 		wr->flags |= IBV_SEND_INLINE;
 	wr->imm = model_random(&d->state);
 	wr->compare_add = dice_percent(d, 50) ? 0 : model_random(&d->state);

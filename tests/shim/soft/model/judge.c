@@ -28,8 +28,7 @@ static bool would_compete(struct model *m, const struct model_qp *qp)
 		if (other == qp || !other->live || !other->waits)
 			continue;
 		its = &m->qp[other->dest];
-		if (its->live && its->proc == peer->proc &&
-		    its->srq == peer->srq)
+		if (its->live && its->proc == peer->proc && its->srq == peer->srq)
 			return true;
 	}
 	return false;
@@ -37,8 +36,7 @@ static bool would_compete(struct model *m, const struct model_qp *qp)
 
 static bool create_applies(struct model *m, const struct step *s)
 {
-	if (m->qp[s->slot].live ||
-	    !m->cq[s->proc][s->arg.qp.send_cq].live ||
+	if (m->qp[s->slot].live || !m->cq[s->proc][s->arg.qp.send_cq].live ||
 	    !m->cq[s->proc][s->arg.qp.recv_cq].live)
 		return false;
 	return s->arg.qp.srq == NONE || m->srq[s->proc][s->arg.qp.srq].live;
@@ -48,14 +46,13 @@ static bool create_applies(struct model *m, const struct step *s)
  * Only one end began anew: whether the other's packets, of the earlier
  * connection, are taken depends on packet numbers.
  */
-static bool half_open(const struct model *m, const struct model_qp *qp,
-		      int dest)
+static bool half_open(const struct model *m, const struct model_qp *qp, int dest)
 {
 	const struct model_qp *peer = &m->qp[dest];
 
-	return peer->live && peer->dest == qp - m->qp &&
-		peer->dest_life == qp->life && peer->dest_epoch != qp->epoch &&
-		peer->state >= IBV_QPS_RTR && peer->state <= IBV_QPS_SQE;
+	return peer->live && peer->dest == qp - m->qp && peer->dest_life == qp->life &&
+	       peer->dest_epoch != qp->epoch && peer->state >= IBV_QPS_RTR &&
+	       peer->state <= IBV_QPS_SQE;
 }
 
 static bool modify_applies(struct model *m, const struct step *s)
@@ -66,12 +63,10 @@ static bool modify_applies(struct model *m, const struct step *s)
 	if (!qp->live || qp->proc != s->proc)
 		return false;
 	if (to == IBV_QPS_RTR && qp->type != IBV_QPT_UD)
-		return m->qp[s->arg.modify.dest].life &&
-			!half_open(m, qp, s->arg.modify.dest);
+		return m->qp[s->arg.modify.dest].life && !half_open(m, qp, s->arg.modify.dest);
 	if (to == IBV_QPS_SQD && qp->waits)
-		return false;	/* when would it have drained? */
-	return to != IBV_QPS_RTS || qp->next == qp->head ||
-		!would_compete(m, qp);
+		return false; /* when would it have drained? */
+	return to != IBV_QPS_RTS || qp->next == qp->head || !would_compete(m, qp);
 }
 
 /* Builders have no way to say what is never right. */
@@ -81,8 +76,7 @@ static bool can_build(const struct model_qp *qp, const struct step *s)
 
 	for (i = 0; i < s->num_wr; i++)
 		if (!model_has(qp->type, s->wr[i].opcode) ||
-		    (s->wr[i].flags & IBV_SEND_INLINE &&
-		     s->wr[i].opcode >= IBV_WR_RDMA_READ))
+		    (s->wr[i].flags & IBV_SEND_INLINE && s->wr[i].opcode >= IBV_WR_RDMA_READ))
 			return false;
 	return qp->builders;
 }
@@ -132,8 +126,7 @@ static bool rereg_applies(const struct model *m, const struct step *s)
 		wr = &qp->sq[qp->next % SQ_MAX];
 		if (qp->live && qp->waits &&
 		    ((qp->proc == s->proc && names_region(wr, s->slot, false)) ||
-		     (m->qp[qp->dest].proc == s->proc &&
-		      names_region(wr, s->slot, true))))
+		     (m->qp[qp->dest].proc == s->proc && names_region(wr, s->slot, true))))
 			return false;
 	}
 	return mr->live && !mr->broken;
@@ -148,16 +141,14 @@ static bool limit_applies(struct model *m, const struct step *s)
 		return srq->live && s->arg.srq.max_wr > srq->limit;
 	/* below it from the beginning, or all of the queue: not specified */
 	return srq->live && limit != srq->rq.max_wr &&
-		(limit > srq->rq.max_wr ||
-		 (int)(srq->rq.head - srq->rq.taken) >= limit);
+	       (limit > srq->rq.max_wr || (int)(srq->rq.head - srq->rq.taken) >= limit);
 }
 
 /* After an overrun only this much is promised: it is told, and all ends. */
 static bool ends_use(const struct step *s)
 {
-	return s->op == OP_ASYNC_EVENTS || s->op == OP_DESTROY_QP ||
-		s->op == OP_DESTROY_CQ || s->op == OP_DESTROY_SRQ ||
-		s->op == OP_DEREG_MR || s->op == OP_DEALLOC_PD;
+	return s->op == OP_ASYNC_EVENTS || s->op == OP_DESTROY_QP || s->op == OP_DESTROY_CQ ||
+	       s->op == OP_DESTROY_SRQ || s->op == OP_DEREG_MR || s->op == OP_DEALLOC_PD;
 }
 
 bool model_applies(struct model *m, const struct step *s)
@@ -218,8 +209,7 @@ static bool is_early(const struct model_cq *cq, int at)
 	int i;
 
 	for (i = 0; i < at; i++)
-		if (cq->wc[i].wc.qp == cq->wc[at].wc.qp &&
-		    cq->wc[i].recv == cq->wc[at].recv)
+		if (cq->wc[i].wc.qp == cq->wc[at].wc.qp && cq->wc[i].recv == cq->wc[at].recv)
 			return true;
 	return false;
 }
@@ -229,8 +219,8 @@ static const char *compare_wc(const struct model *m, const struct model_wc *want
 			      const struct completion *got)
 {
 	const struct completion *wc = &want->wc;
-	bool brings = wc->opcode == IBV_WC_RDMA_READ ||
-		wc->opcode == IBV_WC_COMP_SWAP || wc->opcode == IBV_WC_FETCH_ADD;
+	bool brings = wc->opcode == IBV_WC_RDMA_READ || wc->opcode == IBV_WC_COMP_SWAP ||
+		      wc->opcode == IBV_WC_FETCH_ADD;
 
 	if (got->qp != wc->qp)
 		return "a completion of another queue pair";
@@ -243,8 +233,7 @@ static const char *compare_wc(const struct model *m, const struct model_wc *want
 	if ((want->recv || brings) && got->byte_len != wc->byte_len)
 		return "another byte_len";
 	/* a number of one that is gone may be nobody's */
-	if (want->datagram && got->src_qp != wc->src_qp &&
-	    m->qp[wc->src_qp].life == want->src_life)
+	if (want->datagram && got->src_qp != wc->src_qp && m->qp[wc->src_qp].life == want->src_life)
 		return "another src_qp";
 	if (got->wc_flags != wc->wc_flags)
 		return "other wc_flags";
@@ -253,9 +242,8 @@ static const char *compare_wc(const struct model *m, const struct model_wc *want
 	return NULL;
 }
 
-static const char *take_wc(struct model *m, const struct step *s,
-			   struct model_cq *cq, const struct completion *got,
-			   struct completion *expect)
+static const char *take_wc(struct model *m, const struct step *s, struct model_cq *cq,
+			   const struct completion *got, struct completion *expect)
 {
 	int at = find_wc(cq, got->wr_id);
 	const char *wrong;
@@ -274,8 +262,8 @@ static const char *take_wc(struct model *m, const struct step *s,
 	return NULL;
 }
 
-static const char *judge_poll(struct model *m, const struct step *s,
-			      const struct result *got, struct result *expect)
+static const char *judge_poll(struct model *m, const struct step *s, const struct result *got,
+			      struct result *expect)
 {
 	struct model_cq *cq = &m->cq[s->proc][s->slot];
 	int num = s->arg.poll.num < cq->num ? s->arg.poll.num : cq->num;
@@ -287,13 +275,13 @@ static const char *judge_poll(struct model *m, const struct step *s,
 		expect->wc[i] = cq->wc[i].wc;
 	for (i = 0; i < got->num && i < num && !wrong; i++)
 		wrong = take_wc(m, s, cq, &got->wc[i], &expect->wc[i]);
-	return wrong ? wrong : got->num == num && got->ret == num ? NULL :
-		"another number of completions";
+	return wrong                                ? wrong
+	       : got->num == num && got->ret == num ? NULL
+						    : "another number of completions";
 }
 
 /* Each of @got is one of @want, and none is left over. */
-static const char *judge_events(const struct happening *want, int num,
-				const struct result *got,
+static const char *judge_events(const struct happening *want, int num, const struct result *got,
 				struct result *expect)
 {
 	bool seen[EVENT_MAX] = { false };
@@ -315,23 +303,21 @@ static const char *judge_events(const struct happening *want, int num,
 	return NULL;
 }
 
-static const char *judge_cq_events(struct model *m, const struct step *s,
-				   const struct result *got,
+static const char *judge_cq_events(struct model *m, const struct step *s, const struct result *got,
 				   struct result *expect)
 {
 	struct happening want[EVENT_MAX];
 	int i, n = 0;
 
 	for (i = 0; i < CQS; i++)
-		for (; m->cq[s->proc][i].live && m->cq[s->proc][i].events &&
-		     n < EVENT_MAX; m->cq[s->proc][i].events--)
+		for (; m->cq[s->proc][i].live && m->cq[s->proc][i].events && n < EVENT_MAX;
+		     m->cq[s->proc][i].events--)
 			want[n++] = (struct happening){ NONE, i };
 	return judge_events(want, n, got, expect);
 }
 
 /* Each queue that overran has said so, once; what else, is not known. */
-static const char *judge_overrun(const struct happening *want, int num,
-				 const struct result *got,
+static const char *judge_overrun(const struct happening *want, int num, const struct result *got,
 				 struct result *expect)
 {
 	int i, k, times;
@@ -342,15 +328,15 @@ static const char *judge_overrun(const struct happening *want, int num,
 		expect->event[expect->num++] = want[i];
 		for (times = k = 0; k < got->num; k++)
 			times += got->event[k].type == IBV_EVENT_CQ_ERR &&
-				got->event[k].slot == want[i].slot;
+				 got->event[k].slot == want[i].slot;
 		if (times != 1)
 			return "an overrun that was not told once";
 	}
 	return NULL;
 }
 
-static const char *judge_async(struct model *m, const struct step *s,
-			       const struct result *got, struct result *expect)
+static const char *judge_async(struct model *m, const struct step *s, const struct result *got,
+			       struct result *expect)
 {
 	int num = m->num_events[s->proc];
 
@@ -360,8 +346,7 @@ static const char *judge_async(struct model *m, const struct step *s,
 	return judge_events(m->event[s->proc], num, got, expect);
 }
 
-static const char *judge_result(const struct result *got,
-				const struct result *expect)
+static const char *judge_result(const struct result *got, const struct result *expect)
 {
 	if (got->ret != expect->ret)
 		return "another return value";
@@ -374,8 +359,8 @@ static const char *judge_result(const struct result *got,
 	return NULL;
 }
 
-static const char *judge_step(struct model *m, const struct step *s,
-			 const struct result *got, struct result *expect)
+static const char *judge_step(struct model *m, const struct step *s, const struct result *got,
+			      struct result *expect)
 {
 	switch (s->op) {
 	case OP_POLL:
@@ -431,8 +416,8 @@ static void go_on(struct model *m)
 	m->alone = false;
 }
 
-const char *model_step(struct model *m, const struct step *s,
-		       const struct result *got, struct result *expect)
+const char *model_step(struct model *m, const struct step *s, const struct result *got,
+		       struct result *expect)
 {
 	const char *wrong;
 

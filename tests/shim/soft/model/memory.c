@@ -19,8 +19,7 @@ uint64_t model_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-static void write_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
-		       bool unknown)
+static void write_byte(struct model *m, int proc, uint32_t off, uint8_t byte, bool unknown)
 {
 	int32_t *owner = &m->owner[proc][off];
 
@@ -32,8 +31,7 @@ static void write_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
 	m->bytes[proc][off] = byte;
 }
 
-void memory_fill(struct model *m, int proc, uint32_t off, uint32_t len,
-		 uint64_t seed)
+void memory_fill(struct model *m, int proc, uint32_t off, uint32_t len, uint64_t seed)
 {
 	uint64_t word = 0;
 	uint32_t i;
@@ -47,8 +45,7 @@ void memory_fill(struct model *m, int proc, uint32_t off, uint32_t len,
 
 struct payload memory_gather(struct model *m, struct where from, uint32_t len)
 {
-	struct payload p = { .len = len, .bytes = malloc(len + 1),
-			     .unknown = malloc(len + 1) };
+	struct payload p = { .len = len, .bytes = malloc(len + 1), .unknown = malloc(len + 1) };
 	const struct piece *piece;
 	uint32_t n, i, at = 0;
 	int k;
@@ -58,8 +55,7 @@ struct payload memory_gather(struct model *m, struct where from, uint32_t len)
 		n = piece->len < len - at ? piece->len : len - at;
 		for (i = 0; i < n; i++, at++) {
 			p.bytes[at] = m->bytes[from.proc][piece->off + i];
-			p.unknown[at] = !model_knows(m, from.proc,
-						     piece->off + i);
+			p.unknown[at] = !model_knows(m, from.proc, piece->off + i);
 		}
 	}
 	return p;
@@ -97,7 +93,8 @@ static bool overlaps_itself(struct where w)
 
 struct payload payload_copy(const struct payload *p)
 {
-	struct payload copy = { .len = p->len, .bytes = malloc(p->len + 1),
+	struct payload copy = { .len = p->len,
+				.bytes = malloc(p->len + 1),
 				.unknown = malloc(p->len + 1) };
 
 	memcpy(copy.bytes, p->bytes, p->len);
@@ -117,11 +114,11 @@ void payload_free(struct payload *p)
 	memset(p, 0, sizeof(*p));
 }
 
-typedef void byte_fn(struct model *m, int proc, uint32_t off, uint8_t byte,
-		     bool unknown, int delivery);
+typedef void byte_fn(struct model *m, int proc, uint32_t off, uint8_t byte, bool unknown,
+		     int delivery);
 
-static void each_byte(struct model *m, struct where to,
-		      const struct payload *p, byte_fn *fn, int delivery)
+static void each_byte(struct model *m, struct where to, const struct payload *p, byte_fn *fn,
+		      int delivery)
 {
 	bool unclear = overlaps_itself(to);
 	uint32_t i, at = 0;
@@ -129,12 +126,12 @@ static void each_byte(struct model *m, struct where to,
 
 	for (k = 0; k < to.num; k++)
 		for (i = 0; i < to.piece[k].len && at < p->len; i++, at++)
-			fn(m, to.proc, to.piece[k].off + i, p->bytes[at],
-			   p->unknown[at] || unclear, delivery);
+			fn(m, to.proc, to.piece[k].off + i, p->bytes[at], p->unknown[at] || unclear,
+			   delivery);
 }
 
-static void scatter_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
-			 bool unknown, int delivery)
+static void scatter_byte(struct model *m, int proc, uint32_t off, uint8_t byte, bool unknown,
+			 int delivery)
 {
 	(void)delivery;
 	write_byte(m, proc, off, byte, unknown);
@@ -145,15 +142,14 @@ void memory_scatter(struct model *m, struct where to, const struct payload *p)
 	each_byte(m, to, p, scatter_byte, 0);
 }
 
-static void claim_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
-		       bool unknown, int delivery)
+static void claim_byte(struct model *m, int proc, uint32_t off, uint8_t byte, bool unknown,
+		       int delivery)
 {
 	int32_t *owner = &m->owner[proc][off];
 
 	(void)byte;
 	(void)unknown;
-	*owner = *owner == BYTE_KNOWN || *owner == BYTE_UNKNOWN ?
-		delivery : BYTE_CONTESTED;
+	*owner = *owner == BYTE_KNOWN || *owner == BYTE_UNKNOWN ? delivery : BYTE_CONTESTED;
 }
 
 static struct where find_buffers(int proc, const struct model_wc *wc)
@@ -164,12 +160,12 @@ static struct where find_buffers(int proc, const struct model_wc *wc)
 void memory_deliver(struct model *m, struct model_wc *wc)
 {
 	wc->delivery = ++m->deliveries;
-	each_byte(m, find_buffers(m->qp[wc->wc.qp].proc, wc), &wc->payload,
-		  claim_byte, wc->delivery);
+	each_byte(m, find_buffers(m->qp[wc->wc.qp].proc, wc), &wc->payload, claim_byte,
+		  wc->delivery);
 }
 
-static void land_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
-		      bool unknown, int delivery)
+static void land_byte(struct model *m, int proc, uint32_t off, uint8_t byte, bool unknown,
+		      int delivery)
 {
 	if (m->owner[proc][off] != delivery)
 		return;
@@ -180,7 +176,6 @@ static void land_byte(struct model *m, int proc, uint32_t off, uint8_t byte,
 void memory_land(struct model *m, int proc, struct model_wc *wc)
 {
 	if (wc->delivery)
-		each_byte(m, find_buffers(proc, wc), &wc->payload, land_byte,
-			  wc->delivery);
+		each_byte(m, find_buffers(proc, wc), &wc->payload, land_byte, wc->delivery);
 	payload_free(&wc->payload);
 }

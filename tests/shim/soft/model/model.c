@@ -81,15 +81,14 @@ void model_reset(struct model *m, uint64_t seed)
 void model_event(struct model *m, int proc, int type, int slot)
 {
 	if (m->num_events[proc] < EVENT_MAX)
-		m->event[proc][m->num_events[proc]++] =
-			(struct happening){ type, slot };
+		m->event[proc][m->num_events[proc]++] = (struct happening){ type, slot };
 }
 
 static bool is_about(const struct happening *e, int kind, int slot)
 {
-	int of = e->type == IBV_EVENT_CQ_ERR ? OP_CREATE_CQ :
-		e->type == IBV_EVENT_SRQ_LIMIT_REACHED ? OP_CREATE_SRQ :
-		OP_CREATE_QP;
+	int of = e->type == IBV_EVENT_CQ_ERR              ? OP_CREATE_CQ
+		 : e->type == IBV_EVENT_SRQ_LIMIT_REACHED ? OP_CREATE_SRQ
+							  : OP_CREATE_QP;
 
 	return of == kind && e->slot == slot;
 }
@@ -105,8 +104,7 @@ static void forget_events(struct model *m, int proc, int kind, int slot)
 	m->num_events[proc] = n;
 }
 
-void model_complete(struct model *m, int proc, int index, struct model_wc wc,
-		    bool solicited)
+void model_complete(struct model *m, int proc, int index, struct model_wc wc, bool solicited)
 {
 	struct model_cq *cq = &m->cq[proc][index];
 
@@ -139,8 +137,7 @@ void model_give_back(struct model *m, const struct model_wc *wc)
 
 void model_remove_wc(struct model_cq *cq, int i)
 {
-	memmove(&cq->wc[i], &cq->wc[i + 1],
-		(--cq->num - i) * sizeof(cq->wc[0]));
+	memmove(&cq->wc[i], &cq->wc[i + 1], (--cq->num - i) * sizeof(cq->wc[0]));
 }
 
 /* A queue pair that begins anew takes its completions along. */
@@ -248,8 +245,7 @@ static void destroy_srq(struct model *m, const struct step *s, struct result *r)
 	int q;
 
 	for (q = 0; q < QPS; q++)
-		if (m->qp[q].live && m->qp[q].proc == s->proc &&
-		    m->qp[q].srq == s->slot) {
+		if (m->qp[q].live && m->qp[q].proc == s->proc && m->qp[q].srq == s->slot) {
 			r->ret = EBUSY;
 			return;
 		}
@@ -260,7 +256,7 @@ static void destroy_srq(struct model *m, const struct step *s, struct result *r)
 static bool access_is_valid(uint32_t access)
 {
 	return access & IBV_ACCESS_LOCAL_WRITE ||
-		!(access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC));
+	       !(access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC));
 }
 
 static void reg_mr(struct model *m, const struct step *s, struct result *r)
@@ -268,10 +264,12 @@ static void reg_mr(struct model *m, const struct step *s, struct result *r)
 	struct model_mr *mr = &m->mr[s->proc][s->slot];
 
 	if (access_is_valid(s->arg.mr.access))
-		*mr = (struct model_mr){
-			.live = true, .generation = mr->generation + 1,
-			.off = s->arg.mr.off, .len = s->arg.mr.len,
-			.access = s->arg.mr.access, .pd = s->arg.mr.pd };
+		*mr = (struct model_mr){ .live = true,
+					 .generation = mr->generation + 1,
+					 .off = s->arg.mr.off,
+					 .len = s->arg.mr.len,
+					 .access = s->arg.mr.access,
+					 .pd = s->arg.mr.pd };
 	else
 		note_refused(r, EINVAL);
 }
@@ -285,8 +283,7 @@ static void rereg_mr(struct model *m, const struct step *s, struct result *r)
 		note_refused(r, EINVAL);
 		return;
 	}
-	if (!flags || (flags & IBV_REREG_MR_CHANGE_ACCESS &&
-		       !access_is_valid(s->arg.mr.access))) {
+	if (!flags || (flags & IBV_REREG_MR_CHANGE_ACCESS && !access_is_valid(s->arg.mr.access))) {
 		r->ret = IBV_REREG_MR_ERR_CMD;
 		r->err = EINVAL;
 		mr->broken = true;
@@ -307,8 +304,7 @@ static void dealloc_pd(struct model *m, const struct step *s, struct result *r)
 	int i;
 
 	for (i = 0; i < QPS; i++)
-		if (m->qp[i].live && m->qp[i].proc == s->proc &&
-		    m->qp[i].pd == s->slot)
+		if (m->qp[i].live && m->qp[i].proc == s->proc && m->qp[i].pd == s->slot)
 			r->ret = EBUSY;
 	for (i = 0; i < MRS; i++)
 		if (m->mr[s->proc][i].live && m->mr[s->proc][i].pd == s->slot)
@@ -324,10 +320,15 @@ static void create_qp(struct model *m, const struct step *s, struct result *r)
 
 	(void)r;
 	*qp = (struct model_qp){
-		.live = true, .proc = s->proc, .pd = s->arg.qp.pd,
-		.send_cq = s->arg.qp.send_cq, .recv_cq = s->arg.qp.recv_cq,
-		.type = s->arg.qp.type, .builders = s->arg.qp.builders,
-		.srq = s->arg.qp.srq, .sig_all = s->arg.qp.sig_all,
+		.live = true,
+		.proc = s->proc,
+		.pd = s->arg.qp.pd,
+		.send_cq = s->arg.qp.send_cq,
+		.recv_cq = s->arg.qp.recv_cq,
+		.type = s->arg.qp.type,
+		.builders = s->arg.qp.builders,
+		.srq = s->arg.qp.srq,
+		.sig_all = s->arg.qp.sig_all,
 		.max_inline = s->arg.qp.max_inline,
 		.max_send_wr = s->arg.qp.max_send_wr,
 		.rq.max_wr = s->arg.qp.max_recv_wr,
@@ -357,11 +358,18 @@ static void destroy_qp(struct model *m, const struct step *s, struct result *r)
 }
 
 enum {
-	RC = 1, UC = 2, UD = 4, CONNECTED = RC | UC, ALL = CONNECTED | UD,
-	STATE = 1 << MASK_STATE, FULL = 1 << MASK_FULL, ACCESS = 1 << MASK_ACCESS,
+	RC = 1,
+	UC = 2,
+	UD = 4,
+	CONNECTED = RC | UC,
+	ALL = CONNECTED | UD,
+	STATE = 1 << MASK_STATE,
+	FULL = 1 << MASK_FULL,
+	ACCESS = 1 << MASK_ACCESS,
 };
 
 /* ibv_modify_qp(3): for the types, with any of the masks. */
+/* clang-format off */
 static const struct way {
 	int	types, from, to, masks;
 } ways[] = {
@@ -381,6 +389,7 @@ static const struct way {
 	{ UC,		IBV_QPS_SQE,	IBV_QPS_RTS,	STATE | ACCESS },
 	{ UD,		IBV_QPS_SQE,	IBV_QPS_RTS,	STATE },
 };
+/* clang-format on */
 
 static int bit_of(int type)
 {
@@ -391,12 +400,11 @@ static bool is_way(const struct model_qp *qp, int to, int mask)
 {
 	size_t i;
 
-	if (to == IBV_QPS_RESET ||
-	    (to == IBV_QPS_ERR && qp->state != IBV_QPS_RESET))
+	if (to == IBV_QPS_RESET || (to == IBV_QPS_ERR && qp->state != IBV_QPS_RESET))
 		return mask != MASK_ACCESS;
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (ways[i].types & bit_of(qp->type) &&
-		    ways[i].from == qp->state && ways[i].to == to)
+		if (ways[i].types & bit_of(qp->type) && ways[i].from == qp->state &&
+		    ways[i].to == to)
 			return ways[i].masks & 1 << mask;
 	return false;
 }
@@ -410,12 +418,12 @@ static bool is_faulty(const struct model_qp *qp, const struct step *s)
 	case FAULT_NONE:
 		return false;
 	case FAULT_MISSING:
-		return to == IBV_QPS_INIT ? qp->state == IBV_QPS_RESET :
-			qp->type == IBV_QPT_RC ||
-			(to == IBV_QPS_RTR && qp->type == IBV_QPT_UC);
+		return to == IBV_QPS_INIT ? qp->state == IBV_QPS_RESET
+					  : qp->type == IBV_QPT_RC ||
+						    (to == IBV_QPS_RTR && qp->type == IBV_QPT_UC);
 	case FAULT_VALUE:
 		return to == IBV_QPS_INIT || qp->type == IBV_QPT_RC ||
-			(to == IBV_QPS_RTR && qp->type == IBV_QPT_UC);
+		       (to == IBV_QPS_RTR && qp->type == IBV_QPT_UC);
 	default:
 		return true;
 	}
@@ -424,14 +432,13 @@ static bool is_faulty(const struct model_qp *qp, const struct step *s)
 /* An unreliable one needs one attribute to be RTS: without it, none is left. */
 static int mask_of(const struct model_qp *qp, const struct step *s)
 {
-	return s->arg.modify.fault == FAULT_MISSING &&
-		s->arg.modify.to == IBV_QPS_RTS && qp->type != IBV_QPT_RC &&
-		s->arg.modify.mask == MASK_FULL ?
-		MASK_STATE : s->arg.modify.mask;
+	return s->arg.modify.fault == FAULT_MISSING && s->arg.modify.to == IBV_QPS_RTS &&
+			       qp->type != IBV_QPT_RC && s->arg.modify.mask == MASK_FULL
+		       ? MASK_STATE
+		       : s->arg.modify.mask;
 }
 
-static void connect_qp(struct model *m, struct model_qp *qp,
-		       const struct step *s)
+static void connect_qp(struct model *m, struct model_qp *qp, const struct step *s)
 {
 	const struct model_qp *peer = &m->qp[s->arg.modify.dest];
 
@@ -507,10 +514,10 @@ static void notify_cq(struct model *m, const struct step *s, struct result *r)
 static void fill_memory(struct model *m, const struct step *s, struct result *r)
 {
 	(void)r;
-	memory_fill(m, s->proc, s->arg.fill.off, s->arg.fill.len,
-		    s->arg.fill.seed);
+	memory_fill(m, s->proc, s->arg.fill.off, s->arg.fill.len, s->arg.fill.seed);
 }
 
+/* clang-format off */
 static verb_fn *const verbs[OPS] = {
 	[OP_FILL]		= fill_memory,
 	[OP_CREATE_CQ]		= create_cq,
@@ -533,6 +540,7 @@ static verb_fn *const verbs[OPS] = {
 	[OP_POST_SRQ_RECV]	= model_post_srq_recv,
 	[OP_NOTIFY]		= notify_cq,
 };
+/* clang-format on */
 
 void model_do(struct model *m, const struct step *s, struct result *r)
 {

@@ -13,104 +13,104 @@
 #include "tests/shim/soft/model/step.h"
 
 enum {
-	SQ_MAX		= 64,
-	RQ_MAX		= 64,
-	CQ_MAX		= 512,
+	SQ_MAX = 64,
+	RQ_MAX = 64,
+	CQ_MAX = 512,
 	/* what model_mem says of a byte, beside the number of a delivery */
-	BYTE_KNOWN	= 0,
-	BYTE_UNKNOWN	= -1,	/* until it is written */
-	BYTE_CONTESTED	= -2,	/* two writers: never known again */
+	BYTE_KNOWN = 0,
+	BYTE_UNKNOWN = -1,   /* until it is written */
+	BYTE_CONTESTED = -2, /* two writers: never known again */
 };
 
 struct payload {
-	uint32_t	len;
-	uint8_t		*bytes;
-	uint8_t		*unknown;
+	uint32_t len;
+	uint8_t *bytes;
+	uint8_t *unknown;
 };
 
 struct model_mr {
-	bool		live;
-	uint32_t	generation;	/* of its keys */
-	bool		broken;		/* "shouldn't be used": ibv_rereg_mr(3) */
-	uint32_t	off, len, access;
-	int		pd;
+	bool live;
+	uint32_t generation; /* of its keys */
+	bool broken;         /* "shouldn't be used": ibv_rereg_mr(3) */
+	uint32_t off, len, access;
+	int pd;
 };
 
 struct model_wc {
 	struct completion wc;
-	bool		recv, datagram;
-	int		src_life;	/* of its sender */
-	int		srq;		/* or NONE */
-	uint32_t	retire;		/* requests before this one are free */
-	int		delivery;	/* of bytes that the poll must see, or 0 */
-	struct request	where;		/* whose buffers they are for */
-	struct payload	payload;
+	bool recv, datagram;
+	int src_life;         /* of its sender */
+	int srq;              /* or NONE */
+	uint32_t retire;      /* requests before this one are free */
+	int delivery;         /* of bytes that the poll must see, or 0 */
+	struct request where; /* whose buffers they are for */
+	struct payload payload;
 };
 
 struct model_cq {
-	bool		live;
-	int		cqe;
-	int		num;
-	int		arrived;	/* by themselves, in this step */
-	int		armed;		/* 0, 1 solicited, 2 any */
-	int		events;		/* not yet taken */
-	struct model_wc	*wc;		/* CQ_MAX, in order of arrival */
+	bool live;
+	int cqe;
+	int num;
+	int arrived;         /* by themselves, in this step */
+	int armed;           /* 0, 1 solicited, 2 any */
+	int events;          /* not yet taken */
+	struct model_wc *wc; /* CQ_MAX, in order of arrival */
 };
 
 struct model_rq {
-	int		max_wr;
-	uint32_t	head, taken, retired;	/* only grow */
-	struct request	wr[RQ_MAX];
+	int max_wr;
+	uint32_t head, taken, retired; /* only grow */
+	struct request wr[RQ_MAX];
 };
 
 struct model_srq {
-	bool		live;
-	int		pd, limit;
-	int		outstanding;	/* posted, its completion not polled */
-	struct model_rq	rq;
+	bool live;
+	int pd, limit;
+	int outstanding; /* posted, its completion not polled */
+	struct model_rq rq;
 };
 
 struct model_qp {
-	bool		live;
-	int		type;		/* enum ibv_qp_type */
-	int		proc, pd, send_cq, recv_cq, srq;
-	bool		builders;
-	int		max_inline;
-	bool		sig_all;
-	int		state;
-	int		life;		/* of the object: its number's */
-	int		epoch;		/* grows with each reset, too */
-	int		dest, dest_life, dest_epoch;
-	uint32_t	access;
-	int		rnr_retry, max_rd, max_dest_rd;
-	bool		established;
-	bool		waits;		/* the head of the send queue, for a receive */
-	bool		ran;		/* by itself, in this step */
-	int		max_send_wr;
-	uint32_t	head, next, retired;
-	struct request	sq[SQ_MAX];
-	struct payload	inlined[SQ_MAX];	/* read when it was posted */
-	struct model_rq	rq;
+	bool live;
+	int type; /* enum ibv_qp_type */
+	int proc, pd, send_cq, recv_cq, srq;
+	bool builders;
+	int max_inline;
+	bool sig_all;
+	int state;
+	int life;  /* of the object: its number's */
+	int epoch; /* grows with each reset, too */
+	int dest, dest_life, dest_epoch;
+	uint32_t access;
+	int rnr_retry, max_rd, max_dest_rd;
+	bool established;
+	bool waits; /* the head of the send queue, for a receive */
+	bool ran;   /* by itself, in this step */
+	int max_send_wr;
+	uint32_t head, next, retired;
+	struct request sq[SQ_MAX];
+	struct payload inlined[SQ_MAX]; /* read when it was posted */
+	struct model_rq rq;
 };
 
 struct model {
-	struct model_cq	cq[PROCS][CQS];
+	struct model_cq cq[PROCS][CQS];
 	struct model_srq srq[PROCS][SRQS];
-	struct model_mr	mr[PROCS][MRS];
-	struct model_qp	qp[QPS];
+	struct model_mr mr[PROCS][MRS];
+	struct model_qp qp[QPS];
 	struct happening event[PROCS][EVENT_MAX];
-	int		num_events[PROCS];
-	uint8_t		*bytes[PROCS];	/* AREA each */
-	int32_t		*owner[PROCS];	/* a byte's: BYTE_..., or a delivery */
-	int		deliveries;
-	int		lives;
-	bool		alone;		/* what happens now happens by itself */
-	bool		overrun;	/* nothing is promised any more */
-	int		lags;		/* in this step: lost, but not at once */
+	int num_events[PROCS];
+	uint8_t *bytes[PROCS]; /* AREA each */
+	int32_t *owner[PROCS]; /* a byte's: BYTE_..., or a delivery */
+	int deliveries;
+	int lives;
+	bool alone;   /* what happens now happens by itself */
+	bool overrun; /* nothing is promised any more */
+	int lags;     /* in this step: lost, but not at once */
 };
 
 struct model *model_new(void);
-void model_free(struct model *m);	/* accepts NULL */
+void model_free(struct model *m); /* accepts NULL */
 
 /* Begin anew, with @seed's bytes in memory. */
 void model_reset(struct model *m, uint64_t seed);
@@ -123,8 +123,8 @@ bool model_applies(struct model *m, const struct step *step);
  * is needed and *@expect is what should have been; for others only *@expect
  * is written. Returns NULL, or what is wrong with @got.
  */
-const char *model_step(struct model *m, const struct step *step,
-		       const struct result *got, struct result *expect);
+const char *model_step(struct model *m, const struct step *step, const struct result *got,
+		       struct result *expect);
 
 /* Does the byte at @off have to be model->bytes[]? */
 static inline bool model_knows(const struct model *m, int proc, uint32_t off)
@@ -134,19 +134,18 @@ static inline bool model_knows(const struct model *m, int proc, uint32_t off)
 
 /* Between the model's parts. */
 struct where {
-	int			proc;
-	const struct piece	*piece;
-	int			num;
+	int proc;
+	const struct piece *piece;
+	int num;
 };
 
 uint64_t model_random(uint64_t *state);
-void memory_fill(struct model *m, int proc, uint32_t off, uint32_t len,
-		 uint64_t seed);
+void memory_fill(struct model *m, int proc, uint32_t off, uint32_t len, uint64_t seed);
 struct payload memory_gather(struct model *m, struct where from, uint32_t len);
 void memory_scatter(struct model *m, struct where to, const struct payload *p);
 bool memory_overlaps(struct where a, struct where b);
 struct payload payload_copy(const struct payload *p);
-void payload_forget(struct payload *p);	/* what its bytes are */
+void payload_forget(struct payload *p); /* what its bytes are */
 void payload_free(struct payload *p);
 /* The bytes of @wc are on their way; then they are there. */
 void memory_deliver(struct model *m, struct model_wc *wc);
@@ -161,8 +160,7 @@ void model_give_back(struct model *m, const struct model_wc *wc);
 void model_remove_wc(struct model_cq *cq, int i);
 
 void model_event(struct model *m, int proc, int type, int slot);
-void model_complete(struct model *m, int proc, int cq, struct model_wc wc,
-		    bool solicited);
+void model_complete(struct model *m, int proc, int cq, struct model_wc wc, bool solicited);
 void model_flush_rq(struct model *m, struct model_qp *qp);
 void model_fail(struct model *m, struct model_qp *qp, int event);
 /* Does this type of queue pair have @opcode? */
@@ -170,6 +168,6 @@ bool model_has(int type, int opcode);
 struct model_rq *model_rq_of(struct model *m, struct model_qp *qp);
 /* Carry out what can be. */
 void model_run(struct model *m, struct model_qp *qp);
-bool model_mr_allows(const struct model *m, int proc, int pd,
-		     uint32_t access, const struct piece *piece, bool remote);
+bool model_mr_allows(const struct model *m, int proc, int pd, uint32_t access,
+		     const struct piece *piece, bool remote);
 void model_purge(struct model *m, int qp);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+/* clang-format off */
 static const char *const op_names[OPS] = {
 	[OP_FILL]		= "fill",
 	[OP_CREATE_CQ]		= "create_cq",
@@ -42,6 +43,7 @@ static const char *const opcode_names[] = {
 	[IBV_WR_ATOMIC_CMP_AND_SWP]	= "cmp_swap",
 	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= "fetch_add",
 };
+/* clang-format on */
 
 static const char *const state_names[] = {
 	"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
@@ -64,8 +66,7 @@ static void piece_print(FILE *to, const struct piece *p)
 	fprintf(to, "mr%d%s+%u:%u", p->mr, key_names[p->key], p->off, p->len);
 }
 
-static void request_print(FILE *to, const struct request *wr, bool send,
-			  bool datagrams)
+static void request_print(FILE *to, const struct request *wr, bool send, bool datagrams)
 {
 	int i;
 
@@ -83,12 +84,10 @@ static void request_print(FILE *to, const struct request *wr, bool send,
 	fprintf(to, wr->num_sge > SGE_MAX ? ", one too many}" : "}");
 	if (!send)
 		return;
-	if (wr->opcode == IBV_WR_SEND_WITH_IMM ||
-	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+	if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		fprintf(to, " imm %x", wr->imm);
 	if (datagrams)
-		fprintf(to, " to qp %d%s", wr->dest,
-			wr->other_qkey ? " other qkey" : "");
+		fprintf(to, " to qp %d%s", wr->dest, wr->other_qkey ? " other qkey" : "");
 	if (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM)
 		return;
 	fprintf(to, " remote ");
@@ -98,7 +97,10 @@ static void request_print(FILE *to, const struct request *wr, bool send,
 static void arguments_print(FILE *to, const struct step *s)
 {
 	static const char *const faults[] = {
-		"", " without one", " with qkey", " wrong value",
+		"",
+		" without one",
+		" with qkey",
+		" wrong value",
 	};
 	static const char *const hows[HOWS] = { "", " built", " aborted" };
 	static const char *const masks[] = { "", " full", " access" };
@@ -108,15 +110,13 @@ static void arguments_print(FILE *to, const struct step *s)
 		fprintf(to, " %u:%u", s->arg.fill.off, s->arg.fill.len);
 		break;
 	case OP_CREATE_CQ:
-		fprintf(to, " cqe %d%s", s->arg.cq.cqe,
-			s->arg.cq.extended ? " extended" : "");
+		fprintf(to, " cqe %d%s", s->arg.cq.cqe, s->arg.cq.extended ? " extended" : "");
 		break;
 	case OP_RESIZE_CQ:
 		fprintf(to, " cqe %d", s->arg.cq.cqe);
 		break;
 	case OP_CREATE_SRQ:
-		fprintf(to, " max_wr %d pd %d", s->arg.srq.max_wr,
-			s->arg.srq.pd);
+		fprintf(to, " max_wr %d pd %d", s->arg.srq.max_wr, s->arg.srq.pd);
 		break;
 	case OP_MODIFY_SRQ:
 		fprintf(to, s->arg.srq.max_wr ? " max_wr %d" : " limit %d",
@@ -126,29 +126,29 @@ static void arguments_print(FILE *to, const struct step *s)
 		fprintf(to, " flags %d", s->arg.mr.flags);
 		/* fall through */
 	case OP_REG_MR:
-		fprintf(to, " %u:%u access %x pd %d", s->arg.mr.off,
-			s->arg.mr.len, s->arg.mr.access, s->arg.mr.pd);
+		fprintf(to, " %u:%u access %x pd %d", s->arg.mr.off, s->arg.mr.len,
+			s->arg.mr.access, s->arg.mr.pd);
 		break;
 	case OP_CREATE_QP:
-		fprintf(to, " %s%s pd %d send_cq %d recv_cq %d srq %d max_send_wr %d max_recv_wr %d max_inline %d%s",
-			s->arg.qp.type == IBV_QPT_RC ? "RC" :
-			s->arg.qp.type == IBV_QPT_UC ? "UC" : "UD",
-			s->arg.qp.builders ? " builders" : "",
-			s->arg.qp.pd, s->arg.qp.send_cq, s->arg.qp.recv_cq,
-			s->arg.qp.srq, s->arg.qp.max_send_wr,
+		fprintf(to,
+			" %s%s pd %d send_cq %d recv_cq %d srq %d max_send_wr %d max_recv_wr %d "
+			"max_inline %d%s",
+			s->arg.qp.type == IBV_QPT_RC   ? "RC"
+			: s->arg.qp.type == IBV_QPT_UC ? "UC"
+						       : "UD",
+			s->arg.qp.builders ? " builders" : "", s->arg.qp.pd, s->arg.qp.send_cq,
+			s->arg.qp.recv_cq, s->arg.qp.srq, s->arg.qp.max_send_wr,
 			s->arg.qp.max_recv_wr, s->arg.qp.max_inline,
 			s->arg.qp.sig_all ? " sig_all" : "");
 		break;
 	case OP_MODIFY_QP:
-		fprintf(to, " %s%s%s", state_names[s->arg.modify.to],
-			masks[s->arg.modify.mask], faults[s->arg.modify.fault]);
+		fprintf(to, " %s%s%s", state_names[s->arg.modify.to], masks[s->arg.modify.mask],
+			faults[s->arg.modify.fault]);
 		if (s->arg.modify.mask == MASK_STATE)
 			break;
 		if (s->arg.modify.to == IBV_QPS_RTR)
-			fprintf(to, " dest %d rd %d", s->arg.modify.dest,
-				s->arg.modify.rd);
-		else if (s->arg.modify.mask == MASK_FULL &&
-			 s->arg.modify.to == IBV_QPS_RTS)
+			fprintf(to, " dest %d rd %d", s->arg.modify.dest, s->arg.modify.rd);
+		else if (s->arg.modify.mask == MASK_FULL && s->arg.modify.to == IBV_QPS_RTS)
 			fprintf(to, " rnr_retry %d timeout %d retry_cnt %d rd %d",
 				s->arg.modify.rnr_retry, s->arg.modify.timeout,
 				s->arg.modify.retry_cnt, s->arg.modify.rd);
@@ -172,19 +172,16 @@ void step_print(FILE *to, const struct step *s)
 {
 	int i;
 
-	fprintf(to, "p%d %s %d%s", s->proc, op_names[s->op], s->slot,
-		s->added ? " (to wait)" : "");
+	fprintf(to, "p%d %s %d%s", s->proc, op_names[s->op], s->slot, s->added ? " (to wait)" : "");
 	arguments_print(to, s);
 	for (i = 0; i < s->num_wr; i++)
-		request_print(to, &s->wr[i], s->op == OP_POST_SEND,
-			      s->arg.send.datagrams);
+		request_print(to, &s->wr[i], s->op == OP_POST_SEND, s->arg.send.datagrams);
 }
 
 /* Only what is valid: ibv_poll_cq(3). */
 void completion_print(FILE *to, const struct completion *wc)
 {
-	fprintf(to, "\n\t\t%016" PRIx64 " qp %d status %d", wc->wr_id, wc->qp,
-		wc->status);
+	fprintf(to, "\n\t\t%016" PRIx64 " qp %d status %d", wc->wr_id, wc->qp, wc->status);
 	if (wc->status != IBV_WC_SUCCESS)
 		return;
 	fprintf(to, " opcode %d flags %x", wc->opcode, wc->wc_flags);
@@ -198,9 +195,8 @@ void completion_print(FILE *to, const struct completion *wc)
 /* How often it looks for something, and so what errno is then, is a matter of time. */
 static bool op_looks(int op)
 {
-	return op == OP_DRAIN || op == OP_NUDGE || op == OP_CQ_EVENTS ||
-		op == OP_ASYNC_EVENTS || op == OP_DESTROY_CQ ||
-		op == OP_DESTROY_SRQ || op == OP_DESTROY_QP;
+	return op == OP_DRAIN || op == OP_NUDGE || op == OP_CQ_EVENTS || op == OP_ASYNC_EVENTS ||
+	       op == OP_DESTROY_CQ || op == OP_DESTROY_SRQ || op == OP_DESTROY_QP;
 }
 
 void result_print(FILE *to, const struct step *s, const struct result *r)
@@ -215,8 +211,8 @@ void result_print(FILE *to, const struct step *s, const struct result *r)
 	if (r->bad != NONE)
 		fprintf(to, " bad_wr %d", r->bad);
 	if (s->op == OP_QUERY_QP)
-		fprintf(to, " %s access %x", r->state >= 0 && r->state <= 6 ?
-			state_names[r->state] : "?", r->num);
+		fprintf(to, " %s access %x",
+			r->state >= 0 && r->state <= 6 ? state_names[r->state] : "?", r->num);
 	if (s->op == OP_REREG_MR && r->state)
 		fprintf(to, " other keys");
 	if (s->op == OP_QUERY_SRQ)
@@ -226,6 +222,5 @@ void result_print(FILE *to, const struct step *s, const struct result *r)
 			completion_print(to, &r->wc[i]);
 	if (s->op == OP_CQ_EVENTS || s->op == OP_ASYNC_EVENTS)
 		for (i = 0; i < r->num; i++)
-			fprintf(to, "\n\t\ttype %d of %d", r->event[i].type,
-				r->event[i].slot);
+			fprintf(to, "\n\t\ttype %d of %d", r->event[i].type, r->event[i].slot);
 }

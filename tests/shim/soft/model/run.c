@@ -19,22 +19,28 @@
 
 #include "tests/shim/soft/model/dice.h"
 
-enum { STEPS_MAX = 1024, CHUNK = 512, SHRINK_MAX = 500, REASON = 200,
-       LAG = 300000,	/* us: docs/SOFT-DEVICE.md has 200 ms */
-       PATIENCE = 20000, LESS_PATIENCE = 300 };
+enum {
+	STEPS_MAX = 1024,
+	CHUNK = 512,
+	SHRINK_MAX = 500,
+	REASON = 200,
+	LAG = 300000, /* us: docs/SOFT-DEVICE.md has 200 ms */
+	PATIENCE = 20000,
+	LESS_PATIENCE = 300
+};
 
 /* How a sequence ended. */
 struct outcome {
-	char		reason[REASON];	/* empty: as it should */
-	struct step	step;
-	struct result	got, expect;
-	bool		lost;		/* a process died or hangs */
+	char reason[REASON]; /* empty: as it should */
+	struct step step;
+	struct result got, expect;
+	bool lost; /* a process died or hangs */
 };
 
 struct sequence {
-	uint64_t	seed;
-	unsigned int	num;
-	struct step	step[STEPS_MAX];
+	uint64_t seed;
+	unsigned int num;
+	struct step step[STEPS_MAX];
 };
 
 int runner_open(struct runner *r)
@@ -103,8 +109,7 @@ static bool find_difference(struct runner *r, int proc, uint32_t from, char *rea
 		return false;
 	for (i = 0; i < CHUNK; i++)
 		if (want[i] != have[i] && model_knows(r->model, proc, from + i)) {
-			snprintf(reason, REASON,
-				 "byte %u of p%d is %02x where it should be %02x",
+			snprintf(reason, REASON, "byte %u of p%d is %02x where it should be %02x",
 				 from + i, proc, have[i], want[i]);
 			return true;
 		}
@@ -173,8 +178,7 @@ static bool do_one(struct runner *r, const struct step *s, struct outcome *out)
 		err = world_do(&r->world, s);
 	if (err) {
 		out->lost = true;
-		snprintf(out->reason, REASON, "its process %s",
-			 err == -ETIME ? "hangs" : "died");
+		snprintf(out->reason, REASON, "its process %s", err == -ETIME ? "hangs" : "died");
 		return false;
 	}
 	if (r->spoil)
@@ -197,8 +201,7 @@ static int count_overruns(const struct model *m, int proc)
 	return n;
 }
 
-static bool wait_at(struct runner *r, int op, int proc, int slot, int num,
-		    struct outcome *out)
+static bool wait_at(struct runner *r, int op, int proc, int slot, int num, struct outcome *out)
 {
 	struct step s = { .op = op, .proc = proc, .slot = slot, .added = true };
 
@@ -226,18 +229,15 @@ static bool settle_world(struct runner *r, struct outcome *out)
 			return false;
 	for (p = 0; p < PROCS; p++)
 		for (i = 0; i < CQS; i++)
-			if (come[p][i] &&
-			    !wait_at(r, OP_DRAIN, p, i, m->cq[p][i].num, out))
+			if (come[p][i] && !wait_at(r, OP_DRAIN, p, i, m->cq[p][i].num, out))
 				return false;
 	for (i = 0; i < QPS; i++)
-		if (ran[i] &&
-		    !wait_at(r, OP_QUERY_QP, m->qp[i].proc, i, 0, out))
+		if (ran[i] && !wait_at(r, OP_QUERY_QP, m->qp[i].proc, i, 0, out))
 			return false;
 	return true;
 }
 
-static bool do_step(struct runner *r, const struct step *planned,
-		    struct outcome *out)
+static bool do_step(struct runner *r, const struct step *planned, struct outcome *out)
 {
 	struct step s = *planned;
 
@@ -251,23 +251,21 @@ static bool do_step(struct runner *r, const struct step *planned,
 }
 
 /* Do @q again. True if nothing differs. */
-static bool repeat_sequence(struct runner *r, const struct sequence *q,
-		   struct outcome *out)
+static bool repeat_sequence(struct runner *r, const struct sequence *q, struct outcome *out)
 {
 	unsigned int i;
 
 	memset(out, 0, offsetof(struct outcome, got));
 	reset_runner(r, q->seed);
 	for (i = 0; i < q->num; i++)
-		if (model_applies(r->model, &q->step[i]) &&
-		    !do_step(r, &q->step[i], out))
+		if (model_applies(r->model, &q->step[i]) && !do_step(r, &q->step[i], out))
 			return false;
 	return true;
 }
 
 /* Do what @seed's dice say, and remember it in @q. */
 static bool invent_sequence(struct runner *r, uint64_t seed, struct sequence *q,
-		   struct outcome *out)
+			    struct outcome *out)
 {
 	static struct dice dice;
 	struct step *s;
@@ -292,14 +290,13 @@ static bool invent_sequence(struct runner *r, uint64_t seed, struct sequence *q,
 
 static void leave_out(struct sequence *q, unsigned int at, unsigned int n)
 {
-	memmove(&q->step[at], &q->step[at + n],
-		(q->num - at - n) * sizeof(q->step[0]));
+	memmove(&q->step[at], &q->step[at + n], (q->num - at - n) * sizeof(q->step[0]));
 	q->num -= n;
 }
 
 /* Does it still fail without @n steps at @at? Then they stay out. */
-static bool try_shorter(struct runner *r, struct sequence *q, unsigned int at,
-		    unsigned int n, struct outcome *out)
+static bool try_shorter(struct runner *r, struct sequence *q, unsigned int at, unsigned int n,
+			struct outcome *out)
 {
 	static struct sequence less;
 	static struct outcome now;
@@ -327,8 +324,7 @@ static void shrink_sequence(struct runner *r, struct sequence *q, struct outcome
 				at += n;
 }
 
-static void report_to(FILE *to, const struct sequence *q,
-		      const struct outcome *out)
+static void report_to(FILE *to, const struct sequence *q, const struct outcome *out)
 {
 	unsigned int i;
 
@@ -346,8 +342,7 @@ static void report_to(FILE *to, const struct sequence *q,
 		fprintf(to, "\n  got      ");
 		result_print(to, &out->step, &out->got);
 	}
-	fprintf(to, "\nMODEL_SEED=%" PRIu64 " runs this sequence alone\n",
-		q->seed);
+	fprintf(to, "\nMODEL_SEED=%" PRIu64 " runs this sequence alone\n", q->seed);
 }
 
 bool runner_sequence(struct runner *r, uint64_t seed, FILE *report)
@@ -358,8 +353,7 @@ bool runner_sequence(struct runner *r, uint64_t seed, FILE *report)
 
 	if (invent_sequence(r, seed, &q, &out))
 		return true;
-	fprintf(report, "seed %" PRIu64 ", step %u of the sequence: %s\n", seed,
-		q.num, out.reason);
+	fprintf(report, "seed %" PRIu64 ", step %u of the sequence: %s\n", seed, q.num, out.reason);
 	r->log = NULL;
 	r->patience = LESS_PATIENCE;
 	shrink_sequence(r, &q, &out);

@@ -6,13 +6,13 @@
 #include "tests/shim/soft/model/world.h"
 
 struct runner {
-	struct world	world;
-	struct model	*model;
-	FILE		*log;		/* each step and result, or NULL */
-	struct result	shown;		/* in the log */
-	unsigned int	patience;	/* ms, for what must come */
+	struct world world;
+	struct model *model;
+	FILE *log;             /* each step and result, or NULL */
+	struct result shown;   /* in the log */
+	unsigned int patience; /* ms, for what must come */
 	/* for tests of the test: changes what the device has answered */
-	void		(*spoil)(const struct step *step, struct result *r);
+	void (*spoil)(const struct step *step, struct result *r);
 };
 
 /* Returns 0 or -errno. */

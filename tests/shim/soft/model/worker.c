@@ -47,15 +47,13 @@ bool worker_close(struct worker *w)
 
 	if (!w)
 		return false;
-	good = !ibv_dealloc_pd(w->pd[0]) && !ibv_dealloc_pd(w->pd[1]) &&
-		!ibv_destroy_cq(w->idle) &&
-		!ibv_destroy_comp_channel(w->channel) &&
-		!ibv_close_device(w->context);
+	good = !ibv_dealloc_pd(w->pd[0]) && !ibv_dealloc_pd(w->pd[1]) && !ibv_destroy_cq(w->idle) &&
+	       !ibv_destroy_comp_channel(w->channel) && !ibv_close_device(w->context);
 	free(w);
 	return good;
 }
 
-static uint64_t now_ms(void)	/* ms */
+static uint64_t now_ms(void) /* ms */
 {
 	struct timespec ts;
 
@@ -72,7 +70,8 @@ static void note_object(struct result *r, const void *made)
 static void create_cq(struct worker *w, const struct step *s, struct result *r)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = s->arg.cq.cqe, .channel = w->channel,
+		.cqe = s->arg.cq.cqe,
+		.channel = w->channel,
 		.wc_flags = IBV_WC_STANDARD_FLAGS,
 	};
 	struct ibv_cq *cq;
@@ -110,11 +109,10 @@ static void create_srq(struct worker *w, const struct step *s, struct result *r)
 
 static void modify_srq(struct worker *w, const struct step *s, struct result *r)
 {
-	struct ibv_srq_attr attr = { .srq_limit = s->arg.srq.limit,
-				     .max_wr = s->arg.srq.max_wr };
+	struct ibv_srq_attr attr = { .srq_limit = s->arg.srq.limit, .max_wr = s->arg.srq.max_wr };
 
-	r->ret = ibv_modify_srq(w->srq[s->slot], &attr, s->arg.srq.max_wr ?
-				IBV_SRQ_MAX_WR : IBV_SRQ_LIMIT);
+	r->ret = ibv_modify_srq(w->srq[s->slot], &attr,
+				s->arg.srq.max_wr ? IBV_SRQ_MAX_WR : IBV_SRQ_LIMIT);
 }
 
 static void query_srq(struct worker *w, const struct step *s, struct result *r)
@@ -137,16 +135,14 @@ static void tell_keys(struct worker *w, int slot)
 {
 	struct keys *keys = &w->board->mr[w->proc][slot];
 
-	*keys = (struct keys){ w->mr[slot]->lkey, w->mr[slot]->rkey,
-			       keys->lkey, keys->rkey };
+	*keys = (struct keys){ w->mr[slot]->lkey, w->mr[slot]->rkey, keys->lkey, keys->rkey };
 }
 
 static void reg_mr(struct worker *w, const struct step *s, struct result *r)
 {
 	uint8_t *at = w->board->area[w->proc] + s->arg.mr.off;
 
-	w->mr[s->slot] = ibv_reg_mr(w->pd[s->arg.mr.pd], at, s->arg.mr.len,
-				    (int)s->arg.mr.access);
+	w->mr[s->slot] = ibv_reg_mr(w->pd[s->arg.mr.pd], at, s->arg.mr.len, (int)s->arg.mr.access);
 	note_object(r, w->mr[s->slot]);
 	if (w->mr[s->slot])
 		tell_keys(w, s->slot);
@@ -156,15 +152,13 @@ static void rereg_mr(struct worker *w, const struct step *s, struct result *r)
 {
 	uint8_t *at = w->board->area[w->proc] + s->arg.mr.off;
 
-	r->ret = ibv_rereg_mr(w->mr[s->slot], s->arg.mr.flags,
-			      w->pd[s->arg.mr.pd], at, s->arg.mr.len,
-			      s->arg.mr.access);
+	r->ret = ibv_rereg_mr(w->mr[s->slot], s->arg.mr.flags, w->pd[s->arg.mr.pd], at,
+			      s->arg.mr.len, s->arg.mr.access);
 	if (r->ret) {
 		r->err = errno;
 		return;
 	}
-	r->state = w->mr[s->slot]->lkey !=
-		w->board->mr[w->proc][s->slot].lkey;
+	r->state = w->mr[s->slot]->lkey != w->board->mr[w->proc][s->slot].lkey;
 	if (r->state)
 		tell_keys(w, s->slot);
 }
@@ -183,24 +177,25 @@ static void dealloc_pd(struct worker *w, const struct step *s, struct result *r)
 		w->pd[s->slot] = ibv_alloc_pd(w->context);
 }
 
-static struct ibv_qp *create_extended(struct ibv_pd *pd,
-				      const struct ibv_qp_init_attr *attr)
+static struct ibv_qp *create_extended(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	struct ibv_qp_init_attr_ex ex = {
-		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq,
-		.srq = attr->srq, .cap = attr->cap, .qp_type = attr->qp_type,
-		.sq_sig_all = attr->sq_sig_all, .pd = pd,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.pd = pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 	};
 
 	if (attr->qp_type != IBV_QPT_UD)
-		ops |= IBV_QP_EX_WITH_RDMA_WRITE |
-			IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+		ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	if (attr->qp_type == IBV_QPT_RC)
-		ops |= IBV_QP_EX_WITH_RDMA_READ |
-			IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+		ops |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+		       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 	ex.send_ops_flags = ops;
 	return ibv_create_qp_ex(pd->context, &ex);
 }
@@ -218,15 +213,14 @@ static void create_qp(struct worker *w, const struct step *s, struct result *r)
 		.send_cq = w->cq[s->arg.qp.send_cq],
 		.recv_cq = w->cq[s->arg.qp.recv_cq],
 		.srq = s->arg.qp.srq == NONE ? NULL : w->srq[s->arg.qp.srq],
-		.cap = { s->arg.qp.max_send_wr, s->arg.qp.max_recv_wr, SGE_MAX,
-			 SGE_MAX, s->arg.qp.max_inline },
+		.cap = { s->arg.qp.max_send_wr, s->arg.qp.max_recv_wr, SGE_MAX, SGE_MAX,
+			 s->arg.qp.max_inline },
 		.qp_type = s->arg.qp.type,
 		.sq_sig_all = s->arg.qp.sig_all,
 	};
 	struct ibv_pd *pd = w->pd[s->arg.qp.pd];
 
-	w->qp[s->slot] = s->arg.qp.builders ? create_extended(pd, &attr) :
-		ibv_create_qp(pd, &attr);
+	w->qp[s->slot] = s->arg.qp.builders ? create_extended(pd, &attr) : ibv_create_qp(pd, &attr);
 	note_object(r, w->qp[s->slot]);
 	if (!w->qp[s->slot])
 		return;
@@ -241,17 +235,14 @@ static int full_mask(int type, int to)
 
 	switch (to) {
 	case IBV_QPS_INIT:
-		return IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			(ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+		return IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
 	case IBV_QPS_RTR:
-		return (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU |
-			IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
-			(rc ? IBV_QP_MAX_DEST_RD_ATOMIC |
-			 IBV_QP_MIN_RNR_TIMER : 0);
+		return (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
+		       (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
 	case IBV_QPS_RTS:
-		return IBV_QP_SQ_PSN | (rc ? IBV_QP_TIMEOUT |
-			IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC : 0);
+		return IBV_QP_SQ_PSN | (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+							IBV_QP_MAX_QP_RD_ATOMIC
+					   : 0);
 	default:
 		return 0;
 	}
@@ -291,8 +282,7 @@ static void modify_qp(struct worker *w, const struct step *s, struct result *r)
 		.rnr_retry = s->arg.modify.rnr_retry,
 	};
 
-	r->ret = ibv_modify_qp(w->qp[s->slot], &attr,
-			       mask_of(w->qp[s->slot]->qp_type, s));
+	r->ret = ibv_modify_qp(w->qp[s->slot], &attr, mask_of(w->qp[s->slot]->qp_type, s));
 }
 
 static void query_qp(struct worker *w, const struct step *s, struct result *r)
@@ -301,8 +291,7 @@ static void query_qp(struct worker *w, const struct step *s, struct result *r)
 	struct ibv_qp_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
-	r->ret = ibv_query_qp(w->qp[s->slot], &attr,
-			      IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init);
+	r->ret = ibv_query_qp(w->qp[s->slot], &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init);
 	r->state = attr.qp_state;
 	r->num = attr.qp_access_flags;
 }
@@ -339,8 +328,7 @@ static int any_slot(const struct worker *w, uint32_t qpn)
 	return NONE;
 }
 
-static int poll_plain(struct worker *w, struct ibv_cq *cq, int num,
-		      struct completion *out)
+static int poll_plain(struct worker *w, struct ibv_cq *cq, int num, struct completion *out)
 {
 	struct ibv_wc wc[POLL_MAX];
 	int i, n;
@@ -348,24 +336,29 @@ static int poll_plain(struct worker *w, struct ibv_cq *cq, int num,
 	memset(wc, 0, sizeof(wc[0]) * num);
 	n = ibv_poll_cq(cq, num, wc);
 	for (i = 0; i < n; i++)
-		out[i] = (struct completion){
-			wc[i].wr_id, wc[i].status, wc[i].opcode,
-			qp_slot(w, wc[i].qp_num), any_slot(w, wc[i].src_qp),
-			wc[i].wc_flags,
-			wc[i].byte_len, wc[i].imm_data, wc[i].vendor_err };
+		out[i] = (struct completion){ wc[i].wr_id,
+					      wc[i].status,
+					      wc[i].opcode,
+					      qp_slot(w, wc[i].qp_num),
+					      any_slot(w, wc[i].src_qp),
+					      wc[i].wc_flags,
+					      wc[i].byte_len,
+					      wc[i].imm_data,
+					      wc[i].vendor_err };
 	return n;
 }
 
 static struct completion read_current(struct worker *w, struct ibv_cq_ex *cq)
 {
 	struct completion c = {
-		.wr_id = cq->wr_id, .status = cq->status,
+		.wr_id = cq->wr_id,
+		.status = cq->status,
 		.qp = qp_slot(w, ibv_wc_read_qp_num(cq)),
 		.vendor_err = ibv_wc_read_vendor_err(cq),
 	};
 
 	if (c.status != IBV_WC_SUCCESS)
-		return c;	/* and nothing else is valid */
+		return c; /* and nothing else is valid */
 	c.opcode = ibv_wc_read_opcode(cq);
 	c.wc_flags = ibv_wc_read_wc_flags(cq);
 	c.byte_len = ibv_wc_read_byte_len(cq);
@@ -375,8 +368,7 @@ static struct completion read_current(struct worker *w, struct ibv_cq_ex *cq)
 	return c;
 }
 
-static int poll_extended(struct worker *w, struct ibv_cq *cq, int num,
-			 struct completion *out)
+static int poll_extended(struct worker *w, struct ibv_cq *cq, int num, struct completion *out)
 {
 	struct ibv_cq_ex *ex = (struct ibv_cq_ex *)cq;
 	struct ibv_poll_cq_attr attr = { 0 };
@@ -394,12 +386,10 @@ static int poll_extended(struct worker *w, struct ibv_cq *cq, int num,
 	return n;
 }
 
-static int poll_some(struct worker *w, int slot, int num,
-		     struct completion *out)
+static int poll_some(struct worker *w, int slot, int num, struct completion *out)
 {
-	return w->extended[slot] ?
-		poll_extended(w, w->cq[slot], num, out) :
-		poll_plain(w, w->cq[slot], num, out);
+	return w->extended[slot] ? poll_extended(w, w->cq[slot], num, out)
+				 : poll_plain(w, w->cq[slot], num, out);
 }
 
 static void poll_cq(struct worker *w, const struct step *s, struct result *r)
@@ -414,8 +404,7 @@ static void drain_cq(struct worker *w, const struct step *s, struct result *r)
 	int n = 0;
 
 	while (r->num < s->arg.poll.num && n >= 0 && now_ms() < until) {
-		n = poll_some(w, s->slot, s->arg.poll.num - r->num,
-			      r->wc + r->num);
+		n = poll_some(w, s->slot, s->arg.poll.num - r->num, r->wc + r->num);
 		if (n > 0)
 			r->num += n;
 		else
@@ -445,8 +434,7 @@ static void cq_events(struct worker *w, const struct step *s, struct result *r)
 	void *context;
 
 	(void)s;
-	while (r->num < EVENT_MAX &&
-	       ibv_get_cq_event(w->channel, &cq, &context) == 0) {
+	while (r->num < EVENT_MAX && ibv_get_cq_event(w->channel, &cq, &context) == 0) {
 		r->event[r->num++] = (struct happening){ NONE, cq_slot(w, cq) };
 		ibv_ack_cq_events(cq, 1);
 	}
@@ -462,8 +450,7 @@ static int srq_slot(const struct worker *w, const struct ibv_srq *srq)
 	return NONE;
 }
 
-static struct happening normal_event(const struct worker *w,
-			       const struct ibv_async_event *event)
+static struct happening normal_event(const struct worker *w, const struct ibv_async_event *event)
 {
 	struct happening e = { event->event_type, NONE };
 
@@ -490,16 +477,14 @@ static void nudge_peer(struct worker *w, const struct step *s, struct result *r)
 	r->ret = ibv_poll_cq(w->idle, 1, &wc);
 }
 
-static void async_events(struct worker *w, const struct step *s,
-			 struct result *r)
+static void async_events(struct worker *w, const struct step *s, struct result *r)
 {
 	uint64_t until = now_ms() + w->board->patience;
 	struct ibv_async_event event;
 	int errors = 0;
 
 	do {
-		while (r->num < EVENT_MAX &&
-		       ibv_get_async_event(w->context, &event) == 0) {
+		while (r->num < EVENT_MAX && ibv_get_async_event(w->context, &event) == 0) {
 			r->event[r->num++] = normal_event(w, &event);
 			errors += event.event_type == IBV_EVENT_CQ_ERR;
 			ibv_ack_async_event(&event);
@@ -511,6 +496,7 @@ static void async_events(struct worker *w, const struct step *s,
 
 typedef void verb_fn(struct worker *w, const struct step *s, struct result *r);
 
+/* clang-format off */
 static verb_fn *const verbs[OPS] = {
 	[OP_CREATE_CQ]		= create_cq,
 	[OP_RESIZE_CQ]		= resize_cq,
@@ -537,6 +523,7 @@ static verb_fn *const verbs[OPS] = {
 	[OP_ASYNC_EVENTS]	= async_events,
 	[OP_NUDGE]		= nudge_peer,
 };
+/* clang-format on */
 
 void worker_do(struct worker *w, const struct step *step, struct result *r)
 {

@@ -7,18 +7,18 @@
 enum { QKEY = 0x1111 };
 
 struct worker {
-	struct board		*board;
-	int			proc;
-	struct ibv_context	*context;
-	struct ibv_comp_channel	*channel;
-	struct ibv_pd		*pd[PDS];
-	struct ibv_cq		*idle;		/* nothing ever comes there */
-	struct ibv_cq		*cq[CQS];
-	bool			extended[CQS];
-	struct ibv_srq		*srq[SRQS];
-	struct ibv_mr		*mr[MRS];
-	struct ibv_qp		*qp[QPS];
-	struct ibv_ah		*ah[QPS];	/* of datagrams */
+	struct board *board;
+	int proc;
+	struct ibv_context *context;
+	struct ibv_comp_channel *channel;
+	struct ibv_pd *pd[PDS];
+	struct ibv_cq *idle; /* nothing ever comes there */
+	struct ibv_cq *cq[CQS];
+	bool extended[CQS];
+	struct ibv_srq *srq[SRQS];
+	struct ibv_mr *mr[MRS];
+	struct ibv_qp *qp[QPS];
+	struct ibv_ah *ah[QPS]; /* of datagrams */
 };
 
 void worker_post_send(struct worker *w, const struct step *s, struct result *r);

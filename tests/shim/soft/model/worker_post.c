@@ -6,17 +6,16 @@
 static struct ibv_sge local_sge(const struct worker *w, const struct piece *p)
 {
 	const struct keys *keys = &w->board->mr[w->proc][p->mr];
-	uint32_t key = p->key == KEY_RIGHT ? keys->lkey :
-		p->key == KEY_OTHER ? keys->rkey : keys->old_lkey;
+	uint32_t key = p->key == KEY_RIGHT   ? keys->lkey
+		       : p->key == KEY_OTHER ? keys->rkey
+					     : keys->old_lkey;
 
-	return (struct ibv_sge){ (uintptr_t)w->board->area[w->proc] + p->off,
-				 p->len, key };
+	return (struct ibv_sge){ (uintptr_t)w->board->area[w->proc] + p->off, p->len, key };
 }
 
 static uint32_t remote_key(const struct keys *keys, int which)
 {
-	return which == KEY_RIGHT ? keys->rkey :
-		which == KEY_OTHER ? keys->lkey : keys->old_rkey;
+	return which == KEY_RIGHT ? keys->rkey : which == KEY_OTHER ? keys->lkey : keys->old_rkey;
 }
 
 static uint32_t qkey_of(const struct request *q)
@@ -25,19 +24,18 @@ static uint32_t qkey_of(const struct request *q)
 }
 
 /* @proc: whose memory the remote piece is in. @ah: of datagrams, or NULL. */
-static void set_remote(const struct worker *w, const struct request *q,
-		       int proc, struct ibv_ah *ah, struct ibv_send_wr *wr)
+static void set_remote(const struct worker *w, const struct request *q, int proc, struct ibv_ah *ah,
+		       struct ibv_send_wr *wr)
 {
 	uint64_t addr = (uintptr_t)w->board->area[proc] + q->remote.off;
-	uint32_t rkey = remote_key(&w->board->mr[proc][q->remote.mr],
-				   q->remote.key);
+	uint32_t rkey = remote_key(&w->board->mr[proc][q->remote.mr], q->remote.key);
 
 	if (ah) {
 		wr->wr.ud.ah = ah;
 		wr->wr.ud.remote_qpn = w->board->qpn[q->dest];
 		wr->wr.ud.remote_qkey = qkey_of(q);
 	} else if (q->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    q->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		   q->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr->wr.atomic.remote_addr = addr;
 		wr->wr.atomic.rkey = rkey;
 		wr->wr.atomic.compare_add = q->compare_add;
@@ -48,8 +46,7 @@ static void set_remote(const struct worker *w, const struct request *q,
 	}
 }
 
-static int set_sges(const struct worker *w, const struct request *q,
-		    struct ibv_sge *sge)
+static int set_sges(const struct worker *w, const struct request *q, struct ibv_sge *sge)
 {
 	int i;
 
@@ -70,26 +67,20 @@ static void begin_wr(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
 		ibv_wr_send_imm(ex, wr->imm_data);
 		break;
 	case IBV_WR_RDMA_WRITE:
-		ibv_wr_rdma_write(ex, wr->wr.rdma.rkey,
-				  wr->wr.rdma.remote_addr);
+		ibv_wr_rdma_write(ex, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
 		break;
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		ibv_wr_rdma_write_imm(ex, wr->wr.rdma.rkey,
-				      wr->wr.rdma.remote_addr, wr->imm_data);
+		ibv_wr_rdma_write_imm(ex, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, wr->imm_data);
 		break;
 	case IBV_WR_RDMA_READ:
-		ibv_wr_rdma_read(ex, wr->wr.rdma.rkey,
-				 wr->wr.rdma.remote_addr);
+		ibv_wr_rdma_read(ex, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		ibv_wr_atomic_cmp_swp(ex, wr->wr.atomic.rkey,
-				      wr->wr.atomic.remote_addr,
-				      wr->wr.atomic.compare_add,
-				      wr->wr.atomic.swap);
+		ibv_wr_atomic_cmp_swp(ex, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
+				      wr->wr.atomic.compare_add, wr->wr.atomic.swap);
 		break;
 	default:
-		ibv_wr_atomic_fetch_add(ex, wr->wr.atomic.rkey,
-					wr->wr.atomic.remote_addr,
+		ibv_wr_atomic_fetch_add(ex, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
 					wr->wr.atomic.compare_add);
 		break;
 	}
@@ -107,8 +98,7 @@ static void set_data(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
 		}
 		ibv_wr_set_inline_data_list(ex, wr->num_sge, buf);
 	} else if (wr->num_sge == 1)
-		ibv_wr_set_sge(ex, wr->sg_list->lkey, wr->sg_list->addr,
-			       wr->sg_list->length);
+		ibv_wr_set_sge(ex, wr->sg_list->lkey, wr->sg_list->addr, wr->sg_list->length);
 	else
 		ibv_wr_set_sge_list(ex, wr->num_sge, wr->sg_list);
 }
@@ -122,8 +112,7 @@ static int build_wr(struct ibv_qp *qp, const struct ibv_send_wr *wr, bool abort)
 		begin_wr(ex, wr);
 		set_data(ex, wr);
 		if (qp->qp_type == IBV_QPT_UD)
-			ibv_wr_set_ud_addr(ex, wr->wr.ud.ah,
-					   wr->wr.ud.remote_qpn,
+			ibv_wr_set_ud_addr(ex, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
 					   wr->wr.ud.remote_qkey);
 	}
 	if (!abort)
@@ -146,12 +135,10 @@ void worker_post_send(struct worker *w, const struct step *s, struct result *r)
 		wr[i].sg_list = sge[i];
 		wr[i].num_sge = set_sges(w, &s->wr[i], sge[i]);
 		wr[i].next = i + 1 < s->num_wr ? &wr[i + 1] : NULL;
-		set_remote(w, &s->wr[i], s->arg.send.peer, w->ah[s->slot],
-			   &wr[i]);
+		set_remote(w, &s->wr[i], s->arg.send.peer, w->ah[s->slot], &wr[i]);
 	}
 	if (s->arg.send.how != HOW_LIST) {
-		r->ret = build_wr(w->qp[s->slot], wr,
-			       s->arg.send.how == HOW_ABORT);
+		r->ret = build_wr(w->qp[s->slot], wr, s->arg.send.how == HOW_ABORT);
 		return;
 	}
 	r->ret = ibv_post_send(w->qp[s->slot], wr, &bad);

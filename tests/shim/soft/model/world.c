@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE = 60000 };	/* ms */
+enum { PATIENCE = 60000 }; /* ms */
 
 static void run_worker(struct board *board, int proc, int in, int out)
 {
@@ -63,8 +63,8 @@ int world_open(struct world *w)
 	int p, err = 0;
 
 	memset(w, 0, sizeof(*w));
-	w->board = mmap(NULL, sizeof(*w->board), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	w->board = mmap(NULL, sizeof(*w->board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	if (w->board == MAP_FAILED)
 		return -errno;
 	for (p = 0; p < PROCS && !err; p++)

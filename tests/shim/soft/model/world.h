@@ -11,24 +11,24 @@
 #include "tests/shim/soft/model/step.h"
 
 struct keys {
-	uint32_t	lkey, rkey;
-	uint32_t	old_lkey, old_rkey;
+	uint32_t lkey, rkey;
+	uint32_t old_lkey, old_rkey;
 };
 
 /* What a process must know of the other's objects; and the order and answer. */
 struct board {
-	uint8_t		area[PROCS][AREA] __attribute__((aligned(4096)));
-	uint32_t	patience;	/* ms, for what must come */
-	uint32_t	qpn[QPS];	/* of the last one in the slot */
-	struct keys	mr[PROCS][MRS];
-	struct step	step;
-	struct result	result;
+	uint8_t area[PROCS][AREA] __attribute__((aligned(4096)));
+	uint32_t patience; /* ms, for what must come */
+	uint32_t qpn[QPS]; /* of the last one in the slot */
+	struct keys mr[PROCS][MRS];
+	struct step step;
+	struct result result;
 };
 
 struct world {
-	struct board	*board;
-	int		to[PROCS], from[PROCS];
-	pid_t		pid[PROCS];
+	struct board *board;
+	int to[PROCS], from[PROCS];
+	pid_t pid[PROCS];
 };
 
 /* Returns 0 or -errno. Each process opens the device. */

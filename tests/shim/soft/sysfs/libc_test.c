@@ -13,9 +13,9 @@
 
 #include "tests/test.h"
 
-#define MISC	"/sys/class/misc/rdma_cm"
-#define CM	"/dev/infiniband/rdma_cm"
-#define UVERBS	"/dev/infiniband/uverbs0"
+#define MISC   "/sys/class/misc/rdma_cm"
+#define CM     "/dev/infiniband/rdma_cm"
+#define UVERBS "/dev/infiniband/uverbs0"
 
 /* In libc for programs built long ago, or with _FORTIFY_SOURCE. */
 int __xstat(int version, const char *path, struct stat *st);
@@ -49,7 +49,8 @@ TEST(each_open_reads_the_file)
 	assert_string_equal(read_fd(__open_2(MISC "/abi_version", O_RDONLY), text), "4\n");
 	assert_string_equal(read_fd(openat(AT_FDCWD, MISC "/abi_version", O_RDONLY), text), "4\n");
 	assert_string_equal(read_fd(openat(dir, "abi_version", O_RDONLY), text), "4\n");
-	assert_string_equal(read_fd(openat(root, "sys/class/misc/rdma_cm/abi_version", O_RDONLY), text), "4\n");
+	assert_string_equal(
+		read_fd(openat(root, "sys/class/misc/rdma_cm/abi_version", O_RDONLY), text), "4\n");
 	close(dir);
 	close(root);
 }
@@ -126,10 +127,10 @@ TEST(each_stat_tells_a_device_node)
 	int fd = open(UVERBS, O_RDWR);
 	struct statx stx;
 	struct stat st;
-#define TRY(call) \
-	do { \
+#define TRY(call)                           \
+	do {                                \
 		memset(&st, 0, sizeof(st)); \
-		assert_int_equal(call, 0); \
+		assert_int_equal(call, 0);  \
 		expect_node(&st, 231, 192); \
 	} while (0)
 

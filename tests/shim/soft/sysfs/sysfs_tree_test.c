@@ -11,7 +11,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define DEVICE	"/sys/class/infiniband/verbatim0"
+#define DEVICE "/sys/class/infiniband/verbatim0"
 
 int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, size_t size);
 
@@ -39,14 +39,14 @@ static const char *tree_of_nobody(void)
 {
 	static char path[64];
 
-	snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u.sys.%d",
-		 (unsigned int)geteuid(), NOBODY);
+	snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u.sys.%d", (unsigned int)geteuid(),
+		 NOBODY);
 	return path;
 }
 
 /*
- * A process of its own: it makes a tree, and sweeps. So may a test beside this one at any moment: what
- * stands in place of a tree is moved there when it is complete.
+ * A process of its own: it makes a tree, and sweeps. A test beside this one may sweep at any
+ * moment, too: what stands in place of a tree is moved there when it is complete.
  */
 static void sweep_trees(void)
 {
@@ -55,7 +55,7 @@ static void sweep_trees(void)
 
 	if (!pid)
 		_exit(access(DEVICE, F_OK) != 0);
-	alarm(60);	/* signals do not come through to who waits there */
+	alarm(60); /* signals do not come through to who waits there */
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	alarm(0);
 	assert_int_equal(status, 0);
@@ -74,7 +74,8 @@ TEST(device_files_are_the_attributes)
 	assert_string_equal(line_of("fw_ver"), attr.fw_ver);
 	assert_int_equal(strtoul(line_of("hw_rev"), NULL, 16), attr.hw_ver);
 	assert_int_equal(sscanf(line_of("node_guid"), "%x:%x:%x:%x", &a, &b, &c, &d), 4);
-	assert_int_equal((uint64_t)a << 48 | (uint64_t)b << 32 | c << 16 | d, be64toh(attr.node_guid));
+	assert_int_equal((uint64_t)a << 48 | (uint64_t)b << 32 | c << 16 | d,
+			 be64toh(attr.node_guid));
 	assert_int_equal(strtoul(line_of("device/vendor"), NULL, 16), attr.vendor_id & 0xffff);
 	assert_int_equal(strtoul(line_of("device/device"), NULL, 16), attr.vendor_part_id & 0xffff);
 	assert_true(strlen(line_of("hca_type")) && strlen(line_of("board_id")) &&
@@ -113,7 +114,7 @@ TEST(tree_of_another_user_stays)
 	char dir[] = "/dev/shm/sysfs_tree_test.XXXXXX";
 
 	if (geteuid())
-		skip();	/* who is not root cannot make one */
+		skip(); /* who is not root cannot make one */
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chown(dir, 65533, 65533), 0);
 	assert_int_equal(rename(dir, tree_of_nobody()), 0);
@@ -147,7 +148,8 @@ static void expect_gid(const char *text, const union ibv_gid *gid)
 	int i, n = 0;
 
 	for (i = 0; i < 16; i += 2)
-		n += sprintf(expected + n, "%s%02x%02x", i ? ":" : "", gid->raw[i], gid->raw[i + 1]);
+		n += sprintf(expected + n, "%s%02x%02x", i ? ":" : "", gid->raw[i],
+			     gid->raw[i + 1]);
 	assert_string_equal(text, expected);
 }
 
@@ -173,8 +175,9 @@ TEST(tables_are_those_of_the_verbs)
 			continue;
 		}
 		set++;
-		assert_string_equal(line_of(name), entry.gid_type == IBV_GID_TYPE_ROCE_V2 ?
-				    "RoCE v2" : "IB/RoCE v1");
+		assert_string_equal(line_of(name), entry.gid_type == IBV_GID_TYPE_ROCE_V2
+							   ? "RoCE v2"
+							   : "IB/RoCE v1");
 		snprintf(name, sizeof(name), "ports/1/gid_attrs/ndevs/%d", i);
 		if (entry.ndev_ifindex)
 			assert_int_equal(if_nametoindex(line_of(name)), entry.ndev_ifindex);
@@ -239,11 +242,14 @@ TEST(verbs_class_names_the_device)
 {
 	char text[64];
 
-	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs/uverbs0", "ibdev", text, sizeof(text)) > 0);
+	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs/uverbs0", "ibdev", text,
+					sizeof(text)) > 0);
 	assert_string_equal(text, "verbatim0");
-	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs", "abi_version", text, sizeof(text)) > 0);
+	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs", "abi_version", text,
+					sizeof(text)) > 0);
 	assert_string_equal(text, "6");
-	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs/uverbs0", "dev", text, sizeof(text)) > 0);
+	assert_true(ibv_read_sysfs_file("/sys/class/infiniband_verbs/uverbs0", "dev", text,
+					sizeof(text)) > 0);
 	assert_string_equal(text, "231:192");
 	assert_true(ibv_read_sysfs_file(DEVICE, "fw_ver", text, sizeof(text)) > 0);
 	assert_string_equal(text, line_of("fw_ver"));

@@ -28,8 +28,10 @@ TEST(line_of_a_request)
 {
 	struct fault_rule rule;
 
-	assert_int_equal(parse_line("opcode=SEND qp=0x11 n=100 status=RETRY_EXC_ERR vendor_err=0x81 # why",
-			       &rule), 1);
+	assert_int_equal(
+		parse_line("opcode=SEND qp=0x11 n=100 status=RETRY_EXC_ERR vendor_err=0x81 # why",
+			   &rule),
+		1);
 	assert_int_equal(rule.opcode, IBV_WR_SEND);
 	assert_int_equal(rule.qpn, 17);
 	assert_int_equal(rule.from, 100);
@@ -75,13 +77,32 @@ TEST(empty_lines_and_comments_are_none)
 TEST(bad_lines_are_refused)
 {
 	static const char *const lines[] = {
-		"lose=1", "n=0 lose", "n=5..4 lose", "n=x lose", "p=1.5 lose",
-		"p= lose", "opcode=SENT lose", "status=SUCCESS", "status=",
-		"errno=ENOSUCH verb=reg_mr", "errno=ENOMEM", "verb=reg_mr lose",
-		"verb=reg_mr status=FATAL_ERR", "verb=reg_mr event=QP_FATAL",
-		"lose rnr", "delay=5 n=1", "delay=-5ms", "n=1", "seed=5",
-		"verb=reg_mr qp=5 errno=EINVAL", "qp=0 lose", "every=0 lose",
-		"port=sideways", "nonsense", "verb= errno=EINVAL", "process=x lose",
+		"lose=1",
+		"n=0 lose",
+		"n=5..4 lose",
+		"n=x lose",
+		"p=1.5 lose",
+		"p= lose",
+		"opcode=SENT lose",
+		"status=SUCCESS",
+		"status=",
+		"errno=ENOSUCH verb=reg_mr",
+		"errno=ENOMEM",
+		"verb=reg_mr lose",
+		"verb=reg_mr status=FATAL_ERR",
+		"verb=reg_mr event=QP_FATAL",
+		"lose rnr",
+		"delay=5 n=1",
+		"delay=-5ms",
+		"n=1",
+		"seed=5",
+		"verb=reg_mr qp=5 errno=EINVAL",
+		"qp=0 lose",
+		"every=0 lose",
+		"port=sideways",
+		"nonsense",
+		"verb= errno=EINVAL",
+		"process=x lose",
 	};
 	struct fault_rule rule;
 	size_t i;
@@ -232,7 +253,7 @@ TEST(missing_file_is_refused)
 static void expect_refused(const char *what)
 {
 	setenv("VERBATIM_SOFT_FAULTS", what, 1);
-	alarm(60);	/* who waits for the writer of a FIFO waits for ever */
+	alarm(60); /* who waits for the writer of a FIFO waits for ever */
 	assert_int_equal(fault_load(0), -EINVAL);
 	alarm(0);
 	unsetenv("VERBATIM_SOFT_FAULTS");

@@ -6,18 +6,16 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 enum { MLID = 0xc001, ALL = 0xffffff };
 
 static const union ibv_gid group = { .raw = { 0xff, 0x12, [15] = 7 } };
 static const union ibv_gid other = { .raw = { 0xff, 0x12, [15] = 8 } };
-static const union ibv_gid ipv4_group = {
-	.raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } };
+static const union ibv_gid ipv4_group = { .raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } };
 static const union ibv_gid unicast = { .raw = { 0xfe, 0x80, [15] = 7 } };
 
-static struct ibv_ah *group_ah(struct end *e, const union ibv_gid *gid,
-			       uint16_t lid)
+static struct ibv_ah *group_ah(struct end *e, const union ibv_gid *gid, uint16_t lid)
 {
 	struct ibv_ah_attr attr = global_attr(gid, 0);
 
@@ -25,8 +23,7 @@ static struct ibv_ah *group_ah(struct end *e, const union ibv_gid *gid,
 	return make_ah(e, attr);
 }
 
-static void cast_to(struct end *e, const union ibv_gid *gid, uint16_t lid,
-		    uint32_t qkey)
+static void cast_to(struct end *e, const union ibv_gid *gid, uint16_t lid, uint32_t qkey)
 {
 	struct ibv_ah *ah = group_ah(e, gid, lid);
 
@@ -49,8 +46,7 @@ TEST(all_members_receive)
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
 	assert_int_equal(ibv_attach_mcast(p->a.qp, &group, MLID), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
-	assert_int_equal(send_wr(&p->a, make_datagram(ah, ALL, QKEY, 3),
-				 sge_of(&p->a, 0, 6)), 0);
+	assert_int_equal(send_wr(&p->a, make_datagram(ah, ALL, QKEY, 3), sge_of(&p->a, 0, 6)), 0);
 	/* its own comes back */
 	for (i = 0; i < 2; i++) {
 		wc = poll_one(p->a.cq);
@@ -152,8 +148,11 @@ TEST(own_messages_can_be_kept_out)
 {
 	GIVEN(p);
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = p->a.cq, .recv_cq = p->a.cq, .qp_type = IBV_QPT_UD,
-		.cap = { 4, 4, 1, 1, 0 }, .pd = p->a.pd,
+		.send_cq = p->a.cq,
+		.recv_cq = p->a.cq,
+		.qp_type = IBV_QPT_UD,
+		.cap = { 4, 4, 1, 1, 0 },
+		.pd = p->a.pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
 		.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 	};
@@ -182,7 +181,7 @@ TEST(own_messages_can_be_kept_out)
 
 TEST(closing_the_device_detaches)
 {
-	static struct end e;	/* what is left is not lost */
+	static struct end e; /* what is left is not lost */
 	GIVEN(p);
 
 	end_open(&e);

@@ -4,14 +4,15 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
-enum { NOBODY = 77 };	/* a LID */
+enum { NOBODY = 77 }; /* a LID */
 
 static int load_path(struct end *e, uint16_t dlid)
 {
-	struct ibv_qp_attr attr = { .alt_port_num = 1, .alt_timeout = 9,
-		.alt_ah_attr = { .dlid = dlid, .port_num = 1, .sl = 3 } };
+	struct ibv_qp_attr attr = { .alt_port_num = 1,
+				    .alt_timeout = 9,
+				    .alt_ah_attr = { .dlid = dlid, .port_num = 1, .sl = 3 } };
 
 	return ibv_modify_qp(e->qp, &attr, IBV_QP_ALT_PATH);
 }
@@ -108,7 +109,7 @@ TEST(alternate_that_reaches_nobody_is_an_error)
 	expect_event(&p->a, IBV_EVENT_PATH_MIG_ERR);
 	assert_false(has_event(&p->b));
 	assert_int_equal(query_qp(&p->a).ah_attr.sl, 0);
-	exchange_message(&p->a, &p->b);		/* it stays where it was */
+	exchange_message(&p->a, &p->b); /* it stays where it was */
 }
 
 TEST(peer_that_is_not_ready_learns_of_it)
@@ -161,7 +162,7 @@ TEST(only_what_was_loaded_is_armed)
 {
 	GIVEN(p);
 	struct ibv_qp_attr attr = { .alt_port_num = 9,
-		.alt_ah_attr = { .dlid = 1, .port_num = 1 } };
+				    .alt_ah_attr = { .dlid = 1, .port_num = 1 } };
 
 	assert_int_equal(set_mig(&p->a, IBV_MIG_REARM), EINVAL);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_ARMED), EINVAL);
@@ -173,6 +174,5 @@ TEST(only_what_was_loaded_is_armed)
 	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_ALT_PATH), EINVAL);
 	attr.alt_timeout = 0;
 	attr.path_mig_state = IBV_MIG_REARM;
-	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_ALT_PATH |
-				       IBV_QP_PATH_MIG_STATE), 0);
+	assert_int_equal(ibv_modify_qp(p->a.qp, &attr, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE), 0);
 }

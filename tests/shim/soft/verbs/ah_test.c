@@ -5,7 +5,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 /* What a receives from b's @sgid_index to its own GID of that index. */
 static struct ibv_wc receive_from(struct pair *p, int sgid_index, uint32_t len)
@@ -25,8 +25,7 @@ static struct ibv_wc receive_from(struct pair *p, int sgid_index, uint32_t len)
 	return wc;
 }
 
-static void expect_grh(struct pair *p, int sgid_index, uint8_t next_hdr,
-		       uint16_t paylen)
+static void expect_grh(struct pair *p, int sgid_index, uint8_t next_hdr, uint16_t paylen)
 {
 	union ibv_gid gid = gid_at(&p->a, sgid_index);
 	const struct ibv_grh *grh = (void *)p->a.buf;
@@ -115,8 +114,7 @@ TEST_WITH(roce_v2_has_an_ipv4_header_at_the_end, datagrams_roce_setup, datagrams
 /* What a receives can be answered from its completion and its GRH alone. */
 static void answer_to(struct pair *p, struct ibv_wc wc, bool global)
 {
-	struct ibv_ah *ah = ibv_create_ah_from_wc(p->a.pd, &wc,
-						  (void *)p->a.buf, 1);
+	struct ibv_ah *ah = ibv_create_ah_from_wc(p->a.pd, &wc, (void *)p->a.buf, 1);
 
 	assert_non_null(ah);
 	assert_int_equal(recv_at(&p->b, 5, 0, 1000), 0);
@@ -133,8 +131,7 @@ TEST(completion_gives_the_way_back)
 	union ibv_gid gid = gid_at(&p->a, 1);
 	struct ibv_wc wc = receive_from(p, 1, 4);
 
-	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc,
-					     (void *)p->a.buf, &attr), 0);
+	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc, (void *)p->a.buf, &attr), 0);
 	assert_int_equal(attr.dlid, 1);
 	assert_int_equal(attr.sl, 2);
 	assert_int_equal(attr.port_num, 1);
@@ -146,8 +143,7 @@ TEST(completion_gives_the_way_back)
 	assert_int_equal(attr.grh.hop_limit, 9);
 	answer_to(p, wc, true);
 	wc.wc_flags = 0;
-	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc, NULL,
-					     &attr), 0);
+	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc, NULL, &attr), 0);
 	assert_int_equal(attr.is_global, 0);
 	answer_to(p, wc, false);
 }
@@ -161,8 +157,8 @@ TEST_WITH(completion_gives_the_way_back_on_roce, datagrams_roce_setup, datagrams
 
 	for (i = 0; i < 4; i++) {
 		wc = receive_from(p, i, 4);
-		assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc,
-						     (void *)p->a.buf, &attr), 0);
+		assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc, (void *)p->a.buf, &attr),
+				 0);
 		assert_int_equal(attr.grh.sgid_index, i);
 		assert_int_equal(attr.grh.traffic_class, 0x81);
 		answer_to(p, wc, true);
@@ -179,7 +175,7 @@ TEST(no_way_back_is_an_error)
 	errno = 0;
 	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 2, &wc, grh, &attr), -1);
 	assert_int_equal(errno, EINVAL);
-	grh->dgid.raw[3] ^= 1;	/* not ours */
+	grh->dgid.raw[3] ^= 1; /* not ours */
 	assert_int_equal(ibv_init_ah_from_wc(p->a.context, 1, &wc, grh, &attr), -1);
 	assert_null(ibv_create_ah_from_wc(p->a.pd, &wc, grh, 1));
 	memset(grh, 0, sizeof(*grh));
@@ -208,7 +204,7 @@ TEST(addresses_are_checked)
 	attr.sl = 16;
 	expect_refused(p, attr, EINVAL);
 	expect_refused(p, global_attr(&gid, 200), EINVAL);
-	expect_refused(p, global_attr(&gid, 7), EINVAL);	/* unset */
+	expect_refused(p, global_attr(&gid, 7), EINVAL); /* unset */
 }
 
 TEST_WITH(addresses_are_resolved_on_roce, datagrams_roce_setup, datagrams_roce_teardown)

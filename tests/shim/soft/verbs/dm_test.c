@@ -3,7 +3,7 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 enum { DM_ACCESS = ALL_ACCESS | IBV_ACCESS_ZERO_BASED };
 
@@ -98,14 +98,13 @@ TEST(regions_of_it_are_zero_based)
 	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 0, 104, DM_ACCESS));
 	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 60, 44, DM_ACCESS));
 	assert_null(ibv_reg_dm_mr(p->a.pd, dm, UINT64_MAX - 3, 8, DM_ACCESS));
-	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 0, 100, DM_ACCESS |
-				  IBV_ACCESS_ON_DEMAND));
+	assert_null(ibv_reg_dm_mr(p->a.pd, dm, 0, 100, DM_ACCESS | IBV_ACCESS_ON_DEMAND));
 	assert_null(ibv_reg_dm_mr(p->b.pd, dm, 0, 100, DM_ACCESS));
 	assert_int_equal(errno, EINVAL);
 	mr = ibv_reg_dm_mr(p->a.pd, dm, 60, 40, DM_ACCESS);
 	assert_non_null(mr);
-	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				      NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(ibv_free_dm(dm), EBUSY);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_free_dm(dm), 0);
@@ -126,10 +125,14 @@ TEST(peers_reach_it)
 	assert_string_equal(text, "written");
 
 	assert_int_equal(ibv_memcpy_to_dm(dm, 64, &word, 8), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 2,
-		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-		.wr.atomic = { .remote_addr = 0, .compare_add = 2,
-			       .rkey = mr->rkey } }, sge_of(&p->a, 0, 8)), 0);
+	assert_int_equal(send_wr(&p->a,
+				 (struct ibv_send_wr){ .wr_id = 2,
+						       .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+						       .wr.atomic = { .remote_addr = 0,
+								      .compare_add = 2,
+								      .rkey = mr->rkey } },
+				 sge_of(&p->a, 0, 8)),
+			 0);
 	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_memcpy_from_dm(&word, dm, 64, 8), 0);
 	assert_int_equal(word, 42);
@@ -151,9 +154,9 @@ TEST(messages_come_from_and_go_to_it)
 
 	assert_int_equal(ibv_memcpy_to_dm(a, 16, "message", 8), 0);
 	assert_int_equal(recv_sge(&p->b, 9, (struct ibv_sge){ 4, 60, to->lkey }), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.wr_id = 1, .opcode = IBV_WR_SEND },
-		(struct ibv_sge){ 16, 8, from->lkey }), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_SEND },
+				 (struct ibv_sge){ 16, 8, from->lkey }),
+			 0);
 	expect_wc(p->b.cq, 9, IBV_WC_SUCCESS);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_memcpy_from_dm(text, b, 4, 8), 0);
@@ -178,8 +181,7 @@ TEST(child_allocates_with_what_it_inherits)
 		if (!dm || ibv_memcpy_to_dm(dm, 60, &word, 4))
 			_exit(1);
 		/* but there is nothing that could be registered */
-		if (ibv_reg_dm_mr(p->a.pd, dm, 0, 64, DM_ACCESS) ||
-		    errno != EIO)
+		if (ibv_reg_dm_mr(p->a.pd, dm, 0, 64, DM_ACCESS) || errno != EIO)
 			_exit(2);
 		_exit(ibv_free_dm(dm));
 	}
@@ -216,10 +218,14 @@ TEST_WITH(another_process_reaches_it, NULL, NULL)
 	fellow_meet(&f, &e);
 	hear_bytes(f.fd, &there, sizeof(there));
 	word = (uint64_t *)e.buf;
-	assert_int_equal(send_wr(&e, (struct ibv_send_wr){ .wr_id = 1,
-		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-		.wr.atomic = { .remote_addr = 0, .compare_add = 7,
-			       .rkey = there.rkey } }, sge_of(&e, 0, 8)), 0);
+	assert_int_equal(send_wr(&e,
+				 (struct ibv_send_wr){ .wr_id = 1,
+						       .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+						       .wr.atomic = { .remote_addr = 0,
+								      .compare_add = 7,
+								      .rkey = there.rkey } },
+				 sge_of(&e, 0, 8)),
+			 0);
 	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(*word, 5);
 	*word = 99;

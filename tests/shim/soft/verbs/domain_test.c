@@ -4,17 +4,17 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 struct counts {
-	struct ibv_pd	*pd;
-	int		allocs, frees;
-	void		*last;
-	bool		by_default, fails;
+	struct ibv_pd *pd;
+	int allocs, frees;
+	void *last;
+	bool by_default, fails;
 };
 
-static void *count_alloc(struct ibv_pd *pd, void *pd_context, size_t size,
-			 size_t alignment, uint64_t resource_type)
+static void *count_alloc(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+			 uint64_t resource_type)
 {
 	struct counts *c = pd_context;
 	void *mem = NULL;
@@ -31,8 +31,7 @@ static void *count_alloc(struct ibv_pd *pd, void *pd_context, size_t size,
 	return c->last = mem;
 }
 
-static void count_free(struct ibv_pd *pd, void *pd_context, void *ptr,
-		       uint64_t resource_type)
+static void count_free(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type)
 {
 	struct counts *c = pd_context;
 
@@ -43,14 +42,17 @@ static void count_free(struct ibv_pd *pd, void *pd_context, void *ptr,
 	free(ptr);
 }
 
-static struct ibv_pd *make_parent(struct end *e, struct ibv_td *td,
-				  struct counts *counts)
+static struct ibv_pd *make_parent(struct end *e, struct ibv_td *td, struct counts *counts)
 {
 	struct ibv_parent_domain_init_attr attr = {
-		.pd = e->pd, .td = td,
+		.pd = e->pd,
+		.td = td,
 		.comp_mask = counts ? IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
-			IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT : 0,
-		.alloc = count_alloc, .free = count_free, .pd_context = counts,
+					      IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT
+				    : 0,
+		.alloc = count_alloc,
+		.free = count_free,
+		.pd_context = counts,
 	};
 
 	return ibv_alloc_parent_domain(e->context, &attr);
@@ -60,7 +62,9 @@ static struct ibv_pd *make_parent(struct end *e, struct ibv_td *td,
 static struct ibv_qp *qp_of(struct end *e, struct ibv_pd *pd)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = e->cq, .recv_cq = e->cq, .qp_type = IBV_QPT_RC,
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { 4, 4, 1, 1, 0 },
 	};
 
@@ -132,9 +136,9 @@ TEST(objects_of_both_domains_go_together)
 	struct ibv_mr *mr = ibv_reg_mr(parent, p->a.buf, 64, ALL_ACCESS);
 
 	assert_int_equal(recv_at(&p->b, 9, 0, 64), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.wr_id = 1, .opcode = IBV_WR_SEND },
-		(struct ibv_sge){ (uintptr_t)p->a.buf, 8, mr->lkey }), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_SEND },
+				 (struct ibv_sge){ (uintptr_t)p->a.buf, 8, mr->lkey }),
+			 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
@@ -185,7 +189,8 @@ TEST(completion_queue_takes_a_parent_domain_only)
 	GIVEN(p);
 	struct ibv_pd *parent = make_parent(&p->a, NULL, NULL);
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS,
+		.cqe = 4,
+		.wc_flags = IBV_WC_STANDARD_FLAGS,
 		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
 		.parent_domain = p->a.pd,
 	};

@@ -7,7 +7,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 static bool is_readable(int fd)
 {
@@ -19,9 +19,10 @@ static bool is_readable(int fd)
 static void exchange_message(struct pair *p, unsigned int flags)
 {
 	assert_int_equal(recv_at(&p->b, 1, 0, 8), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.opcode = IBV_WR_SEND, .send_flags = flags },
-		sge_of(&p->a, 0, 8)), 0);
+	assert_int_equal(send_wr(&p->a,
+				 (struct ibv_send_wr){ .opcode = IBV_WR_SEND, .send_flags = flags },
+				 sge_of(&p->a, 0, 8)),
+			 0);
 	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
 	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
@@ -97,8 +98,7 @@ TEST(channel_works_with_epoll)
 	struct epoll_event event = { .events = EPOLLIN };
 	int epoll = epoll_create1(0);
 
-	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, p->b.channel->fd,
-				   &event), 0);
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, p->b.channel->fd, &event), 0);
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 0), 0);
 	assert_int_equal(epoll_wait(epoll, &event, 1, 0), 0);
 	exchange_message(p, 0);
@@ -116,7 +116,7 @@ TEST(undelivered_events_go_with_their_queue)
 	assert_true(is_readable(p->b.channel->fd));
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
-	assert_int_equal(ibv_destroy_cq(cq), 0);	/* and does not wait */
+	assert_int_equal(ibv_destroy_cq(cq), 0); /* and does not wait */
 	assert_false(is_readable(p->b.channel->fd));
 	p->b.cq = ibv_create_cq(p->b.context, 1, NULL, p->b.channel, 0);
 }

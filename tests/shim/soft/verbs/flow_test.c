@@ -7,15 +7,16 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct net *name = *state
+#define GIVEN(name) struct net *name = *state
 
 /* One sends; the others have rules. */
 struct net {
-	struct end	from, a, b;
+	struct end from, a, b;
 };
 
 enum { BYTES = 64 };
 
+/* clang-format off */
 static const uint8_t frame[BYTES] = {
 	1, 0x50, 0x56, 0x19, 0x20, 0xa7, 0x24, 0x8a, 7, 0xa5, 0x28, 0xc8,
 	0x08, 0x00,
@@ -23,11 +24,13 @@ static const uint8_t frame[BYTES] = {
 	1, 1, 1, 1, 2, 2, 2, 2,
 	4, 0xd2, 0x16, 0x2e, 0, 30, 0, 0, 'h', 'e', 'l', 'l', 'o',
 };
+/* clang-format on */
 
 static struct ibv_qp *raw_qp(struct end *e, enum ibv_qp_state to)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = e->cq, .recv_cq = e->cq,
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
 		.qp_type = IBV_QPT_RAW_PACKET,
 		.cap = { END_DEPTH, END_DEPTH, 2, 2, 0 },
 	};
@@ -76,14 +79,15 @@ static int tear_down(void **state)
 
 /* What is to match stands right behind the head. */
 struct rule {
-	struct ibv_flow_attr	attr;
-	uint8_t			room[492];
-	size_t			used;
+	struct ibv_flow_attr attr;
+	uint8_t room[492];
+	size_t used;
 };
 
 static struct rule rule_of(enum ibv_flow_attr_type type, uint16_t priority)
 {
-	return (struct rule){ .attr = { .type = type, .priority = priority,
+	return (struct rule){ .attr = { .type = type,
+					.priority = priority,
 					.port = 1,
 					.size = sizeof(struct ibv_flow_attr) } };
 }
@@ -98,9 +102,9 @@ static void add_spec(struct rule *r, const void *spec, size_t size)
 
 static void match_dst_mac(struct rule *r, const uint8_t *mac)
 {
-	struct ibv_flow_spec_eth eth = { IBV_FLOW_SPEC_ETH, sizeof(eth),
-					 { { 0 }, { 0 }, 0, 0 },
-					 { { 0 }, { 0 }, 0, 0 } };
+	struct ibv_flow_spec_eth eth = {
+		IBV_FLOW_SPEC_ETH, sizeof(eth), { { 0 }, { 0 }, 0, 0 }, { { 0 }, { 0 }, 0, 0 }
+	};
 
 	memcpy(eth.val.dst_mac, mac, 6);
 	memset(eth.mask.dst_mac, 0xff, 6);
@@ -109,18 +113,17 @@ static void match_dst_mac(struct rule *r, const uint8_t *mac)
 
 static void match_ipv4(struct rule *r, const void *src)
 {
-	struct ibv_flow_spec_ipv4 ip = { IBV_FLOW_SPEC_IPV4, sizeof(ip),
-					 { 0, 0 }, { UINT32_MAX, 0 } };
+	struct ibv_flow_spec_ipv4 ip = {
+		IBV_FLOW_SPEC_IPV4, sizeof(ip), { 0, 0 }, { UINT32_MAX, 0 }
+	};
 
 	memcpy(&ip.val.src_ip, src, 4);
 	add_spec(r, &ip, sizeof(ip));
 }
 
-static void match_port(struct rule *r, enum ibv_flow_spec_type type,
-		       const void *dst)
+static void match_port(struct rule *r, enum ibv_flow_spec_type type, const void *dst)
 {
-	struct ibv_flow_spec_tcp_udp port = { type, sizeof(port), { 0, 0 },
-					      { UINT16_MAX, 0 } };
+	struct ibv_flow_spec_tcp_udp port = { type, sizeof(port), { 0, 0 }, { UINT16_MAX, 0 } };
 
 	memcpy(&port.val.dst_port, dst, 2);
 	add_spec(r, &port, sizeof(port));
@@ -156,8 +159,7 @@ static void both_receive(struct net *n)
 
 static void tag_of(struct rule *r, uint32_t tag)
 {
-	struct ibv_flow_spec_action_tag spec = { IBV_FLOW_SPEC_ACTION_TAG,
-						 sizeof(spec), tag };
+	struct ibv_flow_spec_action_tag spec = { IBV_FLOW_SPEC_ACTION_TAG, sizeof(spec), tag };
 
 	add_spec(r, &spec, sizeof(spec));
 }
@@ -287,7 +289,7 @@ TEST(default_gets_what_nobody_wants)
 	expect_frame(&n->a);
 	expect_none(n->b.cq);
 	assert_int_equal(ibv_destroy_flow(a), 0);
-	n->from.buf[0] = 2;	/* no multicast */
+	n->from.buf[0] = 2; /* no multicast */
 	send_frame(n);
 	expect_none(n->b.cq);
 	assert_int_equal(ibv_destroy_flow(b), 0);
@@ -315,30 +317,27 @@ TEST(dropped_packets_are_counted)
 {
 	GIVEN(n);
 	struct ibv_counters_init_attr init = { 0 };
-	struct ibv_counter_attach_attr bytes = {
-		.counter_desc = IBV_COUNTER_BYTES, .index = 2 };
+	struct ibv_counter_attach_attr bytes = { .counter_desc = IBV_COUNTER_BYTES, .index = 2 };
 	struct ibv_counters *counters;
-	struct ibv_flow_spec_counter_action count = {
-		IBV_FLOW_SPEC_ACTION_COUNT, sizeof(count), NULL };
-	struct ibv_flow_spec_action_drop drop = {
-		IBV_FLOW_SPEC_ACTION_DROP, sizeof(drop) };
+	struct ibv_flow_spec_counter_action count = { IBV_FLOW_SPEC_ACTION_COUNT, sizeof(count),
+						      NULL };
+	struct ibv_flow_spec_action_drop drop = { IBV_FLOW_SPEC_ACTION_DROP, sizeof(drop) };
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct ibv_flow *flow;
 	uint64_t values[3];
 
 	counters = ibv_create_counters(n->a.context, &init);
 	assert_non_null(counters);
-	assert_int_equal(ibv_attach_counters_point_flow(counters,
-		&(struct ibv_counter_attach_attr){ 0 }, NULL), 0);
-	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL),
+	assert_int_equal(ibv_attach_counters_point_flow(
+				 counters, &(struct ibv_counter_attach_attr){ 0 }, NULL),
 			 0);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL), 0);
 	match_dst_mac(&r, frame);
 	count.counters = counters;
 	add_spec(&r, &count, sizeof(count));
 	add_spec(&r, &drop, sizeof(drop));
 	flow = steer_packets(&n->a, &r);
-	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL),
-			 EBUSY);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL), EBUSY);
 	assert_int_equal(ibv_destroy_counters(counters), EBUSY);
 	both_receive(n);
 	send_frame(n);
@@ -357,7 +356,8 @@ TEST(tag_of_the_rule_is_read)
 {
 	GIVEN(n);
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 4, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG,
+		.cqe = 4,
+		.wc_flags = IBV_WC_EX_WITH_FLOW_TAG,
 	};
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(n->a.context, &attr);
 	struct ibv_cq *old = n->a.cq;
@@ -397,10 +397,10 @@ TEST(bad_rules_are_refused)
 	GIVEN(n);
 	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
 	struct rule twice = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
-	struct ibv_flow_spec_action_drop short_ipv6 = {
-		IBV_FLOW_SPEC_IPV6, sizeof(short_ipv6) };
+	struct ibv_flow_spec_action_drop short_ipv6 = { IBV_FLOW_SPEC_IPV6, sizeof(short_ipv6) };
 	struct ibv_flow_spec_tunnel vxlan = {
-		IBV_FLOW_SPEC_VXLAN_TUNNEL, sizeof(vxlan), { 0 }, { 0 } };
+		IBV_FLOW_SPEC_VXLAN_TUNNEL, sizeof(vxlan), { 0 }, { 0 }
+	};
 	struct rule small = twice, tunnel = twice, egress = twice, port = twice;
 
 	r.attr.flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
@@ -441,8 +441,7 @@ TEST(bad_packets_do_not_leave)
 	assert_int_equal(send_at(&n->from, 1, 0, 13), 0);
 	expect_wc(n->from.cq, 1, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(n->from.qp), IBV_QPS_SQE);
-	assert_int_equal(rdma_at(&n->from, IBV_WR_RDMA_WRITE, 2, BYTES, 0, 0),
-			 EINVAL);
+	assert_int_equal(rdma_at(&n->from, IBV_WR_RDMA_WRITE, 2, BYTES, 0, 0), EINVAL);
 }
 
 static void wait_for(int *at, int step)
@@ -465,8 +464,7 @@ static void sniff_packets(int *at)
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(recv_at(&e, 9, 0, 9000), 0);
 		__atomic_store_n(at, i + 1, __ATOMIC_RELEASE);
-		assert_int_equal(expect_wc(e.cq, 9, IBV_WC_SUCCESS).byte_len,
-				 i ? 4000 : BYTES);
+		assert_int_equal(expect_wc(e.cq, 9, IBV_WC_SUCCESS).byte_len, i ? 4000 : BYTES);
 		assert_memory_equal(e.buf, frame, BYTES);
 	}
 	assert_int_equal(ibv_destroy_flow(flow), 0);
@@ -477,8 +475,8 @@ static void sniff_packets(int *at)
 TEST(packets_reach_other_processes)
 {
 	GIVEN(n);
-	int *at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int *at =
+		mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status;
 	pid_t pid = fork();
 
@@ -502,8 +500,8 @@ TEST(rules_of_the_dead_do_not_matter)
 	GIVEN(n);
 	struct rule keep = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct rule late = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
-	int *at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int *at =
+		mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct ibv_flow *flow;
 	struct end e;
 	pid_t pid;

@@ -31,11 +31,11 @@ static void echo_messages(struct end *e, int fd, struct address yours)
 }
 
 struct given {
-	struct end	e;
-	struct fellow	f;
-	bool		stop;
-	unsigned int	sent, wrong;
-	pthread_t	thread;
+	struct end e;
+	struct fellow f;
+	bool stop;
+	unsigned int sent, wrong;
+	pthread_t thread;
 };
 
 /* Asserts jump, so the thread only counts. */
@@ -59,7 +59,7 @@ static void *send_on(void *arg)
 
 static int set_up(void **state)
 {
-	struct fellow f = fellow_start(echo_messages);	/* which inherits nothing */
+	struct fellow f = fellow_start(echo_messages); /* which inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
 
 	g->f = f;
@@ -173,13 +173,12 @@ TEST(bare_clone_has_nothing)
 	int i;
 
 #ifdef __SANITIZE_THREAD__
-	skip();		/* it must know of each */
+	skip(); /* it must know of each */
 #endif
 	for (i = 0; i < CHILDREN; i++) {
 		pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
 		if (!pid)
-			_exit(ibv_poll_cq(g->e.cq, 1, &wc) >= 0 ||
-			      recv_at(&g->e, 1, 0, 1) != EIO ||
+			_exit(ibv_poll_cq(g->e.cq, 1, &wc) >= 0 || recv_at(&g->e, 1, 0, 1) != EIO ||
 			      ibv_destroy_qp(g->e.qp) != EIO ||
 			      ibv_close_device(g->e.context) != EIO);
 		expect_exit(pid, 0);
@@ -193,8 +192,7 @@ TEST(programs_are_started)
 	int i;
 
 	for (i = 0; i < CHILDREN; i++) {
-		assert_int_equal(posix_spawnp(&pid, "true", NULL, NULL, argv,
-					      environ), 0);
+		assert_int_equal(posix_spawnp(&pid, "true", NULL, NULL, argv, environ), 0);
 		expect_exit(pid, 0);
 		pid = vfork();
 		if (!pid) {
@@ -207,17 +205,32 @@ TEST(programs_are_started)
 
 typedef void end_fn(void);
 
-static void by_exit(void) { exit(0); }
-static void by__exit(void) { _exit(0); }
-static void by_abort(void) { signal(SIGABRT, SIG_DFL); abort(); }
-static void by_signal(void) { raise(SIGTERM); }
-static void by_exec(void) { execlp("true", "true", NULL); }
+static void by_exit(void)
+{
+	exit(0);
+}
+static void by__exit(void)
+{
+	_exit(0);
+}
+static void by_abort(void)
+{
+	signal(SIGABRT, SIG_DFL);
+	abort();
+}
+static void by_signal(void)
+{
+	raise(SIGTERM);
+}
+static void by_exec(void)
+{
+	execlp("true", "true", NULL);
+}
 
 /* The next who comes finds nothing of it. */
 TEST_WITH(nothing_is_left_however_one_ends, NULL, NULL)
 {
-	static end_fn *const ends[] = { by_exit, by__exit, by_abort, by_signal,
-					by_exec };
+	static end_fn *const ends[] = { by_exit, by__exit, by_abort, by_signal, by_exec };
 	struct end e = { 0 };
 	size_t i;
 	pid_t pid;
@@ -240,8 +253,8 @@ static double processor_time(void)
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6 +
-		usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6;
+	return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6 + usage.ru_stime.tv_sec +
+	       usage.ru_stime.tv_usec / 1e6;
 }
 
 static void wait_there(struct end *e, int fd, struct address yours)

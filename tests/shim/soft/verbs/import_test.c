@@ -5,7 +5,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 static struct ibv_context *import_of(struct ibv_context *context)
 {
@@ -21,8 +21,7 @@ FIXTURE(pair_setup, pair_teardown);
 TEST(duplicate_leads_to_the_context)
 {
 	GIVEN(p);
-	struct ibv_context *twice[2] = { import_of(p->a.context),
-					 import_of(p->a.context) };
+	struct ibv_context *twice[2] = { import_of(p->a.context), import_of(p->a.context) };
 	struct ibv_port_attr port;
 	int fd = twice[0]->cmd_fd;
 
@@ -32,7 +31,7 @@ TEST(duplicate_leads_to_the_context)
 	assert_int_not_equal(twice[0]->async_fd, p->a.context->async_fd);
 	assert_int_equal(ibv_query_port(twice[1], 1, &port), 0);
 	assert_int_equal(ibv_close_device(twice[0]), 0);
-	assert_int_equal(fcntl(fd, F_GETFD), -1);	/* it was closed */
+	assert_int_equal(fcntl(fd, F_GETFD), -1); /* it was closed */
 	assert_int_equal(ibv_close_device(twice[1]), 0);
 }
 
@@ -79,9 +78,9 @@ TEST(imported_domain_is_the_same)
 	assert_int_equal(pd->handle, p->a.pd->handle);
 	mr = ibv_reg_mr(pd, p->a.buf, 64, ALL_ACCESS);
 	assert_int_equal(recv_at(&p->b, 9, 0, 64), 0);
-	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){
-		.wr_id = 1, .opcode = IBV_WR_SEND },
-		(struct ibv_sge){ (uintptr_t)p->a.buf, 8, mr->lkey }), 0);
+	assert_int_equal(send_wr(&p->a, (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_SEND },
+				 (struct ibv_sge){ (uintptr_t)p->a.buf, 8, mr->lkey }),
+			 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	ibv_unimport_pd(pd);
@@ -117,14 +116,13 @@ TEST(imported_region_has_the_keys)
 	assert_int_equal(mr->length, p->b.mr->length);
 	assert_int_equal(mr->lkey, p->b.mr->lkey);
 	assert_int_equal(mr->rkey, p->b.mr->rkey);
-	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				      NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	ibv_unimport_mr(mr);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
 	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	ibv_unimport_pd(pd);
 	assert_int_equal(ibv_close_device(context), 0);
@@ -139,8 +137,7 @@ TEST(region_goes_with_whom_destroys_it)
 	uint32_t rkey = mr->rkey;
 
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), ENOENT);
 	ibv_unimport_mr(p->b.mr);
@@ -158,8 +155,7 @@ TEST(region_outlives_its_first_pointer)
 
 	ibv_unimport_mr(p->b.mr);
 	p->b.mr = NULL;
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	ibv_unimport_pd(pd);
@@ -174,8 +170,8 @@ TEST(region_without_pointers_can_be_imported_again)
 	ibv_unimport_mr(p->b.mr);
 	p->b.mr = ibv_import_mr(p->b.pd, handle);
 	assert_non_null(p->b.mr);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 }
 

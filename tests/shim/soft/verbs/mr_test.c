@@ -3,10 +3,10 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
-static int post_rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge,
-		uint64_t addr, uint32_t rkey)
+static int post_rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge, uint64_t addr,
+		     uint32_t rkey)
 {
 	struct ibv_send_wr wr = { .opcode = op };
 
@@ -21,15 +21,15 @@ FIXTURE(pair_setup, pair_teardown);
 TEST(zero_based_region_begins_at_zero)
 {
 	GIVEN(p);
-	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf + 100, 64,
-				       ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
+	struct ibv_mr *mr =
+		ibv_reg_mr(p->b.pd, p->b.buf + 100, 64, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
 
 	memcpy(p->a.buf, "zero", 5);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, 10, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p->b.buf + 110, "zero");
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 5,
-				 (uintptr_t)p->b.buf + 100, mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 5, (uintptr_t)p->b.buf + 100, mr->rkey), 0);
 	expect_wc(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
@@ -42,12 +42,11 @@ TEST(iova_may_be_anything)
 	size_t i;
 
 	for (i = 0; i < sizeof(iovas) / sizeof(iovas[0]); i++) {
-		mr = ibv_reg_mr_iova2(p->b.pd, p->b.buf + 7, 64, iovas[i],
-				      ALL_ACCESS);
+		mr = ibv_reg_mr_iova2(p->b.pd, p->b.buf + 7, 64, iovas[i], ALL_ACCESS);
 		assert_non_null(mr);
 		p->a.buf[0] = 'A' + i;
-		assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, i, 1,
-					 iovas[i] + 63, mr->rkey), 0);
+		assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, i, 1, iovas[i] + 63, mr->rkey),
+				 0);
 		expect_wc(p->a.cq, i, IBV_WC_SUCCESS);
 		assert_int_equal(p->b.buf[7 + 63], 'A' + i);
 		assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -57,8 +56,8 @@ TEST(iova_may_be_anything)
 TEST(optional_access_is_taken)
 {
 	GIVEN(p);
-	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, 64,
-				       IBV_ACCESS_RELAXED_ORDERING | 1 << 25);
+	struct ibv_mr *mr =
+		ibv_reg_mr(p->a.pd, p->a.buf, 64, IBV_ACCESS_RELAXED_ORDERING | 1 << 25);
 
 	assert_non_null(mr);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -68,8 +67,11 @@ static int send_two(struct end *e, struct ibv_sge first, struct ibv_sge second)
 {
 	struct ibv_sge sges[] = { first, second };
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = 1, .opcode = IBV_WR_SEND, .sg_list = sges,
-		.num_sge = 2, .send_flags = IBV_SEND_SIGNALED,
+		.wr_id = 1,
+		.opcode = IBV_WR_SEND,
+		.sg_list = sges,
+		.num_sge = 2,
+		.send_flags = IBV_SEND_SIGNALED,
 	};
 
 	return ibv_post_send(e->qp, &wr, &bad);
@@ -85,8 +87,9 @@ TEST(null_region_reads_zeros)
 	assert_non_null(null);
 	memset(p->b.buf, 0xff, LONG + 8);
 	assert_int_equal(recv_at(&p->b, 9, 0, LONG + 8), 0);
-	assert_int_equal(send_two(&p->a, (struct ibv_sge){ 12345, LONG, null->lkey },
-				  sge_of(&p->a, 0, 4)), 0);
+	assert_int_equal(
+		send_two(&p->a, (struct ibv_sge){ 12345, LONG, null->lkey }, sge_of(&p->a, 0, 4)),
+		0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(expect_wc(p->b.cq, 9, IBV_WC_SUCCESS).byte_len, LONG + 4);
 	for (i = 0; i < LONG; i++)
@@ -100,8 +103,7 @@ TEST(null_region_discards_what_is_written)
 	GIVEN(p);
 	struct ibv_mr *null = ibv_alloc_null_mr(p->b.pd);
 	struct ibv_sge sges[] = { { 0, 1000, null->lkey }, sge_of(&p->b, 0, 8) };
-	struct ibv_recv_wr *bad, wr = { .wr_id = 9, .sg_list = sges,
-					.num_sge = 2 };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 9, .sg_list = sges, .num_sge = 2 };
 
 	memset(p->a.buf, 'x', 1000);
 	memcpy(p->a.buf + 1000, "kept", 5);
@@ -109,9 +111,9 @@ TEST(null_region_discards_what_is_written)
 	assert_int_equal(send_at(&p->a, 1, 0, 1005), 0);
 	expect_wc(p->b.cq, 9, IBV_WC_SUCCESS);
 	assert_string_equal((char *)p->b.buf, "kept");
-	assert_int_equal(post_rdma(&p->b, IBV_WR_RDMA_READ,
-			      (struct ibv_sge){ 7, 5000, null->lkey },
-			      (uintptr_t)p->a.buf, p->a.mr->rkey), 0);
+	assert_int_equal(post_rdma(&p->b, IBV_WR_RDMA_READ, (struct ibv_sge){ 7, 5000, null->lkey },
+				   (uintptr_t)p->a.buf, p->a.mr->rkey),
+			 0);
 	expect_wc(p->b.cq, 0, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
@@ -123,25 +125,21 @@ TEST(null_region_has_no_remote_key)
 
 	assert_null(null->addr);
 	assert_int_equal(null->length, SIZE_MAX);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 0,
-				 null->lkey | 1), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, 0, null->lkey | 1), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	errno = 0;
-	assert_int_equal(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				      NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
 
 /* Receives long and short messages, with a null region in the middle. */
-static void receive_around_a_null_region(struct end *e, int fd,
-					 struct address yours)
+static void receive_around_a_null_region(struct end *e, int fd, struct address yours)
 {
 	struct ibv_mr *null = ibv_alloc_null_mr(e->pd);
-	struct ibv_sge sges[] = { sge_of(e, 0, 4), { 0, 30000, null->lkey },
-				  sge_of(e, 4, 4) };
-	struct ibv_recv_wr *bad, wr = { .wr_id = 9, .sg_list = sges,
-					.num_sge = 3 };
+	struct ibv_sge sges[] = { sge_of(e, 0, 4), { 0, 30000, null->lkey }, sge_of(e, 4, 4) };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 9, .sg_list = sges, .num_sge = 3 };
 
 	(void)yours;
 	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);

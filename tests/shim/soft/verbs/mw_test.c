@@ -4,11 +4,12 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
-enum { BINDABLE = ALL_ACCESS | IBV_ACCESS_MW_BIND,
-       ALL_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		    IBV_ACCESS_REMOTE_ATOMIC };
+enum {
+	BINDABLE = ALL_ACCESS | IBV_ACCESS_MW_BIND,
+	ALL_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
+};
 
 /* Windows are b's, whose region allows them; a uses them. */
 static int set_up(void **state)
@@ -23,11 +24,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-static struct ibv_mw_bind_info part_of(struct ibv_mr *mr, uint64_t off,
-				       uint64_t length, unsigned int access)
+static struct ibv_mw_bind_info part_of(struct ibv_mr *mr, uint64_t off, uint64_t length,
+				       unsigned int access)
 {
-	return (struct ibv_mw_bind_info){ mr, (uintptr_t)mr->addr + off, length,
-					  access };
+	return (struct ibv_mw_bind_info){ mr, (uintptr_t)mr->addr + off, length, access };
 }
 
 static struct ibv_mw *alloc_mw(struct end *e, enum ibv_mw_type type)
@@ -39,20 +39,20 @@ static struct ibv_mw *alloc_mw(struct end *e, enum ibv_mw_type type)
 	return mw;
 }
 
-static int bind_1(struct end *e, struct ibv_mw *mw,
-		  struct ibv_mw_bind_info info)
+static int bind_1(struct end *e, struct ibv_mw *mw, struct ibv_mw_bind_info info)
 {
-	struct ibv_mw_bind bind = { .wr_id = 11, .bind_info = info,
+	struct ibv_mw_bind bind = { .wr_id = 11,
+				    .bind_info = info,
 				    .send_flags = IBV_SEND_SIGNALED };
 
 	return ibv_bind_mw(e->qp, mw, &bind);
 }
 
-static int bind_2(struct end *e, struct ibv_mw *mw, uint32_t rkey,
-		  struct ibv_mw_bind_info info)
+static int bind_2(struct end *e, struct ibv_mw *mw, uint32_t rkey, struct ibv_mw_bind_info info)
 {
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = 12, .opcode = IBV_WR_BIND_MW,
+		.wr_id = 12,
+		.opcode = IBV_WR_BIND_MW,
 		.send_flags = IBV_SEND_SIGNALED,
 		.bind_mw = { mw, rkey, info },
 	};
@@ -63,8 +63,10 @@ static int bind_2(struct end *e, struct ibv_mw *mw, uint32_t rkey,
 static int post_invalidate(struct end *e, enum ibv_wr_opcode opcode, uint32_t rkey)
 {
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = 13, .opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = rkey,
+		.wr_id = 13,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.invalidate_rkey = rkey,
 	};
 
 	return ibv_post_send(e->qp, &wr, &bad);
@@ -76,10 +78,8 @@ static struct ibv_mw *bound_2(struct pair *p, unsigned int access)
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
 	mw->rkey = ibv_inc_rkey(mw->rkey);
-	assert_int_equal(bind_2(&p->b, mw, mw->rkey,
-				part_of(p->b.mr, 0, 64, access)), 0);
-	assert_int_equal(expect_wc(p->b.cq, 12, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_BIND_MW);
+	assert_int_equal(bind_2(&p->b, mw, mw->rkey, part_of(p->b.mr, 0, 64, access)), 0);
+	assert_int_equal(expect_wc(p->b.cq, 12, IBV_WC_SUCCESS).opcode, IBV_WC_BIND_MW);
 	return mw;
 }
 
@@ -88,8 +88,7 @@ static struct ibv_mw *bound_1(struct pair *p, unsigned int access)
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_1);
 
 	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 0, 64, access)), 0);
-	assert_int_equal(expect_wc(p->b.cq, 11, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_BIND_MW);
+	assert_int_equal(expect_wc(p->b.cq, 11, IBV_WC_SUCCESS).opcode, IBV_WC_BIND_MW);
 	return mw;
 }
 
@@ -98,16 +97,13 @@ static uint64_t far_address(struct pair *p)
 	return (uintptr_t)p->b.buf;
 }
 
-static void expect_write(struct pair *p, uint32_t rkey, uint64_t addr,
-			 uint32_t length, int status)
+static void expect_write(struct pair *p, uint32_t rkey, uint64_t addr, uint32_t length, int status)
 {
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, length, addr,
-				 rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, length, addr, rkey), 0);
 	expect_wc(p->a.cq, 1, status);
 }
 
-static void expect_denied(struct pair *p, uint32_t rkey, uint64_t addr,
-			  uint32_t length)
+static void expect_denied(struct pair *p, uint32_t rkey, uint64_t addr, uint32_t length)
 {
 	struct ibv_async_event event;
 
@@ -193,8 +189,7 @@ TEST(type_1_gives_access)
 	memcpy(p->a.buf, "through", 7);
 	expect_write(p, mw->rkey, far_address(p) + 57, 7, IBV_WC_SUCCESS);
 	assert_memory_equal(p->b.buf + 57, "through", 7);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far_address(p),
-				 mw->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far_address(p), mw->rkey), 0);
 	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -213,8 +208,7 @@ TEST(window_has_its_own_rights)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, IBV_ACCESS_REMOTE_READ);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far_address(p),
-				 mw->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far_address(p), mw->rkey), 0);
 	expect_wc(p->a.cq, 2, IBV_WC_SUCCESS);
 	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -226,8 +220,7 @@ TEST(rebind_moves_type_1)
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 	uint32_t old = mw->rkey;
 
-	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 128, 64,
-						   ALL_REMOTE)), 0);
+	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 128, 64, ALL_REMOTE)), 0);
 	expect_wc(p->b.cq, 11, IBV_WC_SUCCESS);
 	assert_int_not_equal(mw->rkey, old);
 	expect_write(p, mw->rkey, far_address(p) + 128, 64, IBV_WC_SUCCESS);
@@ -255,8 +248,9 @@ TEST(type_1_is_not_zero_based)
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_1);
 	uint32_t key = mw->rkey;
 
-	assert_int_equal(bind_1(&p->b, mw, part_of(p->b.mr, 0, 64, ALL_REMOTE |
-				IBV_ACCESS_ZERO_BASED)), EINVAL);
+	assert_int_equal(
+		bind_1(&p->b, mw, part_of(p->b.mr, 0, 64, ALL_REMOTE | IBV_ACCESS_ZERO_BASED)),
+		EINVAL);
 	assert_int_equal(mw->rkey, key);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -294,13 +288,12 @@ TEST(region_with_a_window_is_not_changed)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 
-	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				      NULL, 0, BINDABLE),
+	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, BINDABLE),
 			 IBV_REREG_MR_ERR_INPUT);
 	expect_write(p, p->b.mr->rkey, far_address(p), 64, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
-	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				      NULL, 0, BINDABLE), 0);
+	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, BINDABLE),
+			 0);
 	mw = bound_1(p, ALL_REMOTE);
 	expect_write(p, mw->rkey, far_address(p), 64, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -325,8 +318,8 @@ TEST(type_2_may_be_zero_based)
 
 	mw->rkey = ibv_inc_rkey(mw->rkey);
 	assert_int_equal(bind_2(&p->b, mw, mw->rkey,
-				part_of(p->b.mr, 32, 64, ALL_REMOTE |
-					IBV_ACCESS_ZERO_BASED)), 0);
+				part_of(p->b.mr, 32, 64, ALL_REMOTE | IBV_ACCESS_ZERO_BASED)),
+			 0);
 	expect_wc(p->b.cq, 12, IBV_WC_SUCCESS);
 	memcpy(p->a.buf, "zero", 4);
 	expect_write(p, mw->rkey, 60, 4, IBV_WC_SUCCESS);
@@ -383,8 +376,7 @@ TEST(local_invalidate)
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey), 0);
-	assert_int_equal(expect_wc(p->b.cq, 13, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_LOCAL_INV);
+	assert_int_equal(expect_wc(p->b.cq, 13, IBV_WC_SUCCESS).opcode, IBV_WC_LOCAL_INV);
 	expect_denied(p, mw->rkey, far_address(p), 1);
 	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);
 	p->b.mr = NULL;
@@ -399,8 +391,7 @@ TEST(bind_after_invalidate)
 
 	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, old), 0);
 	mw->rkey = ibv_inc_rkey(old);
-	assert_int_equal(bind_2(&p->b, mw, mw->rkey,
-				part_of(p->b.mr, 64, 8, ALL_REMOTE)), 0);
+	assert_int_equal(bind_2(&p->b, mw, mw->rkey, part_of(p->b.mr, 64, 8, ALL_REMOTE)), 0);
 	expect_wc(p->b.cq, 13, IBV_WC_SUCCESS);
 	expect_wc(p->b.cq, 12, IBV_WC_SUCCESS);
 	expect_write(p, mw->rkey, far_address(p) + 64, 8, IBV_WC_SUCCESS);
@@ -412,15 +403,15 @@ TEST(remote_invalidate)
 {
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
-	struct ibv_send_wr wr = { .wr_id = 3, .opcode = IBV_WR_SEND_WITH_INV,
+	struct ibv_send_wr wr = { .wr_id = 3,
+				  .opcode = IBV_WR_SEND_WITH_INV,
 				  .invalidate_rkey = mw->rkey };
 	struct ibv_wc wc;
 
 	memcpy(p->a.buf, "done", 4);
 	assert_int_equal(recv_at(&p->b, 4, 256, 64), 0);
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
-	assert_int_equal(expect_wc(p->a.cq, 3, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_SEND);
+	assert_int_equal(expect_wc(p->a.cq, 3, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
 	wc = expect_wc(p->b.cq, 4, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
@@ -433,7 +424,8 @@ TEST(remote_invalidate)
 
 static void expect_refused_invalidate(struct pair *p, uint32_t rkey)
 {
-	struct ibv_send_wr wr = { .wr_id = 3, .opcode = IBV_WR_SEND_WITH_INV,
+	struct ibv_send_wr wr = { .wr_id = 3,
+				  .opcode = IBV_WR_SEND_WITH_INV,
 				  .invalidate_rkey = rkey };
 
 	assert_int_equal(recv_at(&p->b, 4, 256, 64), 0);
@@ -482,8 +474,8 @@ TEST(bind_of_what_is_bound)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
-	assert_int_equal(bind_2(&p->b, mw, ibv_inc_rkey(mw->rkey),
-				part_of(p->b.mr, 0, 64, ALL_REMOTE)), 0);
+	assert_int_equal(
+		bind_2(&p->b, mw, ibv_inc_rkey(mw->rkey), part_of(p->b.mr, 0, 64, ALL_REMOTE)), 0);
 	expect_bind_error(p, 12);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
@@ -523,8 +515,7 @@ TEST(bind_to_a_region_that_forbids_it)
 TEST(bind_for_writing_what_is_not_writable)
 {
 	GIVEN(p);
-	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
-				       IBV_ACCESS_MW_BIND);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, IBV_ACCESS_MW_BIND);
 
 	expect_bad_bind(p, part_of(mr, 0, 64, IBV_ACCESS_REMOTE_WRITE));
 	assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -561,8 +552,9 @@ TEST(bind_with_the_key_of_another_window)
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 	struct ibv_mw *other = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
-	assert_int_equal(bind_2(&p->b, mw, ibv_inc_rkey(other->rkey),
-				part_of(p->b.mr, 0, 64, ALL_REMOTE)), 0);
+	assert_int_equal(
+		bind_2(&p->b, mw, ibv_inc_rkey(other->rkey), part_of(p->b.mr, 0, 64, ALL_REMOTE)),
+		0);
 	expect_bind_error(p, 12);
 	assert_int_equal(ibv_dealloc_mw(other), 0);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -591,8 +583,8 @@ TEST(atomic_write_of_eight_bytes)
 	struct ibv_wc wc;
 
 	memcpy(p->a.buf, "8 bytes.", 8);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p) + 16,
-				 p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p) + 16, p->b.mr->rkey), 0);
 	wc = expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_ATOMIC_WRITE);
 	assert_memory_equal(p->b.buf + 16, "8 bytes.", 8);
@@ -602,8 +594,8 @@ TEST(atomic_write_of_other_lengths)
 {
 	GIVEN(p);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 4, far_address(p),
-				 p->b.mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 4, far_address(p), p->b.mr->rkey),
+			 0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
 }
 
@@ -611,8 +603,8 @@ TEST(atomic_write_off_its_alignment)
 {
 	GIVEN(p);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p) + 4,
-				 p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p) + 4, p->b.mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
@@ -621,16 +613,15 @@ TEST(atomic_write_without_the_right)
 	GIVEN(p);
 	struct ibv_mw *mw = bound_2(p, IBV_ACCESS_REMOTE_ATOMIC);
 
-	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p),
-				 mw->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p), mw->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
 struct writer {
-	struct pair	*p;
-	uint32_t	rkey;
-	uint32_t	done;
+	struct pair *p;
+	uint32_t rkey;
+	uint32_t done;
 };
 
 static void *write_until_denied(void *arg)
@@ -639,8 +630,8 @@ static void *write_until_denied(void *arg)
 	int status;
 
 	do {
-		assert_int_equal(rdma_at(&w->p->a, IBV_WR_RDMA_WRITE, 1, 64,
-					 far_address(w->p), w->rkey), 0);
+		assert_int_equal(
+			rdma_at(&w->p->a, IBV_WR_RDMA_WRITE, 1, 64, far_address(w->p), w->rkey), 0);
 		status = poll_one(w->p->a.cq).status;
 		__atomic_add_fetch(&w->done, 1, __ATOMIC_RELAXED);
 	} while (status == IBV_WC_SUCCESS);
@@ -665,8 +656,7 @@ static void close_under_load(struct pair *p, struct ibv_mw *mw,
 	uint8_t ours[64];
 
 	memset(ours, 0x77, sizeof(ours));
-	assert_int_equal(pthread_create(&thread, NULL, write_until_denied, &w),
-			 0);
+	assert_int_equal(pthread_create(&thread, NULL, write_until_denied, &w), 0);
 	while (!__atomic_load_n(&w.done, __ATOMIC_RELAXED))
 		sched_yield();
 	close_it(p, mw);
@@ -705,14 +695,14 @@ TEST(builders_of_them)
 {
 	GIVEN(p);
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = p->b.cq, .recv_cq = p->b.cq, .qp_type = IBV_QPT_RC,
-		.cap = { 4, 4, 0, 1, 0 }, .pd = p->b.pd,
-		.comp_mask = IBV_QP_INIT_ATTR_PD |
-			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.send_ops_flags = IBV_QP_EX_WITH_BIND_MW |
-				  IBV_QP_EX_WITH_LOCAL_INV |
-				  IBV_QP_EX_WITH_SEND_WITH_INV |
-				  IBV_QP_EX_WITH_ATOMIC_WRITE,
+		.send_cq = p->b.cq,
+		.recv_cq = p->b.cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { 4, 4, 0, 1, 0 },
+		.pd = p->b.pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
+				  IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE,
 	};
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2), *of_a;
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, BINDABLE);
@@ -726,8 +716,7 @@ TEST(builders_of_them)
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	connect_to(p->b.qp, p->a.qp->qp_num);
 	of_a = alloc_mw(&p->a, IBV_MW_TYPE_2);
-	assert_int_equal(bind_2(&p->a, of_a, of_a->rkey,
-				part_of(mr, 0, 64, ALL_REMOTE)), 0);
+	assert_int_equal(bind_2(&p->a, of_a, of_a->rkey, part_of(mr, 0, 64, ALL_REMOTE)), 0);
 	expect_wc(p->a.cq, 12, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(&p->a, 5, 0, 8), 0);
 
@@ -737,24 +726,18 @@ TEST(builders_of_them)
 	ex->wr_id = 1;
 	ibv_wr_bind_mw(ex, mw, mw->rkey, &info);
 	ex->wr_id = 2;
-	ibv_wr_atomic_write(ex, of_a->rkey, (uintptr_t)p->a.buf + 8,
-			    "12345678");
+	ibv_wr_atomic_write(ex, of_a->rkey, (uintptr_t)p->a.buf + 8, "12345678");
 	ex->wr_id = 3;
 	ibv_wr_local_inv(ex, mw->rkey);
 	ex->wr_id = 4;
 	ibv_wr_send_inv(ex, of_a->rkey);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_int_equal(expect_wc(p->b.cq, 1, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_BIND_MW);
-	assert_int_equal(expect_wc(p->b.cq, 2, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_ATOMIC_WRITE);
-	assert_int_equal(expect_wc(p->b.cq, 3, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_LOCAL_INV);
-	assert_int_equal(expect_wc(p->b.cq, 4, IBV_WC_SUCCESS).opcode,
-			 IBV_WC_SEND);
+	assert_int_equal(expect_wc(p->b.cq, 1, IBV_WC_SUCCESS).opcode, IBV_WC_BIND_MW);
+	assert_int_equal(expect_wc(p->b.cq, 2, IBV_WC_SUCCESS).opcode, IBV_WC_ATOMIC_WRITE);
+	assert_int_equal(expect_wc(p->b.cq, 3, IBV_WC_SUCCESS).opcode, IBV_WC_LOCAL_INV);
+	assert_int_equal(expect_wc(p->b.cq, 4, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
 	assert_memory_equal(p->a.buf + 8, "12345678", 8);
-	assert_int_equal(expect_wc(p->a.cq, 5, IBV_WC_SUCCESS).invalidated_rkey,
-			 of_a->rkey);
+	assert_int_equal(expect_wc(p->a.cq, 5, IBV_WC_SUCCESS).invalidated_rkey, of_a->rkey);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_dealloc_mw(of_a), 0);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
@@ -768,9 +751,9 @@ static void own_a_window(struct end *e, int fd, struct address yours)
 	struct ibv_wc wc;
 
 	(void)yours;
-	assert_int_equal(bind_2(e, mw, mw->rkey,
-				part_of(mr, 16, 64, ALL_REMOTE |
-					IBV_ACCESS_ZERO_BASED)), 0);
+	assert_int_equal(
+		bind_2(e, mw, mw->rkey, part_of(mr, 16, 64, ALL_REMOTE | IBV_ACCESS_ZERO_BASED)),
+		0);
 	expect_wc(e->cq, 12, IBV_WC_SUCCESS);
 	assert_int_equal(recv_at(e, 1, 4096, 8192), 0);
 	say_bytes(fd, &mw->rkey, sizeof(mw->rkey));
@@ -803,14 +786,12 @@ TEST_WITH(window_of_another_process, NULL, NULL)
 	fellow_meet(&f, &e);
 	hear_bytes(f.fd, &inv.invalidate_rkey, sizeof(inv.invalidate_rkey));
 	memcpy(e.buf, "across", 6);
-	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 6, 4,
-				 inv.invalidate_rkey), 0);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 1, 6, 4, inv.invalidate_rkey), 0);
 	expect_wc(e.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(send_wr(&e, inv, sge_of(&e, 0, 200)), 0);
 	expect_wc(e.cq, 2, IBV_WC_SUCCESS);
 	hear_bytes(f.fd, &word, 1);
-	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 3, 6, 4,
-				 inv.invalidate_rkey), 0);
+	assert_int_equal(rdma_at(&e, IBV_WR_RDMA_WRITE, 3, 6, 4, inv.invalidate_rkey), 0);
 	expect_wc(e.cq, 3, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(fellow_stop(&f), 0);
 	end_close(&e);

@@ -4,7 +4,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct pair *name = *state
+#define GIVEN(name) struct pair *name = *state
 
 enum { PAGE = 4096, ODP = ALL_ACCESS | IBV_ACCESS_ON_DEMAND };
 
@@ -25,17 +25,17 @@ static bool is_there(void *page)
 	return there & 1;
 }
 
-static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
-		 size_t length, int access)
+static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		    int access)
 {
 	errno = 0;
 	return ibv_rereg_mr(mr, flags, pd, addr, length, access);
 }
 
 enum {
-	MOVE	= IBV_REREG_MR_CHANGE_TRANSLATION,
-	TO_PD	= IBV_REREG_MR_CHANGE_PD,
-	ACCESS	= IBV_REREG_MR_CHANGE_ACCESS,
+	MOVE = IBV_REREG_MR_CHANGE_TRANSLATION,
+	TO_PD = IBV_REREG_MR_CHANGE_PD,
+	ACCESS = IBV_REREG_MR_CHANGE_ACCESS,
 };
 
 GROUP(fabric_setup, fabric_teardown);
@@ -46,21 +46,15 @@ TEST(bad_arguments_leave_the_region_good)
 	GIVEN(p);
 	struct ibv_mr *mr = p->b.mr;
 
-	assert_int_equal(rereg_mr(mr, 1 << 7, NULL, NULL, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg_mr(mr, 1 << 7, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(rereg_mr(mr, MOVE, NULL, NULL, 64, 0),
-			 IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(rereg_mr(mr, MOVE, NULL, p->b.buf, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg_mr(mr, MOVE, NULL, NULL, 64, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg_mr(mr, MOVE, NULL, p->b.buf, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(rereg_mr(mr, MOVE, NULL, p->b.buf, 64, ALL_ACCESS),
 			 IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(rereg_mr(mr, TO_PD, NULL, NULL, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(rereg_mr(mr, TO_PD, p->a.pd, NULL, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	assert_int_equal(rereg_mr(mr, TO_PD, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rereg_mr(mr, TO_PD, p->a.pd, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 }
 
@@ -70,16 +64,14 @@ TEST(failed_command_costs_the_region_its_keys)
 	struct ibv_mr *mr = p->b.mr;
 	uint8_t *gone = map_pages(PAGE, PROT_READ);
 
-	assert_int_equal(rereg_mr(mr, ACCESS, NULL, NULL, 0,
-			       IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(rereg_mr(mr, ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE),
+			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, EINVAL);
 	munmap(gone, PAGE);
-	assert_int_equal(rereg_mr(mr, MOVE, NULL, gone, PAGE, 0),
-			 IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(rereg_mr(mr, MOVE, NULL, gone, PAGE, 0), IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, EFAULT);
 	assert_int_equal(rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
 	/* until it is given others */
 	assert_int_equal(rereg_mr(mr, ACCESS, NULL, NULL, 0, ALL_ACCESS), 0);
@@ -91,20 +83,21 @@ TEST(keys_stay_unless_the_memory_changes)
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
 	uint32_t rkey = p->b.mr->rkey;
 
-	assert_int_equal(rereg_mr(p->b.mr, ACCESS | TO_PD, pd, NULL, 0,
-			       IBV_ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(rereg_mr(p->b.mr, ACCESS | TO_PD, pd, NULL, 0, IBV_ACCESS_LOCAL_WRITE), 0);
 	assert_int_equal(p->b.mr->rkey, rkey);
 	assert_ptr_equal(p->b.mr->pd, pd);
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
-	assert_int_equal(rereg_mr(p->b.mr, TO_PD | ACCESS | MOVE, p->b.pd,
-			       p->b.buf + 64, 64, ALL_ACCESS), 0);
+	assert_int_equal(
+		rereg_mr(p->b.mr, TO_PD | ACCESS | MOVE, p->b.pd, p->b.buf + 64, 64, ALL_ACCESS),
+		0);
 	assert_int_not_equal(p->b.mr->rkey, rkey);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf + 64, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf + 64, p->b.mr->rkey),
+		0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8,
-				 (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
+	assert_int_equal(
+		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, (uintptr_t)p->b.buf, p->b.mr->rkey), 0);
 	expect_wc(p->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
 }
 
@@ -124,8 +117,7 @@ TEST(region_becomes_on_demand)
 TEST(zero_based_region_stays_so_where_it_moves)
 {
 	GIVEN(p);
-	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64,
-				       ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
+	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
 
 	assert_int_equal(rereg_mr(mr, MOVE, NULL, p->b.buf + 200, 64, 0), 0);
 	p->a.buf[0] = 'z';
@@ -149,12 +141,10 @@ TEST(fork_errors_tell_which_region_is_good)
 	assert_int_equal(errno, ENOMEM);
 	assert_int_equal(mr->rkey, rkey);
 	munmap(mem, PAGE);
-	assert_int_equal(rereg_mr(mr, MOVE, NULL, p->b.buf, 64, 0),
-			 IBV_REREG_MR_ERR_DO_FORK_OLD);
+	assert_int_equal(rereg_mr(mr, MOVE, NULL, p->b.buf, 64, 0), IBV_REREG_MR_ERR_DO_FORK_OLD);
 	unsetenv("VERBATIM_SOFT_FORK");
 	assert_ptr_equal(mr->addr, p->b.buf);
-	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8,
-				 (uintptr_t)p->b.buf, mr->rkey), 0);
+	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }

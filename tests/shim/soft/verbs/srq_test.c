@@ -9,11 +9,11 @@
 enum { DEPTH = 4 };
 
 struct shared {
-	struct pair	p;
-	struct ibv_srq	*srq;
+	struct pair p;
+	struct ibv_srq *srq;
 };
 
-#define GIVEN(name)	struct shared *name = *state
+#define GIVEN(name) struct shared *name = *state
 
 static struct ibv_srq *make_srq(struct end *e, uint32_t max_wr)
 {
@@ -141,8 +141,7 @@ TEST(list_stops_at_the_one_that_does_not_fit)
 	int n;
 
 	for (n = 0; n < DEPTH + 2; n++)
-		wr[n] = (struct ibv_recv_wr){ n, n < DEPTH + 1 ? &wr[n + 1] :
-					      NULL, &sge, 1 };
+		wr[n] = (struct ibv_recv_wr){ n, n < DEPTH + 1 ? &wr[n + 1] : NULL, &sge, 1 };
 	assert_int_equal(ibv_post_srq_recv(s->srq, wr, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wr[DEPTH]);
 	exchange_message(s, 0, 1);
@@ -210,8 +209,7 @@ TEST(grows_beneath_traffic)
 	pthread_create(&thread, NULL, send_all, s);
 	for (n = 0; n < MESSAGES; n++) {
 		if (n % 10 == 0)
-			assert_int_equal(modify_srq(s, DEPTH + n / 2, 0,
-						IBV_SRQ_MAX_WR), 0);
+			assert_int_equal(modify_srq(s, DEPTH + n / 2, 0, IBV_SRQ_MAX_WR), 0);
 		wc = expect_wc(s->p.b.cq, n % DEPTH, IBV_WC_SUCCESS);
 		memcpy(&got, s->p.b.buf + 64 * wc.wr_id, sizeof(got));
 		assert_int_equal(got, n);
@@ -282,7 +280,7 @@ TEST(limit_fires_once_and_is_armed_again)
 		assert_int_equal(post_recv(s, n), 0);
 	assert_int_equal(modify_srq(s, 0, 3, IBV_SRQ_LIMIT), 0);
 	assert_int_equal(query_srq(s).srq_limit, 3);
-	exchange_message(s, 0, 1);		/* three are left */
+	exchange_message(s, 0, 1); /* three are left */
 	assert_false(has_event(s));
 	exchange_message(s, 1, 1);
 	expect_limit(s);

@@ -3,7 +3,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name)	struct end *name = *state
+#define GIVEN(name) struct end *name = *state
 
 enum { BYTES = 64, WQS = 4 };
 
@@ -31,8 +31,12 @@ static int tear_down(void **state)
 static struct ibv_wq *make_wq(struct end *e)
 {
 	struct ibv_wq_init_attr attr = {
-		.wq_context = e, .wq_type = IBV_WQT_RQ, .max_wr = 4,
-		.max_sge = 2, .pd = e->pd, .cq = e->cq,
+		.wq_context = e,
+		.wq_type = IBV_WQT_RQ,
+		.max_wr = 4,
+		.max_sge = 2,
+		.pd = e->pd,
+		.cq = e->cq,
 	};
 	struct ibv_wq *wq = ibv_create_wq(e->context, &attr);
 
@@ -42,18 +46,15 @@ static struct ibv_wq *make_wq(struct end *e)
 
 static int wq_to(struct ibv_wq *wq, enum ibv_wq_state to)
 {
-	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_STATE,
-				    .wq_state = to };
+	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = to };
 
 	return ibv_modify_wq(wq, &attr);
 }
 
-static int recv_wq(struct end *e, struct ibv_wq *wq, uint64_t wr_id,
-		   uint32_t off)
+static int recv_wq(struct end *e, struct ibv_wq *wq, uint64_t wr_id, uint32_t off)
 {
 	struct ibv_sge sge = sge_of(e, off, BYTES);
-	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id, .sg_list = &sge,
-					.num_sge = 1 };
+	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
 
 	return ibv_post_wq_recv(wq, &wr, &bad);
 }
@@ -65,8 +66,8 @@ TEST(states_are_those_of_the_manual)
 {
 	GIVEN(e);
 	struct ibv_wq *wq = make_wq(e);
-	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_CURR_STATE |
-				    IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY,
+	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_STATE,
+				    .wq_state = IBV_WQS_RDY,
 				    .curr_wq_state = IBV_WQS_ERR };
 
 	assert_int_equal(wq->state, IBV_WQS_RESET);
@@ -80,8 +81,8 @@ TEST(states_are_those_of_the_manual)
 	assert_int_equal(wq_to(wq, IBV_WQS_RESET), 0);
 	assert_int_equal(wq_to(wq, IBV_WQS_UNKNOWN), EINVAL);
 	attr = (struct ibv_wq_attr){ .attr_mask = IBV_WQ_ATTR_FLAGS,
-		.flags = IBV_WQ_FLAGS_CVLAN_STRIPPING,
-		.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING };
+				     .flags = IBV_WQ_FLAGS_CVLAN_STRIPPING,
+				     .flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING };
 	assert_int_equal(ibv_modify_wq(wq, &attr), EOPNOTSUPP);
 	attr.attr_mask = 1 << 7;
 	assert_int_equal(ibv_modify_wq(wq, &attr), EINVAL);
@@ -94,22 +95,20 @@ TEST(error_flushes_what_was_posted)
 	struct ibv_wq *wq = make_wq(e);
 	int i;
 
-	assert_int_equal(recv_wq(e, wq, 0, 0), EINVAL);	/* RESET */
+	assert_int_equal(recv_wq(e, wq, 0, 0), EINVAL); /* RESET */
 	assert_int_equal(wq_to(wq, IBV_WQS_RDY), 0);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(recv_wq(e, wq, i, 0), 0);
 	assert_int_equal(recv_wq(e, wq, 4, 0), ENOMEM);
 	assert_int_equal(wq_to(wq, IBV_WQS_ERR), 0);
 	for (i = 0; i < 4; i++)
-		assert_int_equal(expect_wc(e->cq, i, IBV_WC_WR_FLUSH_ERR).qp_num,
-				 wq->wq_num);
+		assert_int_equal(expect_wc(e->cq, i, IBV_WC_WR_FLUSH_ERR).qp_num, wq->wq_num);
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
 static struct ibv_rwq_ind_table *make_table(struct end *e, struct ibv_wq **wqs)
 {
-	struct ibv_rwq_ind_table_init_attr attr = { .log_ind_tbl_size = 2,
-						    .ind_tbl = wqs };
+	struct ibv_rwq_ind_table_init_attr attr = { .log_ind_tbl_size = 2, .ind_tbl = wqs };
 	struct ibv_rwq_ind_table *table;
 
 	table = ibv_create_rwq_ind_table(e->context, &attr);
@@ -117,16 +116,16 @@ static struct ibv_rwq_ind_table *make_table(struct end *e, struct ibv_wq **wqs)
 	return table;
 }
 
-static struct ibv_qp_init_attr_ex rss_attr(struct end *e,
-					   struct ibv_rwq_ind_table *table)
+static struct ibv_qp_init_attr_ex rss_attr(struct end *e, struct ibv_rwq_ind_table *table)
 {
 	return (struct ibv_qp_init_attr_ex){
 		.qp_type = IBV_QPT_RAW_PACKET,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH |
-			IBV_QP_INIT_ATTR_IND_TABLE,
-		.pd = e->pd, .rwq_ind_tbl = table,
-		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, sizeof(hash_key),
-				  hash_key, IBV_RX_HASH_SRC_IPV4 },
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE,
+		.pd = e->pd,
+		.rwq_ind_tbl = table,
+		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, sizeof(hash_key), hash_key,
+				  IBV_RX_HASH_SRC_IPV4 },
 	};
 }
 
@@ -183,8 +182,10 @@ TEST(impossible_ones_are_refused)
 static struct ibv_qp *make_sender(struct end *e)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = e->cq, .recv_cq = e->cq,
-		.qp_type = IBV_QPT_RAW_PACKET, .cap = { 8, 1, 1, 1, 0 },
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.qp_type = IBV_QPT_RAW_PACKET,
+		.cap = { 8, 1, 1, 1, 0 },
 	};
 	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_qp *qp = ibv_create_qp(e->pd, &attr);
@@ -199,8 +200,7 @@ static struct ibv_qp *make_sender(struct end *e)
 /* From 10.0.0.@host; returns the number of the work queue that got it. */
 static uint32_t send_from(struct end *e, uint8_t host)
 {
-	static const uint8_t ipv4[] = { 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 59,
-					0, 0, 10, 0, 0 };
+	static const uint8_t ipv4[] = { 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 59, 0, 0, 10, 0, 0 };
 	struct ibv_wc first, second;
 
 	memset(e->buf, 0, BYTES);
@@ -221,7 +221,8 @@ TEST(packets_are_spread_by_their_address)
 {
 	GIVEN(e);
 	struct ibv_flow_attr rule = { .type = IBV_FLOW_ATTR_ALL_DEFAULT,
-				      .port = 1, .size = sizeof(rule) };
+				      .port = 1,
+				      .size = sizeof(rule) };
 	struct ibv_rwq_ind_table *table;
 	struct ibv_qp_init_attr_ex attr;
 	uint32_t number, seen = 0;
@@ -263,10 +264,12 @@ TEST(packets_are_spread_by_their_address)
 TEST(queue_that_cannot_tell_is_told_so)
 {
 	GIVEN(e);
-	struct ibv_wq_init_attr init = { .wq_type = IBV_WQT_RQ, .max_wr = 4,
-					 .max_sge = 1, .pd = e->pd };
+	struct ibv_wq_init_attr init = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = e->pd
+	};
 	struct ibv_flow_attr rule = { .type = IBV_FLOW_ATTR_ALL_DEFAULT,
-				      .port = 1, .size = sizeof(rule) };
+				      .port = 1,
+				      .size = sizeof(rule) };
 	struct ibv_wq *wqs[WQS];
 	struct ibv_rwq_ind_table *table;
 	struct ibv_qp_init_attr_ex attr;
@@ -286,7 +289,7 @@ TEST(queue_that_cannot_tell_is_told_so)
 	assert_non_null(flow);
 	assert_int_equal(ibv_destroy_qp(e->qp), 0);
 	e->qp = make_sender(e);
-	for (i = 0; i < 2; i++) {	/* two, for a queue of one entry */
+	for (i = 0; i < 2; i++) { /* two, for a queue of one entry */
 		assert_int_equal(recv_wq(e, wqs[0], i, 1000), 0);
 		assert_int_equal(send_at(e, 1, 0, BYTES), 0);
 		expect_wc(e->cq, 1, IBV_WC_SUCCESS);
