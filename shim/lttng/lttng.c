@@ -59,7 +59,8 @@ static point_fn *const begins[VERB_COUNT] = { POINTS_CONTROL(BEGIN_ROW) };
 static point_fn *const ends[VERB_COUNT] = { POINTS_CONTROL(END_ROW) };
 static point_fn *const datas[VERB_COUNT] = { POINTS_DATA(DATA_ROW) };
 
-static void fill(struct point *point, const struct ring_head *head, const struct clock *clock)
+static void begin_point(struct point *point, const struct ring_head *head,
+			const struct clock *clock)
 {
 	point->ring = head;
 	point->clock = clock;
@@ -72,7 +73,7 @@ static void fill_thread(struct point *point, struct ring_head *copy, const struc
 			const struct clock *clock)
 {
 	memcpy(copy, head, sizeof(*copy));
-	fill(point, copy, clock);
+	begin_point(point, copy, clock);
 	copy->ticks = point->since;
 	if (copy->closed)
 		copy->closed = clock_absolute(clock, copy->closed);
@@ -173,7 +174,7 @@ static void put_text(struct point *point, const void *text, size_t bytes)
 }
 
 /* What comes seldom, or is no verb. */
-static void rare(struct point *point)
+static void emit_rare(struct point *point)
 {
 	const void *event = point->event;
 
@@ -226,7 +227,7 @@ static void on_event(const struct ring_head *head, const struct clock *clock,
 {
 	struct point point;
 
-	fill(&point, head, clock);
+	begin_point(&point, head, clock);
 	point.event = event;
 	point.time = clock_absolute(clock, event->ticks);
 	switch (event->type) {
@@ -250,7 +251,7 @@ static void on_event(const struct ring_head *head, const struct clock *clock,
 		data_req_notify_cq(&point);
 		break;
 	default:
-		rare(&point);
+		emit_rare(&point);
 	}
 }
 
@@ -283,7 +284,7 @@ static bool forks_are_seen_to(void)
 static struct tap tap = { .begin = on_begin, .event = on_event, .end = on_end };
 static bool tapping;
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void start_tap(void)
 {
 	tap_set_fn *set = (tap_set_fn *)dlsym(RTLD_DEFAULT, TAP_SET);
 
@@ -294,7 +295,7 @@ __attribute__((constructor)) static void start(void)
 }
 
 /* Before LTTng's own, since we need it. */
-__attribute__((destructor)) static void stop(void)
+__attribute__((destructor)) static void stop_tap(void)
 {
 	tap_end_fn *end = (tap_end_fn *)dlsym(RTLD_DEFAULT, TAP_END);
 

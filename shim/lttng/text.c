@@ -21,9 +21,10 @@ struct out {
 	bool first; /* nothing yet since the last bracket */
 };
 
-static void put(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append_text(struct out *out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void put(struct out *out, const char *format, ...)
+static void append_text(struct out *out, const char *format, ...)
 {
 	size_t left = POINT_TEXT - out->used;
 	va_list args;
@@ -38,8 +39,8 @@ static void put(struct out *out, const char *format, ...)
 
 static void put_name(struct out *out, const struct field_info *field)
 {
-	put(out, "%s%s%s", out->first ? "" : ", ", field->name ? field->name : "",
-	    field->name ? "=" : "");
+	append_text(out, "%s%s%s", out->first ? "" : ", ", field->name ? field->name : "",
+		    field->name ? "=" : "");
 	out->first = false;
 }
 
@@ -55,10 +56,10 @@ static void on_number(void *arg, const struct field_info *field, int64_t value)
 	case FIELD_ADDR:
 	case FIELD_OBJ:
 	case FIELD_FLAGS:
-		put(out, "0x%" PRIx64, (uint64_t)value);
+		append_text(out, "0x%" PRIx64, (uint64_t)value);
 		break;
 	default:
-		put(out, "%" PRId64, value);
+		append_text(out, "%" PRId64, value);
 	}
 }
 
@@ -68,11 +69,11 @@ static void on_text(void *arg, const struct field_info *field, const char *text,
 
 	put_name(out, field);
 	if (field->kind != FIELD_BYTES) {
-		put(out, "\"%.*s\"", (int)bytes, text);
+		append_text(out, "\"%.*s\"", (int)bytes, text);
 		return;
 	}
 	for (size_t i = 0; i < bytes; i++)
-		put(out, "%02x", (unsigned char)text[i]);
+		append_text(out, "%02x", (unsigned char)text[i]);
 }
 
 static void on_private(void *arg, const struct field_info *field, const struct codec_private *p)
@@ -80,19 +81,19 @@ static void on_private(void *arg, const struct field_info *field, const struct c
 	struct out *out = arg;
 
 	put_name(out, field);
-	put(out, "{length=%zu", p->length);
+	append_text(out, "{length=%zu", p->length);
 	if (p->hashed)
-		put(out, ", hash=%016" PRIx64, p->hash);
-	put(out, p->nbytes ? ", bytes=" : "");
+		append_text(out, ", hash=%016" PRIx64, p->hash);
+	append_text(out, p->nbytes ? ", bytes=" : "");
 	for (size_t i = 0; i < p->nbytes; i++)
-		put(out, "%02x", (unsigned char)p->bytes[i]);
-	put(out, "}");
+		append_text(out, "%02x", (unsigned char)p->bytes[i]);
+	append_text(out, "}");
 }
 
 static void on_null(void *arg, const struct field_info *field)
 {
 	put_name(arg, field);
-	put(arg, "NULL");
+	append_text(arg, "NULL");
 }
 
 static void on_begin(void *arg, const struct field_info *field, size_t count)
@@ -101,7 +102,7 @@ static void on_begin(void *arg, const struct field_info *field, size_t count)
 
 	put_name(out, field);
 	if (count != 1)
-		put(out, "[%zu]", count);
+		append_text(out, "[%zu]", count);
 	out->depth++;
 }
 
@@ -111,7 +112,7 @@ static void on_element(void *arg, const struct field_info *field, size_t index)
 
 	(void)field;
 	(void)index;
-	put(out, "{");
+	append_text(out, "{");
 	out->first = true;
 }
 
@@ -120,7 +121,7 @@ static void on_element_end(void *arg, const struct field_info *field)
 	struct out *out = arg;
 
 	(void)field;
-	put(out, "}");
+	append_text(out, "}");
 	out->first = false;
 }
 
@@ -130,8 +131,8 @@ static void on_end(void *arg, const struct field_info *field)
 	((struct out *)arg)->depth--;
 }
 
-static ssize_t visit(struct out *out, const uint64_t *words, size_t n,
-		     const struct struct_info *info)
+static ssize_t visit_struct(struct out *out, const uint64_t *words, size_t n,
+			    const struct struct_info *info)
 {
 	const struct codec_visitor visitor = {
 		.number = on_number,
@@ -155,7 +156,7 @@ void text_of_call(struct point *point)
 	struct out out = { .point = point, .args = &verb_infos[call->verb].args, .first = true };
 
 	memset(point->number, 0, sizeof(point->number));
-	visit(&out, words, call->nargs, out.args);
+	visit_struct(&out, words, call->nargs, out.args);
 }
 
 void text_of_return(struct point *point)
@@ -168,8 +169,8 @@ void text_of_return(struct point *point)
 
 	if (!back->nouts)
 		return;
-	used = visit(&out, words, back->nouts, out.args);
+	used = visit_struct(&out, words, back->nouts, out.args);
 	if (used >= 0 && info->ret.kind == FIELD_OBJ)
-		visit(&out, words + used, back->nouts - (size_t)used,
-		      &object_infos[info->ret.object]);
+		visit_struct(&out, words + used, back->nouts - (size_t)used,
+			     &object_infos[info->ret.object]);
 }

@@ -17,7 +17,7 @@
 static char path[PATH_MAX], build_id[129];
 static uint64_t base;
 
-static void take_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * segment)
+static void take_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) *segment)
 {
 	const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr);
 	const char *end = at + segment->p_memsz;

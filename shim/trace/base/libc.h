@@ -5,6 +5,9 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+/* Before a function that stands before libc's. */
+#define OURS __attribute__((visibility("default")))
+
 /* clang-format off */
 #define LIBC_FUNCTIONS(F)                                                                         \
 	F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) F(popen) F(execve)    \

@@ -20,7 +20,7 @@
 #include "shim/trace/base/self.h"
 
 /* @flags: RTLD_NOLOAD for what the program may have no use for. */
-static void *find(const struct verb_info *info, int flags)
+static void *find_symbol(const struct verb_info *info, int flags)
 {
 	void *at = dl_symbol(RTLD_NEXT, info->symbol, info->node);
 	void *lib;
@@ -40,7 +40,7 @@ _Atomic(void *) next_found[VERB_COUNT];
 void *next_find(enum verb verb)
 {
 	int saved = errno;
-	void *at = find(&verb_infos[verb], 0);
+	void *at = find_symbol(&verb_infos[verb], 0);
 
 	atomic_store_explicit(&next_found[verb], at, memory_order_relaxed);
 	errno = saved;
@@ -53,7 +53,7 @@ void next_find_all(void)
 		if (verb_infos[verb].symbol &&
 		    !atomic_load_explicit(&next_found[verb], memory_order_relaxed))
 			atomic_store_explicit(&next_found[verb],
-					      find(&verb_infos[verb], RTLD_NOLOAD),
+					      find_symbol(&verb_infos[verb], RTLD_NOLOAD),
 					      memory_order_relaxed);
 }
 

@@ -26,7 +26,7 @@
 enum { VERSION_HIDDEN = 0x8000 };
 
 /* The loader has made addresses of them, but not in every object. */
-static const void *pointer(const struct object *o, const ElfW(Dyn) * d)
+static const void *read_pointer(const struct object *o, const ElfW(Dyn) *d)
 {
 	return (const void *)(d->d_un.d_ptr + (d->d_un.d_ptr < o->base ? o->base : 0));
 }
@@ -56,25 +56,25 @@ static bool read_dynamic(struct object *o)
 	for (const ElfW(Dyn) *d = o->dynamic; d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
 		case DT_STRTAB:
-			o->strings = pointer(o, d);
+			o->strings = read_pointer(o, d);
 			break;
 		case DT_SYMTAB:
-			o->symbols = pointer(o, d);
+			o->symbols = read_pointer(o, d);
 			break;
 		case DT_VERSYM:
-			o->versions = pointer(o, d);
+			o->versions = read_pointer(o, d);
 			break;
 		case DT_GNU_HASH:
-			o->hash = pointer(o, d);
+			o->hash = read_pointer(o, d);
 			break;
 		case DT_RELA:
-			o->tables[0] = pointer(o, d);
+			o->tables[0] = read_pointer(o, d);
 			break;
 		case DT_RELASZ:
 			o->sizes[0] = d->d_un.d_val;
 			break;
 		case DT_JMPREL:
-			o->tables[1] = pointer(o, d);
+			o->tables[1] = read_pointer(o, d);
 			break;
 		case DT_PLTRELSZ:
 			o->sizes[1] = d->d_un.d_val;
@@ -111,7 +111,7 @@ static uint32_t count_symbols(const uint32_t *hash)
 	return last + 1;
 }
 
-static bool same(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
 	while (*a && *a == *b)
 		a++, b++;
@@ -125,7 +125,7 @@ void *object_symbol(const struct object *o, const char *name)
 	for (uint32_t i = 1; i < count; i++)
 		if (o->symbols[i].st_shndx != SHN_UNDEF &&
 		    !(o->versions && (o->versions[i] & VERSION_HIDDEN)) &&
-		    same(o->strings + o->symbols[i].st_name, name))
+		    same_text(o->strings + o->symbols[i].st_name, name))
 			return (void *)(o->base + o->symbols[i].st_value);
 	return NULL;
 }
@@ -139,7 +139,7 @@ bool object_needs(const struct object *o, bool (*is_one)(const char *path))
 }
 
 /* The slot of a relocation that is the address of a function from elsewhere; NULL: it is none. */
-static void **slot_of(const struct object *o, const ElfW(Rela) * r, const ElfW(Sym) * symbol)
+static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sym) *symbol)
 {
 	switch (ELF64_R_TYPE(r->r_info)) {
 	case R_X86_64_64:
@@ -159,7 +159,7 @@ static void **slot_of(const struct object *o, const ElfW(Rela) * r, const ElfW(S
 
 /* What is not weak is not missing for long. */
 static bool is_raw(const struct object *o, int table, const void *slot_value,
-		   const ElfW(Sym) * symbol)
+		   const ElfW(Sym) *symbol)
 {
 	if (!slot_value)
 		return ELF64_ST_BIND(symbol->st_info) != STB_WEAK;

@@ -11,12 +11,12 @@
 struct object {
 	uintptr_t base, start, end;
 	uintptr_t relro, relro_end;
-	const ElfW(Dyn) * dynamic;
+	const ElfW(Dyn) *dynamic;
 	const char *strings;
-	const ElfW(Sym) * symbols;
-	const ElfW(Half) * versions;
-	const uint32_t *hash;         /* DT_GNU_HASH */
-	const ElfW(Rela) * tables[2]; /* DT_RELA, DT_JMPREL */
+	const ElfW(Sym) *symbols;
+	const ElfW(Half) *versions;
+	const uint32_t *hash;        /* DT_GNU_HASH */
+	const ElfW(Rela) *tables[2]; /* DT_RELA, DT_JMPREL */
 	size_t sizes[2];
 };
 

@@ -22,8 +22,6 @@
 #include "shim/trace/base/libc.h"
 #include "shim/trace/ring/recording.h"
 
-#define OURS __attribute__((visibility("default")))
-
 static struct sigaction program; /* what it has set, while ours is there: the default */
 
 static void on_bus(int number, siginfo_t *info, void *context)

@@ -91,7 +91,7 @@ static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that somebody imports *
 /* Who works on the table: a thread of this process. In a child nobody is left of the parent's. */
 static _Atomic pid_t holder;
 
-static bool take(void)
+static bool take_table(void)
 {
 	pid_t me = getpid();
 
@@ -105,7 +105,7 @@ static bool take(void)
 	return false; /* the program goes on; the next who looks something up looks again */
 }
 
-static void give_back(void)
+static void give_table_back(void)
 {
 	atomic_store(&holder, 0);
 }
@@ -119,7 +119,7 @@ static struct import *first_of(const char *name)
 }
 
 /* That is @real, or of which that is not known. */
-static struct import *find(const char *name, const void *real)
+static struct import *find_import(const char *name, const void *real)
 {
 	for (unsigned int i = 0; i < nimports; i++)
 		if (imports[i].real == real && !strcmp(imports[i].name, name))
@@ -127,9 +127,9 @@ static struct import *find(const char *name, const void *real)
 	return NULL;
 }
 
-static struct import *find_or_add(const char *name, void *real)
+static struct import *find_or_add_import(const char *name, void *real)
 {
-	struct import *import = find(name, real);
+	struct import *import = find_import(name, real);
 
 	if (import)
 		return import;
@@ -166,7 +166,7 @@ void stub_called(unsigned int index)
 	record_direct(imports[index].name, DIRECT_CALLED);
 }
 
-static void *stub(const struct import *import)
+static void *stub_of(const struct import *import)
 {
 	return stub_to((unsigned int)(import - imports), import->real);
 }
@@ -192,17 +192,17 @@ static bool fresh; /* a slot is there that may have to be changed */
 static bool half;  /* a slot is there that the loader is still to write */
 
 /* What a slot that is not bound would get is another's by now, if its library went and came. */
-static void ask(const char *name)
+static void ask_for(const char *name)
 {
 	struct import *import = first_of(name);
 
 	if (!import)
-		import = find_or_add(name, NULL);
+		import = find_or_add_import(name, NULL);
 	if (import)
 		import->asked = true;
 }
 
-static void note(const struct object *o, void **slot, const char *name, bool raw)
+static void note_slot(const struct object *o, void **slot, const char *name, bool raw)
 {
 	int verb = later_verb(name);
 
@@ -213,9 +213,9 @@ static void note(const struct object *o, void **slot, const char *name, bool raw
 		fresh = fresh || *slot != later_function((enum verb)verb);
 	} else if (provider_has(name) && !stub_is(*slot)) {
 		if (object_is_unbound(o, *slot))
-			ask(name);
+			ask_for(name);
 		else
-			find_or_add(name, *slot);
+			find_or_add_import(name, *slot);
 		fresh = true;
 	}
 }
@@ -246,7 +246,7 @@ static void set_blind(const char *name)
 		first->blind = true;
 }
 
-static void hook(const struct object *o, void **slot, const char *name, bool raw)
+static void hook_slot(const struct object *o, void **slot, const char *name, bool raw)
 {
 	int verb = later_verb(name);
 	const struct import *import;
@@ -259,8 +259,8 @@ static void hook(const struct object *o, void **slot, const char *name, bool raw
 	}
 	if (!provider_has(name) || stub_is(*slot))
 		return;
-	import = object_is_unbound(o, *slot) ? looked_up(name) : find(name, *slot);
-	if (!import || object_write_slot(o, slot, stub(import)))
+	import = object_is_unbound(o, *slot) ? looked_up(name) : find_import(name, *slot);
+	if (!import || object_write_slot(o, slot, stub_of(import)))
 		set_blind(name);
 }
 
@@ -280,7 +280,7 @@ static void look_up(struct import *import)
 
 	if (!import->real)
 		import->real = real;
-	import->now = real ? find_or_add(import->name, real) : NULL;
+	import->now = real ? find_or_add_import(import->name, real) : NULL;
 	import->asked = false;
 }
 
@@ -317,19 +317,19 @@ void import_look(void)
 	int saved = errno;
 
 	atomic_store(&looked, true);
-	if (!take()) {
+	if (!take_table()) {
 		atomic_store(&seen, 0);
 		return;
 	}
 	fresh = half = false;
-	dl_iterate_phdr(each_object, (void *)note);
+	dl_iterate_phdr(each_object, (void *)note_slot);
 	if (fresh) {
 		look_up_all();
-		dl_iterate_phdr(each_object, (void *)hook);
+		dl_iterate_phdr(each_object, (void *)hook_slot);
 	}
 	if (half)
 		atomic_store(&seen, 0);
-	give_back();
+	give_table_back();
 	errno = saved;
 }
 
@@ -362,13 +362,13 @@ void import_see(const struct dl_phdr_info *info)
 	struct dl_phdr_info object = *info;
 	int saved = errno;
 
-	if (!take())
+	if (!take_table())
 		return;
 	fresh = false;
-	each_object(&object, sizeof(object), (void *)note);
+	each_object(&object, sizeof(object), (void *)note_slot);
 	if (fresh)
-		each_object(&object, sizeof(object), (void *)hook);
-	give_back();
+		each_object(&object, sizeof(object), (void *)hook_slot);
+	give_table_back();
 	import_tell();
 	errno = saved;
 }
@@ -385,11 +385,11 @@ void *import_instead(const char *name, void *found)
 
 	if (verb != VERB_NONE)
 		return instead_of_verb((enum verb)verb, found);
-	if (!provider_has(name) || stub_is(found) || !take())
+	if (!provider_has(name) || stub_is(found) || !take_table())
 		return NULL;
-	import = find_or_add(name, found);
-	give_back();
-	return import ? stub(import) : NULL;
+	import = find_or_add_import(name, found);
+	give_table_back();
+	return import ? stub_of(import) : NULL;
 }
 
 #else

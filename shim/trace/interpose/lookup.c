@@ -30,7 +30,7 @@
 #include "shim/trace/interpose/import.h"
 
 /* The verb that is exported as @name, or -1. */
-static int exported(const char *name)
+static int find_exported(const char *name)
 {
 	if (strncmp(name, "ibv_", 4) && strncmp(name, "_ibv_", 5) && strncmp(name, "rdma_", 5))
 		return -1;
@@ -59,7 +59,7 @@ static bool is_verb(const void *function)
 }
 
 /* Our function of that verb: our exports by themselves, whatever else is loaded. */
-static void *ours(int verb)
+static void *find_ours(int verb)
 {
 	static _Atomic(void *) self;
 	void *handle = atomic_load_explicit(&self, memory_order_relaxed);
@@ -71,7 +71,7 @@ static void *ours(int verb)
 	return handle ? dl_vsym_next(handle, verb_infos[verb].symbol, verb_infos[verb].node) : NULL;
 }
 
-static void *find(void *handle, const char *name, const char *version)
+static void *find_theirs(void *handle, const char *name, const char *version)
 {
 	return version ? dl_vsym_next(handle, name, version) : dl_sym_next(handle, name);
 }
@@ -96,11 +96,11 @@ static void *find_next_of(const struct link_map *map, const char *name)
 /* By default also what the library that asks needs itself. */
 static void *find_default_of(const char *path, const char *name, const char *version)
 {
-	void *at = find(RTLD_DEFAULT, name, version), *handle;
+	void *at = find_theirs(RTLD_DEFAULT, name, version), *handle;
 
 	if (at || !(handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD)))
 		return at;
-	at = find(handle, name, version);
+	at = find_theirs(handle, name, version);
 	dlclose(handle);
 	return at;
 }
@@ -114,7 +114,7 @@ static void *instead_of_import(void *handle, const char *name, const char *versi
 	Dl_info info;
 
 	if (handle != RTLD_NEXT && handle != RTLD_DEFAULT)
-		found = find(handle, name, version);
+		found = find_theirs(handle, name, version);
 	else if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP))
 		return NULL;
 	else if (handle == RTLD_DEFAULT)
@@ -143,12 +143,12 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 		return instead_of_import(handle, name, version, caller);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return NULL; /* finds ours by itself */
-	verb = exported(name);
+	verb = find_exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
 		return NULL;
-	found = find(handle, name, version);
+	found = find_theirs(handle, name, version);
 	/* of a second libibverbs (dlmopen, another path) the program gets what it asks for */
-	return is_verb(found) && found == next_symbol((enum verb)verb) ? ours(verb) : NULL;
+	return is_verb(found) && found == next_symbol((enum verb)verb) ? find_ours(verb) : NULL;
 }
 
 JUMP_FUNCTION(dlsym, "	xor %edx, %edx\n	mov " JUMP_CALLER ", %rcx\n", dl_instead,

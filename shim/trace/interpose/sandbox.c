@@ -35,8 +35,6 @@
 #include "shim/trace/base/libc.h"
 #include "shim/trace/ring/vfork.h"
 
-#define OURS __attribute__((visibility("default")))
-
 enum { YIELDS = 10000 };
 
 #ifdef __x86_64__
@@ -85,13 +83,13 @@ void sandbox_begin(uint32_t known, bool child)
 }
 
 /* One number of the call that a filter asks for, which has them in pieces of 32 bits. */
-static uint32_t load(const struct seccomp_data *call, uint32_t offset)
+static uint32_t load_word(const struct seccomp_data *call, uint32_t offset)
 {
 	return offset <= sizeof(*call) - 4 ? *(const uint32_t *)((const char *)call + offset) : 0;
 }
 
 /* clang-format off */
-static uint32_t calculate(unsigned int op, uint32_t a, uint32_t b)
+static uint32_t calculate_alu(unsigned int op, uint32_t a, uint32_t b)
 {
 	switch (op) {
 	case BPF_ADD: return a + b;
@@ -107,7 +105,7 @@ static uint32_t calculate(unsigned int op, uint32_t a, uint32_t b)
 	}
 }
 
-static bool holds(unsigned int op, uint32_t a, uint32_t b)
+static bool is_jump_taken(unsigned int op, uint32_t a, uint32_t b)
 {
 	switch (op) {
 	case BPF_JEQ: return a == b;
@@ -133,7 +131,7 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 			to = &x;
 			__attribute__((fallthrough));
 		case BPF_LD:
-			*to = BPF_MODE(i->code) == BPF_ABS   ? load(call, i->k)
+			*to = BPF_MODE(i->code) == BPF_ABS   ? load_word(call, i->k)
 			      : BPF_MODE(i->code) == BPF_MEM ? *cell
 			      : BPF_MODE(i->code) == BPF_LEN ? sizeof(*call)
 							     : i->k;
@@ -147,12 +145,12 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 		case BPF_ALU:
 			if (BPF_OP(i->code) == BPF_DIV && !operand)
 				return SECCOMP_RET_KILL;
-			a = calculate(BPF_OP(i->code), a, operand);
+			a = calculate_alu(BPF_OP(i->code), a, operand);
 			break;
 		case BPF_JMP:
-			pc += BPF_OP(i->code) == BPF_JA            ? i->k
-			      : holds(BPF_OP(i->code), a, operand) ? i->jt
-								   : i->jf;
+			pc += BPF_OP(i->code) == BPF_JA                    ? i->k
+			      : is_jump_taken(BPF_OP(i->code), a, operand) ? i->jt
+									   : i->jf;
 			break;
 		case BPF_RET:
 			return BPF_RVAL(i->code) == BPF_A ? a : i->k;
@@ -165,7 +163,7 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-static bool allows(const struct sock_fprog *filter)
+static bool filter_allows(const struct sock_fprog *filter)
 {
 	const struct seccomp_data call = { .nr = SYS_process_vm_readv,
 					   .arch = ARCH,
@@ -192,7 +190,7 @@ static void open_door(bool installed, const struct sock_fprog *filter)
 {
 	int saved = errno;
 
-	if (!installed || (filter && allows(filter)))
+	if (!installed || (filter && filter_allows(filter)))
 		atomic_fetch_sub(&forbidden, 1);
 	errno = saved;
 }
@@ -220,8 +218,8 @@ OURS int prctl(int option, ...)
 
 #ifdef __x86_64__
 
-static long install(long number, unsigned long operation, unsigned long flags,
-		    const struct sock_fprog *filter)
+static long install_filter(long number, unsigned long operation, unsigned long flags,
+			   const struct sock_fprog *filter)
 {
 	long ret;
 
@@ -248,7 +246,7 @@ void *sandbox_syscall(long number, unsigned long first);
 void *sandbox_syscall(long number, unsigned long first)
 {
 	if (number == SYS_seccomp && first <= SECCOMP_SET_MODE_FILTER)
-		return (void *)install;
+		return (void *)install_filter;
 	if (number == SYS_prctl && first == PR_SET_SECCOMP)
 		return (void *)call_prctl;
 	return (void *)NEXT(syscall);

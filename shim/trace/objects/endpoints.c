@@ -62,7 +62,7 @@ static void leave_number(struct endpoint *e)
 	atomic_store_explicit(&e->number, (uint32_t)NO_NUMBER, memory_order_relaxed);
 }
 
-static struct endpoint *look(const struct ibv_context *context, uint32_t number)
+static struct endpoint *find_number(const struct ibv_context *context, uint32_t number)
 {
 	struct endpoint *e = atomic_load_explicit(find_bucket(number), memory_order_acquire);
 
@@ -77,7 +77,7 @@ struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t
 	for (int i = 0; i < TRIES; i++) {
 		/* pairs with the store in set_number() */
 		unsigned int before = atomic_load_explicit(&changes, memory_order_acquire);
-		struct endpoint *e = look(context, number);
+		struct endpoint *e = find_number(context, number);
 
 		atomic_thread_fence(memory_order_acquire);
 		if (e || before == atomic_load_explicit(&changes, memory_order_relaxed))
@@ -90,7 +90,7 @@ struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t
 static void set_number(struct endpoint *e, uint32_t number)
 {
 	_Atomic(struct endpoint *) *bucket = find_bucket(number);
-	struct endpoint *before = look(e->context, number);
+	struct endpoint *before = find_number(e->context, number);
 
 	atomic_fetch_add_explicit(&changes, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);

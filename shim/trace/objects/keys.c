@@ -33,19 +33,19 @@ static struct key *by_region[BUCKETS];
 static struct key *unused;           /* linked by next_region */
 static _Atomic unsigned int changes; /* odd: under way */
 
-static unsigned int mix(uint64_t x)
+static unsigned int mix_bits(uint64_t x)
 {
 	return (unsigned int)(x * 0x9e3779b97f4a7c15ull >> (64 - BITS));
 }
 
 static _Atomic(struct key *) *bucket(uint32_t lkey)
 {
-	return &by_key[mix(lkey)];
+	return &by_key[mix_bits(lkey)];
 }
 
 static struct key **region_bucket(const struct ibv_mr *mr)
 {
-	return &by_region[mix((uint64_t)(uintptr_t)mr >> 4)];
+	return &by_region[mix_bits((uint64_t)(uintptr_t)mr >> 4)];
 }
 
 static void unlink_key(struct key *key)
@@ -78,7 +78,7 @@ static void remove_region(const struct ibv_mr *mr)
 	}
 }
 
-static struct key *take(void)
+static struct key *take_key(void)
 {
 	struct key *k = unused;
 
@@ -99,10 +99,10 @@ static void remove_number(const struct ibv_context *context, uint32_t lkey)
 		remove_region(k->mr);
 }
 
-static void insert(const struct key *from)
+static void insert_key(const struct key *from)
 {
 	struct key **region = region_bucket(from->mr);
-	struct key *k = take();
+	struct key *k = take_key();
 
 	if (!k)
 		return; /* the key is not known then */
@@ -117,7 +117,7 @@ static void insert(const struct key *from)
 	*region = k;
 	atomic_store_explicit(&k->next, atomic_load_explicit(bucket(k->lkey), memory_order_relaxed),
 			      memory_order_relaxed);
-	/* pairs with the load in look() */
+	/* pairs with the load in look_up_key() */
 	atomic_store_explicit(bucket(k->lkey), k, memory_order_release);
 }
 
@@ -135,28 +135,29 @@ static void end_change(void)
 	recording_unlock();
 }
 
-static void add(const struct key *key)
+static void replace_key(const struct key *key)
 {
 	begin_change();
 	remove_region(key->mr);
 	remove_number(key->context, key->lkey);
-	insert(key);
+	insert_key(key);
 	end_change();
 }
 
 void keys_add(const struct ibv_mr *mr, uint64_t iova, const void *addr, uint64_t length)
 {
-	add(&(struct key){ .context = mr->context,
-			   .mr = mr,
-			   .lkey = mr->lkey,
-			   .iova = iova,
-			   .addr = (uint64_t)(uintptr_t)addr,
-			   .length = length });
+	replace_key(&(struct key){ .context = mr->context,
+				   .mr = mr,
+				   .lkey = mr->lkey,
+				   .iova = iova,
+				   .addr = (uint64_t)(uintptr_t)addr,
+				   .length = length });
 }
 
 void keys_add_foreign(const struct ibv_mr *mr)
 {
-	add(&(struct key){ .context = mr->context, .mr = mr, .lkey = mr->lkey, .foreign = true });
+	replace_key(&(struct key){
+		.context = mr->context, .mr = mr, .lkey = mr->lkey, .foreign = true });
 }
 
 void keys_rename(const struct ibv_mr *mr)
@@ -177,7 +178,7 @@ void keys_rename(const struct ibv_mr *mr)
 				     .length = k->length };
 	recording_unlock();
 	if (copy.mr)
-		add(&copy);
+		replace_key(&copy);
 }
 
 void keys_remove(const struct ibv_mr *mr)
@@ -197,8 +198,8 @@ void keys_forget_all(void)
 	atomic_store_explicit(&changes, 0, memory_order_relaxed);
 }
 
-static enum payload_why look(const struct ibv_context *context, uint32_t lkey, uint64_t addr,
-			     uint32_t length, uint64_t *ret_at)
+static enum payload_why look_up_key(const struct ibv_context *context, uint32_t lkey, uint64_t addr,
+				    uint32_t length, uint64_t *ret_at)
 {
 	const struct key *k = atomic_load_explicit(bucket(lkey), memory_order_acquire);
 	uint64_t offset;
@@ -222,7 +223,7 @@ enum payload_why keys_find(const struct ibv_context *context, uint32_t lkey, uin
 	for (int i = 0; i < TRIES; i++) {
 		/* pairs with the store in end_change() */
 		unsigned int before = atomic_load_explicit(&changes, memory_order_acquire);
-		enum payload_why why = look(context, lkey, addr, length, ret_at);
+		enum payload_why why = look_up_key(context, lkey, addr, length, ret_at);
 
 		atomic_thread_fence(memory_order_acquire);
 		if (!(before & 1) && before == atomic_load_explicit(&changes, memory_order_relaxed))

@@ -48,7 +48,7 @@ struct table {
 	struct chain chains[];
 };
 
-static struct place *place(const struct table *t, uint32_t i)
+static struct place *place_at(const struct table *t, uint32_t i)
 {
 	return (void *)((char *)t + sizeof(*t) + t->buckets * sizeof(struct chain) +
 			(size_t)(i - 1) * t->place_bytes);
@@ -93,7 +93,7 @@ static void table_free(struct table *t)
 }
 
 /* Behind all others; NULL: full. */
-static struct place *append(struct table *t, uint64_t wr_id)
+static struct place *append_place(struct table *t, uint64_t wr_id)
 {
 	struct chain *chain = chain_of(t, wr_id);
 	uint32_t i = t->unused;
@@ -102,14 +102,14 @@ static struct place *append(struct table *t, uint64_t wr_id)
 	if (!i && t->used == t->size)
 		return NULL;
 	if (i)
-		t->unused = place(t, i)->next;
+		t->unused = place_at(t, i)->next;
 	else
 		i = ++t->used;
-	p = place(t, i);
+	p = place_at(t, i);
 	p->wr_id = wr_id;
 	p->next = 0;
 	if (chain->last)
-		place(t, chain->last)->next = i;
+		place_at(t, chain->last)->next = i;
 	else
 		chain->first = i;
 	chain->last = i;
@@ -119,10 +119,10 @@ static struct place *append(struct table *t, uint64_t wr_id)
 /* @before: the place before it in its chain, 0 if it is the first. */
 static void take_out(struct table *t, struct chain *chain, uint32_t before, uint32_t i)
 {
-	struct place *p = place(t, i);
+	struct place *p = place_at(t, i);
 
 	if (before)
-		place(t, before)->next = p->next;
+		place_at(t, before)->next = p->next;
 	else
 		chain->first = p->next;
 	if (chain->last == i)
@@ -131,7 +131,7 @@ static void take_out(struct table *t, struct chain *chain, uint32_t before, uint
 	t->unused = i;
 }
 
-static bool lock(struct queue *q)
+static bool lock_queue(struct queue *q)
 {
 	if (atomic_load_explicit(&q->unsure, memory_order_relaxed))
 		return false;
@@ -163,8 +163,8 @@ static void copy_places(struct table *to, const struct table *from)
 {
 	for (uint32_t b = 0; b < from->buckets; b++) {
 		for (uint32_t i = from->chains[b].first; i;) {
-			const struct place *p = place(from, i);
-			struct place *copy = append(to, p->wr_id);
+			const struct place *p = place_at(from, i);
+			struct place *copy = append_place(to, p->wr_id);
 			uint32_t next;
 
 			if (!copy)
@@ -181,7 +181,7 @@ void queue_resize(struct queue *q, uint32_t max)
 {
 	struct table *more;
 
-	if (!lock(q))
+	if (!lock_queue(q))
 		return;
 	if (q->table && max > q->max) {
 		more = table_new(max, q->spans);
@@ -224,13 +224,13 @@ void queue_put(struct queue *q, const struct request *request)
 {
 	struct place *p = NULL;
 
-	if (!lock(q))
+	if (!lock_queue(q))
 		return;
 	note_poster(q);
 	if (!q->table)
 		q->table = table_new(q->max, q->spans);
 	if (q->table)
-		p = append(q->table, request->wr_id);
+		p = append_place(q->table, request->wr_id);
 	if (p) {
 		unsigned int n = request->nspans < q->spans ? request->nspans : q->spans;
 
@@ -264,12 +264,12 @@ void queue_take_back(struct queue *q, const struct request *request)
 	uint32_t before = 0, found = 0, found_before = 0;
 	struct chain *chain;
 
-	if (!lock(q))
+	if (!lock_queue(q))
 		return;
 	if (q->table) {
 		chain = chain_of(q->table, request->wr_id);
-		for (uint32_t i = chain->first; i; before = i, i = place(q->table, i)->next) {
-			if (is_request(place(q->table, i), request)) {
+		for (uint32_t i = chain->first; i; before = i, i = place_at(q->table, i)->next) {
+			if (is_request(place_at(q->table, i), request)) {
 				found = i;
 				found_before = before;
 			}
@@ -286,16 +286,16 @@ static bool is_doubtful(struct table *t, struct place *p, unsigned int kinds)
 	bool doubt = p->doubt;
 	int looks = 0;
 
-	for (uint32_t i = p->next; i && !doubt; i = place(t, i)->next)
-		if (place(t, i)->wr_id == p->wr_id && kinds >> place(t, i)->kind & 1)
-			doubt = ++looks > LOOKS || !same_buffers(p, place(t, i));
-	for (uint32_t i = p->next; i && doubt; i = place(t, i)->next)
-		if (place(t, i)->wr_id == p->wr_id)
-			place(t, i)->doubt = true;
+	for (uint32_t i = p->next; i && !doubt; i = place_at(t, i)->next)
+		if (place_at(t, i)->wr_id == p->wr_id && kinds >> place_at(t, i)->kind & 1)
+			doubt = ++looks > LOOKS || !same_buffers(p, place_at(t, i));
+	for (uint32_t i = p->next; i && doubt; i = place_at(t, i)->next)
+		if (place_at(t, i)->wr_id == p->wr_id)
+			place_at(t, i)->doubt = true;
 	return doubt;
 }
 
-static void give(const struct place *p, struct request *request)
+static void copy_request(const struct place *p, struct request *request)
 {
 	request->wr_id = p->wr_id;
 	request->kind = (enum payload_kind)p->kind;
@@ -312,11 +312,11 @@ enum payload_why queue_get(struct queue *q, uint64_t wr_id, unsigned int kinds, 
 	uint32_t before = 0, i;
 	struct chain *chain;
 
-	if (!lock(q))
+	if (!lock_queue(q))
 		return why;
 	chain = q->table ? chain_of(q->table, wr_id) : NULL;
-	for (i = chain ? chain->first : 0; i; before = i, i = place(q->table, i)->next) {
-		struct place *p = place(q->table, i);
+	for (i = chain ? chain->first : 0; i; before = i, i = place_at(q->table, i)->next) {
+		struct place *p = place_at(q->table, i);
 
 		if (p->wr_id != wr_id || !(kinds >> p->kind & 1))
 			continue;
@@ -326,7 +326,7 @@ enum payload_why queue_get(struct queue *q, uint64_t wr_id, unsigned int kinds, 
 			why = PAYLOAD_AMBIGUOUS;
 		else
 			why = p->doubt ? PAYLOAD_AMBIGUOUS : PAYLOAD_WHOLE;
-		give(p, ret_request);
+		copy_request(p, ret_request);
 		take_out(q->table, chain, before, i);
 		break;
 	}
@@ -340,12 +340,12 @@ int queue_has(struct queue *q, uint64_t wr_id)
 
 	if (!q->max)
 		return 0;
-	if (!lock(q))
+	if (!lock_queue(q))
 		return -1;
 	if (q->table)
 		i = chain_of(q->table, wr_id)->first;
-	while (i && place(q->table, i)->wr_id != wr_id)
-		i = place(q->table, i)->next;
+	while (i && place_at(q->table, i)->wr_id != wr_id)
+		i = place_at(q->table, i)->next;
 	spin_unlock(&q->lock);
 	return i != 0;
 }

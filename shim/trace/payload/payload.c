@@ -360,7 +360,8 @@ static void fill_source(struct payload_source *s, const struct request *r, const
  * on the queue pair nothing succeeds any more until RESET, which forgets all;
  * what a shared queue has lost by it stays, and makes its wr_id doubtful.
  */
-static void complete(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq, uint32_t index)
+static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq,
+			     uint32_t index)
 {
 	unsigned int kinds = wc->status == IBV_WC_SUCCESS ? kinds_of((int)wc->opcode) : 0;
 	struct endpoint *e = kinds && !(unsaid & PAYLOAD_NO_QP_NUM)
@@ -396,7 +397,7 @@ void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint3
 			 uint32_t seq)
 {
 	for (uint32_t i = 0; i < nwc; i++)
-		complete(cq, &wc[i], seq, i);
+		complete_request(cq, &wc[i], seq, i);
 	unsaid = 0;
 }
 

@@ -60,7 +60,7 @@ static size_t read_spans(const struct span *spans, unsigned int nspans, uint64_t
 	return used ? read_memory(there, used, to, n, why) : 0;
 }
 
-static struct event_payload *reserve(const struct payload_source *s, size_t bytes)
+static struct event_payload *reserve_payload(const struct payload_source *s, size_t bytes)
 {
 	struct event_payload *event = record_reserve(sizeof(*event) + bytes + 8);
 
@@ -81,7 +81,7 @@ static struct event_payload *reserve(const struct payload_source *s, size_t byte
 	return event;
 }
 
-static void commit(struct event_payload *event)
+static void commit_payload(struct event_payload *event)
 {
 	char *end = (char *)(event + 1) + event->bytes;
 	size_t words = (sizeof(*event) + event->bytes + 7) / 8;
@@ -91,7 +91,7 @@ static void commit(struct event_payload *event)
 	record_commit(&event->head, words);
 }
 
-static uint64_t readable(const struct payload_source *s)
+static uint64_t count_readable(const struct payload_source *s)
 {
 	uint64_t bytes = 0;
 
@@ -101,8 +101,8 @@ static uint64_t readable(const struct payload_source *s)
 }
 
 /* Nothing of @s before @from is part of the message: it goes into no hash. */
-static void add(struct hash *hash, const struct payload_source *s, uint64_t offset, const char *at,
-		size_t n)
+static void hash_bytes(struct hash *hash, const struct payload_source *s, uint64_t offset,
+		       const char *at, size_t n)
 {
 	size_t skip = offset < s->before ? s->before - offset : 0;
 
@@ -112,7 +112,7 @@ static void add(struct hash *hash, const struct payload_source *s, uint64_t offs
 
 static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t seed)
 {
-	struct event_payload *event = reserve(s, want < PIECE ? want : PIECE);
+	struct event_payload *event = reserve_payload(s, want < PIECE ? want : PIECE);
 	enum payload_why unread = PAYLOAD_UNREADABLE;
 	uint64_t offset = 0;
 	struct hash hash;
@@ -125,7 +125,7 @@ static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t s
 
 		if (read_spans(s->spans, s->nspans, offset, event + 1, n, &unread) < n)
 			break;
-		add(&hash, s, offset, (const char *)(event + 1), n);
+		hash_bytes(&hash, s, offset, (const char *)(event + 1), n);
 		offset += n;
 	}
 	if (offset == s->total && s->why == PAYLOAD_WHOLE) {
@@ -134,7 +134,7 @@ static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t s
 	} else {
 		event->why = (uint8_t)(offset < want ? unread : s->why);
 	}
-	commit(event);
+	commit_payload(event);
 	return true;
 }
 
@@ -146,7 +146,7 @@ static bool write_bytes(const struct payload_source *s, uint64_t want, enum payl
 
 	do {
 		size_t n = want - offset < PIECE ? want - offset : PIECE, got;
-		struct event_payload *event = reserve(s, n);
+		struct event_payload *event = reserve_payload(s, n);
 
 		if (!event)
 			return wrote;
@@ -157,13 +157,13 @@ static bool write_bytes(const struct payload_source *s, uint64_t want, enum payl
 		last = got < n || offset == want;
 		event->flags = last ? PAYLOAD_LAST : 0;
 		event->why = (uint8_t)(!last ? PAYLOAD_WHOLE : got < n ? unread : why);
-		commit(event);
+		commit_payload(event);
 		wrote = true;
 	} while (!last);
 	return wrote;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t lesser_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -171,7 +171,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 bool payload_write(const struct payload_source *s, const struct payload_rule *rule,
 		   uint64_t *budget)
 {
-	uint64_t keep = rule->keep, have = readable(s), asked = s->total, want;
+	uint64_t keep = rule->keep, have = count_readable(s), asked = s->total, want;
 	enum payload_why why = s->why;
 	struct payload_source rest;
 	int saved = errno;
@@ -180,8 +180,8 @@ bool payload_write(const struct payload_source *s, const struct payload_rule *ru
 	if (!s->total && why == PAYLOAD_WHOLE)
 		return false;
 	if (keep < asked) /* PAYLOAD_HASH and PAYLOAD_FULL are more than anything */
-		asked = least(asked, keep + s->before);
-	want = least(least(asked, have), *budget);
+		asked = lesser_of(asked, keep + s->before);
+	want = lesser_of(lesser_of(asked, have), *budget);
 	if (want == asked && asked)
 		why = PAYLOAD_WHOLE;
 	else if (want == *budget && want < have)

@@ -99,7 +99,7 @@ void process_begin(pid_t before)
  * A program that is not linked with verbs may never call one: there it is done
  * when it does.
  */
-__attribute__((constructor)) static void prepare(void)
+__attribute__((constructor)) static void prepare_process(void)
 {
 	const char *dir = getenv(SESSION_ENV);
 

@@ -26,8 +26,6 @@
 #include "shim/trace/process/thread.h"
 #include "shim/trace/ring/vfork.h"
 
-#define OURS __attribute__((visibility("default")))
-
 OURS pid_t _Fork(void)
 {
 	uint32_t seq = process_fork(FORK_FORK);

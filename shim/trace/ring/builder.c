@@ -33,7 +33,7 @@ static void *take_memory(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static struct builder *place(const struct ibv_qp_ex *qp, unsigned int further)
+static struct builder *place_of(const struct ibv_qp_ex *qp, unsigned int further)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)qp * 0x9e3779b97f4a7c15ull >> 58;
 
@@ -43,16 +43,16 @@ static struct builder *place(const struct ibv_qp_ex *qp, unsigned int further)
 struct builder *builder_find_other(const struct ibv_qp_ex *qp)
 {
 	for (unsigned int i = 0; builders && i < BUILDERS; i++)
-		if (place(qp, i)->qp == qp)
-			return builder_now = place(qp, i);
+		if (place_of(qp, i)->qp == qp)
+			return builder_now = place_of(qp, i);
 	return NULL;
 }
 
 static struct builder *claim_closed(const struct ibv_qp_ex *qp)
 {
 	for (unsigned int i = 0; i < BUILDERS; i++)
-		if (!atomic_exchange_explicit(&place(qp, i)->open, true, memory_order_relaxed))
-			return place(qp, i);
+		if (!atomic_exchange_explicit(&place_of(qp, i)->open, true, memory_order_relaxed))
+			return place_of(qp, i);
 	return NULL;
 }
 
@@ -66,7 +66,7 @@ struct builder *builder_claim(const struct ibv_qp_ex *qp)
 		return NULL;
 	b = claim_closed(qp);
 	if (!b)
-		b = place(qp, 0);
+		b = place_of(qp, 0);
 	b->qp = qp;
 	builder_now = b;
 	if (!b->at) {

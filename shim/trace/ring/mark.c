@@ -12,7 +12,7 @@ enum { TEXT_MAX = 1000 };
 /* Found by its name with dlsym(): in no header but the program's. */
 __attribute__((visibility("default"))) void verbatim_record_mark(int kind, const char *text);
 
-static void put(int kind, const char *text)
+static void write_mark(int kind, const char *text)
 {
 	size_t bytes = strnlen(text, TEXT_MAX);
 	size_t words = (sizeof(struct event_mark) + bytes + 7) / 8;
@@ -33,6 +33,6 @@ void verbatim_record_mark(int kind, const char *text)
 	int saved = errno;
 
 	if (text && kind >= 0 && kind < MARK_KINDS && record_ready())
-		put(kind, text);
+		write_mark(kind, text);
 	errno = saved;
 }

@@ -73,7 +73,7 @@ void rings_begin(const struct session *session, uint64_t begun)
 		budget = choose_budget(session->page);
 }
 
-static bool charge(uint64_t bytes, uint64_t most)
+static bool charge_budget(uint64_t bytes, uint64_t most)
 {
 	if (atomic_fetch_add_explicit(&charged, bytes, memory_order_relaxed) + bytes <= most)
 		return true;
@@ -92,7 +92,7 @@ static void tell_withheld(struct session_page *page, _Atomic uint32_t *count)
 	atomic_fetch_add(count, 1);
 }
 
-static struct slot *find(enum use use)
+static struct slot *find_slot(enum use use)
 {
 	for (struct slot *slot = slots; slot; slot = slot->next)
 		if (slot->use == use)
@@ -124,7 +124,7 @@ static void forget_read(void)
 
 static struct slot *new_slot(void)
 {
-	struct slot *slot = find(FREE);
+	struct slot *slot = find_slot(FREE);
 
 	if (slot)
 		return slot;
@@ -143,7 +143,7 @@ bool rings_take(struct ring *ret_ring)
 	struct slot *slot;
 
 	recording_lock();
-	slot = waiting ? find(WAITS) : NULL;
+	slot = waiting ? find_slot(WAITS) : NULL;
 	if (slot) {
 		slot->use = USED;
 		waiting--;
@@ -170,14 +170,14 @@ static int make_narrow(struct session *session, int at, const char *name, uint32
 		       struct ring *ret_ring)
 {
 	const uint64_t bytes = RING_PAGE + RING_NARROW;
-	bool may = charge(bytes, budget);
+	bool may = charge_budget(bytes, budget);
 	int err;
 
 	if (!may) {
 		recording_lock();
 		forget_read();
 		recording_unlock();
-		may = charge(bytes, budget);
+		may = charge_budget(bytes, budget);
 	}
 	if (!may) {
 		tell_withheld(session->page, &session->page->denied);
@@ -191,7 +191,7 @@ static int make_narrow(struct session *session, int at, const char *name, uint32
 	return err;
 }
 
-static int make(struct session *session, struct ring *ret_ring)
+static int make_ring(struct session *session, struct ring *ret_ring)
 {
 	uint32_t index = atomic_fetch_add(&session->page->rings, 1);
 	uint64_t bytes = session->page->ring_bytes;
@@ -225,7 +225,8 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 	struct quiet quiet;
 	int at, err;
 
-	if (!charge(wants - ring->charged, must ? UINT64_MAX : budget - budget / FIRST_RINGS)) {
+	if (!charge_budget(wants - ring->charged,
+			   must ? UINT64_MAX : budget - budget / FIRST_RINGS)) {
 		if (!ring->withheld)
 			tell_withheld(session->page, &session->page->withheld);
 		ring->withheld = true;
@@ -248,7 +249,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 {
 	struct slot *slot;
 	struct ring ring;
-	int err = make(session, &ring);
+	int err = make_ring(session, &ring);
 
 	if (err)
 		return err;
@@ -270,7 +271,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 }
 
 /* Nobody takes the ring's file away when the thread has ended. */
-static void trim(struct session *session, struct ring *ring)
+static void trim_ring(struct session *session, struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
 	uint64_t first = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
@@ -292,7 +293,7 @@ static void trim(struct session *session, struct ring *ring)
 static void close_ring(struct session *session, struct slot *slot, struct ring *ring,
 		       uint64_t ticks)
 {
-	trim(session, ring);
+	trim_ring(session, ring);
 	/* pairs with the load in feed_ended(): all events are committed before it */
 	atomic_store_explicit(&ring->head->closed, ticks, memory_order_release);
 	if (!slot || !ring->charged) {

@@ -50,7 +50,7 @@ static bool collector_died(void)
 	return !alive;
 }
 
-static void doze(uint64_t ns)
+static void sleep_for(uint64_t ns)
 {
 	struct timespec pause = { .tv_nsec = (long)ns };
 
@@ -75,7 +75,7 @@ static int make_longer(struct ring *ring)
  * since one would end posix_fallocate(). What could not be had once is not
  * asked for again: it would cost a system call an event.
  */
-static bool grow(void)
+static bool grow_ring(void)
 {
 	struct ring *ring = &recorder.ring;
 	struct quiet quiet;
@@ -99,7 +99,7 @@ static void begin_lap(void)
 }
 
 /* Nothing is held, or all of it is published. */
-static bool widen(bool must)
+static bool widen_ring(bool must)
 {
 	int err;
 
@@ -206,7 +206,7 @@ static bool wait_for_room(size_t bytes)
 		if (room || ring_is_gone(&recorder.ring))
 			break;
 		record_set_writing(false);
-		doze(patience.pause);
+		sleep_for(patience.pause);
 		record_set_writing(true);
 		if (patience.pause < WAIT_MOST_NS)
 			patience.pause *= 2;
@@ -224,7 +224,7 @@ static bool make_room(size_t bytes)
 	while (!ring_room(ring, bytes)) {
 		bool must = bytes > ring->mask + 1;
 
-		if (!widen(must))
+		if (!widen_ring(must))
 			return !must && wait_for_room(bytes);
 	}
 	session_wake(&recording_session);
@@ -234,7 +234,8 @@ static bool make_room(size_t bytes)
 static bool wait_or_grow(size_t bytes)
 {
 	int saved = errno;
-	bool room = recording_session.page->on_full == ON_FULL_GROW ? grow() : make_room(bytes);
+	bool room =
+		recording_session.page->on_full == ON_FULL_GROW ? grow_ring() : make_room(bytes);
 
 	if (!room && !session_running(&recording_session))
 		recording_end();
@@ -254,7 +255,7 @@ bool record_room(size_t bytes)
 	if (__builtin_expect(!recorder.held && lap_was_fast(), 0)) {
 		int saved = errno;
 
-		if (widen(false))
+		if (widen_ring(false))
 			ring_room(&recorder.ring, bytes);
 		errno = saved;
 	}

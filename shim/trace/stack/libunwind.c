@@ -68,7 +68,7 @@ static bool is_probe(int fd)
 	return !fstat(fd, &st) && st.st_ino == probe.stat.st_ino && st.st_dev == probe.stat.st_dev;
 }
 
-static int walk(backtrace_fn *take, void **frames, int max)
+static int walk_stack(backtrace_fn *take, void **frames, int max)
 {
 	int n;
 
@@ -89,7 +89,7 @@ int libunwind_walk(void **frames, int max)
 
 	if (!take || !warm || !is_probe(probe.ends[0]) || !is_probe(probe.ends[1]))
 		return -1;
-	return walk(take, frames, max);
+	return walk_stack(take, frames, max);
 }
 
 void libunwind_warm_up(void)
@@ -99,7 +99,7 @@ void libunwind_warm_up(void)
 
 	if (!take || warm)
 		return;
-	walk(take, &frame, 1);
+	walk_stack(take, &frame, 1);
 	warm = true;
 }
 
@@ -118,20 +118,21 @@ void libunwind_forked(void)
  * dl_iterate_phdr() as it sees it. It only ever looks for the file of one
  * address, which stands first in what it passes on; libunwind_try() tries that.
  */
-static int iterate(visit_fn *visit, void *arg)
+static int iterate_modules(visit_fn *visit, void *arg)
 {
 	struct located found;
 
 	if (!walking) /* the program uses libunwind, too */
 		return dl_iterate_phdr(visit, arg);
-	return locate(*(void **)arg, &found) ? visit(&found.info, sizeof(found.info), arg) : 0;
+	return locate_object(*(void **)arg, &found) ? visit(&found.info, sizeof(found.info), arg)
+						    : 0;
 }
 
 /* Relocations, with the symbols that they are for. */
 struct relocations {
-	const ElfW(Rela) * list;
+	const ElfW(Rela) *list;
 	size_t bytes;
-	const ElfW(Sym) * symbols;
+	const ElfW(Sym) *symbols;
 	const char *names;
 };
 
@@ -172,7 +173,7 @@ static bool is_sealed(const void *at)
 {
 	struct located found = { 0 };
 
-	locate(at, &found);
+	locate_object(at, &found);
 	for (int i = 0; i < found.info.dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &found.info.dlpi_phdr[i];
 
@@ -183,7 +184,7 @@ static bool is_sealed(const void *at)
 	return false;
 }
 
-static bool redirect(const struct link_map *map)
+static bool redirect_iterate(const struct link_map *map)
 {
 	struct relocations calls = relocations_of(map, DT_JMPREL, DT_PLTRELSZ);
 	struct relocations data = relocations_of(map, DT_RELA, DT_RELASZ);
@@ -198,7 +199,7 @@ static bool redirect(const struct link_map *map)
 	sealed = at && is_sealed(at);
 	if (!at || (sealed && mprotect(start, page, PROT_READ | PROT_WRITE)))
 		return false;
-	atomic_store(at, iterate);
+	atomic_store(at, iterate_modules);
 	if (sealed)
 		mprotect(start, page, PROT_READ);
 	return true;
@@ -213,7 +214,7 @@ void libunwind_open(void)
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		return;
 	map = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-	if (map && redirect(map))
+	if (map && redirect_iterate(map))
 		loaded = (backtrace_fn *)dlsym(map, "unw_backtrace");
 }
 
@@ -226,7 +227,7 @@ static bool find_probe(void)
 		return false;
 	syscall(SYS_close, probe.ends[0]); /* close() would be a cancellation point */
 	syscall(SYS_close, probe.ends[1]);
-	walk(loaded, &frame, 1);
+	walk_stack(loaded, &frame, 1);
 	return !fstat(probe.ends[0], &probe.stat) && S_ISFIFO(probe.stat.st_mode) &&
 	       is_probe(probe.ends[1]) && fcntl(probe.ends[0], F_GETFL) & O_NONBLOCK;
 }
@@ -239,7 +240,7 @@ void libunwind_try(void *const *outer, int n)
 
 	if (!loaded || !n || !find_probe())
 		return;
-	m = walk(loaded, frames, DEEP);
+	m = walk_stack(loaded, frames, DEEP);
 	while (i < m && frames[i] != outer[0])
 		i++;
 	for (int j = 0; j < n && j < ALIKE; j++)

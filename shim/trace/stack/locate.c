@@ -16,7 +16,7 @@ struct search {
 	struct located *found;
 };
 
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const struct search *search = arg;
 	uintptr_t start = UINTPTR_MAX, end = 0;
@@ -41,15 +41,15 @@ bool locate_by_walk(const void *address, struct located *found)
 {
 	struct search search = { address, found };
 
-	return dl_iterate_phdr(look, &search);
+	return dl_iterate_phdr(look_at_module, &search);
 }
 
 #if defined(DLFO_STRUCT_HAS_EH_DBASE) && !defined(LOCATE_BY_WALK)
 
-bool locate(const void *address, struct located *found)
+bool locate_object(const void *address, struct located *found)
 {
 	struct dl_find_object object;
-	const ElfW(Ehdr) * header;
+	const ElfW(Ehdr) *header;
 
 	if (_dl_find_object((void *)(uintptr_t)address, &object))
 		return false;
@@ -69,7 +69,7 @@ bool locate(const void *address, struct located *found)
 
 #else
 
-bool locate(const void *address, struct located *found)
+bool locate_object(const void *address, struct located *found)
 {
 	return locate_by_walk(address, found);
 }

@@ -13,7 +13,7 @@ struct located {
 };
 
 /* False: none of the loader's. */
-bool locate(const void *address, struct located *found);
+bool locate_object(const void *address, struct located *found);
 
 /* The same by dl_iterate_phdr(), which takes the loader's lock: all that glibc before 2.35 has. */
 bool locate_by_walk(const void *address, struct located *found);

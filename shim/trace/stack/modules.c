@@ -34,6 +34,9 @@ enum {
 	BUILD_ID = 32,
 };
 
+typedef ElfW(Phdr) elf_phdr;
+typedef ElfW(Nhdr) elf_nhdr;
+
 struct module {
 	uintptr_t start, end;
 	uint64_t what; /* hash of its path and build id */
@@ -48,7 +51,7 @@ static _Atomic uint32_t serials;
 
 _Atomic uint32_t modules_unloaded;
 
-__attribute__((visibility("default"))) int dlclose(void *handle)
+OURS int dlclose(void *handle)
 {
 	int ret = NEXT(dlclose)(handle);
 
@@ -57,10 +60,10 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
 }
 
 /* A header may name notes that were not loaded: they are not there to be read. */
-static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * note)
+static bool is_loaded(const struct dl_phdr_info *info, const elf_phdr *note)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const elf_phdr *ph = &info->dlpi_phdr[i];
 
 		if (ph->p_type == PT_LOAD && ph->p_flags & PF_R && note->p_vaddr >= ph->p_vaddr &&
 		    note->p_vaddr + note->p_memsz <= ph->p_vaddr + ph->p_memsz)
@@ -70,17 +73,17 @@ static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * note)
 }
 
 /* The note that names the build, in a loaded segment. */
-static const ElfW(Nhdr) * find_build_id(const struct dl_phdr_info *info)
+static const elf_nhdr *find_build_id(const struct dl_phdr_info *info)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const elf_phdr *ph = &info->dlpi_phdr[i];
 		const char *at = (const char *)info->dlpi_addr + ph->p_vaddr;
 		const char *end = at + ph->p_memsz;
 
 		if (ph->p_type != PT_NOTE || !is_loaded(info, ph))
 			continue;
-		while (at + sizeof(ElfW(Nhdr)) < end) {
-			const ElfW(Nhdr) *note = (const void *)at;
+		while (at + sizeof(elf_nhdr) < end) {
+			const elf_nhdr *note = (const void *)at;
 
 			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
 			    note->n_descsz <= BUILD_ID &&
@@ -110,7 +113,7 @@ static size_t module_path(const struct dl_phdr_info *info, char *text)
 /* False: it could not be written. */
 static bool write_module(const struct located *found, uint32_t serial)
 {
-	const ElfW(Nhdr) *note = find_build_id(&found->info);
+	const elf_nhdr *note = find_build_id(&found->info);
 	struct event_module *event = record_reserve(sizeof(*event) + PATH_BYTES + BUILD_ID + 8);
 	size_t bytes;
 	char *text;
@@ -139,9 +142,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-static uint64_t what_is(const struct located *found)
+static uint64_t hash_module(const struct located *found)
 {
-	const ElfW(Nhdr) *note = find_build_id(&found->info);
+	const elf_nhdr *note = find_build_id(&found->info);
 	uint64_t hash = hash_bytes(0xcbf29ce484222325ull, found->info.dlpi_name,
 				   strlen(found->info.dlpi_name));
 
@@ -149,7 +152,7 @@ static uint64_t what_is(const struct located *found)
 }
 
 /* The place of files that start there, or the empty one where it would be; NULL: all are taken. */
-static _Atomic(struct module *) *place(uintptr_t start)
+static _Atomic(struct module *) *place_of(uintptr_t start)
 {
 	uint64_t hash = (uint64_t)start * 0x9e3779b97f4a7c15ull >> 32;
 
@@ -163,7 +166,7 @@ static _Atomic(struct module *) *place(uintptr_t start)
 	return NULL;
 }
 
-static bool overlaps(const struct located *found)
+static bool overlaps_known(const struct located *found)
 {
 	for (unsigned int i = 0; i < PLACES; i++) {
 		const struct module *module =
@@ -189,8 +192,8 @@ static uint32_t give_up(const struct located *found)
  * Write it, and remember that: in this order, and not where it was lost. Two
  * threads may both do so at once; what is written twice says the same.
  */
-static uint32_t add(const struct located *found, uint64_t what, uint32_t now,
-		    _Atomic(struct module *) *at)
+static uint32_t add_module(const struct located *found, uint64_t what, uint32_t now,
+			   _Atomic(struct module *) *at)
 {
 	uint32_t serial, i = atomic_load_explicit(&known, memory_order_relaxed);
 
@@ -206,29 +209,29 @@ static uint32_t add(const struct located *found, uint64_t what, uint32_t now,
 	if (i >= MODULES)
 		return serial;
 	list[i] = (struct module){ found->start, found->end, what, serial, now };
-	/* pairs with the load in place() */
+	/* pairs with the load in place_of() */
 	atomic_store_explicit(at, &list[i], memory_order_release);
 	return serial;
 }
 
 /* The number of the file that is there now; written, if it is new. */
-static uint32_t see(const struct located *found, bool *replaced)
+static uint32_t see_module(const struct located *found, bool *replaced)
 {
 	uint32_t now = modules_unloads();
-	_Atomic(struct module *) *at = place(found->start);
+	_Atomic(struct module *) *at = place_of(found->start);
 	struct module *module = at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
 	uint64_t what;
 
 	if (module && module->end == found->end &&
 	    atomic_load_explicit(&module->checked, memory_order_relaxed) == now)
 		return module->serial;
-	what = what_is(found);
+	what = hash_module(found);
 	if (module && module->end == found->end && module->what == what) {
 		atomic_store_explicit(&module->checked, now, memory_order_relaxed);
 		return module->serial;
 	}
-	*replaced |= now && overlaps(found);
-	return add(found, what, now, at);
+	*replaced |= now && overlaps_known(found);
+	return add_module(found, what, now, at);
 }
 
 struct modules_seen modules_see(void *const *addresses, unsigned int n)
@@ -242,11 +245,11 @@ struct modules_seen modules_see(void *const *addresses, unsigned int n)
 
 		if (address >= found.start && address < found.end)
 			continue; /* of the same file as the one before */
-		if (!locate(addresses[i], &found)) {
+		if (!locate_object(addresses[i], &found)) {
 			found = (struct located){ 0 };
 			continue;
 		}
-		serial = see(&found, &seen.replaced);
+		serial = see_module(&found, &seen.replaced);
 		if (serial > seen.serial)
 			seen.serial = serial;
 	}

@@ -88,7 +88,7 @@ static struct site *next_place(const struct site *site)
 }
 
 /* Where it is, or would be. */
-static struct site *look_up(const void *const *frame)
+static struct site *look_up_site(const void *const *frame)
 {
 	struct site *site = site_place(frame, frame[1]);
 
@@ -123,7 +123,7 @@ static bool write_site(uint16_t id, const struct stack *stack)
 }
 
 /* Where there is nothing to look at, the verb's own return address is. */
-static void fill(struct site *site, const void *const *frame, uint16_t id, uint32_t stack)
+static void fill_site(struct site *site, const void *const *frame, uint16_t id, uint32_t stack)
 {
 	const void *const *at[SITE_ABOVE];
 	unsigned int n = stack_above(frame, at, SITE_ABOVE);
@@ -150,7 +150,7 @@ struct unwound {
 	uint16_t id;
 };
 
-static uint16_t unwind(const void *const *frame)
+static uint16_t unwind_site(const void *const *frame)
 {
 	struct site *site;
 	struct stack stack;
@@ -160,7 +160,7 @@ static uint16_t unwind(const void *const *frame)
 		return sites.count == SITES ? give_up(frame) : 0;
 	stack_take_here(&stack);
 	hash = hash_of(&stack);
-	site = make_table() ? look_up(frame) : NULL;
+	site = make_table() ? look_up_site(frame) : NULL;
 	if (site && site->frame && site->stack == hash) {
 		site->unloads = unloads; /* something else was unloaded */
 		return site->id;
@@ -169,7 +169,7 @@ static uint16_t unwind(const void *const *frame)
 		return 0;
 	sites.count++;
 	if (site)
-		fill(site, frame, (uint16_t)sites.count, hash);
+		fill_site(site, frame, (uint16_t)sites.count, hash);
 	return (uint16_t)sites.count;
 }
 
@@ -177,12 +177,12 @@ static void unwind_aside(void *arg)
 {
 	struct unwound *unwound = arg;
 
-	unwound->id = unwind(unwound->frame);
+	unwound->id = unwind_site(unwound->frame);
 }
 
 uint16_t site_find(const void *const *frame)
 {
-	const struct site *site = look_up(frame);
+	const struct site *site = look_up_site(frame);
 	struct unwound unwound = { .frame = frame };
 	struct quiet quiet;
 	int saved = errno;

@@ -37,7 +37,7 @@ static struct nesting nesting_of(enum verb verb)
 	return (struct nesting){ &recorder.depth, &recorder.frame };
 }
 
-static void enter(struct call *call, const void *frame)
+static void enter_call(struct call *call, const void *frame)
 {
 	struct nesting in = nesting_of(call->verb);
 
@@ -117,7 +117,7 @@ void call_write_begin(struct call *call, enum verb verb)
 
 	call->verb = verb;
 	call->seq = 0;
-	enter(call, __builtin_frame_address(0));
+	enter_call(call, __builtin_frame_address(0));
 	write_call(call);
 	*nesting_of(verb).depth = call->depth + 1;
 	errno = saved;

@@ -65,7 +65,7 @@ static struct filter_qps *get_qps(const struct ibv_context *context)
 	return qps;
 }
 
-static bool has(const uint32_t *list, uint32_t n, uint32_t number)
+static bool has_number(const uint32_t *list, uint32_t n, uint32_t number)
 {
 	for (uint32_t i = 0; i < n && i < SESSION_QPS; i++)
 		if (list[i] == number)
@@ -73,7 +73,7 @@ static bool has(const uint32_t *list, uint32_t n, uint32_t number)
 	return false;
 }
 
-static void choose(const struct ibv_qp *qp)
+static void choose_qp(const struct ibv_qp *qp)
 {
 	const struct session_filter *filter = recorder.filter;
 	struct filter_qps *qps = get_qps(qp->context);
@@ -86,7 +86,7 @@ static void choose(const struct ibv_qp *qp)
 	made++;
 	if (!qps)
 		return;
-	if (has(filter->nths, filter->nnths, made) ||
+	if (has_number(filter->nths, filter->nnths, made) ||
 	    filter->qp_types & session_qp_type(qp->qp_type))
 		atomic_fetch_or_explicit(&qps->bits[number / 64], bit, memory_order_relaxed);
 	else
@@ -100,7 +100,7 @@ void filter_made_qp(const struct ibv_qp *qp)
 	if (!qp || !record_ready() || !recorder.filter || recorder.depth)
 		return;
 	recording_lock();
-	choose(qp);
+	choose_qp(qp);
 	recording_unlock();
 	errno = saved;
 }
@@ -110,7 +110,7 @@ static bool wants_qp(const struct ibv_context *context, uint32_t number)
 	const struct session_filter *filter = recorder.filter;
 	const struct filter_qps *qps;
 
-	if (!filter->some_qps || has(filter->qps, filter->nqps, number))
+	if (!filter->some_qps || has_number(filter->qps, filter->nqps, number))
 		return true;
 	qps = filter->nnths || filter->qp_types ? find_qps(context) : NULL;
 	number %= NUMBERS;
@@ -134,7 +134,7 @@ static bool wants_queue(enum verb verb, const void *queue)
 }
 
 /* 1 to 2N - 1, at random: a program that posts in turns would have only some of them taken. */
-static uint32_t gap(uint32_t n)
+static uint32_t choose_gap(uint32_t n)
 {
 	uint32_t x = recorder.chance ? recorder.chance : (uint32_t)record_ticks() | 1;
 
@@ -151,12 +151,12 @@ static bool wants_number(uint32_t *left)
 	if (recorder.filter->one_of < 2)
 		return true;
 	if (!*left)
-		*left = gap(recorder.filter->one_of);
+		*left = choose_gap(recorder.filter->one_of);
 	return !--*left;
 }
 
 /* Only this thread counts. */
-static bool taken(bool wanted)
+static bool count_taken(bool wanted)
 {
 	_Atomic uint64_t *count = &recorder.ring.head->filtered;
 
@@ -168,12 +168,13 @@ static bool taken(bool wanted)
 
 bool filter_takes_call(enum verb verb)
 {
-	return verb_infos[verb].effect != EFFECT_QUERY || taken(wants_verb(verb));
+	return verb_infos[verb].effect != EFFECT_QUERY || count_taken(wants_verb(verb));
 }
 
 bool filter_takes_post(enum verb verb, const void *queue)
 {
-	return taken(wants_verb(verb) && wants_queue(verb, queue) && wants_number(&recorder.posts));
+	return count_taken(wants_verb(verb) && wants_queue(verb, queue) &&
+			   wants_number(&recorder.posts));
 }
 
 bool filter_takes_poll(void)
@@ -184,12 +185,12 @@ bool filter_takes_poll(void)
 /* Number 0: the program did not ask the CQ for it. */
 bool filter_takes_completion(const struct ibv_cq *cq, bool poll_taken, const struct ibv_wc *wc)
 {
-	return taken(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&
-		     (!wc->qp_num || wants_qp(cq->context, wc->qp_num)) &&
-		     (poll_taken || wc->status != IBV_WC_SUCCESS));
+	return count_taken(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&
+			   (!wc->qp_num || wants_qp(cq->context, wc->qp_num)) &&
+			   (poll_taken || wc->status != IBV_WC_SUCCESS));
 }
 
 bool filter_takes_notify(const struct ibv_cq *cq)
 {
-	return taken(wants_verb(VERB_req_notify_cq) && wants_device(cq->context));
+	return count_taken(wants_verb(VERB_req_notify_cq) && wants_device(cq->context));
 }

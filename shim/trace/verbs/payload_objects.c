@@ -14,14 +14,14 @@
 #include "shim/trace/objects/pollers.h"
 #include "shim/trace/payload/payload.h"
 
-static const void *argument(const struct call *call, int i)
+static const void *get_argument(const struct call *call, int i)
 {
 	return (const void *)(uintptr_t)call->args[i];
 }
 
 void payload_qp(const struct call *call, const struct ibv_qp *qp)
 {
-	const struct ibv_qp_init_attr *attr = argument(call, 1);
+	const struct ibv_qp_init_attr *attr = get_argument(call, 1);
 	int saved = errno;
 
 	if (payload_on && qp)
@@ -33,7 +33,7 @@ void payload_qp(const struct call *call, const struct ibv_qp *qp)
 
 void payload_qp_ex(const struct call *call, const struct ibv_qp *qp)
 {
-	const struct ibv_qp_init_attr_ex *attr = argument(call, 1);
+	const struct ibv_qp_init_attr_ex *attr = get_argument(call, 1);
 	int saved = errno;
 
 	if (payload_on && qp)
@@ -58,13 +58,13 @@ void payload_opened_qp(const struct call *call, const struct ibv_qp *qp)
 
 void payload_modified_qp(const struct call *call, int ret)
 {
-	const struct ibv_qp_attr *attr = argument(call, 1);
+	const struct ibv_qp_attr *attr = get_argument(call, 1);
 	struct endpoint *e;
 
 	if (!payload_on || ret || !(call->args[2] & IBV_QP_STATE) ||
 	    attr->qp_state != IBV_QPS_RESET)
 		return;
-	e = endpoints_find(argument(call, 0));
+	e = endpoints_find(get_argument(call, 0));
 	if (!e)
 		return;
 	queue_clear(&e->send);
@@ -73,7 +73,7 @@ void payload_modified_qp(const struct call *call, int ret)
 
 void payload_wq(const struct call *call, const struct ibv_wq *wq)
 {
-	const struct ibv_wq_init_attr *attr = argument(call, 1);
+	const struct ibv_wq_init_attr *attr = get_argument(call, 1);
 	int saved = errno;
 
 	if (payload_on && wq)
@@ -98,7 +98,7 @@ void hook_create_cq(const struct call *call, struct ibv_cq *cq)
 
 void hook_create_srq(const struct call *call, struct ibv_srq *srq)
 {
-	const struct ibv_srq_init_attr *attr = argument(call, 1);
+	const struct ibv_srq_init_attr *attr = get_argument(call, 1);
 	int saved = errno;
 
 	if (payload_on && srq)
@@ -108,7 +108,7 @@ void hook_create_srq(const struct call *call, struct ibv_srq *srq)
 
 void hook_create_srq_ex(const struct call *call, struct ibv_srq *srq)
 {
-	const struct ibv_srq_init_attr_ex *attr = argument(call, 1);
+	const struct ibv_srq_init_attr_ex *attr = get_argument(call, 1);
 	bool has_cq;
 	int saved = errno;
 
@@ -121,20 +121,20 @@ void hook_create_srq_ex(const struct call *call, struct ibv_srq *srq)
 
 void hook_modify_srq(const struct call *call, int ret)
 {
-	const struct ibv_srq_attr *attr = argument(call, 1);
+	const struct ibv_srq_attr *attr = get_argument(call, 1);
 	struct endpoint *e;
 
 	if (!payload_on || ret || !(call->args[2] & IBV_SRQ_MAX_WR))
 		return;
-	e = endpoints_find(argument(call, 0));
+	e = endpoints_find(get_argument(call, 0));
 	if (e)
 		queue_resize(&e->recv, attr->max_wr);
 }
 
 /* Another may be at its address by now: then nothing is known of that. */
-static void destroyed(const struct call *call, int ret)
+static void forget_queues(const struct call *call, int ret)
 {
-	struct endpoint *e = payload_on && !ret ? endpoints_find(argument(call, 0)) : NULL;
+	struct endpoint *e = payload_on && !ret ? endpoints_find(get_argument(call, 0)) : NULL;
 
 	if (!e)
 		return;
@@ -144,21 +144,21 @@ static void destroyed(const struct call *call, int ret)
 
 void hook_destroy_qp(const struct call *call, int ret)
 {
-	destroyed(call, ret);
+	forget_queues(call, ret);
 }
 
 void hook_destroy_srq(const struct call *call, int ret)
 {
-	destroyed(call, ret);
+	forget_queues(call, ret);
 }
 
 void hook_destroy_wq(const struct call *call, int ret)
 {
-	destroyed(call, ret);
+	forget_queues(call, ret);
 }
 
 /* Remote peers see zero-based addresses from 0; devices disagree on what local ones mean. */
-static void registered(const struct call *call, const struct ibv_mr *mr, uint64_t iova,
+static void add_region(const struct call *call, const struct ibv_mr *mr, uint64_t iova,
 		       uint64_t access)
 {
 	int saved = errno;
@@ -166,26 +166,26 @@ static void registered(const struct call *call, const struct ibv_mr *mr, uint64_
 	if (payload_on && mr && access & IBV_ACCESS_ZERO_BASED)
 		keys_remove(mr);
 	else if (payload_on && mr)
-		keys_add(mr, iova, argument(call, 1), call->args[2]);
+		keys_add(mr, iova, get_argument(call, 1), call->args[2]);
 	errno = saved;
 }
 
 void hook_reg_mr(const struct call *call, struct ibv_mr *mr)
 {
-	registered(call, mr, call->args[1], call->args[3]);
+	add_region(call, mr, call->args[1], call->args[3]);
 }
 
 void hook_reg_mr_iova(const struct call *call, struct ibv_mr *mr)
 {
-	registered(call, mr, call->args[3], call->args[4]);
+	add_region(call, mr, call->args[3], call->args[4]);
 }
 
 void hook_reg_mr_iova2(const struct call *call, struct ibv_mr *mr)
 {
-	registered(call, mr, call->args[3], call->args[4]);
+	add_region(call, mr, call->args[3], call->args[4]);
 }
 
-static void foreign(const struct ibv_mr *mr)
+static void add_foreign(const struct ibv_mr *mr)
 {
 	int saved = errno;
 
@@ -197,31 +197,31 @@ static void foreign(const struct ibv_mr *mr)
 void hook_reg_dmabuf_mr(const struct call *call, struct ibv_mr *mr)
 {
 	(void)call;
-	foreign(mr);
+	add_foreign(mr);
 }
 
 void hook_reg_dm_mr(const struct call *call, struct ibv_mr *mr)
 {
 	(void)call;
-	foreign(mr);
+	add_foreign(mr);
 }
 
 void hook_alloc_null_mr(const struct call *call, struct ibv_mr *mr)
 {
 	(void)call;
-	foreign(mr);
+	add_foreign(mr);
 }
 
 void hook_import_mr(const struct call *call, struct ibv_mr *mr)
 {
 	(void)call;
-	foreign(mr);
+	add_foreign(mr);
 }
 
 /* After a failure that has destroyed the region its key is none any more. */
 void hook_rereg_mr(const struct call *call, int ret)
 {
-	const struct ibv_mr *mr = argument(call, 0);
+	const struct ibv_mr *mr = get_argument(call, 0);
 	int saved = errno;
 
 	if (!payload_on || (ret && ret == IBV_REREG_MR_ERR_INPUT))
@@ -241,11 +241,11 @@ void hook_rereg_mr(const struct call *call, int ret)
 void hook_dereg_mr(const struct call *call, int ret)
 {
 	if (payload_on && !ret)
-		keys_remove(argument(call, 0));
+		keys_remove(get_argument(call, 0));
 }
 
 void hook_unimport_mr(const struct call *call)
 {
 	if (payload_on)
-		keys_remove(argument(call, 0));
+		keys_remove(get_argument(call, 0));
 }

@@ -47,7 +47,8 @@ struct ring_polls *poll_counter(const void *cq)
 	return free_slot;
 }
 
-static inline void fill(struct event_poll *event, const struct ibv_cq *cq, int ret, uint32_t nwc)
+static inline void fill_poll(struct event_poll *event, const struct ibv_cq *cq, int ret,
+			     uint32_t nwc)
 {
 	struct ring_polls *slot = poll_slot(cq);
 
@@ -74,7 +75,7 @@ put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc
 	if (!event)
 		return 0;
 	seq = next_seq();
-	fill(event, cq, ret, nwc);
+	fill_poll(event, cq, ret, nwc);
 	for (uint32_t i = 0; i < nwc; i++)
 		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
@@ -146,7 +147,7 @@ static inline __attribute__((always_inline)) void
 write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uint8_t flags, int ret,
 	    const struct ibv_wc *wc, const struct event_wc_extra *extra)
 {
-	fill(event, cq, ret, !!wc);
+	fill_poll(event, cq, ret, !!wc);
 	event->head.flags |= (uint8_t)(flags | (extra ? EVENT_EXTRA : 0));
 	if (wc)
 		memcpy(event + 1, wc, sizeof(*wc));

@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as th
 /* Each post goes through these: as a call one would cost a tenth of what the rest does. */
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE struct event_post *start(uint16_t verb, const void *object, uint16_t site)
+INLINE struct event_post *start_post(uint16_t verb, const void *object, uint16_t site)
 {
 	struct event_post *event = record_reserve(sizeof(*event) + WR_BYTES + PART_BYTES);
 
@@ -237,8 +237,8 @@ INLINE char *put_recv(char *at, const struct ibv_recv_wr *from)
 }
 
 /* The list is long: publish what there is, @nwr requests, and go on in a new event. */
-static __attribute__((noinline, cold)) struct event_post *part(struct event_post *event,
-							       const char *end, unsigned int nwr)
+static __attribute__((noinline, cold)) struct event_post *
+end_part(struct event_post *event, const char *end, unsigned int nwr)
 {
 	uint16_t verb = event->verb, site = event->site;
 	const void *object = (const void *)(uintptr_t)event->object;
@@ -246,11 +246,11 @@ static __attribute__((noinline, cold)) struct event_post *part(struct event_post
 	event->head.flags |= EVENT_PART;
 	event->nwr = (uint16_t)nwr;
 	record_commit(&event->head, bytes_of(event, end) / 8);
-	return start(verb, object, site);
+	return start_post(verb, object, site);
 }
 
-static inline void hold(struct post *post, struct event_post *event, const char *end,
-			unsigned int nwr)
+static inline void hold_post(struct post *post, struct event_post *event, const char *end,
+			     unsigned int nwr)
 {
 	event->nwr = (uint16_t)nwr;
 	post->event = event;
@@ -279,7 +279,7 @@ static inline bool list_goes_on(struct list *list, const void *wr)
 	if (!wr || post->list.n == LIST_MAX)
 		return false;
 	if (__builtin_expect(bytes_of(list->event, list->at) > PART_BYTES, 0)) {
-		list->event = part(list->event, list->at, post->list.n - list->before);
+		list->event = end_part(list->event, list->at, post->list.n - list->before);
 		if (!list->event)
 			return false;
 		list->at = (char *)(list->event + 1);
@@ -292,7 +292,7 @@ static inline bool list_goes_on(struct list *list, const void *wr)
 static inline bool list_end(const struct list *list)
 {
 	if (list->event)
-		hold(list->post, list->event, list->at, list->post->list.n - list->before);
+		hold_post(list->post, list->event, list->at, list->post->list.n - list->before);
 	return list->event;
 }
 
@@ -322,14 +322,14 @@ INLINE bool hold_one(struct post *post, struct event_post *event, const char *en
 {
 	post->list.n = 1;
 	post->list.first = wr;
-	hold(post, event, end, 1);
+	hold_post(post, event, end, 1);
 	return true;
 }
 
 INLINE bool begin_send(struct post *post, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		       uint16_t site, bool carries)
 {
-	struct event_post *event = start(VERB_post_send, qp, site);
+	struct event_post *event = start_post(VERB_post_send, qp, site);
 
 	if (!event)
 		return false;
@@ -343,7 +343,7 @@ INLINE bool begin_send(struct post *post, const struct ibv_qp *qp, const struct 
 INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 		       const struct ibv_recv_wr *wr)
 {
-	struct event_post *event = start((uint16_t)verb, queue, site_of(post->list.frame));
+	struct event_post *event = start_post((uint16_t)verb, queue, site_of(post->list.frame));
 
 	if (!event)
 		return false;
@@ -430,7 +430,7 @@ static __attribute__((noinline, cold)) bool put_long(struct post *post, struct e
 		size_t bytes = built_bytes((const void *)wrs);
 
 		if (bytes_of(event, at) > PART_BYTES) {
-			event = part(event, at, i - before);
+			event = end_part(event, at, i - before);
 			if (!event)
 				return false;
 			at = (char *)(event + 1);
@@ -439,14 +439,14 @@ static __attribute__((noinline, cold)) bool put_long(struct post *post, struct e
 		at = put_built(at, wrs, bytes);
 		wrs += bytes;
 	}
-	hold(post, event, at, b->nwr - before);
+	hold_post(post, event, at, b->nwr - before);
 	return true;
 }
 
 INLINE bool begin_built(struct post *post, uint16_t verb, const struct ibv_qp *qp,
 			const struct builder *b, uint16_t site, bool carries)
 {
-	struct event_post *event = start(verb, qp, site);
+	struct event_post *event = start_post(verb, qp, site);
 
 	if (!event)
 		return false;
@@ -454,7 +454,7 @@ INLINE bool begin_built(struct post *post, uint16_t verb, const struct ibv_qp *q
 		event->head.flags |= EVENT_CARRIES;
 	if (__builtin_expect(b->used > PART_BYTES, 0))
 		return put_long(post, event, b);
-	hold(post, event, put_built((char *)(event + 1), b->at, b->used), b->nwr);
+	hold_post(post, event, put_built((char *)(event + 1), b->at, b->used), b->nwr);
 	return true;
 }
 

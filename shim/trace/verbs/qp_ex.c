@@ -52,8 +52,8 @@ static void put_odd(struct builder *b, struct event_wr *wr, uint32_t flags, int 
 }
 
 /* A request begins, with @imm in host order or the key to invalidate. */
-static inline struct event_wr *begin(const struct ibv_qp_ex *qp, struct builder *b,
-				     enum ibv_wr_opcode opcode, uint32_t imm)
+static inline struct event_wr *begin_wr(const struct ibv_qp_ex *qp, struct builder *b,
+					enum ibv_wr_opcode opcode, uint32_t imm)
 {
 	struct event_wr *wr = builder_add(b);
 
@@ -68,19 +68,19 @@ static inline struct event_wr *begin(const struct ibv_qp_ex *qp, struct builder 
 	return wr;
 }
 
-static inline void note(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t imm)
+static inline void note_wr(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t imm)
 {
 	struct builder *b = builder_find(qp);
 
 	if (b)
-		begin(qp, b, opcode, imm);
+		begin_wr(qp, b, opcode, imm);
 }
 
 static struct event_wr *begin_rdma(const struct ibv_qp_ex *qp, struct builder *b,
 				   enum ibv_wr_opcode opcode, uint32_t imm, uint32_t rkey,
 				   uint64_t remote_addr)
 {
-	struct event_wr *wr = begin(qp, b, opcode, imm);
+	struct event_wr *wr = begin_wr(qp, b, opcode, imm);
 
 	if (wr)
 		*(struct event_rdma *)builder_part(b, wr, WR_RDMA) =
@@ -122,7 +122,7 @@ static struct event_sge *odd_elements(struct builder *b, struct event_wr *wr, si
 	return builder_elements(b, wr, n > BUILDER_SGES ? 0 : (unsigned int)n);
 }
 
-static inline struct event_sge *elements(struct builder *b, struct event_wr *wr, size_t n)
+static inline struct event_sge *set_elements(struct builder *b, struct event_wr *wr, size_t n)
 {
 	if (__builtin_expect(n <= BUILDER_SGES && !(wr->parts & WR_ODD), 1))
 		return builder_elements(b, wr, (unsigned int)n);
@@ -141,7 +141,7 @@ static void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_
 	if (!wr)
 		return;
 	wr->flags |= IBV_SEND_INLINE;
-	sge = elements(b, wr, 1);
+	sge = set_elements(b, wr, 1);
 	*sge = (struct event_sge){ (uint64_t)(uintptr_t)data, 8, 0 };
 	if (__builtin_expect(payload_on, 0))
 		payload_inline(qp, b, sge);
@@ -164,7 +164,7 @@ static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint3
 		      const struct ibv_mw_bind_info *info)
 {
 	struct builder *b = builder_find(qp);
-	struct event_wr *wr = b ? begin(qp, b, IBV_WR_BIND_MW, 0) : NULL;
+	struct event_wr *wr = b ? begin_wr(qp, b, IBV_WR_BIND_MW, 0) : NULL;
 
 	if (wr)
 		*(struct event_bind *)builder_part(b, wr, WR_BIND) =
@@ -179,7 +179,7 @@ static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint3
 static void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
 	struct builder *b = builder_find(qp);
-	struct event_wr *wr = b ? begin(qp, b, IBV_WR_TSO, 0) : NULL;
+	struct event_wr *wr = b ? begin_wr(qp, b, IBV_WR_TSO, 0) : NULL;
 
 	if (wr)
 		*(struct event_tso *)builder_part(b, wr, WR_TSO) = (struct event_tso){
@@ -187,7 +187,7 @@ static void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_t hdr_s
 		};
 }
 
-static inline struct event_wr *last(const struct ibv_qp_ex *qp, struct builder **ret_builder)
+static inline struct event_wr *find_last(const struct ibv_qp_ex *qp, struct builder **ret_builder)
 {
 	*ret_builder = builder_find(qp);
 	return *ret_builder ? builder_last(*ret_builder) : NULL;
@@ -197,7 +197,7 @@ static void note_ud(const struct ibv_qp_ex *qp, const struct ibv_ah *ah, uint32_
 		    uint32_t remote_qkey)
 {
 	struct builder *b;
-	struct event_wr *wr = last(qp, &b);
+	struct event_wr *wr = find_last(qp, &b);
 
 	if (wr)
 		*(struct event_ud *)builder_part(b, wr, WR_UD) =
@@ -209,7 +209,7 @@ static void note_ud(const struct ibv_qp_ex *qp, const struct ibv_ah *ah, uint32_
 static void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
 {
 	struct builder *b;
-	struct event_wr *wr = last(qp, &b);
+	struct event_wr *wr = find_last(qp, &b);
 
 	if (wr)
 		*(struct event_xrc *)builder_part(b, wr, WR_XRC) =
@@ -220,21 +220,21 @@ static inline void note_sge(const struct ibv_qp_ex *qp, uint32_t lkey, uint64_t 
 			    uint32_t length)
 {
 	struct builder *b;
-	struct event_wr *wr = last(qp, &b);
+	struct event_wr *wr = find_last(qp, &b);
 
 	if (wr)
-		*elements(b, wr, 1) = (struct event_sge){ addr, length, lkey };
+		*set_elements(b, wr, 1) = (struct event_sge){ addr, length, lkey };
 }
 
 static void note_sges(const struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *from)
 {
 	struct builder *b;
-	struct event_wr *wr = last(qp, &b);
+	struct event_wr *wr = find_last(qp, &b);
 	struct event_sge *sge;
 
 	if (!wr)
 		return;
-	sge = elements(b, wr, n);
+	sge = set_elements(b, wr, n);
 	for (unsigned int i = 0; i < wr->nsge; i++)
 		sge[i] = (struct event_sge){ from[i].addr, from[i].length, from[i].lkey };
 }
@@ -242,13 +242,13 @@ static void note_sges(const struct ibv_qp_ex *qp, size_t n, const struct ibv_sge
 static void note_inlines(const struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *from)
 {
 	struct builder *b;
-	struct event_wr *wr = last(qp, &b);
+	struct event_wr *wr = find_last(qp, &b);
 	struct event_sge *sge;
 
 	if (!wr)
 		return;
 	wr->flags |= IBV_SEND_INLINE;
-	sge = elements(b, wr, n);
+	sge = set_elements(b, wr, n);
 	for (unsigned int i = 0; i < wr->nsge; i++)
 		sge[i] = (struct event_sge){ (uint64_t)(uintptr_t)from[i].addr,
 					     (uint32_t)from[i].length, 0 };
@@ -286,7 +286,7 @@ static inline bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struc
 }
 
 /* Nothing of what was built is under way. */
-static void refused(const struct ibv_qp_ex *qp)
+static void take_back(const struct ibv_qp_ex *qp)
 {
 	const struct builder *b = builder_find(qp);
 
@@ -294,7 +294,7 @@ static void refused(const struct ibv_qp_ex *qp)
 		payload_refused_built(&qp->qp_base, b);
 }
 
-static int complete(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
+static int complete_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
 {
 	struct post post;
 	bool on;
@@ -304,7 +304,7 @@ static int complete(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *cons
 	on = write_built(qp, VERB_wr_complete, &post);
 	ret = next(qp);
 	if (__builtin_expect(ret && payload_on, 0))
-		refused(qp);
+		take_back(qp);
 	if (on)
 		post_end(&post, ret, NULL);
 	return ret;
@@ -341,7 +341,7 @@ static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
 	   const struct ibv_mw_bind_info *info), (qp, mw, rkey, info),                            \
 	  note_bind(qp, mw, rkey, info))                                                          \
 	_(i, wr_local_inv, IBV_QP_EX_WITH_LOCAL_INV, (struct ibv_qp_ex *qp, uint32_t rkey),       \
-	  (qp, rkey), note(qp, IBV_WR_LOCAL_INV, rkey))                                           \
+	  (qp, rkey), note_wr(qp, IBV_WR_LOCAL_INV, rkey))                                        \
 	_(i, wr_rdma_read, IBV_QP_EX_WITH_RDMA_READ,                                              \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr),                 \
 	  note_rdma(qp, IBV_WR_RDMA_READ, 0, rkey, addr))                                         \
@@ -353,11 +353,11 @@ static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
 	  (qp, rkey, addr, imm),                                                                  \
 	  note_rdma(qp, IBV_WR_RDMA_WRITE_WITH_IMM, be32toh(imm), rkey, addr))                    \
 	_(i, wr_send, IBV_QP_EX_WITH_SEND, (struct ibv_qp_ex *qp), (qp),                          \
-	  note(qp, IBV_WR_SEND, 0))                                                               \
+	  note_wr(qp, IBV_WR_SEND, 0))                                                            \
 	_(i, wr_send_imm, IBV_QP_EX_WITH_SEND_WITH_IMM, (struct ibv_qp_ex *qp, __be32 imm),       \
-	  (qp, imm), note(qp, IBV_WR_SEND_WITH_IMM, be32toh(imm)))                                \
+	  (qp, imm), note_wr(qp, IBV_WR_SEND_WITH_IMM, be32toh(imm)))                             \
 	_(i, wr_send_inv, IBV_QP_EX_WITH_SEND_WITH_INV, (struct ibv_qp_ex *qp, uint32_t rkey),    \
-	  (qp, rkey), note(qp, IBV_WR_SEND_WITH_INV, rkey))                                       \
+	  (qp, rkey), note_wr(qp, IBV_WR_SEND_WITH_INV, rkey))                                    \
 	_(i, wr_send_tso, IBV_QP_EX_WITH_TSO,                                                     \
 	  (struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss),                       \
 	  (qp, hdr, hdr_sz, mss), note_tso(qp, hdr, hdr_sz, mss))                                 \
@@ -402,7 +402,7 @@ static void *originals[OPS][SLOTS];
 	BUILDER_VERBS(V, i)                                                                      \
 	static int wr_complete_##i(struct ibv_qp_ex *qp)                                         \
 	{                                                                                        \
-		return complete(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0));       \
+		return complete_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0)); \
 	}                                                                                        \
 	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,             \
 				 size_t length, uint8_t type, uint8_t level)                     \
@@ -448,26 +448,26 @@ static bool may_touch(int op, uint64_t asked)
 				      : !ops_info[op].flag || (asked & ops_info[op].flag);
 }
 
-static void **pointer(struct ibv_qp_ex *qp, int op)
+static void **op_pointer(struct ibv_qp_ex *qp, int op)
 {
 	return (void **)(void *)((char *)qp + ops_info[op].offset);
 }
 
 /* Half of the functions would tell half of the story: all are put in place, or none. */
-static int patch(struct ibv_qp_ex *qp, uint64_t asked)
+static int patch_builders(struct ibv_qp_ex *qp, uint64_t asked)
 {
 	int slots[OPS];
 
 	for (int op = 0; op < OPS; op++) {
 		slots[op] = may_touch(op, asked)
-				    ? slots_choose(originals[op], ours[op], *pointer(qp, op))
+				    ? slots_choose(originals[op], ours[op], *op_pointer(qp, op))
 				    : -ENOENT;
 		if (slots[op] == -ENOSPC)
 			return -ENOSPC;
 	}
 	for (int op = 0; op < OPS; op++) {
 		if (slots[op] >= 0)
-			slots_put(pointer(qp, op), originals[op], ours[op], slots[op]);
+			slots_put(op_pointer(qp, op), originals[op], ours[op], slots[op]);
 	}
 	return 0;
 }
@@ -484,7 +484,7 @@ static uint64_t known_ops(void)
 static int watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 {
 	struct endpoint *e = endpoints_get(qp);
-	int err = patch(ex, ops);
+	int err = patch_builders(ex, ops);
 
 	if (!e)
 		return -ENOMEM; /* it may lose its functions again */
@@ -509,7 +509,8 @@ bool qp_ex_watched(const struct ibv_qp *qp)
 	bool watched;
 
 	recording_lock();
-	watched = e && e->ex && slots_has(ours[OP_wr_start], SLOTS, *pointer(e->ex, OP_wr_start));
+	watched =
+		e && e->ex && slots_has(ours[OP_wr_start], SLOTS, *op_pointer(e->ex, OP_wr_start));
 	recording_unlock();
 	return watched;
 }
@@ -520,7 +521,7 @@ int qp_ex_again(const struct ibv_qp *qp)
 	int err;
 
 	recording_lock();
-	err = e && e->ex ? patch(e->ex, e->ex_ops) : 0;
+	err = e && e->ex ? patch_builders(e->ex, e->ex_ops) : 0;
 	recording_unlock();
 	return err;
 }

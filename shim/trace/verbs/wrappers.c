@@ -108,7 +108,7 @@ static void snapshot_gids(struct ibv_context *context)
 }
 
 /* The device as it was: attributes, ports, GIDs, by the recorded verbs themselves. */
-static void snapshot(struct ibv_context *context)
+static void snapshot_device(struct ibv_context *context)
 {
 	struct ibv_device_attr attr;
 	struct ibv_device_attr_ex attr_ex;
@@ -129,7 +129,7 @@ static void snapshot(struct ibv_context *context)
 	errno = saved;
 }
 
-static void opened(struct ibv_context *context)
+static void patch_opened(struct ibv_context *context)
 {
 	int saved = errno;
 
@@ -138,20 +138,20 @@ static void opened(struct ibv_context *context)
 	if (wrappers_patch(context))
 		record_blind(BLIND_PROVIDERS, context);
 	if (!recorder.ours && !recorder.depth)
-		snapshot(context);
+		snapshot_device(context);
 	errno = saved;
 }
 
 static void hook_open_device(const struct call *call, struct ibv_context *context)
 {
 	(void)call;
-	opened(context);
+	patch_opened(context);
 }
 
 static void hook_import_device(const struct call *call, struct ibv_context *context)
 {
 	(void)call;
-	opened(context);
+	patch_opened(context);
 }
 
 static void hook_destroy_cq(const struct call *call, int ret)
@@ -170,7 +170,7 @@ static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops
 }
 
 /* What was known of another queue pair at this address is over. */
-static void made_qp(const struct ibv_qp *qp)
+static void forget_qp_before(const struct ibv_qp *qp)
 {
 	qp_ex_forget(qp);
 	filter_made_qp(qp);
@@ -178,13 +178,13 @@ static void made_qp(const struct ibv_qp *qp)
 
 static void hook_create_qp(const struct call *call, struct ibv_qp *qp)
 {
-	made_qp(qp);
+	forget_qp_before(qp);
 	payload_qp(call, qp);
 }
 
 static void hook_open_qp(const struct call *call, struct ibv_qp *qp)
 {
-	made_qp(qp);
+	forget_qp_before(qp);
 	payload_opened_qp(call, qp);
 }
 
@@ -193,7 +193,7 @@ static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
 	const struct ibv_qp_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
 	struct ibv_qp_ex *(*find)(struct ibv_qp *) = next_symbol(VERB_qp_to_qp_ex);
 
-	made_qp(qp);
+	forget_qp_before(qp);
 	if (qp && find && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		watch_builders(qp, find(qp), attr->send_ops_flags);
 	payload_qp_ex(call, qp);

@@ -41,7 +41,7 @@ static inline struct ring session_ring(uint32_t index)
 }
 
 /* The next event of @type; what says where and of whom is stepped over. NULL at the end. */
-static inline const void *expect(struct ring *ring, enum event_type type)
+static inline const void *expect_event(struct ring *ring, enum event_type type)
 {
 	const struct event_head *event;
 	int bytes;

@@ -62,7 +62,7 @@ static struct sock_filter any_jump(unsigned int left)
 		(uint32_t)rand() % 8, jt, jf);
 }
 
-static struct sock_filter any(unsigned int left)
+static struct sock_filter make_any(unsigned int left)
 {
 	switch (rand() % 8) {
 	case 0:
@@ -102,7 +102,7 @@ static void any_program(struct sock_filter code[LENGTH])
 
 	memcpy(code, begin, sizeof(begin));
 	for (; i < body; i++)
-		code[i] = any(body - i);
+		code[i] = make_any(body - i);
 	memcpy(&code[body], end, sizeof(end));
 }
 

@@ -22,14 +22,14 @@ static struct ibv_qp qp_of(struct ibv_context *context, uint32_t number, struct 
 				.qp_type = IBV_QPT_RC };
 }
 
-static void put(struct queue *queue, uint64_t wr_id)
+static void put_request(struct queue *queue, uint64_t wr_id)
 {
 	struct request r = { .wr_id = wr_id, .kind = PAYLOAD_RECV };
 
 	queue_put(queue, &r);
 }
 
-static void gone(const void *object)
+static void remove_object(const void *object)
 {
 	queue_begin(&endpoints_find(object)->send, 0, 0, false);
 	queue_begin(&endpoints_find(object)->recv, 0, 0, false);
@@ -44,8 +44,8 @@ TEST(numbers_are_a_devices_own)
 	assert_ptr_equal(endpoints_of_number(&one, 5), endpoints_find(&a));
 	assert_ptr_equal(endpoints_of_number(&other, 5), endpoints_find(&b));
 	assert_null(endpoints_of_number(&one, 6));
-	gone(&a);
-	gone(&b);
+	remove_object(&a);
+	remove_object(&b);
 }
 
 TEST(a_number_comes_back)
@@ -60,8 +60,8 @@ TEST(a_number_comes_back)
 	endpoints_add_qp(&b, &cap, false, true);
 	assert_null(endpoints_of_number(&one, 5));
 	assert_ptr_equal(endpoints_of_number(&one, 6), endpoints_find(&b));
-	gone(&a);
-	gone(&b);
+	remove_object(&a);
+	remove_object(&b);
 }
 
 /* As where a CQ does not tell the number of the queue pair. */
@@ -74,20 +74,20 @@ TEST(without_a_number_the_only_one_is_found)
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	endpoints_add_qp(&c, &cap, false, true);
-	put(&endpoints_find(&b)->recv, 1);
-	put(&endpoints_find(&c)->recv, 1);
+	put_request(&endpoints_find(&b)->recv, 1);
+	put_request(&endpoints_find(&c)->recv, 1);
 	assert_ptr_equal(endpoints_search(&cq_a, 1, true, false, &several),
 			 &endpoints_find(&b)->recv);
 	assert_false(several);
 	assert_ptr_equal(endpoints_owner(&endpoints_find(&b)->recv), endpoints_find(&b));
-	put(&endpoints_find(&a)->recv, 1);
+	put_request(&endpoints_find(&a)->recv, 1);
 	assert_null(endpoints_search(&cq_a, 1, true, false, &several));
 	assert_true(several);
 	assert_null(endpoints_search(&cq_a, 2, true, false, &several));
 	assert_false(several);
-	gone(&a);
-	gone(&b);
-	gone(&c);
+	remove_object(&a);
+	remove_object(&b);
+	remove_object(&c);
 }
 
 /* One of them may have it, for all we know. */
@@ -98,12 +98,12 @@ TEST(an_unsure_queue_makes_it_doubtful)
 
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
-	put(&endpoints_find(&a)->recv, 1);
+	put_request(&endpoints_find(&a)->recv, 1);
 	queue_lose(&endpoints_find(&b)->recv);
 	assert_null(endpoints_search(&cq_a, 1, true, false, &several));
 	assert_true(several);
-	gone(&a);
-	gone(&b);
+	remove_object(&a);
+	remove_object(&b);
 }
 
 /* XRC: the number is of a queue pair that has no receives; so it is with a work queue. */
@@ -118,9 +118,9 @@ TEST(receivers_of_a_cq_are_found_by_it)
 	endpoints_add_srq(&plain, &srq_attr, NULL);
 	endpoints_add_wq(&wq, 8, 2);
 	endpoints_add_qp(&user, &cap, false, true);
-	put(&endpoints_find(&xrc)->recv, 1);
-	put(&endpoints_find(&plain)->recv, 1);
-	put(&endpoints_find(&wq)->recv, 1);
+	put_request(&endpoints_find(&xrc)->recv, 1);
+	put_request(&endpoints_find(&plain)->recv, 1);
+	put_request(&endpoints_find(&wq)->recv, 1);
 	assert_ptr_equal(endpoints_search(&cq_a, 1, true, true, &several),
 			 &endpoints_find(&xrc)->recv);
 	assert_ptr_equal(endpoints_search(&cq_b, 1, true, true, &several),
@@ -129,10 +129,10 @@ TEST(receivers_of_a_cq_are_found_by_it)
 	assert_null(endpoints_search(&cq_a, 1, true, false, &several));
 	assert_true(several);
 	assert_null(endpoints_owner(&endpoints_find(&xrc)->recv));
-	gone(&xrc);
-	gone(&plain);
-	gone(&wq);
-	gone(&user);
+	remove_object(&xrc);
+	remove_object(&plain);
+	remove_object(&wq);
+	remove_object(&user);
 }
 
 /* It was made before the recording. */
@@ -144,12 +144,12 @@ TEST(an_srq_that_is_not_known_may_have_it)
 
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
-	put(&endpoints_find(&a)->recv, 1);
+	put_request(&endpoints_find(&a)->recv, 1);
 	assert_true(endpoints_find(&b)->unknown_srq);
 	assert_null(endpoints_search(&cq_a, 1, true, false, &several));
 	assert_true(several);
-	gone(&a);
-	gone(&b);
+	remove_object(&a);
+	remove_object(&b);
 	endpoints_find(&b)->unknown_srq = false;
 }
 
@@ -160,13 +160,13 @@ TEST(of_a_parents_queues_nothing_is_known)
 	struct request r;
 
 	endpoints_add_qp(&a, &cap, false, true);
-	put(&endpoints_find(&a)->recv, 1);
+	put_request(&endpoints_find(&a)->recv, 1);
 	endpoints_abandon();
 	assert_int_equal(queue_get(&endpoints_find(&a)->recv, 1, 1u << PAYLOAD_RECV, true, &r),
 			 PAYLOAD_REQUEST);
 	endpoints_add_qp(&a, &cap, false, true);
-	put(&endpoints_find(&a)->recv, 2);
+	put_request(&endpoints_find(&a)->recv, 2);
 	assert_int_equal(queue_get(&endpoints_find(&a)->recv, 2, 1u << PAYLOAD_RECV, true, &r),
 			 PAYLOAD_WHOLE);
-	gone(&a);
+	remove_object(&a);
 }

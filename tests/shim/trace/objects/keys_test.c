@@ -6,7 +6,7 @@
 
 static struct ibv_context one, other;
 
-static void region(struct ibv_mr *mr, struct ibv_context *context, uint32_t lkey)
+static void fill_region(struct ibv_mr *mr, struct ibv_context *context, uint32_t lkey)
 {
 	*mr = (struct ibv_mr){ .context = context, .lkey = lkey };
 }
@@ -16,7 +16,7 @@ TEST(addresses_are_the_regions)
 	struct ibv_mr mr;
 	uint64_t at = 0;
 
-	region(&mr, &one, 5);
+	fill_region(&mr, &one, 5);
 	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
 	assert_int_equal(keys_find(&one, 5, 0x1010, 16, &at), PAYLOAD_WHOLE);
 	assert_int_equal(at, 0x70010);
@@ -33,7 +33,7 @@ TEST(all_of_the_address_space)
 	struct ibv_mr mr;
 	uint64_t at = 0;
 
-	region(&mr, &one, 7);
+	fill_region(&mr, &one, 7);
 	keys_add(&mr, 0, NULL, SIZE_MAX);
 	assert_int_equal(keys_find(&one, 7, 0x7fff12345678, 1 << 20, &at), PAYLOAD_WHOLE);
 	assert_true(at == 0x7fff12345678);
@@ -45,8 +45,8 @@ TEST(a_key_comes_back_as_anothers)
 	struct ibv_mr first, second;
 	uint64_t at = 0;
 
-	region(&first, &one, 5);
-	region(&second, &one, 5);
+	fill_region(&first, &one, 5);
+	fill_region(&second, &one, 5);
 	keys_add(&first, 0x1000, (void *)0x70000, 4096);
 	keys_add_foreign(&second); /* that the first is gone was not seen */
 	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_DEVICE);
@@ -60,7 +60,7 @@ TEST(a_region_may_be_given_another_key)
 	struct ibv_mr mr;
 	uint64_t at = 0;
 
-	region(&mr, &one, 5);
+	fill_region(&mr, &one, 5);
 	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
 	mr.lkey = 9;
 	keys_rename(&mr);
@@ -77,7 +77,7 @@ TEST(many_come_and_go)
 
 	for (uint32_t round = 0; round < 10; round++) {
 		for (uint32_t i = 0; i < 1000; i++) {
-			region(&mrs[i], &one, i << 8 | round);
+			fill_region(&mrs[i], &one, i << 8 | round);
 			keys_add(&mrs[i], i, (void *)(uintptr_t)(i * 100000ull), 10);
 		}
 		for (uint32_t i = 0; i < 1000; i++) {

@@ -9,7 +9,7 @@
 
 static const unsigned int RECV = 1u << PAYLOAD_RECV;
 
-static struct request request(uint64_t wr_id, uint64_t at)
+static struct request make_request(uint64_t wr_id, uint64_t at)
 {
 	return (struct request){ .wr_id = wr_id,
 				 .kind = PAYLOAD_RECV,
@@ -18,15 +18,15 @@ static struct request request(uint64_t wr_id, uint64_t at)
 				 .spans = { { at, 64 } } };
 }
 
-static void put(struct queue *q, uint64_t wr_id, uint64_t at)
+static void put_request(struct queue *q, uint64_t wr_id, uint64_t at)
 {
-	struct request r = request(wr_id, at);
+	struct request r = make_request(wr_id, at);
 
 	queue_put(q, &r);
 }
 
 /* Where the buffer of the completed request is; 0 where that is not known, and *@why. */
-static uint64_t get(struct queue *q, uint64_t wr_id, enum payload_why *why)
+static uint64_t get_request(struct queue *q, uint64_t wr_id, enum payload_why *why)
 {
 	struct request r = { 0 };
 
@@ -34,7 +34,7 @@ static uint64_t get(struct queue *q, uint64_t wr_id, enum payload_why *why)
 	return *why == PAYLOAD_WHOLE ? r.spans[0].at : 0;
 }
 
-static void made(struct queue *q, uint32_t max, bool shared)
+static void make_queue(struct queue *q, uint32_t max, bool shared)
 {
 	*q = (struct queue){ 0 };
 	queue_begin(q, max, 2, shared);
@@ -45,12 +45,12 @@ TEST(each_is_found_by_its_wr_id)
 	enum payload_why why;
 	struct queue q;
 
-	made(&q, 4, true);
+	make_queue(&q, 4, true);
 	for (uint64_t i = 1; i <= 4; i++)
-		put(&q, i << 40, i);
+		put_request(&q, i << 40, i);
 	for (uint64_t i = 4; i; i--)
-		assert_int_equal(get(&q, i << 40, &why), i);
-	assert_int_equal(get(&q, 1ull << 40, &why), 0);
+		assert_int_equal(get_request(&q, i << 40, &why), i);
+	assert_int_equal(get_request(&q, 1ull << 40, &why), 0);
 	assert_int_equal(why, PAYLOAD_REQUEST);
 	queue_begin(&q, 0, 0, false);
 }
@@ -60,12 +60,12 @@ TEST(of_one_wr_id_the_oldest_is_first)
 	enum payload_why why;
 	struct queue q;
 
-	made(&q, 16, false);
+	make_queue(&q, 16, false);
 	for (int round = 0; round < 5; round++) {
 		for (uint64_t i = 1; i <= 16; i++)
-			put(&q, 7, i);
+			put_request(&q, 7, i);
 		for (uint64_t i = 1; i <= 16; i++)
-			assert_int_equal(get(&q, 7, &why), i);
+			assert_int_equal(get_request(&q, 7, &why), i);
 	}
 	queue_begin(&q, 0, 0, false);
 }
@@ -75,27 +75,27 @@ TEST(in_a_shared_queue_one_wr_id_is_doubtful)
 	enum payload_why why;
 	struct queue q;
 
-	made(&q, 8, true);
-	put(&q, 7, 1);
-	put(&q, 7, 2);
-	assert_int_equal(get(&q, 7, &why), 0);
+	make_queue(&q, 8, true);
+	put_request(&q, 7, 1);
+	put_request(&q, 7, 2);
+	assert_int_equal(get_request(&q, 7, &why), 0);
 	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
 	/* the one that is left may be either */
-	assert_int_equal(get(&q, 7, &why), 0);
+	assert_int_equal(get_request(&q, 7, &why), 0);
 	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
-	put(&q, 7, 3);
-	assert_int_equal(get(&q, 7, &why), 3);
+	put_request(&q, 7, 3);
+	assert_int_equal(get_request(&q, 7, &why), 3);
 	/* the same buffer twice is no question */
-	put(&q, 7, 4);
-	put(&q, 7, 4);
-	assert_int_equal(get(&q, 7, &why), 4);
-	assert_int_equal(get(&q, 7, &why), 4);
+	put_request(&q, 7, 4);
+	put_request(&q, 7, 4);
+	assert_int_equal(get_request(&q, 7, &why), 4);
+	assert_int_equal(get_request(&q, 7, &why), 4);
 	queue_begin(&q, 0, 0, false);
 }
 
 static void *put_from_here(void *arg)
 {
-	put(arg, 7, 2);
+	put_request(arg, 7, 2);
 	return NULL;
 }
 
@@ -105,28 +105,28 @@ TEST(so_it_is_where_several_threads_post)
 	pthread_t thread;
 	struct queue q;
 
-	made(&q, 8, false);
-	put(&q, 7, 1);
+	make_queue(&q, 8, false);
+	put_request(&q, 7, 1);
 	assert_int_equal(pthread_create(&thread, NULL, put_from_here, &q), 0);
 	pthread_join(thread, NULL);
-	assert_int_equal(get(&q, 7, &why), 0);
+	assert_int_equal(get_request(&q, 7, &why), 0);
 	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
 	queue_begin(&q, 0, 0, false);
 }
 
 TEST(what_was_refused_is_not_under_way)
 {
-	struct request second = request(7, 2);
+	struct request second = make_request(7, 2);
 	enum payload_why why;
 	struct queue q;
 
-	made(&q, 8, false);
-	put(&q, 7, 1);
-	put(&q, 7, 2);
+	make_queue(&q, 8, false);
+	put_request(&q, 7, 1);
+	put_request(&q, 7, 2);
 	queue_take_back(&q, &second);
-	put(&q, 7, 3);
-	assert_int_equal(get(&q, 7, &why), 1);
-	assert_int_equal(get(&q, 7, &why), 3);
+	put_request(&q, 7, 3);
+	assert_int_equal(get_request(&q, 7, &why), 1);
+	assert_int_equal(get_request(&q, 7, &why), 3);
 	queue_begin(&q, 0, 0, false);
 }
 
@@ -135,15 +135,15 @@ TEST(more_than_it_holds_is_unsure_until_reset)
 	enum payload_why why;
 	struct queue q;
 
-	made(&q, 4, false);
+	make_queue(&q, 4, false);
 	for (uint64_t i = 1; i < 200; i++)
-		put(&q, i, i);
-	assert_int_equal(get(&q, 1, &why), 0);
+		put_request(&q, i, i);
+	assert_int_equal(get_request(&q, 1, &why), 0);
 	assert_int_equal(why, PAYLOAD_REQUEST);
 	assert_int_equal(queue_has(&q, 1), -1);
 	queue_clear(&q);
-	put(&q, 1, 9);
-	assert_int_equal(get(&q, 1, &why), 9);
+	put_request(&q, 1, 9);
+	assert_int_equal(get_request(&q, 1, &why), 9);
 	queue_begin(&q, 0, 0, false);
 }
 
@@ -152,14 +152,14 @@ TEST(a_resized_queue_keeps_what_it_has)
 	enum payload_why why;
 	struct queue q;
 
-	made(&q, 4, false);
+	make_queue(&q, 4, false);
 	for (uint64_t i = 1; i <= 4; i++)
-		put(&q, i % 2, i);
+		put_request(&q, i % 2, i);
 	queue_resize(&q, 1000);
 	for (uint64_t i = 5; i <= 1000; i++)
-		put(&q, i % 2, i);
+		put_request(&q, i % 2, i);
 	for (uint64_t i = 1; i <= 1000; i++)
-		assert_int_equal(get(&q, i % 2, &why), i);
+		assert_int_equal(get_request(&q, i % 2, &why), i);
 	queue_begin(&q, 0, 0, false);
 }
 
@@ -169,12 +169,12 @@ TEST(a_lock_that_we_hold_is_not_waited_for)
 	enum payload_why why;
 	struct queue q;
 
-	made(&q, 4, false);
-	put(&q, 1, 1);
+	make_queue(&q, 4, false);
+	put_request(&q, 1, 1);
 	assert_true(spin_lock(&q.lock));
-	put(&q, 2, 2);
+	put_request(&q, 2, 2);
 	spin_unlock(&q.lock);
-	assert_int_equal(get(&q, 1, &why), 0);
+	assert_int_equal(get_request(&q, 1, &why), 0);
 	assert_int_equal(why, PAYLOAD_REQUEST);
 	queue_begin(&q, 0, 0, false);
 }
@@ -186,7 +186,7 @@ static _Atomic uint64_t posted;
 static void *post_many(void *arg)
 {
 	for (uint64_t i = 1; i <= MANY; i++) {
-		put(arg, i, i);
+		put_request(arg, i, i);
 		atomic_store(&posted, i);
 	}
 	return NULL;
@@ -199,12 +199,12 @@ TEST(threads_agree)
 	pthread_t thread;
 	struct queue q;
 
-	made(&q, MANY, true);
+	make_queue(&q, MANY, true);
 	assert_int_equal(pthread_create(&thread, NULL, post_many, &q), 0);
 	for (uint64_t i = 1; i <= MANY; i++) {
 		while (atomic_load(&posted) < i)
 			sched_yield();
-		assert_int_equal(get(&q, i, &why), i);
+		assert_int_equal(get_request(&q, i, &why), i);
 	}
 	pthread_join(thread, NULL);
 	queue_begin(&q, 0, 0, false);

@@ -18,7 +18,7 @@ static const struct ibv_qp_cap cap = {
 	.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2
 };
 
-static int begin(void **state)
+static int begin_payload(void **state)
 {
 	(void)state;
 	alarm(60); /* for what has no end */
@@ -27,7 +27,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end_payload(void **state)
 {
 	(void)state;
 	queue_begin(&endpoints_find(&qp)->send, 0, 0, false);
@@ -36,7 +36,7 @@ static int end(void **state)
 	return 0;
 }
 
-FIXTURE(begin, end);
+FIXTURE(begin_payload, end_payload);
 
 /* Their elements mean nothing to the device, so they may be anything. */
 TEST(operations_without_buffers_have_none)

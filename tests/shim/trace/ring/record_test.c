@@ -41,7 +41,7 @@ static void on_step(int sig)
 }
 
 /* The trap flag, below the red zone. */
-static inline __attribute__((always_inline)) void step(bool on)
+static inline __attribute__((always_inline)) void single_step(bool on)
 {
 	if (on)
 		__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq;"
@@ -59,7 +59,7 @@ static uint64_t read_posts(struct ring *ring)
 	const struct event_post *post;
 	uint64_t digits = 0;
 
-	while ((post = expect(ring, EVENT_POST))) {
+	while ((post = expect_event(ring, EVENT_POST))) {
 		const struct event_wr *wr = (const void *)(post + 1);
 
 		HOLDS(post->nwr == 1 && post->ret == 0 && post->object == (uintptr_t)&qp);
@@ -72,9 +72,9 @@ static uint64_t read_posts(struct ring *ring)
 /* Always the same place: it is unwound when it is met first, with all signals blocked. */
 __attribute__((noinline)) static void post_in_steps(bool on)
 {
-	step(on);
+	single_step(on);
 	send_one(1);
-	step(false);
+	single_step(false);
 }
 
 static void step_body(void)

@@ -8,11 +8,11 @@
 #include "shim/trace/stack/locate.h"
 #include "tests/test.h"
 
-static void agree(const void *address)
+static void agree_on(const void *address)
 {
 	struct located one = { 0 }, other = { 0 };
 
-	assert_true(locate(address, &one));
+	assert_true(locate_object(address, &one));
 	assert_true(locate_by_walk(address, &other));
 	assert_int_equal(one.info.dlpi_addr, other.info.dlpi_addr);
 	assert_string_equal(one.info.dlpi_name, other.info.dlpi_name);
@@ -30,7 +30,7 @@ static int agree_on_each(struct dl_phdr_info *info, size_t size, void *n)
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC &&
 		    strncmp(info->dlpi_name, "linux-", 6)) {
-			agree((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+			agree_on((const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 			++*(int *)n;
 		}
 	return 0;
@@ -41,8 +41,8 @@ TEST(both_ways_find_the_same)
 	void *later = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 	int n = 0;
 
-	agree((const void *)agree);
-	agree((const void *)&strlen);
+	agree_on((const void *)agree_on);
+	agree_on((const void *)&strlen);
 	dl_iterate_phdr(agree_on_each, &n);
 	assert_true(n > 2);
 	if (later)
@@ -55,8 +55,8 @@ TEST(what_is_no_files_is_not_found)
 	void *heap = calloc(1, 100);
 	int local = 0;
 
-	assert_false(locate(heap, &found) || locate_by_walk(heap, &found));
-	assert_false(locate(&local, &found) || locate_by_walk(&local, &found));
-	assert_false(locate(NULL, &found) || locate_by_walk(NULL, &found));
+	assert_false(locate_object(heap, &found) || locate_by_walk(heap, &found));
+	assert_false(locate_object(&local, &found) || locate_by_walk(&local, &found));
+	assert_false(locate_object(NULL, &found) || locate_by_walk(NULL, &found));
 	free(heap);
 }

@@ -59,7 +59,7 @@ static int fake_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, u
 	longjmp(away, 1);
 }
 
-static void begin(void)
+static void begin_calls(void)
 {
 	session_begin(1 << 20, ON_FULL_WAIT);
 	vctx.query_port = fake_query_port;
@@ -76,7 +76,7 @@ struct seen {
 	bool found;
 };
 
-static void see(void *arg, const struct field_info *field, int64_t value)
+static void see_event(void *arg, const struct field_info *field, int64_t value)
 {
 	struct seen *seen = arg;
 
@@ -86,11 +86,11 @@ static void see(void *arg, const struct field_info *field, int64_t value)
 	}
 }
 
-static struct seen look(const uint64_t *words, size_t n, const struct struct_info *info,
-			const char *name)
+static struct seen look_at(const uint64_t *words, size_t n, const struct struct_info *info,
+			   const char *name)
 {
 	struct seen seen = { .name = name };
-	struct codec_visitor visitor = { .number = see, .arg = &seen };
+	struct codec_visitor visitor = { .number = see_event, .arg = &seen };
 
 	HOLDS(codec_visit(words, n, info, &visitor) >= 0);
 	return seen;
@@ -111,20 +111,20 @@ static void create_body(void)
 	struct ring ring;
 	ssize_t used;
 
-	begin();
+	begin_calls();
 	HOLDS(ibv_create_cq_ex(&vctx.context, &attr) == &made_cq);
 	ring = session_ring(0);
-	call = expect(&ring, EVENT_CALL);
+	call = expect_event(&ring, EVENT_CALL);
 	HOLDS(call && call->verb == VERB_create_cq_ex && call->depth == 0 && call->nframes > 1);
-	HOLDS(look(call_args(call), call->nargs, info, "cqe").value == 16);
-	HOLDS(!look(call_args(call), call->nargs, info, "parent_domain").found);
-	HOLDS(!look(call_args(call), call->nargs, info, "flags").found); /* comp_mask says no */
-	back = expect(&ring, EVENT_RETURN);
+	HOLDS(look_at(call_args(call), call->nargs, info, "cqe").value == 16);
+	HOLDS(!look_at(call_args(call), call->nargs, info, "parent_domain").found);
+	HOLDS(!look_at(call_args(call), call->nargs, info, "flags").found); /* comp_mask says no */
+	back = expect_event(&ring, EVENT_RETURN);
 	HOLDS(back && back->call_seq == call->head.seq && back->ret == (intptr_t)&made_cq);
 	outs = (const uint64_t *)(back + 1);
 	used = codec_visit(outs, back->nouts, info, &(struct codec_visitor){ 0 });
 	HOLDS(used > 0);
-	HOLDS(look(outs + used, back->nouts - (size_t)used, &object_infos[OBJECT_cq], "cqe")
+	HOLDS(look_at(outs + used, back->nouts - (size_t)used, &object_infos[OBJECT_cq], "cqe")
 		      .value == 77);
 }
 
@@ -139,11 +139,11 @@ static void failed_body(void)
 	const struct event_return *back;
 	struct ring ring;
 
-	begin();
+	begin_calls();
 	HOLDS(!ibv_create_cq_ex(&vctx.context, &attr) && errno == EINVAL);
 	ring = session_ring(0);
-	HOLDS(expect(&ring, EVENT_CALL));
-	back = expect(&ring, EVENT_RETURN);
+	HOLDS(expect_event(&ring, EVENT_CALL));
+	back = expect_event(&ring, EVENT_RETURN);
 	HOLDS(back->ret == 0 && back->error == EINVAL && back->nouts == 0);
 }
 
@@ -162,16 +162,16 @@ static void short_body(void)
 	const uint64_t *outs;
 	struct ring ring;
 
-	begin();
+	begin_calls();
 	memset(&port, 0xff, sizeof(port));
 	HOLDS(!vctx.query_port(&vctx.context, 1, &port.attr, 48) && errno == EAGAIN);
 	ring = session_ring(0);
-	HOLDS(expect(&ring, EVENT_CALL));
-	back = expect(&ring, EVENT_RETURN);
+	HOLDS(expect_event(&ring, EVENT_CALL));
+	back = expect_event(&ring, EVENT_RETURN);
 	outs = (const uint64_t *)(back + 1);
 	HOLDS(back->error == EAGAIN);
-	HOLDS(look(outs, back->nouts, info, "lid").value == 9);
-	HOLDS(!look(outs, back->nouts, info, "port_cap_flags2").found);
+	HOLDS(look_at(outs, back->nouts, info, "lid").value == 9);
+	HOLDS(!look_at(outs, back->nouts, info, "port_cap_flags2").found);
 }
 
 TEST(structure_is_read_as_far_as_the_caller_has_it)
@@ -185,11 +185,11 @@ static void inner_body(void)
 	const struct event_call *outer, *inner;
 	struct ring ring;
 
-	begin();
+	begin_calls();
 	HOLDS(!ibv_modify_cq(ibv_cq_ex_to_cq(&made_cq), &attr));
 	ring = session_ring(0);
-	outer = expect(&ring, EVENT_CALL);
-	inner = expect(&ring, EVENT_CALL);
+	outer = expect_event(&ring, EVENT_CALL);
+	inner = expect_event(&ring, EVENT_CALL);
 	HOLDS(outer->verb == VERB_modify_cq && outer->depth == 0);
 	HOLDS(!(outer->head.flags & EVENT_INNER));
 	HOLDS(inner->verb == VERB_query_port && inner->depth == 1);
@@ -208,13 +208,13 @@ static void longjmp_body(void)
 	const struct event_call *after;
 	struct ring ring;
 
-	begin();
+	begin_calls();
 	if (!setjmp(away))
 		ibv_advise_mr(&pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0);
 	HOLDS(!ibv_query_port(&vctx.context, 1, &port));
 	ring = session_ring(0);
-	HOLDS(expect(&ring, EVENT_CALL));
-	after = expect(&ring, EVENT_CALL);
+	HOLDS(expect_event(&ring, EVENT_CALL));
+	after = expect_event(&ring, EVENT_CALL);
 	HOLDS(after->verb == VERB_query_port && after->depth == 0);
 }
 
@@ -223,7 +223,7 @@ TEST(verb_left_by_longjmp_is_not_around_the_next)
 	in_child(longjmp_body);
 }
 
-static void query(void)
+static void query_device(void)
 {
 	struct ibv_port_attr port;
 
@@ -261,9 +261,9 @@ static void load_without_notes(void)
 
 static void notes_body(void)
 {
-	begin();
+	begin_calls();
 	load_without_notes();
-	query();
+	query_device();
 }
 
 static void fork_init_body(void)
@@ -271,10 +271,10 @@ static void fork_init_body(void)
 	const struct event_call *call;
 	struct ring ring;
 
-	begin();
+	begin_calls();
 	HOLDS(!ibv_fork_init()); /* the installed library's, found by name */
 	ring = session_ring(0);
-	call = expect(&ring, EVENT_CALL);
+	call = expect_event(&ring, EVENT_CALL);
 	HOLDS(call->verb == VERB_fork_init);
 }
 
@@ -308,10 +308,10 @@ static void closed_body(void)
 
 	HOLDS(file && write(fileno(file), "12345678", 8) == 8);
 	HOLDS(lseek(fileno(file), 0, SEEK_SET) == 0);
-	begin();
-	query();
+	begin_calls();
+	query_device();
 	replace_pipes(fileno(file));
-	call_from_nowhere(query);
+	call_from_nowhere(query_device);
 	HOLDS(lseek(fileno(file), 0, SEEK_CUR) == 0);
 	HOLDS(!fstat(fileno(file), &st) && st.st_size == 8);
 }

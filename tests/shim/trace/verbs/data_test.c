@@ -66,7 +66,7 @@ static int fake_notify(struct ibv_cq *c, int solicited)
 	return 0;
 }
 
-static void begin(uint64_t ring_bytes, enum session_on_full on_full)
+static void begin_data(uint64_t ring_bytes, enum session_on_full on_full)
 {
 	session_begin(ring_bytes, on_full);
 	context.ops.post_send = fake_post_send;
@@ -96,10 +96,10 @@ static void post_body(void)
 	const struct event_wr *wr;
 	const struct event_sge *sge;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(send_one(42) == 0);
 	ring = session_ring(0);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	HOLDS(post && post->verb == VERB_post_send && post->nwr == 1 && post->ret == 0);
 	HOLDS(post->object == (uintptr_t)&qp && post->head.words == 8);
 	wr = (const void *)(post + 1);
@@ -120,13 +120,13 @@ static void failed_post_body(void)
 	struct ring ring;
 	const struct event_post *post;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	next_ret = ENOMEM;
 	next_errno = EIO;
 	errno = 0;
 	HOLDS(ibv_post_send(&qp, &first, &bad) == ENOMEM && errno == EIO && bad == &second);
 	ring = session_ring(0);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	HOLDS(post && post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
 }
 
@@ -149,14 +149,14 @@ static void freed_post_body(void)
 	struct ring ring;
 	const struct event_post *post;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	next_ret = ENOMEM;
 	bad_wr = &second;
 	posted = &first;
 	during = free_posted;
 	HOLDS(ibv_post_send(&qp, &first, &bad) == ENOMEM && bad == &second);
 	ring = session_ring(0);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	HOLDS(post && post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
 }
 
@@ -177,10 +177,10 @@ static void rdma_body(void)
 	const struct event_wr *got;
 	const struct event_rdma *rdma;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!ibv_post_send(&qp, &wr, &bad));
 	ring = session_ring(0);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	got = (const void *)(post + 1);
 	rdma = (const void *)(got + 1);
 	HOLDS(got->parts == WR_RDMA && got->imm == 0x11223344);
@@ -200,12 +200,12 @@ static void bogus_sges_body(void)
 	const struct event_wr *got;
 	const struct event_odd *odd;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	next_ret = EINVAL;
 	wr.opcode = IBV_WR_SEND;
 	HOLDS(ibv_post_send(&qp, &wr, &bad) == EINVAL);
 	ring = session_ring(0);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	got = (const void *)(post + 1);
 	odd = (const void *)(got + 1);
 	HOLDS(got->nsge == 0 && got->parts == WR_ODD && odd->num_sge == 1 << 20);
@@ -224,13 +224,13 @@ static void no_sges_body(void)
 	const struct event_post *post;
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!ibv_post_send(&qp, &send, &bad));
 	HOLDS(!ibv_post_recv(&qp, &recv, &bad_recv));
 	ring = session_ring(0);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	HOLDS(post && post->nwr == 2);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	HOLDS(post && post->nwr == 1 && ((const struct event_wr *)(post + 1))->nsge == 0);
 }
 
@@ -248,7 +248,7 @@ static void long_list_body(void)
 	const struct event_post *post;
 	unsigned int total = 0;
 
-	begin(1 << 20, ON_FULL_WAIT);
+	begin_data(1 << 20, ON_FULL_WAIT);
 	for (int i = 0; i < N; i++) {
 		wr[i].wr_id = (uint64_t)i;
 		wr[i].opcode = IBV_WR_SEND;
@@ -257,11 +257,11 @@ static void long_list_body(void)
 	HOLDS(!ibv_post_send(&qp, wr, &bad));
 	ring = session_ring(0);
 	do {
-		post = expect(&ring, EVENT_POST);
+		post = expect_event(&ring, EVENT_POST);
 		HOLDS(post);
 		total += post->nwr;
 	} while (post->head.flags & EVENT_PART);
-	HOLDS(total == N && !expect(&ring, EVENT_POST));
+	HOLDS(total == N && !expect_event(&ring, EVENT_POST));
 }
 
 TEST(long_list_goes_on_in_parts)
@@ -276,7 +276,7 @@ static void polls_body(void)
 	const struct event_poll *poll;
 	const struct event_wc *got;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	next_ret = 0;
 	for (int i = 0; i < 1000; i++)
 		HOLDS(ibv_poll_cq(&cq, 1, &wc) == 0);
@@ -284,11 +284,11 @@ static void polls_body(void)
 	next_wc = (struct ibv_wc){ .wr_id = 5, .status = IBV_WC_RETRY_EXC_ERR, .qp_num = 17 };
 	HOLDS(ibv_poll_cq(&cq, 1, &wc) == 1);
 	ring = session_ring(0);
-	poll = expect(&ring, EVENT_POLL);
+	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(poll && poll->empty == 1000 && poll->ret == 1 && poll->nwc == 1);
 	got = (const void *)(poll + 1);
 	HOLDS(got->wr_id == 5 && got->status == IBV_WC_RETRY_EXC_ERR && got->qp_num == 17);
-	HOLDS(!expect(&ring, EVENT_POLL));
+	HOLDS(!expect_event(&ring, EVENT_POLL));
 }
 
 TEST(empty_polls_are_counted_not_recorded)
@@ -304,7 +304,7 @@ static void many_cqs_body(void)
 	struct ring ring;
 	unsigned int found = 0;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	for (int round = 0; round < 10; round++) {
 		for (int i = 0; i < N; i++) {
 			cqs[i].context = &context;
@@ -327,7 +327,7 @@ static void more_cqs_body(void)
 	struct ibv_wc wc;
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	for (int i = 0; i < RING_POLLS + 7; i++) {
 		cqs[i].context = &context;
 		ibv_poll_cq(&cqs[i], 1, &wc);
@@ -363,13 +363,13 @@ static void nested_body(void)
 	struct ring ring;
 	const struct event_post *post;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	signal(SIGUSR1, post_in_handler);
 	during = raise_usr1;
 	HOLDS(!send_one(1) && !send_one(3));
 	ring = session_ring(0);
 	for (uint64_t id = 1; id <= 3; id++) {
-		post = expect(&ring, EVENT_POST);
+		post = expect_event(&ring, EVENT_POST);
 		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == id);
 	}
 }
@@ -391,7 +391,7 @@ static void left_body(void)
 	const struct event_post *post;
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	during = jump_away;
 	if (!setjmp(away))
 		send_one(1);
@@ -399,7 +399,7 @@ static void left_body(void)
 	HOLDS(!send_one(2));
 	ring = session_ring(0);
 	for (uint64_t id = 1; id <= 2; id++) {
-		post = expect(&ring, EVENT_POST);
+		post = expect_event(&ring, EVENT_POST);
 		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == id);
 	}
 }
@@ -413,7 +413,7 @@ static void drop_body(void)
 {
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_DROP);
+	begin_data(RING_MIN, ON_FULL_DROP);
 	for (int i = 0; i < 100000; i++)
 		HOLDS(!send_one((uint64_t)i));
 	ring = session_ring(0);
@@ -434,7 +434,7 @@ static void orphan_body(void)
 	if (!gone)
 		_exit(0);
 	waitpid(gone, &status, 0);
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	session.page->collector = (uint32_t)gone;
 	for (int i = 0; i < 100000; i++)
 		HOLDS(!send_one((uint64_t)i));
@@ -460,7 +460,7 @@ static void cancelled_body(void)
 	if (!gone)
 		_exit(0);
 	waitpid(gone, &status, 0);
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	session.page->collector = (uint32_t)gone;
 	HOLDS(!pthread_create(&thread, NULL, send_while_cancelled, &done));
 	pthread_join(thread, NULL);
@@ -485,7 +485,7 @@ static void child_body(void)
 	pid_t pid;
 	int status;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!send_one(1));
 	pid = fork();
 	if (!pid) {
@@ -500,8 +500,8 @@ static void child_body(void)
 	HOLDS(process->forked_from == (uint32_t)getpid() && process->fork_seq == 1);
 	ring_close(&ring);
 	ring = session_ring(0);
-	HOLDS(expect(&ring, EVENT_POST));
-	HOLDS(expect(&ring, EVENT_FORK) && !expect(&ring, EVENT_POST));
+	HOLDS(expect_event(&ring, EVENT_POST));
+	HOLDS(expect_event(&ring, EVENT_FORK) && !expect_event(&ring, EVENT_POST));
 }
 
 TEST(forked_child_has_a_ring_of_its_own)
@@ -517,7 +517,7 @@ static void vfork_body(void)
 	pid_t pid;
 	int status;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!send_one(1));
 	pid = vfork();
 	if (!pid) {
@@ -528,12 +528,12 @@ static void vfork_body(void)
 	HOLDS(waitpid(pid, &status, 0) == pid);
 	HOLDS(!send_one(4));
 	ring = session_ring(0);
-	HOLDS(expect(&ring, EVENT_POST));
-	fork_event = expect(&ring, EVENT_FORK);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	fork_event = expect_event(&ring, EVENT_FORK);
 	HOLDS(fork_event->how == FORK_VFORK && fork_event->nframes > 0);
-	blind = expect(&ring, EVENT_BLIND);
+	blind = expect_event(&ring, EVENT_BLIND);
 	HOLDS(blind->what == BLIND_VFORK && blind->object == (uint64_t)pid);
-	HOLDS(expect(&ring, EVENT_POST) && !expect(&ring, EVENT_POST));
+	HOLDS(expect_event(&ring, EVENT_POST) && !expect_event(&ring, EVENT_POST));
 	HOLDS(atomic_load(&session.page->rings) == 1);
 }
 
@@ -551,15 +551,15 @@ static void exec_body(void)
 	const struct event_fork *event;
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!send_one(1));
 	errno = 0;
 	HOLDS(execv("/nothing/there", argv) == -1 && errno == ENOENT);
 	ring = session_ring(0);
-	HOLDS(expect(&ring, EVENT_POST));
-	event = expect(&ring, EVENT_FORK);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	event = expect_event(&ring, EVENT_FORK);
 	HOLDS(event->how == FORK_EXEC);
-	spawned = expect(&ring, EVENT_SPAWNED);
+	spawned = expect_event(&ring, EVENT_SPAWNED);
 	HOLDS(spawned->fork_seq == event->fork_seq && spawned->error == ENOENT);
 }
 
@@ -589,17 +589,17 @@ static void quiet_fork_body(void)
 	pthread_t thread;
 	int status = -1;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!send_one(1));
 	HOLDS(!pthread_create(&thread, NULL, fork_and_send, &status));
 	pthread_join(thread, NULL);
 	HOLDS(WEXITSTATUS(status) == 3);
 	ring = session_ring(1);
-	HOLDS(ring.head->pid == (uint32_t)getpid() && expect(&ring, EVENT_FORK));
+	HOLDS(ring.head->pid == (uint32_t)getpid() && expect_event(&ring, EVENT_FORK));
 	ring_close(&ring);
 	ring = session_ring(2);
-	HOLDS(ring.head->pid != (uint32_t)getpid() && expect(&ring, EVENT_POST));
-	end = expect(&ring, EVENT_EXIT);
+	HOLDS(ring.head->pid != (uint32_t)getpid() && expect_event(&ring, EVENT_POST));
+	end = expect_event(&ring, EVENT_EXIT);
 	HOLDS(end && end->how == EXIT_AT_ONCE && end->status == 3);
 }
 
@@ -653,7 +653,7 @@ static void take_stack(void)
 
 static void unwinding_body(void)
 {
-	begin(RING_MIN, ON_FULL_DROP);
+	begin_data(RING_MIN, ON_FULL_DROP);
 	HOLDS(!send_one(1));
 	fork_beside(300, take_stacks, take_stack);
 }
@@ -683,7 +683,7 @@ static void patch_once(void)
 
 static void context_lock_body(void)
 {
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!send_one(1));
 	fork_beside(300, patch_contexts, patch_once);
 }
@@ -708,7 +708,7 @@ static void send_second(void)
 
 static void joining_body(void)
 {
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	fork_beside(4, send_first, send_second);
 }
 
@@ -747,7 +747,7 @@ static void child_threads_body(void)
 	struct ring ring;
 	int status;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!send_one(1));
 	for (int i = 0; i < N; i++) {
 		pid_t pid = fork();
@@ -784,7 +784,7 @@ static void thread_body(void)
 	pthread_t thread;
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
 	pthread_join(thread, NULL);
 	ring = session_ring(0);
@@ -800,7 +800,7 @@ static void hand_on_body(void)
 	pthread_t thread;
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
 	pthread_join(thread, NULL);
 	ring = session_ring(0);
@@ -811,14 +811,14 @@ static void hand_on_body(void)
 	HOLDS(!send_one(2));
 	HOLDS(atomic_load(&session.page->rings) == 1 && !atomic_load(&ring.head->idle));
 	HOLDS(ring.head->owner == (uint32_t)gettid() && ring.head->tid != ring.head->owner);
-	HOLDS(expect(&ring, EVENT_POST));
-	event = expect(&ring, EVENT_THREAD);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	event = expect_event(&ring, EVENT_THREAD);
 	HOLDS(event->tid == (uint32_t)gettid() && event->dropped == 3 && event->npolls == 1);
 	HOLDS(event->in_handlers == 2 && !ring.head->in_handlers);
 	polls = (const void *)(event + 1);
 	HOLDS(polls->cq == 0x1000 && polls->empty == 5);
 	HOLDS(!ring.head->dropped && !ring.head->polls[7].cq);
-	HOLDS(expect(&ring, EVENT_POST));
+	HOLDS(expect_event(&ring, EVENT_POST));
 }
 
 static void *ends_while_writing(void *unused)
@@ -833,13 +833,13 @@ static void torn_body(void)
 	pthread_t thread;
 	struct ring ring;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!pthread_create(&thread, NULL, ends_while_writing, NULL));
 	pthread_join(thread, NULL);
 	ring = session_ring(0);
 	HOLDS(!atomic_load(&ring.head->idle) && atomic_load(&ring.head->closed));
 	HOLDS(atomic_load(&ring.head->dropped) == 1);
-	HOLDS(expect(&ring, EVENT_POST) && !expect(&ring, EVENT_POST));
+	HOLDS(expect_event(&ring, EVENT_POST) && !expect_event(&ring, EVENT_POST));
 	HOLDS(!send_one(2) && atomic_load(&session.page->rings) == 2);
 }
 
@@ -850,7 +850,7 @@ static void wake_body(void)
 	struct ring ring;
 	int n = 0, bytes, woken = 0;
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	session_lie_down(&session);
 	HOLDS(!send_one(1) && !atomic_load(&session.page->asleep));
 	ring = session_ring(0);
@@ -893,7 +893,7 @@ static void no_room_body(void)
 {
 	struct rlimit limit = { RING_NARROW, RLIM_INFINITY };
 
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!setrlimit(RLIMIT_FSIZE, &limit));
 	for (int i = 0; i < 100; i++)
 		HOLDS(!send_one(1));
@@ -908,7 +908,7 @@ TEST(ring_that_cannot_be_made_is_tried_once)
 
 static void no_session_body(void)
 {
-	begin(RING_MIN, ON_FULL_WAIT);
+	begin_data(RING_MIN, ON_FULL_WAIT);
 	unsetenv(SESSION_ENV);
 	next_ret = ENOMEM;
 	HOLDS(send_one(1) == ENOMEM);

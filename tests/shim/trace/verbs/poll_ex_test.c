@@ -74,7 +74,7 @@ static struct ibv_cq_ex new_cq(void)
 				   .read_tm_info = read_tm_info };
 }
 
-static const struct event_wc *completion(const struct event_poll *poll)
+static const struct event_wc *get_completion(const struct event_poll *poll)
 {
 	return (const void *)(poll + 1);
 }
@@ -97,18 +97,18 @@ static void extras_body(void)
 	ibv_end_poll(&cq);
 	HOLDS(errno == ERANGE);
 	ring = session_ring(0);
-	poll = expect(&ring, EVENT_POLL);
+	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(poll && poll->head.flags == (EVENT_START | EVENT_EXTRA) && poll->ret == 1);
 	HOLDS(poll->head.words * 8u == event_poll_bytes(poll));
-	HOLDS(poll->nwc == 1 && completion(poll)->wr_id == 1);
+	HOLDS(poll->nwc == 1 && get_completion(poll)->wr_id == 1);
 	extra = event_poll_extras(poll);
 	HOLDS(extra->parts == WC_PARTS - 1 && extra->timestamp == 0x1122334455667788);
 	HOLDS(extra->wallclock == 1700000000000000000 && extra->cvlan == 0xabc);
 	HOLDS(extra->flow_tag == 0xfeed && extra->tm_tag == 0x7a6 && extra->tm_priv == 5);
-	poll = expect(&ring, EVENT_POLL);
+	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(poll && poll->head.flags == (EVENT_NEXT | EVENT_EXTRA));
-	HOLDS(completion(poll)->wr_id == 2 && event_poll_extras(poll)->flow_tag == 0xfeed);
-	HOLDS(!expect(&ring, EVENT_POLL)); /* the end of a batch is no event */
+	HOLDS(get_completion(poll)->wr_id == 2 && event_poll_extras(poll)->flow_tag == 0xfeed);
+	HOLDS(!expect_event(&ring, EVENT_POLL)); /* the end of a batch is no event */
 }
 
 TEST(all_that_was_asked_for_is_recorded)
@@ -129,10 +129,10 @@ static void some_body(void)
 	HOLDS(plain.start_poll != tags.start_poll && plain.next_poll != tags.next_poll);
 	HOLDS(!ibv_start_poll(&plain, &attr) && !ibv_start_poll(&tags, &attr));
 	ring = session_ring(0);
-	poll = expect(&ring, EVENT_POLL);
+	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(poll->head.flags == EVENT_START);
 	HOLDS(poll->head.words * 8u == sizeof(*poll) + sizeof(struct event_wc));
-	poll = expect(&ring, EVENT_POLL);
+	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(event_poll_extras(poll)->parts == (WC_FLOW_TAG | WC_TM));
 	HOLDS(!event_poll_extras(poll)->timestamp && !event_poll_extras(poll)->cvlan);
 }
@@ -157,13 +157,13 @@ static void failed_body(void)
 	HOLDS(!ibv_start_poll(&cq, &attr) && ibv_start_poll(&cq, &attr) == ENOENT);
 	HOLDS(ibv_start_poll(&cq, &attr) == EINVAL);
 	ring = session_ring(0);
-	poll = expect(&ring, EVENT_POLL);
+	poll = expect_event(&ring, EVENT_POLL);
 	/* of an error only wr_id, status, vendor_err and qp_num mean anything */
-	HOLDS(poll->head.flags == EVENT_START && completion(poll)->vendor_err == 99);
-	HOLDS(!completion(poll)->opcode);
-	poll = expect(&ring, EVENT_POLL);
+	HOLDS(poll->head.flags == EVENT_START && get_completion(poll)->vendor_err == 99);
+	HOLDS(!get_completion(poll)->opcode);
+	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(poll->ret == -EINVAL && poll->nwc == 0 && poll->empty == 1);
-	HOLDS(!expect(&ring, EVENT_POLL));
+	HOLDS(!expect_event(&ring, EVENT_POLL));
 }
 
 TEST(of_an_error_nothing_more_is_read)

@@ -16,31 +16,31 @@ static struct ibv_context context;
 static struct ibv_cq cq = { .context = &context };
 
 /* Known again, and unlike the next and that of another event. */
-static void fill(struct ibv_wc *wc, int i)
+static void fill_wc(struct ibv_wc *wc, int i)
 {
 	for (size_t at = 0; at < sizeof(*wc); at++)
 		((unsigned char *)wc)[at] = (unsigned char)(i * 7 + (i >> 8) + (int)at);
 }
 
-static int give(struct ibv_cq *c, int n, struct ibv_wc *wc)
+static int fake_poll(struct ibv_cq *c, int n, struct ibv_wc *wc)
 {
 	(void)c;
 	for (int i = 0; i < n; i++)
-		fill(wc + i, i);
+		fill_wc(wc + i, i);
 	return n;
 }
 
-static int refuse(struct ibv_cq *c, int solicited)
+static int fake_notify(struct ibv_cq *c, int solicited)
 {
 	(void)c, (void)solicited;
 	return ENOMEM;
 }
 
-static void begin(void)
+static void begin_poll(void)
 {
 	session_begin(RING_MIN, ON_FULL_WAIT);
-	context.ops.poll_cq = give;
-	context.ops.req_notify_cq = refuse;
+	context.ops.poll_cq = fake_poll;
+	context.ops.req_notify_cq = fake_notify;
 	HOLDS(data_patch(&context.ops) == 0);
 }
 
@@ -51,13 +51,13 @@ static void poll_of(int n)
 	struct ring ring;
 	int seen = 0;
 
-	begin();
+	begin_poll();
 	HOLDS(ibv_poll_cq(&cq, n, wc) == n);
 	ring = session_ring(0);
-	while ((poll = expect(&ring, EVENT_POLL))) {
+	while ((poll = expect_event(&ring, EVENT_POLL))) {
 		HOLDS(poll->cq == (uintptr_t)&cq && poll->ret == (int)poll->nwc && poll->nwc);
 		for (uint32_t i = 0; i < poll->nwc; i++, seen++) {
-			fill(&wanted, seen);
+			fill_wc(&wanted, seen);
 			HOLDS(!memcmp((const struct ibv_wc *)(poll + 1) + i, &wanted,
 				      sizeof(wanted)));
 		}
@@ -100,10 +100,10 @@ static void notify_body(void)
 	const struct event_notify *notify;
 	struct ring ring;
 
-	begin();
+	begin_poll();
 	HOLDS(ibv_req_notify_cq(&cq, 1) == ENOMEM);
 	ring = session_ring(0);
-	notify = expect(&ring, EVENT_NOTIFY);
+	notify = expect_event(&ring, EVENT_NOTIFY);
 	HOLDS(notify && notify->cq == (uintptr_t)&cq);
 	HOLDS(notify->solicited_only == 1 && notify->ret == ENOMEM);
 }

@@ -43,13 +43,13 @@ struct kept {
 	size_t used;
 };
 
-static void add(struct kept *kept, const void *part, size_t bytes)
+static void add_part(struct kept *kept, const void *part, size_t bytes)
 {
 	memcpy(kept->parts + kept->used, part, bytes);
 	kept->used += bytes;
 }
 
-static void begin(enum ibv_qp_type type)
+static void begin_posts(enum ibv_qp_type type)
 {
 	session_begin(RING_MIN, ON_FULL_WAIT);
 	context.ops.post_send = take_send;
@@ -62,7 +62,7 @@ static void begin(enum ibv_qp_type type)
 static void is_kept(const void *object, const struct kept *kept)
 {
 	struct ring ring = session_ring(0);
-	const struct event_post *post = expect(&ring, EVENT_POST);
+	const struct event_post *post = expect_event(&ring, EVENT_POST);
 
 	HOLDS(post && post->object == (uintptr_t)object && post->nwr == 1);
 	HOLDS(post->head.words * 8 == sizeof(*post) + sizeof(kept->wr) + kept->used);
@@ -70,11 +70,11 @@ static void is_kept(const void *object, const struct kept *kept)
 	HOLDS(!memcmp((const char *)(post + 1) + sizeof(kept->wr), kept->parts, kept->used));
 }
 
-static void sent(enum ibv_qp_type type, struct ibv_send_wr *wr, const struct kept *kept)
+static void check_sent(enum ibv_qp_type type, struct ibv_send_wr *wr, const struct kept *kept)
 {
 	struct ibv_send_wr *bad;
 
-	begin(type);
+	begin_posts(type);
 	HOLDS(!ibv_post_send(&qp, wr, &bad));
 	is_kept(&qp, kept);
 }
@@ -89,8 +89,8 @@ static void send_body(void)
 				  .invalidate_rkey = 0x12 };
 	struct kept kept = { { 1, IBV_WR_SEND_WITH_INV, IBV_SEND_SOLICITED, 3, 0, 0x12 }, "", 0 };
 
-	add(&kept, kept_sges, sizeof(kept_sges));
-	sent(IBV_QPT_RC, &wr, &kept);
+	add_part(&kept, kept_sges, sizeof(kept_sges));
+	check_sent(IBV_QPT_RC, &wr, &kept);
 }
 
 static void atomic_body(void)
@@ -104,10 +104,10 @@ static void atomic_body(void)
 			     "",
 			     0 };
 
-	add(&kept, &(struct event_rdma){ 0x20, 0x23 }, sizeof(struct event_rdma));
-	add(&kept, &(struct event_atomic){ 0x21, 0x22 }, sizeof(struct event_atomic));
-	add(&kept, kept_sges + 1, sizeof(kept_sges[0]));
-	sent(IBV_QPT_RC, &wr, &kept);
+	add_part(&kept, &(struct event_rdma){ 0x20, 0x23 }, sizeof(struct event_rdma));
+	add_part(&kept, &(struct event_atomic){ 0x21, 0x22 }, sizeof(struct event_atomic));
+	add_part(&kept, kept_sges + 1, sizeof(kept_sges[0]));
+	check_sent(IBV_QPT_RC, &wr, &kept);
 }
 
 static void datagram_body(void)
@@ -120,9 +120,9 @@ static void datagram_body(void)
 				  .wr.ud = { (void *)0x32, 0x33, 0x34 } };
 	struct kept kept = { { 3, IBV_WR_SEND_WITH_IMM, 0, 1, WR_UD, 0x31 }, "", 0 };
 
-	add(&kept, &(struct event_ud){ 0x32, 0x33, 0x34 }, sizeof(struct event_ud));
-	add(&kept, kept_sges, sizeof(kept_sges[0]));
-	sent(IBV_QPT_UD, &wr, &kept);
+	add_part(&kept, &(struct event_ud){ 0x32, 0x33, 0x34 }, sizeof(struct event_ud));
+	add_part(&kept, kept_sges, sizeof(kept_sges[0]));
+	check_sent(IBV_QPT_UD, &wr, &kept);
 }
 
 static void xrc_body(void)
@@ -135,10 +135,10 @@ static void xrc_body(void)
 				  .qp_type.xrc.remote_srqn = 0x42 };
 	struct kept kept = { { 4, IBV_WR_RDMA_READ, 0, 2, WR_RDMA | WR_XRC, 0 }, "", 0 };
 
-	add(&kept, &(struct event_rdma){ 0x40, 0x41 }, sizeof(struct event_rdma));
-	add(&kept, &(uint64_t){ 0x42 }, 8);
-	add(&kept, kept_sges, 2 * sizeof(kept_sges[0]));
-	sent(IBV_QPT_XRC_SEND, &wr, &kept);
+	add_part(&kept, &(struct event_rdma){ 0x40, 0x41 }, sizeof(struct event_rdma));
+	add_part(&kept, &(uint64_t){ 0x42 }, 8);
+	add_part(&kept, kept_sges, 2 * sizeof(kept_sges[0]));
+	check_sent(IBV_QPT_XRC_SEND, &wr, &kept);
 }
 
 static void bind_body(void)
@@ -154,9 +154,10 @@ static void bind_body(void)
 	};
 	struct kept kept = { { 5, IBV_WR_BIND_MW, 0, 0, WR_BIND, 0 }, "", 0 };
 
-	add(&kept, &(struct event_bind){ 0x50, 0x51, 0x52, 0x53, 0x54, IBV_ACCESS_REMOTE_READ },
-	    sizeof(struct event_bind));
-	sent(IBV_QPT_RC, &wr, &kept);
+	add_part(&kept,
+		 &(struct event_bind){ 0x50, 0x51, 0x52, 0x53, 0x54, IBV_ACCESS_REMOTE_READ },
+		 sizeof(struct event_bind));
+	check_sent(IBV_QPT_RC, &wr, &kept);
 }
 
 static void tso_body(void)
@@ -168,9 +169,9 @@ static void tso_body(void)
 				  .tso = { (void *)0x60, 0x61, 0x62 } };
 	struct kept kept = { { 6, IBV_WR_TSO, 0, 1, WR_TSO, 0 }, "", 0 };
 
-	add(&kept, &(struct event_tso){ 0x60, 0x61, 0x62 }, sizeof(struct event_tso));
-	add(&kept, kept_sges, sizeof(kept_sges[0]));
-	sent(IBV_QPT_RAW_PACKET, &wr, &kept);
+	add_part(&kept, &(struct event_tso){ 0x60, 0x61, 0x62 }, sizeof(struct event_tso));
+	add_part(&kept, kept_sges, sizeof(kept_sges[0]));
+	check_sent(IBV_QPT_RAW_PACKET, &wr, &kept);
 }
 
 static void recv_body(void)
@@ -178,8 +179,8 @@ static void recv_body(void)
 	struct ibv_recv_wr wr = { .wr_id = 7, .num_sge = 3, .sg_list = sges }, *bad;
 	struct kept kept = { { 7, 0, 0, 3, 0, 0 }, "", 0 };
 
-	add(&kept, kept_sges, sizeof(kept_sges));
-	begin(IBV_QPT_RC);
+	add_part(&kept, kept_sges, sizeof(kept_sges));
+	begin_posts(IBV_QPT_RC);
 	HOLDS(!ibv_post_recv(&qp, &wr, &bad));
 	is_kept(&qp, &kept);
 }
@@ -189,8 +190,8 @@ static void srq_recv_body(void)
 	struct ibv_recv_wr wr = { .wr_id = 8, .num_sge = 2, .sg_list = sges }, *bad;
 	struct kept kept = { { 8, 0, 0, 2, 0, 0 }, "", 0 };
 
-	add(&kept, kept_sges, 2 * sizeof(kept_sges[0]));
-	begin(IBV_QPT_RC);
+	add_part(&kept, kept_sges, 2 * sizeof(kept_sges[0]));
+	begin_posts(IBV_QPT_RC);
 	HOLDS(!ibv_post_srq_recv(&srq, &wr, &bad));
 	is_kept(&srq, &kept);
 }

@@ -17,7 +17,7 @@
 static int next_ret;
 static _Atomic unsigned int called;
 
-static void nothing(struct ibv_qp_ex *ex)
+static void fake_nothing(struct ibv_qp_ex *ex)
 {
 	(void)ex;
 	called++;
@@ -66,15 +66,15 @@ static struct {
 } later;
 static size_t flushed;
 
-static void flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t length, uint8_t type,
-		  uint8_t level)
+static void fake_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t length,
+		       uint8_t type, uint8_t level)
 {
 	flushed += (void *)ex == &later && rkey == 9 && addr == 0x7000 && type == 2 && level == 1
 			   ? length
 			   : 0;
 }
 
-static int complete(struct ibv_qp_ex *ex)
+static int fake_complete(struct ibv_qp_ex *ex)
 {
 	(void)ex;
 	errno = EIO;
@@ -87,13 +87,13 @@ static int complete_otherwise(struct ibv_qp_ex *ex)
 	return 7;
 }
 
-static void make(struct ibv_qp_ex *ex)
+static void make_qp(struct ibv_qp_ex *ex)
 {
 	*ex = (struct ibv_qp_ex){ .qp_base.qp_type = IBV_QPT_UD,
-				  .wr_start = nothing,
-				  .wr_complete = complete,
-				  .wr_abort = nothing,
-				  .wr_send = nothing,
+				  .wr_start = fake_nothing,
+				  .wr_complete = fake_complete,
+				  .wr_abort = fake_nothing,
+				  .wr_send = fake_nothing,
 				  .wr_set_sge = set_sge,
 				  .wr_set_sge_list = set_sge_list,
 				  .wr_set_inline_data = set_inline,
@@ -110,11 +110,11 @@ enum {
 
 static struct ibv_qp_ex qp, other;
 
-static void begin(void)
+static void begin_builders(void)
 {
 	session_begin(RING_MIN, ON_FULL_WAIT);
-	make(&qp);
-	make(&other);
+	make_qp(&qp);
+	make_qp(&other);
 	HOLDS(qp_ex_watch(&qp.qp_base, &qp, OPS) == 0);
 	HOLDS(qp_ex_watch(&other.qp_base, &other, OPS) == 0);
 }
@@ -129,7 +129,7 @@ static void send_one(struct ibv_qp_ex *ex, uint64_t wr_id)
 
 static const struct event_post *next_post(struct ring *ring, enum verb verb, uint16_t nwr)
 {
-	const struct event_post *post = expect(ring, EVENT_POST);
+	const struct event_post *post = expect_event(ring, EVENT_POST);
 
 	HOLDS(post && post->verb == verb && post->nwr == nwr);
 	return post;
@@ -142,7 +142,7 @@ static void one_body(void)
 	const struct event_sge *sge;
 	struct ring ring;
 
-	begin();
+	begin_builders();
 	errno = 0;
 	ibv_wr_start(&qp);
 	send_one(&qp, 42);
@@ -156,7 +156,7 @@ static void one_body(void)
 	HOLDS(wr->flags == IBV_SEND_SIGNALED);
 	sge = (const void *)(wr + 1);
 	HOLDS(sge->addr == 0x1000 && sge->length == 64 && sge->lkey == 7);
-	HOLDS(!expect(&ring, EVENT_POST));
+	HOLDS(!expect_event(&ring, EVENT_POST));
 }
 
 TEST(built_post_is_one_event_of_64_bytes)
@@ -175,7 +175,7 @@ static void parts_body(void)
 	struct ring ring;
 	char data[8];
 
-	begin();
+	begin_builders();
 	ibv_wr_start(&qp);
 	ibv_wr_atomic_cmp_swp(&qp, 3, 0x2000, 5, 6);
 	ibv_wr_set_sge(&qp, 7, 0x1000, 8);
@@ -214,7 +214,7 @@ static void two_body(void)
 {
 	struct ring ring;
 
-	begin();
+	begin_builders();
 	ibv_wr_start(&qp);
 	send_one(&qp, 1);
 	ibv_wr_start(&other);
@@ -230,7 +230,7 @@ static void two_body(void)
 	HOLDS(next_post(&ring, VERB_wr_complete, 1)->object == (uintptr_t)&other);
 	HOLDS(next_post(&ring, VERB_wr_abort, 2)->object == (uintptr_t)&qp);
 	next_post(&ring, VERB_wr_complete, 0);
-	HOLDS(!expect(&ring, EVENT_POST));
+	HOLDS(!expect_event(&ring, EVENT_POST));
 }
 
 TEST(several_queues_are_built_at_once)
@@ -243,10 +243,10 @@ static void unseen_start_body(void)
 	const struct event_blind *blind;
 	struct ring ring;
 
-	begin();
+	begin_builders();
 	HOLDS(ibv_wr_complete(&qp) == 0);
 	ring = session_ring(0);
-	blind = expect(&ring, EVENT_BLIND);
+	blind = expect_event(&ring, EVENT_BLIND);
 	HOLDS(blind && blind->what == BLIND_EXTENDED_QP && blind->object == (uintptr_t)&qp);
 }
 
@@ -263,14 +263,14 @@ static void long_body(void)
 	struct ring ring;
 	int n = 0;
 
-	begin();
+	begin_builders();
 	ibv_wr_start(&qp);
 	for (int i = 0; i < MANY; i++)
 		send_one(&qp, (uint64_t)i);
 	HOLDS(ibv_wr_complete(&qp) == 0);
 	ring = session_ring(0);
 	do {
-		post = expect(&ring, EVENT_POST);
+		post = expect_event(&ring, EVENT_POST);
 		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == (uint64_t)n);
 		n += post->nwr;
 	} while (post->head.flags & EVENT_PART);
@@ -291,9 +291,9 @@ static void crowd_body(void)
 	struct ring ring;
 	int bytes;
 
-	begin();
+	begin_builders();
 	for (int i = 0; i < CROWD; i++) {
-		make(&crowd[i]);
+		make_qp(&crowd[i]);
 		HOLDS(qp_ex_watch(&crowd[i].qp_base, &crowd[i], OPS) == 0);
 		ibv_wr_start(&crowd[i]);
 		send_one(&crowd[i], (uint64_t)i);
@@ -318,7 +318,7 @@ static void rewritten_body(void)
 {
 	struct ring ring;
 
-	begin();
+	begin_builders();
 	qp.wr_complete = complete_otherwise;
 	HOLDS(qp_ex_again(&qp.qp_base) == 0 && qp_ex_again(&other.qp_base) == 0);
 	HOLDS(qp.wr_complete != complete_otherwise);
@@ -342,13 +342,14 @@ static void flush_body(void)
 	const struct event_flush *flushing;
 	struct ring ring;
 
-	begin();
+	begin_builders();
 	memcpy(&later, &other, sizeof(later.before));
-	make(ex);
-	later.wr_flush = flush;
-	HOLDS(qp_ex_watch(&ex->qp_base, ex, IBV_QP_EX_WITH_SEND) == 0 && later.wr_flush == flush);
-	make(ex);
-	HOLDS(qp_ex_watch(&ex->qp_base, ex, 1 << 11) == 0 && later.wr_flush != flush);
+	make_qp(ex);
+	later.wr_flush = fake_flush;
+	HOLDS(qp_ex_watch(&ex->qp_base, ex, IBV_QP_EX_WITH_SEND) == 0 &&
+	      later.wr_flush == fake_flush);
+	make_qp(ex);
+	HOLDS(qp_ex_watch(&ex->qp_base, ex, 1 << 11) == 0 && later.wr_flush != fake_flush);
 	ibv_wr_start(ex);
 	later.wr_flush(ex, 9, 0x7000, 4096, 2, 1);
 	HOLDS(ibv_wr_complete(ex) == 0 && flushed == 4096);
@@ -364,10 +365,11 @@ static void flush_body(void)
 
 static void gated_body(void)
 {
-	begin();
-	make(&qp);
+	begin_builders();
+	make_qp(&qp);
 	HOLDS(qp_ex_watch(&qp.qp_base, &qp, IBV_QP_EX_WITH_SEND) == 0);
-	HOLDS(qp.wr_send != nothing && qp.wr_set_sge != set_sge && qp.wr_complete != complete);
+	HOLDS(qp.wr_send != fake_nothing && qp.wr_set_sge != set_sge &&
+	      qp.wr_complete != fake_complete);
 	HOLDS(qp.wr_rdma_write_imm == rdma_imm && qp.wr_atomic_write == atomic_write);
 	HOLDS(!qp.wr_set_xrc_srqn);
 	HOLDS(qp_ex_watch(&qp.qp_base, &qp, IBV_QP_EX_WITH_SEND | 1ull << 40) == -EOPNOTSUPP);
@@ -390,7 +392,7 @@ static void child_of_fork_body(void)
 	int status;
 	pid_t pid;
 
-	begin();
+	begin_builders();
 	ibv_wr_start(&qp);
 	send_one(&qp, 1);
 	pid = fork();
@@ -400,7 +402,7 @@ static void child_of_fork_body(void)
 	}
 	HOLDS(waitpid(pid, &status, 0) == pid && !status);
 	ring = session_ring(1);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	HOLDS(post && post->nwr == 1 && ring.head->pid == (uint32_t)pid);
 	ibv_wr_abort(&qp);
 }
@@ -416,7 +418,7 @@ static void *build_some(void *arg)
 {
 	struct ibv_qp_ex own;
 
-	make(&own);
+	make_qp(&own);
 	HOLDS(qp_ex_watch(&own.qp_base, &own, OPS) == 0);
 	for (int i = 0; i < 10; i++) {
 		ibv_wr_start(&own);
@@ -431,7 +433,7 @@ static void threads_body(void)
 {
 	pthread_t threads[8];
 
-	begin();
+	begin_builders();
 	pthread_barrier_init(&all, NULL, 8);
 	for (int i = 0; i < 8; i++)
 		HOLDS(pthread_create(&threads[i], NULL, build_some, NULL) == 0);

@@ -45,10 +45,10 @@ static void post_body(void)
 	HOLDS(wq_patch(&wq) == 0 && wq.post_recv != post_recv && wq_patch(&wq) == 0);
 	HOLDS(ibv_post_wq_recv(&wq, &first, &bad) == ENOMEM && bad == &second);
 	ring = session_ring(0);
-	post = expect(&ring, EVENT_POST);
+	post = expect_event(&ring, EVENT_POST);
 	HOLDS(post && post->verb == VERB_post_wq_recv && post->object == (uintptr_t)&wq);
 	HOLDS(post->nwr == 2 && post->ret == ENOMEM && post->bad == 2);
-	HOLDS(!expect(&ring, EVENT_POST));
+	HOLDS(!expect_event(&ring, EVENT_POST));
 }
 
 TEST(receive_of_a_work_queue_is_a_post)
@@ -69,13 +69,13 @@ static void copy_body(void)
 	HOLDS(ibv_memcpy_to_dm(&dm, 8, &word, sizeof(word)) == 0);
 	HOLDS(ibv_memcpy_from_dm(&word, &dm, 8, sizeof(word)) == EFAULT && errno == EIO);
 	ring = session_ring(0);
-	call = expect(&ring, EVENT_CALL);
+	call = expect_event(&ring, EVENT_CALL);
 	HOLDS(call && call->verb == VERB_memcpy_to_dm);
-	ret = expect(&ring, EVENT_RETURN);
+	ret = expect_event(&ring, EVENT_RETURN);
 	HOLDS(ret && ret->ret == 0);
-	call = expect(&ring, EVENT_CALL);
+	call = expect_event(&ring, EVENT_CALL);
 	HOLDS(call && call->verb == VERB_memcpy_from_dm);
-	ret = expect(&ring, EVENT_RETURN);
+	ret = expect_event(&ring, EVENT_RETURN);
 	HOLDS(ret && ret->ret == EFAULT && ret->error == EIO);
 }
 
