@@ -430,7 +430,7 @@ static bool are_all_there(void)
 	bool all = true;
 
 	for (const struct command *c = commands; c->name; c++) {
-		bool found = !strstr(c->usage, "TRACE");
+		bool found = !strstr(c->arguments, "TRACE");
 		char name[16];
 
 		for (int f = 0; f < FORMS && !found; f++) {
