@@ -24,8 +24,8 @@ static const char *list_owed(const struct life *object, char *text, size_t size)
 
 static void say_owed(struct finding *finding, const struct model_destroy *destroy)
 {
-	const char *verb = verb_infos[destroy->mark.verb].name;
-	int64_t waited = destroy->end - destroy->mark.time;
+	const char *verb = verb_infos[destroy->moment.verb].name;
+	int64_t waited = destroy->end - destroy->moment.time;
 	char events[96], when[33] = " ", name[64];
 
 	list_owed(destroy->object, events, sizeof(events));
@@ -53,7 +53,7 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
  */
 static bool waits_in_vain(struct check *check, const struct model_destroy *destroy)
 {
-	int64_t waited = destroy->end - destroy->mark.time;
+	int64_t waited = destroy->end - destroy->moment.time;
 	char when[32], id[32];
 
 	if (destroy->ended ? !waited || waited >= IN_VAIN_NS
@@ -61,8 +61,9 @@ static bool waits_in_vain(struct check *check, const struct model_destroy *destr
 		return true;
 	findings_unchecked(check->findings, RULE_COMPL_003, true,
 			   "%s(), %s, had not returned %s later, when the %s ended",
-			   verb_infos[destroy->mark.verb].name, event_id_text(destroy->mark.id, id),
-			   judge_span(waited, when), destroy->ended ? "process" : "trace");
+			   verb_infos[destroy->moment.verb].name,
+			   event_id_text(destroy->moment.id, id), judge_span(waited, when),
+			   destroy->ended ? "process" : "trace");
 	return false;
 }
 
@@ -86,5 +87,5 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "created", &object->created);
 	if (object->got.id.thread)
 		finding_step(finding, "last event got", &object->got);
-	finding_step(finding, "destroyed", &destroy->mark);
+	finding_step(finding, "destroyed", &destroy->moment);
 }

@@ -28,13 +28,13 @@ struct parsed {
 	struct args *args, *out;
 };
 
-static struct mark mark_call(const struct parsed *p)
+static struct moment begin_of_call(const struct parsed *p)
 {
-	return (struct mark){ .id = p->event->id,
-			      .verb = p->call->verb,
-			      .process = p->event->process,
-			      .stack = p->call->stack,
-			      .time = p->call->begin };
+	return (struct moment){ .id = p->event->id,
+				.verb = p->call->verb,
+				.process = p->event->process,
+				.stack = p->call->stack,
+				.time = p->call->begin };
 }
 
 /* The type of an ibv_async_event determines the kind of its element. */
@@ -163,7 +163,7 @@ static int destroy_begins(struct model *model, const struct parsed *p)
 	life->state = LIFE_DYING;
 	pending->life = life;
 	pending->destroy.object = life;
-	pending->destroy.mark = mark_call(p);
+	pending->destroy.moment = begin_of_call(p);
 	see_children(&pending->destroy, life);
 	pending->next = model->pending;
 	model->pending = pending;
@@ -200,7 +200,7 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	destroy->end = call->end;
 	if (!call->failed) {
 		see_children(destroy, life);
-		life->destroyed = destroy->mark;
+		life->destroyed = destroy->moment;
 	}
 	model->watcher.destroy(model->watcher.arg, destroy);
 	if (call->failed && life->hashed) {
@@ -217,7 +217,7 @@ static void destroy_returns(struct model *model, const struct parsed *p)
 	struct pending **at, *pending;
 
 	for (at = &model->pending; (pending = *at); at = &pending->next) {
-		struct event_id id = pending->destroy.mark.id;
+		struct event_id id = pending->destroy.moment.id;
 
 		if (id.thread != p->event->id.thread || id.n != p->event->id.n)
 			continue;
@@ -294,7 +294,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->kind = kind;
 	life->process = p->event->process;
 	life->handle = p->call->handle;
-	life->created = mark_call(p);
+	life->created = begin_of_call(p);
 	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
 	name_life(model, life, p->call->object);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
@@ -404,7 +404,7 @@ static void event_is_got(struct model *model, const struct parsed *p)
 			  : async_element(model, p, p->out);
 	if (!life)
 		return;
-	life->got = mark_call(p);
+	life->got = begin_of_call(p);
 	if (completion)
 		life->events++;
 	else
@@ -510,7 +510,7 @@ void control_end(struct model *model, uint32_t process, int64_t time, bool ended
 	struct pending **at = &model->pending, *pending;
 
 	while ((pending = *at)) {
-		if (process && pending->destroy.mark.process != process) {
+		if (process && pending->destroy.moment.process != process) {
 			at = &pending->next;
 			continue;
 		}

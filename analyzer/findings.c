@@ -131,12 +131,12 @@ void finding_text(char **text, const char *format, ...)
 	*text = made;
 }
 
-void finding_step(struct finding *finding, const char *what, const struct mark *mark)
+void finding_step(struct finding *finding, const char *what, const struct moment *moment)
 {
-	bool known = mark->id.thread || mark->time;
+	bool known = moment->id.thread || moment->time;
 
 	if (known && finding->nsteps < FINDING_STEPS)
-		finding->steps[finding->nsteps++] = (struct finding_step){ what, *mark };
+		finding->steps[finding->nsteps++] = (struct finding_step){ what, *moment };
 }
 
 void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,

@@ -19,7 +19,7 @@ enum { FINDINGS_SHOWN = 10, FINDING_STEPS = 4 };
 /* A moment that led to a finding: "created", "destroyed", "used". */
 struct finding_step {
 	const char *what;
-	struct mark mark;
+	struct moment moment;
 };
 
 struct finding_site {
@@ -110,8 +110,8 @@ struct finding *findings_group(struct findings *findings, enum rule_id rule, uin
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add a step; does nothing for a zeroed @mark. */
-void finding_step(struct finding *finding, const char *what, const struct mark *mark);
+/* Add a step; does nothing for a zeroed @moment. */
+void finding_step(struct finding *finding, const char *what, const struct moment *moment);
 
 /* Report that @rule is not checked, or checked only @partly. */
 void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,

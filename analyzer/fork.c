@@ -6,7 +6,7 @@
 #include "analyzer/judge.h"
 
 static void say_inherited(struct check *check, struct finding *finding, const struct model_use *use,
-			  const struct mark *fork)
+			  const struct moment *fork)
 {
 	const struct process *child = trace_process(check->trace, use->event->process);
 	char name[64], outcome[128], id[32];
@@ -23,28 +23,28 @@ static void say_inherited(struct check *check, struct finding *finding, const st
 /* FORK-003 */
 void fork_003(struct check *check, const struct model_use *use)
 {
-	const struct mark *fork;
+	const struct moment *fork;
 	struct finding *finding;
-	struct mark mark;
+	struct moment moment;
 
 	if (!use->object->inherited)
 		return;
-	mark = judge_mark(use);
+	moment = judge_moment(use);
 	finding = findings_add(check->findings, RULE_FORK_003,
-			       findings_key(use->verb, mark.stack,
-					    ((uint64_t)mark.process << 32) | use->object->kind));
+			       findings_key(use->verb, moment.stack,
+					    ((uint64_t)moment.process << 32) | use->object->kind));
 	if (!finding)
 		return;
-	finding->event = mark.id;
-	finding->time = mark.time;
-	finding->process = mark.process;
-	finding->thread = mark.id.thread;
+	finding->event = moment.id;
+	finding->time = moment.time;
+	finding->process = moment.process;
+	finding->thread = moment.id.thread;
 	judge_where(finding, use);
 	finding_text(&finding->object, "%s", use->object->name);
-	fork = model_fork(check->model, mark.process);
+	fork = model_fork(check->model, moment.process);
 	say_inherited(check, finding, use, fork);
 	finding_step(finding, "created", &use->object->created);
 	if (fork)
 		finding_step(finding, "forked", fork);
-	finding_step(finding, use->destroys ? "destroyed" : "used", &mark);
+	finding_step(finding, use->destroys ? "destroyed" : "used", &moment);
 }

@@ -21,17 +21,17 @@ void judge_where(struct finding *finding, const struct model_use *use)
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy)
 {
-	const struct mark *mark = &destroy->mark;
+	const struct moment *moment = &destroy->moment;
 	struct finding *finding =
-		findings_add(check->findings, rule, findings_key(mark->verb, mark->stack, 0));
+		findings_add(check->findings, rule, findings_key(moment->verb, moment->stack, 0));
 
 	if (!finding)
 		return NULL;
-	finding->event = mark->id;
-	finding->time = mark->time;
-	finding->process = mark->process;
-	finding->thread = mark->id.thread;
-	finding_text(&finding->where, "%s(): %s", verb_infos[mark->verb].name,
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name,
 		     object_names[destroy->object->kind]);
 	finding_text(&finding->object, "%s", destroy->object->name);
 	return finding;
@@ -44,13 +44,13 @@ static uint32_t stack_of(const struct trace_event *event)
 					   : 0;
 }
 
-struct mark judge_mark(const struct model_use *use)
+struct moment judge_moment(const struct model_use *use)
 {
-	return (struct mark){ .id = use->event->id,
-			      .verb = use->verb,
-			      .process = use->event->process,
-			      .stack = stack_of(use->event),
-			      .time = use->event->time };
+	return (struct moment){ .id = use->event->id,
+				.verb = use->verb,
+				.process = use->event->process,
+				.stack = stack_of(use->event),
+				.time = use->event->time };
 }
 
 static const char *call_outcome(const struct call *call, char *text, size_t size)

@@ -21,8 +21,8 @@ void judge_where(struct finding *finding, const struct model_use *use);
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy);
 
-/* The event of a use as a mark; data verbs have no stack. */
-struct mark judge_mark(const struct model_use *use);
+/* The event of a use as a moment; data verbs have no stack. */
+struct moment judge_moment(const struct model_use *use);
 
 /* The result of the call: "; the call returned 22 (Invalid argument)". */
 const char *judge_outcome(const struct model_use *use, char *text, size_t size);

@@ -16,25 +16,25 @@ static bool is_dead(const struct life *object)
 /* A place in the program is a stack; without a stack, the whole process. */
 static uint64_t use_key(const struct model_use *use)
 {
-	struct mark mark = judge_mark(use);
+	struct moment moment = judge_moment(use);
 
-	return findings_key(use->verb, mark.stack, mark.stack ? 0 : mark.process);
+	return findings_key(use->verb, moment.stack, moment.stack ? 0 : moment.process);
 }
 
 static void fill_use(struct finding *finding, const struct model_use *use, const char *used)
 {
-	struct mark mark = judge_mark(use);
+	struct moment moment = judge_moment(use);
 
-	finding->event = mark.id;
-	finding->time = mark.time;
-	finding->process = mark.process;
-	finding->thread = mark.id.thread;
+	finding->event = moment.id;
+	finding->time = moment.time;
+	finding->process = moment.process;
+	finding->thread = moment.id.thread;
 	judge_where(finding, use);
 	finding_text(&finding->object, "%s", use->object->name);
 	finding_step(finding, "created", &use->object->created);
 	finding_step(finding, use->object->state == LIFE_CLOSED ? "closed" : "destroyed",
 		     &use->object->destroyed);
-	finding_step(finding, used, &mark);
+	finding_step(finding, used, &moment);
 }
 
 /* LIFE-001. A second destroy of an object is LIFE-002. */
@@ -108,7 +108,7 @@ static void say_children(struct finding *finding, const struct model_destroy *de
 		finding_text(&finding->says,
 			     "%s was not destroyed: %s() returned %" PRId64
 			     " (%s), since %s still depended on it.",
-			     name, verb_infos[destroy->mark.verb].name, destroy->ret,
+			     name, verb_infos[destroy->moment.verb].name, destroy->ret,
 			     strerror((int)destroy->ret), children);
 	else if (destroy->nchildren)
 		finding_text(&finding->says,
@@ -141,7 +141,7 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "created", &object->created);
 	if (destroy->nchildren)
 		finding_step(finding, "in the way since", &destroy->children[0].created);
-	finding_step(finding, "destroyed", &destroy->mark);
+	finding_step(finding, "destroyed", &destroy->moment);
 }
 
 static void say_leak(struct finding *finding, const struct model_leak *leak)

@@ -17,7 +17,7 @@ enum {
 };
 
 /* A call, remembered after its event has been processed. */
-struct mark {
+struct moment {
 	struct event_id id; /* 0:0: not in the trace */
 	enum verb verb;     /* VERB_COUNT: none, or unknown */
 	uint32_t process;
@@ -45,10 +45,10 @@ struct life {
 	bool inherited; /* made by a process that this one was forked from */
 	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
 	bool hashed;    /* found by lives_find() */
-	struct mark created, destroyed;
+	struct moment created, destroyed;
 	uint64_t events;       /* of a CQ: taken from the channel and not acknowledged */
 	uint64_t async_events; /* the same, taken from the context */
-	struct mark got;       /* the last of either */
+	struct moment got;     /* the last of either */
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
 	struct event_id bind; /* of an MW: the call that bound it last */

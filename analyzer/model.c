@@ -109,14 +109,14 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 }
 
 /* Did it exist at the fork? The child may appear after its parent has destroyed it. */
-static bool was_there(const struct life *life, const struct mark *fork)
+static bool was_there(const struct life *life, const struct moment *fork)
 {
 	bool dead = life->state == LIFE_GONE || life->state == LIFE_CLOSED;
 
 	return life->created.time <= fork->time && (!dead || life->destroyed.time > fork->time);
 }
 
-static int inherit_objects(struct model *model, uint32_t child, const struct mark *mark)
+static int inherit_objects(struct model *model, uint32_t child, const struct moment *moment)
 {
 	struct forked *forked = calloc(1, sizeof(*forked));
 	struct life **lives, *copy;
@@ -124,7 +124,7 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mar
 
 	if (!forked)
 		return log_err(-ENOMEM, "objects of a forked process");
-	n = lives_of(&model->lives, mark->process, &lives);
+	n = lives_of(&model->lives, moment->process, &lives);
 	if (n >= 0 && model->lives.count + (size_t)n > COPIES_MAX) {
 		log_note("processes inherited more than %d objects by forks, which is more than "
 			 "can be followed",
@@ -139,52 +139,52 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mar
 		return (int)n;
 	}
 	forked->process = child;
-	forked->mark = *mark;
+	forked->moment = *moment;
 	forked->next = model->forks;
 	model->forks = forked;
 	for (ssize_t i = 0; i < n; i++)
-		if (was_there(lives[i], mark) && (copy = copy_for(lives[i], child)))
+		if (was_there(lives[i], moment) && (copy = copy_for(lives[i], child)))
 			lives_add(&model->lives, copy);
 	free(lives);
 	return 0;
 }
 
-const struct mark *model_fork(const struct model *model, uint32_t process)
+const struct moment *model_fork(const struct model *model, uint32_t process)
 {
 	for (const struct forked *forked = model->forks; forked; forked = forked->next)
 		if (forked->process == process)
-			return &forked->mark;
+			return &forked->moment;
 	return NULL;
 }
 
 static int on_fork(struct model *model, const struct trace_event *event)
 {
-	struct mark mark = { .id = event->id,
-			     .verb = VERB_COUNT,
-			     .process = event->process,
-			     .stack = event->fork->stack,
-			     .time = event->time };
+	struct moment moment = { .id = event->id,
+				 .verb = VERB_COUNT,
+				 .process = event->process,
+				 .stack = event->fork->stack,
+				 .time = event->time };
 
 	if (event->fork->kind != TRACE_FORKED || !event->fork->child ||
 	    model_fork(model, event->fork->child))
 		return 0;
-	return inherit_objects(model, event->fork->child, &mark);
+	return inherit_objects(model, event->fork->child, &moment);
 }
 
 /* A fork that the parent's recorder did not see. */
 static int on_process(struct model *model, const struct trace_event *event)
 {
 	const struct process *process;
-	struct mark mark = { .verb = VERB_COUNT };
+	struct moment moment = { .verb = VERB_COUNT };
 
 	process = model->trace ? trace_process(model->trace, event->process) : NULL;
 	if (!process || !process->parent || model_fork(model, event->process))
 		return 0;
-	mark.id = process->fork;
-	mark.process = process->parent;
-	mark.time = process->fork_time;
-	mark.stack = process->fork_stack;
-	return inherit_objects(model, event->process, &mark);
+	moment.id = process->fork;
+	moment.process = process->parent;
+	moment.time = process->fork_time;
+	moment.stack = process->fork_stack;
+	return inherit_objects(model, event->process, &moment);
 }
 
 /* The application itself called, not a library on its behalf. */
@@ -249,7 +249,7 @@ int model_event(struct model *model, const struct trace_event *event)
 bool model_has(const struct model *model, uint32_t process)
 {
 	for (const struct pending *pending = model->pending; pending; pending = pending->next)
-		if (pending->destroy.mark.process == process)
+		if (pending->destroy.moment.process == process)
 			return true;
 	for (size_t i = 0; i < model->lives.nbuckets; i++)
 		for (const struct life *life = model->lives.buckets[i]; life; life = life->next)

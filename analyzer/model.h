@@ -43,4 +43,4 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 bool model_has(const struct model *model, uint32_t process);
 
 /* The fork that made @process, or NULL. */
-const struct mark *model_fork(const struct model *model, uint32_t process);
+const struct moment *model_fork(const struct model *model, uint32_t process);

@@ -19,7 +19,7 @@ struct pending {
 /* A process that inherited another's objects. */
 struct forked {
 	uint32_t process;
-	struct mark mark;
+	struct moment moment;
 	struct forked *next;
 };
 

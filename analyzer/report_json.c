@@ -137,12 +137,12 @@ static void put_step(struct text *t, const struct report *report, const struct f
 	start_element(t);
 	text_char(t, '{');
 	put_text(t, "what", step->what);
-	put_event(t, "event", step->mark.id);
+	put_event(t, "event", step->moment.id);
 	put_text(t, "verb",
-		 step->mark.verb == VERB_COUNT ? NULL : verb_infos[step->mark.verb].name);
-	put_number(t, "process", step->mark.process);
-	put_number(t, "time", step->mark.time);
-	put_stack(t, report, step->mark.stack);
+		 step->moment.verb == VERB_COUNT ? NULL : verb_infos[step->moment.verb].name);
+	put_number(t, "process", step->moment.process);
+	put_number(t, "time", step->moment.time);
+	put_stack(t, report, step->moment.stack);
 	text_char(t, '}');
 }
 

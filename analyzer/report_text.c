@@ -127,15 +127,15 @@ void report_first(const struct report *report, const struct first_error *error)
 
 static void print_step(const struct report *report, const struct finding_step *step)
 {
-	const struct mark *mark = &step->mark;
+	const struct moment *moment = &step->moment;
 	char id[32], when[32];
 
-	fprintf(report->out, "    %-15s %s", step->what, event_id_text(mark->id, id));
-	if (mark->verb != VERB_COUNT)
-		fprintf(report->out, "  %s()", verb_infos[mark->verb].name);
-	fprintf(report->out, "  at %s%s\n", judge_span(mark->time, when),
-		mark->stack ? "" : "  (no call stack)");
-	print_stack(report, mark->stack);
+	fprintf(report->out, "    %-15s %s", step->what, event_id_text(moment->id, id));
+	if (moment->verb != VERB_COUNT)
+		fprintf(report->out, "  %s()", verb_infos[moment->verb].name);
+	fprintf(report->out, "  at %s%s\n", judge_span(moment->time, when),
+		moment->stack ? "" : "  (no call stack)");
+	print_stack(report, moment->stack);
 }
 
 static void print_head(const struct report *report, const struct finding *finding)

@@ -21,15 +21,15 @@ struct model_use {
 struct model_child {
 	enum object_kind kind;
 	char name[LIFE_NAME];
-	struct mark created;
+	struct moment created;
 };
 
 /* A destroy that has ended, or never will. */
 struct model_destroy {
 	const struct life *object;
-	struct mark mark; /* of the call */
-	bool returned;    /* false: it had not when its process or the trace ended */
-	bool ended;       /* its process did, as far as is known */
+	struct moment moment; /* of the call */
+	bool returned;        /* false: it had not when its process or the trace ended */
+	bool ended;           /* its process did, as far as is known */
 	bool failed;
 	int64_t ret;
 	int64_t end; /* when it returned, or its process ended */
@@ -41,7 +41,7 @@ struct model_destroy {
 /* An object that was alive when its context was closed or its process ended. */
 struct model_leak {
 	const struct life *object;
-	struct mark at; /* the close; at the end of a process its id is 0:0 */
+	struct moment at; /* the close; at the end of a process its id is 0:0 */
 };
 
 /* The functions are called in order of the events. */

@@ -18,7 +18,7 @@
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
-#include "replay/live.h"
+#include "replay/replica.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -52,7 +52,7 @@ static bool at_return(enum verb verb)
 }
 
 /* The address from which offsets in a new region count. */
-static int note_base(struct live *live, const struct call *call, const uint64_t *args)
+static int note_base(struct replica *replica, const struct call *call, const uint64_t *args)
 {
 	int64_t addr = 0, iova = 0, access = 0, length = 0;
 	struct args *in;
@@ -66,18 +66,18 @@ static int note_base(struct live *live, const struct call *call, const uint64_t 
 	args_get(in, "length", &length);
 	args_free(in);
 	if (call->verb != VERB_rereg_mr || (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION))
-		live->implicit = memory_is_all((uint64_t)addr, (uint64_t)length);
+		replica->implicit = memory_is_all((uint64_t)addr, (uint64_t)length);
 	if (access & IBV_ACCESS_ZERO_BASED)
 		return 0;
 	if (call->verb == VERB_reg_mr) {
-		live->base_there = (uint64_t)addr;
-		live->base_here = args[1];
+		replica->base_there = (uint64_t)addr;
+		replica->base_here = args[1];
 	} else if (call->verb == VERB_reg_mr_iova || call->verb == VERB_reg_mr_iova2) {
-		live->base_there = (uint64_t)iova;
-		live->base_here = args[3];
+		replica->base_there = (uint64_t)iova;
+		replica->base_here = args[3];
 	} else if (call->verb == VERB_rereg_mr && (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION)) {
-		live->base_there = (uint64_t)addr;
-		live->base_here = args[3];
+		replica->base_there = (uint64_t)addr;
+		replica->base_here = args[3];
 	}
 	return 0;
 }
@@ -98,48 +98,49 @@ static void undo_call(const struct call *call, int64_t ret)
  * The object that @call made. NULL if the trace is damaged: it names none, one of another kind, or
  * one that was made before.
  */
-static struct live *new_object(struct replay *r, const struct call *call)
+static struct replica *new_object(struct replay *r, const struct call *call)
 {
 	const struct object *o = trace_object(r->trace, call->object);
-	struct live *live = live_of(r, call->object);
+	struct replica *replica = replica_of(r, call->object);
 
-	return live && !live->made && o->kind == verb_infos[call->verb].object ? live : NULL;
+	return replica && !replica->made && o->kind == verb_infos[call->verb].object ? replica
+										     : NULL;
 }
 
 /* A creation, which may have succeeded or failed on either side. */
 static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
 			int64_t ret)
 {
-	struct live *live = new_object(r, call);
+	struct replica *replica = new_object(r, call);
 	int err;
 
-	if (ret && (call->failed || !live)) {
+	if (ret && (call->failed || !replica)) {
 		undo_call(call, ret);
 		return 0;
 	}
-	if (!ret && live)
-		live->why = "its object could not be made here";
-	if (!ret || !live)
+	if (!ret && replica)
+		replica->why = "its object could not be made here";
+	if (!ret || !replica)
 		return 0;
-	live->extended = call->verb == VERB_create_cq_ex;
-	err = live_made(r, call->object, (void *)(uintptr_t)ret);
+	replica->extended = call->verb == VERB_create_cq_ex;
+	err = replica_made(r, call->object, (void *)(uintptr_t)ret);
 	if (!err && verb_infos[call->verb].object == OBJECT_mr)
-		err = note_base(live, call, args);
+		err = note_base(replica, call, args);
 	return err;
 }
 
 static void note_queue_pair(struct replay *r, const struct call *call, const uint64_t *args)
 {
-	struct live *live = live_of(r, call->object);
+	struct replica *replica = replica_of(r, call->object);
 	const struct ibv_qp_attr *attr = (void *)(uintptr_t)args[1];
 
-	if (!live || !live->qp || !attr)
+	if (!replica || !replica->qp || !attr)
 		return;
 	if (!(args[2] & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
 		return;
-	requests_clear(&live->qp->out[SIDE_SEND]);
-	requests_clear(&live->qp->out[SIDE_RECV]);
-	requests_clear(&live->qp->sent);
+	requests_clear(&replica->qp->out[SIDE_SEND]);
+	requests_clear(&replica->qp->out[SIDE_RECV]);
+	requests_clear(&replica->qp->sent);
 }
 
 static int note_srq_number(struct replay *r, const struct call *call, const uint64_t *args)
@@ -161,7 +162,7 @@ static int note_srq_number(struct replay *r, const struct call *call, const uint
 static int note_new_keys(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	const struct object *o = trace_object(r->trace, call->object);
-	struct live *live = live_of(r, call->object);
+	struct replica *replica = replica_of(r, call->object);
 	const struct ibv_mr *mr = (void *)(uintptr_t)args[0];
 	struct args *out;
 	int64_t lkey, rkey;
@@ -170,8 +171,8 @@ static int note_new_keys(struct replay *r, const struct call *call, const uint64
 	if (err)
 		return 0;
 	if (args_get(out, "mr.lkey", &lkey) && args_get(out, "mr.rkey", &rkey)) {
-		live->number = mr->lkey;
-		live->rkey = mr->rkey;
+		replica->number = mr->lkey;
+		replica->rkey = mr->rkey;
 		err = map_put(&r->lkeys, process_key(o->process, (uint32_t)lkey), o->id)
 			      ?: map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
 	}
@@ -197,12 +198,12 @@ static int note_effect(struct replay *r, const struct call *call, const uint64_t
 	if (verb_failed(call->verb, ret))
 		return 0;
 	if (v->effect == EFFECT_DESTROY)
-		live_gone(r, object_here(r, args[0]));
+		replica_gone(r, object_here(r, args[0]));
 	else if (call->verb == VERB_modify_qp)
 		note_queue_pair(r, call, args);
-	else if (call->verb == VERB_rereg_mr && live_of(r, call->object))
+	else if (call->verb == VERB_rereg_mr && replica_of(r, call->object))
 		return note_new_keys(r, call, args)
-			       ?: note_base(live_of(r, call->object), call, args);
+			       ?: note_base(replica_of(r, call->object), call, args);
 	else if (call->verb == VERB_get_srq_num)
 		return note_srq_number(r, call, args);
 	return 0;
@@ -245,7 +246,7 @@ static int call_again(struct replay *r, const struct trace_event *event, const u
 static void note_no_flow(struct replay *r, const struct trace_event *event)
 {
 	const struct object *o;
-	struct live *live;
+	struct replica *replica;
 	struct args *in;
 	int64_t qp = 0;
 
@@ -254,21 +255,21 @@ static void note_no_flow(struct replay *r, const struct trace_event *event)
 	args_get(in, "qp", &qp);
 	args_free(in);
 	o = trace_object_at(r->trace, event->process, OBJECT_qp, (uint64_t)qp, event->time);
-	live = o ? live_of(r, o->id) : NULL;
-	if (live && live->qp && live->qp->type == IBV_QPT_RAW_PACKET)
-		live->qp->no_flow = true;
+	replica = o ? replica_of(r, o->id) : NULL;
+	if (replica && replica->qp && replica->qp->type == IBV_QPT_RAW_PACKET)
+		replica->qp->no_flow = true;
 }
 
 static void leave_out(struct replay *r, const struct trace_event *event, const char *why)
 {
-	struct live *live = live_of(r, event->call->object);
+	struct replica *replica = replica_of(r, event->call->object);
 
 	outcome_skipped(r->outcome, event->id, event->call->verb, why);
 	if (event->call->verb == VERB_create_flow && !event->call->failed)
 		note_no_flow(r, event);
-	if (live && !live->handle && !live->why &&
+	if (replica && !replica->handle && !replica->why &&
 	    verb_infos[event->call->verb].effect == EFFECT_CREATE)
-		live->why = "its object was not made here";
+		replica->why = "its object was not made here";
 }
 
 /* May a program pass NULL for it? */
@@ -351,12 +352,13 @@ static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_even
 /* Why the call is not replayed, or NULL. */
 static const char *why_not(struct replay *r, const struct call *call)
 {
-	const struct live *live = live_of(r, call->object);
+	const struct replica *replica = replica_of(r, call->object);
 
 	if (call->end < 0)
 		return "it never returned";
-	if (live && live->qp && live->qp->cut && verb_infos[call->verb].effect != EFFECT_DESTROY)
-		return live->qp->cut;
+	if (replica && replica->qp && replica->qp->cut &&
+	    verb_infos[call->verb].effect != EFFECT_DESTROY)
+		return replica->qp->cut;
 	if (verb_infos[call->verb].via == VIA_DV)
 		return "a provider's own call is not made on another device";
 	return left_out[call->verb];

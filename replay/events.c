@@ -53,27 +53,27 @@ static uint64_t find_argument(const struct call *call, const char *path)
 	return find_result(&as_out, path);
 }
 
-static struct live *find_object(struct replay *r, const struct trace_event *event,
-				enum object_kind kind, uint64_t handle, uint32_t *ret_id)
+static struct replica *find_object(struct replay *r, const struct trace_event *event,
+				   enum object_kind kind, uint64_t handle, uint32_t *ret_id)
 {
 	const struct object *o =
 		trace_object_at(r->trace, event->process, kind, handle, event->time);
 
 	*ret_id = o ? o->id : 0;
-	return o && o->process == event->process ? live_of(r, o->id) : NULL;
+	return o && o->process == event->process ? replica_of(r, o->id) : NULL;
 }
 
-static int skip_event(struct replay *r, const struct trace_event *event, const struct live *live,
-		      const char *why)
+static int skip_event(struct replay *r, const struct trace_event *event,
+		      const struct replica *replica, const char *why)
 {
 	outcome_skipped(r->outcome, event->id, event->call->verb,
-			live && live->why ? live->why : why);
+			replica && replica->why ? replica->why : why);
 	return 0;
 }
 
 static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 {
-	struct live *live;
+	struct replica *replica;
 	struct ibv_cq *cq;
 	void *context;
 	uint64_t id;
@@ -82,13 +82,13 @@ static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 		return;
 	if (!map_get(&r->handles, (uintptr_t)cq, &id))
 		return;
-	live = live_of(r, (uint32_t)id);
-	live->events++;
-	live->unacked++;
+	replica = replica_of(r, (uint32_t)id);
+	replica->events++;
+	replica->unacked++;
 }
 
 static void wait_cq_event(struct replay *r, const struct trace_event *event,
-			  struct ibv_comp_channel *channel, struct live *cq)
+			  struct ibv_comp_channel *channel, struct replica *cq)
 {
 	int64_t start = pace_now(), deadline = start + r->options->timeout;
 	unsigned int turns = 0;
@@ -114,7 +114,7 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 int events_get_cq(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct live *channel, *cq;
+	struct replica *channel, *cq;
 	uint32_t id;
 
 	if (call->failed) {
@@ -137,7 +137,7 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	uint32_t id;
-	struct live *cq = find_object(r, event, OBJECT_cq, find_argument(call, "cq"), &id);
+	struct replica *cq = find_object(r, event, OBJECT_cq, find_argument(call, "cq"), &id);
 	unsigned int n = (unsigned int)find_argument(call, "nevents");
 
 	if (!cq || !cq->handle)
@@ -180,7 +180,7 @@ static int take_async(struct replay *r, uint32_t context)
 
 	if (!async)
 		return -ENOMEM;
-	if (ibv_get_async_event(live_of(r, context)->handle, &async->event)) {
+	if (ibv_get_async_event(replica_of(r, context)->handle, &async->event)) {
 		free(async);
 		return 0;
 	}
@@ -214,19 +214,19 @@ static const void *element_here(struct replay *r, const struct trace_event *even
 				enum ibv_event_type type, uint64_t element)
 {
 	enum object_kind kind = kind_of_event(type);
-	struct live *live;
+	struct replica *replica;
 	uint32_t id;
 
 	if (kind == OBJECT_device)
 		return NULL;
-	live = find_object(r, event, kind, element, &id);
-	return live ? live->handle : NULL;
+	replica = find_object(r, event, kind, element, &id);
+	return replica ? replica->handle : NULL;
 }
 
 static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
 		      enum ibv_event_type type, const void *element)
 {
-	struct ibv_context *here = live_of(r, context)->handle;
+	struct ibv_context *here = replica_of(r, context)->handle;
 	int64_t deadline = pace_now() + r->options->timeout;
 	unsigned int turns = 0;
 	struct async **found;
@@ -250,7 +250,7 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 	const struct call *call = event->call;
 	enum ibv_event_type type = (enum ibv_event_type)find_result(call, "event.event_type");
 	const void *element;
-	struct live *context;
+	struct replica *context;
 	uint32_t id;
 
 	if (call->failed) {
@@ -290,17 +290,17 @@ int events_ack_async(struct replay *r, const struct trace_event *event)
 
 void events_before_destroy(struct replay *r, uint32_t object)
 {
-	struct live *live = live_of(r, object);
+	struct replica *replica = replica_of(r, object);
 	struct async **at = &r->asyncs;
 
-	if (!live || !live->handle)
+	if (!replica || !replica->handle)
 		return;
-	if (live->unacked)
-		ibv_ack_cq_events(live->handle, live->unacked);
-	live->unacked = 0;
+	if (replica->unacked)
+		ibv_ack_cq_events(replica->handle, replica->unacked);
+	replica->unacked = 0;
 	while (*at) {
 		if (kind_of_event((*at)->event.event_type) != OBJECT_device &&
-		    (void *)(*at)->event.element.qp == live->handle)
+		    (void *)(*at)->event.element.qp == replica->handle)
 			ack_async(at);
 		else
 			at = &(*at)->next;

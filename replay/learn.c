@@ -244,7 +244,7 @@ static int learn_objects(struct replay *r)
 {
 	const struct object *o;
 
-	for (r->nlive = 1; (o = trace_object(r->trace, r->nlive)); r->nlive++) {
+	for (r->nreplicas = 1; (o = trace_object(r->trace, r->nreplicas)); r->nreplicas++) {
 		if (!o->process || o->process >= r->nprocesses)
 			return log_err(-EBADMSG,
 				       "object %u is of process %u, which is not in the trace",
@@ -254,9 +254,9 @@ static int learn_objects(struct replay *r)
 		if (peers_add(r->peers, o->id, o->number, o->created_at, o->destroyed_at))
 			return -ENOMEM;
 	}
-	r->live = calloc(r->nlive, sizeof(*r->live));
-	r->made = calloc(r->nlive, sizeof(*r->made));
-	return r->live && r->made ? 0 : -ENOMEM;
+	r->replicas = calloc(r->nreplicas, sizeof(*r->replicas));
+	r->made = calloc(r->nreplicas, sizeof(*r->made));
+	return r->replicas && r->made ? 0 : -ENOMEM;
 }
 
 static int learn_processes(struct replay *r)

@@ -5,7 +5,7 @@
  *	              |=====B2====|
  *	here    |==A==|====B====B2|=C=|     one mapping, whole pages
  *
- * Not here: which range belongs to which memory region (live.h).
+ * Not here: which range belongs to which memory region (replica.h).
  */
 #include "replay/memory.h"
 

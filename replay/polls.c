@@ -30,23 +30,24 @@ static const char threads_order[] = "the order of what several threads posted or
 static const char senders_order[] = "the order of datagrams of several senders";
 
 /* The queue pair of a completion. */
-static struct live_qp *queue_pair_of(struct replay *r, struct live *owner, const struct ibv_wc *wc)
+static struct replica_qp *queue_pair_of(struct replay *r, struct replica *owner,
+					const struct ibv_wc *wc)
 {
-	struct live *live;
+	struct replica *replica;
 	uint64_t id;
 
 	if (owner && owner->qp)
 		return owner->qp;
 	if (!map_get(&r->numbers, wc->qp_num, &id))
 		return NULL;
-	live = live_of(r, (uint32_t)id);
-	return live ? live->qp : NULL;
+	replica = replica_of(r, (uint32_t)id);
+	return replica ? replica->qp : NULL;
 }
 
 /* The post of what the peer of @qp sent: connected queue pairs receive in order. */
-static void find_sender(struct replay *r, const struct live_qp *qp, struct arrival *arrival)
+static void find_sender(struct replay *r, const struct replica_qp *qp, struct arrival *arrival)
 {
-	struct live *peer = live_of(r, qp->peer);
+	struct replica *peer = replica_of(r, qp->peer);
 	struct request sent;
 
 	if (!peer || !peer->qp || !requests_next(&peer->qp->sent, &sent))
@@ -58,9 +59,9 @@ static void find_sender(struct replay *r, const struct live_qp *qp, struct arriv
 /* @tag: of the flow rule, or NULL where the CQ does not tell. */
 static int sort_in(struct replay *r, const struct ibv_wc *wc, const uint32_t *tag)
 {
-	struct live *owner = live_of(r, (uint32_t)(wc->wr_id >> 33));
+	struct replica *owner = replica_of(r, (uint32_t)(wc->wr_id >> 33));
 	unsigned int side = wc->wr_id >> 32 & 1;
-	struct live_qp *qp = queue_pair_of(r, owner, wc);
+	struct replica_qp *qp = queue_pair_of(r, owner, wc);
 	struct requests *requests = !owner      ? NULL
 				    : owner->qp ? &owner->qp->out[side]
 						: owner->requests;
@@ -119,14 +120,14 @@ static int take_extended(struct replay *r, struct ibv_cq_ex *cq, int max)
 }
 
 /* Only the iterator tells flow tags. Without queue pair numbers ibv_poll_cq() must be used. */
-static bool tells_tags(const struct live *cq)
+static bool tells_tags(const struct replica *cq)
 {
 	const struct ibv_cq_ex *ex = cq->extended ? cq->handle : NULL;
 
 	return ex && ex->read_flow_tag && ex->read_qp_num && ex->start_poll;
 }
 
-int polls_take(struct replay *r, struct live *cq, int max)
+int polls_take(struct replay *r, struct replica *cq, int max)
 {
 	struct ibv_wc wcs[BATCH];
 	int n, err;
@@ -149,18 +150,18 @@ int polls_take(struct replay *r, struct live *cq, int max)
 	return n < 0 ? -EIO : n;
 }
 
-static struct live *live_at(struct replay *r, void *handle)
+static struct replica *replica_at(struct replay *r, void *handle)
 {
 	uint64_t id;
 
-	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? live_of(r, (uint32_t)id)
+	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? replica_of(r, (uint32_t)id)
 								      : NULL;
 }
 
-void polls_drain(struct replay *r, struct live *live)
+void polls_drain(struct replay *r, struct replica *replica)
 {
-	struct ibv_qp *qp = live->handle;
-	struct live *send = live_at(r, qp->send_cq), *recv = live_at(r, qp->recv_cq);
+	struct ibv_qp *qp = replica->handle;
+	struct replica *send = replica_at(r, qp->send_cq), *recv = replica_at(r, qp->recv_cq);
 
 	while (send && polls_take(r, send, BATCH) > 0)
 		;
@@ -174,8 +175,8 @@ struct expected {
 	const struct trace_event *event;
 	const struct wc *wc;
 	uint32_t index;
-	struct live *cq, *live; /* live: of the queue pair */
-	struct live_qp *qp;
+	struct replica *cq, *replica; /* replica: of the queue pair */
+	struct replica_qp *qp;
 };
 
 static bool same_event(struct event_id a, struct event_id b)
@@ -307,7 +308,7 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 			       .wr_id = a->request.wr_id,
 			       .about = a->request.event,
 			       .type = e->qp->type };
-	const struct ibv_qp *qp = e->live->handle;
+	const struct ibv_qp *qp = e->replica->handle;
 
 	d.verb = e->event->poll->verb;
 	d.tagged = a->tagged;
@@ -368,11 +369,11 @@ static bool check_other_order(struct expected *e, enum side side, const struct a
 /* The number here of the sender of a datagram; 0 if it is not known. */
 static uint32_t sender_of(const struct expected *e)
 {
-	const struct live *sender;
+	const struct replica *sender;
 
 	if (e->qp->type != IBV_QPT_UD || e->wc->status != IBV_WC_SUCCESS)
 		return 0;
-	sender = live_of(e->r, peers_find(e->r->peers, 0, e->wc->src_qp, e->event->time));
+	sender = replica_of(e->r, peers_find(e->r->peers, 0, e->wc->src_qp, e->event->time));
 	return sender ? sender->number : 0;
 }
 
@@ -424,7 +425,7 @@ static const char cut_short[] = "its sender was killed while it posted";
  */
 static bool died_sending(const struct expected *e, bool waited)
 {
-	const struct live *peer = live_of(e->r, e->qp->peer);
+	const struct replica *peer = replica_of(e->r, e->qp->peer);
 	const struct object *object = peer ? trace_object(e->r->trace, e->qp->peer) : NULL;
 	const struct process *process = object ? trace_process(e->r->trace, object->process) : NULL;
 
@@ -469,17 +470,17 @@ static const char *why_not(struct expected *e)
 {
 	uint64_t from;
 
-	if (!e->live || !e->live->qp)
-		return e->live && e->live->why ? e->live->why
-					       : "the trace does not know its queue pair";
+	if (!e->replica || !e->replica->qp)
+		return e->replica && e->replica->why ? e->replica->why
+						     : "the trace does not know its queue pair";
 	if (!e->cq || !e->cq->handle)
 		return e->cq && e->cq->why ? e->cq->why : "its completion queue was not made here";
-	if (e->live->qp->cut)
-		return e->live->qp->cut;
+	if (e->replica->qp->cut)
+		return e->replica->qp->cut;
 	if (map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
 	    e->wc->request_index + 1 >= from)
 		return "its request was not posted here";
-	if (e->live->qp->no_flow && side_of(e) == SIDE_RECV &&
+	if (e->replica->qp->no_flow && side_of(e) == SIDE_RECV &&
 	    !arrivals_first(&e->qp->in[SIDE_RECV]))
 		return "the flow rule that it came by is not here";
 	if (died_sending(e, false))
@@ -487,16 +488,19 @@ static const char *why_not(struct expected *e)
 	return NULL;
 }
 
-static void expect_completion(struct replay *r, const struct trace_event *event, struct live *cq,
+static void expect_completion(struct replay *r, const struct trace_event *event, struct replica *cq,
 			      uint32_t i)
 {
 	const struct wc *wc = &event->poll->wc[i];
-	struct expected e = {
-		.r = r, .event = event, .wc = wc, .index = i, .cq = cq, .live = live_of(r, wc->qp)
-	};
+	struct expected e = { .r = r,
+			      .event = event,
+			      .wc = wc,
+			      .index = i,
+			      .cq = cq,
+			      .replica = replica_of(r, wc->qp) };
 	const char *why;
 
-	e.qp = e.live ? e.live->qp : NULL;
+	e.qp = e.replica ? e.replica->qp : NULL;
 	why = why_not(&e);
 	if (why)
 		outcome_skipped(r->outcome, event->id, event->poll->verb, why);
@@ -505,7 +509,7 @@ static void expect_completion(struct replay *r, const struct trace_event *event,
 }
 
 /* Replay a poll that failed there. */
-static void replay_failed(struct replay *r, const struct trace_event *event, struct live *cq)
+static void replay_failed(struct replay *r, const struct trace_event *event, struct replica *cq)
 {
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
 
@@ -516,7 +520,7 @@ static void replay_failed(struct replay *r, const struct trace_event *event, str
 
 int polls_replay(struct replay *r, const struct trace_event *event)
 {
-	struct live *cq = live_of(r, event->poll->object);
+	struct replica *cq = replica_of(r, event->poll->object);
 
 	if (event->inner)
 		return 0;
@@ -528,7 +532,7 @@ int polls_replay(struct replay *r, const struct trace_event *event)
 	return contents_error(r);
 }
 
-static void count_leftovers(struct replay *r, struct live_qp *qp, enum side side)
+static void count_leftovers(struct replay *r, struct replica_qp *qp, enum side side)
 {
 	const struct arrival *a;
 
@@ -542,7 +546,7 @@ static void count_leftovers(struct replay *r, struct live_qp *qp, enum side side
 
 void polls_end(struct replay *r)
 {
-	for (uint32_t i = 0; i < r->nlive; i++)
-		for (int side = 0; r->live[i].qp && side < SIDES; side++)
-			count_leftovers(r, r->live[i].qp, (enum side)side);
+	for (uint32_t i = 0; i < r->nreplicas; i++)
+		for (int side = 0; r->replicas[i].qp && side < SIDES; side++)
+			count_leftovers(r, r->replicas[i].qp, (enum side)side);
 }

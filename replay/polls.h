@@ -4,16 +4,16 @@
  */
 struct replay;
 struct trace_event;
-struct live;
+struct replica;
 
 /* TRACE_POLL. Returns 0 or -errno after log_err(). */
 int polls_replay(struct replay *r, const struct trace_event *event);
 
-/* Take what is in the completion queues of queue pair @live, to be asked for later. */
-void polls_drain(struct replay *r, struct live *live);
+/* Take what is in the completion queues of queue pair @replica, to be asked for later. */
+void polls_drain(struct replay *r, struct replica *replica);
 
-/* Take up to @max completions of completion queue @live. Returns how many, or -errno. */
-int polls_take(struct replay *r, struct live *live, int max);
+/* Take up to @max completions of completion queue @replica. Returns how many, or -errno. */
+int polls_take(struct replay *r, struct replica *replica, int max);
 
 /* At the end: completions that nobody asked for. */
 void polls_end(struct replay *r);

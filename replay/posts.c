@@ -79,7 +79,7 @@ struct posting {
 	struct replay *r;
 	const struct trace_event *event;
 	const struct post *post;
-	struct live *live;         /* QP or SRQ */
+	struct replica *replica;   /* QP or SRQ */
 	struct requests *requests; /* of its side */
 	enum side side;
 	struct ibv_sge *sge; /* next free */
@@ -146,7 +146,7 @@ static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 	struct ibv_mw *mw = (void *)(uintptr_t)translate_field(&t, &window, wr->bind_mw);
 	const struct object *o = trace_object_at(p->r->trace, p->event->process, OBJECT_mr,
 						 wr->bind_mr, p->event->time);
-	const struct live *mr = o && wr->bind_mr ? live_of(p->r, o->id) : NULL;
+	const struct replica *mr = o && wr->bind_mr ? replica_of(p->r, o->id) : NULL;
 
 	if (t.missing || !mw) {
 		p->missing = "its memory window was not made here";
@@ -169,7 +169,7 @@ static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 
 static void put_operation(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
 {
-	uint32_t peer = translate_peer_process(p->r, p->live->qp, p->event->process);
+	uint32_t peer = translate_peer_process(p->r, p->replica->qp, p->event->process);
 	uint32_t rkey = wr->rkey;
 
 	switch (wr->opcode) {
@@ -223,9 +223,9 @@ static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 	to->num_sge = wr->num_sge;
 	to->sg_list = put_sges(p, wr, !(wr->send_flags & IBV_SEND_INLINE));
 	put_operation(p, wr, to);
-	if (p->live->qp->type == IBV_QPT_UD)
+	if (p->replica->qp->type == IBV_QPT_UD)
 		put_datagram(p, wr, to);
-	if (p->live->qp->type == IBV_QPT_XRC_SEND)
+	if (p->replica->qp->type == IBV_QPT_XRC_SEND)
 		to->qp_type.xrc.remote_srqn = map_get(&p->r->srqns, wr->remote_srqn, &srqn)
 						      ? (uint32_t)srqn
 						      : wr->remote_srqn;
@@ -290,7 +290,7 @@ static bool takes_receive(const struct wr *wr)
 /* On a reliable connection the peer will receive all of it in order: remember it. */
 static int note_sent(struct posting *p, uint32_t taken)
 {
-	struct live_qp *qp = p->live->qp;
+	struct replica_qp *qp = p->replica->qp;
 	uint32_t number;
 
 	if (p->side != SIDE_SEND || qp->type != IBV_QPT_RC)
@@ -328,7 +328,7 @@ static int build_atomic_write(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 /* As ibv_post_send(), in runs between the requests that must be built. */
 static int post_sends(const struct posting *p, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct ibv_qp *qp = p->live->handle;
+	struct ibv_qp *qp = p->replica->handle;
 
 	do {
 		struct ibv_send_wr *last = wr, *next;
@@ -362,13 +362,13 @@ static int post_from(struct posting *p, uint32_t from, uint32_t *ret_taken)
 	if (p->side == SIDE_SEND)
 		ret = p->post->verb == VERB_wr_complete
 			      ? post_sends(p, send, &bad_send)
-			      : ibv_post_send(p->live->handle, send, &bad_send);
+			      : ibv_post_send(p->replica->handle, send, &bad_send);
 	else if (p->post->verb == VERB_post_recv)
-		ret = ibv_post_recv(p->live->handle, recv, &bad_recv);
+		ret = ibv_post_recv(p->replica->handle, recv, &bad_recv);
 	else if (p->post->verb == VERB_post_wq_recv)
-		ret = ibv_post_wq_recv(p->live->handle, recv, &bad_recv);
+		ret = ibv_post_wq_recv(p->replica->handle, recv, &bad_recv);
 	else
-		ret = ibv_post_srq_recv(p->live->handle, recv, &bad_recv);
+		ret = ibv_post_srq_recv(p->replica->handle, recv, &bad_recv);
 	*ret_taken = p->post->nwr;
 	if (ret && bad_send)
 		*ret_taken = (uint32_t)(bad_send - wrs->send);
@@ -383,10 +383,10 @@ static int post_patiently(struct posting *p, uint32_t *ret_taken)
 	unsigned int turns = 0;
 	int ret = post_from(p, 0, ret_taken);
 
-	while (ret == ENOMEM && !p->post->ret && p->live->qp) {
+	while (ret == ENOMEM && !p->post->ret && p->replica->qp) {
 		if (!deadline)
 			deadline = pace_now() + p->r->options->timeout;
-		polls_drain(p->r, p->live);
+		polls_drain(p->r, p->replica);
 		if (!pace_wait(&turns, deadline))
 			break;
 		ret = post_from(p, *ret_taken, ret_taken);
@@ -457,21 +457,22 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	p.event = event;
 	p.post = event->post;
 	p.missing = NULL;
-	p.live = live_of(r, p.post->object);
+	p.replica = replica_of(r, p.post->object);
 	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
-	if (!p.live)
+	if (!p.replica)
 		err = skip_post(&p, "the trace does not know its queue");
-	else if (!p.live->handle)
-		err = skip_post(&p, p.live->why ? p.live->why : "its queue was not made here");
-	else if (p.live->qp && p.live->qp->cut)
-		err = skip_post(&p, p.live->qp->cut);
+	else if (!p.replica->handle)
+		err = skip_post(&p,
+				p.replica->why ? p.replica->why : "its queue was not made here");
+	else if (p.replica->qp && p.replica->qp->cut)
+		err = skip_post(&p, p.replica->qp->cut);
 	else if (p.post->verb == VERB_wr_complete && p.post->ret)
 		err = skip_post(
 			&p, "ibv_wr_complete() refused all of it, ibv_post_send() may take some");
 	else if (trace_object(r->trace, p.post->object)->process != event->process)
 		err = skip_post(&p, "a forked process uses what its parent made");
 	else {
-		p.requests = p.live->qp ? &p.live->qp->out[p.side] : p.live->requests;
+		p.requests = p.replica->qp ? &p.replica->qp->out[p.side] : p.replica->requests;
 		err = post_again(&p);
 	}
 	return err < 0 ? log_err(err, "replay the post at %s", event_id_text(event->id, text)) : 0;

@@ -22,7 +22,7 @@
 #include "replay/calls.h"
 #include "replay/differ.h"
 #include "replay/events.h"
-#include "replay/live.h"
+#include "replay/replica.h"
 #include "replay/learn.h"
 #include "replay/contents.h"
 #include "replay/pace.h"
@@ -36,7 +36,7 @@ enum { SCRATCH = 1 << 16, TELL_EVERY = 256 };
 static int replay_notify(struct replay *r, const struct trace_event *event)
 {
 	const struct notify *n = event->notify;
-	struct live *cq = live_of(r, n->object);
+	struct replica *cq = replica_of(r, n->object);
 	char there[64], here[64];
 	int ret;
 
@@ -77,7 +77,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 			     event->process);
 		return 0;
 	case TRACE_EXIT:
-		live_clear(r, event->process);
+		replica_clear(r, event->process);
 		return 0;
 	case TRACE_MARK:
 	case TRACE_PROCESS:
@@ -145,7 +145,7 @@ static int init_replay(struct replay *r)
 
 static void fini_replay(struct replay *r)
 {
-	live_fini(r);
+	replica_fini(r);
 	posts_fini(r);
 	contents_fini(r);
 	events_fini(r);
@@ -181,7 +181,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 			outcome_other_device(outcome);
 		err = replay_events(&r);
 		polls_end(&r);
-		live_clear(&r, 0);
+		replica_clear(&r, 0);
 	}
 	fini_replay(&r);
 	return err < 0 ? err : 0;

@@ -22,7 +22,7 @@
 enum side { SIDE_SEND, SIDE_RECV, SIDES };
 
 /* A queue pair beyond its handle. */
-struct live_qp {
+struct replica_qp {
 	enum ibv_qp_type type;
 	uint8_t port;        /* as recorded; 1 until it is known */
 	uint32_t peer;       /* object; 0 none */
@@ -36,13 +36,13 @@ struct live_qp {
 };
 
 /* An object of the trace, as it is here. */
-struct live {
+struct replica {
 	void *handle;                   /* NULL: not made yet, destroyed, or never made */
 	bool made;                      /* it has existed */
 	const char *why;                /* why it does not exist, if known */
 	uint32_t number, rkey;          /* here; as struct object has them there */
 	uint64_t base_there, base_here; /* MR: what its keys count from */
-	struct live_qp *qp;
+	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
 	bool implicit;             /* MR: of the whole address space, only what is used */
 	bool extended;             /* CQ: made by create_cq_ex */
@@ -65,9 +65,9 @@ struct replay {
 	struct outcome *outcome;
 	struct devices *devices;
 	struct peers *peers;
-	struct live *live; /* by object */
-	uint32_t nlive;    /* objects and one */
-	uint32_t *made;    /* objects as they were made */
+	struct replica *replicas; /* by object */
+	uint32_t nreplicas;       /* objects and one */
+	uint32_t *made;           /* objects as they were made */
 	uint32_t nmade;
 	struct memory **memory; /* by process */
 	bool *implicit;         /* by process: it has had an implicit region */
@@ -99,7 +99,7 @@ static inline uint64_t process_key(uint32_t process, uint32_t key)
 	return (uint64_t)process << 32 | key;
 }
 
-static inline struct live *live_of(struct replay *r, uint32_t object)
+static inline struct replica *replica_of(struct replay *r, uint32_t object)
 {
-	return object && object < r->nlive ? &r->live[object] : NULL;
+	return object && object < r->nreplicas ? &r->replicas[object] : NULL;
 }

@@ -28,7 +28,7 @@ static uint64_t miss_object(struct translation *t, enum object_kind kind, const 
 static uint64_t translate_handle(struct translation *t, enum object_kind kind, uint64_t recorded)
 {
 	const struct object *o;
-	struct live *live;
+	struct replica *replica;
 
 	if (!recorded)
 		return 0;
@@ -39,10 +39,11 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
 	if (o->process != t->event->process)
 		return miss_object(t, kind, "a forked process uses what its parent made");
-	live = live_of(t->r, o->id);
-	if (!live->handle)
-		return miss_object(t, kind, live->why ? live->why : "its object was not made here");
-	return (uintptr_t)live->handle;
+	replica = replica_of(t->r, o->id);
+	if (!replica->handle)
+		return miss_object(t, kind,
+				   replica->why ? replica->why : "its object was not made here");
+	return (uintptr_t)replica->handle;
 }
 
 /* Contexts are passed as recorded and never followed; recorded functions are never called. */
@@ -81,18 +82,18 @@ uint64_t translate_field(void *arg, const struct field_info *field, uint64_t rec
 }
 
 /* The region or window that @key of @process stood for, the latest. */
-static struct live *find_key(struct replay *r, const struct map *keys, uint32_t process,
-			     uint32_t key)
+static struct replica *find_key(struct replay *r, const struct map *keys, uint32_t process,
+				uint32_t key)
 {
 	uint64_t id;
 
-	return map_get(keys, process_key(process, key), &id) ? live_of(r, (uint32_t)id) : NULL;
+	return map_get(keys, process_key(process, key), &id) ? replica_of(r, (uint32_t)id) : NULL;
 }
 
 uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
 			 uint32_t *key)
 {
-	const struct live *mr = find_key(r, &r->lkeys, process, *key);
+	const struct replica *mr = find_key(r, &r->lkeys, process, *key);
 	void *at;
 
 	if (mr)
@@ -106,11 +107,11 @@ uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint
 void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
 		     uint32_t key)
 {
-	const struct live *live = find_key(r, &r->lkeys, process, key);
-	const struct ibv_mr *mr = live ? live->handle : NULL;
-	uint64_t at = mr ? (uint64_t)(uintptr_t)mr->addr + (addr - live->base_there) : 0;
+	const struct replica *replica = find_key(r, &r->lkeys, process, key);
+	const struct ibv_mr *mr = replica ? replica->handle : NULL;
+	uint64_t at = mr ? (uint64_t)(uintptr_t)mr->addr + (addr - replica->base_there) : 0;
 
-	if (mr && live->implicit)
+	if (mr && replica->implicit)
 		at = (uintptr_t)memory_at(r->memory[process], addr);
 	if (!mr || !memory_holds(r->memory[process], (void *)(uintptr_t)at, length))
 		return NULL;
@@ -118,54 +119,55 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 }
 
 /* The window whose key had the same index: windows get new keys when they are bound. */
-static const struct live *find_window(struct replay *r, uint32_t process, uint32_t key)
+static const struct replica *find_window(struct replay *r, uint32_t process, uint32_t key)
 {
 	for (uint32_t i = r->nmade; i-- > 0;) {
 		const struct object *o = trace_object(r->trace, r->made[i]);
 
 		if (o->kind == OBJECT_mw && o->process == process && o->number >> 8 == key >> 8)
-			return live_of(r, o->id);
+			return replica_of(r, o->id);
 	}
 	return NULL;
 }
 
-static const struct live *find_remote(struct replay *r, uint32_t process, uint32_t key)
+static const struct replica *find_remote(struct replay *r, uint32_t process, uint32_t key)
 {
-	const struct live *live = find_key(r, &r->rkeys, process, key);
+	const struct replica *replica = find_key(r, &r->rkeys, process, key);
 
-	return live ? live : find_window(r, process, key);
+	return replica ? replica : find_window(r, process, key);
 }
 
-static uint32_t key_here(const struct live *live, enum object_kind kind)
+static uint32_t key_here(const struct replica *replica, enum object_kind kind)
 {
-	if (kind == OBJECT_mw && live->handle)
-		return ((struct ibv_mw *)live->handle)->rkey;
-	return live->rkey;
+	if (kind == OBJECT_mw && replica->handle)
+		return ((struct ibv_mw *)replica->handle)->rkey;
+	return replica->rkey;
 }
 
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key)
 {
-	const struct live *live = find_remote(r, process, key);
+	const struct replica *replica = find_remote(r, process, key);
 
-	if (!live)
+	if (!replica)
 		return key;
-	return key_here(live, trace_object(r->trace, (uint32_t)(live - r->live))->kind);
+	return key_here(replica, trace_object(r->trace, (uint32_t)(replica - r->replicas))->kind);
 }
 
 uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key)
 {
-	const struct live *live = find_remote(r, process, *key);
+	const struct replica *replica = find_remote(r, process, *key);
 	void *at;
 
 	*key = translate_rkey(r, process, *key);
-	if (live && !live->implicit &&
-	    trace_object(r->trace, (uint32_t)(live - r->live))->kind == OBJECT_mr)
-		return addr - live->base_there + live->base_here;
+	if (replica && !replica->implicit &&
+	    trace_object(r->trace, (uint32_t)(replica - r->replicas))->kind == OBJECT_mr)
+		return addr - replica->base_there + replica->base_here;
 	at = memory_at(r->memory[process], addr);
 	return at ? (uintptr_t)at : addr;
 }
 
-uint32_t translate_peer_process(const struct replay *r, const struct live_qp *qp, uint32_t process)
+uint32_t translate_peer_process(const struct replay *r, const struct replica_qp *qp,
+				uint32_t process)
 {
 	const struct object *peer = qp->peer ? trace_object(r->trace, qp->peer) : NULL;
 
@@ -175,10 +177,10 @@ uint32_t translate_peer_process(const struct replay *r, const struct live_qp *qp
 uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time)
 {
 	uint32_t id = peers_find(r->peers, 0, qpn, time);
-	const struct live *live = live_of(r, id);
+	const struct replica *replica = replica_of(r, id);
 	uint64_t ours;
 
-	if (live && live->number)
-		return live->number;
+	if (replica && replica->number)
+		return replica->number;
 	return map_get(&r->numbers, qpn, &ours) ? 0xfffffe : qpn;
 }

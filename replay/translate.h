@@ -9,8 +9,8 @@
 
 struct replay;
 struct trace_event;
-struct live;
-struct live_qp;
+struct replica;
+struct replica_qp;
 
 /* The translation of the arguments of one call. */
 struct translation {
@@ -49,7 +49,8 @@ uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uin
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
 
 /* The process that queue pair @qp talks to; the other one of two where nothing is known. */
-uint32_t translate_peer_process(const struct replay *r, const struct live_qp *qp, uint32_t process);
+uint32_t translate_peer_process(const struct replay *r, const struct replica_qp *qp,
+				uint32_t process);
 
 /* The number here of the datagram queue pair that had number @qpn at @time. */
 uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);

@@ -20,11 +20,11 @@ static void *to_pointer(uint64_t value)
 
 static const struct device *device_of_qp(struct replay *r, uint32_t id)
 {
-	const struct live *live = live_of(r, id);
+	const struct replica *replica = replica_of(r, id);
 
-	if (!live || !live->handle)
+	if (!replica || !replica->handle)
 		return NULL;
-	return devices_of(r->devices, ((struct ibv_qp *)live->handle)->context);
+	return devices_of(r->devices, ((struct ibv_qp *)replica->handle)->context);
 }
 
 /* A connected queue pair's address: the port of its peer. */
@@ -33,10 +33,10 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 {
 	const struct device *from = devices_of(t->r->devices, qp->context);
 	const struct device *to = device_of_qp(t->r, peer);
-	const struct live *live = live_of(t->r, peer);
+	const struct replica *replica = replica_of(t->r, peer);
 
-	av->port_num = live_of(t->r, t->event->call->object)->qp->port;
-	devices_translate(from, to ? to : from, to ? live->qp->port : av->port_num, av);
+	av->port_num = replica_of(t->r, t->event->call->object)->qp->port;
+	devices_translate(from, to ? to : from, to ? replica->qp->port : av->port_num, av);
 }
 
 /* If the other side does not exist here, the queue pair is not used from now on. */
@@ -44,23 +44,23 @@ static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
 	uint32_t peer = peers_find(t->r->peers, me, attr->dest_qp_num, t->time);
-	struct live *mine = live_of(t->r, me), *live = live_of(t->r, peer);
+	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
 
-	if (!live || !live->number) {
+	if (!replica || !replica->number) {
 		snprintf(t->text, sizeof(t->text),
 			 "queue pair %s of process %u is connected to number %u, %s",
 			 trace_object(t->r->trace, me)->name, t->event->process, attr->dest_qp_num,
-			 live ? "which was not made here" : "which the trace does not have");
+			 replica ? "which was not made here" : "which the trace does not have");
 		t->missing = t->text;
 		if (!mine->qp->cut)
 			mine->qp->cut =
-				live ? "the other side of its queue pair was not made here"
-				     : "the other side of its queue pair is not in the trace";
+				replica ? "the other side of its queue pair was not made here"
+					: "the other side of its queue pair is not in the trace";
 		outcome_note(t->r->outcome, "%s", t->text);
 		return;
 	}
 	mine->qp->peer = peer;
-	attr->dest_qp_num = live->number;
+	attr->dest_qp_num = replica->number;
 }
 
 static const char too_large[] = "a size above what the device here can do";
@@ -142,24 +142,24 @@ static void modify_qp(struct translation *t, uint64_t *a)
 {
 	struct ibv_qp *qp = to_pointer(a[0]);
 	struct ibv_qp_attr *attr = to_pointer(a[1]);
-	struct live *live = live_of(t->r, t->event->call->object);
+	struct replica *replica = replica_of(t->r, t->event->call->object);
 	const struct device *device = devices_of(t->r->devices, qp->context);
 	int mask = (int)a[2];
 
-	if (!attr || !live || !live->qp)
+	if (!attr || !replica || !replica->qp)
 		return;
 	if (mask & IBV_QP_PORT) {
-		live->qp->port = attr->port_num;
+		replica->qp->port = attr->port_num;
 		attr->port_num = device_port(device, attr->port_num);
 	}
 	if (mask & IBV_QP_DEST_QPN)
 		connect_qp(t, attr);
 	if (mask & IBV_QP_AV)
-		connect_path(t, qp, live->qp->peer, &attr->ah_attr);
+		connect_path(t, qp, replica->qp->peer, &attr->ah_attr);
 	if (mask & IBV_QP_ALT_PATH)
-		connect_path(t, qp, live->qp->peer, &attr->alt_ah_attr);
+		connect_path(t, qp, replica->qp->peer, &attr->alt_ah_attr);
 	if (mask & IBV_QP_PATH_MTU)
-		lower_mtu(t, device, live->qp->port, attr);
+		lower_mtu(t, device, replica->qp->port, attr);
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
 		LOWER(t, attr->max_rd_atomic, device->attr.max_qp_init_rd_atom);
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
@@ -315,14 +315,14 @@ static void ind_table(struct translation *t, uint64_t *a)
 static void number_bind(struct translation *t, uint64_t qp, struct ibv_mw_bind *bind)
 {
 	struct request request = { .wr_id = bind->wr_id, .event = t->event->id };
-	struct live *live;
+	struct replica *replica;
 	uint32_t number;
 	uint64_t id;
 
 	if (!map_get(&t->r->handles, qp, &id))
 		return;
-	live = live_of(t->r, (uint32_t)id);
-	if (live->qp && !requests_put(&live->qp->out[SIDE_SEND], &request, &number))
+	replica = replica_of(t->r, (uint32_t)id);
+	if (replica->qp && !requests_put(&replica->qp->out[SIDE_SEND], &request, &number))
 		bind->wr_id = request_cookie((uint32_t)id, SIDE_SEND, number);
 }
 
@@ -336,8 +336,8 @@ static void bind_mw(struct translation *t, uint64_t *a)
 	number_bind(t, a[0], bind);
 	if (!bind->bind_info.mr || !map_get(&t->r->handles, (uintptr_t)bind->bind_info.mr, &id))
 		return;
-	bind->bind_info.addr +=
-		live_of(t->r, (uint32_t)id)->base_here - live_of(t->r, (uint32_t)id)->base_there;
+	bind->bind_info.addr += replica_of(t->r, (uint32_t)id)->base_here -
+				replica_of(t->r, (uint32_t)id)->base_there;
 }
 
 static void advise_mr(struct translation *t, uint64_t *a)

@@ -48,7 +48,7 @@ TEST(a_destroy_waits_for_ever)
 	assert_string_equal(f->where, "ibv_destroy_cq(): cq");
 	assert_non_null(strstr(f->says, "1 completion event of cq1 had been got"));
 	assert_int_equal(f->nsteps, 3);
-	assert_int_equal(f->steps[1].mark.verb, VERB_get_cq_event);
+	assert_int_equal(f->steps[1].moment.verb, VERB_get_cq_event);
 	story_end(&s);
 }
 

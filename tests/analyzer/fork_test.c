@@ -34,9 +34,9 @@ TEST(a_child_uses_its_parents_pd)
 		"pd1, which process 1 had made; the call succeeded.");
 	assert_int_equal(f->process, 2);
 	assert_int_equal(f->nsteps, 3);
-	assert_int_equal(f->steps[0].mark.id.n, 4);
+	assert_int_equal(f->steps[0].moment.id.n, 4);
 	assert_string_equal(f->steps[1].what, "forked");
-	assert_int_equal(f->steps[1].mark.id.n, 6);
+	assert_int_equal(f->steps[1].moment.id.n, 6);
 	story_end(&s);
 }
 

@@ -57,12 +57,12 @@ TEST(use_after_destroy_has_three_stacks)
 	assert_string_equal(f->object, "qp1");
 	assert_int_equal(f->event.n, 12);
 	assert_int_equal(f->nsteps, 3);
-	assert_int_equal(f->steps[0].mark.id.n, 8);
-	assert_int_equal(f->steps[0].mark.verb, VERB_create_qp);
-	assert_int_equal(f->steps[1].mark.id.n, 10);
-	assert_int_equal(f->steps[2].mark.id.n, 12);
+	assert_int_equal(f->steps[0].moment.id.n, 8);
+	assert_int_equal(f->steps[0].moment.verb, VERB_create_qp);
+	assert_int_equal(f->steps[1].moment.id.n, 10);
+	assert_int_equal(f->steps[2].moment.id.n, 12);
 	for (int i = 0; i < 3; i++)
-		assert_int_not_equal(f->steps[i].mark.stack, 0);
+		assert_int_not_equal(f->steps[i].moment.stack, 0);
 	assert_non_null(strstr(f->says, "qp1 (number 0x21) was destroyed by ibv_destroy_qp() at "
 					"1:10"));
 	story_end(&s);
@@ -94,7 +94,7 @@ TEST(a_post_on_a_dead_qp_is_used)
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_LIFE_001);
 	assert_string_equal(f->where, "ibv_post_send(): qp");
-	assert_int_equal(f->steps[2].mark.stack, 0);
+	assert_int_equal(f->steps[2].moment.stack, 0);
 	story_end(&s);
 }
 
@@ -229,7 +229,7 @@ TEST(busy_pd_names_who_is_in_the_way)
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_LIFE_003);
 	assert_non_null(strstr(f->says, "since mr1 still depended on it"));
-	assert_int_equal(f->steps[1].mark.verb, VERB_reg_mr);
+	assert_int_equal(f->steps[1].moment.verb, VERB_reg_mr);
 	story_end(&s);
 }
 

@@ -9,12 +9,12 @@
 struct replay;
 
 /* @object was created here as @handle: note its keys and numbers. Returns 0 or -ENOMEM. */
-int live_made(struct replay *r, uint32_t object, void *handle);
+int replica_made(struct replay *r, uint32_t object, void *handle);
 
 /* @object was destroyed here; with a context goes all that was made from it. */
-void live_gone(struct replay *r, uint32_t object);
+void replica_gone(struct replay *r, uint32_t object);
 
 /* Destroy what process @process left, newest first; 0: everything that is left. */
-void live_clear(struct replay *r, uint32_t process);
+void replica_clear(struct replay *r, uint32_t process);
 
-void live_fini(struct replay *r);
+void replica_fini(struct replay *r);

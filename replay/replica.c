@@ -1,0 +1,162 @@
+/*
+ * Objects of the trace as they are here
+ *
+ * An object is known by its number in the trace, and never by its address.
+ * Keys and numbers stay known after a destroy, because a program may go on
+ * using them and be refused, and shall be refused here, too.
+ */
+#include "replay/replica.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "replay/dispatch.h"
+#include "replay/events.h"
+#include "replay/state.h"
+
+static int made_mr(struct replay *r, uint32_t id, struct replica *replica)
+{
+	const struct object *o = trace_object(r->trace, id);
+	struct ibv_mr *mr = replica->handle;
+
+	replica->number = mr->lkey;
+	replica->rkey = mr->rkey;
+	if (map_put(&r->lkeys, process_key(o->process, o->number), id))
+		return -ENOMEM;
+	return map_put(&r->rkeys, process_key(o->process, o->rkey), id);
+}
+
+static int made_mw(struct replay *r, uint32_t id, struct replica *replica)
+{
+	const struct object *o = trace_object(r->trace, id);
+
+	replica->rkey = ((struct ibv_mw *)replica->handle)->rkey;
+	return map_put(&r->rkeys, process_key(o->process, o->number), id);
+}
+
+static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
+{
+	struct ibv_qp *qp = replica->handle;
+
+	replica->qp = calloc(1, sizeof(*replica->qp));
+	if (!replica->qp)
+		return -ENOMEM;
+	replica->qp->type = qp->qp_type;
+	replica->qp->port = 1;
+	replica->number = qp->qp_num;
+	return map_put(&r->numbers, qp->qp_num, id);
+}
+
+int replica_made(struct replay *r, uint32_t id, void *handle)
+{
+	struct replica *replica = replica_of(r, id);
+	int err;
+
+	if (!replica)
+		return 0;
+	replica->handle = handle;
+	replica->made = true;
+	r->made[r->nmade++] = id;
+	err = map_put(&r->handles, (uintptr_t)handle, id);
+	if (err)
+		return err;
+	switch (trace_object(r->trace, id)->kind) {
+	case OBJECT_mr:
+		return made_mr(r, id, replica);
+	case OBJECT_mw:
+		return made_mw(r, id, replica);
+	case OBJECT_qp:
+		return made_qp(r, id, replica);
+	case OBJECT_srq:
+	case OBJECT_wq:
+		replica->requests = calloc(1, sizeof(*replica->requests));
+		return replica->requests ? 0 : -ENOMEM;
+	default:
+		return 0;
+	}
+}
+
+static void forget_handle(struct replica *replica, const char *why)
+{
+	replica->handle = NULL;
+	replica->why = why;
+}
+
+static bool is_made_from(struct replay *r, uint32_t id, uint32_t from)
+{
+	const struct object *o = trace_object(r->trace, id);
+
+	/* a damaged trace may have a circle, so no more steps than objects */
+	for (uint32_t steps = 0; o && o->parent && steps < r->nreplicas; steps++) {
+		if (o->parent == from)
+			return true;
+		o = trace_object(r->trace, o->parent);
+	}
+	return false;
+}
+
+void replica_gone(struct replay *r, uint32_t id)
+{
+	struct replica *replica = replica_of(r, id);
+
+	if (!replica)
+		return;
+	forget_handle(replica, "its object was destroyed before");
+	if (trace_object(r->trace, id)->kind != OBJECT_context)
+		return;
+	for (uint32_t i = 0; i < r->nmade; i++) /* what is left of it went with it */
+		if (r->replicas[r->made[i]].handle && is_made_from(r, r->made[i], id))
+			forget_handle(&r->replicas[r->made[i]], "its context was closed before");
+}
+
+static int find_destroyer(enum object_kind kind)
+{
+	for (int v = 0; v < VERB_COUNT; v++)
+		if (verb_infos[v].effect == EFFECT_DESTROY && verb_infos[v].object == kind)
+			return v;
+	return -1;
+}
+
+static void destroy_object(struct replay *r, uint32_t id)
+{
+	struct replica *replica = replica_of(r, id);
+	int verb = find_destroyer(trace_object(r->trace, id)->kind);
+	uint64_t args[16] = { (uintptr_t)replica->handle };
+
+	if (!replica->handle || verb < 0)
+		return;
+	events_before_destroy(r, id);
+	dispatch_call((enum verb)verb, args);
+	replica_gone(r, id);
+	replica->why = "its object's process had ended";
+}
+
+void replica_clear(struct replay *r, uint32_t process)
+{
+	for (uint32_t i = r->nmade; i-- > 0;) {
+		uint32_t id = r->made[i];
+
+		if (!process || trace_object(r->trace, id)->process == process)
+			destroy_object(r, id);
+	}
+}
+
+void replica_fini(struct replay *r)
+{
+	for (uint32_t i = 0; r->replicas && i < r->nreplicas; i++) {
+		struct replica *replica = &r->replicas[i];
+
+		if (replica->qp)
+			requests_fini(&replica->qp->sent);
+		for (int side = 0; replica->qp && side < SIDES; side++) {
+			requests_fini(&replica->qp->out[side]);
+			arrivals_fini(&replica->qp->in[side]);
+		}
+		if (replica->requests)
+			requests_fini(replica->requests);
+		free(replica->requests);
+		free(replica->qp);
+	}
+	free(r->replicas);
+	free(r->made);
+}
