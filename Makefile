@@ -16,7 +16,7 @@ ALLLDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 VERSION := 0.1
 
 # each outside library, once
-STORE_LIBS = -lsqlite3 -lzstd -ljansson
+STORE_LIBS = -lsqlite3 -lzstd
 DWARF_LIBS = -ldw -lelf
 LTTNG_LIBS = -llttng-ust
 CTF_LIBS   = -lbabeltrace2

@@ -25,7 +25,7 @@ enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
 struct parsed {
 	const struct trace_event *event;
 	const struct call *call;
-	struct args *args, *out;
+	const struct args *args, *out;
 };
 
 static struct moment begin_of_call(const struct parsed *p)
@@ -434,22 +434,12 @@ static void events_are_acked(struct model *model, const struct parsed *p)
 
 static int parse_call(const struct trace_event *event, bool out, struct parsed *p)
 {
-	int err = 0;
+	const struct call *call = event->call;
 
-	*p = (struct parsed){ .event = event, .call = event->call };
-	if (p->call->args)
-		err = args_parse(p->call->args, &p->args);
-	if (!err && out && p->call->out)
-		err = args_parse(p->call->out, &p->out);
-	if (err == -ENOMEM)
-		return err;
-	return 0; /* arguments that cannot be read count as absent */
-}
-
-static void parsed_free(struct parsed *p)
-{
-	args_free(p->args);
-	args_free(p->out);
+	*p = (struct parsed){ .event = event, .call = call, .args = call->args };
+	if (out)
+		p->out = call->out;
+	return args_parse(p->args) ?: args_parse(p->out);
 }
 
 int control_call(struct model *model, const struct trace_event *event)
@@ -466,7 +456,6 @@ int control_call(struct model *model, const struct trace_event *event)
 		err = destroy_begins(model, &p);
 	if (effect == EFFECT_ACK)
 		events_are_acked(model, &p);
-	parsed_free(&p);
 	return err;
 }
 
@@ -491,7 +480,6 @@ int control_return(struct model *model, const struct trace_event *event)
 		event_is_got(model, &p);
 	else if (p.args)
 		err = use_returns(model, &p);
-	parsed_free(&p);
 	return err;
 }
 

@@ -55,16 +55,14 @@ static bool at_return(enum verb verb)
 static int note_base(struct replica *replica, const struct call *call, const uint64_t *args)
 {
 	int64_t addr = 0, iova = 0, access = 0, length = 0;
-	struct args *in;
-	int err = args_parse(call->args, &in);
+	int err = args_parse(call->args);
 
 	if (err)
 		return err;
-	args_get(in, "addr", &addr);
-	args_get(in, "iova", &iova);
-	args_get(in, "access", &access);
-	args_get(in, "length", &length);
-	args_free(in);
+	args_get(call->args, "addr", &addr);
+	args_get(call->args, "iova", &iova);
+	args_get(call->args, "access", &access);
+	args_get(call->args, "length", &length);
 	if (call->verb != VERB_rereg_mr || (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION))
 		replica->implicit = memory_is_all((uint64_t)addr, (uint64_t)length);
 	if (access & IBV_ACCESS_ZERO_BASED)
@@ -146,16 +144,11 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 static int note_srq_number(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	const uint32_t *here = (void *)(uintptr_t)args[1];
-	struct args *out;
 	int64_t there;
-	int err = call->out ? args_parse(call->out, &out) : -ENOENT;
 
-	if (err)
+	if (!here || !args_get(call->out, "srq_num", &there))
 		return 0;
-	if (here && args_get(out, "srq_num", &there))
-		err = map_put(&r->srqns, (uint64_t)there, *here);
-	args_free(out);
-	return err;
+	return map_put(&r->srqns, (uint64_t)there, *here);
 }
 
 /* ibv_rereg_mr() may have changed a region's keys, there and here. */
@@ -164,20 +157,14 @@ static int note_new_keys(struct replay *r, const struct call *call, const uint64
 	const struct object *o = trace_object(r->trace, call->object);
 	struct replica *replica = replica_of(r, call->object);
 	const struct ibv_mr *mr = (void *)(uintptr_t)args[0];
-	struct args *out;
 	int64_t lkey, rkey;
-	int err = call->out ? args_parse(call->out, &out) : -ENOENT;
 
-	if (err)
+	if (!args_get(call->out, "mr.lkey", &lkey) || !args_get(call->out, "mr.rkey", &rkey))
 		return 0;
-	if (args_get(out, "mr.lkey", &lkey) && args_get(out, "mr.rkey", &rkey)) {
-		replica->number = mr->lkey;
-		replica->rkey = mr->rkey;
-		err = map_put(&r->lkeys, process_key(o->process, (uint32_t)lkey), o->id)
-			      ?: map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
-	}
-	args_free(out);
-	return err;
+	replica->number = mr->lkey;
+	replica->rkey = mr->rkey;
+	return map_put(&r->lkeys, process_key(o->process, (uint32_t)lkey), o->id)
+		       ?: map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
 }
 
 /* The object at address @handle here; 0 if there is none. */
@@ -247,13 +234,9 @@ static void note_no_flow(struct replay *r, const struct trace_event *event)
 {
 	const struct object *o;
 	struct replica *replica;
-	struct args *in;
 	int64_t qp = 0;
 
-	if (args_parse(event->call->args ? event->call->args : "{}", &in))
-		return;
-	args_get(in, "qp", &qp);
-	args_free(in);
+	args_get(event->call->args, "qp", &qp);
 	o = trace_object_at(r->trace, event->process, OBJECT_qp, (uint64_t)qp, event->time);
 	replica = o ? replica_of(r, o->id) : NULL;
 	if (replica && replica->qp && replica->qp->type == IBV_QPT_RAW_PACKET)

@@ -272,24 +272,18 @@ static void walk_struct(struct walk *w, const struct struct_info *info, const ch
 }
 
 int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
-		   const char *recorded, const char *replayed)
+		   const struct args *recorded, const char *replayed)
 {
 	const struct verb_info *v = &verb_infos[verb];
-	struct args *there = NULL, *here = NULL;
-	int err = args_parse(recorded, &there);
+	struct args *here = args_new(replayed, strlen(replayed));
+	struct walk w = { outcome, event, verb, recorded, here };
+	int err = here ? args_parse(recorded) ?: args_parse(here) : -ENOMEM;
 
-	if (!err)
-		err = args_parse(replayed, &here);
-	if (!err) {
-		struct walk w = { outcome, event, verb, there, here };
-
-		for (unsigned int i = 0; i < v->args.nfields; i++)
-			if (v->args.fields[i].dir & DIR_OUT)
-				walk_field(&w, &v->args.fields[i], v->args.fields[i].name);
-		if (v->effect == EFFECT_CREATE)
-			walk_struct(&w, &object_infos[v->object], "ret");
-	}
-	args_free(there);
-	args_free(here);
+	for (unsigned int i = 0; i < v->args.nfields && !err; i++)
+		if (v->args.fields[i].dir & DIR_OUT)
+			walk_field(&w, &v->args.fields[i], v->args.fields[i].name);
+	if (!err && v->effect == EFFECT_CREATE)
+		walk_struct(&w, &object_infos[v->object], "ret");
+	args_unref(here);
 	return err;
 }

@@ -44,7 +44,7 @@ void differ_result(struct outcome *outcome, struct event_id event, const struct 
 
 /* What a control verb wrote and made: JSON as args_out_json() gives it. */
 int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
-		   const char *recorded, const char *replayed);
+		   const struct args *recorded, const char *replayed);
 
 /* A recorded completion and the replayed one. */
 struct differ_wc {

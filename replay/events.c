@@ -33,24 +33,23 @@ static bool is_readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
+static uint64_t find_number(const struct args *args, const char *path)
+{
+	int64_t value = 0;
+
+	args_get(args, path, &value);
+	return (uint64_t)value;
+}
+
 /* A number among the results of a call. */
 static uint64_t find_result(const struct call *call, const char *path)
 {
-	struct args *out;
-	int64_t value = 0;
-
-	if (!call->out || args_parse(call->out, &out))
-		return 0;
-	args_get(out, path, &value);
-	args_free(out);
-	return (uint64_t)value;
+	return find_number(call->out, path);
 }
 
 static uint64_t find_argument(const struct call *call, const char *path)
 {
-	const struct call as_out = { .out = call->args };
-
-	return find_result(&as_out, path);
+	return find_number(call->args, path);
 }
 
 static struct replica *find_object(struct replay *r, const struct trace_event *event,

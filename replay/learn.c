@@ -201,21 +201,15 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 
 static int learn_event(struct replay *r, const struct trace_event *event)
 {
-	struct args *in = NULL, *out = NULL;
-	int err;
+	const struct call *call = event->call;
 
 	if (event->kind != TRACE_CALL)
 		return 0;
 	if (!event->process || event->process >= r->nprocesses)
 		return -EBADMSG;
-	err = args_parse(event->call->args ? event->call->args : "{}", &in);
-	if (!err)
-		err = args_parse(event->call->out ? event->call->out : "{}", &out);
-	if (!err)
-		err = learn_call(r, event, in, out);
-	args_free(in);
-	args_free(out);
-	return err;
+	return args_parse(call->args)
+		       ?: args_parse(call->out)
+				  ?: learn_call(r, event, call->args, call->out);
 }
 
 static int learn_events(struct replay *r)

@@ -55,11 +55,6 @@ static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
 	return to;
 }
 
-static size_t text_size(const char *text)
-{
-	return text ? strlen(text) + 1 : 0;
-}
-
 static size_t needed_by_post(const struct post *post)
 {
 	size_t need = pad_size(sizeof(*post)) + pad_size(post->nwr * sizeof(*post->wr));
@@ -74,8 +69,8 @@ static size_t measure_event(const struct trace_event *e)
 	switch (e->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
-		return pad_size(sizeof(*e->call)) + pad_size(text_size(e->call->args)) +
-		       pad_size(text_size(e->call->out));
+		return pad_size(sizeof(*e->call)) + pad_size(args_size(e->call->args)) +
+		       pad_size(args_size(e->call->out));
 	case TRACE_POST:
 		return needed_by_post(e->post);
 	case TRACE_POLL:
@@ -87,15 +82,16 @@ static size_t measure_event(const struct trace_event *e)
 	}
 }
 
-static void copy_call(struct batch *b, struct trace_event *to)
+/* Its arguments are not copied; they are parsed here, and not changed any more. */
+static int copy_call(struct batch *b, struct trace_event *to)
 {
 	struct call *call = copy_bytes(b, to->call, sizeof(*call));
+	int err = args_parse(call->args) ?: args_parse(call->out);
 
-	if (call->args)
-		call->args = copy_bytes(b, call->args, text_size(call->args));
-	if (call->out)
-		call->out = copy_bytes(b, call->out, text_size(call->out));
+	call->args = args_ref(call->args);
+	call->out = args_ref(call->out);
 	to->call = call;
+	return err;
 }
 
 static void copy_post(struct batch *b, struct trace_event *to)
@@ -117,7 +113,7 @@ static void copy_poll(struct batch *b, struct trace_event *to)
 	to->poll = poll;
 }
 
-static void add_event(struct batch *b, const struct trace_event *e)
+static int add_event(struct batch *b, const struct trace_event *e)
 {
 	struct trace_event *to = &b->events[b->count++];
 
@@ -125,8 +121,7 @@ static void add_event(struct batch *b, const struct trace_event *e)
 	switch (e->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
-		copy_call(b, to);
-		break;
+		return copy_call(b, to);
 	case TRACE_POST:
 		copy_post(b, to);
 		break;
@@ -139,6 +134,21 @@ static void add_event(struct batch *b, const struct trace_event *e)
 	default: /* the trace's own */
 		break;
 	}
+	return 0;
+}
+
+static void clear_batch(struct batch *b)
+{
+	for (unsigned int i = 0; i < b->count; i++) {
+		const struct trace_event *e = &b->events[i];
+
+		if (e->kind != TRACE_CALL && e->kind != TRACE_RETURN)
+			continue;
+		args_unref(e->call->args);
+		args_unref(e->call->out);
+	}
+	b->count = 0;
+	b->used = 0;
 }
 
 /* Make room in an empty batch. */
@@ -161,8 +171,6 @@ static int fill_batch(struct cursor *cursor, struct batch *b, const struct trace
 {
 	int more = 1;
 
-	b->count = 0;
-	b->used = 0;
 	do {
 		size_t need = measure_event(*e);
 
@@ -171,8 +179,7 @@ static int fill_batch(struct cursor *cursor, struct batch *b, const struct trace
 		more = reserve_bytes(b, need);
 		if (more < 0)
 			break;
-		add_event(b, *e);
-		more = cursor_next(cursor, e);
+		more = add_event(b, *e) ?: cursor_next(cursor, e);
 	} while (more > 0);
 	return more;
 }
@@ -190,7 +197,7 @@ static void *read_all(void *arg)
 			;
 		if (__atomic_load_n(&reader->stop, __ATOMIC_RELAXED))
 			return NULL;
-		b->count = 0;
+		clear_batch(b);
 		if (more > 0)
 			more = fill_batch(reader->cursor, b, &e);
 		b->last = more > 0 ? 1 : more;
@@ -257,8 +264,10 @@ void reader_close(struct reader *reader)
 		pthread_join(reader->thread, NULL);
 	}
 	cursor_close(reader->cursor);
-	for (unsigned int i = 0; i < BATCHES; i++)
+	for (unsigned int i = 0; i < BATCHES; i++) {
+		clear_batch(&reader->batches[i]);
 		free(reader->batches[i].bytes);
+	}
 	sem_destroy(&reader->filled);
 	sem_destroy(&reader->emptied);
 	free(reader);

@@ -269,14 +269,10 @@ static void reg_mr(struct translation *t, uint64_t *a)
 static void reg_mr_iova(struct translation *t, uint64_t *a)
 {
 	int64_t there = 0;
-	struct args *in;
 
 	reg_mr(t, a);
-	if (args_parse(t->event->call->args, &in))
-		return;
-	if (args_get(in, "addr", &there) && (uint64_t)there == a[3])
+	if (args_get(t->event->call->args, "addr", &there) && (uint64_t)there == a[3])
 		a[3] = a[1];
-	args_free(in);
 }
 
 static void parent_domain(struct translation *t, uint64_t *a)

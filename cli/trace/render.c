@@ -15,7 +15,6 @@
 #include "cli/trace/bytes.h"
 #include "cli/format.h"
 #include "cli/trace/fields.h"
-#include "cli/trace/jscan.h"
 #include "cli/trace/values.h"
 #include "core/store/read/trace.h"
 #include "core/wire/event.h"
@@ -54,7 +53,7 @@ static void put_return(const struct values *v, const struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
 	const struct object *made = NULL;
-	const char *text = call->out ? jscan_member(call->out, "ret") : NULL;
+	const struct json_node *text = args_member(call->out, "ret");
 	char time[FORMAT_TEXT];
 
 	if (call->end < 0) {
@@ -66,9 +65,9 @@ static void put_return(const struct values *v, const struct call *call)
 	if (made && call->ret) {
 		fputs(" = ", v->out);
 		print_foreign(v->out, made->name);
-	} else if (text && *text == '"') {
+	} else if (text && text->kind == JSON_TEXT) {
 		fputs(" = ", v->out);
-		print_foreign_bytes(v->out, text, (size_t)(jscan_skip(text) - text));
+		print_foreign_bytes(v->out, text->raw, text->raw_length);
 	} else if (verb->fail == FAIL_NULL)
 		fprintf(v->out, call->ret ? " = 0x%" PRIx64 : " = NULL", (uint64_t)call->ret);
 	else if (verb->returns && verb->ret.kind == FIELD_ENUM) {
@@ -82,17 +81,17 @@ static void put_return(const struct values *v, const struct call *call)
 }
 
 /* What the program cares for of an object that the verb has changed. */
-static void put_keys(const struct values *v, const char *object)
+static void put_keys(const struct values *v, const struct json_node *object)
 {
 	static const char *const keys[] = { "lkey", "rkey" };
 	const char *sep = "{";
 
 	for (int i = 0; i < 2; i++) {
-		const char *value = jscan_member(object, keys[i]);
+		const struct json_node *value = json_find_member(object, keys[i], 4);
 
 		if (value)
 			fprintf(v->out, "%s%s=0x%lx", sep, keys[i],
-				(unsigned long)strtoul(value, NULL, 10));
+				value->kind == JSON_INT ? (unsigned long)value->number : 0);
 		sep = value ? ", " : sep;
 	}
 	fputc('}', v->out);
@@ -105,8 +104,8 @@ static void put_call(const struct values *v, const struct call *call)
 	fprintf(v->out, "%s(", verb->name);
 	for (unsigned int i = 0; i < verb->args.nfields; i++) {
 		const struct field_info *field = &verb->args.fields[i];
-		const char *in = call->args ? jscan_member(call->args, field->name) : NULL;
-		const char *out = call->out ? jscan_member(call->out, field->name) : NULL;
+		const struct json_node *in = args_member(call->args, field->name);
+		const struct json_node *out = args_member(call->out, field->name);
 
 		fputs(i ? ", " : "", v->out);
 		if (in)
@@ -392,21 +391,26 @@ static bool poll_concerns(const struct poll *poll, uint32_t object)
 	return poll->object == object;
 }
 
-/* Does an argument of @call, at any depth, hold the object's handle? */
+/* Is a value that number, at any depth? */
+static bool has_number(const struct json_node *value, int64_t number)
+{
+	if (value->kind == JSON_INT)
+		return value->number == number;
+	for (const struct json_node *at = json_first(value); at; at = json_next(at))
+		if (has_number(at, number))
+			return true;
+	return false;
+}
+
+/* Does an argument of the call hold the object's handle, at any depth? */
 static bool call_names(struct trace *trace, const struct trace_event *event,
 		       const struct object *object)
 {
-	char digits[32];
-	const char *at = event->call->args;
-	size_t n = (size_t)snprintf(digits, sizeof(digits), ":%" PRId64, (int64_t)object->handle);
+	const struct json_node *args = args_root(event->call->args);
 
-	while (at && (at = strstr(at, digits))) {
-		if (strchr(",}", at[n]) && trace_object_at(trace, event->process, object->kind,
-							   object->handle, event->time) == object)
-			return true;
-		at += n;
-	}
-	return false;
+	return args && has_number(args, (int64_t)object->handle) &&
+	       trace_object_at(trace, event->process, object->kind, object->handle, event->time) ==
+		       object;
 }
 
 bool render_concerns(struct trace *trace, const struct trace_event *event,

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/jscan.h"
 #include "core/base/printable.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
@@ -95,15 +94,13 @@ static void put_number(const struct values *v, const struct field_info *field, i
 	}
 }
 
-/* The text of @json, with its quotes or without. */
-static void put_string(FILE *out, const char *json, bool quoted)
+/* The text as it stands in the trace, with its quotes or without. */
+static void put_string(FILE *out, const struct json_node *value, bool quoted)
 {
-	size_t n = (size_t)(jscan_skip(json) - json);
-
-	if (quoted || n < 2)
-		print_foreign_bytes(out, json, n);
+	if (quoted)
+		print_foreign_bytes(out, value->raw, value->raw_length);
 	else
-		print_foreign_bytes(out, json + 1, n - 2);
+		print_foreign_bytes(out, value->raw + 1, value->raw_length - 2);
 }
 
 /* Two digits; sscanf() would look for the end of the whole text each time. */
@@ -117,26 +114,27 @@ static bool read_byte(const char *text, unsigned char *ret_byte)
 }
 
 /* Sixteen bytes are a GID nearly everywhere. */
-static void put_bytes(FILE *out, const char *json)
+static void put_bytes(FILE *out, const struct json_node *value)
 {
 	unsigned char bytes[16];
 	char text[INET6_ADDRSTRLEN];
-	bool gid = jscan_skip(json) - json == 2 + 32;
+	bool gid = value->raw_length == 2 + 32;
 
 	for (size_t i = 0; i < 16 && gid; i++)
-		gid = read_byte(json + 1 + 2 * i, &bytes[i]);
+		gid = read_byte(value->raw + 1 + 2 * i, &bytes[i]);
 	if (gid)
 		fputs(inet_ntop(AF_INET6, bytes, text, sizeof(text)), out);
 	else
-		put_string(out, json, false);
+		put_string(out, value, false);
 }
 
-static void put_text(const struct values *v, const struct field_info *field, const char *json)
+static void put_text(const struct values *v, const struct field_info *field,
+		     const struct json_node *value)
 {
 	if (field->kind == FIELD_BYTES)
-		put_bytes(v->out, json);
+		put_bytes(v->out, value);
 	else
-		put_string(v->out, json,
+		put_string(v->out, value,
 			   field->kind != FIELD_BLOB && field->kind != FIELD_SOCKADDR &&
 				   field->kind != FIELD_ENUM);
 }
@@ -157,43 +155,50 @@ static bool is_raw(const struct struct_info *info)
 	return info && info->nfields == 1 && !strcmp(info->fields[0].name, "raw");
 }
 
-static void put_struct(const struct values *v, const struct struct_info *info, const char *json)
+static void put_raw(FILE *out, const struct json_node *value)
 {
-	const char *at = json, *value, *name, *sep = "";
-	size_t length;
+	print_foreign_bytes(out, value->raw, value->raw_length);
+}
 
-	if (is_raw(info) && (value = jscan_member(json, "raw"))) {
+static void put_struct(const struct values *v, const struct struct_info *info,
+		       const struct json_node *object)
+{
+	const struct json_node *value = json_find_member(object, "raw", 3);
+	const char *sep = "";
+
+	if (is_raw(info) && value) {
 		values_field(v, &info->fields[0], value);
 		return;
 	}
 	fputc('{', v->out);
-	while ((value = jscan_next(&at, &name, &length))) {
-		const struct field_info *field = name ? find_field(info, name, length) : NULL;
+	for (value = json_first(object); value; value = json_next(value)) {
+		const struct field_info *field = find_field(info, value->name, value->name_length);
 
 		fputs(sep, v->out);
-		print_foreign_bytes(v->out, name ? name : "", length);
+		print_foreign_bytes(v->out, value->name, value->name_length);
 		fputc('=', v->out);
 		if (field)
 			values_field(v, field, value);
 		else
-			print_foreign_bytes(v->out, value, (size_t)(jscan_skip(value) - value));
+			put_raw(v->out, value);
 		sep = ", ";
 	}
 	fputc('}', v->out);
 }
 
-static void put_array(const struct values *v, const struct field_info *field, const char *json)
+static void put_array(const struct values *v, const struct field_info *field,
+		      const struct json_node *array)
 {
-	const char *at = json, *value, *name, *sep = "";
-	size_t length;
+	const char *sep = "";
 
 	fputc('[', v->out);
-	while ((value = jscan_next(&at, &name, &length))) {
+	for (const struct json_node *at = json_first(array); at; at = json_next(at)) {
 		fputs(sep, v->out);
-		if (*value == '[') /* no argument has arrays of arrays: not one to follow */
-			print_foreign_bytes(v->out, value, (size_t)(jscan_skip(value) - value));
+		if (at->kind ==
+		    JSON_ARRAY) /* no argument has arrays of arrays: not one to follow */
+			put_raw(v->out, at);
 		else
-			values_field(v, field, value);
+			values_field(v, field, at);
 		sep = ", ";
 	}
 	fputc(']', v->out);
@@ -207,19 +212,27 @@ static const struct field_info *scalar_of(const struct field_info *field)
 	return scalar ? &field->type->fields[0] : field;
 }
 
-void values_field(const struct values *v, const struct field_info *field, const char *json)
+void values_field(const struct values *v, const struct field_info *field,
+		  const struct json_node *value)
 {
 	const struct struct_info *type =
 		field->kind == FIELD_OBJS ? &object_infos[field->object] : scalar_of(field)->type;
 
-	if (*json == '[')
-		put_array(v, field, json);
-	else if (*json == '{')
-		put_struct(v, type, json);
-	else if (*json == '"')
-		put_text(v, scalar_of(field), json);
-	else if (*json == 'n')
+	switch (value->kind) {
+	case JSON_ARRAY:
+		put_array(v, field, value);
+		break;
+	case JSON_OBJECT:
+		put_struct(v, type, value);
+		break;
+	case JSON_TEXT:
+		put_text(v, scalar_of(field), value);
+		break;
+	case JSON_NULL:
 		fputs("NULL", v->out);
-	else
-		put_number(v, scalar_of(field), strtoll(json, NULL, 10));
+		break;
+	default:
+		put_number(v, scalar_of(field),
+			   value->kind == JSON_INT ? value->number : strtoll(value->raw, NULL, 10));
+	}
 }

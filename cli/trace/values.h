@@ -24,5 +24,6 @@ void values_enum(FILE *out, const struct enum_info *names, int64_t value);
 /* "qp1"; its address if it is not known; NULL for 0. */
 void values_handle(const struct values *values, enum object_kind kind, uint64_t handle);
 
-/* @json: the value of @field as core/store keeps it (scan.h). */
-void values_field(const struct values *values, const struct field_info *field, const char *json);
+/* @value: that of @field among a call's arguments. */
+void values_field(const struct values *values, const struct field_info *field,
+		  const struct json_node *value);

@@ -28,7 +28,7 @@ class Missing(Exception):
 # what is made: sources here, folders of objects it is linked with, flags
 WIRE = ['core/base', 'core/wire', 'gen']
 STORE = ['core/store'] + WIRE
-STORE_LIBS = ['-lsqlite3', '-lzstd', '-ljansson']
+STORE_LIBS = ['-lsqlite3', '-lzstd']
 PROGRAMS = {
     'libibverbs.so.1': (['fake_verbs.c'], [], ['-shared', '-Wl,-soname,libibverbs.so.1',
                         '-Wl,--version-script=scripts/bench/fake_verbs.map']),

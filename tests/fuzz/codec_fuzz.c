@@ -1,22 +1,18 @@
 /*
  * What a program says of a verb's arguments, as JSON: whatever it says, the
- * text is JSON, and is read as such by both of our readers
+ * text is JSON, and is read as such
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/jscan.h"
 #include "core/store/db/args_json.h"
 #include "core/store/read/trace.h"
 #include "tests/fuzz/fuzz.h"
 
-static void read_all(const char *value, int depth)
+static void visit_all(const struct json_node *value)
 {
-	const char *at = value, *name, *element;
-	size_t length;
-
-	while (depth < 64 && (element = jscan_next(&at, &name, &length)))
-		read_all(element, depth + 1);
+	for (const struct json_node *at = json_first(value); at; at = json_next(at))
+		visit_all(at);
 }
 
 /* @text is the inside of an object. */
@@ -28,12 +24,13 @@ static void must_be_json(struct text *text)
 	text_char(text, '}');
 	if (text->failed)
 		return;
-	if (args_parse(text->at, &args))
+	args = args_new(text->at, text->used);
+	if (!args_root(args))
 		abort();
 	args_get(args, "attr.qp_state", &number);
 	args_get(args, "ret[0].handle", &number);
-	args_free(args);
-	read_all(text->at, 0);
+	visit_all(args_root(args));
+	args_unref(args);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

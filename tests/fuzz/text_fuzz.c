@@ -6,7 +6,6 @@
 
 #include "cli/doctor/elf.h"
 #include "cli/record/filter.h"
-#include "cli/trace/jscan.h"
 #include "core/store/db/sockaddr.h"
 #include "core/base/text.h"
 #include "core/store/read/trace.h"
@@ -30,25 +29,10 @@ static void read_size(const char *text)
 
 static void read_json(const char *text)
 {
-	struct args *args;
+	struct args *args = args_new(text, strlen(text));
 
-	if (!args_parse(text, &args)) {
-		args_text(args, "a.b[3].c");
-		args_free(args);
-	}
-}
-
-/* Damaged as it may be: it ends, and within the text. */
-static void scan_json(const char *text)
-{
-	const char *at = text, *name, *end = text + strlen(text), *value;
-	size_t length;
-
-	while ((value = jscan_next(&at, &name, &length)))
-		if (value > end || at > end)
-			abort();
-	jscan_member(text, "a");
-	jscan_skip(text);
+	args_text(args, "a.b[3].c");
+	args_unref(args);
 }
 
 static void write_json(const char *text)
@@ -59,9 +43,10 @@ static void write_json(const char *text)
 	text_char(&out, '[');
 	text_json(&out, text, strlen(text));
 	text_char(&out, ']');
-	if (args_parse(out.at, &args))
+	args = args_new(out.at, out.used);
+	if (!args_root(args))
 		abort();
-	args_free(args);
+	args_unref(args);
 	text_fini(&out);
 }
 
@@ -82,7 +67,7 @@ static void read_elf(const uint8_t *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	static void (*const readers[])(const char *) = { read_filter, read_size, read_json,
-							 scan_json, write_json };
+							 write_json };
 	enum { READERS = sizeof(readers) / sizeof(*readers) };
 	char address[SOCKADDR_TEXT], *text;
 	unsigned int which = n ? *bytes % (READERS + 2) : 0;

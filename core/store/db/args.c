@@ -1,12 +1,9 @@
 /*
- * Values of a call's JSON, by path
- *
- * The only door to jansson.
+ * The arguments of a call
  */
 #include "core/store/db/args.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,54 +12,83 @@
 #include "core/wire/log.h"
 
 struct args {
-	json_t *root;
+	atomic_uint refs;
+	bool parsed;
+	struct json_node *root; /* NULL: not parsed yet, or no JSON */
+	size_t size;
+	char json[];
 };
 
 extern const struct enum_info *const enum_infos[];
 
-/*
- * What is no JSON is damaged, and costs its call only: no argument of it is
- * known. Said once.
- */
-static json_t *load(const char *json)
+struct args *args_new(const char *json, size_t n)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
-	json_error_t error;
-	json_t *root = json_loads(json ? json : "{}", JSON_ALLOW_NUL, &error);
-
-	if (root || json_error_code(&error) == json_error_out_of_memory)
-		return root;
-	if (!atomic_flag_test_and_set(&told))
-		log_note("the trace is DAMAGED: what was written of the arguments of some calls "
-			 "cannot be read, and is taken as not known");
-	return json_object();
-}
-
-int args_parse(const char *json, struct args **ret_args)
-{
-	struct args *args = malloc(sizeof(*args));
+	struct args *args = malloc(sizeof(*args) + n + 1);
 
 	if (!args)
-		return -ENOMEM;
-	args->root = load(json);
-	if (!args->root) {
-		free(args);
-		return -ENOMEM;
-	}
-	*ret_args = args;
-	return 0;
+		return NULL;
+	*args = (struct args){ .refs = 1, .size = n };
+	memcpy(args->json, json, n);
+	args->json[n] = '\0';
+	return args;
 }
 
-void args_free(struct args *args)
+struct args *args_ref(struct args *args)
 {
-	if (!args)
+	if (args)
+		atomic_fetch_add(&args->refs, 1);
+	return args;
+}
+
+void args_unref(struct args *args)
+{
+	if (!args || atomic_fetch_sub(&args->refs, 1) != 1)
 		return;
-	json_decref(args->root);
+	free(args->root);
 	free(args);
 }
 
+int args_parse(const struct args *args)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	struct args *unparsed =
+		(struct args *)args; /* its text, and so its values, stay the same */
+	int err;
+
+	if (!args || args->parsed)
+		return 0;
+	err = json_parse(args->json, args->size, &unparsed->root);
+	if (err == -ENOMEM)
+		return err;
+	unparsed->parsed = true;
+	if (err && !atomic_flag_test_and_set(&told))
+		log_note("the trace is DAMAGED: what was written of the arguments of some calls "
+			 "cannot be read, and is taken as not known");
+	return 0;
+}
+
+const char *args_json(const struct args *args)
+{
+	return args ? args->json : NULL;
+}
+
+size_t args_size(const struct args *args)
+{
+	return args ? args->size : 0;
+}
+
+const struct json_node *args_root(const struct args *args)
+{
+	return args && !args_parse(args) ? args->root : NULL;
+}
+
+const struct json_node *args_member(const struct args *args, const char *name)
+{
+	return json_find_member(args_root(args), name, strlen(name));
+}
+
 /* One step of a path: "name" or "[3]"; @path moves behind it and a dot. */
-static json_t *step(json_t *at, const char **path)
+static const struct json_node *step_path(const struct json_node *at, const char **path)
 {
 	size_t n;
 	char *end;
@@ -73,24 +99,24 @@ static json_t *step(json_t *at, const char **path)
 		if (*end != ']')
 			return NULL;
 		*path = end + 1 + (end[1] == '.');
-		return json_array_get(at, i);
+		return json_find_element(at, i);
 	}
 	n = strcspn(*path, ".[");
-	at = json_object_getn(at, *path, n);
+	at = json_find_member(at, *path, n);
 	*path += n + ((*path)[n] == '.');
 	return at;
 }
 
-static json_t *find(const struct args *args, const char *path)
+static const struct json_node *find_path(const struct args *args, const char *path)
 {
-	json_t *at = args->root;
+	const struct json_node *at = args_root(args);
 
 	while (at && *path)
-		at = step(at, &path);
+		at = step_path(at, &path);
 	return at;
 }
 
-static bool enumerator(const char *name, int64_t *ret_value)
+static bool find_enumerator(const char *name, int64_t *ret_value)
 {
 	for (const struct enum_info *const *e = enum_infos; *e; e++)
 		for (unsigned int i = 0; i < (*e)->nvalues; i++)
@@ -103,16 +129,18 @@ static bool enumerator(const char *name, int64_t *ret_value)
 
 bool args_get(const struct args *args, const char *path, int64_t *ret_value)
 {
-	const json_t *value = find(args, path);
+	const struct json_node *value = find_path(args, path);
 
-	if (json_is_integer(value)) {
-		*ret_value = json_integer_value(value);
+	if (value && value->kind == JSON_INT) {
+		*ret_value = value->number;
 		return true;
 	}
-	return json_is_string(value) && enumerator(json_string_value(value), ret_value);
+	return value && value->kind == JSON_TEXT && find_enumerator(value->text, ret_value);
 }
 
 const char *args_text(const struct args *args, const char *path)
 {
-	return json_string_value(find(args, path));
+	const struct json_node *value = find_path(args, path);
+
+	return value && value->kind == JSON_TEXT ? value->text : NULL;
 }

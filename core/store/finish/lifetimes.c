@@ -69,11 +69,10 @@ static uint64_t arg(const struct args *args, const char *path)
 	return args_get(args, path, &value) ? (uint64_t)value : 0;
 }
 
-int object_made(enum object_kind kind, const char *json, struct object_made *ret_made)
+int object_made(enum object_kind kind, const struct args *out, struct object_made *ret_made)
 {
 	struct object_made made = { .parent_kind = OBJECT_pd };
-	struct args *out;
-	int err = args_parse(json, &out);
+	int err = args_parse(out);
 
 	if (err)
 		return err;
@@ -103,18 +102,16 @@ int object_made(enum object_kind kind, const char *json, struct object_made *ret
 		made.parent_kind = OBJECT_device;
 		made.parent = arg(out, "ret.device");
 	}
-	args_free(out);
 	*ret_made = made;
 	return 0;
 }
 
 /* One action for each device of a list. */
-static int read_devices(struct build *b, const struct action *call, const char *json)
+static int read_devices(struct build *b, const struct action *call, const struct args *out)
 {
-	struct args *out = NULL;
 	int64_t handle;
 	char path[64];
-	int err = args_parse(json, &out);
+	int err = args_parse(out);
 
 	for (unsigned int i = 0; !err; i++) {
 		struct action *action;
@@ -134,17 +131,15 @@ static int read_devices(struct build *b, const struct action *call, const char *
 		name = args_text(out, path);
 		action->name = name ? strdup(name) : NULL;
 	}
-	args_free(out);
 	return err;
 }
 
 /* The identifier that comes with a request to connect. */
-static int read_request(struct build *b, const struct action *call, const char *json)
+static int read_request(struct build *b, const struct action *call, const struct args *out)
 {
 	const char *type;
-	struct args *out;
 	int64_t id;
-	int err = args_parse(json, &out);
+	int err = args_parse(out);
 
 	if (err)
 		return err;
@@ -161,17 +156,15 @@ static int read_request(struct build *b, const struct action *call, const char *
 			err = log_err(-ENOMEM, "read calls");
 		}
 	}
-	args_free(out);
 	return err;
 }
 
 /* Columns of read_calls(). */
 enum { THREAD, N, PROCESS, VERB, BEGIN, END, END_N, HANDLE, OUT };
 
-static int read_call(struct build *b, sqlite3_stmt *stmt)
+static int read_call(struct build *b, sqlite3_stmt *stmt, const struct args *out)
 {
 	int verb = verb_find((const char *)sqlite3_column_text(stmt, VERB));
-	const char *out = (const char *)sqlite3_column_text(stmt, OUT);
 	const struct verb_info *info = &verb_infos[verb];
 	struct action call = {
 		.thread = sql_u32(stmt, THREAD),
@@ -198,6 +191,16 @@ static int read_call(struct build *b, sqlite3_stmt *stmt)
 	return call.create ? object_made(action->kind, out, &action->made) : 0;
 }
 
+static int read_row(struct build *b, sqlite3_stmt *stmt)
+{
+	const char *json = (const char *)sqlite3_column_text(stmt, OUT);
+	struct args *out = json ? args_new(json, strlen(json)) : NULL;
+	int err = json && !out ? log_err(-ENOMEM, "read calls") : read_call(b, stmt, out);
+
+	args_unref(out);
+	return err;
+}
+
 /* All calls that succeeded and make or end objects. */
 static int read_calls(struct build *b)
 {
@@ -215,7 +218,7 @@ static int read_calls(struct build *b)
 	text_addf(&sql, ")");
 	err = sql.failed ? log_err(-ENOMEM, "read calls") : sql_prepare(b->db, sql.at, &stmt);
 	while (!err && (err = sql_step(stmt)) > 0)
-		err = read_call(b, stmt);
+		err = read_row(b, stmt);
 	sqlite3_finalize(stmt);
 	text_fini(&sql);
 	return err;

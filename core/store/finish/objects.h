@@ -5,6 +5,7 @@
  * One thread.
  */
 #include "core/store/db/sql.h"
+#include "core/store/db/args.h"
 #include "core/store/db/ids.h"
 
 /* Where a process comes from. */
@@ -54,13 +55,13 @@ struct object *objects_qp(const struct objects *objects, uint32_t process, uint3
 /* The device context that an object belongs to, id; 0 unknown. */
 uint32_t objects_context(const struct objects *objects, const struct object *object);
 
-/* What a creation's JSON says of its object: number, keys, and its parent's handle (0 none). */
+/* What came out of a creation says of its object: number, keys, and its parent's handle (0 none). */
 struct object_made {
 	uint32_t number, rkey;
 	enum object_kind parent_kind;
 	uint64_t parent;
 };
-int object_made(enum object_kind kind, const char *json, struct object_made *ret_made);
+int object_made(enum object_kind kind, const struct args *out, struct object_made *ret_made);
 
 /* Build table `object` from table `call`, and resolve what refers to it (refs.h). */
 int objects_build(sqlite3 *db);

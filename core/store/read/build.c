@@ -9,10 +9,10 @@
 #include "core/store/read/build.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/db/args.h"
 #include "core/store/db/args_json.h"
 #include "core/wire/codec.h"
 #include "core/wire/log.h"
@@ -32,7 +32,7 @@ struct build {
 };
 
 static void put_struct(struct build *build, const struct struct_info *info, char *base,
-		       const json_t *from);
+		       const struct json_node *from);
 
 static void *take(struct build *build, size_t bytes)
 {
@@ -54,14 +54,22 @@ static void store(const struct field_info *field, char *at, uint64_t value)
 	memcpy(at, &value, field->size < 8 ? field->size : 8); /* little endian */
 }
 
-static int64_t number(const struct field_info *field, const json_t *value)
+static int64_t get_int(const struct json_node *value)
 {
-	const char *name = json_string_value(value);
+	return value->kind == JSON_INT ? value->number : 0;
+}
 
-	if (!name)
-		return json_integer_value(value);
+static const char *get_text(const struct json_node *value)
+{
+	return value->kind == JSON_TEXT ? value->text : NULL;
+}
+
+static int64_t number(const struct field_info *field, const struct json_node *value)
+{
+	if (value->kind != JSON_TEXT)
+		return get_int(value);
 	for (unsigned int i = 0; field->names && i < field->names->nvalues; i++)
-		if (!strcmp(field->names->values[i].name, name))
+		if (!strcmp(field->names->values[i].name, value->text))
 			return field->names->values[i].value;
 	return 0;
 }
@@ -87,7 +95,7 @@ static void put_text(struct build *build, char *at, const char *text)
 }
 
 static void put_element(struct build *build, const struct struct_info *type, char *at,
-			const json_t *from)
+			const struct json_node *from)
 {
 	if (!type->scalar)
 		put_struct(build, type, at, from);
@@ -97,14 +105,15 @@ static void put_element(struct build *build, const struct struct_info *type, cha
 
 /* As many elements as there are, and @more: the verb counts itself how many there should be. */
 static void put_pointer(struct build *build, const struct field_info *field, char *at,
-			const json_t *from, size_t more)
+			const struct json_node *from, size_t more)
 {
-	size_t n = json_is_array(from) ? json_array_size(from) : 1, room = n > more ? n : more;
-	char *memory = json_is_null(from) ? NULL : take(build, room * field->type->size);
+	bool many = from->kind == JSON_ARRAY;
+	size_t n = many ? from->count : 1, room = n > more ? n : more;
+	char *memory = from->kind == JSON_NULL ? NULL : take(build, room * field->type->size);
+	const struct json_node *one = many ? json_first(from) : from;
 
-	for (size_t i = 0; memory && i < n; i++)
-		put_element(build, field->type, memory + i * field->type->size,
-			    json_is_array(from) ? json_array_get(from, i) : from);
+	for (size_t i = 0; memory && i < n; i++, one = many ? json_next(one) : one)
+		put_element(build, field->type, memory + i * field->type->size, one);
 	memcpy(at, &memory, sizeof(memory));
 }
 
@@ -123,7 +132,7 @@ static size_t elements(const struct struct_info *info, const struct field_info *
 }
 
 static void put_field(struct build *build, const struct field_info *field, char *at,
-		      const json_t *from)
+		      const struct json_node *from)
 {
 	switch (field->kind) {
 	case FIELD_STRUCT:
@@ -133,13 +142,13 @@ static void put_field(struct build *build, const struct field_info *field, char 
 		put_pointer(build, field, at, from, 0);
 		break;
 	case FIELD_STR:
-		strncpy(at, json_is_string(from) ? json_string_value(from) : "", field->size - 1u);
+		strncpy(at, get_text(from) ?: "", field->size - 1u);
 		break;
 	case FIELD_TEXT:
-		put_text(build, at, json_string_value(from));
+		put_text(build, at, get_text(from));
 		break;
 	case FIELD_BYTES:
-		put_hex(field, at, json_string_value(from));
+		put_hex(field, at, get_text(from));
 		break;
 	case FIELD_SOCKADDR:
 	case FIELD_BLOB:
@@ -147,12 +156,17 @@ static void put_field(struct build *build, const struct field_info *field, char 
 		break; /* of librdmacm, which is not called again */
 	case FIELD_OBJ:
 	case FIELD_ADDR:
-		store(field, at,
-		      build->resolve(build->arg, field, (uint64_t)json_integer_value(from)));
+		store(field, at, build->resolve(build->arg, field, (uint64_t)get_int(from)));
 		break;
 	default:
 		store(field, at, (uint64_t)number(field, from));
 	}
+}
+
+static const struct json_node *find_value(const struct json_node *from,
+					  const struct field_info *field)
+{
+	return json_find_member(from, field->name, strlen(field->name));
 }
 
 static bool is_counted(const struct field_info *field)
@@ -161,18 +175,18 @@ static bool is_counted(const struct field_info *field)
 }
 
 static void put_struct(struct build *build, const struct struct_info *info, char *base,
-		       const json_t *from)
+		       const struct json_node *from)
 {
 	for (unsigned int i = 0; i < info->nfields; i++) {
 		const struct field_info *field = &info->fields[i];
-		const json_t *value = json_object_get(from, field->name);
+		const struct json_node *value = find_value(from, field);
 
 		if (value && !is_counted(field))
 			put_field(build, field, base + field->offset, value);
 	}
 	for (unsigned int i = 0; i < info->nfields; i++) { /* the counts are there now */
 		const struct field_info *field = &info->fields[i];
-		const json_t *value = json_object_get(from, field->name);
+		const struct json_node *value = find_value(from, field);
 
 		if (value && is_counted(field))
 			put_pointer(build, field, base + field->offset, value,
@@ -209,27 +223,24 @@ static void put_outs(struct build *build, const struct struct_info *info, uint64
 			put_out(build, info, args, i);
 }
 
-int build_args(enum verb verb, const char *args_json, build_resolve *resolve, void *arg,
+int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
 	       uint64_t args[BUILD_ARGS], struct build **ret_build)
 {
 	const struct struct_info *info = &verb_infos[verb].args;
-	struct build *build = calloc(1, sizeof(*build));
-	json_error_t error;
-	json_t *root;
+	struct build *build;
 
+	if (args_parse(from))
+		return -ENOMEM;
+	if (from && !args_root(from))
+		return log_err(-EINVAL, "arguments of %s: they are damaged", verb_infos[verb].name);
+	build = calloc(1, sizeof(*build));
 	if (!build)
 		return -ENOMEM;
-	root = json_loads(args_json ? args_json : "{}", JSON_ALLOW_NUL, &error);
-	if (!root) {
-		build_free(build);
-		return log_err(-EINVAL, "arguments of %s: %s", verb_infos[verb].name, error.text);
-	}
 	build->resolve = resolve;
 	build->arg = arg;
 	memset(args, 0, BUILD_ARGS * sizeof(*args));
-	put_struct(build, info, (char *)args, root);
+	put_struct(build, info, (char *)args, args_root(from));
 	put_outs(build, info, args);
-	json_decref(root);
 	if (build->failed) {
 		build_free(build);
 		return -ENOMEM;

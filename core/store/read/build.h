@@ -8,6 +8,7 @@
  */
 #include <stdint.h>
 
+#include "core/store/db/args.h"
 #include "core/wire/desc.h"
 
 enum { BUILD_ARGS = 16 }; /* more than a verb has */
@@ -19,13 +20,13 @@ struct build;
 typedef uint64_t build_resolve(void *arg, const struct field_info *field, uint64_t recorded);
 
 /*
- * Fill @args from @args_json of a call of @verb. What the verb writes to gets
+ * Fill @args from those of a recorded call of @verb. What the verb writes to gets
  * zeroed memory as large as the call said, or as the structure is.
  *
  * Returns 0 and what build_free() takes; or -EINVAL after log_err() where the
  * JSON is none, or -ENOMEM.
  */
-int build_args(enum verb verb, const char *args_json, build_resolve *resolve, void *arg,
+int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
 	       uint64_t args[BUILD_ARGS], struct build **ret_build);
 
 /* Accepts NULL. */

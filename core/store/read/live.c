@@ -297,18 +297,16 @@ static int creation(struct live *live, const struct trace_event *event, const st
 static int request(struct live *live, const struct trace_event *event, const struct call *call)
 {
 	const char *type;
-	struct args *out;
 	uint32_t object;
 	int64_t id;
-	int err = args_parse(call->out, &out);
+	int err = args_parse(call->out);
 
 	if (err)
-		return err == -ENOMEM ? err : 0;
-	type = args_text(out, "event.event");
+		return err;
+	type = args_text(call->out, "event.event");
 	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
-	    args_get(out, "event.id", &id))
+	    args_get(call->out, "event.id", &id))
 		err = creation(live, event, call, OBJECT_cm_id, (uint64_t)id, &object);
-	args_free(out);
 	return err;
 }
 

@@ -100,15 +100,13 @@ static int add_bind(struct match *match, struct trace *trace, const struct trace
 static int with_args(struct match *match, struct trace *trace, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct args *in = NULL, *out = NULL;
+	const struct args *in = call->args, *out = call->out;
 	bool reset = false;
 	int64_t state, max_wr;
-	int err = args_parse(call->args, &in);
+	int err = args_parse(in) ?: args_parse(out);
 
-	if (!err)
-		err = args_parse(call->out, &out);
 	if (err)
-		goto done;
+		return err;
 	if (call->verb == VERB_bind_mw)
 		err = add_bind(match, trace, event, in);
 	else if (call->verb == VERB_modify_srq && args_get(in, "srq_attr.max_wr", &max_wr))
@@ -121,9 +119,6 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 		err = add_created(match, trace, event, in, out);
 	if (reset)
 		match_reset(match, call->object);
-done:
-	args_free(in);
-	args_free(out);
 	return err;
 }
 

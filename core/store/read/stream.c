@@ -232,8 +232,8 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
 
 static void call_free(struct open_call *open)
 {
-	free((char *)open->call.args);
-	free((char *)open->call.out);
+	args_unref(open->call.args);
+	args_unref(open->call.out);
 	*open = (struct open_call){ 0 };
 }
 
@@ -265,14 +265,21 @@ int stream_time(const struct stream *stream, int64_t *ret_time)
  * ibv_query_port() is two verbs by one name: the exported one, for programs of
  * before 2016, and the one of struct verbs_context, which is told a length.
  */
-static int call_verb(sqlite3_stmt *stmt, const char *args)
+static int find_verb(sqlite3_stmt *stmt, const struct args *args)
 {
 	const char *name = (const char *)sqlite3_column_text(stmt, 1);
 	int verb = name ? verb_find(name) : -1;
 
-	if (verb == VERB_query_port_compat && args && strstr(args, "\"port_attr_len\""))
+	if (verb == VERB_query_port_compat && args_member(args, "port_attr_len"))
 		return VERB_query_port;
 	return verb;
+}
+
+static struct args *read_args(sqlite3_stmt *stmt, int column)
+{
+	const char *json = (const char *)sqlite3_column_text(stmt, column);
+
+	return json ? args_new(json, strlen(json)) : NULL;
 }
 
 int stream_read_call(struct stream *s, struct open_call *open)
@@ -285,9 +292,9 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
 		return log_err(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
 			       s->thread, open->id.n);
-	call->args = sql_strdup(stmt, 11);
-	call->out = sql_strdup(stmt, 12);
-	verb = call_verb(stmt, call->args);
+	call->args = read_args(stmt, 11);
+	call->out = read_args(stmt, 12);
+	verb = find_verb(stmt, call->args);
 	if (verb < 0)
 		return log_err(-EINVAL, "call %u:%" PRIu64 " is of a verb that is not known",
 			       s->thread, open->id.n);

@@ -126,8 +126,8 @@ static int look_for_returns(struct stream *s)
 		sqlite3_reset(s->calls);
 		if (err < 0)
 			return err;
-		free((char *)open->call.args);
-		free((char *)open->call.out);
+		args_unref(open->call.args);
+		args_unref(open->call.out);
 		*open = now;
 	}
 	stream_due_returns(s);

@@ -27,11 +27,11 @@ struct call {
 	unsigned int depth; /* 0: called by the application */
 	bool ours;          /* a look at the device by the recorder itself */
 	bool failed;
-	uint32_t stack;   /* id in table `stack`, 0 none */
-	uint32_t object;  /* what it acted on or made, id; 0 unknown or none */
-	uint64_t handle;  /* the same as its address */
-	const char *args; /* JSON object of what went in, by argument name */
-	const char *out;  /* JSON object of what came out; "ret" holds a new object's fields */
+	uint32_t stack;    /* id in table `stack`, 0 none */
+	uint32_t object;   /* what it acted on or made, id; 0 unknown or none */
+	uint64_t handle;   /* the same as its address */
+	struct args *args; /* what went in, by argument name; NULL: nothing is known */
+	struct args *out;  /* what came out; "ret" holds a new object's fields */
 };
 
 /* Members from core/wire/data.list, with what each is. */

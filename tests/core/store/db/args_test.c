@@ -8,17 +8,20 @@ static struct args *args;
 
 static int setup(void **state)
 {
+	static const char json[] =
+		"{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\",\"cap\":{\"max_send_wr\":16}},"
+		"\"sg_list\":[{\"lkey\":1},{\"lkey\":-2}],\"name\":\"mlx5_0\","
+		"\"none\":null,\"big\":-9223372036854775808}";
+
 	(void)state;
-	return args_parse("{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\",\"cap\":{\"max_send_wr\":16}},"
-			  "\"sg_list\":[{\"lkey\":1},{\"lkey\":-2}],\"name\":\"mlx5_0\","
-			  "\"none\":null,\"big\":-9223372036854775808}",
-			  &args);
+	args = args_new(json, strlen(json));
+	return !args;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	args_free(args);
+	args_unref(args);
 	return 0;
 }
 
@@ -70,20 +73,31 @@ TEST(what_is_not_there_is_false)
 
 TEST(damaged_json_has_no_arguments)
 {
-	struct args *none;
+	static const char json[] = "{\"a\":1,\"b\":";
+	struct args *none = args_new(json, strlen(json));
 	int64_t value;
 
-	assert_int_equal(args_parse("{\"a\":1,\"b\":", &none), 0);
+	assert_int_equal(args_parse(none), 0);
 	assert_false(args_get(none, "a", &value));
-	args_free(none);
+	assert_null(args_root(none));
+	assert_string_equal(args_json(none), json);
+	args_unref(none);
 }
 
-TEST(null_is_an_empty_object)
+TEST(null_has_no_arguments)
 {
-	struct args *empty;
 	int64_t value;
 
-	assert_int_equal(args_parse(NULL, &empty), 0);
-	assert_false(args_get(empty, "ret", &value));
-	args_free(empty);
+	assert_int_equal(args_parse(NULL), 0);
+	assert_false(args_get(NULL, "ret", &value));
+	assert_null(args_json(NULL));
+	args_unref(args_ref(NULL));
+}
+
+TEST(the_last_reference_frees)
+{
+	struct args *two = args_ref(args);
+
+	args_unref(two);
+	assert_string_equal(args_text(args, "name"), "mlx5_0");
 }

@@ -31,6 +31,16 @@ static char *recorded(enum verb verb, const uint64_t *args)
 	return text.at;
 }
 
+static int build_json(enum verb verb, const char *json, build_resolve *resolve, void *arg,
+		      uint64_t args[BUILD_ARGS], struct build **ret_build)
+{
+	struct args *from = args_new(json, strlen(json));
+	int err = build_args(verb, from, resolve, arg, args, ret_build);
+
+	args_unref(from);
+	return err;
+}
+
 /* JSON to memory and back is the same JSON. */
 static void assert_round(enum verb verb, const uint64_t *args)
 {
@@ -38,7 +48,7 @@ static void assert_round(enum verb verb, const uint64_t *args)
 	struct build *build;
 	char *first = recorded(verb, args), *second;
 
-	assert_int_equal(build_args(verb, first, same, NULL, again, &build), 0);
+	assert_int_equal(build_json(verb, first, same, NULL, again, &build), 0);
 	second = recorded(verb, again);
 	assert_string_equal(first, second);
 	build_free(build);
@@ -92,7 +102,7 @@ TEST(handles_and_addresses_are_translated)
 	struct build *build;
 	int asked = 0;
 
-	assert_int_equal(build_args(VERB_reg_mr,
+	assert_int_equal(build_json(VERB_reg_mr,
 				    "{\"pd\":100,\"addr\":200,\"length\":300,"
 				    "\"access\":1}",
 				    plus_one, &asked, args, &build),
@@ -109,14 +119,14 @@ TEST(outs_have_room_as_declared)
 	uint64_t args[BUILD_ARGS];
 	struct build *build;
 
-	assert_int_equal(build_args(VERB_query_port,
+	assert_int_equal(build_json(VERB_query_port,
 				    "{\"context\":1,\"port_num\":1,"
 				    "\"port_attr_len\":52}",
 				    same, NULL, args, &build),
 			 0);
 	memset((void *)(uintptr_t)args[2], 0, sizeof(struct ibv_port_attr));
 	build_free(build);
-	assert_int_equal(build_args(VERB_read_counters,
+	assert_int_equal(build_json(VERB_read_counters,
 				    "{\"counters\":1,\"ncounters\":100,"
 				    "\"flags\":0}",
 				    same, NULL, args, &build),
@@ -131,28 +141,28 @@ TEST(wrong_counts_and_sizes_have_room)
 	struct ibv_rwq_ind_table_init_attr *table;
 	struct build *build;
 
-	assert_int_equal(build_args(VERB_query_port,
+	assert_int_equal(build_json(VERB_query_port,
 				    "{\"context\":1,\"port_num\":1,"
 				    "\"port_attr_len\":4611686018427387904}",
 				    same, NULL, args, &build),
 			 0);
 	assert_int_equal(args[3], sizeof(struct ibv_port_attr));
 	build_free(build);
-	assert_int_equal(build_args(VERB_read_counters,
+	assert_int_equal(build_json(VERB_read_counters,
 				    "{\"counters\":1,\"ncounters\":4294967295,"
 				    "\"flags\":0}",
 				    same, NULL, args, &build),
 			 0);
 	memset((void *)(uintptr_t)args[1], 0, args[2] * 8);
 	build_free(build);
-	assert_int_equal(build_args(VERB_advise_mr,
+	assert_int_equal(build_json(VERB_advise_mr,
 				    "{\"pd\":1,\"advice\":0,\"flags\":0,\"sg_list\":"
 				    "[{\"addr\":1}],\"num_sges\":300}",
 				    same, NULL, args, &build),
 			 0);
 	assert_int_equal(((struct ibv_sge *)(uintptr_t)args[3])[299].addr, 0);
 	build_free(build);
-	assert_int_equal(build_args(VERB_create_rwq_ind_table,
+	assert_int_equal(build_json(VERB_create_rwq_ind_table,
 				    "{\"context\":1,\"init_attr\":{\"log_ind_tbl_size\":31,"
 				    "\"ind_tbl\":[7]}}",
 				    same, NULL, args, &build),
@@ -183,7 +193,7 @@ TEST(no_json_is_einval)
 	uint64_t args[BUILD_ARGS];
 	struct build *build = (void *)-1;
 
-	assert_int_equal(build_args(VERB_reg_mr, "{", same, NULL, args, &build), -EINVAL);
+	assert_int_equal(build_json(VERB_reg_mr, "{", same, NULL, args, &build), -EINVAL);
 	assert_ptr_equal(build, (void *)-1);
 	build_free(NULL);
 }

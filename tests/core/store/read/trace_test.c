@@ -123,7 +123,7 @@ TEST(close_accepts_null)
 {
 	trace_close(NULL);
 	cursor_close(NULL);
-	args_free(NULL);
+	args_unref(NULL);
 }
 
 TEST(missing_file_is_enoent)

@@ -1,0 +1,354 @@
+/*
+ * JSON that is read
+ *
+ * One allocation holds the nodes, as many as there can be by the commas and
+ * brackets of the text, and behind them the unescaped names and texts, which
+ * are never longer than the escaped ones with their quotes.
+ */
+#include "core/base/json_tree.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/printable.h"
+
+enum { DEPTH_MAX = 2048 };
+
+struct parser {
+	const char *at, *end;
+	struct json_node *nodes;
+	uint32_t nnodes;
+	char *texts;
+	unsigned int depth;
+};
+
+static bool parse_value(struct parser *p);
+
+static void skip_blanks(struct parser *p)
+{
+	while (p->at < p->end &&
+	       (*p->at == ' ' || *p->at == '\n' || *p->at == '\t' || *p->at == '\r'))
+		p->at++;
+}
+
+static bool take_char(struct parser *p, char c)
+{
+	skip_blanks(p);
+	if (p->at == p->end || *p->at != c)
+		return false;
+	p->at++;
+	return true;
+}
+
+/* Four digits behind "\u"; -1 where they are none. */
+static int32_t take_hex(struct parser *p)
+{
+	int32_t code = 0;
+
+	if (p->end - p->at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		char c = *p->at++;
+		int digit = c >= '0' && c <= '9'   ? c - '0'
+			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+						   : -1;
+
+		if (digit < 0)
+			return -1;
+		code = code << 4 | digit;
+	}
+	return code;
+}
+
+static void put_utf8(struct parser *p, uint32_t code)
+{
+	if (code < 0x80) {
+		*p->texts++ = (char)code;
+		return;
+	}
+	if (code < 0x800) {
+		*p->texts++ = (char)(0xc0 | code >> 6);
+	} else {
+		if (code < 0x10000) {
+			*p->texts++ = (char)(0xe0 | code >> 12);
+		} else {
+			*p->texts++ = (char)(0xf0 | code >> 18);
+			*p->texts++ = (char)(0x80 | (code >> 12 & 0x3f));
+		}
+		*p->texts++ = (char)(0x80 | (code >> 6 & 0x3f));
+	}
+	*p->texts++ = (char)(0x80 | (code & 0x3f));
+}
+
+/* "\uD83D\uDE00" is one character; half of such a pair is none. */
+static bool take_unicode(struct parser *p)
+{
+	int32_t code = take_hex(p), low;
+
+	if (code >= 0xd800 && code < 0xdc00) {
+		if (p->end - p->at < 6 || p->at[0] != '\\' || p->at[1] != 'u')
+			return false;
+		p->at += 2;
+		low = take_hex(p);
+		if (low < 0xdc00 || low > 0xdfff)
+			return false;
+		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+	} else if (code < 0 || (code >= 0xdc00 && code <= 0xdfff)) {
+		return false;
+	}
+	put_utf8(p, (uint32_t)code);
+	return true;
+}
+
+/* What stands behind a backslash. */
+static bool take_escape(struct parser *p)
+{
+	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+	const char *letter;
+	char c;
+
+	if (p->at == p->end)
+		return false;
+	c = *p->at++;
+	if (c == 'u')
+		return take_unicode(p);
+	letter = c ? strchr(letters, c) : NULL;
+	if (letter)
+		*p->texts++ = meant[letter - letters];
+	return letter;
+}
+
+/* The rest of a text whose opening quote was taken. */
+static bool take_text(struct parser *p, const char **ret_text, uint32_t *ret_length)
+{
+	const char *text = p->texts;
+
+	while (p->at < p->end && *p->at != '"') {
+		unsigned char c = (unsigned char)*p->at;
+		size_t length = 1;
+		uint32_t code;
+
+		if (c == '\\') {
+			p->at++;
+			if (!take_escape(p))
+				return false;
+			continue;
+		}
+		if (c >= 0x80)
+			length = printable_utf8(p->at, (size_t)(p->end - p->at), &code);
+		if (c < ' ' || !length)
+			return false;
+		memcpy(p->texts, p->at, length);
+		p->texts += length;
+		p->at += length;
+	}
+	if (p->at == p->end)
+		return false;
+	p->at++;
+	*ret_length = (uint32_t)(p->texts - text);
+	*p->texts++ = '\0';
+	*ret_text = text;
+	return true;
+}
+
+static bool is_digit(const struct parser *p)
+{
+	return p->at < p->end && *p->at >= '0' && *p->at <= '9';
+}
+
+static bool skip_digits(struct parser *p)
+{
+	const char *from = p->at;
+
+	while (is_digit(p))
+		p->at++;
+	return p->at > from;
+}
+
+/* What follows the digits of a number that is not whole. */
+static bool take_fraction(struct parser *p)
+{
+	if (p->at < p->end && *p->at == '.') {
+		p->at++;
+		if (!skip_digits(p))
+			return false;
+	}
+	if (p->at < p->end && (*p->at | 32) == 'e') {
+		p->at++;
+		if (p->at < p->end && (*p->at == '+' || *p->at == '-'))
+			p->at++;
+		return skip_digits(p);
+	}
+	return true;
+}
+
+static bool take_number(struct parser *p, struct json_node *node)
+{
+	bool minus = *p->at == '-';
+	const char *from = p->at, *digits;
+	uint64_t n = 0;
+
+	p->at += minus;
+	digits = p->at;
+	if (!skip_digits(p) || (*digits == '0' && p->at > digits + 1))
+		return false;
+	if (p->at < p->end && (*p->at == '.' || (*p->at | 32) == 'e')) {
+		node->kind = JSON_REAL;
+		return take_fraction(p);
+	}
+	if (p->at - digits > 19)
+		return false;
+	for (const char *c = digits; c < p->at; c++)
+		n = n * 10 + (uint64_t)(*c - '0');
+	if (n > (uint64_t)INT64_MAX + minus)
+		return false;
+	node->kind = JSON_INT;
+	node->number = (int64_t)(minus ? -n : n);
+	return p->at > from;
+}
+
+static bool take_word(struct parser *p, const char *word)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(p->end - p->at) < n || memcmp(p->at, word, n))
+		return false;
+	p->at += n;
+	return true;
+}
+
+/* An element of an object or an array; its name comes first where it is an object. */
+static bool parse_element(struct parser *p, bool named)
+{
+	const char *name = NULL;
+	uint32_t length = 0, at;
+
+	if (named && (!take_char(p, '"') || !take_text(p, &name, &length) || !take_char(p, ':')))
+		return false;
+	at = p->nnodes;
+	if (!parse_value(p))
+		return false;
+	p->nodes[at].name = name;
+	p->nodes[at].name_length = length;
+	return true;
+}
+
+static bool parse_elements(struct parser *p, struct json_node *node, char close)
+{
+	struct json_node *last = NULL;
+
+	if (take_char(p, close))
+		return true;
+	if (++p->depth > DEPTH_MAX)
+		return false;
+	do {
+		struct json_node *now = &p->nodes[p->nnodes];
+
+		if (!parse_element(p, close == '}'))
+			return false;
+		if (last)
+			last->next = (uint32_t)(now - last);
+		last = now;
+		node->count++;
+	} while (take_char(p, ','));
+	p->depth--;
+	return take_char(p, close);
+}
+
+static bool parse_value(struct parser *p)
+{
+	struct json_node *node = &p->nodes[p->nnodes];
+	bool sound = false;
+
+	skip_blanks(p);
+	if (p->at == p->end)
+		return false;
+	p->nnodes++;
+	*node = (struct json_node){ .raw = p->at };
+	switch (*p->at) {
+	case '{':
+	case '[':
+		node->kind = *p->at == '{' ? JSON_OBJECT : JSON_ARRAY;
+		p->at++;
+		sound = parse_elements(p, node, node->kind == JSON_OBJECT ? '}' : ']');
+		break;
+	case '"':
+		node->kind = JSON_TEXT;
+		p->at++;
+		sound = take_text(p, &node->text, &node->length);
+		break;
+	case 'n':
+		sound = take_word(p, "null");
+		break;
+	case 't':
+	case 'f':
+		node->kind = JSON_BOOL;
+		node->number = *p->at == 't';
+		sound = take_word(p, node->number ? "true" : "false");
+		break;
+	default:
+		sound = take_number(p, node);
+	}
+	node->raw_length = (uint32_t)(p->at - node->raw);
+	return sound;
+}
+
+/* One, and one behind each comma and each bracket that opens. */
+static size_t count_nodes(const char *json, size_t n)
+{
+	size_t count = 1;
+
+	for (size_t i = 0; i < n; i++)
+		count += json[i] == ',' || json[i] == '{' || json[i] == '[';
+	return count;
+}
+
+int json_parse(const char *json, size_t n, struct json_node **ret_root)
+{
+	size_t nodes = count_nodes(json, n);
+	struct parser p = { .at = json, .end = json + n };
+
+	if (n > UINT32_MAX / 2)
+		return -EBADMSG;
+	p.nodes = malloc(nodes * sizeof(*p.nodes) + n + 1);
+	if (!p.nodes)
+		return -ENOMEM;
+	p.texts = (char *)(p.nodes + nodes);
+	skip_blanks(&p);
+	if (p.at < p.end && (*p.at == '{' || *p.at == '[') && parse_value(&p)) {
+		skip_blanks(&p);
+		if (p.at == p.end) {
+			*ret_root = p.nodes;
+			return 0;
+		}
+	}
+	free(p.nodes);
+	return -EBADMSG;
+}
+
+const struct json_node *json_find_member(const struct json_node *node, const char *name,
+					 size_t length)
+{
+	const struct json_node *found = NULL, *at;
+
+	if (!node || node->kind != JSON_OBJECT)
+		return NULL;
+	for (at = json_first(node); at; at = json_next(at))
+		if (at->name_length == length && !memcmp(at->name, name, length))
+			found = at;
+	return found;
+}
+
+const struct json_node *json_find_element(const struct json_node *node, size_t index)
+{
+	const struct json_node *at;
+
+	if (!node || node->kind != JSON_ARRAY || index >= node->count)
+		return NULL;
+	for (at = json_first(node); index; index--)
+		at = json_next(at);
+	return at;
+}
