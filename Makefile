@@ -7,11 +7,13 @@ BUILD   ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 comma   := ,
 
 CFLAGS  ?= -O2 -g
-PLAINFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes \
+PLAINFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototypes \
+	-Wstrict-prototypes \
 	-fPIC -fvisibility=hidden -fno-omit-frame-pointer -I. -I$(BUILD) -MMD -MP \
 	-DVERBATIM_VERSION='"$(VERSION)"' $(CFLAGS)
 # ThreadSanitizer does not see fences: ours stand between atomic accesses, which it does see
-ALLCFLAGS = $(PLAINFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all $(if $(findstring thread,$(SAN)),-Wno-tsan))
+ALLCFLAGS = $(PLAINFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
+	$(if $(findstring thread,$(SAN)),-Wno-tsan))
 ALLLDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 VERSION := 0.1
 
@@ -28,7 +30,8 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c'))
 GEN     = $(BUILD)/gen/verbs_gen.h
 WIRE   := $(call objects,core/base core/wire) $(BUILD)/obj/gen/verbs_gen.o
 # of it the guest has what writes events, not what prints or allocates
-GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_read.o,$(WIRE)) $(BUILD)/obj/core/base/size.o
+GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_read.o,$(WIRE)) \
+	$(BUILD)/obj/core/base/size.o
 STORE  := $(call objects,core/store)
 TRACE  := $(call objects,shim/trace)
 LTTNG  := $(call objects,shim/lttng)
@@ -37,7 +40,8 @@ MODEL  := $(call objects,tests/shim/soft/model)
 COMMAND = $(call objects,cli replay analyzer) $(STORE) $(WIRE)
 TESTS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(shell find tests -name '*_test.c')))
 APPS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
-LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverbatim-soft.so $(BUILD)/dropin/libibverbs.so.1 \
+LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverbatim-soft.so \
+	$(BUILD)/dropin/libibverbs.so.1 \
 	  $(BUILD)/libverbatim-sqlite.so
 
 all: $(BUILD)/verbatim $(LIBS)
@@ -56,12 +60,14 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	$(CC) $(ALLCFLAGS) -c -o $@ $<
 
 # dlsym() of ours is asked by a sanitizer that has not started yet
-$(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider interpose/import interpose/lookup): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
+$(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider interpose/import \
+	interpose/lookup): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
 
 SANITIZED = $(if $(SAN),tests/sanitizers.c)
 
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
-	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) \
+		$(VERBS_LIBS) $(CTF_LIBS)
 
 # of the rows that its help is made from
 $(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
@@ -75,7 +81,8 @@ GUEST = -shared -Wl,-z,nodelete -Wl,-z,now
 
 # the guest: nothing but libc (libunwind is loaded when the first verb is recorded)
 $(BUILD)/libverbatim.so: $(TRACE) $(GUEST_WIRE)
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so -Wl,--version-script=$(BUILD)/gen/trace.map \
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so \
+		-Wl,--version-script=$(BUILD)/gen/trace.map \
 		-o $@ $^
 
 # its tracepoints for LTTng: loaded only where they are asked for
@@ -84,12 +91,14 @@ $(BUILD)/libverbatim-lttng.so: $(LTTNG) $(GUEST_WIRE) shim/lttng/lttng.map
 		-Wl,--version-script=shim/lttng/lttng.map -o $@ $(filter %.o,$^) $(LTTNG_LIBS)
 
 $(BUILD)/libverbatim-soft.so: $(SOFT) shim/soft/soft.map
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so -Wl,--version-script=shim/soft/soft.map \
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so \
+		-Wl,--version-script=shim/soft/soft.map \
 		-o $@ $(SOFT)
 
 $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 	@mkdir -p $(@D)
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libibverbs.so.1 -Wl,--version-script=shim/soft/dropin.map \
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libibverbs.so.1 \
+		-Wl,--version-script=shim/soft/dropin.map \
 		-o $@ $(SOFT)
 
 # the store once more, on the SQLite that loads it
@@ -98,9 +107,11 @@ $(BUILD)/obj/extension/%.o: %.c | $(GEN)
 	$(CC) $(ALLCFLAGS) -DSTORE_EXTENSION -c -o $@ $<
 
 $(BUILD)/libverbatim-sqlite.so: $(STORE:$(BUILD)/obj/%=$(BUILD)/obj/extension/%) $(WIRE)
-	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-sqlite.so -o $@ $^ $(filter-out -lsqlite3,$(STORE_LIBS))
+	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-sqlite.so -o $@ $^ \
+		$(filter-out -lsqlite3,$(STORE_LIBS))
 else
-# these are loaded into programs of others, where a sanitizer cannot follow: the unit tests have them sanitized
+# these are loaded into programs of others, where a sanitizer cannot follow: the unit tests
+# have them sanitized
 $(LIBS) &: FORCE
 	$(MAKE) SAN= BUILD=build $(LIBS:$(BUILD)/%=build/%)
 	mkdir -p $(BUILD)/dropin && cp build/*.so $(BUILD)/ && cp build/dropin/* $(BUILD)/dropin/
@@ -131,18 +142,22 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 
 $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(TEST_LIBS)
+	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) \
+		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(TEST_LIBS)
 
-# fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang, which does not
+# fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
+# which does not
 # say of itself that it sanitizes, and calls NULL + 0 an overflow
-FUZZ_CLANG := $(wildcard $(shell clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-*.a)
+FUZZ_CLANG := $(wildcard \
+	$(shell clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-*.a)
 FUZZ_CC  ?= $(if $(FUZZ_CLANG),clang,$(CC))
 FUZZ_SAN  = $(PLAINFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
 	$(if $(FUZZ_CLANG),-D__SANITIZE_ADDRESS__=1 -fno-sanitize=pointer-overflow)
 FUZZ_OBJ  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer-no-link)
 FUZZ_LIB  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer,tests/fuzz/plain.c)
 FUZZERS   = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
-FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads marks)
+FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads \
+	marks)
 MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session text)
 ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
@@ -162,13 +177,15 @@ $(BUILD)/fuzz/verbatim: $(call fuzzed,$(COMMAND)) tests/sanitizers.c
 $(BUILD)/fuzz/libfuzz.a: $(call fuzzed,$(filter-out %/cli/main.o,$(COMMAND)))
 	rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/fuzz/soft_fuzz: tests/fuzz/soft_fuzz.c tests/fuzz/dice.c tests/fuzz/bytes.c $(call fuzzed,$(SOFT))
+$(BUILD)/fuzz/soft_fuzz: tests/fuzz/soft_fuzz.c tests/fuzz/dice.c tests/fuzz/bytes.c \
+	$(call fuzzed,$(SOFT))
 	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.o,$^) -lsqlite3
 
 $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/inside.c $(MUTATE) $(BUILD)/fuzz/libfuzz.a
 	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
-$(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/trial.c tests/fuzz/live.c $(MUTATE) $(BUILD)/libtest.a
+$(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/trial.c tests/fuzz/live.c $(MUTATE) \
+	$(BUILD)/libtest.a
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
@@ -186,7 +203,8 @@ SEED    ?= 1
 fuzz-table: deps
 	$(MAKE) -j$$(nproc) all fuzzers $(FUZZ_APPS)
 	tests/fuzz/make-corpus $(BUILD) $(BUILD)/fuzz/corpus
-	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep $(BUILD)/fuzz/failed --jobs $$(nproc) \
+	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep \
+		$(BUILD)/fuzz/failed --jobs $$(nproc) \
 		--seed $(SEED) --mutants $(MUTANTS)
 
 tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS)
@@ -206,13 +224,15 @@ bench: deps
 	$(MAKE) -j$$(nproc) all
 	BUILD=$(BUILD) CC=$(CC) scripts/bench/run
 
-# peers killed, forked and reconnected, also with faults, and segments overwritten, at random, for so long
+# peers killed, forked and reconnected, also with faults, and segments overwritten, at random,
+# for so long
 SECONDS ?= 600
 SOAKS   = $(BUILD)/tests/shim/soft/kill_test $(BUILD)/tests/shim/soft/fuzz_test
 
 soak: $(SOAKS)
 	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/kill_test
-	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) VERBATIM_SOFT_VM=off $(BUILD)/tests/shim/soft/kill_test
+	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) VERBATIM_SOFT_VM=off \
+		$(BUILD)/tests/shim/soft/kill_test
 	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) VERBATIM_SOFT_FAULTS=tests/shim/soft/soak.faults \
 		$(BUILD)/tests/shim/soft/kill_test
 	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/fuzz_test
@@ -220,7 +240,8 @@ soak: $(SOAKS)
 COMPLETIONS = share/bash-completion/completions
 
 install: all $(BUILD)/completion/verbatim
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin \
+		$(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(filter-out %.so.1,$(LIBS)) $(DESTDIR)$(PREFIX)/lib/verbatim/
 	install -m 644 $(BUILD)/dropin/libibverbs.so.1 $(DESTDIR)$(PREFIX)/lib/verbatim/dropin/

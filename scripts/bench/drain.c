@@ -34,7 +34,7 @@ static void open_ring(void)
 	ring_open(&ring, path); /* -ENOENT until the first verb */
 }
 
-static void empty(void)
+static void empty_ring(void)
 {
 	const struct event_head *event;
 	int bytes = 0;
@@ -53,19 +53,19 @@ static void empty(void)
 		error = bytes;
 }
 
-static void *body(void *unused)
+static void *run_thread(void *unused)
 {
 	(void)unused;
 	while (!atomic_load(&ended)) {
 		const struct timespec pause = { .tv_nsec = 20000 };
 
 		if (atomic_load(&always)) {
-			empty();
+			empty_ring();
 			nanosleep(&pause, NULL);
 			continue;
 		}
 		sem_wait(&wanted);
-		empty();
+		empty_ring();
 		sem_post(&done);
 	}
 	return NULL;
@@ -80,7 +80,7 @@ int drain_start(void)
 	setenv(SESSION_ENV, session.dir, 1);
 	sem_init(&wanted, 0, 0);
 	sem_init(&done, 0, 0);
-	return -pthread_create(&thread, NULL, body, NULL);
+	return -pthread_create(&thread, NULL, run_thread, NULL);
 }
 
 void drain_keep(uint64_t payload)

@@ -75,7 +75,8 @@ static void put_post(struct feed *feed, uint16_t verb)
 	event->ret = 0;
 	event->bad = 0;
 	event->site = 0;
-	*wr = (struct event_wr){ .wr_id = 0, .nsge = 1,
+	*wr = (struct event_wr){ .wr_id = 0,
+				 .nsge = 1,
 				 .opcode = verb == VERB_post_send ? IBV_WR_SEND : 0,
 				 .flags = verb == VERB_post_send ? IBV_SEND_SIGNALED : 0 };
 	*sge = (struct event_sge){ 0x7f0000000000 + feed->made / 4 % BUFFERS * 64, 64, 0x1234 };
@@ -96,7 +97,7 @@ static void put_poll(struct feed *feed, uint64_t cq, uint32_t opcode)
 	ring_commit(&feed->in, &event->head, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-static void fill(struct feed *feed)
+static void fill_rings(struct feed *feed)
 {
 	while (ring_room(&feed->in, 512)) {
 		put_post(feed, VERB_post_recv);
@@ -107,7 +108,7 @@ static void fill(struct feed *feed)
 	}
 }
 
-static int drain(struct feed *feed)
+static int drain_rings(struct feed *feed)
 {
 	const struct event_head *event;
 	int bytes, err = 0;
@@ -149,9 +150,9 @@ static int feed_all(struct feed *feed, double *samples)
 
 	put_process(feed);
 	while (feed->made < TOTAL && spent < SECONDS) {
-		fill(feed);
+		fill_rings(feed);
 		before = cpu_seconds();
-		if (drain(feed) || (feed->made - last >= SHARE && writer_flush(feed->writer)))
+		if (drain_rings(feed) || (feed->made - last >= SHARE && writer_flush(feed->writer)))
 			return -1;
 		share += cpu_seconds() - before;
 		if (feed->made - last < SHARE)

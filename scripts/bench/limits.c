@@ -72,7 +72,7 @@ static void send_mail(struct mail *mail, uint64_t n)
 	atomic_store_explicit(&mail->flag, n, memory_order_release);
 }
 
-static void trips(void *unused, long n)
+static void make_trips(void *unused, long n)
 {
 	uint64_t last = atomic_load_explicit(&shared->there.flag, memory_order_relaxed);
 
@@ -83,7 +83,7 @@ static void trips(void *unused, long n)
 	}
 }
 
-static void answer(void)
+static void answer_trips(void)
 {
 	for (uint64_t n = 1;; n++) {
 		wait_for(&shared->there, n);
@@ -115,7 +115,7 @@ static void vm_writes(void *arg, long n)
 	}
 }
 
-static void memcpys(void *arg, long n)
+static void copy_memory(void *arg, long n)
 {
 	const struct copy *copy = arg;
 
@@ -125,7 +125,7 @@ static void memcpys(void *arg, long n)
 	}
 }
 
-static uint8_t *pages(size_t bytes)
+static uint8_t *map_pages(size_t bytes)
 {
 	uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -141,16 +141,18 @@ static void be_peer(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bind_to(false);
 	memset(shared->target, 2, MIB); /* its own copy from here on */
-	answer();
+	answer_trips();
 	pause(); /* written to, until it is killed */
 }
 
 static void copy_rows(pid_t peer)
 {
-	struct copy copy = { .peer = peer, .from = pages(MIB), .to = shared->target, .bytes = 8 };
-	struct copy local = { .from = copy.from, .to = pages(MIB), .bytes = MIB };
+	struct copy copy = {
+		.peer = peer, .from = map_pages(MIB), .to = shared->target, .bytes = 8
+	};
+	struct copy local = { .from = copy.from, .to = map_pages(MIB), .bytes = MIB };
 	struct side side = { .run = vm_writes, .arg = &copy };
-	struct side memcpy_side = { .run = memcpys, .arg = &local };
+	struct side memcpy_side = { .run = copy_memory, .arg = &local };
 
 	sample_cost("vm_write_8", &side, SMALL_CALLS);
 	copy.bytes = MIB;
@@ -160,13 +162,14 @@ static void copy_rows(pid_t peer)
 
 int main(void)
 {
-	struct side side = { .run = trips };
+	struct side side = { .run = make_trips };
 	pid_t peer;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED)
 		return 1;
-	shared->target = pages(MIB);
+	shared->target = map_pages(MIB);
 	peer = fork();
 	if (!peer)
 		be_peer();

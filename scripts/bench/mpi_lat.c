@@ -11,7 +11,7 @@
 
 enum { RUNS = 10, TRIPS = 20000 };
 
-static double run(int rank, char *buf, int bytes)
+static double time_trips(int rank, char *buf, int bytes)
 {
 	double start = MPI_Wtime();
 
@@ -32,9 +32,9 @@ int main(int argc, char **argv)
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	run(rank, buf, bytes);
+	time_trips(rank, buf, bytes);
 	for (int i = 0; i < RUNS; i++) {
-		double us = run(rank, buf, bytes);
+		double us = time_trips(rank, buf, bytes);
 
 		if (rank == 0)
 			printf("mpi_lat %g\n", us);

@@ -17,7 +17,7 @@ uint64_t sample_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -26,7 +26,7 @@ static int compare(const void *a, const void *b)
 
 double sample_median(double *values, int n)
 {
-	qsort(values, (size_t)n, sizeof(*values), compare);
+	qsort(values, (size_t)n, sizeof(*values), compare_times);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
@@ -40,7 +40,7 @@ void sample_print(const char *name, const double *samples, int n)
 }
 
 /* ns a call */
-static double run(const struct side *side, long n)
+static double time_side(const struct side *side, long n)
 {
 	uint64_t start = sample_now();
 	uint64_t took;
@@ -57,9 +57,9 @@ static double one_sample(const struct side *a, const struct side *b, long n)
 	double pairs[PAIRS];
 
 	for (int i = 0; i < PAIRS; i++) {
-		double before = a ? run(a, n) : 0;
+		double before = a ? time_side(a, n) : 0;
 
-		pairs[i] = run(b, n) - before;
+		pairs[i] = time_side(b, n) - before;
 	}
 	return sample_median(pairs, PAIRS);
 }

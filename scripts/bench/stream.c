@@ -16,7 +16,7 @@ enum { DEPTH = 32, ROUNDS = 256 };
 
 static char buffer[2 * 4096];
 
-static void must(int ok, const char *what)
+static void check_or_exit(int ok, const char *what)
 {
 	if (ok)
 		return;
@@ -24,30 +24,44 @@ static void must(int ok, const char *what)
 	exit(1);
 }
 
-static struct ibv_qp *connected(struct ibv_pd *pd, struct ibv_cq *cq)
+static struct ibv_qp *make_connected(struct ibv_pd *pd, struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr init = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-					 .cap = { DEPTH, 1, 1, 1, 0 } };
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { DEPTH, 1, 1, 1, 0 }
+	};
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1,
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_4096, .ah_attr = { .dlid = 1, .port_num = 1 },
-		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 1,
+		.path_mtu = IBV_MTU_4096,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
 	};
 
-	must(qp != NULL, "ibv_create_qp");
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			    IBV_QP_ACCESS_FLAGS), "INIT");
+	check_or_exit(qp != NULL, "ibv_create_qp");
+	check_or_exit(!ibv_modify_qp(qp, &attr,
+				     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					     IBV_QP_ACCESS_FLAGS),
+		      "INIT");
 	attr.qp_state = IBV_QPS_RTR;
 	attr.dest_qp_num = qp->qp_num;
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			    IBV_QP_MIN_RNR_TIMER), "RTR");
+	check_or_exit(!ibv_modify_qp(qp, &attr,
+				     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					     IBV_QP_MIN_RNR_TIMER),
+		      "RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	check_or_exit(!ibv_modify_qp(qp, &attr,
+				     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					     IBV_QP_MAX_QP_RD_ATOMIC),
+		      "RTS");
 	return qp;
 }
 
@@ -58,18 +72,20 @@ static void round_trip(struct ibv_qp *qp, const struct ibv_mr *mr, uint64_t *wr_
 	struct ibv_wc wcs[DEPTH];
 
 	for (int i = 0; i < DEPTH; i++) {
-		wrs[i] = (struct ibv_send_wr){ .wr_id = ++*wr_id, .sg_list = &sge, .num_sge = 1,
+		wrs[i] = (struct ibv_send_wr){ .wr_id = ++*wr_id,
+					       .sg_list = &sge,
+					       .num_sge = 1,
 					       .next = i + 1 < DEPTH ? &wrs[i + 1] : NULL,
 					       .opcode = IBV_WR_RDMA_WRITE,
 					       .send_flags = IBV_SEND_SIGNALED };
 		wrs[i].wr.rdma.remote_addr = (uintptr_t)buffer + 4096;
 		wrs[i].wr.rdma.rkey = mr->rkey;
 	}
-	must(!ibv_post_send(qp, wrs, &bad), "ibv_post_send");
+	check_or_exit(!ibv_post_send(qp, wrs, &bad), "ibv_post_send");
 	for (int done = 0; done < DEPTH;) {
 		int n = ibv_poll_cq(qp->send_cq, DEPTH, wcs);
 
-		must(n >= 0 && (!n || wcs[0].status == IBV_WC_SUCCESS), "a write");
+		check_or_exit(n >= 0 && (!n || wcs[0].status == IBV_WC_SUCCESS), "a write");
 		done += n;
 	}
 }
@@ -83,10 +99,10 @@ int main(int argc, char **argv)
 	struct ibv_mr *mr = ibv_reg_mr(pd, buffer, sizeof(buffer),
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	struct ibv_cq *cq = ibv_create_cq(context, DEPTH, NULL, NULL, 0);
-	struct ibv_qp *qp = connected(pd, cq);
+	struct ibv_qp *qp = make_connected(pd, cq);
 	uint64_t wr_id = 0;
 
-	must(mr != NULL, "ibv_reg_mr");
+	check_or_exit(mr != NULL, "ibv_reg_mr");
 	while (time(NULL) < end)
 		for (int i = 0; i < ROUNDS; i++)
 			round_trip(qp, mr, &wr_id);

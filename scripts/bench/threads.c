@@ -43,11 +43,15 @@ static int64_t processor_time(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static int64_t posts(struct ibv_context *context, long n)
+static int64_t time_posts(struct ibv_context *context, long n)
 {
 	struct ibv_sge sge = { .addr = 0x1000, .length = 64, .lkey = 7 };
-	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .wr_id = 1,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 	struct ibv_qp qp = { .context = context, .qp_type = IBV_QPT_RC };
 	int64_t start = processor_time();
 
@@ -65,20 +69,20 @@ static double one_sample(void)
 		int64_t bare;
 
 		pthread_barrier_wait(&together);
-		bare = posts(straight, CALLS);
-		more[i] = (double)(posts(traced, CALLS) - bare) / CALLS;
+		bare = time_posts(straight, CALLS);
+		more[i] = (double)(time_posts(traced, CALLS) - bare) / CALLS;
 		if (pause_ns)
 			nanosleep(&pause, NULL);
 	}
 	return sample_median(more, PAIRS);
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
 	struct worker *worker = arg;
 
-	posts(traced, 1); /* its ring is made, and found by hold */
+	time_posts(traced, 1); /* its ring is made, and found by hold */
 	nanosleep(&pause, NULL);
 	for (int i = 0; i < SAMPLES; i++)
 		worker->samples[i] = one_sample();
@@ -102,7 +106,7 @@ static int use_lttng(const char *path)
 	return 0;
 }
 
-static void say(const struct worker *workers)
+static void print_workers(const struct worker *workers)
 {
 	double samples[SAMPLES], all[THREADS];
 	char name[32];
@@ -133,10 +137,10 @@ int main(int argc, char **argv)
 	ibv_free_device_list(list);
 	pthread_barrier_init(&together, NULL, (unsigned int)nthreads);
 	for (int i = 0; i < nthreads; i++)
-		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+		if (pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]))
 			return 1;
 	for (int i = 0; i < nthreads; i++)
 		pthread_join(workers[i].thread, NULL);
-	say(workers);
+	print_workers(workers);
 	return 0;
 }

@@ -29,8 +29,16 @@
 #include "scripts/bench/fake_verbs.h"
 #include "scripts/bench/sample.h"
 
-enum { LIST = 9, WCS = 17, FRAMES = 12, CALLS = 4000, CONTROL_CALLS = 400, UST_CALLS = 2000, PAYLOAD_CALLS = 200,
-       RING_POSTS = 1 << 20 /* more than a ring holds */ };
+enum {
+	LIST = 9,
+	WCS = 17,
+	FRAMES = 12,
+	CALLS = 4000,
+	CONTROL_CALLS = 400,
+	UST_CALLS = 2000,
+	PAYLOAD_CALLS = 200,
+	RING_POSTS = 1 << 20 /* more than a ring holds */
+};
 
 /* one way to the verbs */
 struct way {
@@ -86,7 +94,7 @@ static void build_one(void *arg, long n)
 	}
 }
 
-static void poll(void *arg, long n)
+static void poll_batches(void *arg, long n)
 {
 	struct way *way = arg;
 	struct ibv_wc wc[WCS];
@@ -96,7 +104,7 @@ static void poll(void *arg, long n)
 		ibv_poll_cq(&way->cq, WCS, wc);
 }
 
-static void notify(void *arg, long n)
+static void notify_many(void *arg, long n)
 {
 	struct way *way = arg;
 
@@ -121,14 +129,14 @@ static __attribute__((noinline)) void control_below(const struct way *way, long 
 	__asm__ volatile(""); /* no tail call: each level is a frame */
 }
 
-static void control(void *arg, long n)
+static void call_many(void *arg, long n)
 {
 	const struct way *way = arg;
 
 	control_below(way, n, way->deeper);
 }
 
-/* So many frames does a verb have above it when control() calls it. */
+/* So many frames does a verb have above it when call_many() calls it. */
 static void count_frames(void *arg, long n)
 {
 	void *frames[64];
@@ -148,14 +156,14 @@ static int deeper_for(int frames)
 	return here < frames ? frames - here : 0;
 }
 
-static void rdtsc(void *unused, long n)
+static void read_tsc(void *unused, long n)
 {
 	(void)unused;
 	while (n--)
 		__asm__ volatile("" : : "r"(__builtin_ia32_rdtsc()));
 }
 
-static void gettime(void *unused, long n)
+static void read_clock(void *unused, long n)
 {
 	struct timespec ts;
 
@@ -168,7 +176,9 @@ static void make_requests(void)
 {
 	for (int i = 0; i < LIST; i++) {
 		sges[i] = (struct ibv_sge){ .addr = 0x1000, .length = 64, .lkey = 7 };
-		sends[i] = (struct ibv_send_wr){ .wr_id = 1, .sg_list = &sges[i], .num_sge = 1,
+		sends[i] = (struct ibv_send_wr){ .wr_id = 1,
+						 .sg_list = &sges[i],
+						 .num_sge = 1,
 						 .opcode = IBV_WR_SEND,
 						 .send_flags = IBV_SEND_SIGNALED };
 		recvs[i] = (struct ibv_recv_wr){ .wr_id = 1, .sg_list = &sges[i], .num_sge = 1 };
@@ -201,7 +211,7 @@ static void make_ways(void)
 	make_requests();
 }
 
-static void row(const char *name, void (*run)(void *, long), long n, void (*after)(void))
+static void measure_row(const char *name, void (*run)(void *, long), long n, void (*after)(void))
 {
 	struct side a = { run, &straight, NULL }, b = { run, &traced, after };
 
@@ -236,24 +246,24 @@ static int ust_rows(const char *path)
 
 static void data_rows(void (*after)(void))
 {
-	row("post_one", post_one, CALLS, after);
-	row("post_list", post_list, CALLS / 8, after);
-	row("build_one", build_one, CALLS, after);
-	row("post_recv", post_recv, CALLS, after);
-	row("notify", notify, CALLS, after);
+	measure_row("post_one", post_one, CALLS, after);
+	measure_row("post_list", post_list, CALLS / 8, after);
+	measure_row("build_one", build_one, CALLS, after);
+	measure_row("post_recv", post_recv, CALLS, after);
+	measure_row("notify", notify_many, CALLS, after);
 	fake_returns = 1;
-	row("poll_one", poll, CALLS, after);
+	measure_row("poll_one", poll_batches, CALLS, after);
 	fake_returns = WCS;
-	row("poll_many", poll, CALLS / 16, after);
+	measure_row("poll_many", poll_batches, CALLS / 16, after);
 	fake_returns = 0;
-	row("poll_empty", poll, CALLS, after);
-	row("control", control, CONTROL_CALLS, after);
+	measure_row("poll_empty", poll_batches, CALLS, after);
+	measure_row("control", call_many, CONTROL_CALLS, after);
 }
 
 static void machine_rows(void)
 {
-	struct side call = { poll, &straight, NULL }, tsc = { rdtsc, NULL, NULL },
-		    clock = { gettime, NULL, NULL };
+	struct side call = { poll_batches, &straight, NULL }, tsc = { read_tsc, NULL, NULL },
+		    clock = { read_clock, NULL, NULL };
 
 	sample_cost("verb_itself", &call, CALLS);
 	sample_cost("rdtsc", &tsc, CALLS);
@@ -272,7 +282,7 @@ static void recorded_rows(void)
 	data_rows(drain_now);
 	say_frames();
 	drain_always(true);
-	row("post_one_read", post_one, CALLS, NULL);
+	measure_row("post_one_read", post_one, CALLS, NULL);
 	drain_always(false);
 }
 
@@ -299,11 +309,11 @@ static void payload_rows(void)
 		sges[LIST - 1] = (struct ibv_sge){ (uintptr_t)bytes, n, 0 };
 		sends[LIST - 1].send_flags = IBV_SEND_INLINE;
 		snprintf(name, sizeof(name), "payload_%u", n);
-		row(name, post_one, PAYLOAD_CALLS, drain_now);
+		measure_row(name, post_one, PAYLOAD_CALLS, drain_now);
 	}
 }
 
-static int recorded(void (*rows)(void))
+static int run_recorded(void (*rows)(void))
 {
 	int err = drain_start();
 
@@ -324,11 +334,11 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "plain";
 
 	if (!strcmp(mode, "on"))
-		return recorded(recorded_rows);
+		return run_recorded(recorded_rows);
 	if (!strcmp(mode, "ended"))
-		return recorded(ended_rows);
+		return run_recorded(ended_rows);
 	if (!strcmp(mode, "payload") && argc > 2 && payload_parse(argv[2], &kept))
-		return recorded(payload_rows);
+		return run_recorded(payload_rows);
 	make_ways();
 	if (!strcmp(mode, "ust"))
 		return argc > 2 ? ust_rows(argv[2]) : 1;

@@ -9,51 +9,51 @@
 
 enum { MOST = 4 << 20 };
 
-static unsigned char pattern(size_t i, int round, int rank)
+static unsigned char byte_at(size_t i, int round, int rank)
 {
 	return (unsigned char)(i * 7 + (i >> 8) + round * 31 + rank * 101);
 }
 
-static void fill(unsigned char *buf, size_t n, int round, int rank)
+static void fill_buffer(unsigned char *buf, size_t n, int round, int rank)
 {
 	for (size_t i = 0; i < n; i++)
-		buf[i] = pattern(i, round, rank);
+		buf[i] = byte_at(i, round, rank);
 }
 
-static void look(const unsigned char *buf, size_t n, int round, int rank, const char *what)
+static void check_buffer(const unsigned char *buf, size_t n, int round, int rank, const char *what)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (buf[i] == pattern(i, round, rank))
+		if (buf[i] == byte_at(i, round, rank))
 			continue;
 		fprintf(stderr, "%s of %zu bytes: byte %zu is wrong\n", what, n, i);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 }
 
-static void exchange(unsigned char *out, unsigned char *in, int n, int round, int rank)
+static void exchange_buffers(unsigned char *out, unsigned char *in, int n, int round, int rank)
 {
 	MPI_Request requests[2];
 
-	fill(out, n, round, rank);
+	fill_buffer(out, n, round, rank);
 	memset(in, 0, n);
 	MPI_Irecv(in, n, MPI_BYTE, !rank, round, MPI_COMM_WORLD, &requests[0]);
 	MPI_Isend(out, n, MPI_BYTE, !rank, round, MPI_COMM_WORLD, &requests[1]);
 	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-	look(in, n, round, !rank, "message");
+	check_buffer(in, n, round, !rank, "message");
 }
 
 static void put_and_get(unsigned char *out, unsigned char *window_at, MPI_Win window, int n,
 			int round, int rank)
 {
-	fill(out, n, round, rank);
+	fill_buffer(out, n, round, rank);
 	MPI_Win_fence(0, window);
 	MPI_Put(out, n, MPI_BYTE, !rank, 0, n, MPI_BYTE, window);
 	MPI_Win_fence(0, window);
-	look(window_at, n, round, !rank, "put");
+	check_buffer(window_at, n, round, !rank, "put");
 	memset(out, 0, n);
 	MPI_Get(out, n, MPI_BYTE, !rank, 0, n, MPI_BYTE, window);
 	MPI_Win_fence(0, window);
-	look(out, n, round, rank, "get");
+	check_buffer(out, n, round, rank, "get");
 }
 
 int main(int argc, char **argv)
@@ -67,9 +67,9 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Win_create(in, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
 	for (int n = 1; n <= MOST; n *= 4)
-		exchange(out, in, n, round++, rank);
+		exchange_buffers(out, in, n, round++, rank);
 	for (int i = 0; i < 2000; i++)
-		exchange(out, in, i % 100, round++, rank);
+		exchange_buffers(out, in, i % 100, round++, rank);
 	for (int n = 1; n <= MOST; n *= 16)
 		put_and_get(out, in, window, n, round++, rank);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
