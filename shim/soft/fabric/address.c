@@ -1,10 +1,9 @@
 /*
  * Whose ports can be reached under which addresses
  *
- * A process whose ports are not those that all processes have (profile.h)
- * writes their LIDs and GIDs to a table of the fabric. It takes none away: an
- * entry is good while the instance lives that wrote it, then its place is
- * free.
+ * A process with a profile of its own (profile.h) writes their LIDs and GIDs to a table of the
+ * fabric. Entries are never removed: an entry is valid while the instance that wrote it lives, and
+ * then its place is free.
  */
 #include "shim/soft/fabric/address.h"
 

@@ -5,11 +5,10 @@
 #include "shim/soft/fabric/registry.h"
 
 /*
- * Tell all processes of one of ours. Those that everybody has anyway need not
- * be told. Lost when there are more than the table holds.
+ * Publish one of our addresses. The default ones need no entry. A full table drops the address.
  */
 void address_add(const struct registry_address *address);
 
-/* Has anybody who is there told of one that matches? */
+/* Has a living process published an address that matches? */
 bool address_find(bool (*match)(const struct registry_address *address, const void *arg),
 		  const void *arg);

@@ -1,8 +1,8 @@
 /*
  * Moving bytes between scatter lists
  *
- * Bytes of another process go through process_vm_writev() and _readv(), or
- * where the kernel forbids them, through that process's hands (stage.c).
+ * Bytes of another process go through process_vm_writev() and _readv(), or where the kernel forbids
+ * them, that process copies them itself (stage.c).
  */
 #include "shim/soft/fabric/copy.h"
 
@@ -35,7 +35,7 @@ typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local, unsigned lon
 
 typedef int staged_fn(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
-/* The kernel may stop short, at 2 GiB or at a fault. */
+/* The kernel may copy less than asked: it stops at 2 GiB and at a fault. */
 static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
@@ -54,7 +54,7 @@ static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local, struct
 	return 0;
 }
 
-/* Once refused, always; it is refused before anything is copied. */
+/* A refusal is final, and comes before anything is copied. */
 static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged,
 		       struct copy_list *local, struct copy_list *remote)
 {

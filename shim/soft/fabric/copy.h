@@ -6,9 +6,9 @@
 #include "shim/soft/fabric/peer.h"
 
 /*
- * All of @local to @remote, which has the same length, in the address space
- * of @peer, or the other way. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must
- * help, and did not come to it yet. The lists are used up.
+ * All of @local to @remote, which has the same length, in the address space of @peer, or the other
+ * way. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must copy, and has not yet. The lists are
+ * consumed.
  */
 int copy_put_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);

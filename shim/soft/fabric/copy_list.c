@@ -1,8 +1,8 @@
 /*
  * Scatter lists: checked against keys, cut and stepped over
  *
- * Entries of a null region have no memory: reading gives zeros, what is
- * written is gone. On-demand regions have their page faults here.
+ * Entries of a null region have no memory: reads return zeros, writes are discarded. Pages of
+ * on-demand regions are faulted in here.
  */
 #include "shim/soft/fabric/copy_list.h"
 
@@ -74,7 +74,7 @@ bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn, uint
 	const struct shm_mr *mr;
 
 	clear_list(list);
-	/* without bytes the key is not looked at (C9-88) */
+	/* the key of a request without data is not checked (C9-88) */
 	if (!length)
 		return true;
 	mr = key_check(seg, pd, qpn, access, addr, length, rkey, true);

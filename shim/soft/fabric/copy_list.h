@@ -11,8 +11,8 @@
 
 struct copy_list {
 	unsigned int count;
-	uint32_t paged;                    /* some region is on-demand: it may fault */
-	uint64_t nulls;                    /* those entries, by bit, have no memory */
+	uint32_t paged;                    /* a region is on-demand: copying may fault */
+	uint64_t nulls;                    /* bit i: entry i has no memory */
 	struct iovec iov[SHM_SGE_MAX + 1]; /* and a header */
 };
 
@@ -27,7 +27,7 @@ bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 			 const struct ibv_sge *sge, uint32_t num, uint64_t length,
 			 struct copy_list *list);
 
-/* The usual list: one entry, of plain memory. False: it is not that. */
+/* The usual list: one entry, of plain memory. False: it is another kind of list. */
 static inline bool copy_list_check_one(const struct shm_seg *seg, uint32_t pd, uint32_t access,
 				       const struct ibv_sge *sge, uint64_t length,
 				       struct copy_list *list)
@@ -62,10 +62,10 @@ static inline bool copy_list_check(struct shm_seg *seg, uint32_t pd, uint32_t ac
 bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn, uint32_t access,
 			    uint64_t addr, uint32_t rkey, uint64_t length, struct copy_list *list);
 
-/* Put one more in front: @len bytes at @base. */
+/* Insert an entry at the front: @len bytes at @base. */
 void copy_list_prepend(struct copy_list *list, void *base, size_t len);
 
-/* Take the first @len bytes off. */
+/* Remove the first @len bytes. */
 void copy_list_skip(struct copy_list *list, size_t len);
 
 void copy_list_gather_all(uint8_t *to, const struct copy_list *from);
@@ -87,8 +87,7 @@ static inline void copy_list_scatter(const struct copy_list *to, const uint8_t *
 }
 
 /*
- * Move the first bytes of @list, up to @max, to @piece. How many, 0 at its
- * end.
+ * Move the first bytes of @list, up to @max, to @piece. Returns how many; 0 at its end.
  */
 uint64_t copy_list_cut(struct copy_list *list, uint64_t max, struct copy_list *piece);
 
@@ -101,5 +100,5 @@ static inline bool copy_list_is_null(const struct copy_list *list, unsigned int 
 	return list->nulls >> i & 1;
 }
 
-/* Page faults of the device, in our own pages. False: some cannot be brought in. */
+/* Fault in the pages of the list, which is ours. False: some pages cannot be faulted in. */
 bool copy_list_bring_in(const struct copy_list *list, bool write);

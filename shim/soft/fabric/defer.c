@@ -1,10 +1,9 @@
 /*
  * Events that wait for room in their pipe
  *
- * They are kept in this process, in order, and written by a thread that
- * exists only while there are some. An event that is there already is not
- * kept twice, so that a program that never reads its events costs no more
- * memory than it has objects.
+ * They are queued in this process, in order, and written by a thread that runs only while the queue
+ * is not empty. An event that is queued already is not queued twice, so a program that never reads
+ * its events costs no more memory than its objects allow.
  */
 #include "shim/soft/fabric/defer.h"
 
@@ -33,7 +32,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *list;
 static bool running;
 
-/* Also for reading: so the reader's death is no SIGPIPE for us. */
+/* Opened for reading, too, so that the death of the reader does not raise SIGPIPE. */
 static bool write_event(const char *path, const struct pipe_event *event)
 {
 	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
@@ -87,7 +86,7 @@ static void *run_writer(void *unused)
 	return unused;
 }
 
-/* Where it belongs, or NULL if the same is there already. */
+/* Where it goes in the queue, or NULL if the same event is queued already. */
 static struct kept **find_place(const char *path, const struct pipe_event *event)
 {
 	struct kept **p;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Events that could not be written to their pipe: it is full, or there is
- * no file descriptor to spare. Nothing is lost. Any thread, with any lock.
+ * Events that could not be written yet, because the pipe is full or no file descriptor is left. No
+ * event is lost. Any thread, with any lock.
  */
 #include <stdbool.h>
 
@@ -13,5 +13,5 @@ void defer_add(const char *path, const struct pipe_event *event);
 /* Write @event to the pipe at @path now, or keep it behind those that wait already. */
 void defer_write(const char *path, const struct pipe_event *event);
 
-/* In a child: these are the parent's. */
+/* In a child: the events in the queue are the parent's. */
 void defer_forget(void);

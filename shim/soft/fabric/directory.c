@@ -7,14 +7,13 @@
  *	DIR/cm				who has bound which port (cm_port.c)
  *	DIR/cmid.NODE.INSTANCE.SERIAL	messages to an id (cm_wire.c)
  *
- * Nobody else may enter it, since who can write a segment can make its
- * readers write to their own memory. So it is a real directory, not a link,
- * ours, and closed to others; all else is refused.
+ * No other user may enter it, since anybody who can write a segment can make its readers write to
+ * their own memory. So it must be a real directory, not a link, owned by this user and closed to
+ * others; anything else is refused.
  *
- * One that was not there is made with the sticky bit, which says, from its
- * first moment on, that it is to be taken away: though its maker dies before
- * it has put anything into it, who comes next does. It goes by way of another
- * name, DIR.gone.PID, under which the dead may leave it to be swept.
+ * A missing directory is created with the sticky bit, which marks it from the start as one to
+ * remove: if its creator dies before it puts anything there, the next process removes it. It is
+ * removed by way of another name, DIR.gone.PID; if the remover dies, the next process sweeps that.
  */
 #include "shim/soft/fabric/directory.h"
 
@@ -63,7 +62,7 @@ static int check_ours(bool *ret_made)
 	return 0;
 }
 
-/* Digits only, and no process. */
+/* Is it a number that no process has? */
 static bool names_the_dead(const char *pid)
 {
 	char *end;
@@ -73,7 +72,7 @@ static bool names_the_dead(const char *pid)
 	       errno == ESRCH;
 }
 
-/* Directory @name, if it is ours, closed to others and no link. Returns a descriptor or -errno. */
+/* Open directory @name, if it is ours, closed to others and no link. A descriptor or -errno. */
 static int open_ours(int at, const char *name, struct stat *st)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -105,7 +104,7 @@ static DIR *list_ours(int at, const char *name, struct stat *st)
 	return dir;
 }
 
-/* With all that it holds: nobody lived in it any more when it was given this name. */
+/* With all its files: no process used it any more when it was renamed. */
 static void remove_gone(int parent, const char *name)
 {
 	struct dirent *entry;
@@ -121,7 +120,7 @@ static void remove_gone(int parent, const char *name)
 		closedir(dir);
 }
 
-/* What was on its way when its remover died. */
+/* Directories whose remover died before they were gone. */
 static void sweep_gone(void)
 {
 	char parent[DIRECTORY_PATH], last[DIRECTORY_PATH], prefix[DIRECTORY_PATH + 8];
@@ -154,7 +153,7 @@ static int open_it(bool *ret_made)
 	return check_ours(ret_made);
 }
 
-/* Once: a device is opened again and again. */
+/* Report it once: a device may be opened again and again. */
 static int complain_once(int err)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -186,7 +185,7 @@ void directory_remove(void)
 	remove_gone(AT_FDCWD, gone);
 	if (errno != EMFILE)
 		return;
-	/* no descriptor is to be had: what is most likely all there is */
+	/* no descriptor is left: remove the file that is most likely the only one */
 	strcat(gone, "/fabric");
 	unlink(gone);
 	rmdir(dirname(gone));

@@ -15,14 +15,13 @@ enum { DIRECTORY_PATH = 400 };
 int directory_open(bool *ret_made);
 
 /*
- * Take the directory away with all files of the fabric, on one of which the
- * caller has the lock that all others wait for. It goes by one rename: who
- * comes meanwhile finds all of it, or nothing, never an empty directory to
- * put a file into.
+ * Remove the directory with all files of the fabric. The caller holds the record lock of one of
+ * them, for which all others wait. A single rename takes it out of sight: another process finds all
+ * of it or nothing, never an empty directory to put a file into.
  */
 void directory_remove(void);
 
-/* Take it away if it is empty: who made it could put nothing into it. */
+/* Remove it if it is empty, after its creator could put nothing into it. */
 void directory_give_up(void);
 
 const char *directory_path(void);
@@ -30,7 +29,7 @@ const char *directory_path(void);
 /* Unlink what belongs to a node that @keep does not know. */
 void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance));
 
-/* The path of file @kind number @id of a node's: "DIR/KIND.NODE.INSTANCE.ID" */
+/* The path of a node's file of a kind, with its number: "DIR/KIND.NODE.INSTANCE.ID" */
 enum { DIRECTORY_FILE = 512 };
 void directory_file(char file[DIRECTORY_FILE], const char *kind, uint32_t node, uint64_t instance,
 		    uint32_t id);

@@ -67,7 +67,7 @@ static int take_node(void)
 	return segment_make();
 }
 
-/* Take away what is ours; and the fabric, if nobody is left. */
+/* Remove our files; and the fabric, if no process is left. */
 static void clean_up(void)
 {
 	if (lock_self) {

@@ -7,14 +7,14 @@
  */
 
 /*
- * Take part in the fabric. Counted: the last fabric_leave() removes what
- * this process has put there. 0 or -errno: -EPERM means that the directory
- * is somebody else's, or open to others.
+ * Take part in the fabric. Counted: the last fabric_leave() removes what this process has put
+ * there. 0 or -errno: -EPERM means that the directory belongs to another user, or is open to
+ * others.
  */
 int fabric_join(void);
 void fabric_leave(void);
 
-/* The process ends: the same, but other threads may still look at segments. */
+/* The same as the process ends, while other threads may still read segments. */
 void fabric_exit(void);
 
 /* Forget everything inherited, in a child that was forked. */

@@ -4,9 +4,9 @@
  * Pages come out zeroed: new ones because the file is sparse, old ones
  * because their memory is given back to the kernel when they are freed.
  *
- * A sparse file of a full file system is SIGBUS for who writes to it, so
- * memory is put behind every page before somebody is told of it. How much that
- * may be, VERBATIM_SOFT_MEMORY says, to who does not trust what is asked for.
+ * Writing to a sparse file on a full file system raises SIGBUS, so every page is allocated before
+ * anybody learns of it. VERBATIM_SOFT_MEMORY limits how much, for users who do not trust what a
+ * program asks for.
  */
 #include "shim/soft/fabric/heap.h"
 
@@ -53,7 +53,7 @@ static uint64_t reuse_extent(uint64_t size)
 	return 0;
 }
 
-/* Where the heap ends; read once, when there is something to be had. */
+/* Where the heap ends; the environment is read once, at the first allocation. */
 static uint64_t heap_limit(void)
 {
 	static uint64_t at;
@@ -106,7 +106,7 @@ void heap_free(uint64_t off, uint64_t size)
 	memcheck_defined((uint8_t *)segment_own + off, size); /* zeros */
 	e = malloc(sizeof(*e));
 	if (!e)
-		return; /* address space is lost, no memory */
+		return; /* address space is lost, but no memory */
 	for (p = &freed; *p && (*p)->off < off; p = &(*p)->next)
 		prev = *p;
 	*e = (struct extent){ off, size, *p };

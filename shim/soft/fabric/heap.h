@@ -9,12 +9,12 @@
 /* An offset in the segment of @size zeroed bytes, or 0 if it is full. */
 uint64_t heap_alloc(uint64_t size);
 
-/* The same without memory behind it: segment_reserve_in() before use. */
+/* The same without memory behind it: call segment_reserve_in() before use. */
 uint64_t heap_alloc_bare(uint64_t size);
 /* Accepts offset 0. */
 void heap_free(uint64_t off, uint64_t size);
 
-/* The same by address; accepts NULL. Peers can write offsets, not these. */
+/* The same by address; accepts NULL. Unlike an offset, an address cannot be changed by peers. */
 void heap_free_at(void *at, uint64_t size);
 
 void heap_forget(void);

@@ -7,14 +7,13 @@
  *
  *	| slot: 17 | generation: 14 | remote: 1 |
  *
- * The slots of memory windows are others, and their keys are remote (mw.c).
+ * Memory windows have slots of their own, and remote keys only (window.c).
  */
 #include "shim/soft/fabric/segment.h"
 
 /*
- * The table of regions and windows as peers cannot write it: entries are
- * filled in here, and what we copy from and to our own memory is checked
- * with them.
+ * Our own copy of the table of regions and windows, which peers cannot write: entries are filled in
+ * here, and every copy from and to our own memory is checked against it.
  */
 extern struct shm_mr key_own[1 << SHM_MR_BITS];
 
@@ -46,8 +45,8 @@ static inline bool key_is_shown(const struct shm_seg *seg, uint32_t key, bool re
 }
 
 /*
- * In our own segment peers can take keys of windows away, and write nothing
- * that counts.
+ * In our own segment, peers can invalidate keys of windows; nothing else that they write there has
+ * an effect.
  */
 static inline const struct shm_mr *key_find(const struct shm_seg *seg, uint32_t key, bool remote)
 {

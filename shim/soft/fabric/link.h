@@ -8,7 +8,7 @@
 
 enum { PORT_MAX = 4, PORT_GIDS = 256, PORT_PKEYS = 128 };
 
-/* One that is all zero is unset. */
+/* An entry that is all zero is unset. */
 struct port_gid {
 	union ibv_gid gid;
 	enum ibv_gid_type type;
@@ -20,7 +20,7 @@ struct port {
 	uint16_t pkey[PORT_PKEYS];      /* to attr.pkey_tbl_len */
 };
 
-/* What port @num of this device is like when nobody says otherwise. */
+/* Port @num of this device without a profile. */
 void link_own_port(uint32_t num, bool roce, struct port *out);
 
 /* Does VERBATIM_SOFT_LINK ask for it? */

@@ -1,8 +1,8 @@
 /*
  * Waiting for a lock, and taking it over from a dead process
  *
- * Two processors are common where this device is used, so that a waiter
- * yields early: the owner may need the very processor that spins.
+ * Two processors are common where this device is used, so a waiter yields early: the owner may need
+ * the processor that spins.
  */
 #include "shim/soft/fabric/lock.h"
 

@@ -18,7 +18,7 @@ struct lock {
 
 extern uint32_t lock_self; /* this process, 0 while it has no node */
 
-/* The slow half: spin, yield, and take over from the dead, which is told. */
+/* The slow half: spin, yield, and take over from a dead owner. Returns whether it did. */
 bool lock_wait(struct lock *lock);
 
 static inline bool lock_try(struct lock *lock)

@@ -1,12 +1,11 @@
 #pragma once
 /*
- * What memcheck, valgrind's tool that knows which bytes have a value, cannot
- * see by itself: that peers write to shared memory, and the kernel for them.
+ * What valgrind's memcheck, which tracks defined bytes, cannot see by itself: that peers, and the
+ * kernel for them, write to shared memory.
  *
- * Where it watches, nobody else writes to this process's memory: peers leave
- * all bytes in its segment, and it copies them itself (stage.c), so that each
- * store has its place and its errors. Then only what lies in shared memory has
- * to be called defined, before it is read.
+ * Under memcheck, no other process writes to this one's memory: peers leave all bytes in its
+ * segment, and it copies them itself (stage.c), so every store is checked where it happens. Then
+ * only shared memory has to be marked as defined, before it is read.
  *
  * Built without valgrind's headers, these do nothing.
  */
@@ -22,7 +21,7 @@
 /* Does it watch this process? Set before the first segment is mapped. */
 extern bool memcheck_watches;
 
-/* Other tools of valgrind do not answer. */
+/* Other tools of valgrind do not answer this request. */
 static inline bool memcheck_asked(void)
 {
 	char here = 0;
@@ -30,7 +29,7 @@ static inline bool memcheck_asked(void)
 	return VALGRIND_MAKE_MEM_DEFINED(&here, sizeof(here)) != 0;
 }
 
-/* Whatever peers have put there, its bytes have a value. */
+/* Mark as defined what peers may have written. */
 static inline void memcheck_defined(const void *at, size_t len)
 {
 	if (__builtin_expect(memcheck_watches, 0))

@@ -16,7 +16,7 @@ struct node {
 	uint32_t unused;
 };
 
-/* Whose a segment or a pipe is. Of ours, not what peers can write. */
+/* The owner of a segment or a pipe. Kept in private memory, which peers cannot write. */
 struct node_id {
 	uint32_t node;
 	uint64_t instance; /* never used again */
@@ -32,13 +32,13 @@ bool node_lives(const struct node *node);
 /* Does the owner of a lock still live? See node_owner(). */
 bool node_owner_lives(uint32_t owner);
 
-/* What a process writes into the locks that it takes; never 0. */
+/* The word that a process writes into the locks it takes; never 0. */
 uint32_t node_owner(uint32_t node, uint64_t instance);
 
 /* Does the process with this place and instance live? */
 bool node_has(uint32_t node, uint64_t instance);
 
-/* Does it stand in the table, alive or dead? */
+/* Is it in the table, alive or dead? */
 bool node_is_registered(uint32_t node, uint64_t instance);
 
 /*

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Strictness: what a program may not rely on looks unreliable.
+ * Strict mode: fields that a program must not rely on get useless values.
  */
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@
 
 bool noise_wanted(void);
 
-/* Only wr_id, status, qp_num and vendor_err of an error mean something. */
+/* Fill the fields of an error completion but wr_id, status, qp_num and vendor_err. */
 void noise_wc(struct ibv_wc *wc);
 
 /* The same for an extended poll. */

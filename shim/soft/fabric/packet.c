@@ -3,7 +3,7 @@
  *
  *	Ethernet, VLAN tags, IPv4 or IPv6, TCP or UDP
  *
- * What follows is not looked at: other headers, options of IPv6, tunnels.
+ * Other headers, options of IPv6 and tunnels are not parsed.
  */
 #include "shim/soft/fabric/packet.h"
 

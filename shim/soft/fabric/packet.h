@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What can be told of an Ethernet packet by its headers. Any thread.
+ * What the headers of an Ethernet packet say. Any thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ enum {
 	PACKET_UDP = 32,
 };
 
-enum { PACKET_HEADERS = 128 }; /* bytes that are looked at */
+enum { PACKET_HEADERS = 128 }; /* bytes that are parsed */
 
 /* The headers of a packet that begins with @len bytes at @data. */
 unsigned int packet_read(const uint8_t *data, size_t len, struct packet *packet);

@@ -1,5 +1,5 @@
 /*
- * Pages: are they there, may they be written, how large are they
+ * Pages: whether they are mapped, writable and huge
  */
 #include "shim/soft/fabric/pages.h"
 
@@ -25,7 +25,7 @@ static struct range range_of(const void *addr, size_t length)
 	return (struct range){ (uintptr_t)addr & ~mask, ((uintptr_t)addr + length + mask) & ~mask };
 }
 
-/* Kernels before 5.14 do not, and answer EINVAL as for what is forbidden. */
+/* Kernels before 5.14 do not know the advice, and answer EINVAL as for a forbidden access. */
 static bool can_populate(void)
 {
 	static const char here;
@@ -79,7 +79,7 @@ bool pages_are_huge(const void *addr, size_t length)
 	struct range area;
 
 	if (!smaps)
-		return true; /* no /proc: then believe it */
+		return true; /* without /proc, assume that they are */
 	/* areas are in order, and none overlaps another */
 	while (at < end && next_area(smaps, &area, &page))
 		if (area.from <= at && at < area.to && page > kib)

@@ -20,7 +20,7 @@ struct peer {
 	uint64_t looked;    /* when it was last looked at, coarse ns */
 };
 
-/* Is the peer alive, as far as known some milliseconds ago? Cheap. Any thread. */
+/* Was the peer alive some milliseconds ago? Cheap. Any thread. */
 bool peer_is_alive(struct peer *peer);
 /* The same, asked of the kernel now. */
 bool peer_look(struct peer *peer);

@@ -1,6 +1,6 @@
 /*
- * The registry: who takes part in the fabric, whose each number is, who is in which multicast
- * group, and what of XRC is nobody's (xrc.c)
+ * The registry: the members of the fabric, the owner of each number, multicast groups, and the XRC
+ * objects that no single process owns (xrc.c)
  *
  * All stand in one file that all processes map:
  *
@@ -8,14 +8,14 @@
  *	| header | nodes: pid, start | numbers: whose | groups | XRC |
  *	+--------+-------------------+----------------+--------+-----+
  *
- * It changes under a record lock, which the kernel undoes when a process dies
- * and no child inherits, and in this process under the mutex. It is read without: an entry of the
- * table of numbers is good if it holds the very number that was looked for.
+ * It changes under a record lock, which the kernel undoes when a process dies and no child
+ * inherits, and in this process under the mutex. Numbers are read without either: an entry is valid
+ * if it holds the number that was asked for.
  *
  * A number is an index of 16 bits below a generation of 8, so a
  * number comes back only after 256 others at its index.
  *
- * Not here: who joins and leaves (fabric.c).
+ * Not here: joining and leaving (fabric.c).
  */
 #include "shim/soft/fabric/registry.h"
 
@@ -61,13 +61,13 @@ pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static struct file *file;
 static int fd = -1;
-static bool fresh; /* the file was empty: it is ours alone until it is mapped */
+static bool fresh; /* the file was empty: no other process uses it until it is mapped */
 
 void registry_lock_file(void)
 {
 	struct flock all = { .l_type = F_WRLCK };
 
-	/* EDEADLK is a guess that takes two threads for one: see fcntl(2) */
+	/* a false EDEADLK: the kernel takes two threads for one process, see fcntl(2) */
 	while (fcntl(fd, F_SETLKW, &all) < 0 && (errno == EINTR || errno == EDEADLK))
 		sched_yield();
 }
@@ -94,8 +94,8 @@ static bool is_at(const char *path, const struct stat *st)
 }
 
 /*
- * Open and lock DIR/fabric; who left last may take it away in between, and
- * DIR, too, and die before it is unlinked: -EAGAIN.
+ * Open and lock DIR/fabric. The last process to leave may remove it in between, and DIR, too, and
+ * may die before it is unlinked: -EAGAIN.
  */
 static int open_file(void)
 {
@@ -137,7 +137,7 @@ int registry_open(bool *ret_made)
 	return err;
 }
 
-/* Another version's is left alone; garbage is nobody's, and goes. */
+/* A file of another version is left alone; garbage is removed. */
 static int refuse_file(void)
 {
 	char path[DIRECTORY_FILE];
@@ -154,7 +154,10 @@ int registry_map(bool made)
 {
 	void *at;
 
-	/* any number may be looked for; of XRC, see registry_back_pages() */
+	/*
+	 * any number may be looked up, so the table needs memory; for XRC, see
+	 * registry_back_pages()
+	 */
 	if (ftruncate(fd, sizeof(*file)) < 0 ||
 	    (fallocate(fd, 0, 0, offsetof(struct file, xrc.xrcd)) < 0 && errno == ENOSPC))
 		return errno == ENOSPC ? -ENOMEM : -errno;
@@ -171,7 +174,7 @@ int registry_map(bool made)
 	}
 	if (file->magic != SHM_MAGIC || file->version != SHM_VERSION)
 		return refuse_file();
-	file->made |= made; /* who made the directory need not be the first in it */
+	file->made |= made; /* the creator of the directory need not be the first to use it */
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 
 #include "shim/soft/fabric/peer.h"
 
-/* Taken before the record lock of the file; guards this process's mapping of it, too. */
+/* Taken before the record lock of the file; also guards this process's mapping of it. */
 extern pthread_mutex_t registry_mutex;
 
 /*
@@ -29,7 +29,7 @@ void registry_close(void);
 void registry_lock_file(void);
 void registry_unlock_file(void);
 
-/* Is nobody left in it? Then take it away, with the directory if that was made for it. */
+/* Remove it when no process is left; @made: with the directory, which was made for it. */
 void registry_remove(bool made);
 
 /* Is it mapped, was its directory made for it, and was the file empty when it was opened? */
@@ -40,15 +40,15 @@ bool registry_is_fresh(void);
 /* A number for this process as an instance, never used again; under the lock. */
 uint64_t registry_new_instance(void);
 
-/* Drop what stands there for @node; under the lock. */
+/* Drop the entries of @node; under the lock. */
 void registry_drop_node(uint32_t node);
 
 /* In a child: close it. The file is not mapped there. */
 void registry_forget(void);
 
 /*
- * Numbers of queue pairs and of shared receive queues are unique in the
- * fabric. Each is a slot's: of a process's segment, or of struct shm_xrc.
+ * Numbers of queue pairs and of shared receive queues are unique in the fabric. Each belongs to a
+ * slot of a process's segment, or of struct shm_xrc.
  */
 enum registry_kind { REGISTRY_QP, REGISTRY_SRQ, REGISTRY_XRC_QP };
 
@@ -57,8 +57,8 @@ int registry_add_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_del_number(uint32_t number);
 
 /*
- * Whose is @number? A reference to its process, to be given to registry_put_peer(),
- * and the slot there; -ENOENT if it is nobody's, or of another kind.
+ * Find the owner of @number: a reference to its process, to be given to registry_put_peer(), and
+ * the slot there; -ENOENT if no process has it, or if it is of another kind.
  */
 int registry_find_number(enum registry_kind kind, uint32_t number, struct peer **ret_peer,
 			 uint32_t *ret_slot);
@@ -66,10 +66,10 @@ static inline int registry_find_qp(uint32_t qpn, struct peer **ret_peer, uint32_
 {
 	return registry_find_number(REGISTRY_QP, qpn, ret_peer, ret_qp);
 }
-/* The slot of an XRC receive queue pair, which is no process's. */
+/* The slot of an XRC receive queue pair, which no single process owns. */
 int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot);
 
-/* The lock of the registry, and what changes under it only; see xrc.c. */
+/* The lock of the registry, and what only changes under it; see xrc.c. */
 void registry_lock(void);
 void registry_unlock(void);
 struct shm_xrc *registry_xrc(void);
@@ -81,8 +81,8 @@ void registry_free_number(uint32_t number);
 void registry_put_peer(struct peer *peer);
 
 /*
- * Where a port of a process can be reached: a LID with those that share its
- * upper bits, or a GID. Nobody's if that process is no more: see address.h.
+ * Where a port of a process can be reached: a LID with those that share its upper bits, or a GID.
+ * Not valid any more if that process is gone: see address.h.
  */
 struct registry_address {
 	uint64_t instance;
@@ -96,7 +96,7 @@ struct registry_address {
 /* Who is attached to which multicast group. */
 struct registry_member {
 	union ibv_gid gid;
-	uint32_t qpn; /* 0: nobody, whatever else stands here */
+	uint32_t qpn; /* 0: a free entry, whatever the rest says */
 	uint16_t lid;
 	uint16_t node;
 };
@@ -110,7 +110,7 @@ struct registry_members {
 	struct registry_address address[REGISTRY_ADDRESSES];
 };
 
-/* Nobody in the fabric changes them in between. */
+/* No process of the fabric changes them in between. */
 struct registry_members *registry_lock_members(void);
 void registry_unlock_members(void);
 

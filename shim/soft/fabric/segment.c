@@ -1,8 +1,8 @@
 /*
  * This process's own segment: a sparse file in the fabric's directory
  *
- * A sparse file of a full file system is SIGBUS for whoever writes to it, so memory is put behind
- * each part before anybody is told of it.
+ * Writing to a sparse file on a full file system raises SIGBUS, so each part is allocated before
+ * anybody learns of it.
  *
  * Not here: the rings and queues in it (heap.c).
  */
@@ -23,7 +23,7 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-/* Pages; memory is put behind whole ones. */
+/* Whole pages are allocated. */
 #define PAGE 4096
 
 struct shm_seg *segment_own;

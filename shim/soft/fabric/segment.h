@@ -20,8 +20,8 @@ int segment_make(void);
 int segment_map(int fd, struct shm_seg **ret_seg);
 
 /*
- * Put memory behind [@at, @at + @size) of our segment, or of @seg, so that
- * writing there is no SIGBUS. 0 or -ENOMEM. Any thread.
+ * Allocate memory for [@at, @at + @size) of our segment, or of @seg, so that writing there does not
+ * raise SIGBUS. 0 or -ENOMEM. Any thread.
  */
 int segment_reserve(void *at, uint64_t size);
 int segment_reserve_in(struct shm_seg *seg, void *at, uint64_t size);

@@ -2,12 +2,11 @@
 /*
  * What lies in shared memory: the segment that each process offers its peers.
  *
- * A segment belongs to one process (a node of the fabric). Its owner creates
- * and destroys the objects in it; a peer that carries an operation takes
- * receive requests, writes completions and changes queue pair states, always
- * under the lock of the object concerned. Everything a peer reads here is
- * input: offsets and sizes are checked once when a queue pair is resolved
- * (carry.c), positions are masked with the checked size.
+ * A segment belongs to one process (a node of the fabric). Its owner creates and destroys the
+ * objects in it; a peer that carries out an operation takes receive requests, writes completions
+ * and changes queue pair states, always under the lock of the object concerned. Everything that a
+ * peer reads here is untrusted input: offsets and sizes are checked once when a queue pair is
+ * resolved (remote.c), positions are masked with the checked size.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +19,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Of what each message passes through, though more than one place calls it. */
+/* For functions that every message passes through, though they are called from several places. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #define SHM_LINE    64
@@ -50,13 +49,12 @@ enum {
 #define SHM_SIZE  (8ull << 30)          /* sparse */
 
 /*
- * Fetch the line at @p, which others have read, so that writing there will
- * not wait for it.
+ * Prefetch the cache line at @p for writing: other processors have read it.
  */
 static inline void shm_expect_write(const void *p)
 {
 #if defined(__x86_64__)
-	/* for the compiler's builtin, it is no instruction of this machine */
+	/* the compiler does not use it for its builtin on every x86-64 */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
 #else
 	__builtin_prefetch(p, 1);
@@ -94,8 +92,8 @@ struct shm_rq {
 };
 
 /*
- * Its lock is that of its receive queue, which lies in another line: who
- * delivers writes there, while the owner reads the state as it posts.
+ * Its lock is that of its receive queue, which lies in another cache line: a peer that delivers
+ * writes there, while the owner reads the state as it posts.
  */
 struct shm_qp {
 	uint32_t qpn;   /* 0: no queue pair here */
@@ -208,7 +206,7 @@ struct shm_cq {
 /* Beside enum ibv_access_flags: it has no memory. */
 #define SHM_MR_NULL (1u << 31)
 
-/* A memory region, or a bound window, which has no lkey: see mw.c. */
+/* A memory region, or a bound window, which has no lkey: see window.c. */
 struct shm_mr {
 	uint32_t lkey; /* 0: none here */
 	uint32_t rkey;
@@ -221,7 +219,7 @@ struct shm_mr {
 	uint32_t bound; /* with this rkey; may be invalidated */
 } SHM_ALIGNED;
 
-/* What the owner of the segment is asked to copy: see stage.c. */
+/* Requests to the owner of the segment to copy: see stage.c. */
 struct shm_stage {
 	uint32_t forbidden; /* process_vm, to this process */
 	uint32_t watched;   /* and to others: see memcheck.h */
@@ -260,7 +258,7 @@ struct shm_xrcd {
 	struct shm_holder holder[SHM_HOLDERS];
 };
 
-/* The lock of @qp is that of the whole, but for @modifying. */
+/* The lock of @qp guards all of it but @modifying. */
 struct shm_xrc_qp {
 	struct shm_qp qp;
 	uint32_t xrcd;
@@ -270,8 +268,8 @@ struct shm_xrc_qp {
 } SHM_ALIGNED;
 
 /*
- * What of XRC outlives the process that made it: in the fabric's file, and
- * changed under the fabric's lock.
+ * The XRC objects that may outlive the process that made them: in the registry's file, and changed
+ * under its lock.
  */
 struct shm_xrc {
 	uint32_t high_xrcd; /* none was ever used from here on */
@@ -295,7 +293,7 @@ enum {
 			 IBV_RX_HASH_DST_PORT_UDP,
 };
 
-/* A flow rule: which packets a queue pair is to have. */
+/* A flow rule: which packets a queue pair receives. */
 struct shm_flow {
 	uint32_t qpn;      /* 0: none here */
 	uint32_t priority; /* 0 is the best */
@@ -342,8 +340,8 @@ enum { SHM_MR_PART = 1024 };
 _Static_assert((1 << SHM_MR_BITS) / SHM_MR_PART == 128, "a bit each");
 
 /*
- * Has the table of regions memory at @slot? Any key may be looked for, and
- * looking would take memory, or be SIGBUS where there is none.
+ * Has the table of regions memory at @slot? Any key may be looked up, and reading a page without
+ * memory would allocate it, or raise SIGBUS.
  */
 static inline bool shm_has_mr(const struct shm_seg *seg, uint32_t slot)
 {

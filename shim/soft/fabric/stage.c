@@ -1,27 +1,24 @@
 /*
  * Copying by the owner's side
  *
- * Where the kernel forbids process_vm (Yama, containers, seccomp), who
- * carries an operation leaves the bytes in the segment of the process they
- * are for, a piece at a time, and that process copies them; to read, the
- * other way:
+ * Where the kernel forbids process_vm_writev() (Yama, containers, seccomp), the process that
+ * carries out an operation leaves the bytes in the segment of the target, a piece at a time, and
+ * the target copies them; to read, the other way round:
  *
  *	requester                       owner of the segment
  *	job: IDLE -> ASKED   asked = 1 ->
  *	                                ASKED -> SERVED, copy
  *	                             <- DONE
  *
- * A job is copied by whichever of the owner's threads polls, or waits for a
- * job itself, or else by its helper: a thread that is started when somebody
- * connects who will need it, or asks, and sleeps while nobody does. Who
- * copies takes no lock of the fabric's, so the requester may hold any.
+ * A job is copied by any thread of the owner that polls or waits for a job itself, or else by its
+ * helper: a thread that starts when a peer connects that will need it, or asks for a copy, and
+ * sleeps otherwise. Copying takes no lock of the fabric, so the requester may hold any.
  *
- * A job that nobody has begun can be taken back; the operation is tried
- * again as a whole (CARRY_LATER). What a dead requester has left is taken
- * back by the next.
+ * A job that has not been begun can be withdrawn; the whole operation is tried again later
+ * (CARRY_LATER). The job of a dead requester is withdrawn by the next one.
  *
- * The owner believes nobody: it copies only to and from regions that its
- * own, private table has, and looks whether the memory is still there.
+ * The owner trusts no peer: it copies only to and from regions in its own private table, and checks
+ * that the memory is still mapped.
  */
 #include "shim/soft/fabric/stage.h"
 
@@ -84,7 +81,7 @@ static void relax_cpu(unsigned int n)
 #endif
 }
 
-/* Sequentially consistent with await_jobs(): one of the two sees the other. */
+/* Sequentially consistent with await_jobs(): one of the two sees the store of the other. */
 static void ring_owner(struct shm_stage *stage)
 {
 	__atomic_store_n(&stage->asked, 1, __ATOMIC_SEQ_CST);
@@ -120,7 +117,7 @@ static bool is_registered(const struct iovec *iov)
 	return false;
 }
 
-/* Take the list out of the peers' reach, and check it. */
+/* Copy the list to private memory, and check it. */
 static int take_list(const struct shm_job *job, bool write, struct copy_list *list, size_t *ret_len)
 {
 	uint32_t i, count = __atomic_load_n(&job->count, __ATOMIC_RELAXED);
@@ -189,7 +186,7 @@ static void serve_all(void)
 			serve_job(&segment_own->job[i]);
 }
 
-/* Until somebody asks: awake for a little while, then asleep. */
+/* Wait until somebody asks: spin for a short time, then sleep. */
 static void await_jobs(struct shm_stage *stage)
 {
 	unsigned int n;
@@ -221,7 +218,7 @@ static void start_locked(void)
 	struct shm_stage *stage = &segment_own->stage;
 
 	if (segment_reserve(segment_own->job, sizeof(segment_own->job)) < 0)
-		return; /* who asks is told by silence */
+		return; /* whoever asks runs into its time limit */
 	stopping = 0;
 	running = thread_start(run_helper, NULL, &helper);
 	if (running)
@@ -247,7 +244,7 @@ void stage_serve(void)
 	pthread_mutex_unlock(&serving);
 }
 
-/* Under the object mutex, as the others. */
+/* Under the object mutex, as the two below. */
 void stage_add_region(uint32_t slot, void *memory, size_t bytes)
 {
 	regions[slot].memory = memory;
@@ -268,7 +265,7 @@ void stage_remove_region(uint32_t slot)
 	stage_move_region(slot, NULL, 0);
 }
 
-/* It sleeps on a word that peers can write: tell it until it has heard. */
+/* It sleeps on a word that peers can write: wake it until it has ended. */
 static void join_helper(void)
 {
 	struct timespec limit;
@@ -303,7 +300,7 @@ void stage_forget(void)
 
 /* The requester's half */
 
-/* What we may not do to them, they may hardly do to us. */
+/* If the kernel forbids us to copy to them, it probably forbids them to copy to us. */
 void stage_expect(const struct peer *peer)
 {
 	if (peer->seg != segment_own &&
@@ -311,7 +308,7 @@ void stage_expect(const struct peer *peer)
 		start_helper();
 }
 
-/* Take back what the last one has left. */
+/* Withdraw what the last requester has left. */
 static bool is_free(struct shm_job *job)
 {
 	uint32_t state = __atomic_load_n(&job->state, __ATOMIC_ACQUIRE);
@@ -342,7 +339,7 @@ static struct shm_job *take_job(struct shm_seg *seg)
 	return NULL;
 }
 
-/* Asleep for a little while, or until it is done. */
+/* Sleep for a short time, or until it is done. */
 static void await_change(struct shm_job *job, uint32_t state)
 {
 	struct timespec limit = { .tv_nsec = NAP };

@@ -14,7 +14,7 @@
 int stage_put(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 int stage_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
-/* We connect to @peer: will it ask us to copy? Then be ready. */
+/* We connect to @peer: if it is going to ask us to copy, start the helper. */
 void stage_expect(const struct peer *peer);
 
 /* Does anybody ask us? One load; only while the fabric is joined. */
@@ -28,9 +28,8 @@ static inline bool stage_asked(void)
 void stage_serve(void);
 
 /*
- * Allow copying for peers from and to the region in @slot of the table of keys, which lies at
- * @memory; another place if it had one; and nothing any more. After these two nobody copies from
- * or to the old place.
+ * Let peers have bytes copied from and to the region in @slot of the table of keys, at @memory;
+ * move it; and remove it. After the last two, nothing copies from or to the old place.
  */
 void stage_add_region(uint32_t slot, void *memory, size_t bytes);
 void stage_move_region(uint32_t slot, void *memory, size_t bytes);

@@ -1,7 +1,7 @@
 /*
  * Files of text that an environment variable names
  *
- * A link is followed: it is the user who names the file.
+ * A link is followed: the user chose the file.
  */
 #include "shim/soft/fabric/text.h"
 

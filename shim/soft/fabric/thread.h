@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /*
- * Run @run(@arg) in a thread that takes no signals: those are the program's.
- * It is detached where @ret_thread is NULL. False if there can be none.
+ * Run @run(@arg) in a thread with all signals blocked: they are for the program's threads. It is
+ * detached where @ret_thread is NULL. False if it cannot be created.
  */
 bool thread_start(void *(*run)(void *), void *arg, pthread_t *ret_thread);

@@ -1,16 +1,16 @@
 /*
  * XRC domains and receive queue pairs
  *
- * They outlive the process that made them while another holds them, so they
- * lie in the fabric's own file. A receive queue pair is a connection and no
- * more: where messages go is said by the shared queue that each one names.
+ * They outlive the process that made them while another one holds them, so they lie in the
+ * registry's file. A receive queue pair is only a connection: each message names the shared queue
+ * that it goes to.
  *
  *	domain: file, holders	<-- queue pair: state, attributes, holders
  *	      ^
  *	      +-- shared receive queue (in its process's segment)
  *
- * A holder's serial number is written last and taken away first, so that who
- * dies in between has not held.
+ * A holder's serial number is written last and cleared first, so that a process that dies in
+ * between is not a holder.
  *
  * Not here: the objects that programs have of them (xrcd.c, xrc_qp.c).
  */
@@ -62,7 +62,7 @@ static bool any_holder(const struct shm_holder *holders)
 
 typedef bool alive_fn(uint32_t node, uint64_t instance);
 
-/* Is somebody left, once the dead are gone? */
+/* Drop the dead holders. Is one left? */
 static bool drop_dead(struct shm_holder *holders, alive_fn *alive)
 {
 	struct shm_holder *h;
@@ -155,7 +155,7 @@ void xrc_close_domain(uint32_t id, uint32_t serial)
 	registry_unlock();
 }
 
-/* Not its locks: who remembers an earlier one may hold them. */
+/* Not its locks: a peer that still knows an earlier queue pair in this slot may hold them. */
 static void init_qp(struct shm_xrc_qp *qp, uint32_t domain)
 {
 	memset(&qp->qp, 0, offsetof(struct shm_qp, resets));
@@ -262,8 +262,8 @@ void xrc_tell(const struct shm_xrc_qp *qp, int type)
 }
 
 /*
- * Who joins has no name to take locks with yet, and needs none: who still
- * delivers through a queue pair that nobody holds finds it in RESET.
+ * A process that joins cannot take locks yet, and needs none here: a peer that still delivers
+ * through a queue pair without holders finds it in RESET.
  */
 void xrc_sweep(alive_fn *registered)
 {

@@ -2,8 +2,8 @@
 /*
  * XRC domains and receive queue pairs, as all processes see them.
  *
- * Any thread. Who has one open is a holder: a process, and the serial number
- * of its object. What nobody holds is gone.
+ * Any thread. A holder is a process that has one open, with the serial number of its object. An
+ * object without holders is destroyed.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ int xrc_new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_xrc_
 /* An existing one: -EINVAL if there is no @qpn in @domain; -ENOMEM. */
 int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
 		struct shm_xrc_qp **ret_qp);
-/* The last one destroys it. */
+/* The last holder destroys it. */
 void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial);
 
 /* Does a living process hold it? Under its lock. */
@@ -33,5 +33,5 @@ bool xrc_held(const struct shm_xrc_qp *qp);
 /* An event of type @type for all who hold it; under its lock. */
 void xrc_tell(const struct shm_xrc_qp *qp, int type);
 
-/* Take what dead processes held away; under the fabric's lock. */
+/* Drop dead holders; under the registry's lock. */
 void xrc_sweep(bool (*registered)(uint32_t node, uint64_t instance));
