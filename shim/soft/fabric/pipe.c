@@ -1,9 +1,8 @@
 /*
  * Event pipes
  *
- * A sender opens the pipe by its name, writes one record and closes it: it
- * keeps no file descriptor of a peer's, which the program could close and
- * use again for something else without our knowing.
+ * A sender opens the pipe by its name, writes one record and closes it: it keeps no file
+ * descriptor, which the program could close and reuse without our noticing.
  */
 #include "shim/soft/fabric/pipe.h"
 
@@ -79,7 +78,7 @@ static bool is_for(const struct pipe_event *event, uint32_t kind, uint32_t index
 	return event->kind == kind && event->index == index && event->serial == serial;
 }
 
-/* All that is in the pipe, which may be garbage, but for what is_for(). */
+/* Read all records of the pipe, which may be garbage, but those for the object. */
 static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint32_t index,
 			  uint32_t serial)
 {
@@ -92,7 +91,7 @@ static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint
 	return n;
 }
 
-/* In pieces that the kernel takes as a whole, or not at all. */
+/* In pieces that the kernel writes as a whole or not at all. */
 static void put_back(int fd, const char *path, const struct pipe_event *events, size_t num)
 {
 	size_t i, n;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Events for a process, in a named pipe of the fabric: a real file
- * descriptor to poll, written by whoever causes the event. Any thread.
+ * Events for a process, in a named pipe of the fabric: a real file descriptor to poll, written by
+ * the process that causes the event. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +18,5 @@ void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event)
 /* The same for a process that is known by its place in the fabric. */
 void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id, const struct pipe_event *event);
 
-/* Take out of our pipe @id what was sent for an object. */
+/* Remove the events for an object from our pipe @id. */
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial);

@@ -92,7 +92,7 @@ bool port_has_gid(const union ibv_gid *gid)
 	return address_find(is_gid, gid);
 }
 
-/* Of an address that other processes alone have. */
+/* Does the address of another process match @arg? */
 static bool is_dest(const struct registry_address *address, const void *arg)
 {
 	const struct ibv_ah_attr *attr = arg;
@@ -104,7 +104,7 @@ static bool is_dest(const struct registry_address *address, const void *arg)
 	return address->lid && address->lid >> address->lmc == attr->dlid >> address->lmc;
 }
 
-/* Of one link layer, both up. */
+/* Have both the same link layer, and are both up? */
 static bool are_connected(const struct port *from, const struct port *to)
 {
 	return from->attr.state == IBV_PORT_ACTIVE && to->attr.state == IBV_PORT_ACTIVE &&

@@ -1,9 +1,9 @@
 /*
- * What the kernel says about processes, and the page that tells a child
+ * What the kernel knows about processes, and a page to recognise a child
  *
- * A pid alone names a process badly: it is used again. With the time it was
- * started it is unique. A child is told from its parent by a page that the
- * kernel empties on fork; pthread_atfork() would miss a bare clone().
+ * A pid alone does not identify a process, because pids are reused; with the start time it does. A
+ * child recognises itself by a page that the kernel empties on fork; pthread_atfork() would miss a
+ * bare clone().
  */
 #include "shim/soft/fabric/process.h"
 
@@ -69,7 +69,7 @@ uint64_t process_start(int pid)
 	return read_stat(pid, stat, sizeof(stat)) < 0 ? 0 : parse_stat(stat);
 }
 
-/* Without a file descriptor to spare, the pid must do. */
+/* If no file descriptor is left, the pid must do. */
 bool process_lives(int pid, uint64_t start)
 {
 	char stat[1024];
@@ -136,7 +136,7 @@ bool process_vm_is_refused(void)
 	       process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
 }
 
-/* At address 0 nothing is mapped, but permission is looked at before. */
+/* Nothing is mapped at address 0, but the kernel checks the permission first. */
 bool process_vm_is_forbidden(int pid)
 {
 	struct iovec here, there = { NULL, 1 };

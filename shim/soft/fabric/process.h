@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Processes: is one alive, are we still the one that opened the device.
+ * Processes: whether one lives, and whether we are a child of the one that opened the device.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ static inline uint32_t process_epoch(void)
 /* 0 or -errno. Idempotent; a no-op while the epoch is valid. */
 int process_new_epoch(void);
 
-/* ns of CLOCK_MONOTONIC, and its cheap relative (some ms behind). */
+/* ns of CLOCK_MONOTONIC, and of the cheap coarse clock, which is some ms behind. */
 uint64_t process_now(void);
 uint64_t process_now_coarse(void);
 

@@ -6,11 +6,11 @@
  * after "port.N.", ibv_port_attr; a few more are in other_items[]. Numbers
  * are decimal or 0x..., or one of the words of the item.
  *
- * A number that limits what programs may do is lowered to what this device
- * can, a capability that it has not is taken away: what is told is true.
+ * A limit is lowered to what this device can do, and a capability that it lacks is removed, so that
+ * all reported values are true.
  *
- * Read twice: a port is at first what this device's own would be on a link
- * of that kind, so the kinds of links must be known before all else.
+ * The file is read twice: a port starts as this device's own on a link of that kind, so the kinds
+ * of links must be known first.
  */
 #include "shim/soft/fabric/profile.h"
 
@@ -217,7 +217,7 @@ struct reading {
 	char *why;
 };
 
-/* Of the file's own words, only what a terminal shows. */
+/* Quote only printable characters of the file. */
 static void make_visible(char *text)
 {
 	for (; *text; text++)
@@ -383,7 +383,7 @@ static int put_pkey(struct reading *r, struct port *port, uint64_t index, const 
 	return 0;
 }
 
-/* Ports come to be with their first line, those below as well. */
+/* The first line of a port creates it, and all ports below it. */
 static void add_ports(struct profile *out, uint32_t num)
 {
 	bool roce = link_wants_roce();
@@ -480,7 +480,7 @@ static int put_lines(struct reading *r, const char *text)
 	return 0;
 }
 
-/* What follows from the rest, or must not contradict it. */
+/* Set what follows from the rest, and check what must not contradict it. */
 static int finish_reading(struct reading *r)
 {
 	struct ibv_device_attr_ex *attr = &r->out->attr;

@@ -12,24 +12,23 @@
 
 #include "shim/soft/fabric/profile_own.h"
 
-/* Never NULL. The device's own if nothing, or nothing good, was given. */
+/* Never NULL. The device's own profile if there is no file, or no valid one. */
 const struct profile *profile_get(void);
 
-/* That one's limits. */
+/* The limits of that profile. */
 static inline const struct ibv_device_attr *profile_limits(void)
 {
 	return &profile_get()->attr.orig_attr;
 }
 
 /*
- * What is wrong with the file that was given: 0, or -errno; the first call says it on
- * stderr.
+ * Is the file valid? 0, or -errno; the first call reports the error on stderr.
  */
 int profile_check(void);
 
 /*
- * Describe the file at @path in *@out. 0; or -EINVAL, or -errno if it cannot
- * be read, with one line about it in @why.
+ * Read the file at @path into *@out. 0; or -EINVAL, or -errno if it cannot be read, with one line
+ * about it in @why.
  */
 enum { PROFILE_WHY = 256 };
 int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY]);

@@ -1,5 +1,5 @@
 /*
- * The profile of the device's own: its limits and names
+ * The device's own profile: limits and names
  */
 #include "shim/soft/fabric/profile_own.h"
 
@@ -69,7 +69,7 @@ static void add_raw(struct ibv_device_attr_ex *attr)
 	};
 }
 
-/* What is not named is not there: TSO, pacing, tag matching, PCI atomics. */
+/* Features that are not named are not there: TSO, pacing, tag matching, PCI atomics. */
 void profile_own(struct profile *out)
 {
 	*out = (struct profile){

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a profile says, and what the device's own says. Any thread.
+ * The contents of a profile, and the device's own. Any thread.
  */
 #include <stdint.h>
 #include <infiniband/verbs.h>

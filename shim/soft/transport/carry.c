@@ -1,5 +1,5 @@
 /*
- * The wire: who posts a send request carries it out at both ends
+ * The wire: the process that posts a send request carries it out at both ends
  *
  * For one request, under the lock of the send queue:
  *
@@ -57,7 +57,7 @@ static int send_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr
 	return deliver_message(r, &m);
 }
 
-/* The receive request of a write with immediate data takes no bytes. */
+/* The receive request of a write with immediate data receives no data. */
 static int notify_of_write(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr)
 {
 	struct message m = message_of(qp, wr, NULL);
@@ -92,7 +92,7 @@ static bool is_atomic(const struct soft_wr *wr)
 	       wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || wr->opcode == IBV_WR_ATOMIC_WRITE;
 }
 
-/* What reads and atomics have in common: may they be answered? */
+/* The checks that the responder makes for reads and atomics. */
 static int check_response(struct soft_remote *r, struct soft_wr *wr, uint32_t access,
 			  uint64_t length, struct copy_list *from)
 {
@@ -209,7 +209,7 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 	}
 }
 
-/* The rules for what has a response. */
+/* The rules for requests that have a response. */
 static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 {
 	if (is_atomic(wr) && wr->length != 8)
@@ -236,7 +236,7 @@ static inline int check_local(struct soft_qp *qp, struct soft_wr *wr, struct cop
 	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS : check_request(qp, wr);
 }
 
-/* What happens at the other end, nobody tells who sends without a return. */
+/* The sender of an unreliable queue pair does not learn what happens at the other end. */
 static int hide_failure(int status)
 {
 	return status == CARRY_LATER || status == CARRY_RNR ? status : IBV_WC_SUCCESS;

@@ -8,10 +8,10 @@
 /* A completion status (enum ibv_wc_status), or CARRY_* of deliver.h. */
 int carry_request(struct soft_qp *qp, struct soft_wr *wr);
 
-/* The responder of @wr refuses it unasked: it fails, with @event. */
+/* Make the responder of @wr fail, with @event, as if it had refused. */
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event);
 
-/* What is read comes back: not inline, and into memory that is writable. */
+/* Does it write to the requester's memory? Then it is not inline, and needs writable memory. */
 static inline bool carry_reads_back(uint32_t opcode)
 {
 	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||

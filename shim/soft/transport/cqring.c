@@ -1,15 +1,14 @@
 /*
  * Adding to a completion queue
  *
- * An entry is published by its sequence number, the position plus one, so
- * that a poll looks at one word and takes no lock of ours. Those who add
- * exclude each other with the queue's lock; if one dies in between, its
- * entry is unpublished and is written over by the next, or it is published
- * and the next counts it (repair_entry()).
+ * An entry is published by its sequence number, the position plus one, so that a poll reads one
+ * word and does not take the queue's lock. Processes that add entries take the lock; if one dies in
+ * between, its entry is unpublished and overwritten by the next, or it is published and the next
+ * one counts it (repair_entry()).
  *
- * An event is sent before its entry is published, so that no death leaves an
- * entry without one. Who gets the event, or arms the queue, passes through
- * the lock (cqring_pass()): then the entry is there, or its writer was dead.
+ * An event is sent before its entry is published, so that no death leaves an entry without one. A
+ * thread that gets the event, or arms the queue, takes and drops the lock (cqring_pass()): then the
+ * entry is there, or its writer is dead.
  *
  * Payload that does not fit an entry travels in a ring of bytes beside it,
  * in the order of the entries:
@@ -55,7 +54,7 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 		return -EPROTO;
 	if (ring->shm != cq)
 		*ring = found;
-	/* what a resize leaves alone is read to find the lock: not written */
+	/* the lock and what else a resize does not change is in use by others: not written */
 	ring->rings = found.rings;
 	ring->mask = found.mask;
 	ring->entries = found.entries;
@@ -80,7 +79,7 @@ void cqring_overrun(struct cqring *ring)
 	lock_drop(&ring->shm->lock);
 }
 
-/* Only a queue that looks full is read anew. */
+/* The position of the consumer is read again only when the queue looks full. */
 static bool has_room(struct shm_cq *cq)
 {
 	if (likely(cq->prod - cq->cons_seen < cq->cqe))
@@ -90,7 +89,7 @@ static bool has_room(struct shm_cq *cq)
 	return cq->prod - cq->cons_seen < cq->cqe;
 }
 
-/* Where entries go that are to be dropped. */
+/* The entry to write to when it is going to be dropped. */
 static _Thread_local struct shm_cqe nowhere;
 
 bool cqring_is_nowhere(const struct shm_cqe *cqe)
@@ -125,7 +124,7 @@ static void fire_event(struct cqring *ring, bool solicited)
 	__atomic_store_n(&ring->shm->armed, SHM_ARM_NONE, __ATOMIC_RELAXED);
 }
 
-/* Who had the lock died: what was published is there. */
+/* The last holder of the lock died: count what it has published. */
 static void repair_entry(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -134,10 +133,10 @@ static void repair_entry(struct cqring *ring)
 		cq->prod++;
 }
 
-/* Who polls has no lock of those who add: nothing that a peer has written moves what is ours. */
+/* A poll does not take the lock, so our own ring never moves because of what a peer has written. */
 static bool is_found(struct cqring *ring)
 {
-	/* a peer can write UNKNOWN, too */
+	/* a peer can write any number there, UNKNOWN as well */
 	return ring->ours || likely(ring->shm->rings == ring->rings && ring->entries) ||
 	       cqring_find(ring->seg, ring->index, ring) == 0;
 }
@@ -207,7 +206,7 @@ bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool 
 	return true;
 }
 
-/* Memory for the ring of bytes comes when it is first used. */
+/* The ring of bytes gets its memory when it is first used. */
 static bool reserve_bounce(struct cqring *ring, uint32_t end)
 {
 	struct shm_cq *cq = ring->shm;

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * A completion queue as those see it who add to it, in whichever process.
- * Any thread.
+ * A completion queue as a process sees it that adds to it, its owner or a peer. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,30 +16,30 @@ struct cqring {
 	uint32_t mask;
 	uint32_t rings;
 	uint32_t index;
-	bool ours; /* its owner's: never found anew */
+	bool ours; /* this process owns it: it is never looked up again */
 };
 
-/* Check and remember where @index of @seg lies. 0 or -EPROTO. */
+/* Look up queue @index of @seg, and check it. 0 or -EPROTO. */
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
 
-/* For another holder, without the lock: what a resize changes is found anew. */
+/* A copy that needs no lock: what a resize may change is looked up again. */
 void cqring_copy(struct cqring *to, const struct cqring *ring);
 
 /* Lock it. False, but locked, if it is not there any more. */
 bool cqring_lock(struct cqring *ring);
 
-/* Arm it (SHM_ARM_...): whatever a poll after this misses, fires. */
+/* Arm it (SHM_ARM_...): an entry that a poll after this misses causes an event. */
 void cqring_arm(struct cqring *ring, uint32_t arm);
 
 /* Wait until whoever is adding has published its entry, or is dead. */
 void cqring_pass(struct cqring *ring);
 
-/* It overruns now, full or not. */
+/* Overrun it, full or not. */
 void cqring_overrun(struct cqring *ring);
 
 bool cqring_is_nowhere(const struct shm_cqe *cqe);
 
-/* Is the entry one that commit drops? Then no payload can go with it. */
+/* Is commit going to drop the entry? Then it cannot carry payload. */
 static inline bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe)
 {
 	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqring_is_nowhere(cqe);
@@ -52,7 +51,7 @@ static inline bool cqring_drops(const struct cqring *ring, const struct shm_cqe 
  */
 uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
 
-/* What begin and commit do where it is more than usual. */
+/* The slow paths of begin and commit. */
 struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done);
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited);
 
@@ -72,9 +71,8 @@ static inline bool cqring_is_usual(const struct cqring *ring)
 }
 
 /*
- * Begin to add an entry: the queue is locked, and the entry zero but for
- * its payload, until cqring_commit(). NULL if the queue
- * overruns, about which its owner has been told.
+ * Begin to add an entry: the queue is locked, and the entry zero but for its payload, until
+ * cqring_commit(). NULL if the queue overruns; its owner has been told.
  */
 static inline struct shm_cqe *cqring_begin(struct cqring *ring)
 {

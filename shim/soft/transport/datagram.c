@@ -1,15 +1,14 @@
 /*
- * Datagrams: each names whom it is for
+ * Datagrams: each names its receiver
  *
- * Those that were sent to are kept, by their number; two of the same place in
- * the table push each other out. Nobody tells the sender what became of a
- * datagram: it is lost where there is no such queue pair, or no receive
- * request, where the Q_Key differs and where the buffer is too short.
+ * Receivers are cached by number; two with the same place in the table replace each other. The
+ * sender does not learn what became of a datagram: it is lost if there is no such queue pair or no
+ * receive request, if the Q_Key differs and if the buffer is too short.
  *
  * The receiver's buffer begins with room for a GRH, which is filled only if
  * one was sent.
  *
- * Not here: what the GRH says (ah.c), who is in a group (mcast.c).
+ * Not here: the contents of the GRH (grh.c), the members of a group (mcast.c).
  */
 #include "shim/soft/transport/datagram.h"
 
@@ -73,7 +72,7 @@ static struct receiver *add_receiver(struct receiver **at, uint32_t qpn)
 	return receiver;
 }
 
-/* What is known of it may be old. */
+/* The cached receiver may be out of date. */
 struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 {
 	struct receiver **at = &qp->peers->at[qpn % PEERS];
@@ -93,7 +92,7 @@ struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 	return NULL;
 }
 
-/* IBV_WC_SUCCESS; CARRY_RNR if it is worth while to wait for the receiver. */
+/* IBV_WC_SUCCESS; CARRY_RNR if it is worth waiting for the receiver. */
 static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey, struct message *m)
 {
 	struct soft_remote *r = datagram_find(qp, qpn);
@@ -153,7 +152,7 @@ static int check_address(struct soft_qp *qp, const struct soft_wr *wr)
 	return wr->ah->pd == qp->shm->pd && have_peers(qp) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 }
 
-/* With the high bit set, the one of the queue pair is meant (10.2.5). */
+/* If the high bit is set, the Q_Key of the queue pair is used (10.2.5). */
 static uint32_t qkey_of(const struct soft_qp *qp, const struct soft_wr *wr)
 {
 	return wr->remote_qkey >> 31 ? qp->shm->qkey : wr->remote_qkey;

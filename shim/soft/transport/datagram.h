@@ -6,17 +6,16 @@
 #include "shim/soft/transport/objects.h"
 
 /*
- * Send @wr, whose own buffers are @from. Its completion status, or CARRY_RNR
- * of deliver.h.
+ * Send @wr with the data in @from. Its completion status, or CARRY_RNR of deliver.h.
  */
 int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
-/* Forget whom it has sent to, on reset and destruction. */
+/* Forget all receivers, on reset and destruction. */
 void datagram_forget(struct soft_qp *qp);
 
 /*
- * For others that send to many: who has number @qpn, locked until
- * remote_unlock(), and who is in a group; or NULL.
+ * For raw.c, which sends to many: the queue pair with number @qpn, locked until remote_unlock(),
+ * and the members of a group; or NULL.
  */
 struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn);
 const struct mcast_group *datagram_group(struct soft_qp *qp, const struct ibv_ah_attr *attr);

@@ -5,14 +5,13 @@
  *	move the bytes
  *	write its completion
  *
- * Short payload goes into the completion itself or into the ring of bytes
- * beside it, and the receiver brings it to its buffers when it polls; the
- * rest is written into its memory. Within a process it is always written.
+ * Short payload goes into the completion itself or into the ring of bytes beside it, and the
+ * receiver copies it to its buffers when it polls; longer payload is written into its memory.
+ * Within a process it is always written.
  *
- * When a reliable responder fails, its queue pair fails as well, as the
- * specification has it (9.9.3). Others drop what is longer than their buffer
- * and what their keys do not allow; an error of their own is one for them,
- * too. A request of a shared queue is used up by what is too long (class E).
+ * When a reliable responder fails, its queue pair fails as well (9.9.3). Unreliable ones drop a
+ * message that is longer than their buffer or that their keys do not allow; a local error is an
+ * error for them, too. A message that is too long consumes a request of a shared queue (class E).
  */
 #include "shim/soft/transport/deliver.h"
 
@@ -57,7 +56,7 @@ static inline struct shm_wqe *first_request(struct rq *rq, uint32_t *ret_slot)
 {
 	uint32_t taken = rq->shm->taken;
 
-	/* others may have taken, too; a limit needs what is there now */
+	/* others may have taken some, too; a limit needs the current number */
 	if ((int32_t)(rq->seen - taken) <= 0 || rq->order) {
 		/* pairs with the store of rq_publish() */
 		rq->seen = __atomic_load_n(&rq->shm->prod, __ATOMIC_SEQ_CST);
@@ -75,7 +74,7 @@ bool deliver_ready(struct soft_remote *r)
 	return first_request(&r->rq, &slot);
 }
 
-/* A completion of the receiver's; NULL if its queue overruns. */
+/* Begin a completion for the receiver; NULL if its queue overruns. */
 static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
 						uint32_t slot, int status)
 {
@@ -125,8 +124,8 @@ static void tell_limit(struct soft_remote *r)
 }
 
 /*
- * A request is taken and completed, though its taker may die in between:
- * it says before which request, and which completion, that is to be.
+ * A taken request must be completed even if its taker dies in between: so it first records which
+ * request it takes, and which completion follows.
  */
 static ALWAYS_INLINE void begin_take(struct soft_remote *r)
 {
@@ -150,7 +149,7 @@ static bool is_published(struct soft_remote *r, const struct cqring *cq, uint32_
 	const struct shm_cqe *cqe = &cq->entries[pos & cq->mask];
 
 	if (cqe->seq != pos + 1)
-		return (int32_t)(cqe->seq - pos - 1) > 0; /* long ago */
+		return (int32_t)(cqe->seq - pos - 1) > 0; /* it was overwritten long ago */
 	if (!(cqe->flags & SHM_CQE_RECV) || cqe->retire != slot)
 		return false;
 	return r->srq ? cqe->flags & SHM_CQE_SRQ && cqe->srq == r->srq - r->peer->seg->srq
@@ -196,7 +195,7 @@ static void flush_requests(struct soft_remote *r)
 	uint32_t slot, n;
 
 	give_back(r);
-	/* once around, whatever a peer has written there */
+	/* at most once around, whatever a peer has written there */
 	for (n = 0; n <= r->rq.mask && (wqe = first_request(&r->rq, &slot)); n++) {
 		cqe = begin_recv(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
 		begin_take(r);
@@ -242,7 +241,7 @@ int deliver_break(struct soft_remote *r, int event, int status)
 	return status;
 }
 
-/* The completion queue overruns; one of XRC is the shared queue's. */
+/* The completion queue overruns; with XRC it belongs to the shared queue. */
 static int fail_overrun(struct soft_remote *r)
 {
 	if (r->xrc)
@@ -265,7 +264,7 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t s
 	end_take(r);
 }
 
-/* It fails on the receive request it has taken. */
+/* Fail on the receive request that was taken. */
 static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, int recv_status,
 		     int status)
 {
@@ -329,7 +328,7 @@ static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struc
 	return to;
 }
 
-/* Not where the receiver could have a page fault when it polls. */
+/* Not if the receiver could have a page fault when it polls. */
 static bool payload_travels(struct soft_remote *r, const struct message *m,
 			    const struct copy_list *to)
 {
@@ -338,7 +337,7 @@ static bool payload_travels(struct soft_remote *r, const struct message *m,
 	return r->peer->seg != segment_own && length && length <= SHM_BOUNCE_MSG && !to->paged;
 }
 
-/* Bring the bytes there, and begin the completion that says so. */
+/* Move the payload, and begin the completion that announces it. */
 static int move_payload(struct soft_remote *r, const struct message *m, struct copy_list *to,
 			struct shm_wqe *wqe, uint32_t slot, struct shm_cqe **ret_cqe)
 {
@@ -357,11 +356,11 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 			return -ENOSPC;
 		if (landed || pack_payload(r, *ret_cqe, m))
 			return 0;
-		/* no room: across after all; this entry stays unpublished */
+		/* no room: write it to the receiver's memory; this entry stays unpublished */
 		lock_drop(&r->cq.shm->lock);
 		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
 		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))
-			return -EAGAIN; /* not worth its owner's time */
+			return -EAGAIN; /* not worth asking its owner to copy */
 		landed = true;
 	}
 }

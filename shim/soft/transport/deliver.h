@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The receiving end of a message: takes a receive request and completes it.
+ * The receiving end of a message: take a receive request and complete it.
  *
- * All under the locks of the receiver (remote.h). What they return is
- * for the sender: a completion status (enum ibv_wc_status), or one of these.
+ * All under the locks of the receiver (remote.h). The result is for the sender: a completion status
+ * (enum ibv_wc_status), or one of these.
  */
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/transport/objects.h"
@@ -16,9 +16,9 @@ enum {
 };
 
 struct message {
-	struct copy_list *from; /* used up */
+	struct copy_list *from; /* consumed */
 	uint32_t length;        /* as the receiver is told */
-	uint32_t absent;        /* so many of them, the first, are not sent */
+	uint32_t absent;        /* so many of the first bytes are not sent */
 	uint32_t src_qp;
 	uint32_t imm; /* or the rkey to invalidate, or a tag */
 	uint16_t slid;
@@ -32,18 +32,17 @@ struct message {
 /* Is there a receive request? */
 bool deliver_ready(struct soft_remote *r);
 
-/* A message to the buffers of the receive request at the head. */
+/* Deliver a message to the buffers of the receive request at the head. */
 int deliver_message(struct soft_remote *r, struct message *m);
 
-/* Only its completion: the bytes are elsewhere. */
+/* Deliver only a completion: the data went elsewhere. */
 int deliver_notice(struct soft_remote *r, const struct message *m);
 
 /* The responder fails, with @event for its owner or -1; returns @status. */
 int deliver_break(struct soft_remote *r, int event, int status);
 
 /*
- * The request is one that must not be: a reliable responder fails, others
- * drop it. Returns @status.
+ * The request is not allowed: a reliable responder fails, others drop it. Returns @status.
  */
 int deliver_refuse(struct soft_remote *r, int event, int status);
 
@@ -59,7 +58,7 @@ static inline void deliver_establish(struct soft_remote *r)
 		deliver_established(r);
 }
 
-/* An event of type @type for the receiver. */
+/* Send an event of type @type to the receiver. */
 void deliver_tell(const struct soft_remote *r, int type);
 
 /*

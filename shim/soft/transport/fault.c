@@ -1,14 +1,13 @@
 /*
- * Which fault befalls what
+ * Which operation a fault strikes
  *
- * Each rule counts the operations that match what it names, and strikes at
- * some of these: by their numbers, then by chance. All rules count all
- * operations; the first that strikes has it. A rule draws from a generator
- * of its own, seeded in its line, so the same operations in the same order
- * meet the same faults.
+ * Each rule counts the operations that match it, and strikes some of them: by number, then by
+ * chance. All rules count all operations; the first rule that strikes wins. A rule has a random
+ * generator of its own, seeded in its line, so the same operations in the same order meet the same
+ * faults.
  *
- * Not here: what the file says (fault_text.c), what a fault does to a send
- * queue (sq_fault.c) and to a verb (enter.c).
+ * Not here: the form of the file (fault_text.c), the effect of a fault on a send queue (sq_fault.c)
+ * and on a verb (enter.c).
  */
 #include "shim/soft/transport/fault.h"
 
@@ -27,7 +26,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_rule *rules;
 static unsigned int num_rules;
 
-/* splitmix64: each state gives one number, evenly spread. */
+/* splitmix64: each state gives one evenly distributed number. */
 static double draw_chance(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
@@ -49,7 +48,7 @@ static bool by_chance(struct fault_rule *rule)
 	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
 }
 
-/* Tried again: a rule that names single operations has had its way. */
+/* For a retry: a rule that names single operations has struck already. */
 static bool strikes_again(struct fault_rule *rule)
 {
 	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);
@@ -174,7 +173,7 @@ int fault_load(uint32_t node)
 	return err;
 }
 
-/* Also in a child, where the mutex may be held by nobody that is left. */
+/* Also in a child, where the holder of the mutex may not exist. */
 void fault_unload(void)
 {
 	pthread_mutex_init(&mutex, NULL);

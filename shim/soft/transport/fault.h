@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Faults on demand: what the file VERBATIM_SOFT_FAULTS asks for.
+ * Faults on demand, as the file VERBATIM_SOFT_FAULTS asks for them.
  *
  * Any thread. The form of the file is in docs/SOFT-DEVICE.md; fault_text.c
  * reads it.
@@ -47,21 +47,21 @@ struct fault_rule {
  */
 int fault_parse(char *line, struct fault_rule *rule, const char **why);
 
-/* Are there any? All others ask first. */
+/* Are there any rules? Check this before calling the functions below. */
 extern bool fault_any;
 
 /*
- * Read the file, if there is one, for the process that is @node of its
- * fabric. 0 or -EINVAL, about which stderr has been told.
+ * Read the file, if there is one, for the process that is @node of its fabric. 0 or -EINVAL,
+ * reported on stderr.
  */
 int fault_load(uint32_t node);
 void fault_unload(void);
 
-/* What befalls a call of @verb: of all kinds that a verb can have. */
+/* The fault that strikes this call of @verb. */
 struct fault fault_verb(const char *verb);
 
 /*
- * What befalls a send request. @again: it is tried once more, and only
- * chance can strike again.
+ * The fault that strikes a send request. @again: it is a retry, which only rules of chance can
+ * strike.
  */
 struct fault fault_request(uint32_t qpn, int opcode, bool again);

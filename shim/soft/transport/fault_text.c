@@ -1,12 +1,11 @@
 /*
- * The form of a line of faults
+ * The form of a line in the file of faults
  *
  *	opcode=SEND n=100		status=RETRY_EXC_ERR vendor_err=0x81
  *	verb=reg_mr every=3		errno=ENOMEM
  *	p=0.01 seed=7			lose
  *
- * Words in any order, all after '#' is a comment. Each word is in one of two
- * tables: when, and what.
+ * Words may come in any order; a comment begins with '#'. Some words say when, others say what.
  */
 #include "shim/soft/transport/fault.h"
 
@@ -168,7 +167,7 @@ static bool set_seed(struct fault_rule *rule, const char *text)
 	return read_number(text, &rule->random);
 }
 
-/* The one thing that happens. */
+/* Set what happens; only one thing can. */
 static bool set_kind(struct fault_rule *rule, enum fault_kind kind)
 {
 	if (rule->fault.kind)
@@ -260,7 +259,7 @@ static const struct word {
 	const char	*name;
 	bool		(*set)(struct fault_rule *rule, const char *text);
 	bool		alone;		/* has no value */
-	const char	*why;		/* not this */
+	const char	*why;		/* what to say about a wrong value */
 } words[] = {
 	{ "verb", set_verb, false, "verb= takes the name of a verb, as in verb=reg_mr" },
 	{ "opcode", set_opcode, false,
@@ -309,13 +308,13 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
-/* Whose events need a queue pair. */
+/* Does the event belong to a queue pair? */
 static bool is_of_qp(int event)
 {
 	return event < IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_QP_LAST_WQE_REACHED;
 }
 
-/* What only requests, or only verbs, can have. */
+/* Some faults fit only requests, others only verbs. */
 static bool check_fit(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];

@@ -9,7 +9,7 @@
  *	RoCE v2, IPv6		IPv6 header: next header UDP
  *	RoCE v2, IPv4		20 bytes of nothing, IPv4 header: protocol UDP
  *
- * What does not change from message to message is prepared with the handle.
+ * The parts that are the same in all messages are prepared with the handle.
  *
  * Source: the specification's 8.3, and annexes A16 and A17.
  */

@@ -1,18 +1,18 @@
 #pragma once
 /*
- * The header in front of a datagram that has a global address, and what its addresses say.
+ * The header in front of a datagram that has a global address.
  */
 #include <netinet/ip.h>
 
 #include "shim/soft/transport/objects.h"
 
-/* The queue pair number that names all of a multicast group. */
+/* The queue pair number that addresses a multicast group. */
 enum { GRH_MULTICAST_QPN = 0xffffff };
 
-/* Is it an address of many? IPv4 counts as in ::ffff:224.0.0.0/100. */
+/* Is it a multicast address? IPv4 addresses are mapped: ::ffff:224.0.0.0/100. */
 bool grh_is_multicast(const union ibv_gid *gid);
 
-/* Fill in what does not change from message to message: those to @ah, from @sgid of @type. */
+/* Prepare the header of all messages from @sgid of @type to @ah. */
 void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid, enum ibv_gid_type type);
 
 /*

@@ -1,12 +1,11 @@
 /*
  * Multicast groups
  *
- * Who is attached to what stands in the fabric's file. It changes under the
- * fabric's lock, and with each change a count; a sender keeps the members of
- * the groups that it sends to until the count differs.
+ * The members of all groups are in the registry's file. Each change is made under its lock and
+ * increments a count; a sender caches the members of its groups until the count differs.
  *
- * A group is known by its GID, on InfiniBand also by its LID: the one is for
- * the switch, the other for the adapter, and a message needs both.
+ * A group has a GID, on InfiniBand also a LID: the LID is for the switch, the GID for the adapter,
+ * and a message needs both.
  */
 #include "shim/soft/transport/mcast.h"
 
@@ -119,7 +118,7 @@ static int add_member(struct registry_members *members, uint32_t qpn, const unio
 	member->gid = *gid;
 	member->lid = lid;
 	member->node = node_self.node;
-	/* it counts once it has a number: we may die in between */
+	/* the entry is valid once it has a number: we may die in between */
 	__atomic_store_n(&member->qpn, qpn, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
 	return 0;
@@ -131,7 +130,7 @@ static void clear_member(struct registry_members *members, struct registry_membe
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
 }
 
-/* Is there no need of a LID? Before INIT, the port may be any. */
+/* Is no LID needed? Before INIT, any port may be meant. */
 static bool on_ethernet(const struct soft_qp *qp)
 {
 	uint32_t num;

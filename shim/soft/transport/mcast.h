@@ -14,13 +14,13 @@ struct mcast_group {
 	uint32_t qpn[];
 };
 
-/* What a sender knows of groups. One thread. */
+/* A sender's cache of groups. One thread. */
 struct mcast_groups {
 	struct mcast_group *at[8];
 };
 
 /*
- * Who listens at @attr, in all processes; or NULL. Valid until the next call.
+ * The members of the group at @attr, in all processes; or NULL. Valid until the next call.
  */
 const struct mcast_group *mcast_find(struct mcast_groups *groups, const struct ibv_ah_attr *attr);
 void mcast_forget(struct mcast_groups *groups);

@@ -5,13 +5,13 @@
  *	    ^                                                    |
  *	    +--- program, or the path fails: both ends migrate --+
  *
- * The alternate path becomes the only one, and both ends are told (PATH_MIG).
- * An alternate path on which nobody can be reached, and a peer that is not
- * ready to migrate, are PATH_MIG_ERR, to who is asked to take it.
+ * The alternate path becomes the only one, and both ends are told (PATH_MIG). PATH_MIG_ERR is for
+ * an alternate path that reaches nobody, and for a peer that is not ready to migrate: the end that
+ * was to take the path gets it.
  *
- * What an adapter does with bits in its packets is done here at once: who
- * changes looks at the peer. A peer's attributes are its process's own, so it
- * takes the other path when it next looks (@migrations).
+ * Adapters use bits in packets for this; here the end that changes its state looks at the peer at
+ * once. A peer's attributes are private to its process, so the peer takes the other path when it
+ * next looks (@migrations).
  *
  * Source: the specification's 17.2.8.
  */
@@ -43,7 +43,7 @@ static struct soft_remote *lock_peer(struct soft_qp *qp)
 	return r && remote_lock(qp, r) ? r : NULL;
 }
 
-/* Both ends say REARM before they look at the other: one finds both. */
+/* Both ends set REARM before they look at the other, so one of them sees both. */
 static void rearm_path(struct soft_qp *qp)
 {
 	struct soft_remote *r;

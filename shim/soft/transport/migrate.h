@@ -7,7 +7,7 @@
 /* The program asks for @state; its alternate path was checked. */
 void migrate_set(struct soft_qp *qp, enum ibv_mig_state state);
 
-/* Nobody answers on this path: is there now another? */
+/* Nobody answers on this path: migrate to the other, if there is one. */
 bool migrate_away(struct soft_qp *qp);
 
 /* A peer may have made us migrate: then the other path is ours. */

@@ -2,9 +2,8 @@
 /*
  * The objects of the device as this process holds them.
  *
- * Each begins with what verbs.h promises the program, so that a pointer to
- * the one is a pointer to the other. What peers must reach lies in the
- * segment (shared.h), at @shm.
+ * Each begins with the structure of verbs.h that the program knows, so a pointer to one is a
+ * pointer to the other. What peers must reach lies in the segment (shared.h), at @shm.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,8 +35,8 @@ struct soft_memory {
 };
 
 /*
- * An object and its imports are a ring of structures, all the same object:
- * who destroys it leaves the others empty. Under soft_mutex.
+ * An object and its imports are a ring of structures, all for the same object: when it is destroyed
+ * through one, the others become empty. Under soft_mutex.
  */
 struct soft_twin {
 	struct soft_twin *next;
@@ -180,9 +179,9 @@ struct soft_sq {
 	enum soft_wait wait;
 	uint64_t wait_until;        /* ns; 0: for ever */
 	bool draining;              /* SQD: the head had begun */
-	uint8_t vendor_err;         /* of a fault, for the completion */
-	uint8_t tries;              /* of the head, that a fault ate */
-	bool judged;                /* the head, by fault.c */
+	uint8_t vendor_err;         /* from a fault, for the completion */
+	uint8_t tries;              /* retries of the head because of faults */
+	bool judged;                /* a fault for the head was looked up */
 	struct {                    /* between wr_start and _complete */
 		uint64_t thread;    /* whose lock it is, or 0 */
 		uint32_t tail;      /* requests from head to here */
@@ -233,7 +232,7 @@ struct soft_qp {
 	struct ibv_qp_init_attr init;
 	uint32_t opcodes; /* that it can post, as bits */
 	pthread_mutex_t modifying;
-	bool reachable;      /* its address is somebody's */
+	bool reachable;      /* somebody has its address */
 	uint8_t migrations;  /* that were followed */
 	uint32_t max_msg_sz; /* its port's; of UD the MTU */
 	bool deaf;           /* to its own multicasts */
@@ -261,8 +260,7 @@ struct soft_ah {
 };
 
 /*
- * A work queue is a queue pair that only receives; nobody but raw.c sends to
- * it.
+ * A work queue is a queue pair that only receives; only raw.c sends to it.
  */
 struct soft_wq {
 	struct ibv_wq wq;
@@ -293,7 +291,7 @@ extern struct soft_qp *soft_qps[SHM_QP_MAX];
 extern struct soft_cq *soft_cqs[SHM_CQ_MAX];
 extern struct soft_srq *soft_srqs[SHM_SRQ_MAX];
 extern struct soft_mr *soft_mrs[SHM_MR_MAX];
-extern struct soft_mw *soft_mws[SHM_MW_MAX]; /* under mw.c's lock */
+extern struct soft_mw *soft_mws[SHM_MW_MAX]; /* under the lock of window.c */
 
 /* All open contexts; inside all other locks. */
 extern pthread_mutex_t soft_contexts_mutex;
@@ -306,16 +304,16 @@ void soft_twin_init(struct soft_twin *twin);
 void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);
 void soft_twin_part(struct soft_twin *twin);
 bool soft_twin_alone(const struct soft_twin *twin);
-/* Another of the ring that was left, taken out of it; or NULL. */
+/* Take another one of the ring that was left out of it; or NULL. */
 struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
 
-/* How many of a kind this process has, where no table tells. */
+/* How many objects of a kind this process has, for those without a table. */
 struct soft_tally {
-	uint32_t epoch; /* a child has none */
+	uint32_t epoch; /* a child starts at 0 */
 	int count;
 };
 
-/* One more, if there are fewer than @max. */
+/* Count one more, if there are fewer than @max. */
 bool soft_tally_add(struct soft_tally *tally, int max);
 void soft_tally_sub(struct soft_tally *tally);
 
@@ -362,7 +360,7 @@ static inline struct soft_dm *to_dm(struct ibv_dm *dm)
 	return container(dm, struct soft_dm, dm);
 }
 
-/* False in a child for all that it has inherited. */
+/* False in a child for every inherited context. */
 static inline bool soft_ours(struct ibv_context *context)
 {
 	return likely(to_context(context)->epoch == process_epoch());
@@ -378,7 +376,7 @@ static inline struct soft_ah *to_ah(struct ibv_ah *ah)
 	return container(ah, struct soft_ah, ah);
 }
 
-/* A request that could not be sent at once keeps its handle. */
+/* A request that waits holds a reference to its handle. */
 void soft_ah_get(struct soft_ah *ah);
 void soft_ah_put(struct soft_ah *ah);
 
@@ -392,7 +390,7 @@ static inline struct soft_counters *to_counters(struct ibv_counters *counters)
 	return container(counters, struct soft_counters, counters);
 }
 
-/* Do two contexts share a command file, by import? */
+/* Do two contexts share a command file, because one was imported? */
 static inline bool context_same_file(struct ibv_context *a, struct ibv_context *b)
 {
 	return to_context(a)->file == to_context(b)->file;

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Queue pairs of this process, as far as more than one kind of them share it.
+ * Queue pairs of this process: what all kinds of them share.
  */
 #include "shim/soft/transport/objects.h"
 
 /* A free slot of soft_qps, or -ENOMEM; under the object mutex. */
 int own_qp_find_slot(void);
 
-/* An event of type @type for the program. */
+/* Send an event of type @type to the program. */
 void own_qp_tell(struct soft_qp *qp, int type);
 
 /* Set @state for peers to see; under its lock if it matters. */

@@ -1,12 +1,12 @@
 /*
- * Send queues that wait, and who carries them on
+ * Send queues that wait, and how they go on
  *
- * Every poll that finds nothing tries them; for programs that sleep there
- * is a thread, which exists only while something waits (and a little longer,
- * since who waits once often waits again).
+ * Every poll that finds nothing tries them again; for programs that sleep there is a thread, which
+ * runs only while something waits, and a little longer, since a queue that has waited often waits
+ * again.
  *
- * Lock order: the list's mutex, then a send queue's lock by trial only,
- * because posts add to the list with that lock held.
+ * Lock order: the list's mutex, then a send queue's lock, but only by lock_try(), because posts add
+ * to the list with that lock held.
  */
 #include "shim/soft/transport/pending.h"
 
@@ -98,8 +98,8 @@ static void *run_retries(void *unused)
 }
 
 /*
- * Called again with every try: then it is listed. The mutex is taken with
- * the send queue's lock held, which try_all() respects.
+ * Called again after each try, when it is listed already. The mutex is taken with the send queue's
+ * lock held, which try_all() respects.
  */
 void pending_add(struct soft_qp *qp)
 {

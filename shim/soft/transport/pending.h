@@ -7,16 +7,16 @@
 
 extern unsigned int pending_count;
 
-/* Try again until the queue is done; under the lock of the send queue. */
+/* List the queue: it is tried again until it is done; under the lock of the send queue. */
 void pending_add(struct soft_qp *qp);
 
-/* All before @head are written; under the lock. */
+/* Accept the requests before @head, which are written; under the lock. */
 static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 {
 	uint32_t first = qp->sq.head;
 
 	qp->sq.head = head;
-	/* behind one that waits there is nothing to do */
+	/* requests behind one that waits must wait, too */
 	if (qp->sq.wait == WAIT_NONE)
 		sq_run(qp);
 	if (unlikely(qp->sq.next != head)) {
@@ -25,7 +25,7 @@ static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 	}
 }
 
-/* Carry out what can be, now that it may; under the lock. */
+/* Carry out what is possible in the new state; under the lock. */
 static inline void pending_run(struct soft_qp *qp)
 {
 	sq_run(qp);
@@ -33,10 +33,10 @@ static inline void pending_run(struct soft_qp *qp)
 		pending_add(qp);
 }
 
-/* The queue pair goes away. Without its lock. */
+/* Take a queue pair that goes away off the list. Without its lock. */
 void pending_del(struct soft_qp *qp);
 
-/* Somebody has the time: try all, and copy what peers ask for. */
+/* Try all that are listed, and copy what peers ask for. */
 void pending_try(void);
 
 static inline bool pending_any(void)

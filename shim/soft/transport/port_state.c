@@ -1,8 +1,8 @@
 /*
  * Ports that go down and up
  *
- * The state lies in the segment, for peers to see. A thread brings a port up
- * again that is down for a time.
+ * The state lies in the segment, for peers to see. A thread brings a port up again that goes down
+ * for a limited time.
  */
 #include "shim/soft/transport/port_state.h"
 

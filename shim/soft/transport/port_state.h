@@ -9,9 +9,9 @@
 #include "shim/soft/fabric/shared.h"
 
 /*
- * All contexts of this process learn of it by an event, all processes by
- * their messages: nothing reaches a queue pair on a port that is down, or
- * leaves it. Down for @ns, then up again; 0: until it is brought up.
+ * Change the state of a port. All contexts of this process get an event; peers notice because no
+ * message reaches or leaves a queue pair on a port that is down. It is down for @ns, then up again;
+ * 0: until it is brought up.
  */
 void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns);
 
@@ -22,5 +22,5 @@ static inline bool port_blocked(const struct shm_seg *seg, uint8_t port)
 	       __atomic_load_n(&seg->ports_down, __ATOMIC_RELAXED) >> (port & 31) & 1;
 }
 
-/* An event of the port, or of the device, to all contexts. */
+/* Send an event of the port, or of the device, to all contexts. */
 void port_tell(uint8_t port, enum ibv_event_type type);

@@ -9,8 +9,8 @@
  *	and those of no worse priority that let it pass on (DONT_TRAP)
  *	if nobody keeps it, those that want all, or all multicast, by default
  *
- * Nobody tells the sender what became of it: it is lost where there is no
- * receive request, and where the buffer is too short.
+ * The sender does not learn what became of it: it is lost if there is no receive request, and if
+ * the buffer is too short.
  */
 #include "shim/soft/transport/raw.h"
 
@@ -31,7 +31,7 @@
 
 enum { NOBODY = UINT32_MAX, TARGETS = 256, ETHERNET_MIN = 14 };
 
-/* Who has rules, as of so many changes of all groups. */
+/* The queue pairs with rules, as of a count of changes to all groups. */
 struct raw_peers {
 	uint32_t changes;
 	uint32_t count;
@@ -99,7 +99,7 @@ static bool gets_it(const struct shm_flow *flow, const struct steering *s)
 	}
 }
 
-/* Many rules of one queue pair make one packet, with the first one's tag. */
+/* If several rules of a queue pair match, it gets one packet, with the tag of the first. */
 static void add_target(struct steering *s, uint32_t qpn, uint32_t tag)
 {
 	uint32_t i;

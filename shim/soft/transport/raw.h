@@ -5,10 +5,10 @@
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/transport/objects.h"
 
-/* To all whose rules want it. The completion status (enum ibv_wc_status). */
+/* Send it to all queue pairs whose rules match. The completion status (enum ibv_wc_status). */
 int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
-/* Forget whom it has asked, on reset and destruction. */
+/* Forget the queue pairs with rules, on reset and destruction. */
 void raw_forget(struct soft_qp *qp);
 
 /* May this process send and steer raw packets? 0, EPERM; EOPNOTSUPP. */

@@ -1,12 +1,11 @@
 /*
  * The other end: queue pair number -> process -> slot in its segment
  *
- * It is looked up once, with all that is needed to deliver there, and
- * checked at each request, under its lock: is it still the queue pair that
- * we were told to talk to, connected to us, and ready?
+ * It is looked up once, with all that is needed to deliver there. Each request checks under its
+ * lock that it is still the queue pair that we are connected to, and ready.
  *
- * With XRC there is one queue pair and one of these for each shared queue
- * that requests have named: the list begins at the queue pair's own.
+ * With XRC there is a struct soft_remote for each shared queue that requests have named: a list
+ * that begins in the queue pair.
  */
 #include "shim/soft/transport/remote.h"
 
@@ -80,7 +79,7 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn)
 	return true;
 }
 
-/* XRC: first the queue pair, which is no process's. */
+/* XRC: first the queue pair, which no single process owns. */
 static bool resolve_xrc(struct soft_qp *qp)
 {
 	struct soft_remote *r = &qp->remote;
@@ -90,7 +89,7 @@ static bool resolve_xrc(struct soft_qp *qp)
 		return false;
 	r->xrc = &registry_xrc()->qp[slot];
 	r->shm = &r->xrc->qp;
-	/* it may be of no object in the process that receives */
+	/* the process that receives may have no object for it */
 	r->slot = UINT16_MAX;
 	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
 	return true;
@@ -158,14 +157,14 @@ static uint8_t receives_from(uint8_t type)
 	return type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
 }
 
-/* By a fault on demand. */
+/* Is a port down, by a fault on demand? */
 static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 {
 	return port_blocked(segment_own, qp->attr.port_num) ||
 	       (r->peer && port_blocked(r->peer->seg, r->shm->port));
 }
 
-/* Of XRC: who delivers for a dead process is told at the next tick. */
+/* With XRC, the death of the holder is noticed at the next tick. */
 static inline bool is_alive(struct soft_remote *r)
 {
 	uint64_t now;
@@ -249,6 +248,6 @@ bool remote_lags(struct soft_remote *r)
 	}
 	if (now >= r->lag_until)
 		return false;
-	sched_yield(); /* it may be our processor that it waits for */
+	sched_yield(); /* it may be waiting for our processor */
 	return true;
 }

@@ -1,13 +1,12 @@
 #pragma once
 /*
- * Who is at the other end of a send request. The caller holds the lock of
- * the send queue.
+ * The other end of a send request. The caller holds the lock of the send queue.
  */
 #include "shim/soft/transport/objects.h"
 
 struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr);
 
-/* Who @wr goes to, or NULL: nobody is there. Valid until remote_drop(). */
+/* The receiver of @wr, or NULL if there is none. Valid until remote_drop(). */
 static inline struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_remote *r = &qp->remote;
@@ -28,16 +27,16 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn);
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn);
 void remote_forget(struct soft_remote *r);
 /*
- * Does the queue pair of XRC know the shared queue that was named? A status
- * for the sender, which breaks the connection; under the locks.
+ * Does the XRC queue pair accept the shared queue that was named? If not, a status for the sender,
+ * which breaks the connection; under the locks.
  */
 int remote_check_xrc(const struct soft_remote *r);
 
 /*
- * It has no receive request; is one to be expected? Who sends without a
- * return waits a while for a receiver that did post some: it may only wait
- * for a processor, which it would not have to share with the sender of a
- * real network. Once that was in vain, no longer, until it posts again.
+ * It has no receive request: is one likely to come? An unreliable sender waits a short time for a
+ * receiver that has posted some before: it may only wait for a processor, which on a real network
+ * it would not share with the sender. After one wait in vain, there is no other until it posts
+ * again.
  */
 bool remote_lags(struct soft_remote *r);
 
@@ -48,5 +47,5 @@ static inline void remote_unlock(struct soft_remote *r)
 	lock_drop(&r->shm->rq.lock);
 }
 
-/* Forget it: look anew next time. On reset and destruction, too. */
+/* Forget the other end, which is then looked up again. On reset and destruction, too. */
 void remote_drop(struct soft_qp *qp);

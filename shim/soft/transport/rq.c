@@ -1,14 +1,13 @@
 /*
  * Receive queues
  *
- * The owner writes a request into a slot and then publishes the position;
- * who delivers takes the next position. Positions are masked with a size
- * that was checked, so a peer can spoil its messages but not our memory.
+ * The owner writes a request into a slot and then publishes the position; the process that delivers
+ * takes the next position. Positions are masked with a size that was checked, so a peer can corrupt
+ * its messages but not our memory.
  *
- * What the owner writes into has been read by who took a request there, so
- * that its line must come back first. That is asked for some requests ahead,
- * and there are more slots than requests: the line is not one that is about
- * to be taken from.
+ * The owner writes to a cache line that another processor has read. It prefetches the line some
+ * requests ahead, and there are more slots than requests, so that this is not a line from which a
+ * request is about to be taken.
  */
 #include "shim/soft/transport/rq.h"
 
@@ -59,7 +58,7 @@ static uint32_t power_of_two(uint32_t n)
 
 int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, struct rq *rq)
 {
-	/* not the lock: who remembers an earlier owner may hold it */
+	/* not the lock: a peer that knows an earlier owner may hold it */
 	shm->taken = 0;
 	shm->prod = 0;
 	shm->doing = 0;

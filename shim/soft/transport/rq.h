@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A receive queue, as its owner and those who deliver to it see it.
+ * A receive queue, as its owner and the processes see it that deliver to it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ static inline struct shm_wqe *rq_wqe(const struct rq *rq, uint32_t slot)
 	return (struct shm_wqe *)(rq->wqes + (uint64_t)(slot & rq->mask) * rq->stride);
 }
 
-/* How many SGEs it has; peers can write there, so read it once. */
+/* How many SGEs it has. Peers can write there, so it is read once. */
 static inline uint32_t rq_num_sge(const struct rq *rq, const struct shm_wqe *wqe)
 {
 	uint32_t num = __atomic_load_n(&wqe->num_sge, __ATOMIC_RELAXED);
@@ -41,7 +41,7 @@ static inline uint32_t rq_slot(const struct rq *rq, uint32_t pos)
 	return rq->order ? rq->order[pos & rq->mask] : pos;
 }
 
-/* Check and remember where @shm of @seg lies. 0 or -EPROTO. */
+/* Look up queue @shm of @seg, and check it. 0 or -EPROTO. */
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq);
 
 /*
@@ -52,9 +52,8 @@ int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, 
 void rq_free(struct rq *rq);
 
 /*
- * Give a shared queue room for @max_wr: slots keep their numbers. Under the
- * object mutex and the queue's lock; those who deliver find it anew. 0 or
- * -ENOMEM.
+ * Give a shared queue room for @max_wr: slots keep their numbers. Under the object mutex and the
+ * queue's lock; peers look it up again. 0 or -ENOMEM.
  */
 int rq_grow(struct rq *rq, uint32_t max_wr);
 

@@ -1,12 +1,11 @@
 /*
  * Spreading packets over work queues by a hash of their headers
  *
- * The queue pair has no queues of its own: its flow rules carry the numbers of
- * the work queues, and who sends picks one of them.
+ * The queue pair has no queues of its own: its flow rules contain the numbers of the work queues,
+ * and the sender picks one of them.
  *
- * The hash is Toeplitz over those fields that were asked for and are there,
- * in the order addresses (source, destination), ports (source, destination).
- * A packet without any goes to the first.
+ * The hash is Toeplitz over the requested fields that the packet has, in the order addresses
+ * (source, destination), ports (source, destination). A packet without any goes to the first queue.
  */
 #include "shim/soft/transport/rss.h"
 
@@ -42,7 +41,7 @@ static void add_field(struct input *in, const void *field, size_t size)
 	in->len += size;
 }
 
-/* Which fields, of which header, how long. */
+/* Collect the fields that are hashed. */
 static void collect_fields(uint64_t fields, unsigned int layers, const struct packet *p,
 			   struct input *in)
 {

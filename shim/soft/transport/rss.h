@@ -11,10 +11,10 @@ struct soft_rss {
 	uint8_t key[SHM_RSS_KEY];
 };
 
-/* It goes; accepts NULL. Under the object mutex. */
+/* Accepts NULL. Under the object mutex. */
 void rss_free(struct soft_rss *rss);
 
-/* Where a rule sends its packets. */
+/* Set the targets of a rule. */
 void rss_fill(const struct soft_rss *rss, struct shm_flow *rule);
 
 /* The number of the queue pair, or work queue, for this packet. */

@@ -4,12 +4,12 @@
  *	retired         next              head       retired + depth
  *	   | carried out  | to be carried   | free        |
  *
- * A request keeps its slot until a completion at or behind it was polled,
- * as on hardware: who never asks for one fills the queue for good.
+ * A request keeps its slot until a completion at or behind it was polled, as on hardware: a program
+ * that never asks for one fills the queue for good.
  *
- * What cannot be carried out at once, because the receiver is not ready or
- * nobody answers, stays at the head with a time limit, and pending.c tries
- * it again. Everything behind it waits.
+ * A request that cannot be carried out at once, because the receiver is not ready or nobody
+ * answers, stays at the head with a time limit, and pending.c tries it again. Everything behind it
+ * waits.
  */
 #include "shim/soft/transport/sq.h"
 
@@ -77,7 +77,7 @@ void sq_reset(struct soft_qp *qp)
 	sq->next = 0;
 	sq->wait = WAIT_NONE;
 	sq->draining = false;
-	sq->build.err = EINVAL; /* what was begun is gone */
+	sq->build.err = EINVAL; /* requests that are being built are dropped */
 }
 
 static enum ibv_qp_state state_of(const struct soft_qp *qp)
@@ -101,7 +101,7 @@ static const uint8_t wc_opcode[] = {
 };
 /* clang-format on */
 
-/* False if the completion of the request at @pos could not be told. */
+/* False if there was no room for the completion of the request at @pos. */
 static bool tell_completion(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos, int status)
 {
 	struct shm_cqe *cqe;
@@ -122,7 +122,7 @@ static bool tell_completion(struct soft_qp *qp, const struct soft_wr *wr, uint32
 	return true;
 }
 
-/* The request at next is done. False if its completion could not be told. */
+/* Complete the request at next. False if there was no room for its completion. */
 static inline bool complete_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	uint32_t pos = qp->sq.next++;
@@ -150,8 +150,8 @@ void sq_fail(struct soft_qp *qp)
 }
 
 /*
- * An error of our own end: an unreliable send queue stops, and what it
- * receives is not concerned (SQE); a reliable one takes both down.
+ * A local error: an unreliable queue pair stops sending and goes on receiving (SQE); a reliable one
+ * fails as a whole.
  */
 static void stop_queue(struct soft_qp *qp)
 {
@@ -190,7 +190,7 @@ static inline bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int st
 	return true;
 }
 
-/* It could not be carried out (CARRY_...): wait, or give up. */
+/* It could not be carried out (CARRY_...): wait, or give up. False: it waits. */
 static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	switch (reason) {
@@ -210,7 +210,7 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	}
 }
 
-/* False when the rest must wait. */
+/* False if the rest must wait. */
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
@@ -226,7 +226,7 @@ void sq_drained(struct soft_qp *qp)
 		own_qp_tell(qp, IBV_EVENT_SQ_DRAINED);
 }
 
-/* What had begun goes on. False: it waits. */
+/* Go on with the request that had begun. False: it waits. */
 static bool drain_head(struct soft_qp *qp)
 {
 	if (!run_one(qp))
@@ -249,7 +249,7 @@ void sq_run(struct soft_qp *qp)
 			flush_requests(qp);
 			break;
 		case IBV_QPS_ERR:
-			/* who failed it may have died before its end */
+			/* the process that failed it may have died before it flushed it */
 			sq_fail(qp);
 			break;
 		case IBV_QPS_SQD:

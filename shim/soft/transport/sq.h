@@ -2,9 +2,9 @@
 /*
  * Send queues. Any thread.
  *
- * A request is written into the slot of its position, at head or behind it,
- * and then accepted (pending.h), which carries it out or queues it: post.c does that one
- * by one, wr.c with all that was built.
+ * A request is written into the slot of its position, at head or behind it, and then accepted
+ * (pending.h): it is carried out, or waits. post.c accepts requests one by one, wr.c all that were
+ * built.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -20,10 +20,10 @@ size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
  */
 void sq_run(struct soft_qp *qp);
 
-/* Back to how it was made; under the lock. */
+/* Reset it to its first state; under the lock. */
 void sq_reset(struct soft_qp *qp);
 
-/* Nothing that was begun is left, in SQD; under the lock. */
+/* In SQD, the last request that had begun is done; under the lock. */
 void sq_drained(struct soft_qp *qp);
 
 /* Set our own state to error and flush both queues; under the lock. */
@@ -48,7 +48,7 @@ static inline struct soft_wr *sq_slot(const struct soft_sq *sq, uint32_t pos)
 	return (struct soft_wr *)(sq->wrs + (uint64_t)(pos & sq->mask) * sq->stride);
 }
 
-/* Behind all slots: where requests go that will not be accepted. */
+/* A slot behind all others, for requests that will not be accepted. */
 static inline struct soft_wr *sq_spare(const struct soft_sq *sq)
 {
 	return (struct soft_wr *)(sq->wrs + (uint64_t)(sq->mask + 1) * sq->stride);
@@ -62,8 +62,7 @@ static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
 }
 
 /*
- * Those from @first on that could not be carried out at once must outlive
- * what they name: the program may destroy it, as it may on hardware, which
- * has copied it.
+ * Take references for the requests from @first on, which wait: the program may destroy the address
+ * handle that they name, as it may on hardware, which copies it.
  */
 void sq_keep(struct soft_qp *qp, uint32_t first);

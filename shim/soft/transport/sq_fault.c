@@ -1,12 +1,12 @@
 /*
  * What a fault does to the request at the head of a send queue
  *
- * The head is judged once, when it is first tried. What is lost, or meets a
- * receiver that is not ready, is tried again after the queue pair's timer
- * and counts against its retries, as on the wire; each try is then judged
- * again. An unreliable queue pair does not learn of a loss.
+ * A fault is looked up when the head is first tried. A request that is lost, or finds the receiver
+ * not ready, is tried again after the queue pair's timer and counts against its retries, as on the
+ * wire; a fault is then looked up for each retry. An unreliable queue pair does not learn of a
+ * loss.
  *
- * Not here: which fault it is (fault.c).
+ * Not here: which request a fault strikes (fault.c).
  */
 #include "shim/soft/transport/sq_fault.h"
 
@@ -63,7 +63,7 @@ static void tell_event(struct soft_qp *qp, int type)
 		port_tell(qp->attr.port_num, type);
 }
 
-/* What the responder notices when it refuses. */
+/* Fail with this status, and let the responder fail as it would when it refuses. */
 static int fail_with(struct soft_qp *qp, const struct soft_wr *wr, const struct fault *fault)
 {
 	qp->sq.vendor_err = fault->vendor_err;
@@ -116,7 +116,7 @@ static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 	sq->judged = true;
 	if (first || sq->tries)
 		return fault_request(qp->shm->qpn, wr->opcode, !first);
-	return (struct fault){ .kind = FAULT_NONE }; /* it was only held up */
+	return (struct fault){ .kind = FAULT_NONE }; /* it was only delayed */
 }
 
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
@@ -127,7 +127,7 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 
 	if (sq->wait == WAIT_HELD && process_now() < sq->wait_until)
 		return CARRY_HELD;
-	/* what waits for reasons of its own has been judged */
+	/* the fault for a request that waits for another reason was looked up before */
 	if (sq->wait == WAIT_NONE || sq->wait == WAIT_HELD)
 		fault = judge_request(qp, wr);
 	status = befall_request(qp, wr, &fault);

@@ -4,5 +4,5 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* As carry_request(), with what befalls the request. */
+/* As carry_request(), with the fault that strikes the request. */
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);

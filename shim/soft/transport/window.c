@@ -1,17 +1,16 @@
 /*
  * Memory windows
  *
- * A window is an entry in the table of memory regions, in slots of its own:
- * it has an rkey while it is bound, and never an lkey. What remote access
- * needs of the region is copied there by the bind, so that windows cost those
- * who use them nothing more. Its keys:
+ * A window is an entry in the table of memory regions, in slots of its own: it has an rkey while it
+ * is bound, and never an lkey. The bind copies there what remote access needs of the region, so
+ * access through a window costs no more. Its keys:
  *
  *	| slot: 17 | generation: 7 | the program's: 8 |
  *
- * Type 2 belongs to the queue pair on which it was bound, and what happens to
- * it there happens under the lock of that queue pair, in the process that
- * owns it or in a peer that invalidates. Type 1 is everybody's in its
- * protection domain: who binds it anew waits until nobody uses the old.
+ * A window of type 2 belongs to the queue pair on which it was bound. It changes under the lock of
+ * that queue pair, in the process that owns it or in a peer that invalidates it. A window of type 1
+ * can be used by all queue pairs of its protection domain: a new bind waits until nobody uses the
+ * old one.
  *
  * Source: ibv_alloc_mw(3), ibv_bind_mw(3), IBA 10.6.7.
  */
@@ -33,8 +32,8 @@ enum {
 };
 
 /*
- * Of the table, of binding and of regions being released. Inside the lock of
- * a send queue, outside those of queue pairs.
+ * Guards the table, binding and the release of regions. Taken inside the lock of a send queue,
+ * outside those of queue pairs.
  */
 static struct lock lock;
 static uint32_t next_slot;
@@ -57,7 +56,7 @@ static bool is_bound(const struct soft_mw *mw)
 	return __atomic_load_n(&mw->shm->rkey, __ATOMIC_ACQUIRE);
 }
 
-/* The rest stays: somebody may have found it, and look at it yet. */
+/* The rest stays: a peer that has found the entry may still read it. */
 static void unbind_window(struct soft_mw *mw)
 {
 	set_rkey(mw, 0);
@@ -79,7 +78,7 @@ static void wait_for_users(void)
 	}
 }
 
-/* Keys change when a slot is used again, in the bits that stay. */
+/* When a slot is used again, the bits of the key that are not the program's change. */
 static void assign_slot(struct soft_mw *mw, uint32_t slot)
 {
 	static uint8_t generation[SHM_MW_MAX];
@@ -141,7 +140,7 @@ int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
 {
 	if (!mw || (!info->mr && (info->addr || info->length)))
 		return EINVAL;
-	/* a key of another window finds none */
+	/* with the key of another window, no window is found */
 	wr->rkey = (rkey ^ to_mw(mw)->key) & ~KEY_PROGRAM ? 0 : rkey;
 	wr->region = info->mr ? info->mr->lkey : 0;
 	wr->bind_addr = info->addr;

@@ -6,13 +6,13 @@
 
 /* Give it a slot and keys of its own, not yet bound. 0 or -ENOMEM. */
 int window_add(struct soft_mw *mw);
-/* Nobody uses it any more, nor finds it. */
+/* Wait until nobody uses it, and free its slot. */
 void window_remove(struct soft_mw *mw);
 void window_close_all(struct ibv_context *context);
 
 /*
- * What is to be bound, for when the request @wr is carried out. 0 or EINVAL;
- * all else is found out then (IBV_WC_MW_BIND_ERR).
+ * Store what to bind in the request @wr. 0 or EINVAL; everything else is checked when it is carried
+ * out (IBV_WC_MW_BIND_ERR).
  */
 int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
 		    const struct ibv_mw_bind_info *info);
@@ -29,12 +29,12 @@ int window_carry(struct soft_qp *qp, const struct soft_wr *wr);
  */
 bool window_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rkey);
 
-/* The queue pair is reset: so are the windows that were bound on it. */
+/* Unbind the windows that were bound on a queue pair, which is reset. */
 void window_reset_qp(struct soft_qp *qp);
 
 /*
- * Let no window be bound to a region any more: its rkey is gone. EBUSY, and
- * nothing has changed, if one is bound.
+ * Take the rkey of a region away, so that no window can be bound to it. EBUSY, with nothing
+ * changed, if one is bound.
  */
 int window_release_region(struct shm_mr *region);
 
