@@ -21,8 +21,8 @@ const char *format_count(uint64_t n, char text[FORMAT_TEXT])
 }
 
 /* Three figures and a unit: @units are 1000 apart. */
-static const char *scaled(double value, const char *const *units, unsigned int nunits,
-			  char text[FORMAT_TEXT])
+static const char *format_scaled(double value, const char *const *units, unsigned int nunits,
+				 char text[FORMAT_TEXT])
 {
 	unsigned int unit = 0;
 
@@ -40,7 +40,7 @@ const char *format_bytes(uint64_t n, char text[FORMAT_TEXT])
 {
 	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
 
-	return scaled((double)n, units, 5, text);
+	return format_scaled((double)n, units, 5, text);
 }
 
 const char *format_time(int64_t ns, char text[FORMAT_TEXT])
@@ -49,5 +49,5 @@ const char *format_time(int64_t ns, char text[FORMAT_TEXT])
 
 	if (ns < 0)
 		return strcpy(text, "-");
-	return scaled((double)ns, units, 4, text);
+	return format_scaled((double)ns, units, 4, text);
 }

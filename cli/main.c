@@ -36,7 +36,7 @@ static int refuse_command(const char *name)
 	return CLI_USAGE;
 }
 
-static int help(int argc, char **argv)
+static int run_help(int argc, char **argv)
 {
 	const struct command *command = argc < 2 ? NULL : command_find(argv[1]);
 
@@ -51,14 +51,14 @@ static int help(int argc, char **argv)
 	return CLI_FINE;
 }
 
-static int dispatch(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	const struct command *command = command_find(argv[0]);
 
 	if (command)
 		return command->run(argc, argv);
 	if (!strcmp(argv[0], "help") || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))
-		return help(argc, argv);
+		return run_help(argc, argv);
 	if (!strcmp(argv[0], "--version") || !strcmp(argv[0], "-V")) {
 		printf("verbatim %s\n", VERBATIM_VERSION);
 		return CLI_FINE;
@@ -103,5 +103,5 @@ int main(int argc, char **argv)
 		print_usage(stderr);
 		return CLI_USAGE;
 	}
-	return flush_stdout(dispatch(argc - 1, argv + 1));
+	return flush_stdout(run_command(argc - 1, argv + 1));
 }

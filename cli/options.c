@@ -54,13 +54,13 @@ static int find_letter(const struct option_row *rows, char letter)
 	return -1;
 }
 
-static int complain(struct reader *r, const char *what)
+static int refuse_word(struct reader *r, const char *what)
 {
 	snprintf(r->complaint, OPTIONS_COMPLAINT, "%s '%.200s'", what, r->argv[r->at]);
 	return -EINVAL;
 }
 
-static int complain_unknown(struct reader *r, const char *name)
+static int refuse_unknown(struct reader *r, const char *name)
 {
 	char word[OPTIONS_VARIABLE];
 	struct suggestion near = { .word = word, .prefix = "--" };
@@ -77,10 +77,10 @@ static int complain_unknown(struct reader *r, const char *name)
 static int take_option(struct reader *r, int row, const char *value)
 {
 	if (!r->rows[row].arg && value)
-		return complain(r, "no value is taken by");
+		return refuse_word(r, "no value is taken by");
 	if (r->rows[row].arg && !value) {
 		if (r->at + 1 == r->argc)
-			return complain(r, "a value is missing after");
+			return refuse_word(r, "a value is missing after");
 		value = r->argv[++r->at];
 	}
 	r->given[row] = true;
@@ -94,7 +94,7 @@ static int take_long(struct reader *r)
 	int row = find_name(r->rows, name, equals ? (size_t)(equals - name) : strlen(name));
 
 	if (row < 0)
-		return complain_unknown(r, name);
+		return refuse_unknown(r, name);
 	return take_option(r, row, equals ? equals + 1 : NULL);
 }
 
@@ -104,7 +104,7 @@ static int take_letters(struct reader *r)
 		int row = find_letter(r->rows, *at), err;
 
 		if (row < 0)
-			return complain(r, "unknown option");
+			return refuse_word(r, "unknown option");
 		if (r->rows[row].arg)
 			return take_option(r, row, at[1] ? at + 1 : NULL);
 		err = take_option(r, row, NULL);

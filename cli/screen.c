@@ -64,7 +64,7 @@ int screen_write(int fd, const char *text, size_t n)
 	return err;
 }
 
-static ssize_t put(void *cookie, const char *text, size_t n)
+static ssize_t put_screen(void *cookie, const char *text, size_t n)
 {
 	struct screen *screen = cookie;
 	size_t done = 0;
@@ -89,7 +89,7 @@ static ssize_t put(void *cookie, const char *text, size_t n)
 	return (ssize_t)n;
 }
 
-static int finish(void *cookie)
+static int close_screen(void *cookie)
 {
 	struct screen *screen = cookie;
 	int err = screen_write(screen->fd, screen->held, screen->nheld);
@@ -102,7 +102,7 @@ static int finish(void *cookie)
 
 FILE *screen_open(int fd)
 {
-	const cookie_io_functions_t functions = { .write = put, .close = finish };
+	const cookie_io_functions_t functions = { .write = put_screen, .close = close_screen };
 	struct screen *screen = calloc(1, sizeof(*screen));
 	FILE *out = screen ? fopencookie(screen, "w", functions) : NULL;
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "cli/format.h"
+#include "core/base/vec.h"
 #include "core/base/text.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
@@ -58,13 +59,9 @@ static char *make_printable(const char *text)
 	return shown;
 }
 
-static void add(struct table *table, const char *text, bool null, int64_t value)
+static void add_cell(struct table *table, const char *text, bool null, int64_t value)
 {
-	if (table->ncells == table->size) {
-		table->size = table->size * 2 + 64;
-		table->cells = realloc(table->cells, table->size * sizeof(*table->cells));
-	}
-	if (!table->cells)
+	if (vec_reserve(table->cells, table->size, table->ncells + 1))
 		abort();
 	table->cells[table->ncells++] =
 		(struct cell){ strdup(text), make_printable(text), null, value };
@@ -106,12 +103,12 @@ void table_number(struct table *table, int64_t value)
 	enum column_kind kind = next_kind(table);
 	char text[FORMAT_TEXT];
 
-	add(table, cell_text(kind, value, text), kind == COLUMN_TIME && value < 0, value);
+	add_cell(table, cell_text(kind, value, text), kind == COLUMN_TIME && value < 0, value);
 }
 
 void table_text(struct table *table, const char *text)
 {
-	add(table, text ? text : "-", !text, 0);
+	add_cell(table, text ? text : "-", !text, 0);
 }
 
 static void add_sql(struct table *table, sqlite3_stmt *stmt, int column)
@@ -142,7 +139,7 @@ int table_query(struct table *table, struct trace *trace, const char *sql)
 }
 
 /* Bytes on the screen: what goes on a character takes no room. */
-static int width(const char *text)
+static int text_width(const char *text)
 {
 	int n = 0;
 
@@ -152,7 +149,7 @@ static int width(const char *text)
 }
 
 /* "mean_ns" is mean: the cells tell the unit. */
-static const char *title(const struct column *column, char text[FORMAT_TEXT])
+static const char *column_title(const struct column *column, char text[FORMAT_TEXT])
 {
 	snprintf(text, FORMAT_TEXT, "%s", column->name);
 	if (column->kind == COLUMN_TIME && strlen(text) > 3)
@@ -166,10 +163,10 @@ static const char *title(const struct column *column, char text[FORMAT_TEXT])
 static int column_width(const struct table *table, unsigned int column)
 {
 	char head[FORMAT_TEXT];
-	int widest = width(title(&table->columns[column], head));
+	int widest = text_width(column_title(&table->columns[column], head));
 
 	for (size_t i = column; i < table->ncells; i += table->ncolumns) {
-		int w = width(table->cells[i].shown);
+		int w = text_width(table->cells[i].shown);
 
 		widest = w > widest ? w : widest;
 	}
@@ -182,7 +179,7 @@ static void put_cell(const struct table *table, unsigned int column, int room, c
 	bool left = table->columns[column].kind == COLUMN_TEXT ||
 		    table->columns[column].kind == COLUMN_STATUS;
 	bool last = column + 1 == table->ncolumns;
-	int pad = room - width(text);
+	int pad = room - text_width(text);
 
 	printf("  %*s%s%*s", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
 }
@@ -197,7 +194,7 @@ void table_print(const struct table *table)
 	printf("\n%s\n", table->name);
 	for (unsigned int c = 0; c < table->ncolumns; c++) {
 		widths[c] = column_width(table, c);
-		put_cell(table, c, widths[c], title(&table->columns[c], head));
+		put_cell(table, c, widths[c], column_title(&table->columns[c], head));
 	}
 	for (size_t i = 0; i < table->ncells; i++) {
 		unsigned int c = (unsigned int)(i % table->ncolumns);

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "core/base/printable.h"
+#include "core/base/vec.h"
 
 /* clang-format off */
 const struct doctor_check doctor_machine_checks[] = {
@@ -72,13 +73,11 @@ void doctor_run(struct doctor *doctor, const struct doctor_check *checks)
 void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy, const char *format,
 		...)
 {
-	struct finding *found = realloc(doctor->findings, (doctor->nfindings + 1) * sizeof(*found));
+	struct finding *found = vec_push(doctor->findings, doctor->nfindings);
 	va_list args;
 
 	if (!found)
 		abort(); /* of a command at its start */
-	doctor->findings = found;
-	found += doctor->nfindings++;
 	*found = (struct finding){ verdict, doctor->check, NULL, remedy };
 	va_start(args, format);
 	if (vasprintf(&found->text, format, args) < 0)
@@ -135,7 +134,7 @@ bool doctor_has(const struct doctor *doctor, const char *name)
 	return !access(path, F_OK);
 }
 
-static int visible(const struct dirent *entry)
+static int is_visible(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';
 }
@@ -147,7 +146,7 @@ unsigned int doctor_each(struct doctor *doctor, const char *folder, doctor_entry
 	int n;
 
 	doctor_path(doctor, path, "%s", folder);
-	n = scandir(path, &names, visible, alphasort);
+	n = scandir(path, &names, is_visible, alphasort);
 	if (n < 0)
 		return 0;
 	for (int i = 0; i < n; i++) {

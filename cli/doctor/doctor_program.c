@@ -20,7 +20,7 @@
 enum { SCRIPTS = 4, LIBRARIES = 512 };
 
 /* The interpreter that a script's first line names; false if @path is no script. */
-static bool interpreter(const char *path, char found[PATH_MAX])
+static bool find_interpreter(const char *path, char found[PATH_MAX])
 {
 	char line[256] = "", *at, *word;
 	FILE *file = fopen(path, "re");
@@ -53,7 +53,7 @@ void doctor_found(struct doctor *doctor)
 		return;
 	}
 	doctor_say(doctor, DOCTOR_OK, NULL, "%s", doctor->image);
-	for (int i = 0; i < SCRIPTS && interpreter(doctor->image, next); i++) {
+	for (int i = 0; i < SCRIPTS && find_interpreter(doctor->image, next); i++) {
 		doctor_say(doctor, DOCTOR_OK, NULL,
 			   "a script: %s is looked at, not the programs that it starts", next);
 		memcpy(doctor->image, next, sizeof(next));
@@ -140,7 +140,7 @@ static const char *base_name(const char *path)
 	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
-static bool has(const struct closure *c, const char *name)
+static bool has_library(const struct closure *c, const char *name)
 {
 	for (unsigned int i = 0; i < c->n; i++)
 		if (!strcmp(base_name(c->files[i].path), name))
@@ -148,14 +148,14 @@ static bool has(const struct closure *c, const char *name)
 	return false;
 }
 
-static void follow(struct closure *c, const struct elf *elf)
+static void follow_needed(struct closure *c, const struct elf *elf)
 {
 	char path[PATH_MAX];
 	const char *name;
 
 	for (unsigned int i = 0; (name = elf_needed(elf, i)); i++)
-		if (c->n < LIBRARIES && !has(c, base_name(name)) && !elf_find(elf, name, path) &&
-		    !elf_open(path, &c->files[c->n]))
+		if (c->n < LIBRARIES && !has_library(c, base_name(name)) &&
+		    !elf_find(elf, name, path) && !elf_open(path, &c->files[c->n]))
 			c->n++;
 }
 
@@ -168,7 +168,7 @@ static struct closure *closure_new(const char *path)
 	if (!elf_open(path, &c->files[0]))
 		c->n = 1;
 	for (unsigned int i = 0; i < c->n; i++)
-		follow(c, &c->files[i]);
+		follow_needed(c, &c->files[i]);
 	return c;
 }
 
@@ -180,7 +180,7 @@ static void closure_free(struct closure *c)
 }
 
 /* The first of the files that mentions @text, NULL: none. Those named @but do not count. */
-static const char *mention(const struct closure *c, const char *text, const char *but)
+static const char *find_mention(const struct closure *c, const char *text, const char *but)
 {
 	for (unsigned int i = 0; i < c->n; i++)
 		if (strncmp(base_name(c->files[i].path), but, strlen(but)) &&
@@ -197,10 +197,10 @@ void doctor_linked(struct doctor *doctor)
 	if (!*doctor->image)
 		return;
 	c = closure_new(doctor->image);
-	who = mention(c, "libibverbs.so", "libibverbs.so");
-	if (has(c, "libibverbs.so.1"))
+	who = find_mention(c, "libibverbs.so", "libibverbs.so");
+	if (has_library(c, "libibverbs.so.1"))
 		doctor_say(doctor, DOCTOR_OK, NULL, "it is linked with libibverbs%s",
-			   has(c, "librdmacm.so.1") ? " and librdmacm" : "");
+			   has_library(c, "librdmacm.so.1") ? " and librdmacm" : "");
 	else if (who)
 		doctor_say(doctor, DOCTOR_NOTE,
 			   "look at 'verbatim info' of the trace: are the verbs there?",
@@ -222,7 +222,7 @@ void doctor_direct(struct doctor *doctor)
 		return;
 	c = closure_new(doctor->image);
 	for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++)
-		if (has(c, providers[i]))
+		if (has_library(c, providers[i]))
 			doctor_say(
 				doctor, DOCTOR_NOTE,
 				"make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",

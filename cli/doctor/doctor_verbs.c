@@ -17,7 +17,7 @@
 
 enum { GIDS = 256 };
 
-static const char *layer(const struct ibv_port_attr *port)
+static const char *layer_name(const struct ibv_port_attr *port)
 {
 	return port->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
 }
@@ -40,7 +40,7 @@ static void see_gids(struct doctor *doctor, struct ibv_context *context, unsigne
 	doctor_say(doctor, here ? DOCTOR_OK : DOCTOR_PROBLEM,
 		   here ? NULL
 			: "give the network interface of the port an address, and bring it up",
-		   "%s port %u: %s, %s, LID %u, %zd GID%s", device, port, layer(attr),
+		   "%s port %u: %s, %s, LID %u, %zd GID%s", device, port, layer_name(attr),
 		   ibv_port_state_str(attr->state), attr->lid, here, here == 1 ? "" : "s");
 }
 
@@ -60,7 +60,7 @@ static void see_port(struct doctor *doctor, struct ibv_context *context, unsigne
 				  "matter if another port is the one used"
 				: "is the cable in, and a subnet manager running ('ibstat', 'sminfo')? no "
 				  "matter if another port is the one used",
-			"%s port %u: %s, %s", device, port, layer(&attr),
+			"%s port %u: %s, %s", device, port, layer_name(&attr),
 			ibv_port_state_str(attr.state));
 	else
 		see_gids(doctor, context, port, &attr);

@@ -30,7 +30,7 @@ enum { MACHINE = EM_AARCH64 };
 #error "name this processor's ELF machine here"
 #endif
 
-static int map(const char *path, struct elf *elf)
+static int map_file(const char *path, struct elf *elf)
 {
 	uint64_t size;
 	int fd = regular_open(path, REGULAR_BINARY, &size), err = 0;
@@ -64,23 +64,23 @@ static bool of_this_machine(const Elf64_Ehdr *h)
 }
 
 /* @bytes of the file from @offset, NULL if it is shorter. */
-static const void *at(const struct elf *elf, uint64_t offset, uint64_t bytes)
+static const void *bytes_at(const struct elf *elf, uint64_t offset, uint64_t bytes)
 {
 	return offset <= elf->size && bytes <= elf->size - offset ? elf->data + offset : NULL;
 }
 
-static const Elf64_Phdr *header(const struct elf *elf, unsigned int i)
+static const Elf64_Phdr *program_header(const struct elf *elf, unsigned int i)
 {
 	const Elf64_Ehdr *h = (const void *)elf->data;
 	uint64_t offset = h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr);
 
 	if (i >= h->e_phnum || h->e_phentsize != sizeof(Elf64_Phdr) || offset % 8)
 		return NULL;
-	return at(elf, offset, sizeof(Elf64_Phdr));
+	return bytes_at(elf, offset, sizeof(Elf64_Phdr));
 }
 
 /* Value of the @index-th entry with @tag; false if there is none. */
-static bool dynamic(const struct elf *elf, int64_t tag, unsigned int index, uint64_t *value)
+static bool find_dynamic(const struct elf *elf, int64_t tag, unsigned int index, uint64_t *value)
 {
 	const Elf64_Dyn *d = elf->dynamic;
 
@@ -97,15 +97,15 @@ static void find_strings(struct elf *elf)
 	uint64_t address, bytes;
 	const Elf64_Phdr *p;
 
-	if (!dynamic(elf, DT_STRTAB, 0, &address) || !dynamic(elf, DT_STRSZ, 0, &bytes))
+	if (!find_dynamic(elf, DT_STRTAB, 0, &address) || !find_dynamic(elf, DT_STRSZ, 0, &bytes))
 		return;
-	for (unsigned int i = 0; (p = header(elf, i)); i++) {
+	for (unsigned int i = 0; (p = program_header(elf, i)); i++) {
 		const char *s;
 
 		if (p->p_type != PT_LOAD || address < p->p_vaddr ||
 		    address - p->p_vaddr >= p->p_filesz)
 			continue;
-		s = at(elf, p->p_offset + (address - p->p_vaddr), bytes);
+		s = bytes_at(elf, p->p_offset + (address - p->p_vaddr), bytes);
 		if (s && bytes && !s[bytes - 1]) {
 			elf->strings = s;
 			elf->nstrings = bytes;
@@ -114,11 +114,11 @@ static void find_strings(struct elf *elf)
 	}
 }
 
-static const char *string(const struct elf *elf, int64_t tag, unsigned int index)
+static const char *dynamic_string(const struct elf *elf, int64_t tag, unsigned int index)
 {
 	uint64_t offset;
 
-	return elf->strings && dynamic(elf, tag, index, &offset) && offset < elf->nstrings
+	return elf->strings && find_dynamic(elf, tag, index, &offset) && offset < elf->nstrings
 		       ? elf->strings + offset
 		       : NULL;
 }
@@ -127,8 +127,8 @@ static void read_headers(struct elf *elf)
 {
 	const Elf64_Phdr *p;
 
-	for (unsigned int i = 0; (p = header(elf, i)); i++) {
-		const void *body = at(elf, p->p_offset, p->p_filesz);
+	for (unsigned int i = 0; (p = program_header(elf, i)); i++) {
+		const void *body = bytes_at(elf, p->p_offset, p->p_filesz);
 
 		if (!body || !p->p_filesz)
 			continue;
@@ -144,7 +144,7 @@ static void read_headers(struct elf *elf)
 int elf_open(const char *path, struct elf *ret_elf)
 {
 	struct elf elf = { 0 };
-	int err = map(path, &elf);
+	int err = map_file(path, &elf);
 
 	if (err)
 		return err;
@@ -156,9 +156,9 @@ int elf_open(const char *path, struct elf *ret_elf)
 	read_headers(&elf);
 	find_strings(&elf);
 	*ret_elf = elf;
-	ret_elf->runpath = string(ret_elf, DT_RUNPATH, 0);
+	ret_elf->runpath = dynamic_string(ret_elf, DT_RUNPATH, 0);
 	if (!ret_elf->runpath)
-		ret_elf->runpath = string(ret_elf, DT_RPATH, 0);
+		ret_elf->runpath = dynamic_string(ret_elf, DT_RPATH, 0);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ void elf_close(struct elf *elf)
 
 const char *elf_needed(const struct elf *elf, unsigned int index)
 {
-	return string(elf, DT_NEEDED, index);
+	return dynamic_string(elf, DT_NEEDED, index);
 }
 
 bool elf_mentions(const struct elf *elf, const char *text)

@@ -38,7 +38,7 @@ void apart_goes_on(void)
 	went_on = 1;
 }
 
-static void look(int signal)
+static void look_at_time(int signal)
 {
 	(void)signal;
 	if (!went_on)
@@ -46,21 +46,21 @@ static void look(int signal)
 	went_on = 0;
 }
 
-static void watch(unsigned int seconds)
+static void watch_time(unsigned int seconds)
 {
 	const struct itimerval every = { { seconds, 0 }, { seconds, 0 } };
 
 	signal(SIGXCPU, SIG_DFL);
-	signal(SIGPROF, seconds ? look : SIG_IGN);
+	signal(SIGPROF, seconds ? look_at_time : SIG_IGN);
 	setitimer(ITIMER_PROF, &every, NULL);
 }
 
 void apart_unhurried(void)
 {
-	watch(0);
+	watch_time(0);
 }
 
-static void limit(int resource, uint64_t most)
+static void limit_resource(int resource, uint64_t most)
 {
 	struct rlimit limit;
 
@@ -87,11 +87,11 @@ static void work_in_child(int (*work)(void *arg), void *arg, const struct apart_
 	if (getppid() != parent || dup2(says, STDERR_FILENO) < 0)
 		_exit(0);
 	forget_handlers();
-	limit(RLIMIT_CORE, 0);
+	limit_resource(RLIMIT_CORE, 0);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* theirs is not little */
-	limit(RLIMIT_DATA, limits->bytes);
+	limit_resource(RLIMIT_DATA, limits->bytes);
 #endif
-	watch(limits->seconds);
+	watch_time(limits->seconds);
 	_exit(work(arg));
 }
 

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 
 #include "cli/import/apart.h"
+#include "core/base/vec.h"
 #include "core/wire/log.h"
 
 #define PREFIX "verbatim:"
@@ -110,12 +111,11 @@ static int find_metadata(const char *path, const struct stat *st, int type, stru
 		nbytes += (uint64_t)st->st_size;
 	if (err || type != FTW_F || strcmp(path + at->base, "metadata"))
 		return err;
-	more = realloc(found, (nfound + 1) * sizeof(*found));
+	more = vec_push(found, nfound);
 	if (!more)
 		return log_err(-ENOMEM, "look for traces");
-	found = more;
-	found[nfound] = strndup(path, at->base > 1 ? (size_t)at->base - 1 : 1);
-	return found[nfound++] ? 0 : log_err(-ENOMEM, "look for traces");
+	*more = strndup(path, at->base > 1 ? (size_t)at->base - 1 : 1);
+	return *more ? 0 : log_err(-ENOMEM, "look for traces");
 }
 
 static void forget_found(void)
@@ -146,14 +146,14 @@ static int find_traces(const char *dir)
 	return 0;
 }
 
-static const bt_field *member(const bt_field *payload, const char *name)
+static const bt_field *find_member(const bt_field *payload, const char *name)
 {
 	return bt_field_structure_borrow_member_field_by_name_const(payload, name);
 }
 
-static uint64_t number(const bt_field *payload, const char *name)
+static uint64_t member_number(const bt_field *payload, const char *name)
 {
-	const bt_field *field = member(payload, name);
+	const bt_field *field = find_member(payload, name);
 
 	if (!field || !bt_field_class_type_is(bt_field_get_class_type(field),
 					      BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
@@ -163,7 +163,7 @@ static uint64_t number(const bt_field *payload, const char *name)
 
 static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_event *event)
 {
-	const bt_field *field = member(payload, "raw");
+	const bt_field *field = find_member(payload, "raw");
 
 	if (!field ||
 	    !bt_field_class_type_is(bt_field_get_class_type(field), BT_FIELD_CLASS_TYPE_ARRAY))
@@ -200,15 +200,15 @@ static int take_event(struct reader *reader, const bt_message *message)
 	if (!name || !payload || strncmp(name, PREFIX, strlen(PREFIX)))
 		return 0;
 	event.name = name + strlen(PREFIX);
-	event.pid = (uint32_t)number(payload, "pid");
-	event.tid = (uint32_t)number(payload, "tid");
-	event.seq = (uint32_t)number(payload, "seq");
-	event.since = number(payload, "since");
-	event.time = number(payload, "time");
-	event.start = number(payload, "start");
-	event.realtime = number(payload, "realtime");
-	event.fingerprint = number(payload, "fingerprint");
-	event.fork_time = number(payload, "fork_time");
+	event.pid = (uint32_t)member_number(payload, "pid");
+	event.tid = (uint32_t)member_number(payload, "tid");
+	event.seq = (uint32_t)member_number(payload, "seq");
+	event.since = member_number(payload, "since");
+	event.time = member_number(payload, "time");
+	event.start = member_number(payload, "start");
+	event.realtime = member_number(payload, "realtime");
+	event.fingerprint = member_number(payload, "fingerprint");
+	event.fork_time = member_number(payload, "fork_time");
 	err = take_raw(reader, payload, &event);
 	return err ? err : reader->visitor->event(reader->visitor->arg, &event);
 }
@@ -238,8 +238,8 @@ static int take_message(struct reader *reader, const bt_message *message)
 	}
 }
 
-static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *messages,
-								  void *arg)
+static bt_graph_simple_sink_component_consume_func_status
+consume_messages(bt_message_iterator *messages, void *arg)
 {
 	struct reader *reader = arg;
 	bt_message_array_const batch;
@@ -264,7 +264,7 @@ static bt_graph_simple_sink_component_consume_func_status consume(bt_message_ite
 }
 
 /* The plugin's component class stays as long as the plugin: for good. */
-static const bt_plugin *plugin(const char *name)
+static const bt_plugin *find_plugin(const char *name)
 {
 	const bt_plugin *found_plugin = NULL;
 
@@ -320,8 +320,8 @@ static bool add_sink(struct reader *reader)
 {
 	const bt_component_sink *sink;
 
-	return !bt_graph_add_simple_sink_component(reader->graph, "events", NULL, consume, NULL,
-						   reader, &sink) &&
+	return !bt_graph_add_simple_sink_component(reader->graph, "events", NULL, consume_messages,
+						   NULL, reader, &sink) &&
 	       !bt_graph_connect_ports(
 		       reader->graph,
 		       bt_component_filter_borrow_output_port_by_index_const(reader->muxer, 0),
@@ -343,7 +343,7 @@ static int tell_failure(const char *what)
 	return -EBADMSG;
 }
 
-static int run(struct reader *reader, const char *dir)
+static int run_graph(struct reader *reader, const char *dir)
 {
 	bt_graph_run_status status;
 
@@ -358,7 +358,7 @@ static int run(struct reader *reader, const char *dir)
 
 static int read_found(struct reader *reader, const char *dir)
 {
-	const bt_plugin *ctf = plugin("ctf"), *utils = plugin("utils");
+	const bt_plugin *ctf = find_plugin("ctf"), *utils = find_plugin("utils");
 	const bt_component_class_source *class =
 		ctf ? bt_plugin_borrow_source_component_class_by_name_const(ctf, "fs") : NULL;
 	int err = 0;
@@ -376,7 +376,7 @@ static int read_found(struct reader *reader, const char *dir)
 	if (!err && reader->inputs && !add_sink(reader))
 		err = tell_failure(dir);
 	if (!err && reader->inputs)
-		err = run(reader, dir);
+		err = run_graph(reader, dir);
 	bt_plugin_put_ref(ctf);
 	bt_plugin_put_ref(utils);
 	return err;

@@ -24,6 +24,7 @@
 #include "cli/import/apart.h"
 #include "cli/cli.h"
 #include "cli/import/ctf.h"
+#include "core/base/vec.h"
 #include "core/store/db/file.h"
 #include "core/store/write/writer.h"
 #include "core/wire/desc.h"
@@ -36,7 +37,7 @@ enum {
 };
 
 /* A thread: pid, tid and since name it. */
-struct lane {
+struct thread_log {
 	struct ring_head head; /* as far as known */
 	uint32_t thread;       /* of the trace */
 	uint32_t index;        /* of its ring, in its process */
@@ -53,9 +54,9 @@ struct import {
 	bool quiet;
 	bool *made; /* the file at @path is ours; the parent sees it */
 	struct writer *writer;
-	struct lane **lanes;
-	size_t nlanes;
-	struct lane *found; /* the last time */
+	struct thread_log **logs;
+	size_t nlogs;
+	struct thread_log *found; /* the last time */
 	uint64_t start;
 	uint64_t events, discarded, lost, late, damaged;
 	unsigned int processes, late_threads;
@@ -71,7 +72,7 @@ const struct option_row cli_import_options[] = {
 };
 /* clang-format on */
 
-static int create(struct import *import, const struct ctf_event *event)
+static int create_trace(struct import *import, const struct ctf_event *event)
 {
 	struct clock clock = { 0 };
 	struct writer_info info = {
@@ -90,65 +91,66 @@ static int create(struct import *import, const struct ctf_event *event)
 	return err;
 }
 
-static struct lane *find_lane(struct import *import, const struct ctf_event *event)
+static struct thread_log *find_log(struct import *import, const struct ctf_event *event)
 {
-	for (size_t i = import->nlanes; i > 0; i--) {
-		struct lane *lane = import->lanes[i - 1];
+	for (size_t i = import->nlogs; i > 0; i--) {
+		struct thread_log *log = import->logs[i - 1];
 
-		if (lane->head.pid == event->pid && lane->head.tid == event->tid &&
-		    lane->head.ticks == event->since)
-			return lane;
+		if (log->head.pid == event->pid && log->head.tid == event->tid &&
+		    log->head.ticks == event->since)
+			return log;
 	}
 	return NULL;
 }
 
-static int new_lane(struct import *import, const struct ctf_event *event, struct lane **ret_lane)
+static int new_log(struct import *import, const struct ctf_event *event,
+		   struct thread_log **ret_log)
 {
-	struct lane **more = realloc(import->lanes, (import->nlanes + 1) * sizeof(*more));
-	struct lane *lane = calloc(1, sizeof(*lane));
+	struct thread_log *log = calloc(1, sizeof(*log));
+	struct thread_log **place = log ? vec_push(import->logs, import->nlogs) : NULL;
 
-	if (more)
-		import->lanes = more;
-	if (!more || !lane) {
-		free(lane);
+	if (!place) {
+		free(log);
 		return log_err(-ENOMEM, "take a thread");
 	}
-	import->lanes[import->nlanes++] = lane;
-	lane->begun = !strcmp(event->name, "thread_begin");
-	if (event->words == sizeof(lane->head) / 8 && lane->begun)
-		memcpy(&lane->head, event->raw, sizeof(lane->head));
-	lane->index = lane->head.index;
-	lane->head.pid = event->pid;
-	lane->head.tid = event->tid;
-	lane->head.ticks = event->since;
-	lane->head.index = (uint32_t)import->nlanes; /* that of a process alone says nothing */
-	lane->last = event->since;
-	*ret_lane = lane;
-	return writer_thread(import->writer, &lane->head, &lane->thread);
+	*place = log;
+	log->begun = !strcmp(event->name, "thread_begin");
+	if (event->words == sizeof(log->head) / 8 && log->begun)
+		memcpy(&log->head, event->raw, sizeof(log->head));
+	log->index = log->head.index;
+	log->head.pid = event->pid;
+	log->head.tid = event->tid;
+	log->head.ticks = event->since;
+	log->head.index = (uint32_t)import->nlogs; /* that of a process alone says nothing */
+	log->last = event->since;
+	*ret_log = log;
+	return writer_thread(import->writer, &log->head, &log->thread);
 }
 
-static int take_lane(struct import *import, const struct ctf_event *event, struct lane **ret_lane)
+static int take_log(struct import *import, const struct ctf_event *event,
+		    struct thread_log **ret_log)
 {
-	struct lane *lane = import->found;
+	struct thread_log *log = import->found;
 	int err = 0;
 
-	if (!lane || lane->head.pid != event->pid || lane->head.tid != event->tid ||
-	    lane->head.ticks != event->since)
-		lane = find_lane(import, event);
-	if (!lane)
-		err = new_lane(import, event, &lane);
-	import->found = lane;
-	*ret_lane = lane;
+	if (!log || log->head.pid != event->pid || log->head.tid != event->tid ||
+	    log->head.ticks != event->since)
+		log = find_log(import, event);
+	if (!log)
+		err = new_log(import, event, &log);
+	import->found = log;
+	*ret_log = log;
 	return err;
 }
 
 /* A counter's ring is named by its index in its process. */
-static void name_ring(struct import *import, const struct lane *lane, struct event_count *count)
+static void name_ring(struct import *import, const struct thread_log *log,
+		      struct event_count *count)
 {
-	for (size_t i = import->nlanes; i > 0; i--) {
-		const struct lane *other = import->lanes[i - 1];
+	for (size_t i = import->nlogs; i > 0; i--) {
+		const struct thread_log *other = import->logs[i - 1];
 
-		if (other->head.pid == lane->head.pid && other->index == count->ring &&
+		if (other->head.pid == log->head.pid && other->index == count->ring &&
 		    other->head.ticks <= count->head.ticks) {
 			count->ring = other->head.index;
 			return;
@@ -191,7 +193,7 @@ static int describe_device(struct import *import, const struct event_module *eve
 	return writer_describe(import->writer, NULL, "soft");
 }
 
-static int describe(struct import *import, struct event_head *event)
+static int describe_trace(struct import *import, struct event_head *event)
 {
 	if (event->type == EVENT_PROCESS && event->words * 8u >= sizeof(struct event_process))
 		return describe_command(import, (const void *)event);
@@ -200,17 +202,17 @@ static int describe(struct import *import, struct event_head *event)
 	return 0;
 }
 
-static int give(struct import *import, struct lane *lane, struct event_head *event)
+static int give_event(struct import *import, struct thread_log *log, struct event_head *event)
 {
 	int err;
 
 	if (event->type == EVENT_COUNT && event->words * 8u >= sizeof(struct event_count))
-		name_ring(import, lane, (struct event_count *)event);
-	err = describe(import, event);
+		name_ring(import, log, (struct event_count *)event);
+	err = describe_trace(import, event);
 	if (!err)
-		err = writer_event(import->writer, lane->thread, event);
-	lane->seq = event->seq;
-	lane->last = event->ticks;
+		err = writer_event(import->writer, log->thread, event);
+	log->seq = event->seq;
+	log->last = event->ticks;
 	import->events++;
 	if (err != -EBADMSG)
 		return err;
@@ -219,95 +221,95 @@ static int give(struct import *import, struct lane *lane, struct event_head *eve
 }
 
 /* The session was started after the thread: what came before is not LTTng's fault. */
-static bool began_late(const struct lane *lane)
+static bool began_late(const struct thread_log *log)
 {
-	return !lane->seq && !lane->begun;
+	return !log->seq && !log->begun;
 }
 
-static void lose(struct import *import, struct lane *lane, uint64_t n, uint64_t until)
+static void count_lost(struct import *import, struct thread_log *log, uint64_t n, uint64_t until)
 {
-	if (!lane->lost)
-		lane->lost_first = lane->last;
-	lane->lost += n;
-	lane->lost_last = until;
+	if (!log->lost)
+		log->lost_first = log->last;
+	log->lost += n;
+	log->lost_last = until;
 	import->lost += n;
 }
 
 /* Give what is held: all that goes on without a gap; with @gap from the first on, whatever is missing. */
-static int give_held(struct import *import, struct lane *lane, bool gap)
+static int give_held(struct import *import, struct thread_log *log, bool gap)
 {
 	unsigned int n = 0;
 	int err = 0;
 
-	for (; n < lane->nheld && !err; n++) {
-		struct event_head *event = lane->held[n];
-		uint32_t missing = event->seq - lane->seq - 1;
+	for (; n < log->nheld && !err; n++) {
+		struct event_head *event = log->held[n];
+		uint32_t missing = event->seq - log->seq - 1;
 
 		if (missing && !gap)
 			break;
-		if (missing && began_late(lane)) {
+		if (missing && began_late(log)) {
 			import->late += missing;
 			import->late_threads++;
-			err = writer_began_late(import->writer, lane->thread, missing);
+			err = writer_began_late(import->writer, log->thread, missing);
 		} else if (missing) {
-			lose(import, lane, missing, event->ticks);
+			count_lost(import, log, missing, event->ticks);
 		}
 		gap = false;
 		if (!err)
-			err = give(import, lane, event);
+			err = give_event(import, log, event);
 		free(event);
 	}
-	lane->nheld -= n;
-	if (lane->nheld)
-		memmove(lane->held, lane->held + n, lane->nheld * sizeof(*lane->held));
+	log->nheld -= n;
+	if (log->nheld)
+		memmove(log->held, log->held + n, log->nheld * sizeof(*log->held));
 	return err;
 }
 
-static int hold(struct import *import, struct lane *lane, const struct event_head *event)
+static int hold_event(struct import *import, struct thread_log *log, const struct event_head *event)
 {
 	struct event_head *copy = malloc(event->words * 8u);
-	unsigned int at = lane->nheld;
+	unsigned int at = log->nheld;
 
-	if (!lane->held)
-		lane->held = calloc(HELD, sizeof(*lane->held));
-	if (!copy || !lane->held) {
+	if (!log->held)
+		log->held = calloc(HELD, sizeof(*log->held));
+	if (!copy || !log->held) {
 		free(copy);
 		return log_err(-ENOMEM, "hold an event");
 	}
 	memcpy(copy, event, event->words * 8u);
-	for (; at && (int32_t)(lane->held[at - 1]->seq - event->seq) > 0; at--)
-		lane->held[at] = lane->held[at - 1];
-	lane->held[at] = copy;
-	lane->nheld++;
-	return lane->nheld == HELD ? give_held(import, lane, true) : 0;
+	for (; at && (int32_t)(log->held[at - 1]->seq - event->seq) > 0; at--)
+		log->held[at] = log->held[at - 1];
+	log->held[at] = copy;
+	log->nheld++;
+	return log->nheld == HELD ? give_held(import, log, true) : 0;
 }
 
-static int take_event(struct import *import, struct lane *lane, struct event_head *event)
+static int take_event(struct import *import, struct thread_log *log, struct event_head *event)
 {
-	int32_t ahead = (int32_t)(event->seq - lane->seq);
+	int32_t ahead = (int32_t)(event->seq - log->seq);
 	int err;
 
 	if (ahead <= 0)
 		return 0; /* it came twice, or was given up */
 	if (ahead > 1)
-		return hold(import, lane, event);
-	err = give(import, lane, event);
-	return err ? err : give_held(import, lane, false);
+		return hold_event(import, log, event);
+	err = give_event(import, log, event);
+	return err ? err : give_held(import, log, false);
 }
 
 /* As the ring's head was: what a poll counter says is known only here. */
-static void take_end(struct lane *lane, const struct ctf_event *event)
+static void take_end(struct thread_log *log, const struct ctf_event *event)
 {
-	const struct ring_head kept = lane->head;
+	const struct ring_head kept = log->head;
 
 	if (event->words != sizeof(kept) / 8)
 		return;
-	memcpy(&lane->head, event->raw, sizeof(lane->head));
-	lane->head.pid = kept.pid;
-	lane->head.tid = kept.tid;
-	lane->head.ticks = kept.ticks;
-	lane->head.index = kept.index;
-	lane->ended = true;
+	memcpy(&log->head, event->raw, sizeof(log->head));
+	log->head.pid = kept.pid;
+	log->head.tid = kept.tid;
+	log->head.ticks = kept.ticks;
+	log->head.index = kept.index;
+	log->ended = true;
 }
 
 /* Not trusted: it says how long it is and which number it has twice. */
@@ -324,7 +326,7 @@ static int on_event(void *arg, const struct ctf_event *event)
 {
 	struct import *import = arg;
 	struct event_head *head = (void *)(uintptr_t)event->raw; /* the reader's copy */
-	struct lane *lane;
+	struct thread_log *log;
 	int err = 0;
 
 	if (!event->raw)
@@ -334,22 +336,22 @@ static int on_event(void *arg, const struct ctf_event *event)
 		return -EPROTO;
 	}
 	if (!import->writer)
-		err = create(import, event);
+		err = create_trace(import, event);
 	if (!err)
-		err = take_lane(import, event, &lane);
+		err = take_log(import, event, &log);
 	if (err || event->fingerprint) {
 		if (!err && !strcmp(event->name, "thread_end"))
-			take_end(lane, event);
+			take_end(log, event);
 		return err;
 	}
 	if (!is_whole(event)) {
 		import->damaged++;
-		return writer_damage(import->writer, lane->thread, event->words * 8, 1);
+		return writer_damage(import->writer, log->thread, event->words * 8, 1);
 	}
 	head->ticks = event->time;
 	if (head->type == EVENT_PROCESS && event->words * 8 >= sizeof(struct event_process))
 		((struct event_process *)head)->fork_ticks = event->fork_time;
-	return take_event(import, lane, head);
+	return take_event(import, log, head);
 }
 
 static int on_discarded(void *arg, uint64_t events)
@@ -359,45 +361,45 @@ static int on_discarded(void *arg, uint64_t events)
 }
 
 /* What was lost behind the last event, if the end of the thread has said how many there were. */
-static void lose_rest(struct import *import, struct lane *lane)
+static void lose_rest(struct import *import, struct thread_log *log)
 {
-	uint64_t last = atomic_load_explicit(&lane->head.tapped, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&log->head.tapped, memory_order_relaxed);
 
-	if (lane->ended && (uint32_t)last > lane->seq)
-		lose(import, lane, (uint32_t)last - lane->seq,
-		     lane->head.closed ? lane->head.closed : lane->last);
+	if (log->ended && (uint32_t)last > log->seq)
+		count_lost(import, log, (uint32_t)last - log->seq,
+			   log->head.closed ? log->head.closed : log->last);
 }
 
-static int end_lane(struct import *import, struct lane *lane)
+static int end_log(struct import *import, struct thread_log *log)
 {
-	int err = give_held(import, lane, true);
+	int err = give_held(import, log, true);
 
-	while (!err && lane->nheld)
-		err = give_held(import, lane, true);
+	while (!err && log->nheld)
+		err = give_held(import, log, true);
 	if (err)
 		return err;
-	lose_rest(import, lane);
-	if (lane->lost) {
-		if (!lane->head.dropped)
-			lane->head.drop_first = lane->lost_first;
-		lane->head.drop_last = lane->lost_last;
-		lane->head.dropped += lane->lost;
+	lose_rest(import, log);
+	if (log->lost) {
+		if (!log->head.dropped)
+			log->head.drop_first = log->lost_first;
+		log->head.drop_last = log->lost_last;
+		log->head.dropped += log->lost;
 	}
-	return writer_thread_end(import->writer, lane->thread, &lane->head);
+	return writer_thread_end(import->writer, log->thread, &log->head);
 }
 
 /* Of each process once, with its last thread's last event. */
-static int end_process(struct import *import, size_t lane)
+static int end_process(struct import *import, size_t log)
 {
-	uint32_t pid = import->lanes[lane]->head.pid;
+	uint32_t pid = import->logs[log]->head.pid;
 	uint64_t last = 0;
 
-	for (size_t i = 0; i < import->nlanes; i++) {
-		const struct lane *other = import->lanes[i];
+	for (size_t i = 0; i < import->nlogs; i++) {
+		const struct thread_log *other = import->logs[i];
 
 		if (other->head.pid != pid)
 			continue;
-		if (i > lane)
+		if (i > log)
 			return 0;
 		last = other->last > last ? other->last : last;
 	}
@@ -410,42 +412,42 @@ static int tell_discarded(struct import *import)
 {
 	bool all_ended = true;
 
-	for (size_t i = 0; i < import->nlanes; i++)
-		all_ended = all_ended && import->lanes[i]->ended;
+	for (size_t i = 0; i < import->nlogs; i++)
+		all_ended = all_ended && import->logs[i]->ended;
 	if (all_ended || import->discarded <= import->lost)
 		return 0;
 	return writer_discarded(import->writer, import->discarded - import->lost);
 }
 
-static int finish(struct import *import, int err)
+static int finish_import(struct import *import, int err)
 {
 	int cut = err == -EBADMSG ? err : 0;
 	int end_err = err == cut ? 0 : err;
 
-	for (size_t i = 0; i < import->nlanes && !end_err; i++)
-		end_err = end_lane(import, import->lanes[i]);
-	for (size_t i = 0; i < import->nlanes && !end_err; i++)
+	for (size_t i = 0; i < import->nlogs && !end_err; i++)
+		end_err = end_log(import, import->logs[i]);
+	for (size_t i = 0; i < import->nlogs && !end_err; i++)
 		end_err = end_process(import, i);
 	if (!end_err)
 		end_err = tell_discarded(import);
 	if (!end_err && cut)
-		end_err = writer_damage(import->writer, import->lanes[0]->thread, 0, 1);
+		end_err = writer_damage(import->writer, import->logs[0]->thread, 0, 1);
 	err = writer_finish(import->writer);
 	return end_err ? end_err : err ? err : cut;
 }
 
-static void forget(struct import *import)
+static void free_logs(struct import *import)
 {
-	for (size_t i = 0; i < import->nlanes; i++) {
-		for (unsigned int k = 0; k < import->lanes[i]->nheld; k++)
-			free(import->lanes[i]->held[k]);
-		free(import->lanes[i]->held);
-		free(import->lanes[i]);
+	for (size_t i = 0; i < import->nlogs; i++) {
+		for (unsigned int k = 0; k < import->logs[i]->nheld; k++)
+			free(import->logs[i]->held[k]);
+		free(import->logs[i]->held);
+		free(import->logs[i]);
 	}
-	free(import->lanes);
+	free(import->logs);
 }
 
-static void tell(const struct import *import, bool quiet)
+static void tell_result(const struct import *import, bool quiet)
 {
 	if (import->discarded)
 		log_note(
@@ -485,18 +487,18 @@ static int import_from(struct import *import)
 	if (!import->writer)
 		return err;
 	apart_unhurried();
-	err = finish(import, err);
+	err = finish_import(import, err);
 	if (!err || err == -EBADMSG)
-		tell(import, import->quiet || err);
+		tell_result(import, import->quiet || err);
 	return !err && import->damaged ? -EBADMSG : err;
 }
 
-static int work(void *arg)
+static int import_here(void *arg)
 {
 	struct import *import = arg;
 	int err = import_from(import);
 
-	forget(import);
+	free_logs(import);
 	return cli_status(err);
 }
 
@@ -524,7 +526,7 @@ static int import_apart(struct import *import)
 	import->made = apart_share(sizeof(*import->made));
 	if (!import->made)
 		return cli_status(log_err(-ENOMEM, "import %s", import->dir));
-	status = apart_run(work, import, &limits, &signal);
+	status = apart_run(import_here, import, &limits, &signal);
 	if (status < 0 && !signal)
 		return cli_status(log_err(status, "start a process to read %s", import->dir));
 	return signal ? tell_ended(import, signal) : status;

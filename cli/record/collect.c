@@ -71,7 +71,7 @@ static int tell_unusable(const char *dir, int err)
 	return log_err(err, "open the session %s", dir);
 }
 
-static int lock(struct collecting *c)
+static int lock_session(struct collecting *c)
 {
 	int at = session_open_dir(&c->session);
 	uint64_t bytes;
@@ -92,7 +92,7 @@ static int open_session(struct collecting *c)
 
 	if (err)
 		return tell_unusable(c->dir, err);
-	err = lock(c);
+	err = lock_session(c);
 	if (err)
 		return err;
 	if (guests_in_use(&c->session))
@@ -157,7 +157,7 @@ static void tell_rest(const struct collecting *c)
 			 c->dir, *page->trace ? page->trace : "verbatim.db");
 }
 
-static int collect(struct collecting *c)
+static int collect_session(struct collecting *c)
 {
 	struct writer_progress done;
 	unsigned int processes;
@@ -206,7 +206,7 @@ int cli_collect(int argc, char **argv)
 	progress_start(&c.progress, c.quiet);
 	err = open_session(&c);
 	if (!err)
-		err = collect(&c);
+		err = collect_session(&c);
 	session_leave(&c.session);
 	if (c.lock >= 0)
 		close(c.lock);

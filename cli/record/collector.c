@@ -22,6 +22,7 @@
 #include "cli/record/feed.h"
 #include "cli/format.h"
 #include "cli/record/guests.h"
+#include "core/base/vec.h"
 #include "core/wire/cut.h"
 #include "core/wire/log.h"
 
@@ -45,12 +46,15 @@ struct collector {
 	int at; /* the session's directory */
 	struct writer *writer;
 	struct feed *feeds;
-	unsigned int nfeeds, feeds_size;
+	unsigned int nfeeds;
+	size_t feeds_size;
 	struct guest *guests;
-	unsigned int nguests, guests_size;
+	unsigned int nguests;
+	size_t guests_size;
 	unsigned int processes; /* guests so far */
 	uint32_t *missing;      /* numbers of rings that are not there yet */
-	unsigned int nmissing, missing_size;
+	unsigned int nmissing;
+	size_t missing_size;
 	uint64_t missing_at; /* CLOCK_MONOTONIC of when the last of them was given out */
 	uint32_t known;      /* numbers below it are feeds, missing, or done */
 	uint64_t flushed;    /* CLOCK_MONOTONIC of the last commit */
@@ -62,22 +66,6 @@ struct collector {
 	int child_status;
 	int error;
 };
-
-/* Room for one more in an array; false where there is no memory. */
-static bool grow(void *array, unsigned int n, unsigned int *size, size_t item)
-{
-	void **items = array;
-	void *grown;
-
-	if (n < *size)
-		return true;
-	grown = realloc(*items, (*size * 2 + 16) * item);
-	if (!grown)
-		return false;
-	*items = grown;
-	*size = *size * 2 + 16;
-	return true;
-}
 
 int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector)
 {
@@ -101,7 +89,7 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 }
 
 /* The writer takes no more: the program must not wait for us. */
-static int fail(struct collector *c, int err)
+static int fail_collecting(struct collector *c, int err)
 {
 	if (!c->error)
 		c->error = err;
@@ -124,7 +112,7 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 
 	if (known)
 		return known;
-	if (!grow(&c->guests, c->nguests, &c->guests_size, sizeof(*c->guests)))
+	if (vec_reserve(c->guests, c->guests_size, c->nguests + 1))
 		return NULL;
 	c->guests[c->nguests] = (struct guest){
 		.pid = pid,
@@ -156,7 +144,7 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 	feed_init(&feed, ring, index);
 	feed_read_head(&feed, &head);
 	guest = know_guest(c, feed.pid);
-	if (!guest || !grow(&c->feeds, c->nfeeds, &c->feeds_size, sizeof(*c->feeds)))
+	if (!guest || vec_reserve(c->feeds, c->feeds_size, c->nfeeds + 1))
 		return log_err(-ENOMEM, "take in ring %u", index);
 	feed.foreign = guest->foreign;
 	end_older(c, feed.pid, feed.image);
@@ -237,7 +225,7 @@ static int find_missing(struct collector *c)
 /* How many numbers were given out, as the page says it: at most so many are. */
 static uint32_t count_given(const struct collector *c)
 {
-	/* pairs with the increment in rings.c */
+	/* pairs with the increment in shim/trace/ring/rings.c */
 	uint32_t given = atomic_load_explicit(&c->session->page->rings, memory_order_acquire);
 
 	return given < SESSION_RINGS ? given : SESSION_RINGS;
@@ -251,7 +239,7 @@ static int find_new(struct collector *c)
 	if (c->known >= given)
 		return 0;
 	for (; c->known < given; c->known++) {
-		if (!grow(&c->missing, c->nmissing, &c->missing_size, sizeof(*c->missing)))
+		if (vec_reserve(c->missing, c->missing_size, c->nmissing + 1))
 			return log_err(-ENOMEM, "take in ring %u", c->known);
 		c->missing[c->nmissing++] = c->known;
 	}
@@ -281,7 +269,7 @@ int collector_drain(struct collector *c)
 	}
 	c->seen = seen;
 	atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
-	return err ? fail(c, err) : fullest;
+	return err ? fail_collecting(c, err) : fullest;
 }
 
 static int end_feed(struct collector *c, struct feed *feed)
@@ -381,7 +369,7 @@ static int end_guests(struct collector *c)
 }
 
 /* What need not be done often. */
-static int flush(struct collector *c)
+static int flush_writer(struct collector *c)
 {
 	uint64_t now = clock_monotonic();
 	int err;
@@ -407,8 +395,8 @@ int collector_tend(struct collector *c)
 	if (!err)
 		err = end_guests(c);
 	if (!err)
-		err = flush(c);
-	return err ? fail(c, err) : 0;
+		err = flush_writer(c);
+	return err ? fail_collecting(c, err) : 0;
 }
 
 int collector_lost(struct collector *c)
@@ -417,7 +405,7 @@ int collector_lost(struct collector *c)
 
 	for (unsigned int i = 0; i < c->nfeeds && !err; i++)
 		err = feed_tell_lost(&c->feeds[i], c->writer);
-	return err ? fail(c, err) : 0;
+	return err ? fail_collecting(c, err) : 0;
 }
 
 /* All there are is there: what the page says is not needed. */
@@ -471,7 +459,7 @@ int collector_session_gone(struct collector *c)
 
 	if (!err)
 		err = writer_session_gone(c->writer, clock_ns(clock, clock_ticks(clock->kind)));
-	return err ? fail(c, err) : 0;
+	return err ? fail_collecting(c, err) : 0;
 }
 
 bool collector_busy(const struct collector *c)
@@ -584,7 +572,7 @@ int collector_finish(struct collector *c)
 		err = tell_withheld(c);
 	if (!err)
 		err = tell_unreadable(c);
-	return err ? fail(c, err) : 0;
+	return err ? fail_collecting(c, err) : 0;
 }
 
 void collector_free(struct collector *c)

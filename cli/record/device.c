@@ -85,7 +85,7 @@ int device_library(const char *name, char path[PATH_MAX])
 }
 
 /* Put @value before what environment variable @name holds. */
-static int prepend(const char *name, const char *value)
+static int prepend_variable(const char *name, const char *value)
 {
 	const char *before = getenv(name);
 	char *text;
@@ -99,12 +99,12 @@ static int prepend(const char *name, const char *value)
 	return err;
 }
 
-static int preload(const char *library)
+static int preload_library(const char *library)
 {
 	char path[PATH_MAX];
 	int err = device_library(library, path);
 
-	return err ? err : prepend("LD_PRELOAD", path);
+	return err ? err : prepend_variable("LD_PRELOAD", path);
 }
 
 /* Is there a libibverbs that is not our drop-in? */
@@ -121,7 +121,7 @@ static bool has_rdma_core(void)
 	return !ours;
 }
 
-static int drop_in(void)
+static int use_drop_in(void)
 {
 	char path[PATH_MAX];
 	int err = device_library("dropin/libibverbs.so.1", path);
@@ -129,7 +129,7 @@ static int drop_in(void)
 	if (err)
 		return err;
 	*strrchr(path, '/') = '\0';
-	return prepend("LD_LIBRARY_PATH", path);
+	return prepend_variable("LD_LIBRARY_PATH", path);
 }
 
 /*
@@ -155,9 +155,9 @@ int device_environment(const char *dir, bool soft)
 	int err = 0;
 
 	if (soft)
-		err = has_rdma_core() ? preload("libverbatim-soft.so") : drop_in();
+		err = has_rdma_core() ? preload_library("libverbatim-soft.so") : use_drop_in();
 	if (!err && dir)
-		err = preload("libverbatim.so");
+		err = preload_library("libverbatim.so");
 	if (!err && (soft || dir))
 		err = allow_order();
 	if (!err && dir && setenv(SESSION_ENV, dir, 1))

@@ -70,7 +70,7 @@ static int next_thread(struct feed *feed, struct writer *writer, const struct ev
 	return writer_next_thread(writer, &feed->thread, &head, event);
 }
 
-static uint64_t waiting(const struct feed *feed)
+static uint64_t bytes_waiting(const struct feed *feed)
 {
 	/* pairs with the store in ring_commit() */
 	return atomic_load_explicit(&feed->ring.head->tail, memory_order_acquire) -
@@ -79,7 +79,7 @@ static uint64_t waiting(const struct feed *feed)
 
 int feed_fill(const struct feed *feed)
 {
-	uint64_t mask = feed->ring.mask, bytes = waiting(feed);
+	uint64_t mask = feed->ring.mask, bytes = bytes_waiting(feed);
 
 	if (feed->stuck && bytes == feed->stuck)
 		return 0;
@@ -99,7 +99,7 @@ static void tell_damage(struct feed *feed)
 
 /* Go on behind what cannot be read. Returns how far that is, 0 if nothing can be done now, or
  * -errno. */
-static int64_t skip(struct feed *feed, struct writer *writer)
+static int64_t skip_cut(struct feed *feed, struct writer *writer)
 {
 	uint32_t events;
 	int64_t bytes = ring_skip(&feed->ring, &events);
@@ -111,11 +111,12 @@ static int64_t skip(struct feed *feed, struct writer *writer)
 	if (bytes)
 		err = writer_damage(writer, feed->thread, (uint64_t)bytes, events);
 	else
-		feed->stuck = waiting(feed);
+		feed->stuck = bytes_waiting(feed);
 	return err ? err : bytes;
 }
 
-static int take(struct feed *feed, struct writer *writer, const struct event_head *event, int n)
+static int take_event(struct feed *feed, struct writer *writer, const struct event_head *event,
+		      int n)
 {
 	int err = event->type == EVENT_THREAD ? next_thread(feed, writer, event)
 					      : writer_event(writer, feed->thread, event);
@@ -144,9 +145,9 @@ int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
 	for (uint64_t total = 0; total < SHARE && n > 0; total += (uint64_t)n) {
 		n = ring_peek(&feed->ring, &event);
 		if (n == -EBADMSG)
-			n = skip(feed, writer);
+			n = skip_cut(feed, writer);
 		else if (n > 0)
-			n = take(feed, writer, event, (int)n);
+			n = take_event(feed, writer, event, (int)n);
 		if (n <= 0)
 			break;
 		unread += (uint64_t)n;

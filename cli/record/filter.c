@@ -23,12 +23,12 @@
 #include "cli/verb_list.h"
 #include "core/wire/desc.h"
 
-static void leave_out(struct session_filter *filter, int verb)
+static void leave_out_verb(struct session_filter *filter, int verb)
 {
 	filter->left_out[verb / 64] |= 1ull << (verb % 64);
 }
 
-static int complain(char complaint[OPTIONS_COMPLAINT], const char *what, const char *word)
+static int refuse_word(char complaint[OPTIONS_COMPLAINT], const char *what, const char *word)
 {
 	snprintf(complaint, OPTIONS_COMPLAINT, "--filter: %s '%.100s'", what, word);
 	return -EINVAL;
@@ -39,11 +39,11 @@ static int read_plane(struct session_filter *filter, char *value, char complaint
 	enum verb_plane other;
 
 	if (strcmp(value, "control") && strcmp(value, "data"))
-		return complain(complaint, "a plane is control or data, not", value);
+		return refuse_word(complaint, "a plane is control or data, not", value);
 	other = *value == 'c' ? PLANE_DATA : PLANE_CONTROL;
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (verb_infos[verb].plane == other)
-			leave_out(filter, verb);
+			leave_out_verb(filter, verb);
 	return 0;
 }
 
@@ -71,12 +71,12 @@ static int read_verbs(struct session_filter *filter, char *value, char complaint
 			want_verb(wanted.has, (enum verb)verb);
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (!wanted.has[verb])
-			leave_out(filter, verb);
+			leave_out_verb(filter, verb);
 	return 0;
 }
 
 /* The type of that name: "rc" is IBV_QPT_RC; -1: none is. */
-static int64_t type_find(const char *word)
+static int64_t find_qp_type(const char *word)
 {
 	const struct enum_info *types = enum_find("ibv_qp_type");
 
@@ -95,18 +95,18 @@ static int read_qp(struct session_filter *filter, const char *word,
 	unsigned long number;
 	char *end;
 
-	if (type_find(word) >= 0) {
-		filter->qp_types |= session_qp_type((uint32_t)type_find(word));
+	if (find_qp_type(word) >= 0) {
+		filter->qp_types |= session_qp_type((uint32_t)find_qp_type(word));
 		return 0;
 	}
 	number = strtoul(digits, &end, nth ? 10 : 0);
 	if (*end || *digits < '0' || *digits > '9' || number > 0xffffff || (nth && !number))
-		return complain(complaint,
-				"a queue pair is given by its number, as qp3 (the third "
-				"of its process) or as rc, ud (all of a type), not by",
-				word);
+		return refuse_word(complaint,
+				   "a queue pair is given by its number, as qp3 (the third "
+				   "of its process) or as rc, ud (all of a type), not by",
+				   word);
 	if (*n == SESSION_QPS)
-		return complain(complaint, "too many queue pairs, from", word);
+		return refuse_word(complaint, "too many queue pairs, from", word);
 	(nth ? filter->nths : filter->qps)[(*n)++] = (uint32_t)number;
 	return 0;
 }
@@ -127,7 +127,7 @@ static int read_device(struct session_filter *filter, char *value,
 		       char complaint[OPTIONS_COMPLAINT])
 {
 	if (strlen(value) >= sizeof(filter->device))
-		return complain(complaint, "there is no such device:", value);
+		return refuse_word(complaint, "there is no such device:", value);
 	strcpy(filter->device, value);
 	return 0;
 }
@@ -139,7 +139,7 @@ static int read_sample(struct session_filter *filter, char *value,
 	unsigned long n = strtoul(value, &end, 10);
 
 	if (*end || *value < '0' || *value > '9' || !n || n > UINT32_MAX)
-		return complain(complaint, "one of N is 1/100 or so, not 1 of", value);
+		return refuse_word(complaint, "one of N is 1/100 or so, not 1 of", value);
 	filter->one_of = (uint32_t)n;
 	return 0;
 }
@@ -163,16 +163,16 @@ static int read_term(struct session_filter *filter, char *term, unsigned int *se
 		if (strncmp(term, kinds[i].name, strlen(kinds[i].name)))
 			continue;
 		if (*seen & 1u << i)
-			return complain(complaint,
-					"each of plane=, verb=, qp=, device= and 1/N is "
-					"given once (with + between the names), not",
-					term);
+			return refuse_word(complaint,
+					   "each of plane=, verb=, qp=, device= and 1/N is "
+					   "given once (with + between the names), not",
+					   term);
 		if (!value[strspn(value, "+")])
-			return complain(complaint, "nothing is named in", term);
+			return refuse_word(complaint, "nothing is named in", term);
 		*seen |= 1u << i;
 		return kinds[i].read(filter, value, complaint);
 	}
-	return complain(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
+	return refuse_word(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
 }
 
 /* "verb=a,b" is "verb=a+b": what is no term of its own goes on with the list before it. */
@@ -202,14 +202,14 @@ int filter_read(const char *terms, struct session_filter *ret_filter,
 	int err = 0;
 
 	if (snprintf(filter.text, sizeof(filter.text), "%s", terms) >= (int)sizeof(filter.text))
-		return complain(complaint, "too long:", terms);
+		return refuse_word(complaint, "too long:", terms);
 	strcpy(words, filter.text);
 	join_lists(words);
 	for (char *term = strtok_r(words, ",", &rest); term && !err;
 	     term = strtok_r(NULL, ",", &rest))
 		err = read_term(&filter, term, &seen, complaint);
 	if (!err && *terms && !seen)
-		return complain(complaint, "nothing is named in", terms);
+		return refuse_word(complaint, "nothing is named in", terms);
 	if (!err && seen)
 		*ret_filter = filter;
 	return err;

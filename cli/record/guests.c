@@ -22,38 +22,9 @@
 #include "core/wire/desc.h"
 #include "core/wire/dir.h"
 #include "core/wire/log.h"
+#include "core/base/read_file.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
-
-/* All of a file of /proc, ended by a 0; NULL if it cannot be read. */
-static char *read_file(const char *path, size_t *ret_bytes)
-{
-	size_t size = 16 << 10, used = 0;
-	char *text = malloc(size + 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
-
-	while (fd >= 0 && text && (n = read(fd, text + used, size - used)) > 0) {
-		used += (size_t)n;
-		if (used == size) {
-			char *grown = realloc(text, 2 * size + 1);
-
-			if (!grown)
-				break;
-			text = grown;
-			size *= 2;
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	if (n < 0) {
-		free(text);
-		return NULL;
-	}
-	text[used] = '\0';
-	*ret_bytes = used;
-	return text;
-}
 
 static bool environment_has(const char *text, size_t bytes, const char *entry)
 {
@@ -71,8 +42,7 @@ static bool was_started_with(pid_t pid, const char *entry)
 	bool has;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	text = read_file(path, &bytes);
-	if (!text)
+	if (read_file(path, &text, &bytes))
 		return false;
 	has = environment_has(text, bytes, entry);
 	free(text);
@@ -137,13 +107,12 @@ int guests_watch(pid_t pid)
 /* A zombie's exit_code is the last field of its line, where we may see it. */
 static int zombie_status(pid_t pid)
 {
-	char path[32], *text, *at;
+	char path[32], *text = NULL, *at;
 	size_t bytes;
 	int status = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	text = read_file(path, &bytes);
-	at = text ? strrchr(text, ')') : NULL;
+	at = read_file(path, &text, &bytes) ? NULL : strrchr(text, ')');
 	if (at && at[1] == ' ' && at[2] == 'Z' && (at = strrchr(at, ' ')))
 		status = atoi(at + 1);
 	free(text);
@@ -178,12 +147,11 @@ static bool maps_lack(pid_t pid, const char *dir)
 {
 	char path[40];
 	size_t bytes;
-	char *maps;
+	char *maps = NULL;
 	bool lack;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = read_file(path, &bytes);
-	lack = maps && bytes && !strstr(maps, dir);
+	lack = !read_file(path, &maps, &bytes) && bytes && !strstr(maps, dir);
 	free(maps);
 	return lack;
 }
@@ -280,8 +248,8 @@ static bool read_page(int at, const struct session_page *ours, struct session_pa
 }
 
 /* What @session, whose directory is @name in @parent and open as @at, has come to. */
-static void sweep(const struct session *session, const struct session_page *ours, int parent,
-		  const char *name, int at, bool quiet)
+static void sweep_session(const struct session *session, const struct session_page *ours,
+			  int parent, const char *name, int at, bool quiet)
 {
 	struct session_page page;
 
@@ -318,7 +286,7 @@ void guests_sweep(const struct session *ours, bool quiet)
 		at = dir_open(dirfd(list), d->d_name);
 		if (at < 0)
 			continue;
-		sweep(&session, ours->page, dirfd(list), d->d_name, at, quiet);
+		sweep_session(&session, ours->page, dirfd(list), d->d_name, at, quiet);
 		close(at);
 	}
 	if (list)

@@ -36,7 +36,7 @@ static int check_file(const char *path)
 }
 
 /* As execvp() does: a file without permission counts only if no other is found. */
-static int search(const char *program, const char *path, char found[PATH_MAX])
+static int search_path(const char *program, const char *path, char found[PATH_MAX])
 {
 	int err = -ENOENT;
 
@@ -62,7 +62,7 @@ int launch_find(const char *program, char found[PATH_MAX])
 	if (!*program)
 		return -ENOENT;
 	if (!strchr(program, '/') && path)
-		return search(program, path, found);
+		return search_path(program, path, found);
 	snprintf(found, PATH_MAX, "%s", program);
 	return strchr(program, '/') ? check_file(program) : 0;
 }
@@ -83,7 +83,7 @@ void launch_guard(void)
 		sigaction(guarded[i].signal, &ignore, &guarded[i].before);
 }
 
-static _Noreturn void become(char **argv, const sigset_t *mask, int report)
+static _Noreturn void become_program(char **argv, const sigset_t *mask, int report)
 {
 	int err;
 
@@ -95,7 +95,7 @@ static _Noreturn void become(char **argv, const sigset_t *mask, int report)
 	_exit(write(report, &err, sizeof(err)) < 0 ? CLI_CANNOT_RUN : launch_failure(err));
 }
 
-int launch(char **argv, const sigset_t *mask, pid_t *ret_pid)
+int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid)
 {
 	int fds[2], err, status = 0;
 	pid_t pid;
@@ -106,7 +106,7 @@ int launch(char **argv, const sigset_t *mask, pid_t *ret_pid)
 	}
 	pid = fork();
 	if (!pid)
-		become(argv, mask, fds[1]);
+		become_program(argv, mask, fds[1]);
 	close(fds[1]);
 	if (pid < 0) {
 		log_err(-errno, "fork to start '%s'", argv[0]);

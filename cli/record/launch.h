@@ -26,7 +26,7 @@ void launch_guard(void);
  * Start @argv[0] with @mask as its signal mask and all else as we have it.
  * Returns 0 and its pid; or the status to exit with, after one line.
  */
-int launch(char **argv, const sigset_t *mask, pid_t *ret_pid);
+int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid);
 
 /* The exit status of a shell for a program that could not be started. */
 int launch_failure(int err);

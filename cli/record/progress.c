@@ -22,7 +22,7 @@ void progress_start(struct progress *progress, bool quiet)
 	};
 }
 
-static void put(const char *text, int n)
+static void put_terminal(const char *text, int n)
 {
 	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
 		return; /* nowhere to say it */
@@ -31,7 +31,7 @@ static void put(const char *text, int n)
 void progress_clear(struct progress *progress)
 {
 	if (progress->shown)
-		put("\r\033[K", 4);
+		put_terminal("\r\033[K", 4);
 	progress->shown = false;
 }
 
@@ -45,12 +45,13 @@ void progress_show(struct progress *progress, const struct writer *writer)
 	if (!progress->live || since < EVERY_NS)
 		return;
 	p = writer_progress(writer);
-	put(line, snprintf(line, sizeof(line), "\r\033[Kverbatim: %s events, %s/s, %s lost, %s",
-			   format_count(p.events, events),
-			   format_count((uint64_t)((double)(p.events - progress->events) * 1e9 /
-						   (double)since),
-					rate),
-			   format_count(p.lost, lost), format_bytes(p.bytes, bytes)));
+	put_terminal(line,
+		     snprintf(line, sizeof(line), "\r\033[Kverbatim: %s events, %s/s, %s lost, %s",
+			      format_count(p.events, events),
+			      format_count((uint64_t)((double)(p.events - progress->events) * 1e9 /
+						      (double)since),
+					   rate),
+			      format_count(p.lost, lost), format_bytes(p.bytes, bytes)));
 	progress->shown = true;
 	progress->last = now;
 	progress->events = p.events;

@@ -55,11 +55,11 @@ const struct option_row cli_record_options[] = {
 	{ "max-wait", 0, "TIME", "how long a thread waits for a recorder that stands still",
 	  TIME_AT(SET, max_wait), .least = 1, .preset = "10s" },
 	{ "flight", 0, "SIZE", "keep the last SIZE of the data plane; copies on demand",
-	  SIZE_AT(SET, keep.flight) },
+	  SIZE_AT(SET, retention.flight) },
 	{ "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE",
-	  SIZE_AT(SET, keep.rotate_bytes), .least = ROTATE_MIN },
+	  SIZE_AT(SET, retention.rotate_bytes), .least = ROTATE_MIN },
 	{ "rotate-time", 0, "TIME", "begin a new trace each time TIME is over",
-	  TIME_AT(SET, keep.rotate_ns), .least = 1 },
+	  TIME_AT(SET, retention.rotate_ns), .least = 1 },
 	{ "filter", 0, "TERMS", "record less: plane=, verb=, qp=, device=, 1/N, with commas between",
 	  PARSED_AT(SET, filter, parse_filter), .otherwise = "all" },
 	{ "payload", 0, "none|hash|N|full", "what to keep of the bytes that are moved",
@@ -87,13 +87,13 @@ static int complete_settings(struct recording_settings *set, const struct argume
 {
 	if (!arguments->n)
 		return cli_misuse("record", "no program is given");
-	if (set->keep.flight && (set->keep.rotate_bytes || set->keep.rotate_ns))
+	if (set->retention.flight && (set->retention.rotate_bytes || set->retention.rotate_ns))
 		return cli_misuse("record", "--flight keeps the last, --rotate all: choose one");
 	set->program = arguments->at;
 	set->ring_bytes = power_of_two(set->ring_bytes);
 	set->check = set->check || set->stop_on == STOP_ON_ERROR;
-	set->keep.path = set->path;
-	set->keep.quiet = set->quiet;
+	set->retention.path = set->path;
+	set->retention.quiet = set->quiet;
 	return 0;
 }
 

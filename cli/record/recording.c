@@ -9,7 +9,7 @@
  * running.
  *
  * Not here: options (record.c), rings (collector.c), who is a descendant
- * (guests.c), whether the program got a signal without us (bystander.c).
+ * (guests.c), whether the program got a signal without us (signal_witness.c).
  */
 #include "cli/record/recording.h"
 
@@ -22,14 +22,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/record/bystander.h"
+#include "cli/record/signal_witness.h"
 #include "cli/cli.h"
 #include "cli/record/collector.h"
 #include "cli/record/device.h"
 #include "cli/format.h"
 #include "cli/record/guests.h"
 #include "cli/record/launch.h"
-#include "cli/record/nap.h"
+#include "cli/record/idle.h"
 #include "cli/record/progress.h"
 #include "cli/record/watch.h"
 #include "core/wire/log.h"
@@ -56,10 +56,10 @@ struct recording {
 	struct writer *writer;
 	struct collector *collector;
 	struct watch *watch; /* NULL without --check */
-	struct bystander bystander;
+	struct signal_witness witness;
 	struct progress progress;
-	struct keep keep;
-	struct nap nap;
+	struct retention retention;
+	struct idle idle;
 
 	pid_t child;
 	bool ended; /* the child */
@@ -77,7 +77,7 @@ struct recording {
 	int error;
 };
 
-static void fail(struct recording *r, int err)
+static void fail_recording(struct recording *r, int err)
 {
 	if (r->error)
 		return;
@@ -86,7 +86,7 @@ static void fail(struct recording *r, int err)
 	log_note("recording has stopped; the program goes on without it");
 }
 
-static void reap(struct recording *r)
+static void reap_child(struct recording *r)
 {
 	int status;
 
@@ -127,18 +127,19 @@ static void pass_on(struct recording *r)
 {
 	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS)
 		return;
-	bystander_look(&r->bystander);
+	signal_witness_look(&r->witness);
 	for (int signal = 1; signal < NSIG; signal++) {
-		if (sigismember(&r->pending, signal) != 1 || bystander_got(&r->bystander, signal))
+		if (sigismember(&r->pending, signal) != 1 ||
+		    signal_witness_got(&r->witness, signal))
 			continue;
-		if (signal == SIGUSR2 && r->keep.flight)
-			r->keep.asked = true;
+		if (signal == SIGUSR2 && r->retention.flight)
+			r->retention.asked = true;
 		else if (!r->ended)
 			kill(r->child, signal);
 		else if (asks_to_end(signal))
 			r->stop = true;
 	}
-	bystander_forget(&r->bystander);
+	signal_witness_forget(&r->witness);
 	sigemptyset(&r->pending);
 	r->pending_at = 0;
 }
@@ -157,18 +158,18 @@ static uint64_t longest_sleep(const struct recording *r)
 	if (r->ended)
 		return scan_ms(r) * MS;
 	if (collector_idle(r->collector))
-		return r->keep.rotate_ns ? IDLE_ROTATE_MS * MS : NAP_FOREVER;
+		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
 	return (r->set->stop_on == STOP_ON_ERROR ? IDLE_STOP_MS
 		: r->set->check                  ? IDLE_CHECK_MS
 						 : IDLE_MS) *
 	       MS;
 }
 
-static void doze(struct recording *r, int fullest)
+static void sleep_until_due(struct recording *r, int fullest)
 {
 	sigset_t signals;
 
-	nap(&r->nap, r->collector, fullest, longest_sleep(r), &signals);
+	idle_wait(&r->idle, r->collector, fullest, longest_sleep(r), &signals);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&signals, signal) == 1)
 			take_signal(r, signal);
@@ -199,7 +200,7 @@ static void look_for_session(struct recording *r)
 	log_note("%s was removed: programs and threads not met before are not recorded",
 		 r->session.dir);
 	if (!r->error && collector_session_gone(r->collector))
-		fail(r, -EIO);
+		fail_recording(r, -EIO);
 }
 
 static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n)
@@ -215,7 +216,7 @@ static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n
 }
 
 /* Nobody is left who could record. */
-static bool deserted(struct recording *r)
+static bool is_deserted(struct recording *r)
 {
 	uint64_t now = clock_monotonic();
 	pid_t pids[GUESTS_MAX];
@@ -237,18 +238,18 @@ static bool deserted(struct recording *r)
 	return !collector_busy(r->collector);
 }
 
-static int tend(struct recording *r)
+static int tend_trace(struct recording *r)
 {
 	int err = collector_tend(r->collector);
 
 	if (!err)
 		err = collector_lost(r->collector);
 	if (!err)
-		err = keep_tend(&r->keep, &r->session, r->writer);
+		err = retention_tend(&r->retention, &r->session, r->writer);
 	return err;
 }
 
-static void follow(struct recording *r)
+static void follow_program(struct recording *r)
 {
 	bool over = false;
 
@@ -257,29 +258,29 @@ static void follow(struct recording *r)
 		bool more = false;
 
 		if (fullest < 0)
-			fail(r, fullest);
+			fail_recording(r, fullest);
 		else if (r->watch)
 			more = watch_step(r->watch, collector_seen(r->collector), fullest);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
 			int err;
 
 			r->tended_at = clock_monotonic();
-			reap(r);
-			err = tend(r);
+			reap_child(r);
+			err = tend_trace(r);
 			if (err)
-				fail(r, err);
+				fail_recording(r, err);
 			look_for_session(r);
 			look_for_impatience(r);
 			progress_show(&r->progress, r->writer);
-			over = deserted(r);
+			over = is_deserted(r);
 		}
 		pass_on(r);
 		if (!over)
-			doze(r, more ? 100 : fullest);
+			sleep_until_due(r, more ? 100 : fullest);
 	}
 }
 
-static char *join(char **words)
+static char *join_words(char **words)
 {
 	size_t size = 1;
 	char *text;
@@ -297,7 +298,7 @@ static char *join(char **words)
 
 static int create_trace(struct recording *r)
 {
-	char *command = join(r->set->program);
+	char *command = join_words(r->set->program);
 	struct writer_info info = {
 		.clock = &r->session.clock,
 		.live = true,
@@ -328,7 +329,7 @@ static int start_check(struct recording *r)
 
 	int err = r->set->check ? watch_new(&options, &r->watch) : 0;
 
-	r->keep.watch = r->watch;
+	r->retention.watch = r->watch;
 	return err;
 }
 
@@ -369,7 +370,7 @@ static void set_bounds(const struct recording_settings *set, struct session_page
 }
 
 /* The session, the trace and what the program needs to find both. */
-static int prepare(struct recording *r)
+static int prepare_session(struct recording *r)
 {
 	int err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
 
@@ -383,7 +384,7 @@ static int prepare(struct recording *r)
 	r->session.page->payload.keep = r->set->payload;
 	try_payload(r->session.page);
 	set_bounds(r->set, r->session.page);
-	r->session.page->flight = r->keep.flight != 0;
+	r->session.page->flight = r->retention.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->set->lttng;
 	err = device_environment(r->session.dir, r->set->soft);
@@ -395,22 +396,22 @@ static int prepare(struct recording *r)
 }
 
 /* Returns 0 or the status to exit with. A trace of nothing is worse than none. */
-static int start(struct recording *r)
+static int start_program(struct recording *r)
 {
-	int err = bystander_start(&r->bystander), status;
+	int err = signal_witness_start(&r->witness), status;
 	sigset_t wake_by;
 
 	if (err) {
 		log_err(err, "take over the signals");
 		return CLI_ENVIRONMENT;
 	}
-	status = launch(r->set->program, &r->bystander.before, &r->child);
+	status = launch_program(r->set->program, &r->witness.before, &r->child);
 	if (status)
 		return status;
 	collector_child(r->collector, r->child);
-	wake_by = r->bystander.signals;
+	wake_by = r->witness.signals;
 	sigaddset(&wake_by, SIGCHLD);
-	nap_start(&r->nap, &r->session, &wake_by);
+	idle_start(&r->idle, &r->session, &wake_by);
 	return 0;
 }
 
@@ -451,7 +452,7 @@ static void tell_withheld(struct recording *r)
 		r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
 }
 
-static int finish(struct recording *r)
+static int finish_recording(struct recording *r)
 {
 	unsigned int processes;
 	struct writer_progress done;
@@ -459,7 +460,7 @@ static int finish(struct recording *r)
 	int err = collector_finish(r->collector);
 
 	if (err)
-		fail(r, err);
+		fail_recording(r, err);
 	tell_unseen(r);
 	processes = collector_processes(r->collector);
 	found = watch_finish(r->watch);
@@ -470,8 +471,8 @@ static int finish(struct recording *r)
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
 	if (err && !r->error)
-		fail(r, err);
-	bystander_stop(&r->bystander);
+		fail_recording(r, err);
+	signal_witness_stop(&r->witness);
 	tell_end(r, processes, &done);
 	if (!r->ended)
 		return 128 + r->asked;
@@ -483,7 +484,7 @@ static int finish(struct recording *r)
 /* Nothing was started: leave nothing. */
 static int give_up(struct recording *r, int status)
 {
-	bystander_stop(&r->bystander);
+	signal_witness_stop(&r->witness);
 	watch_free(r->watch);
 	collector_free(r->collector);
 	if (r->session.page)
@@ -493,28 +494,28 @@ static int give_up(struct recording *r, int status)
 	return status;
 }
 
-static int run(struct recording *r)
+static int run_recording(struct recording *r)
 {
-	int status = prepare(r) ? CLI_ENVIRONMENT : 0;
+	int status = prepare_session(r) ? CLI_ENVIRONMENT : 0;
 
 	if (status)
 		return give_up(r, status);
 	progress_start(&r->progress, r->progress.quiet);
-	status = start(r);
+	status = start_program(r);
 	if (status)
 		return give_up(r, status);
-	keep_start(&r->keep);
-	follow(r);
-	return finish(r);
+	retention_start(&r->retention);
+	follow_program(r);
+	return finish_recording(r);
 }
 
 int recording_run(const struct recording_settings *settings)
 {
 	struct recording r = {
 		.set = settings,
-		.keep = settings->keep,
+		.retention = settings->retention,
 		.progress.quiet = settings->quiet,
 	};
 
-	return run(&r);
+	return run_recording(&r);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/record/keep.h"
+#include "cli/record/retention.h"
 #include "core/wire/session.h"
 
 /* What is to be stopped: a process with a finding of severity error. */
@@ -25,8 +25,8 @@ struct recording_settings {
 	int64_t max_wait;     /* ns */
 	unsigned int on_full; /* enum session_on_full */
 	struct session_filter filter;
-	uint64_t payload; /* core/wire/payload.h */
-	struct keep keep; /* what --flight and --rotate-* ask for */
+	uint64_t payload;           /* core/wire/payload.h */
+	struct retention retention; /* what --flight and --rotate-* ask for */
 };
 
 /* From its start to its end. Returns the status to exit with. */

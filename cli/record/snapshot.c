@@ -27,7 +27,7 @@ static bool is_recording(const struct session *session)
 }
 
 /* Is it the one that is wanted? @pid 0: any flight recorder's. */
-static bool fits(const struct session *session, pid_t pid)
+static bool is_wanted(const struct session *session, pid_t pid)
 {
 	pid_t pids[GUESTS_MAX];
 	unsigned int n;
@@ -46,7 +46,7 @@ static bool fits(const struct session *session, pid_t pid)
 }
 
 /* Look through all sessions of this user. Returns how many fit; the first in @found. */
-static unsigned int find(pid_t pid, struct session *found)
+static unsigned int find_recorders(pid_t pid, struct session *found)
 {
 	char path[SESSION_PATH + 256];
 	DIR *list = opendir(session_parent());
@@ -58,7 +58,7 @@ static unsigned int find(pid_t pid, struct session *found)
 		snprintf(path, sizeof(path), "%s/%s", session_parent(), d->d_name);
 		if (!session_is_collectors(d->d_name) || session_join(&session, path))
 			continue;
-		if (fits(&session, pid) && !n++)
+		if (is_wanted(&session, pid) && !n++)
 			*found = session;
 		else
 			session_leave(&session);
@@ -76,7 +76,7 @@ static pid_t parse_pid(const char *text)
 }
 
 /* Returns 0 with the session of the recorder that is meant, or -errno after one line. */
-static int choose(const char *which, struct session *session)
+static int choose_session(const char *which, struct session *session)
 {
 	pid_t pid = which ? parse_pid(which) : 0;
 	unsigned int n;
@@ -90,7 +90,7 @@ static int choose(const char *which, struct session *session)
 			       ? 0
 			       : log_err(-ESRCH, "nobody records in %s any more", which);
 	}
-	n = find(pid, session);
+	n = find_recorders(pid, session);
 	if (n == 1)
 		return 0;
 	if (pid)
@@ -108,7 +108,7 @@ static const char *read_text(const char *text, char copy[SESSION_TEXT])
 	return copy;
 }
 
-static int ask(struct session *session)
+static int ask_recorder(struct session *session)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct session_page *page = session->page;
@@ -116,7 +116,7 @@ static int ask(struct session *session)
 	uint32_t mine = atomic_fetch_add(&page->copies_asked, 1) + 1;
 
 	session_wake(session);
-	/* pairs with the store in keep.c */
+	/* pairs with the store in retention.c */
 	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) <
 	       0) {
 		if (!is_recording(session))
@@ -132,15 +132,15 @@ static int ask(struct session *session)
 	return 0;
 }
 
-static int snapshot(const char *which)
+static int take_snapshot(const char *which)
 {
 	struct session session = { 0 };
 	char text[SESSION_TEXT];
-	int err = choose(which, &session);
+	int err = choose_session(which, &session);
 
 	if (!err)
 		err = session.page->flight
-			      ? ask(&session)
+			      ? ask_recorder(&session)
 			      : log_err(-EOPNOTSUPP, "%s is recorded as a whole, not by --flight",
 					read_text(session.page->trace, text));
 	session_leave(&session);
@@ -154,5 +154,5 @@ int cli_snapshot(int argc, char **argv)
 	cli_parse(argc, argv, NULL, &arguments);
 	if (arguments.n > 1)
 		return cli_misuse("snapshot", "too much is given: '%s'", arguments.at[1]);
-	return snapshot(arguments.n ? arguments.at[0] : NULL);
+	return take_snapshot(arguments.n ? arguments.at[0] : NULL);
 }

@@ -61,7 +61,7 @@ struct watch {
 };
 
 /* What is closed keeps nothing from being forgotten any more. */
-static void stop(struct watch *w)
+static void close_watch(struct watch *w)
 {
 	cursor_close(w->cursor);
 	check_close(w->checker);
@@ -75,7 +75,7 @@ void watch_free(struct watch *w)
 {
 	if (!w)
 		return;
-	stop(w);
+	close_watch(w);
 	symbols_close(w->report.symbols);
 	free(w->said);
 	free(w->stored_times);
@@ -107,10 +107,10 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	return 0;
 }
 
-static void fail(struct watch *w)
+static void fail_watch(struct watch *w)
 {
 	w->over = true;
-	stop(w);
+	close_watch(w);
 	progress_clear(w->options.progress);
 	log_note("the check has stopped; the recording goes on: `verbatim check %s` afterwards",
 		 w->options.path);
@@ -185,7 +185,7 @@ static void show_finding(struct watch *w, const struct finding *finding)
 		stop_process(w, finding->process, finding->time);
 }
 
-static int show(struct watch *w, const struct findings *findings)
+static int show_findings(struct watch *w, const struct findings *findings)
 {
 	uint64_t *said;
 
@@ -220,14 +220,14 @@ static int check_some(struct watch *w, unsigned int events)
 		w->now = event->time;
 		err = check_event(w->checker, event);
 		if (!err)
-			err = show(w, check_findings(w->checker));
+			err = show_findings(w, check_findings(w->checker));
 		if (err)
 			return err;
 	}
 	return 1;
 }
 
-static int extend(struct watch *w, int64_t to)
+static int extend_cursor(struct watch *w, int64_t to)
 {
 	int err = writer_settle(w->options.writer);
 
@@ -261,7 +261,7 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 	if (!w->more) {
 		if (start - w->extended_at < (uint64_t)(stop ? STOP_ROUND_NS : ROUND_NS))
 			return false;
-		more = extend(w, seen - (stop ? STOP_WINDOW_NS : WINDOW_NS));
+		more = extend_cursor(w, seen - (stop ? STOP_WINDOW_NS : WINDOW_NS));
 		w->now = seen;
 	}
 	tell_behind(w, seen);
@@ -272,7 +272,7 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 	while (more > 0 && clock_monotonic() - start < SLICE_NS);
 	w->more = more > 0;
 	if (more < 0)
-		fail(w);
+		fail_watch(w);
 	return w->more;
 }
 
@@ -299,7 +299,7 @@ static void show_rest(struct watch *w, const struct findings *findings)
 }
 
 /* How many the finding stands for by now: those of its site that are not kept count with the last that is. */
-static uint64_t times(const struct finding *f)
+static uint64_t count_times(const struct finding *f)
 {
 	const struct finding_site *site = f->site;
 
@@ -308,7 +308,7 @@ static uint64_t times(const struct finding *f)
 	return f->of_site == site->kept ? site->count - site->kept + 1 : 1;
 }
 
-static int store_one(struct watch *w, const struct finding *f, uint64_t n)
+static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 {
 	const struct rule *rule = &rules[f->rule];
 
@@ -326,7 +326,7 @@ static int store_one(struct watch *w, const struct finding *f, uint64_t n)
 }
 
 /* What is new since the last time, also of a group. */
-static int store(struct watch *w, const struct findings *findings)
+static int store_findings(struct watch *w, const struct findings *findings)
 {
 	uint64_t *stored = realloc(w->stored_times, (findings->n + 1) * sizeof(*stored));
 	int err = 0;
@@ -340,26 +340,26 @@ static int store(struct watch *w, const struct findings *findings)
 		const struct finding *f = findings->all[i];
 		uint64_t before = stored[i];
 
-		stored[i] = times(f);
+		stored[i] = count_times(f);
 		if (stored[i] > before && !findings->skip[f->rule])
-			err = store_one(w, f, stored[i] - before);
+			err = store_finding(w, f, stored[i] - before);
 	}
 	return err;
 }
 
 void watch_store(struct watch *w)
 {
-	if (w && !w->over && store(w, check_findings(w->checker)))
-		fail(w);
+	if (w && !w->over && store_findings(w, check_findings(w->checker)))
+		fail_watch(w);
 }
 
-static int finish(struct watch *w, bool *ret_found)
+static int finish_watch(struct watch *w, bool *ret_found)
 {
 	struct findings *findings;
 	int err;
 
 	w->options.stop = false; /* who has ended cannot be stopped, who has not is not ours */
-	err = extend(w, INT64_MAX);
+	err = extend_cursor(w, INT64_MAX);
 	while (!err && (err = check_some(w, SLICE_EVENTS)) > 0)
 		err = 0;
 	if (!err)
@@ -369,10 +369,10 @@ static int finish(struct watch *w, bool *ret_found)
 	w->checker = NULL;
 	if (err)
 		return err;
-	err = show(w, findings);
+	err = show_findings(w, findings);
 	if (!err) {
 		show_rest(w, findings);
-		err = store(w, findings);
+		err = store_findings(w, findings);
 	}
 	*ret_found = findings_count(findings, 'E') || findings_count(findings, 'W');
 	findings_free(findings);
@@ -383,8 +383,8 @@ bool watch_finish(struct watch *w)
 {
 	bool found = false;
 
-	if (w && !w->over && finish(w, &found))
-		fail(w);
+	if (w && !w->over && finish_watch(w, &found))
+		fail_watch(w);
 	watch_free(w);
 	return found;
 }

@@ -18,6 +18,7 @@
 #include "cli/quantity.h"
 #include "cli/verb_list.h"
 #include "cli/trace/render.h"
+#include "core/base/vec.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
@@ -34,7 +35,7 @@ struct dump {
 	int64_t deadline;
 	const char *object; /* as it was asked for; NULL: any */
 	uint32_t *objects;  /* which these are: several processes may have a qp2 */
-	uint32_t nobjects;
+	size_t nobjects;
 	struct verb_list verbs;
 	bool failed;
 	uint64_t payload; /* core/wire/payload.h */
@@ -112,15 +113,14 @@ static int find_objects(struct dump *d)
 	const struct object *object;
 
 	for (uint32_t id = 1; d->object && (object = trace_object(d->trace, id)); id++) {
-		uint32_t *more;
+		uint32_t *place;
 
 		if (!is_asked_for(d, object))
 			continue;
-		more = realloc(d->objects, (d->nobjects + 1) * sizeof(*more));
-		if (!more)
+		place = vec_push(d->objects, d->nobjects);
+		if (!place)
 			return cli_status(log_err(-ENOMEM, "look for object '%s'", d->object));
-		d->objects = more;
-		more[d->nobjects++] = id;
+		*place = id;
 	}
 	return d->object && !d->nobjects
 		       ? cli_misuse("dump", "the trace has no object '%s'", d->object)
@@ -139,7 +139,7 @@ static int check_filter(struct dump *d)
 
 static bool concerns_object(const struct dump *d, const struct trace_event *event)
 {
-	for (uint32_t i = 0; i < d->nobjects; i++)
+	for (size_t i = 0; i < d->nobjects; i++)
 		if (render_concerns(d->trace, event, trace_object(d->trace, d->objects[i])))
 			return true;
 	return false;
@@ -307,7 +307,7 @@ static int dump_events(struct dump *d)
 	return err;
 }
 
-static int dump(struct dump *d)
+static int dump_trace(struct dump *d)
 {
 	char id[32];
 	int status = check_filter(d);
@@ -337,7 +337,7 @@ int cli_dump(int argc, char **argv)
 		status = cli_open("dump", &arguments, 2, &d.trace);
 	if (status)
 		return status;
-	status = dump(&d);
+	status = dump_trace(&d);
 	trace_close(d.trace);
 	free(d.objects);
 	return status;

@@ -24,7 +24,7 @@
 #define PREFIX "verbatim-replay-"
 
 /* Nothing that the device puts there is a directory. */
-static void clear(int at)
+static void clear_folder(int at)
 {
 	DIR *list = dir_list(at);
 
@@ -53,7 +53,7 @@ static bool is_fabric(const char *name)
 	       !strpbrk(name + strlen(PREFIX), ".-_");
 }
 
-static void sweep(const char *parent)
+static void sweep_folder(const char *parent)
 {
 	DIR *list = opendir(parent);
 
@@ -62,7 +62,7 @@ static void sweep(const char *parent)
 
 		if (at < 0)
 			continue;
-		clear(at);
+		clear_folder(at);
 		unlinkat(dirfd(list), d->d_name, AT_REMOVEDIR);
 		close(at);
 	}
@@ -81,7 +81,7 @@ int fabric_make(const char *parent, struct fabric *ret_fabric)
 {
 	struct fabric made;
 
-	sweep(parent);
+	sweep_folder(parent);
 	do {
 		if (snprintf(made.path, sizeof(made.path), "%s/" PREFIX "XXXXXX", parent) >=
 		    (int)sizeof(made.path))
@@ -104,7 +104,7 @@ int fabric_make(const char *parent, struct fabric *ret_fabric)
 
 void fabric_remove(struct fabric *fabric)
 {
-	clear(fabric->lock);
+	clear_folder(fabric->lock);
 	rmdir(fabric->path);
 	close(fabric->lock);
 }

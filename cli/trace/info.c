@@ -93,7 +93,7 @@ static const struct part {
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
 
-static int64_t ask(struct trace *trace, const char *sql)
+static int64_t query_number(struct trace *trace, const char *sql)
 {
 	sqlite3_stmt *stmt = NULL;
 	int64_t answer = 0;
@@ -105,7 +105,7 @@ static int64_t ask(struct trace *trace, const char *sql)
 	return answer;
 }
 
-static const char *meta(struct trace *trace, const char *key)
+static const char *meta_text(struct trace *trace, const char *key)
 {
 	const char *value = trace_meta(trace, key);
 
@@ -114,10 +114,10 @@ static const char *meta(struct trace *trace, const char *key)
 
 static int64_t meta_number(struct trace *trace, const char *key)
 {
-	return strtoll(meta(trace, key), NULL, 10);
+	return strtoll(meta_text(trace, key), NULL, 10);
 }
 
-static const char *date(int64_t ns, char text[FORMAT_TEXT])
+static const char *format_date(int64_t ns, char text[FORMAT_TEXT])
 {
 	time_t seconds = (time_t)(ns / 1000000000);
 	struct tm tm;
@@ -131,7 +131,7 @@ static const char *date(int64_t ns, char text[FORMAT_TEXT])
 static void print_meta(const char *title, struct trace *trace, const char *key, const char *end)
 {
 	fputs(title, stdout);
-	print_foreign(stdout, meta(trace, key));
+	print_foreign(stdout, meta_text(trace, key));
 	fputs(end, stdout);
 }
 
@@ -141,7 +141,7 @@ static void print_faults(struct trace *trace)
 	struct trace_loss loss = trace_loss(trace);
 	char text[FORMAT_TEXT];
 
-	if (*meta(trace, "filter"))
+	if (*meta_text(trace, "filter"))
 		print_meta("FILTERED: ", trace, "filter", "\n");
 	if (loss.interrupted)
 		printf("INTERRUPTED: the recorder ended before the program; what came after is "
@@ -163,17 +163,17 @@ static void print_faults(struct trace *trace)
 	if (loss.overwritten)
 		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
 		       format_count(loss.overwritten, text));
-	if (*meta(trace, "carried"))
+	if (*meta_text(trace, "carried"))
 		printf("CONTINUES: the control verbs of the first %s are those of the trace before\n",
 		       format_time(meta_number(trace, "carried"), text));
-	if (*meta(trace, "snapshot"))
+	if (*meta_text(trace, "snapshot"))
 		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
 }
 
 /* Quick where it lies in chunks. */
 static const char *kept_sql(struct trace *trace)
 {
-	return ask(trace, "SELECT EXISTS (SELECT 1 FROM payload_chunk)")
+	return query_number(trace, "SELECT EXISTS (SELECT 1 FROM payload_chunk)")
 		       ? "SELECT sum(bytes) FROM payload_chunk"
 		       : "SELECT sum(captured) FROM payload";
 }
@@ -183,18 +183,18 @@ static void print_withheld(struct trace *trace)
 {
 	char text[FORMAT_TEXT];
 
-	if (*meta(trace, "waits_given_up"))
+	if (*meta_text(trace, "waits_given_up"))
 		printf("LOST: the recorder stood still, and threads went on without it %" PRId64
 		       " times (--max-wait)\n",
 		       meta_number(trace, "waits_given_up"));
-	if (!*meta(trace, "ring_budget"))
+	if (!*meta_text(trace, "ring_budget"))
 		return;
 	format_bytes((uint64_t)meta_number(trace, "ring_budget"), text);
-	if (*meta(trace, "withheld_threads"))
+	if (*meta_text(trace, "withheld_threads"))
 		printf("LOST: %" PRId64 " threads got no ring: those of their process had %s "
 		       "(--ring-budget)\n",
 		       meta_number(trace, "withheld_threads"), text);
-	if (*meta(trace, "withheld_rings"))
+	if (*meta_text(trace, "withheld_rings"))
 		printf("WITHHELD: %" PRId64 " rings stayed small: those of their process had %s "
 		       "(--ring-budget)\n",
 		       meta_number(trace, "withheld_rings"), text);
@@ -213,7 +213,7 @@ static void print_head(struct trace *trace, const char *path)
 	print_foreign(stdout, path);
 	printf(", %s\n", format_bytes((uint64_t)st.st_size, text));
 	print_meta("program   ", trace, "command", "\n");
-	printf("recorded  %s, %s", date(meta_number(trace, "realtime"), text),
+	printf("recorded  %s, %s", format_date(meta_number(trace, "realtime"), text),
 	       format_time(meta_number(trace, "duration"), other));
 	print_meta(", by verbatim ", trace, "version", "\n");
 	print_meta("machine   ", trace, "host", "");
@@ -221,14 +221,16 @@ static void print_head(struct trace *trace, const char *path)
 	print_meta(", Linux ", trace, "kernel", "");
 	print_meta(", clock ", trace, "clock", "\n");
 	print_meta("device    ", trace, "device",
-		   *meta(trace, "device") ? "\n" : "the machine's\n");
-	if (*meta(trace, "payload") && strcmp(meta(trace, "payload"), "none")) {
+		   *meta_text(trace, "device") ? "\n" : "the machine's\n");
+	if (*meta_text(trace, "payload") && strcmp(meta_text(trace, "payload"), "none")) {
 		print_meta("payload   ", trace, "payload",
-			   atoi(meta(trace, "payload")) ? " bytes of each" : "");
-		printf(", %s kept\n", format_bytes((uint64_t)ask(trace, kept_sql(trace)), text));
+			   atoi(meta_text(trace, "payload")) ? " bytes of each" : "");
+		printf(", %s kept\n",
+		       format_bytes((uint64_t)query_number(trace, kept_sql(trace)), text));
 	}
 	printf("events    %s, and %s lost\n",
-	       format_count((uint64_t)ask(trace, "SELECT sum(events) FROM thread") - loss.late,
+	       format_count((uint64_t)query_number(trace, "SELECT sum(events) FROM thread") -
+				    loss.late,
 			    text),
 	       format_count(loss.events - loss.overwritten, other));
 }
@@ -251,11 +253,12 @@ static void print_head_json(struct trace *trace, const char *path)
 	printf("{\n  \"trace\": {\n");
 	print_member("path", path);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		print_member(keys[i], meta(trace, keys[i]));
+		print_member(keys[i], meta_text(trace, keys[i]));
 	printf("    \"realtime_ns\": %" PRId64 ",\n    \"duration_ns\": %" PRId64 ",\n",
 	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
 	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n",
-	       ask(trace, "SELECT sum(events) FROM thread"), loss.events - loss.overwritten);
+	       query_number(trace, "SELECT sum(events) FROM thread"),
+	       loss.events - loss.overwritten);
 	printf("    \"overwritten\": %" PRIu64 ",\n", loss.overwritten);
 	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",
 	       loss.interrupted ? "true" : "false", loss.damaged ? "true" : "false");
@@ -276,7 +279,7 @@ static int print_part(struct trace *trace, const struct part *part, bool json)
 	return err;
 }
 
-static int info(struct trace *trace, const char *path, bool json)
+static int print_info(struct trace *trace, const char *path, bool json)
 {
 	int err = 0;
 
@@ -303,7 +306,7 @@ int cli_info(int argc, char **argv)
 	status = cli_open("info", &arguments, 1, &trace);
 	if (status)
 		return status;
-	status = cli_status(info(trace, arguments.at[0], set.json));
+	status = cli_status(print_info(trace, arguments.at[0], set.json));
 	trace_close(trace);
 	return status;
 }

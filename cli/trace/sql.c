@@ -142,7 +142,7 @@ static void put_value(sqlite3_stmt *stmt, enum format format, int column)
 	}
 }
 
-static const char *between(enum format format)
+static const char *row_separator(enum format format)
 {
 	return format == AS_PLAIN ? "|" : format == AS_CSV ? "," : ", ";
 }
@@ -152,7 +152,7 @@ static void put_row(sqlite3_stmt *stmt, enum format format)
 	int n = sqlite3_column_count(stmt);
 
 	for (int i = 0; i < n; i++) {
-		fputs(i ? between(format) : format == AS_JSON ? "{" : "", stdout);
+		fputs(i ? row_separator(format) : format == AS_JSON ? "{" : "", stdout);
 		if (format == AS_JSON) {
 			json_text(sqlite3_column_name(stmt, i));
 			fputs(": ", stdout);
@@ -167,13 +167,13 @@ static void put_header(sqlite3_stmt *stmt, enum format format)
 	for (int i = 0; i < sqlite3_column_count(stmt); i++) {
 		const char *name = sqlite3_column_name(stmt, i);
 
-		fputs(i ? between(format) : "", stdout);
+		fputs(i ? row_separator(format) : "", stdout);
 		put_plain(format, name, strlen(name));
 	}
 	putchar('\n');
 }
 
-static int refuse(const char *what)
+static int refuse_action(const char *what)
 {
 	log_note("sql: %s: not allowed, a trace is only read; 'verbatim unpack' makes one that may "
 		 "be changed",
@@ -207,8 +207,8 @@ static bool is_question(const char *pragma, const char *value)
 }
 
 /* A query reads the trace; what else SQLite could do, here or elsewhere, it does not. */
-static int authorize(void *arg, int action, const char *name, const char *value, const char *schema,
-		     const char *from)
+static int authorize_action(void *arg, int action, const char *name, const char *value,
+			    const char *schema, const char *from)
 {
 	static const char *const outside[] = { "load_extension", "fts3_tokenizer", "readfile",
 					       "writefile",      "edit",           NULL };
@@ -248,7 +248,7 @@ static int authorize(void *arg, int action, const char *name, const char *value,
 }
 
 /* What SQLite says, and where it was the trace's fault. */
-static int failure(sqlite3 *db, const char *refused)
+static int tell_failure(sqlite3 *db, const char *refused)
 {
 	int code = sqlite3_errcode(db);
 
@@ -256,14 +256,14 @@ static int failure(sqlite3 *db, const char *refused)
 	    SQLITE_CORRUPT_VTAB) /* who read the table has said why */
 		return CLI_TRACE;
 	if (code == SQLITE_READONLY || code == SQLITE_AUTH)
-		return refuse(*refused ? refused : sqlite3_errmsg(db));
+		return refuse_action(*refused ? refused : sqlite3_errmsg(db));
 	if (code == SQLITE_INTERRUPT)
 		return cli_status(deadline_fail());
 	log_note("sql: %s", sqlite3_errmsg(db));
 	return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? CLI_TRACE : CLI_USAGE;
 }
 
-static int answer(sqlite3 *db, sqlite3_stmt *stmt, enum format format, bool header)
+static int print_answer(sqlite3 *db, sqlite3_stmt *stmt, enum format format, bool header)
 {
 	unsigned long long n = 0;
 	int err;
@@ -277,25 +277,25 @@ static int answer(sqlite3 *db, sqlite3_stmt *stmt, enum format format, bool head
 	}
 	if (format == AS_JSON)
 		fputs(n ? "]\n" : "[]\n", stdout);
-	return err == SQLITE_DONE ? CLI_FINE : failure(db, "");
+	return err == SQLITE_DONE ? CLI_FINE : tell_failure(db, "");
 }
 
-static int ask(sqlite3 *db, const char *sql, enum format format, bool header)
+static int run_query(sqlite3 *db, const char *sql, enum format format, bool header)
 {
 	int status = CLI_FINE;
 	char refused[REFUSED] = "";
 	bool asked = false;
 
-	sqlite3_set_authorizer(db, authorize, &refused);
+	sqlite3_set_authorizer(db, authorize_action, &refused);
 	while (!status && *sql) {
 		sqlite3_stmt *stmt = NULL;
 
 		if (sqlite3_prepare_v2(db, sql, -1, &stmt, &sql))
-			return failure(db, refused);
+			return tell_failure(db, refused);
 		if (stmt && !sqlite3_stmt_readonly(stmt)) /* VACUUM asks nobody */
-			status = refuse("what is no query");
+			status = refuse_action("what is no query");
 		else if (stmt)
-			status = answer(db, stmt, format, header);
+			status = print_answer(db, stmt, format, header);
 		asked = asked || stmt;
 		sqlite3_finalize(stmt);
 	}
@@ -321,7 +321,7 @@ int cli_sql(int argc, char **argv)
 	if (status)
 		return status;
 	cli_tell_loss(trace);
-	status = ask(trace_db(trace), arguments.at[1], format, set.header);
+	status = run_query(trace_db(trace), arguments.at[1], format, set.header);
 	trace_close(trace);
 	return status;
 }

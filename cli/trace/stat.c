@@ -57,7 +57,7 @@ struct stat {
 	bool opcode_writes[256];
 };
 
-static void *allocate(size_t size)
+static void *allocate_zeroed(size_t size)
 {
 	void *at = calloc(1, size);
 
@@ -73,11 +73,11 @@ static struct queue_stat *queue_of(struct stat *s, uint32_t object)
 	if (object >= s->nqueues)
 		return NULL;
 	if (!s->queues[object])
-		s->queues[object] = allocate(sizeof(struct queue_stat));
+		s->queues[object] = allocate_zeroed(sizeof(struct queue_stat));
 	return s->queues[object];
 }
 
-static void mark(bool *set, const char *opcode)
+static void mark_opcode(bool *set, const char *opcode)
 {
 	const struct enum_info *names = enum_find("ibv_wr_opcode");
 
@@ -86,7 +86,7 @@ static void mark(bool *set, const char *opcode)
 			set[names->values[i].value & 0xff] = true;
 }
 
-static void prepare(struct stat *s)
+static void prepare_counts(struct stat *s)
 {
 	static const char *const writes[] = {
 		"IBV_WR_SEND",       "IBV_WR_SEND_WITH_IMM",       "IBV_WR_SEND_WITH_INV",
@@ -97,14 +97,14 @@ static void prepare(struct stat *s)
 					     "IBV_WR_ATOMIC_FETCH_AND_ADD" };
 
 	for (size_t i = 0; i < sizeof(writes) / sizeof(*writes); i++)
-		mark(s->opcode_writes, writes[i]);
+		mark_opcode(s->opcode_writes, writes[i]);
 	for (size_t i = 0; i < sizeof(reads) / sizeof(*reads); i++)
-		mark(s->opcode_reads, reads[i]);
+		mark_opcode(s->opcode_reads, reads[i]);
 	s->one_of = trace_one_of(s->trace);
 	s->notify = verb_find("ibv_req_notify_cq");
 	for (s->nqueues = 1; trace_object(s->trace, s->nqueues); s->nqueues++)
 		;
-	s->queues = allocate(s->nqueues * sizeof(struct queue_stat *));
+	s->queues = allocate_zeroed(s->nqueues * sizeof(struct queue_stat *));
 }
 
 static void count_call(struct stat *s, const struct call *call)
@@ -117,7 +117,7 @@ static void count_call(struct stat *s, const struct call *call)
 	verb->errors += call->failed;
 	verb->unfinished += call->end < 0;
 	if (!verb->times)
-		verb->times = allocate(sizeof(*verb->times));
+		verb->times = allocate_zeroed(sizeof(*verb->times));
 	if (call->end >= 0)
 		histogram_add(verb->times, call->end - call->begin);
 }
@@ -203,7 +203,7 @@ static void count_event(struct stat *s, const struct trace_event *event)
 	}
 }
 
-static int count(struct stat *s)
+static int count_events(struct stat *s)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -389,8 +389,8 @@ static int stat_trace(struct stat *s, bool json)
 	struct table *tables[5] = { 0 };
 	int err;
 
-	prepare(s);
-	err = count(s);
+	prepare_counts(s);
+	err = count_events(s);
 	tables[0] = verb_table(s);
 	tables[1] = queue_table(s);
 	if (!err)

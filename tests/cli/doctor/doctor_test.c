@@ -12,7 +12,7 @@
 static char root[32];
 
 /* A file of the machine, with the folders above it. */
-static void put(const char *name, const char *text, mode_t mode)
+static void put_file(const char *name, const char *text, mode_t mode)
 {
 	char path[PATH_MAX];
 	int fd;
@@ -33,11 +33,11 @@ static void put(const char *name, const char *text, mode_t mode)
 /* A device, and if @node is given, that file for it. */
 static void put_device(const char *node, mode_t mode)
 {
-	put("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
-	put("/sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n", 0644);
-	put("/sys/class/misc/rdma_cm/dev", "10:122\n", 0644);
+	put_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
+	put_file("/sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n", 0644);
+	put_file("/sys/class/misc/rdma_cm/dev", "10:122\n", 0644);
 	if (node)
-		put(node, "", mode);
+		put_file(node, "", mode);
 }
 
 static int make_root(void **state)
@@ -59,7 +59,7 @@ static int remove_root(void **state)
 static struct doctor doctor;
 
 /* The verdict of the worst finding of one check, after those that it rests on. */
-static enum verdict worst(void (*look)(struct doctor *))
+static enum verdict worst_verdict(void (*look)(struct doctor *))
 {
 	enum verdict verdict = DOCTOR_OK;
 	size_t first;
@@ -76,7 +76,7 @@ static enum verdict worst(void (*look)(struct doctor *))
 	return verdict;
 }
 
-static bool said(const char *text)
+static bool was_said(const char *text)
 {
 	for (size_t i = 0; i < doctor.nfindings; i++)
 		if (strstr(doctor.findings[i].text, text) ||
@@ -104,62 +104,62 @@ FIXTURE(make_root, remove_root);
 
 TEST(no_device_is_a_note)
 {
-	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
-	assert_int_equal(worst(doctor_nodes), DOCTOR_OK);
-	assert_int_equal(worst(doctor_modules), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_OK);
 }
 
 TEST(card_without_driver_is_a_problem)
 {
-	put("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x15b3\n", 0644);
-	put("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
-	assert_int_equal(worst(doctor_devices), DOCTOR_PROBLEM);
-	assert_true(said("0000:03:00.0") && said("mlx5_ib"));
-	put("/sys/bus/pci/devices/0000:03:00.0/infiniband/mlx5_0/x", "", 0644);
-	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
+	put_file("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x15b3\n", 0644);
+	put_file("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
+	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_PROBLEM);
+	assert_true(was_said("0000:03:00.0") && was_said("mlx5_ib"));
+	put_file("/sys/bus/pci/devices/0000:03:00.0/infiniband/mlx5_0/x", "", 0644);
+	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_NOTE);
 }
 
 TEST(other_cards_are_not_meant)
 {
-	put("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x8086\n", 0644);
-	put("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
-	put("/sys/bus/pci/devices/0000:04:00.0/vendor", "0x15b3\n", 0644);
-	put("/sys/bus/pci/devices/0000:04:00.0/class", "0x068000\n", 0644);
-	assert_int_equal(worst(doctor_devices), DOCTOR_NOTE);
+	put_file("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x8086\n", 0644);
+	put_file("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
+	put_file("/sys/bus/pci/devices/0000:04:00.0/vendor", "0x15b3\n", 0644);
+	put_file("/sys/bus/pci/devices/0000:04:00.0/class", "0x068000\n", 0644);
+	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_NOTE);
 }
 
 TEST(missing_node_is_a_problem)
 {
 	put_device("/dev/infiniband/rdma_cm", 0666);
-	assert_int_equal(worst(doctor_nodes), DOCTOR_PROBLEM);
-	assert_true(said("uverbs0, of mlx5_0, is missing"));
+	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_PROBLEM);
+	assert_true(was_said("uverbs0, of mlx5_0, is missing"));
 	every_problem_has_a_remedy();
-	put("/dev/infiniband/uverbs0", "", 0666);
-	assert_int_equal(worst(doctor_nodes), DOCTOR_OK);
+	put_file("/dev/infiniband/uverbs0", "", 0666);
+	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_OK);
 }
 
 TEST(closed_node_is_a_problem)
 {
 	put_device("/dev/infiniband/rdma_cm", 0666);
-	put("/dev/infiniband/uverbs0", "", 0);
+	put_file("/dev/infiniband/uverbs0", "", 0);
 	if (!getuid())
 		assert_int_equal(seteuid(65534), 0); /* root may open anything */
-	assert_int_equal(worst(doctor_nodes), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_PROBLEM);
 	if (!getuid())
 		assert_int_equal(seteuid(0), 0);
-	assert_true(said("mode 0000"));
+	assert_true(was_said("mode 0000"));
 }
 
 TEST(modules_that_lack_are_found)
 {
-	put("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
-	assert_int_equal(worst(doctor_modules), DOCTOR_PROBLEM);
-	assert_true(said("modprobe ib_uverbs"));
-	put("/sys/module/ib_uverbs/refcnt", "0\n", 0644);
-	assert_int_equal(worst(doctor_modules), DOCTOR_NOTE);
-	assert_true(said("modprobe rdma_ucm"));
-	put("/sys/module/rdma_ucm/refcnt", "0\n", 0644);
-	assert_int_equal(worst(doctor_modules), DOCTOR_OK);
+	put_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
+	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_PROBLEM);
+	assert_true(was_said("modprobe ib_uverbs"));
+	put_file("/sys/module/ib_uverbs/refcnt", "0\n", 0644);
+	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_NOTE);
+	assert_true(was_said("modprobe rdma_ucm"));
+	put_file("/sys/module/rdma_ucm/refcnt", "0\n", 0644);
+	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_OK);
 }
 
 TEST(little_memlock_is_a_problem_with_a_device)
@@ -169,13 +169,13 @@ TEST(little_memlock_is_a_problem_with_a_device)
 	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
 	little.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &little), 0);
-	put("/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n", 0644);
-	assert_int_equal(worst(doctor_memlock), DOCTOR_NOTE);
+	put_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n", 0644);
+	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_NOTE);
 	put_device(NULL, 0);
-	assert_int_equal(worst(doctor_memlock), DOCTOR_PROBLEM);
-	assert_true(said("65.5 kB") && said("ulimit -l"));
-	put("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n", 0644);
-	assert_int_equal(worst(doctor_memlock), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_PROBLEM);
+	assert_true(was_said("65.5 kB") && was_said("ulimit -l"));
+	put_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n", 0644);
+	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_OK);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
 }
 
@@ -190,35 +190,35 @@ TEST(kernels_are_told_apart)
 		{ "4.4.0\n", DOCTOR_PROBLEM },     { "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
 	};
 
-	assert_int_equal(worst(doctor_kernel), DOCTOR_PROBLEM); /* no /proc */
+	assert_int_equal(worst_verdict(doctor_kernel), DOCTOR_PROBLEM); /* no /proc */
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
-		put("/proc/sys/kernel/osrelease", kernels[i].release, 0644);
-		assert_int_equal(worst(doctor_kernel), kernels[i].verdict);
+		put_file("/proc/sys/kernel/osrelease", kernels[i].release, 0644);
+		assert_int_equal(worst_verdict(doctor_kernel), kernels[i].verdict);
 		assert_int_equal(doctor_copies_on_fork(&doctor), kernels[i].verdict == DOCTOR_OK);
 	}
 }
 
 TEST(yama_above_1_is_a_note)
 {
-	assert_int_equal(worst(doctor_ptrace), DOCTOR_OK);
-	put("/proc/sys/kernel/yama/ptrace_scope", "1\n", 0644);
-	assert_int_equal(worst(doctor_ptrace), DOCTOR_OK);
-	put("/proc/sys/kernel/yama/ptrace_scope", "2\n", 0644);
-	assert_int_equal(worst(doctor_ptrace), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_ptrace), DOCTOR_OK);
+	put_file("/proc/sys/kernel/yama/ptrace_scope", "1\n", 0644);
+	assert_int_equal(worst_verdict(doctor_ptrace), DOCTOR_OK);
+	put_file("/proc/sys/kernel/yama/ptrace_scope", "2\n", 0644);
+	assert_int_equal(worst_verdict(doctor_ptrace), DOCTOR_NOTE);
 }
 
 TEST(no_shared_memory_is_a_problem)
 {
-	assert_int_equal(worst(doctor_shm), DOCTOR_PROBLEM);
-	assert_true(said("VERBATIM_SESSIONS"));
-	put("/dev/shm/x", "", 0644);
-	worst(doctor_shm);
-	assert_true(said("/dev/shm has"));
+	assert_int_equal(worst_verdict(doctor_shm), DOCTOR_PROBLEM);
+	assert_true(was_said("VERBATIM_SESSIONS"));
+	put_file("/dev/shm/x", "", 0644);
+	worst_verdict(doctor_shm);
+	assert_true(was_said("/dev/shm has"));
 }
 
 TEST(little_space_is_told)
 {
-	worst(doctor_devices);
+	worst_verdict(doctor_devices);
 	doctor_fini(&doctor);
 	doctor.findings = NULL;
 	doctor.nfindings = 0;
@@ -228,46 +228,46 @@ TEST(little_space_is_told)
 	assert_int_equal(doctor.findings[0].verdict, DOCTOR_OK);
 	assert_int_equal(doctor.findings[1].verdict, DOCTOR_NOTE);
 	assert_int_equal(doctor.findings[2].verdict, DOCTOR_PROBLEM);
-	assert_false(said("--shm-size"));
-	put("/.dockerenv", "", 0644);
+	assert_false(was_said("--shm-size"));
+	put_file("/.dockerenv", "", 0644);
 	doctor_judge_space(&doctor, "here", 64ull << 20);
-	assert_true(said("--shm-size"));
+	assert_true(was_said("--shm-size"));
 }
 
 TEST(ring_budget_is_held_against_the_memory_limit)
 {
 	unsetenv("VERBATIM_RING_BUDGET");
-	assert_int_equal(worst(doctor_memory), DOCTOR_OK);
-	assert_true(said("no memory cgroup"));
-	put("/proc/self/cgroup", "4:memory:/a\n", 0644);
-	put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n", 0644);
-	assert_int_equal(worst(doctor_memory), DOCTOR_OK);
-	assert_true(said("26.2 MB of the 105 MB"));
+	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
+	assert_true(was_said("no memory cgroup"));
+	put_file("/proc/self/cgroup", "4:memory:/a\n", 0644);
+	put_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n", 0644);
+	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
+	assert_true(was_said("26.2 MB of the 105 MB"));
 	setenv("VERBATIM_RING_BUDGET", "80M", 1);
-	assert_int_equal(worst(doctor_memory), DOCTOR_NOTE);
-	assert_true(said("VERBATIM_RING_BUDGET"));
+	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_NOTE);
+	assert_true(was_said("VERBATIM_RING_BUDGET"));
 	unsetenv("VERBATIM_RING_BUDGET");
 }
 
 TEST(daemon_that_is_gone_does_not_run)
 {
-	put("/var/run/lttng/lttng-sessiond.pid", "4711\n", 0644);
-	worst(doctor_lttng);
-	assert_true(said("no lttng-sessiond"));
-	put("/proc/4711/stat", "", 0644);
-	worst(doctor_lttng);
-	assert_true(said("runs (pid 4711)"));
+	put_file("/var/run/lttng/lttng-sessiond.pid", "4711\n", 0644);
+	worst_verdict(doctor_lttng);
+	assert_true(was_said("no lttng-sessiond"));
+	put_file("/proc/4711/stat", "", 0644);
+	worst_verdict(doctor_lttng);
+	assert_true(was_said("runs (pid 4711)"));
 }
 
 TEST(preloads_of_others_are_told)
 {
 	unsetenv("LD_PRELOAD");
-	assert_int_equal(worst(doctor_preload), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_preload), DOCTOR_OK);
 	setenv("LD_PRELOAD", "", 1);
-	assert_int_equal(worst(doctor_preload), DOCTOR_OK);
-	put("/etc/ld.so.preload", "/lib/libsnoopy.so\n", 0644);
-	assert_int_equal(worst(doctor_preload), DOCTOR_NOTE);
-	assert_true(said("libsnoopy"));
+	assert_int_equal(worst_verdict(doctor_preload), DOCTOR_OK);
+	put_file("/etc/ld.so.preload", "/lib/libsnoopy.so\n", 0644);
+	assert_int_equal(worst_verdict(doctor_preload), DOCTOR_NOTE);
+	assert_true(was_said("libsnoopy"));
 }
 
 /* The verdict of the worst finding about a program. */
@@ -294,16 +294,16 @@ TEST(absent_program_is_a_problem)
 {
 	assert_int_equal(worst_of("no-such-program-anywhere"), DOCTOR_PROBLEM);
 	assert_int_equal(doctor.nfindings, 1);
-	put("/plain", "x", 0644);
+	put_file("/plain", "x", 0644);
 	assert_int_equal(worst_of(in_root("/plain")), DOCTOR_PROBLEM);
-	assert_true(said("chmod +x"));
+	assert_true(was_said("chmod +x"));
 }
 
 TEST(script_is_followed)
 {
-	put("/script", "#!/usr/bin/env sh\nexit 0\n", 0755);
+	put_file("/script", "#!/usr/bin/env sh\nexit 0\n", 0755);
 	assert_int_not_equal(worst_of(in_root("/script")), DOCTOR_PROBLEM);
-	assert_true(said("a script") && said("/sh is looked at"));
+	assert_true(was_said("a script") && was_said("/sh is looked at"));
 }
 
 TEST(script_of_itself_ends)
@@ -311,7 +311,7 @@ TEST(script_of_itself_ends)
 	char text[PATH_MAX + 8];
 
 	snprintf(text, sizeof(text), "#!%s\n", in_root("/loop"));
-	put("/loop", text, 0755);
+	put_file("/loop", text, 0755);
 	assert_int_equal(worst_of(in_root("/loop")), DOCTOR_NOTE);
 }
 
@@ -345,13 +345,13 @@ TEST(program_of_32_bit_is_a_problem)
 	char head[65] = "\177ELF\1\1\1";
 
 	memset(head + 7, 'x', 57);
-	put("/small", head, 0755);
+	put_file("/small", head, 0755);
 	assert_int_equal(worst_of(in_root("/small")), DOCTOR_PROBLEM);
-	assert_true(said("32-bit"));
+	assert_true(was_said("32-bit"));
 }
 
 TEST(our_own_is_linked_with_verbs)
 {
 	assert_int_not_equal(worst_of("/proc/self/exe"), DOCTOR_PROBLEM);
-	assert_true(said("linked with libibverbs"));
+	assert_true(was_said("linked with libibverbs"));
 }

@@ -12,7 +12,7 @@
 
 static const struct apart_limits limits = { 1 << 30, 1 };
 
-static int run(int (*work)(void *arg), void *arg, int *ret_signal)
+static int run_apart(int (*work)(void *arg), void *arg, int *ret_signal)
 {
 	return apart_run(work, arg, &limits, ret_signal);
 }
@@ -26,10 +26,10 @@ TEST(status_comes_back_and_memory_does_not)
 {
 	int own = 41, *shared = apart_share(sizeof(*shared)), signal;
 
-	assert_int_equal(run(add_one, &own, &signal), 42);
+	assert_int_equal(run_apart(add_one, &own, &signal), 42);
 	assert_int_equal(signal, 0);
 	assert_int_equal(own, 41);
-	assert_int_equal(run(add_one, shared, &signal), 1);
+	assert_int_equal(run_apart(add_one, shared, &signal), 1);
 	assert_int_equal(*shared, 1);
 }
 
@@ -49,7 +49,7 @@ static int listen_to(int (*work)(void *arg), void *arg, char said[256], int *ret
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDERR_FILENO);
 	close(ends[1]);
-	status = run(work, arg, ret_signal);
+	status = run_apart(work, arg, ret_signal);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	n = read(ends[0], said, 255);
@@ -68,7 +68,7 @@ TEST(only_our_lines_of_one_that_aborts_are_said)
 	assert_string_equal(said, "verbatim: about to abort\n");
 }
 
-static int spin(void *arg)
+static int spin_forever(void *arg)
 {
 	volatile bool *for_ever = arg;
 
@@ -82,7 +82,7 @@ TEST(one_that_does_not_go_on_is_ended)
 	bool for_ever = true;
 	int signal;
 
-	assert_int_equal(run(spin, &for_ever, &signal), -ECHILD);
+	assert_int_equal(run_apart(spin_forever, &for_ever, &signal), -ECHILD);
 	assert_int_equal(signal, SIGXCPU);
 }
 
@@ -100,7 +100,7 @@ TEST(one_that_goes_on_may_take_its_time)
 {
 	int signal;
 
-	assert_int_equal(run(spin_and_go_on, NULL, &signal), 7);
+	assert_int_equal(run_apart(spin_and_go_on, NULL, &signal), 7);
 }
 
 static int take_memory(void *arg)
@@ -116,5 +116,5 @@ TEST(memory_has_an_end)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	skip();
 #endif
-	assert_int_equal(run(take_memory, NULL, &signal), 0);
+	assert_int_equal(run_apart(take_memory, NULL, &signal), 0);
 }

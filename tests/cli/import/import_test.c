@@ -52,7 +52,7 @@ static void write_metadata(const char *text)
 	fclose(file);
 }
 
-static int setup(void **state)
+static int make_folder(void **state)
 {
 	char path[96];
 
@@ -69,7 +69,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int remove_folder(void **state)
 {
 	static const char *const names[] = { "ctf/index/stream.idx",
 					     "ctf/index",
@@ -88,30 +88,30 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-static void put32(uint32_t value)
+static void put_u32(uint32_t value)
 {
 	fwrite(&value, sizeof(value), 1, stream);
 }
-static void put64(uint64_t value)
+static void put_u64(uint64_t value)
 {
 	fwrite(&value, sizeof(value), 1, stream);
 }
 
 /* A tracepoint at @time with @words of @raw. */
-static void put(uint32_t id, uint64_t time, uint32_t seq, uint64_t fingerprint, const void *raw,
-		uint32_t words)
+static void put_event(uint32_t id, uint64_t time, uint32_t seq, uint64_t fingerprint,
+		      const void *raw, uint32_t words)
 {
-	put32(id);
-	put64(time);
-	put32(PID);
-	put32(TID);
-	put32(seq);
-	put64(SINCE);
-	put64(time);
-	put64(fingerprint ? SINCE : 0);
-	put64(0);
-	put64(fingerprint);
-	put32(words);
+	put_u32(id);
+	put_u64(time);
+	put_u32(PID);
+	put_u32(TID);
+	put_u32(seq);
+	put_u64(SINCE);
+	put_u64(time);
+	put_u64(fingerprint ? SINCE : 0);
+	put_u64(0);
+	put_u64(fingerprint);
+	put_u32(words);
 	if (words)
 		fwrite(raw, 8, words, stream);
 }
@@ -120,7 +120,7 @@ static void put_begin(uint64_t fingerprint)
 {
 	struct ring_head head = { .pid = PID, .tid = TID, .comm = "app" };
 
-	put(BEGIN, SINCE, 0, fingerprint, &head, sizeof(head) / 8);
+	put_event(BEGIN, SINCE, 0, fingerprint, &head, sizeof(head) / 8);
 }
 
 /* A mark of the program with the text "m0" to "m9". */
@@ -136,11 +136,11 @@ static void put_mark(uint32_t id, uint64_t time, uint32_t seq)
 
 	event.text[0] = 'm';
 	event.text[1] = (char)('0' + seq % 10);
-	put(id, time, seq, 0, &event, sizeof(event) / 8);
+	put_event(id, time, seq, 0, &event, sizeof(event) / 8);
 }
 
 /* Returns the command's exit status; the trace is then at trace_path. */
-static int import(void)
+static int import_ctf(void)
 {
 	char ctf[80], command[] = "import", quiet[] = "-q", output[] = "-o";
 	char *argv[] = { command, quiet, output, trace_path, ctf, NULL };
@@ -151,7 +151,7 @@ static int import(void)
 }
 
 /* The marks' texts in their order, one string. */
-static void marks(char text[128], struct trace_loss *ret_loss)
+static void read_marks(char text[128], struct trace_loss *ret_loss)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -168,7 +168,7 @@ static void marks(char text[128], struct trace_loss *ret_loss)
 	trace_close(trace);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(make_folder, remove_folder);
 
 TEST(events_come_by_their_numbers)
 {
@@ -182,8 +182,8 @@ TEST(events_come_by_their_numbers)
 	put_mark(OTHERS, 6003, 9);
 	put_mark(MARK, 6004, 3); /* twice */
 	put_mark(MARK, 6005, 4);
-	assert_int_equal(import(), CLI_FINE);
-	marks(text, &loss);
+	assert_int_equal(import_ctf(), CLI_FINE);
+	read_marks(text, &loss);
 	assert_string_equal(text, "m1m2m3m4");
 	assert_int_equal(loss.events, 0);
 }
@@ -196,8 +196,8 @@ TEST(gap_is_a_loss)
 	put_begin(verbs_fingerprint);
 	put_mark(MARK, 6000, 1);
 	put_mark(MARK, 6003, 4);
-	assert_int_equal(import(), CLI_FINE);
-	marks(text, &loss);
+	assert_int_equal(import_ctf(), CLI_FINE);
+	read_marks(text, &loss);
 	assert_string_equal(text, "m1m4");
 	assert_int_equal(loss.events, 2);
 	assert_int_equal(loss.late, 0);
@@ -210,8 +210,8 @@ TEST(session_after_the_program_is_late)
 
 	put_mark(MARK, 9000, 701);
 	put_mark(MARK, 9001, 702);
-	assert_int_equal(import(), CLI_FINE);
-	marks(text, &loss);
+	assert_int_equal(import_ctf(), CLI_FINE);
+	read_marks(text, &loss);
 	assert_string_equal(text, "m1m2");
 	assert_int_equal(loss.events, 700);
 	assert_int_equal(loss.late, 700);
@@ -221,14 +221,14 @@ TEST(another_version_is_refused)
 {
 	put_begin(verbs_fingerprint + 1);
 	put_mark(MARK, 6000, 1);
-	assert_int_equal(import(), CLI_TRACE);
+	assert_int_equal(import_ctf(), CLI_TRACE);
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
 TEST(nothing_of_ours_is_refused)
 {
 	put_mark(OTHERS, 6000, 1);
-	assert_int_equal(import(), CLI_TRACE);
+	assert_int_equal(import_ctf(), CLI_TRACE);
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
@@ -240,15 +240,15 @@ TEST(event_that_contradicts_itself_is_damage)
 
 	put_begin(verbs_fingerprint);
 	put_mark(MARK, 6000, 1);
-	put(MARK, 6001, 2, 0, wrong, 2);
+	put_event(MARK, 6001, 2, 0, wrong, 2);
 	put_mark(MARK, 6002, 3);
-	assert_int_equal(import(), CLI_TRACE);
-	marks(text, &loss);
+	assert_int_equal(import_ctf(), CLI_TRACE);
+	read_marks(text, &loss);
 	assert_string_equal(text, "m1m3");
 	assert_true(loss.damaged);
 }
 
-/* import(), and what it says: @said has 1024 bytes. */
+/* import_ctf(), and what it says: @said has 1024 bytes. */
 static int import_and_listen(char *said)
 {
 	char path[96];
@@ -258,7 +258,7 @@ static int import_and_listen(char *said)
 	snprintf(path, sizeof(path), "%s/said", dir);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	dup2(fd, STDERR_FILENO);
-	status = import();
+	status = import_ctf();
 	dup2(before, STDERR_FILENO);
 	close(before);
 	n = pread(fd, said, 1023, 0);
@@ -296,10 +296,10 @@ static void put_length(uint32_t words)
 {
 	put_begin(verbs_fingerprint);
 	put_mark(MARK, 6000, 1);
-	put(MARK, 6001, 2, 0, NULL, 0);
+	put_event(MARK, 6001, 2, 0, NULL, 0);
 	fseek(stream, -4, SEEK_CUR);
-	put32(words);
-	put64(0);
+	put_u32(words);
+	put_u64(0);
 }
 
 TEST(clock_that_stands_still_is_damage)
@@ -332,8 +332,8 @@ TEST(events_of_no_bits_come_to_an_end)
 {
 	write_metadata("/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };"
 		       " stream { }; event { name = \"x\"; fields := struct { }; };");
-	put32(0);
-	assert_int_equal(import(), CLI_TRACE);
+	put_u32(0);
+	assert_int_equal(import_ctf(), CLI_TRACE);
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
@@ -347,6 +347,6 @@ TEST(fifo_is_not_waited_for)
 	snprintf(path, sizeof(path), "%s/ctf/index/stream.idx", dir);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	alarm(60);
-	assert_int_equal(import(), CLI_TRACE);
+	assert_int_equal(import_ctf(), CLI_TRACE);
 	alarm(0);
 }

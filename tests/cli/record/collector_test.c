@@ -28,7 +28,7 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
-static int start(void **state)
+static int start_session(void **state)
 {
 	struct writer_info info = { .command = "test", .device = "" };
 
@@ -39,7 +39,7 @@ static int start(void **state)
 	return writer_create(trace, &info, &writer) || collector_new(&session, writer, &collector);
 }
 
-static int stop(void **state)
+static int stop_session(void **state)
 {
 	int err;
 
@@ -51,7 +51,7 @@ static int stop(void **state)
 	return err;
 }
 
-static uint32_t number(void)
+static uint32_t next_number(void)
 {
 	return atomic_fetch_add(&session.page->rings, 1);
 }
@@ -73,7 +73,7 @@ static bool ring_is_there(uint32_t index)
 	return !access(path, F_OK);
 }
 
-static void put(struct ring *ring)
+static void put_event(struct ring *ring)
 {
 	struct event_notify *event;
 
@@ -86,25 +86,25 @@ static void put(struct ring *ring)
 	ring_commit(ring, &event->head, sizeof(*event) / 8);
 }
 
-static uint64_t taken(void)
+static uint64_t count_taken(void)
 {
 	return writer_progress(writer).events;
 }
 
 GROUP(make_dir, remove_dir);
-FIXTURE(start, stop);
+FIXTURE(start_session, stop_session);
 
 TEST(drain_takes_what_is_there)
 {
 	struct ring ring;
 
 	assert_int_equal(collector_drain(collector), 0);
-	make_ring(&ring, number());
+	make_ring(&ring, next_number());
 	for (int i = 0; i < 100; i++)
-		put(&ring);
+		put_event(&ring);
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(collector_drain(collector), 0);
-	assert_int_equal(taken(), 100);
+	assert_int_equal(count_taken(), 100);
 	assert_true(collector_busy(collector));
 	ring_close(&ring);
 }
@@ -112,17 +112,17 @@ TEST(drain_takes_what_is_there)
 /* Its maker was killed between the number and the file, or is slow. */
 TEST(number_without_a_ring_holds_nothing_up)
 {
-	uint32_t late = number(), never = number();
+	uint32_t late = next_number(), never = next_number();
 	struct ring ring, slow;
 
-	make_ring(&ring, number());
-	put(&ring);
+	make_ring(&ring, next_number());
+	put_event(&ring);
 	assert_true(collector_drain(collector) > 0);
 	make_ring(&slow, late);
-	put(&slow);
+	put_event(&slow);
 	assert_int_equal(collector_tend(collector), 0);
 	assert_true(collector_drain(collector) > 0);
-	assert_int_equal(taken(), 2);
+	assert_int_equal(count_taken(), 2);
 	assert_false(ring_is_there(never));
 	assert_int_equal(collector_finish(collector), 0);
 	ring_close(&ring);
@@ -133,12 +133,12 @@ TEST(closed_ring_is_read_to_its_end_and_removed)
 {
 	struct ring ring;
 
-	make_ring(&ring, number());
-	put(&ring);
+	make_ring(&ring, next_number());
+	put_event(&ring);
 	atomic_store(&ring.head->closed, 1);
 	collector_drain(collector);
 	assert_int_equal(collector_tend(collector), 0);
-	assert_int_equal(taken(), 1);
+	assert_int_equal(count_taken(), 1);
 	assert_false(ring_is_there(0));
 	assert_false(collector_busy(collector));
 	ring_close(&ring);
@@ -149,19 +149,19 @@ TEST(ring_of_a_dead_process_is_read_to_its_end)
 	struct ring ring;
 	pid_t pid;
 
-	number();
+	next_number();
 	pid = fork();
 	if (!pid) {
 		make_ring(&ring, 0);
-		put(&ring);
-		put(&ring);
+		put_event(&ring);
+		put_event(&ring);
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
 	collector_drain(collector);
 	assert_int_equal(collector_tend(collector), 0);
 	assert_int_equal(collector_tend(collector), 0);
-	assert_int_equal(taken(), 2);
+	assert_int_equal(count_taken(), 2);
 	assert_false(collector_busy(collector));
 	assert_int_equal(collector_processes(collector), 1);
 }
@@ -170,18 +170,18 @@ TEST(damaged_event_is_stepped_over_and_all_goes_on)
 {
 	struct ring bad, good;
 
-	make_ring(&bad, number());
-	make_ring(&good, number());
-	put(&bad);
-	put(&bad);
+	make_ring(&bad, next_number());
+	make_ring(&good, next_number());
+	put_event(&bad);
+	put_event(&bad);
 	((struct event_head *)(bad.data + sizeof(struct event_notify)))->words = 0;
-	put(&good);
+	put_event(&good);
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(collector_drain(collector), 0);
-	put(&good);
-	put(&bad);
+	put_event(&good);
+	put_event(&bad);
 	assert_true(collector_drain(collector) > 0);
-	assert_int_equal(taken(), 4);
+	assert_int_equal(count_taken(), 4);
 	assert_int_equal(collector_finish(collector), 0);
 	ring_close(&bad);
 	ring_close(&good);
@@ -191,8 +191,8 @@ TEST(loss_is_told_while_the_ring_lives)
 {
 	struct ring ring;
 
-	make_ring(&ring, number());
-	put(&ring);
+	make_ring(&ring, next_number());
+	put_event(&ring);
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(collector_lost(collector), 0);
 	assert_int_equal(writer_progress(writer).lost, 0);
@@ -209,7 +209,7 @@ TEST(impossible_tail_is_damage)
 {
 	struct ring ring;
 
-	make_ring(&ring, number());
+	make_ring(&ring, next_number());
 	atomic_store(&ring.head->tail, UINT64_MAX - 7);
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(collector_drain(collector), 0);
@@ -231,15 +231,15 @@ TEST(rings_that_were_never_made_hold_nothing_up)
 {
 	struct ring ring;
 
-	make_ring(&ring, number());
-	put(&ring);
+	make_ring(&ring, next_number());
+	put_event(&ring);
 	atomic_store(&session.page->rings, UINT32_MAX);
 	atomic_store(&session.page->ringless, UINT32_MAX);
 	assert_true(collector_drain(collector) > 0);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(collector_tend(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
-	assert_int_equal(taken(), 1);
+	assert_int_equal(count_taken(), 1);
 	ring_close(&ring);
 }
 
@@ -250,7 +250,7 @@ TEST(leftover_is_all_that_is_there)
 
 	for (uint32_t i = 3; i < SESSION_RINGS; i += 500000) {
 		make_ring(&ring, i);
-		put(&ring);
+		put_event(&ring);
 		ring_close(&ring);
 	}
 	atomic_store(&session.page->rings, 1);
@@ -258,7 +258,7 @@ TEST(leftover_is_all_that_is_there)
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(collector_drain(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
-	assert_int_equal(taken(), 3);
+	assert_int_equal(count_taken(), 3);
 }
 
 TEST(finish_closes_the_session)

@@ -39,7 +39,7 @@ struct program {
 
 static struct program programs[PROGRAMS];
 
-static void *put(struct maker *m, enum event_type type, const void *body, size_t bytes)
+static void *put_event(struct maker *m, enum event_type type, const void *body, size_t bytes)
 {
 	size_t all = make_round(sizeof(struct event_head) + bytes);
 	struct event_head *head = make_room(m, type, 0, all);
@@ -49,8 +49,9 @@ static void *put(struct maker *m, enum event_type type, const void *body, size_t
 	return head;
 }
 
-#define PUT(m, type, ...) \
-	put(m, type, ((const uint64_t[]){ __VA_ARGS__ }), sizeof((const uint64_t[]){ __VA_ARGS__ }))
+#define PUT(m, type, ...)                                       \
+	put_event(m, type, ((const uint64_t[]){ __VA_ARGS__ }), \
+		  sizeof((const uint64_t[]){ __VA_ARGS__ }))
 
 static void put_payload(struct maker *m, const void *qp)
 {
@@ -99,10 +100,10 @@ static void put_thread(struct maker *m)
 
 	memcpy(body, &e.head + 1, sizeof(e) - sizeof(e.head));
 	memcpy(body + sizeof(e) - sizeof(e.head), &polls, sizeof(polls));
-	put(m, EVENT_THREAD, body, sizeof(body));
+	put_event(m, EVENT_THREAD, body, sizeof(body));
 }
 
-static void fill(struct maker *m)
+static void fill_ring(struct maker *m)
 {
 	static struct make_world w;
 	struct ibv_async_event event = { .element.qp = &w.qp, .event_type = IBV_EVENT_QP_FATAL };
@@ -124,7 +125,7 @@ static void fill(struct maker *m)
 	assert(make_now - BEGIN <= EVENTS);
 }
 
-static int setup(void **state)
+static int make_session(void **state)
 {
 	(void)state;
 	clock_init_monotonic(&test_clock);
@@ -142,7 +143,7 @@ static int setup(void **state)
 			return -1;
 		ring->head->pid = PID + i;
 		ring->head->ticks = BEGIN;
-		fill(&makers[i]);
+		fill_ring(&makers[i]);
 	}
 	session.page->rings = PROGRAMS;
 	content_bytes = makers[0].in.reserved;
@@ -150,7 +151,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int remove_session(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < PROGRAMS; i++)
@@ -160,7 +161,7 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-static uint64_t any(void)
+static uint64_t any_number(void)
 {
 	static uint64_t x = 88172645463325252ull;
 
@@ -171,9 +172,9 @@ static uint64_t any(void)
 }
 
 /* The @i-th word and value of all. */
-static void damage(struct program *p, struct maker *m, uint64_t i)
+static void damage_event(struct program *p, struct maker *m, uint64_t i)
 {
-	const uint64_t values[VALUES] = { 0, 2, UINT64_MAX, 1ull << 32, any() };
+	const uint64_t values[VALUES] = { 0, 2, UINT64_MAX, 1ull << 32, any_number() };
 	uint64_t words = content_bytes / 8;
 
 	memset(p, 0, sizeof(*p));
@@ -184,7 +185,7 @@ static void damage(struct program *p, struct maker *m, uint64_t i)
 		memcpy(m->in.data + p->at * 8, &p->value, 8);
 }
 
-static void record(void)
+static void record_program(void)
 {
 	struct writer_info info = { .clock = &test_clock, .command = "test", .device = "" };
 	struct collector *collector;
@@ -285,7 +286,7 @@ static bool costs_its_event(const struct program *whole, const struct program *p
 	return false;
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(make_session, remove_session);
 
 TEST(a_bad_word_costs_its_event)
 {
@@ -296,10 +297,10 @@ TEST(a_bad_word_costs_its_event)
 		struct trace *trace;
 		uint64_t damaged = 0;
 
-		damage(&programs[0], &makers[0], UINT64_MAX / 2);
+		damage_event(&programs[0], &makers[0], UINT64_MAX / 2);
 		for (unsigned int p = 1; p < PROGRAMS; p++)
-			damage(&programs[p], &makers[p], i + p - 1);
-		record();
+			damage_event(&programs[p], &makers[p], i + p - 1);
+		record_program();
 		assert_int_equal(trace_open(trace_path, &trace), 0);
 		read_events(trace);
 		read_coverage(trace);

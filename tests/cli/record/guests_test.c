@@ -47,7 +47,7 @@ static pid_t start_guest(const char *dir)
 	return pid;
 }
 
-static void end(pid_t pid)
+static void end_process(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -61,9 +61,9 @@ TEST(guest_is_found_by_its_environment)
 
 	assert_int_equal(guests_scan("/tmp/guests", found, 4), 1);
 	assert_int_equal(found[0], pid);
-	end(pid);
+	end_process(pid);
 	assert_int_equal(guests_scan("/tmp/guests", found, 4), 0);
-	end(other);
+	end_process(other);
 }
 
 TEST(own_thread_is_there)
@@ -87,7 +87,7 @@ TEST(process_without_our_ring_is_foreign)
 	assert_true(guests_is_foreign(1, &session));
 	ring_close(&ring);
 	session_remove(&session);
-	end(pid);
+	end_process(pid);
 }
 
 /* A session whose recorder is gone. */
@@ -152,7 +152,7 @@ TEST(sweep_leaves_a_session_where_somebody_lives)
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
 	assert_true(is_there(dir));
-	end(pid);
+	end_process(pid);
 	assert_int_equal(session_join(&left, dir), 0);
 	session_remove(&left);
 	session_remove(&ours);

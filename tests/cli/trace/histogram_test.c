@@ -5,14 +5,14 @@
 
 static struct histogram h;
 
-static int empty(void **state)
+static int make_empty(void **state)
 {
 	(void)state;
 	histogram_fini(&h);
 	return 0;
 }
 
-FIXTURE(empty, empty);
+FIXTURE(make_empty, make_empty);
 
 TEST(nothing_has_no_percentile)
 {

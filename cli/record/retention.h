@@ -11,7 +11,7 @@
 #include "core/store/write/writer.h"
 #include "core/wire/session.h"
 
-struct keep {
+struct retention {
 	const char *path;      /* of the trace */
 	uint64_t flight;       /* bytes of the data plane that are kept; 0: all */
 	uint64_t rotate_bytes; /* 0: never for its size */
@@ -26,14 +26,14 @@ struct keep {
 	struct writer_alarms seen;
 };
 
-void keep_start(struct keep *keep);
+void retention_start(struct retention *retention);
 
 /*
  * See whether it is time, some times a second. @session may ask for a copy
  * (session_page.copies_asked) and is answered. A copy that fails is said, and
  * the recording goes on. Returns 0 or -errno of the writer.
  */
-int keep_tend(struct keep *keep, struct session *session, struct writer *writer);
+int retention_tend(struct retention *retention, struct session *session, struct writer *writer);
 
 /* "trace.3.db" for "trace.db" and 3; false where it is too long. */
-bool keep_name(const char *path, unsigned int number, char name[PATH_MAX]);
+bool retention_name(const char *path, unsigned int number, char name[PATH_MAX]);

@@ -7,16 +7,16 @@
 #include <unistd.h>
 #include <sys/wait.h>
 
-#include "cli/record/nap.h"
+#include "cli/record/idle.h"
 #include "tests/test.h"
 
 static char trace[64];
 static struct session session;
 static struct writer *writer;
 static struct collector *collector;
-static struct nap sleeper;
+static struct idle sleeper;
 
-static int start(void **state)
+static int start_idle(void **state)
 {
 	struct writer_info info = { .command = "test", .device = "" };
 	sigset_t signals;
@@ -25,18 +25,18 @@ static int start(void **state)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
 	sigaddset(&signals, SIGCHLD);
-	snprintf(trace, sizeof(trace), "/tmp/verbatim-nap-test-%d.db", (int)getpid());
+	snprintf(trace, sizeof(trace), "/tmp/verbatim-idle-test-%d.db", (int)getpid());
 	if (session_create(&session, NULL, RING_MIN, ON_FULL_WAIT))
 		return -1;
 	info.clock = &session.page->clock;
 	if (writer_create(trace, &info, &writer) || collector_new(&session, writer, &collector))
 		return -1;
-	nap_start(&sleeper, &session, &signals);
+	idle_start(&sleeper, &session, &signals);
 	sleeper.pause = 1000000000;
 	return 0;
 }
 
-static int stop(void **state)
+static int stop_idle(void **state)
 {
 	int err;
 
@@ -52,12 +52,12 @@ static sigset_t sleep_long(void)
 {
 	sigset_t signals;
 
-	nap(&sleeper, collector, 0, NAP_FOREVER, &signals);
+	idle_wait(&sleeper, collector, 0, IDLE_FOREVER, &signals);
 	assert_int_equal(atomic_load(&session.page->asleep), 0);
 	return signals;
 }
 
-FIXTURE(start, stop);
+FIXTURE(start_idle, stop_idle);
 
 TEST(signal_before_the_sleep_ends_it)
 {
@@ -117,8 +117,8 @@ TEST(what_came_makes_the_next_sleep_short)
 {
 	sigset_t signals;
 
-	nap(&sleeper, collector, 1, NAP_FOREVER, &signals);
+	idle_wait(&sleeper, collector, 1, IDLE_FOREVER, &signals);
 	assert_true(sleeper.pause <= 2000000);
-	nap(&sleeper, collector, 100, NAP_FOREVER, &signals);
+	idle_wait(&sleeper, collector, 100, IDLE_FOREVER, &signals);
 	assert_int_equal(sleeper.pause, 0);
 }

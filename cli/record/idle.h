@@ -2,7 +2,7 @@
 /*
  * How the recorder sleeps between two looks at the rings.
  *
- * One thread, one nap.
+ * One thread, one struct idle.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -10,9 +10,9 @@
 
 #include "cli/record/collector.h"
 
-#define NAP_FOREVER UINT64_MAX
+#define IDLE_FOREVER UINT64_MAX
 
-struct nap {
+struct idle {
 	struct session *session;
 	sigset_t signals;  /* they end a sleep and are taken by it */
 	uint64_t pause;    /* ns */
@@ -20,12 +20,12 @@ struct nap {
 };
 
 /* Blocks @signals from here on. Not before the program is started: it would inherit the handlers. */
-void nap_start(struct nap *nap, struct session *session, const sigset_t *signals);
+void idle_start(struct idle *idle, struct session *session, const sigset_t *signals);
 
 /*
  * Sleep: the shorter the fuller the rings were (@fullest, percent), and the
  * longer the longer nothing came, at most @most nanoseconds. Ends early when a
  * ring is made, has become a quarter full, or a signal comes: @ret_signals.
  */
-void nap(struct nap *nap, const struct collector *collector, int fullest, uint64_t most,
-	 sigset_t *ret_signals);
+void idle_wait(struct idle *idle, const struct collector *collector, int fullest, uint64_t most,
+	       sigset_t *ret_signals);

@@ -1,9 +1,9 @@
 /*
  * Signals to the recorder, and whether the program got them, too
  *
- * The bystander ends with us, even if we are killed.
+ * The witness ends with us, even if we are killed.
  */
-#include "cli/record/bystander.h"
+#include "cli/record/signal_witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static _Noreturn void stand_by(const sigset_t *set, int fd, pid_t parent)
 	int signal;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, "bystander");
+	prctl(PR_SET_NAME, "signal-witness");
 	for (int i = 0; i < 3; i++)
 		close(i); /* who reads the program's output must see it end */
 	while (getppid() == parent && !sigwait(set, &signal)) {
@@ -43,9 +43,9 @@ static _Noreturn void stand_by(const sigset_t *set, int fd, pid_t parent)
 	_exit(0);
 }
 
-int bystander_start(struct bystander *bystander)
+int signal_witness_start(struct signal_witness *witness)
 {
-	struct bystander made;
+	struct signal_witness made;
 	int fds[2];
 	pid_t self = getpid();
 
@@ -66,34 +66,34 @@ int bystander_start(struct bystander *bystander)
 		close(fds[0]);
 		return err;
 	}
-	*bystander = made;
+	*witness = made;
 	return 0;
 }
 
-void bystander_look(struct bystander *bystander)
+void signal_witness_look(struct signal_witness *witness)
 {
 	char byte;
 
-	while (read(bystander->fd, &byte, 1) == 1)
-		sigaddset(&bystander->got, byte);
+	while (read(witness->fd, &byte, 1) == 1)
+		sigaddset(&witness->got, byte);
 }
 
-bool bystander_got(const struct bystander *bystander, int signal)
+bool signal_witness_got(const struct signal_witness *witness, int signal)
 {
-	return sigismember(&bystander->got, signal) == 1;
+	return sigismember(&witness->got, signal) == 1;
 }
 
-void bystander_forget(struct bystander *bystander)
+void signal_witness_forget(struct signal_witness *witness)
 {
-	sigemptyset(&bystander->got);
+	sigemptyset(&witness->got);
 }
 
-void bystander_stop(struct bystander *bystander)
+void signal_witness_stop(struct signal_witness *witness)
 {
-	if (!bystander->pid)
+	if (!witness->pid)
 		return;
-	kill(bystander->pid, SIGKILL);
-	waitpid(bystander->pid, NULL, 0);
-	close(bystander->fd);
-	bystander->pid = 0;
+	kill(witness->pid, SIGKILL);
+	waitpid(witness->pid, NULL, 0);
+	close(witness->fd);
+	witness->pid = 0;
 }

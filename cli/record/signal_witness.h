@@ -4,7 +4,7 @@
  *
  * A signal to the process group (Ctrl-C, timeout(1)) or to a whole control
  * group (systemd) reaches the program without us; one to our pid does not, and
- * has to be passed on. To know which it was there is a bystander: a process
+ * has to be passed on. To know which it was there is a witness: a process
  * in our group that does nothing but note the signals that it gets.
  *
  * One thread.
@@ -13,25 +13,25 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct bystander {
+struct signal_witness {
 	pid_t pid;
 	int fd;           /* a byte for each signal that it got */
 	sigset_t signals; /* those that we pass on: not those that we were started to ignore */
 	sigset_t before;  /* our mask as it was */
-	sigset_t got;     /* by the bystander */
+	sigset_t got;     /* by the witness */
 };
 
-/* Block the signals that we pass on and start the bystander. Returns 0 or -errno. */
-int bystander_start(struct bystander *bystander);
+/* Block the signals that we pass on and start the witness. Returns 0 or -errno. */
+int signal_witness_start(struct signal_witness *witness);
 
 /* Take in what it got until now. */
-void bystander_look(struct bystander *bystander);
+void signal_witness_look(struct signal_witness *witness);
 
 /* Did @signal reach more than us, by the last look? */
-bool bystander_got(const struct bystander *bystander, int signal);
+bool signal_witness_got(const struct signal_witness *witness, int signal);
 
 /* What was got so far has been dealt with. */
-void bystander_forget(struct bystander *bystander);
+void signal_witness_forget(struct signal_witness *witness);
 
 /* End it; accepts one that was never started. */
-void bystander_stop(struct bystander *bystander);
+void signal_witness_stop(struct signal_witness *witness);

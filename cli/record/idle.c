@@ -11,7 +11,7 @@
  * In a long sleep a signal has a handler, which ends the sleep also where it
  * comes just before: it takes back that we sleep.
  */
-#include "cli/record/nap.h"
+#include "cli/record/idle.h"
 
 #include <stddef.h>
 
@@ -33,11 +33,11 @@ static void on_signal(int signal)
 		atomic_store(&sleeper->page->asleep, 0);
 }
 
-void nap_start(struct nap *nap, struct session *session, const sigset_t *signals)
+void idle_start(struct idle *idle, struct session *session, const sigset_t *signals)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 
-	*nap = (struct nap){ .session = session, .signals = *signals };
+	*idle = (struct idle){ .session = session, .signals = *signals };
 	sleeper = session;
 	sigprocmask(SIG_BLOCK, signals, NULL);
 	sigfillset(&action.sa_mask);
@@ -46,54 +46,54 @@ void nap_start(struct nap *nap, struct session *session, const sigset_t *signals
 			sigaction(signal, &action, NULL);
 }
 
-static uint64_t next_pause(const struct nap *nap, int fullest)
+static uint64_t next_pause(const struct idle *idle, int fullest)
 {
 	if (fullest > 25)
 		return 0;
 	if (fullest > 6)
-		return nap->pause / 2;
-	return nap->pause < FIRST_NS ? FIRST_NS : nap->pause + nap->pause / 4;
+		return idle->pause / 2;
+	return idle->pause < FIRST_NS ? FIRST_NS : idle->pause + idle->pause / 4;
 }
 
-static void sleep_short(const struct nap *nap, sigset_t *ret_signals)
+static void sleep_short(const struct idle *idle, sigset_t *ret_signals)
 {
-	const struct timespec timeout = { .tv_nsec = (long)nap->pause };
-	int signal = sigtimedwait(&nap->signals, NULL, &timeout);
+	const struct timespec timeout = { .tv_nsec = (long)idle->pause };
+	int signal = sigtimedwait(&idle->signals, NULL, &timeout);
 
 	if (signal > 0)
 		sigaddset(ret_signals, signal);
 }
 
-static void sleep_long(const struct nap *nap, const struct collector *collector, uint64_t ns,
+static void sleep_long(const struct idle *idle, const struct collector *collector, uint64_t ns,
 		       sigset_t *ret_signals)
 {
-	session_lie_down(nap->session);
+	session_lie_down(idle->session);
 	sigemptyset(&caught);
-	sigprocmask(SIG_UNBLOCK, &nap->signals, NULL);
+	sigprocmask(SIG_UNBLOCK, &idle->signals, NULL);
 	if (!collector_waiting(collector))
-		session_sleep(nap->session, ns);
-	sigprocmask(SIG_BLOCK, &nap->signals, NULL);
-	atomic_store(&nap->session->page->asleep, 0);
+		session_sleep(idle->session, ns);
+	sigprocmask(SIG_BLOCK, &idle->signals, NULL);
+	atomic_store(&idle->session->page->asleep, 0);
 	*ret_signals = caught;
 }
 
-void nap(struct nap *nap, const struct collector *collector, int fullest, uint64_t most,
-	 sigset_t *ret_signals)
+void idle_wait(struct idle *idle, const struct collector *collector, int fullest, uint64_t most,
+	       sigset_t *ret_signals)
 {
 	uint64_t now = clock_monotonic();
 
 	sigemptyset(ret_signals);
-	nap->pause = next_pause(nap, fullest);
+	idle->pause = next_pause(idle, fullest);
 	if (fullest > 0)
-		nap->heard_at = now;
-	if (nap->pause > SHORT_NS && now - nap->heard_at < QUIET_NS)
-		nap->pause = SHORT_NS;
-	if (most != NAP_FOREVER && nap->pause > most)
-		nap->pause = most;
-	if (most == NAP_FOREVER && nap->pause > SHORT_NS)
-		sleep_long(nap, collector, 0, ret_signals);
-	else if (nap->pause > SHORT_NS)
-		sleep_long(nap, collector, nap->pause, ret_signals);
+		idle->heard_at = now;
+	if (idle->pause > SHORT_NS && now - idle->heard_at < QUIET_NS)
+		idle->pause = SHORT_NS;
+	if (most != IDLE_FOREVER && idle->pause > most)
+		idle->pause = most;
+	if (most == IDLE_FOREVER && idle->pause > SHORT_NS)
+		sleep_long(idle, collector, 0, ret_signals);
+	else if (idle->pause > SHORT_NS)
+		sleep_long(idle, collector, idle->pause, ret_signals);
 	else
-		sleep_short(nap, ret_signals);
+		sleep_short(idle, ret_signals);
 }

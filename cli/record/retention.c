@@ -1,0 +1,155 @@
+/*
+ * What is kept of a long recording
+ *
+ *	--flight    trace.db holds the last of the data plane; trace.1.db, ... are
+ *	            copies: asked for, at the first error, at a crash
+ *	--rotate-*  trace.db is cut again and again; trace.1.db, ... are what it
+ *	            was until then, and it goes on with all that is alive
+ *
+ * Both are the same to the store: a copy of what there is, and the oldest of the
+ * data plane forgotten.
+ */
+#include "cli/record/retention.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+
+enum { TRIES = 16 }; /* of names for a copy */
+
+void retention_start(struct retention *retention)
+{
+	retention->begun = clock_monotonic();
+}
+
+bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *dot = strrchr(base, '.');
+	int stem = (int)(dot && dot != base ? dot - path : (long)strlen(path));
+
+	return snprintf(name, PATH_MAX, "%.*s.%u%s", stem, path, number, path + stem) < PATH_MAX;
+}
+
+/* From the root: who asked may be somewhere else. */
+static void tell_name(struct session_page *page, const char *name)
+{
+	char whole[PATH_MAX];
+
+	page->copy[0] = '\0';
+	if (name && realpath(name, whole) && strlen(whole) < sizeof(page->copy))
+		strcpy(page->copy, whole);
+}
+
+/* Somebody's file has that name, or somebody is reading it: not a reason to have no copy. */
+static bool is_in_the_way(int err)
+{
+	return err == -EEXIST || err == -ELOOP || err == -EBUSY;
+}
+
+static int write_copy(struct retention *retention, struct session *session, struct writer *writer,
+		      const char *why)
+{
+	struct session_page *page = session->page;
+	char name[PATH_MAX];
+	int err;
+
+	watch_store(retention->watch);
+	for (int i = 0; i < TRIES; i++) {
+		err = retention_name(retention->path, ++retention->number, name) ? 0
+										 : -ENAMETOOLONG;
+		if (!err)
+			err = writer_snapshot(writer, name, why);
+		if (!is_in_the_way(err))
+			break;
+		log_note("%s is in the way: the copy gets the next number", name);
+	}
+	if (err)
+		retention->number--; /* to be tried again */
+	tell_name(page, err ? NULL : name);
+	if (err)
+		return log_err(err, "keep a copy of %s", retention->path);
+	if (!retention->quiet)
+		log_note("%s: %s", name, why);
+	return 0;
+}
+
+/* Why a copy is due, NULL if it is not. The first error is the one that matters. */
+static const char *alarm_of(struct retention *retention, const struct writer_alarms *now)
+{
+	const char *why =
+		retention->asked                         ? "asked for by a signal"
+		: now->crashes > retention->seen.crashes ? "a process was killed by a signal"
+		: now->errors && !retention->seen.errors ? "the first completion with an error"
+		: now->fatal && !retention->seen.fatal   ? "the first fatal asynchronous event"
+							 : NULL;
+
+	retention->seen = *now;
+	retention->asked = false;
+	return why;
+}
+
+static void answer_request(struct retention *retention, struct session *session,
+			   struct writer *writer)
+{
+	struct session_page *page = session->page;
+	uint32_t asked = atomic_load(&page->copies_asked);
+
+	if (asked == atomic_load(&page->copies_made))
+		return;
+	write_copy(retention, session, writer, "asked for");
+	/* pairs with the load in snapshot.c: the name is there */
+	atomic_store_explicit(&page->copies_made, asked, memory_order_release);
+}
+
+static int tend_flight(struct retention *retention, struct session *session, struct writer *writer)
+{
+	struct writer_alarms now = writer_alarms(writer);
+	const char *why = alarm_of(retention, &now);
+
+	if (why)
+		write_copy(retention, session, writer, why);
+	answer_request(retention, session, writer);
+	return writer_forget(writer, retention->flight);
+}
+
+/* Where the copy has failed nothing is forgotten, and it is tried again in time. */
+static int rotate_trace(struct retention *retention, struct session *session, struct writer *writer)
+{
+	int err = write_copy(retention, session, writer,
+			     "one of several; the next goes on where it ends");
+
+	if (!err)
+		err = writer_forget(writer, 0);
+	if (!err)
+		err = writer_carry(writer);
+	if (!err)
+		err = writer_flush(writer);
+	retention->begun = clock_monotonic();
+	retention->carried = writer_progress(writer).bytes;
+	return writer_error(writer);
+}
+
+static int tend_rotation(struct retention *retention, struct session *session,
+			 struct writer *writer)
+{
+	uint64_t grown = writer_progress(writer).bytes - retention->carried;
+
+	if ((retention->rotate_bytes && grown >= retention->rotate_bytes) ||
+	    (retention->rotate_ns &&
+	     clock_monotonic() - retention->begun >= (uint64_t)retention->rotate_ns))
+		return rotate_trace(retention, session, writer);
+	return 0;
+}
+
+int retention_tend(struct retention *retention, struct session *session, struct writer *writer)
+{
+	if (retention->flight)
+		return tend_flight(retention, session, writer);
+	if (retention->rotate_bytes || retention->rotate_ns)
+		return tend_rotation(retention, session, writer);
+	return 0;
+}
