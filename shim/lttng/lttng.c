@@ -6,8 +6,8 @@
  * One function a tracepoint, found by the verb's number. Nothing is done for a
  * tracepoint that nobody has enabled.
  *
- * LTTng's threads do not survive fork; what it wants to be called then is
- * called here, unless liblttng-ust-fork.so does it.
+ * LTTng's threads do not survive fork. We call its fork handlers here, unless
+ * liblttng-ust-fork.so does.
  *
  * Not here: what a tracepoint holds (points.h), arguments as text (text.c).
  */
@@ -28,7 +28,7 @@
 
 typedef void point_fn(struct point *point);
 
-/* A control verb's two, and a data verb's one. */
+/* A control verb has two tracepoints, a data verb one. */
 #define CONTROL(verb)                                                      \
 	static void begin_##verb(struct point *point)                      \
 	{                                                                  \
@@ -121,7 +121,7 @@ static const char *take_sges(struct point_part *part, const char *at)
 	return (const char *)(sge + part->wr->nsge);
 }
 
-/* Past the parts, of which the first is the remote address if there is one. */
+/* Skip the parts; the first is the remote address if there is one. */
 static const char *take_parts(struct point_part *part, const char *at)
 {
 	part->remote_addr = part->rkey = 0;
@@ -173,7 +173,7 @@ static void put_text(struct point *point, const void *text, size_t bytes)
 	snprintf(point->text, sizeof(point->text), "%.*s", (int)bytes, (const char *)text);
 }
 
-/* What comes seldom, or is no verb. */
+/* Events that are rare, or are not verbs. */
 static void emit_rare(struct point *point)
 {
 	const void *event = point->event;
@@ -272,7 +272,7 @@ static void after_fork_child(void)
 	lttng_ust_after_fork_child(&fork_mask);
 }
 
-/* liblttng-ust-fork.so stands before fork() itself. */
+/* liblttng-ust-fork.so interposes fork() itself. */
 static bool forks_are_seen_to(void)
 {
 	Dl_info who;

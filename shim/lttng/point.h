@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What a tracepoint is given: LTTng takes few arguments, so it is one. Lives on
- * the stack of the thread that calls the tracepoint.
+ * The argument of a tracepoint. LTTng takes at most ten, so we pass one
+ * structure. It lives on the stack of the thread that calls the tracepoint.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,8 +23,8 @@ struct point {
 	const struct event_head *event;
 	uint64_t since; /* when the ring was made: with pid and tid it names the ring */
 	uint64_t time;  /* of the event; both as CLOCK_MONOTONIC, ns */
-	uint64_t number[POINT_ARGS]; /* a control verb's arguments, where they are numbers */
-	char text[POINT_TEXT];       /* all of them, to be read; or a mark, a path */
+	uint64_t number[POINT_ARGS]; /* the arguments of a control verb that are numbers */
+	char text[POINT_TEXT];       /* all of them as text; or a mark, a path */
 };
 
 /* One work request or completion of an event. */

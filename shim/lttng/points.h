@@ -1,5 +1,5 @@
 /*
- * The tracepoints, as LTTng wants them: read more than once
+ * The tracepoints, in the form that LTTng requires: included more than once
  *
  *	verbatim:VERB_begin, VERB_end   a control verb
  *	verbatim:VERB                   a data verb
@@ -7,10 +7,10 @@
  *	verbatim:process, module, ...   what else the recorder has events for
  *	verbatim:thread_begin, _end     a ring: struct ring_head
  *
- * `raw` is the event as it lies in a ring (core/wire/event.h), of which
- * `verbatim import` makes the trace; the fields before it are to be read and
- * filtered by. Its length has 16 bits: babeltrace2 believes a damaged one, and
- * makes room for it. The verbs are in gen/points_gen.h.
+ * `raw` is the event as it lies in a ring (core/wire/event.h); `verbatim
+ * import` makes the trace from it. The fields before it are for people and
+ * filters. Its length has 16 bits, because babeltrace2 allocates as much as a
+ * damaged length says. The verbs are in gen/points_gen.h.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER verbatim
@@ -179,7 +179,7 @@ INSTANCE(event, site)
 INSTANCE(event, mark)
 INSTANCE(event, spawned)
 INSTANCE(event, exit)
-INSTANCE(event, other) /* what is not in this list yet */
+INSTANCE(event, other) /* event types that are not in this list yet */
 
 #include "gen/points_gen.h"
 

@@ -1,9 +1,9 @@
 /*
- * The arguments of a control verb, to be read
+ * The arguments of a control verb as text
  *
  *	qp=0x55..., attr={qp_state=3, qp_access_flags=0xf}, attr_mask=0x5
  *
- * Cut where the buffer ends: the event itself is beside it.
+ * The text is cut where the buffer ends; the whole event is in `raw`.
  */
 #include <inttypes.h>
 #include <stdarg.h>

@@ -21,7 +21,7 @@ void *dlsym(void *handle, const char *name);
 
 typedef void verbatim_mark_fn(int kind, const char *text);
 
-/* Of the recorder, or NULL. dlsym() is asked once in each file that has marks. */
+/* The recorder's function, or NULL. dlsym() is called once in each file that has marks. */
 static inline verbatim_mark_fn *verbatim_find(void)
 {
 	static verbatim_mark_fn *found;

@@ -4,11 +4,12 @@
  *	used      a bit for each place: who sets it has the stack
  *	stacks    where they lie; made when a place is had for the first time, and kept
  *
- * There are as many as were ever in use at one time, not one for each thread:
- * each keeps some pages. The lowest free one is taken, so they are few.
+ * Each stack keeps some pages, so there are only as many as were ever in use at
+ * one time, not one a thread. The lowest free one is taken, which keeps them
+ * few.
  *
- * The step from one stack to the other is a frame like any other: unwinders go
- * through it by what is said of it here, as they do through the caller's.
+ * The step from one stack to the other is a frame like any other: its unwind
+ * information below lets unwinders go on into the caller's stack.
  */
 #include "shim/trace/base/aside.h"
 
@@ -60,7 +61,7 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size aside_step, . - aside_step\n");
 
-/* A place that nobody has; -1: all are taken. */
+/* Take a free place; -1: all are taken. */
 static int take_place(void)
 {
 	for (int w = 0; w < WORDS; w++) {
@@ -102,7 +103,7 @@ static char *stack_of(int place)
 
 void aside_call(void (*fn)(void *arg), void *arg)
 {
-	/* drd ends where the stack's pointer goes elsewhere */
+	/* drd aborts when the stack pointer moves to another stack */
 	int place = RUNNING_ON_VALGRIND ? -1 : take_place();
 	char *at = place < 0 ? NULL : stack_of(place);
 
@@ -114,7 +115,7 @@ void aside_call(void (*fn)(void *arg), void *arg)
 		give_back(place);
 }
 
-/* A stack that a thread was on is left alone: sanitizers take its frames for live ones. */
+/* Stacks that were in use are not used again: sanitizers take their frames for live ones. */
 void aside_forked(void)
 {
 	for (int place = 0; place < PLACES; place++)

@@ -28,7 +28,7 @@ static const char *base_name(const char *path)
 	return name;
 }
 
-/* Before it is found nothing of libc is called that a sanitizer stands before. */
+/* Until these are found, no function of libc is called that a sanitizer interposes. */
 static void see_library(const struct link_map *map)
 {
 	const char *name = base_name(map->l_name);
@@ -44,9 +44,9 @@ static void see_library(const struct link_map *map)
 }
 
 /*
- * Any thread may be first: all find the same. libc stands near the begin of
- * the loader's list and never leaves it, so no lock is needed up to there;
- * dl_iterate_phdr() would take one, and is among what sanitizers stand before.
+ * Any thread may be first: all find the same. libc stands near the start of the
+ * loader's list and never leaves it, so no lock is needed to walk that far.
+ * dl_iterate_phdr() would take one, and sanitizers interpose it.
  */
 void dl_find_next(void)
 {

@@ -1,13 +1,12 @@
 #pragma once
 /*
- * dlsym() and dlvsym() of libc itself, past those that we stand before. Any
- * thread.
+ * dlsym() and dlvsym() of libc itself, not ours (lookup.c). Any thread.
  */
 
 /* dlvsym(3); RTLD_NEXT is what comes after us. */
 void *dl_symbol(void *handle, const char *name, const char *version);
 
-/* dlsym(3), with RTLD_DEFAULT as we see it. */
+/* dlsym(3); RTLD_DEFAULT is relative to this library. */
 void *dl_plain(void *handle, const char *name);
 
 /* libc's functions, as dl_find_next() has found them: x86-64 alone. */

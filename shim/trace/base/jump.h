@@ -2,8 +2,8 @@
 /*
  * Functions that go on by a jump, not a call: x86-64
  *
- * What they stand before means something relative to who calls (RTLD_NEXT), or
- * returns twice, or on another stack. No compiler promises a jump for C.
+ * The functions they replace depend on their caller (RTLD_NEXT), or return
+ * twice, or return on another stack. No C compiler guarantees a jump.
  */
 
 #define JUMP_PUSH(reg) "	push %" reg "\n	.cfi_adjust_cfa_offset 8\n"
@@ -35,12 +35,12 @@
 		".size " #function ", . - " #function "\n")
 /* clang-format on */
 
-/* The answer is where it goes on. */
+/* The answer is the address to go on at. */
 #define JUMP_THERE "	jmp *%rax\n"
 
-/* The answer is what it returns; NULL: it goes on at the function that @next points to. */
+/* The answer is the result; NULL: it goes on at the function that @next points to. */
 #define JUMP_UNLESS(next) \
 	"	test %rax, %rax\n	jne 1f\n	jmp *" #next "(%rip)\n1:	ret\n"
 
-/* The return address, before anything else was done. */
+/* The caller's return address, for @before. */
 #define JUMP_CALLER "56(%rsp)"

@@ -1,8 +1,8 @@
 /*
  * libc's functions behind ours
  *
- * What is not found when this library is loaded, because somebody's
- * constructor ran before ours, is looked for when it is called.
+ * A function that is called before they are found, by a constructor that runs
+ * before ours, is looked up then.
  */
 #include "shim/trace/base/libc.h"
 

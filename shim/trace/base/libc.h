@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Before a function that stands before libc's. */
+/* Marks a function that we export in front of libc's. */
 #define OURS __attribute__((visibility("default")))
 
 /* clang-format off */
@@ -27,7 +27,7 @@ extern _Atomic(void *) libc_found[LIBC_COUNT];
 /* The slow way: it takes the loader's lock. */
 void *libc_find(enum libc_function function);
 
-/* Find all of them, so that nobody has to take that lock later. */
+/* Find all of them, so that no later call has to take that lock. */
 void libc_find_all(void);
 
 static inline void *libc_next(enum libc_function function)

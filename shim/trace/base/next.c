@@ -4,8 +4,9 @@
  * RTLD_NEXT finds the library that comes after us in the program's global
  * scope: the software device when it is preloaded, else rdma-core. It finds
  * nothing where libibverbs came in by an RTLD_LOCAL dlopen (Python, plug-ins):
- * then the library itself is asked by its name. So with librdmacm, and with a
- * provider's if it is loaded. What would be ourselves again is nothing.
+ * then the library is opened by its name. The same holds for librdmacm, and for
+ * a provider's library if it is loaded. A result that is our own function
+ * counts as not found.
  */
 #include "shim/trace/base/next.h"
 
@@ -19,7 +20,7 @@
 #include "shim/trace/base/provider.h"
 #include "shim/trace/base/self.h"
 
-/* @flags: RTLD_NOLOAD for what the program may have no use for. */
+/* @flags: RTLD_NOLOAD for libraries that the program may not use. */
 static void *find_symbol(const struct verb_info *info, int flags)
 {
 	void *at = dl_symbol(RTLD_NEXT, info->symbol, info->node);
@@ -60,7 +61,7 @@ void next_find_all(void)
 int64_t missing_verb(enum verb verb)
 {
 	errno = EOPNOTSUPP;
-	if (verb_infos[verb].via == VIA_CM) /* all of its calls that return an int */
+	if (verb_infos[verb].via == VIA_CM) /* for all of its calls that return an int */
 		return verb_infos[verb].fail == FAIL_NONZERO ? -1 : 0;
 	switch (verb_infos[verb].fail) {
 	case FAIL_NONZERO:

@@ -12,12 +12,12 @@
 /* The slow way of next_symbol(): look for it. */
 void *next_find(enum verb verb);
 
-/* Look for all that is there, so that no verb has to: that takes the loader's lock. */
+/* Look for all that are there, so that no verb has to take the loader's lock for it. */
 void next_find_all(void);
 
 extern _Atomic(void *) next_found[VERB_COUNT] __attribute__((visibility("hidden")));
 
-/* NULL where nobody has looked yet, too. */
+/* NULL: the library has none, or next_find() was not called yet. */
 static inline void *next_known(enum verb verb)
 {
 	return atomic_load_explicit(&next_found[verb], memory_order_relaxed);
@@ -31,5 +31,5 @@ static inline void *next_symbol(enum verb verb)
 	return __builtin_expect(at != NULL, 1) ? at : next_find(verb);
 }
 
-/* Sets errno and gives what @verb returns when it is not supported. */
+/* Set errno, and return what @verb returns when it is not supported. */
 int64_t missing_verb(enum verb verb);

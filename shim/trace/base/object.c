@@ -9,8 +9,8 @@
  *
  * A slot that is not bound yet points into its own object.
  *
- * A sanitizer's first look-ups come before its own strcmp() has the one behind
- * it, so exports are found without libc.
+ * A sanitizer looks up symbols before its own strcmp() works, so exports are
+ * found without libc.
  */
 #include "shim/trace/base/object.h"
 
@@ -25,7 +25,7 @@
 
 enum { VERSION_HIDDEN = 0x8000 };
 
-/* The loader has made addresses of them, but not in every object. */
+/* The loader has turned these into addresses, but not in every object. */
 static const void *read_pointer(const struct object *o, const ElfW(Dyn) *d)
 {
 	return (const void *)(d->d_un.d_ptr + (d->d_un.d_ptr < o->base ? o->base : 0));
@@ -138,7 +138,7 @@ bool object_needs(const struct object *o, bool (*is_one)(const char *path))
 	return false;
 }
 
-/* The slot of a relocation that is the address of a function from elsewhere; NULL: it is none. */
+/* The slot of a relocation, if it holds the address of a function of another object; else NULL. */
 static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sym) *symbol)
 {
 	switch (ELF64_R_TYPE(r->r_info)) {
@@ -157,7 +157,7 @@ static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sy
 	return (void **)(o->base + r->r_offset);
 }
 
-/* What is not weak is not missing for long. */
+/* Only a weak symbol may stay NULL: any other is still to be relocated. */
 static bool is_raw(const struct object *o, int table, const void *slot_value,
 		   const ElfW(Sym) *symbol)
 {
@@ -188,9 +188,10 @@ void object_each_slot(const struct object *o, object_slot_fn *visit)
 }
 
 /*
- * May it not be written to? Behind RELRO it may until the loader, in another
- * thread, has done with the object. An operation of the kernel's that changes
- * nothing, and is refused where nothing can be changed, tells.
+ * Is the slot read-only? A slot behind RELRO is writable until the loader, in
+ * another thread, has finished with the object. We ask the kernel for a futex
+ * operation that changes nothing, and that fails where the memory cannot be
+ * written.
  */
 static bool is_sealed(void **slot)
 {

@@ -23,18 +23,19 @@ struct object {
 /* False: it imports and exports nothing. */
 bool object_read(const struct dl_phdr_info *info, struct object *o);
 
-/* The same of one on the loader's list, without its segments. */
+/* The same for an object on the loader's list, without its segments. */
 bool object_of(const struct link_map *map, struct object *o);
 
-/* What it exports as @name, in the default version; NULL: nothing. */
+/* The symbol that it exports as @name, in the default version; or NULL. */
 void *object_symbol(const struct object *o, const char *name);
 
-/* Is one of the libraries that it needs such a one? */
+/* Does is_one() hold for one of the libraries that it needs? */
 bool object_needs(const struct object *o, bool (*is_one)(const char *path));
 
 /*
- * Each slot that is the address of a function from elsewhere, and has one.
- * @raw: it will, the loader has only mapped the object so far, in another thread.
+ * Visit each slot that holds the address of a function of another object. @raw:
+ * it does not yet, since the loader has only mapped the object so far, in
+ * another thread.
  */
 typedef void object_slot_fn(const struct object *o, void **slot, const char *name, bool raw);
 void object_each_slot(const struct object *o, object_slot_fn *visit);
@@ -45,5 +46,5 @@ static inline bool object_is_unbound(const struct object *o, const void *slot_va
 	return (uintptr_t)slot_value >= o->start && (uintptr_t)slot_value < o->end;
 }
 
-/* Behind RELRO the page is made writable for the moment. Returns 0 or -errno. */
+/* A page behind RELRO is made writable meanwhile. Returns 0 or -errno. */
 int object_write_slot(const struct object *o, void **slot, void *value);

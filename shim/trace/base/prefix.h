@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Does @text begin with @prefix? Without libc, whose functions a sanitizer may
- * stand before that is not ready yet.
+ * Does @text begin with @prefix? Does not call libc: a sanitizer may interpose
+ * it that is not ready yet.
  */
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /*
- * Providers' libraries, and how what they offer is called
+ * Providers' libraries, and the names of the functions that they offer
  */
 #include "shim/trace/base/provider.h"
 
@@ -10,7 +10,7 @@
 #include "shim/trace/base/dl.h"
 #include "shim/trace/base/prefix.h"
 
-/* A provider's library, and how what it offers is called. */
+/* A provider's library, and how the names of its functions begin. */
 static const struct {
 	const char *library, *prefix;
 } providers[] = {
@@ -19,7 +19,7 @@ static const struct {
 	{ "libhns.so", "hnsdv_" },   { "libbnxt_re.so", "bnxt_re_dv_" },
 };
 
-/* What they begin with, behind the prefix, that only ask or tell, and hide nothing. */
+/* Behind the prefix: functions that only query or configure, and move no data unseen. */
 static const char *const harmless[] = {
 	"is_",        "get_",     "set_context_attr", "query_device",
 	"query_port", "query_ah", "query_mr",         "query_qp_lag_port",
@@ -35,7 +35,7 @@ static bool is_harmless(const char *name)
 	return false;
 }
 
-/* Whose it is; -1: nobody's, or one that hides nothing. */
+/* The provider that offers @name; -1: none, or a harmless function. */
 static int provider_of(const char *name)
 {
 	name += *name == '_';

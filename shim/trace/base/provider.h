@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The names of what providers offer beside the verbs. Any thread.
+ * The names of the functions that providers offer beside the verbs. Any thread.
  */
 #include <stdbool.h>
 
-/* Is it the name of a function of a provider that may hide what is done? */
+/* Is it the name of a provider's function that may move data unseen? */
 bool provider_has(const char *name);
 
 /* Is it the path of a provider's library? */

@@ -2,7 +2,8 @@
  * Keeping signal handlers and cancellation out
  *
  * A handler of the same thread would wait for ever for a lock that the thread
- * holds. Faults stay: they are the program's, and not to be put off.
+ * holds. Faults are not blocked: they are the program's, and cannot be
+ * deferred.
  */
 #include "shim/trace/base/quiet.h"
 

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * A stretch of a thread that nothing may enter: all signals but faults are
- * blocked, cancellation is off. For what is rare; two system calls. errno is kept.
+ * A section of a thread that no signal handler may interrupt: all signals but
+ * faults are blocked, cancellation is off. For rare work: it costs two system
+ * calls. errno is kept.
  */
 #include <signal.h>
 

@@ -2,10 +2,10 @@
 /*
  * A lock for what payload capture remembers, held for a few dozen instructions.
  *
- * Whoever holds it may vanish (a thread that is cancelled, a longjmp out of a
- * signal handler), and a signal handler may find it held by the thread it
- * interrupted. So it is not waited for without an end: who does not get it
- * gives up what the lock protects, and says so.
+ * The holder may vanish (a thread is cancelled, a signal handler leaves by
+ * longjmp()), and a signal handler may find the lock held by the thread that it
+ * interrupted. So nobody waits for ever: a caller that does not get the lock
+ * gives up what it protects, and reports that.
  */
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,8 +1,9 @@
 /*
- * Functions that go on to another, and say so before
+ * Functions that report a call, then go on to another function
  *
- * Nothing is known of the arguments: all that one may be in is kept. A stub's
- * index lies on the stack meanwhile, so that rsp is a multiple of 16 in the call.
+ * The arguments are not known, so all registers that may hold one are saved.
+ * The stub's index is on the stack meanwhile, which keeps rsp a multiple of 16
+ * in the call.
  */
 #include "shim/trace/base/stub.h"
 

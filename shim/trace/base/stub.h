@@ -1,15 +1,15 @@
 #pragma once
 /*
- * Functions that go on to another, and say so before: x86-64.
+ * Functions that report a call, then go on to another function: x86-64.
  */
 #include <stdbool.h>
 
 enum { STUBS = 512 };
 
-/* The function that goes on to @next; of one index always the same. */
+/* The stub of @index, which goes on to @next from now on. */
 void *stub_to(unsigned int index, void *next);
 
 bool stub_is(const void *at);
 
-/* Written by who has stubs: stub @index is called. errno may be changed. */
+/* Defined by the user of stubs: stub @index is called. May change errno. */
 void stub_called(unsigned int index);

@@ -7,8 +7,8 @@
 /* NULL: there is none. */
 const struct tap *tap_get(void);
 
-/* Load TAP_LIBRARY from where we lie; where that fails there is no tap. */
+/* Load TAP_LIBRARY from the folder of this library; where that fails there is no tap. */
 void tap_load(void);
 
-/* What the library finds by name. */
+/* TAP_LIBRARY finds this function by its name. */
 __attribute__((visibility("default"))) tap_set_fn verbatim_tap_set;

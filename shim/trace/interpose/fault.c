@@ -1,13 +1,12 @@
 /*
  * SIGBUS where a file of the session was cut
  *
- * A ring is the program's memory, and a file that others of its user can cut:
- * the program would die of a verb. Where the program leaves SIGBUS to the
- * system, we have a handler for it, which mends our own mappings (cut.h) and
- * does as the system would with all else. The program does not see it: asked,
- * sigaction() and signal() say what the program has set. As soon as it has a
- * handler of its own, or ignores the signal, that is what counts, and ours is
- * gone.
+ * A ring is memory of the program, and a file that other processes of its user
+ * can truncate: the next verb would kill the program. Where the program leaves
+ * SIGBUS to the system, we install a handler, which mends our own mappings
+ * (cut.h) and does with all else what the system would do. The program does not
+ * see it: sigaction() and signal() return what the program has set. As soon as
+ * the program has a handler of its own, or ignores the signal, ours is gone.
  */
 #include "shim/trace/interpose/fault.h"
 
@@ -22,7 +21,7 @@
 #include "shim/trace/base/libc.h"
 #include "shim/trace/ring/recording.h"
 
-static struct sigaction program; /* what it has set, while ours is there: the default */
+static struct sigaction program; /* what the program has set, while ours is there: the default */
 
 static void on_bus(int number, siginfo_t *info, void *context)
 {
@@ -34,7 +33,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		return;
 	}
 	NEXT(sigaction)(number, &program, NULL);
-	if (info->si_code <= 0) /* sent; a fault comes again by itself */
+	if (info->si_code <= 0) /* it was sent; a fault occurs again by itself */
 		syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), number, info);
 	errno = saved;
 }
@@ -65,7 +64,7 @@ OURS int sigaction(int number, const struct sigaction *action, struct sigaction 
 	if (number != SIGBUS || NEXT(sigaction)(SIGBUS, NULL, &now) || !is_ours(&now))
 		return NEXT(sigaction)(number, action, old);
 	if (action && !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL) {
-		program = *action; /* ours does that */
+		program = *action; /* our handler does that */
 		err = 0;
 	} else {
 		err = action ? NEXT(sigaction)(number, action, NULL) : 0;

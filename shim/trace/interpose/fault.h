@@ -1,7 +1,8 @@
 #pragma once
 /*
- * SIGBUS where a file of the session was cut: the program does not notice.
+ * SIGBUS where a file of the session was cut is handled without the program's
+ * notice.
  */
 
-/* Once a process image, when it has joined a session with a directory. */
+/* Called once in an image, when the process has joined a session with a directory. */
 void fault_begin(void);

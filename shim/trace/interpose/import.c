@@ -1,9 +1,9 @@
 /*
- * What loaded objects import, and calls that are made round the verbs
+ * What loaded objects import, and calls that bypass the verbs
  *
- * Two kinds of functions we stand before without exporting them, since a
- * program may ask whether they are there (by a weak symbol, by dlsym) and must
- * get the answer of the real libraries:
+ * Two kinds of functions are interposed without being exported, since a program
+ * may ask whether they exist (by a weak symbol, by dlsym) and must get the
+ * answer of the real libraries:
  *
  *	verbs that only newer libibverbs have, and what providers offer to make
  *	objects of the verbs (mlx5dv_create_qp): in the list, recorded like others
@@ -11,14 +11,14 @@
  *	it was called is recorded, since it moves data unseen
  *
  * An object that imports such a function has a slot for its address (object.c);
- * ours is put there in place of the real one.
+ * we write the address of our function there.
  *
- * When the program begins, and when it looks something up after it has loaded
- * more, all objects are walked twice: what is imported? And, after the real
- * functions were looked up, which cannot be done under the loader's lock: which
- * slots hold them? An object that is first seen on a stack is looked at alone.
- * Nothing is looked up, and nothing written, for a program that imports nothing
- * of the kind.
+ * When the program begins, and when it calls dlsym() after it has loaded more
+ * objects, all objects are walked twice: first to see what is imported; then,
+ * after the real functions were looked up, which cannot be done under the
+ * loader's lock, to find the slots that hold them. An object that is first seen
+ * on a stack is looked at alone. For a program that imports no such function
+ * nothing is looked up or written.
  *
  * Not here: how a verb is recorded (gen/wrappers_gen.h).
  */
@@ -70,15 +70,15 @@ bool import_is_of(const char *name, const char *version)
 #ifdef __x86_64__
 
 /*
- * A function that we stand before. There may be several of one name: a provider
- * has them in two versions, or comes back in another place. The first of a name
- * knows which of them a slot gets that is not bound yet.
+ * A function that is interposed. There may be several of one name: a provider
+ * has two versions of it, or was unloaded and loaded at another address. The
+ * first of a name knows which of them a slot gets that is not bound yet.
  */
 struct import {
 	char name[NAME];
 	void *real;               /* NULL: not known yet */
 	bool asked;               /* look up what it is now */
-	const struct import *now; /* what it was then; NULL: nothing that is known */
+	const struct import *now; /* the result of the last look-up; NULL: not known */
 	bool blind;               /* a slot has it that could not be written */
 	bool told;
 };
@@ -88,7 +88,10 @@ static unsigned int nimports;
 static bool missed;                             /* some found no room here */
 static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that somebody imports */
 
-/* Who works on the table: a thread of this process. In a child nobody is left of the parent's. */
+/*
+ * The process whose thread works on the table: a value left over from the
+ * parent is void in a child.
+ */
 static _Atomic pid_t holder;
 
 static bool take_table(void)
@@ -102,7 +105,7 @@ static bool take_table(void)
 			return true;
 		sched_yield();
 	}
-	return false; /* the program goes on; the next who looks something up looks again */
+	return false; /* the program goes on; the next look-up tries again */
 }
 
 static void give_table_back(void)
@@ -118,7 +121,7 @@ static struct import *first_of(const char *name)
 	return NULL;
 }
 
-/* That is @real, or of which that is not known. */
+/* The import of that name and address; @real is NULL where that is not known. */
 static struct import *find_import(const char *name, const void *real)
 {
 	for (unsigned int i = 0; i < nimports; i++)
@@ -191,7 +194,10 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
 static bool fresh; /* a slot is there that may have to be changed */
 static bool half;  /* a slot is there that the loader is still to write */
 
-/* What a slot that is not bound would get is another's by now, if its library went and came. */
+/*
+ * An unbound slot may get another address than before, if the library was
+ * loaded anew: look it up.
+ */
 static void ask_for(const char *name)
 {
 	struct import *import = first_of(name);
@@ -224,7 +230,7 @@ static void hook_verb(const struct object *o, void **slot, enum verb verb)
 {
 	void *real = atomic_load_explicit(&next_found[verb], memory_order_relaxed);
 
-	/* else it is a function of the program's own, by that name */
+	/* else it is the program's own function of that name */
 	if (real && (*slot == real || object_is_unbound(o, *slot)))
 		object_write_slot(o, slot, later_function(verb));
 }
@@ -237,7 +243,7 @@ static const struct import *looked_up(const char *name)
 	return first && !first->asked ? first->now : NULL;
 }
 
-/* Where the table is full another of that name says it, or import_tell() of all. */
+/* Where the table is full, another import of that name reports it, or import_tell() for all. */
 static void set_blind(const char *name)
 {
 	struct import *first = first_of(name);
@@ -264,7 +270,7 @@ static void hook_slot(const struct object *o, void **slot, const char *name, boo
 		set_blind(name);
 }
 
-/* A provider's may lie elsewhere than the last time; what is not there any more nobody calls. */
+/* A provider's function may have moved since the last time; one that is gone is not called. */
 static void look_up_verb(enum verb verb)
 {
 	void *now = verb_infos[verb].via == VIA_DV ? provider_find(verb_infos[verb].symbol)
@@ -294,7 +300,7 @@ static void look_up_all(void)
 			look_up(&imports[i]);
 }
 
-/* What cannot be counted may have been called. */
+/* Report functions that may be called without being counted. */
 void import_tell(void)
 {
 	static atomic_bool told;
@@ -308,9 +314,8 @@ void import_tell(void)
 		record_blind(BLIND_IMPORTS, NULL);
 }
 
-static atomic_bool looked; /* asked first: a sanitizer looks up before it can be called */
-static atomic_ullong
-	seen; /* comings and goings of objects when all was looked at; 0: not all was */
+static atomic_bool looked; /* checked first: a sanitizer calls dlsym() early */
+static atomic_ullong seen; /* loads and unloads when all objects were looked at; 0: not all were */
 
 void import_look(void)
 {
@@ -347,7 +352,7 @@ void import_look_again(void)
 
 	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !recording_is_on())
 		return;
-	looking = true; /* what is looked up here comes here again */
+	looking = true; /* our own look-ups end up here again */
 	dl_iterate_phdr(count_changes, &now);
 	if (atomic_exchange(&seen, now) != now) {
 		import_look();
@@ -356,7 +361,7 @@ void import_look_again(void)
 	looking = false;
 }
 
-/* What would have to be looked up waits for import_look(). */
+/* Functions that would have to be looked up wait for import_look(). */
 void import_see(const struct dl_phdr_info *info)
 {
 	struct dl_phdr_info object = *info;

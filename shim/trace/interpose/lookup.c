@@ -2,13 +2,13 @@
  * Programs that look up the functions of libibverbs themselves
  *
  * NCCL, ctypes and plug-ins open the library with dlopen(3) and take the
- * functions they call out of that handle, where no preload is asked. So we
- * stand before dlsym(3) and dlvsym(3), and give our function where the program
- * would have got that of the same name in libibverbs, librdmacm or the software
- * device.
+ * functions they call out of that handle, which no preload sees. So we
+ * interpose dlsym(3) and dlvsym(3), and return our function where the program
+ * would have got the one of the same name in libibverbs, librdmacm or the
+ * software device.
  *
- * All else goes on by a jump: RTLD_NEXT and RTLD_DEFAULT depend on the caller,
- * which libc knows by the return address.
+ * All other look-ups go on to libc by a jump: RTLD_NEXT and RTLD_DEFAULT depend
+ * on the caller, which libc knows by the return address.
  *
  * Not here: libc's own two (dl.c).
  */
@@ -40,7 +40,7 @@ static int find_exported(const char *name)
 	return -1;
 }
 
-/* Is it a function of a library that we stand before? */
+/* Is it a function of a library that we interpose? */
 static bool is_verb(const void *function)
 {
 	static const char *const libraries[] = { "libibverbs.so", "librdmacm.so",
@@ -58,7 +58,7 @@ static bool is_verb(const void *function)
 	return false;
 }
 
-/* Our function of that verb: our exports by themselves, whatever else is loaded. */
+/* Our function of that verb, looked up in this library alone. */
 static void *find_ours(int verb)
 {
 	static _Atomic(void *) self;
@@ -77,8 +77,9 @@ static void *find_theirs(void *handle, const char *name, const char *version)
 }
 
 /*
- * What RTLD_NEXT gives an object that the program was started with: the loader
- * has these in the order in which it asks them. NULL: it is not one of them.
+ * What RTLD_NEXT finds for an object that the program was started with: the
+ * loader keeps these in the order in which it searches them. NULL: it is not
+ * one of them.
  */
 static void *find_next_of(const struct link_map *map, const char *name)
 {
@@ -93,7 +94,7 @@ static void *find_next_of(const struct link_map *map, const char *name)
 	return at;
 }
 
-/* By default also what the library that asks needs itself. */
+/* RTLD_DEFAULT also searches the libraries that the calling library needs. */
 static void *find_default_of(const char *path, const char *name, const char *version)
 {
 	void *at = find_theirs(RTLD_DEFAULT, name, version), *handle;
@@ -105,7 +106,7 @@ static void *find_default_of(const char *path, const char *name, const char *ver
 	return at;
 }
 
-/* Of what we do not export: only where it is there without us, for this caller. */
+/* For functions that we do not export: only where this caller would find the real one. */
 static void *instead_of_import(void *handle, const char *name, const char *version,
 			       const void *caller)
 {
@@ -125,8 +126,8 @@ static void *instead_of_import(void *handle, const char *name, const char *versi
 }
 
 /*
- * What the program gets instead of what it asks for; NULL: that. @version may
- * be NULL; @caller is in the code that asks.
+ * What the program gets instead of the symbol that it asks for; NULL: it gets
+ * that. @version may be NULL; @caller is an address in the calling code.
  */
 void *dl_instead(void *handle, const char *name, const char *version, const void *caller);
 
@@ -136,18 +137,18 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 	int verb;
 
 	dl_find_next();
-	import_look_again(); /* the loader's lock is the caller's business here */
+	import_look_again(); /* dlsym() takes the loader's lock in any case */
 	if (!name)
 		return NULL;
 	if (import_is_known(name))
 		return instead_of_import(handle, name, version, caller);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
-		return NULL; /* finds ours by itself */
+		return NULL; /* libc finds ours by itself */
 	verb = find_exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
 		return NULL;
 	found = find_theirs(handle, name, version);
-	/* of a second libibverbs (dlmopen, another path) the program gets what it asks for */
+	/* a second libibverbs (dlmopen, another path) is left to the program */
 	return is_verb(found) && found == next_symbol((enum verb)verb) ? find_ours(verb) : NULL;
 }
 

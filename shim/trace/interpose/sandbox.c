@@ -1,19 +1,19 @@
 /*
- * Programs that shut themselves in
+ * Programs that restrict their own system calls
  *
- * A filter of system calls (seccomp(2)) may kill the program for one of ours,
- * and nothing tells in advance: neither can a call be tried, nor a filter be
- * read. So the one call that is as unusual as process_vm_readv(2) is made only
- * where it is known to be allowed:
+ * A filter of system calls (seccomp(2)) may kill the program for a call of
+ * ours, and there is no way to find out in advance: a call cannot be tried, a
+ * filter cannot be read. So process_vm_readv(2), our only unusual call, is made
+ * only where it is known to be allowed:
  *
  *	filters the program began with   the same number as the collector has,
  *	                                 which has tried it (cli/record/recording.c)
  *	filters it has installed since   we stand before prctl(2) and syscall(2),
  *	                                 and ask the filter as the kernel would
  *
- * All other calls of the recorder are such as libc itself makes in any program.
- * Filters are only ever added. One counts for all threads, whosever it is: who
- * inherits it is not followed.
+ * All other calls of the recorder are calls that libc makes in any program.
+ * Filters are only ever added. A filter of one thread counts for all threads:
+ * which threads inherit it is not tracked.
  *
  * Not seen: a filter that is installed by a bare system call.
  */
@@ -43,9 +43,9 @@ enum { ARCH = AUDIT_ARCH_X86_64 };
 enum { ARCH = AUDIT_ARCH_AARCH64 };
 #endif
 
-static atomic_uint forbidden; /* reasons not to call */
-static atomic_uint inside;    /* threads that do */
-static atomic_bool strange;   /* what it began with is one of them */
+static atomic_uint forbidden; /* reasons not to make the call */
+static atomic_uint inside;    /* threads that are making it */
+static atomic_bool strange;   /* the filters it began with are one of them */
 static atomic_bool asked;
 static uint32_t inherited; /* filters that it began with, once asked */
 
@@ -64,7 +64,7 @@ void sandbox_leave(void)
 	atomic_fetch_sub(&inside, 1);
 }
 
-/* Before the first filter of its own is there. */
+/* Called before the program's own first filter is installed. */
 static void ask_inherited(void)
 {
 	if (atomic_load(&asked))
@@ -82,7 +82,7 @@ void sandbox_begin(uint32_t known, bool child)
 		atomic_fetch_add(&forbidden, 1);
 }
 
-/* One number of the call that a filter asks for, which has them in pieces of 32 bits. */
+/* Load 32 bits of the call's description, as a filter sees it. */
 static uint32_t load_word(const struct seccomp_data *call, uint32_t offset)
 {
 	return offset <= sizeof(*call) - 4 ? *(const uint32_t *)((const char *)call + offset) : 0;
@@ -227,7 +227,7 @@ static long install_filter(long number, unsigned long operation, unsigned long f
 		return NEXT(syscall)(number, operation, flags, filter);
 	close_door();
 	ret = NEXT(syscall)(number, operation, flags, filter);
-	/* more than 0 is a listener, or the thread for which it was not done */
+	/* a positive result is a listener, or the thread that failed to follow */
 	open_door(!ret || (ret > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER),
 		  operation == SECCOMP_SET_MODE_FILTER ? filter : NULL);
 	return ret;

@@ -1,21 +1,22 @@
 #pragma once
 /*
- * Whether a system call of ours might harm a program that shuts itself in, or
- * was shut in before it began (seccomp(2)). Any thread.
+ * Whether a system call of ours might harm a program that runs under a filter
+ * of system calls (seccomp(2)), its own or an inherited one. Any thread.
  */
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Recording of this process begins. @known: under so many filters
+ * Recording of this process begins. @known: the number of filters under which
  * process_vm_readv(2) is known to do no harm (struct session_page).
  */
 void sandbox_begin(uint32_t known, bool child);
 
 /*
  * Between these two this thread may call process_vm_readv(2) on itself; false:
- * it may not, and there is no end. No filter of the program's comes meanwhile.
+ * it may not, and sandbox_leave() must not be called. The program installs no
+ * filter meanwhile.
  */
 bool sandbox_enter(void);
 void sandbox_leave(void);

@@ -86,7 +86,7 @@ struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t
 	return NULL;
 }
 
-/* One that had the number before is gone. */
+/* An object that had the number before is gone. */
 static void set_number(struct endpoint *e, uint32_t number)
 {
 	_Atomic(struct endpoint *) *bucket = find_bucket(number);
@@ -161,7 +161,7 @@ void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans)
 	add_receiver(wq, ENDPOINT_WQ, wq->context, max, spans, wq->cq);
 }
 
-/* The queue of @e whose completions come to @cq, NULL if none do. */
+/* The queue of @e whose completions go to @cq; NULL: neither. */
 static struct queue *on_cq(struct endpoint *e, const struct ibv_cq *cq, bool recv)
 {
 	struct endpoint *srq = atomic_load(&e->srq);

@@ -1,12 +1,12 @@
 /*
- * Which memory of the program a local key is of
+ * The memory that each local key stands for
  *
  *	by key     bucket -> key -> key     read by any thread, without a lock
  *	by region  bucket -> key -> key     to find it again when the region is gone
  *
- * Keys are changed under the recorder's lock, by control verbs. A key that is
- * gone serves the next one, and moves to another bucket then: who reads
- * meanwhile compares the count of changes before and after, and reads again.
+ * Control verbs change keys under the recorder's lock. The entry of a key that
+ * is gone is used again, and moves to another bucket then: a reader compares
+ * the count of changes before and after, and reads again if they differ.
  */
 #include "shim/trace/objects/keys.h"
 
@@ -88,7 +88,7 @@ static struct key *take_key(void)
 	return k;
 }
 
-/* The same number may have been another region's, which is gone without our knowing. */
+/* The number may have been another region's, which went away unseen. */
 static void remove_number(const struct ibv_context *context, uint32_t lkey)
 {
 	struct key *k = atomic_load_explicit(bucket(lkey), memory_order_relaxed);
@@ -105,7 +105,7 @@ static void insert_key(const struct key *from)
 	struct key *k = take_key();
 
 	if (!k)
-		return; /* the key is not known then */
+		return; /* the key stays unknown */
 	k->context = from->context;
 	k->mr = from->mr;
 	k->lkey = from->lkey;
@@ -212,7 +212,7 @@ static enum payload_why look_up_key(const struct ibv_context *context, uint32_t 
 		return PAYLOAD_DEVICE;
 	offset = addr - k->iova;
 	if (offset > k->length || length > k->length - offset)
-		return PAYLOAD_KEY; /* the device will refuse it, or knows better than we */
+		return PAYLOAD_KEY; /* the device refuses it, or knows more than we do */
 	*ret_at = k->addr + offset;
 	return PAYLOAD_WHOLE;
 }

@@ -2,10 +2,10 @@
 /*
  * What the recorder knows of contexts, CQs and queues (QPs, SRQs, WQs), by address.
  *
- * Whoever knows something of an object has a struct that begins with struct
- * known. An entry stays when its object is gone, and serves the next one of its
- * kind at that address. Any thread: entries are found without a lock, and added
- * under recording_lock().
+ * A module that knows something of an object has a struct that begins with
+ * struct known. An entry stays when its object is gone, and serves the next one
+ * of its kind at that address. Any thread: entries are found without a lock,
+ * and added under recording_lock().
  */
 #include <stdatomic.h>
 
@@ -20,5 +20,8 @@ struct known {
 /* The entry, which begins with its struct known; NULL: nothing is known. */
 void *known_find(const void *address, enum known_kind kind);
 
-/* Add an entry that known_find() has not found, complete as far as it goes: it is seen at once. */
+/*
+ * Add an entry that known_find() has not found. Other threads see it at once,
+ * so fill it in before.
+ */
 void known_add(struct known *known, const void *address, enum known_kind kind);

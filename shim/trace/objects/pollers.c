@@ -1,5 +1,5 @@
 /*
- * Who polls which CQ
+ * Which threads poll a CQ
  */
 #include "shim/trace/objects/pollers.h"
 

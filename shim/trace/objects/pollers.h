@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Who polls which CQ. Any thread, without a lock but for pollers_add().
+ * Which threads poll a CQ. Any thread; only pollers_add() takes a lock.
  *
- * The order of completions that several threads take at once is not seen.
+ * If several threads poll one CQ, the order of its completions is not known.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* A CQ is made. What polled another one at its address is taken to poll this one, too. */
+/* A CQ is made. The pollers of an earlier CQ at its address count as its own, too. */
 void pollers_add(const struct ibv_cq *cq);
 
 /* This thread is about to poll @cq. */

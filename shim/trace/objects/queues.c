@@ -1,14 +1,14 @@
 /*
- * Which buffers the requests have that are under way
+ * The buffers of requests that are under way
  *
  *	buckets by wr_id: first, last -> place -> place ...    oldest first
  *	places: a request and its spans, as many as the queue holds
  *
  * A queue completes its requests in the order of its posts, so of several with
- * one wr_id the oldest is complete. A shared receive queue does not; nor do we
- * know the order where several threads post, or poll. Of several requests with
- * one wr_id, and different buffers, any may be complete then: none is taken
- * for it, and those that are left stay in doubt until the last of them is gone.
+ * one wr_id the oldest is complete. A shared receive queue does not; and where
+ * several threads post or poll, the order is not known. Then any of several
+ * requests with one wr_id and different buffers may be the complete one: none
+ * is chosen, and the rest stays in doubt until the last of them is gone.
  */
 #include "shim/trace/objects/queues.h"
 
@@ -19,8 +19,8 @@
 #include "shim/trace/base/spin.h"
 
 enum {
-	LOOKS = 64,       /* at requests with the same wr_id */
-	PLACES = 1 << 24, /* no queue holds more: the number is no number */
+	LOOKS = 64,       /* at most, at requests with the same wr_id */
+	PLACES = 1 << 24, /* no device's queue holds more: the number is wrong */
 };
 
 static __thread char thread_mark __attribute__((tls_model("initial-exec")));
@@ -43,7 +43,7 @@ struct table {
 	uint32_t buckets; /* a power of two */
 	uint32_t size;    /* places; counted from 1 */
 	uint32_t used;    /* places that were ever used */
-	uint32_t unused;  /* chain of those that are not any more */
+	uint32_t unused;  /* chain of those that are free again */
 	size_t place_bytes;
 	struct chain chains[];
 };
@@ -92,7 +92,7 @@ static void table_free(struct table *t)
 	errno = saved;
 }
 
-/* Behind all others; NULL: full. */
+/* Add a place behind all others; NULL: full. */
 static struct place *append_place(struct table *t, uint64_t wr_id)
 {
 	struct chain *chain = chain_of(t, wr_id);
@@ -200,7 +200,7 @@ void queue_clear(struct queue *q)
 	if (!q->max)
 		return;
 	if (!spin_lock(&q->lock)) {
-		queue_lose(q); /* what it had may still be in it */
+		queue_lose(q); /* the requests before RESET may still be in it */
 		return;
 	}
 	table_free(q->table);
@@ -243,7 +243,7 @@ void queue_put(struct queue *q, const struct request *request)
 	}
 	spin_unlock(&q->lock);
 	if (!p)
-		queue_lose(q); /* no memory; or completions that we did not see */
+		queue_lose(q); /* no memory, or we did not see its completions */
 }
 
 static bool same_buffers(const struct place *a, const struct place *b)
@@ -280,7 +280,7 @@ void queue_take_back(struct queue *q, const struct request *request)
 	spin_unlock(&q->lock);
 }
 
-/* May it be any of those with its wr_id? Those are in doubt then. */
+/* May another request with its wr_id be the complete one? Then all of them are in doubt. */
 static bool is_doubtful(struct table *t, struct place *p, unsigned int kinds)
 {
 	bool doubt = p->doubt;
@@ -352,7 +352,7 @@ int queue_has(struct queue *q, uint64_t wr_id)
 
 void queue_abandon(struct queue *q)
 {
-	q->table = NULL; /* the parent's: as it was in the middle of a change, maybe */
+	q->table = NULL; /* the parent's, maybe in the middle of a change */
 	atomic_store_explicit(&q->lock, 0, memory_order_relaxed);
 	queue_lose(q);
 }

@@ -1,5 +1,5 @@
 /*
- * Where the requests of a list that is being posted lie
+ * Addresses of the requests of a list that is being posted
  *
  * A signal handler may post while its thread does. The stack grows down: a post
  * whose frame lies above ours is around ours. One that never came back, as after

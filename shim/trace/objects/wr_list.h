@@ -1,18 +1,19 @@
 #pragma once
 /*
- * Where the requests of a list that is being posted lie, to know *bad_wr again.
+ * Addresses of the requests of a list that is being posted, to find *bad_wr
+ * among them.
  *
- * They are the provider's once they are posted, so their addresses are kept. The
- * first stands here, the others in a part of the thread's memory (site_spare()),
- * which is too long for a caller's stack: of a list that is posted within the
- * post of another list only the first is kept.
+ * A posted request belongs to the provider and must not be read, so its address
+ * is kept. The first is in struct wr_list; the others are too many for a
+ * caller's stack, and go to a part of the thread's memory (site_spare()). A
+ * list that is posted within the post of another list keeps only its first.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 enum { WR_LIST_MAX = 256 };
 
-/* The thread's. */
+/* In the thread's memory. */
 struct wr_list_rest {
 	const void *const *frame; /* of the post that has it; NULL: nobody */
 	const void *wrs[WR_LIST_MAX];

@@ -1,12 +1,12 @@
 /*
- * What is sent is captured when it is posted, what is received when it is complete
+ * Sent data is captured when it is posted, received data when it is complete
  *
  *	post of a send        -> its bytes, then the post's event
  *	  of a read, receive  -> its buffers are remembered (queues.h)
  *	poll                  -> the poll's event, then the bytes of those buffers
  *	ibv_wr_set_inline_*   -> its bytes at once: the program may change them then
  *
- * Addresses are the program's by the key's region (keys.h).
+ * Addresses are translated to the program's by the key's region (keys.h).
  */
 #include "shim/trace/payload/payload.h"
 
@@ -39,7 +39,7 @@ void payload_begin(const struct payload_rule *rule, bool child)
 	spin_held = false;
 }
 
-/* The program's memory behind an element; false: not known where, r->why says why. */
+/* Add the program's memory behind an element; false: it is unknown, and r->why says why. */
 static bool add_span(struct request *r, const struct ibv_context *context,
 		     const struct event_sge *sge, bool by_key)
 {
@@ -57,7 +57,7 @@ static bool add_span(struct request *r, const struct ibv_context *context,
 	return r->why == PAYLOAD_WHOLE;
 }
 
-/* More than any device takes are not read: the verb refuses them unread, too. */
+/* A list longer than any device takes is not read: the verb refuses it unread, too. */
 static void add_spans(struct request *r, const struct ibv_context *context,
 		      const struct event_sge *sges, int n, bool by_key)
 {
@@ -76,7 +76,7 @@ static void begin_request(struct request *r, uint64_t wr_id, enum payload_kind k
 	r->nspans = 0;
 }
 
-/* PAYLOAD_KINDS: it has no bytes of the program's. */
+/* PAYLOAD_KINDS: the operation has no buffer of the program's. */
 static enum payload_kind kind_of(int opcode)
 {
 	switch (opcode) {
@@ -171,7 +171,7 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 	}
 }
 
-/* What came before @bad is the provider's: only from there on may the list be read. */
+/* Requests before @bad belong to the provider: the list may be read only from there on. */
 static bool is_listed(const struct wr_list *list, const void *bad)
 {
 	return wr_list_find(list, bad);
@@ -291,7 +291,7 @@ void payload_refused_built(const struct ibv_qp *qp, const struct builder *b)
 	}
 }
 
-/* The queue of the completed request; NULL, and *@why. */
+/* The queue of the completed request; NULL: not known, and *@why says why. */
 static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, struct endpoint *e,
 			      enum payload_why *why)
 {
@@ -337,7 +337,7 @@ static enum payload_kind first_kind(unsigned int kinds)
 	return (enum payload_kind)__builtin_ctz(kinds);
 }
 
-/* How much of the buffers was written. */
+/* Fill in how much of the buffers was written. */
 static void fill_source(struct payload_source *s, const struct request *r, const struct ibv_wc *wc,
 			const struct endpoint *e)
 {
@@ -356,9 +356,10 @@ static void fill_source(struct payload_source *s, const struct request *r, const
 }
 
 /*
- * After an error the opcode says nothing, so which side it is of is not known:
- * on the queue pair nothing succeeds any more until RESET, which forgets all;
- * what a shared queue has lost by it stays, and makes its wr_id doubtful.
+ * After an error the opcode is not valid, so the side of the request is not
+ * known. On the queue pair nothing succeeds any more until RESET, which forgets
+ * all its requests; one that a shared queue has lost that way stays, and makes
+ * its wr_id doubtful.
  */
 static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq,
 			     uint32_t index)

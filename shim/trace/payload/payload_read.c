@@ -1,8 +1,8 @@
 /*
- * Payload into the ring
+ * Writing payload to the ring
  *
- * What is kept is read in pieces, straight into the ring, each an event of its
- * own; where only the hash is kept the ring's free room serves as a buffer.
+ * Payload is read in pieces, straight into the ring, each an event of its own.
+ * Where only the hash is kept, the ring's free room serves as a buffer.
  */
 #include "shim/trace/payload/payload_read.h"
 
@@ -20,7 +20,7 @@ enum { PIECE = RING_EVENT_MAX - 4096 };
 
 _Static_assert(PIECE % 32 == 0, "hashed without a rest");
 
-/* By the kernel, which faults nobody; and, if that is less than all, why. */
+/* Have the kernel read the memory: that cannot fault. *@why says why some could not be read. */
 static size_t read_memory(const struct iovec *there, unsigned int used, void *to, size_t n,
 			  enum payload_why *why)
 {
@@ -36,7 +36,7 @@ static size_t read_memory(const struct iovec *there, unsigned int used, void *to
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* Bytes from @offset of the spans on, at most @n. Returns how many could be read. */
+/* Read at most @n bytes of the spans, from @offset on. Returns how many could be read. */
 static size_t read_spans(const struct span *spans, unsigned int nspans, uint64_t offset, void *to,
 			 size_t n, enum payload_why *why)
 {
@@ -100,7 +100,7 @@ static uint64_t count_readable(const struct payload_source *s)
 	return bytes < s->total ? bytes : s->total;
 }
 
-/* Nothing of @s before @from is part of the message: it goes into no hash. */
+/* Bytes below s->before are not part of the message, and are not hashed. */
 static void hash_bytes(struct hash *hash, const struct payload_source *s, uint64_t offset,
 		       const char *at, size_t n)
 {
@@ -179,7 +179,7 @@ bool payload_write(const struct payload_source *s, const struct payload_rule *ru
 
 	if (!s->total && why == PAYLOAD_WHOLE)
 		return false;
-	if (keep < asked) /* PAYLOAD_HASH and PAYLOAD_FULL are more than anything */
+	if (keep < asked) /* PAYLOAD_HASH and PAYLOAD_FULL are greater than any length */
 		asked = lesser_of(asked, keep + s->before);
 	want = lesser_of(lesser_of(asked, have), *budget);
 	if (want == asked && asked)

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Payload into the ring: read by the kernel, in pieces. Any thread, with a ring.
+ * Writing payload to the ring: read by the kernel, in pieces. Any thread that
+ * has a ring.
  */
 #include "core/wire/payload.h"
 #include "shim/trace/objects/queues.h"
@@ -9,7 +10,7 @@ struct payload_source {
 	uint64_t object; /* as in struct event_payload */
 	uint32_t of, index;
 	enum payload_kind kind;
-	enum payload_why why; /* what is not in @spans, if not all of it is */
+	enum payload_why why; /* why not all of it is in @spans */
 	uint8_t before;
 	uint64_t total;
 	unsigned int nspans;
@@ -17,8 +18,9 @@ struct payload_source {
 };
 
 /*
- * Write what is kept of it (core/wire/payload.h), at most *@budget bytes, which
- * are taken off there. False: nothing was written, as of no bytes at all.
+ * Write as much as @rule keeps (core/wire/payload.h), at most *@budget bytes,
+ * which is reduced by that. Returns false where nothing was written, as for an
+ * empty message.
  */
 bool payload_write(const struct payload_source *source, const struct payload_rule *rule,
 		   uint64_t *budget);

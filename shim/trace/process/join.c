@@ -23,13 +23,13 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/rings.h"
 
-/* Else the pid of the process whose thread is joining: after a fork not the child's. */
+/* Any other value is the pid of the process whose thread is joining: in a child not its own. */
 enum process_state { PROCESS_NEW, PROCESS_READY = -1 };
 
 static _Atomic pid_t state; /* enum process_state */
 static pid_t recorded_pid;
 
-/* pthread_mutex_t survives fork only if nobody held it. */
+/* A pthread_mutex_t survives fork() only if it is held by nobody, or by the thread that forks. */
 static void before_fork(void)
 {
 	recording_lock();
@@ -48,9 +48,9 @@ static void after_fork_child(void)
 }
 
 /*
- * What the program does before a fork may wait for a thread that needs the
- * lock. What is registered first runs last, so this is done before the program
- * does anything: all else has been done by then.
+ * The program's own handlers before a fork may wait for a thread that needs the
+ * lock, so ours has to run after them. Handlers that are registered first run
+ * last: we register ours before the program does anything.
  */
 __attribute__((constructor)) static void watch_forks(void)
 {
@@ -59,7 +59,7 @@ __attribute__((constructor)) static void watch_forks(void)
 	process_announce_forks();
 }
 
-/* That of VERBATIM_DIR; without one a tap has its own. */
+/* The session of VERBATIM_DIR; without one a tap has a session of its own. */
 static bool find_session(void)
 {
 	const char *dir = getenv(SESSION_ENV);
@@ -76,7 +76,10 @@ static bool find_session(void)
 	return true;
 }
 
-/* Once an image, what stays over fork; which may have cut it short: each step is one of its own. */
+/*
+ * Done once in an image, and inherited over fork(). A fork may come in between,
+ * so each step checks for itself whether it was done.
+ */
 static bool join_session(void)
 {
 	static bool joined, announced;
@@ -114,7 +117,7 @@ static bool start_process(void)
 	return true;
 }
 
-/* One thread does it, the others wait; false: this process is not recorded. */
+/* One thread joins, the others wait; false: this process is not recorded. */
 bool join_process(void)
 {
 	pid_t me = getpid(), found;
@@ -128,7 +131,7 @@ bool join_process(void)
 		if (found == PROCESS_READY && recording_generation())
 			return true;
 	} while (!atomic_compare_exchange_strong(&state, &found, me));
-	/* another thread may have been through with it before we came to the exchange */
+	/* another thread may have joined before our exchange */
 	ok = (found == PROCESS_READY && recording_generation()) || start_process();
 	if (!ok)
 		recording_end();

@@ -1,12 +1,12 @@
 /*
- * What the trace knows of a process
+ * What is recorded of a process
  *
  * The first ring of a process starts with EVENT_PROCESS and an EVENT_MODULE
  * for each object file that the program was started with (modules.c).
  *
- * A fork is recorded in the parent, before it happens, with a number; the
- * child repeats the number when it calls its first verb. What fork() cannot be
- * told by pthread_atfork(), and what is not fork(), comes from spawn.c.
+ * A fork is recorded in the parent, before it happens, with a number; the child
+ * repeats the number when it calls its first verb. Forks that pthread_atfork()
+ * does not report, and other ways to make a process, come from spawn.c.
  */
 #include "shim/trace/process/process.h"
 
@@ -40,9 +40,9 @@
 enum {
 	CMD_MAX = 4096,
 	PATH_BYTES = 1024,
-	YIELDS = 100,                  /* before a wait sleeps */
+	YIELDS = 100,                  /* before a wait begins to sleep */
 	WAIT_NS = 20 * 1000,           /* at a time */
-	WAIT_MOST_NS = 1000 * 1000000, /* a busy machine's loader takes its time */
+	WAIT_MOST_NS = 1000 * 1000000, /* on a busy machine the loader is slow */
 };
 
 static atomic_bool written;
@@ -50,9 +50,9 @@ static _Atomic uint32_t forks; /* numbers given out */
 static pid_t self;             /* of the recorded process */
 static pid_t forked_from;
 
-/* What a child was told by the thread that made it. */
+/* What the thread that made a child has left for it. */
 static struct origin {
-	uint32_t seq; /* 0: nobody told us */
+	uint32_t seq; /* 0: not known */
 	uint64_t ticks;
 } origin;
 
@@ -62,11 +62,11 @@ static __thread struct origin announced __attribute__((tls_model("initial-exec")
 
 static atomic_uint holders; /* threads where a fork would do harm */
 static atomic_bool forking;
-static unsigned int abandoned; /* of the holders: as many as were waited for in vain */
+static unsigned int abandoned; /* holders that were waited for in vain */
 
 /*
- * What takes the loader's lock is done before anybody can be holding it while
- * he waits for a verb; once an image.
+ * Do everything that takes the loader's lock, before any thread can hold that
+ * lock and wait for a verb. Once in an image.
  */
 static void use_loader(void)
 {
@@ -87,7 +87,7 @@ void process_begin(pid_t before)
 	self = getpid();
 	forked_from = before == self ? 0 : before;
 	if (!origin.ticks)
-		origin = (struct origin){ 0, record_ticks() }; /* a raw clone() */
+		origin = (struct origin){ 0, record_ticks() }; /* made by a bare system call */
 	process_origin = origin;
 	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
@@ -96,8 +96,8 @@ void process_begin(pid_t before)
 }
 
 /*
- * A program that is not linked with verbs may never call one: there it is done
- * when it does.
+ * A program that is not linked with verbs may never call one; it uses the
+ * loader at its first verb.
  */
 __attribute__((constructor)) static void prepare_process(void)
 {
@@ -111,8 +111,10 @@ __attribute__((constructor)) static void prepare_process(void)
 		use_loader();
 }
 
-/* libc's open() and read() are cancellation points and may be someone's own; record_start()
- * has switched cancellation off. */
+/*
+ * libc's open() and read() are cancellation points, and may be interposed;
+ * record_start() has disabled cancellation.
+ */
 static size_t read_file(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -159,7 +161,7 @@ void process_write(void)
 	if (atomic_exchange(&written, true))
 		return;
 	write_process();
-	if (!forked_from) /* a child goes on with what its parent has written */
+	if (!forked_from) /* a child continues with what its parent has written */
 		modules_list();
 	import_tell();
 }
@@ -183,7 +185,7 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 	record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
 }
 
-/* Not the child of a vfork: what it does is not its parent's doing. */
+/* False in the child of a vfork: its actions are not its parent's. */
 static bool is_recorded(void)
 {
 	return recording_is_on() && getpid() == self;
@@ -215,7 +217,7 @@ void process_forked(uint32_t seq, pid_t pid, int error)
 	errno = saved;
 }
 
-/* Without a number: of a child that called no verb, and goes on as what that was. */
+/* @seq 0: the child keeps the origin's time, of a parent that has called no verb itself. */
 void process_child(uint32_t seq)
 {
 	if (seq)
@@ -241,10 +243,10 @@ void process_exit(enum event_exit_how how, int status)
 	event->status = status;
 	record_commit(&event->head, sizeof(*event) / 8);
 	if (how == EXIT_AT_ONCE && tap_get())
-		verbatim_tap_end(); /* no destructor will */
+		verbatim_tap_end(); /* no destructor will do it */
 }
 
-/* Nobody waits for ever. Returns whether it is over. */
+/* Wait while @busy holds, but not for ever. Returns whether it has ended. */
 static bool wait_while(bool (*busy)(void))
 {
 	const struct timespec pause = { .tv_nsec = WAIT_NS };
@@ -277,12 +279,12 @@ static bool others_hold(void)
 	return count_others() > abandoned;
 }
 
-/* What runs before a fork may be waiting for this thread. */
+/* A fork that is being prepared may be waiting for this thread. */
 void process_hold_forks(void)
 {
 	if (recorder.forks_held++)
 		return;
-	/* a fork that begins now either sees us, or is seen */
+	/* a fork that begins now either sees our count, or we see its flag */
 	while (atomic_fetch_add(&holders, 1), fork_goes_on()) {
 		atomic_fetch_sub(&holders, 1);
 		if (!wait_while(fork_goes_on)) {
@@ -298,7 +300,7 @@ void process_allow_forks(void)
 		atomic_fetch_sub(&holders, 1);
 }
 
-/* A holder may have been left by a longjmp out of a signal handler: that is waited for once. */
+/* A longjmp() out of a signal handler may have left a hold behind: it is waited for only once. */
 static void wait_for_holders(void)
 {
 	atomic_store(&forking, true);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the trace knows of a process: program, command line, modules, forks.
+ * What is recorded of a process: program, command line, modules, forks.
  */
 #include <sys/types.h>
 
@@ -9,13 +9,16 @@
 /* Before a process's first ring. @before: the pid that this image was last recorded with, or 0. */
 void process_begin(pid_t before);
 
-/* In a thread's new ring: the process and its modules, if this is its first. */
+/* Write the process and its modules to a thread's new ring, if it is the first of the process. */
 void process_write(void);
 
-/* Before the program begins: forks wait for process_hold_forks(). Before join.c's own handlers. */
+/*
+ * Let forks wait for process_hold_forks(). Before the program begins, and
+ * before join.c registers its own handlers.
+ */
 void process_watch_forks(void);
 
-/* Likewise: each fork is recorded. After join.c's own handlers. */
+/* Let each fork be recorded. Likewise, but after join.c's own handlers. */
 void process_announce_forks(void);
 
 /* From now on exit() is recorded. Once an image. */
@@ -27,7 +30,7 @@ void process_announce_exit(void);
  */
 uint32_t process_fork(enum event_fork_how how);
 
-/* What came of it; @pid 0: not known, @error 0: it worked. Not needed after fork(). */
+/* The result of fork @seq; @pid 0: not known, @error 0: it worked. Not needed after fork(). */
 void process_forked(uint32_t seq, pid_t pid, int error);
 
 /* In a child with a copy of its parent's memory, made by fork @seq. */
@@ -37,8 +40,8 @@ void process_child(uint32_t seq);
 void process_exit(enum event_exit_how how, int status);
 
 /*
- * No fork in between, as far as can be: the loader's lock would stay held in
- * the child, where nobody frees it. Nests.
+ * Between these two no fork happens, as far as we can prevent it: the loader's
+ * lock would stay held in the child, where nobody releases it. Nests.
  */
 void process_hold_forks(void);
 void process_allow_forks(void);

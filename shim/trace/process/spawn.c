@@ -1,8 +1,8 @@
 /*
  * The program's ways to make a child, to become another program and to end
  *
- * fork() tells by pthread_atfork(), whoever calls it. All else stands before
- * libc's own function here, tells process.c and goes on to that.
+ * fork() is reported by pthread_atfork(), whoever calls it. For all else a
+ * function here interposes libc's, tells process.c and calls libc's.
  *
  *	fork-like	clone, _Fork: the child has a copy of the memory
  *	vfork-like	vfork, clone: it runs in this thread's memory until it execs;
@@ -10,7 +10,7 @@
  *	new images	posix_spawn, system, popen; exec, in the process itself
  *	ends		_exit, _Exit, quick_exit; exit() tells by on_exit()
  *
- * What comes by a bare system call is noticed by the changed pid (join.c).
+ * A child made by a bare system call is noticed by the changed pid (join.c).
  */
 #include <errno.h>
 #include <sched.h>

@@ -17,7 +17,7 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/vfork.h"
 
-/* The thread goes on unrecorded; trying at each verb would cost it dearly. */
+/* The thread goes on unrecorded: trying again at each verb would be expensive. */
 static void give_up_ring(void)
 {
 	recorder.ringless = recording_generation();
@@ -27,7 +27,10 @@ static void give_up_ring(void)
 		recording_end();
 }
 
-/* A ring that nobody gives back is none: then the process is not recorded. */
+/*
+ * Without a handler for its end a thread would never give back its ring: then
+ * the process is not recorded.
+ */
 static bool watch_end(void)
 {
 	bool watched = thread_watch_ends();
@@ -65,7 +68,7 @@ static bool start_recording(void)
 	}
 	if (recorder.busy || recording_is_over() || recorder.ringless == recording_generation())
 		return false;
-	/* a handler's verbs would go unrecorded, and a signal ends posix_fallocate() */
+	/* a handler's verbs would go unrecorded, and a signal interrupts posix_fallocate() */
 	quiet_begin(&quiet);
 	recorder.busy = true;
 	aside_call(start_aside, &ok);

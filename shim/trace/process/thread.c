@@ -31,13 +31,13 @@ void thread_end(void *unused)
 
 	(void)unused;
 	if (recorder.vfork)
-		record_start(); /* nobody is in our place any more */
+		record_start(); /* the child in our place is gone */
 	builder_thread_end();
 	site_end();
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
 	recorder.busy = true;    /* a signal handler's verb gets no new ring meanwhile */
-	torn = recorder.writing; /* ended by an asynchronous cancellation, or a handler that did */
+	torn = recorder.writing; /* ended by an asynchronous cancellation, or in a signal handler */
 	if (torn)
 		record_drop();
 	else if (recorder.held)
@@ -65,7 +65,7 @@ bool thread_watch_ends(void)
 	return atomic_load(&watched);
 }
 
-/* How many empty polls the thread before has counted: what is not gone is copied. */
+/* Copy the counts of empty polls of the ring's previous thread, for CQs that still exist. */
 static uint32_t take_polls(struct ring_head *head, struct ring_polls *copy)
 {
 	uint32_t n = 0;
@@ -101,7 +101,10 @@ static void write_thread(struct event_thread *event)
 	atomic_store_explicit(&head->idle, 0, memory_order_release);
 }
 
-/* A ring of a thread that has ended. False: there is none, or it is full and must not wait. */
+/*
+ * Take the ring of a thread that has ended. False: there is none, or it is full
+ * and must not wait.
+ */
 static bool take_over(void)
 {
 	const size_t bytes = sizeof(struct event_thread) + RING_POLLS * sizeof(struct ring_polls);
@@ -116,7 +119,7 @@ static bool take_over(void)
 		rings_give(&recording_session, &recorder.ring, record_ticks(), false);
 		return false;
 	}
-	recording_lock(); /* nobody looks at the counters meanwhile */
+	recording_lock(); /* so that nobody reads the counters meanwhile */
 	write_thread(event);
 	recording_unlock();
 	return true;

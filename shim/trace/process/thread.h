@@ -1,14 +1,14 @@
 #pragma once
 /*
- * What a thread has of the recorder, beside its ring; called by the thread itself.
+ * A thread's part in the recording. Called by the thread itself.
  */
 #include <stdbool.h>
 
-/* A ring for this thread. False: there is none to be had. */
+/* Get a ring for this thread. False: none is available. */
 bool thread_make_ring(void);
 
-/* Its ring is for the next thread. Takes anything. */
+/* The thread ends: its ring waits for the next thread. The argument is not used. */
 void thread_end(void *unused);
 
-/* Have thread_end() called for threads with rings. Once a process; false: it cannot be. */
+/* Have thread_end() called when a thread with a ring ends. False: that is not possible. */
 bool thread_watch_ends(void);

@@ -1,16 +1,15 @@
 /*
- * Where a thread keeps the work requests that it is building
+ * The work requests that a thread is building
  *
  *	builders -> BUILDERS places, a page -> each its bytes, made when used
  *
- * A queue pair's place is the one of its hash, or one of the next. It stays
- * there when it is complete, so that its next start finds it; it has to go
- * where another one comes and no place is free. What was pushed out before it
- * was complete is not found then, and ibv_wr_complete() says that it was not
- * seen (qp_ex.c).
+ * A queue pair's place is found by its hash, with linear probing. The queue
+ * pair keeps it after its batch is complete, for its next one, until another
+ * queue pair needs it. A batch that was pushed out before it was complete is
+ * not found, and ibv_wr_complete() reports that it was not seen (qp_ex.c).
  *
- * A signal handler may come in between anywhere: a place is taken by setting
- * `open`, which only one of the two can.
+ * A signal handler may interrupt at any point: a place is taken by setting
+ * `open`, which only the thread or its handler can do.
  */
 #include "shim/trace/ring/builder.h"
 

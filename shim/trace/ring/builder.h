@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Where a thread keeps the work requests that it is building, between
- * ibv_wr_start() and ibv_wr_complete(): in the form that they have in a ring.
+ * The work requests that a thread is building, between ibv_wr_start() and
+ * ibv_wr_complete(), in the form that they have in a ring.
  *
  * A thread may build on several queue pairs at once, and a signal handler may
  * build, too; each queue pair has a place of its own, found by its address.
@@ -17,7 +17,7 @@
 
 enum {
 	BUILDERS = 64,           /* places of a thread */
-	BUILDER_SGES = 32,       /* recorded of one request; a device has fewer */
+	BUILDER_SGES = 32,       /* recorded of one request; devices allow fewer */
 	BUILDER_WR_BYTES = 1024, /* more than one work request takes */
 	BUILDER_BYTES = 64 << 10,
 	BUILDER_MAX = 8 << 20, /* a batch that is longer is cut */
@@ -30,15 +30,15 @@ struct builder {
 	uint32_t nwr;
 	uint32_t used, size; /* bytes of @at */
 	uint32_t last;       /* offset of the request that was begun last */
-	uint32_t payload;    /* number of what was captured of it; 0: nothing yet */
-	bool carries;        /* some was */
+	uint32_t payload;    /* number of its captured payload; 0: none yet */
+	bool carries;        /* some payload was captured */
 	char *at;
 };
 
-/* The one that was used last; of no queue pair where this thread has built nothing yet. */
+/* The builder that was used last; its qp is NULL where this thread has built nothing yet. */
 extern __thread struct builder *builder_now __attribute__((tls_model("initial-exec")));
 
-/* Another than that one. NULL: there is none. */
+/* Find another one than builder_now. NULL: there is none. */
 struct builder *builder_find_other(const struct ibv_qp_ex *qp);
 
 static inline struct builder *builder_find(const struct ibv_qp_ex *qp)
@@ -66,7 +66,7 @@ static inline void builder_start(const struct ibv_qp_ex *qp)
 	b->carries = false;
 }
 
-/* Make room for one more request; false: it cannot be had, and the batch is cut. */
+/* Make room for one more request; false: there is no memory, and the batch is cut. */
 bool builder_grow(struct builder *b);
 
 /* The request that was begun last; NULL where there is none. */
@@ -90,10 +90,10 @@ static inline struct event_wr *builder_add(struct builder *b)
 	return wr;
 }
 
-/* Room for @part of the last request, in its place among the others, where it was not before. */
+/* Make room for @part of the last request, in its order among the others, if it has none yet. */
 void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part part);
 
-/* Room for @n elements, instead of what it had before. */
+/* Make room for @n elements, in place of those it had before. */
 static inline struct event_sge *builder_elements(struct builder *b, struct event_wr *wr,
 						 unsigned int n)
 {
@@ -103,5 +103,5 @@ static inline struct event_sge *builder_elements(struct builder *b, struct event
 	return (struct event_sge *)(void *)(b->at + b->used) - n;
 }
 
-/* The thread ends: gives the memory back. */
+/* The thread ends: free its memory. */
 void builder_thread_end(void);

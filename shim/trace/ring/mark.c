@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 1000 };
 
-/* Found by its name with dlsym(): in no header but the program's. */
+/* Programs find it with dlsym(): it is declared in verbatim.h only by its type. */
 __attribute__((visibility("default"))) void verbatim_record_mark(int kind, const char *text);
 
 static void write_mark(int kind, const char *text)

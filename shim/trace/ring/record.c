@@ -3,11 +3,11 @@
  *
  * An event whose verb is still running is held: it has its place, and what a
  * signal handler records meanwhile is put behind it; all of it is published
- * when the verb has returned. Should the ring fill up first, what is there is
+ * when the verb has returned. If the ring fills up first, everything is
  * published as it is.
  *
- * Not here: how a thread comes to a ring (thread.c), a full one (wait.c), what
- * events hold (call.c, post.c, poll.c, process.c).
+ * Not here: how a thread gets a ring (thread.c), a full ring (wait.c), what
+ * events contain (call.c, post.c, poll.c, process.c).
  */
 #include "shim/trace/ring/record.h"
 
@@ -41,7 +41,7 @@ void record_tap(void)
 		const struct event_head *event =
 			(const void *)(ring->data + (recorder.tapped & ring->mask));
 
-		/* first, so that a signal handler goes on behind it */
+		/* first, so that a signal handler continues behind it */
 		recorder.tapped += event->words * 8u;
 		atomic_store_explicit(&ring->head->tapped, event->seq, memory_order_relaxed);
 		recorder.tap->event(ring->head, &recording_session.page->clock, event);
@@ -51,7 +51,7 @@ void record_tap(void)
 	errno = saved;
 }
 
-/* Are requests or completions not seen from now on? */
+/* Does it mean that requests or completions are not seen from now on? */
 static bool hides_work(enum event_blind_what what)
 {
 	return what != BLIND_DM && what != BLIND_MODULES && what != BLIND_SITES;
@@ -89,7 +89,7 @@ void record_spawned(uint32_t seq, pid_t pid, int error)
 	record_commit(&event->head, sizeof(*event) / 8);
 }
 
-/* Threads without a ring come here with each verb: what does not change is not written. */
+/* Threads without a ring call this at each verb, so the flag is written only where it changes. */
 void record_set_unseen(bool unseen)
 {
 	if (record_has_unseen() != unseen)

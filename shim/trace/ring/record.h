@@ -16,12 +16,12 @@
 
 struct recorder {
 	uint32_t generation; /* of the process when the ring was made */
-	uint32_t ringless;   /* generation in which no ring could be had: not tried again */
+	uint32_t ringless;   /* generation in which no ring was available: not tried again */
 	uint32_t depth;      /* verbs of this thread that have begun and not returned */
 	const void *frame;   /* of the outermost of them */
 	uint32_t cm_depth;   /* the same of librdmacm's calls */
 	const void *cm_frame;
-	bool busy;      /* making the ring: whatever is called now is not recorded */
+	bool busy;      /* the ring is being made: verbs are not recorded meanwhile */
 	uint8_t ours;   /* EVENT_OURS: the recorder itself calls verbs; else 0 */
 	bool writing;   /* between record_reserve() and record_commit() */
 	uint32_t vfork; /* generation in which this thread made a child that shares its memory; 0 */
@@ -29,30 +29,30 @@ struct recorder {
 	pid_t vfork_child;                   /* whose verbs were reported */
 	bool special;                        /* there is a filter, or payload is kept */
 	const struct session_filter *filter; /* what is left out; NULL: nothing */
-	uint32_t posts, polls;               /* until the filter takes one */
+	uint32_t posts, polls;               /* left out until the filter takes one */
 	uint32_t chance;
 	bool stuck;       /* the ring could not grow */
-	uint64_t gave_up; /* where the reader stood when it was waited for in vain, and 1; 0 */
-	uint64_t lap; /* ring.reserved and ticks when the thread began to fill the ring once more */
+	uint64_t gave_up; /* 1 + the reader's position when it was waited for in vain; or 0 */
+	uint64_t lap;     /* ring.reserved and ticks when the thread last began to fill the ring */
 	uint64_t lap_ticks;
 	uint32_t forks_held;    /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */
 	uint64_t held;          /* bytes behind ring.reserved that wait for an outer event */
 	uint32_t holds;         /* counts published holds, so that their owner notices */
-	const struct tap *tap;  /* looks on at this ring's events, or NULL */
-	uint64_t tapped;        /* what it has seen: as ring.reserved */
+	const struct tap *tap;  /* sees this ring's events, too; or NULL */
+	uint64_t tapped;        /* how far it has seen them, as ring.reserved */
 	struct ring ring;
 };
 
 extern __thread struct recorder recorder __attribute__((tls_model("initial-exec")));
 
-/* Generations of a thread that fit no process's: not even the 0 of a wiped page. */
+/* Generations of a thread that match no process's, not even the 0 of a wiped page. */
 #define RECORD_NO_RING (UINT32_MAX - 1)
 #define RECORD_VFORKED (UINT32_MAX - 3) /* a child may be running in its place (vfork.h) */
 
 extern _Atomic uint32_t record_clock __attribute__((visibility("hidden"))); /* enum clock_kind */
 
-/* A process ends at once: what it was writing will not be finished. */
+/* The process ends at once: publish what is held, and forget the event that was being written. */
 void record_abandon(void);
 
 /* The slow way to a ring: join the session, make the ring. False: do not record. In start.c. */
@@ -73,9 +73,9 @@ static inline uint64_t record_ticks(void)
 }
 
 /*
- * Is there room for @bytes behind what is held? Waits for it, as the session
- * says; false: dropped and counted. In and, if true, out of it
- * recorder.writing is set; signal handlers write meanwhile.
+ * Is there room for @bytes behind what is held? Waits for it, if the session
+ * says so; false: the event is dropped and counted. recorder.writing is set
+ * before, and after it if true; signal handlers may write meanwhile.
  */
 bool record_room(size_t bytes);
 
@@ -121,7 +121,7 @@ static inline bool record_set_writing(bool on)
 /* Show the tap what was published since the last time. */
 void record_tap(void);
 
-/* What nests in an event that is held is published with it, not before. */
+/* An event inside one that is held is published with it, not before. */
 static inline void record_commit_held(struct event_head *event, size_t bytes)
 {
 	event->words = (uint16_t)(bytes / 8);
@@ -142,8 +142,9 @@ static inline void record_commit(struct event_head *event, size_t words)
 }
 
 /*
- * Everything that is held becomes visible, finished or not. Between the steps
- * a signal handler's event would find no right place: it is dropped and counted.
+ * Everything that is held becomes visible, finished or not. An event of a
+ * signal handler between the steps would have no place: it is dropped and
+ * counted.
  */
 static inline void record_publish(void)
 {
@@ -189,7 +190,7 @@ static inline struct hold record_hold(struct event_head *event, size_t bytes, co
 	return hold;
 }
 
-/* May the event still be written to? Not if the ring was full meanwhile, or is the parent's. */
+/* May the event still be written to? Not if the ring was full meanwhile, or is the parent's now. */
 static inline bool record_held(struct hold hold)
 {
 	return hold.holds == recorder.holds && recorder.generation == recording_generation();

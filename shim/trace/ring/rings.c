@@ -4,16 +4,18 @@
  *	thread begins --> rings_take(), else rings_make()
  *	thread ends   --> rings_give(): the ring waits, mapped, for the next thread
  *
- * So programs of many short threads make no more files than they have threads
- * at one time. What the thread before has counted stays in the head until the
- * next one has said in the ring that it has taken over (EVENT_THREAD).
+ * So a program of many short threads makes only as many files as it has threads
+ * at one time. The counters of the previous thread stay in the head until the
+ * next one has written EVENT_THREAD, which says that it has taken over.
  *
- * A ring begins narrow and becomes wider with use (wait.c), as long as all rings
- * of the process together keep within its budget. A part of that is for first
- * rings alone, or a few busy threads would leave none for those that come later.
- * What a closed ring has is given back when the collector has read it.
+ * A ring begins narrow and becomes wider with use (wait.c), as long as all
+ * rings of the process together stay within its budget. A part of the budget is
+ * for narrow rings alone, or a few busy threads would leave nothing for later
+ * ones. The share of a closed ring is given back when the collector has read
+ * it.
  *
- * With a tap each thread has a ring of its own: it names threads by their rings.
+ * With a tap each thread has a ring of its own: the tap identifies threads by
+ * their rings.
  */
 #include "shim/trace/ring/rings.h"
 
@@ -29,25 +31,25 @@
 
 enum {
 	WAITING = 64,      /* at most, without a thread */
-	CLOSED_FEW = 64,   /* so many are not looked at */
-	FIRST_RINGS = 2,   /* one part of so many of the budget is for narrow rings alone */
+	CLOSED_FEW = 64,   /* so few are not looked at */
+	FIRST_RINGS = 2,   /* 1/FIRST_RINGS of the budget is for narrow rings alone */
 	CHUNK = 256 << 10, /* bytes of slots at a time */
 };
 
-/* CLOSED: nobody has it, but the collector may not have read it yet */
+/* CLOSED: no thread has it, but the collector may not have read it yet */
 enum use { FREE, WAITS, USED, CLOSED };
 
 struct slot {
-	struct ring ring; /* while it waits; in use only its head and mask */
+	struct ring ring; /* all of it while it waits; only head and mask while in use */
 	enum use use;
 	struct slot *next;
 };
 
 static struct slot *slots; /* all there are */
 static unsigned int waiting, closed, closed_much = CLOSED_FEW;
-static uint64_t image; /* when this one of the process joined */
+static uint64_t image; /* when this image of the process joined, in ticks */
 static uint64_t budget;
-static _Atomic uint64_t charged; /* of it */
+static _Atomic uint64_t charged; /* bytes of it in use */
 
 static uint64_t choose_budget(const struct session_page *page)
 {
@@ -81,7 +83,10 @@ static bool charge_budget(uint64_t bytes, uint64_t most)
 	return false;
 }
 
-/* To be said in the end. Only the first of equal ones is worth a write to what all share. */
+/*
+ * Count it in the shared page, for the final report. The budget is written only
+ * where it is less.
+ */
 static void tell_withheld(struct session_page *page, _Atomic uint32_t *count)
 {
 	uint64_t least = atomic_load(&page->withheld_budget);
@@ -108,7 +113,7 @@ static struct slot *find_head(const struct ring_head *head)
 	return NULL;
 }
 
-/* What the collector has read needs no memory any more: its file is removed. */
+/* Free the rings that the collector has read to the end: their files are removed. */
 static void forget_read(void)
 {
 	for (struct slot *slot = slots; slot; slot = slot->next) {
@@ -217,7 +222,7 @@ static int make_ring(struct session *session, struct ring *ret_ring)
 	return err;
 }
 
-/* What the reader has left by now counts no more. */
+/* Parts that the reader has left by now are not charged any more. */
 int rings_widen(struct session *session, struct ring *ring, bool must)
 {
 	const uint64_t has = ring_footprint(ring), wants = has + ring_wider(ring);
@@ -233,8 +238,8 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 		return -EDQUOT;
 	}
 	session_ring_name(ring->head->index, name);
-	quiet_begin(&quiet);            /* a signal would end what takes long */
-	at = session_open_dir(session); /* its program may have another user, or root, by now */
+	quiet_begin(&quiet);            /* a signal would interrupt posix_fallocate() */
+	at = session_open_dir(session); /* fails if the user or root directory has changed */
 	err = ring_widen(ring, at, name);
 	if (at >= 0)
 		close(at);
@@ -270,7 +275,10 @@ int rings_make(struct session *session, struct ring *ret_ring)
 	return 0;
 }
 
-/* Nobody takes the ring's file away when the thread has ended. */
+/*
+ * Give back the part of the ring's file that is not used; the file itself stays
+ * for the collector.
+ */
 static void trim_ring(struct session *session, struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
@@ -349,7 +357,7 @@ static void tap_one_end(struct ring_head *head, void *unused)
 	tap_get()->end(head, &recording_session.page->clock);
 }
 
-/* exit() in a signal handler may have interrupted who holds the lock. */
+/* Does not wait for the lock: exit() in a signal handler may have interrupted its holder. */
 void verbatim_tap_end(void)
 {
 	if (!recording_generation() || !recording_trylock())

@@ -1,8 +1,8 @@
 /*
  * Children that run in their parent's memory, in the place of one of its threads
  *
- * Until the child has ended or become another program, the thread's ring counts
- * as nobody's: what calls a verb there is told apart by its pid.
+ * Until the child has ended or become another program, the thread's ring has no
+ * owner: parent and child are distinguished by their pid when they call a verb.
  *
  * Not here: the functions that make such children (spawn.c).
  */
@@ -14,7 +14,10 @@
 
 void vfork_begin(uint32_t seq)
 {
-	/* inside a verb its end must still find the ring: a child there is not noticed */
+	/*
+	 * a verb that is running needs its ring at its end: a child made inside
+	 * it is not noticed
+	 */
 	if (!recording_is_on() || recorder.generation != recording_generation() || recorder.depth ||
 	    recorder.held)
 		return;
@@ -29,7 +32,7 @@ bool vfork_is_child(void)
 	       (pid_t)recorder.ring.head->pid != getpid();
 }
 
-/* The child's verbs are not recorded; that they were called is, in its parent's ring. */
+/* The child's verbs are not recorded; its parent's ring has an event that there were some. */
 static void report_vfork(void)
 {
 	pid_t me = getpid();

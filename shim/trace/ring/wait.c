@@ -1,11 +1,12 @@
 /*
  * A ring without room: it becomes wider, or the thread waits or drops
  *
- * A ring is to hold what its thread writes while the collector sleeps. So it
+ * A ring should hold what its thread writes while the collector sleeps. So it
  * becomes wider when it is full, and also when it was filled once in less than
  * that time: else its thread would have to wake the collector again and again.
  *
- * What is held is published first, or the reader could not give its room back.
+ * Events that are held are published first, or the reader could not free their
+ * room.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,8 +19,8 @@
 
 enum {
 	WAIT_NS = 50 * 1000,         /* twice that the next time, and so on */
-	WAIT_MOST_NS = 12800 * 1000, /* many threads that wait leave the collector its processor */
-	LOOK_NS = 100 * 1000 * 1000, /* is the collector alive? */
+	WAIT_MOST_NS = 12800 * 1000, /* leaves the collector a processor among many threads */
+	LOOK_NS = 100 * 1000 * 1000, /* between looks at whether the collector is alive */
 	LAP_NS = 250 * 1000 *
 		 1000, /* as long as the collector sleeps at most while there are rings */
 };
@@ -35,7 +36,7 @@ void record_drop_nested(void)
 	atomic_fetch_add_explicit(&recorder.ring.head->in_handlers, 1, memory_order_relaxed);
 }
 
-/* Reads /proc with open() and read(), cancellation points, for a verb that may be none. */
+/* Reads /proc with open() and read(), which are cancellation points; a verb may be none. */
 static bool collector_died(void)
 {
 	struct session_page *page = recording_session.page;
@@ -71,9 +72,9 @@ static int make_longer(struct ring *ring)
 }
 
 /*
- * Nobody empties the ring: its file becomes longer, with all signals blocked,
- * since one would end posix_fallocate(). What could not be had once is not
- * asked for again: it would cost a system call an event.
+ * The ring is not emptied meanwhile, so its file becomes longer, with all
+ * signals blocked, since one would interrupt posix_fallocate(). After a failure
+ * it is not tried again: that would cost a system call an event.
  */
 static bool grow_ring(void)
 {
@@ -98,7 +99,7 @@ static void begin_lap(void)
 	recorder.lap_ticks = record_ticks();
 }
 
-/* Nothing is held, or all of it is published. */
+/* Called where nothing is held, or all of it is published. */
 static bool widen_ring(bool must)
 {
 	int err;
@@ -111,7 +112,7 @@ static bool widen_ring(bool must)
 	return !err;
 }
 
-/* Was the ring filled once more, and faster than the collector may be back? */
+/* Was the ring filled once more, in less time than the collector may sleep? */
 static bool lap_was_fast(void)
 {
 	const struct clock *clock = &recording_session.page->clock;
@@ -128,7 +129,7 @@ static bool lap_was_fast(void)
 struct patience {
 	uint64_t pause;     /* ns, the next */
 	uint64_t looked_at; /* CLOCK_MONOTONIC */
-	uint64_t seen_at;   /* the same, of the last sign that somebody reads */
+	uint64_t seen_at;   /* the same, of the last sign that the collector reads */
 	uint64_t head, time;
 	uint32_t rounds;
 };
@@ -146,9 +147,10 @@ static void begin_patience(struct patience *p)
 }
 
 /*
- * Does the collector read? Our ring is emptier than before; or it is still busy
- * with other rings or the disk, which takes processor time. One that goes round
- * and round and leaves our ring alone does not.
+ * Does the collector make progress? Either our ring is emptier than before, or
+ * it is busy with other rings or the disk, which takes processor time. A
+ * collector that goes through all rings again and again and leaves ours alone
+ * does not.
  */
 static bool sees_reader(struct patience *p)
 {
@@ -167,7 +169,7 @@ static bool sees_reader(struct patience *p)
 	return sees;
 }
 
-/* False: the collector is dead, or has stood still for as long as one may have to wait. */
+/* False: the collector is dead, or has made no progress for as long as a thread may wait. */
 static bool look_for_reader(struct patience *p)
 {
 	uint64_t now = clock_monotonic();
@@ -214,7 +216,7 @@ static bool wait_for_room(size_t bytes)
 	return room;
 }
 
-/* An event that is longer than the whole ring gets a wider one, whatever the budget says. */
+/* An event that is longer than the whole ring gets a wider ring, whatever the budget says. */
 static bool make_room(size_t bytes)
 {
 	struct ring *ring = &recorder.ring;
@@ -247,7 +249,10 @@ static bool wait_or_grow(size_t bytes)
 	return room;
 }
 
-/* Also that much after the last time: a collector that sleeps is waken in time. */
+/*
+ * Also called each time that a part of the ring was filled, to wake a sleeping
+ * collector in time.
+ */
 bool record_room(size_t bytes)
 {
 	if (!ring_room(&recorder.ring, recorder.held + bytes))

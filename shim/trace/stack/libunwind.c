@@ -1,9 +1,9 @@
 /*
- * libunwind, made fit for a verb
+ * libunwind, made safe to call in a verb
  *
  * It is loaded with RTLD_LOCAL: it defines _Unwind_RaiseException and its kin,
- * which in the global scope of a C++ program would stand before those of
- * libgcc. What it does that a verb must not, and what is done about it:
+ * which in the global scope of a C++ program would replace those of libgcc.
+ * What it does that a verb must not do, and our measures:
  *
  *	dl_iterate_phdr()   it looks for an address under the loader's lock, and a
  *			    thread that holds that may wait for this one. Its own
@@ -51,7 +51,7 @@ typedef int iterate_fn(visit_fn *visit, void *arg);
 
 static backtrace_fn *loaded;
 static _Atomic(backtrace_fn *) usable;
-static atomic_uint walkers; /* threads that are in it */
+static atomic_uint walkers; /* threads that are inside libunwind */
 
 static __thread bool warm __attribute__((tls_model("initial-exec")));
 static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
@@ -59,7 +59,7 @@ static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
 static struct {
 	int ends[2];
 	struct stat stat; /* of both */
-} probe;                  /* its pipe */
+} probe;                  /* libunwind's pipe */
 
 static bool is_probe(int fd)
 {
@@ -74,7 +74,7 @@ static int walk_stack(backtrace_fn *take, void **frames, int max)
 
 	walking++;
 	atomic_fetch_add(&walkers, 1);
-	VALGRIND_DISABLE_ERROR_REPORTING; /* what is on a stack need not have a value */
+	VALGRIND_DISABLE_ERROR_REPORTING; /* words on a stack need not be initialized */
 	n = take(frames, max);
 	VALGRIND_ENABLE_ERROR_REPORTING;
 	atomic_fetch_sub(&walkers, 1);
@@ -115,8 +115,9 @@ void libunwind_forked(void)
 }
 
 /*
- * dl_iterate_phdr() as it sees it. It only ever looks for the file of one
- * address, which stands first in what it passes on; libunwind_try() tries that.
+ * Replaces dl_iterate_phdr() for libunwind, which only ever looks for the file
+ * of one address. That address is the first member of @arg; libunwind_try()
+ * tests that.
  */
 static int iterate_modules(visit_fn *visit, void *arg)
 {
@@ -128,7 +129,7 @@ static int iterate_modules(visit_fn *visit, void *arg)
 						    : 0;
 }
 
-/* Relocations, with the symbols that they are for. */
+/* Relocations, and the symbols that they refer to. */
 struct relocations {
 	const ElfW(Rela) *list;
 	size_t bytes;
@@ -209,8 +210,11 @@ void libunwind_open(void)
 {
 	struct link_map *map;
 
-	/* it gives back its memory at a thread's end, by mutexes that ThreadSanitizer
-	 * stands before and by then does not know the thread of */
+	/*
+	 * it frees its memory at a thread's end, with mutexes that
+	 * ThreadSanitizer interposes, which by then does not know the thread
+	 * any more
+	 */
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		return;
 	map = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
@@ -218,7 +222,7 @@ void libunwind_open(void)
 		loaded = (backtrace_fn *)dlsym(map, "unw_backtrace");
 }
 
-/* Its first walk makes the pipe: it gets the numbers that one of ours gets now. */
+/* Its first walk makes the pipe, which gets the descriptors that a pipe of ours gets now. */
 static bool find_probe(void)
 {
 	void *frame;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * libunwind, made fit for a verb.
+ * libunwind, made safe to call in a verb.
  */
 #include <stdbool.h>
 
@@ -8,19 +8,19 @@
 void libunwind_open(void);
 
 /*
- * Try whether it does what is expected of it: @outer, @n are the callers of
- * who calls, innermost first, as somebody else has found them. After that
- * libunwind_walk() may use it.
+ * Test that it does what we expect: @outer, @n are the callers of our caller,
+ * innermost first, as libgcc has found them. After that libunwind_walk() may
+ * use it.
  */
 void libunwind_try(void *const *outer, int n);
 
-/* This thread may take memory now: what libunwind needs in each is made. */
+/* This thread may allocate memory now: let libunwind allocate what it needs in each thread. */
 void libunwind_warm_up(void);
 
-/* Return addresses as backtrace() gives them; -1: it cannot be asked, now or in this thread. */
+/* Return addresses as backtrace() gives them; -1: libunwind is not usable now or in this thread. */
 int libunwind_walk(void **frames, int max);
 
-/* It is not asked any more in this process: what it remembers is wrong. */
+/* Do not use it any more in this process: what it remembers is wrong. */
 void libunwind_retire(void);
 
 /* In a forked child: retire it if another thread was in it. */

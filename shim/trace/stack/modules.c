@@ -1,17 +1,17 @@
 /*
  * The object files of this process, without the loader's lock
  *
- * A thread may hold that lock and wait for one that calls a verb: in a
- * constructor, or in dl_iterate_phdr(). So a verb never takes it.
- * What lies at one address is known without it (locate.c), and that is what a
- * stack needs: an EVENT_MODULE is written when a file is first seen there.
+ * A thread may hold that lock, in a constructor or in dl_iterate_phdr(), and
+ * wait for a thread that calls a verb. So a verb never takes it. The file at an
+ * address can be found without it (locate.c), and that is enough for a stack:
+ * an EVENT_MODULE is written when a file is first seen there.
  *
  *	places  start of a file -> what was seen there last
  *
- * Another file may be mapped at the same place later, so a file has a number,
- * which grows, and a stack has the highest of its files. After an unload
- * (dlclose() is ours) each is looked at once more, down to its path and build
- * id: a file that is found again where it was is still the same.
+ * Another file may be mapped at the same place later, so each file gets a
+ * serial number, and a stack has the highest of its files. After an unload (we
+ * interpose dlclose()) each file is looked at once more: one with the same path
+ * and build id at the same place is still the same.
  */
 #include "shim/trace/stack/modules.h"
 
@@ -28,7 +28,7 @@
 #include "shim/trace/stack/locate.h"
 
 enum {
-	MODULES = 4096, /* known at most; a place in a table is never given back */
+	MODULES = 4096, /* known at most; a place in a table is never freed */
 	PLACES = 2 * MODULES,
 	PATH_BYTES = 1024,
 	BUILD_ID = 32,
@@ -41,7 +41,7 @@ struct module {
 	uintptr_t start, end;
 	uint64_t what; /* hash of its path and build id */
 	uint32_t serial;
-	_Atomic uint32_t checked; /* unloads when it was last known to be this one */
+	_Atomic uint32_t checked; /* modules_unloads() when it was last verified */
 };
 
 static struct module list[MODULES];
@@ -59,7 +59,7 @@ OURS int dlclose(void *handle)
 	return ret;
 }
 
-/* A header may name notes that were not loaded: they are not there to be read. */
+/* A header may name notes that were not loaded, and cannot be read. */
 static bool is_loaded(const struct dl_phdr_info *info, const elf_phdr *note)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -72,7 +72,7 @@ static bool is_loaded(const struct dl_phdr_info *info, const elf_phdr *note)
 	return false;
 }
 
-/* The note that names the build, in a loaded segment. */
+/* The note with the build id, in a loaded segment; or NULL. */
 static const elf_nhdr *find_build_id(const struct dl_phdr_info *info)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -151,7 +151,7 @@ static uint64_t hash_module(const struct located *found)
 	return note ? hash_bytes(hash, (const char *)(note + 1) + 4, note->n_descsz) : hash;
 }
 
-/* The place of files that start there, or the empty one where it would be; NULL: all are taken. */
+/* The place of files that start at @start, or an empty one for it; NULL: all are taken. */
 static _Atomic(struct module *) *place_of(uintptr_t start)
 {
 	uint64_t hash = (uint64_t)start * 0x9e3779b97f4a7c15ull >> 32;
@@ -178,7 +178,7 @@ static bool overlaps_known(const struct located *found)
 	return false;
 }
 
-/* A file that cannot be remembered would be written with each stack. */
+/* A file that cannot be remembered is not written: it would be written with each stack. */
 static uint32_t give_up(const struct located *found)
 {
 	static atomic_bool told;
@@ -189,15 +189,15 @@ static uint32_t give_up(const struct located *found)
 }
 
 /*
- * Write it, and remember that: in this order, and not where it was lost. Two
- * threads may both do so at once; what is written twice says the same.
+ * Write the file, then remember it, unless the event was lost. Two threads may
+ * both do so at once: the two events say the same.
  */
 static uint32_t add_module(const struct located *found, uint64_t what, uint32_t now,
 			   _Atomic(struct module *) *at)
 {
 	uint32_t serial, i = atomic_load_explicit(&known, memory_order_relaxed);
 
-	if (recorder.writing) /* in a handler whose events are lost anyway */
+	if (recorder.writing) /* in a signal handler whose events are lost anyway */
 		return atomic_load(&serials);
 	if (i >= MODULES || !at)
 		return give_up(found);
@@ -214,7 +214,7 @@ static uint32_t add_module(const struct located *found, uint64_t what, uint32_t 
 	return serial;
 }
 
-/* The number of the file that is there now; written, if it is new. */
+/* The serial number of the file that is there now; it is written if it is new. */
 static uint32_t see_module(const struct located *found, bool *replaced)
 {
 	uint32_t now = modules_unloads();
@@ -244,7 +244,7 @@ struct modules_seen modules_see(void *const *addresses, unsigned int n)
 		uint32_t serial;
 
 		if (address >= found.start && address < found.end)
-			continue; /* of the same file as the one before */
+			continue; /* in the same file as the previous address */
 		if (!locate_object(addresses[i], &found)) {
 			found = (struct located){ 0 };
 			continue;

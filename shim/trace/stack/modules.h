@@ -1,9 +1,10 @@
 #pragma once
 /*
- * Which object file lies where, so that the addresses of stacks can be told later.
+ * Which object file lies where, so that the addresses of stacks can be resolved
+ * later.
  *
  * Any thread, also in a signal handler and while another thread holds the
- * loader's lock. What has to be written goes into this thread's ring.
+ * loader's lock. Events go into this thread's ring.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,8 +15,8 @@
 void modules_list(void);
 
 struct modules_seen {
-	uint32_t serial; /* the newest of them: with the address it says which file it was */
-	bool replaced;   /* where one of them lies, another lay before */
+	uint32_t serial; /* of the newest file: with an address it identifies the file */
+	bool replaced;   /* one of them lies where another file lay before */
 };
 
 /* Write the files of those @n addresses that are not known yet. */

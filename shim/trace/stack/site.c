@@ -1,21 +1,21 @@
 /*
  * The places that posts come from
  *
- * What returns to the same place, on the same stack, at the same height may
- * still have been called in another way by functions of the same size. So a
- * place also knows where the next return addresses lie, as it found them when
- * it was unwound, and looks whether they are still there:
+ * Two call paths may post with the same return address and the same stack
+ * pointer, where functions of the same frame size differ. So a site also
+ * remembers where the next return addresses lie, as found when it was unwound,
+ * and compares them at each post:
  *
  *	frame + at[1]   return address of the caller's caller
  *	frame + at[0]   return address of the caller
  *	frame + 1       return address of the verb
  *	frame           the verb's frame
  *
- * They are near, on the same stack at the same height: there is always a stack.
+ * Reading there is safe: they are near the frame, which is on a live stack.
  *
- * A table of open addressing in each thread, from its first post on. After an
- * unload each place is unwound once more. A thread that has more than SITES
- * places says so, and goes on without the others.
+ * Each thread has a hash table with open addressing, from its first post on.
+ * After an unload each site is unwound once more. A thread that has more than
+ * SITES sites reports that, and goes on without the others.
  */
 #include "shim/trace/stack/site.h"
 
@@ -79,7 +79,7 @@ static bool is_there(const struct site *site, const void *const *frame)
 	       frame[site->at[2]] == site->above[2];
 }
 
-/* Another way to the same call, or a place whose hash is the same. */
+/* The next place in the table: another call path may have the same hash. */
 static struct site *next_place(const struct site *site)
 {
 	size_t offset = (size_t)((const char *)(site + 1) - (const char *)sites.table);
@@ -87,7 +87,7 @@ static struct site *next_place(const struct site *site)
 	return (struct site *)(void *)((char *)sites.table + (offset & sites.mask));
 }
 
-/* Where it is, or would be. */
+/* The site of @frame, or the empty place for it. */
 static struct site *look_up_site(const void *const *frame)
 {
 	struct site *site = site_place(frame, frame[1]);
@@ -122,7 +122,7 @@ static bool write_site(uint16_t id, const struct stack *stack)
 	return true;
 }
 
-/* Where there is nothing to look at, the verb's own return address is. */
+/* Fewer addresses above than SITE_ABOVE are filled up with the verb's own return address. */
 static void fill_site(struct site *site, const void *const *frame, uint16_t id, uint32_t stack)
 {
 	const void *const *at[SITE_ABOVE];
@@ -191,7 +191,7 @@ uint16_t site_find(const void *const *frame)
 		return site->id;
 	if (recorder.writing) /* in a handler whose events are lost, and counted, anyway */
 		return 0;
-	quiet_begin(&quiet); /* a handler that posts finds the table as it was, or as it is then */
+	quiet_begin(&quiet); /* a signal handler sees the table before or after the change */
 	aside_call(unwind_aside, &unwound);
 	quiet_end(&quiet);
 	errno = saved;

@@ -2,9 +2,9 @@
 /*
  * The places that posts come from.
  *
- * A place is a call stack. It is told from others by where the stack stands,
- * where the post returns to, and by the return addresses above that; it is
- * unwound when it is met first, and has a number after that.
+ * A site is a call stack. It is recognized by its frame address, by the post's
+ * return address and by the return addresses above that. It is unwound when it
+ * is first seen, and has a number from then on.
  *
  * Each thread has its own; nothing here waits.
  */
@@ -35,28 +35,29 @@ struct sites {
 extern __thread struct sites sites __attribute__((tls_model("initial-exec")));
 
 /*
- * SITE_SPARE bytes of this thread behind its table, there with its first post;
- * NULL: there are none. They are zero at first, the first word for each process.
+ * SITE_SPARE bytes of this thread behind its table, from its first post on;
+ * NULL: there are none. They are zero at first, and the first word is zero
+ * again in each process.
  */
 void *site_spare(void);
 
-/* The slow way: found elsewhere in the table, or unwound and written. 0: none. */
+/* The slow way: find it elsewhere in the table, or unwind and write it. 0: none. */
 uint16_t site_find(const void *const *frame);
 
 static inline struct site *site_place(const void *const *frame, const void *caller)
 {
-	/* frames differ by 16 bytes, calls by some; a place has 64 */
+	/* frames differ by multiples of 16 bytes, return addresses by any; a site has 64 bytes */
 	uint64_t mixed = (uint64_t)(uintptr_t)frame << 2 ^ (uint64_t)(uintptr_t)caller << 6;
 
 	return (struct site *)(void *)((char *)sites.table + (mixed & sites.mask));
 }
 
-/* The number of the place that calls the verb whose frame this is. Before anything is reserved. */
+/* The number of the site that calls the verb with @frame. Called before anything is reserved. */
 static inline __attribute__((always_inline)) uint16_t site_of(const void *const *frame)
 {
 	const struct site *site = site_place(frame, frame[1]);
 
-	/* each for itself, or the compiler takes all but the first out of the way */
+	/* one hint each, or the compiler moves all but the first out of the straight path */
 	return __builtin_expect(site->frame == frame, 1) &&
 			       __builtin_expect(site->caller == frame[1], 1) &&
 			       __builtin_expect(frame[site->at[0]] == site->above[0], 1) &&

@@ -1,15 +1,16 @@
 /*
  * The call stack of a verb
  *
- * libunwind does it, which is fast. Where it would do harm (libunwind.c) libgcc
- * does: it takes no lock, no memory, and guesses nothing; it takes ten times as
- * long. Neither is a dependency of this library, since every descendant of a
- * recorded program loads us, and most of them call no verb: they are loaded at
- * the start of a program that is linked with verbs, else at its first verb.
+ * libunwind unwinds it, which is fast. Where that would do harm (libunwind.c)
+ * libgcc does, which takes no lock and no memory and guesses nothing, but takes
+ * ten times as long. Neither is a dependency of this library: every descendant
+ * of a recorded program loads us, and most of them call no verb. They are
+ * loaded when a program starts that is linked with verbs, else at its first
+ * verb.
  *
- * The first stack of a thread is libgcc's: it shows whether a signal handler is
- * running, which may have interrupted malloc(). If not, libunwind may take what
- * memory it needs in that thread.
+ * The first stack of a thread is unwound by libgcc, which shows whether a
+ * signal handler is running that may have interrupted malloc(). If not,
+ * libunwind may allocate the memory that it needs in that thread.
  */
 #include "shim/trace/stack/stack.h"
 
@@ -103,7 +104,7 @@ void stack_begin(void)
 	libunwind_try(frames + i, n - i);
 }
 
-/* What libunwind remembers of a place where another file lay is wrong from there on. */
+/* A file lies where another one lay: what libunwind remembers of that place is wrong. */
 static int walk_again(void **frames, struct stack *stack)
 {
 	int n = walk_slowly(frames, ROOM);
@@ -149,8 +150,8 @@ struct above {
 };
 
 /*
- * A return address lies under the address that the stack has when it is
- * returned to. What comes before the verb's own may be on another stack.
+ * A return address lies directly below the caller's stack pointer (CFA). Frames
+ * inside the verb's own may be on another stack.
  */
 static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *arg)
 {
@@ -162,7 +163,7 @@ static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *ar
 		above->passed = at == above->frame + 1;
 		return _URC_NO_REASON;
 	}
-	if (*at != (void *)libgcc.ip(context, &before)) /* no call: a signal */
+	if (*at != (void *)libgcc.ip(context, &before)) /* not called: interrupted by a signal */
 		return _URC_END_OF_STACK;
 	above->at[above->n++] = at;
 	return above->n < above->max ? _URC_NO_REASON : _URC_END_OF_STACK;

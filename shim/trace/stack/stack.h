@@ -16,21 +16,24 @@ struct stack {
 	uint64_t frames[STACK_FRAMES];
 };
 
-/* Load what unwinds. Takes the loader's lock. */
+/* Load the unwinders. Takes the loader's lock. */
 void stack_load(void);
 
-/* At the first verb of an image; loads, if that was not done. */
+/* At the first verb of an image; loads them if stack_load() was not called. */
 void stack_begin(void);
 
-/* Take this thread's stack; a file that was not known is written into its ring. On little
- * stack: what unwinds has one of its own (aside.h). */
+/*
+ * Take this thread's call stack; a file that was not known is written to its
+ * ring. Needs little of the caller's stack: it runs on one of its own
+ * (aside.h).
+ */
 void stack_take(struct stack *ret_stack);
 
-/* The same for who has signals blocked and much stack left: @to is the struct stack. */
+/* The same where signals are blocked and much stack is left. @to is the struct stack. */
 void stack_take_here(void *to);
 
 /*
- * Where the return addresses lie that stand above the verb whose frame is
- * @frame (frame[1] is its own): at most @max, in @ret_at. Returns how many.
+ * Find where the return addresses above the verb's own lie (@frame is the
+ * verb's frame, frame[1] its own): at most @max, in @ret_at. Returns how many.
  */
 unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max);

@@ -5,11 +5,11 @@
  *	...           what is called meanwhile, marked as inner
  *	EVENT_RETURN  result, errno, arguments that came out, the new object
  *
- * Verbs nest: the library calls itself, providers call it. The depth is taken
- * back if the outermost verb's frame is gone, as after a cancellation or a
- * longjmp out of it: then this call is not inside it. Calls of librdmacm have a
- * depth of their own: the verbs inside them are the outermost of libibverbs,
- * which check and replay as if the program had called them itself.
+ * Verbs nest: the library calls itself, providers call it. The depth is reset
+ * if the outermost verb's frame is gone, as after a cancellation or a longjmp()
+ * out of it: then this call is not inside it. Calls of librdmacm have a depth
+ * of their own: the verbs inside them are outermost calls of libibverbs, and
+ * are checked and replayed as if the program had called them itself.
  */
 #include "shim/trace/verbs/call.h"
 
@@ -21,9 +21,7 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/stack/stack.h"
 
-enum {
-	USUAL = 4096
-}; /* bytes: what takes more is written once more, where there is room for all */
+enum { USUAL = 4096 }; /* bytes: a longer event is written once more, with room for all of it */
 
 struct nesting {
 	uint32_t *depth;
@@ -81,7 +79,7 @@ static size_t fill_call(struct event_call *event, size_t room, const struct call
 	return sizeof(*event) / 8 + event->nframes + out.used;
 }
 
-/* Once more, with all the room that an event may have. */
+/* Reserve again, with all the room that an event may have. */
 static void *reserve_most(void)
 {
 	record_set_writing(false);

@@ -2,8 +2,7 @@
 /*
  * A control verb: one event when it begins, one when it has returned.
  *
- * errno is after call_begin() what it was before it, and after call_end() what
- * the verb left. Any thread; nests.
+ * call_begin() and call_end() keep errno. Any thread; nests.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,20 +13,20 @@
 
 struct call {
 	enum verb verb;
-	bool on;              /* it counts among those of recorder.depth */
-	uint32_t seq;         /* of its begin; 0: that was dropped */
+	bool on;              /* it is recorded, and counts in recorder.depth */
+	uint32_t seq;         /* number of its EVENT_CALL; 0: dropped */
 	uint32_t depth;       /* of the verbs around it */
 	const void *frame;    /* of the outermost before it */
-	const uint64_t *args; /* for what comes out by them */
+	const uint64_t *args; /* for the output arguments */
 };
 
-/* What the two below do where the verb is recorded. */
+/* What call_begin() and call_end() do where the verb is recorded. */
 void call_write_begin(struct call *call, enum verb verb);
 void call_write_end(struct call *call, uint64_t ret);
 
 static inline void call_begin(struct call *call, enum verb verb, const uint64_t *args)
 {
-	call->args = args; /* for the hooks, in any case */
+	call->args = args; /* the hooks need them in any case */
 	call->on = record_ready() && (!recorder.filter || filter_takes_call(verb));
 	if (call->on)
 		call_write_begin(call, verb);

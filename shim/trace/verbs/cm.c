@@ -1,11 +1,11 @@
 /*
  * The calls of librdmacm
  *
- * Made from the list like the verbs of libibverbs (wrappers.c), and as they are
- * recorded. What librdmacm calls in libibverbs meanwhile comes to us, too: it
- * calls through its PLT.
+ * They are made from the list like the verbs of libibverbs (wrappers.c), and
+ * recorded in the same way. We also see what librdmacm calls in libibverbs
+ * meanwhile: it calls through its PLT.
  *
- * A program without librdmacm has nothing that leads here.
+ * A program without librdmacm never gets here.
  */
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>

@@ -9,7 +9,7 @@
 
 #include "shim/trace/objects/known.h"
 
-/* The function pointers of the provider, where ours are now. */
+/* The provider's function pointers, which ours have replaced. */
 struct context_next {
 	struct ibv_context_ops ops;
 	struct verbs_context vctx; /* only the pointers of verbs in the list are set */
@@ -18,7 +18,7 @@ struct context_next {
 struct context {
 	struct known known;
 	struct context_next next;
-	_Atomic(struct filter_qps *) qps; /* of the filter; NULL: none was made yet */
+	_Atomic(struct filter_qps *) qps; /* chosen by the filter (filter.c); NULL: none yet */
 };
 
 /* NULL: nothing is known. */

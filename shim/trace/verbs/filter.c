@@ -1,16 +1,16 @@
 /*
- * What a filter leaves out, at the source
+ * What a filter leaves out when a program is recorded
  *
- * The data plane goes by verb, device, queue pair and one of N; of the control
- * plane only queries are ever left out, so that every object has its life and
- * its name. Completions with an error are kept whatever the filter says of
- * their verb's number among N.
+ * Data verbs are selected by verb, device, queue pair and 1 of N. Of the
+ * control verbs only queries are ever left out, so that every object has its
+ * lifetime and its name. Completions with an error are kept whatever 1 of N
+ * says.
  *
- * A queue pair's number is known to nobody before it is made. Those that are
- * named by their place among the process's queue pairs or by their type are
- * chosen when they are made, and are a bit each by context and number, as that
- * is all that a completion tells. A bit is written when its number is given
- * out, and not when the queue pair goes: a poll may come late.
+ * A filter may also name queue pairs by their ordinal in the process or by
+ * their type. They are chosen when they are made, and marked by a bit per
+ * context and number, since a completion has only that number. The bit is set
+ * or cleared when the number is given out, not when the queue pair is
+ * destroyed: a poll may come late.
  */
 #include "shim/trace/verbs/filter.h"
 
@@ -37,7 +37,7 @@ static bool wants_device(const struct ibv_context *context)
 
 enum { NUMBERS = 1 << 24 }; /* of queue pairs */
 
-/* Those that are chosen, by number: pages of it that are not used take no memory. */
+/* The queue pairs that are chosen, by number. Unused pages of it take no memory. */
 struct filter_qps {
 	_Atomic uint64_t bits[NUMBERS / 64];
 };
@@ -81,7 +81,7 @@ static void choose_qp(const struct ibv_qp *qp)
 	uint64_t bit = 1ull << number % 64;
 
 	if (made_in != recording_generation())
-		made = 0; /* a child after fork makes its own */
+		made = 0; /* a child of fork() counts its own */
 	made_in = recording_generation();
 	made++;
 	if (!qps)
@@ -133,7 +133,10 @@ static bool wants_queue(enum verb verb, const void *queue)
 	}
 }
 
-/* 1 to 2N - 1, at random: a program that posts in turns would have only some of them taken. */
+/*
+ * 1 to 2N - 1, at random: with a fixed step only some queues of a program that
+ * takes turns would be seen.
+ */
 static uint32_t choose_gap(uint32_t n)
 {
 	uint32_t x = recorder.chance ? recorder.chance : (uint32_t)record_ticks() | 1;
@@ -145,7 +148,7 @@ static uint32_t choose_gap(uint32_t n)
 	return 1 + (uint32_t)((uint64_t)x * (2ull * n - 1) >> 32);
 }
 
-/* One of N, on average; @left: how many are not, until then. */
+/* Take 1 of N, on average. @left: how many are left out until then. */
 static bool wants_number(uint32_t *left)
 {
 	if (recorder.filter->one_of < 2)
@@ -182,7 +185,7 @@ bool filter_takes_poll(void)
 	return wants_number(&recorder.polls);
 }
 
-/* Number 0: the program did not ask the CQ for it. */
+/* A queue pair number of 0: the program did not ask the CQ for it. */
 bool filter_takes_completion(const struct ibv_cq *cq, bool poll_taken, const struct ibv_wc *wc)
 {
 	return count_taken(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&

@@ -1,9 +1,9 @@
 /*
- * What payload capture learns of control verbs
+ * What payload capture learns from control verbs
  *
- * A verb that goes wrong between the device's answer and this, in another
- * thread's favour, leaves something unknown: then payload is not captured, and
- * that is said.
+ * Where another thread uses an object between the device's answer and this
+ * hook, something stays unknown: then payload is not captured, and that is
+ * reported.
  */
 #include "shim/trace/verbs/payload_objects.h"
 
@@ -44,7 +44,7 @@ void payload_qp_ex(const struct call *call, const struct ibv_qp *qp)
 	errno = saved;
 }
 
-/* The receiving end of an XRC connection: its receives are those of SRQs. */
+/* The receiving end of an XRC connection: its receives are in SRQs. */
 void payload_opened_qp(const struct call *call, const struct ibv_qp *qp)
 {
 	static const struct ibv_qp_cap none;
@@ -131,7 +131,7 @@ void hook_modify_srq(const struct call *call, int ret)
 		queue_resize(&e->recv, attr->max_wr);
 }
 
-/* Another may be at its address by now: then nothing is known of that. */
+/* Another object may be at its address by now: then that one's requests stay unknown. */
 static void forget_queues(const struct call *call, int ret)
 {
 	struct endpoint *e = payload_on && !ret ? endpoints_find(get_argument(call, 0)) : NULL;
@@ -218,7 +218,7 @@ void hook_import_mr(const struct call *call, struct ibv_mr *mr)
 	add_foreign(mr);
 }
 
-/* After a failure that has destroyed the region its key is none any more. */
+/* After a failure that has destroyed the region its key is not valid any more. */
 void hook_rereg_mr(const struct call *call, int ret)
 {
 	const struct ibv_mr *mr = get_argument(call, 0);

@@ -1,9 +1,8 @@
 #pragma once
 /*
- * What payload capture learns of control verbs: which queues there are, how
- * much they hold, and which memory the keys are of. Called after the return
- * was written; @ret as the verb gave it. They do nothing where no payload is
- * captured.
+ * What payload capture learns from control verbs: which queues exist, how much
+ * they hold, and which memory the keys stand for. Called after the return was
+ * written; @ret is the verb's. They do nothing where no payload is captured.
  */
 #include <infiniband/verbs.h>
 

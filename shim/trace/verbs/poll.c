@@ -6,7 +6,7 @@
  * where the collector reads the number even if the program is killed; the next
  * poll that returns something carries the count in its event.
  *
- * When a CQ is destroyed its counters of all threads are written, and their
+ * When a CQ is destroyed, its counters in all threads are written, and their
  * places marked as gone: another CQ at the same address starts from 0.
  */
 #include "shim/trace/verbs/poll.h"
@@ -90,7 +90,7 @@ static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc
 		payload_completions(cq, wc, nwc, seq);
 }
 
-/* What the filter leaves of a poll. */
+/* Write what the filter takes of a poll. */
 static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
 	bool take = filter_takes_poll();
@@ -100,7 +100,7 @@ static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc
 	for (int i = 0; i < ret; i++) {
 		if (filter_takes_completion(cq, take, wc + i)) {
 			kept[n++] = wc[i];
-		} else if (payload_on) { /* in order */
+		} else if (payload_on) { /* payload has to come in the order of completions */
 			if (n)
 				write_some(cq, (int)n, kept, n);
 			n = 0;
@@ -113,7 +113,7 @@ static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc
 	}
 }
 
-/* More completions than fit an event look like several polls. */
+/* More completions than fit in one event are written as several polls. */
 static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int ret,
 						    const struct ibv_wc *wc)
 {
@@ -173,7 +173,7 @@ static inline __attribute__((always_inline)) void write_one(const struct ibv_cq 
 		payload_completions(cq, wc, 1, seq);
 }
 
-/* What most are, with lengths that the compiler knows. */
+/* The most common case first, with lengths that the compiler knows. */
 void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra)
 {

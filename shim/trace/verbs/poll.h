@@ -10,8 +10,8 @@
 struct ring_polls *poll_counter(const void *cq);
 
 /*
- * One completion that an iterator stands on, or its failure (@wc is NULL, @ret
- * negative). @flags: EVENT_START or EVENT_NEXT. @extra may be NULL.
+ * Write the completion that an iterator stands on, or its failure (@wc is NULL,
+ * @ret negative). @flags: EVENT_START or EVENT_NEXT. @extra may be NULL.
  */
 void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra);
@@ -37,10 +37,10 @@ static inline void poll_count(const void *cq)
 	atomic_store_explicit(count, n + 1, memory_order_relaxed);
 }
 
-/* What poll_record() leaves. Returns @ret. */
+/* The slow part of poll_record(). Returns @ret. */
 int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
 
-/* What a poll returned, which is returned. Another one that found nothing is only a count. */
+/* Record what a poll returned, and return it. A poll that found nothing is only counted. */
 static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
 	uint32_t now = recording_generation();

@@ -2,9 +2,9 @@
  * Completions taken with the iterator of an extended CQ
  *
  * Each completion that the iterator stands on is written as a poll that
- * returned one: status and wr_id lie in the CQ, the rest is read with the
- * provider's own read_* functions, as far as the program asked for them when
- * it made the CQ (a pointer that it did not ask for is NULL) and as far as
+ * returned one: status and wr_id are fields of the CQ, the rest is read with
+ * the provider's own read_* functions, as far as the program asked for them
+ * when it made the CQ (a pointer that it did not ask for is NULL) and as far as
  * they are valid (after an error: vendor_err and qp_num).
  *
  * Providers have a dozen iterators (with and without locks, for each format

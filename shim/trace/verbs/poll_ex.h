@@ -6,8 +6,7 @@
 
 /*
  * Replace the iterator's pointers of a new extended CQ that was made with
- * @wc_flags. Any thread. Returns 0;
- * -ENOSPC where there are more different iterators than functions of ours:
- * then what is polled from this CQ is not seen.
+ * @wc_flags. Any thread. Returns 0, or -ENOSPC where there are more different
+ * iterators than functions of ours: then polls of this CQ are not seen.
  */
 int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags);

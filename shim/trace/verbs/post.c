@@ -6,8 +6,8 @@
  * A work request takes 16 bytes, each SGE 16, and what only some operations
  * have (remote address, atomic operands, ...) a part of its own: a SEND of one
  * SGE is one event of 64 bytes. A list longer than PART_BYTES goes on in
- * further events; those before the last are published before the verb is
- * called, which does not matter: they are not valid without it.
+ * further events. Those before the last are published before the verb is
+ * called, which does no harm: readers ignore them without the last.
  */
 #include "shim/trace/verbs/post.h"
 
@@ -33,7 +33,7 @@ _Static_assert(sizeof(struct event_wr) EACH_PART(PART) + SGES * sizeof(struct ev
 #undef PART
 _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as they are");
 
-/* Each post goes through these: as a call one would cost a tenth of what the rest does. */
+/* Each post goes through these: a call would cost a tenth of all the rest. */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE struct event_post *start_post(uint16_t verb, const void *object, uint16_t site)
@@ -124,7 +124,7 @@ static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, 
 	return at + sizeof(struct event_odd);
 }
 
-/* All but its parts, as two words. */
+/* The request without its parts, as two words. */
 static inline void put_wr(struct event_wr *wr, uint64_t wr_id, unsigned int opcode,
 			  unsigned int flags, unsigned int nsge)
 {
@@ -134,7 +134,7 @@ static inline void put_wr(struct event_wr *wr, uint64_t wr_id, unsigned int opco
 	memcpy((char *)wr + offsetof(struct event_wr, opcode), &word, sizeof(word));
 }
 
-/* What only this operation has. */
+/* The parts that this operation has. */
 static inline char *put_operation(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
 {
 	switch ((int)from->opcode) {
@@ -164,7 +164,7 @@ static inline char *put_operation(char *at, struct event_wr *wr, const struct ib
 	}
 }
 
-/* What only requests of this kind of queue pair have. */
+/* The parts that requests of this kind of queue pair have. */
 static inline char *put_address(char *at, struct event_wr *wr, const struct ibv_qp *qp,
 				const struct ibv_send_wr *from)
 {
@@ -184,7 +184,7 @@ static inline bool is_odd(const struct ibv_send_wr *from)
 	       ((unsigned int)from->opcode | from->send_flags) > 255;
 }
 
-/* How many are read: these operations have none, whatever is in the fields. */
+/* How many SGEs are read: some operations have none, whatever the fields say. */
 static inline unsigned int sges_of(const struct ibv_send_wr *from)
 {
 	if ((unsigned int)from->num_sge > SGES || !from->sg_list ||
@@ -236,7 +236,7 @@ INLINE char *put_recv(char *at, const struct ibv_recv_wr *from)
 	return put_sges(at, from->sg_list, nsge);
 }
 
-/* The list is long: publish what there is, @nwr requests, and go on in a new event. */
+/* The list is long: publish its first @nwr requests, and continue in a new event. */
 static __attribute__((noinline, cold)) struct event_post *
 end_part(struct event_post *event, const char *end, unsigned int nwr)
 {
@@ -260,7 +260,7 @@ static inline void hold_post(struct post *post, struct event_post *event, const 
 /* A list that is being written, in as many events as that takes. */
 struct list {
 	struct post *post;
-	struct event_post *event; /* NULL: it found no room */
+	struct event_post *event; /* NULL: there was no room */
 	char *at;
 	unsigned int before; /* requests in earlier events */
 };
@@ -317,7 +317,7 @@ static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_
 	return list_end(&list);
 }
 
-/* As most are, a list of one. */
+/* The most common case: a list of one. */
 INLINE bool hold_one(struct post *post, struct event_post *event, const char *end, const void *wr)
 {
 	post->list.n = 1;
@@ -352,12 +352,15 @@ INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 	return hold_one(post, event, put_recv((char *)(event + 1), wr), wr);
 }
 
-/* Where recorder.special is set: the filter may leave it out, and payload comes before it. */
+/*
+ * Where recorder.special is set: a filter may leave the post out, and its
+ * payload comes before it.
+ */
 static __attribute__((noinline)) bool begin_special_send(struct post *post, const struct ibv_qp *qp,
 							 const struct ibv_send_wr *wr)
 {
 	bool taken = !recorder.filter || filter_takes_post(VERB_post_send, qp);
-	uint16_t site = taken ? site_of(post->list.frame) : 0; /* before the payload */
+	uint16_t site = taken ? site_of(post->list.frame) : 0; /* before the payload is written */
 	bool carries = payload_on && payload_sends(&post->list, qp, wr, taken);
 
 	return taken && begin_send(post, qp, wr, site, carries);
@@ -374,7 +377,7 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 	return taken && begin_recv(post, verb, queue, wr);
 }
 
-/* The verb itself; @refused takes back what was remembered for payload. */
+/* The verb itself. @refused: forget what was remembered for payload. */
 #define POST(verb, queue_t, wr_t, begin, begin_special, refused)                             \
 	int verb(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad, verb##_fn *next, \
 		 const void *const *frame)                                                   \
@@ -410,7 +413,7 @@ static size_t built_bytes(const struct event_wr *wr)
 	return sizeof(*wr) + wr_parts_bytes(wr->parts) + wr->nsge * sizeof(struct event_sge);
 }
 
-/* As put_send() would have written them, word by word, which is how they were written. */
+/* They have the form that put_send() writes. Copied word by word, as they were written. */
 static inline char *put_built(char *at, const char *wrs, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 8)
@@ -418,7 +421,7 @@ static inline char *put_built(char *at, const char *wrs, size_t bytes)
 	return at + bytes;
 }
 
-/* More than one event holds: request by request. */
+/* More than one event holds: copy request by request. */
 static __attribute__((noinline, cold)) bool put_long(struct post *post, struct event_post *event,
 						     const struct builder *b)
 {

@@ -2,9 +2,10 @@
 /*
  * A post: its work requests, then its result, in one event.
  *
- * The requests are written before the verb is called, since they are the
- * provider's afterwards: another thread may poll the completion and free them.
- * That goes for a post that fails, too: what came before *bad_wr was posted.
+ * The requests are written before the verb is called, since they belong to the
+ * provider afterwards: another thread may poll the completion and free them.
+ * That holds for a post that fails, too: the requests before *bad_wr were
+ * posted.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ typedef int post_recv_fn(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_
 typedef int post_srq_recv_fn(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 typedef int post_wq_recv_fn(struct ibv_wq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 
-/* Call @next, the provider's function, and record that. @frame: as in struct wr_list. */
+/* Call @next, the provider's function, and record the post. @frame: as in struct wr_list. */
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
 	      post_send_fn *next, const void *const *frame);
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
@@ -37,10 +38,10 @@ int post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 struct builder;
 
 /*
- * The requests that were built (ibv_wr_*), in the form of the ring already.
- * @verb is VERB_wr_complete, or VERB_wr_abort where they are thrown away.
- * After record_ready(). Returns false where it is dropped: then its end must
- * not be called.
+ * Write the requests that were built (ibv_wr_*), which have the form of the
+ * ring already. @verb is VERB_wr_complete, or VERB_wr_abort where they are
+ * discarded. Called after record_ready(). Returns false where the post is
+ * dropped: then post_end() must not be called.
  */
 bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp,
 		      struct builder *builder);

@@ -1,7 +1,7 @@
 /*
  * Posts by the builders of struct ibv_qp_ex
  *
- * Each function of ours notes what is built (builder.h), then calls the
+ * Each function of ours adds to what is being built (builder.h), then calls the
  * provider's:
  *
  *	ibv_wr_start()     a place for the queue pair
@@ -10,8 +10,8 @@
  *	ibv_wr_complete()  one EVENT_POST with all of them, as ibv_post_send() has it
  *	ibv_wr_abort()     the same, of another verb: nothing was posted
  *
- * What rdma-core 45 has appended (ibv_wr_flush) is there only where it was asked
- * for, whatever header we are built with.
+ * ibv_wr_flush(), which rdma-core 45 has appended, exists only where it was
+ * asked for, whatever header we are built with.
  *
  * A request that a provider refuses makes ibv_wr_complete() fail as a whole:
  * nothing was posted then, and there is no *bad_wr.
@@ -108,7 +108,10 @@ static void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, u
 			(struct event_atomic){ .compare_add = compare_add, .swap = swap };
 }
 
-/* More than are recorded, or a request that has its odd part already: it says how many. */
+/*
+ * More elements than are recorded, or a request that has its odd part already:
+ * that part says how many.
+ */
 static struct event_sge *odd_elements(struct builder *b, struct event_wr *wr, size_t n)
 {
 	struct event_odd *odd;
@@ -273,7 +276,10 @@ static inline bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struc
 		return false;
 	b = builder_find(qp);
 	if (!b || !atomic_load_explicit(&b->open, memory_order_relaxed)) {
-		/* recording began meanwhile, too many are being built, another thread's */
+		/*
+		 * recording began meanwhile, too many batches are open, or
+		 * another thread began it
+		 */
 		if (verb == VERB_wr_complete)
 			record_blind(BLIND_EXTENDED_QP, &qp->qp_base);
 		return false;
@@ -285,7 +291,7 @@ static inline bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struc
 	return on;
 }
 
-/* Nothing of what was built is under way. */
+/* The provider has refused the batch: none of its requests is under way. */
 static void take_back(const struct ibv_qp_ex *qp)
 {
 	const struct builder *b = builder_find(qp);
@@ -453,7 +459,7 @@ static void **op_pointer(struct ibv_qp_ex *qp, int op)
 	return (void **)(void *)((char *)qp + ops_info[op].offset);
 }
 
-/* Half of the functions would tell half of the story: all are put in place, or none. */
+/* Half of the functions would record half of a batch: all are put in place, or none. */
 static int patch_builders(struct ibv_qp_ex *qp, uint64_t asked)
 {
 	int slots[OPS];
@@ -487,7 +493,7 @@ static int watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 	int err = patch_builders(ex, ops);
 
 	if (!e)
-		return -ENOMEM; /* it may lose its functions again */
+		return -ENOMEM; /* a later ibv_modify_qp() may undo the patch unnoticed */
 	e->ex = ex;
 	e->ex_ops = ops;
 	return !err && ops != QP_EX_UNKNOWN && ops & ~known_ops() ? -EOPNOTSUPP : err;

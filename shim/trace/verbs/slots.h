@@ -8,15 +8,15 @@
  *
  *	ops.post_send -> post_send_0 -> post_send(..., originals[0])
  *
- * Called under recording_lock(). What stands in a slot stays: another thread may
- * be reading it.
+ * Called under recording_lock(). A slot is never changed once it is used:
+ * another thread may be reading it.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-/* MORE_SLOTS for what providers have more variants of */
+/* MORE_SLOTS: for functions of which providers have more variants */
 enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 
 /* clang-format off */
@@ -34,8 +34,8 @@ enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 	}
 
 /*
- * Which of @n originals of @bytes each is @key, or may become it; -ENOSPC: all
- * are others.
+ * The slot, of @n of @bytes each, that holds @key or is free; -ENOSPC: all hold
+ * others.
  */
 static inline int slots_find(const void *originals, int n, const void *key, size_t bytes)
 {

@@ -2,8 +2,8 @@
 /*
  * The function pointers in a work queue and in device memory.
  *
- * Replace them in a new object. Any thread. Return 0; -ENOSPC where there are
- * more functions of providers than of ours: then they stay.
+ * Replace them in a new object. Any thread. Return 0, or -ENOSPC where
+ * providers have more functions than we do: then they stay.
  */
 #include <infiniband/verbs.h>
 

@@ -1,9 +1,9 @@
 /*
  * The exported verbs, and those of struct verbs_context
  *
- * Made from the list: each writes its begin, calls the function behind it, and
- * writes its return (gen/wrappers_gen.h). Beside the list stand the hooks,
- * which run after the return was written.
+ * They are made from the list: each writes its begin, calls the provider's
+ * function, and writes its return (gen/wrappers_gen.h). What is written by hand
+ * is the hooks, which run after the return was written.
  *
  * A context is patched in place when it is opened: the pointers in it become
  * ours, the provider's are kept in the table of contexts (context.h).
@@ -45,7 +45,7 @@ static void hook_create_wq(const struct call *call, struct ibv_wq *wq);
 static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
 static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 
-/* Those of providers have the arguments that matter where the verbs have them. */
+/* Providers' own calls have the arguments that matter in the same places as the verbs. */
 #define hook_mlx5dv_open_device     hook_open_device
 #define hook_mlx5dv_create_cq       hook_create_cq_ex
 #define hook_mlx5dv_create_qp       hook_create_qp_ex
@@ -58,7 +58,7 @@ static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 
 #include "gen/wrappers_gen.h"
 
-/* A slot exists only where the provider's structure reaches so far. */
+/* A slot exists only where the provider's structure is long enough. */
 #define PATCH_VCTX(slot, verb)                                                                \
 	if (vctx->sz >= sizeof(*vctx) - offsetof(struct verbs_context, slot) && vctx->slot && \
 	    vctx->slot != vctx_##verb) {                                                      \
@@ -107,7 +107,10 @@ static void snapshot_gids(struct ibv_context *context)
 	free(gids);
 }
 
-/* The device as it was: attributes, ports, GIDs, by the recorded verbs themselves. */
+/*
+ * Record the state of the device (attributes, ports, GIDs) by calling the
+ * recorded verbs themselves.
+ */
 static void snapshot_device(struct ibv_context *context)
 {
 	struct ibv_device_attr attr;
@@ -169,7 +172,7 @@ static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops
 	errno = saved;
 }
 
-/* What was known of another queue pair at this address is over. */
+/* Forget another queue pair that was at this address. */
 static void forget_qp_before(const struct ibv_qp *qp)
 {
 	qp_ex_forget(qp);
@@ -208,7 +211,7 @@ static void hook_modify_qp(const struct call *call, int ret)
 	payload_modified_qp(call, ret);
 }
 
-/* Of one that create_qp_ex did not make: a provider's own call did, which we do not see. */
+/* For a queue pair that a provider's own call has made, which we do not see. */
 static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *ex)
 {
 	struct ibv_qp *qp = (void *)(uintptr_t)call->args[0];
