@@ -141,7 +141,7 @@ def payload(mode):
 
 @functools.cache
 def tapped():
-    """Samples of what is recorded while LTTng's tracepoints are loaded, too, and none is enabled."""
+    """Samples of recording while LTTng's tracepoints are loaded and none is enabled."""
     need(TRACEPOINTS, 'tracepoints')
     return merge([verbs_once('on', libraries=(TRACEPOINTS,)) for _ in range(3)])
 
