@@ -5,9 +5,8 @@
  * of <rdma/rdma_user_cm.h> written to it; most answer into memory that the
  * command names (cm_command.c).
  *
- * One lock for all: connections are made seldom. It is never held while a
- * thread sleeps, and a thread that holds it cannot be cancelled: programs
- * cancel their event threads.
+ * One lock for everything: connections are made rarely. It is never held while a thread sleeps, and
+ * a thread that holds it cannot be cancelled: programs cancel their event threads.
  *
  * Not here: what an id can do (cm_route.c, cm_conn.c, cm_mcast.c, cm_path.c),
  * how a message finds its reader (cm_wire.c).
@@ -34,7 +33,7 @@
 enum { MOMENTS = 50 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t claimed, epoch; /* of whose process the rest is */
+static uint32_t claimed, epoch; /* the process that the rest belongs to */
 static unsigned int open_channels;
 
 static int lock_cm(void)
@@ -52,7 +51,7 @@ static void unlock_cm(int state)
 	pthread_setcancelstate(state, NULL);
 }
 
-/* Those that a thread sends to itself, which does not sleep then. */
+/* Signals that a thread causes itself, while it does not sleep. */
 static bool is_fault(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
@@ -60,9 +59,9 @@ static bool is_fault(int signal)
 }
 
 /*
- * Whether the kernel would go on after a signal that was handled: its write()
- * would where SA_RESTART was asked for, poll() never does. Which signal it was
- * is not known, so all handlers must have asked.
+ * Would the kernel go on after a signal was handled? Its write() goes on if the handler has
+ * SA_RESTART, poll() never does. It is not known which signal it was, so all handlers must have the
+ * flag.
  */
 static bool goes_on(void)
 {
@@ -89,8 +88,8 @@ static int wait_for_event(int fd)
 }
 
 /*
- * The channel was closed by another thread while this one slept on it. In
- * the kernel it would not wake, and programs rely on that.
+ * The channel was closed by another thread while this one slept on it. With the kernel it would not
+ * wake up, and programs rely on that.
  */
 static int sleep_on(void)
 {
@@ -100,7 +99,7 @@ static int sleep_on(void)
 	return -EINTR;
 }
 
-/* @number is of the channel that was meant first; 0: not yet known. */
+/* @number: the channel at the first try; 0: not yet known. */
 static int run_at(int fd, uint32_t *number, const struct cm_command *command, const char *buf,
 		  const struct rdma_ucm_cmd_hdr *hdr)
 {
@@ -190,8 +189,8 @@ static void forget_all(void)
 }
 
 /*
- * In a child, before anything of its own: what it has inherited is the parent's, and so is who
- * holds the mutex. One thread does it, the others wait.
+ * In a child, before it opens a channel: forget what it has inherited from the parent, including a
+ * held mutex. One thread does it, the others wait.
  */
 static void forget_inherited(void)
 {
@@ -229,9 +228,9 @@ int cm_open(int flags)
 }
 
 /*
- * A thread that handles an event will come back for the next. The kernel is
- * so slow to take a connection down that it always has, before its channel
- * is closed; it would find somebody else's descriptor.
+ * A thread that handles an event comes back for the next one. The kernel takes so long to close a
+ * connection that the thread is always back before its channel is closed; here it could find the
+ * descriptor reused.
  */
 static int let_reader_return(int fd, int state)
 {

@@ -1,9 +1,9 @@
 /*
  * IP addresses as names of processes on one machine
  *
- * All of a fabric's processes are on this machine, so that an address is
- * good if an interface of the machine has it. No socket is opened for that:
- * programs and other preloads interpose those functions.
+ * All processes of a fabric are on this machine, so an address is valid if an interface of the
+ * machine has it. No socket is opened to find out: programs and other preloads interpose those
+ * functions.
  */
 #include "shim/soft/cm/cm_addr.h"
 

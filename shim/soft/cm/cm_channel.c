@@ -9,8 +9,8 @@
  *	processes		pidfds of those that our ids are connected to,
  *				so that the death of one is an event at once
  *
- * So nothing needs a thread: whatever happens makes the descriptor readable,
- * and the program's next command sees to it.
+ * So no thread is needed: everything that happens makes the descriptor readable, and the program's
+ * next command handles it.
  */
 #include "shim/soft/cm/cm_channel.h"
 
@@ -28,7 +28,7 @@
 
 struct cm_watch {
 	struct cm_watch *next;
-	struct cm_name process; /* its serial means nothing */
+	struct cm_name process; /* its serial is not used */
 	unsigned int refs;
 	int pidfd;
 	bool dead;

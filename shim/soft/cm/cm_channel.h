@@ -11,7 +11,7 @@ enum { CM_CHANNEL_FDS = 1 << 16 };
 /* The channel of a descriptor, or NULL. Any thread, without the lock. */
 struct cm_channel *cm_channel_at(int fd);
 
-/* Let it be found by its descriptor, or no longer; and forget all, in a child. */
+/* Add it to the table of descriptors, or remove it; and in a child, forget all. */
 void cm_channel_show(struct cm_channel *channel);
 void cm_channel_hide(struct cm_channel *channel);
 void cm_channel_forget_all(void);
@@ -20,23 +20,23 @@ int cm_channel_new(struct cm_channel **ret_channel);
 /* It has no ids any more. */
 void cm_channel_free(struct cm_channel *channel);
 
-/* Is a message, a death or a time to be seen to? Notes who has died. */
+/* Has something happened? Also notes which processes have died. */
 bool cm_channel_is_ready(struct cm_channel *channel);
 
-/* A process that has died, once for each; false: no more. */
+/* The next process that has died, each one once; false: no more. */
 bool cm_channel_take_dead(struct cm_channel *channel, struct cm_name *ret_process);
 
 /*
- * Let the descriptor be readable if an event waits, and when a time comes
- * at which one may be caused. To be called after every change.
+ * Make the descriptor readable if an event waits, and when the next time limit ends. Call it after
+ * every change.
  */
 void cm_channel_arm(struct cm_channel *channel);
 
 /* Takes @event. */
 void cm_channel_put(struct cm_channel *channel, struct cm_event *event);
-/* The first, or NULL; the caller's. */
+/* The first event, or NULL; the caller frees it. */
 struct cm_event *cm_channel_get(struct cm_channel *channel);
 
-/* Be told of the death of a process; -ESRCH if it is dead. Counted. */
+/* Watch for the death of a process; -ESRCH if it is dead. Counted. */
 int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer);
 void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer);

@@ -1,8 +1,8 @@
 /*
  * The commands of /dev/infiniband/rdma_cm
  *
- * They stand in one table, with the sizes that the kernel asks for. Here
- * structures of the kernel's interface become calls, and nothing else.
+ * One table has them all, with the sizes that the kernel checks. This file only turns structures of
+ * the kernel's interface into calls.
  */
 #include "shim/soft/cm/cm_command.h"
 
@@ -274,7 +274,7 @@ OF_ID(notify, rdma_ucm_notify, cm_conn_notify(id, cmd->event))
 typedef int command_fn(struct cm_channel *channel, const void *cmd, void *resp);
 
 struct cm_command {
-	command_fn *run;  /* NULL: the kernel has it not either */
+	command_fn *run;  /* NULL: the kernel does not have it either */
 	uint16_t size;    /* of the structure, and what of it */
 	uint16_t must;    /* even old librdmacm gives */
 	int16_t response; /* where its address is, or -1 */

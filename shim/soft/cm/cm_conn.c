@@ -10,19 +10,19 @@
  *	TIMEWAIT	<-- DREP --	TIMEWAIT	(disconnect, too)
  *	CLOSED		TIMEWAIT_EXIT	CLOSED
  *
- * REJ ends a connection that is not yet there. Datagrams know one question,
- * SIDR_REQ, and one answer, SIDR_REP. Nothing gets lost, so nothing is sent
- * twice; a full mailbox is tried again. Times are for answers that the
- * peer's program does not give. The death of its process is an answer, too.
+ * REJ ends a connection that is not yet established. For datagrams there is one request, SIDR_REQ,
+ * and one reply, SIDR_REP. No message is lost, so none is sent twice; a full mailbox is tried
+ * again. Time limits are for peers whose program does not answer. The death of its process counts
+ * as an answer.
  *
- * A request for a port where nobody listens yet is held for a moment. Networks
- * take their time, and there are programs that live on it: both ends of
- * perftest's -R begin at once, the one to listen and the other to connect.
+ * A request for a port where nobody listens yet is held for a short time. Networks are slow, and
+ * some programs depend on that: with -R, both ends of perftest start at once, one to listen and the
+ * other to connect.
  *
- * Here are the program's commands; what happens to it is in cm_react.c.
+ * Here are the commands of the program; events that come without it are in cm_react.c.
  *
- * Source: the specification's chapter 12, and what the kernel's rdma_cm
- * makes of it for programs: events, status values, lengths of private data.
+ * Source: the specification's chapter 12, and the kernel's rdma_cm, which defines events, status
+ * values and lengths of private data for programs.
  */
 #include "shim/soft/cm/cm_conn.h"
 
@@ -120,7 +120,7 @@ static void set_private(struct cm_msg *msg, const void *data, size_t len)
 	msg->private_len = len;
 }
 
-/* A message that waits is overtaken by the next: that says all. */
+/* A message that waits is replaced by the next one, which says everything. */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
 {
 	int err = cm_wire_send(&id->peer, msg);
@@ -343,14 +343,14 @@ int cm_conn_notify(struct cm_id *id, uint32_t event)
 	return 0;
 }
 
-/* Nobody has heard of it. */
+/* Drop a request that was not sent yet. */
 static void drop_request(struct cm_id *id)
 {
 	id->held = id->resend = 0;
 	cm_conn_enter(id, CM_CLOSED);
 }
 
-/* The id is destroyed: so would the kernel leave the other end. */
+/* The id is destroyed: tell the other end what the kernel would tell it. */
 void cm_conn_hang_up(struct cm_id *id)
 {
 	if (id->held) {

@@ -5,14 +5,14 @@
  */
 #include "shim/soft/cm/cm_id.h"
 
-/* The shape of the kernel's commands (cm.c has the list). */
+/* The commands, with the structures of the kernel's interface. */
 int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd);
 int cm_conn_accept(struct cm_id *id, const struct rdma_ucm_accept *cmd);
 int cm_conn_reject(struct cm_id *id, const struct rdma_ucm_reject *cmd);
 int cm_conn_disconnect(struct cm_id *id);
 int cm_conn_notify(struct cm_id *id, uint32_t event);
 
-/* Bytes that programs can send with each, and are given (zeros behind). */
+/* Lengths of private data that programs can send and get (padded with zeros). */
 enum {
 	REQ_BYTES = 56,
 	REP_BYTES = 196,
@@ -26,17 +26,17 @@ bool cm_conn_datagrams(const struct cm_id *id);
 void cm_conn_enter(struct cm_id *id, enum cm_state state);
 void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
 
-/* Be told when the peer's process ends; -ESRCH: it has. */
+/* Watch the peer's process; -ESRCH: it has ended. */
 int cm_conn_watch(struct cm_id *id);
 
-/* To the peer. -ENOENT: it is gone; a full mailbox is tried again later. */
+/* Send to the peer. -ENOENT: it is gone; a full mailbox is tried again later. */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg);
 int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status);
 
-/* Nobody is there, or has room: that comes as an event, as from afar. */
+/* Nobody listens, or the backlog is full: the program gets an event, as from a remote host. */
 void cm_conn_refuse(struct cm_id *id, bool full);
 
-/* Is a request that is held (id->held) for somebody by now? */
+/* Try a request again that is held (id->held). */
 void cm_conn_look_again(struct cm_id *id);
 
 /* The peer's process has ended. */

@@ -1,11 +1,10 @@
 /*
  * Ids and their events
  *
- * An id has two numbers: a handle, small and used again, by which the program
- * names it; and a serial, by which messages do. A request that comes makes a
- * new id in the listener's channel at once, which the program learns of with
- * the event; until it accepts, there is nobody to whom other events of that
- * id could be told, and they are dropped.
+ * An id has two numbers: a handle, which is small and reused, for the program; and a serial, for
+ * messages. An incoming request creates a new id in the listener's channel at once, which the
+ * program learns of with the event; until it accepts, no other events of that id can be delivered,
+ * and they are dropped.
  */
 #include "shim/soft/cm/cm_id.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Communication identifiers: what rdma_cm_id is to a program.
+ * Communication identifiers: an rdma_cm_id of a program.
  *
  * Callers hold the connection manager's lock (cm.c).
  */
@@ -8,7 +8,7 @@
 
 /* A new id in @channel. 0 or -errno. */
 int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct cm_id **ret_id);
-/* What is left of one in its channel's list, with a message unsent or not. */
+/* Free a destroyed id, with an unsent message or not, and take it out of its channel. */
 void cm_id_free(struct cm_id *id);
 
 /* -ENOENT, or -EINVAL if it belongs to another channel. */
@@ -18,21 +18,21 @@ struct cm_id *cm_id_by_peer(const struct cm_name *peer);
 struct cm_name cm_id_name(const struct cm_id *id);
 uint32_t cm_id_unique(void);
 
-/* Programs do not find it any more. */
+/* Free its handle: programs do not find it any more. */
 void cm_id_drop_handle(struct cm_id *id);
 
 void cm_id_change_channel(struct cm_id *id, struct cm_channel *channel);
 
 /*
- * A new event, at the end of the channel's queue, to be filled in; NULL if
- * the program cannot be told (the id was never accepted, or no memory).
+ * Add an event to the channel's queue, to be filled in; NULL if it cannot be delivered (the id was
+ * never accepted, or no memory).
  */
 struct cm_event *cm_id_event(struct cm_id *id, int type, int status);
 
-/* Take out of @from what is @id's, and the request that made it. */
+/* Take the next event of @id, or the request that created it, out of @from. */
 struct cm_event *cm_id_take_event(struct cm_channel *from, const struct cm_id *id);
 
-/* A request leaves the queue: it makes room in the listener's backlog. */
+/* A request leaves the queue: there is room again in the listener's backlog. */
 void cm_id_request_done(const struct cm_event *event);
 
 /* Bind to the port of id->src, or choose one. */

@@ -1,10 +1,9 @@
 /*
  * Multicast groups
  *
- * A group's GID is made of the IP address, as the kernel does it: RFC 4391
- * and 4392 for InfiniBand, with the signature of rdma_cm instead of that of
- * IPoIB for the datagram port space; on RoCE the address itself. librdmacm
- * attaches the queue pair when it is told.
+ * The GID of a group is derived from the IP address, as in the kernel: RFC 4391 and 4392 for
+ * InfiniBand, with the signature of rdma_cm instead of that of IPoIB for the datagram port space;
+ * on RoCE it is the address itself. librdmacm attaches the queue pair when it gets the event.
  */
 #include "shim/soft/cm/cm_mcast.h"
 
@@ -47,7 +46,7 @@ static void ib_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 	mgid[12] &= 0x0f;
 }
 
-/* An IPv6 address may be a GID as it is: one that the subnet has assigned. */
+/* An IPv6 address may itself be a GID that the subnet has assigned. */
 static bool is_mgid(const struct cm_addr *addr)
 {
 	return addr->family == AF_INET6 && addr->ip[0] == 0xff && (addr->ip[1] & 0xf0) == 0x10 &&
@@ -122,7 +121,7 @@ int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid, ui
 	return 0;
 }
 
-/* Of a group that is left, events that wait are nobody's any more. */
+/* Drop the queued events of a group that is left. */
 static void drop_events(struct cm_channel *channel, struct cm_multicast *group)
 {
 	struct cm_event **p = &channel->first, *event;

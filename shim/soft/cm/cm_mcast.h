@@ -6,7 +6,7 @@
 
 int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid, uint32_t *ret_handle);
 
-/* The number of its events that the program was given, or -errno. */
+/* Returns how many of its events the program got, or -errno. */
 int cm_mcast_leave(struct cm_channel *channel, uint32_t handle);
 
 void cm_mcast_free_all(struct cm_id *id);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the connection manager has: ids, their events, and the channels of those.
+ * The objects of the connection manager: ids, events, and channels.
  *
  * Guarded by the connection manager's lock (cm.c).
  */
@@ -30,16 +30,15 @@ struct cm_channel {
 	uint32_t number; /* of the mailbox */
 	uint32_t epoch;
 	uint64_t armed;   /* ns of the timer; 0: not */
-	pthread_t reader; /* has got an event, and was not */
-	bool reading;     /* seen since, if there is one */
+	pthread_t reader; /* the thread that got an event, and was not */
+	bool reading;     /* seen since; @reading: there is one */
 	struct cm_id *ids;
 	struct cm_event *first, **last;
 	struct cm_watch *watches;
 };
 
 /*
- * In order: an id has an address from CM_BOUND on, and takes part in a
- * connection from CM_REQ_SENT on.
+ * In order: an id has an address from CM_BOUND on, and a connection from CM_REQ_SENT on.
  */
 enum cm_state {
 	CM_IDLE,
@@ -106,7 +105,7 @@ struct cm_id {
 	struct cm_multicast *multicast;
 };
 
-/* When something is to be done for it, ns; 0: never. */
+/* The next time limit of an id, ns; 0: none. */
 static inline uint64_t cm_id_due(const struct cm_id *id)
 {
 	if (!id->resend || (id->deadline && id->deadline < id->resend))

@@ -1,9 +1,8 @@
 /*
- * Paths: from the one port to itself
+ * Paths: from a port to itself
  *
- * On InfiniBand by LID, on RoCE by the GID of the family that was asked for.
- * What a program must set in its queue pair is what the kernel would say:
- * cm_path_qp_attr() follows the specification's 12.9.
+ * On InfiniBand by LID, on RoCE by the GID of the requested family. The attributes for the
+ * program's queue pair are those of the kernel: cm_path_qp_attr() follows the specification's 12.9.
  */
 #include "shim/soft/cm/cm_path.h"
 
@@ -24,7 +23,7 @@ enum {
 	EXACTLY = 2, /* selector */
 	SELECT_EXACTLY = EXACTLY << 6,
 	SOCKADDR_IB = 48,
-	FAMILY_IB = 27, /* AF_IB, which glibc knows not */
+	FAMILY_IB = 27, /* AF_IB, which glibc does not define */
 };
 
 /* The kernel's sockaddr_ib: GIDs come in it. */
@@ -45,7 +44,7 @@ static bool is_ip4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* On RoCE, version 2 and the family of the address, where there are such. */
+/* On RoCE, a GID of version 2 and of the family of the address, if there is one. */
 static uint32_t gid_index(const struct cm_id *id)
 {
 	const struct port *port = port_at(PORT);

@@ -19,9 +19,9 @@ int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr);
 
 void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp);
 
-/* RDMA_USER_CM_QUERY_ADDR and _GID; of the latter the addresses are AF_IB. */
+/* RDMA_USER_CM_QUERY_ADDR and _GID; the addresses of the latter are AF_IB. */
 void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
 void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
 
-/* RDMA_USER_CM_QUERY_PATH: how many there are, 0 or 1, and the one. */
+/* RDMA_USER_CM_QUERY_PATH: returns the number of paths, 0 or 1. */
 uint32_t cm_path_data(const struct cm_id *id, struct ib_path_rec_data *path);

@@ -1,5 +1,5 @@
 /*
- * Who has bound which port
+ * Ports and their owners
  *
  * One file that all processes map, DIR/cm:
  *
@@ -7,14 +7,12 @@
  *	| high | entry 0 | entry 1 |
  *	+------+---------+---------+- - -
  *
- * It changes under a lock of fcntl(2), which goes with its process even if a
- * child of that lives on. Who was killed leaves entries behind; they are
- * free, as is found out when one is in the way. The file itself goes with
- * the fabric (fabric.c).
+ * It changes under a record lock of fcntl(2), which the kernel drops with its process even if a
+ * child lives on. A killed process leaves entries behind; they count as free when they would
+ * conflict. The file is removed with the fabric (registry.c).
  *
- * What is a conflict is what the kernel's rdma_cm says: two owners of one
- * port must have different addresses, or have both asked for reuse; and who
- * listens must be alone, reuse or not.
+ * Conflicts are those of the kernel's rdma_cm: two owners of one port must have different
+ * addresses, or both have asked for reuse; and a listener must be alone, reuse or not.
  */
 #include "shim/soft/cm/cm_port.h"
 
@@ -83,7 +81,7 @@ static int lock_table(void)
 	if (err < 0)
 		return err;
 	while (fcntl(fd, F_SETLKW, &whole) < 0) {
-		/* a guess that takes two threads for one: see fabric.c */
+		/* a false EDEADLK: see registry.c */
 		if (errno != EINTR && errno != EDEADLK)
 			return -errno;
 		sched_yield();
@@ -256,7 +254,7 @@ static bool does_answer(const struct cm_port *port, const struct cm_addr *addr)
 		(cm_addr_any(&port->addr) && (!port->afonly || port->addr.family == addr->family)));
 }
 
-/* Who has just this address comes before who has all. */
+/* A listener at this very address is preferred to one at all addresses. */
 static struct cm_port *find_listener(uint16_t ps, const struct cm_addr *addr)
 {
 	struct cm_port *port, *found = NULL;

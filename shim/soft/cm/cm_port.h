@@ -8,7 +8,7 @@
 
 #include "shim/soft/cm/cm_addr.h"
 
-/* Who is meant by a message: an id of a process. */
+/* The address of a message: an id of a process. */
 struct cm_name {
 	uint64_t instance; /* of the process in the fabric */
 	uint32_t node;
@@ -26,22 +26,21 @@ struct cm_port {
 };
 
 /*
- * Enter @want, whose port is chosen if it is 0 (and then written there).
- * -EADDRINUSE as the kernel has it, -EADDRNOTAVAIL if there are no more.
+ * Enter @want. If its port is 0, one is chosen and stored there. -EADDRINUSE as from the kernel,
+ * -EADDRNOTAVAIL if no port is free.
  */
 int cm_port_bind(struct cm_port *want, uint32_t *ret_slot);
 void cm_port_release(uint32_t slot, const struct cm_name *owner);
 
-/* What may share the port with it, from now on. */
+/* Change what may share the port with it. */
 void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse, bool afonly);
 
 /* -EADDRINUSE if the address was only shared by reuse. */
 int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog);
 
 /*
- * Bring a request to who listens at @addr: @send is called while the table
- * is locked, and its result returned. -ENOENT: nobody listens; -ENOSPC: the
- * backlog is full.
+ * Send a request to the listener at @addr: @send is called while the table is locked, and its
+ * result returned. -ENOENT: nobody listens; -ENOSPC: the backlog is full.
  */
 int cm_port_request(uint16_t ps, const struct cm_addr *addr,
 		    int (*send)(const struct cm_name *to, void *arg), void *arg);

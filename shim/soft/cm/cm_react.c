@@ -1,11 +1,11 @@
 /*
- * Connections: what happens to an id without its program
+ * Connections: what happens to an id without a command of the program
  *
- * A message comes, the peer's process ends, or it takes too long. Each is a
- * step of the states in cm_conn.c, and mostly an event.
+ * A message arrives, the peer's process ends, or a time limit is over. Each is a transition between
+ * the states in cm_conn.c, and mostly causes an event.
  *
- * An id is destroyed here, too: what its mailbox still holds is seen to before it goes, and may
- * be a request, whose new id is destroyed if the program cannot be told of it.
+ * An id is destroyed here, too: messages in its mailbox are handled first, and one may be a
+ * request, whose new id is destroyed if the program cannot get the event.
  */
 #include "shim/soft/cm/cm_react.h"
 
@@ -21,7 +21,7 @@
 #include "shim/soft/cm/cm_path.h"
 #include "shim/soft/fabric/process.h"
 
-/* To who has sent @msg to nobody. */
+/* Answer the sender of @msg, whose receiver does not exist. */
 static void answer_message(const struct cm_msg *msg, enum cm_type type, uint32_t status)
 {
 	struct cm_msg reply = { .type = type, .ps = msg->ps, .status = status };
@@ -35,7 +35,7 @@ static bool from_peer(const struct cm_id *id, const struct cm_msg *msg)
 	return id->peer.node == msg->from.node && id->peer.instance == msg->from.instance;
 }
 
-/* What each side offers is what the other can ask for, so they cross. */
+/* The responder resources of one side are the initiator depth of the other. */
 static void fill_conn(struct cm_event *event, const struct cm_msg *msg, uint8_t len)
 {
 	struct rdma_ucm_conn_param *conn = &event->resp.param.conn;
@@ -174,7 +174,7 @@ static void take_reject(struct cm_id *id, struct cm_msg *msg)
 		if (event)
 			fill_conn(event, msg, REJ_BYTES);
 		break;
-	case CM_ESTABLISHED: /* it was not yet so over there */
+	case CM_ESTABLISHED: /* the other end was not established yet */
 		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
 		break;
 	default:
@@ -256,7 +256,7 @@ static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 	if (msg->type == CM_REQ || msg->type == CM_SIDR_REQ) {
 		take_request(id, msg);
 	} else {
-		/* who gives up a request knows only the listener */
+		/* a peer that gives up its request knows only the listener */
 		if (id->state == CM_LISTENING)
 			id = cm_id_by_peer(&msg->from);
 		if (id && from_peer(id, msg))
@@ -266,7 +266,7 @@ static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 		cm_channel_arm(id->channel);
 }
 
-/* Only what its mailbox holds. */
+/* Handle the messages in its mailbox. */
 static void drain_mailbox(struct cm_channel *channel)
 {
 	struct cm_msg msg;
@@ -289,9 +289,8 @@ static void drop_events(struct cm_id *id)
 }
 
 /*
- * In this order: the name goes first, so that what is not in the mailbox
- * then does not come any more (cm_wire.c). If its peer's mailbox is full, it
- * stays in its channel until it has said that it goes.
+ * The order matters: once the name is removed, no more messages arrive (cm_wire.c). If the mailbox
+ * of its peer is full, the id stays in its channel until its last message is sent.
  */
 void cm_react_destroy_id(struct cm_id *id)
 {
@@ -379,7 +378,7 @@ static void check_time(struct cm_id *id)
 	}
 }
 
-/* Its ids drop the watch one by one. */
+/* Each of its ids drops the watch. */
 static void tell_of_death(struct cm_channel *channel, const struct cm_name *process)
 {
 	struct cm_id *id, *next;
@@ -404,7 +403,7 @@ static void check_times(struct cm_channel *channel)
 	}
 }
 
-/* What the dead have sent comes before their death. */
+/* Messages of a dead process are handled before its death. */
 void cm_react_run(struct cm_channel *channel)
 {
 	struct cm_name process;

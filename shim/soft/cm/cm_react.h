@@ -1,10 +1,10 @@
 #pragma once
 /*
- * What happens to ids without their program. Callers hold the connection manager's lock.
+ * What happens to ids without a command of the program. Callers hold the connection manager's lock.
  */
 #include "shim/soft/cm/cm_objects.h"
 
-/* See to what has happened: messages, deaths, times. */
+/* Handle what has happened: messages, deaths, time limits. */
 void cm_react_run(struct cm_channel *channel);
 
 /* Ends its connection, drops its events and the requests among them. */

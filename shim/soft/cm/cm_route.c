@@ -1,8 +1,8 @@
 /*
  * Addresses: bind, resolve, listen
  *
- * What would be asked of a network is known at once, since all are on this
- * machine. The answer still comes as an event.
+ * What a network would have to answer is known at once, since all addresses are on this machine.
+ * The answer comes as an event all the same.
  */
 #include "shim/soft/cm/cm_route.h"
 
@@ -55,7 +55,7 @@ static void make_loopback(struct cm_addr *addr)
 	       sizeof(addr->ip));
 }
 
-/* Whom @dst reaches: of a group, who has joined through any interface. */
+/* Find out what @dst reaches: members of a group may be on any interface. */
 static int reach_device(struct cm_id *id, const struct cm_addr *dst)
 {
 	id->dst = *dst;
@@ -151,7 +151,7 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value, uin
 		id->tos = number;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
-		/* it cannot be taken back */
+		/* it cannot be reset */
 		if (number ? id->state == CM_LISTENING : id->state != CM_IDLE)
 			return -EINVAL;
 		id->reuse = number;
@@ -173,7 +173,7 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value, uin
 	}
 }
 
-/* There is one path, and so one that can be chosen. */
+/* There is only one path to choose. */
 static int set_path(struct cm_id *id, const struct ib_path_rec_data *path, uint32_t len)
 {
 	const uint32_t want = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;

@@ -7,13 +7,12 @@
  *	DIR/cmbox.NODE.INSTANCE.CHANNEL
  *	DIR/cmid.NODE.INSTANCE.SERIAL
  *
- * So an id is found by its name wherever it was migrated to, and is gone
- * with its name. Who takes a name away, or to another channel, first does
- * that and then reads what the old pipe holds; who sends writes first and
- * then looks whether the name still leads there. No message is lost between
- * the two; one may come twice, which the states of the ids sort out.
+ * So an id is found by its name wherever it has migrated to, and is gone with its name. A process
+ * that removes a name, or moves it to another channel, does so first and then reads the old pipe; a
+ * sender writes first and then checks that the name still leads there. So no message is lost; one
+ * may arrive twice, and the states of the ids ignore the second.
  *
- * A message is written at once, less than PIPE_BUF, and so read at once.
+ * A message is shorter than PIPE_BUF, so it is written and read as a whole.
  */
 #include "shim/soft/cm/cm_wire.h"
 
@@ -61,7 +60,7 @@ int cm_wire_open(uint32_t id)
 		unlink(path);
 		return err;
 	}
-	/* as large as allowed: the less has to be sent again */
+	/* as large as allowed, so that fewer messages have to be sent again */
 	fcntl(fd, F_SETPIPE_SZ, MAILBOX);
 	return fd;
 }
@@ -99,7 +98,7 @@ void cm_wire_unname(uint32_t serial)
 	unlink(path);
 }
 
-/* Is the pipe @fd still what is found at @path? */
+/* Is @fd still the pipe at @path? */
 static bool leads_to(const char *path, int fd)
 {
 	struct stat there, here;
@@ -114,7 +113,7 @@ static int put_message(const char *path, const struct cm_msg *msg)
 	struct stat st;
 	int fd, err = 0;
 
-	/* for reading too: without its reader, this is no SIGPIPE */
+	/* for reading, too, so that a missing reader does not raise SIGPIPE */
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -141,7 +140,7 @@ int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 	do
 		err = put_message(path, msg);
 	while (err == -ESTALE && ++tries < MOVES);
-	/* nobody will make room there */
+	/* its reader is dead, and will not make room */
 	if (err == -EAGAIN && !node_has(to->node, to->instance))
 		return -ENOENT;
 	return err;
@@ -158,7 +157,7 @@ bool cm_wire_recv(int fd, struct cm_msg *msg)
 	ssize_t n;
 
 	while ((n = read(fd, msg, sizeof(*msg))) > 0)
-		/* what is not ours may have any length: to the end of it */
+		/* garbage may have any length: read to its end */
 		if (n == sizeof(*msg) && check_message(msg))
 			return true;
 	return false;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The messages of the connection manager, and how they find their reader.
+ * The messages of the connection manager, and their mailboxes.
  *
  * Callers serialize (cm.c).
  */
@@ -63,7 +63,7 @@ struct cm_msg {
 int cm_wire_open(uint32_t id);
 void cm_wire_close(int fd, uint32_t id);
 
-/* Let mailbox @id be found under the name of @serial, too, from now on. */
+/* Give mailbox @id the name of @serial, too. */
 int cm_wire_name(uint32_t id, uint32_t serial);
 void cm_wire_unname(uint32_t serial);
 

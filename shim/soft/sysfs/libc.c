@@ -1,20 +1,19 @@
 /*
  * Functions of libc that programs reach the device's sysfs tree with
  *
- * Programs look for a device below /sys and /dev before they ask libibverbs,
- * and librdmacm talks to a file of the kernel's. So those functions of libc
- * that take a path are replaced: a path of ours leads into the tree that
- * sysfs_tree.c has made, all others go on unchanged to the next function of that
- * name. The connection manager's file is cm.c's.
+ * Programs look for a device below /sys and /dev before they ask libibverbs, and librdmacm talks to
+ * a file of the kernel's. So we replace the functions of libc that take a path: a path of the
+ * device leads into the tree that sysfs_tree.c makes, all others are passed on unchanged to the
+ * next function of that name. The connection manager's file is handled by cm.c.
  *
- * What libc calls inside itself does not come through here: opendir() does
- * not call our open(), so each function stands for itself. On LP64 the
- * functions with 64 in their names are the others, and aliases here.
+ * Calls inside libc do not reach us: opendir() does not call our open(), so each function is
+ * replaced separately. On LP64 the functions with 64 in their names are the same as those without,
+ * and aliases here.
  *
- * They may be called before our constructor, in a signal handler, and by
- * ourselves. The C names differ from the symbols, so that no header's inline
- * or attribute stands in the way. The symbols carry no version: those of
- * libc's have, and would not bind to a node of ours.
+ * They may be called before our constructor, in a signal handler, and by ourselves. The C names
+ * differ from the symbols, so that inline functions and attributes of headers do not interfere. The
+ * symbols have no version: references to those of libc have, and would not bind to a version of
+ * ours.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -44,7 +43,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64) &&
 static int cm_high = -1;
 
 /* clang-format off */
-/* The functions, and those of the same code. */
+/* The functions, and aliases with the same code. */
 #define FUNCTIONS(V) \
 	V(open) V(openat) V(__open_2) V(__openat_2) V(fopen) V(freopen) \
 	V(opendir) V(scandir) V(scandirat) V(readdir) V(glob) \
@@ -188,7 +187,7 @@ REDIRECT(int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
 	 (fd, to, mask))
 /* clang-format on */
 
-/* A real path in our tree is one of the kernel's to the program. */
+/* The program gets the path of the kernel for a real path in our tree. */
 OURS(char *, realpath, (const char *path, char *resolved))
 {
 	char buf[SYSFS_TREE_PATH];
@@ -336,7 +335,7 @@ OURS(void, closefrom, (int first))
 	NEXT(closefrom)(first);
 }
 
-/* They close the second. */
+/* These functions close the second descriptor. */
 OURS(int, dup2, (int from, int to))
 {
 	if (from != to && is_cm(to))
@@ -392,7 +391,7 @@ OURS(int, __fxstat, (int version, int fd, struct stat *st))
 	return disguise_node(NEXT(__fxstat)(version, fd, st), fd, st);
 }
 
-/* The descriptor that is meant, if it is one and no path. */
+/* The descriptor itself, if the call means it and not a path. */
 static int meant_fd(int dir, const char *path, int flags)
 {
 	return flags & AT_EMPTY_PATH && (!path || !*path) ? dir : -1;
@@ -443,7 +442,7 @@ OURS(struct dirent *, readdir, (DIR * dir))
 	struct dirent *entry = NEXT(readdir)(dir);
 
 	if (entry && sysfs_tree_is_node(entry->d_ino) && entry->d_type == DT_REG)
-		entry->d_type = DT_UNKNOWN; /* then who cares asks stat */
+		entry->d_type = DT_UNKNOWN; /* then a program that needs the type calls stat() */
 	return entry;
 }
 
@@ -453,8 +452,7 @@ static void close_dir(void *dir)
 }
 
 /*
- * It walks with the functions that it is given: with ours. The program's
- * structure must not show them.
+ * glob() uses the functions in the structure: ours. The program must not see them there.
  */
 OURS(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int), glob_t *g))
 {
@@ -477,7 +475,7 @@ OURS(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int
 	return result;
 }
 
-/* Who ends so has no destructors. A child of vfork() has nothing of ours. */
+/* _exit() runs no destructors. A child of vfork() has no tree of its own. */
 OURS(void, _exit, (int status))
 {
 	sysfs_tree_exit();

@@ -1,5 +1,5 @@
 /*
- * What libibverbs reads of sysfs for programs
+ * Functions of libibverbs that read sysfs
  */
 #include "shim/soft/sysfs/sysfs_tree.h"
 
@@ -19,7 +19,7 @@ EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, siz
 	size_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	/* where libc comes before us, its fopen() does not ask */
+	/* if libc is searched before us, its own fopen() is called */
 	file = fopen(sysfs_tree_path(path, there), "re");
 	if (!file)
 		return -1;

@@ -9,10 +9,9 @@
  *		infiniband_verbs/uverbs0/	ibdev, dev, ...
  *	/sys/class/infiniband/verbatim0		-> ../../devices/...
  *
- * Values are those that the verbs tell (profile.h, port.h), as of when the
- * tree is made; counters stand at 0.
+ * Values are those that the verbs report (profile.h, port.h) when the tree is made; counters are 0.
  *
- * Not here: where the tree lies and how long (sysfs_tree.c).
+ * Not here: the place and the lifetime of the tree (sysfs_tree.c).
  */
 #include "shim/soft/sysfs/sysfs.h"
 
@@ -56,7 +55,7 @@ const struct sysfs_node sysfs_nodes[SYSFS_NODES] = {
 };
 /* clang-format on */
 
-/* What is being made; the first error stays. */
+/* The tree that is being made; the first error is kept. */
 struct tree {
 	int root;
 	int err;
@@ -110,7 +109,7 @@ __attribute__((format(printf, 3, 4))) static void put_link(struct tree *tree, co
 		tree->err = -errno;
 }
 
-/* A file in the directory that is being filled. */
+/* Write a file in the current directory of the tree. */
 __attribute__((format(printf, 3, 4))) static void put_attribute(struct tree *tree, const char *name,
 								const char *format, ...)
 {
@@ -159,7 +158,7 @@ static void put_nodes(struct tree *tree)
 	put_link(tree, "../../devices/virtual/misc/rdma_cm", "sys/class/misc/rdma_cm");
 }
 
-/* All processors that there may be: the device is near to each. */
+/* All possible processors: the device is local to each. */
 static void show_cpus(struct tree *tree)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -174,7 +173,7 @@ static void show_cpus(struct tree *tree)
 	put_attribute(tree, "local_cpulist", "0-%ld", cpus - 1);
 }
 
-/* PCI knows 16 bits of the numbers that verbs have 24 or 32 for. */
+/* PCI has 16 bits for numbers that have 24 or 32 in verbs. */
 static void put_pci(struct tree *tree)
 {
 	const struct ibv_device_attr *attr = profile_limits();
@@ -201,7 +200,7 @@ static void put_pci(struct tree *tree)
 		      "DRIVER=verbatim-soft\nPCI_CLASS=20700\n"
 		      "PCI_ID=%04X:%04X\nPCI_SLOT_NAME=%s",
 		      attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff, FUNC);
-	/* the interface whose addresses lead to the device */
+	/* the network interface whose addresses belong to the device */
 	put_attribute(tree, "net/lo/ifindex", "1");
 	put_attribute(tree, "net/lo/address", "00:00:00:00:00:00");
 	show_cpus(tree);
@@ -276,7 +275,7 @@ static const char *phys_name(unsigned int state)
 	return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
 }
 
-/* Gigabits a second and lane, times 10; and what the kernel calls it. */
+/* Gigabits per second and lane, times 10; and the name that the kernel gives it. */
 static unsigned int lane_rate(unsigned int speed, const char **name)
 {
 	static const struct {

@@ -4,11 +4,11 @@
  */
 #include <stddef.h>
 
-/* The paths whose place our tree takes, with all that is below. */
+/* The paths that our tree replaces, with everything below them. */
 enum { SYSFS_PATHS = 9 };
 extern const char *const sysfs_paths[SYSFS_PATHS];
 
-/* Device nodes, for which files stand. */
+/* Device nodes, which are plain files in the tree. */
 enum { SYSFS_UVERBS, SYSFS_CM, SYSFS_NODES };
 extern const struct sysfs_node {
 	const char *path;

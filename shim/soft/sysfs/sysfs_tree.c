@@ -1,22 +1,20 @@
 /*
  * Where the device's sysfs tree lies
  *
- * Paths below /sys and /dev that a program expects of an RDMA device lead
- * into a tree of real files, so that opendir, readlink, openat and all that
- * works on descriptors need nothing from us:
+ * Paths below /sys and /dev that a program expects of an RDMA device lead into a tree of real
+ * files, so that opendir, readlink, openat and functions on descriptors need no help from us:
  *
  *	/sys/class/infiniband/verbatim0/fw_ver
  *	/dev/shm/verbatim-soft-UID.sys.PID/sys/class/infiniband/...
  *
- * Each process has its own, since its environment says what the device is
- * like. It is made when it is first needed, and goes with the process. What
- * a process has left that was killed, or that became another program, is
- * swept by the next that makes one, or that is started under the same
- * number: a tree holds the start time of its process, in the file "start".
+ * Each process has its own, since its environment describes the device. It is made when it is first
+ * needed, and removed when the process ends. The tree of a process that was killed, or that
+ * executed another program, is removed by the next process that makes one, or that has the same
+ * pid: a tree has the start time of its process in the file "start".
  *
- * There is no malloc() here: the first open() may come in a signal handler.
+ * malloc() is not used here: the first open() may be called in a signal handler.
  *
- * Not here: what is in the tree (sysfs.c), who asks (libc.c).
+ * Not here: the contents of the tree (sysfs.c), its users (libc.c).
  */
 #include "shim/soft/sysfs/sysfs_tree.h"
 
@@ -47,7 +45,7 @@ static char root[ROOT_PATH];
 static int owner; /* pid of whose tree @root is; 0: none */
 static bool leaving;
 
-/* The files that stand for device nodes. */
+/* The files that represent device nodes. */
 static dev_t root_dev;
 static ino_t node_inos[SYSFS_NODES];
 
@@ -77,7 +75,7 @@ static bool is_ours(const char *path)
 	return false;
 }
 
-/* Without "//" and "/./"; false if it does not fit. */
+/* Remove "//" and "/./"; false if it does not fit. */
 static bool clean_path(const char *path, char out[SYSFS_TREE_PATH])
 {
 	size_t n = 0;
@@ -97,7 +95,7 @@ static bool clean_path(const char *path, char out[SYSFS_TREE_PATH])
 	return true;
 }
 
-/* Call @each for the entries of a directory; how many there were. */
+/* Call @each for the entries of a directory. Returns their number. */
 static unsigned int walk_dir(int dir, void (*each)(int dir, const char *name))
 {
 	struct {
@@ -132,7 +130,7 @@ static void remove_tree(int dir, const char *name)
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* taking entries away may hide others from a walk */
+	/* removing entries may hide others from the walk */
 	for (tries = 0; tries < 16 && walk_dir(fd, remove_tree); tries++)
 		lseek(fd, 0, SEEK_SET);
 	close(fd);
@@ -144,7 +142,7 @@ static void tree_name(char *name, size_t size, int pid)
 	snprintf(name, size, "verbatim-soft-%u.sys.%d", (unsigned int)geteuid(), pid);
 }
 
-/* The tree @name, if it is one of this user's; anybody may make names there. */
+/* Open tree @name, if it belongs to this user; any user may create names there. */
 static int open_tree(int dir, const char *name)
 {
 	int tree = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -156,7 +154,7 @@ static int open_tree(int dir, const char *name)
 	return -1;
 }
 
-/* Is it of a process that lives? One without a start time is being made. */
+/* Does its process live? A tree without a start time is being made. */
 static bool owner_lives(int tree, int pid)
 {
 	uint64_t start = process_start(pid);
@@ -255,7 +253,7 @@ static bool make_at(const char *place)
 	return false;
 }
 
-/* Somebody may have tidied up there. */
+/* Is the tree there? Something may have cleaned up the directory. */
 static bool is_there(void)
 {
 	return owner == getpid() && access(root, F_OK) == 0;
@@ -319,7 +317,7 @@ const char *sysfs_tree_path_at(int dir, const char *path, char buf[SYSFS_TREE_PA
 
 	if (!path || path[0] == '/')
 		return sysfs_tree_path(path, buf);
-	/* "sys/class/..." at "/" is how hwloc asks */
+	/* hwloc opens "sys/class/..." relative to "/" */
 	if ((strncmp(path, "sys/", 4) && strncmp(path, "dev/inf", 7)) ||
 	    strlen(path) + 2 > sizeof(absolute) || !is_root(dir))
 		goto out;
@@ -391,13 +389,13 @@ void sysfs_tree_exit(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Another thread may have held it, whose tree is not the child's anyway. */
+/* Another thread may have held the mutex; the tree is not the child's anyway. */
 static void fork_child(void)
 {
 	pthread_mutex_init(&mutex, NULL);
 }
 
-/* What is there under our number is of a program before us, or long dead. */
+/* A tree with our pid belongs to a program that we executed from, or to a dead process. */
 __attribute__((constructor)) static void init_tree(void)
 {
 	char path[ROOT_PATH], name[ROOT_PATH];

@@ -1,9 +1,9 @@
 /*
  * Advice about on-demand regions: bring pages in before they are used
  *
- * Without IBV_ADVISE_MR_FLAG_FLUSH the pages may come later or never, so only
- * the keys and ranges can fail. The device looks pages up at each use: those
- * that are there need no advice (PREFETCH_NO_FAULT).
+ * Without IBV_ADVISE_MR_FLAG_FLUSH the pages may come later or never, so only the keys and ranges
+ * can fail. The device looks up pages at each use, so pages that are present need no advice
+ * (PREFETCH_NO_FAULT).
  *
  * Source: ibv_advise_mr(3).
  */
@@ -41,7 +41,7 @@ static int find_range(const struct ibv_pd *pd, const struct ibv_sge *sge, bool w
 	int err;
 
 	if (slot >= SHM_MR_MAX)
-		return EINVAL; /* a window's */
+		return EINVAL; /* of a window */
 	pthread_mutex_lock(&soft_mutex);
 	mr = soft_mrs[slot];
 	err = check_region(mr, pd, sge, write);

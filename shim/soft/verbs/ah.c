@@ -22,7 +22,7 @@ enum {
 
 static struct soft_tally count;
 
-/* 0 or the errno for an address that cannot be one. */
+/* 0, or the errno for an invalid address. */
 static int check_attr(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 {
 	bool roce = port_is_roce(attr->port_num);
@@ -97,7 +97,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 	return 0;
 }
 
-/* The way back: to where it came from, by the address that it came to. */
+/* The way back: to its source, from the address that it was sent to. */
 static int turn_round(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
 {
 	struct ibv_global_route *to = &attr->grh;

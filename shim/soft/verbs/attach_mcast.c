@@ -1,7 +1,7 @@
 /*
  * Attaching queue pairs to multicast groups
  *
- * Not here: who is in which group (mcast.c).
+ * Not here: the members of the groups (mcast.c).
  */
 #include "shim/soft/transport/mcast.h"
 

@@ -1,12 +1,12 @@
 /*
  * Opening and closing the device
  *
- * Every slot of verbs_context is filled, so that a program that asks for
- * what is not there gets EOPNOTSUPP rather than a jump to nowhere. Programs
- * and tracers may replace the pointers; we never call through them.
+ * Every slot of verbs_context is filled, so that a program that calls a missing verb gets
+ * EOPNOTSUPP and does not jump to NULL. Programs and tracers may replace the pointers; we never
+ * call through them.
  *
- * A child that was forked has nothing: process_epoch() differs from what the
- * inherited contexts remember, and its first ibv_open_device() begins anew.
+ * A forked child has no objects: process_epoch() differs from the epoch of the inherited contexts,
+ * and its first ibv_open_device() starts from nothing.
  */
 #include "shim/soft/verbs/context.h"
 
@@ -52,9 +52,9 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int contexts;
-static struct soft_context *closed; /* but others have their file open */
+static struct soft_context *closed; /* but their file is open in other contexts */
 
-/* In a child, before it does anything of its own. */
+/* In a child, before it uses the device itself. */
 static void forget_inherited(void)
 {
 	pthread_mutex_init(&soft_mutex, NULL);
@@ -78,7 +78,7 @@ static void forget_inherited(void)
 	window_forget();
 }
 
-/* Yama lets parents write to children only, unless the target agrees. */
+/* Yama lets only parents write to a process, unless the target allows others. */
 static void allow_peers(void)
 {
 	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
@@ -184,8 +184,8 @@ static void fill_verbs(struct verbs_context *verbs)
 }
 
 /*
- * Nothing is behind it, but programs dup() it and look at it: the duplicate
- * leads back to us. Others read in it that it is one of ours.
+ * An empty file, but programs dup() the descriptor and import it: the inode of the duplicate leads
+ * back to the context. Another process reads in it that it is one of ours.
  */
 static int make_file(void)
 {
@@ -208,7 +208,7 @@ static bool is_file_of_ours(int fd)
 	       !memcmp(have, MAGIC, sizeof(have));
 }
 
-/* @cmd_fd is the context's from here on. */
+/* Takes @cmd_fd. */
 static int fill_context(struct soft_context *context, int cmd_fd)
 {
 	struct ibv_context *ibv = &context->verbs.context;
@@ -292,7 +292,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return &context->verbs.context;
 }
 
-/* An open one of that file that is not inherited. */
+/* Is a context of that file open that is not inherited? */
 static bool is_open(uint64_t file)
 {
 	struct soft_context *c;
@@ -314,7 +314,7 @@ static int import_locked(int cmd_fd, struct soft_context *context)
 	if (!is_file_of_ours(cmd_fd))
 		return S_ISCHR(st.st_mode) ? -ENODEV : -EINVAL;
 	if (!is_open(st.st_ino))
-		return -EOPNOTSUPP; /* another process's; see import.c */
+		return -EOPNOTSUPP; /* it belongs to another process; see import.c */
 	return open_locked("import_device", context, cmd_fd);
 }
 
@@ -335,7 +335,7 @@ EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 	return &context->verbs.context;
 }
 
-/* Objects that the program has left are dead, but their memory is its. */
+/* Objects that the program did not destroy are destroyed, but their structures stay its own. */
 static void close_objects(struct ibv_context *context)
 {
 	flow_close_all(context);
@@ -349,7 +349,7 @@ static void close_objects(struct ibv_context *context)
 	pd_close_all(context);
 }
 
-/* The last of its file takes what all of them have left. */
+/* The last context of a file closes the objects of all of them. */
 static void close_file(uint64_t file)
 {
 	struct soft_context **p = &closed, *c;
@@ -410,7 +410,7 @@ __attribute__((constructor)) static void init_fork(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-/* At exit with contexts open: leave nothing behind, unmap nothing. */
+/* At exit with open contexts: remove our files, but unmap nothing. */
 __attribute__((destructor)) static void leave_at_exit(void)
 {
 	if (contexts && process_epoch())

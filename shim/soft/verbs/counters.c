@@ -1,8 +1,8 @@
 /*
  * Counters of flow rules
  *
- * What is counted stands with each rule; a counters object says what is to be
- * read at which place, and sums over its rules.
+ * Each rule counts for itself; a counters object says which count is read at which index, and adds
+ * up those of its rules.
  *
  * Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3),
  * ibv_read_counters(3).
@@ -50,7 +50,7 @@ int soft_destroy_counters(struct ibv_counters *ibcounters)
 	return 0;
 }
 
-/* A rule takes its counters as it is made, so what they read comes before. */
+/* A rule takes its counters when it is created, so they must be set up before. */
 int soft_attach_counters_point_flow(struct ibv_counters *ibcounters,
 				    struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {

@@ -182,7 +182,7 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	return cq ? &cq->ex : NULL;
 }
 
-/* Moderation only allows to tell later, and nobody is told later here. */
+/* Moderation allows events to be delayed, and this device never delays them. */
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
 	const struct ibv_cq_moderation_caps *caps = &profile_get()->attr.cq_mod_caps;
@@ -198,7 +198,7 @@ int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	return 0;
 }
 
-/* Move what was not polled. */
+/* Move the entries that were not polled. */
 static void move_entries(const struct cqring *from, struct soft_cq *cq, uint32_t num)
 {
 	struct cqring *to = &cq->ring;
@@ -228,7 +228,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 	cq->shm->size = size;
 	cq->shm->cqe = cqe;
 	cq->ring.rings++;
-	cq->shm->rings = cq->ring.rings; /* those who add find it anew */
+	cq->shm->rings = cq->ring.rings; /* processes that add entries look it up again */
 	heap_free_at(old.entries, ring_bytes(old.mask + 1));
 	cq->ex.cqe = cqe;
 	return 0;

@@ -114,7 +114,7 @@ struct ibv_qp *soft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		return soft_fail(err);
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return xrc_create_qp(context, attr);
-	/* the one begins as the other does */
+	/* both structures begin with the same members */
 	memcpy(&basic, attr, sizeof(basic));
 	qp = create_qp(attr->pd, &basic);
 	if (!qp)

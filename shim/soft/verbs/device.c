@@ -10,8 +10,8 @@
 #include "shim/soft/verbs/enter.h"
 
 /*
- * Behind an ibv_device lies what a provider keeps there, and libmlx5 looks
- * at it to learn whether the device is its own: it must find memory.
+ * Providers keep data behind an ibv_device, and libmlx5 reads there to learn whether the device is
+ * its own: so there must be memory.
  */
 static struct {
 	struct ibv_device device;
@@ -87,7 +87,7 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	return 0;
 }
 
-/* Sizes come from the program: copy the smaller, zero the rest. */
+/* The program gives its size of the structure: copy the smaller size, and clear the rest. */
 int soft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size)
 {

@@ -1,14 +1,12 @@
 /*
  * Programs that load libibverbs themselves
  *
- * NCCL and whoever has no libibverbs at build time call dlopen(3), and what
- * they look up in the library's handle is the library's: a preload is not
- * asked. So dlopen() of libibverbs gives our own handle, which has the same
- * symbols under the same versions.
+ * NCCL, and other programs without libibverbs at build time, call dlopen(3). Symbols that they look
+ * up in the library's handle are the library's, even if a preload has them. So our dlopen() of
+ * libibverbs returns our own handle, which has the same symbols with the same versions.
  *
- * All else goes on by a jump, not a call: dlopen() searches the RUNPATH of who
- * calls it, and knows that from the return address. No compiler promises
- * that for C.
+ * Other libraries are passed on by a jump, not a call: dlopen() searches the RUNPATH of its caller,
+ * which it knows from the return address. C has no way to guarantee a jump.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -20,7 +18,7 @@ typedef void *dlopen_function(const char *file, int flags);
 extern dlopen_function *dlopen_next;
 dlopen_function *dlopen_next;
 
-/* Our handle, or NULL if it is not us who is wanted. */
+/* Our handle, or NULL if another library is wanted. */
 void *dlopen_ours(const char *file, int flags);
 
 static bool is_verbs(const char *file)

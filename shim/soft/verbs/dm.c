@@ -1,12 +1,12 @@
 /*
  * Device memory
  *
- * Memory of this process that programs reach by copying only, and peers by
- * its regions, which begin at zero. There is little of it, and it wants
- * addresses and lengths in words of four bytes, as on an adapter.
+ * Memory of this process that the program reaches only by copying, and peers by its regions, which
+ * begin at zero. There is little of it, and addresses and lengths are multiples of four bytes, as
+ * on an adapter.
  *
- * It needs nothing of the context's. So a child may allocate it with what it
- * has inherited, as children do that share the kernel's file.
+ * It needs nothing of the context, so a child may allocate it with an inherited context, as with
+ * the kernel's file.
  *
  * Source: ibv_alloc_dm(3).
  */
@@ -175,7 +175,7 @@ static bool is_busy(const struct soft_dm *dm)
 	return false;
 }
 
-/* The object, not the structures; under the object mutex. */
+/* Destroy the object, not the structures; under the object mutex. */
 static void destroy_dm(struct soft_dm *dm)
 {
 	struct soft_twin *t = &dm->twin;
@@ -211,7 +211,7 @@ int soft_free_dm(struct ibv_dm *ibdm)
 	int err;
 
 	if (!soft_ours(ibdm->context)) {
-		release_bytes(dm); /* a child's copy, or its own */
+		release_bytes(dm); /* the copy of a child, or its own */
 		free(dm);
 		return 0;
 	}
@@ -284,7 +284,7 @@ void dm_close_all(struct ibv_context *context)
 	pthread_mutex_unlock(&soft_mutex);
 }
 
-/* In a child: what was inherited is listed nowhere. */
+/* In a child: no inherited object is listed. */
 void dm_forget(void)
 {
 	all = NULL;

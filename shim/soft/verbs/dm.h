@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* What @handle names in the file that @context is of, or NULL. */
+/* The object with @handle in the file of @context, or NULL. */
 struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle);
 
 /* A structure for @length bytes at @memory, as a program sees it; or NULL. */

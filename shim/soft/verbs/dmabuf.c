@@ -1,10 +1,9 @@
 /*
  * Regions of memory that a file descriptor stands for
  *
- * A DMA buffer (of a GPU, of udmabuf) is mapped here and stays mapped while
- * it is registered. Where there is no exporter, a memory file will do: a
- * memfd, or one of a tmpfs or hugetlbfs, so that programs with such code can
- * be run without the hardware. All else is EINVAL, as from the kernel.
+ * A DMA buffer (of a GPU, of udmabuf) is mapped here and stays mapped while it is registered. A
+ * memory file works as well: a memfd, or a file of a tmpfs or hugetlbfs, so that programs with such
+ * code can run without the hardware. All other files are EINVAL, as with the kernel.
  *
  * Source: ibv_reg_mr(3).
  */
@@ -21,7 +20,7 @@ enum {
 		 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING,
 };
 
-/* From linux/magic.h, where it has them all. */
+/* As in linux/magic.h, which does not have all of them everywhere. */
 enum { DMABUF = 0x444d4142, TMPFS = 0x01021994, HUGETLBFS = 0x958458f6u };
 
 /* How long it is, or -errno. */
@@ -38,7 +37,7 @@ static off_t size_of(int fd)
 	end = lseek(fd, 0, SEEK_END);
 	if (end < 0)
 		return -EINVAL;
-	/* a memory file's position is the program's; a buffer has none */
+	/* the position of a memory file must not change; a buffer has none */
 	if (at >= 0)
 		lseek(fd, at, SEEK_SET);
 	return end;

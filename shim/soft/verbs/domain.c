@@ -1,15 +1,15 @@
 /*
  * Thread domains and parent domains
  *
- * A parent domain is its protection domain under another pointer: it has the
- * same number, which is all that regions and queue pairs compare. Objects
- * made with it keep it busy; it keeps its protection and thread domain busy.
+ * A parent domain is its protection domain under another pointer: it has the same number, and
+ * regions and queue pairs compare only numbers. It is busy while it has objects, and keeps its
+ * protection domain and thread domain busy.
  *
- * A thread domain promises that no two threads use its objects at once. The
- * locks of queues cost next to nothing then and stay.
+ * A thread domain promises that no two threads use its objects at once. The locks of queues are
+ * taken all the same: without contention they cost almost nothing.
  *
- * Its allocator is asked for memory that is this process's own, that of send
- * queues. What peers must reach lies in the segment.
+ * Its allocator provides memory that is private to this process, that of send queues. What peers
+ * must reach lies in the segment.
  *
  * Source: ibv_alloc_parent_domain(3), ibv_alloc_td(3).
  */
@@ -142,7 +142,7 @@ void domain_drop(struct soft_pd *pd)
 	pd->parent = NULL;
 }
 
-/* Above it goes the driver's number, and ours is RDMA_DRIVER_UNKNOWN: 0. */
+/* The upper half of the type is the number of the driver; ours is RDMA_DRIVER_UNKNOWN: 0. */
 static void *ask_allocator(struct soft_parent *parent, size_t size, enum domain_resource type)
 {
 	if (!parent || !parent->alloc)

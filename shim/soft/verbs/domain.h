@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* The lower half of the resource_type that allocators are told. */
+/* The lower half of the resource_type that allocators get. */
 enum domain_resource { DOMAIN_SEND_QUEUE = 1 };
 
 /*
@@ -17,7 +17,7 @@ void domain_free(struct soft_memory *memory);
 
 bool domain_is_parent(const struct ibv_pd *pd);
 
-/* Give up what a parent domain holds. */
+/* Drop the references of a parent domain. */
 void domain_drop(struct soft_pd *pd);
 
 struct ibv_td *soft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);

@@ -7,16 +7,15 @@
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/objects.h"
 
-/* A function that programs see. Never call one from inside. */
+/* A function for programs. Never call one from inside. */
 #define EXPORT __attribute__((visibility("default")))
 
-/* What a fault does to a verb: its errno, or 0. */
+/* Apply the fault for this call of a verb: its errno, or 0. */
 int enter_fault(const char *verb);
 
 /*
- * How each verb begins: 0, or the errno with which it ends without having
- * done anything. @verb is its name without ibv_; extended forms go by the
- * plain one's.
+ * How each verb begins: 0, or the errno with which it ends before it does anything. @verb is its
+ * name without ibv_; extended forms have the name of the plain one.
  */
 static inline int soft_enter(struct ibv_context *context, const char *verb)
 {
@@ -25,8 +24,10 @@ static inline int soft_enter(struct ibv_context *context, const char *verb)
 	return unlikely(fault_any) ? enter_fault(verb) : 0;
 }
 
-/* For verbs that need nothing of the context's: a child may use what it has
- * inherited, as with the kernel's file. */
+/*
+ * For verbs that need nothing of the context: a child may use an inherited context, as with the
+ * kernel's file.
+ */
 static inline int soft_enter_inherited(struct ibv_context *context, const char *verb)
 {
 	return soft_ours(context) ? soft_enter(context, verb) : 0;

@@ -1,10 +1,9 @@
 /*
  * Completion channels and events
  *
- * Both kinds of event come through a pipe (pipe.c), as records that name an
- * object by slot and serial number. A record whose object is gone is
- * stepped over; destroying an object takes its records out of the pipe, and
- * waits for those that the program was given to be acknowledged.
+ * Both kinds of event come through a pipe (pipe.c), as records that name an object by slot and
+ * serial number. A record whose object is gone is skipped; destroying an object removes its records
+ * from the pipe, and waits until the program has acknowledged those that it got.
  */
 #include "shim/soft/verbs/event.h"
 
@@ -57,8 +56,8 @@ static bool is_record(const struct pipe_event *event)
 }
 
 /*
- * One record; -1 and errno as of read(2). Anybody of this user can write
- * into the pipe: what is no record is stepped over, byte by byte.
+ * One record; -1 and errno as of read(2). Any process of this user can write into the pipe: garbage
+ * is skipped, byte by byte.
  */
 static int next_event(int fd, struct pipe_event *event)
 {
@@ -169,7 +168,7 @@ static bool take_srq(const struct pipe_event *event, struct ibv_async_event *out
 	return true;
 }
 
-/* Of which kind of object is an event of @type? */
+/* The kind of object that has events of @type. */
 static uint32_t kind_of(uint32_t type)
 {
 	switch (type) {
@@ -196,7 +195,7 @@ static bool take_async(const struct pipe_event *event, struct ibv_async_event *o
 {
 	bool taken = false;
 
-	/* else its acknowledgement would be counted elsewhere, or nowhere */
+	/* else its acknowledgement would be counted for another kind of object, or not at all */
 	if (event->kind != kind_of(event->type))
 		return false;
 	out->event_type = event->type;

@@ -1,13 +1,12 @@
 /*
  * Flow rules
  *
- * A rule is a packet's worth of values and one of masks, and the headers that
- * must be there. It lies in the segment of who made it, so that whoever sends
- * can match it; its queue pair is a member of the group of all that have
- * rules (mcast.c).
+ * A rule has values and masks for the fields of a packet, and names the headers that must be there.
+ * It lies in the segment of the process that created it, so that all senders can match it; its
+ * queue pair is a member of the group of all that have rules (mcast.c).
  *
- * Source: ibv_create_flow(3). Tunnels, ESP and actions of the kind
- * ibv_create_flow_action() makes are not there.
+ * Source: ibv_create_flow(3). Tunnels, ESP and the actions of ibv_create_flow_action() are not
+ * supported.
  *
  * Not here: which rules match a packet, and which of them wins (raw.c).
  */
@@ -153,7 +152,7 @@ static void add_spec(struct shm_flow *rule, const struct ibv_flow_spec *spec,
 	}
 }
 
-/* They stand one behind the other, at any address. */
+/* Copy a specification: they follow one another without alignment. */
 static void copy_spec(const uint8_t *at, struct ibv_flow_spec *spec)
 {
 	size_t size;

@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* What all rules of @counters got so far; under the object mutex. */
+/* What all rules of @counters have counted so far; under the object mutex. */
 void flow_count(const struct soft_counters *counters, uint64_t *packets, uint64_t *bytes);
 
 struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);

@@ -1,10 +1,9 @@
 /*
- * What fork support looks like
+ * Fork support, as programs see it
  *
- * Nothing of ours is hurt by fork (context.c), so there is nothing to do,
- * as on kernels that copy pinned pages at fork. Programs meet older worlds
- * with VERBATIM_SOFT_FORK=disabled or =enabled: the answers are those of
- * such a kernel, and ibv_fork_init() is late after a first registration.
+ * The device works after a fork (context.c), so there is nothing to do, as on kernels that copy
+ * pinned pages at fork. VERBATIM_SOFT_FORK=disabled or =enabled makes it answer as on older
+ * kernels, where ibv_fork_init() fails after a first registration.
  */
 #include "shim/soft/verbs/fork.h"
 
@@ -69,7 +68,7 @@ bool fork_is_kept_from(void)
 	return fork_status() == IBV_FORK_ENABLED;
 }
 
-/* Once for drivers; exported, never needed here. */
+/* For drivers; exported, and never called here. */
 EXPORT int ibv_dontfork_range(void *base, size_t size);
 EXPORT int ibv_dontfork_range(void *base, size_t size)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Fork support, as it looks to programs.
+ * Fork support, as programs see it.
  */
 #include <stdbool.h>
 

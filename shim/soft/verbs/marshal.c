@@ -1,7 +1,7 @@
 /*
- * Structures of the kernel's interface to those of verbs.h and back
+ * Conversion between structures of the kernel's interface and those of verbs.h
  *
- * No kernel is behind this device, but librdmacm converts with these.
+ * There is no kernel driver for this device, but librdmacm calls these functions.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -11,7 +11,7 @@
 
 #include "shim/soft/verbs/enter.h"
 
-/* In no header that can be included beside verbs.h. */
+/* Not in a header that can be included together with verbs.h. */
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, struct ib_uverbs_ah_attr *from);
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from);
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from);
@@ -56,7 +56,7 @@ static void copy_limits(struct ibv_qp_attr *to, const struct ib_uverbs_qp_attr *
 
 EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from)
 {
-	/* qp_attr_mask is the caller's; qp_state, too, is a plain number */
+	/* qp_attr_mask is set by the caller; qp_state is a plain number */
 	SAME(qp_state);
 	SAME(cur_qp_state);
 	SAME(path_mtu);

@@ -1,14 +1,13 @@
 /*
  * Memory regions: register, deregister
  *
- * Registering brings the pages in for the access asked for, as pinning does:
- * what is not mapped, or not writable, is refused here with EFAULT. Pages of
- * an on-demand region come when they are used (copy.c); one from address 0
- * with all of the length is the whole address space (implicit).
+ * Registering faults the pages in for the requested access, as pinning does: memory that is not
+ * mapped, or not writable, is refused with EFAULT. Pages of an on-demand region are faulted in when
+ * they are used (copy_list.c); a region at address 0 with the greatest length is the whole address
+ * space (implicit).
  *
- * Deregistering first takes the keys away, then waits for everybody who may
- * have found them: payload that is still on its way to a buffer of ours is
- * brought in, and each queue pair's locks are taken once.
+ * Deregistering first removes the keys, then waits for all who may have found them: payload that is
+ * still on its way to the buffers is copied there, and the locks of each queue pair are taken once.
  *
  * Not here: ibv_rereg_mr() (rereg.c), imports (import.c).
  */
@@ -68,7 +67,7 @@ int mr_check_memory(const struct mr_range *range)
 	return huge && !pages_are_huge(range->memory, range->length) ? EINVAL : 0;
 }
 
-/* Keys change on reuse: see copy.c for their parts. */
+/* A slot that is used again gets other keys; key.h describes their parts. */
 void mr_rekey(struct soft_mr *mr)
 {
 	static uint16_t generation[SHM_MR_MAX];
@@ -95,7 +94,7 @@ static void wait_for(struct lock *lock)
 }
 
 /*
- * Nobody uses what was found before; under the object mutex. Who delivers
+ * Wait until nobody uses a key that was found before; under the object mutex. A peer that delivers
  * through an XRC queue pair holds the lock of our shared queue.
  */
 static void wait_for_users(void)
@@ -238,7 +237,7 @@ struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
 	return mr ? &mr->mr : NULL;
 }
 
-/* The object, not the structures; under the object mutex. */
+/* Destroy the object, not the structures; under the object mutex. */
 static void destroy_mr(struct soft_mr *mr)
 {
 	struct soft_twin *t = &mr->twin;

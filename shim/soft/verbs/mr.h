@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Memory regions: what the ways to register and to change one share.
+ * Memory regions: what registering and changing them have in common.
  */
 #include "shim/soft/transport/objects.h"
 #include "shim/soft/fabric/key.h"
 
 /* What is to be registered. */
 struct mr_range {
-	void *addr;   /* as the program is told */
+	void *addr;   /* as the program sees it */
 	void *memory; /* where it lies in this process */
 	size_t length;
 	uint64_t iova;
@@ -20,18 +20,18 @@ int mr_check_access(unsigned int access);
 /* Bring its pages in, unless they come on demand. 0, EFAULT or EINVAL. */
 int mr_check_memory(const struct mr_range *range);
 
-/* A region with new keys, or NULL and errno. Nothing of the range is checked. */
+/* A region with new keys, or NULL and errno. The range is not checked. */
 struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range);
 
 /*
- * Take the keys away and wait for all who may use them; and give them again,
- * after mr_rekey() others. Under the object mutex.
+ * Remove the keys and wait for all who may use them; and set them again, after mr_rekey() new ones.
+ * Under the object mutex.
  */
 void mr_withdraw(struct soft_mr *mr);
 void mr_rekey(struct soft_mr *mr);
 void mr_publish(struct soft_mr *mr);
 
-/* @mr will go, @other of its ring stands for the object now. The same. */
+/* @mr is going to be freed, so @other of its ring stands for the object. Under the object mutex. */
 void mr_represent(struct soft_mr *mr, struct soft_mr *other);
 
 struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);

@@ -52,7 +52,7 @@ int soft_dealloc_mw(struct ibv_mw *ibmw)
 	return 0;
 }
 
-/* The key is the program's if it knows better: it "fixes" it on failure. */
+/* The key in @mw changes only on success: programs restore it after a failure. */
 int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind)
 {
 	struct ibv_send_wr *bad, wr = {

@@ -10,7 +10,7 @@
 #include "shim/soft/verbs/enter.h"
 
 static struct soft_pd *all;
-static unsigned int count; /* of objects, not of structures */
+static unsigned int count; /* counts objects, not structures */
 
 struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle)
 {
@@ -90,7 +90,7 @@ static bool is_busy(const struct soft_pd *pd)
 	return false;
 }
 
-/* The object, not the structures: those have number 0 from here on. */
+/* Destroy the object, not the structures: their number is 0 from now on. */
 static void destroy_pd(struct soft_pd *pd)
 {
 	struct soft_twin *t = &pd->twin;

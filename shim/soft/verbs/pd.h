@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* A domain of the file that @context is of, or NULL. */
+/* The domain with @handle in the file of @context, or NULL. */
 struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle);
 
 void pd_add(struct soft_pd *pd);

@@ -1,9 +1,8 @@
 /*
- * Polling: take an entry, bring its payload in, give its request back
+ * Polling: take an entry, copy its payload, free the slot of its request
  *
- * An empty queue costs one load, of the next entry's sequence number. Polls
- * exclude each other with a lock of this process; those who add entries are
- * not held up.
+ * An empty queue costs one load, of the next entry's sequence number. Polls exclude each other with
+ * a lock of this process, which processes that add entries do not take.
  *
  * Not here: extended polls (poll_ex.c), how entries are added (cqring.c).
  */
@@ -44,7 +43,7 @@ static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 				      : NULL;
 }
 
-/* So many bytes of the message, the first, did not travel. */
+/* So many of the first bytes of the message were not sent. */
 static uint32_t absent_bytes(const struct shm_cqe *cqe)
 {
 	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) && !(cqe->wc_flags & IBV_WC_GRH)
@@ -52,11 +51,11 @@ static uint32_t absent_bytes(const struct shm_cqe *cqe)
 		       : 0;
 }
 
-/* What travelled with an entry, read once: peers can write there. */
+/* The payload that came with an entry, read once: peers can write there. */
 struct payload {
 	const uint8_t *from;
 	uint32_t byte_len;
-	uint32_t absent; /* so many of them are not there */
+	uint32_t absent; /* so many of the first were not sent */
 };
 
 /* False if a peer wrote nonsense. */
@@ -75,14 +74,14 @@ static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe, struct p
 	return p->absent <= p->byte_len && p->byte_len - p->absent <= room;
 }
 
-/* The payload to the buffers of the receive request. */
+/* Copy the payload to the buffers of the receive request. */
 static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struct payload *p)
 {
 	struct copy_list to;
 	struct shm_wqe *wqe;
 
 	if (unlikely(!rq->wqes))
-		return; /* it has a shared queue, says another entry */
+		return; /* it uses a shared queue: a peer wrote nonsense */
 	wqe = rq_wqe(rq, slot);
 	if (!copy_list_check(segment_own, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge, rq_num_sge(rq, wqe),
 			     p->byte_len, &to))
@@ -100,7 +99,7 @@ static void land_shared(struct soft_srq *srq, uint32_t slot, const struct payloa
 	lock_drop(&srq->posting);
 }
 
-/* @qp: whose entry it is, or NULL. Apart: most entries bring nothing. */
+/* @qp: the queue pair of the entry, or NULL. Not inline: most entries have no payload. */
 static __attribute__((noinline)) void land_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
 						   struct soft_qp *qp)
 {
@@ -130,7 +129,7 @@ static void retire_shared(struct soft_srq *srq, uint32_t slot)
 	lock_drop(&srq->posting);
 }
 
-/* Give the request's slot back; only grows, whichever queue was polled. */
+/* Free the slot of the request; the position only grows, whichever queue is polled. */
 static inline void retire_request(const struct shm_cqe *cqe, struct soft_qp *qp)
 {
 	struct soft_srq *srq;
@@ -166,7 +165,7 @@ static inline void fill_wc(const struct shm_cqe *cqe, struct ibv_wc *wc)
 		noise_wc(wc);
 }
 
-/* The bytes that travelled with it are free. */
+/* Free the bytes of its payload. */
 static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	uint32_t len = cqe->byte_len - absent_bytes(cqe);
@@ -186,7 +185,7 @@ static inline void step_over(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
-	/* ours may have passed on what the program left undefined */
+	/* an entry of our own may contain undefined data of the program */
 	memcheck_defined(cqe, offsetof(struct shm_cqe, data));
 	set_cons(cq, cq->cons + 1);
 }
@@ -203,7 +202,7 @@ static inline bool looks_empty(struct soft_cq *cq)
 	return !is_valid(entry_at(cq, pos), pos);
 }
 
-/* Could something that waits be carried on? Then it was tried. */
+/* Try what waits, if there is anything. Returns whether there was. */
 static inline bool try_pending(void)
 {
 	if (likely(!pending_any()))
@@ -226,7 +225,7 @@ static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 	if (!is_valid(cqe, cq->cons))
 		return NULL;
 	qp = qp_of(cqe);
-	/* not noted in it: that would take the line from who wrote it */
+	/* not stored in the entry: that would move its cache line from the writer */
 	if (!is_landed(cqe))
 		land_payload(cq, cqe, qp);
 	retire_request(cqe, qp);
@@ -253,7 +252,7 @@ static inline int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 	return n;
 }
 
-/* Apart, to keep that of an empty queue short. */
+/* Not inline, to keep the poll of an empty queue short. */
 static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max, struct ibv_wc *wc)
 {
 	int n;
@@ -283,8 +282,8 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 }
 
 /*
- * Armed before the program polls once more: an entry that it misses then
- * finds the queue armed (fire_event() in cqring.c).
+ * Armed before the program polls once more: an entry that this poll misses finds the queue armed
+ * (fire_event() in cqring.c).
  */
 int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
@@ -298,7 +297,7 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-/* Each position keeps its sequence number: polls find one there meanwhile. */
+/* Each position keeps its sequence number, so polls find a valid one meanwhile. */
 static void move_up(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
 {
 	if (cqe == to)
@@ -309,7 +308,7 @@ static void move_up(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
 		cq->current = to;
 }
 
-/* What is purged takes no room, so what is left before @end moves up. */
+/* Purged entries must not take room, so the others before @end move up. */
 static void close_gaps(struct soft_cq *cq, uint32_t end)
 {
 	struct shm_cqe last_dead = { .where = SHM_LANDED }, *cqe;

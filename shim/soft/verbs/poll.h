@@ -21,12 +21,12 @@ static inline bool poll_take(struct soft_cq *cq)
 	return true;
 }
 
-/* There is nothing to be polled, and nothing that could be carried on. */
+/* Is the queue empty, with nothing that waits? */
 bool poll_is_vain(struct soft_cq *cq);
 
 /*
- * The next entry, or NULL, under the lock: its payload is where it belongs,
- * and its request has its slot back. It stays until poll_step().
+ * The next entry, or NULL, under the lock: its payload is copied, and the slot of its request is
+ * free. It stays valid until poll_step().
  */
 struct shm_cqe *poll_entry(struct soft_cq *cq);
 void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe);
@@ -34,8 +34,8 @@ void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe);
 /* Drop all completions of queue pair @qpn, which is reset or destroyed. */
 void poll_purge(struct soft_cq *cq, uint32_t qpn);
 
-/* Drop those of its receives that went to @srq. */
+/* Drop completions of receive requests of @srq. */
 void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq);
 
-/* Bring all payload in: a memory region is going away. */
+/* Copy all payload to its buffers: a memory region is going away. */
 void poll_land_all(struct soft_cq *cq);

@@ -1,10 +1,9 @@
 /*
  * Extended polls: start, next ... end, and a function for each field
  *
- * The lock of polls is the thread's from start to end. The entry at hand
- * keeps its place in the ring until the next or the end. There is a function
- * only for fields that were asked for; what is read of an error completion
- * is noise if the device is strict.
+ * The thread holds the lock of polls from start to end. The current entry keeps its place in the
+ * ring until the next one or the end. There is a function only for fields that were asked for;
+ * fields of an error completion that are not valid are noise in strict mode.
  *
  * Source: ibv_create_cq_ex(3).
  */
@@ -131,7 +130,7 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* 0 where no rule has given one. */
+/* 0 if no rule has set one. */
 static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 {
 	const struct shm_cqe *cqe = cq_of(ex)->shown;
@@ -144,7 +143,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return cq_of(ex)->shown->stamp;
 }
 
-/* The same however often it is read. */
+/* The same value each time it is read. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
 	struct soft_cq *cq = cq_of(ex);

@@ -30,7 +30,7 @@ static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr, uint
 	wr->imm = 0;
 }
 
-/* Its data: either a list, or inline piece by piece. 0 or EINVAL: too much. */
+/* Set its data: either a list, or inline piece by piece. 0, or EINVAL if it is too much. */
 static inline int post_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
 			       const struct ibv_sge *sge, uint64_t num)
 {

@@ -1,9 +1,8 @@
 /*
- * What providers import from the private node of libibverbs
+ * What providers import from the private symbol version of libibverbs
  *
- * In the drop-in they start with these and register drivers that are never
- * asked for a device. In the preload they are hidden (soft.map), and the
- * real ones beside us are used.
+ * With the drop-in, providers load with these and register drivers that are never used. With the
+ * preload they are hidden (soft.map), and those of the real library are used.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -73,7 +72,7 @@
 	V(ibv_cmd_resize_cq)              \
 	V(verbs_init_cq)
 
-/* The parameters are none of our business. */
+/* The parameters are ignored. */
 #define V(name)                    \
 	EXPORT int name(void);     \
 	EXPORT int name(void)      \

@@ -1,8 +1,8 @@
 /*
  * Queue pairs: make, query, destroy
  *
- * A queue pair's receive queue and state lie in the segment; its send queue
- * is private, since only its own process carries it out.
+ * A queue pair's receive queue and state lie in the segment; its send queue is private, since only
+ * its own process executes it.
  *
  * Not here: ibv_create_qp() (create_qp.c), ibv_modify_qp() (qp_state.c).
  */
@@ -79,7 +79,7 @@ static int fill_slot(struct soft_qp *qp, uint32_t slot)
 			return err;
 	}
 	shm->type = qp->init.qp_type;
-	/* that of a work queue is never modified, and packets have no partition */
+	/* a work queue is never modified, and packets have no partition */
 	if (shm->type == IBV_QPT_RAW_PACKET)
 		shm->pkey = 0xffff;
 	shm->pd = qp->ex.qp_base.pd->handle;
@@ -171,7 +171,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_
 	bool taken;
 	int err;
 
-	(void)attr_mask; /* what was not asked for may be told */
+	(void)attr_mask; /* attributes that were not asked for may be returned, too */
 	err = soft_enter(ibqp->context, "query_qp");
 	if (err)
 		return err;

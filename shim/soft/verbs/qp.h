@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Queue pairs: what creation and change of state share.
+ * Queue pairs: what creation and changes of state have in common.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -8,21 +8,21 @@
 void qp_reset(struct soft_qp *qp);
 
 /*
- * Does ibv_modify_qp() lead a queue pair of @type from @from to @to with these
- * attributes (enum ibv_qp_attr_mask)?
+ * Does ibv_modify_qp() take a queue pair of @type from @from to @to with these attributes (enum
+ * ibv_qp_attr_mask)?
  */
 bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
 
-/* One whose attributes are good, or NULL and errno. */
+/* A queue pair with attributes that were checked, or NULL and errno. */
 struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
 
-/* Out of everybody's sight, under the object mutex; then free it. */
+/* Take it out of all tables, under the object mutex; then free it. */
 void qp_withdraw(struct soft_qp *qp);
 void qp_free(struct soft_qp *qp);
 
 void qp_close_all(struct ibv_context *context);
 
-/* The sending end of XRC does not; what it is given for that is ignored. */
+/* Does it receive? The sending end of XRC does not, and ignores attributes for that. */
 static inline bool qp_receives(const struct ibv_qp_init_attr *attr)
 {
 	return attr->qp_type != IBV_QPT_XRC_SEND;

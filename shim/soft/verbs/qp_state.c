@@ -1,12 +1,11 @@
 /*
  * The state machine of queue pairs
  *
- * One table: of which transports, from where to where, what must be given,
- * what may be. All else is
- * EINVAL and changes nothing. To RESET and to ERR leads a way from
- * everywhere, with nothing given, except from RESET to ERR.
+ * One table has the transports, the old and the new state, and the attributes that must and may be
+ * given. Anything else is EINVAL and changes nothing. Any state may go to RESET or ERR, without
+ * attributes, except RESET to ERR.
  *
- * To SQE leads none: a send queue of UC or UD that has failed is there.
+ * No transition leads to SQE: the send queue of a UC or UD queue pair enters it when it fails.
  *
  * Source: ibv_modify_qp(3), and the specification's 11.2.5.2.
  */
@@ -151,7 +150,7 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state 
 	return false;
 }
 
-/* Either end of XRC may be given what is the other's, which it ignores. */
+/* Attributes that belong to the other end of XRC, which are ignored. */
 static int ignored_attrs(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -192,7 +191,7 @@ static int check_values(const struct soft_qp *qp, const struct ibv_qp_attr *attr
 		return EINVAL;
 	if (mask & IBV_QP_ALT_PATH && !alternate_is_valid(attr))
 		return EINVAL;
-	/* what is not there cannot be armed */
+	/* an alternate path that is not set cannot be armed */
 	if (mask & IBV_QP_PATH_MIG_STATE && (attr->path_mig_state > IBV_MIG_ARMED ||
 					     (attr->path_mig_state != IBV_MIG_MIGRATED &&
 					      !(mask & IBV_QP_ALT_PATH) && !qp->attr.alt_port_num)))
@@ -294,7 +293,7 @@ static void begin_drain(struct soft_qp *qp)
 		sq_drained(qp);
 }
 
-/* Its process may ask us to copy. */
+/* The process of the peer may ask us to copy. */
 static void expect_copies(uint32_t qpn)
 {
 	struct peer *peer;
@@ -313,7 +312,7 @@ static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_
 
 	lock_take(&qp->shm->rq.lock);
 	publish_attrs(qp);
-	/* a peer or a post may have failed it meanwhile: that stays */
+	/* if a peer or a post has failed it meanwhile, it stays failed */
 	if (qp->shm->state == from)
 		own_qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);

@@ -17,7 +17,7 @@ enum {
 	NO_VLAN = 0xffff,
 };
 
-/* The link-local addresses on Ethernet are made of it: see link.c. */
+/* The link-local addresses on Ethernet contain it: see link.c. */
 #define MAC 0x02, 'V', 'B', 'M', 0, 1
 
 int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -41,7 +41,7 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_po
 	return 0;
 }
 
-/* The structure ends before link_layer's successors: 48 bytes of it. */
+/* The old structure ends behind link_layer: 48 bytes. */
 EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 			   struct _compat_ibv_port_attr *attr)
 {
@@ -127,7 +127,7 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 	return n;
 }
 
-/* Private, but ibv_devinfo and pyverbs import it. 0: IB or v1, 1: RoCE v2. */
+/* A private function, but ibv_devinfo and pyverbs use it. 0: IB or v1, 1: RoCE v2. */
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
 			      int *type);
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
@@ -168,8 +168,8 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __b
 }
 
 /*
- * Everybody is on this port. Source: ibv_resolve_eth_l2_from_gid() of
- * libibverbs; there is no manual page.
+ * All addresses are on this port. Source: ibv_resolve_eth_l2_from_gid() of libibverbs; there is no
+ * manual page.
  */
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				       uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)

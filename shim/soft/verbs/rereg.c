@@ -1,16 +1,15 @@
 /*
  * Changing a memory region
  *
- * The error says whether the region is still good: ibv_rereg_mr(3). What is
- * wrong with the arguments leaves it as it was. What a driver would find out
- * while it carries the command out (pages that are not there, access flags
- * that do not go together) costs the region its keys: "MR shouldn't be used".
+ * The error says whether the region is still valid: ibv_rereg_mr(3). Wrong arguments leave it as it
+ * was. An error that a driver would find while it executes the command (missing pages, access flags
+ * that exclude each other) costs the region its keys: "MR shouldn't be used".
  *
- * Who changes access or protection domain only keeps the keys, which peers
- * may have been told; other memory has other keys.
+ * A change of only access or protection domain keeps the keys, which peers may know; other memory
+ * gets other keys.
  *
- * The two that speak of fork come where fork support is enabled (fork.c) and
- * the range to be kept from, or given back to, children is not mapped.
+ * The two errors about fork are for when fork support is enabled (fork.c) and the range to be
+ * hidden from, or given back to, children is not mapped.
  */
 #include "shim/soft/verbs/mr.h"
 
@@ -51,7 +50,7 @@ static int check_command(struct soft_mr *mr, int flags, const struct mr_range *r
 	return err ? err : mr_check_memory(range);
 }
 
-/* What the region is to be. */
+/* The range that is asked for. */
 static struct mr_range wanted_range(struct soft_mr *mr, int flags, void *addr, size_t length,
 				    int access)
 {

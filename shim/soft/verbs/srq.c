@@ -1,8 +1,8 @@
 /*
  * Shared receive queues
  *
- * One of XRC has a number, a domain and a completion queue of its own, since
- * the queue pairs that deliver to it have none.
+ * An XRC shared queue has a number, a domain and a completion queue of its own, since the queue
+ * pairs that deliver to it have none.
  */
 #include "shim/soft/verbs/srq.h"
 
@@ -197,7 +197,7 @@ static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr, i
 	return 0;
 }
 
-/* It only shrinks in what it takes: requests keep their slots. */
+/* Shrinking changes only the limit of requests: their slots stay. */
 static int resize_srq(struct soft_srq *srq, uint32_t max_wr)
 {
 	uint32_t *free_slots;
@@ -216,7 +216,7 @@ static int resize_srq(struct soft_srq *srq, uint32_t max_wr)
 	return 0;
 }
 
-/* Who arms a queue that is below its limit learns so at once. */
+/* Arming a queue that is below its limit causes the event at once. */
 static void arm_limit(struct soft_srq *srq, uint32_t limit)
 {
 	struct shm_rq *rq = &srq->shm->rq;
@@ -286,7 +286,7 @@ static void withdraw_srq(struct soft_srq *srq)
 	if (srq->xrcd)
 		registry_del_number(srq->shm->srqn);
 	lock_take(&srq->shm->rq.lock);
-	srq->shm->srqn = UINT32_MAX; /* who has found it looks anew */
+	srq->shm->srqn = UINT32_MAX; /* a peer that has found it looks it up again */
 	lock_drop(&srq->shm->rq.lock);
 	purge_completions(srq);
 	__atomic_store_n(&soft_srqs[srq->srq.handle], NULL, __ATOMIC_RELEASE);

@@ -98,7 +98,7 @@ EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return NAME(names, status, "unknown");
 }
 
-/* Multiples of 2.5 Gbit/s, and Mbit/s as links really run. */
+/* Rates as multiples of 2.5 Gbit/s, and in Mbit/s. */
 /* clang-format off */
 static const struct {
 	enum ibv_rate	rate;

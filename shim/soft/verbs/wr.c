@@ -4,12 +4,12 @@
  *	head              tail
  *	   | built so far   | the next builder's slot
  *
- * Between start and complete the thread holds the lock of the send queue. A
- * builder begins the request in the next slot; setters add to it. Nothing is
- * carried out, and nobody else sees it, until complete moves head to tail.
+ * Between start and complete the thread holds the lock of the send queue. A builder begins the
+ * request in the next slot; setters add to it. Nothing is carried out or visible to others until
+ * complete moves head to tail.
  *
- * What goes wrong is remembered, the first only; from then on requests go to
- * a spare slot, and complete returns the error with all of them dropped.
+ * The first error is kept; from then on requests go to a spare slot, and complete drops all of them
+ * and returns the error.
  *
  * Source: ibv_wr_post(3).
  */
@@ -21,7 +21,7 @@
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/post.h"
 
-/* Setters that a request allows, and those that it needs. */
+/* The setters that a request may and must have. */
 enum {
 	SET_DATA = 1,
 	SET_UD_ADDR = 2,
@@ -39,7 +39,7 @@ static void fail_build(struct soft_qp *qp, int err)
 		qp->sq.build.err = err;
 }
 
-/* Has the last request all that it needs? */
+/* Has the last request had all setters that it needs? */
 static void finish_request(struct soft_qp *qp)
 {
 	if (unlikely(qp->sq.build.must))
@@ -140,7 +140,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	begin_rdma(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)->compare_add = add;
 }
 
-/* Eight bytes that are the program's no longer than the call. */
+/* Eight bytes that are valid only during the call. */
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			    const void *atomic_wr)
 {
@@ -172,7 +172,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		fail_build(qp_of(ex), err);
 }
 
-/* No queue pair has it; a program of newer headers may call it all the same. */
+/* Not supported by any queue pair, but a program built with newer headers may call it. */
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
 		     uint8_t type, uint8_t level)
 {

@@ -1,8 +1,8 @@
 /*
  * XRC receive queue pairs, as the program has them
  *
- * Each open one is a struct soft_qp of its own that points to the one in the
- * fabric's file (xrc.c). It has no queues, and no protection domain.
+ * Each opened one has a struct soft_qp of its own that points to the queue pair in the registry's
+ * file (xrc.c). It has no queues, and no protection domain.
  */
 #include "shim/soft/verbs/xrc_qp.h"
 
@@ -25,7 +25,7 @@ static struct shm_holder holder_of(struct soft_qp *qp)
 	};
 }
 
-/* A new queue pair, or if @qpn is given the one that has it. */
+/* Make a new queue pair, or open that with number @qpn. */
 static int take_slot(struct soft_qp *qp, uint32_t qpn)
 {
 	struct shm_holder holder;
@@ -92,7 +92,7 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_in
 	    attr->xrcd->context != context || attr->srq)
 		return soft_fail(EINVAL);
 	ibqp = make_qp(context, attr->xrcd, attr->qp_context, 0);
-	/* it is of none, but shows what was given: librdmacm relies on that */
+	/* it belongs to no domain, but librdmacm needs the pointer back */
 	if (ibqp && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
 		ibqp->pd = attr->pd;
 	return ibqp;

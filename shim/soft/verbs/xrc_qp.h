@@ -8,8 +8,8 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_in
 struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /*
- * Its attributes are those of all who hold it: between these two, which are
- * nothing for other queue pairs, they are ours to see and to change.
+ * Its attributes are shared by all holders: they may be read and changed between these two, which
+ * do nothing for other queue pairs.
  */
 void xrc_take_attr(struct soft_qp *qp);
 void xrc_give_attr(struct soft_qp *qp);

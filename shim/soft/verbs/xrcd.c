@@ -1,9 +1,8 @@
 /*
  * XRC domains, as the program has them
  *
- * A domain that is shared belongs to a file: to its inode, not its name. We
- * keep a descriptor of it, so that the inode is not another file's while the
- * domain is open.
+ * A shared domain belongs to a file: to its inode, not its name. We keep a descriptor of it, so
+ * that no other file gets the inode while the domain is open.
  */
 
 #include "shim/soft/verbs/xrcd.h"
