@@ -64,10 +64,10 @@ void doctor_devices(struct doctor *doctor)
 	doctor_each(doctor, DEVICES, see_device);
 	doctor_each(doctor, PCI, see_pci);
 	if (!doctor->devices)
-		doctor_say(
-			doctor, DOCTOR_NOTE,
-			"'verbatim record' and 'verbatim run' take the software device by themselves",
-			"this machine has no RDMA device");
+		doctor_say(doctor, DOCTOR_NOTE,
+			   "'verbatim record' and 'verbatim run' take the software device by "
+			   "themselves",
+			   "this machine has no RDMA device");
 }
 
 /* One file of /dev/infiniband: may we open it for reading and writing? */

@@ -96,9 +96,11 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 		doctor_say(
 			doctor, free_bytes < SPACE_NONE ? DOCTOR_PROBLEM : DOCTOR_NOTE,
 			in_container(doctor)
-				? "start the container with --shm-size=1g or --ipc=host; or take another "
+				? "start the container with --shm-size=1g or --ipc=host; or take "
+				  "another "
 				  "folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC"
-				: "make room, or take another folder (VERBATIM_SESSIONS), or smaller rings "
+				: "make room, or take another folder (VERBATIM_SESSIONS), or "
+				  "smaller rings "
 				  "(--ring-size)",
 			"%s has only %s free (37 kB to 4 MB for each thread that is recorded)",
 			where, text);
@@ -151,10 +153,10 @@ void doctor_memory(struct doctor *doctor)
 			   "the rings of each may have %s",
 			   budget);
 	else if (rings > most / BUDGET_MUCH)
-		doctor_say(
-			doctor, DOCTOR_NOTE, "take less for rings: VERBATIM_RING_BUDGET",
-			"the rings of a program may have %s of the %s that its memory cgroup allows",
-			budget, format_bytes(most, limit));
+		doctor_say(doctor, DOCTOR_NOTE, "take less for rings: VERBATIM_RING_BUDGET",
+			   "the rings of a program may have %s of the %s that its memory cgroup "
+			   "allows",
+			   budget, format_bytes(most, limit));
 	else
 		doctor_say(doctor, DOCTOR_OK, NULL,
 			   "the rings of a program may have %s of the %s that "
@@ -275,11 +277,11 @@ void doctor_clock(struct doctor *doctor)
 			 source, sizeof(source)))
 		strcpy(source, "unknown");
 	if (clock.kind == CLOCK_KIND_TSC)
-		doctor_say(
-			doctor, DOCTOR_OK, NULL,
-			"events are timed by the time stamp counter, invariant here: %.0f ns a read "
-			"(the kernel's clock: %s)",
-			ns, source);
+		doctor_say(doctor, DOCTOR_OK, NULL,
+			   "events are timed by the time stamp counter, invariant here: %.0f ns a "
+			   "read "
+			   "(the kernel's clock: %s)",
+			   ns, source);
 	else
 		doctor_say(doctor, DOCTOR_NOTE,
 			   ns > SLOW_NS ? "boot with a better clock source (tsc)" : NULL,

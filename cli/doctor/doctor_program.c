@@ -223,11 +223,11 @@ void doctor_direct(struct doctor *doctor)
 	c = closure_new(doctor->image);
 	for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++)
 		if (has_library(c, providers[i]))
-			doctor_say(
-				doctor, DOCTOR_NOTE,
-				"make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
-				"it is linked with %s: of that provider's own calls only those that "
-				"make objects are recorded, the others counted",
-				providers[i]);
+			doctor_say(doctor, DOCTOR_NOTE,
+				   "make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
+				   "it is linked with %s: of that provider's own calls only those "
+				   "that "
+				   "make objects are recorded, the others counted",
+				   providers[i]);
 	closure_free(c);
 }

@@ -56,9 +56,11 @@ static void see_port(struct doctor *doctor, struct ibv_context *context, unsigne
 		doctor_say(
 			doctor, DOCTOR_PROBLEM,
 			attr.link_layer == IBV_LINK_LAYER_ETHERNET
-				? "bring its network interface up ('rdma link', 'ip link set ... up'); no "
+				? "bring its network interface up ('rdma link', 'ip link set ... "
+				  "up'); no "
 				  "matter if another port is the one used"
-				: "is the cable in, and a subnet manager running ('ibstat', 'sminfo')? no "
+				: "is the cable in, and a subnet manager running ('ibstat', "
+				  "'sminfo')? no "
 				  "matter if another port is the one used",
 			"%s port %u: %s, %s", device, port, layer_name(&attr),
 			ibv_port_state_str(attr.state));
@@ -89,11 +91,11 @@ void doctor_ports(struct doctor *doctor)
 	struct ibv_device **list = ibv_get_device_list(&n);
 
 	if (n < (int)doctor->devices)
-		doctor_say(
-			doctor, DOCTOR_PROBLEM,
-			"install the provider's library (Debian: ibverbs-providers) and load ib_uverbs",
-			"libibverbs finds %d of %u devices: %s", n, doctor->devices,
-			list ? "a provider is missing" : strerror(errno));
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "install the provider's library (Debian: ibverbs-providers) and load "
+			   "ib_uverbs",
+			   "libibverbs finds %d of %u devices: %s", n, doctor->devices,
+			   list ? "a provider is missing" : strerror(errno));
 	for (int i = 0; i < n; i++)
 		see_ports(doctor, list[i]);
 	if (list)
@@ -118,12 +120,11 @@ void doctor_library(struct doctor *doctor)
 	if (strstr(path, "/dropin/") || strstr(path, "libverbatim-soft"))
 		doctor_say(doctor, DOCTOR_OK, NULL, "%s, the software device", path);
 	else
-		doctor_say(
-			doctor, providers ? DOCTOR_OK : DOCTOR_NOTE,
-			providers
-				? NULL
-				: "install the providers (Debian: ibverbs-providers), or use --device soft",
-			"%s, %u providers in /etc/libibverbs.d", path, providers);
+		doctor_say(doctor, providers ? DOCTOR_OK : DOCTOR_NOTE,
+			   providers ? NULL
+				     : "install the providers (Debian: ibverbs-providers), or use "
+				       "--device soft",
+			   "%s, %u providers in /etc/libibverbs.d", path, providers);
 }
 
 void doctor_fork(struct doctor *doctor)
@@ -137,9 +138,10 @@ void doctor_fork(struct doctor *doctor)
 		doctor_say(doctor, DOCTOR_OK, NULL,
 			   "libibverbs keeps registered memory from children");
 	else
-		doctor_say(
-			doctor, DOCTOR_NOTE,
-			"call ibv_fork_init() first, or set RDMAV_FORK_SAFE=1, in programs that fork "
-			"(also by system() and popen())",
-			"registered memory of a program that forks can move away beneath the device");
+		doctor_say(doctor, DOCTOR_NOTE,
+			   "call ibv_fork_init() first, or set RDMAV_FORK_SAFE=1, in programs that "
+			   "fork "
+			   "(also by system() and popen())",
+			   "registered memory of a program that forks can move away beneath the "
+			   "device");
 }

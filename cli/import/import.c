@@ -67,7 +67,8 @@ struct import {
 const struct option_row cli_import_options[] = {
 	{ "output", 'o', "FILE", "the trace to make",
 	  TEXT_AT(struct import, path), .preset = "verbatim.db" },
-	{ "quiet", 'q', NULL, "print nothing but failures and loss", FLAG_AT(struct import, quiet) },
+	{ "quiet", 'q', NULL, "print nothing but failures and loss",
+	  FLAG_AT(struct import, quiet) },
 	{ 0 },
 };
 /* clang-format on */
@@ -235,7 +236,7 @@ static void count_lost(struct import *import, struct thread_log *log, uint64_t n
 	import->lost += n;
 }
 
-/* Give what is held: all that goes on without a gap; with @gap from the first on, whatever is missing. */
+/* Give the writer what is held, up to the first gap; with @gap that gap is passed over. */
 static int give_held(struct import *import, struct thread_log *log, bool gap)
 {
 	unsigned int n = 0;
@@ -450,21 +451,22 @@ static void free_logs(struct import *import)
 static void tell_result(const struct import *import, bool quiet)
 {
 	if (import->discarded)
-		log_note(
-			"LTTng has LOST events: %llu of the recorder's are missing, %llu tracepoints "
-			"were discarded; a channel with more room is made by "
-			"'lttng enable-channel -u --subbuf-size=4M --num-subbuf=8'",
-			(unsigned long long)import->lost, (unsigned long long)import->discarded);
+		log_note("LTTng has LOST events: %llu of the recorder's are missing, %llu "
+			 "tracepoints "
+			 "were discarded; a channel with more room is made by "
+			 "'lttng enable-channel -u --subbuf-size=4M --num-subbuf=8'",
+			 (unsigned long long)import->lost, (unsigned long long)import->discarded);
 	else if (import->lost)
 		log_note("%llu events are missing (LOST): not all of 'verbatim:*' was enabled, or "
 			 "not all the time",
 			 (unsigned long long)import->lost);
 	if (import->late)
-		log_note(
-			"the session BEGAN LATE: %u threads had recorded %llu events by then; which "
-			"program it is, its modules and its objects so far are not known. Start the "
-			"session before the program for these",
-			import->late_threads, (unsigned long long)import->late);
+		log_note("the session BEGAN LATE: %u threads had recorded %llu events by then; "
+			 "which "
+			 "program it is, its modules and its objects so far are not known. Start "
+			 "the "
+			 "session before the program for these",
+			 import->late_threads, (unsigned long long)import->late);
 	if (import->damaged)
 		log_note("%llu events are DAMAGED: they are not in %s",
 			 (unsigned long long)import->damaged, import->path);

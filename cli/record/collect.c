@@ -182,10 +182,10 @@ static int collect_session(struct collecting *c)
 	tell_rest(c);
 	progress_end(&c->progress, c->path, processes, &done);
 	if (unreadable)
-		log_note(
-			"%s is kept, since not all of it could be read: what wrote it may have been "
-			"another version of verbatim",
-			c->dir);
+		log_note("%s is kept, since not all of it could be read: what wrote it may have "
+			 "been "
+			 "another version of verbatim",
+			 c->dir);
 	else if (!c->keep)
 		session_remove(&c->session);
 	return 0;

@@ -19,7 +19,7 @@ struct idle {
 	uint64_t heard_at; /* CLOCK_MONOTONIC: the last time that a ring was not empty */
 };
 
-/* Blocks @signals from here on. Not before the program is started: it would inherit the handlers. */
+/* Blocks @signals from here on. Call it after the program was started, which inherits handlers. */
 void idle_start(struct idle *idle, struct session *session, const sigset_t *signals);
 
 /*

@@ -18,11 +18,12 @@
 enum { ROTATE_MIN = 1 << 20 };
 
 static const char recorded[] =
-	"Recorded of the program and its children: verbs with their arguments, results, times and\n"
-	"stacks; the command line with all arguments, the program's path, names of threads, paths and\n"
-	"build ids of libraries; addresses of the network; this machine's name and kernel, its RDMA\n"
-	"devices. Not the environment; and of messages and the private data of connections only their\n"
-	"length, unless --payload asks for more. Nobody but you may read the trace (mode 0600).";
+	"Recorded of the program and its children: verbs with their arguments, results, times\n"
+	"and stacks; the command line with all arguments, the program's path, names of threads,\n"
+	"paths and build ids of libraries; addresses of the network; this machine's name and\n"
+	"kernel, its RDMA devices. Not the environment; and of messages and the private data of\n"
+	"connections only their length, unless --payload asks for more. Nobody but you may read\n"
+	"the trace (mode 0600).";
 
 static int parse_filter(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
@@ -51,7 +52,8 @@ const struct option_row cli_record_options[] = {
 	{ "ring-size", 0, "SIZE", "most memory of a thread's ring, up to a power of two",
 	  SIZE_AT(SET, ring_bytes), .least = RING_MIN, .most = RING_MAX, .preset = "4M" },
 	{ "ring-budget", 0, "SIZE", "most memory of all rings of a process",
-	  SIZE_AT(SET, ring_budget), .least = BUDGET_MIN, .otherwise = "a quarter of its memory limit" },
+	  SIZE_AT(SET, ring_budget), .least = BUDGET_MIN,
+	  .otherwise = "a quarter of its memory limit" },
 	{ "max-wait", 0, "TIME", "how long a thread waits for a recorder that stands still",
 	  TIME_AT(SET, max_wait), .least = 1, .preset = "10s" },
 	{ "flight", 0, "SIZE", "keep the last SIZE of the data plane; copies on demand",
@@ -60,11 +62,12 @@ const struct option_row cli_record_options[] = {
 	  SIZE_AT(SET, retention.rotate_bytes), .least = ROTATE_MIN },
 	{ "rotate-time", 0, "TIME", "begin a new trace each time TIME is over",
 	  TIME_AT(SET, retention.rotate_ns), .least = 1 },
-	{ "filter", 0, "TERMS", "record less: plane=, verb=, qp=, device=, 1/N, with commas between",
+	{ "filter", 0, "TERMS", "record less: plane=, verb=, qp=, device=, 1/N",
 	  PARSED_AT(SET, filter, parse_filter), .otherwise = "all" },
 	{ "payload", 0, "none|hash|N|full", "what to keep of the bytes that are moved",
 	  PARSED_AT(SET, payload, parse_payload), .preset = "none" },
-	{ "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too", FLAG_AT(SET, lttng) },
+	{ "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too",
+	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },
 	{ "stop-on", 0, "error", "stop the program there, for a debugger; implies --check",
 	  CHOICE_AT(SET, stop_on), .least = STOP_ON_ERROR },

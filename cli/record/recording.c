@@ -356,9 +356,9 @@ static void try_payload(struct session_page *page)
 	if (filters != UINT32_MAX && may_read_memory())
 		page->filters = filters;
 	else
-		log_note(
-			"no payload can be captured here: a filter of system calls (seccomp) may "
-			"forbid process_vm_readv; allow it where the container or service is set up");
+		log_note("no payload can be captured here: a filter of system calls (seccomp) may "
+			 "forbid process_vm_readv; allow it where the container or service is set "
+			 "up");
 }
 
 static void set_bounds(const struct recording_settings *set, struct session_page *page)

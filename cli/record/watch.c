@@ -298,7 +298,7 @@ static void show_rest(struct watch *w, const struct findings *findings)
 			 late, w->options.path);
 }
 
-/* How many the finding stands for by now: those of its site that are not kept count with the last that is. */
+/* How many findings it stands for: the last that is kept of a place counts the rest, too. */
 static uint64_t count_times(const struct finding *f)
 {
 	const struct finding_site *site = f->site;

@@ -164,7 +164,8 @@ static void print_faults(struct trace *trace)
 		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
 		       format_count(loss.overwritten, text));
 	if (*meta_text(trace, "carried"))
-		printf("CONTINUES: the control verbs of the first %s are those of the trace before\n",
+		printf("CONTINUES: the control verbs of the first %s are those of the trace "
+		       "before\n",
 		       format_time(meta_number(trace, "carried"), text));
 	if (*meta_text(trace, "snapshot"))
 		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");

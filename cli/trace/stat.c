@@ -346,6 +346,10 @@ static int mark_table(const struct stat *s, struct table **ret_table)
 
 static int payload_table(const struct stat *s, struct table **ret_table)
 {
+	static const char sql[] =
+		"SELECT kind, count(*), sum(length), sum(captured), sum(hash IS NOT NULL),"
+		" sum(why IS NOT NULL) FROM payload GROUP BY kind"
+		" ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'";
 	/* clang-format off */
 	static const struct column columns[] = {
 		{ "payload", COLUMN_TEXT },     { "times", COLUMN_COUNT },
@@ -356,13 +360,7 @@ static int payload_table(const struct stat *s, struct table **ret_table)
 	/* clang-format on */
 
 	*ret_table = table_new("payloads", columns);
-	return !trace_has_payloads(s->trace)
-		       ? 0
-		       : table_query(
-				 *ret_table, s->trace,
-				 "SELECT kind, count(*), sum(length), sum(captured),"
-				 " sum(hash IS NOT NULL), sum(why IS NOT NULL) FROM payload GROUP BY kind"
-				 " ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'");
+	return trace_has_payloads(s->trace) ? table_query(*ret_table, s->trace, sql) : 0;
 }
 
 static void print_tables(struct table *const *tables, unsigned int n, uint32_t one_of, bool json)
