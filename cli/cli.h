@@ -56,11 +56,11 @@ void cli_deadline(int64_t ns);
 int cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Reading @trace may take long: note on stderr how far @command is, every ten seconds.
- * cli_progress() is what does it, for who waits without reading.
+ * Note on stderr every ten seconds how far @command has read @trace. A command
+ * that waits without reading calls cli_progress() itself.
  */
 void cli_show_progress(const char *command, struct trace *trace);
 void cli_progress(uint64_t events, int64_t time);
 
-/* To stderr: that @trace was interrupted, is damaged or has lost events; nothing if it is whole. */
+/* Note on stderr that @trace is filtered, interrupted, damaged or has lost events, if so. */
 void cli_tell_loss(struct trace *trace);

@@ -66,7 +66,7 @@ static int run_command(int argc, char **argv)
 	return refuse_command(argv[0]);
 }
 
-/* What stdio still held may meet a full disk, or a reader that has gone. */
+/* Writing what stdio still holds may fail: the disk is full, or the reader is gone. */
 static int flush_stdout(int status)
 {
 	bool failed = ferror(stdout);
@@ -79,7 +79,10 @@ static int flush_stdout(int status)
 	return CLI_ENVIRONMENT;
 }
 
-/* No file of ours takes the place of a standard one that is closed; who we start has it closed. */
+/*
+ * Open what is closed of stdin, stdout and stderr, so that no file of ours takes
+ * its place; programs that we start have it closed.
+ */
 static void keep_standard_free(void)
 {
 	int fd;

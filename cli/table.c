@@ -138,7 +138,7 @@ int table_query(struct table *table, struct trace *trace, const char *sql)
 	return err == SQLITE_DONE ? 0 : -EBADMSG;
 }
 
-/* Bytes on the screen: what goes on a character takes no room. */
+/* Columns on the screen: bytes that continue a character take none. */
 static int text_width(const char *text)
 {
 	int n = 0;
@@ -148,7 +148,7 @@ static int text_width(const char *text)
 	return n;
 }
 
-/* "mean_ns" is mean: the cells tell the unit. */
+/* "mean_ns" is shown as "mean": the cells have the unit. */
 static const char *column_title(const struct column *column, char text[FORMAT_TEXT])
 {
 	snprintf(text, FORMAT_TEXT, "%s", column->name);

@@ -99,5 +99,5 @@ void doctor_direct(struct doctor *doctor);
 /* Does the kernel copy pinned pages on fork (Linux 5.12)? */
 bool doctor_copies_on_fork(const struct doctor *doctor);
 
-/* What is said of @free_bytes left for rings at @where. */
+/* Report @free_bytes left for rings at @where. */
 void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_bytes);

@@ -170,7 +170,7 @@ void doctor_session(struct doctor *doctor)
 	char where[PATH_MAX];
 
 	if (!given || !*given)
-		return; /* sessions are in /dev/shm: said already */
+		return; /* sessions are in /dev/shm: reported already */
 	snprintf(where, sizeof(where), "VERBATIM_SESSIONS=%s", given);
 	see_space(doctor, where, given);
 }

@@ -13,7 +13,7 @@
 struct elf {
 	const uint8_t *data; /* the file, mapped */
 	size_t size;
-	const char *interp;  /* who loads it; NULL: nobody, it is static */
+	const char *interp;  /* the program that loads it; NULL: it is static */
 	const char *runpath; /* NULL: none */
 	const char *strings; /* its dynamic strings, ended by a 0; NULL: it has none */
 	size_t nstrings;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct apart_limits {
-	uint64_t bytes;       /* of memory of its own; more of it is not had */
+	uint64_t bytes;       /* of its own memory, at most */
 	unsigned int seconds; /* of processor time without apart_goes_on(); twice that at most */
 };
 

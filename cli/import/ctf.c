@@ -40,7 +40,7 @@ struct reader {
 	int status;        /* what the visitor returned, or -ENOMEM */
 };
 
-/* A failure that errno's text says nothing of. */
+/* A failure that errno's text does not describe. */
 #define complain(err, ...) (log_note(__VA_ARGS__), (err))
 
 /* How each packet of `metadata` begins (CTF 1.8, 7.1), in LTTng's byte order: this machine's. */
@@ -79,7 +79,7 @@ static bool metadata_is_whole(const char *dir)
 		at += packet.packet_bits / 8;
 	}
 	fclose(file);
-	/* what is text only is the parser's business */
+	/* the parser handles text */
 	return size > 0 && (at == size || (!at && packet.magic != PACKET_MAGIC));
 }
 
@@ -88,7 +88,7 @@ static char **found;
 static size_t nfound;
 static uint64_t nbytes; /* of all files */
 
-/* The library opens what it finds: of a FIFO that would wait for who writes. */
+/* The library opens each file that it finds, and would wait at a FIFO for a writer. */
 static int refuse_special(const char *path, const struct stat *st, int type)
 {
 	struct stat there;
@@ -328,7 +328,7 @@ static bool add_sink(struct reader *reader)
 		       bt_component_sink_borrow_input_port_by_index_const(sink, 0), NULL);
 }
 
-/* What babeltrace2 says was the first cause, in one line. */
+/* The first cause that babeltrace2 names, in one line. */
 static int tell_failure(const char *what)
 {
 	const bt_error *error = bt_current_thread_take_error();

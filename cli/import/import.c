@@ -44,7 +44,7 @@ struct thread_log {
 	uint32_t seq;          /* of the last event given to the writer */
 	uint64_t last;         /* its time */
 	uint64_t lost, lost_first, lost_last;
-	bool begun, ended;        /* it was said so */
+	bool begun, ended;        /* by thread_begin, thread_end */
 	struct event_head **held; /* in the order of their numbers */
 	unsigned int nheld;
 };
@@ -122,7 +122,8 @@ static int new_log(struct import *import, const struct ctf_event *event,
 	log->head.pid = event->pid;
 	log->head.tid = event->tid;
 	log->head.ticks = event->since;
-	log->head.index = (uint32_t)import->nlogs; /* that of a process alone says nothing */
+	log->head.index =
+		(uint32_t)import->nlogs; /* unique in the trace, not in its process only */
 	log->last = event->since;
 	*ret_log = log;
 	return writer_thread(import->writer, &log->head, &log->thread);
@@ -179,7 +180,7 @@ static int describe_command(struct import *import, const struct event_process *e
 	return writer_describe(import->writer, text, NULL);
 }
 
-/* A process with the software device in it had nothing else. */
+/* A process that has loaded the software device used no other. */
 static int describe_device(struct import *import, const struct event_module *event)
 {
 	size_t room = event->head.words * 8u - sizeof(*event);
@@ -298,7 +299,7 @@ static int take_event(struct import *import, struct thread_log *log, struct even
 	return err ? err : give_held(import, log, false);
 }
 
-/* As the ring's head was: what a poll counter says is known only here. */
+/* The ring's head at the end of the thread: counts of polls are only here. */
 static void take_end(struct thread_log *log, const struct ctf_event *event)
 {
 	const struct ring_head kept = log->head;
@@ -313,7 +314,7 @@ static void take_end(struct thread_log *log, const struct ctf_event *event)
 	log->ended = true;
 }
 
-/* Not trusted: it says how long it is and which number it has twice. */
+/* Not trusted: length and number are both there twice, and must agree. */
 static bool is_whole(const struct ctf_event *event)
 {
 	const struct event_head *head = (const void *)event->raw;
@@ -361,7 +362,7 @@ static int on_discarded(void *arg, uint64_t events)
 	return 0;
 }
 
-/* What was lost behind the last event, if the end of the thread has said how many there were. */
+/* Count what was lost after the last event, if thread_end tells how many there were. */
 static void lose_rest(struct import *import, struct thread_log *log)
 {
 	uint64_t last = atomic_load_explicit(&log->head.tapped, memory_order_relaxed);
@@ -504,7 +505,7 @@ static int import_here(void *arg)
 	return cli_status(err);
 }
 
-/* The reader's library did not get through it: what was made of it so far is nothing to keep. */
+/* babeltrace2 crashed or did not end: remove what was imported so far. */
 static int tell_ended(const struct import *import, int signal)
 {
 	if (*import->made)

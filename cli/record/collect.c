@@ -25,7 +25,7 @@ struct collecting {
 	struct session_page page; /* as it was when the programs had ended */
 	const char *dir, *path;
 	bool keep, quiet;
-	int lock; /* two at once would be one too many */
+	int lock; /* held so that only one process collects the session */
 	struct writer *writer;
 	struct collector *collector;
 	struct progress progress;
@@ -174,7 +174,7 @@ static int collect_session(struct collecting *c)
 	collector_free(c->collector);
 	finished = writer_finish(c->writer);
 	err = err ? err : finished;
-	if (!c->session.collector) /* programs may go on to record into what is kept */
+	if (!c->session.collector) /* a session that is kept can be recorded into again */
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)
 		return log_err(err, "%s is INCOMPLETE; the session is kept: collect %s again",

@@ -29,11 +29,11 @@
 enum {
 	FLUSH_NS = 700000000, /* between commits */
 	SOON_NS = 700000000,  /* a ring that is not there by then was most likely never made */
-	LAST_ROUNDS = 1000,   /* for who goes on writing in spite of the closed session */
-	MANY = 64,            /* missing rings that are not asked for one by one */
+	LAST_ROUNDS = 1000, /* at most, while threads still write although the session is closed */
+	MANY = 64,          /* missing rings that are not asked for one by one */
 };
 
-/* A process that has, or had, rings, and has not ended. */
+/* A process that has had a ring and has not ended. */
 struct guest {
 	pid_t pid;
 	uint64_t start;
@@ -59,10 +59,10 @@ struct collector {
 	uint32_t known;      /* numbers below it are feeds, missing, or done */
 	uint64_t flushed;    /* CLOCK_MONOTONIC of the last commit */
 	int64_t seen;        /* time of the trace: see collector_seen() */
-	pid_t child;         /* ours: its end is what waitpid() says */
+	pid_t child;         /* our own child: waitpid() tells its end */
 	bool child_ended;
 	bool leftover;       /* collector_leftover() */
-	uint32_t unreadable; /* rings of it that are none, in the end */
+	uint32_t unreadable; /* files of rings that cannot be read */
 	int child_status;
 	int error;
 };
@@ -88,7 +88,7 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 	return 0;
 }
 
-/* The writer takes no more: the program must not wait for us. */
+/* The writer has failed: close the session, so that the program does not wait for us. */
 static int fail_collecting(struct collector *c, int err)
 {
 	if (!c->error)
@@ -105,7 +105,7 @@ static const struct guest *find_guest(const struct collector *c, pid_t pid)
 	return NULL;
 }
 
-/* The process of that pid, taken in if it is new; NULL where there is no memory. */
+/* The process of that pid, added if it is new; NULL if memory runs out. */
 static const struct guest *know_guest(struct collector *c, pid_t pid)
 {
 	const struct guest *known = find_guest(c, pid);
@@ -126,7 +126,7 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 	return &c->guests[c->nguests++];
 }
 
-/* After exec: nobody is left of the image that had the older rings. */
+/* After exec: the threads of the image before it are gone, so their rings are over. */
 static void end_older(struct collector *c, pid_t pid, uint64_t image)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
@@ -195,7 +195,7 @@ static int try_each(struct collector *c)
 	return found < 0 ? found : 0;
 }
 
-/* The same by the list of what is there. Both are in order. */
+/* The same by a list of the directory. Both lists are sorted. */
 static int try_listed(struct collector *c)
 {
 	uint32_t *listed;
@@ -216,13 +216,13 @@ static int try_listed(struct collector *c)
 	return found < 0 ? found : 0;
 }
 
-/* The page says how many rings there should be, and the program may write there. */
+/* The page holds the number of rings, and the program can write to the page: do not trust it. */
 static int find_missing(struct collector *c)
 {
 	return c->nmissing > MANY ? try_listed(c) : try_each(c);
 }
 
-/* How many numbers were given out, as the page says it: at most so many are. */
+/* How many numbers the page says were given out, bounded: it may be damaged. */
 static uint32_t count_given(const struct collector *c)
 {
 	/* pairs with the increment in shim/trace/ring/rings.c */
@@ -231,7 +231,7 @@ static uint32_t count_given(const struct collector *c)
 	return given < SESSION_RINGS ? given : SESSION_RINGS;
 }
 
-/* What was missing comes first: processes and threads are numbered as they began. */
+/* Missing rings come first: processes and threads are numbered in the order they began. */
 static int find_new(struct collector *c)
 {
 	uint32_t given = count_given(c);
@@ -368,7 +368,7 @@ static int end_guests(struct collector *c)
 	return err;
 }
 
-/* What need not be done often. */
+/* Work that is not needed in each round. */
 static int flush_writer(struct collector *c)
 {
 	uint64_t now = clock_monotonic();
@@ -408,7 +408,7 @@ int collector_lost(struct collector *c)
 	return err ? fail_collecting(c, err) : 0;
 }
 
-/* All there are is there: what the page says is not needed. */
+/* Nobody adds rings any more: the directory has all, whatever the page says. */
 int collector_leftover(struct collector *c)
 {
 	int n = session_list_rings(c->at, &c->missing);
@@ -490,7 +490,7 @@ static int end_all_feeds(struct collector *c)
 	return err;
 }
 
-/* No room in shared memory, most often: their verbs went by unseen. */
+/* Threads without a ring, most often for lack of shared memory: their verbs were not recorded. */
 static int tell_ringless(struct collector *c)
 {
 	const struct session_page *page = c->session->page;
@@ -524,7 +524,7 @@ static int tell_withheld(struct collector *c)
 	return writer_withheld(c->writer, &withheld);
 }
 
-/* A file that is there, but is no ring: the number of one that was never made has none. */
+/* Is there a file, which is no ring? A ring that was never made has no file. */
 static bool is_unreadable(const struct collector *c, uint32_t index)
 {
 	struct ring ring;

@@ -19,14 +19,14 @@ struct collector;
 int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector);
 
 /*
- * Take in what the rings hold. Returns how full the fullest was, in percent
- * (0: all were empty), or -errno after log_err().
+ * Give the writer what the rings hold. Returns how full the fullest was, in
+ * percent (0: all were empty), or -errno after log_err().
  */
 int collector_drain(struct collector *collector);
 
 /*
- * See to what has changed: new rings, threads and processes that have ended,
- * a commit when it is time. To be called some times a second. Returns 0 or -errno.
+ * Notice what has changed: new rings, threads and processes that have ended;
+ * commit if it is time. Call it some times a second. Returns 0 or -errno.
  */
 int collector_tend(struct collector *collector);
 
@@ -36,37 +36,37 @@ int collector_tend(struct collector *collector);
  */
 int collector_leftover(struct collector *collector);
 
-/* Write into the trace what threads that run have lost by now. Returns 0 or -errno. */
+/* Write into the trace what running threads have lost so far. Returns 0 or -errno. */
 int collector_lost(struct collector *collector);
 
 /* Time of the trace up to which all that was published in rings has been given to the writer. */
 int64_t collector_seen(const struct collector *collector);
 
-/* @pid is our child: it has not ended before collector_ended() says how. */
+/* @pid is our child: collector_ended() will tell when it ends. */
 void collector_child(struct collector *collector, pid_t pid);
 
 /* The child has ended with @status, as of waitpid(). */
 void collector_ended(struct collector *collector, int status);
 
-/* Has a ring something in it, or is there a new one? */
+/* Does a ring hold events, or is there a new ring? */
 bool collector_waiting(const struct collector *collector);
 
 /* Is there no ring, and no process that had one? */
 bool collector_idle(const struct collector *collector);
 
-/* The session's directory is gone: the trace says so. Returns 0 or -errno. */
+/* The session's directory is gone: note that in the trace. Returns 0 or -errno. */
 int collector_session_gone(struct collector *collector);
 
-/* Has a process that we can watch a ring that is not ended? */
+/* Is there a ring that has not ended, of a process that we can watch? */
 bool collector_busy(const struct collector *collector);
 
-/* After collector_finish(): was there a file of a ring that is none that we can read? */
+/* After collector_finish(): was there a ring that could not be read? */
 bool collector_unreadable(const struct collector *collector);
 
 /* Processes that had a ring, so far. */
 unsigned int collector_processes(const struct collector *collector);
 
-/* Take in the rest, end all threads. The session's page is closed. Returns 0 or -errno. */
+/* Read the rest, end all threads and close the session. Returns 0 or -errno. */
 int collector_finish(struct collector *collector);
 
 /* Accepts NULL. */

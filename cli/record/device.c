@@ -84,7 +84,7 @@ int device_library(const char *name, char path[PATH_MAX])
 	return log_err(-ENOENT, "look for %s in %s and %s../lib/verbatim", name, self, self);
 }
 
-/* Put @value before what environment variable @name holds. */
+/* Prepend @value to environment variable @name. */
 static int prepend_variable(const char *name, const char *value)
 {
 	const char *before = getenv(name);
@@ -133,8 +133,8 @@ static int use_drop_in(void)
 }
 
 /*
- * AddressSanitizer's library wants to be the first of all, which the preloaded
- * are not. Those have nothing that it must come before.
+ * AddressSanitizer's library refuses to run behind preloaded ones. Ours define
+ * nothing that it must precede.
  */
 static int allow_order(void)
 {

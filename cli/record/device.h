@@ -1,6 +1,6 @@
 #pragma once
 /*
- * On which device a program runs, and what it needs in its environment for it.
+ * Which device a program runs on, and the environment that it needs for that.
  * One thread.
  */
 #include <limits.h>
@@ -15,7 +15,7 @@
  */
 int device_choose(const char *asked, const char *sysfs, bool *ret_soft);
 
-/* That it was not asked for. */
+/* Note on stderr that the software device is used without having been asked for. */
 void device_tell_soft(void);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * A ring that is read
+ * The reading side of one ring
  *
  * Not here: which rings there are, and when they are closed (collector.c).
  */
@@ -31,7 +31,7 @@ void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
 	};
 }
 
-/* What a thread has counted; more than it can have is none of its. */
+/* What a thread has counted; a count that it cannot have reached is damage. */
 static void check_count(_Atomic uint64_t *count, uint64_t otherwise)
 {
 	if (atomic_load_explicit(count, memory_order_relaxed) > COUNT_MAX)
@@ -87,7 +87,7 @@ int feed_fill(const struct feed *feed)
 	return !bytes ? 0 : bytes > mask ? 100 : bytes * 100 < mask ? 1 : (int)(bytes * 100 / mask);
 }
 
-/* Once a ring: how much it is in the end is in the trace. */
+/* Once for each ring: the trace has the number at the end. */
 static void tell_damage(struct feed *feed)
 {
 	if (!feed->damaged)
@@ -97,8 +97,10 @@ static void tell_damage(struct feed *feed)
 	feed->damaged = true;
 }
 
-/* Go on behind what cannot be read. Returns how far that is, 0 if nothing can be done now, or
- * -errno. */
+/*
+ * Step over what cannot be read. Returns its length, 0 if nothing can be done
+ * now, or -errno.
+ */
 static int64_t skip_cut(struct feed *feed, struct writer *writer)
 {
 	uint32_t events;
@@ -171,7 +173,10 @@ bool feed_ended(const struct feed *feed)
 	return (closed || feed->over) && !feed_fill(feed);
 }
 
-/* One that ends says first that the ring is idle, and the next that it has it, not being gone. */
+/*
+ * A thread that ends marks the ring idle first; the next one takes it before it
+ * is gone itself.
+ */
 bool feed_gone(const struct feed *feed)
 {
 	const struct ring_head *head = feed->ring.head;

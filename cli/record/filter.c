@@ -48,8 +48,8 @@ static int read_plane(struct session_filter *filter, char *value, char complaint
 }
 
 /*
- * What is built or iterated over in several verbs is one event: that of
- * ibv_wr_complete() or ibv_wr_abort(), and of a poll.
+ * A batch that several verbs build is one event, that of ibv_wr_complete() or
+ * ibv_wr_abort(); an iteration over completions is one poll.
  */
 static void want_verb(bool *wanted, enum verb verb)
 {
@@ -175,7 +175,7 @@ static int read_term(struct session_filter *filter, char *term, unsigned int *se
 	return refuse_word(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
 }
 
-/* "verb=a,b" is "verb=a+b": what is no term of its own goes on with the list before it. */
+/* "verb=a,b" is "verb=a+b": a word that is no term continues the list before it. */
 static void join_lists(char *words)
 {
 	bool list = false;

@@ -116,7 +116,7 @@ static int zombie_status(pid_t pid)
 	if (at && at[1] == ' ' && at[2] == 'Z' && (at = strrchr(at, ' ')))
 		status = atoi(at + 1);
 	free(text);
-	return status > 0 ? status : -1; /* 0: perhaps because it is not ours to see */
+	return status > 0 ? status : -1; /* 0 may mean that we are not allowed to see it */
 }
 
 static int reaped_status(int fd)
@@ -175,7 +175,7 @@ static bool ring_lives(const struct session *session, int at, uint32_t index)
 		return false;
 	session_ring_path(session, index, path);
 	pid = (pid_t)ring.head->pid;
-	/* a pid comes back: who it is now has nothing of the ring mapped */
+	/* the pid may have been reused: the new process has not mapped the ring */
 	lives = session_process_alive(pid, 0) && !maps_lack(pid, path);
 	ring_close(&ring);
 	return lives;
@@ -210,7 +210,7 @@ bool guests_in_use(const struct session *session)
 	return used;
 }
 
-/* Has a ring of it ever held an event? */
+/* Has one of its rings ever held an event? */
 static bool holds_events(int at)
 {
 	uint32_t *rings;
@@ -247,7 +247,10 @@ static bool read_page(int at, const struct session_page *ours, struct session_pa
 	return read_whole && page->magic == ours->magic && page->version == ours->version;
 }
 
-/* What @session, whose directory is @name in @parent and open as @at, has come to. */
+/*
+ * Keep or remove @session, a recorder's that was killed: directory @name in
+ * @parent, open as @at.
+ */
 static void sweep_session(const struct session *session, const struct session_page *ours,
 			  int parent, const char *name, int at, bool quiet)
 {
@@ -266,8 +269,8 @@ static void sweep_session(const struct session *session, const struct session_pa
 }
 
 /*
- * Anybody may make names in the shared directory: what has not the form of a
- * session's, is no directory, or is another user's, is none of our business.
+ * Anybody may make names in the shared directory: we touch only directories of
+ * this user that are named like a session.
  */
 void guests_sweep(const struct session *ours, bool quiet)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Processes that take part in a session, as /proc tells. One thread.
+ * Processes that take part in a session, found in /proc. One thread.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -33,9 +33,8 @@ int guests_watch(pid_t pid);
 int guests_status(int fd, pid_t pid);
 
 /*
- * Is @pid, which a ring says it belongs to, a pid of another PID namespace?
- * Then the process of that number here is older than the session, or has
- * nothing of it mapped.
+ * Is @pid, the owner that a ring names, a pid of another PID namespace? Then the
+ * process of that number here is older than the session, or has not mapped it.
  */
 bool guests_is_foreign(pid_t pid, const struct session *session);
 
@@ -43,8 +42,8 @@ bool guests_is_foreign(pid_t pid, const struct session *session);
 bool guests_in_use(const struct session *session);
 
 /*
- * See to what recorders that were killed have left beside @ours: sessions of
- * this user whose recorder is gone and in which no process lives. One that
- * holds events is kept, and said unless @quiet; any other is removed.
+ * Clean up after recorders that were killed: sessions of this user beside @ours
+ * without a recorder or a living process. One that holds events is kept, and
+ * reported unless @quiet; any other is removed.
  */
 void guests_sweep(const struct session *ours, bool quiet);

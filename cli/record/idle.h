@@ -23,9 +23,9 @@ struct idle {
 void idle_start(struct idle *idle, struct session *session, const sigset_t *signals);
 
 /*
- * Sleep: the shorter the fuller the rings were (@fullest, percent), and the
- * longer the longer nothing came, at most @most nanoseconds. Ends early when a
- * ring is made, has become a quarter full, or a signal comes: @ret_signals.
+ * Sleep, at most @most nanoseconds: shorter if the rings were fuller (@fullest,
+ * percent), longer if nothing has come for long. A new ring, a ring that is a
+ * quarter full, or a signal (@ret_signals) ends it early.
  */
 void idle_wait(struct idle *idle, const struct collector *collector, int fullest, uint64_t most,
 	       sigset_t *ret_signals);

@@ -18,7 +18,7 @@
 #include "cli/cli.h"
 #include "core/wire/log.h"
 
-/* What they did before launch_guard(). */
+/* The actions of the signals before launch_guard(). */
 static struct {
 	int signal;
 	struct sigaction before;

@@ -16,9 +16,8 @@ int launch_find(const char *program, char found[PATH_MAX]);
 int launch_check(const char *program);
 
 /*
- * From here on nobody reading our stderr, or a limit on the size of files, is
- * an error of a write and not our end. A program that is launched has both
- * signals as we had them.
+ * Ignore SIGPIPE and SIGXFSZ from here on: a write fails instead of killing us.
+ * A program that is launched has both signals as we had them.
  */
 void launch_guard(void);
 

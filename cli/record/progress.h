@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the recorder tells while and after it records; stderr only. One thread.
+ * What the recorder reports while and after it records; stderr only. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@ struct progress {
 	bool live; /* a line on the terminal, rewritten */
 	bool shown;
 	uint64_t start; /* CLOCK_MONOTONIC */
-	uint64_t last;  /* of the line before, and what it said */
+	uint64_t last;  /* of the last line, and what it showed */
 	uint64_t events;
 };
 
@@ -21,9 +21,9 @@ void progress_start(struct progress *progress, bool quiet);
 /* Rewrite the line if it is time to. */
 void progress_show(struct progress *progress, const struct writer *writer);
 
-/* Take the line away: others want to write. */
+/* Remove the line, before something else is written. */
 void progress_clear(struct progress *progress);
 
-/* The last word: what is in @path. */
+/* The last line: what @path contains. */
 void progress_end(struct progress *progress, const char *path, unsigned int processes,
 		  const struct writer_progress *done);

@@ -40,13 +40,13 @@
 enum {
 	TEND_MS = 20,
 	SCAN_MS = 50,
-	SETTLE_MS = 20,        /* a signal to all has reached all by then */
-	AGAIN_MS = 300,        /* signals closer together are one wish: timeout(1) sends two */
-	PATIENCE_MS = 2000,    /* before saying for whom we still wait */
+	SETTLE_MS = 20,        /* by then a signal to a whole group has reached all of it */
+	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
+	PATIENCE_MS = 2000,    /* before we report what we still wait for */
 	SCAN_LATER_MS = 500,   /* when we have waited for long */
 	IDLE_MS = 250,         /* the longest sleep while there are rings, */
 	IDLE_CHECK_MS = 100,   /* with --check, */
-	IDLE_STOP_MS = 10,     /* with --stop-on, near to the spot, */
+	IDLE_STOP_MS = 10,     /* with --stop-on, to stop close to the event, */
 	IDLE_ROTATE_MS = 1000, /* and while there are none */
 };
 
@@ -63,7 +63,7 @@ struct recording {
 
 	pid_t child;
 	bool ended; /* the child */
-	int status; /* the child's, as a shell says it */
+	int status; /* the child's exit status, as in a shell */
 	uint64_t ended_at;
 	uint64_t tended_at, scanned_at;
 	bool gone;           /* the session's directory */
@@ -73,7 +73,7 @@ struct recording {
 	uint64_t asked_at;   /* first asked to end; 0: not */
 	int asked;           /* by which signal */
 	bool stop;           /* asked again: leave the program running */
-	bool told;           /* for whom we wait */
+	bool told;           /* that we wait for descendants */
 	int error;
 };
 
@@ -122,7 +122,7 @@ static void take_signal(struct recording *r, int signal)
 	r->asked = signal;
 }
 
-/* What came to us alone is for the program; if that has ended, it is for us. */
+/* A signal that only we got is passed to the program; if that has ended, it is for us. */
 static void pass_on(struct recording *r)
 {
 	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS)
@@ -144,7 +144,7 @@ static void pass_on(struct recording *r)
 	r->pending_at = 0;
 }
 
-/* All of /proc is read each time: not so often when it has not helped for long. */
+/* Each scan reads all of /proc: scan less often when it has found the same for long. */
 static uint64_t scan_ms(const struct recording *r)
 {
 	return clock_monotonic() - r->ended_at < PATIENCE_MS * MS ? SCAN_MS : SCAN_LATER_MS;
@@ -175,7 +175,7 @@ static void sleep_until_due(struct recording *r, int fullest)
 			take_signal(r, signal);
 }
 
-/* We were stopped, or the disk was: the program has not waited for ever. */
+/* We or the disk stood still for so long that threads went on without us. */
 static void look_for_impatience(struct recording *r)
 {
 	uint32_t n = atomic_load(&r->session.page->gave_up);
@@ -190,7 +190,7 @@ static void look_for_impatience(struct recording *r)
 	r->gave_up = n;
 }
 
-/* Who has a ring goes on in it: memory needs no name. */
+/* Threads that have a ring go on: mapped memory needs no name. */
 static void look_for_session(struct recording *r)
 {
 	if (r->gone || !access(r->session.dir, F_OK))
@@ -215,7 +215,7 @@ static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n
 			 n, (int)pids[0], n > 1 ? ", ..." : "");
 }
 
-/* Nobody is left who could record. */
+/* Is no process left that could record? */
 static bool is_deserted(struct recording *r)
 {
 	uint64_t now = clock_monotonic();
@@ -233,7 +233,7 @@ static bool is_deserted(struct recording *r)
 	tell_patience(r, pids, n);
 	if (n)
 		return false;
-	/* what the last of them had written may not have been read */
+	/* the last of them may have written events that we have not read */
 	r->scanned_at = 0;
 	return !collector_busy(r->collector);
 }
@@ -333,7 +333,7 @@ static int start_check(struct recording *r)
 	return err;
 }
 
-/* In a process of its own, which may be killed for it. */
+/* In a child, since a filter may kill a process for trying. */
 static bool may_read_memory(void)
 {
 	uint32_t from = 1, to = 0;
@@ -395,7 +395,7 @@ static int prepare_session(struct recording *r)
 	return err;
 }
 
-/* Returns 0 or the status to exit with. A trace of nothing is worse than none. */
+/* Returns 0 or the status to exit with. */
 static int start_program(struct recording *r)
 {
 	int err = signal_witness_start(&r->witness), status;
@@ -435,7 +435,7 @@ static void tell_unseen(struct recording *r)
 		 r->set->program[0]);
 }
 
-/* Nothing is lost by it, but the program may have been slower. */
+/* This loses nothing, but may have slowed the program down. */
 static void tell_withheld(struct recording *r)
 {
 	uint32_t n = atomic_load(&r->session.page->withheld);
@@ -481,7 +481,7 @@ static int finish_recording(struct recording *r)
 	return found && !r->status ? CLI_FINDINGS : r->status;
 }
 
-/* Nothing was started: leave nothing. */
+/* The program was not started: remove what we made. */
 static int give_up(struct recording *r, int status)
 {
 	signal_witness_stop(&r->witness);

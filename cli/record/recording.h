@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A program is run and recorded. One thread.
+ * Running and recording a program. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,12 +8,12 @@
 #include "cli/record/retention.h"
 #include "core/wire/session.h"
 
-/* What is to be stopped: a process with a finding of severity error. */
+/* --stop-on: what stops a process; a finding of severity error. */
 enum { STOP_ON_ERROR = 1 };
 
 struct recording_settings {
 	const char *path;   /* of the trace */
-	const char *device; /* as it was asked for; NULL: it was not */
+	const char *device; /* as given by --device; NULL: not given */
 	char **program;
 	bool soft;
 	bool lttng;
@@ -29,5 +29,5 @@ struct recording_settings {
 	struct retention retention; /* what --flight and --rotate-* ask for */
 };
 
-/* From its start to its end. Returns the status to exit with. */
+/* Run and record the program to its end. Returns the status to exit with. */
 int recording_run(const struct recording_settings *settings);

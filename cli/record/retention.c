@@ -34,7 +34,7 @@ bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
 	return snprintf(name, PATH_MAX, "%.*s.%u%s", stem, path, number, path + stem) < PATH_MAX;
 }
 
-/* From the root: who asked may be somewhere else. */
+/* As an absolute path: the process that asked may be in another directory. */
 static void tell_name(struct session_page *page, const char *name)
 {
 	char whole[PATH_MAX];
@@ -44,7 +44,7 @@ static void tell_name(struct session_page *page, const char *name)
 		strcpy(page->copy, whole);
 }
 
-/* Somebody's file has that name, or somebody is reading it: not a reason to have no copy. */
+/* Another file has that name, or is in use: the copy gets another name. */
 static bool is_in_the_way(int err)
 {
 	return err == -EEXIST || err == -ELOOP || err == -EBUSY;
@@ -116,7 +116,7 @@ static int tend_flight(struct retention *retention, struct session *session, str
 	return writer_forget(writer, retention->flight);
 }
 
-/* Where the copy has failed nothing is forgotten, and it is tried again in time. */
+/* If the copy fails, nothing is deleted, and the next rotation tries again. */
 static int rotate_trace(struct retention *retention, struct session *session, struct writer *writer)
 {
 	int err = write_copy(retention, session, writer,

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * What is kept of a long recording: the last of it (flight recorder), copies
- * of that at the moment it matters, or a trace after the other. One thread.
+ * What is kept of a long recording: its newest part (a flight recorder), with
+ * copies of that when something goes wrong, or one trace after the other. One
+ * thread.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -18,7 +19,7 @@ struct retention {
 	int64_t rotate_ns;     /* 0: never for its age */
 	struct watch *watch;   /* whose findings belong into a copy; may be NULL */
 	bool quiet;
-	bool asked; /* a copy, by a signal */
+	bool asked; /* for a copy, by a signal */
 
 	unsigned int number; /* of the last copy */
 	uint64_t begun;      /* CLOCK_MONOTONIC of the trace that grows now */
@@ -29,9 +30,9 @@ struct retention {
 void retention_start(struct retention *retention);
 
 /*
- * See whether it is time, some times a second. @session may ask for a copy
- * (session_page.copies_asked) and is answered. A copy that fails is said, and
- * the recording goes on. Returns 0 or -errno of the writer.
+ * Make the copies that are due; call it some times a second. @session may ask
+ * for one (session_page.copies_asked) and gets an answer. A copy that fails is
+ * reported, and recording goes on. Returns 0 or -errno of the writer.
  */
 int retention_tend(struct retention *retention, struct session *session, struct writer *writer);
 

@@ -15,7 +15,7 @@ static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 
 enum { PASSED_ON = sizeof(passed_on) / sizeof(*passed_on) };
 
-/* What is ignored must stay so: blocked, it would come to us after all. */
+/* A signal that is ignored must stay so: if we blocked it, we would take it. */
 static void choose_signals(sigset_t *set)
 {
 	struct sigaction action;
@@ -33,7 +33,7 @@ static _Noreturn void stand_by(const sigset_t *set, int fd, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "signal-witness");
 	for (int i = 0; i < 3; i++)
-		close(i); /* who reads the program's output must see it end */
+		close(i); /* readers of the program's output must see its end */
 	while (getppid() == parent && !sigwait(set, &signal)) {
 		char byte = (char)signal;
 

@@ -24,13 +24,13 @@ struct signal_witness {
 /* Block the signals that we pass on and start the witness. Returns 0 or -errno. */
 int signal_witness_start(struct signal_witness *witness);
 
-/* Take in what it got until now. */
+/* Read which signals it has got until now. */
 void signal_witness_look(struct signal_witness *witness);
 
-/* Did @signal reach more than us, by the last look? */
+/* Had @signal reached the witness, too, by the last look? */
 bool signal_witness_got(const struct signal_witness *witness, int signal);
 
-/* What was got so far has been dealt with. */
+/* Forget the signals that it has got so far. */
 void signal_witness_forget(struct signal_witness *witness);
 
 /* End it; accepts one that was never started. */

@@ -26,7 +26,7 @@ static bool is_recording(const struct session *session)
 	       session_process_alive((pid_t)session->collector, session->collector_start);
 }
 
-/* Is it the one that is wanted? @pid 0: any flight recorder's. */
+/* Is it the session that @pid records, or is recorded in? @pid 0: any flight recorder's. */
 static bool is_wanted(const struct session *session, pid_t pid)
 {
 	pid_t pids[GUESTS_MAX];
@@ -100,7 +100,7 @@ static int choose_session(const char *which, struct session *session)
 				   "'verbatim record --flight SIZE'");
 }
 
-/* A text of the page, where the program may write, too: a copy that ends. */
+/* A copy of a text of the page, with its end: the program can write to the page. */
 static const char *read_text(const char *text, char copy[SESSION_TEXT])
 {
 	memcpy(copy, text, SESSION_TEXT - 1);

@@ -32,7 +32,7 @@
 enum {
 	WINDOW_NS = 100 * MS, /* an event is published later than others by no more than that */
 	ROUND_NS = 100 * MS,
-	STOP_WINDOW_NS = 20 * MS, /* nearer to the spot, for smaller chunks */
+	STOP_WINDOW_NS = 20 * MS, /* with --stop-on: sooner after the event, in smaller chunks */
 	STOP_ROUND_NS = 10 * MS,
 	SLICE_NS = 2 * MS,
 	SLICE_EVENTS = 256, /* between two looks at the clock */
@@ -49,18 +49,18 @@ struct watch {
 	bool told[RULE_COUNT];
 	size_t errors, findings; /* printed so far */
 	size_t stored;           /* findings that are in the trace, or one before it */
-	uint64_t *stored_times;  /* and for each how many of its site */
-	uint64_t *said;          /* of each finding: how many of its site when it was printed */
+	uint64_t *stored_times;  /* and for each how many of its place */
+	uint64_t *said;          /* of each finding: how many of its place when it was printed */
 	bool more;               /* the cursor has more to give */
 	bool over;               /* after a failure */
-	bool behind;             /* and it was said */
+	bool behind;             /* and that was reported */
 	uint64_t extended_at;    /* CLOCK_MONOTONIC */
 	int64_t now;             /* time of the last event that was checked */
 	pid_t stopped;           /* the last process that was */
 	int64_t stopped_at;      /* time of the trace */
 };
 
-/* What is closed keeps nothing from being forgotten any more. */
+/* Once the cursor is closed, the writer may delete chunks again. */
 static void close_watch(struct watch *w)
 {
 	cursor_close(w->cursor);
@@ -278,7 +278,7 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 
 /* The end */
 
-/* Groups that have grown since they were printed, and what follows from all of it. */
+/* Findings of a place whose number has grown since they were printed, and the summary. */
 static void show_rest(struct watch *w, const struct findings *findings)
 {
 	uint64_t late = cursor_late(w->cursor);
@@ -325,7 +325,7 @@ static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 							.times = n });
 }
 
-/* What is new since the last time, also of a group. */
+/* Findings that are new, or whose number has grown, since the last time. */
 static int store_findings(struct watch *w, const struct findings *findings)
 {
 	uint64_t *stored = realloc(w->stored_times, (findings->n + 1) * sizeof(*stored));
@@ -358,7 +358,8 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	struct findings *findings;
 	int err;
 
-	w->options.stop = false; /* who has ended cannot be stopped, who has not is not ours */
+	w->options.stop =
+		false; /* a process that has ended cannot be stopped, and one that has not is no longer recorded */
 	err = extend_cursor(w, INT64_MAX);
 	while (!err && (err = check_some(w, SLICE_EVENTS)) > 0)
 		err = 0;

@@ -34,8 +34,8 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch);
 bool watch_step(struct watch *watch, int64_t seen, int fullest);
 
 /*
- * Put into the trace what was found and is not there yet, as before a copy of
- * it is made. Accepts NULL.
+ * Write the findings that are not in the trace yet into it, for example before
+ * it is copied. Accepts NULL.
  */
 void watch_store(struct watch *watch);
 
@@ -46,5 +46,5 @@ void watch_store(struct watch *watch);
  */
 bool watch_finish(struct watch *watch);
 
-/* Without a word; accepts NULL. */
+/* Frees it and prints nothing; accepts NULL. */
 void watch_free(struct watch *watch);

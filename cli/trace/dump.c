@@ -127,7 +127,7 @@ static int find_objects(struct dump *d)
 		       : 0;
 }
 
-/* What is asked for and is not there is a mistake, and no empty answer. */
+/* To ask for a thread, process or object that the trace lacks is wrong usage. */
 static int check_filter(struct dump *d)
 {
 	if (d->filter.thread && !d->wanted.thread && !trace_thread(d->trace, d->filter.thread))
@@ -195,7 +195,7 @@ static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
 	return 0;
 }
 
-/* The bytes of its requests or completions, where they are asked for. */
+/* The bytes of its requests or completions, if --payload asks for them. */
 static int print_payloads(const struct dump *d, const struct trace_event *event)
 {
 	uint32_t n = event->kind == TRACE_POST   ? event->post->nwr

@@ -135,7 +135,7 @@ static void print_meta(const char *title, struct trace *trace, const char *key, 
 	fputs(end, stdout);
 }
 
-/* First of all what makes the rest incomplete. */
+/* What makes the trace incomplete comes first. */
 static void print_faults(struct trace *trace)
 {
 	struct trace_loss loss = trace_loss(trace);
@@ -179,7 +179,7 @@ static const char *kept_sql(struct trace *trace)
 		       : "SELECT sum(captured) FROM payload";
 }
 
-/* What its recorder kept from the program for the sake of the program's memory. */
+/* What the recorder refused the threads to save memory, or because it stood still. */
 static void print_withheld(struct trace *trace)
 {
 	char text[FORMAT_TEXT];

@@ -235,7 +235,7 @@ static void tell_loss(struct trace *trace, struct outcome *outcome)
 		outcome_note(outcome, "a part of the recording could not be read");
 }
 
-/* Posts drawn at random cannot be done again: nobody would receive them. */
+/* A random sample of posts cannot be replayed: the other side of each may be missing. */
 static int refuse_sample(struct trace *trace)
 {
 	if (trace_one_of(trace) == 1)

@@ -247,13 +247,13 @@ static int authorize_action(void *arg, int action, const char *name, const char 
 	}
 }
 
-/* What SQLite says, and where it was the trace's fault. */
+/* Report SQLite's error, and whether the trace is to blame. */
 static int tell_failure(sqlite3 *db, const char *refused)
 {
 	int code = sqlite3_errcode(db);
 
 	if (sqlite3_extended_errcode(db) ==
-	    SQLITE_CORRUPT_VTAB) /* who read the table has said why */
+	    SQLITE_CORRUPT_VTAB) /* reported by the code that read the table */
 		return CLI_TRACE;
 	if (code == SQLITE_READONLY || code == SQLITE_AUTH)
 		return refuse_action(*refused ? refused : sqlite3_errmsg(db));

@@ -17,7 +17,7 @@ const struct option_row cli_unpack_options[] = {
 	{ 0 },
 };
 
-/* What is in the way of the new trace is replaced: not so the old one. */
+/* The new trace would replace the old one. */
 static int same_file(const char *from, const char *to)
 {
 	struct stat a, b;
