@@ -15,7 +15,7 @@ static struct ibv_qp *qp;
 static void *run_one(const char *path)
 {
 	void *library = NEED(dlopen(path, RTLD_NOW | RTLD_LOCAL));
-	run_fn *run = (run_fn *)NEED(dlsym(library, "run"));
+	run_fn *run = (run_fn *)NEED(dlsym(library, "run_plugin"));
 
 	for (int i = 0; i < 2; i++)
 		MUST(run(pd, qp));

@@ -2,27 +2,15 @@
 # UCX and over its own openib, libfabric, qperf. Each may use the device only,
 # so that what works has gone through it. The list is run bare and recorded; an
 # argument chooses one of these.
-BUILD=${BUILD:-build}
-tmp=$(mktemp -d) || exit 1
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded
 fabric=$(mktemp -d /dev/shm/verbatim-soft-clients.XXXXXX) || exit 1
 trap 'rm -rf "$tmp" "$fabric"' EXIT
 export VERBATIM_SOFT_FABRIC=$fabric
 face=${1:-bare}
-preload=$PWD/$BUILD/libverbatim-soft.so
+preload=$libs/libverbatim-soft.so
 [ $face = recorded ] && preload=$LD_PRELOAD # as we ourselves are
-port=${TEST_PORT:-23000}
-
-# name, function, arguments: what the function prints is why it failed
-try() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then echo "ok clients $face: $name"; else echo "not ok clients $face: $name: $(tail -3 <<<"$out" | tr '\n' ' ')"; fi
-}
-
-next_port() {
-	port=$((port + 1))
-	while ss -ltnH "sport = :$port" | grep -q .; do port=$((port + 1)); done
-}
+of="clients $face"
 
 # Start a server, wait until it listens, run its client; both must end well.
 pair() { # server command... -- client command...
@@ -31,7 +19,7 @@ pair() { # server command... -- client command...
 	shift
 	LD_PRELOAD=$preload timeout 60 "${server[@]}" >"$tmp/server" 2>&1 &
 	pid=$!
-	until ss -ltnH "sport = :$port" | grep -q .; do
+	until listens $port; do
 		kill -0 $pid 2>/dev/null || { cat "$tmp/server"; return 1; }
 	done
 	LD_PRELOAD=$preload timeout 60 "$@" >"$tmp/client" 2>&1

@@ -4,18 +4,7 @@
 record() { rm -f "$t"; timeout 60 "$VERBATIM" record -q -o "$t" -- "$@"; }
 
 # a library whose constructor and destructor call back
-cat >"$tmp/hook.c" <<'END'
-#include <stdlib.h>
-static void call_hook(void)
-{
-	const char *text = getenv("HOOK");
-	if (text)
-		((void (*)(void))strtoull(text, NULL, 16))();
-}
-__attribute__((constructor)) static void begin_library(void) { call_hook(); }
-__attribute__((destructor)) static void end_library(void) { call_hook(); }
-END
-gcc -g -shared -fPIC -o "$tmp/hook.so" "$tmp/hook.c" || exit 1
+gcc -g -shared -fPIC -o "$tmp/hook.so" tests/e2e/contexts/hook.c || exit 1
 export LIBRARY=$tmp/hook.so
 
 # what it prints and how it ends is as without the recorder; each post has its place
@@ -71,24 +60,8 @@ recv|8|"
 try "payload is captured where places are too many" payload_needs_no_places
 
 for name in first second; do
-	cat >"$tmp/$name.c" <<-END
-		#include <infiniband/verbs.h>
-		static char buffer[64];
-		__attribute__((noinline)) static int post_from_$name(struct ibv_qp *qp)
-		{
-			struct ibv_recv_wr wr = { .wr_id = 7 }, *bad;
-			int err = ibv_post_recv(qp, &wr, &bad);
-			__asm__ volatile("" ::: "memory");
-			return err;
-		}
-		__attribute__((noinline)) static int register_from_$name(struct ibv_pd *pd)
-		{
-			struct ibv_mr *mr = ibv_reg_mr(pd, buffer, sizeof(buffer), 0);
-			return mr ? ibv_dereg_mr(mr) : 1;
-		}
-		int run(struct ibv_pd *pd, struct ibv_qp *qp) { return register_from_$name(pd) || post_from_$name(qp); }
-	END
-	gcc -g -O2 -shared -fPIC -o "$tmp/$name.so" "$tmp/$name.c" -libverbs || exit 1
+	gcc -g -O2 -shared -fPIC -DPOST=post_from_$name -DREGISTER=register_from_$name -o "$tmp/$name.so" \
+		"$root/tests/e2e/contexts/plugin.c" -libverbs || exit 1
 done
 export FIRST=$tmp/first.so SECOND=$tmp/second.so
 

@@ -1,17 +1,8 @@
 # Every verb of the list, called by a program through the software device, lies
 # in the trace with the arguments that it had; docs/COVERAGE.md is the table.
 # COVERAGE=write makes that anew.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-tmp=$(mktemp -d) || exit 1
-export VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_SOFT_LINK=roce
-trap 'rm -rf "$tmp"' EXIT
-
-try() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then echo "ok coverage: $name"; else echo "not ok coverage: $name: $out"; fi
-}
+. tests/e2e/lib/try.sh
+export VERBATIM_SOFT_LINK=roce
 
 recorded() {
 	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$BUILD/tests/apps/every_verb" >"$tmp/said" &&

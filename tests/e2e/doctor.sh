@@ -1,15 +1,7 @@
 # verbatim doctor: this machine, and programs of each kind.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-tmp=$(mktemp -d) || exit 1
-export VERBATIM_SOFT_FABRIC=$tmp/fabric
-trap 'rm -rf "$tmp"' EXIT
+. tests/e2e/lib/try.sh
+unset VERBATIM_SESSIONS VERBATIM_DEVICE # as on a machine that nothing is set on
 chmod 755 "$tmp"
-
-try() {
-	local name=$1 out
-	if out=$("$name" 2>&1); then echo "ok doctor: ${name//_/ }"; else echo "not ok doctor: ${name//_/ }: $out"; fi
-}
 
 # doctor of $1 ends with status $2 and says $3 (a pattern of grep)
 says() {

@@ -1,11 +1,5 @@
 # The house: arrows between rooms, names and layout, the list of verbs against the installed library.
-BUILD=${BUILD:-build}
-
-try() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: $out"; fi
-}
+. tests/e2e/lib/try.sh
 
 # a verb that is taken off the list must be missed
 removed_verb_is_missed() {
@@ -44,11 +38,11 @@ guest_exports_verbs_only() {
 	done
 }
 
-try layers_hold scripts/check-layers
-try words_hold scripts/check-words
-try list_is_complete scripts/check-verbs "$BUILD"
-try removed_verb_is_missed removed_verb_is_missed
-try guest_needs_libc_only guest_needs_libc_only
-try guest_exports_verbs_only guest_exports_verbs_only
+try "layers hold" scripts/check-layers
+try "words hold" scripts/check-words
+try "list is complete" scripts/check-verbs "$BUILD"
+try removed_verb_is_missed
+try guest_needs_libc_only
+try guest_exports_verbs_only
 try "table of the columns of chunks is up to date" scripts/data-table --check
 try "table of the software device's verbs is up to date" scripts/soft-table --check

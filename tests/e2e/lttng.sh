@@ -2,10 +2,6 @@
 #
 # The session daemon is ours alone: as root it would use the machine's sockets,
 # so those are covered by an empty directory that only we see.
-BUILD=${BUILD:-build}
-export VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps
-
 skip() { echo "skip lttng: $1"; exit 0; }
 
 command -v lttng-sessiond lttng babeltrace2 >/dev/null || skip "lttng-sessiond, lttng or babeltrace2 is not installed"
@@ -13,26 +9,20 @@ if [ "$(id -u)" -eq 0 ] && [ -z "${LTTNG_ALONE:-}" ]; then
 	unshare -m -n true 2>/dev/null || skip "no namespace of its own can be had"
 	LTTNG_ALONE=1 exec unshare -m -n bash "$0"
 fi
-tmp=$(mktemp -d) || exit 1
+. tests/e2e/lib/try.sh
 if [ -n "${LTTNG_ALONE:-}" ]; then
 	mkdir -p /run/lttng
 	mount -t tmpfs none /run/lttng || skip "/run/lttng cannot be covered"
 	ip link set lo up
 fi
-mkdir "$tmp/sessions" "$tmp/home"
-export LTTNG_HOME=$tmp/home VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+mkdir "$tmp/home"
+export LTTNG_HOME=$tmp/home
 lttng-sessiond --daemonize --no-kernel --pidfile="$tmp/pid" >"$tmp/log" 2>&1 ||
 	{ why=$(tail -1 "$tmp/log"); rm -rf "$tmp"; skip "lttng-sessiond does not run: $why"; }
 trap 'kill "$(cat "$tmp/pid")"; cd /; rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
 preload=$libs/libverbatim.so:$libs/libverbatim-lttng.so:$libs/libverbatim-soft.so
 
-try() {
-	local out
-	if out=$("$@" 2>&1); then echo "ok lttng: ${1//_/ }"; else echo "not ok lttng: ${1//_/ }: $out"; fi
-}
-
-is() { [ "$1" = "$2" ] || { echo "$1 instead of $2"; return 1; }; }
 quiet() { "$@" >log 2>&1 || { cat log; return 1; }; }
 sql() { "$VERBATIM" sql "$@"; }
 
@@ -46,15 +36,6 @@ traced() {
 	"$@"
 	status=$?
 	quiet lttng destroy "$name" && return $status
-}
-
-await() {
-	local end=$((SECONDS + 10))
-	until "$@" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
-		read -rt 0.01 <> <(:)
-	done
-	return 0
 }
 
 pingpong() {

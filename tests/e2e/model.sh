@@ -2,23 +2,13 @@
 # recorded or not, however they are recorded.
 #
 #	SEED=N COUNT=N tests/e2e/model.sh	others than those of the clock
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
-run=$PWD/$BUILD/tests/apps/model_run
-guest=$PWD/$BUILD/libverbatim.so
-soft=$PWD/$BUILD/libverbatim-soft.so
+. tests/e2e/lib/try.sh
+run=$apps/model_run guest=$libs/libverbatim.so soft=$libs/libverbatim-soft.so
 seed=${SEED:-$(date +%s)} count=${COUNT:-800}
-tmp=$(mktemp -d) || exit 1
-mkdir "$tmp/sessions"
-export VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
-trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
 
-try() {
-	local name="$1 (SEED=$seed COUNT=$count)" out
-	shift
-	if out=$("$@" 2>&1); then echo "ok model: $name"; else echo "not ok model: $name: ${out:0:1500}"; fi
-}
+# @1 is what holds of the sequences
+try_seed() { try "$1 (SEED=$seed COUNT=$count)" "${@:2}"; }
 
 # Ways to run it; all but the first are recordings.
 bare() { LD_PRELOAD=$soft timeout 120 "$run" "$@" 2>>disagreed; }
@@ -64,16 +54,14 @@ recording_is_whole() {
 		is "completions without their request" "$("$VERBATIM" sql t.db 'select count(*) from wc where wr_n is null')" 0
 }
 
-is() { [ "$2" = "$3" ] || { echo "$1: $2 instead of $3"; return 1; }; }
-
 exec 3>&1
 bare "$seed" "$count" >bare
 [ "$(grep -c ^seed bare)" -eq "$count" ] || { echo "not ok model: it does not run: $(tail -3 disagreed)"; exit 1; }
-try "the same once more" same_as_bare bare $((count / 4))
-try "the same recorded" same_as_bare record "$count"
-try "the recording is whole" recording_is_whole
-try "the same where a full ring drops" same_as_bare record $((count / 4)) --on-full=drop --ring-size=256k
-try "the same with a flight recorder" same_as_bare record $((count / 4)) --flight=1M
-try "the same with payload" same_as_bare record $((count / 4)) --payload=full
-try "the same without a collector" same_as_bare alone $((count / 4))
-try "that can be collected" "$VERBATIM" collect -o t.db alone
+try_seed "the same once more" same_as_bare bare $((count / 4))
+try_seed "the same recorded" same_as_bare record "$count"
+try_seed "the recording is whole" recording_is_whole
+try_seed "the same where a full ring drops" same_as_bare record $((count / 4)) --on-full=drop --ring-size=256k
+try_seed "the same with a flight recorder" same_as_bare record $((count / 4)) --flight=1M
+try_seed "the same with payload" same_as_bare record $((count / 4)) --payload=full
+try_seed "the same without a collector" same_as_bare alone $((count / 4))
+try_seed "that can be collected" "$VERBATIM" collect -o t.db alone

@@ -217,22 +217,7 @@ collector_killed_at_random_moments_does_no_harm() { # how many
 
 # MPI: mpirun hands its environment to its ranks; nothing has to be typed for that.
 build_ring() {
-	cat >ring.c <<-'PROGRAM'
-	#include <mpi.h>
-	#include <stdio.h>
-	int main(int argc, char **argv)
-	{
-		int rank, size, got = -1;
-		MPI_Init(&argc, &argv);
-		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-		MPI_Comm_size(MPI_COMM_WORLD, &size);
-		MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0,
-			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		printf("%d after %d\n", rank, got);
-		return MPI_Finalize();
-	}
-	PROGRAM
-	mpicc -o ring ring.c
+	mpicc -o ring "$root/tests/e2e/processes/ring.c"
 }
 
 in_ranks=(mpirun --allow-run-as-root --oversubscribe -np 4 --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1)

@@ -4,13 +4,11 @@
 #
 # They skip what a device does not have, so as many must pass as are known to. Recorded,
 # each test ends as it does bare, and the recording is whole.
-BUILD=${BUILD:-build}
-VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE # it is preloaded, or dropped in
 fabric=$(mktemp -d /dev/shm/verbatim-soft-pyverbs.XXXXXX) || exit 1
-tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$fabric" "$tmp"' EXIT
-mkdir "$tmp/sessions"
-export VERBATIM_SOFT_FABRIC=$fabric VERBATIM_SESSIONS=$tmp/sessions
+export VERBATIM_SOFT_FABRIC=$fabric
 
 suite() { # name, how many must pass, variables and tests
 	"${record[@]}" /usr/bin/python3 tests/e2e/pyverbs.py "$@" | tee "$tmp/$1"
@@ -24,15 +22,6 @@ suite() { # name, how many must pass, variables and tests
 # How each test ended.
 ends() { sed -n "s/^\(ok\|not ok\|skip\) $1: test/\1 test/p" "$tmp/$1"; }
 
-is() { [ "$2" = "$3" ] || { echo "$1: ${2:0:400} instead of $3"; return 1; }; }
-sql() { "$VERBATIM" sql "$tmp/t.db" "$1"; }
-
-try() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then echo "ok pyverbs: $name"; else echo "not ok pyverbs: $name: ${out:0:600}"; fi
-}
-
 ends_as_bare() {
 	[ -n "$(ends "pyverbs roce")" ] && diff <(ends "pyverbs roce") <(ends "pyverbs recorded")
 }
@@ -42,20 +31,20 @@ recording_is_whole() {
 		is "not seen" "$(sql 'select group_concat(what) from coverage')" "" &&
 		is "completions without their request" "$(sql 'select count(*) from wc where wr_n is null')" 0 &&
 		is "requests completed twice" "$(sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0 &&
-		"$VERBATIM" dump "$tmp/t.db" >/dev/null && "$VERBATIM" stat "$tmp/t.db" >/dev/null
+		"$VERBATIM" dump "$t" >/dev/null && "$VERBATIM" stat "$t" >/dev/null
 }
 
 # a test of device memory has forked children use their parent's context; for the rest the suite is as good as it should be
 findings_are_true() {
 	local found
-	"$VERBATIM" check --format json "$tmp/t.db" >"$tmp/found"
+	"$VERBATIM" check --format json "$t" >"$tmp/found"
 	is status $? $(($(jq '.findings | length' "$tmp/found") > 0)) || return
 	found=$(jq -r '.findings[] | .rule + " " + .where' "$tmp/found" | sort -u | paste -sd,)
 	[ -z "$found" ] || is findings "$found" "FORK-003 ibv_alloc_dm(): context,FORK-003 ibv_query_device_ex(): context"
 }
 
 replays_the_same() {
-	timeout 120 "$VERBATIM" replay --device soft "$tmp/t.db"
+	timeout 120 "$VERBATIM" replay --device soft "$t"
 }
 
 preload=LD_PRELOAD=$PWD/$BUILD/libverbatim-soft.so
@@ -63,7 +52,7 @@ dropin=LD_LIBRARY_PATH=$PWD/$BUILD/dropin
 suite "pyverbs roce" 140 "$preload" VERBATIM_SOFT_LINK=roce "$@"
 suite "pyverbs ib" 130 "$preload" VERBATIM_SOFT_LINK=ib "$@"
 suite "pyverbs drop-in" 130 "$dropin" VERBATIM_SOFT_LINK=roce "$@"
-record=("$VERBATIM" record -q --device soft -o "$tmp/t.db" --)
+record=("$VERBATIM" record -q --device soft -o "$t" --)
 suite "pyverbs recorded" 140 VERBATIM_SOFT_LINK=roce "$@"
 try "each test ends recorded as it does bare" ends_as_bare
 try "the recording is whole" recording_is_whole

@@ -4,24 +4,17 @@
 # does not see the commands to the kernel). Each test has a fabric of its own,
 # which must be gone at its end; ports are the fabric's, so none is ever taken.
 # The list is run once more in one recording. An argument chooses one of these.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-build=$PWD/${BUILD:-build}
-failed=0
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded, or dropped in
 count=0
-work=$(mktemp -d) || exit 1
 shm=$(mktemp -d /dev/shm/verbatim-soft-cm.XXXXXX) || exit 1
-trap 'rm -rf "$work" "$shm"' EXIT
-
-ok() { echo "ok $1"; }
-not_ok() { echo "not ok $1: $2"; failed=1; }
-skip() { echo "skip $1: $2"; }
+trap 'rm -rf "$tmp" "$shm"' EXIT
 
 choose() {
 	face=$1
 	case $face in
-	preload) device=(env "LD_PRELOAD=$build/libverbatim-soft.so") ;;
-	dropin) device=(env "LD_LIBRARY_PATH=$build/dropin") ;;
+	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") ;;
+	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
 	recorded) device=(env) ;; # as we ourselves are
 	esac
 }
@@ -62,7 +55,7 @@ listening() {
 }
 
 serve() { # program, arguments...
-	"${device[@]}" timeout 60 "$@" >"$work/server" 2>&1 &
+	"${device[@]}" timeout 60 "$@" >"$tmp/server" 2>&1 &
 	server=$!
 	until listening || says server 'joined dgid'; do
 		kill -0 $server 2>/dev/null || return 1
@@ -79,8 +72,8 @@ emptied() {
 
 # Is @2 in the file @1 at least @3 times?
 says() {
-	[ "$(grep -c -e "$2" "$work/$1")" -ge "${3:-1}" ] && return 0
-	why="$1 does not say '$2' ${3:-1} times: $(tail -1 "$work/$1")"
+	[ "$(grep -c -e "$2" "$tmp/$1")" -ge "${3:-1}" ] && return 0
+	why="$1 does not say '$2' ${3:-1} times: $(tail -1 "$tmp/$1")"
 	return 1
 }
 
@@ -109,13 +102,13 @@ both() { # name, server's command, client's, checks...
 	program=$(program_of $2)
 	begin "$1" "$program" || return
 	if ! serve $2; then
-		not_ok "$name" "server: $(tail -1 "$work/server")"
+		not_ok "$name" "server: $(tail -1 "$tmp/server")"
 		return
 	fi
-	run $3 >"$work/client" 2>&1
+	run $3 >"$tmp/client" 2>&1
 	status=$?
 	wait $server
-	why_status="server $?, client $status: $(tail -1 "$work/client")"
+	why_status="server $?, client $status: $(tail -1 "$tmp/client")"
 	shift 3
 	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' "$@"
 }
@@ -126,12 +119,12 @@ against() { # name, server's command, client's, times, checks...
 	program=$(program_of $2)
 	begin "$1" "$program" || return
 	if ! serve $2; then
-		not_ok "$name" "server: $(tail -1 "$work/server")"
+		not_ok "$name" "server: $(tail -1 "$tmp/server")"
 		return
 	fi
-	: >"$work/client"
+	: >"$tmp/client"
 	for ((n = 0; n < $4; n++)); do
-		run $3 >>"$work/client" 2>&1 || status=$?
+		run $3 >>"$tmp/client" 2>&1 || status=$?
 	done
 	kill $server
 	wait $server 2>/dev/null
@@ -141,7 +134,7 @@ against() { # name, server's command, client's, times, checks...
 
 refused() {
 	begin "nobody listens" rping || return
-	run rping -c -v -C 1 -a 127.0.0.1 >"$work/client" 2>&1
+	run rping -c -v -C 1 -a 127.0.0.1 >"$tmp/client" 2>&1
 	verdict "[ $? -ne 0 ]" "says client 'RDMA_CM_EVENT_REJECTED, error 8'"
 }
 
@@ -149,7 +142,7 @@ listener_gone() {
 	begin "listener is killed" rping || return
 	serve rping -s -P -v -a 127.0.0.1 || { not_ok "$name" "server"; return; }
 	{ pkill -KILL -P $server; wait $server; } 2>/dev/null
-	run rping -c -v -C 1 -a 127.0.0.1 >"$work/client" 2>&1
+	run rping -c -v -C 1 -a 127.0.0.1 >"$tmp/client" 2>&1
 	verdict "[ $? -ne 0 ]" "says client 'RDMA_CM_EVENT_REJECTED, error 8'"
 }
 
@@ -158,7 +151,7 @@ peer_killed() { # name, victim
 	local client victim other
 	begin "$1" rping || return
 	serve rping -s -v -C 100000000 -a 127.0.0.1 || { not_ok "$name" "server"; return; }
-	"${device[@]}" timeout 60 rping -c -v -C 100000000 -a 127.0.0.1 >"$work/client" 2>&1 &
+	"${device[@]}" timeout 60 rping -c -v -C 100000000 -a 127.0.0.1 >"$tmp/client" 2>&1 &
 	client=$!
 	until says client "rdma-ping-9" || ! kill -0 $client 2>/dev/null; do sleep 0.02; done
 	victim=$server other=$client
@@ -171,11 +164,11 @@ peer_killed() { # name, victim
 }
 
 copied() {
-	local source=$work/source copy=$work/copy
+	local source=$tmp/source copy=$tmp/copy
 	begin rcopy rcopy || return
 	head -c 3000000 /dev/urandom >"$source"
-	serve rcopy || { not_ok "$name" "server: $(tail -1 "$work/server")"; return; }
-	run rcopy "$source" "127.0.0.1:$copy" >"$work/client" 2>&1
+	serve rcopy || { not_ok "$name" "server: $(tail -1 "$tmp/server")"; return; }
+	run rcopy "$source" "127.0.0.1:$copy" >"$tmp/client" 2>&1
 	verdict_status=$?
 	kill $server
 	wait $server 2>/dev/null
@@ -187,8 +180,8 @@ copied() {
 # rounds up to and this device refuses: it gets as far as that.
 xrc() {
 	begin "rdma_xclient -c x connects" rdma_xserver || return
-	serve rdma_xserver -c x || { not_ok "$name" "server: $(tail -1 "$work/server")"; return; }
-	run rdma_xclient -s 127.0.0.1 -c x >"$work/client" 2>&1
+	serve rdma_xserver -c x || { not_ok "$name" "server: $(tail -1 "$tmp/server")"; return; }
+	run rdma_xclient -s 127.0.0.1 -c x >"$tmp/client" 2>&1
 	pkill -P $server
 	wait $server 2>/dev/null
 	verdict "says client '^rdma_post_send:'"
@@ -198,10 +191,10 @@ xrc() {
 datagram_sockets() {
 	local port=$((${TEST_PORT:-20000} + RANDOM % 200)) status
 	begin udpong udpong || return
-	"${device[@]}" timeout 60 udpong -b 127.0.0.1 -p $port -C 100 -S 64 >"$work/server" 2>&1 &
+	"${device[@]}" timeout 60 udpong -b 127.0.0.1 -p $port -C 100 -S 64 >"$tmp/server" 2>&1 &
 	server=$!
 	until ss -lunH "sport = :$port" | grep -q . || ! kill -0 $server 2>/dev/null; do sleep 0.02; done
-	run udpong -s 127.0.0.1 -p $port -C 100 -S 64 >"$work/client" 2>&1
+	run udpong -s 127.0.0.1 -p $port -C 100 -S 64 >"$tmp/client" 2>&1
 	status=$?
 	kill $server
 	wait $server 2>/dev/null
@@ -210,20 +203,20 @@ datagram_sockets() {
 
 # Programs of the sockets API, by librdmacm's own preload before ours.
 preloaded_sockets() { # name, rstream's -T, environment
-	local lib=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so preload=$build/libverbatim-soft.so status
+	local lib=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so preload=$libs/libverbatim-soft.so status
 	local port=$((${TEST_PORT:-20000} + RANDOM % 200)) how=(-S 64 -C 10 -I 10 -p)
 	begin "$1" rstream || return
 	[ $face != dropin ] && [ -e $lib ] || { skip "$name" "not installed, or no preload"; return; }
 	[ $face = recorded ] && preload=$LD_PRELOAD
 	local both=(env "LD_PRELOAD=$lib:$preload" ${3:-_=} timeout 60 rstream)
 	rm -f /dev/shm/sem.rsocket_fork # which librspreload leaves
-	"${both[@]}" -T "$2" "${how[@]}" $port >"$work/server" 2>&1 &
+	"${both[@]}" -T "$2" "${how[@]}" $port >"$tmp/server" 2>&1 &
 	server=$!
 	until listening || ss -ltnH "sport = :$port" | grep -q . || ! kill -0 $server 2>/dev/null; do sleep 0.02; done
-	"${both[@]}" -T s -s 127.0.0.1 "${how[@]}" $port >"$work/client" 2>&1
+	"${both[@]}" -T s -s 127.0.0.1 "${how[@]}" $port >"$tmp/client" 2>&1
 	status=$?
 	wait $server
-	why_status="server $?, client $status: $(tail -1 "$work/client")"
+	why_status="server $?, client $status: $(tail -1 "$tmp/client")"
 	rm -f /dev/shm/sem.rsocket_fork
 	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' "says client '^custom'"
 }
@@ -236,9 +229,9 @@ pyverbs() {
 		skip "$name" "not installed"
 		return
 	fi
-	cp -r $tests "$work/tests"
-	find "$work/tests" -name '*.gz' -exec gunzip -f {} +
-	(cd "$work" && run /usr/bin/python3 tests/run_tests.py -v tests.test_rdmacm) >"$work/client" 2>&1
+	cp -r $tests "$tmp/tests"
+	find "$tmp/tests" -name '*.gz' -exec gunzip -f {} +
+	(cd "$tmp" && run /usr/bin/python3 tests/run_tests.py -v tests.test_rdmacm) >"$tmp/client" 2>&1
 	verdict "says client ' ok\$' 10" "says client '^OK\$'"
 }
 

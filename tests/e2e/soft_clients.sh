@@ -2,27 +2,18 @@
 # Unmodified programs on the software device: as a preload beside rdma-core,
 # as a drop-in in its place, and recorded. Each runs in a fabric of its own,
 # which must be empty at the end. An argument chooses one of these.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-build=$PWD/${BUILD:-build}
-failed=0
-port=${TEST_PORT:-21000}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"; rm -rf "${VERBATIM_SOFT_FABRIC:-$work}"' EXIT
-export VERBATIM_SOFT_FABRIC
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded, or dropped in
+trap 'rm -rf "$tmp" "$VERBATIM_SOFT_FABRIC"' EXIT
 VERBATIM_SOFT_FABRIC=$(mktemp -d /dev/shm/verbatim-soft-e2e.XXXXXX) || exit 1
-
-ok() { echo "ok $1"; }
-not_ok() { echo "not ok $1: $2"; failed=1; }
-skip() { echo "skip $1: $2"; }
 
 # env and its arguments that put a command on the device; exec'd, so that $!
 # is the command's own.
 choose() {
 	face=$1
 	case $face in
-	preload) device=(env "LD_PRELOAD=$build/libverbatim-soft.so") ;;
-	dropin) device=(env "LD_LIBRARY_PATH=$build/dropin") ;;
+	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") ;;
+	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
 	recorded) device=(env) ;; # as we ourselves are
 	esac
 }
@@ -33,17 +24,11 @@ have() {
 	return 1
 }
 
-# A port that nobody listens on.
-next_port() {
-	port=$((port + 1))
-	while ss -ltnH "sport = :$port" | grep -q .; do port=$((port + 1)); done
-}
-
-listens() { # port, pid
+await_server() { # pid
 	local n
 	for ((n = 0; n < 500; n++)); do
-		ss -ltnH "sport = :$1" | grep -q . && return 0
-		kill -0 "$2" 2>/dev/null || return 1
+		listens $port && return 0
+		kill -0 "$1" 2>/dev/null || return 1
 		sleep 0.02
 	done
 	return 1
@@ -55,19 +40,19 @@ both() { # name, program, arguments...
 	shift
 	have "$1" || return
 	next_port
-	"${device[@]}" timeout 60 "$@" -p $port >"$work/server" 2>&1 &
+	"${device[@]}" timeout 60 "$@" -p $port >"$tmp/server" 2>&1 &
 	server=$!
-	if ! listens $port $server; then
-		not_ok "$name" "server does not listen: $(tail -1 "$work/server")"
+	if ! await_server $server; then
+		not_ok "$name" "server does not listen: $(tail -1 "$tmp/server")"
 		wait $server
 		return
 	fi
-	"${device[@]}" timeout 60 "$@" -p $port localhost >"$work/client" 2>&1
+	"${device[@]}" timeout 60 "$@" -p $port localhost >"$tmp/client" 2>&1
 	status=$?
 	if ! wait $server; then
-		not_ok "$name" "server: $(tail -1 "$work/server")"
+		not_ok "$name" "server: $(tail -1 "$tmp/server")"
 	elif [ $status -ne 0 ]; then
-		not_ok "$name" "client: $(tail -1 "$work/client")"
+		not_ok "$name" "client: $(tail -1 "$tmp/client")"
 	else
 		ok "$name"
 	fi
@@ -75,8 +60,8 @@ both() { # name, program, arguments...
 
 # The last perftest must have told how fast that was.
 reports() {
-	if ! grep -Eq '^ [0-9]+ +[0-9]+ +[0-9.]+ +[0-9.]+' "$work/client"; then
-		not_ok "$face report of it" "$(tail -1 "$work/client")"
+	if ! grep -Eq '^ [0-9]+ +[0-9]+ +[0-9.]+ +[0-9.]+' "$tmp/client"; then
+		not_ok "$face report of it" "$(tail -1 "$tmp/client")"
 	fi
 }
 
@@ -84,10 +69,10 @@ single() { # name, pattern, program, arguments...
 	local name="$face $1" pattern=$2
 	shift 2
 	have "$1" || return
-	if "${device[@]}" "$@" >"$work/out" 2>&1 && grep -q "$pattern" "$work/out"; then
+	if "${device[@]}" "$@" >"$tmp/out" 2>&1 && grep -q "$pattern" "$tmp/out"; then
 		ok "$name"
 	else
-		not_ok "$name" "$(tail -1 "$work/out")"
+		not_ok "$name" "$(tail -1 "$tmp/out")"
 	fi
 }
 
@@ -96,16 +81,16 @@ served() {
 	local name server test
 	have qperf || return
 	next_port
-	"${device[@]}" timeout 60 qperf -lp $port >"$work/server" 2>&1 &
+	"${device[@]}" timeout 60 qperf -lp $port >"$tmp/server" 2>&1 &
 	server=$!
-	listens $port $server
+	await_server $server
 	for test in ud_lat ud_bw uc_lat uc_bw; do
 		name="$face qperf $test"
-		if "${device[@]}" timeout 30 qperf -lp $port -t 1 localhost $test >"$work/client" 2>&1 &&
-			grep -q "=" "$work/client"; then
+		if "${device[@]}" timeout 30 qperf -lp $port -t 1 localhost $test >"$tmp/client" 2>&1 &&
+			grep -q "=" "$tmp/client"; then
 			ok "$name"
 		else
-			not_ok "$name" "$(tail -1 "$work/client")"
+			not_ok "$name" "$(tail -1 "$tmp/client")"
 		fi
 	done
 	kill $server
@@ -122,10 +107,10 @@ killed() {
 	local name="$face client whose server is killed" server client
 	have ib_send_bw || return
 	next_port
-	"${device[@]}" ib_send_bw -F --use_old_post_send -D 30 -p $port >"$work/server" 2>&1 &
+	"${device[@]}" ib_send_bw -F --use_old_post_send -D 30 -p $port >"$tmp/server" 2>&1 &
 	server=$!
-	listens $port $server
-	"${device[@]}" timeout 60 ib_send_bw -F --use_old_post_send -D 30 -p $port localhost >"$work/client" 2>&1 &
+	await_server $server
+	"${device[@]}" timeout 60 ib_send_bw -F --use_old_post_send -D 30 -p $port localhost >"$tmp/client" 2>&1 &
 	client=$!
 	until busy "$(pgrep -P $client)" || ! kill -0 $client 2>/dev/null; do
 		sleep 0.02
@@ -158,11 +143,11 @@ come_and_go() {
 	for ((round = 0; round < 40; round++)); do
 		pids=
 		for each in 1 2 3; do
-			"${device[@]}" VERBATIM_SOFT_FABRIC="$fabric" ibv_devinfo >"$work/devinfo.$each" 2>&1 &
+			"${device[@]}" VERBATIM_SOFT_FABRIC="$fabric" ibv_devinfo >"$tmp/devinfo.$each" 2>&1 &
 			pids="$pids $!"
 		done
 		for each in $pids; do
-			wait "$each" || { not_ok "$name" "$(cat "$work"/devinfo.* | grep -i fail)"; wait; return; }
+			wait "$each" || { not_ok "$name" "$(cat "$tmp"/devinfo.* | grep -i fail)"; wait; return; }
 		done
 		[ ! -e "$fabric" ] || { not_ok "$name" "left: $(ls "$fabric")"; return; }
 	done

@@ -3,7 +3,8 @@
 #	try FUNCTION ARGUMENT...	a test, named by what holds
 #	try "NAME" COMMAND...		the same, named otherwise
 #
-# What it prints is why it failed. $tmp is the list's own directory, $t a trace there.
+# What it prints is why it failed. $tmp is the list's own directory, $t a trace there. Lists whose tests
+# are more than one function say how each ended with ok, not_ok and skip; $failed is then 1.
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
 root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps both=$PWD/tests/e2e/lib/both
@@ -22,10 +23,15 @@ stop_all() {
 }
 tidy() { :; }
 
+failed=0
+ok() { echo "ok $of: $1"; }
+not_ok() { echo "not ok $of: $1: $2"; failed=1; }
+skip() { echo "skip $of: $1: $2"; }
+
 try() {
 	local name=$* out
 	if declare -F "$1" >/dev/null; then name=${name//_/ }; else name=$1; shift; fi
-	if out=$(trap stop_all EXIT; "$@" 2>&1); then echo "ok $of: $name"; else echo "not ok $of: $name: ${out:0:1000}"; fi
+	if out=$(trap stop_all EXIT; "$@" 2>&1); then ok "$name"; else not_ok "$name" "${out:0:1000}"; fi
 	tidy
 }
 
@@ -52,8 +58,8 @@ await() {
 listens() { ss -ltnH "sport = :$1" | grep -q .; }
 
 # A port that nobody listens at, in $port: one of those that are this list's own (scripts/run-tests).
+port=${TEST_PORT:-$((20000 + $$ % 10000))}
 next_port() {
-	: "${port:=${TEST_PORT:-$((20000 + $$ % 10000))}}"
 	until port=$((port + 1)); ! listens $port; do :; done
 }
 
