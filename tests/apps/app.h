@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEED(what)                                                                                 \
-	({                                                                                         \
-		typeof(what) need_ = (what);                                                       \
-		if (!need_) {                                                                      \
-			fprintf(stderr, "%s failed\n", #what);                                     \
-			exit(2);                                                                   \
-		}                                                                                  \
-		need_;                                                                             \
+#define NEED(what)                                             \
+	({                                                     \
+		typeof(what) need_ = (what);                   \
+		if (!need_) {                                  \
+			fprintf(stderr, "%s failed\n", #what); \
+			exit(2);                               \
+		}                                              \
+		need_;                                         \
 	})
 #define MUST(what) ((void)NEED((what) == 0))
 

@@ -38,7 +38,7 @@ static volatile char *map_nothing(void)
 	return at;
 }
 
-static void ask(void)
+static void expect_default_action(void)
 {
 	struct sigaction action = { .sa_handler = SIG_DFL }, old;
 
@@ -53,7 +53,7 @@ static void ask(void)
 	MUST(raise(0));
 }
 
-static void handle(void)
+static void handle_bus(void)
 {
 	struct sigaction action = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO }, old;
 	volatile char *at = map_nothing();
@@ -72,9 +72,9 @@ int main(int argc, char **argv)
 
 	ibv_close_device(open_first_device());
 	if (!strcmp(what, "asks"))
-		ask();
+		expect_default_action();
 	else if (!strcmp(what, "handles"))
-		handle();
+		handle_bus();
 	else if (!strcmp(what, "faults"))
 		*map_nothing() = 1;
 	else

@@ -48,7 +48,7 @@ static void open_all(void)
 	other = make_qp();
 }
 
-static int post(struct ibv_qp *to)
+static int post_one(struct ibv_qp *to)
 {
 	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad;
 	struct ibv_wc wc;
@@ -64,7 +64,7 @@ static void call_verbs(void)
 	struct ibv_mr *mr = ibv_reg_mr(pd, buffer, sizeof(buffer), 0);
 
 	failures += !mr || ibv_dereg_mr(mr);
-	post(other);
+	post_one(other);
 }
 
 static void *thread_of_verbs(void *unused)
@@ -97,7 +97,7 @@ static void try_loader(void)
 	dl_iterate_phdr(in_loader, NULL);
 }
 
-static void hook(void)
+static void wait_and_call(void)
 {
 	wait_for_thread();
 	call_verbs();
@@ -108,11 +108,12 @@ static void try_constructor(void)
 	char text[32];
 	void *library;
 
-	snprintf(text, sizeof(text), "%p", (void *)hook);
+	snprintf(text, sizeof(text), "%p", (void *)wait_and_call);
 	setenv("HOOK", text, 1);
 	library = NEED(dlopen(getenv("LIBRARY"), RTLD_NOW | RTLD_LOCAL));
 	dlclose(library);
-	NEED(dlopen(getenv("LIBRARY"), RTLD_NOW | RTLD_LOCAL)); /* its destructor is the program's */
+	NEED(dlopen(getenv("LIBRARY"),
+		    RTLD_NOW | RTLD_LOCAL)); /* its destructor is the program's */
 }
 
 /* Verbs that take no lock in the software device, where this thread may be. */
@@ -138,7 +139,7 @@ static void try_handler(void)
 		for (int k = 0; k < 100; k++)
 			free(malloc(16u << k % 16));
 		failures += ibv_query_pkey(context, 1, 0, &pkey) != 0;
-		post(qp);
+		post_one(qp);
 		if (library)
 			dlclose(library);
 	}
@@ -234,7 +235,10 @@ static void try_dlopen(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } contexts[] = {
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} contexts[] = {
 		{ "loader", try_loader },   { "constructor", try_constructor },
 		{ "handler", try_handler }, { "exit", try_exit },
 		{ "fork", try_fork },       { "dlopen", try_dlopen },

@@ -18,7 +18,7 @@ enum { THREADS = 4 };
 static struct ibv_context *context;
 static long count;
 
-static void *call(void *unused)
+static void *call_verbs(void *unused)
 {
 	verbatim_phase("calls", 1);
 	for (long i = 0; i < count; i++) {
@@ -42,7 +42,7 @@ static void go_on_as_leaf(char **argv)
 
 	if (!pid) {
 		context = open_first_device();
-		call(NULL);
+		call_verbs(NULL);
 		execl("/proc/self/exe", argv[0], "leaf", argv[1], NULL);
 		_exit(127);
 	}
@@ -59,9 +59,9 @@ int main(int argc, char **argv)
 	count = atol(argv[argc - 1]);
 	context = open_first_device();
 	if (leaf)
-		return call(NULL) != NULL;
+		return call_verbs(NULL) != NULL;
 	for (int i = 0; i < THREADS; i++)
-		MUST(pthread_create(&threads[i], NULL, call, NULL));
+		MUST(pthread_create(&threads[i], NULL, call_verbs, NULL));
 	for (int i = 0; i < THREADS; i++)
 		MUST(pthread_join(threads[i], NULL));
 	go_on_as_leaf(argv);

@@ -22,7 +22,7 @@ struct end {
 	struct ibv_mr *mr, *gone;
 };
 
-static struct ibv_mr *page(struct ibv_pd *pd)
+static struct ibv_mr *find_page(struct ibv_pd *pd)
 {
 	void *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -39,14 +39,14 @@ static void post_recv(struct end *e)
 }
 
 /* Ready to receive two messages, when the peer is, too. */
-static void begin(struct end *e, int fd)
+static void begin_recording(struct end *e, int fd)
 {
 	struct ibv_context *context = open_first_device();
 	struct ibv_pd *pd = NEED(ibv_alloc_pd(context));
 	uint32_t number;
 
-	e->mr = page(pd);
-	e->gone = page(pd);
+	e->mr = find_page(pd);
+	e->gone = find_page(pd);
 	e->cq = NEED(ibv_create_cq(context, 8, NULL, NULL, 0));
 	e->qp = create_rc_qp(pd, e->cq);
 	MUST(write(fd, &e->qp->qp_num, sizeof(number)) != sizeof(number));
@@ -62,10 +62,12 @@ static void die_sending(struct end *e)
 {
 	struct ibv_sge there = { (uintptr_t)e->mr->addr, BYTES, e->mr->lkey };
 	struct ibv_sge gone = { (uintptr_t)e->gone->addr, BYTES, e->gone->lkey };
-	struct ibv_send_wr second = { .wr_id = 2, .sg_list = &gone, .num_sge = 1,
-				      .opcode = IBV_WR_SEND };
-	struct ibv_send_wr first = { .wr_id = 1, .sg_list = &there, .num_sge = 1,
-				     .opcode = IBV_WR_SEND, .next = &second };
+	struct ibv_send_wr second = {
+		.wr_id = 2, .sg_list = &gone, .num_sge = 1, .opcode = IBV_WR_SEND
+	};
+	struct ibv_send_wr first = {
+		.wr_id = 1, .sg_list = &there, .num_sge = 1, .opcode = IBV_WR_SEND, .next = &second
+	};
 	struct ibv_send_wr *bad;
 
 	MUST(munmap(e->gone->addr, PAGE));
@@ -83,7 +85,7 @@ int main(void)
 	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
 	child = fork();
 	MUST(child < 0);
-	begin(&e, fds[!child]);
+	begin_recording(&e, fds[!child]);
 	if (!child) {
 		setrlimit(RLIMIT_CORE, &no_core);
 		die_sending(&e);
@@ -92,6 +94,7 @@ int main(void)
 	while (ibv_poll_cq(e.cq, 1, &wc) == 0)
 		;
 	MUST(waitpid(child, &status, 0) != child || !WIFSIGNALED(status));
-	printf("received %u bytes of a sender that signal %d ended\n", wc.byte_len, WTERMSIG(status));
+	printf("received %u bytes of a sender that signal %d ended\n", wc.byte_len,
+	       WTERMSIG(status));
 	return wc.status != IBV_WC_SUCCESS;
 }

@@ -35,24 +35,24 @@ struct end {
 	bool beyond;
 };
 
-static uint8_t pattern(uint32_t i)
+static uint8_t make_pattern(uint32_t i)
 {
 	return (uint8_t)(i * 7 + 3);
 }
 
-static void tell(int fd)
+static void tell_peer(int fd)
 {
 	MUST(write(fd, "", 1) != 1);
 }
 
-static void hear(int fd)
+static void hear_peer(int fd)
 {
 	char byte;
 
 	MUST(read(fd, &byte, 1) != 1);
 }
 
-static void renew(struct end *e)
+static void renew_buffers(struct end *e)
 {
 	struct ibv_pd *pd = e->mr->pd;
 	void *old = e->mr->addr;
@@ -64,7 +64,7 @@ static void renew(struct end *e)
 					IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC));
 }
 
-static void begin(struct end *e)
+static void begin_side(struct end *e)
 {
 	struct ibv_pd *pd;
 
@@ -75,7 +75,7 @@ static void begin(struct end *e)
 	e->qp = create_rc_qp(pd, e->cq);
 }
 
-static void end(struct end *e)
+static void end_side(struct end *e)
 {
 	struct ibv_pd *pd = e->mr->pd;
 	void *memory = e->mr->addr;
@@ -98,11 +98,11 @@ static void allow_all(struct ibv_qp *qp)
 }
 
 /* Both ends do it at once, at the beginning and with new memory. */
-static void exchange(struct end *e)
+static void exchange_addresses(struct end *e)
 {
 	struct address mine = { 0 };
 
-	renew(e);
+	renew_buffers(e);
 	mine.addr = (uintptr_t)e->mr->addr;
 	mine.rkey = e->mr->rkey;
 	mine.qpn = e->qp->qp_num;
@@ -110,7 +110,7 @@ static void exchange(struct end *e)
 	MUST(read(e->fd, &e->peer, sizeof(e->peer)) != sizeof(e->peer));
 }
 
-static struct ibv_wc await(struct end *e)
+static struct ibv_wc await_completion(struct end *e)
 {
 	struct ibv_wc wc;
 	int n;
@@ -129,11 +129,14 @@ static void post_recv(struct end *e, uint32_t off, uint32_t length)
 	MUST(ibv_post_recv(e->qp, &wr, &bad));
 }
 
-static void post(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
+static void post_request(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
 {
 	struct ibv_sge sge = { (uintptr_t)e->mr->addr, length, e->mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 
 	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = e->peer.addr;
@@ -146,98 +149,98 @@ static void post(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
 	MUST(ibv_post_send(e->qp, &wr, &bad));
 }
 
-static void check(const struct end *e, uint32_t off, uint32_t length)
+static void check_bytes(const struct end *e, uint32_t off, uint32_t length)
 {
 	const uint8_t *bytes = (const uint8_t *)e->mr->addr + off;
 
 	for (uint32_t i = 0; i < length; i++)
-		MUST(bytes[i] != pattern(i));
-	if (e->beyond && bytes[length] == pattern(length))
+		MUST(bytes[i] != make_pattern(i));
+	if (e->beyond && bytes[length] == make_pattern(length))
 		puts("the byte behind them has the same value, by chance");
 }
 
-static void fill(struct end *e)
+static void fill_bytes(struct end *e)
 {
 	for (uint32_t i = 0; i < ROOM; i++)
-		((uint8_t *)e->mr->addr)[i] = pattern(i);
+		((uint8_t *)e->mr->addr)[i] = make_pattern(i);
 }
 
-static void receive(struct end *e, uint32_t length)
+static void receive_message(struct end *e, uint32_t length)
 {
-	exchange(e);
+	exchange_addresses(e);
 	post_recv(e, 0, length + 1);
-	tell(e->fd);
-	MUST(await(e).byte_len != length);
-	check(e, 0, length);
+	tell_peer(e->fd);
+	MUST(await_completion(e).byte_len != length);
+	check_bytes(e, 0, length);
 }
 
 static void be_written(struct end *e, uint32_t length)
 {
-	exchange(e);
-	tell(e->fd);
-	hear(e->fd);
-	check(e, 0, length);
+	exchange_addresses(e);
+	tell_peer(e->fd);
+	hear_peer(e->fd);
+	check_bytes(e, 0, length);
 }
 
 static void read_there(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
 {
-	exchange(e);
-	hear(e->fd);
-	post(e, opcode, length);
-	(void)await(e);
-	check(e, 0, length);
-	tell(e->fd);
+	exchange_addresses(e);
+	hear_peer(e->fd);
+	post_request(e, opcode, length);
+	(void)await_completion(e);
+	check_bytes(e, 0, length);
+	tell_peer(e->fd);
 }
 
-static void look(struct end *e)
+static void look_at_bytes(struct end *e)
 {
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-		receive(e, lengths[i]);
+		receive_message(e, lengths[i]);
 		be_written(e, lengths[i]);
 		read_there(e, IBV_WR_RDMA_READ, lengths[i]);
 	}
 	read_there(e, IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 }
 
-static void put(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
+static void put_message(struct end *e, enum ibv_wr_opcode opcode, uint32_t length)
 {
-	exchange(e);
-	fill(e);
-	hear(e->fd);
-	post(e, opcode, length);
-	(void)await(e);
+	exchange_addresses(e);
+	fill_bytes(e);
+	hear_peer(e->fd);
+	post_request(e, opcode, length);
+	(void)await_completion(e);
 	if (opcode == IBV_WR_RDMA_WRITE)
-		tell(e->fd);
+		tell_peer(e->fd);
 }
 
 static void be_read(struct end *e)
 {
-	exchange(e);
-	fill(e);
-	tell(e->fd);
-	hear(e->fd);
+	exchange_addresses(e);
+	fill_bytes(e);
+	tell_peer(e->fd);
+	hear_peer(e->fd);
 }
 
-static void deliver(struct end *e)
+static void deliver_all(struct end *e)
 {
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-		put(e, IBV_WR_SEND, lengths[i]);
-		put(e, IBV_WR_RDMA_WRITE, lengths[i]);
+		put_message(e, IBV_WR_SEND, lengths[i]);
+		put_message(e, IBV_WR_RDMA_WRITE, lengths[i]);
 		be_read(e);
 	}
 	be_read(e);
 }
 
-static void meet(struct end *e, void (*act)(struct end *))
+static void meet_peer(struct end *e, void (*act)(struct end *))
 {
-	begin(e);
-	exchange(e);
+	begin_side(e);
+	exchange_addresses(e);
 	connect_to(e->context, e->qp, e->peer.qpn);
 	allow_all(e->qp);
-	tell(e->fd);
-	hear(e->fd);
+	tell_peer(e->fd);
+	hear_peer(e->fd);
 	act(e);
-	end(e);
+	end_side(e);
 }
 
 /* What has no value has none where it arrives. */
@@ -245,15 +248,15 @@ static int send_undefined(void)
 {
 	struct end e = { 0 };
 
-	begin(&e);
+	begin_side(&e);
 	connect_to_itself(e.context, e.qp);
 	post_recv(&e, 64, 64);
-	post(&e, IBV_WR_SEND, 64);
-	(void)await(&e);
-	(void)await(&e);
+	post_request(&e, IBV_WR_SEND, 64);
+	(void)await_completion(&e);
+	(void)await_completion(&e);
 	if (((uint8_t *)e.mr->addr)[64])
 		puts("it is not zero, by chance");
-	end(&e);
+	end_side(&e);
 	return 0;
 }
 
@@ -273,7 +276,7 @@ static int with_peer(struct end *e, char *self)
 	}
 	close(fds[1]);
 	e->fd = fds[0];
-	meet(e, look);
+	meet_peer(e, look_at_bytes);
 	MUST(waitpid(pid, &status, 0) != pid);
 	return status != 0;
 }
@@ -287,6 +290,6 @@ int main(int argc, char **argv)
 		return send_undefined();
 	if (strcmp(how, "peer"))
 		return with_peer(&e, argv[0]);
-	meet(&e, deliver);
+	meet_peer(&e, deliver_all);
 	return 0;
 }

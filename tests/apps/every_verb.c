@@ -13,7 +13,7 @@
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
-static void devices(void)
+static void call_devices(void)
 {
 	struct ibv_device_attr_ex attr_ex;
 	struct ibv_device_attr attr;
@@ -41,7 +41,7 @@ static void devices(void)
 	OUT("attr.orig_attr.max_cq", attr_ex.orig_attr.max_cq);
 }
 
-static void ports(void)
+static void call_ports(void)
 {
 	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
 	struct ibv_gid_entry entries[8];
@@ -68,7 +68,7 @@ static void ports(void)
 	ARG("values.comp_mask", IBV_VALUES_MASK_RAW_CLOCK);
 }
 
-static void memory(void)
+static void call_memory(void)
 {
 	struct ibv_alloc_dm_attr dm_attr = { .length = 64 };
 	struct ibv_dm *dm, *imported_dm;
@@ -122,8 +122,8 @@ static void memory(void)
 	ARG("dm", H(dm));
 	ARG("dm_offset", 12);
 	ARG("length", sizeof(word));
-	other = DO(ibv_reg_dm_mr, ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED |
-							     IBV_ACCESS_LOCAL_WRITE));
+	other = DO(ibv_reg_dm_mr,
+		   ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE));
 	ARG("dm", H(dm));
 	ARG("length", 64);
 	if (other)
@@ -143,7 +143,7 @@ static void memory(void)
 	ARG("base", H(buffer));
 }
 
-static void imports(void)
+static void call_imports(void)
 {
 	struct ibv_context *again = DO(ibv_import_device, ibv_import_device(context->cmd_fd));
 	struct ibv_mr *imported_mr;
@@ -164,11 +164,12 @@ static void imports(void)
 	ARG("context", H(again));
 }
 
-static void completion(void)
+static void call_completion(void)
 {
 	struct ibv_modify_cq_attr modify = { .attr_mask = IBV_CQ_ATTR_MODERATE,
 					     .moderate = { 3, 5 } };
-	struct ibv_cq_init_attr_ex attr = { .cqe = 64, .cq_context = buffer,
+	struct ibv_cq_init_attr_ex attr = { .cqe = 64,
+					    .cq_context = buffer,
 					    .wc_flags = CQ_FIELDS };
 
 	channel = NEED(DO(ibv_create_comp_channel, ibv_create_comp_channel(context)));
@@ -189,12 +190,13 @@ static void completion(void)
 	ARG("attr.moderate.cq_period", 5);
 }
 
-static void srqs(void)
+static void call_srqs(void)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 16, .max_sge = 1 } };
-	struct ibv_xrcd_init_attr xrcd_attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
-		.oflags = O_CREAT };
+	struct ibv_xrcd_init_attr xrcd_attr = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
+							     IBV_XRCD_INIT_ATTR_OFLAGS,
+						.fd = -1,
+						.oflags = O_CREAT };
 	struct ibv_srq_init_attr_ex ex = { .attr = { .max_wr = 16, .max_sge = 1 },
 					   .srq_type = IBV_SRQT_XRC };
 	struct ibv_srq_attr modify = { .srq_limit = 4 };
@@ -235,8 +237,9 @@ static void srqs(void)
 
 static void work_queues(void)
 {
-	struct ibv_wq_init_attr attr = { .wq_type = IBV_WQT_RQ, .max_wr = 8, .max_sge = 1,
-					 .pd = pd, .cq = cq };
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 8, .max_sge = 1, .pd = pd, .cq = cq
+	};
 	struct ibv_wq_attr modify = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY };
 	struct ibv_wq *wq = NEED(DO(ibv_create_wq, ibv_create_wq(context, &attr)));
 	struct ibv_rwq_ind_table_init_attr table = { .log_ind_tbl_size = 0, .ind_tbl = &wq };
@@ -260,14 +263,18 @@ static void work_queues(void)
 	ARG("wq", H(wq));
 }
 
-static void flows(void)
+static void call_flows(void)
 {
 	struct {
 		struct ibv_flow_attr attr;
 		struct ibv_flow_spec_eth eth;
-	} rule = { { .type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(rule), .num_of_specs = 1,
+	} rule = { { .type = IBV_FLOW_ATTR_NORMAL,
+		     .size = sizeof(rule),
+		     .num_of_specs = 1,
 		     .port = 1 },
-		   { IBV_FLOW_SPEC_ETH, sizeof(rule.eth), { .dst_mac = { 2 } },
+		   { IBV_FLOW_SPEC_ETH,
+		     sizeof(rule.eth),
+		     { .dst_mac = { 2 } },
 		     { .dst_mac = { 0xff } } } };
 	struct ibv_flow_action_esp_attr esp = { .comp_mask = 0 };
 	struct ibv_counters_init_attr init = { 0 };
@@ -281,8 +288,7 @@ static void flows(void)
 	counters = NEED(DO(ibv_create_counters, ibv_create_counters(context, &init)));
 	flow = DO(ibv_create_flow, ibv_create_flow(qp, &rule.attr));
 	ARG("flow_attr.num_of_specs", 1);
-	DO(ibv_attach_counters_point_flow,
-	   ibv_attach_counters_point_flow(counters, &attach, flow));
+	DO(ibv_attach_counters_point_flow, ibv_attach_counters_point_flow(counters, &attach, flow));
 	ARG("counters", H(counters));
 	if (flow) {
 		MUST(DO(ibv_destroy_flow, ibv_destroy_flow(flow)));
@@ -301,13 +307,13 @@ static void flows(void)
 	MUST(DO(ibv_destroy_qp, ibv_destroy_qp(qp)));
 }
 
-static void domains(void)
+static void call_domains(void)
 {
 	struct ibv_td_init_attr init = { 0 };
 	struct ibv_td *td = NEED(DO(ibv_alloc_td, ibv_alloc_td(context, &init)));
 	struct ibv_parent_domain_init_attr attr = { .pd = pd, .td = td };
-	struct ibv_pd *parent = NEED(DO(ibv_alloc_parent_domain,
-					ibv_alloc_parent_domain(context, &attr)));
+	struct ibv_pd *parent =
+		NEED(DO(ibv_alloc_parent_domain, ibv_alloc_parent_domain(context, &attr)));
 
 	ARG("attr.td", H(td));
 	MUST(DO(ibv_dealloc_pd, ibv_dealloc_pd(parent)));
@@ -317,18 +323,21 @@ static void domains(void)
 }
 
 /* Into the error state: the last request of its SRQ's makes an event. */
-static void events(void)
+static void call_events(void)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_srq *srq = NEED(DO(ibv_create_srq, ibv_create_srq(pd, &srq_attr)));
-	struct ibv_qp_init_attr attr = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-					 .srq = srq, .cap = { 4, 0, 1, 0, 0 } };
+	struct ibv_qp_init_attr attr = { .send_cq = cq,
+					 .recv_cq = cq,
+					 .qp_type = IBV_QPT_RC,
+					 .srq = srq,
+					 .cap = { 4, 0, 1, 0, 0 } };
 	struct ibv_qp *qp = NEED(DO(ibv_create_qp, ibv_create_qp(pd, &attr)));
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_async_event event;
 
 	connect_qp(qp);
-	modify(qp, &error, IBV_QP_STATE);
+	modify_qp(qp, &error, IBV_QP_STATE);
 	MUST(DO(ibv_get_async_event, ibv_get_async_event(context, &event)));
 	printf("%s %s %u 0 out.event.event_type IBV_EVENT_QP_LAST_WQE_REACHED\n", called, called,
 	       nth);
@@ -339,20 +348,20 @@ static void events(void)
 
 int main(void)
 {
-	devices();
-	ports();
-	memory();
-	imports();
-	completion();
-	srqs();
-	classic();
-	built();
-	datagrams();
+	call_devices();
+	call_ports();
+	call_memory();
+	call_imports();
+	call_completion();
+	call_srqs();
+	post_classic();
+	post_built();
+	post_datagrams();
 	shared_queues();
 	work_queues();
-	flows();
-	domains();
-	events();
+	call_flows();
+	call_domains();
+	call_events();
 	MUST(DO(ibv_destroy_cq, ibv_destroy_cq(cq)));
 	ARG("cq", H(cq));
 	MUST(DO(ibv_destroy_cq, ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex))));

@@ -33,29 +33,33 @@ static inline unsigned int next_of(const char *verb)
 static const char *called;
 static unsigned int nth;
 
-static inline void says(const char *verb, const char *source, unsigned int k, unsigned int i,
-			const char *field, int64_t value)
+static inline void say_value(const char *verb, const char *source, unsigned int k, unsigned int i,
+			     const char *field, int64_t value)
 {
 	printf("%s %s %u %u %s %" PRId64 "\n", verb, source, k, i, field, value);
 }
 
 /* The verb is called; what arg() says is of this call. */
-static inline void calls(const char *verb)
+static inline void say_call(const char *verb)
 {
 	called = verb;
 	nth = next_of(verb);
 	printf("%s %s %u 0 - 0\n", verb, verb, nth);
 }
 
-#define DO(verb, what) ({ calls(#verb); what; })
-#define ARG(field, value) says(called, called, nth, 0, "args." field, (int64_t)(value))
-#define OUT(field, value) says(called, called, nth, 0, "out." field, (int64_t)(value))
-#define HAS(field, value) says(called, called, nth, 0, field, (int64_t)(value))
-#define RET(value) HAS("ret", value)
+#define DO(verb, what)           \
+	({                       \
+		say_call(#verb); \
+		what;            \
+	})
+#define ARG(field, value)  say_value(called, called, nth, 0, "args." field, (int64_t)(value))
+#define OUT(field, value)  say_value(called, called, nth, 0, "out." field, (int64_t)(value))
+#define HAS(field, value)  say_value(called, called, nth, 0, field, (int64_t)(value))
+#define RET(value)         HAS("ret", value)
 #define TEXT(field, value) printf("%s %s %u 0 args.%s %s\n", called, called, nth, field, value)
 /* of another verb's event */
 #define PART(verb, source, i, field, value) \
-	says(#verb, #source, next_part(#source), i, field, (int64_t)(value))
+	say_value(#verb, #source, next_part(#source), i, field, (int64_t)(value))
 
 /* The event of @source that is being built, or was the last. */
 static unsigned int part;

@@ -11,8 +11,10 @@
 
 #define H(pointer) ((int64_t)(uintptr_t)(pointer))
 
-enum { ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-	     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND };
+enum {
+	ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+	      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND
+};
 
 static char buffer[1 << 16] __attribute__((aligned(4096)));
 static struct ibv_context *context;
@@ -21,15 +23,17 @@ static struct ibv_mr *mr;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_cq_ex *cq_ex;
-#define CQ_FIELDS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG | \
-		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define CQ_FIELDS                                                                                \
+	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 static struct ibv_ah *ah;
 static union ibv_gid gid;
 
 static struct ibv_qp *make_qp(enum ibv_qp_type type, struct ibv_cq *on)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = on, .recv_cq = on, .qp_type = type,
-					 .cap = { 16, 16, 2, 2, 64 } };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = on, .recv_cq = on, .qp_type = type, .cap = { 16, 16, 2, 2, 64 }
+	};
 	struct ibv_qp *qp = NEED(DO(ibv_create_qp, ibv_create_qp(pd, &attr)));
 
 	ARG("pd", H(pd));
@@ -42,8 +46,10 @@ static struct ibv_qp *make_qp(enum ibv_qp_type type, struct ibv_cq *on)
 static struct ibv_qp *make_builder(enum ibv_qp_type type, uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex attr = { .send_cq = ibv_cq_ex_to_cq(cq_ex),
-					    .recv_cq = ibv_cq_ex_to_cq(cq_ex), .qp_type = type,
-					    .cap = { 64, 16, 2, 2, 64 }, .pd = pd,
+					    .recv_cq = ibv_cq_ex_to_cq(cq_ex),
+					    .qp_type = type,
+					    .cap = { 64, 16, 2, 2, 64 },
+					    .pd = pd,
 					    .comp_mask = IBV_QP_INIT_ATTR_PD |
 							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 					    .send_ops_flags = ops };
@@ -54,17 +60,18 @@ static struct ibv_qp *make_builder(enum ibv_qp_type type, uint64_t ops)
 	return qp;
 }
 
-static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+static void modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	MUST(DO(ibv_modify_qp, ibv_modify_qp(qp, attr, mask)));
 	ARG("qp", H(qp));
 	ARG("attr_mask", mask);
 }
 
-static struct ibv_ah_attr path(void)
+static struct ibv_ah_attr make_path(void)
 {
 	struct ibv_port_attr port;
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1,
+	struct ibv_ah_attr attr = { .is_global = 1,
+				    .port_num = 1,
 				    .grh = { .dgid = gid, .hop_limit = 1 } };
 
 	MUST(DO(ibv_query_port, ibv_query_port(context, 1, &port)));
@@ -75,34 +82,44 @@ static struct ibv_ah_attr path(void)
 static void connect_qp(struct ibv_qp *qp)
 {
 	bool rc = qp->qp_type == IBV_QPT_RC;
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x11,
-				    .qp_access_flags = ALL & ~IBV_ACCESS_LOCAL_WRITE &
-						       ~IBV_ACCESS_MW_BIND };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
+				    .qkey = 0x11,
+				    .qp_access_flags =
+					    ALL & ~IBV_ACCESS_LOCAL_WRITE & ~IBV_ACCESS_MW_BIND };
 
-	modify(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				  (rc ? IBV_QP_ACCESS_FLAGS : IBV_QP_QKEY));
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-				     .dest_qp_num = qp->qp_num, .max_dest_rd_atomic = 4,
-				     .min_rnr_timer = 12, .ah_attr = path() };
-	modify(qp, &attr, rc ? IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				       IBV_QP_MIN_RNR_TIMER :
-			       IBV_QP_STATE);
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7,
-				     .rnr_retry = 7, .max_rd_atomic = 4 };
-	modify(qp, &attr, rc ? IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC :
-			       IBV_QP_STATE | IBV_QP_SQ_PSN);
+	modify_qp(qp, &attr,
+		  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			  (rc ? IBV_QP_ACCESS_FLAGS : IBV_QP_QKEY));
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
+				     .path_mtu = IBV_MTU_1024,
+				     .dest_qp_num = qp->qp_num,
+				     .max_dest_rd_atomic = 4,
+				     .min_rnr_timer = 12,
+				     .ah_attr = make_path() };
+	modify_qp(qp, &attr,
+		  rc ? IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER
+		     : IBV_QP_STATE);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				     .timeout = 14,
+				     .retry_cnt = 7,
+				     .rnr_retry = 7,
+				     .max_rd_atomic = 4 };
+	modify_qp(qp, &attr,
+		  rc ? IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC
+		     : IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
 /* Wait for one completion, and say what came. */
-static void reap(struct ibv_cq *from)
+static void reap_completions(struct ibv_cq *from)
 {
 	struct ibv_wc wc;
 
 	while (!ibv_poll_cq(from, 1, &wc))
 		;
-	calls("ibv_poll_cq");
+	say_call("ibv_poll_cq");
 	HAS("wc.wr_id", wc.wr_id);
 	HAS("wc.status", wc.status);
 	HAS("wc.opcode", wc.opcode);
@@ -110,16 +127,20 @@ static void reap(struct ibv_cq *from)
 	HAS("wc.byte_len", wc.byte_len);
 }
 
-static void classic(void)
+static void post_classic(void)
 {
 	struct ibv_qp *qp = make_qp(IBV_QPT_RC, cq);
 	struct ibv_sge sge = { H(buffer), 8, mr->lkey };
 	struct ibv_recv_wr recv = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 }, *bad_recv;
-	struct ibv_send_wr wr = { .wr_id = 2, .sg_list = &sge, .num_sge = 1,
+	struct ibv_send_wr wr = { .wr_id = 2,
+				  .sg_list = &sge,
+				  .num_sge = 1,
 				  .send_flags = IBV_SEND_SIGNALED,
-				  .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = htonl(99) };
+				  .opcode = IBV_WR_SEND_WITH_IMM,
+				  .imm_data = htonl(99) };
 	struct ibv_send_wr *bad;
-	struct ibv_mw_bind bind = { .wr_id = 9, .send_flags = IBV_SEND_SIGNALED,
+	struct ibv_mw_bind bind = { .wr_id = 9,
+				    .send_flags = IBV_SEND_SIGNALED,
 				    .bind_info = { mr, H(buffer), 64, IBV_ACCESS_REMOTE_WRITE } };
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -158,8 +179,8 @@ static void classic(void)
 	OUT("cq", H(cq));
 	DO(ibv_ack_cq_events, ibv_ack_cq_events(cq, 1));
 	ARG("nevents", 1);
-	reap(cq);
-	reap(cq);
+	reap_completions(cq);
+	reap_completions(cq);
 	mw = NEED(DO(ibv_alloc_mw, ibv_alloc_mw(pd, IBV_MW_TYPE_1)));
 	TEXT("type", "IBV_MW_TYPE_1");
 	MUST(DO(ibv_bind_mw, ibv_bind_mw(qp, mw, &bind)));
@@ -167,7 +188,7 @@ static void classic(void)
 	ARG("mw_bind.wr_id", 9);
 	ARG("mw_bind.bind_info.length", 64);
 	OUT("mw.rkey", mw->rkey);
-	reap(cq);
+	reap_completions(cq);
 	MUST(DO(ibv_dealloc_mw, ibv_dealloc_mw(mw)));
 	ARG("mw", H(mw));
 	MUST(DO(ibv_destroy_qp, ibv_destroy_qp(qp)));
@@ -176,7 +197,7 @@ static void classic(void)
 
 #define BUILT(verb, i, field, value) PART(verb, ibv_wr_complete, i, field, value)
 
-static void start(struct ibv_qp_ex *ex)
+static void start_builder(struct ibv_qp_ex *ex)
 {
 	part = next_of("ibv_wr_complete");
 	ibv_wr_start(ex);
@@ -188,7 +209,7 @@ static void next_wr(struct ibv_qp_ex *ex, uint64_t wr_id)
 	ex->wr_flags = IBV_SEND_SIGNALED;
 }
 
-static void complete(struct ibv_qp_ex *ex, unsigned int n)
+static void complete_builder(struct ibv_qp_ex *ex, unsigned int n)
 {
 	int ret = ibv_wr_complete(ex);
 
@@ -207,7 +228,7 @@ static void build_rc(struct ibv_qp_ex *ex, struct ibv_mw *mw)
 	uint64_t remote = H(buffer) + 4096;
 	uint32_t key = ibv_inc_rkey(mw->rkey);
 
-	start(ex);
+	start_builder(ex);
 	next_wr(ex, 10);
 	ibv_wr_rdma_write(ex, mr->rkey, remote);
 	ibv_wr_set_sge(ex, mr->lkey, H(buffer), 16);
@@ -266,11 +287,11 @@ static void build_rc(struct ibv_qp_ex *ex, struct ibv_mw *mw)
 	ibv_wr_send_imm(ex, htonl(55));
 	ibv_wr_set_sge(ex, mr->lkey, H(buffer), 4);
 	BUILT(ibv_wr_send_imm, 9, "wr.imm", 55);
-	complete(ex, 10);
+	complete_builder(ex, 10);
 }
 
 /* All completions there are, by the iterator. */
-static void iterate(unsigned int n)
+static void iterate_cq(unsigned int n)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
 	unsigned int got = 0;
@@ -281,11 +302,12 @@ static void iterate(unsigned int n)
 		if (ibv_start_poll(cq_ex, &attr))
 			continue;
 		do {
-			calls(by);
-#define READ(field, column) \
-	says("ibv_wc_read_" #field, by, nth, 0, "wc." column, (int64_t)ibv_wc_read_##field(cq_ex))
-			says(by, by, nth, 0, "wc.wr_id", (int64_t)cq_ex->wr_id);
-			says("ibv_end_poll", by, nth, 0, "wc.status", cq_ex->status);
+			say_call(by);
+#define READ(field, column)                                        \
+	say_value("ibv_wc_read_" #field, by, nth, 0, "wc." column, \
+		  (int64_t)ibv_wc_read_##field(cq_ex))
+			say_value(by, by, nth, 0, "wc.wr_id", (int64_t)cq_ex->wr_id);
+			say_value("ibv_end_poll", by, nth, 0, "wc.status", cq_ex->status);
 			READ(qp_num, "qp_num");
 			if (cq_ex->status) {
 				READ(vendor_err, "vendor_err");
@@ -302,21 +324,22 @@ static void iterate(unsigned int n)
 			READ(completion_ts, "timestamp");
 			READ(completion_wallclock_ns, "wallclock");
 			if (ibv_wc_read_wc_flags(cq_ex) & IBV_WC_WITH_IMM)
-				says("ibv_wc_read_imm_data", by, nth, 0, "wc.imm",
-				     ntohl(ibv_wc_read_imm_data(cq_ex)));
+				say_value("ibv_wc_read_imm_data", by, nth, 0, "wc.imm",
+					  ntohl(ibv_wc_read_imm_data(cq_ex)));
 		} while (++got < n && (by = "ibv_next_poll", !ibv_next_poll(cq_ex)));
 		ibv_end_poll(cq_ex);
 	}
 }
 
-static void built(void)
+static void post_built(void)
 {
-	struct ibv_qp *qp = make_builder(IBV_QPT_RC,
-		IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
-		IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-		IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV |
-		IBV_QP_EX_WITH_ATOMIC_WRITE);
+	struct ibv_qp *qp = make_builder(
+		IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				    IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+				    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+				    IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV |
+				    IBV_QP_EX_WITH_ATOMIC_WRITE);
 	struct ibv_qp_ex *ex = NEED(DO(ibv_qp_to_qp_ex, ibv_qp_to_qp_ex(qp)));
 	struct ibv_recv_wr recv = { .wr_id = 30 }, *bad;
 	struct ibv_sge sge = { H(buffer) + 8192, 64, mr->lkey };
@@ -330,7 +353,7 @@ static void built(void)
 	for (int i = 0; i < 3; i++)
 		MUST(DO(ibv_post_recv, ibv_post_recv(qp, &recv, &bad)));
 	build_rc(ex, mw);
-	iterate(13);
+	iterate_cq(13);
 	/* thrown away, then one that the peer refuses: that key is no window's */
 	part = next_of("ibv_wr_abort");
 	ibv_wr_start(ex);
@@ -341,21 +364,21 @@ static void built(void)
 	PART(ibv_wr_abort, ibv_wr_abort, 0, "post.nwr", 1);
 	PART(ibv_wr_abort, ibv_wr_abort, 0, "wr.bad", 1);
 	PART(ibv_wr_send_inv, ibv_wr_abort, 0, "wr.imm", 0x1234);
-	start(ex);
+	start_builder(ex);
 	next_wr(ex, 21);
 	ibv_wr_rdma_write(ex, 0x777, 0);
 	ibv_wr_set_sge(ex, mr->lkey, H(buffer), 4);
-	complete(ex, 1);
-	iterate(1);
+	complete_builder(ex, 1);
+	iterate_cq(1);
 	MUST(DO(ibv_dealloc_mw, ibv_dealloc_mw(mw)));
 	MUST(DO(ibv_destroy_qp, ibv_destroy_qp(qp)));
 }
 
-static void datagrams(void)
+static void post_datagrams(void)
 {
 	struct ibv_qp *qp = make_builder(IBV_QPT_UD, IBV_QP_EX_WITH_SEND);
 	struct ibv_qp_ex *ex = NEED(DO(ibv_qp_to_qp_ex, ibv_qp_to_qp_ex(qp)));
-	struct ibv_ah_attr attr = path(), from;
+	struct ibv_ah_attr attr = make_path(), from;
 	union ibv_gid group = { .raw = { 0xff, 0x12, 0x40, 0x1b, [15] = 1 } };
 	struct ibv_wc wc = { .wc_flags = IBV_WC_GRH, .slid = 1 };
 	struct ibv_ah *back;
@@ -365,7 +388,7 @@ static void datagrams(void)
 	connect_qp(qp);
 	ah = NEED(DO(ibv_create_ah, ibv_create_ah(pd, &attr)));
 	ARG("attr.port_num", 1);
-	start(ex);
+	start_builder(ex);
 	next_wr(ex, 40);
 	ibv_wr_send(ex);
 	ibv_wr_set_ud_addr(ex, ah, qp->qp_num, 0x11);
@@ -373,8 +396,8 @@ static void datagrams(void)
 	BUILT(ibv_wr_set_ud_addr, 0, "wr.ah", H(ah));
 	BUILT(ibv_wr_set_ud_addr, 0, "wr.remote_qpn", qp->qp_num);
 	BUILT(ibv_wr_set_ud_addr, 0, "wr.remote_qkey", 0x11);
-	complete(ex, 1);
-	iterate(1);
+	complete_builder(ex, 1);
+	iterate_cq(1);
 	DO(ibv_init_ah_from_wc, ibv_init_ah_from_wc(context, 1, &wc, (void *)buffer, &from));
 	ARG("port_num", 1);
 	back = DO(ibv_create_ah_from_wc, ibv_create_ah_from_wc(pd, &wc, (void *)buffer, 1));
@@ -395,17 +418,19 @@ static void datagrams(void)
 /* A connection's receiving side, opened by its number; and its sending side, built. */
 static void shared_queues(void)
 {
-	struct ibv_xrcd_init_attr xrcd_attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
-		.oflags = O_CREAT };
+	struct ibv_xrcd_init_attr xrcd_attr = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
+							     IBV_XRCD_INIT_ATTR_OFLAGS,
+						.fd = -1,
+						.oflags = O_CREAT };
 	struct ibv_xrcd *xrcd = NEED(DO(ibv_open_xrcd, ibv_open_xrcd(context, &xrcd_attr)));
-	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd,
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_XRC_RECV,
+					    .xrcd = xrcd,
 					    .comp_mask = IBV_QP_INIT_ATTR_XRCD };
 	struct ibv_qp *recv = NEED(DO(ibv_create_qp_ex, ibv_create_qp_ex(context, &attr)));
-	struct ibv_qp_open_attr open = { .comp_mask = IBV_QP_OPEN_ATTR_NUM |
-						      IBV_QP_OPEN_ATTR_XRCD |
+	struct ibv_qp_open_attr open = { .comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
 						      IBV_QP_OPEN_ATTR_TYPE,
-					 .qp_num = recv->qp_num, .xrcd = xrcd,
+					 .qp_num = recv->qp_num,
+					 .xrcd = xrcd,
 					 .qp_type = IBV_QPT_XRC_RECV };
 	struct ibv_qp *again = NEED(DO(ibv_open_qp, ibv_open_qp(context, &open))), *qp;
 	struct ibv_qp_ex *ex;

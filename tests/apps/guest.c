@@ -19,13 +19,13 @@
 static volatile sig_atomic_t signals;
 static struct ibv_context *context;
 
-static void note(int signal)
+static void note_signal(int signal)
 {
 	(void)signal;
 	signals++;
 }
 
-static void call(long n)
+static void call_verbs(long n)
 {
 	if (!context)
 		context = open_first_device();
@@ -35,14 +35,14 @@ static void call(long n)
 
 static void call_until_signal(void)
 {
-	signal(SIGTERM, note);
-	signal(SIGINT, note);
-	alarm(20); /* nobody wants us any more */
-	call(1); /* who waits for us wants to find something */
+	signal(SIGTERM, note_signal);
+	signal(SIGINT, note_signal);
+	alarm(20);     /* nobody wants us any more */
+	call_verbs(1); /* who waits for us wants to find something */
 	printf("ready\n");
 	fflush(stdout);
 	while (!signals)
-		call(1);
+		call_verbs(1);
 	while (poll(NULL, 0, 200) < 0)
 		;
 	printf("signals %d\n", (int)signals);
@@ -64,7 +64,7 @@ static void go_on_in_child(void)
 	context = NULL;
 }
 
-static int take(char **word)
+static int take_word(char **word)
 {
 	if (!strcmp(*word, "until"))
 		call_until_signal();
@@ -75,7 +75,7 @@ static int take(char **word)
 	else if (!word[1])
 		exit(2);
 	else if (!strcmp(*word, "calls"))
-		return call(atol(word[1])), 2;
+		return call_verbs(atol(word[1])), 2;
 	else if (!strcmp(*word, "say"))
 		return printf("%s\n", word[1]), fflush(stdout), 2;
 	else if (!strcmp(*word, "kill"))
@@ -90,6 +90,6 @@ static int take(char **word)
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc;)
-		i += take(argv + i);
+		i += take_word(argv + i);
 	return 0;
 }

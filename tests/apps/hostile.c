@@ -9,7 +9,9 @@
 #include "shim/trace/verbatim.h"
 #include "tests/apps/app.h"
 
-#define EVIL "\033]0;x\a\n\x9b" "31m"
+#define EVIL               \
+	"\033]0;x\a\n\x9b" \
+	"31m"
 
 /* the name of the file from here on: what debug information has is the program's, too */
 #line 1 "evil\033]0;x\a\n\33[2J.c"

@@ -13,7 +13,7 @@ enum { ROOM = 1 << 16, LENGTH = 5000 };
 static struct ibv_qp *qp;
 static struct ibv_cq *cq;
 
-static void await(int n)
+static void await_completion(int n)
 {
 	struct ibv_wc wc;
 
@@ -37,7 +37,7 @@ static void send_to(struct ibv_sge *out, struct ibv_sge *in)
 
 	MUST(ibv_post_recv(qp, &recv, &bad_recv));
 	MUST(ibv_post_send(qp, &wr, &bad));
-	await(2);
+	await_completion(2);
 }
 
 static void one_sided(enum ibv_wr_opcode opcode, struct ibv_sge *here, void *there, uint32_t rkey)
@@ -51,7 +51,7 @@ static void one_sided(enum ibv_wr_opcode opcode, struct ibv_sge *here, void *the
 			   *bad;
 
 	MUST(ibv_post_send(qp, &wr, &bad));
-	await(1);
+	await_completion(1);
 }
 
 int main(void)

@@ -11,8 +11,12 @@ static void send_one(struct ibv_qp *qp, const struct ibv_mr *mr, uint64_t n)
 	struct ibv_sge to = { (uintptr_t)mr->addr + 64, 64, mr->lkey };
 	struct ibv_sge from = { (uintptr_t)mr->addr, 64, mr->lkey };
 	struct ibv_recv_wr recv = { .wr_id = n, .sg_list = &to, .num_sge = 1 }, *bad_recv;
-	struct ibv_send_wr send = { .wr_id = n, .sg_list = &from, .num_sge = 1,
-				    .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr send = { .wr_id = n,
+				    .sg_list = &from,
+				    .num_sge = 1,
+				    .opcode = IBV_WR_SEND,
+				    .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 	struct ibv_wc wc;
 
 	MUST(ibv_post_recv(qp, &recv, &bad_recv));

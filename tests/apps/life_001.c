@@ -6,7 +6,7 @@
  */
 #include "tests/apps/app.h"
 
-static void forget(struct ibv_cq *cq)
+static void forget_cq(struct ibv_cq *cq)
 {
 	MUST(ibv_destroy_cq(cq));
 }
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 
 	if (is_good(argc, argv))
 		acknowledge_late(cq);
-	forget(cq);
+	forget_cq(cq);
 	if (!is_good(argc, argv))
 		acknowledge_late(cq);
 	MUST(ibv_close_device(context));

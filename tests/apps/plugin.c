@@ -11,7 +11,7 @@
 
 static void *library;
 
-static void *take(const char *name, const char *version)
+static void *take_verb(const char *name, const char *version)
 {
 	void *at = version ? dlvsym(library, name, version) : dlsym(library, name);
 
@@ -51,18 +51,19 @@ int main(int argc, char **argv)
 		printf("%s\n", dlerror());
 		return 1;
 	}
-	get_device_list = take("ibv_get_device_list", "IBVERBS_1.1");
-	open_device = take("ibv_open_device", "IBVERBS_1.1");
-	alloc_pd = take("ibv_alloc_pd", NULL);
-	reg_mr = take("ibv_reg_mr", "IBVERBS_1.1");
-	dereg_mr = take("ibv_dereg_mr", NULL);
-	dealloc_pd = take("ibv_dealloc_pd", "IBVERBS_1.1");
-	close_device = take("ibv_close_device", "IBVERBS_1.1");
-	status_str = take("ibv_wc_status_str", "IBVERBS_1.1");
+	get_device_list = take_verb("ibv_get_device_list", "IBVERBS_1.1");
+	open_device = take_verb("ibv_open_device", "IBVERBS_1.1");
+	alloc_pd = take_verb("ibv_alloc_pd", NULL);
+	reg_mr = take_verb("ibv_reg_mr", "IBVERBS_1.1");
+	dereg_mr = take_verb("ibv_dereg_mr", NULL);
+	dealloc_pd = take_verb("ibv_dealloc_pd", "IBVERBS_1.1");
+	close_device = take_verb("ibv_close_device", "IBVERBS_1.1");
+	status_str = take_verb("ibv_wc_status_str", "IBVERBS_1.1");
 	printf("%s\n", status_str(IBV_WC_WR_FLUSH_ERR));
 	printf("missing: %p %d %d\n", dlsym(library, "ibv_no_such_verb"), !!dlerror(), !!dlerror());
 	printf("other node: %p\n", dlvsym(library, "ibv_reg_mr", "IBVERBS_1.9"));
-	printf("libc's: %d\n", dlsym(RTLD_DEFAULT, "malloc") == dlsym(dlopen(NULL, RTLD_LAZY), "malloc"));
+	printf("libc's: %d\n",
+	       dlsym(RTLD_DEFAULT, "malloc") == dlsym(dlopen(NULL, RTLD_LAZY), "malloc"));
 	say_other();
 	list = get_device_list(&n);
 	context = n ? open_device(list[0]) : NULL;

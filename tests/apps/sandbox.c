@@ -36,8 +36,11 @@ static void send_one(void)
 	struct ibv_sge to = { (uintptr_t)mr->addr + 64, 64, mr->lkey };
 	struct ibv_sge from = { (uintptr_t)mr->addr, 64, mr->lkey };
 	struct ibv_recv_wr recv = { .sg_list = &to, .num_sge = 1 }, *bad_recv;
-	struct ibv_send_wr send = { .sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND,
-				    .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr send = { .sg_list = &from,
+				    .num_sge = 1,
+				    .opcode = IBV_WR_SEND,
+				    .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
 	struct ibv_wc wc;
 
 	MUST(ibv_post_recv(qp, &recv, &bad_recv));
@@ -51,7 +54,7 @@ static void send_one(void)
 	came++;
 }
 
-static long install(const void *filter, bool all_threads)
+static long install_filter(const void *filter, bool all_threads)
 {
 	if (!strcmp(how, "seccomp"))
 		return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
@@ -63,8 +66,9 @@ static long install(const void *filter, bool all_threads)
 
 static void shut_in(bool all_threads)
 {
-	uint32_t then = !strcmp(what, "open") ? SECCOMP_RET_ALLOW :
-			!strcmp(what, "trap") ? SECCOMP_RET_TRAP : SECCOMP_RET_KILL_PROCESS;
+	uint32_t then = !strcmp(what, "open")   ? SECCOMP_RET_ALLOW
+			: !strcmp(what, "trap") ? SECCOMP_RET_TRAP
+						: SECCOMP_RET_KILL_PROCESS;
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
@@ -75,9 +79,9 @@ static void shut_in(bool all_threads)
 
 	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	if (!strcmp(what, "bad"))
-		MUST(install(NULL, all_threads) != -1 || errno != EFAULT);
+		MUST(install_filter(NULL, all_threads) != -1 || errno != EFAULT);
 	else
-		MUST(install(&filter, all_threads));
+		MUST(install_filter(&filter, all_threads));
 }
 
 static void *send_all(void *unused)

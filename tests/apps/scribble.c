@@ -22,7 +22,7 @@ static struct area {
 
 static uint64_t seed = 1;
 
-static uint64_t next(void)
+static uint64_t next_random(void)
 {
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
@@ -48,36 +48,36 @@ static unsigned int find_areas(void)
 
 static uint64_t odd_value(uint64_t now)
 {
-	switch (next() % 6) {
+	switch (next_random() % 6) {
 	case 0:
 		return 0;
 	case 1:
 		return UINT64_MAX;
 	case 2:
-		return now + next() % 64 * 8;
+		return now + next_random() % 64 * 8;
 	case 3:
-		return now ^ 1ull << next() % 64;
+		return now ^ 1ull << next_random() % 64;
 	case 4:
-		return next() % 4096;
+		return next_random() % 4096;
 	default:
-		return next();
+		return next_random();
 	}
 }
 
-static void scribble(void)
+static void scribble_word(void)
 {
 	unsigned int n = find_areas();
-	struct area *a = n ? &areas[next() % n] : NULL;
+	struct area *a = n ? &areas[next_random() % n] : NULL;
 	uint64_t *word;
 
 	if (!a)
 		return;
 	/* half of it in the first page, where the heads are */
-	word = &a->at[next() % (next() % 2 ? PAGE / 8 : a->words)];
+	word = &a->at[next_random() % (next_random() % 2 ? PAGE / 8 : a->words)];
 	__atomic_store_n(word, odd_value(*word), __ATOMIC_RELAXED);
-	if (a->is_ring && !(next() % 4)) /* and in a row, over what was written last */
+	if (a->is_ring && !(next_random() % 4)) /* and in a row, over what was written last */
 		for (int i = 0; i < 100; i++)
-			a->at[(next() % NEAR) % a->words] = next();
+			a->at[(next_random() % NEAR) % a->words] = next_random();
 }
 
 static void *call_verbs(void *arg)
@@ -103,6 +103,6 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[2], NULL, 0) | 1;
 	MUST(pthread_create(&thread, NULL, call_verbs, context));
 	while (time(NULL) < end)
-		scribble();
+		scribble_word();
 	_exit(0); /* the other may wait for room that it will not get */
 }

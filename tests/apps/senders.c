@@ -18,12 +18,11 @@ static struct ibv_ah *ah;
 static uint32_t to;
 static char memory[2 * BYTES];
 
-static struct ibv_qp *create(struct ibv_pd *pd)
+static struct ibv_qp *create_end(struct ibv_pd *pd)
 {
-	struct ibv_qp_init_attr init = { .send_cq = cq,
-					 .recv_cq = cq,
-					 .cap = { 8, 8, 1, 1, 0 },
-					 .qp_type = IBV_QPT_UD };
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .cap = { 8, 8, 1, 1, 0 }, .qp_type = IBV_QPT_UD
+	};
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
 	struct ibv_qp *qp = NEED(ibv_create_qp(pd, &init));
 
@@ -36,7 +35,7 @@ static struct ibv_qp *create(struct ibv_pd *pd)
 	return qp;
 }
 
-static void address(struct ibv_pd *pd)
+static void make_address(struct ibv_pd *pd)
 {
 	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1 };
 	struct ibv_port_attr port;
@@ -74,7 +73,7 @@ static void *send_one(void *arg)
 	return NULL;
 }
 
-static void expect(uint32_t length)
+static void expect_completion(uint32_t length)
 {
 	struct ibv_wc wc;
 
@@ -96,18 +95,18 @@ int main(void)
 	pd = NEED(ibv_alloc_pd(context));
 	cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
 	mr = NEED(ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE));
-	qp = create(pd);
+	qp = create_end(pd);
 	to = qp->qp_num;
-	address(pd);
+	make_address(pd);
 	post_recv(qp, 0);
 	post_recv(qp, 1);
 	for (int i = 0; i < 2; i++)
-		messages[i].from = create(pd);
+		messages[i].from = create_end(pd);
 	for (int i = 0; i < 2; i++) {
 		MUST(pthread_create(&thread, NULL, send_one, &messages[i]));
 		MUST(pthread_join(thread, NULL));
 	}
-	expect(10);
-	expect(20);
+	expect_completion(10);
+	expect_completion(20);
 	return 0;
 }

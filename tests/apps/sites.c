@@ -18,13 +18,13 @@ __attribute__((noinline)) static int post_one(uint64_t wr_id)
 	return ibv_post_recv(qp, &wr, &bad);
 }
 
-#define ALIKE(name, inner)                                      \
-	__attribute__((noinline)) static int name(uint64_t id)  \
-	{                                                       \
-		int err = inner(id);                            \
-                                                                \
+#define ALIKE(name, inner)                                                               \
+	__attribute__((noinline)) static int name(uint64_t id)                           \
+	{                                                                                \
+		int err = inner(id);                                                     \
+                                                                                         \
 		__asm__ volatile("# " #name ::: "memory"); /* no jump, one of its own */ \
-		return err;                                     \
+		return err;                                                              \
 	}
 
 ALIKE(helper, post_one)
@@ -32,9 +32,9 @@ ALIKE(red, helper)
 ALIKE(green, helper)
 ALIKE(blue, post_one)
 
-__attribute__((noinline)) static int deep(int levels)
+__attribute__((noinline)) static int post_deep(int levels)
 {
-	int err = levels ? deep(levels - 1) : red(9);
+	int err = levels ? post_deep(levels - 1) : red(9);
 
 	__asm__ volatile("" ::: "memory");
 	return err;
@@ -47,8 +47,8 @@ static void send_message(struct ibv_context *context)
 	struct ibv_sge from = { (uintptr_t)text[0], sizeof(text[0]), mr->lkey };
 	struct ibv_sge to = { (uintptr_t)text[1], sizeof(text[1]), mr->lkey };
 	struct ibv_recv_wr *bad_recv, recv = { .wr_id = 20, .sg_list = &to, .num_sge = 1 };
-	struct ibv_send_wr *bad_send, send = { .wr_id = 21, .sg_list = &from, .num_sge = 1,
-					       .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad_send,
+		send = { .wr_id = 21, .sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND };
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 	struct ibv_wc wc = { .opcode = IBV_WC_SEND };
 
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i <= levels; i++) {
 		struct ibv_wc wc;
 
-		MUST(deep(i));
+		MUST(post_deep(i));
 		while (ibv_poll_cq(cq, 1, &wc) > 0)
 			;
 	}

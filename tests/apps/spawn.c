@@ -35,16 +35,16 @@ static struct ibv_context *context;
 static struct ibv_pd *kept;
 static char *self;
 
-static void act(const char *word);
+static void act_word(const char *word);
 
-static void verb(void)
+static void call_verb(void)
 {
 	if (!context)
 		context = open_first_device();
 	MUST(ibv_dealloc_pd(NEED(ibv_alloc_pd(context))));
 }
 
-static void await(pid_t pid)
+static void await_child(pid_t pid)
 {
 	int status;
 
@@ -52,43 +52,44 @@ static void await(pid_t pid)
 	MUST(status);
 }
 
-static int child(void *word)
+static int run_child(void *word)
 {
 	context = NULL; /* it is its parent's */
-	act(word);
+	act_word(word);
 	_exit(0);
 }
 
 static void *in_thread(void *word)
 {
-	act(word);
+	act_word(word);
 	return NULL;
 }
 
-static void copy(const char *how, char *word)
+static void fork_child(const char *how, char *word)
 {
 	static char stack[256 << 10] __attribute__((aligned(16)));
 	pid_t pid;
 
 	if (!strcmp(how, "clone"))
-		pid = clone(child, stack + sizeof(stack), SIGCHLD, word);
+		pid = clone(run_child, stack + sizeof(stack), SIGCHLD, word);
 	else
-		pid = !strcmp(how, "fork") ? fork() :
-		      !strcmp(how, "_fork") ? _Fork() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		pid = !strcmp(how, "fork")    ? fork()
+		      : !strcmp(how, "_fork") ? _Fork()
+					      : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!pid)
-		child(word);
-	await(pid);
+		run_child(word);
+	await_child(pid);
 }
 
-static void borrow(char *word)
+static void vfork_child(char *word)
 {
 	pid_t pid = vfork();
 
 	if (!pid) {
-		act(word);
+		act_word(word);
 		_exit(0);
 	}
-	await(pid);
+	await_child(pid);
 }
 
 static void borrow_and_exec(void)
@@ -99,20 +100,20 @@ static void borrow_and_exec(void)
 		execl(self, self, "verb", NULL);
 		_exit(1);
 	}
-	await(pid);
+	await_child(pid);
 }
 
-static void spawn(const char *path)
+static void spawn_program(const char *path)
 {
 	char *argv[] = { self, (char *)"verb", NULL };
 	pid_t pid = 0;
 	int err = posix_spawn(&pid, path, NULL, NULL, argv, environ);
 
 	if (!err)
-		await(pid);
+		await_child(pid);
 }
 
-static void shell(bool pipe)
+static void run_shell(bool pipe)
 {
 	char command[512];
 	FILE *file;
@@ -126,26 +127,27 @@ static void shell(bool pipe)
 	MUST(pclose(file));
 }
 
-static void act(const char *word)
+static void act_word(const char *word)
 {
 	char *none[] = { (char *)"none", NULL };
 
 	if (!strcmp(word, "verb"))
-		verb();
+		call_verb();
 	else if (!strcmp(word, "keep"))
-		context = context ? context : open_first_device(), kept = NEED(ibv_alloc_pd(context));
+		context = context ? context : open_first_device(),
+		kept = NEED(ibv_alloc_pd(context));
 	else if (!strcmp(word, "use"))
 		ibv_dealloc_pd(kept);
 	else if (!strcmp(word, "vexec"))
 		borrow_and_exec();
 	else if (!strcmp(word, "spawn"))
-		spawn(self);
+		spawn_program(self);
 	else if (!strcmp(word, "missing"))
-		spawn("/nothing/there");
+		spawn_program("/nothing/there");
 	else if (!strcmp(word, "badexec"))
 		execv("/nothing/there", none);
 	else if (!strcmp(word, "system") || !strcmp(word, "popen"))
-		shell(*word == 'p');
+		run_shell(*word == 'p');
 	else if (!strcmp(word, "abort"))
 		abort();
 	else if (!strcmp(word, "kill"))
@@ -154,7 +156,7 @@ static void act(const char *word)
 		exit(2);
 }
 
-static bool becomes(char **word)
+static bool exec_word(char **word)
 {
 	char *before = word[0];
 
@@ -167,7 +169,7 @@ static bool becomes(char **word)
 	return false;
 }
 
-static bool ends(const char *word, int status)
+static bool exit_word(const char *word, int status)
 {
 	if (!strcmp(word, "exit"))
 		exit(status);
@@ -179,24 +181,24 @@ static bool ends(const char *word, int status)
 }
 
 /* Returns how many words it took. */
-static int take(char **word)
+static int take_word(char **word)
 {
 	static const char *const copies[] = { "fork", "clone", "_fork", "raw", NULL };
 	pthread_t thread;
 
-	if (word[1] && (ends(word[0], atoi(word[1])) || becomes(word)))
+	if (word[1] && (exit_word(word[0], atoi(word[1])) || exec_word(word)))
 		return 2;
 	for (int i = 0; copies[i]; i++)
 		if (word[1] && !strcmp(*word, copies[i]))
-			return copy(*word, word[1]), 2;
+			return fork_child(*word, word[1]), 2;
 	if (word[1] && !strcmp(*word, "vfork"))
-		return borrow(word[1]), 2;
+		return vfork_child(word[1]), 2;
 	if (word[1] && !strcmp(*word, "thread")) {
 		MUST(pthread_create(&thread, NULL, in_thread, word[1]));
 		pthread_join(thread, NULL);
 		return 2;
 	}
-	act(*word);
+	act_word(*word);
 	return 1;
 }
 
@@ -209,6 +211,6 @@ int main(int argc, char **argv)
 	path[n] = '\0';
 	self = path;
 	for (int i = 1; i < argc;)
-		i += take(argv + i);
+		i += take_word(argv + i);
 	return 0;
 }

@@ -27,7 +27,7 @@ static void *one_verb(void *unused)
 	return NULL;
 }
 
-static void *polls(void *cq)
+static void *poll_cqs(void *cq)
 {
 	struct ibv_wc wc;
 
@@ -38,12 +38,12 @@ static void *polls(void *cq)
 
 static void *polls_and_waits(void *cq)
 {
-	polls(cq);
+	poll_cqs(cq);
 	pthread_barrier_wait(&barrier);
 	return NULL;
 }
 
-static void *serves(void *cq)
+static void *serve_clients(void *cq)
 {
 	struct ibv_wc wc;
 
@@ -57,7 +57,7 @@ static void *serves(void *cq)
 	return NULL;
 }
 
-static void run(long n, void *(*body)(void *), void *arg)
+static void run_threads(long n, void *(*body)(void *), void *arg)
 {
 	pthread_t *threads = NEED(calloc((size_t)n, sizeof(*threads)));
 	pthread_attr_t attr;
@@ -82,7 +82,7 @@ static void *wait_for_event(void *channel)
 	return NULL;
 }
 
-static void cancel(long n)
+static void cancel_threads(long n)
 {
 	struct ibv_comp_channel *channel = NEED(ibv_create_comp_channel(context));
 	pthread_t thread;
@@ -137,18 +137,20 @@ int main(int argc, char **argv)
 	cq = NEED(ibv_create_cq(context, 1, NULL, NULL, 0));
 	if (argc > 1 && !strcmp(argv[1], "short"))
 		for (long i = 0; i < n; i++)
-			run(1, one_verb, NULL);
+			run_threads(1, one_verb, NULL);
 	else if (argc > 1 && !strcmp(argv[1], "live"))
-		pthread_barrier_init(&barrier, NULL, (unsigned int)n), run(n, polls_and_waits, cq);
+		pthread_barrier_init(&barrier, NULL, (unsigned int)n),
+			run_threads(n, polls_and_waits, cq);
 	else if (argc > 1 && !strcmp(argv[1], "service"))
-		pthread_barrier_init(&barrier, NULL, (unsigned int)n), run(n, serves, cq);
+		pthread_barrier_init(&barrier, NULL, (unsigned int)n),
+			run_threads(n, serve_clients, cq);
 	else if (argc > 1 && !strcmp(argv[1], "cancel"))
-		cancel(n);
+		cancel_threads(n);
 	else if (argc > 2 && !strcmp(argv[1], "exit"))
 		exit_in_their_midst(argv[2]);
 	else
 		for (long i = 0; i < n; i += 16)
-			run(16, polls, cq);
+			run_threads(16, poll_cqs, cq);
 	MUST(ibv_destroy_cq(cq));
 	MUST(ibv_close_device(context));
 	return 0;

@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <infiniband/verbs.h>
 
-#define CLASS	"/sys/class/infiniband"
+#define CLASS "/sys/class/infiniband"
 
-static int known(const char *name)
+static int is_known(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	int i, found = 0;
@@ -41,7 +41,7 @@ static int read_line(const char *path, char *text, size_t size)
 	return 0;
 }
 
-static int show(const char *name)
+static int show_device(const char *name)
 {
 	char path[PATH_MAX], type[64], numa[64], *device;
 
@@ -63,7 +63,7 @@ static int show(const char *name)
 	}
 	printf("%s %s node %s, %s\n", name, device, numa, type);
 	free(device);
-	return !known(name);
+	return !is_known(name);
 }
 
 int main(void)
@@ -79,7 +79,7 @@ int main(void)
 	while ((entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		status |= show(entry->d_name);
+		status |= show_device(entry->d_name);
 		count++;
 	}
 	closedir(dir);
