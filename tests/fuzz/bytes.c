@@ -87,7 +87,7 @@ void mutate_file(const char *dir, struct dice *dice)
 	spoil_file(mutate_path(dir, "text"), dice);
 }
 
-static void copy(const char *from, const char *to)
+static void copy_bytes(const char *from, const char *to)
 {
 	uint8_t *bytes;
 	size_t n;
@@ -125,7 +125,7 @@ static void name_super(const char *journal, const char *name)
 }
 
 /* The trace as a writer that died in the middle leaves it. */
-static void interrupt(const char *dir, const char *mode, const char *suffix)
+static void interrupt_writer(const char *dir, const char *mode, const char *suffix)
 {
 	const char *from = mutate_path(dir, "t.db"), *half = mutate_path(dir, "half");
 	char beside[512], kept[512];
@@ -144,8 +144,8 @@ static void interrupt(const char *dir, const char *mode, const char *suffix)
 		     "CREATE TABLE filler AS SELECT randomblob(3000) FROM call LIMIT 50;"
 		     "DELETE FROM ref",
 		     NULL, NULL, NULL);
-	copy(from, half);
-	copy(beside, kept);
+	copy_bytes(from, half);
+	copy_bytes(beside, kept);
 	sqlite3_close(db);
 	rename(half, from);
 	unlink(beside);
@@ -159,14 +159,14 @@ void mutate_journal(const char *dir, struct dice *dice)
 
 	snprintf(victim, sizeof(victim), "%s/" MUTATE_VICTIM, dir);
 	if (kind < 2) {
-		interrupt(dir, "PRAGMA journal_mode = WAL", "-wal");
+		interrupt_writer(dir, "PRAGMA journal_mode = WAL", "-wal");
 		if (kind)
 			spoil_file(mutate_path(dir, "t.db-wal"), dice);
 		if (!dice_roll(dice, 3))
 			mutate_write(mutate_path(dir, "t.db-shm"), "\0", 1);
 		return;
 	}
-	interrupt(dir, "PRAGMA journal_mode = DELETE", "-journal");
+	interrupt_writer(dir, "PRAGMA journal_mode = DELETE", "-journal");
 	if (kind < 5)
 		name_super(mutate_path(dir, "t.db-journal"), victim);
 	if (kind == 4 || kind == 5)

@@ -33,7 +33,7 @@ struct buffer {
 };
 
 /* As the reader of chunks does it, but independent of it. */
-static uint64_t get(struct in *in)
+static uint64_t get_varint(struct in *in)
 {
 	uint64_t n = 0;
 
@@ -58,14 +58,14 @@ static void put_bytes(struct buffer *out, const void *bytes, size_t n)
 	out->used += n;
 }
 
-static void put(struct buffer *out, uint64_t n)
+static void put_varint(struct buffer *out, uint64_t n)
 {
 	uint8_t bytes[10];
 
 	put_bytes(out, bytes, varint_put(bytes, n));
 }
 
-static uint8_t *unzstd(const uint8_t *bytes, size_t n, size_t *unpacked)
+static uint8_t *unpack_zstd(const uint8_t *bytes, size_t n, size_t *unpacked)
 {
 	uint8_t *plain = malloc(*unpacked ? *unpacked : 1);
 	size_t got = *unpacked <= PLAIN_MAX ? ZSTD_decompress(plain, *unpacked, bytes, n) : 0;
@@ -85,14 +85,16 @@ static unsigned int take_apart(const uint8_t *bytes, size_t n, struct entry entr
 	for (unsigned int i = 0; i < columns; i++) {
 		struct entry *e = &entries[i];
 
-		*e = (struct entry){ .id = get(&in), .code = get(&in), .count = get(&in) };
+		*e = (struct entry){ .id = get_varint(&in),
+				     .code = get_varint(&in),
+				     .count = get_varint(&in) };
 		if (e->code == COLUMN_LINEAR) {
-			e->base = get(&in);
-			e->step = get(&in);
+			e->base = get_varint(&in);
+			e->step = get_varint(&in);
 			continue;
 		}
-		e->packed = get(&in);
-		e->unpacked = e->code == COLUMN_ZSTD ? get(&in) : e->packed;
+		e->packed = get_varint(&in);
+		e->unpacked = e->code == COLUMN_ZSTD ? get_varint(&in) : e->packed;
 	}
 	for (unsigned int i = 0; i < columns; i++) {
 		struct entry *e = &entries[i];
@@ -100,7 +102,7 @@ static unsigned int take_apart(const uint8_t *bytes, size_t n, struct entry entr
 		if (e->code == COLUMN_LINEAR || e->packed > in.left)
 			continue;
 		if (e->code == COLUMN_ZSTD) {
-			e->bytes = unzstd(in.at, e->packed, &e->unpacked);
+			e->bytes = unpack_zstd(in.at, e->packed, &e->unpacked);
 		} else {
 			e->bytes = malloc(e->packed + 1);
 			memcpy(e->bytes, in.at, e->packed);
@@ -112,7 +114,7 @@ static unsigned int take_apart(const uint8_t *bytes, size_t n, struct entry entr
 }
 
 /* The bytes of the column as @code has them: in @out, and how many. */
-static size_t pack(const struct entry *e, struct buffer *out)
+static size_t pack_zstd(const struct entry *e, struct buffer *out)
 {
 	size_t room = ZSTD_compressBound(e->unpacked), n;
 	void *packed;
@@ -138,18 +140,18 @@ static struct buffer put_together(struct entry *entries, unsigned int columns, u
 		struct entry *e = &entries[i];
 		size_t n;
 
-		put(&head, e->id);
-		put(&head, e->code);
-		put(&head, e->count);
+		put_varint(&head, e->id);
+		put_varint(&head, e->code);
+		put_varint(&head, e->count);
 		if (e->code == COLUMN_LINEAR || !e->bytes) {
-			put(&head, e->base);
-			put(&head, e->step);
+			put_varint(&head, e->base);
+			put_varint(&head, e->step);
 			continue;
 		}
-		n = pack(e, &body);
-		put(&head, n);
+		n = pack_zstd(e, &body);
+		put_varint(&head, n);
 		if (e->code == COLUMN_ZSTD)
-			put(&head, e->unpacked + (lie >> 8 == i ? lie & 0xff : 0));
+			put_varint(&head, e->unpacked + (lie >> 8 == i ? lie & 0xff : 0));
 	}
 	put_bytes(&head, body.bytes ? body.bytes : start, body.used);
 	free(body.bytes);
@@ -157,7 +159,7 @@ static struct buffer put_together(struct entry *entries, unsigned int columns, u
 }
 
 /* Rows of another number: of @values, the last again and again. */
-static void rewrite(struct entry *e, struct dice *dice)
+static void rewrite_entry(struct entry *e, struct dice *dice)
 {
 	struct in in = { e->bytes, e->unpacked };
 	struct buffer out = { 0 };
@@ -167,9 +169,9 @@ static void rewrite(struct entry *e, struct dice *dice)
 		uint64_t before = value;
 
 		if (in.left)
-			value += unzigzag(get(&in));
-		put(&out,
-		    zigzag((i == row ? other : value) - (i && i - 1 == row ? other : before)));
+			value += unzigzag(get_varint(&in));
+		put_varint(&out, zigzag((i == row ? other : value) -
+					(i && i - 1 == row ? other : before)));
 	}
 	free(e->bytes);
 	e->bytes = out.bytes;
@@ -177,7 +179,7 @@ static void rewrite(struct entry *e, struct dice *dice)
 }
 
 /* So many rows of one number pack to nearly nothing. */
-static void inflate(struct entry *e, struct dice *dice)
+static void inflate_entry(struct entry *e, struct dice *dice)
 {
 	uint64_t rows = dice_roll(dice, 2) ? 1 << 24 : 1ul << dice_roll(dice, 25);
 
@@ -189,7 +191,7 @@ static void inflate(struct entry *e, struct dice *dice)
 	e->bytes[0] = (uint8_t)dice_roll(dice, 128);
 }
 
-static void change(struct entry *entries, unsigned int columns, struct dice *dice)
+static void change_columns(struct entry *entries, unsigned int columns, struct dice *dice)
 {
 	struct entry *e = &entries[dice_roll(dice, columns)];
 
@@ -207,7 +209,7 @@ static void change(struct entry *entries, unsigned int columns, struct dice *dic
 		e->count = dice_roll(dice, 2) ? e->count : 1ul << dice_roll(dice, 26);
 		break;
 	case 3:
-		inflate(e, dice);
+		inflate_entry(e, dice);
 		break;
 	case 4:
 		if (e->bytes)
@@ -226,7 +228,7 @@ static void change(struct entry *entries, unsigned int columns, struct dice *dic
 		break;
 	default:
 		if (e->bytes)
-			rewrite(e, dice);
+			rewrite_entry(e, dice);
 		else
 			e->base = dice_number(dice);
 	}
@@ -239,7 +241,7 @@ static struct buffer change_chunk(const uint8_t *bytes, size_t n, struct dice *d
 	struct buffer out = { 0 };
 
 	for (uint32_t times = 1 + dice_roll(dice, 3); columns && times; times--)
-		change(entries, columns, dice);
+		change_columns(entries, columns, dice);
 	if (columns && !dice_roll(dice, 8))
 		columns--;
 	out = put_together(entries, columns,
@@ -253,11 +255,13 @@ static struct buffer change_chunk(const uint8_t *bytes, size_t n, struct dice *d
 static struct buffer change_payload(const uint8_t *bytes, size_t n, struct dice *dice)
 {
 	struct in in = { bytes + 1, n ? n - 1 : 0 };
-	struct entry all = { .count = get(&in), .code = get(&in), .unpacked = get(&in) };
+	struct entry all = { .count = get_varint(&in),
+			     .code = get_varint(&in),
+			     .unpacked = get_varint(&in) };
 	struct buffer out = { 0 };
 
 	if (all.code == COLUMN_ZSTD && all.unpacked <= PLAIN_MAX) {
-		all.bytes = unzstd(in.at, in.left, &all.unpacked);
+		all.bytes = unpack_zstd(in.at, in.left, &all.unpacked);
 	} else {
 		all.unpacked = in.left;
 		all.bytes = malloc(in.left + 1);
@@ -276,10 +280,10 @@ static struct buffer change_payload(const uint8_t *bytes, size_t n, struct dice 
 		dice_spoil(dice, all.bytes,
 			   all.unpacked > 64 && dice_roll(dice, 2) ? 64 : all.unpacked);
 	put_bytes(&out, "\1", 1);
-	put(&out, all.count);
-	put(&out, all.code);
-	put(&out, dice_roll(dice, 8) ? all.unpacked : dice_number(dice));
-	pack(&all, &out);
+	put_varint(&out, all.count);
+	put_varint(&out, all.code);
+	put_varint(&out, dice_roll(dice, 8) ? all.unpacked : dice_number(dice));
+	pack_zstd(&all, &out);
 	free(all.bytes);
 	return out;
 }

@@ -108,7 +108,7 @@ static struct {
 	int jobs;
 } options = { .seed = 1, .mutants = UINT64_MAX, .limit = 20, .jobs = 1, .keep = "." };
 
-static double now(void)
+static double read_clock(void)
 {
 	struct timespec ts;
 
@@ -117,7 +117,7 @@ static double now(void)
 }
 
 /* What the shell does for us; an interrupt of it is ours, too. */
-__attribute__((format(printf, 1, 2))) static void shell(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void run_shell(const char *format, ...)
 {
 	char line[4096];
 	va_list args;
@@ -137,8 +137,8 @@ static bool take_input(const struct kind *kind, const char *dir, struct dice *di
 	char from[1024];
 	uint32_t n = 0;
 
-	shell("rm -rf '%s'/*; mkdir '%s/run'; echo precious >'%s/run/" MUTATE_VICTIM "'", dir, dir,
-	      dir);
+	run_shell("rm -rf '%s'/*; mkdir '%s/run'; echo precious >'%s/run/" MUTATE_VICTIM "'", dir,
+		  dir, dir);
 	if (!kind->mutate)
 		return true;
 	for (;; n++) {
@@ -147,8 +147,8 @@ static bool take_input(const struct kind *kind, const char *dir, struct dice *di
 			break;
 	}
 	if (n)
-		shell("cp -a '%s/%s/%u/.' '%s/run'", options.corpus, kind->corpus,
-		      dice_roll(dice, n), dir);
+		run_shell("cp -a '%s/%s/%u/.' '%s/run'", options.corpus, kind->corpus,
+			  dice_roll(dice, n), dir);
 	return n;
 }
 
@@ -203,7 +203,7 @@ static void raise_to(_Atomic long *most, long value)
 		;
 }
 
-static void count(struct cell *cell, const struct trial *t)
+static void count_trial(struct cell *cell, const struct trial *t)
 {
 	atomic_fetch_add(&cell->runs, 1);
 	raise_to(&cell->memory, t->memory);
@@ -214,15 +214,15 @@ static void count(struct cell *cell, const struct trial *t)
 		atomic_fetch_add(t->status < 2 ? &cell->fine : &cell->refused, 1);
 }
 
-static void keep(const struct kind *kind, uint64_t index, const char *dir, const struct trial *t,
-		 const char *line)
+static void keep_input(const struct kind *kind, uint64_t index, const char *dir,
+		       const struct trial *t, const char *line)
 {
 	char name[1024];
 
 	snprintf(name, sizeof(name), "%s/%s-%llu-%llu", options.keep, kind->name,
 		 (unsigned long long)options.seed, (unsigned long long)index);
 	if (access(name, F_OK))
-		shell("mkdir -p '%s'; cp -a '%s/mutant' '%s'", options.keep, dir, name);
+		run_shell("mkdir -p '%s'; cp -a '%s/mutant' '%s'", options.keep, dir, name);
 	printf("# %s: exit status %d, %.1f s, %ld MB: cp -r %s /tmp/m && cd /tmp/m && %s %s\n",
 	       verdict_names[t->verdict], t->status, t->seconds, t->memory / 1024, name,
 	       options.verbatim, line);
@@ -255,9 +255,9 @@ static void run_line(const struct kind *kind, uint64_t index, const char *dir,
 	live_close(&live);
 	if (!t.verdict && !victim_is_whole(run))
 		t.verdict = VERDICT_TOUCH;
-	count(cell, &t);
+	count_trial(cell, &t);
 	if (t.verdict)
-		keep(kind, index, dir, &t, line);
+		keep_input(kind, index, dir, &t, line);
 	else if (form->then && line == form->line && !t.status)
 		run_line(kind, index, dir, form, form->then, form->allows);
 }
@@ -276,7 +276,7 @@ static void run_all(const struct kind *kind, uint64_t index, const char *dir, st
 		if (strcmp(forms[i].corpus, kind->corpus))
 			continue;
 		form = &forms[i + (int)dice_roll(dice, (uint32_t)n)];
-		shell("rm -rf '%s/run'; cp -a '%s/mutant' '%s/run'", dir, dir, dir);
+		run_shell("rm -rf '%s/run'; cp -a '%s/mutant' '%s/run'", dir, dir, dir);
 		run_line(kind, index, dir, form, form->line, form->statuses);
 	}
 }
@@ -303,7 +303,7 @@ static const struct kind *kind_of(uint64_t index)
 	return options.turns ? chosen[index % options.turns] : NULL;
 }
 
-static void work(void)
+static void work_off(void)
 {
 	char dir[] = "/tmp/verbatim-fuzz-XXXXXX";
 	uint64_t index;
@@ -315,7 +315,7 @@ static void work(void)
 	setenv("ASAN_OPTIONS", "quarantine_size_mb=16:hard_rss_limit_mb=3000", 0);
 	kind_of(0);
 	while (!board->over && (index = atomic_fetch_add(&board->next, 1)) < options.mutants &&
-	       (!options.until || now() < options.until || index < options.turns)) {
+	       (!options.until || read_clock() < options.until || index < options.turns)) {
 		struct dice dice = dice_of_seed(options.seed, index);
 		const struct kind *kind = kind_of(index);
 
@@ -323,15 +323,15 @@ static void work(void)
 			continue;
 		if (kind->mutate)
 			kind->mutate(mutate_path(dir, "run"), &dice);
-		shell("mv '%s/run' '%s/mutant'", dir, dir);
+		run_shell("mv '%s/run' '%s/mutant'", dir, dir);
 		run_all(kind, index, dir, &dice);
 	}
-	shell("rm -rf '%s'", dir);
+	run_shell("rm -rf '%s'", dir);
 	exit(0);
 }
 
 /* The table is of what was done until then. */
-static void stop(int signal)
+static void note_stop(int signal)
 {
 	(void)signal;
 	board->over = 1;
@@ -354,7 +354,7 @@ static void print_cell(const char *kind, const char *command, const struct cell 
 	printf(" %6ld %6.1f\n", c->memory / 1024, (double)c->ms / 1000);
 }
 
-static void add(struct cell *to, const struct cell *from)
+static void add_cells(struct cell *to, const struct cell *from)
 {
 	to->runs += from->runs;
 	to->fine += from->fine;
@@ -392,14 +392,14 @@ static uint32_t print_table(void)
 
 			name_command(&forms[f], name);
 			for (;; f++) {
-				add(&sum, &board->cells[k][f]);
+				add_cells(&sum, &board->cells[k][f]);
 				name_command(&forms[f + 1 < FORMS ? f + 1 : f], next);
 				if (f + 1 == FORMS || strcmp(name, next))
 					break;
 			}
 			if (sum.runs)
 				print_cell(kinds[k].name, name, &sum);
-			add(&all, &sum);
+			add_cells(&all, &sum);
 		}
 	print_cell("all", "", &all);
 	return count_wrong(&all);
@@ -412,11 +412,11 @@ static void print_lines(void)
 		struct cell sum = { 0 };
 
 		for (int f = 0; f < FORMS; f++)
-			add(&sum, &board->cells[k][f]);
+			add_cells(&sum, &board->cells[k][f]);
 		if (!is_chosen(kinds[k].name))
 			continue;
 		printf("%s fuzz: commands on %s (%u runs, seed %llu)%s\n",
-		       !sum.runs	   ? "skip"
+		       !sum.runs           ? "skip"
 		       : count_wrong(&sum) ? "not ok"
 					   : "ok",
 		       kinds[k].name, sum.runs, (unsigned long long)options.seed,
@@ -452,7 +452,7 @@ static void read_option(const char *name, char *value)
 	else if (!strcmp(name, "--mutants"))
 		options.mutants = strtoull(value, NULL, 0);
 	else if (!strcmp(name, "--seconds"))
-		options.until = now() + atof(value);
+		options.until = read_clock() + atof(value);
 	else if (!strcmp(name, "--only"))
 		options.only = value;
 	else if (!strcmp(name, "--jobs"))
@@ -481,9 +481,9 @@ int main(int argc, char **argv)
 		return 1;
 	for (int i = 0; i < options.jobs; i++)
 		if (!fork())
-			work();
-	signal(SIGTERM, stop);
-	signal(SIGINT, stop);
+			work_off();
+	signal(SIGTERM, note_stop);
+	signal(SIGINT, note_stop);
 	while (wait(NULL) > 0 || errno == EINTR)
 		;
 	print_lines();

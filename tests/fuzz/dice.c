@@ -19,7 +19,7 @@ struct dice dice_of_bytes(const uint8_t *bytes, size_t n)
 	return (struct dice){ .bytes = bytes, .left = n };
 }
 
-static uint64_t draw(struct dice *dice, unsigned int bytes)
+static uint64_t draw_number(struct dice *dice, unsigned int bytes)
 {
 	uint64_t n = 0;
 
@@ -38,7 +38,7 @@ uint32_t dice_roll(struct dice *dice, uint32_t sides)
 {
 	if (sides < 2)
 		return 0;
-	return (uint32_t)(draw(dice, sides <= 256 ? 1 : sides <= 65536 ? 2 : 4) % sides);
+	return (uint32_t)(draw_number(dice, sides <= 256 ? 1 : sides <= 65536 ? 2 : 4) % sides);
 }
 
 uint64_t dice_number(struct dice *dice)
@@ -54,9 +54,9 @@ uint64_t dice_number(struct dice *dice)
 
 	switch (dice_roll(dice, 4)) {
 	case 0:
-		return draw(dice, 8);
+		return draw_number(dice, 8);
 	case 1:
-		return draw(dice, 2);
+		return draw_number(dice, 2);
 	default:
 		return limits[dice_roll(dice, sizeof(limits) / sizeof(*limits))];
 	}

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct dice {
-	uint64_t state;	      /* of the random numbers; not 0 */
+	uint64_t state;       /* of the random numbers; not 0 */
 	const uint8_t *bytes; /* or NULL: taken first, after them all is 0 */
 	size_t left;
 };

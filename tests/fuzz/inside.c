@@ -54,7 +54,7 @@ static void make_work(void)
 	setenv("VERBATIM_SESSIONS", work, 1);
 }
 
-static void load(const char *from, struct file *files)
+static void load_corpus(const char *from, struct file *files)
 {
 	DIR *d = opendir(from);
 	int n = 0;
@@ -78,7 +78,7 @@ void inside_open(const char *kind)
 			 kind, ninputs);
 		if (access(from, F_OK))
 			break;
-		load(from, inputs[ninputs]);
+		load_corpus(from, inputs[ninputs]);
 	}
 	if (!ninputs) {
 		fprintf(stderr, "inside: there is no %s: set FUZZ_CORPUS\n", from);

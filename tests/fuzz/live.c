@@ -48,7 +48,7 @@ static void map_file(struct live *live, const char *path)
 	close(fd);
 }
 
-static void look(struct live *live)
+static void look_at_session(struct live *live)
 {
 	const char *parent = getenv("VERBATIM_SESSIONS");
 	DIR *sessions = opendir(parent), *rings;
@@ -70,7 +70,7 @@ static void look(struct live *live)
 }
 
 /* A word of an event, near where the writer is; now and then one of the head. */
-static void spoil(struct live *live, uint8_t *bytes, size_t size)
+static void spoil_bytes(struct live *live, uint8_t *bytes, size_t size)
 {
 	struct ring_head *head = (void *)bytes;
 	uint64_t tail = atomic_load_explicit(&head->tail, memory_order_relaxed);
@@ -92,9 +92,9 @@ int live_spoil(void *arg)
 	struct live *live = arg;
 
 	if (!(live->turn++ % 64))
-		look(live);
+		look_at_session(live);
 	for (int i = 0; i < live->files; i++)
-		spoil(live, live->map[i].bytes, live->map[i].size);
+		spoil_bytes(live, live->map[i].bytes, live->map[i].size);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static struct {
 static unsigned int nseeds;
 static unsigned long seconds, seed = 1, runs = -1ul, max_len = 4096;
 
-static void load(const char *path)
+static void load_file(const char *path)
 {
 	DIR *dir = opendir(path);
 
@@ -46,7 +46,7 @@ static void read_argument(const char *arg)
 	sscanf(arg, "-runs=%lu", &runs);
 	sscanf(arg, "-max_len=%lu", &max_len);
 	if (*arg != '-')
-		load(arg);
+		load_file(arg);
 }
 
 static bool is_over(unsigned long run, time_t end)

@@ -29,7 +29,7 @@ struct sqlite3 *mutate_open(const char *dir)
 }
 
 /* One of the texts that @sql selects: static, of @slot. */
-static const char *pick(sqlite3 *db, struct dice *dice, const char *sql, int slot)
+static const char *pick_value(sqlite3 *db, struct dice *dice, const char *sql, int slot)
 {
 	static char names[2][128];
 	char *name = names[slot];
@@ -52,7 +52,7 @@ static const char *pick(sqlite3 *db, struct dice *dice, const char *sql, int slo
 
 const char *mutate_table(sqlite3 *db, struct dice *dice)
 {
-	return pick(db, dice, "SELECT name FROM sqlite_master WHERE type = 'table'", 0);
+	return pick_value(db, dice, "SELECT name FROM sqlite_master WHERE type = 'table'", 0);
 }
 
 const char *mutate_column(sqlite3 *db, struct dice *dice, const char *table)
@@ -60,7 +60,7 @@ const char *mutate_column(sqlite3 *db, struct dice *dice, const char *table)
 	char sql[256];
 
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT name FROM pragma_table_info(%Q)", table);
-	return pick(db, dice, sql, 1);
+	return pick_value(db, dice, sql, 1);
 }
 
 /* What names a row: the primary key's columns, or rowid. */
@@ -94,7 +94,7 @@ static int count_rows(sqlite3 *db, const char *table)
 	return n;
 }
 
-static void bind(sqlite3_stmt *stmt, struct dice *dice)
+static void bind_value(sqlite3_stmt *stmt, struct dice *dice)
 {
 	const char *text;
 	size_t n;
@@ -121,7 +121,7 @@ static void bind(sqlite3_stmt *stmt, struct dice *dice)
 }
 
 /* A new value: ours, the one of another row, or the old one a little changed. */
-static char *expression(struct dice *dice, const char *table, const char *column, int rows)
+static char *make_expression(struct dice *dice, const char *table, const char *column, int rows)
 {
 	uint32_t other = dice_roll(dice, (uint32_t)rows), byte = dice_roll(dice, 64);
 
@@ -143,7 +143,7 @@ static void change_row(sqlite3 *db, struct dice *dice)
 {
 	const char *table = mutate_table(db, dice), *column = mutate_column(db, dice, table);
 	int rows = count_rows(db, table);
-	char key[512], *value = expression(dice, table, column, rows), *sql;
+	char key[512], *value = make_expression(dice, table, column, rows), *sql;
 	uint32_t row = dice_roll(dice, (uint32_t)rows);
 	sqlite3_stmt *stmt;
 
@@ -170,7 +170,7 @@ static void change_row(sqlite3 *db, struct dice *dice)
 			table, column, value, key, key, table, row);
 	}
 	if (!sqlite3_prepare_v2(db, sql, -1, &stmt, NULL)) {
-		bind(stmt, dice);
+		bind_value(stmt, dice);
 		sqlite3_step(stmt);
 		sqlite3_finalize(stmt);
 	}

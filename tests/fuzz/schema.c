@@ -65,12 +65,12 @@ static const char *const expressions[] = {
 };
 /* clang-format on */
 
-static void put(char *sql, size_t size, const char *text)
+static void put_text(char *sql, size_t size, const char *text)
 {
 	strncat(sql, text, size - strlen(sql) - 1);
 }
 
-static void fill(sqlite3 *db, struct dice *dice, const char *from, char *sql, size_t size)
+static void fill_statement(sqlite3 *db, struct dice *dice, const char *from, char *sql, size_t size)
 {
 	char table[128], one[2] = "", number[32];
 
@@ -78,25 +78,25 @@ static void fill(sqlite3 *db, struct dice *dice, const char *from, char *sql, si
 	for (; *from; from++) {
 		if (*from != '$') {
 			one[0] = *from;
-			put(sql, size, one);
+			put_text(sql, size, one);
 			continue;
 		}
 		switch (*++from) {
 		case 'T':
-			put(sql, size, table);
+			put_text(sql, size, table);
 			break;
 		case 'C':
-			put(sql, size, mutate_column(db, dice, table));
+			put_text(sql, size, mutate_column(db, dice, table));
 			break;
 		case 'E':
-			fill(db, dice,
-			     expressions[dice_roll(dice,
-						   sizeof(expressions) / sizeof(*expressions))],
-			     sql, size);
+			fill_statement(db, dice,
+				       expressions[dice_roll(dice, sizeof(expressions) /
+									   sizeof(*expressions))],
+				       sql, size);
 			break;
 		default:
 			snprintf(number, sizeof(number), "%lld", (long long)dice_number(dice));
-			put(sql, size, number);
+			put_text(sql, size, number);
 		}
 	}
 }
@@ -117,8 +117,9 @@ static void run_one(sqlite3 *db, struct dice *dice)
 {
 	char sql[4096] = "";
 
-	fill(db, dice, statements[dice_roll(dice, sizeof(statements) / sizeof(*statements))], sql,
-	     sizeof(sql));
+	fill_statement(db, dice,
+		       statements[dice_roll(dice, sizeof(statements) / sizeof(*statements))], sql,
+		       sizeof(sql));
 	single_quotes(sql);
 	sqlite3_exec(db, sql, NULL, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static size_t end_of(const uint8_t *bytes, size_t n, size_t at, const char *stop
 }
 
 /* A word or a line of @in is gone, doubled, or another: into @out, of GROWN bytes. */
-static size_t edit(struct dice *dice, const uint8_t *in, size_t n, uint8_t *out)
+static size_t edit_text(struct dice *dice, const uint8_t *in, size_t n, uint8_t *out)
 {
 	const char *stops = dice_roll(dice, 3) ? " \t\n,=:;{}+" : "\n", *other = "";
 	size_t at = end_of(in, n, dice_roll(dice, (uint32_t)n), stops), end, from, length = 0;
@@ -50,7 +50,7 @@ static size_t edit(struct dice *dice, const uint8_t *in, size_t n, uint8_t *out)
 	return at + length + n - end;
 }
 
-static void change(const char *path, struct dice *dice)
+static void change_text(const char *path, struct dice *dice)
 {
 	static uint8_t texts[2][GROWN];
 	uint8_t *bytes;
@@ -63,7 +63,7 @@ static void change(const char *path, struct dice *dice)
 	memcpy(texts[0], bytes, n);
 	free(bytes);
 	for (uint32_t times = 1 + dice_roll(dice, 6); times; times--, now = !now)
-		n = edit(dice, texts[now], n, texts[!now]);
+		n = edit_text(dice, texts[now], n, texts[!now]);
 	if (!dice_roll(dice, 4))
 		dice_spoil(dice, texts[now], n);
 	mutate_write(path, texts[now], n);
@@ -71,7 +71,7 @@ static void change(const char *path, struct dice *dice)
 
 void mutate_text(const char *dir, struct dice *dice)
 {
-	change(mutate_path(dir, "text"), dice);
+	change_text(mutate_path(dir, "text"), dice);
 }
 
 /* The metadata is a text, or packets of one; all else is packets. */
@@ -88,7 +88,7 @@ void mutate_ctf(const char *dir, struct dice *dice)
 		    strcmp(files[i]->d_name, "metadata") && streams < 64)
 			names[streams++] = files[i]->d_name;
 	if (!dice_roll(dice, 3)) {
-		change(mutate_path(dir, "metadata"), dice);
+		change_text(mutate_path(dir, "metadata"), dice);
 	} else if (streams) {
 		const char *path = mutate_path(dir, names[dice_roll(dice, (uint32_t)streams)]);
 

@@ -14,7 +14,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	static mutate_fn *const ways[] = { mutate_rows,	 mutate_rows,	mutate_chunk,
+	static mutate_fn *const ways[] = { mutate_rows,  mutate_rows,   mutate_chunk,
 					   mutate_chunk, mutate_schema, mutate_bytes };
 	static const char *const lines[] = {
 		"info t.db",

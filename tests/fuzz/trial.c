@@ -27,13 +27,13 @@ const char *const verdict_names[VERDICTS] = {
 struct watch {
 	struct trial *trial;
 	pid_t pid;
-	int pipes[2];	    /* of its stdout and stderr */
+	int pipes[2];       /* of its stdout and stderr */
 	double begin, word; /* when it began, when it last said something */
-	int more[2];	    /* bytes of a character of UTF-8 that are still to come */
+	int more[2];        /* bytes of a character of UTF-8 that are still to come */
 	bool raw, cut;
 };
 
-static double now(void)
+static double read_clock(void)
 {
 	struct timespec ts;
 
@@ -41,7 +41,7 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void become(const struct trial *t, const int out[2], const int err[2])
+static void become_command(const struct trial *t, const int out[2], const int err[2])
 {
 	setpgid(0, 0);
 	if (chdir(t->dir) || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0)
@@ -54,7 +54,7 @@ static void become(const struct trial *t, const int out[2], const int err[2])
 	_exit(125);
 }
 
-static int start(struct watch *w)
+static int start_command(struct watch *w)
 {
 	int out[2], err[2];
 
@@ -62,17 +62,17 @@ static int start(struct watch *w)
 		return -1;
 	w->pid = fork();
 	if (!w->pid)
-		become(w->trial, out, err);
+		become_command(w->trial, out, err);
 	close(out[1]);
 	close(err[1]);
 	w->pipes[0] = out[0];
 	w->pipes[1] = err[0];
-	w->begin = w->word = now();
+	w->begin = w->word = read_clock();
 	return w->pid < 0 ? -1 : 0;
 }
 
 /* Controls but tab and newline, C1 as UTF-8 has them, or what is no UTF-8. */
-static void look(struct watch *w, int which, const uint8_t *bytes, ssize_t n)
+static void look_at_output(struct watch *w, int which, const uint8_t *bytes, ssize_t n)
 {
 	static uint8_t before[2];
 
@@ -124,14 +124,14 @@ static bool listen_to(struct watch *w, int which)
 		w->pipes[which] = -1;
 		return false;
 	}
-	w->word = now();
-	look(w, which, bytes, n);
+	w->word = read_clock();
+	look_at_output(w, which, bytes, n);
 	if (which)
 		keep_end(w->trial->said, (char *)bytes, (size_t)n);
 	return true;
 }
 
-static long resident(pid_t pid)
+static long read_resident(pid_t pid)
 {
 	char path[64], text[64] = "";
 	long pages = 0;
@@ -179,7 +179,7 @@ static double used_by_group(pid_t group)
 }
 
 /* On a machine that is busy it gets little of the processor, and may take longer. */
-static bool hangs(const struct watch *w, double silent)
+static bool is_hanging(const struct watch *w, double silent)
 {
 	double limit = w->trial->limit;
 
@@ -187,21 +187,21 @@ static bool hangs(const struct watch *w, double silent)
 }
 
 /* Is it time to end it? */
-static bool enough(struct watch *w)
+static bool is_enough(struct watch *w)
 {
 	struct trial *t = w->trial;
-	double time = now();
+	double time = read_clock();
 
-	if (resident(w->pid) > TRIAL_MEMORY + TRIAL_MEMORY / 4)
+	if (read_resident(w->pid) > TRIAL_MEMORY + TRIAL_MEMORY / 4)
 		t->verdict = VERDICT_MEMORY;
-	else if (hangs(w, time - w->word))
+	else if (is_hanging(w, time - w->word))
 		t->verdict = VERDICT_HANG;
 	else if (time - w->begin > 2 * t->limit)
 		w->cut = true;
 	return t->verdict || w->cut;
 }
 
-static void attend(struct watch *w)
+static void attend_command(struct watch *w)
 {
 	struct trial *t = w->trial;
 	bool killed = false;
@@ -214,7 +214,7 @@ static void attend(struct watch *w)
 		for (int i = 0; i < 2; i++)
 			if (fds[i].revents)
 				listen_to(w, i);
-		if (!killed && enough(w))
+		if (!killed && is_enough(w))
 			killed = !kill(-w->pid, SIGKILL);
 	}
 }
@@ -224,12 +224,12 @@ static bool is_report(const char *said)
 	return strstr(said, "Sanitizer") || strstr(said, "runtime error:");
 }
 
-static void judge(struct watch *w, int status, const struct rusage *used)
+static void judge_end(struct watch *w, int status, const struct rusage *used)
 {
 	struct trial *t = w->trial;
 
 	t->memory = used->ru_maxrss;
-	t->seconds = now() - w->begin;
+	t->seconds = read_clock() - w->begin;
 	t->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	if (strstr(t->said, "rss limit exhausted") || t->memory > TRIAL_MEMORY)
 		t->verdict = VERDICT_MEMORY;
@@ -254,13 +254,13 @@ void trial_run(struct trial *trial)
 
 	trial->verdict = VERDICT_FINE;
 	trial->said[0] = '\0';
-	if (start(&w)) {
+	if (start_command(&w)) {
 		perror("start a run");
 		exit(1);
 	}
-	attend(&w);
+	attend_command(&w);
 	while (wait4(w.pid, &status, 0, &used) < 0)
 		;
 	kill(-w.pid, SIGKILL); /* what it has left */
-	judge(&w, status, &used);
+	judge_end(&w, status, &used);
 }

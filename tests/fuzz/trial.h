@@ -9,12 +9,12 @@
 enum verdict {
 	VERDICT_FINE,
 	VERDICT_STATUS, /* not one that it may end with, or without a word */
-	VERDICT_CRASH,	/* by a signal */
+	VERDICT_CRASH,  /* by a signal */
 	VERDICT_REPORT, /* of a sanitizer */
 	VERDICT_HANG,
 	VERDICT_MEMORY, /* more than TRIAL_MEMORY */
-	VERDICT_RAW,	/* controls of the terminal, or bytes that are no UTF-8 */
-	VERDICT_TOUCH,	/* a file that is none of the input's */
+	VERDICT_RAW,    /* controls of the terminal, or bytes that are no UTF-8 */
+	VERDICT_TOUCH,  /* a file that is none of the input's */
 	VERDICTS,
 };
 
@@ -23,9 +23,9 @@ enum { TRIAL_MEMORY = 2 << 20 /* kB */, TRIAL_SAID = 4096 };
 struct trial {
 	const char *dir; /* to run in */
 	char *const *argv;
-	char *const *env;	     /* pairs of name and value, then NULL; or NULL */
-	const char *statuses;	     /* the digits that it may end with */
-	double limit;		     /* seconds without a word; then it hangs */
+	char *const *env;            /* pairs of name and value, then NULL; or NULL */
+	const char *statuses;        /* the digits that it may end with */
+	double limit;                /* seconds without a word; then it hangs */
 	int (*meanwhile)(void *arg); /* as often as possible; or NULL */
 	void *arg;
 	/* out */
