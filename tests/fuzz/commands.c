@@ -82,7 +82,8 @@ static const struct form forms[] = {
 	  "0123456789", NULL, NULL },
 	{ "filter", "record -q -o o.db --filter @text @guest calls 3", "02", "info o.db", "01" },
 	{ "elf", "doctor ./text", "0134", NULL, NULL },
-	{ "live", "record -q --on-full drop -o o.db @guest calls 500", "0123456789", "info o.db", "01" },
+	{ "live", "record -q --on-full drop -o o.db @guest calls 500", "0123456789", "info o.db",
+	  "01" },
 };
 /* clang-format on */
 

@@ -23,14 +23,16 @@ static int is_waiting(void)
 	}
 	return strstr(text, ") S ") != NULL;
 }
-static int (*resolve(void))(int)
+typedef int has_fn(int);
+
+static has_fn *resolve_program_has(void)
 {
 	turn = 1;
 	for (int i = 0; i < 5000 && !is_waiting(); i++)
 		usleep(1000);
 	return give_back;
 }
-int program_has(int n) __attribute__((ifunc("resolve")));
+int program_has(int n) __attribute__((ifunc("resolve_program_has")));
 static void *look_around(void *unused)
 {
 	looker = gettid();
