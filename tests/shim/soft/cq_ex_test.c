@@ -315,7 +315,7 @@ TEST(single_threaded_queue_works)
 	ibv_end_poll(begin_poll(&p->b, 1, IBV_WC_SUCCESS));
 }
 
-/* Bytes arrive all the same, and nobody fails. */
+/* The data arrives all the same, and no queue pair fails. */
 TEST(overrun_may_be_ignored)
 {
 	GIVEN(p);

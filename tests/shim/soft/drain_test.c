@@ -60,7 +60,7 @@ TEST(who_does_not_ask_is_not_told)
 	assert_int_equal(drain_sq(p, 0), 0);
 	assert_int_equal(query_sq(p).qp_state, IBV_QPS_SQD);
 	assert_false(has_event(&p->a));
-	/* nor who asked the time before */
+	/* nor the one that asked before */
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	assert_int_equal(drain_sq(p, 1), 0);
 	expect_drained(p);
@@ -73,7 +73,7 @@ TEST(request_that_has_begun_ends_first)
 {
 	GIVEN(p);
 
-	assert_int_equal(send_at(&p->a, 1, 0, 8), 0); /* nobody receives it */
+	assert_int_equal(send_at(&p->a, 1, 0, 8), 0); /* no process receives it */
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
 	assert_int_equal(drain_sq(p, 1), 0);
 	assert_int_equal(query_sq(p).sq_draining, 1);

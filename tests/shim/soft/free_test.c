@@ -38,7 +38,7 @@ enum {
 	CQE = 2 * LANES * DEPTH,
 };
 
-/* What lies in each process's memory, of a lane: a buffer for each request. */
+/* The memory of a lane in each process: a buffer for each request. */
 struct memory {
 	uint8_t send[LANES][DEPTH][SLOT];
 	uint8_t recv[LANES][DEPTH][SLOT];
@@ -251,7 +251,7 @@ static void note_sent(struct side *s, int lane, uint32_t slot, const struct ibv_
 	struct lane *l = &s->lane[lane];
 
 	must(s, l->done != l->posted);
-	/* those before it that nobody was to tell of are done as well */
+	/* unsignalled requests before it are done as well */
 	while (l->done % DEPTH != slot) {
 		must(s, !l->request[l->done % DEPTH].signaled);
 		must(s, !l->failed);
@@ -324,7 +324,7 @@ static void disturb_side(struct side *s)
 	must(s, ibv_dereg_mr(mr) == 0);
 }
 
-/* The first connection: by us, or by the peer, who finds a key wrong. */
+/* The first connection breaks: by us, or by the peer, which finds a wrong key. */
 static void break_it(struct side *s)
 {
 	struct lane *l = &s->lane[0];
@@ -372,7 +372,7 @@ static void meet_peers(struct side *s)
 	pthread_barrier_wait(&s->shared->barrier);
 }
 
-/* An unsignalled request at the end has nobody to tell of it. */
+/* An unsignalled request at the end has no completion after it. */
 static void close_row(struct side *s, int lane)
 {
 	struct lane *l = &s->lane[lane];
@@ -421,7 +421,7 @@ static void wait_for_event(struct side *s)
 	ibv_ack_cq_events(cq, 1);
 }
 
-/* No more is sent; what was must come, in both directions. */
+/* Nothing more is sent; all that was sent must arrive, in both directions. */
 static void finish_side(struct side *s)
 {
 	uint64_t until = now_ms() + PATIENCE;

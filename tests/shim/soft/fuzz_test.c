@@ -75,7 +75,7 @@ static void poll_some(struct end *e)
 	ibv_poll_cq(e->cq, 8, wc);
 }
 
-/* A queue pair that has failed begins anew. */
+/* A queue pair that has failed is connected again. */
 static void revive_qp(struct end *e, struct address there)
 {
 	if (to_state(e->qp, IBV_QPS_RESET) || to_init(e->qp, ALL_ACCESS) ||
@@ -106,7 +106,7 @@ static void live_beside(struct end *e, int fd, struct address there)
 	}
 }
 
-/* As end_open(); but what is spoilt already may be refused. */
+/* As end_open(); but a segment that is spoilt already may be refused. */
 static bool try_end(struct end *e)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
@@ -274,7 +274,7 @@ static int seed_setup(void **state)
 
 GROUP(seed_setup, fabric_teardown);
 
-/* Who polls beside it would read what is neither the old nor the new one. */
+/* A poll at the same time would read neither the old nor the new value. */
 TEST(our_ring_is_not_moved_by_others)
 {
 	struct pair *p;
@@ -301,7 +301,7 @@ TEST(overwritten_segments_are_errors_only)
 	pid_t pids[2];
 	int fds[2], i;
 
-	/* so that nobody writes to another's memory by himself */
+	/* so that no process writes to another's memory directly */
 	setenv("VERBATIM_SOFT_VM", "off", 1);
 	for (n = 0; n < rounds || now_seconds() < end; n++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
@@ -358,7 +358,7 @@ TEST(other_things_are_no_fabric)
 	assert_int_equal(try_open(), 0);
 }
 
-/* It is nobody's, so it goes. */
+/* It belongs to no process, so it is removed. */
 TEST(garbage_is_no_fabric)
 {
 	uint32_t garbage[50000];

@@ -312,7 +312,7 @@ static void make_objects(struct end *e)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* The one who is killed. */
+/* The process that is killed. */
 static void run_victim(enum mode mode, enum ibv_qp_type type, int fd)
 {
 	struct address mine;
@@ -369,7 +369,7 @@ static bool is_over(const struct killer *k, const struct side *s, enum mode mode
 	return mode != TRAFFIC || s->type != IBV_QPT_RC || s->failed;
 }
 
-/* Children that come to be in the midst of it harm nobody. */
+/* Children that are forked in between do no harm. */
 static void fork_one(void)
 {
 	pid_t pid = fork();

@@ -49,7 +49,7 @@ static void swap_completions(const struct step *step, struct result *r)
 	r->wc[1] = first;
 }
 
-/* Run until a lie is found out; what is said of it. */
+/* Run until the model finds the wrong answer; returns its report. */
 static void expect_found_out(void (*spoil)(const struct step *step, struct result *r))
 {
 	struct runner r = { .spoil = spoil };

@@ -113,7 +113,7 @@ TEST(implicit_region_is_the_address_space)
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	expect_wc(p->b.cq, 9, IBV_WC_SUCCESS);
 	assert_string_equal(to, "anywhere");
-	/* nobody has anything at address 16 */
+	/* nothing is mapped at address 16 */
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 2, 8, 16, b->rkey), 0);
 	expect_wc(p->a.cq, 2, IBV_WC_REM_OP_ERR);
 	assert_int_equal(ibv_dereg_mr(a), 0);
@@ -209,7 +209,7 @@ TEST(bad_advice_says_what_is_wrong)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-/* What the other process tells of a region of its own. */
+/* What the other process reports about its region. */
 static void tell_region(int fd, const struct ibv_mr *mr)
 {
 	struct address a = { .rkey = mr->rkey, .addr = (uintptr_t)mr->addr };

@@ -1,6 +1,6 @@
 /*
- * Partitions: who has which key reaches whom. The table is a profile's,
- * which is read as the library is loaded, so the program starts itself again.
+ * Partitions: which keys reach which. The table is a profile's, which is read as the library is
+ * loaded, so the program starts itself again.
  */
 #define TEST_MAIN
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-/* Where each stands in the table of port 1. */
+/* The index of each in the table of port 1. */
 enum { DEFAULT, FULL, LIMITED, OTHER, NONE };
 
 static const char table[] = "port.1.pkey.0 0xffff\n"

@@ -100,7 +100,7 @@ TEST(completion_being_read_is_not_purged_again)
 	p->b.cq = old;
 }
 
-/* Nobody calls a verb for it: a write without rights fails its queue pair. */
+/* No verb is called for it: a write without rights fails its queue pair. */
 TEST(drained_queue_is_flushed_when_its_peer_fails_it)
 {
 	GIVEN(p);

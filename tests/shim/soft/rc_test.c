@@ -59,7 +59,7 @@ TEST(scatter_follows_the_lists)
 	assert_int_equal(expect_wc(p->b.cq, 0, IBV_WC_SUCCESS).byte_len, 8);
 	assert_memory_equal(p->b.buf, "ab", 2);
 	assert_memory_equal(p->b.buf + 100, "cdefgh", 6);
-	expect_none(p->a.cq); /* nobody asked for its completion */
+	expect_none(p->a.cq); /* it was posted without a completion */
 }
 
 TEST(inline_data_is_free_at_once)

@@ -216,7 +216,7 @@ TEST_WITH(crowds_share_one_queue_pair, pair_setup, pair_teardown)
 	for (i = 0; i < THREADS; i++)
 		if (roles[i % 8] != wait_for_events)
 			pthread_join(threads[i], NULL);
-	/* who waits for an event gets one */
+	/* a thread that waits for an event gets one */
 	for (i = 0; i < THREADS / 8; i++) {
 		assert_int_equal(ibv_req_notify_cq(p->b.cq, 0), 0);
 		assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);

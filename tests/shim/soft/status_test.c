@@ -308,7 +308,7 @@ TEST(error_flushes_both_queues)
 	expect_none(p->a.cq);
 }
 
-/* Who waits is flushed by itself when the peer fails it. */
+/* A request that waits is flushed when the peer fails it. */
 TEST(failing_peer_flushes_waiting_sends)
 {
 	GIVEN(p);

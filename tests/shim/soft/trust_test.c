@@ -1,8 +1,8 @@
 /*
- * The table of trust: what provokes each completion status and each
- * asynchronous event, on which transport, and what either end sees of it.
- * Each row is a test. What no row can provoke stands in a second table, with
- * the test that does, or the reason why none can; nothing may be in neither.
+ * The table of trust: what provokes each completion status and each asynchronous event, on which
+ * transport, and what either end sees of it. Each row is a test. What no row can provoke is in a
+ * second table, with the test that does, or the reason why none can; everything must be in one of
+ * them.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -182,7 +182,7 @@ static void end_trial(struct trial *t)
 	end_close(&t->p.b);
 }
 
-/* What is posted: a receive of RECEIVE, a request of SEND. */
+/* Post a receive request RECEIVE and a send request SEND. */
 
 static void want_sge(struct trial *t, struct ibv_sge sge)
 {

@@ -440,7 +440,7 @@ TEST(rivals_for_a_place_are_both_reached)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-/* Answers each datagram with its bytes plus one, to whom it came from. */
+/* Answers each datagram with its bytes plus one, to its sender. */
 static void echo_datagrams(int in, int out)
 {
 	struct ibv_ah *ah;

@@ -515,7 +515,7 @@ TEST(destroying_one_end_disconnects_the_other)
 	establish_ends(e);
 	assert_int_equal(destroy_id(e->b, e->child), 1);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
-	/* nobody is there to answer: that is as good */
+	/* the peer is gone, which counts as an answer */
 	assert_int_equal(disconnect_id(e->a, e->id), 0);
 }
 
@@ -580,7 +580,7 @@ TEST(nobody_at_the_port_is_a_rejection)
 
 	assert_int_equal(connect_with(e->a, id, param_of("")), 0);
 	expect_event(e->a, 9, CM_EVENT_REJECTED, 8);
-	/* and who has gone is nobody */
+	/* and a process that has left is not found */
 	assert_int_equal(destroy_id(e->b, e->listener), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 8);
@@ -1265,7 +1265,7 @@ TEST_WITH(threads_are_not_in_each_others_way, NULL, NULL)
 		pthread_join(thread[i], NULL);
 }
 
-/* Another process, which goes as far as it is told, and sleeps. */
+/* Another process, which goes as far as @far says, and sleeps. */
 static pid_t start_client(int far, int *ret_fd)
 {
 	int fds[2], fd;
@@ -1379,7 +1379,7 @@ TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 	no_event(fd);
 	kill_it(pid);
 	expect_event(fd, 1, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
-	/* its port is nobody's now */
+	/* its port is free now */
 	id = resolved_id(fd, RDMA_PS_TCP, 4, PORT);
 	assert_int_equal(connect_with(fd, id, param_of("")), 0);
 	expect_event(fd, 4, CM_EVENT_REJECTED, 8);

@@ -1,4 +1,4 @@
-/* What is left of the fabric's directory by who dies as it comes or goes. */
+/* What a process leaves of the fabric's directory that dies as it joins or leaves. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -76,7 +76,7 @@ TEST(empty_directory_of_the_dead_goes)
 {
 	pid_t pid = fork();
 
-	if (!pid) { /* as who is killed after his first step */
+	if (!pid) { /* like a process that is killed after its first step */
 		if (!mkdir(dir, 0700 | S_ISVTX))
 			kill(getpid(), SIGKILL);
 		_exit(1);

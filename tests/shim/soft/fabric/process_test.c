@@ -7,7 +7,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-/* The other process, which does what it is told by letters. */
+/* The other process, which gets its commands as letters. */
 struct other {
 	pid_t pid;
 	int fd;
@@ -46,7 +46,7 @@ static void obey_command(struct end *e, char command)
 	}
 }
 
-/* After each command, the buffer's first and last byte of @len are told. */
+/* After each command, it reports the first and the last byte of the buffer. */
 static void serve_commands(int fd)
 {
 	struct end e = { 0 };
@@ -313,7 +313,7 @@ static int in_child(struct end *e)
 	send_at(&own, 2, 0, 8);
 	poll_one(own.cq);
 	poll_one(own.cq);
-	/* what was inherited stays dead beside one's own */
+	/* inherited objects stay dead beside new ones */
 	if (ibv_poll_cq(e->cq, 1, &wc) >= 0)
 		return 2;
 	end_close(&own);

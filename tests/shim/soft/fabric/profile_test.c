@@ -63,7 +63,7 @@ static int write_text(char *path, const char *text)
 	return n == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* What is said of this text. */
+/* The error for this text. */
 static int read_text(const char *text, struct profile *out, char why[PROFILE_WHY])
 {
 	char path[] = "/tmp/profile_test.XXXXXX";

@@ -240,7 +240,7 @@ static void owner_copies_to_registered_memory_only(void **state)
 	registry_put_peer(peer);
 }
 
-/* All jobs are held by one who was killed, and one of them is asked for. */
+/* All jobs are held by a process that was killed, and one of them is asked for. */
 static void dead_requesters_are_no_obstacle(void **state)
 {
 	GIVEN(g);

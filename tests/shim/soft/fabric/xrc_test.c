@@ -231,7 +231,7 @@ static bool has_event(struct end *e)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-/* The connection is broken; who holds its end learns why, and that it ended. */
+/* The connection is broken; the holders of its end get the reason, and its end, as events. */
 static void expect_broken(struct xrc *x, int event)
 {
 	assert_int_equal(state_of(x->send), IBV_QPS_ERR);

@@ -188,8 +188,8 @@ static struct payload outgoing_payload(struct model *m, struct model_qp *qp,
 }
 
 /*
- * An unreliable one loses it. That may take a while, if the receiver is one
- * that posts: whoever waited for a processor is not too late.
+ * An unreliable one loses it. That may take a while if the receiver posts requests: it may have
+ * waited for a processor.
  */
 static int not_ready(struct model *m, struct model_qp *peer)
 {
@@ -349,7 +349,7 @@ static void establish_qp(struct model *m, struct model_qp *peer)
 	peer->established = true;
 }
 
-/* Lost, unless somebody with that key has room for it. */
+/* Lost, unless a queue pair with that key has room for it. */
 static void do_datagram(struct model *m, struct model_qp *qp, const struct request *wr)
 {
 	struct model_qp *peer = &m->qp[wr->dest];
@@ -380,7 +380,7 @@ static int do_connected(struct model *m, struct model_qp *qp, const struct reque
 	}
 }
 
-/* The request's status, WAITS for a receive request, or NOBODY is there. */
+/* The request's status, WAITS for a receive request, or NOBODY if there is no receiver. */
 static int carry_out(struct model *m, struct model_qp *qp, const struct request *wr)
 {
 	int status = check_local(m, qp, wr);

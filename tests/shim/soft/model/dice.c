@@ -202,7 +202,7 @@ static void post_send(struct dice *d, const struct model *m)
 	const struct model_qp *qp = &m->qp[slot];
 	struct step *s;
 
-	/* a broken connection is seldom used, and then made anew */
+	/* a broken connection is rarely used, and then connected again */
 	if (qp->state == IBV_QPS_SQE && dice_percent(d, 50)) {
 		push_modify(d, m, slot, IBV_QPS_RTS, MASK_STATE);
 		return;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Random sequences. Each begins with objects and connections, goes on with
- * whatever comes, and ends with everything polled and destroyed.
+ * Random sequences. Each begins with objects and connections, continues at random, and ends with
+ * everything polled and destroyed.
  */
 #include "tests/shim/soft/model/model.h"
 

@@ -1,6 +1,5 @@
 /*
- * Which steps make sense, and whether the device's answer is one of those
- * that are promised
+ * Which steps make sense, and whether the device's answer is one that is promised
  */
 #include "tests/shim/soft/model/model.h"
 
@@ -16,7 +15,7 @@ static bool mrs_known(const struct request *wr)
 	return true;
 }
 
-/* Two senders that wait for one shared queue: who comes first is open. */
+/* Two senders wait for one shared queue: which comes first is open. */
 static bool would_compete(struct model *m, const struct model_qp *qp)
 {
 	const struct model_qp *peer = &m->qp[qp->dest];
@@ -43,8 +42,8 @@ static bool create_applies(struct model *m, const struct step *s)
 }
 
 /*
- * Only one end began anew: whether the other's packets, of the earlier
- * connection, are taken depends on packet numbers.
+ * Only one end was reset: whether it takes packets of the earlier connection depends on packet
+ * numbers.
  */
 static bool half_open(const struct model *m, const struct model_qp *qp, int dest)
 {
@@ -69,7 +68,7 @@ static bool modify_applies(struct model *m, const struct step *s)
 	return to != IBV_QPS_RTS || qp->next == qp->head || !would_compete(m, qp);
 }
 
-/* Builders have no way to say what is never right. */
+/* Builders cannot express what is never right. */
 static bool can_build(const struct model_qp *qp, const struct step *s)
 {
 	int i;
@@ -113,8 +112,8 @@ static bool names_region(const struct request *wr, int mr, bool remote)
 }
 
 /*
- * Changing a region is as good as taking it away and coming back, says
- * ibv_rereg_mr(3): who waits to use it may look in between.
+ * ibv_rereg_mr(3) says that changing a region is like deregistering and registering it: a request
+ * that waits to use it may look in between.
  */
 static bool rereg_applies(const struct model *m, const struct step *s)
 {
@@ -144,7 +143,7 @@ static bool limit_applies(struct model *m, const struct step *s)
 	       (limit > srq->rq.max_wr || (int)(srq->rq.head - srq->rq.taken) >= limit);
 }
 
-/* After an overrun only this much is promised: it is told, and all ends. */
+/* After an overrun only this much is promised: there is an event, and everything fails. */
 static bool ends_use(const struct step *s)
 {
 	return s->op == OP_ASYNC_EVENTS || s->op == OP_DESTROY_QP || s->op == OP_DESTROY_CQ ||
@@ -232,7 +231,7 @@ static const char *compare_wc(const struct model *m, const struct model_wc *want
 		return "another opcode";
 	if ((want->recv || brings) && got->byte_len != wc->byte_len)
 		return "another byte_len";
-	/* a number of one that is gone may be nobody's */
+	/* the number of a queue pair that is gone may be unused */
 	if (want->datagram && got->src_qp != wc->src_qp && m->qp[wc->src_qp].life == want->src_life)
 		return "another src_qp";
 	if (got->wc_flags != wc->wc_flags)

@@ -1,9 +1,9 @@
 /*
  * The model's memory: bytes, and which of them are known
  *
- * A message's bytes may reach the receiver's buffers at any time until its
- * completion is polled. Until then they belong to the delivery: whatever
- * else writes there contests them, and what is read there is not known.
+ * A message's bytes may reach the receiver's buffers at any time until its completion is polled.
+ * Until then they belong to the delivery: any other write there makes them unknown, and so is what
+ * is read there.
  */
 #include "tests/shim/soft/model/model.h"
 

@@ -140,7 +140,7 @@ void model_remove_wc(struct model_cq *cq, int i)
 	memmove(&cq->wc[i], &cq->wc[i + 1], (--cq->num - i) * sizeof(cq->wc[0]));
 }
 
-/* A queue pair that begins anew takes its completions along. */
+/* A queue pair that is reset loses its completions. */
 void model_purge(struct model *m, int slot)
 {
 	struct model_cq *cq;

@@ -112,7 +112,7 @@ struct model {
 struct model *model_new(void);
 void model_free(struct model *m); /* accepts NULL */
 
-/* Begin anew, with @seed's bytes in memory. */
+/* Start again, with the bytes of @seed in memory. */
 void model_reset(struct model *m, uint64_t seed);
 
 /* Are its objects there, and does verbs say what comes of it? */

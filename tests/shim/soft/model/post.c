@@ -1,5 +1,5 @@
 /*
- * The model's queues: what a post is told
+ * The model's queues: the result of a post
  */
 #include "tests/shim/soft/model/model.h"
 

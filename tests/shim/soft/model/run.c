@@ -142,7 +142,7 @@ static int by_object(const void *a, const void *b)
 	return x->type != y->type ? x->type - y->type : x->slot - y->slot;
 }
 
-/* What several threads brought at once is sorted, what is open left out. */
+/* Events that several threads caused at once are sorted, and fields that are open left out. */
 static void log_step(struct runner *r, const struct step *s)
 {
 	struct result *now = &r->shown;
@@ -191,7 +191,7 @@ static bool do_one(struct runner *r, const struct step *s, struct outcome *out)
 	return !wrong;
 }
 
-/* An overrun may still be to come, if who causes it waits. */
+/* An overrun may still come, if the request that causes it waits. */
 static int count_overruns(const struct model *m, int proc)
 {
 	int i, n = 0;

@@ -21,8 +21,7 @@ int runner_open(struct runner *r);
 int runner_close(struct runner *r);
 
 /*
- * One sequence. True if the device did what the model says; else a report
- * is written to @report: what was expected and what came, and the steps
- * that are needed for it.
+ * Run one sequence. True if the device did what the model says; else a report is written to
+ * @report, with the expected and the actual result, and the steps that are needed for it.
  */
 bool runner_sequence(struct runner *r, uint64_t seed, FILE *report);

@@ -90,7 +90,7 @@ enum how { HOW_LIST, HOW_BUILDER, HOW_ABORT, HOWS };
 /* Which attributes a modify gives. */
 enum mask { MASK_STATE, MASK_FULL /* all that the way to the state needs */, MASK_ACCESS, MASKS };
 
-/* What is wrong in a modify. */
+/* What is wrong with a modify. */
 enum fault { FAULT_NONE, FAULT_MISSING, FAULT_EXTRA, FAULT_VALUE, FAULTS };
 
 struct step {

@@ -1,4 +1,4 @@
-/* What is below /sys and /dev says what the verbs say. */
+/* Files below /sys and /dev agree with the verbs. */
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ static void sweep_trees(void)
 
 	if (!pid)
 		_exit(access(DEVICE, F_OK) != 0);
-	alarm(60); /* signals do not come through to who waits there */
+	alarm(60); /* signals do not wake a thread that waits there */
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	alarm(0);
 	assert_int_equal(status, 0);
@@ -114,7 +114,7 @@ TEST(tree_of_another_user_stays)
 	char dir[] = "/dev/shm/sysfs_tree_test.XXXXXX";
 
 	if (geteuid())
-		skip(); /* who is not root cannot make one */
+		skip(); /* only root can make one */
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chown(dir, 65533, 65533), 0);
 	assert_int_equal(rename(dir, tree_of_nobody()), 0);
@@ -222,7 +222,7 @@ TEST(classes_link_to_the_function)
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", strrchr(device, '/') + 1);
 	bus = realpath(path, NULL);
 	assert_string_equal(device, bus);
-	/* as those ask who look for what is near: from the bus up and down */
+	/* as programs look for local devices: from the bus up and down */
 	snprintf(path, sizeof(path), "/sys/class/pci_bus/%.7s/../../%s/numa_node",
 		 strrchr(device, '/') + 1, strrchr(device, '/') + 1);
 	assert_int_equal(access(path, R_OK), 0);
@@ -256,7 +256,7 @@ TEST(verbs_class_names_the_device)
 	assert_int_equal(ibv_read_sysfs_file(DEVICE, "no_such", text, sizeof(text)), -1);
 }
 
-/* The next to read finds what was there before. */
+/* The next reader finds what was there before. */
 TEST(device_file_takes_no_harm)
 {
 	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);

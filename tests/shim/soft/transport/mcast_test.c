@@ -47,7 +47,7 @@ TEST(all_members_receive)
 	assert_int_equal(ibv_attach_mcast(p->a.qp, &group, MLID), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
 	assert_int_equal(send_wr(&p->a, make_datagram(ah, ALL, QKEY, 3), sge_of(&p->a, 0, 6)), 0);
-	/* its own comes back */
+	/* its own message comes back */
 	for (i = 0; i < 2; i++) {
 		wc = poll_one(p->a.cq);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -181,7 +181,7 @@ TEST(own_messages_can_be_kept_out)
 
 TEST(closing_the_device_detaches)
 {
-	static struct end e; /* what is left is not lost */
+	static struct end e; /* messages that remain are not lost */
 	GIVEN(p);
 
 	end_open(&e);

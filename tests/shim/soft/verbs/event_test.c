@@ -178,7 +178,7 @@ static void expect_async(struct end *e, int type)
 	ibv_ack_async_event(&event);
 }
 
-/* Nobody calls: the thread that waits for such does it. */
+/* Without any call of the program: the thread for requests that wait does it. */
 TEST(sleeper_is_served_when_the_receiver_is_ready)
 {
 	GIVEN(p);

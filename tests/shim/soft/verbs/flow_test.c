@@ -77,7 +77,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What is to match stands right behind the head. */
+/* The specifications follow the head directly. */
 struct rule {
 	struct ibv_flow_attr attr;
 	uint8_t room[492];

@@ -1,5 +1,5 @@
 /*
- * Children of all kinds, while traffic flows: they harm nobody
+ * Children of all kinds do no harm while traffic flows
  */
 #include <pthread.h>
 #include <sched.h>
@@ -126,7 +126,7 @@ TEST(children_use_their_own)
 	}
 }
 
-/* exit() runs destructors, of the inherited and of its own. */
+/* exit() runs destructors, for inherited and for its own objects. */
 TEST(children_just_exit)
 {
 	struct given *g = *state;
@@ -227,7 +227,7 @@ static void by_exec(void)
 	execlp("true", "true", NULL);
 }
 
-/* The next who comes finds nothing of it. */
+/* The next process to join finds nothing of it. */
 TEST_WITH(nothing_is_left_however_one_ends, NULL, NULL)
 {
 	static end_fn *const ends[] = { by_exit, by__exit, by_abort, by_signal, by_exec };

@@ -216,7 +216,7 @@ TEST(numbers_of_other_files_are_enoent)
 
 TEST(objects_live_until_the_last_context_closes)
 {
-	/* what nobody destroyed stays the program's */
+	/* structures that were not destroyed stay the program's */
 	static struct ibv_pd *volatile pd[2];
 	static struct ibv_mr *volatile mr[2];
 	GIVEN(p);
