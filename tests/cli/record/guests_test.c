@@ -11,21 +11,8 @@
 #include "cli/record/guests.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
+#include "tests/parent.h"
 #include "tests/test.h"
-
-static char parent[] = "/tmp/guests_test-XXXXXX";
-
-static int make_parent(void **state)
-{
-	(void)state;
-	return mkdtemp(parent) ? 0 : -1;
-}
-
-static int remove_parent(void **state)
-{
-	(void)state;
-	return rmdir(parent);
-}
 
 /* A process that was started with VERBATIM_DIR=@dir; it has done so when this returns. */
 static pid_t start_guest(const char *dir)

@@ -8,21 +8,8 @@
 #include <sys/wait.h>
 
 #include "cli/trace/fabric.h"
+#include "tests/parent.h"
 #include "tests/test.h"
-
-static char parent[] = "/tmp/fabric_test-XXXXXX";
-
-static int make_parent(void **state)
-{
-	(void)state;
-	return mkdtemp(parent) ? 0 : -1;
-}
-
-static int remove_parent(void **state)
-{
-	(void)state;
-	return rmdir(parent);
-}
 
 static void put_files(const struct fabric *fabric)
 {

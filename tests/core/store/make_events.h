@@ -352,3 +352,19 @@ static inline void make_modify(struct maker *m, struct make_world *w, int state)
 
 	make_verb(m, VERB_modify_qp, MAKE_ARGS(MAKE_PTR(&w->qp), MAKE_PTR(&attr), IBV_QP_STATE), 0, 0);
 }
+
+/* A trace at @path of a program that posted @n sends; 0 or -errno. */
+static inline int make_sends(const char *path, uint64_t n)
+{
+	struct writer *w = make_writer(path);
+	struct make_world world;
+	struct maker m;
+
+	make_thread(&m, w, 0, 100, 101);
+	make_process(&m, 1, 0, 0, 0);
+	make_world(&m, &world, 17);
+	for (uint64_t i = 0; i < n; i++)
+		make_post(&m, VERB_post_send, &world.qp, i, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	make_end(&m);
+	return writer_finish(w);
+}

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "core/wire/session.h"
+#include "tests/parent.h"
 #include "tests/test.h"
 
 static void *outlive_leader(void *unused)
@@ -75,20 +76,6 @@ TEST(pid_with_another_start_is_not_alive)
 {
 	assert_true(session_process_alive(getpid(), session_process_start(getpid())));
 	assert_false(session_process_alive(getpid(), session_process_start(getpid()) + 1));
-}
-
-static char parent[] = "/tmp/session_test-XXXXXX";
-
-static int make_parent(void **state)
-{
-	(void)state;
-	return mkdtemp(parent) ? 0 : -1;
-}
-
-static int remove_parent(void **state)
-{
-	(void)state;
-	return rmdir(parent);
 }
 
 GROUP(make_parent, remove_parent);

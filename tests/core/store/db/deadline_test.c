@@ -14,22 +14,11 @@ static char path[256], plain[256];
 
 static int setup(void **state)
 {
-	struct make_world world;
-	struct writer *w;
-	struct maker m;
-
 	(void)state;
 	deadline_start(UINT64_MAX);
 	snprintf(path, sizeof(path), "%s", make_path("deadline.db"));
 	snprintf(plain, sizeof(plain), "%s", make_path("deadline-plain.db"));
-	w = make_writer(path);
-	make_thread(&m, w, 0, 100, 101);
-	make_process(&m, 1, 0, 0, 0);
-	make_world(&m, &world, 17);
-	for (uint64_t i = 0; i < POSTS; i++)
-		make_post(&m, VERB_post_send, &world.qp, i, IBV_WR_SEND, IBV_SEND_SIGNALED);
-	make_end(&m);
-	return writer_finish(w);
+	return make_sends(path, POSTS);
 }
 
 static int teardown(void **state)

@@ -11,20 +11,10 @@ static char path[256], plain[256];
 
 static int setup(void **state)
 {
-	struct make_world world;
-	struct writer *w;
-	struct maker m;
-
 	(void)state;
 	snprintf(path, sizeof(path), "%s", make_path("schema.db"));
 	snprintf(plain, sizeof(plain), "%s", make_path("plain.db"));
-	w = make_writer(path);
-	make_thread(&m, w, 0, 100, 101);
-	make_process(&m, 1, 0, 0, 0);
-	make_world(&m, &world, 17);
-	make_post(&m, VERB_post_send, &world.qp, 1, IBV_WR_SEND, IBV_SEND_SIGNALED);
-	make_end(&m);
-	return writer_finish(w) || trace_unpack(path, plain);
+	return make_sends(path, 1) || trace_unpack(path, plain);
 }
 
 static int teardown(void **state)
