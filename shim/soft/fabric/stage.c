@@ -95,9 +95,12 @@ static bool region_holds(const struct region *region, uintptr_t addr, size_t len
 {
 	/* pairs with the store_release of stage_add_region() */
 	size_t bytes = __atomic_load_n(&region->bytes, __ATOMIC_ACQUIRE);
-	uintptr_t off = addr - (uintptr_t)region->memory;
+	uintptr_t off;
 
-	return off < bytes && len <= bytes - off;
+	if (!bytes)
+		return false;
+	off = addr - (uintptr_t)region->memory;
+	return off <= bytes && len <= bytes - off;
 }
 
 /* Is it registered? Under the serving mutex, as every removal. */
