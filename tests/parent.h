@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A directory in which all tests of a program make what they need: GROUP(make_parent, remove_parent).
- * It must be empty again when the last has run.
+ * A directory in which all tests of a program make what they need:
+ * GROUP(make_parent, remove_parent). It must be empty again when the last has run.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -9,11 +9,11 @@
  *
  * They run in the order in which they are written. main() is here:
  *
- *	PROGRAM [--list] [WORD]...	those tests, or their names, that have one of the words in them
+ *	PROGRAM [--list] [WORD]...	those tests, or their names, that have one of the words
  *
  *	FIXTURE(setup, teardown);		run before and after each TEST() that follows
  *	TEST_WITH(name, setup, teardown)	a test with another fixture; NULL: none
- *	TEST_ROWS(rows, function);		a test for each row of an array, named by its member name
+ *	TEST_ROWS(rows, function);		a test for each row of an array, named by its name
  *	GROUP(setup, teardown);			run before the first and after the last test
  *
  * All have the parameter `void **state`, as cmocka has it: what the setup put there, or the row. A

@@ -358,8 +358,8 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	struct findings *findings;
 	int err;
 
-	w->options.stop =
-		false; /* a process that has ended cannot be stopped, and one that has not is no longer recorded */
+	/* a process that has ended cannot be stopped, and one that has not is no longer recorded */
+	w->options.stop = false;
 	err = extend_cursor(w, INT64_MAX);
 	while (!err && (err = check_some(w, SLICE_EVENTS)) > 0)
 		err = 0;
