@@ -1,0 +1,308 @@
+/*
+ * Processes: fork, vfork, exec, and children that join
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "shim/trace/process/process.h"
+#include "shim/trace/stack/stack.h"
+#include "shim/trace/verbs/wrappers.h"
+#include "tests/shim/trace/provider.h"
+#include "tests/test.h"
+
+static void child_body(void)
+{
+	struct ring ring;
+	const struct event_process *process;
+	const struct event_head *event;
+	pid_t pid;
+	int status;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	pid = fork();
+	if (!pid) {
+		send_one(2);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	ring = session_ring(1);
+	HOLDS(ring.head->pid == (uint32_t)pid);
+	HOLDS(ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS);
+	process = (const void *)event;
+	HOLDS(process->forked_from == (uint32_t)getpid() && process->fork_seq == 1);
+	ring_close(&ring);
+	ring = session_ring(0);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	HOLDS(expect_event(&ring, EVENT_FORK) && !expect_event(&ring, EVENT_POST));
+}
+
+TEST(forked_child_has_a_ring_of_its_own)
+{
+	in_child(child_body);
+}
+
+static void vfork_body(void)
+{
+	const struct event_fork *fork_event;
+	const struct event_blind *blind;
+	struct ring ring;
+	pid_t pid;
+	int status;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	pid = vfork();
+	if (!pid) {
+		send_one(2);
+		send_one(3);
+		_exit(0);
+	}
+	HOLDS(waitpid(pid, &status, 0) == pid);
+	HOLDS(!send_one(4));
+	ring = session_ring(0);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	fork_event = expect_event(&ring, EVENT_FORK);
+	HOLDS(fork_event->how == FORK_VFORK && fork_event->nframes > 0);
+	blind = expect_event(&ring, EVENT_BLIND);
+	HOLDS(blind->what == BLIND_VFORK && blind->object == (uint64_t)pid);
+	HOLDS(expect_event(&ring, EVENT_POST) && !expect_event(&ring, EVENT_POST));
+	HOLDS(atomic_load(&session.page->rings) == 1);
+}
+
+TEST(child_of_vfork_is_reported_and_not_recorded)
+{
+	if (THREAD_SANITIZER)
+		skip(); /* it makes vfork() a fork() */
+	in_child(vfork_body);
+}
+
+static void exec_body(void)
+{
+	char *argv[] = { (char *)"none", NULL };
+	const struct event_spawned *spawned;
+	const struct event_fork *event;
+	struct ring ring;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	errno = 0;
+	HOLDS(execv("/nothing/there", argv) == -1 && errno == ENOENT);
+	ring = session_ring(0);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	event = expect_event(&ring, EVENT_FORK);
+	HOLDS(event->how == FORK_EXEC);
+	spawned = expect_event(&ring, EVENT_SPAWNED);
+	HOLDS(spawned->fork_seq == event->fork_seq && spawned->error == ENOENT);
+}
+
+TEST(failed_exec_is_told)
+{
+	in_child(exec_body);
+}
+
+static atomic_bool stop;
+
+static void *fork_and_send(void *ret_status)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		send_one(2);
+		_exit(3);
+	}
+	waitpid(pid, ret_status, 0);
+	return NULL;
+}
+
+static void quiet_fork_body(void)
+{
+	const struct event_exit *end;
+	struct ring ring;
+	pthread_t thread;
+	int status = -1;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	HOLDS(!pthread_create(&thread, NULL, fork_and_send, &status));
+	pthread_join(thread, NULL);
+	HOLDS(WEXITSTATUS(status) == 3);
+	ring = session_ring(1);
+	HOLDS(ring.head->pid == (uint32_t)getpid() && expect_event(&ring, EVENT_FORK));
+	ring_close(&ring);
+	ring = session_ring(2);
+	HOLDS(ring.head->pid != (uint32_t)getpid() && expect_event(&ring, EVENT_POST));
+	end = expect_event(&ring, EVENT_EXIT);
+	HOLDS(end && end->how == EXIT_AT_ONCE && end->status == 3);
+}
+
+TEST(child_of_a_thread_without_a_ring_is_recorded)
+{
+	if (THREAD_SANITIZER)
+		skip(); /* it has given the thread up when libunwind's destructor takes a lock */
+	in_child(quiet_fork_body);
+}
+
+/* Fork @n times while @busy runs in a thread; each child does @verb in time. */
+static void fork_beside(int n, void *(*busy)(void *), void (*verb)(void))
+{
+	pthread_t thread;
+	int status = 0;
+
+	stop = false;
+	HOLDS(!pthread_create(&thread, NULL, busy, NULL));
+	for (int i = 0; i < n && !status; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			alarm(5);
+			verb();
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	HOLDS(status == 0);
+}
+
+static void *take_stacks(void *unused)
+{
+	struct stack stack;
+
+	send_one(1);
+	while (!stop)
+		stack_take(&stack);
+	return unused;
+}
+
+static void take_stack(void)
+{
+	struct stack stack;
+
+	stack_take(&stack);
+	HOLDS(stack.nframes > 1);
+}
+
+static void unwinding_body(void)
+{
+	begin_data(RING_MIN, ON_FULL_DROP);
+	HOLDS(!send_one(1));
+	fork_beside(300, take_stacks, take_stack);
+}
+
+TEST(a_child_of_who_unwinds_unwinds)
+{
+	in_child(unwinding_body);
+}
+
+static void *patch_contexts(void *unused)
+{
+	struct ibv_context other;
+
+	while (!stop) {
+		memset(&other, 0, sizeof(other));
+		wrappers_patch(&other);
+	}
+	return unused;
+}
+
+static void patch_once(void)
+{
+	struct ibv_context other = { 0 };
+
+	wrappers_patch(&other);
+}
+
+static void context_lock_body(void)
+{
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	fork_beside(300, patch_contexts, patch_once);
+}
+
+TEST(fork_waits_until_contexts_are_patched)
+{
+	in_child(context_lock_body);
+}
+
+static void *send_first(void *unused)
+{
+	send_one(1);
+	while (!stop)
+		sched_yield();
+	return unused;
+}
+
+static void send_second(void)
+{
+	send_one(2);
+}
+
+static void joining_body(void)
+{
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	fork_beside(4, send_first, send_second);
+}
+
+TEST(child_of_a_process_about_to_join_joins)
+{
+	if (THREAD_SANITIZER)
+		skip(); /* it takes a lock of its own in dlopen(), which another thread had */
+	for (int i = 0; i < 100; i++)
+		in_child(joining_body);
+}
+
+static void *first_verb(void *barrier)
+{
+	pthread_barrier_wait(barrier);
+	send_one(1);
+	return NULL;
+}
+
+static void start_together(void)
+{
+	pthread_barrier_t barrier;
+	pthread_t threads[2];
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (int i = 0; i < 2; i++)
+		HOLDS(!pthread_create(&threads[i], NULL, first_verb, &barrier));
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void child_threads_body(void)
+{
+	enum { N = 50 };
+	const struct event_head *event;
+	unsigned int processes = 0;
+	struct ring ring;
+	int status;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	for (int i = 0; i < N; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			start_together();
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+		HOLDS(status == 0);
+	}
+	HOLDS(atomic_load(&session.page->rings) <= 1 + 2 * N);
+	for (uint32_t i = 1; i < atomic_load(&session.page->rings); i++) {
+		ring = session_ring(i);
+		processes += ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS;
+		ring_close(&ring);
+	}
+	HOLDS(processes == N);
+}
+
+TEST(threads_of_a_child_make_one_process)
+{
+	in_child(child_threads_body);
+}

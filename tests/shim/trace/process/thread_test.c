@@ -1,0 +1,157 @@
+/*
+ * A thread's ring: made, handed on, woken for, refused
+ */
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "shim/trace/ring/record.h"
+#include "tests/shim/trace/provider.h"
+#include "tests/test.h"
+
+static void *thread_main(void *unused)
+{
+	send_one(1);
+	return unused;
+}
+
+static void thread_body(void)
+{
+	pthread_t thread;
+	struct ring ring;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
+	pthread_join(thread, NULL);
+	ring = session_ring(0);
+	HOLDS(atomic_load(&ring.head->idle) && !atomic_load(&ring.head->closed));
+	HOLDS(ring.head->pid == (uint32_t)getpid() && ring.head->tid != ring.head->pid);
+}
+
+/* Its counters go with the event, and the next thread begins without them. */
+static void hand_on_body(void)
+{
+	const struct event_thread *event;
+	const struct ring_polls *polls;
+	pthread_t thread;
+	struct ring ring;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
+	pthread_join(thread, NULL);
+	ring = session_ring(0);
+	ring.head->polls[7].cq = 0x1000;
+	ring.head->polls[7].empty = 5;
+	ring.head->dropped = 3;
+	ring.head->in_handlers = 2;
+	HOLDS(!send_one(2));
+	HOLDS(atomic_load(&session.page->rings) == 1 && !atomic_load(&ring.head->idle));
+	HOLDS(ring.head->owner == (uint32_t)gettid() && ring.head->tid != ring.head->owner);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	event = expect_event(&ring, EVENT_THREAD);
+	HOLDS(event->tid == (uint32_t)gettid() && event->dropped == 3 && event->npolls == 1);
+	HOLDS(event->in_handlers == 2 && !ring.head->in_handlers);
+	polls = (const void *)(event + 1);
+	HOLDS(polls->cq == 0x1000 && polls->empty == 5);
+	HOLDS(!ring.head->dropped && !ring.head->polls[7].cq);
+	HOLDS(expect_event(&ring, EVENT_POST));
+}
+
+static void *ends_while_writing(void *unused)
+{
+	send_one(1);
+	HOLDS(record_reserve(64));
+	return unused;
+}
+
+static void torn_body(void)
+{
+	pthread_t thread;
+	struct ring ring;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!pthread_create(&thread, NULL, ends_while_writing, NULL));
+	pthread_join(thread, NULL);
+	ring = session_ring(0);
+	HOLDS(!atomic_load(&ring.head->idle) && atomic_load(&ring.head->closed));
+	HOLDS(atomic_load(&ring.head->dropped) == 1);
+	HOLDS(expect_event(&ring, EVENT_POST) && !expect_event(&ring, EVENT_POST));
+	HOLDS(!send_one(2) && atomic_load(&session.page->rings) == 2);
+}
+
+/* Whoever writes wakes the collector at its first event, and each time a quarter is full. */
+static void wake_body(void)
+{
+	const struct event_head *event;
+	struct ring ring;
+	int n = 0, bytes, woken = 0;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	session_lie_down(&session);
+	HOLDS(!send_one(1) && !atomic_load(&session.page->asleep));
+	ring = session_ring(0);
+	for (; n < 3 * RING_MIN / 64; n++) {
+		if (!atomic_load(&session.page->asleep)) {
+			woken++;
+			while ((bytes = ring_peek(&ring, &event)) > 0)
+				ring_step(&ring, (size_t)bytes);
+			HOLDS(!bytes);
+			ring_consume(&ring);
+			session_lie_down(&session);
+		}
+		HOLDS(!send_one(2));
+		HOLDS(atomic_load(&ring.head->tail) - ring.reserved <= RING_MIN / 2);
+	}
+	HOLDS(woken >= 8 && woken <= 24); /* more often while the ring was narrow */
+}
+
+TEST(sleeping_collector_is_woken_in_time)
+{
+	in_child(wake_body);
+}
+
+TEST(thread_that_ends_leaves_its_ring_to_the_next)
+{
+	in_child(thread_body);
+}
+
+TEST(torn_ring_is_not_handed_on)
+{
+	in_child(torn_body);
+}
+
+TEST(ring_is_handed_on_with_its_counters)
+{
+	in_child(hand_on_body);
+}
+
+static void no_room_body(void)
+{
+	struct rlimit limit = { RING_NARROW, RLIM_INFINITY };
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!setrlimit(RLIMIT_FSIZE, &limit));
+	for (int i = 0; i < 100; i++)
+		HOLDS(!send_one(1));
+	HOLDS(atomic_load(&session.page->ringless) == 1);
+	HOLDS(atomic_load(&session.page->rings) == 1);
+}
+
+TEST(ring_that_cannot_be_made_is_tried_once)
+{
+	in_child(no_room_body);
+}
+
+static void no_session_body(void)
+{
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	unsetenv(SESSION_ENV);
+	next_ret = ENOMEM;
+	HOLDS(send_one(1) == ENOMEM);
+	HOLDS(atomic_load(&session.page->rings) == 0);
+}
+
+TEST(nothing_is_recorded_without_a_session)
+{
+	in_child(no_session_body);
+}
