@@ -7,8 +7,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(e) struct end *e = *state
-
 enum { MORE = 64, NOISE = 0x5a };
 
 static int set_up(void **state)
@@ -55,7 +53,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(longer_port_attributes_end_in_zeros)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint8_t bytes[sizeof(struct ibv_port_attr) + MORE];
 
 	memset(bytes, NOISE, sizeof(bytes));
@@ -66,7 +64,7 @@ TEST(longer_port_attributes_end_in_zeros)
 
 TEST(shorter_port_attributes_are_not_exceeded)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint8_t bytes[sizeof(struct ibv_port_attr)];
 	size_t old = offsetof(struct ibv_port_attr, port_cap_flags2);
 
@@ -78,7 +76,7 @@ TEST(shorter_port_attributes_are_not_exceeded)
 /* The exported function knows the oldest structure only. */
 TEST(old_query_port_writes_the_old_structure)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint8_t bytes[sizeof(struct ibv_port_attr)];
 
 	memset(bytes, NOISE, sizeof(bytes));
@@ -88,7 +86,7 @@ TEST(old_query_port_writes_the_old_structure)
 
 TEST(longer_device_attributes_end_in_zeros)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint8_t bytes[sizeof(struct ibv_device_attr_ex) + MORE];
 
 	memset(bytes, NOISE, sizeof(bytes));
@@ -99,7 +97,7 @@ TEST(longer_device_attributes_end_in_zeros)
 
 TEST(shorter_device_attributes_are_not_exceeded)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint8_t bytes[sizeof(struct ibv_device_attr_ex)];
 	size_t old = offsetof(struct ibv_device_attr_ex, odp_caps);
 
@@ -114,7 +112,7 @@ TEST(shorter_device_attributes_are_not_exceeded)
 
 TEST(gid_entries_have_the_size_of_the_program)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	size_t size = sizeof(struct ibv_gid_entry) + MORE;
 	uint8_t bytes[16 * (sizeof(struct ibv_gid_entry) + MORE)];
 	struct ibv_gid_entry *first = (void *)bytes;
@@ -138,7 +136,7 @@ TEST(gid_entries_have_the_size_of_the_program)
  */
 TEST(later_slots_are_seen_to_be_missing)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct verbs_context *verbs = verbs_of(e);
 
 	assert_int_equal(verbs->sz, sizeof(*verbs));
@@ -148,7 +146,7 @@ TEST(later_slots_are_seen_to_be_missing)
 /* No jump to nowhere: each slot that @sz promises leads somewhere. */
 TEST(all_slots_are_filled)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct verbs_context *verbs = verbs_of(e);
 	void **slot = (void **)&verbs->query_port;
 	void **end = (void **)&verbs->_ABI_placeholder3;
@@ -170,7 +168,7 @@ TEST(all_slots_are_filled)
 
 TEST(parts_of_newer_programs_are_refused)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_qp_init_attr_ex qp = { .send_cq = e->cq,
 					  .recv_cq = e->cq,
 					  .qp_type = IBV_QPT_RC,

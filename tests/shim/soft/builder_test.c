@@ -5,8 +5,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 #define ALL_OPS                                                                                 \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
@@ -80,7 +78,7 @@ FIXTURE(set_up, pair_teardown);
 
 TEST(send_arrives)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	struct ibv_wc wc;
 
@@ -98,7 +96,7 @@ TEST(send_arrives)
 
 TEST(immediate_data_arrives)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	struct ibv_wc wc;
 
@@ -121,7 +119,7 @@ TEST(immediate_data_arrives)
 
 TEST(write_and_read_move_bytes)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	memcpy(p->a.buf, "there", 5);
@@ -142,7 +140,7 @@ TEST(write_and_read_move_bytes)
 
 TEST(atomics_change_the_far_word)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	uint64_t *word = (uint64_t *)p->b.buf, *old = (uint64_t *)p->a.buf;
 
@@ -164,7 +162,7 @@ TEST(atomics_change_the_far_word)
 
 TEST(lists_are_concatenated)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	struct ibv_sge sge[] = { sge_of(&p->a, 8, 3), sge_of(&p->a, 0, 4) };
 	struct ibv_data_buf buf[] = { { "xy", 2 }, { NULL, 0 }, { "z", 1 } };
@@ -181,7 +179,7 @@ TEST(lists_are_concatenated)
 
 TEST(inline_data_is_copied_by_its_setter)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	char data[] = "before";
 
@@ -196,7 +194,7 @@ TEST(inline_data_is_copied_by_its_setter)
 /* Some programs leave the flag of the classic request in place. */
 TEST(inline_flag_without_inline_data_means_nothing)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	memcpy(p->a.buf, "bytes", 5);
@@ -210,7 +208,7 @@ TEST(inline_flag_without_inline_data_means_nothing)
 
 TEST(requests_need_no_data)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
@@ -224,7 +222,7 @@ TEST(requests_need_no_data)
 
 TEST(unsignaled_requests_are_silent)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ex->wr_flags = 0;
@@ -242,7 +240,7 @@ TEST(unsignaled_requests_are_silent)
 
 TEST(nothing_happens_before_complete)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	memcpy(p->a.buf, "early", 5);
@@ -258,7 +256,7 @@ TEST(nothing_happens_before_complete)
 
 TEST(abort_drops_all)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	int i;
 
@@ -273,7 +271,7 @@ TEST(abort_drops_all)
 
 TEST(one_error_drops_the_whole_batch)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	uint8_t much[65] = { 0 };
 
@@ -297,7 +295,7 @@ TEST(one_error_drops_the_whole_batch)
 
 TEST(a_full_queue_is_told_by_complete)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	int i;
 
@@ -322,7 +320,7 @@ TEST(a_full_queue_is_told_by_complete)
 
 TEST(too_many_sges)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	struct ibv_sge sge[5] = { { 0 } };
 
@@ -334,7 +332,7 @@ TEST(too_many_sges)
 
 TEST(inline_data_for_a_read)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	char data[8] = "";
 
@@ -346,7 +344,7 @@ TEST(inline_data_for_a_read)
 
 TEST(setter_without_request)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ibv_wr_start(ex);
@@ -356,7 +354,7 @@ TEST(setter_without_request)
 
 TEST(setter_called_twice)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ibv_wr_start(ex);
@@ -367,7 +365,7 @@ TEST(setter_called_twice)
 
 TEST(state_that_cannot_send)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
@@ -379,7 +377,7 @@ TEST(state_that_cannot_send)
 
 TEST(state_of_error_flushes)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_ERR), 0);
@@ -393,7 +391,7 @@ TEST(state_of_error_flushes)
 
 TEST(reset_drops_what_was_begun)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ibv_wr_start(ex);
@@ -407,7 +405,7 @@ TEST(reset_drops_what_was_begun)
 /* A thread that builds may call whatever it likes, also what locks. */
 TEST(other_verbs_within_a_batch)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 	struct ibv_mr *mr;
 
@@ -424,7 +422,7 @@ TEST(other_verbs_within_a_batch)
 
 TEST(start_within_a_batch)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ibv_wr_start(ex);
@@ -462,7 +460,7 @@ static void *build_batches(void *arg)
 
 TEST(batches_exclude_each_other)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	pthread_t threads[THREADS];
 	int i;
 
@@ -476,7 +474,7 @@ TEST(batches_exclude_each_other)
 
 TEST(only_what_was_asked_for_is_there)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp *qp = make_ex(&p->a, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 
@@ -490,14 +488,14 @@ TEST(only_what_was_asked_for_is_there)
 
 TEST(classic_queue_pair_has_no_builders)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_null(ibv_qp_to_qp_ex(p->b.qp));
 }
 
 TEST(operations_that_a_type_lacks)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	errno = 0;
 	assert_null(make_ex(&p->a, IBV_QPT_RC, IBV_QP_EX_WITH_TSO));
@@ -512,7 +510,7 @@ TEST(operations_that_a_type_lacks)
 
 TEST(datagram_needs_its_address)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	struct ibv_qp_ex *ex;
 	struct ibv_wc wc;
@@ -568,7 +566,7 @@ static void connect_sender(struct ibv_qp *qp)
 /* For each operation, as the table of ibv_wr_post(3) has it. */
 TEST(extended_connection_needs_its_queue)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp *qp = make_ex(&p->a, IBV_QPT_XRC_SEND, ALL_OPS);
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 
@@ -587,7 +585,7 @@ TEST(extended_connection_needs_its_queue)
 
 TEST(flush_of_newer_headers_is_refused)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);
 
 	ibv_wr_start(ex);
@@ -597,7 +595,7 @@ TEST(flush_of_newer_headers_is_refused)
 
 TEST(capabilities_are_given_back_exactly)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = p->a.cq,
 		.recv_cq = p->a.cq,

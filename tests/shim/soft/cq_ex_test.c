@@ -4,8 +4,6 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum {
 	ALL_FIELDS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 		     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK
@@ -75,7 +73,7 @@ FIXTURE(set_up, pair_teardown);
 
 TEST(receives_are_read)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_ex *cq;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 0x11223344 };
 
@@ -114,7 +112,7 @@ static void post_and_expect(struct pair *p, enum ibv_wr_opcode opcode, enum ibv_
 
 TEST(sends_are_read)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	post_and_expect(p, IBV_WR_SEND, IBV_WC_SEND);
 	post_and_expect(p, IBV_WR_SEND_WITH_IMM, IBV_WC_SEND);
@@ -128,7 +126,7 @@ TEST(sends_are_read)
 
 TEST(invalidated_key_is_read)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = ibv_alloc_mw(p->b.pd, IBV_MW_TYPE_2);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, ALL_ACCESS | IBV_ACCESS_MW_BIND);
 	struct ibv_send_wr *bad, bind = {
@@ -158,7 +156,7 @@ TEST(invalidated_key_is_read)
 
 TEST(next_goes_on_to_the_end)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_ex *cq;
 	int i;
 
@@ -179,7 +177,7 @@ TEST(next_goes_on_to_the_end)
 
 TEST(unknown_poll_attribute_is_invalid)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_poll_cq_attr attr = { .comp_mask = 1 };
 
 	assert_int_equal(ibv_start_poll(ex_of(&p->b), &attr), EINVAL);
@@ -187,7 +185,7 @@ TEST(unknown_poll_attribute_is_invalid)
 
 TEST(classic_poll_takes_the_same_entries)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(recv_at(&p->b, 2, 0, 64), 0);
@@ -201,7 +199,7 @@ TEST(classic_poll_takes_the_same_entries)
 /* What would wait for this very thread is refused. */
 TEST(polls_within_a_poll)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_ex *cq;
 	struct ibv_wc wc;
 	int i;
@@ -223,7 +221,7 @@ TEST(polls_within_a_poll)
 /* Its slot is given back once, at the poll. */
 TEST(reset_within_a_poll_of_a_shared_queue)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 2, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(p->b.pd, &attr);
 	struct ibv_sge sge = sge_of(&p->b, 0, 64);
@@ -254,7 +252,7 @@ TEST(reset_within_a_poll_of_a_shared_queue)
 
 TEST(timestamps_grow)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint64_t before, stamp, wall;
 	struct timespec now;
 	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
@@ -276,7 +274,7 @@ TEST(timestamps_grow)
 
 TEST(only_fields_that_were_asked_for_are_there)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_ex *cq = make_cq(&p->a, 4, IBV_WC_EX_WITH_BYTE_LEN, 0);
 
 	assert_non_null(cq->read_byte_len);
@@ -290,7 +288,7 @@ TEST(only_fields_that_were_asked_for_are_there)
 
 TEST(fields_that_the_device_lacks)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	static const uint64_t flags[] = { IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_TM_INFO,
 					  1ull << 40 };
 	size_t i;
@@ -307,7 +305,7 @@ TEST(fields_that_the_device_lacks)
 
 TEST(single_threaded_queue_works)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	use_cq(p, make_cq(&p->b, 4, 0, IBV_CREATE_CQ_ATTR_SINGLE_THREADED));
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
@@ -318,7 +316,7 @@ TEST(single_threaded_queue_works)
 /* The data arrives all the same, and no queue pair fails. */
 TEST(overrun_may_be_ignored)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int i;
 
 	use_cq(p, make_cq(&p->b, 2, ALL_FIELDS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
@@ -383,7 +381,7 @@ TEST_WITH(dropped_completions_leave_their_payload, NULL, NULL)
 
 TEST(moderation_is_taken)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_modify_cq_attr attr = {
 		.attr_mask = IBV_CQ_ATTR_MODERATE,
 		.moderate = { 8, 16 },
@@ -400,7 +398,7 @@ TEST(moderation_is_taken)
 
 TEST(strict_device_spoils_what_is_read_of_errors)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_ex *cq;
 
 	setenv("VERBATIM_SOFT_STRICT", "1", 1);
@@ -420,7 +418,7 @@ TEST(strict_device_spoils_what_is_read_of_errors)
 
 TEST(errors_are_plain_otherwise)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_ex *cq;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);

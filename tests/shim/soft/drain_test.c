@@ -4,8 +4,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 static int drain_sq(struct pair *p, uint8_t notify)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = notify };
@@ -44,7 +42,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(empty_queue_is_drained_at_once)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(drain_sq(p, 1), 0);
 	assert_int_equal(query_sq(p).sq_draining, 0);
@@ -55,7 +53,7 @@ TEST(empty_queue_is_drained_at_once)
 
 TEST(who_does_not_ask_is_not_told)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(drain_sq(p, 0), 0);
 	assert_int_equal(query_sq(p).qp_state, IBV_QPS_SQD);
@@ -71,7 +69,7 @@ TEST(who_does_not_ask_is_not_told)
 
 TEST(request_that_has_begun_ends_first)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0); /* no process receives it */
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -95,7 +93,7 @@ TEST(request_that_has_begun_ends_first)
 
 TEST(posts_wait_for_the_return)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int i;
 
 	assert_int_equal(drain_sq(p, 0), 0);
@@ -111,7 +109,7 @@ TEST(posts_wait_for_the_return)
 
 TEST(drained_end_still_receives)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(drain_sq(p, 0), 0);
 	assert_int_equal(recv_at(&p->a, 3, 0, 8), 0);
@@ -122,7 +120,7 @@ TEST(drained_end_still_receives)
 
 TEST(address_changes_while_drained)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_attr attr = { .timeout = 1,
 				    .retry_cnt = 0,
 				    .ah_attr = { .dlid = 77, .port_num = 1 } };
@@ -145,7 +143,7 @@ TEST(address_changes_while_drained)
 
 TEST(error_while_draining_flushes)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -159,7 +157,7 @@ TEST(error_while_draining_flushes)
 
 TEST(reset_takes_everything_back)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->a, 3, 0, 8), 0);
 	assert_int_equal(recv_at(&p->b, 4, 0, 8), 0);

@@ -5,8 +5,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 static char path[] = "/tmp/verbatim-faults.XXXXXX";
 
 /* The device reads the file when it is first opened. */
@@ -100,7 +98,7 @@ static int setup_refused(void **state)
 
 TEST_WITH(responder_that_refuses_fails, setup_refused, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -116,7 +114,7 @@ static int setup_delay(void **state)
 
 TEST_WITH(delay_holds_the_queue_up, setup_delay, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	double start = now_ms();
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
@@ -138,7 +136,7 @@ static int setup_lost_once(void **state)
 
 TEST_WITH(lost_packet_is_sent_again, setup_lost_once, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -155,7 +153,7 @@ static int setup_all_lost(void **state)
 /* eight tries of a millisecond each: see to_rts_with() */
 TEST_WITH(retries_run_out, setup_all_lost, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	double start = now_ms();
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
@@ -172,7 +170,7 @@ static int setup_not_ready(void **state)
 
 TEST_WITH(receiver_is_ready_later, setup_not_ready, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -194,7 +192,7 @@ static int setup_never_ready(void **state)
 
 TEST_WITH(rnr_retries_run_out, setup_never_ready, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -208,7 +206,7 @@ static int setup_overrun(void **state)
 
 TEST_WITH(overrun_is_told, setup_overrun, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -306,7 +304,7 @@ static enum ibv_port_state port_state(struct end *e)
 
 TEST_WITH(port_goes_down_and_comes_up, setup_port, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -326,7 +324,7 @@ static int setup_port_gone(void **state)
 
 TEST_WITH(nothing_passes_a_port_that_is_down, setup_port_gone, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 64), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 8), 0);
@@ -349,7 +347,7 @@ static int setup_verbs(void **state)
 
 TEST_WITH(verbs_fail_as_told, setup_verbs, pair_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	union ibv_gid gid;
 	struct ibv_wc wc;
 	struct ibv_pd *pd;

@@ -3,8 +3,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct end *name = *state
-
 static int set_up(void **state)
 {
 	struct end *e = calloc(1, sizeof(*e));
@@ -26,7 +24,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(busy_objects_stay)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
 	struct ibv_ah *ah;
 
@@ -45,7 +43,7 @@ TEST(busy_objects_stay)
 
 TEST(keys_differ_and_change)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint32_t keys[100];
 	struct ibv_mr *mr;
 	int i, j;
@@ -63,7 +61,7 @@ TEST(keys_differ_and_change)
 
 TEST(queue_pair_numbers_change)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint32_t first = e->qp->qp_num;
 	int i;
 
@@ -77,7 +75,7 @@ TEST(queue_pair_numbers_change)
 
 TEST(unmapped_memory_is_efault)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	uint8_t *mem = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_mr *mr;
 
@@ -96,7 +94,7 @@ TEST(unmapped_memory_is_efault)
 
 TEST(remote_write_needs_local_write)
 {
-	GIVEN(e);
+	struct end *e = *state;
 
 	errno = 0;
 	assert_null(ibv_reg_mr(e->pd, e->buf, 64, IBV_ACCESS_REMOTE_WRITE));
@@ -108,7 +106,7 @@ TEST(remote_write_needs_local_write)
 
 TEST(iova_names_the_memory)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_mr *mr = ibv_reg_mr_iova(e->pd, e->buf, 64, 0x1000, ALL_ACCESS);
 
 	connect_to(e->qp, e->qp->qp_num);
@@ -125,7 +123,7 @@ TEST(iova_names_the_memory)
 
 TEST(rereg_moves_a_region)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 64, 0);
 	uint32_t old = mr->rkey;
 
@@ -141,7 +139,7 @@ TEST(rereg_moves_a_region)
 
 TEST(port_answers_both_structures)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct {
 		struct ibv_port_attr attr;
 		uint8_t guard;
@@ -161,7 +159,7 @@ TEST(port_answers_both_structures)
 
 TEST(addresses_are_in_all_tables)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_gid_entry entry, table[8];
 	union ibv_gid gid;
 	ssize_t n, i;
@@ -182,7 +180,7 @@ TEST(addresses_are_in_all_tables)
 
 TEST(roce_has_addresses_and_no_lid)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_port_attr port;
 	struct ibv_gid_entry entry;
 	struct ibv_qp_attr attr = {
@@ -208,7 +206,7 @@ TEST(roce_has_addresses_and_no_lid)
 
 TEST(ethernet_address_is_resolved)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1 };
 	uint8_t mac[ETHERNET_LL_SIZE] = { 0 };
 	uint16_t vid = 1;
@@ -229,7 +227,7 @@ TEST(ethernet_address_is_resolved)
 
 TEST(partition_is_the_default)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	__be16 pkey;
 
 	assert_int_equal(ibv_query_pkey(e->context, 1, 0, &pkey), 0);
@@ -241,7 +239,7 @@ TEST(partition_is_the_default)
 
 TEST(impossible_sizes_are_refused)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_device_attr dev;
 	struct ibv_qp_init_attr attr = { .send_cq = e->cq,
 					 .recv_cq = e->cq,
@@ -262,7 +260,7 @@ TEST(impossible_sizes_are_refused)
 
 TEST(what_is_not_there_is_eopnotsupp)
 {
-	GIVEN(e);
+	struct end *e = *state;
 
 #define EXPECT_NULL(call)                            \
 	do {                                         \
@@ -276,7 +274,7 @@ TEST(what_is_not_there_is_eopnotsupp)
 
 TEST(extended_device_query_copies_the_smaller)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_device_attr_ex attr;
 	uint8_t more[sizeof(attr) + 64];
 	struct verbs_context *verbs = verbs_get_ctx(e->context);
@@ -292,7 +290,7 @@ TEST(extended_device_query_copies_the_smaller)
 
 TEST(fork_world_is_a_knob)
 {
-	GIVEN(e);
+	struct end *e = *state;
 
 	(void)e;
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);

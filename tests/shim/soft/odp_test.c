@@ -4,8 +4,6 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum { PAGE = 4096, ODP = ALL_ACCESS | IBV_ACCESS_ON_DEMAND };
 
 static void *map_pages(size_t bytes, int prot)
@@ -30,7 +28,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(on_demand_brings_nothing_in_at_registration)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint8_t *mem = map_pages(2 * PAGE, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, 2 * PAGE, ODP);
 
@@ -48,7 +46,7 @@ TEST(on_demand_brings_nothing_in_at_registration)
 
 TEST(sending_what_is_not_mapped_is_a_local_error)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, mem, PAGE, ODP);
 
@@ -64,7 +62,7 @@ TEST(sending_what_is_not_mapped_is_a_local_error)
 
 TEST(receiving_where_nothing_is_mapped_fails_both_ends)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint8_t *mem = map_pages(PAGE, PROT_READ);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ODP);
 
@@ -79,7 +77,7 @@ TEST(receiving_where_nothing_is_mapped_fails_both_ends)
 TEST(fault_of_remote_access_is_an_operation_error)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
-	GIVEN(p);
+	struct pair *p = *state;
 	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ODP);
 	int i;
@@ -98,7 +96,7 @@ TEST(fault_of_remote_access_is_an_operation_error)
 
 TEST(implicit_region_is_the_address_space)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *a = ibv_reg_mr(p->a.pd, NULL, SIZE_MAX, ODP);
 	struct ibv_mr *b = ibv_reg_mr(p->b.pd, NULL, SIZE_MAX, ODP);
 	char from[] = "anywhere", to[sizeof(from)] = "";
@@ -122,7 +120,7 @@ TEST(implicit_region_is_the_address_space)
 
 TEST(implicit_region_has_no_other_form)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	errno = 0;
 	assert_null(ibv_reg_mr(p->a.pd, NULL, SIZE_MAX, ODP | IBV_ACCESS_HUGETLB));
@@ -135,7 +133,7 @@ TEST(implicit_region_has_no_other_form)
 
 TEST(huge_pages_are_promised_in_truth)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr;
 
 	errno = 0;
@@ -154,7 +152,7 @@ static int advise_mr(struct end *e, int advice, uint32_t flags, struct ibv_sge s
 
 TEST(prefetch_brings_pages_in)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint8_t *mem = map_pages(3 * PAGE, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, mem, 3 * PAGE, ODP);
 	struct ibv_sge sge = { (uintptr_t)mem, PAGE, mr->lkey };
@@ -185,7 +183,7 @@ TEST(bad_advice_says_what_is_wrong)
 		PREFETCH = IBV_ADVISE_MR_ADVICE_PREFETCH,
 		WRITE = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE
 	};
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, PAGE, IBV_ACCESS_ON_DEMAND);
 	struct ibv_sge sge = { (uintptr_t)p->a.buf, PAGE, mr->lkey };
 	struct ibv_sge other = sge;

@@ -1,8 +1,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 static void make_messages(struct pair *p, int num)
 {
 	int i;
@@ -18,7 +16,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(purged_completions_take_no_room)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	make_messages(p, 3);
 	assert_int_equal(ibv_resize_cq(p->a.cq, 2), EINVAL);
@@ -30,7 +28,7 @@ TEST(purged_completions_take_no_room)
 /* Those of two queue pairs take turns in one queue; one of them goes. */
 TEST(completions_of_others_stay_in_order)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp *old = p->a.qp, *self = make_qp(&p->a, NULL);
 	int i;
 
@@ -76,7 +74,7 @@ static int post_shared(struct pair *p, struct ibv_srq *srq)
 /* Its request was given back when the poll began to read it. */
 TEST(completion_being_read_is_not_purged_again)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8 };
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(p->b.context, &attr);
 	struct ibv_poll_cq_attr none = { 0 };
@@ -103,7 +101,7 @@ TEST(completion_being_read_is_not_purged_again)
 /* No verb is called for it: a write without rights fails its queue pair. */
 TEST(drained_queue_is_flushed_when_its_peer_fails_it)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_SQD), 0);
 	assert_int_equal(send_at(&p->b, 7, 0, 6), 0);

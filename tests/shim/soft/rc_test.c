@@ -1,14 +1,12 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 GROUP(fabric_setup, fabric_teardown);
 FIXTURE(pair_setup, pair_teardown);
 
 TEST(send_arrives)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc;
 
 	strcpy((char *)p->a.buf, "hello");
@@ -27,7 +25,7 @@ TEST(send_arrives)
 
 TEST(immediate_arrives)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 0), 0);
@@ -45,7 +43,7 @@ TEST(immediate_arrives)
 
 TEST(scatter_follows_the_lists)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge from[3] = { sge_of(&p->a, 0, 3), sge_of(&p->a, 10, 0),
 				   sge_of(&p->a, 20, 5) };
 	struct ibv_sge to[2] = { sge_of(&p->b, 0, 2), sge_of(&p->b, 100, 50) };
@@ -64,7 +62,7 @@ TEST(scatter_follows_the_lists)
 
 TEST(inline_data_is_free_at_once)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	char data[64] = "inline";
 	struct ibv_sge sge = { (uintptr_t)data, 64, 0 };
 
@@ -87,7 +85,7 @@ TEST(inline_data_is_free_at_once)
 
 TEST(write_and_read_move_bytes)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint64_t there = (uintptr_t)p->b.buf + 5000;
 
 	memset(p->a.buf, 'w', 3000);
@@ -103,7 +101,7 @@ TEST(write_and_read_move_bytes)
 
 TEST(write_with_immediate_takes_a_receive)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = 99 };
 	struct ibv_wc wc;
 
@@ -122,7 +120,7 @@ TEST(write_with_immediate_takes_a_receive)
 
 TEST(atomics_change_and_tell)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
 	uint64_t *there = (uint64_t *)p->b.buf, *old = (uint64_t *)p->a.buf;
 
@@ -148,7 +146,7 @@ TEST(atomics_change_and_tell)
 
 TEST(full_send_queue_is_enomem)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge sge = sge_of(&p->a, 0, 1);
 	struct ibv_send_wr wr[END_DEPTH + 1] = { 0 }, *bad = NULL;
 	int i;
@@ -169,7 +167,7 @@ TEST(full_send_queue_is_enomem)
 
 TEST(full_receive_queue_is_enomem)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int i;
 
 	for (i = 0; i < END_DEPTH; i++)
@@ -183,7 +181,7 @@ TEST(full_receive_queue_is_enomem)
 
 TEST(malformed_requests_are_refused)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW };
 	struct ibv_recv_wr *rbad, rwr = { .num_sge = 5 };
 	struct ibv_sge sge[5] = { { 0 } };
@@ -201,7 +199,7 @@ TEST(malformed_requests_are_refused)
 
 TEST(data_is_read_when_it_is_sent)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	strcpy((char *)p->a.buf, "early");
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
@@ -213,7 +211,7 @@ TEST(data_is_read_when_it_is_sent)
 
 TEST(drained_queue_waits_for_rts)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 2, 0, 6), 0);
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_SQD), 0);
@@ -227,7 +225,7 @@ TEST(drained_queue_waits_for_rts)
 
 TEST(queue_pair_talks_to_itself)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp *old = p->a.qp;
 
 	p->a.qp = make_qp(&p->a, NULL);
@@ -243,7 +241,7 @@ TEST(queue_pair_talks_to_itself)
 
 TEST(reset_purges_completions)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 2, 0, 6), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
@@ -263,7 +261,7 @@ TEST(reset_purges_completions)
 /* What a peer remembers of our queue must not outlive it. */
 TEST(peer_may_reset_alone)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int i;
 
 	for (i = 0; i < 3; i++)
@@ -281,7 +279,7 @@ TEST(peer_may_reset_alone)
 
 TEST(shared_queue_serves_all)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 2, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(p->b.pd, &init);
 	struct ibv_sge sge = sge_of(&p->b, 0, 10);
@@ -313,7 +311,7 @@ TEST(shared_queue_serves_all)
 
 TEST(extended_poll_reads_all_fields)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP
 	};
@@ -350,7 +348,7 @@ TEST(extended_poll_reads_all_fields)
 
 TEST(resize_keeps_completions)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int i;
 
 	for (i = 0; i < 3; i++) {

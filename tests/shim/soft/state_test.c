@@ -2,8 +2,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct end *name = *state
-
 static int set_up(void **state)
 {
 	struct end *e = calloc(1, sizeof(*e));
@@ -63,7 +61,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(each_step_needs_its_mask)
 {
-	GIVEN(e);
+	struct end *e = *state;
 
 	assert_int_equal(state_of(e->qp), IBV_QPS_RESET);
 	expect_mask(e->qp, IBV_QPS_INIT, INIT);
@@ -77,7 +75,7 @@ TEST(each_step_needs_its_mask)
 
 TEST(steps_are_not_skipped)
 {
-	GIVEN(e);
+	struct end *e = *state;
 
 	assert_int_equal(modify_state(e->qp, IBV_QPS_RTR, RTR), EINVAL);
 	assert_int_equal(modify_state(e->qp, IBV_QPS_RTS, RTS), EINVAL);
@@ -91,7 +89,7 @@ TEST(steps_are_not_skipped)
 
 TEST(values_are_checked)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_qp_attr attr = good;
 
 	attr.qp_state = IBV_QPS_INIT;
@@ -112,7 +110,7 @@ TEST(values_are_checked)
 
 TEST(claimed_state_must_be_true)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_qp_attr attr = good;
 
 	assert_int_equal(modify_state(e->qp, IBV_QPS_INIT, INIT), 0);
@@ -126,7 +124,7 @@ TEST(claimed_state_must_be_true)
 
 TEST(query_tells_what_was_given)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 
@@ -172,7 +170,7 @@ static void give_attrs(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 
 TEST(query_tells_each_attribute)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
@@ -206,7 +204,7 @@ TEST(query_tells_each_attribute)
 
 TEST(query_tells_how_it_was_created)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_srq_init_attr shared = { .attr = { 1, 1, 0 } };
 	struct ibv_qp_init_attr want = {
 		.qp_context = &shared,
@@ -233,7 +231,7 @@ TEST(query_tells_how_it_was_created)
 
 TEST(posts_depend_on_the_state)
 {
-	GIVEN(e);
+	struct end *e = *state;
 
 	assert_int_equal(recv_at(e, 1, 0, 1), EINVAL);
 	assert_int_equal(send_at(e, 1, 0, 1), EINVAL);
@@ -291,7 +289,7 @@ static bool may_in(enum ibv_qp_type type, enum ibv_qp_state state, int attr)
 
 TEST(error_is_reached_from_all_but_reset)
 {
-	GIVEN(e);
+	struct end *e = *state;
 
 	assert_int_equal(to_state(e->qp, IBV_QPS_ERR), EINVAL);
 	assert_int_equal(to_state(e->qp, IBV_QPS_RESET), 0);

@@ -1,8 +1,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 /* Both ends fail: each flushes what it had, and takes nothing more. */
 static void expect_both_failed(struct pair *p)
 {
@@ -29,7 +27,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(send_too_long)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);
 	assert_int_equal(recv_at(&p->b, 2, 0, 5), 0);
@@ -42,7 +40,7 @@ TEST(send_too_long)
 
 TEST(send_from_unknown_key)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge sge = sge_of(&p->a, 0, 5);
 
 	sge.lkey = p->a.mr->rkey; /* they always differ */
@@ -57,7 +55,7 @@ TEST(send_from_unknown_key)
 
 TEST(send_from_beyond_its_region)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(send_at(&p->a, 1, END_BYTES - 4, 5), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_PROT_ERR);
@@ -65,7 +63,7 @@ TEST(send_from_beyond_its_region)
 
 TEST(send_from_another_domain)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(p->a.context);
 	struct ibv_mr *mr = ibv_reg_mr(pd, p->a.buf, 64, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_sge sge = { (uintptr_t)p->a.buf, 5, mr->lkey };
@@ -80,7 +78,7 @@ TEST(send_from_another_domain)
 
 TEST(read_into_what_is_not_writable)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, 0);
 	struct ibv_sge sge = { (uintptr_t)p->a.buf, 5, mr->lkey };
 	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_RDMA_READ };
@@ -94,7 +92,7 @@ TEST(read_into_what_is_not_writable)
 
 TEST(receive_into_unknown_key)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge sge = sge_of(&p->b, 0, 5);
 
 	sge.lkey ^= 0x10;
@@ -107,7 +105,7 @@ TEST(receive_into_unknown_key)
 
 TEST(receive_beyond_its_region)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 2, END_BYTES - 4, 8), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 2), 0);
@@ -117,7 +115,7 @@ TEST(receive_beyond_its_region)
 
 TEST(write_with_wrong_key)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_async_event event;
 
 	assert_int_equal(
@@ -130,7 +128,7 @@ TEST(write_with_wrong_key)
 
 TEST(write_with_key_of_the_dead)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint32_t key = p->b.mr->rkey;
 
 	assert_int_equal(ibv_dereg_mr(p->b.mr), 0);
@@ -141,7 +139,7 @@ TEST(write_with_key_of_the_dead)
 
 TEST(write_beyond_the_region)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(
 		rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, (uintptr_t)p->b.buf - 1, p->b.mr->rkey), 0);
@@ -150,7 +148,7 @@ TEST(write_beyond_the_region)
 
 TEST(read_where_the_region_forbids)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr =
 		ibv_reg_mr(p->b.pd, p->b.buf, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 
@@ -171,7 +169,7 @@ static void reconnect_pair(struct pair *p, int access_of_b)
 
 TEST(read_where_the_queue_pair_forbids)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	reconnect_pair(p, IBV_ACCESS_REMOTE_WRITE);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 5, (uintptr_t)p->b.buf, p->b.mr->rkey),
@@ -183,7 +181,7 @@ TEST(read_where_the_queue_pair_forbids)
 
 TEST(write_where_the_queue_pair_forbids)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	reconnect_pair(p, IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(
@@ -193,7 +191,7 @@ TEST(write_where_the_queue_pair_forbids)
 
 TEST(atomic_off_its_alignment)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
 
 	wr.wr.atomic.remote_addr = (uintptr_t)p->b.buf + 4;
@@ -204,7 +202,7 @@ TEST(atomic_off_its_alignment)
 
 TEST(atomic_of_wrong_length)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
 
 	wr.wr.atomic.remote_addr = (uintptr_t)p->b.buf;
@@ -215,7 +213,7 @@ TEST(atomic_of_wrong_length)
 
 TEST(read_without_responder_resources)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 8 };
 
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
@@ -233,7 +231,7 @@ TEST(read_without_responder_resources)
 
 TEST(receiver_that_is_never_ready)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(to_init(p->a.qp, 0), 0);
@@ -248,7 +246,7 @@ TEST(receiver_that_is_never_ready)
 
 TEST(nobody_at_the_other_end)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
@@ -260,7 +258,7 @@ TEST(nobody_at_the_other_end)
 
 TEST(peer_connected_to_another)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	connect_to(p->b.qp, p->b.qp->qp_num);
@@ -272,7 +270,7 @@ TEST(peer_connected_to_another)
 
 TEST(address_of_nobody)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
@@ -295,7 +293,7 @@ TEST(address_of_nobody)
 
 TEST(error_flushes_both_queues)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->a, 1, 0, 1), 0);
 	assert_int_equal(recv_at(&p->a, 2, 0, 1), 0);
@@ -311,7 +309,7 @@ TEST(error_flushes_both_queues)
 /* A request that waits is flushed when the peer fails it. */
 TEST(failing_peer_flushes_waiting_sends)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_SQD), 0);
 	assert_int_equal(send_at(&p->b, 4, 0, 1), 0);
@@ -323,7 +321,7 @@ TEST(failing_peer_flushes_waiting_sends)
 
 TEST(overrun_queue_is_an_event)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq *old = p->b.cq, *tiny = ibv_create_cq(p->b.context, 2, NULL, NULL, 0);
 	struct ibv_async_event event;
 	int i;
@@ -353,7 +351,7 @@ TEST(overrun_queue_is_an_event)
 
 TEST(strict_device_spoils_what_is_not_valid)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc;
 
 	setenv("VERBATIM_SOFT_STRICT", "1", 1);

@@ -3,8 +3,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 static void connect_uc(struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = {
@@ -55,7 +53,7 @@ FIXTURE(set_up, pair_teardown);
 
 TEST(send_and_immediate_arrive)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc;
 
 	strcpy((char *)p->a.buf, "hello");
@@ -81,7 +79,7 @@ TEST(send_and_immediate_arrive)
 
 TEST(writes_arrive)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint64_t there = (uintptr_t)p->b.buf + 5000;
 	struct ibv_send_wr wr = { .wr_id = 2, .imm_data = 5, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 
@@ -99,7 +97,7 @@ TEST(writes_arrive)
 
 TEST(nothing_can_be_read)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 1, 8, (uintptr_t)p->b.buf, p->b.mr->rkey),
 			 EINVAL);
@@ -111,7 +109,7 @@ TEST(nothing_can_be_read)
 
 TEST(message_without_a_request_is_lost)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr wr = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
@@ -130,7 +128,7 @@ TEST(message_without_a_request_is_lost)
 
 TEST(receiver_that_posts_is_waited_for)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
@@ -145,7 +143,7 @@ TEST(receiver_that_posts_is_waited_for)
 
 TEST(receiver_that_has_stopped_is_given_up)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
@@ -167,7 +165,7 @@ TEST(receiver_that_has_stopped_is_given_up)
 
 TEST(message_that_is_too_long_leaves_the_request)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 5), 0);
 	assert_int_equal(send_at(&p->a, 2, 0, 6), 0);
@@ -179,7 +177,7 @@ TEST(message_that_is_too_long_leaves_the_request)
 
 TEST(write_that_is_not_allowed_is_lost)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	memset(p->a.buf, 1, 8);
 	assert_int_equal(
@@ -194,7 +192,7 @@ TEST(write_that_is_not_allowed_is_lost)
 
 TEST(bad_buffer_fails_the_receiver_alone)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge bad = sge_of(&p->b, 0, 100);
 
 	bad.lkey++;
@@ -211,7 +209,7 @@ TEST(bad_buffer_fails_the_receiver_alone)
 
 TEST(own_error_stops_the_send_queue_alone)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge bad = sge_of(&p->a, 0, 6);
 	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_SEND };
 
@@ -236,7 +234,7 @@ TEST(own_error_stops_the_send_queue_alone)
 
 TEST(message_to_nobody_is_lost)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
 	assert_int_equal(send_at(&p->a, 1, 0, 6), 0);
@@ -249,7 +247,7 @@ TEST(message_to_nobody_is_lost)
 
 TEST(reliable_peer_does_not_answer)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	use_qp_of(&p->b, IBV_QPT_RC, NULL);
 	connect_to(p->b.qp, p->a.qp->qp_num);
@@ -264,7 +262,7 @@ TEST(reliable_peer_does_not_answer)
 
 TEST(too_long_uses_up_a_shared_request)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(p->b.pd, &attr);
 	struct ibv_sge sge = sge_of(&p->b, 0, 5);

@@ -5,8 +5,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 /* From a to b, with a handle for this one. */
 static void to_b(struct pair *p, uint32_t qkey, uint32_t len)
 {
@@ -34,7 +32,7 @@ FIXTURE(datagrams_setup, pair_teardown);
 
 TEST(payload_comes_behind_the_grh)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc;
 
 	strcpy((char *)p->a.buf, "hello");
@@ -58,7 +56,7 @@ TEST(payload_comes_behind_the_grh)
 
 TEST(immediate_and_inline_arrive)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	char data[64] = "inline";
 	struct ibv_sge sge = { (uintptr_t)data, 64, 0 };
 	struct ibv_wc wc;
@@ -79,7 +77,7 @@ TEST(immediate_and_inline_arrive)
 
 TEST(scatter_follows_the_lists)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge to[3] = { sge_of(&p->b, 0, 30), sge_of(&p->b, 100, 11),
 				 sge_of(&p->b, 200, 50) };
 	struct ibv_recv_wr wr = { .sg_list = to, .num_sge = 3 }, *bad;
@@ -94,7 +92,7 @@ TEST(scatter_follows_the_lists)
 
 TEST(qkey_must_fit)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	to_b(p, QKEY + 1, 6);
@@ -106,7 +104,7 @@ TEST(qkey_must_fit)
 
 TEST(qkey_can_be_changed)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_attr attr = { .qkey = 55 }, got;
 	struct ibv_qp_init_attr init;
 
@@ -122,7 +120,7 @@ TEST(qkey_can_be_changed)
 
 TEST(loss_is_a_success)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	uint32_t qpn = p->b.qp->qp_num;
 
@@ -148,7 +146,7 @@ TEST(loss_is_a_success)
 
 TEST(receiver_that_posts_is_waited_for)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	struct ibv_send_wr wr = make_datagram(ah, p->b.qp->qp_num, QKEY, 3);
 
@@ -168,7 +166,7 @@ TEST(receiver_that_posts_is_waited_for)
 
 TEST(receiver_is_found_again_after_reset)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	to_b(p, QKEY, 6);
@@ -182,7 +180,7 @@ TEST(receiver_is_found_again_after_reset)
 
 TEST(connections_take_no_datagrams)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	use_qp_of(&p->b, IBV_QPT_RC, NULL);
 	connect_to(p->b.qp, p->a.qp->qp_num);
@@ -194,7 +192,7 @@ TEST(connections_take_no_datagrams)
 
 TEST(longer_than_the_mtu_stops_the_send_queue)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 5000), 0);
 	to_b(p, QKEY, 4096);
@@ -217,7 +215,7 @@ TEST(longer_than_the_mtu_stops_the_send_queue)
 
 TEST(own_bad_buffer_stops_the_send_queue_alone)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge bad = sge_of(&p->a, 0, 6);
 	struct ibv_ah *ah;
 
@@ -236,7 +234,7 @@ TEST(own_bad_buffer_stops_the_send_queue_alone)
 
 TEST(handle_must_be_of_the_same_domain)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(p->a.context);
 	struct ibv_ah_attr attr = local_attr();
 	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
@@ -252,7 +250,7 @@ TEST(handle_must_be_of_the_same_domain)
 
 TEST(posts_are_checked)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	struct ibv_send_wr wr = make_datagram(NULL, 1, QKEY, 1);
 
@@ -268,7 +266,7 @@ TEST(posts_are_checked)
 
 TEST(bad_buffer_fails_the_receiver_alone)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_sge bad = sge_of(&p->b, 0, 100);
 
 	bad.lkey++;
@@ -283,7 +281,7 @@ TEST(bad_buffer_fails_the_receiver_alone)
 
 TEST(shared_queue_receives)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(p->b.pd, &attr);
 	struct ibv_sge sge[2] = { sge_of(&p->b, 0, GRH + 5), sge_of(&p->b, 100, 100) };
@@ -310,7 +308,7 @@ TEST(shared_queue_receives)
 
 TEST(it_reaches_itself)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 
 	memcpy(p->a.buf, "self", 4);
@@ -326,7 +324,7 @@ TEST(it_reaches_itself)
 
 TEST(reset_purges)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	assert_int_equal(recv_at(&p->b, 2, 0, 100), 0);
@@ -340,7 +338,7 @@ TEST(reset_purges)
 
 TEST(drained_queue_sends_when_it_runs_again)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
@@ -359,7 +357,7 @@ TEST(drained_queue_sends_when_it_runs_again)
 
 TEST(what_waits_is_gone_with_its_queue)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	struct ibv_send_wr wr = make_datagram(ah, p->b.qp->qp_num, QKEY, 3);
 
@@ -385,7 +383,7 @@ TEST(what_waits_is_gone_with_its_queue)
 TEST(many_are_reached_from_one)
 {
 	enum { MANY = 40 };
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	struct ibv_qp *qp[MANY], *own = p->b.qp;
 	int round, i;
@@ -423,7 +421,7 @@ static struct ibv_qp *make_rival(struct end *e, uint32_t qpn)
 
 TEST(rivals_for_a_place_are_both_reached)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	struct ibv_qp *qp[2] = { p->b.qp, make_rival(&p->b, p->b.qp->qp_num) };
 	int i;

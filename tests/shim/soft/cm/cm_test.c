@@ -336,8 +336,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-#define GIVEN(name) struct ends *name = *state
-
 static void send_request(struct ends *e)
 {
 	assert_int_equal(connect_with(e->a, e->id, param_of("hello")), 0);
@@ -358,7 +356,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(both_sides_learn_of_the_other)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_event_resp event;
 
 	assert_int_equal(connect_with(e->a, e->id, param_of("hello")), 0);
@@ -382,7 +380,7 @@ TEST(both_sides_learn_of_the_other)
 
 TEST(addresses_are_those_of_both_ends)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_query_route_resp a, b;
 	struct sockaddr_in *src, *dst;
 
@@ -410,7 +408,7 @@ TEST(addresses_are_those_of_both_ends)
 
 TEST(attributes_are_for_the_other_end)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct ib_uverbs_qp_attr a, b;
 
 	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_INIT, &a), 0);
@@ -483,7 +481,7 @@ TEST_WITH(attributes_are_those_of_the_transport, NULL, NULL)
 
 TEST(both_sides_are_disconnected)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	establish_ends(e);
 	assert_int_equal(disconnect_id(e->a, e->id), 0);
@@ -497,7 +495,7 @@ TEST(both_sides_are_disconnected)
 
 TEST(disconnects_that_cross_are_one_event_each)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	COMMAND(c, rdma_ucm_disconnect);
 
 	establish_ends(e);
@@ -510,7 +508,7 @@ TEST(disconnects_that_cross_are_one_event_each)
 
 TEST(destroying_one_end_disconnects_the_other)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	establish_ends(e);
 	assert_int_equal(destroy_id(e->b, e->child), 1);
@@ -521,7 +519,7 @@ TEST(destroying_one_end_disconnects_the_other)
 
 TEST(disconnect_of_an_end_whose_peer_is_gone_is_answered)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	establish_ends(e);
 	close_channel(e->b);
@@ -532,7 +530,7 @@ TEST(disconnect_of_an_end_whose_peer_is_gone_is_answered)
 
 TEST(rejection_brings_its_data)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_event_resp event;
 
 	send_request(e);
@@ -545,7 +543,7 @@ TEST(rejection_brings_its_data)
 
 TEST(request_that_is_destroyed_is_rejected)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	send_request(e);
 	assert_int_equal(destroy_id(e->b, e->child), 0);
@@ -554,7 +552,7 @@ TEST(request_that_is_destroyed_is_rejected)
 
 TEST(request_that_was_never_seen_goes_with_its_listener)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	assert_int_equal(destroy_id(e->b, e->listener), 0);
@@ -564,7 +562,7 @@ TEST(request_that_was_never_seen_goes_with_its_listener)
 
 TEST(request_that_was_given_up_cannot_be_accepted)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	send_request(e);
 	assert_int_equal(destroy_id(e->a, e->id), 2);
@@ -575,7 +573,7 @@ TEST(request_that_was_given_up_cannot_be_accepted)
 
 TEST(nobody_at_the_port_is_a_rejection)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint32_t id = resolved_id(e->a, RDMA_PS_TCP, 9, PORT + 1);
 
 	assert_int_equal(connect_with(e->a, id, param_of("")), 0);
@@ -588,7 +586,7 @@ TEST(nobody_at_the_port_is_a_rejection)
 
 TEST(request_waits_for_a_late_listener)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	assert_int_equal(destroy_id(e->b, e->listener), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
@@ -600,7 +598,7 @@ TEST(request_waits_for_a_late_listener)
 
 TEST(request_that_waits_can_be_given_up)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint32_t datagram = resolved_id(e->a, RDMA_PS_UDP, 9, PORT);
 	uint32_t last = resolved_id(e->a, RDMA_PS_TCP, 10, PORT + 1);
 
@@ -620,7 +618,7 @@ TEST(request_that_waits_can_be_given_up)
 
 TEST(full_backlog_rejects)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint32_t second, third;
 
 	assert_int_equal(destroy_id(e->b, e->listener), 0);
@@ -638,7 +636,7 @@ TEST(full_backlog_rejects)
 
 TEST(private_data_has_its_limits)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_conn_param param = param_of("");
 
 	param.private_data_len = 57;
@@ -652,7 +650,7 @@ TEST(private_data_has_its_limits)
 
 TEST(commands_in_a_wrong_state_are_refused)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint32_t idle = create_id(e->a, RDMA_PS_TCP, 7);
 
 	assert_int_equal(connect_with(e->a, idle, param_of("")), -EINVAL);
@@ -668,7 +666,7 @@ TEST(commands_in_a_wrong_state_are_refused)
 
 TEST(event_says_how_many_were_reported)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 
 	establish_ends(e);
 	assert_int_equal(disconnect_id(e->b, e->child), 0);
@@ -695,7 +693,7 @@ static int migrate_id(int to, int from, uint32_t id)
 
 TEST(events_follow_an_id_to_its_channel)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	int c = new_channel();
 
 	send_request(e);
@@ -715,7 +713,7 @@ TEST(events_follow_an_id_to_its_channel)
 
 TEST(notification_establishes_before_the_message)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	COMMAND(c, rdma_ucm_notify);
 	struct rdma_ucm_event_resp event;
 
@@ -736,7 +734,7 @@ TEST(notification_establishes_before_the_message)
 
 TEST(silent_listener_is_unreachable_in_the_end)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint64_t before = cm_response_ns;
 
 	cm_response_ns = 1000000;
@@ -747,7 +745,7 @@ TEST(silent_listener_is_unreachable_in_the_end)
 
 TEST(silent_peer_is_disconnected_in_the_end)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint64_t before = cm_response_ns;
 
 	establish_ends(e);
@@ -759,7 +757,7 @@ TEST(silent_peer_is_disconnected_in_the_end)
 
 TEST_WITH(datagram_peer_is_found, setup_udp, tear_down)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_event_resp event;
 	struct ib_uverbs_qp_attr attr;
 
@@ -783,7 +781,7 @@ TEST_WITH(datagram_peer_is_found, setup_udp, tear_down)
 
 TEST_WITH(datagram_peer_that_rejects_is_unreachable, setup_udp, tear_down)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint32_t other;
 
 	send_request(e);
@@ -825,7 +823,7 @@ TEST_WITH(group_has_the_kernels_gid, setup_udp, tear_down)
 				       0,    0,    0,    0, 15,   1,    2, 3 };
 	static const uint8_t ip6[] = { 0xff, 0x12, 0x60, 1, 0xff, 0xff, 0,    0,
 				       0,    0,    0,    0, 0,    0,    0x12, 0x34 };
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_event_resp event;
 	uint32_t group;
 
@@ -991,7 +989,7 @@ TEST_WITH(malformed_commands_are_refused, NULL, NULL)
 /* Garbage in the mailbox is passed over, whatever its length. */
 TEST(garbage_of_peers_is_passed_over)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	char path[512], garbage[333];
 	struct rdma_ucm_event_resp event;
 	struct dirent *entry;
@@ -1031,7 +1029,7 @@ static void *wait_blocking(void *arg)
 
 TEST(blocked_thread_gets_its_event)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct waiter w = { .fd = e->b };
 	pthread_t thread;
 
@@ -1044,7 +1042,7 @@ TEST(blocked_thread_gets_its_event)
 
 TEST(blocked_thread_can_be_cancelled)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct waiter w = { .fd = e->b };
 	pthread_t thread;
 	void *result;
@@ -1075,7 +1073,7 @@ static void ignore_signal(int signal)
 /* As in the kernel, where the thread holds the file. */
 TEST(thread_sleeps_on_when_its_channel_is_closed)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct sigaction act = { .sa_handler = ignore_signal };
 	struct waiter w = { .fd = e->a };
 	pthread_t thread;
@@ -1100,7 +1098,7 @@ TEST(thread_sleeps_on_when_its_channel_is_closed)
 
 TEST(descriptor_works_in_an_epoll)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct epoll_event event = { .events = EPOLLIN };
 	int ep = epoll_create1(0);
 
@@ -1115,7 +1113,7 @@ TEST(descriptor_works_in_an_epoll)
 
 TEST(blocked_thread_sleeps_on_after_a_signal_that_restarts)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct sigaction act = { .sa_handler = ignore_signal, .sa_flags = SA_RESTART };
 	struct waiter w = { .fd = e->b };
 	pthread_t thread;
@@ -1167,7 +1165,7 @@ enum { FLOOD = 40 }; /* more than fit into a page */
 
 TEST(full_mailbox_is_tried_again)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	uint32_t id[FLOOD], i;
 
 	close(shrink_mailbox(serial_of(e->listener)));
@@ -1184,7 +1182,7 @@ TEST(full_mailbox_is_tried_again)
 
 TEST(end_is_told_when_there_is_room)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_event_resp event;
 	char garbage[4096] = "";
 	int box;
@@ -1204,7 +1202,7 @@ enum { MANY = 200 };
 
 TEST(many_connections_through_one_listener)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	struct rdma_ucm_event_resp event;
 	uint32_t id[MANY], i;
 
@@ -1390,7 +1388,7 @@ TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 
 TEST(child_has_nothing_of_its_parents)
 {
-	GIVEN(e);
+	struct ends *e = *state;
 	int status, fd;
 	pid_t pid;
 

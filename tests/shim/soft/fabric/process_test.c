@@ -141,8 +141,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-#define GIVEN(name) struct two *name = *state
-
 /* In the entry, in the ring of bytes, and across. */
 static void send_of(struct two *t, uint32_t len)
 {
@@ -159,7 +157,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(messages_of_all_lengths_arrive)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	static const uint32_t lens[] = { 1,    8,    9,    72,   73,    1000,
 					 4096, 8191, 8192, 8193, 65536, END_BYTES };
 	size_t i;
@@ -170,7 +168,7 @@ TEST(messages_of_all_lengths_arrive)
 
 TEST(many_messages_wrap_all_rings)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	uint32_t i;
 
 	for (i = 0; i < 300; i++)
@@ -179,7 +177,7 @@ TEST(many_messages_wrap_all_rings)
 
 TEST(writes_and_reads_cross_processes)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	struct address *there = &t->other.address;
 
 	memset(t->e.buf, 'w', 4096);
@@ -195,7 +193,7 @@ TEST(writes_and_reads_cross_processes)
 
 TEST(messages_come_back)
 {
-	GIVEN(t);
+	struct two *t = *state;
 
 	assert_int_equal(recv_at(&t->e, 3, 0, 64), 0);
 	tell_other(&t->other, 's', t->seen);
@@ -204,7 +202,7 @@ TEST(messages_come_back)
 
 TEST(sleeper_is_woken_across_processes)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	struct ibv_cq *cq;
 	void *context;
 
@@ -218,7 +216,7 @@ TEST(sleeper_is_woken_across_processes)
 
 TEST(errors_appear_on_both_sides)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	struct address *there = &t->other.address;
 
 	tell_other(&t->other, 'r', t->seen);
@@ -230,7 +228,7 @@ TEST(errors_appear_on_both_sides)
 /* It came before; so it is there though it was not polled. */
 TEST(payload_is_there_when_its_region_goes)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	struct address *there = &t->other.address;
 
 	memset(t->e.buf, 'x', 64);
@@ -255,7 +253,7 @@ static void kill_other(struct two *t)
 
 TEST(dead_peer_is_found_out)
 {
-	GIVEN(t);
+	struct two *t = *state;
 
 	tell_other(&t->other, 'r', t->seen);
 	tell_other(&t->other, 'r', t->seen);
@@ -279,7 +277,7 @@ static unsigned int count_files(void)
 
 TEST(traces_of_the_dead_are_swept)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	unsigned int before = count_files();
 
 	kill_other(t);
@@ -322,7 +320,7 @@ static int in_child(struct end *e)
 
 TEST(child_begins_anew)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	int status;
 	pid_t pid = fork();
 
@@ -336,7 +334,7 @@ TEST(child_begins_anew)
 
 TEST(child_that_just_exits_harms_nobody)
 {
-	GIVEN(t);
+	struct two *t = *state;
 	pid_t pid = fork();
 
 	if (!pid)

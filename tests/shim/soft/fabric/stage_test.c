@@ -11,8 +11,6 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct given *name = *state
-
 struct given {
 	struct end e;
 	struct fellow f;
@@ -45,7 +43,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	GIVEN(g);
+	struct given *g = *state;
 	int status = fellow_stop(&g->f);
 
 	end_close(&g->e);
@@ -69,7 +67,7 @@ static int post_rdma(struct given *g, enum ibv_wr_opcode opcode, uint32_t len)
 static void writes_and_reads_need_no_call_of_the_target(void **state)
 {
 	static uint8_t sent[END_BYTES];
-	GIVEN(g);
+	struct given *g = *state;
 
 	fill_memory(&g->e, 7);
 	memcpy(sent, g->e.buf, END_BYTES);
@@ -97,7 +95,7 @@ static uint64_t fetch_add(struct given *g, uint64_t n)
 
 static void atomics_change_and_tell(void **state)
 {
-	GIVEN(g);
+	struct given *g = *state;
 
 	assert_int_equal(fetch_add(g, 5), 0);
 	assert_int_equal(fetch_add(g, 6), 5);
@@ -120,7 +118,7 @@ static void receive_all(struct end *e, int fd, struct address yours)
 static void long_send_arrives(void **state)
 {
 	begin_pair(state, receive_all);
-	GIVEN(g);
+	struct given *g = *state;
 
 	fill_memory(&g->e, 9);
 	await_word(g->f.fd);
@@ -151,7 +149,7 @@ static void write_back(struct end *e, int fd, struct address yours)
 static void both_sides_copy_at_once(void **state)
 {
 	begin_pair(state, write_back);
-	GIVEN(g);
+	struct given *g = *state;
 
 	write_often(&g->e, g->f.address);
 	say_bytes(g->f.fd, "q", 1);
@@ -160,7 +158,7 @@ static void both_sides_copy_at_once(void **state)
 
 static void stopped_target_goes_on(void **state)
 {
-	GIVEN(g);
+	struct given *g = *state;
 
 	kill(g->f.pid, SIGSTOP);
 	waitpid(g->f.pid, NULL, WUNTRACED);
@@ -173,7 +171,7 @@ static void stopped_target_goes_on(void **state)
 /* Asked while it is stopped, then killed: within the timeout. */
 static void dead_target_ends_it(void **state)
 {
-	GIVEN(g);
+	struct given *g = *state;
 
 	kill(g->f.pid, SIGSTOP);
 	waitpid(g->f.pid, NULL, WUNTRACED);
@@ -193,7 +191,7 @@ static void unmap_and_sleep(struct end *e, int fd, struct address yours)
 static void unmapped_memory_is_an_error_there(void **state)
 {
 	begin_pair(state, unmap_and_sleep);
-	GIVEN(g);
+	struct given *g = *state;
 
 	await_word(g->f.fd);
 	assert_int_equal(post_rdma(g, IBV_WR_RDMA_WRITE, 100), 0);
@@ -226,7 +224,7 @@ static int32_t forge_job(struct shm_seg *seg, uint64_t addr, uint64_t len)
 
 static void owner_copies_to_registered_memory_only(void **state)
 {
-	GIVEN(g);
+	struct given *g = *state;
 	struct peer *peer;
 	struct shm_seg *seg = segment_of(g, &peer);
 	uint64_t addr = g->f.address.addr;
@@ -243,7 +241,7 @@ static void owner_copies_to_registered_memory_only(void **state)
 /* All jobs are held by a process that was killed, and one of them is asked for. */
 static void dead_requesters_are_no_obstacle(void **state)
 {
-	GIVEN(g);
+	struct given *g = *state;
 	struct peer *peer;
 	struct shm_seg *seg = segment_of(g, &peer);
 	int i;
@@ -290,7 +288,7 @@ static void target_that_polls_learns_of_it(void **state)
 	char word;
 
 	begin_pair(state, forbidden_later);
-	GIVEN(g);
+	struct given *g = *state;
 
 	while (recv(g->f.fd, &word, 1, MSG_DONTWAIT) < 0)
 		expect_none(g->e.cq);

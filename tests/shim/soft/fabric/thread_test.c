@@ -4,8 +4,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum { MESSAGES = 2000, PAIRS = 3 };
 
 /* Asserts jump, so threads only count. */
@@ -89,7 +87,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(many_threads_share_two_queues)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct half a[PAIRS] = { 0 }, b[PAIRS] = { 0 };
 	struct half pa = { .e = &p->a }, pb = { .e = &p->b };
 	pthread_t threads[2 * PAIRS + 2];
@@ -144,7 +142,7 @@ static void *make_often(void *arg)
 
 TEST(objects_come_and_go_beside_traffic)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	pthread_t threads[3];
 	int i;
 
@@ -164,7 +162,7 @@ TEST(objects_come_and_go_beside_traffic)
 /* The thread that waits for it meets posts, polls and the end. */
 TEST(queue_pairs_die_while_they_wait)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
 	struct ibv_qp *qp;
 	int i;

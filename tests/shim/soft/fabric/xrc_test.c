@@ -23,8 +23,6 @@ struct xrc {
 	bool done;
 };
 
-#define GIVEN(name) struct xrc *name = *state
-
 enum {
 	FD_AND_FLAGS = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 	OF_XRC = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
@@ -151,7 +149,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	assert_int_equal(ibv_destroy_qp(x->send), 0);
 	if (x->recv)
@@ -249,7 +247,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(send_goes_to_the_shared_queue)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_wc wc;
 
 	assert_int_equal(post_recv(x, 7, 64), 0);
@@ -273,7 +271,7 @@ TEST(send_goes_to_the_shared_queue)
 
 TEST(rdma_reaches_the_domain_of_the_shared_queue)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	uint64_t *there = (uint64_t *)(x->b.buf + 512), *here = (void *)x->a.buf;
 
 	*here = 42;
@@ -291,7 +289,7 @@ TEST(rdma_reaches_the_domain_of_the_shared_queue)
 
 TEST(write_with_imm_uses_a_request)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_wc wc;
 
 	assert_int_equal(post_recv(x, 7, 0), 0);
@@ -306,7 +304,7 @@ TEST(write_with_imm_uses_a_request)
 
 TEST(one_connection_serves_many_shared_queues)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_srq *more = make_srq(&x->b, x->xrcd, x->a.cq == x->b.cq ? NULL : x->b.cq);
 	int i;
 
@@ -326,7 +324,7 @@ TEST(one_connection_serves_many_shared_queues)
 
 TEST(sender_waits_for_a_request)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	assert_int_equal(send_to(x, 3, 8, number_of(x->srq)), 0);
 	expect_none(x->a.cq);
@@ -337,7 +335,7 @@ TEST(sender_waits_for_a_request)
 
 TEST(number_of_nobody_breaks_the_connection)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	assert_int_equal(send_to(x, 3, 8, 0xabcdef), 0);
 	expect_wc(x->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
@@ -346,7 +344,7 @@ TEST(number_of_nobody_breaks_the_connection)
 
 TEST(number_of_the_dead_breaks_the_connection)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	uint32_t number = number_of(x->srq);
 
 	assert_int_equal(post_recv(x, 7, 8), 0);
@@ -362,7 +360,7 @@ TEST(number_of_the_dead_breaks_the_connection)
 
 TEST(shared_queue_of_another_domain_breaks_the_connection)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_xrcd *xrcd = open_domain(&x->b, -1, O_CREAT);
 	struct ibv_srq *srq = make_srq(&x->b, xrcd, x->b.cq);
 
@@ -376,7 +374,7 @@ TEST(shared_queue_of_another_domain_breaks_the_connection)
 
 TEST(send_too_long_fails_the_request_and_the_connection)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	assert_int_equal(post_recv(x, 7, 8), 0);
 	assert_int_equal(post_recv(x, 8, 8), 0);
@@ -388,7 +386,7 @@ TEST(send_too_long_fails_the_request_and_the_connection)
 
 TEST(wrong_key_breaks_the_connection)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	x->b.mr->rkey ^= 0x10;
 	assert_int_equal(post_rdma(x, IBV_WR_RDMA_WRITE, 8, 0), 0);
@@ -399,7 +397,7 @@ TEST(wrong_key_breaks_the_connection)
 
 TEST(overrun_of_its_queue_fails_the_shared_queue)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_cq *tiny = ibv_create_cq(x->b.context, 1, NULL, NULL, 0);
 	struct ibv_srq *srq = make_srq(&x->b, x->xrcd, tiny);
 	struct ibv_async_event event;
@@ -423,7 +421,7 @@ TEST(overrun_of_its_queue_fails_the_shared_queue)
 
 TEST(limit_of_the_shared_queue_is_told)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_srq_attr limit = { .srq_limit = 1 };
 
 	assert_int_equal(post_recv(x, 7, 8), 0);
@@ -436,7 +434,7 @@ TEST(limit_of_the_shared_queue_is_told)
 
 TEST(first_message_establishes)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	assert_int_equal(to_state(x->recv, IBV_QPS_RESET), 0);
 	assert_int_equal(to_init(x->recv, 0), 0);
@@ -450,7 +448,7 @@ TEST(first_message_establishes)
 
 TEST(each_end_posts_what_is_its)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
 	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad_recv;
 
@@ -461,7 +459,7 @@ TEST(each_end_posts_what_is_its)
 
 TEST(reliable_connection_does_not_reach_it)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	connect_to(x->a.qp, x->recv->qp_num);
 	assert_int_equal(post_recv(x, 7, 8), 0);
@@ -472,7 +470,7 @@ TEST(reliable_connection_does_not_reach_it)
 
 TEST(domain_of_a_file_is_one)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_xrcd *again = open_domain(&x->a, x->fd, 0);
 	struct ibv_srq *srq;
 
@@ -490,7 +488,7 @@ TEST(domain_of_a_file_is_one)
 
 TEST(flags_say_whether_a_domain_may_be_there)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_xrcd *xrcd;
 	int fd = open_temporary();
 
@@ -513,7 +511,7 @@ TEST(flags_say_whether_a_domain_may_be_there)
 
 TEST(domain_needs_all_its_attributes)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_xrcd_init_attr attr = { IBV_XRCD_INIT_ATTR_FD, -1, O_CREAT };
 
 	assert_null(ibv_open_xrcd(x->a.context, &attr));
@@ -525,7 +523,7 @@ TEST(domain_needs_all_its_attributes)
 
 TEST(domain_in_use_is_ebusy)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_xrcd *xrcd = open_domain(&x->a, -1, O_CREAT);
 	struct ibv_qp *qp = make_recv(&x->a, xrcd);
 
@@ -537,7 +535,7 @@ TEST(domain_in_use_is_ebusy)
 
 TEST(objects_need_what_they_belong_to)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_srq_init_attr_ex srq = {
 		.attr = { 1, 1, 0 },
 		.comp_mask = OF_XRC,
@@ -563,7 +561,7 @@ TEST(objects_need_what_they_belong_to)
 
 TEST(only_xrc_queues_have_numbers)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_srq_init_attr init = { .attr = { 1, 1, 0 } };
 	struct ibv_srq *srq = ibv_create_srq(x->b.pd, &init);
 	uint32_t n;
@@ -593,7 +591,7 @@ static struct ibv_qp *open_recv(struct end *e, struct ibv_xrcd *xrcd, uint32_t q
 
 TEST(opened_queue_pair_is_the_same)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_qp *qp = open_recv(&x->b, x->xrcd, x->recv->qp_num);
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -614,7 +612,7 @@ TEST(opened_queue_pair_is_the_same)
 
 TEST(queue_pair_lives_until_its_last_close)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_qp *qp = open_recv(&x->b, x->xrcd, x->recv->qp_num);
 	uint32_t qpn = qp->qp_num;
 
@@ -632,7 +630,7 @@ TEST(queue_pair_lives_until_its_last_close)
 
 TEST(only_what_is_in_the_domain_can_be_opened)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_xrcd *xrcd = open_domain(&x->b, -1, O_CREAT);
 	struct ibv_qp_open_attr attr = { .comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD,
 					 .qp_num = x->recv->qp_num,
@@ -649,7 +647,7 @@ TEST(only_what_is_in_the_domain_can_be_opened)
 
 TEST(reset_takes_the_connection_back)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 
 	assert_int_equal(to_state(x->recv, IBV_QPS_RESET), 0);
 	assert_int_equal(post_recv(x, 7, 8), 0);
@@ -690,7 +688,7 @@ static void *send_rounds(void *arg)
 
 TEST(shared_queues_come_and_go_beneath_traffic)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_srq *srq;
 	pthread_t thread;
 	struct ibv_wc wc;
@@ -787,7 +785,7 @@ static void stop_other(struct other *o, int sig)
 TEST(message_reaches_the_shared_queue_of_another_process)
 {
 	static const uint32_t sizes[] = { 1, 8, 64, 72, 73, 4096, 8192, 8193, 65536, BUFFER };
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct other o = start_other(x);
 	static uint8_t seen[BUFFER];
 	struct ibv_wc wc;
@@ -817,7 +815,7 @@ static void reconnect_send(struct xrc *x, uint32_t dest)
 
 TEST(queue_pair_outlives_its_process)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct other o = start_other(x);
 	struct ibv_qp *qp = open_recv(&x->b, x->xrcd, o.qpn);
 
@@ -833,7 +831,7 @@ TEST(queue_pair_outlives_its_process)
 
 TEST(queue_pair_that_nobody_holds_dies_with_its_process)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct other o = start_other(x);
 
 	reconnect_send(x, o.qpn);
@@ -847,7 +845,7 @@ TEST(queue_pair_that_nobody_holds_dies_with_its_process)
 
 TEST(shared_queue_of_a_dead_process_is_nobodys)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct other o = start_other(x);
 	uint32_t one = 1;
 	struct ibv_wc wc;
@@ -870,7 +868,7 @@ TEST(shared_queue_of_a_dead_process_is_nobodys)
 
 TEST(domain_dies_with_the_last_process)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	int fd = open_temporary(), mine = x->fd;
 	struct ibv_xrcd *xrcd;
 	struct other o;
@@ -888,7 +886,7 @@ TEST(domain_dies_with_the_last_process)
 
 TEST(closing_the_device_lets_go_of_all)
 {
-	GIVEN(x);
+	struct xrc *x = *state;
 	struct ibv_context *context = open_context();
 	struct end e = { .context = context };
 	int fd = open_temporary();

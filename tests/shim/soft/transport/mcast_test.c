@@ -6,8 +6,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum { MLID = 0xc001, ALL = 0xffffff };
 
 static const union ibv_gid group = { .raw = { 0xff, 0x12, [15] = 7 } };
@@ -36,7 +34,7 @@ FIXTURE(datagrams_setup, pair_teardown);
 
 TEST(all_members_receive)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = group_ah(&p->a, &group, MLID);
 	struct ibv_wc wc;
 	int i;
@@ -68,7 +66,7 @@ TEST(all_members_receive)
 
 TEST(only_who_is_attached_receives)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	cast_to(&p->a, &group, MLID, QKEY);
@@ -88,7 +86,7 @@ TEST(only_who_is_attached_receives)
 
 TEST(group_needs_its_number_and_its_address)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah *ah = make_ah(&p->a, local_attr());
 	struct ibv_ah *to_group = group_ah(&p->a, &group, MLID);
 
@@ -104,7 +102,7 @@ TEST(group_needs_its_number_and_its_address)
 
 TEST(only_datagrams_and_groups_attach)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp *rc = make_qp(&p->b, NULL);
 
 	assert_int_equal(ibv_attach_mcast(rc, &group, MLID), EINVAL);
@@ -117,7 +115,7 @@ TEST(only_datagrams_and_groups_attach)
 
 TEST(attached_queue_pair_is_busy)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
@@ -132,7 +130,7 @@ TEST(attached_queue_pair_is_busy)
 
 TEST(member_receives_after_reset)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
@@ -146,7 +144,7 @@ TEST(member_receives_after_reset)
 
 TEST(own_messages_can_be_kept_out)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = p->a.cq,
 		.recv_cq = p->a.cq,
@@ -182,7 +180,7 @@ TEST(own_messages_can_be_kept_out)
 TEST(closing_the_device_detaches)
 {
 	static struct end e; /* messages that remain are not lost */
-	GIVEN(p);
+	struct pair *p = *state;
 
 	end_open(&e);
 	use_datagrams(&e, NULL);
@@ -212,7 +210,7 @@ static void listen_once(int in, int out)
 
 TEST(members_of_other_processes_receive)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int to[2], from[2];
 	char word = 0;
 	pid_t pid;
@@ -248,7 +246,7 @@ TEST(members_of_other_processes_receive)
 
 TEST_WITH(ethernet_goes_by_the_address_alone, datagrams_roce_setup, datagrams_roce_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 100), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &ipv4_group, 0), 0);

@@ -4,8 +4,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum { NOBODY = 77 }; /* a LID */
 
 static int load_path(struct end *e, uint16_t dlid)
@@ -72,7 +70,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(both_ends_arm_each_other)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(query_qp(&p->a).path_mig_state, IBV_MIG_MIGRATED);
 	arm_pair(p, 1);
@@ -85,7 +83,7 @@ TEST(both_ends_arm_each_other)
 
 TEST(program_migrates_both_ends)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	arm_pair(p, 1);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
@@ -102,7 +100,7 @@ TEST(program_migrates_both_ends)
 
 TEST(alternate_that_reaches_nobody_is_an_error)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	arm_pair(p, NOBODY);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_MIGRATED), 0);
@@ -114,7 +112,7 @@ TEST(alternate_that_reaches_nobody_is_an_error)
 
 TEST(peer_that_is_not_ready_learns_of_it)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(load_path(&p->a, 1), 0);
 	assert_int_equal(set_mig(&p->a, IBV_MIG_ARMED), 0);
@@ -135,7 +133,7 @@ static void lose_path(struct pair *p)
 
 TEST(path_that_fails_is_left)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	arm_pair(p, 1);
 	lose_path(p);
@@ -147,7 +145,7 @@ TEST(path_that_fails_is_left)
 
 TEST(two_paths_that_fail_are_one_too_many)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	arm_pair(p, NOBODY);
 	lose_path(p);
@@ -160,7 +158,7 @@ TEST(two_paths_that_fail_are_one_too_many)
 
 TEST(only_what_was_loaded_is_armed)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_attr attr = { .alt_port_num = 9,
 				    .alt_ah_attr = { .dlid = 1, .port_num = 1 } };
 

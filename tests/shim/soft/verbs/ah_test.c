@@ -5,8 +5,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 /* What a receives from b's @sgid_index to its own GID of that index. */
 static struct ibv_wc receive_from(struct pair *p, int sgid_index, uint32_t len)
 {
@@ -43,7 +41,7 @@ FIXTURE(datagrams_setup, pair_teardown);
 
 TEST(global_address_fills_the_grh)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc = receive_from(p, 1, 6);
 
 	/* BTH 12, DETH 8, padded payload 8, ICRC 4 */
@@ -53,7 +51,7 @@ TEST(global_address_fills_the_grh)
 
 TEST(immediate_data_counts_in_the_grh)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	union ibv_gid gid = gid_at(&p->a, 0);
 	struct ibv_ah *ah = make_ah(&p->b, global_attr(&gid, 0));
 	struct ibv_send_wr wr = make_datagram(ah, p->a.qp->qp_num, QKEY, 1);
@@ -69,7 +67,7 @@ TEST(immediate_data_counts_in_the_grh)
 
 TEST_WITH(roce_v1_has_a_grh, datagrams_roce_setup, datagrams_roce_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc = receive_from(p, 0, 4);
 
 	expect_grh(p, 0, 0x1b, 28);
@@ -78,7 +76,7 @@ TEST_WITH(roce_v1_has_a_grh, datagrams_roce_setup, datagrams_roce_teardown)
 
 TEST_WITH(roce_v2_has_an_ipv6_header, datagrams_roce_setup, datagrams_roce_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	receive_from(p, 1, 4);
 	expect_grh(p, 1, 17, 28 + 8);
@@ -97,7 +95,7 @@ static uint16_t sum_of(const uint8_t *ip)
 TEST_WITH(roce_v2_has_an_ipv4_header_at_the_end, datagrams_roce_setup, datagrams_roce_teardown)
 {
 	static const uint8_t localhost[4] = { 127, 0, 0, 1 };
-	GIVEN(p);
+	struct pair *p = *state;
 	const uint8_t *ip = p->a.buf + 20;
 
 	receive_from(p, 3, 4);
@@ -126,7 +124,7 @@ static void answer_to(struct pair *p, struct ibv_wc wc, bool global)
 
 TEST(completion_gives_the_way_back)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah_attr attr;
 	union ibv_gid gid = gid_at(&p->a, 1);
 	struct ibv_wc wc = receive_from(p, 1, 4);
@@ -150,7 +148,7 @@ TEST(completion_gives_the_way_back)
 
 TEST_WITH(completion_gives_the_way_back_on_roce, datagrams_roce_setup, datagrams_roce_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah_attr attr;
 	struct ibv_wc wc;
 	int i;
@@ -167,7 +165,7 @@ TEST_WITH(completion_gives_the_way_back_on_roce, datagrams_roce_setup, datagrams
 
 TEST(no_way_back_is_an_error)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_ah_attr attr;
 	struct ibv_wc wc = receive_from(p, 0, 4);
 	struct ibv_grh *grh = (void *)p->a.buf;
@@ -191,7 +189,7 @@ static void expect_refused(struct pair *p, struct ibv_ah_attr attr, int err)
 
 TEST(addresses_are_checked)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	union ibv_gid gid = gid_at(&p->a, 0);
 	struct ibv_ah_attr attr = local_attr();
 
@@ -209,7 +207,7 @@ TEST(addresses_are_checked)
 
 TEST_WITH(addresses_are_resolved_on_roce, datagrams_roce_setup, datagrams_roce_teardown)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	union ibv_gid gid = { .raw = { 0x20, 1, [15] = 9 } };
 	union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 9 } };
 	struct ibv_ah_attr attr = local_attr();
@@ -221,7 +219,7 @@ TEST_WITH(addresses_are_resolved_on_roce, datagrams_roce_setup, datagrams_roce_t
 
 TEST(address_of_nobody_loses_datagrams)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	union ibv_gid gid = { .raw = { 0x20, 1, [15] = 9 } };
 	struct ibv_ah_attr attr = local_attr();
 	struct ibv_ah *ah;

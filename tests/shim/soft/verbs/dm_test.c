@@ -3,8 +3,6 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum { DM_ACCESS = ALL_ACCESS | IBV_ACCESS_ZERO_BASED };
 
 static struct ibv_dm *alloc_dm(struct ibv_context *context, size_t length)
@@ -27,7 +25,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(what_is_copied_in_comes_out)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_dm *dm = alloc_dm(p->a.context, 4096);
 	char back[8] = "";
 
@@ -42,7 +40,7 @@ TEST(what_is_copied_in_comes_out)
 
 TEST(copying_keeps_to_words_and_bounds)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_dm *dm = alloc_dm(p->a.context, 100);
 	char host[128] = "";
 
@@ -58,7 +56,7 @@ TEST(copying_keeps_to_words_and_bounds)
 
 TEST(there_is_no_more_than_the_device_says)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint64_t max = max_size(p->a.context);
 	struct ibv_dm *half = alloc_dm(p->a.context, max / 2), *rest;
 
@@ -76,7 +74,7 @@ TEST(there_is_no_more_than_the_device_says)
 
 TEST(impossible_memory_is_refused)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_alloc_dm_attr attr = { .length = 64, .comp_mask = 1 };
 
 	assert_null(ibv_alloc_dm(p->a.context, &attr));
@@ -88,7 +86,7 @@ TEST(impossible_memory_is_refused)
 
 TEST(regions_of_it_are_zero_based)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_dm *dm = alloc_dm(p->a.context, 100);
 	struct ibv_mr *mr;
 
@@ -112,7 +110,7 @@ TEST(regions_of_it_are_zero_based)
 
 TEST(peers_reach_it)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_dm *dm = alloc_dm(p->b.context, 128);
 	struct ibv_mr *mr = ibv_reg_dm_mr(p->b.pd, dm, 64, 64, DM_ACCESS);
 	uint64_t word = 40;
@@ -145,7 +143,7 @@ TEST(peers_reach_it)
 
 TEST(messages_come_from_and_go_to_it)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_dm *a = alloc_dm(p->a.context, 64);
 	struct ibv_dm *b = alloc_dm(p->b.context, 64);
 	struct ibv_mr *from = ibv_reg_dm_mr(p->a.pd, a, 0, 64, DM_ACCESS);
@@ -169,7 +167,7 @@ TEST(messages_come_from_and_go_to_it)
 
 TEST(child_allocates_with_what_it_inherits)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_dm *dm;
 	uint32_t word = 7;
 	int status;

@@ -3,8 +3,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum { PAGE = 4096 };
 
 GROUP(fabric_setup, fabric_teardown);
@@ -12,7 +10,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(memory_file_is_registered)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	struct ibv_mr *mr;
 	char text[8] = "";
@@ -43,7 +41,7 @@ static int dmabuf_error(struct end *e, size_t length, int fd, int access)
 
 TEST(file_that_is_no_memory_is_refused)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int fd = memfd_create("test", MFD_CLOEXEC), ends[2];
 
 	assert_int_equal(ftruncate(fd, PAGE), 0);

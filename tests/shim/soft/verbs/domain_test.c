@@ -4,8 +4,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 struct counts {
 	struct ibv_pd *pd;
 	int allocs, frees;
@@ -76,7 +74,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(thread_domain_is_busy_while_used)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_td_init_attr attr = { .comp_mask = 1 };
 	struct ibv_pd *parent;
 	struct ibv_td *td;
@@ -96,7 +94,7 @@ TEST(thread_domain_is_busy_while_used)
 
 TEST(parent_domain_needs_its_parts)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_parent_domain_init_attr attr = { .pd = NULL };
 
 	errno = 0;
@@ -114,7 +112,7 @@ TEST(parent_domain_needs_its_parts)
 
 TEST(objects_keep_domains_busy)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *parent = make_parent(&p->a, NULL, NULL);
 	struct ibv_qp *qp = qp_of(&p->a, parent);
 
@@ -131,7 +129,7 @@ TEST(objects_keep_domains_busy)
 
 TEST(objects_of_both_domains_go_together)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *parent = make_parent(&p->a, NULL, NULL);
 	struct ibv_mr *mr = ibv_reg_mr(parent, p->a.buf, 64, ALL_ACCESS);
 
@@ -146,7 +144,7 @@ TEST(objects_of_both_domains_go_together)
 
 TEST(allocator_gives_the_queue_its_memory)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct counts counts = { 0 };
 	struct ibv_pd *parent = make_parent(&p->a, NULL, &counts);
 	struct ibv_qp *qp = qp_of(&p->a, parent);
@@ -160,7 +158,7 @@ TEST(allocator_gives_the_queue_its_memory)
 
 TEST(default_memory_is_not_given_to_its_free)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct counts counts = { .by_default = true };
 	struct ibv_pd *parent = make_parent(&p->a, NULL, &counts);
 	struct ibv_qp *qp = qp_of(&p->a, parent);
@@ -174,7 +172,7 @@ TEST(default_memory_is_not_given_to_its_free)
 
 TEST(allocator_that_fails_is_enomem)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct counts counts = { .fails = true };
 	struct ibv_pd *parent = make_parent(&p->a, NULL, &counts);
 
@@ -186,7 +184,7 @@ TEST(allocator_that_fails_is_enomem)
 
 TEST(completion_queue_takes_a_parent_domain_only)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *parent = make_parent(&p->a, NULL, NULL);
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = 4,
@@ -209,7 +207,7 @@ TEST(completion_queue_takes_a_parent_domain_only)
 
 TEST(there_are_as_many_domains_as_the_device_says)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_device_attr attr;
 	struct ibv_pd **pds;
 	int i, count;

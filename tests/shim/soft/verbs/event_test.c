@@ -7,8 +7,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 static bool is_readable(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -37,7 +35,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(armed_queue_fires_once)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq *cq;
 	void *context;
 
@@ -56,7 +54,7 @@ TEST(armed_queue_fires_once)
 
 TEST(solicited_only_waits_for_solicited)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 1), 0);
 	exchange_message(p, 0);
@@ -67,7 +65,7 @@ TEST(solicited_only_waits_for_solicited)
 
 TEST(errors_are_solicited)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 1, 0, 8), 0);
 	assert_int_equal(ibv_req_notify_cq(p->b.cq, 1), 0);
@@ -77,7 +75,7 @@ TEST(errors_are_solicited)
 
 TEST(empty_channel_is_eagain)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_async_event event;
 	struct ibv_cq *cq;
 	void *context;
@@ -94,7 +92,7 @@ TEST(empty_channel_is_eagain)
 
 TEST(channel_works_with_epoll)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct epoll_event event = { .events = EPOLLIN };
 	int epoll = epoll_create1(0);
 
@@ -108,7 +106,7 @@ TEST(channel_works_with_epoll)
 
 TEST(undelivered_events_go_with_their_queue)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq *cq = p->b.cq;
 
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
@@ -135,7 +133,7 @@ static void *ack_late(void *arg)
 
 TEST(destruction_waits_for_acks)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq *cq;
 	pthread_t thread;
 	void *context;
@@ -181,7 +179,7 @@ static void expect_async(struct end *e, int type)
 /* Without any call of the program: the thread for requests that wait does it. */
 TEST(sleeper_is_served_when_the_receiver_is_ready)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_cq *cq;
 	void *context;
 
@@ -196,7 +194,7 @@ TEST(sleeper_is_served_when_the_receiver_is_ready)
 
 TEST(first_message_before_rts_is_an_event)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_async_event event;
 
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
@@ -213,7 +211,7 @@ TEST(first_message_before_rts_is_an_event)
 
 TEST(shared_queue_tells_its_limit_and_end)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_srq *srq = make_srq(&p->b);
 
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);

@@ -7,8 +7,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct net *name = *state
-
 /* One sends; the others have rules. */
 struct net {
 	struct end from, a, b;
@@ -183,7 +181,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(without_rules_packets_are_lost)
 {
-	GIVEN(n);
+	struct net *n = *state;
 
 	both_receive(n);
 	send_frame(n);
@@ -193,7 +191,7 @@ TEST(without_rules_packets_are_lost)
 
 TEST(each_header_can_be_matched)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct ibv_flow *flow;
 
@@ -212,7 +210,7 @@ TEST(each_header_can_be_matched)
 
 TEST(what_differs_does_not_match)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule mac = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct rule ip = mac, tcp = mac;
 	struct ibv_flow *flows[3];
@@ -233,7 +231,7 @@ TEST(what_differs_does_not_match)
 
 TEST(better_priority_takes_the_packet)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule first = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
 	struct rule second = rule_of(IBV_FLOW_ATTR_NORMAL, 2);
 	struct ibv_flow *a, *b;
@@ -254,7 +252,7 @@ TEST(better_priority_takes_the_packet)
 
 TEST(packet_passes_on_where_it_is_not_trapped)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule first = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
 	struct rule second = rule_of(IBV_FLOW_ATTR_NORMAL, 2);
 	struct ibv_flow *a, *b;
@@ -274,7 +272,7 @@ TEST(packet_passes_on_where_it_is_not_trapped)
 
 TEST(default_gets_what_nobody_wants)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule rest = rule_of(IBV_FLOW_ATTR_MC_DEFAULT, 0);
 	struct rule mine = rule_of(IBV_FLOW_ATTR_NORMAL, 9);
 	struct ibv_flow *a, *b;
@@ -297,7 +295,7 @@ TEST(default_gets_what_nobody_wants)
 
 TEST(sniffer_gets_all)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
 	struct rule mine = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct ibv_flow *a, *b;
@@ -315,7 +313,7 @@ TEST(sniffer_gets_all)
 
 TEST(dropped_packets_are_counted)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct ibv_counters_init_attr init = { 0 };
 	struct ibv_counter_attach_attr bytes = { .counter_desc = IBV_COUNTER_BYTES, .index = 2 };
 	struct ibv_counters *counters;
@@ -354,7 +352,7 @@ TEST(dropped_packets_are_counted)
 
 TEST(tag_of_the_rule_is_read)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = 4,
 		.wc_flags = IBV_WC_EX_WITH_FLOW_TAG,
@@ -394,7 +392,7 @@ static int flow_error(struct end *e, struct rule *r)
 
 TEST(bad_rules_are_refused)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
 	struct rule twice = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct ibv_flow_spec_action_drop short_ipv6 = { IBV_FLOW_SPEC_IPV6, sizeof(short_ipv6) };
@@ -423,7 +421,7 @@ TEST(bad_rules_are_refused)
 
 TEST(queue_pair_with_rules_is_busy)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule r = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
 	struct ibv_flow *flows[2] = { steer_packets(&n->a, &r), steer_packets(&n->a, &r) };
 
@@ -436,7 +434,7 @@ TEST(queue_pair_with_rules_is_busy)
 
 TEST(bad_packets_do_not_leave)
 {
-	GIVEN(n);
+	struct net *n = *state;
 
 	assert_int_equal(send_at(&n->from, 1, 0, 13), 0);
 	expect_wc(n->from.cq, 1, IBV_WC_LOC_LEN_ERR);
@@ -474,7 +472,7 @@ static void sniff_packets(int *at)
 
 TEST(packets_reach_other_processes)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	int *at =
 		mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status;
@@ -497,7 +495,7 @@ TEST(packets_reach_other_processes)
 /* A process that is killed leaves its rules; they must not matter. */
 TEST(rules_of_the_dead_do_not_matter)
 {
-	GIVEN(n);
+	struct net *n = *state;
 	struct rule keep = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct rule late = rule_of(IBV_FLOW_ATTR_NORMAL, 1);
 	int *at =

@@ -5,8 +5,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 static struct ibv_context *import_of(struct ibv_context *context)
 {
 	struct ibv_context *imported = ibv_import_device(dup(context->cmd_fd));
@@ -20,7 +18,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(duplicate_leads_to_the_context)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_context *twice[2] = { import_of(p->a.context), import_of(p->a.context) };
 	struct ibv_port_attr port;
 	int fd = twice[0]->cmd_fd;
@@ -53,7 +51,7 @@ TEST(what_is_no_context_is_refused)
 
 TEST(another_process_cannot_import)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int status, fd = dup(p->a.context->cmd_fd);
 	pid_t pid = fork();
 
@@ -68,7 +66,7 @@ TEST(another_process_cannot_import)
 
 TEST(imported_domain_is_the_same)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_context *context = import_of(p->a.context);
 	struct ibv_pd *pd = ibv_import_pd(context, p->a.pd->handle);
 	struct ibv_mr *mr;
@@ -89,7 +87,7 @@ TEST(imported_domain_is_the_same)
 
 TEST(domain_is_busy_with_what_any_pointer_made)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_context *context = import_of(p->a.context);
 	struct ibv_pd *own = ibv_alloc_pd(p->a.context);
 	struct ibv_pd *pd = ibv_import_pd(context, own->handle);
@@ -106,7 +104,7 @@ TEST(domain_is_busy_with_what_any_pointer_made)
 
 TEST(imported_region_has_the_keys)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_context *context = import_of(p->b.context);
 	struct ibv_pd *pd = ibv_import_pd(context, p->b.pd->handle);
 	struct ibv_mr *mr = ibv_import_mr(pd, p->b.mr->handle);
@@ -130,7 +128,7 @@ TEST(imported_region_has_the_keys)
 
 TEST(region_goes_with_whom_destroys_it)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_context *context = import_of(p->b.context);
 	struct ibv_pd *pd = ibv_import_pd(context, p->b.pd->handle);
 	struct ibv_mr *mr = ibv_import_mr(pd, p->b.mr->handle);
@@ -148,7 +146,7 @@ TEST(region_goes_with_whom_destroys_it)
 
 TEST(region_outlives_its_first_pointer)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_context *context = import_of(p->b.context);
 	struct ibv_pd *pd = ibv_import_pd(context, p->b.pd->handle);
 	struct ibv_mr *mr = ibv_import_mr(pd, p->b.mr->handle);
@@ -164,7 +162,7 @@ TEST(region_outlives_its_first_pointer)
 
 TEST(region_without_pointers_can_be_imported_again)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint32_t handle = p->b.mr->handle;
 
 	ibv_unimport_mr(p->b.mr);
@@ -177,7 +175,7 @@ TEST(region_without_pointers_can_be_imported_again)
 
 TEST(imported_device_memory_is_the_same)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_alloc_dm_attr attr = { .length = 64 };
 	struct ibv_context *context = import_of(p->a.context);
 	struct ibv_dm *dm = ibv_alloc_dm(p->a.context, &attr);
@@ -196,7 +194,7 @@ TEST(imported_device_memory_is_the_same)
 
 TEST(numbers_of_other_files_are_enoent)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_alloc_dm_attr attr = { .length = 64 };
 	struct ibv_dm *dm = ibv_alloc_dm(p->a.context, &attr);
 
@@ -219,7 +217,7 @@ TEST(objects_live_until_the_last_context_closes)
 	/* structures that were not destroyed stay the program's */
 	static struct ibv_pd *volatile pd[2];
 	static struct ibv_mr *volatile mr[2];
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_context *first = open_context(), *context;
 	uint32_t pd_handle, mr_handle;
 

@@ -3,8 +3,6 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 static int post_rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge, uint64_t addr,
 		     uint32_t rkey)
 {
@@ -20,7 +18,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(zero_based_region_begins_at_zero)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr =
 		ibv_reg_mr(p->b.pd, p->b.buf + 100, 64, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
 
@@ -36,7 +34,7 @@ TEST(zero_based_region_begins_at_zero)
 
 TEST(iova_may_be_anything)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint64_t iovas[] = { 0, 1, 0x1003, 1ull << 63, UINT64_MAX - 100 };
 	struct ibv_mr *mr;
 	size_t i;
@@ -55,7 +53,7 @@ TEST(iova_may_be_anything)
 
 TEST(optional_access_is_taken)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr =
 		ibv_reg_mr(p->a.pd, p->a.buf, 64, IBV_ACCESS_RELAXED_ORDERING | 1 << 25);
 
@@ -79,7 +77,7 @@ static int send_two(struct end *e, struct ibv_sge first, struct ibv_sge second)
 
 TEST(null_region_reads_zeros)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *null = ibv_alloc_null_mr(p->a.pd);
 	enum { LONG = 50000 };
 	uint32_t i;
@@ -100,7 +98,7 @@ TEST(null_region_reads_zeros)
 
 TEST(null_region_discards_what_is_written)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *null = ibv_alloc_null_mr(p->b.pd);
 	struct ibv_sge sges[] = { { 0, 1000, null->lkey }, sge_of(&p->b, 0, 8) };
 	struct ibv_recv_wr *bad, wr = { .wr_id = 9, .sg_list = sges, .num_sge = 2 };
@@ -120,7 +118,7 @@ TEST(null_region_discards_what_is_written)
 
 TEST(null_region_has_no_remote_key)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *null = ibv_alloc_null_mr(p->b.pd);
 
 	assert_null(null->addr);

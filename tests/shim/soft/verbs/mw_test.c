@@ -4,8 +4,6 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum {
 	BINDABLE = ALL_ACCESS | IBV_ACCESS_MW_BIND,
 	ALL_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
@@ -126,7 +124,7 @@ FIXTURE(set_up, pair_teardown);
 
 TEST(device_tells_of_windows)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_device_attr attr;
 
 	assert_int_equal(ibv_query_device(p->a.context, &attr), 0);
@@ -138,7 +136,7 @@ TEST(device_tells_of_windows)
 
 TEST(unknown_type_is_invalid)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	errno = 0;
 	assert_null(ibv_alloc_mw(p->b.pd, 3));
@@ -147,7 +145,7 @@ TEST(unknown_type_is_invalid)
 
 TEST(domain_with_a_window_is_busy)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
 	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
 
@@ -158,7 +156,7 @@ TEST(domain_with_a_window_is_busy)
 
 TEST(keys_change_on_reuse)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2), *other;
 	uint32_t key = mw->rkey;
 
@@ -173,7 +171,7 @@ TEST(keys_change_on_reuse)
 
 TEST(unbound_window_is_not_accessible)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_1);
 
 	expect_denied(p, mw->rkey, far_address(p), 1);
@@ -182,7 +180,7 @@ TEST(unbound_window_is_not_accessible)
 
 TEST(type_1_gives_access)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 
 	assert_int_not_equal(mw->rkey, p->b.mr->rkey);
@@ -196,7 +194,7 @@ TEST(type_1_gives_access)
 
 TEST(window_ends_where_it_ends)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 
 	expect_denied(p, mw->rkey, far_address(p) + 58, 7);
@@ -205,7 +203,7 @@ TEST(window_ends_where_it_ends)
 
 TEST(window_has_its_own_rights)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, IBV_ACCESS_REMOTE_READ);
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_READ, 2, 8, far_address(p), mw->rkey), 0);
@@ -216,7 +214,7 @@ TEST(window_has_its_own_rights)
 
 TEST(rebind_moves_type_1)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 	uint32_t old = mw->rkey;
 
@@ -230,7 +228,7 @@ TEST(rebind_moves_type_1)
 
 TEST(zero_length_unbinds_type_1)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 
 	assert_int_equal(ibv_dereg_mr(p->b.mr), EBUSY);
@@ -244,7 +242,7 @@ TEST(zero_length_unbinds_type_1)
 
 TEST(type_1_is_not_zero_based)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_1);
 	uint32_t key = mw->rkey;
 
@@ -257,7 +255,7 @@ TEST(type_1_is_not_zero_based)
 
 TEST(type_1_belongs_to_no_queue_pair)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 	struct ibv_qp *old = p->b.qp;
 
@@ -273,7 +271,7 @@ TEST(type_1_belongs_to_no_queue_pair)
 
 TEST(dealloc_unbinds)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 	uint32_t key = mw->rkey;
 
@@ -285,7 +283,7 @@ TEST(dealloc_unbinds)
 
 TEST(region_with_a_window_is_not_changed)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 
 	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, BINDABLE),
@@ -301,7 +299,7 @@ TEST(region_with_a_window_is_not_changed)
 
 TEST(type_2_gives_access)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	memcpy(p->a.buf, "through", 7);
@@ -313,7 +311,7 @@ TEST(type_2_gives_access)
 
 TEST(type_2_may_be_zero_based)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
 	mw->rkey = ibv_inc_rkey(mw->rkey);
@@ -330,7 +328,7 @@ TEST(type_2_may_be_zero_based)
 
 TEST(type_2_belongs_to_its_queue_pair)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 	struct ibv_qp *old = p->b.qp;
 
@@ -345,7 +343,7 @@ TEST(type_2_belongs_to_its_queue_pair)
 
 TEST(reset_unbinds_type_2)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);
@@ -360,7 +358,7 @@ TEST(reset_unbinds_type_2)
 
 TEST(destroy_unbinds_type_2)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
@@ -372,7 +370,7 @@ TEST(destroy_unbinds_type_2)
 
 TEST(local_invalidate)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey), 0);
@@ -385,7 +383,7 @@ TEST(local_invalidate)
 
 TEST(bind_after_invalidate)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 	uint32_t old = mw->rkey;
 
@@ -401,7 +399,7 @@ TEST(bind_after_invalidate)
 
 TEST(remote_invalidate)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 	struct ibv_send_wr wr = { .wr_id = 3,
 				  .opcode = IBV_WR_SEND_WITH_INV,
@@ -437,7 +435,7 @@ static void expect_refused_invalidate(struct pair *p, uint32_t rkey)
 
 TEST(remote_invalidate_of_type_1)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_1(p, ALL_REMOTE);
 
 	expect_refused_invalidate(p, mw->rkey);
@@ -446,14 +444,14 @@ TEST(remote_invalidate_of_type_1)
 
 TEST(remote_invalidate_of_a_region)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	expect_refused_invalidate(p, p->b.mr->rkey);
 }
 
 TEST(local_invalidate_of_a_region)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, p->b.mr->rkey), 0);
 	expect_bind_error(p, 13);
@@ -461,7 +459,7 @@ TEST(local_invalidate_of_a_region)
 
 TEST(local_invalidate_of_an_old_key)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	assert_int_equal(post_invalidate(&p->b, IBV_WR_LOCAL_INV, mw->rkey - 1), 0);
@@ -471,7 +469,7 @@ TEST(local_invalidate_of_an_old_key)
 
 TEST(bind_of_what_is_bound)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, ALL_REMOTE);
 
 	assert_int_equal(
@@ -491,21 +489,21 @@ static void expect_bad_bind(struct pair *p, struct ibv_mw_bind_info info)
 
 TEST(bind_of_nothing)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	expect_bad_bind(p, part_of(p->b.mr, 0, 0, ALL_REMOTE));
 }
 
 TEST(bind_beyond_the_region)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	expect_bad_bind(p, part_of(p->b.mr, END_BYTES - 4, 5, ALL_REMOTE));
 }
 
 TEST(bind_to_a_region_that_forbids_it)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, ALL_ACCESS);
 
 	expect_bad_bind(p, part_of(mr, 0, 64, ALL_REMOTE));
@@ -514,7 +512,7 @@ TEST(bind_to_a_region_that_forbids_it)
 
 TEST(bind_for_writing_what_is_not_writable)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, IBV_ACCESS_MW_BIND);
 
 	expect_bad_bind(p, part_of(mr, 0, 64, IBV_ACCESS_REMOTE_WRITE));
@@ -523,7 +521,7 @@ TEST(bind_for_writing_what_is_not_writable)
 
 TEST(bind_to_another_domain)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
 	struct ibv_mr *mr = ibv_reg_mr(pd, p->b.buf, 64, BINDABLE);
 
@@ -534,7 +532,7 @@ TEST(bind_to_another_domain)
 
 TEST(bind_on_a_queue_pair_of_another_domain)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
 	struct ibv_mr *mr = ibv_reg_mr(pd, p->b.buf, 64, BINDABLE);
 	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
@@ -548,7 +546,7 @@ TEST(bind_on_a_queue_pair_of_another_domain)
 
 TEST(bind_with_the_key_of_another_window)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 	struct ibv_mw *other = alloc_mw(&p->b, IBV_MW_TYPE_2);
 
@@ -562,7 +560,7 @@ TEST(bind_with_the_key_of_another_window)
 
 TEST(bind_to_a_region_that_is_gone)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = alloc_mw(&p->b, IBV_MW_TYPE_2);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, BINDABLE);
 	struct ibv_mw_bind_info info = part_of(mr, 0, 64, ALL_REMOTE);
@@ -579,7 +577,7 @@ TEST(bind_to_a_region_that_is_gone)
 
 TEST(atomic_write_of_eight_bytes)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_wc wc;
 
 	memcpy(p->a.buf, "8 bytes.", 8);
@@ -592,7 +590,7 @@ TEST(atomic_write_of_eight_bytes)
 
 TEST(atomic_write_of_other_lengths)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 4, far_address(p), p->b.mr->rkey),
 			 0);
@@ -601,7 +599,7 @@ TEST(atomic_write_of_other_lengths)
 
 TEST(atomic_write_off_its_alignment)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 
 	assert_int_equal(
 		rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p) + 4, p->b.mr->rkey), 0);
@@ -610,7 +608,7 @@ TEST(atomic_write_off_its_alignment)
 
 TEST(atomic_write_without_the_right)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mw *mw = bound_2(p, IBV_ACCESS_REMOTE_ATOMIC);
 
 	assert_int_equal(rdma_at(&p->a, IBV_WR_ATOMIC_WRITE, 1, 8, far_address(p), mw->rkey), 0);
@@ -681,7 +679,7 @@ static void invalidate_it(struct pair *p, struct ibv_mw *mw)
 
 TEST(nobody_writes_after_the_end)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	int i;
 
 	for (i = 0; i < 50; i++) {
@@ -693,7 +691,7 @@ TEST(nobody_writes_after_the_end)
 /* The four that only memory windows and newer devices need. */
 TEST(builders_of_them)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = p->b.cq,
 		.recv_cq = p->b.cq,
@@ -769,7 +767,7 @@ static void own_a_window(struct end *e, int fd, struct address yours)
 
 TEST(bind_without_a_window)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW };
 
 	assert_int_equal(ibv_post_send(p->b.qp, &wr, &bad), EINVAL);

@@ -4,8 +4,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct pair *name = *state
-
 enum { PAGE = 4096, ODP = ALL_ACCESS | IBV_ACCESS_ON_DEMAND };
 
 static void *map_pages(size_t bytes, int prot)
@@ -43,7 +41,7 @@ FIXTURE(pair_setup, pair_teardown);
 
 TEST(bad_arguments_leave_the_region_good)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr = p->b.mr;
 
 	assert_int_equal(rereg_mr(mr, 1 << 7, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
@@ -60,7 +58,7 @@ TEST(bad_arguments_leave_the_region_good)
 
 TEST(failed_command_costs_the_region_its_keys)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr = p->b.mr;
 	uint8_t *gone = map_pages(PAGE, PROT_READ);
 
@@ -79,7 +77,7 @@ TEST(failed_command_costs_the_region_its_keys)
 
 TEST(keys_stay_unless_the_memory_changes)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_pd *pd = ibv_alloc_pd(p->b.context);
 	uint32_t rkey = p->b.mr->rkey;
 
@@ -103,7 +101,7 @@ TEST(keys_stay_unless_the_memory_changes)
 
 TEST(region_becomes_on_demand)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
 
 	assert_int_equal(rereg_mr(p->b.mr, ACCESS | MOVE, NULL, mem, PAGE, ODP), 0);
@@ -116,7 +114,7 @@ TEST(region_becomes_on_demand)
 
 TEST(zero_based_region_stays_so_where_it_moves)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, p->b.buf, 64, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
 
 	assert_int_equal(rereg_mr(mr, MOVE, NULL, p->b.buf + 200, 64, 0), 0);
@@ -129,7 +127,7 @@ TEST(zero_based_region_stays_so_where_it_moves)
 
 TEST(fork_errors_tell_which_region_is_good)
 {
-	GIVEN(p);
+	struct pair *p = *state;
 	uint8_t *mem = map_pages(2 * PAGE, PROT_READ | PROT_WRITE);
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, PAGE, ALL_ACCESS);
 	uint32_t rkey = mr->rkey;

@@ -13,8 +13,6 @@ struct shared {
 	struct ibv_srq *srq;
 };
 
-#define GIVEN(name) struct shared *name = *state
-
 static struct ibv_srq *make_srq(struct end *e, uint32_t max_wr)
 {
 	struct ibv_srq_init_attr init = { .attr = { max_wr, 1, 0 } };
@@ -41,7 +39,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 
 	assert_int_equal(ibv_destroy_qp(s->p.b.qp), 0);
 	s->p.b.qp = NULL;
@@ -93,7 +91,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(requests_are_taken_in_the_order_of_posts)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	uint64_t n;
 
 	for (n = 0; n < 3; n++)
@@ -107,7 +105,7 @@ TEST(requests_are_taken_in_the_order_of_posts)
 
 TEST(full_queue_is_enomem)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	uint64_t n;
 
 	for (n = 0; n < DEPTH; n++)
@@ -121,7 +119,7 @@ TEST(full_queue_is_enomem)
 /* As long as its completion was not polled, a request has its place. */
 TEST(place_is_free_when_its_completion_was_polled)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	uint64_t n;
 
 	for (n = 0; n < DEPTH; n++)
@@ -135,7 +133,7 @@ TEST(place_is_free_when_its_completion_was_polled)
 
 TEST(list_stops_at_the_one_that_does_not_fit)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	struct ibv_recv_wr wr[DEPTH + 2], *bad = NULL;
 	struct ibv_sge sge = sge_of(&s->p.b, 0, 64);
 	int n;
@@ -149,7 +147,7 @@ TEST(list_stops_at_the_one_that_does_not_fit)
 
 TEST(too_many_sges_are_einval)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	struct ibv_sge sge[2] = { sge_of(&s->p.b, 0, 1), sge_of(&s->p.b, 1, 1) };
 	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 }, *bad;
 
@@ -159,7 +157,7 @@ TEST(too_many_sges_are_einval)
 
 TEST(grows_with_requests_outstanding)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	uint64_t n;
 
 	/* the ring has wrapped, and one request is taken but not polled */
@@ -199,7 +197,7 @@ static void *send_all(void *arg)
 
 TEST(grows_beneath_traffic)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	struct ibv_wc wc;
 	pthread_t thread;
 	uint32_t n, got;
@@ -221,7 +219,7 @@ TEST(grows_beneath_traffic)
 
 TEST(shrinks_to_what_is_outstanding)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 
 	assert_int_equal(post_recv(s, 0), 0);
 	assert_int_equal(post_recv(s, 1), 0);
@@ -237,7 +235,7 @@ TEST(shrinks_to_what_is_outstanding)
 
 TEST(sizes_are_checked)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 
 	assert_int_equal(modify_srq(s, 0, 0, IBV_SRQ_MAX_WR), EINVAL);
 	assert_int_equal(modify_srq(s, 1 << 30, 0, IBV_SRQ_MAX_WR), EINVAL);
@@ -273,7 +271,7 @@ static void expect_limit(struct shared *s)
 
 TEST(limit_fires_once_and_is_armed_again)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	uint64_t n;
 
 	for (n = 0; n < DEPTH; n++)
@@ -296,7 +294,7 @@ TEST(limit_fires_once_and_is_armed_again)
 
 TEST(limit_above_the_count_fires_at_once)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 
 	assert_int_equal(post_recv(s, 0), 0);
 	assert_int_equal(modify_srq(s, 0, 2, IBV_SRQ_LIMIT), 0);
@@ -306,7 +304,7 @@ TEST(limit_above_the_count_fires_at_once)
 
 TEST(limit_of_zero_disarms)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 
 	assert_int_equal(post_recv(s, 0), 0);
 	assert_int_equal(modify_srq(s, 0, 1, IBV_SRQ_LIMIT), 0);
@@ -317,7 +315,7 @@ TEST(limit_of_zero_disarms)
 
 TEST(queue_in_use_is_ebusy)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 
 	assert_int_equal(ibv_destroy_srq(s->srq), EBUSY);
 	assert_int_equal(ibv_dealloc_pd(s->p.b.pd), EBUSY);
@@ -325,7 +323,7 @@ TEST(queue_in_use_is_ebusy)
 
 TEST(creation_checks_its_sizes)
 {
-	GIVEN(s);
+	struct shared *s = *state;
 	struct ibv_srq_init_attr init = { .attr = { 0, 1, 0 } };
 
 	errno = 0;

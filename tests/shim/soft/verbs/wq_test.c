@@ -3,8 +3,6 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-#define GIVEN(name) struct end *name = *state
-
 enum { BYTES = 64, WQS = 4 };
 
 static uint8_t hash_key[40] = { 0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2,
@@ -64,7 +62,7 @@ FIXTURE(set_up, tear_down);
 
 TEST(states_are_those_of_the_manual)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_wq *wq = make_wq(e);
 	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_STATE,
 				    .wq_state = IBV_WQS_RDY,
@@ -91,7 +89,7 @@ TEST(states_are_those_of_the_manual)
 
 TEST(error_flushes_what_was_posted)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_wq *wq = make_wq(e);
 	int i;
 
@@ -131,7 +129,7 @@ static struct ibv_qp_init_attr_ex rss_attr(struct end *e, struct ibv_rwq_ind_tab
 
 TEST(busy_objects_stay)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_wq *wq = make_wq(e), *wqs[WQS] = { wq, wq, wq, wq };
 	struct ibv_rwq_ind_table *table = make_table(e, wqs);
 	struct ibv_qp_init_attr_ex attr = rss_attr(e, table);
@@ -147,7 +145,7 @@ TEST(busy_objects_stay)
 
 TEST(impossible_ones_are_refused)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_wq *wq = make_wq(e), *wqs[WQS] = { wq, wq, wq, NULL };
 	struct ibv_rwq_ind_table_init_attr bad = { 2, wqs, 0 };
 	struct ibv_wq_init_attr none = { .wq_type = IBV_WQT_RQ, .max_wr = 1 };
@@ -219,7 +217,7 @@ static uint32_t send_from(struct end *e, uint8_t host)
 
 TEST(packets_are_spread_by_their_address)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_flow_attr rule = { .type = IBV_FLOW_ATTR_ALL_DEFAULT,
 				      .port = 1,
 				      .size = sizeof(rule) };
@@ -263,7 +261,7 @@ TEST(packets_are_spread_by_their_address)
 
 TEST(queue_that_cannot_tell_is_told_so)
 {
-	GIVEN(e);
+	struct end *e = *state;
 	struct ibv_wq_init_attr init = {
 		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = e->pd
 	};
