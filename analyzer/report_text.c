@@ -48,7 +48,7 @@ static void wrap_text(FILE *out, int column, int indent, const char *text)
 	char *shown = malloc(size);
 
 	if (shown)
-		printable(shown, size, text, strlen(text));
+		printable_text(shown, size, text, strlen(text));
 	wrap_words(out, column, indent, shown ? shown : "");
 	free(shown);
 }

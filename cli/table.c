@@ -55,7 +55,7 @@ static char *make_printable(const char *text)
 
 	if (!shown)
 		abort();
-	printable(shown, size, text, strlen(text));
+	printable_text(shown, size, text, strlen(text));
 	return shown;
 }
 

@@ -174,7 +174,7 @@ static void print_line(const struct dump *d, const struct trace_event *event)
 
 	if (thread)
 		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
-	pad = 18 - (int)printable(shown, sizeof(shown), tag, strlen(tag));
+	pad = 18 - (int)printable_text(shown, sizeof(shown), tag, strlen(tag));
 	printf("%14.9f  %-8s  %s%*s  ", (double)event->time / 1e9, event_id_text(event->id, id),
 	       shown, pad > 0 ? pad : 0, "");
 	render_event(&d->render, event);

@@ -105,7 +105,7 @@ static size_t escape_char(char escape[ESCAPE], const char *text, size_t n)
 }
 
 /* How much of @span goes into @room without half a character at the end. */
-static size_t fit(const char *text, size_t span, size_t room)
+static size_t fit_escape(const char *text, size_t span, size_t room)
 {
 	if (span <= room)
 		return span;
@@ -120,7 +120,8 @@ static size_t write_printable(char *to, size_t size, const char *text, size_t n,
 	char escape[ESCAPE];
 
 	while (n) {
-		size_t span = plain_span(text, n, lines), fits = fit(text, span, room - used);
+		size_t span = plain_span(text, n, lines),
+		       fits = fit_escape(text, span, room - used);
 
 		memcpy(to + used, text, fits);
 		used += fits;
@@ -138,7 +139,7 @@ static size_t write_printable(char *to, size_t size, const char *text, size_t n,
 	return used;
 }
 
-size_t printable(char *to, size_t size, const char *text, size_t n)
+size_t printable_text(char *to, size_t size, const char *text, size_t n)
 {
 	return write_printable(to, size, text, n, false);
 }

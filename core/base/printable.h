@@ -29,11 +29,11 @@ bool printable_code(uint32_t code);
  * the beginning of one of these: what is printed says which bytes there were.
  * What has no room is left out, never half a character. Returns the length.
  */
-size_t printable(char *to, size_t size, const char *text, size_t n);
+size_t printable_text(char *to, size_t size, const char *text, size_t n);
 
 /* The same of a text in lines that are ours: their ends stay, and so does each backslash. */
 size_t printable_lines(char *to, size_t size, const char *text, size_t n);
 
-/* Print what printable() makes of it. NULL is nothing. */
+/* Print what printable_text() makes of it. NULL is nothing. */
 void print_foreign(FILE *out, const char *text);
 void print_foreign_bytes(FILE *out, const char *text, size_t n);

@@ -64,7 +64,7 @@ static int get_state(sqlite3 *db, const char *path)
 }
 
 /* The database of a trace whose recorder did not finish; completes it. */
-static int recover(sqlite3 *db, const char *path)
+static int recover_db(sqlite3 *db, const char *path)
 {
 	int err;
 
@@ -82,7 +82,7 @@ static int recover(sqlite3 *db, const char *path)
 	if (recorder_alive(db))
 		return log_err(-EBUSY, "%s is still being recorded; wait for its end", path);
 	log_note("%s: its recorder died; completing what it wrote", path);
-	return complete(db, COMPLETE_INTERRUPTED);
+	return complete_trace(db, COMPLETE_INTERRUPTED);
 }
 
 /* With nothing run or believed of what its schema says. */
@@ -105,7 +105,7 @@ static int open_unfinished(const char *path, sqlite3 **ret_db)
 	err = vfs_check(path);
 	if (!err)
 		err = open_with(path, SQLITE_OPEN_READWRITE, ret_db);
-	return err ? err : recover(*ret_db, path);
+	return err ? err : recover_db(*ret_db, path);
 }
 
 static int open_db(const char *path, sqlite3 **ret_db)

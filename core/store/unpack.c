@@ -62,8 +62,8 @@ static int copy_rows(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
 }
 
 /* All rows of @select into @table; @columns is empty or "(a, b)". */
-static int copy(sqlite3 *from, const char *select, sqlite3 *to, const char *table,
-		const char *columns)
+static int copy_query(sqlite3 *from, const char *select, sqlite3 *to, const char *table,
+		      const char *columns)
 {
 	sqlite3_stmt *in = NULL, *out = NULL;
 	int err = sql_prepare(from, select, &in);
@@ -91,7 +91,7 @@ static int copy_control(sqlite3 *from, sqlite3 *to)
 		const char *name = (const char *)sqlite3_column_text(names, 0);
 
 		sqlite3_snprintf(sizeof(select), select, "SELECT * FROM %s", name);
-		err = copy(from, select, to, name, "");
+		err = copy_query(from, select, to, name, "");
 	}
 	sqlite3_finalize(names);
 	return err;
@@ -117,7 +117,7 @@ static int copy_table(sqlite3 *from, sqlite3 *to, const struct table *table)
 		  table->name);
 	err = select.failed ? log_err(-ENOMEM, "unpack") : sql_exec(to, create.at);
 	if (!err)
-		err = copy(from, select.at, to, table->name, columns.at);
+		err = copy_query(from, select.at, to, table->name, columns.at);
 out:
 	text_fini(&create);
 	text_fini(&columns);
@@ -125,7 +125,7 @@ out:
 	return err;
 }
 
-static int fill(sqlite3 *from, sqlite3 *to)
+static int fill_trace(sqlite3 *from, sqlite3 *to)
 {
 	int err = schema_create(to);
 
@@ -165,7 +165,7 @@ int trace_unpack(const char *from, const char *to)
 		goto out;
 	err = sql_open(to, SQLITE_OPEN_READWRITE, &db);
 	if (!err)
-		err = fill(trace_db(trace), db);
+		err = fill_trace(trace_db(trace), db);
 	sqlite3_close(db);
 	if (err)
 		file_remove(to);

@@ -29,7 +29,7 @@ static void print_line(int err, const char *format, va_list args)
 	used += n > 0 ? (size_t)n : 0;
 	if (used < sizeof(text) && err)
 		snprintf(text + used, sizeof(text) - used, ": %s", strerror(-err));
-	used = printable(line, sizeof(line) - 1, text, strlen(text));
+	used = printable_text(line, sizeof(line) - 1, text, strlen(text));
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
 		return; /* nowhere left to report that */

@@ -169,9 +169,9 @@ static void rewrite_entry(struct entry *e, struct dice *dice)
 		uint64_t before = value;
 
 		if (in.left)
-			value += unzigzag(get_varint(&in));
-		put_varint(&out, zigzag((i == row ? other : value) -
-					(i && i - 1 == row ? other : before)));
+			value += zigzag_decode(get_varint(&in));
+		put_varint(&out, zigzag_encode((i == row ? other : value) -
+					       (i && i - 1 == row ? other : before)));
 	}
 	free(e->bytes);
 	e->bytes = out.bytes;

@@ -6,7 +6,7 @@
  *	version, number of columns                         1 byte each
  *	for each column that is not empty:
  *		number, code, count                        varints
- *		LINEAR: zigzag(base), zigzag(step)         varints
+ *		LINEAR: zigzag_encode(base), zigzag_encode(step)         varints
  *		RAW:    bytes                              varint
  *		ZSTD:   bytes, bytes before compression    varints
  *	the bytes of the RAW and ZSTD columns in the same order
@@ -266,7 +266,7 @@ void batch_fini(struct batch *batch)
 		column_fini(&batch->columns[i]);
 }
 
-static int reserve(struct packer *packer, size_t bytes)
+static int reserve_bytes(struct packer *packer, size_t bytes)
 {
 	uint8_t *more;
 
@@ -286,7 +286,7 @@ static size_t pack_bytes(struct packer *packer, const struct column *column,
 {
 	size_t bound = ZSTD_compressBound(column->used), n;
 
-	if (reserve(packer, bound))
+	if (reserve_bytes(packer, bound))
 		return 0;
 	n = ZSTD_compressCCtx(packer->cctx, packer->bytes + packer->used, bound, column->bytes,
 			      column->used, LEVEL);
@@ -302,9 +302,9 @@ static size_t pack_bytes(struct packer *packer, const struct column *column,
 
 static size_t put_linear(uint8_t *head, const struct column *column)
 {
-	size_t n = varint_put(head, zigzag(column->base));
+	size_t n = varint_put(head, zigzag_encode(column->base));
 
-	return n + varint_put(head + n, zigzag(column->step));
+	return n + varint_put(head + n, zigzag_encode(column->step));
 }
 
 /* One entry of the directory, and the column's bytes. */
@@ -343,7 +343,7 @@ int packer_pack(struct packer *packer, const struct batch *batch)
 	if (!packer->cctx)
 		packer->cctx = ZSTD_createCCtx();
 	packer->used = 0;
-	if (!packer->cctx || reserve(packer, HEAD_MAX))
+	if (!packer->cctx || reserve_bytes(packer, HEAD_MAX))
 		return -ENOMEM;
 	packer->used = HEAD_MAX;
 	head[0] = CHUNK_VERSION;

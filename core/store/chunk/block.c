@@ -27,7 +27,7 @@ struct in {
 	bool bad;
 };
 
-static uint64_t get(struct in *in)
+static uint64_t get_varint(struct in *in)
 {
 	uint64_t n = 0;
 	size_t used = varint_get(in->at, in->left, &n);
@@ -41,7 +41,8 @@ static uint64_t get(struct in *in)
 
 static int read_entry(struct block *block, struct in *in)
 {
-	uint64_t id = get(in), code = get(in), count = get(in), packed, unpacked;
+	uint64_t id = get_varint(in), code = get_varint(in), count = get_varint(in), packed,
+		 unpacked;
 	struct column_view *view;
 
 	if (in->bad || id >= COLUMN_COUNT || code >= COLUMN_CODES || !count ||
@@ -51,12 +52,12 @@ static int read_entry(struct block *block, struct in *in)
 	view->code = (enum column_code)code;
 	view->count = (uint32_t)count;
 	if (code == COLUMN_LINEAR) {
-		view->base = unzigzag(get(in));
-		view->step = unzigzag(get(in));
+		view->base = zigzag_decode(get_varint(in));
+		view->step = zigzag_decode(get_varint(in));
 		return in->bad ? -EBADMSG : 0;
 	}
-	packed = get(in);
-	unpacked = code == COLUMN_ZSTD ? get(in) : packed;
+	packed = get_varint(in);
+	unpacked = code == COLUMN_ZSTD ? get_varint(in) : packed;
 	if (in->bad || packed > in->left || unpacked < count || unpacked > count * 10)
 		return -EBADMSG;
 	view->packed = (uint32_t)packed;
@@ -94,7 +95,7 @@ static int read_directory(struct block *block, struct in *in)
 	return in->left ? -EBADMSG : 0;
 }
 
-static int grow(void **memory, size_t *size, size_t bytes)
+static int grow_bytes(void **memory, size_t *size, size_t bytes)
 {
 	void *more;
 
@@ -133,7 +134,8 @@ int block_need(struct block *block, enum column_id id)
 		return -EBADMSG;
 	if (!block->dctx)
 		block->dctx = ZSTD_createDCtx();
-	if (!block->dctx || grow((void **)&block->scratch, &block->scratch_size, view->unpacked) ||
+	if (!block->dctx ||
+	    grow_bytes((void **)&block->scratch, &block->scratch_size, view->unpacked) ||
 	    values_size(block, id, view->count))
 		return -ENOMEM;
 	err = column_read(view, block->dctx, block->scratch, block->values[id]);
@@ -142,7 +144,7 @@ int block_need(struct block *block, enum column_id id)
 }
 
 /* The sum of a column, and that no value is above @max. */
-static int sum(struct block *block, enum column_id id, uint64_t max, uint64_t *ret_sum)
+static int sum_column(struct block *block, enum column_id id, uint64_t max, uint64_t *ret_sum)
 {
 	uint64_t total = 0;
 	int err = block_need(block, id);
@@ -219,13 +221,13 @@ static int check_posts(struct block *block, uint32_t posts, unsigned int familie
 	int err = check_family(block, FAMILY_POST, posts);
 
 	if (!err)
-		err = sum(block, COLUMN_nwr, BATCH_ROWS_MAX, &rows);
+		err = sum_column(block, COLUMN_nwr, BATCH_ROWS_MAX, &rows);
 	if (!err)
 		err = check_family(block, FAMILY_WR, rows);
 	if (!err && families & (FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
 		err = check_parts(block);
 	if (!err && families & (FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
-		err = sum(block, COLUMN_nsge, 255, &rows);
+		err = sum_column(block, COLUMN_nsge, 255, &rows);
 	if (!err && families & (FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
 		err = check_family(block, FAMILY_SGE, rows);
 	return err;
@@ -252,14 +254,14 @@ static int check_extras(struct block *block)
 static int check_polls(struct block *block)
 {
 	uint64_t rows;
-	int err = sum(block, COLUMN_nwc, BATCH_ROWS_MAX, &rows);
+	int err = sum_column(block, COLUMN_nwc, BATCH_ROWS_MAX, &rows);
 
 	if (!err)
 		err = check_family(block, FAMILY_WC, rows);
 	return err ? err : check_extras(block);
 }
 
-static int check(struct block *block, unsigned int families)
+static int check_families(struct block *block, unsigned int families)
 {
 	uint32_t counts[3] = { 0 };
 	int err = count_kinds(block, counts);
@@ -286,14 +288,14 @@ int block_load(struct block *block, const void *bytes, size_t n, unsigned int fa
 	int err;
 
 	block_clear(block);
-	if (grow((void **)&block->bytes, &block->bytes_size, n ? n : 1))
+	if (grow_bytes((void **)&block->bytes, &block->bytes_size, n ? n : 1))
 		return -ENOMEM;
 	if (n)
 		memcpy(block->bytes, bytes, n);
 	in = (struct in){ block->bytes, n, false };
 	err = read_directory(block, &in);
 	if (!err)
-		err = check(block, families);
+		err = check_families(block, families);
 	if (err)
 		block_clear(block);
 	return err;

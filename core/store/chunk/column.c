@@ -8,7 +8,7 @@
  * 0, 1, 2, 3) and cut into groups of 7 bits, least first, bit 7 set in all but
  * the last. The chunk compresses these bytes with zstd where that helps.
  *
- * Not here: how columns lie in a chunk (chunk.c).
+ * Not here: how columns lie in a chunk (batch.c).
  */
 #include "core/store/chunk/column.h"
 
@@ -32,12 +32,13 @@ void column_grow(struct column *column)
 	column->size = size;
 }
 
-static void put(struct column *column, uint64_t step)
+static void put_step(struct column *column, uint64_t step)
 {
 	if (column->used + 10 > column->size)
 		column_grow(column);
 	if (!column->failed)
-		column->used += (uint32_t)varint_put(column->bytes + column->used, zigzag(step));
+		column->used +=
+			(uint32_t)varint_put(column->bytes + column->used, zigzag_encode(step));
 }
 
 void column_bend(struct column *column, uint64_t step)
@@ -54,10 +55,10 @@ void column_bend(struct column *column, uint64_t step)
 	}
 	column->bent = true;
 	column->used = 0;
-	put(column, column->base);
+	put_step(column, column->base);
 	for (uint32_t i = 1; i < before; i++)
-		put(column, column->step);
-	put(column, step);
+		put_step(column, column->step);
+	put_step(column, step);
 }
 
 void column_fini(struct column *column)
@@ -83,7 +84,7 @@ static int read_varints(const uint8_t *at, size_t left, uint64_t *values, uint32
 		}
 		at += used;
 		left -= used;
-		value += unzigzag(n);
+		value += zigzag_decode(n);
 		values[i] = value;
 	}
 	return left ? -EBADMSG : 0;

@@ -32,12 +32,12 @@ void column_bend(struct column *column, uint64_t step);
 /* Make room for one more varint. */
 void column_grow(struct column *column);
 
-static inline uint64_t zigzag(uint64_t n)
+static inline uint64_t zigzag_encode(uint64_t n)
 {
 	return (n << 1) ^ (uint64_t)((int64_t)n >> 63);
 }
 
-static inline uint64_t unzigzag(uint64_t n)
+static inline uint64_t zigzag_decode(uint64_t n)
 {
 	return (n >> 1) ^ -(n & 1);
 }
@@ -85,7 +85,8 @@ static inline void column_put(struct column *column, uint64_t value)
 		column_grow(column);
 	column->count++;
 	if (__builtin_expect(!column->failed, 1))
-		column->used += (uint32_t)varint_put(column->bytes + column->used, zigzag(step));
+		column->used +=
+			(uint32_t)varint_put(column->bytes + column->used, zigzag_encode(step));
 }
 
 /* Empty, and keep the memory. */

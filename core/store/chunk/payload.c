@@ -7,7 +7,7 @@
  *	bytes           varint, of what follows before compression
  *	then, raw or as one frame of zstd:
  *		for each row:
- *			n, time         varints zigzag(difference to the row before)
+ *			n, time         varints zigzag_encode(difference to the row before)
  *			i               varint
  *			kind, why       1 byte each; bit 7 of kind: there is a hash
  *			before          1 byte
@@ -15,7 +15,7 @@
  *			total, bytes    varints
  *		the bytes of all rows
  *
- * Not here: pieces on their way (payloads.c), the table (payload_vtab.c).
+ * Not here: pieces on their way (payloads.c), the table (payload_table.c).
  */
 #include "core/store/chunk/payload.h"
 
@@ -62,9 +62,9 @@ void payload_rows_fini(struct payload_rows *rows)
 
 static size_t put_row(uint8_t *to, const struct payload_row *row, const struct payload_row *before)
 {
-	size_t n = varint_put(to, zigzag(row->n - before->n));
+	size_t n = varint_put(to, zigzag_encode(row->n - before->n));
 
-	n += varint_put(to + n, zigzag((uint64_t)row->time - (uint64_t)before->time));
+	n += varint_put(to + n, zigzag_encode((uint64_t)row->time - (uint64_t)before->time));
 	n += varint_put(to + n, row->i);
 	to[n++] = row->kind | (row->hashed ? HASHED : 0);
 	to[n++] = row->why;
@@ -130,7 +130,7 @@ struct source {
 	const uint8_t *at, *end;
 };
 
-static bool get(struct source *s, uint64_t *ret_value)
+static bool get_varint(struct source *s, uint64_t *ret_value)
 {
 	size_t n = varint_get(s->at, (size_t)(s->end - s->at), ret_value);
 
@@ -151,18 +151,19 @@ static bool get_row(struct source *s, struct payload_row *row)
 {
 	uint64_t n, time, i;
 
-	if (!get(s, &n) || !get(s, &time) || !get(s, &i) || !get_bytes(s, &row->kind, 1) ||
-	    !get_bytes(s, &row->why, 1) || !get_bytes(s, &row->before, 1))
+	if (!get_varint(s, &n) || !get_varint(s, &time) || !get_varint(s, &i) ||
+	    !get_bytes(s, &row->kind, 1) || !get_bytes(s, &row->why, 1) ||
+	    !get_bytes(s, &row->before, 1))
 		return false;
-	row->n += unzigzag(n);
-	row->time = (int64_t)((uint64_t)row->time + unzigzag(time));
+	row->n += zigzag_decode(n);
+	row->time = (int64_t)((uint64_t)row->time + zigzag_decode(time));
 	row->i = (uint32_t)i;
 	row->hashed = row->kind & HASHED;
 	row->kind &= HASHED - 1;
 	row->hash = 0;
 	if (row->hashed && !get_bytes(s, &row->hash, 8))
 		return false;
-	return get(s, &row->total) && get(s, &row->bytes);
+	return get_varint(s, &row->total) && get_varint(s, &row->bytes);
 }
 
 static int get_rows(struct source *s, uint64_t nrows, struct payload_rows *rows)
@@ -200,8 +201,9 @@ int payload_unpack(const void *data, size_t size, struct payload_rows *rows)
 	int err = -EBADMSG;
 
 	payload_rows_clear(rows);
-	if (!get_bytes(&s, &version, 1) || version != VERSION || !get(&s, &nrows) ||
-	    !get(&s, &code) || !get(&s, &bytes) || nrows > PAYLOAD_ROWS_MAX || bytes > UNPACKED_MAX)
+	if (!get_bytes(&s, &version, 1) || version != VERSION || !get_varint(&s, &nrows) ||
+	    !get_varint(&s, &code) || !get_varint(&s, &bytes) || nrows > PAYLOAD_ROWS_MAX ||
+	    bytes > UNPACKED_MAX)
 		return -EBADMSG;
 	if (code == RAW)
 		return bytes == (size_t)(s.end - s.at) ? get_rows(&s, nrows, rows) : -EBADMSG;

@@ -77,7 +77,7 @@ static void pop_path(struct args_writer *json)
 		text_cut(&json->path, json->path_ends[json->depth]);
 }
 
-static void tell(struct args_writer *json, const struct field_info *field, int64_t value)
+static void tell_number(struct args_writer *json, const struct field_info *field, int64_t value)
 {
 	if (!json->told)
 		return;
@@ -89,7 +89,7 @@ static void tell(struct args_writer *json, const struct field_info *field, int64
 		pop_path(json);
 }
 
-static void number(void *arg, const struct field_info *field, int64_t value)
+static void put_number(void *arg, const struct field_info *field, int64_t value)
 {
 	struct args_writer *json = arg;
 	const char *name = field->kind == FIELD_ENUM ? enum_name(field->names, value) : NULL;
@@ -100,7 +100,7 @@ static void number(void *arg, const struct field_info *field, int64_t value)
 	else
 		text_addf(json->out, "%" PRId64, value);
 	json->bare = false;
-	tell(json, field, value);
+	tell_number(json, field, value);
 }
 
 static void put_hex(struct text *out, const char *bytes, size_t n)
@@ -111,7 +111,7 @@ static void put_hex(struct text *out, const char *bytes, size_t n)
 	text_char(out, '"');
 }
 
-static void text(void *arg, const struct field_info *field, const char *bytes, size_t n)
+static void put_bytes(void *arg, const struct field_info *field, const char *bytes, size_t n)
 {
 	struct args_writer *json = arg;
 
@@ -129,7 +129,7 @@ static void text(void *arg, const struct field_info *field, const char *bytes, s
 }
 
 /* All of it as any bytes; less as an object that says how much there was. */
-static void private(void *arg, const struct field_info *field, const struct codec_private *p)
+static void put_private(void *arg, const struct field_info *field, const struct codec_private *p)
 {
 	struct args_writer *json = arg;
 
@@ -149,7 +149,7 @@ static void private(void *arg, const struct field_info *field, const struct code
 	text_char(json->out, '}');
 }
 
-static void null(void *arg, const struct field_info *field)
+static void put_null(void *arg, const struct field_info *field)
 {
 	struct args_writer *json = arg;
 
@@ -158,7 +158,7 @@ static void null(void *arg, const struct field_info *field)
 	fill_bare(json);
 }
 
-static void begin(void *arg, const struct field_info *field, size_t count)
+static void begin_field(void *arg, const struct field_info *field, size_t count)
 {
 	struct args_writer *json = arg;
 
@@ -172,7 +172,7 @@ static void begin(void *arg, const struct field_info *field, size_t count)
 	json->comma = false;
 }
 
-static void element(void *arg, const struct field_info *field, size_t index)
+static void begin_element(void *arg, const struct field_info *field, size_t index)
 {
 	struct args_writer *json = arg;
 	char name[32];
@@ -188,7 +188,7 @@ static void element(void *arg, const struct field_info *field, size_t index)
 	json->comma = false;
 }
 
-static void element_end(void *arg, const struct field_info *field)
+static void end_element(void *arg, const struct field_info *field)
 {
 	struct args_writer *json = arg;
 
@@ -200,7 +200,7 @@ static void element_end(void *arg, const struct field_info *field)
 	json->comma = true;
 }
 
-static void end(void *arg, const struct field_info *field)
+static void end_field(void *arg, const struct field_info *field)
 {
 	struct args_writer *json = arg;
 
@@ -211,23 +211,23 @@ static void end(void *arg, const struct field_info *field)
 	json->comma = true;
 }
 
-static struct codec_visitor visitor(struct args_writer *json)
+static struct codec_visitor make_visitor(struct args_writer *json)
 {
-	return (struct codec_visitor){ .number = number,
-				       .text = text,
-				       .private = private,
-				       .null = null,
-				       .begin = begin,
-				       .element = element,
-				       .element_end = element_end,
-				       .end = end,
+	return (struct codec_visitor){ .number = put_number,
+				       .text = put_bytes,
+				       .private = put_private,
+				       .null = put_null,
+				       .begin = begin_field,
+				       .element = begin_element,
+				       .element_end = end_element,
+				       .end = end_field,
 				       .arg = json };
 }
 
 ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size_t nwords,
 			   const struct struct_info *info)
 {
-	struct codec_visitor v = visitor(json);
+	struct codec_visitor v = make_visitor(json);
 
 	return codec_visit(words, nwords, info, &v);
 }
@@ -251,7 +251,7 @@ static void close_member(struct args_writer *json)
 ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
 			const uint64_t *words, size_t nwords)
 {
-	struct codec_visitor v = visitor(json);
+	struct codec_visitor v = make_visitor(json);
 	ssize_t used;
 
 	if (ret->kind == FIELD_OBJS)

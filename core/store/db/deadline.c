@@ -17,7 +17,7 @@ enum { STEPS = 10000 }; /* of SQLite's machine: well below a millisecond */
 
 static int64_t end; /* ns of CLOCK_MONOTONIC; 0: there is none */
 
-static int64_t now(void)
+static int64_t read_clock(void)
 {
 	struct timespec t;
 
@@ -27,12 +27,12 @@ static int64_t now(void)
 
 void deadline_start(uint64_t ns)
 {
-	end = ns < INT64_MAX / 2 ? now() + (int64_t)ns : INT64_MAX;
+	end = ns < INT64_MAX / 2 ? read_clock() + (int64_t)ns : INT64_MAX;
 }
 
 bool deadline_is_over(void)
 {
-	return end && now() >= end;
+	return end && read_clock() >= end;
 }
 
 int deadline_fail(void)
@@ -46,7 +46,7 @@ int deadline_fail(void)
 	return -ETIME;
 }
 
-static int look(void *arg)
+static int look_at_clock(void *arg)
 {
 	(void)arg;
 	return deadline_is_over();
@@ -55,5 +55,5 @@ static int look(void *arg)
 void deadline_watch(sqlite3 *db)
 {
 	if (end)
-		sqlite3_progress_handler(db, STEPS, look, NULL);
+		sqlite3_progress_handler(db, STEPS, look_at_clock, NULL);
 }

@@ -31,7 +31,7 @@
 
 static const char next[] = "take one made by `verbatim record`";
 
-static uint32_t be32(const uint8_t *at)
+static uint32_t get_be32(const uint8_t *at)
 {
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
@@ -39,23 +39,23 @@ static uint32_t be32(const uint8_t *at)
 static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 {
 	uint32_t page = (uint32_t)head[16] << 8 | head[17];
-	uint32_t version = be32(head + 60);
+	uint32_t version = get_be32(head + 60);
 
 	if (page == 1)
 		page = 65536;
 	if (memcmp(head, "SQLite format 3", 16))
 		return log_err(-EINVAL, "%s is not a trace; %s", path, next);
-	if (be32(head + 68) != SCHEMA_APPLICATION)
+	if (get_be32(head + 68) != SCHEMA_APPLICATION)
 		return log_err(-EINVAL, "%s is an SQLite file, but not a trace; %s", path, next);
 	if (version != SCHEMA_VERSION)
 		return log_err(-EPROTO,
 			       "%s is a trace of format %u, this verbatim reads format "
 			       "%d; read it with the version that made it, or record again",
 			       path, version, SCHEMA_VERSION);
-	if (be32(head + 24) == be32(head + 92) && head[18] == 1 &&
-	    (int64_t)be32(head + 28) * page > bytes)
+	if (get_be32(head + 24) == get_be32(head + 92) && head[18] == 1 &&
+	    (int64_t)get_be32(head + 28) * page > bytes)
 		return log_err(-EINVAL, "%s is cut off: %lld bytes of %lld; copy it again", path,
-			       (long long)bytes, (long long)be32(head + 28) * page);
+			       (long long)bytes, (long long)get_be32(head + 28) * page);
 	return 0;
 }
 
@@ -114,7 +114,7 @@ static bool is_trace(int fd)
 	uint8_t head[100];
 
 	return pread(fd, head, sizeof(head), 0) == sizeof(head) &&
-	       !memcmp(head, "SQLite format 3", 16) && be32(head + 68) == SCHEMA_APPLICATION;
+	       !memcmp(head, "SQLite format 3", 16) && get_be32(head + 68) == SCHEMA_APPLICATION;
 }
 
 /* Does another process hold it? A recorder does as long as it lives. */
@@ -125,7 +125,7 @@ static bool is_locked(int fd)
 	return !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
-static int refuse(const char *path, const struct stat *st)
+static int check_replaceable(const char *path, const struct stat *st)
 {
 	int fd, err = 0;
 
@@ -172,7 +172,7 @@ int file_make_way(const char *path)
 	int fd, err;
 
 	if (!lstat(path, &st)) {
-		err = refuse(path, &st);
+		err = check_replaceable(path, &st);
 		if (err)
 			return err;
 	}

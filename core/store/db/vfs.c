@@ -148,7 +148,7 @@ static bool names_another(int fd, off_t size)
 }
 
 /* Why nobody should believe this file, or NULL. */
-static const char *distrust(int fd)
+static const char *distrust_file(int fd)
 {
 	struct stat st;
 
@@ -181,7 +181,9 @@ static int open_beside(int dir, const char *path, bool make)
 	fd = openat(dir, name, flags);
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
-	why = fd >= 0 ? distrust(fd) : errno == ELOOP ? "is a link" : "cannot be opened by you";
+	why = fd >= 0          ? distrust_file(fd)
+	      : errno == ELOOP ? "is a link"
+			       : "cannot be opened by you";
 	if (!why)
 		return fd;
 	if (fd >= 0)

@@ -34,15 +34,18 @@ static const char forks_sql[] =
 	"UPDATE fork SET child = (SELECT p.id FROM process p WHERE p.pid = fork.pid"
 	"  AND p.forked_from IS NULL AND p.start >= fork.time ORDER BY p.start LIMIT 1)"
 	" WHERE fork.pid IS NOT NULL AND child IS NULL;"
-	"UPDATE fork SET child = (SELECT p.id FROM process p JOIN process old ON old.id = fork.process"
+	"UPDATE fork SET child = (SELECT p.id FROM process p JOIN process old"
+	"  ON old.id = fork.process"
 	"  WHERE p.pid = old.pid AND p.id > old.id AND p.start >= fork.time ORDER BY p.id LIMIT 1)"
 	" WHERE how = 'exec' AND error IS NULL;"
 	/* else the last that its parent made before it was there */
-	"UPDATE fork SET child = c.child FROM (SELECT p.id AS child, max(f.time), f.thread AS t, f.n AS n"
+	"UPDATE fork SET child = c.child FROM (SELECT p.id AS child, max(f.time), f.thread AS t,"
+	"  f.n AS n"
 	"  FROM process p JOIN process parent ON parent.pid = p.ppid AND parent.id < p.id"
 	"  JOIN fork f ON f.process = parent.id AND f.time <= p.start AND f.pid IS NULL"
 	"   AND f.error IS NULL AND f.child IS NULL AND f.how IN ('vfork', 'system', 'popen')"
-	"  WHERE p.forked_from IS NULL AND p.id NOT IN (SELECT child FROM fork WHERE child NOT NULL)"
+	"  WHERE p.forked_from IS NULL AND p.id NOT IN"
+	"  (SELECT child FROM fork WHERE child NOT NULL)"
 	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;";
 
 static const char processes_sql[] =
@@ -58,12 +61,14 @@ static const char processes_sql[] =
 /* clang-format off */
 static const char devices_sql[] =
 	"DELETE FROM device; DELETE FROM port; DELETE FROM gid;"
-	"CREATE TEMP VIEW asked AS SELECT d.name AS name, c.verb AS verb, " SOUND("c.args") " AS args,"
+	"CREATE TEMP VIEW asked AS SELECT d.name AS name, c.verb AS verb,"
+	"  " SOUND("c.args") " AS args,"
 	"  " SOUND("c.out") " AS out, c.begin AS begin FROM call c JOIN object x ON x.id = c.object"
 	"  JOIN object d ON d.id = x.parent AND d.kind = 'device' WHERE c.failed = 0;"
 	"INSERT OR IGNORE INTO device(name, node_type, transport_type)"
 	" SELECT json_extract(d.value, '$.name'), json_extract(d.value, '$.node_type'),"
-	"  json_extract(d.value, '$.transport_type') FROM call c, json_each(" SOUND("c.out") ", '$.ret') d"
+	"  json_extract(d.value, '$.transport_type') FROM call c,"
+	"  json_each(" SOUND("c.out") ", '$.ret') d"
 	"  WHERE c.verb = 'ibv_get_device_list' AND c.failed = 0"
 	"  AND json_extract(d.value, '$.name') IS NOT NULL ORDER BY c.begin, d.key;"
 	"INSERT OR IGNORE INTO device(name) SELECT DISTINCT name FROM asked;"
@@ -233,7 +238,7 @@ int complete_forks(sqlite3 *db)
 	return err ? err : sql_exec(db, forks_sql);
 }
 
-static int run(sqlite3 *db, enum complete_state state)
+static int run_steps(sqlite3 *db, enum complete_state state)
 {
 	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
 
@@ -265,9 +270,9 @@ int complete_file(sqlite3 *db)
 	return sql_fail(db, "make one file of it");
 }
 
-int complete(sqlite3 *db, enum complete_state state)
+int complete_trace(sqlite3 *db, enum complete_state state)
 {
-	int err = run(db, state);
+	int err = run_steps(db, state);
 
 	if (!err)
 		return complete_file(db);

@@ -12,7 +12,7 @@ enum complete_state { COMPLETE_WHOLE, COMPLETE_INTERRUPTED };
  * Complete the trace, write @state into its meta and make it one file. All or
  * nothing: after -errno (and log_err()) it may be tried again.
  */
-int complete(sqlite3 *db, enum complete_state state);
+int complete_trace(sqlite3 *db, enum complete_state state);
 
 /*
  * Make one file of it, without the -wal beside it. Where the disk is too full

@@ -62,7 +62,7 @@ static struct action *add_action(struct build *b)
 	return vec_push(b->actions, b->nactions);
 }
 
-static uint64_t arg(const struct args *args, const char *path)
+static uint64_t get_number(const struct args *args, const char *path)
 {
 	int64_t value;
 
@@ -78,29 +78,29 @@ int object_made(enum object_kind kind, const struct args *out, struct object_mad
 		return err;
 	switch (kind) {
 	case OBJECT_qp:
-		made.number = (uint32_t)arg(out, "ret.qp_num");
+		made.number = (uint32_t)get_number(out, "ret.qp_num");
 		break;
 	case OBJECT_mr:
-		made.number = (uint32_t)arg(out, "ret.lkey");
-		made.rkey = (uint32_t)arg(out, "ret.rkey");
+		made.number = (uint32_t)get_number(out, "ret.lkey");
+		made.rkey = (uint32_t)get_number(out, "ret.rkey");
 		break;
 	case OBJECT_mw:
-		made.number = (uint32_t)arg(out, "ret.rkey");
+		made.number = (uint32_t)get_number(out, "ret.rkey");
 		break;
 	case OBJECT_wq:
-		made.number = (uint32_t)arg(out, "ret.wq_num");
+		made.number = (uint32_t)get_number(out, "ret.wq_num");
 		break;
 	default:
 		break;
 	}
-	made.parent = arg(out, "ret.pd");
+	made.parent = get_number(out, "ret.pd");
 	if (!made.parent) {
 		made.parent_kind = OBJECT_context;
-		made.parent = arg(out, "ret.context");
+		made.parent = get_number(out, "ret.context");
 	}
 	if (!made.parent && kind == OBJECT_context) {
 		made.parent_kind = OBJECT_device;
-		made.parent = arg(out, "ret.device");
+		made.parent = get_number(out, "ret.device");
 	}
 	*ret_made = made;
 	return 0;
@@ -271,7 +271,8 @@ static int make_room(struct build *b)
 }
 
 /* Was the object made inside this call? Then it is this call's, the outer one's. */
-static bool inside(const struct build *b, const struct object *o, const struct action *outer)
+static bool is_made_inside(const struct build *b, const struct object *o,
+			   const struct action *outer)
 {
 	return o->created.thread == outer->thread && o->created.n > outer->n &&
 	       b->end_ns[o - b->objects.list] < outer->end_n;
@@ -302,7 +303,7 @@ static void play_create(struct build *b, struct action *action)
 		free(action->name);
 		return;
 	}
-	if (!o || o->destroyed_at != INT64_MAX || !inside(b, o, action)) {
+	if (!o || o->destroyed_at != INT64_MAX || !is_made_inside(b, o, action)) {
 		add_object(b, slot, action);
 		o = &b->objects.list[slot->object - 1];
 	}
@@ -312,7 +313,7 @@ static void play_create(struct build *b, struct action *action)
 }
 
 /* Is it, perhaps, an ancestor's? Then it goes on there. */
-static bool inherited(struct build *b, const struct action *action)
+static bool is_inherited(struct build *b, const struct action *action)
 {
 	uint32_t process = action->process;
 
@@ -332,7 +333,7 @@ static void play_destroy(struct build *b, const struct action *action)
 	struct object *o;
 
 	if (!slot->object) {
-		if (inherited(b, action))
+		if (is_inherited(b, action))
 			return;
 		add_object(b, slot, action);
 		b->objects.list[slot->object - 1].created_at =
@@ -345,7 +346,7 @@ static void play_destroy(struct build *b, const struct action *action)
 	o->destroyed_at = action->time;
 }
 
-static int play(struct build *b)
+static int play_actions(struct build *b)
 {
 	int err = make_room(b);
 
@@ -384,7 +385,7 @@ static int add_unknown(struct build *b)
 		a.kind = (enum object_kind)kind;
 		a.handle = (uint64_t)sqlite3_column_int64(stmt, 2);
 		if (kind < 0 || !a.process || a.process > b->objects.nlineages ||
-		    slot_of(b, a.process, a.kind, a.handle)->object || inherited(b, &a))
+		    slot_of(b, a.process, a.kind, a.handle)->object || is_inherited(b, &a))
 			continue;
 		if (vec_reserve(b->objects.list, b->list_size, b->objects.count + 1ul)) {
 			err = log_err(-ENOMEM, "add objects");
@@ -415,7 +416,7 @@ static int by_creation(const void *a, const void *b)
 }
 
 /* Identifiers in the order of creation, ordinals and names within process and kind. */
-static int number(struct build *b)
+static int number_objects(struct build *b)
 {
 	size_t processes = b->objects.nlineages;
 	uint32_t *ordinals = calloc((processes + 1) * OBJECT_COUNT, sizeof(*ordinals));
@@ -499,11 +500,11 @@ int objects_build(sqlite3 *db)
 	if (!err)
 		err = read_calls(&b);
 	if (!err)
-		err = play(&b);
+		err = play_actions(&b);
 	if (!err)
 		err = add_unknown(&b);
 	if (!err)
-		err = number(&b);
+		err = number_objects(&b);
 	if (!err)
 		err = objects_index(&b.objects);
 	if (err) {

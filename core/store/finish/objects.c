@@ -78,8 +78,8 @@ int objects_index(struct objects *objects)
 }
 
 /* How many objects of the array come at or before the one described by @key. */
-static uint32_t upper(struct object **array, uint32_t count, const struct object *key,
-		      int (*compare)(const void *, const void *))
+static uint32_t find_after(struct object **array, uint32_t count, const struct object *key,
+			   int (*compare)(const void *, const void *))
 {
 	uint32_t low = 0, high = count;
 
@@ -96,7 +96,7 @@ static uint32_t upper(struct object **array, uint32_t count, const struct object
 
 static struct object *last_before(const struct objects *objects, const struct object *key)
 {
-	uint32_t i = upper(objects->by_handle, objects->count, key, by_handle);
+	uint32_t i = find_after(objects->by_handle, objects->count, key, by_handle);
 
 	if (!i || compare_place(objects->by_handle[i - 1], key))
 		return NULL;
@@ -133,7 +133,7 @@ struct object *objects_after(const struct objects *objects, uint32_t process, en
 			      .kind = kind,
 			      .handle = handle,
 			      .created_at = time };
-	uint32_t i = upper(objects->by_handle, objects->count, &key, by_handle);
+	uint32_t i = find_after(objects->by_handle, objects->count, &key, by_handle);
 
 	if (i == objects->count || compare_place(objects->by_handle[i], &key))
 		return NULL;
@@ -159,7 +159,7 @@ static struct object *last_qp(const struct objects *objects, const struct object
 {
 	struct object *first = NULL;
 
-	for (uint32_t i = upper(objects->qps, objects->nqps, key, by_number); i > 0; i--) {
+	for (uint32_t i = find_after(objects->qps, objects->nqps, key, by_number); i > 0; i--) {
 		struct object *qp = objects->qps[i - 1];
 		uint32_t its;
 
@@ -347,7 +347,7 @@ static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_
 	struct object key = {
 		.id = UINT32_MAX, .process = process, .number = number, .created_at = time
 	};
-	uint32_t i = upper(objects->qps, objects->nqps, &key, by_number);
+	uint32_t i = find_after(objects->qps, objects->nqps, &key, by_number);
 
 	if (i == objects->nqps || objects->qps[i]->process != process ||
 	    objects->qps[i]->number != number)

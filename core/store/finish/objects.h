@@ -55,7 +55,7 @@ struct object *objects_qp(const struct objects *objects, uint32_t process, uint3
 /* The device context that an object belongs to, id; 0 unknown. */
 uint32_t objects_context(const struct objects *objects, const struct object *object);
 
-/* What came out of a creation says of its object: number, keys, and its parent's handle (0 none). */
+/* What a creation tells of its object: number, keys, and its parent's handle (0 none). */
 struct object_made {
 	uint32_t number, rkey;
 	enum object_kind parent_kind;

@@ -11,8 +11,9 @@
  * A handle that @call of @thread uses. A call inside the creation of the very
  * object uses it before it is there: then the next one made is meant.
  */
-static const struct object *meant(const struct objects *objects, uint32_t process, int kind,
-				  uint64_t handle, int64_t time, struct event_id call, int depth)
+static const struct object *find_meant(const struct objects *objects, uint32_t process, int kind,
+				       uint64_t handle, int64_t time, struct event_id call,
+				       int depth)
 {
 	const struct object *o, *next;
 
@@ -39,8 +40,8 @@ struct row {
  * what tells the row from others of that name) run @update (object, thread, n,
  * that).
  */
-static int resolve(sqlite3 *db, const struct objects *objects, const char *select,
-		   const char *update)
+static int resolve_refs(sqlite3 *db, const struct objects *objects, const char *select,
+			const char *update)
 {
 	sqlite3_stmt *from, *to = NULL;
 	int err = sql_prepare(db, select, &from);
@@ -56,7 +57,7 @@ static int resolve(sqlite3 *db, const struct objects *objects, const char *selec
 				 sqlite3_column_int64(from, 5),
 				 sqlite3_column_int(from, 6) };
 		const struct object *o =
-			meant(objects, r.process, r.kind, r.handle, r.time, r.id, r.depth);
+			find_meant(objects, r.process, r.kind, r.handle, r.time, r.id, r.depth);
 
 		err = 0;
 		if (!o)
@@ -86,7 +87,7 @@ static const char calls[] =
 	" CASE WHEN failed = 0 AND makes(verb) THEN end ELSE begin END, depth, 0"
 	" FROM call WHERE handle IS NOT NULL";
 
-static void makes(sqlite3_context *context, int n, sqlite3_value **values)
+static void makes_object(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const char *name = (const char *)sqlite3_value_text(values[0]);
 	int verb = name ? verb_find(name) : -1;
@@ -113,9 +114,9 @@ int refs_resolve(sqlite3 *db, const struct objects *objects)
 	int err = 0;
 
 	sqlite3_create_function(db, "kind_of_verb", 1, SQLITE_UTF8, NULL, kind_of_verb, NULL, NULL);
-	sqlite3_create_function(db, "makes", 1, SQLITE_UTF8, NULL, makes, NULL, NULL);
+	sqlite3_create_function(db, "makes", 1, SQLITE_UTF8, NULL, makes_object, NULL, NULL);
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs) && !err; i++)
-		err = resolve(db, objects, pairs[i][0], pairs[i][1]);
+		err = resolve_refs(db, objects, pairs[i][0], pairs[i][1]);
 	if (!err)
 		err = sql_exec(db, "UPDATE event SET object = (SELECT object FROM ref r WHERE"
 				   " r.thread = event.thread AND r.n = event.n AND"

@@ -34,7 +34,7 @@ struct build {
 static void put_struct(struct build *build, const struct struct_info *info, char *base,
 		       const struct json_node *from);
 
-static void *take(struct build *build, size_t bytes)
+static void *take_memory(struct build *build, size_t bytes)
 {
 	struct piece *piece = calloc(1, sizeof(*piece) + bytes);
 
@@ -47,7 +47,7 @@ static void *take(struct build *build, size_t bytes)
 	return piece->bytes;
 }
 
-static void store(const struct field_info *field, char *at, uint64_t value)
+static void store_number(const struct field_info *field, char *at, uint64_t value)
 {
 	if (field->kind == FIELD_BE)
 		value = __builtin_bswap64(value) >> (64 - 8 * field->size);
@@ -64,7 +64,7 @@ static const char *get_text(const struct json_node *value)
 	return value->kind == JSON_TEXT ? value->text : NULL;
 }
 
-static int64_t number(const struct field_info *field, const struct json_node *value)
+static int64_t read_number(const struct field_info *field, const struct json_node *value)
 {
 	if (value->kind != JSON_TEXT)
 		return get_int(value);
@@ -74,7 +74,7 @@ static int64_t number(const struct field_info *field, const struct json_node *va
 	return 0;
 }
 
-static unsigned int digit(char c)
+static unsigned int hex_digit(char c)
 {
 	return (unsigned int)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10) & 15;
 }
@@ -82,12 +82,12 @@ static unsigned int digit(char c)
 static void put_hex(const struct field_info *field, char *at, const char *hex)
 {
 	for (size_t i = 0; hex && i < field->size && hex[2 * i] && hex[2 * i + 1]; i++)
-		at[i] = (char)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+		at[i] = (char)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
 }
 
 static void put_text(struct build *build, char *at, const char *text)
 {
-	char *copy = text ? take(build, strlen(text) + 1) : NULL;
+	char *copy = text ? take_memory(build, strlen(text) + 1) : NULL;
 
 	if (copy)
 		strcpy(copy, text);
@@ -100,7 +100,7 @@ static void put_element(struct build *build, const struct struct_info *type, cha
 	if (!type->scalar)
 		put_struct(build, type, at, from);
 	else
-		store(&type->fields[0], at, (uint64_t)number(&type->fields[0], from));
+		store_number(&type->fields[0], at, (uint64_t)read_number(&type->fields[0], from));
 }
 
 /* As many elements as there are, and @more: the verb counts itself how many there should be. */
@@ -109,7 +109,8 @@ static void put_pointer(struct build *build, const struct field_info *field, cha
 {
 	bool many = from->kind == JSON_ARRAY;
 	size_t n = many ? from->count : 1, room = n > more ? n : more;
-	char *memory = from->kind == JSON_NULL ? NULL : take(build, room * field->type->size);
+	char *memory =
+		from->kind == JSON_NULL ? NULL : take_memory(build, room * field->type->size);
 	const struct json_node *one = many ? json_first(from) : from;
 
 	for (size_t i = 0; memory && i < n; i++, one = many ? json_next(one) : one)
@@ -118,7 +119,8 @@ static void put_pointer(struct build *build, const struct field_info *field, cha
 }
 
 /* The number that sibling @field says; in a damaged trace no more than is ever recorded. */
-static size_t elements(const struct struct_info *info, const struct field_info *field, char *base)
+static size_t count_elements(const struct struct_info *info, const struct field_info *field,
+			     char *base)
 {
 	const struct field_info *count = &info->fields[field->count];
 	uint64_t n = 0, max = field->shift ? 12 : CODEC_ELEMENTS; /* 1 << 12 is CODEC_ELEMENTS */
@@ -126,7 +128,7 @@ static size_t elements(const struct struct_info *info, const struct field_info *
 	memcpy(&n, base + count->offset, count->size < 8 ? count->size : 8);
 	if (n > max) {
 		n = max;
-		store(count, base + count->offset, n);
+		store_number(count, base + count->offset, n);
 	}
 	return field->shift ? (size_t)1 << n : n;
 }
@@ -156,10 +158,10 @@ static void put_field(struct build *build, const struct field_info *field, char 
 		break; /* of librdmacm, which is not called again */
 	case FIELD_OBJ:
 	case FIELD_ADDR:
-		store(field, at, build->resolve(build->arg, field, (uint64_t)get_int(from)));
+		store_number(field, at, build->resolve(build->arg, field, (uint64_t)get_int(from)));
 		break;
 	default:
-		store(field, at, (uint64_t)number(field, from));
+		store_number(field, at, (uint64_t)read_number(field, from));
 	}
 }
 
@@ -190,16 +192,17 @@ static void put_struct(struct build *build, const struct struct_info *info, char
 
 		if (value && is_counted(field))
 			put_pointer(build, field, base + field->offset, value,
-				    elements(info, field, base));
+				    count_elements(info, field, base));
 	}
 }
 
 /* How many elements the verb may write: as many as the call said, or could have. */
-static size_t room(const struct struct_info *info, const struct field_info *field, uint64_t *args)
+static size_t count_room(const struct struct_info *info, const struct field_info *field,
+			 uint64_t *args)
 {
 	if (field->count == COUNT_RET)
 		return CODEC_ELEMENTS;
-	return field->count >= 0 ? elements(info, field, (char *)args) : 1;
+	return field->count >= 0 ? count_elements(info, field, (char *)args) : 1;
 }
 
 /* What is only written has no value in the JSON. */
@@ -213,7 +216,7 @@ static void put_out(struct build *build, const struct struct_info *info, uint64_
 		args[field->limit] = size;
 	if (field->limit >= 0 && args[field->limit] > size)
 		size = args[field->limit];
-	args[index] = (uint64_t)(uintptr_t)take(build, size * room(info, field, args));
+	args[index] = (uint64_t)(uintptr_t)take_memory(build, size * count_room(info, field, args));
 }
 
 static void put_outs(struct build *build, const struct struct_info *info, uint64_t *args)

@@ -63,7 +63,7 @@ struct cursor {
 	struct stream *sought; /* of cursor_post() */
 };
 
-static bool before(const struct leaf *a, const struct leaf *b)
+static bool is_before(const struct leaf *a, const struct leaf *b)
 {
 	return a->time != b->time ? a->time < b->time : a->thread < b->thread;
 }
@@ -77,9 +77,9 @@ static void sift_down(struct cursor *cursor, uint32_t at)
 
 		if (child >= cursor->count)
 			break;
-		if (child + 1 < cursor->count && before(&heap[child + 1], &heap[child]))
+		if (child + 1 < cursor->count && is_before(&heap[child + 1], &heap[child]))
 			child++;
-		if (!before(&heap[child], &moving))
+		if (!is_before(&heap[child], &moving))
 			break;
 		heap[at] = heap[child];
 		at = child;
@@ -232,7 +232,7 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 }
 
 /* Objects and matches of the current event. */
-static int resolve(struct cursor *cursor)
+static int resolve_event(struct cursor *cursor)
 {
 	struct trace_event *event = &cursor->event;
 	int err;
@@ -285,7 +285,7 @@ static int next_of_threads(struct cursor *cursor)
 		return err;
 	if (__builtin_expect(cursor->held > HELD_MAX, 0))
 		let_rest(cursor);
-	err = resolve(cursor);
+	err = resolve_event(cursor);
 	return err == -ENOMEM ? log_err(err, "match completions") : err;
 }
 
@@ -293,7 +293,7 @@ static int next_of_threads(struct cursor *cursor)
  * The event given last lives in the top stream, so the heap is put in order
  * only when the next one is asked for.
  */
-static void settle(struct cursor *cursor)
+static void settle_heap(struct cursor *cursor)
 {
 	struct leaf *top = &cursor->heap[0];
 
@@ -384,7 +384,7 @@ static int any_next(struct cursor *cursor)
 	const struct process *ended;
 	int err;
 
-	settle(cursor);
+	settle_heap(cursor);
 	ended = cursor->trace->live    ? next_live_exit(cursor)
 		: exit_is_next(cursor) ? cursor->exits[cursor->exit++]
 				       : NULL;
@@ -401,7 +401,7 @@ static int any_next(struct cursor *cursor)
 	return err ? err : 1;
 }
 
-static bool wanted(const struct cursor *cursor)
+static bool is_wanted(const struct cursor *cursor)
 {
 	const struct trace_filter *filter = &cursor->filter;
 	const struct trace_event *event = &cursor->event;
@@ -422,7 +422,7 @@ int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
 			return more;
 		if (cursor->filter.to && cursor->event.time > cursor->filter.to)
 			return 0;
-	} while (!wanted(cursor));
+	} while (!is_wanted(cursor));
 	*ret_event = &cursor->event;
 	return 1;
 }

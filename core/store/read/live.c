@@ -47,7 +47,7 @@ struct live {
 	uint32_t unended; /* processes below it have ended */
 };
 
-static struct living **bucket(const struct live *live, int table, uint64_t a, uint64_t b)
+static struct living **find_bucket(const struct live *live, int table, uint64_t a, uint64_t b)
 {
 	return (struct living **)&live->tables[table][map_hash(a ^ b << 40) % BUCKETS];
 }
@@ -56,12 +56,12 @@ static struct living **bucket_of(const struct live *live, int table, const struc
 {
 	switch (table) {
 	case PLACE:
-		return bucket(live, table, o->handle, o->process);
+		return find_bucket(live, table, o->handle, o->process);
 	case NUMBER: /* others lie there, too, but not all in one place: many have the number 0 */
-		return bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle,
-			      o->process);
+		return find_bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle,
+				   o->process);
 	default:
-		return bucket(live, table, o->id, 0);
+		return find_bucket(live, table, o->id, 0);
 	}
 }
 
@@ -74,7 +74,7 @@ static void unlink_dead(struct live *live, struct living *l)
 	live->ndead--;
 }
 
-static void drop(struct live *live, struct living *l)
+static void drop_object(struct live *live, struct living *l)
 {
 	for (int t = 0; t < TABLES; t++)
 		for (struct living **at = bucket_of(live, t, &l->object); *at; at = &(*at)->next[t])
@@ -87,7 +87,7 @@ static void drop(struct live *live, struct living *l)
 	free(l);
 }
 
-static void bury(struct live *live, struct living *l)
+static void bury_object(struct live *live, struct living *l)
 {
 	if (l->dead)
 		return;
@@ -96,7 +96,7 @@ static void bury(struct live *live, struct living *l)
 	*(live->newest ? &live->newest->newer : &live->oldest) = l;
 	live->newest = l;
 	if (++live->ndead > LIVE_DEAD)
-		drop(live, live->oldest);
+		drop_object(live, live->oldest);
 }
 
 int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
@@ -129,7 +129,7 @@ void live_free(struct live *live)
 	writer_unfollow(live->writer);
 	for (int i = 0; i < BUCKETS; i++)
 		while (live->tables[ID][i])
-			drop(live, live->tables[ID][i]);
+			drop_object(live, live->tables[ID][i]);
 	while ((tally = live->tallies)) {
 		live->tallies = tally->next;
 		free(tally);
@@ -141,7 +141,7 @@ void live_free(struct live *live)
 
 const struct object *live_object(const struct live *live, uint32_t id)
 {
-	struct living *l = *bucket(live, ID, id, 0);
+	struct living *l = *find_bucket(live, ID, id, 0);
 
 	while (l && l->object.id != id)
 		l = l->next[ID];
@@ -151,7 +151,7 @@ const struct object *live_object(const struct live *live, uint32_t id)
 static struct living *at_place(const struct live *live, uint32_t process, enum object_kind kind,
 			       uint64_t handle)
 {
-	struct living *l = *bucket(live, PLACE, handle, process);
+	struct living *l = *find_bucket(live, PLACE, handle, process);
 
 	while (l && (l->object.handle != handle || l->object.process != process ||
 		     l->object.kind != kind))
@@ -197,7 +197,7 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
 	const struct object *first = NULL;
 
 	for (; process && !first; process = parent_of(live, process))
-		for (struct living *l = *bucket(live, NUMBER, number, process); l;
+		for (struct living *l = *find_bucket(live, NUMBER, number, process); l;
 		     l = l->next[NUMBER]) {
 			uint32_t its;
 
@@ -229,7 +229,7 @@ static uint32_t *made_by(struct live *live, uint32_t process, enum object_kind k
 	return &tally->made[kind];
 }
 
-static int add(struct live *live, const struct object *object, struct living **ret_living)
+static int add_object(struct live *live, const struct object *object, struct living **ret_living)
 {
 	uint32_t *made = made_by(live, object->process, object->kind);
 	struct living *l = calloc(1, sizeof(*l));
@@ -256,14 +256,15 @@ static int add(struct live *live, const struct object *object, struct living **r
 }
 
 /* What a library made inside the creation is the creation's: lifetimes.c. */
-static bool inside(const struct living *l, const struct trace_event *outer)
+static bool is_made_inside(const struct living *l, const struct trace_event *outer)
 {
 	return !l->dead && l->object.created.thread == outer->id.thread &&
 	       l->object.created.n > outer->id.n;
 }
 
-static int creation(struct live *live, const struct trace_event *event, const struct call *call,
-		    enum object_kind kind, uint64_t handle, uint32_t *ret_object)
+static int note_creation(struct live *live, const struct trace_event *event,
+			 const struct call *call, enum object_kind kind, uint64_t handle,
+			 uint32_t *ret_object)
 {
 	struct object object = { .process = event->process, .kind = kind, .handle = handle };
 	struct living *l = at_place(live, event->process, kind, handle);
@@ -271,8 +272,8 @@ static int creation(struct live *live, const struct trace_event *event, const st
 	struct object_made made;
 	int err;
 
-	if (l && !inside(l, event)) {
-		drop(live, l);
+	if (l && !is_made_inside(l, event)) {
+		drop_object(live, l);
 		l = NULL;
 	}
 	if (!l) {
@@ -283,7 +284,7 @@ static int creation(struct live *live, const struct trace_event *event, const st
 		object.number = made.number;
 		object.rkey = made.rkey;
 		object.parent = parent ? parent->id : 0;
-		err = add(live, &object, &l);
+		err = add_object(live, &object, &l);
 		if (err)
 			return err;
 	}
@@ -294,7 +295,7 @@ static int creation(struct live *live, const struct trace_event *event, const st
 }
 
 /* The identifier that comes with a request to connect. */
-static int request(struct live *live, const struct trace_event *event, const struct call *call)
+static int note_request(struct live *live, const struct trace_event *event, const struct call *call)
 {
 	const char *type;
 	uint32_t object;
@@ -306,7 +307,7 @@ static int request(struct live *live, const struct trace_event *event, const str
 	type = args_text(call->out, "event.event");
 	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
 	    args_get(call->out, "event.id", &id))
-		err = creation(live, event, call, OBJECT_cm_id, (uint64_t)id, &object);
+		err = note_creation(live, event, call, OBJECT_cm_id, (uint64_t)id, &object);
 	return err;
 }
 
@@ -316,7 +317,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	const struct object *o;
 
 	if (event->kind == TRACE_RETURN && !call->failed && call->verb == VERB_rdma_get_cm_event) {
-		int err = request(live, event, call);
+		int err = note_request(live, event, call);
 
 		if (err)
 			return err;
@@ -324,7 +325,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	if (!call->handle)
 		return 0;
 	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_CREATE)
-		return creation(live, event, call, verb->object, call->handle, &call->object);
+		return note_creation(live, event, call, verb->object, call->handle, &call->object);
 	if (verb->effect == EFFECT_CREATE)
 		return 0;
 	o = live_at(live, event->process, verb->object, call->handle);
@@ -334,7 +335,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	/* one that was made after the destroy began has its address again */
 	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_DESTROY &&
 	    o->process == event->process && o->created_at <= call->begin)
-		bury(live, at_place(live, o->process, o->kind, o->handle));
+		bury_object(live, at_place(live, o->process, o->kind, o->handle));
 	return 0;
 }
 
@@ -355,7 +356,7 @@ void live_exit(struct live *live, uint32_t process)
 			bool its = l->object.process == process && !l->dead;
 
 			if (its)
-				bury(live, l); /* which may drop any other of the dead */
+				bury_object(live, l); /* which may drop any other of the dead */
 			l = its ? live->tables[PLACE][i] : l->next[PLACE];
 		}
 }
@@ -399,19 +400,19 @@ int live_refresh(struct live *live, bool last)
 {
 	int err = refresh_processes(live, last);
 
-	for (uint32_t id = live->trace->nthreads + 1; id <= live->writer->nlanes && !err; id++)
+	for (uint32_t id = live->trace->nthreads + 1; id <= live->writer->nlogs && !err; id++)
 		err = trace_read_thread(live->trace, id);
 	for (uint32_t i = 0; i < live->trace->nthreads; i++)
-		live->trace->threads[i].process = live->writer->lanes[i]->process;
+		live->trace->threads[i].process = live->writer->logs[i]->process;
 	return err;
 }
 
 uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended)
 {
-	const struct lane *lane = live->writer->lanes[id - 1];
+	const struct thread_log *log = live->writer->logs[id - 1];
 
-	*ret_ended = lane->ended;
-	return lane->settled;
+	*ret_ended = log->ended;
+	return log->settled;
 }
 
 /* Stacks */

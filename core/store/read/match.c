@@ -144,8 +144,8 @@ void match_exit(struct match *match, uint32_t process)
 	drop_all(match, false, process);
 }
 
-static void settle(const struct match *match, struct match_queue *queue, uint32_t max,
-		   uint32_t asked)
+static void settle_queue(const struct match *match, struct match_queue *queue, uint32_t max,
+			 uint32_t asked)
 {
 	/* a device gives more than was asked for, but not twice as much */
 	queue->max = max * 2;
@@ -161,8 +161,8 @@ int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 	if (!state)
 		return qp ? -ENOMEM : 0;
 	state->info = *info;
-	settle(match, &state->sq, info->max_send_wr, info->asked_send_wr);
-	settle(match, &state->rq, info->max_recv_wr, info->asked_recv_wr);
+	settle_queue(match, &state->sq, info->max_send_wr, info->asked_send_wr);
+	settle_queue(match, &state->rq, info->max_recv_wr, info->asked_recv_wr);
 	return 0;
 }
 
@@ -173,7 +173,7 @@ int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t a
 
 	if (!state)
 		return srq ? -ENOMEM : 0;
-	settle(match, &state->rq, max_wr, asked_wr);
+	settle_queue(match, &state->rq, max_wr, asked_wr);
 	if (cq && !state->cq) {
 		state->next = match->with_cq;
 		match->with_cq = state;
@@ -381,8 +381,9 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 }
 
 /* The request of @state that a completion from @cq may be of, or NULL. */
-static const struct match_request *candidate(const struct match *match, const struct state *state,
-					     uint32_t cq, const struct wc *wc)
+static const struct match_request *find_candidate(const struct match *match,
+						  const struct state *state, uint32_t cq,
+						  const struct wc *wc)
 {
 	const struct match_qp *info = &state->info;
 	const struct state *srq = info->srq ? find_state(match, info->srq) : NULL;
@@ -417,7 +418,7 @@ static void look_at(const struct match *match, const struct state *state, uint32
 	guess->only = state;
 	guess->queues++;
 	guess->unsure |= state->sq.unsure || state->rq.unsure;
-	request = candidate(match, state, cq, wc);
+	request = find_candidate(match, state, cq, wc);
 	if (!request || (guess->oldest && (request->time > guess->oldest->time ||
 					   (request->time == guess->oldest->time &&
 					    state->object > guess->found->object))))

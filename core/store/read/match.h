@@ -41,7 +41,7 @@ struct match_qp {
 	bool sq_sig_all;
 };
 
-/* A queue was made. Needed for none but those of receives with a CQ, but makes the answers better. */
+/* A queue was made. Only receive queues with a CQ need this; others are matched better by it. */
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info);
 
 /* Of one for XRC, and of a receive work queue, also @cq, where its requests complete; else 0. */

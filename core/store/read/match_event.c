@@ -21,7 +21,8 @@ static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
 }
 
 /* The larger of what was asked for and what came out, under either name of the argument. */
-static uint32_t capability(const struct args *in, const struct args *out, const char *const *paths)
+static uint32_t read_capability(const struct args *in, const struct args *out,
+				const char *const *paths)
 {
 	int64_t value, most = 0;
 
@@ -35,9 +36,9 @@ static uint32_t capability(const struct args *in, const struct args *out, const 
 }
 
 /* What the program asked for alone. */
-static uint32_t asked(const struct args *in, const char *const *paths)
+static uint32_t read_asked(const struct args *in, const char *const *paths)
 {
-	return capability(in, NULL, paths);
+	return read_capability(in, NULL, paths);
 }
 
 /* A shared receive queue, or a work queue. */
@@ -51,8 +52,8 @@ static int add_receives(struct match *match, struct trace *trace, const struct t
 
 	if (!cq)
 		cq = object_arg(trace, event, in, "wq_init_attr.cq", OBJECT_cq);
-	return match_add_srq(match, event->call->object, capability(in, out, max), asked(in, max),
-			     cq);
+	return match_add_srq(match, event->call->object, read_capability(in, out, max),
+			     read_asked(in, max), cq);
 }
 
 static int add_created(struct match *match, struct trace *trace, const struct trace_event *event,
@@ -72,11 +73,11 @@ static int add_created(struct match *match, struct trace *trace, const struct tr
 		.send_cq = object_arg(trace, event, out, "ret.send_cq", OBJECT_cq),
 		.recv_cq = object_arg(trace, event, out, "ret.recv_cq", OBJECT_cq),
 		.srq = object_arg(trace, event, out, "ret.srq", OBJECT_srq),
-		.max_send_wr = capability(in, out, send),
-		.max_recv_wr = capability(in, out, recv),
-		.asked_send_wr = asked(in, send),
-		.asked_recv_wr = asked(in, recv),
-		.sq_sig_all = capability(in, out, all),
+		.max_send_wr = read_capability(in, out, send),
+		.max_recv_wr = read_capability(in, out, recv),
+		.asked_send_wr = read_asked(in, send),
+		.asked_recv_wr = read_asked(in, recv),
+		.sq_sig_all = read_capability(in, out, all),
 	};
 	return match_add_qp(match, event->call->object, &info);
 }

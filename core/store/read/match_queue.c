@@ -31,7 +31,7 @@ void match_queue_clear(struct match_queue *queue, bool unsure)
 	queue->repeats = false;
 }
 
-static int grow(struct match_queue *queue)
+static int grow_queue(struct match_queue *queue)
 {
 	uint32_t size = queue->size ? queue->size * 2 : SMALL;
 	struct match_request *ring = malloc(size * sizeof(*ring));
@@ -83,7 +83,7 @@ static int grow_seen(struct match_queue *queue)
 }
 
 /* One more request in a queue that may hold others. */
-static int learn(struct match_queue *queue, uint64_t wr_id)
+static int learn_wr_id(struct match_queue *queue, uint64_t wr_id)
 {
 	uint32_t enough = queue->asked && queue->asked < UNKNOWN_MAX ? queue->asked : UNKNOWN_MAX;
 	uint64_t *at;
@@ -105,13 +105,14 @@ int match_queue_push(struct match_queue *queue, const struct match_request *requ
 {
 	uint32_t max = queue->max ? queue->max : UNKNOWN_MAX;
 
-	if (__builtin_expect(queue->unsure, 0) && !queue->repeats && learn(queue, request->wr_id))
+	if (__builtin_expect(queue->unsure, 0) && !queue->repeats &&
+	    learn_wr_id(queue, request->wr_id))
 		return -ENOMEM;
 	if (queue->count >= max) {
 		queue->first = (queue->first + 1) & (queue->size - 1);
 		queue->count--;
 	}
-	if (queue->count == queue->size && grow(queue))
+	if (queue->count == queue->size && grow_queue(queue))
 		return -ENOMEM;
 	*match_queue_at(queue, queue->count++) = *request;
 	return 0;

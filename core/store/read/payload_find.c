@@ -75,8 +75,8 @@ bool trace_has_payloads(struct trace *trace)
 	return trace->finder->any;
 }
 
-static void give(const struct payload_rows *rows, const struct payload_row *row,
-		 struct payload *payload)
+static void give_row(const struct payload_rows *rows, const struct payload_row *row,
+		     struct payload *payload)
 {
 	*payload = (struct payload){
 		.kind = payload_kind_text(row->kind),
@@ -90,7 +90,7 @@ static void give(const struct payload_rows *rows, const struct payload_row *row,
 	};
 }
 
-static int find(struct finder *f, struct event_id id, uint32_t i, struct payload *ret_payload)
+static int find_row(struct finder *f, struct event_id id, uint32_t i, struct payload *ret_payload)
 {
 	const struct payload_rows *rows;
 	int found = 0, err;
@@ -106,7 +106,7 @@ static int find(struct finder *f, struct event_id id, uint32_t i, struct payload
 		at = payload_rows_before(rows, id.n, i);
 		found = at < rows->nrows && rows->rows[at].n == id.n && rows->rows[at].i == i;
 		if (found)
-			give(rows, &rows->rows[at], ret_payload);
+			give_row(rows, &rows->rows[at], ret_payload);
 	}
 	sqlite3_reset(f->chunks);
 	return found ? 1 : err;
@@ -145,5 +145,5 @@ int trace_payload(struct trace *trace, struct event_id id, uint32_t i, struct pa
 	if (!trace_has_payloads(trace))
 		return 0;
 	return trace->plain ? find_plain(trace->finder, id, i, ret_payload)
-			    : find(trace->finder, id, i, ret_payload);
+			    : find_row(trace->finder, id, i, ret_payload);
 }

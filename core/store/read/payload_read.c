@@ -35,7 +35,7 @@ static bool is_row_before(const void *row, const void *key)
 	return by_event(row, key) < 0;
 }
 
-static int unpack(sqlite3_stmt *chunk, int64_t id, struct payload_rows *rows)
+static int unpack_chunk(sqlite3_stmt *chunk, int64_t id, struct payload_rows *rows)
 {
 	int err;
 
@@ -82,7 +82,7 @@ int payload_reader_read(struct payload_reader *reader, uint32_t thread, int64_t 
 	if (place->id != id) {
 		place->id = 0;
 		reader->kept -= bytes_of(&place->rows);
-		err = unpack(reader->chunk, id, &place->rows);
+		err = unpack_chunk(reader->chunk, id, &place->rows);
 		reader->kept += bytes_of(&place->rows);
 		if (err)
 			return err;

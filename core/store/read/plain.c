@@ -81,7 +81,7 @@ enum {
 };
 /* clang-format on */
 
-static int step(struct plain *plain, enum table_id table)
+static int step_table(struct plain *plain, enum table_id table)
 {
 	int more = sql_step(plain->rows[table]);
 
@@ -99,7 +99,7 @@ int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain)
 		if (err)
 			break;
 		sql_bind(plain->rows[t], "u", thread);
-		err = step(plain, (enum table_id)t);
+		err = step_table(plain, (enum table_id)t);
 	}
 	if (err) {
 		plain_close(plain);
@@ -118,7 +118,7 @@ void plain_close(struct plain *plain)
 	free(plain);
 }
 
-static uint64_t number(struct plain *plain, enum table_id table, int column)
+static uint64_t read_number(struct plain *plain, enum table_id table, int column)
 {
 	return (uint64_t)sqlite3_column_int64(plain->rows[table], column);
 }
@@ -135,16 +135,16 @@ static int add_row(struct plain *plain, struct block *block, enum table_id table
 	int err = 0;
 
 	for (int i = 0; i < n && !err; i++)
-		err = block_add(block, columns[i], number(plain, table, from + i));
+		err = block_add(block, columns[i], read_number(plain, table, from + i));
 	return err;
 }
 
 /* Is the row at hand before the element (@n, @i)? Such rows belong to nothing. */
 static bool is_before(struct plain *plain, enum table_id table, uint64_t n, uint64_t i)
 {
-	uint64_t its = number(plain, table, 0);
+	uint64_t its = read_number(plain, table, 0);
 
-	return its < n || (its == n && number(plain, table, 1) < i);
+	return its < n || (its == n && read_number(plain, table, 1) < i);
 }
 
 static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64_t i,
@@ -154,13 +154,13 @@ static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64
 
 	*ret_count = 0;
 	while (!err && plain->there[TABLE_sge] && is_before(plain, TABLE_sge, n, i))
-		err = step(plain, TABLE_sge);
-	while (!err && plain->there[TABLE_sge] && number(plain, TABLE_sge, 0) == n &&
-	       number(plain, TABLE_sge, 1) == i) {
+		err = step_table(plain, TABLE_sge);
+	while (!err && plain->there[TABLE_sge] && read_number(plain, TABLE_sge, 0) == n &&
+	       read_number(plain, TABLE_sge, 1) == i) {
 		err = add_row(plain, block, TABLE_sge, 3, sge_columns, SGE_FIELDS);
 		++*ret_count;
 		if (!err)
-			err = step(plain, TABLE_sge);
+			err = step_table(plain, TABLE_sge);
 	}
 	return err;
 }
@@ -178,12 +178,13 @@ static unsigned int parts_there(struct plain *plain)
 
 static int add_odd(struct plain *plain, struct block *block)
 {
-	int err = block_add(block, COLUMN_odd_opcode, number(plain, TABLE_wr, WR_OPCODE));
+	int err = block_add(block, COLUMN_odd_opcode, read_number(plain, TABLE_wr, WR_OPCODE));
 
 	if (!err)
-		err = block_add(block, COLUMN_odd_flags, number(plain, TABLE_wr, WR_FLAGS));
+		err = block_add(block, COLUMN_odd_flags, read_number(plain, TABLE_wr, WR_FLAGS));
 	if (!err)
-		err = block_add(block, COLUMN_odd_num_sge, number(plain, TABLE_wr, WR_NUM_SGE));
+		err = block_add(block, COLUMN_odd_num_sge,
+				read_number(plain, TABLE_wr, WR_NUM_SGE));
 	return err;
 }
 
@@ -193,11 +194,11 @@ static int add_wr(struct plain *plain, struct block *block, uint64_t n)
 						  COLUMN_opcode };
 	unsigned int there = parts_there(plain);
 	uint32_t nsge;
-	int err = add_sges(plain, block, n, number(plain, TABLE_wr, 1), &nsge);
+	int err = add_sges(plain, block, n, read_number(plain, TABLE_wr, 1), &nsge);
 
 	if (!err)
 		err = add_row(plain, block, TABLE_wr, 2, columns, 4);
-	if (nsge != number(plain, TABLE_wr, WR_NUM_SGE))
+	if (nsge != read_number(plain, TABLE_wr, WR_NUM_SGE))
 		there |= WR_ODD;
 	if (!err)
 		err = block_add(block, COLUMN_nsge, nsge);
@@ -206,7 +207,7 @@ static int add_wr(struct plain *plain, struct block *block, uint64_t n)
 	for (int i = 0; i < NPARTS && !err; i++)
 		if (there & parts[i].part)
 			err = block_add(block, parts[i].column,
-					number(plain, TABLE_wr, WR_PARTS + i));
+					read_number(plain, TABLE_wr, WR_PARTS + i));
 	return !err && there & WR_ODD ? add_odd(plain, block) : err;
 }
 
@@ -215,13 +216,13 @@ static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_
 	int err = 0;
 
 	*ret_count = 0;
-	while (!err && plain->there[TABLE_wr] && number(plain, TABLE_wr, 0) < n)
-		err = step(plain, TABLE_wr);
-	while (!err && plain->there[TABLE_wr] && number(plain, TABLE_wr, 0) == n) {
+	while (!err && plain->there[TABLE_wr] && read_number(plain, TABLE_wr, 0) < n)
+		err = step_table(plain, TABLE_wr);
+	while (!err && plain->there[TABLE_wr] && read_number(plain, TABLE_wr, 0) == n) {
 		err = add_wr(plain, block, n);
 		++*ret_count;
 		if (!err)
-			err = step(plain, TABLE_wr);
+			err = step_table(plain, TABLE_wr);
 	}
 	return err;
 }
@@ -245,15 +246,15 @@ static int add_wcs(struct plain *plain, struct block *block, uint64_t n, bool ex
 	int err = 0;
 
 	*ret_count = 0;
-	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) < n)
-		err = step(plain, TABLE_wc);
-	while (!err && plain->there[TABLE_wc] && number(plain, TABLE_wc, 0) == n) {
+	while (!err && plain->there[TABLE_wc] && read_number(plain, TABLE_wc, 0) < n)
+		err = step_table(plain, TABLE_wc);
+	while (!err && plain->there[TABLE_wc] && read_number(plain, TABLE_wc, 0) == n) {
 		err = add_row(plain, block, TABLE_wc, 2, wc_columns, WC_FIELDS);
 		if (!err && extra)
 			err = add_extra(plain, block);
 		++*ret_count;
 		if (!err)
-			err = step(plain, TABLE_wc);
+			err = step_table(plain, TABLE_wc);
 	}
 	return err;
 }
@@ -263,7 +264,7 @@ static int add_event(struct plain *plain, struct block *block, enum table_id tab
 	static const enum column_id columns[] = { COLUMN_n, COLUMN_time };
 	int err = add_row(plain, block, table, 0, columns, 2);
 
-	if (number(plain, table, 2))
+	if (read_number(plain, table, 2))
 		kind |= KIND_INNER;
 	return err ? err : block_add(block, COLUMN_kind, kind);
 }
@@ -292,7 +293,7 @@ static int add_post(struct plain *plain, struct block *block)
 	if (!err)
 		err = add_row(plain, block, TABLE_post, 4, columns, 4);
 	if (!err)
-		err = add_wrs(plain, block, number(plain, TABLE_post, 0), &nwr);
+		err = add_wrs(plain, block, read_number(plain, TABLE_post, 0), &nwr);
 	return err ? err : block_add(block, COLUMN_nwr, nwr);
 }
 
@@ -309,7 +310,7 @@ static int add_poll(struct plain *plain, struct block *block)
 	if (!err)
 		err = add_row(plain, block, TABLE_poll, 4, columns, 3);
 	if (!err)
-		err = add_wcs(plain, block, number(plain, TABLE_poll, 0), extra, &nwc);
+		err = add_wcs(plain, block, read_number(plain, TABLE_poll, 0), extra, &nwc);
 	return err ? err : block_add(block, COLUMN_nwc, nwc);
 }
 
@@ -330,7 +331,8 @@ static enum table_id next_table(struct plain *plain)
 
 	for (int i = 0; i < 3; i++)
 		if (plain->there[events[i]] &&
-		    (best == TABLES || number(plain, events[i], 0) < number(plain, best, 0)))
+		    (best == TABLES ||
+		     read_number(plain, events[i], 0) < read_number(plain, best, 0)))
 			best = events[i];
 	return best;
 }
@@ -357,7 +359,7 @@ int plain_load(struct plain *plain, struct block *block)
 		      : table == TABLE_poll ? add_poll(plain, block)
 					    : add_notify(plain, block);
 		if (!err)
-			err = step(plain, table);
+			err = step_table(plain, table);
 	}
 	if (err == -EBADMSG)
 		return log_err(-EINVAL, "event %" PRIu64 " has more rows than any post or poll",

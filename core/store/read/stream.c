@@ -22,7 +22,7 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-/* Of JSON, which takes some hundred times that when it is parsed; an event has 65,535 words at most. */
+/* Bytes of JSON, which takes many times that when parsed; an event has 65,535 words at most. */
 enum { ARGS_MAX = 4 << 20 };
 
 const struct due stream_never = { UINT64_MAX, INT64_MAX };

@@ -11,7 +11,8 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-static int reserve(struct stream *s, void *memory, uint32_t *size, uint32_t count, size_t bytes)
+static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_t count,
+			 size_t bytes)
 {
 	void **at = memory, *more;
 
@@ -69,7 +70,7 @@ static int fill_sges(struct stream *s, uint32_t count)
 {
 	uint32_t at = s->walk.at[FAMILY_SGE];
 
-	if (reserve(s, &s->sges, &s->sges_size, count, sizeof(*s->sges)))
+	if (reserve_array(s, &s->sges, &s->sges_size, count, sizeof(*s->sges)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++, at++) {
 #define GET_SGE(family, column, name, member, type, wire) \
@@ -90,7 +91,7 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 				 .bad = (uint32_t)GET(s, post_bad, POST),
 				 .nwr = nwr,
 				 .stack = (uint32_t)GET(s, post_stack, POST) };
-	if (reserve(s, &s->wrs, &s->wrs_size, nwr, sizeof(*s->wrs)))
+	if (reserve_array(s, &s->wrs, &s->wrs_size, nwr, sizeof(*s->wrs)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nwr; i++)
 		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
@@ -130,7 +131,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 				 .ret = (int)GET(s, poll_ret, POLL),
 				 .empty = GET(s, empty, POLL),
 				 .nwc = nwc };
-	if (reserve(s, &s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
+	if (reserve_array(s, &s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
 		return -ENOMEM;
 	if (nwc)
 		memset(s->wcs, 0, nwc * sizeof(*s->wcs));

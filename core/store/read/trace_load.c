@@ -17,7 +17,8 @@
 #include "core/wire/log.h"
 
 /* Run @row for each row of @sql. */
-static int each(struct trace *trace, const char *sql, int (*row)(struct trace *, sqlite3_stmt *))
+static int each_row(struct trace *trace, const char *sql,
+		    int (*row)(struct trace *, sqlite3_stmt *))
 {
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(trace->db, sql, &stmt);
@@ -239,21 +240,21 @@ int trace_load(struct trace *trace)
 	int err = make_tables(trace);
 
 	if (!err)
-		err = each(trace, "SELECT key, value FROM meta", read_meta);
+		err = each_row(trace, "SELECT key, value FROM meta", read_meta);
 	if (!err)
-		err = each(trace, PROCESS_SQL, read_process);
+		err = each_row(trace, PROCESS_SQL, read_process);
 	if (!err)
-		err = each(trace, THREAD_SQL, read_thread);
+		err = each_row(trace, THREAD_SQL, read_thread);
 	if (!err)
-		err = each(trace,
-			   "SELECT thread, n, process, time, child, stack, how, pid, error"
-			   " FROM fork",
-			   read_fork);
+		err = each_row(trace,
+			       "SELECT thread, n, process, time, child, stack, how, pid, error"
+			       " FROM fork",
+			       read_fork);
 	if (!err)
-		err = each(trace, "SELECT thread, n, process, time, kind, text FROM mark",
-			   read_mark);
+		err = each_row(trace, "SELECT thread, n, process, time, kind, text FROM mark",
+			       read_mark);
 	if (!err)
-		err = each(trace, MODULE_SQL " ORDER BY id", read_module);
+		err = each_row(trace, MODULE_SQL " ORDER BY id", read_module);
 	if (!err)
 		err = objects_load(trace->db, &trace->objects);
 	if (err)
@@ -360,5 +361,5 @@ int trace_read_modules(struct trace *trace)
 	int64_t last = trace->nmodules ? trace->modules[trace->nmodules - 1].id : 0;
 
 	snprintf(sql, sizeof(sql), MODULE_SQL " WHERE id > %" PRId64 " ORDER BY id", last);
-	return each(trace, sql, read_module);
+	return each_row(trace, sql, read_module);
 }

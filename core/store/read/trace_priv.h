@@ -57,7 +57,7 @@ struct trace {
 /* A trace on an open database that stays the caller's. As trace_open(). */
 int trace_borrow(sqlite3 *db, struct trace **ret_trace);
 
-/* trace_load.c: read the tables of its database; 0 or -errno after log_err(). Free what was read. */
+/* trace_load.c: read the tables, 0 or -errno after log_err(); free what was read. */
 int trace_load(struct trace *trace);
 void trace_unload(struct trace *trace);
 

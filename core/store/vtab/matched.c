@@ -46,7 +46,7 @@ static void matched_free(void *rows)
 	free(rows);
 }
 
-static const struct wc *current(const struct matched *matched)
+static const struct wc *current_wc(const struct matched *matched)
 {
 	return &matched->event->poll->wc[matched->i];
 }
@@ -61,7 +61,7 @@ static int matched_next(void *rows)
 		if (matched->event && matched->event->kind == TRACE_POLL)
 			while (++matched->i < matched->event->poll->nwc)
 				if (matched->bounds.status < 0 ||
-				    current(matched)->status == matched->bounds.status)
+				    current_wc(matched)->status == matched->bounds.status)
 					return 1;
 		more = cursor_next(matched->cursor, &matched->event);
 		if (more <= 0)
@@ -108,7 +108,7 @@ static int64_t column_value(const struct wc *wc, enum column_id column)
 /* Values that are NULL where they are not known. */
 static void known_value(const struct matched *matched, enum value value, sqlite3_context *context)
 {
-	const struct wc *wc = current(matched);
+	const struct wc *wc = current_wc(matched);
 	int64_t id = value == VALUE_CQ ? matched->event->poll->object : wc->qp;
 
 	if (value == VALUE_CQ || value == VALUE_WC_QP) {
@@ -165,14 +165,14 @@ static void matched_value(void *rows, int index, sqlite3_context *context)
 		sqlite3_result_int64(context, event->process);
 		break;
 	case VALUE_EXTRA:
-		if (!(current(matched)->parts & extra_part(column->column)))
+		if (!(current_wc(matched)->parts & extra_part(column->column)))
 			break;
 		__attribute__((fallthrough));
 	case VALUE_COLUMN:
-		sqlite3_result_int64(context, column_value(current(matched), column->column));
+		sqlite3_result_int64(context, column_value(current_wc(matched), column->column));
 		break;
 	case VALUE_NAME:
-		result_name(current(matched), column, context);
+		result_name(current_wc(matched), column, context);
 		break;
 	default:
 		known_value(matched, column->value, context);

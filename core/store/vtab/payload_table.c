@@ -80,7 +80,7 @@ static int next_chunk(struct table_rows *r)
 }
 
 /* To the next row from @at on that is within the bounds. */
-static int settle(struct table_rows *r, int more)
+static int settle_row(struct table_rows *r, int more)
 {
 	const struct rows_bounds *b = &r->bounds;
 
@@ -110,7 +110,7 @@ static int first_row(void *rows, const struct rows_bounds *bounds, uint64_t used
 	sql_bind(r->chunks, "iiiiii", bounds->thread < 0 ? 0 : bounds->thread,
 		 bounds->thread < 0 ? INT64_MAX : bounds->thread, bounds->n_from, bounds->n_to,
 		 bounds->time_from, bounds->time_to);
-	return settle(r, next_chunk(r));
+	return settle_row(r, next_chunk(r));
 }
 
 static int next_row(void *rows)
@@ -118,10 +118,10 @@ static int next_row(void *rows)
 	struct table_rows *r = rows;
 
 	r->at++;
-	return settle(r, 1);
+	return settle_row(r, 1);
 }
 
-static void rest(void *rows)
+static void rest_rows(void *rows)
 {
 	struct table_rows *r = rows;
 
@@ -185,6 +185,6 @@ const struct rows_source payload_source = {
 	.free = free_rows,
 	.first = first_row,
 	.next = next_row,
-	.rest = rest,
+	.rest = rest_rows,
 	.value = give_value,
 };

@@ -1,8 +1,8 @@
 /*
  * The rows of one table of the data plane, out of chunks
  *
- * A seat is a decoded chunk and how far its events were walked. A join asks
- * for single events, mostly in order and of a few threads: so some seats are
+ * A chunk is a decoded chunk and how far its events were walked. A join asks
+ * for single events, mostly in order and of a few threads: so some cached are
  * kept, and one whose chunk holds the event is walked on, or back to a place where
  * it was, instead of read anew.
  *
@@ -36,8 +36,8 @@ static void scan_free(void *rows)
 
 	if (!scan)
 		return;
-	for (int i = 0; i < SEATS; i++)
-		block_fini(&scan->seats[i].block);
+	for (int i = 0; i < CACHED; i++)
+		block_fini(&scan->cached[i].block);
 	sqlite3_finalize(scan->range);
 	sqlite3_finalize(scan->point);
 	free(scan);
@@ -65,46 +65,46 @@ static int scan_new(struct trace *trace, const struct table *table, void **ret_r
 }
 
 /* Take the chunk at hand in @stmt. */
-static int load(struct scan *scan, sqlite3_stmt *stmt)
+static int load_chunk(struct scan *scan, sqlite3_stmt *stmt)
 {
-	struct seat *seat = &scan->seats[scan->turn++ % SEATS];
+	struct cached_chunk *chunk = &scan->cached[scan->turn++ % CACHED];
 	const struct thread *thread = trace_thread(scan->trace, sql_u32(stmt, 0));
 	int err;
 
-	seat->loaded = false;
-	seat->thread = sql_u32(stmt, 0);
-	seat->process = thread ? thread->process : 0;
-	seat->first_n = (uint64_t)sqlite3_column_int64(stmt, 1);
-	seat->last_n = (uint64_t)sqlite3_column_int64(stmt, 2);
-	memset(&seat->walk, 0, sizeof(seat->walk));
-	seat->nmarks = 0;
-	err = block_load(&seat->block, sqlite3_column_blob(stmt, 3),
+	chunk->loaded = false;
+	chunk->thread = sql_u32(stmt, 0);
+	chunk->process = thread ? thread->process : 0;
+	chunk->first_n = (uint64_t)sqlite3_column_int64(stmt, 1);
+	chunk->last_n = (uint64_t)sqlite3_column_int64(stmt, 2);
+	memset(&chunk->walk, 0, sizeof(chunk->walk));
+	chunk->nmarks = 0;
+	err = block_load(&chunk->block, sqlite3_column_blob(stmt, 3),
 			 (size_t)sqlite3_column_bytes(stmt, 3), scan->table->families);
 	if (!err)
-		err = scan_decode(scan, &seat->block);
+		err = scan_decode(scan, &chunk->block);
 	if (err)
 		return log_err(err == -ENOMEM ? err : -EINVAL,
-			       "thread %u: the chunk at event %" PRIu64 " is damaged", seat->thread,
-			       seat->first_n);
-	seat->loaded = true;
-	scan->seat = seat;
+			       "thread %u: the chunk at event %" PRIu64 " is damaged",
+			       chunk->thread, chunk->first_n);
+	chunk->loaded = true;
+	scan->chunk = chunk;
 	return 1;
 }
 
-static bool at_end(const struct seat *seat)
+static bool at_end(const struct cached_chunk *chunk)
 {
-	return seat->walk.at[FAMILY_EVENT] >= block_count(&seat->block, COLUMN_n);
+	return chunk->walk.at[FAMILY_EVENT] >= block_count(&chunk->block, COLUMN_n);
 }
 
-static uint64_t event_n(const struct seat *seat)
+static uint64_t event_n(const struct cached_chunk *chunk)
 {
-	return block_get(&seat->block, COLUMN_n, seat->walk.at[FAMILY_EVENT]);
+	return block_get(&chunk->block, COLUMN_n, chunk->walk.at[FAMILY_EVENT]);
 }
 
 /* Are this event's rows rows of the table? How many? */
-static uint32_t event_rows(struct scan *scan, const struct seat *seat)
+static uint32_t event_rows(struct scan *scan, const struct cached_chunk *chunk)
 {
-	uint32_t kind = walk_kind(&seat->block, &seat->walk) & KIND_MASK;
+	uint32_t kind = walk_kind(&chunk->block, &chunk->walk) & KIND_MASK;
 
 	switch (scan->id) {
 	case TABLE_post:
@@ -115,32 +115,32 @@ static uint32_t event_rows(struct scan *scan, const struct seat *seat)
 		return kind == KIND_NOTIFY;
 	case TABLE_wc:
 		return !kind_is_poll(kind) ? 0
-					   : (uint32_t)block_get(&seat->block, COLUMN_nwc,
-								 seat->walk.at[FAMILY_POLL]);
+					   : (uint32_t)block_get(&chunk->block, COLUMN_nwc,
+								 chunk->walk.at[FAMILY_POLL]);
 	default:
 		return !kind_is_post(kind) ? 0
-					   : (uint32_t)block_get(&seat->block, COLUMN_nwr,
-								 seat->walk.at[FAMILY_POST]);
+					   : (uint32_t)block_get(&chunk->block, COLUMN_nwr,
+								 chunk->walk.at[FAMILY_POST]);
 	}
 }
 
-static bool in_bounds(const struct scan *scan, const struct seat *seat)
+static bool in_bounds(const struct scan *scan, const struct cached_chunk *chunk)
 {
-	uint64_t n = event_n(seat);
-	int64_t time = (int64_t)block_get(&seat->block, COLUMN_time, seat->walk.at[FAMILY_EVENT]);
+	uint64_t n = event_n(chunk);
+	int64_t time = (int64_t)block_get(&chunk->block, COLUMN_time, chunk->walk.at[FAMILY_EVENT]);
 
 	return n >= (uint64_t)scan->bounds.n_from && n <= (uint64_t)scan->bounds.n_to &&
 	       time >= scan->bounds.time_from && time <= scan->bounds.time_to;
 }
 
-/* To the first row of the event at the seat's walk; false if it has none. */
+/* To the first row of the event at the chunk's walk; false if it has none. */
 static bool enter_event(struct scan *scan)
 {
-	scan->rows = event_rows(scan, scan->seat);
+	scan->rows = event_rows(scan, scan->chunk);
 	scan->i = scan->j = 0;
-	if (!scan->rows || !in_bounds(scan, scan->seat))
+	if (!scan->rows || !in_bounds(scan, scan->chunk))
 		return false;
-	scan->walk = scan->seat->walk;
+	scan->walk = scan->chunk->walk;
 	if (scan->id == TABLE_sge)
 		scan->elements = scan_elements(scan);
 	return true;
@@ -159,19 +159,20 @@ static int next_chunk(struct scan *scan)
 		sqlite3_reset(scan->range);
 		return more;
 	}
-	return load(scan, scan->range);
+	return load_chunk(scan, scan->range);
 }
 
-/* To the first event from the seat's walk on that has rows. */
+/* To the first event from the chunk's walk on that has rows. */
 static int find_event(struct scan *scan)
 {
 	int more;
 
 	for (;;) {
-		struct seat *seat = scan->seat;
+		struct cached_chunk *chunk = scan->chunk;
 
-		for (; !at_end(seat); walk_next_event(&seat->block, &seat->walk, true)) {
-			if (scan->bounds.thread >= 0 && event_n(seat) > (uint64_t)scan->bounds.n_to)
+		for (; !at_end(chunk); walk_next_event(&chunk->block, &chunk->walk, true)) {
+			if (scan->bounds.thread >= 0 &&
+			    event_n(chunk) > (uint64_t)scan->bounds.n_to)
 				return 0;
 			if (enter_event(scan))
 				return 1;
@@ -188,14 +189,14 @@ static bool row_fits(const struct scan *scan)
 	if (scan->id == TABLE_sge)
 		return scan->j < scan->elements;
 	return scan->bounds.status < 0 ||
-	       block_get(&scan->seat->block, COLUMN_status, scan->walk.at[FAMILY_WC]) ==
+	       block_get(&scan->chunk->block, COLUMN_status, scan->walk.at[FAMILY_WC]) ==
 		       (uint64_t)scan->bounds.status;
 }
 
 /* One row further, whether it fits or not: 1, 0 at the end, -errno. */
-static int step(struct scan *scan)
+static int step_row(struct scan *scan)
 {
-	struct seat *seat = scan->seat;
+	struct cached_chunk *chunk = scan->chunk;
 
 	if (scan->id == TABLE_sge && scan->j + 1 < scan->elements) {
 		scan->j++;
@@ -204,21 +205,21 @@ static int step(struct scan *scan)
 	if (++scan->i < scan->rows) {
 		scan->j = 0;
 		if (scan->id == TABLE_wc)
-			walk_next_wc(&seat->block, &scan->walk);
+			walk_next_wc(&chunk->block, &scan->walk);
 		else
-			walk_next_wr(&seat->block, &scan->walk);
+			walk_next_wr(&chunk->block, &scan->walk);
 		if (scan->id == TABLE_sge)
 			scan->elements = scan_elements(scan);
 		return 1;
 	}
-	walk_next_event(&seat->block, &seat->walk, true);
+	walk_next_event(&chunk->block, &chunk->walk, true);
 	return find_event(scan);
 }
 
 static int skip_unfit(struct scan *scan, int more)
 {
 	while (more > 0 && !row_fits(scan))
-		more = step(scan);
+		more = step_row(scan);
 	return more;
 }
 
@@ -226,42 +227,42 @@ static int scan_next(void *rows)
 {
 	struct scan *scan = rows;
 
-	return skip_unfit(scan, step(scan));
+	return skip_unfit(scan, step_row(scan));
 }
 
-/* To where the seat was once, at or before event @n, or to its begin. */
-static void go_back(struct seat *seat, uint64_t n)
+/* To where the chunk was once, at or before event @n, or to its begin. */
+static void go_back(struct cached_chunk *chunk, uint64_t n)
 {
-	memset(&seat->walk, 0, sizeof(seat->walk));
-	for (uint32_t i = seat->nmarks; i > 0; i--)
-		if (block_get(&seat->block, COLUMN_n, seat->marks[i - 1].at[FAMILY_EVENT]) <= n) {
-			seat->walk = seat->marks[i - 1];
+	memset(&chunk->walk, 0, sizeof(chunk->walk));
+	for (uint32_t i = chunk->nmarks; i > 0; i--)
+		if (block_get(&chunk->block, COLUMN_n, chunk->marks[i - 1].at[FAMILY_EVENT]) <= n) {
+			chunk->walk = chunk->marks[i - 1];
 			return;
 		}
 }
 
-static void go_on(struct seat *seat, uint64_t n)
+static void go_on(struct cached_chunk *chunk, uint64_t n)
 {
-	while (!at_end(seat) && event_n(seat) < n) {
-		if (seat->nmarks < MARKS &&
-		    seat->walk.at[FAMILY_EVENT] >= seat->nmarks * MARK_EVENTS)
-			seat->marks[seat->nmarks++] = seat->walk;
-		walk_next_event(&seat->block, &seat->walk, true);
+	while (!at_end(chunk) && event_n(chunk) < n) {
+		if (chunk->nmarks < MARKS &&
+		    chunk->walk.at[FAMILY_EVENT] >= chunk->nmarks * MARK_EVENTS)
+			chunk->marks[chunk->nmarks++] = chunk->walk;
+		walk_next_event(&chunk->block, &chunk->walk, true);
 	}
 }
 
-/* A seat that has event @n of @thread, at or before it, with all columns decoded. */
-static struct seat *seated(struct scan *scan, uint32_t thread, uint64_t n)
+/* A chunk that has event @n of @thread, at or before it, with all columns decoded. */
+static struct cached_chunk *find_cached(struct scan *scan, uint32_t thread, uint64_t n)
 {
-	for (int i = 0; i < SEATS; i++) {
-		struct seat *seat = &scan->seats[i];
+	for (int i = 0; i < CACHED; i++) {
+		struct cached_chunk *chunk = &scan->cached[i];
 
-		if (!seat->loaded || seat->thread != thread || n < seat->first_n ||
-		    n > seat->last_n)
+		if (!chunk->loaded || chunk->thread != thread || n < chunk->first_n ||
+		    n > chunk->last_n)
 			continue;
-		if (at_end(seat) || event_n(seat) > n)
-			go_back(seat, n);
-		return seat;
+		if (at_end(chunk) || event_n(chunk) > n)
+			go_back(chunk, n);
+		return chunk;
 	}
 	return NULL;
 }
@@ -274,17 +275,17 @@ static int find_point(struct scan *scan)
 	int more;
 
 	scan->ranging = false;
-	scan->seat = seated(scan, thread, n);
-	if (!scan->seat) {
+	scan->chunk = find_cached(scan, thread, n);
+	if (!scan->chunk) {
 		sql_bind(scan->point, "ui", thread, n);
 		more = sql_step(scan->point);
 		if (more > 0)
-			more = load(scan, scan->point);
+			more = load_chunk(scan, scan->point);
 		sqlite3_reset(scan->point);
 		if (more <= 0)
 			return more;
 	}
-	go_on(scan->seat, n);
+	go_on(scan->chunk, n);
 	return find_event(scan);
 }
 
@@ -308,8 +309,8 @@ static int scan_first(void *rows, const struct rows_bounds *bounds, uint64_t use
 	int more;
 
 	if (used != scan->used)
-		for (int i = 0; i < SEATS; i++)
-			scan->seats[i].loaded = false;
+		for (int i = 0; i < CACHED; i++)
+			scan->cached[i].loaded = false;
 	scan->bounds = *bounds;
 	scan->used = used;
 	if (bounds->thread > UINT32_MAX || bounds->n_from > bounds->n_to)

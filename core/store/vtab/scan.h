@@ -6,9 +6,9 @@
 #include "core/store/chunk/block.h"
 #include "core/store/vtab/rows.h"
 
-enum { SEATS = 8, MARKS = 128, MARK_EVENTS = 64 /* from one to the next */ };
+enum { CACHED = 8, MARKS = 128, MARK_EVENTS = 64 /* from one to the next */ };
 
-struct seat {
+struct cached_chunk {
 	uint32_t thread, process;
 	uint64_t first_n, last_n;
 	bool loaded;
@@ -26,10 +26,10 @@ struct scan {
 	bool ranging; /* more chunks may follow from @range */
 	struct rows_bounds bounds;
 	uint64_t used;
-	struct seat seats[SEATS];
-	unsigned int turn; /* the seat to be taken next */
-	struct seat *seat; /* the current one */
-	struct walk walk;  /* at the current row */
+	struct cached_chunk cached[CACHED];
+	unsigned int turn;          /* the chunk to be taken next */
+	struct cached_chunk *chunk; /* the current one */
+	struct walk walk;           /* at the current row */
 	uint32_t i, j, rows, elements;
 	struct objects_cache cache;
 	const char *names_of; /* of the enum that was looked up last */
@@ -39,7 +39,7 @@ struct scan {
 /* How many elements the current request has. */
 static inline uint32_t scan_elements(const struct scan *scan)
 {
-	return (uint32_t)block_get(&scan->seat->block, COLUMN_nsge, scan->walk.at[FAMILY_WR]);
+	return (uint32_t)block_get(&scan->chunk->block, COLUMN_nsge, scan->walk.at[FAMILY_WR]);
 }
 
 /* scan_value.c: decode what the columns that are used are made of. 0, -EBADMSG or -ENOMEM. */

@@ -72,18 +72,18 @@ int scan_decode(const struct scan *scan, struct block *block)
 }
 
 /* The row of that family that the current row belongs to. */
-static uint64_t get(const struct scan *scan, enum column_id id)
+static uint64_t get_column(const struct scan *scan, enum column_id id)
 {
 	uint32_t row = scan->walk.at[column_family[id]];
 
 	if (column_family[id] == FAMILY_SGE)
 		row += scan->j;
-	return block_get(&scan->seat->block, id, row);
+	return block_get(&scan->chunk->block, id, row);
 }
 
-static unsigned int parts(const struct scan *scan)
+static unsigned int get_parts(const struct scan *scan)
 {
-	return (unsigned int)get(scan, COLUMN_parts);
+	return (unsigned int)get_column(scan, COLUMN_parts);
 }
 
 static bool has_part(const struct scan *scan, enum column_id id)
@@ -94,17 +94,18 @@ static bool has_part(const struct scan *scan, enum column_id id)
 #undef BIT
 	};
 
-	return parts(scan) & bits[column_family[id]];
+	return get_parts(scan) & bits[column_family[id]];
 }
 
 static bool has_extra(const struct scan *scan, enum column_id id)
 {
-	return get(scan, COLUMN_kind) & KIND_EXTRA && get(scan, COLUMN_wc_parts) & extra_part(id);
+	return get_column(scan, COLUMN_kind) & KIND_EXTRA &&
+	       get_column(scan, COLUMN_wc_parts) & extra_part(id);
 }
 
 static uint32_t kind_of(const struct scan *scan)
 {
-	return (uint32_t)get(scan, COLUMN_kind) & KIND_MASK;
+	return (uint32_t)get_column(scan, COLUMN_kind) & KIND_MASK;
 }
 
 static bool is_send(const struct scan *scan)
@@ -114,8 +115,8 @@ static bool is_send(const struct scan *scan)
 
 static uint32_t object_id(struct scan *scan, enum object_kind kind, enum column_id handle)
 {
-	return objects_cached_at(&scan->cache, &scan->trace->objects, scan->seat->process, kind,
-				 get(scan, handle), (int64_t)get(scan, COLUMN_time));
+	return objects_cached_at(&scan->cache, &scan->trace->objects, scan->chunk->process, kind,
+				 get_column(scan, handle), (int64_t)get_column(scan, COLUMN_time));
 }
 
 static uint32_t posted_to(struct scan *scan, bool qp, bool srq)
@@ -130,35 +131,35 @@ static uint32_t posted_to(struct scan *scan, bool qp, bool srq)
 
 static uint32_t wc_qp(struct scan *scan)
 {
-	return objects_cached_qp(&scan->cache, &scan->trace->objects, scan->seat->process,
-				 (uint32_t)get(scan, COLUMN_qp_num),
+	return objects_cached_qp(&scan->cache, &scan->trace->objects, scan->chunk->process,
+				 (uint32_t)get_column(scan, COLUMN_qp_num),
 				 object_id(scan, OBJECT_cq, COLUMN_poll_handle),
-				 (int64_t)get(scan, COLUMN_time));
+				 (int64_t)get_column(scan, COLUMN_time));
 }
 
-static uint64_t bytes(const struct scan *scan)
+static uint64_t sum_bytes(const struct scan *scan)
 {
 	uint32_t count = scan_elements(scan), at = scan->walk.at[FAMILY_SGE];
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		sum += (uint32_t)block_get(&scan->seat->block, COLUMN_length, at + i);
+		sum += (uint32_t)block_get(&scan->chunk->block, COLUMN_length, at + i);
 	return sum;
 }
 
 static bool not_taken(const struct scan *scan)
 {
-	uint64_t bad = get(scan, COLUMN_post_bad);
+	uint64_t bad = get_column(scan, COLUMN_post_bad);
 
 	if (kind_of(scan) == KIND_ABORTED)
 		return true;
-	return get(scan, COLUMN_post_ret) && (!bad || scan->i + 1 >= bad);
+	return get_column(scan, COLUMN_post_ret) && (!bad || scan->i + 1 >= bad);
 }
 
 /* The field in its short form, or in that of struct event_odd. */
-static uint64_t odd(const struct scan *scan, enum column_id field, enum column_id odd_field)
+static uint64_t get_odd(const struct scan *scan, enum column_id field, enum column_id odd_field)
 {
-	return get(scan, parts(scan) & WR_ODD ? odd_field : field);
+	return get_column(scan, get_parts(scan) & WR_ODD ? odd_field : field);
 }
 
 static void result_id(sqlite3_context *context, uint32_t id)
@@ -176,8 +177,8 @@ static void result_name(struct scan *scan, const struct table_column *column,
 
 	if (number->value == VALUE_OPCODE && !is_send(scan))
 		return;
-	value = number->value == VALUE_OPCODE ? odd(scan, COLUMN_opcode, COLUMN_odd_opcode)
-					      : get(scan, number->column);
+	value = number->value == VALUE_OPCODE ? get_odd(scan, COLUMN_opcode, COLUMN_odd_opcode)
+					      : get_column(scan, number->column);
 	if (scan->names_of != column->names) {
 		scan->names_of = column->names;
 		scan->names = enum_find(column->names);
@@ -200,25 +201,26 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 		sqlite3_result_text(context, verb_name(scan), -1, SQLITE_STATIC);
 		break;
 	case VALUE_STACK:
-		result_id(context, (uint32_t)get(scan, COLUMN_post_stack));
+		result_id(context, (uint32_t)get_column(scan, COLUMN_post_stack));
 		break;
 	case VALUE_NOT_TAKEN:
 		sqlite3_result_int(context, not_taken(scan));
 		break;
 	case VALUE_OPCODE:
 		if (is_send(scan))
-			sqlite3_result_int64(context,
-					     (int64_t)odd(scan, COLUMN_opcode, COLUMN_odd_opcode));
+			sqlite3_result_int64(
+				context, (int64_t)get_odd(scan, COLUMN_opcode, COLUMN_odd_opcode));
 		break;
 	case VALUE_SEND_FLAGS:
 		sqlite3_result_int64(context,
-				     (int64_t)odd(scan, COLUMN_send_flags, COLUMN_odd_flags));
+				     (int64_t)get_odd(scan, COLUMN_send_flags, COLUMN_odd_flags));
 		break;
 	case VALUE_NUM_SGE:
-		sqlite3_result_int64(context, (int64_t)odd(scan, COLUMN_nsge, COLUMN_odd_num_sge));
+		sqlite3_result_int64(context,
+				     (int64_t)get_odd(scan, COLUMN_nsge, COLUMN_odd_num_sge));
 		break;
 	case VALUE_BYTES:
-		sqlite3_result_int64(context, (int64_t)bytes(scan));
+		sqlite3_result_int64(context, (int64_t)sum_bytes(scan));
 		break;
 	default: /* the matcher's: matched.c gives them */
 		break;
@@ -257,10 +259,10 @@ void scan_value(void *rows, int index, sqlite3_context *context)
 
 	switch (column->value) {
 	case VALUE_THREAD:
-		sqlite3_result_int64(context, scan->seat->thread);
+		sqlite3_result_int64(context, scan->chunk->thread);
 		break;
 	case VALUE_N:
-		sqlite3_result_int64(context, (int64_t)get(scan, COLUMN_n));
+		sqlite3_result_int64(context, (int64_t)get_column(scan, COLUMN_n));
 		break;
 	case VALUE_I:
 		sqlite3_result_int64(context, scan->i);
@@ -269,24 +271,24 @@ void scan_value(void *rows, int index, sqlite3_context *context)
 		sqlite3_result_int64(context, scan->j);
 		break;
 	case VALUE_TIME:
-		sqlite3_result_int64(context, (int64_t)get(scan, COLUMN_time));
+		sqlite3_result_int64(context, (int64_t)get_column(scan, COLUMN_time));
 		break;
 	case VALUE_PROCESS:
-		sqlite3_result_int64(context, scan->seat->process);
+		sqlite3_result_int64(context, scan->chunk->process);
 		break;
 	case VALUE_INNER:
-		sqlite3_result_int(context, !!(get(scan, COLUMN_kind) & KIND_INNER));
+		sqlite3_result_int(context, !!(get_column(scan, COLUMN_kind) & KIND_INNER));
 		break;
 	case VALUE_PART:
 		if (!has_part(scan, column->column))
 			break;
 		__attribute__((fallthrough));
 	case VALUE_COLUMN:
-		sqlite3_result_int64(context, (int64_t)get(scan, column->column));
+		sqlite3_result_int64(context, (int64_t)get_column(scan, column->column));
 		break;
 	case VALUE_EXTRA:
 		if (has_extra(scan, column->column))
-			sqlite3_result_int64(context, (int64_t)get(scan, column->column));
+			sqlite3_result_int64(context, (int64_t)get_column(scan, column->column));
 		break;
 	case VALUE_NAME:
 		result_name(scan, column, context);

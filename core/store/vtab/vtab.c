@@ -168,7 +168,7 @@ static const struct rows_source *source_of(const struct vtab *vtab, uint64_t use
 }
 
 /* A guess that puts a lookup before a scan, and a scan before matching. */
-static void estimate(sqlite3_index_info *info, const char *letters, bool matching)
+static void estimate_cost(sqlite3_index_info *info, const char *letters, bool matching)
 {
 	double rows = 1e7;
 
@@ -206,7 +206,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	info->needToFreeIdxStr = 1;
 	if (!info->idxStr)
 		return SQLITE_NOMEM;
-	estimate(info, letters, wants_match((struct vtab *)base, info->colUsed));
+	estimate_cost(info, letters, wants_match((struct vtab *)base, info->colUsed));
 	return SQLITE_OK;
 }
 
@@ -264,7 +264,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-static void narrow(int64_t *from, int64_t *to, int64_t low, int64_t high)
+static void narrow_bounds(int64_t *from, int64_t *to, int64_t low, int64_t high)
 {
 	if (low > *from)
 		*from = low;
@@ -291,15 +291,16 @@ static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 			return false;
 		b->status = v;
 	} else if (strchr("ngl", letter)) {
-		narrow(&b->n_from, &b->n_to, letter == 'l' ? 0 : v, letter == 'g' ? INT64_MAX : v);
+		narrow_bounds(&b->n_from, &b->n_to, letter == 'l' ? 0 : v,
+			      letter == 'g' ? INT64_MAX : v);
 	} else {
-		narrow(&b->time_from, &b->time_to, letter == 'u' ? INT64_MIN : v,
-		       letter == 'f' ? INT64_MAX : v);
+		narrow_bounds(&b->time_from, &b->time_to, letter == 'u' ? INT64_MIN : v,
+			      letter == 'f' ? INT64_MAX : v);
 	}
 	return true;
 }
 
-static int took(struct vcursor *cursor, int more)
+static int took_row(struct vcursor *cursor, int more)
 {
 	cursor->end = more <= 0;
 	if (more >= 0)
@@ -307,8 +308,8 @@ static int took(struct vcursor *cursor, int more)
 	return more == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* who read has said why */
 }
 
-static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
-		  sqlite3_value **argv)
+static int filter_rows(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
+		       sqlite3_value **argv)
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 	struct vtab *vtab = (struct vtab *)base->pVtab;
@@ -325,22 +326,22 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
 	err = take_rows(cursor, source_of(vtab, used));
 	if (err)
 		return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_ERROR;
-	return took(cursor, cursor->source->first(cursor->rows, &bounds, used));
+	return took_row(cursor, cursor->source->first(cursor->rows, &bounds, used));
 }
 
-static int next(sqlite3_vtab_cursor *base)
+static int next_row(sqlite3_vtab_cursor *base)
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 
-	return took(cursor, cursor->source->next(cursor->rows));
+	return took_row(cursor, cursor->source->next(cursor->rows));
 }
 
-static int eof(sqlite3_vtab_cursor *base)
+static int at_end(sqlite3_vtab_cursor *base)
 {
 	return ((struct vcursor *)base)->end;
 }
 
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index)
+static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index)
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 
@@ -355,10 +356,10 @@ static const sqlite3_module module = {
 	.xDisconnect = disconnect_table,
 	.xOpen = open_cursor,
 	.xClose = close_cursor,
-	.xFilter = filter,
-	.xNext = next,
-	.xEof = eof,
-	.xColumn = column,
+	.xFilter = filter_rows,
+	.xNext = next_row,
+	.xEof = at_end,
+	.xColumn = put_column,
 };
 
 /* event(thread, n): "3:1042" */

@@ -21,7 +21,7 @@ enum { NESTED_MAX = 64 };
 /* Collects handles while JSON is written. */
 struct refs {
 	struct writer *writer;
-	struct lane *lane;
+	struct thread_log *log;
 	struct pending *call;
 	bool out;
 };
@@ -36,7 +36,7 @@ static void add_ref(const struct refs *refs, const char *path, enum object_kind 
 		path = text.at;
 	}
 	if (path && handle)
-		WRITER_RUN(refs->writer, ref, "uitti", refs->lane->id, refs->call->n, path,
+		WRITER_RUN(refs->writer, ref, "uitti", refs->log->id, refs->call->n, path,
 			   object_names[kind], handle);
 	text_fini(&text);
 }
@@ -53,7 +53,7 @@ static void told_odd(const struct refs *refs, const char *path, const struct fie
 		add_ref(refs, path, OBJECT_wq, (uint64_t)value);
 }
 
-static void told(void *arg, const char *path, const struct field_info *field, int64_t value)
+static void note_ref(void *arg, const char *path, const struct field_info *field, int64_t value)
 {
 	const struct refs *refs = arg;
 	const struct verb_info *verb = &verb_infos[refs->call->verb];
@@ -89,11 +89,12 @@ static int element_kind(const char *type)
 	return OBJECT_qp;
 }
 
-static int store_async(struct writer *writer, struct lane *lane, struct pending *call, int64_t time)
+static int store_async(struct writer *writer, struct thread_log *log, struct pending *call,
+		       int64_t time)
 {
 	const char *type = enum_name(enum_find("ibv_event_type"), (int64_t)call->async_type);
 	int kind = element_kind(type);
-	struct refs refs = { writer, lane, call, call->verb == VERB_get_async_event };
+	struct refs refs = { writer, log, call, call->verb == VERB_get_async_event };
 
 	if (kind >= 0)
 		add_ref(&refs, "event.element", (enum object_kind)kind, call->async_element);
@@ -102,59 +103,58 @@ static int store_async(struct writer *writer, struct lane *lane, struct pending 
 	if (call->verb != VERB_get_async_event)
 		return writer->err;
 	writer->alarms.fatal += type && (strstr(type, "FATAL") || strstr(type, "ERR"));
-	return WRITER_RUN(writer, event, "uiuitzz", lane->id, call->n, lane->process, time, type,
+	return WRITER_RUN(writer, event, "uiuitzz", log->id, call->n, log->process, time, type,
 			  kind >= 0 ? (int64_t)call->async_element : 0,
 			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);
 }
 
 /* A call's row; @end 0: it has not returned. */
-static int store_begin(struct writer *writer, struct lane *lane, struct pending *call)
+static int store_begin(struct writer *writer, struct thread_log *log, struct pending *call)
 {
 	if (call->stored)
 		return 0;
 	call->stored = true;
-	return WRITER_RUN(writer, call, "uiutinnnnudztnzz", lane->id, call->n, lane->process,
+	return WRITER_RUN(writer, call, "uiutinnnnudztnzz", log->id, call->n, log->process,
 			  verb_infos[call->verb].name, call->begin, call->depth, call->ours,
 			  (int64_t)call->stack, call->args, (int64_t)call->handle, (int64_t)0);
 }
 
-static int store_whole(struct writer *writer, struct lane *lane, struct pending *call,
+static int store_whole(struct writer *writer, struct thread_log *log, struct pending *call,
 		       const struct event_return *event, uint64_t n, int64_t time)
 {
 	bool failed = verb_failed(call->verb, event->ret);
 	const char *out = writer->out.at;
 
 	if (call->stored)
-		return WRITER_RUN(writer, call_end, "uiiiddtzi", lane->id, call->n, time,
-				  event->ret, event->error, (int)failed, out, (int64_t)call->handle,
-				  n);
-	return WRITER_RUN(writer, call, "uiutiiiddudzttzi", lane->id, call->n, lane->process,
+		return WRITER_RUN(writer, call_end, "uiiiddtzi", log->id, call->n, time, event->ret,
+				  event->error, (int)failed, out, (int64_t)call->handle, n);
+	return WRITER_RUN(writer, call, "uiutiiiddudzttzi", log->id, call->n, log->process,
 			  verb_infos[call->verb].name, call->begin, time, event->ret, event->error,
 			  (int)failed, call->depth, (int)call->ours, (int64_t)call->stack,
 			  call->args, out, (int64_t)call->handle, n);
 }
 
-static struct pending *push(struct lane *lane)
+static struct pending *push_call(struct thread_log *log)
 {
-	if (vec_reserve(lane->pending, lane->pending_size, lane->npending + 1))
+	if (vec_reserve(log->pending, log->pending_size, log->npending + 1))
 		return NULL;
-	lane->pending[lane->npending] = (struct pending){ 0 };
-	return &lane->pending[lane->npending++];
+	log->pending[log->npending] = (struct pending){ 0 };
+	return &log->pending[log->npending++];
 }
 
-static void pop(struct lane *lane, struct pending *call)
+static void pop_call(struct thread_log *log, struct pending *call)
 {
 	free(call->args);
-	lane->npending--;
-	memmove(call, call + 1, (size_t)(lane->pending + lane->npending - call) * sizeof(*call));
+	log->npending--;
+	memmove(call, call + 1, (size_t)(log->pending + log->npending - call) * sizeof(*call));
 }
 
 /* The arguments as JSON; false where they could not be read to the end. */
-static bool read_args(struct writer *writer, struct lane *lane, struct pending *call,
+static bool read_args(struct writer *writer, struct thread_log *log, struct pending *call,
 		      const uint64_t *words, size_t nwords)
 {
-	struct refs refs = { writer, lane, call, false };
-	struct args_writer json = { .out = &writer->args, .told = told, .arg = &refs };
+	struct refs refs = { writer, log, call, false };
+	struct args_writer json = { .out = &writer->args, .told = note_ref, .arg = &refs };
 	ssize_t used;
 
 	text_cut(&writer->args, 0);
@@ -164,19 +164,19 @@ static bool read_args(struct writer *writer, struct lane *lane, struct pending *
 	args_writer_fini(&json);
 	call->args = writer->args.failed ? NULL : strdup(writer->args.at);
 	if (!call->args)
-		writer_keep(writer, -ENOMEM);
+		writer_fail(writer, -ENOMEM);
 	return used >= 0 && (size_t)used == nwords;
 }
 
-static int not_whole(struct writer *writer, struct lane *lane, const struct event_head *head,
+static int not_whole(struct writer *writer, struct thread_log *log, const struct event_head *head,
 		     uint64_t n, int64_t time)
 {
 	if (!(head->flags & EVENT_CUT))
 		return -EBADMSG;
-	return writer_cover(writer, lane, n, time, "cut", 0, "arguments are missing");
+	return writer_cover(writer, log, n, time, "cut", 0, "arguments are missing");
 }
 
-int calls_begin(struct writer *writer, struct lane *lane, const struct event_call *event,
+int calls_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
 		uint64_t n, int64_t time)
 {
 	const uint64_t *frames = (const void *)(event + 1);
@@ -186,44 +186,44 @@ int calls_begin(struct writer *writer, struct lane *lane, const struct event_cal
 	if (words < fixed || event->verb >= VERB_COUNT || event->nframes > words - fixed ||
 	    event->nargs != words - fixed - event->nframes)
 		return -EBADMSG;
-	if (lane->npending == NESTED_MAX) { /* returns were lost */
-		if (store_begin(writer, lane, &lane->pending[0]))
+	if (log->npending == NESTED_MAX) { /* returns were lost */
+		if (store_begin(writer, log, &log->pending[0]))
 			return writer->err;
-		pop(lane, &lane->pending[0]);
+		pop_call(log, &log->pending[0]);
 	}
-	call = push(lane);
+	call = push_call(log);
 	if (!call)
-		return writer_keep(writer, -ENOMEM);
+		return writer_fail(writer, -ENOMEM);
 	call->n = n;
 	call->begin = time;
 	call->verb = event->verb;
 	call->depth = event->depth ? event->depth : !!(event->head.flags & EVENT_INNER);
 	call->ours = event->head.flags & EVENT_OURS;
-	if (stacks_number(writer, lane->process, event->modules, frames, event->nframes,
+	if (stacks_number(writer, log->process, event->modules, frames, event->nframes,
 			  &call->stack))
 		return writer->err;
-	if (!read_args(writer, lane, call, frames + event->nframes, event->nargs))
-		return not_whole(writer, lane, &event->head, n, time);
+	if (!read_args(writer, log, call, frames + event->nframes, event->nargs))
+		return not_whole(writer, log, &event->head, n, time);
 	if (call->verb == VERB_ack_async_event)
-		store_async(writer, lane, call, time);
+		store_async(writer, log, call, time);
 	return writer->err;
 }
 
-static struct pending *find(struct lane *lane, uint32_t seq)
+static struct pending *find_call(struct thread_log *log, uint32_t seq)
 {
-	for (size_t i = lane->npending; i > 0; i--)
-		if ((uint32_t)lane->pending[i - 1].n == seq)
-			return &lane->pending[i - 1];
+	for (size_t i = log->npending; i > 0; i--)
+		if ((uint32_t)log->pending[i - 1].n == seq)
+			return &log->pending[i - 1];
 	return NULL;
 }
 
-static bool read_out(struct writer *writer, struct lane *lane, struct pending *call,
+static bool read_out(struct writer *writer, struct thread_log *log, struct pending *call,
 		     const struct event_return *event)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
 	const uint64_t *words = (const void *)(event + 1);
-	struct refs refs = { writer, lane, call, true };
-	struct args_writer json = { .out = &writer->out, .told = told, .arg = &refs };
+	struct refs refs = { writer, log, call, true };
+	struct args_writer json = { .out = &writer->out, .told = note_ref, .arg = &refs };
 	ssize_t used = 0, more;
 
 	text_cut(&writer->out, 0);
@@ -245,11 +245,11 @@ static bool read_out(struct writer *writer, struct lane *lane, struct pending *c
 	text_char(&writer->out, '}');
 	args_writer_fini(&json);
 	if (writer->out.failed)
-		writer_keep(writer, -ENOMEM);
+		writer_fail(writer, -ENOMEM);
 	return used >= 0 && (uint32_t)used == event->nouts;
 }
 
-int calls_end(struct writer *writer, struct lane *lane, const struct event_return *event,
+int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
 	      uint64_t n, int64_t time)
 {
 	size_t words = event->head.words, fixed = sizeof(*event) / 8;
@@ -258,39 +258,39 @@ int calls_end(struct writer *writer, struct lane *lane, const struct event_retur
 
 	if (words < fixed || event->nouts != words - fixed)
 		return -EBADMSG;
-	call = find(lane, event->call_seq - lane->base);
+	call = find_call(log, event->call_seq - log->base);
 	if (!call)
-		return writer_cover(writer, lane, n, time, "orphan", 0, "its begin was lost");
+		return writer_cover(writer, log, n, time, "orphan", 0, "its begin was lost");
 	if (event->verb != call->verb)
 		return -EBADMSG;
-	whole = read_out(writer, lane, call, event);
+	whole = read_out(writer, log, call, event);
 	if (verb_infos[call->verb].ret.kind == FIELD_OBJ && !verb_failed(call->verb, event->ret) &&
 	    verb_infos[call->verb].effect == EFFECT_CREATE)
 		call->handle = (uint64_t)event->ret;
 	if (call->verb == VERB_get_async_event && !event->ret && event->nouts)
-		store_async(writer, lane, call, time);
+		store_async(writer, log, call, time);
 	if (!writer->err)
-		store_whole(writer, lane, call, event, n, time);
-	pop(lane, call);
+		store_whole(writer, log, call, event, n, time);
+	pop_call(log, call);
 	if (!whole && !writer->err)
-		return not_whole(writer, lane, &event->head, n, time);
+		return not_whole(writer, log, &event->head, n, time);
 	return writer->err;
 }
 
-int calls_flush(struct writer *writer, struct lane *lane)
+int calls_flush(struct writer *writer, struct thread_log *log)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < lane->npending && !err; i++)
-		err = store_begin(writer, lane, &lane->pending[i]);
+	for (size_t i = 0; i < log->npending && !err; i++)
+		err = store_begin(writer, log, &log->pending[i]);
 	return err;
 }
 
-void calls_fini(struct lane *lane)
+void calls_fini(struct thread_log *log)
 {
-	while (lane->npending)
-		pop(lane, &lane->pending[lane->npending - 1]);
-	free(lane->pending);
-	lane->pending = NULL;
-	lane->pending_size = 0;
+	while (log->npending)
+		pop_call(log, &log->pending[log->npending - 1]);
+	free(log->pending);
+	log->pending = NULL;
+	log->pending_size = 0;
 }

@@ -23,8 +23,8 @@ struct direct {
 	bool dirty;
 };
 
-static struct direct *find(struct writer *writer, uint32_t process, enum event_direct_how how,
-			   const char *name)
+static struct direct *find_direct(struct writer *writer, uint32_t process,
+				  enum event_direct_how how, const char *name)
 {
 	for (size_t i = 0; i < writer->ndirects; i++) {
 		struct direct *d = &writer->directs[i];
@@ -35,12 +35,12 @@ static struct direct *find(struct writer *writer, uint32_t process, enum event_d
 	return NULL;
 }
 
-static struct direct *add(struct writer *writer)
+static struct direct *add_direct(struct writer *writer)
 {
 	return vec_push(writer->directs, writer->ndirects);
 }
 
-int direct_event(struct writer *writer, struct lane *lane, const struct event_direct *event,
+int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,
 		 uint64_t n, int64_t time)
 {
 	static const char *const what[DIRECT_HOWS] = {
@@ -55,7 +55,7 @@ int direct_event(struct writer *writer, struct lane *lane, const struct event_di
 		return -EBADMSG;
 	memcpy(name, event + 1, event->bytes);
 	name[event->bytes] = '\0';
-	d = find(writer, lane->process, (enum event_direct_how)event->how, name);
+	d = find_direct(writer, log->process, (enum event_direct_how)event->how, name);
 	if (d) {
 		d->times++;
 		d->dirty = true;
@@ -63,14 +63,14 @@ int direct_event(struct writer *writer, struct lane *lane, const struct event_di
 	}
 	if (writer->ndirects == DIRECTS_MAX)
 		return -EBADMSG;
-	d = add(writer);
+	d = add_direct(writer);
 	if (!d)
-		return writer_keep(writer, -ENOMEM);
-	d->process = lane->process;
+		return writer_fail(writer, -ENOMEM);
+	d->process = log->process;
 	d->how = (enum event_direct_how)event->how;
 	strcpy(d->name, name);
 	d->times = 1;
-	if (writer_cover(writer, lane, n, time, what[event->how], 0, name))
+	if (writer_cover(writer, log, n, time, what[event->how], 0, name))
 		return writer->err;
 	d->row = sqlite3_last_insert_rowid(writer->db);
 	return 0;

@@ -19,29 +19,29 @@
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
-int writer_loss(struct writer *writer, struct lane *lane)
+int writer_loss(struct writer *writer, struct thread_log *log)
 {
-	uint64_t events = lane->lost + lane->over.events;
-	int64_t first = lane->lost_first, last = lane->lost_last;
+	uint64_t events = log->lost + log->over.events;
+	int64_t first = log->lost_first, last = log->lost_last;
 
 	if (!events)
 		return 0;
-	if (lane->over.events) {
-		first = lane->lost && first < lane->over.first ? first : lane->over.first;
-		last = lane->lost && last > lane->over.last ? last : lane->over.last;
+	if (log->over.events) {
+		first = log->lost && first < log->over.first ? first : log->over.first;
+		last = log->lost && last > log->over.last ? last : log->over.last;
 	}
-	return WRITER_RUN(writer, loss, "uuiiii", lane->id, lane->process, events, first, last,
-			  lane->over.events);
+	return WRITER_RUN(writer, loss, "uuiiii", log->id, log->process, events, first, last,
+			  log->over.events);
 }
 
-static void count_over(struct writer *writer, struct lane *lane, uint64_t events, int64_t begin,
-		       int64_t end)
+static void count_over(struct writer *writer, struct thread_log *log, uint64_t events,
+		       int64_t begin, int64_t end)
 {
-	if (!lane->over.events || begin < lane->over.first)
-		lane->over.first = begin;
-	if (!lane->over.events || end > lane->over.last)
-		lane->over.last = end;
-	lane->over.events += events;
+	if (!log->over.events || begin < log->over.first)
+		log->over.first = begin;
+	if (!log->over.events || end > log->over.last)
+		log->over.last = end;
+	log->over.events += events;
 	writer->overwritten += events;
 }
 
@@ -59,10 +59,10 @@ int writer_follow(struct writer *writer)
 
 int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n)
 {
-	struct lane *lane = writer->lanes[thread - 1];
+	struct thread_log *log = writer->logs[thread - 1];
 	char sql[128];
 
-	lane->followed = first_n;
+	log->followed = first_n;
 	if (!writer->unread)
 		return 0;
 	snprintf(sql, sizeof(sql), "DELETE FROM unread WHERE thread = %u AND first_n <= %llu",
@@ -85,7 +85,7 @@ static int keep_unread(struct writer *writer, int64_t chunk)
 		 "INSERT INTO unread SELECT thread, first_n, begin, data, events"
 		 " FROM chunk WHERE id = %lld",
 		 (long long)chunk);
-	return writer_keep(writer, sql_exec(writer->db, sql));
+	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 
 /* The oldest chunk, of payload or not. Returns its length, 0 if there is none, or -errno. */
@@ -99,22 +99,22 @@ static int64_t forget_one(struct writer *writer)
 
 	if (found <= 0) {
 		sqlite3_reset(oldest);
-		return writer_keep(writer, found);
+		return writer_fail(writer, found);
 	}
 	id = sqlite3_column_int64(oldest, 0);
 	thread = sql_u32(oldest, 1);
 	bytes = sqlite3_column_int64(oldest, 5);
 	payload = sqlite3_column_type(oldest, 6) == SQLITE_NULL;
 	unread = !payload && writer->followed &&
-		 (uint64_t)sqlite3_column_int64(oldest, 6) > writer->lanes[thread - 1]->followed;
-	count_over(writer, writer->lanes[thread - 1], sql_u32(oldest, 2),
+		 (uint64_t)sqlite3_column_int64(oldest, 6) > writer->logs[thread - 1]->followed;
+	count_over(writer, writer->logs[thread - 1], sql_u32(oldest, 2),
 		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
 	sqlite3_reset(oldest);
 	if (unread && keep_unread(writer, id))
 		return writer->err;
 	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id)
 		     : WRITER_RUN(writer, forget, "i", id)) ||
-	    writer_loss(writer, writer->lanes[thread - 1]))
+	    writer_loss(writer, writer->logs[thread - 1]))
 		return writer->err;
 	return bytes > 0 ? bytes : 1;
 }
@@ -135,14 +135,14 @@ int writer_forget(struct writer *writer, uint64_t keep)
 
 int writer_carry(struct writer *writer)
 {
-	for (size_t i = 0; i < writer->nlanes && !writer->err; i++) {
-		WRITER_RUN(writer, carried, "uz", writer->lanes[i]->id, writer->lanes[i]->n);
-		polls_carry(writer->lanes[i]);
+	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
+		WRITER_RUN(writer, carried, "uz", writer->logs[i]->id, writer->logs[i]->n);
+		polls_carry(writer->logs[i]);
 	}
 	if (!writer->err)
-		writer_keep(writer, schema_set_meta_int(writer->db, "carried", writer->last));
+		writer_fail(writer, schema_set_meta_int(writer->db, "carried", writer->last));
 	if (!writer->err)
-		writer_keep(writer, sql_exec(writer->db, "DELETE FROM finding;"
+		writer_fail(writer, sql_exec(writer->db, "DELETE FROM finding;"
 							 "DELETE FROM poll_count"));
 	return writer->err;
 }
@@ -155,12 +155,12 @@ static int complete_copy(const char *path, const char *why)
 	if (!err)
 		err = schema_set_meta(db, "snapshot", why);
 	if (!err)
-		err = complete(db, COMPLETE_WHOLE);
+		err = complete_trace(db, COMPLETE_WHOLE);
 	sqlite3_close(db);
 	return err;
 }
 
-static int copy(struct writer *writer, const char *path)
+static int copy_database(struct writer *writer, const char *path)
 {
 	sqlite3_stmt *stmt;
 	char name[4096];
@@ -183,11 +183,11 @@ int writer_snapshot(struct writer *writer, const char *path, const char *why)
 	if (err)
 		return err;
 	/* VACUUM wants no transaction; the next one begins whatever has come of it */
-	err = writer_keep(writer, sql_exec(writer->db, "COMMIT"));
+	err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
 	if (err)
 		return err;
-	err = copy(writer, path);
-	writer_keep(writer, sql_exec(writer->db, "BEGIN"));
+	err = copy_database(writer, path);
+	writer_fail(writer, sql_exec(writer->db, "BEGIN"));
 	if (!err)
 		err = complete_copy(path, why);
 	if (err)

@@ -29,7 +29,7 @@ struct waiting {
 	size_t size;
 };
 
-static void drop(struct payloads *p, struct waiting **at)
+static void drop_waiting(struct payloads *p, struct waiting **at)
 {
 	struct waiting *w = *at;
 
@@ -39,7 +39,7 @@ static void drop(struct payloads *p, struct waiting **at)
 	free(w);
 }
 
-static int finish(struct payloads *p, struct waiting *w)
+static int finish_payload(struct payloads *p, struct waiting *w)
 {
 	struct payload_row *row = &w->row;
 
@@ -70,7 +70,7 @@ static bool is_next(const struct waiting *newest, const struct event_payload *e)
 	       newest->row.i < e->index;
 }
 
-static struct waiting **find(struct payloads *p, const struct event_payload *e)
+static struct waiting **find_waiting(struct payloads *p, const struct event_payload *e)
 {
 	static struct waiting *none;
 	struct waiting **at = is_next(p->waiting, e) ? &none : &p->waiting;
@@ -93,8 +93,8 @@ static int finish_old(struct payloads *p, unsigned int keep)
 			at = &(*at)->next;
 			continue;
 		}
-		err = finish(p, *at);
-		drop(p, at);
+		err = finish_payload(p, *at);
+		drop_waiting(p, at);
 	}
 	return err;
 }
@@ -108,12 +108,12 @@ static void drop_stale(struct payloads *p)
 		while ((*last)->next)
 			last = &(*last)->next;
 		p->missed[PAYLOAD_LOST]++;
-		drop(p, last);
+		drop_waiting(p, last);
 	}
 }
 
-static struct waiting *begin(struct payloads *p, const struct event_payload *e, uint64_t n,
-			     int64_t time)
+static struct waiting *begin_payload(struct payloads *p, const struct event_payload *e, uint64_t n,
+				     int64_t time)
 {
 	struct waiting *w = calloc(1, sizeof(*w));
 
@@ -163,14 +163,14 @@ int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n
 
 	if (!is_sound(e))
 		return -EBADMSG;
-	at = find(p, e);
+	at = find_waiting(p, e);
 	if (*at && ((*at)->whole || !e->offset)) /* inline data was set anew */
-		drop(p, at);
-	at = find(p, e);
+		drop_waiting(p, at);
+	at = find_waiting(p, e);
 	if (!*at) {
 		err = e->object ? 0 : finish_old(p, OPEN_MAX);
 		drop_stale(p);
-		if (err || !begin(p, e, n, time))
+		if (err || !begin_payload(p, e, n, time))
 			return err ? err : -ENOMEM;
 		at = &p->waiting;
 	}
@@ -184,8 +184,8 @@ int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n
 	w->row.hash = e->hash;
 	if (w->object)
 		return 0;
-	err = finish(p, w);
-	drop(p, at);
+	err = finish_payload(p, w);
+	drop_waiting(p, at);
 	return err;
 }
 
@@ -216,8 +216,8 @@ int payloads_post(struct payloads *p, const struct event_post *event, uint64_t n
 		any = true;
 		w->row.n = n;
 		if (carries && w->of == of)
-			err = finish(p, w);
-		drop(p, at);
+			err = finish_payload(p, w);
+		drop_waiting(p, at);
 	}
 	if (p->ready.nrows > first + 1)
 		qsort(&p->ready.rows[first], p->ready.nrows - first, sizeof(*p->ready.rows),
@@ -233,6 +233,6 @@ int payloads_end(struct payloads *p)
 void payloads_fini(struct payloads *p)
 {
 	while (p->waiting)
-		drop(p, &p->waiting);
+		drop_waiting(p, &p->waiting);
 	payload_rows_fini(&p->ready);
 }

@@ -17,60 +17,61 @@
 enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
 
 /* NULL without memory, or where there are too many. */
-static struct poll_counter *find(struct lane *lane, uint64_t cq)
+static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 {
 	struct poll_counter *counter;
 
-	if (lane->counter < lane->ncounters && lane->counters[lane->counter].cq == cq)
-		return &lane->counters[lane->counter];
-	for (lane->counter = 0; lane->counter < lane->ncounters; lane->counter++)
-		if (lane->counters[lane->counter].cq == cq)
-			return &lane->counters[lane->counter];
-	counter = lane->ncounters < COUNTERS_MAX
-			  ? realloc(lane->counters, (lane->ncounters + 1) * sizeof(*counter))
+	if (log->counter < log->ncounters && log->counters[log->counter].cq == cq)
+		return &log->counters[log->counter];
+	for (log->counter = 0; log->counter < log->ncounters; log->counter++)
+		if (log->counters[log->counter].cq == cq)
+			return &log->counters[log->counter];
+	counter = log->ncounters < COUNTERS_MAX
+			  ? realloc(log->counters, (log->ncounters + 1) * sizeof(*counter))
 			  : NULL;
 	if (!counter)
 		return NULL;
-	lane->counters = counter;
-	counter += lane->ncounters++;
+	log->counters = counter;
+	counter += log->ncounters++;
 	*counter = (struct poll_counter){ .cq = cq };
 	return counter;
 }
 
-/* find() found none. Polls of a CQ too many are recorded, and not counted. */
-static int not_found(struct writer *writer, const struct lane *lane)
+/* find_counter() found none. Polls of a CQ too many are recorded, and not counted. */
+static int not_found(struct writer *writer, const struct thread_log *log)
 {
-	return lane->ncounters < COUNTERS_MAX ? writer_keep(writer, -ENOMEM) : writer->err;
+	return log->ncounters < COUNTERS_MAX ? writer_fail(writer, -ENOMEM) : writer->err;
 }
 
-static int store(struct writer *writer, const struct lane *lane, struct poll_counter *counter)
+static int store_counter(struct writer *writer, const struct thread_log *log,
+			 struct poll_counter *counter)
 {
 	if (!counter->dirty)
 		return 0;
 	counter->dirty = false;
-	return WRITER_RUN(writer, poll_count, "uiuuiiii", lane->id, counter->cq, counter->life,
-			  lane->process, counter->polls, counter->completions,
+	return WRITER_RUN(writer, poll_count, "uiuuiiii", log->id, counter->cq, counter->life,
+			  log->process, counter->polls, counter->completions,
 			  counter->empty - counter->carried, counter->last);
 }
 
-static int next_life(struct writer *writer, struct lane *lane, struct poll_counter *counter)
+static int next_life(struct writer *writer, struct thread_log *log, struct poll_counter *counter)
 {
-	int err = store(writer, lane, counter);
+	int err = store_counter(writer, log, counter);
 
 	*counter = (struct poll_counter){ .cq = counter->cq, .life = counter->life + 1 };
 	return err;
 }
 
-int polls_count(struct writer *writer, struct lane *lane, const struct event_poll *event,
+int polls_count(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 		int64_t time, uint64_t *ret_empty)
 {
-	struct poll_counter *counter = find(lane, event->cq);
+	struct poll_counter *counter = find_counter(log, event->cq);
 
 	*ret_empty = 0;
 	if (!counter)
-		return not_found(writer, lane);
+		return not_found(writer, log);
 	if (counter->dead && event->head.ticks > counter->died)
-		next_life(writer, lane, counter);
+		next_life(writer, log, counter);
 	*ret_empty = event->empty - (event->empty >= counter->seen ? counter->seen : 0);
 	counter->seen = event->empty;
 	if (event->empty > counter->empty)
@@ -82,16 +83,16 @@ int polls_count(struct writer *writer, struct lane *lane, const struct event_pol
 	return writer->err;
 }
 
-static struct lane *lane_of(struct writer *writer, uint32_t ring, uint32_t tid)
+static struct thread_log *find_log(struct writer *writer, uint32_t ring, uint32_t tid)
 {
-	for (size_t i = writer->nlanes; i > 0; i--)
-		if (writer->lanes[i - 1]->ring == ring && writer->lanes[i - 1]->tid == tid)
-			return writer->lanes[i - 1];
+	for (size_t i = writer->nlogs; i > 0; i--)
+		if (writer->logs[i - 1]->ring == ring && writer->logs[i - 1]->tid == tid)
+			return writer->logs[i - 1];
 	return NULL;
 }
 
 /* The ring of that thread is read later than this one: kept until its thread is there. */
-static int keep(struct writer *writer, const struct event_count *event)
+static int keep_count(struct writer *writer, const struct event_count *event)
 {
 	struct event_count *more;
 
@@ -99,20 +100,20 @@ static int keep(struct writer *writer, const struct event_count *event)
 		return -EBADMSG;
 	more = realloc(writer->counts, (writer->ncounts + 1) * sizeof(*more));
 	if (!more)
-		return writer_keep(writer, -ENOMEM);
+		return writer_fail(writer, -ENOMEM);
 	writer->counts = more;
 	more[writer->ncounts++] = *event;
 	return 0;
 }
 
-int polls_adopt(struct writer *writer, struct lane *lane)
+int polls_adopt(struct writer *writer, struct thread_log *log)
 {
 	size_t left = 0, n = writer->ncounts;
 
 	for (size_t i = 0; i < n && !writer->err; i++) {
 		struct event_count count = writer->counts[i];
 
-		if (count.ring == lane->ring && count.tid == lane->tid)
+		if (count.ring == log->ring && count.tid == log->tid)
 			polls_destroyed(writer, &count, sizeof(count));
 		else
 			writer->counts[left++] = count;
@@ -124,26 +125,26 @@ int polls_adopt(struct writer *writer, struct lane *lane)
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes)
 {
 	struct poll_counter *counter;
-	struct lane *lane;
+	struct thread_log *log;
 
 	if (bytes < sizeof(*event))
 		return -EBADMSG;
-	lane = lane_of(writer, event->ring, event->tid);
-	if (!lane)
-		return keep(writer, event);
-	counter = find(lane, event->cq);
+	log = find_log(writer, event->ring, event->tid);
+	if (!log)
+		return keep_count(writer, event);
+	counter = find_counter(log, event->cq);
 	if (!counter)
-		return not_found(writer, lane);
+		return not_found(writer, log);
 	if (event->empty > counter->empty)
 		counter->empty = event->empty;
 	counter->dead = true;
 	counter->died = event->head.ticks;
-	counter->last = writer_time(writer, event->head.ticks, lane->start);
+	counter->last = writer_time(writer, event->head.ticks, log->start);
 	counter->dirty = true;
-	return store(writer, lane, counter);
+	return store_counter(writer, log, counter);
 }
 
-int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head)
+int polls_final(struct writer *writer, struct thread_log *log, const struct ring_head *head)
 {
 	for (int i = 0; i < RING_POLLS; i++) {
 		uint64_t cq = atomic_load_explicit(&head->polls[i].cq, memory_order_relaxed);
@@ -152,22 +153,22 @@ int polls_final(struct writer *writer, struct lane *lane, const struct ring_head
 
 		if (cq <= RING_POLLS_GONE || !empty)
 			continue;
-		counter = find(lane, cq);
+		counter = find_counter(log, cq);
 		if (!counter)
-			return not_found(writer, lane) ? writer->err : polls_flush(writer, lane);
+			return not_found(writer, log) ? writer->err : polls_flush(writer, log);
 		if (counter->dead)
-			next_life(writer, lane, counter);
+			next_life(writer, log, counter);
 		counter->empty = empty;
-		counter->last = lane->last;
+		counter->last = log->last;
 		counter->dirty = true;
 	}
-	return polls_flush(writer, lane);
+	return polls_flush(writer, log);
 }
 
-void polls_carry(struct lane *lane)
+void polls_carry(struct thread_log *log)
 {
-	for (size_t i = 0; i < lane->ncounters; i++) {
-		struct poll_counter *counter = &lane->counters[i];
+	for (size_t i = 0; i < log->ncounters; i++) {
+		struct poll_counter *counter = &log->counters[i];
 
 		counter->carried = counter->empty;
 		counter->polls = counter->completions = 0;
@@ -175,11 +176,11 @@ void polls_carry(struct lane *lane)
 	}
 }
 
-int polls_flush(struct writer *writer, struct lane *lane)
+int polls_flush(struct writer *writer, struct thread_log *log)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < lane->ncounters && !err; i++)
-		err = store(writer, lane, &lane->counters[i]);
+	for (size_t i = 0; i < log->ncounters && !err; i++)
+		err = store_counter(writer, log, &log->counters[i]);
 	return err;
 }

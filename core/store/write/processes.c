@@ -21,7 +21,7 @@ int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_p
 	uint32_t id = (uint32_t)writer->nprocesses;
 
 	if (!p)
-		return writer_keep(writer, -ENOMEM);
+		return writer_fail(writer, -ENOMEM);
 	*p = (struct known_process){ .id = id, .pid = pid };
 	*ret_process = id;
 	return WRITER_RUN(writer, process, "uddi", id, pid, 0, start);
@@ -35,10 +35,10 @@ struct known_process *processes_of_pid(struct writer *writer, int pid)
 	return NULL;
 }
 
-/* The old image ends here, and the rings from @lane's on are the new one's. */
-static int new_image(struct writer *writer, struct lane *lane, int64_t time)
+/* The old image ends here, and the rings from @log's on are the new one's. */
+static int new_image(struct writer *writer, struct thread_log *log, int64_t time)
 {
-	uint32_t old = lane->process, id;
+	uint32_t old = log->process, id;
 	struct known_process *before = &writer->processes[old - 1];
 	int err;
 
@@ -49,14 +49,14 @@ static int new_image(struct writer *writer, struct lane *lane, int64_t time)
 	else
 		err = WRITER_RUN(writer, process_end, "uidt", old,
 				 before->ending ? before->ends : time, -1, "exec");
-	if (err || processes_new(writer, lane->pid, time, &id))
+	if (err || processes_new(writer, log->pid, time, &id))
 		return writer->err;
-	for (size_t i = lane->id - 1; i < writer->nlanes; i++) {
+	for (size_t i = log->id - 1; i < writer->nlogs; i++) {
 		char sql[320];
 
-		if (writer->lanes[i]->process != old)
+		if (writer->logs[i]->process != old)
 			continue;
-		writer->lanes[i]->process = id;
+		writer->logs[i]->process = id;
 		snprintf(sql, sizeof(sql),
 			 "UPDATE thread SET process = %u WHERE id = %zu;"
 			 "UPDATE call SET process = %u WHERE thread = %zu;"
@@ -64,14 +64,14 @@ static int new_image(struct writer *writer, struct lane *lane, int64_t time)
 			 "UPDATE event SET process = %u WHERE thread = %zu;"
 			 "UPDATE mark SET process = %u WHERE thread = %zu",
 			 id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1);
-		if (writer_keep(writer, sql_exec(writer->db, sql)))
+		if (writer_fail(writer, sql_exec(writer->db, sql)))
 			return writer->err;
 	}
 	return 0;
 }
 
 /* argv joined by NULs to words joined by spaces. */
-static char *words(const char *bytes, size_t n)
+static char *join_words(const char *bytes, size_t n)
 {
 	char *text = malloc(n + 1);
 
@@ -87,8 +87,8 @@ static char *words(const char *bytes, size_t n)
 	return text;
 }
 
-int processes_event(struct writer *writer, struct lane *lane, const struct event_process *event,
-		    uint64_t n, int64_t time)
+int processes_event(struct writer *writer, struct thread_log *log,
+		    const struct event_process *event, uint64_t n, int64_t time)
 {
 	const char *tail = (const char *)(event + 1);
 	size_t bytes = event->head.words * 8u;
@@ -98,17 +98,17 @@ int processes_event(struct writer *writer, struct lane *lane, const struct event
 	if (bytes < sizeof(*event) ||
 	    (size_t)event->exe_bytes + event->cmd_bytes > bytes - sizeof(*event))
 		return -EBADMSG;
-	p = &writer->processes[lane->process - 1];
-	if (p->described && new_image(writer, lane, time))
+	p = &writer->processes[log->process - 1];
+	if (p->described && new_image(writer, log, time))
 		return writer->err;
-	p = &writer->processes[lane->process - 1];
+	p = &writer->processes[log->process - 1];
 	p->described = true;
-	exe = words(tail, event->exe_bytes);
-	cmd = words(tail + event->exe_bytes, event->cmd_bytes);
+	exe = join_words(tail, event->exe_bytes);
+	cmd = join_words(tail + event->exe_bytes, event->cmd_bytes);
 	if (!exe || !cmd)
-		writer_keep(writer, -ENOMEM);
+		writer_fail(writer, -ENOMEM);
 	else
-		WRITER_RUN(writer, process_is, "uuttuizuii", p->id, event->ppid, exe, cmd, lane->id,
+		WRITER_RUN(writer, process_is, "uuttuizuii", p->id, event->ppid, exe, cmd, log->id,
 			   n, (int64_t)event->forked_from, event->fork_seq,
 			   event->forked_from ? writer_time(writer, event->fork_ticks, time) : time,
 			   time);
@@ -117,8 +117,8 @@ int processes_event(struct writer *writer, struct lane *lane, const struct event
 	return writer->err;
 }
 
-int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event,
-		     int64_t time)
+int processes_module(struct writer *writer, struct thread_log *log,
+		     const struct event_module *event, int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
 	const char *tail = (const char *)(event + 1);
@@ -133,7 +133,7 @@ int processes_module(struct writer *writer, struct lane *lane, const struct even
 	id[0] = '\0';
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(id + 2 * i, 3, "%02x", (unsigned char)tail[event->path_bytes + i]);
-	return WRITER_RUN(writer, module, "uiiittui", lane->process, event->base, event->start,
+	return WRITER_RUN(writer, module, "uiiittui", log->process, event->base, event->start,
 			  event->end, path, n ? id : NULL, event->serial, time);
 }
 
@@ -143,49 +143,49 @@ static const char *const hows[FORK_HOWS] = {
 	[FORK_EXEC] = "exec",
 };
 
-int processes_fork(struct writer *writer, struct lane *lane, const struct event_fork *event,
+int processes_fork(struct writer *writer, struct thread_log *log, const struct event_fork *event,
 		   uint64_t n, int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
-	struct known_process *p = &writer->processes[lane->process - 1];
+	struct known_process *p = &writer->processes[log->process - 1];
 	uint32_t stack;
 
 	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 ||
 	    event->how >= FORK_HOWS)
 		return -EBADMSG;
-	if (stacks_number(writer, lane->process, event->modules, (const void *)(event + 1),
+	if (stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
 			  event->nframes, &stack))
 		return writer->err;
-	lane->fork_seq = event->fork_seq;
-	lane->fork_n = n;
+	log->fork_seq = event->fork_seq;
+	log->fork_n = n;
 	if (event->how == FORK_EXEC) {
 		p->ending = hows[FORK_EXEC];
 		p->ends = time;
 	}
-	return WRITER_RUN(writer, fork, "uiuiuzt", lane->id, n, lane->process, time,
-			  event->fork_seq, (int64_t)stack, hows[event->how]);
+	return WRITER_RUN(writer, fork, "uiuiuzt", log->id, n, log->process, time, event->fork_seq,
+			  (int64_t)stack, hows[event->how]);
 }
 
-int processes_spawned(struct writer *writer, struct lane *lane, const struct event_spawned *event)
+int processes_spawned(struct writer *writer, struct thread_log *log,
+		      const struct event_spawned *event)
 {
-	struct known_process *p = &writer->processes[lane->process - 1];
+	struct known_process *p = &writer->processes[log->process - 1];
 
 	if (event->head.words * 8u < sizeof(*event))
 		return -EBADMSG;
-	/* an exec that has failed says so, and the process goes on; of others nothing depends on it */
+	/* an exec that failed is reported, and the process goes on; others do not matter here */
 	if (event->error && p->ending == hows[FORK_EXEC])
 		p->ending = NULL;
-	if (event->fork_seq != lane->fork_seq)
+	if (event->fork_seq != log->fork_seq)
 		return 0; /* a signal handler made another meanwhile */
-	return WRITER_RUN(writer, spawned, "uidd", lane->id, lane->fork_n, event->pid,
-			  event->error);
+	return WRITER_RUN(writer, spawned, "uidd", log->id, log->fork_n, event->pid, event->error);
 }
 
-int processes_exit(struct writer *writer, struct lane *lane, const struct event_exit *event,
+int processes_exit(struct writer *writer, struct thread_log *log, const struct event_exit *event,
 		   int64_t time)
 {
 	static const char *const endings[EXIT_HOWS] = { "exit", "_exit" };
-	struct known_process *p = &writer->processes[lane->process - 1];
+	struct known_process *p = &writer->processes[log->process - 1];
 
 	if (event->head.words * 8u < sizeof(*event) || event->how >= EXIT_HOWS)
 		return -EBADMSG;
@@ -198,9 +198,9 @@ int processes_exit(struct writer *writer, struct lane *lane, const struct event_
 /* A goodbye may be among what was lost of it or could not be read. */
 static bool heard_all(const struct writer *writer, const struct known_process *p)
 {
-	for (size_t i = 0; i < writer->nlanes; i++)
-		if (writer->lanes[i]->process == p->id &&
-		    (writer->lanes[i]->lost || writer->lanes[i]->damaged))
+	for (size_t i = 0; i < writer->nlogs; i++)
+		if (writer->logs[i]->process == p->id &&
+		    (writer->logs[i]->lost || writer->logs[i]->damaged))
 			return false;
 	return true;
 }

@@ -23,21 +23,21 @@ static uint64_t hash_of(uint32_t process, uint32_t modules, const uint64_t *fram
 	return hash;
 }
 
-static bool same(const struct known_stack *stack, uint64_t hash, uint32_t process, uint32_t modules,
-		 const uint64_t *frames, uint32_t n)
+static bool is_same_stack(const struct known_stack *stack, uint64_t hash, uint32_t process,
+			  uint32_t modules, const uint64_t *frames, uint32_t n)
 {
 	return stack->hash == hash && stack->process == process && stack->modules == modules &&
 	       stack->nframes == n && !memcmp(stack->frames, frames, n * sizeof(*frames));
 }
 
 /* The stack's place, or the empty one where it would be. */
-static struct known_stack *place(struct known_stack *table, size_t size, uint64_t hash,
-				 uint32_t process, uint32_t modules, const uint64_t *frames,
-				 uint32_t n)
+static struct known_stack *find_place(struct known_stack *table, size_t size, uint64_t hash,
+				      uint32_t process, uint32_t modules, const uint64_t *frames,
+				      uint32_t n)
 {
 	size_t i = hash & (size - 1);
 
-	while (table[i].id && !same(&table[i], hash, process, modules, frames, n))
+	while (table[i].id && !is_same_stack(&table[i], hash, process, modules, frames, n))
 		i = (i + 1) & (size - 1);
 	return &table[i];
 }
@@ -48,7 +48,7 @@ static bool is_over(const struct writer *writer, const struct known_stack *stack
 }
 
 /* Room for one more; what processes had that are over is forgotten. */
-static int grow(struct writer *writer)
+static int grow_table(struct writer *writer)
 {
 	size_t size = 1024, left = 0;
 	struct known_stack *table;
@@ -68,8 +68,8 @@ static int grow(struct writer *writer)
 		if (s->id && is_over(writer, s))
 			free(s->frames);
 		else if (s->id)
-			*place(table, size, s->hash, s->process, s->modules, s->frames,
-			       s->nframes) = *s;
+			*find_place(table, size, s->hash, s->process, s->modules, s->frames,
+				    s->nframes) = *s;
 	}
 	free(writer->stacks);
 	writer->stacks = table;
@@ -78,7 +78,7 @@ static int grow(struct writer *writer)
 	return 0;
 }
 
-static int store(struct writer *writer, const struct known_stack *stack)
+static int store_stack(struct writer *writer, const struct known_stack *stack)
 {
 	int err = WRITER_RUN(writer, stack, "uuuu", stack->id, stack->process, stack->nframes,
 			     stack->modules);
@@ -97,44 +97,45 @@ int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, con
 	*ret_stack = 0;
 	if (!nframes)
 		return 0;
-	if (grow(writer))
-		return writer_keep(writer, -ENOMEM);
-	stack = place(writer->stacks, writer->stacks_size, hash, process, modules, frames, nframes);
+	if (grow_table(writer))
+		return writer_fail(writer, -ENOMEM);
+	stack = find_place(writer->stacks, writer->stacks_size, hash, process, modules, frames,
+			   nframes);
 	if (!stack->id && writer->nstacks >= STACKS_MAX)
 		return 0;
 	if (!stack->id) {
 		uint64_t *copy = malloc(nframes * sizeof(*copy));
 
 		if (!copy)
-			return writer_keep(writer, -ENOMEM);
+			return writer_fail(writer, -ENOMEM);
 		memcpy(copy, frames, nframes * sizeof(*copy));
 		*stack = (struct known_stack){ hash, ++writer->stack_ids, process, modules, nframes,
 					       copy };
 		writer->nstacks++;
-		if (store(writer, stack))
+		if (store_stack(writer, stack))
 			return writer->err;
 	}
 	*ret_stack = stack->id;
 	return 0;
 }
 
-int stacks_site(struct writer *writer, struct lane *lane, const struct event_site *event)
+int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event)
 {
 	size_t bytes = event->head.words * 8u;
 	uint32_t *more;
 
 	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 || !event->site)
 		return -EBADMSG;
-	if (event->site >= lane->nsites) {
-		more = realloc(lane->sites, (event->site + 1u) * sizeof(*more));
+	if (event->site >= log->nsites) {
+		more = realloc(log->sites, (event->site + 1u) * sizeof(*more));
 		if (!more)
-			return writer_keep(writer, -ENOMEM);
-		memset(more + lane->nsites, 0, (event->site + 1u - lane->nsites) * sizeof(*more));
-		lane->sites = more;
-		lane->nsites = event->site + 1u;
+			return writer_fail(writer, -ENOMEM);
+		memset(more + log->nsites, 0, (event->site + 1u - log->nsites) * sizeof(*more));
+		log->sites = more;
+		log->nsites = event->site + 1u;
 	}
-	return stacks_number(writer, lane->process, event->modules, (const void *)(event + 1),
-			     event->nframes, &lane->sites[event->site]);
+	return stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
+			     event->nframes, &log->sites[event->site]);
 }
 
 void stacks_fini(struct writer *writer)

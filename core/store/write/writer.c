@@ -8,7 +8,7 @@
  * finds that without our lock knows that we died, and completes it
  * (complete.c), as writer_finish() does.
  *
- * Not here: threads (lanes.c), control verbs (calls.c), processes (processes.c).
+ * Not here: threads (thread_log.c), control verbs (calls.c), processes (processes.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,18 +37,18 @@ enum {
 /* enum ibv_wc_status */
 enum { WC_SUCCESS = 0, WC_FLUSHED = 5 };
 
-int writer_keep(struct writer *writer, int err)
+int writer_fail(struct writer *writer, int err)
 {
 	if (err && !writer->err)
 		writer->err = err;
 	return writer->err;
 }
 
-int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int64_t time,
+int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n, int64_t time,
 		 const char *what, uint64_t handle, const char *detail)
 {
-	return WRITER_RUN(writer, coverage, "uzuitzt", lane->id, n, lane->process, time, what,
-			  handle, detail);
+	return WRITER_RUN(writer, coverage, "uzuitzt", log->id, n, log->process, time, what, handle,
+			  detail);
 }
 
 static int set_meta(struct writer *writer, const struct writer_info *info)
@@ -97,7 +97,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 	return err;
 }
 
-static int prepare(struct writer *writer)
+static int prepare_statements(struct writer *writer)
 {
 	static const char *const sql[] = {
 #define S(name, sql) [STATEMENT_##name] = sql,
@@ -112,7 +112,7 @@ static int prepare(struct writer *writer)
 }
 
 /* Meta is written before WAL begins: the file itself says from the start what it is. */
-static int begin(struct writer *writer, const struct writer_info *info)
+static int begin_transaction(struct writer *writer, const struct writer_info *info)
 {
 	int err = schema_create(writer->db);
 
@@ -126,16 +126,16 @@ static int begin(struct writer *writer, const struct writer_info *info)
 		err = sql_exec(writer->db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;"
 					   "PRAGMA synchronous=NORMAL;"
 					   "PRAGMA wal_autocheckpoint=1024; BEGIN");
-	return err ? err : prepare(writer);
+	return err ? err : prepare_statements(writer);
 }
 
 static void writer_free(struct writer *writer)
 {
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		sqlite3_finalize(writer->statements[i]);
-	for (size_t i = 0; i < writer->nlanes; i++)
-		lanes_free(writer->lanes[i]);
-	free(writer->lanes);
+	for (size_t i = 0; i < writer->nlogs; i++)
+		thread_log_free(writer->logs[i]);
+	free(writer->logs);
 	free(writer->processes);
 	free(writer->counts);
 	free(writer->directs);
@@ -163,7 +163,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	writer->payload_seed = info->payload.seed;
 	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
-		err = begin(writer, info);
+		err = begin_transaction(writer, info);
 	if (err) {
 		writer_free(writer);
 		file_remove(path);
@@ -176,16 +176,16 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 int writer_describe(struct writer *writer, const char *command, const char *device)
 {
 	if (command && !writer->err)
-		writer_keep(writer, schema_set_meta(writer->db, "command", command));
+		writer_fail(writer, schema_set_meta(writer->db, "command", command));
 	if (device && !writer->err)
-		writer_keep(writer, schema_set_meta(writer->db, "device", device));
+		writer_fail(writer, schema_set_meta(writer->db, "device", device));
 	return writer->err;
 }
 
-static int commit(struct writer *writer)
+static int commit_transaction(struct writer *writer)
 {
 	writer->chunk_bytes = 0;
-	return writer_keep(writer, sql_exec(writer->db, "COMMIT; BEGIN"));
+	return writer_fail(writer, sql_exec(writer->db, "COMMIT; BEGIN"));
 }
 
 static void look_for_errors(struct writer *writer, const struct event_poll *poll)
@@ -196,7 +196,7 @@ static void look_for_errors(struct writer *writer, const struct event_poll *poll
 		writer->alarms.errors += wc[i].status != WC_SUCCESS && wc[i].status != WC_FLUSHED;
 }
 
-static int take_poll(struct writer *writer, struct lane *lane, const struct event_head *event,
+static int take_poll(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		     uint64_t n, int64_t time)
 {
 	const struct event_poll *poll = (const void *)event;
@@ -205,12 +205,12 @@ static int take_poll(struct writer *writer, struct lane *lane, const struct even
 	if (event->words * 8u < sizeof(*poll) || event->words * 8u != event_poll_bytes(poll))
 		return -EBADMSG;
 	look_for_errors(writer, poll);
-	if (polls_count(writer, lane, poll, time, &empty))
+	if (polls_count(writer, log, poll, time, &empty))
 		return writer->err;
-	return batch_poll(lane->batch, poll, n, time, empty);
+	return batch_poll(log->batch, poll, n, time, empty);
 }
 
-static int take_blind(struct writer *writer, struct lane *lane, const struct event_head *event,
+static int take_blind(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		      uint64_t n, int64_t time)
 {
 	static const char *const names[BLIND_KINDS] = {
@@ -229,10 +229,10 @@ static int take_blind(struct writer *writer, struct lane *lane, const struct eve
 
 	if (event->words * 8u < sizeof(*blind) || blind->what >= BLIND_KINDS)
 		return -EBADMSG;
-	return writer_cover(writer, lane, n, time, names[blind->what], blind->object, NULL);
+	return writer_cover(writer, log, n, time, names[blind->what], blind->object, NULL);
 }
 
-static int take_mark(struct writer *writer, struct lane *lane, const struct event_head *event,
+static int take_mark(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		     uint64_t n, int64_t time)
 {
 	static const char *const kinds[MARK_KINDS] = {
@@ -248,100 +248,101 @@ static int take_mark(struct writer *writer, struct lane *lane, const struct even
 		return -EBADMSG;
 	memcpy(text, mark + 1, mark->bytes);
 	text[mark->bytes] = '\0';
-	return WRITER_RUN(writer, mark, "uiuitt", lane->id, n, lane->process, time,
-			  kinds[mark->kind], text);
+	return WRITER_RUN(writer, mark, "uiuitt", log->id, n, log->process, time, kinds[mark->kind],
+			  text);
 }
 
-static int take_rare(struct writer *writer, struct lane *lane, const struct event_head *event,
+static int take_rare(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		     uint64_t n, int64_t time)
 {
 	const void *body = event;
 
 	switch (event->type) {
 	case EVENT_PROCESS:
-		return processes_event(writer, lane, body, n, time);
+		return processes_event(writer, log, body, n, time);
 	case EVENT_MODULE:
-		return processes_module(writer, lane, body, time);
+		return processes_module(writer, log, body, time);
 	case EVENT_FORK:
-		return processes_fork(writer, lane, body, n, time);
+		return processes_fork(writer, log, body, n, time);
 	case EVENT_THREAD:
 		return event->words * 8u < sizeof(struct event_thread) ? -EBADMSG : 0;
 	case EVENT_SPAWNED:
-		return processes_spawned(writer, lane, body);
+		return processes_spawned(writer, log, body);
 	case EVENT_EXIT:
-		return processes_exit(writer, lane, body, time);
+		return processes_exit(writer, log, body, time);
 	case EVENT_CALL:
-		return calls_begin(writer, lane, body, n, time);
+		return calls_begin(writer, log, body, n, time);
 	case EVENT_RETURN:
-		return calls_end(writer, lane, body, n, time);
+		return calls_end(writer, log, body, n, time);
 	case EVENT_NOTIFY:
-		return batch_notify(lane->batch, body, n, time);
+		return batch_notify(log->batch, body, n, time);
 	case EVENT_COUNT:
 		return polls_destroyed(writer, body, event->words * 8u);
 	case EVENT_BLIND:
-		return take_blind(writer, lane, event, n, time);
+		return take_blind(writer, log, event, n, time);
 	case EVENT_SITE:
-		return stacks_site(writer, lane, body);
+		return stacks_site(writer, log, body);
 	case EVENT_MARK:
-		return take_mark(writer, lane, event, n, time);
+		return take_mark(writer, log, event, n, time);
 	case EVENT_DIRECT:
-		return direct_event(writer, lane, body, n, time);
+		return direct_event(writer, log, body, n, time);
 	default:
 		return -EBADMSG;
 	}
 }
 
-static int take_post(struct lane *lane, const struct event_post *event, uint64_t n, int64_t time)
+static int take_post(struct thread_log *log, const struct event_post *event, uint64_t n,
+		     int64_t time)
 {
 	uint32_t stack = 0;
 
 	if (event->head.words * 8u >= sizeof(*event))
-		stack = stacks_of_site(lane, event->site);
-	return batch_post(lane->batch, event, n, time, stack);
+		stack = stacks_of_site(log, event->site);
+	return batch_post(log->batch, event, n, time, stack);
 }
 
-static int take(struct writer *writer, struct lane *lane, const struct event_head *event,
-		uint64_t n, int64_t time)
+static int take_event(struct writer *writer, struct thread_log *log, const struct event_head *event,
+		      uint64_t n, int64_t time)
 {
 	if (event->type == EVENT_PAYLOAD)
-		return payloads_take(writer, lane, event, n, time);
+		return payloads_take(writer, log, event, n, time);
 	if (event->type == EVENT_POST) {
-		int err = lane->payloads.waiting && !lane->batch->open
-				  ? payloads_take(writer, lane, event, n, time)
+		int err = log->payloads.waiting && !log->batch->open
+				  ? payloads_take(writer, log, event, n, time)
 				  : 0;
 
-		return err ? err : take_post(lane, (const void *)event, n, time);
+		return err ? err : take_post(log, (const void *)event, n, time);
 	}
-	if (lane->batch->open) {
-		batch_close(lane->batch);
-		writer_cover(writer, lane, lane->batch->last_n, time, "cut", 0,
-			     "the rest of a post");
+	if (log->batch->open) {
+		batch_close(log->batch);
+		writer_cover(writer, log, log->batch->last_n, time, "cut", 0, "the rest of a post");
 	}
 	if (event->type == EVENT_POLL)
-		return take_poll(writer, lane, event, n, time);
-	return take_rare(writer, lane, event, n, time);
+		return take_poll(writer, log, event, n, time);
+	return take_rare(writer, log, event, n, time);
 }
 
 /* It is counted, and has a row with its name; of a flood the last row counts the rest. */
-static int tell_damage(struct writer *writer, struct lane *lane, uint64_t n, int64_t time,
+static int tell_damage(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
 		       uint64_t times, const char *detail)
 {
 	writer->damaged += times;
-	lane->damaged += times;
-	if (lane->damage_rows == DAMAGE_ROWS) {
-		lane->damage_times += times;
+	log->damaged += times;
+	if (log->damage_rows == DAMAGE_ROWS) {
+		log->damage_times += times;
 	} else {
-		if (writer_cover(writer, lane, n, time, "damaged", 0, detail))
+		if (writer_cover(writer, log, n, time, "damaged", 0, detail))
 			return writer->err;
-		lane->damage_rows++;
-		lane->damage_row = sqlite3_last_insert_rowid(writer->db);
-		lane->damage_times = times;
+		log->damage_rows++;
+		log->damage_row = sqlite3_last_insert_rowid(writer->db);
+		log->damage_times = times;
 	}
-	return WRITER_RUN(writer, coverage_times, "ii", lane->damage_row, lane->damage_times);
+	return WRITER_RUN(writer, coverage_times, "ii", log->damage_row, log->damage_times);
 }
 
 /* An event that is too short or says impossible things. */
-static int damaged(struct writer *writer, struct lane *lane, uint64_t n, int64_t time, int type)
+static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
+			 int type)
 {
 	static const char *const names[EVENT_TYPES] = {
 		[EVENT_PROCESS] = "process", [EVENT_MODULE] = "module", [EVENT_FORK] = "fork",
@@ -355,12 +356,12 @@ static int damaged(struct writer *writer, struct lane *lane, uint64_t n, int64_t
 
 	snprintf(detail, sizeof(detail), "an event cannot be read (%s)",
 		 type < EVENT_TYPES && names[type] ? names[type] : "of no known type");
-	tell_damage(writer, lane, n, time, 1, detail);
+	tell_damage(writer, log, n, time, 1, detail);
 	return writer->err ? writer->err : -EBADMSG;
 }
 
 /* So long after the start is it now, at most: clocks are set, and machines start anew. */
-static int64_t latest(const struct writer *writer)
+static int64_t latest_time(const struct writer *writer)
 {
 	struct timespec now;
 	int64_t real, monotonic = (int64_t)(clock_monotonic() - writer->clock.monotonic);
@@ -376,7 +377,7 @@ static int64_t latest(const struct writer *writer)
 static bool is_timely(struct writer *writer, int64_t time)
 {
 	if (time > writer->horizon)
-		writer->horizon = latest(writer);
+		writer->horizon = latest_time(writer);
 	return writer->horizon == INT64_MAX || (time <= writer->horizon && time >= -DAY_NS);
 }
 
@@ -389,46 +390,46 @@ int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise)
 
 int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event)
 {
-	struct lane *lane = writer->lanes[thread - 1];
+	struct thread_log *log = writer->logs[thread - 1];
 	int64_t time = clock_ns(&writer->clock, event->ticks);
-	uint64_t n = lane->n + (uint32_t)(event->seq - lane->base - (uint32_t)lane->n);
+	uint64_t n = log->n + (uint32_t)(event->seq - log->base - (uint32_t)log->n);
 	bool timely = is_timely(writer, time) && !(event->ticks >> 63);
 	int err;
 
 	if (writer->err)
 		return writer->err;
 	/* the counter is read without a barrier: a thread's own order decides */
-	if (time < lane->last || !timely)
-		time = lane->last > INT64_MIN ? lane->last : lane->start;
-	lane->last = time;
-	lane->n = n;
-	if (!lane->first_ticks)
-		lane->first_ticks = event->ticks;
+	if (time < log->last || !timely)
+		time = log->last > INT64_MIN ? log->last : log->start;
+	log->last = time;
+	log->n = n;
+	if (!log->first_ticks)
+		log->first_ticks = event->ticks;
 	writer->events++;
 	if (!timely)
-		tell_damage(writer, lane, n, time, 1, "when an event was cannot be read");
-	err = take(writer, lane, event, n, time);
-	if (batch_full(lane->batch) && !lanes_flush(writer, lane) &&
+		tell_damage(writer, log, n, time, 1, "when an event was cannot be read");
+	err = take_event(writer, log, event, n, time);
+	if (batch_full(log->batch) && !thread_log_flush(writer, log) &&
 	    writer->chunk_bytes > COMMIT_BYTES)
-		commit(writer);
+		commit_transaction(writer);
 	if (err == -EBADMSG)
-		return damaged(writer, lane, n, time, event->type);
+		return count_damaged(writer, log, n, time, event->type);
 	return writer->err;
 }
 
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events)
 {
-	struct lane *lane = writer->lanes[thread - 1];
+	struct thread_log *log = writer->logs[thread - 1];
 	char detail[96];
 
 	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read", bytes);
-	return tell_damage(writer, lane, lane->n + 1,
-			   lane->last > INT64_MIN ? lane->last : lane->start, events, detail);
+	return tell_damage(writer, log, log->n + 1, log->last > INT64_MIN ? log->last : log->start,
+			   events, detail);
 }
 
 int writer_ringless(struct writer *writer, uint32_t threads)
 {
-	static const struct lane none;
+	static const struct thread_log none;
 	char detail[64];
 
 	snprintf(detail, sizeof(detail), "%u threads could not make a ring", threads);
@@ -449,14 +450,14 @@ int writer_withheld(struct writer *writer, const struct writer_withheld *withhel
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !writer->err; i++)
 		if (numbers[i].value)
-			writer_keep(writer, schema_set_meta_int(writer->db, numbers[i].key,
+			writer_fail(writer, schema_set_meta_int(writer->db, numbers[i].key,
 								(int64_t)numbers[i].value));
 	return writer->err;
 }
 
 int writer_session_gone(struct writer *writer, int64_t time)
 {
-	static const struct lane none;
+	static const struct thread_log none;
 
 	return writer_cover(writer, &none, 0, time, "session", 0, "its directory was removed");
 }
@@ -478,14 +479,14 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 
 static int store_all(struct writer *writer)
 {
-	for (size_t i = 0; i < writer->nlanes && !writer->err; i++)
-		if (!writer->lanes[i]->ended)
-			lanes_store(writer, writer->lanes[i]);
+	for (size_t i = 0; i < writer->nlogs && !writer->err; i++)
+		if (!writer->logs[i]->ended)
+			thread_log_store(writer, writer->logs[i]);
 	direct_flush(writer);
 	if (!writer->err)
-		writer_keep(writer, schema_set_meta_int(writer->db, "duration", writer->last));
+		writer_fail(writer, schema_set_meta_int(writer->db, "duration", writer->last));
 	if (!writer->err)
-		writer_keep(writer,
+		writer_fail(writer,
 			    schema_set_meta_int(writer->db, "damaged", (int64_t)writer->damaged));
 	return writer->err;
 }
@@ -494,7 +495,7 @@ int writer_flush(struct writer *writer)
 {
 	if (writer->err)
 		return writer->err;
-	return store_all(writer) ? writer->err : commit(writer);
+	return store_all(writer) ? writer->err : commit_transaction(writer);
 }
 
 int writer_error(const struct writer *writer)
@@ -504,18 +505,18 @@ int writer_error(const struct writer *writer)
 
 int writer_settle(struct writer *writer)
 {
-	for (size_t i = 0; i < writer->nlanes && !writer->err; i++) {
-		struct lane *lane = writer->lanes[i];
+	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
+		struct thread_log *log = writer->logs[i];
 
-		if (!lane->ended && lane->n != lane->settled)
-			lanes_store(writer, lane);
+		if (!log->ended && log->n != log->settled)
+			thread_log_store(writer, log);
 	}
 	return writer->err;
 }
 
 int64_t writer_read_to(const struct writer *writer, uint32_t thread)
 {
-	return writer->lanes[thread - 1]->last;
+	return writer->logs[thread - 1]->last;
 }
 
 int writer_finding(struct writer *writer, const struct writer_finding *f)
@@ -549,21 +550,21 @@ int writer_finish(struct writer *writer)
 	bool whole = !writer->err;
 	int err = writer->err;
 
-	for (size_t i = 0; i < writer->nlanes && whole; i++)
-		if (writer->lanes[i]->batch)
-			batch_close(writer->lanes[i]->batch);
+	for (size_t i = 0; i < writer->nlogs && whole; i++)
+		if (writer->logs[i]->batch)
+			batch_close(writer->logs[i]->batch);
 	if (whole)
 		err = store_all(writer);
 	if (err && !sqlite3_get_autocommit(writer->db))
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	else if (!err)
-		err = writer_keep(writer, sql_exec(writer->db, "COMMIT"));
+		err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
 	for (int i = 0; i < STATEMENT_COUNT; i++) {
 		sqlite3_finalize(writer->statements[i]);
 		writer->statements[i] = NULL;
 	}
 	log_silence(err); /* a disk that is full may be so for this, too */
-	if (complete(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
+	if (complete_trace(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
 		err = -EIO;
 	log_silence(false);
 	if (writer->overwritten && !err) /* smaller if it can be, else as it is */

@@ -141,7 +141,7 @@ struct writer_alarms writer_alarms(const struct writer *writer);
 /* What @thread has lost by now, while it runs: @head as of writer_thread_end(). */
 int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
-/* Forget the oldest of the data plane until at most @keep bytes of it are left. Returns 0 or -errno. */
+/* Forget the oldest of the data plane until at most @keep bytes of it are left. 0 or -errno. */
 int writer_forget(struct writer *writer, uint64_t keep);
 
 /*

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The insides of a writer, for the files that make it up: writer.c (transactions),
- * lanes.c (threads), calls.c (control verbs), stacks.c, polls.c, processes.c.
+ * thread_log.c (threads), calls.c (control verbs), stacks.c, polls.c, processes.c.
  *
  * One thread.
  */
@@ -41,7 +41,7 @@ struct poll_counter {
 };
 
 /* A thread of the traced program. */
-struct lane {
+struct thread_log {
 	uint32_t id, process;
 	uint32_t ring; /* its number in the session */
 	uint32_t tid;
@@ -149,8 +149,8 @@ struct writer {
 	int64_t horizon; /* no event can be later, as far as was looked */
 	bool live;
 	int err; /* the failure after which nothing more is taken */
-	struct lane **lanes;
-	size_t nlanes, lanes_size;
+	struct thread_log **logs;
+	size_t nlogs, logs_size;
 	struct known_process *processes;
 	size_t nprocesses;
 	struct known_stack *stacks; /* open addressing, a power of two */
@@ -174,7 +174,7 @@ struct writer {
 
 /* Run a statement of the list: sql_run(), and remember a failure. */
 #define WRITER_RUN(writer, name, ...) \
-	writer_keep(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
+	writer_fail(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
 
 /*
  * keep.c: a reader follows the trace; has read a chunk; does so no longer.
@@ -184,34 +184,34 @@ int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
 
 /* Remember @err as what stopped the writer, unless it is 0 or there was one before. */
-int writer_keep(struct writer *writer, int err);
+int writer_fail(struct writer *writer, int err);
 
 /* When that was; @otherwise where it cannot have been then: the ticks are the program's. */
 int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 
 /* Something could not be seen or read: table `coverage`. */
-int writer_cover(struct writer *writer, const struct lane *lane, uint64_t n, int64_t time,
+int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n, int64_t time,
 		 const char *what, uint64_t handle, const char *detail);
 
 /* keep.c: the row of table `loss` as it is by now */
-int writer_loss(struct writer *writer, struct lane *lane);
+int writer_loss(struct writer *writer, struct thread_log *log);
 
-/* lanes.c: what is in the batch becomes a row; all that is not in the tables yet does. */
-int lanes_flush(struct writer *writer, struct lane *lane);
-int lanes_store(struct writer *writer, struct lane *lane);
-void lanes_free(struct lane *lane);
+/* thread_log.c: what is in the batch becomes a row; all that is not in the tables yet does. */
+int thread_log_flush(struct writer *writer, struct thread_log *log);
+int thread_log_store(struct writer *writer, struct thread_log *log);
+void thread_log_free(struct thread_log *log);
 
 /* calls.c; @n and @time are the event's. All return 0, -EBADMSG or a kept failure. */
-int calls_begin(struct writer *writer, struct lane *lane, const struct event_call *event,
+int calls_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
 		uint64_t n, int64_t time);
-int calls_end(struct writer *writer, struct lane *lane, const struct event_return *event,
+int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
 	      uint64_t n, int64_t time);
 /* Store the calls that have not returned yet. */
-int calls_flush(struct writer *writer, struct lane *lane);
-void calls_fini(struct lane *lane);
+int calls_flush(struct writer *writer, struct thread_log *log);
+void calls_fini(struct thread_log *log);
 
 /* direct.c: a call of a provider's own function; bring the rows of all up to date. */
-int direct_event(struct writer *writer, struct lane *lane, const struct event_direct *event,
+int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,
 		 uint64_t n, int64_t time);
 int direct_flush(struct writer *writer);
 
@@ -219,43 +219,47 @@ int direct_flush(struct writer *writer);
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
 /* A place that posts of the thread come from, and its stack; 0 not known. */
-int stacks_site(struct writer *writer, struct lane *lane, const struct event_site *event);
-static inline uint32_t stacks_of_site(const struct lane *lane, uint16_t site)
+int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
+static inline uint32_t stacks_of_site(const struct thread_log *log, uint16_t site)
 {
-	return site < lane->nsites ? lane->sites[site] : 0;
+	return site < log->nsites ? log->sites[site] : 0;
 }
 void stacks_fini(struct writer *writer);
 
 /* polls.c: count a poll; empty polls since the last one that is an event. */
-int polls_count(struct writer *writer, struct lane *lane, const struct event_poll *event,
+int polls_count(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 		int64_t time, uint64_t *ret_empty);
 /* A counter as it was when its CQ was destroyed. */
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
-/* Those of @lane, which is new, that came before it. */
-int polls_adopt(struct writer *writer, struct lane *lane);
+/* Those of @log, which is new, that came before it. */
+int polls_adopt(struct writer *writer, struct thread_log *log);
 /* The counters that a ring's head has at its end. */
-int polls_final(struct writer *writer, struct lane *lane, const struct ring_head *head);
-int polls_flush(struct writer *writer, struct lane *lane);
+int polls_final(struct writer *writer, struct thread_log *log, const struct ring_head *head);
+int polls_flush(struct writer *writer, struct thread_log *log);
 /* What was counted so far is in the trace before this one. */
-void polls_carry(struct lane *lane);
+void polls_carry(struct thread_log *log);
 
-/* payloads_write.c: a piece, or a post that may have some; what is ready as a chunk; what is missing. */
-int payloads_take(struct writer *writer, struct lane *lane, const struct event_head *event,
+/*
+ * payloads_write.c: take a piece, or a post that may have some; write what is ready as a chunk;
+ * note what is missing.
+ */
+int payloads_take(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		  uint64_t n, int64_t time);
-int payloads_flush(struct writer *writer, struct lane *lane);
-int payloads_cover(struct writer *writer, struct lane *lane);
+int payloads_flush(struct writer *writer, struct thread_log *log);
+int payloads_cover(struct writer *writer, struct thread_log *log);
 
 /* processes.c */
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process);
 struct known_process *processes_of_pid(struct writer *writer, int pid);
-int processes_event(struct writer *writer, struct lane *lane, const struct event_process *event,
-		    uint64_t n, int64_t time);
-int processes_module(struct writer *writer, struct lane *lane, const struct event_module *event,
-		     int64_t time);
-int processes_fork(struct writer *writer, struct lane *lane, const struct event_fork *event,
+int processes_event(struct writer *writer, struct thread_log *log,
+		    const struct event_process *event, uint64_t n, int64_t time);
+int processes_module(struct writer *writer, struct thread_log *log,
+		     const struct event_module *event, int64_t time);
+int processes_fork(struct writer *writer, struct thread_log *log, const struct event_fork *event,
 		   uint64_t n, int64_t time);
-int processes_spawned(struct writer *writer, struct lane *lane, const struct event_spawned *event);
-int processes_exit(struct writer *writer, struct lane *lane, const struct event_exit *event,
+int processes_spawned(struct writer *writer, struct thread_log *log,
+		      const struct event_spawned *event);
+int processes_exit(struct writer *writer, struct thread_log *log, const struct event_exit *event,
 		   int64_t time);
 /* It is dead; @status as of waitpid(), -1 not known. */
 int processes_end(struct writer *writer, struct known_process *process, int64_t time, int status);

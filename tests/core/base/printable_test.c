@@ -15,7 +15,7 @@ struct pair {
 static void assert_printed(const char *text, size_t n, const char *printed)
 {
 	char to[256], *streamed;
-	size_t size, length = printable(to, sizeof(to), text, n);
+	size_t size, length = printable_text(to, sizeof(to), text, n);
 	FILE *out = open_memstream(&streamed, &size);
 
 	assert_string_equal(to, printed);
@@ -129,13 +129,13 @@ TEST(what_has_no_room_is_left_out_whole)
 {
 	char to[8];
 
-	assert_int_equal(printable(to, 5, "ab\033c", 4), 2);
+	assert_int_equal(printable_text(to, 5, "ab\033c", 4), 2);
 	assert_string_equal(to, "ab");
-	assert_int_equal(printable(to, 7, "ab\033c", 4), 6);
+	assert_int_equal(printable_text(to, 7, "ab\033c", 4), 6);
 	assert_string_equal(to, "ab\\x1b");
-	assert_int_equal(printable(to, 4, "ab\xe2\x82\xac", 5), 2);
+	assert_int_equal(printable_text(to, 4, "ab\xe2\x82\xac", 5), 2);
 	assert_string_equal(to, "ab");
-	assert_int_equal(printable(to, 1, "ab", 2), 0);
+	assert_int_equal(printable_text(to, 1, "ab", 2), 0);
 	assert_string_equal(to, "");
 }
 

@@ -30,8 +30,9 @@ struct maker {
 /* One clock for all makers: a tick is a nanosecond. */
 static uint64_t make_now = 1000;
 
-static const struct clock make_clock = { .kind = CLOCK_KIND_MONOTONIC, .shift = 32,
-					 .mult = 1ull << 32, .start = 0 };
+static const struct clock make_clock = {
+	.kind = CLOCK_KIND_MONOTONIC, .shift = 32, .mult = 1ull << 32, .start = 0
+};
 
 static inline const char *make_path(const char *name)
 {
@@ -47,7 +48,8 @@ static inline const char *make_path(const char *name)
 
 static inline struct writer *make_writer(const char *path)
 {
-	struct writer_info info = { .clock = &make_clock, .command = "app --flag",
+	struct writer_info info = { .clock = &make_clock,
+				    .command = "app --flag",
 				    .device = "soft" };
 	struct writer *writer = NULL;
 	int err = writer_create(path, &info, &writer);
@@ -198,8 +200,8 @@ static inline uint32_t make_call(struct maker *m, enum verb verb, unsigned int d
 	return make_done(m, e, bytes);
 }
 
-static inline void make_return(struct maker *m, uint32_t call, enum verb verb,
-			       const uint64_t *args, int64_t ret, int error)
+static inline void make_return(struct maker *m, uint32_t call, enum verb verb, const uint64_t *args,
+			       int64_t ret, int error)
 {
 	static uint64_t words[8192];
 	struct codec_out out = { .words = words, .size = 8000, .ret = ret };
@@ -247,8 +249,9 @@ static inline uint32_t make_post(struct maker *m, enum verb verb, const void *ha
 	e->object = MAKE_PTR(handle);
 	e->verb = (uint16_t)verb;
 	e->nwr = 1;
-	*wr = (struct event_wr){ .wr_id = wr_id, .opcode = (uint8_t)opcode,
-				 .flags = (uint8_t)send_flags, .nsge = 1 };
+	*wr = (struct event_wr){
+		.wr_id = wr_id, .opcode = (uint8_t)opcode, .flags = (uint8_t)send_flags, .nsge = 1
+	};
 	if (rdma) {
 		struct event_rdma *r = (void *)(wr + 1);
 
@@ -262,22 +265,25 @@ static inline uint32_t make_post(struct maker *m, enum verb verb, const void *ha
 
 static inline struct event_wc make_wc(uint64_t wr_id, int status, int opcode, uint32_t qp_num)
 {
-	return (struct event_wc){ .wr_id = wr_id, .status = (uint32_t)status,
-				  .opcode = (uint32_t)opcode, .qp_num = qp_num, .byte_len = 64 };
+	return (struct event_wc){ .wr_id = wr_id,
+				  .status = (uint32_t)status,
+				  .opcode = (uint32_t)opcode,
+				  .qp_num = qp_num,
+				  .byte_len = 64 };
 }
 
 /* @extras: as many, or NULL. */
-static inline uint32_t make_poll_by(struct maker *m, enum verb verb, const void *cq,
-				    uint64_t empty, const struct event_wc *wcs, uint32_t nwc,
+static inline uint32_t make_poll_by(struct maker *m, enum verb verb, const void *cq, uint64_t empty,
+				    const struct event_wc *wcs, uint32_t nwc,
 				    const struct event_wc_extra *extras)
 {
 	size_t bytes = sizeof(struct event_poll) + nwc * sizeof(*wcs) +
 		       (extras ? nwc * sizeof(*extras) : 0);
 	struct event_poll *e = make_room(m, EVENT_POLL, 0, bytes);
 
-	e->head.flags = (uint8_t)((verb == VERB_start_poll ? EVENT_START : 0) |
-				  (verb == VERB_next_poll ? EVENT_NEXT : 0) |
-				  (extras ? EVENT_EXTRA : 0));
+	e->head.flags =
+		(uint8_t)((verb == VERB_start_poll ? EVENT_START : 0) |
+			  (verb == VERB_next_poll ? EVENT_NEXT : 0) | (extras ? EVENT_EXTRA : 0));
 	e->cq = MAKE_PTR(cq);
 	e->empty = empty;
 	e->ret = (int)nwc;
@@ -323,23 +329,33 @@ static inline void make_world(struct maker *m, struct make_world *w, uint32_t qp
 	snprintf(w->device.name, sizeof(w->device.name), "soft0");
 	w->context.device = &w->device;
 	w->pd.context = &w->context;
-	w->mr = (struct ibv_mr){ .context = &w->context, .pd = &w->pd, .lkey = 0x1234, .rkey = 0x55,
-				 .addr = (void *)0x7fff0000, .length = 1 << 20 };
+	w->mr = (struct ibv_mr){ .context = &w->context,
+				 .pd = &w->pd,
+				 .lkey = 0x1234,
+				 .rkey = 0x55,
+				 .addr = (void *)0x7fff0000,
+				 .length = 1 << 20 };
 	w->cq.context = &w->context;
 	w->cq.cqe = 256;
-	w->init = (struct ibv_qp_init_attr){ .send_cq = &w->cq, .recv_cq = &w->cq,
+	w->init = (struct ibv_qp_init_attr){ .send_cq = &w->cq,
+					     .recv_cq = &w->cq,
 					     .qp_type = IBV_QPT_RC,
 					     .cap = { .max_send_wr = 64, .max_recv_wr = 64 } };
-	w->qp = (struct ibv_qp){ .context = &w->context, .pd = &w->pd, .send_cq = &w->cq,
-				 .recv_cq = &w->cq, .qp_num = qp_num, .qp_type = IBV_QPT_RC };
+	w->qp = (struct ibv_qp){ .context = &w->context,
+				 .pd = &w->pd,
+				 .send_cq = &w->cq,
+				 .recv_cq = &w->cq,
+				 .qp_num = qp_num,
+				 .qp_type = IBV_QPT_RC };
 	make_verb(m, VERB_get_device_list, MAKE_ARGS(MAKE_PTR(&count)), (int64_t)MAKE_PTR(list), 0);
 	w->open_n = make_verb(m, VERB_open_device, MAKE_ARGS(MAKE_PTR(&w->device)),
 			      (int64_t)MAKE_PTR(&w->context), 0);
 	w->pd_n = make_verb(m, VERB_alloc_pd, MAKE_ARGS(MAKE_PTR(&w->context)),
 			    (int64_t)MAKE_PTR(&w->pd), 0);
-	w->mr_n = make_verb(m, VERB_reg_mr,
-			    MAKE_ARGS(MAKE_PTR(&w->pd), 0x7fff0000, 1 << 20, IBV_ACCESS_LOCAL_WRITE),
-			    (int64_t)MAKE_PTR(&w->mr), 0);
+	w->mr_n =
+		make_verb(m, VERB_reg_mr,
+			  MAKE_ARGS(MAKE_PTR(&w->pd), 0x7fff0000, 1 << 20, IBV_ACCESS_LOCAL_WRITE),
+			  (int64_t)MAKE_PTR(&w->mr), 0);
 	w->cq_n = make_verb(m, VERB_create_cq, MAKE_ARGS(MAKE_PTR(&w->context), 256, 0, 0, 0),
 			    (int64_t)MAKE_PTR(&w->cq), 0);
 	w->qp_n = make_verb(m, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&w->pd), MAKE_PTR(&w->init)),
@@ -350,7 +366,8 @@ static inline void make_modify(struct maker *m, struct make_world *w, int state)
 {
 	struct ibv_qp_attr attr = { .qp_state = (enum ibv_qp_state)state };
 
-	make_verb(m, VERB_modify_qp, MAKE_ARGS(MAKE_PTR(&w->qp), MAKE_PTR(&attr), IBV_QP_STATE), 0, 0);
+	make_verb(m, VERB_modify_qp, MAKE_ARGS(MAKE_PTR(&w->qp), MAKE_PTR(&attr), IBV_QP_STATE), 0,
+		  0);
 }
 
 /* A trace at @path of a program that posted @n sends; 0 or -errno. */

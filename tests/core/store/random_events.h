@@ -47,7 +47,7 @@ static inline void prints_add(struct prints *prints, struct event_id id, int64_t
 	prints->list[prints->count++] = (struct print){ id, time, hash };
 }
 
-static inline uint64_t mix(uint64_t hash, uint64_t value)
+static inline uint64_t mix_number(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0xff51afd7ed558ccdull;
 	return hash ^ hash >> 31;
@@ -55,63 +55,77 @@ static inline uint64_t mix(uint64_t hash, uint64_t value)
 
 static inline uint64_t print_wr(uint64_t h, const struct wr *wr)
 {
-#define VALUE(family, column, name, member, type, wire) (wire)wr->name,
-#define PART(NAME, part) FIELDS_##NAME(VALUE)
-	const uint64_t values[] = { EACH_SHOWN_PART(PART) wr->wr_id, (uint32_t)wr->opcode,
-				    wr->send_flags, (uint32_t)wr->num_sge, wr->nsge, wr->imm };
+#define VALUE(family, column, name, member, type, wire) (wire) wr->name,
+#define PART(NAME, part)                                FIELDS_##NAME(VALUE)
+	const uint64_t values[] = { EACH_SHOWN_PART(PART) wr->wr_id,
+				    (uint32_t)wr->opcode,
+				    wr->send_flags,
+				    (uint32_t)wr->num_sge,
+				    wr->nsge,
+				    wr->imm };
 #undef PART
 #undef VALUE
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-		h = mix(h, values[i]);
+		h = mix_number(h, values[i]);
 	for (uint32_t i = 0; i < wr->nsge; i++)
-		h = mix(mix(mix(h, wr->sge[i].addr), wr->sge[i].length), wr->sge[i].lkey);
+		h = mix_number(mix_number(mix_number(h, wr->sge[i].addr), wr->sge[i].length),
+			       wr->sge[i].lkey);
 	return h;
 }
 
 static inline uint64_t print_post(const struct post *post, bool inner)
 {
-	uint64_t h = mix(mix(mix(mix(mix(1, post->verb), post->handle), (uint32_t)post->ret),
-			     post->bad), inner);
+	uint64_t h = mix_number(
+		mix_number(mix_number(mix_number(mix_number(1, post->verb), post->handle),
+				      (uint32_t)post->ret),
+			   post->bad),
+		inner);
 
 	for (uint32_t i = 0; i < post->nwr; i++)
 		h = print_wr(h, &post->wr[i]);
-	return mix(h, post->nwr);
+	return mix_number(h, post->nwr);
 }
 
 static inline uint64_t print_wc(uint64_t h, const struct wc *wc)
 {
-#define VALUE(family, column, name, member, type, wire) (wire)wc->name,
+#define VALUE(family, column, name, member, type, wire) (wire) wc->name,
 	const uint64_t values[] = { FIELDS_WC(VALUE) FIELDS_EXTRA(VALUE) };
 #undef VALUE
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-		h = mix(h, values[i]);
+		h = mix_number(h, values[i]);
 	return h;
 }
 
 static inline uint64_t print_poll(const struct poll *poll, bool inner)
 {
-	uint64_t h = mix(mix(mix(mix(mix(2, poll->verb), poll->handle), (uint32_t)poll->ret),
-			     poll->empty), inner);
+	uint64_t h = mix_number(
+		mix_number(mix_number(mix_number(mix_number(2, poll->verb), poll->handle),
+				      (uint32_t)poll->ret),
+			   poll->empty),
+		inner);
 
 	for (uint32_t i = 0; i < poll->nwc; i++)
 		h = print_wc(h, &poll->wc[i]);
-	return mix(h, poll->nwc);
+	return mix_number(h, poll->nwc);
 }
 
 static inline uint64_t print_notify(const struct notify *notify)
 {
-	return mix(mix(mix(3, notify->handle), (uint32_t)notify->solicited_only),
-		   (uint32_t)notify->ret);
+	return mix_number(
+		mix_number(mix_number(3, notify->handle), (uint32_t)notify->solicited_only),
+		(uint32_t)notify->ret);
 }
 
 /* What was matched counts too where two traces are compared. */
 static inline uint64_t print_matches(uint64_t h, const struct poll *poll)
 {
 	for (uint32_t i = 0; i < poll->nwc; i++)
-		h = mix(mix(mix(mix(h, poll->wc[i].qp), poll->wc[i].request.thread),
-			    poll->wc[i].request.n), poll->wc[i].request_index);
+		h = mix_number(mix_number(mix_number(mix_number(h, poll->wc[i].qp),
+						     poll->wc[i].request.thread),
+					  poll->wc[i].request.n),
+			       poll->wc[i].request_index);
 	return h;
 }
 
@@ -119,17 +133,18 @@ static inline uint64_t print_event(const struct trace_event *e, bool matches)
 {
 	switch (e->kind) {
 	case TRACE_POST:
-		return mix(print_post(e->post, e->inner), matches ? e->post->object : 0);
+		return mix_number(print_post(e->post, e->inner), matches ? e->post->object : 0);
 	case TRACE_POLL:
-		return mix(matches ? print_matches(print_poll(e->poll, e->inner), e->poll) :
-				     print_poll(e->poll, e->inner), 0);
+		return mix_number(matches ? print_matches(print_poll(e->poll, e->inner), e->poll)
+					  : print_poll(e->poll, e->inner),
+				  0);
 	case TRACE_NOTIFY:
-		return mix(print_notify(e->notify), 0);
+		return mix_number(print_notify(e->notify), 0);
 	case TRACE_CALL:
 	case TRACE_RETURN:
-		return mix(mix(4, e->call->verb), e->kind);
+		return mix_number(mix_number(4, e->call->verb), e->kind);
 	default:
-		return mix(5, e->kind);
+		return mix_number(5, e->kind);
 	}
 }
 
@@ -160,23 +175,28 @@ static inline uint8_t *random_wr(uint8_t *at, struct wr *to, struct parts_room *
 
 	if (random_next() % 2)
 		parts &= WR_RDMA;
-	*to = (struct wr){ .wr_id = some_number(), .opcode = (int)(random_next() % 12),
+	*to = (struct wr){ .wr_id = some_number(),
+			   .opcode = (int)(random_next() % 12),
 			   .send_flags = (uint32_t)(random_next() % 32),
-			   .nsge = (uint32_t)(random_next() % 4), .imm = (uint32_t)some_number(),
+			   .nsge = (uint32_t)(random_next() % 4),
+			   .imm = (uint32_t)some_number(),
 			   .sge = room->sges };
 	to->num_sge = (int)to->nsge;
-	*head = (struct event_wr){ .wr_id = to->wr_id, .opcode = (uint8_t)to->opcode,
-				.flags = (uint8_t)to->send_flags, .nsge = (uint8_t)to->nsge,
-				.parts = (uint8_t)parts, .imm = to->imm };
+	*head = (struct event_wr){ .wr_id = to->wr_id,
+				   .opcode = (uint8_t)to->opcode,
+				   .flags = (uint8_t)to->send_flags,
+				   .nsge = (uint8_t)to->nsge,
+				   .parts = (uint8_t)parts,
+				   .imm = to->imm };
 	at += sizeof(*head);
 #define SET(family, column, name, member, type, wire) e.member = to->name = (type)some_number();
-#define PART(NAME, part)                        \
-	if (parts & WR_##NAME) {                \
-		struct event_##part e = { 0 };  \
-						\
-		FIELDS_##NAME(SET);             \
-		memcpy(at, &e, sizeof(e));      \
-		at += sizeof(e);                \
+#define PART(NAME, part)                       \
+	if (parts & WR_##NAME) {               \
+		struct event_##part e = { 0 }; \
+                                               \
+		FIELDS_##NAME(SET);            \
+		memcpy(at, &e, sizeof(e));     \
+		at += sizeof(e);               \
 	}
 	EACH_SHOWN_PART(PART);
 #undef PART
@@ -244,12 +264,13 @@ static inline void random_post(struct maker *m, struct prints *prints)
 
 			memcpy(room, memory, bytes);
 			*room = head;
-			room->flags = (uint8_t)((inner ? EVENT_INNER : 0) | (more ? EVENT_PART : 0));
+			room->flags =
+				(uint8_t)((inner ? EVENT_INNER : 0) | (more ? EVENT_PART : 0));
 			make_done(m, room, bytes);
 		}
 	}
 	prints_add(prints, (struct event_id){ m->thread, first_n }, time,
-		   mix(print_post(&post, inner), 0));
+		   mix_number(print_post(&post, inner), 0));
 }
 
 /* What is not said to be there is 0, as in a plain table. */
@@ -274,29 +295,40 @@ static inline void random_poll(struct maker *m, struct prints *prints, uint64_t 
 	struct event_wc events[16];
 	struct event_wc_extra extras[16];
 	uint64_t more = random_next() % 100;
-	struct poll poll = { .verb = verbs[random_next() % 3], .handle = 0x1000, .empty = more,
-			     .nwc = (uint32_t)(random_next() % 16), .wc = wcs };
+	struct poll poll = { .verb = verbs[random_next() % 3],
+			     .handle = 0x1000,
+			     .empty = more,
+			     .nwc = (uint32_t)(random_next() % 16),
+			     .wc = wcs };
 	bool extra = poll.verb != VERB_poll_cq && random_next() % 2;
 	int64_t time = (int64_t)make_now;
 	uint32_t n;
 
 	memset(events, 0, sizeof(events));
 	for (uint32_t i = 0; i < poll.nwc; i++) {
-		wcs[i] = (struct wc){ .wr_id = some_number(), .status = (int)(random_next() % 22),
+		wcs[i] = (struct wc){ .wr_id = some_number(),
+				      .status = (int)(random_next() % 22),
 				      .opcode = (int)(random_next() % 8 | random_next() % 2 * 128),
-				      .vendor_err = (uint32_t)some_number(), .byte_len = 64,
-				      .imm = (uint32_t)some_number(), .qp_num = 17,
-				      .wc_flags = (uint32_t)(random_next() % 16), .sl = 3,
+				      .vendor_err = (uint32_t)some_number(),
+				      .byte_len = 64,
+				      .imm = (uint32_t)some_number(),
+				      .qp_num = 17,
+				      .wc_flags = (uint32_t)(random_next() % 16),
+				      .sl = 3,
 				      .pkey_index = (uint16_t)random_next(),
 				      .slid = (uint16_t)random_next() };
 		events[i] = (struct event_wc){ .wr_id = wcs[i].wr_id,
 					       .status = (uint32_t)wcs[i].status,
 					       .opcode = (uint32_t)wcs[i].opcode,
-					       .vendor_err = wcs[i].vendor_err, .byte_len = 64,
-					       .qp_num = 17, .wc_flags = wcs[i].wc_flags, .sl = 3,
-					       .pkey_index = wcs[i].pkey_index, .slid = wcs[i].slid };
-		events[i].imm = wcs[i].wc_flags & IBV_WC_WITH_INV ? wcs[i].imm :
-				__builtin_bswap32(wcs[i].imm);
+					       .vendor_err = wcs[i].vendor_err,
+					       .byte_len = 64,
+					       .qp_num = 17,
+					       .wc_flags = wcs[i].wc_flags,
+					       .sl = 3,
+					       .pkey_index = wcs[i].pkey_index,
+					       .slid = wcs[i].slid };
+		events[i].imm = wcs[i].wc_flags & IBV_WC_WITH_INV ? wcs[i].imm
+								  : __builtin_bswap32(wcs[i].imm);
 		if (extra)
 			extras[i] = random_extra(&wcs[i]);
 	}
@@ -304,7 +336,8 @@ static inline void random_poll(struct maker *m, struct prints *prints, uint64_t 
 	*empty += more;
 	n = make_poll_by(m, poll.verb, (void *)0x1000, *empty, events, poll.nwc,
 			 extra ? extras : NULL);
-	prints_add(prints, (struct event_id){ m->thread, n }, time, mix(print_poll(&poll, false), 0));
+	prints_add(prints, (struct event_id){ m->thread, n }, time,
+		   mix_number(print_poll(&poll, false), 0));
 }
 
 static inline void random_notify(struct maker *m, struct prints *prints)
@@ -313,7 +346,8 @@ static inline void random_notify(struct maker *m, struct prints *prints)
 	int64_t time = (int64_t)make_now;
 	uint32_t n = make_notify(m, (void *)0x1000);
 
-	prints_add(prints, (struct event_id){ m->thread, n }, time, mix(print_notify(&notify), 0));
+	prints_add(prints, (struct event_id){ m->thread, n }, time,
+		   mix_number(print_notify(&notify), 0));
 }
 
 static inline void random_call(struct maker *m, struct prints *prints)
@@ -322,11 +356,11 @@ static inline void random_call(struct maker *m, struct prints *prints)
 	uint32_t n = make_call(m, VERB_dealloc_pd, 0, 0, MAKE_ARGS(0x77));
 
 	prints_add(prints, (struct event_id){ m->thread, n }, time,
-		   mix(mix(4, VERB_dealloc_pd), TRACE_CALL));
+		   mix_number(mix_number(4, VERB_dealloc_pd), TRACE_CALL));
 	time = (int64_t)make_now;
 	make_return(m, n, VERB_dealloc_pd, MAKE_ARGS(0x77), 16, 16);
 	prints_add(prints, (struct event_id){ m->thread, n }, time,
-		   mix(mix(4, VERB_dealloc_pd), TRACE_RETURN));
+		   mix_number(mix_number(4, VERB_dealloc_pd), TRACE_RETURN));
 }
 
 static inline void random_event(struct maker *m, struct prints *prints, uint64_t *empty)

@@ -99,7 +99,7 @@ TEST(unpacked_reads_the_same)
 	unlink(unpacked);
 }
 
-static int64_t query(const char *db_path, const char *sql)
+static int64_t query_number(const char *db_path, const char *sql)
 {
 	struct trace *trace;
 	sqlite3_stmt *stmt;
@@ -126,16 +126,20 @@ TEST(tables_agree_with_their_plain_copies)
 		"SELECT count(*) FROM notify",
 		"SELECT sum(n % 1000 * i + bytes % 1000 + wr_id % 1000) FROM wr",
 		"SELECT sum(remote_addr % 1000 + rkey % 7) FROM wr WHERE remote_addr IS NOT NULL",
-		"SELECT sum(opcode) FROM wr", "SELECT count(opcode_name) FROM wr",
-		"SELECT sum(bad) FROM wr", "SELECT sum(num_sge) FROM wr",
-		"SELECT sum(tso_mss) FROM wr", "SELECT sum(bind_access) FROM wr",
+		"SELECT sum(opcode) FROM wr",
+		"SELECT count(opcode_name) FROM wr",
+		"SELECT sum(bad) FROM wr",
+		"SELECT sum(num_sge) FROM wr",
+		"SELECT sum(tso_mss) FROM wr",
+		"SELECT sum(bind_access) FROM wr",
 		"SELECT sum(send_flags % 1000) FROM wr",
 		"SELECT sum(i * 7 + j * 3 + addr % 1000 + lkey % 1000) FROM sge",
 		"SELECT sum(status * 3 + opcode + imm % 1000 + slid) FROM wc",
 		"SELECT sum(timestamp % 1000 + wallclock % 1000) FROM wc",
 		"SELECT sum(cvlan) FROM wc WHERE flow_tag IS NULL",
 		"SELECT sum(flow_tag % 1000 + tm_tag % 1000 + tm_priv % 1000) FROM wc",
-		"SELECT sum(flow_tag % 1000 * (posted IS NULL)) FROM wc", "SELECT count(cvlan) FROM wc",
+		"SELECT sum(flow_tag % 1000 * (posted IS NULL)) FROM wc",
+		"SELECT count(cvlan) FROM wc",
 		"SELECT count(*) FROM poll WHERE verb = 'ibv_next_poll'",
 		"SELECT count(*) FROM wc WHERE status = 5",
 		"SELECT count(*) FROM wc WHERE status_name = 'IBV_WC_WR_FLUSH_ERR'",
@@ -149,10 +153,12 @@ TEST(tables_agree_with_their_plain_copies)
 		"SELECT sum(n + wr_n) FROM wc WHERE n > 900 OR status = 5 OR time < 5000",
 		"SELECT count(*) FROM wc WHERE status = '5'",
 		"SELECT count(*) FROM wr WHERE n > 100.5 AND n < 200.5",
-		"SELECT sum(empty) FROM poll", "SELECT sum(solicited_only + ret) FROM notify",
+		"SELECT sum(empty) FROM poll",
+		"SELECT sum(solicited_only + ret) FROM notify",
 		"SELECT sum(nwr * 3 + ret + bad) FROM post",
 		"SELECT sum(wr_n + wr_thread * 5 + wr_i + posted) FROM wc",
-		"SELECT count(*) FROM wc JOIN wr ON (wr.thread, wr.n, wr.i) = (wr_thread, wr_n, wr_i)",
+		"SELECT count(*) FROM wc JOIN wr ON (wr.thread, wr.n, wr.i) ="
+		" (wr_thread, wr_n, wr_i)",
 		"SELECT count(*) FROM sge JOIN wr USING(thread, n, i) WHERE wr.opcode = 2",
 	};
 	struct prints made = { 0 };
@@ -161,11 +167,11 @@ TEST(tables_agree_with_their_plain_copies)
 	record_random(5000, &made);
 	assert_int_equal(trace_unpack(path, unpacked), 0);
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
-		if (query(path, sums[i]) != query(unpacked, sums[i]))
+		if (query_number(path, sums[i]) != query_number(unpacked, sums[i]))
 			fail_msg("%s: %lld packed, %lld plain", sums[i],
-				 (long long)query(path, sums[i]),
-				 (long long)query(unpacked, sums[i]));
-	assert_true(query(path, "SELECT count(*) FROM wc") > 1000);
+				 (long long)query_number(path, sums[i]),
+				 (long long)query_number(unpacked, sums[i]));
+	assert_true(query_number(path, "SELECT count(*) FROM wc") > 1000);
 	free(made.list);
 	unlink(path);
 	unlink(unpacked);
@@ -237,7 +243,7 @@ TEST(requests_not_taken_are_told)
 	make_done(&m, room, sizeof(body));
 	make_end(&m);
 	assert_int_equal(writer_finish(w), 0);
-	assert_int_equal(query(path, "SELECT sum(bad << i) FROM wr"), 6);
+	assert_int_equal(query_number(path, "SELECT sum(bad << i) FROM wr"), 6);
 	unlink(path);
 }
 
@@ -250,8 +256,9 @@ TEST(edited_copy_reads_as_edited)
 	record_random(1000, &made);
 	assert_int_equal(trace_unpack(path, unpacked), 0);
 	assert_int_equal(sqlite3_open(unpacked, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "UPDATE wc SET status = 13; DELETE FROM sge", NULL, NULL,
-				      NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db, "UPDATE wc SET status = 13; DELETE FROM sge", NULL, NULL, NULL),
+		SQLITE_OK);
 	sqlite3_close(db);
 	{
 		const struct trace_event *e;
@@ -271,8 +278,9 @@ TEST(edited_copy_reads_as_edited)
 		cursor_close(cursor);
 		trace_close(trace);
 	}
-	assert_int_equal(query(unpacked, "SELECT count(*) FROM wc WHERE status_name <> "
-					 "'IBV_WC_RNR_RETRY_EXC_ERR'"), 0);
+	assert_int_equal(query_number(unpacked, "SELECT count(*) FROM wc WHERE status_name <> "
+						"'IBV_WC_RNR_RETRY_EXC_ERR'"),
+			 0);
 	free(made.list);
 	unlink(path);
 	unlink(unpacked);

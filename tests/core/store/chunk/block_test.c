@@ -12,7 +12,7 @@ static struct batch batch;
 static struct packer packer;
 static struct block block;
 
-static int teardown(void **state)
+static int free_all(void **state)
 {
 	(void)state;
 	batch_fini(&batch);
@@ -30,7 +30,9 @@ static void add_pair(uint64_t n, uint64_t value)
 		struct event_rdma rdma;
 		struct event_sge sge;
 	} e = { { .head = { .words = sizeof(e) / 8 }, .verb = VERB_post_send, .nwr = 1 },
-		{ .wr_id = value, .nsge = 1, .parts = WR_RDMA }, { value, 5 }, { value, 64, 9 } };
+		{ .wr_id = value, .nsge = 1, .parts = WR_RDMA },
+		{ value, 5 },
+		{ value, 64, 9 } };
 	struct {
 		struct event_poll poll;
 		struct event_wc wc;
@@ -47,7 +49,7 @@ static void load_all(void)
 		assert_int_equal(block_need(&block, (enum column_id)id), 0);
 }
 
-FIXTURE(NULL, teardown);
+FIXTURE(NULL, free_all);
 
 TEST(regular_traffic_takes_no_room)
 {
@@ -237,7 +239,8 @@ TEST(a_post_without_end_is_cut)
 		struct event_post post;
 		struct event_wr wr[NWR];
 	} e = { .post = { .head = { .words = sizeof(e) / 8, .flags = EVENT_PART },
-			  .verb = VERB_post_send, .nwr = NWR } };
+			  .verb = VERB_post_send,
+			  .nwr = NWR } };
 	uint32_t parts = 0;
 
 	while (!batch_post(&batch, &e.post, parts + 1, 1, 0))

@@ -6,7 +6,7 @@
 
 static struct args *args;
 
-static int setup(void **state)
+static int make_args(void **state)
 {
 	static const char json[] =
 		"{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\",\"cap\":{\"max_send_wr\":16}},"
@@ -18,14 +18,14 @@ static int setup(void **state)
 	return !args;
 }
 
-static int teardown(void **state)
+static int free_args(void **state)
 {
 	(void)state;
 	args_unref(args);
 	return 0;
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(make_args, free_args);
 
 TEST(numbers_are_found_by_path)
 {

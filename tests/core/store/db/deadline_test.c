@@ -12,7 +12,7 @@ enum { POSTS = 20000 };
 
 static char path[256], plain[256];
 
-static int setup(void **state)
+static int make_trace(void **state)
 {
 	(void)state;
 	deadline_start(UINT64_MAX);
@@ -21,7 +21,7 @@ static int setup(void **state)
 	return make_sends(path, POSTS);
 }
 
-static int teardown(void **state)
+static int remove_trace(void **state)
 {
 	(void)state;
 	file_remove(path);
@@ -29,7 +29,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(make_trace, remove_trace);
 
 TEST(cursor_ends_by_it)
 {

@@ -9,7 +9,7 @@
 
 static char path[256], plain[256];
 
-static int setup(void **state)
+static int make_trace(void **state)
 {
 	(void)state;
 	snprintf(path, sizeof(path), "%s", make_path("schema.db"));
@@ -17,7 +17,7 @@ static int setup(void **state)
 	return make_sends(path, 1) || trace_unpack(path, plain);
 }
 
-static int teardown(void **state)
+static int remove_trace(void **state)
 {
 	(void)state;
 	file_remove(path);
@@ -35,7 +35,7 @@ static int open_it(const char *name)
 	return err;
 }
 
-static void change(const char *name, const char *sql)
+static void change_schema(const char *name, const char *sql)
 {
 	sqlite3 *db;
 	char *error = NULL;
@@ -47,13 +47,13 @@ static void change(const char *name, const char *sql)
 	sqlite3_close(db);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(make_trace, remove_trace);
 
 TEST(what_we_make_is_ours)
 {
 	assert_int_equal(open_it(path), 0);
 	assert_int_equal(open_it(plain), 0);
-	change(plain, "CREATE INDEX process_pid ON process(pid); VACUUM");
+	change_schema(plain, "CREATE INDEX process_pid ON process(pid); VACUUM");
 	assert_int_equal(open_it(plain), 0);
 }
 
@@ -83,12 +83,12 @@ TEST(anything_else_is_refused)
 		const char *names[] = { path, plain };
 
 		for (int n = 0; n < 2; n++) {
-			change(names[n], strange[i]);
+			change_schema(names[n], strange[i]);
 			if (open_it(names[n]) != -EPROTO)
 				fail_msg("%s was opened after: %s", names[n], strange[i]);
 		}
-		teardown(NULL);
-		setup(NULL);
+		remove_trace(NULL);
+		make_trace(NULL);
 	}
 }
 
@@ -98,9 +98,9 @@ TEST(unfinished_trace_is_refused_likewise)
 	sqlite3_stmt *stmt;
 	sqlite3 *db;
 
-	change(path, "UPDATE meta SET value = 'recording' WHERE key = 'state';"
-		     "DELETE FROM meta WHERE key = 'recorder';"
-		     "CREATE TRIGGER t AFTER UPDATE ON process BEGIN DELETE FROM call; END");
+	change_schema(path, "UPDATE meta SET value = 'recording' WHERE key = 'state';"
+			    "DELETE FROM meta WHERE key = 'recorder';"
+			    "CREATE TRIGGER t AFTER UPDATE ON process BEGIN DELETE FROM call; END");
 	assert_int_equal(open_it(path), -EPROTO);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM call", -1, &stmt, NULL), 0);

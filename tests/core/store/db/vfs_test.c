@@ -21,7 +21,7 @@ static void make_file(const char *name)
 	close(fd);
 }
 
-static int setup(void **state)
+static int make_files(void **state)
 {
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/verbatim-test-XXXXXX");
@@ -36,7 +36,7 @@ static int setup(void **state)
 	return sql_open(path, SQLITE_OPEN_READWRITE, &db);
 }
 
-static int teardown(void **state)
+static int remove_file(void **state)
 {
 	(void)state;
 	sqlite3_close(db);
@@ -46,7 +46,7 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-static sqlite3_vfs *vfs(void)
+static sqlite3_vfs *open_vfs(void)
 {
 	return sqlite3_vfs_find(vfs_name());
 }
@@ -54,8 +54,8 @@ static sqlite3_vfs *vfs(void)
 /* What SQLite would be told that opens @name as a file of that kind. */
 static int open_as(const char *name, int flags)
 {
-	sqlite3_file *file = calloc(1, (size_t)vfs()->szOsFile);
-	int status = vfs()->xOpen(vfs(), name, file, flags, NULL);
+	sqlite3_file *file = calloc(1, (size_t)open_vfs()->szOsFile);
+	int status = open_vfs()->xOpen(open_vfs(), name, file, flags, NULL);
 
 	if (!status)
 		file->pMethods->xClose(file);
@@ -65,13 +65,13 @@ static int open_as(const char *name, int flags)
 
 enum { JOURNAL = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE };
 
-FIXTURE(setup, teardown);
+FIXTURE(make_files, remove_file);
 
 TEST(super_journal_is_never_opened_or_deleted)
 {
 	assert_int_equal(open_as(other, SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_READONLY),
 			 SQLITE_CANTOPEN);
-	assert_int_equal(vfs()->xDelete(vfs(), other, 0), SQLITE_IOERR_DELETE);
+	assert_int_equal(open_vfs()->xDelete(open_vfs(), other, 0), SQLITE_IOERR_DELETE);
 	assert_int_equal(access(other, F_OK), 0);
 }
 
@@ -79,7 +79,8 @@ TEST(no_other_name_is_looked_at)
 {
 	int there = 1;
 
-	assert_int_equal(vfs()->xAccess(vfs(), "/", SQLITE_ACCESS_EXISTS, &there), SQLITE_OK);
+	assert_int_equal(open_vfs()->xAccess(open_vfs(), "/", SQLITE_ACCESS_EXISTS, &there),
+			 SQLITE_OK);
 	assert_int_equal(there, 0);
 	assert_int_equal(open_as(other, JOURNAL), SQLITE_CANTOPEN);
 	assert_int_equal(open_as(other, SQLITE_OPEN_TEMP_DB | SQLITE_OPEN_READWRITE),
@@ -114,7 +115,7 @@ TEST(reader_has_no_journal)
 	make_file(beside);
 	assert_int_equal(sql_open(path, SQLITE_OPEN_READONLY, &db), 0);
 	assert_int_equal(open_as(beside, JOURNAL), SQLITE_CANTOPEN);
-	assert_int_equal(vfs()->xDelete(vfs(), beside, 0), SQLITE_IOERR_DELETE);
+	assert_int_equal(open_vfs()->xDelete(open_vfs(), beside, 0), SQLITE_IOERR_DELETE);
 }
 
 TEST(nothing_is_left_of_a_closed_database)

@@ -12,7 +12,7 @@ static struct maker maker;
 static struct make_world world;
 static struct trace *trace;
 
-static int setup(void **state)
+static int begin_trace(void **state)
 {
 	(void)state;
 	make_now = 1000;
@@ -25,14 +25,14 @@ static int setup(void **state)
 	return 0;
 }
 
-static void finish(void)
+static void finish_trace(void)
 {
 	make_end(&maker);
 	assert_int_equal(writer_finish(writer), 0);
 	assert_int_equal(trace_open(path, &trace), 0);
 }
 
-static int teardown(void **state)
+static int remove_trace(void **state)
 {
 	(void)state;
 	trace_close(trace);
@@ -41,7 +41,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static const struct object *named(const char *name, uint32_t process)
+static const struct object *find_named(const char *name, uint32_t process)
 {
 	for (uint32_t i = 1; trace_object(trace, i); i++) {
 		const struct object *o = trace_object(trace, i);
@@ -61,7 +61,7 @@ static unsigned int count_of(enum object_kind kind)
 	return n;
 }
 
-static int64_t query(const char *sql)
+static int64_t query_number(const char *sql)
 {
 	sqlite3_stmt *stmt;
 	int64_t value = -1;
@@ -86,19 +86,19 @@ static uint32_t create_qp(uint32_t qp_num)
 			 (int64_t)MAKE_PTR(&world.qp), 0);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(begin_trace, remove_trace);
 
 TEST(each_kind_has_its_numbers_and_parent)
 {
 	const struct object *device, *context, *pd, *mr, *qp, *cq;
 
-	finish();
-	device = named("soft0", 1);
-	context = named("context1", 1);
-	pd = named("pd1", 1);
-	mr = named("mr1", 1);
-	cq = named("cq1", 1);
-	qp = named("qp1", 1);
+	finish_trace();
+	device = find_named("soft0", 1);
+	context = find_named("context1", 1);
+	pd = find_named("pd1", 1);
+	mr = find_named("mr1", 1);
+	cq = find_named("cq1", 1);
+	qp = find_named("qp1", 1);
 	assert_int_equal(context->parent, device->id);
 	assert_int_equal(pd->parent, context->id);
 	assert_int_equal(mr->parent, pd->id);
@@ -112,7 +112,7 @@ TEST(each_kind_has_its_numbers_and_parent)
 	assert_int_equal(qp->destroyed_at, INT64_MAX);
 }
 
-static void alter(sqlite3 *db, const char *sql)
+static void alter_trace(sqlite3 *db, const char *sql)
 {
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
@@ -131,22 +131,24 @@ TEST(impossible_rows_are_einval)
 	};
 	sqlite3 *db;
 
-	finish();
+	finish_trace();
 	trace_close(trace);
 	trace = NULL;
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	for (size_t i = 0; i < sizeof(alterations) / sizeof(*alterations); i++) {
 		struct trace *open = NULL;
 
-		alter(db, "CREATE TEMP TABLE o AS SELECT * FROM object;"
-			  "CREATE TEMP TABLE p AS SELECT * FROM process;"
-			  "CREATE TEMP TABLE t AS SELECT * FROM thread");
-		alter(db, alterations[i]);
+		alter_trace(db, "CREATE TEMP TABLE o AS SELECT * FROM object;"
+				"CREATE TEMP TABLE p AS SELECT * FROM process;"
+				"CREATE TEMP TABLE t AS SELECT * FROM thread");
+		alter_trace(db, alterations[i]);
 		assert_int_equal(trace_open(path, &open), -EINVAL);
 		assert_null(open);
-		alter(db, "DELETE FROM object; INSERT INTO object SELECT * FROM o; DROP TABLE o;"
-			  "DELETE FROM process; INSERT INTO process SELECT * FROM p; DROP TABLE p;"
-			  "DELETE FROM thread; INSERT INTO thread SELECT * FROM t; DROP TABLE t");
+		alter_trace(
+			db,
+			"DELETE FROM object; INSERT INTO object SELECT * FROM o; DROP TABLE o;"
+			"DELETE FROM process; INSERT INTO process SELECT * FROM p; DROP TABLE p;"
+			"DELETE FROM thread; INSERT INTO thread SELECT * FROM t; DROP TABLE t");
 	}
 	sqlite3_close(db);
 }
@@ -156,15 +158,15 @@ TEST(times_can_be_subtracted)
 	const struct object *qp;
 	sqlite3 *db;
 
-	finish();
+	finish_trace();
 	trace_close(trace);
 	trace = NULL;
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	alter(db, "UPDATE object SET created_at = -9223372036854775808,"
-		  " destroyed_at = 9223372036854775807");
+	alter_trace(db, "UPDATE object SET created_at = -9223372036854775808,"
+			" destroyed_at = 9223372036854775807");
 	sqlite3_close(db);
 	assert_int_equal(trace_open(path, &trace), 0);
-	qp = named("qp1", 1);
+	qp = find_named("qp1", 1);
 	assert_true(qp->destroyed_at - qp->created_at > 0);
 }
 
@@ -175,9 +177,9 @@ TEST(address_that_comes_back_is_another_object)
 
 	gone = destroy_qp(0);
 	create_qp(18);
-	finish();
-	first = named("qp1", 1);
-	second = named("qp2", 1);
+	finish_trace();
+	first = find_named("qp1", 1);
+	second = find_named("qp2", 1);
 	assert_int_equal(first->handle, second->handle);
 	assert_int_equal(first->number, 17);
 	assert_int_equal(first->destroyed.n, gone);
@@ -199,8 +201,8 @@ TEST(address_that_comes_back_is_another_object)
 TEST(destroy_that_fails_ends_nothing)
 {
 	destroy_qp(16);
-	finish();
-	assert_int_equal(named("qp1", 1)->destroyed_at, INT64_MAX);
+	finish_trace();
+	assert_int_equal(find_named("qp1", 1)->destroyed_at, INT64_MAX);
 }
 
 TEST(second_destroy_changes_nothing)
@@ -209,12 +211,12 @@ TEST(second_destroy_changes_nothing)
 
 	gone = destroy_qp(0);
 	destroy_qp(0);
-	finish();
+	finish_trace();
 	assert_int_equal(count_of(OBJECT_qp), 1);
-	assert_int_equal(named("qp1", 1)->destroyed.n, gone);
+	assert_int_equal(find_named("qp1", 1)->destroyed.n, gone);
 	assert_int_equal(
-		query("SELECT count(*) FROM call WHERE verb = 'ibv_destroy_qp' AND object ="
-		      " (SELECT id FROM object WHERE name = 'qp1')"),
+		query_number("SELECT count(*) FROM call WHERE verb = 'ibv_destroy_qp' AND object ="
+			     " (SELECT id FROM object WHERE name = 'qp1')"),
 		2);
 }
 
@@ -222,7 +224,7 @@ TEST(creation_that_fails_makes_nothing)
 {
 	make_verb(&maker, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)), 0,
 		  12);
-	finish();
+	finish_trace();
 	assert_int_equal(count_of(OBJECT_qp), 1);
 }
 
@@ -238,13 +240,13 @@ TEST(creation_inside_a_creation_is_the_outer_ones)
 	in = make_call(&maker, VERB_create_qp, 1, 0, inner_args);
 	make_return(&maker, in, VERB_create_qp, inner_args, (int64_t)MAKE_PTR(&inner), 0);
 	make_return(&maker, outer, VERB_create_qp_ex, args, (int64_t)MAKE_PTR(&inner), 0);
-	finish();
+	finish_trace();
 	assert_int_equal(count_of(OBJECT_qp), 2);
-	qp = named("qp2", 1);
+	qp = find_named("qp2", 1);
 	assert_int_equal(qp->created.n, outer);
 	assert_int_equal(qp->number, 99);
-	assert_int_equal(query("SELECT count(*) FROM call WHERE object ="
-			       " (SELECT id FROM object WHERE name = 'qp2')"),
+	assert_int_equal(query_number("SELECT count(*) FROM call WHERE object ="
+				      " (SELECT id FROM object WHERE name = 'qp2')"),
 			 2);
 }
 
@@ -257,8 +259,8 @@ TEST(destroy_inside_a_destroy_is_the_outer_ones)
 	inner = make_call(&maker, VERB_destroy_qp, 1, 0, args);
 	make_return(&maker, inner, VERB_destroy_qp, args, 0, 0);
 	make_return(&maker, outer, VERB_destroy_qp, args, 0, 0);
-	finish();
-	assert_int_equal(named("qp1", 1)->destroyed.n, outer);
+	finish_trace();
+	assert_int_equal(find_named("qp1", 1)->destroyed.n, outer);
 }
 
 TEST(device_of_two_lists_is_one)
@@ -268,9 +270,9 @@ TEST(device_of_two_lists_is_one)
 
 	make_verb(&maker, VERB_get_device_list, MAKE_ARGS(MAKE_PTR(&n)), (int64_t)MAKE_PTR(list),
 		  0);
-	finish();
+	finish_trace();
 	assert_int_equal(count_of(OBJECT_device), 1);
-	assert_int_equal(query("SELECT count(*) FROM device WHERE name = 'soft0'"), 1);
+	assert_int_equal(query_number("SELECT count(*) FROM device WHERE name = 'soft0'"), 1);
 }
 
 TEST(device_opened_twice_is_two_contexts)
@@ -280,10 +282,10 @@ TEST(device_opened_twice_is_two_contexts)
 	make_verb(&maker, VERB_open_device, MAKE_ARGS(MAKE_PTR(&world.device)),
 		  (int64_t)MAKE_PTR(&other), 0);
 	make_verb(&maker, VERB_close_device, MAKE_ARGS(MAKE_PTR(&other)), 0, 0);
-	finish();
+	finish_trace();
 	assert_int_equal(count_of(OBJECT_context), 2);
-	assert_int_equal(named("context1", 1)->destroyed_at, INT64_MAX);
-	assert_int_not_equal(named("context2", 1)->destroyed_at, INT64_MAX);
+	assert_int_equal(find_named("context1", 1)->destroyed_at, INT64_MAX);
+	assert_int_not_equal(find_named("context2", 1)->destroyed_at, INT64_MAX);
 }
 
 TEST(what_was_never_made_was_there_before)
@@ -292,13 +294,13 @@ TEST(what_was_never_made_was_there_before)
 
 	make_verb(&maker, VERB_destroy_srq, MAKE_ARGS(0xabc000), 0, 0);
 	make_verb(&maker, VERB_destroy_cq, MAKE_ARGS(0xdef000), 16, 16);
-	finish();
-	srq = named("srq1", 1);
+	finish_trace();
+	srq = find_named("srq1", 1);
 	assert_int_equal(srq->created.thread, 0);
 	assert_int_equal(srq->handle, 0xabc000);
 	assert_int_not_equal(srq->destroyed.thread, 0);
 	assert_int_equal(count_of(OBJECT_cq), 2);
-	assert_int_equal(query("SELECT count(*) FROM ref WHERE object IS NULL"), 0);
+	assert_int_equal(query_number("SELECT count(*) FROM ref WHERE object IS NULL"), 0);
 }
 
 TEST(child_finds_what_its_parent_made)
@@ -315,15 +317,16 @@ TEST(child_finds_what_its_parent_made)
 	make_verb(&child, VERB_destroy_qp, MAKE_ARGS(MAKE_PTR(&world.qp)), 0, 0);
 	make_end(&child);
 	create_qp(20); /* in the parent, after the fork, at the same address */
-	finish();
-	qp = named("qp1", 1);
+	finish_trace();
+	qp = find_named("qp1", 1);
 	assert_int_equal(trace_process(trace, 2)->parent, 1);
 	assert_int_equal(trace_process(trace, 2)->fork.thread, 1);
 	assert_ptr_equal(trace_object_at(trace, 2, OBJECT_qp, qp->handle, INT64_MAX), qp);
-	assert_int_equal(query("SELECT object FROM call WHERE verb = 'ibv_query_ece'"), qp->id);
+	assert_int_equal(query_number("SELECT object FROM call WHERE verb = 'ibv_query_ece'"),
+			 qp->id);
 	/* the parent's is still there */
 	assert_int_equal(qp->destroyed_at, INT64_MAX);
-	assert_int_equal(query("SELECT child FROM fork"), 2);
+	assert_int_equal(query_number("SELECT child FROM fork"), 2);
 }
 
 TEST(program_after_exec_is_another_process)
@@ -334,13 +337,13 @@ TEST(program_after_exec_is_another_process)
 	make_process(&after, 1, 0, 0, 0);
 	make_verb(&after, VERB_fork_init, MAKE_ARGS(0), 0, 0);
 	make_end(&after);
-	finish();
+	finish_trace();
 	assert_non_null(trace_process(trace, 2));
 	assert_int_equal(trace_thread(trace, 2)->process, 2);
 	assert_int_equal(trace_process(trace, 2)->pid, 100);
 	assert_int_equal(trace_process(trace, 2)->parent, 0);
 	assert_true(trace_process(trace, 1)->end >= 0);
-	assert_int_equal(query("SELECT process FROM call WHERE verb = 'ibv_fork_init'"), 2);
+	assert_int_equal(query_number("SELECT process FROM call WHERE verb = 'ibv_fork_init'"), 2);
 }
 
 /* The new image's first event is read after what its second thread has said. */
@@ -359,9 +362,9 @@ TEST(mark_of_a_new_image_is_its_own)
 	make_process(&after, 1, 0, 0, 0);
 	make_end(&second);
 	make_end(&after);
-	finish();
+	finish_trace();
 	assert_int_equal(trace_thread(trace, 3)->process, 2);
-	assert_int_equal(query("SELECT process FROM mark WHERE text = 'here'"), 2);
+	assert_int_equal(query_number("SELECT process FROM mark WHERE text = 'here'"), 2);
 }
 
 TEST(references_name_their_path)
@@ -371,13 +374,15 @@ TEST(references_name_their_path)
 
 	make_verb(&maker, VERB_get_cq_event, MAKE_ARGS(0x9000, MAKE_PTR(&got), MAKE_PTR(&context)),
 		  0, 0);
-	finish();
-	assert_int_equal(query("SELECT count(*) FROM ref r JOIN object o ON o.id = r.object WHERE"
-			       " r.path = 'qp_init_attr.send_cq' AND o.name = 'cq1'"),
-			 1);
-	assert_int_equal(query("SELECT count(*) FROM ref r JOIN object o ON o.id = r.object WHERE"
-			       " r.path = 'out.cq' AND o.name = 'cq1'"),
-			 1);
+	finish_trace();
+	assert_int_equal(
+		query_number("SELECT count(*) FROM ref r JOIN object o ON o.id = r.object WHERE"
+			     " r.path = 'qp_init_attr.send_cq' AND o.name = 'cq1'"),
+		1);
+	assert_int_equal(
+		query_number("SELECT count(*) FROM ref r JOIN object o ON o.id = r.object WHERE"
+			     " r.path = 'out.cq' AND o.name = 'cq1'"),
+		1);
 }
 
 TEST(asynchronous_event_knows_its_object)
@@ -391,13 +396,15 @@ TEST(asynchronous_event_knows_its_object)
 	make_verb(&maker, VERB_get_async_event, get, 0, 0);
 	make_verb(&maker, VERB_ack_async_event, MAKE_ARGS(MAKE_PTR(&event)), 0, 0);
 	make_verb(&maker, VERB_get_async_event, get_port, 0, 0);
-	finish();
-	assert_int_equal(query("SELECT count(*) FROM event e JOIN object o ON o.id = e.object WHERE"
-			       " e.type = 'IBV_EVENT_QP_FATAL' AND o.name = 'qp1'"),
+	finish_trace();
+	assert_int_equal(
+		query_number("SELECT count(*) FROM event e JOIN object o ON o.id = e.object WHERE"
+			     " e.type = 'IBV_EVENT_QP_FATAL' AND o.name = 'qp1'"),
+		1);
+	assert_int_equal(query_number("SELECT port FROM event WHERE type = 'IBV_EVENT_PORT_ERR'"),
 			 1);
-	assert_int_equal(query("SELECT port FROM event WHERE type = 'IBV_EVENT_PORT_ERR'"), 1);
-	assert_int_equal(query("SELECT object FROM call WHERE verb = 'ibv_ack_async_event'"),
-			 named("qp1", 1)->id);
+	assert_int_equal(query_number("SELECT object FROM call WHERE verb = 'ibv_ack_async_event'"),
+			 find_named("qp1", 1)->id);
 }
 
 TEST(poll_counters_survive_their_cq)
@@ -415,10 +422,10 @@ TEST(poll_counters_survive_their_cq)
 	make_poll(&maker, &world.cq, 3, &wc, 1); /* another CQ at that address */
 	atomic_store(&maker.in.head->polls[0].cq, MAKE_PTR(&world.cq));
 	atomic_store(&maker.in.head->polls[0].empty, 7);
-	finish();
-	assert_int_equal(query("SELECT empty FROM poll_count WHERE life = 0"), 25);
-	assert_int_equal(query("SELECT empty FROM poll_count WHERE life = 1"), 7);
-	assert_int_equal(query("SELECT sum(empty) FROM poll"), 13);
+	finish_trace();
+	assert_int_equal(query_number("SELECT empty FROM poll_count WHERE life = 0"), 25);
+	assert_int_equal(query_number("SELECT empty FROM poll_count WHERE life = 1"), 7);
+	assert_int_equal(query_number("SELECT sum(empty) FROM poll"), 13);
 }
 
 /* As another version wrote it, or a disk lost it. */
@@ -426,7 +433,7 @@ TEST(damaged_row_costs_its_call)
 {
 	sqlite3 *db;
 
-	finish();
+	finish_trace();
 	trace_close(trace);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
@@ -434,7 +441,7 @@ TEST(damaged_row_costs_its_call)
 				      " WHERE verb IN ('ibv_get_device_list', 'ibv_reg_mr')",
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
-	assert_int_equal(complete(db, COMPLETE_INTERRUPTED), 0);
+	assert_int_equal(complete_trace(db, COMPLETE_INTERRUPTED), 0);
 	sqlite3_close(db);
 	assert_int_equal(trace_open(path, &trace), 0);
 	assert_int_equal(count_of(OBJECT_mr), 1);
@@ -457,9 +464,9 @@ TEST(devices_are_known_by_their_attributes)
 		  MAKE_ARGS(MAKE_PTR(&world.context), 0, MAKE_PTR(&attr), sizeof(attr)), 0, 0);
 	make_verb(&maker, VERB_query_port, query_port, 0, 0);
 	make_verb(&maker, VERB_query_gid_table, query_gids, 2, 0);
-	finish();
-	assert_int_equal(query("SELECT vendor_id FROM device"), 77);
-	assert_int_equal(query("SELECT lid FROM port WHERE state = 'IBV_PORT_ACTIVE'"), 9);
-	assert_int_equal(query("SELECT count(*) FROM gid"), 2);
-	assert_int_equal(query("SELECT idx FROM gid WHERE gid LIKE '%2a'"), 1);
+	finish_trace();
+	assert_int_equal(query_number("SELECT vendor_id FROM device"), 77);
+	assert_int_equal(query_number("SELECT lid FROM port WHERE state = 'IBV_PORT_ACTIVE'"), 9);
+	assert_int_equal(query_number("SELECT count(*) FROM gid"), 2);
+	assert_int_equal(query_number("SELECT idx FROM gid WHERE gid LIKE '%2a'"), 1);
 }

@@ -7,7 +7,7 @@
 #include "core/store/db/args_json.h"
 #include "tests/test.h"
 
-static uint64_t same(void *arg, const struct field_info *field, uint64_t recorded)
+static uint64_t resolve_same(void *arg, const struct field_info *field, uint64_t recorded)
 {
 	(void)arg;
 	(void)field;
@@ -15,7 +15,7 @@ static uint64_t same(void *arg, const struct field_info *field, uint64_t recorde
 }
 
 /* The JSON that recording makes of arguments. */
-static char *recorded(enum verb verb, const uint64_t *args)
+static char *record_args(enum verb verb, const uint64_t *args)
 {
 	static uint64_t words[4096];
 	struct codec_out out = { .words = words, .size = 4096 };
@@ -46,10 +46,10 @@ static void assert_round(enum verb verb, const uint64_t *args)
 {
 	uint64_t again[BUILD_ARGS];
 	struct build *build;
-	char *first = recorded(verb, args), *second;
+	char *first = record_args(verb, args), *second;
 
-	assert_int_equal(build_json(verb, first, same, NULL, again, &build), 0);
-	second = recorded(verb, again);
+	assert_int_equal(build_json(verb, first, resolve_same, NULL, again, &build), 0);
+	second = record_args(verb, again);
 	assert_string_equal(first, second);
 	build_free(build);
 	free(first);
@@ -122,14 +122,14 @@ TEST(outs_have_room_as_declared)
 	assert_int_equal(build_json(VERB_query_port,
 				    "{\"context\":1,\"port_num\":1,"
 				    "\"port_attr_len\":52}",
-				    same, NULL, args, &build),
+				    resolve_same, NULL, args, &build),
 			 0);
 	memset((void *)(uintptr_t)args[2], 0, sizeof(struct ibv_port_attr));
 	build_free(build);
 	assert_int_equal(build_json(VERB_read_counters,
 				    "{\"counters\":1,\"ncounters\":100,"
 				    "\"flags\":0}",
-				    same, NULL, args, &build),
+				    resolve_same, NULL, args, &build),
 			 0);
 	memset((void *)(uintptr_t)args[1], 0, 800);
 	build_free(build);
@@ -144,28 +144,28 @@ TEST(wrong_counts_and_sizes_have_room)
 	assert_int_equal(build_json(VERB_query_port,
 				    "{\"context\":1,\"port_num\":1,"
 				    "\"port_attr_len\":4611686018427387904}",
-				    same, NULL, args, &build),
+				    resolve_same, NULL, args, &build),
 			 0);
 	assert_int_equal(args[3], sizeof(struct ibv_port_attr));
 	build_free(build);
 	assert_int_equal(build_json(VERB_read_counters,
 				    "{\"counters\":1,\"ncounters\":4294967295,"
 				    "\"flags\":0}",
-				    same, NULL, args, &build),
+				    resolve_same, NULL, args, &build),
 			 0);
 	memset((void *)(uintptr_t)args[1], 0, args[2] * 8);
 	build_free(build);
 	assert_int_equal(build_json(VERB_advise_mr,
 				    "{\"pd\":1,\"advice\":0,\"flags\":0,\"sg_list\":"
 				    "[{\"addr\":1}],\"num_sges\":300}",
-				    same, NULL, args, &build),
+				    resolve_same, NULL, args, &build),
 			 0);
 	assert_int_equal(((struct ibv_sge *)(uintptr_t)args[3])[299].addr, 0);
 	build_free(build);
 	assert_int_equal(build_json(VERB_create_rwq_ind_table,
 				    "{\"context\":1,\"init_attr\":{\"log_ind_tbl_size\":31,"
 				    "\"ind_tbl\":[7]}}",
-				    same, NULL, args, &build),
+				    resolve_same, NULL, args, &build),
 			 0);
 	table = (void *)(uintptr_t)args[1];
 	assert_int_equal((uintptr_t)table->ind_tbl[0], 7);
@@ -193,7 +193,7 @@ TEST(no_json_is_einval)
 	uint64_t args[BUILD_ARGS];
 	struct build *build = (void *)-1;
 
-	assert_int_equal(build_json(VERB_reg_mr, "{", same, NULL, args, &build), -EINVAL);
+	assert_int_equal(build_json(VERB_reg_mr, "{", resolve_same, NULL, args, &build), -EINVAL);
 	assert_ptr_equal(build, (void *)-1);
 	build_free(NULL);
 }

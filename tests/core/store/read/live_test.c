@@ -96,8 +96,8 @@ TEST(what_is_followed_is_what_is_read)
 	unlink(path);
 }
 
-static void follow(const char *path, struct writer **ret_writer, struct trace **ret_trace,
-		   struct cursor **ret_cursor)
+static void follow_trace(const char *path, struct writer **ret_writer, struct trace **ret_trace,
+			 struct cursor **ret_cursor)
 {
 	make_now = 1000;
 	unlink(path);
@@ -118,7 +118,7 @@ TEST(objects_come_and_go)
 	struct maker m;
 	uint32_t last = 0;
 
-	follow(path, &w, &trace, &cursor);
+	follow_trace(path, &w, &trace, &cursor);
 	make_thread(&m, w, 0, 100, 100);
 	for (int i = 1; i <= 3; i++) {
 		make_verb(&m, VERB_alloc_pd, MAKE_ARGS(MAKE_PTR(&context)), (int64_t)MAKE_PTR(&pd),
@@ -154,7 +154,7 @@ TEST(return_comes_later)
 	struct maker m;
 	uint32_t call;
 
-	follow(path, &w, &trace, &cursor);
+	follow_trace(path, &w, &trace, &cursor);
 	make_thread(&m, w, 0, 100, 100);
 	call = make_call(&m, VERB_dealloc_pd, 0, 0, MAKE_ARGS(MAKE_PTR(&pd)));
 	make_drain(&m);
@@ -197,7 +197,7 @@ TEST(many_objects_are_told_apart_at_once)
 	struct trace *trace;
 	struct writer *w;
 
-	follow(path, &w, &trace, &cursor);
+	follow_trace(path, &w, &trace, &cursor);
 	for (uint64_t i = 1; i <= MANY; i++)
 		make_pd(trace->live, VERB_alloc_pd, i * 64);
 	for (uint64_t i = 1; i <= MANY; i++) {
@@ -249,7 +249,7 @@ TEST(memory_is_that_of_who_lives)
 	struct writer *w;
 	size_t before;
 
-	follow(path, &w, &trace, &cursor);
+	follow_trace(path, &w, &trace, &cursor);
 	for (int pid = 100; pid < 110; pid++)
 		live_and_die(w, cursor, pid);
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;

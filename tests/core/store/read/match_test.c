@@ -11,14 +11,14 @@ enum { QP = 5, OTHER = 6, SRQ = 7, SEND_CQ = 8, RECV_CQ = 9 };
 static struct match *match;
 static uint64_t last_n;
 
-static int setup(void **state)
+static int make_match(void **state)
 {
 	(void)state;
 	last_n = 0;
 	return match_new(&match);
 }
 
-static int teardown(void **state)
+static int free_match(void **state)
 {
 	(void)state;
 	match_free(match);
@@ -43,12 +43,12 @@ static uint64_t post_list(enum verb verb, uint32_t object, const uint64_t *ids, 
 	return last_n;
 }
 
-static uint64_t send(uint64_t wr_id, uint32_t flags)
+static uint64_t post_send(uint64_t wr_id, uint32_t flags)
 {
 	return post_list(VERB_post_send, QP, &wr_id, 1, flags, 0, 0);
 }
 
-static uint64_t receive(uint64_t wr_id)
+static uint64_t post_receive(uint64_t wr_id)
 {
 	return post_list(VERB_post_recv, QP, &wr_id, 1, 0, 0, 0);
 }
@@ -65,22 +65,22 @@ static struct match_found complete_on(uint32_t qp, uint32_t cq, uint64_t wr_id, 
 }
 
 /* Number of the call that the completion belongs to, 0 for none. */
-static uint64_t sent(uint64_t wr_id)
+static uint64_t complete_send(uint64_t wr_id)
 {
 	return complete_on(QP, 0, wr_id, 0, IBV_WC_SEND).request.n;
 }
 
-static uint64_t received(uint64_t wr_id)
+static uint64_t complete_receive(uint64_t wr_id)
 {
 	return complete_on(QP, 0, wr_id, 0, IBV_WC_RECV).request.n;
 }
 
-static uint64_t failed(uint64_t wr_id)
+static uint64_t complete_failed(uint64_t wr_id)
 {
 	return complete_on(QP, 0, wr_id, IBV_WC_WR_FLUSH_ERR, 77).request.n;
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(make_match, free_match);
 
 TEST(numbers_are_those_of_the_header)
 {
@@ -101,29 +101,29 @@ TEST(numbers_are_those_of_the_header)
 
 TEST(completion_finds_its_request)
 {
-	uint64_t n = send(42, IBV_SEND_SIGNALED);
+	uint64_t n = post_send(42, IBV_SEND_SIGNALED);
 	struct match_found found = complete_on(QP, 0, 42, 0, IBV_WC_SEND);
 
 	assert_int_equal(found.request.n, n);
 	assert_int_equal(found.posted_at, n * 10);
 	assert_false(found.receive);
-	assert_int_equal(sent(42), 0);
+	assert_int_equal(complete_send(42), 0);
 }
 
 TEST(wr_id_used_again_goes_by_order)
 {
-	uint64_t a = send(2, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
+	uint64_t a = post_send(2, IBV_SEND_SIGNALED), b = post_send(2, IBV_SEND_SIGNALED);
 
-	assert_int_equal(sent(2), a);
-	assert_int_equal(sent(2), b);
+	assert_int_equal(complete_send(2), a);
+	assert_int_equal(complete_send(2), b);
 }
 
 TEST(same_wr_id_on_both_sides_goes_by_opcode)
 {
-	uint64_t r = receive(1), s = send(1, IBV_SEND_SIGNALED);
+	uint64_t r = post_receive(1), s = post_send(1, IBV_SEND_SIGNALED);
 
-	assert_int_equal(sent(1), s);
-	assert_int_equal(received(1), r);
+	assert_int_equal(complete_send(1), s);
+	assert_int_equal(complete_receive(1), r);
 }
 
 TEST(unsignaled_are_retired_by_a_later_one)
@@ -131,10 +131,10 @@ TEST(unsignaled_are_retired_by_a_later_one)
 	uint64_t last;
 
 	for (int i = 0; i < 15; i++)
-		send(0, 0);
-	last = send(0, IBV_SEND_SIGNALED);
-	assert_int_equal(sent(0), last);
-	assert_int_equal(failed(0), 0); /* nothing is left */
+		post_send(0, 0);
+	last = post_send(0, IBV_SEND_SIGNALED);
+	assert_int_equal(complete_send(0), last);
+	assert_int_equal(complete_failed(0), 0); /* nothing is left */
 }
 
 TEST(sq_sig_all_signals_all)
@@ -142,18 +142,18 @@ TEST(sq_sig_all_signals_all)
 	uint64_t a, b;
 
 	match_add_qp(match, QP, &(struct match_qp){ .sq_sig_all = true });
-	a = send(0, 0);
-	b = send(0, 0);
-	assert_int_equal(sent(0), a);
-	assert_int_equal(sent(0), b);
+	a = post_send(0, 0);
+	b = post_send(0, 0);
+	assert_int_equal(complete_send(0), a);
+	assert_int_equal(complete_send(0), b);
 }
 
 TEST(poll_with_an_early_time_takes_nothing_away)
 {
-	uint64_t a = send(1, IBV_SEND_SIGNALED), b = send(2, IBV_SEND_SIGNALED);
+	uint64_t a = post_send(1, IBV_SEND_SIGNALED), b = post_send(2, IBV_SEND_SIGNALED);
 
-	assert_int_equal(sent(2), b); /* polled by a thread whose clock is ahead */
-	assert_int_equal(sent(1), a);
+	assert_int_equal(complete_send(2), b); /* polled by a thread whose clock is ahead */
+	assert_int_equal(complete_send(1), a);
 }
 
 TEST(list_counts_by_index)
@@ -174,13 +174,13 @@ TEST(failed_post_counts_up_to_bad_wr)
 	const uint64_t ids[] = { 7, 8, 9 };
 
 	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 3);
-	assert_int_not_equal(sent(7), 0);
-	assert_int_not_equal(sent(8), 0);
-	assert_int_equal(sent(9), 0);
+	assert_int_not_equal(complete_send(7), 0);
+	assert_int_not_equal(complete_send(8), 0);
+	assert_int_equal(complete_send(9), 0);
 	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 1);
-	assert_int_equal(sent(7), 0);
+	assert_int_equal(complete_send(7), 0);
 	post_list(VERB_post_send, QP, ids, 3, IBV_SEND_SIGNALED, 12, 0);
-	assert_int_equal(sent(7), 0);
+	assert_int_equal(complete_send(7), 0);
 }
 
 TEST(error_goes_by_its_cq)
@@ -188,8 +188,8 @@ TEST(error_goes_by_its_cq)
 	uint64_t s, r;
 
 	match_add_qp(match, QP, &(struct match_qp){ .send_cq = SEND_CQ, .recv_cq = RECV_CQ });
-	r = receive(1);
-	s = send(1, IBV_SEND_SIGNALED);
+	r = post_receive(1);
+	s = post_send(1, IBV_SEND_SIGNALED);
 	assert_int_equal(complete_on(QP, SEND_CQ, 1, 5, 0).request.n, s);
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 5, 0).request.n, r);
 }
@@ -201,9 +201,9 @@ TEST(error_of_the_requester_is_a_sends)
 					IBV_WC_RETRY_EXC_ERR,  IBV_WC_RNR_RETRY_EXC_ERR };
 	uint64_t s;
 
-	receive(1); /* older, and in front there, too */
+	post_receive(1); /* older, and in front there, too */
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
-		s = send(1, IBV_SEND_SIGNALED);
+		s = post_send(1, IBV_SEND_SIGNALED);
 		assert_int_equal(complete_on(QP, 0, 1, statuses[i], 77).request.n, s);
 	}
 }
@@ -212,14 +212,14 @@ TEST(error_goes_by_the_front)
 {
 	uint64_t r, s;
 
-	receive(8);
-	r = receive(1);
-	s = send(1, IBV_SEND_SIGNALED);
-	assert_int_equal(failed(1), s); /* in front there, second here */
-	assert_int_equal(failed(1), r);
+	post_receive(8);
+	r = post_receive(1);
+	s = post_send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(complete_failed(1), s); /* in front there, second here */
+	assert_int_equal(complete_failed(1), r);
 }
 
-static uint32_t candidates(uint64_t wr_id, int status)
+static uint32_t count_candidates(uint64_t wr_id, int status)
 {
 	return complete_on(QP, 0, wr_id, status, 77).candidates;
 }
@@ -227,56 +227,56 @@ static uint32_t candidates(uint64_t wr_id, int status)
 TEST(error_of_either_side_has_two_candidates)
 {
 	for (int i = 0; i < 3; i++) {
-		receive(1);
-		send(1, IBV_SEND_SIGNALED);
+		post_receive(1);
+		post_send(1, IBV_SEND_SIGNALED);
 	}
-	assert_int_equal(candidates(1, IBV_WC_LOC_PROT_ERR), 2);
-	assert_int_equal(candidates(1, IBV_WC_RETRY_EXC_ERR), 1);
-	assert_int_equal(candidates(1, IBV_WC_WR_FLUSH_ERR), 0);
-	receive(2);
-	assert_int_equal(candidates(2, IBV_WC_LOC_PROT_ERR), 1);
+	assert_int_equal(count_candidates(1, IBV_WC_LOC_PROT_ERR), 2);
+	assert_int_equal(count_candidates(1, IBV_WC_RETRY_EXC_ERR), 1);
+	assert_int_equal(count_candidates(1, IBV_WC_WR_FLUSH_ERR), 0);
+	post_receive(2);
+	assert_int_equal(count_candidates(2, IBV_WC_LOC_PROT_ERR), 1);
 }
 
 TEST(error_may_be_of_any_that_is_not_signaled)
 {
 	for (int i = 0; i < 5; i++)
-		send(1, 0);
-	send(1, IBV_SEND_SIGNALED);
-	send(1, IBV_SEND_SIGNALED);
-	assert_int_equal(candidates(1, IBV_WC_REM_ACCESS_ERR), 6);
+		post_send(1, 0);
+	post_send(1, IBV_SEND_SIGNALED);
+	post_send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(count_candidates(1, IBV_WC_REM_ACCESS_ERR), 6);
 }
 
 TEST(error_of_an_unsignaled_request_is_found)
 {
-	uint64_t a = send(3, 0), b = send(4, 0);
+	uint64_t a = post_send(3, 0), b = post_send(4, 0);
 
-	assert_int_equal(failed(3), a);
-	assert_int_equal(failed(4), b);
+	assert_int_equal(complete_failed(3), a);
+	assert_int_equal(complete_failed(4), b);
 }
 
 TEST(flushes_empty_both_sides)
 {
 	for (uint64_t i = 0; i < 10; i++) {
-		send(i, 0);
-		receive(100 + i);
+		post_send(i, 0);
+		post_receive(100 + i);
 	}
 	for (uint64_t i = 0; i < 10; i++) {
-		assert_int_not_equal(failed(100 + i), 0);
-		assert_int_not_equal(failed(i), 0);
+		assert_int_not_equal(complete_failed(100 + i), 0);
+		assert_int_not_equal(complete_failed(i), 0);
 	}
-	assert_int_equal(failed(0), 0);
+	assert_int_equal(complete_failed(0), 0);
 }
 
 TEST(reset_and_destroy_forget)
 {
-	send(1, IBV_SEND_SIGNALED);
-	receive(2);
+	post_send(1, IBV_SEND_SIGNALED);
+	post_receive(2);
 	match_reset(match, QP);
-	assert_int_equal(sent(1), 0);
-	assert_int_equal(received(2), 0);
-	send(1, IBV_SEND_SIGNALED);
+	assert_int_equal(complete_send(1), 0);
+	assert_int_equal(complete_receive(2), 0);
+	post_send(1, IBV_SEND_SIGNALED);
 	match_remove(match, QP);
-	assert_int_equal(sent(1), 0);
+	assert_int_equal(complete_send(1), 0);
 	match_remove(match, 12345);
 	match_reset(match, 12345);
 }
@@ -332,8 +332,8 @@ TEST(grown_queue_keeps_all)
 	for (uint64_t i = 0; i < 30; i++)
 		post_list(VERB_post_srq_recv, SRQ, &i, 1, 0, 0, 0);
 	first = last_n - 29;
-	assert_int_equal(received(0), first);
-	assert_int_equal(received(29), last_n);
+	assert_int_equal(complete_receive(0), first);
+	assert_int_equal(complete_receive(29), last_n);
 }
 
 /* Completions by an extended CQ are not seen: the oldest must go. */
@@ -343,9 +343,9 @@ TEST(queues_do_not_grow_without_completions)
 
 	match_add_qp(match, QP, &(struct match_qp){ .max_send_wr = 8 });
 	for (uint64_t i = 0; i < 100; i++)
-		n = send(i, IBV_SEND_SIGNALED);
-	assert_int_equal(sent(50), 0);
-	assert_int_equal(sent(99), n);
+		n = post_send(i, IBV_SEND_SIGNALED);
+	assert_int_equal(complete_send(50), 0);
+	assert_int_equal(complete_send(99), n);
 }
 
 TEST(unknown_queue_has_no_request)
@@ -369,12 +369,12 @@ TEST(any_order_of_receives_is_matched)
 
 		if (rand() % 2 && count < 1000) {
 			waiting[count].wr_id = wr_id;
-			waiting[count++].n = receive(wr_id);
+			waiting[count++].n = post_receive(wr_id);
 			continue;
 		}
 		while (at < count && waiting[at].wr_id != wr_id)
 			at++;
-		assert_int_equal(received(wr_id), at < count ? waiting[at].n : 0);
+		assert_int_equal(complete_receive(wr_id), at < count ? waiting[at].n : 0);
 		for (; at + 1 < count; at++)
 			waiting[at] = waiting[at + 1];
 		count -= at < count;
@@ -388,14 +388,14 @@ TEST(completion_without_a_number_is_of_who_has_the_request)
 
 	match_add_qp(match, QP, &qp);
 	match_add_qp(match, OTHER, &qp);
-	receive(1);
+	post_receive(1);
 	assert_int_equal(match_guess(match, RECV_CQ, &wc), 0);
-	receive(2);
+	post_receive(2);
 	assert_int_equal(match_guess(match, RECV_CQ, &wc), QP);
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
 	wc.opcode = 0;
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
-	send(2, ABI_SEND_SIGNALED);
+	post_send(2, ABI_SEND_SIGNALED);
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), QP);
 }
 
@@ -408,7 +408,7 @@ TEST(completion_without_a_number_is_of_the_oldest_request)
 	match_add_qp(match, QP, &qp);
 	match_add_qp(match, OTHER, &qp);
 	post_list(VERB_post_send, OTHER, &id, 1, ABI_SEND_SIGNALED, 0, 0);
-	send(7, ABI_SEND_SIGNALED);
+	post_send(7, ABI_SEND_SIGNALED);
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), OTHER);
 }
 
@@ -446,14 +446,14 @@ TEST(request_before_the_kept_is_not_taken_for_another)
 {
 	add_old_qp();
 	for (int i = 0; i < 10 * HELD; i++) { /* one is outstanding all the time */
-		send(0, ABI_SEND_SIGNALED);
-		assert_int_equal(sent(0), 0);
-		receive(0);
-		assert_int_equal(received(0), 0);
+		post_send(0, ABI_SEND_SIGNALED);
+		assert_int_equal(complete_send(0), 0);
+		post_receive(0);
+		assert_int_equal(complete_receive(0), 0);
 	}
 	match_reset(match, QP);
-	send(0, ABI_SEND_SIGNALED);
-	assert_int_equal(sent(0), 0); /* the reset is older than what is kept, too */
+	post_send(0, ABI_SEND_SIGNALED);
+	assert_int_equal(complete_send(0), 0); /* the reset is older than what is kept, too */
 }
 
 TEST(different_wr_ids_are_trusted_in_time)
@@ -462,13 +462,13 @@ TEST(different_wr_ids_are_trusted_in_time)
 
 	add_old_qp();
 	for (uint64_t i = 0; i <= HELD; i++) {
-		n = send(i, ABI_SEND_SIGNALED);
-		assert_int_equal(sent(i), i < HELD ? 0 : n);
+		n = post_send(i, ABI_SEND_SIGNALED);
+		assert_int_equal(complete_send(i), i < HELD ? 0 : n);
 	}
-	n = send(1, ABI_SEND_SIGNALED); /* now it may come again */
-	assert_int_equal(sent(1), n);
-	n = send(1, ABI_SEND_SIGNALED);
-	assert_int_equal(sent(1), n);
+	n = post_send(1, ABI_SEND_SIGNALED); /* now it may come again */
+	assert_int_equal(complete_send(1), n);
+	n = post_send(1, ABI_SEND_SIGNALED);
+	assert_int_equal(complete_send(1), n);
 }
 
 TEST(number_is_not_guessed_by_requests_that_are_not_known)
@@ -478,7 +478,7 @@ TEST(number_is_not_guessed_by_requests_that_are_not_known)
 
 	add_old_qp();
 	match_add_qp(match, OTHER, &qp);
-	send(3, ABI_SEND_SIGNALED);
+	post_send(3, ABI_SEND_SIGNALED);
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
 }
 
@@ -513,10 +513,10 @@ TEST(what_a_process_had_goes_with_it)
 	uint64_t other, wr_id = 7;
 
 	match_at(match, 1, 1);
-	send(7, IBV_SEND_SIGNALED);
+	post_send(7, IBV_SEND_SIGNALED);
 	match_at(match, 2, 2);
 	other = post_list(VERB_post_send, OTHER, &wr_id, 1, IBV_SEND_SIGNALED, 0, 0);
 	match_exit(match, 1);
-	assert_int_equal(sent(7), 0);
+	assert_int_equal(complete_send(7), 0);
 	assert_int_equal(complete_on(OTHER, 0, 7, 0, IBV_WC_SEND).request.n, other);
 }

@@ -12,7 +12,7 @@
 
 static char path[256];
 
-static int setup(void **state)
+static int choose_path(void **state)
 {
 	(void)state;
 	make_now = 1000;
@@ -20,7 +20,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static bool exists(const char *tail)
+static bool file_exists(const char *tail)
 {
 	char name[300];
 
@@ -28,7 +28,7 @@ static bool exists(const char *tail)
 	return !access(name, F_OK);
 }
 
-static int teardown(void **state)
+static int remove_path(void **state)
 {
 	static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
 	char name[300];
@@ -85,16 +85,16 @@ static void write_file(const void *bytes, size_t n)
 	close(fd);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(choose_path, remove_path);
 
 TEST(whole_trace_is_one_file)
 {
 	struct trace *trace;
 
 	make_trace();
-	assert_false(exists("-wal"));
-	assert_false(exists("-shm"));
-	assert_false(exists("-journal"));
+	assert_false(file_exists("-wal"));
+	assert_false(file_exists("-shm"));
+	assert_false(file_exists("-journal"));
 	assert_int_equal(trace_open(path, &trace), 0);
 	assert_string_equal(trace_meta(trace, "state"), "complete");
 	assert_string_equal(trace_meta(trace, "command"), "app --flag");
@@ -167,7 +167,7 @@ TEST(foreign_database_is_einval_and_untouched)
 	assert_int_equal(open_it(), -EINVAL);
 	stat(path, &after);
 	assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-	assert_false(exists("-wal"));
+	assert_false(file_exists("-wal"));
 }
 
 TEST(other_versions_are_eproto)
@@ -295,7 +295,7 @@ TEST(killed_recorder_leaves_what_it_committed)
 	int posts = 0, calls = 0, returns = 0, unfinished = 0;
 
 	waitpid(start_recorder(SIGKILL), NULL, 0);
-	assert_true(exists("-wal"));
+	assert_true(file_exists("-wal"));
 	assert_int_equal(trace_open(path, &trace), 0);
 	assert_true(trace_loss(trace).interrupted);
 	assert_string_equal(trace_meta(trace, "state"), "interrupted");
@@ -319,7 +319,7 @@ TEST(killed_recorder_leaves_what_it_committed)
 	assert_int_equal(calls, returns + 1);
 	cursor_close(cursor);
 	trace_close(trace);
-	assert_false(exists("-wal"));
+	assert_false(file_exists("-wal"));
 	assert_int_equal(open_it(), 0); /* and again, as a whole one */
 }
 
@@ -336,7 +336,7 @@ TEST(recorder_killed_at_once_leaves_an_empty_trace)
 	assert_int_equal(open_it(), 0);
 }
 
-static int create(const char *at)
+static int create_writer(const char *at)
 {
 	struct writer_info info = { .clock = &make_clock, .command = "app", .device = "" };
 	struct writer *w = (void *)-1;
@@ -353,11 +353,14 @@ static int create(const char *at)
 static const char many_processes[] =
 	"UPDATE meta SET value = 'recording' WHERE key = 'state';"
 	"DELETE FROM meta WHERE key = 'recorder';"
-	"CREATE TEMP TABLE number(i); WITH RECURSIVE n(i) AS (VALUES(2) UNION ALL SELECT i + 1 FROM n"
+	"CREATE TEMP TABLE number(i); WITH RECURSIVE n(i) AS (VALUES(2) UNION ALL"
+	" SELECT i + 1 FROM n"
 	"  WHERE i < 20000) INSERT INTO number SELECT i FROM n;"
-	"INSERT INTO process(id, pid, forked_from, fork_seq, start, end) SELECT i, 1000 + i, 100, i, i, i"
+	"INSERT INTO process(id, pid, forked_from, fork_seq, start, end)"
+	" SELECT i, 1000 + i, 100, i, i, i"
 	"  FROM number;"
-	"INSERT INTO fork(thread, n, process, time, fork_seq, how) SELECT 1, 1000 + i, 1, i, i, 'fork'"
+	"INSERT INTO fork(thread, n, process, time, fork_seq, how)"
+	" SELECT 1, 1000 + i, 1, i, i, 'fork'"
 	"  FROM number;"
 	"INSERT INTO thread(id, process, end) SELECT i, i, 2 * i FROM number;"
 	"INSERT INTO module(process, base, start, end, path, serial, time)"
@@ -435,7 +438,7 @@ TEST(trace_in_the_way_is_replaced)
 	struct trace *trace;
 
 	make_trace();
-	assert_int_equal(create(path), 0);
+	assert_int_equal(create_writer(path), 0);
 	assert_int_equal(trace_open(path, &trace), 0);
 	assert_string_equal(trace_meta(trace, "command"), "app");
 	trace_close(trace);
@@ -446,14 +449,14 @@ TEST(anything_else_in_the_way_is_refused)
 	char link[300];
 
 	write_file("precious", 8);
-	assert_int_equal(create(path), -EEXIST);
-	assert_true(exists(""));
-	assert_int_equal(create("/tmp"), -EEXIST);
+	assert_int_equal(create_writer(path), -EEXIST);
+	assert_true(file_exists(""));
+	assert_int_equal(create_writer("/tmp"), -EEXIST);
 	snprintf(link, sizeof(link), "%s.link", path);
 	assert_int_equal(symlink(path, link), 0);
-	assert_int_equal(create(link), -ELOOP);
+	assert_int_equal(create_writer(link), -ELOOP);
 	unlink(link);
-	assert_int_equal(create("/no/such/directory/t.db"), -ENOENT);
+	assert_int_equal(create_writer("/no/such/directory/t.db"), -ENOENT);
 }
 
 TEST(trace_being_recorded_is_not_replaced)
@@ -461,7 +464,7 @@ TEST(trace_being_recorded_is_not_replaced)
 	pid_t pid;
 
 	pid = start_recorder(0);
-	assert_int_equal(create(path), -EBUSY);
+	assert_int_equal(create_writer(path), -EBUSY);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }

@@ -39,7 +39,7 @@ static void make_carrying_post(struct maker *m, const void *handle, uint64_t wr_
 }
 
 /* Two threads; of each post but every tenth there is a payload. */
-static int setup(void **state)
+static int make_trace(void **state)
 {
 	struct maker makers[2];
 	struct writer *w;
@@ -65,7 +65,7 @@ static int setup(void **state)
 	return writer_finish(w) ? -1 : trace_unpack(path, unpacked);
 }
 
-static int teardown(void **state)
+static int remove_trace(void **state)
 {
 	(void)state;
 	unlink(path);
@@ -73,7 +73,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int64_t ask(const char *file, const char *sql)
+static int64_t ask_sql(const char *file, const char *sql)
 {
 	struct trace *trace;
 	sqlite3_stmt *stmt;
@@ -91,7 +91,7 @@ static int64_t ask(const char *file, const char *sql)
 static void same_as_the_plain_copy(const char *const *sql)
 {
 	for (; *sql; sql++) {
-		int64_t packed = ask(path, *sql), plain = ask(unpacked, *sql);
+		int64_t packed = ask_sql(path, *sql), plain = ask_sql(unpacked, *sql);
 
 		if (packed != plain)
 			fail_msg("%s: %lld packed, %lld plain", *sql, (long long)packed,
@@ -99,7 +99,7 @@ static void same_as_the_plain_copy(const char *const *sql)
 	}
 }
 
-GROUP(setup, teardown);
+GROUP(make_trace, remove_trace);
 
 TEST(conditions_give_what_they_say)
 {
@@ -107,7 +107,8 @@ TEST(conditions_give_what_they_say)
 		"SELECT count(*) FROM payload",
 		"SELECT sum(n * length + i + before + process) FROM payload",
 		"SELECT sum(n) FROM payload WHERE n < 50 OR n > 20000 OR (thread = 2 AND n < 900)",
-		"SELECT sum(n) FROM payload WHERE (thread = 1 AND n = 77) OR (thread = 2 AND n = 78)",
+		"SELECT sum(n) FROM payload WHERE (thread = 1 AND n = 77) OR"
+		" (thread = 2 AND n = 78)",
 		"SELECT sum(n) FROM payload WHERE time BETWEEN 9000 AND 20000",
 		"SELECT sum(n) FROM payload WHERE thread = 1 AND n = 78 AND time < 5000",
 		"SELECT count(*) FROM payload WHERE n BETWEEN 900 AND 800 OR thread = 5000000000",
@@ -118,7 +119,7 @@ TEST(conditions_give_what_they_say)
 		NULL,
 	};
 
-	assert_int_equal(ask(path, sums[0]), POSTS / 10 * 9);
+	assert_int_equal(ask_sql(path, sums[0]), POSTS / 10 * 9);
 	same_as_the_plain_copy(sums);
 }
 
@@ -129,7 +130,8 @@ TEST(what_is_asked_row_by_row_is_kept)
 		"SELECT sum(n) + count(captured) FROM wr LEFT JOIN payload USING(thread, n, i)",
 		"SELECT count(*) FROM wr WHERE EXISTS (SELECT 1 FROM payload p"
 		" WHERE p.thread = wr.thread AND p.n = wr.n AND p.i = wr.i)",
-		"SELECT sum((SELECT wr_id FROM wr WHERE wr.thread = p.thread AND wr.n = p.n)) FROM payload p",
+		"SELECT sum((SELECT wr_id FROM wr WHERE wr.thread = p.thread AND wr.n = p.n))"
+		" FROM payload p",
 		"SELECT sum((SELECT nwr + time FROM post WHERE post.thread = p.thread"
 		"  AND post.n = p.n + 2)) FROM payload p",
 		NULL,

@@ -10,7 +10,7 @@ enum { STACKS = 100, FRAMES = 8 };
 static struct writer *writer;
 static char path[256];
 
-static int setup(void **state)
+static int begin_writer(void **state)
 {
 	(void)state;
 	snprintf(path, sizeof(path), "%s", make_path("stacks.db"));
@@ -19,7 +19,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int free_writer(void **state)
 {
 	int err = writer_finish(writer);
 
@@ -28,7 +28,7 @@ static int teardown(void **state)
 	return err;
 }
 
-static uint32_t number(uint32_t process, uint32_t modules, uint64_t first)
+static uint32_t number_stack(uint32_t process, uint32_t modules, uint64_t first)
 {
 	uint64_t frames[FRAMES] = { first, 2, 3, 4, 5, 6, 7, 8 };
 	uint32_t id;
@@ -37,7 +37,7 @@ static uint32_t number(uint32_t process, uint32_t modules, uint64_t first)
 	return id;
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(begin_writer, free_writer);
 
 TEST(a_stack_has_one_number)
 {
@@ -46,11 +46,11 @@ TEST(a_stack_has_one_number)
 	assert_int_equal(processes_new(writer, 100, 0, &process), 0);
 	assert_int_equal(processes_new(writer, 101, 0, &other), 0);
 	for (uint64_t i = 0; i < 5000; i++)
-		ids[i] = number(process, 0, i);
+		ids[i] = number_stack(process, 0, i);
 	for (uint64_t i = 0; i < 5000; i++)
-		assert_int_equal(number(process, 0, i), ids[i]);
-	assert_int_not_equal(number(process, 1, 0), ids[0]);
-	assert_int_not_equal(number(other, 0, 0), ids[0]);
+		assert_int_equal(number_stack(process, 0, i), ids[i]);
+	assert_int_not_equal(number_stack(process, 1, 0), ids[0]);
+	assert_int_not_equal(number_stack(other, 0, 0), ids[0]);
 	assert_int_equal(ids[4999], 5000);
 }
 
@@ -60,7 +60,7 @@ static void live_and_die(int pid)
 
 	assert_int_equal(processes_new(writer, pid, 0, &process), 0);
 	for (uint64_t i = 0; i < STACKS; i++)
-		number(process, 0, i);
+		number_stack(process, 0, i);
 	assert_int_equal(writer_process_end(writer, pid, pid, 0), 0);
 }
 
@@ -71,12 +71,12 @@ TEST(those_of_ended_processes_are_forgotten)
 	size_t before;
 
 	assert_int_equal(processes_new(writer, 99, 0, &process), 0);
-	id = number(process, 0, 77);
+	id = number_stack(process, 0, 77);
 	for (int pid = 100; pid < 200; pid++)
 		live_and_die(pid);
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;
 	for (int pid = 200; pid < 600; pid++)
 		live_and_die(pid);
 	assert_in_range(mallinfo2().uordblks + mallinfo2().hblkhd, 0, before + (2 << 20));
-	assert_int_equal(number(process, 0, 77), id);
+	assert_int_equal(number_stack(process, 0, 77), id);
 }

@@ -1,0 +1,253 @@
+/*
+ * The threads of a trace being made
+ *
+ *	ring of a thread that ended -> ring of the next: two logs, one after the other
+ *
+ * A log has what is known of a thread: where it is, what it has not been
+ * given back yet, and its events of the data plane that are no chunk yet.
+ * An event's number in its log is that in its ring less what came before.
+ *
+ * Not here: what an event is made into (writer.c).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "core/store/write/writer_priv.h"
+#include "core/wire/log.h"
+
+/* The greatest part of a log: a trace may have millions of threads. */
+static void free_batch(struct thread_log *log)
+{
+	if (log->batch)
+		batch_fini(log->batch);
+	free(log->batch);
+	free(log->sites);
+	log->batch = NULL;
+	log->sites = NULL;
+	log->nsites = 0;
+}
+
+void thread_log_free(struct thread_log *log)
+{
+	free_batch(log);
+	payloads_fini(&log->payloads);
+	calls_fini(log);
+	free(log->counters);
+	free(log);
+}
+
+static struct thread_log *add_log(struct writer *writer)
+{
+	struct thread_log *log;
+
+	if (vec_reserve(writer->logs, writer->logs_size, writer->nlogs + 1))
+		return NULL;
+	log = calloc(1, sizeof(*log));
+	if (!log)
+		return NULL;
+	log->batch = calloc(1, sizeof(*log->batch));
+	log->payloads.seed = writer->payload_seed;
+	if (!log->batch) {
+		free(log);
+		return NULL;
+	}
+	writer->logs[writer->nlogs++] = log;
+	log->id = (uint32_t)writer->nlogs;
+	return log;
+}
+
+int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread)
+{
+	struct known_process *process;
+	struct thread_log *log;
+	char comm[sizeof(head->comm) + 1];
+
+	if (writer->err)
+		return writer->err;
+	log = add_log(writer);
+	if (!log)
+		return writer_fail(writer, log_err(-ENOMEM, "take a thread"));
+	log->ring = head->index;
+	log->pid = (int)head->pid;
+	log->tid = head->tid;
+	log->start = head->ticks ? writer_time(writer, head->ticks, 0) : 0;
+	log->last = INT64_MIN;
+	process = processes_of_pid(writer, log->pid);
+	if (process)
+		log->process = process->id;
+	else if (processes_new(writer, log->pid, log->start, &log->process))
+		return writer->err;
+	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(head->comm), head->comm);
+	if (WRITER_RUN(writer, thread, "uudti", log->id, log->process, (int)head->tid, comm,
+		       log->start))
+		return writer->err;
+	*ret_thread = log->id;
+	return polls_adopt(writer, log);
+}
+
+int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events)
+{
+	struct thread_log *log = writer->logs[thread - 1];
+
+	log->n = log->missed = events;
+	return 0;
+}
+
+int thread_log_flush(struct writer *writer, struct thread_log *log)
+{
+	struct batch *batch = log->batch;
+	uint32_t events = batch_events(batch);
+
+	if (!events || batch->open)
+		return 0;
+	if (packer_pack(&writer->packer, batch))
+		return writer_fail(writer, log_err(-ENOMEM, "pack %u events", events));
+	if (WRITER_RUN(writer, chunk, "uiiiiub", log->id, batch->first_n, batch->last_n,
+		       batch->begin, batch->end, events, writer->packer.bytes, writer->packer.used))
+		return writer->err;
+	batch_clear(batch);
+	writer->chunk_bytes += writer->packer.used;
+	writer->kept += writer->packer.used;
+	return 0;
+}
+
+int thread_log_store(struct writer *writer, struct thread_log *log)
+{
+	if (thread_log_flush(writer, log) || payloads_flush(writer, log) ||
+	    calls_flush(writer, log) || polls_flush(writer, log))
+		return writer->err;
+	if (!log->batch->open)
+		log->settled = log->n;
+	if (log->last > writer->last)
+		writer->last = log->last;
+	return WRITER_RUN(writer, thread_is, "uiiu", log->id, log->n,
+			  log->last == INT64_MIN ? log->start : log->last, log->process);
+}
+
+int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head)
+{
+	struct thread_log *log = writer->logs[thread - 1];
+
+	/* pairs with the store in ring_drop() */
+	uint64_t lost = atomic_load_explicit(&head->dropped, memory_order_acquire);
+	uint64_t first = atomic_load_explicit(&head->drop_first, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&head->drop_last, memory_order_relaxed);
+
+	if (log->missed) { /* from the thread's begin on */
+		first = head->ticks;
+		last = lost ? last : log->first_ticks;
+		lost += log->missed;
+	}
+	if (!lost || lost == log->lost)
+		return 0;
+	writer->lost += lost - log->lost;
+	log->lost = lost;
+	log->lost_first = writer_time(writer, first, log->start);
+	log->lost_last = writer_time(writer, last, log->lost_first);
+	return writer_loss(writer, log);
+}
+
+/* Events that are not there, but for no want of room. */
+static int cover_events(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
+			const char *what, uint64_t times, const char *why)
+{
+	char detail[64];
+
+	if (!times)
+		return 0;
+	snprintf(detail, sizeof(detail), "%" PRIu64 " events %s", times, why);
+	if (writer_cover(writer, log, n, time, what, 0, detail))
+		return writer->err;
+	return WRITER_RUN(writer, coverage_times, "iz", sqlite3_last_insert_rowid(writer->db),
+			  times);
+}
+
+/* What came before the recording of the thread. */
+static int cover_late(struct writer *writer, struct thread_log *log)
+{
+	return cover_events(writer, log, log->missed, log->start, "late", log->missed,
+			    "before the first");
+}
+
+/* Verbs of signal handlers that came while an event was being written. */
+static int cover_handlers(struct writer *writer, struct thread_log *log,
+			  const struct ring_head *head)
+{
+	return cover_events(writer, log, log->n, log->last, "handlers",
+			    atomic_load_explicit(&head->in_handlers, memory_order_relaxed),
+			    "of verbs in signal handlers");
+}
+
+/* A thread with more CQs than counters: which of them were found empty is not known. */
+static int cover_uncounted(struct writer *writer, struct thread_log *log,
+			   const struct ring_head *head)
+{
+	uint64_t n = atomic_load_explicit(&head->uncounted, memory_order_relaxed);
+	char detail[64];
+
+	if (!n)
+		return 0;
+	snprintf(detail, sizeof(detail), "%" PRIu64 " empty polls of more than %d CQs", n,
+		 RING_POLLS);
+	return writer_cover(writer, log, log->n, log->last, "polls", 0, detail);
+}
+
+/* What the filter has left out: how much of it, by thread. */
+static int cover_filtered(struct writer *writer, struct thread_log *log,
+			  const struct ring_head *head)
+{
+	return cover_events(writer, log, log->n, log->last, "filtered",
+			    atomic_load_explicit(&head->filtered, memory_order_relaxed),
+			    "that the filter left out");
+}
+
+int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)
+{
+	struct thread_log *log = writer->logs[thread - 1];
+
+	if (writer->err || log->ended)
+		return writer->err;
+	log->ended = true;
+	batch_close(log->batch);
+	if (writer_thread_lost(writer, thread, head) || cover_late(writer, log) ||
+	    cover_handlers(writer, log, head) || cover_uncounted(writer, log, head) ||
+	    cover_filtered(writer, log, head) || payloads_cover(writer, log) ||
+	    polls_final(writer, log, head) || thread_log_store(writer, log))
+		return writer->err;
+	free_batch(log);
+	payloads_fini(&log->payloads);
+	calls_fini(log);
+	return 0;
+}
+
+int writer_next_thread(struct writer *writer, uint32_t *thread, const struct ring_head *head,
+		       const struct event_head *event)
+{
+	const struct event_thread *next = (const void *)event;
+	struct ring_head before = { 0 }, after = { .index = head->index, .pid = head->pid };
+	struct ring_polls *polls = (void *)(uintptr_t)(next + 1);
+
+	if (event->words * 8u < sizeof(*next) || next->npolls > RING_POLLS ||
+	    next->npolls * sizeof(*polls) > event->words * 8u - sizeof(*next) ||
+	    (next->dropped | next->in_handlers | next->uncounted | next->filtered) >> 48)
+		return writer_event(writer, *thread, event); /* which counts it as damaged */
+	before.dropped = next->dropped;
+	before.drop_first = next->drop_first;
+	before.drop_last = next->drop_last;
+	before.in_handlers = next->in_handlers;
+	before.uncounted = next->uncounted;
+	before.filtered = next->filtered;
+	before.ticks = head->ticks;
+	memcpy(before.polls, polls, next->npolls * sizeof(*polls));
+	after.tid = next->tid;
+	after.ticks = event->ticks;
+	memcpy(after.comm, next->comm, sizeof(after.comm));
+	if (writer_thread_end(writer, *thread, &before) || writer_thread(writer, &after, thread))
+		return writer->err;
+	writer->logs[*thread - 1]->base = event->seq - 1;
+	return writer_event(writer, *thread, event);
+}
