@@ -1,8 +1,8 @@
 /*
- * When reading must have ended
+ * The time by which reading must end
  *
- * SQLite looks every so many steps of a statement, a cursor every so many
- * events. What does neither for long is ended by who set the deadline.
+ * SQLite checks it every so many steps of a statement, a cursor every so many
+ * events. Code that does neither for long is stopped by the caller that set it.
  */
 #include "core/store/db/deadline.h"
 

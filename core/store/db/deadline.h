@@ -1,6 +1,6 @@
 #pragma once
 /*
- * When reading must have ended: one time for the process. deadline_start()
+ * The time by which reading must end: one for the process. deadline_start()
  * before a trace is opened; the rest from any thread.
  */
 #include <stdbool.h>

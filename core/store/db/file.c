@@ -1,8 +1,8 @@
 /*
- * The file that a trace is
+ * The trace file: recognising, locking and replacing it
  *
- * Only SQLite's header is looked at here: who opens a file as a database has
- * told SQLite to touch it, and it may be anybody's.
+ * Only SQLite's header is looked at here: opening a file as a database makes SQLite act on it,
+ * and the file is not trusted.
  *
  *	byte 0    "SQLite format 3", NUL
  *	16        page size, 2 bytes

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The file that a trace is: who is in its way, and whether it is one.
+ * The trace file: recognising, locking and replacing it.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,7 +19,7 @@ void sql_path(const char *path, char name[4096]);
 int sql_open(const char *path, int flags, sqlite3 **ret_db);
 
 /*
- * The file may be anybody's: nothing that its schema says is run, no other
+ * For a file that is not trusted: nothing that its schema says is run, no other
  * database is attached, and statements have bounds. Views but temporary ones
  * are off. 0 or -errno.
  */

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A trace that is still written, for those who read it: its objects, and what
- * has come in since the last look.
+ * A trace that is still being written, as its readers see it: its objects, and
+ * what has arrived since the last look.
  *
  * A finished trace has table `object`; here objects are made from the returns
  * of calls as a cursor gives them. At an address there is the last object that

@@ -1,10 +1,9 @@
 /*
  * Call stacks, each stored once
  *
- * A program has few places that it calls verbs from: the stacks that were
- * seen are kept in a hash table with open addressing, by process and by the
- * newest of their modules (the same address means another thing in another
- * image, or when another file was mapped there).
+ * A program calls verbs from few places: the stacks seen so far are kept in a hash table with
+ * open addressing, by process and by the newest of their modules (the same address means another
+ * thing in another image, or when another file was mapped there).
  */
 #include <errno.h>
 #include <stdlib.h>

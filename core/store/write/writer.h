@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A trace being made: events of rings in, an SQLite file out.
+ * Writing a trace: it takes the events of rings and makes an SQLite file.
  *
  * Events and heads are the caller's own memory, never the program's: nothing of
  * them is believed, but what is checked here is used here, later, too.
@@ -65,12 +65,12 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events);
 
 /*
- * The first @events of @thread are not to be had: lost, as far as this trace
- * goes, and `late` in table `coverage`. Before the first event of the thread.
+ * The first @events of @thread are unavailable: they count as lost, and as `late` in table
+ * `coverage`. To be called before the first event of the thread.
  */
 int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 
-/* So many threads could not make a ring: nothing of them is in the trace but this. */
+/* So many threads could not make a ring: the trace has only their number. */
 int writer_ringless(struct writer *writer, uint32_t threads);
 
 /* What threads did not get for the sake of their program, where it is not 0; goes into `meta`. */
