@@ -104,7 +104,7 @@ void cli_tell_loss(struct trace *trace)
 	char lost[FORMAT_TEXT];
 
 	if (trace_meta(trace, "filter") && *trace_meta(trace, "filter"))
-		log_note("recorded with --filter %s: counts are of what it left",
+		log_note("recorded with --filter %s: counts cover only the events that passed it",
 			 trace_meta(trace, "filter"));
 	if (loss.interrupted)
 		log_note("the recording was INTERRUPTED: what came after is not in the trace");

@@ -119,8 +119,7 @@ static int tend_flight(struct retention *retention, struct session *session, str
 /* If the copy fails, nothing is deleted, and the next rotation tries again. */
 static int rotate_trace(struct retention *retention, struct session *session, struct writer *writer)
 {
-	int err = write_copy(retention, session, writer,
-			     "one of several; the next goes on where it ends");
+	int err = write_copy(retention, session, writer, "rotated; continued in the next file");
 
 	if (!err)
 		err = writer_forget(writer, 0);
