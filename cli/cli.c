@@ -71,7 +71,8 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 		return cli_misuse(command, "no trace is given");
 	if (arguments->n > most)
 		return cli_misuse(command, "too much is given: '%s'", arguments->at[most]);
-	signal(SIGPIPE, SIG_DFL); /* `| head` ends us quietly, whatever was inherited */
+	signal(SIGPIPE,
+	       SIG_DFL); /* so that `| head` ends us quietly, even if we inherited it ignored */
 	return cli_status(trace_open(arguments->at[0], ret_trace));
 }
 
@@ -85,7 +86,7 @@ void cli_progress(uint64_t events, int64_t time)
 	uint64_t now = clock_monotonic(), next = progress.next;
 	char count[FORMAT_TEXT], at[FORMAT_TEXT];
 
-	/* a reader of its own thread may be here, too */
+	/* a reader in another thread may call this, too */
 	if (now >= next && atomic_compare_exchange_strong(&progress.next, &next, now + SHOW_NS))
 		log_note("%s: so far %s events, up to %s of the recording", progress.command,
 			 format_count(events, count), format_time(time, at));

@@ -60,7 +60,7 @@ CLI_COMMANDS(COMMAND)
 /* The row of that name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* Is its first argument a program, whose options are its own? */
+/* Is its first argument a program, which gets the options that follow? */
 bool command_runs_program(const struct command *command);
 
 /* All rows; the last has no name. */

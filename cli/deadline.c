@@ -1,9 +1,9 @@
 /*
- * --deadline: a command ends, however far it came
+ * --deadline: a command ends in time, finished or not
  *
- * What reads the trace looks at the time itself, ends its work and tidies up.
- * What does not look (a terminal that takes nothing, a replay that waits for a
- * device) is given a second more, and then the process ends.
+ * The code that reads the trace checks the time itself and ends properly. Where
+ * nothing checks it (a terminal that takes no output, a replay that waits for a
+ * device) the process exits a second later.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -73,7 +73,7 @@ static int refuse_unknown(struct reader *r, const char *name)
 	return -EINVAL;
 }
 
-/* Option @row, its value being @value where it is in the same word. */
+/* Take option @row, with @value if that is in the same word. */
 static int take_option(struct reader *r, int row, const char *value)
 {
 	if (!r->rows[row].arg && value)

@@ -1,8 +1,7 @@
 /*
- * The last look at what is written for people to read
+ * The last filter of what is written for people to read
  *
- * A stream's pieces end anywhere: a character that is cut in two waits for its
- * rest.
+ * A write may end in the middle of a character, which then waits for its rest.
  */
 #include "cli/screen.h"
 

@@ -31,7 +31,7 @@ struct table *table_new(const char *name, const struct column *columns);
 void table_number(struct table *table, int64_t value);
 void table_text(struct table *table, const char *text); /* copied; NULL: nothing */
 
-/* A row for each that @sql gives, its columns being the table's. 0 or -errno after log_err(). */
+/* Add the rows of @sql, which has the columns of the table. 0 or -errno after log_err(). */
 int table_query(struct table *table, struct trace *trace, const char *sql);
 
 /* As text; nothing where there are no rows. */

@@ -45,7 +45,7 @@ extern const struct doctor_check doctor_machine_checks[], doctor_program_checks[
 /* Run a table of checks. */
 void doctor_run(struct doctor *doctor, const struct doctor_check *checks);
 
-/* A finding of the check at work; @remedy is borrowed, NULL where nothing is to be done. */
+/* Add a finding of the running check; @remedy is borrowed, NULL if there is nothing to do. */
 void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy, const char *format,
 		...) __attribute__((format(printf, 4, 5)));
 
@@ -55,14 +55,14 @@ size_t doctor_count(const struct doctor *doctor, enum verdict verdict);
 /* Frees the findings. */
 void doctor_fini(struct doctor *doctor);
 
-/* The path of the machine that @format names, with the root before it. */
+/* The path that @format gives, below the root of the machine that is examined. */
 void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* First line of a file of the machine, without its end; false, and "", if it cannot be read. */
 bool doctor_line(const struct doctor *doctor, const char *name, char *line, size_t size);
 
-/* Is there such a file on the machine? */
+/* Does the machine have that file? */
 bool doctor_has(const struct doctor *doctor, const char *name);
 
 /* Called for each entry of a folder, in the order of names. */

@@ -110,7 +110,7 @@ void doctor_nodes(struct doctor *doctor)
 		see_node(doctor, "rdma_cm", "the connection manager");
 }
 
-/* Built into the kernel, it shows by what it makes: @trace, or NULL. */
+/* A module that is built into the kernel is recognised by the file @trace, if not NULL. */
 static void see_module(struct doctor *doctor, const char *name, const char *made,
 		       enum verdict without, const char *remedy)
 {

@@ -19,7 +19,7 @@
 enum {
 	SPACE_NONE = 16 << 20, /* a session and the rings of some threads */
 	SPACE_LITTLE = 512 << 20,
-	BUDGET_MUCH = 2, /* one part of so many of what a program may have is too much for rings */
+	BUDGET_MUCH = 2, /* rings that need more than this part of a program's memory get a note */
 	READS = 4096,    /* of the clock */
 	SLOW_NS = 100,
 };
@@ -175,7 +175,7 @@ void doctor_session(struct doctor *doctor)
 	see_space(doctor, where, given);
 }
 
-/* As the software device judges it, which shares nothing with us. */
+/* By the rules of the software device, whose code is not shared with ours. */
 void doctor_fabric(struct doctor *doctor)
 {
 	const char *given = getenv("VERBATIM_SOFT_FABRIC");
@@ -225,7 +225,7 @@ void doctor_preload(struct doctor *doctor)
 			   "/etc/ld.so.preload loads %s into every program", line);
 }
 
-/* The pid of the daemon of which @file tells, 0 if it does not run. */
+/* The pid of the daemon whose pid file is @file, 0 if it does not run. */
 static int daemon_of(const struct doctor *doctor, const char *file)
 {
 	char line[32], proc[64];

@@ -60,7 +60,7 @@ void doctor_found(struct doctor *doctor)
 	}
 }
 
-/* What a file that is not for our loader is: 32 bit, of another machine, no program at all. */
+/* Report why our loader does not take a file: 32 bit, another machine, or no program. */
 static void say_format(struct doctor *doctor, int err)
 {
 	unsigned char head[5] = { 0 };
@@ -179,7 +179,7 @@ static void closure_free(struct closure *c)
 	free(c);
 }
 
-/* The first of the files that mentions @text, NULL: none. Those named @but do not count. */
+/* The first file that contains @text, except those named @but; NULL if none does. */
 static const char *find_mention(const struct closure *c, const char *text, const char *but)
 {
 	for (unsigned int i = 0; i < c->n; i++)
@@ -211,7 +211,7 @@ void doctor_linked(struct doctor *doctor)
 	closure_free(c);
 }
 
-/* Who is linked with a provider can go round libibverbs. */
+/* A program that is linked with a provider can bypass libibverbs. */
 void doctor_direct(struct doctor *doctor)
 {
 	static const char *const providers[] = { "libmlx5.so.1", "libmlx4.so.1", "libefa.so.1",

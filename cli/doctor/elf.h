@@ -34,7 +34,7 @@ void elf_close(struct elf *elf);
 /* The @index-th library that it asks for, NULL after the last. */
 const char *elf_needed(const struct elf *elf, unsigned int index);
 
-/* Does @text stand anywhere in the file? */
+/* Is @text anywhere in the file? */
 bool elf_mentions(const struct elf *elf, const char *text);
 
 /*

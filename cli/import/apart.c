@@ -70,7 +70,7 @@ static void limit_resource(int resource, uint64_t most)
 	setrlimit(resource, &limit);
 }
 
-/* Whoever catches them here catches them in the parent. */
+/* The parent has handlers for them; here they end us. */
 static void forget_handlers(void)
 {
 	static const int fatal[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };

@@ -11,19 +11,19 @@ struct apart_limits {
 };
 
 /*
- * Do @work in a child, which is not dumped and does not outlive us. What it says
- * by log.h is said; what its libraries print is not. Returns what @work
- * returned, 0 to 255, with 0 in *ret_signal; or -errno, -ECHILD where the
- * child was ended by *ret_signal: SIGXCPU where it did not go on.
+ * Run @work in a child, which leaves no core and does not outlive us. What it
+ * logs by log.h is printed, what its libraries print is not. Returns what @work
+ * returned, 0 to 255, with 0 in *ret_signal; or -errno: -ECHILD if signal
+ * *ret_signal ended the child, SIGXCPU if it made no progress.
  */
 int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limits,
 	      int *ret_signal);
 
-/* To be called by @work, now and then: it has got further. */
+/* Called by @work from time to time to show progress. */
 void apart_goes_on(void);
 
-/* What is left to do takes what it takes. */
+/* From here on @work has no limit of time. */
 void apart_unhurried(void);
 
-/* @bytes of zeroed memory that parent and child share; NULL where there is none. Never freed. */
+/* @bytes of zeroed memory that parent and child share; NULL if memory runs out. Never freed. */
 void *apart_share(uint64_t bytes);

@@ -57,7 +57,7 @@ enum {
 	MESSAGES = 1 << 20, /* that need not be events */
 };
 
-/* babeltrace2 2.0 reads one that is cut short for ever. */
+/* babeltrace2 2.0 reads without end what is cut short. */
 static bool metadata_is_whole(const char *dir)
 {
 	struct packet packet = { .magic = PACKET_MAGIC };

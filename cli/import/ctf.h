@@ -18,10 +18,10 @@ struct ctf_event {
 	size_t words;
 };
 
-/* Told in the order of time. Another value than 0 ends the reading. */
+/* Called in the order of time. A value other than 0 ends reading. */
 struct ctf_visitor {
 	int (*event)(void *arg, const struct ctf_event *event);
-	/* so many events of any tracepoint found no room in LTTng's buffers */
+	/* LTTng's buffers had no room for that many events, of any tracepoint */
 	int (*discarded)(void *arg, uint64_t events);
 	void *arg;
 };

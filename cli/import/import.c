@@ -390,7 +390,7 @@ static int end_log(struct import *import, struct thread_log *log)
 	return writer_thread_end(import->writer, log->thread, &log->head);
 }
 
-/* Of each process once, with its last thread's last event. */
+/* End each process once, at the last event of its last thread. */
 static int end_process(struct import *import, size_t log)
 {
 	uint32_t pid = import->logs[log]->head.pid;

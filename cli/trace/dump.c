@@ -34,7 +34,7 @@ struct dump {
 	struct event_id wanted; /* thread 0: none */
 	int64_t deadline;
 	const char *object; /* as it was asked for; NULL: any */
-	uint32_t *objects;  /* which these are: several processes may have a qp2 */
+	uint32_t *objects;  /* their ids: several processes may have a qp2 */
 	size_t nobjects;
 	struct verb_list verbs;
 	bool failed;

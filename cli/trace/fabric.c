@@ -23,7 +23,7 @@
 
 #define PREFIX "verbatim-replay-"
 
-/* Nothing that the device puts there is a directory. */
+/* The device makes no directories there. */
 static void clear_folder(int at)
 {
 	DIR *list = dir_list(at);
@@ -34,7 +34,7 @@ static void clear_folder(int at)
 		closedir(list);
 }
 
-/* The directory @name of ours, locked; -EWOULDBLOCK: its maker lives; or -errno. */
+/* Open and lock directory @name; -EWOULDBLOCK: its maker lives; or -errno. */
 static int lock_dir(int parent, const char *name)
 {
 	int at = dir_open(parent, name), err;

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * A directory for the software device of one command, which nobody else is to
- * meet there. One thread.
+ * A directory for the software device of one command alone. One thread.
  */
 
 enum { FABRIC_PATH = 96 };
@@ -12,8 +11,8 @@ struct fabric {
 };
 
 /*
- * Make one in @parent, normally "/dev/shm", and sweep what makers that were
- * killed have left there. Returns 0 or -errno.
+ * Make one in @parent, normally "/dev/shm", and remove those of commands that
+ * were killed. Returns 0 or -errno.
  */
 int fabric_make(const char *parent, struct fabric *ret_fabric);
 

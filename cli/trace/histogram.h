@@ -20,7 +20,7 @@ struct histogram {
 /* Accepts one that is zeroed. */
 void histogram_fini(struct histogram *histogram);
 
-/* Negative values count as 0. Without memory it is only one more of the count. */
+/* Negative values count as 0. If memory runs out only the total grows. */
 void histogram_add(struct histogram *histogram, int64_t value);
 
 /* The value that @percent of all do not exceed; -1 where there are none. */

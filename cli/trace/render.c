@@ -33,7 +33,7 @@ static void find_names(void)
 	wc_flags = enum_find("ibv_wc_flags");
 }
 
-/* The error that a failed call has told: returned, or left in errno. */
+/* The error of a failed call, returned or left in errno. */
 static int told_error(const struct call *call)
 {
 	if (verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0)
@@ -80,7 +80,7 @@ static void put_return(const struct values *v, const struct call *call)
 	fprintf(v->out, " <%s>", format_time(call->end - call->begin, time));
 }
 
-/* What the program cares for of an object that the verb has changed. */
+/* The part of a changed object that a reader wants to know. */
 static void put_keys(const struct values *v, const struct json_node *object)
 {
 	static const char *const keys[] = { "lkey", "rkey" };
@@ -311,9 +311,9 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 	} else if (child) {
 		fprintf(v->out, " = %d, process %u", child->pid, child->id);
 	} else if (!strcmp(how, "system") || !strcmp(how, "popen")) {
-		fputs("  runs a shell", v->out); /* which calls no verb; its children may */
+		fputs("  runs a shell", v->out); /* which calls no verb, though its children may */
 	} else if (!strcmp(how, "vfork")) {
-		/* coverage says whether it called verbs */
+		/* table coverage has whether it called verbs */
 		fputs("  the child, in this process's memory, is not recorded", v->out);
 	} else if (fork->pid) {
 		fprintf(v->out, " = %d  the %s called no verb", fork->pid, who);

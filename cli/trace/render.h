@@ -15,7 +15,7 @@ struct render {
 };
 
 /*
- * What was called with what and what came of it, without a line's end:
+ * The verb, its arguments, result and duration, without a newline:
  * "ibv_modify_qp(qp1, {...}, IBV_QP_STATE) = 0 <12.3 us>".
  */
 void render_event(const struct render *render, const struct trace_event *event);

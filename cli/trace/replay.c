@@ -98,12 +98,12 @@ static void pass_on(int signal)
 	kill(running, signal);
 }
 
-/* What ends us ends the child; we end after it, when its fabric is removed. */
+/* A signal that ends us is passed to the child; we end after it, when its fabric is removed. */
 static int wait_for(pid_t child)
 {
 	int status;
 
-	signal(SIGPIPE, SIG_IGN); /* a note that nobody reads: there is still a fabric to remove */
+	signal(SIGPIPE, SIG_IGN); /* if nobody reads our notes: there is still a fabric to remove */
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return log_err(-errno, "wait for the replay");
@@ -118,7 +118,7 @@ static int wait_for(pid_t child)
 static int replay_on_soft(char **again)
 {
 	struct fabric fabric;
-	sigset_t early, before; /* what comes before there is a child is for the child */
+	sigset_t early, before; /* signals that come before the child exists are for the child */
 	pid_t child;
 	int status, err;
 
@@ -162,9 +162,9 @@ static void choose_link(struct trace *trace)
 }
 
 /*
- * A report quotes the trace, so a new one is for its owner only. What is there
- * already keeps its mode, which somebody chose, and is written through: it may
- * be a pipe or /dev/stdout.
+ * A report quotes the trace, so a new one is readable by its owner only. A file
+ * that exists keeps its mode and is written through: it may be a pipe or
+ * /dev/stdout.
  */
 static FILE *open_report(const char *path)
 {
@@ -192,7 +192,7 @@ static int write_report(const struct outcome *outcome, const char *path)
 	return CLI_FINE;
 }
 
-/* Table `coverage`: what happened there and is not in the trace. */
+/* Note what the recorder could not see: table `coverage`. */
 static void tell_coverage(struct trace *trace, struct outcome *outcome)
 {
 	static const char sql[] = "SELECT c.what, sum(c.times), coalesce(min(o.name),"

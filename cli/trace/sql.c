@@ -42,7 +42,7 @@ static size_t span_before(const char *ends, const char *text, size_t n)
 	return span;
 }
 
-/* An end of a line stays one: quotes are around it. */
+/* A newline stays: the value is in quotes. */
 static void put_csv(const char *text, size_t n)
 {
 	bool quoted = span_before(",\"\n", text, n) < n;
@@ -74,7 +74,7 @@ static void put_plain(enum format format, const char *text, size_t n)
 		print_foreign_bytes(stdout, text, n);
 }
 
-/* A text to its end, which no NUL in it is. */
+/* A text to its end: a NUL does not end it. */
 static const char *column_text(sqlite3_stmt *stmt, int column, size_t *ret_n)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
@@ -188,7 +188,7 @@ static bool is_one_of(const char *const *list, const char *name)
 	return *list;
 }
 
-/* Those that say something of the database, by a table's name; and those that set what they say. */
+/* Pragmas that take a table's name and only read; and those that set a value if they get one. */
 static bool is_question(const char *pragma, const char *value)
 {
 	static const char *const tell[] = {
@@ -206,7 +206,7 @@ static bool is_question(const char *pragma, const char *value)
 	return is_one_of(tell, pragma) || (!value && is_one_of(tell_or_set, pragma));
 }
 
-/* A query reads the trace; what else SQLite could do, here or elsewhere, it does not. */
+/* A query may read the trace, and do nothing else that SQLite can do. */
 static int authorize_action(void *arg, int action, const char *name, const char *value,
 			    const char *schema, const char *from)
 {

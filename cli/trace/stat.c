@@ -53,7 +53,7 @@ struct stat {
 	uint32_t nqueues;
 	uint32_t one_of;        /* of N data verbs one is there */
 	int notify;             /* verb */
-	bool opcode_reads[256]; /* does it bring bytes here, or send them? */
+	bool opcode_reads[256]; /* does the opcode receive bytes, or send them? */
 	bool opcode_writes[256];
 };
 

@@ -54,7 +54,7 @@ void values_handle(const struct values *v, enum object_kind kind, uint64_t handl
 		fputs("NULL", v->out);
 }
 
-/* Numbers that everybody writes in hexadecimal, by what their names end with. */
+/* Numbers that are usually written in hexadecimal, by the ends of their names. */
 static bool reads_as_hex(const char *name)
 {
 	static const char *const ends[] = { "key",  "qp_num", "qpn",   "psn",
@@ -194,8 +194,7 @@ static void put_array(const struct values *v, const struct field_info *field,
 	fputc('[', v->out);
 	for (const struct json_node *at = json_first(array); at; at = json_next(at)) {
 		fputs(sep, v->out);
-		if (at->kind ==
-		    JSON_ARRAY) /* no argument has arrays of arrays: not one to follow */
+		if (at->kind == JSON_ARRAY) /* no argument has arrays of arrays */
 			put_raw(v->out, at);
 		else
 			values_field(v, field, at);

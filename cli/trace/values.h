@@ -7,7 +7,7 @@
 
 #include "core/store/read/trace.h"
 
-/* Where a value stands: names of objects depend on it. */
+/* The place of a value, on which the names of objects depend. */
 struct values {
 	FILE *out;
 	struct trace *trace;
