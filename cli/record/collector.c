@@ -276,10 +276,11 @@ static int end_feed(struct collector *c, struct feed *feed)
 {
 	struct ring_head head;
 	char name[SESSION_NAME];
-	int err;
+	int err = feed_tell_stuck(feed, c->writer);
 
 	feed_read_head(feed, &head);
-	err = writer_thread_end(c->writer, feed->thread, &head);
+	if (!err)
+		err = writer_thread_end(c->writer, feed->thread, &head);
 	session_ring_name(feed->index, name);
 	if (!c->leftover)
 		unlinkat(c->at, name, 0);

@@ -117,6 +117,18 @@ static int64_t skip_cut(struct feed *feed, struct writer *writer)
 	return err ? err : bytes;
 }
 
+int feed_tell_stuck(struct feed *feed, struct writer *writer)
+{
+	uint64_t bytes = bytes_waiting(feed);
+
+	if (!feed->stuck || !bytes)
+		return 0;
+	/* the tail may be damaged, too, and say any number */
+	if (!feed->ring.grows && bytes > feed->ring.most)
+		bytes = feed->ring.most;
+	return writer_damage(writer, feed->thread, bytes, 1);
+}
+
 static int take_event(struct feed *feed, struct writer *writer, const struct event_head *event,
 		      int n)
 {

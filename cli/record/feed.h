@@ -47,6 +47,9 @@ void feed_mend(struct feed *feed);
 /* Read a share of it. Returns 0 or -errno of the writer; @ret_empty: that was all of it. */
 int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty);
 
+/* At the end: what waits and could not be read is damage. Returns 0 or -errno of the writer. */
+int feed_tell_stuck(struct feed *feed, struct writer *writer);
+
 /* Has its thread ended or vanished, and has everything been read? */
 bool feed_ended(const struct feed *feed);
 

@@ -1,8 +1,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <unistd.h>
 #include <sys/wait.h>
+
+#include <sqlite3.h>
 
 #include "cli/record/collector.h"
 #include "core/wire/ring.h"
@@ -46,7 +49,7 @@ static int stop_session(void **state)
 	(void)state;
 	collector_free(collector);
 	session_remove(&session);
-	err = writer_finish(writer);
+	err = writer ? writer_finish(writer) : 0;
 	unlink(trace);
 	return err;
 }
@@ -259,6 +262,44 @@ TEST(leftover_is_all_that_is_there)
 	assert_int_equal(collector_drain(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
 	assert_int_equal(count_taken(), 3);
+}
+
+static int64_t ask_trace(const char *query)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+	int64_t n;
+
+	assert_int_equal(sqlite3_open_v2(trace, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, query, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	n = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	return n;
+}
+
+/* Nothing unsound is left then: the tail alone says that there was more. */
+TEST(ring_cut_between_two_events_is_damage)
+{
+	char path[SESSION_PATH + 16];
+	struct ring ring;
+
+	session_ring_path(&session, 0, path);
+	assert_int_equal(ring_create_growing(&ring, AT_FDCWD, path, RING_MIN, 0, 0), 0);
+	ring.head->ticks = clock_ticks(session.page->clock.kind);
+	put(&ring);
+	put(&ring);
+	ring_close(&ring);
+	assert_int_equal(truncate(path, RING_PAGE + sizeof(struct event_notify)), 0);
+	assert_int_equal(collector_leftover(collector), 0);
+	assert_true(collector_drain(collector) >= 0);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(taken(), 1);
+	assert_int_equal(writer_finish(writer), 0);
+	writer = NULL;
+	assert_int_equal(ask_trace("SELECT count(*) FROM coverage WHERE what = 'damaged'"), 1);
 }
 
 TEST(finish_closes_the_session)
