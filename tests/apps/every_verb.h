@@ -39,7 +39,7 @@ static inline void say_value(const char *verb, const char *source, unsigned int 
 	printf("%s %s %u %u %s %" PRId64 "\n", verb, source, k, i, field, value);
 }
 
-/* The verb is called; what arg() says is of this call. */
+/* The verb is called; ARG(), OUT() and HAS() print values of this call. */
 static inline void say_call(const char *verb)
 {
 	called = verb;
