@@ -288,15 +288,15 @@ TEST(ring_cut_between_two_events_is_damage)
 	session_ring_path(&session, 0, path);
 	assert_int_equal(ring_create_growing(&ring, AT_FDCWD, path, RING_MIN, 0, 0), 0);
 	ring.head->ticks = clock_ticks(session.page->clock.kind);
-	put(&ring);
-	put(&ring);
+	put_event(&ring);
+	put_event(&ring);
 	ring_close(&ring);
 	assert_int_equal(truncate(path, RING_PAGE + sizeof(struct event_notify)), 0);
 	assert_int_equal(collector_leftover(collector), 0);
 	assert_true(collector_drain(collector) >= 0);
 	assert_int_equal(collector_drain(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
-	assert_int_equal(taken(), 1);
+	assert_int_equal(count_taken(), 1);
 	assert_int_equal(writer_finish(writer), 0);
 	writer = NULL;
 	assert_int_equal(ask_trace("SELECT count(*) FROM coverage WHERE what = 'damaged'"), 1);
