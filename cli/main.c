@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,11 +67,14 @@ static int run_command(int argc, char **argv)
 	return refuse_command(argv[0]);
 }
 
+static FILE *screen; /* what stdout is; NULL: it is closed, or as it was */
+
 /* Writing what stdio still holds may fail: the disk is full, or the reader is gone. */
 static int flush_stdout(int status)
 {
 	bool failed = ferror(stdout);
 
+	screen = NULL;
 	if (!fclose(stdout) && !failed)
 		return status;
 	if (errno == EPIPE)
@@ -94,14 +98,21 @@ static void keep_standard_free(void)
 		close(fd);
 }
 
+/* Of a command that ended by exit(). */
+static void close_screen(void)
+{
+	if (screen)
+		fclose(screen);
+}
+
 int main(int argc, char **argv)
 {
-	FILE *screen;
-
 	keep_standard_free();
 	screen = screen_open(STDOUT_FILENO);
-	if (screen)
+	if (screen) {
 		stdout = screen;
+		atexit(close_screen);
+	}
 	if (argc < 2) {
 		print_usage(stderr);
 		return CLI_USAGE;
