@@ -301,6 +301,15 @@ int block_load(struct block *block, const void *bytes, size_t n, unsigned int fa
 	return err;
 }
 
+int block_load_all(struct block *block, const void *bytes, size_t n)
+{
+	int err = block_load(block, bytes, n, FAMILIES_ALL);
+
+	for (int id = 0; id < COLUMN_COUNT && !err; id++)
+		err = block_need(block, (enum column_id)id);
+	return !err && !block_count(block, COLUMN_n) ? -EBADMSG : err;
+}
+
 int block_add(struct block *block, enum column_id id, uint64_t value)
 {
 	struct column_view *view = &block->views[id];

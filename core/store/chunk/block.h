@@ -30,6 +30,9 @@ struct block {
  */
 int block_load(struct block *block, const void *bytes, size_t n, unsigned int families);
 
+/* The same with all families and all columns ready; one without events is -EBADMSG. */
+int block_load_all(struct block *block, const void *bytes, size_t n);
+
 /* Empty it, to be filled by block_add(); the memory stays. */
 void block_clear(struct block *block);
 

@@ -3,12 +3,12 @@
  *
  * Three sources, each in the order of the event's numbers, and the smallest
  * number is next: table `call` (a call counts twice, at its begin and with the
- * number of its return), the small tables in memory, and the chunks. Of the
- * chunks one is decoded at a time; until its first event is due, only its head
- * is known.
+ * number of its return), the small tables, and the data plane. Of the data
+ * plane one chunk is decoded at a time; until its first event is due, only its
+ * head is known.
  *
- * Not here: what a post or poll is made of (stream_data.c), a trace that is
- * still written (stream_live.c), the rows of one without chunks (plain.c).
+ * Not here: how a source is read (stream_whole.c, stream_live.c), what a post or
+ * poll is made of (stream_data.c).
  */
 #include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/read/live.h"
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
@@ -27,56 +26,12 @@ enum { ARGS_MAX = 4 << 20 };
 
 const struct due stream_never = { UINT64_MAX, INT64_MAX };
 
-static const char calls_sql[] =
-	"SELECT n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out,"
-	" handle, end_n FROM call WHERE thread = ? ORDER BY n";
-
-static const char chunks_sql[] =
-	"SELECT first_n, begin, data, events FROM chunk WHERE thread = ? ORDER BY first_n";
-
 void stream_choose(struct stream *s)
 {
 	s->next = DATA;
 	for (int i = 0; i < DATA; i++)
 		if (s->due[i].n < s->due[s->next].n)
-			s->next = (enum source)i;
-}
-
-static int step_calls(struct stream *s)
-{
-	int more;
-
-	if (s->live)
-		return stream_live_due(s, CALL);
-	more = sql_step(s->calls);
-	s->due[CALL] = stream_never;
-	if (more > 0)
-		s->due[CALL] = (struct due){ (uint64_t)sqlite3_column_int64(s->calls, 0),
-					     sql_time(s->calls, 2) };
-	return more < 0 ? more : 0;
-}
-
-static void step_rare(struct stream *s)
-{
-	const struct rare *rare = s->rare < s->trace->nrares ? &s->trace->rares[s->rare] : NULL;
-
-	s->due[RARE] = stream_never;
-	if (s->live)
-		stream_live_due(s, RARE); /* a failure there is one of the next query, too */
-	else if (rare && rare->id.thread == s->thread)
-		s->due[RARE] = (struct due){ rare->id.n, rare->time };
-}
-
-static bool is_rare_before(const void *rare, const void *thread)
-{
-	return ((const struct rare *)rare)->id.thread < *(const uint32_t *)thread;
-}
-
-static void first_rare(struct stream *s)
-{
-	s->rare = vec_count_before(s->trace->rares, s->trace->nrares, sizeof(*s->trace->rares),
-				   is_rare_before, &s->thread);
-	step_rare(s);
+			s->next = (enum source_id)i;
 }
 
 /* The innermost call that is open and has a return. */
@@ -96,39 +51,12 @@ static int bad_chunk(struct stream *s, int err)
 		       s->thread, (long long)sqlite3_column_int64(s->chunks, 0));
 }
 
-/* Of the block that is loaded. */
-static void due_data(struct stream *s)
+void stream_due_data(struct stream *s)
 {
 	uint32_t at = s->walk.at[FAMILY_EVENT];
 
 	s->due[DATA].n = block_get(&s->block, COLUMN_n, at);
 	s->due[DATA].time = sql_to_time((int64_t)block_get(&s->block, COLUMN_time, at));
-}
-
-/* To the next chunk: its head only, or the rows of the plain tables. */
-static int next_block(struct stream *s)
-{
-	int more;
-
-	s->loaded = false;
-	memset(&s->walk, 0, sizeof(s->walk));
-	s->due[DATA] = stream_never;
-	if (s->plain) {
-		more = plain_load(s->plain, &s->block);
-		s->loaded = more > 0;
-		if (more > 0)
-			due_data(s);
-		return more < 0 ? more : 0;
-	}
-	if (s->live)
-		return stream_live_due(s, DATA);
-	if (!s->chunks)
-		return 0;
-	more = sql_step(s->chunks);
-	if (more > 0)
-		s->due[DATA] = (struct due){ (uint64_t)sqlite3_column_int64(s->chunks, 0),
-					     sql_time(s->chunks, 1) };
-	return more < 0 ? more : 0;
 }
 
 void stream_hold(struct stream *s)
@@ -155,34 +83,36 @@ static void give_back(struct stream *s)
 
 void stream_rest(struct stream *stream)
 {
-	/* the query still stands at the chunk, and the walk at the event */
-	if (!stream->live && !stream->plain && stream->own) {
+	/* the source still stands at the chunk, and the walk at the event */
+	if (stream->sources->of[DATA].again && stream->own) {
 		give_back(stream);
 		stream->loaded = false;
 	}
 }
 
-static int load_block(struct stream *s)
+int stream_load_chunk(struct stream *s)
 {
-	int err = s->live ? stream_live_row(s, DATA) : 1;
+	int err = block_load_all(&s->block, sqlite3_column_blob(s->chunks, 2),
+				 (size_t)sqlite3_column_bytes(s->chunks, 2));
 
-	if (err < 0)
-		return err;
-	err = block_load(&s->block, sqlite3_column_blob(s->chunks, 2),
-			 (size_t)sqlite3_column_bytes(s->chunks, 2), FAMILIES_ALL);
-
-	for (int id = 0; id < COLUMN_COUNT && !err; id++)
-		err = block_need(&s->block, (enum column_id)id);
-	if (!err && !block_count(&s->block, COLUMN_n))
-		err = -EBADMSG;
 	if (err)
 		return bad_chunk(s, err);
-	s->loaded = true;
 	stream_hold(s);
-	if (!s->live)
-		return 0;
-	sqlite3_reset(s->chunks);
-	return s->sought ? 0 : live_read_chunk(s->trace->live, s->thread, s->chunk_n);
+	return 0;
+}
+
+/* The first, or next, of each source. */
+static int start_sources(struct stream *s)
+{
+	int err = 0;
+
+	for (int i = 0; i < SOURCES; i++)
+		s->due[i] = stream_never;
+	for (int i = 0; i < SOURCES && !err && !s->sources->grows; i++)
+		if (s->sources->of[i].due)
+			err = s->sources->of[i].due(s);
+	stream_choose(s);
+	return err;
 }
 
 int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
@@ -197,37 +127,17 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
 	s->thread = thread;
 	s->held = held;
 	s->process = trace->threads[thread - 1].process;
-	s->due[RETURN] = s->due[RARE] = stream_never;
-	s->live = trace->live;
-	s->carried = s->live ? 0 : trace->threads[thread - 1].carried;
-	err = s->live ? stream_live_open(s) : sql_prepare(trace->db, calls_sql, &s->calls);
-	if (s->live) {
-		if (err)
-			stream_close(s);
-		else
-			*ret_stream = s;
-		return err;
-	}
-	if (!err && data && trace->plain)
-		err = plain_open(trace->db, thread, &s->plain);
-	else if (!err && data)
-		err = sql_prepare(trace->db, chunks_sql, &s->chunks);
-	if (!err) {
-		sql_bind(s->calls, "u", thread);
-		if (s->chunks)
-			sql_bind(s->chunks, "u", thread);
-		err = step_calls(s);
-	}
+	s->sources = trace->live    ? &sources_live
+		     : trace->plain ? &sources_plain
+				    : &sources_chunks;
+	err = s->sources->open(s, data);
 	if (!err)
-		err = next_block(s);
-	if (err) {
+		err = start_sources(s);
+	if (err)
 		stream_close(s);
-		return err;
-	}
-	first_rare(s);
-	stream_choose(s);
-	*ret_stream = s;
-	return 0;
+	else
+		*ret_stream = s;
+	return err;
 }
 
 static void call_free(struct open_call *open)
@@ -258,7 +168,7 @@ int stream_time(const struct stream *stream, int64_t *ret_time)
 	const struct due *due = &stream->due[stream->next];
 
 	*ret_time = due->time;
-	return due->n != UINT64_MAX && (!stream->live || due->n <= stream->settled);
+	return due->n != UINT64_MAX && due->n <= stream->settled;
 }
 
 /*
@@ -325,26 +235,22 @@ static int keep_open(struct stream *s)
 static int give_call(struct stream *s, struct trace_event *event)
 {
 	struct open_call *open = &s->current;
-	int err = s->live ? stream_live_row(s, CALL) : 1;
+	int err = s->sources->of[CALL].row(s);
 
-	if (err > 0)
-		err = stream_read_call(s, open);
-	if (s->live)
-		sqlite3_reset(s->calls);
 	if (err)
 		return err;
 	event->kind = TRACE_CALL;
 	event->id = open->id;
 	event->inner = open->call.depth;
 	event->call = &open->call;
-	if (s->live || open->end_n != UINT64_MAX) {
+	if (s->sources->grows || open->end_n != UINT64_MAX) {
 		err = keep_open(s);
 		if (err)
 			return err;
 		event->call = &s->open[s->nopen - 1].call;
 		stream_due_returns(s);
 	}
-	return step_calls(s);
+	return s->sources->of[CALL].due(s);
 }
 
 static int give_return(struct stream *s, struct trace_event *event)
@@ -367,27 +273,36 @@ static int give_return(struct stream *s, struct trace_event *event)
 static int give_rare(struct stream *s, struct trace_event *event)
 {
 	const struct rare *rare;
+	int err = s->sources->of[RARE].row(s);
 
-	if (s->live)
-		return stream_live_rare(s, event);
-	rare = &s->trace->rares[s->rare++];
+	if (err)
+		return err;
+	rare = s->rare;
 	event->kind = rare->kind;
 	event->id = rare->id;
 	if (rare->kind == TRACE_MARK)
 		event->mark = &rare->mark;
 	else
 		event->fork = &rare->fork;
-	step_rare(s);
-	return 0;
+	return s->sources->of[RARE].due(s);
+}
+
+/* To the next block, or only to its head. */
+static int next_block(struct stream *s)
+{
+	s->loaded = false;
+	memset(&s->walk, 0, sizeof(s->walk));
+	return s->sources->of[DATA].due(s);
 }
 
 static int give_data(struct stream *s, struct trace_event *event)
 {
 	uint32_t kind;
-	int err = s->loaded ? 0 : load_block(s);
+	int err = s->loaded ? 0 : s->sources->of[DATA].row(s);
 
 	if (err)
 		return err;
+	s->loaded = true;
 	kind = walk_kind(&s->block, &s->walk);
 	event->inner = kind & KIND_INNER;
 	event->id = (struct event_id){ s->thread, s->due[DATA].n };
@@ -402,7 +317,7 @@ static int give_data(struct stream *s, struct trace_event *event)
 		return err;
 	if (s->walk.at[FAMILY_EVENT] == block_count(&s->block, COLUMN_n))
 		return next_block(s);
-	due_data(s);
+	stream_due_data(s);
 	return 0;
 }
 

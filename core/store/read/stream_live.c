@@ -10,18 +10,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/store/read/live.h"
 #include "core/store/read/stream_priv.h"
 #include "core/wire/log.h"
 
 static const char calls_sql[] =
-	"SELECT n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out,"
-	" handle, end_n FROM call WHERE thread = ?1 AND n > ?2 ORDER BY n LIMIT 1";
+	"SELECT " STREAM_CALL_COLUMNS " FROM call WHERE thread = ?1 AND n > ?2 ORDER BY n LIMIT 1";
 
 /* What was to be forgotten before it was read comes first: keep.c. */
 static const char chunks_sql[] =
-	"SELECT * FROM (SELECT first_n, begin, data, events FROM unread"
+	"SELECT * FROM (SELECT first_n, begin, data FROM unread"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1)"
-	" UNION ALL SELECT * FROM (SELECT first_n, begin, data, events FROM chunk"
+	" UNION ALL SELECT * FROM (SELECT first_n, begin, data FROM chunk"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1) LIMIT 1";
 
 /* number, time, kind (enum trace_event_kind), process, child, stack, how */
@@ -31,83 +31,119 @@ static const char rares_sql[] =
 	" UNION ALL SELECT n, time, ?4, process, 0, 0, NULL FROM mark WHERE thread = ?1 AND n > ?2"
 	" ORDER BY 1 LIMIT 1";
 
-int stream_live_open(struct stream *s)
+static int open_live(struct stream *s, bool data)
 {
 	int err = sql_prepare(s->trace->db, calls_sql, &s->calls);
 
+	(void)data; /* who follows a trace wants all of it */
 	if (!err)
 		err = sql_prepare(s->trace->db, chunks_sql, &s->chunks);
 	if (!err)
 		err = sql_prepare(s->trace->db, rares_sql, &s->rares);
-	for (int i = 0; i < SOURCES; i++)
-		s->due[i] = stream_never;
-	s->next = DATA;
 	return err;
 }
 
-int stream_live_row(struct stream *s, enum source source)
+/* The first row after the last that was read: 1, 0 where there is none, or -errno. */
+static int ask_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 {
-	sqlite3_stmt *stmt = source == CALL ? s->calls : source == DATA ? s->chunks : s->rares;
-	uint64_t *last = source == CALL ? &s->call_n : source == DATA ? &s->chunk_n : &s->rare_n;
-	int more;
-
 	sqlite3_reset(stmt);
-	if (source == RARE)
-		sql_bind(stmt, "uiddd", s->thread, *last, TRACE_FORK, TRACE_MARK, TRACE_PROCESS);
+	if (id == RARE)
+		sql_bind(stmt, "uiddd", s->thread, s->last[id], TRACE_FORK, TRACE_MARK,
+			 TRACE_PROCESS);
 	else
-		sql_bind(stmt, "ui", s->thread, *last);
-	more = sql_step(stmt);
-	if (more <= 0)
-		return more < 0 ? more : log_err(-EINVAL, "thread %u: an event is gone", s->thread);
-	*last = (uint64_t)sqlite3_column_int64(stmt, 0);
-	return 1;
+		sql_bind(stmt, "ui", s->thread, s->last[id]);
+	return sql_step(stmt);
 }
 
-int stream_live_due(struct stream *s, enum source source)
+static int look_at_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt, int time_column)
 {
-	static const int time_column[] = { [CALL] = 2, [DATA] = 1, [RARE] = 1 };
-	sqlite3_stmt *stmt = source == CALL ? s->calls : source == DATA ? s->chunks : s->rares;
-	uint64_t last = source == CALL ? s->call_n : source == DATA ? s->chunk_n : s->rare_n;
-	int more;
+	int more = ask_next(s, id, stmt);
 
-	s->due[source] = stream_never;
-	sqlite3_reset(stmt);
-	if (source == RARE)
-		sql_bind(stmt, "uiddd", s->thread, last, TRACE_FORK, TRACE_MARK, TRACE_PROCESS);
-	else
-		sql_bind(stmt, "ui", s->thread, last);
-	more = sql_step(stmt);
+	s->due[id] = stream_never;
 	if (more > 0)
-		s->due[source] = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
-					       sql_time(stmt, time_column[source]) };
+		s->due[id] = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
+					   sql_time(stmt, time_column) };
 	sqlite3_reset(stmt);
 	return more < 0 ? more : 0;
 }
 
-int stream_live_rare(struct stream *s, struct trace_event *event)
+/* The same row again, as it is now; the caller resets @stmt. */
+static int take_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
+{
+	int more = ask_next(s, id, stmt);
+
+	if (more <= 0)
+		return more < 0 ? more : log_err(-EINVAL, "thread %u: an event is gone", s->thread);
+	s->last[id] = (uint64_t)sqlite3_column_int64(stmt, 0);
+	return 0;
+}
+
+static int due_call(struct stream *s)
+{
+	return look_at_next(s, CALL, s->calls, 2);
+}
+
+static int read_call(struct stream *s)
+{
+	int err = take_next(s, CALL, s->calls);
+
+	if (!err)
+		err = stream_read_call(s, &s->current);
+	sqlite3_reset(s->calls);
+	return err;
+}
+
+static int due_rare(struct stream *s)
+{
+	return look_at_next(s, RARE, s->rares, 1);
+}
+
+static int read_rare(struct stream *s)
 {
 	struct rare *rare = &s->rare_now;
-	int err = stream_live_row(s, RARE);
+	int err = take_next(s, RARE, s->rares);
 
-	if (err < 0)
+	if (err)
 		return err;
 	rare->kind = (enum trace_event_kind)sqlite3_column_int(s->rares, 2);
-	event->kind = rare->kind;
-	event->id = (struct event_id){ s->thread, s->rare_n };
-	if (rare->kind == TRACE_MARK) {
+	rare->id = (struct event_id){ s->thread, s->last[RARE] };
+	if (rare->kind == TRACE_MARK)
 		rare->mark = (struct mark_event){ TRACE_MARK_POINT, "" };
-		event->mark = &rare->mark;
-	} else {
+	else
 		rare->fork = (struct fork_event){
 			.child = sql_u32(s->rares, 4),
 			.stack = sql_u32(s->rares, 5),
 			.kind = trace_fork_kind((const char *)sqlite3_column_text(s->rares, 6))
 		};
-		event->fork = &rare->fork;
-	}
 	sqlite3_reset(s->rares);
-	return stream_live_due(s, RARE);
+	s->rare = rare;
+	return 0;
 }
+
+static int due_chunk(struct stream *s)
+{
+	return look_at_next(s, DATA, s->chunks, 1);
+}
+
+static int read_chunk(struct stream *s)
+{
+	int err = take_next(s, DATA, s->chunks);
+
+	if (!err)
+		err = stream_load_chunk(s);
+	sqlite3_reset(s->chunks);
+	return err || s->sought ? err : live_read_chunk(s->trace->live, s->thread, s->last[DATA]);
+}
+
+const struct sources sources_live = {
+	.of = {
+		[CALL] = { due_call, read_call },
+		[RARE] = { due_rare, read_rare },
+		[DATA] = { due_chunk, read_chunk },
+	},
+	.open = open_live,
+	.grows = true,
+};
 
 /* Those that had not returned when they were read. */
 static int look_for_returns(struct stream *s)
@@ -140,12 +176,9 @@ int stream_more(struct stream *s, uint64_t settled)
 
 	s->settled = settled;
 	s->process = s->trace->threads[s->thread - 1].process;
-	if (s->due[CALL].n == UINT64_MAX)
-		err = stream_live_due(s, CALL);
-	if (!err && s->due[RARE].n == UINT64_MAX)
-		err = stream_live_due(s, RARE);
-	if (!err && s->due[DATA].n == UINT64_MAX)
-		err = stream_live_due(s, DATA);
+	for (int i = 0; i < SOURCES && !err; i++)
+		if (s->sources->of[i].due && s->due[i].n == UINT64_MAX)
+			err = s->sources->of[i].due(s);
 	if (!err)
 		err = look_for_returns(s);
 	stream_choose(s);
@@ -164,8 +197,8 @@ int stream_seek(struct stream *s, uint64_t n)
 	sql_bind(stmt, "ui", s->thread, n);
 	err = sql_step(stmt);
 	s->sought = true;
-	s->call_n = s->rare_n = n;
-	s->chunk_n = err > 0 ? (uint64_t)sqlite3_column_int64(stmt, 0) - 1 : n;
+	s->last[CALL] = s->last[RARE] = n;
+	s->last[DATA] = err > 0 ? (uint64_t)sqlite3_column_int64(stmt, 0) - 1 : n;
 	sqlite3_finalize(stmt);
 	return err < 0 ? err : stream_more(s, n);
 }

@@ -1,0 +1,128 @@
+/*
+ * The events of one thread of a trace that is whole
+ *
+ * Each statement stays open at the row whose event is due. The small tables
+ * are in memory. The data plane is in chunks or, where the trace was unpacked,
+ * in plain tables (plain.h).
+ */
+#include "core/base/vec.h"
+#include "core/store/read/stream_priv.h"
+
+static const char calls_sql[] =
+	"SELECT " STREAM_CALL_COLUMNS " FROM call WHERE thread = ? ORDER BY n";
+
+static const char chunks_sql[] =
+	"SELECT first_n, begin, data FROM chunk WHERE thread = ? ORDER BY first_n";
+
+/* A statement's next row, whose number is in column 0. */
+static int step_to_due(struct stream *s, enum source_id id, sqlite3_stmt *stmt, int time_column)
+{
+	int more = sql_step(stmt);
+
+	s->due[id] = stream_never;
+	if (more > 0)
+		s->due[id] = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
+					   sql_time(stmt, time_column) };
+	return more < 0 ? more : 0;
+}
+
+static int due_call(struct stream *s)
+{
+	return step_to_due(s, CALL, s->calls, 2);
+}
+
+static int read_call(struct stream *s)
+{
+	return stream_read_call(s, &s->current);
+}
+
+static int due_rare(struct stream *s)
+{
+	const struct trace *trace = s->trace;
+	const struct rare *rare = s->rare_i < trace->nrares ? &trace->rares[s->rare_i] : NULL;
+
+	s->due[RARE] = stream_never;
+	if (rare && rare->id.thread == s->thread)
+		s->due[RARE] = (struct due){ rare->id.n, rare->time };
+	return 0;
+}
+
+static int read_rare(struct stream *s)
+{
+	s->rare = &s->trace->rares[s->rare_i++];
+	return 0;
+}
+
+static int due_chunk(struct stream *s)
+{
+	s->due[DATA] = stream_never;
+	return s->chunks ? step_to_due(s, DATA, s->chunks, 1) : 0;
+}
+
+/* Its rows are read at once: a block of them has no head. */
+static int due_plain(struct stream *s)
+{
+	int more = s->plain ? plain_load(s->plain, &s->block) : 0;
+
+	s->due[DATA] = stream_never;
+	s->loaded = more > 0;
+	if (more > 0)
+		stream_due_data(s);
+	return more < 0 ? more : 0;
+}
+
+static bool is_rare_before(const void *rare, const void *thread)
+{
+	return ((const struct rare *)rare)->id.thread < *(const uint32_t *)thread;
+}
+
+static int open_control(struct stream *s)
+{
+	const struct trace *trace = s->trace;
+	int err = sql_prepare(trace->db, calls_sql, &s->calls);
+
+	if (err)
+		return err;
+	sql_bind(s->calls, "u", s->thread);
+	s->settled = UINT64_MAX;
+	s->carried = trace->threads[s->thread - 1].carried;
+	s->rare_i = vec_count_before(trace->rares, trace->nrares, sizeof(*trace->rares),
+				     is_rare_before, &s->thread);
+	return 0;
+}
+
+static int open_chunks(struct stream *s, bool data)
+{
+	int err = open_control(s);
+
+	if (!err && data)
+		err = sql_prepare(s->trace->db, chunks_sql, &s->chunks);
+	if (!err && data)
+		sql_bind(s->chunks, "u", s->thread);
+	return err;
+}
+
+static int open_plain(struct stream *s, bool data)
+{
+	int err = open_control(s);
+
+	return err || !data ? err : plain_open(s->trace->db, s->thread, &s->plain);
+}
+
+const struct sources sources_chunks = {
+	.of = {
+		[CALL] = { due_call, read_call },
+		[RARE] = { due_rare, read_rare },
+		[DATA] = { due_chunk, stream_load_chunk, .again = true },
+	},
+	.open = open_chunks,
+};
+
+const struct sources sources_plain = {
+	.of = {
+		[CALL] = { due_call, read_call },
+		[RARE] = { due_rare, read_rare },
+		[DATA] = { due_plain },
+	},
+	.open = open_plain,
+};
