@@ -13,54 +13,20 @@
  * What threads have decoded stays decoded, up to a bound: beyond it those at the
  * end of the heap, whose next events are mostly far away, give theirs back.
  *
- * Of a trace that is still written, the heap holds the threads that have
- * something due until `limit`; cursor_extend() makes it anew.
+ * Not here: what is in the heap, and where objects and ends of processes come
+ * from (cursor_whole.c, cursor_live.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/store/db/deadline.h"
-#include "core/store/read/live.h"
-#include "core/store/read/match.h"
-#include "core/store/read/stream.h"
+#include "core/store/read/cursor_priv.h"
 #include "core/wire/log.h"
 
 enum {
 	HELD_MAX = 640 << 20, /* bytes: a thread of sound traffic has about one MB of them */
 	LOOKS = 1024,         /* events from one look at the deadline to the next */
 	TELL_EVERY = 8192,    /* requests and completions; the worst to match take 0.1 ms each */
-};
-
-struct leaf {
-	int64_t time;
-	uint32_t thread;
-	struct stream *stream;
-};
-
-struct cursor {
-	struct trace *trace;
-	struct trace_filter filter;
-	struct leaf *heap;
-	uint32_t count;
-	const struct process **exits; /* by end */
-	uint32_t nexits, exit;
-	uint64_t events;
-	uint32_t work;       /* since the last trace_on_progress() */
-	size_t held;         /* bytes that the streams have decoded */
-	unsigned int looked; /* events since the trace was opened */
-	struct match *match; /* NULL: nothing is matched */
-	struct objects_cache cache;
-	struct trace_event event;
-	struct poll poll; /* the current one, with what was found */
-	struct post post;
-	struct notify notify;
-	/* of a trace that is still written */
-	struct stream **streams; /* by thread - 1; NULL: has ended */
-	uint32_t nstreams;
-	uint32_t exited;      /* processes below it have ended, and this was said */
-	int64_t limit, given; /* time of the last event that was given */
-	uint64_t late;
-	struct stream *sought; /* of cursor_post() */
 };
 
 static bool is_before(const struct leaf *a, const struct leaf *b)
@@ -87,57 +53,10 @@ static void sift_down(struct cursor *cursor, uint32_t at)
 	heap[at] = moving;
 }
 
-static int add_streams(struct cursor *cursor)
+void cursor_order(struct cursor *cursor)
 {
-	struct trace *trace = cursor->trace;
-	const struct trace_filter *filter = &cursor->filter;
-
-	for (uint32_t i = 0; i < trace->nthreads; i++) {
-		const struct thread *thread = &trace->threads[i];
-		struct leaf *leaf = &cursor->heap[cursor->count];
-		int err;
-
-		if (!thread->id || (filter->process && thread->process != filter->process))
-			continue;
-		if (filter->control_only && filter->thread && thread->id != filter->thread)
-			continue;
-		err = stream_open(trace, thread->id, !filter->control_only, &cursor->held,
-				  &leaf->stream);
-		if (err)
-			return err;
-		leaf->thread = thread->id;
-		if (stream_time(leaf->stream, &leaf->time))
-			cursor->count++;
-		else
-			stream_close(leaf->stream);
-	}
 	for (uint32_t i = cursor->count / 2; i > 0; i--)
 		sift_down(cursor, i - 1);
-	return 0;
-}
-
-static int by_end(const void *a, const void *b)
-{
-	const struct process *x = *(const struct process *const *)a;
-	const struct process *y = *(const struct process *const *)b;
-
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static void add_exits(struct cursor *cursor)
-{
-	struct trace *trace = cursor->trace;
-
-	for (uint32_t i = 0; i < trace->nprocesses; i++) {
-		const struct process *p = &trace->processes[i];
-
-		if (p->id && p->end >= 0 && !cursor->filter.thread &&
-		    (!cursor->filter.process || cursor->filter.process == p->id))
-			cursor->exits[cursor->nexits++] = p;
-	}
-	qsort(cursor->exits, cursor->nexits, sizeof(*cursor->exits), by_end);
 }
 
 int cursor_open(struct trace *trace, const struct trace_filter *filter, struct cursor **ret_cursor)
@@ -148,34 +67,25 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter, struct c
 	if (!cursor)
 		return log_err(-ENOMEM, "read the trace");
 	cursor->trace = trace;
+	cursor->reading = trace->live ? &reading_live : &reading_whole;
+	cursor->carried = -1;
 	if (filter)
 		cursor->filter = *filter;
-	cursor->heap = calloc(trace->nthreads + 1, sizeof(*cursor->heap));
-	cursor->exits = calloc(trace->nprocesses + 1, sizeof(*cursor->exits));
-	if (!cursor->heap || !cursor->exits)
-		err = log_err(-ENOMEM, "read the trace");
-	if (!err && !cursor->filter.control_only && !cursor->filter.unmatched &&
-	    trace_one_of(trace) == 1)
+	if (!cursor->filter.control_only && !cursor->filter.unmatched && trace_one_of(trace) == 1)
 		err = match_new(&cursor->match);
-	if (cursor->match && trace->whole_from != INT64_MIN && !trace->live)
-		match_kept_from(cursor->match, trace->whole_from);
-	if (!err && !trace->live)
-		err = add_streams(cursor);
-	if (err) {
+	if (!err)
+		err = cursor->reading->open(cursor);
+	if (err)
 		cursor_close(cursor);
-		return err;
-	}
-	add_exits(cursor);
-	*ret_cursor = cursor;
-	return 0;
+	else
+		*ret_cursor = cursor;
+	return err;
 }
 
 void cursor_close(struct cursor *cursor)
 {
 	if (!cursor)
 		return;
-	for (uint32_t i = 0; cursor->heap && !cursor->trace->live && i < cursor->count; i++)
-		stream_close(cursor->heap[i].stream);
 	for (uint32_t i = 0; i < cursor->nstreams; i++)
 		stream_close(cursor->streams[i]);
 	free(cursor->streams);
@@ -186,28 +96,9 @@ void cursor_close(struct cursor *cursor)
 	free(cursor);
 }
 
-static uint32_t object_of(struct cursor *cursor, enum object_kind kind, uint64_t handle)
+static uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64_t handle)
 {
-	if (cursor->trace->live) {
-		const struct object *o =
-			live_at(cursor->trace->live, cursor->event.process, kind, handle);
-
-		return o ? o->id : 0;
-	}
-	return objects_cached_at(&cursor->cache, &cursor->trace->objects, cursor->event.process,
-				 kind, handle, cursor->event.time);
-}
-
-static uint32_t qp_of(struct cursor *cursor, uint32_t number, uint32_t cq)
-{
-	const struct trace_event *event = &cursor->event;
-	const struct object *o;
-
-	if (!cursor->trace->live)
-		return objects_cached_qp(&cursor->cache, &cursor->trace->objects, event->process,
-					 number, cq, event->time);
-	o = live_qp(cursor->trace->live, event->process, number, cq);
-	return o ? o->id : 0;
+	return cursor->reading->object_at(cursor, kind, handle);
 }
 
 static void match_poll(struct cursor *cursor, struct poll *poll)
@@ -218,7 +109,7 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 		struct wc *wc = &wcs[i];
 		struct match_found found;
 
-		wc->qp = qp_of(cursor, wc->qp_num, poll->object);
+		wc->qp = cursor->reading->qp_at(cursor, wc->qp_num, poll->object);
 		if (!cursor->match)
 			continue;
 		if (!wc->qp && !wc->qp_num)
@@ -240,28 +131,26 @@ static int resolve_event(struct cursor *cursor)
 	switch (event->kind) {
 	case TRACE_POST:
 		cursor->post = *event->post;
-		cursor->post.object = object_of(cursor, verb_infos[event->post->verb].object,
-						event->post->handle);
+		cursor->post.object = find_object(cursor, verb_infos[event->post->verb].object,
+						  event->post->handle);
 		event->post = &cursor->post;
 		break;
 	case TRACE_POLL:
 		cursor->poll = *event->poll;
-		cursor->poll.object = object_of(cursor, OBJECT_cq, event->poll->handle);
+		cursor->poll.object = find_object(cursor, OBJECT_cq, event->poll->handle);
 		match_poll(cursor, &cursor->poll);
 		event->poll = &cursor->poll;
 		return 0;
 	case TRACE_NOTIFY:
 		cursor->notify = *event->notify;
-		cursor->notify.object = object_of(cursor, OBJECT_cq, event->notify->handle);
+		cursor->notify.object = find_object(cursor, OBJECT_cq, event->notify->handle);
 		event->notify = &cursor->notify;
 		return 0;
 	case TRACE_CALL:
 	case TRACE_RETURN:
-		if (cursor->trace->live) { /* the call is the stream's own */
-			err = live_call(cursor->trace->live, event, (struct call *)event->call);
-			if (err)
-				return err;
-		}
+		err = cursor->reading->take_call ? cursor->reading->take_call(cursor) : 0;
+		if (err)
+			return err;
 		break;
 	default:
 		return 0;
@@ -299,20 +188,13 @@ static void settle_heap(struct cursor *cursor)
 
 	if (!cursor->count)
 		return;
-	if (!stream_time(top->stream, &top->time) ||
-	    (cursor->trace->live && top->time > cursor->limit)) {
-		if (!cursor->trace->live)
-			stream_close(top->stream);
+	if (!stream_time(top->stream, &top->time) || top->time > cursor->limit) {
+		if (cursor->reading->at_end)
+			cursor->reading->at_end(cursor, top->thread);
 		*top = cursor->heap[--cursor->count];
 	}
 	if (cursor->count)
 		sift_down(cursor, 0);
-}
-
-static bool exit_is_next(const struct cursor *cursor)
-{
-	return cursor->exit < cursor->nexits &&
-	       (!cursor->count || cursor->exits[cursor->exit]->end < cursor->heap[0].time);
 }
 
 static void count_event(struct cursor *cursor)
@@ -345,37 +227,15 @@ static void count_event(struct cursor *cursor)
 /* The end of a process: 1, or -errno. */
 static int give_exit(struct cursor *cursor, const struct process *p)
 {
-	const struct trace *trace = cursor->trace;
 	int err;
 
 	cursor->event = (struct trace_event){ .kind = TRACE_EXIT,
 					      .process = p->id,
 					      .time = p->end,
-					      .carried = !trace->live && p->end <= trace->carried };
+					      .carried = p->end <= cursor->carried };
 	err = cursor->match ? match_event(cursor->match, cursor->trace, &cursor->event) : 0;
 	count_event(cursor);
 	return err ? err : 1;
-}
-
-/* Its threads have been read to their ends, so this is the last of it. */
-static const struct process *next_live_exit(struct cursor *cursor)
-{
-	const struct trace *trace = cursor->trace;
-
-	if (cursor->count)
-		return NULL;
-	for (uint32_t i = cursor->exited; i < trace->nprocesses; i++) {
-		const struct process *p = &trace->processes[i];
-
-		if (!p->id || p->end < 0 || p->end > cursor->limit || cursor->exits[i])
-			continue;
-		cursor->exits[i] = p;
-		while (cursor->exited < trace->nprocesses && cursor->exits[cursor->exited])
-			cursor->exited++;
-		live_exit(trace->live, p->id);
-		return p;
-	}
-	return NULL;
 }
 
 /* One event, wanted or not: 1, 0 at the end. */
@@ -385,9 +245,7 @@ static int any_next(struct cursor *cursor)
 	int err;
 
 	settle_heap(cursor);
-	ended = cursor->trace->live    ? next_live_exit(cursor)
-		: exit_is_next(cursor) ? cursor->exits[cursor->exit++]
-				       : NULL;
+	ended = cursor->reading->next_exit(cursor);
 	if (ended)
 		return give_exit(cursor, ended);
 	if (!cursor->count)
@@ -425,100 +283,4 @@ int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
 	} while (!is_wanted(cursor));
 	*ret_event = &cursor->event;
 	return 1;
-}
-
-static int make_room(struct cursor *cursor)
-{
-	struct trace *trace = cursor->trace;
-	uint32_t n = trace->nthreads;
-	void *streams = realloc(cursor->streams, (n + 1) * sizeof(*cursor->streams));
-	void *heap, *exits;
-
-	if (streams)
-		cursor->streams = streams;
-	heap = realloc(cursor->heap, (n + 1) * sizeof(*cursor->heap));
-	if (heap)
-		cursor->heap = heap;
-	exits = realloc(cursor->exits, (trace->nprocesses + 1) * sizeof(*cursor->exits));
-	if (exits)
-		cursor->exits = exits;
-	if (!streams || !heap || !exits)
-		return log_err(-ENOMEM, "follow the trace");
-	for (; cursor->nexits < trace->nprocesses; cursor->nexits++)
-		cursor->exits[cursor->nexits] = NULL;
-	cursor->exit = cursor->nexits; /* not those of a finished trace */
-	for (; cursor->nstreams < n; cursor->nstreams++) {
-		cursor->streams[cursor->nstreams] = NULL;
-		if (stream_open(trace, cursor->nstreams + 1, true, &cursor->held,
-				&cursor->streams[cursor->nstreams]))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* One thread into the heap, if it has something due. */
-static int extend_thread(struct cursor *cursor, uint32_t thread)
-{
-	struct stream **stream = &cursor->streams[thread - 1];
-	struct leaf leaf = { .thread = thread, .stream = *stream };
-	uint64_t settled;
-	bool ended, more;
-	int err;
-
-	if (!*stream)
-		return 0;
-	settled = live_settled(cursor->trace->live, thread, &ended);
-	err = stream_more(*stream, settled);
-	if (err)
-		return err;
-	more = stream_time(*stream, &leaf.time);
-	if (more && leaf.time <= cursor->limit) {
-		cursor->heap[cursor->count++] = leaf;
-	} else if (!more && ended) {
-		stream_close(*stream);
-		*stream = NULL;
-	}
-	return 0;
-}
-
-int cursor_extend(struct cursor *cursor, int64_t time)
-{
-	int err = live_refresh(cursor->trace->live, time == INT64_MAX);
-
-	if (!err)
-		err = make_room(cursor);
-	if (time > cursor->limit)
-		cursor->limit = time;
-	cursor->count = 0;
-	for (uint32_t thread = 1; thread <= cursor->nstreams && !err; thread++)
-		err = extend_thread(cursor, thread);
-	for (uint32_t i = cursor->count / 2; i > 0; i--)
-		sift_down(cursor, i - 1);
-	return err;
-}
-
-uint64_t cursor_late(const struct cursor *cursor)
-{
-	return cursor->late;
-}
-
-int cursor_post(struct cursor *cursor, struct event_id id, const struct post **ret_post)
-{
-	struct trace_event event;
-	int64_t time;
-	int err;
-
-	stream_close(cursor->sought);
-	cursor->sought = NULL;
-	err = stream_open(cursor->trace, id.thread, true, &cursor->held, &cursor->sought);
-	if (!err)
-		err = stream_seek(cursor->sought, id.n);
-	while (!err && stream_time(cursor->sought, &time)) {
-		err = stream_next(cursor->sought, &event);
-		if (!err && event.kind == TRACE_POST && event.id.n == id.n) {
-			*ret_post = event.post;
-			return 1;
-		}
-	}
-	return err;
 }

@@ -127,9 +127,7 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
 	s->thread = thread;
 	s->held = held;
 	s->process = trace->threads[thread - 1].process;
-	s->sources = trace->live    ? &sources_live
-		     : trace->plain ? &sources_plain
-				    : &sources_chunks;
+	s->sources = trace->live ? &sources_live : trace->plain ? &sources_plain : &sources_chunks;
 	err = s->sources->open(s, data);
 	if (!err)
 		err = start_sources(s);

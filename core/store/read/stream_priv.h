@@ -66,8 +66,8 @@ struct stream {
 	struct plain *plain;
 	size_t rare_i; /* index of the next */
 	/* stream_live.c */
-	bool sought;      /* it looks for one event and follows nothing */
-	uint64_t settled; /* nothing after it is looked at */
+	bool sought;            /* it looks for one event and follows nothing */
+	uint64_t settled;       /* nothing after it is looked at */
 	uint64_t last[SOURCES]; /* read up to there */
 	sqlite3_stmt *rares;
 	struct rare rare_now;
@@ -84,7 +84,7 @@ struct stream {
 extern const struct due stream_never;
 
 /* Columns of table `call` as stream_read_call() takes them. */
-#define STREAM_CALL_COLUMNS \
+#define STREAM_CALL_COLUMNS                                                                       \
 	"n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out, handle," \
 	" end_n"
 
