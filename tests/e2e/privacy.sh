@@ -7,7 +7,7 @@ tidy() { rm -rf "$tmp"/*.db* "$tmp"/out "$tmp"/sessions/* "$tmp"/d "$tmp"/r*; }
 record() { "$VERBATIM" record -q "$@"; }
 
 help_says_what_is_recorded() {
-	"$VERBATIM" record --help >out
+	"$VERBATIM" record --help | tr -s '\n' ' ' >out
 	says "command line with all arguments" out && says "Not the environment" out && says "machine's name" out &&
 		says "private data of connections" out && says "mode 0600" out
 }
