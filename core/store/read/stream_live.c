@@ -137,9 +137,9 @@ static int read_chunk(struct stream *s)
 
 const struct sources sources_live = {
 	.of = {
-		[CALL] = { due_call, read_call },
-		[RARE] = { due_rare, read_rare },
-		[DATA] = { due_chunk, read_chunk },
+		[CALL] = { .due = due_call, .row = read_call },
+		[RARE] = { .due = due_rare, .row = read_rare },
+		[DATA] = { .due = due_chunk, .row = read_chunk },
 	},
 	.open = open_live,
 	.grows = true,

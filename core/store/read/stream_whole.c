@@ -111,18 +111,18 @@ static int open_plain(struct stream *s, bool data)
 
 const struct sources sources_chunks = {
 	.of = {
-		[CALL] = { due_call, read_call },
-		[RARE] = { due_rare, read_rare },
-		[DATA] = { due_chunk, stream_load_chunk, .again = true },
+		[CALL] = { .due = due_call, .row = read_call },
+		[RARE] = { .due = due_rare, .row = read_rare },
+		[DATA] = { .due = due_chunk, .row = stream_load_chunk, .again = true },
 	},
 	.open = open_chunks,
 };
 
 const struct sources sources_plain = {
 	.of = {
-		[CALL] = { due_call, read_call },
-		[RARE] = { due_rare, read_rare },
-		[DATA] = { due_plain },
+		[CALL] = { .due = due_call, .row = read_call },
+		[RARE] = { .due = due_rare, .row = read_rare },
+		[DATA] = { .due = due_plain },
 	},
 	.open = open_plain,
 };
