@@ -34,14 +34,17 @@ finished_trace_is_read_without_a_change_to_its_directory() {
 	mkdir -p kept && cp t.db kept/ || return
 	before=$(find kept -printf '%p %i %s %m %T@ %C@\n' | sort; sha256sum kept/*)
 	for each in $commands; do
-		reads kept/t.db "$each" >out 2>err; [ $? -le 1 ] || { echo "$each: $(cat err)"; return 1; }
-		is "$each" "$(find kept -printf '%p %i %s %m %T@ %C@\n' | sort; sha256sum kept/*)" "$before" || return
+		reads kept/t.db "$each" >out 2>err; [ $? -le 1 ] ||
+			{ echo "$each: $(cat err)"; return 1; }
+		is "$each" "$(find kept -printf '%p %i %s %m %T@ %C@\n' | sort; sha256sum kept/*)" \
+			"$before" || return
 	done
 }
 
 journal_that_names_a_super_journal_is_refused() {
 	cp t.db super.db && echo precious >victim && lay super super.db victim || return
-	refused super.db 'super.db-journal names other files to be deleted.*remove it' super.db-journal victim
+	refused super.db 'super.db-journal names other files to be deleted.*remove it' \
+		super.db-journal victim
 }
 
 journal_that_is_a_link_is_refused() {
@@ -65,27 +68,35 @@ wal_that_others_can_write_to_is_refused() {
 }
 
 own_interrupted_change_is_undone() {
-	cp u.db hot.db && lay hot hot.db 'UPDATE call SET ret = 7' && [ -s hot.db-journal ] || return
+	cp u.db hot.db && lay hot hot.db 'UPDATE call SET ret = 7' && [ -s hot.db-journal ] ||
+		return
 	is "$("$VERBATIM" sql hot.db 'SELECT count(*) FROM call WHERE ret = 7')" \
-		"$("$VERBATIM" sql u.db 'SELECT count(*) FROM call WHERE ret = 7')" && [ ! -e hot.db-journal ]
+		"$("$VERBATIM" sql u.db 'SELECT count(*) FROM call WHERE ret = 7')" &&
+		[ ! -e hot.db-journal ]
 }
 
 own_wal_is_read() {
-	cp u.db wal.db && lay wal wal.db "DELETE FROM call" && sqlite3 wal.db 'PRAGMA user_version' >out &&
+	cp u.db wal.db && lay wal wal.db "DELETE FROM call" &&
+		sqlite3 wal.db 'PRAGMA user_version' >out &&
 		is "$("$VERBATIM" sql wal.db 'SELECT count(*) FROM call')" 0
 }
 
 link_to_a_trace_is_followed_to_what_lies_beside_it() {
-	mkdir -p there && cp u.db there/hot.db && lay hot there/hot.db 'UPDATE call SET ret = 7' && ln -sf there/hot.db here.db || return
+	mkdir -p there && cp u.db there/hot.db && lay hot there/hot.db 'UPDATE call SET ret = 7' &&
+		ln -sf there/hot.db here.db || return
 	is "$("$VERBATIM" sql here.db 'SELECT count(*) FROM call WHERE ret = 7')" \
-		"$("$VERBATIM" sql u.db 'SELECT count(*) FROM call WHERE ret = 7')" && [ ! -e there/hot.db-journal ]
+		"$("$VERBATIM" sql u.db 'SELECT count(*) FROM call WHERE ret = 7')" &&
+		[ ! -e there/hot.db-journal ]
 }
 
 trigger_is_refused_and_not_run() {
-	cp t.db trigger.db && sqlite3 trigger.db "CREATE TRIGGER bite AFTER UPDATE ON meta BEGIN DELETE FROM call; END" || return
+	cp t.db trigger.db && sqlite3 trigger.db \
+		"CREATE TRIGGER bite AFTER UPDATE ON meta BEGIN DELETE FROM call; END" || return
 	refused trigger.db "its trigger 'bite'.*record again" || return
 	sqlite3 trigger.db "UPDATE meta SET value = 'recording' WHERE key = 'state'; DELETE FROM meta WHERE key = 'recorder'" &&
-		sqlite3 trigger.db "DROP TRIGGER bite" "CREATE TRIGGER bite AFTER UPDATE ON process BEGIN DELETE FROM mark; END" || return
+		sqlite3 trigger.db "DROP TRIGGER bite" \
+			"CREATE TRIGGER bite AFTER UPDATE ON process BEGIN DELETE FROM mark; END" ||
+		return
 	refused trigger.db "its trigger 'bite'"
 }
 
@@ -97,12 +108,15 @@ view_over_a_table_that_never_ends_is_refused() {
 # Each ends with 2 and one sentence, and everything is as it was.
 query_cannot_write_or_leave_the_trace() {
 	local query before status n=0
-	rm -rf asked && mkdir asked && cp u.db t.db asked/ && echo precious >asked/precious && cd asked || return
+	rm -rf asked && mkdir asked && cp u.db t.db asked/ && echo precious >asked/precious &&
+		cd asked || return
 	sqlite3 other.db 'CREATE TABLE t(x)' && before=$(sha256sum -- *) || return
 	while read -r query; do
 		for each in t.db u.db; do
 			timeout 20 "$VERBATIM" sql $each "$query" >../out 2>../err; status=$?
-			is "$query" $status 2 && is "$query: $(cat ../err): lines" "$(wc -l <../err)" 1 && says "^verbatim: sql: " ../err || return
+			is "$query" $status 2 &&
+				is "$query: $(cat ../err): lines" "$(wc -l <../err)" 1 &&
+				says "^verbatim: sql: " ../err || return
 			is "$query: files" "$(sha256sum -- *)" "$before" || return
 			n=$((n + 1))
 		done
@@ -165,7 +179,8 @@ query_cannot_write_or_leave_the_trace() {
 query_may_ask_what_is_there() {
 	local query
 	while read -r query; do
-		"$VERBATIM" sql t.db "$query" >out 2>err && [ -s out ] || { echo "$query: $(cat err)"; return 1; }
+		"$VERBATIM" sql t.db "$query" >out 2>err && [ -s out ] ||
+			{ echo "$query: $(cat err)"; return 1; }
 	done <<-'END'
 		PRAGMA table_info(wc)
 		PRAGMA integrity_check
@@ -181,8 +196,10 @@ query_may_ask_what_is_there() {
 
 extension_refuses_a_schema_that_is_not_ours() {
 	cp t.db ext.db && sqlite3 ext.db "CREATE VIEW strange AS SELECT 1" || return
-	sqlite3 ext.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out 2>err && { echo "it reads it"; return 1; }
-	says "its view 'strange'" err && sqlite3 t.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out
+	sqlite3 ext.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out 2>err &&
+		{ echo "it reads it"; return 1; }
+	says "its view 'strange'" err &&
+		sqlite3 t.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out
 }
 
 # Rows that no recorder writes: 3, and one sentence of ours.
@@ -192,29 +209,35 @@ unpack_refuses_rows_that_cannot_be() {
 		"UPDATE chunk SET data = zeroblob(300000000)"; do
 		cp data.db twice.db && sqlite3 twice.db "$sql" || return
 		timeout 60 "$VERBATIM" unpack -o twice-plain.db twice.db 2>err; is "$sql" $? 3 &&
-			is "lines" "$(wc -l <err)" 1 && says 'twice.db is damaged' err && [ ! -e twice-plain.db ] || return
+			is "lines" "$(wc -l <err)" 1 && says 'twice.db is damaged' err &&
+			[ ! -e twice-plain.db ] || return
 	done
 }
 
 # with status 3 and one sentence
 ends_by_its_deadline() { # command...
-	timeout 60 "$VERBATIM" "$@" 2>err; is $? 3 && is "lines" "$(wc -l <err)" 1 && says '--deadline' err
+	timeout 60 "$VERBATIM" "$@" 2>err; is $? 3 && is "lines" "$(wc -l <err)" 1 &&
+		says '--deadline' err
 }
 
 query_that_never_ends_has_a_deadline() {
-	ends_by_its_deadline sql --deadline 1s t.db 'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r) SELECT count(*) FROM r' &&
-		VERBATIM_DEADLINE=1s ends_by_its_deadline sql t.db 'SELECT count(*) FROM call a, call b, call c, call d, call e, call f, call g, call h'
+	ends_by_its_deadline sql --deadline 1s t.db \
+		'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r) SELECT count(*) FROM r' &&
+		VERBATIM_DEADLINE=1s ends_by_its_deadline sql t.db \
+			'SELECT count(*) FROM call a, call b, call c, call d, call e, call f, call g, call h'
 }
 
 # who reads what it prints does not
 waiting_has_a_deadline() {
-	mkfifo full && exec 9<>full && head -c 65536 /dev/zero >&9 && ends_by_its_deadline dump --deadline 1s t.db >&9
+	mkfifo full && exec 9<>full && head -c 65536 /dev/zero >&9 &&
+		ends_by_its_deadline dump --deadline 1s t.db >&9
 }
 
 deadline_that_is_no_time_is_misuse() {
 	local each
 	for each in $commands; do
-		VERBATIM_DEADLINE=soon reads t.db "$each" >out 2>err; is "$each" $? 2 && says '--deadline is a time' err || return
+		VERBATIM_DEADLINE=soon reads t.db "$each" >out 2>err; is "$each" $? 2 &&
+			says '--deadline is a time' err || return
 	done
 }
 
@@ -222,15 +245,18 @@ deadline_that_is_no_time_is_misuse() {
 other=(setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all)
 
 shared() { # name
-	mkdir -p shared && chmod 755 . && chmod 1777 shared && cp t.db "shared/$1.db" && chmod 600 "shared/$1.db" &&
+	mkdir -p shared && chmod 755 . && chmod 1777 shared && cp t.db "shared/$1.db" &&
+		chmod 600 "shared/$1.db" &&
 		mkdir -p -m 700 private && echo precious >private/victim
 }
 
 foreign_journal_deletes_nothing() {
-	shared journal && lay super shared/journal.db private/victim && mv shared/journal.db-journal laid &&
+	shared journal && lay super shared/journal.db private/victim &&
+		mv shared/journal.db-journal laid &&
 		"${other[@]}" sh -c 'umask 0; cat >shared/journal.db-journal' <laid || return
 	is "$(stat -c '%u %a' shared/journal.db-journal)" '65533 666' || return
-	refused shared/journal.db 'journal.db-journal belongs to another user.*remove it' private/victim shared/journal.db-journal
+	refused shared/journal.db 'journal.db-journal belongs to another user.*remove it' \
+		private/victim shared/journal.db-journal
 }
 
 foreign_wal_changes_nothing() {
@@ -243,31 +269,45 @@ foreign_wal_changes_nothing() {
 recorder_writes_into_nothing_that_was_laid() {
 	shared other && mkdir -p -m 777 anybody && "${other[@]}" sh -c "umask 0; cd shared && echo laid >n.db-journal && echo laid >n.db-wal &&
 		ln -s '$tmp/private/victim' m.db-wal" || return
-	VERBATIM_SESSIONS=$tmp/anybody setpriv --reuid 65532 --regid 65532 --clear-groups --inh-caps=-all "$VERBATIM" record -q -o shared/n.db true 2>err
-	is $? 4 && is "$(wc -l <err)" 1 && says 'is in the way and cannot be removed' err && is "$(cat shared/n.db-wal)" laid || { cat err; return 1; }
+	VERBATIM_SESSIONS=$tmp/anybody setpriv --reuid 65532 --regid 65532 --clear-groups \
+		--inh-caps=-all "$VERBATIM" record -q -o shared/n.db true 2>err
+	is $? 4 && is "$(wc -l <err)" 1 && says 'is in the way and cannot be removed' err &&
+		is "$(cat shared/n.db-wal)" laid || { cat err; return 1; }
 	for each in n m; do
-		"$VERBATIM" record -q -o shared/$each.db "$guest" calls 5 && "$VERBATIM" info shared/$each.db >out && is "$(ls shared/$each.db*)" shared/$each.db || return
+		"$VERBATIM" record -q -o shared/$each.db "$guest" calls 5 &&
+			"$VERBATIM" info shared/$each.db >out &&
+			is "$(ls shared/$each.db*)" shared/$each.db || return
 	done
 	is "$(cat private/victim)" precious
 }
 
 trace_of_somebody_else_is_read_but_not_completed() {
-	mkdir -p theirs && cp t.db theirs/whole.db && cp t.db theirs/half.db && chmod 644 theirs/*.db || return
-	sqlite3 theirs/half.db "UPDATE meta SET value = 'recording' WHERE key = 'state'" && chown -R 65533 theirs || return
+	mkdir -p theirs && cp t.db theirs/whole.db && cp t.db theirs/half.db &&
+		chmod 644 theirs/*.db || return
+	sqlite3 theirs/half.db "UPDATE meta SET value = 'recording' WHERE key = 'state'" &&
+		chown -R 65533 theirs || return
 	"$VERBATIM" info theirs/whole.db >out && before=$(sha256sum theirs/half.db) || return
-	"$VERBATIM" info theirs/half.db >out 2>err; is $? 4 && says 'once as its owner' err && is "$(sha256sum theirs/half.db)" "$before"
+	"$VERBATIM" info theirs/half.db >out 2>err; is $? 4 && says 'once as its owner' err &&
+		is "$(sha256sum theirs/half.db)" "$before"
 }
 
 "$VERBATIM" record -q -o data.db -- "$both" ibv_rc_pingpong -n 20 >out &&
-	"$VERBATIM" record -q -o t.db "$guest" calls 200 && "$VERBATIM" unpack -o u.db t.db || { echo "not ok attack_open: no trace"; exit 1; }
-for each in finished_trace_is_read_without_a_change_to_its_directory journal_that_names_a_super_journal_is_refused \
-	journal_that_is_a_link_is_refused journal_that_is_another_file_is_refused journal_that_is_a_fifo_is_refused \
+	"$VERBATIM" record -q -o t.db "$guest" calls 200 && "$VERBATIM" unpack -o u.db t.db ||
+	{ echo "not ok attack_open: no trace"; exit 1; }
+for each in finished_trace_is_read_without_a_change_to_its_directory \
+	journal_that_names_a_super_journal_is_refused \
+	journal_that_is_a_link_is_refused journal_that_is_another_file_is_refused \
+		journal_that_is_a_fifo_is_refused \
 	wal_that_others_can_write_to_is_refused own_interrupted_change_is_undone own_wal_is_read \
 	link_to_a_trace_is_followed_to_what_lies_beside_it trigger_is_refused_and_not_run \
-	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace query_may_ask_what_is_there \
-	query_that_never_ends_has_a_deadline waiting_has_a_deadline deadline_that_is_no_time_is_misuse unpack_refuses_rows_that_cannot_be \
+	view_over_a_table_that_never_ends_is_refused query_cannot_write_or_leave_the_trace \
+		query_may_ask_what_is_there \
+	query_that_never_ends_has_a_deadline waiting_has_a_deadline \
+		deadline_that_is_no_time_is_misuse unpack_refuses_rows_that_cannot_be \
 	extension_refuses_a_schema_that_is_not_ours; do try $each; done
-for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing recorder_writes_into_nothing_that_was_laid trace_of_somebody_else_is_read_but_not_completed; do
+for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing \
+	recorder_writes_into_nothing_that_was_laid \
+	trace_of_somebody_else_is_read_but_not_completed; do
 	if [ "$(id -u)" -eq 0 ] && "${other[@]}" test -x "$VERBATIM" 2>/dev/null; then try $each
 	else echo "skip attack_open: ${each//_/ }: needs root, to be two users who reach the command"; fi
 done

@@ -1,4 +1,5 @@
-# The memory and the time that recording takes of a program: rings, their budget, a recorder that stands still.
+# The memory and the time that recording takes of a program: rings, their budget, a recorder that
+# stands still.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 unset VERBATIM_SESSIONS # shared memory counts as the program's, a file of a disk less so

@@ -1,4 +1,5 @@
-# A trace names files, which are looked into for names of functions: whatever they are, nothing happens but that.
+# A trace names files, which are looked into for names of functions: whatever they are, nothing
+# happens but that.
 . tests/e2e/lib/try.sh
 needs "$apps/life_001" "$VERBATIM"
 bomb=$PWD/tests/e2e/bomb.py
@@ -6,19 +7,30 @@ export PYTHONDONTWRITEBYTECODE=1
 cd "$tmp" || exit 1
 
 # The trace t.db with another path for the program.
-names() { cp t.db named.db && sqlite3 named.db "UPDATE module SET path = '$1' WHERE path LIKE '%/app'"; }
+names() {
+	cp t.db named.db && sqlite3 named.db "UPDATE module SET path = '$1' WHERE path LIKE '%/app'"
+}
 checked() { timeout 60 "$VERBATIM" check named.db >out 2>&1; is "$?" 1 && says "$1" out; }
 stays_readable() { names "$tmp/$1" && checked "$2"; }
 
 record_one() {
-	cp "$apps/life_001" app && "$VERBATIM" record -q -o t.db "$tmp/app" && names "$tmp/app" && checked 'main+0x.*life_001.c:'
+	cp "$apps/life_001" app && "$VERBATIM" record -q -o t.db "$tmp/app" && names "$tmp/app" &&
+		checked 'main+0x.*life_001.c:'
 }
-a_pipe_is_not_waited_for() { mkfifo pipe && names "$tmp/pipe" && checked 'pipe+0x.*(not a regular file)'; }
+a_pipe_is_not_waited_for() {
+	mkfifo pipe && names "$tmp/pipe" && checked 'pipe+0x.*(not a regular file)'
+}
 a_device_is_not_opened() { names /dev/zero && checked 'zero+0x.*(not a regular file)'; }
 a_path_is_not_relative() { names app && checked 'app+0x.*(no absolute path)'; }
-a_huge_file_is_not_read() { truncate -s 1T huge && names "$tmp/huge" && checked 'huge+0x.*(file too large)'; }
-a_packed_file_is_not_unpacked() { gzip -c app >packed && names "$tmp/packed" && checked 'packed+0x.*(not an ELF file)'; }
-another_build_gives_no_names() { cp "$apps/life_002" other && names "$tmp/other" && checked 'other+0x.*(binary changed)'; }
+a_huge_file_is_not_read() {
+	truncate -s 1T huge && names "$tmp/huge" && checked 'huge+0x.*(file too large)'
+}
+a_packed_file_is_not_unpacked() {
+	gzip -c app >packed && names "$tmp/packed" && checked 'packed+0x.*(not an ELF file)'
+}
+another_build_gives_no_names() {
+	cp "$apps/life_002" other && names "$tmp/other" && checked 'other+0x.*(binary changed)'
+}
 # 2 GiB in 2 MB; the symbol table is still there
 unpacked_debug_information_is_bounded() {
 	local -x ASAN_OPTIONS=${ASAN_OPTIONS:-}:allocator_may_return_null=1 # as malloc() is without

@@ -9,7 +9,8 @@ cd "$tmp" || exit 1
 look() { python3 "$look" "$@"; }
 # a line of ours is what it was, nothing else comes
 is_clean() {
-	! LC_ALL=C grep -n $'[\001-\011\013-\037\177]' "$1" && ! grep -n '^FORGED' "$1" && iconv -f utf-8 -t utf-8 "$1" >/dev/null
+	! LC_ALL=C grep -n $'[\001-\011\013-\037\177]' "$1" && ! grep -n '^FORGED' "$1" &&
+		iconv -f utf-8 -t utf-8 "$1" >/dev/null
 }
 
 recorded_under_any_name() {
@@ -30,7 +31,8 @@ commands_over_altered() { # names, json, raw, all; what is said then
 }
 commands_with_names_of_any_kind() { look run "$VERBATIM" "there is no command 'a\\x1b]0;x"; }
 a_session_of_any_name_is_collected() {
-	VERBATIM_DIR=$tmp/d$evil/s LD_PRELOAD=$libs/libverbatim.so:$libs/libverbatim-soft.so "$apps/hostile" >out 2>&1
+	VERBATIM_DIR=$tmp/d$evil/s LD_PRELOAD=$libs/libverbatim.so:$libs/libverbatim-soft.so \
+		"$apps/hostile" >out 2>&1
 	"$VERBATIM" collect -o "c$evil.db" "d$evil/s" >said 2>&1
 	is_clean said && says 'c*e\\x1b\]0;x' said
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What other users of the machine put into shared directories harms nobody. Two users: this one (root) and 65533.
+# What other users of the machine put into shared directories harms nobody. Two users: this one
+# (root) and 65533.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/lib/try.sh
 export VERBATIM_SESSIONS=$tmp/shared

@@ -41,7 +41,8 @@ reads() {
 export -f reads
 export VERBATIM
 
-"$VERBATIM" record -q -o good.db "$guest" calls 2000 || echo "not ok badinput: record: exit status $?"
+"$VERBATIM" record -q -o good.db "$guest" calls 2000 ||
+	echo "not ok badinput: record: exit status $?"
 : >empty.db
 echo 'This is not a trace.' >text.db
 sqlite3 other.db 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'
@@ -86,7 +87,8 @@ expect "dump: --thread is no number" 2 "$VERBATIM" dump --thread main good.db
 expect "dump: --from is no number" 2 "$VERBATIM" dump --from noon good.db
 expect "dump: no such thread" 2 "$VERBATIM" dump --thread 99 good.db
 expect "dump: no such process" 2 "$VERBATIM" dump --process 99 good.db
-for id in 4294967297:23 1:18446744073709551639 1:-1 1:+1 +1:1 '1: 23'; do expect "dump: '$id' is no name of an event" 2 "$VERBATIM" dump good.db "$id"; done
+for id in 4294967297:23 1:18446744073709551639 1:-1 1:+1 +1:1 '1: 23'; do expect \
+	"dump: '$id' is no name of an event" 2 "$VERBATIM" dump good.db "$id"; done
 expect "sql: empty query" 2 "$VERBATIM" sql good.db ''
 expect "sql: nothing but a comment" 2 "$VERBATIM" sql --json good.db '/* nothing */ ;'
 expect "sql: wrong query" 2 "$VERBATIM" sql good.db 'SELEKT'
@@ -107,7 +109,8 @@ expect "unpack: a row that no table takes" 3 "$VERBATIM" unpack -o unpacked.db n
 
 # what is in the way of a new trace
 intact() {
-	if [ "$(cat precious)" = precious ] && [ -L link.db ] && [ -d folder.db ]; then echo "ok badinput: $1 leaves what is in its way"
+	if [ "$(cat precious)" = precious ] && [ -L link.db ] &&
+		[ -d folder.db ]; then echo "ok badinput: $1 leaves what is in its way"
 	else echo "not ok badinput: $1 leaves what is in its way: $(ls -l)"; fi
 }
 echo precious >precious
@@ -123,25 +126,33 @@ else echo "not ok badinput: an older trace is replaced: exit status $?"; fi
 
 # names that mean something else to SQLite
 for name in :memory: file:t.db 'file:t.db?mode=memory' 't?mode=ro#%41.db'; do
-	if "$VERBATIM" record -q -o "$name" "$guest" calls 1 && "$VERBATIM" info "$name" >out && [ -s "./$name" ] && "$VERBATIM" unpack -o "$name.u" "$name" &&
-		"$VERBATIM" info "$name.u" >out; then echo "ok badinput: '$name' is the name of a file"
+	if "$VERBATIM" record -q -o "$name" "$guest" calls 1 && "$VERBATIM" info "$name" >out &&
+		[ -s "./$name" ] && "$VERBATIM" unpack -o "$name.u" "$name" &&
+		"$VERBATIM" info "$name.u" >out; then \
+			echo "ok badinput: '$name' is the name of a file"
 	else echo "not ok badinput: '$name' is the name of a file: $(ls -l)"; fi
 done
 deep=$tmp/$(printf 'a%.0s' {1..200})/$(printf 'b%.0s' {1..200})/$(printf 'c%.0s' {1..100})
 mkdir -p "$deep"
 expect "record: a path longer than SQLite's" 4 "$VERBATIM" record -q -o "$deep/t.db" true
-if grep -q 'File name too long' err && [ -z "$(ls "$deep")" ]; then echo "ok badinput: a path longer than SQLite's is said to be too long"
+if grep -q 'File name too long' err &&
+	[ -z "$(ls "$deep")" ]; then \
+	echo "ok badinput: a path longer than SQLite's is said to be too long"
 else echo "not ok badinput: a path longer than SQLite's is said to be too long: $(cat err; ls "$deep")"; fi
 
 # killed in the middle: no trace, whoever looks at it first
 "$VERBATIM" record -q -o loop.db "$loop" counts 50000
 "$VERBATIM" unpack -o killed.db loop.db & pid=$!
-until [ "$(stat -c %s killed.db 2>/dev/null || echo 0)" -gt 1000000 ] || ! kill -0 $pid 2>/dev/null; do :; done
+until [ "$(stat -c %s killed.db 2>/dev/null || echo 0)" -gt 1000000 ] ||
+	! kill -0 $pid 2>/dev/null; do :; done
 kill -KILL $pid
 wait $pid 2>/dev/null
 expect "info: unpack was killed" 3 "$VERBATIM" info killed.db
-expect "info: unpack was killed, and somebody has looked at it" 3 bash -c "sqlite3 killed.db 'SELECT count(*) FROM call' >/dev/null; '$VERBATIM' info killed.db"
-if "$VERBATIM" unpack -o killed.db good.db && "$VERBATIM" info killed.db >out; then echo "ok badinput: what a killed unpack left is replaced"
+expect "info: unpack was killed, and somebody has looked at it" 3 bash -c \
+	"sqlite3 killed.db 'SELECT count(*) FROM call' >/dev/null; '$VERBATIM' info killed.db"
+if "$VERBATIM" unpack -o killed.db good.db &&
+	"$VERBATIM" info killed.db >out; then \
+	echo "ok badinput: what a killed unpack left is replaced"
 else echo "not ok badinput: what a killed unpack left is replaced: exit status $?"; fi
 
 # as somebody without rights
@@ -159,7 +170,10 @@ if ! "${as_nobody[@]}" test -x "$VERBATIM"; then
 	exit 0
 fi
 expect "info: no permission to read" 4 "${as_nobody[@]}" "$VERBATIM" info closed.db
-expect "record: no permission to write" 4 "${as_nobody[@]}" "$VERBATIM" record -q -o readonly/t.db true
-expect "record: no permission to make a session" 4 "${as_nobody[@]}" env VERBATIM_SESSIONS="$tmp/readonly" "$VERBATIM" record -q -o /dev/null/t.db true
-if "${as_nobody[@]}" "$VERBATIM" info readonly/good.db >out 2>err; then echo "ok badinput: a whole trace is read in a read-only folder"
+expect "record: no permission to write" 4 "${as_nobody[@]}" "$VERBATIM" record -q -o readonly/t.db \
+	true
+expect "record: no permission to make a session" 4 "${as_nobody[@]}" env \
+	VERBATIM_SESSIONS="$tmp/readonly" "$VERBATIM" record -q -o /dev/null/t.db true
+if "${as_nobody[@]}" "$VERBATIM" info readonly/good.db >out 2>err; then \
+	echo "ok badinput: a whole trace is read in a read-only folder"
 else echo "not ok badinput: a whole trace is read in a read-only folder: $(cat err)"; fi

@@ -15,7 +15,8 @@ severity_of() { "$VERBATIM" explain | awk -v id="$1" '$1 == id { print $3 }'; }
 # A rule's program breaks that rule, and no other of its severity.
 finds() {
 	record "$apps/$(program_of "$1")" bad
-	ends 1 && is "$(ask "[.findings[] | select(.severity == \"$(severity_of "$1")\") | .rule] | unique[]")" "$1"
+	ends 1 &&
+		is "$(ask "[.findings[] | select(.severity == \"$(severity_of "$1")\") | .rule] | unique[]")" "$1"
 }
 
 # The same program without the mistake has no finding at all, and all rules were looked at.
@@ -25,7 +26,9 @@ is_silent_about_the_twin() {
 }
 
 # what, event, verb and innermost functions of each step
-steps() { ask '.findings[0].steps[] | "\(.what) \(.verb) " + ([.stack[].function // "?"] | join("<"))'; }
+steps() {
+	ask '.findings[0].steps[] | "\(.what) \(.verb) " + ([.stack[].function // "?"] | join("<"))'
+}
 
 # the events of the steps are what dump says they are
 events_are_what_they_are_called() {
@@ -69,7 +72,8 @@ text_report_starts_with_the_first_error() {
 		is "$(ask '.first_errors[0] | "\(.status) \(.opcode) \(.wr_id) \(.length) \(.flushed)"')" \
 			"IBV_WC_REM_ACCESS_ERR IBV_WR_RDMA_WRITE 101 64 1" &&
 		has "$("$VERBATIM" dump t.db "$(ask '.first_errors[0].request')")" "wr_id=0x65" &&
-		has "$("$VERBATIM" check t.db | head -1)" "first error: IBV_WC_REM_ACCESS_ERR on qp1" &&
+		has "$("$VERBATIM" check t.db | head -1)" \
+			"first error: IBV_WC_REM_ACCESS_ERR on qp1" &&
 		has "$("$VERBATIM" check t.db | head -1)" "IBV_WR_RDMA_WRITE of 64 bytes at"
 }
 
@@ -92,7 +96,8 @@ a_hung_destroy_says_how_it_ended() {
 muting_is_per_rule_and_counts_for_the_status() {
 	record "$apps/demo_bug" || return
 	"$VERBATIM" check --mute LIFE-001 t.db >/dev/null; is "exit $?" "exit 0" || return
-	"$VERBATIM" check --mute LIFE-002 --mute LIFE-004,use-after-destroy t.db >/dev/null; is "exit $?" "exit 0" || return
+	"$VERBATIM" check --mute LIFE-002 --mute LIFE-004,use-after-destroy t.db >/dev/null
+	is "exit $?" "exit 0" || return
 	"$VERBATIM" check --mute LIFE-002 t.db >/dev/null; is "exit $?" "exit 1" || return
 	"$VERBATIM" check --mute LIFE-999 t.db >/dev/null 2>&1; is "exit $?" "exit 2"
 }
@@ -129,7 +134,8 @@ table() {
 	printf '%-10s %-14s %-20s %s\n' rule program twin "stored-trace tests"
 	for id in $rules; do
 		program=$(program_of "$id")
-		tests=$(grep -l "RULE_$(tr a-z- A-Z_ <<<"$id")" "$root"/tests/analyzer/*_test.c | xargs -rn1 basename | tr '\n' ' ')
+		tests=$(grep -l "RULE_$(tr a-z- A-Z_ <<<"$id")" "$root"/tests/analyzer/*_test.c |
+			xargs -rn1 basename | tr '\n' ' ')
 		[ -x "$apps/$program" ] && [ -n "$tests" ] || status=1
 		printf '%-10s %-14s %-20s %s\n' "$id" "$program" "$program good" "${tests:-MISSING}"
 	done

@@ -25,7 +25,8 @@ pair() { # server command... -- client command...
 	LD_PRELOAD=$preload timeout 60 "$@" >"$tmp/client" 2>&1
 	status=$?
 	cat "$tmp/client"
-	[ $status -eq 0 ] || { kill $pid 2>/dev/null; wait $pid; echo "client: status $status"; return 1; }
+	[ $status -eq 0 ] ||
+		{ kill $pid 2>/dev/null; wait $pid; echo "client: status $status"; return 1; }
 	[ -n "${keep:-}" ] && { kill $pid; wait $pid 2>/dev/null; return 0; }
 	wait $pid || { echo "server: $(tail -1 "$tmp/server")"; return 1; }
 }
@@ -35,14 +36,17 @@ ucx() { # transport, test, options
 	local tls=$1
 	shift
 	next_port
-	UCX_TLS=$tls UCX_NET_DEVICES=verbatim0:1 pair ucx_perftest -p $port -t "$@" -n 1000 -w 100 -- \
+	UCX_TLS=$tls UCX_NET_DEVICES=verbatim0:1 pair ucx_perftest -p $port -t "$@" -n 1000 -w 100 \
+		-- \
 		ucx_perftest -p $port -t "$@" -n 1000 -w 100 localhost &&
 		awk '/^Final:/ { good = $2 == 1000 && $4 > 0 } END { exit !good }' "$tmp/client"
 }
 
 mpi() { # options
-	LD_PRELOAD= timeout 120 mpirun --allow-run-as-root --oversubscribe -np 2 -x LD_PRELOAD="$preload" -x VERBATIM_SOFT_FABRIC \
-		"$@" "$tmp/mpi_check" >"$tmp/out" 2>&1 && grep -qx good "$tmp/out" || { cat "$tmp/out"; return 1; }
+	LD_PRELOAD= timeout 120 mpirun --allow-run-as-root --oversubscribe -np 2 -x \
+		LD_PRELOAD="$preload" -x VERBATIM_SOFT_FABRIC \
+		"$@" "$tmp/mpi_check" >"$tmp/out" 2>&1 && grep -qx good "$tmp/out" ||
+		{ cat "$tmp/out"; return 1; }
 }
 
 fabrics() { # provider, endpoint
@@ -52,8 +56,10 @@ fabrics() { # provider, endpoint
 		[ "$(grep -c "=100 " "$tmp/client")" -ge 4 ]
 }
 
-# An end that reads of the other's disconnect before it polls destroys its QP with the last message in
-# the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that for ever: on a busy machine,
+# An end that reads of the other's disconnect before it polls destroys its QP with the last
+# message in
+# the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that for ever: on a busy
+# machine,
 # after all transfers were checked. So it is these that count.
 fabrics_rdm() {
 	fabrics "verbs;ofi_rxm" rdm && return
@@ -72,7 +78,8 @@ emptied() {
 }
 
 rc=rc_verbs,ud_verbs:aux
-for each in tag_lat tag_bw ucp_put_lat ucp_put_bw ucp_get ucp_add ucp_fadd ucp_swap ucp_cswap ucp_am_lat stream_bw; do
+for each in tag_lat tag_bw ucp_put_lat ucp_put_bw ucp_get ucp_add ucp_fadd ucp_swap ucp_cswap \
+	ucp_am_lat stream_bw; do
 	try "UCX rc_verbs $each" ucx $rc $each -s 8
 done
 for each in tag_lat tag_bw ucp_put_bw ucp_get ucp_am_lat; do
@@ -87,15 +94,19 @@ done
 try "UCX rc_verbs put_lat" ucx rc_verbs put_lat -s 8 -d verbatim0:1 -x rc_verbs
 
 mpicc -O2 -Wall -o "$tmp/mpi_check" tests/e2e/mpi_check.c
-try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x UCX_NET_DEVICES=verbatim0:1
-try "Open MPI over openib" mpi --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1 --mca osc rdma
+try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x \
+	UCX_NET_DEVICES=verbatim0:1
+try "Open MPI over openib" mpi --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1 \
+	--mca osc rdma
 
 try "libfabric msg" fabrics verbs msg
 try "libfabric rdm" fabrics_rdm
 try "libfabric dgram" fabrics verbs dgram
 
-try "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat rc_rdma_write_bw
-try "qperf atomics, verified" qperf_is rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap ver_rc_fetch_add
+try "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat \
+	rc_rdma_write_bw
+try "qperf atomics, verified" qperf_is rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap \
+	ver_rc_fetch_add
 try "nothing is left behind" emptied
 
 [ $# -gt 0 ] && exit

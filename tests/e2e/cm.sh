@@ -11,10 +11,14 @@ record() {
 		wait \$server" || { cat "$tmp/server" "$tmp/client"; return 1; }
 }
 
-# nothing that must not be: findings (but leaks: these programs have some), divergences, loss, objects that nobody made, creations that nothing came of
+# nothing that must not be: findings (but leaks: these programs have some), divergences, loss,
+# objects that nobody made, creations that nothing came of
 is_sound() {
-	{ "$VERBATIM" check --mute LIFE-004 "$t" && "$VERBATIM" replay --device soft "$t"; } >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
-	is "$(sql "select count(*) from object where kind like 'cm%' and created_thread is null")" 0 &&
+	{ "$VERBATIM" check --mute LIFE-004 "$t" &&
+		"$VERBATIM" replay --device soft "$t"; } >"$tmp/out" 2>&1 ||
+		{ cat "$tmp/out"; return 1; }
+	is "$(sql "select count(*) from object where kind like 'cm%' and created_thread is null")" \
+		0 &&
 		is "$(sql "select count(*) from call where verb = 'rdma_create_id' and not failed and object is null")" 0 &&
 		is "$(sql "select count(*) from coverage where what in ('cut', 'damaged', 'orphan')")" 0
 }
@@ -26,7 +30,8 @@ events() {
 }
 
 rping_is_recorded() {
-	record "rping -s -C 5 -a 127.0.0.1 -p 7471" "rping -c -C 5 -a 127.0.0.1 -p 7471" && is_sound &&
+	record "rping -s -C 5 -a 127.0.0.1 -p 7471" "rping -c -C 5 -a 127.0.0.1 -p 7471" &&
+		is_sound &&
 		is "$(events)" "ADDR_RESOLVED CONNECT_REQUEST DISCONNECTED ESTABLISHED ROUTE_RESOLVED"
 }
 
@@ -40,7 +45,8 @@ contexts_of_librdmacm_are_no_leaks() {
 addresses_are_text() {
 	is "$(sql "select distinct json_extract(args, '$.dst_addr') from call where verb = 'rdma_resolve_addr'")" 127.0.0.1:7471 &&
 		is "$(sql "select distinct json_extract(args, '$.addr') from call where verb = 'rdma_bind_addr' and depth = 0")" 127.0.0.1:7471 &&
-		"$VERBATIM" dump "$t" | grep -q 'rdma_resolve_addr(cm_id[0-9]*, NULL, 127.0.0.1:7471, '
+		"$VERBATIM" dump "$t" |
+		grep -q 'rdma_resolve_addr(cm_id[0-9]*, NULL, 127.0.0.1:7471, '
 }
 
 # the identifier that a request brought is the one that is accepted

@@ -8,7 +8,8 @@ query() { "$VERBATIM" sql "$@"; }
 dump() { "$VERBATIM" dump "$@"; }
 
 record_traces() {
-	"$VERBATIM" record -q -o guest.db "$guest" calls 100 child calls 50 && record_both_sides -n 200
+	"$VERBATIM" record -q -o guest.db "$guest" calls 100 child calls 50 &&
+		record_both_sides -n 200
 }
 
 info_counts_what_happened() {
@@ -18,15 +19,19 @@ info_counts_what_happened() {
 info_in_json_is_the_same() {
 	"$VERBATIM" info --format json guest.db >out || return
 	is "$(jq -r '.processes | length' out)" 2 &&
-		is "$(jq -r '.control_verbs[] | select(.verb == "ibv_alloc_pd") | .calls' out)" 150 &&
+		is "$(jq -r '.control_verbs[] | select(.verb == "ibv_alloc_pd") | .calls' out)" \
+			150 &&
 		is "$(jq -r .trace.lost out)" 0
 }
-info_takes_its_format_from_the_environment() { VERBATIM_FORMAT=json "$VERBATIM" info t.db | jq -e .trace >/dev/null; }
+info_takes_its_format_from_the_environment() {
+	VERBATIM_FORMAT=json "$VERBATIM" info t.db | jq -e .trace >/dev/null
+}
 
 dump_decodes_arguments() {
 	dump t.db >all || return
 	grep -q 'ibv_modify_qp(qp1, {qp_state=IBV_QPS_RTR, path_mtu=IBV_MTU_1024, .*dest_qp_num=0x[0-9a-f]*, ah_attr={grh={dgid=::, .*}, IBV_QP_STATE|IBV_QP_AV|.*) = 0 <' all &&
-		grep -q 'ibv_reg_mr(pd1, 0x[0-9a-f]*, 4096, IBV_ACCESS_LOCAL_WRITE.*) = mr1 <' all &&
+		grep -q 'ibv_reg_mr(pd1, 0x[0-9a-f]*, 4096, IBV_ACCESS_LOCAL_WRITE.*) = mr1 <' \
+			all &&
 		grep -q 'ibv_post_send(qp1, \[{wr_id=0x2, opcode=IBV_WR_SEND, send_flags=IBV_SEND_SIGNALED, sge=\[{addr=0x[0-9a-f]*, length=4096, lkey=0x[0-9a-f]*}\]}\]) = 0' all &&
 		grep -q 'ibv_poll_cq(cq1) = 1 \[{wr_id=0x1, status=IBV_WC_SUCCESS, opcode=IBV_WC_RECV, byte_len=4096, qp_num=0x[0-9a-f]* (qp1), of 1:[0-9]*\[0\]' all
 }
@@ -48,23 +53,30 @@ dump_of_a_time() {
 	n=$(($(dump --to "$mid" t.db | wc -l) + $(dump --from "$mid" t.db | wc -l)))
 	is "$n" "$(wc -l <all)"
 }
-dump_before_the_beginning_is_empty() { is "$(dump --to 0 t.db | wc -l)" 0 && is "$(dump --to 0.000000001 t.db | wc -l)" 0; }
+dump_before_the_beginning_is_empty() {
+	is "$(dump --to 0 t.db | wc -l)" 0 && is "$(dump --to 0.000000001 t.db | wc -l)" 0
+}
 # as long as a dump of all, whatever the number of objects
 dump_of_an_object_among_many_is_quick() {
-	"$VERBATIM" record -q --device soft -o many.db "$guest" calls 20000 && is "$(timeout 20 "$VERBATIM" dump --object pd7 many.db | wc -l)" 2
+	"$VERBATIM" record -q --device soft -o many.db "$guest" calls 20000 &&
+		is "$(timeout 20 "$VERBATIM" dump --object pd7 many.db | wc -l)" 2
 }
 dump_of_failures_is_empty_where_nothing_failed() { is "$(dump --failed t.db)" ""; }
 dump_of_one_event_has_its_stack() {
 	local id
 	id=$(dump --verb create_qp t.db | awk '{ print $2 }')
 	dump t.db "$id" >out || return
-	grep -q 'ibv_create_qp(pd1' out && grep -q '^qp1: object' out && grep -q '^called from' out && grep -q 'ibv_rc_pingpong' out
+	grep -q 'ibv_create_qp(pd1' out && grep -q '^qp1: object' out &&
+		grep -q '^called from' out && grep -q 'ibv_rc_pingpong' out
 }
 dump_to_a_closed_pipe_ends_quietly() { is "$(dump t.db 2>&1 | head -1 | wc -l)" 1; }
 full_disk_is_told_once() {
 	local command
 	for command in dump info stat check; do
-		"$VERBATIM" $command t.db 2>err >/dev/full; is "$command $? $(cat err)" "$command 4 verbatim: write to standard output: No space left on device" || return
+		"$VERBATIM" $command t.db 2>err >/dev/full
+		is "$command $? $(cat err)" \
+			"$command 4 verbatim: write to standard output: No space left on device" ||
+			return
 	done
 }
 
@@ -72,18 +84,31 @@ stat_counts_what_happened() {
 	"$VERBATIM" stat --format json t.db >out || return
 	is "$(jq -c '.queues[] | [.queue, .sends, .completions, .errors, .sent_bytes, .received_bytes]' out)" \
 		'["qp1",200,400,0,819200,819200]' &&
-		is "$(jq '.completion_queues[0] | .polls - .empty_polls' out)" "$(query t.db 'SELECT count(DISTINCT n) FROM wc')" &&
+		is "$(jq '.completion_queues[0] | .polls - .empty_polls' out)" \
+			"$(query t.db 'SELECT count(DISTINCT n) FROM wc')" &&
 		jq -e '.queues[0] | .p50_ns > 0 and .p50_ns <= .p90_ns and .p90_ns <= .p99_ns and .p99_ns <= .max_ns' out >/dev/null
 }
-stat_in_text_has_the_same_queues() { "$VERBATIM" stat t.db | grep -q '^  qp1  *1  *200 .* 819 kB  *819 kB '; }
+stat_in_text_has_the_same_queues() {
+	"$VERBATIM" stat t.db | grep -q '^  qp1  *1  *200 .* 819 kB  *819 kB '
+}
 
-sql_prints_rows() { is "$(query guest.db "SELECT verb, count(*) FROM call WHERE verb LIKE '%loc_pd' GROUP BY 1 ORDER BY 1")" $'ibv_alloc_pd|150\nibv_dealloc_pd|150'; }
-sql_prints_csv() { is "$(query --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS y, 1")" $'x,y,1\n"a""b,c",,1'; }
-sql_prints_json() { is "$(query --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'; }
-sql_has_the_data_plane() { is "$(query t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'; }
+sql_prints_rows() {
+	is "$(query guest.db "SELECT verb, count(*) FROM call WHERE verb LIKE '%loc_pd' GROUP BY 1 ORDER BY 1")" $'ibv_alloc_pd|150\nibv_dealloc_pd|150'
+}
+sql_prints_csv() {
+	is "$(query --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS y, 1")" $'x,y,1\n"a""b,c",,1'
+}
+sql_prints_json() {
+	is "$(query --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'
+}
+sql_has_the_data_plane() {
+	is "$(query t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'
+}
 sql_prints_all_of_a_blob_and_of_a_text() {
-	is "$(query t.db "SELECT x'00ff41', 1")" '00FF41|1' && is "$(query --csv t.db "SELECT x'00ff41'")" 00FF41 &&
-		is "$(query t.db "SELECT 'a' || char(0) || 'b'" | od -An -c | tr -d ' ')" 'a\x00b\n' &&
+	is "$(query t.db "SELECT x'00ff41', 1")" '00FF41|1' &&
+		is "$(query --csv t.db "SELECT x'00ff41'")" 00FF41 &&
+		is "$(query t.db "SELECT 'a' || char(0) || 'b'" | od -An -c | tr -d ' ')" \
+			'a\x00b\n' &&
 		is "$(query --json t.db "SELECT x'00ff41' AS x, cast(x'61ff62' AS text) AS y, 'a' || char(0) || 'b' AS z, 1e999 AS i, -1e999 AS j")" \
 			'[{"x": "00FF41", "y": "a\u00ffb", "z": "a\ufffdb", "i": 9e999, "j": -9e999}]'
 }
@@ -91,21 +116,26 @@ sql_prints_all_of_a_blob_and_of_a_text() {
 # a program calls itself what it likes
 texts_of_a_program_stay_on_their_line() {
 	local odd=$'x\ny\e[31mz\xff' command
-	"$VERBATIM" record -q --device soft -o odd.db bash -c "exec -a '$odd' $guest say 1 calls 1" >out || return
+	"$VERBATIM" record -q --device soft -o odd.db bash -c \
+		"exec -a '$odd' $guest say 1 calls 1" >out || return
 	for command in info dump stat; do
 		"$VERBATIM" $command odd.db >out || return
 		! LC_ALL=C grep -n "^y\|"$'\e' out || return
 	done
 	"$VERBATIM" dump odd.db | LC_ALL=C grep -qaF 'x\x0ay\x1b[31mz' &&
-		for command in info stat check; do "$VERBATIM" $command --format json odd.db | iconv -f UTF-8 -t UTF-8 | jq -e . >/dev/null || { echo "$command: no JSON"; return 1; }; done &&
-		"$VERBATIM" sql --json odd.db 'SELECT * FROM process' | iconv -f UTF-8 -t UTF-8 | jq -e '.[0].cmdline == "x\ny\u001b[31mz\u00ff say 1 calls 1"' >/dev/null
+		for command in info stat check; do "$VERBATIM" $command --format json odd.db |
+		iconv -f UTF-8 -t UTF-8 | jq -e . >/dev/null ||
+		{ echo "$command: no JSON"; return 1; }; done &&
+		"$VERBATIM" sql --json odd.db 'SELECT * FROM process' | iconv -f UTF-8 -t UTF-8 |
+		jq -e '.[0].cmdline == "x\ny\u001b[31mz\u00ff say 1 calls 1"' >/dev/null
 }
 reason_of_a_loss_is_the_true_one() {
 	"$VERBATIM" unpack -o lost.db guest.db && sqlite3 lost.db "INSERT INTO loss(thread, process, events) VALUES(1, 1, 5);
 		INSERT INTO coverage(process, thread, n, time, what, times, detail) VALUES(1, 1, 1, 1, 'handlers', 5, 'of verbs in signal handlers')" || return
 	for command in info dump stat; do
 		"$VERBATIM" $command lost.db 2>&1 | grep -i lost >out
-		grep -q '5 events.*signal handlers' out && ! grep -q 'full\|room' out || { echo "$command: $(cat out)"; return 1; }
+		grep -q '5 events.*signal handlers' out && ! grep -q 'full\|room' out ||
+			{ echo "$command: $(cat out)"; return 1; }
 	done
 }
 info_shows_columns_only() { ! "$VERBATIM" info t.db | grep SELECT; }
@@ -120,16 +150,21 @@ unpacked_trace_is_read_by_any_sqlite() { is "$(sqlite3 u.db 'SELECT count(*) FRO
 every_command_has_help_and_a_page() {
 	local c
 	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do
-		"$VERBATIM" help "$c" | grep -q "^usage: verbatim $c " || { echo "help $c"; return 1; }
-		"$VERBATIM" "$c" --help | grep -q "^usage: verbatim $c " || { echo "$c --help"; return 1; }
+		"$VERBATIM" help "$c" | grep -q "^usage: verbatim $c " ||
+			{ echo "help $c"; return 1; }
+		"$VERBATIM" "$c" --help | grep -q "^usage: verbatim $c " ||
+			{ echo "$c --help"; return 1; }
 		[ -s "$root/docs/man/verbatim-$c.1" ] || { echo "no page of $c"; return 1; }
 	done
 }
 pages_name_every_option() {
 	local c o
 	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do
-		for o in $("$VERBATIM" help "$c" | grep -o '^  [^[]*--[a-z-]*' | grep -o -- '--[a-z-]*'); do
-			[ "$o" = --help ] || grep -q -- "Fl -${o#--}\|, -${o#--}" "$root/docs/man/verbatim-$c.1" ||
+		for o in $("$VERBATIM" help "$c" | grep -o '^  [^[]*--[a-z-]*' | grep -o -- \
+			'--[a-z-]*'); do
+			[ "$o" = --help ] ||
+				grep -q -- "Fl -${o#--}\|, -${o#--}" \
+				"$root/docs/man/verbatim-$c.1" ||
 				{ echo "verbatim-$c.1 lacks $o"; return 1; }
 		done
 	done
@@ -141,11 +176,14 @@ pages_are_clean() {
 }
 version_is_told() { "$VERBATIM" --version | grep -q '^verbatim [0-9]'; }
 
-software_device_without_recording() { "$VERBATIM" run --device soft -- ibv_devinfo | grep -q 'hca_id:'; }
+software_device_without_recording() {
+	"$VERBATIM" run --device soft -- ibv_devinfo | grep -q 'hca_id:'
+}
 run_keeps_the_exit_status() { "$VERBATIM" run --device soft -- sh -c 'exit 9'; is $? 9; }
 machine_without_device_is_told() {
 	[ ! -d /sys/class/infiniband ] || [ -z "$(ls /sys/class/infiniband)" ] || return 0
-	is "$(env -u VERBATIM_DEVICE "$VERBATIM" run true 2>&1)" "verbatim: this machine has no RDMA device: using the software device"
+	is "$(env -u VERBATIM_DEVICE "$VERBATIM" run true 2>&1)" \
+		"verbatim: this machine has no RDMA device: using the software device"
 }
 
 try record_traces
@@ -179,7 +217,8 @@ try info_shows_columns_only
 try unpacked_trace_reads_the_same
 try unpacked_trace_is_read_by_any_sqlite
 try every_command_has_help_and_a_page
-if command -v mandoc >/dev/null; then try pages_are_clean; else echo "skip commands: pages are clean: no mandoc"; fi
+if command -v mandoc >/dev/null; then try pages_are_clean
+else echo "skip commands: pages are clean: no mandoc"; fi
 try pages_name_every_option
 try version_is_told
 try software_device_without_recording

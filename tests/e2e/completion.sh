@@ -33,7 +33,8 @@ options_are_completed() {
 every_option_is_completed() {
 	local c
 	for c in $(commands); do
-		is "$c" "$(completes "$c" --)" "$(options_of "$c" | sort -u | paste -sd' ')" || return
+		is "$c" "$(completes "$c" --)" "$(options_of "$c" | sort -u | paste -sd' ')" ||
+			return
 	done
 }
 choices_are_completed() {
@@ -49,7 +50,8 @@ verbs_are_completed_in_a_list() {
 }
 rules_are_completed() {
 	is "$(completes check --mute LIFE-001,LIFE-002)" LIFE-001,LIFE-002 &&
-		is "$(completes explain LIFE-00 | wc -w)" "$("$VERBATIM" explain | grep -c '^ *LIFE-00')"
+		is "$(completes explain LIFE-00 | wc -w)" \
+			"$("$VERBATIM" explain | grep -c '^ *LIFE-00')"
 }
 traces_are_completed() {
 	is "$(completes info '')" 'one.db traces two.db with space.db' &&
@@ -60,7 +62,8 @@ traces_are_completed() {
 programs_are_completed() {
 	is "$(completes record -- ba | whole_word bash)" bash &&
 		is "$(completes run -d soft bas | whole_word bash)" bash &&
-		is "$(completes record -- cat no)" notes.txt && is "$(completes record cat --out)" ''
+		is "$(completes record -- cat no)" notes.txt &&
+		is "$(completes record cat --out)" ''
 }
 
 lists_of_the_pages_are_those_of_the_rows() {
@@ -69,7 +72,8 @@ lists_of_the_pages_are_those_of_the_rows() {
 
 mistyped_word_is_answered_with_the_nearest() {
 	"$VERBATIM" recrod true 2>err; is $? 2 && says "did you mean 'record'" err || return
-	"$VERBATIM" dump --verbb x one.db 2>err; is $? 2 && says "did you mean '--verb'" err || return
+	"$VERBATIM" dump --verbb x one.db 2>err; is $? 2 && says "did you mean '--verb'" err ||
+		return
 	"$VERBATIM" dump --verb post_sned one.db 2>err
 	is $? 2 && says "did you mean 'post_send'" err
 }
@@ -84,7 +88,8 @@ installed_files_are_where_the_pages_say() {
 		{ tail -3 out; return 1; }
 	for file in root/usr/bin/verbatim root/usr/lib/verbatim/libverbatim.so \
 		$share/man/man1/verbatim-dump.1 $share/bash-completion/completions/verbatim \
-		$(sed -n "s,^\.Pa \([A-Z-]*\.md\).*,$share/doc/verbatim/\1,p" "$repository"/docs/man/*.1); do
+		$(sed -n "s,^\.Pa \([A-Z-]*\.md\).*,$share/doc/verbatim/\1,p" \
+			"$repository"/docs/man/*.1); do
 		[ -s "$file" ] || { echo "no $file"; return 1; }
 	done
 	! grep -n 'docs/' "$repository"/docs/man/*.1

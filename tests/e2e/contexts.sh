@@ -9,9 +9,12 @@ export LIBRARY=$tmp/hook.so
 
 # what it prints and how it ends is as without the recorder; each post has its place
 is_as_ever() {
-	timeout 60 "$VERBATIM" run -- "$1" "$2" >"$tmp/plain" 2>&1 || { cat "$tmp/plain"; return 1; }
-	record "$1" "$2" >"$tmp/recorded" 2>"$tmp/said" || { echo "recorded: status $?"; cat "$tmp/recorded" "$tmp/said"; return 1; }
-	diff "$tmp/plain" "$tmp/recorded" && is "$(sql "SELECT count(*) FROM post WHERE stack IS NULL")" 0 &&
+	timeout 60 "$VERBATIM" run -- "$1" "$2" >"$tmp/plain" 2>&1 ||
+		{ cat "$tmp/plain"; return 1; }
+	record "$1" "$2" >"$tmp/recorded" 2>"$tmp/said" ||
+		{ echo "recorded: status $?"; cat "$tmp/recorded" "$tmp/said"; return 1; }
+	diff "$tmp/plain" "$tmp/recorded" &&
+		is "$(sql "SELECT count(*) FROM post WHERE stack IS NULL")" 0 &&
 		is "$(sql "SELECT count(*) FROM call WHERE end IS NULL")" 0 &&
 		[ "$(sql "SELECT count(*) FROM post")" -gt 0 ]
 }
@@ -20,15 +23,23 @@ for context in loader constructor handler exit fork dlopen; do
 	try $context is_as_ever "$apps/contexts" $context
 done
 
-# the same with ThreadSanitizer; the device makes its locks anew in a child, which looks like one that is held
-gcc -g -O1 -I. -D_GNU_SOURCE -fsanitize=thread -o "$tmp/tsan" tests/apps/contexts.c -libverbs -ldl || exit 1
+# the same with ThreadSanitizer; the device makes its locks anew in a child, which looks like one
+# that is held
+gcc -g -O1 -I. -D_GNU_SOURCE -fsanitize=thread -o "$tmp/tsan" tests/apps/contexts.c -libverbs \
+	-ldl || exit 1
 for context in loader constructor exit fork dlopen; do
-	TSAN_OPTIONS="die_after_fork=0 detect_deadlocks=0" try "$context with ThreadSanitizer" is_as_ever "$tmp/tsan" $context
+	TSAN_OPTIONS="die_after_fork=0 detect_deadlocks=0" try "$context with ThreadSanitizer" \
+		is_as_ever "$tmp/tsan" $context
 done
 
 # functions of a stack, outermost first, up to main
-functions() { "$VERBATIM" dump "$t" "$1" | sed -n '/^called from/,$s/^  #[0-9]* *\([a-z_]*\).*/\1/p' | sed '/^main$/q' | tac | tr '\n' ' '; }
-of_wr() { functions "$(sql "SELECT event(thread, n) FROM wr WHERE wr_id = $1 ORDER BY time LIMIT 1 OFFSET $2")"; }
+functions() {
+	"$VERBATIM" dump "$t" "$1" | sed -n '/^called from/,$s/^  #[0-9]* *\([a-z_]*\).*/\1/p' |
+		sed '/^main$/q' | tac | tr '\n' ' '
+}
+of_wr() {
+	functions "$(sql "SELECT event(thread, n) FROM wr WHERE wr_id = $1 ORDER BY time LIMIT 1 OFFSET $2")"
+}
 
 callers_alike_are_told_apart() {
 	record "$apps/sites" || return
@@ -45,7 +56,8 @@ try "callers that look alike are told apart" callers_alike_are_told_apart
 # 2 to 1201 levels: places are counted, and what is too much is said
 places_are_bounded() {
 	record "$apps/sites" 1200 || return
-	is "$(sql "SELECT count(*) FROM post")" 1206 && is "$(sql "SELECT count(*) FROM post WHERE stack IS NULL")" 179 &&
+	is "$(sql "SELECT count(*) FROM post")" 1206 &&
+		is "$(sql "SELECT count(*) FROM post WHERE stack IS NULL")" 179 &&
 		is "$(sql "SELECT count(*) FROM coverage WHERE what = 'sites'")" 1
 }
 try "places are bounded and what is too much is told" places_are_bounded
@@ -60,7 +72,8 @@ recv|8|"
 try "payload is captured where places are too many" payload_needs_no_places
 
 for name in first second; do
-	gcc -g -O2 -shared -fPIC -DPOST=post_from_$name -DREGISTER=register_from_$name -o "$tmp/$name.so" \
+	gcc -g -O2 -shared -fPIC -DPOST=post_from_$name -DREGISTER=register_from_$name -o \
+		"$tmp/$name.so" \
 		"$root/tests/e2e/contexts/plugin.c" -libverbs || exit 1
 done
 export FIRST=$tmp/first.so SECOND=$tmp/second.so
@@ -68,14 +81,16 @@ export FIRST=$tmp/first.so SECOND=$tmp/second.so
 # how often a function is the one that called the verb, in the order of time
 callers() {
 	local event
-	for event in $(sql "$1"); do functions "$event"; echo; done | grep -o "[a-z]*_from_[a-z]*" | uniq -c | awk '{ print $2 " " $1 }' | tr '\n' ' '
+	for event in $(sql "$1"); do functions "$event"; echo; done | grep -o "[a-z]*_from_[a-z]*" |
+		uniq -c | awk '{ print $2 " " $1 }' | tr '\n' ' '
 }
 
 module_of_its_time_is_meant() {
 	is "$(record "$apps/plugins")" "same place" || return
 	is "$(sql "SELECT group_concat(substr(path, -9), ' ') FROM (SELECT path FROM module WHERE path LIKE '%first.so' OR path LIKE '%second.so' ORDER BY time)")" \
 		"/first.so second.so /first.so" &&
-		is "$(callers "SELECT event(thread, n) FROM post ORDER BY time")" "post_from_first 2 post_from_second 2 post_from_first 2 " &&
+		is "$(callers "SELECT event(thread, n) FROM post ORDER BY time")" \
+			"post_from_first 2 post_from_second 2 post_from_first 2 " &&
 		is "$(callers "SELECT event(thread, n) FROM call WHERE verb = 'ibv_reg_mr' ORDER BY begin")" \
 			"register_from_first 2 register_from_second 2 register_from_first 2 "
 }
@@ -85,6 +100,7 @@ failed_request_says_where_it_was_posted() {
 	record "$apps/first_error" && "$VERBATIM" check "$t" | sed -n 3,5p >"$tmp/first" &&
 		grep -q "post_writes.*first_error.c:[0-9]*" "$tmp/first" &&
 		is "$("$VERBATIM" check --format json "$t" | python3 -c 'import json, sys; print([f["function"] for f in json.load(sys.stdin)["first_errors"][0]["stack"]][1])')" post_writes &&
-		"$VERBATIM" unpack -o "$tmp/plain.db" "$t" && "$VERBATIM" check "$tmp/plain.db" | sed -n 3,5p | diff - "$tmp/first"
+		"$VERBATIM" unpack -o "$tmp/plain.db" "$t" && "$VERBATIM" check "$tmp/plain.db" |
+		sed -n 3,5p | diff - "$tmp/first"
 }
 try "a failed request says where it was posted" failed_request_says_where_it_was_posted

@@ -5,17 +5,21 @@
 export VERBATIM_SOFT_LINK=roce
 
 recorded() {
-	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$BUILD/tests/apps/every_verb" >"$tmp/said" &&
+	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- \
+		"$BUILD/tests/apps/every_verb" >"$tmp/said" &&
 		"$VERBATIM" unpack -o "$tmp/plain.db" "$tmp/t.db"
 }
 
 as_called() {
-	PYTHONDONTWRITEBYTECODE=1 python3 tests/e2e/coverage.py "$BUILD/gen/names.txt" core/wire/verbs.list \
-		"$tmp/said" "$tmp/plain.db" >"$tmp/out" || { sed '/^== table/,$d' "$tmp/out"; return 1; }
+	PYTHONDONTWRITEBYTECODE=1 python3 tests/e2e/coverage.py "$BUILD/gen/names.txt" \
+		core/wire/verbs.list \
+		"$tmp/said" "$tmp/plain.db" >"$tmp/out" ||
+		{ sed '/^== table/,$d' "$tmp/out"; return 1; }
 }
 
 nothing_missed() {
-	[ -z "$("$VERBATIM" sql "$tmp/t.db" 'select * from coverage' | tee "$tmp/gaps")" ] || { cat "$tmp/gaps"; return 1; }
+	[ -z "$("$VERBATIM" sql "$tmp/t.db" 'select * from coverage' | tee "$tmp/gaps")" ] ||
+		{ cat "$tmp/gaps"; return 1; }
 	"$VERBATIM" check "$tmp/t.db" >"$tmp/checked" || { cat "$tmp/checked"; return 1; }
 }
 
@@ -39,7 +43,8 @@ dump_tells_what_requests_have() {
 		union select printf('imm_data=0x%x', imm) from wr where imm
 		union select printf('{addr=0x%x, length=%d, lkey=0x%x}', addr, length, lkey) from sge" >"$tmp/texts" || return
 	[ "$(wc -l <"$tmp/texts")" -gt 30 ] || { cat "$tmp/texts"; return 1; }
-	while read -r text; do grep -qF -- "$text" "$tmp/dump" || { echo "no '$text'"; return 1; }; done <"$tmp/texts"
+	while read -r text; do grep -qF -- "$text" "$tmp/dump" || { echo "no '$text'"; return 1; }
+	done <"$tmp/texts"
 }
 
 dump_of_failures_has_each() {

@@ -8,7 +8,8 @@ says() {
 	local status
 	"$VERBATIM" doctor -- "$1" >"$tmp/out" 2>&1
 	status=$?
-	[ $status = "$2" ] && grep -q -- "$3" "$tmp/out" || { echo "status $status"; cat "$tmp/out"; return 1; }
+	[ $status = "$2" ] && grep -q -- "$3" "$tmp/out" ||
+		{ echo "status $status"; cat "$tmp/out"; return 1; }
 }
 
 compile() {
@@ -23,27 +24,32 @@ each_line_has_a_verdict() {
 	local status=$?
 	! grep -vE '^(ok|note|problem) +[a-z]+ +.' "$tmp/out" && [ ! -s "$tmp/err" ] &&
 		for check in device memlock library kernel fork ptrace shm guest lttng clock; do
-			grep -qE "^[a-z]+ +$check " "$tmp/out" || { echo "nothing of $check"; return 1; }
+			grep -qE "^[a-z]+ +$check " "$tmp/out" ||
+				{ echo "nothing of $check"; return 1; }
 		done &&
 		[ $status = "$(grep -q ^problem "$tmp/out" && echo 1 || echo 0)" ]
 }
 
 json_says_the_same() {
 	"$VERBATIM" doctor >"$tmp/text"
-	"$VERBATIM" doctor --format json | jq -r '.findings[] | .verdict + " " + .check' >"$tmp/json" || return 1
+	"$VERBATIM" doctor --format json |
+		jq -r '.findings[] | .verdict + " " + .check' >"$tmp/json" || return 1
 	awk '{ print $1, $2 }' "$tmp/text" | diff - "$tmp/json"
 }
 
 software_device_has_a_port() {
 	"$VERBATIM" run --device soft -- "$VERBATIM" doctor >"$tmp/out" 2>&1
-	grep -q '^ok .*port .*port 1: .*, active, .* GID' "$tmp/out" && grep -q '^ok .*the software device' "$tmp/out" ||
+	grep -q '^ok .*port .*port 1: .*, active, .* GID' "$tmp/out" &&
+		grep -q '^ok .*the software device' "$tmp/out" ||
 		{ cat "$tmp/out"; return 1; }
 }
 
 lack_of_memlock_is_told() {
 	[ "$(id -u)" = 0 ] || { (ulimit -l 64 && says /bin/true 0 'only 65.5 kB'); return; }
-	setpriv --reuid=65534 --clear-groups --inh-caps=-all bash -c "ulimit -l 64; '$VERBATIM' doctor" >"$tmp/out" 2>&1
-	grep -q 'only 65.5 kB may be registered.*ulimit -l' "$tmp/out" || { cat "$tmp/out"; return 1; }
+	setpriv --reuid=65534 --clear-groups --inh-caps=-all bash -c \
+		"ulimit -l 64; '$VERBATIM' doctor" >"$tmp/out" 2>&1
+	grep -q 'only 65.5 kB may be registered.*ulimit -l' "$tmp/out" ||
+		{ cat "$tmp/out"; return 1; }
 }
 
 session_folder_that_lacks_is_a_problem() {
@@ -51,17 +57,26 @@ session_folder_that_lacks_is_a_problem() {
 }
 
 fabric_that_others_may_enter_is_a_problem() {
-	mkdir -m 755 "$tmp/open" && VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 1 "problem *fabric.*$tmp/open.*chmod 700" || return
-	"$VERBATIM" run --device soft env VERBATIM_SOFT_FABRIC="$tmp/open" ibv_devinfo >"$tmp/out" 2>&1
-	[ "$(grep -c "^verbatim-soft: $tmp/open: .*chmod 700" "$tmp/out")" = 1 ] || { cat "$tmp/out"; return 1; }
-	chmod 700 "$tmp/open" && VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 0 "ok *fabric.*$tmp/open"
+	mkdir -m 755 "$tmp/open" &&
+		VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 1 \
+		"problem *fabric.*$tmp/open.*chmod 700" || return
+	"$VERBATIM" run --device soft env VERBATIM_SOFT_FABRIC="$tmp/open" \
+		ibv_devinfo >"$tmp/out" 2>&1
+	[ "$(grep -c "^verbatim-soft: $tmp/open: .*chmod 700" "$tmp/out")" = 1 ] ||
+		{ cat "$tmp/out"; return 1; }
+	chmod 700 "$tmp/open" &&
+		VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 0 "ok *fabric.*$tmp/open"
 }
 
 client_is_fine() { says ibv_rc_pingpong 0 'linked with libibverbs'; }
 other_program_is_told_apart() { says /bin/true 0 'neither it nor its libraries'; }
 absent_program_is_a_problem() { says no-such-program 1 "'no-such-program' cannot be started"; }
-static_program_is_a_problem() { compile -static -o "$tmp/static" && says "$tmp/static" 1 'linked statically'; }
-static_pie_is_a_problem() { compile -static-pie -o "$tmp/spie" && says "$tmp/spie" 1 'linked statically'; }
+static_program_is_a_problem() {
+	compile -static -o "$tmp/static" && says "$tmp/static" 1 'linked statically'
+}
+static_pie_is_a_problem() {
+	compile -static-pie -o "$tmp/spie" && says "$tmp/spie" 1 'linked statically'
+}
 direct_verbs_are_told() { says ib_write_bw 0 'linked with libmlx5.so.1'; }
 
 setuid_program_is_a_problem() {
@@ -76,13 +91,15 @@ dlopen_is_told() {
 }
 
 script_is_followed() {
-	printf '#!/usr/bin/env python3\n' >"$tmp/script" && chmod +x "$tmp/script" && says "$tmp/script" 0 'python3 is looked at'
+	printf '#!/usr/bin/env python3\n' >"$tmp/script" && chmod +x "$tmp/script" &&
+		says "$tmp/script" 0 'python3 is looked at'
 }
 
 library_of_a_library_counts() {
 	echo 'extern void *ibv_get_device_list(int *); void *f(void); void *f(void) { return ibv_get_device_list(0); }' >"$tmp/l.c"
 	gcc -shared -fPIC -o "$tmp/libl.so" "$tmp/l.c" -libverbs &&
-		compile -Wl,--no-as-needed -o "$tmp/over" -L"$tmp" -ll -Wl,-rpath,'$ORIGIN' && says "$tmp/over" 0 'linked with libibverbs'
+		compile -Wl,--no-as-needed -o "$tmp/over" -L"$tmp" -ll -Wl,-rpath,'$ORIGIN' &&
+		says "$tmp/over" 0 'linked with libibverbs'
 }
 
 program_is_not_run() {
@@ -96,9 +113,12 @@ bad_options_are_usage() {
 	[ $? = 2 ]
 }
 
-for each in each_line_has_a_verdict json_says_the_same software_device_has_a_port lack_of_memlock_is_told \
-	session_folder_that_lacks_is_a_problem fabric_that_others_may_enter_is_a_problem client_is_fine other_program_is_told_apart \
-	absent_program_is_a_problem static_program_is_a_problem static_pie_is_a_problem direct_verbs_are_told \
+for each in each_line_has_a_verdict json_says_the_same software_device_has_a_port \
+	lack_of_memlock_is_told \
+	session_folder_that_lacks_is_a_problem fabric_that_others_may_enter_is_a_problem \
+		client_is_fine other_program_is_told_apart \
+	absent_program_is_a_problem static_program_is_a_problem static_pie_is_a_problem \
+		direct_verbs_are_told \
 	setuid_program_is_a_problem dlopen_is_told script_is_followed library_of_a_library_counts \
 	program_is_not_run bad_options_are_usage; do
 	try $each

@@ -13,7 +13,8 @@ choose() {
 	case $face in
 	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") ;;
 	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
-	both) device=(env "LD_LIBRARY_PATH=$libs/dropin" "LD_PRELOAD=$libs/dropin/libibverbs.so.1") ;;
+	both) device=(env "LD_LIBRARY_PATH=$libs/dropin" \
+		"LD_PRELOAD=$libs/dropin/libibverbs.so.1") ;;
 	recorded) device=(env) ;; # as we ourselves are
 	esac
 }
@@ -56,7 +57,8 @@ pingpong() { # name, arguments...
 	"${device[@]}" timeout 60 ibv_rc_pingpong -p $port "$@" >"$tmp/server" 2>&1 &
 	server=$!
 	until listens $port || ! kill -0 $server 2>/dev/null; do sleep 0.02; done
-	if "${device[@]}" "VERBATIM_SOFT_PERSONA=${other:-${VERBATIM_SOFT_PERSONA:-}}" timeout 60 ibv_rc_pingpong -p $port "$@" localhost >"$tmp/client" 2>&1 &&
+	if "${device[@]}" "VERBATIM_SOFT_PERSONA=${other:-${VERBATIM_SOFT_PERSONA:-}}" timeout 60 \
+		ibv_rc_pingpong -p $port "$@" localhost >"$tmp/client" 2>&1 &&
 		wait $server; then
 		ok "$name"
 	else
@@ -98,13 +100,15 @@ persona() {
 # It finds ports and their distance below /sys, and connects with datagrams.
 openib() {
 	command -v mpicc >/dev/null || { skip "$face: openib" "mpicc is not installed"; return; }
-	mpicc -o "$tmp/exchange" tests/e2e/faces/exchange.c || { not_ok "$face: openib" "mpicc fails"; return; }
+	mpicc -o "$tmp/exchange" tests/e2e/faces/exchange.c ||
+		{ not_ok "$face: openib" "mpicc fails"; return; }
 	finds "Open MPI's openib" "^all there" mpirun --allow-run-as-root --oversubscribe -np 2 \
 		--mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1 \
 		--mca btl_openib_warn_no_device_params_found 0 "$tmp/exchange"
 }
 
-# Trees of processes that are no more, after the next has swept. Those whose process ends only then may
+# Trees of processes that are no more, after the next has swept. Those whose process ends only
+# then may
 # be of tests beside this.
 left() {
 	local tree dead=()
@@ -144,7 +148,8 @@ watches() {
 	pid=$!
 	until [ -s "$tmp/out" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
 	{ kill $pid; wait $pid; } 2>/dev/null
-	if grep -q "verbatim0: async event FD" "$tmp/out"; then ok "$name"; else not_ok "$name" "$(tail -1 "$tmp/out")"; fi
+	if grep -q "verbatim0: async event FD" "$tmp/out"; then ok "$name"
+	else not_ok "$name" "$(tail -1 "$tmp/out")"; fi
 }
 
 linked() {
@@ -158,7 +163,8 @@ linked() {
 
 any() {
 	finds cat "^4: ACTIVE$" cat $class/verbatim0/ports/1/state
-	finds "cat roce" "^Ethernet$" env VERBATIM_SOFT_LINK=roce cat $class/verbatim0/ports/1/link_layer
+	finds "cat roce" "^Ethernet$" env VERBATIM_SOFT_LINK=roce cat \
+		$class/verbatim0/ports/1/link_layer
 	finds ls "^verbatim0$" ls $class
 	passes "bash and what it calls" bash -c "$(cat tests/e2e/faces/sees.sh)"
 	passes "python" python3 -c "$(cat tests/e2e/faces/sees.py)"

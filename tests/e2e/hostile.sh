@@ -1,4 +1,5 @@
-# What a recorded program, or who may write to its session's files, can do to the recorder; and they to it.
+# What a recorded program, or who may write to its session's files, can do to the recorder; and
+# they to it.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -16,11 +17,14 @@ cut_while_it_runs() {
 	wait $pid; is $? 0 && is "$(number 8)" 1000000 && sound && "$VERBATIM" info t.db >out
 }
 
-cut_rings_end_nobody() { cut_while_it_runs 0 'ring.*' && one_sentence 'is damaged\|cannot be read'; }
+cut_rings_end_nobody() {
+	cut_while_it_runs 0 'ring.*' && one_sentence 'is damaged\|cannot be read'
+}
 half_a_ring_ends_nobody() { cut_while_it_runs 8192 'ring.*'; }
 # its recorder stands still, and has not opened one yet
 rings_cut_before_they_were_read_are_told() {
-	"$VERBATIM" record -o t.db sh -c "kill -STOP \$PPID; exec '$apps/loop' counts 50" 2>err & local pid=$!
+	"$VERBATIM" record -o t.db sh -c \
+		"kill -STOP \$PPID; exec '$apps/loop' counts 50" 2>err & local pid=$!
 	await posted 49 && truncate -s 0 sessions/*/ring.* && kill -CONT $pid || return
 	wait $pid; is $? 0 && sound && one_sentence 'cannot be read: cut' || return
 	! grep 'called a verb' err && "$VERBATIM" info t.db >out && says 'could not make a ring' out
@@ -31,7 +35,8 @@ program_sees_its_own_signals() {
 	local bus
 	for bus in asks handles faults sends; do
 		"$VERBATIM" run "$apps/bus" $bus 2>/dev/null; local alone=$?
-		"$VERBATIM" record -q -o t.db "$apps/bus" $bus 2>err; is "$bus" $? $alone || { cat err; return 1; }
+		"$VERBATIM" record -q -o t.db "$apps/bus" $bus 2>err; is "$bus" $? $alone ||
+			{ cat err; return 1; }
 	done
 }
 
@@ -39,7 +44,8 @@ program_sees_its_own_signals() {
 corrupted_program_harms_nobody() {
 	local seed=${VERBATIM_SEED:-$RANDOM}
 	echo "VERBATIM_SEED=$seed"
-	"$VERBATIM" record -o t.db sh -c "'$apps/scribble' 3 $seed & '$apps/guest' calls 500 exit 0; wait" 2>err
+	"$VERBATIM" record -o t.db sh -c \
+		"'$apps/scribble' 3 $seed & '$apps/guest' calls 500 exit 0; wait" 2>err
 	is $? 0 && sound && "$VERBATIM" info t.db >out 2>err || { cat out err; return 1; }
 	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call c JOIN process p ON p.id = c.process WHERE p.exe LIKE '%/guest' AND verb = 'ibv_alloc_pd' AND NOT failed" 2>/dev/null)" 500 || return
 	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call WHERE NOT json_valid(args) OR (out NOT NULL AND NOT json_valid(out))" 2>/dev/null)" 0 || return

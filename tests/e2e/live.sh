@@ -7,7 +7,8 @@ record() { "$VERBATIM" record -q --check -o t.db -- "$@" 2>err >out; }
 
 # The report without what the program itself says; the errors first, as they come in any order.
 sorted() {
-	grep -v '^first error: none\|^verbatim: \|^$' "$1" | sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed behind it//' |
+	grep -v '^first error: none\|^verbatim: \|^$' "$1" |
+		sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed behind it//' |
 		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"; posted = 1; next }
 			posted && /^        / { next } { posted = 0; print }' 2>>"$1.errors"
 }
@@ -29,11 +30,14 @@ finds_what_check_finds_in() {
 
 finds_what_check_finds_in_random_sequences() { record "$apps/model_run" "$1" 60; same; }
 
-shows_the_first_error() { record "$apps/first_error" && grep -q '^first error: IBV_WC_.* bytes at ' err && same; }
+shows_the_first_error() {
+	record "$apps/first_error" && grep -q '^first error: IBV_WC_.* bytes at ' err && same
+}
 
 is_silent_about_what_is_right() {
 	record "$apps/life_001" good
-	is "$? $(grep -c '^[EWPI] ' err)" "0 0" && is "$("$VERBATIM" sql t.db 'select count(*) from finding')" 0
+	is "$? $(grep -c '^[EWPI] ' err)" "0 0" &&
+		is "$("$VERBATIM" sql t.db 'select count(*) from finding')" 0
 }
 
 ends_with_1_or_what_the_program_said() {
@@ -62,11 +66,13 @@ tells_while_the_program_runs() {
 stops_the_program_for_a_debugger() {
 	local status=0 pid recorder
 	rm -f in; mkfifo in; : >err
-	"$VERBATIM" record -q --stop-on=error -o t.db -- "$apps/patient" <in 2>err >out & recorder=$!
+	"$VERBATIM" record -q --stop-on=error -o t.db -- \
+		"$apps/patient" <in 2>err >out & recorder=$!
 	exec 7>in
 	await grep -q 'is stopped' err || status=1
 	pid=$(sed -n 's/.*is stopped (pid \([0-9]*\)).*/\1/p' err)
-	await grep -q '^State:.T' "/proc/$pid/status" || status=1 # what is told is that it was asked to
+	await grep -q '^State:.T' "/proc/$pid/status" ||
+		status=1 # what is told is that it was asked to
 	exec 7>&-
 	kill -CONT "$pid"
 	wait $recorder
@@ -92,7 +98,8 @@ goes_on_over_traces_one_after_the_other() {
 # What it has not read yet is not overwritten for it.
 goes_with_a_flight_recorder() {
 	"$VERBATIM" record -q --check --flight 64k -o t.db "$apps/leaky" 600000 100000 2>err
-	is "$? $(found err | wc -l)" "1 6" && grep -q '6 of 6 rules over 2400052 events' err || { tail -3 err; return 1; }
+	is "$? $(found err | wc -l)" "1 6" && grep -q '6 of 6 rules over 2400052 events' err ||
+		{ tail -3 err; return 1; }
 	is "$("$VERBATIM" sql t.db 'select count(*) from finding' 2>/dev/null)" 6
 }
 
@@ -107,7 +114,9 @@ done
 for seed in 1 400; do
 	try finds_what_check_finds_in_random_sequences $seed
 done
-for each in shows_the_first_error is_silent_about_what_is_right ends_with_1_or_what_the_program_said tells_while_the_program_runs \
-	stops_the_program_for_a_debugger goes_on_over_traces_one_after_the_other goes_with_a_flight_recorder knows_what_to_stop_on; do
+for each in shows_the_first_error is_silent_about_what_is_right \
+	ends_with_1_or_what_the_program_said tells_while_the_program_runs \
+	stops_the_program_for_a_debugger goes_on_over_traces_one_after_the_other \
+		goes_with_a_flight_recorder knows_what_to_stop_on; do
 	try $each
 done

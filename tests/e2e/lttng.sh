@@ -4,7 +4,8 @@
 # so those are covered by an empty directory that only we see.
 skip() { echo "skip lttng: $1"; exit 0; }
 
-command -v lttng-sessiond lttng babeltrace2 >/dev/null || skip "lttng-sessiond, lttng or babeltrace2 is not installed"
+command -v lttng-sessiond lttng babeltrace2 >/dev/null ||
+	skip "lttng-sessiond, lttng or babeltrace2 is not installed"
 if [ "$(id -u)" -eq 0 ] && [ -z "${LTTNG_ALONE:-}" ]; then
 	unshare -m -n true 2>/dev/null || skip "no namespace of its own can be had"
 	LTTNG_ALONE=1 exec unshare -m -n bash "$0"
@@ -31,8 +32,10 @@ traced() {
 	local name=$1 bytes=$2 status
 	shift 2
 	quiet lttng create "$name" --output="$tmp/$name" &&
-		quiet lttng enable-channel -u -s "$name" --subbuf-size="$bytes" --num-subbuf=8 all &&
-		quiet lttng enable-event -u -s "$name" -c all "${events:-verbatim:*}" && quiet lttng start "$name" || return
+		quiet lttng enable-channel -u -s "$name" --subbuf-size="$bytes" --num-subbuf=8 \
+			all &&
+		quiet lttng enable-event -u -s "$name" -c all "${events:-verbatim:*}" &&
+		quiet lttng start "$name" || return
 	"$@"
 	status=$?
 	quiet lttng destroy "$name" && return $status
@@ -40,7 +43,8 @@ traced() {
 
 pingpong() {
 	ibv_rc_pingpong -p $port -n 100 -g 0 >server 2>&1 & local pid=$!
-	await eval 'ss -ltn | grep -q :$port' && ibv_rc_pingpong -p $port -n 100 -g 0 127.0.0.1 >client && wait $pid
+	await eval 'ss -ltn | grep -q :$port' &&
+		ibv_rc_pingpong -p $port -n 100 -g 0 127.0.0.1 >client && wait $pid
 }
 export -f pingpong await
 export port=${TEST_PORT:-18515}
@@ -77,7 +81,8 @@ contents() {
 
 same_contents() {
 	contents "$1" >of.record && contents "$2" >of.import && [ -s of.record ] || return
-	cmp -s of.record of.import || { diff of.record of.import | cut -c 1-300 | head -10; return 1; }
+	cmp -s of.record of.import ||
+		{ diff of.record of.import | cut -c 1-300 | head -10; return 1; }
 }
 
 library_exports_nothing() { is "$(nm -D --defined-only "$libs/libverbatim-lttng.so")" ""; }
@@ -86,7 +91,8 @@ library_exports_nothing() { is "$(nm -D --defined-only "$libs/libverbatim-lttng.
 pingpong_is_the_same_by_both_ways() {
 	traced both 4M "$VERBATIM" record -q --lttng -o record.db -- bash -c pingpong &&
 		"$VERBATIM" import -q -o import.db both && same_contents record.db import.db &&
-		is "$(grep -c '^wc' of.import)" 400 && is "$(sql import.db 'SELECT count(*) FROM loss')" 0
+		is "$(grep -c '^wc' of.import)" 400 &&
+		is "$(sql import.db 'SELECT count(*) FROM loss')" 0
 }
 
 threads_forks_and_execs_are_the_same_by_both_ways() {
@@ -97,21 +103,26 @@ threads_forks_and_execs_are_the_same_by_both_ways() {
 }
 
 babeltrace2_reads_it() {
-	babeltrace2 both >text && is "$(grep -c ' verbatim:reg_mr_begin: .* length = 4096, .* args = "pd=0x' text)" 2 &&
+	babeltrace2 both >text &&
+		is "$(grep -c ' verbatim:reg_mr_begin: .* length = 4096, .* args = "pd=0x' text)" \
+		2 &&
 		is "$(grep -c ' verbatim:reg_mr_end: .* outs = ".*lkey=' text)" 2 &&
 		is "$(grep -c ' verbatim:wc: .* status = 0, ' text)" 400 &&
 		is "$(grep -c ' verbatim:post_send: ' text)" 200 &&
-		is "$(grep ' verbatim:wr: ' text | grep -c '\[0\] = 4096')" "$(grep -c '^sge' <(contents import.db; "$VERBATIM" import -q -o both.db both; contents both.db | grep '^sge'))"
+		is "$(grep ' verbatim:wr: ' text | grep -c '\[0\] = 4096')" \
+			"$(grep -c '^sge' <(contents import.db; "$VERBATIM" import -q -o both.db both; contents both.db | grep '^sge'))"
 }
 
 preloaded_by_hand_needs_no_recorder() {
 	LD_PRELOAD=$preload traced hand 4M bash -c pingpong && is "$(ls sessions)" "" &&
-		"$VERBATIM" import -q -o hand.db hand && is "$(sql hand.db 'SELECT count(*) FROM wc')" 400
+		"$VERBATIM" import -q -o hand.db hand &&
+		is "$(sql hand.db 'SELECT count(*) FROM wc')" 400
 }
 
 # every kind of request that can be built, and every field that an iterator can be asked for
 builders_and_iterators_are_the_same_by_both_ways() {
-	VERBATIM_SOFT_LINK=roce traced built 4M "$VERBATIM" record -q --lttng -o record.db -- "$apps/every_verb" >said &&
+	VERBATIM_SOFT_LINK=roce traced built 4M "$VERBATIM" record -q --lttng -o record.db -- \
+		"$apps/every_verb" >said &&
 		"$VERBATIM" import -q -o import.db built && same_contents record.db import.db &&
 		is "$(sql import.db "SELECT count(*) > 2 FROM post WHERE verb IN ('ibv_wr_complete', 'ibv_wr_abort')")" 1 &&
 		is "$(sql import.db "SELECT count(*) > 0 FROM wc WHERE timestamp IS NOT NULL")" 1
@@ -122,22 +133,30 @@ session_that_begins_late_is_said() {
 	local end
 	LD_PRELOAD=$preload "$apps/loop" counts & local pid=$!
 	await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt 1000 ]' || return
-	traced late 4M await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt '$(($(od -An -tu8 -j8 -N8 counts) + 20000))' ]'
+	traced late 4M await eval \
+		'[ "$(od -An -tu8 -j8 -N8 counts)" -gt '$(($(od -An -tu8 -j8 -N8 counts) + 20000))' ]'
 	kill -KILL $pid; wait $pid 2>/dev/null
-	"$VERBATIM" import -o late.db late 2>err; is $? 0 && grep -q 'the session BEGAN LATE: 1 threads' err && ! grep -q LOST err || { cat err; return 1; }
-	"$VERBATIM" info late.db >text 2>&1 && grep -q '^BEGAN LATE: ' text && ! grep -q '^LOST' text || { cat text; return 1; }
-	quiet "$VERBATIM" check late.db && quiet "$VERBATIM" dump late.db && "$VERBATIM" stat --format json late.db >text 2>/dev/null &&
-		is "$(jq '[.verbs[] | select(.verb == "ibv_post_send") | .calls][0] > 100' text)" true
+	"$VERBATIM" import -o late.db late 2>err; is $? 0 &&
+		grep -q 'the session BEGAN LATE: 1 threads' err && ! grep -q LOST err ||
+		{ cat err; return 1; }
+	"$VERBATIM" info late.db >text 2>&1 && grep -q '^BEGAN LATE: ' text &&
+		! grep -q '^LOST' text || { cat text; return 1; }
+	quiet "$VERBATIM" check late.db && quiet "$VERBATIM" dump late.db &&
+		"$VERBATIM" stat --format json late.db >text 2>/dev/null &&
+		is "$(jq '[.verbs[] | select(.verb == "ibv_post_send") | .calls][0] > 100' text)" \
+			true
 }
 
 check_stat_and_replay_work_on_it() {
-	quiet "$VERBATIM" check hand.db && quiet "$VERBATIM" stat hand.db && quiet "$VERBATIM" replay --device soft hand.db &&
+	quiet "$VERBATIM" check hand.db && quiet "$VERBATIM" stat hand.db &&
+		quiet "$VERBATIM" replay --device soft hand.db &&
 		grep -q 'no divergence' log
 }
 
 # wr and wc are parts of the others: they can be left out
 filters_are_lttngs_own() {
-	events='verbatim:post_send' LD_PRELOAD=$preload traced few 4M bash -c pingpong && babeltrace2 few >text &&
+	events='verbatim:post_send' LD_PRELOAD=$preload traced few 4M bash -c pingpong &&
+		babeltrace2 few >text &&
 		is "$(grep -vc ' verbatim:post_send: ' text)" 0 && is "$(wc -l <text)" 200
 }
 
@@ -146,9 +165,12 @@ every_verb_has_a_tracepoint() {
 	LD_PRELOAD=$preload sleep 100 & pid=$!
 	await eval 'lttng list -u 2>/dev/null | grep -q verbatim:wr' && lttng list -u >points
 	kill $pid
-	missing=$(grep -E '^[a-z]+ [^ ]+ control ' "$root/core/wire/verbs.list" | grep -o '[a-z_0-9]*(' | sed 's/^_*\(ibv_\|rdma_\)*//; s/($//' |
-		while read -r verb; do grep -q "verbatim:\(rdma_\)*$verb[a-z_]*_begin" points && grep -q "verbatim:\(rdma_\)*$verb[a-z_]*_end" points || echo "$verb"; done)
-	is "$missing" "" && for verb in post_send post_recv post_srq_recv post_wq_recv wr_complete wr_abort poll_cq req_notify_cq; do
+	missing=$(grep -E '^[a-z]+ [^ ]+ control ' "$root/core/wire/verbs.list" |
+		grep -o '[a-z_0-9]*(' | sed 's/^_*\(ibv_\|rdma_\)*//; s/($//' |
+		while read -r verb; do grep -q "verbatim:\(rdma_\)*$verb[a-z_]*_begin" points &&
+		grep -q "verbatim:\(rdma_\)*$verb[a-z_]*_end" points || echo "$verb"; done)
+	is "$missing" "" && for verb in post_send post_recv post_srq_recv post_wq_recv wr_complete \
+		wr_abort poll_cq req_notify_cq; do
 		grep -q "verbatim:$verb " points || { echo "no $verb"; return 1; }
 	done
 }
@@ -165,10 +187,12 @@ unread() {
 }
 
 loss_is_loud() {
-	LD_PRELOAD=$preload traced tiny 4096 unread "$apps/crowd" 3000 && "$VERBATIM" import -o tiny.db tiny 2>err || return
+	LD_PRELOAD=$preload traced tiny 4096 unread "$apps/crowd" 3000 &&
+		"$VERBATIM" import -o tiny.db tiny 2>err || return
 	grep -q 'LTTng has LOST events' err || { cat err; return 1; }
 	local lost all
-	lost=$(sql tiny.db 'SELECT sum(events) FROM loss') all=$(sql tiny.db 'SELECT sum(events) FROM thread')
+	lost=$(sql tiny.db 'SELECT sum(events) FROM loss') \
+		all=$(sql tiny.db 'SELECT sum(events) FROM thread')
 	[ "$lost" -gt 0 ] && [ "$all" -gt 0 ] || { echo "$lost lost beside $all"; return 1; }
 	"$VERBATIM" info tiny.db | grep -q LOST
 }
@@ -176,17 +200,20 @@ loss_is_loud() {
 # by LTTng only: what the ring's thread still had to say is lost with it, not the rest
 killed_program_leaves_what_it_did() {
 	LD_PRELOAD=$preload traced killed 4M "$apps/guest" calls 5 kill 9
-	"$VERBATIM" import -q -o killed.db killed && is "$(sql killed.db "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 5
+	"$VERBATIM" import -q -o killed.db killed &&
+		is "$(sql killed.db "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 5
 }
 
 no_daemon_is_no_hindrance() {
-	unshare -m bash -c '[ -z "$LTTNG_ALONE" ] || umount /run/lttng; exec "$@"' - env LTTNG_HOME="$tmp/nowhere" \
+	unshare -m bash -c '[ -z "$LTTNG_ALONE" ] || umount /run/lttng; exec "$@"' - env \
+		LTTNG_HOME="$tmp/nowhere" \
 		"$VERBATIM" record -q --lttng -o t.db -- "$apps/guest" calls 5 exit 3
 	is $? 3 && is "$(sql t.db "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 5
 }
 
 program_notices_nothing() {
-	traced still 4M "$VERBATIM" record -q --lttng -o t.db -- "$apps/guest" say hello calls 5 exit 5 >out 2>err
+	traced still 4M "$VERBATIM" record -q --lttng -o t.db -- "$apps/guest" say hello calls 5 \
+		exit 5 >out 2>err
 	is $? 5 && is "$(cat out)" hello && is "$(cat err)" ""
 }
 
@@ -195,12 +222,14 @@ refused() { # STATUS WORDS ARGUMENTS...: one line, and no trace
 	shift 2
 	rm -f bad.db
 	"$VERBATIM" import -o bad.db "$@" 2>err
-	is $? "$status" && is "$(wc -l <err)" 1 && { grep -q "$words" err || { cat err; return 1; }; } && [ ! -e bad.db ]
+	is $? "$status" && is "$(wc -l <err)" 1 &&
+		{ grep -q "$words" err || { cat err; return 1; }; } && [ ! -e bad.db ]
 }
 
 bad_input_is_refused() {
 	mkdir -p empty text_file odd && echo hello >odd/metadata
-	refused 2 'no CTF directory is given' && refused 4 'No such file' nowhere && refused 3 'holds no CTF trace' empty &&
+	refused 2 'no CTF directory is given' && refused 4 'No such file' nowhere &&
+		refused 3 'holds no CTF trace' empty &&
 		refused 3 'holds no CTF trace' /dev/null && refused 3 'cut short or damaged' odd
 }
 
@@ -211,7 +240,8 @@ others_events_are_refused() {
 
 cut_streams_are_refused() {
 	local stream
-	cp -r crowd cut && stream=$(find cut -name 'all_*' -size +8k | head -1) && truncate -s -5000 "$stream" &&
+	cp -r crowd cut && stream=$(find cut -name 'all_*' -size +8k | head -1) &&
+		truncate -s -5000 "$stream" &&
 		refused 3 'cut short or damaged' cut
 }
 
@@ -219,22 +249,30 @@ damaged_streams_give_what_comes_before() {
 	local stream at
 	cp -r crowd bent && for stream in $(find bent -name 'all_*'); do
 		at=$(grep -abo 'pd=0x' "$stream" | sed -n '40s/:.*//p')
-		[ -z "$at" ] || head -c 1000 /dev/zero | tr '\0' '\377' | dd of="$stream" bs=1 seek="$at" conv=notrunc 2>/dev/null
+		[ -z "$at" ] || head -c 1000 /dev/zero | tr '\0' '\377' |
+			dd of="$stream" bs=1 seek="$at" conv=notrunc 2>/dev/null
 	done
 	"$VERBATIM" import -q -o bent.db bent 2>err
 	is $? 3 && { grep -q 'cut short or damaged\|DAMAGED' err || { cat err; return 1; }; } &&
-		"$VERBATIM" info bent.db 2>&1 | grep -q DAMAGED && [ "$(sql bent.db 'SELECT count(*) FROM module' 2>/dev/null)" -gt 5 ]
+		"$VERBATIM" info bent.db 2>&1 | grep -q DAMAGED &&
+		[ "$(sql bent.db 'SELECT count(*) FROM module' 2>/dev/null)" -gt 5 ]
 }
 
 cut_metadata_is_refused() {
 	local metadata
-	cp -r crowd torn && metadata=$(find torn -name metadata) && truncate -s -3000 "$metadata" && refused 3 'cut short or damaged' torn
+	cp -r crowd torn && metadata=$(find torn -name metadata) && truncate -s -3000 "$metadata" &&
+		refused 3 'cut short or damaged' torn
 }
 
-for each in library_exports_nothing pingpong_is_the_same_by_both_ways threads_forks_and_execs_are_the_same_by_both_ways \
-	babeltrace2_reads_it builders_and_iterators_are_the_same_by_both_ways session_that_begins_late_is_said preloaded_by_hand_needs_no_recorder check_stat_and_replay_work_on_it filters_are_lttngs_own \
-	every_verb_has_a_tracepoint loss_is_loud killed_program_leaves_what_it_did no_daemon_is_no_hindrance \
-	program_notices_nothing bad_input_is_refused others_events_are_refused cut_streams_are_refused damaged_streams_give_what_comes_before \
+for each in library_exports_nothing pingpong_is_the_same_by_both_ways \
+	threads_forks_and_execs_are_the_same_by_both_ways \
+	babeltrace2_reads_it builders_and_iterators_are_the_same_by_both_ways \
+		session_that_begins_late_is_said preloaded_by_hand_needs_no_recorder \
+		check_stat_and_replay_work_on_it filters_are_lttngs_own \
+	every_verb_has_a_tracepoint loss_is_loud killed_program_leaves_what_it_did \
+		no_daemon_is_no_hindrance \
+	program_notices_nothing bad_input_is_refused others_events_are_refused \
+		cut_streams_are_refused damaged_streams_give_what_comes_before \
 	cut_metadata_is_refused; do
 	try $each
 done

@@ -22,18 +22,21 @@ are_counted() {
 }
 
 survive_unpacking() {
-	"$VERBATIM" unpack -o "$tmp/plain.db" "$t" >/dev/null && is "$(sqlite3 "$tmp/plain.db" 'select count(*) from mark')" 13
+	"$VERBATIM" unpack -o "$tmp/plain.db" "$t" >/dev/null &&
+		is "$(sqlite3 "$tmp/plain.db" 'select count(*) from mark')" 13
 }
 
 hinder_neither_check_nor_replay() {
-	{ "$VERBATIM" check "$t" && "$VERBATIM" replay --device soft "$t"; } >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	{ "$VERBATIM" check "$t" && "$VERBATIM" replay --device soft "$t"; } >"$tmp/out" 2>&1 ||
+		{ cat "$tmp/out"; return 1; }
 }
 
 header_serves_cpp_and_c89() {
 	echo '#include "shim/trace/verbatim.h"' >"$tmp/a.c"
 	echo 'int main(void) { verbatim_mark("x"); return 0; }' >>"$tmp/a.c"
 	gcc -std=gnu89 -pedantic -Wall -Werror -I. -o "$tmp/a" "$tmp/a.c" && "$tmp/a" &&
-		gcc -x c++ -Wall -Werror -fsyntax-only -I. "$tmp/a.c" 2>"$tmp/out" || ! grep -v cc1plus "$tmp/out"
+		gcc -x c++ -Wall -Werror -fsyntax-only -I. "$tmp/a.c" 2>"$tmp/out" ||
+		! grep -v cc1plus "$tmp/out"
 }
 
 for each in do_nothing_unrecorded are_recorded stand_among_the_verbs are_counted survive_unpacking \

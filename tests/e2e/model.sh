@@ -24,8 +24,10 @@ differing() {
 		END { for (i = 1; i <= n; i++) if (text[1, order[i]] != text[2, order[i]]) print order[i] }' "$1" "$2"
 }
 
-# Whether a short timeout of a sequence runs out is a matter of time where the machine is busy. A seed
-# that differed is run ten times more on its own: one that differs again may be time, two are the recorder's.
+# Whether a short timeout of a sequence runs out is a matter of time where the machine is busy. A
+# seed
+# that differed is run ten times more on its own: one that differs again may be time, two are the
+# recorder's.
 is_the_recorders() { # way, seed
 	local each differ=0
 	bare "$2" 1 >one
@@ -33,7 +35,8 @@ is_the_recorders() { # way, seed
 		"$1" "$2" 1 >other
 		cmp -s one other || { differ=$((differ + 1)); cp other unlike; }
 	done
-	[ $differ -gt 1 ] || { echo "# seed $2 differed in a run of many, and $differ times of ten alone: time" >&3; return 1; }
+	[ $differ -gt 1 ] ||
+		{ echo "# seed $2 differed in a run of many, and $differ times of ten alone: time" >&3; return 1; }
 	diff one unlike | head -20
 }
 
@@ -41,7 +44,8 @@ same_as_bare() { # way, how many, options
 	local way=$1 n=$2 each
 	shift 2
 	options=("$@")
-	"$way" "$seed" "$n" >log || [ $? -eq 1 ] || { echo "status $?"; tail -3 disagreed; return 1; }
+	"$way" "$seed" "$n" >log || [ $? -eq 1 ] ||
+		{ echo "status $?"; tail -3 disagreed; return 1; }
 	for each in $(sed "/^seed $((seed + n))\$/,\$d" bare | differing - log); do
 		is_the_recorders "$way" "$each" && { echo "seed $each"; return 1; }
 	done
@@ -51,16 +55,19 @@ same_as_bare() { # way, how many, options
 recording_is_whole() {
 	is "lost" "$("$VERBATIM" sql t.db 'select coalesce(sum(events), 0) from loss')" 0 &&
 		is "not seen" "$("$VERBATIM" sql t.db 'select count(*) from coverage')" 0 &&
-		is "completions without their request" "$("$VERBATIM" sql t.db 'select count(*) from wc where wr_n is null')" 0
+		is "completions without their request" \
+			"$("$VERBATIM" sql t.db 'select count(*) from wc where wr_n is null')" 0
 }
 
 exec 3>&1
 bare "$seed" "$count" >bare
-[ "$(grep -c ^seed bare)" -eq "$count" ] || { echo "not ok model: it does not run: $(tail -3 disagreed)"; exit 1; }
+[ "$(grep -c ^seed bare)" -eq "$count" ] ||
+	{ echo "not ok model: it does not run: $(tail -3 disagreed)"; exit 1; }
 try_seed "the same once more" same_as_bare bare $((count / 4))
 try_seed "the same recorded" same_as_bare record "$count"
 try_seed "the recording is whole" recording_is_whole
-try_seed "the same where a full ring drops" same_as_bare record $((count / 4)) --on-full=drop --ring-size=256k
+try_seed "the same where a full ring drops" same_as_bare record $((count / 4)) --on-full=drop \
+	--ring-size=256k
 try_seed "the same with a flight recorder" same_as_bare record $((count / 4)) --flight=1M
 try_seed "the same with payload" same_as_bare record $((count / 4)) --payload=full
 try_seed "the same without a collector" same_as_bare alone $((count / 4))

@@ -1,4 +1,5 @@
-# The recorder's modes: without a collector, what a dead one has left, flight recorder, rotation, filters.
+# The recorder's modes: without a collector, what a dead one has left, flight recorder, rotation,
+# filters.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -8,16 +9,21 @@ ended() { ! kill -0 "$1"; }
 collect() { "$VERBATIM" collect -q -o t.db "$@"; }
 soft() { env LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" "$@"; }
 lone() { VERBATIM_DIR=$tmp/d soft "$@"; } # without a collector
-begin() { VERBATIM_DIR=$tmp/d exec env LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" "$@"; } # in the background
+begin() { # in the background
+	VERBATIM_DIR=$tmp/d exec env LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" \
+		"$@"
+}
 posted() { [ "$(number 8)" -gt "$1" ]; }
 number() { od -An -tu8 -j"$1" -N8 counts | tr -d ' '; }
 
 calls_are_collected_later() {
 	lone "$apps/guest" calls 7 exit 3; is $? 3 || return
 	is "$(stat -c %a d d/* | sort -u | tr '\n' ' ')" "600 700 " || return
-	collect d && is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 7 && [ ! -e d ] &&
+	collect d && is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 7 &&
+		[ ! -e d ] &&
 		is "$(ask "SELECT value FROM meta WHERE key = 'state'")" complete &&
-		is "$(ask "SELECT value FROM meta WHERE key = 'command'")" "$apps/guest calls 7 exit 3"
+		is "$(ask "SELECT value FROM meta WHERE key = 'command'")" \
+			"$apps/guest calls 7 exit 3"
 }
 
 trace_is_as_one_of_record() {
@@ -36,7 +42,8 @@ trace_is_as_one_of_record() {
 
 rings_grow_and_lose_nothing() {
 	VERBATIM_RING_SIZE=256k lone "$apps/loop" counts 60000 && collect d || return
-	is "$(ask "SELECT count(*) FROM wc")" "$(number 16)" && is "$(ask "SELECT count(*) FROM loss")" 0 || return
+	is "$(ask "SELECT count(*) FROM wc")" "$(number 16)" &&
+		is "$(ask "SELECT count(*) FROM loss")" 0 || return
 	[ "$(number 16)" -ge 60000 ]
 }
 
@@ -46,15 +53,18 @@ killed_program_has_all_that_returned() {
 	kill -KILL $pid; wait $pid 2>/dev/null
 	collect d || return
 	local recs sends wcs
-	recs=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_recv'"); sends=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_send'")
+	recs=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_recv'")
+	sends=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_send'")
 	wcs=$(ask "SELECT count(*) FROM wc")
-	[ "$recs" -ge "$(number 0)" ] && [ "$sends" -ge "$(number 8)" ] && [ "$wcs" -ge "$(number 16)" ] && is "$(ask "SELECT count(*) FROM loss")" 0
+	[ "$recs" -ge "$(number 0)" ] && [ "$sends" -ge "$(number 8)" ] &&
+		[ "$wcs" -ge "$(number 16)" ] && is "$(ask "SELECT count(*) FROM loss")" 0
 }
 
 limit_is_kept_and_loss_told() {
 	VERBATIM_RING_SIZE=256k VERBATIM_LIMIT=2M lone "$apps/loop" counts 60000 || return
 	is "$(number 8)" 60000 && [ "$(du -sk d | cut -f1)" -le 2200 ] || { du -sk d; return 1; }
-	collect d 2>err && says "events were lost" err && "$VERBATIM" info t.db >out && says ^LOST out
+	collect d 2>err && says "events were lost" err && "$VERBATIM" info t.db >out &&
+		says ^LOST out
 }
 
 childless() { ! pgrep -f "^$tmp/parent calls 2" >/dev/null; }
@@ -64,13 +74,15 @@ children_and_threads_are_in_one_trace() {
 	await childless || return
 	lone "$apps/guest" calls 3 || return # a second program, the same session
 	collect d && is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 10 &&
-		is "$(ask "SELECT count(*) FROM process")" 3 && is "$(ask "SELECT count(*) FROM process WHERE parent = 1")" 1
+		is "$(ask "SELECT count(*) FROM process")" 3 &&
+		is "$(ask "SELECT count(*) FROM process WHERE parent = 1")" 1
 }
 
 session_in_use_is_left_alone() {
 	begin "$apps/guest" calls 1 until >out & local pid=$!
 	await grep -q ready out || return
-	collect d 2>err; is $? 4 && says "still in use" err && [ -e d/session ] && [ ! -e t.db ] || return
+	collect d 2>err; is $? 4 && says "still in use" err && [ -e d/session ] && [ ! -e t.db ] ||
+		return
 	kill -TERM $pid; wait $pid
 	collect d && [ ! -e d ]
 }
@@ -98,27 +110,33 @@ empty_session_is_said() {
 	collect d 2>err; is $? 3 && says "is empty" err
 }
 # where session_page.rings is: the word behind the state, on a cache line of its own
-rings_at() { od -An -v -tu4 -w64 d/session | awk '$1 == 1 && $2 == 1 { print (NR - 1) * 64 + 4; exit }'; }
+rings_at() {
+	od -An -v -tu4 -w64 d/session | awk '$1 == 1 && $2 == 1 { print (NR - 1) * 64 + 4; exit }'
+}
 
 cut_rings_are_read_as_far_as_they_go() {
 	VERBATIM_RING_SIZE=256k lone "$apps/loop" counts 20000 || return
 	truncate -s 1000000 d/ring.0
-	collect --keep d 2>err; is $? 0 && says damaged err && "$VERBATIM" info t.db >out && says ^DAMAGED out || return
+	collect --keep d 2>err; is $? 0 && says damaged err && "$VERBATIM" info t.db >out &&
+		says ^DAMAGED out || return
 	[ "$(ask "SELECT count(*) FROM wc")" -gt 1000 ] || return
 	truncate -s 100 d/ring.0
-	collect d 2>err; is $? 0 && says "cannot be read" err && is "$(ask "SELECT what FROM coverage")" thread &&
+	collect d 2>err; is $? 0 && says "cannot be read" err &&
+		is "$(ask "SELECT what FROM coverage")" thread &&
 		says "d is kept" err && [ -e d/ring.0 ]
 }
 
 session_of_a_dead_recorder_is_kept_for_collect() {
-	"$VERBATIM" record -q -o first.db "$apps/guest" calls 5 until exit 5 >out 2>/dev/null & local pid=$!
+	"$VERBATIM" record -q -o first.db "$apps/guest" calls 5 until exit \
+		5 >out 2>/dev/null & local pid=$!
 	await grep -q ready out || return
 	local app; app=$(pgrep -P $pid guest)
 	kill -KILL $pid; await ended $pid
 	kill -TERM "$app"; await ended "$app" || return
 	"$VERBATIM" record -o t.db true 2>err; says "verbatim collect $tmp/sessions/" err || return
 	set -- sessions/*; [ -d "$1" ] || { echo "swept"; return 1; }
-	"$VERBATIM" collect -o t.db "$1" 2>err && says "first.db" err && [ ! -e "$1" ] || { cat err; return 1; }
+	"$VERBATIM" collect -o t.db "$1" 2>err && says "first.db" err && [ ! -e "$1" ] ||
+		{ cat err; return 1; }
 	[ "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" -ge 5 ]
 }
 
@@ -130,19 +148,23 @@ ended_collector_leaves_no_new_session() {
 }
 
 flight_keeps_the_last_and_all_control_verbs() {
-	"$VERBATIM" record --flight 64k -o t.db "$apps/loop" counts 200000 2>err; is $? 0 && says "are older" err || return
+	"$VERBATIM" record --flight 64k -o t.db "$apps/loop" counts 200000 2>err; is $? 0 &&
+		says "are older" err || return
 	local kept over
 	kept=$(ask "SELECT count(*) FROM wc"); over=$(ask "SELECT sum(overwritten) FROM loss")
-	[ "$kept" -gt 1000 ] && [ "$kept" -lt 200000 ] && [ "$over" -gt 0 ] || { echo "kept $kept, lost $over"; return 1; }
+	[ "$kept" -gt 1000 ] && [ "$kept" -lt 200000 ] && [ "$over" -gt 0 ] ||
+		{ echo "kept $kept, lost $over"; return 1; }
 	# what is there has no hole, and goes on to the end
 	is "$(ask "SELECT max(wr_id) - min(wr_id) + 1 - count(DISTINCT wr_id) FROM wc")" 0 || return
 	is "$(ask "SELECT max(wr_id) FROM wr")" "$(ask "SELECT max(wr_id) FROM wc")" &&
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_create_qp'")" 1 || return
 	# near the beginning nothing is claimed, then the request of each is known and the right one
-	[ "$(ask "SELECT sum(wr_n IS NULL) FROM wc")" -lt 100 ] && is "$(ask "SELECT sum(wr_n IS NULL) > 0 FROM (SELECT * FROM wc ORDER BY time LIMIT 20)")" 1 || return
+	[ "$(ask "SELECT sum(wr_n IS NULL) FROM wc")" -lt 100 ] &&
+		is "$(ask "SELECT sum(wr_n IS NULL) > 0 FROM (SELECT * FROM wc ORDER BY time LIMIT 20)")" 1 || return
 	is "$(ask "SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
 	"$VERBATIM" check t.db >out 2>err; is $? 0 && says "older than what was kept" out || return
-	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out && "$VERBATIM" dump t.db >out 2>&1 && "$VERBATIM" stat t.db >out 2>&1
+	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out && "$VERBATIM" dump t.db >out 2>&1 &&
+		"$VERBATIM" stat t.db >out 2>&1
 }
 
 begin_flight() { "$VERBATIM" record --flight 64k -o t.db "$@" >out 2>err & pid=$!; }
@@ -150,26 +172,34 @@ begin_flight() { "$VERBATIM" record --flight 64k -o t.db "$@" >out 2>err & pid=$
 snapshot_is_written_when_asked() {
 	local pid app name; begin_flight "$apps/loop" counts
 	await posted 20000 || return; app=$(pgrep -P $pid loop)
-	name=$("$VERBATIM" snapshot) && is "$name" "$tmp/t.1.db" && "$VERBATIM" info t.1.db >info && says "SNAPSHOT: asked for" info || return
-	is "$("$VERBATIM" snapshot $pid)" "$tmp/t.2.db" && is "$("$VERBATIM" snapshot "$app")" "$tmp/t.3.db" &&
+	name=$("$VERBATIM" snapshot) && is "$name" "$tmp/t.1.db" && "$VERBATIM" info t.1.db >info &&
+		says "SNAPSHOT: asked for" info || return
+	is "$("$VERBATIM" snapshot $pid)" "$tmp/t.2.db" &&
+		is "$("$VERBATIM" snapshot "$app")" "$tmp/t.3.db" &&
 		is "$("$VERBATIM" snapshot "$(echo sessions/*)")" "$tmp/t.4.db" || return
-	kill -USR2 $pid; await test -s t.5.db && await says "t.5.db: asked for by a signal" err || return
-	"$VERBATIM" check t.5.db >out 2>&1; is $? 0 && is "$(ask "SELECT value FROM meta WHERE key = 'state'" t.5.db)" complete || return
+	kill -USR2 $pid; await test -s t.5.db && await says "t.5.db: asked for by a signal" err ||
+		return
+	"$VERBATIM" check t.5.db >out 2>&1; is $? 0 &&
+		is "$(ask "SELECT value FROM meta WHERE key = 'state'" t.5.db)" complete || return
 	kill -KILL "$app"; wait $pid; is $? 137 && "$VERBATIM" info t.db >out
 }
 
 first_error_and_crash_write_a_snapshot() {
-	"$VERBATIM" record --flight 1M -o t.db "$apps/first_error" >out 2>err; says "t.1.db: the first completion with an error" err || return
+	"$VERBATIM" record --flight 1M -o t.db "$apps/first_error" >out 2>err
+	says "t.1.db: the first completion with an error" err || return
 	is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" t.1.db)" 1 || return
-	"$VERBATIM" check t.1.db >out 2>/dev/null; says "^first error" out && [ ! -e t.2.db ] || return
+	"$VERBATIM" check t.1.db >out 2>/dev/null; says "^first error" out && [ ! -e t.2.db ] ||
+		return
 	rm ./*.db
-	"$VERBATIM" record --flight 1M -o t.db sh -c "$apps/guest calls 3 kill 11; true" 2>err; says "t.1.db: a process was killed by a signal" err &&
+	"$VERBATIM" record --flight 1M -o t.db sh -c "$apps/guest calls 3 kill 11; true" 2>err
+	says "t.1.db: a process was killed by a signal" err &&
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'" t.1.db)" 3
 }
 
 fatal_event_writes_a_snapshot() {
 	echo 'verb=query_port event=PORT_ERR' >faults
-	VERBATIM_SOFT_FAULTS=$tmp/faults "$VERBATIM" record --flight 1M -o t.db ibv_asyncwatch >out 2>err & local pid=$!
+	VERBATIM_SOFT_FAULTS=$tmp/faults "$VERBATIM" record --flight 1M -o t.db \
+		ibv_asyncwatch >out 2>err & local pid=$!
 	await grep -q "t.1.db: the first fatal asynchronous event" err || return
 	kill -TERM $pid; wait $pid
 	is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_get_async_event' AND out LIKE '%EVENT_PORT_ERR%'" t.1.db)" 1
@@ -184,7 +214,8 @@ snapshot_of_nothing_is_refused() {
 	await grep -q ready out || return
 	"$VERBATIM" snapshot $pid 2>err; is $? 4 && says "as a whole" err || return
 	kill -TERM $pid; wait $pid
-	for bad in "--flight x" "--flight 0" "--flight 1M --rotate-size 1M" "--rotate-size 1k" "--rotate-time 5" "--rotate-time 0s"; do
+	for bad in "--flight x" "--flight 0" "--flight 1M --rotate-size 1M" "--rotate-size 1k" \
+		"--rotate-time 5" "--rotate-time 0s"; do
 		"$VERBATIM" record $bad true 2>err; is "$? $bad" "2 $bad" || return
 	done
 }
@@ -192,16 +223,21 @@ snapshot_of_nothing_is_refused() {
 snapshot_that_fails_does_not_stop_the_recording() {
 	local name # too long for that of a copy
 	name=$(printf 'n%.0s' {1..244}).db
-	"$VERBATIM" record --flight 1M -o $name "$apps/first_error" >out 2>err; says "keep a copy of" err &&
-		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" $name)" 1 || return
+	"$VERBATIM" record --flight 1M -o $name "$apps/first_error" >out 2>err
+	says "keep a copy of" err &&
+		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" $name)" 1 ||
+		return
 	rm $name
 }
 
 snapshot_takes_a_number_that_is_free() {
 	mkdir d; mkdir d/t.1.db; echo precious >d/t.2.db; ln -s t.2.db d/t.3.db
-	"$VERBATIM" record --flight 1M -o d/t.db "$apps/first_error" >out 2>err; says "t.1.db is not a file" err && says "t.3.db is in the way" err &&
-		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.4.db)" 1 && is "$(cat d/t.2.db)" precious &&
-		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.db)" 1 || return
+	"$VERBATIM" record --flight 1M -o d/t.db "$apps/first_error" >out 2>err
+	says "t.1.db is not a file" err && says "t.3.db is in the way" err &&
+		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.4.db)" 1 &&
+		is "$(cat d/t.2.db)" precious &&
+		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.db)" 1 ||
+		return
 	rm -r d
 }
 
@@ -211,7 +247,8 @@ rotation_leaves_whole_traces() {
 	local sum=0 polled=0 calls=0 t
 	for t in t.*.db t.db; do
 		[ -e $t ] || continue
-		"$VERBATIM" check $t >out 2>/dev/null; is "$? $t" "0 $t" && "$VERBATIM" dump $t >dump 2>/dev/null || return
+		"$VERBATIM" check $t >out 2>/dev/null; is "$? $t" "0 $t" &&
+			"$VERBATIM" dump $t >dump 2>/dev/null || return
 		[ $t = t.db ] || says "ibv_post_send(qp1" dump || return
 		is "$(ask "SELECT count(*) FROM object WHERE kind = 'qp'" $t)" 1 || return
 		sum=$((sum + $(ask "SELECT count(*) FROM wc" $t)))
@@ -219,7 +256,9 @@ rotation_leaves_whole_traces() {
 		calls=$((calls + $("$VERBATIM" stat --format json $t 2>/dev/null | jq '[.verbs[] | select(.verb == "ibv_reg_mr") | .calls][0] // 0')))
 	done
 	rm dump
-	"$VERBATIM" info t.2.db >info 2>&1 && says "^CONTINUES: the control verbs of the first " info && "$VERBATIM" info t.1.db >info 2>&1 &&
+	"$VERBATIM" info t.2.db >info 2>&1 &&
+		says "^CONTINUES: the control verbs of the first " info &&
+		"$VERBATIM" info t.1.db >info 2>&1 &&
 		! grep -q ^CONTINUES info || return
 	is "$polled $calls" "$(number 16) 1" || return # nor is anything counted twice
 	is $sum "$(number 16)" # nothing is lost between two of them, or twice in them
@@ -229,10 +268,12 @@ rotation_by_time_goes_on() {
 	"$VERBATIM" record -q --rotate-time 1s -o t.db "$apps/loop" counts & local pid=$!
 	await test -s t.2.db || return
 	pkill -KILL -P $pid loop; wait $pid 2>/dev/null
-	for t in t.1.db t.2.db t.db; do "$VERBATIM" check $t >out 2>&1; is "$? $t" "0 $t" || return; done
+	for t in t.1.db t.2.db t.db; do "$VERBATIM" check $t >out 2>&1; is "$? $t" "0 $t" || return
+	done
 }
 
-# What is left of 3000 sends and receives: requests, completions, and objects, which are always there.
+# What is left of 3000 sends and receives: requests, completions, and objects, which are always
+# there.
 filtered() {
 	rm -f t.db
 	"$VERBATIM" record -q --filter "$1" -o t.db "$apps/loop" counts 3000 || return
@@ -245,11 +286,15 @@ filters_leave_what_was_asked_for() {
 	queries="SELECT count(*) FROM call WHERE verb LIKE 'ibv_query%' AND NOT ours"
 	filtered plane=control "0 0" && [ "$(ask "$queries")" -gt 0 ] || return
 	filtered plane=data "6000 6000" && is "$(ask "$queries")" 0 || return
-	filtered verb=post_send "3000 0" && filtered verb=ibv_post_recv+poll_cq "3000 6000" || return
-	filtered "qp=$(seq -s+ 16 47)" "6000 6000" && filtered qp=1+0xffffff "0 0" || return # 16 is the first of the device
-	filtered qp=qp1 "6000 6000" && filtered qp=qp2 "0 0" && filtered qp=rc "6000 6000" && filtered qp=ud+qp7+99 "0 0" || return
+	filtered verb=post_send "3000 0" && filtered verb=ibv_post_recv+poll_cq "3000 6000" ||
+		return
+	filtered "qp=$(seq -s+ 16 47)" "6000 6000" && filtered qp=1+0xffffff "0 0" ||
+		return # 16 is the first of the device
+	filtered qp=qp1 "6000 6000" && filtered qp=qp2 "0 0" && filtered qp=rc "6000 6000" &&
+		filtered qp=ud+qp7+99 "0 0" || return
 	filtered "device=$device" "6000 6000" && filtered device=nope "0 0" || return
-	filtered "1/1,verb=post_send" "3000 0" && filtered plane=control,verb=post_send "0 0" || return
+	filtered "1/1,verb=post_send" "3000 0" && filtered plane=control,verb=post_send "0 0" ||
+		return
 	filtered 1/1 "6000 6000"
 }
 
@@ -259,10 +304,13 @@ one_of_n_is_fair_and_said() {
 	sends=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_send'" 2>/dev/null)
 	recvs=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_recv'" 2>/dev/null)
 	wcs=$(ask "SELECT count(*) FROM wc" 2>/dev/null)
-	for n in $sends $recvs $((wcs / 2)); do [ "$n" -gt 2500 ] && [ "$n" -lt 3500 ] || { echo "$sends $recvs $wcs"; return 1; }; done
-	is "$(ask "SELECT sum(times) FROM coverage WHERE what = 'filtered'" 2>/dev/null)" $((120000 - sends - recvs - wcs)) || return
+	for n in $sends $recvs $((wcs / 2)); do [ "$n" -gt 2500 ] && [ "$n" -lt 3500 ] ||
+		{ echo "$sends $recvs $wcs"; return 1; }; done
+	is "$(ask "SELECT sum(times) FROM coverage WHERE what = 'filtered'" 2>/dev/null)" \
+		$((120000 - sends - recvs - wcs)) || return
 	"$VERBATIM" info t.db >out && says "^FILTERED: 1/10" out || return
-	"$VERBATIM" check t.db >out 2>/dev/null; is $? 0 && says "because --filter 1/10 left verbs out" out || return
+	"$VERBATIM" check t.db >out 2>/dev/null; is $? 0 &&
+		says "because --filter 1/10 left verbs out" out || return
 	"$VERBATIM" stat t.db 2>err >out && says "recorded with --filter 1/10" err &&
 		is "$(ask "SELECT what FROM coverage" 2>/dev/null)" filtered
 }
@@ -272,9 +320,12 @@ one_of_n_is_scaled_and_not_paired() {
 	"$VERBATIM" record -q --filter 1/20 -o t.db "$apps/loop" counts 40000 2>err || return
 	is "$(ask "SELECT count(*) FROM wc WHERE wr_n IS NOT NULL" 2>/dev/null)" 0 || return
 	"$VERBATIM" stat --format json t.db >out 2>err && is "$(jq .one_of out)" 20 || return
-	local n; for n in $(jq '.queues[0] | .sends, .receives, .completions / 2, .sent_bytes / 64, .received_bytes / 64' out) \
-		$(jq '.verbs[] | select(.verb == "ibv_post_send") | .calls' out) $(jq '."completion queues"[0].completions / 2' out); do
-		[ "${n%.*}" -gt 34000 ] && [ "${n%.*}" -lt 46000 ] || { echo "$n"; cat out; return 1; }
+	local n
+	for n in $(jq '.queues[0] | .sends, .receives, .completions / 2, .sent_bytes / 64, .received_bytes / 64' out) \
+		$(jq '.verbs[] | select(.verb == "ibv_post_send") | .calls' out) \
+			$(jq '."completion queues"[0].completions / 2' out); do
+		[ "${n%.*}" -gt 34000 ] && [ "${n%.*}" -lt 46000 ] ||
+			{ echo "$n"; cat out; return 1; }
 	done
 	is "$(jq '.queues[0].p50_ns' out)" null || return
 	"$VERBATIM" stat t.db 2>err >out && says "^SAMPLED: one of 20" out
@@ -282,8 +333,10 @@ one_of_n_is_scaled_and_not_paired() {
 
 replay_of_one_of_n_is_refused() {
 	"$VERBATIM" record -q --filter 1/20 -o t.db "$apps/loop" counts 1000 2>err || return
-	"$VERBATIM" replay t.db >out 2>err; is $? 3 && is "$(wc -l <err)" 1 && says "one of 20" err || return
-	"$VERBATIM" record -q --filter plane=control -o t.db "$apps/loop" counts 1000 2>err || return
+	"$VERBATIM" replay t.db >out 2>err; is $? 3 && is "$(wc -l <err)" 1 &&
+		says "one of 20" err || return
+	"$VERBATIM" record -q --filter plane=control -o t.db "$apps/loop" counts 1000 2>err ||
+		return
 	"$VERBATIM" replay t.db >out 2>err; is $? 0 && says "left out by --filter plane=control" out
 }
 
@@ -293,8 +346,11 @@ errors_are_kept_by_one_of_n() {
 }
 
 filter_that_is_none_is_refused() {
-	for bad in x plane=x verb=foo qp=a qp= qp=qp qp=qp0 device= 1/0 1/ 1/-3 plane=control,x , verb= verb=+ qp=+ plane=control,plane=data verb=poll_cq,verb=post_send qp=qp1,qp=qp2 device=a,device=b 1/2,1/3 "device=$(printf %200s x)"; do
-		"$VERBATIM" record --filter "$bad" -o t.db true 2>err; is "$? $bad" "2 $bad" && is "$(wc -l <err)" 1 && [ ! -e t.db ] || return
+	for bad in x plane=x verb=foo qp=a qp= qp=qp qp=qp0 device= 1/0 1/ 1/-3 plane=control,x , \
+		verb= verb=+ qp=+ plane=control,plane=data verb=poll_cq,verb=post_send \
+		qp=qp1,qp=qp2 device=a,device=b 1/2,1/3 "device=$(printf %200s x)"; do
+		"$VERBATIM" record --filter "$bad" -o t.db true 2>err; is "$? $bad" "2 $bad" &&
+			is "$(wc -l <err)" 1 && [ ! -e t.db ] || return
 	done
 }
 

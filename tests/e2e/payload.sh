@@ -2,7 +2,10 @@
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-tidy() { rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/hashes "$tmp"/more "$tmp"/sessions/*; }
+tidy() {
+	rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/hashes "$tmp"/more \
+		"$tmp"/sessions/*
+}
 ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
 record() { "$VERBATIM" record -q -o t.db "$@"; }
 compare() { python3 "$root/tests/e2e/payload.py" out "${2:-t.db}" "$1" "$VERBATIM"; }
@@ -20,7 +23,8 @@ hashes_are_of_one_recording() {
 	for mode in hash full; do
 		sound $mode && ask "$sql" >hashes && mv t.db first.db && sound $mode || return
 		ask "$sql" >more && is "$(wc -l <more)" "$(wc -l <hashes)" && [ -s more ] &&
-			is "$(sort -u hashes more | wc -l)" $(($(sort -u hashes | wc -l) + $(sort -u more | wc -l))) || return
+			is "$(sort -u hashes more | wc -l)" \
+				$(($(sort -u hashes | wc -l) + $(sort -u more | wc -l))) || return
 	done
 }
 
@@ -31,17 +35,21 @@ a_child_begins_anew() {
 
 # A program that may not read memory any more, by a filter of system calls, is not killed for it.
 shuts_itself_in() { # when and how, rows with bytes, rows without
-	record --payload "${4:-full}" "$apps/sandbox" $1 >out 2>err; is $? 0 && says "all came" out &&
+	record --payload "${4:-full}" "$apps/sandbox" $1 >out 2>err; is $? 0 &&
+		says "all came" out &&
 		is "$(ask "SELECT count(*) FILTER (WHERE why IS NULL), count(*) FILTER (WHERE why = 'sandboxed' AND captured = 0) FROM payload")" "$2|$3" || { echo "$1"; return 1; }
 }
 
 a_filter_that_forbids_it_ends_it() {
 	local -x VERBATIM_SOFT_VM=off
 	shuts_itself_in "early prctl kill" 0 40 && shuts_itself_in "exec prctl kill" 0 40 &&
-		shuts_itself_in "late prctl kill" 20 20 && shuts_itself_in "late prctl trap" 20 20 &&
-		shuts_itself_in "late seccomp kill" 20 20 && shuts_itself_in "late libcs kill" 20 20 &&
+		shuts_itself_in "late prctl kill" 20 20 &&
+		shuts_itself_in "late prctl trap" 20 20 &&
+		shuts_itself_in "late seccomp kill" 20 20 &&
+		shuts_itself_in "late libcs kill" 20 20 &&
 		shuts_itself_in "late prctl kill" 20 20 hash &&
-		is "$(ask "SELECT times, detail FROM coverage WHERE what = 'payload'")" "20|sandboxed"
+		is "$(ask "SELECT times, detail FROM coverage WHERE what = 'payload'")" \
+			"20|sandboxed"
 }
 
 a_filter_that_allows_it_does_not() {
@@ -52,7 +60,8 @@ a_filter_that_allows_it_does_not() {
 a_filter_for_all_threads_waits_for_who_reads() {
 	local -x VERBATIM_SOFT_VM=off
 	for i in 1 2 3; do
-		record --payload full "$apps/sandbox" threads seccomp kill >out 2>err; is $? 0 && says "all came" out || return
+		record --payload full "$apps/sandbox" threads seccomp kill >out 2>err; is $? 0 &&
+			says "all came" out || return
 		is "$(ask "SELECT count(*) > 0 FROM payload WHERE why = 'sandboxed'")" 1 || return
 	done
 }
@@ -60,10 +69,14 @@ a_filter_for_all_threads_waits_for_who_reads() {
 # A container's: the recorder has it, too, and finds out what it allows.
 a_filter_around_the_recorder_is_tried() {
 	local -x VERBATIM_SOFT_VM=off
-	"$apps/sandbox" exec prctl open "$VERBATIM" record -q -o t.db --payload full "$apps/sandbox" never prctl kill >out 2>err; is $? 0 &&
-		is "$(ask "SELECT count(*) FROM payload WHERE why IS NULL")" 40 || { cat err; return 1; }
-	"$apps/sandbox" exec prctl kill "$VERBATIM" record -q -o t.db --payload full "$apps/sandbox" never prctl kill >out 2>err; is $? 0 &&
-		is "$(ask "SELECT count(*) FROM payload WHERE why = 'sandboxed'")" 40 && says "no payload can be captured here" err
+	"$apps/sandbox" exec prctl open "$VERBATIM" record -q -o t.db --payload full \
+		"$apps/sandbox" never prctl kill >out 2>err; is $? 0 &&
+		is "$(ask "SELECT count(*) FROM payload WHERE why IS NULL")" 40 ||
+		{ cat err; return 1; }
+	"$apps/sandbox" exec prctl kill "$VERBATIM" record -q -o t.db --payload full \
+		"$apps/sandbox" never prctl kill >out 2>err; is $? 0 &&
+		is "$(ask "SELECT count(*) FROM payload WHERE why = 'sandboxed'")" 40 &&
+		says "no payload can be captured here" err
 }
 
 none_is_nothing() {
@@ -79,7 +92,8 @@ what_is_not_captured_is_counted() {
 
 the_program_notices_nothing() {
 	local off
-	"$VERBATIM" run "$apps/payload" --strangers >off && record --payload full "$apps/payload" --strangers >out && cmp off out
+	"$VERBATIM" run "$apps/payload" --strangers >off &&
+		record --payload full "$apps/payload" --strangers >out && cmp off out
 	off=$?; rm -f off; return $off
 }
 
@@ -89,46 +103,58 @@ environment_says_it_too() {
 
 bad_modes_are_refused() {
 	for bad in some 0 -1 65M 4X; do
-		record --payload $bad true 2>err; is $? 2 && says "payload is none, hash, full" err || return
+		record --payload $bad true 2>err; is $? 2 &&
+			says "payload is none, hash, full" err || return
 	done
 }
 
 dump_shows_them() {
 	known full || return
-	"$VERBATIM" dump t.db >out; says 'wr_id=0x2, .*payload={60 bytes, hash [0-9a-f]*}' out && says 'payload={100 bytes, unreadable}' out &&
+	"$VERBATIM" dump t.db >out; says 'wr_id=0x2, .*payload={60 bytes, hash [0-9a-f]*}' out &&
+		says 'payload={100 bytes, unreadable}' out &&
 		is "$(grep -c '^      0' out)" 0 || return
 	"$VERBATIM" dump --payload none t.db >out; is "$(grep -c payload= out)" 0 || return
-	"$VERBATIM" dump --payload 20 t.db >out; says '^      00000000 15 1c 23 2a 31 38 3f 46  4d 54 5b 62 69 70 77 7e  |..#\*18?FMT\[bipw~|$' out &&
-		says '^      00000010 85 8c 93 9a                                       |....|$' out &&
+	"$VERBATIM" dump --payload 20 t.db >out
+	says '^      00000000 15 1c 23 2a 31 38 3f 46  4d 54 5b 62 69 70 77 7e  |..#\*18?FMT\[bipw~|$' out &&
+		says '^      00000010 85 8c 93 9a                                       |....|$' \
+			out &&
 		is "$(grep -c '^      0000002' out)" 0 || return
 	"$VERBATIM" dump --payload some t.db 2>err; is $? 2 && says "payload is none, hash" err
 }
 
 unpacked_dumps_are_the_same() {
-	known full && "$VERBATIM" unpack -o plain.db t.db && "$VERBATIM" dump --payload full t.db >out && "$VERBATIM" dump --payload full plain.db | cmp - out &&
-		is "$(grep -c '^      0' out)" "$(ask 'SELECT sum((captured + 15) / 16) FROM payload')"
+	known full && "$VERBATIM" unpack -o plain.db t.db &&
+		"$VERBATIM" dump --payload full t.db >out &&
+		"$VERBATIM" dump --payload full plain.db | cmp - out &&
+		is "$(grep -c '^      0' out)" \
+			"$(ask 'SELECT sum((captured + 15) / 16) FROM payload')"
 }
 
 info_and_stat_say_how_much() {
 	known full || return
-	"$VERBATIM" info t.db >out; says '^payload   full, 604 kB kept' out && says 'payload .* 2 .*unreadable' out || return
+	"$VERBATIM" info t.db >out; says '^payload   full, 604 kB kept' out &&
+		says 'payload .* 2 .*unreadable' out || return
 	"$VERBATIM" stat t.db >out; says '^  atomic *1 *8 B *8 B *1 *0$' out || return
-	"$VERBATIM" stat --format json t.db >out && python3 -c "import json; assert [r['times'] for r in json.load(open('out'))['payloads']][2:] == [3, 1]"
+	"$VERBATIM" stat --format json t.db >out &&
+		python3 -c "import json; assert [r['times'] for r in json.load(open('out'))['payloads']][2:] == [3, 1]"
 }
 
 replay() { "$VERBATIM" replay --device soft "${1:-t.db}" >out 2>err; }
 
 replay_sends_what_was_recorded() {
 	sound full || return
-	replay; is $? 0 && says 'compared what was received 13 times' out && says '^no divergence' out || return
+	replay; is $? 0 && says 'compared what was received 13 times' out &&
+		says '^no divergence' out || return
 	sound 16 && replay; is $? 0 && says 'compared what was received 13 times' out || return
 	sound hash && replay; is $? 0 && is "$(grep -c compared out)" 0
 }
 
 other_bytes_are_a_divergence() {
-	sound full && "$VERBATIM" unpack -o plain.db t.db && replay plain.db; is $? 0 || { cat out; return 1; }
+	sound full && "$VERBATIM" unpack -o plain.db t.db && replay plain.db; is $? 0 ||
+		{ cat out; return 1; }
 	sqlite3 plain.db "UPDATE payload SET bytes = CAST(substr(bytes, 1, 9) || x'ee' || substr(bytes, 11) AS BLOB) WHERE kind = 'recv' AND length = 1000"
-	replay plain.db; is $? 1 && says 'wc.0..payload: recorded byte 9 of 1000 is 0xee, replayed 0x48 (request of 1:[0-9]*, sent by 1:' out && says '^1 divergence' out
+	replay plain.db; is $? 1 &&
+		says 'wc.0..payload: recorded byte 9 of 1000 is 0xee, replayed 0x48 (request of 1:[0-9]*, sent by 1:' out && says '^1 divergence' out
 }
 
 # A changed trace is a changed replay.
@@ -141,7 +167,9 @@ a_changed_message_is_sent() {
 }
 
 without_a_collector() {
-	VERBATIM_PAYLOAD=full VERBATIM_DIR=$tmp/d LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" "$apps/payload" --strangers >out &&
+	VERBATIM_PAYLOAD=full VERBATIM_DIR=$tmp/d \
+		LD_PRELOAD="$libs/libverbatim.so:$libs/libverbatim-soft.so" "$apps/payload" \
+		--strangers >out &&
 		"$VERBATIM" collect -q -o t.db d && compare full &&
 		is "$(ask "SELECT value FROM meta WHERE key = 'payload'")" full
 }
@@ -163,15 +191,18 @@ a_condition_finds_the_rows() {
 }
 
 flight_keeps_the_last() {
-	"$VERBATIM" record -q --flight 64k --payload full -o t.db "$apps/loop" counts 40000 2>err || return
-	local bytes; bytes=$(ask 'SELECT (SELECT sum(length(data)) FROM payload_chunk) + (SELECT sum(length(data)) FROM chunk)')
+	"$VERBATIM" record -q --flight 64k --payload full -o t.db "$apps/loop" counts 40000 2>err ||
+		return
+	local bytes
+	bytes=$(ask 'SELECT (SELECT sum(length(data)) FROM payload_chunk) + (SELECT sum(length(data)) FROM chunk)')
 	[ "$bytes" -lt 200000 ] || { echo "$bytes bytes kept"; return 1; }
 	is "$(ask 'SELECT min(captured), max(captured), count(*) > 100 FROM payload')" "64|64|1"
 }
 
 rotation_loses_nothing() {
 	local sends=0 recvs=0 n traces
-	"$VERBATIM" record -q --rotate-size 1M --payload full -o t.db "$apps/loop" counts 300000 || return
+	"$VERBATIM" record -q --rotate-size 1M --payload full -o t.db "$apps/loop" counts 300000 ||
+		return
 	traces=(t*.db)
 	[ ${#traces[@]} -gt 1 ] || { echo "only ${#traces[@]} trace"; return 1; }
 	for n in "${traces[@]}"; do
@@ -183,8 +214,10 @@ rotation_loses_nothing() {
 
 # Pieces that found no room: the row says so, and what there is is the beginning.
 drops_are_said() {
-	"$VERBATIM" record -q --on-full drop --ring-size 256k --payload full -o t.db "$apps/loop" counts 60000 2>err || return
-	is "$(ask "SELECT count(*) FROM payload WHERE captured <> length AND why IS NULL")" 0 || return
+	"$VERBATIM" record -q --on-full drop --ring-size 256k --payload full -o t.db "$apps/loop" \
+		counts 60000 2>err || return
+	is "$(ask "SELECT count(*) FROM payload WHERE captured <> length AND why IS NULL")" 0 ||
+		return
 	is "$(ask "SELECT count(*) FROM payload p LEFT JOIN post USING (thread, n) LEFT JOIN poll USING (thread, n) WHERE post.handle IS NULL AND poll.handle IS NULL")" 0
 }
 
@@ -196,20 +229,25 @@ filtered_posts_have_none() {
 
 # Two processes over TCP; the program checks what it gets, and what it gets is recorded.
 pingpong_gets_what_is_sent() {
-	record --payload full "$both" ibv_rc_pingpong -c -n 30 -s 5000 >out 2>&1 || { cat out; return 1; }
+	record --payload full "$both" ibv_rc_pingpong -c -n 30 -s 5000 >out 2>&1 ||
+		{ cat out; return 1; }
 	is "$(ask "SELECT count(*) FROM payload WHERE kind = 'recv' AND captured = 5000 AND why IS NULL")" 60 &&
 		is "$(ask "SELECT count(DISTINCT hash), sum(kind = 'send') FROM payload")" "1|60" &&
-		replay && says 'compared what was received 60 times' out && says '^no divergence' out
+		replay && says 'compared what was received 60 times' out &&
+		says '^no divergence' out
 }
 
 # Datagrams, reads and a shared receive queue, as a program of others uses them.
 perftest_has_its_payload() {
-	record --payload hash "$both" ib_send_bw -n 200 -s 512 -c UD >out 2>&1 || { cat out; return 1; }
+	record --payload hash "$both" ib_send_bw -n 200 -s 512 -c UD >out 2>&1 ||
+		{ cat out; return 1; }
 	is "$(ask "SELECT kind, length, before, count(*), count(hash) FROM payload GROUP BY 1, 2, 3")" "recv|552|40|200|200
 send|512|0|200|200" || return
 	record --payload 16 "$both" ib_read_lat -n 200 -s 64 >out 2>&1 || { cat out; return 1; }
-	is "$(ask "SELECT DISTINCT kind, length, captured, why FROM payload")" "read|64|16|" || return
-	record --payload hash "$both" ib_send_bw -n 200 -s 64 --use-srq -q 2 >out 2>&1 || { cat out; return 1; }
+	is "$(ask "SELECT DISTINCT kind, length, captured, why FROM payload")" "read|64|16|" ||
+		return
+	record --payload hash "$both" ib_send_bw -n 200 -s 64 --use-srq -q 2 >out 2>&1 ||
+		{ cat out; return 1; }
 	is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') - (SELECT count(*) FROM wc WHERE opcode = 128 AND status = 0)")" 0
 }
 
@@ -242,5 +280,7 @@ try flight_keeps_the_last
 try rotation_loses_nothing
 try drops_are_said
 try filtered_posts_have_none
-command -v ibv_rc_pingpong >/dev/null && try pingpong_gets_what_is_sent || echo "skip payload: pingpong gets what is sent: no ibv_rc_pingpong"
-command -v ib_send_bw >/dev/null && try perftest_has_its_payload || echo "skip payload: perftest has its payload: no ib_send_bw"
+command -v ibv_rc_pingpong >/dev/null && try pingpong_gets_what_is_sent ||
+	echo "skip payload: pingpong gets what is sent: no ibv_rc_pingpong"
+command -v ib_send_bw >/dev/null && try perftest_has_its_payload ||
+	echo "skip payload: perftest has its payload: no ib_send_bw"

@@ -18,7 +18,8 @@ forked_by() { # the word of the program, how it is recorded
 
 clone_by_a_bare_system_call_is_noticed() {
 	spawn verb raw verb || return
-	is "$(sql 'SELECT count(*) FROM fork')" 0 && is "$(sql 'SELECT parent FROM process WHERE id = 2')" 1
+	is "$(sql 'SELECT count(*) FROM fork')" 0 &&
+		is "$(sql 'SELECT parent FROM process WHERE id = 2')" 1
 }
 
 # each way to a new program: how, with which process
@@ -46,19 +47,22 @@ failed_exec_and_spawn_say_so() {
 
 thread_that_calls_no_verb_forks() {
 	spawn verb thread spawn || return
-	is "$(sql 'SELECT how, child, thread FROM fork')" "posix_spawn|2|2" || is "$(sql 'SELECT how, child, thread FROM fork')" "posix_spawn|3|2"
+	is "$(sql 'SELECT how, child, thread FROM fork')" "posix_spawn|2|2" ||
+		is "$(sql 'SELECT how, child, thread FROM fork')" "posix_spawn|3|2"
 }
 
 child_of_vfork_that_calls_verbs_is_reported() {
 	spawn verb vfork verb verb || return
-	is "$(sql 'SELECT count(*) FROM fork')" 1 && is "$(sql 'SELECT what FROM coverage')" vfork &&
+	is "$(sql 'SELECT count(*) FROM fork')" 1 &&
+		is "$(sql 'SELECT what FROM coverage')" vfork &&
 		"$VERBATIM" dump t.db >out && grep -q 'vfork()  the child, .*not recorded' out &&
 		is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 2
 }
 
 child_of_vfork_leaves_its_parent_recorded() {
 	spawn verb vfork nothing verb || return
-	is "$(sql 'SELECT count(*) FROM coverage')" 0 && is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 2
+	is "$(sql 'SELECT count(*) FROM coverage')" 0 &&
+		is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 2
 }
 
 childs_use_of_its_parents_is_found() { # by
@@ -69,7 +73,8 @@ childs_use_of_its_parents_is_found() { # by
 dump_shows_how() {
 	spawn verb clone verb spawn vexec || return
 	"$VERBATIM" dump t.db >out
-	is "$(grep -c ' \(clone\|posix_spawn\|vfork\)() = [0-9]*, process' out)" 3 && grep -q 'has ended by _exit(0) +++' out
+	is "$(grep -c ' \(clone\|posix_spawn\|vfork\)() = [0-9]*, process' out)" 3 &&
+		grep -q 'has ended by _exit(0) +++' out
 }
 
 # word and number; status and ending of the program itself, of its child, and of a grandchild
@@ -86,23 +91,28 @@ ending_is_known() { # words, ending, status
 
 # the kernel tells since 6.15
 signal_that_killed_a_descendant_is_known() {
-	"$VERBATIM" record -q -o t.db sh -c "$apps/guest until; true" >out 2>/dev/null & local recorder=$! known=1
-	until ls -l "/proc/$recorder/fd" 2>/dev/null | grep -q pidfd; do kill -0 $recorder || return; done
+	"$VERBATIM" record -q -o t.db sh -c \
+		"$apps/guest until; true" >out 2>/dev/null & local recorder=$! known=1
+	until ls -l "/proc/$recorder/fd" 2>/dev/null | grep -q pidfd; do kill -0 $recorder ||
+		return; done
 	pkill -SEGV -P "$(pgrep -P $recorder -x sh)" guest
 	wait $recorder
 	[ "$(uname -r | awk -F. '{ print ($1 * 1000 + $2 >= 6015) }')" = 1 ] || known=
-	is "$(sql "SELECT ending, $([ $known ] && echo 'status & 127' || echo 11) FROM process")" "killed|11"
+	is "$(sql "SELECT ending, $([ $known ] && echo 'status & 127' || echo 11) FROM process")" \
+		"killed|11"
 }
 
 leaks_of_a_descendant_are_found() {
 	record sh -c "$apps/spawn keep; true" || return
 	"$VERBATIM" check --format json t.db >out; is $? 1 || return
-	is "$(jq -r '[.findings[] | .rule] | unique[]' out)" LIFE-004 && is "$(jq -r '.not_checked[].because' out)" ""
+	is "$(jq -r '[.findings[] | .rule] | unique[]' out)" LIFE-004 &&
+		is "$(jq -r '.not_checked[].because' out)" ""
 }
 
 killed_descendant_does_not_leak() {
 	record sh -c "$apps/spawn keep kill; true" 2>/dev/null
-	"$VERBATIM" check --format json t.db >out; is $? 0 && is "$(jq -r '.findings | length' out)" 0 &&
+	"$VERBATIM" check --format json t.db >out; is $? 0 &&
+		is "$(jq -r '.findings | length' out)" 0 &&
 		jq -r '.not_checked[].because' out | grep -q 'process 1 was killed'
 }
 
@@ -124,15 +134,18 @@ short_threads_share_rings() {
 	record "$apps/threads" short 20000; local status=$?
 	touch done
 	wait $watcher
-	is $status 0 && is "$(sql 'SELECT count(*), count(DISTINCT tid) > 1000 FROM thread')" "20001|1" &&
+	is $status 0 && is "$(sql 'SELECT count(*), count(DISTINCT tid) > 1000 FROM thread')" \
+		"20001|1" &&
 		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end) FROM call WHERE verb = 'ibv_alloc_pd'")" "20000|20000|20000" &&
-		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0 || return
+		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" \
+			0 || return
 	[ "$(cat peak)" -lt 20000 ] || { echo "the rings took $(cat peak) KiB"; return 1; }
 }
 
 polls_of_threads_that_are_gone_are_counted() {
 	record "$apps/threads" batch 20000 || return
-	is "$(sql 'SELECT count(*), sum(empty), count(DISTINCT thread) FROM poll_count')" "20000|40000|20000"
+	is "$(sql 'SELECT count(*), sum(empty), count(DISTINCT thread) FROM poll_count')" \
+		"20000|40000|20000"
 }
 
 thousands_of_threads_at_once_are_recorded() {
@@ -157,8 +170,10 @@ exit_while_others_call_verbs_loses_nothing() {
 		got=$(sql "SELECT (SELECT ending FROM process), count(*), min(n), sum(n) FROM (SELECT count(*) n FROM notify GROUP BY thread)")
 		read -r least all <<<"$(od -An -v -tu8 counts | xargs -n1 | awk '{ s += $1; if (NR == 1 || $1 < m) m = $1 } END { print m, s }')"
 		IFS='|' read -r how threads min sum <<<"$got"
-		is "$how $threads $((min >= least)) $((sum >= all && sum <= all + 8))" "exit 8 1 1" || { echo "$got, $least $all returned"; return 1; }
-		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0 || return
+		is "$how $threads $((min >= least)) $((sum >= all && sum <= all + 8))" \
+			"exit 8 1 1" || { echo "$got, $least $all returned"; return 1; }
+		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" \
+			0 || return
 	done
 }
 
@@ -178,7 +193,8 @@ killed_after() { # microseconds, name of the files
 		(SELECT count(*) FROM wc) BETWEEN $polls AND $polls + 1,
 		(SELECT count(*) FROM loss), (SELECT count(*) FROM coverage) FROM wr")
 	rm -f "$t".*
-	is "$got" "1|1|1|0|0" || { echo "after $us us: $recvs receives, $sends sends, $polls completions had returned"; return 1; }
+	is "$got" "1|1|1|0|0" ||
+		{ echo "after $us us: $recvs receives, $sends sends, $polls completions had returned"; return 1; }
 }
 
 # Two at a time. Every tenth dies while it opens the device, or before.
@@ -205,12 +221,14 @@ collector_killed_at_random_moments_does_no_harm() { # how many
 	for ((i = 0; i < $1; i++)); do
 		rm -f status counts t.db*
 		cat ends & reader=$!
-		"$VERBATIM" record -q -o t.db sh -c "$apps/loop counts 30000; echo \$? >status" 9>ends & recorder=$!
+		"$VERBATIM" record -q -o t.db sh -c \
+			"$apps/loop counts 30000; echo \$? >status" 9>ends & recorder=$!
 		read -rt "0.$(printf %03d $((RANDOM % 200)))" <> <(:)
 		kill -KILL $recorder 2>/dev/null
 		wait $recorder $reader 2>/dev/null
 		[ -e counts ] || continue # killed before it had started the program
-		is "status $(cat status)" "status 0" && is "sends $(at 8 counts)" "sends 30000" || return
+		is "status $(cat status)" "status 0" && is "sends $(at 8 counts)" "sends 30000" ||
+			return
 		[ ! -e t.db ] || "$VERBATIM" info t.db >out 2>&1 || { cat out; return 1; }
 	done
 }
@@ -220,7 +238,8 @@ build_ring() {
 	mpicc -o ring "$root/tests/e2e/processes/ring.c"
 }
 
-in_ranks=(mpirun --allow-run-as-root --oversubscribe -np 4 --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1)
+in_ranks=(mpirun --allow-run-as-root --oversubscribe -np 4 --mca pml ob1 --mca btl self,openib \
+	--mca btl_openib_allow_ib 1)
 
 mpi_ranks_are_in_one_trace() {
 	build_ring || return
@@ -228,15 +247,20 @@ mpi_ranks_are_in_one_trace() {
 	is "$(sort out | xargs)" "0 after 3 1 after 0 2 after 1 3 after 2" &&
 		is "ranks $(sql "SELECT count(DISTINCT process) FROM call WHERE verb = 'ibv_create_qp' AND failed = 0")" "ranks 4" &&
 		is "$(sql "SELECT count(*), count(DISTINCT pid) FROM process WHERE cmdline LIKE './ring%' AND ending = 'exit' AND status = 0")" "4|4" &&
-		is "$(sql "SELECT count(DISTINCT process) FROM wc")" 4 && is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0 || return
+		is "$(sql "SELECT count(DISTINCT process) FROM wc")" 4 &&
+		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" \
+			0 || return
 	"$VERBATIM" check t.db >out 2>&1 || { cat out; return 1; }
 	# datagrams of two ranks may come in another order; nothing else may differ
 	"$VERBATIM" replay t.db >out 2>&1
-	[ $? -le 1 ] && grep -q '^replayed' out && ! grep '^  [0-9]*:[0-9]* ' out | grep -v 'wc\[.*byte_len' || { cat out; return 1; }
+	[ $? -le 1 ] && grep -q '^replayed' out && ! grep '^  [0-9]*:[0-9]* ' out |
+		grep -v 'wc\[.*byte_len' || { cat out; return 1; }
 }
 
 each_mpi_rank_in_its_own_trace() {
-	build_ring && "${in_ranks[@]}" sh -c "exec $VERBATIM record -q -o rank\$OMPI_COMM_WORLD_RANK.db ./ring" >out 2>err || { cat out err; return 1; }
+	build_ring && "${in_ranks[@]}" sh -c \
+		"exec $VERBATIM record -q -o rank\$OMPI_COMM_WORLD_RANK.db ./ring" >out 2>err ||
+		{ cat out err; return 1; }
 	is "$(sort out | xargs)" "0 after 3 1 after 0 2 after 1 3 after 2" || return
 	for rank in 0 1 2 3; do
 		is "$("$VERBATIM" sql rank$rank.db 'SELECT count(*), (SELECT count(*) > 0 FROM wc), (SELECT count(*) FROM loss) FROM process')" "1|1|0" || return
@@ -255,14 +279,16 @@ nothing_is_done_before_the_first_verb() {
 		ls $VERBATIM_DIR | grep -c ring
 		sed -n "s/^Threads:.//p" $recorder' >out
 	mapfile -t said <out
-	[ $((said[1] - said[0])) -lt 5 ] || { echo "the recorder woke $((said[1] - said[0])) times in two seconds"; return 1; }
+	[ $((said[1] - said[0])) -lt 5 ] ||
+		{ echo "the recorder woke $((said[1] - said[0])) times in two seconds"; return 1; }
 	is "rings ${said[2]}, threads ${said[3]}" "rings 0, threads 1"
 }
 
 next_to_nothing_is_done_for_a_program_that_is_idle() { # options
 	mkfifo input
 	exec 7<>input
-	"$VERBATIM" record -q -o t.db "$@" "$apps/patient" <input 7>&- >out 2>/dev/null & local recorder=$! before after
+	"$VERBATIM" record -q -o t.db "$@" \
+		"$apps/patient" <input 7>&- >out 2>/dev/null & local recorder=$! before after
 	until grep -q made out; do kill -0 $recorder || return; done
 	read -rt 3 <> <(:)
 	before=$(sleeps $recorder)
@@ -271,14 +297,16 @@ next_to_nothing_is_done_for_a_program_that_is_idle() { # options
 	exec 7>&-
 	wait $recorder
 	rm input
-	[ $((after - before)) -lt 60 ] || { echo "the recorder woke $((after - before)) times in two seconds"; return 1; }
+	[ $((after - before)) -lt 60 ] ||
+		{ echo "the recorder woke $((after - before)) times in two seconds"; return 1; }
 }
 
 # the recorder removes a ring when it has read it
 removed_session_directory_is_told() {
 	record sh -c "$apps/guest calls 3; while ls sessions/*/ring.* >ls 2>&1; do :; done
 		rm -rf sessions/*; $apps/guest calls 4 exit 5" 2>err; is $? 5 || return
-	is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 3 && is "$(wc -l <err)" 1 && grep -q 'was removed' err &&
+	is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 3 &&
+		is "$(wc -l <err)" 1 && grep -q 'was removed' err &&
 		is "$(sql 'SELECT what FROM coverage')" session && "$VERBATIM" check t.db >out
 	grep -q "directory was removed" out
 }
@@ -325,7 +353,8 @@ try cancelled_threads_are_recorded
 try exit_while_others_call_verbs_loses_nothing
 try programs_killed_at_random_moments_lose_nothing 200
 try collector_killed_at_random_moments_does_no_harm 30
-if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace; try each_mpi_rank_in_its_own_trace
+if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace
+try each_mpi_rank_in_its_own_trace
 else echo "skip processes: mpi ranks are in one trace: mpicc is not installed"; fi
 try nothing_is_done_before_the_first_verb
 try next_to_nothing_is_done_for_a_program_that_is_idle

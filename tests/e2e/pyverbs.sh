@@ -29,18 +29,22 @@ ends_as_bare() {
 recording_is_whole() {
 	is lost "$(sql 'select coalesce(sum(events), 0) from loss')" 0 &&
 		is "not seen" "$(sql 'select group_concat(what) from coverage')" "" &&
-		is "completions without their request" "$(sql 'select count(*) from wc where wr_n is null')" 0 &&
-		is "requests completed twice" "$(sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0 &&
+		is "completions without their request" \
+			"$(sql 'select count(*) from wc where wr_n is null')" 0 &&
+		is "requests completed twice" \
+			"$(sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0 &&
 		"$VERBATIM" dump "$t" >/dev/null && "$VERBATIM" stat "$t" >/dev/null
 }
 
-# a test of device memory has forked children use their parent's context; for the rest the suite is as good as it should be
+# a test of device memory has forked children use their parent's context; for the rest the suite
+# is as good as it should be
 findings_are_true() {
 	local found
 	"$VERBATIM" check --format json "$t" >"$tmp/found"
 	is status $? $(($(jq '.findings | length' "$tmp/found") > 0)) || return
 	found=$(jq -r '.findings[] | .rule + " " + .where' "$tmp/found" | sort -u | paste -sd,)
-	[ -z "$found" ] || is findings "$found" "FORK-003 ibv_alloc_dm(): context,FORK-003 ibv_query_device_ex(): context"
+	[ -z "$found" ] || is findings "$found" \
+		"FORK-003 ibv_alloc_dm(): context,FORK-003 ibv_query_device_ex(): context"
 }
 
 replays_the_same() {

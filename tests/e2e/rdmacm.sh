@@ -67,7 +67,8 @@ serve() { # program, arguments...
 emptied() {
 	[ -e "$VERBATIM_SOFT_FABRIC" ] || return 0
 	run ibv_devinfo >/dev/null 2>&1
-	[ ! -e "$VERBATIM_SOFT_FABRIC" ] || { why="left: $(ls "$VERBATIM_SOFT_FABRIC" | head -3 | tr '\n' ' ')"; return 1; }
+	[ ! -e "$VERBATIM_SOFT_FABRIC" ] ||
+		{ why="left: $(ls "$VERBATIM_SOFT_FABRIC" | head -3 | tr '\n' ' ')"; return 1; }
 }
 
 # Is @2 in the file @1 at least @3 times?
@@ -193,7 +194,8 @@ datagram_sockets() {
 	begin udpong udpong || return
 	"${device[@]}" timeout 60 udpong -b 127.0.0.1 -p $port -C 100 -S 64 >"$tmp/server" 2>&1 &
 	server=$!
-	until ss -lunH "sport = :$port" | grep -q . || ! kill -0 $server 2>/dev/null; do sleep 0.02; done
+	until ss -lunH "sport = :$port" | grep -q . || ! kill -0 $server 2>/dev/null; do sleep 0.02
+	done
 	run udpong -s 127.0.0.1 -p $port -C 100 -S 64 >"$tmp/client" 2>&1
 	status=$?
 	kill $server
@@ -203,22 +205,26 @@ datagram_sockets() {
 
 # Programs of the sockets API, by librdmacm's own preload before ours.
 preloaded_sockets() { # name, rstream's -T, environment
-	local lib=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so preload=$libs/libverbatim-soft.so status
+	local lib=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so \
+		preload=$libs/libverbatim-soft.so status
 	local port=$((${TEST_PORT:-20000} + RANDOM % 200)) how=(-S 64 -C 10 -I 10 -p)
 	begin "$1" rstream || return
-	[ $face != dropin ] && [ -e $lib ] || { skip "$name" "not installed, or no preload"; return; }
+	[ $face != dropin ] && [ -e $lib ] ||
+		{ skip "$name" "not installed, or no preload"; return; }
 	[ $face = recorded ] && preload=$LD_PRELOAD
 	local both=(env "LD_PRELOAD=$lib:$preload" ${3:-_=} timeout 60 rstream)
 	rm -f /dev/shm/sem.rsocket_fork # which librspreload leaves
 	"${both[@]}" -T "$2" "${how[@]}" $port >"$tmp/server" 2>&1 &
 	server=$!
-	until listening || ss -ltnH "sport = :$port" | grep -q . || ! kill -0 $server 2>/dev/null; do sleep 0.02; done
+	until listening || ss -ltnH "sport = :$port" | grep -q . ||
+		! kill -0 $server 2>/dev/null; do sleep 0.02; done
 	"${both[@]}" -T s -s 127.0.0.1 "${how[@]}" $port >"$tmp/client" 2>&1
 	status=$?
 	wait $server
 	why_status="server $?, client $status: $(tail -1 "$tmp/client")"
 	rm -f /dev/shm/sem.rsocket_fork
-	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' "says client '^custom'"
+	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' \
+		"says client '^custom'"
 }
 
 pyverbs() {
@@ -231,7 +237,8 @@ pyverbs() {
 	fi
 	cp -r $tests "$tmp/tests"
 	find "$tmp/tests" -name '*.gz' -exec gunzip -f {} +
-	(cd "$tmp" && run /usr/bin/python3 tests/run_tests.py -v tests.test_rdmacm) >"$tmp/client" 2>&1
+	(cd "$tmp" && run /usr/bin/python3 tests/run_tests.py -v \
+		tests.test_rdmacm) >"$tmp/client" 2>&1
 	verdict "says client ' ok\$' 10" "says client '^OK\$'"
 }
 
@@ -239,37 +246,53 @@ all() { # face
 	choose "$1"
 	a="-a 127.0.0.1" s="-s 127.0.0.1"
 	both "rping" "rping -s -v -C 10 $a" "rping -c -v -C 10 $a" \
-		"says server 'server ping data: rdma-ping-' 10" "says client '^ping data: rdma-ping-' 10"
+		"says server 'server ping data: rdma-ping-' 10" \
+			"says client '^ping data: rdma-ping-' 10"
 	both "rping -S 60000" "rping -s -V -C 10 -S 60000 $a" "rping -c -V -C 10 -S 60000 $a"
 	both "rping IPv6" "rping -s -v -C 10 -a ::1" "rping -c -v -C 10 -a ::1" \
 		"says client '^ping data: rdma-ping-' 10"
 	both "rping to the wildcard" "rping -s -v -C 10" "rping -c -v -C 10 -a 127.0.0.2" \
 		"says client '^ping data: rdma-ping-' 10"
 	both "rping roce" "env VERBATIM_SOFT_LINK=roce rping -s -v -C 10 $a" \
-		"env VERBATIM_SOFT_LINK=roce rping -c -v -C 10 $a" "says client '^ping data: rdma-ping-' 10"
+		"env VERBATIM_SOFT_LINK=roce rping -c -v -C 10 $a" \
+			"says client '^ping data: rdma-ping-' 10"
 	against "rping persistent" "rping -s -P -v $a" "rping -c -v -C 10 $a" 3 \
 		"says client '^ping data: rdma-ping-' 30"
-	both "ucmatose" "ucmatose" "ucmatose $s" "says client 'return status 0'" "says server 'return status 0'"
+	both "ucmatose" "ucmatose" "ucmatose $s" "says client 'return status 0'" \
+		"says server 'return status 0'"
 	both "ucmatose -c 200" "ucmatose -c 200" "ucmatose $s -c 200" \
-		"says client 'return status 0'" "says server 'return status 0'" "says server disconnected 1"
-	both "ucmatose -m" "ucmatose -c 5 -m" "ucmatose $s -c 5 -m" "says client 'return status 0'" "says server 'return status 0'"
-	both "udaddy" "udaddy -c 5" "udaddy $s -c 5" "says client 'return status 0'" "says server 'return status 0'"
-	both "mckey" "stdbuf -oL mckey -m 239.1.2.3 -b 127.0.0.1" "mckey -m 239.1.2.3 -b 127.0.0.1 -s" \
+		"says client 'return status 0'" "says server 'return status 0'" \
+			"says server disconnected 1"
+	both "ucmatose -m" "ucmatose -c 5 -m" "ucmatose $s -c 5 -m" \
+		"says client 'return status 0'" "says server 'return status 0'"
+	both "udaddy" "udaddy -c 5" "udaddy $s -c 5" "says client 'return status 0'" \
+		"says server 'return status 0'"
+	both "mckey" "stdbuf -oL mckey -m 239.1.2.3 -b 127.0.0.1" \
+		"mckey -m 239.1.2.3 -b 127.0.0.1 -s" \
 		"says server 'data transfers complete'" "says server 'return status 0'"
-	both "rdma_client" "rdma_server" "rdma_client $s" "says client 'end 0'" "says server 'end 0'"
-	both "rstream verified" "rstream -T v -S 4000 -I 20 -C 10" "rstream $s -T v -S 4000 -I 20 -C 10" "says client custom"
-	both "rstream blocking" "rstream -T b -S 65536 -I 20 -C 10" "rstream $s -T b -S 65536 -I 20 -C 10" "says client custom"
-	both "rstream nonblocking" "rstream -T n -S 65536 -I 20 -C 10" "rstream $s -T n -S 65536 -I 20 -C 10" "says client custom"
-	both "rstream resolving" "rstream -T r -S 64 -I 20 -C 10" "rstream $s -T r -S 64 -I 20 -C 10" "says client custom"
-	both "riostream" "riostream -T v -S 4000 -I 20 -C 10" "riostream $s -T v -S 4000 -I 20 -C 10" "says client custom"
+	both "rdma_client" "rdma_server" "rdma_client $s" "says client 'end 0'" \
+		"says server 'end 0'"
+	both "rstream verified" "rstream -T v -S 4000 -I 20 -C 10" \
+		"rstream $s -T v -S 4000 -I 20 -C 10" "says client custom"
+	both "rstream blocking" "rstream -T b -S 65536 -I 20 -C 10" \
+		"rstream $s -T b -S 65536 -I 20 -C 10" "says client custom"
+	both "rstream nonblocking" "rstream -T n -S 65536 -I 20 -C 10" \
+		"rstream $s -T n -S 65536 -I 20 -C 10" "says client custom"
+	both "rstream resolving" "rstream -T r -S 64 -I 20 -C 10" \
+		"rstream $s -T r -S 64 -I 20 -C 10" "says client custom"
+	both "riostream" "riostream -T v -S 4000 -I 20 -C 10" \
+		"riostream $s -T v -S 4000 -I 20 -C 10" "says client custom"
 	copied
-	against "cmtime" "cmtime" "cmtime $s -c 100" 1 "says client '^connect'" "says client '^disconnect'"
+	against "cmtime" "cmtime" "cmtime $s -c 100" 1 "says client '^connect'" \
+		"says client '^disconnect'"
 	for program in ib_send_bw ib_send_lat ib_write_bw ib_read_lat; do
 		both "$program -R" "$program -R -F --use_old_post_send -n 500" \
-			"$program -R -F --use_old_post_send -n 500 127.0.0.1" "says client '^ [0-9]* *500 '"
+			"$program -R -F --use_old_post_send -n 500 127.0.0.1" \
+				"says client '^ [0-9]* *500 '"
 	done
 	both "ib_send_lat -R -c UD" "ib_send_lat -R -c UD -F --use_old_post_send -n 500" \
-		"ib_send_lat -R -c UD -F --use_old_post_send -n 500 127.0.0.1" "says client '^ [0-9]* *500 '"
+		"ib_send_lat -R -c UD -F --use_old_post_send -n 500 127.0.0.1" \
+			"says client '^ [0-9]* *500 '"
 	xrc
 	datagram_sockets
 	preloaded_sockets "sockets over rsockets" s
@@ -288,7 +311,9 @@ fi
 all preload
 all dropin
 . tests/e2e/lib/recorded.sh
-# cmtime destroys the queues before the queue pairs that use them; perftest keeps its own context when it is told to use
+# cmtime destroys the queues before the queue pairs that use them; perftest keeps its own context
+# when it is told to use
 # librdmacm's, which keeps udpong's; clients that are refused clean nothing up
-recorded_again "$0" "LIFE-00[34] .* cmtime" "LIFE-004 .* (ib_[a-z]+_(bw|lat)|udpong|rping|rdma_x(client|server))"
+recorded_again "$0" "LIFE-00[34] .* cmtime" \
+	"LIFE-004 .* (ib_[a-z]+_(bw|lat)|udpong|rping|rdma_x(client|server))"
 exit $failed

@@ -31,7 +31,8 @@ stderr_is_the_programs_alone_when_quiet() {
 # what a program has of us is what it would have without us
 signals_and_descriptors_are_as_they_were() {
 	local how look='grep -E "Sig(Ign|Blk)" /proc/self/status; for i in 0 1 2; do [ -e /proc/self/fd/$i ] && echo $i; done; ulimit -f'
-	for how in "trap '' PIPE" "trap '' XFSZ" "trap '' PIPE XFSZ" "exec <&-" "exec 2>&-" "exec 3>&1 <&- 2>&-" true; do
+	for how in "trap '' PIPE" "trap '' XFSZ" "trap '' PIPE XFSZ" "exec <&-" "exec 2>&-" \
+		"exec 3>&1 <&- 2>&-" true; do
 		(eval "$how"; exec sh -c "$look") >plain
 		(eval "$how"; record sh -c "$look") >recorded
 		diff plain recorded || { echo "after $how"; return 1; }
@@ -51,17 +52,23 @@ stderr_to_nobody_is_no_reason_to_end() {
 
 limit_on_files_stops_the_recording_only() {
 	local status
-	(ulimit -f 20; exec "$VERBATIM" record -q -o t.db "$guest" say started) >out 2>err; status=$?
-	is $status 4 && is "$(cat out)" "" && grep -q 'disk I/O error' err && [ ! -e t.db ] || { cat err; return 1; }
-	(ulimit -S -f 300; exec "$VERBATIM" record -q -o t.db sh -c "ulimit -f unlimited; VERBATIM_SESSIONS=$tmp exec $loop counts 400000") 2>err; status=$?
-	is $status 4 && is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 400000 && grep -q INCOMPLETE err || { cat err; return 1; }
+	(ulimit -f 20; exec "$VERBATIM" record -q -o t.db "$guest" say started) >out 2>err
+	status=$?
+	is $status 4 && is "$(cat out)" "" && grep -q 'disk I/O error' err && [ ! -e t.db ] ||
+		{ cat err; return 1; }
+	(ulimit -S -f 300; exec "$VERBATIM" record -q -o t.db sh -c \
+		"ulimit -f unlimited; VERBATIM_SESSIONS=$tmp exec $loop counts 400000") 2>err
+	status=$?
+	is $status 4 && is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 400000 &&
+		grep -q INCOMPLETE err || { cat err; return 1; }
 }
 
 few_descriptors_are_said_to_be_few() {
 	local n
 	for n in 4 5 6; do
 		(ulimit -n $n; exec "$VERBATIM" record -q -o t.db true) 2>err
-		is "$n: $?" "$n: 4" && grep -q 'Too many open files' err && [ ! -e t.db ] || { cat err; return 1; }
+		is "$n: $?" "$n: 4" && grep -q 'Too many open files' err && [ ! -e t.db ] ||
+			{ cat err; return 1; }
 	done
 }
 

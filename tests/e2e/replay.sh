@@ -4,7 +4,8 @@
 #
 # As root it has a /dev/shm of its own, to see what replays leave there.
 if [ -z "${SHM_ALONE:-}" ] && unshare -m mount -t tmpfs none /dev/shm 2>/dev/null; then
-	SHM_ALONE=1 exec unshare -m bash -c 'mount -t tmpfs none /dev/shm && exec bash "$0" "$@"' "$0" "$@"
+	SHM_ALONE=1 exec unshare -m bash -c 'mount -t tmpfs none /dev/shm && exec bash "$0" "$@"' \
+		"$0" "$@"
 fi
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
@@ -14,7 +15,8 @@ export VERBATIM_QUIET=1
 record() {
 	local name=$1
 	shift
-	timeout 120 "$VERBATIM" record --device soft -o "$tmp/$name.db" -- "$both" "$@" >"$tmp/$name.log" 2>&1
+	timeout 120 "$VERBATIM" record --device soft -o "$tmp/$name.db" -- "$both" \
+		"$@" >"$tmp/$name.log" 2>&1
 }
 
 # replay FILE: report in $tmp/out
@@ -69,17 +71,20 @@ perf ib_read_bw -n 1000
 perf ib_atomic_lat -n 1000
 
 # two threads on one queue, failures of each kind, a shared queue's limit
-${CC:-cc} -o "$tmp/errors" tests/replay/errors.c -libverbs -lpthread 2>"$tmp/out" || not_ok every_failure "cc: $(tail -1 "$tmp/out")"
+${CC:-cc} -o "$tmp/errors" tests/replay/errors.c -libverbs -lpthread 2>"$tmp/out" ||
+	not_ok every_failure "cc: $(tail -1 "$tmp/out")"
 
 alone() {
 	local status
-	if ! timeout 60 "$VERBATIM" record --device soft -o "$tmp/$1.db" -- "$2" >"$tmp/out" 2>&1; then
+	if ! timeout 60 "$VERBATIM" record --device soft -o "$tmp/$1.db" -- \
+		"$2" >"$tmp/out" 2>&1; then
 		not_ok "$1" "recording: $(tail -1 "$tmp/out")"
 	else
 		replay --device soft "$tmp/$1.db"
 		status=$?
 		if [ $status -eq 0 ]; then ok "$1"; else
-			not_ok "$1" "exit status $status: $(grep -A2 diverg "$tmp/out" | tr '\n' ' ')"
+			not_ok "$1" \
+				"exit status $status: $(grep -A2 diverg "$tmp/out" | tr '\n' ' ')"
 		fi
 	fi
 }
@@ -92,7 +97,8 @@ senders() {
 	local status
 	alone in_order "$apps/senders"
 	"$VERBATIM" unpack -o "$tmp/swapped.db" "$tmp/in_order.db" >"$tmp/out" 2>&1 &&
-		sqlite3 "$tmp/swapped.db" "UPDATE post SET time = (SELECT max(time) + 1 FROM post) WHERE thread = 2" ||
+		sqlite3 "$tmp/swapped.db" \
+			"UPDATE post SET time = (SELECT max(time) + 1 FROM post) WHERE thread = 2" ||
 		{ not_ok senders "$(tail -1 "$tmp/out")"; return; }
 	replay --device soft "$tmp/swapped.db"
 	status=$?
@@ -103,9 +109,11 @@ senders() {
 	else
 		ok senders
 	fi
-	sqlite3 "$tmp/swapped.db" "UPDATE wc SET byte_len = byte_len + 1 WHERE n = (SELECT max(n) FROM wc)"
+	sqlite3 "$tmp/swapped.db" \
+		"UPDATE wc SET byte_len = byte_len + 1 WHERE n = (SELECT max(n) FROM wc)"
 	replay --device soft "$tmp/swapped.db"
-	if grep -q '1 divergence' "$tmp/out"; then ok senders_altered; else not_ok senders_altered "$(grep diverg "$tmp/out")"; fi
+	if grep -q '1 divergence' "$tmp/out"; then ok senders_altered
+	else not_ok senders_altered "$(grep diverg "$tmp/out")"; fi
 }
 senders
 
@@ -235,14 +243,16 @@ one_sided() {
 killed() {
 	local status name=killed_$1
 	next_port
-	"$VERBATIM" record --device soft -o "$tmp/killed.db" -- tests/e2e/replay/killed ibv_$1_pingpong $port >"$tmp/killed.log" 2>&1
+	"$VERBATIM" record --device soft -o "$tmp/killed.db" -- tests/e2e/replay/killed \
+		ibv_$1_pingpong $port >"$tmp/killed.log" 2>&1
 	replay --device soft "$tmp/killed.db"
 	status=$?
 	if [ $status -ne 0 ]; then
 		not_ok $name "exit status $status: $(grep -A1 diverg "$tmp/out" | tr '\n' ' ')"
 	elif ! grep -q 'posts of [1-9]' "$tmp/out"; then
 		not_ok $name "nothing was posted: $(head -1 "$tmp/out")"
-	elif grep -q ' \([2-9]\|[1-9][0-9][0-9]*\) x ibv_poll_cq.*sender was killed' "$tmp/out"; then
+	elif grep -q ' \([2-9]\|[1-9][0-9][0-9]*\) x ibv_poll_cq.*sender was killed' \
+		"$tmp/out"; then
 		not_ok $name "left out what came: $(grep 'sender was killed' "$tmp/out")"
 	else
 		ok $name
@@ -251,7 +261,8 @@ killed() {
 
 # a message came whose post nobody could record
 cut_short() {
-	"$VERBATIM" record --device soft -o "$tmp/cut.db" -- "$apps/cut_short" >"$tmp/cut.log" 2>&1 ||
+	"$VERBATIM" record --device soft -o "$tmp/cut.db" -- \
+		"$apps/cut_short" >"$tmp/cut.log" 2>&1 ||
 		{ not_ok cut_short "recording: $(tail -1 "$tmp/cut.log")"; return; }
 	replay --device soft --timeout 60 "$tmp/cut.db"
 	local status=$?
@@ -279,15 +290,19 @@ signalled() {
 signalled_early() {
 	local status
 	${CC:-cc} -shared -fPIC -o "$tmp/early.so" tests/e2e/replay/early.c &&
-		timeout 20 env LD_PRELOAD="$tmp/early.so" "$VERBATIM" replay --device soft --pace x0.01 "$tmp/rc_pingpong.db" >"$tmp/out" 2>&1
+		timeout 20 env LD_PRELOAD="$tmp/early.so" "$VERBATIM" replay --device soft --pace \
+			x0.01 "$tmp/rc_pingpong.db" >"$tmp/out" 2>&1
 	status=$?
-	if [ $status -eq 4 ]; then ok signalled_early; else not_ok signalled_early "exit status $status"; fi
+	if [ $status -eq 4 ]; then ok signalled_early
+	else not_ok signalled_early "exit status $status"; fi
 }
 
 # a report that nobody reads; nothing_is_left looks for the rest
 unread() {
-	{ "$VERBATIM" replay --device soft "$tmp/rc_pingpong.db" 2>&1; echo $? >"$tmp/unread"; } | true
-	if [ "$(cat "$tmp/unread")" -eq 4 ]; then ok unread; else not_ok unread "exit status $(cat "$tmp/unread")"; fi
+	{ "$VERBATIM" replay --device soft "$tmp/rc_pingpong.db" 2>&1; echo $? >"$tmp/unread"; } |
+		true
+	if [ "$(cat "$tmp/unread")" -eq 4 ]; then ok unread
+	else not_ok unread "exit status $(cat "$tmp/unread")"; fi
 }
 
 nothing_is_left() {
@@ -307,17 +322,20 @@ refuses() {
 	echo nothing >"$tmp/nothing.db"
 	"$VERBATIM" replay "$tmp/nothing.db" >"$tmp/out" 2>&1
 	status=$?
-	[ $status -eq 3 ] && ok bad_trace_is_3 || not_ok bad_trace_is_3 "exit status $status: $(tail -1 "$tmp/out")"
+	[ $status -eq 3 ] && ok bad_trace_is_3 ||
+		not_ok bad_trace_is_3 "exit status $status: $(tail -1 "$tmp/out")"
 	"$VERBATIM" unpack -o "$tmp/nobody.db" "$tmp/rc_pingpong.db" >"$tmp/out" 2>&1 &&
 		sqlite3 "$tmp/nobody.db" "UPDATE object SET process = 9 WHERE id = 3"
 	"$VERBATIM" replay --device soft "$tmp/nobody.db" >"$tmp/out" 2>&1
 	status=$?
-	[ $status -eq 3 ] && ok object_of_nobody_is_3 || not_ok object_of_nobody_is_3 "exit status $status: $(tail -1 "$tmp/out")"
+	[ $status -eq 3 ] && ok object_of_nobody_is_3 ||
+		not_ok object_of_nobody_is_3 "exit status $status: $(tail -1 "$tmp/out")"
 	sqlite3 "$tmp/nobody.db" "UPDATE object SET process = 1 WHERE id = 3;
 		UPDATE call SET object = 1 + object % 12, args = replace(args, '\"qp\":', '\"no_qp\":')"
 	replay --device soft --timeout 0.1 "$tmp/nobody.db"
 	status=$?
-	[ $status -le 1 ] && ok calls_of_wrong_objects || not_ok calls_of_wrong_objects "exit status $status: $(tail -1 "$tmp/out")"
+	[ $status -le 1 ] && ok calls_of_wrong_objects ||
+		not_ok calls_of_wrong_objects "exit status $status: $(tail -1 "$tmp/out")"
 	"$VERBATIM" replay --device no_such_device "$tmp/rc_pingpong.db" >"$tmp/out" 2>&1
 	status=$?
 	[ $status -eq 4 ] && ok no_device_is_4 || not_ok no_device_is_4 "exit status $status"
@@ -326,7 +344,8 @@ refuses() {
 # half as fast as recorded, at most, on the same device
 speed() {
 	local seconds
-	seconds=$(sed -n 's/^recorded in \([0-9.]*\) s, replayed in \([0-9.]*\) s/\1 \2/p' "$tmp/out")
+	seconds=$(sed -n 's/^recorded in \([0-9.]*\) s, replayed in \([0-9.]*\) s/\1 \2/p' \
+		"$tmp/out")
 	echo "# 20000 round trips: recorded and replayed in seconds: $seconds"
 }
 
@@ -347,8 +366,10 @@ implicit() {
 
 # a destruction of which the trace does not say what: left out, not called with nothing
 unnamed() {
-	timeout 60 "$VERBATIM" record --device soft -o "$tmp/unnamed.db" -- "$apps/demo_bug" >/dev/null 2>&1
-	sqlite3 "$tmp/unnamed.db" "UPDATE call SET args = '{}' WHERE verb = 'ibv_destroy_comp_channel'" || {
+	timeout 60 "$VERBATIM" record --device soft -o "$tmp/unnamed.db" -- \
+		"$apps/demo_bug" >/dev/null 2>&1
+	sqlite3 "$tmp/unnamed.db" \
+		"UPDATE call SET args = '{}' WHERE verb = 'ibv_destroy_comp_channel'" || {
 		skip unnamed_channel "sqlite3 is not installed"
 		return
 	}
@@ -367,6 +388,7 @@ unnamed
 if [ -s "$tmp/rc_pingpong_many.db" ]; then
 	replay --device soft "$tmp/rc_pingpong_many.db"
 	speed
-	replay --device soft --pace x50 "$tmp/rc_pingpong_many.db" && ok paced || not_ok paced "$(tail -1 "$tmp/out")"
+	replay --device soft --pace x50 "$tmp/rc_pingpong_many.db" && ok paced ||
+		not_ok paced "$(tail -1 "$tmp/out")"
 fi
 nothing_is_left

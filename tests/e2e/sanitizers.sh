@@ -4,7 +4,8 @@
 # 100 sends and as many receives, whole, and nothing for the sanitizer to say
 is_recorded() {
 	gcc -g -O1 -I. -fsanitize="$1" -o "$tmp/$1" tests/apps/loop.c -libverbs &&
-		"$VERBATIM" record -q -o "$t" -- "$tmp/$1" "$tmp/counts" 100 >"$tmp/out" 2>&1 && [ ! -s "$tmp/out" ] &&
+		"$VERBATIM" record -q -o "$t" -- "$tmp/$1" "$tmp/counts" 100 >"$tmp/out" 2>&1 &&
+		[ ! -s "$tmp/out" ] &&
 		is "$(sql 'select count(*) from wr')" 200 || { cat "$tmp/out"; return 1; }
 }
 

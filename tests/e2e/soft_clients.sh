@@ -86,7 +86,8 @@ served() {
 	await_server $server
 	for test in ud_lat ud_bw uc_lat uc_bw; do
 		name="$face qperf $test"
-		if "${device[@]}" timeout 30 qperf -lp $port -t 1 localhost $test >"$tmp/client" 2>&1 &&
+		if "${device[@]}" timeout 30 qperf -lp $port -t 1 localhost \
+			$test >"$tmp/client" 2>&1 &&
 			grep -q "=" "$tmp/client"; then
 			ok "$name"
 		else
@@ -110,7 +111,8 @@ killed() {
 	"${device[@]}" ib_send_bw -F --use_old_post_send -D 30 -p $port >"$tmp/server" 2>&1 &
 	server=$!
 	await_server $server
-	"${device[@]}" timeout 60 ib_send_bw -F --use_old_post_send -D 30 -p $port localhost >"$tmp/client" 2>&1 &
+	"${device[@]}" timeout 60 ib_send_bw -F --use_old_post_send -D 30 -p $port \
+		localhost >"$tmp/client" 2>&1 &
 	client=$!
 	until busy "$(pgrep -P $client)" || ! kill -0 $client 2>/dev/null; do
 		sleep 0.02
@@ -143,11 +145,14 @@ come_and_go() {
 	for ((round = 0; round < 40; round++)); do
 		pids=
 		for each in 1 2 3; do
-			"${device[@]}" VERBATIM_SOFT_FABRIC="$fabric" ibv_devinfo >"$tmp/devinfo.$each" 2>&1 &
+			"${device[@]}" VERBATIM_SOFT_FABRIC="$fabric" \
+				ibv_devinfo >"$tmp/devinfo.$each" 2>&1 &
 			pids="$pids $!"
 		done
 		for each in $pids; do
-			wait "$each" || { not_ok "$name" "$(cat "$tmp"/devinfo.* | grep -i fail)"; wait; return; }
+			wait "$each" ||
+				{ not_ok "$name" \
+				"$(cat "$tmp"/devinfo.* | grep -i fail)"; wait; return; }
 		done
 		[ ! -e "$fabric" ] || { not_ok "$name" "left: $(ls "$fabric")"; return; }
 	done
@@ -186,7 +191,8 @@ all() { # face
 	both "ib_send_lat -c UD -e" ib_send_lat -c UD -F -e -n 1000
 	both "ib_send_bw -c UD" ib_send_bw -c UD -F -n 1000
 	both "ib_send_bw -c UD -g" env VERBATIM_SOFT_LINK=roce ib_send_bw -c UD -F -g -n 1000 -x 1
-	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw ib_atomic_lat ib_atomic_bw; do
+	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw \
+		ib_atomic_lat ib_atomic_bw; do
 		both $program $program -F --use_old_post_send -n 1000
 		both "$program builders" $program -F -n 1000
 	done
@@ -204,7 +210,8 @@ all() { # face
 	both "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n 1000
 	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n 1000
 	both "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n 1000
-	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x 1 -n 1000
+	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x \
+		1 -n 1000
 	served
 	killed
 	emptied
@@ -217,7 +224,8 @@ fi
 all preload
 all dropin
 . tests/e2e/lib/recorded.sh
-# ib_atomic_lat's server destroys nothing, nor does ib_send_bw without its peer, and with it leaves its second
+# ib_atomic_lat's server destroys nothing, nor does ib_send_bw without its peer, and with it
+# leaves its second
 # completion queue; qperf deallocates its domain before it deregisters its memory
 recorded_again "$0" "LIFE-004 .* (ib_atomic_lat|ib_send_bw|qperf)" "LIFE-003 ibv_dealloc_pd qperf"
 exit $failed

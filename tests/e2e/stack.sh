@@ -4,11 +4,13 @@ app=$apps/cm_stack
 needs "$app"
 cd "$tmp" || exit 1
 
-# No verb more than $1 bytes, neither the first time nor the second. The program and the device are bound at
+# No verb more than $1 bytes, neither the first time nor the second. The program and the device
+# are bound at
 # once: what the loader takes of the stack is theirs, and would hide what is ours.
 adds_at_most() { # bytes, options of record
 	local limit=$1; shift
-	LD_BIND_NOW=1 "$VERBATIM" run -- "$app" >bare && LD_BIND_NOW=1 "$VERBATIM" record -q -o t.db "$@" -- "$app" >recorded || return
+	LD_BIND_NOW=1 "$VERBATIM" run -- "$app" >bare &&
+		LD_BIND_NOW=1 "$VERBATIM" record -q -o t.db "$@" -- "$app" >recorded || return
 	[ "$(wc -l <bare)" -gt 15 ] && paste -d' ' bare recorded | awk -v limit=$limit '
 		$5 - $2 > limit || $6 - $3 > limit { print $1 ": " $5 - $2 " and " $6 - $3 " bytes more"; bad = 1 }
 		END { exit bad }'
@@ -20,7 +22,10 @@ posts_and_polls_take_next_to_nothing() {
 	adds_at_most 1280 && paste -d' ' bare recorded | awk '
 		/^(post|poll|req)/ && $6 - $3 > 256 { print $1 ": " $6 - $3 " bytes more"; bad = 1 } END { exit bad }'
 }
-a_small_alternate_stack_is_enough() { "$VERBATIM" record -q -o t.db -- "$app" handler >out; is "$?: $(tail -1 out)" "0: 0 bytes below the stack are spoilt"; }
+a_small_alternate_stack_is_enough() {
+	"$VERBATIM" record -q -o t.db -- "$app" handler >out
+	is "$?: $(tail -1 out)" "0: 0 bytes below the stack are spoilt"
+}
 # who calls is known all the same: from the handler through the frame of the signal to main
 stacks_reach_over_it() {
 	"$VERBATIM" record -q -o t.db -- "$app" handler >out && is "$("$VERBATIM" sql t.db "SELECT count(*) > 0 FROM call c JOIN stack s ON s.id = c.stack

@@ -14,52 +14,64 @@ memcheck=(valgrind -q --error-exitcode=99 --log-file="$tmp/log.%p")
 # 0 errors in whatever it is that runs under memcheck
 finds_nothing() {
 	rm -f "$tmp"/log.*
-	"$@" >"$tmp/out" 2>&1 || { echo "status $?: $(tail -3 "$tmp/out") $(head -20 "$tmp"/log.*)"; return 1; }
+	"$@" >"$tmp/out" 2>&1 ||
+		{ echo "status $?: $(tail -3 "$tmp/out") $(head -20 "$tmp"/log.*)"; return 1; }
 	is "said by valgrind" "$(cat "$tmp"/log.*)" ""
 }
 
 is_whole() {
-	is lost "$(sql 'select coalesce(sum(events), 0) from loss')" 0 && is "not seen" "$(sql 'select count(*) from coverage')" 0 &&
+	is lost "$(sql 'select coalesce(sum(events), 0) from loss')" 0 &&
+		is "not seen" "$(sql 'select count(*) from coverage')" 0 &&
 		"$VERBATIM" check --mute LIFE-004 "$tmp/t.db"
 }
 
 # both ends of 5 messages each by send, write and read, and an atomic; 5 of them are received
 deliveries_are_whole() {
-	is_whole && is requests "$(sql "select count(*) from wr where verb = 'ibv_post_send'")" 16 &&
+	is_whole && is requests "$(sql "select count(*) from wr where verb = 'ibv_post_send'")" \
+		16 &&
 		is received "$(sql 'select count(*) from wc where opcode = 128 and status = 0')" 5
 }
 
-each_delivered_byte_is_defined() { finds_nothing bare "${memcheck[@]}" --trace-children="$1" "$delivered"; }
+each_delivered_byte_is_defined() {
+	finds_nothing bare "${memcheck[@]}" --trace-children="$1" "$delivered"
+}
 
 recorded_too() {
-	finds_nothing recorded "${memcheck[@]}" --trace-children=yes "$delivered" && deliveries_are_whole
+	finds_nothing recorded "${memcheck[@]}" --trace-children=yes "$delivered" &&
+		deliveries_are_whole
 }
 
 # by send, write, read and atomic
 bytes_behind_are_not() {
 	rm -f "$tmp"/log.*
 	"$1" "${memcheck[@]}" "$delivered" beyond >"$tmp/out" 2>&1
-	is status $? 99 && is "places of errors" "$(cat "$tmp"/log.* | grep -c 'uninitialised value')" 4 || { cat "$tmp"/log.*; return 1; }
+	is status $? 99 && is "places of errors" \
+		"$(cat "$tmp"/log.* | grep -c 'uninitialised value')" 4 ||
+		{ cat "$tmp"/log.*; return 1; }
 }
 
 undefined_bytes_stay_so() {
 	rm -f "$tmp"/log.*
 	"$1" "${memcheck[@]}" "$delivered" undefined >"$tmp/out" 2>&1
-	is status $? 99 && is "places of errors" "$(cat "$tmp"/log.* | grep -c 'uninitialised')" 1 || { cat "$tmp"/log.*; return 1; }
+	is status $? 99 && is "places of errors" "$(cat "$tmp"/log.* | grep -c 'uninitialised')" \
+		1 || { cat "$tmp"/log.*; return 1; }
 }
 
 pingpong() {
-	finds_nothing recorded "$both" "${memcheck[@]}" ibv_rc_pingpong -c -e -n 20 "$@" && is_whole &&
+	finds_nothing recorded "$both" "${memcheck[@]}" ibv_rc_pingpong -c -e -n 20 "$@" &&
+		is_whole &&
 		is completions "$(sql 'select count(*) from wc where status = 0')" 80
 }
 
 recorder_under_memcheck() {
-	finds_nothing "${memcheck[@]}" "$VERBATIM" record -q -o "$tmp/t.db" -- "$loop" "$tmp/counts" 100 && is_whole &&
+	finds_nothing "${memcheck[@]}" "$VERBATIM" record -q -o "$tmp/t.db" -- "$loop" \
+		"$tmp/counts" 100 && is_whole &&
 		is requests "$(sql 'select count(*) from wr')" 200
 }
 
 under_drd() {
-	finds_nothing recorded valgrind -q --tool=drd --error-exitcode=99 --log-file="$tmp/log.%p" "$loop" "$tmp/counts" 100 && is_whole &&
+	finds_nothing recorded valgrind -q --tool=drd --error-exitcode=99 --log-file="$tmp/log.%p" \
+		"$loop" "$tmp/counts" 100 && is_whole &&
 		is requests "$(sql 'select count(*) from wr')" 200
 }
 
@@ -72,6 +84,7 @@ for how in bare recorded; do
 done
 try "ibv_rc_pingpong -c" pingpong
 try "ibv_rc_pingpong -c, long messages" pingpong -s 100000
-if ldd "$VERBATIM" | grep -q 'lib[at]san'; then echo "skip valgrind: the recorder under memcheck: it has a sanitizer already"
+if ldd "$VERBATIM" | grep -q 'lib[at]san'; then \
+	echo "skip valgrind: the recorder under memcheck: it has a sanitizer already"
 else try "the recorder under memcheck" recorder_under_memcheck; fi
 try "a recorded program under drd" under_drd

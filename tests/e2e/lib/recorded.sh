@@ -11,26 +11,34 @@ recorded_sql() { "$VERBATIM" sql "$recorded_tmp/t.db" "$1"; }
 
 recorded_is() { [ "$2" = "$3" ] || { echo "$1: ${2:0:600} instead of $3"; return 1; }; }
 
-# Empty polls of a thread with more than 64 CQs are only counted, and libraries ask a provider by its
-# own calls whether a device is its. Programs that are killed have posted what nobody polls; the others' completions all have a request.
+# Empty polls of a thread with more than 64 CQs are only counted, and libraries ask a provider by
+# its
+# own calls whether a device is its. Programs that are killed have posted what nobody polls; the
+# others' completions all have a request.
 recorded_whole() {
 	recorded_is lost "$(recorded_sql 'select coalesce(sum(events), 0) from loss')" 0 &&
-		recorded_is "not seen" "$(recorded_sql "select group_concat(what) from coverage where what not in ('polls', 'direct')")" "" &&
-		recorded_is "completions without their request" "$(recorded_sql "select count(*) from wc join process p on p.id = wc.process where wr_n is null and p.ending = 'exit'")" 0 &&
+		recorded_is "not seen" \
+			"$(recorded_sql "select group_concat(what) from coverage where what not in ('polls', 'direct')")" "" &&
+		recorded_is "completions without their request" \
+			"$(recorded_sql "select count(*) from wc join process p on p.id = wc.process where wr_n is null and p.ending = 'exit'")" 0 &&
 		recorded_is "requests completed twice" \
 			"$(recorded_sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0
 }
 
 # RULE verb program, once each
 recorded_found() {
-	join <(jq -r '.findings[] | "\(.process) \(.rule) \(.where)"' "$recorded_tmp/found" | sed 's/():.*//; s/()$//' | sort) \
-		<(recorded_sql 'select id, cmdline from process' | sed 's/|\([^ ]*\).*/ \1/; s, .*/, ,' | sort) | cut -d' ' -f2- | sort -u
+	join <(jq -r '.findings[] | "\(.process) \(.rule) \(.where)"' "$recorded_tmp/found" |
+		sed 's/():.*//; s/()$//' | sort) \
+		<(recorded_sql 'select id, cmdline from process' |
+		sed 's/|\([^ ]*\).*/ \1/; s, .*/, ,' | sort) | cut -d' ' -f2- | sort -u
 }
 
 recorded_findings() {
 	"$VERBATIM" check --format json "$recorded_tmp/t.db" >"$recorded_tmp/found"
-	recorded_is "status of check" $? $(($(jq '.findings | length' "$recorded_tmp/found") > 0)) || return
-	recorded_is "findings that are not known to be true" "$(recorded_found | grep -vxE "$(printf '%s\n' "$@")")" ""
+	recorded_is "status of check" $? \
+		$(($(jq '.findings | length' "$recorded_tmp/found") > 0)) || return
+	recorded_is "findings that are not known to be true" \
+		"$(recorded_found | grep -vxE "$(printf '%s\n' "$@")")" ""
 }
 
 recorded_again() { # list, true findings...
@@ -39,9 +47,11 @@ recorded_again() { # list, true findings...
 	name=$(basename "$list" .sh)
 	recorded_tmp=$(mktemp -d) || return
 	mkdir "$recorded_tmp/sessions"
-	VERBATIM_SESSIONS=$recorded_tmp/sessions "$VERBATIM" record -q --device soft -o "$recorded_tmp/t.db" -- bash "$list" recorded
+	VERBATIM_SESSIONS=$recorded_tmp/sessions "$VERBATIM" record -q --device soft -o \
+		"$recorded_tmp/t.db" -- bash "$list" recorded
 	for each in recorded_whole recorded_findings; do
-		if out=$($each "$@" 2>&1); then echo "ok $name ${each/_/: }"; else echo "not ok $name ${each/_/: }: $out"; fi
+		if out=$($each "$@" 2>&1); then echo "ok $name ${each/_/: }"
+		else echo "not ok $name ${each/_/: }: $out"; fi
 	done
 	rm -rf "$recorded_tmp"
 }

@@ -3,7 +3,8 @@
 #	try FUNCTION ARGUMENT...	a test, named by what holds
 #	try "NAME" COMMAND...		the same, named otherwise
 #
-# What it prints is why it failed. $tmp is the list's own directory, $t a trace there. Lists whose tests
+# What it prints is why it failed. $tmp is the list's own directory, $t a trace there. Lists whose
+# tests
 # are more than one function say how each ended with ok, not_ok and skip; $failed is then 1.
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
@@ -11,11 +12,13 @@ root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps both=$PWD/tests/e2e/lib/b
 of=$(basename "$0" .sh)
 tmp=$(mktemp -d) || exit 1
 mkdir "$tmp/sessions"
-export VERBATIM VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_DEVICE=soft
+export VERBATIM VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric \
+	VERBATIM_DEVICE=soft
 trap 'rm -rf "$tmp"' EXIT
 t=$tmp/t.db
 
-# What a failed test has left running would hold the others up; a list may have more to do, and to tidy up.
+# What a failed test has left running would hold the others up; a list may have more to do, and to
+# tidy up.
 stop_all() {
 	local pids
 	pids=$(jobs -p)
@@ -31,7 +34,8 @@ skip() { echo "skip $of: $1: $2"; }
 try() {
 	local name=$* out
 	if declare -F "$1" >/dev/null; then name=${name//_/ }; else name=$1; shift; fi
-	if out=$(trap stop_all EXIT; "$@" 2>&1); then ok "$name"; else not_ok "$name" "${out:0:1000}"; fi
+	if out=$(trap stop_all EXIT; "$@" 2>&1); then ok "$name"
+	else not_ok "$name" "${out:0:1000}"; fi
 	tidy
 }
 
@@ -57,7 +61,8 @@ await() {
 
 listens() { ss -ltnH "sport = :$1" | grep -q .; }
 
-# A port that nobody listens at, in $port: one of those that are this list's own (scripts/run-tests).
+# A port that nobody listens at, in $port: one of those that are this list's own
+# (scripts/run-tests).
 port=${TEST_PORT:-$((20000 + $$ % 10000))}
 next_port() {
 	until port=$((port + 1)); ! listens $port; do :; done
@@ -67,7 +72,9 @@ next_port() {
 record_both_sides() { # options
 	next_port
 	"$VERBATIM" record -q -o s.db ibv_rc_pingpong -p $port "$@" >out & local pid=$!
-	await listens $port && "$VERBATIM" record -q -o t.db ibv_rc_pingpong -p $port "$@" localhost >out2 && wait $pid
+	await listens $port &&
+		"$VERBATIM" record -q -o t.db ibv_rc_pingpong -p $port "$@" localhost >out2 &&
+		wait $pid
 }
 
 needs() { # programs of ours
